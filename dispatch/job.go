@@ -1,0 +1,105 @@
+package dispatch
+
+import (
+	"context"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/fleet"
+)
+
+// Work is what the dispatcher needs to know of a piece of work. It never sees
+// the wire: not the protocol, not the bytes.
+type Work struct {
+	Fingerprint bezoar.Fingerprint
+	Shape       bezoar.Fingerprint
+	Client      bezoar.Fingerprint // zero when callers are not told apart
+	// Replayable says that the work may run again after its first byte has
+	// left: an idempotent method, an Idempotency-Key, or a route that says
+	// replay: all, with a body that is held whole.
+	Replayable bool
+	Route      string        // for verdicts and events
+	Timeout    time.Duration // until the answer begins; 0 means the dispatcher's default
+}
+
+// Job is one piece of work on its wire. The dispatcher calls Connect and Send
+// from one goroutine, in pairs, once per attempt.
+type Job interface {
+	// Connect readies a connection to t.Worker: one kept alive or a fresh one.
+	// No byte of the work may leave. An error costs the worker, not the work.
+	Connect(ctx context.Context, t *Target) error
+	// Send sends the work over what Connect readied, exactly once, and streams
+	// the answer to the caller. It returns when the answer is complete or
+	// something failed, and has put back or closed the connection by then. It
+	// returns by t.Deadline (when not zero) unless the answer has begun.
+	Send(ctx context.Context, t *Target) Result
+	// Sample describes the work in one line of at most 200 bytes, without
+	// secrets, for people: "GET /search?q=…". Called rarely.
+	Sample() string
+	// Keep returns the redacted, bounded copy of the work for a dead letter.
+	// Called only when the work is set aside.
+	Keep() bezoar.Request
+}
+
+// Target is where one attempt goes.
+type Target struct {
+	Worker   *fleet.Worker
+	Epoch    uint64
+	Lane     bool      // alone in the lane
+	Deadline time.Time // by when the answer must begin; zero means never
+
+	begun func()
+}
+
+// Begun must be called by Send when the head of the answer has arrived whole,
+// before it is passed on.
+func (t *Target) Begun() {
+	if t.begun != nil {
+		t.begun()
+	}
+}
+
+// Fault says what stopped an attempt.
+type Fault int
+
+// The faults.
+const (
+	NoFault     Fault = iota
+	Unsent            // the connection failed before the kernel took one byte of the work
+	BrokenConn        // EOF, reset or a short answer after the first byte left
+	BadAnswer         // the worker answered, but not in its protocol
+	OverdueHead       // the answer had not begun by Target.Deadline
+	CallerGone        // the caller hung up or its upload failed
+)
+
+// Result is how one attempt ended, as the wire saw it.
+type Result struct {
+	Fault  Fault
+	Begun  bool  // part of the answer has reached the caller: nothing can be replayed
+	Status int   // of the answer, 0 when there was none
+	Err    error // the cause, for logs
+}
+
+// Kind is what became of the work.
+type Kind int
+
+// The kinds of [Answer].
+const (
+	Answered    Kind = iota // the answer has been streamed to the caller
+	Refused                 // quarantined; Verdict says why
+	Unavailable             // no worker, or the lane is full: come back later
+	Failed                  // it broke and may not run again (502)
+	TimedOut                // overdue (504)
+	Aborted                 // the caller is gone
+	Cut                     // the answer broke after it had begun: hang up on the caller
+)
+
+// Answer is the dispatcher's last word on a piece of work.
+type Answer struct {
+	Kind       Kind
+	Verdict    *bezoar.Verdict // for Refused
+	RetryAfter time.Duration   // for Refused and Unavailable
+	Reason     string          // for people; names the rule
+	Attempts   int             // deliveries made
+	Result     Result          // of the last attempt
+}

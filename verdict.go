@@ -1,0 +1,105 @@
+package bezoar
+
+import "time"
+
+// Scope says how much one verdict covers.
+type Scope string
+
+// The scopes, from narrow to wide. A quarantine escalates along them only when
+// the narrower one does not contain the damage.
+const (
+	ScopeWork   Scope = "work"   // one exact fingerprint
+	ScopeShape  Scope = "shape"  // everything of one shape
+	ScopeClient Scope = "client" // everything of one caller
+)
+
+// State is where a verdict stands.
+type State string
+
+// The states of a verdict. Only Quarantined refuses work.
+const (
+	Suspected   State = "suspect"     // runs in the lane until cleared or convicted
+	Quarantined State = "quarantined" // refused until Until, then probed
+	Probing     State = "probing"     // one real copy is being tried in the lane
+	Conditional State = "conditional" // kills only under load: pinned to the lane, never refused
+	Laned       State = "laned"       // a shape or client whose unproven work runs in the lane
+)
+
+// Verdict is what is held against a piece of work, a shape or a client, with
+// everything needed to explain it to the person whose request is refused.
+type Verdict struct {
+	ID          string      `json:"id"` // "q-" and 12 hexadecimal digits
+	Scope       Scope       `json:"scope"`
+	State       State       `json:"state"`
+	Fingerprint Fingerprint `json:"fingerprint"` // of the work, shape or client, by Scope
+	Shape       Fingerprint `json:"shape"`       // zero when unknown
+	Fleet       string      `json:"fleet"`
+	Route       string      `json:"route,omitempty"`
+	Cause       Class       `json:"cause"`
+	Reason      string      `json:"reason"`           // one sentence for people
+	Sample      string      `json:"sample,omitempty"` // method and target, at most 200 bytes
+	Score       float64     `json:"score"`            // blame gathered, in crashes
+	Level       int         `json:"level"`            // how often convicted; each doubles the time
+	Since       time.Time   `json:"since"`
+	Until       time.Time   `json:"until"`              // when the next copy may probe
+	Refused     int64       `json:"refused"`            // copies refused so far
+	Manual      bool        `json:"manual,omitempty"`   // an operator's own
+	Evidence    []Evidence  `json:"evidence,omitempty"` // at most MaxEvidence, newest last
+}
+
+// MaxEvidence bounds the crashes kept with one verdict.
+const MaxEvidence = 8
+
+// MaxOthers bounds the fellow suspects kept with one crash.
+const MaxOthers = 8
+
+// Evidence is one epoch's end as seen from one piece of work in flight.
+type Evidence struct {
+	Worker   string    `json:"worker"`
+	Epoch    uint64    `json:"epoch"`
+	At       time.Time `json:"at"`
+	Class    Class     `json:"class"`
+	Detail   string    `json:"detail"`           // "signal: segmentation fault (core dumped)"
+	ExitCode int       `json:"exit_code"`        // -1 when killed by a signal or unknown
+	Signal   string    `json:"signal,omitempty"` // "SIGSEGV"
+	Stderr   []string  `json:"stderr,omitempty"` // last lines, bounded
+	Lane     bool      `json:"lane,omitempty"`   // it died alone in the lane
+	InFlight int       `json:"in_flight"`        // how much work was in flight
+	Share    float64   `json:"share"`            // this work's part of the blame
+	Others   []Suspect `json:"others,omitempty"` // the largest other shares, at most MaxOthers
+}
+
+// Suspect is a fellow in flight in a crash, by share of the blame.
+type Suspect struct {
+	Fingerprint Fingerprint `json:"fingerprint"`
+	Share       float64     `json:"share"`
+}
+
+// Letter is a dead letter: work set aside with its evidence, waiting for triage.
+type Letter struct {
+	ID          string      `json:"id"` // "dl-" and 12 hexadecimal digits
+	Fingerprint Fingerprint `json:"fingerprint"`
+	Shape       Fingerprint `json:"shape"`
+	Verdict     string      `json:"verdict"` // the verdict's id at the time
+	Fleet       string      `json:"fleet"`
+	Route       string      `json:"route,omitempty"`
+	Class       Class       `json:"class"`
+	Reason      string      `json:"reason"`
+	First       time.Time   `json:"first"`
+	Last        time.Time   `json:"last"`
+	Copies      int64       `json:"copies"` // how many identical copies were set aside
+	Request     Request     `json:"request"`
+	Evidence    []Evidence  `json:"evidence,omitempty"`
+}
+
+// Request is a kept HTTP request. Secrets are redacted before it is built.
+type Request struct {
+	Method    string              `json:"method"`
+	Target    string              `json:"target"` // path and query as received
+	Host      string              `json:"host"`
+	Header    map[string][]string `json:"header,omitempty"`
+	Body      []byte              `json:"body,omitempty"`
+	BodySize  int64               `json:"body_size"`           // of the whole body; -1 unknown
+	Truncated bool                `json:"truncated,omitempty"` // Body is only the head: cannot be redriven
+	Client    string              `json:"client,omitempty"`    // the caller's address
+}
