@@ -1,0 +1,186 @@
+package admin
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/ledger"
+)
+
+func (s *Server) listVerdicts(w http.ResponseWriter, r *http.Request) error {
+	q, err := known(r.URL, "fleet")
+	if err != nil {
+		return err
+	}
+	verdicts, err := s.backend.Verdicts(r.Context(), q.Get("fleet"))
+	if err != nil {
+		return fmt.Errorf("list verdicts: %w", err)
+	}
+	return reply(w, http.StatusOK, adminapi.Verdicts{Verdicts: some(verdicts)})
+}
+
+func (s *Server) getVerdict(w http.ResponseWriter, r *http.Request) error {
+	v, err := s.backend.Verdict(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return fmt.Errorf("get verdict: %w", err)
+	}
+	return reply(w, http.StatusOK, v)
+}
+
+func (s *Server) addVerdict(w http.ResponseWriter, r *http.Request) error {
+	var a adminapi.Add
+	if err := decode(w, r, &a); err != nil {
+		return err
+	}
+	if err := checkAdd(a); err != nil {
+		return err
+	}
+	v, err := s.backend.Quarantine(r.Context(), a)
+	if err != nil {
+		return fmt.Errorf("add verdict: %w", err)
+	}
+	return reply(w, http.StatusCreated, v)
+}
+
+// checkAdd refuses what no backend could act on, all faults at once.
+func checkAdd(a adminapi.Add) error {
+	var errs []error
+	named := 0
+	for _, is := range []bool{!a.Fingerprint.IsZero(), !a.Shape.IsZero(), a.Request != nil} {
+		if is {
+			named++
+		}
+	}
+	if named != 1 {
+		errs = append(errs, errors.New("name exactly one of fingerprint, shape and request"))
+	}
+	if a.Request != nil && (a.Request.Method == "" || a.Request.Target == "") {
+		errs = append(errs, errors.New("request needs a method and a target"))
+	}
+	if a.Request != nil && len(a.Request.Body) > adminapi.MaxAddBody {
+		errs = append(errs, fmt.Errorf("request.body may have %d bytes", adminapi.MaxAddBody))
+	}
+	if d := time.Duration(a.For); d < 0 {
+		errs = append(errs, fmt.Errorf("for %v is negative", d))
+	}
+	if len(a.Reason) > adminapi.MaxReasonLength {
+		errs = append(errs, fmt.Errorf("reason may have %d bytes", adminapi.MaxReasonLength))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return invalid("%v", err)
+	}
+	return nil
+}
+
+func (s *Server) release(w http.ResponseWriter, r *http.Request) error {
+	if err := s.backend.Release(r.Context(), r.PathValue("id")); err != nil {
+		return fmt.Errorf("release verdict: %w", err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (s *Server) listLetters(w http.ResponseWriter, r *http.Request) error {
+	q, err := known(r.URL, "fleet", "limit", "offset", "fingerprint")
+	if err != nil {
+		return err
+	}
+	lq := ledger.LetterQuery{Fleet: q.Get("fleet")}
+	if lq.Limit, err = number(q, "limit", 1, adminapi.MaxLetterLimit); err != nil {
+		return err
+	}
+	if lq.Offset, err = number(q, "offset", 0, 1<<31-1); err != nil {
+		return err
+	}
+	if err := lq.Fingerprint.UnmarshalText([]byte(q.Get("fingerprint"))); err != nil {
+		return invalid("%v", err)
+	}
+	letters, err := s.backend.Letters(r.Context(), lq)
+	if err != nil {
+		return fmt.Errorf("list letters: %w", err)
+	}
+	return reply(w, http.StatusOK, adminapi.Letters{Letters: some(letters)})
+}
+
+func (s *Server) getLetter(w http.ResponseWriter, r *http.Request) error {
+	l, err := s.backend.Letter(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return fmt.Errorf("get letter: %w", err)
+	}
+	return reply(w, http.StatusOK, l)
+}
+
+func (s *Server) discard(w http.ResponseWriter, r *http.Request) error {
+	if err := s.backend.Discard(r.Context(), r.PathValue("id")); err != nil {
+		return fmt.Errorf("discard letter: %w", err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (s *Server) redrive(w http.ResponseWriter, r *http.Request) error {
+	done, err := s.backend.Redrive(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return fmt.Errorf("redrive letter: %w", err)
+	}
+	return reply(w, http.StatusOK, done)
+}
+
+func (s *Server) listFleets(w http.ResponseWriter, r *http.Request) error {
+	if _, err := known(r.URL); err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, adminapi.Fleets{Fleets: some(s.backend.Fleets())})
+}
+
+func (s *Server) restart(w http.ResponseWriter, r *http.Request) error {
+	begun, err := s.backend.Restart(r.Context(), r.PathValue("name"))
+	if err != nil {
+		return fmt.Errorf("restart fleet: %w", err)
+	}
+	return reply(w, http.StatusAccepted, begun)
+}
+
+// known parses the query and refuses parameters that are misspelt.
+func known(u *url.URL, names ...string) (url.Values, error) {
+	q, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return nil, invalid("the query cannot be read: %v", err)
+	}
+next:
+	for key := range q {
+		for _, name := range names {
+			if key == name {
+				continue next
+			}
+		}
+		return nil, invalid("the query has no parameter %.60q here", key)
+	}
+	return q, nil
+}
+
+func number(q url.Values, name string, low, high int) (int, error) {
+	text := q.Get(name)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < low || n > high {
+		return 0, invalid("%s %.40q: want a number from %d to %d", name, text, low, high)
+	}
+	return n, nil
+}
+
+// some makes an empty list [] rather than null.
+func some[T bezoar.Verdict | bezoar.Letter | adminapi.Fleet](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

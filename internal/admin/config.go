@@ -1,0 +1,70 @@
+package admin
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// MinToken is how many bytes a token must have at least: enough that guessing
+// it over the network is hopeless.
+const MinToken = 16
+
+// Config says where the API listens, who may enter and what stands beside it.
+type Config struct {
+	// Address is what the caller listens on, host:port. Its host is one of the
+	// names under which requests are accepted.
+	Address string
+	Token   string // a bearer token that every request must carry; "" means none
+	// Page serves "/" and below to everybody: files without secrets. Nil means
+	// that there is no page.
+	Page http.Handler
+	// Extra serves [PathExtra] under the same guard as the API. Nil means none.
+	Extra http.Handler
+	Log   *slog.Logger // nil discards
+}
+
+// PathExtra is below which [Config.Extra] is mounted.
+const PathExtra = "/api/v1/demo/"
+
+// String leaves the token out.
+func (c Config) String() string {
+	with := "without a token"
+	if c.Token != "" {
+		with = "with a token"
+	}
+	return fmt.Sprintf("admin API on %s, %s", c.Address, with)
+}
+
+// Validate joins every fault. What it refuses would be open to the network.
+func (c Config) Validate() error {
+	var errs []error
+	host, _, err := net.SplitHostPort(c.Address)
+	if err != nil {
+		errs = append(errs, fmt.Errorf("admin.address %.100q: want host:port: %w", c.Address, err))
+	} else if c.Token == "" && !loopback(host) {
+		errs = append(errs, fmt.Errorf(
+			"admin.address %.100q is open to the network: set a token, or listen on 127.0.0.1", c.Address))
+	}
+	if c.Token != "" && len(c.Token) < MinToken {
+		errs = append(errs, fmt.Errorf("admin.token has %d bytes, want at least %d", len(c.Token), MinToken))
+	}
+	if strings.ContainsFunc(c.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		errs = append(errs, errors.New("admin.token may hold only printable ASCII characters without spaces"))
+	}
+	return errors.Join(errs...)
+}
+
+// loopback reports whether host names this machine's loopback interface alone.
+// An empty host means every interface.
+func loopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}

@@ -1,0 +1,210 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/ledger"
+)
+
+// maxBody bounds a request's body: an Add whose own body is as large as it may
+// be, in base64, with its headers.
+const maxBody = adminapi.MaxAddBody*4/3 + 64<<10
+
+// callPatience bounds every call but redrives, which wait for the lane, and
+// event streams.
+const callPatience = 30 * time.Second
+
+// A Server is the admin API.
+type Server struct {
+	cfg     Config
+	host    string // of cfg.Address
+	backend Backend
+	hub     *Hub
+	log     *slog.Logger
+	boot    string // tells this process's event ids from others'
+	pace    pace
+	streams chan struct{} // one token per open event stream
+	closing chan struct{} // closed when streams must end
+	handler http.Handler
+}
+
+// New returns a server that shows backend and streams what hub is told.
+func New(cfg Config, backend Backend, hub *Hub) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	host, _, err := net.SplitHostPort(cfg.Address)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		cfg: cfg, host: host, backend: backend, hub: hub, log: cfg.Log,
+		boot:    strconv.FormatInt(time.Now().UnixMicro(), 36),
+		pace:    pace{beat: 15 * time.Second, patience: 10 * time.Second},
+		streams: make(chan struct{}, maxStreams),
+		closing: make(chan struct{}),
+	}
+	s.handler = s.guard(s.routes())
+	return s, nil
+}
+
+// Handler returns the whole API, guarded.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Serve answers on l until ctx ends, then lets calls finish for up to five
+// seconds and returns nil. It closes l. It may be called once.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	srv := &http.Server{
+		Handler:           s.handler,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    32 << 10,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(l) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("serve the admin API on %s: %w", l.Addr(), err)
+	case <-ctx.Done():
+	}
+	close(s.closing)
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if srv.Shutdown(grace) != nil {
+		_ = srv.Close() // calls that would not finish
+	}
+	<-served
+	return nil
+}
+
+func (s *Server) routes() http.Handler {
+	api := http.NewServeMux()
+	short := func(pattern string, h func(http.ResponseWriter, *http.Request) error) {
+		api.Handle(pattern, s.bounded(h))
+	}
+	short("GET "+adminapi.PathQuarantine, s.listVerdicts)
+	short("POST "+adminapi.PathQuarantine, s.addVerdict)
+	short("GET "+adminapi.PathVerdict, s.getVerdict)
+	short("DELETE "+adminapi.PathVerdict, s.release)
+	short("GET "+adminapi.PathLetters, s.listLetters)
+	short("GET "+adminapi.PathLetter, s.getLetter)
+	short("DELETE "+adminapi.PathLetter, s.discard)
+	short("GET "+adminapi.PathFleets, s.listFleets)
+	short("POST "+adminapi.PathRestart, s.restart)
+	api.Handle("POST "+adminapi.PathRedrive, s.answered(s.redrive))
+	api.Handle("GET "+adminapi.PathEvents, s.answered(s.events))
+	if s.cfg.Extra != nil {
+		api.Handle(PathExtra, s.cfg.Extra)
+	}
+	api.Handle("/api/", s.answered(noSuchPath))
+
+	mux := http.NewServeMux()
+	mux.Handle("/api/", s.private(api))
+	mux.Handle("GET /metrics", s.private(s.metrics()))
+	mux.HandleFunc("GET /livez", live)
+	mux.Handle("GET /readyz", s.answered(s.ready))
+	if s.cfg.Page != nil {
+		mux.Handle("/", s.cfg.Page)
+	}
+	return mux
+}
+
+// bounded is answered with a deadline.
+func (s *Server) bounded(h func(http.ResponseWriter, *http.Request) error) http.Handler {
+	return s.answered(func(w http.ResponseWriter, r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), callPatience)
+		defer cancel()
+		return h(w, r.WithContext(ctx))
+	})
+}
+
+// answered turns the error of h into a problem document.
+func (s *Server) answered(h func(http.ResponseWriter, *http.Request) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := h(w, r)
+		if err == nil || r.Context().Err() != nil {
+			return // answered, or nobody is there to hear it
+		}
+		p := problemOf(err)
+		if p.Status == http.StatusInternalServerError {
+			s.log.Error("admin call failed", "method", r.Method, "path", r.URL.Path, "error", err)
+		}
+		p.Write(w)
+	})
+}
+
+func problemOf(err error) *adminapi.Problem {
+	var p *adminapi.Problem
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.Is(err, ledger.ErrNotFound):
+		return adminapi.NewProblem(http.StatusNotFound, adminapi.CodeNotFound, "nothing has this id")
+	case errors.As(err, &tooLarge):
+		return adminapi.NewProblem(http.StatusRequestEntityTooLarge, adminapi.CodeTooLarge,
+			fmt.Sprintf("the body may have %d bytes", tooLarge.Limit))
+	case errors.Is(err, context.DeadlineExceeded):
+		return adminapi.NewProblem(http.StatusGatewayTimeout, adminapi.CodeTimeout, "it took too long")
+	}
+	return adminapi.NewProblem(http.StatusInternalServerError, adminapi.CodeInternal, "see the log")
+}
+
+func invalid(format string, args ...any) error {
+	return adminapi.NewProblem(http.StatusBadRequest, adminapi.CodeInvalid, fmt.Sprintf(format, args...))
+}
+
+func noSuchPath(_ http.ResponseWriter, r *http.Request) error {
+	return adminapi.NewProblem(http.StatusNotFound, adminapi.CodeNotFound,
+		fmt.Sprintf("the API has no %s %.100s", r.Method, r.URL.Path))
+}
+
+// reply sends v whole. JSON only: payloads inside are whatever attackers wrote.
+func reply(w http.ResponseWriter, status int, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode the answer: %w", err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n')) // the caller may be gone
+	return nil
+}
+
+// decode reads one bounded JSON document.
+func decode(w http.ResponseWriter, r *http.Request, v any) error {
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
+		return invalid("the body must be application/json, not %.60q", kind)
+	}
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
+	d.DisallowUnknownFields()
+	err := d.Decode(v)
+	if err == nil {
+		if _, err = d.Token(); err == io.EOF {
+			return nil
+		}
+		err = errors.New("something follows the document")
+	}
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return err
+	}
+	return invalid("the body is not what is asked for: %.200v", err)
+}
