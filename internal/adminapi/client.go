@@ -1,0 +1,283 @@
+package adminapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// Config says where the API is and how to enter.
+type Config struct {
+	Address string        // host:port or a URL; DefaultAddress when empty
+	Token   string        // sent as a bearer token when not empty
+	Timeout time.Duration // of one call, 0 means 30 s; redrives and events take as long as ctx allows
+}
+
+// String leaves the token out.
+func (c Config) String() string { return fmt.Sprintf("admin API at %s", c.Address) }
+
+// Client calls the admin API. It is safe for concurrent use.
+type Client struct {
+	base    *url.URL
+	token   string
+	timeout time.Duration
+	http    *http.Client
+}
+
+// New makes a Client. It opens no connection; Close it when done.
+func New(c Config) (*Client, error) {
+	base, err := baseURL(c.Address)
+	if err != nil {
+		return nil, err
+	}
+	if c.Timeout == 0 {
+		c.Timeout = 30 * time.Second
+	}
+	t := &http.Transport{
+		// No proxy from the environment: the API is local, and the token
+		// belongs to nobody in between.
+		DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+		TLSHandshakeTimeout: 5 * time.Second,
+		MaxIdleConns:        2,
+		IdleConnTimeout:     10 * time.Second,
+	}
+	noRedirect := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Client{
+		base: base, token: c.Token, timeout: c.Timeout,
+		http: &http.Client{Transport: t, CheckRedirect: noRedirect},
+	}, nil
+}
+
+// Close drops idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+func baseURL(address string) (*url.URL, error) {
+	if address == "" {
+		address = DefaultAddress
+	}
+	text := address
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("admin address %.100q: %w", address, errors.Unwrap(err))
+	}
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.User != nil {
+		return nil, fmt.Errorf("admin address %.100q: want host:port or http://host:port", address)
+	}
+	if strings.HasPrefix(u.Host, ":") {
+		u.Host = "127.0.0.1" + u.Host
+	}
+	u.Path = strings.TrimSuffix(u.Path, "/")
+	return u, nil
+}
+
+// Verdicts lists what is suspected or quarantined; fleet "" means everywhere.
+func (c *Client) Verdicts(ctx context.Context, fleet string) ([]bezoar.Verdict, error) {
+	var out Verdicts
+	q := url.Values{}
+	if fleet != "" {
+		q.Set("fleet", fleet)
+	}
+	err := c.call(ctx, http.MethodGet, PathQuarantine, q, nil, &out)
+	return out.Verdicts, wrap(err, "list verdicts")
+}
+
+// Verdict returns one verdict with its evidence.
+func (c *Client) Verdict(ctx context.Context, id string) (bezoar.Verdict, error) {
+	var out bezoar.Verdict
+	err := c.call(ctx, http.MethodGet, fill(PathVerdict, id), nil, nil, &out)
+	return out, wrap(err, "get verdict %.40q", id)
+}
+
+// Add quarantines work by the operator's own decision.
+func (c *Client) Add(ctx context.Context, a Add) (bezoar.Verdict, error) {
+	var out bezoar.Verdict
+	err := c.call(ctx, http.MethodPost, PathQuarantine, nil, a, &out)
+	return out, wrap(err, "add to quarantine")
+}
+
+// Release lifts one verdict.
+func (c *Client) Release(ctx context.Context, id string) error {
+	err := c.call(ctx, http.MethodDelete, fill(PathVerdict, id), nil, nil, nil)
+	return wrap(err, "release %.40q", id)
+}
+
+// LetterQuery narrows Letters; the zero value asks for the newest page.
+type LetterQuery struct {
+	Fleet  string
+	Limit  int // 1 to MaxLetterLimit; 0 means the server's default
+	Offset int
+}
+
+// Letters lists dead letters, newest first, without their bodies.
+func (c *Client) Letters(ctx context.Context, lq LetterQuery) ([]bezoar.Letter, error) {
+	var out Letters
+	q := url.Values{}
+	if lq.Fleet != "" {
+		q.Set("fleet", lq.Fleet)
+	}
+	if lq.Limit > 0 {
+		q.Set("limit", strconv.Itoa(lq.Limit))
+	}
+	if lq.Offset > 0 {
+		q.Set("offset", strconv.Itoa(lq.Offset))
+	}
+	err := c.call(ctx, http.MethodGet, PathLetters, q, nil, &out)
+	return out.Letters, wrap(err, "list dead letters")
+}
+
+// Letter returns one dead letter whole.
+func (c *Client) Letter(ctx context.Context, id string) (bezoar.Letter, error) {
+	var out bezoar.Letter
+	err := c.call(ctx, http.MethodGet, fill(PathLetter, id), nil, nil, &out)
+	return out, wrap(err, "get dead letter %.40q", id)
+}
+
+// Discard deletes one dead letter.
+func (c *Client) Discard(ctx context.Context, id string) error {
+	err := c.call(ctx, http.MethodDelete, fill(PathLetter, id), nil, nil, nil)
+	return wrap(err, "discard %.40q", id)
+}
+
+// Redrive sends one dead letter through the lane and waits for what becomes
+// of it, as long as ctx allows.
+func (c *Client) Redrive(ctx context.Context, id string) (Redriven, error) {
+	var out Redriven
+	err := c.do(ctx, http.MethodPost, fill(PathRedrive, id), nil, nil, &out)
+	return out, wrap(err, "redrive %.40q", id)
+}
+
+// Fleets returns the state of every fleet.
+func (c *Client) Fleets(ctx context.Context) ([]Fleet, error) {
+	var out Fleets
+	err := c.call(ctx, http.MethodGet, PathFleets, nil, nil, &out)
+	return out.Fleets, wrap(err, "list fleets")
+}
+
+// Restart begins a rolling restart and does not wait for its end.
+func (c *Client) Restart(ctx context.Context, fleet string) (Restarting, error) {
+	var out Restarting
+	err := c.call(ctx, http.MethodPost, fill(PathRestart, fleet), nil, nil, &out)
+	return out, wrap(err, "restart fleet %.100q", fleet)
+}
+
+// fill puts one escaped segment into a path's only placeholder.
+func fill(path, value string) string {
+	head, rest, _ := strings.Cut(path, "{")
+	_, tail, _ := strings.Cut(rest, "}")
+	return head + url.PathEscape(value) + tail
+}
+
+func wrap(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf(format+": %w", append(args, err)...)
+}
+
+func (c *Client) call(ctx context.Context, method, path string, q url.Values, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	return c.do(ctx, method, path, q, in, out)
+}
+
+func (c *Client) do(ctx context.Context, method, path string, q url.Values, in, out any) error {
+	resp, err := c.send(ctx, method, path, q, in, "application/json")
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	body, err := readAll(resp.Body, MaxAnswer)
+	if err != nil {
+		return err
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(body, out); err != nil {
+		return fmt.Errorf("decode the answer of %d bytes: %w", len(body), err)
+	}
+	return nil
+}
+
+// send returns an answer of the 2xx kind with its body open, or an error.
+func (c *Client) send(ctx context.Context, method, path string, q url.Values, in any, accept string) (*http.Response, error) {
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return nil, fmt.Errorf("encode the request: %w", err)
+		}
+		body = bytes.NewReader(b)
+	}
+	target := c.base.String() + path
+	if len(q) > 0 {
+		target += "?" + q.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, method, target, body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", accept)
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, &ReachError{Address: c.base.Host, Err: err}
+	}
+	if resp.StatusCode/100 == 2 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return nil, problemFrom(resp.StatusCode, kind, text)
+}
+
+func readAll(r io.Reader, limit int) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	if len(b) > limit {
+		return nil, fmt.Errorf("the answer is longer than %d bytes", limit)
+	}
+	return b, nil
+}
+
+// ReachError says that no answer came from the API at all.
+type ReachError struct {
+	Address string
+	Err     error
+}
+
+// Error names the address that was tried.
+func (e *ReachError) Error() string {
+	cause := e.Err
+	var u *url.Error
+	if errors.As(cause, &u) {
+		cause = u.Err // without the method and URL, which say nothing more
+	}
+	return fmt.Sprintf("no answer from the admin API at %s: %v", e.Address, cause)
+}
+
+// Unwrap returns the cause.
+func (e *ReachError) Unwrap() error { return e.Err }

@@ -1,0 +1,94 @@
+package adminapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+)
+
+// ProblemType is the media type of every refusal.
+const ProblemType = "application/problem+json"
+
+// The codes of a [Problem]. They are stable and say more than the status.
+const (
+	CodeInvalid       = "invalid"        // 400: the request makes no sense
+	CodeUnauthorized  = "unauthorized"   // 401: no token, or a wrong one
+	CodeForbidden     = "forbidden"      // 403: not from there, or not with that Origin or Host
+	CodeNotFound      = "not-found"      // 404
+	CodeConflict      = "conflict"       // 409: the state has moved on
+	CodeTooLarge      = "too-large"      // 413
+	CodeNotReplayable = "not-replayable" // 422: the letter's body was not kept whole
+	CodeUnavailable   = "unavailable"    // 503: no worker, or draining
+	CodeTimeout       = "timeout"        // 504
+	CodeInternal      = "internal"       // 500
+)
+
+// Problem is the application/problem+json document (RFC 9457) that every
+// refusal carries, and the error that a [Client] returns for it.
+type Problem struct {
+	Type   string `json:"type"` // "about:blank"
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Code   string `json:"code"`             // one of the codes above
+	Detail string `json:"detail,omitempty"` // what was wrong with this request, for people
+}
+
+// NewProblem makes a Problem with the title that belongs to status.
+func NewProblem(status int, code, detail string) *Problem {
+	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Code: code, Detail: detail}
+}
+
+// Error says what the server refused and why.
+func (p *Problem) Error() string {
+	what := p.Detail
+	if what == "" {
+		what = p.Title
+	}
+	if what == "" {
+		what = "refused"
+	}
+	return fmt.Sprintf("%s (%d %s)", what, p.Status, p.Code)
+}
+
+// Write sends p as the whole answer.
+func (p *Problem) Write(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", ProblemType)
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(p.Status)
+	// The caller may be gone; there is nobody left to tell.
+	_ = json.NewEncoder(w).Encode(p)
+}
+
+// problemFrom turns any failed answer into a Problem, also when a proxy on the
+// way answered in its own words.
+func problemFrom(status int, contentType string, body []byte) *Problem {
+	p := &Problem{}
+	if contentType == ProblemType && json.Unmarshal(body, p) == nil && p.Status == status {
+		return p
+	}
+	return NewProblem(status, codeOf(status), "")
+}
+
+func codeOf(status int) string {
+	switch status {
+	case http.StatusBadRequest:
+		return CodeInvalid
+	case http.StatusUnauthorized:
+		return CodeUnauthorized
+	case http.StatusForbidden:
+		return CodeForbidden
+	case http.StatusNotFound:
+		return CodeNotFound
+	case http.StatusConflict:
+		return CodeConflict
+	case http.StatusRequestEntityTooLarge:
+		return CodeTooLarge
+	case http.StatusUnprocessableEntity:
+		return CodeNotReplayable
+	case http.StatusBadGateway, http.StatusServiceUnavailable:
+		return CodeUnavailable
+	case http.StatusGatewayTimeout:
+		return CodeTimeout
+	}
+	return CodeInternal
+}
