@@ -18,6 +18,9 @@ const (
 	EnvBoot = "BEZOAR_SAMPLE_BOOT" // how long starting takes, as a Go duration
 )
 
+// HeaderPort names in every answer the port of the worker that gave it.
+const HeaderPort = "Sample-Port"
+
 // maxBacklog bounds the requests that wait for the loop; more are answered 503.
 const maxBacklog = 1024
 
@@ -52,10 +55,10 @@ func ConfigFromEnv(getenv func(string) string) (Config, error) {
 
 // A Worker is one server.
 type Worker struct {
-	cfg   Config
-	shop  *catalogue
-	loop  chan func()
-	ready func(net.Addr) // for tests; nil otherwise
+	cfg  Config
+	shop *catalogue
+	loop chan func()
+	port string // where it listens, known once it does
 }
 
 // New returns a worker that is not running yet.
@@ -69,6 +72,11 @@ func New(cfg Config) *Worker {
 // Run serves until ctx ends, then finishes what is in flight and returns nil.
 // A request may end the whole process instead.
 func (w *Worker) Run(ctx context.Context) error {
+	return w.Serve(ctx, func(addr string) { fmt.Fprintf(w.cfg.Log, "sample worker ready on %s\n", addr) })
+}
+
+// Serve is Run that calls ready with its address, host:port, once it listens.
+func (w *Worker) Serve(ctx context.Context, ready func(addr string)) error {
 	select {
 	case <-time.After(w.cfg.Boot):
 	case <-ctx.Done():
@@ -79,10 +87,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen for the sample worker: %w", err)
 	}
-	if w.ready != nil {
-		w.ready(l.Addr())
-	}
-	fmt.Fprintf(w.cfg.Log, "sample worker ready on %s\n", l.Addr())
+	_, w.port, _ = net.SplitHostPort(l.Addr().String())
+	ready(l.Addr().String())
 
 	srv := &http.Server{
 		Handler:           w.Handler(),
@@ -122,6 +128,7 @@ func (w *Worker) onLoop(h func(rw http.ResponseWriter, r *http.Request, body []b
 			http.Error(rw, "the body cannot be read", http.StatusBadRequest)
 			return
 		}
+		rw.Header().Set(HeaderPort, w.port)
 		done := make(chan struct{})
 		select {
 		case w.loop <- func() { defer close(done); h(rw, r, body) }:

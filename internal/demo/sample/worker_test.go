@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -25,9 +24,8 @@ func TestMain(m *testing.M) {
 		goleak.VerifyTestMain(m)
 		return
 	}
-	w := New(Config{})
-	w.ready = func(a net.Addr) { fmt.Println(a) }
-	if err := w.Run(context.Background()); err != nil {
+	ready := func(addr string) { fmt.Println(addr) }
+	if err := New(Config{}).Serve(context.Background(), ready); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -37,11 +35,10 @@ func TestMain(m *testing.M) {
 func serve(t *testing.T) string {
 	t.Helper()
 	w := New(Config{})
-	addr := make(chan net.Addr, 1)
-	w.ready = func(a net.Addr) { addr <- a }
+	addr := make(chan string, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- w.Run(ctx) }()
+	go func() { done <- w.Serve(ctx, func(a string) { addr <- a }) }()
 	t.Cleanup(func() {
 		http.DefaultClient.CloseIdleConnections()
 		cancel()
@@ -49,7 +46,7 @@ func serve(t *testing.T) string {
 			t.Errorf("Run = %v", err)
 		}
 	})
-	return "http://" + (<-addr).String()
+	return "http://" + <-addr
 }
 
 func do(t *testing.T, method, url, body string) (int, string) {
