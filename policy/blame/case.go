@@ -1,0 +1,400 @@
+package blame
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// suspicion is a share from which a crash counts towards conditional poison.
+const suspicion = 1.0 / 3
+
+// laneWinsFree is how many clean lane runs in a row free conditional work.
+const laneWinsFree = 8
+
+// standing is a case's state; clear ones are kept only for their history.
+type standing uint8
+
+const (
+	clear standing = iota
+	suspected
+	quarantined
+	conditional
+)
+
+// kase is what is held against one fingerprint, in about 300 bytes. What people
+// want to read besides is in its detail, while there is room for one.
+type kase struct {
+	work     Work
+	id       uint64
+	since    int64
+	until    int64
+	refused  int64
+	claim    uint32 // the ticket that runs it in the lane, or none
+	detail   uint32 // index of its detail, or none
+	counts   [bezoar.MaxEvidence]count
+	strikes  [bezoar.MaxEvidence]int32
+	crashes  uint8 // of counts in use
+	struck   uint8 // of strikes in use
+	pardons  uint8
+	relapses uint8 // suspicions after the first pardon
+	wins     uint8 // clean lane runs in a row while conditional
+	level    uint8
+	state    standing
+	cause    bezoar.Class
+	manual   bool
+}
+
+type count struct {
+	at    int32 // seconds since the book began
+	share float32
+	lane  bool // alone in the lane
+	self  bool // Bezoar itself died
+}
+
+func (c *kase) score() float64 {
+	s := 0.0
+	for i := range c.crashes {
+		s += float64(c.counts[i].share)
+	}
+	return s
+}
+
+func (c *kase) laneCrashes() int {
+	n := 0
+	for i := range c.crashes {
+		if c.counts[i].lane {
+			n++
+		}
+	}
+	return n
+}
+
+// addCount adds one crash, the newest last; the oldest makes room.
+func (c *kase) addCount(n count) {
+	if int(c.crashes) == len(c.counts) {
+		copy(c.counts[:], c.counts[1:])
+		c.crashes--
+	}
+	c.counts[c.crashes] = n
+	c.crashes++
+}
+
+func (c *kase) addStrike(at int32) {
+	if int(c.struck) == len(c.strikes) {
+		copy(c.strikes[:], c.strikes[1:])
+		c.struck--
+	}
+	c.strikes[c.struck] = at
+	c.struck++
+}
+
+// forget drops counts and strikes older than the window.
+func (c *kase) forget(oldest int32) {
+	n := uint8(0)
+	for i := range c.crashes {
+		if c.counts[i].at >= oldest {
+			c.counts[n] = c.counts[i]
+			n++
+		}
+	}
+	c.crashes, n = n, 0
+	for i := range c.struck {
+		if c.strikes[i] >= oldest {
+			c.strikes[n] = c.strikes[i]
+			n++
+		}
+	}
+	c.struck = n
+}
+
+// secondOf is the signed second of an instant, for counts.
+func (b *Book) secondOf(at int64) int32 { return int32((at - b.start) / int64(time.Second)) }
+
+// caseFor returns fp's case, making one; none when the table is full of
+// convicts.
+func (b *Book) caseFor(now int64, w *Work) uint32 {
+	if i, ok := b.byFP[w.Fingerprint]; ok {
+		b.refresh(now, i)
+		return i
+	}
+	i, ok := b.roomForCase(now)
+	if !ok {
+		return none
+	}
+	b.cases[i] = kase{work: *w, claim: none, detail: none}
+	b.byFP[w.Fingerprint] = i
+	return i
+}
+
+// evictionSample bounds the search for the least suspicious case.
+const evictionSample = 16
+
+func (b *Book) roomForCase(now int64) (uint32, bool) {
+	if n := len(b.freeK); n > 0 {
+		i := b.freeK[n-1]
+		b.freeK = b.freeK[:n-1]
+		return i, true
+	}
+	if len(b.cases) < b.cfg.MaxCases {
+		b.cases = append(b.cases, kase{})
+		return uint32(len(b.cases) - 1), true
+	}
+	victim, least := none, math.Inf(1)
+	for range evictionSample {
+		i := uint32(b.cfg.Rand.IntN(len(b.cases)))
+		c := &b.cases[i]
+		if c.claim != none {
+			continue
+		}
+		b.refresh(now, i)
+		score := c.score()
+		switch c.state {
+		case conditional:
+			continue
+		case quarantined:
+			// A newcomer never evicts a convict while it serves its time.
+			if now < c.until || c.manual {
+				continue
+			}
+			score += 1
+		case clear:
+			score -= 1
+		}
+		if score < least {
+			victim, least = i, score
+		}
+	}
+	if victim == none {
+		return none, false
+	}
+	b.dropCase(now, victim)
+	b.freeK = b.freeK[:len(b.freeK)-1]
+	return victim, true
+}
+
+func (b *Book) dropCase(now int64, i uint32) {
+	c := &b.cases[i]
+	if c.state != clear {
+		b.emitCase(Dropped, now, i, nil)
+	}
+	b.dropDetail(i)
+	delete(b.byFP, c.work.Fingerprint)
+	*c = kase{claim: none, detail: none}
+	b.freeK = append(b.freeK, i)
+}
+
+// refresh lets time do its part: evidence leaves the window, suspects without
+// evidence are clear again.
+func (b *Book) refresh(now int64, i uint32) {
+	c := &b.cases[i]
+	c.forget(b.secondOf(now - int64(b.rule(&c.work).Within)))
+	if (c.state == suspected || c.state == conditional) && c.crashes == 0 && c.struck == 0 && c.claim == none {
+		b.emitCase(Dropped, now, i, nil)
+		b.setClear(i)
+	}
+}
+
+func (b *Book) setClear(i uint32) {
+	c := &b.cases[i]
+	c.state, c.crashes, c.struck, c.relapses, c.wins, c.manual = clear, 0, 0, 0, 0, false
+	b.dropDetail(i)
+}
+
+// judgeCase decides for work that has a case; false leaves it to other rules.
+func (b *Book) judgeCase(now int64, i uint32) (Decision, bool) {
+	b.refresh(now, i)
+	c := &b.cases[i]
+	d := Decision{Score: c.score()}
+	switch c.state {
+	case quarantined:
+		if now < c.until || c.claim != none {
+			c.refused++
+			d.Action, d.Cause, d.Until = Refuse, ByVerdict, time.Unix(0, max(c.until, now+int64(time.Second)))
+			return d, true
+		}
+		d.Action, d.Cause = ToLane, ByProbe
+		b.emitCase(Probed, now, i, nil)
+		return d, true
+	case suspected:
+		d.Action, d.Cause = ToLane, BySuspicion
+		if c.claim != none {
+			d.Action = Twin
+		}
+		return d, true
+	case conditional:
+		d.Action, d.Cause, d.Overflow = ToLane, ByCondition, true
+		return d, true
+	}
+	return Decision{}, false
+}
+
+// cleared records a clean run of work that has a case.
+func (b *Book) cleared(now int64, i uint32, lane bool) {
+	c := &b.cases[i]
+	c.struck = 0
+	if !lane {
+		for j := range c.crashes {
+			c.counts[j].share /= 2
+		}
+		return
+	}
+	switch c.state {
+	case suspected:
+		c.pardons = min(c.pardons+1, 255-1)
+		b.emitCase(Pardoned, now, i, nil)
+		c.state, c.crashes = clear, 0
+		b.dropDetail(i)
+	case quarantined:
+		if c.manual {
+			return // an operator's order outlives a clean run
+		}
+		c.pardons = min(c.pardons+1, 255-1)
+		b.emitCase(Released, now, i, nil)
+		b.setClear(i)
+	case conditional:
+		if c.wins++; c.wins >= laneWinsFree {
+			b.emitCase(Released, now, i, nil)
+			b.setClear(i)
+		}
+	}
+}
+
+// accuseCase adds one crash to a case's evidence.
+func (b *Book) accuseCase(now int64, i uint32, a *accused, alone bool, ev *bezoar.Evidence) {
+	c := &b.cases[i]
+	c.wins = 0
+	c.addCount(count{at: b.secondOf(now), share: float32(a.share), lane: a.lane && alone})
+	if c.pardons > 0 && a.share >= suspicion && !a.lane {
+		c.relapses = min(c.relapses+1, 255-1)
+	}
+	b.addEvidence(i, ev)
+}
+
+// sentence decides what a crash makes of a case: convict, conditional or
+// suspect.
+func (b *Book) sentence(now int64, i uint32, a *accused, gated bool, ev *bezoar.Evidence) (convicted bool) {
+	c := &b.cases[i]
+	if c.state == quarantined && !a.lane {
+		return true // a straggler that was on its way when its copy was convicted
+	}
+	if !gated && b.guilty(c, a) {
+		b.convict(now, i, ev.Class, b.convictionReason(c, ev), ev)
+		return true
+	}
+	was := c.state
+	switch {
+	case c.state == quarantined:
+		c.until = now + b.term(b.rule(&c.work), int(c.level))
+		return true
+	case c.state == conditional || c.relapses >= 2:
+		c.state = conditional
+	default:
+		c.state = suspected
+	}
+	if was == c.state {
+		return false
+	}
+	c.since, c.cause = now, ev.Class
+	if c.state == suspected {
+		b.emitCase(Suspect, now, i, ev)
+		return false
+	}
+	b.detailOf(i).reason = fmt.Sprintf("ran clean alone %d times but was in flight at %d later deaths: it kills only under load, so it runs alone", c.pardons, c.relapses)
+	b.emitCase(MadeConditional, now, i, ev)
+	return false
+}
+
+// guilty applies law 4: a crash alone in the lane, or blame of N over two or
+// more epochs. Work with a record of success is convicted only by the lane,
+// and needs one crash more there.
+func (b *Book) guilty(c *kase, a *accused) bool {
+	n := b.rule(&c.work).After
+	well := 1/a.prior-2 >= provenWell
+	need := max(1, n-1)
+	if well {
+		need++
+	}
+	lanes := c.laneCrashes()
+	if lanes >= need || c.state == quarantined && lanes > 0 {
+		return true
+	}
+	const slack = 1e-4
+	switch {
+	case well:
+		return false
+	case n == 1:
+		return a.share >= 1-slack
+	}
+	return c.crashes >= 2 && c.score() >= float64(n)-slack
+}
+
+func (b *Book) convictionReason(c *kase, ev *bezoar.Evidence) string {
+	within := b.rule(&c.work).Within
+	if ev.Lane {
+		return fmt.Sprintf("killed %d workers within %v (%v), the last one alone in the lane", c.crashes, within, ev.Class)
+	}
+	return fmt.Sprintf("gathered the blame of %.2f crashes over %d workers' deaths within %v (%v)", c.score(), c.crashes, within, ev.Class)
+}
+
+// convict quarantines a case. Each conviction doubles the time, jittered by
+// 10 % so that what was convicted together does not come back together.
+func (b *Book) convict(now int64, i uint32, cause bezoar.Class, reason string, ev *bezoar.Evidence) {
+	c := &b.cases[i]
+	c.level = min(c.level+1, 255-1)
+	c.state, c.since, c.cause = quarantined, now, cause
+	c.until = now + b.term(b.rule(&c.work), int(c.level))
+	b.detailOf(i).reason = reason
+	b.proven.forget(c.work.Fingerprint)
+	b.emitCase(Convicted, now, i, ev)
+	b.groups.convicted(b, now, &c.work)
+}
+
+// term is the jittered length of the level-th quarantine.
+func (b *Book) term(r *Rule, level int) int64 {
+	d := r.For
+	for range min(level-1, 62) {
+		if d >= r.Max/2 {
+			d = r.Max
+			break
+		}
+		d *= 2
+	}
+	d = min(d, r.Max)
+	return int64(float64(d) * (0.9 + 0.2*b.cfg.Rand.Float64()))
+}
+
+// strike records an attempt that overstayed or broke its connection while the
+// worker lived. Enough of them convict work that has not succeeded meanwhile.
+func (b *Book) strike(now int64, tk *ticket, e *epoch, r Result) {
+	class := bezoar.Timeout
+	if r == Faulted {
+		class = bezoar.Bug
+	}
+	i := b.caseFor(now, &tk.work)
+	if i == none {
+		return
+	}
+	c := &b.cases[i]
+	c.addStrike(b.secondOf(now))
+	b.gate.trouble(b, now, tk.work.Fingerprint)
+	rule := b.rule(&tk.work)
+	if c.state == quarantined {
+		if tk.lane && now >= c.until {
+			c.until = now + b.term(rule, int(c.level))
+		}
+		return
+	}
+	if int(c.struck) < min(rule.Strikes, len(c.strikes)) || b.gateClosed(now) {
+		return
+	}
+	what := "kept a worker busy past the deadline"
+	if r == Faulted {
+		what = "broke its connection to a living worker"
+	}
+	ev := bezoar.Evidence{Epoch: e.id, At: time.Unix(0, now), Class: class, Detail: what, ExitCode: -1, Lane: tk.lane, InFlight: e.inFlight + 1}
+	b.addEvidence(i, &ev)
+	b.convict(now, i, class, fmt.Sprintf("%s %d times within %v without one success", what, c.struck, rule.Within), &ev)
+}

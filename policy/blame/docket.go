@@ -1,0 +1,211 @@
+package blame
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// Verdicts returns everything held, in no order.
+func (b *Book) Verdicts(now time.Time) []bezoar.Verdict {
+	var out []bezoar.Verdict
+	for i := range b.cases {
+		if b.cases[i].state == clear {
+			continue
+		}
+		if b.refresh(now.UnixNano(), uint32(i)); b.cases[i].state != clear {
+			out = append(out, b.verdictOf(uint32(i)))
+		}
+	}
+	for i := range b.groups.all {
+		if g := &b.groups.all[i]; g.state != clear {
+			out = append(out, b.groupVerdict(g))
+		}
+	}
+	return out
+}
+
+// Lookup returns what is held against w: against its fingerprint, or else its
+// shape or client.
+func (b *Book) Lookup(w *Work) (bezoar.Verdict, bool) {
+	if i, ok := b.byFP[w.Fingerprint]; ok && b.cases[i].state != clear {
+		return b.verdictOf(i), true
+	}
+	for _, fp := range [...]bezoar.Fingerprint{w.Shape, w.Client} {
+		if g := b.groups.find(fp); g != nil && g.state != clear {
+			return b.groupVerdict(g), true
+		}
+	}
+	return bezoar.Verdict{}, false
+}
+
+// Quarantine holds w by an operator's order until the given time: its exact
+// fingerprint, or its shape when the fingerprint is zero.
+func (b *Book) Quarantine(now, until time.Time, w Work, reason, sample string) (bezoar.Verdict, error) {
+	at := now.UnixNano()
+	if w.Fingerprint.IsZero() {
+		g := b.groups.get(b, w.Shape, false, b.rule(&w))
+		if g == nil {
+			return bezoar.Verdict{}, fmt.Errorf("quarantine shape %v: no room, release another first", w.Shape)
+		}
+		if g.state == clear {
+			b.groups.active++
+		}
+		g.state, g.manual, g.since, g.until, g.reason, g.sample = quarantined, true, at, until.UnixNano(), reason, sample
+		b.emitGroup(Convicted, at, g)
+		return b.groupVerdict(g), nil
+	}
+	i := b.caseFor(at, &w)
+	if i == none {
+		return bezoar.Verdict{}, fmt.Errorf("quarantine %v: no room, release another first", w.Fingerprint)
+	}
+	c := &b.cases[i]
+	c.state, c.manual, c.since, c.until, c.cause = quarantined, true, at, until.UnixNano(), bezoar.Invalid
+	c.level = max(c.level, 1)
+	d := b.detailOf(i)
+	d.reason, d.sample = reason, sample
+	b.emitCase(Convicted, at, i, nil)
+	return b.verdictOf(i), nil
+}
+
+// Release lets go of what is held under the verdict's id.
+func (b *Book) Release(now time.Time, id string) (bezoar.Verdict, bool) {
+	at := now.UnixNano()
+	for i := range b.cases {
+		if c := &b.cases[i]; c.state != clear && c.id != 0 && verdictID(c.id) == id {
+			v := b.verdictOf(uint32(i))
+			b.emitCase(Released, at, uint32(i), nil)
+			b.setClear(uint32(i))
+			c.level, c.pardons = 0, 0
+			return v, true
+		}
+	}
+	for i := range b.groups.all {
+		if g := &b.groups.all[i]; g.state != clear && g.id != 0 && verdictID(g.id) == id {
+			v := b.groupVerdict(g)
+			b.emitGroup(Released, at, g)
+			b.clearGroup(g)
+			return v, true
+		}
+	}
+	return bezoar.Verdict{}, false
+}
+
+// NewBuild lets every convict be tried soon: the workers run other code now.
+// Operators' orders stand.
+func (b *Book) NewBuild(now time.Time) {
+	at := now.UnixNano()
+	for i := range b.cases {
+		if c := &b.cases[i]; c.state == quarantined && !c.manual {
+			c.until = min(c.until, at)
+		}
+	}
+	for i := range b.groups.all {
+		if g := &b.groups.all[i]; g.state == quarantined && !g.manual {
+			g.until = min(g.until, at)
+		}
+	}
+}
+
+// Restore puts a stored verdict back, without an event.
+func (b *Book) Restore(now time.Time, v bezoar.Verdict, rule *Rule) {
+	id, ok := parseID(v.ID)
+	if !ok {
+		return
+	}
+	w := Work{Fingerprint: v.Fingerprint, Shape: v.Shape, Rule: rule}
+	if v.Scope != bezoar.ScopeWork {
+		g := b.groups.get(b, v.Fingerprint, v.Scope == bezoar.ScopeClient, b.rule(&w))
+		if g == nil {
+			return
+		}
+		if g.state == clear {
+			b.groups.active++
+		}
+		g.id, g.state, g.level, g.manual = id, suspected, uint8(min(v.Level, 254)), v.Manual
+		g.since, g.reason, g.sample, g.refused, g.bad = v.Since.UnixNano(), v.Reason, v.Sample, v.Refused, v.Score
+		if v.State == bezoar.Quarantined || v.State == bezoar.Probing {
+			g.state, g.until = quarantined, v.Until.UnixNano()
+		}
+		return
+	}
+	at := now.UnixNano()
+	i := b.caseFor(at, &w)
+	if i == none {
+		return
+	}
+	c := &b.cases[i]
+	c.id, c.level, c.manual, c.cause = id, uint8(min(v.Level, 254)), v.Manual, v.Cause
+	c.since, c.refused = v.Since.UnixNano(), v.Refused
+	switch v.State {
+	case bezoar.Quarantined, bezoar.Probing:
+		c.state, c.until = quarantined, v.Until.UnixNano()
+	case bezoar.Conditional:
+		c.state = conditional
+	default:
+		c.state = suspected
+	}
+	for _, ev := range v.Evidence {
+		c.addCount(count{at: b.secondOf(ev.At.UnixNano()), share: float32(ev.Share), lane: ev.Lane && ev.InFlight == 1, self: ev.Worker == Self})
+		b.addEvidence(i, &ev)
+	}
+	d := b.detailOf(i)
+	d.reason, d.sample, d.route = v.Reason, v.Sample, v.Route
+}
+
+func parseID(s string) (uint64, bool) {
+	var id uint64
+	n, err := fmt.Sscanf(s, "q-%12x", &id)
+	return id, n == 1 && err == nil && len(s) == 14
+}
+
+// Self is the worker's name in evidence of Bezoar's own death.
+const Self = "bezoar"
+
+// InFlight is one piece of work that was in flight when Bezoar itself died.
+type InFlight struct {
+	Work      Work
+	Successes float64 // decayed, when it was sent
+}
+
+// SelfCrash accounts for Bezoar's own death: what was in flight shares the
+// blame, and work without any success that was there at N deaths is
+// quarantined. The lane cannot protect Bezoar, so nothing milder would.
+func (b *Book) SelfCrash(now time.Time, flight []InFlight) {
+	at := now.UnixNano()
+	acc := make([]accused, len(flight))
+	for i, f := range flight {
+		prior := 1 / (f.Successes + 2)
+		acc[i] = accused{ticket: none, work: f.Work, prior: prior, weight: prior}
+	}
+	shareOut(acc)
+	for i := range acc {
+		a := &acc[i]
+		k := b.caseFor(at, &a.work)
+		if k == none || b.cases[k].state == quarantined {
+			continue
+		}
+		ev := bezoar.Evidence{
+			Worker: Self, At: now, Class: bezoar.Crash, ExitCode: -1,
+			Detail: "Bezoar itself died with this in flight", InFlight: len(acc), Share: a.share,
+		}
+		c := &b.cases[k]
+		c.addCount(count{at: b.secondOf(at), share: float32(a.share), self: true})
+		b.addEvidence(k, &ev)
+		selfs := 0
+		for j := range c.crashes {
+			if c.counts[j].self {
+				selfs++
+			}
+		}
+		if n := b.rule(&a.work).After; selfs >= n && flight[i].Successes < provenEnough {
+			b.convict(at, k, bezoar.Crash, fmt.Sprintf("was in flight at %d deaths of Bezoar itself and has never succeeded", selfs), &ev)
+			continue
+		}
+		if c.state == clear {
+			c.state, c.since, c.cause = suspected, at, bezoar.Crash
+		}
+		b.emitCase(Suspect, at, k, &ev)
+	}
+}

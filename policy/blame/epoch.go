@@ -1,0 +1,229 @@
+package blame
+
+import (
+	"slices"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// ghosts is how many abandoned attempts an epoch remembers. The caller hung
+// up, but the worker may still be at it.
+const ghosts = 8
+
+// ghostFor is how long after the caller left a crash may still be its doing.
+const ghostFor = 5 * time.Second
+
+type epoch struct {
+	id       uint64
+	head     uint32 // first ticket in flight, or none
+	inFlight int
+	answered int64 // latest start among the attempts that were answered
+	haunted  [ghosts]ghost
+	nextHost int
+}
+
+type ghost struct {
+	work    Work
+	started int64
+	left    int64
+	overdue int64
+	prior   float32
+	begun   bool
+}
+
+func (e *epoch) haunt(g ghost) {
+	e.haunted[e.nextHost%ghosts] = g
+	e.nextHost++
+}
+
+// OpenEpoch says that a worker has begun a new life. Ids are never reused.
+func (b *Book) OpenEpoch(id uint64) {
+	if _, ok := b.byEpoch[id]; ok {
+		return
+	}
+	var i uint32
+	if n := len(b.freeEpoch); n > 0 {
+		i = b.freeEpoch[n-1]
+		b.freeEpoch = b.freeEpoch[:n-1]
+	} else {
+		b.epochs = append(b.epochs, epoch{})
+		i = uint32(len(b.epochs) - 1)
+	}
+	b.epochs[i] = epoch{id: id, head: none}
+	b.byEpoch[id] = i
+}
+
+func (b *Book) link(t, e uint32) {
+	ep, tk := &b.epochs[e], &b.tickets[t]
+	tk.epoch, tk.prev, tk.next = e, none, ep.head
+	if ep.head != none {
+		b.tickets[ep.head].prev = t
+	}
+	ep.head = t
+	ep.inFlight++
+}
+
+func (b *Book) unlink(t uint32) {
+	tk := &b.tickets[t]
+	ep := &b.epochs[tk.epoch]
+	if tk.prev != none {
+		b.tickets[tk.prev].next = tk.next
+	} else {
+		ep.head = tk.next
+	}
+	if tk.next != none {
+		b.tickets[tk.next].prev = tk.prev
+	}
+	tk.epoch = none
+	ep.inFlight--
+}
+
+// accused is one piece of work in flight when an epoch ended.
+type accused struct {
+	ticket uint32 // none for a ghost
+	work   Work
+	prior  float64
+	weight float64
+	share  float64
+	lane   bool
+}
+
+// Crash ends an epoch. A planned end blames nobody. Otherwise the blame of one
+// crash is shared out over what was in flight; every ticket there gets a
+// [Finding]. ev brings what is known of the death; the book fills in the rest.
+func (b *Book) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evidence) {
+	e, ok := b.byEpoch[id]
+	if !ok {
+		return
+	}
+	at := now.UnixNano()
+	acc := b.accuse(at, &b.epochs[e], planned, ev.Class)
+	delete(b.byEpoch, id)
+	b.epochs[e] = epoch{head: none}
+	b.freeEpoch = append(b.freeEpoch, e)
+
+	ev.Epoch, ev.At, ev.InFlight = id, now, len(acc)
+	if planned {
+		for i := range acc {
+			b.found(acc[i].ticket, Finding{Planned: true})
+		}
+		b.emit(Event{Kind: EpochEnded, At: now, Evidence: ev, Planned: true})
+		return
+	}
+	b.crashes++
+	shareOut(acc)
+	slices.SortStableFunc(acc, func(x, y accused) int {
+		switch {
+		case x.share > y.share:
+			return -1
+		case x.share < y.share:
+			return 1
+		}
+		return 0
+	})
+	ev.Lane = len(acc) > 0 && acc[0].lane
+	b.emit(Event{Kind: EpochEnded, At: now, Evidence: ev})
+	b.observe(at, acc, &ev)
+	alone := len(acc) == 1
+	for i := range acc {
+		b.blame(at, acc, i, alone, ev)
+	}
+}
+
+// accuse collects what was in flight on e and takes it off the epoch.
+func (b *Book) accuse(now int64, e *epoch, planned bool, class bezoar.Class) []accused {
+	acc := make([]accused, 0, e.inFlight)
+	for t := e.head; t != none; t = e.head {
+		tk := &b.tickets[t]
+		b.unlink(t)
+		acc = append(acc, accused{
+			ticket: t, work: tk.work, lane: tk.lane, prior: float64(tk.prior),
+			weight: float64(tk.prior) * b.hazard(now, tk.started, tk.overdue, class),
+		})
+	}
+	if planned {
+		return acc
+	}
+	for i := range e.haunted {
+		g := &e.haunted[i]
+		if g.started == 0 || !b.haunts(now, g, e, class) {
+			continue
+		}
+		acc = append(acc, accused{
+			ticket: none, work: g.work, prior: float64(g.prior),
+			weight: float64(g.prior) * b.hazard(now, g.started, g.overdue, class),
+		})
+	}
+	return acc
+}
+
+// haunts reports whether an abandoned attempt may have had a part in the end
+// of e. A hang is laid at its door only while nothing that came after it was
+// answered; other crashes only shortly after the caller left.
+func (b *Book) haunts(now int64, g *ghost, e *epoch, class bezoar.Class) bool {
+	if class == bezoar.Timeout {
+		return !g.begun && e.answered <= g.started
+	}
+	return now-g.left <= int64(ghostFor)
+}
+
+// hazard weighs how likely an attempt of this age is the killer: most pills
+// kill at once, and what hangs is overdue.
+func (b *Book) hazard(now, started, overdue int64, class bezoar.Class) float64 {
+	if overdue != 0 && now >= overdue {
+		if class == bezoar.Timeout {
+			return 16
+		}
+		return 4
+	}
+	if class != bezoar.Timeout && now-started <= int64(b.cfg.Young) {
+		return 2
+	}
+	return 1
+}
+
+// shareOut makes the shares sum to 1.
+func shareOut(acc []accused) {
+	sum := 0.0
+	for i := range acc {
+		sum += acc[i].weight
+	}
+	for i := range acc {
+		acc[i].share = acc[i].weight / sum
+	}
+}
+
+func (b *Book) found(t uint32, f Finding) {
+	if t == none {
+		return
+	}
+	tk := &b.tickets[t]
+	tk.finding, tk.found = f, true
+}
+
+// blame lays acc[i]'s share at its fingerprint's door and judges it.
+func (b *Book) blame(now int64, acc []accused, i int, alone bool, ev bezoar.Evidence) {
+	a := &acc[i]
+	ev.Share, ev.Others = a.share, nil
+	for j := range acc {
+		if j != i && len(ev.Others) < bezoar.MaxOthers {
+			ev.Others = append(ev.Others, bezoar.Suspect{Fingerprint: acc[j].work.Fingerprint, Share: acc[j].share})
+		}
+	}
+	b.groups.crash(b, now, a)
+	c := b.caseFor(now, &a.work)
+	f := Finding{Share: a.share, Gated: b.gateClosed(now)}
+	if c == none {
+		// The table is full of convicts: the evidence cannot be kept, so the
+		// shape answers for it.
+		b.groups.escalate(b, now, a)
+		f.Score = a.share
+		b.found(a.ticket, f)
+		return
+	}
+	b.accuseCase(now, c, a, alone, &ev)
+	f.Score = b.cases[c].score()
+	f.Convicted = b.sentence(now, c, a, f.Gated, &ev)
+	b.found(a.ticket, f)
+}

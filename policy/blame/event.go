@@ -1,0 +1,74 @@
+package blame
+
+import (
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// EventKind says what the book decided.
+type EventKind uint8
+
+// The kinds of events.
+const (
+	EpochEnded      EventKind = iota // a worker's life ended; Evidence says how
+	Suspect                          // work came under suspicion
+	Pardoned                         // a suspect ran clean in the lane
+	Convicted                        // quarantined
+	Probed                           // a quarantine has run out: one copy tries the lane
+	Released                         // no longer held
+	MadeConditional                  // pinned to the lane
+	GroupLaned                       // a shape's or client's unproven work runs in the lane
+	GateClosed                       // convictions are suspended
+	GateOpened                       // convictions count again
+	Refunded                         // a conviction was taken back
+	Dropped                          // a verdict expired or made room
+)
+
+// String returns the kind's stable name.
+func (k EventKind) String() string {
+	return [...]string{
+		"epoch-ended", "suspect", "pardoned", "convicted", "probed", "released",
+		"conditional", "group-laned", "gate-closed", "gate-opened", "refunded", "dropped",
+	}[k]
+}
+
+// Event is one decision, for persistence, logs and people.
+type Event struct {
+	Kind     EventKind
+	At       time.Time
+	Verdict  bezoar.Verdict  // what it was decided about; zero for epochs and the gate
+	Evidence bezoar.Evidence // of the death that led to it; zero when none did
+	Planned  bool            // of EpochEnded
+}
+
+// maxEvents bounds what is held between two drains; beyond it the oldest go.
+const maxEvents = 1 << 16
+
+func (b *Book) emit(e Event) {
+	if len(b.events) >= maxEvents {
+		b.events = b.events[1:]
+	}
+	b.events = append(b.events, e)
+}
+
+func (b *Book) emitCase(k EventKind, now int64, i uint32, ev *bezoar.Evidence) {
+	e := Event{Kind: k, At: time.Unix(0, now), Verdict: b.verdictOf(i)}
+	if ev != nil {
+		e.Evidence = *ev
+	}
+	b.emit(e)
+}
+
+// Drain appends the decisions made since the last call to dst, oldest first.
+func (b *Book) Drain(dst []Event) []Event {
+	dst = append(dst, b.events...)
+	for i := range b.events {
+		b.events[i] = Event{}
+	}
+	b.events = b.events[:0]
+	return dst
+}
+
+// Pending reports whether there is anything to drain.
+func (b *Book) Pending() bool { return len(b.events) > 0 }

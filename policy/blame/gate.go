@@ -1,0 +1,184 @@
+package blame
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// gateRing bounds the deaths the gate looks back on.
+const gateRing = 64
+
+// massWindow is how close together deaths must be to be one event.
+const massWindow = time.Second
+
+// gateSuccesses is how many answers per death say that the fleet is well.
+const gateSuccesses = 20
+
+// gate tells a sick fleet from sick work (law 6).
+type gate struct {
+	deaths   []death
+	troubles []trouble
+	answers  [32]struct {
+		second int64
+		count  uint32
+	}
+	until  int64
+	closed bool // GateClosed has been said
+}
+
+// death is one epoch's end in the fleet, as the gate sees it.
+type death struct {
+	at       int64
+	worker   string
+	unproven []bezoar.Fingerprint // exact work that may explain it
+	shapes   []bezoar.Fingerprint // shapes that have hardly ever succeeded
+	odd      bool                 // idle, or work of a shape that used to run
+}
+
+type trouble struct {
+	at int64
+	fp bezoar.Fingerprint
+}
+
+func (g *gate) success(now int64) {
+	s := now / int64(time.Second)
+	a := &g.answers[s%int64(len(g.answers))]
+	if a.second != s {
+		a.second, a.count = s, 0
+	}
+	a.count++
+}
+
+func (g *gate) successes(now, window int64) (n uint32) {
+	s := now / int64(time.Second)
+	for i := range g.answers {
+		if a := &g.answers[i]; a.second <= s && s-a.second <= window/int64(time.Second) {
+			n += a.count
+		}
+	}
+	return n
+}
+
+func (b *Book) gateClosed(now int64) bool { return now < b.gate.until }
+
+// threshold is how many workers must be struck for it to be the fleet.
+func (b *Book) threshold() int {
+	return max(min(3, max(b.fleet, 2)), int(math.Ceil(b.cfg.GateShare*float64(b.fleet))))
+}
+
+// observe shows a death to the gate. Deaths in the lane say nothing about the
+// fleet.
+func (b *Book) observe(now int64, acc []accused, ev *bezoar.Evidence) {
+	if ev.Lane {
+		return
+	}
+	d := death{at: now, worker: ev.Worker, odd: len(acc) == 0}
+	for i := range acc {
+		if i == 4 {
+			break
+		}
+		a := &acc[i]
+		if 1/a.prior-2 < provenEnough {
+			d.unproven = append(d.unproven, a.work.Fingerprint)
+		}
+		if b.groups.sound(a.work.Shape) {
+			d.odd = d.odd || i == 0
+		} else if !a.work.Shape.IsZero() {
+			d.shapes = append(d.shapes, a.work.Shape)
+		}
+	}
+	g := &b.gate
+	if len(g.deaths) == gateRing {
+		g.deaths = g.deaths[1:]
+	}
+	g.deaths = append(g.deaths, d)
+
+	if b.roots(now-int64(massWindow), false) >= b.threshold() {
+		b.closeGate(now, massWindow)
+		return
+	}
+	hold := int64(b.cfg.GateHold)
+	if n := b.roots(now-hold, b.successes > 0); n >= b.threshold() && int(g.successes(now, hold)) < gateSuccesses*n {
+		b.closeGate(now, b.cfg.GateHold)
+	}
+}
+
+// roots counts the workers that died since oldest for reasons that have
+// nothing in common: neither an unproven piece of work nor an unsound shape.
+func (b *Book) roots(oldest int64, oddOnly bool) int {
+	var workers []string
+	var known []bezoar.Fingerprint
+	for _, d := range b.gate.deaths {
+		if d.at < oldest || oddOnly && !d.odd {
+			continue
+		}
+		shared := false
+		for _, fp := range d.unproven {
+			shared = shared || slices.Contains(known, fp)
+		}
+		for _, fp := range d.shapes {
+			shared = shared || slices.Contains(known, fp)
+		}
+		known = append(append(known, d.unproven...), d.shapes...)
+		if !shared && (b.fleet == 1 || !slices.Contains(workers, d.worker)) {
+			workers = append(workers, d.worker)
+		}
+	}
+	return len(workers)
+}
+
+// trouble shows an overdue or faulted attempt to the gate.
+func (g *gate) trouble(b *Book, now int64, fp bezoar.Fingerprint) {
+	if len(g.troubles) == gateRing {
+		g.troubles = g.troubles[1:]
+	}
+	g.troubles = append(g.troubles, trouble{now, fp})
+	hold := int64(b.cfg.GateHold)
+	var fps []bezoar.Fingerprint
+	for _, t := range g.troubles {
+		if t.at >= now-hold && !slices.Contains(fps, t.fp) {
+			fps = append(fps, t.fp)
+		}
+	}
+	if len(fps) >= max(3, b.threshold()) && int(g.successes(now, hold)) < gateSuccesses*len(fps) {
+		b.closeGate(now, b.cfg.GateHold)
+	}
+}
+
+// closeGate suspends convictions and takes back those of the last moments.
+func (b *Book) closeGate(now int64, back time.Duration) {
+	g := &b.gate
+	g.until = max(g.until, now+int64(b.cfg.GateHold))
+	if !g.closed {
+		g.closed = true
+		b.emit(Event{Kind: GateClosed, At: time.Unix(0, now)})
+	}
+	for i := range b.cases {
+		c := &b.cases[i]
+		if c.state == quarantined && !c.manual && c.since >= now-int64(back) && c.since <= now {
+			c.state, c.until = suspected, 0
+			c.level -= min(c.level, 1)
+			b.emitCase(Refunded, now, uint32(i), nil)
+		}
+	}
+}
+
+// Suspend closes the gate until the given time: a rollout is on its way.
+func (b *Book) Suspend(now, until time.Time) {
+	b.gate.until = max(b.gate.until, until.UnixNano())
+	if !b.gate.closed && b.gateClosed(now.UnixNano()) {
+		b.gate.closed = true
+		b.emit(Event{Kind: GateClosed, At: now})
+	}
+}
+
+// Tick lets time pass: it reopens the gate. Call it about once a second.
+func (b *Book) Tick(now time.Time) {
+	if b.gate.closed && !b.gateClosed(now.UnixNano()) {
+		b.gate.closed = false
+		b.emit(Event{Kind: GateOpened, At: now})
+	}
+}

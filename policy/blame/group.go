@@ -1,0 +1,284 @@
+package blame
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+const (
+	groupConvicts = 3    // convicts of one shape or client that lane it
+	groupExcess   = 10   // times the crash rate of everything else
+	groupLaneDied = 2    // further deaths in the lane that quarantine a shape
+	groupSound    = 0.99 // success ratio above which a shape is never refused
+	groupFair     = 0.90 // success ratio above which laned work may overflow to the fleet
+	groupSeen     = 3    // successes after which a shape is no canary's business
+)
+
+// group is what is known of one shape or one client.
+type group struct {
+	fp       bezoar.Fingerprint
+	id       uint64
+	rule     *Rule
+	client   bool
+	used     bool
+	manual   bool
+	state    standing // clear, suspected (laned) or quarantined
+	claim    uint32   // the ticket that probes it, or none
+	level    uint8
+	good     float64 // successes
+	bad      float64 // blame
+	convicts [groupConvicts]int64
+	laneGood int
+	laneBad  int
+	since    int64
+	until    int64
+	refused  int64
+	reason   string
+	sample   string
+}
+
+func (g *group) ratio() float64 {
+	if g.good+g.bad == 0 {
+		return 0
+	}
+	return g.good / (g.good + g.bad)
+}
+
+// groups is the bounded table of shapes and clients.
+type groups struct {
+	max    int
+	all    []group
+	byFP   map[bezoar.Fingerprint]uint32
+	active int // of them laned or quarantined
+}
+
+func (gs *groups) init(limit int) {
+	gs.max = limit
+	gs.byFP = make(map[bezoar.Fingerprint]uint32, 64)
+}
+
+func (gs *groups) find(fp bezoar.Fingerprint) *group {
+	if fp.IsZero() {
+		return nil
+	}
+	if i, ok := gs.byFP[fp]; ok {
+		return &gs.all[i]
+	}
+	return nil
+}
+
+// sound reports whether work of this shape is known to run well.
+func (gs *groups) sound(shape bezoar.Fingerprint) bool {
+	g := gs.find(shape)
+	return g != nil && g.good >= groupSeen && g.ratio() >= 0.5
+}
+
+// get finds or makes a group; nil when the table is full of held groups.
+func (gs *groups) get(b *Book, fp bezoar.Fingerprint, client bool, rule *Rule) *group {
+	if fp.IsZero() {
+		return nil
+	}
+	if g := gs.find(fp); g != nil {
+		return g
+	}
+	i := uint32(len(gs.all))
+	if len(gs.all) < gs.max {
+		gs.all = append(gs.all, group{})
+	} else {
+		victim := none
+		for range evictionSample {
+			j := uint32(b.cfg.Rand.IntN(len(gs.all)))
+			if g := &gs.all[j]; g.state == clear && (victim == none || g.good+g.bad < gs.all[victim].good+gs.all[victim].bad) {
+				victim = j
+			}
+		}
+		if victim == none {
+			return nil
+		}
+		delete(gs.byFP, gs.all[victim].fp)
+		i = victim
+	}
+	gs.all[i] = group{fp: fp, client: client, rule: rule, used: true, claim: none}
+	gs.byFP[fp] = i
+	return &gs.all[i]
+}
+
+func (gs *groups) success(b *Book, now int64, tk *ticket) {
+	rule := b.rule(&tk.work)
+	if g := gs.get(b, tk.work.Shape, false, rule); g != nil {
+		if g.good++; g.good == groupSeen {
+			b.seen.add(now, g.fp)
+		}
+		if tk.lane && g.state != clear {
+			g.laneGood++
+			gs.probed(b, now, g, tk)
+		}
+	}
+	if g := gs.get(b, tk.work.Client, true, rule); g != nil {
+		g.good++
+	}
+}
+
+// probed releases a quarantined shape whose probe ran clean: it goes on in the
+// lane, and is free when it stays quiet there.
+func (gs *groups) probed(b *Book, now int64, g *group, tk *ticket) {
+	if g.state != quarantined || tk.group == none || &gs.all[tk.group] != g || now < g.until {
+		return
+	}
+	g.state, g.since, g.laneGood, g.laneBad = suspected, now, 0, 0
+	b.emitGroup(Released, now, g)
+}
+
+func (gs *groups) crash(b *Book, now int64, a *accused) {
+	rule := b.rule(&a.work)
+	if g := gs.get(b, a.work.Shape, false, rule); g != nil {
+		g.bad += a.share
+		if a.lane && g.state != clear && !b.gateClosed(now) {
+			g.laneBad++
+			gs.condemn(b, now, g)
+		}
+	}
+	if g := gs.get(b, a.work.Client, true, rule); g != nil {
+		g.bad += a.share
+	}
+}
+
+// condemn quarantines a laned shape that goes on killing, unless nearly all of
+// it runs well.
+func (gs *groups) condemn(b *Book, now int64, g *group) {
+	probe := g.state == quarantined && now >= g.until
+	if g.client || g.ratio() > groupSound || !probe && g.state == quarantined {
+		return
+	}
+	if !probe && (g.laneBad < groupLaneDied || float64(g.laneGood) >= 99*float64(g.laneBad)) {
+		return
+	}
+	g.state, g.since = quarantined, now
+	g.level = min(g.level+1, 255-1)
+	g.until = now + b.term(g.rule, int(g.level))
+	g.reason = fmt.Sprintf("unproven work of this shape killed the lane %d times after %d of its kind were convicted", g.laneBad, groupConvicts)
+	b.emitGroup(Convicted, now, g)
+}
+
+// convicted counts a conviction against the work's shape and client.
+func (gs *groups) convicted(b *Book, now int64, w *Work) {
+	for _, g := range []*group{gs.find(w.Shape), gs.find(w.Client)} {
+		if g == nil || g.state != clear {
+			continue
+		}
+		copy(g.convicts[:], g.convicts[1:])
+		g.convicts[groupConvicts-1] = now
+		if g.convicts[0] >= now-int64(g.rule.Within) && g.convicts[0] != 0 && gs.excessive(b, g) {
+			gs.lane(b, now, g)
+		}
+	}
+}
+
+// excessive compares the group's crash rate with everything else's.
+func (gs *groups) excessive(b *Book, g *group) bool {
+	if g.client && g.ratio() > groupSound {
+		return false
+	}
+	rate := g.bad / (g.good + g.bad)
+	others := (float64(b.crashes) - g.bad + 0.5) / (float64(b.attempts) - g.good - g.bad + 100)
+	return rate >= groupExcess*max(others, 0)
+}
+
+func (gs *groups) lane(b *Book, now int64, g *group) {
+	g.state, g.since, g.laneGood, g.laneBad = suspected, now, 0, 0
+	gs.active++
+	g.reason = fmt.Sprintf("%d of this kind were convicted within %v at %d times the crash rate of everything else: unproven work of it runs alone", groupConvicts, g.rule.Within, groupExcess)
+	b.emitGroup(GroupLaned, now, g)
+}
+
+// escalate lanes a shape at once: there is no room to hold its works apart.
+func (gs *groups) escalate(b *Book, now int64, a *accused) {
+	if g := gs.get(b, a.work.Shape, false, b.rule(&a.work)); g != nil && g.state == clear && !b.gateClosed(now) {
+		gs.lane(b, now, g)
+	}
+}
+
+// judgeGroups decides for unproven work of a held shape or client. The index
+// returned is the group that the ticket probes.
+func (b *Book) judgeGroups(now int64, w *Work, successes float64) (Decision, uint32, bool) {
+	if b.groups.active == 0 || successes >= provenWell {
+		return Decision{}, none, false
+	}
+	for _, fp := range [...]bezoar.Fingerprint{w.Shape, w.Client} {
+		i, ok := b.groups.byFP[fp]
+		if !ok || fp.IsZero() {
+			continue
+		}
+		g := &b.groups.all[i]
+		switch g.state {
+		case quarantined:
+			if now < g.until || g.claim != none {
+				g.refused++
+				return Decision{Action: Refuse, Cause: ByShapeVerdict, Until: time.Unix(0, max(g.until, now+int64(time.Second)))}, none, true
+			}
+			b.emitGroup(Probed, now, g)
+			return Decision{Action: ToLane, Cause: ByProbe}, i, true
+		case suspected:
+			if !g.manual && now-g.since > int64(g.rule.Within) && g.laneBad == 0 {
+				b.emitGroup(Dropped, now, g)
+				b.clearGroup(g)
+				continue
+			}
+			cause := ByShape
+			if g.client {
+				cause = ByClient
+			}
+			return Decision{Action: ToLane, Cause: cause, Overflow: g.ratio() > groupFair}, none, true
+		}
+	}
+	return Decision{}, none, false
+}
+
+func (b *Book) clearGroup(g *group) {
+	if g.state != clear {
+		b.groups.active--
+	}
+	g.state, g.manual, g.laneBad, g.laneGood, g.level = clear, false, 0, 0, 0
+	g.convicts = [groupConvicts]int64{}
+}
+
+// unseen reports whether w's shape has yet to prove itself (canary requests:
+// Dean and Barroso, "The Tail at Scale", 2013, moved to admission).
+func (b *Book) unseen(now int64, w *Work) bool {
+	if w.Shape.IsZero() || now-b.start < int64(b.cfg.Learning) {
+		return false
+	}
+	if g := b.groups.find(w.Shape); g != nil && g.good >= groupSeen {
+		return false
+	}
+	return !b.seen.has(w.Shape)
+}
+
+func (b *Book) emitGroup(k EventKind, now int64, g *group) {
+	b.emit(Event{Kind: k, At: time.Unix(0, now), Verdict: b.groupVerdict(g)})
+}
+
+func (b *Book) groupVerdict(g *group) bezoar.Verdict {
+	if g.id == 0 {
+		g.id = b.newID()
+	}
+	v := bezoar.Verdict{
+		ID: verdictID(g.id), Scope: bezoar.ScopeShape, State: bezoar.Laned, Fingerprint: g.fp,
+		Cause: bezoar.Crash, Reason: g.reason, Sample: g.sample, Score: g.bad, Level: int(g.level),
+		Since: time.Unix(0, g.since), Refused: g.refused, Manual: g.manual,
+	}
+	if g.client {
+		v.Scope = bezoar.ScopeClient
+	} else {
+		v.Shape = g.fp
+	}
+	if g.state == quarantined {
+		v.State, v.Until = bezoar.Quarantined, time.Unix(0, g.until)
+		if g.claim != none {
+			v.State = bezoar.Probing
+		}
+	}
+	return v
+}

@@ -1,0 +1,86 @@
+// Package budget bounds the extra load that retries add. It is pure: the time
+// is an argument, and the caller holds the lock.
+package budget
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Config is a share of the traffic and a floor for when there is little. The
+// zero value means 20 % and 3 retries a second.
+type Config struct {
+	Ratio float64 // retries allowed per first attempt; 0 to 1, default 0.2
+	Floor float64 // retries a second allowed whatever the traffic; default 3
+}
+
+// WithDefaults returns c with every zero field set to its default.
+func (c Config) WithDefaults() Config {
+	if c.Ratio == 0 {
+		c.Ratio = 0.2
+	}
+	if c.Floor == 0 {
+		c.Floor = 3
+	}
+	return c
+}
+
+// Validate reports every impossible field.
+func (c Config) Validate() error {
+	c = c.WithDefaults()
+	var errs []error
+	if c.Ratio < 0 || c.Ratio > 1 {
+		errs = append(errs, fmt.Errorf("ratio is %g, want 0 to 1", c.Ratio))
+	}
+	if c.Floor < 0 {
+		errs = append(errs, fmt.Errorf("floor is %g, want 0 or more retries a second", c.Floor))
+	}
+	return errors.Join(errs...)
+}
+
+// window is how much traffic a budget remembers.
+const window = 10
+
+// Budget counts first attempts and retries over the last ten seconds. The zero
+// value with the zero Config is ready.
+type Budget struct {
+	Config  Config
+	seconds [window]struct {
+		at             int64
+		first, retries float64
+	}
+}
+
+func (b *Budget) slot(now time.Time) int {
+	s := now.Unix()
+	i := int(s % window)
+	if b.seconds[i].at != s {
+		b.seconds[i] = struct {
+			at             int64
+			first, retries float64
+		}{at: s}
+	}
+	return i
+}
+
+// First counts a first attempt.
+func (b *Budget) First(now time.Time) { b.seconds[b.slot(now)].first++ }
+
+// Retry takes one retry from the budget, or reports false.
+func (b *Budget) Retry(now time.Time) bool {
+	c := b.Config.WithDefaults()
+	i := b.slot(now)
+	first, retries := 0.0, 0.0
+	for _, s := range b.seconds {
+		if now.Unix()-s.at < window {
+			first += s.first
+			retries += s.retries
+		}
+	}
+	if retries+1 > c.Ratio*first+c.Floor*window {
+		return false
+	}
+	b.seconds[i].retries++
+	return true
+}
