@@ -1,0 +1,76 @@
+package fleet
+
+import (
+	"io"
+	"sync/atomic"
+	"time"
+)
+
+// State is where a worker stands.
+type State string
+
+// The states.
+const (
+	Down     State = "down"
+	Serving  State = "serving"
+	Lane     State = "lane"
+	Draining State = "draining"
+)
+
+// Worker is one life of one worker: one epoch.
+type Worker struct {
+	name  string
+	addr  string
+	epoch uint64
+	since time.Time
+	conn  any
+
+	ended    chan struct{}
+	end      End           // valid once ended is closed
+	state    State         // guarded by Fleet.mu
+	leaving  bool          // guarded by Fleet.mu; told to drain while it is the lane
+	inFlight int           // guarded by Fleet.mu
+	idle     chan struct{} // guarded by Fleet.mu; closed when inFlight reaches 0, nil when nobody waits
+	check    *check        // guarded by Fleet.mu; the look that is under way
+	served   atomic.Uint64
+}
+
+// check is one look at a worker that several callers share.
+type check struct {
+	doubt  Doubt
+	done   chan struct{}
+	health Health
+}
+
+// Name returns the worker's name, the same in all its lives.
+func (w *Worker) Name() string { return w.name }
+
+// Addr returns where this life listens: host:port.
+func (w *Worker) Addr() string { return w.addr }
+
+// Epoch returns the number of this life, unique in the process.
+func (w *Worker) Epoch() uint64 { return w.epoch }
+
+// Conn returns what [Config.Connect] made for this life.
+func (w *Worker) Conn() any { return w.conn }
+
+// Ended returns a channel that is closed when this life is over and judged.
+func (w *Worker) Ended() <-chan struct{} { return w.ended }
+
+// End says how this life ended; false while it goes on.
+func (w *Worker) End() (End, bool) {
+	select {
+	case <-w.ended:
+		return w.end, true
+	default:
+		return End{}, false
+	}
+}
+
+func (w *Worker) finish(end End) {
+	w.end = end
+	close(w.ended)
+	if c, ok := w.conn.(io.Closer); ok {
+		_ = c.Close() // whatever it held died with the worker
+	}
+}
