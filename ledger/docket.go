@@ -1,0 +1,74 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/policy/blame"
+)
+
+// Verdicts returns everything held, oldest first.
+func (l *Ledger) Verdicts() []bezoar.Verdict {
+	l.mu.Lock()
+	vs := l.book.Verdicts(time.Now())
+	l.settle()
+	l.mu.Unlock()
+	for i := range vs {
+		vs[i].Fleet = l.cfg.Fleet
+	}
+	slices.SortFunc(vs, func(a, b bezoar.Verdict) int { return a.Since.Compare(b.Since) })
+	return vs
+}
+
+// Verdict returns one verdict, or ErrNotFound.
+func (l *Ledger) Verdict(id string) (bezoar.Verdict, error) {
+	for _, v := range l.Verdicts() {
+		if v.ID == id {
+			return v, nil
+		}
+	}
+	return bezoar.Verdict{}, fmt.Errorf("verdict %.40q in fleet %s: %w", id, l.cfg.Fleet, ErrNotFound)
+}
+
+// Order is an operator's quarantine.
+type Order struct {
+	Work   blame.Work // its fingerprint, or only its shape
+	For    time.Duration
+	Reason string
+	Sample string
+}
+
+// Quarantine holds work by an operator's order.
+func (l *Ledger) Quarantine(ctx context.Context, o Order) (bezoar.Verdict, error) {
+	if o.Work.Fingerprint.IsZero() && o.Work.Shape.IsZero() {
+		return bezoar.Verdict{}, fmt.Errorf("quarantine in fleet %s: neither a fingerprint nor a shape is given", l.cfg.Fleet)
+	}
+	if o.For <= 0 {
+		return bezoar.Verdict{}, fmt.Errorf("quarantine in fleet %s: for is %v, want more than 0", l.cfg.Fleet, o.For)
+	}
+	now := time.Now()
+	l.mu.Lock()
+	v, err := l.book.Quarantine(now, now.Add(o.For), o.Work, o.Reason, o.Sample)
+	l.settle()
+	l.mu.Unlock()
+	l.persist(ctx)
+	v.Fleet = l.cfg.Fleet
+	return v, err
+}
+
+// Release lets go of what is held under a verdict's id, or returns ErrNotFound.
+func (l *Ledger) Release(ctx context.Context, id string) (bezoar.Verdict, error) {
+	l.mu.Lock()
+	v, ok := l.book.Release(time.Now(), id)
+	l.settle()
+	l.mu.Unlock()
+	l.persist(ctx)
+	if !ok {
+		return v, fmt.Errorf("verdict %.40q in fleet %s: %w", id, l.cfg.Fleet, ErrNotFound)
+	}
+	v.Fleet = l.cfg.Fleet
+	return v, nil
+}

@@ -1,0 +1,292 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/policy/blame"
+)
+
+// Journal remembers across a kill of the process what was in flight. Slots are
+// small numbers, reused; one out of range is ignored. Neither method blocks.
+type Journal interface {
+	Begin(slot int, r Record)
+	End(slot int)
+}
+
+// Record is one piece of work in flight.
+type Record struct {
+	Fingerprint bezoar.Fingerprint
+	Shape       bezoar.Fingerprint
+	Start       time.Time
+	Successes   float64 // decayed, when it was sent
+}
+
+// Event is one decision with the fleet it was made for.
+type Event struct {
+	Fleet string
+	blame.Event
+}
+
+// Config describes a ledger. Fleet is required; the zero value of the rest is
+// useful.
+type Config struct {
+	Fleet   string
+	Blame   blame.Config
+	Store   Store                          // nil: nothing outlives the process
+	Journal Journal                        // nil: Bezoar's own death is not accounted for
+	Log     *slog.Logger                   // nil: silent
+	Observe func(Event)                    // told every decision, in order; must not block for long
+	Rule    func(route string) *blame.Rule // rules for restored verdicts; nil: Blame.Rule
+}
+
+// Validate reports every impossible field.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Fleet == "" {
+		errs = append(errs, errors.New("Fleet is empty"))
+	}
+	return errors.Join(append(errs, c.Blame.Validate())...)
+}
+
+// Ledger is the account of one fleet. Create it with [New].
+type Ledger struct {
+	cfg Config
+
+	mu    sync.Mutex // guards book, twins and todo
+	book  *blame.Book
+	twins map[bezoar.Fingerprint]chan struct{}
+	todo  []Event
+
+	persisting sync.Mutex      // held while events are written and told, in order
+	dirty      bool            // guarded by persisting: a write failed
+	stored     map[string]bool // guarded by persisting: ids that the store may hold
+	letters    letters
+}
+
+// New returns a ledger that knows nothing yet; [Ledger.Load] brings back what
+// was stored.
+func New(cfg Config) (*Ledger, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("ledger %s: %w", cfg.Fleet, err)
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Blame.Rand == nil {
+		cfg.Blame.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	}
+	l := &Ledger{cfg: cfg, book: blame.New(cfg.Blame, time.Now()), twins: map[bezoar.Fingerprint]chan struct{}{}, stored: map[string]bool{}}
+	l.letters.init()
+	return l, nil
+}
+
+// Load restores the stored verdicts, and accounts for what was in flight when
+// the process died the last time. Call it once, before work is admitted.
+func (l *Ledger) Load(ctx context.Context, flight []Record) error {
+	now := time.Now()
+	if l.cfg.Store != nil {
+		vs, err := l.cfg.Store.Verdicts(ctx, l.cfg.Fleet)
+		if err != nil {
+			return fmt.Errorf("load the verdicts of fleet %s: %w", l.cfg.Fleet, err)
+		}
+		l.mu.Lock()
+		for _, v := range vs {
+			l.book.Restore(now, v, l.rule(v.Route))
+			l.stored[v.ID] = true
+		}
+		l.mu.Unlock()
+	}
+	if len(flight) > 0 {
+		fs := make([]blame.InFlight, len(flight))
+		for i, r := range flight {
+			fs[i] = blame.InFlight{Work: blame.Work{Fingerprint: r.Fingerprint, Shape: r.Shape}, Successes: r.Successes}
+		}
+		l.mu.Lock()
+		l.book.SelfCrash(now, fs)
+		l.settle()
+		l.mu.Unlock()
+		l.persist(ctx)
+	}
+	return nil
+}
+
+func (l *Ledger) rule(route string) *blame.Rule {
+	if l.cfg.Rule == nil {
+		return nil
+	}
+	return l.cfg.Rule(route)
+}
+
+// SetFleet tells how many workers the fleet has.
+func (l *Ledger) SetFleet(workers int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.book.SetFleet(workers)
+}
+
+// Admit decides where w goes. For ToFleet, ToCanary and ToLane the caller owes
+// Close. For Twin, wait returns when asking again makes sense.
+func (l *Ledger) Admit(w blame.Work) (t blame.Ticket, d blame.Decision, wait <-chan struct{}) {
+	now := time.Now()
+	l.mu.Lock()
+	t, d = l.book.Admit(now, w)
+	if d.Action == blame.Twin {
+		c, ok := l.twins[w.Fingerprint]
+		if !ok {
+			c = make(chan struct{})
+			l.twins[w.Fingerprint] = c
+		}
+		wait = c
+	}
+	quiet := l.quiet()
+	l.mu.Unlock()
+	if !quiet {
+		l.persist(context.Background())
+	}
+	return t, d, wait
+}
+
+// Redrive opens a ticket for work that goes through the lane whatever is held
+// against it; false while a copy is there already.
+func (l *Ledger) Redrive(w blame.Work) (blame.Ticket, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.book.Redrive(w)
+}
+
+// Open opens a ticket without a decision: for work whose route has the
+// quarantine off. Its attempts are written down all the same.
+func (l *Ledger) Open(w blame.Work) blame.Ticket {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.book.Open(w)
+}
+
+// Begin writes down an attempt before its first byte leaves; false when the
+// epoch is over.
+func (l *Ledger) Begin(t blame.Ticket, w *blame.Work, epoch uint64, overdue time.Time, lane bool) bool {
+	now := time.Now()
+	l.mu.Lock()
+	ok := l.book.Begin(now, t, epoch, overdue, lane)
+	var s float64
+	if ok && l.cfg.Journal != nil {
+		s = l.book.Successes(t)
+	}
+	l.mu.Unlock()
+	if ok && l.cfg.Journal != nil {
+		l.cfg.Journal.Begin(int(t), Record{Fingerprint: w.Fingerprint, Shape: w.Shape, Start: now, Successes: s})
+	}
+	return ok
+}
+
+// Begun notes that the answer has begun.
+func (l *Ledger) Begun(t blame.Ticket) {
+	now := time.Now()
+	l.mu.Lock()
+	l.book.Begun(now, t)
+	l.mu.Unlock()
+}
+
+// End ends t's attempt. A finding that a crash left meanwhile stands.
+func (l *Ledger) End(t blame.Ticket, r blame.Result) {
+	if l.cfg.Journal != nil {
+		l.cfg.Journal.End(int(t))
+	}
+	now := time.Now()
+	l.mu.Lock()
+	l.book.End(now, t, r)
+	quiet := l.quiet()
+	l.mu.Unlock()
+	if !quiet {
+		l.persist(context.Background())
+	}
+}
+
+// Finding takes what a crash left on t.
+func (l *Ledger) Finding(t blame.Ticket) (blame.Finding, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.book.Finding(t)
+}
+
+// Close gives t back and wakes the copies that waited for it.
+func (l *Ledger) Close(t blame.Ticket, fp bezoar.Fingerprint) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.book.Close(t) {
+		l.wake(fp)
+	}
+}
+
+// Finish is End and Close in one.
+func (l *Ledger) Finish(t blame.Ticket, fp bezoar.Fingerprint, r blame.Result) {
+	if l.cfg.Journal != nil {
+		l.cfg.Journal.End(int(t))
+	}
+	now := time.Now()
+	l.mu.Lock()
+	l.book.End(now, t, r)
+	if l.book.Close(t) {
+		l.wake(fp)
+	}
+	quiet := l.quiet()
+	l.mu.Unlock()
+	if !quiet {
+		l.persist(context.Background())
+	}
+}
+
+// wake must be called with mu held.
+func (l *Ledger) wake(fp bezoar.Fingerprint) {
+	if len(l.twins) == 0 {
+		return
+	}
+	if c, ok := l.twins[fp]; ok {
+		delete(l.twins, fp)
+		close(c)
+	}
+}
+
+// Opened begins an epoch.
+func (l *Ledger) Opened(epoch uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.book.OpenEpoch(epoch)
+}
+
+// Ended ends an epoch: the blame is shared out and stored when it returns.
+func (l *Ledger) Ended(epoch uint64, planned bool, ev bezoar.Evidence) {
+	now := ev.At
+	if now.IsZero() {
+		now = time.Now()
+	}
+	l.mu.Lock()
+	l.book.Crash(now, epoch, planned, ev)
+	l.settle()
+	l.mu.Unlock()
+	l.persist(context.Background())
+}
+
+// Suspend closes the fleet gate for d: a rollout is on its way.
+func (l *Ledger) Suspend(d time.Duration) {
+	now := time.Now()
+	l.mu.Lock()
+	l.book.Suspend(now, now.Add(d))
+	l.settle()
+	l.mu.Unlock()
+	l.persist(context.Background())
+}
+
+// NewBuild lets every convict be tried soon: the workers run other code now.
+func (l *Ledger) NewBuild() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.book.NewBuild(time.Now())
+}
