@@ -2,10 +2,13 @@ package dispatch
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/ledger"
+	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
 // Work is what the dispatcher needs to know of a piece of work. It never sees
@@ -18,6 +21,9 @@ type Work struct {
 	// left: an idempotent method, an Idempotency-Key, or a route that says
 	// replay: all, with a body that is held whole.
 	Replayable bool
+	Rule       *blame.Rule   // of conviction; nil means the ledger's; must outlive the call
+	Attempts   int           // deliveries at most; 0 means the dispatcher's default
+	Off        bool          // no quarantine: never isolated, refused or replayed
 	Route      string        // for verdicts and events
 	Timeout    time.Duration // until the answer begins; 0 means the dispatcher's default
 }
@@ -28,6 +34,8 @@ type Job interface {
 	// Connect readies a connection to t.Worker: one kept alive or a fresh one.
 	// No byte of the work may leave. An error costs the worker, not the work.
 	Connect(ctx context.Context, t *Target) error
+	// Drop closes what Connect readied when Send is not going to follow.
+	Drop()
 	// Send sends the work over what Connect readied, exactly once, and streams
 	// the answer to the caller. It returns when the answer is complete or
 	// something failed, and has put back or closed the connection by then. It
@@ -48,14 +56,19 @@ type Target struct {
 	Lane     bool      // alone in the lane
 	Deadline time.Time // by when the answer must begin; zero means never
 
-	begun func()
+	ledger *ledger.Ledger
+	ticket blame.Ticket
+	began  *atomic.Bool // for the lane; nil in the fleet
 }
 
 // Begun must be called by Send when the head of the answer has arrived whole,
 // before it is passed on.
 func (t *Target) Begun() {
-	if t.begun != nil {
-		t.begun()
+	if t.ledger != nil {
+		t.ledger.Begun(t.ticket)
+	}
+	if t.began != nil {
+		t.began.Store(true)
 	}
 }
 

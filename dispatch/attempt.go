@@ -1,0 +1,211 @@
+package dispatch
+
+import (
+	"context"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/policy/blame"
+)
+
+// fleet makes attempts in the fleet until one byte has left: failures before
+// that cost the worker, not the work.
+func (c *call) fleet(ctx context.Context, t blame.Ticket, want fleet.Want) step {
+	d := c.d
+	for {
+		want.Avoid = c.avoid
+		w := d.cfg.Fleet.TryAcquire(want)
+		if w == nil {
+			var err error
+			wctx, cancel := context.WithTimeout(ctx, c.patience())
+			w, err = d.cfg.Fleet.Acquire(wctx, want)
+			cancel()
+			if err != nil {
+				d.cfg.Ledger.Close(t, c.bw.Fingerprint)
+				return done(c.unavailable(err.Error()))
+			}
+		}
+		s, sent := c.attempt(ctx, t, w, nil)
+		if sent {
+			return s
+		}
+		if !s.again {
+			d.cfg.Ledger.Close(t, c.bw.Fingerprint)
+			return s
+		}
+		if !c.mayRedial(ctx) {
+			d.cfg.Ledger.Close(t, c.bw.Fingerprint)
+			return done(c.unavailable("no worker could be reached: " + c.reason))
+		}
+	}
+}
+
+// mayRedial decides about another try after a failure before the first byte,
+// and waits before it. The first one is free of waiting: another worker is
+// likely to be well.
+func (c *call) mayRedial(ctx context.Context) bool {
+	d := c.d
+	c.dials++
+	if c.patience() <= 0 {
+		return false
+	}
+	d.mu.Lock()
+	within := d.budget.Retry(time.Now())
+	d.mu.Unlock()
+	d.retries.Add(1)
+	if c.dials == 1 && within {
+		return true
+	}
+	// Beyond the budget it waits as if it had failed more often: work is not
+	// lost because workers are away, but the herd is held back.
+	n := c.dials - 1
+	if !within {
+		n += 3
+	}
+	wait := d.cfg.Backoff.Ceiling(n)
+	timer := time.NewTimer(wait/2 + time.Duration(float64(wait/2)*randomFloat()))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return true // run notices
+	}
+}
+
+// attempt delivers the work to w once, and releases w. e is its place in the lane, nil in the fleet. sent is false when no
+// byte left; then step says whether another worker may be tried, and the ticket
+// is still open. Otherwise the ticket is closed.
+func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *entry) (s step, sent bool) {
+	d := c.d
+	inLane := e != nil
+	c.target = Target{Worker: w, Epoch: w.Epoch(), Lane: inLane, ledger: d.cfg.Ledger, ticket: t}
+	if inLane {
+		c.target.began = &e.began
+	}
+	if err := c.job.Connect(ctx, &c.target); err != nil {
+		return c.unsent(ctx, w, err.Error()), false
+	}
+	if c.w.Timeout > 0 {
+		c.target.Deadline = time.Now().Add(c.w.Timeout)
+	}
+	if !d.cfg.Ledger.Begin(t, &c.bw, c.target.Epoch, c.target.Deadline, inLane) {
+		c.job.Drop()
+		return c.unsent(ctx, w, "the worker ended"), false
+	}
+	d.attempts.Add(1)
+	if c.attempts == 0 {
+		d.mu.Lock()
+		d.budget.First(time.Now())
+		d.mu.Unlock()
+	}
+	c.attempts++
+	res := c.job.Send(ctx, &c.target)
+	switch res.Fault {
+	case NoFault:
+		d.cfg.Fleet.Release(w)
+		d.cfg.Ledger.Finish(t, c.bw.Fingerprint, blame.Survived)
+		return done(Answer{Kind: Answered, Result: res}), true
+	case Unsent:
+		c.attempts--
+		d.attempts.Add(^uint64(0))
+		d.cfg.Ledger.End(t, blame.Unsent)
+		return c.unsent(ctx, w, errText(res.Err)), false
+	case CallerGone:
+		d.cfg.Fleet.Release(w)
+		d.cfg.Ledger.Finish(t, c.bw.Fingerprint, blame.Abandoned)
+		return done(Answer{Kind: Aborted, Result: res, Reason: "the caller hung up"}), true
+	case BadAnswer:
+		d.cfg.Fleet.Release(w)
+		d.cfg.Ledger.Finish(t, c.bw.Fingerprint, blame.Survived)
+		if res.Begun {
+			return done(Answer{Kind: Cut, Result: res}), true
+		}
+		return done(Answer{Kind: Failed, Result: res, Reason: "the worker's answer is not valid: " + errText(res.Err)}), true
+	}
+	return c.judge(ctx, t, w, res, inLane), true
+}
+
+// unsent releases a worker that could not be reached and asks its keeper about
+// it, so that it gets no more work if it is gone.
+func (c *call) unsent(ctx context.Context, w *fleet.Worker, reason string) step {
+	c.d.cfg.Fleet.Release(w)
+	if ctx.Err() != nil {
+		return done(Answer{Kind: Aborted, Reason: "the caller hung up"})
+	}
+	c.avoid, c.reason = w.Name(), reason
+	c.d.cfg.Fleet.Settle(ctx, w, fleet.Broken)
+	return step{again: true}
+}
+
+// judge finds out what became of a worker that broke off or fell silent, and
+// what follows for the work. It closes the ticket.
+func (c *call) judge(ctx context.Context, t blame.Ticket, w *fleet.Worker, res Result, inLane bool) step {
+	d := c.d
+	doubt, strike := fleet.Broken, blame.Faulted
+	if res.Fault == OverdueHead {
+		doubt, strike = fleet.Overdue, blame.Overstayed
+	}
+	health := d.cfg.Fleet.Settle(ctx, w, doubt)
+	if health == fleet.Unresponsive && doubt == fleet.Overdue {
+		d.cfg.Fleet.Kill(context.WithoutCancel(ctx), w, "it answers neither its health check nor a request that is overdue")
+		health = fleet.Gone
+	}
+	d.cfg.Ledger.End(t, strike) // a finding stands
+	f, crashed := d.cfg.Ledger.Finding(t)
+	d.cfg.Fleet.Release(w)
+	c.avoid, c.reason = w.Name(), errText(res.Err)
+
+	if crashed && !f.Planned || !crashed && d.struck(c) {
+		convicted := f.Convicted || !crashed
+		v, held := c.conclude(ctx, convicted)
+		if held && convicted && !res.Begun {
+			d.cfg.Ledger.Close(t, c.bw.Fingerprint)
+			return done(Answer{Kind: Refused, Verdict: v, Reason: v.Reason, RetryAfter: max(time.Until(v.Until), time.Second), Result: res})
+		}
+	}
+	d.cfg.Ledger.Close(t, c.bw.Fingerprint)
+	c.single = c.single || inLane
+	return c.after(f, crashed, res)
+}
+
+// struck reports whether the work stands convicted after a strike.
+func (d *Dispatcher) struck(c *call) bool { return d.cfg.Ledger.Convicted(c.bw.Fingerprint) }
+
+// after decides what becomes of work whose attempt failed without a conviction.
+func (c *call) after(f blame.Finding, crashed bool, res Result) step {
+	what := "the connection to the worker broke"
+	switch {
+	case crashed && f.Planned:
+		what = "the worker was taken down"
+	case crashed:
+		what = "the worker died while it had this request"
+	case res.Fault == OverdueHead:
+		what = "the worker did not answer in time"
+	}
+	switch {
+	case res.Begun:
+		return done(Answer{Kind: Cut, Result: res, Reason: what})
+	case c.redrive:
+		return done(Answer{Kind: Failed, Result: res, Reason: what})
+	case !crashed && res.Fault == OverdueHead:
+		return done(Answer{Kind: TimedOut, Result: res, Reason: what})
+	case !c.w.Replayable || c.w.Off:
+		return done(Answer{Kind: Failed, Result: res, Reason: what + ", and it may not be run again"})
+	case f.Gated && c.attempts >= c.w.Attempts:
+		a := c.unavailable("workers die whatever they do: " + what)
+		a.Result = res
+		return done(a)
+	case c.attempts >= c.w.Attempts:
+		return done(Answer{Kind: Failed, Result: res, Reason: what + ", as in its attempts before"})
+	}
+	c.isolate = !crashed
+	return step{again: true}
+}
+
+func errText(err error) string {
+	if err == nil {
+		return "no cause is known"
+	}
+	return err.Error()
+}

@@ -1,0 +1,259 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/ledger"
+	"github.com/bezoar-dev/bezoar/policy/backoff"
+	"github.com/bezoar-dev/bezoar/policy/blame"
+	"github.com/bezoar-dev/bezoar/policy/budget"
+)
+
+// Config describes a dispatcher. Fleet and Ledger are required.
+type Config struct {
+	Fleet    *fleet.Fleet
+	Ledger   *ledger.Ledger
+	Attempts int            // deliveries of one piece of work; 1 to 10, default 3
+	Budget   budget.Config  // of retries in the fleet
+	Backoff  backoff.Config // between them; default 25 ms, at most 250 ms
+	Timeout  time.Duration  // until an answer begins, for work that names none; default 30 s
+	Wait     time.Duration  // for a worker, the lane or a twin; default 15 s
+	Queue    int            // who may wait for the lane; default 512
+	Linger   time.Duration  // how long an idle lane keeps its worker; default 100 ms
+}
+
+func (c Config) withDefaults() Config {
+	if c.Attempts == 0 {
+		c.Attempts = 3
+	}
+	if c.Backoff == (backoff.Config{}) {
+		c.Backoff = backoff.Config{Base: 25 * time.Millisecond, Cap: 250 * time.Millisecond}
+	}
+	if c.Timeout == 0 {
+		c.Timeout = 30 * time.Second
+	}
+	if c.Wait == 0 {
+		c.Wait = 15 * time.Second
+	}
+	if c.Queue == 0 {
+		c.Queue = 512
+	}
+	if c.Linger == 0 {
+		c.Linger = 100 * time.Millisecond
+	}
+	return c
+}
+
+// Validate reports every impossible field.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Fleet == nil {
+		errs = append(errs, errors.New("Fleet is nil"))
+	}
+	if c.Ledger == nil {
+		errs = append(errs, errors.New("Ledger is nil"))
+	}
+	if c.Attempts < 0 || c.Attempts > 10 {
+		errs = append(errs, fmt.Errorf("Attempts is %d, want 1 to 10", c.Attempts))
+	}
+	if c.Timeout < 0 || c.Wait < 0 || c.Linger < 0 || c.Queue < 0 {
+		errs = append(errs, errors.New("Timeout, Wait, Linger and Queue must not be negative"))
+	}
+	return errors.Join(append(errs, c.Budget.Validate(), c.Backoff.Validate())...)
+}
+
+// Stats counts what a dispatcher has done since it began.
+type Stats struct {
+	Answered, Refused, Unavailable, Failed, TimedOut, Aborted, Cut uint64
+	Attempts, LaneRuns, Retries                                    uint64
+	Waiting                                                        int // for the lane, now
+}
+
+// Dispatcher sends the work of one fleet. Create it with [New]. All methods
+// are safe for concurrent use.
+type Dispatcher struct {
+	cfg   Config
+	lane  laneQueue
+	calls sync.Pool
+
+	mu     sync.Mutex // guards budget
+	budget budget.Budget
+
+	kinds    [Cut + 1]atomic.Uint64
+	attempts atomic.Uint64
+	laneRuns atomic.Uint64
+	retries  atomic.Uint64
+}
+
+// New returns a dispatcher. Work that needs the lane waits until Run runs.
+func New(cfg Config) (*Dispatcher, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("dispatch: %w", err)
+	}
+	d := &Dispatcher{cfg: cfg.withDefaults()}
+	d.budget.Config = cfg.Budget
+	d.lane.init()
+	d.calls.New = func() any { return new(call) }
+	return d, nil
+}
+
+// Stats returns the counts so far.
+func (d *Dispatcher) Stats() Stats {
+	n := func(k Kind) uint64 { return d.kinds[k].Load() }
+	return Stats{
+		Answered: n(Answered), Refused: n(Refused), Unavailable: n(Unavailable), Failed: n(Failed),
+		TimedOut: n(TimedOut), Aborted: n(Aborted), Cut: n(Cut),
+		Attempts: d.attempts.Load(), LaneRuns: d.laneRuns.Load(), Retries: d.retries.Load(),
+		Waiting: d.lane.len(),
+	}
+}
+
+// Do runs w to its end.
+func (d *Dispatcher) Do(ctx context.Context, w Work, j Job) Answer {
+	return d.do(ctx, w, j, false)
+}
+
+// Redrive runs w in the lane, whatever is held against it: an operator's order.
+func (d *Dispatcher) Redrive(ctx context.Context, w Work, j Job) Answer {
+	return d.do(ctx, w, j, true)
+}
+
+func (d *Dispatcher) do(ctx context.Context, w Work, j Job, redrive bool) Answer {
+	c := d.calls.Get().(*call)
+	*c = call{d: d, w: w, job: j, redrive: redrive}
+	c.bw = blame.Work{Fingerprint: w.Fingerprint, Shape: w.Shape, Client: w.Client, Rule: w.Rule, Exempt: w.Off}
+	if c.w.Timeout == 0 {
+		c.w.Timeout = d.cfg.Timeout
+	}
+	if c.w.Attempts == 0 {
+		c.w.Attempts = d.cfg.Attempts
+	}
+	a := c.run(ctx)
+	a.Attempts = c.attempts
+	*c = call{}
+	d.calls.Put(c)
+	d.kinds[a.Kind].Add(1)
+	return a
+}
+
+// call is one piece of work on its way.
+type call struct {
+	d        *Dispatcher
+	w        Work
+	bw       blame.Work
+	job      Job
+	target   Target
+	attempts int       // deliveries made
+	dials    int       // workers that could not be reached
+	waited   time.Time // by when waiting must end; zero until something waits
+	avoid    string    // the worker that failed last
+	redrive  bool      // an operator's order: the lane, whatever is held against it
+	isolate  bool      // it broke a connection: what is left of its attempts runs in the lane
+	single   bool      // it was in a batch that crashed
+	reason   string    // of the last failure
+}
+
+// step is how one turn of a call ended: with an answer, or again.
+type step struct {
+	answer Answer
+	again  bool
+}
+
+func done(a Answer) step { return step{answer: a} }
+
+func (c *call) run(ctx context.Context) Answer {
+	for {
+		s := c.turn(ctx)
+		if !s.again {
+			return s.answer
+		}
+		if ctx.Err() != nil {
+			return Answer{Kind: Aborted, Reason: "the caller hung up"}
+		}
+	}
+}
+
+// turn admits the work once and does what was decided.
+func (c *call) turn(ctx context.Context) step {
+	if c.w.Off {
+		return c.fleet(ctx, c.d.cfg.Ledger.Open(c.bw), fleet.Want{})
+	}
+	if c.redrive || c.isolate {
+		t, ok := c.d.cfg.Ledger.Redrive(c.bw)
+		if !ok {
+			return c.await(ctx, nil)
+		}
+		return c.inLane(ctx, t, blame.Decision{Action: blame.ToLane})
+	}
+	t, dec, wait := c.d.cfg.Ledger.Admit(c.bw)
+	switch dec.Action {
+	case blame.Refuse:
+		return c.refuse(dec)
+	case blame.Twin:
+		return c.await(ctx, wait)
+	case blame.ToLane:
+		return c.inLane(ctx, t, dec)
+	case blame.ToCanary:
+		return c.fleet(ctx, t, fleet.Want{Canary: true})
+	}
+	return c.fleet(ctx, t, fleet.Want{})
+}
+
+func (c *call) refuse(dec blame.Decision) step {
+	v, ok := c.d.cfg.Ledger.Refused(c.bw, c.w.Route, c.job)
+	a := Answer{Kind: Refused, Reason: v.Reason, RetryAfter: time.Until(dec.Until)}
+	if ok {
+		a.Verdict = &v
+	}
+	if a.RetryAfter < time.Second {
+		a.RetryAfter = time.Second
+	}
+	return done(a)
+}
+
+// patience returns how much longer this call may wait for something.
+func (c *call) patience() time.Duration {
+	if c.waited.IsZero() {
+		c.waited = time.Now().Add(max(c.d.cfg.Wait, c.w.Timeout))
+	}
+	return time.Until(c.waited)
+}
+
+// twinPoll is how often a waiting copy asks whether the answer to the first
+// has begun meanwhile.
+const twinPoll = 500 * time.Millisecond
+
+// await waits for the copy that goes first.
+func (c *call) await(ctx context.Context, wait <-chan struct{}) step {
+	left := c.patience()
+	if left <= 0 {
+		return done(c.unavailable("an identical copy that has never succeeded is still in flight"))
+	}
+	timer := time.NewTimer(min(left, twinPoll))
+	defer timer.Stop()
+	select {
+	case <-wait:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return step{again: true}
+}
+
+func (c *call) unavailable(reason string) Answer {
+	// Spread the callers over the time that follows.
+	return Answer{Kind: Unavailable, Reason: reason, RetryAfter: time.Second + rand.N(2*time.Second)}
+}
+
+// conclude names the work in its case and sets it aside when it is convicted.
+func (c *call) conclude(ctx context.Context, convicted bool) (*bezoar.Verdict, bool) {
+	v, ok := c.d.cfg.Ledger.Conclude(ctx, c.bw, c.w.Route, c.job, convicted)
+	return &v, ok
+}
