@@ -72,3 +72,11 @@ func (l *Ledger) Release(ctx context.Context, id string) (bezoar.Verdict, error)
 	v.Fleet = l.cfg.Fleet
 	return v, nil
 }
+
+// Convicted reports whether work with this exact fingerprint is quarantined.
+func (l *Ledger) Convicted(fp bezoar.Fingerprint) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v, ok := l.book.Lookup(&blame.Work{Fingerprint: fp})
+	return ok && (v.State == bezoar.Quarantined || v.State == bezoar.Probing)
+}

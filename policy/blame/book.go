@@ -12,6 +12,7 @@ type Work struct {
 	Shape       bezoar.Fingerprint // zero: no shape is watched
 	Client      bezoar.Fingerprint // zero: no client is watched
 	Rule        *Rule              // nil means Config.Rule; must outlive the ticket
+	Exempt      bool               // takes its share of a crash, but nothing is held against it
 }
 
 // Action is where admitted work goes.

@@ -220,7 +220,7 @@ func (b *Book) judgeCase(now int64, i uint32) (Decision, bool) {
 		return d, true
 	case suspected:
 		d.Action, d.Cause = ToLane, BySuspicion
-		if c.claim != none {
+		if c.claim != none && !b.begunLongAgo(now, c.claim) {
 			d.Action = Twin
 		}
 		return d, true
@@ -369,6 +369,9 @@ func (b *Book) term(r *Rule, level int) int64 {
 // strike records an attempt that overstayed or broke its connection while the
 // worker lived. Enough of them convict work that has not succeeded meanwhile.
 func (b *Book) strike(now int64, tk *ticket, e *epoch, r Result) {
+	if tk.work.Exempt {
+		return
+	}
 	class := bezoar.Timeout
 	if r == Faulted {
 		class = bezoar.Bug

@@ -211,6 +211,10 @@ func (b *Book) blame(now int64, acc []accused, i int, alone bool, ev bezoar.Evid
 			ev.Others = append(ev.Others, bezoar.Suspect{Fingerprint: acc[j].work.Fingerprint, Share: acc[j].share})
 		}
 	}
+	if a.work.Exempt {
+		b.found(a.ticket, Finding{Share: a.share})
+		return
+	}
 	b.groups.crash(b, now, a)
 	c := b.caseFor(now, &a.work)
 	f := Finding{Share: a.share, Gated: b.gateClosed(now)}
