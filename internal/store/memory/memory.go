@@ -1,0 +1,42 @@
+package memory
+
+import (
+	"fmt"
+
+	"github.com/bezoar-dev/bezoar/ledger"
+)
+
+// Config says how much a DB keeps.
+type Config struct {
+	MaxLetters int // 0 means ledger.DefaultMaxLetters
+}
+
+// Validate reports every field that is out of bounds.
+func (c Config) Validate() error {
+	if c.MaxLetters < 0 {
+		return fmt.Errorf("MaxLetters: %d is negative", c.MaxLetters)
+	}
+	return nil
+}
+
+// DB holds one store for each engine.
+type DB struct {
+	ledger *ledgerStore
+}
+
+// Open returns an empty DB.
+func Open(c Config) (*DB, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("open the memory store: %w", err)
+	}
+	if c.MaxLetters == 0 {
+		c.MaxLetters = ledger.DefaultMaxLetters
+	}
+	return &DB{ledger: newLedgerStore(c.MaxLetters)}, nil
+}
+
+// Ledger returns the ledger's store.
+func (db *DB) Ledger() ledger.Store { return db.ledger }
+
+// Close does nothing: what is held goes with the last reference to db.
+func (db *DB) Close() error { return nil }
