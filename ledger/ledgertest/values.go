@@ -181,6 +181,9 @@ func testNothingShared(t *testing.T, h Harness) {
 	v, l := fullVerdict("q-00000000000a", "search"), fullLetter("dl-00000000000a", "search", mark(1))
 	putVerdict(t, s, v)
 	returned := putLetter(t, s, l)
+	again := l
+	again.Copies = 0
+	merged := putLetter(t, s, again)
 	scribble := func(evidence []bezoar.Evidence, requests ...bezoar.Request) {
 		evidence[0].Worker, evidence[0].Stderr[0], evidence[0].Others[0].Share = "x", "x", 9
 		for _, r := range requests {
@@ -199,6 +202,7 @@ func testNothingShared(t *testing.T, h Harness) {
 	scribble(v.Evidence)
 	scribble(l.Evidence, l.Request)
 	scribble(returned.Evidence, returned.Request)
+	scribble(merged.Evidence, merged.Request)
 	check()
 	verdicts, err := s.Verdicts(t.Context(), "search")
 	if err != nil {
