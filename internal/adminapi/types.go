@@ -105,6 +105,7 @@ type Worker struct {
 	Epoch    uint64    `json:"epoch"`
 	Since    time.Time `json:"since"` // when the state began
 	InFlight int       `json:"in_flight"`
+	Served   uint64    `json:"served"` // attempts in this epoch
 	Restarts int64     `json:"restarts"`
 	LastEnd  *End      `json:"last_end,omitempty"`
 }

@@ -29,6 +29,7 @@ type Balancer struct {
 type worker struct {
 	name, addr string
 	up         bool
+	served     uint64    // answers in this life
 	ejected    time.Time // gets nothing until then
 }
 
@@ -48,7 +49,7 @@ func (b *Balancer) Up(name, addr string) {
 	defer b.mu.Unlock()
 	for _, w := range b.workers {
 		if w.name == name {
-			w.addr, w.up, w.ejected = addr, true, time.Time{}
+			w.addr, w.up, w.ejected, w.served = addr, true, time.Time{}, 0
 			return
 		}
 	}
@@ -87,6 +88,23 @@ func (b *Balancer) eject(w *worker) {
 	w.ejected = time.Now().Add(ejection)
 }
 
+func (b *Balancer) count(w *worker) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w.served++
+}
+
+// Served returns how many answers each worker has given in this life, by name.
+func (b *Balancer) Served() map[string]uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := make(map[string]uint64, len(b.workers))
+	for _, w := range b.workers {
+		all[w.name] = w.served
+	}
+	return all
+}
+
 // ServeHTTP sends r to one worker after the other until one answers.
 func (b *Balancer) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(rw, r.Body, maxBody))
@@ -104,6 +122,7 @@ func (b *Balancer) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		tried[w] = true
 		resp, err := b.send(r.Context(), addr, r, body)
 		if err == nil {
+			b.count(w)
 			relay(rw, resp)
 			return
 		}

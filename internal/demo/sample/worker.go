@@ -18,9 +18,6 @@ const (
 	EnvBoot = "BEZOAR_SAMPLE_BOOT" // how long starting takes, as a Go duration
 )
 
-// HeaderPort names in every answer the port of the worker that gave it.
-const HeaderPort = "Sample-Port"
-
 // maxBacklog bounds the requests that wait for the loop; more are answered 503.
 const maxBacklog = 1024
 
@@ -87,7 +84,6 @@ func (w *Worker) Serve(ctx context.Context, ready func(addr string)) error {
 	if err != nil {
 		return fmt.Errorf("listen for the sample worker: %w", err)
 	}
-	_, w.port, _ = net.SplitHostPort(l.Addr().String())
 	ready(l.Addr().String())
 
 	srv := &http.Server{
@@ -128,7 +124,6 @@ func (w *Worker) onLoop(h func(rw http.ResponseWriter, r *http.Request, body []b
 			http.Error(rw, "the body cannot be read", http.StatusBadRequest)
 			return
 		}
-		rw.Header().Set(HeaderPort, w.port)
 		done := make(chan struct{})
 		select {
 		case w.loop <- func() { defer close(done); h(rw, r, body) }:

@@ -6,13 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/bezoar-dev/bezoar/internal/demo/sample"
 )
 
 // Bounds of a crowd.
@@ -195,18 +192,18 @@ func (c *Crowd) launch(ctx context.Context, wg *sync.WaitGroup, r request, pill 
 	select {
 	case c.open <- struct{}{}:
 	default:
-		c.tally.ended(pill, lost, 0, at, 0)
+		c.tally.ended(pill, lost, at, 0)
 		return
 	}
 	wg.Go(func() {
 		defer func() { <-c.open }()
-		how, port := c.call(ctx, r, pill)
-		c.tally.ended(pill, how, port, at, time.Since(at))
+		how := c.call(ctx, r, pill)
+		c.tally.ended(pill, how, at, time.Since(at))
 	})
 }
 
 // call sends r once and judges the answer.
-func (c *Crowd) call(ctx context.Context, r request, pill bool) (how end, port int) {
+func (c *Crowd) call(ctx context.Context, r request, pill bool) end {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	// A body that is there but empty, and that cannot be had again, keeps the
@@ -214,7 +211,7 @@ func (c *Crowd) call(ctx context.Context, r request, pill bool) (how end, port i
 	body := struct{ io.Reader }{strings.NewReader(r.body)}
 	req, err := http.NewRequestWithContext(ctx, r.method, *c.target.Load()+r.target, body)
 	if err != nil {
-		return lost, 0
+		return lost
 	}
 	if r.body != "" {
 		req.ContentLength = int64(len(r.body))
@@ -225,15 +222,14 @@ func (c *Crowd) call(ctx context.Context, r request, pill bool) (how end, port i
 	}
 	resp, err := c.client.Do(req)
 	if err != nil {
-		return lost, 0
+		return lost
 	}
 	defer resp.Body.Close()
 	reply, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
 	if err != nil {
-		return lost, 0
+		return lost
 	}
-	port, _ = strconv.Atoi(resp.Header.Get(sample.HeaderPort))
-	return judge(resp.StatusCode, string(reply), r.want, pill), port
+	return judge(resp.StatusCode, string(reply), r.want, pill)
 }
 
 // judge says how a request ended. For a pill only the refusal of known poison

@@ -25,25 +25,12 @@ type Counts struct {
 // Waiting returns how many good requests have no answer yet.
 func (c Counts) Waiting() int64 { return c.GoodSent - c.GoodOK - c.GoodRefused - c.GoodLost }
 
-// Flow is what has gone where since somebody last asked, by the port of the
-// worker that answered.
-type Flow struct {
-	Good    map[int]int // answered right
-	Failed  int         // good requests that were not
-	Refused int         // pills turned away
-	Pills   int         // pills that went in
-}
-
-// maxPorts bounds Flow.Good between two looks.
-const maxPorts = 1024
-
 // A Tally counts what came of a crowd's requests. Its size does not depend on
 // how many there were.
 type Tally struct {
 	mu          sync.Mutex // guards the rest
 	counts      Counts
 	times       histogram
-	flow        Flow
 	firstPill   time.Time
 	lastTrouble time.Time // when the last good request that came to grief was sent
 }
@@ -55,18 +42,6 @@ func (t *Tally) Counts() Counts {
 	c := t.counts
 	c.P50, c.P99 = t.times.quantile(0.50), t.times.quantile(0.99)
 	return c
-}
-
-// Flow returns what has happened since it was last called.
-func (t *Tally) Flow() Flow {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	f := t.flow
-	t.flow = Flow{}
-	if f.Good == nil {
-		f.Good = map[int]int{}
-	}
-	return f
 }
 
 // FirstPill returns when the first pill was sent, zero when none was.
@@ -88,7 +63,7 @@ func (t *Tally) LastTrouble() time.Time {
 func (t *Tally) Reset() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.counts, t.times, t.flow = Counts{}, histogram{}, Flow{}
+	t.counts, t.times = Counts{}, histogram{}
 	t.firstPill, t.lastTrouble = time.Time{}, time.Time{}
 }
 
@@ -114,34 +89,24 @@ const (
 	lost
 )
 
-func (t *Tally) ended(pill bool, how end, port int, sent time.Time, took time.Duration) {
+func (t *Tally) ended(pill bool, how end, sent time.Time, took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case pill && how == answered:
 		t.counts.PillsServed++
-		t.flow.Pills++
 	case pill && how == refused:
 		t.counts.PillsRefused++
-		t.flow.Refused++
-	case pill:
-		t.flow.Pills++
+	case pill: // it has done its harm
 	case how == answered:
 		t.counts.GoodOK++
 		t.times.add(took)
-		if t.flow.Good == nil {
-			t.flow.Good = make(map[int]int)
-		}
-		if len(t.flow.Good) < maxPorts {
-			t.flow.Good[port]++
-		}
 	default:
 		if how == refused {
 			t.counts.GoodRefused++
 		} else {
 			t.counts.GoodLost++
 		}
-		t.flow.Failed++
 		if sent.After(t.lastTrouble) {
 			t.lastTrouble = sent
 		}
