@@ -166,11 +166,21 @@ func (c *call) judge(ctx context.Context, t blame.Ticket, w *fleet.Worker, res R
 	}
 	d.cfg.Ledger.Close(t, c.bw.Fingerprint)
 	c.single = c.single || inLane
+	if inLane && crashed && !f.Planned {
+		c.died++
+	}
 	return c.after(f, crashed, res)
 }
 
 // struck reports whether the work stands convicted after a strike.
 func (d *Dispatcher) struck(c *call) bool { return d.cfg.Ledger.Convicted(c.bw.Fingerprint) }
+
+// maxFree bounds the attempts that are given back.
+const maxFree = 8
+
+// maxDied bounds the workers that one piece of work may cost in the lane while
+// convictions are suspended.
+const maxDied = 2
 
 // after decides what becomes of work whose attempt failed without a conviction.
 func (c *call) after(f blame.Finding, crashed bool, res Result) step {
@@ -183,6 +193,10 @@ func (c *call) after(f blame.Finding, crashed bool, res Result) step {
 	case res.Fault == OverdueHead:
 		what = "the worker did not answer in time"
 	}
+	if f.Planned || f.Gated {
+		c.free++ // law 6: it is not the work, so the attempt is given back
+	}
+	spent := c.attempts-c.free >= c.w.Attempts || c.free > maxFree || c.died > maxDied
 	switch {
 	case res.Begun:
 		return done(Answer{Kind: Cut, Result: res, Reason: what})
@@ -192,11 +206,11 @@ func (c *call) after(f blame.Finding, crashed bool, res Result) step {
 		return done(Answer{Kind: TimedOut, Result: res, Reason: what})
 	case !c.w.Replayable || c.w.Off:
 		return done(Answer{Kind: Failed, Result: res, Reason: what + ", and it may not be run again"})
-	case f.Gated && c.attempts >= c.w.Attempts:
-		a := c.unavailable("workers die whatever they do: " + what)
+	case spent && (f.Gated || f.Planned):
+		a := c.unavailable("the fleet is in trouble: " + what)
 		a.Result = res
 		return done(a)
-	case c.attempts >= c.w.Attempts:
+	case spent:
 		return done(Answer{Kind: Failed, Result: res, Reason: what + ", as in its attempts before"})
 	}
 	c.isolate = !crashed

@@ -152,12 +152,14 @@ type call struct {
 	job      Job
 	target   Target
 	attempts int       // deliveries made
+	free     int       // of the deliveries, those that do not count: taken down, or a fleet in trouble
 	dials    int       // workers that could not be reached
 	waited   time.Time // by when waiting must end; zero until something waits
 	avoid    string    // the worker that failed last
 	redrive  bool      // an operator's order: the lane, whatever is held against it
 	isolate  bool      // it broke a connection: what is left of its attempts runs in the lane
 	single   bool      // it was in a batch that crashed
+	died     int       // workers that died on it in the lane
 	reason   string    // of the last failure
 }
 

@@ -95,7 +95,7 @@ func (c *call) inLane(ctx context.Context, t blame.Ticket, dec blame.Decision) s
 	for {
 		e := &entry{
 			Entry: lane.Entry{
-				Score: dec.Score, Proven: dec.Proven, Since: time.Now(),
+				Score: dec.Score, Proven: dec.Proven, Since: time.Now(), Died: c.died,
 				Single: c.single || c.redrive || dec.Cause == blame.ByProbe || dec.Cause == blame.ByShape,
 			},
 			turn: make(chan *fleet.Worker, 1), done: make(chan struct{}),

@@ -204,8 +204,9 @@ func (f *Fleet) reserve() (*Worker, <-chan struct{}) {
 			continue
 		}
 		serving++
-		// The newest life wins a tie: it has the least to lose.
-		if best == nil || w.inFlight < best.inFlight || w.inFlight == best.inFlight && w.epoch > best.epoch {
+		// The oldest life wins a tie: during a rollout it is the build that is
+		// known to work, so that a bad one convicts nobody.
+		if best == nil || w.inFlight < best.inFlight || w.inFlight == best.inFlight && w.epoch < best.epoch {
 			best = w
 		}
 	}
@@ -250,6 +251,9 @@ func (f *Fleet) Enter(w *Worker) {
 	f.mu.Unlock()
 }
 
+// endPatience bounds the wait for a Down that a keeper says has been called.
+const endPatience = 2 * time.Second
+
 // Settle asks the keeper what became of w and returns once it is known. Callers
 // with the same doubt at the same time share one look.
 func (f *Fleet) Settle(ctx context.Context, w *Worker, doubt Doubt) Health {
@@ -277,7 +281,15 @@ func (f *Fleet) Settle(ctx context.Context, w *Worker, doubt Doubt) Health {
 	f.mu.Unlock()
 
 	c.health = k.Check(context.WithoutCancel(ctx), w.name, w.epoch, doubt)
-	if _, ended := w.End(); ended {
+	if c.health == Gone {
+		// Down may be under way in another goroutine: its judgement counts.
+		timer := time.NewTimer(endPatience)
+		defer timer.Stop()
+		select {
+		case <-w.ended:
+		case <-timer.C:
+		}
+	} else if _, ended := w.End(); ended {
 		c.health = Gone
 	}
 	f.mu.Lock()

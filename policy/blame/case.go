@@ -32,6 +32,7 @@ type kase struct {
 	since    int64
 	until    int64
 	refused  int64
+	faulted  uint64 // the epoch of the last connection fault
 	claim    uint32 // the ticket that runs it in the lane, or none
 	detail   uint32 // index of its detail, or none
 	counts   [bezoar.MaxEvidence]count
@@ -381,7 +382,15 @@ func (b *Book) strike(now int64, tk *ticket, e *epoch, r Result) {
 		return
 	}
 	c := &b.cases[i]
-	c.addStrike(b.secondOf(now))
+	sec := b.secondOf(now)
+	if r == Faulted {
+		// Copies whose connections break together are one fault.
+		if c.struck > 0 && c.faulted == e.id && sec-c.strikes[c.struck-1] <= 1 {
+			return
+		}
+		c.faulted = e.id
+	}
+	c.addStrike(sec)
 	b.gate.trouble(b, now, tk.work.Fingerprint)
 	rule := b.rule(&tk.work)
 	if c.state == quarantined {
@@ -390,7 +399,7 @@ func (b *Book) strike(now int64, tk *ticket, e *epoch, r Result) {
 		}
 		return
 	}
-	if int(c.struck) < min(rule.Strikes, len(c.strikes)) || b.gateClosed(now) {
+	if int(c.struck) < min(rule.Strikes, len(c.strikes)) || b.gated(now) {
 		return
 	}
 	what := "kept a worker busy past the deadline"

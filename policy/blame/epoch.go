@@ -217,7 +217,7 @@ func (b *Book) blame(now int64, acc []accused, i int, alone bool, ev bezoar.Evid
 	}
 	b.groups.crash(b, now, a)
 	c := b.caseFor(now, &a.work)
-	f := Finding{Share: a.share, Gated: b.gateClosed(now)}
+	f := Finding{Share: a.share, Gated: b.gated(now)}
 	if c == none {
 		// The table is full of convicts: the evidence cannot be kept, so the
 		// shape answers for it.

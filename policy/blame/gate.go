@@ -26,7 +26,8 @@ type gate struct {
 		count  uint32
 	}
 	until  int64
-	closed bool // GateClosed has been said
+	closed bool   // GateClosed has been said
+	base   uint64 // the book's successes when it closed
 }
 
 // death is one epoch's end in the fleet, as the gate sees it.
@@ -36,6 +37,7 @@ type death struct {
 	unproven []bezoar.Fingerprint // exact work that may explain it
 	shapes   []bezoar.Fingerprint // shapes that have hardly ever succeeded
 	odd      bool                 // idle, or work of a shape that used to run
+	base     uint64               // the book's successes at the time
 }
 
 type trouble struct {
@@ -64,9 +66,35 @@ func (g *gate) successes(now, window int64) (n uint32) {
 
 func (b *Book) gateClosed(now int64) bool { return now < b.gate.until }
 
+// controls is how many answers after the gate closed show that workers can
+// serve.
+const controls = 5
+
+// volley is how close together the deaths of one strike at the fleet are.
+const volley = 250 * time.Millisecond
+
+// gated reports whether a conviction is suspended now. A closed gate lets
+// through what the lane tells apart: other work is answered again, and no
+// second worker died in the same moment.
+func (b *Book) gated(now int64) bool {
+	if !b.gateClosed(now) {
+		return false
+	}
+	if b.successes-b.gate.base < controls {
+		return true
+	}
+	n := 0
+	for _, d := range b.gate.deaths {
+		if d.at > now-int64(volley) {
+			n++
+		}
+	}
+	return n >= 2
+}
+
 // threshold is how many workers must be struck for it to be the fleet.
 func (b *Book) threshold() int {
-	return max(min(3, max(b.fleet, 2)), int(math.Ceil(b.cfg.GateShare*float64(b.fleet))))
+	return max(3, int(math.Ceil(b.cfg.GateShare*float64(b.fleet))))
 }
 
 // observe shows a death to the gate. Deaths in the lane say nothing about the
@@ -75,7 +103,7 @@ func (b *Book) observe(now int64, acc []accused, ev *bezoar.Evidence) {
 	if ev.Lane {
 		return
 	}
-	d := death{at: now, worker: ev.Worker, odd: len(acc) == 0}
+	d := death{at: now, worker: ev.Worker, odd: len(acc) == 0, base: b.successes}
 	for i := range acc {
 		if i == 4 {
 			break
@@ -112,7 +140,7 @@ func (b *Book) roots(oldest int64, oddOnly bool) int {
 	var workers []string
 	var known []bezoar.Fingerprint
 	for _, d := range b.gate.deaths {
-		if d.at < oldest || oddOnly && !d.odd {
+		if d.at < oldest || oddOnly && !d.odd || b.explained(&d) {
 			continue
 		}
 		shared := false
@@ -123,11 +151,26 @@ func (b *Book) roots(oldest int64, oddOnly bool) int {
 			shared = shared || slices.Contains(known, fp)
 		}
 		known = append(append(known, d.unproven...), d.shapes...)
-		if !shared && (b.fleet == 1 || !slices.Contains(workers, d.worker)) {
+		// Small fleets have too few workers to count: each life counts there.
+		if !shared && (b.fleet < 3 || !slices.Contains(workers, d.worker)) {
 			workers = append(workers, d.worker)
 		}
 	}
 	return len(workers)
+}
+
+// explained reports whether a death has been brought home: something that was
+// in flight killed the lane too, while other work is still answered.
+func (b *Book) explained(d *death) bool {
+	if b.successes == d.base {
+		return false
+	}
+	for _, fp := range d.unproven {
+		if i, ok := b.byFP[fp]; ok && b.cases[i].state == quarantined {
+			return true
+		}
+	}
+	return false
 }
 
 // trouble shows an overdue or faulted attempt to the gate.
@@ -153,7 +196,7 @@ func (b *Book) closeGate(now int64, back time.Duration) {
 	g := &b.gate
 	g.until = max(g.until, now+int64(b.cfg.GateHold))
 	if !g.closed {
-		g.closed = true
+		g.closed, g.base = true, b.successes
 		b.emit(Event{Kind: GateClosed, At: time.Unix(0, now)})
 	}
 	for i := range b.cases {
@@ -170,7 +213,7 @@ func (b *Book) closeGate(now int64, back time.Duration) {
 func (b *Book) Suspend(now, until time.Time) {
 	b.gate.until = max(b.gate.until, until.UnixNano())
 	if !b.gate.closed && b.gateClosed(now.UnixNano()) {
-		b.gate.closed = true
+		b.gate.closed, b.gate.base = true, b.successes
 		b.emit(Event{Kind: GateClosed, At: now})
 	}
 }

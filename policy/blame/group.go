@@ -135,7 +135,7 @@ func (gs *groups) crash(b *Book, now int64, a *accused) {
 	rule := b.rule(&a.work)
 	if g := gs.get(b, a.work.Shape, false, rule); g != nil {
 		g.bad += a.share
-		if a.lane && g.state != clear && !b.gateClosed(now) {
+		if a.lane && g.state != clear && !b.gated(now) {
 			g.laneBad++
 			gs.condemn(b, now, g)
 		}
@@ -195,7 +195,7 @@ func (gs *groups) lane(b *Book, now int64, g *group) {
 
 // escalate lanes a shape at once: there is no room to hold its works apart.
 func (gs *groups) escalate(b *Book, now int64, a *accused) {
-	if g := gs.get(b, a.work.Shape, false, b.rule(&a.work)); g != nil && g.state == clear && !b.gateClosed(now) {
+	if g := gs.get(b, a.work.Shape, false, b.rule(&a.work)); g != nil && g.state == clear && !b.gated(now) {
 		gs.lane(b, now, g)
 	}
 }

@@ -21,6 +21,7 @@ type Entry struct {
 	Score  float64   // blame so far
 	Proven bool      // has succeeded often before
 	Single bool      // must run alone: a probe, or it was in a batch that crashed
+	Died   int       // workers that died on it in the lane so far
 	Since  time.Time // when it began to wait
 }
 
@@ -58,8 +59,13 @@ func Pick(now time.Time, entries []Entry, dst []int) []int {
 	return dst[:min(len(dst), MaxBatch)]
 }
 
-// before orders work that runs alone: the highest score first, then the longest wait.
+// before orders work that runs alone: what has not killed the lane yet comes
+// first, since its success tells a sick fleet from sick work; then the highest
+// score, then the longest wait.
 func before(a, b *Entry) bool {
+	if a.Died != b.Died {
+		return a.Died < b.Died
+	}
 	if a.Score != b.Score {
 		return a.Score > b.Score
 	}
