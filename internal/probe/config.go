@@ -1,0 +1,150 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/fleet"
+)
+
+// Registry is what External reports to; a [fleet.Fleet].
+type Registry interface {
+	Add(worker string)
+	Up(worker, addr string) (epoch uint64)
+	Drain(worker string)
+	Resume(worker string)
+	Down(worker string, epoch uint64, end fleet.End)
+}
+
+// Health says how workers are asked how they are.
+type Health struct {
+	Path       string        // "" means that an open port is a well worker
+	Host       string        // the Host header; "" means the address
+	Interval   time.Duration // between looks at a worker that is up, ±20 %; default 1 s
+	Timeout    time.Duration // of one look; default 1 s
+	PanicBelow float64       // never drain below this share of the fleet; default 0.5
+}
+
+// MaxWorkers bounds the workers of one External.
+const MaxWorkers = 4096
+
+// Config describes workers that somebody else starts.
+type Config struct {
+	Name     string   // the fleet, for logs
+	Workers  []string // "http://host:port", at most MaxWorkers
+	Health   Health
+	Registry Registry
+	// Conns, when set, tells how the wire's own connections of one epoch fare:
+	// how many carry work and still stand, and how many broke. It must not
+	// count idle connections as alive, whose end nobody has noticed yet.
+	Conns func(worker string, epoch uint64) (alive, broken int)
+	Log   *slog.Logger // nil discards
+}
+
+func (c Config) withDefaults() Config {
+	if c.Health.Interval == 0 {
+		c.Health.Interval = time.Second
+	}
+	if c.Health.Timeout == 0 {
+		c.Health.Timeout = DefaultTimeout
+	}
+	if c.Health.PanicBelow == 0 {
+		c.Health.PanicBelow = DefaultPanicBelow
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Validate reports every impossible field.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if c.Registry == nil {
+		bad("registry is missing")
+	}
+	if len(c.Workers) == 0 {
+		bad("workers is empty, want at least one http://host:port")
+	}
+	if len(c.Workers) > MaxWorkers {
+		bad("workers has %d entries, want at most %d", len(c.Workers), MaxWorkers)
+	}
+	seen := make(map[string]bool, len(c.Workers))
+	for i, w := range c.Workers {
+		addr, err := ParseWorker(w)
+		if err != nil {
+			bad("workers[%d]: %w", i, err)
+		} else if seen[addr] {
+			bad("workers[%d]: %s is listed twice", i, addr)
+		}
+		seen[addr] = true
+	}
+	errs = append(errs, c.Health.validate()...)
+	return errors.Join(errs...)
+}
+
+func (h Health) validate() []error {
+	var errs []error
+	if err := CheckPath(h.Path); err != nil {
+		errs = append(errs, fmt.Errorf("health.path: %w", err))
+	}
+	if h.Interval < 0 {
+		errs = append(errs, fmt.Errorf("health.interval is %v, want more than 0", h.Interval))
+	}
+	if h.Timeout < 0 {
+		errs = append(errs, fmt.Errorf("health.timeout is %v, want more than 0", h.Timeout))
+	}
+	if h.PanicBelow < 0 || h.PanicBelow > 1 {
+		errs = append(errs, fmt.Errorf("health.panic_below is %v, want 0 to 1", h.PanicBelow))
+	}
+	return errs
+}
+
+// CheckPath reports whether path can be asked for in a health request. The
+// empty path can.
+func CheckPath(path string) error {
+	switch {
+	case path == "":
+		return nil
+	case path[0] != '/':
+		return fmt.Errorf("%.60q does not begin with /", path)
+	case strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r == 0x7f }):
+		return fmt.Errorf("%.60q has a space or control character; write it as %%20", path)
+	}
+	return nil
+}
+
+// ParseWorker returns host:port of a worker's URL. Port 80 need not be written.
+func ParseWorker(raw string) (string, error) {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme == "":
+		return "", fmt.Errorf("worker %.100q is no URL, want http://host:port", raw)
+	case u.Scheme == "https":
+		return "", fmt.Errorf("worker %.100q: TLS to workers is not supported; use http:// on a trusted network", raw)
+	case u.Scheme != "http":
+		return "", fmt.Errorf("worker %.100q: scheme %.20q is not supported, want http", raw, u.Scheme)
+	case u.User != nil:
+		return "", fmt.Errorf("worker %.20q…: a user name or password has no use here", "http://")
+	case u.Path != "" && u.Path != "/", u.RawQuery != "", u.Fragment != "":
+		return "", fmt.Errorf("worker %.100q: want only http://host:port, without path or query", raw)
+	case u.Hostname() == "":
+		return "", fmt.Errorf("worker %.100q has no host name, want http://host:port", raw)
+	}
+	port := u.Port()
+	if port == "" {
+		port = "80"
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return "", fmt.Errorf("worker %.100q: port %.10q is not between 1 and 65535", raw, port)
+	}
+	return net.JoinHostPort(strings.ToLower(u.Hostname()), port), nil
+}

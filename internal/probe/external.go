@@ -1,0 +1,254 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/fleet"
+)
+
+// External keeps workers that somebody else starts. Create it with [New].
+type External struct {
+	cfg     Config
+	probe   Probe
+	drains  *Allowance
+	workers map[string]*remote // by name; fixed after New
+}
+
+var _ fleet.Keeper = (*External)(nil)
+
+// New returns an External that has not looked at anything yet.
+func New(cfg Config) (*External, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("fleet %s: %w", cfg.Name, err)
+	}
+	cfg = cfg.withDefaults()
+	x := &External{
+		cfg:     cfg,
+		probe:   Probe{Path: cfg.Health.Path, Host: cfg.Health.Host, Timeout: cfg.Health.Timeout},
+		drains:  NewAllowance(len(cfg.Workers), cfg.Health.PanicBelow),
+		workers: make(map[string]*remote, len(cfg.Workers)),
+	}
+	for _, w := range cfg.Workers {
+		addr, err := ParseWorker(w)
+		if err != nil {
+			return nil, err // Validate has passed it
+		}
+		x.workers[addr] = &remote{name: addr}
+	}
+	return x, nil
+}
+
+// Run watches the workers until ctx ends. Workers that are down are asked until
+// they answer. What is up stays up when Run returns: nobody knows better.
+func (x *External) Run(ctx context.Context) error {
+	for _, w := range x.cfg.Workers {
+		if addr, err := ParseWorker(w); err == nil {
+			x.cfg.Registry.Add(addr) // in the order written
+		}
+	}
+	var wg sync.WaitGroup
+	for _, r := range x.workers {
+		wg.Go(func() { x.watch(ctx, r) })
+	}
+	wg.Wait()
+	return nil
+}
+
+// How often a worker that is down is asked: eagerly at first, because most
+// restarts take seconds, and once per second when it stays away.
+const (
+	eagerMin = 100 * time.Millisecond
+	eagerMax = 250 * time.Millisecond
+	eagerFor = time.Minute
+)
+
+func (x *External) watch(ctx context.Context, r *remote) {
+	for ctx.Err() == nil {
+		if x.await(ctx, r) {
+			x.attend(ctx, r)
+		}
+	}
+}
+
+// await looks at a worker that is down until it is ready, and brings it up.
+func (x *External) await(ctx context.Context, r *remote) bool {
+	began := time.Now()
+	for {
+		inodes := listeners(r.name)
+		res := x.ready(ctx, r)
+		if ctx.Err() != nil {
+			return false
+		}
+		if res.Healthy() {
+			// The socket must be the same before and after the look: else the
+			// answer came from a life that is over.
+			if now := listeners(r.name); !replaced(inodes, now) {
+				x.up(r, now)
+				return true
+			}
+		}
+		wait := eagerMin + rand.N(eagerMax-eagerMin)
+		if time.Since(began) > eagerFor {
+			wait = jitter(time.Second)
+		}
+		if !sleep(ctx, nil, wait) {
+			return false
+		}
+	}
+}
+
+// ready asks a worker that is down whether it can serve. One that was hanging
+// must answer a request; its port was open all along.
+func (x *External) ready(ctx context.Context, r *remote) Result {
+	if x.cfg.Health.Path != "" {
+		return x.probe.Do(ctx, r.name)
+	}
+	if !r.hung() {
+		res := Open(ctx, r.name, x.cfg.Health.Timeout)
+		if res.Outcome == Answered {
+			res.Status = 200
+		}
+		return res
+	}
+	res := x.probe.Do(ctx, r.name)
+	if res.Outcome == Answered {
+		res.Status = 200
+	}
+	return res
+}
+
+func (x *External) up(r *remote, inodes []uint64) {
+	l := r.begin(inodes)
+	epoch := x.cfg.Registry.Up(r.name, r.name)
+	l.opened(epoch)
+	x.cfg.Log.Info("worker up", "fleet", x.cfg.Name, "worker", r.name, "epoch", epoch)
+}
+
+// end ends l once, whoever comes first, and returns when it has ended.
+func (x *External) end(r *remote, l *span, end fleet.End) {
+	if !r.close(l, end.Class) {
+		<-l.gone
+		return
+	}
+	if l.announced.Load() {
+		end = announcedEnd(end)
+	}
+	if l.drained.CompareAndSwap(true, false) {
+		x.drains.Give()
+	}
+	x.cfg.Registry.Down(r.name, l.epoch, end)
+	x.cfg.Log.Info("worker down", "fleet", x.cfg.Name, "worker", r.name, "epoch", l.epoch,
+		"class", end.Class, "planned", end.Planned, "detail", end.Detail)
+	close(l.gone)
+}
+
+// attend looks at a worker that is up, once per interval, until it ends.
+func (x *External) attend(ctx context.Context, r *remote) {
+	l := r.current()
+	var w Watch
+	for l != nil && sleep(ctx, l.gone, jitter(x.cfg.Health.Interval)) {
+		if replaced(l.inodes, listeners(r.name)) {
+			x.end(r, l, crash("another process listens on its port"))
+			return
+		}
+		x.look(ctx, r, l, &w)
+	}
+}
+
+// look takes one look at a worker that is up.
+func (x *External) look(ctx context.Context, r *remote, l *span, w *Watch) {
+	res := x.ask(ctx, r, l)
+	if ctx.Err() != nil || l.over() {
+		return
+	}
+	if res.Outcome == Refused {
+		x.refused(ctx, r, l)
+		return
+	}
+	sick := w.See(res)
+	// A worker that says itself that it is not ready needs no second opinion.
+	announced := res.Outcome == Answered && !res.Healthy()
+	l.announced.Store(announced)
+	switch {
+	case sick || announced:
+		x.drain(r, l, res.String())
+	case res.Healthy():
+		x.resume(r, l)
+	}
+}
+
+func (x *External) ask(ctx context.Context, r *remote, l *span) Result {
+	if x.cfg.Health.Path != "" {
+		return x.probe.Do(ctx, r.name)
+	}
+	if len(l.inodes) > 0 && len(listeners(r.name)) > 0 {
+		return Result{Outcome: Answered, Status: 200} // seen without bothering it
+	}
+	res := Open(ctx, r.name, x.cfg.Health.Timeout)
+	if res.Outcome == Answered {
+		res.Status = 200
+	}
+	return res
+}
+
+// refused deals with a port that has closed. If work goes on over connections
+// that stand, the worker is stopping in an orderly way; else its life is over.
+func (x *External) refused(ctx context.Context, r *remote, l *span) {
+	if x.cfg.Conns != nil {
+		// What a dying worker leaves behind breaks within moments; only what
+		// stands after that is proof of life.
+		if !sleep(ctx, l.gone, settle) {
+			return
+		}
+		if alive, _ := x.cfg.Conns(r.name, l.epoch); alive > 0 {
+			l.announced.Store(true)
+			x.drain(r, l, "closed its port")
+			return
+		}
+	}
+	x.end(r, l, crash("connection refused"))
+}
+
+// drain keeps new work away from a worker, if enough others remain.
+func (x *External) drain(r *remote, l *span, why string) {
+	if l.drained.Load() || !x.drains.Take() {
+		return
+	}
+	l.drained.Store(true)
+	if l.over() && l.drained.CompareAndSwap(true, false) {
+		x.drains.Give() // it ended meanwhile, and end had nothing to give back
+		return
+	}
+	x.cfg.Log.Warn("worker drained for its health", "fleet", x.cfg.Name, "worker", r.name, "why", why)
+	x.cfg.Registry.Drain(r.name)
+}
+
+func (x *External) resume(r *remote, l *span) {
+	if l.drained.CompareAndSwap(true, false) {
+		x.drains.Give()
+		x.cfg.Log.Info("worker well again", "fleet", x.cfg.Name, "worker", r.name)
+		x.cfg.Registry.Resume(r.name)
+	}
+}
+
+// jitter spreads d by ±20 %, so that a fleet is not asked in step.
+func jitter(d time.Duration) time.Duration {
+	return d*4/5 + rand.N(d*2/5+1)
+}
+
+// sleep waits for d. It reports false when ctx or stop ended first.
+func sleep(ctx context.Context, stop <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+	case <-stop:
+	}
+	return false
+}

@@ -1,0 +1,137 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/fleet"
+)
+
+// How long Check looks before it holds a worker alive.
+const (
+	dialPatience = 500 * time.Millisecond // for a connection after another broke
+	settle       = 100 * time.Millisecond // for what is dying to be dead
+	overdueLook  = time.Second            // for an answer to a health request
+)
+
+// Check implements [fleet.Keeper]; the package comment says what counts as
+// evidence.
+func (x *External) Check(ctx context.Context, worker string, epoch uint64, doubt fleet.Doubt) fleet.Health {
+	r := x.workers[worker]
+	if r == nil {
+		return fleet.Gone
+	}
+	l := r.find(epoch)
+	if l == nil {
+		return fleet.Gone
+	}
+	if doubt == fleet.Overdue {
+		return x.checkOverdue(ctx, r, l)
+	}
+	return x.checkBroken(ctx, r, l)
+}
+
+// Kill implements [fleet.Keeper]. It cannot kill: it ends the epoch and keeps
+// the worker out until it answers a health request.
+func (x *External) Kill(worker string, epoch uint64, why string) {
+	r := x.workers[worker]
+	if r == nil {
+		return
+	}
+	if l := r.find(epoch); l != nil {
+		x.end(r, l, fleet.End{Class: bezoar.Timeout, At: time.Now(), ExitCode: -1,
+			Detail: why + "; it cannot be killed from here and is kept out until it answers"})
+	}
+}
+
+// checkBroken looks for a second signal beside the connection that broke.
+func (x *External) checkBroken(ctx context.Context, r *remote, l *span) fleet.Health {
+	deadline := time.Now().Add(3 * settle)
+	for {
+		if l.over() {
+			<-l.gone
+			return fleet.Gone
+		}
+		res := quiet(ctx, r.name)
+		switch {
+		case res.Outcome == Refused:
+			x.end(r, l, crash("a connection broke and the next was refused"))
+			return fleet.Gone
+		case replaced(l.inodes, listeners(r.name)):
+			x.end(r, l, crash("a connection broke and another process listens on its port"))
+			return fleet.Gone
+		case x.allBroken(r, l):
+			x.end(r, l, crash("all its connections broke"))
+			return fleet.Gone
+		case res.Outcome == TimedOut:
+			return fleet.Unresponsive
+		case res.Outcome != Broken || time.Now().After(deadline):
+			return fleet.Alive
+		}
+		// Our fresh connection was cut as well: it may be dying. Look again.
+		if !sleep(ctx, l.gone, settle/10) && ctx.Err() != nil {
+			return fleet.Alive
+		}
+	}
+}
+
+func (x *External) allBroken(r *remote, l *span) bool {
+	if x.cfg.Conns == nil {
+		return false
+	}
+	alive, broken := x.cfg.Conns(r.name, l.epoch)
+	return alive == 0 && broken >= 2
+}
+
+// checkOverdue asks the worker for a sign of life. Any answer is one: a worker
+// that says it is not well does not hang.
+func (x *External) checkOverdue(ctx context.Context, r *remote, l *span) fleet.Health {
+	p := x.probe
+	p.Timeout = overdueLook
+	res := p.Do(ctx, r.name)
+	switch {
+	case l.over():
+		<-l.gone
+		return fleet.Gone
+	case replaced(l.inodes, listeners(r.name)):
+		x.end(r, l, crash("another process listens on its port"))
+		return fleet.Gone
+	case res.Outcome == Answered:
+		return fleet.Alive
+	case res.Outcome == Refused:
+		x.refused(ctx, r, l)
+		if l.over() {
+			<-l.gone
+			return fleet.Gone
+		}
+		return fleet.Alive // it is stopping and finishes what it has
+	}
+	return fleet.Unresponsive
+}
+
+// quiet connects and watches for a moment whether the connection stands. A
+// worker that lives has no reason to close what carried nothing yet; one that
+// is dying accepts for as long as its port is open and then resets.
+func quiet(ctx context.Context, addr string) Result {
+	dctx, cancel := context.WithTimeout(ctx, dialPatience)
+	defer cancel()
+	conn, res := dial(dctx, addr)
+	if conn == nil {
+		return res
+	}
+	defer conn.Close()
+	_ = conn.SetReadDeadline(time.Now().Add(settle))
+	defer context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })()
+	var b [1]byte
+	_, err := conn.Read(b[:])
+	if err == nil || isTimeout(err) {
+		return Result{Outcome: Answered} // it speaks first, or stays quiet: it lives
+	}
+	if !errors.Is(err, io.EOF) {
+		return failed(err)
+	}
+	return Result{Outcome: Broken, Err: err}
+}

@@ -1,0 +1,101 @@
+package probe
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// listeners returns the inodes of the sockets that listen on the loopback
+// address addr, sorted. It returns nil when nothing is known: no such socket,
+// another machine or network namespace, no /proc. Sockets that share a port
+// (SO_REUSEPORT) are all returned.
+func listeners(addr string) []uint64 {
+	host, portText, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil
+	}
+	port, err := strconv.ParseUint(portText, 10, 16)
+	if err != nil || !isLoopback(host) {
+		return nil
+	}
+	var inodes []uint64
+	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		f, err := os.Open(table)
+		if err != nil {
+			continue
+		}
+		found, err := readListeners(f, uint16(port))
+		_ = f.Close()
+		if err == nil {
+			inodes = append(inodes, found...)
+		}
+	}
+	slices.Sort(inodes)
+	return inodes
+}
+
+func isLoopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.IsLoopback()
+}
+
+// maxTable bounds the lines read of one table.
+const maxTable = 65536
+
+// readListeners reads a table in the form of /proc/net/tcp. The kernel lists
+// listening sockets before all others, so it stops at the first that is not:
+// the look stays cheap beside many thousand connections.
+func readListeners(r io.Reader, port uint16) ([]uint64, error) {
+	const stateField, inodeField, listening = 3, 9, "0A"
+	br := bufio.NewReader(r)
+	if _, err := br.ReadString('\n'); err != nil { // the heading
+		return nil, err
+	}
+	var inodes []uint64
+	for range maxTable {
+		line, err := br.ReadString('\n')
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		f := strings.Fields(line)
+		if len(f) <= inodeField || f[stateField] != listening {
+			break
+		}
+		_, hexPort, ok := strings.Cut(f[1], ":")
+		p, err := strconv.ParseUint(hexPort, 16, 16)
+		if !ok || err != nil || uint16(p) != port {
+			continue
+		}
+		if ino, err := strconv.ParseUint(f[inodeField], 10, 64); err == nil && ino != 0 {
+			inodes = append(inodes, ino)
+		}
+	}
+	return inodes, nil
+}
+
+// replaced reports whether two looks at the same port found sockets that have
+// nothing in common: another process listens there now.
+func replaced(before, now []uint64) bool {
+	if len(before) == 0 || len(now) == 0 {
+		return false
+	}
+	for _, ino := range now {
+		if slices.Contains(before, ino) {
+			return false
+		}
+	}
+	return true
+}
