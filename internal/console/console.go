@@ -1,0 +1,107 @@
+package console
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+	"strconv"
+)
+
+//go:embed static
+var files embed.FS
+
+// Config says what the page is for.
+type Config struct {
+	Demo bool // it shows the demonstration's controls
+}
+
+// A file is one embedded file, ready to be sent.
+type file struct {
+	content []byte
+	kind    string
+	tag     string
+}
+
+// A Handler serves the page at "/" and its parts beside it.
+type Handler struct {
+	files map[string]file // by URL path
+}
+
+// New returns the console's handler.
+func New(cfg Config) (*Handler, error) {
+	h := &Handler{files: make(map[string]file)}
+	err := fs.WalkDir(files, "static", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := files.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		kind, err := kindOf(name)
+		if err != nil {
+			return err
+		}
+		at := "/" + path.Base(name)
+		if at == "/index.html" {
+			at = "/"
+			if cfg.Demo {
+				content = bytes.Replace(content, []byte(`content="live"`), []byte(`content="demo"`), 1)
+			}
+		}
+		sum := sha256.Sum256(content)
+		h.files[at] = file{content, kind, `"` + hex.EncodeToString(sum[:8]) + `"`}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the console's files: %w", err)
+	}
+	return h, nil
+}
+
+// kindOf does not ask the system, whose answer differs from one to the next.
+func kindOf(name string) (string, error) {
+	switch path.Ext(name) {
+	case ".html":
+		return "text/html; charset=utf-8", nil
+	case ".css":
+		return "text/css; charset=utf-8", nil
+	case ".js":
+		return "text/javascript; charset=utf-8", nil
+	case ".svg":
+		return "image/svg+xml", nil
+	}
+	return "", fmt.Errorf("%s: no content type is known for it", name)
+}
+
+// ServeHTTP sends one file. Browsers ask each time whether it has changed, so
+// that a new version never runs with an old part.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "the console is only read", http.StatusMethodNotAllowed)
+		return
+	}
+	f, ok := h.files[r.URL.Path]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	head := w.Header()
+	head.Set("Content-Type", f.kind)
+	head.Set("Cache-Control", "no-cache")
+	head.Set("ETag", f.tag)
+	if r.Header.Get("If-None-Match") == f.tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	head.Set("Content-Length", strconv.Itoa(len(f.content)))
+	if r.Method == http.MethodGet {
+		_, _ = w.Write(f.content) // the reader may be gone
+	}
+}

@@ -1,0 +1,116 @@
+// The console's page: asks the API how things stand, follows what happens, and
+// lets each part show its own.
+
+import { call, follow } from "./api.js";
+import { byId, make, put } from "./dom.js";
+import { count, words } from "./format.js";
+import { Demo } from "./demo.js";
+import { Log } from "./log.js";
+import { Picture } from "./picture.js";
+import { letters, verdicts } from "./quarantine.js";
+
+const demonstration = document.querySelector('meta[name="bezoar-mode"]').content === "demo";
+const each = demonstration ? 300 : 1000;
+
+const log = new Log();
+const picture = new Picture(each);
+const demo = demonstration ? new Demo(picture, act) : null;
+let shown = ""; // the fleet that is shown
+let stale = { verdicts: true, letters: true };
+
+// act does what a person asked for and says why when it cannot be done.
+async function act(what, doing) {
+  try {
+    await doing();
+    notice("");
+  } catch (error) {
+    notice(`${what} failed: ${error.message}`);
+  }
+  stale = { verdicts: true, letters: true };
+}
+
+function notice(text) {
+  put(byId("notice"), text);
+  byId("notice").hidden = text === "";
+}
+
+function link(state) {
+  byId("link").dataset.state = state;
+  put(byId("link"), { live: "live", lost: "no connection, trying again", wait: "connecting …" }[state]);
+}
+
+async function pollFleets() {
+  const { fleets } = await call("GET", "/api/v1/fleets");
+  pick(fleets);
+  const fleet = fleets.find((f) => f.name === shown);
+  if (!fleet) return;
+  picture.update(fleet);
+  const up = fleet.workers.filter((w) => w.state === "ready").length;
+  put(byId("fleet-state"), `${fleet.name}: ${fleet.state}, ${up} of ${fleet.workers.length} workers serve`);
+  byId("restart").hidden = demonstration || !fleet.managed;
+  if (demonstration) return;
+  put(byId("callers-number"), count(fleet.counters.answered ?? 0));
+  put(byId("callers-unit"), "answered");
+  picture.refused(fleet.counters.refused ?? 0);
+  put(byId("quarantine-unit"), `${count(fleet.counters.refused ?? 0)} refused`);
+  byId("counters").replaceChildren(...Object.entries(fleet.counters).sort().map(([name, n]) =>
+    make("div", {}, make("dt", {}, words(name)), make("dd", {}, count(n)))));
+}
+
+function pick(fleets) {
+  const select = byId("fleet-pick");
+  const names = fleets.map((f) => f.name);
+  if (!names.includes(shown)) shown = names[0] ?? "";
+  select.hidden = names.length < 2;
+  if ([...select.options].map((o) => o.value).join("\n") === names.join("\n")) return;
+  select.replaceChildren(...names.map((n) => make("option", { value: n }, n)));
+  select.value = shown;
+}
+
+async function pollTables(round) {
+  if (stale.verdicts || round % 5 === 0) {
+    stale.verdicts = false;
+    const { verdicts: list } = await call("GET", "/api/v1/quarantine");
+    put(byId("quarantine-number"), count(verdicts(list, act)));
+  }
+  if (stale.letters || round % 10 === 0) {
+    stale.letters = false;
+    letters((await call("GET", "/api/v1/letters?limit=100")).letters, act);
+  }
+}
+
+function happened(event) {
+  log.add(event);
+  if (event.kind === "worker.down") picture.down(event.worker, !["interrupted", undefined].includes(event.class));
+  if (event.kind.startsWith("verdict")) stale.verdicts = true;
+  if (event.kind.startsWith("letter")) stale.letters = true;
+}
+
+// poll repeats what it is given, one call after the other, while the page can
+// be seen.
+async function poll(interval, ask) {
+  for (let round = 0; ; round++) {
+    if (!document.hidden) {
+      try {
+        await ask(round);
+      } catch (error) {
+        if (!(error instanceof TypeError)) notice(error.message); // TypeError: no connection, and the link says so
+      }
+    }
+    await new Promise((resolve) => setTimeout(resolve, interval));
+  }
+}
+
+document.body.dataset.mode = demonstration ? "demo" : "live";
+for (const part of document.querySelectorAll(demonstration ? ".demo-only" : ".counters")) part.hidden = false;
+if (demonstration) put(byId("tagline"), "a real fleet, real traffic, a real pill");
+byId("detail-close").addEventListener("click", () => byId("detail").close());
+byId("fleet-pick").addEventListener("change", (e) => { shown = e.target.value; });
+byId("restart").addEventListener("click", () =>
+  act("restart", () => call("POST", `/api/v1/fleets/${encodeURIComponent(shown)}/restart`)));
+
+link("wait");
+poll(each, pollFleets);
+if (demo) poll(each, () => demo.poll());
+poll(1000, pollTables);
+follow("/api/v1/events", new AbortController().signal, happened, link);
