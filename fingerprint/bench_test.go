@@ -1,0 +1,149 @@
+package fingerprint_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/fingerprint"
+)
+
+// sink keeps results alive.
+type sink struct{ work, shape bezoar.Fingerprint }
+
+func benchmark(b *testing.B, in *fingerprint.Input) {
+	b.Helper()
+	p, err := fingerprint.New(fingerprint.Key{1, 2, 3}, fingerprint.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	in.Complete, in.Length = true, int64(len(in.Body))
+	b.ReportAllocs()
+	b.SetBytes(int64(len(in.Body)))
+	var s sink
+	for b.Loop() {
+		s.work, s.shape = p.Work(in)
+	}
+	if s.work.IsZero() {
+		b.Fatal("no fingerprint")
+	}
+}
+
+// document returns a JSON document of about a kilobyte, sorted and compact.
+func document() []byte {
+	rows := make([]map[string]any, 0, 8)
+	for i := range 8 {
+		rows = append(rows, map[string]any{
+			"id": 1000 + i, "name": fmt.Sprintf("customer number %d", i), "email": fmt.Sprintf("c%d@example.com", i),
+			"active": i%2 == 0, "balance": 12.5 * float64(i+1), "tags": []string{"retail", "north"},
+		})
+	}
+	b, err := json.Marshal(map[string]any{"filter": "status:open", "limit": 50, "rows": rows, "trace": "3f2a9c0d11e84b7f"})
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// unsorted is document pretty-printed with its names in falling order.
+func unsorted() []byte {
+	var doc any
+	if err := json.Unmarshal(document(), &doc); err != nil {
+		panic(err)
+	}
+	var out bytes.Buffer
+	writeFalling(&out, doc)
+	return out.Bytes()
+}
+
+var header = http.Header{"Content-Type": {"application/json"}, "User-Agent": {"bench"}, "Accept": {"*/*"}}
+
+func BenchmarkWork(b *testing.B) {
+	kilo := bytes.Repeat([]byte("0123456789abcdef"), 64)
+	form := []byte(url.Values{"name": {"Ada Lovelace"}, "mail": {"ada@example.com"}, "text": {string(bytes.Repeat([]byte("a few words, "), 64))}}.Encode())
+	b.Run("get", func(b *testing.B) {
+		benchmark(b, &fingerprint.Input{Method: "GET", Path: "/search/items", RawQuery: "page=2&q=lovelace", Header: header})
+	})
+	b.Run("opaque-1k", func(b *testing.B) {
+		benchmark(b, &fingerprint.Input{Method: "POST", Path: "/upload/chunk", ContentType: "application/octet-stream", Header: header, Body: kilo})
+	})
+	b.Run("json-1k-canonical", func(b *testing.B) {
+		benchmark(b, &fingerprint.Input{Method: "POST", Path: "/api/v1/search", ContentType: "application/json", Header: header, Body: document()})
+	})
+	b.Run("json-1k-unsorted-indented", func(b *testing.B) {
+		benchmark(b, &fingerprint.Input{Method: "POST", Path: "/api/v1/search", ContentType: "application/json", Header: header, Body: unsorted()})
+	})
+	b.Run("form-1k", func(b *testing.B) {
+		benchmark(b, &fingerprint.Input{Method: "POST", Path: "/contact", ContentType: "application/x-www-form-urlencoded", Header: header, Body: form})
+	})
+}
+
+// The floor: the hash alone, and what a JSON parser takes to look at the bytes.
+func BenchmarkFloor(b *testing.B) {
+	kilo := bytes.Repeat([]byte("0123456789abcdef"), 64)
+	b.Run("sha256-1k", func(b *testing.B) {
+		b.SetBytes(int64(len(kilo)))
+		var s [32]byte
+		for b.Loop() {
+			s = sha256.Sum256(kilo)
+		}
+		if s[0] == s[1] && s[1] == s[2] {
+			b.Fatal("no sum")
+		}
+	})
+	doc := document()
+	b.Run("json.Valid-1k", func(b *testing.B) {
+		b.SetBytes(int64(len(doc)))
+		for b.Loop() {
+			if !json.Valid(doc) {
+				b.Fatal("invalid")
+			}
+		}
+	})
+	b.Run("json.Compact-1k", func(b *testing.B) {
+		b.SetBytes(int64(len(doc)))
+		var out bytes.Buffer
+		for b.Loop() {
+			out.Reset()
+			if err := json.Compact(&out, doc); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkClient(b *testing.B) {
+	p, err := fingerprint.New(fingerprint.Key{1}, fingerprint.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if p.Client("192.0.2.17").IsZero() {
+			b.Fatal("no fingerprint")
+		}
+	}
+}
+
+func BenchmarkStream64K(b *testing.B) {
+	p, err := fingerprint.New(fingerprint.Key{1}, fingerprint.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	body := bytes.Repeat([]byte{7}, 64<<10)
+	b.ReportAllocs()
+	b.SetBytes(int64(len(body)))
+	for b.Loop() {
+		s := p.Stream(bezoar.Fingerprint{1})
+		s.Write(body)
+		if s.Sum().IsZero() {
+			b.Fatal("no sum")
+		}
+		s.Close()
+	}
+}

@@ -1,0 +1,152 @@
+package fingerprint
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Key is the deployment's secret. Whoever lacks it can neither compute a
+// fingerprint nor craft one that collides with somebody else's work.
+type Key [32]byte
+
+// String keeps the secret out of logs.
+func (Key) String() string { return "fingerprint.Key(redacted)" }
+
+// GoString keeps the secret out of %#v too.
+func (k Key) GoString() string { return k.String() }
+
+// Bounds of a [Config].
+const (
+	DefaultMaxBody = 64 << 10 // of Config.MaxBody
+	MaxMaxBody     = 16 << 20 // the most that Config.MaxBody may be
+	MaxHeaders     = 32       // entries of Config.Headers
+	MaxIgnore      = 64       // entries of Config.Ignore
+)
+
+// Config says what belongs to the identity of work. Its zero value is useful.
+type Config struct {
+	// Headers names request headers that are part of identity, beside
+	// Content-Type and Content-Encoding, which always are.
+	Headers []string
+	// Ignore names volatile parts that are not part of identity:
+	// "header:X-Request-Id", "query:ts", "form:nonce", "json:$.ts",
+	// "json:$.items[*].id", `json:$["odd name"]`.
+	Ignore []string
+	// MaxBody bounds the bytes of a body that are canonicalised and hashed
+	// when the work is admitted; 0 means DefaultMaxBody.
+	MaxBody int
+}
+
+// Validate reports every fault at once, each with its field.
+func (c Config) Validate() error {
+	_, err := c.compile()
+	return err
+}
+
+// rules is a Config in the form that the Printer works with.
+type rules struct {
+	headers []string // sorted, as configured
+	query   []string
+	form    []string
+	json    *node // nil when nothing is ignored
+	maxBody int
+}
+
+func (c Config) compile() (rules, error) {
+	r := rules{maxBody: c.MaxBody}
+	var errs []error
+	if c.MaxBody == 0 {
+		r.maxBody = DefaultMaxBody
+	}
+	if c.MaxBody < 0 || c.MaxBody > MaxMaxBody {
+		errs = append(errs, fmt.Errorf("MaxBody: %d is outside 0 to %d", c.MaxBody, MaxMaxBody))
+	}
+	if n := len(c.Headers); n > MaxHeaders {
+		errs = append(errs, fmt.Errorf("Headers: %d entries, at most %d", n, MaxHeaders))
+	}
+	if n := len(c.Ignore); n > MaxIgnore {
+		errs = append(errs, fmt.Errorf("Ignore: %d entries, at most %d", n, MaxIgnore))
+	}
+	seen := map[string]bool{}
+	for i, h := range c.Headers {
+		if err := checkHeader(h); err != nil {
+			errs = append(errs, fmt.Errorf("Headers[%d]: %w", i, err))
+		} else if l := strings.ToLower(h); seen[l] {
+			errs = append(errs, fmt.Errorf("Headers[%d]: %s is named twice", i, h))
+		} else {
+			seen[l] = true
+			r.headers = append(r.headers, h)
+		}
+	}
+	slices.SortFunc(r.headers, func(a, b string) int {
+		return strings.Compare(strings.ToLower(a), strings.ToLower(b))
+	})
+	for i, rule := range c.Ignore {
+		if err := r.ignore(rule, seen); err != nil {
+			errs = append(errs, fmt.Errorf("Ignore[%d]: %w", i, err))
+		}
+	}
+	return r, errors.Join(errs...)
+}
+
+// ignore compiles one entry of Config.Ignore.
+func (r *rules) ignore(rule string, chosen map[string]bool) error {
+	kind, what, ok := strings.Cut(rule, ":")
+	if !ok || what == "" {
+		return fmt.Errorf("%.80q names nothing, want header:NAME, query:NAME, form:NAME or json:$.PATH", rule)
+	}
+	switch kind {
+	case "header":
+		if err := checkHeader(what); err != nil {
+			return err
+		}
+		if chosen[strings.ToLower(what)] {
+			return fmt.Errorf("%.80q is also chosen in Headers", rule)
+		}
+	case "query":
+		r.query = append(r.query, what)
+	case "form":
+		r.form = append(r.form, what)
+	case "json":
+		steps, err := parsePath(what)
+		if err != nil {
+			return fmt.Errorf("%.80q: %w", rule, err)
+		}
+		if r.json == nil {
+			r.json = &node{}
+		}
+		r.json.add(steps)
+	default:
+		return fmt.Errorf("%.80q: kind %.20q is unknown, want header, query, form or json", rule, kind)
+	}
+	return nil
+}
+
+// checkHeader accepts the field names of RFC 9110 that a Config may speak of.
+func checkHeader(name string) error {
+	if name == "" {
+		return errors.New("the header's name is empty")
+	}
+	for i := range len(name) {
+		if !isToken(name[i]) {
+			return fmt.Errorf("%.80q is not a header name", name)
+		}
+	}
+	switch strings.ToLower(name) {
+	case "content-type", "content-encoding":
+		return fmt.Errorf("%s is always part of identity", name)
+	case "content-length", "transfer-encoding":
+		return fmt.Errorf("%s is never part of identity: the body is", name)
+	}
+	return nil
+}
+
+func isToken(c byte) bool {
+	switch {
+	case c >= '0' && c <= '9', c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z':
+		return true
+	}
+	return strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
+}

@@ -1,0 +1,106 @@
+package fingerprint
+
+import (
+	"crypto/sha256"
+	"sync"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// Header answers for the fields of a request. [net/http.Header] is one, and
+// storing it in an Input allocates nothing.
+type Header interface {
+	// Values returns all values of the field, in order. The name is in the
+	// form that the Config used.
+	Values(name string) []string
+}
+
+// Input is one request as it arrived. The head of
+// the request must be shorter than 128 MiB, as any listener sees to.
+type Input struct {
+	Method      string
+	Path        string // as received, still percent-encoded
+	RawQuery    string // without the '?'
+	ContentType string
+	Header      Header // nil when there are no fields
+	// Body is the whole body, or its head when Complete is false. A head must
+	// be at least [Printer.MaxBody] bytes, or else identity depends on how
+	// much somebody happened to buffer.
+	Body     []byte
+	Complete bool
+	Length   int64 // as declared by the sender, -1 when it was not
+}
+
+// Printer makes fingerprints. It is immutable and safe for concurrent use.
+type Printer struct {
+	key      Key
+	shapeKey sipKey
+	rules    rules
+	pool     sync.Pool // of *scratch
+	streams  sync.Pool // of *Stream
+}
+
+// Domain tags, one for each kind of thing that is hashed under the secret. The
+// digit is the version of the canonical form.
+const (
+	tagWork     = "W1"
+	tagClient   = "C1"
+	tagStream   = "S1"
+	tagShapeKey = "K1"
+)
+
+// New returns a Printer, or every fault of c.
+func New(key Key, c Config) (*Printer, error) {
+	r, err := c.compile()
+	if err != nil {
+		return nil, err
+	}
+	p := &Printer{key: key, rules: r}
+	p.shapeKey = newSipKey(sha256.Sum256(append(key[:], tagShapeKey...)))
+	p.pool.New = func() any { return new(scratch) }
+	p.streams.New = func() any { return &Stream{p: p, h: sha256.New()} }
+	return p, nil
+}
+
+// MaxBody is how many bytes of a body count when work is admitted.
+func (p *Printer) MaxBody() int { return p.rules.maxBody }
+
+// Work returns the identity of the work and its shape.
+func (p *Printer) Work(in *Input) (work, shape bezoar.Fingerprint) {
+	s := p.pool.Get().(*scratch)
+	s.run(p, in)
+	sum := sha256.Sum256(s.buf)
+	work = bezoar.Fingerprint(sum[:16])
+	shape = sip128(p.shapeKey, s.skel)
+	p.put(s)
+	return work, shape
+}
+
+// Skeleton returns the text whose keyed hash is the shape: names, structure
+// and classes of values, but no value of the request except words of its path.
+func (p *Printer) Skeleton(in *Input) string {
+	s := p.pool.Get().(*scratch)
+	s.run(p, in)
+	text := string(s.skel)
+	p.put(s)
+	return text
+}
+
+// Client returns the fingerprint of a caller's id; that of "" is zero.
+func (p *Printer) Client(id string) bezoar.Fingerprint {
+	if id == "" {
+		return bezoar.Fingerprint{}
+	}
+	s := p.pool.Get().(*scratch)
+	s.buf = append(append(append(s.buf[:0], p.key[:]...), tagClient...), id...)
+	sum := sha256.Sum256(s.buf)
+	p.put(s)
+	return bezoar.Fingerprint(sum[:16])
+}
+
+// put gives s back unless one huge request has swollen it.
+func (p *Printer) put(s *scratch) {
+	if cap(s.buf)+cap(s.skel)+cap(s.tmp) <= 8*p.rules.maxBody+256<<10 {
+		p.pool.Put(s)
+	}
+}

@@ -1,0 +1,105 @@
+package fingerprint
+
+import "bytes"
+
+// pairs appends the canonical form of a query or form to buf and its skeleton
+// to skel: pairs sorted by name, those of one name in their order, each name
+// and value escaped in one way. Empty pairs vanish, "a" and "a=" differ.
+func (s *scratch) pairs(in []byte, drop []string) {
+	start, sstart := len(s.buf), len(s.skel)
+	base, ibase := len(s.keys), len(s.items)
+	ordered := true
+	for len(in) > 0 {
+		pair := in
+		if i := bytes.IndexByte(in, '&'); i >= 0 {
+			pair, in = in[:i], in[i+1:]
+		} else {
+			in = nil
+		}
+		if len(pair) == 0 {
+			continue
+		}
+		at, sat := len(s.buf), len(s.skel)
+		eq := bytes.IndexByte(pair, '=')
+		raw := pair
+		if eq >= 0 {
+			raw = pair[:eq]
+		}
+		s.tmp = s.tmp[:0]
+		name, k := s.component(raw)
+		if dropped(name, drop) {
+			s.buf = s.buf[:at]
+			continue
+		}
+		end := len(s.buf)
+		s.skel = appendName(s.skel, name, k)
+		if eq >= 0 {
+			s.buf = append(s.buf, '=')
+			value, k := s.component(pair[eq+1:])
+			s.skel = appendClass(append(s.skel, '='), value, k)
+		}
+		s.buf = append(s.buf, '&')
+		s.skel = append(s.skel, '&')
+		ordered = s.push(base, at, span{int32(at), int32(end)}) && ordered
+		s.item(sat)
+	}
+	if !ordered {
+		s.arrange(base, start)
+	}
+	if len(s.buf) > start {
+		s.buf = s.buf[:len(s.buf)-1]
+	}
+	s.unite(ibase, sstart)
+	s.keys, s.items = s.keys[:base], s.items[:ibase]
+}
+
+func dropped(name []byte, drop []string) bool {
+	for _, d := range drop {
+		if string(name) == d {
+			return true
+		}
+	}
+	return false
+}
+
+// component appends one name or value to buf and returns what it decodes to.
+// With a broken escape it stands for itself: parsers disagree about it, and no
+// canonical component looks like it. So does a bare ';', which some parsers
+// take for an '&'.
+func (s *scratch) component(raw []byte) (decoded []byte, k set) {
+	if k = kindsOf(raw); k.within(kUnreserved) {
+		s.buf = append(s.buf, raw...)
+		return raw, k
+	}
+	start, tstart := len(s.buf), len(s.tmp)
+	k = 0
+	for i := 0; i < len(raw); i++ {
+		c := raw[i]
+		plain := kUnreserved
+		switch c {
+		case ';':
+			plain |= kSemi
+		case '+':
+			c = ' '
+		case '%':
+			if i+2 >= len(raw) {
+				return s.verbatim(start, raw)
+			}
+			hi, lo := unhex(raw[i+1]), unhex(raw[i+2])
+			if hi > 15 || lo > 15 {
+				return s.verbatim(start, raw)
+			}
+			c = hi<<4 | lo
+			i += 2
+		}
+		k |= kindOf(c)
+		s.tmp = append(s.tmp, c)
+		s.buf = appendByte(s.buf, c, plain)
+	}
+	return s.tmp[tstart:], k
+}
+
+func (s *scratch) verbatim(start int, raw []byte) (decoded []byte, k set) {
+	s.buf = append(s.buf[:start], raw...)
+	return raw, kindsOf(raw)
+}
