@@ -1,0 +1,113 @@
+package config
+
+import (
+	"net"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// The forms of names.
+var (
+	envName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	fleetName = regexp.MustCompile(`^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$`)
+	hostName  = regexp.MustCompile(`^(?i:[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)(\.(?i:[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?))*$`)
+	jsonPath  = regexp.MustCompile(`^\$(\.[^.\[\]"'*\s]+|\[\*\])+$`)
+)
+
+// addressFlaw checks host:port.
+func addressFlaw(addr string) *flaw {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		fix := "write host:port, such as 127.0.0.1:8080"
+		if _, err := strconv.ParseUint(addr, 10, 16); err == nil {
+			fix = "write 127.0.0.1:" + addr
+		}
+		return flawf(fix, "%s is no address", quoted(addr))
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
+		return flawf("use a port from 0 to 65535", "%s has the port %s", quoted(addr), quoted(port))
+	}
+	if host == "" {
+		return flawf("write 127.0.0.1:"+port+", or 0.0.0.0:"+port+" to listen on every network", "%s names no host", quoted(addr))
+	}
+	if _, err := netip.ParseAddr(host); err != nil && !isHostname(host) {
+		return flawf("write a name or an IP address before the port", "%s is no host", quoted(host))
+	}
+	return nil
+}
+
+// isLoopback reports whether only this machine can reach addr. A name other
+// than localhost may point anywhere.
+func isLoopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+func isHostname(s string) bool {
+	return len(s) <= 253 && hostName.MatchString(s)
+}
+
+func storeFlaw(store string) *flaw {
+	const fix = "write sqlite:PATH, postgres://user@host/database or memory:"
+	scheme, rest, ok := strings.Cut(store, ":")
+	switch {
+	case !ok:
+		return flawf(fix, "%s is no store", quoted(store))
+	case scheme == "sqlite" && (rest == "" || strings.HasPrefix(rest, "//") || strings.ContainsAny(rest, "?#")):
+		return flawf("write sqlite:PATH, such as sqlite:bezoar.db", "%s is no path of a database file", quoted(store))
+	case scheme == "sqlite", store == MemoryStore:
+		return nil
+	case scheme == "postgres", scheme == "postgresql":
+		// The value may hold a password: it is never repeated.
+		u, err := url.Parse(store)
+		if err != nil || u.Opaque != "" {
+			return flawf("write postgres://user@host:5432/database", "is no URL")
+		}
+		return nil
+	}
+	return flawf(fix+didYouMean(scheme, []string{"sqlite", "postgres", "memory"}), "%s is no kind of store", quoted(scheme+":"))
+}
+
+func workerFlaw(w string) *flaw {
+	u, err := url.Parse(w)
+	switch {
+	case err != nil, u.Host == "" || u.Hostname() == "":
+		return flawf("write http://host:port", "%s is no worker's address", clipUserinfo(w))
+	case u.Scheme == "https":
+		return flawf("use http:// on a private network", "TLS to workers is not supported by this version yet")
+	case u.Scheme != "http":
+		return flawf("write http://host:port", "%s is no scheme that workers speak", quoted(u.Scheme))
+	case u.User != nil:
+		return flawf("remove it", "has a user name")
+	case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
+		return flawf("write http://"+clip(u.Host), "%s has a path or query", quoted(w))
+	case u.Port() == "":
+		return flawf("write http://"+clip(u.Host)+":80", "%s has no port", quoted(w))
+	}
+	if f := addressFlaw(u.Host); f != nil || u.Port() == "0" {
+		return flawf("write http://host:port", "%s is no worker's address", quoted(w))
+	}
+	return nil
+}
+
+// clipUserinfo shows a value without what may be a password in it.
+func clipUserinfo(s string) string {
+	if i := strings.LastIndex(s, "@"); i >= 0 {
+		return quoted("…" + s[i:])
+	}
+	return quoted(s)
+}
+
+func hasControl(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
+}

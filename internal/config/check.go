@@ -1,0 +1,173 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// finding is a fault of the settings as a whole. It stays silent when its
+// field, or one that it depends on, has a fault already.
+type finding struct {
+	Fault
+	deps []string
+}
+
+// checker gathers findings.
+type checker struct{ found []finding }
+
+func (k *checker) add(path string, f *flaw, deps ...string) {
+	if f != nil && len(k.found) < maxGathered {
+		k.found = append(k.found, finding{Fault{Path: path, Problem: f.problem, Fix: f.fix}, deps})
+	}
+}
+
+func (k *checker) addf(path, fix, format string, args ...any) {
+	k.add(path, flawf(fix, format, args...))
+}
+
+// Validate returns a [*Faults] with everything that cannot work, or nil.
+func (c Config) Validate() error {
+	found := c.check()
+	list := make([]Fault, len(found))
+	for i, f := range found {
+		list[i] = f.Fault
+	}
+	return faultsError(list)
+}
+
+// Normalize returns c with what depends on other settings filled in and
+// spellings brought to one form, as Parse does. It shares c's maps and lists.
+func (c Config) Normalize() Config {
+	c.fill()
+	return c
+}
+
+func (c *Config) check() []finding {
+	k := new(checker)
+	k.ranges(reflect.ValueOf(c).Elem(), "")
+	c.checkListeners(k)
+	k.add("store", storeFlaw(c.Store))
+	for _, name := range sortedKeys(c.Fleets) {
+		f := c.Fleets[name]
+		f.check(k, "fleets."+name)
+	}
+	c.checkRoutes(k)
+	return k.found
+}
+
+// ranges holds every bounded field to its bounds. A zero that is also the
+// default means that the field is not set.
+func (k *checker) ranges(v reflect.Value, path string) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			k.ranges(v.Elem(), path)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			k.ranges(v.Index(i), fmt.Sprintf("%s[%d]", path, i))
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			k.ranges(v.MapIndex(key), join(path, key.String()))
+		}
+	case reflect.Struct:
+		for _, f := range fieldsOf(v.Type()) {
+			fv, at := v.Field(f.index), join(path, f.key)
+			if f.bounds == "" {
+				k.ranges(fv, at)
+			} else if !fv.IsZero() || !zeroIsUnset(f.key) {
+				k.add(at, outOfRange(fv, f.bounds))
+			}
+		}
+	default:
+	}
+}
+
+// zeroIsUnset names the bounded fields whose absence means something.
+func zeroIsUnset(key string) bool { return key == "replicas" || key == "memory" }
+
+func (c *Config) checkListeners(k *checker) {
+	k.add("listen", addressFlaw(c.Listen))
+	k.add("admin", addressFlaw(c.Admin))
+	if c.Listen == c.Admin && !strings.HasSuffix(c.Admin, ":0") {
+		k.add("admin", flawf("give it a port of its own", "%s is where listen already is", quoted(c.Admin)), "listen")
+	}
+	token := c.AdminTokenFile != "" || c.AdminTokenEnv != ""
+	if addressFlaw(c.Admin) == nil && !isLoopback(c.Admin) && !token {
+		k.add("admin", flawf("set admin_token_file or admin_token_env, or keep it on 127.0.0.1",
+			"%s is open to a network and has no token", quoted(c.Admin)), "admin_token_file", "admin_token_env")
+	}
+	if c.AdminTokenFile != "" && c.AdminTokenEnv != "" {
+		k.addf("admin_token_env", "keep one", "admin_token_file is set as well")
+	}
+	if c.AdminTokenEnv != "" && !envName.MatchString(c.AdminTokenEnv) {
+		k.addf("admin_token_env", "write the variable's name, not the token", "is no name of an environment variable")
+	}
+	if t := c.TLS; t != nil && (t.Cert == "" || t.Key == "") {
+		k.addf("tls", "set both cert and key", "needs two files")
+	}
+}
+
+func (f *Fleet) check(k *checker, at string) {
+	switch command, workers := len(f.Command) > 0, len(f.Workers) > 0; {
+	case command && workers:
+		k.add(at, flawf("keep command to start workers here, or workers to use those that run elsewhere", "has both command and workers"))
+	case !command && !workers:
+		k.add(at, flawf("add command: [./server] or workers: [http://host:port]", "has neither command nor workers"), at+".command", at+".workers")
+	case workers:
+		f.checkRemote(k, at)
+	default:
+		f.checkCommand(k, at)
+	}
+	if p := f.Health.Path; p != "" && (p[0] != '/' || strings.ContainsAny(p, " #") || hasControl(p)) {
+		k.addf(at+".health.path", "write a path such as /healthz", "%s is no path", quoted(p))
+	}
+}
+
+func (f *Fleet) checkCommand(k *checker, at string) {
+	if strings.TrimSpace(f.Command[0]) == "" {
+		k.addf(at+".command[0]", "name the program to start", "is empty")
+	} else if len(f.Command) == 1 && strings.Contains(f.Command[0], " ") {
+		k.addf(at+".command[0]", "write each argument as an item of its own: ["+asItems(f.Command[0])+"]",
+			"%s has spaces and no shell reads it", quoted(f.Command[0]))
+	}
+	if _, ok := f.Env["PORT"]; ok {
+		k.addf(at+".env.PORT", "remove it", "is set by Bezoar for every worker")
+	}
+}
+
+func (f *Fleet) checkRemote(k *checker, at string) {
+	for name, set := range map[string]bool{
+		"replicas": f.Replicas != 0, "dir": f.Dir != "", "env": len(f.Env) > 0, "memory": f.Memory != 0,
+	} {
+		if set {
+			k.addf(at+"."+name, "remove it", "applies to workers that Bezoar starts, and these run elsewhere")
+		}
+	}
+	if len(f.Workers) > 1024 {
+		k.addf(at+".workers", "split the fleet", "has %d workers, more than 1024", len(f.Workers))
+	}
+	seen := make(map[string]int, len(f.Workers))
+	for i, w := range f.Workers {
+		path := fmt.Sprintf("%s.workers[%d]", at, i)
+		k.add(path, workerFlaw(w))
+		j, again := seen[w]
+		if !again {
+			seen[w] = i
+		} else {
+			k.addf(path, "remove it", "%s is there already, as workers[%d]", quoted(w), j)
+		}
+	}
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

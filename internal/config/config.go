@@ -1,0 +1,109 @@
+package config
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Config is everything that Bezoar can be told. The zero value is not useful:
+// begin with [Default].
+type Config struct {
+	Listen         string           `yaml:"listen"`                          // callers, host:port
+	Admin          string           `yaml:"admin"`                           // console, API and metrics, host:port
+	AdminTokenFile string           `yaml:"admin_token_file"`                // first line is the admin token
+	AdminTokenEnv  string           `yaml:"admin_token_env"`                 // environment variable that holds it
+	Store          string           `yaml:"store" mask:"url"`                // sqlite:PATH, postgres://… or memory:
+	StateDir       string           `yaml:"state_dir"`                       // the secret and the in-flight journal
+	TLS            *TLS             `yaml:"tls"`                             // of Listen; nil means plain HTTP
+	TrustedProxies []netip.Prefix   `yaml:"trusted_proxies"`                 // whose X-Forwarded-* are believed
+	BufferTotal    Size             `yaml:"buffer_total" range:"1MiB..1TiB"` // all held bodies together
+	Fleets         map[string]Fleet `yaml:"fleets"`
+	Routes         []Route          `yaml:"routes"` // the first match wins
+}
+
+// TLS names the listener's certificate and key, both PEM files.
+type TLS struct {
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
+}
+
+// Fleet is a set of interchangeable workers: processes that Bezoar starts
+// (Command) or servers that run elsewhere (Workers).
+type Fleet struct {
+	Command     []string          `yaml:"command" mask:"args"` // {port} stands for the worker's port
+	Dir         string            `yaml:"dir"`                 // working directory of Command
+	Env         map[string]string `yaml:"env" mask:"env"`      // added to the environment of Command
+	Replicas    int               `yaml:"replicas" range:"1..1024"`
+	Workers     []string          `yaml:"workers"` // http://host:port
+	Health      Health            `yaml:"health"`
+	Grace       time.Duration     `yaml:"grace" range:"0s..10m"` // between SIGTERM and SIGKILL
+	Drain       time.Duration     `yaml:"drain" range:"0s..1h"`  // for work in flight before SIGTERM
+	Memory      Size              `yaml:"memory" range:"4MiB..16TiB"`
+	MaxInFlight int               `yaml:"max_in_flight" range:"1..100000"` // per worker
+}
+
+// Health says how a worker proves that it lives.
+type Health struct {
+	Path       string        `yaml:"path"` // GET, 2xx or 3xx; empty means that the port opens
+	Interval   time.Duration `yaml:"interval" range:"100ms..1h"`
+	Timeout    time.Duration `yaml:"timeout" range:"10ms..1m"`
+	PanicBelow Ratio         `yaml:"panic_below" range:"0%..100%"` // below it, health is no longer believed
+}
+
+// Route says which requests go to which fleet, and on what terms.
+type Route struct {
+	Match      Match         `yaml:"match"`
+	Fleet      string        `yaml:"fleet"`
+	Quarantine Quarantine    `yaml:"quarantine"`
+	Retry      Retry         `yaml:"retry"`
+	Timeout    time.Duration `yaml:"timeout" range:"1ms..24h"` // until the answer begins
+	Buffer     Size          `yaml:"buffer" range:"0..64MiB"`  // of one body, for fingerprint and replay
+	Ignore     []string      `yaml:"ignore"`                   // header:NAME, query:NAME, form:NAME, json:$.a.b
+	Headers    []string      `yaml:"headers"`                  // that belong to a request's identity
+	Client     string        `yaml:"client"`                   // header:NAME or ip; empty: callers are not told apart
+}
+
+// Match picks requests. Every part that is given must hold.
+type Match struct {
+	// Path is an exact path, or one that ends in /* and takes everything
+	// below it: /search/* takes /search/ and /search/a/b but not /search.
+	Path    string   `yaml:"path"`
+	Host    string   `yaml:"host"`    // exact, or *.example.com for one or more labels
+	Methods []string `yaml:"methods"` // empty means all
+}
+
+// Quarantine says when work is refused and for how long.
+type Quarantine struct {
+	After   int           `yaml:"after" range:"1..100"`    // crashes
+	Within  time.Duration `yaml:"within" range:"1s..168h"` // the window in which they count
+	For     time.Duration `yaml:"for" range:"1s..168h"`    // the first time; doubles with every conviction
+	Max     time.Duration `yaml:"max" range:"1s..720h"`    // and ends here
+	Strikes int           `yaml:"strikes" range:"1..1000"` // overdue attempts that weigh as a conviction
+	Off     bool          `yaml:"-"`                       // written as quarantine: off
+}
+
+// Retry bounds how often work is sent again.
+type Retry struct {
+	Attempts    int           `yaml:"attempts" range:"1..10"`       // deliveries, the first included
+	Budget      Ratio         `yaml:"budget" range:"0%..100%"`      // of the fleet's load that retries may add
+	BudgetFloor int           `yaml:"budget_floor" range:"0..1000"` // retries a second that are always allowed
+	Replay      Replay        `yaml:"replay"`
+	BaseDelay   time.Duration `yaml:"base_delay" range:"0s..1m"`
+	Cap         time.Duration `yaml:"cap" range:"0s..5m"`
+}
+
+// Replay says which requests may run again after their first byte has left.
+type Replay string
+
+// The choices for Retry.Replay.
+const (
+	ReplayIdempotent Replay = "idempotent" // idempotent methods and requests with an Idempotency-Key
+	ReplayAll        Replay = "all"        // everything that is held whole
+	ReplayNone       Replay = "none"       // nothing
+)
+
+// MemoryStore is the Store that forgets everything at exit.
+const MemoryStore = "memory:"
+
+// String returns the effective settings as YAML, secrets masked.
+func (c Config) String() string { return string(c.YAML()) }

@@ -1,0 +1,277 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// decoder fills Go values from YAML nodes, gathers every fault and remembers
+// where each field was, for the checks that come after.
+type decoder struct {
+	faults []Fault
+	places map[string]place // by path, of each value that was given
+	nodes  int
+	full   bool // maxNodes was reached and reported
+}
+
+type place struct{ line, column int }
+
+// later is what a struct implements to refuse, by name, keys of the format
+// that this version does not know yet. The text says what they are for.
+type later interface{ later() map[string]string }
+
+// shorthand is what a struct implements that may be written as one word.
+type shorthand interface {
+	fromWord(word string) error
+	toWord() (string, bool)
+}
+
+func (d *decoder) root(n *yaml.Node, c *Config) {
+	c.setDefaults()
+	if n == nil || isNull(n) {
+		return
+	}
+	d.value(n, reflect.ValueOf(c).Elem(), "", 0)
+}
+
+func (d *decoder) fault(n *yaml.Node, path string, f *flaw) {
+	if len(d.faults) >= maxGathered {
+		return
+	}
+	d.faults = append(d.faults, Fault{Line: n.Line, Column: n.Column, Path: path, Problem: f.problem, Fix: f.fix})
+}
+
+// value decodes n into v, whose place in the settings is path.
+func (d *decoder) value(n *yaml.Node, v reflect.Value, path string, depth int) {
+	if d.full {
+		return
+	}
+	if d.nodes++; d.nodes > maxNodes {
+		d.full = true
+		d.fault(n, path, flawf("split or shorten the file", "holds more than %d values", maxNodes))
+		return
+	}
+	if _, ok := d.places[path]; !ok {
+		d.places[path] = place{n.Line, n.Column}
+	}
+	if depth > maxDepth {
+		d.fault(n, path, flawf("no setting is nested that deep", "is nested more than %d levels deep", maxDepth))
+		return
+	}
+	if n.Kind == yaml.AliasNode {
+		d.value(n.Alias, v, path, depth+1)
+		return
+	}
+	if n.Style&yaml.TaggedStyle != 0 {
+		d.fault(n, path, flawf("remove the tag", "has the tag %s", quoted(n.Tag)))
+		return
+	}
+	if isScalar(v.Type()) {
+		d.scalar(n, v, path)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		d.value(n, v.Elem(), path, depth)
+	case reflect.Struct:
+		d.structure(n, v, path, depth)
+	case reflect.Map:
+		d.mapping(n, v, path, depth)
+	case reflect.Slice:
+		d.list(n, v, path, depth)
+	default:
+		panic(fmt.Sprintf("config: field %s has type %v, which the decoder does not know", path, v.Type()))
+	}
+}
+
+func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string, depth int) {
+	if s, ok := v.Addr().Interface().(shorthand); ok && n.Kind == yaml.ScalarNode && !isNull(n) {
+		if err := s.fromWord(n.Value); err != nil {
+			d.fault(n, path, asFlaw(err))
+		}
+		return
+	}
+	fields := fieldsOf(v.Type())
+	d.pairs(n, path, func(key, value *yaml.Node) {
+		for _, f := range fields {
+			if f.key != key.Value {
+				continue
+			}
+			at := join(path, f.key)
+			before := len(d.faults)
+			d.value(value, v.Field(f.index), at, depth+1)
+			if f.bounds != "" && before == len(d.faults) {
+				if flaw := outOfRange(v.Field(f.index), f.bounds); flaw != nil {
+					d.fault(value, at, flaw)
+				}
+			}
+			return
+		}
+		d.unknown(key, v, path)
+	})
+}
+
+// unknown refuses a key with the best hint there is.
+func (d *decoder) unknown(key *yaml.Node, v reflect.Value, path string) {
+	at := join(path, shortKey(key.Value))
+	if key.Value == "<<" {
+		d.fault(key, at, flawf("repeat the keys, or alias the whole value", "merge keys are not supported"))
+		return
+	}
+	if l, ok := v.Addr().Interface().(later); ok {
+		if what, ok := l.later()[key.Value]; ok {
+			d.fault(key, at, flawf("remove it", "is not supported by this version yet (%s)", what))
+			return
+		}
+	}
+	known := keysOf(v.Type())
+	if best := nearest(key.Value, known); best != "" {
+		d.fault(key, at, flawf("did you mean "+best+"?", "is not a known key"))
+		return
+	}
+	if home := homeOf(key.Value); home != "" {
+		d.fault(key, at, flawf("it belongs under "+home, "is not a key of this place"))
+		return
+	}
+	d.fault(key, at, flawf("remove it; the keys here are "+strings.Join(known, ", "), "is not a known key"))
+}
+
+func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string, depth int) {
+	if isNull(n) {
+		return
+	}
+	out := reflect.MakeMap(v.Type())
+	name := fleetName
+	rule := "use 1 to 63 of a-z, 0-9, - and _, with a letter or digit at both ends"
+	if v.Type().Elem().Kind() == reflect.String { // an environment
+		name = envName
+		rule = "use up to 128 letters, digits and _, and begin with no digit"
+	}
+	d.pairs(n, path, func(key, value *yaml.Node) {
+		at := join(path, shortKey(key.Value))
+		if !name.MatchString(key.Value) {
+			d.fault(key, at, flawf(rule, "%s is no possible name", quoted(key.Value)))
+			return
+		}
+		elem := reflect.New(v.Type().Elem())
+		if s, ok := elem.Interface().(defaulter); ok {
+			s.setDefaults()
+		}
+		d.value(value, elem.Elem(), at, depth+1)
+		out.SetMapIndex(reflect.ValueOf(key.Value), elem.Elem())
+	})
+	if out.Len() > 0 {
+		v.Set(out)
+	}
+}
+
+// pairs walks a mapping's keys and values once each.
+func (d *decoder) pairs(n *yaml.Node, path string, do func(key, value *yaml.Node)) {
+	if isNull(n) {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		d.fault(n, path, flawf("write key: value lines below it", "is %s, want keys with values", kindOf(n)))
+		return
+	}
+	if len(n.Content)/2 > maxEntries {
+		d.fault(n, path, flawf("shorten it", "has %d keys, more than %d", len(n.Content)/2, maxEntries))
+		return
+	}
+	first := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if key.Kind != yaml.ScalarNode || isNull(key) {
+			d.fault(key, path, flawf("write a plain word before the colon", "has a key that is %s", kindOf(key)))
+			continue
+		}
+		if line, ok := first[key.Value]; ok {
+			d.fault(key, join(path, shortKey(key.Value)), flawf("keep one", "appears twice, first on line %d", line))
+			continue
+		}
+		first[key.Value] = key.Line
+		do(key, value)
+	}
+}
+
+func (d *decoder) list(n *yaml.Node, v reflect.Value, path string, depth int) {
+	if isNull(n) {
+		return
+	}
+	if n.Kind != yaml.SequenceNode {
+		fix := "write the items as - lines below it"
+		if n.Kind == yaml.ScalarNode && isScalar(v.Type().Elem()) {
+			fix = "write [" + asItems(n.Value) + "]"
+		}
+		d.fault(n, path, flawf(fix, "is %s, want a list", kindOf(n)))
+		return
+	}
+	if len(n.Content) > maxEntries {
+		d.fault(n, path, flawf("shorten it", "has %d items, more than %d", len(n.Content), maxEntries))
+		return
+	}
+	out := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
+	for i, item := range n.Content {
+		elem := out.Index(i)
+		if s, ok := elem.Addr().Interface().(defaulter); ok {
+			s.setDefaults()
+		}
+		d.value(item, elem, fmt.Sprintf("%s[%d]", path, i), depth+1)
+	}
+	if out.Len() > 0 {
+		v.Set(out)
+	}
+}
+
+// asItems writes a line of words as the items of a list.
+func asItems(line string) string {
+	words := strings.Fields(line)
+	for i, w := range words {
+		if strings.ContainsAny(w, `{}[],:#&*!|>'"%@`) {
+			words[i] = strconv.Quote(w)
+		}
+	}
+	s := strings.Join(words, ", ")
+	if len(s) > maxShown {
+		return "…"
+	}
+	return s
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// shortKey bounds what a path repeats of a key, and keeps it on one line.
+func shortKey(key string) string {
+	if strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-<") == "" && len(key) <= maxShown && key != "" {
+		return key
+	}
+	return quoted(key)
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
+
+// kindOf names what was found, for people.
+func kindOf(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.AliasNode:
+		return "an alias"
+	}
+	if isNull(n) {
+		return "empty"
+	}
+	return "the value " + quoted(n.Value)
+}

@@ -1,0 +1,116 @@
+package config
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// The fleet sizes and names that a Config gets when it names none.
+const (
+	defaultReplicas = 2 // one for the work, one for the lane
+	defaultStateDir = ".bezoar"
+)
+
+// Default returns the settings of an empty file.
+func Default() Config {
+	var c Config
+	c.setDefaults()
+	c.fill()
+	return c
+}
+
+// DefaultFleet returns a fleet with everything set but its workers.
+func DefaultFleet() Fleet {
+	var f Fleet
+	f.setDefaults()
+	return f
+}
+
+// DefaultRoute returns a route with everything set but its match and fleet.
+func DefaultRoute() Route {
+	var r Route
+	r.setDefaults()
+	return r
+}
+
+// defaulter is what the decoder calls before it decodes into a struct.
+type defaulter interface{ setDefaults() }
+
+func (c *Config) setDefaults() {
+	*c = Config{
+		Listen:      "127.0.0.1:8080",
+		Admin:       "127.0.0.1:7070",
+		Store:       "sqlite:bezoar.db",
+		BufferTotal: 256 << 20,
+	}
+}
+
+func (f *Fleet) setDefaults() {
+	*f = Fleet{
+		Health: Health{
+			Interval:   time.Second,
+			Timeout:    time.Second,
+			PanicBelow: 0.5,
+		},
+		Grace:       5 * time.Second,
+		Drain:       30 * time.Second,
+		MaxInFlight: 256,
+	}
+}
+
+func (r *Route) setDefaults() {
+	*r = Route{
+		Quarantine: Quarantine{
+			After:   2,
+			Within:  10 * time.Minute,
+			For:     time.Minute,
+			Max:     time.Hour,
+			Strikes: 3,
+		},
+		Retry: Retry{
+			Attempts:    3,
+			Budget:      0.2,
+			BudgetFloor: 3,
+			Replay:      ReplayIdempotent,
+			BaseDelay:   25 * time.Millisecond,
+			Cap:         250 * time.Millisecond,
+		},
+		Timeout: 30 * time.Second,
+		Buffer:  64 << 10,
+	}
+}
+
+// fill sets what depends on other settings and brings spellings to one form.
+func (c *Config) fill() {
+	if c.StateDir == "" {
+		c.StateDir = stateBeside(c.Store)
+	}
+	for name, f := range c.Fleets {
+		if len(f.Command) > 0 && f.Replicas == 0 {
+			f.Replicas = defaultReplicas
+		}
+		for i, w := range f.Workers {
+			f.Workers[i] = strings.TrimSuffix(w, "/")
+		}
+		c.Fleets[name] = f
+	}
+	for i := range c.Routes {
+		m := &c.Routes[i].Match
+		if m.Path == "" && (m.Host != "" || len(m.Methods) > 0) {
+			m.Path = "/*"
+		}
+		m.Host = strings.ToLower(m.Host)
+		for j, method := range m.Methods {
+			m.Methods[j] = strings.ToUpper(method)
+		}
+	}
+}
+
+// stateBeside puts the secret and the journal next to an embedded store.
+func stateBeside(store string) string {
+	if path, ok := strings.CutPrefix(store, "sqlite:"); ok && path != "" {
+		return filepath.Join(filepath.Dir(path), defaultStateDir)
+	}
+	return defaultStateDir
+}

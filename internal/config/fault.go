@@ -1,0 +1,110 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxFaults bounds how many faults one [Faults] lists.
+const MaxFaults = 50
+
+// maxGathered bounds how many are counted at all.
+const maxGathered = 1000
+
+// Fault is one thing that is wrong with the settings.
+type Fault struct {
+	File         string // "" when the settings came from elsewhere
+	Line, Column int    // from 1; 0 when there is no place
+	Path         string // of the field: fleets.search.replicas
+	Problem      string // what is wrong, with the value
+	Fix          string // what to write instead
+}
+
+// Error returns file:line:column: path: problem — fix.
+func (f Fault) Error() string {
+	var b strings.Builder
+	if f.File != "" {
+		b.WriteString(f.File)
+		if f.Line > 0 {
+			fmt.Fprintf(&b, ":%d:%d", f.Line, f.Column)
+		}
+		b.WriteString(": ")
+	}
+	if f.Path != "" {
+		b.WriteString(f.Path + ": ")
+	}
+	b.WriteString(f.Problem)
+	if f.Fix != "" {
+		b.WriteString(" — " + f.Fix)
+	}
+	return b.String()
+}
+
+// Faults is everything that is wrong, in the order of the file.
+type Faults struct {
+	List []Fault // at most MaxFaults
+	More int     // how many beyond
+}
+
+// Error lists one fault a line.
+func (fs *Faults) Error() string {
+	lines := make([]string, 0, len(fs.List)+1)
+	for _, f := range fs.List {
+		lines = append(lines, f.Error())
+	}
+	if fs.More > 0 {
+		lines = append(lines, fmt.Sprintf("… and %d more", fs.More))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns each fault.
+func (fs *Faults) Unwrap() []error {
+	out := make([]error, len(fs.List))
+	for i, f := range fs.List {
+		out[i] = f
+	}
+	return out
+}
+
+// faultsError sorts and bounds a list; nil when there is none.
+func faultsError(list []Fault) error {
+	if len(list) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(list, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	fs := &Faults{List: list}
+	if n := len(list) - MaxFaults; n > 0 {
+		fs.List, fs.More = list[:MaxFaults], n
+	}
+	return fs
+}
+
+// flaw is a fault before its place is known.
+type flaw struct{ problem, fix string }
+
+func (f *flaw) Error() string { return f.problem + " — " + f.fix }
+
+func flawf(fix, format string, args ...any) *flaw {
+	return &flaw{problem: fmt.Sprintf(format, args...), fix: fix}
+}
+
+// maxShown bounds the part of a value that an error repeats.
+const maxShown = 60
+
+// quoted shows a value from the file: bounded and without control characters.
+func quoted(s string) string {
+	if len(s) > maxShown {
+		cut := maxShown
+		for cut > 0 && !utf8.RuneStart(s[cut]) {
+			cut--
+		}
+		s = s[:cut] + "…"
+	}
+	return fmt.Sprintf("%q", s)
+}

@@ -1,0 +1,96 @@
+package config
+
+import (
+	"reflect"
+	"strings"
+)
+
+// field is one key of a struct.
+type field struct {
+	index  int
+	key    string
+	bounds string // the range tag
+	mask   string // the mask tag
+}
+
+// fieldsOf returns the keys of t in the order of the struct.
+func fieldsOf(t reflect.Type) []field {
+	out := make([]field, 0, t.NumField())
+	for i := range t.NumField() {
+		tag := t.Field(i).Tag
+		if key := tag.Get("yaml"); key != "" && key != "-" {
+			out = append(out, field{i, key, tag.Get("range"), tag.Get("mask")})
+		}
+	}
+	return out
+}
+
+func keysOf(t reflect.Type) []string {
+	fields := fieldsOf(t)
+	out := make([]string, len(fields))
+	for i, f := range fields {
+		out[i] = f.key
+	}
+	return out
+}
+
+// homeOf says where in the settings a key belongs, or "".
+func homeOf(key string) string {
+	return homeUnder(reflect.TypeFor[Config](), key, "")
+}
+
+func homeUnder(t reflect.Type, key, path string) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return homeUnder(t.Elem(), key, path)
+	case reflect.Slice:
+		return homeUnder(t.Elem(), key, path+"[]")
+	case reflect.Map:
+		return homeUnder(t.Elem(), key, join(path, "NAME"))
+	case reflect.Struct:
+	default:
+		return ""
+	}
+	fields := fieldsOf(t)
+	for _, f := range fields {
+		if f.key == key {
+			if path == "" {
+				return "the top level"
+			}
+			return strings.TrimPrefix(path, ".")
+		}
+	}
+	for _, f := range fields {
+		if home := homeUnder(t.Field(f.index).Type, key, join(path, f.key)); home != "" {
+			return home
+		}
+	}
+	return ""
+}
+
+// The keys that the format will have once their parts exist.
+
+func (*Config) later() map[string]string {
+	return map[string]string{
+		"sqs":    "the queue's SQS-compatible endpoint",
+		"queues": "the queue engine",
+	}
+}
+
+func (*Route) later() map[string]string {
+	return map[string]string{
+		"limits": "rate limits",
+		"guard":  "query guards",
+	}
+}
+
+func (q *Quarantine) fromWord(word string) error {
+	switch word {
+	case "off", "false", "no":
+		q.Off = true
+		return nil
+	}
+	return flawf("write off, or keys such as after: 2", "is the value %s, want keys with values", quoted(word))
+}
+
+func (q Quarantine) toWord() (string, bool) { return "off", q.Off }

@@ -1,0 +1,44 @@
+package config
+
+import "strings"
+
+// explained reports whether a fault that was found while decoding already says
+// why v was found: at its field, around it
+// or inside it, or at or around what it depends on.
+func (d *decoder) explained(v finding) bool {
+	for _, f := range d.faults {
+		if within(v.Path, f.Path) || within(f.Path, v.Path) {
+			return true
+		}
+		for _, dep := range v.deps {
+			if within(dep, f.Path) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// within reports whether the field at inner is outer or a part of it.
+func within(inner, outer string) bool {
+	rest, ok := strings.CutPrefix(inner, outer)
+	return ok && (rest == "" || outer == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// locate gives f the place of its field, or of the nearest field around it
+// that the file has.
+func (d *decoder) locate(f Fault) Fault {
+	for path := f.Path; ; path = parent(path) {
+		if p, ok := d.places[path]; ok {
+			f.Line, f.Column = p.line, p.column
+			return f
+		}
+		if path == "" {
+			return f
+		}
+	}
+}
+
+func parent(path string) string {
+	return path[:max(0, strings.LastIndexAny(path, ".["))]
+}

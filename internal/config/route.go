@@ -1,0 +1,164 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+func (c *Config) checkRoutes(k *checker) {
+	for i := range c.Routes {
+		r, at := &c.Routes[i], fmt.Sprintf("routes[%d]", i)
+		r.Match.check(k, at+".match")
+		switch _, ok := c.Fleets[r.Fleet]; {
+		case r.Fleet == "":
+			k.add(at, flawf("add fleet: NAME", "names no fleet"), at+".fleet")
+		case !ok:
+			names := sortedKeys(c.Fleets)
+			fix := "define it under fleets" + didYouMean(r.Fleet, names)
+			k.add(at+".fleet", flawf(fix, "there is no fleet %s", quoted(r.Fleet)), "fleets."+shortKey(r.Fleet))
+		}
+		r.checkTerms(k, at)
+		if r.Buffer > c.BufferTotal {
+			k.add(at+".buffer", flawf("lower it, or raise buffer_total", "%v is more than buffer_total, %v", r.Buffer, c.BufferTotal), "buffer_total")
+		}
+		for j := range i {
+			if c.Routes[j].Match.covers(r.Match) {
+				first := fmt.Sprintf("routes[%d]", j)
+				k.add(at+".match", flawf("move it up, or remove it", "can never match: %s takes it all", first), first+".match")
+				break
+			}
+		}
+	}
+}
+
+func (r *Route) checkTerms(k *checker, at string) {
+	if q := r.Quarantine; !q.Off && q.For > q.Max {
+		k.add(at+".quarantine.for", flawf("lower it, or raise max", "%s is more than max, %s", formatDuration(q.For), formatDuration(q.Max)),
+			at+".quarantine.max")
+	}
+	if t := r.Retry; t.BaseDelay > t.Cap {
+		k.add(at+".retry.base_delay", flawf("lower it, or raise cap", "%s is more than cap, %s", formatDuration(t.BaseDelay), formatDuration(t.Cap)),
+			at+".retry.cap")
+	}
+	if t := r.Retry.Replay; t != ReplayIdempotent && t != ReplayAll && t != ReplayNone {
+		k.addf(at+".retry.replay", "write idempotent, all or none", "%s is no choice here", quoted(string(t)))
+	}
+	for i, s := range r.Ignore {
+		k.add(fmt.Sprintf("%s.ignore[%d]", at, i), ignoreFlaw(s))
+	}
+	for i, h := range r.Headers {
+		path := fmt.Sprintf("%s.headers[%d]", at, i)
+		k.add(path, headerFlaw(h))
+		if slices.ContainsFunc(r.Ignore, func(s string) bool { return strings.EqualFold(s, "header:"+h) }) {
+			k.add(path, flawf("keep one", "%s is ignored as well", quoted(h)), at+".ignore")
+		}
+	}
+	k.add(at+".client", clientFlaw(r.Client))
+}
+
+func (m *Match) check(k *checker, at string) {
+	if m.Path == "" {
+		k.addf(at, "write match: {path: /*} for everything", "says nothing")
+	} else {
+		k.add(at+".path", pathFlaw(m.Path))
+	}
+	if host := strings.TrimPrefix(m.Host, "*."); m.Host != "" && !isHostname(host) {
+		fix := "write a name such as example.com or *.example.com"
+		if h, _, ok := strings.Cut(host, ":"); ok && isHostname(h) {
+			fix = "write " + clip(h) + ": the port does not matter"
+		}
+		k.addf(at+".host", fix, "%s is no host", quoted(m.Host))
+	}
+	for i, method := range m.Methods {
+		path := fmt.Sprintf("%s.methods[%d]", at, i)
+		if !isToken(method) {
+			k.addf(path, "write a method such as GET", "%s is no method", quoted(method))
+		}
+		if j := slices.Index(m.Methods, method); j < i {
+			k.addf(path, "remove it", "%s is there already", quoted(method))
+		}
+	}
+}
+
+func pathFlaw(p string) *flaw {
+	switch star := strings.Index(p, "*"); {
+	case p[0] != '/':
+		return flawf("write /"+clip(p), "%s does not begin with a slash", quoted(p))
+	case star >= 0 && (star != len(p)-1 || p[star-1] != '/'):
+		return flawf("write an exact path, or end it in /*", "%s has a * that is not its whole last part", quoted(p))
+	case strings.ContainsAny(p, "?# ") || hasControl(p):
+		return flawf("write the path alone", "%s has a query, fragment or blank", quoted(p))
+	case strings.Contains(p, "//") || strings.Contains(p+"/", "/./") || strings.Contains(p+"/", "/../"):
+		return flawf("write it without empty, . and .. parts", "%s is not a clean path, so nothing can match it", quoted(p))
+	}
+	return nil
+}
+
+// covers reports whether every request that n takes is also taken by m.
+func (m Match) covers(n Match) bool {
+	if m.Path == "" || n.Path == "" {
+		return false
+	}
+	path := m.Path == n.Path
+	if prefix, ok := strings.CutSuffix(m.Path, "*"); ok && strings.HasPrefix(n.Path, prefix) {
+		path = true
+	}
+	host := m.Host == "" || m.Host == n.Host
+	if suffix, ok := strings.CutPrefix(m.Host, "*"); ok && strings.HasSuffix(n.Host, suffix) {
+		host = true
+	}
+	methods := len(m.Methods) == 0
+	if !methods && len(n.Methods) > 0 {
+		methods = !slices.ContainsFunc(n.Methods, func(s string) bool { return !slices.Contains(m.Methods, s) })
+	}
+	return path && host && methods
+}
+
+func ignoreFlaw(s string) *flaw {
+	kind, what, ok := strings.Cut(s, ":")
+	switch {
+	case !ok:
+		return flawf("write header:NAME, query:NAME, form:NAME or json:$.a.b", "%s does not say of what", quoted(s))
+	case kind == "header":
+		return headerFlaw(what)
+	case kind == "query" || kind == "form":
+		if what == "" {
+			return flawf("write "+kind+":NAME", "%s names nothing", quoted(s))
+		}
+		return nil
+	case kind == "json":
+		if !jsonPath.MatchString(what) {
+			return flawf("write $ and then .name or [*], such as json:$.meta.ts", "%s is no path into JSON", quoted(what))
+		}
+		return nil
+	}
+	return flawf("write header:, query:, form: or json:"+didYouMean(kind, []string{"header", "query", "form", "json"}),
+		"%s is nothing that can be ignored", quoted(kind))
+}
+
+func headerFlaw(name string) *flaw {
+	if isToken(name) {
+		return nil
+	}
+	return flawf("write a name such as X-Request-Id", "%s is no header", quoted(name))
+}
+
+func clientFlaw(s string) *flaw {
+	if s == "" || s == "ip" {
+		return nil
+	}
+	name, ok := strings.CutPrefix(s, "header:")
+	if !ok {
+		return flawf("write header:NAME or ip", "%s does not tell callers apart", quoted(s))
+	}
+	return headerFlaw(name)
+}
+
+// isToken reports whether s is a token of RFC 9110: a method or header name.
+func isToken(s string) bool {
+	return s != "" && len(s) <= 128 && !strings.ContainsFunc(s, func(r rune) bool {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		return !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+	})
+}

@@ -1,0 +1,41 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Warnings says, a sentence each, what works and is probably not meant.
+func (c Config) Warnings() []string {
+	var out []string
+	if len(c.Routes) == 0 {
+		out = append(out, "there are no routes: every request will be answered 404")
+	}
+	for _, name := range sortedKeys(c.Fleets) {
+		f := c.Fleets[name]
+		if !slices.ContainsFunc(c.Routes, func(r Route) bool { return r.Fleet == name }) {
+			out = append(out, fmt.Sprintf("fleets.%s: no route leads to it", name))
+		}
+		if max(f.Replicas, len(f.Workers)) == 1 {
+			out = append(out, fmt.Sprintf("fleets.%s: with one worker there is no lane to try suspects in", name))
+		}
+		out = append(out, f.shellWarnings("fleets."+name)...)
+	}
+	return out
+}
+
+// shellWarnings finds what only a shell would expand.
+func (f Fleet) shellWarnings(at string) []string {
+	if len(f.Command) == 0 || slices.Contains([]string{"sh", "bash", "dash", "zsh", "env"}, filepath.Base(f.Command[0])) {
+		return nil
+	}
+	var out []string
+	for i, arg := range f.Command {
+		if strings.Contains(arg, "$PORT") || strings.Contains(arg, "${PORT}") {
+			out = append(out, fmt.Sprintf("%s.command[%d]: no shell reads %s; write {port} for the port", at, i, quoted(arg)))
+		}
+	}
+	return out
+}
