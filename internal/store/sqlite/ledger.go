@@ -1,0 +1,213 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/store/record"
+	"github.com/bezoar-dev/bezoar/ledger"
+)
+
+type ledgerStore struct {
+	db         *DB
+	maxLetters int
+}
+
+var _ ledger.Store = (*ledgerStore)(nil)
+
+const (
+	putVerdict = `INSERT INTO verdicts (id, fleet, since, doc) VALUES (?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET fleet = excluded.fleet, since = excluded.since, doc = excluded.doc`
+	deleteVerdict = `DELETE FROM verdicts WHERE id = ?`
+
+	putLetter = `INSERT INTO letters (id, fleet, fingerprint, last, copies, kept, found, body)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (fleet, fingerprint) DO UPDATE
+		SET last = excluded.last, copies = copies + excluded.copies, found = excluded.found
+		RETURNING id, kept, found, copies, body`
+	countLetters = `SELECT count(*) FROM letters`
+	evictLetters = `DELETE FROM letters WHERE id IN
+		(SELECT id FROM letters WHERE id <> ? ORDER BY last, id DESC LIMIT ?)`
+	getLetter    = `SELECT kept, found, copies, body FROM letters WHERE id = ?`
+	deleteLetter = `DELETE FROM letters WHERE id = ?`
+)
+
+func (s *ledgerStore) PutVerdict(ctx context.Context, v bezoar.Verdict) error {
+	v, err := record.Verdict(v)
+	if err != nil {
+		return err
+	}
+	doc, err := record.EncodeVerdict(v)
+	if err != nil {
+		return err
+	}
+	err = s.db.writer.run(ctx, func(t tx) error {
+		return t.exec(putVerdict, v.ID, v.Fleet, v.Since.UnixMicro(), doc)
+	})
+	return s.db.fault(ctx, err, "put verdict %s", v.ID)
+}
+
+func (s *ledgerStore) DeleteVerdict(ctx context.Context, id string) error {
+	return s.delete(ctx, "verdict", deleteVerdict, id)
+}
+
+func (s *ledgerStore) DeleteLetter(ctx context.Context, id string) error {
+	return s.delete(ctx, "letter", deleteLetter, id)
+}
+
+func (s *ledgerStore) delete(ctx context.Context, kind, query, id string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var n int64
+	if record.ValidID(id) {
+		err := s.db.writer.run(ctx, func(t tx) (err error) {
+			n, err = t.changed(query, id)
+			return err
+		})
+		if err != nil {
+			return s.db.fault(ctx, err, "delete %s %s", kind, id)
+		}
+	}
+	if n == 0 {
+		return fmt.Errorf("delete %s %.80q: %w", kind, id, ledger.ErrNotFound)
+	}
+	return nil
+}
+
+func (s *ledgerStore) Verdicts(ctx context.Context, fleet string) ([]bezoar.Verdict, error) {
+	var q query
+	q.add("SELECT doc FROM verdicts")
+	if fleet != "" {
+		q.add("WHERE fleet = ?", fleet)
+	}
+	q.add("ORDER BY since, id")
+	var found []bezoar.Verdict
+	err := q.each(ctx, s.db.reader, func(rows *sql.Rows) error {
+		var doc string
+		if err := rows.Scan(&doc); err != nil {
+			return err
+		}
+		v, err := record.DecodeVerdict(doc)
+		found = append(found, v)
+		return err
+	})
+	if err != nil {
+		return nil, s.db.fault(ctx, err, "list verdicts")
+	}
+	return found, nil
+}
+
+func (s *ledgerStore) PutLetter(ctx context.Context, l bezoar.Letter) (bezoar.Letter, error) {
+	l, err := record.Letter(l)
+	if err != nil {
+		return bezoar.Letter{}, err
+	}
+	text, err := record.EncodeLetter(l)
+	if err != nil {
+		return bezoar.Letter{}, err
+	}
+	if text.Body == nil {
+		text.Body = []byte{}
+	}
+	args := []any{
+		l.ID, l.Fleet, l.Fingerprint[:], l.Last.UnixMicro(), text.Copies, text.Kept, text.Found, text.Body,
+	}
+	var id string // of the letter that was there, if one was
+	var stored record.LetterText
+	err = s.db.writer.run(ctx, func(t tx) error {
+		if err := t.row(putLetter, args, &id, &stored.Kept, &stored.Found, &stored.Copies, &stored.Body); err != nil {
+			return err
+		}
+		var n int
+		if err := t.row(countLetters, nil, &n); err != nil || n <= s.maxLetters {
+			return err
+		}
+		return t.exec(evictLetters, id, n-s.maxLetters)
+	})
+	if isUniqueViolation(err) {
+		return bezoar.Letter{}, fmt.Errorf("keep letter %s: the id belongs to a letter of other work", l.ID)
+	}
+	if err != nil {
+		return bezoar.Letter{}, s.db.fault(ctx, err, "keep letter %s", l.ID)
+	}
+	return record.DecodeLetter(stored)
+}
+
+func (s *ledgerStore) Letters(ctx context.Context, lq ledger.LetterQuery) ([]bezoar.Letter, error) {
+	lq, err := record.Query(lq)
+	if err != nil {
+		return nil, err
+	}
+	var q query
+	q.add("SELECT kept, found, copies FROM letters WHERE true")
+	if lq.Fleet != "" {
+		q.add("AND fleet = ?", lq.Fleet)
+	}
+	if !lq.Fingerprint.IsZero() {
+		q.add("AND fingerprint = ?", lq.Fingerprint[:])
+	}
+	q.add("ORDER BY last DESC, id LIMIT ? OFFSET ?", lq.Limit, lq.Offset)
+	var found []bezoar.Letter
+	err = q.each(ctx, s.db.reader, func(rows *sql.Rows) error {
+		var text record.LetterText
+		if err := rows.Scan(&text.Kept, &text.Found, &text.Copies); err != nil {
+			return err
+		}
+		l, err := record.DecodeLetter(text)
+		found = append(found, l)
+		return err
+	})
+	if err != nil {
+		return nil, s.db.fault(ctx, err, "list letters")
+	}
+	return found, nil
+}
+
+func (s *ledgerStore) Letter(ctx context.Context, id string) (bezoar.Letter, error) {
+	if err := ctx.Err(); err != nil {
+		return bezoar.Letter{}, err
+	}
+	err := sql.ErrNoRows
+	var text record.LetterText
+	if record.ValidID(id) {
+		err = s.db.reader.QueryRowContext(ctx, getLetter, id).Scan(&text.Kept, &text.Found, &text.Copies, &text.Body)
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		return bezoar.Letter{}, fmt.Errorf("letter %.80q: %w", id, ledger.ErrNotFound)
+	}
+	if err != nil {
+		return bezoar.Letter{}, s.db.fault(ctx, err, "read letter %s", id)
+	}
+	return record.DecodeLetter(text)
+}
+
+// query grows a statement and its arguments side by side.
+type query struct {
+	text strings.Builder
+	args []any
+}
+
+func (q *query) add(text string, args ...any) {
+	q.text.WriteString(text)
+	q.text.WriteByte(' ')
+	q.args = append(q.args, args...)
+}
+
+func (q *query) each(ctx context.Context, db *sql.DB, f func(*sql.Rows) error) error {
+	rows, err := db.QueryContext(ctx, q.text.String(), q.args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := f(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}

@@ -1,0 +1,175 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+
+	driver "modernc.org/sqlite"
+
+	"github.com/bezoar-dev/bezoar/ledger"
+)
+
+// DB is one open file and the stores in it.
+type DB struct {
+	path   string
+	lock   *os.File
+	owner  *sql.DB // of the writer's one connection
+	writer *writer
+	reader *sql.DB
+	ledger *ledgerStore
+	close  func() error
+}
+
+// Open opens the file, creates it when it is not there, brings its schema up
+// to date, and owns it until Close.
+func Open(ctx context.Context, c Config) (_ *DB, err error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("open the sqlite store: %w", err)
+	}
+	c = c.withDefaults()
+	db := &DB{path: c.Path}
+	db.close = sync.OnceValue(db.closeAll)
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("open the sqlite store: %w", err), db.Close())
+		}
+	}()
+	if err := checkPath(c.Path); err != nil {
+		return nil, err
+	}
+	if db.lock, err = lock(ctx, c.Path, c.LockWait); err != nil {
+		return nil, err
+	}
+	if err := prepareFile(c.Path); err != nil {
+		return nil, err
+	}
+	if err := prepareDriver(); err != nil {
+		return nil, err
+	}
+	if err := db.connect(ctx, c); err != nil {
+		return nil, explain(c.Path, err)
+	}
+	db.ledger = &ledgerStore{db: db, maxLetters: c.MaxLetters}
+	return db, nil
+}
+
+// Ledger returns the ledger's store.
+func (db *DB) Ledger() ledger.Store { return db.ledger }
+
+// Close finishes the writes under way, refuses further ones, and gives the
+// file up.
+func (db *DB) Close() error { return db.close() }
+
+func (db *DB) closeAll() error {
+	var errs []error
+	if db.writer != nil {
+		errs = append(errs, db.writer.close())
+	}
+	for _, pool := range []*sql.DB{db.reader, db.owner} { // the last one out folds the log into the file
+		if pool != nil {
+			errs = append(errs, pool.Close())
+		}
+	}
+	if db.lock != nil {
+		errs = append(errs, db.lock.Close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("close %s: %w", db.path, err)
+	}
+	return nil
+}
+
+func (db *DB) connect(ctx context.Context, c Config) error {
+	path, err := filepath.Abs(c.Path)
+	if err != nil {
+		return err
+	}
+	if db.owner, err = sql.Open("sqlite", dsn(path, false)); err != nil {
+		return err
+	}
+	db.owner.SetMaxOpenConns(1)
+	if err := checkEngine(ctx, db.owner); err != nil {
+		return err
+	}
+	if err := claim(ctx, db.owner, c.Path); err != nil {
+		return err
+	}
+	if err := migrate(ctx, db.owner, c.Path); err != nil {
+		return err
+	}
+	conn, err := db.owner.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	db.writer = newWriter(c.Path, conn)
+	if db.reader, err = sql.Open("sqlite", dsn(path, true)); err != nil {
+		return err
+	}
+	db.reader.SetMaxOpenConns(c.Readers)
+	db.reader.SetMaxIdleConns(c.Readers)
+	return db.reader.PingContext(ctx)
+}
+
+// dsn spells the settings out for every connection. The path is escaped, so it
+// cannot add settings of its own.
+func dsn(path string, readOnly bool) string {
+	settings := url.Values{
+		"_busy_timeout": {"5000"}, // others may hold a lock: a shell, a backup
+		"_synchronous":  {"FULL"},
+		"_foreign_keys": {"1"},
+		"_dqs":          {"0"},
+		"_defensive":    {"1"},
+		"_error_rc":     {"1"},
+		"_pragma":       {"trusted_schema(0)", "journal_size_limit(67108864)"},
+	}
+	if readOnly {
+		settings.Set("_query_only", "1")
+	}
+	file := url.URL{Scheme: "file", Path: path, RawQuery: settings.Encode()}
+	return file.String()
+}
+
+func checkPath(path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file (%s); name a file", path, info.Mode().Type())
+	}
+	return err
+}
+
+// prepareFile creates the file for its owner alone: it will hold payloads.
+func prepareFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if errors.Is(err, os.ErrPermission) {
+		return fmt.Errorf("%s: user %d may not write this file; change its owner or mode, or name another: %w", path, os.Geteuid(), err)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return f.Close()
+}
+
+// prepareDriver turns the process-wide switches on before the first file lock.
+// Where the platform lacks one, or a first lock came earlier, SQLite's defaults
+// are safe as long as nobody else closes the database file, which nobody here
+// opens.
+func prepareDriver() error {
+	driver.StrictPragmas(true)
+	if _, err := driver.Fdatasync(true); err != nil && !errors.Is(err, driver.ErrFdatasyncUnavailable) {
+		return fmt.Errorf("switch SQLite to fdatasync: %w", err)
+	}
+	if _, err := driver.OFDLocking(true); err != nil &&
+		!errors.Is(err, driver.ErrOFDLockingUnavailable) && !errors.Is(err, driver.ErrOFDLockingTooLate) {
+		return fmt.Errorf("switch SQLite to locks of open files: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// maxBatch bounds the writes that share one transaction.
+const maxBatch = 256
+
+// writer runs all writes, one transaction after the other, on one connection.
+// Writes that arrive while a transaction commits go into the next one
+// together. A goroutine exists only while there is something to write; close
+// waits for it.
+type writer struct {
+	path string
+	conn *sql.Conn
+	// stmts belongs to whoever commits; queries are constants, so it is small.
+	stmts map[string]*sql.Stmt
+
+	mu      sync.Mutex // guards all below; not held during a commit
+	pending []*write   // bounded by the callers, each of whom waits for one
+	running bool
+	closed  bool
+	idle    sync.WaitGroup
+}
+
+// write is one caller's part of a transaction.
+type write struct {
+	do   func(tx) error // may run twice: leaves nothing behind when it fails
+	done chan error
+}
+
+func newWriter(path string, conn *sql.Conn) *writer {
+	return &writer{path: path, conn: conn, stmts: make(map[string]*sql.Stmt)}
+}
+
+// run does one write and returns when it is on the disk. When ctx ends first,
+// a write that had not begun is dropped; otherwise its fate is unknown.
+func (w *writer) run(ctx context.Context, do func(tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	one := &write{do: do, done: make(chan error, 1)}
+	w.mu.Lock()
+	if w.closed {
+		w.mu.Unlock()
+		return fmt.Errorf("%s is closed", w.path)
+	}
+	w.pending = append(w.pending, one)
+	if !w.running {
+		w.running = true
+		w.idle.Go(w.drain)
+	}
+	w.mu.Unlock()
+	select {
+	case err := <-one.done:
+		return err
+	case <-ctx.Done():
+		w.drop(one)
+		return ctx.Err()
+	}
+}
+
+func (w *writer) drop(one *write) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if i := slices.Index(w.pending, one); i >= 0 {
+		w.pending = slices.Delete(w.pending, i, i+1)
+	}
+}
+
+func (w *writer) close() error {
+	w.mu.Lock()
+	if w.closed {
+		w.mu.Unlock()
+		return nil
+	}
+	w.closed = true
+	w.mu.Unlock()
+	w.idle.Wait()
+	var errs []error
+	for _, stmt := range w.stmts {
+		errs = append(errs, stmt.Close())
+	}
+	return errors.Join(append(errs, w.conn.Close())...)
+}
+
+func (w *writer) drain() {
+	for {
+		w.mu.Lock()
+		n := min(len(w.pending), maxBatch)
+		batch := slices.Clone(w.pending[:n])
+		w.pending = slices.Delete(w.pending, 0, n)
+		w.running = n > 0
+		w.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		w.commit(batch)
+	}
+}
+
+// commit writes the batch in one transaction. If that fails, each write gets
+// one of its own, so that nobody's fault is another's.
+func (w *writer) commit(batch []*write) {
+	err := w.transact(batch)
+	if err == nil || len(batch) == 1 {
+		for _, one := range batch {
+			one.done <- err
+		}
+		return
+	}
+	for _, one := range batch {
+		one.done <- w.transact([]*write{one})
+	}
+}
+
+func (w *writer) transact(batch []*write) error {
+	t := tx{w}
+	if err := t.exec("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	for _, one := range batch {
+		if err := one.do(t); err != nil {
+			return errors.Join(err, w.rollback())
+		}
+	}
+	if err := t.exec("COMMIT"); err != nil {
+		return errors.Join(err, w.rollback())
+	}
+	return nil
+}
+
+// rollback ends the transaction unless SQLite has done so by itself, as it
+// does when the disk is full.
+func (w *writer) rollback() error {
+	_, err := w.conn.ExecContext(context.Background(), "ROLLBACK")
+	if err != nil && isNoTransaction(err) {
+		return nil
+	}
+	return err
+}
+
+// tx is what a write sees of its transaction. It belongs to several callers:
+// none of their contexts ends it. Statements are prepared once per query text,
+// so texts must be constants.
+type tx struct{ w *writer }
+
+func (t tx) stmt(query string) (*sql.Stmt, error) {
+	if s, ok := t.w.stmts[query]; ok {
+		return s, nil
+	}
+	s, err := t.w.conn.PrepareContext(context.Background(), query)
+	if err == nil {
+		t.w.stmts[query] = s
+	}
+	return s, err
+}
+
+func (t tx) exec(query string, args ...any) error {
+	_, err := t.changed(query, args...)
+	return err
+}
+
+// changed is exec for who needs to know how many rows were affected.
+func (t tx) changed(query string, args ...any) (int64, error) {
+	s, err := t.stmt(query)
+	if err != nil {
+		return 0, err
+	}
+	result, err := s.ExecContext(context.Background(), args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// row runs a query that returns one row into dest.
+func (t tx) row(query string, args []any, dest ...any) error {
+	s, err := t.stmt(query)
+	if err != nil {
+		return err
+	}
+	return s.QueryRowContext(context.Background(), args...).Scan(dest...)
+}
