@@ -32,7 +32,7 @@ func (f *bloom) probe(fp bezoar.Fingerprint, i int) (word, bit uint32) {
 func (f *bloom) add(now int64, fp bezoar.Fingerprint) {
 	if now-f.since > int64(bloomAge) {
 		f.gen[1] = f.gen[0]
-		clearWords(&f.gen[0])
+		clear(f.gen[0][:])
 		f.since = now
 	}
 	for i := range 4 {
@@ -40,8 +40,6 @@ func (f *bloom) add(now int64, fp bezoar.Fingerprint) {
 		f.gen[0][w] |= 1 << bit
 	}
 }
-
-func clearWords(g *[bloomBits / 64]uint64) { *g = [bloomBits / 64]uint64{} }
 
 func (f *bloom) has(fp bezoar.Fingerprint) bool {
 	for g := range f.gen {

@@ -134,6 +134,7 @@ type Book struct {
 	crashes   uint64
 
 	events []Event
+	merge  map[accusedKey]int // scratch of accuse
 }
 
 // New returns an empty book that begins at now. It panics if cfg does not
@@ -149,6 +150,7 @@ func New(cfg Config, now time.Time) *Book {
 		byEpoch: map[uint64]uint32{},
 		byFP:    map[bezoar.Fingerprint]uint32{},
 		leaders: map[bezoar.Fingerprint]uint32{},
+		merge:   map[accusedKey]int{},
 		proven:  newProven(cfg.MaxProven),
 	}
 	b.groups.init(cfg.MaxGroups)
@@ -196,7 +198,7 @@ func (b *Book) Admit(now time.Time, w Work) (Ticket, Decision) {
 // whatever is held against it. It reports false while a copy is in the lane.
 func (b *Book) Redrive(w Work) (Ticket, bool) {
 	kase := none
-	if i, ok := b.byFP[w.Fingerprint]; ok && b.cases[i].state != clear {
+	if i, ok := b.byFP[w.Fingerprint]; ok && b.cases[i].state != unheld {
 		if b.cases[i].claim != none {
 			return Ticket(none), false
 		}
@@ -337,7 +339,7 @@ func (b *Book) End(now time.Time, t Ticket, r Result) {
 	case Faulted, Overstayed:
 		b.strike(at, tk, e, r)
 	case Abandoned:
-		e.haunt(ghost{work: tk.work, started: tk.started, left: at, prior: tk.prior, overdue: tk.overdue, begun: tk.begunAt != 0})
+		e.haunt(ghost{work: tk.work, started: tk.started, left: at, prior: tk.prior, overdue: tk.overdue, begun: tk.begunAt != 0, lane: tk.lane})
 	}
 }
 

@@ -14,11 +14,11 @@ const suspicion = 1.0 / 3
 // laneWinsFree is how many clean lane runs in a row free conditional work.
 const laneWinsFree = 8
 
-// standing is a case's state; clear ones are kept only for their history.
+// standing is a case's state; unheld ones are kept only for their history.
 type standing uint8
 
 const (
-	clear standing = iota
+	unheld standing = iota
 	suspected
 	quarantined
 	conditional
@@ -161,7 +161,7 @@ func (b *Book) roomForCase(now int64) (uint32, bool) {
 				continue
 			}
 			score += 1
-		case clear:
+		case unheld:
 			score -= 1
 		}
 		if score < least {
@@ -178,7 +178,7 @@ func (b *Book) roomForCase(now int64) (uint32, bool) {
 
 func (b *Book) dropCase(now int64, i uint32) {
 	c := &b.cases[i]
-	if c.state != clear {
+	if c.state != unheld {
 		b.emitCase(Dropped, now, i, nil)
 	}
 	b.dropDetail(i)
@@ -200,7 +200,7 @@ func (b *Book) refresh(now int64, i uint32) {
 
 func (b *Book) setClear(i uint32) {
 	c := &b.cases[i]
-	c.state, c.crashes, c.struck, c.relapses, c.wins, c.manual = clear, 0, 0, 0, 0, false
+	c.state, c.crashes, c.struck, c.relapses, c.wins, c.manual = unheld, 0, 0, 0, 0, false
 	b.dropDetail(i)
 }
 
@@ -246,7 +246,7 @@ func (b *Book) cleared(now int64, i uint32, lane bool) {
 	case suspected:
 		c.pardons = min(c.pardons+1, 255-1)
 		b.emitCase(Pardoned, now, i, nil)
-		c.state, c.crashes = clear, 0
+		c.state, c.crashes = unheld, 0
 		b.dropDetail(i)
 	case quarantined:
 		if c.manual {
@@ -264,10 +264,10 @@ func (b *Book) cleared(now int64, i uint32, lane bool) {
 }
 
 // accuseCase adds one crash to a case's evidence.
-func (b *Book) accuseCase(now int64, i uint32, a *accused, alone bool, ev *bezoar.Evidence) {
+func (b *Book) accuseCase(now int64, i uint32, a *accused, ev *bezoar.Evidence) {
 	c := &b.cases[i]
 	c.wins = 0
-	c.addCount(count{at: b.secondOf(now), share: float32(a.share), lane: a.lane && alone})
+	c.addCount(count{at: b.secondOf(now), share: float32(a.share), lane: ev.Lane})
 	if c.pardons > 0 && a.share >= suspicion && !a.lane {
 		c.relapses = min(c.relapses+1, 255-1)
 	}

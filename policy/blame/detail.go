@@ -65,7 +65,7 @@ func (b *Book) addEvidence(i uint32, ev *bezoar.Evidence) {
 // Describe tells the book what people call the work of fp: a sample of at most
 // 200 bytes without secrets, and its route.
 func (b *Book) Describe(fp bezoar.Fingerprint, sample, route string) {
-	if i, ok := b.byFP[fp]; ok && b.cases[i].state != clear {
+	if i, ok := b.byFP[fp]; ok && b.cases[i].state != unheld {
 		d := b.detailOf(i)
 		d.sample, d.route = sample[:min(len(sample), 200)], route
 	}

@@ -11,15 +11,15 @@ import (
 func (b *Book) Verdicts(now time.Time) []bezoar.Verdict {
 	var out []bezoar.Verdict
 	for i := range b.cases {
-		if b.cases[i].state == clear {
+		if b.cases[i].state == unheld {
 			continue
 		}
-		if b.refresh(now.UnixNano(), uint32(i)); b.cases[i].state != clear {
+		if b.refresh(now.UnixNano(), uint32(i)); b.cases[i].state != unheld {
 			out = append(out, b.verdictOf(uint32(i)))
 		}
 	}
 	for i := range b.groups.all {
-		if g := &b.groups.all[i]; g.state != clear {
+		if g := &b.groups.all[i]; g.state != unheld {
 			out = append(out, b.groupVerdict(g))
 		}
 	}
@@ -29,11 +29,11 @@ func (b *Book) Verdicts(now time.Time) []bezoar.Verdict {
 // Lookup returns what is held against w: against its fingerprint, or else its
 // shape or client.
 func (b *Book) Lookup(w *Work) (bezoar.Verdict, bool) {
-	if i, ok := b.byFP[w.Fingerprint]; ok && b.cases[i].state != clear {
+	if i, ok := b.byFP[w.Fingerprint]; ok && b.cases[i].state != unheld {
 		return b.verdictOf(i), true
 	}
 	for _, fp := range [...]bezoar.Fingerprint{w.Shape, w.Client} {
-		if g := b.groups.find(fp); g != nil && g.state != clear {
+		if g := b.groups.find(fp); g != nil && g.state != unheld {
 			return b.groupVerdict(g), true
 		}
 	}
@@ -49,7 +49,7 @@ func (b *Book) Quarantine(now, until time.Time, w Work, reason, sample string) (
 		if g == nil {
 			return bezoar.Verdict{}, fmt.Errorf("quarantine shape %v: no room, release another first", w.Shape)
 		}
-		if g.state == clear {
+		if g.state == unheld {
 			b.groups.active++
 		}
 		g.state, g.manual, g.since, g.until, g.reason, g.sample = quarantined, true, at, until.UnixNano(), reason, sample
@@ -73,7 +73,7 @@ func (b *Book) Quarantine(now, until time.Time, w Work, reason, sample string) (
 func (b *Book) Release(now time.Time, id string) (bezoar.Verdict, bool) {
 	at := now.UnixNano()
 	for i := range b.cases {
-		if c := &b.cases[i]; c.state != clear && c.id != 0 && verdictID(c.id) == id {
+		if c := &b.cases[i]; c.state != unheld && c.id != 0 && verdictID(c.id) == id {
 			v := b.verdictOf(uint32(i))
 			b.emitCase(Released, at, uint32(i), nil)
 			b.setClear(uint32(i))
@@ -82,7 +82,7 @@ func (b *Book) Release(now time.Time, id string) (bezoar.Verdict, bool) {
 		}
 	}
 	for i := range b.groups.all {
-		if g := &b.groups.all[i]; g.state != clear && g.id != 0 && verdictID(g.id) == id {
+		if g := &b.groups.all[i]; g.state != unheld && g.id != 0 && verdictID(g.id) == id {
 			v := b.groupVerdict(g)
 			b.emitGroup(Released, at, g)
 			b.clearGroup(g)
@@ -120,7 +120,7 @@ func (b *Book) Restore(now time.Time, v bezoar.Verdict, rule *Rule) {
 		if g == nil {
 			return
 		}
-		if g.state == clear {
+		if g.state == unheld {
 			b.groups.active++
 		}
 		g.id, g.state, g.level, g.manual = id, suspected, uint8(min(v.Level, 254)), v.Manual
@@ -147,7 +147,7 @@ func (b *Book) Restore(now time.Time, v bezoar.Verdict, rule *Rule) {
 		c.state = suspected
 	}
 	for _, ev := range v.Evidence {
-		c.addCount(count{at: b.secondOf(ev.At.UnixNano()), share: float32(ev.Share), lane: ev.Lane && ev.InFlight == 1, self: ev.Worker == Self})
+		c.addCount(count{at: b.secondOf(ev.At.UnixNano()), share: float32(ev.Share), lane: ev.Lane, self: ev.Worker == Self})
 		b.addEvidence(i, &ev)
 	}
 	d := b.detailOf(i)
@@ -203,7 +203,7 @@ func (b *Book) SelfCrash(now time.Time, flight []InFlight) {
 			b.convict(at, k, bezoar.Crash, fmt.Sprintf("was in flight at %d deaths of Bezoar itself and has never succeeded", selfs), &ev)
 			continue
 		}
-		if c.state == clear {
+		if c.state == unheld {
 			c.state, c.since, c.cause = suspected, at, bezoar.Crash
 		}
 		b.emitCase(Suspect, at, k, &ev)

@@ -30,6 +30,7 @@ type ghost struct {
 	overdue int64
 	prior   float32
 	begun   bool
+	lane    bool
 }
 
 func (e *epoch) haunt(g ghost) {
@@ -79,14 +80,22 @@ func (b *Book) unlink(t uint32) {
 	ep.inFlight--
 }
 
-// accused is one piece of work in flight when an epoch ended.
+// accused is one distinct piece of work in flight when an epoch ended. Copies
+// of it that were in flight together answer as one: one crash is one crash,
+// however often its suspect was there.
 type accused struct {
-	ticket uint32 // none for a ghost
+	ticket uint32 // first of its tickets, chained by next; none for ghosts
 	work   Work
 	prior  float64
 	weight float64
 	share  float64
 	lane   bool
+}
+
+// accusedKey tells pieces of work apart.
+type accusedKey struct {
+	fp     bezoar.Fingerprint
+	exempt bool
 }
 
 // Crash ends an epoch. A planned end blames nobody. Otherwise the blame of one
@@ -98,12 +107,12 @@ func (b *Book) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evidence)
 		return
 	}
 	at := now.UnixNano()
-	acc := b.accuse(at, &b.epochs[e], planned, ev.Class)
+	acc, flight := b.accuse(at, &b.epochs[e], planned, ev.Class)
 	delete(b.byEpoch, id)
 	b.epochs[e] = epoch{head: none}
 	b.freeEpoch = append(b.freeEpoch, e)
 
-	ev.Epoch, ev.At, ev.InFlight = id, now, len(acc)
+	ev.Epoch, ev.At, ev.InFlight = id, now, flight
 	if planned {
 		for i := range acc {
 			b.found(acc[i].ticket, Finding{Planned: true})
@@ -122,40 +131,99 @@ func (b *Book) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evidence)
 		}
 		return 0
 	})
-	ev.Lane = len(acc) > 0 && acc[0].lane
+	ev.Lane = laneDeath(acc)
 	b.emit(Event{Kind: EpochEnded, At: now, Evidence: ev})
 	b.observe(at, acc, &ev)
-	alone := len(acc) == 1
 	for i := range acc {
-		b.blame(at, acc, i, alone, ev)
+		b.blame(at, acc, i, ev)
 	}
 }
 
-// accuse collects what was in flight on e and takes it off the epoch.
-func (b *Book) accuse(now int64, e *epoch, planned bool, class bezoar.Class) []accused {
-	acc := make([]accused, 0, e.inFlight)
+// accuse collects what was in flight on e and takes it off the epoch. flight is
+// the number of attempts among them.
+func (b *Book) accuse(now int64, e *epoch, planned bool, class bezoar.Class) (acc []accused, flight int) {
+	acc = make([]accused, 0, e.inFlight)
+	clear(b.merge)
 	for t := e.head; t != none; t = e.head {
 		tk := &b.tickets[t]
 		b.unlink(t)
-		acc = append(acc, accused{
-			ticket: t, work: tk.work, lane: tk.lane, prior: float64(tk.prior),
+		tk.next = none
+		if tk.started > now && !planned {
+			// It was sent when the worker had died already.
+			b.found(t, Finding{Planned: true})
+			continue
+		}
+		flight++
+		i := b.accuseOne(&acc, accused{
+			ticket: none, work: tk.work, lane: tk.lane, prior: float64(tk.prior),
 			weight: float64(tk.prior) * b.hazard(now, tk.started, tk.overdue, class),
 		})
+		tk.next, acc[i].ticket = acc[i].ticket, t
 	}
 	if planned {
-		return acc
+		return acc, flight
 	}
 	for i := range e.haunted {
 		g := &e.haunted[i]
 		if g.started == 0 || !b.haunts(now, g, e, class) {
 			continue
 		}
-		acc = append(acc, accused{
-			ticket: none, work: g.work, prior: float64(g.prior),
+		flight++
+		b.accuseOne(&acc, accused{
+			ticket: none, work: g.work, lane: g.lane, prior: float64(g.prior),
 			weight: float64(g.prior) * b.hazard(now, g.started, g.overdue, class),
 		})
 	}
-	return acc
+	return acc, flight
+}
+
+// accuseOne adds a to acc, or to the copy of its work that is there.
+func (b *Book) accuseOne(acc *[]accused, a accused) int {
+	key := accusedKey{a.work.Fingerprint, a.work.Exempt}
+	i, ok := b.merge[key]
+	if !ok {
+		i = len(*acc)
+		b.merge[key] = i
+		*acc = append(*acc, a)
+		return i
+	}
+	old := &(*acc)[i]
+	old.weight += a.weight
+	old.prior = min(old.prior, a.prior)
+	if old.ticket == none { // what is still running says where, not what was left behind
+		old.lane = old.lane || a.lane
+	}
+	return i
+}
+
+// laneDeath reports whether a worker died as the lane.
+func laneDeath(acc []accused) bool {
+	lane := false
+	for i := range acc {
+		if acc[i].ticket != none {
+			return acc[i].lane
+		}
+		lane = lane || acc[i].lane
+	}
+	return lane
+}
+
+// aloneShare is how much of the blame makes work count as alone in the lane:
+// abandoned attempts of proven work that may haunt the worker do not hide it.
+const aloneShare = 0.9
+
+// alone reports whether acc[i] died alone in the lane: nothing else was in
+// flight there, and hardly anything may have been left behind.
+func alone(acc []accused, i int) bool {
+	if !acc[i].lane || acc[i].share < aloneShare {
+		return false
+	}
+	for j := range acc {
+		if j != i && acc[j].ticket != none {
+			return false
+		}
+	}
+	return true
 }
 
 // haunts reports whether an abandoned attempt may have had a part in the end
@@ -194,27 +262,23 @@ func shareOut(acc []accused) {
 	}
 }
 
+// found leaves f on every ticket of the chain that begins with t.
 func (b *Book) found(t uint32, f Finding) {
-	if t == none {
-		return
+	for t != none {
+		tk := &b.tickets[t]
+		tk.finding, tk.found = f, true
+		t, tk.next = tk.next, none
 	}
-	tk := &b.tickets[t]
-	tk.finding, tk.found = f, true
 }
 
 // blame lays acc[i]'s share at its fingerprint's door and judges it.
-func (b *Book) blame(now int64, acc []accused, i int, alone bool, ev bezoar.Evidence) {
+func (b *Book) blame(now int64, acc []accused, i int, ev bezoar.Evidence) {
 	a := &acc[i]
-	ev.Share, ev.Others = a.share, nil
-	for j := range acc {
-		if j != i && len(ev.Others) < bezoar.MaxOthers {
-			ev.Others = append(ev.Others, bezoar.Suspect{Fingerprint: acc[j].work.Fingerprint, Share: acc[j].share})
-		}
-	}
 	if a.work.Exempt {
 		b.found(a.ticket, Finding{Share: a.share})
 		return
 	}
+	ev.Share, ev.Others, ev.Lane = a.share, others(acc, i), alone(acc, i)
 	b.groups.crash(b, now, a)
 	c := b.caseFor(now, &a.work)
 	f := Finding{Share: a.share, Gated: b.gated(now)}
@@ -226,8 +290,25 @@ func (b *Book) blame(now int64, acc []accused, i int, alone bool, ev bezoar.Evid
 		b.found(a.ticket, f)
 		return
 	}
-	b.accuseCase(now, c, a, alone, &ev)
+	b.accuseCase(now, c, a, &ev)
 	f.Score = b.cases[c].score()
 	f.Convicted = b.sentence(now, c, a, f.Gated, &ev)
 	b.found(a.ticket, f)
+}
+
+// others lists the largest shares besides acc[i]'s; acc is sorted.
+func others(acc []accused, i int) []bezoar.Suspect {
+	if len(acc) < 2 {
+		return nil
+	}
+	out := make([]bezoar.Suspect, 0, min(len(acc)-1, bezoar.MaxOthers))
+	for j := range acc {
+		if len(out) == cap(out) {
+			break
+		}
+		if j != i {
+			out = append(out, bezoar.Suspect{Fingerprint: acc[j].work.Fingerprint, Share: acc[j].share})
+		}
+	}
+	return out
 }

@@ -24,7 +24,7 @@ type group struct {
 	client   bool
 	used     bool
 	manual   bool
-	state    standing // clear, suspected (laned) or quarantined
+	state    standing // unheld, suspected (laned) or quarantined
 	claim    uint32   // the ticket that probes it, or none
 	level    uint8
 	good     float64 // successes
@@ -90,7 +90,7 @@ func (gs *groups) get(b *Book, fp bezoar.Fingerprint, client bool, rule *Rule) *
 		victim := none
 		for range evictionSample {
 			j := uint32(b.cfg.Rand.IntN(len(gs.all)))
-			if g := &gs.all[j]; g.state == clear && (victim == none || g.good+g.bad < gs.all[victim].good+gs.all[victim].bad) {
+			if g := &gs.all[j]; g.state == unheld && (victim == none || g.good+g.bad < gs.all[victim].good+gs.all[victim].bad) {
 				victim = j
 			}
 		}
@@ -111,7 +111,7 @@ func (gs *groups) success(b *Book, now int64, tk *ticket) {
 		if g.good++; g.good == groupSeen {
 			b.seen.add(now, g.fp)
 		}
-		if tk.lane && g.state != clear {
+		if tk.lane && g.state != unheld {
 			g.laneGood++
 			gs.probed(b, now, g, tk)
 		}
@@ -135,7 +135,7 @@ func (gs *groups) crash(b *Book, now int64, a *accused) {
 	rule := b.rule(&a.work)
 	if g := gs.get(b, a.work.Shape, false, rule); g != nil {
 		g.bad += a.share
-		if a.lane && g.state != clear && !b.gated(now) {
+		if a.lane && g.state != unheld && !b.gated(now) {
 			g.laneBad++
 			gs.condemn(b, now, g)
 		}
@@ -165,7 +165,7 @@ func (gs *groups) condemn(b *Book, now int64, g *group) {
 // convicted counts a conviction against the work's shape and client.
 func (gs *groups) convicted(b *Book, now int64, w *Work) {
 	for _, g := range []*group{gs.find(w.Shape), gs.find(w.Client)} {
-		if g == nil || g.state != clear {
+		if g == nil || g.state != unheld {
 			continue
 		}
 		copy(g.convicts[:], g.convicts[1:])
@@ -195,7 +195,7 @@ func (gs *groups) lane(b *Book, now int64, g *group) {
 
 // escalate lanes a shape at once: there is no room to hold its works apart.
 func (gs *groups) escalate(b *Book, now int64, a *accused) {
-	if g := gs.get(b, a.work.Shape, false, b.rule(&a.work)); g != nil && g.state == clear && !b.gated(now) {
+	if g := gs.get(b, a.work.Shape, false, b.rule(&a.work)); g != nil && g.state == unheld && !b.gated(now) {
 		gs.lane(b, now, g)
 	}
 }
@@ -237,10 +237,10 @@ func (b *Book) judgeGroups(now int64, w *Work, successes float64) (Decision, uin
 }
 
 func (b *Book) clearGroup(g *group) {
-	if g.state != clear {
+	if g.state != unheld {
 		b.groups.active--
 	}
-	g.state, g.manual, g.laneBad, g.laneGood, g.level = clear, false, 0, 0, 0
+	g.state, g.manual, g.laneBad, g.laneGood, g.level = unheld, false, 0, 0, 0
 	g.convicts = [groupConvicts]int64{}
 }
 
