@@ -14,7 +14,7 @@ var (
 	envName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 	fleetName = regexp.MustCompile(`^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$`)
 	hostName  = regexp.MustCompile(`^(?i:[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)(\.(?i:[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?))*$`)
-	jsonPath  = regexp.MustCompile(`^\$(\.[^.\[\]"'*\s]+|\[\*\])+$`)
+	jsonPath  = regexp.MustCompile(`^\$(\.[^.\[*][^.\[]*|\[\*\]|\["[^"]+"\]|\['[^']+'\]){1,64}$`)
 )
 
 // addressFlaw checks host:port.

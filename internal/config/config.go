@@ -57,7 +57,7 @@ type Route struct {
 	Quarantine Quarantine    `yaml:"quarantine"`
 	Retry      Retry         `yaml:"retry"`
 	Timeout    time.Duration `yaml:"timeout" range:"1ms..24h"` // until the answer begins
-	Buffer     Size          `yaml:"buffer" range:"0..64MiB"`  // of one body, for fingerprint and replay
+	Buffer     Size          `yaml:"buffer" range:"0..16MiB"`  // of one body, for fingerprint and replay
 	Ignore     []string      `yaml:"ignore"`                   // header:NAME, query:NAME, form:NAME, json:$.a.b
 	Headers    []string      `yaml:"headers"`                  // that belong to a request's identity
 	Client     string        `yaml:"client"`                   // header:NAME or ip; empty: callers are not told apart

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/bezoar-dev/bezoar/fingerprint"
 	"github.com/bezoar-dev/bezoar/internal/golden"
 )
 
@@ -217,6 +218,11 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("a refusal without a bounded list of faults: %v", err)
 			}
 			return
+		}
+		for i, r := range c.Routes {
+			if err := (fingerprint.Config{Headers: r.Headers, Ignore: r.Ignore}).Validate(); err != nil {
+				t.Fatalf("routes[%d] is accepted here and refused by the fingerprint: %v", i, err)
+			}
 		}
 		shown := c.YAML()
 		back, err := Parse("shown", shown)

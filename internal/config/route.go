@@ -44,6 +44,23 @@ func (r *Route) checkTerms(k *checker, at string) {
 	if t := r.Retry.Replay; t != ReplayIdempotent && t != ReplayAll && t != ReplayNone {
 		k.addf(at+".retry.replay", "write idempotent, all or none", "%s is no choice here", quoted(string(t)))
 	}
+	r.checkIdentity(k, at)
+	k.add(at+".client", clientFlaw(r.Client))
+}
+
+// The most that one route may name.
+const (
+	maxIgnore  = 64
+	maxHeaders = 32
+)
+
+func (r *Route) checkIdentity(k *checker, at string) {
+	if n := len(r.Ignore); n > maxIgnore {
+		k.addf(at+".ignore", "shorten it", "has %d items, more than %d", n, maxIgnore)
+	}
+	if n := len(r.Headers); n > maxHeaders {
+		k.addf(at+".headers", "shorten it", "has %d items, more than %d", n, maxHeaders)
+	}
 	for i, s := range r.Ignore {
 		k.add(fmt.Sprintf("%s.ignore[%d]", at, i), ignoreFlaw(s))
 	}
@@ -53,8 +70,10 @@ func (r *Route) checkTerms(k *checker, at string) {
 		if slices.ContainsFunc(r.Ignore, func(s string) bool { return strings.EqualFold(s, "header:"+h) }) {
 			k.add(path, flawf("keep one", "%s is ignored as well", quoted(h)), at+".ignore")
 		}
+		if slices.ContainsFunc(r.Headers[:i], func(s string) bool { return strings.EqualFold(s, h) }) {
+			k.addf(path, "remove it", "%s is there already", quoted(h))
+		}
 	}
-	k.add(at+".client", clientFlaw(r.Client))
 }
 
 func (m *Match) check(k *checker, at string) {
@@ -129,7 +148,7 @@ func ignoreFlaw(s string) *flaw {
 		return nil
 	case kind == "json":
 		if !jsonPath.MatchString(what) {
-			return flawf("write $ and then .name or [*], such as json:$.meta.ts", "%s is no path into JSON", quoted(what))
+			return flawf(`write $ and then .name, ["name"] or [*], such as json:$.meta.ts`, "%s is no path into JSON", quoted(what))
 		}
 		return nil
 	}
