@@ -211,17 +211,16 @@ func serve(t *testing.T, s *story, hub *admin.Hub, demo bool, token string) stri
 // keep saves a picture when somebody wants to look: BEZOAR_PICTURES=dir.
 func keep(p *browsertest.Page, name string) {
 	if dir := os.Getenv("BEZOAR_PICTURES"); dir != "" {
+		p.Eval("Promise.allSettled(document.getAnimations().map((a) => a.finished))", nil)
 		p.Picture(filepath.Join(dir, name+".png"))
 	}
 }
 
 // noWider fails when the page needs to be scrolled sideways.
-func noWider(t *testing.T, p *browsertest.Page) {
+func noWider(t *testing.T, p *browsertest.Page, window int) {
 	t.Helper()
-	var wide, window int
-	p.Eval("document.documentElement.scrollWidth", &wide)
-	p.Eval("innerWidth", &window)
-	if wide > window {
+	var wide int
+	if p.Eval("document.documentElement.scrollWidth", &wide); wide > window {
 		t.Errorf("the page is %d pixels wide in a window of %d", wide, window)
 	}
 }
@@ -274,9 +273,9 @@ func TestLivePage(t *testing.T) {
 	p.Click("#verdict-rows tr:first-child button:last-child")
 	p.Wait(`document.querySelector("#ask").open && document.activeElement.id === "ask-no"`)
 	p.Press("Enter")
-	p.Wait(`!document.querySelector("#ask").open`)
+	p.Wait(`!document.querySelector("#ask").open && document.querySelectorAll("#verdict-rows tr").length === 3`)
 	p.Click("#verdict-rows tr:first-child button:last-child")
-	p.Wait(`document.querySelector("#ask").open`)
+	p.Wait(`document.querySelector("#ask").open && document.activeElement.id === "ask-no"`)
 	p.Press("Tab")
 	p.Press("Enter")
 	p.Wait(`document.querySelectorAll("#verdict-rows tr").length === 2`)
@@ -316,7 +315,7 @@ func TestDemoPage(t *testing.T) {
 	hub.Publish(adminapi.Event{Kind: "verdict", Text: "quarantined for 1 min: GET /search?filter=…"})
 	p.Wait(`document.querySelector("#log").innerText.includes("quarantined for 1 min")`)
 	keep(p, "demo-light")
-	noWider(t, p)
+	noWider(t, p, 1200)
 
 	// Everything by keyboard: find Play with Tab and press it with the space bar.
 	p.Eval(`document.querySelector("#main").focus()`, nil)
@@ -335,11 +334,11 @@ func TestDemoPage(t *testing.T) {
 	keep(p, "demo-dark-off")
 
 	p.See(browsertest.Look{Width: 360, Height: 780, Phone: true})
-	noWider(t, p)
+	noWider(t, p, 360)
 	keep(p, "demo-phone")
 	p.See(browsertest.Look{Width: 360, Height: 780, Phone: true, Dark: true, Still: true})
 	p.Wait(`getComputedStyle(document.querySelector("#dots")).display === "none"`)
-	noWider(t, p)
+	noWider(t, p, 360)
 	keep(p, "demo-phone-dark-still")
 	clean(t, p)
 

@@ -40,8 +40,16 @@ export function keep(parent, items, key, create, update) {
   for (const child of there.values()) child.remove();
 }
 
-// ask puts a question whose answer changes something. The focus is on Cancel.
+let asked = Promise.resolve(); // settled when no question is open
+
+// ask puts a question whose answer changes something, after the one before has
+// been answered. The focus is on Cancel.
 export function ask(title, text, yes) {
+  asked = asked.then(() => question(title, text, yes));
+  return asked;
+}
+
+function question(title, text, yes) {
   const dialog = byId("ask");
   put(byId("ask-title"), title);
   put(byId("ask-text"), text);
@@ -50,10 +58,11 @@ export function ask(title, text, yes) {
   byId("ask-no").focus();
   return new Promise((resolve) => {
     const stop = new AbortController();
-    const done = (answer) => { stop.abort(); dialog.close(); resolve(answer); };
+    let answer = false;
+    const done = (yes) => { answer = yes; dialog.close(); };
     byId("ask-yes").addEventListener("click", () => done(true), { signal: stop.signal });
     byId("ask-no").addEventListener("click", () => done(false), { signal: stop.signal });
-    dialog.addEventListener("close", () => done(false), { signal: stop.signal });
+    dialog.addEventListener("close", () => { stop.abort(); resolve(answer); }, { signal: stop.signal });
   });
 }
 

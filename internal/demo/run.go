@@ -1,0 +1,110 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/admin"
+	"github.com/bezoar-dev/bezoar/internal/demo/traffic"
+)
+
+// patience is how long a fleet may take until every worker serves.
+const patience = 30 * time.Second
+
+// Run shows both halves and writes the report. When ctx ends before that it
+// ends every process it has started and returns the cause.
+func Run(ctx context.Context, cfg Config) (Report, error) {
+	if err := cfg.Validate(); err != nil {
+		return Report{}, err
+	}
+	cfg = cfg.withDefaults()
+	var r Report
+	cfg.say("%d workers, %d good requests a second, and a pill: %s.\n", cfg.Workers, cfg.Rate, cfg.Pill.Explain())
+	for _, half := range []struct {
+		title   string
+		guarded bool
+		result  *Half
+	}{
+		{"without a defence", false, &r.Without},
+		{"with Bezoar", true, &r.With},
+	} {
+		var err error
+		if *half.result, err = cfg.half(ctx, half.title, half.guarded); err != nil {
+			return r, fmt.Errorf("%s: %w", half.title, err)
+		}
+	}
+	if cfg.JSON {
+		return r, r.WriteJSON(cfg.Out)
+	}
+	return r, r.WriteTable(cfg.Out)
+}
+
+// half runs one half from its first process to its last.
+func (c Config) half(ctx context.Context, title string, guarded bool) (Half, error) {
+	hub := new(admin.Hub)
+	var st stage
+	var err error
+	if guarded {
+		st, err = newGuarded(c, 0, hub)
+	} else {
+		st, err = newPlain(c, hub)
+	}
+	if err != nil {
+		return Half{}, err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	ready := make(chan string, 1)
+	ended := make(chan error, 1)
+	go func() { ended <- st.Run(ctx, func(url string) { ready <- url }) }()
+	defer func() { stop(nil); <-ended }()
+
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case url := <-ready:
+		go func() { // A stage that ends too soon takes the rest with it.
+			err := <-ended
+			stop(err)
+			ended <- err
+		}()
+		return c.show(ctx, title, guarded, url, st, hub)
+	case err := <-ended:
+		ended <- err
+		return Half{}, errors.Join(errors.New("the fleet did not start"), err)
+	case <-timer.C:
+		return Half{}, fmt.Errorf("the fleet did not start within %v", patience)
+	case <-ctx.Done():
+		return Half{}, context.Cause(ctx)
+	}
+}
+
+// show sends the crowd to url and watches.
+func (c Config) show(ctx context.Context, title string, guarded bool, url string, st stage, hub *admin.Hub) (Half, error) {
+	crowd, err := traffic.New(c.crowd(), url)
+	if err != nil {
+		return Half{}, err
+	}
+	watching, done := context.WithCancel(ctx)
+	defer done()
+	var wg sync.WaitGroup
+	var t toll
+	wg.Go(func() { t.follow(watching, hub, hub.Last()) })
+	v := &view{
+		cfg: c, title: title, guarded: guarded, stage: st, toll: &t, tally: crowd.Tally(), began: time.Now(),
+	}
+	var seen error
+	wg.Go(func() { seen = v.watch(watching) })
+	err = crowd.Run(ctx, c.Length)
+	end := v.began.Add(c.Length)
+	done()
+	wg.Wait()
+	if err = errors.Join(err, seen); err != nil {
+		return Half{}, err
+	}
+	lost, last := t.count()
+	return newHalf(c.Workers, crowd.Tally(), lost, last, end), nil
+}
