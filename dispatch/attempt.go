@@ -49,9 +49,7 @@ func (c *call) mayRedial(ctx context.Context) bool {
 	if c.patience() <= 0 {
 		return false
 	}
-	d.mu.Lock()
-	within := d.budget.Retry(time.Now())
-	d.mu.Unlock()
+	within := c.w.Retry.again(time.Now())
 	d.retries.Add(1)
 	if c.dials == 1 && within {
 		return true
@@ -62,7 +60,7 @@ func (c *call) mayRedial(ctx context.Context) bool {
 	if !within {
 		n += 3
 	}
-	wait := d.cfg.Backoff.Ceiling(n)
+	wait := c.w.Retry.cfg.Backoff.Ceiling(n)
 	timer := time.NewTimer(wait/2 + time.Duration(float64(wait/2)*randomFloat()))
 	defer timer.Stop()
 	select {
@@ -95,9 +93,7 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 	}
 	d.attempts.Add(1)
 	if c.attempts == 0 {
-		d.mu.Lock()
-		d.budget.First(time.Now())
-		d.mu.Unlock()
+		c.w.Retry.first(time.Now())
 	}
 	c.attempts++
 	res := c.job.Send(ctx, &c.target)
@@ -169,7 +165,9 @@ func (c *call) judge(ctx context.Context, t blame.Ticket, w *fleet.Worker, res R
 	if inLane && crashed && !f.Planned {
 		c.died++
 	}
-	return c.after(f, crashed, res)
+	s := c.after(f, crashed, res)
+	s.answer.Crashed = crashed && !f.Planned
+	return s
 }
 
 // struck reports whether the work stands convicted after a strike.
@@ -196,7 +194,7 @@ func (c *call) after(f blame.Finding, crashed bool, res Result) step {
 	if f.Planned || f.Gated {
 		c.free++ // law 6: it is not the work, so the attempt is given back
 	}
-	spent := c.attempts-c.free >= c.w.Attempts || c.free > maxFree || c.died > maxDied
+	spent := c.attempts-c.free >= c.w.Retry.cfg.Attempts || c.free > maxFree || c.died > maxDied
 	switch {
 	case res.Begun:
 		return done(Answer{Kind: Cut, Result: res, Reason: what})

@@ -12,31 +12,21 @@ import (
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fleet"
 	"github.com/bezoar-dev/bezoar/ledger"
-	"github.com/bezoar-dev/bezoar/policy/backoff"
 	"github.com/bezoar-dev/bezoar/policy/blame"
-	"github.com/bezoar-dev/bezoar/policy/budget"
 )
 
 // Config describes a dispatcher. Fleet and Ledger are required.
 type Config struct {
-	Fleet    *fleet.Fleet
-	Ledger   *ledger.Ledger
-	Attempts int            // deliveries of one piece of work; 1 to 10, default 3
-	Budget   budget.Config  // of retries in the fleet
-	Backoff  backoff.Config // between them; default 25 ms, at most 250 ms
-	Timeout  time.Duration  // until an answer begins, for work that names none; default 30 s
-	Wait     time.Duration  // for a worker, the lane or a twin; default 15 s
-	Queue    int            // who may wait for the lane; default 512
-	Linger   time.Duration  // how long an idle lane keeps its worker; default 100 ms
+	Fleet   *fleet.Fleet
+	Ledger  *ledger.Ledger
+	Retry   RetryConfig   // for work that names no Retry of its own
+	Timeout time.Duration // until an answer begins, for work that names none; default 30 s
+	Wait    time.Duration // for a worker, the lane or a twin; default 15 s
+	Queue   int           // who may wait for the lane; default 512
+	Linger  time.Duration // how long an idle lane keeps its worker; default 100 ms
 }
 
 func (c Config) withDefaults() Config {
-	if c.Attempts == 0 {
-		c.Attempts = 3
-	}
-	if c.Backoff == (backoff.Config{}) {
-		c.Backoff = backoff.Config{Base: 25 * time.Millisecond, Cap: 250 * time.Millisecond}
-	}
 	if c.Timeout == 0 {
 		c.Timeout = 30 * time.Second
 	}
@@ -61,13 +51,10 @@ func (c Config) Validate() error {
 	if c.Ledger == nil {
 		errs = append(errs, errors.New("Ledger is nil"))
 	}
-	if c.Attempts < 0 || c.Attempts > 10 {
-		errs = append(errs, fmt.Errorf("Attempts is %d, want 1 to 10", c.Attempts))
-	}
 	if c.Timeout < 0 || c.Wait < 0 || c.Linger < 0 || c.Queue < 0 {
 		errs = append(errs, errors.New("Timeout, Wait, Linger and Queue must not be negative"))
 	}
-	return errors.Join(append(errs, c.Budget.Validate(), c.Backoff.Validate())...)
+	return errors.Join(append(errs, c.Retry.Validate())...)
 }
 
 // Stats counts what a dispatcher has done since it began.
@@ -84,8 +71,7 @@ type Dispatcher struct {
 	lane  laneQueue
 	calls sync.Pool
 
-	mu     sync.Mutex // guards budget
-	budget budget.Budget
+	retry *Retry // for work that names none
 
 	kinds    [Cut + 1]atomic.Uint64
 	attempts atomic.Uint64
@@ -99,7 +85,7 @@ func New(cfg Config) (*Dispatcher, error) {
 		return nil, fmt.Errorf("dispatch: %w", err)
 	}
 	d := &Dispatcher{cfg: cfg.withDefaults()}
-	d.budget.Config = cfg.Budget
+	d.retry, _ = NewRetry(cfg.Retry) // validated above
 	d.lane.init()
 	d.calls.New = func() any { return new(call) }
 	return d, nil
@@ -133,8 +119,8 @@ func (d *Dispatcher) do(ctx context.Context, w Work, j Job, redrive bool) Answer
 	if c.w.Timeout == 0 {
 		c.w.Timeout = d.cfg.Timeout
 	}
-	if c.w.Attempts == 0 {
-		c.w.Attempts = d.cfg.Attempts
+	if c.w.Retry == nil {
+		c.w.Retry = d.retry
 	}
 	a := c.run(ctx)
 	a.Attempts = c.attempts

@@ -22,7 +22,7 @@ type Work struct {
 	// replay: all, with a body that is held whole.
 	Replayable bool
 	Rule       *blame.Rule   // of conviction; nil means the ledger's; must outlive the call
-	Attempts   int           // deliveries at most; 0 means the dispatcher's default
+	Retry      *Retry        // bounds and budget; nil means the dispatcher's
 	Off        bool          // no quarantine: never isolated, refused or replayed
 	Route      string        // for verdicts and events
 	Timeout    time.Duration // until the answer begins; 0 means the dispatcher's default
@@ -114,5 +114,6 @@ type Answer struct {
 	RetryAfter time.Duration   // for Refused and Unavailable
 	Reason     string          // for people; names the rule
 	Attempts   int             // deliveries made
+	Crashed    bool            // the last attempt ended with the death of its worker
 	Result     Result          // of the last attempt
 }

@@ -1,0 +1,69 @@
+package dispatch
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/policy/backoff"
+	"github.com/bezoar-dev/bezoar/policy/budget"
+)
+
+// RetryConfig bounds how often work is sent again (law 8). The zero value means
+// the defaults.
+type RetryConfig struct {
+	Attempts int            // deliveries of one piece of work; 1 to 10, default 3
+	Budget   budget.Config  // share of the traffic that tries at other workers may add
+	Backoff  backoff.Config // between them; default 25 ms, at most 250 ms
+}
+
+func (c RetryConfig) withDefaults() RetryConfig {
+	if c.Attempts == 0 {
+		c.Attempts = 3
+	}
+	if c.Backoff == (backoff.Config{}) {
+		c.Backoff = backoff.Config{Base: 25 * time.Millisecond, Cap: 250 * time.Millisecond}
+	}
+	return c
+}
+
+// Validate reports every impossible field.
+func (c RetryConfig) Validate() error {
+	var errs []error
+	if c.Attempts < 0 || c.Attempts > 10 {
+		errs = append(errs, fmt.Errorf("Attempts is %d, want 1 to 10", c.Attempts))
+	}
+	return errors.Join(append(errs, c.Budget.Validate(), c.Backoff.Validate())...)
+}
+
+// Retry is a [RetryConfig] with the budget's account. Work that names the same
+// Retry shares one budget. It is safe for concurrent use.
+type Retry struct {
+	cfg RetryConfig
+
+	mu     sync.Mutex // guards budget
+	budget budget.Budget
+}
+
+// NewRetry returns a Retry with a full budget.
+func NewRetry(cfg RetryConfig) (*Retry, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("retry: %w", err)
+	}
+	r := &Retry{cfg: cfg.withDefaults()}
+	r.budget.Config = cfg.Budget
+	return r, nil
+}
+
+func (r *Retry) first(now time.Time) {
+	r.mu.Lock()
+	r.budget.First(now)
+	r.mu.Unlock()
+}
+
+func (r *Retry) again(now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.budget.Retry(now)
+}
