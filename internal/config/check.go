@@ -91,6 +91,16 @@ func zeroIsUnset(key string) bool { return key == "replicas" || key == "memory" 
 
 func (c *Config) checkListeners(k *checker) {
 	k.add("listen", addressFlaw(c.Listen))
+	c.checkAdmin(k)
+	if t := c.TLS; t != nil && (t.Cert == "" || t.Key == "") {
+		k.addf("tls", "set both cert and key", "needs two files")
+	}
+}
+
+func (c *Config) checkAdmin(k *checker) {
+	if c.Admin == "" {
+		return
+	}
 	k.add("admin", addressFlaw(c.Admin))
 	if c.Listen == c.Admin && !strings.HasSuffix(c.Admin, ":0") {
 		k.add("admin", flawf("give it a port of its own", "%s is where listen already is", quoted(c.Admin)), "listen")
@@ -105,9 +115,6 @@ func (c *Config) checkListeners(k *checker) {
 	}
 	if c.AdminTokenEnv != "" && !envName.MatchString(c.AdminTokenEnv) {
 		k.addf("admin_token_env", "write the variable's name, not the token", "is no name of an environment variable")
-	}
-	if t := c.TLS; t != nil && (t.Cert == "" || t.Key == "") {
-		k.addf("tls", "set both cert and key", "needs two files")
 	}
 }
 

@@ -9,11 +9,11 @@ import (
 // begin with [Default].
 type Config struct {
 	Listen         string           `yaml:"listen"`                          // callers, host:port
-	Admin          string           `yaml:"admin"`                           // console, API and metrics, host:port
+	Admin          string           `yaml:"admin"`                           // console, API and metrics, host:port; "" means none
 	AdminTokenFile string           `yaml:"admin_token_file"`                // first line is the admin token
 	AdminTokenEnv  string           `yaml:"admin_token_env"`                 // environment variable that holds it
 	Store          string           `yaml:"store" mask:"url"`                // sqlite:PATH, postgres://… or memory:
-	StateDir       string           `yaml:"state_dir"`                       // the secret and the in-flight journal
+	StateDir       string           `yaml:"state_dir"`                       // the secret and the journals; default beside Store
 	TLS            *TLS             `yaml:"tls"`                             // of Listen; nil means plain HTTP
 	TrustedProxies []netip.Prefix   `yaml:"trusted_proxies"`                 // whose X-Forwarded-* are believed
 	BufferTotal    Size             `yaml:"buffer_total" range:"1MiB..1TiB"` // all held bodies together

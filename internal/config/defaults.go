@@ -107,8 +107,12 @@ func (c *Config) fill() {
 	}
 }
 
-// stateBeside puts the secret and the journal next to an embedded store.
+// stateBeside puts the secret and the journal next to an embedded store. A
+// store that forgets has no use for either.
 func stateBeside(store string) string {
+	if store == MemoryStore {
+		return ""
+	}
 	if path, ok := strings.CutPrefix(store, "sqlite:"); ok && path != "" {
 		return filepath.Join(filepath.Dir(path), defaultStateDir)
 	}
