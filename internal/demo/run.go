@@ -48,9 +48,9 @@ func (c Config) half(ctx context.Context, title string, guarded bool) (Half, err
 	var st stage
 	var err error
 	if guarded {
-		st, err = newGuarded(c, 0, hub)
+		st, err = newGuarded(ctx, c, 0, hub)
 	} else {
-		st, err = newPlain(c, hub)
+		st, err = newUnguarded(ctx, c, hub)
 	}
 	if err != nil {
 		return Half{}, err
@@ -92,7 +92,8 @@ func (c Config) show(ctx context.Context, title string, guarded bool, url string
 	defer done()
 	var wg sync.WaitGroup
 	var t toll
-	wg.Go(func() { t.follow(watching, hub, hub.Last()) })
+	seq := hub.Last() // what came before is the fleet's start
+	wg.Go(func() { follow(watching, hub, seq, t.add) })
 	v := &view{
 		cfg: c, title: title, guarded: guarded, stage: st, toll: &t, tally: crowd.Tally(), began: time.Now(),
 	}

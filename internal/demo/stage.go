@@ -41,12 +41,12 @@ type toll struct {
 
 const tollLines = 16
 
-// follow reads hub from after seq until ctx ends.
-func (t *toll) follow(ctx context.Context, hub *admin.Hub, seq uint64) {
+// follow hands every event of hub after seq to see, until ctx ends.
+func follow(ctx context.Context, hub *admin.Hub, seq uint64, see func(adminapi.Event)) {
 	for {
 		events, more := hub.After(seq, 256)
 		for _, e := range events {
-			t.add(e)
+			see(e)
 			seq = e.Seq
 		}
 		if len(events) > 0 {
@@ -60,6 +60,7 @@ func (t *toll) follow(ctx context.Context, hub *admin.Hub, seq uint64) {
 	}
 }
 
+// add is told of everything that happens.
 func (t *toll) add(e adminapi.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -40,7 +40,6 @@ export class Demo {
     this.#state = state;
     const now = state.defence ? "with" : "without";
     put(byId("play"), state.paused ? "Play" : "Pause");
-    byId("play").setAttribute("aria-pressed", String(!state.paused));
     byId("defence").setAttribute("aria-checked", String(state.defence));
     byId("defence").disabled = byId("after").disabled = state.switching;
     put(byId("defence-word"), state.switching ? "…" : state.defence ? "on" : "off");

@@ -29,7 +29,8 @@ type Balancer struct {
 type worker struct {
 	name, addr string
 	up         bool
-	served     uint64    // answers in this life
+	served     uint64 // answers in this life
+	inFlight   int
 	ejected    time.Time // gets nothing until then
 }
 
@@ -49,7 +50,10 @@ func (b *Balancer) Up(name, addr string) {
 	defer b.mu.Unlock()
 	for _, w := range b.workers {
 		if w.name == name {
-			w.addr, w.up, w.ejected, w.served = addr, true, time.Time{}, 0
+			if w.addr != addr {
+				w.served = 0
+			}
+			w.addr, w.up, w.ejected = addr, true, time.Time{}
 			return
 		}
 	}
@@ -76,6 +80,7 @@ func (b *Balancer) pick(tried map[*worker]bool) (w *worker, addr string) {
 		w := b.workers[b.next%len(b.workers)]
 		b.next++
 		if w.up && now.After(w.ejected) && !tried[w] {
+			w.inFlight++
 			return w, w.addr
 		}
 	}
@@ -88,10 +93,25 @@ func (b *Balancer) eject(w *worker) {
 	w.ejected = time.Now().Add(ejection)
 }
 
-func (b *Balancer) count(w *worker) {
+func (b *Balancer) done(w *worker, answered bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	w.served++
+	w.inFlight--
+	if answered {
+		w.served++
+	}
+}
+
+// InFlight returns how many requests a worker holds now.
+func (b *Balancer) InFlight(name string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, w := range b.workers {
+		if w.name == name {
+			return w.inFlight
+		}
+	}
+	return 0
 }
 
 // Served returns how many answers each worker has given in this life, by name.
@@ -122,10 +142,11 @@ func (b *Balancer) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		tried[w] = true
 		resp, err := b.send(r.Context(), addr, r, body)
 		if err == nil {
-			b.count(w)
 			relay(rw, resp)
+			b.done(w, true)
 			return
 		}
+		b.done(w, false)
 		if errors.Is(r.Context().Err(), context.Canceled) {
 			return // nobody waits for the answer any more
 		}

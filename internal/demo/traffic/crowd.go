@@ -48,7 +48,7 @@ func (c Config) Validate() error {
 // A Crowd sends requests to one address and tallies what comes of them.
 type Crowd struct {
 	cfg    Config
-	tally  Tally
+	tally  atomic.Pointer[Tally] // of what is sent from now on
 	client *http.Client
 	open   chan struct{} // one token per request without an answer
 	paused atomic.Bool
@@ -73,12 +73,16 @@ func New(cfg Config, target string) (*Crowd, error) {
 		open: make(chan struct{}, maxOpen),
 	}
 	c.pills.sent = make(map[Pill]int)
+	c.Count(new(Tally))
 	c.Aim(target)
 	return c, nil
 }
 
 // Tally returns the crowd's tally.
-func (c *Crowd) Tally() *Tally { return &c.tally }
+func (c *Crowd) Tally() *Tally { return c.tally.Load() }
+
+// Count makes the crowd count what it sends from now on in t.
+func (c *Crowd) Count(t *Tally) { c.tally.Store(t) }
 
 // Aim makes the crowd send to another base URL from now on.
 func (c *Crowd) Aim(target string) { c.target.Store(&target) }
@@ -187,18 +191,18 @@ func every(ctx context.Context, interval time.Duration, f func()) {
 
 // launch sends one request from a goroutine of its own, which wg waits for.
 func (c *Crowd) launch(ctx context.Context, wg *sync.WaitGroup, r request, pill bool) {
-	at := time.Now()
-	c.tally.sent(pill, at)
+	at, tally := time.Now(), c.Tally()
+	tally.sent(pill, at)
 	select {
 	case c.open <- struct{}{}:
 	default:
-		c.tally.ended(pill, lost, at, 0)
+		tally.ended(pill, lost, at, 0)
 		return
 	}
 	wg.Go(func() {
 		defer func() { <-c.open }()
 		how := c.call(ctx, r, pill)
-		c.tally.ended(pill, how, at, time.Since(at))
+		tally.ended(pill, how, at, time.Since(at))
 	})
 }
 

@@ -1,0 +1,106 @@
+package demo
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/admin"
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/app"
+	"github.com/bezoar-dev/bezoar/internal/config"
+)
+
+// The demonstration's fleet, in both halves.
+const (
+	memory      = 192 << 20 // of one worker
+	healthPath  = "/healthz"
+	healthEvery = 500 * time.Millisecond
+	// slowest is how long an answer may take to begin. The slowest good one
+	// takes a tenth of it.
+	slowest = time.Second
+)
+
+// A guarded stage is Bezoar as `bezoar serve` runs it.
+type guarded struct {
+	app *app.App
+}
+
+// newGuarded opens a stage that convicts after so many crashes; 0 means the
+// default. What happens is published to hub.
+func newGuarded(ctx context.Context, c Config, after int, hub *admin.Hub) (*guarded, error) {
+	cfg := config.Default()
+	cfg.Listen, cfg.Admin = "127.0.0.1:0", ""
+	cfg.Store, cfg.StateDir = config.MemoryStore, ""
+
+	fleet := config.DefaultFleet()
+	fleet.Command, fleet.Replicas, fleet.Memory = c.Command, c.Workers, memory
+	fleet.Env = c.environment()
+	fleet.Health.Path, fleet.Health.Interval = healthPath, healthEvery
+	fleet.Grace, fleet.Drain = time.Second, time.Second
+	cfg.Fleets = map[string]config.Fleet{fleetName: fleet}
+
+	route := config.DefaultRoute()
+	route.Match.Path, route.Fleet, route.Timeout = "/*", fleetName, slowest
+	if after > 0 {
+		route.Quarantine.After = after
+	}
+	cfg.Routes = []config.Route{route}
+
+	a, err := app.New(ctx, cfg, app.Options{Hub: hub})
+	if err != nil {
+		return nil, err
+	}
+	return &guarded{a}, nil
+}
+
+// Run implements stage.
+func (g *guarded) Run(ctx context.Context, ready func(url string)) error {
+	running, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if whole(running, g) {
+			ready("http://" + g.app.Addr())
+		}
+	})
+	err := g.app.Run(running)
+	stop()
+	wg.Wait()
+	return err
+}
+
+// Fleet implements stage.
+func (g *guarded) Fleet() adminapi.Fleet { return g.app.Backend().Fleets()[0] }
+
+// Verdicts implements stage.
+func (g *guarded) Verdicts(ctx context.Context) []bezoar.Verdict {
+	list, err := g.app.Backend().Verdicts(ctx, fleetName)
+	if err != nil {
+		return nil
+	}
+	return list
+}
+
+// whole waits until every worker of st serves, or ctx ends.
+func whole(ctx context.Context, st stage) bool {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		up := 0
+		f := st.Fleet()
+		for _, w := range f.Workers {
+			if w.State == "ready" {
+				up++
+			}
+		}
+		if up > 0 && up == len(f.Workers) {
+			return true
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/internal/admin"
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/demo/plain"
+	"github.com/bezoar-dev/bezoar/internal/supervise"
+)
+
+// An unguarded stage is the same kind of fleet, kept by the same supervisor,
+// behind a plain balancer with readiness and liveness checks.
+type unguarded struct {
+	fleet    *fleet.Fleet // the workers' lives; nothing is sent through it
+	keeper   *supervise.Supervisor
+	balancer *plain.Balancer
+	hub      *admin.Hub
+	listener net.Listener
+
+	wg     sync.WaitGroup  // the liveness checks
+	ctx    context.Context //nolint:containedctx // of the liveness checks, which begin when a worker says so
+	cancel context.CancelFunc
+	mu     sync.Mutex                    // guards lives
+	lives  map[string]context.CancelFunc // ends the liveness check of a worker
+}
+
+func newUnguarded(ctx context.Context, c Config, hub *admin.Hub) (*unguarded, error) {
+	u := &unguarded{balancer: plain.NewBalancer(), hub: hub, lives: make(map[string]context.CancelFunc)}
+	u.ctx, u.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	var err error
+	if u.fleet, err = fleet.New(fleet.Config{Name: fleetName, Ended: u.ended}); err != nil {
+		return nil, err
+	}
+	u.keeper, err = supervise.New(supervise.Config{
+		Name: fleetName, Command: c.Command, Replicas: c.Workers, Env: c.environment(),
+		Health: supervise.Health{Path: healthPath, Interval: healthEvery},
+		Grace:  time.Second, Drain: time.Second, Memory: memory, Registry: u,
+	})
+	if err != nil {
+		return nil, err
+	}
+	u.fleet.Keep(u.keeper)
+	u.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen for the balancer: %w", err)
+	}
+	return u, nil
+}
+
+// Run implements stage.
+func (u *unguarded) Run(ctx context.Context, ready func(url string)) error {
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	var wg sync.WaitGroup
+	var kept, served error
+	wg.Go(func() { kept = u.keeper.Run(running); stop() })
+	srv := &http.Server{Handler: u.balancer, ReadHeaderTimeout: 10 * time.Second}
+	wg.Go(func() {
+		if served = srv.Serve(u.listener); errors.Is(served, http.ErrServerClosed) {
+			served = nil
+		}
+		stop()
+	})
+	if whole(running, u) {
+		ready("http://" + u.listener.Addr().String())
+	}
+	<-running.Done()
+	_ = srv.Close() // nobody waits for an answer any more
+	u.cancel()
+	wg.Wait()
+	u.wg.Wait()
+	u.balancer.Close()
+	return errors.Join(kept, served)
+}
+
+// Fleet implements stage.
+func (u *unguarded) Fleet() adminapi.Fleet {
+	served := u.balancer.Served()
+	f := adminapi.Fleet{Name: fleetName, State: "ok", Managed: true, Counters: map[string]int64{}}
+	ready := 0
+	for _, s := range u.fleet.Snapshot() {
+		w := adminapi.Worker{
+			Name: s.Name, Addr: s.Addr, State: "down", Epoch: s.Epoch, Since: s.Since,
+			Served: served[s.Name], InFlight: u.balancer.InFlight(s.Name), Restarts: int64(max(0, s.Lives-1)),
+		}
+		switch {
+		case s.State == fleet.Serving:
+			w.State = "ready"
+			ready++
+		case s.State == fleet.Draining:
+			w.State = "draining"
+		case s.Lives == 0:
+			w.State = "starting"
+		}
+		if e := s.LastEnd; e != nil {
+			w.LastEnd = &adminapi.End{
+				At: e.At, Planned: e.Planned, Class: e.Class, Detail: e.Detail,
+				ExitCode: e.ExitCode, Signal: e.Signal, Stderr: e.Stderr,
+			}
+		}
+		f.Workers = append(f.Workers, w)
+	}
+	if ready < len(f.Workers) {
+		f.State = "degraded"
+	}
+	if ready == 0 {
+		f.State = "down"
+	}
+	return f
+}
+
+// Verdicts implements stage: nothing is held against anybody.
+func (u *unguarded) Verdicts(context.Context) []bezoar.Verdict { return nil }
+
+// The methods below are what the supervisor tells of its workers.
+
+// Add makes a place for a worker.
+func (u *unguarded) Add(worker string) { u.fleet.Add(worker) }
+
+// Up puts a new life into rotation and begins to check that it lives.
+func (u *unguarded) Up(worker, addr string) uint64 {
+	epoch := u.fleet.Up(worker, addr)
+	u.balancer.Up(worker, addr)
+	u.hub.Publish(adminapi.Event{
+		Kind: kindUp, Fleet: fleetName, Worker: worker, Epoch: epoch, Text: worker + " serves",
+	})
+	ctx, cancel := context.WithCancel(u.ctx)
+	u.mu.Lock()
+	u.lives[worker] = cancel
+	u.mu.Unlock()
+	u.wg.Go(func() {
+		if plain.Watch(ctx, "http://"+addr+healthPath) {
+			u.keeper.Kill(worker, epoch, "it failed its liveness checks")
+		}
+	})
+	return epoch
+}
+
+// Drain takes a worker out of rotation that says it is not ready.
+func (u *unguarded) Drain(worker string) {
+	u.balancer.Down(worker)
+	u.fleet.Drain(worker)
+}
+
+// Resume puts it back.
+func (u *unguarded) Resume(worker string) {
+	u.fleet.Resume(worker)
+	for _, s := range u.fleet.Snapshot() {
+		if s.Name == worker && s.Addr != "" {
+			u.balancer.Up(worker, s.Addr)
+		}
+	}
+}
+
+// Down ends a life.
+func (u *unguarded) Down(worker string, epoch uint64, end fleet.End) {
+	u.balancer.Down(worker)
+	u.fleet.Down(worker, epoch, end)
+}
+
+// ended is told of every end once.
+func (u *unguarded) ended(epoch uint64, worker string, end fleet.End) {
+	u.mu.Lock()
+	cancel := u.lives[worker]
+	delete(u.lives, worker)
+	u.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+	class, what := end.Class, worker+" died: "
+	if end.Planned {
+		class, what = bezoar.Interrupted, worker+" was stopped: "
+	}
+	u.hub.Publish(adminapi.Event{
+		At: end.At, Kind: kindDown, Fleet: fleetName, Worker: worker, Epoch: epoch,
+		Class: &class, Text: what + end.Detail,
+	})
+}
