@@ -2,36 +2,15 @@ package screen
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/bezoar-dev/bezoar/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-want +got); -update rewrites it:\n%s", name, diff)
-	}
-}
 
 func fleet() []Tile {
 	return []Tile{
@@ -54,10 +33,10 @@ func TestRender(t *testing.T) {
 		Log:    []string{"zero", "one", "two \x1b[31mred\x00", "three", strings.Repeat("long ", 40)},
 	}
 	for _, width := range []int{100, 80, 48} {
-		golden(t, fmt.Sprintf("frame-%d.txt", width), strings.Join(f.Render(width, false), "\n")+"\n")
+		golden.Equal(t, fmt.Sprintf("frame-%d.txt", width), []byte(strings.Join(f.Render(width, false), "\n")+"\n"))
 	}
 	f.Guarded = false
-	golden(t, "frame-colour.txt", strings.ReplaceAll(strings.Join(f.Render(80, true), "\n"), "\x1b", "ESC")+"\n")
+	golden.Equal(t, "frame-colour.txt", []byte(strings.ReplaceAll(strings.Join(f.Render(80, true), "\n"), "\x1b", "ESC")+"\n"))
 }
 
 // No line is wider than the terminal, whatever is to be shown, and nothing that
