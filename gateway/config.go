@@ -1,0 +1,144 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/policy/blame"
+)
+
+// Defaults of [Config] and [Route].
+const (
+	DefaultBuffer        = 64 << 10
+	DefaultMaxBuffered   = 64 << 20
+	DefaultTimeout       = 30 * time.Second
+	DefaultUploadTimeout = time.Hour
+)
+
+// Replay says which work may run again after its first byte has left.
+type Replay string
+
+// The replay policies.
+const (
+	ReplayIdempotent Replay = "idempotent" // by method, or with an Idempotency-Key; the default
+	ReplayAll        Replay = "all"
+	ReplayNone       Replay = "none"
+)
+
+// Config describes a gateway. Only Routes is required.
+type Config struct {
+	Routes []Route
+
+	// TrustedProxies may say in X-Forwarded-… who the caller is; everybody
+	// else's fields of that name are replaced.
+	TrustedProxies []netip.Prefix
+	// MaxBuffered bounds the body bytes held for all requests together. What
+	// does not fit streams, and cannot be replayed. Default 64 MiB.
+	MaxBuffered int64
+	// Redact names further headers and query parameters whose values are kept
+	// out of dead letters, by a part of their name in any case.
+	Redact []string
+	Log    *slog.Logger // default: none
+}
+
+// Route sends the requests it matches to one fleet.
+type Route struct {
+	Name string // for verdicts and events; default Path
+
+	// Path matches exactly, or with a trailing * every path that begins so:
+	// "/search/*". Empty matches all. Dot segments and percent-encoded letters
+	// are resolved before matching; the worker gets the path as it came.
+	Path    string
+	Hosts   []string // "example.com", "*.example.com"; empty matches all
+	Methods []string // empty matches all
+
+	Doer    Doer    // required
+	Printer Printer // required
+
+	Replay  Replay
+	Buffer  int             // body bytes held for the fingerprint and for replay; default 64 KiB
+	MaxBody int64           // longer bodies are refused with 413; 0 means no limit
+	Timeout time.Duration   // until the answer begins; while a body streams, between signs of progress; default 30 s
+	Upload  time.Duration   // until the answer begins, while a body streams; default 1 h
+	Client  string          // what tells callers apart: "", "ip" or "header:NAME"
+	Rule    *blame.Rule     // of conviction; nil means the ledger's
+	Retry   *dispatch.Retry // bounds and budget of retries; nil means the dispatcher's
+	Off     bool            // no quarantine
+}
+
+// Validate reports every fault, each with its field.
+func (c Config) Validate() error {
+	var errs []error
+	if len(c.Routes) == 0 {
+		errs = append(errs, errors.New("Routes is empty"))
+	}
+	if c.MaxBuffered < 0 {
+		errs = append(errs, fmt.Errorf("MaxBuffered is %d, want at least 0", c.MaxBuffered))
+	}
+	seen := make(map[string]int)
+	for i, r := range c.Routes {
+		for _, err := range r.faults() {
+			errs = append(errs, fmt.Errorf("Routes[%d].%w", i, err))
+		}
+		if j, ok := seen[r.name()]; ok {
+			errs = append(errs, fmt.Errorf("Routes[%d].Name is %q, as is Routes[%d]'s", i, r.name(), j))
+		}
+		seen[r.name()] = i
+	}
+	return errors.Join(errs...)
+}
+
+func (r Route) name() string {
+	switch {
+	case r.Name != "":
+		return r.Name
+	case r.Path != "":
+		return r.Path
+	}
+	return "/*"
+}
+
+func (r Route) faults() []error {
+	var errs []error
+	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if r.Path != "" && (r.Path[0] != '/' || strings.ContainsAny(r.Path, " ?#")) {
+		add("Path is %q, want it to begin with / and without a query", r.Path)
+	}
+	if i := strings.IndexByte(r.Path, '*'); i >= 0 && i != len(r.Path)-1 {
+		add("Path is %q, want * only at its end", r.Path)
+	}
+	for _, h := range r.Hosts {
+		if h == "" || strings.ContainsAny(strings.TrimPrefix(h, "*."), "*/: ") {
+			add("Hosts has %q, want a name or *.name, without a port", h)
+		}
+	}
+	for _, m := range r.Methods {
+		if !h1.Token(m) {
+			add("Methods has %q, which is not a method", m)
+		}
+	}
+	if r.Doer == nil {
+		add("Doer is nil")
+	}
+	if r.Printer == nil {
+		add("Printer is nil")
+	}
+	switch r.Replay {
+	case "", ReplayIdempotent, ReplayAll, ReplayNone:
+	default:
+		add("Replay is %q, want idempotent, all or none", string(r.Replay))
+	}
+	if r.Buffer < 0 || r.MaxBody < 0 || r.Timeout < 0 || r.Upload < 0 {
+		add("Buffer, MaxBody, Timeout or Upload is negative")
+	}
+	if h, ok := strings.CutPrefix(r.Client, "header:"); ok && !h1.Token(h) || !ok && r.Client != "" && r.Client != "ip" {
+		add(`Client is %q, want "ip" or "header:NAME"`, r.Client)
+	}
+	return errs
+}

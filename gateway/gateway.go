@@ -1,0 +1,93 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/bezoar-dev/bezoar/internal/h1"
+)
+
+// Gateway takes requests in, has them done, and answers. Create it with [New].
+// It is an [http.Handler]; a [Server] serves it faster.
+type Gateway struct {
+	cfg    Config
+	table  table
+	redact redactor
+
+	held  atomic.Int64 // body bytes held for all requests
+	jobs  sync.Pool    // of *job
+	large sync.Pool    // of *[DefaultBuffer]byte
+	reads sync.Pool    // of *[readSize]byte, for bodies over net/http
+}
+
+// New returns a gateway, or every fault of cfg.
+func New(cfg Config) (*Gateway, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
+	if cfg.MaxBuffered == 0 {
+		cfg.MaxBuffered = DefaultMaxBuffered
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	g := &Gateway{cfg: cfg, table: newTable(cfg.Routes), redact: newRedactor(cfg.Redact)}
+	g.jobs.New = func() any { return &job{g: g} }
+	return g, nil
+}
+
+// Held returns how many bytes of bodies are held now.
+func (g *Gateway) Held() int64 { return g.held.Load() }
+
+// serveExchange answers one request of the plain-text server.
+func (g *Gateway) serveExchange(ctx context.Context, x *h1.Exchange) {
+	m, ok := x.Memo.(*memo)
+	if !ok {
+		m = new(memo)
+		x.Memo = m
+	}
+	g.handle(ctx, x, &x.Req, peer{ip: x.Remote, memo: m})
+}
+
+// handle answers one request, on any wire.
+func (g *Gateway) handle(ctx context.Context, from caller, req *h1.Request, p peer) {
+	j := g.jobs.Get().(*job)
+	j.begin(ctx, from, req, p)
+	g.answer(j)
+	j.end()
+	g.jobs.Put(j)
+}
+
+func (g *Gateway) answer(j *job) {
+	rt, status := g.table.find(j.req.Method, j.req.Host, j.req.Path)
+	if rt == nil {
+		j.noRoute(status)
+		return
+	}
+	j.route = rt
+	if rt.MaxBody > 0 && j.req.Length > rt.MaxBody {
+		j.tooLarge()
+		return
+	}
+	if err := j.gather(); err != nil {
+		j.badUpload(err)
+		return
+	}
+	j.forward()
+	j.conclude(rt.Doer.Do(j.ctx, j.work(), j))
+}
+
+// noRoute answers a request that no route matches.
+func (j *job) noRoute(status int) {
+	p := problem{Status: status, Type: "no-route", Detail: "No route matches this host and path."}
+	var extra []h1.Field
+	if status == http.StatusMethodNotAllowed {
+		p.Type, p.Detail = "method", "The route does not take this method."
+		extra = []h1.Field{{Name: "Allow", Value: j.g.table.methods(j.req.Host, j.req.Path)}}
+	}
+	j.problem(p, extra...)
+}

@@ -1,0 +1,44 @@
+package gateway
+
+import (
+	"encoding/hex"
+	"math/rand/v2"
+
+	"github.com/bezoar-dev/bezoar/internal/h1"
+)
+
+// maxID bounds the request ids that are kept as they came.
+const maxID = 128
+
+// requestID returns the caller's X-Request-Id if it is one that can stand in
+// logs, or a new one.
+func requestID(req *h1.Request) string {
+	for i := range req.Fields {
+		if f := &req.Fields[i]; f.Key == h1.RequestID && isID(f.Value) {
+			return f.Value
+		}
+	}
+	var raw [16]byte
+	var text [32]byte
+	a, b := rand.Uint64(), rand.Uint64()
+	for i := range 8 {
+		raw[i], raw[8+i] = byte(a>>(8*i)), byte(b>>(8*i))
+	}
+	hex.Encode(text[:], raw[:])
+	return string(text[:])
+}
+
+func isID(s string) bool {
+	if s == "" || len(s) > maxID {
+		return false
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case c == '-' || c == '_' || c == '.' || c == ':' || c == '/' || c == '+' || c == '=':
+		default:
+			return false
+		}
+	}
+	return true
+}

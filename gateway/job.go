@@ -1,0 +1,224 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/fingerprint"
+	"github.com/bezoar-dev/bezoar/internal/h1"
+)
+
+// job is one request on its way: what the dispatcher sends, again if need be.
+// Jobs are pooled; nothing may hold on to one once its request is answered.
+type job struct {
+	g     *Gateway
+	ctx   context.Context //nolint:containedctx // a job is one call, and waits inside its reads
+	from  caller
+	req   *h1.Request
+	peer  peer
+	route *route
+	id    string // of the request
+
+	body     []byte // what is held of the body
+	whole    bool   // that is all of it
+	framed   int    // bytes behind body that frame it as chunks
+	reserved int64  // of Gateway.held, for body
+	lent     bool   // body is from Gateway.large
+	trailers []h1.Field
+
+	head  []byte // for the worker
+	input fingerprint.Input
+	vals  []string // what Values has returned
+
+	tries int // of Send
+	conn  *h1.Conn
+	wait  wait
+	up    *upload // of the present attempt; nil without one
+	resp  h1.Head // for the caller
+}
+
+var _ dispatch.Job = (*job)(nil)
+
+func (j *job) begin(ctx context.Context, from caller, req *h1.Request, p peer) {
+	j.ctx, j.from, j.req, j.peer = ctx, from, req, p
+	j.id = requestID(req)
+}
+
+// end forgets the request, but keeps the small buffers.
+func (j *job) end() {
+	j.release()
+	head, body, vals := j.head, j.body, j.vals
+	fields := j.resp.Fields
+	clear(vals[:cap(vals)])
+	clear(fields[:cap(fields)])
+	*j = job{g: j.g, head: head[:0], body: body[:0], vals: vals[:0]}
+	j.resp.Fields = fields[:0]
+}
+
+// work tells the dispatcher what it needs to know.
+func (j *job) work() dispatch.Work {
+	rt := j.route
+	j.input = fingerprint.Input{
+		Method:      j.req.Method,
+		Path:        j.req.Path,
+		RawQuery:    j.req.Query,
+		ContentType: j.first(h1.ContentType),
+		Header:      j,
+		Body:        j.body,
+		Complete:    j.whole,
+		Length:      j.req.Length,
+	}
+	w := dispatch.Work{
+		Rule:       rt.Rule,
+		Retry:      rt.Retry,
+		Off:        rt.Off,
+		Route:      rt.Name,
+		Timeout:    rt.Timeout,
+		Replayable: j.replayable(),
+	}
+	w.Fingerprint, w.Shape = rt.Printer.Work(&j.input)
+	w.Client = j.client()
+	if !j.whole {
+		w.Timeout = rt.Upload // wait watches the progress
+	}
+	return w
+}
+
+// replayable reports whether the request may run again after its first byte has
+// left.
+func (j *job) replayable() bool {
+	if !j.whole || j.req.Upgrade != "" {
+		return false
+	}
+	switch j.route.Replay {
+	case ReplayAll:
+		return true
+	case ReplayNone:
+		return false
+	}
+	switch j.req.Method {
+	case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":
+		return true
+	}
+	return j.first(h1.IdempotencyKey) != ""
+}
+
+// first returns the first value of the field, or "".
+func (j *job) first(k h1.Key) string {
+	for i := range j.req.Fields {
+		if j.req.Fields[i].Key == k {
+			return j.req.Fields[i].Value
+		}
+	}
+	return ""
+}
+
+// Values returns all values of a field, for the fingerprint.
+func (j *job) Values(name string) []string {
+	start := len(j.vals)
+	for i := range j.req.Fields {
+		if strings.EqualFold(j.req.Fields[i].Name, name) {
+			j.vals = append(j.vals, j.req.Fields[i].Value)
+		}
+	}
+	return j.vals[start:len(j.vals):len(j.vals)]
+}
+
+// client returns the fingerprint of who called, as the route tells them apart.
+func (j *job) client() bezoar.Fingerprint {
+	rt := j.route
+	if rt.Client == "" {
+		return bezoar.Fingerprint{}
+	}
+	id := ""
+	if rt.header != "" {
+		id = j.req.Get(rt.header)
+	}
+	if id == "" { // callers without the header share nothing but their address
+		id = j.callerIP()
+	}
+	m := j.peer.memo
+	if m == nil {
+		return rt.Printer.Client(id)
+	}
+	if m.printer != rt.Printer || m.id != id {
+		m.printer, m.id, m.client = rt.Printer, id, rt.Printer.Client(id)
+	}
+	return m.client
+}
+
+// Gone reports whether the caller has hung up.
+func (j *job) Gone() bool { return j.ctx.Err() != nil || j.from.Gone() }
+
+// Connect readies a connection to the worker.
+func (j *job) Connect(ctx context.Context, t *dispatch.Target) error {
+	pool, ok := t.Worker.Conn().(*h1.Pool)
+	if !ok {
+		return fmt.Errorf("connect to worker %s: it was not made with gateway.Connect", t.Worker.Name())
+	}
+	c, err := pool.Get(ctx)
+	if err != nil {
+		return err
+	}
+	j.conn = c
+	return nil
+}
+
+// Drop closes what Connect readied.
+func (j *job) Drop() {
+	if j.conn != nil {
+		j.conn.Release(false)
+		j.conn = nil
+	}
+}
+
+// wait bounds what Send waits for; it is the [h1.Watch] of the worker's
+// connection.
+type wait struct {
+	deadline time.Time // by when the head must be there
+	begun    bool      // the head is there: only a lost caller ends the wait
+}
+
+var (
+	errGone    = errors.New("the caller hung up")
+	errOverdue = errors.New("the answer is overdue")
+)
+
+// Bounds on how often a wait looks whether the caller is still there.
+const (
+	firstLook = 100 * time.Millisecond
+	slowLook  = time.Second
+)
+
+// Wait ends waits for the worker that are overdue or whose caller is gone. The
+// first question of each wait asks nothing of the kernel: most answers come
+// before the second.
+func (j *job) Wait(since, now time.Time) (time.Time, error) {
+	waited := now.Sub(since)
+	if waited > 0 && j.Gone() {
+		return time.Time{}, errGone
+	}
+	next := now.Add(min(max(firstLook, waited), slowLook))
+	if j.wait.begun {
+		return next, nil
+	}
+	deadline := j.wait.deadline
+	if j.up != nil {
+		if t := j.up.stalls(j.route.Timeout); !t.IsZero() && (deadline.IsZero() || t.Before(deadline)) {
+			deadline = t
+		}
+	}
+	switch {
+	case deadline.IsZero():
+	case !now.Before(deadline):
+		return time.Time{}, errOverdue
+	case deadline.Before(next):
+		next = deadline
+	}
+	return next, nil
+}

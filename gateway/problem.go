@@ -1,0 +1,152 @@
+package gateway
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/h1"
+)
+
+// problem is the body of an answer of the gateway's own (RFC 9457). Type is
+// completed with [ProblemPrefix].
+type problem struct {
+	Type     string `json:"type"`
+	Title    string `json:"title"`
+	Status   int    `json:"status"`
+	Detail   string `json:"detail,omitempty"`
+	Instance string `json:"instance,omitempty"` // the request's id
+	ID       string `json:"id,omitempty"`       // of the quarantine
+	Cause    string `json:"cause,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	Until    string `json:"until,omitempty"`
+}
+
+// ProblemPrefix begins the type of every problem document of the gateway.
+const ProblemPrefix = "urn:bezoar:problem:"
+
+// conclude answers what the dispatcher did not have a worker answer.
+func (j *job) conclude(a dispatch.Answer) {
+	if a.Kind == dispatch.Answered {
+		return
+	}
+	if a.Kind == dispatch.Cut || !j.from.Reset() {
+		j.from.Abort()
+		return
+	}
+	switch a.Kind {
+	case dispatch.Refused:
+		j.refused(a)
+	case dispatch.Unavailable:
+		j.problem(problem{
+			Type: "unavailable", Status: http.StatusServiceUnavailable,
+			Detail: "No worker can take the request now.", Reason: publicReason(a.Reason),
+		}, retryAfter(max(a.RetryAfter, time.Second)))
+	case dispatch.TimedOut:
+		j.problem(problem{
+			Type: "timeout", Status: http.StatusGatewayTimeout,
+			Detail: "The worker did not answer in time.", Reason: publicReason(a.Reason),
+		})
+	case dispatch.Aborted:
+		j.aborted()
+	default:
+		j.problem(problem{
+			Type: "failed", Status: http.StatusBadGateway,
+			Detail: "The worker failed on the request.", Reason: publicReason(a.Reason),
+		})
+	}
+}
+
+// refused answers quarantined work.
+func (j *job) refused(a dispatch.Answer) {
+	p := problem{
+		Type: "quarantined", Status: http.StatusServiceUnavailable,
+		Detail: "Requests like this one have stopped workers. It is kept back until one copy has been tried apart.",
+		Reason: a.Reason,
+	}
+	if v := a.Verdict; v != nil {
+		p.ID, p.Cause, p.Reason = v.ID, v.Cause.String(), v.Reason
+		if !v.Until.IsZero() {
+			p.Until = v.Until.UTC().Format(time.RFC3339)
+		}
+	}
+	j.problem(p, retryAfter(max(a.RetryAfter, time.Second)))
+}
+
+// aborted ends the exchange with a caller that hung up, or whose body could not
+// be read.
+func (j *job) aborted() {
+	if j.up != nil && j.up.lost {
+		j.badUpload(j.up.cause)
+		return
+	}
+	j.from.Abort()
+}
+
+// badUpload answers a request whose body could not be read.
+func (j *job) badUpload(err error) {
+	j.from.Close()
+	var e *h1.Error
+	switch {
+	case errors.As(err, &e):
+		j.problem(problem{Type: "malformed", Status: e.Status, Detail: "The body is malformed: " + e.Rule + "."})
+	case errors.Is(err, h1.ErrTooSlow):
+		j.problem(problem{Type: "too-slow", Status: http.StatusRequestTimeout, Detail: "The body took too long."})
+	case errors.Is(err, errTooLarge):
+		j.tooLarge()
+	default:
+		j.from.Abort()
+	}
+}
+
+func (j *job) tooLarge() {
+	j.from.Close()
+	limit := strconv.FormatInt(j.route.MaxBody, 10)
+	j.problem(problem{
+		Type: "too-large", Status: http.StatusRequestEntityTooLarge,
+		Detail: "The body is longer than the " + limit + " bytes that the route allows.",
+	})
+}
+
+// problem answers with a problem document, whatever the caller accepts.
+func (j *job) problem(p problem, extra ...h1.Field) {
+	p.Type = ProblemPrefix + p.Type
+	p.Title = http.StatusText(p.Status)
+	p.Instance = j.id
+	body, err := json.Marshal(p)
+	if err != nil { // strings and numbers always encode
+		j.from.Abort()
+		return
+	}
+	body = append(body, '\n')
+	fields := append(j.resp.Fields[:0],
+		h1.Field{Name: "Content-Type", Value: "application/problem+json", Key: h1.ContentType},
+		h1.Field{Name: "Cache-Control", Value: "no-store"},
+		h1.Field{Name: "X-Request-Id", Value: j.id, Key: h1.RequestID},
+	)
+	fields = append(fields, extra...)
+	j.resp = h1.Head{Status: p.Status, Reason: p.Title, Fields: fields, Length: int64(len(body))}
+	if j.req.Method == "HEAD" {
+		j.resp.Fields = append(fields, h1.Field{Name: "Content-Length", Value: strconv.Itoa(len(body)), Key: h1.ContentLength})
+		j.resp.Bare = true
+	}
+	if j.from.Begin(&j.resp) != nil || j.from.Write(body) != nil || j.from.End(nil) != nil {
+		j.from.Abort()
+	}
+}
+
+func retryAfter(d time.Duration) h1.Field {
+	return h1.Field{Name: "Retry-After", Value: strconv.Itoa(int(math.Ceil(d.Seconds())))}
+}
+
+// publicReason leaves out of a reason what only operators should read: causes,
+// which name addresses.
+func publicReason(s string) string {
+	s, _, _ = strings.Cut(s, ": ")
+	return s[:min(len(s), 200)]
+}

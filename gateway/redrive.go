@@ -1,0 +1,161 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/h1"
+)
+
+// Errors of [Gateway.Redrive].
+var (
+	ErrTruncated = errors.New("only the head of the body was kept")
+	ErrNoRoute   = errors.New("no route takes the request any more")
+)
+
+// MaxRedriveBody bounds the answer's body in [Redriven].
+const MaxRedriveBody = 64 << 10
+
+// Redriven is what became of a kept request that was run again.
+type Redriven struct {
+	Answer    dispatch.Answer
+	Status    int    // of the worker's answer; 0 when it gave none
+	Body      []byte // of the answer, at most MaxRedriveBody
+	Truncated bool   // the answer was longer
+	// Missing names what the kept copy does not have because it was redacted:
+	// headers by name, "target" for parameters. It was sent without the headers.
+	Missing []string
+}
+
+// Redrive runs the request of a dead letter again, in the lane. The answer goes
+// to nobody but the result.
+func (g *Gateway) Redrive(ctx context.Context, letter bezoar.Letter) (Redriven, error) {
+	var out Redriven
+	kept := letter.Request
+	if kept.Truncated {
+		return out, fmt.Errorf("redrive %s: %w", letter.ID, ErrTruncated)
+	}
+	rt := g.routeOf(letter)
+	if rt == nil {
+		return out, fmt.Errorf("redrive %s: %w", letter.ID, ErrNoRoute)
+	}
+	doer, ok := rt.Doer.(Redriver)
+	if !ok {
+		return out, fmt.Errorf("redrive %s: route %s has no lane", letter.ID, rt.Name)
+	}
+	req, missing, err := rebuild(kept)
+	if err != nil {
+		return out, fmt.Errorf("redrive %s: %w", letter.ID, err)
+	}
+	out.Missing = missing
+
+	rec := &recorder{body: kept.Body}
+	j := g.jobs.Get().(*job)
+	j.begin(ctx, rec, req, peer{ip: kept.Client})
+	j.route = rt
+	if err := j.gather(); err != nil {
+		return out, fmt.Errorf("redrive %s: %w", letter.ID, err)
+	}
+	j.forward()
+	w := j.work()
+	if !letter.Fingerprint.IsZero() { // of the request as it was, before redaction
+		w.Fingerprint, w.Shape = letter.Fingerprint, letter.Shape
+	}
+	out.Answer = doer.Redrive(ctx, w, j)
+	j.end()
+	g.jobs.Put(j)
+	if rec.began && out.Answer.Kind != dispatch.Cut {
+		out.Status = rec.status
+	}
+	out.Body, out.Truncated = rec.answer, rec.truncated
+	return out, nil
+}
+
+func (g *Gateway) routeOf(l bezoar.Letter) *route {
+	for _, r := range g.table {
+		if l.Route != "" && r.Name == l.Route {
+			return r
+		}
+	}
+	path, _, _ := strings.Cut(l.Request.Target, "?")
+	r, _ := g.table.find(l.Request.Method, l.Request.Host, path)
+	return r
+}
+
+// rebuild makes the head of a kept request, and lists what it lacks.
+func rebuild(kept bezoar.Request) (*h1.Request, []string, error) {
+	var missing []string
+	var fields []h1.Field
+	for _, name := range slices.Sorted(maps.Keys(kept.Header)) {
+		k := h1.KeyOf(name)
+		if k == h1.ContentLength || k == h1.TransferEncoding || k == h1.Upgrade || k == h1.Expect {
+			continue
+		}
+		for _, v := range kept.Header[name] {
+			if v == Redacted {
+				missing = append(missing, name)
+				continue
+			}
+			fields = append(fields, h1.Field{Name: name, Value: v, Key: k})
+		}
+	}
+	if strings.Contains(kept.Target, Redacted) {
+		missing = append(missing, "target")
+	}
+	req := new(h1.Request)
+	err := req.Make(kept.Method, kept.Target, kept.Host, fields, int64(len(kept.Body)))
+	return req, slices.Compact(missing), err
+}
+
+// recorder is the caller of a redriven request.
+type recorder struct {
+	body []byte
+	read bool
+
+	status    int
+	answer    []byte
+	truncated bool
+	began     bool
+}
+
+var _ caller = (*recorder)(nil)
+
+func (r *recorder) Continue() error                    { return nil }
+func (r *recorder) BodyDone() bool                     { return r.read || len(r.body) == 0 }
+func (r *recorder) Trailers() []h1.Field               { return nil }
+func (r *recorder) Patience(time.Duration, time.Time)  {}
+func (r *recorder) Interrupt()                         {}
+func (r *recorder) Gone() bool                         { return false }
+func (r *recorder) Hint(int, string, []h1.Field) error { return nil }
+func (r *recorder) Flush() error                       { return nil }
+func (r *recorder) End([]h1.Field) error               { return nil }
+func (r *recorder) Sent() bool                         { return r.began }
+func (r *recorder) Reset() bool                        { return !r.began }
+func (r *recorder) Close()                             {}
+func (r *recorder) Abort()                             {}
+func (r *recorder) Tunnel() (net.Conn, []byte, error)  { return nil, nil, errors.ErrUnsupported }
+func (r *recorder) Begin(h *h1.Head) error             { r.status, r.began = h.Status, true; return nil }
+
+func (r *recorder) Next() ([]byte, error) {
+	if r.BodyDone() {
+		return nil, io.EOF
+	}
+	r.read = true
+	return r.body, nil
+}
+
+func (r *recorder) Write(p []byte) error {
+	room := MaxRedriveBody - len(r.answer)
+	r.truncated = r.truncated || len(p) > room
+	r.answer = append(r.answer, p[:min(len(p), room)]...)
+	return nil
+}

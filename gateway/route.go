@@ -1,0 +1,225 @@
+package gateway
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// route is a [Route] with its defaults, ready to match.
+type route struct {
+	Route
+	prefix bool // path matches as a prefix
+	path   string
+	header string // of Client, "" when it is not a header
+}
+
+func newRoute(c Route) *route {
+	c.Name = c.name()
+	if c.Replay == "" {
+		c.Replay = ReplayIdempotent
+	}
+	if c.Buffer == 0 {
+		c.Buffer = DefaultBuffer
+	}
+	c.Timeout = orDefault(c.Timeout, DefaultTimeout)
+	c.Upload = max(orDefault(c.Upload, DefaultUploadTimeout), c.Timeout)
+	r := &route{Route: c}
+	r.path, r.prefix = strings.CutSuffix(c.Path, "*")
+	if c.Path == "" {
+		r.prefix = true
+	}
+	for i := range r.Hosts {
+		r.Hosts = slices.Clone(r.Hosts)
+		r.Hosts[i] = strings.ToLower(r.Hosts[i])
+	}
+	r.header, _ = strings.CutPrefix(c.Client, "header:")
+	if c.Client == "ip" {
+		r.header = ""
+	}
+	return r
+}
+
+func orDefault(d, deflt time.Duration) time.Duration {
+	if d == 0 {
+		return deflt
+	}
+	return d
+}
+
+// table finds the route of a request. The most specific host wins, then the
+// longest path, an exact one before a prefix, then a route that names methods.
+type table []*route
+
+func newTable(routes []Route) table {
+	t := make(table, 0, len(routes))
+	for _, r := range routes {
+		t = append(t, newRoute(r))
+	}
+	slices.SortStableFunc(t, func(a, b *route) int {
+		return cmp.Or(
+			cmp.Compare(b.hostRank(), a.hostRank()),
+			cmp.Compare(len(b.path), len(a.path)),
+			compareBool(a.prefix, b.prefix),
+			compareBool(len(a.Methods) == 0, len(b.Methods) == 0),
+		)
+	})
+	return t
+}
+
+// compareBool puts false first.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// hostRank is higher the more a route says about the host: nothing, a pattern,
+// a name.
+func (r *route) hostRank() int {
+	rank := 0
+	for _, h := range r.Hosts {
+		if !strings.HasPrefix(h, "*.") {
+			return 2
+		}
+		rank = 1
+	}
+	return rank
+}
+
+// find returns the route, or the status that says why there is none.
+func (t table) find(method, host, path string) (*route, int) {
+	status := http.StatusNotFound
+	path = resolve(path)
+	for _, r := range t {
+		if !r.matchPath(path) || !r.matchHost(host) {
+			continue
+		}
+		if len(r.Methods) == 0 || slices.Contains(r.Methods, method) {
+			return r, 0
+		}
+		status = http.StatusMethodNotAllowed
+	}
+	return nil, status
+}
+
+// methods lists what the routes that match but for the method allow.
+func (t table) methods(host, path string) string {
+	var all []string
+	path = resolve(path)
+	for _, r := range t {
+		if r.matchPath(path) && r.matchHost(host) {
+			all = append(all, r.Methods...)
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), ", ")
+}
+
+func (r *route) matchPath(path string) bool {
+	if r.prefix {
+		return strings.HasPrefix(path, r.path)
+	}
+	return path == r.path
+}
+
+func (r *route) matchHost(host string) bool {
+	if len(r.Hosts) == 0 {
+		return true
+	}
+	host = strings.ToLower(withoutPort(host))
+	for _, h := range r.Hosts {
+		if h == host {
+			return true
+		}
+		if suffix, ok := strings.CutPrefix(h, "*"); ok && len(host) > len(suffix) && strings.HasSuffix(host, suffix) {
+			return true
+		}
+	}
+	return false
+}
+
+func withoutPort(host string) string {
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		return host[:i]
+	}
+	return host
+}
+
+// resolve brings a path into the form that routes match: percent-encoded
+// unreserved characters decoded and dot segments removed, as a worker may do, so
+// that nobody reaches a worker past its route. Other paths come back as they are.
+func resolve(path string) string {
+	if strings.IndexByte(path, '%') < 0 && !strings.Contains(path, "/.") {
+		return path
+	}
+	path = decodeUnreserved(path)
+	if !strings.Contains(path, "/.") {
+		return path
+	}
+	var out []string
+	segments := strings.Split(path, "/")
+	for i, s := range segments {
+		last := i == len(segments)-1
+		switch s {
+		case ".":
+		case "..":
+			if len(out) > 1 {
+				out = out[:len(out)-1]
+			}
+		default:
+			out = append(out, s)
+			continue
+		}
+		if last {
+			out = append(out, "")
+		}
+	}
+	return strings.Join(out, "/")
+}
+
+func decodeUnreserved(path string) string {
+	b := make([]byte, 0, len(path))
+	for i := 0; i < len(path); i++ {
+		if path[i] == '%' && i+2 < len(path) {
+			if c, ok := unhex(path[i+1], path[i+2]); ok && isUnreserved(c) {
+				b = append(b, c)
+				i += 2
+				continue
+			}
+		}
+		b = append(b, path[i])
+	}
+	return string(b)
+}
+
+func unhex(hi, lo byte) (byte, bool) {
+	h, l := hexValue(hi), hexValue(lo)
+	return byte(h<<4 | l), h >= 0 && l >= 0
+}
+
+func hexValue(c byte) int {
+	switch {
+	case '0' <= c && c <= '9':
+		return int(c - '0')
+	case 'a' <= c && c <= 'f':
+		return int(c-'a') + 10
+	case 'A' <= c && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}
+
+func isUnreserved(c byte) bool {
+	switch {
+	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		return true
+	}
+	return c == '-' || c == '.' || c == '_' || c == '~'
+}

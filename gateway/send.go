@@ -1,0 +1,190 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/h1"
+)
+
+// maxInterim bounds the interim answers (1xx) to one request.
+const maxInterim = 16
+
+// Send delivers the request once, over what Connect readied.
+func (j *job) Send(ctx context.Context, t *dispatch.Target) dispatch.Result {
+	c := j.conn
+	j.conn = nil
+	j.ctx, j.up = ctx, nil
+	j.wait = wait{deadline: t.Deadline}
+	c.Watch(j)
+	if j.tries++; (t.Lane || j.tries > 1) && j.Gone() {
+		c.Release(false) // it hung up while its turn came
+		return dispatch.Result{Fault: dispatch.CallerGone, Err: errGone}
+	}
+	payload := j.payload()
+	wrote, err := c.Start(j.head, payload)
+	switch {
+	case wrote == 0 && err != nil:
+		c.Release(false)
+		return dispatch.Result{Fault: dispatch.Unsent, Err: err}
+	case err == nil && (wrote < len(j.head)+len(payload) || !j.whole):
+		j.upload(c, j.unsent(wrote))
+	}
+	// After an error with part of the request written, an answer may still be
+	// there: a worker need not read all that it refuses.
+	res := j.receive(c, t)
+	j.join(c)
+	if j.up != nil && res.Fault != dispatch.NoFault && j.up.lost {
+		res.Fault, res.Err = dispatch.CallerGone, j.up.cause
+	}
+	c.Release(err == nil && j.up.finished())
+	if res.Fault != dispatch.NoFault {
+		j.from.Reset()
+	}
+	res.Begun = j.from.Sent()
+	return res
+}
+
+// unsent returns what of head and payload is left after the first wrote bytes.
+// They are one slice only if the head is whole, so that the rest of a head goes
+// into a copy.
+func (j *job) unsent(wrote int) []byte {
+	payload := j.payload()
+	if wrote >= len(j.head) {
+		return payload[wrote-len(j.head):]
+	}
+	return append(append([]byte(nil), j.head[wrote:]...), payload...)
+}
+
+// receive reads the answer and passes it on.
+func (j *job) receive(c *h1.Conn, t *dispatch.Target) dispatch.Result {
+	if err := j.receiveHead(c); err != nil {
+		return fault(err)
+	}
+	r := &c.Resp
+	res := dispatch.Result{Status: r.Status}
+	if r.Status == 101 && j.req.Upgrade == "" {
+		res.Fault, res.Err = dispatch.BadAnswer, errors.New("the worker switched protocols unasked")
+		return res
+	}
+	j.wait.begun = true
+	t.Begun()
+	j.answerHead(r)
+	if err := j.from.Begin(&j.resp); err != nil {
+		res.Fault, res.Err = dispatch.CallerGone, err
+		return res
+	}
+	if r.Status == 101 {
+		return j.tunnel(c)
+	}
+	f := j.copyAnswer(c)
+	f.Status = r.Status
+	return f
+}
+
+// receiveHead reads up to the final head and passes interim ones on, apart from
+// 100: the gateway has sent its own.
+func (j *job) receiveHead(c *h1.Conn) error {
+	for range maxInterim {
+		if err := c.ReadHead(j.req.Method); err != nil {
+			return err
+		}
+		r := &c.Resp
+		if r.Status >= 200 || r.Status == 101 {
+			return nil
+		}
+		if r.Status == 100 {
+			continue
+		}
+		j.resp.Fields = passBack(j.resp.Fields[:0], r)
+		if err := j.from.Hint(r.Status, r.Reason, j.resp.Fields); err != nil {
+			return fmt.Errorf("%w: %w", errGone, err)
+		}
+	}
+	return &h1.Error{Status: 502, Rule: "too many interim answers"}
+}
+
+// answerHead readies the head for the caller.
+func (j *job) answerHead(r *h1.Response) {
+	fields := passBack(j.resp.Fields[:0], r)
+	if !has(fields, h1.RequestID) {
+		fields = append(fields, h1.Field{Name: "X-Request-Id", Value: j.id, Key: h1.RequestID})
+	}
+	if r.Status == 101 {
+		fields = append(fields, h1.Field{Name: "Upgrade", Value: r.Upgrade, Key: h1.Upgrade})
+	}
+	j.resp = h1.Head{Status: r.Status, Reason: r.Reason, Fields: fields, Length: r.Length, Bare: r.Bare}
+}
+
+func has(fields []h1.Field, k h1.Key) bool {
+	for i := range fields {
+		if fields[i].Key == k {
+			return true
+		}
+	}
+	return false
+}
+
+// passBack appends the fields that are meant for the caller.
+func passBack(dst []h1.Field, r *h1.Response) []h1.Field {
+	named := namesFields(r.Fields)
+	for i := range r.Fields {
+		f := &r.Fields[i]
+		switch {
+		case f.Key == h1.Trailer && r.Length == -1:
+		case f.Key.HopByHop():
+			continue
+		case f.Key == h1.ContentLength && (!r.Bare || r.Status < 200 || r.Status == 204):
+			continue
+		case named && h1.Named(r.Fields, f.Name):
+			continue
+		}
+		dst = append(dst, *f)
+	}
+	return dst
+}
+
+// copyAnswer passes the body on. What has come is sent on before it waits for
+// more, so that events reach the caller as they happen.
+func (j *job) copyAnswer(c *h1.Conn) dispatch.Result {
+	for {
+		if !c.Body.Ready() {
+			if err := j.from.Flush(); err != nil {
+				return dispatch.Result{Fault: dispatch.CallerGone, Err: err}
+			}
+		}
+		p, err := c.Body.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fault(err)
+		}
+		if err := j.from.Write(p); err != nil {
+			return dispatch.Result{Fault: dispatch.CallerGone, Err: err}
+		}
+	}
+	// The worker has done its part, whatever becomes of the last bytes.
+	if err := j.from.End(c.Body.Trailers()); err != nil {
+		return dispatch.Result{Fault: dispatch.CallerGone, Err: err}
+	}
+	return dispatch.Result{}
+}
+
+// fault says which fault an error of the worker's connection is.
+func fault(err error) dispatch.Result {
+	res := dispatch.Result{Fault: dispatch.BrokenConn, Err: err}
+	var e *h1.Error
+	switch {
+	case errors.As(err, &e):
+		res.Fault = dispatch.BadAnswer
+	case errors.Is(err, errOverdue):
+		res.Fault = dispatch.OverdueHead
+	case errors.Is(err, errGone):
+		res.Fault = dispatch.CallerGone
+	}
+	return res
+}

@@ -1,0 +1,142 @@
+package gateway
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/h1"
+)
+
+// ServerConfig says where and how a gateway is served. Its zero value listens on
+// a free port of the loopback interface.
+type ServerConfig struct {
+	Listen string      // host:port; default 127.0.0.1:0
+	TLS    *tls.Config // with certificates: serves HTTP/1.1 and HTTP/2 over TLS; nil: plain HTTP/1.1
+
+	MaxHead      int           // bytes of a request's head; default and at most 65,536
+	HeadTimeout  time.Duration // for a head to arrive; default 10 s
+	BodyTimeout  time.Duration // for the next bytes of a body; default 30 s
+	WriteTimeout time.Duration // for a caller to take anything of its answer; default 60 s
+	IdleTimeout  time.Duration // between requests; default 120 s
+	DrainTimeout time.Duration // for what is in flight when Run is told to stop; default 30 s
+	MaxConns     int           // connections at once; default 16,384
+
+	Log *slog.Logger // default: none
+}
+
+// Validate names every field that makes no sense.
+func (c ServerConfig) Validate() error {
+	var errs []error
+	if c.Listen != "" {
+		if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+			errs = append(errs, fmt.Errorf("Listen is %q, want host:port", c.Listen))
+		}
+	}
+	if c.MaxHead < 0 || c.MaxHead > 64<<10 {
+		errs = append(errs, fmt.Errorf("MaxHead is %d, want at most 65,536", c.MaxHead))
+	}
+	return errors.Join(append(errs, c.plain().Validate())...)
+}
+
+func (c ServerConfig) plain() h1.ServerConfig {
+	return h1.ServerConfig{
+		Limits:      h1.Limits{Head: c.MaxHead},
+		HeadTimeout: c.HeadTimeout, BodyTimeout: c.BodyTimeout, WriteTimeout: c.WriteTimeout,
+		IdleTimeout: c.IdleTimeout, DrainTimeout: c.DrainTimeout, MaxConns: c.MaxConns, Log: c.Log,
+	}
+}
+
+// Server is one listener of a gateway. Create it with [NewServer].
+type Server struct {
+	gateway *Gateway
+	cfg     ServerConfig
+	ln      net.Listener
+}
+
+// NewServer opens the listener. The caller owes it a Run, or a Close.
+func NewServer(g *Gateway, cfg ServerConfig) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("gateway server: %w", err)
+	}
+	if cfg.Listen == "" {
+		cfg.Listen = "127.0.0.1:0"
+	}
+	if cfg.DrainTimeout == 0 {
+		cfg.DrainTimeout = 30 * time.Second
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	ln, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("gateway server: %w", err)
+	}
+	return &Server{gateway: g, cfg: cfg, ln: ln}, nil
+}
+
+// Addr returns where the server listens.
+func (s *Server) Addr() net.Addr { return s.ln.Addr() }
+
+// Close closes the listener of a server that is not going to run.
+func (s *Server) Close() error { return s.ln.Close() }
+
+// Run serves until ctx is done, then stops accepting, closes idle connections
+// and waits for what is in flight, for DrainTimeout at most. It returns nil when
+// everything could finish. Call it once.
+func (s *Server) Run(ctx context.Context) error {
+	if s.cfg.TLS != nil {
+		return s.runTLS(ctx)
+	}
+	work := context.WithoutCancel(ctx) // work in flight outlives the order to stop
+	srv := h1.NewServer(s.cfg.plain(), func(x *h1.Exchange) { s.gateway.serveExchange(work, x) })
+	return srv.Serve(ctx, s.ln)
+}
+
+func (s *Server) runTLS(ctx context.Context) error {
+	work := context.WithoutCancel(ctx)
+	srv := &http.Server{
+		Handler:           s.gateway,
+		TLSConfig:         s.cfg.TLS.Clone(),
+		ReadHeaderTimeout: orDefault(s.cfg.HeadTimeout, 10*time.Second),
+		IdleTimeout:       orDefault(s.cfg.IdleTimeout, 2*time.Minute),
+		MaxHeaderBytes:    s.cfg.MaxHead,
+		BaseContext:       func(net.Listener) context.Context { return work },
+		ErrorLog:          log.New(logWriter{s.cfg.Log}, "", 0),
+	}
+	if srv.MaxHeaderBytes == 0 {
+		srv.MaxHeaderBytes = 64 << 10
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.ServeTLS(s.ln, "", "") }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve TLS on %s: %w", s.ln.Addr(), err)
+	case <-ctx.Done():
+	}
+	drain, cancel := context.WithTimeout(work, s.cfg.DrainTimeout)
+	defer cancel()
+	err := srv.Shutdown(drain)
+	if err != nil {
+		err = fmt.Errorf("drain %s: %w", s.ln.Addr(), errors.Join(err, srv.Close()))
+	}
+	<-failed
+	return err
+}
+
+// logWriter passes net/http's lines on to a logger.
+type logWriter struct{ log *slog.Logger }
+
+var _ io.Writer = logWriter{}
+
+func (w logWriter) Write(p []byte) (int, error) {
+	w.log.Debug("net/http", "message", string(p))
+	return len(p), nil
+}

@@ -1,0 +1,333 @@
+package gateway
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/h1"
+)
+
+// ServeHTTP answers a request that came over net/http: with TLS, as HTTP/2, or
+// where a program of yours mounts the gateway.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s := &std{g: g, w: w, r: r, rc: http.NewResponseController(w)}
+	req := new(h1.Request)
+	if err := req.Make(r.Method, r.RequestURI, r.Host, fieldsOf(r), r.ContentLength); err != nil {
+		var e *h1.Error
+		if !errors.As(err, &e) {
+			e = &h1.Error{Status: http.StatusBadRequest}
+		}
+		http.Error(w, http.StatusText(e.Status)+": "+e.Rule, e.Status)
+		return
+	}
+	if r.ProtoMajor == 1 {
+		req.Minor = r.ProtoMinor
+		if req.Length != 0 {
+			_ = s.rc.EnableFullDuplex() // answers may begin before the body has ended
+		}
+	}
+	s.done = r.Body == nil || req.Length == 0
+	ip, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		ip = r.RemoteAddr
+	}
+	g.handle(r.Context(), s, req, peer{ip: ip, secure: r.TLS != nil})
+	s.close()
+	if s.aborted {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func fieldsOf(r *http.Request) []h1.Field {
+	fields := make([]h1.Field, 0, len(r.Header)+1)
+	for name, values := range r.Header {
+		k := h1.KeyOf(name)
+		if k == h1.ContentLength || k == h1.Expect {
+			continue
+		}
+		for _, v := range values {
+			fields = append(fields, h1.Field{Name: name, Value: v, Key: k})
+		}
+	}
+	for name := range r.Trailer {
+		fields = append(fields, h1.Field{Name: "Trailer", Value: name, Key: h1.Trailer})
+	}
+	return fields
+}
+
+const (
+	readSize   = 32 << 10         // the buffer for a body
+	stdTimeout = 60 * time.Second // for a caller to send or take anything
+)
+
+// std is a [caller] over net/http.
+type std struct {
+	g  *Gateway
+	w  http.ResponseWriter
+	r  *http.Request
+	rc *http.ResponseController
+
+	// Reading.
+	buf      *[readSize]byte
+	done     bool // the body has been read
+	patience time.Duration
+	by       time.Time
+	pump     *pump
+
+	// Writing.
+	head    *h1.Head // begun but not written
+	bare    bool
+	sent    bool
+	aborted bool
+	tunnel  net.Conn
+	err     error
+}
+
+var _ caller = (*std)(nil)
+
+func (s *std) Continue() error { return nil } // net/http does, on the first read
+func (s *std) BodyDone() bool  { return s.done }
+func (s *std) Gone() bool      { return s.r.Context().Err() != nil }
+func (s *std) Sent() bool      { return s.sent }
+func (s *std) Abort()          { s.aborted = true }
+
+func (s *std) Patience(d time.Duration, by time.Time) { s.patience, s.by = d, by }
+
+// Interrupt ends a read in progress.
+func (s *std) Interrupt() { _ = s.rc.SetReadDeadline(time.Unix(1, 0)) }
+
+func (s *std) Trailers() []h1.Field { return fieldsFrom(s.r.Trailer) }
+
+func fieldsFrom(h http.Header) []h1.Field {
+	var fields []h1.Field
+	for name, values := range h {
+		for _, v := range values {
+			fields = append(fields, h1.Field{Name: name, Value: v, Key: h1.KeyOf(name)})
+		}
+	}
+	return fields
+}
+
+// Next reads more of the body. Bodies of unknown length are read by a pump,
+// because a read over net/http cannot be given up and taken up again.
+func (s *std) Next() ([]byte, error) {
+	if s.done {
+		return nil, io.EOF
+	}
+	if s.buf == nil {
+		if p, ok := s.g.reads.Get().(*[readSize]byte); ok {
+			s.buf = p
+		} else {
+			s.buf = new([readSize]byte)
+		}
+	}
+	s.deadline()
+	var n int
+	var err error
+	if s.pump == nil && s.patience == 0 {
+		n, err = s.r.Body.Read(s.buf[:])
+	} else {
+		n, err = s.pumped()
+	}
+	if errors.Is(err, io.EOF) {
+		s.done = true
+		_ = s.rc.SetReadDeadline(time.Time{}) // net/http goes on reading
+	}
+	switch {
+	case n > 0:
+		return s.buf[:n], nil
+	case err == nil:
+		return s.Next()
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		err = h1.ErrTooSlow
+	}
+	return nil, err
+}
+
+// deadline bounds the next read.
+func (s *std) deadline() {
+	by := time.Now().Add(stdTimeout)
+	if !s.by.IsZero() && s.by.Before(by) {
+		by = s.by
+	}
+	_ = s.rc.SetReadDeadline(by) // a writer that cannot has its own bounds
+}
+
+// pump is a goroutine that reads one piece of the body at a time, on demand.
+type pump struct {
+	want chan []byte
+	got  chan piece
+	busy bool // a read is under way
+	wg   sync.WaitGroup
+}
+
+type piece struct {
+	n   int
+	err error
+}
+
+func (s *std) pumped() (int, error) {
+	p := s.pump
+	if p == nil {
+		p = &pump{want: make(chan []byte), got: make(chan piece, 1)}
+		s.pump = p
+		body := s.r.Body
+		p.wg.Go(func() {
+			for b := range p.want {
+				n, err := body.Read(b)
+				p.got <- piece{n, err}
+			}
+		})
+	}
+	if !p.busy {
+		p.busy = true
+		p.want <- s.buf[:]
+	}
+	if s.patience == 0 {
+		got := <-p.got
+		p.busy = false
+		return got.n, got.err
+	}
+	timer := time.NewTimer(s.patience)
+	defer timer.Stop()
+	select {
+	case got := <-p.got:
+		p.busy = false
+		return got.n, got.err
+	case <-timer.C:
+		return 0, h1.ErrStalled
+	}
+}
+
+// close ends what reads, so that nothing touches the request any more.
+func (s *std) close() {
+	if s.pump != nil {
+		if s.pump.busy {
+			s.Interrupt()
+		}
+		close(s.pump.want)
+		s.pump.wg.Wait()
+	}
+	if s.buf != nil {
+		s.g.reads.Put(s.buf)
+	}
+	if s.tunnel != nil {
+		s.tunnel.Close()
+	}
+}
+
+func (s *std) Hint(status int, _ string, fields []h1.Field) error {
+	if s.r.ProtoMajor == 1 && s.r.ProtoMinor == 0 || s.sent {
+		return nil
+	}
+	h := s.w.Header()
+	for _, f := range fields {
+		h.Add(f.Name, f.Value)
+	}
+	s.w.WriteHeader(status)
+	for _, f := range fields {
+		h.Del(f.Name)
+	}
+	return nil
+}
+
+func (s *std) Begin(h *h1.Head) error {
+	s.head, s.bare = h, h.Bare || s.r.Method == http.MethodHead
+	return nil
+}
+
+// begin writes the head, with the first bytes of the body or at a flush.
+func (s *std) begin() {
+	if s.head == nil {
+		return
+	}
+	h := s.w.Header()
+	for _, f := range s.head.Fields {
+		if f.Key.HopByHop() && f.Key != h1.Trailer {
+			continue
+		}
+		h[http.CanonicalHeaderKey(f.Name)] = append(h[http.CanonicalHeaderKey(f.Name)], f.Value)
+	}
+	if !s.bare && s.head.Length >= 0 {
+		h["Content-Length"] = []string{strconv.FormatInt(s.head.Length, 10)}
+	}
+	if h["Content-Type"] == nil {
+		h["Content-Type"] = nil // nothing is guessed
+	}
+	s.w.WriteHeader(s.head.Status)
+	s.head, s.sent = nil, true
+}
+
+func (s *std) Write(p []byte) error {
+	if s.err != nil || s.bare {
+		return s.err
+	}
+	s.begin()
+	_ = s.rc.SetWriteDeadline(time.Now().Add(stdTimeout))
+	_, s.err = s.w.Write(p)
+	return s.err
+}
+
+func (s *std) Flush() error {
+	s.begin()
+	if s.err == nil {
+		_ = s.rc.SetWriteDeadline(time.Now().Add(stdTimeout))
+		s.err = s.rc.Flush()
+	}
+	return s.err
+}
+
+func (s *std) End(trailers []h1.Field) error {
+	s.begin()
+	for _, f := range trailers {
+		s.w.Header().Add(http.TrailerPrefix+f.Name, f.Value)
+	}
+	return s.err
+}
+
+func (s *std) Reset() bool {
+	if s.sent || s.err != nil {
+		return false
+	}
+	s.head = nil
+	return true
+}
+
+// Close asks for the end of the connection after the answer.
+func (s *std) Close() {
+	if s.r.ProtoMajor == 1 {
+		s.w.Header().Set("Connection", "close")
+	}
+}
+
+func (s *std) Tunnel() (net.Conn, []byte, error) {
+	head := s.head
+	if head == nil {
+		return nil, nil, errors.New("no switch of protocols has begun")
+	}
+	conn, rw, err := s.rc.Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	s.tunnel, s.head, s.sent = conn, nil, true
+	out := []byte("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n")
+	for _, f := range head.Fields {
+		if f.Key != h1.Connection {
+			out = h1.AppendField(out, f.Name, f.Value)
+		}
+	}
+	if err := conn.SetDeadline(time.Time{}); err != nil {
+		return nil, nil, err
+	}
+	if _, err := conn.Write(append(out, "\r\n"...)); err != nil {
+		return nil, nil, err
+	}
+	early, err := rw.Reader.Peek(rw.Reader.Buffered())
+	return conn, early, err
+}

@@ -1,0 +1,182 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/h1"
+)
+
+// tunnelLinger is how long a caller may take to close after the worker has.
+const tunnelLinger = 5 * time.Second
+
+// tunnel joins caller and worker after a 101 until one of them ends it. It is an
+// attempt in flight as long as it lasts, also when nothing moves.
+func (j *job) tunnel(c *h1.Conn) dispatch.Result {
+	res := dispatch.Result{Status: 101}
+	caller, early, err := j.from.Tunnel()
+	if err != nil {
+		res.Fault, res.Err = dispatch.CallerGone, err
+		return res
+	}
+	worker, answered := c.NetConn()
+	if err := worker.SetDeadline(time.Time{}); err != nil {
+		res.Fault, res.Err = dispatch.BrokenConn, err
+		return res
+	}
+	stop := context.AfterFunc(j.ctx, func() {
+		caller.Close()
+		worker.Close()
+	})
+	defer stop()
+	web := h1.Fold(j.req.Upgrade, "websocket")
+	up, down := pipe{from: caller, to: worker, web: web}, pipe{from: worker, to: caller, web: web}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		up.run(early)
+		if !up.ended {
+			worker.Close() // nothing more can reach it
+		}
+	}()
+	down.run(answered)
+	_ = caller.SetReadDeadline(time.Now().Add(tunnelLinger)) // closed already, or it ends soon
+	if !down.ended {
+		caller.Close()
+	}
+	<-done
+	res.Fault, res.Err = verdict(&up, &down, web)
+	return res
+}
+
+// verdict says whose fault the end of a tunnel is. A worker that breaks off is
+// under suspicion to have died; one that said goodbye is not.
+func verdict(up, down *pipe, web bool) (dispatch.Fault, error) {
+	last := down.err
+	if up.at.Before(down.at) {
+		switch {
+		case up.err != nil && !up.writing:
+			return dispatch.CallerGone, up.err
+		case up.err != nil:
+			last = up.err
+		case down.err == nil || down.writing:
+			return dispatch.NoFault, nil
+		}
+	} else if down.writing {
+		return dispatch.CallerGone, down.err
+	}
+	switch {
+	case up.frames.closed || down.frames.closed || last == nil && !web:
+		return dispatch.NoFault, nil
+	case last == nil:
+		last = errors.New("the worker closed a WebSocket without a close frame")
+	}
+	return dispatch.BrokenConn, last
+}
+
+// pipe is one direction of a tunnel.
+type pipe struct {
+	from, to net.Conn
+	web      bool
+	frames   frames
+
+	ended   bool      // from has finished sending, and to knows
+	err     error     // nil when from ended cleanly
+	writing bool      // err is of a write
+	at      time.Time // when it ended
+}
+
+// run copies early and then what comes until an end.
+func (p *pipe) run(early []byte) {
+	defer func() { p.at = time.Now() }()
+	buf := make([]byte, 16<<10)
+	n := copy(buf, early)
+	for {
+		if n > 0 {
+			if p.web {
+				p.frames.scan(buf[:n])
+			}
+			if _, err := p.to.Write(buf[:n]); err != nil {
+				p.err, p.writing = err, true
+				return
+			}
+		}
+		if early = early[min(n, len(early)):]; len(early) > 0 {
+			n = copy(buf, early)
+			continue
+		}
+		var err error
+		if n, err = p.from.Read(buf); n == 0 && err != nil {
+			if !errors.Is(err, io.EOF) {
+				p.err = err
+				return
+			}
+			c, ok := p.to.(interface{ CloseWrite() error })
+			p.ended = ok && c.CloseWrite() == nil
+			return
+		}
+	}
+}
+
+// frames follows the frames of one direction of a WebSocket, as far as needed
+// to know whether a close frame has come.
+type frames struct {
+	closed bool
+	lost   bool // not WebSocket frames after all
+
+	head [14]byte
+	have int   // bytes of head
+	left int64 // bytes of payload to come
+}
+
+func (f *frames) scan(p []byte) {
+	for len(p) > 0 && !f.closed && !f.lost {
+		if f.left > 0 {
+			n := min(f.left, int64(len(p)))
+			f.left -= n
+			p = p[n:]
+			continue
+		}
+		f.head[f.have] = p[0]
+		f.have++
+		p = p[1:]
+		f.header()
+	}
+}
+
+// header takes the header apart once it is whole.
+func (f *frames) header() {
+	const opClose = 8
+	if f.have < 2 {
+		return
+	}
+	if f.head[0]&0x0f == opClose {
+		f.closed = true
+		return
+	}
+	size, n := 2, int64(f.head[1]&0x7f)
+	switch n {
+	case 126:
+		size = 4
+	case 127:
+		size = 10
+	}
+	long := f.head[2:size]
+	if f.head[1]&0x80 != 0 {
+		size += 4
+	}
+	if f.have < size {
+		return
+	}
+	if len(long) > 0 {
+		n = 0
+		for _, b := range long {
+			n = n<<8 | int64(b)
+		}
+	}
+	f.have, f.left, f.lost = 0, n, n < 0
+}

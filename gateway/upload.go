@@ -1,0 +1,133 @@
+package gateway
+
+import (
+	"errors"
+	"io"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/h1"
+)
+
+// upload sends the rest of a request's body, beyond what went out with the head,
+// while Send reads the answer. Its goroutine ends before Send returns.
+type upload struct {
+	done   chan struct{}
+	moved  atomic.Int64 // when a byte last went to the worker, Unix nanoseconds
+	caller atomic.Bool  // it waits for the caller, not for the worker
+
+	// Valid once done is closed.
+	cause error // of the end; nil when the whole body was sent
+	lost  bool  // by the caller, not by the worker
+
+	chunk []byte
+}
+
+// stalls returns when the worker will have made no progress for d; zero while
+// it is the caller who makes none.
+func (u *upload) stalls(d time.Duration) time.Time {
+	if u.caller.Load() {
+		return time.Time{}
+	}
+	return time.Unix(0, u.moved.Load()).Add(d)
+}
+
+// finished reports whether everything has been sent.
+func (u *upload) finished() bool {
+	if u == nil {
+		return true
+	}
+	select {
+	case <-u.done:
+		return u.cause == nil
+	default:
+		return false
+	}
+}
+
+// upload starts sending: what is left of the payload, then what the caller sends.
+func (j *job) upload(c *h1.Conn, rest []byte) {
+	u := &upload{done: make(chan struct{})}
+	u.moved.Store(time.Now().UnixNano())
+	j.up = u
+	go func() {
+		defer close(u.done)
+		u.cause, u.lost = j.copyBody(u, c, rest)
+		if u.lost {
+			c.Shut() // the worker must not take it for whole
+		}
+	}()
+}
+
+// join stops the upload and waits for its end.
+func (j *job) join(c *h1.Conn) {
+	if j.up == nil {
+		return
+	}
+	select {
+	case <-j.up.done:
+	default:
+		j.from.Interrupt()
+		c.Shut()
+		<-j.up.done
+	}
+}
+
+var errTooLarge = errors.New("the body is longer than the route allows")
+
+// copyBody sends the body and says whose fault it is when that fails.
+func (j *job) copyBody(u *upload, c *h1.Conn, rest []byte) (cause error, lost bool) {
+	if err := u.push(c, rest); err != nil || j.whole {
+		return err, false
+	}
+	chunked := j.req.Length < 0
+	total := int64(len(j.body))
+	for {
+		u.caller.Store(true)
+		p, err := j.from.Next()
+		u.caller.Store(false)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err, true
+		}
+		if total += int64(len(p)); j.route.MaxBody > 0 && total > j.route.MaxBody {
+			return errTooLarge, true
+		}
+		if chunked {
+			p = u.frame(p)
+		}
+		if err := u.push(c, p); err != nil {
+			return err, false
+		}
+	}
+	if !chunked {
+		return nil, false
+	}
+	end := append(u.chunk[:0], "0\r\n"...)
+	for _, f := range j.from.Trailers() {
+		end = h1.AppendField(end, f.Name, f.Value)
+	}
+	return u.push(c, append(end, "\r\n"...)), false
+}
+
+// frame makes a chunk of p.
+func (u *upload) frame(p []byte) []byte {
+	b := strconv.AppendInt(u.chunk[:0], int64(len(p)), 16)
+	b = append(append(append(b, "\r\n"...), p...), "\r\n"...)
+	u.chunk = b
+	return b
+}
+
+// push writes p to the worker and notes the progress.
+func (u *upload) push(c *h1.Conn, p []byte) error {
+	u.moved.Store(time.Now().UnixNano())
+	if len(p) == 0 {
+		return nil
+	}
+	_, err := c.Write(p)
+	u.moved.Store(time.Now().UnixNano())
+	return err
+}

@@ -1,0 +1,122 @@
+package h1
+
+import (
+	"net"
+	"time"
+)
+
+// Conn is a connection to a worker, used by one goroutine at a time. A second
+// one may call Write and Shut.
+type Conn struct {
+	sock
+	pool  *Pool
+	Fresh bool // dialled for this use, never used before
+
+	Resp Response
+	Body Body
+
+	since      time.Time // idle since
+	next, prev *Conn     // in the pool's ring of connections in use
+
+	startFn func(fd uintptr) bool
+	out     outbox
+}
+
+// outbox is what [Conn.Start] hands to its callback.
+type outbox struct {
+	head, body []byte
+	tried      bool
+	wrote      int
+	err        error // of the write
+	n          int
+	rerr       error // of the read
+}
+
+// Watch sets who bounds the waits of the reads to come.
+func (c *Conn) Watch(w Watch) { c.watch = w }
+
+// Start writes head and body, in one system call if the kernel takes them, and
+// waits for the first bytes of the answer. It returns how many bytes the kernel
+// took. When these are fewer than all and err is nil, the kernel's buffer is
+// full: the caller writes the rest while it reads. An error after the write shows
+// in [Conn.ReadHead]. Nothing is ever written twice.
+func (c *Conn) Start(head, body []byte) (wrote int, err error) {
+	c.Resp.Keep = false
+	if c.raw == nil || !canStart {
+		bufs := net.Buffers{head, body}
+		n, err := bufs.WriteTo(c.nc)
+		return int(n), err
+	}
+	now := time.Now()
+	if err := c.arm(now, now); err != nil {
+		return 0, err
+	}
+	c.out = outbox{head: head, body: body}
+	err = c.raw.Read(c.startFn)
+	wrote, werr := c.out.wrote, c.out.err
+	c.w += max(c.out.n, 0)
+	c.out = outbox{}
+	switch {
+	case werr != nil:
+		return wrote, werr
+	case wrote == 0:
+		return 0, err // closed before the write
+	}
+	return wrote, nil // what stopped the wait, the next read finds again
+}
+
+// Write writes more of the request's body.
+func (c *Conn) Write(p []byte) (int, error) { return c.nc.Write(p) }
+
+// WriteBy bounds the writes to come.
+func (c *Conn) WriteBy(t time.Time) error { return c.nc.SetWriteDeadline(t) }
+
+// ReadHead reads one head into Resp, also a 1xx, and readies Body. The error is
+// an [*Error] when the worker does not speak HTTP, the [Watch]'s when that gave
+// up, and otherwise the connection's.
+func (c *Conn) ReadHead(method string) error {
+	n, err := c.head(c.pool.cfg.Limits)
+	if err != nil {
+		if c.w > c.r {
+			err = short(err)
+		}
+		return err
+	}
+	head := string(c.buf[c.r : c.r+n])
+	c.r += n
+	if err := c.Resp.Parse(head, method, c.pool.cfg.Limits); err != nil {
+		return err
+	}
+	c.Body.reset(&c.sock, c.Resp.Length, c.pool.cfg.Limits)
+	return nil
+}
+
+// Release gives the connection back. With keep, the exchange on it must be over
+// on both sides; it is closed nevertheless if the answer asks for that or more
+// than the answer has come.
+func (c *Conn) Release(keep bool) {
+	keep = keep && c.Resp.Keep && c.Body.Done() && c.r == c.w
+	c.Fresh = false
+	c.watch = nil
+	if keep {
+		c.narrow()
+		c.since = time.Now()
+	}
+	if !c.pool.put(c, keep) {
+		c.shut()
+	}
+}
+
+// shut closes the connection for good.
+func (c *Conn) shut() {
+	c.nc.Close()
+	c.free()
+}
+
+// Shut closes the connection under a read or write in progress, which fails. The
+// connection still has to be released.
+func (c *Conn) Shut() { c.nc.Close() }
+
+// NetConn returns the connection itself and the bytes that have been read from
+// it beyond the head, for a tunnel.
+func (c *Conn) NetConn() (net.Conn, []byte) { return c.nc, c.buffered() }

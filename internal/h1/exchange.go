@@ -1,0 +1,127 @@
+package h1
+
+import (
+	"errors"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// Errors of an [Exchange]'s reads.
+var (
+	// ErrStalled says that the caller sent nothing for as long as
+	// [Exchange.Patience] allows. Reading may go on.
+	ErrStalled = errors.New("the caller sent nothing for a while")
+	// ErrTooSlow says that the caller took longer than the server's limits.
+	ErrTooSlow = errors.New("the caller is too slow")
+
+	errDrained = errors.New("the server is draining")
+	errIdle    = errors.New("the connection was idle for too long")
+)
+
+// Exchange is one request on a caller's connection and the answer to it. It is
+// reused for the connection's next request: nothing may hold on to it after the
+// handler has returned. One goroutine answers; another may read the request's
+// body with Next meanwhile.
+type Exchange struct {
+	sock
+	srv *Server
+
+	Req    Request
+	Memo   any       // the handler's own, kept for the life of the connection
+	Remote string    // the caller's IP address
+	Began  time.Time // when the request's first byte was seen, or later
+
+	body     Body
+	phase    atomic.Int32
+	last     time.Time     // end of the previous exchange
+	patience time.Duration // of Next; 0 means none
+	readBy   time.Time     // end of the body, zero means open
+
+	reply
+}
+
+// The phases of a connection. Reading them from the drain needs an atomic.
+const (
+	phaseIdle int32 = iota // between requests
+	phaseHead              // part of a head has come
+	phaseBody              // the handler runs
+)
+
+// Wait bounds the waits for the caller's bytes.
+func (x *Exchange) Wait(since, now time.Time) (time.Time, error) {
+	cfg := &x.srv.cfg
+	switch x.phase.Load() {
+	case phaseIdle:
+		if x.srv.draining.Load() {
+			return time.Time{}, errDrained
+		}
+		return atMost(x.last.Add(cfg.IdleTimeout), now, errIdle)
+	case phaseHead:
+		return atMost(x.Began.Add(cfg.HeadTimeout), now, ErrTooSlow)
+	}
+	next := since.Add(cfg.BodyTimeout)
+	if !x.readBy.IsZero() && x.readBy.Before(next) {
+		next = x.readBy
+	}
+	if x.patience > 0 {
+		if soft := since.Add(x.patience); soft.Before(next) {
+			return atMost(soft, now, ErrStalled)
+		}
+	}
+	return atMost(next, now, ErrTooSlow)
+}
+
+func atMost(end, now time.Time, err error) (time.Time, error) {
+	if !now.Before(end) {
+		return time.Time{}, err
+	}
+	return end, nil
+}
+
+// Continue asks a caller that waits for it (Expect: 100-continue) to send the
+// body. Call it before the first Next, from the answering goroutine.
+func (x *Exchange) Continue() error {
+	if !x.Req.Expect || x.continued {
+		return nil
+	}
+	x.continued = true
+	if x.r < x.w {
+		return nil // it did not wait
+	}
+	return x.interim(append(x.out, "HTTP/1.1 100 Continue\r\n\r\n"...))
+}
+
+// Next returns more of the request's body, as [Body.Next] does.
+func (x *Exchange) Next() ([]byte, error) { return x.body.Next() }
+
+// BodyDone reports whether the whole body has been read.
+func (x *Exchange) BodyDone() bool { return x.body.Done() }
+
+// Trailers returns the request's trailers once Next has returned io.EOF.
+func (x *Exchange) Trailers() []Field { return x.body.Trailers() }
+
+// Patience makes Next return ErrStalled when the caller sends nothing for d, or
+// never if d is 0. by is when the body must be complete, zero for no such time.
+func (x *Exchange) Patience(d time.Duration, by time.Time) { x.patience, x.readBy = d, by }
+
+// Interrupt ends a Next in progress and all later ones, from any goroutine.
+func (x *Exchange) Interrupt() { x.interrupt() }
+
+// Gone looks, without waiting, whether the caller has hung up. A caller that has
+// only finished sending counts as gone, as it does for net/http and nginx.
+func (x *Exchange) Gone() bool { return x.peek() == dead }
+
+// Tunnel gives up HTTP on the connection, after Begin with status 101. It
+// returns the connection and what has been read from it. The server closes it
+// when the handler returns.
+func (x *Exchange) Tunnel() (net.Conn, []byte, error) {
+	if err := x.Flush(); err != nil {
+		return nil, nil, err
+	}
+	x.tunnel = true
+	if err := x.nc.SetDeadline(time.Time{}); err != nil {
+		return nil, nil, err
+	}
+	return x.nc, x.buffered(), nil
+}

@@ -1,0 +1,186 @@
+package h1
+
+import "strings"
+
+// Field is one header or trailer field. Name and Value are as received, without
+// the white space around the value.
+type Field struct {
+	Name  string
+	Value string
+	Key   Key // of Name
+}
+
+// Key tells the fields apart that a proxy must understand.
+type Key uint8
+
+// The keys. Other is every field that is only passed on.
+const (
+	Other Key = iota
+	Connection
+	ContentLength
+	ContentType
+	Date
+	Expect
+	Forwarded
+	Host
+	IdempotencyKey
+	KeepAlive
+	ProxyAuthenticate
+	ProxyAuthorization
+	ProxyConnection
+	RequestID
+	TE
+	Trailer
+	TransferEncoding
+	Upgrade
+	XForwarded // X-Forwarded-… other than the next three
+	XForwardedFor
+	XForwardedHost
+	XForwardedProto
+)
+
+// KeyOf returns the key of a field name in any case.
+func KeyOf(name string) Key {
+	switch len(name) {
+	case 2:
+		return match(name, "te", TE)
+	case 4:
+		if k := match(name, "host", Host); k != Other {
+			return k
+		}
+		return match(name, "date", Date)
+	case 6:
+		return match(name, "expect", Expect)
+	case 7:
+		if k := match(name, "trailer", Trailer); k != Other {
+			return k
+		}
+		return match(name, "upgrade", Upgrade)
+	case 9:
+		return match(name, "forwarded", Forwarded)
+	case 10:
+		if k := match(name, "connection", Connection); k != Other {
+			return k
+		}
+		return match(name, "keep-alive", KeepAlive)
+	case 12:
+		if k := match(name, "content-type", ContentType); k != Other {
+			return k
+		}
+		return match(name, "x-request-id", RequestID)
+	case 14:
+		return match(name, "content-length", ContentLength)
+	}
+	return longKeyOf(name)
+}
+
+func longKeyOf(name string) Key {
+	if len(name) > len("x-forwarded-") && Fold(name[:len("x-forwarded-")], "x-forwarded-") {
+		switch rest := name[len("x-forwarded-"):]; {
+		case Fold(rest, "for"):
+			return XForwardedFor
+		case Fold(rest, "host"):
+			return XForwardedHost
+		case Fold(rest, "proto"):
+			return XForwardedProto
+		}
+		return XForwarded
+	}
+	switch len(name) {
+	case 15:
+		return match(name, "idempotency-key", IdempotencyKey)
+	case 16:
+		return match(name, "proxy-connection", ProxyConnection)
+	case 17:
+		return match(name, "transfer-encoding", TransferEncoding)
+	case 18:
+		return match(name, "proxy-authenticate", ProxyAuthenticate)
+	case 19:
+		return match(name, "proxy-authorization", ProxyAuthorization)
+	}
+	return Other
+}
+
+func match(name, lower string, k Key) Key {
+	if Fold(name, lower) {
+		return k
+	}
+	return Other
+}
+
+// HopByHop reports whether fields of this key end at a proxy. TE, Trailer and
+// Upgrade are among them: who passes on their meaning writes them anew.
+func (k Key) HopByHop() bool {
+	switch k {
+	case Connection, KeepAlive, ProxyAuthenticate, ProxyAuthorization, ProxyConnection, TE, Trailer,
+		TransferEncoding, Upgrade:
+		return true
+	}
+	return false
+}
+
+// Fold reports whether s is lower, apart from the case of ASCII letters in s.
+func Fold(s, lower string) bool {
+	if len(s) != len(lower) {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		if c != lower[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// HasToken reports whether the comma-separated list has the token, given in
+// lower case.
+func HasToken(list, lower string) bool {
+	for list != "" {
+		var item string
+		item, list, _ = strings.Cut(list, ",")
+		if Fold(trim(item), lower) {
+			return true
+		}
+	}
+	return false
+}
+
+// Named reports whether one of the Connection fields names the field.
+func Named(fields []Field, name string) bool {
+	for i := range fields {
+		if fields[i].Key != Connection {
+			continue
+		}
+		for list := fields[i].Value; list != ""; {
+			var item string
+			item, list, _ = strings.Cut(list, ",")
+			if strings.EqualFold(trim(item), name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// AppendField appends one field line.
+func AppendField(dst []byte, name, value string) []byte {
+	dst = append(dst, name...)
+	dst = append(dst, ": "...)
+	dst = append(dst, value...)
+	return append(dst, "\r\n"...)
+}
+
+// trim removes the optional white space that HTTP allows around values.
+func trim(s string) string {
+	for s != "" && (s[0] == ' ' || s[0] == '\t') {
+		s = s[1:]
+	}
+	for s != "" && (s[len(s)-1] == ' ' || s[len(s)-1] == '\t') {
+		s = s[:len(s)-1]
+	}
+	return s
+}

@@ -1,0 +1,214 @@
+package h1
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ErrPoolClosed is returned for connections to a worker whose epoch has ended.
+var ErrPoolClosed = errors.New("the worker's epoch has ended")
+
+// PoolConfig is how a [Pool] connects. Its zero value is useful.
+type PoolConfig struct {
+	DialTimeout time.Duration // default 1 s
+	MaxIdle     int           // idle connections kept; default 128
+	IdleTimeout time.Duration // how long; default 30 s
+	Limits      Limits        // of the heads of answers
+
+	// Dial connects to the worker; nil means TCP.
+	Dial func(ctx context.Context, addr string) (net.Conn, error)
+}
+
+// Validate names every field that makes no sense.
+func (c PoolConfig) Validate() error {
+	var errs []error
+	if c.DialTimeout < 0 {
+		errs = append(errs, fmt.Errorf("DialTimeout is %v, want at least 0", c.DialTimeout))
+	}
+	if c.MaxIdle < 0 {
+		errs = append(errs, fmt.Errorf("MaxIdle is %d, want at least 0", c.MaxIdle))
+	}
+	if c.IdleTimeout < 0 {
+		errs = append(errs, fmt.Errorf("IdleTimeout is %v, want at least 0", c.IdleTimeout))
+	}
+	return errors.Join(errs...)
+}
+
+func (c PoolConfig) orDefaults() PoolConfig {
+	if c.DialTimeout == 0 {
+		c.DialTimeout = time.Second
+	}
+	if c.MaxIdle == 0 {
+		c.MaxIdle = 128
+	}
+	if c.IdleTimeout == 0 {
+		c.IdleTimeout = 30 * time.Second
+	}
+	if c.Dial == nil {
+		c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", addr)
+		}
+	}
+	c.Limits = c.Limits.orDefaults()
+	return c
+}
+
+// Pool holds the connections to one worker in one epoch. All methods are safe
+// for concurrent use.
+type Pool struct {
+	addr string
+	cfg  PoolConfig
+	bufs buffers
+
+	mu     sync.Mutex
+	idle   []*Conn // the newest last
+	busy   Conn    // ring of the connections in use, linked through next and prev
+	closed bool
+}
+
+// NewPool returns a pool for the worker at addr, "host:port" or
+// "http://host:port". It connects to nothing yet.
+func NewPool(addr string, cfg PoolConfig) *Pool {
+	addr = strings.TrimSuffix(strings.TrimPrefix(addr, "http://"), "/")
+	p := &Pool{addr: addr, cfg: cfg.orDefaults()}
+	p.busy.next, p.busy.prev = &p.busy, &p.busy
+	return p
+}
+
+// Addr returns the worker's host and port.
+func (p *Pool) Addr() string { return p.addr }
+
+// Get returns the idle connection that was used last, after a look whether the
+// worker has closed it, or a fresh one. Give it back with [Conn.Release].
+func (p *Pool) Get(ctx context.Context) (*Conn, error) {
+	for {
+		c, err := p.pop()
+		if err != nil {
+			return nil, err
+		}
+		if c == nil {
+			return p.dial(ctx)
+		}
+		if c.peek() == quiet {
+			return c, nil
+		}
+		c.Release(false) // closed by the worker, or it sent what nobody asked for
+	}
+}
+
+// pop takes the newest idle connection, or nil, and drops the expired ones.
+func (p *Pool) pop() (*Conn, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, ErrPoolClosed
+	}
+	n := len(p.idle)
+	if n == 0 {
+		return nil, nil
+	}
+	c := p.idle[n-1]
+	if time.Since(c.since) > p.cfg.IdleTimeout { // then so are all the others
+		p.drop(n)
+		return nil, nil
+	}
+	p.idle[n-1] = nil
+	p.idle = p.idle[:n-1]
+	p.link(c)
+	return c, nil
+}
+
+// drop closes the n oldest idle connections.
+func (p *Pool) drop(n int) {
+	for _, c := range p.idle[:n] {
+		c.shut()
+	}
+	kept := copy(p.idle, p.idle[n:])
+	clear(p.idle[kept:])
+	p.idle = p.idle[:kept]
+}
+
+func (p *Pool) link(c *Conn) {
+	c.next, c.prev = &p.busy, p.busy.prev
+	c.prev.next, c.next.prev = c, c
+}
+
+func (p *Pool) unlink(c *Conn) {
+	c.prev.next, c.next.prev = c.next, c.prev
+	c.next, c.prev = nil, nil
+}
+
+func (p *Pool) dial(ctx context.Context) (*Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.cfg.DialTimeout)
+	defer cancel()
+	nc, err := p.cfg.Dial(ctx, p.addr)
+	if err != nil {
+		return nil, fmt.Errorf("connect to worker %s: %w", p.addr, err)
+	}
+	c := &Conn{pool: p, Fresh: true}
+	c.open(nc, &p.bufs)
+	c.startFn = c.start
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		nc.Close()
+		return nil, ErrPoolClosed
+	}
+	p.link(c)
+	return c, nil
+}
+
+// put takes a connection back and reports whether it was kept.
+func (p *Pool) put(c *Conn, keep bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.unlink(c)
+	if !keep || p.closed {
+		return false
+	}
+	if len(p.idle) > 0 && c.since.Sub(p.idle[0].since) > p.cfg.IdleTimeout {
+		p.drop(1)
+	}
+	if len(p.idle) >= p.cfg.MaxIdle {
+		return false
+	}
+	p.idle = append(p.idle, c)
+	return true
+}
+
+// Conns looks at every idle connection without waiting. It returns how many the
+// worker holds open and how many it has closed, which are dropped: evidence of
+// whether it still lives. Connections in use are not counted.
+func (p *Pool) Conns() (alive, broken int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	kept := p.idle[:0]
+	for _, c := range p.idle {
+		if c.peek() != quiet {
+			broken++
+			c.shut()
+			continue
+		}
+		kept = append(kept, c)
+	}
+	clear(p.idle[len(kept):])
+	p.idle = kept
+	return len(kept), broken
+}
+
+// Close closes every connection, also those in use, and refuses new ones.
+func (p *Pool) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	p.drop(len(p.idle))
+	for c := p.busy.next; c != &p.busy; c = c.next {
+		c.nc.Close() // its user sees the error and releases it
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package h1
+
+import "strings"
+
+// UntilClose is the Length of an answer whose body ends with its connection.
+const UntilClose = -2
+
+// Response is the head of an answer. Its strings share one copy of the head;
+// the Fields slice is reused.
+type Response struct {
+	Status int
+	Reason string
+	Minor  int // HTTP/1.Minor
+	Fields []Field
+	Length int64 // of the body that follows; -1 chunked, UntilClose
+	Bare   bool  // no body follows whatever the fields say: HEAD, 1xx, 204, 304
+	Keep   bool  // the connection may carry another request
+
+	Upgrade string // the protocol of a 101
+}
+
+// Parse reads a head that ends in an empty line, the answer to a request of the
+// method. The error is an [*Error].
+func (r *Response) Parse(head, method string, limits Limits) error {
+	limits = limits.orDefaults()
+	*r = Response{Fields: r.Fields[:0]}
+	i := strings.IndexByte(head, '\n')
+	if i < 1 || head[i-1] != '\r' {
+		return bad("a line ends in a bare LF")
+	}
+	if err := r.parseLine(head[:i-1]); err != nil {
+		return err
+	}
+	fields, err := parseFields(r.Fields, head[i+1:], limits.Fields)
+	r.Fields = fields
+	if err != nil {
+		return err
+	}
+	return r.understand(method)
+}
+
+func (r *Response) parseLine(line string) error {
+	const code = len("HTTP/1.1 ")
+	if len(line) < code+3 || line[code-1] != ' ' {
+		return bad("the status line is malformed")
+	}
+	minor, err := parseVersion(line[:code-1])
+	if err != nil {
+		return err
+	}
+	r.Minor = minor
+	for _, c := range []byte(line[code : code+3]) {
+		if !isDigit(c) {
+			return bad("the status is not three digits")
+		}
+		r.Status = r.Status*10 + int(c-'0')
+	}
+	if r.Status < 100 {
+		return bad("the status is below 100")
+	}
+	if rest := line[code+3:]; rest != "" {
+		if rest[0] != ' ' {
+			return bad("the status is not three digits")
+		}
+		r.Reason = rest[1:]
+	}
+	if !isValue(r.Reason) {
+		return bad("the reason has a control character")
+	}
+	return nil
+}
+
+func (r *Response) understand(method string) error {
+	body := framing{length: -1}
+	shut, keep, upgrade := false, false, ""
+	for i := range r.Fields {
+		f := &r.Fields[i]
+		switch f.Key {
+		case ContentLength, TransferEncoding:
+			if err := body.add(*f); err != nil {
+				return err
+			}
+		case Connection:
+			shut = shut || HasToken(f.Value, "close")
+			keep = keep || HasToken(f.Value, "keep-alive")
+		case Upgrade:
+			upgrade = f.Value
+		}
+	}
+	if body.coding && (body.length >= 0 || r.Minor == 0) {
+		return bad("Transfer-Encoding beside Content-Length or in HTTP/1.0")
+	}
+	r.Keep = !shut && (r.Minor == 1 || keep)
+	r.Bare = method == "HEAD" || r.Status < 200 || r.Status == 204 || r.Status == 304
+	switch {
+	case r.Status == 101:
+		r.Upgrade, r.Keep = upgrade, false
+	case r.Bare:
+	case body.coding:
+		r.Length = -1
+	case body.length >= 0:
+		r.Length = body.length
+	default:
+		r.Length, r.Keep = UntilClose, false
+	}
+	return nil
+}

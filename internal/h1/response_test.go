@@ -1,0 +1,84 @@
+package h1
+
+import (
+	"errors"
+	"testing"
+)
+
+func TestResponseAccepted(t *testing.T) {
+	for _, tc := range []struct {
+		name, method, head string
+		status             int
+		reason             string
+		length             int64
+		bare, keep         bool
+	}{
+		{"length", "GET", "HTTP/1.1 200 OK\nContent-Length: 5\n\n", 200, "OK", 5, false, true},
+		{"zero length", "GET", "HTTP/1.1 200 OK\nContent-Length: 0\n\n", 200, "OK", 0, false, true},
+		{"two equal lengths", "GET", "HTTP/1.1 200 OK\nContent-Length: 5\nContent-Length: 5\n\n", 200, "OK", 5, false, true},
+		{"chunked", "GET", "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n", 200, "OK", -1, false, true},
+		{"until close", "GET", "HTTP/1.1 200 OK\n\n", 200, "OK", UntilClose, false, false},
+		{"asks to close", "GET", "HTTP/1.1 200 OK\nContent-Length: 5\nConnection: Close\n\n", 200, "OK", 5, false, false},
+		{"HEAD", "HEAD", "HTTP/1.1 200 OK\nContent-Length: 5\n\n", 200, "OK", 0, true, true},
+		{"HEAD chunked", "HEAD", "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n", 200, "OK", 0, true, true},
+		{"204", "GET", "HTTP/1.1 204 No Content\n\n", 204, "No Content", 0, true, true},
+		{"304", "GET", "HTTP/1.1 304 Not Modified\nContent-Length: 5\n\n", 304, "Not Modified", 0, true, true},
+		{"103", "GET", "HTTP/1.1 103 Early Hints\nLink: x\n\n", 103, "Early Hints", 0, true, true},
+		{"101", "GET", "HTTP/1.1 101 Switching Protocols\nUpgrade: x\n\n", 101, "Switching Protocols", 0, true, false},
+		{"HTTP/1.0", "GET", "HTTP/1.0 200 OK\nContent-Length: 5\n\n", 200, "OK", 5, false, false},
+		{"HTTP/1.0 keep-alive", "GET", "HTTP/1.0 200 OK\nContent-Length: 5\nConnection: keep-alive\n\n", 200, "OK", 5, false, true},
+		{"HTTP/1.0 until close", "GET", "HTTP/1.0 200 OK\nConnection: keep-alive\n\n", 200, "OK", UntilClose, false, false},
+		{"no reason", "GET", "HTTP/1.1 200\nContent-Length: 0\n\n", 200, "", 0, false, true},
+		{"empty reason", "GET", "HTTP/1.1 200 \nContent-Length: 0\n\n", 200, "", 0, false, true},
+		{"long reason", "GET", "HTTP/1.1 299 all  is\twell\nContent-Length: 0\n\n", 299, "all  is\twell", 0, false, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var r Response
+			if err := r.Parse(crlf(tc.head), tc.method, Limits{}); err != nil {
+				t.Fatal(err)
+			}
+			if r.Status != tc.status || r.Reason != tc.reason || r.Length != tc.length || r.Bare != tc.bare || r.Keep != tc.keep {
+				t.Errorf("got %d %q length %d bare %v keep %v", r.Status, r.Reason, r.Length, r.Bare, r.Keep)
+			}
+		})
+	}
+}
+
+var refusedAnswers = []struct{ name, head string }{
+	{"empty", "\n\n"},
+	{"HTTP/2", "HTTP/2 200 OK\n\n"},
+	{"HTTP/0.9", "HTTP/0.9 200 OK\n\n"},
+	{"short status", "HTTP/1.1 20\n\n"},
+	{"long status", "HTTP/1.1 2000 OK\n\n"},
+	{"status below 100", "HTTP/1.1 099 OK\n\n"},
+	{"status with a sign", "HTTP/1.1 +20 OK\n\n"},
+	{"two spaces", "HTTP/1.1  200 OK\n\n"},
+	{"control in reason", "HTTP/1.1 200 O\x00K\n\n"},
+	{"bare CR in reason", "HTTP/1.1 200 O\rK\n\n"},
+	{"folded field", "HTTP/1.1 200 OK\nX: a\n b\n\n"},
+	{"space before colon", "HTTP/1.1 200 OK\nContent-Length : 5\n\n"},
+	{"bad name", "HTTP/1.1 200 OK\nX(: 5\n\n"},
+	{"NUL in value", "HTTP/1.1 200 OK\nX: \x00\n\n"},
+	{"bad length", "HTTP/1.1 200 OK\nContent-Length: 5a\n\n"},
+	{"differing lengths", "HTTP/1.1 200 OK\nContent-Length: 5\nContent-Length: 6\n\n"},
+	{"length and chunked", "HTTP/1.1 200 OK\nContent-Length: 5\nTransfer-Encoding: chunked\n\n"},
+	{"length and chunked for 304", "HTTP/1.1 304 OK\nContent-Length: 5\nTransfer-Encoding: chunked\n\n"},
+	{"unknown coding", "HTTP/1.1 200 OK\nTransfer-Encoding: gzip, chunked\n\n"},
+	{"chunked in HTTP/1.0", "HTTP/1.0 200 OK\nTransfer-Encoding: chunked\n\n"},
+}
+
+func TestResponseRefused(t *testing.T) {
+	for _, tc := range refusedAnswers {
+		t.Run(tc.name, func(t *testing.T) {
+			var r Response
+			err := r.Parse(crlf(tc.head), "GET", Limits{})
+			var e *Error
+			if !errors.As(err, &e) {
+				t.Errorf("Parse: %v, want an *Error", err)
+			}
+			if r.Keep {
+				t.Error("a refused answer keeps its connection")
+			}
+		})
+	}
+}

@@ -1,0 +1,159 @@
+package h1
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"time"
+)
+
+// serve runs a connection until it ends.
+func (x *Exchange) serve() {
+	defer x.nc.Close()
+	defer func() {
+		if p := recover(); p != nil {
+			x.buf = nil // somebody may still use it: not back to the pool
+			x.srv.cfg.Log.Error("handler panicked", "panic", p, "stack", string(debug.Stack()))
+			x.cut()
+		}
+	}()
+	if err := x.nc.SetWriteDeadline(time.Now().Add(x.srv.cfg.WriteTimeout)); err != nil {
+		return
+	}
+	for x.accept() {
+		x.srv.handler(x)
+		if !x.settle() {
+			break
+		}
+	}
+	x.free()
+}
+
+// accept reads the next request's head. It answers and ends the connection when
+// the head is malformed.
+func (x *Exchange) accept() bool {
+	x.phase.Store(phaseIdle)
+	if x.w == x.r {
+		x.narrow()
+		if x.fill() != nil {
+			return false
+		}
+	}
+	x.Began = time.Now()
+	x.phase.Store(phaseHead)
+	n, err := x.head(x.srv.cfg.Limits)
+	if err == nil {
+		head := string(x.buf[x.r : x.r+n])
+		x.r += n
+		err = x.Req.Parse(head, x.srv.cfg.Limits)
+	}
+	x.phase.Store(phaseBody)
+	x.resetReply()
+	if err != nil {
+		x.refuse(err)
+		return false
+	}
+	x.patience, x.readBy = 0, time.Time{}
+	x.body.reset(&x.sock, x.Req.Length, x.srv.cfg.Limits)
+	return true
+}
+
+// refuse answers a head that could not be read, if the caller is still there.
+func (x *Exchange) refuse(err error) {
+	status, rule := 0, ""
+	var e *Error
+	switch {
+	case errors.As(err, &e):
+		status, rule = e.Status, e.Rule
+	case errors.Is(err, ErrTooSlow):
+		status, rule = http.StatusRequestTimeout, "the head took too long"
+	default:
+		return
+	}
+	x.Req.Method, x.Req.Minor = "", 1
+	x.shut = true
+	body := []byte(http.StatusText(status) + ": " + rule + "\n")
+	h := Head{
+		Status: status,
+		Reason: http.StatusText(status),
+		Fields: []Field{{Name: "Content-Type", Value: "text/plain; charset=utf-8", Key: ContentType}},
+		Length: int64(len(body)),
+	}
+	if status == http.StatusMethodNotAllowed {
+		h.Fields = append(h.Fields, Field{Name: "Allow", Value: "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"})
+	}
+	if x.Begin(&h) == nil && x.Write(body) == nil && x.End(nil) == nil {
+		x.linger()
+	}
+}
+
+// Bounds on what is read from a caller only to let it see its answer.
+const (
+	maxDiscard = 256 << 10
+	maxLinger  = time.Second
+)
+
+// settle ends an exchange and reports whether the connection goes on.
+func (x *Exchange) settle() bool {
+	switch {
+	case x.tunnel:
+		return false
+	case x.aborted || !x.ended || x.err != nil:
+		x.cut()
+		return false
+	case !x.body.Done() && !x.discard():
+		x.linger()
+		return false
+	case x.shut || x.srv.draining.Load():
+		if x.r < x.w {
+			x.linger()
+		}
+		return false
+	}
+	x.last = time.Now()
+	return true
+}
+
+// discard reads the rest of a request's body if it is short and on its way.
+func (x *Exchange) discard() bool {
+	if x.stop.Load() || x.Req.Expect && !x.continued || x.body.state == bodyPlain && x.body.left > maxDiscard {
+		return false
+	}
+	x.patience, x.readBy = 0, time.Now().Add(maxLinger)
+	for n := 0; n <= maxDiscard; {
+		p, err := x.body.Next()
+		if err != nil {
+			return x.body.Done()
+		}
+		n += len(p)
+	}
+	return false
+}
+
+// linger finishes sending and reads on for a moment: closing with unread bytes
+// would reset the connection, and the caller might never see its answer.
+func (x *Exchange) linger() {
+	if c, ok := x.nc.(interface{ CloseWrite() error }); !ok || c.CloseWrite() != nil {
+		return
+	}
+	if x.nc.SetReadDeadline(time.Now().Add(maxLinger)) != nil {
+		return
+	}
+	for n := 0; n <= maxDiscard; {
+		m, err := x.nc.Read(x.buf)
+		if err != nil {
+			return
+		}
+		n += m
+	}
+}
+
+// cut resets the connection, so that an answer that would end with it cannot be
+// taken for whole.
+func (x *Exchange) cut() {
+	if c, ok := x.nc.(*net.TCPConn); ok {
+		_ = c.SetLinger(0)
+	}
+	x.nc.Close()
+}

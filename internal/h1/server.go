@@ -1,0 +1,228 @@
+package h1
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// ServerConfig bounds what callers may do. Its zero value is useful.
+type ServerConfig struct {
+	Limits       Limits
+	HeadTimeout  time.Duration // from a request's first byte to the end of its head; default 10 s
+	BodyTimeout  time.Duration // for the next bytes of a body; default 30 s
+	WriteTimeout time.Duration // for a caller to take anything of its answer; default 60 s
+	IdleTimeout  time.Duration // between two requests; default 120 s
+	DrainTimeout time.Duration // for what is in flight when Serve is told to stop; default 30 s
+	MaxConns     int           // connections at once; further ones wait unaccepted; default 16,384
+	Log          *slog.Logger  // default: none
+}
+
+// Validate names every field that makes no sense.
+func (c ServerConfig) Validate() error {
+	var errs []error
+	for _, f := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"HeadTimeout", c.HeadTimeout}, {"BodyTimeout", c.BodyTimeout}, {"WriteTimeout", c.WriteTimeout},
+		{"IdleTimeout", c.IdleTimeout}, {"DrainTimeout", c.DrainTimeout},
+	} {
+		if f.value < 0 {
+			errs = append(errs, fmt.Errorf("%s is %v, want at least 0", f.name, f.value))
+		}
+	}
+	if c.MaxConns < 0 {
+		errs = append(errs, fmt.Errorf("MaxConns is %d, want at least 0", c.MaxConns))
+	}
+	return errors.Join(errs...)
+}
+
+func (c ServerConfig) orDefaults() ServerConfig {
+	c.Limits = c.Limits.orDefaults()
+	for _, f := range []struct {
+		value *time.Duration
+		deflt time.Duration
+	}{
+		{&c.HeadTimeout, 10 * time.Second}, {&c.BodyTimeout, 30 * time.Second}, {&c.WriteTimeout, time.Minute},
+		{&c.IdleTimeout, 2 * time.Minute}, {&c.DrainTimeout, 30 * time.Second},
+	} {
+		if *f.value == 0 {
+			*f.value = f.deflt
+		}
+	}
+	if c.MaxConns == 0 {
+		c.MaxConns = 16 << 10
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Server serves HTTP/1.1 without TLS.
+type Server struct {
+	cfg     ServerConfig
+	handler func(*Exchange)
+	bufs    buffers
+	clock   atomic.Pointer[stamp]
+
+	draining atomic.Bool
+	seats    chan struct{} // one per open connection
+
+	mu    sync.Mutex
+	conns map[*Exchange]struct{}
+}
+
+// NewServer returns a server that calls handler for every request. The handler
+// answers with Begin, Write and End, or calls Abort.
+func NewServer(cfg ServerConfig, handler func(*Exchange)) *Server {
+	cfg = cfg.orDefaults()
+	return &Server{
+		cfg:     cfg,
+		handler: handler,
+		seats:   make(chan struct{}, cfg.MaxConns),
+		conns:   make(map[*Exchange]struct{}),
+	}
+}
+
+// Serve accepts connections until ctx is done, then closes ln and those that
+// are idle, lets what is in flight finish, and cuts it after DrainTimeout. It
+// returns when every connection is closed. Call it once.
+func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	var wg sync.WaitGroup
+	stop := context.AfterFunc(ctx, func() {
+		s.draining.Store(true)
+		ln.Close()
+	})
+	defer stop()
+	err := s.accept(ctx, ln, &wg)
+	s.draining.Store(true)
+	ln.Close()
+	cut := s.drain(&wg)
+	if ctx.Err() == nil {
+		return fmt.Errorf("accept on %s: %w", ln.Addr(), err)
+	}
+	if cut > 0 {
+		return fmt.Errorf("drain %s: %d connections were still busy after %v", ln.Addr(), cut, s.cfg.DrainTimeout)
+	}
+	return nil
+}
+
+func (s *Server) accept(ctx context.Context, ln net.Listener, wg *sync.WaitGroup) error {
+	const maxPause = time.Second
+	for pause := time.Duration(0); ; {
+		select {
+		case s.seats <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		nc, err := ln.Accept()
+		if err == nil {
+			pause = 0
+			s.start(nc, wg)
+			continue
+		}
+		<-s.seats
+		if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		// Out of file descriptors, most likely: connections must end first.
+		pause = min(max(2*pause, 5*time.Millisecond), maxPause)
+		s.cfg.Log.Warn("cannot accept a connection", "address", ln.Addr().String(), "error", err, "pause", pause)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (s *Server) start(nc net.Conn, wg *sync.WaitGroup) {
+	x := &Exchange{srv: s, Remote: hostOf(nc.RemoteAddr())}
+	x.open(nc, &s.bufs)
+	x.watch = x
+	x.last = time.Now()
+	s.mu.Lock()
+	s.conns[x] = struct{}{}
+	s.mu.Unlock()
+	wg.Go(func() {
+		x.serve()
+		s.mu.Lock()
+		delete(s.conns, x)
+		s.mu.Unlock()
+		<-s.seats
+	})
+}
+
+func hostOf(a net.Addr) string {
+	if a == nil {
+		return ""
+	}
+	if t, ok := a.(*net.TCPAddr); ok {
+		return t.AddrPort().Addr().Unmap().String()
+	}
+	host, _, err := net.SplitHostPort(a.String())
+	if err != nil {
+		return a.String()
+	}
+	return host
+}
+
+// drain waits for the connections and returns how many it had to cut.
+func (s *Server) drain(wg *sync.WaitGroup) int {
+	done := make(chan struct{})
+	go func() {
+		wg.Wait()
+		close(done)
+	}()
+	s.each(func(x *Exchange) {
+		if x.phase.Load() == phaseIdle {
+			x.wake()
+		}
+	})
+	timer := time.NewTimer(s.cfg.DrainTimeout)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return 0
+	case <-timer.C:
+	}
+	cut := 0
+	s.each(func(x *Exchange) {
+		cut++
+		x.nc.Close()
+	})
+	<-done
+	return cut
+}
+
+func (s *Server) each(f func(*Exchange)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for x := range s.conns {
+		f(x)
+	}
+}
+
+// stamp is the Date field of one second.
+type stamp struct {
+	unix int64
+	text string
+}
+
+// date returns the time for a Date field, formatted once a second.
+func (s *Server) date() string {
+	now := time.Now()
+	if t := s.clock.Load(); t != nil && t.unix == now.Unix() {
+		return t.text
+	}
+	t := &stamp{now.Unix(), now.UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT")}
+	s.clock.Store(t)
+	return t.text
+}

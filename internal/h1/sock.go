@@ -1,0 +1,175 @@
+package h1
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Watch bounds how long a read may wait.
+type Watch interface {
+	// Wait is asked before a read may block and again whenever the time it
+	// named has come. since is when this wait began. It returns when to ask
+	// again, zero for never, or why to give up; that error ends the read.
+	Wait(since, now time.Time) (time.Time, error)
+}
+
+// ErrInterrupted ends a read of a request's body that [Exchange.Interrupt]
+// stopped.
+var ErrInterrupted = errors.New("interrupted")
+
+var errFull = errors.New("buffer is full")
+
+// sock is a connection with a read buffer. One goroutine reads; another may
+// write to nc at the same time.
+type sock struct {
+	nc    net.Conn
+	raw   syscall.RawConn // nil when nc is not a file descriptor
+	watch Watch
+	stop  atomic.Bool   // ends reads with ErrInterrupted
+	wakes atomic.Uint32 // counts wake, to notice one that comes while arming
+
+	pool  *buffers
+	buf   []byte
+	r, w  int       // the unread bytes are buf[r:w]
+	brim  bool      // the last read filled the buffer: the next deserves a larger one
+	armed time.Time // the read deadline that nc has; at or before the one wanted
+
+	probe peeker
+}
+
+func (s *sock) open(nc net.Conn, pool *buffers) {
+	s.nc, s.pool, s.buf = nc, pool, pool.getSmall()
+	s.r, s.w, s.brim = 0, 0, false
+	s.armed = time.Time{}
+	s.stop.Store(false)
+	s.wakes.Store(0)
+	s.raw = nil
+	if sc, ok := nc.(syscall.Conn); ok {
+		if raw, err := sc.SyscallConn(); err == nil {
+			s.raw = raw
+		}
+	}
+}
+
+// free gives the buffer back. No slice of it may be in use.
+func (s *sock) free() {
+	s.pool.put(s.buf)
+	s.buf, s.r, s.w = nil, 0, 0
+}
+
+// buffered returns the unread bytes.
+func (s *sock) buffered() []byte { return s.buf[s.r:s.w] }
+
+// fill reads once into the buffer, waiting as long as the watch allows.
+func (s *sock) fill() error {
+	if s.r == s.w {
+		s.r, s.w = 0, 0
+		if s.brim {
+			s.brim = false
+			s.widen()
+		}
+	}
+	if s.w == len(s.buf) {
+		if s.r == 0 {
+			return errFull
+		}
+		s.w = copy(s.buf, s.buf[s.r:s.w])
+		s.r = 0
+	}
+	n, err := s.read(s.buf[s.w:])
+	s.w += n
+	s.brim = s.w == len(s.buf)
+	return err
+}
+
+// read reads at least one byte into p.
+func (s *sock) read(p []byte) (int, error) {
+	since := time.Now()
+	if err := s.arm(since, since); err != nil {
+		return 0, err
+	}
+	for {
+		n, err := s.nc.Read(p)
+		switch {
+		case n > 0:
+			return n, nil
+		case err == nil:
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			s.armed = time.Time{}
+			if err := s.arm(since, time.Now()); err != nil {
+				return 0, err
+			}
+		default:
+			return 0, err
+		}
+	}
+}
+
+// arm asks the watch and sets the read deadline if the one that is set would
+// come too late. One that comes too early only leads here again, and saves the
+// timer's work on every request.
+func (s *sock) arm(since, now time.Time) error {
+	for {
+		wakes := s.wakes.Load()
+		if s.stop.Load() {
+			return ErrInterrupted
+		}
+		next, err := s.watch.Wait(since, now)
+		if err != nil {
+			return err
+		}
+		if !s.armed.IsZero() && s.armed.After(now) && (next.IsZero() || !s.armed.After(next)) {
+			return nil
+		}
+		s.armed = next
+		if err := s.nc.SetReadDeadline(next); err != nil {
+			return err
+		}
+		if s.wakes.Load() == wakes {
+			return nil
+		}
+		s.armed = time.Time{} // wake's deadline may have been overwritten: ask again
+	}
+}
+
+// interrupt ends the present and all later reads, from any goroutine.
+func (s *sock) interrupt() {
+	s.stop.Store(true)
+	s.wake()
+}
+
+// wake makes a blocked read ask its watch again, from any goroutine.
+func (s *sock) wake() {
+	s.wakes.Add(1)
+	_ = s.nc.SetReadDeadline(time.Unix(1, 0)) // fails only on a closed connection
+}
+
+// head reads until a whole head is buffered and returns its length.
+func (s *sock) head(limits Limits) (int, error) {
+	line := 0
+	for {
+		if s.w > s.r {
+			if line == 0 && !isToken(s.buf[s.r]) {
+				return 0, bad("the first byte does not begin a message")
+			}
+			n, next, err := scan(s.buffered(), line)
+			if n > 0 || err != nil {
+				return n, err
+			}
+			line = next
+			if line == 0 && s.w-s.r > limits.Target+len("HTTP/1.1\r\n")+32 {
+				return 0, &Error{414, "the first line is too long"}
+			}
+			if s.w-s.r >= limits.Head || s.r == 0 && s.w == len(s.buf) && !s.widen() {
+				return 0, &Error{431, "the head is too long"}
+			}
+		}
+		if err := s.fill(); err != nil {
+			return 0, err
+		}
+	}
+}

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package h1
+
+const canStart = false
+
+func (c *Conn) start(uintptr) bool { return true }
