@@ -76,7 +76,7 @@ func TestNothingMakesMarkup(t *testing.T) {
 		t.Fatal(err)
 	}
 	js := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc|DOMParser|javascript:`)
-	inline := regexp.MustCompile(`(?i)<script(?:\s+[^>]*)?>[^<]|<style|\sstyle=|\son[a-z]+=|https?://`)
+	inline := regexp.MustCompile(`(?i)<script(?:\s+[^>]*)?>[^<]|<style|\sstyle=|\son[a-z]+=|https?://[^w]`)
 	used := regexp.MustCompile(`(?:from |src=|href=)"\.?/?([\w.-]+)"`)
 	for path, f := range h.files {
 		text := string(f.content)

@@ -33,6 +33,7 @@ export class Picture {
   constructor(each) {
     this.#each = each;
     this.#dots = new Dots(byId("dots"), byId("picture"));
+    new ResizeObserver(() => this.#tracks()).observe(byId("picture"));
   }
 
   get still() { return this.#dots.still; }
@@ -57,6 +58,31 @@ export class Picture {
     put(byId("lane-note"), waiting || how);
     lane.dataset.off = String(!fleet.lane.open && laned.length === 0);
     this.#flow(fleet);
+  }
+
+  // tracks draws the ways that work can take.
+  #tracks() {
+    const outer = byId("picture").getBoundingClientRect();
+    const place = (id) => {
+      const r = byId(id).getBoundingClientRect();
+      return { x: r.left - outer.left + r.width / 2, y: r.top - outer.top + r.height / 2, r };
+    };
+    const way = (from, to, kind) => {
+      const { x: ax, y: ay } = place(from);
+      let { x: bx, y: by, r } = place(to);
+      const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+      const wide = Math.abs(bx - ax) > Math.abs(by - ay);
+      // It ends at the edge: the boxes are not all opaque.
+      if (wide) bx -= (Math.sign(bx - ax) * r.width) / 2;
+      else by -= (Math.sign(by - ay) * r.height) / 2;
+      const [cx, cy, dx, dy] = wide ? [(ax + bx) / 2, ay, (ax + bx) / 2, by] : [ax, (ay + by) / 2, bx, (ay + by) / 2];
+      path.setAttribute("d", `M${ax} ${ay}C${cx} ${cy} ${dx} ${dy} ${bx} ${by}`);
+      path.setAttribute("class", kind);
+      return path;
+    };
+    byId("tracks").replaceChildren(
+      way("callers", "gateway", "good"), way("gateway", "workers", "good"),
+      way("gateway", "quarantine-box", "pill"), way("gateway", "lane", "lane"));
   }
 
   #slot(li) {
