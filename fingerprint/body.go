@@ -46,7 +46,9 @@ func (s *scratch) structured(p *Printer, b []byte, m medium) bool {
 	case jsonLines:
 		return s.lines(b, p.rules.json)
 	case formBody:
+		s.skel = append(s.skel, "form("...)
 		s.pairs(b, p.rules.form)
+		s.skel = append(s.skel, ')')
 		return true
 	case multipart:
 		return s.multipart(b, m.boundary, false)
@@ -89,12 +91,13 @@ func (s *scratch) appendSample(b []byte) {
 // place of what the boundary separates. A body without its boundary is opaque;
 // so is one with bare newlines, about which parsers disagree.
 func (s *scratch) multipart(b []byte, boundary string, cut bool) bool {
-	start, sstart, ibase := len(s.buf), len(s.skel), len(s.items)
-	s.in = append(append(s.in[:0], "\r\n--"...), boundary...)
-	delim := s.in
 	if boundary == "" {
 		return false
 	}
+	s.in = append(append(s.in[:0], "\r\n--"...), boundary...)
+	delim := s.in
+	s.skel = append(s.skel, "multipart("...)
+	sstart, ibase := len(s.skel), len(s.items)
 	mark, parts := byte('P'), 0
 	for mark != 0 {
 		part, next, rest := b, byte(0), []byte(nil)
@@ -102,7 +105,6 @@ func (s *scratch) multipart(b []byte, boundary string, cut bool) bool {
 			part, next, rest = cutPart(b, delim, mark == 'P', cut)
 		}
 		if mark == 'P' && next == 0 {
-			s.buf = s.buf[:start]
 			return false
 		}
 		s.buf = append(s.buf, mark)
@@ -117,6 +119,7 @@ func (s *scratch) multipart(b []byte, boundary string, cut bool) bool {
 	}
 	s.unite(ibase, sstart)
 	s.items = s.items[:ibase]
+	s.skel = seal(s.skel, sstart, ')')
 	return true
 }
 

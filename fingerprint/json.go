@@ -151,7 +151,7 @@ func (s *scratch) object(b []byte, i, depth int, ignore *node) int {
 	return i + 1
 }
 
-// seal replaces the comma at the end of what began at start by the bracket.
+// seal replaces the separator at the end of what began at start by the bracket.
 func seal(b []byte, start int, bracket byte) []byte {
 	if len(b) > start {
 		b = b[:len(b)-1]

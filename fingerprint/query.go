@@ -49,7 +49,9 @@ func (s *scratch) pairs(in []byte, drop []string) {
 	if len(s.buf) > start {
 		s.buf = s.buf[:len(s.buf)-1]
 	}
-	s.unite(ibase, sstart)
+	if s.unite(ibase, sstart); len(s.skel) > sstart {
+		s.skel = s.skel[:len(s.skel)-1]
+	}
 	s.keys, s.items = s.keys[:base], s.items[:ibase]
 }
 

@@ -48,7 +48,10 @@ func (s *scratch) run(p *Printer, in *Input) {
 	if in.RawQuery != "" {
 		s.in = append(s.in[:0], in.RawQuery...)
 		s.skel = append(s.skel, '?')
-		s.pairs(s.in, p.rules.query)
+		sat := len(s.skel)
+		if s.pairs(s.in, p.rules.query); len(s.skel) == sat {
+			s.skel = s.skel[:sat-1] // nothing but ignored pairs
+		}
 	}
 	s.shut(at)
 
@@ -94,10 +97,9 @@ func (s *scratch) values(h Header, name string, fold bool) (some bool) {
 		vs = h.Values(name)
 	}
 	s.buf = binary.BigEndian.AppendUint32(s.buf, uint32(len(vs)))
-	for _, v := range vs {
+	for i, v := range vs {
 		at := s.open()
-		for i := range len(v) {
-			c := v[i]
+		for _, c := range []byte(v) {
 			if fold {
 				c = lower(c)
 			}
@@ -108,6 +110,9 @@ func (s *scratch) values(h Header, name string, fold bool) (some bool) {
 		part = s.shut(at)
 		some = some || len(part) > 0 && string(part) != "identity"
 		if !fold {
+			if i > 0 {
+				s.skel = append(s.skel, ',')
+			}
 			s.skel = appendClass(s.skel, part, kindsOf(part))
 		}
 	}
@@ -141,7 +146,7 @@ func (s *scratch) push(base, at int, name span) (ordered bool) {
 }
 
 // order compares members by name, byte by byte, and equal names by arrival.
-// A name has no zero byte, so padding the head with zeros keeps the order.
+// The head is padded with zero bytes, which sort before all others.
 func (s *scratch) order(a, b member) int {
 	if c := cmp.Compare(a.head, b.head); c != 0 {
 		return c
@@ -193,7 +198,7 @@ func (s *scratch) unite(base, start int) {
 	s.skel = s.skel[:start]
 	for i, it := range its {
 		if i == maxNames {
-			s.skel = append(s.skel, "+,"...)
+			s.skel = append(s.skel, '+', s.skel[len(s.skel)-1])
 			break
 		}
 		s.skel = append(s.skel, s.tmp[int(it.from)-start:int(it.to)-start]...)

@@ -1,0 +1,104 @@
+// Package fingerprint turns requests into keyed 128-bit fingerprints, which
+// say that two pieces of work are the same, and shapes, which say that they are
+// alike.
+//
+// # What is guaranteed
+//
+// A fingerprint is SHA-256(secret ‖ domain tag ‖ canonical request), cut to 128
+// bits (the cut also closes length extension). Parts are framed by their
+// lengths, so no two different canonical requests have the same bytes. The same
+// request has the same fingerprint in every process that has the secret; the
+// domain tag carries a version, and a change of the canonical form changes it.
+//
+// A shape is SipHash-2-4-128 of the skeleton under a key drawn from the secret.
+// Work takes time linear in its input, but for a logarithm where names must be
+// sorted, and allocates nothing once its buffers have grown.
+//
+// # The canonical request
+//
+// One rule decides what is made alike: two spellings are one request when every
+// mainstream parser reads them alike. Where parsers disagree they stay apart:
+// the disagreement may be what kills. What is malformed stands for itself, byte
+// by byte.
+//
+//   - Method: as it is. Methods are case-sensitive, get is not GET.
+//   - Path: escapes of unreserved characters are decoded, other escapes have
+//     upper-case digits, bare bytes that a path must not hold are escaped. Dot
+//     segments are resolved after that, as every browser does, or else they
+//     would be endless names for one resource. Empty segments stay: to object
+//     stores /a//b is not /a/b. %2F is not a slash, + is a plus, letters keep
+//     their case. A path with a broken escape is malformed. "" is "/".
+//   - Query: split at &, each name and value decoded (+ and %20 are both a
+//     space, %2B is a plus) and escaped in one way. Sorted by name; the values of
+//     one name keep their order. Empty pairs vanish; a and a= differ, since
+//     frameworks tell null from "". A bare ; is not an escaped one, since some
+//     parsers split there. A name or value with a broken escape is malformed,
+//     not the whole query.
+//   - Content-Type: type, parameter names and charset in lower case, parameters
+//     sorted, quotes put alike. Dropped: a multipart's boundary, and
+//     charset=utf-8 of JSON, forms and multiparts, which is their default. Twice
+//     the same parameter is malformed.
+//   - The chosen headers: by name; values in order, trimmed. None unless
+//     configured. An absent header differs from an empty one.
+//   - Content-Encoding, when there is a body. An encoded body is opaque.
+//   - The body, by its type, below.
+//
+// # Bodies
+//
+// JSON (application/json, text/json, anything +json): white space is gone,
+// members are sorted by name.
+//
+//   - Numbers keep their digits and never pass through a float, which would
+//     merge large integers. Only what no parser can tell apart is made alike:
+//     1E+05 is 1e5. 1, 1.0 and 1e0 are three: Python, Java and Go decoders tell
+//     them apart. So are 0 and -0.
+//   - Names that occur twice are all kept, in their order among each other: some
+//     parsers take the first, some the last, some refuse.
+//   - Strings are UTF-8: escapes become characters, except ", \, controls and half
+//     surrogate pairs, which have one escape each. Unicode is not normalised: é in
+//     one code point is not é in two.
+//   - Invalid JSON, invalid UTF-8, a byte-order mark and nesting beyond 64 levels
+//     make the body opaque.
+//
+// Lines of JSON (application/x-ndjson, application/ndjson, application/jsonl,
+// application/x-jsonlines): each line is canonicalised, blank lines vanish; one
+// bad line makes the body opaque.
+//
+// Forms (application/x-www-form-urlencoded): as the query.
+//
+// Multiparts: preamble, parts and epilogue count, the boundary does not. Parts
+// keep their order and their bytes; the boundary of a multipart nested in a part
+// is not looked for. Bare newlines as line ends, a missing boundary or one
+// without effect make the body opaque.
+//
+// Everything else is opaque: it counts byte by byte.
+//
+// A body beyond [Printer.MaxBody] is known at admission only by its first bytes
+// and its declared length, whatever its type, because half a document has no
+// canonical form; of a multipart the boundary is left out here too, but the
+// declared length counts it. Ignored parts of such a body are not ignored. A
+// [Stream] digests the whole of it as it passes.
+//
+// # Ignore
+//
+// Config.Ignore takes volatile parts out of identity, and out of the shape:
+// "query:ts" and "form:nonce" drop every pair of that decoded name, "json:$.a.b"
+// and "json:$.items[*].id" drop members and elements as if they had not been
+// sent. A header is not part of identity unless it is chosen, so "header:…" only
+// says so.
+//
+// # Shapes
+//
+// The skeleton, which [Printer.Skeleton] shows, has the method; the path with its
+// words, and what looks like data replaced by its class; parameter names with the
+// class of their values and a bucket for their length (its number of bits); the
+// media type; and the structure of the body: members as a set, an array as the
+// set of its elements' skeletons. It spells out at most 16 segments, 64 different
+// members of one object and 8 different elements of one array; names that look
+// like ids become their class. Of opaque bytes it looks at the first 64.
+//
+// The classes are guesses by characters and cheap on purpose: empty, int, dec,
+// hex, uuid, bool, word, words, url, email, date, token (ids, base64), text, meta
+// (syntax of regular expressions, SQL or shells) and binary. Nothing may be
+// refused by shape alone.
+package fingerprint
