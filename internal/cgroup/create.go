@@ -1,0 +1,128 @@
+package cgroup
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// prefix begins the name of every group that we make: "bezoar-<our pid>-name".
+const prefix = "bezoar-"
+
+// Create makes a memory group with the given limit in bytes beneath our own
+// group. name must be unique among the groups of this process. What is swapped
+// counts too, so a limit is a limit.
+func Create(name string, limit int64) (*Group, error) {
+	if name == "" || strings.ContainsAny(name, "/\x00\n") || limit <= 0 {
+		return nil, fmt.Errorf("create memory group %q with a limit of %d bytes: want a plain name and more than 0", name, limit)
+	}
+	own, err := Of(os.Getpid())
+	if err != nil {
+		return nil, err
+	}
+	if own.version == 1 {
+		return create(own, own.dir, name, limit)
+	}
+	err = enable(own.dir, "memory")
+	if err == nil {
+		return create(own, own.dir, name, limit)
+	}
+	// Our own group holds us, so it may hand out nothing. With systemd's
+	// DelegateSubgroup the group above is ours as well, and has no processes.
+	if above := filepath.Dir(own.dir); len(above) >= len(own.top) && delegated(above) {
+		if err = enable(above, "memory"); err == nil {
+			return create(own, above, name, limit)
+		}
+	}
+	return nil, fmt.Errorf("%w: hand the memory controller to groups beneath %s: %w", ErrUnavailable, own.dir, err)
+}
+
+// enable lets the children of a version 2 group have a controller.
+func enable(dir, controller string) error {
+	file := filepath.Join(dir, "cgroup.subtree_control")
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(strings.Fields(string(b)), controller) {
+		return nil
+	}
+	return write(file, "+"+controller)
+}
+
+func create(own *Group, above, name string, limit int64) (*Group, error) {
+	removeStale(above)
+	g := &Group{
+		dir:     filepath.Join(above, prefix+strconv.Itoa(os.Getpid())+"-"+name),
+		version: own.version, top: own.top, parent: own.dir, limit: limit,
+	}
+	if err := os.Mkdir(g.dir, 0o755); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	if err := g.setLimit(limit); err != nil {
+		_ = os.Remove(g.dir)
+		return nil, fmt.Errorf("%w: limit memory group to %d bytes: %w", ErrUnavailable, limit, err)
+	}
+	return g, nil
+}
+
+func (g *Group) setLimit(limit int64) error {
+	text := strconv.FormatInt(limit, 10)
+	if g.version == 1 {
+		if err := write(filepath.Join(g.dir, "memory.limit_in_bytes"), text); err != nil {
+			return err
+		}
+		return optional(write(filepath.Join(g.dir, "memory.memsw.limit_in_bytes"), text))
+	}
+	if err := write(filepath.Join(g.dir, "memory.max"), text); err != nil {
+		return err
+	}
+	if err := optional(write(filepath.Join(g.dir, "memory.swap.max"), "0")); err != nil {
+		return err
+	}
+	// A worker that lost one of its processes is no worker: all or none.
+	return optional(write(filepath.Join(g.dir, "memory.oom.group"), "1"))
+}
+
+// optional forgives that a file is not there: no swap accounting, older kernel.
+func optional(err error) error {
+	if os.IsNotExist(err) {
+		return nil
+	}
+	return err
+}
+
+// write writes to a file of the kernel's, which must exist.
+func write(name, text string) error {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// removeStale removes the empty groups of owners that were killed before they
+// could. Only empty groups can be removed, so a wrong guess does no harm.
+func removeStale(above string) {
+	entries, err := os.ReadDir(above)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		rest, ours := strings.CutPrefix(e.Name(), prefix)
+		pid, _, _ := strings.Cut(rest, "-")
+		if _, err := strconv.Atoi(pid); !ours || err != nil {
+			continue
+		}
+		if _, err := os.Stat("/proc/" + pid); os.IsNotExist(err) {
+			_ = os.Remove(filepath.Join(above, e.Name()))
+		}
+	}
+}

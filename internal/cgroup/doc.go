@@ -1,0 +1,25 @@
+// Package cgroup finds and makes the kernel's memory groups of processes: it
+// reads how often the out-of-memory killer struck in one, and starts a process
+// in a new one with a limit of its own.
+//
+// It speaks both versions and their mixture: a memory controller of version 1
+// is used where one is mounted, else version 2.
+//
+// # What must be permitted
+//
+// Version 1: making a directory beneath our own group. Version 2: the same, and
+// the memory controller for children, which the kernel gives only to a group
+// without processes of its own. Under systemd that is Delegate=memory together
+// with DelegateSubgroup=…; the group above ours is used only if it is marked as
+// delegated to us. Where that is not so, [Create] returns an error that is
+// [ErrUnavailable] and nothing has changed.
+//
+// # What it guarantees
+//
+// A process started by [Group.Start] is in its group from birth, and so is
+// everything that it starts. [Group.Remove] leaves nothing alive in it. Groups
+// of an owner that is gone are removed by the next Create beside them.
+//
+// Reading costs one small file. The counts are of kills (oom_kill), not of
+// attempts to reclaim.
+package cgroup

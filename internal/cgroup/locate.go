@@ -1,0 +1,123 @@
+package cgroup
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ErrUnavailable says that the memory groups cannot be used as asked: none are
+// mounted, they are read-only, or nothing may be made beneath ours. The error
+// that wraps it says which.
+var ErrUnavailable = errors.New("memory cgroup unavailable")
+
+// mount is one mounted hierarchy.
+type mount struct {
+	version int    // 1 (with the memory controller) or 2
+	root    string // the group that the mount shows at its top
+	dir     string // where
+}
+
+// maxLines bounds what is read of the kernel's files.
+const maxLines = 65536
+
+// parseMounts reads /proc/<pid>/mountinfo.
+func parseMounts(r io.Reader) ([]mount, error) {
+	var mounts []mount
+	sc := bufio.NewScanner(r)
+	for range maxLines {
+		if !sc.Scan() {
+			break
+		}
+		before, after, ok := strings.Cut(sc.Text(), " - ")
+		f, g := strings.Fields(before), strings.Fields(after)
+		if !ok || len(f) < 5 || len(g) < 3 {
+			continue
+		}
+		m := mount{root: unescape(f[3]), dir: unescape(f[4])}
+		switch {
+		case g[0] == "cgroup2":
+			m.version = 2
+		case g[0] == "cgroup" && slices.Contains(strings.Split(g[2], ","), "memory"):
+			m.version = 1
+		default:
+			continue
+		}
+		mounts = append(mounts, m)
+	}
+	return mounts, sc.Err()
+}
+
+// unescape undoes the octal escapes of mountinfo (\040 is a space).
+func unescape(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// parseGroups reads /proc/<pid>/cgroup: the process's group in the version 1
+// memory hierarchy and in version 2, "" when it is in none.
+func parseGroups(r io.Reader) (v1, v2 string, err error) {
+	sc := bufio.NewScanner(r)
+	for range maxLines {
+		if !sc.Scan() {
+			break
+		}
+		id, rest, ok := strings.Cut(sc.Text(), ":")
+		controllers, group, ok2 := strings.Cut(rest, ":")
+		switch {
+		case !ok || !ok2 || !strings.HasPrefix(group, "/"):
+		case id == "0" && controllers == "":
+			v2 = group
+		case slices.Contains(strings.Split(controllers, ","), "memory"):
+			v1 = group
+		}
+	}
+	return v1, v2, sc.Err()
+}
+
+// locate finds the directory of a process's memory group.
+func locate(mounts []mount, v1, v2 string) (dir string, m mount, err error) {
+	for _, m := range mounts { // version 1 first: where it has memory, version 2 does not
+		if m.version == 1 && v1 != "" {
+			if dir, ok := m.path(v1); ok {
+				return dir, m, nil
+			}
+		}
+	}
+	for _, m := range mounts {
+		if m.version == 2 && v2 != "" {
+			if dir, ok := m.path(v2); ok {
+				return dir, m, nil
+			}
+		}
+	}
+	return "", mount{}, fmt.Errorf("%w: no mounted hierarchy shows the group %q (version 1) or %q (version 2)", ErrUnavailable, v1, v2)
+}
+
+// path returns where the mount shows group, if it does.
+func (m mount) path(group string) (string, bool) {
+	root := strings.TrimSuffix(m.root, "/")
+	rest, ok := strings.CutPrefix(group, root)
+	if !ok || rest != "" && rest[0] != '/' || strings.Contains(group+"/", "/../") {
+		return "", false
+	}
+	return path.Join(m.dir, rest), true
+}
