@@ -11,7 +11,7 @@ type Work struct {
 	Fingerprint bezoar.Fingerprint
 	Shape       bezoar.Fingerprint // zero: no shape is watched
 	Client      bezoar.Fingerprint // zero: no client is watched
-	Rule        *Rule              // nil means Config.Rule; must outlive the ticket
+	Rule        *Rule              // nil means Config.Rule; complete, and never changed
 	Exempt      bool               // takes its share of a crash, but nothing is held against it
 }
 
@@ -94,7 +94,9 @@ type ticket struct {
 	overdue int64 // when its attempt counts as overdue; 0 never
 	begunAt int64 // when its answer began; 0 not yet
 	prior   float32
-	leads   bool // unproven copies wait for it
+	leads   bool   // unproven copies wait for it
+	wave    uint8  // how often the lead has passed on while answers streamed
+	room    uint16 // copies that may still join its wave
 	canary  bool
 	lane    bool
 	live    bool // between Admit and Close
@@ -155,6 +157,7 @@ func New(cfg Config, now time.Time) *Book {
 	}
 	b.groups.init(cfg.MaxGroups)
 	b.seen.init(now.UnixNano())
+	b.gate.init()
 	return b
 }
 
@@ -183,12 +186,21 @@ func (b *Book) Admit(now time.Time, w Work) (Ticket, Decision) {
 	*tk = ticket{work: w, epoch: none, kase: kase, group: group, live: true}
 	if kase != none {
 		b.cases[kase].claim = i
+		if d.Cause == ByProbe {
+			b.emitCase(Probed, t, kase, nil)
+		}
 	}
 	if group != none {
 		b.groups.all[group].claim = i
+		b.emitGroup(Probed, t, &b.groups.all[group])
 	}
-	if kase == none && !d.Proven {
-		b.lead(t, i, tk, &d)
+	if kase == none && !d.Proven && d.Cause != ByCondition {
+		b.lead(i)
+		if d.Action == ToFleet && b.canaries < b.cfg.CanaryMax && b.unseen(t, &w) {
+			b.canaries++
+			tk.canary = true
+			d.Action = ToCanary
+		}
 	}
 	d.Proven = b.proven.successes(w.Fingerprint, b.second(t)) >= provenWell
 	return Ticket(i), d
@@ -208,6 +220,8 @@ func (b *Book) Redrive(w Work) (Ticket, bool) {
 	b.tickets[i] = ticket{work: w, epoch: none, kase: kase, group: none, live: true}
 	if kase != none {
 		b.cases[kase].claim = i
+	} else if _, ok := b.leaders[w.Fingerprint]; !ok {
+		b.lead(i)
 	}
 	return Ticket(i), true
 }
@@ -218,20 +232,6 @@ func (b *Book) Open(w Work) Ticket {
 	i := b.takeTicket()
 	b.tickets[i] = ticket{work: w, epoch: none, kase: none, group: none, live: true}
 	return Ticket(i)
-}
-
-// lead makes unproven work the one its copies wait for, and sends unseen
-// shapes to the canaries.
-func (b *Book) lead(now int64, i uint32, tk *ticket, d *Decision) {
-	if _, ok := b.leaders[tk.work.Fingerprint]; !ok {
-		b.leaders[tk.work.Fingerprint] = i
-		tk.leads = true
-	}
-	if d.Action == ToFleet && b.canaries < b.cfg.CanaryMax && b.unseen(now, &tk.work) {
-		b.canaries++
-		tk.canary = true
-		d.Action = ToCanary
-	}
 }
 
 // judge returns the decision for w, and the case and group that a ticket must
@@ -252,17 +252,15 @@ func (b *Book) judge(now int64, w *Work) (d Decision, kase, group uint32) {
 	d.Proven = s >= provenEnough
 	if d, g, decided := b.judgeGroups(now, w, s); decided {
 		if d.Action == ToLane {
-			if lead, ok := b.leaders[w.Fingerprint]; ok && !b.begunLongAgo(now, lead) {
+			if b.mustWait(now, w.Fingerprint) {
 				return Decision{Action: Twin}, kase, group
 			}
 			group = g
 		}
 		return d, kase, group
 	}
-	if s < provenEnough {
-		if lead, ok := b.leaders[w.Fingerprint]; ok && !b.begunLongAgo(now, lead) {
-			d.Action = Twin
-		}
+	if s < provenEnough && b.mustWait(now, w.Fingerprint) {
+		d.Action = Twin
 	}
 	return d, kase, group
 }
@@ -274,15 +272,6 @@ const provenEnough = 0.5
 // provenWell is the decayed successes from which work counts as proven against
 // evidence: it needs one more crash in the lane, and shares a batch there.
 const provenWell = 2.5
-
-// begunGrace is how long an answer must have been streaming before copies stop
-// waiting for its end: it has not killed its worker so far.
-const begunGrace = time.Second
-
-func (b *Book) begunLongAgo(now int64, i uint32) bool {
-	at := b.tickets[i].begunAt
-	return at != 0 && now-at >= int64(begunGrace)
-}
 
 func (b *Book) takeTicket() uint32 {
 	if n := len(b.free); n > 0 {

@@ -83,15 +83,6 @@ func (c *kase) addCount(n count) {
 	c.crashes++
 }
 
-func (c *kase) addStrike(at int32) {
-	if int(c.struck) == len(c.strikes) {
-		copy(c.strikes[:], c.strikes[1:])
-		c.struck--
-	}
-	c.strikes[c.struck] = at
-	c.struck++
-}
-
 // forget drops counts and strikes older than the window.
 func (c *kase) forget(oldest int32) {
 	n := uint8(0)
@@ -217,7 +208,6 @@ func (b *Book) judgeCase(now int64, i uint32) (Decision, bool) {
 			return d, true
 		}
 		d.Action, d.Cause = ToLane, ByProbe
-		b.emitCase(Probed, now, i, nil)
 		return d, true
 	case suspected:
 		d.Action, d.Cause = ToLane, BySuspicion
@@ -249,7 +239,7 @@ func (b *Book) cleared(now int64, i uint32, lane bool) {
 		c.state, c.crashes = unheld, 0
 		b.dropDetail(i)
 	case quarantined:
-		if c.manual {
+		if c.manual && now < c.until {
 			return // an operator's order outlives a clean run
 		}
 		c.pardons = min(c.pardons+1, 255-1)
@@ -288,7 +278,10 @@ func (b *Book) sentence(now int64, i uint32, a *accused, gated bool, ev *bezoar.
 	was := c.state
 	switch {
 	case c.state == quarantined:
+		// A probe that told nothing apart: the lane was not its own, or the
+		// gate is closed.
 		c.until = now + b.term(b.rule(&c.work), int(c.level))
+		b.emitCase(Convicted, now, i, ev)
 		return true
 	case c.state == conditional || c.relapses >= 2:
 		c.state = conditional
@@ -310,9 +303,10 @@ func (b *Book) sentence(now int64, i uint32, a *accused, gated bool, ev *bezoar.
 
 // guilty applies law 4: a crash alone in the lane, or blame of N over two or
 // more epochs. Work with a record of success is convicted only by the lane,
-// and needs one crash more there.
+// and needs one crash more there. Work that ran clean in the lane before is
+// convicted only by the lane, too: until then it may need company to kill.
 func (b *Book) guilty(c *kase, a *accused) bool {
-	n := b.rule(&c.work).After
+	n := min(b.rule(&c.work).After, len(c.counts))
 	well := 1/a.prior-2 >= provenWell
 	need := max(1, n-1)
 	if well {
@@ -324,7 +318,7 @@ func (b *Book) guilty(c *kase, a *accused) bool {
 	}
 	const slack = 1e-4
 	switch {
-	case well:
+	case well || c.pardons > 0:
 		return false
 	case n == 1:
 		return a.share >= 1-slack
@@ -344,13 +338,17 @@ func (b *Book) convictionReason(c *kase, ev *bezoar.Evidence) string {
 // 10 % so that what was convicted together does not come back together.
 func (b *Book) convict(now int64, i uint32, cause bezoar.Class, reason string, ev *bezoar.Evidence) {
 	c := &b.cases[i]
+	again := c.state == quarantined
 	c.level = min(c.level+1, 255-1)
 	c.state, c.since, c.cause = quarantined, now, cause
 	c.until = now + b.term(b.rule(&c.work), int(c.level))
 	b.detailOf(i).reason = reason
 	b.proven.forget(c.work.Fingerprint)
 	b.emitCase(Convicted, now, i, ev)
-	b.groups.convicted(b, now, &c.work)
+	b.gate.convicted(now, i)
+	if !again { // one pill that fails its probes is not three of its shape
+		b.groups.convicted(b, now, &c.work)
+	}
 }
 
 // term is the jittered length of the level-th quarantine.
@@ -365,48 +363,4 @@ func (b *Book) term(r *Rule, level int) int64 {
 	}
 	d = min(d, r.Max)
 	return int64(float64(d) * (0.9 + 0.2*b.cfg.Rand.Float64()))
-}
-
-// strike records an attempt that overstayed or broke its connection while the
-// worker lived. Enough of them convict work that has not succeeded meanwhile.
-func (b *Book) strike(now int64, tk *ticket, e *epoch, r Result) {
-	if tk.work.Exempt {
-		return
-	}
-	class := bezoar.Timeout
-	if r == Faulted {
-		class = bezoar.Bug
-	}
-	i := b.caseFor(now, &tk.work)
-	if i == none {
-		return
-	}
-	c := &b.cases[i]
-	sec := b.secondOf(now)
-	if r == Faulted {
-		// Copies whose connections break together are one fault.
-		if c.struck > 0 && c.faulted == e.id && sec-c.strikes[c.struck-1] <= 1 {
-			return
-		}
-		c.faulted = e.id
-	}
-	c.addStrike(sec)
-	b.gate.trouble(b, now, tk.work.Fingerprint)
-	rule := b.rule(&tk.work)
-	if c.state == quarantined {
-		if tk.lane && now >= c.until {
-			c.until = now + b.term(rule, int(c.level))
-		}
-		return
-	}
-	if int(c.struck) < min(rule.Strikes, len(c.strikes)) || b.gated(now) {
-		return
-	}
-	what := "kept a worker busy past the deadline"
-	if r == Faulted {
-		what = "broke its connection to a living worker"
-	}
-	ev := bezoar.Evidence{Epoch: e.id, At: time.Unix(0, now), Class: class, Detail: what, ExitCode: -1, Lane: tk.lane, InFlight: e.inFlight + 1}
-	b.addEvidence(i, &ev)
-	b.convict(now, i, class, fmt.Sprintf("%s %d times within %v without one success", what, c.struck, rule.Within), &ev)
 }

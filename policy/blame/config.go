@@ -5,16 +5,19 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/bezoar-dev/bezoar"
 )
 
 // Rule is one route's policy of conviction. The zero value of a field means
-// its default.
+// its default, which [Rule.WithDefaults] sets: a [Work] wants it set. As much
+// evidence is held per fingerprint as the longest rule can ask for.
 type Rule struct {
-	After   int           // N: crashes that convict; 1 to 100, default 2
+	After   int           // N: crashes that convict; 1 to 8, default 2
 	Within  time.Duration // window in which they count; default 10 min
 	For     time.Duration // first quarantine; default 1 min
 	Max     time.Duration // longest quarantine; default 1 h
-	Strikes int           // overdue or connection faults on a live worker that convict; default 3
+	Strikes int           // overdue or connection faults on a live worker that convict; 1 to 8, default 3
 }
 
 // WithDefaults returns r with every zero field set to its default.
@@ -41,8 +44,8 @@ func (r Rule) WithDefaults() Rule {
 func (r Rule) Validate() error {
 	r = r.WithDefaults()
 	var errs []error
-	if r.After < 1 || r.After > 100 {
-		errs = append(errs, fmt.Errorf("after is %d, want 1 to 100 crashes", r.After))
+	if r.After < 1 || r.After > bezoar.MaxEvidence {
+		errs = append(errs, fmt.Errorf("after is %d, want 1 to %d crashes", r.After, bezoar.MaxEvidence))
 	}
 	if r.Within < time.Second {
 		errs = append(errs, fmt.Errorf("within is %v, want at least 1s", r.Within))
@@ -53,8 +56,8 @@ func (r Rule) Validate() error {
 	if r.Max < r.For {
 		errs = append(errs, fmt.Errorf("max is %v, want at least for (%v)", r.Max, r.For))
 	}
-	if r.Strikes < 1 || r.Strikes > 100 {
-		errs = append(errs, fmt.Errorf("strikes is %d, want 1 to 100", r.Strikes))
+	if r.Strikes < 1 || r.Strikes > bezoar.MaxEvidence {
+		errs = append(errs, fmt.Errorf("strikes is %d, want 1 to %d", r.Strikes, bezoar.MaxEvidence))
 	}
 	return errors.Join(errs...)
 }

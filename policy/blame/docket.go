@@ -19,7 +19,8 @@ func (b *Book) Verdicts(now time.Time) []bezoar.Verdict {
 		}
 	}
 	for i := range b.groups.all {
-		if g := &b.groups.all[i]; g.state != unheld {
+		g := &b.groups.all[i]
+		if b.refreshGroup(now.UnixNano(), g); g.state != unheld {
 			out = append(out, b.groupVerdict(g))
 		}
 	}
@@ -38,6 +39,27 @@ func (b *Book) Lookup(w *Work) (bezoar.Verdict, bool) {
 		}
 	}
 	return bezoar.Verdict{}, false
+}
+
+// Overtaken reports whether what was decided about t's work when it was
+// admitted holds no more, because another copy has come under suspicion or was
+// convicted since. It must be closed and admitted again, before an attempt.
+func (b *Book) Overtaken(t Ticket) bool {
+	tk := &b.tickets[t]
+	if tk.work.Exempt {
+		return false
+	}
+	i, ok := b.byFP[tk.work.Fingerprint]
+	if !ok {
+		return false
+	}
+	switch c := &b.cases[i]; c.state {
+	case quarantined:
+		return c.claim != uint32(t)
+	case suspected:
+		return tk.kase != i
+	}
+	return false
 }
 
 // Quarantine holds w by an operator's order until the given time: its exact
@@ -174,38 +196,41 @@ type InFlight struct {
 // quarantined. The lane cannot protect Bezoar, so nothing milder would.
 func (b *Book) SelfCrash(now time.Time, flight []InFlight) {
 	at := now.UnixNano()
-	acc := make([]accused, len(flight))
-	for i, f := range flight {
+	acc := make([]accused, 0, len(flight))
+	clear(b.merge)
+	for _, f := range flight {
 		prior := 1 / (f.Successes + 2)
-		acc[i] = accused{ticket: none, work: f.Work, prior: prior, weight: prior}
+		b.accuseOne(&acc, accused{ticket: none, work: f.Work, prior: prior, weight: prior})
 	}
 	shareOut(acc)
 	for i := range acc {
-		a := &acc[i]
-		k := b.caseFor(at, &a.work)
-		if k == none || b.cases[k].state == quarantined {
-			continue
-		}
-		ev := bezoar.Evidence{
+		b.blameSelf(at, &acc[i], bezoar.Evidence{
 			Worker: Self, At: now, Class: bezoar.Crash, ExitCode: -1,
-			Detail: "Bezoar itself died with this in flight", InFlight: len(acc), Share: a.share,
-		}
-		c := &b.cases[k]
-		c.addCount(count{at: b.secondOf(at), share: float32(a.share), self: true})
-		b.addEvidence(k, &ev)
-		selfs := 0
-		for j := range c.crashes {
-			if c.counts[j].self {
-				selfs++
-			}
-		}
-		if n := b.rule(&a.work).After; selfs >= n && flight[i].Successes < provenEnough {
-			b.convict(at, k, bezoar.Crash, fmt.Sprintf("was in flight at %d deaths of Bezoar itself and has never succeeded", selfs), &ev)
-			continue
-		}
-		if c.state == unheld {
-			c.state, c.since, c.cause = suspected, at, bezoar.Crash
-		}
-		b.emitCase(Suspect, at, k, &ev)
+			Detail: "Bezoar itself died with this in flight", InFlight: len(flight), Share: acc[i].share,
+		})
 	}
+}
+
+func (b *Book) blameSelf(now int64, a *accused, ev bezoar.Evidence) {
+	i := b.caseFor(now, &a.work)
+	if i == none || b.cases[i].state == quarantined {
+		return
+	}
+	c := &b.cases[i]
+	c.addCount(count{at: b.secondOf(now), share: float32(a.share), self: true})
+	b.addEvidence(i, &ev)
+	deaths := 0
+	for _, n := range c.counts[:c.crashes] {
+		if n.self {
+			deaths++
+		}
+	}
+	if deaths >= b.rule(&a.work).After && 1/a.prior-2 < provenEnough {
+		b.convict(now, i, bezoar.Crash, fmt.Sprintf("was in flight at %d deaths of Bezoar itself and has never succeeded", deaths), &ev)
+		return
+	}
+	if c.state == unheld {
+		c.state, c.since, c.cause = suspected, now, bezoar.Crash
+	}
+	b.emitCase(Suspect, now, i, &ev)
 }

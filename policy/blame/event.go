@@ -63,10 +63,11 @@ func (b *Book) emitCase(k EventKind, now int64, i uint32, ev *bezoar.Evidence) {
 // Drain appends the decisions made since the last call to dst, oldest first.
 func (b *Book) Drain(dst []Event) []Event {
 	dst = append(dst, b.events...)
-	for i := range b.events {
-		b.events[i] = Event{}
-	}
+	clear(b.events)
 	b.events = b.events[:0]
+	if cap(b.events) > 1024 {
+		b.events = nil // a burst's room is not kept
+	}
 	return dst
 }
 

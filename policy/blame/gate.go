@@ -2,14 +2,18 @@ package blame
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
 )
 
-// gateRing bounds the deaths the gate looks back on.
-const gateRing = 64
+// gateRing bounds the deaths, troubles and convictions that the gate looks
+// back on.
+const gateRing = 1024
+
+// gateMost is how many disjoint deaths close the gate of the largest fleets,
+// well within what the ring holds.
+const gateMost = gateRing / 2
 
 // massWindow is how close together deaths must be to be one event.
 const massWindow = time.Second
@@ -21,6 +25,7 @@ const gateSuccesses = 20
 type gate struct {
 	deaths   []death
 	troubles []trouble
+	recent   []conviction
 	answers  [32]struct {
 		second int64
 		count  uint32
@@ -28,6 +33,40 @@ type gate struct {
 	until  int64
 	closed bool   // GateClosed has been said
 	base   uint64 // the book's successes when it closed
+
+	known map[bezoar.Fingerprint]struct{} // scratch
+	names map[string]struct{}             // scratch
+}
+
+type conviction struct {
+	at   int64
+	kase uint32
+}
+
+func (g *gate) init() {
+	g.known = map[bezoar.Fingerprint]struct{}{}
+	g.names = map[string]struct{}{}
+}
+
+// within counts the deaths since oldest.
+func (g *gate) within(oldest int64) int {
+	n := 0
+	for n < len(g.deaths) && g.deaths[len(g.deaths)-1-n].at >= oldest {
+		n++
+	}
+	return n
+}
+
+// convicted notes a conviction that the gate may take back.
+func (g *gate) convicted(now int64, i uint32) { g.recent = keep(g.recent, conviction{now, i}) }
+
+// keep appends to a ring that forgets the oldest.
+func keep[T any](ring []T, v T) []T {
+	if len(ring) == gateRing {
+		copy(ring, ring[1:])
+		ring = ring[:gateRing-1]
+	}
+	return append(ring, v)
 }
 
 // death is one epoch's end in the fleet, as the gate sees it.
@@ -83,18 +122,12 @@ func (b *Book) gated(now int64) bool {
 	if b.successes-b.gate.base < controls {
 		return true
 	}
-	n := 0
-	for _, d := range b.gate.deaths {
-		if d.at > now-int64(volley) {
-			n++
-		}
-	}
-	return n >= 2
+	return b.gate.within(now-int64(volley)+1) >= 2
 }
 
 // threshold is how many workers must be struck for it to be the fleet.
 func (b *Book) threshold() int {
-	return max(3, int(math.Ceil(b.cfg.GateShare*float64(b.fleet))))
+	return min(max(3, int(math.Ceil(b.cfg.GateShare*float64(b.fleet)))), gateMost)
 }
 
 // observe shows a death to the gate. Deaths in the lane say nothing about the
@@ -119,16 +152,15 @@ func (b *Book) observe(now int64, acc []accused, ev *bezoar.Evidence) {
 		}
 	}
 	g := &b.gate
-	if len(g.deaths) == gateRing {
-		g.deaths = g.deaths[1:]
+	g.deaths = keep(g.deaths, d)
+	hold := int64(b.cfg.GateHold)
+	if g.until-now > hold/2 {
+		return // closed for long enough to look again later
 	}
-	g.deaths = append(g.deaths, d)
-
 	if b.roots(now-int64(massWindow), false) >= b.threshold() {
 		b.closeGate(now, massWindow)
 		return
 	}
-	hold := int64(b.cfg.GateHold)
 	if n := b.roots(now-hold, b.successes > 0); n >= b.threshold() && int(g.successes(now, hold)) < gateSuccesses*n {
 		b.closeGate(now, b.cfg.GateHold)
 	}
@@ -136,27 +168,40 @@ func (b *Book) observe(now int64, acc []accused, ev *bezoar.Evidence) {
 
 // roots counts the workers that died since oldest for reasons that have
 // nothing in common: neither an unproven piece of work nor an unsound shape.
-func (b *Book) roots(oldest int64, oddOnly bool) int {
-	var workers []string
-	var known []bezoar.Fingerprint
-	for _, d := range b.gate.deaths {
-		if d.at < oldest || oddOnly && !d.odd || b.explained(&d) {
+// It may say 0 when they are fewer than the threshold.
+func (b *Book) roots(oldest int64, oddOnly bool) (n int) {
+	g := &b.gate
+	recent := g.deaths[len(g.deaths)-g.within(oldest):]
+	if len(recent) < b.threshold() {
+		return 0
+	}
+	clear(g.known)
+	clear(g.names)
+	for i := range recent {
+		d := &recent[i]
+		if oddOnly && !d.odd || b.explained(d) {
 			continue
 		}
-		shared := false
-		for _, fp := range d.unproven {
-			shared = shared || slices.Contains(known, fp)
-		}
-		for _, fp := range d.shapes {
-			shared = shared || slices.Contains(known, fp)
-		}
-		known = append(append(known, d.unproven...), d.shapes...)
+		shared := g.share(d.unproven)
+		shared = g.share(d.shapes) || shared
 		// Small fleets have too few workers to count: each life counts there.
-		if !shared && (b.fleet < 3 || !slices.Contains(workers, d.worker)) {
-			workers = append(workers, d.worker)
+		_, counted := g.names[d.worker]
+		if !shared && (b.fleet < 3 || !counted) {
+			g.names[d.worker] = struct{}{}
+			n++
 		}
 	}
-	return len(workers)
+	return n
+}
+
+// share notes fps and reports whether one of them was known.
+func (g *gate) share(fps []bezoar.Fingerprint) (shared bool) {
+	for _, fp := range fps {
+		_, ok := g.known[fp]
+		shared = shared || ok
+		g.known[fp] = struct{}{}
+	}
+	return shared
 }
 
 // explained reports whether a death has been brought home: something that was
@@ -175,20 +220,23 @@ func (b *Book) explained(d *death) bool {
 
 // trouble shows an overdue or faulted attempt to the gate.
 func (g *gate) trouble(b *Book, now int64, fp bezoar.Fingerprint) {
-	if len(g.troubles) == gateRing {
-		g.troubles = g.troubles[1:]
-	}
-	g.troubles = append(g.troubles, trouble{now, fp})
+	g.troubles = keep(g.troubles, trouble{now, fp})
 	hold := int64(b.cfg.GateHold)
-	var fps []bezoar.Fingerprint
-	for _, t := range g.troubles {
-		if t.at >= now-hold && !slices.Contains(fps, t.fp) {
-			fps = append(fps, t.fp)
+	clear(g.known)
+	for i := len(g.troubles) - 1; i >= 0 && g.troubles[i].at >= now-hold; i-- {
+		g.known[g.troubles[i].fp] = struct{}{}
+	}
+	n := len(g.known)
+	if n < b.threshold() || int(g.successes(now, hold)) >= gateSuccesses*n {
+		return
+	}
+	// An outage: what it struck starts anew afterwards.
+	for fp := range g.known {
+		if i, ok := b.byFP[fp]; ok {
+			b.cases[i].struck = 0
 		}
 	}
-	if len(fps) >= max(3, b.threshold()) && int(g.successes(now, hold)) < gateSuccesses*len(fps) {
-		b.closeGate(now, b.cfg.GateHold)
-	}
+	b.closeGate(now, b.cfg.GateHold)
 }
 
 // closeGate suspends convictions and takes back those of the last moments.
@@ -199,14 +247,20 @@ func (b *Book) closeGate(now int64, back time.Duration) {
 		g.closed, g.base = true, b.successes
 		b.emit(Event{Kind: GateClosed, At: time.Unix(0, now)})
 	}
-	for i := range b.cases {
-		c := &b.cases[i]
-		if c.state == quarantined && !c.manual && c.since >= now-int64(back) && c.since <= now {
+	oldest := now - int64(back)
+	for len(g.recent) > 0 {
+		last := g.recent[len(g.recent)-1]
+		if last.at < oldest {
+			break
+		}
+		g.recent = g.recent[:len(g.recent)-1]
+		if c := &b.cases[last.kase]; c.state == quarantined && !c.manual && c.since == last.at {
 			c.state, c.until = suspected, 0
 			c.level -= min(c.level, 1)
-			b.emitCase(Refunded, now, uint32(i), nil)
+			b.emitCase(Refunded, now, last.kase, nil)
 		}
 	}
+	b.groups.refund(b, now, oldest)
 }
 
 // Suspend closes the gate until the given time: a rollout is on its way.

@@ -22,7 +22,6 @@ type group struct {
 	id       uint64
 	rule     *Rule
 	client   bool
-	used     bool
 	manual   bool
 	state    standing // unheld, suspected (laned) or quarantined
 	claim    uint32   // the ticket that probes it, or none
@@ -34,6 +33,7 @@ type group struct {
 	laneBad  int
 	since    int64
 	until    int64
+	died     int64 // when the lane last died of it
 	refused  int64
 	reason   string
 	sample   string
@@ -100,7 +100,7 @@ func (gs *groups) get(b *Book, fp bezoar.Fingerprint, client bool, rule *Rule) *
 		delete(gs.byFP, gs.all[victim].fp)
 		i = victim
 	}
-	gs.all[i] = group{fp: fp, client: client, rule: rule, used: true, claim: none}
+	gs.all[i] = group{fp: fp, client: client, rule: rule, claim: none}
 	gs.byFP[fp] = i
 	return &gs.all[i]
 }
@@ -127,16 +127,24 @@ func (gs *groups) probed(b *Book, now int64, g *group, tk *ticket) {
 	if g.state != quarantined || tk.group == none || &gs.all[tk.group] != g || now < g.until {
 		return
 	}
+	if g.manual {
+		b.emitGroup(Released, now, g)
+		b.clearGroup(g)
+		return
+	}
 	g.state, g.since, g.laneGood, g.laneBad = suspected, now, 0, 0
-	b.emitGroup(Released, now, g)
+	g.reason = "a copy that was tried alone ran clean: unproven work of this kind runs alone for a while"
+	b.emitGroup(GroupLaned, now, g)
 }
 
 func (gs *groups) crash(b *Book, now int64, a *accused) {
 	rule := b.rule(&a.work)
 	if g := gs.get(b, a.work.Shape, false, rule); g != nil {
 		g.bad += a.share
-		if a.lane && g.state != unheld && !b.gated(now) {
+		// Of a batch that died, at most one is to blame.
+		if a.lane && a.share >= 0.5 && g.state != unheld && !b.gated(now) {
 			g.laneBad++
+			g.died = now
 			gs.condemn(b, now, g)
 		}
 	}
@@ -182,8 +190,9 @@ func (gs *groups) excessive(b *Book, g *group) bool {
 		return false
 	}
 	rate := g.bad / (g.good + g.bad)
-	others := (float64(b.crashes) - g.bad + 0.5) / (float64(b.attempts) - g.good - g.bad + 100)
-	return rate >= groupExcess*max(others, 0)
+	crashes := max(float64(b.crashes)-g.bad, 0) + 0.5
+	attempts := max(float64(b.attempts)-g.good-g.bad, 0) + 100
+	return rate >= groupExcess*crashes/attempts
 }
 
 func (gs *groups) lane(b *Book, now int64, g *group) {
@@ -200,10 +209,34 @@ func (gs *groups) escalate(b *Book, now int64, a *accused) {
 	}
 }
 
+// refund takes back the quarantines of shapes since oldest: they are laned again.
+func (gs *groups) refund(b *Book, now, oldest int64) {
+	if gs.active == 0 {
+		return
+	}
+	for i := range gs.all {
+		g := &gs.all[i]
+		if g.state == quarantined && !g.manual && g.since >= oldest && g.since <= now {
+			g.state, g.since, g.laneGood, g.laneBad = suspected, now, 0, 0
+			g.level -= min(g.level, 1)
+			b.emitGroup(Refunded, now, g)
+		}
+	}
+}
+
+// refreshGroup lets a laned group go that has not killed the lane for a while.
+func (b *Book) refreshGroup(now int64, g *group) {
+	if g.state == suspected && now-max(g.since, g.died) > int64(g.rule.Within) {
+		b.emitGroup(Dropped, now, g)
+		b.clearGroup(g)
+	}
+}
+
 // judgeGroups decides for unproven work of a held shape or client. The index
-// returned is the group that the ticket probes.
+// returned is the group that the ticket probes. Only an operator's order holds
+// proven work, too.
 func (b *Book) judgeGroups(now int64, w *Work, successes float64) (Decision, uint32, bool) {
-	if b.groups.active == 0 || successes >= provenWell {
+	if b.groups.active == 0 {
 		return Decision{}, none, false
 	}
 	for _, fp := range [...]bezoar.Fingerprint{w.Shape, w.Client} {
@@ -212,20 +245,18 @@ func (b *Book) judgeGroups(now int64, w *Work, successes float64) (Decision, uin
 			continue
 		}
 		g := &b.groups.all[i]
+		if successes >= provenWell && !g.manual {
+			continue
+		}
+		b.refreshGroup(now, g)
 		switch g.state {
 		case quarantined:
 			if now < g.until || g.claim != none {
 				g.refused++
 				return Decision{Action: Refuse, Cause: ByShapeVerdict, Until: time.Unix(0, max(g.until, now+int64(time.Second)))}, none, true
 			}
-			b.emitGroup(Probed, now, g)
 			return Decision{Action: ToLane, Cause: ByProbe}, i, true
 		case suspected:
-			if !g.manual && now-g.since > int64(g.rule.Within) && g.laneBad == 0 {
-				b.emitGroup(Dropped, now, g)
-				b.clearGroup(g)
-				continue
-			}
 			cause := ByShape
 			if g.client {
 				cause = ByClient
