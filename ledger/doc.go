@@ -12,7 +12,8 @@
 // Admit, Begin, End and Close together allocate nothing and take well under a
 // microsecond. [Ledger.Ended] has shared out the blame and stored the verdicts
 // by the time it returns. A store that fails costs persistence, never service:
-// it is logged, and everything is written again when it is back.
+// after the first write that fails or takes longer than 2 s nothing waits for
+// it any more, and [Ledger.Run] writes everything when it is back.
 //
 // # Bounds
 //
@@ -20,5 +21,6 @@
 // in memory are bounded by [blame.Config]; letters by the store; the letters
 // of refused copies by a queue of 1,024 and 100 a second.
 //
-// All methods are safe for concurrent use. Callbacks run without locks held.
+// All methods are safe for concurrent use. Config.Observe is called from
+// whichever call made the decision, one event at a time.
 package ledger

@@ -42,7 +42,7 @@ type Config struct {
 	Store   Store                          // nil: nothing outlives the process
 	Journal Journal                        // nil: Bezoar's own death is not accounted for
 	Log     *slog.Logger                   // nil: silent
-	Observe func(Event)                    // told every decision, in order; must not block for long
+	Observe func(Event)                    // told every decision, in order; must neither block for long nor call the ledger
 	Rule    func(route string) *blame.Rule // rules for restored verdicts; nil: Blame.Rule
 }
 
@@ -64,9 +64,10 @@ type Ledger struct {
 	twins map[bezoar.Fingerprint]chan struct{}
 	todo  []Event
 
-	persisting sync.Mutex      // held while events are written and told, in order
-	dirty      bool            // guarded by persisting: a write failed
-	stored     map[string]bool // guarded by persisting: ids that the store may hold
+	persisting sync.Mutex       // held while events are written and told, in order; taken before mu
+	behind     bool             // guarded by persisting: the store missed something, catchUp will write it
+	missed     bool             // guarded by persisting: … since catchUp began
+	stored     map[string]int64 // guarded by persisting: ids that the store may hold, with the refused copies written
 	letters    letters
 }
 
@@ -82,7 +83,7 @@ func New(cfg Config) (*Ledger, error) {
 	if cfg.Blame.Rand == nil {
 		cfg.Blame.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}
-	l := &Ledger{cfg: cfg, book: blame.New(cfg.Blame, time.Now()), twins: map[bezoar.Fingerprint]chan struct{}{}, stored: map[string]bool{}}
+	l := &Ledger{cfg: cfg, book: blame.New(cfg.Blame, time.Now()), twins: map[bezoar.Fingerprint]chan struct{}{}, stored: map[string]int64{}}
 	l.letters.init()
 	return l, nil
 }
@@ -96,12 +97,14 @@ func (l *Ledger) Load(ctx context.Context, flight []Record) error {
 		if err != nil {
 			return fmt.Errorf("load the verdicts of fleet %s: %w", l.cfg.Fleet, err)
 		}
+		l.persisting.Lock()
 		l.mu.Lock()
 		for _, v := range vs {
 			l.book.Restore(now, v, l.rule(v.Route))
-			l.stored[v.ID] = true
+			l.stored[v.ID] = v.Refused
 		}
 		l.mu.Unlock()
+		l.persisting.Unlock()
 	}
 	if len(flight) > 0 {
 		fs := make([]blame.InFlight, len(flight))
@@ -207,6 +210,15 @@ func (l *Ledger) End(t blame.Ticket, r blame.Result) {
 	if !quiet {
 		l.persist(context.Background())
 	}
+}
+
+// Overtaken reports whether the decision about t's work holds no more: ask
+// before an attempt when something had to be waited for since [Ledger.Admit],
+// and if so close t and admit the work again.
+func (l *Ledger) Overtaken(t blame.Ticket) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.book.Overtaken(t)
 }
 
 // Finding takes what a crash left on t.

@@ -65,6 +65,45 @@ func (s *letters) admit(fp bezoar.Fingerprint, now time.Time) bool {
 	return true
 }
 
+// put queues a letter. When there is no room, the next copy tries again.
+func (s *letters) put(m bezoar.Letter) {
+	select {
+	case s.queue <- m:
+	default:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.dropped++
+		delete(s.known, m.Fingerprint)
+	}
+}
+
+// take returns the copies counted since the last call.
+func (s *letters) take() map[bezoar.Fingerprint]int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := map[bezoar.Fingerprint]int64{}
+	for fp, n := range s.known {
+		if n > 0 {
+			counts[fp], s.known[fp] = n, 0
+		}
+	}
+	if len(s.known) >= letterPending {
+		clear(s.known)
+	}
+	return counts
+}
+
+// giveBack takes back what could not be written.
+func (s *letters) giveBack(counts map[bezoar.Fingerprint]int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for fp, n := range counts {
+		if _, ok := s.known[fp]; ok || len(s.known) < letterPending {
+			s.known[fp] += n
+		}
+	}
+}
+
 // Keeper describes work that is set aside. Its methods are called rarely.
 type Keeper interface {
 	Sample() string
@@ -80,20 +119,32 @@ func (l *Ledger) Conclude(ctx context.Context, w blame.Work, route string, k Kee
 	v, ok := l.book.Lookup(&w)
 	l.mu.Unlock()
 	v.Fleet = l.cfg.Fleet
-	if !ok || !convicted || l.cfg.Store == nil {
-		return v, ok
+	if ok && convicted && l.cfg.Store != nil {
+		l.setAside(ctx, w, route, k, v)
 	}
-	l.persisting.Lock()
-	defer l.persisting.Unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-	defer cancel()
-	if err := l.put(ctx, v); err != nil {
-		l.dirty = true
-		l.cfg.Log.Error("the verdict could not be stored; it holds in memory and will be written again", "verdict", v.ID, "fleet", l.cfg.Fleet, "err", err)
-	}
+	return v, ok
+}
+
+// setAside stores the verdict with the name its work has now, and the letter.
+func (l *Ledger) setAside(ctx context.Context, w blame.Work, route string, k Keeper, v bezoar.Verdict) {
+	m := l.letter(w, route, k, v)
 	l.letters.admit(w.Fingerprint, time.Now())
-	l.writeLetter(ctx, l.letter(w, route, k, v))
-	return v, true
+	l.persisting.Lock()
+	l.mu.Lock()
+	now, ok := l.book.Lookup(&w)
+	l.mu.Unlock()
+	if ok && now.ID == v.ID { // not released meanwhile
+		now.Fleet = l.cfg.Fleet
+		l.put(ctx, now)
+	}
+	behind := l.behind
+	l.persisting.Unlock()
+	if behind || !l.writeLetter(ctx, m) {
+		l.letters.put(m)
+		l.persisting.Lock()
+		l.behind, l.missed = true, true // the next conviction need not wait for it
+		l.persisting.Unlock()
+	}
 }
 
 // Refused returns the verdict that refuses w and counts the copy: as a new
@@ -109,14 +160,7 @@ func (l *Ledger) Refused(w blame.Work, route string, k Keeper) (bezoar.Verdict, 
 	if !l.letters.admit(w.Fingerprint, time.Now()) {
 		return v, ok
 	}
-	select {
-	case l.letters.queue <- l.letter(w, route, k, v):
-	default:
-		l.letters.mu.Lock()
-		l.letters.dropped++
-		delete(l.letters.known, w.Fingerprint)
-		l.letters.mu.Unlock()
-	}
+	l.letters.put(l.letter(w, route, k, v))
 	return v, ok
 }
 
@@ -131,53 +175,64 @@ func (l *Ledger) letter(w blame.Work, route string, k Keeper, v bezoar.Verdict) 
 	}
 }
 
-func (l *Ledger) writeLetter(ctx context.Context, m bezoar.Letter) {
+// writeLetter stores m, or reports false.
+func (l *Ledger) writeLetter(ctx context.Context, m bezoar.Letter) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	if _, err := l.cfg.Store.PutLetter(ctx, m); err != nil {
 		l.cfg.Log.Error("the dead letter could not be stored", "fleet", l.cfg.Fleet, "fingerprint", m.Fingerprint.Short(), "err", err)
-		l.letters.mu.Lock()
-		l.letters.dropped++
-		delete(l.letters.known, m.Fingerprint)
-		l.letters.mu.Unlock()
+		return false
 	}
+	return true
 }
 
 // flushLetters writes the queued letters and the copies counted since the last
-// flush.
-func (l *Ledger) flushLetters(ctx context.Context) {
+// flush. It stops at the first write that fails, and reports false.
+func (l *Ledger) flushLetters(ctx context.Context) bool {
 	for len(l.letters.queue) > 0 {
-		l.writeLetter(ctx, <-l.letters.queue)
-	}
-	s := &l.letters
-	s.mu.Lock()
-	counts := make(map[bezoar.Fingerprint]int64)
-	for fp, n := range s.known {
-		if n > 0 {
-			counts[fp], s.known[fp] = n, 0
+		if ctx.Err() != nil {
+			return false
+		}
+		m := <-l.letters.queue
+		if !l.writeLetter(ctx, m) {
+			l.letters.put(m)
+			return false
 		}
 	}
-	if len(s.known) >= letterPending {
-		clear(s.known)
-	}
-	s.mu.Unlock()
+	counts := l.letters.take()
 	for fp, n := range counts {
-		l.mu.Lock()
-		v, ok := l.book.Lookup(&blame.Work{Fingerprint: fp})
-		l.mu.Unlock()
-		if !ok {
-			// Released meanwhile, or refused for its shape: the letter stands as it is.
-			if old, err := l.cfg.Store.Letters(ctx, LetterQuery{Fleet: l.cfg.Fleet, Fingerprint: fp, Limit: 1}); err == nil && len(old) == 1 {
-				v = bezoar.Verdict{ID: old[0].Verdict, Cause: old[0].Class, Reason: old[0].Reason, Evidence: old[0].Evidence}
-			} else {
-				continue
-			}
+		if ctx.Err() != nil || !l.addCopies(ctx, fp, n) {
+			l.letters.giveBack(counts)
+			return false
 		}
-		l.writeLetter(ctx, bezoar.Letter{
-			ID: "dl-000000000000", Fingerprint: fp, Verdict: v.ID, Fleet: l.cfg.Fleet, Class: v.Cause,
-			Reason: v.Reason, Last: time.Now(), Copies: n, Evidence: v.Evidence,
-		})
+		delete(counts, fp)
 	}
+	return true
+}
+
+// addCopies adds n copies to the letter of fp. If that is gone, the next copy
+// writes a new one.
+func (l *Ledger) addCopies(ctx context.Context, fp bezoar.Fingerprint, n int64) bool {
+	qctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	old, err := l.cfg.Store.Letters(qctx, LetterQuery{Fleet: l.cfg.Fleet, Fingerprint: fp, Limit: 1})
+	if err != nil {
+		l.cfg.Log.Error("the dead letter could not be looked up", "fleet", l.cfg.Fleet, "fingerprint", fp.Short(), "err", err)
+		return false
+	}
+	if len(old) == 0 {
+		l.Forget(fp)
+		return true
+	}
+	m := old[0]
+	l.mu.Lock()
+	v, ok := l.book.Lookup(&blame.Work{Fingerprint: fp})
+	l.mu.Unlock()
+	if ok { // otherwise released meanwhile, or refused for its shape: the letter stands as it is
+		m.Verdict, m.Class, m.Reason, m.Evidence = v.ID, v.Cause, v.Reason, v.Evidence
+	}
+	m.Last, m.Copies = time.Now(), n
+	return l.writeLetter(ctx, m)
 }
 
 // Forget makes the next refused copy of fp write a new letter: the old one is

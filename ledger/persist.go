@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -11,6 +12,10 @@ import (
 
 // storeTimeout bounds one write: a store that hangs must not hang the fleet.
 const storeTimeout = 2 * time.Second
+
+// refreshBeats is how many seconds pass between two writes of the counts of
+// refused copies.
+const refreshBeats = 30
 
 // settle moves the book's decisions to what is to be persisted. mu is held.
 func (l *Ledger) settle() {
@@ -30,7 +35,8 @@ func (l *Ledger) quiet() bool {
 }
 
 // persist stores and tells all decisions made so far, in order. When it
-// returns, those made before the call are stored, whoever stored them.
+// returns, those made before the call are stored, whoever stored them, unless
+// the store is behind.
 func (l *Ledger) persist(ctx context.Context) {
 	l.persisting.Lock()
 	defer l.persisting.Unlock()
@@ -57,40 +63,70 @@ func (l *Ledger) store(ctx context.Context, e *Event) {
 	if l.cfg.Store == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-	defer cancel()
-	var err error
 	switch e.Kind {
 	case blame.Convicted, blame.MadeConditional, blame.GroupLaned, blame.Probed, blame.Refunded:
-		err = l.put(ctx, e.Verdict)
+		l.put(ctx, e.Verdict)
 	case blame.Suspect:
 		// A plain suspect is not worth a write: at the next start it runs in
 		// the fleet again. What may have killed Bezoar itself is.
-		if e.Evidence.Worker != blame.Self {
-			return
+		if e.Evidence.Worker == blame.Self {
+			l.put(ctx, e.Verdict)
 		}
-		err = l.put(ctx, e.Verdict)
 	case blame.Pardoned, blame.Released, blame.Dropped:
-		if !l.stored[e.Verdict.ID] {
-			return
-		}
-		delete(l.stored, e.Verdict.ID)
-		if err = l.cfg.Store.DeleteVerdict(ctx, e.Verdict.ID); errors.Is(err, ErrNotFound) {
-			err = nil
-		}
-	default:
-		return
-	}
-	if err != nil {
-		l.dirty = true
-		l.cfg.Log.Error("the verdict could not be stored; it holds in memory and will be written again", "verdict", e.Verdict.ID, "fleet", l.cfg.Fleet, "err", err)
+		l.delete(ctx, e.Verdict.ID)
 	}
 }
 
-// put stores v. persisting is held.
-func (l *Ledger) put(ctx context.Context, v bezoar.Verdict) error {
-	l.stored[v.ID] = true
+// put stores v, or leaves it to catchUp. persisting is held.
+func (l *Ledger) put(ctx context.Context, v bezoar.Verdict) {
+	if l.behind {
+		l.missed = true
+		return
+	}
+	l.stored[v.ID] = v.Refused
+	if err := l.putVerdict(ctx, v); err != nil {
+		l.fallBehind(err, "verdict", v.ID)
+	}
+}
+
+// delete removes a verdict, or leaves it to catchUp. persisting is held.
+func (l *Ledger) delete(ctx context.Context, id string) {
+	if l.behind {
+		l.missed = true
+		return
+	}
+	if _, ok := l.stored[id]; !ok {
+		return
+	}
+	if err := l.deleteVerdict(ctx, id); err != nil {
+		l.fallBehind(err, "verdict", id)
+		return
+	}
+	delete(l.stored, id)
+}
+
+// fallBehind stops writing on the way of the work: a store that hangs would
+// hold up every decision. persisting is held.
+func (l *Ledger) fallBehind(err error, args ...any) {
+	l.behind, l.missed = true, true
+	args = append(args, "fleet", l.cfg.Fleet, "err", err)
+	l.cfg.Log.Error("the verdict could not be stored; verdicts hold in memory and will be written when the store is back", args...)
+}
+
+func (l *Ledger) putVerdict(ctx context.Context, v bezoar.Verdict) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
 	return l.cfg.Store.PutVerdict(ctx, v)
+}
+
+func (l *Ledger) deleteVerdict(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	err := l.cfg.Store.DeleteVerdict(ctx, id)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 func (l *Ledger) log(e *Event) {
@@ -121,12 +157,10 @@ func (l *Ledger) Run(ctx context.Context) error {
 	for beat := 1; ; beat++ {
 		select {
 		case <-ctx.Done():
-			l.flushLetters(context.WithoutCancel(ctx))
-			l.rewrite(context.WithoutCancel(ctx), true)
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*storeTimeout)
+			defer cancel()
+			l.write(last, true)
 			return nil
-		case q := <-l.letters.queue:
-			l.writeLetter(ctx, q)
-			continue
 		case <-tick.C:
 		}
 		l.mu.Lock()
@@ -134,33 +168,109 @@ func (l *Ledger) Run(ctx context.Context) error {
 		l.settle()
 		l.mu.Unlock()
 		l.persist(ctx)
-		l.flushLetters(ctx)
-		l.rewrite(ctx, beat%30 == 0)
+		l.write(ctx, beat%refreshBeats == 0)
 	}
 }
 
-// rewrite stores all verdicts again: after a failed write, and now and then
-// because the counts of refused copies have grown.
-func (l *Ledger) rewrite(ctx context.Context, due bool) {
-	if l.cfg.Store == nil {
+// write writes what does not have to be written at once. due says that the
+// counts of refused copies are to be written, too.
+func (l *Ledger) write(ctx context.Context, due bool) {
+	if l.cfg.Store == nil || !l.catchUp(ctx) || !l.flushLetters(ctx) {
 		return
 	}
+	if due {
+		l.refresh(ctx)
+	}
+}
+
+// catchUp makes a store that missed something hold what the ledger holds, and
+// reports whether it does. The writes hold up nobody: what is decided meanwhile
+// is left to the next round.
+func (l *Ledger) catchUp(ctx context.Context) bool {
+	l.persisting.Lock()
+	if !l.behind {
+		l.persisting.Unlock()
+		return true
+	}
+	l.missed = false
+	vs := slices.DeleteFunc(l.Verdicts(), func(v bezoar.Verdict) bool { return !l.worthStoring(v) })
+	gone := make(map[string]bool, len(l.stored))
+	for id := range l.stored {
+		gone[id] = true
+	}
+	for _, v := range vs {
+		delete(gone, v.ID)
+		l.stored[v.ID] = v.Refused
+	}
+	l.persisting.Unlock()
+
+	err := l.replace(ctx, vs, gone)
+
 	l.persisting.Lock()
 	defer l.persisting.Unlock()
-	if !l.dirty && !due {
-		return
+	if err != nil {
+		l.cfg.Log.Error("the verdicts could not be stored", "fleet", l.cfg.Fleet, "err", err)
+		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, 4*storeTimeout)
-	defer cancel()
-	for _, v := range l.Verdicts() {
-		if v.State == bezoar.Suspected || !l.dirty && v.Refused == 0 {
-			continue
+	for id := range gone {
+		delete(l.stored, id)
+	}
+	l.behind = l.missed
+	return !l.behind
+}
+
+func (l *Ledger) replace(ctx context.Context, vs []bezoar.Verdict, gone map[string]bool) error {
+	for _, v := range vs {
+		if err := l.putVerdict(ctx, v); err != nil {
+			return err
 		}
-		if err := l.put(ctx, v); err != nil {
-			l.dirty = true
-			l.cfg.Log.Error("the verdicts could not be stored", "fleet", l.cfg.Fleet, "err", err)
+	}
+	for id := range gone {
+		if err := l.deleteVerdict(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// worthStoring says for verdicts what store says for events. persisting is held.
+func (l *Ledger) worthStoring(v bezoar.Verdict) bool {
+	_, stored := l.stored[v.ID]
+	return stored || v.State != bezoar.Suspected ||
+		slices.ContainsFunc(v.Evidence, func(e bezoar.Evidence) bool { return e.Worker == blame.Self })
+}
+
+// refresh writes again the verdicts whose counts of refused copies have grown.
+func (l *Ledger) refresh(ctx context.Context) {
+	for _, v := range l.Verdicts() {
+		if !l.refreshOne(ctx, v) {
 			return
 		}
 	}
-	l.dirty = false
+}
+
+func (l *Ledger) refreshOne(ctx context.Context, v bezoar.Verdict) bool {
+	l.persisting.Lock()
+	defer l.persisting.Unlock()
+	n, ok := l.stored[v.ID]
+	if !ok || v.Refused <= n {
+		return true
+	}
+	w := blame.Work{Fingerprint: v.Fingerprint}
+	switch v.Scope {
+	case bezoar.ScopeShape:
+		w = blame.Work{Shape: v.Fingerprint}
+	case bezoar.ScopeClient:
+		w = blame.Work{Client: v.Fingerprint}
+	}
+	l.mu.Lock()
+	now, held := l.book.Lookup(&w)
+	l.mu.Unlock()
+	// What is kept of the evidence in memory is bounded: do not overwrite what
+	// the store has with less.
+	if held && now.ID == v.ID && (now.Reason != "" || v.Scope != bezoar.ScopeWork) {
+		now.Fleet = l.cfg.Fleet
+		l.put(ctx, now)
+	}
+	return !l.behind
 }
