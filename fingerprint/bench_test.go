@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"testing"
@@ -81,6 +82,39 @@ func BenchmarkWork(b *testing.B) {
 	b.Run("form-1k", func(b *testing.B) {
 		benchmark(b, &fingerprint.Input{Method: "POST", Path: "/contact", ContentType: "application/x-www-form-urlencoded", Header: header, Body: form})
 	})
+}
+
+// What the most expensive 64 KiB cost that we know of.
+func BenchmarkHostile64K(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var flat, deep, form bytes.Buffer
+	for flat.WriteString("{"); flat.Len() < 64<<10-12; {
+		fmt.Fprintf(&flat, `"%06x":0,`, r.IntN(1<<24))
+	}
+	flat.WriteString(`"":0}`)
+	for range 60 {
+		fmt.Fprintf(&deep, `{"z":%q,"b":`, bytes.Repeat([]byte("x"), 1000))
+	}
+	deep.WriteString("0" + string(bytes.Repeat([]byte(`,"a":0}`), 60)))
+	for form.Len() < 64<<10-4 {
+		fmt.Fprintf(&form, "%c%c&", 'a'+r.IntN(26), 'a'+r.IntN(26))
+	}
+	escapes := bytes.Repeat([]byte(`\u00e9`), 10900)
+	sets := bytes.Repeat([]byte(`{"a":1},{"b":1},{"c":1},{"d":1},{"e":1},{"f":1},{"g":1},{"h":1},{"i":1},`), 900)
+	for _, c := range []struct{ name, media, body string }{
+		{"json-shuffled-names", "application/json", flat.String()},
+		{"json-deep-unsorted", "application/json", deep.String()},
+		{"json-many-elements", "application/json", "[" + string(sets[:len(sets)-1]) + "]"},
+		{"json-escapes", "application/json", `"` + string(escapes) + `"`},
+		{"form-many-pairs", "application/x-www-form-urlencoded", form.String()},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			if len(c.body) > 64<<10 {
+				b.Fatalf("%d bytes", len(c.body))
+			}
+			benchmark(b, &fingerprint.Input{Method: "POST", Path: "/", ContentType: c.media, Body: []byte(c.body)})
+		})
+	}
 }
 
 // The floor: the hash alone, and what a JSON parser takes to look at the bytes.

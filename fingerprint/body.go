@@ -92,7 +92,7 @@ func (s *scratch) appendSample(b []byte) {
 // so is one with bare newlines, about which parsers disagree.
 func (s *scratch) multipart(b []byte, boundary string, cut bool) bool {
 	if boundary == "" {
-		return false
+		return false // the canonical form of a type, which has lost it
 	}
 	s.in = append(append(s.in[:0], "\r\n--"...), boundary...)
 	delim := s.in
@@ -113,7 +113,7 @@ func (s *scratch) multipart(b []byte, boundary string, cut bool) bool {
 		s.shut(at)
 		if mark == 'D' && parts < maxNames {
 			parts++
-			s.part(part)
+			s.part(ibase, part)
 		}
 		b, mark = rest, next
 	}
@@ -167,7 +167,7 @@ func trimDelim(b, delim []byte) []byte {
 }
 
 // part appends one part's skeleton: its field name and the class of its value.
-func (s *scratch) part(b []byte) {
+func (s *scratch) part(base int, b []byte) {
 	at := len(s.skel)
 	fields, value, _ := bytes.Cut(b, []byte("\r\n\r\n"))
 	var name []byte
@@ -177,5 +177,5 @@ func (s *scratch) part(b []byte) {
 	s.skel = append(appendName(s.skel, name, kindsOf(name)), '=')
 	s.appendSample(value)
 	s.skel = append(s.skel, '&')
-	s.item(at)
+	s.item(base, at)
 }

@@ -121,6 +121,7 @@ func TestMedia(t *testing.T) {
 		{"multipart/form-data; boundary=abc", "multipart/form-data", multipart},
 		{`multipart/mixed; Boundary="a b"; x=y`, `multipart/mixed;x="y"`, multipart},
 		{"multipart/form-data; boundary=a; boundary=b", "multipart/form-data; boundary=a; boundary=b", opaque},
+		{"multipart/form-data; boundary=" + strings.Repeat("a", 71), "multipart/form-data; boundary=" + strings.Repeat("a", 71), opaque},
 		{"multipart/form-data; x=1", "multipart/form-data; x=1", opaque},
 		{"application/json; charset", "application/json; charset", opaque},
 		{`application/json; a="b\"c"`, `application/json; a="b\"c"`, opaque},

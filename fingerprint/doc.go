@@ -11,8 +11,8 @@
 // domain tag carries a version, and a change of the canonical form changes it.
 //
 // A shape is SipHash-2-4-128 of the skeleton under a key drawn from the secret.
-// Work takes time linear in its input, but for a logarithm where names must be
-// sorted, and allocates nothing once its buffers have grown.
+// Work takes time linear in its input, since at most 1,024 names are sorted
+// together, and allocates nothing once its buffers have grown.
 //
 // # The canonical request
 //
@@ -33,7 +33,7 @@
 //     one name keep their order. Empty pairs vanish; a and a= differ, since
 //     frameworks tell null from "". A bare ; is not an escaped one, since some
 //     parsers split there. A name or value with a broken escape is malformed,
-//     not the whole query.
+//     not the whole query. More than 1,024 pairs keep their order.
 //   - Content-Type: type, parameter names and charset in lower case, parameters
 //     sorted, quotes put alike. Dropped: a multipart's boundary, and
 //     charset=utf-8 of JSON, forms and multiparts, which is their default. Twice
@@ -46,7 +46,7 @@
 // # Bodies
 //
 // JSON (application/json, text/json, anything +json): white space is gone,
-// members are sorted by name.
+// members are sorted by name, unless an object has more than 1,024.
 //
 //   - Numbers keep their digits and never pass through a float, which would
 //     merge large integers. Only what no parser can tell apart is made alike:

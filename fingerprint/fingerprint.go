@@ -100,7 +100,7 @@ func (p *Printer) Client(id string) bezoar.Fingerprint {
 
 // put gives s back unless one huge request has swollen it.
 func (p *Printer) put(s *scratch) {
-	if cap(s.buf)+cap(s.skel)+cap(s.tmp) <= 8*p.rules.maxBody+256<<10 {
+	if cap(s.buf)+cap(s.skel)+cap(s.tmp)+cap(s.in) <= 8*p.rules.maxBody+256<<10 && cap(s.keys) <= 16*maxSorted {
 		p.pool.Put(s)
 	}
 }

@@ -22,8 +22,12 @@ const (
 	heads     byte = 'P' // the same of a multipart body
 )
 
-// maxParams bounds the parameters of a Content-Type that are put in order.
-const maxParams = 8
+// Bounds of a Content-Type: how many parameters are put in order, and how long
+// RFC 2046 lets a boundary be.
+const (
+	maxParams   = 8
+	maxBoundary = 70
+)
 
 // media appends the canonical Content-Type to buf and its type to skel. What is
 // malformed, or has parameters twice, stands for itself and is opaque.
@@ -50,7 +54,7 @@ func (s *scratch) media(raw string) medium {
 		return m
 	}
 	boundary, ok := s.params(rest, m.kind)
-	if !ok || m.kind == multipart && boundary == "" {
+	if !ok || m.kind == multipart && (boundary == "" || len(boundary) > maxBoundary) {
 		s.buf = append(s.buf[:at], raw...)
 		return medium{kind: opaque}
 	}

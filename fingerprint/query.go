@@ -41,7 +41,7 @@ func (s *scratch) pairs(in []byte, drop []string) {
 		s.buf = append(s.buf, '&')
 		s.skel = append(s.skel, '&')
 		ordered = s.push(base, at, span{int32(at), int32(end)}) && ordered
-		s.item(sat)
+		s.item(ibase, sat)
 	}
 	if !ordered {
 		s.arrange(base, start)

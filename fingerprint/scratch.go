@@ -129,6 +129,9 @@ func lower(c byte) byte {
 // push adds the member buf[at:], whose name is name, to the stack and reports
 // whether it stands in order after those since base.
 func (s *scratch) push(base, at int, name span) (ordered bool) {
+	if len(s.keys)-base > maxSorted {
+		return false // one too many is enough to know
+	}
 	m := member{name: name, all: span{int32(at), int32(len(s.buf))}}
 	if n := s.buf[name.from:]; len(n) >= 8 {
 		m.head = binary.BigEndian.Uint64(n)
@@ -157,9 +160,17 @@ func (s *scratch) order(a, b member) int {
 	return cmp.Compare(a.all.from, b.all.from)
 }
 
+// maxSorted bounds the members that are put in order. More are rare in good
+// work, and sorting what a hostile body can hold would cost fifty times what
+// reading it does; they keep the order that they came in.
+const maxSorted = 1024
+
 // arrange puts the members since base, which fill buf[start:], in order.
 func (s *scratch) arrange(base, start int) {
 	ms := s.keys[base:]
+	if len(ms) > maxSorted {
+		return
+	}
 	slices.SortFunc(ms, s.order)
 	s.tmp = append(s.tmp[:0], s.buf[start:]...)
 	out := s.buf[:start]
@@ -176,15 +187,26 @@ const (
 )
 
 // item adds skel[at:] to the stack of skeletons.
-func (s *scratch) item(at int) { s.items = append(s.items, span{int32(at), int32(len(s.skel))}) }
+func (s *scratch) item(base, at int) {
+	if len(s.items)-base > maxSorted {
+		s.skel = s.skel[:at]
+		return
+	}
+	s.items = append(s.items, span{int32(at), int32(len(s.skel))})
+}
 
 func (s *scratch) text(p span) []byte { return s.skel[p.from:p.to] }
 
 // unite turns the skeletons since base, which fill skel[start:], into a set:
 // sorted, each once, at most maxNames of them. So neither the order nor the
-// number of alike members matters to the shape.
+// number of alike members matters to the shape. Of more than maxSorted it only
+// says so.
 func (s *scratch) unite(base, start int) {
 	its := s.items[base:]
+	if len(its) > maxSorted {
+		s.skel = append(s.skel[:start], '+', s.skel[len(s.skel)-1])
+		return
+	}
 	rising := len(its) <= maxNames
 	for i := 1; rising && i < len(its); i++ {
 		rising = bytes.Compare(s.text(its[i-1]), s.text(its[i])) < 0
