@@ -28,8 +28,8 @@ type guarded struct {
 }
 
 // newGuarded opens a stage that convicts after so many crashes; 0 means the
-// default. What happens is published to hub.
-func newGuarded(ctx context.Context, c Config, after int, hub *admin.Hub) (*guarded, error) {
+// default.
+func newGuarded(ctx context.Context, c Config, after int) (*guarded, error) {
 	cfg := config.Default()
 	cfg.Listen, cfg.Admin = "127.0.0.1:0", ""
 	cfg.Store, cfg.StateDir = config.MemoryStore, ""
@@ -48,7 +48,7 @@ func newGuarded(ctx context.Context, c Config, after int, hub *admin.Hub) (*guar
 	}
 	cfg.Routes = []config.Route{route}
 
-	a, err := app.New(ctx, cfg, app.Options{Hub: hub})
+	a, err := app.New(ctx, cfg, app.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +72,9 @@ func (g *guarded) Run(ctx context.Context, ready func(url string)) error {
 
 // Fleet implements stage.
 func (g *guarded) Fleet() adminapi.Fleet { return g.app.Backend().Fleets()[0] }
+
+// Events implements stage.
+func (g *guarded) Events() *admin.Hub { return g.app.Events() }
 
 // Verdicts implements stage.
 func (g *guarded) Verdicts(ctx context.Context) []bezoar.Verdict {

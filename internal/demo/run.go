@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/admin"
 	"github.com/bezoar-dev/bezoar/internal/demo/traffic"
 )
 
@@ -44,13 +43,12 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 
 // half runs one half from its first process to its last.
 func (c Config) half(ctx context.Context, title string, guarded bool) (Half, error) {
-	hub := new(admin.Hub)
 	var st stage
 	var err error
 	if guarded {
-		st, err = newGuarded(ctx, c, 0, hub)
+		st, err = newGuarded(ctx, c, 0)
 	} else {
-		st, err = newUnguarded(ctx, c, hub)
+		st, err = newUnguarded(ctx, c)
 	}
 	if err != nil {
 		return Half{}, err
@@ -71,7 +69,7 @@ func (c Config) half(ctx context.Context, title string, guarded bool) (Half, err
 			stop(err)
 			ended <- err
 		}()
-		return c.show(ctx, title, guarded, url, st, hub)
+		return c.show(ctx, title, guarded, url, st)
 	case err := <-ended:
 		ended <- err
 		return Half{}, errors.Join(errors.New("the fleet did not start"), err)
@@ -83,7 +81,7 @@ func (c Config) half(ctx context.Context, title string, guarded bool) (Half, err
 }
 
 // show sends the crowd to url and watches.
-func (c Config) show(ctx context.Context, title string, guarded bool, url string, st stage, hub *admin.Hub) (Half, error) {
+func (c Config) show(ctx context.Context, title string, guarded bool, url string, st stage) (Half, error) {
 	crowd, err := traffic.New(c.crowd(), url)
 	if err != nil {
 		return Half{}, err
@@ -92,8 +90,8 @@ func (c Config) show(ctx context.Context, title string, guarded bool, url string
 	defer done()
 	var wg sync.WaitGroup
 	var t toll
-	seq := hub.Last() // what came before is the fleet's start
-	wg.Go(func() { follow(watching, hub, seq, t.add) })
+	seq := st.Events().Last() // what came before is the fleet's start
+	wg.Go(func() { follow(watching, st.Events(), seq, t.add) })
 	v := &view{
 		cfg: c, title: title, guarded: guarded, stage: st, toll: &t, tally: crowd.Tally(), began: time.Now(),
 	}

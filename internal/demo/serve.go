@@ -203,13 +203,12 @@ func (r *running) end() {
 
 // begin starts a stage and waits until it serves.
 func (s *Server) begin(ctx context.Context, want setting) (*running, error) {
-	hub := new(admin.Hub)
 	var st stage
 	var err error
 	if want.defence {
-		st, err = newGuarded(ctx, s.cfg, want.after, hub)
+		st, err = newGuarded(ctx, s.cfg, want.after)
 	} else {
-		st, err = newUnguarded(ctx, s.cfg, hub)
+		st, err = newUnguarded(ctx, s.cfg)
 	}
 	if err != nil {
 		return nil, err
@@ -230,9 +229,9 @@ func (s *Server) begin(ctx context.Context, want setting) (*running, error) {
 		return nil, fmt.Errorf("the fleet did not start within %v", patience)
 	}
 	toll := s.halves[want.half()].toll
-	seq := hub.Last() // what came before is the fleet's start
+	seq := st.Events().Last() // what came before is the fleet's start
 	r.tail.Go(func() {
-		follow(ctx, hub, seq, func(e adminapi.Event) {
+		follow(ctx, st.Events(), seq, func(e adminapi.Event) {
 			toll.add(e)
 			s.hub.Publish(e)
 		})

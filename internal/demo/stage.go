@@ -17,6 +17,8 @@ type stage interface {
 	Run(ctx context.Context, ready func(url string)) error
 	// Fleet is how the workers stand now.
 	Fleet() adminapi.Fleet
+	// Events is the stream of what happens.
+	Events() *admin.Hub
 	// Verdicts is what is held against work now.
 	Verdicts(ctx context.Context) []bezoar.Verdict
 }

@@ -23,7 +23,7 @@ type unguarded struct {
 	fleet    *fleet.Fleet // the workers' lives; nothing is sent through it
 	keeper   *supervise.Supervisor
 	balancer *plain.Balancer
-	hub      *admin.Hub
+	hub      admin.Hub
 	listener net.Listener
 
 	wg     sync.WaitGroup  // the liveness checks
@@ -33,8 +33,8 @@ type unguarded struct {
 	lives  map[string]context.CancelFunc // ends the liveness check of a worker
 }
 
-func newUnguarded(ctx context.Context, c Config, hub *admin.Hub) (*unguarded, error) {
-	u := &unguarded{balancer: plain.NewBalancer(), hub: hub, lives: make(map[string]context.CancelFunc)}
+func newUnguarded(ctx context.Context, c Config) (*unguarded, error) {
+	u := &unguarded{balancer: plain.NewBalancer(), lives: make(map[string]context.CancelFunc)}
 	u.ctx, u.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	var err error
 	if u.fleet, err = fleet.New(fleet.Config{Name: fleetName, Ended: u.ended}); err != nil {
@@ -117,6 +117,9 @@ func (u *unguarded) Fleet() adminapi.Fleet {
 	}
 	return f
 }
+
+// Events implements stage.
+func (u *unguarded) Events() *admin.Hub { return &u.hub }
 
 // Verdicts implements stage: nothing is held against anybody.
 func (u *unguarded) Verdicts(context.Context) []bezoar.Verdict { return nil }
