@@ -45,3 +45,13 @@ func (f *Fleet) Serving() int {
 	}
 	return n
 }
+
+// Worker returns one life of a worker, or nil when it is not the present one.
+func (f *Fleet) Worker(name string, epoch uint64) *Worker {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.slots[name]; s != nil && s.life != nil && s.life.epoch == epoch {
+		return s.life
+	}
+	return nil
+}

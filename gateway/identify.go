@@ -1,0 +1,32 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// Identify returns the route and the fingerprints that a request would have,
+// for an operator who wants to refuse it before it comes.
+func (g *Gateway) Identify(r bezoar.Request) (route string, work, shape bezoar.Fingerprint, err error) {
+	path, _, _ := strings.Cut(r.Target, "?")
+	rt, _ := g.table.find(r.Method, r.Host, path)
+	if rt == nil {
+		return "", work, shape, fmt.Errorf("identify %s %.100s: %w", r.Method, path, ErrNoRoute)
+	}
+	req, _, err := rebuild(r)
+	if err != nil {
+		return "", work, shape, fmt.Errorf("identify %s %.100s: %w", r.Method, path, err)
+	}
+	j := g.jobs.Get().(*job)
+	j.begin(context.Background(), &recorder{body: r.Body}, req, peer{ip: r.Client})
+	defer func() { j.end(); g.jobs.Put(j) }()
+	j.route = rt
+	if err := j.gather(); err != nil {
+		return "", work, shape, fmt.Errorf("identify %s %.100s: %w", r.Method, path, err)
+	}
+	w := j.work()
+	return rt.Name, w.Fingerprint, w.Shape, nil
+}

@@ -1,0 +1,288 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/fingerprint"
+	"github.com/bezoar-dev/bezoar/gateway"
+	"github.com/bezoar-dev/bezoar/internal/admin"
+	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/secret"
+	"github.com/bezoar-dev/bezoar/internal/store"
+	"github.com/bezoar-dev/bezoar/ledger"
+)
+
+// Options are what a configuration does not say. The zero value is useful.
+type Options struct {
+	Log     *slog.Logger                      // default: silent
+	Output  func(worker, stream, line string) // of the workers; default: nowhere
+	Observe func(ledger.Event)                // every decision; default: nobody
+	Page    http.Handler                      // the console; nil: none
+	Extra   func(a *App) http.Handler         // more of the admin API; nil: none
+	Started func(a *App)                      // when the listeners are open
+}
+
+// App is one running Bezoar. Create it with [New].
+type App struct {
+	cfg     config.Config
+	opt     Options
+	log     *slog.Logger
+	store   store.Store
+	units   []*unit // in the order of their names
+	byName  map[string]*unit
+	gateway *gateway.Gateway
+	front   *gateway.Server
+	admin   *admin.Server
+	adminLn net.Listener
+	hub     admin.Hub
+	routes  []boundRoute
+
+	mu    sync.Mutex // guards ready
+	ready error
+
+	life       context.Context //nolint:containedctx // of Run, for what it starts on demand
+	background sync.WaitGroup
+}
+
+// Run opens cfg and serves until ctx ends.
+func Run(ctx context.Context, cfg config.Config, opt Options) error {
+	a, err := New(ctx, cfg, opt)
+	if err != nil {
+		return err
+	}
+	return a.Run(ctx)
+}
+
+// New opens the store and the listeners and wires everything. It starts
+// nothing; the caller owes it a Run.
+func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	a := &App{cfg: cfg, opt: opt, log: opt.Log, byName: map[string]*unit{}, ready: errors.New("starting")}
+	defer func() {
+		if err != nil {
+			a.close()
+		}
+	}()
+	key, err := a.openState()
+	if err != nil {
+		return nil, err
+	}
+	if a.store, err = store.Open(ctx, cfg.Store, store.Config{}); err != nil {
+		return nil, err
+	}
+	if err := a.openUnits(); err != nil {
+		return nil, err
+	}
+	if err := a.openGateway(fingerprint.Key(key)); err != nil {
+		return nil, err
+	}
+	if err := a.openAdmin(); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// openState makes the state directory and reads the deployment's secret. A
+// store that forgets needs no state: its secret is made up.
+func (a *App) openState() ([32]byte, error) {
+	if a.cfg.StateDir == "" {
+		return made(), nil
+	}
+	if err := os.MkdirAll(a.cfg.StateDir, 0o700); err != nil {
+		return [32]byte{}, fmt.Errorf("state_dir: %w", err)
+	}
+	return secret.Load(filepath.Join(a.cfg.StateDir, "secret"))
+}
+
+func (a *App) openGateway(key fingerprint.Key) error {
+	routes, err := a.bindRoutes(key)
+	if err != nil {
+		return err
+	}
+	a.gateway, err = gateway.New(gateway.Config{
+		Routes: routes, TrustedProxies: a.cfg.TrustedProxies,
+		MaxBuffered: int64(a.cfg.BufferTotal), Log: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	var tc *tls.Config
+	if t := a.cfg.TLS; t != nil {
+		cert, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+		if err != nil {
+			return fmt.Errorf("tls: %w", err)
+		}
+		tc = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
+	}
+	a.front, err = gateway.NewServer(a.gateway, gateway.ServerConfig{
+		Listen: a.cfg.Listen, TLS: tc, DrainTimeout: a.drain(), Log: a.log,
+	})
+	return err
+}
+
+// drain is the longest that any fleet may take to finish what is in flight.
+func (a *App) drain() time.Duration {
+	d := time.Second
+	for _, u := range a.units {
+		d = max(d, u.cfg.Drain)
+	}
+	return d
+}
+
+func (a *App) openAdmin() error {
+	if a.cfg.Admin == "" {
+		return nil
+	}
+	token, err := a.cfg.AdminToken()
+	if err != nil {
+		return err
+	}
+	cfg := admin.Config{Address: a.cfg.Admin, Token: token, Page: a.opt.Page, Log: a.log}
+	if a.opt.Extra != nil {
+		cfg.Extra = a.opt.Extra(a)
+	}
+	if a.admin, err = admin.New(cfg, backend{a}, &a.hub); err != nil {
+		return err
+	}
+	a.adminLn, err = net.Listen("tcp", a.cfg.Admin)
+	if err != nil {
+		return fmt.Errorf("admin: %w", err)
+	}
+	return nil
+}
+
+// Addr returns where callers are served.
+func (a *App) Addr() string { return a.front.Addr().String() }
+
+// AdminAddr returns where the admin API listens, or "".
+func (a *App) AdminAddr() string {
+	if a.adminLn == nil {
+		return ""
+	}
+	return a.adminLn.Addr().String()
+}
+
+// close lets go of what New opened, in the reverse order.
+func (a *App) close() {
+	var errs []error
+	if a.adminLn != nil {
+		errs = append(errs, ignoreClosed(a.adminLn.Close()))
+	}
+	if a.front != nil {
+		errs = append(errs, ignoreClosed(a.front.Close()))
+	}
+	for _, u := range a.units {
+		if u.closer != nil {
+			errs = append(errs, u.closer.Close())
+		}
+	}
+	if a.store != nil {
+		errs = append(errs, a.store.Close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		a.log.Warn("closing", "err", err)
+	}
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// Run serves until ctx ends or a part fails, and returns when everything has
+// stopped. Call it once.
+func (a *App) Run(ctx context.Context) error {
+	defer a.close()
+	for _, u := range a.units {
+		if err := u.ledger.Load(ctx, u.flight); err != nil {
+			return err
+		}
+	}
+	base := context.WithoutCancel(ctx)
+	front, stopFront := context.WithCancel(ctx)
+	defer stopFront()
+	a.life = front
+	// A part that fails takes the front down, and with it everything.
+	failed := func(what string, err error) error {
+		stopFront()
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	var inner, workers, outer stage
+	inner.start(base)
+	workers.start(base)
+	outer.start(base)
+	for _, u := range a.units {
+		inner.run("ledger "+u.name, u.ledger.Run, failed)
+		inner.run("lane "+u.name, u.doer.Run, failed)
+		workers.run("fleet "+u.name, u.keeper.Run, failed)
+	}
+	if a.admin != nil {
+		outer.run("admin", func(ctx context.Context) error { return a.admin.Serve(ctx, a.adminLn) }, failed)
+	}
+	a.setReady(nil)
+	if a.opt.Started != nil {
+		a.opt.Started(a)
+	}
+	err := a.front.Run(front)
+	a.setReady(errors.New("stopping"))
+	stopFront()
+	a.background.Wait()
+	return errors.Join(err, workers.stop(), inner.stop(), outer.stop())
+}
+
+// stage is a set of services that stop together.
+type stage struct {
+	ctx    context.Context //nolint:containedctx // a stage is the lifetime of its services
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	mu     sync.Mutex // guards errs
+	errs   []error
+}
+
+func (s *stage) start(parent context.Context) { s.ctx, s.cancel = context.WithCancel(parent) }
+
+func (s *stage) run(what string, f func(context.Context) error, failed func(string, error) error) {
+	s.wg.Go(func() {
+		if err := f(s.ctx); err != nil {
+			s.mu.Lock()
+			s.errs = append(s.errs, failed(what, err))
+			s.mu.Unlock()
+		}
+	})
+}
+
+func (s *stage) stop() error {
+	s.cancel()
+	s.wg.Wait()
+	return errors.Join(s.errs...)
+}
+
+func (a *App) setReady(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ready = err
+}
+
+// made makes up a secret that lives as long as the process.
+func made() (key [32]byte) {
+	_, _ = rand.Read(key[:]) // never fails since Go 1.24
+	return key
+}

@@ -1,0 +1,71 @@
+package app
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/ledger"
+	"github.com/bezoar-dev/bezoar/policy/blame"
+)
+
+// observe passes a decision on: to the event stream, and to who asked.
+func (a *App) observe(e ledger.Event) {
+	a.hub.Publish(eventOf(e))
+	if a.opt.Observe != nil {
+		a.opt.Observe(e)
+	}
+}
+
+// eventOf says an event in the API's words, with one line for people.
+func eventOf(e ledger.Event) adminapi.Event {
+	out := adminapi.Event{At: e.At, Kind: "verdict", Fleet: e.Fleet}
+	v, ev := &e.Verdict, &e.Evidence
+	if e.Kind == blame.EpochEnded {
+		class := ev.Class
+		out.Kind, out.Worker, out.Epoch, out.Class = "worker.down", ev.Worker, ev.Epoch, &class
+		switch {
+		case e.Planned:
+			out.Text = fmt.Sprintf("%s was taken down as planned (%s)", ev.Worker, ev.Detail)
+		case ev.Lane:
+			out.Text = fmt.Sprintf("%s died in the lane: %s", ev.Worker, ev.Detail)
+		default:
+			out.Text = fmt.Sprintf("%s died with %d in flight: %s", ev.Worker, ev.InFlight, ev.Detail)
+		}
+		return out
+	}
+	out.Verdict, out.State, out.Fingerprint = v.ID, v.State, v.Fingerprint
+	what := "work " + v.Fingerprint.Short()
+	if v.Scope != bezoar.ScopeWork && v.Scope != "" {
+		what = string(v.Scope) + " " + v.Fingerprint.Short()
+	}
+	if v.Sample != "" {
+		what = v.Sample
+	}
+	switch e.Kind {
+	case blame.Suspect:
+		out.Text = fmt.Sprintf("%s is a suspect with %.2f of the blame: it runs alone", what, v.Score)
+	case blame.Pardoned:
+		out.Text = what + " ran clean alone and is pardoned"
+	case blame.Convicted:
+		out.Text = fmt.Sprintf("%s is quarantined for %v: %s", what, v.Until.Sub(e.At).Round(time.Second), v.Reason)
+	case blame.Probed:
+		out.Text = what + " has served its time: one copy tries the lane"
+	case blame.Released:
+		out.Text = what + " is released"
+	case blame.MadeConditional:
+		out.Text = what + " " + v.Reason
+	case blame.GroupLaned:
+		out.Text = fmt.Sprintf("%s: %s", what, v.Reason)
+	case blame.GateClosed:
+		out.Kind, out.Text = "gate", "the fleet gate closed: so much dies at once that it is not the work; nobody is convicted"
+	case blame.GateOpened:
+		out.Kind, out.Text = "gate", "the fleet gate opened"
+	case blame.Refunded:
+		out.Text = what + ": the conviction is taken back, the whole fleet is in trouble"
+	case blame.Dropped:
+		out.Text = what + ": the verdict has expired"
+	}
+	return out
+}

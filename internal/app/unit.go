@@ -1,0 +1,153 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/gateway"
+	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/journal"
+	"github.com/bezoar-dev/bezoar/internal/probe"
+	"github.com/bezoar-dev/bezoar/internal/supervise"
+	"github.com/bezoar-dev/bezoar/ledger"
+	"github.com/bezoar-dev/bezoar/policy/blame"
+)
+
+// unit is one fleet with everything that belongs to it.
+type unit struct {
+	name   string
+	cfg    config.Fleet
+	fleet  *fleet.Fleet
+	ledger *ledger.Ledger
+	doer   *dispatch.Dispatcher
+	keeper keeper
+	super  *supervise.Supervisor // nil when somebody else starts the workers
+	flight []ledger.Record       // in flight when the process died the last time
+	closer io.Closer             // the journal; nil without one
+	rules  map[string]*blame.Rule
+
+	restarting atomic.Bool
+}
+
+// keeper is who keeps a fleet's workers.
+type keeper interface {
+	fleet.Keeper
+	Run(ctx context.Context) error
+}
+
+// newUnit builds a fleet. rules are those of its routes, by route name. The
+// unit is returned with an error too, for what must be closed.
+func (a *App) newUnit(name string, cfg config.Fleet, rules map[string]*blame.Rule) (*unit, error) {
+	u := &unit{name: name, cfg: cfg, rules: rules}
+	if err := u.openLedger(a); err != nil {
+		return u, err
+	}
+	var err error
+	u.fleet, err = fleet.New(fleet.Config{
+		Name:        name,
+		MaxInFlight: cfg.MaxInFlight,
+		Connect:     gateway.Upstream{}.Connect,
+		Opened:      func(epoch uint64, _ string) { u.ledger.Opened(epoch) },
+		Ended:       u.ended,
+	})
+	if err != nil {
+		return u, err
+	}
+	if u.doer, err = dispatch.New(dispatch.Config{Fleet: u.fleet, Ledger: u.ledger}); err != nil {
+		return u, err
+	}
+	if err := u.openKeeper(a.opt, a.log); err != nil {
+		return u, err
+	}
+	u.fleet.Keep(u.keeper)
+	u.ledger.SetFleet(u.size())
+	return u, nil
+}
+
+func (u *unit) size() int {
+	if len(u.cfg.Workers) > 0 {
+		return len(u.cfg.Workers)
+	}
+	return u.cfg.Replicas
+}
+
+func (u *unit) openLedger(a *App) error {
+	cfg := ledger.Config{
+		Fleet: u.name, Store: a.store.Ledger(), Log: a.log, Observe: a.observe,
+		Rule: func(route string) *blame.Rule { return u.rules[route] },
+	}
+	if a.cfg.StateDir != "" {
+		j, flight, err := journal.Open(filepath.Join(a.cfg.StateDir, "inflight-"+u.name+".journal"), journal.Config{})
+		if err != nil {
+			return fmt.Errorf("fleet %s: %w", u.name, err)
+		}
+		u.closer, u.flight, cfg.Journal = j, flight, j
+	}
+	l, err := ledger.New(cfg)
+	u.ledger = l
+	return err
+}
+
+// ended tells the ledger how an epoch ended.
+func (u *unit) ended(epoch uint64, worker string, end fleet.End) {
+	at := end.At
+	if at.IsZero() {
+		at = time.Now()
+	}
+	u.ledger.Ended(epoch, end.Planned, bezoar.Evidence{
+		Worker: worker, Epoch: epoch, At: at, Class: end.Class, Detail: end.Detail,
+		ExitCode: end.ExitCode, Signal: end.Signal, Stderr: end.Stderr,
+	})
+}
+
+func (u *unit) openKeeper(opt Options, log *slog.Logger) error {
+	if len(u.cfg.Workers) > 0 {
+		e, err := probe.New(probe.Config{
+			Name: u.name, Workers: u.cfg.Workers, Registry: u.fleet, Log: log, Conns: u.conns,
+			Health: probe.Health{
+				Path: u.cfg.Health.Path, Interval: u.cfg.Health.Interval,
+				Timeout: u.cfg.Health.Timeout, PanicBelow: float64(u.cfg.Health.PanicBelow),
+			},
+		})
+		if err != nil {
+			return fmt.Errorf("fleet %s: %w", u.name, err)
+		}
+		u.keeper = e
+		return nil
+	}
+	s, err := supervise.New(supervise.Config{
+		Name: u.name, Command: u.cfg.Command, Replicas: u.cfg.Replicas, Dir: u.cfg.Dir, Env: u.cfg.Env,
+		Health: supervise.Health{
+			Path: u.cfg.Health.Path, Interval: u.cfg.Health.Interval,
+			Timeout: u.cfg.Health.Timeout, PanicBelow: float64(u.cfg.Health.PanicBelow),
+		},
+		Grace: u.cfg.Grace, Drain: u.cfg.Drain, Memory: int64(u.cfg.Memory),
+		Output: opt.Output, Log: log, Registry: u.fleet,
+	})
+	if err != nil {
+		return fmt.Errorf("fleet %s: %w", u.name, err)
+	}
+	u.keeper, u.super = s, s
+	return nil
+}
+
+// conns counts the wire's connections to one life of a worker.
+func (u *unit) conns(worker string, epoch uint64) (alive, broken int) {
+	w := u.fleet.Worker(worker, epoch)
+	if w == nil {
+		return 0, 0
+	}
+	p, ok := w.Conn().(gateway.Prober)
+	if !ok {
+		return 0, 0
+	}
+	return p.Conns()
+}
