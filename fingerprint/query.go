@@ -76,6 +76,15 @@ func (s *scratch) component(raw []byte) (decoded []byte, k set) {
 	start, tstart := len(s.buf), len(s.tmp)
 	k = 0
 	for i := 0; i < len(raw); i++ {
+		run := i
+		for i < len(raw) && kindOf(raw[i])&kUnreserved != 0 {
+			k |= kindOf(raw[i])
+			i++
+		}
+		s.buf, s.tmp = append(s.buf, raw[run:i]...), append(s.tmp, raw[run:i]...)
+		if i == len(raw) {
+			break
+		}
 		c := raw[i]
 		plain := kUnreserved
 		switch c {
