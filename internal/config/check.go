@@ -70,8 +70,8 @@ func (k *checker) ranges(v reflect.Value, path string) {
 			k.ranges(v.Index(i), fmt.Sprintf("%s[%d]", path, i))
 		}
 	case reflect.Map:
-		for _, key := range v.MapKeys() {
-			k.ranges(v.MapIndex(key), join(path, key.String()))
+		for _, key := range sortedKeys(stringKeys(v)) {
+			k.ranges(v.MapIndex(reflect.ValueOf(key)), join(path, key))
 		}
 	case reflect.Struct:
 		for _, f := range fieldsOf(v.Type()) {
@@ -147,11 +147,17 @@ func (f *Fleet) checkCommand(k *checker, at string) {
 }
 
 func (f *Fleet) checkRemote(k *checker, at string) {
-	for name, set := range map[string]bool{
-		"replicas": f.Replicas != 0, "dir": f.Dir != "", "env": len(f.Env) > 0, "memory": f.Memory != 0,
+	for _, of := range []struct {
+		key string
+		set bool
+	}{
+		{"replicas", f.Replicas != 0},
+		{"dir", f.Dir != ""},
+		{"env", len(f.Env) > 0},
+		{"memory", f.Memory != 0},
 	} {
-		if set {
-			k.addf(at+"."+name, "remove it", "applies to workers that Bezoar starts, and these run elsewhere")
+		if of.set {
+			k.addf(at+"."+of.key, "remove it", "applies to workers that Bezoar starts, and these run elsewhere")
 		}
 	}
 	if len(f.Workers) > 1024 {

@@ -16,11 +16,12 @@ const maxGathered = 1000
 
 // Fault is one thing that is wrong with the settings.
 type Fault struct {
-	File         string // "" when the settings came from elsewhere
-	Line, Column int    // from 1; 0 when there is no place
-	Path         string // of the field: fleets.search.replicas
-	Problem      string // what is wrong, with the value
-	Fix          string // what to write instead
+	File    string `json:"file,omitempty"` // "" when the settings came from elsewhere
+	Line    int    `json:"line"`           // from 1; 0 when there is no place
+	Column  int    `json:"column"`
+	Path    string `json:"path"`    // of the field: fleets.search.replicas
+	Problem string `json:"problem"` // what is wrong, with the value
+	Fix     string `json:"fix"`     // what to write instead
 }
 
 // Error returns file:line:column: path: problem — fix.

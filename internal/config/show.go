@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"reflect"
@@ -21,6 +22,15 @@ func (c Config) YAML() []byte {
 		panic(fmt.Sprintf("config: %v", err)) // a tree of plain words always encodes
 	}
 	return out
+}
+
+// MarshalJSON returns what YAML prints, as JSON.
+func (c Config) MarshalJSON() ([]byte, error) {
+	var doc any
+	if err := yaml.Load(c.YAML(), &doc); err != nil {
+		return nil, err
+	}
+	return json.Marshal(doc)
 }
 
 // encode is the inverse of decoder.value.

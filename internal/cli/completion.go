@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+type completionCmd struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"For this shell: bash, zsh or fish."`
+}
+
+// Help says how to load the script.
+func (completionCmd) Help() string {
+	return "bash: source <(bezoar completion bash). zsh: source <(bezoar completion zsh). fish: bezoar completion fish | source"
+}
+
+func (c *completionCmd) Run(s *session) error {
+	places := placesOf(s.parser.Model.Node, "bezoar", nil)
+	switch c.Shell {
+	case "fish":
+		s.out.printf("%s", fishScript(places))
+	case "zsh":
+		// zsh runs the bash script through its own emulation.
+		s.out.printf("autoload -Uz bashcompinit && bashcompinit\n%s", bashScript(places))
+	default:
+		s.out.printf("%s", bashScript(places))
+	}
+	return nil
+}
+
+// spot is one command with what may follow it.
+type spot struct {
+	path  string // "bezoar quarantine add"
+	words []word // subcommands, then flags
+}
+
+type word struct {
+	text, help string
+	takesValue bool
+	values     []string // of the flag, or words that stand for an argument
+}
+
+// placesOf walks the visible commands.
+func placesOf(n *kong.Node, path string, inherited []word) []spot {
+	flags := slices.Clone(inherited)
+	for _, f := range n.Flags {
+		if !f.Hidden {
+			flags = append(flags, wordOf(f))
+		}
+	}
+	here := spot{path: path}
+	var below []spot
+	for _, child := range n.Children {
+		if child.Hidden {
+			continue
+		}
+		here.words = append(here.words, word{text: child.Name, help: child.Help})
+		below = append(below, placesOf(child, path+" "+child.Name, flags)...)
+	}
+	for _, arg := range n.Positional {
+		for _, v := range arg.EnumSlice() {
+			if v != "" {
+				here.words = append(here.words, word{text: v, help: arg.Help})
+			}
+		}
+	}
+	here.words = append(here.words, flags...)
+	return append([]spot{here}, below...)
+}
+
+func wordOf(f *kong.Flag) word {
+	w := word{text: "--" + f.Name, help: f.Help, takesValue: !f.IsBool()}
+	for _, v := range f.EnumSlice() {
+		if v != "" {
+			w.values = append(w.values, v)
+		}
+	}
+	return w
+}
+
+// bashScript follows the words to the command and offers what may come next;
+// files where a value is wanted.
+func bashScript(places []spot) string {
+	var b strings.Builder
+	b.WriteString(`_bezoar() {
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} path=bezoar i
+  COMPREPLY=()
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case "$path ${COMP_WORDS[i]}" in
+`)
+	var paths []string
+	for _, p := range places[1:] {
+		paths = append(paths, `"`+p.path+`"`)
+	}
+	fmt.Fprintf(&b, "      %s) path=\"$path ${COMP_WORDS[i]}\" ;;\n", strings.Join(paths, " | "))
+	b.WriteString("    esac\n  done\n  case \"$path $prev\" in\n")
+	for _, p := range places {
+		for _, w := range p.words {
+			switch {
+			case len(w.values) > 0:
+				fmt.Fprintf(&b, "    \"%s %s\") COMPREPLY=($(compgen -W %q -- \"$cur\")); return ;;\n", p.path, w.text, strings.Join(w.values, " "))
+			case w.takesValue:
+				fmt.Fprintf(&b, "    \"%s %s\") COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n", p.path, w.text)
+			}
+		}
+	}
+	b.WriteString("  esac\n  case \"$path\" in\n")
+	for _, p := range places {
+		words := make([]string, len(p.words))
+		for i, w := range p.words {
+			words[i] = w.text
+		}
+		fmt.Fprintf(&b, "    %q) COMPREPLY=($(compgen -W %q -- \"$cur\")) ;;\n", p.path, strings.Join(words, " "))
+	}
+	b.WriteString("  esac\n}\ncomplete -o bashdefault -o default -F _bezoar bezoar\n")
+	return b.String()
+}
+
+// fishScript has one line for each word, with the condition under which it may
+// come next.
+func fishScript(places []spot) string {
+	var b strings.Builder
+	b.WriteString("complete -c bezoar -f\n")
+	for _, p := range places {
+		parts := strings.Fields(p.path)[1:]
+		condition := "__fish_use_subcommand"
+		if len(parts) > 0 {
+			condition = "__fish_seen_subcommand_from " + parts[len(parts)-1]
+			for _, above := range parts[:len(parts)-1] {
+				condition += "; and __fish_seen_subcommand_from " + above
+			}
+		}
+		for _, w := range p.words {
+			option := "-a " + w.text
+			if name, ok := strings.CutPrefix(w.text, "--"); ok {
+				option = "-l " + name
+				switch {
+				case len(w.values) > 0:
+					option += " -x -a '" + strings.Join(w.values, " ") + "'"
+				case w.takesValue:
+					option += " -r -F"
+				}
+			}
+			fmt.Fprintf(&b, "complete -c bezoar -n '%s' %s -d '%s'\n", condition, option, strings.ReplaceAll(w.help, "'", `\'`))
+		}
+	}
+	return b.String()
+}

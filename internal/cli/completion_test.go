@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bezoar-dev/bezoar/internal/golden"
+)
+
+// run executes one command in this process.
+func run(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = Main(t.Context(), Process{
+		Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
+		Getenv: func(string) string { return "" }, Exit: func(int) { t.Error("exited at once") }, Engine: tellingEngine(),
+	})
+	return out.String(), errs.String(), code
+}
+
+func TestBashCompletes(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Fatal("this test needs bash: ", err)
+	}
+	script, _, code := run(t, "completion", "bash")
+	if code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	path := filepath.Join(t.TempDir(), "bezoar.bash")
+	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{
+		"bezoar qu":                        "quarantine",
+		"bezoar quarantine re":             "release",
+		"bezoar quarantine add --fi":       "--fingerprint",
+		"bezoar --json dlq redr":           "redrive",
+		"bezoar demo --pill h":             "hang",
+		"bezoar completion f":              "fish",
+		"bezoar sample":                    "",
+		"bezoar quarantine add --reason d": "",
+	} {
+		words := strings.Fields(line)
+		ask := `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); cd /; _bezoar; echo "${COMPREPLY[@]}"`
+		out, err := exec.CommandContext(t.Context(), bash, append([]string{"-c", ask, "bash", path}, words...)...).CombinedOutput()
+		got := strings.TrimSpace(string(out))
+		if line == "bezoar quarantine add --reason d" {
+			got = strings.TrimSpace(strings.ReplaceAll(got, "dev", "")) // files of the root folder
+		}
+		if err != nil || got != want {
+			t.Errorf("%q offers %q, %v; want %q", line, got, err, want)
+		}
+	}
+}
+
+func TestCompletionScripts(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		script, _, code := run(t, "completion", shell)
+		if code != 0 {
+			t.Fatalf("%s: exit code %d", shell, code)
+		}
+		golden.Equal(t, "completion."+shell, []byte(script))
+	}
+}
+
+func TestEveryCommandHelps(t *testing.T) {
+	var all strings.Builder
+	for _, path := range []string{
+		"run", "serve", "demo", "quarantine ls", "quarantine show", "quarantine add", "quarantine release",
+		"dlq ls", "dlq show", "dlq redrive", "dlq discard", "fleet ls", "fleet restart",
+		"config check", "config show", "version", "completion",
+	} {
+		out, errs, code := run(t, append(strings.Fields(path), "--help")...)
+		if code != 0 || errs != "" {
+			t.Errorf("%s --help: exit code %d, stderr %q", path, code, errs)
+		}
+		all.WriteString("$ bezoar " + path + " --help\n" + out + "\n")
+	}
+	golden.Equal(t, "help.txt", []byte(all.String()))
+}

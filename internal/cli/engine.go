@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/config"
+)
+
+// Engine is what the commands that serve start. cmd/bezoar wires it.
+type Engine struct {
+	// Serve runs cfg until ctx ends, then stops in order.
+	Serve func(ctx context.Context, cfg config.Config, s Serving) error
+	// Demo runs the demonstration.
+	Demo func(ctx context.Context, d Demo) error
+	// SampleWorker serves as one of the demonstration's workers.
+	SampleWorker func(ctx context.Context) error
+}
+
+// Serving is what Serve needs beside the settings.
+type Serving struct {
+	Log     *slog.Logger
+	Output  func(worker, stream, line string) // of the workers
+	Ready   func(listen, admin string)        // to be called when the listeners are open
+	Restart <-chan struct{}                   // each value asks for a rolling restart of all fleets
+}
+
+// Demo says what the demonstration shows.
+type Demo struct {
+	Command []string // starts one sample worker
+	Pill    string
+	Length  time.Duration // of each half
+	Workers int
+	Rate    int
+	JSON    bool
+	Serve   bool   // keep running and serve the page
+	Admin   string // where the page is served
+	Stdout  io.Writer
+	Stderr  io.Writer
+	Width   func() int // columns of Stdout when it is a terminal, else nil
+	Color   bool
+}

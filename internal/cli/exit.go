@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+)
+
+// The exit codes. They are part of the interface.
+const (
+	exitOK          = 0
+	exitFailure     = 1
+	exitUsage       = 2
+	exitNotFound    = 3
+	exitNotAllowed  = 4
+	exitPlanChanged = 5
+	exitPartly      = 6
+	exitTimedOut    = 7
+	exitUnhealthy   = 8
+	exitInterrupted = 130 // by a second signal, as shells say it
+)
+
+// exitError is an error that knows its exit code, and what to try next.
+type exitError struct {
+	code int
+	err  error
+	hint string
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+func exitf(code int, format string, args ...any) error {
+	return &exitError{code: code, err: fmt.Errorf(format, args...)}
+}
+
+// hinted adds a line that says what to try next.
+func hinted(err error, format string, args ...any) error {
+	return &exitError{code: codeOf(err), err: err, hint: fmt.Sprintf(format, args...)}
+}
+
+// codeOf maps an error to its exit code.
+func codeOf(err error) int {
+	var (
+		exit    *exitError
+		parse   *kong.ParseError
+		problem *adminapi.Problem
+	)
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &exit):
+		return exit.code
+	case errors.As(err, &parse):
+		return exitUsage
+	case errors.As(err, &problem):
+		return codeOfProblem(problem)
+	case errors.Is(err, context.DeadlineExceeded):
+		return exitTimedOut
+	}
+	return exitFailure
+}
+
+func codeOfProblem(p *adminapi.Problem) int {
+	switch p.Code {
+	case adminapi.CodeInvalid, adminapi.CodeTooLarge:
+		return exitUsage
+	case adminapi.CodeNotFound:
+		return exitNotFound
+	case adminapi.CodeUnauthorized, adminapi.CodeForbidden:
+		return exitNotAllowed
+	case adminapi.CodeConflict:
+		return exitPlanChanged
+	case adminapi.CodeTimeout:
+		return exitTimedOut
+	case adminapi.CodeUnavailable:
+		return exitUnhealthy
+	}
+	return exitFailure
+}
+
+// hintFor says what to try next, or "".
+func hintFor(err error) string {
+	var (
+		exit    *exitError
+		reach   *adminapi.ReachError
+		problem *adminapi.Problem
+	)
+	switch {
+	case errors.As(err, &exit) && exit.hint != "":
+		return exit.hint
+	case errors.As(err, &reach):
+		return "is Bezoar running there? --admin or BEZOAR_ADMIN names another address"
+	case errors.As(err, &problem) && problem.Code == adminapi.CodeUnauthorized:
+		return "put the admin token into BEZOAR_ADMIN_TOKEN"
+	}
+	return ""
+}
+
+// each calls do for every item and goes on after failures. When some worked
+// and some did not, the result is exit code 6.
+func each[T any](items []T, report func(error), do func(T) error) error {
+	var first error
+	failed := 0
+	for _, item := range items {
+		if err := do(item); err != nil {
+			if failed++; first == nil {
+				first = err
+			}
+			if len(items) > 1 {
+				report(err)
+			}
+		}
+	}
+	switch {
+	case failed == 0:
+		return nil
+	case len(items) == 1:
+		return first
+	case failed < len(items):
+		return exitf(exitPartly, "%d of %d failed", failed, len(items))
+	}
+	return &exitError{code: codeOf(first), err: fmt.Errorf("all %d failed", failed)}
+}

@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+)
+
+type fleetCmd struct {
+	Ls      fleetLs      `cmd:"" help:"List fleets and their workers."`
+	Restart fleetRestart `cmd:"" help:"Replace a fleet's workers one after another, without losing work."`
+}
+
+type fleetLs struct {
+	remote
+	Check bool `help:"Exit with code 8 when a fleet is in panic or down."`
+}
+
+func (c *fleetLs) Run(s *session) error {
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	fleets, err := api.Fleets(s)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		err = s.out.json(adminapi.Fleets{Fleets: fleets})
+	} else {
+		for i, f := range fleets {
+			if i > 0 {
+				s.out.printf("\n")
+			}
+			writeFleet(s.out, s.now(), f)
+		}
+	}
+	if err != nil || !c.Check {
+		return err
+	}
+	for _, f := range fleets {
+		if f.State == "panic" || f.State == "down" {
+			return exitf(exitUnhealthy, "fleet %s: %s", clean(f.Name), clean(f.State))
+		}
+	}
+	return nil
+}
+
+func writeFleet(p *printer, now time.Time, f adminapi.Fleet) {
+	ready := 0
+	for _, w := range f.Workers {
+		if w.State == "ready" {
+			ready++
+		}
+	}
+	style := map[string]string{"ok": green, "degraded": yellow, "panic": red, "down": red}[f.State]
+	p.printf("%s  %s  %d of %d workers ready, %s\n", p.paint(bold, clean(f.Name)), p.paint(style, clean(f.State)),
+		ready, len(f.Workers), laneText(f.Lane))
+	t := table{head: []string{"WORKER", "STATE", "ADDRESS", ">PID", ">EPOCH", "SINCE", ">IN FLIGHT", ">RESTARTS", "LAST END"}}
+	for _, w := range f.Workers {
+		t.add(plain(w.Name), workerState(w), plain(w.Addr), plain(pid(w.PID)), plain(fmt.Sprint(w.Epoch)), plain(ago(now, w.Since)),
+			plain(fmt.Sprint(w.InFlight)), plain(fmt.Sprint(w.Restarts)), plain(endText(now, w.LastEnd)))
+	}
+	t.write(p, "  ")
+	if len(f.Counters) == 0 {
+		return
+	}
+	var parts []string
+	for name, n := range f.Counters {
+		parts = append(parts, fmt.Sprintf("%s %d", clean(name), n))
+	}
+	slices.Sort(parts)
+	for _, line := range wrap(strings.Join(parts, ", "), p.columns()-2) {
+		p.printf("  %s\n", p.paint(dim, line))
+	}
+}
+
+func laneText(l adminapi.Lane) string {
+	switch {
+	case l.Worker != "":
+		return fmt.Sprintf("lane %s, %d waiting", clean(l.Worker), l.Waiting)
+	case !l.Open:
+		return fmt.Sprintf("no lane: too few are healthy, %d waiting", l.Waiting)
+	}
+	return "lane free"
+}
+
+func workerState(w adminapi.Worker) cell {
+	text := w.State
+	if w.Lane {
+		text += " (lane)"
+	}
+	style := map[string]string{"ready": green, "starting": cyan, "draining": yellow, "down": red}[w.State]
+	return cell{clean(text), style}
+}
+
+func pid(n int) string {
+	if n == 0 {
+		return "–"
+	}
+	return fmt.Sprint(n)
+}
+
+func endText(now time.Time, e *adminapi.End) string {
+	if e == nil {
+		return ""
+	}
+	what := e.Class.String()
+	if e.Planned {
+		what = "planned"
+	}
+	if e.Detail != "" {
+		what += ": " + e.Detail
+	}
+	return ago(now, e.At) + ", " + what
+}
+
+type fleetRestart struct {
+	remote
+	Name string        `arg:"" help:"The fleet."`
+	Wait time.Duration `placeholder:"DURATION" help:"Wait up to this long until every worker is new and ready."`
+}
+
+func (c *fleetRestart) Run(s *session) error {
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	before, err := api.Fleets(s)
+	if err != nil {
+		return err
+	}
+	r, err := api.Restart(s, c.Name)
+	if err != nil {
+		return err
+	}
+	if c.Wait > 0 {
+		s.say("replacing %d workers of fleet %s", r.Workers, clean(r.Fleet))
+		if err := awaitRestart(s, api, c.Name, c.Wait, epochs(before, c.Name)); err != nil {
+			return err
+		}
+	}
+	if s.json {
+		return s.out.json(r)
+	}
+	verb := "replacing"
+	if c.Wait > 0 {
+		verb = "replaced"
+	}
+	s.out.printf("%s %s %d workers\n", clean(r.Fleet), verb, r.Workers)
+	return nil
+}
+
+// epochs returns the lives of a fleet's workers.
+func epochs(fleets []adminapi.Fleet, name string) map[string]uint64 {
+	out := map[string]uint64{}
+	for _, f := range fleets {
+		if f.Name != name {
+			continue
+		}
+		for _, w := range f.Workers {
+			out[w.Name] = w.Epoch
+		}
+	}
+	return out
+}
+
+// awaitRestart polls until no worker lives in the epoch that it had before.
+func awaitRestart(ctx context.Context, api *adminapi.Client, name string, wait time.Duration, before map[string]uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		fleets, err := api.Fleets(ctx)
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		left := 0
+		for _, f := range fleets {
+			if f.Name != name {
+				continue
+			}
+			for _, w := range f.Workers {
+				if old, ok := before[w.Name]; ok && old == w.Epoch || w.State != "ready" {
+					left++
+				}
+			}
+		}
+		if err == nil && left == 0 {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return exitf(exitTimedOut, "restart fleet %s: after %v %d workers are not replaced", clean(name), wait, left)
+		}
+	}
+}

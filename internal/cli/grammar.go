@@ -1,0 +1,21 @@
+package cli
+
+// grammar is the whole command line.
+type grammar struct {
+	JSON bool `name:"json" help:"Print one JSON document with stable names instead of text; messages and logs stay on stderr."`
+
+	Run        runCmd        `cmd:"" help:"Put any HTTP server behind the gateway: start and supervise copies of it, or front running ones."`
+	Serve      serveCmd      `cmd:"" help:"Serve everything that a settings file names."`
+	Demo       demoCmd       `cmd:"" help:"Show a real fleet, real traffic and a real pill: with and without the defence."`
+	Quarantine quarantineCmd `cmd:"" help:"What is suspected and refused, and why."`
+	DLQ        dlqCmd        `cmd:"" name:"dlq" help:"Dead letters: work set aside with its evidence."`
+	Fleet      fleetCmd      `cmd:"" help:"Workers, their states and restarts."`
+	Config     configCmd     `cmd:"" help:"Check a settings file, or show what it means."`
+	Version    versionCmd    `cmd:"" help:"Print the version."`
+	Completion completionCmd `cmd:"" help:"Print a completion script for a shell."`
+
+	SampleWorker sampleWorkerCmd `cmd:"" hidden:"" name:"sample-worker" help:"The worker that the demonstration kills."`
+}
+
+// Help is shown below the top-level help.
+func (grammar) Help() string { return exitHelp }

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// Process is the part of the world that a command may touch.
+type Process struct {
+	Args   []string // without the program's name
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	Getenv func(string) string
+	Exit   func(code int) // ends the process at once, after a second signal
+	Engine Engine
+}
+
+// session is one command's view of its Process.
+type session struct {
+	context.Context //nolint:containedctx // lives exactly as long as the command
+	Process
+	json   bool
+	out    *printer
+	now    func() time.Time
+	parser *kong.Kong
+}
+
+// Main runs one command and returns the exit code. ctx ends a command early;
+// commands that serve also heed SIGINT, SIGTERM and SIGHUP.
+func Main(ctx context.Context, p Process) int {
+	var root grammar
+	exited := false
+	parser, err := kong.New(
+		&root,
+		kong.Name("bezoar"),
+		kong.Description("Blames the work, fairly, and keeps the fleet alive."),
+		kong.Writers(p.Stdout, p.Stderr),
+		kong.Exit(func(int) { exited = true }), // after --help; parsing then goes on harmlessly
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+	)
+	if err != nil {
+		panic(fmt.Sprintf("cli: the grammar is broken: %v", err))
+	}
+	args := p.Args
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	parsed, err := parser.Parse(args)
+	if exited {
+		return exitOK
+	}
+	if err != nil {
+		return p.fail(usageError(err, args))
+	}
+	s := &session{Context: ctx, Process: p, json: root.JSON, now: time.Now, parser: parser}
+	s.out = newPrinter(p.Stdout, p.Getenv)
+	if err := parsed.Run(s); err != nil {
+		return p.fail(err)
+	}
+	return exitOK
+}
+
+const exitHelp = "Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 not allowed, 5 the plan changed, " +
+	"6 partly done, 7 timed out waiting, 8 unhealthy."
+
+// fail says what is wrong and returns the exit code.
+func (p Process) fail(err error) int {
+	if errors.Is(err, context.Canceled) {
+		err = &exitError{code: exitFailure, err: errors.New("interrupted")}
+	}
+	fmt.Fprintf(p.Stderr, "bezoar: %s\n", err)
+	if hint := hintFor(err); hint != "" {
+		fmt.Fprintf(p.Stderr, "hint: %s\n", hint)
+	}
+	return codeOf(err)
+}
+
+// usageError names the command whose help to read, and knows the usual slips.
+func usageError(err error, args []string) error {
+	var words []string
+	for _, a := range args {
+		if strings.HasPrefix(a, "-") {
+			break
+		}
+		words = append(words, a)
+	}
+	var parse *kong.ParseError
+	path := "bezoar"
+	if errors.As(err, &parse) && parse.Context != nil && parse.Context.Selected() != nil {
+		path += " " + parse.Context.Selected().Path()
+	} else if len(words) > 0 && strings.HasPrefix(err.Error(), "unknown flag") {
+		path += " " + strings.Join(words, " ")
+	}
+	hint := path + " --help"
+	if len(words) > 0 && words[0] == "run" && strings.HasPrefix(err.Error(), "unknown flag") {
+		hint = "flags of the command to run belong behind --: bezoar run -- CMD ARGS"
+	}
+	return &exitError{code: exitUsage, err: err, hint: hint}
+}
+
+// say writes a message for people.
+func (s *session) say(format string, args ...any) {
+	fmt.Fprintf(s.Stderr, format+"\n", args...)
+}

@@ -1,0 +1,271 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+)
+
+type quarantineCmd struct {
+	Ls      quarantineLs      `cmd:"" help:"List what is held against work, shapes and callers."`
+	Show    quarantineShow    `cmd:"" help:"Show one verdict with its evidence."`
+	Add     quarantineAdd     `cmd:"" help:"Refuse work by your own decision."`
+	Release quarantineRelease `cmd:"" help:"Lift verdicts."`
+}
+
+type quarantineLs struct {
+	remote
+	Fleet string `placeholder:"NAME" help:"Of this fleet only."`
+}
+
+func (c *quarantineLs) Run(s *session) error {
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	verdicts, err := api.Verdicts(s, c.Fleet)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.out.json(adminapi.Verdicts{Verdicts: verdicts})
+	}
+	if len(verdicts) == 0 {
+		s.say("nothing is held against anybody")
+		return nil
+	}
+	now := s.now()
+	t := table{head: []string{"ID", "STATE", "SCOPE", "CAUSE", "FLEET", "SINCE", "UNTIL", ">REFUSED", "WORK"}}
+	for _, v := range verdicts {
+		t.add(plain(v.ID), stateCell(v.State), plain(string(v.Scope)), plain(v.Cause.String()), plain(v.Fleet),
+			plain(ago(now, v.Since)), plain(untilOf(now, v)), plain(fmt.Sprint(v.Refused)), plain(workOf(v)))
+	}
+	t.write(s.out, "")
+	return nil
+}
+
+// untilOf says when a verdict's next copy may probe, if that applies.
+func untilOf(now time.Time, v bezoar.Verdict) string {
+	if v.State != bezoar.Quarantined {
+		return "–"
+	}
+	return until(now, v.Until)
+}
+
+func workOf(v bezoar.Verdict) string {
+	if v.Sample != "" {
+		return v.Sample
+	}
+	return v.Fingerprint.Short() + "…"
+}
+
+func stateCell(st bezoar.State) cell {
+	style := map[bezoar.State]string{
+		bezoar.Suspected: yellow, bezoar.Quarantined: red, bezoar.Probing: cyan,
+		bezoar.Conditional: magenta, bezoar.Laned: magenta,
+	}[st]
+	return cell{clean(string(st)), style}
+}
+
+type quarantineShow struct {
+	remote
+	ID string `arg:"" help:"The verdict's id, or its unique beginning."`
+}
+
+func (c *quarantineShow) Run(s *session) error {
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	id, err := verdictID(s, api, c.ID)
+	if err != nil {
+		return err
+	}
+	v, err := api.Verdict(s, id)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.out.json(v)
+	}
+	reportVerdict(s.out, s.now(), v)
+	return nil
+}
+
+type quarantineAdd struct {
+	remote
+	Request     string        `arg:"" optional:"" help:"The request to refuse, as METHOD TARGET: 'GET /search?q=x'."`
+	Header      []string      `short:"H" sep:"none" placeholder:"'NAME: VALUE'" help:"A header of the request; repeatable."`
+	Body        string        `placeholder:"FILE" help:"The request's body, - for stdin."`
+	Fingerprint string        `placeholder:"HEX" help:"Refuse the work with this fingerprint."`
+	Shape       string        `placeholder:"HEX" help:"Send everything of this shape through the lane."`
+	Fleet       string        `placeholder:"NAME" help:"The fleet to protect; needed when there are several."`
+	For         time.Duration `placeholder:"DURATION" help:"How long (default: what the route says)."`
+	Reason      string        `placeholder:"TEXT" help:"Why, for those who are refused."`
+}
+
+func (c *quarantineAdd) Run(s *session) error {
+	add, err := c.build(s.Stdin)
+	if err != nil {
+		return &exitError{code: exitUsage, err: err}
+	}
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	v, err := api.Add(s, add)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.out.json(v)
+	}
+	s.out.printf("%s\n", clean(v.ID))
+	s.say("%s %s in fleet %s until %s", clean(string(v.State)), clean(workOf(v)), clean(v.Fleet), clock(s.now(), v.Until))
+	return nil
+}
+
+func (c *quarantineAdd) build(stdin io.Reader) (adminapi.Add, error) {
+	add := adminapi.Add{Fleet: c.Fleet, For: adminapi.Duration(c.For), Reason: c.Reason}
+	ways := 0
+	for _, s := range []string{c.Request, c.Fingerprint, c.Shape} {
+		if s != "" {
+			ways++
+		}
+	}
+	if ways != 1 {
+		return add, errors.New("name what to refuse in one way: a request, --fingerprint or --shape")
+	}
+	if c.For < 0 {
+		return add, fmt.Errorf("--for %v: want a positive duration", c.For)
+	}
+	if len(c.Reason) > adminapi.MaxReasonLength {
+		return add, fmt.Errorf("--reason: %d bytes, at most %d", len(c.Reason), adminapi.MaxReasonLength)
+	}
+	if c.Request == "" && (c.Body != "" || len(c.Header) > 0) {
+		return add, errors.New("--body and --header describe a request, and none is given")
+	}
+	var err error
+	switch {
+	case c.Fingerprint != "":
+		if add.Fingerprint, err = bezoar.ParseFingerprint(c.Fingerprint); err != nil {
+			return add, fmt.Errorf("--fingerprint: %w", err)
+		}
+	case c.Shape != "":
+		if add.Shape, err = bezoar.ParseFingerprint(c.Shape); err != nil {
+			return add, fmt.Errorf("--shape: %w", err)
+		}
+	default:
+		add.Request, err = c.request(stdin)
+	}
+	return add, err
+}
+
+// request reads 'GET /search?q=x' with its headers and body.
+func (c *quarantineAdd) request(stdin io.Reader) (*adminapi.AddRequest, error) {
+	method, target, ok := strings.Cut(strings.TrimSpace(c.Request), " ")
+	target = strings.TrimSpace(target)
+	if !ok || strings.ToUpper(method) != method || !strings.HasPrefix(target, "/") || strings.Contains(target, " ") {
+		return nil, fmt.Errorf("request %.60q: want METHOD and TARGET, such as 'GET /search?q=x'", c.Request)
+	}
+	r := &adminapi.AddRequest{Method: method, Target: target}
+	for _, h := range c.Header {
+		name, value, ok := strings.Cut(h, ":")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		switch {
+		case !ok || name == "":
+			return nil, fmt.Errorf("--header %.60q: want 'NAME: VALUE'", h)
+		case strings.EqualFold(name, "host"):
+			r.Host = value
+		default:
+			if r.Header == nil {
+				r.Header = map[string][]string{}
+			}
+			r.Header[name] = append(r.Header[name], value)
+		}
+	}
+	if c.Body == "" {
+		return r, nil
+	}
+	in := stdin
+	if c.Body != "-" {
+		f, err := os.Open(c.Body)
+		if err != nil {
+			return nil, fmt.Errorf("--body: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	body, err := io.ReadAll(io.LimitReader(in, adminapi.MaxAddBody+1))
+	if err != nil {
+		return nil, fmt.Errorf("--body: %w", err)
+	}
+	if len(body) > adminapi.MaxAddBody {
+		return nil, fmt.Errorf("--body: more than %d bytes", adminapi.MaxAddBody)
+	}
+	r.Body = body
+	return r, nil
+}
+
+type quarantineRelease struct {
+	remote
+	IDs []string `arg:"" name:"id" help:"The verdicts' ids, or their unique beginnings."`
+}
+
+func (c *quarantineRelease) Run(s *session) error {
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	return s.forEach(c.IDs, "released", func(given string) (string, error) {
+		id, err := verdictID(s, api, given)
+		if err != nil {
+			return "", err
+		}
+		return id, api.Release(s, id)
+	})
+}
+
+// forEach does the same to several ids, says what was done to which, and goes
+// on after failures.
+func (s *session) forEach(given []string, done string, do func(string) (string, error)) error {
+	ok, failed := []string{}, []failure{}
+	err := each(given, func(err error) { s.say("bezoar: %v", err) }, func(g string) error {
+		id, err := do(g)
+		if err != nil {
+			failed = append(failed, failure{g, err.Error()})
+			return err
+		}
+		ok = append(ok, id)
+		if !s.json {
+			s.out.printf("%s %s\n", clean(id), done)
+		}
+		return nil
+	})
+	if !s.json {
+		return err
+	}
+	return errors.Join(s.out.json(map[string]any{done: ok, "failed": failed}), err)
+}
+
+func verdictID(ctx context.Context, api *adminapi.Client, given string) (string, error) {
+	return resolve(ctx, given, "q-", "verdict", func(ctx context.Context) ([]string, error) {
+		verdicts, err := api.Verdicts(ctx, "")
+		ids := make([]string, len(verdicts))
+		for i, v := range verdicts {
+			ids[i] = v.ID
+		}
+		return ids, err
+	})
+}

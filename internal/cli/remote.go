@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+)
+
+// remote is the part of a command that talks to a running Bezoar.
+type remote struct {
+	Admin string `placeholder:"ADDR" help:"The admin API of the running Bezoar (default $$BEZOAR_ADMIN, or 127.0.0.1:7070)."`
+}
+
+// client connects. The token comes from the environment only: arguments are
+// visible to every user of the machine.
+func (r remote) client(s *session) (*adminapi.Client, error) {
+	addr := r.Admin
+	if addr == "" {
+		addr = s.Getenv("BEZOAR_ADMIN")
+	}
+	c, err := adminapi.New(adminapi.Config{Address: addr, Token: s.Getenv(tokenVar)})
+	if err != nil {
+		return nil, &exitError{code: exitUsage, err: err}
+	}
+	return c, nil
+}
+
+// failure is what JSON says of an item that failed.
+type failure struct {
+	ID    string `json:"id"`
+	Error string `json:"error"`
+}
+
+// idDigits is the length of an id behind its prefix.
+const idDigits = 12
+
+// resolve completes an id that is given by its beginning. list is asked only
+// when it has to be.
+func resolve(ctx context.Context, given, prefix, what string, list func(context.Context) ([]string, error)) (string, error) {
+	digits := strings.TrimPrefix(strings.ToLower(given), prefix)
+	if digits == "" || strings.Trim(digits, "0123456789abcdef") != "" || len(digits) > idDigits {
+		return "", exitf(exitUsage, "%s %.60q: want an id such as %s3f9c00a1b2c4, or its beginning", what, given, prefix)
+	}
+	want := prefix + digits
+	if len(digits) == idDigits {
+		return want, nil
+	}
+	ids, err := list(ctx)
+	if err != nil {
+		return "", err
+	}
+	var found []string
+	for _, id := range ids {
+		if strings.HasPrefix(id, want) {
+			found = append(found, id)
+		}
+	}
+	slices.Sort(found)
+	switch len(found) {
+	case 0:
+		return "", exitf(exitNotFound, "there is no %s %s", what, want)
+	case 1:
+		return found[0], nil
+	}
+	shown := strings.Join(found[:min(len(found), 5)], ", ")
+	if len(found) > 5 {
+		shown += fmt.Sprintf(" and %d more", len(found)-5)
+	}
+	return "", hinted(exitf(exitUsage, "%s %s begins %d ids", what, want, len(found)), "%s", shown)
+}

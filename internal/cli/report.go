@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// reportVerdict writes a verdict as a crash report: what, why, the evidence,
+// and what to do about it.
+func reportVerdict(p *printer, now time.Time, v bezoar.Verdict) {
+	st := stateCell(v.State)
+	p.printf("%s  %s\n", p.paint(bold, clean(v.ID)), p.paint(st.style, standing(now, v)))
+	p.printf("\n  %s\n", clean(workOf(v)))
+	where := "fleet " + clean(v.Fleet)
+	if v.Route != "" {
+		where += ", route " + clean(v.Route)
+	}
+	p.printf("  %s\n\n", p.paint(dim, where))
+	paragraph(p, "  ", clean(v.Reason))
+	paragraph(p, "  ", fmt.Sprintf("Blame %.2f, convicted %s, since %s (%s); %s refused.", v.Score, times(int64(v.Level)),
+		clock(now, v.Since), ago(now, v.Since), count(v.Refused, "copy", "copies")))
+	reportEvidence(p, now, v.Evidence)
+	reportPrints(p, v.Fingerprint, v.Shape)
+	p.printf("\n%s bezoar quarantine release %s\n", p.paint(dim, "lift it:"), clean(v.ID))
+}
+
+// standing says what a verdict does, in words.
+func standing(now time.Time, v bezoar.Verdict) string {
+	text := map[bezoar.State]string{
+		bezoar.Suspected:   "suspect: runs alone in the lane until it is cleared",
+		bezoar.Probing:     "probing: one real copy is being tried in the lane",
+		bezoar.Conditional: "conditional: kills only under load, so it runs in the lane",
+		bezoar.Laned:       "laned: unproven work of this kind runs in the lane",
+	}[v.State]
+	switch {
+	case v.State == bezoar.Quarantined:
+		text = fmt.Sprintf("quarantined: refused until %s (%s)", clock(now, v.Until), until(now, v.Until))
+	case text == "":
+		text = clean(string(v.State))
+	}
+	if v.Scope != bezoar.ScopeWork && v.Scope != "" {
+		text += ", for the whole " + clean(string(v.Scope))
+	}
+	if v.Manual {
+		text += ", by an operator"
+	}
+	return text
+}
+
+// reportLetter writes a dead letter: the request, then why it is here.
+func reportLetter(p *printer, now time.Time, l bezoar.Letter) {
+	p.printf("%s  %s\n\n", p.paint(bold, clean(l.ID)), p.paint(red, clean(l.Class.String())))
+	paragraph(p, "  ", clean(l.Reason))
+	times := fmt.Sprintf("%s, last %s (%s)", count(l.Copies, "copy", "copies"), clock(now, l.Last), ago(now, l.Last))
+	if !l.First.Equal(l.Last) {
+		times += ", first " + clock(now, l.First)
+	}
+	where := "fleet " + clean(l.Fleet)
+	if l.Route != "" {
+		where += ", route " + clean(l.Route)
+	}
+	if l.Verdict != "" {
+		where += ", verdict " + clean(l.Verdict)
+	}
+	p.printf("  %s\n  %s\n", p.paint(dim, where), p.paint(dim, times))
+	reportRequest(p, l.Request)
+	reportEvidence(p, now, l.Evidence)
+	reportPrints(p, l.Fingerprint, l.Shape)
+	if l.Request.Truncated {
+		p.printf("\n%s bezoar dlq discard %s\n", p.paint(dim, "delete it:"), clean(l.ID))
+		return
+	}
+	p.printf("\n%s bezoar dlq redrive %s\n", p.paint(dim, "try it again:"), clean(l.ID))
+}
+
+// maxPreview bounds what a report shows of a body.
+const maxPreview = 2 << 10
+
+func reportRequest(p *printer, r bezoar.Request) {
+	p.printf("\n%s\n\n", p.paint(bold, "Request"))
+	p.printf("  %s %s\n", clean(r.Method), clean(r.Target))
+	if r.Host != "" {
+		p.printf("  Host: %s\n", clean(r.Host))
+	}
+	names := make([]string, 0, len(r.Header))
+	for name := range r.Header {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		for _, value := range r.Header[name] {
+			p.printf("  %s: %s\n", clean(name), clean(value))
+		}
+	}
+	if r.Client != "" {
+		p.printf("  %s\n", p.paint(dim, "from "+clean(r.Client)))
+	}
+	if len(r.Body) == 0 {
+		return
+	}
+	p.printf("\n")
+	shown := r.Body[:min(len(r.Body), maxPreview)]
+	for line := range strings.SplitSeq(strings.TrimSuffix(string(shown), "\n"), "\n") {
+		p.printf("  %s\n", cut(clean(strings.TrimSuffix(line, "\r")), p.columns()-2))
+	}
+	switch {
+	case r.Truncated:
+		p.printf("  %s\n", p.paint(dim, fmt.Sprintf("… %d of %s bytes were kept: it cannot be sent again", len(r.Body), bodySize(r.BodySize))))
+	case len(shown) < len(r.Body):
+		p.printf("  %s\n", p.paint(dim, fmt.Sprintf("… %d bytes more; --body writes them all", len(r.Body)-len(shown))))
+	}
+}
+
+// bodySize writes a size that may be unknown.
+func bodySize(n int64) string {
+	if n < 0 {
+		return "an unknown number of"
+	}
+	return fmt.Sprint(n)
+}
+
+func reportEvidence(p *printer, now time.Time, evidence []bezoar.Evidence) {
+	if len(evidence) == 0 {
+		return
+	}
+	p.printf("\n%s\n", p.paint(bold, "Evidence, newest first"))
+	for i := len(evidence) - 1; i >= 0; i-- {
+		e := evidence[i]
+		p.printf("\n  %s  %s, epoch %d: %s\n", clock(now, e.At), clean(e.Worker), e.Epoch, p.paint(red, clean(endOf(e))))
+		paragraph(p, "    ", circumstances(e))
+		if len(e.Stderr) > 0 {
+			p.printf("    %s\n", p.paint(dim, "its last words:"))
+		}
+		for _, line := range e.Stderr {
+			p.printf("    %s %s\n", p.paint(dim, "|"), cut(clean(line), max(20, p.columns()-6)))
+		}
+	}
+}
+
+// endOf says how an epoch ended.
+func endOf(e bezoar.Evidence) string {
+	switch {
+	case e.Detail != "":
+		return e.Detail
+	case e.Signal != "":
+		return "signal: " + e.Signal
+	case e.ExitCode >= 0:
+		return fmt.Sprintf("%s, exit code %d", e.Class, e.ExitCode)
+	}
+	return e.Class.String()
+}
+
+// circumstances says what else was in flight, and how the blame was shared.
+func circumstances(e bezoar.Evidence) string {
+	if e.Lane {
+		return fmt.Sprintf("It ran alone in the lane; share of the blame %.2f.", e.Share)
+	}
+	text := fmt.Sprintf("Share of the blame %.2f, with %d in flight.", e.Share, e.InFlight)
+	if len(e.Others) == 0 {
+		return text
+	}
+	parts := make([]string, len(e.Others))
+	for i, o := range e.Others {
+		parts[i] = fmt.Sprintf("%s… %.2f", o.Fingerprint.Short(), o.Share)
+	}
+	return text + " The largest other shares: " + strings.Join(parts, ", ") + "."
+}
+
+func reportPrints(p *printer, work, shape bezoar.Fingerprint) {
+	if !work.IsZero() || !shape.IsZero() {
+		p.printf("\n")
+	}
+	if !work.IsZero() {
+		p.printf("%s %s\n", p.paint(dim, "fingerprint"), work)
+	}
+	if !shape.IsZero() {
+		p.printf("%s %s\n", p.paint(dim, "shape      "), shape)
+	}
+}
+
+func paragraph(p *printer, indent, text string) {
+	for _, line := range wrap(text, p.columns()-len(indent)) {
+		p.printf("%s%s\n", indent, line)
+	}
+}
+
+func count(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+func times(n int64) string {
+	switch n {
+	case 0:
+		return "never"
+	case 1:
+		return "once"
+	case 2:
+		return "twice"
+	}
+	return fmt.Sprintf("%d times", n)
+}

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/golden"
+)
+
+// TestMain lets the scripts run the command line as a process of its own, with
+// an engine that only tells what it was asked to do.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"bezoar": func() {
+			os.Exit(Main(context.Background(), Process{
+				Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+				Getenv: os.Getenv, Exit: os.Exit, Engine: tellingEngine(),
+			}))
+		},
+	})
+}
+
+func tellingEngine() Engine {
+	return Engine{
+		Serve: func(ctx context.Context, cfg config.Config, s Serving) error {
+			if os.Getenv("WAIT_FOR_SIGNAL") == "" {
+				fmt.Printf("%s", cfg.YAML())
+				s.Output("app-1", "stdout", "a line")
+				s.Output("app-1", "stderr", "a complaint")
+				return nil
+			}
+			fmt.Println("ready")
+			for {
+				select {
+				case <-ctx.Done():
+					fmt.Println("drained")
+					if os.Getenv("WAIT_FOR_SIGNAL") == "twice" {
+						select {} // a drain that never ends
+					}
+					return ctx.Err()
+				case <-s.Restart:
+					fmt.Println("restarted")
+				}
+			}
+		},
+		Demo: func(_ context.Context, d Demo) error {
+			fmt.Printf("%s %v %d %d json=%v serve=%v %s\n", d.Pill, d.Length, d.Workers, d.Rate, d.JSON, d.Serve, d.Command[1])
+			return nil
+		},
+		SampleWorker: func(context.Context) error { fmt.Println("a sample worker"); return nil },
+	}
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/script",
+		UpdateScripts: golden.Updating(),
+		Setup: func(e *testscript.Env) error {
+			api := httptest.NewServer(newFakeAPI())
+			e.Defer(api.Close)
+			e.Setenv("BEZOAR_ADMIN", api.Listener.Addr().String())
+			e.Setenv("BEZOAR_ADMIN_TOKEN", fakeToken)
+			// The race detector would wait a second at the end of every command.
+			e.Setenv("GORACE", "atexit_sleep_ms=0")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code": checkCode, "validjson": checkJSON, "signals": sendSignals,
+		},
+	})
+}
+
+// checkCode runs "code N CMD ARGS…" and wants exit code N.
+func checkCode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N CMD ARGS...")
+	}
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		exit, ok := err.(interface{ ExitCode() int })
+		if !ok {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if fmt.Sprint(got) != args[0] {
+		ts.Fatalf("exit code %d, want %s", got, args[0])
+	}
+}
+
+// checkJSON wants that a file holds one JSON document.
+func checkJSON(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: validjson FILE")
+	}
+	var v any
+	if err := json.Unmarshal([]byte(ts.ReadFile(args[0])), &v); err != nil {
+		ts.Fatalf("%s: %v", args[0], err)
+	}
+}

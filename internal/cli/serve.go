@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"sync"
+
+	"github.com/bezoar-dev/bezoar/internal/config"
+)
+
+// tokenVar is the variable that both sides of the admin API know.
+const tokenVar = "BEZOAR_ADMIN_TOKEN"
+
+type serveCmd struct {
+	Config string     `short:"c" default:"bezoar.yaml" placeholder:"FILE" help:"The settings file (default ${default})."`
+	Listen *string    `placeholder:"ADDR" help:"Serve callers here instead of where the file says."`
+	Admin  *string    `placeholder:"ADDR" help:"Serve the admin API here instead of where the file says; an empty ADDR for none."`
+	Store  *string    `placeholder:"STORE" help:"Keep verdicts and dead letters here instead of where the file says."`
+	Level  slog.Level `name:"log" default:"info" placeholder:"LEVEL" help:"Log from this level: debug, info, warn or error."`
+}
+
+// Run serves what the file names.
+func (c *serveCmd) Run(s *session) error {
+	cfg, err := config.Load(c.Config, func(cfg *config.Config) {
+		set(&cfg.Listen, c.Listen)
+		set(&cfg.Admin, c.Admin)
+		set(&cfg.Store, c.Store)
+		s.tokenFromEnvironment(cfg)
+	})
+	if err != nil {
+		return settingsError(err)
+	}
+	return s.serve(cfg, c.Level)
+}
+
+// set overrides a setting by a flag that was given.
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// tokenFromEnvironment makes the variable that clients read guard the server
+// as well, unless the settings name another place.
+func (s *session) tokenFromEnvironment(cfg *config.Config) {
+	if cfg.AdminTokenEnv == "" && cfg.AdminTokenFile == "" && s.Getenv(tokenVar) != "" {
+		cfg.AdminTokenEnv = tokenVar
+	}
+}
+
+// settingsError gives a file that cannot be read or used its exit code.
+func settingsError(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &exitError{code: exitNotFound, err: err, hint: "-c names another file"}
+	case errors.Is(err, fs.ErrPermission):
+		return &exitError{code: exitNotAllowed, err: err}
+	}
+	var faults *config.Faults
+	if errors.As(err, &faults) {
+		return &exitError{code: exitFailure, err: fmt.Errorf("the settings cannot be used\n%w", err)}
+	}
+	return err
+}
+
+// serve runs cfg until a signal ends it.
+func (s *session) serve(cfg config.Config, level slog.Level) error {
+	for _, w := range cfg.Warnings() {
+		s.say("bezoar: warning: %s", w)
+	}
+	ctx, hup, stop := s.heed()
+	defer stop()
+	options := &slog.HandlerOptions{Level: level}
+	var handler slog.Handler = slog.NewTextHandler(s.Stderr, options)
+	if s.json {
+		handler = slog.NewJSONHandler(s.Stderr, options)
+	}
+	err := s.Engine.Serve(ctx, cfg, Serving{
+		Log:     slog.New(handler),
+		Output:  s.workerOutput(),
+		Restart: hup,
+		Ready: func(listen, admin string) {
+			scheme := "http"
+			if cfg.TLS != nil {
+				scheme = "https"
+			}
+			s.say("bezoar: serving on %s://%s", scheme, listen)
+			if admin != "" {
+				s.say("bezoar: console and API on http://%s/", admin)
+			}
+		},
+	})
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // it was asked to stop
+	}
+	return err
+}
+
+// workerOutput passes on what workers write, each line with its worker's name:
+// stdout to stdout, stderr to stderr, or both as JSON lines to stdout.
+func (s *session) workerOutput() func(worker, stream, line string) {
+	var mu sync.Mutex // keeps lines whole
+	return func(worker, stream, line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if s.json {
+			// Stdout may be gone, which is no reason to stop serving.
+			_ = json.NewEncoder(s.Stdout).Encode(struct {
+				Worker string `json:"worker"`
+				Stream string `json:"stream"`
+				Line   string `json:"line"`
+			}{worker, stream, line})
+			return
+		}
+		var w io.Writer = s.Stdout
+		if stream == "stderr" {
+			w = s.Stderr
+		}
+		fmt.Fprintf(w, "%s | %s\n", s.out.paint(cyan, worker), line)
+	}
+}

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/bezoar-dev/bezoar/internal/config"
+)
+
+type configCmd struct {
+	Check configCheck `cmd:"" help:"Say everything that is wrong with a settings file, with line, column and fix."`
+	Show  configShow  `cmd:"" help:"Show the effective settings: defaults filled in, secrets masked."`
+}
+
+type configCheck struct {
+	File string `arg:"" optional:"" default:"bezoar.yaml" help:"The settings file (default ${default})."`
+}
+
+// checkResult is what config check prints with --json.
+type checkResult struct {
+	File     string         `json:"file"`
+	OK       bool           `json:"ok"`
+	Faults   []config.Fault `json:"faults"`
+	More     int            `json:"more"` // faults beyond those listed
+	Warnings []string       `json:"warnings"`
+}
+
+func (c *configCheck) Run(s *session) error {
+	r := checkResult{File: c.File, Faults: []config.Fault{}, Warnings: []string{}}
+	cfg, err := config.Load(c.File, s.tokenFromEnvironment)
+	var faults *config.Faults
+	switch {
+	case errors.As(err, &faults):
+		r.Faults, r.More = faults.List, faults.More
+	case err != nil:
+		return settingsError(err)
+	default:
+		r.OK = true
+		r.Warnings = append(r.Warnings, cfg.Warnings()...)
+	}
+	if s.json {
+		if err := s.out.json(r); err != nil {
+			return err
+		}
+	} else {
+		for _, w := range r.Warnings {
+			s.say("bezoar: warning: %s: %s", c.File, w)
+		}
+	}
+	switch {
+	case r.OK && !s.json:
+		s.out.printf("%s: ok\n", c.File)
+	case !r.OK && s.json:
+		return exitf(exitFailure, "%s: %d faults", c.File, len(r.Faults)+r.More)
+	case !r.OK:
+		return settingsError(err)
+	}
+	return nil
+}
+
+type configShow struct {
+	File string `arg:"" optional:"" default:"bezoar.yaml" help:"The settings file (default ${default}; without one, the defaults)."`
+}
+
+func (c *configShow) Run(s *session) error {
+	cfg, err := config.Load(c.File, s.tokenFromEnvironment)
+	if errors.Is(err, fs.ErrNotExist) && c.File == "bezoar.yaml" {
+		s.say("bezoar: there is no bezoar.yaml here: these are the defaults")
+		cfg, err = config.Default(), nil
+	}
+	if err != nil {
+		return settingsError(err)
+	}
+	if s.json {
+		return s.out.json(cfg)
+	}
+	s.out.printf("%s", cfg.YAML())
+	return nil
+}
