@@ -144,14 +144,15 @@ func plainNumbers(v any) any {
 }
 
 // FuzzMultipart checks that the boundary does not matter, wherever the body is
-// cut, and that all else does.
+// cut, and that all else does. Parts that look like the beginning of one of the
+// boundaries are left out: at the end of a head nobody can tell which it is.
 func FuzzMultipart(f *testing.F) {
-	f.Add([]byte("pre"), []byte("a: b\r\n\r\nvalue"), []byte("\r\n--AAA"), 10)
+	f.Add([]byte("pre"), []byte("a: b\r\n\r\nvalue"), []byte("\r\n--CCC"), 10)
 	f.Add([]byte(""), []byte(""), []byte(""), 0)
 	f.Add([]byte("\r\n"), []byte("\r\n--"), []byte("-\r\n"), 40)
 	f.Fuzz(func(t *testing.T, pre, one, two []byte, cut int) {
 		for _, b := range [][]byte{pre, one, two} {
-			if bytes.Contains(b, []byte("AAAA")) || bytes.Contains(b, []byte("BBBB")) {
+			if bytes.Contains(b, []byte("--A")) || bytes.Contains(b, []byte("--B")) {
 				return
 			}
 		}
