@@ -1,0 +1,131 @@
+package arch
+
+// layer places packages. A package imports only packages of a lower height;
+// pattern is a folder, or a folder and /* for everything right below it.
+type layer struct {
+	pattern string
+	height  int
+	job     string
+}
+
+func layers() []layer {
+	return []layer{
+		{".", 0, "the words that every part shares"},
+
+		{"policy/*", 1, "pure decisions"},
+		{"fingerprint", 1, "pure: turns requests into keyed hashes"},
+		{"internal/adminapi", 1, "leaf: the contract of the admin API"},
+		{"internal/cgroup", 1, "leaf: what the kernel says about memory"},
+		{"internal/config", 1, "leaf: what the settings file says"},
+		{"internal/h1", 1, "leaf: HTTP/1.1 on the wire"},
+		{"internal/secret", 1, "leaf: the deployment's secret"},
+		{"internal/demo/*", 1, "leaves: what the demonstration is made of"},
+
+		{"ledger", 2, "engine: what is known about failing work"},
+		{"fleet", 2, "engine: who works"},
+		{"dispatch", 2, "engine: admit, attempt, judge"},
+		{"queue", 2, "engine"},
+		{"flow", 2, "engine"},
+		{"outbox", 2, "engine"},
+		{"guard", 2, "engine"},
+		{"crash", 2, "engine"},
+
+		{"internal/journal", 3, "keeps what is in flight across a crash of Bezoar"},
+		{"internal/probe", 3, "keeper of workers that run elsewhere"},
+		{"internal/supervise", 3, "keeper of workers that Bezoar starts"},
+		{"internal/store", 3, "store: chooses one by its URL"},
+		{"internal/store/*", 3, "stores"},
+		{"gateway", 3, "front: HTTP"},
+		{"worker", 3, "front: commands and Go functions"},
+		{"internal/sqs", 3, "front: the queue's wire"},
+		{"internal/admin", 3, "front: the admin API"},
+		{"internal/console", 3, "front: the page"},
+		{"internal/sim", 3, "runs the policies in virtual time"},
+
+		{"internal/app", 4, "wires everything"},
+		{"internal/demo", 4, "runs the app against a crowd"},
+		{"internal/cli", 5, "flags, exit codes, text for people"},
+		{"cmd/*", 5, "main functions"},
+		{"examples/*", 5, "short programs for readers"},
+		{"bench", 5, "comparisons with peers"},
+		{"bench/*", 5, "comparisons with peers"},
+		{"internal/arch", 5, "reads source, imports nothing"},
+	}
+}
+
+// testOnly are packages that only tests import. They may import anything below
+// the fronts.
+func testOnly() map[string]string {
+	return map[string]string{
+		"internal/golden":      "compares with golden files",
+		"internal/browsertest": "drives a real browser",
+		"ledger/ledgertest":    "the suite that every store passes",
+		"queue/queuetest":      "the suite that every queue store passes",
+	}
+}
+
+// edge allows one import that the heights forbid.
+type edge struct{ from, to, why string }
+
+func edges() []edge {
+	return []edge{
+		{"dispatch", "ledger", "the dispatcher joins them: it asks the ledger before each attempt and tells it after"},
+		{"dispatch", "fleet", "the dispatcher joins them: it takes workers from the fleet"},
+		{"internal/store", "internal/store/*", "opens the one that the URL names"},
+		{"internal/store/*", "internal/store/record", "one form of a row, so that stores cannot disagree"},
+		{"internal/supervise", "internal/probe", "the same health check for workers here and elsewhere"},
+		{"internal/demo", "internal/app", "the demonstration runs the real thing"},
+		{"cmd/*", "internal/cli", "main only wires the command line to the app"},
+	}
+}
+
+// ban forbids imports. from and to are patterns as in layer; to may also be a
+// package or a prefix/... outside the module.
+type ban struct {
+	from, to string
+	except   []string // patterns of from that may
+	why      string
+}
+
+func bans() []ban {
+	pure := "a policy is a step function: the caller passes time and randomness, holds the lock and does the I/O"
+	wire := "the deciding core must not know the wire, so that a front can be swapped"
+	sql := "only stores know SQL: a front that does cannot be served by another store"
+	std := "words and policies must be readable, and importable, without anything else"
+	return []ban{
+		{".", "vendor/...", nil, std},
+		{"policy/*", "vendor/...", nil, std},
+		{"fingerprint", "vendor/...", nil, std},
+		{"policy/*", "context", nil, pure},
+		{"policy/*", "os/...", nil, pure},
+		{"policy/*", "net/...", nil, pure},
+		{"policy/*", "io/...", nil, pure},
+		{"policy/*", "syscall", nil, pure},
+		{"policy/*", "database/...", nil, pure},
+		{"policy/*", "log/...", nil, pure},
+		{"policy/*", "sync/...", nil, pure},
+		{"policy/*", "runtime/...", nil, pure},
+		{"policy/*", "math/rand", nil, "its global source cannot be replayed; take a *rand.Rand of math/rand/v2"},
+		{"policy/*", "unsafe", nil, pure},
+		{"fingerprint", "os/...", nil, "identity depends on the request and the key alone"},
+		{"fingerprint", "net/http", nil, wire},
+		{"ledger", "net/...", nil, wire},
+		{"fleet", "net/...", nil, wire},
+		{"dispatch", "net/...", nil, wire},
+		{"...", "database/sql/...", []string{"internal/store/*"}, sql},
+		{"...", "github.com/jackc/...", []string{"internal/store/*"}, sql},
+		{"...", "modernc.org/...", []string{"internal/store/*"}, sql},
+		{"...", "github.com/pressly/...", []string{"internal/store/*"}, sql},
+		{"internal/store/*", "net/http/...", nil, "a store does not know HTTP"},
+		{"...", "github.com/alecthomas/...", []string{"internal/cli"}, "flags belong to the command line"},
+		{"...", "go.yaml.in/...", []string{"internal/config"}, "one strict reader of settings"},
+		{"...", "log", []string{"gateway", "internal/demo/sample", "examples/*"}, "log/slog, from the caller; only http.Server wants a *log.Logger"},
+		{"...", "testing/...", nil, "tests stay out of the binary"},
+		{"...", "net/http/httptest", nil, "tests stay out of the binary"},
+		{"...", "pgregory.net/...", nil, "tests stay out of the binary; MPL"},
+		{"...", "go.uber.org/goleak", nil, "tests stay out of the binary"},
+		{"...", "github.com/google/go-cmp/...", nil, "tests stay out of the binary"},
+		{"...", "github.com/rogpeppe/...", nil, "tests stay out of the binary"},
+		{"...", "C", nil, "one static binary, without cgo"},
+	}
+}
