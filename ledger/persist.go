@@ -134,11 +134,8 @@ func (l *Ledger) log(e *Event) {
 	v := &e.Verdict
 	switch e.Kind {
 	case blame.EpochEnded:
-		if e.Planned {
-			log.Info("worker ended as planned", "fleet", e.Fleet, "worker", e.Evidence.Worker, "detail", e.Evidence.Detail)
-			return
-		}
-		log.Warn("worker died", "fleet", e.Fleet, "worker", e.Evidence.Worker, "class", e.Evidence.Class.String(), "detail", e.Evidence.Detail, "in_flight", e.Evidence.InFlight, "lane", e.Evidence.Lane)
+		// Who keeps the workers reports deaths; this adds what was in flight.
+		log.Debug("epoch ended", "fleet", e.Fleet, "worker", e.Evidence.Worker, "planned", e.Planned, "in_flight", e.Evidence.InFlight, "lane", e.Evidence.Lane)
 	case blame.GateClosed:
 		log.Warn("the fleet gate closed: too much crashes at once to be the work; convictions are suspended", "fleet", e.Fleet)
 	case blame.GateOpened:

@@ -27,6 +27,7 @@ import (
 type Options struct {
 	Log     *slog.Logger                      // default: silent
 	Output  func(worker, stream, line string) // of the workers; default: nowhere
+	Secrets []string                          // environment variables that workers must not see
 	Observe func(ledger.Event)                // every decision; default: nobody
 	Page    http.Handler                      // the console; nil: none
 	Extra   func(a *App) http.Handler         // more of the admin API; nil: none

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -124,13 +126,14 @@ func (u *unit) openKeeper(opt Options, log *slog.Logger) error {
 		return nil
 	}
 	s, err := supervise.New(supervise.Config{
-		Name: u.name, Command: u.cfg.Command, Replicas: u.cfg.Replicas, Dir: u.cfg.Dir, Env: u.cfg.Env,
+		Name: u.name, Command: u.cfg.Command, Replicas: u.cfg.Replicas, Dir: u.cfg.Dir,
+		Env: environment(u.cfg.Env), Secrets: opt.Secrets,
 		Health: supervise.Health{
 			Path: u.cfg.Health.Path, Interval: u.cfg.Health.Interval,
 			Timeout: u.cfg.Health.Timeout, PanicBelow: float64(u.cfg.Health.PanicBelow),
 		},
 		Grace: u.cfg.Grace, Drain: u.cfg.Drain, Memory: int64(u.cfg.Memory),
-		Output: opt.Output, Log: log, Registry: u.fleet,
+		Output: output(opt.Output), Log: log, Registry: u.fleet,
 	})
 	if err != nil {
 		return fmt.Errorf("fleet %s: %w", u.name, err)
@@ -150,4 +153,19 @@ func (u *unit) conns(worker string, epoch uint64) (alive, broken int) {
 		return 0, 0
 	}
 	return p.Conns()
+}
+
+func environment(vars map[string]string) []string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(vars)) {
+		out = append(out, k+"="+vars[k])
+	}
+	return out
+}
+
+func output(to func(worker, stream, line string)) func(string, supervise.Stream, []byte) {
+	if to == nil {
+		return nil
+	}
+	return func(worker string, stream supervise.Stream, line []byte) { to(worker, stream.String(), string(line)) }
 }

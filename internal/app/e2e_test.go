@@ -1,0 +1,332 @@
+package app_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/config"
+)
+
+// Laws 3 and 4, with real processes: two workers a pill, and every good request
+// answered, however the pill kills and however many copies come at once.
+func TestAPillCostsTwoWorkersAndNobodyElseNotices(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name           string
+		method, target string
+		body           string
+		copies         int
+		setup          setup
+	}{
+		{"crash, GET", "GET", "/search?q=crash", "", 1, setup{}},
+		{"exit 0, GET", "GET", "/search?q=exit", "", 1, setup{}},
+		{"crash, POST, replay all", "POST", "/orders", `{"item":"crash"}`, 1, setup{Replay: config.ReplayAll}},
+		{"crash, POST, not replayed", "POST", "/orders", `{"item":"crash"}`, 1, setup{}},
+		{"crash, 64 copies at once", "GET", "/search?q=crash", "", 64, setup{}},
+		{"crash, 64 POSTs at once", "POST", "/orders", `{"item":"crash"}`, 64, setup{}},
+		{"hang", "GET", "/loop?q=hang", "", 1, setup{Health: "/healthz", Timeout: time.Second}},
+		{"hang, 64 copies at once", "GET", "/loop?q=hang", "", 64, setup{Health: "/healthz", Timeout: time.Second}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.setup.Replicas = 4
+			r := run(t, tc.setup)
+			c := r.crowd(8)
+			r.until("the crowd is at work", func() bool { return c.sent.Load() > 100 })
+			var wg sync.WaitGroup
+			for range tc.copies {
+				wg.Go(func() { r.send(tc.method, tc.target, tc.body) })
+			}
+			wg.Wait()
+			for range 3 {
+				r.send(tc.method, tc.target, tc.body)
+			}
+			a := r.send(tc.method, tc.target, tc.body)
+			c.end()
+			if d := r.deaths(); d != 2 {
+				t.Errorf("%d workers died, want 2", d)
+			}
+			checkRefusal(t, a)
+			if vs := r.convicts(); len(vs) != 1 || len(vs[0].Evidence) != 2 || vs[0].Sample == "" {
+				t.Errorf("verdicts %+v, want one with the evidence of two deaths", vs)
+			}
+		})
+	}
+}
+
+// checkRefusal holds a refusal to what a caller needs (law 12).
+func checkRefusal(t *testing.T, a answer) {
+	t.Helper()
+	after, err := strconv.Atoi(a.header.Get("Retry-After"))
+	if a.status != http.StatusServiceUnavailable || err != nil || after < 1 || after > 70 {
+		t.Errorf("got %d with Retry-After %q, want 503 and a time", a.status, a.header.Get("Retry-After"))
+	}
+	var p map[string]any
+	if err := json.Unmarshal([]byte(a.body), &p); err != nil || a.header.Get("Content-Type") != "application/problem+json" {
+		t.Errorf("body %q of type %q: %v", a.body, a.header.Get("Content-Type"), err)
+		return
+	}
+	for _, field := range []string{"type", "title", "status", "detail", "id", "cause", "until"} {
+		if p[field] == nil || p[field] == "" {
+			t.Errorf("the problem document has no %s: %s", field, a.body)
+		}
+	}
+}
+
+// An innocent, busy and slow URL in flight at every death is never refused.
+func TestASlowBusyURLAtEveryDeathIsNeverRefused(t *testing.T) {
+	t.Parallel()
+	r := run(t, setup{Replicas: 4})
+	c := r.crowd(16)
+	r.until("the crowd is at work", func() bool { return c.sent.Load() > 100 })
+	for i := range 4 {
+		r.get("/search?q=crash" + strconv.Itoa(i))
+	}
+	c.end()
+	for _, v := range r.convicts() {
+		if !strings.Contains(v.Sample, "crash") {
+			t.Errorf("convicted %s", v.Sample)
+		}
+	}
+	if d := r.deaths(); d > 8 {
+		t.Errorf("4 pills cost %d workers, want at most 8", d)
+	}
+}
+
+// Laws 2 and 6: what operators do blames nobody.
+func TestWhatIsNotTheWorkConvictsNobody(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		do   func(r *rig)
+	}{
+		{"every worker is killed at once", func(r *rig) {
+			for _, pid := range r.pids() {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}},
+		{"an operator ends workers with SIGTERM", func(r *rig) {
+			for _, pid := range r.pids() {
+				_ = syscall.Kill(pid, syscall.SIGTERM)
+				r.until("it is replaced", func() bool { return r.serving() == 4 })
+			}
+		}},
+		{"a rolling restart", func(r *rig) {
+			before := r.pids()
+			if _, err := r.admin.Restart(r.t.Context(), "app"); err != nil {
+				r.t.Error(err)
+			}
+			r.until("every worker is new", func() bool {
+				now := r.pids()
+				for _, p := range now {
+					for _, b := range before {
+						if p == b {
+							return false
+						}
+					}
+				}
+				return len(now) == 4 && r.serving() == 4
+			})
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := run(t, setup{Replicas: 4})
+			c := r.crowd(8)
+			r.until("the crowd is at work", func() bool { return c.sent.Load() > 100 })
+			tc.do(r)
+			r.until("every worker serves again", func() bool { return r.serving() == 4 })
+			n := c.sent.Load()
+			r.until("the crowd goes on", func() bool { return c.sent.Load() > n+100 })
+			c.end()
+			if vs := r.convicts(); len(vs) > 0 {
+				t.Errorf("convicted %+v", vs)
+			}
+		})
+	}
+}
+
+func TestAnOverdueRequestOnALivingWorkerIsStruck(t *testing.T) {
+	t.Parallel()
+	r := run(t, setup{Replicas: 2, Health: "/healthz", Timeout: 300 * time.Millisecond})
+	for i := range 3 {
+		a := r.get("/x?q=dawdle")
+		if i < 2 && a.status != http.StatusGatewayTimeout {
+			t.Errorf("copy %d: %d %s, want 504", i, a.status, a.body)
+		}
+	}
+	checkRefusal(t, r.get("/x?q=dawdle"))
+	if r.deaths() != 0 {
+		t.Errorf("%d workers died", r.deaths())
+	}
+}
+
+// Verdicts and dead letters are there after a kill -9.
+func TestVerdictsAndLettersSurviveAKill(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := setup{Replicas: 2, Store: "sqlite:" + filepath.Join(dir, "bezoar.db"), StateDir: dir}
+	p := start(t, s)
+	p.get("/search?q=crash")
+	checkRefusal(t, p.get("/search?q=crash"))
+	before := p.convicts()
+	p.kill()
+
+	p = start(t, s)
+	after := p.convicts()
+	if len(before) != 1 || len(after) != 1 || after[0].ID != before[0].ID || len(after[0].Evidence) != 2 {
+		t.Errorf("before the kill %+v, after it %+v", before, after)
+	}
+	checkRefusal(t, p.get("/search?q=crash"))
+	if p.deaths() != 0 {
+		t.Errorf("%d workers died of what was known", p.deaths())
+	}
+	letters, err := p.admin.Letters(t.Context(), adminapi.LetterQuery{})
+	if err != nil || len(letters) != 1 {
+		t.Fatalf("letters %+v, %v", letters, err)
+	}
+	l, err := p.admin.Letter(t.Context(), letters[0].ID)
+	if err != nil || l.Request.Target != "/search?q=crash" || len(l.Evidence) != 2 || l.Class != bezoar.Crash {
+		t.Errorf("letter %+v, %v", l, err)
+	}
+}
+
+// A request that kills Bezoar itself twice is recognised at the next start.
+func TestWorkThatKillsBezoarTwiceIsRecognised(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := setup{Replicas: 2, Store: "sqlite:" + filepath.Join(dir, "bezoar.db"), StateDir: dir}
+	for range 2 {
+		p := start(t, s)
+		for range 20 {
+			p.get("/popular?q=1")
+		}
+		var wg sync.WaitGroup
+		for _, target := range []string{"/x?q=dawdle", "/popular?q=1"} {
+			wg.Go(func() { p.get(target) })
+		}
+		p.until("the request is in flight", func() bool {
+			n := 0
+			for _, w := range p.fleet().Workers {
+				n += w.InFlight
+			}
+			return n > 0
+		})
+		p.kill()
+		wg.Wait()
+	}
+	p := start(t, s)
+	vs := p.convicts()
+	if len(vs) != 1 || !strings.Contains(vs[0].Reason, "Bezoar itself") {
+		t.Fatalf("verdicts %+v", vs)
+	}
+	checkRefusal(t, p.get("/x?q=dawdle"))
+	if a := p.get("/popular?q=1"); a.status != 200 {
+		t.Errorf("the innocent got %d %s", a.status, a.body)
+	}
+}
+
+func TestOperatorsQuarantineReleaseAndRedrive(t *testing.T) {
+	t.Parallel()
+	r := run(t, setup{Replicas: 3})
+	ctx := t.Context()
+	v, err := r.admin.Add(ctx, adminapi.Add{
+		Request: &adminapi.AddRequest{Method: "GET", Target: "/search?b=2&a=1"},
+		For:     adminapi.Duration(time.Hour), Reason: "too dear",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := r.get("/search?a=1&b=2"); a.status != 503 || !strings.Contains(a.body, v.ID) || !strings.Contains(a.body, "too dear") {
+		t.Errorf("the same request in other words got %d %s", a.status, a.body)
+	}
+	if a := r.get("/search?a=1&b=3"); a.status != 200 {
+		t.Errorf("another request got %d", a.status)
+	}
+	if err := r.admin.Release(ctx, v.ID); err != nil {
+		t.Fatal(err)
+	}
+	if a := r.get("/search?a=1&b=2"); a.status != 200 {
+		t.Errorf("after the release: %d", a.status)
+	}
+
+	r.get("/search?q=crash")
+	var letters []bezoar.Letter
+	r.until("both letters are written", func() bool {
+		letters, err = r.admin.Letters(ctx, adminapi.LetterQuery{Limit: 10})
+		return err != nil || len(letters) == 2
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range letters {
+		out, err := r.admin.Redrive(ctx, l.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := adminapi.Answered
+		if strings.Contains(l.Request.Target, "crash") {
+			want = adminapi.Crashed
+		}
+		if out.Outcome != want {
+			t.Errorf("redrive of %s: %+v, want %s", l.Request.Target, out, want)
+		}
+	}
+	left, err := r.admin.Letters(ctx, adminapi.LetterQuery{Limit: 10})
+	if err != nil || len(left) != 1 {
+		t.Errorf("%d letters became %d (%v), want 2 and 1", len(letters), len(left), err)
+	}
+}
+
+func TestQuarantineOff(t *testing.T) {
+	t.Parallel()
+	r := run(t, setup{Replicas: 2, Off: true})
+	for i := range 3 {
+		if a := r.get("/search?q=crash"); a.status != http.StatusBadGateway {
+			t.Errorf("copy %d got %d %s, want 502", i, a.status, a.body)
+		}
+		r.until("it is replaced", func() bool { return r.serving() == 2 })
+	}
+	if vs := r.convicts(); len(vs) > 0 || r.deaths() != 3 {
+		t.Errorf("%d deaths, verdicts %+v", r.deaths(), vs)
+	}
+}
+
+func TestDrainFinishesWhatIsInFlight(t *testing.T) {
+	t.Parallel()
+	p := start(t, setup{Replicas: 2})
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			if a := p.get(fmt.Sprintf("/report?slow=%d", i)); a.status != 200 {
+				t.Errorf("got %d %s", a.status, a.body)
+			}
+		})
+	}
+	p.until("all are in flight", func() bool {
+		n := 0
+		for _, w := range p.fleet().Workers {
+			n += w.InFlight
+		}
+		return n == 8
+	})
+	pids := p.pids()
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	wg.Wait()
+	if err := p.cmd.Wait(); err != nil {
+		t.Errorf("Bezoar ended with %v", err)
+	}
+	for _, pid := range pids {
+		if syscall.Kill(pid, 0) == nil {
+			t.Errorf("worker %d outlived Bezoar", pid)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/app"
+	"github.com/bezoar-dev/bezoar/internal/config"
+)
+
+// The test binary plays three parts: the tests, a worker that pills kill, and
+// Bezoar itself, to be killed.
+const (
+	roleVar  = "APP_TEST_ROLE"
+	setupVar = "APP_TEST_SETUP"
+)
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(roleVar) {
+	case "worker":
+		worker()
+	case "bezoar":
+		os.Exit(victim())
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+// worker serves many requests at once, but one at a time below /loop, health
+// included. It dies of a pill in the body or the query.
+func worker() {
+	var loop sync.Mutex
+	mux := http.NewServeMux()
+	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {
+		loop.Lock()
+		defer loop.Unlock()
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+		work := r.URL.RawQuery + string(body)
+		if r.URL.Path == "/loop" {
+			loop.Lock()
+			defer loop.Unlock()
+		}
+		switch {
+		case strings.Contains(work, "crash"):
+			_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
+			select {}
+		case strings.Contains(work, "exit"):
+			fmt.Fprintln(os.Stderr, "fatal: a request called exit")
+			os.Exit(0)
+		case strings.Contains(work, "hang"):
+			loop.Lock() // for good, and with it the health check
+			select {}
+		case strings.Contains(work, "dawdle"):
+			select {}
+		case strings.Contains(work, "slow"):
+			time.Sleep(300 * time.Millisecond)
+		default:
+			time.Sleep(5 * time.Millisecond)
+		}
+		fmt.Fprintf(w, "%d %s", os.Getpid(), work)
+	})
+	fmt.Fprintln(os.Stderr, http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), mux))
+	os.Exit(1)
+}
+
+// setup is what a test says about a fleet of such workers.
+type setup struct {
+	Replicas int
+	Health   string
+	Workers  []string      // external ones instead
+	Replay   config.Replay `json:",omitzero"`
+	Timeout  time.Duration
+	Store    string
+	StateDir string
+	For      time.Duration
+	Off      bool
+}
+
+func (s setup) config() config.Config {
+	cfg, f, r := config.Default(), config.DefaultFleet(), config.DefaultRoute()
+	cfg.Listen, cfg.Admin = "127.0.0.1:0", "127.0.0.1:0"
+	cfg.Store, cfg.StateDir = config.MemoryStore, s.StateDir
+	if s.Store != "" {
+		cfg.Store = s.Store
+	}
+	f.Workers = s.Workers
+	if len(s.Workers) == 0 {
+		f.Command, f.Replicas = []string{"/proc/self/exe"}, s.Replicas
+		if exe, err := os.Executable(); err == nil {
+			f.Command[0] = exe
+		}
+		f.Env = map[string]string{roleVar: "worker"}
+	}
+	f.Health.Path = s.Health
+	f.Grace = time.Second
+	cfg.Fleets = map[string]config.Fleet{"app": f}
+	r.Match.Path, r.Fleet = "/*", "app"
+	if s.Replay != "" {
+		r.Retry.Replay = s.Replay
+	}
+	if s.Timeout != 0 {
+		r.Timeout = s.Timeout
+	}
+	if s.For != 0 {
+		r.Quarantine.For = s.For
+	}
+	r.Quarantine.Off = s.Off
+	cfg.Routes = []config.Route{r}
+	return cfg.Normalize()
+}
+
+// victim runs Bezoar in a process of its own and says on stdout where.
+func victim() int {
+	var s setup
+	if err := json.Unmarshal([]byte(os.Getenv(setupVar)), &s); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	err := app.Run(ctx, s.config(), app.Options{
+		Log:     slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Started: func(a *app.App) { fmt.Println(a.Addr(), a.AdminAddr()) },
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}

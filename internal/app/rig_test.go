@@ -1,0 +1,261 @@
+package app_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/app"
+)
+
+// rig is a running Bezoar with real workers behind it.
+type rig struct {
+	t     *testing.T
+	url   string
+	admin *adminapi.Client
+	http  *http.Client
+}
+
+// run starts Bezoar in this process and stops it with the test.
+func run(t *testing.T, s setup) *rig {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	a, err := app.New(ctx, s.config(), app.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	return open(t, a.Addr(), a.AdminAddr(), max(s.Replicas, len(s.Workers)))
+}
+
+// open connects to a Bezoar and waits until its workers serve.
+func open(t *testing.T, addr, admin string, workers int) *rig {
+	t.Helper()
+	c, err := adminapi.New(adminapi.Config{Address: admin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := &http.Transport{MaxIdleConnsPerHost: 256}
+	r := &rig{t: t, url: "http://" + addr, admin: c, http: &http.Client{Transport: tr, Timeout: 60 * time.Second}}
+	t.Cleanup(func() { c.Close(); tr.CloseIdleConnections() })
+	r.until("every worker serves", func() bool { return r.serving() == workers })
+	return r
+}
+
+// until waits for what is true sooner or later.
+func (r *rig) until(what string, ok func() bool) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), 30*time.Second)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			r.t.Fatalf("gave up waiting until %s", what)
+		}
+	}
+}
+
+func (r *rig) fleet() adminapi.Fleet {
+	r.t.Helper()
+	fs, err := r.admin.Fleets(r.t.Context())
+	if err != nil || len(fs) != 1 {
+		r.t.Fatalf("fleets: %v, %v", fs, err)
+	}
+	return fs[0]
+}
+
+func (r *rig) serving() (n int) {
+	for _, w := range r.fleet().Workers {
+		if w.State == "ready" {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *rig) deaths() int { return int(r.fleet().Counters["deaths"]) }
+
+func (r *rig) pids() (pids []int) {
+	for _, w := range r.fleet().Workers {
+		if w.PID != 0 {
+			pids = append(pids, w.PID)
+		}
+	}
+	return pids
+}
+
+// answer is what a caller sees.
+type answer struct {
+	status int
+	body   string
+	header http.Header
+}
+
+func (r *rig) send(method, target, body string) answer {
+	req, err := http.NewRequestWithContext(r.t.Context(), method, r.url+target, strings.NewReader(body))
+	if err != nil {
+		r.t.Error(err)
+		return answer{}
+	}
+	if body == "" {
+		req.Body = http.NoBody
+	}
+	res, err := r.http.Do(req)
+	if err != nil {
+		return answer{body: err.Error()}
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		return answer{body: err.Error()}
+	}
+	return answer{res.StatusCode, string(b), res.Header}
+}
+
+func (r *rig) get(target string) answer { return r.send("GET", target, "") }
+
+func (r *rig) held(state bezoar.State) []bezoar.Verdict {
+	r.t.Helper()
+	vs, err := r.admin.Verdicts(r.t.Context(), "")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var out []bezoar.Verdict
+	for _, v := range vs {
+		if v.State == state {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func (r *rig) convicts() []bezoar.Verdict { return r.held(bezoar.Quarantined) }
+
+// crowd sends good requests until stopped, and fails the test for each that is
+// not answered.
+type crowd struct {
+	stop chan struct{}
+	wg   sync.WaitGroup
+	sent atomic.Int64
+}
+
+// crowd keeps n callers busy with popular, slow and unique requests.
+func (r *rig) crowd(n int) *crowd {
+	c := &crowd{stop: make(chan struct{})}
+	for i := range n {
+		c.wg.Go(func() {
+			for k := 0; ; k++ {
+				select {
+				case <-c.stop:
+					return
+				default:
+				}
+				target := "/popular?q=1"
+				switch {
+				case i%4 == 1:
+					target = "/report?slow=1"
+				case i%4 == 2:
+					target = fmt.Sprintf("/item?id=%d", i*1_000_000+k)
+				}
+				c.sent.Add(1)
+				if a := r.get(target); a.status != 200 {
+					r.t.Errorf("GET %s: %d %s", target, a.status, a.body)
+				}
+			}
+		})
+	}
+	return c
+}
+
+func (c *crowd) end() {
+	close(c.stop)
+	c.wg.Wait()
+}
+
+// process is Bezoar in a process of its own.
+type process struct {
+	*rig
+	cmd *exec.Cmd
+}
+
+// start runs Bezoar as a child that a test may kill. Its workers die with it.
+func start(t *testing.T, s setup) *process {
+	t.Helper()
+	spec, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), roleVar+"=bezoar", setupVar+"="+string(spec))
+	var log syncBuffer
+	cmd.Stderr = &log
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Log(log.String())
+		}
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("Bezoar did not start: %v\n%s", err, log.String())
+	}
+	var addr, admin string
+	if _, err := fmt.Sscan(line, &addr, &admin); err != nil {
+		t.Fatalf("Bezoar said %q: %v", line, err)
+	}
+	return &process{open(t, addr, admin, max(s.Replicas, len(s.Workers))), cmd}
+}
+
+// kill ends the process at once.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
