@@ -6,7 +6,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/demo/sample"
 	"github.com/bezoar-dev/bezoar/internal/demo/traffic"
 )
 
@@ -18,8 +17,8 @@ const (
 	DefaultLength  = 10 * time.Second
 	// DefaultRate keeps eight workers a tenth busy, and two cores a third.
 	DefaultRate = 120
-	// boot is how long a worker takes to start, as real ones do.
-	boot = 500 * time.Millisecond
+	// boot is how long a worker takes to start; most real ones need longer.
+	boot = 1500 * time.Millisecond
 )
 
 // Config says what is shown. Command is required; zero values of the rest mean
@@ -84,11 +83,6 @@ func (c Config) Validate() error {
 
 // lead is how long the good traffic has the fleet for itself.
 func (c Config) lead() time.Duration { return min(1500*time.Millisecond, c.Length/5) }
-
-// environment is what a sample worker is started with.
-func (c Config) environment() map[string]string {
-	return map[string]string{sample.EnvBoot: boot.String()}
-}
 
 // crowd is the traffic of one half.
 func (c Config) crowd() traffic.Config {

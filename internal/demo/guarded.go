@@ -10,6 +10,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/app"
 	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/demo/sample"
 )
 
 // The demonstration's fleet, in both halves.
@@ -36,7 +37,7 @@ func newGuarded(ctx context.Context, c Config, after int) (*guarded, error) {
 
 	fleet := config.DefaultFleet()
 	fleet.Command, fleet.Replicas, fleet.Memory = c.Command, c.Workers, memory
-	fleet.Env = c.environment()
+	fleet.Env = map[string]string{sample.EnvBoot: boot.String()}
 	fleet.Health.Path, fleet.Health.Interval = healthPath, healthEvery
 	fleet.Grace, fleet.Drain = time.Second, time.Second
 	cfg.Fleets = map[string]config.Fleet{fleetName: fleet}

@@ -14,6 +14,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/admin"
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/demo/plain"
+	"github.com/bezoar-dev/bezoar/internal/demo/sample"
 	"github.com/bezoar-dev/bezoar/internal/supervise"
 )
 
@@ -41,7 +42,7 @@ func newUnguarded(ctx context.Context, c Config) (*unguarded, error) {
 		return nil, err
 	}
 	u.keeper, err = supervise.New(supervise.Config{
-		Name: fleetName, Command: c.Command, Replicas: c.Workers, Env: c.environment(),
+		Name: fleetName, Command: c.Command, Replicas: c.Workers, Env: []string{sample.EnvBoot + "=" + boot.String()},
 		Health: supervise.Health{Path: healthPath, Interval: healthEvery},
 		Grace:  time.Second, Drain: time.Second, Memory: memory, Registry: u,
 	})
@@ -163,6 +164,10 @@ func (u *unguarded) Resume(worker string) {
 		}
 	}
 }
+
+// Idle waits for what is in flight: with nothing sent through the fleet there is
+// nothing to wait for.
+func (u *unguarded) Idle(ctx context.Context, worker string) error { return u.fleet.Idle(ctx, worker) }
 
 // Down ends a life.
 func (u *unguarded) Down(worker string, epoch uint64, end fleet.End) {

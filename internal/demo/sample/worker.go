@@ -14,8 +14,8 @@ import (
 
 // Environment variables of a worker process.
 const (
-	EnvPort = "PORT"               // where to listen on the loopback address
-	EnvBoot = "BEZOAR_SAMPLE_BOOT" // how long starting takes, as a Go duration
+	EnvPort = "PORT"        // where to listen on the loopback address
+	EnvBoot = "SAMPLE_BOOT" // how long starting takes, as a Go duration
 )
 
 // maxBacklog bounds the requests that wait for the loop; more are answered 503.
