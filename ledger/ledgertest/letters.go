@@ -179,13 +179,3 @@ func testLetterBoundOldNewcomer(t *testing.T, h Harness) {
 	// Of equals, the one listed last made room.
 	wantListed(t, s, ledger.LetterQuery{}, "dl-001", "dl-003")
 }
-
-func testLetterDefaultBound(t *testing.T, h Harness) {
-	s := h.Open(t, 0)
-	for i := range 1 << 8 { // far below ledger.DefaultMaxLetters: all stay
-		putLetter(t, s, letterAt(byte(i), i))
-	}
-	if got := listed(t, s, ledger.LetterQuery{Limit: 1000}); len(got) != 1<<8 {
-		t.Fatalf("%d letters are left of %d", len(got), 1<<8)
-	}
-}

@@ -161,16 +161,17 @@ func testModel(t *testing.T, h Harness) {
 			rt.Fatal(err)
 		}
 		p := &pair{draws: newDraws(), store: s, model: model{bound: modelBound}}
-		actions := map[string]func(*rapid.T){
-			"":              p.checkAll,
+		rt.Repeat(map[string]func(*rapid.T){
 			"PutVerdict":    p.putVerdict,
 			"DeleteVerdict": p.deleteVerdict,
 			"PutLetter":     p.putLetter,
 			"PutLetter too": p.putLetter, // twice as often: it is where the rules are
 			"DeleteLetter":  p.deleteLetter,
+			"Verdicts":      p.verdicts,
 			"Letters":       p.letters,
-		}
-		rt.Repeat(actions)
+			"Letter":        p.letter,
+		})
+		p.checkAll(rt)
 	})
 }
 
@@ -197,7 +198,7 @@ func (p *pair) deleteVerdict(t *rapid.T) {
 }
 
 func (p *pair) putLetter(t *rapid.T) {
-	l := p.letter(t)
+	l := p.draws.letter(t)
 	want, ok := p.model.putLetter(l)
 	got, err := p.store.PutLetter(t.Context(), l)
 	if ok != (err == nil) {
@@ -227,14 +228,32 @@ func (p *pair) letters(t *rapid.T) {
 	same(t, "Letters", p.model.listLetters(q), got)
 }
 
+func (p *pair) verdicts(t *rapid.T) { p.checkVerdicts(t, p.fleets.Draw(t, "fleet")) }
+
+func (p *pair) letter(t *rapid.T) { p.checkLetter(t, p.letterIDs.Draw(t, "id")) }
+
+// checkAll compares all that both hold.
 func (p *pair) checkAll(t *rapid.T) {
-	fleet := p.fleets.Draw(t, "fleet")
-	verdicts, err := p.store.Verdicts(t.Context(), fleet)
+	p.checkVerdicts(t, "")
+	for _, l := range p.model.letters {
+		p.checkLetter(t, l.ID)
+	}
+	got, err := p.store.Letters(t.Context(), ledger.LetterQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "Verdicts", p.model.listVerdicts(fleet), verdicts)
-	id := p.letterIDs.Draw(t, "id")
+	same(t, "Letters", p.model.listLetters(ledger.LetterQuery{}), got)
+}
+
+func (p *pair) checkVerdicts(t *rapid.T, fleet string) {
+	got, err := p.store.Verdicts(t.Context(), fleet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "Verdicts", p.model.listVerdicts(fleet), got)
+}
+
+func (p *pair) checkLetter(t *rapid.T, id string) {
 	want, ok := p.model.letter(id)
 	got, err := p.store.Letter(t.Context(), id)
 	wantFound(t, err, ok)

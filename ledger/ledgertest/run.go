@@ -32,7 +32,6 @@ func Run(t *testing.T, h Harness) {
 		"letters/listed without bodies":   testLetterBodies,
 		"letters/bounded":                 testLetterBound,
 		"letters/newcomer is not evicted": testLetterBoundOldNewcomer,
-		"letters/default bound":           testLetterDefaultBound,
 		"fleets are apart":                testFleetsApart,
 		"not found":                       testNotFound,
 		"refused":                         testRefused,

@@ -1,0 +1,96 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"regexp"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/bezoar-dev/bezoar/ledger"
+)
+
+// Config names the database and the bounds. Only URL is required.
+type Config struct {
+	URL        string // postgres://user:password@host:port/database?…
+	Schema     string // "" means bezoar; made when it is not there
+	MaxLetters int    // dead letters kept; 0 means ledger.DefaultMaxLetters
+}
+
+// String hides the password.
+func (c Config) String() string {
+	return fmt.Sprintf("{URL:%s Schema:%s MaxLetters:%d}", redact(c.URL), c.Schema, c.MaxLetters)
+}
+
+// LogValue hides the password.
+func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+// Validate reports every field that is out of bounds.
+func (c Config) Validate() error {
+	var faults []error
+	if _, err := c.pool(); err != nil {
+		faults = append(faults, fmt.Errorf("URL: %w", err))
+	}
+	// Simple names need no quotes, here and in goose, which has none.
+	if name := c.withDefaults().Schema; !regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`).MatchString(name) {
+		faults = append(faults, fmt.Errorf("Schema: %.80q is not 1 to 63 of a-z, 0-9 and _, not beginning with a digit", name))
+	}
+	if c.MaxLetters < 0 {
+		faults = append(faults, fmt.Errorf("MaxLetters: %d is negative", c.MaxLetters))
+	}
+	return errors.Join(faults...)
+}
+
+func (c Config) withDefaults() Config {
+	if c.Schema == "" {
+		c.Schema = "bezoar"
+	}
+	if c.MaxLetters == 0 {
+		c.MaxLetters = ledger.DefaultMaxLetters
+	}
+	return c
+}
+
+// pool reads the URL; its errors do not show the password.
+func (c Config) pool() (*pgxpool.Config, error) {
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return nil, errors.New("cannot be read; want postgres://user:password@host:port/database, the password percent-encoded")
+	}
+	if u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		return nil, errors.New("does not begin with postgres://")
+	}
+	p, err := pgxpool.ParseConfig(c.URL)
+	if err != nil {
+		return nil, err // pgx has redacted it
+	}
+	given := u.Query()
+	if !given.Has("default_query_exec_mode") {
+		p.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec // needs nothing of the session
+	}
+	if !given.Has("connect_timeout") {
+		p.ConnConfig.ConnectTimeout = connectTimeout
+	}
+	if p.ConnConfig.RuntimeParams["application_name"] == "" {
+		p.ConnConfig.RuntimeParams["application_name"] = "bezoar"
+	}
+	return p, nil
+}
+
+func redact(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme == "" {
+		return "(unreadable)"
+	}
+	query := u.Query()
+	for _, secret := range []string{"password", "sslpassword"} {
+		if query.Has(secret) {
+			query.Set(secret, "xxxxx")
+			u.RawQuery = query.Encode()
+		}
+	}
+	return u.Redacted()
+}

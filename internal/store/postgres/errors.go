@@ -1,0 +1,59 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// explain names the database and, where there is one, the way out.
+func explain(where string, err error) error {
+	if err == nil {
+		return nil
+	}
+	say := func(what string) error { return fmt.Errorf("%s %s: %w", where, what, err) }
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) {
+		switch refused.Code {
+		case "28P01", "28000":
+			return say("does not let this user in; check user, password and pg_hba.conf")
+		case "3D000":
+			return say("does not exist; create the database")
+		case "42501":
+			return say("does not allow this; grant the role CREATE on the database, or create the schema for it")
+		case "53300":
+			return say("has no connection left; raise max_connections, or lower pool_max_conns in the URL")
+		case "53100":
+			return say("has a full disk; free space there. What was acknowledged is safe")
+		case "25006":
+			return say("is read-only, perhaps a standby; name the primary, or add target_session_attrs=read-write")
+		case "26000", "42P05":
+			return say("is behind a pooler that loses prepared statements; leave default_query_exec_mode out of the URL")
+		}
+		return say("refused")
+	}
+	var unreachable *pgconn.ConnectError
+	if errors.As(err, &unreachable) {
+		return say("cannot be reached; start it, check host and port, or use store: sqlite:bezoar.db")
+	}
+	return fmt.Errorf("%s: %w", where, err)
+}
+
+// fault is explain for an operation under way: what was attempted, and the
+// context's own error when that is what ended it.
+func (db *DB) fault(ctx context.Context, err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), explain(db.where, err))
+}
+
+func isUniqueViolation(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && refused.Code == "23505"
+}

@@ -1,0 +1,64 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/bezoar-dev/bezoar/ledger"
+)
+
+// connectTimeout bounds one attempt to connect, unless the URL says otherwise.
+const connectTimeout = 5 * time.Second
+
+// DB is one schema and the stores in it.
+type DB struct {
+	pool   *pgxpool.Pool
+	where  string // for errors: no password
+	ledger *ledgerStore
+}
+
+// Open connects, and brings the schema up to date.
+func Open(ctx context.Context, c Config) (*DB, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("open the postgres store: %w", err)
+	}
+	c = c.withDefaults()
+	settings, err := c.pool()
+	if err != nil {
+		return nil, err
+	}
+	db := &DB{where: where(settings.ConnConfig)}
+	if db.pool, err = pgxpool.NewWithConfig(ctx, settings); err != nil {
+		return nil, fmt.Errorf("open the postgres store: %w", err)
+	}
+	if err := migrate(ctx, db.pool, c.Schema); err != nil {
+		db.pool.Close()
+		return nil, fmt.Errorf("open the postgres store: %w", explain(db.where, err))
+	}
+	db.ledger = newLedgerStore(db, c.Schema, c.MaxLetters)
+	return db, nil
+}
+
+// Ledger returns the ledger's store.
+func (db *DB) Ledger() ledger.Store { return db.ledger }
+
+// Close waits for the connections in use and closes them all.
+func (db *DB) Close() error {
+	db.pool.Close()
+	return nil
+}
+
+func where(c *pgx.ConnConfig) string {
+	return fmt.Sprintf("postgres://%s@%s:%d/%s", c.User, c.Host, c.Port, c.Database)
+}
+
+// inSchema fills in the {schema} of a statement. Statements name it, since
+// behind a pooler no search_path lasts.
+func inSchema(schema, statement string) string {
+	return strings.ReplaceAll(statement, "{schema}", schema)
+}
