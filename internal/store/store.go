@@ -1,0 +1,95 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/store/memory"
+	"github.com/bezoar-dev/bezoar/internal/store/postgres"
+	"github.com/bezoar-dev/bezoar/internal/store/sqlite"
+	"github.com/bezoar-dev/bezoar/ledger"
+)
+
+// Config is what every kind of store can be told.
+type Config struct {
+	MaxLetters int // dead letters kept; 0 means ledger.DefaultMaxLetters
+}
+
+// Stores is what is open.
+type Stores struct {
+	Ledger ledger.Store
+	close  func() error
+}
+
+// Close finishes what is under way and closes the store.
+func (s Stores) Close() error { return s.close() }
+
+// Open opens the store that at names: sqlite:FILE, postgres://… or memory: .
+func Open(ctx context.Context, at string, c Config) (Stores, error) {
+	open, err := find(at, c)
+	if err != nil {
+		return Stores{}, err
+	}
+	return open(ctx)
+}
+
+// Check says whether at names a store, without opening it.
+func Check(at string, c Config) error {
+	_, err := find(at, c)
+	return err
+}
+
+// find validates everything and returns how to open it. Its errors show of at
+// only the scheme: the rest may hold a password.
+func find(at string, c Config) (func(context.Context) (Stores, error), error) {
+	scheme, rest, found := strings.Cut(at, ":")
+	if !found {
+		scheme = ""
+	}
+	var open func(context.Context) (Stores, error)
+	var err error
+	switch scheme {
+	case "sqlite":
+		config := sqlite.Config{Path: strings.TrimPrefix(rest, "//"), MaxLetters: c.MaxLetters}
+		open, err = opener(config, sqlite.Open), config.Validate()
+		if strings.Contains(rest, "?") {
+			err = errors.Join(err, errors.New("a file takes no ?options; it has none"))
+		}
+	case "postgres", "postgresql":
+		config := postgres.Config{URL: at, MaxLetters: c.MaxLetters}
+		open, err = opener(config, postgres.Open), config.Validate()
+	case "memory":
+		config := memory.Config{MaxLetters: c.MaxLetters}
+		openMemory := func(_ context.Context, c memory.Config) (*memory.DB, error) { return memory.Open(c) }
+		open, err = opener(config, openMemory), config.Validate()
+		if rest != "" {
+			err = errors.Join(err, errors.New("memory: takes nothing after the colon"))
+		}
+	case "":
+		return nil, errors.New("store: names no kind; want sqlite:FILE, postgres://USER:PASSWORD@HOST/DATABASE or memory:")
+	default:
+		return nil, fmt.Errorf("store: %.20q is no kind of store; there are sqlite:FILE, postgres://USER:PASSWORD@HOST/DATABASE and memory:", scheme)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store %s: %w", scheme, err)
+	}
+	return open, nil
+}
+
+// database is what the three kinds of DB have in common.
+type database interface {
+	Ledger() ledger.Store
+	Close() error
+}
+
+func opener[C any, DB database](c C, open func(context.Context, C) (DB, error)) func(context.Context) (Stores, error) {
+	return func(ctx context.Context) (Stores, error) {
+		db, err := open(ctx, c)
+		if err != nil {
+			return Stores{}, err
+		}
+		return Stores{Ledger: db.Ledger(), close: db.Close}, nil
+	}
+}
