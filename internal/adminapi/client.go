@@ -272,8 +272,7 @@ type ReachError struct {
 // Error names the address that was tried.
 func (e *ReachError) Error() string {
 	cause := e.Err
-	var u *url.Error
-	if errors.As(cause, &u) {
+	if u, ok := errors.AsType[*url.Error](cause); ok {
 		cause = u.Err // without the method and URL, which say nothing more
 	}
 	return fmt.Sprintf("no answer from the admin API at %s: %v", e.Address, cause)

@@ -68,8 +68,10 @@ func TestCallsReachTheirPaths(t *testing.T) {
 			func(ctx context.Context, c *Client) (any, error) {
 				return c.Add(ctx, Add{Fingerprint: fp, For: Duration(90 * time.Minute), Reason: "r"})
 			},
-			seen{"POST", "/api/v1/quarantine", "Bearer s3cret",
-				`{"fingerprint":"abababababababababababababababab","shape":"","for":"1h30m0s","reason":"r"}`},
+			seen{
+				"POST", "/api/v1/quarantine", "Bearer s3cret",
+				`{"fingerprint":"abababababababababababababababab","shape":"","for":"1h30m0s","reason":"r"}`,
+			},
 			bezoar.Verdict{ID: "q-2"},
 		},
 		{

@@ -112,7 +112,7 @@ func cut(s string, n int) string {
 func wrap(text string, n int) []string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		for utf8.RuneCountInString(word) > n {
 			if line != "" {
 				lines = append(lines, line)

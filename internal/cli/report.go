@@ -128,8 +128,7 @@ func reportEvidence(p *printer, now time.Time, evidence []bezoar.Evidence) {
 		return
 	}
 	p.printf("\n%s\n", p.paint(bold, "Evidence, newest first"))
-	for i := len(evidence) - 1; i >= 0; i-- {
-		e := evidence[i]
+	for _, e := range slices.Backward(evidence) {
 		p.printf("\n  %s  %s, epoch %d: %s\n", clock(now, e.At), clean(e.Worker), e.Epoch, p.paint(red, clean(endOf(e))))
 		paragraph(p, "    ", circumstances(e))
 		if len(e.Stderr) > 0 {

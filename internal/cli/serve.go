@@ -39,7 +39,7 @@ func (c *serveCmd) Run(s *session) error {
 }
 
 // set overrides a setting by a flag that was given.
-func set[T any](to *T, from *T) {
+func set[T any](to, from *T) {
 	if from != nil {
 		*to = *from
 	}
@@ -61,8 +61,7 @@ func settingsError(err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return &exitError{code: exitNotAllowed, err: err}
 	}
-	var faults *config.Faults
-	if errors.As(err, &faults) {
+	if _, ok := errors.AsType[*config.Faults](err); ok {
 		return &exitError{code: exitFailure, err: fmt.Errorf("the settings cannot be used\n%w", err)}
 	}
 	return err

@@ -90,7 +90,7 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string, depth int) {
 }
 
 func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string, depth int) {
-	if s, ok := v.Addr().Interface().(shorthand); ok && n.Kind == yaml.ScalarNode && !isNull(n) {
+	if s, ok := reflect.TypeAssert[shorthand](v.Addr()); ok && n.Kind == yaml.ScalarNode && !isNull(n) {
 		if err := s.fromWord(n.Value); err != nil {
 			d.fault(n, path, asFlaw(err))
 		}
@@ -123,7 +123,7 @@ func (d *decoder) unknown(key *yaml.Node, v reflect.Value, path string) {
 		d.fault(key, at, flawf("repeat the keys, or alias the whole value", "merge keys are not supported"))
 		return
 	}
-	if l, ok := v.Addr().Interface().(later); ok {
+	if l, ok := reflect.TypeAssert[later](v.Addr()); ok {
 		if what, ok := l.later()[key.Value]; ok {
 			d.fault(key, at, flawf("remove it", "is not supported by this version yet (%s)", what))
 			return
@@ -159,7 +159,7 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string, depth int)
 			return
 		}
 		elem := reflect.New(v.Type().Elem())
-		if s, ok := elem.Interface().(defaulter); ok {
+		if s, ok := reflect.TypeAssert[defaulter](elem); ok {
 			s.setDefaults()
 		}
 		d.value(value, elem.Elem(), at, depth+1)
@@ -218,7 +218,7 @@ func (d *decoder) list(n *yaml.Node, v reflect.Value, path string, depth int) {
 	out := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
 	for i, item := range n.Content {
 		elem := out.Index(i)
-		if s, ok := elem.Addr().Interface().(defaulter); ok {
+		if s, ok := reflect.TypeAssert[defaulter](elem.Addr()); ok {
 			s.setDefaults()
 		}
 		d.value(item, elem, fmt.Sprintf("%s[%d]", path, i), depth+1)
@@ -269,6 +269,7 @@ func kindOf(n *yaml.Node) string {
 		return "a list"
 	case yaml.AliasNode:
 		return "an alias"
+	default:
 	}
 	if isNull(n) {
 		return "empty"

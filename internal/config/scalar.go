@@ -137,8 +137,7 @@ func compare(a, b reflect.Value) int {
 
 // asFlaw finds the flaw in what setText returned.
 func asFlaw(err error) *flaw {
-	var f *flaw
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*flaw](err); ok {
 		return f
 	}
 	return &flaw{problem: clip(err.Error()), fix: "correct it"}

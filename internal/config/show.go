@@ -74,7 +74,7 @@ func encode(v reflect.Value, mask string) *yaml.Node {
 }
 
 func encodeStruct(v reflect.Value) *yaml.Node {
-	if s, ok := v.Interface().(interface{ toWord() (string, bool) }); ok {
+	if s, ok := reflect.TypeAssert[interface{ toWord() (string, bool) }](v); ok {
 		if w, is := s.toWord(); is {
 			return word(w, false)
 		}

@@ -1,0 +1,71 @@
+# Everything that a developer does. `make` alone says what there is.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+# Packages to work on, as in: make test PKG=./ledger/...
+PKG ?= ./...
+# How long each fuzz target runs.
+FUZZTIME ?= 10s
+# A tool of tools/go.mod, built once and then from the cache.
+TOOL = go tool -modfile=$(CURDIR)/tools/go.mod
+
+.PHONY: help
+help: ## say what there is
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1	\2/' | \
+		while IFS='	' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
+
+.PHONY: build
+build: ## one static binary: bin/bezoar
+	CGO_ENABLED=0 go build -trimpath -o bin/bezoar ./cmd/bezoar
+
+.PHONY: test
+test: ## vet, then every test in random order, with PostgreSQL where it can be had
+	go vet $(PKG)
+	scripts/with-servers go test -vet=off -shuffle=on -timeout 9m $(PKG)
+	cd bench && go vet ./... && go test -vet=off -shuffle=on ./...
+
+.PHONY: race
+race: ## the same under the race detector (needs a C compiler)
+	CGO_ENABLED=1 scripts/with-servers go test -vet=off -race -shuffle=on -timeout 20m $(PKG)
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME (10s)
+	@set -eu; for pkg in $$(go list $(PKG)); do \
+		for target in $$(go test -list '^Fuzz' "$$pkg" | grep '^Fuzz' || true); do \
+			echo "$$pkg $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg"; \
+		done; \
+	done
+
+.PHONY: bench
+bench: build ## benchmarks beside the code, then the ratios to nginx, HAProxy and Go's ReverseProxy
+	go test -run '^$$' -bench . -benchmem $(PKG)
+	scripts/peers
+	cd bench && go run ./gateway -bezoar $(CURDIR)/bin/bezoar && go run ./pill -bezoar $(CURDIR)/bin/bezoar
+
+.PHONY: lint
+lint: ## golangci-lint with .golangci.yaml (the first run builds it: minutes)
+	$(TOOL) golangci-lint run $(PKG)
+	cd bench && $(TOOL) golangci-lint run -c ../.golangci.yaml ./...
+
+.PHONY: fmt
+fmt: ## format as the linter wants it
+	$(TOOL) golangci-lint fmt
+
+.PHONY: arch
+arch: ## layers, sizes and house rules
+	go test -count=1 ./internal/arch
+
+.PHONY: sim
+sim: ## the policies in virtual time, 200 seeds
+	go test -count=1 -v -run 'Sim|Seeds|Laws' ./internal/sim
+
+.PHONY: soak
+soak: ## what takes longer: the race detector three times over, five minutes for each fuzz target
+	CGO_ENABLED=1 scripts/with-servers go test -vet=off -race -shuffle=on -count=3 -timeout 90m $(PKG)
+	$(MAKE) fuzz FUZZTIME=5m
+
+.PHONY: golden
+golden: ## rewrite golden files; read the diff before you commit it
+	go test ./internal/config ./internal/cli ./internal/golden -update
