@@ -38,11 +38,17 @@ func (j *job) gather() error {
 		p, err := j.from.Next()
 		switch {
 		case err == nil:
-			if !j.hold(p) {
+			fits := j.hold(p)
+			if j.route.MaxBody > 0 && int64(len(j.body)) > j.route.MaxBody {
+				return errTooLarge
+			}
+			if !fits {
 				return nil
 			}
 		case errors.Is(err, io.EOF):
-			j.whole, j.trailers = true, j.from.Trailers()
+			if j.whole = len(j.body) <= j.route.Buffer; j.whole {
+				j.trailers = j.from.Trailers()
+			}
 			return nil
 		case errors.Is(err, h1.ErrStalled):
 			return nil

@@ -195,13 +195,19 @@ const (
 	slowLook  = time.Second
 )
 
-// Wait ends waits for the worker that are overdue or whose caller is gone. The
-// first question of each wait asks nothing of the kernel: most answers come
-// before the second.
+// Wait ends waits for the worker that are overdue or whose caller is gone. Before
+// a wait it sends on what has come of the answer, so that events reach the caller
+// as they happen. Whether the caller is there it asks only later: most waits are
+// over by then.
 func (j *job) Wait(since, now time.Time) (time.Time, error) {
 	waited := now.Sub(since)
 	if waited > 0 && j.Gone() {
 		return time.Time{}, errGone
+	}
+	if j.wait.begun {
+		if err := j.from.Flush(); err != nil {
+			return time.Time{}, fmt.Errorf("%w: %w", errGone, err)
+		}
 	}
 	next := now.Add(min(max(firstLook, waited), slowLook))
 	if j.wait.begun {

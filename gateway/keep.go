@@ -107,6 +107,9 @@ func (r redactor) target(s string) string {
 	}
 	var b strings.Builder
 	b.WriteString(path)
+	if query == "" {
+		b.WriteByte('?')
+	}
 	for sep := "?"; query != ""; {
 		i := strings.IndexAny(query, "&;")
 		pair, rest, next := query, "", ""

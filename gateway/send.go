@@ -147,15 +147,9 @@ func passBack(dst []h1.Field, r *h1.Response) []h1.Field {
 	return dst
 }
 
-// copyAnswer passes the body on. What has come is sent on before it waits for
-// more, so that events reach the caller as they happen.
+// copyAnswer passes the body on.
 func (j *job) copyAnswer(c *h1.Conn) dispatch.Result {
 	for {
-		if !c.Body.Ready() {
-			if err := j.from.Flush(); err != nil {
-				return dispatch.Result{Fault: dispatch.CallerGone, Err: err}
-			}
-		}
 		p, err := c.Body.Next()
 		if errors.Is(err, io.EOF) {
 			break

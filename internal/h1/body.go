@@ -42,10 +42,6 @@ func (b *Body) reset(s *sock, length int64, limits Limits) {
 // Done reports whether the whole body has been read.
 func (b *Body) Done() bool { return b.state == bodyDone }
 
-// Ready reports whether Next returns without waiting for the network, as far as
-// one can tell without parsing ahead.
-func (b *Body) Ready() bool { return b.state == bodyDone || b.s.w > b.s.r }
-
 // Trailers returns the trailer fields, once Next has returned io.EOF.
 func (b *Body) Trailers() []Field { return b.trailers }
 

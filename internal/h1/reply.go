@@ -157,10 +157,12 @@ func (x *Exchange) add(p []byte, tail string) error {
 		x.out = append(append(x.out, p...), tail...)
 		return nil
 	}
-	x.slots = [3][]byte{x.out, p}
-	x.vec = x.slots[:2]
+	head := len(x.out)
+	x.out = append(x.out, tail...)
+	x.slots = [3][]byte{x.out[:head], p, x.out[head:]}
+	x.vec = x.slots[:]
 	err := x.writeVec()
-	x.out = append(x.out[:0], tail...)
+	x.out = x.out[:0]
 	return err
 }
 
@@ -202,7 +204,7 @@ func (x *Exchange) writeVec() error {
 
 func (x *Exchange) writeOnce() (int64, error) {
 	if len(x.vec) > 1 {
-		return x.vec.WriteTo(x.nc)
+		return x.vec.WriteTo(x.nc) // skips empty ones
 	}
 	n, err := x.nc.Write(x.vec[0])
 	if x.vec[0] = x.vec[0][n:]; len(x.vec[0]) == 0 {
