@@ -1,0 +1,222 @@
+package journal
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// file is the locked file behind a journal, and its mapping.
+type file struct {
+	f     *os.File
+	clean *uint64 // in the mapping
+	mem   mapping
+	close func() error
+}
+
+type mapping struct {
+	at   unsafe.Pointer
+	size uintptr
+}
+
+// ErrInUse is wrapped when another process has the journal open.
+var ErrInUse = errors.New("in use by another process")
+
+// Open opens the journal at path, or makes one with so many slots; 0 means
+// DefaultSlots. It returns what was in flight when the last process died
+// without Close. A file that is damaged or not a journal is moved aside, and
+// Note says so: a journal is never a reason not to start.
+func Open(path string, slots int) (*Journal, []Record, error) {
+	if slots == 0 {
+		slots = DefaultSlots
+	}
+	if slots < 0 || slots > MaxSlots {
+		return nil, nil, fmt.Errorf("open the journal %s: %d slots are not within 1 to %d", path, slots, MaxSlots)
+	}
+	j, records, err := open(path, slots, bootID())
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the journal %s: %w", path, err)
+	}
+	return j, records, nil
+}
+
+func open(path string, slots int, boot [16]byte) (*Journal, []Record, error) {
+	f, content, err := lockAndRead(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	found := read(content, boot)
+	if found.unreadable {
+		aside := path + ".unreadable"
+		if err := os.Rename(path, aside); err != nil { // it may be somebody's treasure
+			return nil, nil, errors.Join(err, f.Close())
+		}
+		found.note += "; it is now " + aside
+		old := f
+		f, _, err = lockAndRead(path)
+		if err := errors.Join(err, old.Close()); err != nil {
+			return nil, nil, err
+		}
+	}
+	h := header{slots: uint32(slots), generation: found.generation + 1, boot: boot, pid: uint64(os.Getpid())}
+	j := &Journal{live: live(h.generation), note: found.note, file: &file{f: f}}
+	if err := j.file.rewrite(h); err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	if err := j.mapFile(slots); err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return j, found.records, nil
+}
+
+// Close marks the stop as one that was asked for and gives the file up. Begin
+// and End may still be called, by stragglers: they write to memory that
+// nobody reads.
+func (j *Journal) Close() error { return j.file.close() }
+
+// lockAndRead returns the file, locked until it is closed, and what it holds.
+func lockAndRead(path string) (*os.File, []byte, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("its folder does not exist; create it first: %w", err)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			err = fmt.Errorf("it is %w%s; stop that one, or give this one another file", ErrInUse, holder(f))
+		}
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	// One byte more than a journal can have: more is not one.
+	content, err := io.ReadAll(io.LimitReader(f, headerSize+MaxSlots*slotSize+1))
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, content, nil
+}
+
+func holder(f *os.File) string {
+	content := make([]byte, headerSize)
+	if _, err := f.ReadAt(content, 0); err != nil {
+		return ""
+	}
+	if h, ok := decodeHeader(content); ok {
+		return fmt.Sprintf(" (pid %d)", h.pid)
+	}
+	return ""
+}
+
+// rewrite clears the file. The zeros are written, not left as holes: the disk
+// may be full when a hole is first touched, which would kill the process.
+func (f *file) rewrite(h header) error {
+	if err := f.f.Truncate(0); err != nil {
+		return err
+	}
+	if _, err := f.f.WriteAt(make([]byte, int(h.slots)*slotSize), headerSize); err != nil {
+		return err
+	}
+	_, err := f.f.WriteAt(h.encode(), 0)
+	return err
+}
+
+func (j *Journal) mapFile(slots int) error {
+	size := uintptr(headerSize + slots*slotSize)
+	at, err := unix.MmapPtr(int(j.file.f.Fd()), 0, nil, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return fmt.Errorf("map it into memory: %w", err)
+	}
+	f := j.file
+	f.mem = mapping{at, size}
+	f.clean = (*uint64)(unsafe.Add(at, headerClean))
+	f.close = sync.OnceValue(f.closeOnce)
+	j.slots = unsafe.Slice((*slot)(unsafe.Add(at, headerSize)), slots)
+	for i := 0; i < slots; i += os.Getpagesize() / slotSize {
+		atomic.StoreUint64(&j.slots[i][slotState], 0) // bring the page in now, not under the first work
+	}
+	runtime.AddCleanup(j, func(m mapping) { _ = unix.MunmapPtr(m.at, m.size) }, f.mem)
+	return nil
+}
+
+func (f *file) closeOnce() error {
+	atomic.StoreUint64(f.clean, 1)
+	// Memory of nobody takes the mapping's place in one step, so that late
+	// calls neither fault nor touch a file that is somebody else's by then.
+	_, err := unix.MmapPtr(-1, 0, f.mem.at, f.mem.size, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_FIXED)
+	return errors.Join(err, f.f.Close())
+}
+
+// bootID tells one run of the machine from another; where the system has no
+// such thing, all are one.
+func bootID() (id [16]byte) {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return id
+	}
+	digits := strings.ReplaceAll(strings.TrimSpace(string(text)), "-", "")
+	if len(digits) == 2*len(id) {
+		_, _ = hex.Decode(id[:], []byte(digits)) // else some of it: still an id
+	}
+	return id
+}
+
+// The layout of the file: a header of one page, then the slots.
+const (
+	headerSize  = 4096
+	headerClean = 64 // offset of a word that Close sets
+	slotSize    = 64
+)
+
+type header struct {
+	slots      uint32
+	generation uint32
+	pid        uint64
+	boot       [16]byte
+	clean      bool
+}
+
+const magic = "bzjrnl\x00\x01"
+
+func (h header) encode() []byte {
+	b := make([]byte, headerSize)
+	copy(b, magic)
+	binary.NativeEndian.PutUint32(b[8:], h.slots)
+	binary.NativeEndian.PutUint32(b[12:], h.generation)
+	binary.NativeEndian.PutUint64(b[16:], h.pid)
+	copy(b[24:], h.boot[:])
+	binary.NativeEndian.PutUint64(b[40:], headerSum(b))
+	return b
+}
+
+func decodeHeader(b []byte) (h header, ok bool) {
+	if len(b) < headerSize || string(b[:8]) != magic || binary.NativeEndian.Uint64(b[40:]) != headerSum(b) {
+		return h, false
+	}
+	h.slots = binary.NativeEndian.Uint32(b[8:])
+	h.generation = binary.NativeEndian.Uint32(b[12:])
+	h.pid = binary.NativeEndian.Uint64(b[16:])
+	copy(h.boot[:], b[24:])
+	h.clean = binary.NativeEndian.Uint64(b[headerClean:]) == 1
+	return h, true
+}
+
+func headerSum(b []byte) uint64 {
+	var s slot
+	for i := range 5 {
+		s[slotPrint0+i] = binary.NativeEndian.Uint64(b[8*i:])
+	}
+	return s.sum(0)
+}

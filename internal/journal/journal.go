@@ -1,0 +1,115 @@
+package journal
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// Record is one piece of work in flight.
+type Record struct {
+	Fingerprint bezoar.Fingerprint
+	Shape       bezoar.Fingerprint
+	Start       time.Time // between the years 1678 and 2262; kept to the nanosecond
+	Successes   uint16    // how often it went well before, decayed, saturating
+	Fleet       uint32    // which fleet, by a number that the caller finds again
+}
+
+// The bounds on slots.
+const (
+	DefaultSlots = 4096
+	MaxSlots     = 1 << 20
+)
+
+// slot is one record as words of memory. The first is zero, or says which
+// generation of the file wrote the others; it is written last.
+type slot [8]uint64
+
+const (
+	slotState = iota
+	slotPrint0
+	slotPrint1
+	slotShape0
+	slotShape1
+	slotStart
+	slotRest // successes, and the fleet from bit 16
+	slotSum
+)
+
+// live is the state of a slot in use.
+func live(generation uint32) uint64 { return 0xbe20a12d<<32 | uint64(generation) }
+
+// Journal is an open journal. Each slot belongs to one caller at a time, who
+// may be any goroutine; callers hand slots out among themselves.
+type Journal struct {
+	live  uint64
+	slots []slot // mapped, outside of Go's heap
+	note  string
+	file  *file
+}
+
+// Slots returns how many slots there are.
+func (j *Journal) Slots() int { return len(j.slots) }
+
+// Note says what was wrong with the file that Open found, or "".
+func (j *Journal) Note() string { return j.note }
+
+// Begin writes down that r is in flight, in a slot from 0 to Slots()-1. Any
+// other slot is ignored: what has no slot is not remembered.
+func (j *Journal) Begin(slot int, r Record) {
+	if uint(slot) >= uint(len(j.slots)) {
+		return
+	}
+	s := &j.slots[slot]
+	if atomic.LoadUint64(&s[slotState]) != 0 {
+		atomic.StoreUint64(&s[slotState], 0) // nobody called End
+	}
+	s.encode(r)
+	s[slotSum] = s.sum(j.live)
+	atomic.StoreUint64(&s[slotState], j.live)
+	runtime.KeepAlive(j) // and with it the mapping
+}
+
+// End writes down that what Begin put into slot is not in flight any more.
+func (j *Journal) End(slot int) {
+	if uint(slot) >= uint(len(j.slots)) {
+		return
+	}
+	atomic.StoreUint64(&j.slots[slot][slotState], 0)
+	runtime.KeepAlive(j)
+}
+
+func (s *slot) encode(r Record) {
+	s[slotPrint0] = binary.NativeEndian.Uint64(r.Fingerprint[:8])
+	s[slotPrint1] = binary.NativeEndian.Uint64(r.Fingerprint[8:])
+	s[slotShape0] = binary.NativeEndian.Uint64(r.Shape[:8])
+	s[slotShape1] = binary.NativeEndian.Uint64(r.Shape[8:])
+	s[slotStart] = uint64(r.Start.UnixNano())
+	s[slotRest] = uint64(r.Successes) | uint64(r.Fleet)<<16
+}
+
+func (s *slot) decode() (r Record) {
+	binary.NativeEndian.PutUint64(r.Fingerprint[:8], s[slotPrint0])
+	binary.NativeEndian.PutUint64(r.Fingerprint[8:], s[slotPrint1])
+	binary.NativeEndian.PutUint64(r.Shape[:8], s[slotShape0])
+	binary.NativeEndian.PutUint64(r.Shape[8:], s[slotShape1])
+	r.Start = time.Unix(0, int64(s[slotStart]))
+	r.Successes = uint16(s[slotRest])
+	r.Fleet = uint32(s[slotRest] >> 16)
+	return r
+}
+
+// sum tells a whole record from a torn one. It need not resist anybody: who
+// can write the file can write sums.
+func (s *slot) sum(state uint64) uint64 {
+	h := state ^ 0x9e3779b97f4a7c15
+	for _, word := range s[slotPrint0:slotSum] {
+		high, low := bits.Mul64(h^word, 0xa0761d6478bd642f)
+		h = high ^ low ^ word
+	}
+	return h
+}
