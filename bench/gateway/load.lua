@@ -1,0 +1,34 @@
+-- The load for wrk: it writes its requests once, sends them in turn, and ends
+-- with one line of figures. Arguments: method, bytes of body, distinct requests.
+
+local requests, turn = {}, 0
+
+function init(args)
+	local method, size, distinct = args[1], tonumber(args[2]), tonumber(args[3])
+	local headers = { ["User-Agent"] = "wrk", ["Accept"] = "*/*" }
+	if size > 0 then headers["Content-Type"] = "application/json" end
+	for i = 1, distinct do
+		local body = nil
+		if size > 0 then
+			local head = string.format('{"id":%d,"kind":"order","total":%d.50,"rush":true,"lines":[', i, i)
+			local line = '{"sku":"P-00042","quantity":3,"note":"by the blue door"},'
+			local tail = '{"sku":"P-1","quantity":1,"note":"'
+			local n = math.max(0, math.floor((size - #head - #tail - 4) / #line))
+			body = head .. line:rep(n) .. tail
+			body = body .. ("x"):rep(math.max(0, size - #body - 4)) .. '"}]}'
+		end
+		requests[i] = wrk.format(method, string.format("/items/%d?page=%d&sort=name", i, i % 7), headers, body)
+	end
+end
+
+function request()
+	turn = turn % #requests + 1
+	return requests[turn]
+end
+
+function done(summary, latency)
+	local e = summary.errors
+	io.write(string.format('bench {"requests":%d,"micros":%d,"p50_us":%d,"p99_us":%d,"broken":%d,"refused":%d}\n',
+		summary.requests, summary.duration, latency:percentile(50), latency:percentile(99),
+		e.connect + e.read + e.write + e.timeout, e.status))
+end

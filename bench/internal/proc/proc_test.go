@@ -1,0 +1,111 @@
+package proc
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestStopEndsTheWholeGroup(t *testing.T) {
+	started := make(chan string, 1)
+	c, err := Start(Spec{
+		Name: "loop", Args: []string{"sh", "-c", "trap '' TERM; sleep 60 & echo $!; wait"},
+		Line: func(s string) { started <- s },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	grandchild := <-started
+	begun := time.Now()
+	c.Stop()
+	if took := time.Since(begun); took > 2*grace {
+		t.Errorf("Stop took %v", took)
+	}
+	if err := c.Err(); err == nil || !strings.Contains(err.Error(), "loop ended") {
+		t.Errorf("Err() = %v, want how the loop ended", err)
+	}
+	// A zombie may remain until init reaps it; a living process may not.
+	if text, err := os.ReadFile("/proc/" + grandchild + "/stat"); err == nil && !strings.Contains(string(text), ") Z ") {
+		t.Errorf("the grandchild lives: %s", text)
+	}
+}
+
+func TestErrTellsTheLastWords(t *testing.T) {
+	c, err := Start(Spec{Name: "talker", Args: []string{"sh", "-c", "echo all is lost >&2; exit 7"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-c.Done()
+	if got := c.Err().Error(); got != "talker ended: exit status 7\nall is lost" {
+		t.Errorf("Err() = %q", got)
+	}
+}
+
+func TestLeashEndsItsHolder(t *testing.T) {
+	leash, err := NewLeash()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Start(Spec{Name: "cat", Args: []string{"cat"}, Leash: leash.End})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Stop()
+	leash.Close()
+	select {
+	case <-c.Done():
+	case <-time.After(5 * time.Second):
+		t.Error("cat reads on after its leash was closed")
+	}
+}
+
+func TestCPUCountsTheGroup(t *testing.T) {
+	c, err := Start(Spec{Name: "burner", Args: []string{"sh", "-c", "(while :; do :; done) & wait"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Stop()
+	look := time.NewTicker(2 * tick)
+	defer look.Stop()
+	late := time.After(10 * time.Second)
+	for used := time.Duration(0); used < 5*tick; {
+		select {
+		case <-look.C:
+		case <-late:
+			t.Fatalf("a busy loop used %v in 10 s", used)
+		}
+		if used, err = c.CPU(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	const rest = " S 1 42 42 0 -1 4194304 100 0 0 0 7 5 9 9 20 0 1 0 309801 3133440 380"
+	for name, line := range map[string]string{"plain": "43 (nginx)" + rest, "odd name": "43 (a) b (c) d)" + rest} {
+		group, used, err := parseStat(line)
+		if err != nil || group != 42 || used != 12*tick {
+			t.Errorf("%s: parseStat = %d, %v, %v; want 42, 120ms", name, group, used, err)
+		}
+	}
+	for _, line := range []string{"", "1 (x) S 1", "1 (x) S 1 x 1 0 0 0 0 0 0 0 7 5", "1 (x) S 1 1 1 0 0 0 0 0 0 0 7 y"} {
+		if _, _, err := parseStat(line); err == nil {
+			t.Errorf("parseStat(%q) has no error", line)
+		}
+	}
+}
+
+func TestFreeAddrsAreDistinct(t *testing.T) {
+	addrs, err := FreeAddrs(50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, a := range addrs {
+		seen[a] = true
+	}
+	if len(seen) != 50 {
+		t.Errorf("%d distinct addresses of 50", len(seen))
+	}
+}

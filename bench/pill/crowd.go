@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	lead     = 2 * time.Second  // good traffic before the first pill, not counted
+	patience = 10 * time.Second // how long a caller waits
+	settle   = 3 * time.Second  // for the last answers, after the sending
+	maxOpen  = 8192             // requests without an answer; a caller more is one that found no room
+	maxNotes = 12
+)
+
+// A tally is what the callers saw.
+type tally struct {
+	mu       sync.Mutex // guards the rest
+	sent     int
+	ok       int
+	refused  int // 503
+	others   map[string]int
+	times    []time.Duration // of those that were answered 200
+	pills    int
+	pillSaid map[string]int
+	trouble  time.Time // when the last good request that came to grief was sent
+	notes    []string
+	begun    time.Time // the first pill
+}
+
+// A crowd sends to one proxy, at fixed times whatever the answers (open loop).
+type crowd struct {
+	cfg    Config
+	url    string
+	client *http.Client
+	open   chan struct{}
+	wg     sync.WaitGroup
+	tally  *tally
+}
+
+func newCrowd(cfg Config, url string) *crowd {
+	return &crowd{
+		cfg: cfg, url: url,
+		client: &http.Client{
+			Timeout:   patience,
+			Transport: &http.Transport{MaxIdleConns: 1024, MaxIdleConnsPerHost: 1024, DisableCompression: true},
+		},
+		open:  make(chan struct{}, maxOpen),
+		tally: &tally{others: map[string]int{}, pillSaid: map[string]int{}},
+	}
+}
+
+// run sends for the lead and cfg.Length and returns the tally and when the
+// sending ended.
+func (c *crowd) run(ctx context.Context) (*tally, time.Time, error) {
+	defer c.client.CloseIdleConnections()
+	m := newMix(c.cfg.Pill)
+	begin := time.Now().Add(lead)
+	end := begin.Add(c.cfg.Length)
+	c.tally.begun = begin
+	var senders sync.WaitGroup
+	senders.Go(func() {
+		every(ctx, begin.Add(-lead), end, time.Second/time.Duration(c.cfg.Rate), func(at time.Time) {
+			r := m.next()
+			c.launch(ctx, r, func(how ending) { c.good(r, at, begin, how) })
+		})
+	})
+	senders.Go(func() {
+		n := 0
+		every(ctx, begin, end, c.cfg.Pill.every(c.cfg.Doses), func(time.Time) {
+			for range c.cfg.Pill.dose() {
+				c.launch(ctx, c.cfg.Pill.request(n), c.pill)
+				n++
+			}
+		})
+	})
+	senders.Wait()
+	sent := time.Now()
+	c.wg.Wait() // each has its patience
+	return c.tally, sent, context.Cause(ctx)
+}
+
+// every calls f at fixed times from begin until end. What is late is made up
+// for, so that the rate holds.
+func every(ctx context.Context, begin, end time.Time, interval time.Duration, f func(time.Time)) {
+	timer := time.NewTimer(time.Until(begin))
+	defer timer.Stop()
+	for next := begin; next.Before(end); next = next.Add(interval) {
+		timer.Reset(time.Until(next))
+		select {
+		case <-timer.C:
+			f(next)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// An ending is what a caller got.
+type ending struct {
+	said string // "200", "503", "broken", "no answer"
+	took time.Duration
+	text string // the beginning of an answer that is not 200
+}
+
+// launch sends one request from a goroutine of its own.
+func (c *crowd) launch(ctx context.Context, r request, ended func(ending)) {
+	select {
+	case c.open <- struct{}{}:
+	default:
+		ended(ending{said: "no room"})
+		return
+	}
+	c.wg.Go(func() {
+		defer func() { <-c.open }()
+		at := time.Now()
+		how := c.call(ctx, r)
+		how.took = time.Since(at)
+		ended(how)
+	})
+}
+
+func (c *crowd) call(ctx context.Context, r request) ending {
+	// A body that is there but cannot be had again keeps Go's transport from
+	// sending the request twice by itself.
+	body := struct{ io.Reader }{strings.NewReader(r.body)}
+	req, err := http.NewRequestWithContext(ctx, r.method, c.url+r.target, body)
+	if err != nil {
+		return ending{said: "no request", text: err.Error()}
+	}
+	req.ContentLength = int64(len(r.body))
+	if r.body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	} else {
+		req.Body, req.ContentLength = struct {
+			io.Reader
+			io.Closer
+		}{strings.NewReader(""), io.NopCloser(nil)}, 0
+	}
+	resp, err := c.client.Do(req)
+	if err != nil {
+		return ending{said: fault(err), text: err.Error()}
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil {
+		return ending{said: fault(err), text: err.Error()}
+	}
+	return ending{said: fmt.Sprint(resp.StatusCode), text: string(text[:min(len(text), 600)])}
+}
+
+func fault(err error) string {
+	if timeout, ok := err.(interface{ Timeout() bool }); ok && timeout.Timeout() { //nolint:errorlint // the client's own
+		return "no answer"
+	}
+	return "broken"
+}
+
+// good counts a good request sent at the given time.
+func (c *crowd) good(r request, at, begin time.Time, how ending) {
+	if at.Before(begin) {
+		return
+	}
+	t := c.tally
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sent++
+	if how.said == "200" {
+		t.ok++
+		t.times = append(t.times, how.took)
+		return
+	}
+	if how.said == "503" {
+		t.refused++
+	} else {
+		t.others[how.said]++
+	}
+	if at.After(t.trouble) {
+		t.trouble = at
+	}
+	if len(t.notes) < maxNotes {
+		t.notes = append(t.notes, fmt.Sprintf("%+.3fs after %v: %s %s %s: %s %s",
+			at.Sub(begin).Seconds(), how.took.Round(time.Millisecond), r.method, r.target, r.body, how.said, how.text))
+	}
+}
+
+func (c *crowd) pill(how ending) {
+	c.tally.mu.Lock()
+	defer c.tally.mu.Unlock()
+	c.tally.pills++
+	c.tally.pillSaid[how.said]++
+}
