@@ -31,6 +31,7 @@ type Options struct {
 	Observe func(ledger.Event)                // every decision; default: nobody
 	Page    http.Handler                      // the console; nil: none
 	Extra   func(a *App) http.Handler         // more of the admin API; nil: none
+	Restart <-chan struct{}                   // each value begins a rolling restart of all fleets; nil: none
 	Started func(a *App)                      // when the listeners are open
 }
 
@@ -39,7 +40,8 @@ type App struct {
 	cfg     config.Config
 	opt     Options
 	log     *slog.Logger
-	store   store.Store
+	stores  store.Stores
+	opened  bool    // stores are open
 	units   []*unit // in the order of their names
 	byName  map[string]*unit
 	gateway *gateway.Gateway
@@ -84,9 +86,10 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 	if err != nil {
 		return nil, err
 	}
-	if a.store, err = store.Open(ctx, cfg.Store, store.Config{}); err != nil {
+	if a.stores, err = store.Open(ctx, cfg.Store, store.Config{}); err != nil {
 		return nil, err
 	}
+	a.opened = true
 	if err := a.openUnits(); err != nil {
 		return nil, err
 	}
@@ -193,8 +196,8 @@ func (a *App) close() {
 			errs = append(errs, u.closer.Close())
 		}
 	}
-	if a.store != nil {
-		errs = append(errs, a.store.Close())
+	if a.opened {
+		errs = append(errs, a.stores.Close())
 	}
 	if err := errors.Join(errs...); err != nil {
 		a.log.Warn("closing", "err", err)
@@ -238,6 +241,7 @@ func (a *App) Run(ctx context.Context) error {
 	if a.admin != nil {
 		outer.run("admin", func(ctx context.Context) error { return a.admin.Serve(ctx, a.adminLn) }, failed)
 	}
+	outer.run("restarts", a.restarts, failed)
 	a.setReady(nil)
 	if a.opt.Started != nil {
 		a.opt.Started(a)

@@ -64,7 +64,7 @@ func (b backend) withEvidence(ctx context.Context, v bezoar.Verdict) bezoar.Verd
 	if len(v.Evidence) > 0 || v.Manual {
 		return v
 	}
-	stored, err := b.a.store.Ledger().Verdicts(ctx, v.Fleet)
+	stored, err := b.a.stores.Ledger.Verdicts(ctx, v.Fleet)
 	if err != nil {
 		return v
 	}
@@ -116,19 +116,19 @@ func (b backend) Release(ctx context.Context, id string) error {
 }
 
 func (b backend) Letters(ctx context.Context, q ledger.LetterQuery) ([]bezoar.Letter, error) {
-	return b.a.store.Ledger().Letters(ctx, q)
+	return b.a.stores.Ledger.Letters(ctx, q)
 }
 
 func (b backend) Letter(ctx context.Context, id string) (bezoar.Letter, error) {
-	return b.a.store.Ledger().Letter(ctx, id)
+	return b.a.stores.Ledger.Letter(ctx, id)
 }
 
 func (b backend) Discard(ctx context.Context, id string) error {
-	l, err := b.a.store.Ledger().Letter(ctx, id)
+	l, err := b.a.stores.Ledger.Letter(ctx, id)
 	if err != nil {
 		return err
 	}
-	if err := b.a.store.Ledger().DeleteLetter(ctx, id); err != nil {
+	if err := b.a.stores.Ledger.DeleteLetter(ctx, id); err != nil {
 		return err
 	}
 	if u := b.a.byName[l.Fleet]; u != nil {
@@ -138,7 +138,7 @@ func (b backend) Discard(ctx context.Context, id string) error {
 }
 
 func (b backend) Redrive(ctx context.Context, id string) (adminapi.Redriven, error) {
-	l, err := b.a.store.Ledger().Letter(ctx, id)
+	l, err := b.a.stores.Ledger.Letter(ctx, id)
 	if err != nil {
 		return adminapi.Redriven{}, err
 	}

@@ -62,8 +62,20 @@ func (u *unit) suspend(ctx context.Context) {
 	}
 }
 
-// RestartAll begins a rolling restart of every fleet that Bezoar started.
-func (a *App) RestartAll() {
+// restarts begins a rolling restart for each value of Options.Restart.
+func (a *App) restarts(ctx context.Context) error {
+	for {
+		select {
+		case <-a.opt.Restart:
+			a.restartAll()
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// restartAll begins a rolling restart of every fleet that Bezoar started.
+func (a *App) restartAll() {
 	for _, u := range a.units {
 		if u.super == nil {
 			continue

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
@@ -83,15 +84,15 @@ func (u *unit) size() int {
 
 func (u *unit) openLedger(a *App) error {
 	cfg := ledger.Config{
-		Fleet: u.name, Store: a.store.Ledger(), Log: a.log, Observe: a.observe,
+		Fleet: u.name, Store: a.stores.Ledger, Log: a.log, Observe: a.observe,
 		Rule: func(route string) *blame.Rule { return u.rules[route] },
 	}
 	if a.cfg.StateDir != "" {
-		j, flight, err := journal.Open(filepath.Join(a.cfg.StateDir, "inflight-"+u.name+".journal"), journal.Config{})
+		j, flight, err := journal.Open(filepath.Join(a.cfg.StateDir, "inflight-"+u.name+".journal"), 0)
 		if err != nil {
 			return fmt.Errorf("fleet %s: %w", u.name, err)
 		}
-		u.closer, u.flight, cfg.Journal = j, flight, j
+		u.closer, u.flight, cfg.Journal = j, records(flight), writeAhead{j}
 	}
 	l, err := ledger.New(cfg)
 	u.ledger = l
@@ -168,4 +169,24 @@ func output(to func(worker, stream, line string)) func(string, supervise.Stream,
 		return nil
 	}
 	return func(worker string, stream supervise.Stream, line []byte) { to(worker, stream.String(), string(line)) }
+}
+
+// writeAhead is a journal in the ledger's words.
+type writeAhead struct{ j *journal.Journal }
+
+func (w writeAhead) Begin(slot int, r ledger.Record) {
+	w.j.Begin(slot, journal.Record{
+		Fingerprint: r.Fingerprint, Shape: r.Shape, Start: r.Start,
+		Successes: uint16(min(r.Successes, math.MaxUint16)),
+	})
+}
+
+func (w writeAhead) End(slot int) { w.j.End(slot) }
+
+func records(in []journal.Record) []ledger.Record {
+	out := make([]ledger.Record, len(in))
+	for i, r := range in {
+		out[i] = ledger.Record{Fingerprint: r.Fingerprint, Shape: r.Shape, Start: r.Start, Successes: float64(r.Successes)}
+	}
+	return out
 }

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/bezoar-dev/bezoar/internal/app"
+	"github.com/bezoar-dev/bezoar/internal/cli"
+	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/console"
+	"github.com/bezoar-dev/bezoar/internal/demo"
+	"github.com/bezoar-dev/bezoar/internal/demo/sample"
+	"github.com/bezoar-dev/bezoar/internal/demo/traffic"
+)
+
+// engine joins the command line to what it starts.
+func engine() cli.Engine {
+	return cli.Engine{Serve: serve, Demo: show, SampleWorker: sampleWorker}
+}
+
+func serve(ctx context.Context, cfg config.Config, s cli.Serving) error {
+	page, err := console.New(console.Config{})
+	if err != nil {
+		return err
+	}
+	opt := app.Options{
+		Log:     s.Log,
+		Output:  s.Output,
+		Page:    page,
+		Restart: s.Restart,
+		Started: func(a *app.App) { s.Ready(a.Addr(), a.AdminAddr()) },
+	}
+	if cfg.AdminTokenEnv != "" {
+		opt.Secrets = append(opt.Secrets, cfg.AdminTokenEnv)
+	}
+	return app.Run(ctx, cfg, opt)
+}
+
+func show(ctx context.Context, d cli.Demo) error {
+	cfg := demo.Config{
+		Command: d.Command,
+		Pill:    traffic.Pill(d.Pill),
+		Length:  d.Length,
+		Workers: d.Workers,
+		Rate:    d.Rate,
+		JSON:    d.JSON,
+		Out:     d.Stdout,
+		Err:     d.Stderr,
+		Width:   d.Width,
+		Color:   d.Color,
+	}
+	if !d.Serve {
+		_, err := demo.Run(ctx, cfg)
+		return err
+	}
+	srv, err := demo.NewServer(cfg, d.Admin, slog.New(slog.NewTextHandler(d.Stderr, nil)))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(d.Stderr, "bezoar: the demonstration is at %s\n", srv.URL())
+	return srv.Run(ctx)
+}
+
+func sampleWorker(ctx context.Context) error {
+	cfg, err := sample.ConfigFromEnv(os.Getenv)
+	if err != nil {
+		return err
+	}
+	return sample.New(cfg).Run(ctx)
+}
