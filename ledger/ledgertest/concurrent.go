@@ -21,10 +21,7 @@ func testCancelled(t *testing.T, h Harness) {
 	cancel()
 	overdue, done := context.WithDeadline(t.Context(), time.Unix(0, 0))
 	defer done()
-	for _, c := range []struct {
-		ctx  context.Context
-		want error
-	}{{cancelled, context.Canceled}, {overdue, context.DeadlineExceeded}} {
+	for ctx, want := range map[context.Context]error{cancelled: context.Canceled, overdue: context.DeadlineExceeded} {
 		for method, call := range map[string]func(context.Context) error{
 			"PutVerdict":    func(ctx context.Context) error { return s.PutVerdict(ctx, fullVerdict("q-0", "search")) },
 			"DeleteVerdict": func(ctx context.Context) error { return s.DeleteVerdict(ctx, v.ID) },
@@ -37,8 +34,8 @@ func testCancelled(t *testing.T, h Harness) {
 			"Letter":       func(ctx context.Context) error { _, err := s.Letter(ctx, l.ID); return err },
 			"DeleteLetter": func(ctx context.Context) error { return s.DeleteLetter(ctx, l.ID) },
 		} {
-			if err := call(c.ctx); !errors.Is(err, c.want) {
-				t.Errorf("%s = %v, want %v", method, err, c.want)
+			if err := call(ctx); !errors.Is(err, want) {
+				t.Errorf("%s = %v, want %v", method, err, want)
 			}
 		}
 	}

@@ -14,8 +14,7 @@ func explain(where string, err error) error {
 		return nil
 	}
 	say := func(what string) error { return fmt.Errorf("%s %s: %w", where, what, err) }
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch refused.Code {
 		case "28P01", "28000":
 			return say("does not let this user in; check user, password and pg_hba.conf")
@@ -34,8 +33,7 @@ func explain(where string, err error) error {
 		}
 		return say("refused")
 	}
-	var unreachable *pgconn.ConnectError
-	if errors.As(err, &unreachable) {
+	if _, unreachable := errors.AsType[*pgconn.ConnectError](err); unreachable {
 		return say("cannot be reached; start it, check host and port, or use store: sqlite:bezoar.db")
 	}
 	return fmt.Errorf("%s: %w", where, err)
@@ -54,6 +52,6 @@ func (db *DB) fault(ctx context.Context, err error, format string, args ...any) 
 }
 
 func isUniqueViolation(err error) bool {
-	var refused *pgconn.PgError
-	return errors.As(err, &refused) && refused.Code == "23505"
+	refused, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && refused.Code == "23505"
 }

@@ -47,8 +47,8 @@ func migrateFrom(ctx context.Context, pool *pgxpool.Pool, schema string, files f
 	if err != nil {
 		return err
 	}
-	db := stdlib.OpenDBFromPool(pool)
-	defer db.Close()
+	db := stdlib.OpenDBFromPool(pool) // the pool stays open
+	defer func() { err = errors.Join(err, db.Close()) }()
 	p, err := goose.NewProvider(goose.DialectPostgres, db, nil,
 		goose.WithGoMigrations(steps...), goose.WithTableName(schema+".goose_db_version"),
 		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))

@@ -39,7 +39,7 @@ func server(t testing.TB) string {
 func newSchema(t testing.TB) string {
 	t.Helper()
 	var random [8]byte
-	rand.Read(random[:]) //nolint:errcheck // never fails
+	rand.Read(random[:])
 	schema := "test_" + hex.EncodeToString(random[:])
 	t.Cleanup(func() { run(t, "DROP SCHEMA IF EXISTS "+schema+" CASCADE") })
 	return schema

@@ -13,8 +13,8 @@ import (
 
 // explain names the file and, where there is one, the way out.
 func explain(path string, err error) error {
-	var e *driver.Error
-	if err == nil || !errors.As(err, &e) {
+	e, ok := errors.AsType[*driver.Error](err)
+	if !ok {
 		return err
 	}
 	say := func(what string) error { return fmt.Errorf("%s %s: %w", path, what, err) }
@@ -50,8 +50,8 @@ func (db *DB) fault(ctx context.Context, err error, format string, args ...any) 
 }
 
 func isUniqueViolation(err error) bool {
-	var e *driver.Error
-	return errors.As(err, &e) &&
+	e, ok := errors.AsType[*driver.Error](err)
+	return ok &&
 		(e.Code() == codes.SQLITE_CONSTRAINT_PRIMARYKEY || e.Code() == codes.SQLITE_CONSTRAINT_UNIQUE)
 }
 

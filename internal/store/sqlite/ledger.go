@@ -203,7 +203,7 @@ func (q *query) each(ctx context.Context, db *sql.DB, f func(*sql.Rows) error) e
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
+	defer rows.Close() //nolint:errcheck // rows.Err says what went wrong
 	for rows.Next() {
 		if err := f(rows); err != nil {
 			return err

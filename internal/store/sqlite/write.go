@@ -169,7 +169,7 @@ func (t tx) exec(query string, args ...any) error {
 
 // changed is exec for who needs to know how many rows were affected.
 func (t tx) changed(query string, args ...any) (int64, error) {
-	s, err := t.stmt(query)
+	s, err := t.stmt(query) //nolint:sqlclosecheck // kept for the next one; writer.close closes it
 	if err != nil {
 		return 0, err
 	}
@@ -182,7 +182,7 @@ func (t tx) changed(query string, args ...any) (int64, error) {
 
 // row runs a query that returns one row into dest.
 func (t tx) row(query string, args []any, dest ...any) error {
-	s, err := t.stmt(query)
+	s, err := t.stmt(query) //nolint:sqlclosecheck // kept for the next one; writer.close closes it
 	if err != nil {
 		return err
 	}
