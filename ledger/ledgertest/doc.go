@@ -1,4 +1,9 @@
-// Package ledgertest is the suite that every [ledger.Store] passes, unskipped.
+// Package ledgertest is the suite that every [ledger.Store] passes, unskipped:
+//
+//	func TestStore(t *testing.T) {
+//		ledgertest.Run(t, ledgertest.Harness{Open: openMine, Reopen: reopenMine})
+//	}
+//
 // It is the store's contract in full; where the interface leaves room, it
 // decides:
 //

@@ -214,6 +214,24 @@ func TestTwoProcessesShare(t *testing.T) {
 	}
 }
 
+// Connections that the server cut are replaced; at worst, those in the pool
+// fail once each.
+func TestCutConnections(t *testing.T) {
+	name := newSchema(t)
+	db := open(t, postgres.Config{URL: with(t, server(t), "application_name", name), Schema: name})
+	put := func() error { return db.Ledger().PutVerdict(t.Context(), bezoar.Verdict{ID: "q-1"}) }
+	if err := put(); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = '"+name+"'")
+	for range 64 { // more than any pool here has
+		if put() == nil {
+			return
+		}
+	}
+	t.Errorf("the store does not recover: %v", put())
+}
+
 func TestOpenExplains(t *testing.T) {
 	at, err := url.Parse(server(t))
 	if err != nil {

@@ -105,35 +105,38 @@ func (w *writer) drain() {
 	}
 }
 
-// commit writes the batch in one transaction. If that fails, each write gets
-// one of its own, so that nobody's fault is another's.
+// commit writes the batch in one transaction. If one write spoils that, each
+// gets a transaction of its own, so that nobody's fault is another's. If it is
+// the file, nobody tries again: each would wait for the same lock or disk.
 func (w *writer) commit(batch []*write) {
-	err := w.transact(batch)
-	if err == nil || len(batch) == 1 {
+	spoiled, err := w.transact(batch)
+	if !spoiled || len(batch) == 1 {
 		for _, one := range batch {
 			one.done <- err
 		}
 		return
 	}
 	for _, one := range batch {
-		one.done <- w.transact([]*write{one})
+		_, err := w.transact([]*write{one})
+		one.done <- err
 	}
 }
 
-func (w *writer) transact(batch []*write) error {
+// transact says whether it was a write that failed, or the transaction.
+func (w *writer) transact(batch []*write) (spoiled bool, err error) {
 	t := tx{w}
 	if err := t.exec("BEGIN IMMEDIATE"); err != nil {
-		return err
+		return false, err
 	}
 	for _, one := range batch {
 		if err := one.do(t); err != nil {
-			return errors.Join(err, w.rollback())
+			return true, errors.Join(err, w.rollback())
 		}
 	}
 	if err := t.exec("COMMIT"); err != nil {
-		return errors.Join(err, w.rollback())
+		return false, errors.Join(err, w.rollback())
 	}
-	return nil
+	return false, nil
 }
 
 // rollback ends the transaction unless SQLite has done so by itself, as it

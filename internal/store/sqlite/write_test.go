@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/bezoar-dev/bezoar"
 )
@@ -210,6 +211,44 @@ func TestFullDisk(t *testing.T) {
 	}
 	if n := countVerdicts(t, db); n != before+1 {
 		t.Errorf("%d verdicts are left, want %d", n, before+1)
+	}
+}
+
+// Whoever waits behind a lock that another program holds waits once, together.
+func TestAnotherProgramHoldsTheFile(t *testing.T) {
+	db := openTest(t)
+	other := openRaw(t, db.path)
+	other.SetMaxOpenConns(1)
+	if _, err := other.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	const patience = 200 * time.Millisecond
+	if _, err := db.writer.conn.ExecContext(t.Context(), "PRAGMA busy_timeout = 200"); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	errs := make([]error, 100)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() { errs[i] = db.Ledger().PutVerdict(t.Context(), bezoar.Verdict{ID: fmt.Sprint("q-", i)}) })
+	}
+	wg.Wait()
+	if took := time.Since(start); took > 50*patience {
+		t.Errorf("%d writers were told after %v; each waited for itself", len(errs), took)
+	}
+	for _, err := range errs {
+		if err == nil || !strings.Contains(err.Error(), "held by another program") {
+			t.Fatalf("PutVerdict = %v, want who is in the way", err)
+		}
+	}
+	if n := countVerdicts(t, db); n != 0 { // readers are not in its way
+		t.Errorf("%d verdicts were written", n)
+	}
+	if _, err := other.ExecContext(t.Context(), "COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Ledger().PutVerdict(t.Context(), bezoar.Verdict{ID: "q-after"}); err != nil {
+		t.Errorf("after it let go: %v", err)
 	}
 }
 
