@@ -82,7 +82,7 @@ func (c Config) Validate() error {
 }
 
 // lead is how long the good traffic has the fleet for itself.
-func (c Config) lead() time.Duration { return min(1500*time.Millisecond, c.Length/5) }
+func (c Config) lead() time.Duration { return min(time.Second, c.Length/5) }
 
 // crowd is the traffic of one half.
 func (c Config) crowd() traffic.Config {

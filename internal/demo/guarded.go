@@ -20,7 +20,7 @@ const (
 	healthEvery = 500 * time.Millisecond
 	// slowest is how long an answer may take to begin. The slowest good one
 	// takes a tenth of it.
-	slowest = time.Second
+	slowest = 1500 * time.Millisecond
 )
 
 // A guarded stage is Bezoar as `bezoar serve` runs it.
