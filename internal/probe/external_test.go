@@ -111,9 +111,7 @@ func TestHangIsKeptOutUntilItAnswers(t *testing.T) {
 	if h := x.Check(t.Context(), p.addr, epoch, fleet.Overdue); h != fleet.Alive {
 		t.Errorf("Check(Overdue) of a worker that answers = %v, want alive", h)
 	}
-	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	p.freeze()
 	if h := x.Check(t.Context(), p.addr, epoch, fleet.Overdue); h != fleet.Unresponsive {
 		t.Errorf("Check(Overdue) of a stopped worker = %v, want unresponsive", h)
 	}
@@ -195,9 +193,7 @@ func TestSilenceThenDeathIsACrash(t *testing.T) {
 		c.Health.Timeout = 50 * time.Millisecond
 	}, p.addr, other.addr)
 	reg.wait(t, "up", 2)
-	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	p.freeze()
 	reg.wait(t, "drain", 1)
 	p.kill()
 	reg.wait(t, "down crash", 1)

@@ -1,0 +1,157 @@
+package supervise
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/probe"
+)
+
+// How often a starting worker is asked: at once for those that are quick, and
+// ten times per second for those that load something first.
+const (
+	readyMin = 5 * time.Millisecond
+	readyMax = 100 * time.Millisecond
+)
+
+// awaitReady waits until a new life can serve. On error the life has ended.
+func (s *Supervisor) awaitReady(ctx context.Context, l *life) error {
+	deadline := time.NewTimer(s.cfg.Health.StartTimeout)
+	defer deadline.Stop()
+	pctx, cancel := context.WithCancel(ctx) // a look ends with the life
+	defer cancel()
+	go func() {
+		select {
+		case <-l.exited:
+			cancel()
+		case <-pctx.Done():
+		}
+	}()
+	for pause := readyMin; ; pause = min(2*pause, readyMax) {
+		res := s.ready(pctx, l)
+		if res.Healthy() {
+			return nil
+		}
+		t := time.NewTimer(pause)
+		select {
+		case <-t.C:
+			continue
+		case <-l.exited:
+			<-l.gone
+			return fmt.Errorf("worker %s: %s%s", l.worker, l.end.Detail, saying(l.end.Stderr))
+		case <-deadline.C:
+			l.kill(fmt.Sprintf("it was not ready within %v (%v)", s.cfg.Health.StartTimeout, res))
+			<-l.gone
+			return fmt.Errorf("worker %s: %s%s", l.worker, l.end.Detail, saying(l.end.Stderr))
+		case <-ctx.Done():
+			l.stop("shut down", s.cfg.Grace)
+			return ctx.Err()
+		}
+	}
+}
+
+func saying(stderr []string) string {
+	if len(stderr) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; it said: %.200s", last(stderr))
+}
+
+func (s *Supervisor) ready(ctx context.Context, l *life) probe.Result {
+	if s.cfg.Health.Path != "" {
+		return s.probe.Do(ctx, l.addr)
+	}
+	res := probe.Open(ctx, l.addr, s.cfg.Health.Timeout)
+	if res.Outcome == probe.Answered {
+		res.Status = 200
+	}
+	return res
+}
+
+// silentFor is how long a worker that is drained for its health may give no
+// answer at all before it is killed: nothing else would bring it back.
+const silentFor = 30 * time.Second
+
+// watch asks a life about its health until the returned function is called or
+// the life ends: a worker that fails three looks in a row gets no new work until
+// it answers well again.
+func (w *slot) watch(l *life) (stop func()) {
+	if w.s.cfg.Health.Path == "" {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		v := vigil{w: w, l: l}
+		v.run(ctx)
+	}()
+	return sync.OnceFunc(func() { cancel(); <-done })
+}
+
+// vigil is the health of one life.
+type vigil struct {
+	w       *slot
+	l       *life
+	opinion probe.Watch
+	drained bool      // holds one of the allowance
+	silent  time.Time // since when it has given no answer at all; zero when it has
+}
+
+func (v *vigil) run(ctx context.Context) {
+	defer func() {
+		if v.drained {
+			v.w.s.drains.Give()
+		}
+	}()
+	interval := v.w.s.cfg.Health.Interval
+	for {
+		t := time.NewTimer(interval*4/5 + rand.N(interval*2/5+1))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return
+		case <-v.l.exited:
+			t.Stop()
+			return
+		}
+		res := v.w.s.probe.Do(ctx, v.l.addr)
+		if ctx.Err() != nil {
+			return
+		}
+		v.see(res, time.Now())
+	}
+}
+
+// see takes one look into account.
+func (v *vigil) see(res probe.Result, now time.Time) {
+	s := v.w.s
+	answered := res.Outcome == probe.Answered
+	v.l.announced.Store(answered && !res.Healthy())
+	switch {
+	case answered:
+		v.silent = time.Time{}
+	case v.silent.IsZero():
+		v.silent = now
+	}
+	sick := v.opinion.See(res)
+	switch {
+	case sick && !v.drained && s.drains.Take():
+		v.drained = true
+		s.log.Warn("worker drained for its health", "worker", v.w.name, "why", res.String())
+		s.cfg.Registry.Drain(v.w.name)
+		v.w.enter(Draining, v.l)
+	case !sick && v.drained:
+		v.drained = false
+		s.drains.Give()
+		s.log.Info("worker well again", "worker", v.w.name)
+		s.cfg.Registry.Resume(v.w.name)
+		v.w.enter(Ready, v.l)
+	case v.drained && !v.silent.IsZero() && now.Sub(v.silent) >= silentFor:
+		v.l.kill(fmt.Sprintf("no answer to its health check for %v", silentFor))
+	}
+}

@@ -1,0 +1,269 @@
+package supervise
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/internal/cgroup"
+)
+
+// drainOutput is how long after a death the rest of its output is waited for. A
+// process that left the group may hold the pipe for ever.
+const drainOutput = 250 * time.Millisecond
+
+// life is one process of one worker, from start to burial.
+type life struct {
+	worker string
+	mark   string // in the environment of everything that it starts
+	addr   string
+	port   int
+	pid    int
+	born   uint64 // in the kernel's ticks; 0 unknown
+	began  time.Time
+	cmd    *exec.Cmd
+	group  *cgroup.Group // nil without a limit
+	tail   tail
+	pipes  [2]*os.File   // our ends of stdout and stderr
+	pumped chan struct{} // closed when both have been read to the end
+
+	announced atomic.Bool // its health check answers with a failure
+
+	exited chan struct{} // closed when the process is dead
+	gone   chan struct{} // closed when its end has been reported
+	buried chan struct{} // closed when nothing of it is left
+	end    fleet.End     // valid once gone is closed
+
+	opened chan struct{} // closed when epoch is known, or never will be
+	epoch  uint64        // valid once opened is closed; 0 when it never was up
+
+	mu      sync.Mutex // guards what follows
+	asked   ask
+	why     string
+	opening bool // Registry.Up has been or is being called
+	reaped  bool // its id may belong to another: no more signals
+	over    bool // it must not be opened any more
+}
+
+// launch starts the n-th life of worker.
+func (s *Supervisor) launch(worker string, n int) (*life, error) {
+	port, err := s.ports.take()
+	if err != nil {
+		return nil, err
+	}
+	l := &life{
+		worker: worker,
+		mark:   worker + "." + strconv.Itoa(n) + "." + rand.Text()[:8],
+		addr:   net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
+		port:   port,
+		began:  time.Now(),
+		pumped: make(chan struct{}),
+		exited: make(chan struct{}),
+		gone:   make(chan struct{}),
+		buried: make(chan struct{}),
+		opened: make(chan struct{}),
+	}
+	if err := s.fork(l); err != nil {
+		s.ports.give(port)
+		return nil, fmt.Errorf("start worker %s: %w", worker, err)
+	}
+	l.pid = l.cmd.Process.Pid
+	l.born, _ = bornAt(l.pid)
+	s.listen(l)
+	if l.group == nil && s.memory.limit > 0 {
+		s.lives.Go(func() { s.memory.guard(l) })
+	}
+	s.lives.Go(func() { s.attend(l) })
+	return l, nil
+}
+
+// fork starts the process, in a memory group if there is one and without when
+// that fails.
+func (s *Supervisor) fork(l *life) error {
+	var ends [2]*os.File // the child's
+	for i := range ends {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeAll(l.pipes, ends)
+			return err
+		}
+		l.pipes[i], ends[i] = r, w
+	}
+	l.cmd = s.command(l, ends)
+	var err error
+	if l.group = s.memory.group(l.mark); l.group != nil {
+		s.forker.do(func() { err = l.group.Start(l.cmd) })
+		if err != nil {
+			_ = l.group.Remove() // empty: cannot fail for long
+			l.group, l.cmd = nil, s.command(l, ends)
+			failed := err
+			if s.forker.do(func() { err = l.cmd.Start() }); err == nil {
+				s.memory.fallBack(failed)
+			}
+		}
+	} else {
+		s.forker.do(func() { err = l.cmd.Start() })
+	}
+	if err != nil {
+		closeAll(l.pipes, ends)
+		return err
+	}
+	closeAll(ends)
+	return nil
+}
+
+func closeAll(files ...[2]*os.File) {
+	for _, pair := range files {
+		for _, f := range pair {
+			if f != nil {
+				_ = f.Close()
+			}
+		}
+	}
+}
+
+func (s *Supervisor) command(l *life, ends [2]*os.File) *exec.Cmd {
+	args := arguments(s.cfg.Command, l.port)
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir = s.cfg.Dir
+	cmd.Env = environ(s.cfg, l.worker, l.mark, l.port)
+	cmd.Stdout, cmd.Stderr = ends[0], ends[1]
+	cmd.SysProcAttr = procAttr()
+	return cmd
+}
+
+// listen reads a life's output until nobody can write any more.
+func (s *Supervisor) listen(l *life) {
+	var wg sync.WaitGroup
+	for i, stream := range []Stream{Stdout, Stderr} {
+		wg.Go(func() {
+			pump(l.pipes[i], func(line []byte) {
+				if stream == Stderr {
+					l.tail.add(line)
+				}
+				s.cfg.Output(l.worker, stream, line)
+			})
+			_ = l.pipes[i].Close() // whoever still writes gets SIGPIPE
+		})
+	}
+	go func() { wg.Wait(); close(l.pumped) }()
+}
+
+// attend sees a life to its end: the death, the rest of its output, the report,
+// the burial.
+func (s *Supervisor) attend(l *life) {
+	defer close(l.buried)
+	ws := reap(l.cmd, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		_ = syscall.Kill(-l.pid, syscall.SIGKILL) // the rest of its group
+		if l.group != nil {
+			l.group.Kill()
+		}
+		l.reaped = true
+		close(l.exited)
+	})
+	at := time.Now()
+	oom := fatalSignal(ws) == syscall.SIGKILL && s.memory.struck(l.group)
+	l.drain()
+	l.finish(s.cfg.Registry, death{
+		status: ws, announced: l.announced.Load(), oomKill: oom, memory: s.cfg.Memory,
+		stderr: l.tail.lines(), at: at,
+	})
+	s.bury(l)
+}
+
+// drain waits for the output of the dead, and then for nothing more.
+func (l *life) drain() {
+	t := time.NewTimer(drainOutput)
+	defer t.Stop()
+	select {
+	case <-l.pumped:
+	case <-t.C:
+		for _, p := range l.pipes {
+			_ = p.SetReadDeadline(time.Unix(1, 0))
+		}
+	}
+}
+
+// bury removes what a life has left behind.
+func (s *Supervisor) bury(l *life) {
+	if n := sweepStrays(l.mark, l.born); n > 0 {
+		s.log.Warn("killed what a dead worker left running", "worker", l.worker, "processes", n)
+	}
+	adopt(l.pid)
+	if l.group != nil {
+		if err := l.group.Remove(); err != nil {
+			s.log.Warn("a memory group stays", "worker", l.worker, "why", err)
+		}
+	}
+	s.ports.give(l.port)
+}
+
+// open brings a life up in the registry, unless it has died meanwhile.
+func (l *life) open(reg Registry) bool {
+	defer close(l.opened)
+	l.mu.Lock()
+	if l.over {
+		l.mu.Unlock()
+		return false
+	}
+	l.opening = true
+	l.mu.Unlock()
+	l.epoch = reg.Up(l.worker, l.addr)
+	return true
+}
+
+// finish reports a life's end.
+func (l *life) finish(reg Registry, d death) {
+	l.mu.Lock()
+	l.over = true
+	d.ready, d.asked, d.why = l.opening, l.asked, l.why
+	l.mu.Unlock()
+	l.end = judge(d)
+	if d.ready {
+		<-l.opened
+		reg.Down(l.worker, l.epoch, l.end)
+	}
+	close(l.gone)
+}
+
+// stop ends a life as planned: TERM, grace, KILL. It returns when the end has
+// been reported.
+func (l *life) stop(why string, grace time.Duration) {
+	l.signal(toStop, why, syscall.SIGTERM)
+	t := time.NewTimer(grace)
+	defer t.Stop()
+	select {
+	case <-l.gone:
+		return
+	case <-t.C:
+	}
+	l.signal(toStop, fmt.Sprintf("%s, and it did not heed SIGTERM within %v", why, grace), syscall.SIGKILL)
+	<-l.gone
+}
+
+// kill ends a life that hangs.
+func (l *life) kill(why string) { l.signal(toBeShort, why, syscall.SIGKILL) }
+
+// signal signals the whole group while it is there. What was asked first
+// decides, except that stopping may say more.
+func (l *life) signal(a ask, why string, sig syscall.Signal) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.reaped {
+		return
+	}
+	if l.asked == nothing || l.asked == a {
+		l.asked, l.why = a, why
+	}
+	_ = syscall.Kill(-l.pid, sig)
+}
