@@ -126,7 +126,9 @@ func (w *Worker) onLoop(h func(rw http.ResponseWriter, r *http.Request, body []b
 		}
 		done := make(chan struct{})
 		select {
-		case w.loop <- func() { defer close(done); h(rw, r, body) }:
+		// Not deferred: a panic must not let the handler answer 200 in the
+		// moment that the process takes to die.
+		case w.loop <- func() { h(rw, r, body); close(done) }:
 			<-done
 		default:
 			http.Error(rw, "too many requests wait", http.StatusServiceUnavailable)
