@@ -11,8 +11,9 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/h1"
 )
 
-// tunnelLinger is how long a caller may take to close after the worker has.
-const tunnelLinger = 5 * time.Second
+// tunnelLinger is how long a caller may take to close after the worker has. It is
+// short because the attempt lasts as long, and a worker that closed may have died.
+const tunnelLinger = 250 * time.Millisecond
 
 // tunnel joins caller and worker after a 101 until one of them ends it. It is an
 // attempt in flight as long as it lasts, also when nothing moves.
@@ -178,5 +179,5 @@ func (f *frames) header() {
 			n = n<<8 | int64(b)
 		}
 	}
-	f.have, f.left, f.lost = 0, n, n < 0
+	f.have, f.left, f.lost = 0, max(n, 0), n < 0
 }

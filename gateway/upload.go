@@ -60,14 +60,20 @@ func (j *job) upload(c *h1.Conn, rest []byte) {
 	}()
 }
 
-// join stops the upload and waits for its end.
+// finishing is how long an upload may take to end once the answer has. It ends
+// by itself if the answer came because the worker had read it all.
+const finishing = 20 * time.Millisecond
+
+// join waits for the end of the upload, and stops it if it does not come.
 func (j *job) join(c *h1.Conn) {
 	if j.up == nil {
 		return
 	}
+	timer := time.NewTimer(finishing)
+	defer timer.Stop()
 	select {
 	case <-j.up.done:
-	default:
+	case <-timer.C:
 		j.from.Interrupt()
 		c.Shut()
 		<-j.up.done

@@ -1,0 +1,105 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/dispatch"
+)
+
+func TestRedrive(t *testing.T) {
+	w := startWorker(t, answering(hello))
+	d := newDirect(t, w.addr)
+	f := serve(t, Route{Name: "r", Doer: d}, Config{}, ServerConfig{})
+
+	// The letter is of a request as it came.
+	original := jobFor(t, f.g, "POST /a?x=1 HTTP/1.1\nHost: h\nAuthorization: s3cret\nConnection: X-Hop\nX-Hop: 1\nX-Request-Id: r1\n"+
+		"Content-Type: text/plain\nContent-Length: 5\n\nhello")
+	work := original.work()
+	letter := bezoar.Letter{ID: "dl-1", Route: "r", Fingerprint: work.Fingerprint, Shape: work.Shape, Request: original.Keep()}
+	original.end()
+
+	got, err := f.g.Redrive(context.Background(), letter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Status != 200 || string(got.Body) != "hello" || got.Truncated || got.Answer.Kind != dispatch.Answered {
+		t.Errorf("got %+v", got)
+	}
+	if d := cmp.Diff([]string{"Authorization"}, got.Missing); d != "" {
+		t.Error(d)
+	}
+	want := crlf("POST /a?x=1 HTTP/1.1\nHost: h\nContent-Type: text/plain\nX-Forwarded-For: 192.0.2.1\nX-Forwarded-Host: h\n" +
+		"X-Forwarded-Proto: http\nX-Request-Id: r1\nContent-Length: 5\n\nhello")
+	if raw := w.raw(); raw != want {
+		t.Errorf("the worker got\n%s\nwant\n%s", raw, want)
+	}
+	if wk := d.work(); wk.Fingerprint != letter.Fingerprint || wk.Shape != letter.Shape || wk.Route != "r" {
+		t.Errorf("work is %+v", wk)
+	}
+	noneHeld(t, f.g)
+}
+
+func TestRedriveRefused(t *testing.T) {
+	w := startWorker(t, answering(hello))
+	f := serve(t, Route{Path: "/a", Doer: newDirect(t, w.addr)}, Config{}, ServerConfig{})
+	noLane := serve(t, Route{Doer: doFunc(nil)}, Config{}, ServerConfig{})
+	ok := bezoar.Request{Method: "GET", Target: "/a", Host: "h"}
+	for _, tc := range []struct {
+		name   string
+		g      *Gateway
+		change func(*bezoar.Letter)
+		want   error
+		says   string
+	}{
+		{"truncated", f.g, func(l *bezoar.Letter) { l.Request.Truncated = true }, ErrTruncated, "dl-1"},
+		{"no route", f.g, func(l *bezoar.Letter) { l.Request.Target = "/b" }, ErrNoRoute, "dl-1"},
+		{"malformed", f.g, func(l *bezoar.Letter) { l.Request.Header = map[string][]string{"X": {"a\r\nb: c"}} }, nil, "not allowed"},
+		{"no lane", noLane.g, func(*bezoar.Letter) {}, nil, "has no lane"},
+	} {
+		l := bezoar.Letter{ID: "dl-1", Request: ok}
+		tc.change(&l)
+		_, err := tc.g.Redrive(context.Background(), l)
+		if err == nil || tc.want != nil && !errors.Is(err, tc.want) || !regexp.MustCompile(tc.says).MatchString(err.Error()) {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+	}
+}
+
+// TestRedriveResult checks what is told of the answer.
+func TestRedriveResult(t *testing.T) {
+	long := make([]byte, 0, 2*MaxRedriveBody)
+	for range cap(long) {
+		long = append(long, 'x')
+	}
+	for name, tc := range map[string]struct {
+		script func(*workerConn)
+		want   Redriven
+	}{
+		"long": {
+			answering("HTTP/1.1 500 Oops\nContent-Length: 131072\n\n" + string(long)),
+			Redriven{Status: 500, Body: long[:MaxRedriveBody], Truncated: true},
+		},
+		"crash": {func(c *workerConn) { c.request() }, Redriven{Missing: []string{"X-Token", "target"}}},
+	} {
+		w := startWorker(t, tc.script)
+		f := serve(t, Route{Doer: newDirect(t, w.addr)}, Config{}, ServerConfig{})
+		req := bezoar.Request{Method: "GET", Target: "/", Host: "h"}
+		if tc.want.Missing != nil {
+			req.Target, req.Header = "/?key="+Redacted, map[string][]string{"X-Token": {Redacted, Redacted}}
+		}
+		got, err := f.g.Redrive(context.Background(), bezoar.Letter{ID: "dl-1", Request: req})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Answer = dispatch.Answer{}
+		if d := cmp.Diff(tc.want, got); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
