@@ -18,7 +18,7 @@ type Config struct {
 	TrustedProxies []netip.Prefix   `yaml:"trusted_proxies"`                 // whose X-Forwarded-* are believed
 	BufferTotal    Size             `yaml:"buffer_total" range:"1MiB..1TiB"` // all held bodies together
 	Fleets         map[string]Fleet `yaml:"fleets"`
-	Routes         []Route          `yaml:"routes"` // the first match wins
+	Routes         []Route          `yaml:"routes"` // the most specific match wins: host, then path, then methods
 }
 
 // TLS names the listener's certificate and key, both PEM files.

@@ -25,7 +25,7 @@ func (c *Config) checkRoutes(k *checker) {
 		for j := range i {
 			if c.Routes[j].Match.covers(r.Match) {
 				first := fmt.Sprintf("routes[%d]", j)
-				k.add(at+".match", flawf("move it up, or remove it", "can never match: %s takes it all", first), first+".match")
+				k.add(at+".match", flawf("narrow it, or remove it", "can never match: %s takes it all", first), first+".match")
 				break
 			}
 		}
@@ -114,24 +114,16 @@ func pathFlaw(p string) *flaw {
 	return nil
 }
 
-// covers reports whether every request that n takes is also taken by m.
+// covers reports whether n, being as specific as m, can take no request that m
+// does not take first.
 func (m Match) covers(n Match) bool {
-	if m.Path == "" || n.Path == "" {
+	if m.Path == "" || m.Path != n.Path || !strings.EqualFold(m.Host, n.Host) {
 		return false
 	}
-	path := m.Path == n.Path
-	if prefix, ok := strings.CutSuffix(m.Path, "*"); ok && strings.HasPrefix(n.Path, prefix) {
-		path = true
+	if len(m.Methods) == 0 || len(n.Methods) == 0 {
+		return len(m.Methods) == len(n.Methods)
 	}
-	host := m.Host == "" || m.Host == n.Host
-	if suffix, ok := strings.CutPrefix(m.Host, "*"); ok && strings.HasSuffix(n.Host, suffix) {
-		host = true
-	}
-	methods := len(m.Methods) == 0
-	if !methods && len(n.Methods) > 0 {
-		methods = !slices.ContainsFunc(n.Methods, func(s string) bool { return !slices.Contains(m.Methods, s) })
-	}
-	return path && host && methods
+	return !slices.ContainsFunc(n.Methods, func(s string) bool { return !slices.Contains(m.Methods, s) })
 }
 
 func ignoreFlaw(s string) *flaw {
