@@ -172,7 +172,9 @@ func (x *External) look(ctx context.Context, r *remote, l *span, w *Watch) {
 	sick := w.See(res)
 	// A worker that says itself that it is not ready needs no second opinion.
 	announced := res.Outcome == Answered && !res.Healthy()
-	l.announced.Store(announced)
+	if res.Outcome == Answered {
+		l.announced.Store(announced) // silence takes back nothing
+	}
 	switch {
 	case sick || announced:
 		x.drain(r, l, res.String())

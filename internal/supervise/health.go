@@ -131,7 +131,9 @@ func (v *vigil) run(ctx context.Context) {
 func (v *vigil) see(res probe.Result, now time.Time) {
 	s := v.w.s
 	answered := res.Outcome == probe.Answered
-	v.l.announced.Store(answered && !res.Healthy())
+	if answered {
+		v.l.announced.Store(!res.Healthy()) // silence takes back nothing
+	}
 	switch {
 	case answered:
 		v.silent = time.Time{}
