@@ -170,6 +170,9 @@ func (s *Server) stay(ctx context.Context, now setting, r *running) error {
 			return nil
 		case err := <-r.ended:
 			r.ended <- err
+			if ctx.Err() != nil {
+				return nil // it was asked to
+			}
 			return errors.Join(errors.New("the fleet has stopped by itself"), err)
 		case <-s.changed:
 		}

@@ -7,7 +7,7 @@ import { count, milliseconds, share } from "./format.js";
 const rows = [
   ["pills sent", (c) => count(c.pills_sent)],
   ["workers lost", (c) => count(c.workers_lost), (c) => (c.workers_lost > 2 ? "bad" : "good")],
-  ["good requests answered", (c) => (c.good_sent ? `${share(c.good_ok, c.good_sent)}` : "–"), (c) => (c.good_ok === c.good_sent - c.good_waiting ? "good" : "bad")],
+  ["good requests answered", (c) => share(c.good_ok, c.good_sent - c.good_waiting), (c) => (c.good_ok === c.good_sent - c.good_waiting ? "good" : "bad")],
   ["… of", (c) => count(c.good_sent)],
   ["innocents refused", (c) => count(c.innocents_refused), (c) => (c.innocents_refused > 0 ? "bad" : "good")],
   ["p50", (c) => milliseconds(c.p50_ms)],

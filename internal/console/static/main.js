@@ -82,8 +82,7 @@ async function pollTables(round) {
 function happened(event) {
   log.add(event);
   if (event.kind === "worker.down") picture.down(event.worker, !["interrupted", undefined].includes(event.class));
-  if (event.kind.startsWith("verdict")) stale.verdicts = true;
-  if (event.kind.startsWith("letter")) stale.letters = true;
+  if (["verdict", "demo"].includes(event.kind)) stale = { verdicts: true, letters: true };
 }
 
 // poll repeats what it is given, one call after the other, while the page can

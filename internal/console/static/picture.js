@@ -54,7 +54,8 @@ export class Picture {
     put(byId("gateway-number"), count(busy));
     const lane = byId("lane");
     const waiting = fleet.lane.waiting > 0 ? `${fleet.lane.waiting} waiting` : "";
-    const how = laned.length > 0 ? "one at a time" : fleet.lane.open ? "no suspect" : "closed: too few healthy workers";
+    const how = laned.length > 0 ? "one at a time" : fleet.lane.open ? "no suspect"
+      : byId("gateway").dataset.defence === "off" ? "nobody is tried alone" : "closed: too few healthy workers";
     put(byId("lane-note"), waiting || how);
     lane.dataset.off = String(!fleet.lane.open && laned.length === 0);
     this.#flow(fleet);
