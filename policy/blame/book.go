@@ -202,7 +202,8 @@ func (b *Book) Admit(now time.Time, w Work) (Ticket, Decision) {
 			d.Action = ToCanary
 		}
 	}
-	d.Proven = b.proven.successes(w.Fingerprint, b.second(t)) >= provenWell
+	// What kills in company never shares a batch.
+	d.Proven = d.Cause != ByCondition && b.proven.successes(w.Fingerprint, b.second(t)) >= provenWell
 	return Ticket(i), d
 }
 

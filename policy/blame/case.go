@@ -73,8 +73,13 @@ func (c *kase) laneCrashes() int {
 	return n
 }
 
-// addCount adds one crash, the newest last; the oldest makes room.
+// addCount adds one crash, the newest last; the oldest makes room. Crashes that
+// weigh nothing take one place together.
 func (c *kase) addCount(n count) {
+	if n.share == 0 && c.crashes > 0 && c.counts[c.crashes-1].share == 0 {
+		c.counts[c.crashes-1] = n
+		return
+	}
 	if int(c.crashes) == len(c.counts) {
 		copy(c.counts[:], c.counts[1:])
 		c.crashes--
@@ -253,15 +258,33 @@ func (b *Book) cleared(now int64, i uint32, lane bool) {
 	}
 }
 
-// accuseCase adds one crash to a case's evidence.
-func (b *Book) accuseCase(now int64, i uint32, a *accused, ev *bezoar.Evidence) {
+// accuseCase adds one crash to a case's evidence. While convictions are
+// suspended it keeps the suspicion alive and weighs nothing: it is the fleet.
+func (b *Book) accuseCase(now int64, i uint32, a *accused, gated bool, ev *bezoar.Evidence) {
 	c := &b.cases[i]
-	c.wins = 0
-	c.addCount(count{at: b.secondOf(now), share: float32(a.share), lane: ev.Lane})
-	if c.pardons > 0 && a.share >= suspicion && !a.lane {
-		c.relapses = min(c.relapses+1, 255-1)
+	n := count{at: b.secondOf(now)}
+	if !gated {
+		n.share, n.lane = float32(a.share), ev.Lane
+		b.gate.accused(now, i)
+	}
+	c.addCount(n)
+	if !gated && a.share >= suspicion {
+		c.wins = 0
+		if c.pardons > 0 && !a.lane {
+			c.relapses = min(c.relapses+1, 255-1)
+		}
 	}
 	b.addEvidence(i, ev)
+}
+
+// excuse takes the weight off what has been gathered since oldest.
+func (c *kase) excuse(oldest int32) {
+	for i := range c.crashes {
+		if n := &c.counts[i]; n.at >= oldest {
+			n.share, n.lane = 0, false
+		}
+	}
+	c.relapses = 0
 }
 
 // sentence decides what a crash makes of a case: convict, conditional or
@@ -271,9 +294,12 @@ func (b *Book) sentence(now int64, i uint32, a *accused, gated bool, ev *bezoar.
 	if c.state == quarantined && !a.lane {
 		return true // a straggler that was on its way when its copy was convicted
 	}
-	if !gated && b.guilty(c, a) {
+	if !gated && b.guilty(now, c, a, ev.Lane) {
 		b.convict(now, i, ev.Class, b.convictionReason(c, ev), ev)
 		return true
+	}
+	if gated && a.well() && c.state == unheld {
+		return false // it is the fleet, and what it answers so often is not worth the lane
 	}
 	was := c.state
 	switch {
@@ -304,21 +330,20 @@ func (b *Book) sentence(now int64, i uint32, a *accused, gated bool, ev *bezoar.
 // guilty applies law 4: a crash alone in the lane, or blame of N over two or
 // more epochs. Work with a record of success is convicted only by the lane,
 // and needs one crash more there. Work that ran clean in the lane before is
-// convicted only by the lane, too: until then it may need company to kill.
-func (b *Book) guilty(c *kase, a *accused) bool {
+// convicted only by the lane, too: until then it may need company to kill. And
+// while the gate is closed only the lane tells work and fleet apart.
+func (b *Book) guilty(now int64, c *kase, a *accused, alone bool) bool {
 	n := min(b.rule(&c.work).After, len(c.counts))
-	well := 1/a.prior-2 >= provenWell
 	need := max(1, n-1)
-	if well {
+	if a.well() {
 		need++
 	}
-	lanes := c.laneCrashes()
-	if lanes >= need || c.state == quarantined && lanes > 0 {
+	if alone && (c.laneCrashes() >= need || c.state == quarantined) {
 		return true
 	}
 	const slack = 1e-4
 	switch {
-	case well || c.pardons > 0:
+	case a.well() || c.pardons > 0 || b.gateClosed(now):
 		return false
 	case n == 1:
 		return a.share >= 1-slack
@@ -345,7 +370,7 @@ func (b *Book) convict(now int64, i uint32, cause bezoar.Class, reason string, e
 	b.detailOf(i).reason = reason
 	b.proven.forget(c.work.Fingerprint)
 	b.emitCase(Convicted, now, i, ev)
-	b.gate.convicted(now, i)
+	b.gate.convicted(now, i, again)
 	if !again { // one pill that fails its probes is not three of its shape
 		b.groups.convicted(b, now, &c.work)
 	}

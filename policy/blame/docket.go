@@ -41,6 +41,32 @@ func (b *Book) Lookup(w *Work) (bezoar.Verdict, bool) {
 	return bezoar.Verdict{}, false
 }
 
+// Sizes is how much a [Book] holds, each bounded.
+type Sizes struct {
+	Tickets  int // open
+	Leaders  int // of them, those that copies wait for
+	Canaries int // of them, those of unseen shapes
+	Epochs   int // open
+	Cases    int // at most Config.MaxCases
+	Details  int
+	Groups   int // at most Config.MaxGroups
+	Ring     int // deaths that the gate looks back on
+	Events   int // not drained
+}
+
+// Sizes returns how much b holds.
+func (b *Book) Sizes() Sizes {
+	return Sizes{
+		Tickets: len(b.tickets) - len(b.free), Leaders: len(b.leaders), Canaries: b.canaries,
+		Epochs: len(b.byEpoch), Cases: len(b.byFP), Details: len(b.details) - len(b.freeD),
+		Groups: len(b.groups.byFP), Ring: max(len(b.gate.deaths), len(b.gate.troubles), len(b.gate.recent)),
+		Events: len(b.events),
+	}
+}
+
+// GateClosed reports whether the fleet gate is closed.
+func (b *Book) GateClosed(now time.Time) bool { return b.gateClosed(now.UnixNano()) }
+
 // Overtaken reports whether what was decided about t's work when it was
 // admitted holds no more, because another copy has come under suspicion or was
 // convicted since. It must be closed and admitted again, before an attempt.

@@ -92,6 +92,9 @@ type accused struct {
 	lane   bool
 }
 
+// well reports whether its work had a record of success when it was sent.
+func (a *accused) well() bool { return 1/a.prior-2 >= provenWell }
+
 // accusedKey tells pieces of work apart.
 type accusedKey struct {
 	fp     bezoar.Fingerprint
@@ -108,6 +111,7 @@ func (b *Book) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evidence)
 	}
 	at := now.UnixNano()
 	acc, flight := b.accuse(at, &b.epochs[e], planned, ev.Class)
+	fresh := b.epochs[e].answered == 0
 	delete(b.byEpoch, id)
 	b.epochs[e] = epoch{head: none}
 	b.freeEpoch = append(b.freeEpoch, e)
@@ -133,9 +137,10 @@ func (b *Book) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evidence)
 	})
 	ev.Lane = laneDeath(acc)
 	b.emit(Event{Kind: EpochEnded, At: now, Evidence: ev})
-	b.observe(at, acc, &ev)
+	sick := fresh && b.sickly(at, acc)
+	b.observe(at, acc, fresh, &ev)
 	for i := range acc {
-		b.blame(at, acc, i, ev)
+		b.blame(at, acc, i, sick, ev)
 	}
 }
 
@@ -171,7 +176,7 @@ func (b *Book) accuse(now int64, e *epoch, planned bool, class bezoar.Class) (ac
 		flight++
 		b.accuseOne(&acc, accused{
 			ticket: none, work: g.work, lane: g.lane, prior: float64(g.prior),
-			weight: float64(g.prior) * b.hazard(now, g.started, g.overdue, class),
+			weight: float64(g.prior) * b.hazard(now, g.started, g.overdue, class) * g.fade(now, class),
 		})
 	}
 	return acc, flight
@@ -209,8 +214,8 @@ func laneDeath(acc []accused) bool {
 }
 
 // aloneShare is how much of the blame makes work count as alone in the lane:
-// abandoned attempts of proven work that may haunt the worker do not hide it.
-const aloneShare = 0.9
+// abandoned attempts that hardly haunt the worker any more do not hide it.
+const aloneShare = 0.75
 
 // alone reports whether acc[i] died alone in the lane: nothing else was in
 // flight there, and hardly anything may have been left behind.
@@ -234,6 +239,15 @@ func (b *Book) haunts(now int64, g *ghost, e *epoch, class bezoar.Class) bool {
 		return !g.begun && e.answered <= g.started
 	}
 	return now-g.left <= int64(ghostFor)
+}
+
+// fade weighs how likely the worker is still at it: less with every second
+// since the caller left. A hang does not end.
+func (g *ghost) fade(now int64, class bezoar.Class) float64 {
+	if class == bezoar.Timeout {
+		return 1
+	}
+	return max(0.01, 1-float64(now-g.left)/float64(ghostFor))
 }
 
 // hazard weighs how likely an attempt of this age is the killer: most pills
@@ -271,8 +285,9 @@ func (b *Book) found(t uint32, f Finding) {
 	}
 }
 
-// blame lays acc[i]'s share at its fingerprint's door and judges it.
-func (b *Book) blame(now int64, acc []accused, i int, ev bezoar.Evidence) {
+// blame lays acc[i]'s share at its fingerprint's door and judges it. sick says
+// that the death may be the worker's own fault.
+func (b *Book) blame(now int64, acc []accused, i int, sick bool, ev bezoar.Evidence) {
 	a := &acc[i]
 	if a.work.Exempt {
 		b.found(a.ticket, Finding{Share: a.share})
@@ -281,7 +296,7 @@ func (b *Book) blame(now int64, acc []accused, i int, ev bezoar.Evidence) {
 	ev.Share, ev.Others, ev.Lane = a.share, others(acc, i), alone(acc, i)
 	b.groups.crash(b, now, a)
 	c := b.caseFor(now, &a.work)
-	f := Finding{Share: a.share, Gated: b.gated(now)}
+	f := Finding{Share: a.share, Gated: sick || b.gated(now)}
 	if c == none {
 		// The table is full of convicts: the evidence cannot be kept, so the
 		// shape answers for it.
@@ -290,7 +305,7 @@ func (b *Book) blame(now int64, acc []accused, i int, ev bezoar.Evidence) {
 		b.found(a.ticket, f)
 		return
 	}
-	b.accuseCase(now, c, a, &ev)
+	b.accuseCase(now, c, a, f.Gated, &ev)
 	f.Score = b.cases[c].score()
 	f.Convicted = b.sentence(now, c, a, f.Gated, &ev)
 	b.found(a.ticket, f)

@@ -2,6 +2,7 @@ package blame
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -25,22 +26,26 @@ const gateSuccesses = 20
 type gate struct {
 	deaths   []death
 	troubles []trouble
-	recent   []conviction
+	recent   []recently // convictions
+	blamed   []recently // crashes that weigh
 	answers  [32]struct {
 		second int64
 		count  uint32
 	}
 	until  int64
 	closed bool   // GateClosed has been said
+	struck int64  // when many deaths closed it last
 	base   uint64 // the book's successes when it closed
 
 	known map[bezoar.Fingerprint]struct{} // scratch
 	names map[string]struct{}             // scratch
 }
 
-type conviction struct {
-	at   int64
-	kase uint32
+// recently is what may have to be taken back.
+type recently struct {
+	at    int64
+	kase  uint32
+	again bool // it stood convicted before
 }
 
 func (g *gate) init() {
@@ -58,7 +63,12 @@ func (g *gate) within(oldest int64) int {
 }
 
 // convicted notes a conviction that the gate may take back.
-func (g *gate) convicted(now int64, i uint32) { g.recent = keep(g.recent, conviction{now, i}) }
+func (g *gate) convicted(now int64, i uint32, again bool) {
+	g.recent = keep(g.recent, recently{now, i, again})
+}
+
+// accused notes evidence that the gate may take the weight off.
+func (g *gate) accused(now int64, i uint32) { g.blamed = keep(g.blamed, recently{at: now, kase: i}) }
 
 // keep appends to a ring that forgets the oldest.
 func keep[T any](ring []T, v T) []T {
@@ -73,9 +83,11 @@ func keep[T any](ring []T, v T) []T {
 type death struct {
 	at       int64
 	worker   string
-	unproven []bezoar.Fingerprint // exact work that may explain it
+	suspects []bezoar.Fingerprint // what has the largest shares
+	unproven []bezoar.Fingerprint // of that, exact work that may explain it
 	shapes   []bezoar.Fingerprint // shapes that have hardly ever succeeded
 	odd      bool                 // idle, or work of a shape that used to run
+	fresh    bool                 // the worker had never answered anything
 	base     uint64               // the book's successes at the time
 }
 
@@ -105,6 +117,14 @@ func (g *gate) successes(now, window int64) (n uint32) {
 
 func (b *Book) gateClosed(now int64) bool { return now < b.gate.until }
 
+// Three disjoint deaths within a minute without a single answer in between say
+// that nothing works, in fleets of any size.
+const (
+	barrenDeaths = 3
+	barrenWindow = time.Minute
+	barrenMost   = 16 // deaths that are looked at
+)
+
 // controls is how many answers after the gate closed show that workers can
 // serve.
 const controls = 5
@@ -132,16 +152,17 @@ func (b *Book) threshold() int {
 
 // observe shows a death to the gate. Deaths in the lane say nothing about the
 // fleet.
-func (b *Book) observe(now int64, acc []accused, ev *bezoar.Evidence) {
+func (b *Book) observe(now int64, acc []accused, fresh bool, ev *bezoar.Evidence) {
 	if ev.Lane {
 		return
 	}
-	d := death{at: now, worker: ev.Worker, odd: len(acc) == 0, base: b.successes}
+	d := death{at: now, worker: ev.Worker, odd: len(acc) == 0, fresh: fresh, base: b.successes}
 	for i := range acc {
 		if i == 4 {
 			break
 		}
 		a := &acc[i]
+		d.suspects = append(d.suspects, a.work.Fingerprint)
 		if 1/a.prior-2 < provenEnough {
 			d.unproven = append(d.unproven, a.work.Fingerprint)
 		}
@@ -153,28 +174,60 @@ func (b *Book) observe(now int64, acc []accused, ev *bezoar.Evidence) {
 	}
 	g := &b.gate
 	g.deaths = keep(g.deaths, d)
+	if barren := g.barren(now, b.successes); b.roots(barren, false, barrenDeaths) {
+		g.base = b.successes
+		b.closeGate(now, barren[0].at)
+	}
 	hold := int64(b.cfg.GateHold)
-	if g.until-now > hold/2 {
+	if now-g.struck < hold/2 {
 		return // closed for long enough to look again later
 	}
-	if b.roots(now-int64(massWindow), false) >= b.threshold() {
-		b.closeGate(now, massWindow)
+	need := b.threshold()
+	if b.roots(g.since(now-int64(massWindow)), false, need) {
+		g.struck = now
+		b.closeGate(now, now-int64(massWindow))
 		return
 	}
-	if n := b.roots(now-hold, b.successes > 0); n >= b.threshold() && int(g.successes(now, hold)) < gateSuccesses*n {
-		b.closeGate(now, b.cfg.GateHold)
+	recent := g.since(now - hold)
+	need = max(need, 1+int(g.successes(now, hold))/gateSuccesses)
+	if b.roots(recent, b.successes > 0, need) {
+		g.struck = now
+		b.closeGate(now, now-hold)
 	}
 }
 
-// roots counts the workers that died since oldest for reasons that have
-// nothing in common: neither an unproven piece of work nor an unsound shape.
-// It may say 0 when they are fewer than the threshold.
-func (b *Book) roots(oldest int64, oddOnly bool) (n int) {
-	g := &b.gate
-	recent := g.deaths[len(g.deaths)-g.within(oldest):]
-	if len(recent) < b.threshold() {
-		return 0
+// sickly reports whether workers that have never answered anything die of
+// other work, too: then it may be their build, and a death of one more says
+// nothing about what was in flight there.
+func (b *Book) sickly(now int64, acc []accused) bool {
+	for _, d := range b.gate.since(now - int64(barrenWindow)) {
+		if d.fresh && !b.explained(&d) && !slices.ContainsFunc(acc, func(a accused) bool { return slices.Contains(d.suspects, a.work.Fingerprint) }) {
+			return true
+		}
 	}
+	return false
+}
+
+// since returns the deaths since oldest.
+func (g *gate) since(oldest int64) []death { return g.deaths[len(g.deaths)-g.within(oldest):] }
+
+// barren returns the latest deaths, of those since the last answer.
+func (g *gate) barren(now int64, successes uint64) []death {
+	recent := g.since(now - int64(barrenWindow))
+	n := len(recent)
+	for n > max(0, len(recent)-barrenMost) && recent[n-1].base == successes {
+		n--
+	}
+	return recent[n:]
+}
+
+// roots reports whether at least need workers died for reasons that have
+// nothing in common: neither an unproven piece of work nor an unsound shape.
+func (b *Book) roots(recent []death, oddOnly bool, need int) bool {
+	if len(recent) < need {
+		return false
+	}
+	g, n := &b.gate, 0
 	clear(g.known)
 	clear(g.names)
 	for i := range recent {
@@ -191,7 +244,7 @@ func (b *Book) roots(oldest int64, oddOnly bool) (n int) {
 			n++
 		}
 	}
-	return n
+	return n >= need
 }
 
 // share notes fps and reports whether one of them was known.
@@ -236,29 +289,48 @@ func (g *gate) trouble(b *Book, now int64, fp bezoar.Fingerprint) {
 			b.cases[i].struck = 0
 		}
 	}
-	b.closeGate(now, b.cfg.GateHold)
+	b.closeGate(now, now-hold)
 }
 
-// closeGate suspends convictions and takes back those of the last moments.
-func (b *Book) closeGate(now int64, back time.Duration) {
+// pop takes the newest off a ring if it is not older than oldest.
+func pop(ring *[]recently, oldest int64) (recently, bool) {
+	n := len(*ring) - 1
+	if n < 0 || (*ring)[n].at < oldest {
+		return recently{}, false
+	}
+	last := (*ring)[n]
+	*ring = (*ring)[:n]
+	return last, true
+}
+
+// closeGate suspends convictions and takes back those since oldest.
+func (b *Book) closeGate(now, oldest int64) {
 	g := &b.gate
 	g.until = max(g.until, now+int64(b.cfg.GateHold))
 	if !g.closed {
 		g.closed, g.base = true, b.successes
 		b.emit(Event{Kind: GateClosed, At: time.Unix(0, now)})
 	}
-	oldest := now - int64(back)
-	for len(g.recent) > 0 {
-		last := g.recent[len(g.recent)-1]
-		if last.at < oldest {
-			break
-		}
-		g.recent = g.recent[:len(g.recent)-1]
-		if c := &b.cases[last.kase]; c.state == quarantined && !c.manual && c.since == last.at {
-			c.state, c.until = suspected, 0
-			c.level -= min(c.level, 1)
+	for last, ok := pop(&g.blamed, oldest); ok; last, ok = pop(&g.blamed, oldest) {
+		c := &b.cases[last.kase]
+		c.excuse(b.secondOf(oldest))
+		if c.state == conditional && c.since >= oldest {
+			c.state, c.since = suspected, now
 			b.emitCase(Refunded, now, last.kase, nil)
 		}
+	}
+	for last, ok := pop(&g.recent, oldest); ok; last, ok = pop(&g.recent, oldest) {
+		c := &b.cases[last.kase]
+		if c.state != quarantined || c.manual || c.since != last.at {
+			continue
+		}
+		c.level -= min(c.level, 1)
+		if last.again { // what it was convicted for before stands
+			c.until = now + b.term(b.rule(&c.work), int(c.level))
+			continue
+		}
+		c.state, c.until = suspected, 0
+		b.emitCase(Refunded, now, last.kase, nil)
 	}
 	b.groups.refund(b, now, oldest)
 }
