@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"testing"
@@ -39,19 +40,33 @@ func TestBootID(t *testing.T) {
 	}
 }
 
+// A whole slot of an earlier life has been reported then.
+func TestStaleSlot(t *testing.T) {
+	content := header{slots: 2, generation: 7}.encode()
+	for _, generation := range []uint32{6, 7} {
+		content = append(content, encodeSlot(Record{Successes: uint16(generation)}, generation)...)
+	}
+	if f := read(content, [16]byte{}); len(f.records) != 1 || f.records[0].Successes != 7 {
+		t.Errorf("%+v", f)
+	}
+}
+
+func encodeSlot(r Record, generation uint32) (content []byte) {
+	var s slot
+	s.encode(r)
+	s[slotState] = live(generation)
+	s[slotSum] = s.sum(s[slotState])
+	for _, word := range s {
+		content = binary.NativeEndian.AppendUint64(content, word)
+	}
+	return content
+}
+
 // FuzzRead: whatever is in the file, nothing but whole records comes out.
 func FuzzRead(f *testing.F) {
 	whole := header{slots: 3, generation: 7}.encode()
 	for i := range 3 {
-		var s slot
-		s.encode(Record{Successes: uint16(i)})
-		s[slotState] = live(7)
-		s[slotSum] = s.sum(s[slotState])
-		for _, word := range s {
-			for shift := range 8 {
-				whole = append(whole, byte(word>>(8*shift)))
-			}
-		}
+		whole = append(whole, encodeSlot(Record{Successes: uint16(i)}, 7)...)
 	}
 	if got := read(whole, [16]byte{}); len(got.records) != 3 || got.note != "" {
 		f.Fatalf("the seed is no journal: %+v", got)
