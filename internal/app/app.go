@@ -86,7 +86,7 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 	if err != nil {
 		return nil, err
 	}
-	if a.stores, err = store.Open(ctx, cfg.Store, store.Config{}); err != nil {
+	if a.stores, err = store.Open(ctx, cfg.Store, store.Config{MaxLetters: maxLetters(cfg.Store)}); err != nil {
 		return nil, err
 	}
 	a.opened = true
@@ -284,6 +284,17 @@ func (a *App) setReady(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ready = err
+}
+
+// memoryLetters bounds the dead letters of a store that lives in memory, where
+// each may be as large as a held body.
+const memoryLetters = 1000
+
+func maxLetters(at string) int {
+	if at == config.MemoryStore {
+		return memoryLetters
+	}
+	return 0
 }
 
 // made makes up a secret that lives as long as the process.
