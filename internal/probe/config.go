@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,6 +20,7 @@ type Registry interface {
 	Up(worker, addr string) (epoch uint64)
 	Drain(worker string)
 	Resume(worker string)
+	Idle(ctx context.Context, worker string) error
 	Down(worker string, epoch uint64, end fleet.End)
 }
 
@@ -41,8 +43,8 @@ type Config struct {
 	Health   Health
 	Registry Registry
 	// Conns, when set, tells how the wire's own connections of one epoch fare:
-	// how many carry work and still stand, and how many broke. It must not
-	// count idle connections as alive, whose end nobody has noticed yet.
+	// how many stand, and how many broke since the last call. It must look: an
+	// idle connection whose end nobody has noticed does not stand.
 	Conns func(worker string, epoch uint64) (alive, broken int)
 	Log   *slog.Logger // nil discards
 }

@@ -11,7 +11,8 @@
 //   - the next connection is refused, or reset before it carried a byte;
 //   - the port is listened on by another socket than before (loopback workers
 //     on Linux, from /proc/net/tcp);
-//   - all of the wire's connections of that epoch are broken, two at least
+//   - where the socket cannot be seen: none of the wire's connections of that
+//     epoch stands, and two at least broke within the last interval
 //     ([Config.Conns]).
 //
 // Otherwise it was a fault of that connection and the worker is alive. A worker

@@ -151,9 +151,12 @@ func (x *External) attend(ctx context.Context, r *remote) {
 	l := r.current()
 	var w Watch
 	for l != nil && sleep(ctx, l.gone, jitter(x.cfg.Health.Interval)) {
+		if x.cfg.Conns != nil {
+			x.cfg.Conns(r.name, l.epoch) // so that what Check counts is fresh: servers close idle connections
+		}
 		if replaced(l.inodes, listeners(r.name)) {
-			x.end(r, l, crash("another process listens on its port"))
-			return
+			x.seeOff(ctx, r, l, "another process listens on its port")
+			continue
 		}
 		x.look(ctx, r, l, &w)
 	}
@@ -166,7 +169,7 @@ func (x *External) look(ctx context.Context, r *remote, l *span, w *Watch) {
 		return
 	}
 	if res.Outcome == Refused {
-		x.refused(ctx, r, l)
+		x.seeOff(ctx, r, l, "connection refused")
 		return
 	}
 	sick := w.See(res)
@@ -197,22 +200,51 @@ func (x *External) ask(ctx context.Context, r *remote, l *span) Result {
 	return res
 }
 
-// refused deals with a port that has closed. If work goes on over connections
-// that stand, the worker is stopping in an orderly way; else its life is over.
-func (x *External) refused(ctx context.Context, r *remote, l *span) {
-	if x.cfg.Conns != nil {
-		// What a dying worker leaves behind breaks within moments; only what
-		// stands after that is proof of life.
-		if !sleep(ctx, l.gone, settle) {
-			return
+// The bounds of seeOff.
+const (
+	breakSettle  = 500 * time.Millisecond // for the connections of a crashed worker to be reported
+	orderlyBound = 30 * time.Second       // for a worker that stops to finish its work
+)
+
+// seeOff deals with a port that is no longer the worker's. If it crashed, its
+// connections broke too, and Check learns of it from whoever used them. If its
+// work goes on nevertheless, it is stopping in an orderly way: the work may
+// finish, and the end is planned.
+func (x *External) seeOff(ctx context.Context, r *remote, l *span, why string) {
+	x.cfg.Registry.Drain(r.name)
+	if !sleep(ctx, l.gone, breakSettle) {
+		return
+	}
+	if why := x.lost(ctx, r, l); why == "" { // it was a moment's weakness
+		if !l.drained.Load() {
+			x.cfg.Registry.Resume(r.name)
 		}
-		if alive, _ := x.cfg.Conns(r.name, l.epoch); alive > 0 {
-			l.announced.Store(true)
-			x.drain(r, l, "closed its port")
+		return
+	}
+	now, cancel := context.WithCancel(ctx)
+	cancel()
+	if x.cfg.Registry.Idle(now, r.name) != nil {
+		l.announced.Store(true)
+		x.cfg.Log.Info("worker stops", "fleet", x.cfg.Name, "worker", r.name, "why", why)
+		bound, cancel := context.WithTimeout(ctx, orderlyBound)
+		defer cancel()
+		_ = x.cfg.Registry.Idle(bound, r.name) // what is not done by then is cut off
+		if ctx.Err() != nil {
 			return
 		}
 	}
-	x.end(r, l, crash("connection refused"))
+	x.end(r, l, crash(why))
+}
+
+// lost says why a port is not the worker's any more; "" when it is.
+func (x *External) lost(ctx context.Context, r *remote, l *span) string {
+	if replaced(l.inodes, listeners(r.name)) {
+		return "another process listens on its port"
+	}
+	if Open(ctx, r.name, dialPatience).Outcome == Refused {
+		return "connection refused"
+	}
+	return ""
 }
 
 // drain keeps new work away from a worker, if enough others remain.

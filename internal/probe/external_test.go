@@ -77,6 +77,7 @@ func TestAllConnectionsBrokenIsARestart(t *testing.T) {
 	p := &process{t: t, addr: freeAddr(t)}
 	p.start()
 	var alive, broken atomic.Int64
+	broken.Store(9)
 	reg := newRecorder()
 	x := keep(t, reg, func(c *Config) {
 		c.Health.Interval = time.Hour
@@ -84,6 +85,10 @@ func TestAllConnectionsBrokenIsARestart(t *testing.T) {
 	}, p.addr)
 	reg.wait(t, "up", 1)
 	first := reg.epoch(p.addr)
+	if h := x.Check(t.Context(), p.addr, first, fleet.Broken); h != fleet.Alive {
+		t.Errorf("Check = %v, want alive: the socket is the same", h)
+	}
+	x.workers[p.addr].current().inodes = nil // as of a worker on another machine
 	for _, c := range []struct {
 		alive, broken int64
 		want          fleet.Health
@@ -161,25 +166,46 @@ func TestAnnouncedStopIsPlanned(t *testing.T) {
 }
 
 func TestPortClosedWhileWorkGoesOnIsPlanned(t *testing.T) {
-	p, other := &process{t: t, addr: freeAddr(t)}, &process{t: t, addr: freeAddr(t)}
+	p := &process{t: t, addr: freeAddr(t)}
 	p.start()
-	other.start()
-	var alive atomic.Int64
-	alive.Store(1)
 	reg := newRecorder()
-	keep(t, reg, func(c *Config) {
-		c.Conns = func(string, uint64) (int, int) { return int(alive.Load()), 0 }
-	}, p.addr, other.addr)
-	reg.wait(t, "up", 2)
+	work := make(chan struct{})
+	reg.work = work
+	x := keep(t, reg, nil, p.addr)
+	reg.wait(t, "up", 1)
 	conn := hold(t, p.addr)
 	p.get("/shut")
 	reg.wait(t, "drain", 1)
+	if h := x.Check(t.Context(), p.addr, reg.epoch(p.addr), fleet.Overdue); h != fleet.Alive {
+		t.Errorf("Check(Overdue) of a worker that finishes its work = %v, want alive", h)
+	}
+	close(work)
+	reg.wait(t, "down planned interrupted", 1)
 	p.kill()
 	if _, err := io.Copy(io.Discard, conn); err != nil && !strings.Contains(err.Error(), "reset") {
 		t.Error(err)
 	}
-	alive.Store(0)
-	reg.wait(t, "down planned interrupted", 1)
+}
+
+// A worker that nobody uses is found dead by looking: its port is closed, and
+// there is no work to blame or to spare.
+func TestDeathOfAnIdleWorkerIsNoticed(t *testing.T) {
+	p := &process{t: t, addr: freeAddr(t)}
+	p.start()
+	reg := newRecorder()
+	keep(t, reg, nil, p.addr)
+	for i := range 2 {
+		reg.wait(t, "up", i+1)
+		p.kill()
+		if i == 1 {
+			p.start() // back before the next look
+		}
+		reg.wait(t, "down crash", i+1)
+		if i == 0 {
+			p.start()
+		}
+	}
+	reg.wait(t, "up", 3)
 }
 
 // Silence announces nothing: a worker that hangs and is then killed crashed.

@@ -50,6 +50,7 @@ func (x *External) Kill(worker string, epoch uint64, why string) {
 // checkBroken looks for a second signal beside the connection that broke.
 func (x *External) checkBroken(ctx context.Context, r *remote, l *span) fleet.Health {
 	deadline := time.Now().Add(3 * settle)
+	broken := 0
 	for {
 		if l.over() {
 			<-l.gone
@@ -63,7 +64,7 @@ func (x *External) checkBroken(ctx context.Context, r *remote, l *span) fleet.He
 		case replaced(l.inodes, listeners(r.name)):
 			x.end(r, l, crash("a connection broke and another process listens on its port"))
 			return fleet.Gone
-		case x.allBroken(r, l):
+		case x.allBroken(r, l, &broken):
 			x.end(r, l, crash("all its connections broke"))
 			return fleet.Gone
 		case res.Outcome == TimedOut:
@@ -78,12 +79,16 @@ func (x *External) checkBroken(ctx context.Context, r *remote, l *span) fleet.He
 	}
 }
 
-func (x *External) allBroken(r *remote, l *span) bool {
-	if x.cfg.Conns == nil {
+// allBroken reports whether the wire has no connection left that stands, of two
+// at least. Where the worker's socket can be seen, and is the same as before,
+// that says more: some servers close all idle connections at once.
+func (x *External) allBroken(r *remote, l *span, broken *int) bool {
+	if x.cfg.Conns == nil || len(l.inodes) > 0 && len(listeners(r.name)) > 0 {
 		return false
 	}
-	alive, broken := x.cfg.Conns(r.name, l.epoch)
-	return alive == 0 && broken >= 2
+	alive, n := x.cfg.Conns(r.name, l.epoch)
+	*broken += n
+	return alive == 0 && *broken >= 2
 }
 
 // checkOverdue asks the worker for a sign of life. Any answer is one: a worker
@@ -99,15 +104,10 @@ func (x *External) checkOverdue(ctx context.Context, r *remote, l *span) fleet.H
 	case replaced(l.inodes, listeners(r.name)):
 		x.end(r, l, crash("another process listens on its port"))
 		return fleet.Gone
-	case res.Outcome == Answered:
+	case res.Outcome == Answered, res.Outcome == Refused:
+		// Refused: it has closed its port and the connection stands. It is
+		// stopping, and its work may finish.
 		return fleet.Alive
-	case res.Outcome == Refused:
-		x.refused(ctx, r, l)
-		if l.over() {
-			<-l.gone
-			return fleet.Gone
-		}
-		return fleet.Alive // it is stopping and finishes what it has
 	}
 	return fleet.Unresponsive
 }

@@ -144,6 +144,7 @@ type recorder struct {
 	epochs map[string]uint64
 	next   uint64
 	last   fleet.End
+	work   chan struct{} // closed when nothing is in flight any more; nil means nothing is
 	news   chan struct{} // closed and replaced at every entry
 }
 
@@ -175,6 +176,22 @@ func (r *recorder) Up(worker, _ string) (epoch uint64) {
 
 func (r *recorder) Drain(string)  { r.note(func() string { return "drain" }) }
 func (r *recorder) Resume(string) { r.note(func() string { return "resume" }) }
+
+// Idle waits while there is work.
+func (r *recorder) Idle(ctx context.Context, _ string) error {
+	r.mu.Lock()
+	work := r.work
+	r.mu.Unlock()
+	if work == nil {
+		return nil
+	}
+	select {
+	case <-work:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
 
 func (r *recorder) Down(worker string, epoch uint64, end fleet.End) {
 	r.note(func() string {
