@@ -1,0 +1,114 @@
+package gateway
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/internal/h1"
+)
+
+// benchRequest is a request as browsers send them.
+const benchRequest = "GET /search?q=stone HTTP/1.1\nHost: shop.example\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101\n" +
+	"Accept: text/html,application/xhtml+xml,application/xml;q=0.9\nAccept-Language: en-US,en;q=0.5\nAccept-Encoding: gzip, deflate\n" +
+	"Cookie: a=0123456789; b=0123456789\nConnection: keep-alive\n\n"
+
+// sink is a caller that takes everything.
+type sink struct{ recorder }
+
+func (s *sink) Begin(*h1.Head) error { s.began = true; return nil }
+func (s *sink) Write([]byte) error   { return nil }
+
+// BenchmarkJob is a request's way through the gateway up to the worker's
+// connection: route, body, fingerprint, head for the worker.
+func BenchmarkJob(b *testing.B) {
+	done := doFunc(func(context.Context, dispatch.Work, dispatch.Job) dispatch.Answer {
+		return dispatch.Answer{Kind: dispatch.Answered}
+	})
+	for name, text := range map[string]string{
+		"GET":       benchRequest,
+		"POST-1KiB": strings.Replace(benchRequest, "GET", "POST", 1),
+	} {
+		b.Run(name, func(b *testing.B) {
+			g := newGateway(b, Config{Routes: []Route{{Path: "/*", Doer: done, Printer: newPrinter(b), Client: "ip"}}})
+			req := new(h1.Request)
+			if err := req.Parse(crlf(text), h1.Limits{}); err != nil {
+				b.Fatal(err)
+			}
+			req.Fields = append(req.Fields, h1.Field{Name: "X-Request-Id", Value: "r1", Key: h1.RequestID})
+			from := &sink{}
+			if name != "GET" {
+				req.Length = 1024
+				from.body = []byte(strings.Repeat("x", 1024))
+			}
+			p := peer{ip: "192.0.2.1", memo: new(memo)}
+			b.ReportAllocs()
+			for b.Loop() {
+				from.read = false
+				g.handle(b.Context(), from, req, p)
+			}
+		})
+	}
+}
+
+// BenchmarkSend is one exchange with a worker on loopback, both sides of it in
+// this process.
+func BenchmarkSend(b *testing.B) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	go func() {
+		for {
+			nc, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				buf, answer := make([]byte, 4096), []byte(crlf(hello))
+				for {
+					if _, err := nc.Read(buf); err != nil {
+						nc.Close()
+						return
+					}
+					if _, err := nc.Write(answer); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	defer ln.Close()
+	f, err := fleet.New(fleet.Config{Name: "bench", Connect: Upstream{}.Connect})
+	if err != nil {
+		b.Fatal(err)
+	}
+	epoch := f.Up("w", ln.Addr().String())
+	defer f.Down("w", epoch, fleet.End{Planned: true})
+	w := f.TryAcquire(fleet.Want{})
+	send := doFunc(func(ctx context.Context, _ dispatch.Work, j dispatch.Job) dispatch.Answer {
+		t := dispatch.Target{Worker: w}
+		if err := j.Connect(ctx, &t); err != nil {
+			b.Fatal(err)
+		}
+		r := j.Send(ctx, &t)
+		if r.Fault != dispatch.NoFault {
+			b.Fatal(r.Err)
+		}
+		return dispatch.Answer{Kind: dispatch.Answered, Result: r}
+	})
+	g := newGateway(b, Config{Routes: []Route{{Doer: send, Printer: newPrinter(b)}}})
+	req := new(h1.Request)
+	if err := req.Parse(crlf(benchRequest), h1.Limits{}); err != nil {
+		b.Fatal(err)
+	}
+	from := &sink{}
+	b.ReportAllocs()
+	for b.Loop() {
+		from.began = false
+		g.handle(b.Context(), from, req, peer{ip: "192.0.2.1"})
+	}
+}
