@@ -47,8 +47,6 @@ func layers() []layer {
 		{"internal/cli", 5, "flags, exit codes, text for people"},
 		{"cmd/*", 5, "main functions"},
 		{"examples/*", 5, "short programs for readers"},
-		{"bench", 5, "comparisons with peers"},
-		{"bench/*", 5, "comparisons with peers"},
 		{"internal/arch", 5, "reads source, imports nothing"},
 	}
 }

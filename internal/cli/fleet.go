@@ -63,7 +63,7 @@ func writeFleet(p *printer, now time.Time, f adminapi.Fleet) {
 		ready, len(f.Workers), laneText(f.Lane))
 	t := table{head: []string{"WORKER", "STATE", "ADDRESS", ">PID", ">EPOCH", "SINCE", ">IN FLIGHT", ">RESTARTS", "LAST END"}}
 	for _, w := range f.Workers {
-		t.add(plain(w.Name), workerState(w), plain(w.Addr), plain(pid(w.PID)), plain(fmt.Sprint(w.Epoch)), plain(ago(now, w.Since)),
+		t.add(plain(w.Name), workerState(w), plain(w.Addr), plain(pid(w.PID)), plain(fmt.Sprint(w.Epoch)), plain(sinceText(now, w.Since)),
 			plain(fmt.Sprint(w.InFlight)), plain(fmt.Sprint(w.Restarts)), plain(endText(now, w.LastEnd)))
 	}
 	t.write(p, "  ")
@@ -104,6 +104,28 @@ func pid(n int) string {
 		return "–"
 	}
 	return fmt.Sprint(n)
+}
+
+// notReplaced counts the workers of a fleet that are not new and ready.
+func notReplaced(fleets []adminapi.Fleet, name string, before map[string]uint64) (n int) {
+	for _, f := range fleets {
+		if f.Name != name {
+			continue
+		}
+		for _, w := range f.Workers {
+			if old, ok := before[w.Name]; ok && old == w.Epoch || w.State != "ready" {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func sinceText(now, since time.Time) string {
+	if since.IsZero() {
+		return "–"
+	}
+	return ago(now, since)
 }
 
 func endText(now time.Time, e *adminapi.End) string {
@@ -177,24 +199,16 @@ func awaitRestart(ctx context.Context, api *adminapi.Client, name string, wait t
 	defer cancel()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
+	left := len(before)
 	for {
 		fleets, err := api.Fleets(ctx)
-		if err != nil && ctx.Err() == nil {
+		switch {
+		case err == nil:
+			if left = notReplaced(fleets, name, before); left == 0 {
+				return nil
+			}
+		case ctx.Err() == nil:
 			return err
-		}
-		left := 0
-		for _, f := range fleets {
-			if f.Name != name {
-				continue
-			}
-			for _, w := range f.Workers {
-				if old, ok := before[w.Name]; ok && old == w.Epoch || w.State != "ready" {
-					left++
-				}
-			}
-		}
-		if err == nil && left == 0 {
-			return nil
 		}
 		select {
 		case <-tick.C:

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/bezoar-dev/bezoar/internal/golden"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"bezoar": main})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/script",
+		UpdateScripts: golden.Updating(),
+		Setup: func(e *testscript.Env) error {
+			e.Values[running{}] = map[string]*server{}
+			// The race detector would wait a second at the end of every command.
+			e.Setenv("GORACE", "atexit_sleep_ms=0")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"start": start, "signal": sendSignal, "await": await, "fetch": fetch, "code": code, "capture": capture,
+		},
+	})
+}
+
+// running is the key under which a script keeps its servers.
+type running struct{}
+
+// server is one bezoar in the background.
+type server struct {
+	cmd    *exec.Cmd
+	exited chan struct{} // closed when it has ended and its output is read
+
+	mu  sync.Mutex // guards log
+	log strings.Builder
+}
+
+func (s *server) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.log.String()
+}
+
+// start runs "start NAME ARGS…": bezoar with ARGS in the background, until it
+// says where it serves. LISTEN and BEZOAR_ADMIN are set from that.
+func start(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: start NAME ARGS...")
+	}
+	path, err := exec.LookPath("bezoar")
+	ts.Check(err)
+	s := &server{cmd: exec.Command(path, args[1:]...), exited: make(chan struct{})}
+	s.cmd.Dir = ts.MkAbs(".")
+	s.cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "BEZOAR_ADMIN_TOKEN="+ts.Getenv("BEZOAR_ADMIN_TOKEN"))
+	out, err := s.cmd.StderrPipe()
+	ts.Check(err)
+	s.cmd.Stdout = io.Discard
+	ts.Check(s.cmd.Start())
+	ts.Value(running{}).(map[string]*server)[args[0]] = s
+	listen, admin := make(chan string, 1), make(chan string, 1)
+	go s.read(out, listen, admin)
+	ts.Defer(func() {
+		_ = s.cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-s.exited:
+		case <-time.After(20 * time.Second):
+			_ = s.cmd.Process.Kill()
+		}
+		ts.Logf("[stderr of %s]\n%s", args[0], s.text())
+	})
+	for _, from := range []struct {
+		name string
+		addr chan string
+	}{{"LISTEN", listen}, {"BEZOAR_ADMIN", admin}} {
+		select {
+		case addr := <-from.addr:
+			ts.Setenv(from.name, addr)
+		case <-s.exited:
+			ts.Fatalf("%s ended before it served", args[0])
+		case <-time.After(30 * time.Second):
+			ts.Fatalf("%s did not serve within 30 s", args[0])
+		}
+	}
+}
+
+func (s *server) read(out io.Reader, listen, admin chan<- string) {
+	for sc := bufio.NewScanner(out); sc.Scan(); {
+		s.mu.Lock()
+		s.log.WriteString(sc.Text() + "\n")
+		s.mu.Unlock()
+		if addr, ok := strings.CutPrefix(sc.Text(), "bezoar: serving on http://"); ok {
+			listen <- addr
+		}
+		if addr, ok := strings.CutPrefix(sc.Text(), "bezoar: console and API on http://"); ok {
+			admin <- strings.TrimSuffix(addr, "/")
+		}
+	}
+	_ = s.cmd.Wait()
+	close(s.exited)
+}
+
+// sendSignal runs "signal NAME TERM|HUP|KILL". After TERM and KILL it waits for
+// the end, which TERM makes a clean one.
+func sendSignal(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: signal NAME TERM|HUP|KILL")
+	}
+	s := ts.Value(running{}).(map[string]*server)[args[0]]
+	sig := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}[args[1]]
+	ts.Check(s.cmd.Process.Signal(sig))
+	if sig == syscall.SIGHUP {
+		return
+	}
+	select {
+	case <-s.exited:
+	case <-time.After(30 * time.Second):
+		ts.Fatalf("%s did not end within 30 s of SIG%s", args[0], args[1])
+	}
+	if code := s.cmd.ProcessState.ExitCode(); sig == syscall.SIGTERM && code != 0 {
+		ts.Fatalf("%s exited with code %d", args[0], code)
+	}
+}
+
+// await runs "await TEXT CMD ARGS…" until its output contains TEXT.
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: await TEXT CMD ARGS...")
+	}
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		cmd := exec.Command(args[1], args[2:]...)
+		cmd.Dir = ts.MkAbs(".")
+		cmd.Env = append(os.Environ(), "BEZOAR_ADMIN="+ts.Getenv("BEZOAR_ADMIN"),
+			"BEZOAR_ADMIN_TOKEN="+ts.Getenv("BEZOAR_ADMIN_TOKEN"), "GORACE=atexit_sleep_ms=0")
+		out, _ := cmd.CombinedOutput()
+		if strings.Contains(string(out), args[0]) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%q did not come within 30 s; the last output was:\n%s", args[0], out)
+		}
+	}
+}
+
+// capture runs "capture VAR REGEX": VAR becomes what REGEX finds in the last
+// command's stdout.
+func capture(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: capture VAR REGEX")
+	}
+	found := regexp.MustCompile(args[1]).FindString(ts.ReadFile("stdout"))
+	if found == "" {
+		ts.Fatalf("nothing in stdout matches %s", args[1])
+	}
+	ts.Setenv(args[0], found)
+}
+
+// fetch runs "fetch STATUS METHOD TARGET [BODY]" against LISTEN.
+func fetch(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: fetch STATUS METHOD TARGET [BODY]")
+	}
+	var body io.Reader
+	if len(args) > 3 {
+		body = strings.NewReader(args[3])
+	}
+	req, err := http.NewRequest(args[1], "http://"+ts.Getenv("LISTEN")+args[2], body)
+	ts.Check(err)
+	client := http.Client{Timeout: 30 * time.Second}
+	defer client.CloseIdleConnections()
+	resp, err := client.Do(req)
+	ts.Check(err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs("answer"), fmt.Appendf(nil, "%s\n%v\n%s", resp.Status, resp.Header, text), 0o600))
+	if fmt.Sprint(resp.StatusCode) != args[0] {
+		ts.Fatalf("%s %s answered %s, want %s:\n%.300s", args[1], args[2], resp.Status, args[0], text)
+	}
+}
+
+// code runs "code N CMD ARGS…" and wants exit code N.
+func code(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N CMD ARGS...")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	got := 0
+	if exit, ok := err.(interface{ ExitCode() int }); ok {
+		got = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if fmt.Sprint(got) != args[0] {
+		ts.Fatalf("exit code %d, want %s", got, args[0])
+	}
+}
