@@ -13,6 +13,7 @@ import (
 	"github.com/bezoar-dev/bezoar/fleet"
 	"github.com/bezoar-dev/bezoar/gateway"
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/supervise"
 	"github.com/bezoar-dev/bezoar/ledger"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
@@ -214,11 +215,11 @@ func (u *unit) snapshot() adminapi.Fleet {
 			"attempts": int64(st.Attempts), "lane_runs": int64(st.LaneRuns), "retries": int64(st.Retries),
 		},
 	}
-	pids := u.pids()
+	processes := u.processes()
 	ready, deaths := 0, 0
 	for _, s := range u.fleet.Snapshot() {
 		w := adminapi.Worker{
-			Name: s.Name, Addr: s.Addr, PID: pids[s.Name], State: stateName(s, u.super != nil), Lane: s.State == fleet.Lane,
+			Name: s.Name, Addr: s.Addr, PID: processes[s.Name].PID, State: stateName(s, processes[s.Name].State), Lane: s.State == fleet.Lane,
 			Epoch: s.Epoch, Since: s.Since, InFlight: s.InFlight, Served: s.Served, Restarts: int64(max(s.Lives-1, 0)),
 		}
 		if e := s.LastEnd; e != nil {
@@ -246,26 +247,29 @@ func (u *unit) snapshot() adminapi.Fleet {
 	return f
 }
 
-func stateName(s fleet.Status, managed bool) string {
-	switch s.State {
-	case fleet.Serving, fleet.Lane:
+// stateName is what the fleet says, and for one that is down what its process
+// does about it.
+func stateName(s fleet.Status, process supervise.State) string {
+	switch {
+	case s.State == fleet.Serving, s.State == fleet.Lane:
 		return "ready"
-	case fleet.Draining:
+	case s.State == fleet.Draining:
 		return "draining"
-	}
-	if managed && s.LastEnd == nil {
+	case process == supervise.Starting:
 		return "starting"
 	}
 	return "down"
 }
 
-func (u *unit) pids() map[string]int {
+// processes returns how the workers' processes stand, nothing for those that
+// somebody else starts.
+func (u *unit) processes() map[string]supervise.WorkerStatus {
 	if u.super == nil {
 		return nil
 	}
-	out := map[string]int{}
+	out := map[string]supervise.WorkerStatus{}
 	for _, s := range u.super.Status() {
-		out[s.Name] = s.PID
+		out[s.Name] = s
 	}
 	return out
 }

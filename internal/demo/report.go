@@ -109,7 +109,7 @@ func (r Report) WriteTable(w io.Writer) error {
 
 // summary is the one sentence to take home.
 func (r Report) summary() string {
-	return fmt.Sprintf("Without a defence %s cost %s and %s of the good requests were served; with Bezoar %s and %s.",
+	return fmt.Sprintf("Without a defence %s cost %s, and %s of the good requests were served.\n  With Bezoar they cost %s, and %s.",
 		plural(r.Without.PillsSent, "pill"), plural(int64(r.Without.WorkersLost), "worker"), percent(r.Without.GoodOK, r.Without.GoodSent),
 		plural(int64(r.With.WorkersLost), "worker"), percent(r.With.GoodOK, r.With.GoodSent))
 }

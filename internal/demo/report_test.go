@@ -45,7 +45,8 @@ func TestTable(t *testing.T) {
   p99                               2110.5 ms          88.4 ms
   time to contain                       never           0.73 s
 
-  Without a defence 17 pills cost 131 workers and 25.08 % of the good requests were served; with Bezoar 2 workers and 100 %.
+  Without a defence 17 pills cost 131 workers, and 25.08 % of the good requests were served.
+  With Bezoar they cost 2 workers, and 100 %.
 `
 	if got := b.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -21,7 +21,7 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 	}
 	cfg = cfg.withDefaults()
 	var r Report
-	cfg.say("%d workers, %d good requests a second, and a pill: %s.\n", cfg.Workers, cfg.Rate, cfg.Pill.Explain())
+	cfg.say("%d workers behind one address, %d good requests a second, and %s pills.\n", cfg.Workers, cfg.Rate, cfg.Pill)
 	for _, half := range []struct {
 		title   string
 		guarded bool
@@ -86,8 +86,8 @@ func (c Config) show(ctx context.Context, title string, guarded bool, url string
 	if err != nil {
 		return Half{}, err
 	}
-	watching, done := context.WithCancel(ctx)
-	defer done()
+	watching, done := context.WithCancelCause(ctx)
+	defer done(nil)
 	var wg sync.WaitGroup
 	var t toll
 	seq := st.Events().Last() // what came before is the fleet's start
@@ -99,7 +99,7 @@ func (c Config) show(ctx context.Context, title string, guarded bool, url string
 	wg.Go(func() { seen = v.watch(watching) })
 	err = crowd.Run(ctx, c.Length)
 	end := v.began.Add(c.Length)
-	done()
+	done(errOver)
 	wg.Wait()
 	if err = errors.Join(err, seen); err != nil {
 		return Half{}, err

@@ -86,11 +86,15 @@ func (u *unguarded) Run(ctx context.Context, ready func(url string)) error {
 // Fleet implements stage.
 func (u *unguarded) Fleet() adminapi.Fleet {
 	served := u.balancer.Served()
+	processes := make(map[string]supervise.WorkerStatus)
+	for _, p := range u.keeper.Status() {
+		processes[p.Name] = p
+	}
 	f := adminapi.Fleet{Name: fleetName, State: "ok", Managed: true, Counters: map[string]int64{}}
 	ready := 0
 	for _, s := range u.fleet.Snapshot() {
 		w := adminapi.Worker{
-			Name: s.Name, Addr: s.Addr, State: "down", Epoch: s.Epoch, Since: s.Since,
+			Name: s.Name, Addr: s.Addr, PID: processes[s.Name].PID, State: "down", Epoch: s.Epoch, Since: s.Since,
 			Served: served[s.Name], InFlight: u.balancer.InFlight(s.Name), Restarts: int64(max(0, s.Lives-1)),
 		}
 		switch {
@@ -99,7 +103,7 @@ func (u *unguarded) Fleet() adminapi.Fleet {
 			ready++
 		case s.State == fleet.Draining:
 			w.State = "draining"
-		case s.Lives == 0:
+		case processes[s.Name].State == supervise.Starting:
 			w.State = "starting"
 		}
 		if e := s.LastEnd; e != nil {

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -37,6 +38,9 @@ type view struct {
 // maxTicks bounds what is kept for the line of answered requests.
 const maxTicks = 512
 
+// errOver is why a view ends when everything has been shown.
+var errOver = errors.New("it is over")
+
 // watch shows the half until ctx ends.
 func (v *view) watch(ctx context.Context) error {
 	if v.cfg.Width == nil || v.cfg.JSON {
@@ -52,7 +56,9 @@ func (v *view) watch(ctx context.Context) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			_ = s.Draw(v.frame())
+			if errors.Is(context.Cause(ctx), errOver) {
+				_ = s.Draw(v.frame()) // the end; Leave says what is wrong with the terminal
+			}
 			return s.Leave()
 		}
 	}
