@@ -98,6 +98,7 @@ type ticket struct {
 	wave    uint8  // how often the lead has passed on while answers streamed
 	room    uint16 // copies that may still join its wave
 	canary  bool
+	probe   bool // it tries work that stands convicted
 	lane    bool
 	live    bool // between Admit and Close
 	finding Finding
@@ -187,6 +188,7 @@ func (b *Book) Admit(now time.Time, w Work) (Ticket, Decision) {
 	if kase != none {
 		b.cases[kase].claim = i
 		if d.Cause == ByProbe {
+			tk.probe = true
 			b.emitCase(Probed, t, kase, nil)
 		}
 	}
@@ -218,7 +220,7 @@ func (b *Book) Redrive(w Work) (Ticket, bool) {
 		kase = i
 	}
 	i := b.takeTicket()
-	b.tickets[i] = ticket{work: w, epoch: none, kase: kase, group: none, live: true}
+	b.tickets[i] = ticket{work: w, epoch: none, kase: kase, group: none, probe: true, live: true}
 	if kase != none {
 		b.cases[kase].claim = i
 	} else if _, ok := b.leaders[w.Fingerprint]; !ok {

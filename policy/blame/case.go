@@ -46,6 +46,7 @@ type kase struct {
 	state    standing
 	cause    bezoar.Class
 	manual   bool
+	doubted  bool // a death was not counted because its worker may have been sick
 }
 
 type count struct {
@@ -196,7 +197,7 @@ func (b *Book) refresh(now int64, i uint32) {
 
 func (b *Book) setClear(i uint32) {
 	c := &b.cases[i]
-	c.state, c.crashes, c.struck, c.relapses, c.wins, c.manual = unheld, 0, 0, 0, 0, false
+	c.state, c.crashes, c.struck, c.relapses, c.wins, c.manual, c.doubted = unheld, 0, 0, 0, 0, false, false
 	b.dropDetail(i)
 }
 
@@ -241,7 +242,7 @@ func (b *Book) cleared(now int64, i uint32, lane bool) {
 	case suspected:
 		c.pardons = min(c.pardons+1, 255-1)
 		b.emitCase(Pardoned, now, i, nil)
-		c.state, c.crashes = unheld, 0
+		c.state, c.crashes, c.doubted = unheld, 0, false
 		b.dropDetail(i)
 	case quarantined:
 		if c.manual && now < c.until {

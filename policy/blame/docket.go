@@ -72,7 +72,7 @@ func (b *Book) GateClosed(now time.Time) bool { return b.gateClosed(now.UnixNano
 // convicted since. It must be closed and admitted again, before an attempt.
 func (b *Book) Overtaken(t Ticket) bool {
 	tk := &b.tickets[t]
-	if tk.work.Exempt {
+	if tk.work.Exempt || tk.probe {
 		return false
 	}
 	i, ok := b.byFP[tk.work.Fingerprint]
@@ -81,7 +81,7 @@ func (b *Book) Overtaken(t Ticket) bool {
 	}
 	switch c := &b.cases[i]; c.state {
 	case quarantined:
-		return c.claim != uint32(t)
+		return true
 	case suspected:
 		return tk.kase != i
 	}

@@ -138,7 +138,7 @@ func (b *Book) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evidence)
 	ev.Lane = laneDeath(acc)
 	b.emit(Event{Kind: EpochEnded, At: now, Evidence: ev})
 	sick := fresh && b.sickly(at, acc)
-	b.observe(at, acc, fresh, &ev)
+	b.observe(at, acc, &ev)
 	for i := range acc {
 		b.blame(at, acc, i, sick, ev)
 	}
@@ -296,7 +296,7 @@ func (b *Book) blame(now int64, acc []accused, i int, sick bool, ev bezoar.Evide
 	ev.Share, ev.Others, ev.Lane = a.share, others(acc, i), alone(acc, i)
 	b.groups.crash(b, now, a)
 	c := b.caseFor(now, &a.work)
-	f := Finding{Share: a.share, Gated: sick || b.gated(now)}
+	f := Finding{Share: a.share, Gated: b.gated(now)}
 	if c == none {
 		// The table is full of convicts: the evidence cannot be kept, so the
 		// shape answers for it.
@@ -304,6 +304,9 @@ func (b *Book) blame(now int64, acc []accused, i int, sick bool, ev bezoar.Evide
 		f.Score = a.share
 		b.found(a.ticket, f)
 		return
+	}
+	if k := &b.cases[c]; sick && !k.doubted {
+		k.doubted, f.Gated = true, true // once: two such workers are enough
 	}
 	b.accuseCase(now, c, a, f.Gated, &ev)
 	f.Score = b.cases[c].score()

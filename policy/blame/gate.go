@@ -12,6 +12,10 @@ import (
 // back on.
 const gateRing = 1024
 
+// gateSuspects is how many of a death's suspects are looked at, the largest
+// shares first.
+const gateSuspects = 4
+
 // gateMost is how many disjoint deaths close the gate of the largest fleets,
 // well within what the ring holds.
 const gateMost = gateRing / 2
@@ -25,6 +29,7 @@ const gateSuccesses = 20
 // gate tells a sick fleet from sick work (law 6).
 type gate struct {
 	deaths   []death
+	born     []stillborn
 	troubles []trouble
 	recent   []recently // convictions
 	blamed   []recently // crashes that weigh
@@ -83,12 +88,16 @@ func keep[T any](ring []T, v T) []T {
 type death struct {
 	at       int64
 	worker   string
-	suspects []bezoar.Fingerprint // what has the largest shares
-	unproven []bezoar.Fingerprint // of that, exact work that may explain it
+	unproven []bezoar.Fingerprint // exact work that may explain it
 	shapes   []bezoar.Fingerprint // shapes that have hardly ever succeeded
 	odd      bool                 // idle, or work of a shape that used to run
-	fresh    bool                 // the worker had never answered anything
 	base     uint64               // the book's successes at the time
+}
+
+// stillborn is the death of a worker that had never answered anything.
+type stillborn struct {
+	at       int64
+	suspects []bezoar.Fingerprint
 }
 
 type trouble struct {
@@ -152,17 +161,13 @@ func (b *Book) threshold() int {
 
 // observe shows a death to the gate. Deaths in the lane say nothing about the
 // fleet.
-func (b *Book) observe(now int64, acc []accused, fresh bool, ev *bezoar.Evidence) {
+func (b *Book) observe(now int64, acc []accused, ev *bezoar.Evidence) {
 	if ev.Lane {
 		return
 	}
-	d := death{at: now, worker: ev.Worker, odd: len(acc) == 0, fresh: fresh, base: b.successes}
-	for i := range acc {
-		if i == 4 {
-			break
-		}
+	d := death{at: now, worker: ev.Worker, odd: len(acc) == 0, base: b.successes}
+	for i := range acc[:min(len(acc), gateSuspects)] {
 		a := &acc[i]
-		d.suspects = append(d.suspects, a.work.Fingerprint)
 		if 1/a.prior-2 < provenEnough {
 			d.unproven = append(d.unproven, a.work.Fingerprint)
 		}
@@ -196,16 +201,26 @@ func (b *Book) observe(now int64, acc []accused, fresh bool, ev *bezoar.Evidence
 	}
 }
 
-// sickly reports whether workers that have never answered anything die of
-// other work, too: then it may be their build, and a death of one more says
-// nothing about what was in flight there.
+// sickly notes the death of a worker that had never answered anything, and
+// reports whether others like it have died of other work: then it may be their
+// build, and the death says little about what was in flight.
 func (b *Book) sickly(now int64, acc []accused) bool {
-	for _, d := range b.gate.since(now - int64(barrenWindow)) {
-		if d.fresh && !b.explained(&d) && !slices.ContainsFunc(acc, func(a accused) bool { return slices.Contains(d.suspects, a.work.Fingerprint) }) {
-			return true
-		}
+	acc = acc[:min(len(acc), gateSuspects)]
+	sick := false
+	for _, d := range b.gate.born {
+		sick = sick || d.at >= now-int64(barrenWindow) && !slices.ContainsFunc(acc, func(a accused) bool {
+			return slices.Contains(d.suspects, a.work.Fingerprint)
+		})
 	}
-	return false
+	d := stillborn{at: now}
+	for i := range acc {
+		d.suspects = append(d.suspects, acc[i].work.Fingerprint)
+	}
+	if len(b.gate.born) == barrenMost {
+		b.gate.born = b.gate.born[:copy(b.gate.born, b.gate.born[1:])]
+	}
+	b.gate.born = append(b.gate.born, d)
+	return sick
 }
 
 // since returns the deaths since oldest.
