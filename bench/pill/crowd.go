@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,9 +15,8 @@ import (
 const (
 	lead     = 2 * time.Second  // good traffic before the first pill, not counted
 	patience = 10 * time.Second // how long a caller waits
-	settle   = 3 * time.Second  // for the last answers, after the sending
-	maxOpen  = 8192             // requests without an answer; a caller more is one that found no room
-	maxNotes = 12
+	maxOpen  = 8192             // requests without an answer; more are not sent and have failed
+	maxNotes = 12               // requests that -explain tells of, of each kind
 )
 
 // A tally is what the callers saw.
@@ -29,7 +30,8 @@ type tally struct {
 	pills    int
 	pillSaid map[string]int
 	trouble  time.Time // when the last good request that came to grief was sent
-	notes    []string
+	notes    []string  // about the first of those
+	slow     []slowly  // the good requests that took longest, slowest first
 	begun    time.Time // the first pill
 }
 
@@ -126,8 +128,8 @@ func (c *crowd) launch(ctx context.Context, r request, ended func(ending)) {
 }
 
 func (c *crowd) call(ctx context.Context, r request) ending {
-	// A body that is there but cannot be had again keeps Go's transport from
-	// sending the request twice by itself.
+	// A body that is there, be it empty, and that cannot be had again keeps Go's
+	// transport from sending the request twice by itself.
 	body := struct{ io.Reader }{strings.NewReader(r.body)}
 	req, err := http.NewRequestWithContext(ctx, r.method, c.url+r.target, body)
 	if err != nil {
@@ -136,11 +138,6 @@ func (c *crowd) call(ctx context.Context, r request) ending {
 	req.ContentLength = int64(len(r.body))
 	if r.body != "" {
 		req.Header.Set("Content-Type", "application/json")
-	} else {
-		req.Body, req.ContentLength = struct {
-			io.Reader
-			io.Closer
-		}{strings.NewReader(""), io.NopCloser(nil)}, 0
 	}
 	resp, err := c.client.Do(req)
 	if err != nil {
@@ -173,6 +170,7 @@ func (c *crowd) good(r request, at, begin time.Time, how ending) {
 	if how.said == "200" {
 		t.ok++
 		t.times = append(t.times, how.took)
+		t.keepSlow(slowly{how.took, at.Sub(begin), r})
 		return
 	}
 	if how.said == "503" {
@@ -187,6 +185,32 @@ func (c *crowd) good(r request, at, begin time.Time, how ending) {
 		t.notes = append(t.notes, fmt.Sprintf("%+.3fs after %v: %s %s %s: %s %s",
 			at.Sub(begin).Seconds(), how.took.Round(time.Millisecond), r.method, r.target, r.body, how.said, how.text))
 	}
+}
+
+// slowly is a good request that was answered late.
+type slowly struct {
+	took, at time.Duration
+	request  request
+}
+
+func (t *tally) keepSlow(s slowly) {
+	i, _ := slices.BinarySearchFunc(t.slow, s, func(a, b slowly) int { return cmp.Compare(b.took, a.took) })
+	if i < maxNotes {
+		t.slow = slices.Insert(t.slow, i, s)
+		t.slow = t.slow[:min(len(t.slow), maxNotes)]
+	}
+}
+
+// slowest describes the good requests that were answered last of all.
+func (t *tally) slowest() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var lines []string
+	for _, s := range t.slow {
+		lines = append(lines, fmt.Sprintf("%+.3fs slow, %v: %s %s %s",
+			s.at.Seconds(), s.took.Round(time.Millisecond), s.request.method, s.request.target, s.request.body))
+	}
+	return lines
 }
 
 func (c *crowd) pill(how ending) {

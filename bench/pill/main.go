@@ -32,7 +32,7 @@ type Config struct {
 	Rate    int           // good requests per second; 1 to 2,000
 	Doses   float64       // of pills, per second; above 0, to 100
 	Bezoar  string        // the binary; "" builds it
-	Explain bool          // print the first good requests that came to grief
+	Explain bool          // print the first good requests that came to grief, and the slowest
 }
 
 // Validate joins every fault.
@@ -72,7 +72,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&cfg.Rate, "rate", 400, "good requests per second")
 	flags.Float64Var(&cfg.Doses, "doses", 2, "of pills, per second")
 	flags.StringVar(&cfg.Bezoar, "bezoar", "", "the bezoar `binary`; built from the checkout by default")
-	flags.BoolVar(&cfg.Explain, "explain", false, "print the first good requests that came to grief")
+	flags.BoolVar(&cfg.Explain, "explain", false, "print the first good requests that came to grief, and the slowest of the others")
 	asJSON := flags.Bool("json", false, "print one JSON document")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {

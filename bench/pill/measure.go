@@ -50,7 +50,7 @@ func measureRow(ctx context.Context, cfg Config, r row) (Row, []string, error) {
 	if err != nil {
 		return Row{}, nil, err
 	}
-	proxy, err := r.start(ctx, bench, f.addrs)
+	proxy, err := r.start(ctx, bench, f.addrs, cfg.Pill)
 	if err != nil {
 		return Row{}, nil, err
 	}
@@ -63,7 +63,7 @@ func measureRow(ctx context.Context, cfg Config, r row) (Row, []string, error) {
 		return Row{}, nil, err
 	}
 	lost, last := f.losses()
-	return newRow(r.name, t, lost, last, end), t.notes, nil
+	return newRow(r.name, t, lost, last, end), append(t.notes, t.slowest()...), nil
 }
 
 // A fleet is the workers and how many lives they lost.

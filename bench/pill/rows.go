@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/bezoar-dev/bezoar/bench/internal/peer"
 )
@@ -9,18 +11,30 @@ import (
 // A row is one proxy in one configuration.
 type row struct {
 	name  string
-	start func(ctx context.Context, b *peer.Bench, workers []string) (*peer.Proxy, error)
+	start func(ctx context.Context, b *peer.Bench, workers []string, p Pill) (*peer.Proxy, error)
 }
 
+// overdue is after how many seconds every proxy gives a worker up, where pills
+// hang. Their defaults of 30 and 60 s are longer than callers wait.
+const overdue = 2
+
 func nginx(name string, x peer.Extra) row {
-	return row{name, func(ctx context.Context, b *peer.Bench, workers []string) (*peer.Proxy, error) {
+	return row{name, func(ctx context.Context, b *peer.Bench, workers []string, p Pill) (*peer.Proxy, error) {
+		x := x
+		if p == hang {
+			x.Directives = append(slices.Clone(x.Directives), fmt.Sprintf("proxy_read_timeout %ds", overdue))
+		}
 		return b.Nginx(ctx, workers, x)
 	}}
 }
 
 func haproxy(name, server string, directives ...string) row {
-	return row{name, func(ctx context.Context, b *peer.Bench, workers []string) (*peer.Proxy, error) {
-		return b.HAProxy(ctx, workers, peer.Extra{Server: server, Directives: directives})
+	return row{name, func(ctx context.Context, b *peer.Bench, workers []string, p Pill) (*peer.Proxy, error) {
+		x := peer.Extra{Server: server, Directives: directives}
+		if p == hang {
+			x.Directives = append(slices.Clone(directives), fmt.Sprintf("timeout server %ds", overdue))
+		}
+		return b.HAProxy(ctx, workers, x)
 	}}
 }
 
@@ -49,8 +63,12 @@ func rows() []row {
 			"http-request track-sc0 var(txn.work),sha1",
 			"http-request deny deny_status 503 if { sc_http_fail_cnt(0) ge 2 }",
 		),
-		{"bezoar", func(ctx context.Context, b *peer.Bench, workers []string) (*peer.Proxy, error) {
-			return b.Bezoar(ctx, workers, "--replay", "all")
+		{"bezoar", func(ctx context.Context, b *peer.Bench, workers []string, p Pill) (*peer.Proxy, error) {
+			flags := []string{"--replay", "all"}
+			if p == hang {
+				flags = append(flags, "--timeout", fmt.Sprintf("%ds", overdue))
+			}
+			return b.Bezoar(ctx, workers, flags...)
 		}},
 	}
 }

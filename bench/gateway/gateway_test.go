@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestParseFigures(t *testing.T) {
+	f, err := parseFigures("Running 3s test\nbench {\"requests\":10,\"micros\":5,\"p50_us\":1,\"p99_us\":2,\"broken\":3,\"refused\":4}\n")
+	if err != nil || f != (figures{Requests: 10, Micros: 5, P50: 1, P99: 2, Broken: 3, Refused: 4}) {
+		t.Errorf("parseFigures = %+v, %v", f, err)
+	}
+	for _, out := range []string{"", "bench {", "bench {\"requests\":0}\n", "bench x\n"} {
+		if _, err := parseFigures(out); err == nil {
+			t.Errorf("parseFigures(%q) has no error", out)
+		}
+	}
+}
+
+func sampled(micros ...int) []sample {
+	var all []sample
+	for _, n := range micros {
+		all = append(all, sample{cpu: time.Duration(n) * time.Microsecond, requests: 1})
+	}
+	return all
+}
+
+func TestRatiosComeFromTheSameRound(t *testing.T) {
+	cfg := Config{Proxies: []string{nginx, bezoar}, Cases: cases()[:1], Rounds: 3, Length: time.Second}
+	// The machine was twice as slow in the last two rounds.
+	r := newReport(cfg, map[key][]sample{{"get", nginx}: sampled(10, 20, 20), {"get", bezoar}: sampled(15, 30, 30)})
+	row := r.Cases[0].Rows[1]
+	if row.ToNginx != 1.5 || row.ToReverseProxy != 0 {
+		t.Errorf("ratios %g and %g, want 1.5 and 0 for a peer that was not measured", row.ToNginx, row.ToReverseProxy)
+	}
+	if row.CPU != 30 || row.CPUMin != 15 || row.CPUMax != 30 || row.Requests != 3 {
+		t.Errorf("row %+v", row)
+	}
+	if !r.Within(1.5) || r.Within(1.4) {
+		t.Error("1.5 times is within 1.5 and not within 1.4")
+	}
+	var table bytes.Buffer
+	if err := r.WriteTable(&table); err != nil || !strings.Contains(table.String(), "(15.00–30.00)      1.50") {
+		t.Errorf("table:\n%s", &table)
+	}
+}
+
+func TestWithinNeedsBoth(t *testing.T) {
+	cfg := Config{Proxies: []string{bezoar}, Cases: cases()[:1], Rounds: 1, Length: time.Second}
+	if newReport(cfg, map[key][]sample{{"get", bezoar}: sampled(1)}).Within(2) {
+		t.Error("within twice nginx's time without nginx")
+	}
+}
+
+func TestCores(t *testing.T) {
+	for n, want := range map[int][2]string{1: {"", ""}, 2: {"1", "0-0"}, 8: {"7", "0-6"}} {
+		if proxy, others := cores(n); proxy != want[0] || others != want[1] {
+			t.Errorf("cores(%d) = %q, %q; want %q", n, proxy, others, want)
+		}
+	}
+}
+
+func TestBadFlagsExitWith2(t *testing.T) {
+	for _, args := range [][]string{
+		{"-proxies", "apache"}, {"-proxies", ""}, {"-cases", "put"}, {"-rounds", "0"}, {"-length", "1500ms"}, {"-distinct", "0"}, {"-x"},
+	} {
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), args, &out, &errs); code != 2 || out.Len() > 0 || errs.Len() == 0 {
+			t.Errorf("%v: exit %d, stdout %q, stderr %q", args, code, &out, &errs)
+		}
+	}
+}
