@@ -82,6 +82,7 @@ func (j *job) forwarded(b []byte) []byte {
 				host = f.Value
 			case h1.XForwardedProto:
 				proto = f.Value
+			default: // not about this
 			}
 		}
 	}

@@ -100,6 +100,7 @@ func (j *job) replayable() bool {
 		return true
 	case ReplayNone:
 		return false
+	case ReplayIdempotent:
 	}
 	switch j.req.Method {
 	case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":

@@ -38,7 +38,9 @@ func TestProblems(t *testing.T) {
 			},
 		},
 		{
-			"refused without a verdict", dispatch.Answer{Kind: dispatch.Refused, Reason: "a rule"}, 503, "1",
+			"refused without a verdict",
+			dispatch.Answer{Kind: dispatch.Refused, Reason: "a rule"},
+			503, "1",
 			problem{
 				Type: "urn:bezoar:problem:quarantined", Title: "Service Unavailable", Status: 503,
 				Detail: "Requests like this one have stopped workers. It is kept back until one copy has been tried apart.",
@@ -46,7 +48,8 @@ func TestProblems(t *testing.T) {
 			},
 		},
 		{
-			"unavailable", dispatch.Answer{Kind: dispatch.Unavailable, RetryAfter: 3 * time.Second, Reason: "no worker could be reached: dial 10.0.0.1"},
+			"unavailable",
+			dispatch.Answer{Kind: dispatch.Unavailable, RetryAfter: 3 * time.Second, Reason: "no worker could be reached: dial 10.0.0.1"},
 			503, "3",
 			problem{
 				Type: "urn:bezoar:problem:unavailable", Title: "Service Unavailable", Status: 503,
@@ -54,14 +57,18 @@ func TestProblems(t *testing.T) {
 			},
 		},
 		{
-			"failed", dispatch.Answer{Kind: dispatch.Failed, Reason: "the worker died", Result: dispatch.Result{Err: errors.New("10.0.0.1")}}, 502, "",
+			"failed",
+			dispatch.Answer{Kind: dispatch.Failed, Reason: "the worker died", Result: dispatch.Result{Err: errors.New("10.0.0.1")}},
+			502, "",
 			problem{
 				Type: "urn:bezoar:problem:failed", Title: "Bad Gateway", Status: 502,
 				Detail: "The worker failed on the request.", Reason: "the worker died",
 			},
 		},
 		{
-			"timed out", dispatch.Answer{Kind: dispatch.TimedOut, Reason: "late"}, 504, "",
+			"timed out",
+			dispatch.Answer{Kind: dispatch.TimedOut, Reason: "late"},
+			504, "",
 			problem{
 				Type: "urn:bezoar:problem:timeout", Title: "Gateway Timeout", Status: 504,
 				Detail: "The worker did not answer in time.", Reason: "late",

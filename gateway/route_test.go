@@ -93,7 +93,7 @@ func FuzzResolve(f *testing.F) {
 		if !strings.HasPrefix(got, "/") {
 			t.Fatalf("resolve(%q) = %q", path, got)
 		}
-		for _, s := range strings.Split(got, "/") {
+		for s := range strings.SplitSeq(got, "/") {
 			if s == "." || s == ".." {
 				t.Fatalf("resolve(%q) = %q", path, got)
 			}

@@ -127,7 +127,9 @@ func (s *Server) runTLS(ctx context.Context) error {
 	if err != nil {
 		err = fmt.Errorf("drain %s: %w", s.ln.Addr(), errors.Join(err, srv.Close()))
 	}
-	<-failed
+	if closed := <-failed; !errors.Is(closed, http.ErrServerClosed) {
+		err = errors.Join(err, closed)
+	}
 	return err
 }
 

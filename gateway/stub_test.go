@@ -149,15 +149,13 @@ const hello = "HTTP/1.1 200 OK\nContent-Length: 5\n\nhello"
 
 // direct is the simplest Doer: one worker, one attempt.
 type direct struct {
-	t       *testing.T
-	worker  *fleet.Worker
-	timeout time.Duration
+	t      *testing.T
+	worker *fleet.Worker
 
 	sends   atomic.Int64
 	mu      sync.Mutex
 	works   []dispatch.Work
 	results []dispatch.Result
-	begun   int
 	done    chan dispatch.Result // every result, for those who wait
 }
 

@@ -214,6 +214,7 @@ func (b *Body) keepTrailers(s string) error {
 		switch f.Key {
 		case ContentLength, TransferEncoding, Host, Connection, Trailer, Expect, ContentType, TE, Upgrade:
 			return bad("a trailer has a field that belongs into the head")
+		default:
 		}
 	}
 	b.trailers = fields

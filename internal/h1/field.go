@@ -115,8 +115,9 @@ func (k Key) HopByHop() bool {
 	case Connection, KeepAlive, ProxyAuthenticate, ProxyAuthorization, ProxyConnection, TE, Trailer,
 		TransferEncoding, Upgrade:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // Fold reports whether s is lower, apart from the case of ASCII letters in s.

@@ -136,6 +136,7 @@ func (m *framing) add(f Field) error {
 			return bad("Transfer-Encoding is not exactly chunked")
 		}
 		m.coding = true
+	default:
 	}
 	return nil
 }

@@ -95,6 +95,7 @@ func (x *Exchange) Begin(h *Head) error {
 			}
 		case Date:
 			dated = true
+		default:
 		}
 		out = AppendField(out, f.Name, f.Value)
 	}

@@ -217,6 +217,7 @@ func (r *Request) note(f *Field, asked *asks) error {
 			return bad("Upgrade is repeated")
 		}
 		r.Upgrade = f.Value
+	default:
 	}
 	return nil
 }

@@ -85,6 +85,7 @@ func (r *Response) understand(method string) error {
 			keep = keep || HasToken(f.Value, "keep-alive")
 		case Upgrade:
 			upgrade = f.Value
+		default:
 		}
 	}
 	if body.coding && (body.length >= 0 || r.Minor == 0) {

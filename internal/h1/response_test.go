@@ -72,8 +72,7 @@ func TestResponseRefused(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var r Response
 			err := r.Parse(crlf(tc.head), "GET", Limits{})
-			var e *Error
-			if !errors.As(err, &e) {
+			if _, ok := errors.AsType[*Error](err); !ok {
 				t.Errorf("Parse: %v, want an *Error", err)
 			}
 			if r.Keep {

@@ -30,8 +30,11 @@ func (c ServerConfig) Validate() error {
 		name  string
 		value time.Duration
 	}{
-		{"HeadTimeout", c.HeadTimeout}, {"BodyTimeout", c.BodyTimeout}, {"WriteTimeout", c.WriteTimeout},
-		{"IdleTimeout", c.IdleTimeout}, {"DrainTimeout", c.DrainTimeout},
+		{"HeadTimeout", c.HeadTimeout},
+		{"BodyTimeout", c.BodyTimeout},
+		{"WriteTimeout", c.WriteTimeout},
+		{"IdleTimeout", c.IdleTimeout},
+		{"DrainTimeout", c.DrainTimeout},
 	} {
 		if f.value < 0 {
 			errs = append(errs, fmt.Errorf("%s is %v, want at least 0", f.name, f.value))
@@ -49,8 +52,11 @@ func (c ServerConfig) orDefaults() ServerConfig {
 		value *time.Duration
 		deflt time.Duration
 	}{
-		{&c.HeadTimeout, 10 * time.Second}, {&c.BodyTimeout, 30 * time.Second}, {&c.WriteTimeout, time.Minute},
-		{&c.IdleTimeout, 2 * time.Minute}, {&c.DrainTimeout, 30 * time.Second},
+		{&c.HeadTimeout, 10 * time.Second},
+		{&c.BodyTimeout, 30 * time.Second},
+		{&c.WriteTimeout, time.Minute},
+		{&c.IdleTimeout, 2 * time.Minute},
+		{&c.DrainTimeout, 30 * time.Second},
 	} {
 		if *f.value == 0 {
 			*f.value = f.deflt

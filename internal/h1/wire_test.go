@@ -1,6 +1,7 @@
 package h1
 
 import (
+	"errors"
 	"io"
 	"net"
 	"time"
@@ -48,7 +49,7 @@ func readAll(b *Body) (body string, err error) {
 	for {
 		p, err := b.Next()
 		all = append(all, p...)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return string(all), nil
 		}
 		if err != nil {
