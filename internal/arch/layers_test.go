@@ -46,6 +46,7 @@ func layers() []layer {
 		{"internal/demo", 4, "runs the app against a crowd"},
 		{"internal/cli", 5, "flags, exit codes, text for people"},
 		{"cmd/*", 5, "main functions"},
+		{"examples", 5, "the test that runs them"},
 		{"examples/*", 5, "short programs for readers"},
 		{"internal/arch", 5, "reads source, imports nothing"},
 	}
