@@ -108,7 +108,7 @@ func (g *Group) Procs() ([]int, error) {
 		return nil, err
 	}
 	var pids []int
-	for _, f := range strings.Fields(string(b)) {
+	for f := range strings.FieldsSeq(string(b)) {
 		if pid, err := strconv.Atoi(f); err == nil {
 			pids = append(pids, pid)
 		}

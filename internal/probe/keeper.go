@@ -42,8 +42,10 @@ func (x *External) Kill(worker string, epoch uint64, why string) {
 		return
 	}
 	if l := r.find(epoch); l != nil {
-		x.end(r, l, fleet.End{Class: bezoar.Timeout, At: time.Now(), ExitCode: -1,
-			Detail: why + "; it cannot be killed from here and is kept out until it answers"})
+		x.end(r, l, fleet.End{
+			Class: bezoar.Timeout, At: time.Now(), ExitCode: -1,
+			Detail: why + "; it cannot be killed from here and is kept out until it answers",
+		})
 	}
 }
 

@@ -118,8 +118,10 @@ func serve() {
 // nest supervises two servers and prints their process ids.
 func nest() {
 	reg := newRecorder()
-	s, err := New(Config{Name: "nest", Command: []string{os.Args[0]}, Replicas: 2, Registry: reg,
-		Env: []string{envRole + "=server"}})
+	s, err := New(Config{
+		Name: "nest", Command: []string{os.Args[0]}, Replicas: 2, Registry: reg,
+		Env: []string{envRole + "=server"},
+	})
 	if err != nil {
 		panic(err)
 	}

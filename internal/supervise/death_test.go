@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -238,5 +239,39 @@ func TestBlockedOutputDoesNotHideADeath(t *testing.T) {
 	}
 	if end := r.reg.end(); fmt.Sprint(end.Stderr) != "[why]" {
 		t.Errorf("end %+v, want its last words", end)
+	}
+}
+
+// A hundred lives use no more files than one.
+func TestManyLivesLeaveNothing(t *testing.T) {
+	r := run(t, "", func(c *Config) {
+		c.Command = []string{"sh", "-c", "echo out; echo err >&2; exit 1"}
+		c.Replicas = 4
+		c.Backoff.Base, c.Backoff.Cap = time.Millisecond, time.Millisecond
+	})
+	files := func() int {
+		names, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(names)
+	}
+	lived := func() (n int64) {
+		for _, st := range r.Status() {
+			n += st.Restarts
+		}
+		return n
+	}
+	until(t, "a few have lived", func() bool { return lived() >= 10 })
+	before := files()
+	until(t, "a hundred have lived", func() bool { return lived() >= 100 })
+	// At either moment some are alive or being buried, with two pipes and a
+	// handle each.
+	if after := files(); after > before+50 {
+		t.Errorf("%d files were open after ten lives, %d after a hundred", before, after)
+	}
+	r.stop()
+	if n := len(r.ports.taken); n != 0 {
+		t.Errorf("%d ports are still taken", n)
 	}
 }

@@ -193,8 +193,10 @@ func TestValidateJoinsEveryFault(t *testing.T) {
 		Name: "a b", Replicas: -1, Memory: 1, Env: []string{"=x", "PASSWORD"}, Grace: -1, Drain: -1,
 		Health: Health{Path: "x", Interval: -1, Timeout: -1, StartTimeout: -1, PanicBelow: 3},
 	}.Validate()
-	for _, want := range []string{"name is", "command is", "replicas is", "memory is", "registry is", "env[0]", "env[1]", "grace is", "drain is",
-		"health.path", "health.interval", "health.timeout", "health.start_timeout", "health.panic_below"} {
+	for _, want := range []string{
+		"name is", "command is", "replicas is", "memory is", "registry is", "env[0]", "env[1]", "grace is", "drain is",
+		"health.path", "health.interval", "health.timeout", "health.start_timeout", "health.panic_below",
+	} {
 		if !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("Validate does not name %q: %v", want, err)
 		}

@@ -56,8 +56,10 @@ type slot struct {
 }
 
 func newSlot(s *Supervisor, name string) *slot {
-	return &slot{s: s, name: name, replaces: make(chan chan error),
-		st: WorkerStatus{Name: name, State: Down, Since: time.Now()}}
+	return &slot{
+		s: s, name: name, replaces: make(chan chan error),
+		st: WorkerStatus{Name: name, State: Down, Since: time.Now()},
+	}
 }
 
 // run keeps one worker running until ctx ends.
@@ -68,7 +70,6 @@ func (w *slot) run(ctx context.Context, fail context.CancelCauseFunc) {
 		l, err := w.bring(ctx, false)
 		if asked != nil {
 			asked <- err
-			asked = nil
 		}
 		switch {
 		case err == nil:
@@ -197,8 +198,10 @@ func (w *slot) tend(ctx context.Context, l *life) *life {
 // handOver puts next in the place of l and ends l beside it.
 func (w *slot) handOver(l, next *life, asked chan error) {
 	w.retire(l)
-	w.s.cfg.Registry.Down(w.name, l.epoch, fleet.End{Planned: true, Class: bezoar.Interrupted,
-		At: time.Now(), ExitCode: -1, Detail: "replaced by a new process"})
+	w.s.cfg.Registry.Down(w.name, l.epoch, fleet.End{
+		Planned: true, Class: bezoar.Interrupted,
+		At: time.Now(), ExitCode: -1, Detail: "replaced by a new process",
+	})
 	w.open(next)
 	w.s.lives.Go(func() {
 		l.stop("replaced", w.s.cfg.Grace)

@@ -301,7 +301,7 @@ func TestChildrenDieWithTheirSupervisor(t *testing.T) {
 		}
 		text.Write(b)
 	}
-	for _, f := range strings.Fields(text.String()) {
+	for f := range strings.FieldsSeq(text.String()) {
 		if pid, err := strconv.Atoi(f); err == nil {
 			pids = append(pids, pid)
 		}

@@ -163,6 +163,6 @@ func killPinned(pid int, life string) bool {
 	if err != nil {
 		return false
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	return marked(pid, life) && unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil
 }
