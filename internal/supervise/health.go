@@ -71,8 +71,10 @@ func (s *Supervisor) ready(ctx context.Context, l *life) probe.Result {
 	return res
 }
 
-// silentFor is how long a worker that is drained for its health may give no
-// answer at all before it is killed: nothing else would bring it back.
+// silentFor is how long a worker that is drained for its health and has nothing
+// in flight may give no answer at all before it is killed: nothing else would
+// bring it back. While work is in flight, the work's own deadline decides: a
+// worker that does one thing at a time is silent as long as that takes.
 const silentFor = 30 * time.Second
 
 // watch asks a life about its health until the returned function is called or
@@ -153,7 +155,14 @@ func (v *vigil) see(res probe.Result, now time.Time) {
 		s.log.Info("worker well again", "worker", v.w.name)
 		s.cfg.Registry.Resume(v.w.name)
 		v.w.enter(Ready, v.l)
-	case v.drained && !v.silent.IsZero() && now.Sub(v.silent) >= silentFor:
+	case v.drained && !v.silent.IsZero() && now.Sub(v.silent) >= silentFor && v.w.idle():
 		v.l.kill(fmt.Sprintf("no answer to its health check for %v", silentFor))
 	}
+}
+
+// idle reports whether nothing is in flight on the worker now.
+func (w *slot) idle() bool {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel() // only look
+	return w.s.cfg.Registry.Idle(ctx, w.name) == nil
 }

@@ -114,7 +114,16 @@ func TestSilentWorkerIsEnded(t *testing.T) {
 	if w.current().dead() {
 		t.Fatal("it was ended at its first silence")
 	}
-	v.see(silent, now.Add(silentFor))
+	busy := make(chan struct{})
+	r.reg.mu.Lock()
+	r.reg.busy = busy
+	r.reg.mu.Unlock()
+	v.see(silent, now.Add(2*silentFor))
+	if w.current().dead() {
+		t.Fatal("it was ended with work in flight")
+	}
+	close(busy)
+	v.see(silent, now.Add(2*silentFor))
 	r.reg.wait(t, "down w-1 timeout", 1)
 	if end := r.reg.end(); !strings.Contains(end.Detail, "no answer to its health check for 30s") {
 		t.Errorf("end %+v", end)
