@@ -79,7 +79,11 @@ func (r *recorder) Idle(ctx context.Context, worker string) error {
 		select {
 		case <-busy:
 		case <-ctx.Done():
-			return ctx.Err()
+			select {
+			case <-busy: // whoever only looks must see it
+			default:
+				return ctx.Err()
+			}
 		}
 	}
 	r.note(func() string { return "idle " + worker })
