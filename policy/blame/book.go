@@ -48,8 +48,7 @@ type Decision struct {
 	Cause  Cause
 	// Score orders the lane: highest first.
 	Score float64
-	// Overflow allows the fleet when the lane is full: the work has proved
-	// itself there, or its shape mostly succeeds.
+	// Overflow allows the fleet when the lane is full: its shape mostly succeeds.
 	Overflow bool
 	// Proven says that the work has succeeded often enough to share a batch.
 	Proven bool
@@ -196,7 +195,7 @@ func (b *Book) Admit(now time.Time, w Work) (Ticket, Decision) {
 		b.groups.all[group].claim = i
 		b.emitGroup(Probed, t, &b.groups.all[group])
 	}
-	if kase == none && !d.Proven && d.Cause != ByCondition {
+	if kase == none && !d.Proven {
 		b.lead(i)
 		if d.Action == ToFleet && b.canaries < b.cfg.CanaryMax && b.unseen(t, &w) {
 			b.canaries++
@@ -244,7 +243,7 @@ func (b *Book) judge(now int64, w *Work) (d Decision, kase, group uint32) {
 	if len(b.byFP) > 0 {
 		if i, ok := b.byFP[w.Fingerprint]; ok {
 			if d, decided := b.judgeCase(now, i); decided {
-				if d.Action == ToLane && d.Cause != ByCondition {
+				if d.Action == ToLane {
 					kase = i
 				}
 				return d, kase, group

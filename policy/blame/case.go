@@ -11,8 +11,13 @@ import (
 // suspicion is a share from which a crash counts towards conditional poison.
 const suspicion = 1.0 / 3
 
-// laneWinsFree is how many clean lane runs in a row free conditional work.
-const laneWinsFree = 8
+// laneWinsFree is how many clean lane runs in a row free conditional work the
+// first time. Each time after that it takes twice as many: work that goes on
+// killing under load must not buy a worker for every eight clean runs.
+const (
+	laneWinsFree = 8
+	maxFreed     = 10
+)
 
 // standing is a case's state; unheld ones are kept only for their history.
 type standing uint8
@@ -40,8 +45,9 @@ type kase struct {
 	crashes  uint8 // of counts in use
 	struck   uint8 // of strikes in use
 	pardons  uint8
-	relapses uint8 // suspicions after the first pardon
-	wins     uint8 // clean lane runs in a row while conditional
+	relapses uint8  // suspicions after the first pardon
+	freed    uint8  // how often it has been freed of being conditional
+	wins     uint16 // clean lane runs in a row while conditional
 	level    uint8
 	state    standing
 	cause    bezoar.Class
@@ -215,14 +221,15 @@ func (b *Book) judgeCase(now int64, i uint32) (Decision, bool) {
 		}
 		d.Action, d.Cause = ToLane, ByProbe
 		return d, true
-	case suspected:
+	case suspected, conditional:
 		d.Action, d.Cause = ToLane, BySuspicion
+		if c.state == conditional {
+			// It is known, so that suspects come first.
+			d.Cause, d.Score = ByCondition, 0
+		}
 		if c.claim != none && !b.begunLongAgo(now, c.claim) {
 			d.Action = Twin
 		}
-		return d, true
-	case conditional:
-		d.Action, d.Cause, d.Overflow = ToLane, ByCondition, true
 		return d, true
 	}
 	return Decision{}, false
@@ -252,9 +259,10 @@ func (b *Book) cleared(now int64, i uint32, lane bool) {
 		b.emitCase(Released, now, i, nil)
 		b.setClear(i)
 	case conditional:
-		if c.wins++; c.wins >= laneWinsFree {
+		if c.wins++; c.wins >= laneWinsFree<<c.freed {
 			b.emitCase(Released, now, i, nil)
 			b.setClear(i)
+			c.freed, c.relapses = min(c.freed+1, maxFreed), 1
 		}
 	}
 }
@@ -346,10 +354,10 @@ func (b *Book) guilty(now int64, c *kase, a *accused, alone bool) bool {
 	switch {
 	case a.well() || c.pardons > 0 || b.gateClosed(now):
 		return false
-	case n == 1:
-		return a.share >= 1-slack
+	case n == 1 && a.ticket != none && a.share >= 1-slack:
+		return true
 	}
-	return c.crashes >= 2 && c.score() >= float64(n)-slack
+	return c.crashes >= 2 && c.score() >= float64(max(n, 2))-slack
 }
 
 func (b *Book) convictionReason(c *kase, ev *bezoar.Evidence) string {

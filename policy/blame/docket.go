@@ -228,7 +228,7 @@ func (b *Book) SelfCrash(now time.Time, flight []InFlight) {
 		prior := 1 / (f.Successes + 2)
 		b.accuseOne(&acc, accused{ticket: none, work: f.Work, prior: prior, weight: prior})
 	}
-	shareOut(acc)
+	share(acc, 0)
 	for i := range acc {
 		b.blameSelf(at, &acc[i], bezoar.Evidence{
 			Worker: Self, At: now, Class: bezoar.Crash, ExitCode: -1,

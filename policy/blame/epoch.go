@@ -265,9 +265,18 @@ func (b *Book) hazard(now, started, overdue int64, class bezoar.Class) float64 {
 	return 1
 }
 
-// shareOut makes the shares sum to 1.
+// shareOut makes the shares sum to 1. Where only abandoned attempts are left
+// the worker may have died idle: that takes a share that is laid on nobody.
 func shareOut(acc []accused) {
-	sum := 0.0
+	if slices.ContainsFunc(acc, func(a accused) bool { return a.ticket != none }) {
+		share(acc, 0)
+		return
+	}
+	share(acc, idleWeight)
+}
+
+func share(acc []accused, nobody float64) {
+	sum := nobody
 	for i := range acc {
 		sum += acc[i].weight
 	}
@@ -275,6 +284,10 @@ func shareOut(acc []accused) {
 		acc[i].share = acc[i].weight / sum
 	}
 }
+
+// idleWeight is the weight of an idle worker's death by itself: half of work
+// that has never succeeded has.
+const idleWeight = 0.25
 
 // found leaves f on every ticket of the chain that begins with t.
 func (b *Book) found(t uint32, f Finding) {

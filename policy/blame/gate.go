@@ -184,8 +184,8 @@ func (b *Book) observe(now int64, acc []accused, ev *bezoar.Evidence) {
 		b.closeGate(now, barren[0].at)
 	}
 	hold := int64(b.cfg.GateHold)
-	if now-g.struck < hold/2 {
-		return // closed for long enough to look again later
+	if n := len(g.recent); now-g.struck < hold/2 && (n == 0 || g.recent[n-1].at < now-int64(massWindow)) {
+		return // closed for long enough, and nothing to take back
 	}
 	need := b.threshold()
 	if b.roots(g.since(now-int64(massWindow)), false, need) {

@@ -13,7 +13,7 @@ const BatchBelow = 1.0 / 8
 // MaxBatch bounds how much runs together.
 const MaxBatch = 64
 
-// Patience is how long a batch lets suspects that run alone go first.
+// Patience is how long work lets more suspicious work go first.
 const Patience = 2 * time.Second
 
 // Entry is one piece of work that waits for the lane.
@@ -32,41 +32,48 @@ func (e *Entry) batchable() bool { return e.Proven && !e.Single && e.Score < Bat
 
 // Pick returns the indices of the entries to run next, together: the most
 // suspicious one alone, or, when only little is held against the rest or they
-// have waited for [Patience], up to [MaxBatch] of them at once, longest wait
-// first. It returns nil for no entries. dst is reused for the answer.
+// have waited for [Patience] and longer than it, up to [MaxBatch] of them at
+// once, longest wait first. Among those that run alone, too, who has waited for
+// Patience comes before who is more suspicious: a stream of pills must not keep
+// innocents from their turn. It returns nil for no entries. dst is reused for
+// the answer.
 func Pick(now time.Time, entries []Entry, dst []int) []int {
 	dst = dst[:0]
-	single := -1
-	impatient := false
+	single, oldest := -1, -1
 	for i := range entries {
 		e := &entries[i]
 		if e.batchable() {
 			dst = append(dst, i)
-			impatient = impatient || now.Sub(e.Since) >= Patience
+			if oldest < 0 || e.Since.Before(entries[oldest].Since) {
+				oldest = i
+			}
 			continue
 		}
-		if single < 0 || before(e, &entries[single]) {
+		if single < 0 || before(now, e, &entries[single]) {
 			single = i
 		}
 	}
-	if single >= 0 && !(impatient && now.Sub(entries[single].Since) < Patience) {
+	if single >= 0 && (oldest < 0 || !entries[oldest].overripe(now) || !entries[oldest].Since.Before(entries[single].Since)) {
 		return append(dst[:0], single)
-	}
-	if len(dst) == 0 && single >= 0 {
-		return append(dst, single)
 	}
 	slices.SortStableFunc(dst, func(a, b int) int { return entries[a].Since.Compare(entries[b].Since) })
 	return dst[:min(len(dst), MaxBatch)]
 }
 
+func (e *Entry) overripe(now time.Time) bool { return now.Sub(e.Since) >= Patience }
+
 // before orders work that runs alone: what has not killed the lane yet comes
-// first, since its success tells a sick fleet from sick work; then the highest
-// score, then the longest wait.
-func before(a, b *Entry) bool {
+// first, since its success tells a sick fleet from sick work; then what has
+// waited for Patience; then the highest score, then the longest wait.
+func before(now time.Time, a, b *Entry) bool {
 	if a.Died != b.Died {
 		return a.Died < b.Died
 	}
-	if a.Score != b.Score {
+	ripe := a.overripe(now)
+	if ripe != b.overripe(now) {
+		return ripe
+	}
+	if !ripe && a.Score != b.Score {
 		return a.Score > b.Score
 	}
 	return a.Since.Before(b.Since)
