@@ -34,6 +34,7 @@ type Printer interface {
 type caller interface {
 	Continue() error
 	Next() ([]byte, error)
+	Ready() bool
 	BodyDone() bool
 	Trailers() []h1.Field
 	Patience(d time.Duration, by time.Time)

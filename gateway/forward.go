@@ -119,6 +119,16 @@ func (g *Gateway) trusts(ip string) bool {
 	return false
 }
 
+// plainIP returns ip if it is an address and can stand in a field, or else the
+// word that RFC 7239 has for it.
+func plainIP(ip string) string {
+	addr, err := netip.ParseAddr(ip)
+	if err != nil || addr.Zone() != "" {
+		return "unknown"
+	}
+	return addr.Unmap().String()
+}
+
 // callerIP returns the address of the caller: the last one that a trusted proxy
 // vouches for.
 func (j *job) callerIP() string {

@@ -13,7 +13,8 @@ const (
 	// A caller that sends a body of unknown length and pauses may be waiting for
 	// us, as in a two-way stream: what has come is sent on.
 	maxPause = 100 * time.Millisecond
-	// Held bodies must arrive in this time, or buffers could be held for ever.
+	// Held bodies must arrive in this time, or buffers could be held for ever;
+	// others stream from then on.
 	maxGather = 30 * time.Second
 
 	smallBody = 16 << 10 // buffers up to this size stay with their job
@@ -29,10 +30,14 @@ func (j *job) gather() error {
 	if err := j.from.Continue(); err != nil {
 		return err
 	}
-	j.patient()
+	began := time.Now()
+	j.patient(began)
 	defer j.from.Patience(0, time.Time{})
 	for {
 		if len(j.body) >= j.route.Buffer && !j.from.BodyDone() {
+			return nil
+		}
+		if !j.fits() && len(j.body) > 0 && time.Since(began) > maxGather {
 			return nil
 		}
 		p, err := j.from.Next()
@@ -58,13 +63,20 @@ func (j *job) gather() error {
 	}
 }
 
-func (j *job) patient() {
-	pause := maxPause
-	if j.req.Length > 0 && j.req.Length <= int64(j.route.Buffer) {
-		pause = 0
+// patient says how long to wait for the caller. A body that is known to fit is
+// waited for whole; one that is known not to, up to what is held of it, so that
+// its fingerprint does not depend on the network.
+func (j *job) patient(now time.Time) {
+	switch {
+	case j.fits():
+		j.from.Patience(0, now.Add(maxGather))
+	case j.req.Length < 0:
+		j.from.Patience(maxPause, time.Time{})
 	}
-	j.from.Patience(pause, time.Now().Add(maxGather))
 }
+
+// fits reports whether the body is known to be short enough to be held.
+func (j *job) fits() bool { return j.req.Length >= 0 && j.req.Length <= int64(j.route.Buffer) }
 
 // hold keeps p. It reports false when that was the last that may be held; p is
 // kept nevertheless, because it has been taken from the wire.

@@ -60,7 +60,7 @@ func (g *Gateway) Redrive(ctx context.Context, letter bezoar.Letter) (Redriven, 
 
 	rec := &recorder{body: kept.Body}
 	j := g.jobs.Get().(*job)
-	j.begin(ctx, rec, req, peer{ip: kept.Client})
+	j.begin(ctx, rec, req, peer{ip: plainIP(kept.Client)})
 	j.route = rt
 	if err := j.gather(); err != nil {
 		return out, fmt.Errorf("redrive %s: %w", letter.ID, err)
@@ -130,6 +130,7 @@ type recorder struct {
 var _ caller = (*recorder)(nil)
 
 func (r *recorder) Continue() error                    { return nil }
+func (r *recorder) Ready() bool                        { return false }
 func (r *recorder) BodyDone() bool                     { return r.read || len(r.body) == 0 }
 func (r *recorder) Trailers() []h1.Field               { return nil }
 func (r *recorder) Patience(time.Duration, time.Time)  {}

@@ -25,7 +25,7 @@ func (j *job) Send(ctx context.Context, t *dispatch.Target) dispatch.Result {
 		return dispatch.Result{Fault: dispatch.CallerGone, Err: errGone}
 	}
 	payload := j.payload()
-	wrote, err := c.Start(j.head, payload)
+	wrote, err := c.Start(j.head, payload, !j.whole)
 	switch {
 	case wrote == 0 && err != nil:
 		c.Release(false)

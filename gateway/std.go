@@ -33,12 +33,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	s.done = r.Body == nil || req.Length == 0
-	ip, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		ip = r.RemoteAddr
-	}
-	g.handle(r.Context(), s, req, peer{ip: ip, secure: r.TLS != nil})
-	s.close()
+	defer s.close()
+	ip, _, _ := net.SplitHostPort(r.RemoteAddr)
+	g.handle(r.Context(), s, req, peer{ip: plainIP(ip), secure: r.TLS != nil})
 	if s.aborted {
 		panic(http.ErrAbortHandler)
 	}
@@ -92,6 +89,7 @@ type std struct {
 var _ caller = (*std)(nil)
 
 func (s *std) Continue() error { return nil } // net/http does, on the first read
+func (s *std) Ready() bool     { return false }
 func (s *std) BodyDone() bool  { return s.done }
 func (s *std) Gone() bool      { return s.r.Context().Err() != nil }
 func (s *std) Sent() bool      { return s.sent }

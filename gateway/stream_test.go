@@ -398,3 +398,35 @@ func TestPausedUploadStreams(t *testing.T) {
 		t.Error("not replayable")
 	}
 }
+
+// TestTinyChunks: a body in chunks of one byte arrives whole, whether it is held
+// or streams, and does not cost the worker a packet for every byte.
+func TestTinyChunks(t *testing.T) {
+	f, d, w := through(t, func(c *workerConn) {
+		for {
+			r, body := c.request()
+			if r == nil {
+				return
+			}
+			c.send(fmt.Sprintf("HTTP/1.1 200 OK\nContent-Length: %d\n\n%s", len(body), body))
+		}
+	})
+	for _, n := range []int{10, 100_000} {
+		want := strings.Repeat("0123456789", n/10)
+		var b strings.Builder
+		for _, c := range want {
+			b.WriteString("1\n" + string(c) + "\n")
+		}
+		c := dial(t, f.addr)
+		c.send("POST / HTTP/1.1\nHost: h\nTransfer-Encoding: chunked\n\n" + b.String() + "0\n\n")
+		if _, body := c.answer("POST"); body != want {
+			t.Errorf("got %d bytes, want %d", len(body), n)
+		}
+		if r := d.result(); r.Fault != dispatch.NoFault {
+			t.Errorf("fault %d, %v", r.Fault, r.Err)
+		}
+	}
+	if chunks := strings.Count(w.raw(), "\r\n1\r\n"); chunks > 100 {
+		t.Errorf("the worker got %d chunks of one byte", chunks)
+	}
+}

@@ -21,6 +21,7 @@ type upload struct {
 	cause error // of the end; nil when the whole body was sent
 	lost  bool  // by the caller, not by the worker
 
+	small []byte // pieces that go out together
 	chunk []byte
 }
 
@@ -80,6 +81,10 @@ func (j *job) join(c *h1.Conn) {
 	}
 }
 
+// gatherAt is from when on a piece goes out alone. Small ones that have come
+// together go out together, or a caller could have a write made of every byte.
+const gatherAt = 4 << 10
+
 var errTooLarge = errors.New("the body is longer than the route allows")
 
 // copyBody sends the body and says whose fault it is when that fails.
@@ -102,15 +107,29 @@ func (j *job) copyBody(u *upload, c *h1.Conn, rest []byte) (cause error, lost bo
 		if total += int64(len(p)); j.route.MaxBody > 0 && total > j.route.MaxBody {
 			return errTooLarge, true
 		}
+		if len(u.small)+len(p) < gatherAt && j.from.Ready() {
+			u.small = append(u.small, p...)
+			continue
+		}
+		if len(u.small) > 0 {
+			u.small = append(u.small, p...)
+			p = u.small
+		}
 		if chunked {
 			p = u.frame(p)
 		}
+		u.small = u.small[:0]
 		if err := u.push(c, p); err != nil {
 			return err, false
 		}
 	}
 	if !chunked {
-		return nil, false
+		return u.push(c, u.small), false
+	}
+	if len(u.small) > 0 {
+		if err := u.push(c, u.frame(u.small)); err != nil {
+			return err, false
+		}
 	}
 	end := append(u.chunk[:0], "0\r\n"...)
 	for _, f := range j.from.Trailers() {

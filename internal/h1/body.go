@@ -1,6 +1,7 @@
 package h1
 
 import (
+	"bytes"
 	"errors"
 	"io"
 )
@@ -41,6 +42,23 @@ func (b *Body) reset(s *sock, length int64, limits Limits) {
 
 // Done reports whether the whole body has been read.
 func (b *Body) Done() bool { return b.state == bodyDone }
+
+// Ready reports whether Next returns more of the body without waiting. It may
+// say no when it would.
+func (b *Body) Ready() bool {
+	p := b.s.buffered()
+	switch b.state {
+	case bodyPlain, bodyChunk, bodyClose:
+		return len(p) > 0
+	case bodyEnd:
+		p = p[min(2, len(p)):]
+	case bodySize:
+	default:
+		return false
+	}
+	i := bytes.IndexByte(p, '\n')
+	return i >= 0 && i+1 < len(p) && p[0] != '0' // a size and something behind it
+}
 
 // Trailers returns the trailer fields, once Next has returned io.EOF.
 func (b *Body) Trailers() []Field { return b.trailers }

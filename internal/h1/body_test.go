@@ -108,3 +108,29 @@ func TestBodyRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestBodyReady: Ready never promises what is not there, or a stream would stall.
+func TestBodyReady(t *testing.T) {
+	for _, data := range []string{crlf("1\na\n1;x\nb\n2\ncd\n0\nX: y\n\n"), "abcd"} {
+		length := int64(-1)
+		if data == "abcd" {
+			length = 4
+		}
+		for cut := range len(data) {
+			for _, step := range []int{0, 1, 3} {
+				var b Body
+				b.reset(sockOver(data[:cut], step), length, Limits{}.orDefaults())
+				for {
+					ready := b.Ready()
+					_, err := b.Next()
+					if err != nil && ready && !errors.Is(err, io.EOF) {
+						t.Fatalf("%q in steps of %d: ready, but %v", data[:cut], step, err)
+					}
+					if err != nil {
+						break
+					}
+				}
+			}
+		}
+	}
+}

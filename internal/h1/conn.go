@@ -1,7 +1,9 @@
 package h1
 
 import (
+	"errors"
 	"net"
+	"os"
 	"time"
 )
 
@@ -25,6 +27,7 @@ type Conn struct {
 // outbox is what [Conn.Start] hands to its callback.
 type outbox struct {
 	head, body []byte
+	more       bool // do not wait
 	tried      bool
 	wrote      int
 	err        error // of the write
@@ -36,33 +39,35 @@ type outbox struct {
 func (c *Conn) Watch(w Watch) { c.watch = w }
 
 // Start writes head and body, in one system call if the kernel takes them, and
-// waits for the first bytes of the answer. It returns how many bytes the kernel
-// took. When these are fewer than all and err is nil, the kernel's buffer is
-// full: the caller writes the rest while it reads. An error after the write shows
-// in [Conn.ReadHead]. Nothing is ever written twice.
-func (c *Conn) Start(head, body []byte) (wrote int, err error) {
+// unless more of the body follows waits for the first bytes of the answer. It
+// returns how many bytes the kernel took. When these are fewer than all and err
+// is nil, the kernel's buffer is full: the caller writes the rest while it reads.
+// An error after the write shows in [Conn.ReadHead]. Nothing is ever written twice.
+func (c *Conn) Start(head, body []byte, more bool) (wrote int, err error) {
 	c.Resp.Keep = false
 	if c.raw == nil || !canStart {
 		bufs := net.Buffers{head, body}
 		n, err := bufs.WriteTo(c.nc)
 		return int(n), err
 	}
-	now := time.Now()
-	if err := c.arm(now, now); err != nil {
-		return 0, err
+	c.out = outbox{head: head, body: body, more: more}
+	for !c.out.tried {
+		now := time.Now()
+		if err := c.arm(now, now); err != nil {
+			return 0, err
+		}
+		err = c.raw.Read(c.startFn)
+		if !c.out.tried && !errors.Is(err, os.ErrDeadlineExceeded) {
+			return 0, err // closed
+		}
+		if !c.out.tried {
+			c.armed = time.Time{} // an earlier exchange's deadline came just now
+		}
 	}
-	c.out = outbox{head: head, body: body}
-	err = c.raw.Read(c.startFn)
 	wrote, werr := c.out.wrote, c.out.err
 	c.w += max(c.out.n, 0)
 	c.out = outbox{}
-	switch {
-	case werr != nil:
-		return wrote, werr
-	case wrote == 0:
-		return 0, err // closed before the write
-	}
-	return wrote, nil // what stopped the wait, the next read finds again
+	return wrote, werr // what stopped the wait, the next read finds again
 }
 
 // Write writes more of the request's body.

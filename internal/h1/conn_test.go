@@ -50,15 +50,15 @@ func TestConnUnfinished(t *testing.T) {
 	for name, stop := range map[string]func(c *Conn){
 		"nothing sent": func(*Conn) {},
 		"head unread": func(c *Conn) {
-			_, _ = c.Start([]byte(get), nil)
+			_, _ = c.Start([]byte(get), nil, false)
 		},
 		"body unread": func(c *Conn) {
-			_, _ = c.Start([]byte(get), nil)
+			_, _ = c.Start([]byte(get), nil, false)
 			_ = c.ReadHead("GET")
 		},
 		"second head unread": func(c *Conn) {
 			_, _ = exchange(t, c)
-			_, _ = c.Start([]byte(get), nil)
+			_, _ = c.Start([]byte(get), nil, false)
 		},
 	} {
 		c := getConn(t, p)
@@ -112,14 +112,14 @@ func TestConnUnsent(t *testing.T) {
 	if err := c.nc.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := c.Start([]byte(get), []byte("body")); n != 0 || !errors.Is(err, syscall.EPIPE) {
+	if n, err := c.Start([]byte(get), []byte("body"), false); n != 0 || !errors.Is(err, syscall.EPIPE) {
 		t.Errorf("Start: %d, %v", n, err)
 	}
 	c.Release(false)
 	c = getConn(t, p)
 	c.Watch(forever{})
 	c.Shut()
-	if n, err := c.Start([]byte(get), nil); n != 0 || err == nil {
+	if n, err := c.Start([]byte(get), nil, false); n != 0 || err == nil {
 		t.Errorf("Start on a closed connection: %d, %v", n, err)
 	}
 	c.Release(false)
@@ -135,7 +135,7 @@ func TestConnFullBuffer(t *testing.T) {
 	c := getConn(t, p)
 	c.Watch(forever{})
 	body := make([]byte, 64<<20)
-	n, err := c.Start([]byte(get), body)
+	n, err := c.Start([]byte(get), body, false)
 	if err != nil || n <= len(get) || n >= len(get)+len(body) {
 		t.Errorf("Start: %d, %v", n, err)
 	}
@@ -165,7 +165,7 @@ func TestConnWatch(t *testing.T) {
 	defer c.Release(false)
 	b := &bounded{end: time.Now().Add(40 * time.Millisecond)}
 	c.Watch(b)
-	if n, err := c.Start([]byte(get), nil); n != len(get) || err != nil {
+	if n, err := c.Start([]byte(get), nil, false); n != len(get) || err != nil {
 		t.Fatalf("Start: %d, %v", n, err)
 	}
 	if err := c.ReadHead("GET"); !errors.Is(err, errBounded) {
@@ -197,7 +197,7 @@ func TestConnLazyDeadline(t *testing.T) {
 	run := func(limit time.Duration) error {
 		c := getConn(t, p)
 		c.Watch(&bounded{end: time.Now().Add(limit)})
-		_, err := c.Start([]byte(get), nil)
+		_, err := c.Start([]byte(get), nil, false)
 		if err == nil {
 			err = c.ReadHead("GET")
 		}
@@ -225,7 +225,7 @@ func TestConnInterim(t *testing.T) {
 	p := newPool(t, w.addr, PoolConfig{})
 	c := getConn(t, p)
 	c.Watch(forever{})
-	if _, err := c.Start([]byte(get), nil); err != nil {
+	if _, err := c.Start([]byte(get), nil, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []int{100, 103, 200} {
@@ -254,4 +254,50 @@ func TestConnHugeHead(t *testing.T) {
 		}
 		c.Release(err == nil)
 	}
+}
+
+// TestConnStaleDeadline: the deadline of an earlier exchange may come at any time
+// before the write.
+func TestConnStaleDeadline(t *testing.T) {
+	w := startWorker(t, answering(hello))
+	p := newPool(t, w.addr, PoolConfig{})
+	c := getConn(t, p)
+	c.Watch(&bounded{end: time.Now().Add(patience)})
+	c.armed = time.Now().Add(time.Millisecond) // as far as it knows; but it has just come
+	if err := c.nc.SetReadDeadline(time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.Start([]byte(get), nil, false); n != len(get) || err != nil {
+		t.Fatalf("Start: %d, %v", n, err)
+	}
+	if err := c.ReadHead("GET"); err != nil {
+		t.Fatal(err)
+	}
+	if body, err := readAll(&c.Body); err != nil || body != "hello" {
+		t.Errorf("got %q, %v", body, err)
+	}
+	c.Release(true)
+}
+
+// TestConnMore: with more of the body to come, Start does not wait for an answer
+// that is waiting for it.
+func TestConnMore(t *testing.T) {
+	w := startWorker(t, func(nc net.Conn) {
+		if _, err := io.ReadFull(nc, make([]byte, len(get)+len("rest"))); err == nil {
+			_, _ = io.WriteString(nc, hello)
+		}
+	})
+	p := newPool(t, w.addr, PoolConfig{})
+	c := getConn(t, p)
+	c.Watch(forever{})
+	if n, err := c.Start([]byte(get), nil, true); n != len(get) || err != nil {
+		t.Fatalf("Start: %d, %v", n, err)
+	}
+	if _, err := c.Write([]byte("rest")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ReadHead("POST"); err != nil {
+		t.Error(err)
+	}
+	c.Release(false)
 }

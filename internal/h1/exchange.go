@@ -95,6 +95,9 @@ func (x *Exchange) Continue() error {
 // Next returns more of the request's body, as [Body.Next] does.
 func (x *Exchange) Next() ([]byte, error) { return x.body.Next() }
 
+// Ready reports whether Next returns without waiting, as [Body.Ready] does.
+func (x *Exchange) Ready() bool { return x.body.Ready() }
+
 // BodyDone reports whether the whole body has been read.
 func (x *Exchange) BodyDone() bool { return x.body.Done() }
 

@@ -108,7 +108,7 @@ const (
 func exchange(t *testing.T, c *Conn) (string, error) {
 	t.Helper()
 	c.Watch(forever{})
-	if _, err := c.Start([]byte(get), nil); err != nil {
+	if _, err := c.Start([]byte(get), nil, false); err != nil {
 		return "", err
 	}
 	if err := c.ReadHead("GET"); err != nil {

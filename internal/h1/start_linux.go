@@ -1,5 +1,3 @@
-//go:build unix
-
 package h1
 
 import "golang.org/x/sys/unix"
@@ -14,7 +12,7 @@ func (c *Conn) start(fd uintptr) bool {
 	if !o.tried {
 		o.tried = true
 		o.write(int(fd))
-		return o.err != nil || o.wrote < len(o.head)+len(o.body)
+		return o.more || o.err != nil || o.wrote < len(o.head)+len(o.body)
 	}
 	n, err := unix.Read(int(fd), c.buf[c.w:])
 	if err == unix.EAGAIN || err == unix.EINTR {
