@@ -1,0 +1,131 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Engine is the queue. Many may share one store, each in its own process.
+type Engine struct {
+	config Config
+	store  Store
+	hub    hub
+	kick   chan struct{} // upkeep has work
+
+	mu    sync.Mutex // guards known; never held while waiting
+	known map[string]known
+}
+
+// known is a queue's definition as it was read.
+type known struct {
+	queue Queue
+	until time.Time // zero: until this engine changes it
+}
+
+// knownFor is how long a definition in a shared store is believed, and so how
+// late a change made by another process takes effect.
+const knownFor = time.Second
+
+// maxKnown bounds the definitions that are remembered.
+const maxKnown = 4096
+
+// New returns an engine over a store. Someone has to Run it.
+func New(c Config, s Store) (*Engine, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("make a queue engine: %w", err)
+	}
+	return &Engine{config: c.withDefaults(), store: s, kick: make(chan struct{}, 1), known: make(map[string]known)}, nil
+}
+
+// find returns a queue's definition, perhaps a remembered one.
+func (e *Engine) find(ctx context.Context, name string) (Queue, error) {
+	if err := ctx.Err(); err != nil {
+		return Queue{}, err
+	}
+	e.mu.Lock()
+	k, ok := e.known[name]
+	e.mu.Unlock()
+	if ok && (k.until.IsZero() || time.Now().Before(k.until)) {
+		return k.queue, nil
+	}
+	q, err := e.store.Queue(ctx, name)
+	if err != nil {
+		e.forget(name)
+		return Queue{}, err
+	}
+	e.remember(q)
+	return q, nil
+}
+
+func (e *Engine) remember(q Queue) {
+	k := known{queue: q}
+	if e.store.Shared() {
+		k.until = time.Now().Add(knownFor)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if old, ok := e.known[q.Name]; ok && old.queue.ID == q.ID && old.queue.Version > q.Version {
+		return // a slower reader's
+	}
+	if len(e.known) >= maxKnown {
+		clear(e.known)
+	}
+	e.known[q.Name] = k
+}
+
+func (e *Engine) forget(name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.known, name)
+}
+
+// in calls f with a queue's definition, and once more with a fresh one if the
+// queue turns out to have been deleted, perhaps made anew.
+func (e *Engine) in(ctx context.Context, name string, f func(Queue) error) error {
+	q, err := e.find(ctx, name)
+	if err != nil {
+		return err
+	}
+	err = f(q)
+	if !errors.Is(err, ErrQueueNotFound) {
+		return err
+	}
+	e.forget(name)
+	again, err := e.find(ctx, name)
+	if err != nil {
+		return err
+	}
+	if again.ID == q.ID {
+		return fmt.Errorf("queue %q: %w", name, ErrQueueNotFound)
+	}
+	return f(again)
+}
+
+// policy is what the store has to know to end a lease. Where the dead-letter
+// queue has been deleted, messages stay.
+func (e *Engine) policy(ctx context.Context, q Queue) (Policy, error) {
+	p := Policy{FIFO: q.Settings.FIFO}
+	d := q.Settings.DeadLetter
+	if d.Queue == "" {
+		return p, nil
+	}
+	switch _, err := e.find(ctx, d.Queue); {
+	case errors.Is(err, ErrQueueNotFound):
+		return p, nil
+	case err != nil:
+		return p, err
+	}
+	p.DeadLetter, p.MaxReceives = d.Queue, d.MaxReceives
+	return p, nil
+}
+
+// hurry makes upkeep look at once.
+func (e *Engine) hurry() {
+	select {
+	case e.kick <- struct{}{}:
+	default: // it will
+	}
+}

@@ -1,0 +1,44 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Code is a stable name of what went wrong, and the error that says so:
+// errors.Is(err, queue.ErrQueueNotFound).
+type Code string
+
+// The errors that callers tell apart. Fronts map them to their own codes.
+const (
+	ErrQueueNotFound    Code = "queue-not-found"
+	ErrQueueExists      Code = "queue-exists"          // with other settings
+	ErrInvalid          Code = "invalid-argument"      // the text names the field
+	ErrTooLarge         Code = "message-too-large"     // beyond the queue's MaxBytes
+	ErrReceiptInvalid   Code = "receipt-invalid"       // not a receipt of this queue
+	ErrReceiptStale     Code = "receipt-stale"         // the message was received again, or released, since
+	ErrReceiptExpired   Code = "receipt-expired"       // FIFO: the lease is over
+	ErrMessageGone      Code = "message-gone"          // deleted, expired, purged or moved
+	ErrVisibilityTotal  Code = "visibility-beyond-max" // more than MaxVisibility since the receive
+	ErrNoDeadLetter     Code = "no-dead-letter-queue"  // a rejected message has nowhere to go
+	ErrMoveNotFound     Code = "move-task-not-found"
+	ErrMoveRunning      Code = "move-task-running"     // one at a time for each source
+	ErrMoveNotRunning   Code = "move-task-not-running" // nothing to cancel
+	ErrNotDeadLetter    Code = "not-a-dead-letter-queue"
+	ErrDeadLetterRefuse Code = "dead-letter-refused" // the target's allow policy does not name the source
+	ErrConflict         Code = "conflict"            // changed meanwhile by somebody else
+)
+
+// Error returns the code in words.
+func (c Code) Error() string { return strings.ReplaceAll(string(c), "-", " ") }
+
+// CodeOf returns the code that err wraps, or "".
+func CodeOf(err error) Code {
+	code, _ := errors.AsType[Code](err)
+	return code
+}
+
+func invalid(format string, args ...any) error {
+	return fmt.Errorf(format+": %w", append(args, ErrInvalid)...)
+}

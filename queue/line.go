@@ -1,0 +1,62 @@
+package queue
+
+import (
+	"slices"
+	"sync"
+)
+
+// hub keeps who waits for messages, in line for each queue.
+type hub struct {
+	mu    sync.Mutex // guards lines; never held while waiting
+	lines map[string][]*waiter
+}
+
+// waiter is one receive that waits. Its turn is signalled when it is first in
+// line and there may be something.
+type waiter struct{ turn chan struct{} }
+
+func (w *waiter) signal() {
+	select {
+	case w.turn <- struct{}{}:
+	default: // it has not looked yet since the last one
+	}
+}
+
+func (h *hub) join(queue string) *waiter {
+	me := &waiter{turn: make(chan struct{}, 1)}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.lines == nil {
+		h.lines = make(map[string][]*waiter)
+	}
+	h.lines[queue] = append(h.lines[queue], me)
+	if len(h.lines[queue]) == 1 {
+		me.signal() // what came between its first look and now
+	}
+	return me
+}
+
+func (h *hub) leave(queue string, me *waiter) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	line := h.lines[queue]
+	i := slices.Index(line, me)
+	line = slices.Delete(line, i, i+1)
+	if len(line) == 0 {
+		delete(h.lines, queue)
+		return
+	}
+	h.lines[queue] = line
+	if i == 0 {
+		line[0].signal()
+	}
+}
+
+// wake tells the first in line that something may be there.
+func (h *hub) wake(queue string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if line := h.lines[queue]; len(line) > 0 {
+		line[0].signal()
+	}
+}

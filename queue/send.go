@@ -1,0 +1,161 @@
+package queue
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Send stores one message and returns when it is durable.
+func (e *Engine) Send(ctx context.Context, queue string, in SendInput) (Sent, error) {
+	results, err := e.SendBatch(ctx, queue, []SendInput{in})
+	if err != nil {
+		return Sent{}, err
+	}
+	return results[0].Sent, results[0].Err
+}
+
+// SendBatch stores messages in order. Entries at fault are refused each by
+// itself; the others are stored together, or none of them when err is set.
+func (e *Engine) SendBatch(ctx context.Context, queue string, in []SendInput) ([]SendResult, error) {
+	if len(in) == 0 || len(in) > MaxBatch {
+		return nil, invalid("send to queue %.100q: %d entries are not 1 to %d", queue, len(in), MaxBatch)
+	}
+	var results []SendResult
+	err := e.in(ctx, queue, func(q Queue) error {
+		results = make([]SendResult, len(in))
+		entries := make([]Entry, 0, len(in))
+		at := make([]int, 0, len(in))
+		for i := range in {
+			entry, err := prepare(q.Settings, in[i])
+			if err != nil {
+				results[i].Err = fmt.Errorf("send to queue %q: %w", queue, err)
+				continue
+			}
+			entries, at = append(entries, entry), append(at, i)
+		}
+		if len(entries) == 0 {
+			return nil
+		}
+		sent, err := e.store.Send(ctx, q.ID, entries)
+		if err != nil {
+			return err
+		}
+		for i, s := range sent {
+			results[at[i]].Sent = s
+		}
+		e.hub.wake(queue)
+		return nil
+	})
+	if err != nil {
+		return nil, wrap(err, "send to queue %.100q", queue)
+	}
+	return results, nil
+}
+
+func prepare(s Settings, in SendInput) (Entry, error) {
+	entry := Entry{SendInput: in, ID: newID(), Delay: s.Delay, FIFO: s.FIFO}
+	if err := checkSize(s, in); err != nil {
+		return entry, err
+	}
+	switch {
+	case len(in.Group) > maxGroup || len(in.Dedup) > maxGroup || len(in.Sender) > 256:
+		return entry, invalid("Group, Dedup or Sender: longer than %d, %d or 256 bytes", maxGroup, maxGroup)
+	case !plain(in.Group, in.Dedup, in.Sender):
+		return entry, invalid("Group, Dedup or Sender: holds a NUL, or is no UTF-8")
+	case in.Priority < 0 || in.Priority > MaxPriority:
+		return entry, invalid("Priority: %d is not within 0 to %d", in.Priority, MaxPriority)
+	case in.Delay != nil && (*in.Delay < 0 || *in.Delay > MaxDelay):
+		return entry, invalid("Delay: %v is not within 0 to %v", *in.Delay, MaxDelay)
+	case !s.FIFO && in.Dedup != "":
+		return entry, invalid("Dedup: only FIFO queues deduplicate")
+	case s.FIFO && in.Group == "":
+		return entry, invalid("Group: a message of a FIFO queue needs one")
+	case s.FIFO && in.Priority != 0:
+		return entry, invalid("Priority: FIFO queues keep the order of sending")
+	case s.FIFO && in.Delay != nil && *in.Delay != s.Delay:
+		return entry, invalid("Delay: messages of a FIFO queue have the queue's")
+	case s.FIFO && in.Dedup == "" && !s.ContentDedup:
+		return entry, invalid("Dedup: a message needs one, or the queue ContentDedup")
+	}
+	if in.Delay != nil {
+		entry.Delay = *in.Delay
+	}
+	if s.FIFO {
+		if entry.Dedup == "" {
+			sum := sha256.Sum256(in.Body)
+			entry.Dedup = hex.EncodeToString(sum[:])
+		}
+		entry.DedupKey = entry.Dedup
+		if s.DedupByGroup {
+			entry.DedupKey = in.Group + "\x00" + entry.Dedup
+		}
+	}
+	return entry, nil
+}
+
+// plain reports whether every store can keep the texts.
+func plain(texts ...string) bool {
+	return !slices.ContainsFunc(texts, func(s string) bool { return !utf8.ValidString(s) || strings.Contains(s, "\x00") })
+}
+
+// checkSize counts as SQS does: body, and names, types and values of
+// attributes.
+func checkSize(s Settings, in SendInput) error {
+	if len(in.Body) == 0 {
+		return invalid("Body: is empty")
+	}
+	if len(in.Attributes) > MaxAttributes || len(in.System) > MaxAttributes {
+		return invalid("Attributes: %d are more than %d", max(len(in.Attributes), len(in.System)), MaxAttributes)
+	}
+	size := len(in.Body)
+	for _, attributes := range []map[string]Attribute{in.Attributes, in.System} {
+		for name, a := range attributes {
+			if !utf8.ValidString(name + a.DataType + a.String) {
+				return invalid("Attributes: %.40q is no UTF-8, in its name, type or value", name)
+			}
+		}
+	}
+	for name, a := range in.Attributes {
+		size += len(name) + len(a.DataType) + len(a.String) + len(a.Binary)
+	}
+	if size > s.MaxBytes {
+		return fmt.Errorf("Body and Attributes: %d bytes are more than the queue's %d: %w", size, s.MaxBytes, ErrTooLarge)
+	}
+	for name, a := range in.System {
+		if size += len(name) + len(a.DataType) + len(a.String) + len(a.Binary); size > s.MaxBytes+maxExtraBytes {
+			return fmt.Errorf("System: more than %d bytes: %w", maxExtraBytes, ErrTooLarge)
+		}
+	}
+	return nil
+}
+
+// newID returns a random UUID.
+func newID() string {
+	var b [16]byte
+	rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	var text [36]byte
+	for i, from, to := 0, 0, 0; i < 5; i++ {
+		n := [5]int{4, 2, 2, 2, 6}[i]
+		hex.Encode(text[to:], b[from:from+n])
+		if from, to = from+n, to+2*n; i < 4 {
+			text[to] = '-'
+			to++
+		}
+	}
+	return string(text[:])
+}
+
+func or(d *time.Duration, otherwise time.Duration) time.Duration {
+	if d == nil {
+		return otherwise
+	}
+	return *d
+}

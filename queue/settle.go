@@ -1,0 +1,179 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Delete ends a delivery well: the message is gone. In a standard queue it
+// also works after the lease, as long as nobody received the message again
+// (then ErrReceiptStale: it stays); in a FIFO queue that is ErrReceiptExpired.
+// A message that is gone already is no error.
+func (e *Engine) Delete(ctx context.Context, queue string, r Receipt) error {
+	return one(e.DeleteBatch(ctx, queue, []Receipt{r}))
+}
+
+// DeleteBatch deletes many. There is one result for each receipt.
+func (e *Engine) DeleteBatch(ctx context.Context, queue string, receipts []Receipt) ([]error, error) {
+	return e.settle(ctx, "delete from", queue, len(receipts), func(i int) Receipt { return receipts[i] },
+		func(q Queue, _ Policy, at []int) ([]error, error) {
+			picked := make([]Receipt, len(at))
+			for i, n := range at {
+				picked[i] = receipts[n]
+			}
+			results, err := e.store.Delete(ctx, q.ID, q.Settings.FIFO, picked)
+			if err == nil && q.Settings.FIFO {
+				e.hub.wake(queue) // a group may be free
+			}
+			return results, err
+		})
+}
+
+// ChangeVisibility sets when a lease ends, from now; 0 ends it, and the message
+// is received again or, when its receives are used up, set aside. At most
+// MaxVisibility since the receive, else ErrVisibilityTotal. In a standard queue
+// it also works after the lease, as long as nobody received the message again.
+func (e *Engine) ChangeVisibility(ctx context.Context, queue string, r Receipt, d time.Duration) error {
+	return one(e.ChangeVisibilityBatch(ctx, queue, []VisibilityChange{{r, d}}))
+}
+
+// VisibilityChange is one entry of ChangeVisibilityBatch.
+type VisibilityChange struct {
+	Receipt    Receipt
+	Visibility time.Duration
+}
+
+// ChangeVisibilityBatch changes many. There is one result for each entry.
+func (e *Engine) ChangeVisibilityBatch(ctx context.Context, queue string, in []VisibilityChange) ([]error, error) {
+	changes := make([]Change, len(in))
+	for i, c := range in {
+		changes[i] = Change{Receipt: c.Receipt, For: c.Visibility}
+	}
+	return e.change(ctx, "change visibility in", queue, changes)
+}
+
+// ReleaseInput gives a delivery back.
+type ReleaseInput struct {
+	Receipt Receipt
+	Delay   time.Duration // until the message may be received again, up to MaxVisibility
+	Refund  bool          // the receive does not count
+	Outcome *Outcome      // recorded as an attempt; nil records none
+}
+
+// Release ends a delivery that did not end well. Its receipt is void at once.
+// In a FIFO queue the group stays locked until the delay is over.
+func (e *Engine) Release(ctx context.Context, queue string, in ReleaseInput) error {
+	if in.Outcome != nil {
+		in.Outcome = clean(*in.Outcome)
+	}
+	c := Change{Receipt: in.Receipt, For: in.Delay, Release: true, Refund: in.Refund, Outcome: in.Outcome}
+	if e.config.Judge != nil && in.Outcome != nil {
+		q, err := e.find(ctx, queue)
+		if err != nil {
+			return wrap(err, "release to queue %.100q", queue)
+		}
+		ruling := e.config.Judge.Judge(ctx, q, in.Receipt, *in.Outcome)
+		c.For = min(c.For+max(ruling.Delay, 0), MaxVisibility)
+		c.Refund = c.Refund || ruling.Refund
+		c.Dead = ruling.Dead
+	}
+	return one(e.change(ctx, "release to", queue, []Change{c}))
+}
+
+// Reject ends a delivery for good: the message goes to the dead-letter queue
+// now, or nowhere, with ErrNoDeadLetter, if there is none.
+func (e *Engine) Reject(ctx context.Context, queue string, r Receipt, o Outcome) error {
+	return one(e.change(ctx, "reject in", queue, []Change{{Receipt: r, Release: true, Dead: true, Outcome: clean(o)}}))
+}
+
+// Unreceive takes deliveries back that never reached their worker: the
+// messages are visible again, as if nobody had received them.
+func (e *Engine) Unreceive(ctx context.Context, queue string, receipts []Receipt) ([]error, error) {
+	changes := make([]Change, len(receipts))
+	for i, r := range receipts {
+		changes[i] = Change{Receipt: r, Release: true, Refund: true}
+	}
+	return e.change(ctx, "give back to", queue, changes)
+}
+
+// clean bounds what a worker says, and drops what not every store can keep.
+func clean(o Outcome) *Outcome {
+	bound := func(s string) string {
+		s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+		return strings.ToValidUTF8(s[:min(len(s), maxReason)], "")
+	}
+	o.Failure, o.Reason = bound(o.Failure), bound(o.Reason)
+	return &o
+}
+
+func (e *Engine) change(ctx context.Context, doing, queue string, changes []Change) ([]error, error) {
+	for _, c := range changes {
+		if c.For < 0 || c.For > MaxVisibility {
+			return nil, invalid("%s queue %.100q: %v is not within 0 to %v", doing, queue, c.For, MaxVisibility)
+		}
+	}
+	return e.settle(ctx, doing, queue, len(changes), func(i int) Receipt { return changes[i].Receipt },
+		func(q Queue, p Policy, at []int) ([]error, error) {
+			picked := make([]Change, len(at))
+			for i, n := range at {
+				picked[i] = changes[n]
+			}
+			results, err := e.store.Change(ctx, q.ID, p, picked)
+			if err == nil {
+				e.hub.wake(queue)
+				if p.DeadLetter != "" {
+					e.hub.wake(p.DeadLetter)
+				}
+			}
+			return results, err
+		})
+}
+
+// settle sorts out receipts of other queues and puts the results in place.
+func (e *Engine) settle(ctx context.Context, doing, queue string, n int, receipt func(int) Receipt,
+	do func(Queue, Policy, []int) ([]error, error),
+) ([]error, error) {
+	if n == 0 || n > MaxBatch {
+		return nil, invalid("%s queue %.100q: %d entries are not 1 to %d", doing, queue, n, MaxBatch)
+	}
+	var results []error
+	err := e.in(ctx, queue, func(q Queue) error {
+		results = make([]error, n)
+		var at []int
+		for i := range n {
+			if r := receipt(i); r.Queue != q.ID || r.Generation < 1 {
+				results[i] = fmt.Errorf("%s queue %q: %w", doing, queue, ErrReceiptInvalid)
+				continue
+			}
+			at = append(at, i)
+		}
+		if len(at) == 0 {
+			return nil
+		}
+		policy, err := e.policy(ctx, q)
+		if err != nil {
+			return err
+		}
+		settled, err := do(q, policy, at)
+		if err != nil {
+			return err
+		}
+		for i, err := range settled {
+			results[at[i]] = wrap(err, "%s queue %q", doing, queue)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, wrap(err, "%s queue %.100q", doing, queue)
+	}
+	return results, nil
+}
+
+func one(results []error, err error) error {
+	if err != nil {
+		return err
+	}
+	return results[0]
+}
