@@ -17,7 +17,7 @@ import (
 const (
 	MaxFileSize  = 1 << 20 // bytes
 	maxDepth     = 32      // of nested lists and mappings
-	maxNodes     = 100_000 // values, each use of an alias counted anew
+	maxNodes     = 20_000  // values, each use of an alias counted anew
 	maxEntries   = 1000    // of one list or mapping
 	maxTextBytes = 8 << 10 // of one value
 )
@@ -54,9 +54,11 @@ func parse(name string, data []byte, edit func(*Config)) (Config, error) {
 		edit(&c)
 	}
 	c.fill()
-	for _, v := range c.check() {
-		if !d.full && !d.explained(v) {
-			d.faults = append(d.faults, d.locate(v.Fault))
+	if !d.full { // or what was not read would be missed
+		for _, v := range c.check() {
+			if !d.explained(v) {
+				d.faults = append(d.faults, d.locate(v.Fault))
+			}
 		}
 	}
 	for i := range d.faults {
