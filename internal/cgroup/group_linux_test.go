@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // envRole makes the test binary one of the children below.
@@ -44,11 +46,20 @@ func TestMain(m *testing.M) {
 // start starts the test binary in a role inside g, from a thread of its own.
 func start(t *testing.T, g *Group, cmd *exec.Cmd) {
 	t.Helper()
-	done := make(chan error)
-	go func() {
+	done, finished := make(chan error), make(chan struct{})
+	defer close(finished)
+	var try func()
+	try = func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends here
+		if unix.Gettid() == os.Getpid() {
+			go try() // gets another thread while this one is held
+			<-finished
+			runtime.UnlockOSThread()
+			return
+		}
 		done <- g.Start(cmd)
-	}()
+	}
+	go try()
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}

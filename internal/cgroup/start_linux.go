@@ -14,7 +14,9 @@ import (
 // Start starts cmd in the group: it is there before its first instruction. The
 // calling goroutine must be locked to its thread, which in version 1 visits the
 // group for the time of the fork, because children begin where their parent
-// thread is. (The thread's memory is charged to its process, which stays.)
+// thread is. It must not be the process's first thread: that one stands for the
+// whole process, whose memory would be charged to the group, and which would be
+// killed for what the group's other members use.
 func (g *Group) Start(cmd *exec.Cmd) error {
 	if g.parent == "" {
 		return fmt.Errorf("start in memory group %s: it is not ours", g.dir)
@@ -30,6 +32,9 @@ func (g *Group) Start(cmd *exec.Cmd) error {
 		defer dir.Close()
 		cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(dir.Fd())
 		return cmd.Start()
+	}
+	if unix.Gettid() == os.Getpid() {
+		return fmt.Errorf("%w: the process's first thread may not enter memory group %s", ErrUnavailable, g.dir)
 	}
 	tid := strconv.Itoa(unix.Gettid())
 	if err := write(filepath.Join(g.dir, "tasks"), tid); err != nil {

@@ -17,6 +17,9 @@ func procAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
+// firstThread reports whether the caller runs on the process's first thread.
+func firstThread() bool { return unix.Gettid() == os.Getpid() }
+
 func signalName(sig syscall.Signal) string {
 	if name := unix.SignalName(sig); name != "" {
 		return name

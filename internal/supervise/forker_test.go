@@ -1,0 +1,24 @@
+package supervise
+
+import (
+	"sync"
+	"testing"
+)
+
+// The first thread stands for the whole process in a memory group of version 1:
+// a fork from it once had Bezoar killed for its worker's memory.
+func TestForkerAvoidsTheFirstThread(t *testing.T) {
+	var wg sync.WaitGroup
+	for range 200 { // one of them would get it
+		wg.Go(func() {
+			f := newForker()
+			defer f.close()
+			f.do(func() {
+				if firstThread() {
+					t.Error("a forker runs on the process's first thread")
+				}
+			})
+		})
+	}
+	wg.Wait()
+}
