@@ -1,0 +1,244 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/policy/blame"
+)
+
+type eventKind uint8
+
+const (
+	evDone      eventKind = iota // a: request, b: attempt
+	evBegun                      // its answer begins
+	evKill                       // it kills its worker
+	evAbort                      // its caller hangs up
+	evFault                      // its connection breaks
+	evOverdue                    // its deadline passes
+	evGhost                      // a: ghost that kills
+	evPatience                   // a: request, b: life; it has waited long enough
+	evPoll                       // a: request, b: wait; it asks again
+	evUp                         // a: worker
+	evDrain                      // a: worker that is told to leave
+	evPlanned                    // a: worker that has left, b: epoch
+	evIdleDeath                  // a: worker dies unless it is busy
+	evNotice                     // a: worker whose death is noticed, b: epoch
+	evMass                       // all workers die
+	evMassOne                    // a: worker, b: epoch
+	evBad                        // the bad build is rolled out, b: how many workers
+	evGood                       // it is rolled back
+	evPill                       // a: pill, b: copies
+	evTick                       // a second has passed
+	evRedial                     // a: request, b: attempt; no worker could be reached
+	evLaneRetry
+	evLaneDrain // b: turn
+	evLaneIdle  // a: worker, b: epoch
+	evLaneNext  // b: turn
+	evLinger    // b: turn
+)
+
+// ghost is what an abandoned attempt is still going to do.
+type ghost struct {
+	worker int32
+	epoch  uint64
+	pill   int32
+	class  bezoar.Class
+}
+
+func (w *world) handle(e *event) {
+	switch {
+	case e.kind <= evOverdue:
+		if r := &w.requests[e.a]; r.gen == e.b && r.where == flies {
+			w.handleAttempt(e.kind, e.a)
+		}
+	case e.kind == evPatience:
+		if w.requests[e.a].life == e.b {
+			w.handleWait(e.kind, e.a)
+		}
+	case e.kind == evPoll:
+		if w.requests[e.a].wait == e.b {
+			w.handleWait(e.kind, e.a)
+		}
+	case e.kind >= evLaneRetry:
+		w.handleLane(e)
+	default:
+		w.handleFleet(e)
+	}
+}
+
+func (w *world) handleAttempt(kind eventKind, slot int32) {
+	r := &w.requests[slot]
+	i := r.worker
+	k := &w.workers[i]
+	switch kind {
+	case evDone:
+		if k.mute {
+			w.heap.push(event{at: r.started + int64(w.set.timeout), kind: evOverdue, a: slot, b: r.gen})
+			return
+		}
+		k.answered = true
+		w.leave(slot)
+		w.book.End(w.at(), r.ticket, blame.Survived)
+		w.closeTicket(slot)
+		w.runOver(slot)
+		w.drain()
+		w.end(slot, answered)
+	case evBegun:
+		r.begun = true
+		w.book.Begun(w.at(), r.ticket)
+	case evKill:
+		cause := r.pill
+		if k.bad {
+			cause = none
+		}
+		w.die(i, w.deathClass(cause), false, cause)
+	case evAbort:
+		w.haunt(slot)
+		w.leave(slot)
+		w.book.End(w.at(), r.ticket, blame.Abandoned)
+		w.closeTicket(slot)
+		w.runOver(slot)
+		w.end(slot, aborted)
+	case evFault:
+		if k.mute {
+			w.heap.push(event{at: r.started + int64(w.set.timeout), kind: evOverdue, a: slot, b: r.gen})
+			return
+		}
+		w.leave(slot)
+		w.judge(slot, blame.Faulted)
+	case evOverdue:
+		if k.mute { // it answers neither its health check nor the request
+			w.die(i, bezoar.Timeout, false, k.hung)
+			return
+		}
+		w.leave(slot)
+		w.judge(slot, blame.Overstayed)
+	}
+}
+
+func (w *world) deathClass(pill int32) bezoar.Class {
+	if pill != none && w.pills[pill].kind == OOM {
+		return bezoar.OOM
+	}
+	return bezoar.Crash
+}
+
+func (w *world) handleWait(kind eventKind, slot int32) {
+	r := &w.requests[slot]
+	switch {
+	case r.where == waitsTwin:
+		r.where = nowhere
+		if kind == evPatience {
+			w.end(slot, unavailable)
+			return
+		}
+		w.turn(slot)
+	case kind == evPatience && (r.where == waitsLane || r.where == waitsWorker):
+		list := &w.waiting
+		if r.where == waitsLane {
+			list = &w.lane.queue
+		}
+		for i, s := range *list {
+			if s == slot {
+				*list = append((*list)[:i], (*list)[i+1:]...)
+				break
+			}
+		}
+		w.closeTicket(slot)
+		w.end(slot, unavailable)
+	}
+}
+
+func (w *world) handleLane(e *event) {
+	l := &w.lane
+	switch e.kind {
+	case evLaneRetry:
+		l.retrying = false
+		w.laneKick()
+	case evLaneDrain:
+		if l.draining && l.turn == e.b {
+			w.laneFree()
+		}
+	case evLaneIdle:
+		if k := &w.workers[e.a]; l.worker == e.a && l.draining && uint32(k.epoch) == e.b && k.inFlight == 0 {
+			w.laneRun()
+		}
+	case evLaneNext:
+		if l.turn != e.b || l.running > 0 {
+			return
+		}
+		if l.worker == none {
+			w.laneKick()
+			return
+		}
+		w.laneRun()
+	case evLinger:
+		if l.turn == e.b && l.running == 0 {
+			w.laneFree()
+		}
+	}
+}
+
+func (w *world) handleFleet(e *event) {
+	switch e.kind {
+	case evGhost:
+		g := w.ghosts[e.a]
+		if k := &w.workers[g.worker]; k.state != down && k.epoch == g.epoch {
+			w.die(g.worker, g.class, false, g.pill)
+		}
+	case evUp:
+		w.up(e.a)
+	case evDrain:
+		w.retire(e.a)
+	case evPlanned:
+		if k := &w.workers[e.a]; k.state == leaving && uint32(k.epoch) == e.b {
+			w.die(e.a, bezoar.Interrupted, true, none)
+		}
+	case evIdleDeath:
+		k := &w.workers[e.a]
+		if k.state != down && k.inFlight == 0 && !k.gone {
+			// Until the death is noticed it is still given work, and refuses it.
+			k.gone = true
+			w.after(time.Duration(w.pick.Int64N(int64(5*time.Millisecond))), evNotice, e.a, uint32(k.epoch))
+		}
+	case evNotice, evMassOne:
+		if k := &w.workers[e.a]; uint32(k.epoch) == e.b {
+			w.die(e.a, bezoar.Crash, false, none)
+		}
+	case evMass:
+		w.mass(time.Duration(e.b))
+	case evBad:
+		w.rollOut(int(e.b))
+	case evGood:
+		w.rollBack()
+	case evPill:
+		w.swallow(e.a, int(e.b))
+	case evRedial:
+		if r := &w.requests[e.a]; r.gen == e.b && r.where == waitsWorker {
+			w.overFleet(e.a)
+		}
+	case evTick:
+		w.book.Tick(w.at())
+		w.drain()
+		w.laws.tick(w)
+		w.after(time.Second, evTick, 0, 0)
+	}
+}
+
+// retire drains a worker: what is in flight has the grace to finish.
+func (w *world) retire(i int32) {
+	k := &w.workers[i]
+	if k.state != serving && k.state != apart {
+		return
+	}
+	w.withdraw(i)
+	lane := k.state == apart
+	k.state = leaving
+	if lane && w.lane.running == 0 && !w.lane.draining {
+		w.laneFree()
+	} else if k.inFlight == 0 {
+		w.after(0, evPlanned, i, uint32(k.epoch))
+	}
+	w.after(w.set.grace, evPlanned, i, uint32(k.epoch))
+}

@@ -1,0 +1,354 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/policy/blame"
+	"github.com/bezoar-dev/bezoar/policy/lane"
+)
+
+// none is no index.
+const none = int32(-1)
+
+type state uint8
+
+const (
+	down state = iota
+	serving
+	apart // the lane
+	leaving
+)
+
+// worker is one place in the fleet.
+type worker struct {
+	epoch    uint64
+	inFlight int32
+	head     int32 // first request in flight
+	free     int32 // its place in world.free, or none
+	state    state
+	hung     int32 // the pill its event loop is stuck on, or none
+	mute     bool  // its event loop is stuck
+	gone     bool  // it is dead, and nobody has noticed
+	bad      bool  // runs the bad build
+	answered bool  // has answered something
+}
+
+// world is one run of a scenario.
+type world struct {
+	Scenario
+	set  settings
+	rule blame.Rule
+	now  int64
+	heap heap
+	book *blame.Book
+
+	workers []worker
+	names   []string
+	free    []int32 // workers that serve
+	epochs  uint64
+	fewDie  bool // the mass crash hit too few to be one
+	badNow  bool // new lives run the bad build
+
+	requests []request
+	slots    []int32                           // free places in requests
+	twins    map[bezoar.Fingerprint][]twinWait // who waits for a copy
+	waiting  []int32                           // who waits for a worker
+	lane     laneState
+	left     int // requests to arrive
+	inside   int // requests that have arrived and not left
+
+	traffic *traffic
+	pills   []pill
+	ghosts  []ghost
+	pick    *rand.Rand
+
+	laws   laws
+	stats  Stats
+	trace  io.Writer // the story of the run; nil for none
+	faults faults
+}
+
+// faults are mistakes made on purpose, to see that the laws find them.
+type faults struct {
+	reportPlanned bool // planned ends are reported as crashes
+	noLane        bool // suspects run in the fleet
+	noTwins       bool // copies do not wait
+	killLane      bool // every run in the lane ends in a crash
+	oneName       bool // all workers have the same name
+	keepTickets   bool // tickets are not closed
+}
+
+func (w *world) tell(format string, args ...any) {
+	if w.trace != nil {
+		fmt.Fprintf(w.trace, "%12v ", time.Duration(w.now-w.start()))
+		fmt.Fprintf(w.trace, format+"\n", args...)
+	}
+}
+
+// Stats says what became of the requests of a run.
+type Stats struct {
+	Events                                                 int
+	Answered, Refused, ShapeRefused                        int
+	Unavailable, Failed, TimedOut, Aborted, Cut            int
+	InnocentsShapeRefused, InnocentsUnavailable, Excused   int
+	Attempts, LaneRuns, Deaths, PillDeaths, Pills, Convict int
+	MostDeaths                                             int // by one pill, all in all
+	WorstPill                                              int // deaths of the costliest deterministic pill, without what is named in law 3
+	Unlucky                                                int // innocents alone in the lane when noise killed it
+	MaxCases, MaxLane                                      int
+	Virtual                                                time.Duration
+}
+
+// Run runs s to its end and returns the first law that it breaks.
+func Run(s Scenario) (Stats, error) { return newWorld(s).run() }
+
+// Tell does what [Run] does, and writes the story to out.
+func Tell(s Scenario, out io.Writer) (Stats, error) {
+	w := newWorld(s)
+	w.trace = out
+	return w.run()
+}
+
+func (w *world) run() (Stats, error) {
+	w.plan()
+	for w.laws.broken == nil {
+		if w.left > 0 && (len(w.heap.es) == 0 || w.traffic.next <= w.heap.es[0].at) {
+			w.now = w.traffic.next
+			w.arrive()
+		} else if len(w.heap.es) > 0 && (w.left > 0 || w.inside > 0) {
+			e := w.heap.pop()
+			w.now = e.at
+			w.handle(&e)
+		} else {
+			break
+		}
+		w.stats.Events++
+		w.check()
+		if w.stats.Events > 1000*(1000+w.Requests) {
+			w.laws.breakLaw(w, 8, "%d steps do not bring %d requests to an end", w.stats.Events, w.Requests)
+		}
+	}
+	w.finishLaws()
+	w.stats.Virtual = time.Duration(w.now - w.start())
+	w.stats.Pills = len(w.pills)
+	return w.stats, w.laws.broken
+}
+
+func newWorld(s Scenario) *world {
+	w := &world{
+		Scenario: s, set: s.settings(),
+		twins: map[bezoar.Fingerprint][]twinWait{},
+		left:  s.Requests, pick: s.stream(1),
+	}
+	w.now = w.start()
+	w.rule = blame.Rule{After: w.set.after}.WithDefaults()
+	w.book = blame.New(blame.Config{Rule: w.rule, Rand: s.stream(2)}, w.at())
+	w.book.SetFleet(s.Workers)
+	w.lane.worker = none
+	w.laws.init()
+	w.workers = make([]worker, s.Workers)
+	w.names = make([]string, s.Workers)
+	for i := range w.workers {
+		w.names[i] = "w" + strconv.Itoa(i)
+		w.workers[i] = worker{head: none, free: none, hung: none}
+		w.up(int32(i))
+	}
+	w.traffic = newTraffic(w)
+	return w
+}
+
+// start is when every run begins: long enough after 1970 for any window.
+func (w *world) start() int64 { return int64(1_000_000 * time.Second) }
+
+func (w *world) at() time.Time { return time.Unix(0, w.now) }
+
+func (w *world) after(d time.Duration, kind eventKind, a int32, b uint32) {
+	w.heap.push(event{at: w.now + int64(d), kind: kind, a: a, b: b})
+}
+
+// up begins a new life of worker i.
+func (w *world) up(i int32) {
+	k := &w.workers[i]
+	if k.state != down {
+		return
+	}
+	w.epochs++
+	k.epoch, k.state, k.mute, k.gone, k.hung, k.bad = w.epochs, serving, false, false, none, w.badNow
+	k.answered = false
+	w.book.OpenEpoch(k.epoch)
+	w.offer(i)
+}
+
+func (w *world) offer(i int32) {
+	if k := &w.workers[i]; k.free == none {
+		k.free = int32(len(w.free))
+		w.free = append(w.free, i)
+	}
+	for len(w.waiting) > 0 && len(w.free) > 0 {
+		slot := w.waiting[0]
+		w.waiting = w.waiting[1:]
+		w.overFleet(slot)
+	}
+}
+
+func (w *world) withdraw(i int32) {
+	k := &w.workers[i]
+	if k.free == none {
+		return
+	}
+	last := w.free[len(w.free)-1]
+	w.free[k.free] = last
+	w.workers[last].free = k.free
+	w.free = w.free[:len(w.free)-1]
+	k.free = none
+}
+
+// take picks a worker as package fleet does; none when nobody serves.
+func (w *world) take(avoid int32, canary bool) int32 {
+	n := len(w.free)
+	if n == 0 {
+		return none
+	}
+	if canary && w.Workers >= 3 {
+		a, b := w.canary(), w.canary()
+		if a != none && (b == none || w.workers[a].inFlight <= w.workers[b].inFlight) {
+			return a
+		} else if b != none {
+			return b
+		}
+	}
+	if n == 1 {
+		return w.free[0]
+	}
+	i, j := w.pick.IntN(n), w.pick.IntN(n-1)
+	if j >= i {
+		j++
+	}
+	a, b := w.free[i], w.free[j]
+	if a == avoid || b != avoid && w.workers[b].inFlight < w.workers[a].inFlight {
+		return b
+	}
+	return a
+}
+
+func (w *world) canary() int32 {
+	i := int32(w.pick.IntN((w.Workers + 7) / 8))
+	if w.workers[i].state != serving {
+		return none
+	}
+	return i
+}
+
+// die ends a life: the book is told, and everything in flight finds out. cause
+// is the pill that did it, or none.
+func (w *world) die(i int32, class bezoar.Class, planned bool, cause int32) {
+	k := &w.workers[i]
+	if k.state == down {
+		return
+	}
+	epoch := k.epoch
+	w.withdraw(i)
+	k.state, k.mute = down, false
+	if !planned {
+		w.stats.Deaths++
+	}
+	if w.trace != nil {
+		w.tell("worker %d ends: %v, planned %v, bad %v, cause %d, in flight %s", i, class, planned, k.bad, cause, w.list(i))
+	}
+	name := w.names[i]
+	if w.faults.oneName {
+		name = w.names[0]
+	}
+	w.book.Crash(w.at(), epoch, planned && !w.faults.reportPlanned, bezoar.Evidence{Worker: name, Class: class, ExitCode: -1})
+	w.laws.crashed(w, i, planned, cause)
+	w.drain()
+	wasLane := w.lane.worker == i
+	if wasLane {
+		w.lane.worker, w.lane.draining = none, false
+	}
+	for k.head != none {
+		slot := k.head
+		w.leave(slot)
+		w.judge(slot, blame.Faulted)
+	}
+	if wasLane && w.lane.running == 0 {
+		w.laneKick()
+	}
+	w.after(w.set.restart/2+time.Duration(w.pick.Int64N(int64(w.set.restart))), evUp, i, 0)
+}
+
+// enter puts a request in flight on worker i.
+func (w *world) enter(slot, i int32) {
+	r, k := &w.requests[slot], &w.workers[i]
+	r.worker, r.prev, r.next = i, none, k.head
+	if k.head != none {
+		w.requests[k.head].prev = slot
+	}
+	k.head = slot
+	k.inFlight++
+}
+
+// leave takes a request off its worker.
+func (w *world) leave(slot int32) {
+	r := &w.requests[slot]
+	i := r.worker
+	k := &w.workers[i]
+	if r.prev != none {
+		w.requests[r.prev].next = r.next
+	} else {
+		k.head = r.next
+	}
+	if r.next != none {
+		w.requests[r.next].prev = r.prev
+	}
+	r.worker = none
+	r.gen++
+	k.inFlight--
+	if k.inFlight == 0 && k.state != down {
+		switch {
+		case k.state == leaving:
+			w.after(0, evPlanned, i, uint32(k.epoch))
+		case w.lane.worker == i && w.lane.draining:
+			w.after(0, evLaneIdle, i, uint32(k.epoch))
+		}
+	}
+}
+
+// drain reads the book's decisions.
+func (w *world) drain() {
+	if !w.book.Pending() {
+		return
+	}
+	w.laws.events = w.book.Drain(w.laws.events[:0])
+	for i := range w.laws.events {
+		w.laws.decision(w, &w.laws.events[i])
+	}
+}
+
+// laneState is the lane as dispatch keeps it.
+type laneState struct {
+	worker   int32
+	draining bool
+	running  int
+	turn     uint32 // counts what the lane does, so that old timers know
+	retrying bool
+	queue    []int32
+	view     []lane.Entry
+	picked   []int
+}
+
+// list names what is in flight on worker i.
+func (w *world) list(i int32) string {
+	var out strings.Builder
+	for s := w.workers[i].head; s != none; s = w.requests[s].next {
+		r := &w.requests[s]
+		fmt.Fprintf(&out, "[%d %s pill %d lane %v] ", s, r.work.Fingerprint.Short(), r.pill, r.inLane)
+	}
+	return out.String()
+}
