@@ -160,7 +160,7 @@ func (l loader) measure(ctx context.Context, p *peer.Proxy, c Case, length time.
 	if err != nil {
 		return sample{}, err
 	}
-	out, err := exec.CommandContext(ctx, args[0], args[1:]...).Output() //nolint:gosec // found above
+	out, err := exec.CommandContext(ctx, args[0], args[1:]...).Output()
 	if ctx.Err() != nil {
 		return sample{}, context.Cause(ctx)
 	}

@@ -3,8 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -152,7 +154,8 @@ func (c *crowd) call(ctx context.Context, r request) ending {
 }
 
 func fault(err error) string {
-	if timeout, ok := err.(interface{ Timeout() bool }); ok && timeout.Timeout() { //nolint:errorlint // the client's own
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
 		return "no answer"
 	}
 	return "broken"

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"time"
 )
 
@@ -30,7 +29,7 @@ func (p Pill) dose() int {
 }
 
 // every returns the time between two doses when doses a second are wished for.
-// A burst is two workers' worth of rest apart.
+// Bursts leave the workers time to come back.
 func (p Pill) every(doses float64) time.Duration {
 	if p == burst {
 		return 3 * time.Second
@@ -74,7 +73,7 @@ func newMix(p Pill) *mix {
 	if p == get {
 		method = http.MethodGet
 	}
-	return &mix{method: method, random: rand.New(rand.NewPCG(1, 2))} //nolint:gosec // the same for every row
+	return &mix{method: method, random: rand.New(rand.NewPCG(1, 2))} // the same for every row
 }
 
 func (m *mix) next() request {
@@ -90,13 +89,4 @@ func (m *mix) next() request {
 		return request{m.method, target + "?q=" + word + "&page=1", ""}
 	}
 	return request{m.method, target, fmt.Sprintf(`{"q":%q,"page":1}`, word)}
-}
-
-// quantile returns the q-th of the sorted times.
-func quantile(times []time.Duration, q float64) time.Duration {
-	if len(times) == 0 {
-		return 0
-	}
-	slices.Sort(times)
-	return times[min(len(times)-1, int(q*float64(len(times))))]
 }

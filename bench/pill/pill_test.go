@@ -102,8 +102,14 @@ func TestQuantile(t *testing.T) {
 
 func TestBadFlagsExitWith2(t *testing.T) {
 	for _, args := range [][]string{
-		{"-rows", "apache"}, {"-pill", "x"}, {"-length", "1s"}, {"-workers", "0"}, {"-rate", "0"},
-		{"-doses", "0"}, {"-doses", "NaN"}, {"-nonsense"},
+		{"-rows", "apache"},
+		{"-pill", "x"},
+		{"-length", "1s"},
+		{"-workers", "0"},
+		{"-rate", "0"},
+		{"-doses", "0"},
+		{"-doses", "NaN"},
+		{"-nonsense"},
 	} {
 		var out, errs bytes.Buffer
 		if code := run(t.Context(), args, &out, &errs); code != 2 || out.Len() > 0 || errs.Len() == 0 {

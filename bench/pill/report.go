@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -68,6 +69,15 @@ func contained(first, lastLost, lastTrouble, end time.Time) *int64 {
 	}
 	took := harm.Sub(first).Milliseconds()
 	return &took
+}
+
+// quantile returns the q-th of the sorted times.
+func quantile(times []time.Duration, q float64) time.Duration {
+	if len(times) == 0 {
+		return 0
+	}
+	slices.Sort(times)
+	return times[min(len(times)-1, int(q*float64(len(times))))]
 }
 
 func ms(d time.Duration) float64 { return math.Round(float64(d.Microseconds())/10) / 100 }

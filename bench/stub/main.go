@@ -71,7 +71,7 @@ func (s *server) listen(addr string) error {
 	if err != nil {
 		return err
 	}
-	fd := int32(file.Fd()) //nolint:gosec // a small number
+	fd := int32(file.Fd())
 	if err := syscall.SetNonblock(int(fd), true); err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (s *server) accept(listener int32) {
 		if err != nil {
 			return // nobody waits any more
 		}
-		fd := int32(n) //nolint:gosec // a small number
+		fd := int32(n)
 		_ = syscall.SetsockoptInt(n, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1)
 		if err := s.watch(fd); err != nil {
 			_ = syscall.Close(n)

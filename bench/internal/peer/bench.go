@@ -79,7 +79,7 @@ func (b *Bench) build(ctx context.Context, dir, pkg, name string) (string, error
 		return "", err
 	}
 	path := filepath.Join(b.dir, "bin", name)
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, pkg) //nolint:gosec // names of this module
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, pkg)
 	cmd.Dir = filepath.Join(root, dir)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {

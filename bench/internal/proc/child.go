@@ -45,7 +45,7 @@ func Start(s Spec) (*Child, error) {
 		}
 	}
 	c := &Child{name: s.Name, last: new(tail), done: make(chan struct{})}
-	c.cmd = exec.Command(args[0], args[1:]...) //nolint:gosec,noctx // the benchmark's own; Stop ends it
+	c.cmd = exec.Command(args[0], args[1:]...)
 	c.cmd.Dir, c.cmd.Stderr = s.Dir, c.last
 	c.cmd.Env = append(os.Environ(), s.Env...)
 	if s.Leash != nil {

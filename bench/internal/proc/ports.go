@@ -22,7 +22,7 @@ func FreeAddrs(n int) ([]string, error) {
 		if len(addrs) == n {
 			return addrs, nil
 		}
-		port := lowPort + rand.IntN(highPort-lowPort) //nolint:gosec // not a secret
+		port := lowPort + rand.IntN(highPort-lowPort)
 		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
 			continue
