@@ -24,6 +24,9 @@ func (c *call) fleet(ctx context.Context, t blame.Ticket, want fleet.Want) step 
 				d.cfg.Ledger.Close(t, c.bw.Fingerprint)
 				return done(c.unavailable(err.Error()))
 			}
+			if c.overtaken(t, w) {
+				return step{again: true}
+			}
 		}
 		s, sent := c.attempt(ctx, t, w, nil)
 		if sent {
@@ -38,6 +41,17 @@ func (c *call) fleet(ctx context.Context, t blame.Ticket, want fleet.Want) step 
 			return done(c.unavailable("no worker could be reached: " + c.reason))
 		}
 	}
+}
+
+// overtaken reports whether the work, while it waited for w, has been convicted
+// or must run alone after all. It has given w and the ticket back then.
+func (c *call) overtaken(t blame.Ticket, w *fleet.Worker) bool {
+	if c.redrive || c.isolate || !c.d.cfg.Ledger.Overtaken(t) {
+		return false
+	}
+	c.d.cfg.Fleet.Release(w)
+	c.d.cfg.Ledger.Close(t, c.bw.Fingerprint)
+	return true
 }
 
 // mayRedial decides about another try after a failure before the first byte,
@@ -108,6 +122,9 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 		d.cfg.Ledger.End(t, blame.Unsent)
 		return c.unsent(ctx, w, errText(res.Err)), false
 	case CallerGone:
+		if inLane && !res.Begun {
+			return c.forsaken(ctx, t, w, res), true
+		}
 		d.cfg.Fleet.Release(w)
 		d.cfg.Ledger.Finish(t, c.bw.Fingerprint, blame.Abandoned)
 		return done(Answer{Kind: Aborted, Result: res, Reason: "the caller hung up"}), true

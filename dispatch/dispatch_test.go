@@ -303,3 +303,21 @@ func TestUniquePillsEscalateToTheirShape(t *testing.T) {
 		}
 	})
 }
+
+// Law 3: a suspect that hangs is not let go because its caller hangs up.
+func TestLaw3AHangingSuspectIsHeldAfterItsCallerLeft(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 4, dispatch.Config{}, blame.Config{})
+		w := dispatch.Work{Fingerprint: bezoar.Fingerprint{1}, Replayable: true, Timeout: 2 * time.Second}
+		for range 3 {
+			// Long enough for the fleet's deadline, too short for the lane's.
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			r.d.Do(ctx, w, &job{r: r, id: 1, what: hang})
+			cancel()
+			time.Sleep(5 * time.Second)
+		}
+		if a := r.d.Do(t.Context(), w, &job{r: r, id: 1, what: hang}); a.Kind != dispatch.Refused || r.dead() != 2 || r.sends[1] != 2 {
+			t.Errorf("got %+v after %d deliveries and %d deaths, want a refusal after 2 and 2", a, r.sends[1], r.dead())
+		}
+	})
+}

@@ -105,6 +105,10 @@ func (c *call) inLane(ctx context.Context, t blame.Ticket, dec blame.Decision) s
 			d.cfg.Ledger.Close(t, c.bw.Fingerprint)
 			return done(answer)
 		}
+		if c.overtaken(t, w) {
+			close(e.done)
+			return step{again: true}
+		}
 		d.laneRuns.Add(1)
 		s, sent := c.attempt(ctx, t, w, e)
 		close(e.done)
