@@ -27,7 +27,7 @@ test: ## vet, then every test in random order, with PostgreSQL where it can be h
 
 .PHONY: race
 race: ## the same under the race detector (needs a C compiler)
-	CGO_ENABLED=1 scripts/with-servers go test -vet=off -race -shuffle=on -timeout 20m $(PKG)
+	CGO_ENABLED=1 scripts/with-servers go test -vet=off -race -shuffle=on -timeout 12m $(PKG)
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (10s)
