@@ -54,7 +54,7 @@ type Budget struct {
 
 func (b *Budget) slot(now time.Time) int {
 	s := now.Unix()
-	i := int(s % window)
+	i := int((s%window + window) % window) // a clock may say 1969
 	if b.seconds[i].at != s {
 		b.seconds[i] = struct {
 			at             int64
