@@ -89,7 +89,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	if srv.Shutdown(grace) != nil {
 		_ = srv.Close() // calls that would not finish
 	}
-	<-served
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve the admin API on %s: %w", l.Addr(), err)
+	}
 	return nil
 }
 
@@ -197,13 +199,12 @@ func decode(w http.ResponseWriter, r *http.Request, v any) error {
 	d.DisallowUnknownFields()
 	err := d.Decode(v)
 	if err == nil {
-		if _, err = d.Token(); err == io.EOF {
+		if _, err = d.Token(); errors.Is(err, io.EOF) {
 			return nil
 		}
 		err = errors.New("something follows the document")
 	}
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return err
 	}
 	return invalid("the body is not what is asked for: %.200v", err)

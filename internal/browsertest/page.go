@@ -51,7 +51,7 @@ func (b *Browser) Open(url string, look Look) *Page {
 	p := &Page{t: b.t, conn: conn, waiting: make(map[int]chan answer)}
 	done := make(chan struct{})
 	go func() { defer close(done); p.read() }()
-	b.t.Cleanup(func() { conn.Close(); <-done })
+	b.t.Cleanup(func() { _ = conn.Close(); <-done })
 
 	var target struct{ TargetID string }
 	p.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)

@@ -17,8 +17,11 @@ const (
 	DefaultLength  = 10 * time.Second
 	// DefaultRate keeps eight workers a tenth busy, and two cores a third.
 	DefaultRate = 120
-	// boot is how long a worker takes to start; most real ones need longer.
-	boot = 1500 * time.Millisecond
+	// defaultBoot is how long a worker takes to start; most real ones need longer.
+	defaultBoot = 1500 * time.Millisecond
+	// defaultSlowest is how long an answer may take to begin: twenty times what
+	// the slowest good one takes.
+	defaultSlowest = 1500 * time.Millisecond
 )
 
 // Config says what is shown. Command is required; zero values of the rest mean
@@ -35,6 +38,9 @@ type Config struct {
 	Err   io.Writer  // progress, when there is no picture
 	Width func() int // columns of Out when it is a terminal; nil when it is none
 	Color bool
+
+	boot    time.Duration // how long a worker takes to start; the tests are in a hurry
+	slowest time.Duration // how long an answer may take to begin; the tests share the machine
 }
 
 func (c Config) withDefaults() Config {
@@ -49,6 +55,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Rate == 0 {
 		c.Rate = DefaultRate
+	}
+	if c.boot == 0 {
+		c.boot = defaultBoot
+	}
+	if c.slowest == 0 {
+		c.slowest = defaultSlowest
 	}
 	if c.Out == nil {
 		c.Out = io.Discard

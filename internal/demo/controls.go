@@ -91,7 +91,7 @@ func (s *Server) state() state {
 		Switching: s.want != s.now, Rate: s.cfg.Rate,
 		Score: score{s.halves[0].state(), s.halves[1].state()},
 	}
-	st.Paused = s.crowd != nil && s.crowd.Paused()
+	st.Paused = s.crowd.Paused()
 	for _, p := range traffic.Pills() {
 		st.Pills = append(st.Pills, pill{p, p.Explain()})
 	}
@@ -113,7 +113,7 @@ func (s *Server) set(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if change.Paused != nil && s.crowd != nil {
+	if change.Paused != nil {
 		s.crowd.Pause(*change.Paused)
 	}
 	if change.Defence != nil {
@@ -143,7 +143,7 @@ func (s *Server) fire(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.crowd == nil || s.calls.Err() != nil {
+	if !s.open || s.calls.Err() != nil {
 		return adminapi.NewProblem(http.StatusServiceUnavailable, adminapi.CodeUnavailable, "the fleet does not serve")
 	}
 	select {
@@ -173,9 +173,7 @@ func (s *Server) reset(http.ResponseWriter, *http.Request) error {
 		s.halves[i].tally = new(traffic.Tally)
 		s.halves[i].toll.reset()
 	}
-	if s.crowd != nil {
-		s.crowd.Count(s.halves[s.now.half()].tally)
-	}
+	s.crowd.Count(s.halves[s.now.half()].tally)
 	return nil
 }
 

@@ -18,9 +18,6 @@ const (
 	memory      = 192 << 20 // of one worker
 	healthPath  = "/healthz"
 	healthEvery = 500 * time.Millisecond
-	// slowest is how long an answer may take to begin. The slowest good one
-	// takes a tenth of it.
-	slowest = 1500 * time.Millisecond
 )
 
 // A guarded stage is Bezoar as `bezoar serve` runs it.
@@ -37,13 +34,13 @@ func newGuarded(ctx context.Context, c Config, after int) (*guarded, error) {
 
 	fleet := config.DefaultFleet()
 	fleet.Command, fleet.Replicas, fleet.Memory = c.Command, c.Workers, memory
-	fleet.Env = map[string]string{sample.EnvBoot: boot.String()}
+	fleet.Env = map[string]string{sample.EnvBoot: c.boot.String()}
 	fleet.Health.Path, fleet.Health.Interval = healthPath, healthEvery
 	fleet.Grace, fleet.Drain = time.Second, time.Second
 	cfg.Fleets = map[string]config.Fleet{fleetName: fleet}
 
 	route := config.DefaultRoute()
-	route.Match.Path, route.Fleet, route.Timeout = "/*", fleetName, slowest
+	route.Match.Path, route.Fleet, route.Timeout = "/*", fleetName, c.slowest
 	if after > 0 {
 		route.Quarantine.After = after
 	}

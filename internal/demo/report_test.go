@@ -14,8 +14,6 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/demo/traffic"
 )
 
-func ms(n int64) *int64 { return &n }
-
 func example() Report {
 	return Report{
 		Without: Half{
@@ -24,7 +22,7 @@ func example() Report {
 		},
 		With: Half{
 			Workers: 8, PillsSent: 17, WorkersLost: 2, GoodSent: 1200, GoodOK: 1200,
-			ContainedMS: ms(731), P50MS: 3.91, P99MS: 88.4,
+			ContainedMS: new(int64(731)), P50MS: 3.91, P99MS: 88.4,
 		},
 	}
 }
@@ -95,10 +93,10 @@ func TestContained(t *testing.T) {
 		want                        *int64
 	}{
 		{"no pill", never, never, never, at(10), nil},
-		{"no harm", at(1), never, never, at(10), ms(0)},
-		{"harm before the pill", at(1), never, at(0.5), at(10), ms(0)},
-		{"a worker lost", at(1), at(2.5), never, at(10), ms(1500)},
-		{"trouble after the loss", at(1), at(2.5), at(3), at(10), ms(2000)},
+		{"no harm", at(1), never, never, at(10), new(int64(0))},
+		{"harm before the pill", at(1), never, at(0.5), at(10), new(int64(0))},
+		{"a worker lost", at(1), at(2.5), never, at(10), new(int64(1500))},
+		{"trouble after the loss", at(1), at(2.5), at(3), at(10), new(int64(2000))},
 		{"workers lost to the end", at(1), at(9), never, at(10), nil},
 		{"nobody dies, nobody is served", at(1), at(2), at(9.9), at(10), nil},
 	}

@@ -13,6 +13,9 @@ import (
 // patience is how long a fleet may take until every worker serves.
 const patience = 30 * time.Second
 
+// errGone is why everything stops when a stage does.
+var errGone = errors.New("the fleet has stopped by itself")
+
 // Run shows both halves and writes the report. When ctx ends before that it
 // ends every process it has started and returns the cause.
 func Run(ctx context.Context, cfg Config) (Report, error) {
@@ -42,9 +45,8 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 }
 
 // half runs one half from its first process to its last.
-func (c Config) half(ctx context.Context, title string, guarded bool) (Half, error) {
+func (c Config) half(ctx context.Context, title string, guarded bool) (h Half, err error) {
 	var st stage
-	var err error
 	if guarded {
 		st, err = newGuarded(ctx, c, 0)
 	} else {
@@ -58,7 +60,12 @@ func (c Config) half(ctx context.Context, title string, guarded bool) (Half, err
 	ready := make(chan string, 1)
 	ended := make(chan error, 1)
 	go func() { ended <- st.Run(ctx, func(url string) { ready <- url }) }()
-	defer func() { stop(nil); <-ended }()
+	defer func() {
+		stop(nil)
+		if late := <-ended; late != nil && err == nil {
+			c.say("%s: at the end: %v", title, late) // the figures stand
+		}
+	}()
 
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -66,12 +73,15 @@ func (c Config) half(ctx context.Context, title string, guarded bool) (Half, err
 	case url := <-ready:
 		go func() { // A stage that ends too soon takes the rest with it.
 			err := <-ended
-			stop(err)
+			stop(errors.Join(errGone, err))
 			ended <- err
 		}()
 		return c.show(ctx, title, guarded, url, st)
 	case err := <-ended:
 		ended <- err
+		if ctx.Err() != nil {
+			return Half{}, context.Cause(ctx)
+		}
 		return Half{}, errors.Join(errors.New("the fleet did not start"), err)
 	case <-timer.C:
 		return Half{}, fmt.Errorf("the fleet did not start within %v", patience)

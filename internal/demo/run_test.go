@@ -16,7 +16,8 @@ import (
 func TestRunCrash(t *testing.T) {
 	var out, progress bytes.Buffer
 	r, err := Run(t.Context(), Config{
-		Command: command(t), Length: 3 * time.Second, Workers: 4, Rate: 60, JSON: true, Out: &out, Err: &progress,
+		Command: command(t), Length: 3 * time.Second, Workers: 4, Rate: 60, JSON: true,
+		Out: &out, Err: &progress, boot: 300 * time.Millisecond, slowest: 10 * time.Second,
 	})
 	if err != nil {
 		t.Fatalf("Run = %v\n%s", err, progress.String())

@@ -23,6 +23,7 @@ const MaxAfter = 5
 // page beside the admin API.
 type Server struct {
 	cfg   Config
+	log   *slog.Logger
 	admin *admin.Server
 	ln    net.Listener
 	hub   admin.Hub // what the page is told; the stages have hubs of their own
@@ -34,6 +35,7 @@ type Server struct {
 	want    setting    // what was asked for
 	now     setting    // what runs
 	stage   stage      // that runs; nil at the start
+	open    bool       // the crowd has somewhere to go
 	changed chan struct{}
 	halves  [2]half         // by setting.half
 	calls   context.Context //nolint:containedctx // of the doses: they outlive the calls that fire them
@@ -68,8 +70,11 @@ func NewServer(cfg Config, address string, log *slog.Logger) (*Server, error) {
 	}
 	cfg = cfg.withDefaults()
 	cfg.Pill = ""
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
 	s := &Server{
-		cfg: cfg, fires: make(chan struct{}, maxFires), changed: make(chan struct{}, 1),
+		cfg: cfg, log: log, fires: make(chan struct{}, maxFires), changed: make(chan struct{}, 1),
 		want: setting{defence: true, after: 2},
 	}
 	for i := range s.halves {
@@ -77,6 +82,9 @@ func NewServer(cfg Config, address string, log *slog.Logger) (*Server, error) {
 	}
 	page, err := console.New(console.Config{Demo: true})
 	if err != nil {
+		return nil, err
+	}
+	if s.crowd, err = traffic.New(cfg.crowd(), ""); err != nil {
 		return nil, err
 	}
 	s.admin, err = admin.New(admin.Config{Address: address, Page: page, Extra: s.controls(), Log: log}, backend{s}, &s.hub)
@@ -119,7 +127,7 @@ func (s *Server) stages(ctx context.Context) error {
 	var crowd sync.WaitGroup
 	defer crowd.Wait()
 	var last *running
-	defer func() { last.end() }()
+	defer func() { s.leave(last) }()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop() // the crowd, before the stage that it talks to
 	for {
@@ -127,20 +135,17 @@ func (s *Server) stages(ctx context.Context) error {
 		want := s.want
 		s.mu.Unlock()
 		next, err := s.begin(ctx, want)
-		if err != nil {
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return nil // it was asked to end before it had begun
+		case err != nil:
 			return err
 		}
-		if s.crowd == nil {
-			if s.crowd, err = traffic.New(s.cfg.crowd(), next.url); err != nil {
-				next.end()
-				return err
-			}
-			s.take(want, next)
+		s.take(want, next)
+		if last == nil {
 			crowd.Go(func() { _ = s.crowd.Run(ctx, 0) }) // ends with ctx, which is no error
-		} else {
-			s.take(want, next)
 		}
-		last.end()
+		s.leave(last)
 		last = next
 		if err := s.stay(ctx, want, next); err != nil || ctx.Err() != nil {
 			return err
@@ -148,11 +153,19 @@ func (s *Server) stages(ctx context.Context) error {
 	}
 }
 
+// leave ends a stage. What it could not finish is said and harms nobody: the
+// crowd is elsewhere.
+func (s *Server) leave(r *running) {
+	if err := r.end(); err != nil {
+		s.log.Warn("the last fleet did not end well", "error", err)
+	}
+}
+
 // take sends the crowd to a stage from now on.
 func (s *Server) take(want setting, r *running) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.now, s.stage = want, r.stage
+	s.now, s.stage, s.open = want, r.stage, true
 	s.crowd.Count(s.halves[want.half()].tally)
 	s.crowd.Aim(r.url)
 	text := "the defence is off: a plain balancer retries whatever fails"
@@ -173,7 +186,7 @@ func (s *Server) stay(ctx context.Context, now setting, r *running) error {
 			if ctx.Err() != nil {
 				return nil // it was asked to
 			}
-			return errors.Join(errors.New("the fleet has stopped by itself"), err)
+			return errors.Join(errGone, err)
 		case <-s.changed:
 		}
 		s.mu.Lock()
@@ -194,14 +207,16 @@ type running struct {
 	tail  sync.WaitGroup
 }
 
-// end stops the stage and waits for its last process. It is safe on nil.
-func (r *running) end() {
+// end stops the stage, waits for its last process and returns what Run did. It
+// is safe on nil.
+func (r *running) end() error {
 	if r == nil {
-		return
+		return nil
 	}
 	r.stop()
-	<-r.ended
+	err := <-r.ended
 	r.tail.Wait()
+	return err
 }
 
 // begin starts a stage and waits until it serves.
@@ -228,8 +243,7 @@ func (s *Server) begin(ctx context.Context, want setting) (*running, error) {
 		stop()
 		return nil, errors.Join(errors.New("the fleet did not start"), err)
 	case <-timer.C:
-		r.end()
-		return nil, fmt.Errorf("the fleet did not start within %v", patience)
+		return nil, errors.Join(fmt.Errorf("the fleet did not start within %v", patience), r.end())
 	}
 	toll := s.halves[want.half()].toll
 	seq := st.Events().Last() // what came before is the fleet's start

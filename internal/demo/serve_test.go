@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/browsertest"
@@ -15,7 +16,7 @@ import (
 // play runs a server until the test ends and returns its page.
 func play(t *testing.T) string {
 	t.Helper()
-	s, err := NewServer(Config{Command: command(t), Workers: 4, Rate: 60}, "127.0.0.1:0", nil)
+	s, err := NewServer(Config{Command: command(t), Workers: 4, Rate: 60, boot: 300 * time.Millisecond, slowest: 10 * time.Second}, "127.0.0.1:0", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,6 +116,11 @@ func TestServeThroughTheAPI(t *testing.T) {
 func TestServeInABrowser(t *testing.T) {
 	browser := browsertest.Start(t)
 	p := browser.Open(play(t), browsertest.Look{})
+	defer func() {
+		if t.Failed() {
+			t.Logf("what happened:\n%s", p.Text("#log"))
+		}
+	}()
 	p.Wait(`document.querySelectorAll('.tile[data-state="serving"]').length === 4`)
 	p.Click("#pills button:first-child")
 	p.Wait(`[...document.querySelectorAll("#verdict-rows .badge")].some((b) => b.textContent === "quarantined")`)

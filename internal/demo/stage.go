@@ -84,11 +84,8 @@ func loss(e adminapi.Event) bool {
 	if e.Kind != kindDown || e.Class == nil {
 		return false
 	}
-	switch *e.Class {
-	case bezoar.Crash, bezoar.OOM, bezoar.Timeout:
-		return true
-	}
-	return false
+	c := *e.Class
+	return c == bezoar.Crash || c == bezoar.OOM || c == bezoar.Timeout
 }
 
 // count returns how many workers were lost, and when the last.

@@ -42,7 +42,7 @@ func newUnguarded(ctx context.Context, c Config) (*unguarded, error) {
 		return nil, err
 	}
 	u.keeper, err = supervise.New(supervise.Config{
-		Name: fleetName, Command: c.Command, Replicas: c.Workers, Env: []string{sample.EnvBoot + "=" + boot.String()},
+		Name: fleetName, Command: c.Command, Replicas: c.Workers, Env: []string{sample.EnvBoot + "=" + c.boot.String()},
 		Health: supervise.Health{Path: healthPath, Interval: healthEvery},
 		Grace:  time.Second, Drain: time.Second, Memory: memory, Registry: u,
 	})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -173,9 +174,7 @@ func (b *Balancer) send(ctx context.Context, addr string, r *http.Request, body 
 
 func relay(rw http.ResponseWriter, resp *http.Response) {
 	defer resp.Body.Close()
-	for name, values := range resp.Header {
-		rw.Header()[name] = values
-	}
+	maps.Copy(rw.Header(), resp.Header)
 	rw.Header().Del("Connection")
 	rw.WriteHeader(resp.StatusCode)
 	// The caller sees a short answer when the worker dies in the middle of it.

@@ -55,7 +55,6 @@ type Worker struct {
 	cfg  Config
 	shop *catalogue
 	loop chan func()
-	port string // where it listens, known once it does
 }
 
 // New returns a worker that is not running yet.
@@ -103,8 +102,9 @@ func (w *Worker) Serve(ctx context.Context, ready func(addr string)) error {
 	select {
 	case err = <-served:
 	case <-ctx.Done():
-		err = srv.Shutdown(context.WithoutCancel(ctx))
-		<-served
+		if err = srv.Shutdown(context.WithoutCancel(ctx)); err == nil {
+			err = <-served
+		}
 	}
 	close(w.loop)
 	<-loopDone
