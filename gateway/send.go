@@ -36,7 +36,7 @@ func (j *job) Send(ctx context.Context, t *dispatch.Target) dispatch.Result {
 	// After an error with part of the request written, an answer may still be
 	// there: a worker need not read all that it refuses.
 	res := j.receive(c, t)
-	j.join(c)
+	j.join(c, res.Fault != dispatch.NoFault)
 	if j.up != nil && res.Fault != dispatch.NoFault && j.up.lost {
 		res.Fault, res.Err = dispatch.CallerGone, j.up.cause
 	}

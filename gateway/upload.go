@@ -16,6 +16,7 @@ type upload struct {
 	done   chan struct{}
 	moved  atomic.Int64 // when a byte last went to the worker, Unix nanoseconds
 	caller atomic.Bool  // it waits for the caller, not for the worker
+	whole  atomic.Bool  // the caller's body has been read to its end
 
 	// Valid once done is closed.
 	cause error // of the end; nil when the whole body was sent
@@ -61,24 +62,33 @@ func (j *job) upload(c *h1.Conn, rest []byte) {
 	}()
 }
 
-// finishing is how long an upload may take to end once the answer has. It ends
-// by itself if the answer came because the worker had read it all.
-const finishing = 20 * time.Millisecond
+// finishing is how long the last write of an upload may take once the answer is
+// there.
+const finishing = time.Second
 
-// join waits for the end of the upload, and stops it if it does not come.
-func (j *job) join(c *h1.Conn) {
-	if j.up == nil {
+// join ends the upload and waits for it. One that has all of the caller's body
+// ends by itself: the worker may answer before the last write has returned.
+func (j *job) join(c *h1.Conn, failed bool) {
+	u := j.up
+	if u == nil {
 		return
 	}
-	timer := time.NewTimer(finishing)
-	defer timer.Stop()
-	select {
-	case <-j.up.done:
-	case <-timer.C:
-		j.from.Interrupt()
+	if failed {
 		c.Shut()
-		<-j.up.done
 	}
+	if u.whole.Load() {
+		timer := time.NewTimer(finishing)
+		defer timer.Stop()
+		select {
+		case <-u.done:
+			return
+		case <-timer.C:
+		}
+	}
+	j.from.Interrupt()
+	j.from.Close() // where the body would end, nobody knows
+	c.Shut()
+	<-u.done
 }
 
 // gatherAt is from when on a piece goes out alone. Small ones that have come
@@ -89,6 +99,7 @@ var errTooLarge = errors.New("the body is longer than the route allows")
 
 // copyBody sends the body and says whose fault it is when that fails.
 func (j *job) copyBody(u *upload, c *h1.Conn, rest []byte) (cause error, lost bool) {
+	u.whole.Store(j.whole || int64(len(j.body)) == j.req.Length)
 	if err := u.push(c, rest); err != nil || j.whole {
 		return err, false
 	}
@@ -99,6 +110,7 @@ func (j *job) copyBody(u *upload, c *h1.Conn, rest []byte) (cause error, lost bo
 		p, err := j.from.Next()
 		u.caller.Store(false)
 		if errors.Is(err, io.EOF) {
+			u.whole.Store(true)
 			break
 		}
 		if err != nil {
@@ -107,6 +119,7 @@ func (j *job) copyBody(u *upload, c *h1.Conn, rest []byte) (cause error, lost bo
 		if total += int64(len(p)); j.route.MaxBody > 0 && total > j.route.MaxBody {
 			return errTooLarge, true
 		}
+		u.whole.Store(total == j.req.Length) // before the worker can know it
 		if len(u.small)+len(p) < gatherAt && j.from.Ready() {
 			u.small = append(u.small, p...)
 			continue
