@@ -149,14 +149,17 @@ const drainPatience = time.Second
 // The caller owes [Fleet.Unreserve].
 func (f *Fleet) Reserve(ctx context.Context) (*Worker, error) {
 	var tick *time.Timer
-	for {
-		w, idle := f.reserve()
+	for settled := true; ; settled = false {
+		w, idle := f.reserve(settled)
 		if w != nil && idle == nil {
 			return w, nil
 		}
 		wait := 5 * time.Millisecond // nobody to reserve: look again soon
 		if w != nil {
 			wait = drainPatience
+			if settled {
+				wait = settledPatience
+			}
 		}
 		if tick == nil {
 			tick = time.NewTimer(wait)
@@ -188,28 +191,15 @@ func (f *Fleet) isIdle(w *Worker) bool {
 	return w.state == Lane && w.inFlight == 0
 }
 
-// reserve marks the least busy worker as the lane. The channel is nil when it
-// is idle already.
-func (f *Fleet) reserve() (*Worker, <-chan struct{}) {
+// reserve marks the worker that suits best as the lane. The channel is nil when
+// it is idle already.
+func (f *Fleet) reserve(settled bool) (*Worker, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.lane != nil {
 		return nil, nil
 	}
-	var best *Worker
-	serving := 0
-	for _, name := range f.order {
-		w := f.slots[name].life
-		if w == nil || w.state != Serving {
-			continue
-		}
-		serving++
-		// The oldest life wins a tie: during a rollout it is the build that is
-		// known to work, so that a bad one convicts nobody.
-		if best == nil || w.inFlight < best.inFlight || w.inFlight == best.inFlight && w.epoch < best.epoch {
-			best = w
-		}
-	}
+	best, serving := f.reservable(settled)
 	if best == nil || serving < 2 && len(f.slots) > 1 {
 		return nil, nil
 	}
@@ -219,6 +209,41 @@ func (f *Fleet) reserve() (*Worker, <-chan struct{}) {
 		return best, nil
 	}
 	return best, best.waitIdle()
+}
+
+// What makes a younger life fit for the lane.
+const (
+	settledAfter    = 8 // deliveries that it has survived
+	settledExtra    = 2 // in flight beyond the least busy worker
+	settledPatience = drainPatience / 4
+)
+
+// reservable returns the least busy worker and how many serve. Among equals the
+// oldest life wins: it is the build that is known to work. If settled, a younger
+// life that has shown that it works comes first: a deploy takes down the old
+// ones one after another, and would find innocents in the lane. mu is held.
+func (f *Fleet) reservable(settled bool) (best *Worker, serving int) {
+	for _, name := range f.order {
+		w := f.slots[name].life
+		if w == nil || w.state != Serving {
+			continue
+		}
+		serving++
+		if best == nil || w.inFlight < best.inFlight || w.inFlight == best.inFlight && w.epoch < best.epoch {
+			best = w
+		}
+	}
+	if best == nil || !settled {
+		return best, serving
+	}
+	most := best.inFlight + settledExtra
+	for _, name := range f.order {
+		w := f.slots[name].life
+		if w != nil && w.state == Serving && w.inFlight <= most && w.epoch > best.epoch && w.served.Load() >= settledAfter {
+			best = w
+		}
+	}
+	return best, serving
 }
 
 // Unreserve returns the lane's worker to the fleet.

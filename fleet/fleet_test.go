@@ -250,6 +250,46 @@ func TestReserveTurnsToALessBusyWorker(t *testing.T) {
 	})
 }
 
+// serve makes w survive n deliveries.
+func serve(f *fleet.Fleet, w *fleet.Worker, n int) {
+	for range n {
+		f.Enter(w)
+		f.Release(w)
+	}
+}
+
+func TestReservePrefersTheYoungestThatIsKnownToWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, 3, fleet.Config{})
+		reserved := func() string {
+			w, err := f.Reserve(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.Unreserve(w)
+			return w.Name()
+		}
+		if got := reserved(); got != "w0" {
+			t.Errorf("of workers that have shown nothing %s is taken, want the oldest", got)
+		}
+		f.Up("w1", "127.0.0.1:2") // a deploy has replaced it
+		young := f.Worker("w1", f.Snapshot()[1].Epoch)
+		serve(f, young, 1)
+		if got := reserved(); got != "w0" {
+			t.Errorf("%s is taken, want the oldest while the new build has shown nothing", got)
+		}
+		serve(f, young, 32)
+		if got := reserved(); got != "w1" {
+			t.Errorf("%s is taken, want the one that the deploy has dealt with", got)
+		}
+		f.Enter(young) // and it never finishes
+		began := time.Now()
+		if got := reserved(); got != "w0" || time.Since(began) > time.Second {
+			t.Errorf("%s is taken after %v, want an idle one soon", got, time.Since(began))
+		}
+	})
+}
+
 type keeper struct {
 	mu     sync.Mutex
 	checks int
