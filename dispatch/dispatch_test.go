@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/ledger"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
@@ -320,4 +322,51 @@ func TestLaw3AHangingSuspectIsHeldAfterItsCallerLeft(t *testing.T) {
 			t.Errorf("got %+v after %d deliveries and %d deaths, want a refusal after 2 and 2", a, r.sends[1], r.dead())
 		}
 	})
+}
+
+// What is decided about work while it waits for a worker or for the lane
+// counts, not what was thought of it when it came.
+func TestWhatIsConvictedWhileItWaitsIsNotSent(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		order blame.Work
+		sent  int
+		lane  bool
+	}{
+		{"the work, for the fleet", blame.Work{Fingerprint: bezoar.Fingerprint{0: 9, 1: 1}}, 0, false},
+		{"its shape, for the fleet", blame.Work{Shape: bezoar.Fingerprint{0: 9, 1: 2}}, 0, false},
+		{"the work, for the lane", blame.Work{Fingerprint: bezoar.Fingerprint{0: 9, 1: 1}}, 1, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				r := newRig(t, 2, dispatch.Config{}, blame.Config{})
+				r.restart = time.Second
+				end := fleet.End{Class: bezoar.Crash, Detail: "exit code 1", ExitCode: 1}
+				down := func() {
+					for _, name := range []string{"w0", "w1"} {
+						r.mu.Lock()
+						l := r.lives[name]
+						r.mu.Unlock()
+						r.kill(name, l, end)
+					}
+				}
+				answer := make(chan dispatch.Answer, 1)
+				if !tc.lane {
+					down()
+				}
+				go func() { answer <- r.do(9, slow) }()
+				synctest.Wait()
+				if tc.lane {
+					down() // it was in flight at one of the deaths
+					synctest.Wait()
+				}
+				if _, err := r.ledger.Quarantine(t.Context(), ledger.Order{Work: tc.order, For: time.Minute}); err != nil {
+					t.Fatal(err)
+				}
+				if a := <-answer; a.Kind != dispatch.Refused || r.sends[9] != tc.sent {
+					t.Errorf("answer %v after %d deliveries, want a refusal after %d", a.Kind, r.sends[9], tc.sent)
+				}
+			})
+		})
+	}
 }

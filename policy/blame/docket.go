@@ -75,15 +75,31 @@ func (b *Book) Overtaken(t Ticket) bool {
 	if tk.work.Exempt || tk.probe {
 		return false
 	}
-	i, ok := b.byFP[tk.work.Fingerprint]
-	if !ok {
+	if i, ok := b.byFP[tk.work.Fingerprint]; ok {
+		switch c := &b.cases[i]; c.state {
+		case quarantined:
+			return true
+		case suspected:
+			return tk.kase != i
+		case conditional:
+			return false
+		}
+	}
+	return b.groupOvertook(uint32(t))
+}
+
+// groupOvertook reports whether t's shape or client has been quarantined
+// meanwhile. Proven work is held by an operator's order only.
+func (b *Book) groupOvertook(t uint32) bool {
+	if b.groups.active == 0 {
 		return false
 	}
-	switch c := &b.cases[i]; c.state {
-	case quarantined:
-		return true
-	case suspected:
-		return tk.kase != i
+	w := &b.tickets[t].work
+	for _, fp := range [...]bezoar.Fingerprint{w.Shape, w.Client} {
+		g := b.groups.find(fp)
+		if g != nil && g.state == quarantined && g.claim != t && (g.manual || b.proven.successes(w.Fingerprint, 0) < provenWell) {
+			return true
+		}
 	}
 	return false
 }
