@@ -275,6 +275,10 @@ const provenEnough = 0.5
 // evidence: it needs one more crash in the lane, and shares a batch there.
 const provenWell = 2.5
 
+// provenPopular is the decayed successes from which it needs yet another crash
+// there.
+const provenPopular = 32
+
 func (b *Book) takeTicket() uint32 {
 	if n := len(b.free); n > 0 {
 		i := b.free[n-1]

@@ -338,13 +338,17 @@ func (b *Book) sentence(now int64, i uint32, a *accused, gated bool, ev *bezoar.
 
 // guilty applies law 4: a crash alone in the lane, or blame of N over two or
 // more epochs. Work with a record of success is convicted only by the lane,
-// and needs one crash more there. Work that ran clean in the lane before is
+// and needs one crash more there, or two when it is popular: it is in the lane so
+// often that a deploy finds it there by chance. Work that ran clean in the lane before is
 // convicted only by the lane, too: until then it may need company to kill. And
 // while the gate is closed only the lane tells work and fleet apart.
 func (b *Book) guilty(now int64, c *kase, a *accused, alone bool) bool {
 	n := min(b.rule(&c.work).After, len(c.counts))
 	need := max(1, n-1)
 	if a.well() {
+		need++
+	}
+	if a.popular() {
 		need++
 	}
 	if alone && (c.laneCrashes() >= need || c.state == quarantined) {

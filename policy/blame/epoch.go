@@ -95,6 +95,9 @@ type accused struct {
 // well reports whether its work had a record of success when it was sent.
 func (a *accused) well() bool { return 1/a.prior-2 >= provenWell }
 
+// popular reports whether it had a long one.
+func (a *accused) popular() bool { return 1/a.prior-2 >= provenPopular }
+
 // accusedKey tells pieces of work apart.
 type accusedKey struct {
 	fp     bezoar.Fingerprint

@@ -101,6 +101,31 @@ func (b *clock) action(w blame.Work) blame.Action {
 	return d.Action
 }
 
+// Law 4: the better work is known to run, the more deaths in the lane it takes:
+// somebody may be taking down the workers.
+func TestLaw4KnownWorkNeedsMoreDeathsInTheLane(t *testing.T) {
+	for _, tc := range []struct{ successes, deaths int }{{0, 1}, {2, 1}, {3, 2}, {40, 3}} {
+		b, w := newBook(t, blame.Config{}), work(1, 1)
+		for range tc.successes {
+			b.runs(w)
+		}
+		b.kills(w) // in the fleet
+		for n := 1; ; n++ {
+			b.pass(5 * time.Second)
+			d, f := b.kills(w)
+			if d.Action != blame.ToLane {
+				t.Fatalf("after %d successes it was sent %v, want the lane", tc.successes, d.Action)
+			}
+			if f.Convicted || n > tc.deaths {
+				if n != tc.deaths {
+					t.Errorf("after %d successes it took %d deaths in the lane (convicted %v), want %d", tc.successes, n, f.Convicted, tc.deaths)
+				}
+				break
+			}
+		}
+	}
+}
+
 // Law 2: one crash per epoch, and its blame sums to 1 whatever was in flight.
 func TestLaw2TheBlameOfOneCrashSumsToOne(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
