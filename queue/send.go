@@ -141,16 +141,8 @@ func newID() string {
 	var b [16]byte
 	rand.Read(b[:])
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	var text [36]byte
-	for i, from, to := 0, 0, 0; i < 5; i++ {
-		n := [5]int{4, 2, 2, 2, 6}[i]
-		hex.Encode(text[to:], b[from:from+n])
-		if from, to = from+n, to+2*n; i < 4 {
-			text[to] = '-'
-			to++
-		}
-	}
-	return string(text[:])
+	h := hex.EncodeToString(b[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
 func or(d *time.Duration, otherwise time.Duration) time.Duration {

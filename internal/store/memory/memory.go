@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/bezoar-dev/bezoar/ledger"
+	"github.com/bezoar-dev/bezoar/queue"
 )
 
 // Config says how much a DB keeps.
@@ -22,6 +23,7 @@ func (c Config) Validate() error {
 // DB holds one store for each engine.
 type DB struct {
 	ledger *ledgerStore
+	queue  *queueStore
 }
 
 // Open returns an empty DB.
@@ -32,11 +34,14 @@ func Open(c Config) (*DB, error) {
 	if c.MaxLetters == 0 {
 		c.MaxLetters = ledger.DefaultMaxLetters
 	}
-	return &DB{ledger: newLedgerStore(c.MaxLetters)}, nil
+	return &DB{ledger: newLedgerStore(c.MaxLetters), queue: newQueueStore()}, nil
 }
 
 // Ledger returns the ledger's store.
 func (db *DB) Ledger() ledger.Store { return db.ledger }
+
+// Queue returns the queue engine's store.
+func (db *DB) Queue() queue.Store { return db.queue }
 
 // Close does nothing: what is held goes with the last reference to db.
 func (db *DB) Close() error { return nil }

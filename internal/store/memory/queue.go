@@ -1,0 +1,197 @@
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+type queueStore struct {
+	mu       sync.Mutex // guards all below; never held while waiting
+	byName   map[string]*definition
+	byID     map[int64]*definition
+	lastID   int64 // of queues and buckets
+	sequence int64
+	due      schedule
+	tasks    []*task
+}
+
+var _ queue.Store = (*queueStore)(nil)
+
+// definition is a queue and what is in it.
+type definition struct {
+	queue.Queue
+	bucket *bucket
+	dedups map[string]dedup
+	oldest []string // keys of dedups, by their time
+}
+
+type dedup struct {
+	sent queue.Sent
+	at   int64
+}
+
+func newQueueStore() *queueStore {
+	return &queueStore{
+		byName: make(map[string]*definition),
+		byID:   make(map[int64]*definition),
+		due: schedule{
+			when:  func(m *message) int64 { return m.Due },
+			place: func(m *message) *int { return &m.dueAt },
+		},
+	}
+}
+
+func micros() int64 { return time.Now().UnixMicro() }
+
+// enter locks the store unless ctx is over.
+func (s *queueStore) enter(ctx context.Context) (leave func(), err error) {
+	s.mu.Lock()
+	if err := ctx.Err(); err != nil {
+		s.mu.Unlock()
+		return nil, err
+	}
+	return s.mu.Unlock, nil
+}
+
+func (s *queueStore) open(id int64) (*definition, error) {
+	d, ok := s.byID[id]
+	if !ok {
+		return nil, fmt.Errorf("queue %d: %w", id, queue.ErrQueueNotFound)
+	}
+	return d, nil
+}
+
+// Shared is false: nobody else sees this memory.
+func (s *queueStore) Shared() bool { return false }
+
+func (s *queueStore) CreateQueue(ctx context.Context, q queue.Queue) (queue.Queue, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return queue.Queue{}, err
+	}
+	defer leave()
+	if d, ok := s.byName[q.Name]; ok {
+		return cloneQueue(d.Queue), fmt.Errorf("queue %q: %w", q.Name, queue.ErrQueueExists)
+	}
+	s.lastID++
+	q = cloneQueue(q)
+	q.ID, q.Version, q.Created = s.lastID, 1, time.UnixMicro(micros()).UTC()
+	q.Modified = q.Created
+	d := &definition{Queue: q, dedups: make(map[string]dedup)}
+	s.lastID++
+	d.bucket = newBucket(s.lastID, d)
+	s.byName[q.Name], s.byID[q.ID] = d, d
+	return cloneQueue(q), nil
+}
+
+func (s *queueStore) Queue(ctx context.Context, name string) (queue.Queue, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return queue.Queue{}, err
+	}
+	defer leave()
+	d, ok := s.byName[name]
+	if !ok {
+		return queue.Queue{}, fmt.Errorf("queue %.100q: %w", name, queue.ErrQueueNotFound)
+	}
+	return cloneQueue(d.Queue), nil
+}
+
+func (s *queueStore) UpdateQueue(ctx context.Context, q queue.Queue) (queue.Queue, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return queue.Queue{}, err
+	}
+	defer leave()
+	d, err := s.open(q.ID)
+	if err != nil {
+		return queue.Queue{}, err
+	}
+	if d.Version != q.Version {
+		return queue.Queue{}, fmt.Errorf("queue %q: %w", d.Name, queue.ErrConflict)
+	}
+	q = cloneQueue(q)
+	d.Settings, d.Tags, d.Version, d.Modified = q.Settings, q.Tags, q.Version+1, time.UnixMicro(micros()).UTC()
+	return cloneQueue(d.Queue), nil
+}
+
+func (s *queueStore) DeleteQueue(ctx context.Context, id int64) error {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	d, err := s.open(id)
+	if err != nil {
+		return err
+	}
+	s.drop(d.bucket)
+	delete(s.byName, d.Name)
+	delete(s.byID, id)
+	return nil
+}
+
+func (s *queueStore) Queues(ctx context.Context, lq queue.ListQuery) ([]queue.Queue, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var found []queue.Queue
+	for name, d := range s.byName {
+		if strings.HasPrefix(name, lq.Prefix) && name > lq.After &&
+			(lq.DeadLetter == "" || d.Settings.DeadLetter.Queue == lq.DeadLetter) {
+			found = append(found, cloneQueue(d.Queue))
+		}
+	}
+	slices.SortFunc(found, func(a, b queue.Queue) int { return cmp.Compare(a.Name, b.Name) })
+	limit := lq.Limit
+	if limit == 0 {
+		limit = 1000
+	}
+	return found[:min(len(found), limit)], nil
+}
+
+func (s *queueStore) Purge(ctx context.Context, id int64) error {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	d, err := s.open(id)
+	if err != nil {
+		return err
+	}
+	s.drop(d.bucket)
+	s.lastID++
+	d.bucket = newBucket(s.lastID, d)
+	return nil
+}
+
+func cloneQueue(q queue.Queue) queue.Queue {
+	q.Tags = maps.Clone(q.Tags)
+	q.Settings.Extra = maps.Clone(q.Settings.Extra)
+	q.Settings.Allow.Queues = slices.Clone(q.Settings.Allow.Queues)
+	return q
+}
+
+func cloneAttributes(from map[string]queue.Attribute) map[string]queue.Attribute {
+	if len(from) == 0 {
+		return nil
+	}
+	to := make(map[string]queue.Attribute, len(from))
+	for name, a := range from {
+		a.Binary = bytes.Clone(a.Binary)
+		to[name] = a
+	}
+	return to
+}

@@ -1,0 +1,178 @@
+package memory
+
+import (
+	"slices"
+
+	"github.com/bezoar-dev/bezoar/internal/store/record"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// message is one message and its place in everything that orders it.
+type message struct {
+	record.Lease
+	seq     int64
+	id      string
+	entry   queue.SendInput
+	dedup   string
+	group   string // of a FIFO queue, which it may lock; else ""
+	sent    int64
+	since   int64 // what retention counts from
+	letter  *queue.Letter
+	bucket  *bucket // nil: gone
+	readyAt int
+	dueAt   int
+}
+
+// bucket is a queue's content. A purge begins a new one.
+type bucket struct {
+	id    int64
+	queue *definition // nil: purged or deleted
+	rows  map[int64]*message
+	order []*message // by seq; gone ones are left in until there are many
+	ready [queue.MaxPriority + 1]schedule
+	// groups of a FIFO queue, each by seq.
+	groups map[string][]*message
+	line   []string // groups, in the order in which they got their first message
+}
+
+func newBucket(id int64, d *definition) *bucket {
+	b := &bucket{id: id, queue: d, rows: make(map[int64]*message), groups: make(map[string][]*message)}
+	for i := range b.ready {
+		b.ready[i] = schedule{
+			when:  func(m *message) int64 { return m.Visible },
+			place: func(m *message) *int { return &m.readyAt },
+		}
+	}
+	return b
+}
+
+func (s *queueStore) add(b *bucket, m *message) {
+	s.sequence++
+	m.seq, m.bucket, m.readyAt, m.dueAt = s.sequence, b, absent, absent
+	b.rows[m.seq] = m
+	b.order = append(b.order, m)
+	if m.group != "" {
+		if len(b.groups[m.group]) == 0 {
+			b.line = append(b.line, m.group)
+		}
+		b.groups[m.group] = append(b.groups[m.group], m)
+	}
+	s.place(m)
+}
+
+// place puts a message where its lease says.
+func (s *queueStore) place(m *message) {
+	if m.group == "" {
+		ready := &m.bucket.ready[m.entry.Priority]
+		if m.Due == 0 {
+			ready.put(m)
+		} else {
+			ready.remove(m)
+		}
+	}
+	if m.Due != 0 {
+		s.due.put(m)
+	} else {
+		s.due.remove(m)
+	}
+}
+
+func (s *queueStore) remove(m *message) {
+	b := m.bucket
+	delete(b.rows, m.seq)
+	b.ready[m.entry.Priority].remove(m)
+	s.due.remove(m)
+	m.bucket = nil
+	if m.group != "" {
+		left := b.groups[m.group]
+		i := slices.Index(left, m)
+		if left = slices.Delete(left, i, i+1); len(left) == 0 {
+			delete(b.groups, m.group)
+			b.line = slices.DeleteFunc(b.line, func(g string) bool { return g == m.group })
+		} else {
+			b.groups[m.group] = left
+		}
+	}
+	if len(b.order) > 64 && len(b.order) > 2*len(b.rows) {
+		b.order = slices.DeleteFunc(b.order, func(m *message) bool { return m.bucket == nil })
+	}
+}
+
+// drop takes a whole bucket out.
+func (s *queueStore) drop(b *bucket) {
+	for _, m := range b.rows {
+		s.due.remove(m)
+		m.bucket = nil
+	}
+	b.queue.bucket, b.queue = nil, nil
+}
+
+// visible returns up to n messages to lease now, and when the next one is.
+func (b *bucket) visible(fifo bool, now int64, n int, each func(*message) bool) (next int64) {
+	if fifo {
+		return b.visibleInGroups(now, n, each)
+	}
+	next = -1
+	for p := len(b.ready) - 1; p >= 0; p-- {
+		var again []*message // received with visibility 0: not twice in one call
+		for n > 0 {
+			m := b.ready[p].first()
+			if m == nil || m.Visible > now {
+				break
+			}
+			b.ready[p].remove(m)
+			again = append(again, m)
+			if each(m) {
+				n--
+			}
+			b.ready[p].remove(m)
+		}
+		for _, m := range again {
+			if m.bucket != nil && m.Due == 0 {
+				b.ready[p].put(m)
+			}
+		}
+		if m := b.ready[p].first(); m != nil && (next < 0 || m.Visible < next) {
+			next = m.Visible
+		}
+	}
+	return next
+}
+
+func (b *bucket) visibleInGroups(now int64, n int, each func(*message) bool) (next int64) {
+	next = -1
+	for _, g := range slices.Clone(b.line) {
+		until := int64(-1) // when the group has something
+		locked := false
+		for _, m := range b.groups[g] {
+			if m.Locks(now) {
+				locked, until = true, max(until, m.Visible)
+			}
+		}
+		if locked {
+			next = earlier(next, until)
+			continue
+		}
+		for _, m := range slices.Clone(b.groups[g]) {
+			switch {
+			case m.Due != 0: // about to leave
+			case m.Visible > now:
+				next = earlier(next, m.Visible)
+			case n > 0:
+				if each(m) {
+					n--
+				}
+			default:
+				next = now
+			}
+		}
+	}
+	return next
+}
+
+func earlier(a, b int64) int64 {
+	if a < 0 {
+		return b
+	}
+	return min(a, b)
+}

@@ -1,0 +1,94 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+type attributes struct {
+	Attributes map[string]queue.Attribute `json:"a,omitempty"`
+	System     map[string]queue.Attribute `json:"s,omitempty"`
+}
+
+// EncodeAttributes returns nil when there are none.
+func EncodeAttributes(in queue.SendInput) ([]byte, error) {
+	if len(in.Attributes) == 0 && len(in.System) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(attributes{in.Attributes, in.System})
+}
+
+// DecodeAttributes fills in what EncodeAttributes wrote.
+func DecodeAttributes(text []byte, m *queue.Message) error {
+	if len(text) == 0 {
+		return nil
+	}
+	var a attributes
+	if err := json.Unmarshal(text, &a); err != nil {
+		return fmt.Errorf("read the attributes of message %s: %w", m.ID, err)
+	}
+	m.Attributes, m.System = a.Attributes, a.System
+	return nil
+}
+
+// EncodeHistory returns nil for an empty one.
+func EncodeHistory(h []queue.Attempt) ([]byte, error) {
+	if len(h) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(h)
+}
+
+// DecodeHistory reads what EncodeHistory wrote.
+func DecodeHistory(text []byte) (h []queue.Attempt, err error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	if err = json.Unmarshal(text, &h); err != nil {
+		err = fmt.Errorf("read a message's attempts: %w", err)
+	}
+	return h, err
+}
+
+// EncodeDeath writes a message's letter.
+func EncodeDeath(l *queue.Letter) ([]byte, error) { return json.Marshal(l) }
+
+// DecodeDeath reads what EncodeDeath wrote; nothing is no letter.
+func DecodeDeath(text []byte) (*queue.Letter, error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	l := new(queue.Letter)
+	if err := json.Unmarshal(text, l); err != nil {
+		return nil, fmt.Errorf("read a message's letter: %w", err)
+	}
+	return l, nil
+}
+
+// definition is what of a queue only the engine looks at.
+type definition struct {
+	Settings queue.Settings    `json:"settings"`
+	Tags     map[string]string `json:"tags,omitempty"`
+}
+
+// EncodeQueue writes settings and tags.
+func EncodeQueue(q queue.Queue) ([]byte, error) { return json.Marshal(definition{q.Settings, q.Tags}) }
+
+// DecodeQueue fills in what EncodeQueue wrote.
+func DecodeQueue(text []byte, q *queue.Queue) error {
+	var d definition
+	if err := json.Unmarshal(text, &d); err != nil {
+		return fmt.Errorf("read the settings of queue %q: %w", q.Name, err)
+	}
+	q.Settings, q.Tags = d.Settings, d.Tags
+	return nil
+}
+
+// FillMessage sets what a message shows of its lease.
+func (l *Lease) FillMessage(m *queue.Message, now int64) {
+	m.Receives, m.FirstReceived, m.VisibleAt = l.Receives, Time(l.FirstReceived), Time(l.Visible)
+	m.InFlight = l.Locks(now)
+	m.Attempts = l.History
+}

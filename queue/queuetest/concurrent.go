@@ -1,0 +1,182 @@
+package queuetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+func concurrentTests() map[string]func(*rig) {
+	return map[string]func(*rig){"Concurrent": testConcurrent, "ConcurrentFIFO": testConcurrentFIFO, "ConcurrentUpdates": testConcurrentUpdates}
+}
+
+// No message is delivered twice while its lease holds, and none is lost.
+func testConcurrent(r *rig) {
+	const senders, consumers, each = 4, 4, 40
+	r.create("jobs", nil)
+	defer r.run()()
+	var mu sync.Mutex // guards seen
+	seen := map[string]int{}
+	ctx, cancel := context.WithTimeout(r.ctx(), 30*time.Second)
+	defer cancel()
+	var sending, receiving sync.WaitGroup
+	for range consumers {
+		receiving.Go(func() {
+			for ctx.Err() == nil {
+				m, err := r.Receive(ctx, "jobs", queue.ReceiveInput{Max: 7, Wait: new(time.Second)})
+				if err != nil {
+					if !errors.Is(err, context.Canceled) {
+						r.Error(err)
+					}
+					return
+				}
+				var receipts []queue.Receipt
+				mu.Lock()
+				for _, m := range m {
+					seen[string(m.Body)]++
+					receipts = append(receipts, m.Receipt)
+				}
+				over := len(seen) == senders*each
+				mu.Unlock()
+				if len(receipts) > 0 {
+					if err := one(r.Engine.DeleteBatch(r.ctx(), "jobs", receipts)); err != nil {
+						r.Error(err)
+					}
+				}
+				if over {
+					cancel()
+				}
+			}
+		})
+	}
+	for s := range senders {
+		sending.Go(func() {
+			for i := range each {
+				if _, err := r.Send(r.ctx(), "jobs", text(fmt.Sprint(s, "/", i))); err != nil {
+					r.Error(err)
+				}
+			}
+		})
+	}
+	sending.Wait()
+	receiving.Wait()
+	if len(seen) != senders*each {
+		r.Errorf("%d of %d messages arrived", len(seen), senders*each)
+	}
+	for body, n := range seen {
+		if n != 1 {
+			r.Errorf("%s was delivered %d times", body, n)
+		}
+	}
+	r.wantCounts("jobs", 0, 0, 0)
+}
+
+// However many consume, each group's order holds, and no two have messages of
+// one group at a time.
+func testConcurrentFIFO(r *rig) {
+	const groups, each, consumers = 3, 12, 4
+	r.createFIFO("jobs.fifo", nil)
+	for i := range each {
+		for g := range groups {
+			r.send("jobs.fifo", in(fmt.Sprint("g", g), fmt.Sprint(g, "/", i)))
+		}
+	}
+	var mu sync.Mutex // guards next, busy and left
+	next, busy, left := map[string]int{}, map[string]bool{}, groups*each
+	var wg sync.WaitGroup
+	for range consumers {
+		wg.Go(func() {
+			for {
+				m, err := r.Receive(r.ctx(), "jobs.fifo", queue.ReceiveInput{Max: 2, Wait: new(100 * time.Millisecond)})
+				if err != nil {
+					r.Error(err)
+					return
+				}
+				mu.Lock()
+				mine := map[string]bool{}
+				for _, m := range m {
+					if busy[m.Group] && !mine[m.Group] {
+						r.Errorf("group %s is with two consumers", m.Group)
+					}
+					busy[m.Group], mine[m.Group] = true, true
+					if want := fmt.Sprint(m.Group[1:], "/", next[m.Group]); string(m.Body) != want {
+						r.Errorf("received %s, want %s", m.Body, want)
+					}
+					next[m.Group]++
+					left--
+				}
+				for g := range mine {
+					busy[g] = false // before the deletions let the next one in
+				}
+				over := left == 0 || r.Failed()
+				mu.Unlock()
+				for _, m := range m {
+					if err := r.Delete(r.ctx(), "jobs.fifo", m.Receipt); err != nil {
+						r.Error(err)
+					}
+				}
+				if over {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func testConcurrentUpdates(r *rig) {
+	r.create("jobs", nil)
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for i := range 5 {
+				if _, err := r.SetTags(r.ctx(), "jobs", map[string]string{fmt.Sprint(w, "/", i): "x"}, nil); err != nil {
+					r.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	q, err := r.store.Queue(r.ctx(), "jobs")
+	r.must(err)
+	if len(q.Tags) != 20 {
+		r.Errorf("%d of 20 tags are there", len(q.Tags))
+	}
+}
+
+// What was acknowledged is there afterwards, as it was.
+func testReopen(t *testing.T, h Harness) {
+	r := newRig(t, h)
+	r.pair()
+	r.bury(3)
+	r.createFIFO("jobs.fifo", nil)
+	first := r.send("jobs.fifo", in("a", "x"))
+	sent := r.send("jobs", full())
+	held := r.one("jobs")
+	r.send("jobs", text("waiting"))
+	task := r.startMove(queue.MoveInput{Source: "dead", Rate: 1})
+	r.step(task.ID)
+
+	r = rigOver(t, h, h.Reopen(t, r.store))
+	r.wantCounts("jobs", 2, 1, 0)
+	r.must(r.Release(r.ctx(), "jobs", queue.ReleaseInput{Receipt: held.Receipt, Outcome: &queue.Outcome{Class: bezoar.Bug}}))
+	if again := r.send("jobs.fifo", in("a", "x")); !again.Duplicate || again.ID != first.ID {
+		r.Errorf("deduplication forgot %+v: %+v", first, again)
+	}
+	m := r.receive("jobs", 10)
+	if len(m) != 3 || m[0].ID != sent.ID || m[0].Receives != 2 || len(m[0].Attempts) != 1 {
+		r.Errorf("received %+v", m)
+	}
+	if t := r.finish(task.ID); t.State != queue.MoveCompleted || t.Moved != 3 {
+		r.Errorf("the move task went on to %+v", t)
+	}
+	if newest := r.send("jobs", text("new")); newest.Sequence <= m[0].Sequence {
+		r.Errorf("sequence %d after %d", newest.Sequence, m[0].Sequence)
+	}
+}

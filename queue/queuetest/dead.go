@@ -1,0 +1,208 @@
+package queuetest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+func deadLetterTests() map[string]func(*rig) {
+	return map[string]func(*rig){
+		"DeadAtExpiry": testDeadAtExpiry, "DeadByRun": testDeadByRun, "DeadAtVisibilityZero": testDeadAtZero, "Reject": testReject,
+		"NoCascade": testNoCascade, "DeadRetention": testDeadRetention, "DeadLetterQueueDeleted": testDeadDeleted,
+		"PolicyLowered": testPolicyLowered, "PolicyRemoved": testPolicyRemoved, "DeadAtRelease": testDeadAtRelease,
+		"LateDeleteAfterDeath": testLateDelete,
+	}
+}
+
+func testDeadAtExpiry(r *rig) {
+	r.create("dead", nil)
+	r.create("jobs", deadLetter("dead", 2))
+	sent := r.send("jobs", full())
+	m := r.one("jobs")
+	r.must(r.Release(r.ctx(), "jobs", queue.ReleaseInput{Receipt: m.Receipt, Outcome: &queue.Outcome{Class: bezoar.Bug, Reason: "no"}}))
+	r.one("jobs")
+	if s := r.sweep(); s.Moved != 0 || s.Next <= 0 || s.Next > 30*time.Second {
+		r.Errorf("while it is in flight: %+v", s)
+	}
+	r.age(31 * time.Second)
+	r.none("jobs") // not one more time, also before the sweep
+	s := r.sweep()
+	if s.Moved != 1 || !slices.Contains(s.Queues, "dead") {
+		r.Errorf("swept %+v", s)
+	}
+	r.wantCounts("jobs", 0, 0, 0)
+	dead := r.one("dead")
+	if dead.ID != sent.ID || string(dead.Body) != string(full().Body) || len(dead.Attributes) != 3 || dead.Priority != 3 || dead.Sent.After(dead.FirstReceived.Add(-30*time.Second)) {
+		r.Errorf("the dead letter is %+v", dead)
+	}
+	if dead.Receives != 1 || len(dead.Attempts) > 0 {
+		r.Errorf("its receives there are %d after %v", dead.Receives, dead.Attempts)
+	}
+	l := dead.Letter
+	if l == nil || l.Origin != "jobs" || l.Receives != 2 || l.Died.IsZero() || l.Class != bezoar.Timeout || len(l.Attempts) != 2 ||
+		l.Attempts[0].Class != bezoar.Bug || l.Attempts[0].Reason != "no" || l.Attempts[1].Class != bezoar.Timeout {
+		r.Errorf("its letter is %+v", l)
+	}
+}
+
+func testDeadByRun(r *rig) {
+	r.create("dead", nil)
+	r.create("jobs", func(s *queue.Settings) { deadLetter("dead", 1)(s); s.Visibility = 30 * time.Millisecond })
+	defer r.run()()
+	for range 3 {
+		r.send("jobs", text("a"))
+	}
+	r.until("three are dead, and nobody receives", func() bool {
+		r.receive("jobs", 10)
+		c, err := r.Counts(r.ctx(), "dead")
+		return err == nil && c.Visible == 3
+	})
+}
+
+func testDeadAtZero(r *rig) {
+	r.create("dead", nil)
+	r.create("jobs", deadLetter("dead", 1))
+	r.send("jobs", text("a"))
+	m := r.one("jobs")
+	r.must(r.ChangeVisibility(r.ctx(), "jobs", m.Receipt, time.Minute))
+	r.age(50 * time.Second)
+	if s := r.sweep(); s.Moved > 0 {
+		r.Error("set aside although its lease was extended")
+	}
+	r.must(r.ChangeVisibility(r.ctx(), "jobs", m.Receipt, 0))
+	if l := r.one("dead").Letter; l == nil || l.Class != bezoar.Transient || l.Receives != 1 {
+		r.Errorf("its letter is %+v", l)
+	}
+	r.wantErr(r.ChangeVisibility(r.ctx(), "jobs", m.Receipt, time.Minute), queue.ErrMessageGone)
+}
+
+func testDeadAtRelease(r *rig) {
+	r.create("dead", nil)
+	r.create("jobs", deadLetter("dead", 1))
+	r.send("jobs", text("a"))
+	m := r.one("jobs")
+	o := &queue.Outcome{Class: bezoar.Invalid, Failure: "f", Reason: "why"}
+	r.must(r.Release(r.ctx(), "jobs", queue.ReleaseInput{Receipt: m.Receipt, Delay: time.Hour, Outcome: o}))
+	if l := r.one("dead").Letter; l == nil || l.Outcome != *o {
+		r.Errorf("its letter is %+v", l)
+	}
+}
+
+func testReject(r *rig) {
+	r.create("dead", nil)
+	r.create("jobs", deadLetter("dead", 10))
+	r.create("plain", nil)
+	o := queue.Outcome{Class: bezoar.Crash, Failure: "f2", Reason: "SIGSEGV"}
+	r.send("plain", text("a"))
+	m := r.one("plain")
+	r.wantErr(r.Reject(r.ctx(), "plain", m.Receipt, o), queue.ErrNoDeadLetter)
+	r.wantCounts("plain", 0, 1, 0) // as before
+	r.must(r.Delete(r.ctx(), "plain", m.Receipt))
+	r.send("jobs", text("a"))
+	r.must(r.Reject(r.ctx(), "jobs", r.one("jobs").Receipt, o))
+	r.wantCounts("jobs", 0, 0, 0)
+	l := r.one("dead").Letter
+	if l == nil || l.Outcome != o || len(l.Attempts) != 1 || l.Receives != 1 {
+		r.Errorf("its letter is %+v", l)
+	}
+}
+
+// A letter moves on only after it was received from the dead-letter queue.
+func testNoCascade(r *rig) {
+	r.create("second", nil)
+	r.create("first", deadLetter("second", 1))
+	r.create("jobs", deadLetter("first", 1))
+	r.send("jobs", text("a"))
+	r.one("jobs")
+	r.age(time.Minute)
+	r.sweep()
+	r.age(time.Hour)
+	r.sweep()
+	r.wantCounts("first", 1, 0, 0)
+	r.wantCounts("second", 0, 0, 0)
+	r.one("first")
+	r.age(time.Minute)
+	r.sweep()
+	l := r.one("second").Letter
+	if l == nil || l.Origin != "first" || len(l.Attempts) != 2 {
+		r.Errorf("its letter is %+v, want one from first that remembers both attempts", l)
+	}
+}
+
+func testDeadRetention(r *rig) {
+	week := func(s *queue.Settings) { s.Retention = 7 * 24 * time.Hour }
+	dead := r.create("dead", week)
+	r.create("jobs", func(s *queue.Settings) { week(s); deadLetter("dead", 1)(s) })
+	r.send("jobs", text("a"))
+	r.age(6 * 24 * time.Hour)
+	r.one("jobs")
+	r.age(time.Minute)
+	r.sweep()
+	r.age(6 * 24 * time.Hour) // 12 days after it was sent, 6 after its death
+	n, err := r.store.Expire(r.ctx(), dead.ID, 7*24*time.Hour, 10)
+	r.must(err)
+	if n != 0 {
+		r.Fatal("the letter is gone before its time")
+	}
+	r.one("dead")
+}
+
+func testDeadDeleted(r *rig) {
+	r.create("dead", nil)
+	r.create("jobs", deadLetter("dead", 1))
+	r.send("jobs", text("a"))
+	r.one("jobs")
+	r.must(r.DeleteQueue(r.ctx(), "dead"))
+	r.age(time.Minute)
+	r.sweep()
+	m := r.one("jobs") // rather once more than lost
+	r.must(r.ChangeVisibility(r.ctx(), "jobs", m.Receipt, 0))
+	r.wantErr(r.Reject(r.ctx(), "jobs", r.one("jobs").Receipt, queue.Outcome{}), queue.ErrNoDeadLetter)
+}
+
+func testPolicyLowered(r *rig) {
+	r.create("dead", nil)
+	r.create("jobs", deadLetter("dead", 10))
+	r.send("jobs", text("a"))
+	for range 3 {
+		r.one("jobs")
+		r.age(time.Minute)
+	}
+	_, err := r.SetSettings(r.ctx(), "jobs", func(s *queue.Settings) error { deadLetter("dead", 2)(s); return nil })
+	r.must(err)
+	r.none("jobs")
+	r.sweep()
+	if m := r.one("dead"); m.Letter.Receives != 3 {
+		r.Errorf("received %d times before, want 3", m.Letter.Receives)
+	}
+}
+
+func testPolicyRemoved(r *rig) {
+	r.create("dead", nil)
+	r.create("jobs", deadLetter("dead", 1))
+	r.send("jobs", text("a"))
+	r.one("jobs")
+	_, err := r.SetSettings(r.ctx(), "jobs", func(s *queue.Settings) error { s.DeadLetter = queue.DeadLetter{}; return nil })
+	r.must(err)
+	r.age(time.Minute)
+	r.sweep()
+	if m := r.one("jobs"); m.Receives != 2 {
+		r.Errorf("received %d times, want 2", m.Receives)
+	}
+	r.wantCounts("dead", 0, 0, 0)
+}
+
+// The letter stays: its receipt was of the delivery that is over.
+func testLateDelete(r *rig) {
+	r.create("dead", nil)
+	r.create("jobs", deadLetter("dead", 1))
+	r.send("jobs", text("a"))
+	m := r.one("jobs")
+	r.age(time.Minute)
+	r.sweep()
+	r.must(r.Delete(r.ctx(), "jobs", m.Receipt))
+	r.one("dead")
+}

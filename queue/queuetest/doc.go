@@ -1,0 +1,25 @@
+// Package queuetest is the suite that every [queue.Store] passes, unskipped,
+// under a real engine:
+//
+//	func TestQueue(t *testing.T) {
+//		queuetest.Run(t, queuetest.Harness{Open: openMine, Age: ageMine, Reopen: reopenMine})
+//	}
+//
+// It is the store's contract in full; where the interface leaves room, it
+// decides:
+//
+//   - Times come back in UTC, at the microsecond. Bodies come back byte for
+//     byte, attributes as they were.
+//   - Of standard messages, a higher priority comes first, then an earlier time
+//     of becoming visible, then the order of sending.
+//   - A purge and a deletion void receipts: deleting with them succeeds, changing
+//     is ErrMessageGone.
+//   - A dead letter keeps its ID and its time of sending; its retention counts
+//     from its death, its receives from 0. In a FIFO queue its ID becomes its
+//     deduplication id.
+//   - Where a message is due to be set aside and its queue has no dead-letter
+//     queue any more, it is received again.
+//   - A method called with a context that is over returns its error and changes
+//     nothing.
+//   - Values passed in and handed out share no memory with the store.
+package queuetest

@@ -1,0 +1,234 @@
+package queuetest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// Harness makes stores to test.
+type Harness struct {
+	// Open returns an empty store of the test's own.
+	Open func(t *testing.T) queue.Store
+	// Age makes everything in the store older by d, as if its clock had
+	// gone on.
+	Age func(t testing.TB, s queue.Store, d time.Duration)
+	// Reopen closes the store and opens it again; nil if nothing is to
+	// outlive it.
+	Reopen func(t *testing.T, s queue.Store) queue.Store
+	// Around runs one test; nil calls it.
+	Around func(t *testing.T, test func(*testing.T))
+}
+
+// Run holds the stores that h makes to the contract.
+func Run(t *testing.T, h Harness) {
+	if h.Around == nil {
+		h.Around = func(t *testing.T, test func(*testing.T)) { t.Helper(); test(t) }
+	}
+	for _, group := range []map[string]func(*rig){
+		queueTests(), messageTests(), receiptTests(), deadLetterTests(), fifoTests(), moveTests(), waitTests(), concurrentTests(),
+	} {
+		for name, test := range group {
+			t.Run(name, func(t *testing.T) {
+				h.Around(t, func(t *testing.T) { test(newRig(t, h)) })
+			})
+		}
+	}
+	t.Run("Model", func(t *testing.T) { h.Around(t, func(t *testing.T) { testModel(t, h, false) }) })
+	t.Run("ModelFIFO", func(t *testing.T) { h.Around(t, func(t *testing.T) { testModel(t, h, true) }) })
+	if h.Reopen != nil {
+		t.Run("Reopen", func(t *testing.T) { h.Around(t, func(t *testing.T) { testReopen(t, h) }) })
+	}
+}
+
+// rig is a store and an engine over it.
+type rig struct {
+	*testing.T
+	harness Harness
+	store   queue.Store
+	*queue.Engine
+}
+
+func newRig(t *testing.T, h Harness) *rig {
+	t.Helper()
+	return rigOver(t, h, h.Open(t))
+}
+
+func rigOver(t *testing.T, h Harness, s queue.Store) *rig {
+	t.Helper()
+	e, err := queue.New(queue.Config{SweepEvery: 20 * time.Millisecond, ExpireEvery: 20 * time.Millisecond, PollEvery: 20 * time.Millisecond}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &rig{t, h, s, e}
+}
+
+func (r *rig) ctx() context.Context { return r.T.Context() }
+
+func (r *rig) age(d time.Duration) {
+	r.Helper()
+	r.harness.Age(r.T, r.store, d)
+}
+
+// run starts the engine's upkeep and stops it before the test ends.
+func (r *rig) run() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := r.Engine.Run(ctx); err != nil {
+			r.Error(err)
+		}
+	})
+	stop = sync.OnceFunc(func() { cancel(); wg.Wait() })
+	r.Cleanup(stop)
+	return stop
+}
+
+// sweep sets aside what is due.
+func (r *rig) sweep() queue.Swept {
+	r.Helper()
+	s, err := r.store.Sweep(r.ctx(), 100)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return s
+}
+
+// create makes a queue; edit changes the default settings.
+func (r *rig) create(name string, edit func(*queue.Settings)) queue.Queue {
+	r.Helper()
+	s := queue.DefaultSettings()
+	if edit != nil {
+		edit(&s)
+	}
+	q, err := r.CreateQueue(r.ctx(), name, s, nil)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return q
+}
+
+// createFIFO makes a FIFO queue without content deduplication.
+func (r *rig) createFIFO(name string, edit func(*queue.Settings)) queue.Queue {
+	r.Helper()
+	return r.create(name, func(s *queue.Settings) {
+		s.FIFO = true
+		if edit != nil {
+			edit(s)
+		}
+	})
+}
+
+func deadLetter(name string, receives int) func(*queue.Settings) {
+	return func(s *queue.Settings) { s.DeadLetter = queue.DeadLetter{Queue: name, MaxReceives: receives} }
+}
+
+// text is a message with nothing but a body.
+func text(body string) queue.SendInput { return queue.SendInput{Body: []byte(body)} }
+
+// in is a message of a FIFO queue; its body is its deduplication id.
+func in(group, body string) queue.SendInput {
+	return queue.SendInput{Body: []byte(body), Group: group, Dedup: body}
+}
+
+func (r *rig) send(name string, in queue.SendInput) queue.Sent {
+	r.Helper()
+	sent, err := r.Send(r.ctx(), name, in)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return sent
+}
+
+// receive takes up to n messages now.
+func (r *rig) receive(name string, n int) []queue.Message {
+	r.Helper()
+	m, err := r.Receive(r.ctx(), name, queue.ReceiveInput{Max: n, Worker: "w1"})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return m
+}
+
+// one takes the only message there is.
+func (r *rig) one(name string) queue.Message {
+	r.Helper()
+	m := r.receive(name, 10)
+	if len(m) != 1 {
+		r.Fatalf("%d messages were received from %s, want 1: %v", len(m), name, bodies(m))
+	}
+	return m[0]
+}
+
+func (r *rig) none(name string) {
+	r.Helper()
+	if m := r.receive(name, 10); len(m) > 0 {
+		r.Fatalf("received %v from %s, want nothing", bodies(m), name)
+	}
+}
+
+// wantBodies receives up to n and compares.
+func (r *rig) wantBodies(name string, n int, want ...string) []queue.Message {
+	r.Helper()
+	m := r.receive(name, n)
+	got := bodies(m)
+	if len(got) != len(want) {
+		r.Fatalf("received %v from %s, want %v", got, name, want)
+	}
+	for i := range got {
+		if got[i] != want[i] {
+			r.Fatalf("received %v from %s, want %v", got, name, want)
+		}
+	}
+	return m
+}
+
+func bodies(m []queue.Message) []string {
+	out := make([]string, len(m))
+	for i := range m {
+		out[i] = string(m[i].Body)
+	}
+	return out
+}
+
+func (r *rig) wantErr(err error, want queue.Code) {
+	r.Helper()
+	if !errors.Is(err, want) || queue.CodeOf(err) != want {
+		r.Fatalf("error %v, want %v", err, want)
+	}
+}
+
+func (r *rig) must(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *rig) wantCounts(name string, visible, inFlight, delayed int64) {
+	r.Helper()
+	c, err := r.Counts(r.ctx(), name)
+	r.must(err)
+	c.Oldest = 0
+	if want := (queue.Counts{Visible: visible, InFlight: inFlight, Delayed: delayed}); c != want {
+		r.Fatalf("%s holds %+v, want %+v", name, c, want)
+	}
+}
+
+// until polls a condition.
+func (r *rig) until(what string, ok func() bool) {
+	r.Helper()
+	deadline, cancel := context.WithTimeout(r.ctx(), 10*time.Second)
+	defer cancel()
+	for !ok() {
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-deadline.Done():
+			r.Fatalf("not within 10 s: %s", what)
+		}
+	}
+}
