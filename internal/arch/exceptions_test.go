@@ -8,7 +8,6 @@ func exceptions() []exception {
 	return []exception{
 		{"global", "internal/golden.update", "a flag has to be registered before the test binary parses its arguments"},
 		{"global", "internal/demo.errUndefended", "a sentinel, as errors.New would make"},
-		{"sleep", "dispatch/dispatch_test.go", "every test runs in the synctest bubble of its harness"},
 		{"sleep", "internal/app/main_test.go", child},
 		{"sleep", "internal/cgroup/group_linux_test.go", child},
 		{"sleep", "internal/supervise/child_test.go", child},
