@@ -239,7 +239,9 @@ func clean(t *testing.T, p *browsertest.Page) {
 func TestLivePage(t *testing.T) {
 	browser := browsertest.Start(t)
 	s, hub := newStory(), new(admin.Hub)
+	hub.Publish(adminapi.Event{Kind: "verdict", Text: "it happened before anybody looked"})
 	p := browser.Open(serve(t, s, hub, false, ""), browsertest.Look{})
+	p.Wait(`document.querySelector("#log").innerText.includes("before anybody looked")`)
 	p.Wait(`document.querySelectorAll(".tile").length === 8`)
 	p.Wait(`document.querySelectorAll("#verdict-rows tr").length === 3 && document.querySelectorAll("#letter-rows tr").length === 1`)
 	p.Wait(`document.querySelector("#link").dataset.state === "live"`)

@@ -69,7 +69,7 @@ function login() {
 // and goes on where it was. While the page is hidden it holds no connection:
 // browsers allow only six to one place.
 export async function follow(path, signal, onEvent, onState) {
-  let last = "";
+  let last = "0"; // an id of no life: everything that is still kept
   for (let pause = 500; !signal.aborted; pause = Math.min(pause * 2, 10_000)) {
     await shown(signal);
     const round = new AbortController();
@@ -79,7 +79,7 @@ export async function follow(path, signal, onEvent, onState) {
     document.addEventListener("visibilitychange", hide);
     try {
       const response = await fetch(path, {
-        headers: headers(last ? { "Last-Event-ID": last } : {}),
+        headers: headers({ "Last-Event-ID": last }),
         signal: round.signal, cache: "no-store", credentials: "omit",
       });
       if (response.status === 401) await login();

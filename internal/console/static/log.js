@@ -6,6 +6,7 @@ import { clock, visible } from "./format.js";
 
 const maxLines = 200;
 const maxBatch = 8;
+const maxPast = 50; // of what happened before the page was opened
 
 const signs = {
   "worker.up": ["↻", "good"],
@@ -30,8 +31,9 @@ export class Log {
     this.#timer = 0;
     const batch = this.#waiting;
     this.#waiting = [];
-    const more = batch.length - maxBatch;
-    const shown = more > 0 ? batch.slice(-maxBatch) : batch;
+    const most = this.#list.children.length === 0 ? maxPast : maxBatch;
+    const more = batch.length - most;
+    const shown = more > 0 ? batch.slice(-most) : batch;
     const atEnd = this.#list.scrollHeight - this.#list.scrollTop - this.#list.clientHeight < 24;
     if (more > 0) this.#line({ at: shown[0].at, kind: "", text: `… and ${more} more before` });
     for (const event of shown) this.#line(event);

@@ -12,6 +12,7 @@ import { letters, verdicts } from "./quarantine.js";
 const demonstration = document.querySelector('meta[name="bezoar-mode"]').content === "demo";
 const each = demonstration ? 300 : 1000;
 
+const opened = Date.now();
 const log = new Log();
 const picture = new Picture(each);
 const demo = demonstration ? new Demo(picture, act) : null;
@@ -81,6 +82,7 @@ async function pollTables(round) {
 
 function happened(event) {
   log.add(event);
+  if (new Date(event.at).getTime() < opened) return; // it is in the tables already
   if (event.kind === "worker.down") picture.down(event.worker, !["interrupted", undefined].includes(event.class));
   if (["verdict", "demo"].includes(event.kind)) stale = { verdicts: true, letters: true };
 }
