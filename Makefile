@@ -62,7 +62,8 @@ sim: ## the policies in virtual time, 200 seeds
 	go test -count=1 -v ./internal/sim
 
 .PHONY: soak
-soak: ## what takes longer: the race detector three times over, five minutes for each fuzz target
+soak: ## what takes longer: full tables, the race detector three times over, five minutes for each fuzz target
+	BEZOAR_SOAK=1 go test -count=1 -v -timeout 30m -run Law10 ./ledger
 	CGO_ENABLED=1 scripts/with-servers go test -vet=off -race -shuffle=on -count=3 -timeout 90m $(PKG)
 	$(MAKE) fuzz FUZZTIME=5m
 
