@@ -370,3 +370,22 @@ func TestWhatIsConvictedWhileItWaitsIsNotSent(t *testing.T) {
 		})
 	}
 }
+
+// Law 8: attempts, waiting and extra load are bounded when no worker can be
+// reached, and when every attempt fails.
+func TestLaw8RetriesAreBounded(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 3, dispatch.Config{Wait: 5 * time.Second}, blame.Config{Rule: blame.Rule{After: 8}})
+		if a := r.do(1, pill); a.Kind != dispatch.Failed || a.Attempts != 3 || r.sends[1] != 3 {
+			t.Errorf("what always fails got %+v after %d deliveries, want 3", a, r.sends[1])
+		}
+		for _, st := range r.fleet.Snapshot() {
+			r.fleet.Down(st.Name, st.Epoch, fleet.End{Planned: true})
+		}
+		began := time.Now()
+		a := r.do(2, good, func(w *dispatch.Work) { w.Timeout = time.Second })
+		if d := time.Since(began); a.Kind != dispatch.Unavailable || a.RetryAfter <= 0 || d > 6*time.Second {
+			t.Errorf("without workers it got %+v after %v, want to hear so within 5 s", a, d)
+		}
+	})
+}
