@@ -2,6 +2,7 @@ package blame
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -59,7 +60,7 @@ func (b *Book) addEvidence(i uint32, ev *bezoar.Evidence) {
 		d.evidence = d.evidence[1:]
 	}
 	// The slice may have been handed out: append to a copy.
-	d.evidence = append(d.evidence[:len(d.evidence):len(d.evidence)], *ev)
+	d.evidence = append(slices.Clip(d.evidence), *ev)
 }
 
 // Describe tells the book what people call the work of fp: a sample of at most

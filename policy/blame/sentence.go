@@ -1,0 +1,146 @@
+package blame
+
+import (
+	"fmt"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// suspicion is a share from which a crash counts towards conditional poison.
+const suspicion = 1.0 / 3
+
+// accuseCase adds one crash to a case's evidence. While convictions are
+// suspended it keeps the suspicion alive and weighs nothing: it is the fleet.
+func (b *Book) accuseCase(now int64, i uint32, a *accused, gated bool, ev *bezoar.Evidence) {
+	c := &b.cases[i]
+	n := count{at: b.secondOf(now)}
+	if !gated {
+		n.share, n.lane = float32(a.share), ev.Lane
+		b.gate.accused(now, i)
+	}
+	c.addCount(n)
+	if !gated && a.share >= suspicion {
+		c.wins = 0
+		if c.pardons > 0 && !a.lane {
+			c.relapses = min(c.relapses+1, 255-1)
+		}
+	}
+	b.addEvidence(i, ev)
+}
+
+// excuse takes the weight off what has been gathered since oldest.
+func (c *kase) excuse(oldest int32) {
+	for i := range c.crashes {
+		if n := &c.counts[i]; n.at >= oldest {
+			n.share, n.lane = 0, false
+		}
+	}
+	c.relapses = 0
+}
+
+// sentence decides what a crash makes of a case: convict, conditional or
+// suspect.
+func (b *Book) sentence(now int64, i uint32, a *accused, gated bool, ev *bezoar.Evidence) (convicted bool) {
+	c := &b.cases[i]
+	if c.state == quarantined && !a.lane {
+		return true // a straggler that was on its way when its copy was convicted
+	}
+	if !gated && b.guilty(now, c, a, ev.Lane) {
+		b.convict(now, i, ev.Class, b.convictionReason(c, ev), ev)
+		return true
+	}
+	if gated && a.well() && c.state == unheld {
+		return false // it is the fleet, and what it answers so often is not worth the lane
+	}
+	was := c.state
+	switch {
+	case c.state == quarantined:
+		// A probe that told nothing apart: the lane was not its own, or the
+		// gate is closed.
+		c.until = now + b.term(b.rule(&c.work), int(c.level))
+		b.emitCase(Convicted, now, i, ev)
+		return true
+	case c.state == conditional || c.relapses >= 2:
+		c.state = conditional
+	default:
+		c.state = suspected
+	}
+	if was == c.state {
+		return false
+	}
+	c.since, c.cause = now, ev.Class
+	if c.state == suspected {
+		b.emitCase(Suspect, now, i, ev)
+		return false
+	}
+	b.detailOf(i).reason = fmt.Sprintf("ran clean alone %d times but was in flight at %d later deaths: it kills only under load, so it runs alone", c.pardons, c.relapses)
+	b.emitCase(MadeConditional, now, i, ev)
+	return false
+}
+
+// guilty applies law 4: a crash alone in the lane, or blame of N over two or
+// more epochs. Work with a record of success is convicted only by the lane,
+// and needs one crash more there, or two when it is popular: it is in the lane so
+// often that a deploy finds it there by chance. Work that ran clean in the lane before is
+// convicted only by the lane, too: until then it may need company to kill. And
+// while the gate is closed only the lane tells work and fleet apart.
+func (b *Book) guilty(now int64, c *kase, a *accused, alone bool) bool {
+	n := min(b.rule(&c.work).After, len(c.counts))
+	need := max(1, n-1)
+	if a.well() {
+		need++
+	}
+	if a.popular() {
+		need++
+	}
+	if alone && (c.laneCrashes() >= need || c.state == quarantined) {
+		return true
+	}
+	const slack = 1e-4
+	switch {
+	case a.well() || c.pardons > 0 || b.gateClosed(now):
+		return false
+	case n == 1 && a.ticket != none && a.share >= 1-slack:
+		return true
+	}
+	return c.crashes >= 2 && c.score() >= float64(max(n, 2))-slack
+}
+
+func (b *Book) convictionReason(c *kase, ev *bezoar.Evidence) string {
+	within := b.rule(&c.work).Within
+	if ev.Lane {
+		return fmt.Sprintf("killed %d workers within %v (%v), the last one alone in the lane", c.crashes, within, ev.Class)
+	}
+	return fmt.Sprintf("gathered the blame of %.2f crashes over %d workers' deaths within %v (%v)", c.score(), c.crashes, within, ev.Class)
+}
+
+// convict quarantines a case. Each conviction doubles the time, jittered by
+// 10 % so that what was convicted together does not come back together.
+func (b *Book) convict(now int64, i uint32, cause bezoar.Class, reason string, ev *bezoar.Evidence) {
+	c := &b.cases[i]
+	again := c.state == quarantined
+	c.level = min(c.level+1, 255-1)
+	c.state, c.since, c.cause = quarantined, now, cause
+	c.until = now + b.term(b.rule(&c.work), int(c.level))
+	b.detailOf(i).reason = reason
+	b.proven.forget(c.work.Fingerprint)
+	b.emitCase(Convicted, now, i, ev)
+	b.gate.convicted(now, i, again)
+	if !again { // one pill that fails its probes is not three of its shape
+		b.groups.convicted(b, now, &c.work)
+	}
+}
+
+// term is the jittered length of the level-th quarantine.
+func (b *Book) term(r *Rule, level int) int64 {
+	d := r.For
+	for range min(level-1, 62) {
+		if d >= r.Max/2 {
+			d = r.Max
+			break
+		}
+		d *= 2
+	}
+	d = min(d, r.Max)
+	return int64(float64(d) * (0.9 + 0.2*b.cfg.Rand.Float64()))
+}
