@@ -135,6 +135,7 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 			return done(Answer{Kind: Cut, Result: res}), true
 		}
 		return done(Answer{Kind: Failed, Result: res, Reason: "the worker's answer is not valid: " + errText(res.Err)}), true
+	case BrokenConn, OverdueHead: // judged below
 	}
 	return c.judge(ctx, t, w, res, inLane), true
 }
@@ -162,7 +163,6 @@ func (c *call) judge(ctx context.Context, t blame.Ticket, w *fleet.Worker, res R
 	health := d.cfg.Fleet.Settle(ctx, w, doubt)
 	if health == fleet.Unresponsive && doubt == fleet.Overdue {
 		d.cfg.Fleet.Kill(context.WithoutCancel(ctx), w, "it answers neither its health check nor a request that is overdue")
-		health = fleet.Gone
 	}
 	d.cfg.Ledger.End(t, strike) // a finding stands
 	f, crashed := d.cfg.Ledger.Finding(t)

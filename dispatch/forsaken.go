@@ -40,6 +40,7 @@ func (c *call) forsaken(ctx context.Context, t blame.Ticket, w *fleet.Worker, re
 			d.cfg.Fleet.Release(w)
 			d.cfg.Ledger.Close(t, c.bw.Fingerprint)
 			return aborted
+		case fleet.Unresponsive: // until the deadline
 		}
 		select {
 		case <-tick.C:

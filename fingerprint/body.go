@@ -171,8 +171,8 @@ func (s *scratch) part(base int, b []byte) {
 	at := len(s.skel)
 	fields, value, _ := bytes.Cut(b, []byte("\r\n\r\n"))
 	var name []byte
-	if i := bytes.Index(fields, []byte(` name="`)); i >= 0 {
-		name, _, _ = bytes.Cut(fields[i+7:], []byte(`"`))
+	if _, rest, found := bytes.Cut(fields, []byte(` name="`)); found {
+		name, _, _ = bytes.Cut(rest, []byte(`"`))
 	}
 	s.skel = append(appendName(s.skel, name, kindsOf(name)), '=')
 	s.appendSample(value)

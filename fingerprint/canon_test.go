@@ -142,7 +142,11 @@ func TestJSON(t *testing.T) {
 		{` { "b" : [ 1 , 2 ] , "a" : null } `, `{"a":null,"b":[1,2]}`, "no white space, sorted members"},
 		{`{"b":{"d":1,"c":2},"a":1}`, `{"a":1,"b":{"c":2,"d":1}}`, "at every level"},
 		{`[3,1,2]`, `[3,1,2]`, "elements keep their order"},
-		{`{}`, `{}`, ""}, {`[ ]`, `[]`, ""}, {`"x"`, `"x"`, ""}, {` true`, `true`, ""}, {`false`, `false`, ""},
+		{`{}`, `{}`, ""},
+		{`[ ]`, `[]`, ""},
+		{`"x"`, `"x"`, ""},
+		{` true`, `true`, ""},
+		{`false`, `false`, ""},
 		{`{"a":1,"b":2,"a":3}`, `{"a":1,"a":3,"b":2}`, "names that occur twice are all kept, in order"},
 		{`{"ab":1,"a":1,"":1}`, `{"":1,"a":1,"ab":1}`, ""},
 		{`{"longname1b":1,"longname1a":1}`, `{"longname1a":1,"longname1b":1}`, ""},
@@ -193,7 +197,7 @@ func TestJSONIgnore(t *testing.T) {
 		if strings.Contains(c.rules, "odd") {
 			rules = []string{"json:" + c.rules}
 		} else {
-			for _, r := range strings.Fields(c.rules) {
+			for _, r := range strings.FieldsSeq(c.rules) {
 				rules = append(rules, "json:"+r)
 			}
 		}

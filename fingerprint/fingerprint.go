@@ -56,7 +56,7 @@ func New(key Key, c Config) (*Printer, error) {
 		return nil, err
 	}
 	p := &Printer{key: key, rules: r}
-	p.shapeKey = newSipKey(sha256.Sum256(append(key[:], tagShapeKey...)))
+	p.shapeKey = newSIPKey(sha256.Sum256(append(key[:], tagShapeKey...)))
 	p.pool.New = func() any { return new(scratch) }
 	p.streams.New = func() any { return &Stream{p: p, h: sha256.New()} }
 	return p, nil

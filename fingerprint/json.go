@@ -1,6 +1,9 @@
 package fingerprint
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // maxDepth bounds the nesting of a JSON document that is canonicalised.
 const maxDepth = 64
@@ -200,8 +203,8 @@ func (s *scratch) array(b []byte, i, depth int, ignore *node) int {
 func (s *scratch) element(base, at int) (full bool) {
 	s.skel = append(s.skel, ',')
 	its := s.items[base:]
-	for i := len(its) - 1; i >= 0; i-- {
-		if bytes.Equal(s.text(its[i]), s.skel[at:]) {
+	for _, it := range slices.Backward(its) {
+		if bytes.Equal(s.text(it), s.skel[at:]) {
 			s.skel = s.skel[:at]
 			return false
 		}

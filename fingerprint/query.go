@@ -1,6 +1,9 @@
 package fingerprint
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // pairs appends the canonical form of a query or form to buf and its skeleton
 // to skel: pairs sorted by name, those of one name in their order, each name
@@ -56,12 +59,7 @@ func (s *scratch) pairs(in []byte, drop []string) {
 }
 
 func dropped(name []byte, drop []string) bool {
-	for _, d := range drop {
-		if string(name) == d {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(drop, string(name))
 }
 
 // component appends one name or value to buf and returns what it decodes to.

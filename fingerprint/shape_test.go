@@ -77,8 +77,10 @@ func TestSkeleton(t *testing.T) {
 		{get("/", "tag=a&tag=b&tag=c&x"), "GET /?tag=word1&x"},
 		{get("/", "user[$ne]=1&7777777=1&8888888=1"), "GET /?<int>=int1&user[$ne]=int1"},
 		{post("", ""), "POST /x"},
-		{post(jsonType, `{"b":[1,2,"x",3],"a":{"n":null,"t":true},"ts":1,"e":[],"o":{}}`),
-			"POST /x application/json {a={n=null,t=bool},b=[int1,word1],e=[],o={}}"},
+		{
+			post(jsonType, `{"b":[1,2,"x",3],"a":{"n":null,"t":true},"ts":1,"e":[],"o":{}}`),
+			"POST /x application/json {a={n=null,t=bool},b=[int1,word1],e=[],o={}}",
+		},
 		{post(jsonType, `[{"id":1,"n":"a"},{"n":"b","id":2},{"id":3}]`), "POST /x application/json [{id=int1,n=word1},{id=int1}]"},
 		{post(jsonType, `{"550e8400-e29b-41d4-a716-446655440000":1,"550e8400-e29b-41d4-a716-446655440001":2}`), "POST /x application/json {<uuid>=int1}"},
 		{post(jsonType, `[1,"a","b c",null,true,{},[],1.5,"1",12]`), "POST /x application/json [[],bool,dec2,int1,null,word1,words2,{},+]"},

@@ -12,7 +12,7 @@ import (
 // pseudo-random function too, so shapes cannot be forged without the secret.
 type sipKey struct{ k0, k1 uint64 }
 
-func newSipKey(seed [32]byte) sipKey {
+func newSIPKey(seed [32]byte) sipKey {
 	return sipKey{binary.LittleEndian.Uint64(seed[:]), binary.LittleEndian.Uint64(seed[8:])}
 }
 

@@ -22,7 +22,7 @@ func TestSip128(t *testing.T) {
 		2:  "8177228da4a45dc7fca38bdef60affe4",
 		15: "5493e99933b0a8117e08ec0f97cfc3d9",
 	} {
-		got := sip128(newSipKey(seed), msg[:n])
+		got := sip128(newSIPKey(seed), msg[:n])
 		if hex.EncodeToString(got[:]) != want {
 			t.Errorf("%d bytes: got %s, want %s", n, got, want)
 		}
@@ -33,7 +33,7 @@ func TestSip128TellsLengthsApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "b")
 		var seed [32]byte
-		k := newSipKey(seed)
+		k := newSIPKey(seed)
 		if sip128(k, b) == sip128(k, append(b, 0)) {
 			t.Fatalf("%x and the same with a zero byte collide", b)
 		}

@@ -275,11 +275,13 @@ func TestPermutedParametersAreOneWork(t *testing.T) {
 
 // document draws JSON values; objects are lists of members so that they can
 // be permuted.
-type object []member
-type member struct {
-	name  string
-	value any
-}
+type (
+	object []member
+	member struct {
+		name  string
+		value any
+	}
+)
 
 func value(depth int) *rapid.Generator[any] {
 	return rapid.Custom(func(t *rapid.T) any {

@@ -174,6 +174,7 @@ func (f *Fleet) Drain(worker string) {
 			s.life.state = Draining
 		case Lane:
 			s.life.leaving = true
+		case Down, Draining: // nothing to do
 		}
 	}
 	f.mu.Unlock()

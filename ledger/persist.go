@@ -253,8 +253,10 @@ func (l *Ledger) refreshOne(ctx context.Context, v bezoar.Verdict) bool {
 	if !ok || v.Refused <= n {
 		return true
 	}
-	w := blame.Work{Fingerprint: v.Fingerprint}
+	var w blame.Work
 	switch v.Scope {
+	case bezoar.ScopeWork:
+		w = blame.Work{Fingerprint: v.Fingerprint}
 	case bezoar.ScopeShape:
 		w = blame.Work{Shape: v.Fingerprint}
 	case bezoar.ScopeClient:

@@ -188,6 +188,7 @@ func outcome(a dispatch.Answer) string {
 		return adminapi.Unavailable
 	case dispatch.TimedOut:
 		return adminapi.TimedOut
+	case dispatch.Failed, dispatch.Aborted, dispatch.Cut:
 	}
 	if a.Crashed {
 		return adminapi.Crashed

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -128,10 +129,8 @@ func TestWhatIsNotTheWorkConvictsNobody(t *testing.T) {
 			r.until("every worker is new", func() bool {
 				now := r.pids()
 				for _, p := range now {
-					for _, b := range before {
-						if p == b {
-							return false
-						}
+					if slices.Contains(before, p) {
+						return false
 					}
 				}
 				return len(now) == 4 && r.serving() == 4

@@ -174,10 +174,10 @@ func (r *rig) crowd(n int) *crowd {
 				default:
 				}
 				target := "/popular?q=1"
-				switch {
-				case i%4 == 1:
+				switch i % 4 {
+				case 1:
 					target = "/report?slow=1"
-				case i%4 == 2:
+				case 2:
 					target = fmt.Sprintf("/item?id=%d", i*1_000_000+k)
 				}
 				c.sent.Add(1)
