@@ -197,7 +197,7 @@ func TestJSONIgnore(t *testing.T) {
 		if strings.Contains(c.rules, "odd") {
 			rules = []string{"json:" + c.rules}
 		} else {
-			for _, r := range strings.FieldsSeq(c.rules) {
+			for r := range strings.FieldsSeq(c.rules) {
 				rules = append(rules, "json:"+r)
 			}
 		}
