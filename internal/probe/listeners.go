@@ -57,7 +57,9 @@ const maxTable = 65536
 // the look stays cheap beside many thousand connections.
 func readListeners(r io.Reader, port uint16) ([]uint64, error) {
 	const stateField, inodeField, listening = 3, 9, "0A"
-	br := bufio.NewReader(r)
+	// A read of about one line: the kernel fills what it is asked for, and walks
+	// every established connection to do so when the listeners do not suffice.
+	br := bufio.NewReaderSize(r, 160)
 	if _, err := br.ReadString('\n'); err != nil { // the heading
 		return nil, err
 	}
