@@ -212,6 +212,8 @@ const (
 // finish, and the end is planned.
 func (x *External) seeOff(ctx context.Context, r *remote, l *span, why string) {
 	x.cfg.Registry.Drain(r.name)
+	// Work that was in flight and does not break within breakSettle ends well.
+	busy := x.busy(ctx, r)
 	if !sleep(ctx, l.gone, breakSettle) {
 		return
 	}
@@ -221,9 +223,7 @@ func (x *External) seeOff(ctx context.Context, r *remote, l *span, why string) {
 		}
 		return
 	}
-	now, cancel := context.WithCancel(ctx)
-	cancel()
-	if x.cfg.Registry.Idle(now, r.name) != nil {
+	if busy || x.busy(ctx, r) {
 		l.announced.Store(true)
 		x.cfg.Log.Info("worker stops", "fleet", x.cfg.Name, "worker", r.name, "why", why)
 		bound, cancel := context.WithTimeout(ctx, orderlyBound)
@@ -234,6 +234,13 @@ func (x *External) seeOff(ctx context.Context, r *remote, l *span, why string) {
 		}
 	}
 	x.end(r, l, crash(why))
+}
+
+// busy reports whether work is in flight on a worker now.
+func (x *External) busy(ctx context.Context, r *remote) bool {
+	now, cancel := context.WithCancel(ctx)
+	cancel()
+	return x.cfg.Registry.Idle(now, r.name) != nil
 }
 
 // lost says why a port is not the worker's any more; "" when it is.
