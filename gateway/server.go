@@ -95,9 +95,27 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.cfg.TLS != nil {
 		return s.runTLS(ctx)
 	}
-	work := context.WithoutCancel(ctx) // work in flight outlives the order to stop
+	// Work in flight outlives the order to stop, but not the time to drain: it
+	// may be waiting for a worker, where nothing that happens to the connection
+	// ends it.
+	work, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	stop := context.AfterFunc(ctx, func() {
+		late := time.NewTimer(s.cfg.DrainTimeout)
+		defer late.Stop()
+		select {
+		case <-late.C:
+			cut()
+		case <-work.Done():
+		}
+	})
+	defer stop()
 	srv := h1.NewServer(s.cfg.plain(), func(x *h1.Exchange) { s.gateway.serveExchange(work, x) })
-	return srv.Serve(ctx, s.ln)
+	err := srv.Serve(ctx, s.ln)
+	if err == nil && work.Err() != nil {
+		err = fmt.Errorf("drain %s: work was still waiting after %v", s.ln.Addr(), s.cfg.DrainTimeout)
+	}
+	return err
 }
 
 func (s *Server) runTLS(ctx context.Context) error {
