@@ -14,6 +14,10 @@ func (s *session) heed() (ctx context.Context, hup <-chan struct{}, stop func())
 	ctx, cancel := context.WithCancel(s)
 	sigs := make(chan os.Signal, 4)
 	signal.Notify(sigs, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	// Who reads our output may go, which is no reason to stop serving. Not
+	// ignored, or the workers would ignore it, too: asked for and not listened to.
+	gone := make(chan os.Signal, 1)
+	signal.Notify(gone, syscall.SIGPIPE)
 	asked := make(chan struct{}, 1)
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -43,6 +47,7 @@ func (s *session) heed() (ctx context.Context, hup <-chan struct{}, stop func())
 	}()
 	return ctx, asked, func() {
 		signal.Stop(sigs)
+		signal.Stop(gone)
 		close(done)
 		<-ended
 		cancel()
