@@ -120,6 +120,8 @@ func (c *mixCaller) exchange(t *testing.T, rnd *rand.Rand, path string) bool {
 			t.Errorf("%s %q: %d bytes, %v", path, do, len(got), err)
 		}
 		return false
+	case resp.StatusCode != http.StatusOK:
+		t.Errorf("%s %q: %s: %s", path, do, resp.Status, got)
 	case err != nil || string(got) != want:
 		t.Errorf("%s %q: got %d bytes, want %d, %v", path, do, len(got), len(want), err)
 	}

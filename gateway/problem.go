@@ -74,7 +74,12 @@ func (j *job) refused(a dispatch.Answer) {
 		Reason: a.Reason,
 	}
 	if v := a.Verdict; v != nil {
-		p.ID, p.Cause, p.Reason = v.ID, v.Cause.String(), v.Reason
+		p.ID, p.Reason = v.ID, v.Reason
+		if v.Manual {
+			p.Detail = "An operator decided that requests like this one are refused for now."
+		} else {
+			p.Cause = v.Cause.String()
+		}
 		if !v.Until.IsZero() {
 			p.Until = v.Until.UTC().Format(time.RFC3339)
 		}

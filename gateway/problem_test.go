@@ -38,6 +38,19 @@ func TestProblems(t *testing.T) {
 			},
 		},
 		{
+			"refused by an operator",
+			dispatch.Answer{
+				Kind: dispatch.Refused, RetryAfter: time.Second,
+				Verdict: &bezoar.Verdict{ID: "q-0123456789ab", Cause: bezoar.Invalid, Manual: true, Reason: "by hand", Until: until},
+			},
+			503, "1",
+			problem{
+				Type: "urn:bezoar:problem:quarantined", Title: "Service Unavailable", Status: 503,
+				Detail: "An operator decided that requests like this one are refused for now.",
+				ID:     "q-0123456789ab", Reason: "by hand", Until: "2031-02-03T04:05:06Z",
+			},
+		},
+		{
 			"refused without a verdict",
 			dispatch.Answer{Kind: dispatch.Refused, Reason: "a rule"},
 			503, "1",

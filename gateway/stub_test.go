@@ -161,7 +161,7 @@ type direct struct {
 
 func newDirect(t *testing.T, addr string) *direct {
 	t.Helper()
-	f, err := fleet.New(fleet.Config{Name: "test", Connect: Upstream{}.Connect})
+	f, err := fleet.New(fleet.Config{Name: "test", Connect: Upstream{DialTimeout: patience}.Connect})
 	if err != nil {
 		t.Fatal(err)
 	}
