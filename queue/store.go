@@ -62,7 +62,7 @@ type Messages interface {
 	Change(ctx context.Context, queue int64, p Policy, changes []Change) ([]error, error)
 	// Peek returns messages without touching them, in the order of their
 	// sequence, beyond after.
-	Peek(ctx context.Context, queue int64, after int64, limit int) ([]Message, error)
+	Peek(ctx context.Context, queue, after int64, limit int) ([]Message, error)
 	// Purge empties a queue of all that was sent before the call.
 	Purge(ctx context.Context, queue int64) error
 	Counts(ctx context.Context, queue int64) (Counts, error)

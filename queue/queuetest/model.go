@@ -123,9 +123,14 @@ type player struct {
 func testModel(t *testing.T, h Harness, fifo bool) {
 	r := newRig(t, h)
 	var games atomic.Int64
+	var lost atomic.Bool                                    // then it is played again, to make it shorter
 	rapid.Check(struct{ testing.TB }{t}, func(t *rapid.T) { // without its deadline, which a bubble has not
-		p := &player{oracle: oracle{fifo: fifo}, ctx: r.ctx(), rig: r}
-		suffix, n := "", games.Add(1)
+		n := games.Add(1)
+		if h.Games > 0 && n > h.Games && !lost.Load() {
+			return
+		}
+		defer func() { lost.Store(lost.Load() || t.Failed()) }()
+		p, suffix := &player{oracle: oracle{fifo: fifo}, ctx: r.ctx(), rig: r}, ""
 		if fifo {
 			suffix = ".fifo"
 		}

@@ -20,6 +20,9 @@ type Harness struct {
 	// Reopen closes the store and opens it again; nil if nothing is to
 	// outlive it.
 	Reopen func(t *testing.T, s queue.Store) queue.Store
+	// Games bounds the random games against the oracle, each of some 30
+	// moves; 0 means as many as rapid plays.
+	Games int64
 	// Around runs one test; nil calls it.
 	Around func(t *testing.T, test func(*testing.T))
 }

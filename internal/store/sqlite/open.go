@@ -13,6 +13,7 @@ import (
 	driver "modernc.org/sqlite"
 
 	"github.com/bezoar-dev/bezoar/ledger"
+	"github.com/bezoar-dev/bezoar/queue"
 )
 
 // DB is one open file and the stores in it.
@@ -23,6 +24,7 @@ type DB struct {
 	writer *writer
 	reader *sql.DB
 	ledger *ledgerStore
+	queue  *queueStore
 	close  func() error
 }
 
@@ -56,11 +58,15 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 		return nil, explain(c.Path, err)
 	}
 	db.ledger = &ledgerStore{db: db, maxLetters: c.MaxLetters}
+	db.queue = &queueStore{db}
 	return db, nil
 }
 
 // Ledger returns the ledger's store.
 func (db *DB) Ledger() ledger.Store { return db.ledger }
+
+// Queue returns the queue engine's store.
+func (db *DB) Queue() queue.Store { return db.queue }
 
 // Close finishes the writes under way, refuses further ones, and gives the
 // file up.

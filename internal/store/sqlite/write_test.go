@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -63,8 +64,8 @@ func stall(t *testing.T, db *DB) (release func()) {
 	}
 }
 
-// queue starts a write behind a stalled one and returns once it waits there.
-func queue(ctx context.Context, db *DB, do func(tx) error) <-chan error {
+// enqueue starts a write behind a stalled one and returns once it waits there.
+func enqueue(ctx context.Context, db *DB, do func(tx) error) <-chan error {
 	db.writer.mu.Lock()
 	before := len(db.writer.pending)
 	db.writer.mu.Unlock()
@@ -87,7 +88,7 @@ func TestWritesThatWaitTogetherShareATransaction(t *testing.T) {
 	var changes [3]int
 	var waiting []<-chan error
 	for i := range changes {
-		waiting = append(waiting, queue(t.Context(), db, func(t tx) error {
+		waiting = append(waiting, enqueue(t.Context(), db, func(t tx) error {
 			if err := insertVerdict(fmt.Sprint("q-", i))(t); err != nil {
 				return err
 			}
@@ -111,10 +112,10 @@ func TestOneBadWriteHurtsNoOther(t *testing.T) {
 	db := openTest(t)
 	release := stall(t, db)
 	bad := errors.New("bad")
-	good1 := queue(t.Context(), db, insertVerdict("q-1"))
-	fails := queue(t.Context(), db, func(t tx) error { return errors.Join(insertVerdict("q-bad")(t), bad) })
-	breaks := queue(t.Context(), db, func(t tx) error { return t.exec("INSERT INTO nowhere VALUES (1)") })
-	good2 := queue(t.Context(), db, insertVerdict("q-2"))
+	good1 := enqueue(t.Context(), db, insertVerdict("q-1"))
+	fails := enqueue(t.Context(), db, func(t tx) error { return errors.Join(insertVerdict("q-bad")(t), bad) })
+	breaks := enqueue(t.Context(), db, func(t tx) error { return t.exec("INSERT INTO nowhere VALUES (1)") })
+	good2 := enqueue(t.Context(), db, insertVerdict("q-2"))
 	release()
 	for _, good := range []<-chan error{good1, good2} {
 		if err := <-good; err != nil {
@@ -136,7 +137,7 @@ func TestCancelledWhileWaitingIsNotWritten(t *testing.T) {
 	db := openTest(t)
 	release := stall(t, db)
 	ctx, cancel := context.WithCancel(t.Context())
-	waiting := queue(ctx, db, insertVerdict("q-1"))
+	waiting := enqueue(ctx, db, insertVerdict("q-1"))
 	cancel()
 	if err := <-waiting; !errors.Is(err, context.Canceled) {
 		t.Errorf("the cancelled write = %v", err)
@@ -157,7 +158,7 @@ func TestCloseFinishesWhatWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	release := stall(t, db)
-	waiting := queue(t.Context(), db, insertVerdict("q-1"))
+	waiting := enqueue(t.Context(), db, insertVerdict("q-1"))
 	var closing sync.WaitGroup
 	closing.Go(func() {
 		if err := db.Close(); err != nil {
@@ -294,12 +295,18 @@ func TestRequireVersion(t *testing.T) {
 // A failed migration leaves the file as it was, and the next start retries.
 func TestFailedMigrationChangesNothing(t *testing.T) {
 	db := openTest(t)
-	first, err := migrations.ReadFile("migrations/00001_ledger.sql")
-	if err != nil {
-		t.Fatal(err)
+	known := fstest.MapFS{}
+	for _, name := range []string{"00001_ledger.sql", "00002_queue.sql"} {
+		text, err := migrations.ReadFile("migrations/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		known[name] = &fstest.MapFile{Data: text}
 	}
 	next := func(text string) fstest.MapFS {
-		return fstest.MapFS{"00001_ledger.sql": {Data: first}, "00002_next.sql": {Data: []byte("-- +goose Up\n" + text)}}
+		all := maps.Clone(known)
+		all["00003_next.sql"] = &fstest.MapFile{Data: []byte("-- +goose Up\n" + text)}
+		return all
 	}
 	migrateTo := func(text string) error {
 		if err := db.Close(); err != nil {
@@ -309,15 +316,15 @@ func TestFailedMigrationChangesNothing(t *testing.T) {
 		defer raw.Close()
 		return migrateFrom(t.Context(), raw, db.path, next(text))
 	}
-	err = migrateTo("CREATE TABLE half (x INTEGER); INSERT INTO nowhere VALUES (1);")
-	if err == nil || !strings.Contains(err.Error(), db.path) || !strings.Contains(err.Error(), "from version 1 to 2") {
+	err := migrateTo("CREATE TABLE half (x INTEGER); INSERT INTO nowhere VALUES (1);")
+	if err == nil || !strings.Contains(err.Error(), db.path) || !strings.Contains(err.Error(), "from version 2 to 3") {
 		t.Fatalf("the broken migration = %v", err)
 	}
 	if err := migrateTo("CREATE TABLE half (x INTEGER);"); err != nil {
 		t.Fatalf("the mended migration = %v", err)
 	}
-	if err := migrateFrom(t.Context(), openRaw(t, db.path), db.path, fstest.MapFS{"00001_ledger.sql": {Data: first}}); err == nil ||
-		!strings.Contains(err.Error(), "schema version 2") {
+	if err := migrateFrom(t.Context(), openRaw(t, db.path), db.path, known); err == nil ||
+		!strings.Contains(err.Error(), "schema version 3") {
 		t.Errorf("an older program = %v, want a refusal", err)
 	}
 }

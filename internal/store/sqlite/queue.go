@@ -1,0 +1,246 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/store/record"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// queueStore keeps queues. Its clock is this process's, which owns the file;
+// it is read in the transaction that it judges.
+type queueStore struct{ db *DB }
+
+var _ queue.Store = (*queueStore)(nil)
+
+// queueTx is one caller's part of a transaction, at one time.
+type queueTx struct {
+	tx
+	now    int64
+	groups map[groupKey]bool // FIFO groups to look at again
+}
+
+type groupKey struct {
+	bucket int64
+	group  string
+}
+
+// write runs do in the shared transaction. do may run twice.
+func (s *queueStore) write(ctx context.Context, what string, do func(*queueTx) error) error {
+	err := s.db.writer.run(ctx, func(t tx) error {
+		q := &queueTx{tx: t, now: time.Now().UnixMicro()}
+		if err := do(q); err != nil {
+			return err
+		}
+		return q.regroup()
+	})
+	if queue.CodeOf(err) != "" {
+		return err
+	}
+	return s.db.fault(ctx, err, "%s", what)
+}
+
+// writing is write with a result. It is do's until the write is over, also when
+// ctx ends before.
+func writing[T any](ctx context.Context, s *queueStore, what string, do func(*queueTx) (T, error)) (T, error) {
+	var out, none T
+	err := s.write(ctx, what, func(t *queueTx) (err error) {
+		out, err = do(t)
+		return err
+	})
+	if err != nil {
+		return none, err
+	}
+	return out, nil
+}
+
+// each runs a query and calls f for each row.
+func (t tx) each(query string, args []any, f func(*sql.Rows) error) error {
+	stmt, err := t.stmt(query) //nolint:sqlclosecheck // kept for the next one; writer.close closes it
+	if err != nil {
+		return err
+	}
+	rows, err := stmt.QueryContext(context.Background(), args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err says what went wrong
+	for rows.Next() {
+		if err := f(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// Shared is false: one process owns the file.
+func (s *queueStore) Shared() bool { return false }
+
+// definition is a queue and the bucket that holds its messages.
+type definition struct {
+	queue.Queue
+	bucket int64
+}
+
+const queueColumns = `id, name, bucket, version, created, modified, doc`
+
+func scanQueue(scan func(...any) error) (d definition, err error) {
+	var created, modified int64
+	var doc string
+	if err := scan(&d.ID, &d.Name, &d.bucket, &d.Version, &created, &modified, &doc); err != nil {
+		return d, err
+	}
+	d.Created, d.Modified = record.Time(created), record.Time(modified)
+	return d, record.DecodeQueue([]byte(doc), &d.Queue)
+}
+
+// open finds a queue by its id.
+func (t *queueTx) open(id int64) (definition, error) {
+	return t.definition(`SELECT `+queueColumns+` FROM queues WHERE id = ?`, id)
+}
+
+// named finds a queue by its name.
+func (t *queueTx) named(name string) (definition, error) {
+	return t.definition(`SELECT `+queueColumns+` FROM queues WHERE name = ?`, name)
+}
+
+func (t *queueTx) definition(query string, key any) (definition, error) {
+	d, err := scanQueue(func(dest ...any) error { return t.row(query, []any{key}, dest...) })
+	if errors.Is(err, sql.ErrNoRows) {
+		return d, fmt.Errorf("queue %v: %w", key, queue.ErrQueueNotFound)
+	}
+	return d, err
+}
+
+// number takes n numbers and returns the last one.
+func (t *queueTx) number(kind string, n int) (last int64, err error) {
+	err = t.row(`UPDATE queue_numbers SET last = last + ? WHERE kind = ? RETURNING last`, []any{n, kind}, &last)
+	return last, err
+}
+
+func (s *queueStore) CreateQueue(ctx context.Context, q queue.Queue) (queue.Queue, error) {
+	doc, err := record.EncodeQueue(q)
+	if err != nil {
+		return queue.Queue{}, err
+	}
+	type result struct {
+		queue.Queue
+		taken bool
+	}
+	made, err := writing(ctx, s, "create queue "+q.Name, func(t *queueTx) (result, error) {
+		there, err := t.named(q.Name)
+		if err == nil {
+			return result{there.Queue, true}, nil
+		}
+		if !errors.Is(err, queue.ErrQueueNotFound) {
+			return result{}, err
+		}
+		bucket, err := t.number("bucket", 1)
+		if err != nil {
+			return result{}, err
+		}
+		err = t.exec(`INSERT INTO queues (name, bucket, fifo, version, created, modified, dead_letter, doc) VALUES (?, ?, ?, 1, ?, ?, ?, ?)`,
+			q.Name, bucket, q.Settings.FIFO, t.now, t.now, q.Settings.DeadLetter.Queue, string(doc))
+		if err != nil {
+			return result{}, err
+		}
+		there, err = t.named(q.Name)
+		return result{there.Queue, false}, err
+	})
+	if err == nil && made.taken {
+		err = fmt.Errorf("queue %q: %w", q.Name, queue.ErrQueueExists)
+	}
+	return made.Queue, err
+}
+
+func (s *queueStore) Queue(ctx context.Context, name string) (queue.Queue, error) {
+	row := s.db.reader.QueryRowContext(ctx, `SELECT `+queueColumns+` FROM queues WHERE name = ?`, name)
+	d, err := scanQueue(row.Scan)
+	if errors.Is(err, sql.ErrNoRows) {
+		return queue.Queue{}, fmt.Errorf("queue %.100q: %w", name, queue.ErrQueueNotFound)
+	}
+	return d.Queue, s.db.fault(ctx, err, "read queue %.100q", name)
+}
+
+func (s *queueStore) UpdateQueue(ctx context.Context, q queue.Queue) (queue.Queue, error) {
+	doc, err := record.EncodeQueue(q)
+	if err != nil {
+		return queue.Queue{}, err
+	}
+	return writing(ctx, s, "update queue "+q.Name, func(t *queueTx) (queue.Queue, error) {
+		d, err := t.open(q.ID)
+		if err != nil {
+			return queue.Queue{}, err
+		}
+		if d.Version != q.Version {
+			return queue.Queue{}, fmt.Errorf("queue %q: %w", d.Name, queue.ErrConflict)
+		}
+		err = t.exec(`UPDATE queues SET version = version + 1, modified = ?, dead_letter = ?, doc = ? WHERE id = ?`,
+			t.now, q.Settings.DeadLetter.Queue, string(doc), q.ID)
+		if err != nil {
+			return queue.Queue{}, err
+		}
+		d, err = t.open(q.ID)
+		return d.Queue, err
+	})
+}
+
+func (s *queueStore) DeleteQueue(ctx context.Context, id int64) error {
+	return s.write(ctx, "delete a queue", func(t *queueTx) error {
+		d, err := t.open(id)
+		if err != nil {
+			return err
+		}
+		return errors.Join(t.leave(d.bucket), t.exec(`DELETE FROM queues WHERE id = ?`, id))
+	})
+}
+
+func (s *queueStore) Purge(ctx context.Context, id int64) error {
+	return s.write(ctx, "purge a queue", func(t *queueTx) error {
+		d, err := t.open(id)
+		if err != nil {
+			return err
+		}
+		bucket, err := t.number("bucket", 1)
+		if err != nil {
+			return err
+		}
+		return errors.Join(t.leave(d.bucket), t.exec(`UPDATE queues SET bucket = ? WHERE id = ?`, bucket, id))
+	})
+}
+
+// leave has Clean remove what is in a bucket, however much it is.
+func (t *queueTx) leave(bucket int64) error {
+	return t.exec(`INSERT INTO queue_leftovers (bucket) VALUES (?)`, bucket)
+}
+
+func (s *queueStore) Queues(ctx context.Context, lq queue.ListQuery) ([]queue.Queue, error) {
+	var q query
+	q.add(`SELECT `+queueColumns+` FROM queues WHERE name > ?`, lq.After)
+	if lq.Prefix != "" {
+		q.add(`AND substr(name, 1, ?) = ? AND name >= ?`, len(lq.Prefix), lq.Prefix, lq.Prefix)
+	}
+	if lq.DeadLetter != "" {
+		q.add(`AND dead_letter = ?`, lq.DeadLetter)
+	}
+	limit := lq.Limit
+	if limit == 0 {
+		limit = 1000
+	}
+	q.add(`ORDER BY name LIMIT ?`, limit)
+	var found []queue.Queue
+	err := q.each(ctx, s.db.reader, func(rows *sql.Rows) error {
+		d, err := scanQueue(rows.Scan)
+		found = append(found, d.Queue)
+		return err
+	})
+	if err != nil {
+		return nil, s.db.fault(ctx, err, "list queues like %.80q", strings.ToValidUTF8(lq.Prefix, "?"))
+	}
+	return found, nil
+}
