@@ -92,7 +92,7 @@ func (b *Book) verdictOf(i uint32) bezoar.Verdict {
 		v.Reason, v.Sample, v.Route, v.Evidence = d.reason, d.sample, d.route, d.evidence
 	}
 	if v.Reason == "" && c.state == suspected {
-		v.Reason = fmt.Sprintf("in flight at %d deaths, with %.2f of the blame: it runs alone until cleared", c.crashes, v.Score)
+		v.Reason = suspicionReason(int(c.crashes), v.Score)
 	}
 	return v
 }

@@ -268,7 +268,7 @@ func (b *Book) blameSelf(now int64, a *accused, ev bezoar.Evidence) {
 		}
 	}
 	if deaths >= b.rule(&a.work).After && 1/a.prior-2 < provenEnough {
-		b.convict(now, i, bezoar.Crash, fmt.Sprintf("was in flight at %d deaths of Bezoar itself and has never succeeded", deaths), &ev)
+		b.convict(now, i, bezoar.Crash, fmt.Sprintf("was in flight at %s of Bezoar itself and has never succeeded", plural(deaths, "death")), &ev)
 		return
 	}
 	if c.state == unheld {

@@ -73,7 +73,8 @@ func (b *Book) sentence(now int64, i uint32, a *accused, gated bool, ev *bezoar.
 		b.emitCase(Suspect, now, i, ev)
 		return false
 	}
-	b.detailOf(i).reason = fmt.Sprintf("ran clean alone %d times but was in flight at %d later deaths: it kills only under load, so it runs alone", c.pardons, c.relapses)
+	b.detailOf(i).reason = fmt.Sprintf("ran clean alone (%s) but was in flight at %s after that: it kills only under load, so it runs alone",
+		plural(int(c.pardons), "time"), plural(int(c.relapses), "death"))
 	b.emitCase(MadeConditional, now, i, ev)
 	return false
 }
@@ -106,10 +107,25 @@ func (b *Book) guilty(now int64, c *kase, a *accused, alone bool) bool {
 	return c.crashes >= 2 && c.score() >= float64(max(n, 2))-slack
 }
 
+func suspicionReason(crashes int, score float64) string {
+	deaths := plural(crashes, "death")
+	if score == 0 {
+		return fmt.Sprintf("in flight at %s that the fleet may be to blame for: it runs alone until cleared", deaths)
+	}
+	return fmt.Sprintf("in flight at %s, with %.2f of the blame: it runs alone until cleared", deaths, score)
+}
+
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 func (b *Book) convictionReason(c *kase, ev *bezoar.Evidence) string {
 	within := b.rule(&c.work).Within
 	if ev.Lane {
-		return fmt.Sprintf("killed %d workers within %v (%v), the last one alone in the lane", c.crashes, within, ev.Class)
+		return fmt.Sprintf("killed %s within %v (%v), the last one alone in the lane", plural(int(c.crashes), "worker"), within, ev.Class)
 	}
 	return fmt.Sprintf("gathered the blame of %.2f crashes over %d workers' deaths within %v (%v)", c.score(), c.crashes, within, ev.Class)
 }
