@@ -101,5 +101,6 @@ type Request struct {
 	Body      []byte              `json:"body,omitempty"`
 	BodySize  int64               `json:"body_size"`           // of the whole body; -1 unknown
 	Truncated bool                `json:"truncated,omitempty"` // Body is only the head: cannot be redriven
+	Digest    Fingerprint         `json:"digest,omitzero"`     // of the whole body when it streamed by: tells apart what only begins alike
 	Client    string              `json:"client,omitempty"`    // the caller's address
 }

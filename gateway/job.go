@@ -31,9 +31,12 @@ type job struct {
 	lent     bool   // body is from Gateway.large
 	trailers []h1.Field
 
-	head  []byte // for the worker
-	input fingerprint.Input
-	vals  []string // what Values has returned
+	head   []byte // for the worker
+	input  fingerprint.Input
+	print  bezoar.Fingerprint // of the work
+	digest bezoar.Fingerprint // of a whole body that streamed by; zero until then
+	size   int64              // of that body
+	vals   []string           // what Values has returned
 
 	tries int // of Send
 	conn  *h1.Conn
@@ -82,6 +85,7 @@ func (j *job) work() dispatch.Work {
 		Replayable: j.replayable(),
 	}
 	w.Fingerprint, w.Shape = rt.Printer.Work(&j.input)
+	j.print = w.Fingerprint
 	w.Client = j.client()
 	if !j.whole {
 		w.Timeout = rt.Upload // wait watches the progress

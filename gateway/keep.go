@@ -47,8 +47,11 @@ func (j *job) Keep() bezoar.Request {
 	}
 	r.Body = bytes.Clone(j.body[:limit])
 	r.Truncated = !j.whole || limit < len(j.body)
-	if j.whole {
+	switch {
+	case j.whole:
 		r.BodySize = int64(len(j.body))
+	case !j.digest.IsZero():
+		r.BodySize, r.Digest = j.size, j.digest
 	}
 	return r
 }

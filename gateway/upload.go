@@ -105,12 +105,16 @@ func (j *job) copyBody(u *upload, c *h1.Conn, rest []byte) (cause error, lost bo
 	}
 	chunked := j.req.Length < 0
 	total := int64(len(j.body))
+	sum := j.digester()
+	defer sum.close()
+	sum.write(j.body)
 	for {
 		u.caller.Store(true)
 		p, err := j.from.Next()
 		u.caller.Store(false)
 		if errors.Is(err, io.EOF) {
 			u.whole.Store(true)
+			j.digest, j.size = sum.sum(), total
 			break
 		}
 		if err != nil {
@@ -119,6 +123,7 @@ func (j *job) copyBody(u *upload, c *h1.Conn, rest []byte) (cause error, lost bo
 		if total += int64(len(p)); j.route.MaxBody > 0 && total > j.route.MaxBody {
 			return errTooLarge, true
 		}
+		sum.write(p)
 		u.whole.Store(total == j.req.Length) // before the worker can know it
 		if len(u.small)+len(p) < gatherAt && j.from.Ready() {
 			u.small = append(u.small, p...)

@@ -285,6 +285,32 @@ func TestOperatorsQuarantineReleaseAndRedrive(t *testing.T) {
 	}
 }
 
+// A body beyond what is held streams: it is known by its head and length, is
+// never sent twice, and its letter has the digest of the whole.
+func TestALargeStreamedPill(t *testing.T) {
+	t.Parallel()
+	r := run(t, setup{Replicas: 3, Replay: config.ReplayAll})
+	body := strings.Repeat("x", 100<<10) + "crash"
+	if a := r.send("POST", "/import", body); a.status != http.StatusBadGateway {
+		t.Errorf("the first copy got %d %s, want 502", a.status, a.body)
+	}
+	checkRefusal(t, r.send("POST", "/import", body))
+	checkRefusal(t, r.send("POST", "/import", body))
+	if a := r.send("POST", "/import", body[:len(body)-1]); a.status != http.StatusOK {
+		t.Errorf("a shorter body got %d %s", a.status, a.body)
+	}
+	if d := r.deaths(); d != 2 {
+		t.Errorf("%d workers died, want 2", d)
+	}
+	letters, err := r.admin.Letters(t.Context(), adminapi.LetterQuery{})
+	if err != nil || len(letters) != 1 {
+		t.Fatalf("letters %+v, %v", letters, err)
+	}
+	if q := letters[0].Request; !q.Truncated || q.Digest.IsZero() || q.BodySize != int64(len(body)) {
+		t.Errorf("kept: truncated %v, digest %v, size %d", q.Truncated, q.Digest, q.BodySize)
+	}
+}
+
 func TestQuarantineOff(t *testing.T) {
 	t.Parallel()
 	r := run(t, setup{Replicas: 2, Off: true})

@@ -52,7 +52,7 @@ func fullLetter(id, fleet string, fingerprint bezoar.Fingerprint) bezoar.Letter 
 			Method: "POST", Target: "/search/a?b=c", Host: "shop.example",
 			Header:   map[string][]string{"Content-Type": {"application/json"}, "X-Many": {"one", "", "two"}},
 			Body:     []byte(`{"q":"(a+)+$"}`),
-			BodySize: 14, Truncated: true, Client: "192.0.2.7:4711",
+			BodySize: 14, Truncated: true, Digest: mark(3), Client: "192.0.2.7:4711",
 		},
 		Evidence: []bezoar.Evidence{fullEvidence("search-1")},
 	}
