@@ -227,9 +227,6 @@ func (a *App) Run(ctx context.Context) error {
 	// A part that fails takes the front down, and with it everything.
 	failed := func(what string, err error) error {
 		stopFront()
-		if what == "" {
-			return err // it names itself
-		}
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	var inner, workers, outer stage
@@ -239,7 +236,7 @@ func (a *App) Run(ctx context.Context) error {
 	for _, u := range a.units {
 		inner.run("ledger "+u.name, u.ledger.Run, failed)
 		inner.run("lane "+u.name, u.doer.Run, failed)
-		workers.run("", u.keeper.Run, failed)
+		workers.run("fleet "+u.name, u.keeper.Run, failed)
 	}
 	if a.admin != nil {
 		outer.run("admin", func(ctx context.Context) error { return a.admin.Serve(ctx, a.adminLn) }, failed)
