@@ -35,28 +35,51 @@ func (w *world) laneKick() {
 	w.laneRun()
 }
 
-// reservable is the least busy of some workers, the oldest life among equals,
-// one that has answered something rather than one that has not; none unless
-// another serves besides.
+// lookAt bounds the workers that are compared for the lane; package fleet
+// compares all.
+const lookAt = 64
+
+// What makes a life fit for the lane besides being the least busy, as in
+// package fleet.
+const (
+	settledAfter = 8
+	settledExtra = 2
+)
+
+// reservable returns the least busy of the workers that have shown that they
+// work, or else of all: the oldest life among equals, unless a younger one is
+// hardly busier. It returns none unless another serves besides.
 func (w *world) reservable() int32 {
 	if len(w.free) < 2 && w.Workers > 1 || len(w.free) == 0 {
 		return none
 	}
-	best := none
-	for range min(64, 4*len(w.free)) {
-		if i := w.free[w.pick.IntN(len(w.free))]; best == none || w.fitter(i, best) {
+	seen := w.free
+	if len(seen) > lookAt {
+		seen = w.lane.seen[:0]
+		for range lookAt {
+			seen = append(seen, w.free[w.pick.IntN(len(w.free))])
+		}
+		w.lane.seen = seen
+	}
+	best := seen[0]
+	for _, i := range seen {
+		k, b := &w.workers[i], &w.workers[best]
+		switch settled := k.served >= settledAfter; {
+		case settled != (b.served >= settledAfter):
+			if settled {
+				best = i
+			}
+		case k.inFlight < b.inFlight || k.inFlight == b.inFlight && k.epoch < b.epoch:
+			best = i
+		}
+	}
+	most := w.workers[best].inFlight + settledExtra
+	for _, i := range seen {
+		if k := &w.workers[i]; k.inFlight <= most && k.epoch > w.workers[best].epoch && k.served >= settledAfter {
 			best = i
 		}
 	}
 	return best
-}
-
-func (w *world) fitter(i, j int32) bool {
-	a, b := &w.workers[i], &w.workers[j]
-	if a.answered != b.answered {
-		return a.answered
-	}
-	return a.inFlight < b.inFlight || a.inFlight == b.inFlight && a.epoch < b.epoch
 }
 
 // laneRun lets those whose turn it is run on the lane's worker, or lingers.

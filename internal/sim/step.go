@@ -77,7 +77,6 @@ func (w *world) handleAttempt(kind eventKind, slot int32) {
 			w.heap.push(event{at: r.started + int64(w.set.timeout), kind: evOverdue, a: slot, b: r.gen})
 			return
 		}
-		k.answered = true
 		w.leave(slot)
 		w.book.End(w.at(), r.ticket, blame.Survived)
 		w.closeTicket(slot)

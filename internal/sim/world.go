@@ -36,7 +36,7 @@ type worker struct {
 	mute     bool  // its event loop is stuck
 	gone     bool  // it is dead, and nobody has noticed
 	bad      bool  // runs the bad build
-	answered bool  // has answered something
+	served   int32 // deliveries that it has survived
 }
 
 // world is one run of a scenario.
@@ -180,7 +180,7 @@ func (w *world) up(i int32) {
 	}
 	w.epochs++
 	k.epoch, k.state, k.mute, k.gone, k.hung, k.bad = w.epochs, serving, false, false, none, w.badNow
-	k.answered = false
+	k.served = 0
 	w.book.OpenEpoch(k.epoch)
 	w.offer(i)
 }
@@ -310,6 +310,7 @@ func (w *world) leave(slot int32) {
 	r.worker = none
 	r.gen++
 	k.inFlight--
+	k.served++
 	if k.inFlight == 0 && k.state != down {
 		switch {
 		case k.state == leaving:
@@ -339,6 +340,7 @@ type laneState struct {
 	turn     uint32 // counts what the lane does, so that old timers know
 	retrying bool
 	queue    []int32
+	seen     []int32 // scratch
 	view     []lane.Entry
 	picked   []int
 }
