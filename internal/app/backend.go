@@ -36,7 +36,7 @@ func (b backend) unit(name string) (*unit, error) {
 	if name == "" {
 		return nil, adminapi.NewProblem(http.StatusBadRequest, adminapi.CodeInvalid, fmt.Sprintf("there is more than one fleet: name one of %v", names))
 	}
-	return nil, fmt.Errorf("fleet %.60q: %w; there is %v", name, ledger.ErrNotFound, names)
+	return nil, adminapi.NewProblem(http.StatusNotFound, adminapi.CodeNotFound, fmt.Sprintf("there is no fleet %.60q, only %v", name, names))
 }
 
 func (b backend) Verdicts(_ context.Context, name string) ([]bezoar.Verdict, error) {

@@ -33,7 +33,6 @@ func (a *App) restart(u *unit) error {
 // rollout replaces u's workers one after another with convictions suspended,
 // then gives every convict an early probe on the new build.
 func (u *unit) rollout(ctx context.Context, a *App) {
-	a.log.Info("rolling restart begins", "fleet", u.name)
 	rctx, stop := context.WithCancel(ctx)
 	var suspend sync.WaitGroup
 	defer suspend.Wait()
@@ -45,7 +44,6 @@ func (u *unit) rollout(ctx context.Context, a *App) {
 		return
 	}
 	u.ledger.NewBuild()
-	a.log.Info("rolling restart is done", "fleet", u.name)
 }
 
 // suspend keeps the fleet gate closed until ctx ends.

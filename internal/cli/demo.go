@@ -12,7 +12,7 @@ type demoCmd struct {
 	Seconds float64 `default:"10" placeholder:"N" help:"Length of each half (default ${default})."`
 	Workers int     `default:"8" placeholder:"N" help:"Size of the fleet (default ${default})."`
 	Pill    string  `default:"crash" enum:"crash,hang,oom,unique,burst" placeholder:"KIND" help:"What is sent to kill it: ${enum} (default ${default})."`
-	Rate    int     `placeholder:"N" help:"Good requests a second."`
+	Rate    int     `placeholder:"N" help:"Good requests a second (default 120)."`
 	Serve   bool    `help:"Keep running and serve a page that shows it."`
 	Admin   string  `default:"127.0.0.1:7070" placeholder:"ADDR" help:"Where --serve serves the page (default ${default})."`
 }
@@ -22,6 +22,9 @@ func (c *demoCmd) Run(s *session) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program, which is also the sample worker: %w", err)
+	}
+	if c.Seconds == 0 || c.Workers == 0 {
+		return exitf(exitUsage, "--seconds and --workers must not be 0")
 	}
 	ctx, _, stop := s.heed()
 	defer stop()

@@ -45,11 +45,19 @@ func (c *quarantineLs) Run(s *session) error {
 	now := s.now()
 	t := table{head: []string{"ID", "STATE", "SCOPE", "CAUSE", "FLEET", "SINCE", "UNTIL", ">REFUSED", "WORK"}}
 	for _, v := range verdicts {
-		t.add(plain(v.ID), stateCell(v.State), plain(string(v.Scope)), plain(v.Cause.String()), plain(v.Fleet),
+		t.add(plain(v.ID), stateCell(v.State), plain(string(v.Scope)), plain(causeOf(v)), plain(v.Fleet),
 			plain(ago(now, v.Since)), plain(untilOf(now, v)), plain(fmt.Sprint(v.Refused)), plain(workOf(v)))
 	}
 	t.write(s.out, "")
 	return nil
+}
+
+// causeOf says what a verdict rests on: nothing died of an operator's own.
+func causeOf(v bezoar.Verdict) string {
+	if v.Manual {
+		return "operator"
+	}
+	return v.Cause.String()
 }
 
 // untilOf says when a verdict's next copy may probe, if that applies.

@@ -135,7 +135,7 @@ func reportEvidence(p *printer, now time.Time, evidence []bezoar.Evidence) {
 			p.printf("    %s\n", p.paint(dim, "its last words:"))
 		}
 		for _, line := range e.Stderr {
-			p.printf("    %s %s\n", p.paint(dim, "|"), cut(clean(line), max(20, p.columns()-6)))
+			p.printf("    %s %s\n", p.paint(dim, "|"), cut(clean(strings.ReplaceAll(line, "\t", "    ")), max(20, p.columns()-6)))
 		}
 	}
 }

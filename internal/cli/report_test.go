@@ -23,7 +23,7 @@ func sampleEvidence() []bezoar.Evidence {
 		{
 			Worker: "search-3", Epoch: 41, At: noon().Add(-3 * time.Minute), Class: bezoar.Crash, Detail: "signal: segmentation fault (core dumped)",
 			ExitCode: -1, Signal: "SIGSEGV", Lane: true, InFlight: 1, Share: 1,
-			Stderr: []string{"panic: runtime error: index out of range [7] with length 3", "\x1b]0;owned\x07 goroutine 1 [running]:" + strings.Repeat(" very long", 20)},
+			Stderr: []string{"panic: runtime error: index out of range [7] with length 3", "\t/srv/shop/main.go:54 +0x10", "\x1b]0;owned\x07 goroutine 1 [running]:" + strings.Repeat(" very long", 20)},
 		},
 	}
 }

@@ -57,7 +57,7 @@ func (s *session) tokenFromEnvironment(cfg *config.Config) {
 func settingsError(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &exitError{code: exitNotFound, err: err, hint: "-c names another file"}
+		return &exitError{code: exitNotFound, err: err, hint: "bezoar serve -c FILE and bezoar config check FILE name another"}
 	case errors.Is(err, fs.ErrPermission):
 		return &exitError{code: exitNotAllowed, err: err}
 	}

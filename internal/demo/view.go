@@ -76,8 +76,8 @@ func (v *view) lines(ctx context.Context) error {
 		}
 		c := v.tally.Counts()
 		lost, _ := v.toll.count()
-		_, err := fmt.Fprintf(v.cfg.Err, "%s: %2.0f s, %d pills sent, %d workers lost, %d of %d good requests answered, %d wait\n",
-			v.title, time.Since(v.began).Seconds(), c.PillsSent, lost, c.GoodOK, c.GoodSent, c.Waiting())
+		_, err := fmt.Fprintf(v.cfg.Err, "%s: %2.0f s, %s sent, %s lost, %d of %d good requests answered, %d wait\n",
+			v.title, time.Since(v.began).Seconds(), plural(c.PillsSent, "pill"), plural(int64(lost), "worker"), c.GoodOK, c.GoodSent, c.Waiting())
 		if err != nil {
 			return err
 		}

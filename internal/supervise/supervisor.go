@@ -92,7 +92,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	s.lives.Wait()
 	s.forker.close()
 	if cause := context.Cause(ctx); errors.Is(cause, errCommand) {
-		return fmt.Errorf("fleet %s: %w", s.cfg.Name, cause)
+		return cause
 	}
 	return nil
 }
@@ -124,10 +124,8 @@ func (s *Supervisor) Restart(ctx context.Context) error {
 	s.log.Info("rolling restart", "workers", len(s.slots))
 	for i, w := range s.slots {
 		if err := w.replaceBy(ctx); err != nil {
-			err = fmt.Errorf("restart fleet %s: stopped at worker %s, %d of %d replaced: %w",
+			return fmt.Errorf("restart fleet %s: stopped at worker %s, %d of %d replaced: %w",
 				s.cfg.Name, w.name, i, len(s.slots), err)
-			s.log.Error("rolling restart stopped", "worker", w.name, "replaced", i, "why", err)
-			return err
 		}
 	}
 	s.log.Info("rolling restart done", "workers", len(s.slots))

@@ -44,7 +44,7 @@ complete -c bezoar -n '__fish_seen_subcommand_from demo' -l json -d 'Print one J
 complete -c bezoar -n '__fish_seen_subcommand_from demo' -l seconds -r -F -d 'Length of each half (default 10).'
 complete -c bezoar -n '__fish_seen_subcommand_from demo' -l workers -r -F -d 'Size of the fleet (default 8).'
 complete -c bezoar -n '__fish_seen_subcommand_from demo' -l pill -x -a 'crash hang oom unique burst' -d 'What is sent to kill it: crash,hang,oom,unique,burst (default crash).'
-complete -c bezoar -n '__fish_seen_subcommand_from demo' -l rate -r -F -d 'Good requests a second.'
+complete -c bezoar -n '__fish_seen_subcommand_from demo' -l rate -r -F -d 'Good requests a second (default 120).'
 complete -c bezoar -n '__fish_seen_subcommand_from demo' -l serve -d 'Keep running and serve a page that shows it.'
 complete -c bezoar -n '__fish_seen_subcommand_from demo' -l admin -r -F -d 'Where --serve serves the page (default 127.0.0.1:7070).'
 complete -c bezoar -n '__fish_seen_subcommand_from quarantine' -a ls -d 'List what is held against work, shapes and callers.'
