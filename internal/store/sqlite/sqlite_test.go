@@ -55,6 +55,8 @@ func play(role, path string) error {
 			wg.Go(func() { writeForever(db.Ledger(), w) })
 		}
 		wg.Wait()
+	case "queue": // likewise, until killed
+		return playQueue(db.Queue())
 	}
 	return db.Close()
 }
