@@ -137,6 +137,10 @@ func (l *Ledger) log(e *Event) {
 		// Who keeps the workers reports deaths; this adds what was in flight.
 		log.Debug("epoch ended", "fleet", e.Fleet, "worker", e.Evidence.Worker, "planned", e.Planned, "in_flight", e.Evidence.InFlight, "lane", e.Evidence.Lane)
 	case blame.GateClosed:
+		if e.Planned {
+			log.Info("convictions are suspended for a rollout", "fleet", e.Fleet)
+			return
+		}
 		log.Warn("the fleet gate closed: too many crashes at once to be the work; convictions are suspended", "fleet", e.Fleet)
 	case blame.GateOpened:
 		log.Info("the fleet gate opened: convictions count again", "fleet", e.Fleet)

@@ -59,6 +59,10 @@ func eventOf(e ledger.Event) adminapi.Event {
 	case blame.GroupLaned:
 		out.Text = fmt.Sprintf("%s: %s", what, v.Reason)
 	case blame.GateClosed:
+		if e.Planned {
+			out.Kind, out.Text = "gate", "a rollout has begun: nobody is convicted meanwhile"
+			break
+		}
 		out.Kind, out.Text = "gate", "the fleet gate closed: so much dies at once that it is not the work; nobody is convicted"
 	case blame.GateOpened:
 		out.Kind, out.Text = "gate", "the fleet gate opened"

@@ -39,7 +39,7 @@ type Event struct {
 	At       time.Time
 	Verdict  bezoar.Verdict  // what it was decided about; zero for epochs and the gate
 	Evidence bezoar.Evidence // of the death that led to it; zero when none did
-	Planned  bool            // of EpochEnded
+	Planned  bool            // of EpochEnded and GateClosed: ordered, not found
 }
 
 // maxEvents bounds what is held between two drains; beyond it the oldest go.

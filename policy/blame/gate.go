@@ -355,7 +355,7 @@ func (b *Book) Suspend(now, until time.Time) {
 	b.gate.until = max(b.gate.until, until.UnixNano())
 	if !b.gate.closed && b.gateClosed(now.UnixNano()) {
 		b.gate.closed, b.gate.base = true, b.successes
-		b.emit(Event{Kind: GateClosed, At: now})
+		b.emit(Event{Kind: GateClosed, At: now, Planned: true})
 	}
 }
 
