@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -66,7 +67,7 @@ func (l *Lease) expired() {
 }
 
 func (l *Lease) attempt(ended int64, o queue.Outcome) {
-	l.History = append(l.History[:len(l.History):len(l.History)], queue.Attempt{
+	l.History = append(slices.Clip(l.History), queue.Attempt{
 		Received: Time(l.Received), Ended: Time(ended), Worker: l.Worker, Outcome: o,
 	})
 	if n := len(l.History) - queue.MaxAttempts; n > 0 {
@@ -152,7 +153,7 @@ func (l *Lease) Die(origin string, earlier *queue.Letter, now int64) *queue.Lett
 		letter.Outcome = l.History[n-1].Outcome
 	}
 	if earlier != nil {
-		all := append(earlier.Attempts[:len(earlier.Attempts):len(earlier.Attempts)], l.History...)
+		all := append(slices.Clip(earlier.Attempts), l.History...)
 		letter.Attempts = all[max(0, len(all)-queue.MaxAttempts):]
 	}
 	return letter
