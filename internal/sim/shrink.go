@@ -1,5 +1,7 @@
 package sim
 
+import "slices"
+
 // Shrink returns a scenario with fewer requests, workers, kinds of pills and of
 // noise than s that still fails. It tries at most a few hundred runs.
 func Shrink(s Scenario, fails func(Scenario) bool) Scenario {
@@ -13,13 +15,7 @@ func Shrink(s Scenario, fails func(Scenario) bool) Scenario {
 		return true
 	}
 	for shrunk := true; shrunk; {
-		shrunk = false
-		for _, smaller := range smaller(s) {
-			if try(smaller) {
-				shrunk = true
-				break
-			}
-		}
+		shrunk = slices.ContainsFunc(smaller(s), try)
 	}
 	return s
 }
