@@ -5,11 +5,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
-	"log"
 	"log/slog"
 	"net"
-	"net/http"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/h1"
@@ -116,47 +113,4 @@ func (s *Server) Run(ctx context.Context) error {
 		err = fmt.Errorf("drain %s: work was still waiting after %v", s.ln.Addr(), s.cfg.DrainTimeout)
 	}
 	return err
-}
-
-func (s *Server) runTLS(ctx context.Context) error {
-	work := context.WithoutCancel(ctx)
-	srv := &http.Server{
-		Handler:           s.gateway,
-		TLSConfig:         s.cfg.TLS.Clone(),
-		ReadHeaderTimeout: orDefault(s.cfg.HeadTimeout, 10*time.Second),
-		IdleTimeout:       orDefault(s.cfg.IdleTimeout, 2*time.Minute),
-		MaxHeaderBytes:    s.cfg.MaxHead,
-		BaseContext:       func(net.Listener) context.Context { return work },
-		ErrorLog:          log.New(logWriter{s.cfg.Log}, "", 0),
-	}
-	if srv.MaxHeaderBytes == 0 {
-		srv.MaxHeaderBytes = 64 << 10
-	}
-	failed := make(chan error, 1)
-	go func() { failed <- srv.ServeTLS(s.ln, "", "") }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serve TLS on %s: %w", s.ln.Addr(), err)
-	case <-ctx.Done():
-	}
-	drain, cancel := context.WithTimeout(work, s.cfg.DrainTimeout)
-	defer cancel()
-	err := srv.Shutdown(drain)
-	if err != nil {
-		err = fmt.Errorf("drain %s: %w", s.ln.Addr(), errors.Join(err, srv.Close()))
-	}
-	if closed := <-failed; !errors.Is(closed, http.ErrServerClosed) {
-		err = errors.Join(err, closed)
-	}
-	return err
-}
-
-// logWriter passes net/http's lines on to a logger.
-type logWriter struct{ log *slog.Logger }
-
-var _ io.Writer = logWriter{}
-
-func (w logWriter) Write(p []byte) (int, error) {
-	w.log.Debug("net/http", "message", string(p))
-	return len(p), nil
 }

@@ -2,12 +2,9 @@ package gateway
 
 import (
 	"errors"
-	"io"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/h1"
@@ -110,97 +107,6 @@ func fieldsFrom(h http.Header) []h1.Field {
 		}
 	}
 	return fields
-}
-
-// Next reads more of the body. Bodies of unknown length are read by a pump,
-// because a read over net/http cannot be given up and taken up again.
-func (s *std) Next() ([]byte, error) {
-	if s.done {
-		return nil, io.EOF
-	}
-	if s.buf == nil {
-		if p, ok := s.g.reads.Get().(*[readSize]byte); ok {
-			s.buf = p
-		} else {
-			s.buf = new([readSize]byte)
-		}
-	}
-	s.deadline()
-	var n int
-	var err error
-	if s.pump == nil && s.patience == 0 {
-		n, err = s.r.Body.Read(s.buf[:])
-	} else {
-		n, err = s.pumped()
-	}
-	if errors.Is(err, io.EOF) {
-		s.done = true
-		_ = s.rc.SetReadDeadline(time.Time{}) // net/http goes on reading
-	}
-	switch {
-	case n > 0:
-		return s.buf[:n], nil
-	case err == nil:
-		return s.Next()
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		err = h1.ErrTooSlow
-	}
-	return nil, err
-}
-
-// deadline bounds the next read.
-func (s *std) deadline() {
-	by := time.Now().Add(stdTimeout)
-	if !s.by.IsZero() && s.by.Before(by) {
-		by = s.by
-	}
-	_ = s.rc.SetReadDeadline(by) // a writer that cannot has its own bounds
-}
-
-// pump is a goroutine that reads one piece of the body at a time, on demand.
-type pump struct {
-	want chan []byte
-	got  chan piece
-	busy bool // a read is under way
-	wg   sync.WaitGroup
-}
-
-type piece struct {
-	n   int
-	err error
-}
-
-func (s *std) pumped() (int, error) {
-	p := s.pump
-	if p == nil {
-		p = &pump{want: make(chan []byte), got: make(chan piece, 1)}
-		s.pump = p
-		body := s.r.Body
-		p.wg.Go(func() {
-			for b := range p.want {
-				n, err := body.Read(b)
-				p.got <- piece{n, err}
-			}
-		})
-	}
-	if !p.busy {
-		p.busy = true
-		p.want <- s.buf[:]
-	}
-	if s.patience == 0 {
-		got := <-p.got
-		p.busy = false
-		return got.n, got.err
-	}
-	timer := time.NewTimer(s.patience)
-	defer timer.Stop()
-	select {
-	case got := <-p.got:
-		p.busy = false
-		return got.n, got.err
-	case <-timer.C:
-		return 0, h1.ErrStalled
-	}
 }
 
 // close ends what reads, so that nothing touches the request any more.

@@ -293,6 +293,43 @@ func TestTLSDrains(t *testing.T) {
 	}
 }
 
+// TestTLSDrainIsBounded: a tunnel that nobody ends is cut, and over when Run
+// returns.
+func TestTLSDrainIsBounded(t *testing.T) {
+	over := make(chan bool)
+	w := startWorker(t, func(c *workerConn) {
+		if r, _ := c.request(); r == nil {
+			return
+		}
+		c.send(switchWeb)
+		c.hungUp()
+		close(over)
+	})
+	d := newDirect(t, w.addr)
+	f, _, pool := overTLS(t, d, ServerConfig{DrainTimeout: 50 * time.Millisecond})
+	nc, err := tls.Dial("tcp", f.addr, &tls.Config{RootCAs: pool})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	_ = nc.SetDeadline(time.Now().Add(patience))
+	c := &rawCaller{t, nc, bufio.NewReader(nc)}
+	c.send(askWeb)
+	c.opens("websocket")
+	if err := f.stop(); err == nil || !strings.Contains(err.Error(), "drain") {
+		t.Errorf("Run: %v", err)
+	}
+	select {
+	case r := <-d.done:
+		if r.Fault != dispatch.CallerGone {
+			t.Errorf("fault %d, %v", r.Fault, r.Err)
+		}
+	default:
+		t.Error("Run returned with an attempt in flight")
+	}
+	<-over
+}
+
 // TestMounted: a program can mount the gateway in its own server.
 func TestMounted(t *testing.T) {
 	w := startWorker(t, answering(hello))

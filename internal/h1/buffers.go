@@ -5,7 +5,7 @@ import "sync"
 // Read buffers come in two sizes. A socket starts with a small one and moves to a
 // large one for a long head or once a read has filled the small one.
 const (
-	smallBuffer = 4 << 10
+	smallBuffer = 8 << 10
 	largeBuffer = 64 << 10
 )
 

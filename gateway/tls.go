@@ -1,0 +1,78 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// runTLS is Run over net/http.
+func (s *Server) runTLS(ctx context.Context) error {
+	work, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	var inside sync.WaitGroup // handlers; net/http forgets those of tunnels
+	inside.Add(1)
+	srv := &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			inside.Add(1)
+			defer inside.Done()
+			s.gateway.ServeHTTP(w, r)
+		}),
+		TLSConfig:         s.cfg.TLS.Clone(),
+		ReadHeaderTimeout: orDefault(s.cfg.HeadTimeout, 10*time.Second),
+		IdleTimeout:       orDefault(s.cfg.IdleTimeout, 2*time.Minute),
+		MaxHeaderBytes:    s.cfg.MaxHead,
+		BaseContext:       func(net.Listener) context.Context { return work },
+		ErrorLog:          log.New(logWriter{s.cfg.Log}, "", 0),
+	}
+	if srv.MaxHeaderBytes == 0 {
+		srv.MaxHeaderBytes = 64 << 10
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.ServeTLS(s.ln, "", "") }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve TLS on %s: %w", s.ln.Addr(), err)
+	case <-ctx.Done():
+	}
+	drain, cancel := context.WithTimeout(work, s.cfg.DrainTimeout)
+	defer cancel()
+	err := srv.Shutdown(drain)
+	empty := make(chan struct{})
+	go func() {
+		inside.Done()
+		inside.Wait()
+		close(empty)
+	}()
+	select {
+	case <-empty:
+	case <-drain.Done():
+		err = errors.Join(drain.Err(), srv.Close())
+		cut()
+		<-empty
+	}
+	if closed := <-failed; !errors.Is(closed, http.ErrServerClosed) {
+		err = errors.Join(err, closed)
+	}
+	if err != nil {
+		return fmt.Errorf("drain %s: %w", s.ln.Addr(), err)
+	}
+	return nil
+}
+
+// logWriter passes net/http's lines on to a logger.
+type logWriter struct{ log *slog.Logger }
+
+var _ io.Writer = logWriter{}
+
+func (w logWriter) Write(p []byte) (int, error) {
+	w.log.Debug("net/http", "message", string(p))
+	return len(p), nil
+}
