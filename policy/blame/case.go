@@ -66,6 +66,17 @@ func (c *kase) score() float64 {
 	return s
 }
 
+// lighten takes evidence down to a score: successes have halved it meanwhile.
+func (c *kase) lighten(score float64) {
+	sum := c.score()
+	if sum <= score {
+		return
+	}
+	for i := range c.crashes {
+		c.counts[i].share *= float32(score / sum)
+	}
+}
+
 func (c *kase) laneCrashes() int {
 	n := 0
 	for i := range c.crashes {

@@ -211,9 +211,10 @@ func (b *Book) Restore(now time.Time, v bezoar.Verdict, rule *Rule) {
 		c.state = suspected
 	}
 	for _, ev := range v.Evidence {
-		c.addCount(count{at: b.secondOf(ev.At.UnixNano()), share: float32(ev.Share), lane: ev.Lane, self: ev.Worker == Self})
+		c.addCount(count{at: b.secondOf(ev.At.UnixNano()), share: float32(ev.Share), lane: ev.Lane && ev.Share > 0, self: ev.Worker == Self})
 		b.addEvidence(i, &ev)
 	}
+	c.lighten(v.Score)
 	d := b.detailOf(i)
 	d.reason, d.sample, d.route = v.Reason, v.Sample, v.Route
 }

@@ -321,8 +321,11 @@ func (b *Book) blame(now int64, acc []accused, i int, sick bool, ev bezoar.Evide
 		b.found(a.ticket, f)
 		return
 	}
-	if k := &b.cases[c]; sick && !k.doubted {
+	if k := &b.cases[c]; sick && !k.doubted && (ev.Lane || b.rule(&a.work).After == 1) {
 		k.doubted, f.Gated = true, true // once: two such workers are enough
+	}
+	if f.Gated {
+		ev.Share = 0 // it is the fleet: nothing of it is laid on the work
 	}
 	b.accuseCase(now, c, a, f.Gated, &ev)
 	f.Score = b.cases[c].score()

@@ -328,10 +328,9 @@ func (b *Book) closeGate(now, oldest int64) {
 	}
 	for last, ok := pop(&g.blamed, oldest); ok; last, ok = pop(&g.blamed, oldest) {
 		c := &b.cases[last.kase]
-		c.excuse(b.secondOf(oldest))
+		b.excuse(last.kase, oldest)
 		if c.state == conditional && c.since >= oldest {
-			c.state, c.since = suspected, now
-			b.emitCase(Refunded, now, last.kase, nil)
+			b.refund(now, last.kase)
 		}
 	}
 	for last, ok := pop(&g.recent, oldest); ok; last, ok = pop(&g.recent, oldest) {
@@ -344,10 +343,19 @@ func (b *Book) closeGate(now, oldest int64) {
 			c.until = now + b.term(b.rule(&c.work), int(c.level))
 			continue
 		}
-		c.state, c.until = suspected, 0
-		b.emitCase(Refunded, now, last.kase, nil)
+		b.refund(now, last.kase)
 	}
 	b.groups.refund(b, now, oldest)
+}
+
+// refund makes a case that was judged in haste a suspect again.
+func (b *Book) refund(now int64, i uint32) {
+	c := &b.cases[i]
+	c.state, c.since, c.until = suspected, now, 0
+	if c.detail != none {
+		b.details[c.detail].reason = ""
+	}
+	b.emitCase(Refunded, now, i, nil)
 }
 
 // Suspend closes the gate until the given time: a rollout is on its way.

@@ -77,11 +77,25 @@ func (b *clock) runs(w blame.Work) blame.Decision {
 	return d
 }
 
+// servedLife opens a new epoch of a worker that has answered something.
+func (b *clock) servedLife() uint64 {
+	e := b.life()
+	t := b.Open(blame.Work{Fingerprint: fp(1 << 50), Exempt: true})
+	b.Begin(b.now, t, e, time.Time{}, false)
+	b.End(b.now, t, blame.Survived)
+	b.Close(t)
+	return e
+}
+
 // kills lets w kill the worker that it is sent to, alone on it.
 func (b *clock) kills(w blame.Work) (blame.Decision, blame.Finding) {
 	b.t.Helper()
+	return b.killsOn(b.servedLife(), w)
+}
+
+func (b *clock) killsOn(e uint64, w blame.Work) (blame.Decision, blame.Finding) {
+	b.t.Helper()
 	t, d := b.admit(w)
-	e := b.life()
 	b.Begin(b.now, t, e, time.Time{}, d.Action == blame.ToLane)
 	b.pass(10 * time.Millisecond)
 	b.Crash(b.now, e, false, bezoar.Evidence{Worker: "w", Class: bezoar.Crash})

@@ -62,7 +62,7 @@ func (s *provenSlot) decayed(now uint32) float64 {
 }
 
 // halved is 2^-(age/half-life): exact at whole half-lives, between them a cubic
-// that is off by less than 0.02 % and costs a tenth of math.Exp2. Decay is
+// that is off by less than 0.03 % and costs a tenth of math.Exp2. Decay is
 // applied second by second, so a coarser curve would add up to another half-life.
 func halved(age uint32) float64 {
 	const half = uint32(provenHalfLife / time.Second)

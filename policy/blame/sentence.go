@@ -2,6 +2,7 @@ package blame
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bezoar-dev/bezoar"
 )
@@ -15,7 +16,7 @@ func (b *Book) accuseCase(now int64, i uint32, a *accused, gated bool, ev *bezoa
 	c := &b.cases[i]
 	n := count{at: b.secondOf(now)}
 	if !gated {
-		n.share, n.lane = float32(a.share), ev.Lane
+		n.share, n.lane = float32(ev.Share), ev.Lane
 		b.gate.accused(now, i)
 	}
 	c.addCount(n)
@@ -28,14 +29,26 @@ func (b *Book) accuseCase(now int64, i uint32, a *accused, gated bool, ev *bezoa
 	b.addEvidence(i, ev)
 }
 
-// excuse takes the weight off what has been gathered since oldest.
-func (c *kase) excuse(oldest int32) {
-	for i := range c.crashes {
-		if n := &c.counts[i]; n.at >= oldest {
+// excuse takes the weight off what has been gathered against case i since
+// oldest: it was the fleet.
+func (b *Book) excuse(i uint32, oldest int64) {
+	c := &b.cases[i]
+	for j := range c.crashes {
+		if n := &c.counts[j]; n.at >= b.secondOf(oldest) && !n.self {
 			n.share, n.lane = 0, false
 		}
 	}
 	c.relapses = 0
+	if c.detail == none {
+		return
+	}
+	d := &b.details[c.detail]
+	d.evidence = slices.Clone(d.evidence) // the slice may have been handed out
+	for j := range d.evidence {
+		if ev := &d.evidence[j]; ev.At.UnixNano() >= oldest && ev.Worker != Self {
+			ev.Share = 0
+		}
+	}
 }
 
 // sentence decides what a crash makes of a case: convict, conditional or

@@ -1,0 +1,47 @@
+package blame_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/policy/blame"
+)
+
+// The life of one poisonous request: it kills a worker in the fleet and one in
+// the lane, and is refused after that.
+func ExampleBook() {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	book := blame.New(blame.Config{}, now)
+	book.SetFleet(8)
+	pill := blame.Work{Fingerprint: bezoar.Fingerprint{1}}
+	where := map[blame.Action]string{blame.ToFleet: "the fleet", blame.ToLane: "the lane", blame.Refuse: "nowhere"}
+	for epoch := uint64(1); ; epoch++ {
+		ticket, decision := book.Admit(now, pill)
+		fmt.Println("it goes to", where[decision.Action])
+		if decision.Action == blame.Refuse {
+			break
+		}
+		book.OpenEpoch(epoch)
+		book.Begin(now, ticket, epoch, now.Add(time.Second), decision.Action == blame.ToLane)
+		now = now.Add(10 * time.Millisecond)
+		book.Crash(now, epoch, false, bezoar.Evidence{Worker: "w", Class: bezoar.Crash})
+		finding, _ := book.Finding(ticket)
+		fmt.Printf("with %.0f %% of the blame for a death; convicted: %v\n", 100*finding.Share, finding.Convicted)
+		book.Close(ticket)
+	}
+	v, _ := book.Lookup(&pill)
+	fmt.Println(v.Reason)
+	// Output:
+	// it goes to the fleet
+	// with 100 % of the blame for a death; convicted: false
+	// it goes to the lane
+	// with 100 % of the blame for a death; convicted: true
+	// it goes to nowhere
+	// killed 2 workers within 10m0s (crash), the last one alone in the lane
+}
+
+func ExampleRule() {
+	fmt.Println(blame.Rule{After: 9}.Validate())
+	// Output: after is 9, want 1 to 8 crashes
+}

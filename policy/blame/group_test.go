@@ -1,0 +1,261 @@
+package blame_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/policy/blame"
+)
+
+// convicts convicts n distinct works of a shape.
+func (b *clock) convicts(shape, n uint64) {
+	b.t.Helper()
+	for i := range n {
+		b.convict(work(1<<30+shape<<10+i, shape))
+		b.well()
+	}
+}
+
+func (b *clock) shape(n uint64) bezoar.State {
+	v, _ := b.Lookup(&blame.Work{Shape: work(0, n).Shape})
+	return v.State
+}
+
+func TestThreeConvictsOfOneShapeLaneIt(t *testing.T) {
+	b := newBook(t, blame.Config{})
+	b.well()
+	b.convicts(5, 2)
+	if s := b.shape(5); s != "" {
+		t.Fatalf("after two convicts the shape is %q", s)
+	}
+	b.convict(work(99, 5))
+	if s := b.shape(5); s != bezoar.Laned {
+		t.Fatalf("after three convicts the shape is %q", s)
+	}
+	tk, d := b.admit(work(100, 5))
+	if d.Action != blame.ToLane || d.Cause != blame.ByShape || d.Overflow {
+		t.Errorf("unproven work of the shape got %+v", d)
+	}
+	if a := b.action(work(100, 5)); a != blame.Twin {
+		t.Errorf("a copy of it goes to %v", a)
+	}
+	b.Close(tk)
+	if d := b.runs(work(101, 6)); d.Action != blame.ToFleet {
+		t.Errorf("work of another shape goes to %v", d.Action)
+	}
+}
+
+// One pill that fails its probes is one convict, however often.
+func TestOnePillDoesNotLaneItsShape(t *testing.T) {
+	rule := blame.Rule{For: time.Second, Max: time.Second}.WithDefaults()
+	b := newBook(t, blame.Config{Rule: rule})
+	b.well()
+	w := work(1, 5)
+	b.convict(w)
+	for range 5 {
+		b.pass(2 * time.Second)
+		b.kills(w)
+	}
+	if s := b.shape(5); s != "" {
+		t.Errorf("the shape is %q", s)
+	}
+}
+
+func TestAShapeThatMostlySucceedsIsNotLaned(t *testing.T) {
+	b := newBook(t, blame.Config{})
+	for i := range uint64(3000) {
+		b.runs(work(1000+i%50, 5))
+		b.runs(work(2000+i%50, 6))
+	}
+	// A thousandth of it crashes, and a thousandth of everything else.
+	for i := range uint64(3) {
+		b.convict(work(i, 5))
+		b.convict(work(10+i, 6))
+	}
+	if s := b.shape(5); s != "" {
+		t.Errorf("a shape that crashes like everything else is %q", s)
+	}
+}
+
+func TestTwoMoreDeathsInTheLaneQuarantineTheShape(t *testing.T) {
+	b := newBook(t, blame.Config{})
+	b.well()
+	proven := work(7, 5)
+	for range 10 {
+		b.runs(proven)
+	}
+	b.convicts(5, 3)
+	for i := range uint64(2) {
+		if _, d := b.admit(work(100+i, 5)); d.Action != blame.ToLane {
+			t.Fatalf("before death %d unproven work goes to %v", i+1, d.Action)
+		}
+		b.kills(work(200+i, 5))
+		b.well()
+	}
+	if s := b.shape(5); s != bezoar.Quarantined {
+		t.Fatalf("after two deaths in the lane the shape is %q", s)
+	}
+	if _, d := b.Admit(b.now, work(300, 5)); d.Action != blame.Refuse || d.Cause != blame.ByShapeVerdict {
+		t.Errorf("unproven work got %+v", d)
+	}
+	if d := b.runs(proven); d.Action != blame.ToFleet {
+		t.Errorf("proven work of the shape goes to %v", d.Action)
+	}
+	// Its own probe: one at a time, and a clean one lanes it again.
+	v, _ := b.Lookup(&blame.Work{Shape: proven.Shape})
+	b.pass(v.Until.Sub(b.now))
+	probe, d := b.admit(work(301, 5))
+	if d.Action != blame.ToLane || d.Cause != blame.ByProbe || b.shape(5) != bezoar.Probing {
+		t.Fatalf("the probe got %+v, the shape is %q", d, b.shape(5))
+	}
+	if a := b.action(work(302, 5)); a != blame.Refuse {
+		t.Errorf("beside the probe work goes to %v", a)
+	}
+	b.Begin(b.now, probe, b.life(), time.Time{}, true)
+	b.End(b.now, probe, blame.Survived)
+	b.Close(probe)
+	if s := b.shape(5); s != bezoar.Laned {
+		t.Errorf("after a clean probe the shape is %q", s)
+	}
+	b.pass(11 * time.Minute)
+	if d := b.runs(work(303, 5)); d.Action == blame.ToLane || b.shape(5) != "" {
+		t.Errorf("after ten quiet minutes work goes to %v, the shape is %q", d.Action, b.shape(5))
+	}
+}
+
+func TestAShapeThatNearlyAlwaysSucceedsIsNeverRefused(t *testing.T) {
+	b := newBook(t, blame.Config{})
+	for i := range uint64(5000) {
+		b.runs(work(1000+i, 5))
+	}
+	b.well()
+	for i := range uint64(20) {
+		b.convict(work(1<<30+i, 5))
+		b.well()
+		if a := b.action(work(1<<31+i, 5)); a == blame.Refuse {
+			t.Fatalf("after %d pills an innocent of the shape is refused", i+1)
+		}
+	}
+}
+
+// A batch of suspects that dies is one death in the lane, not one for each.
+func TestABatchThatDiesCountsOnceAgainstItsShape(t *testing.T) {
+	b := newBook(t, blame.Config{})
+	b.well()
+	var suspects []blame.Work
+	for i := range uint64(6) {
+		w := work(500+i, 5)
+		for range 8 {
+			b.runs(w)
+		}
+		suspects = append(suspects, w)
+	}
+	die := func(lane bool) {
+		e := b.life()
+		var tickets []blame.Ticket
+		for _, w := range suspects {
+			tk, _ := b.admit(w)
+			b.Begin(b.now, tk, e, time.Time{}, lane)
+			tickets = append(tickets, tk)
+		}
+		b.Crash(b.now, e, false, bezoar.Evidence{Worker: "w", Class: bezoar.Crash})
+		for _, tk := range tickets {
+			if f, _ := b.Finding(tk); f.Convicted {
+				t.Error("a batch convicted")
+			}
+			b.Close(tk)
+		}
+	}
+	b.convicts(5, 3)
+	die(false)
+	die(true)
+	if s := b.shape(5); s != bezoar.Laned {
+		t.Errorf("the shape is %q", s)
+	}
+}
+
+func TestACallerIsLanedButNeverRefused(t *testing.T) {
+	b := newBook(t, blame.Config{})
+	b.well()
+	client := fp(1 << 41)
+	pill := func(i uint64) blame.Work {
+		w := work(1<<30+i, 100+i) // a shape each
+		w.Client = client
+		return w
+	}
+	for i := range uint64(3) {
+		b.convict(pill(i))
+		b.well()
+	}
+	for i := range uint64(10) {
+		w := work(2000+i, 2000+i)
+		w.Client = client
+		tk, d := b.admit(w)
+		if d.Action != blame.ToLane || d.Cause != blame.ByClient {
+			t.Fatalf("after %d pills new work of the caller got %+v", 3+i, d)
+		}
+		b.Close(tk)
+		b.convict(pill(10 + i))
+		b.well()
+	}
+	if v, _ := b.Lookup(&blame.Work{Client: client}); v.Scope != bezoar.ScopeClient || v.State != bezoar.Laned || !v.Shape.IsZero() {
+		t.Errorf("against the caller is held %+v", v)
+	}
+	other := work(3000, 3000)
+	other.Client = fp(1<<41 + 1)
+	if d := b.runs(other); d.Action != blame.ToFleet {
+		t.Errorf("another caller's work goes to %v", d.Action)
+	}
+}
+
+// With the table full of convicts the shape answers for what cannot be held.
+func TestAFullTableLanesTheShape(t *testing.T) {
+	b := newBook(t, blame.Config{MaxCases: 16, Rule: blame.Rule{For: time.Hour}.WithDefaults()})
+	b.well()
+	for i := range uint64(16) {
+		b.convict(work(i, 1000+i))
+		b.well()
+	}
+	b.kills(work(100, 5))
+	if s := b.shape(5); s != bezoar.Laned {
+		t.Errorf("the shape is %q", s)
+	}
+	if a := b.action(work(101, 5)); a != blame.ToLane {
+		t.Errorf("unproven work of it goes to %v", a)
+	}
+}
+
+func TestCanariesGoFirst(t *testing.T) {
+	b := newBook(t, blame.Config{CanaryMax: 2})
+	if d := b.runs(work(1, 77)); d.Action != blame.ToFleet {
+		t.Fatalf("while it learns, an unseen shape goes to %v", d.Action)
+	}
+	b.pass(time.Minute)
+	var held []blame.Ticket
+	for i := range uint64(4) {
+		tk, d := b.admit(work(10+i, 10+i))
+		if want := [...]blame.Action{blame.ToCanary, blame.ToCanary, blame.ToFleet, blame.ToFleet}[i]; d.Action != want {
+			t.Errorf("unseen shape %d goes to %v, want %v", i, d.Action, want)
+		}
+		held = append(held, tk)
+	}
+	for _, tk := range held {
+		b.Close(tk)
+	}
+	if n := b.Sizes().Canaries; n != 0 {
+		t.Errorf("%d canaries are left", n)
+	}
+	for i := range uint64(4) {
+		want := blame.ToCanary
+		if i == 3 {
+			want = blame.ToFleet
+		}
+		if d := b.runs(work(100+i, 50)); d.Action != want {
+			t.Errorf("after %d successes of its shape work goes to %v", i, d.Action)
+		}
+	}
+	if d := b.runs(blame.Work{Fingerprint: fp(500)}); d.Action != blame.ToFleet {
+		t.Errorf("work without a shape goes to %v", d.Action)
+	}
+}
