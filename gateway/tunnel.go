@@ -91,9 +91,9 @@ type pipe struct {
 	at      time.Time // when it ended
 }
 
-// run copies early and then what comes until an end.
+// run copies early and then what comes until an end. The time of the end is
+// taken before the other side can know of it, so that it shows what led to what.
 func (p *pipe) run(early []byte) {
-	defer func() { p.at = time.Now() }()
 	buf := make([]byte, 16<<10)
 	n := copy(buf, early)
 	for {
@@ -102,7 +102,7 @@ func (p *pipe) run(early []byte) {
 				p.frames.scan(buf[:n])
 			}
 			if _, err := p.to.Write(buf[:n]); err != nil {
-				p.err, p.writing = err, true
+				p.at, p.err, p.writing = time.Now(), err, true
 				return
 			}
 		}
@@ -111,15 +111,17 @@ func (p *pipe) run(early []byte) {
 			continue
 		}
 		var err error
-		if n, err = p.from.Read(buf); n == 0 && err != nil {
-			if !errors.Is(err, io.EOF) {
-				p.err = err
-				return
-			}
-			c, ok := p.to.(interface{ CloseWrite() error })
-			p.ended = ok && c.CloseWrite() == nil
+		if n, err = p.from.Read(buf); n > 0 || err == nil {
+			continue
+		}
+		p.at = time.Now()
+		if !errors.Is(err, io.EOF) {
+			p.err = err
 			return
 		}
+		c, ok := p.to.(interface{ CloseWrite() error })
+		p.ended = ok && c.CloseWrite() == nil
+		return
 	}
 }
 
