@@ -221,6 +221,9 @@ func (b *Book) judgeCase(now int64, i uint32) (Decision, bool) {
 	d := Decision{Score: c.score()}
 	switch c.state {
 	case quarantined:
+		if c.claim != none && now-c.since < int64(volley) {
+			return Decision{Action: Twin}, true // its conviction may still be taken back
+		}
 		if now < c.until || c.claim != none {
 			c.refused++
 			d.Action, d.Cause, d.Until = Refuse, ByVerdict, time.Unix(0, max(c.until, now+int64(time.Second)))

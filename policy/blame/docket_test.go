@@ -200,6 +200,24 @@ func TestRestore(t *testing.T) {
 	}
 }
 
+// What successes have taken off the score before the restart does not come back.
+func TestRestoreKeepsTheScore(t *testing.T) {
+	b := newBook(t, blame.Config{})
+	b.well()
+	w := work(1, 1)
+	b.SelfCrash(b.now, []blame.InFlight{{Work: w}})
+	tk, _ := b.admit(w)
+	b.Begin(b.now, tk, b.life(), time.Time{}, false)
+	b.End(b.now, tk, blame.Survived)
+	b.Close(tk)
+	v, _ := b.Lookup(&w)
+	again := newBook(t, blame.Config{})
+	again.Restore(again.now, v, nil)
+	if got, _ := again.Lookup(&w); v.Score != 0.5 || got.Score != 0.5 {
+		t.Errorf("a score of %v came back as %v", v.Score, got.Score)
+	}
+}
+
 func TestRestoreIgnoresWhatItCannotRead(t *testing.T) {
 	b := newBook(t, blame.Config{})
 	for _, id := range []string{"", "q-", "q-nonsense0000", "dl-0123456789ab", "q-0123456789abc"} {

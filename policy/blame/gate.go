@@ -183,6 +183,11 @@ func (b *Book) observe(now int64, acc []accused, ev *bezoar.Evidence) {
 		g.base = b.successes
 		b.closeGate(now, barren[0].at)
 	}
+	if b.coincidence(now) {
+		g.struck = now
+		b.closeGate(now, now-int64(massWindow))
+		return
+	}
 	hold := int64(b.cfg.GateHold)
 	if n := len(g.recent); now-g.struck < hold/2 && (n == 0 || g.recent[n-1].at < now-int64(massWindow)) {
 		return // closed for long enough, and nothing to take back
@@ -199,6 +204,16 @@ func (b *Book) observe(now int64, acc []accused, ev *bezoar.Evidence) {
 		g.struck = now
 		b.closeGate(now, now-hold)
 	}
+}
+
+// coincidence reports whether workers that had nothing to do with it died in
+// the same moment as the lane, just when that was held against a piece of work:
+// two of them, or all that there are in a small fleet. Somebody ended them all.
+func (b *Book) coincidence(now int64) bool {
+	g := &b.gate
+	n := len(g.recent)
+	return n > 0 && b.fleet > 2 && g.recent[n-1].at > now-int64(volley) &&
+		b.roots(g.since(now-int64(volley)+1), false, min(2, b.fleet-2))
 }
 
 // sickly notes the death of a worker that had never answered anything, and

@@ -124,6 +124,23 @@ func TestTwoMoreDeathsInTheLaneQuarantineTheShape(t *testing.T) {
 	}
 }
 
+// A laned shape is free when it has been quiet since it last killed the lane.
+func TestALanedShapeIsFreeAfterItsLastDeath(t *testing.T) {
+	b := newBook(t, blame.Config{})
+	b.well()
+	b.convicts(5, 3)
+	b.pass(8 * time.Minute)
+	b.kills(work(200, 5)) // once more in the lane
+	b.pass(8 * time.Minute)
+	if d := b.runs(work(300, 5)); d.Action != blame.ToLane {
+		t.Errorf("eight minutes after the last death work goes to %v", d.Action)
+	}
+	b.pass(3 * time.Minute)
+	if d := b.runs(work(301, 5)); d.Action == blame.ToLane || b.shape(5) != "" {
+		t.Errorf("eleven minutes after it work goes to %v, the shape is %q", d.Action, b.shape(5))
+	}
+}
+
 func TestAShapeThatNearlyAlwaysSucceedsIsNeverRefused(t *testing.T) {
 	b := newBook(t, blame.Config{})
 	for i := range uint64(5000) {

@@ -62,7 +62,7 @@ func (s *provenSlot) decayed(now uint32) float64 {
 }
 
 // halved is 2^-(age/half-life): exact at whole half-lives, between them a cubic
-// that is off by less than 0.03 % and costs a tenth of math.Exp2. Decay is
+// that is off by less than 0.02 % and costs a tenth of math.Exp2. Decay is
 // applied second by second, so a coarser curve would add up to another half-life.
 func halved(age uint32) float64 {
 	const half = uint32(provenHalfLife / time.Second)
@@ -71,7 +71,7 @@ func halved(age uint32) float64 {
 		return 0
 	}
 	x := float64(age%half) / float64(half)
-	return (1 - x*(0.693147-x*(0.240227-x*0.047080))) / float64(uint64(1)<<n)
+	return (1 - x*(0.691422-x*(0.230556-x*0.039134))) / float64(uint64(1)<<n)
 }
 
 // add counts one success at second now.

@@ -18,7 +18,7 @@ func number(n uint64) (fp bezoar.Fingerprint) {
 func TestHalvedFollowsTheExponential(t *testing.T) {
 	for age := range uint32(12_000) {
 		want := math.Exp2(-float64(age) / provenHalfLife.Seconds())
-		if got := halved(age); math.Abs(got/want-1) > 3e-4 {
+		if got := halved(age); math.Abs(got/want-1) > 2e-4 {
 			t.Fatalf("halved(%d) = %v, want %v", age, got, want)
 		}
 	}
