@@ -168,6 +168,9 @@ func (c *call) judge(ctx context.Context, t blame.Ticket, w *fleet.Worker, res R
 	f, crashed := d.cfg.Ledger.Finding(t)
 	d.cfg.Fleet.Release(w)
 	c.avoid, c.reason = w.Name(), errText(res.Err)
+	if inLane && f.Convicted && !c.confirmed() {
+		f.Convicted, f.Gated = false, true
+	}
 
 	if crashed && !f.Planned || !crashed && d.struck(c) {
 		convicted := f.Convicted || !crashed
@@ -185,6 +188,18 @@ func (c *call) judge(ctx context.Context, t blame.Ticket, w *fleet.Worker, res R
 	s := c.after(f, crashed, res)
 	s.answer.Crashed = crashed && !f.Planned
 	return s
+}
+
+// confirmation is how long a conviction in the lane waits for signs that its
+// worker was ended together with others. Copies wait as long.
+const confirmation = 100 * time.Millisecond
+
+// confirmed waits a moment and reports whether the conviction stands.
+func (c *call) confirmed() bool {
+	timer := time.NewTimer(confirmation)
+	defer timer.Stop()
+	<-timer.C
+	return c.d.cfg.Ledger.Convicted(c.bw.Fingerprint)
 }
 
 // struck reports whether the work stands convicted after a strike.
