@@ -231,6 +231,37 @@ func TestABuildThatDiesOfEverythingConvictsNobody(t *testing.T) {
 	}
 }
 
+// Two such workers are enough: a pill must not live on the doubt.
+func TestTheDoubtIsGivenOnce(t *testing.T) {
+	b := newBook(t, blame.Config{})
+	b.SetFleet(100)
+	b.well()
+	b.killsOn(b.life(), work(1, 1))
+	b.well()
+	w := work(2, 2)
+	for death, want := range []bool{false, false, true} {
+		if _, f := b.killsOn(b.life(), w); f.Convicted != want {
+			t.Errorf("death %d: %+v", death+1, f)
+		}
+		b.well()
+	}
+}
+
+// While the gate is closed only the lane tells work and fleet apart.
+func TestNobodyIsConvictedInTheFleetWhileTheGateIsClosed(t *testing.T) {
+	b := newBook(t, blame.Config{Rule: blame.Rule{After: 1}.WithDefaults()})
+	b.well()
+	b.Suspend(b.now, b.now.Add(time.Minute))
+	b.well()
+	if d, f := b.kills(work(1, 1)); d.Action != blame.ToFleet || f.Convicted || f.Gated {
+		t.Errorf("in the fleet: %+v, %+v", d, f)
+	}
+	b.pass(time.Second)
+	if d, f := b.kills(work(1, 1)); d.Action != blame.ToLane || !f.Convicted {
+		t.Errorf("in the lane: %+v, %+v", d, f)
+	}
+}
+
 func TestNewBuildLetsConvictsProbeAtOnce(t *testing.T) {
 	b := newBook(t, blame.Config{})
 	b.well()

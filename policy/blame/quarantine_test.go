@@ -307,6 +307,29 @@ func TestAnAbandonedAttemptMayStillBeTheKiller(t *testing.T) {
 	}
 }
 
+func TestGhostsFade(t *testing.T) {
+	last := 1.0
+	for _, after := range []time.Duration{0, 2 * time.Second, 4900 * time.Millisecond} {
+		b := newBook(t, blame.Config{})
+		e := b.life()
+		ghost, _ := b.admit(work(2, 2))
+		b.Begin(b.now, ghost, e, time.Time{}, false)
+		b.pass(time.Second)
+		b.End(b.now, ghost, blame.Abandoned)
+		b.Close(ghost)
+		b.pass(after)
+		mine, _ := b.admit(work(1, 1))
+		b.Begin(b.now, mine, e, time.Time{}, false)
+		b.Crash(b.now, e, false, bezoar.Evidence{Worker: "w", Class: bezoar.Crash})
+		f, _ := b.Finding(mine)
+		rest := 1 - f.Share
+		if rest <= 0 || rest > 0.34 || rest >= last {
+			t.Errorf("%v after the caller left the ghost's share is %v", after, rest)
+		}
+		last = rest
+	}
+}
+
 func TestGhostsOfProvenWorkDoNotHideAPillInTheLane(t *testing.T) {
 	b := newBook(t, blame.Config{})
 	b.well()
