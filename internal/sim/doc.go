@@ -16,10 +16,11 @@
 //	        fleet gate is closed or the worker had never answered anything,
 //	        and those of the ten seconds before the gate closed, which weigh
 //	        nothing any more; and a death in the lane that abandoned attempts
-//	        hid. Pills whose callers hang up before they kill cost up to N+2
-//	        more, pills that kill seconds after their answer began those
-//	        copies that had joined by then (2 after one second, 4 more after
-//	        two).
+//	        hid. Pills whose callers hang up before they kill cost up to three
+//	        times as many and one more, since in the lane they share the blame
+//	        with whoever comes next; pills that kill seconds after their
+//	        answer began cost the copies that had joined by then (2 after one
+//	        second, 4 more after two).
 //	law 4   No innocent stands convicted: its fingerprint is never refused.
 //	        The exception is the first second, in which the death of many
 //	        workers may not have been recognised as one; it must have been

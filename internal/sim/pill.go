@@ -85,7 +85,9 @@ func (w *world) planPills(k Pills, r *rand.Rand) {
 			p.slack = streaming(p.delay)
 		case Deserted:
 			p.delay = between(20*time.Millisecond, 200*time.Millisecond)
-			p.slack = w.set.after + 2
+			// In the lane its ghost leaves the next suspect a part of the blame,
+			// two thirds at most.
+			p.slack = 2*max(2, w.set.after) + 1
 		case Unique:
 			copies = 1
 		case Burst:
