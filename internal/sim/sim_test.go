@@ -32,13 +32,13 @@ func TestLawsHold(t *testing.T) {
 		workers, requests int
 		seeds             uint64
 	}{
-		{1, 500, 8},
-		{2, 1_000, 16},
-		{3, 2_000, 8},
-		{8, 5_000, 30},
-		{30, 10_000, 30},
-		{200, 20_000, 10},
-		{2_000, 100_000, 2},
+		{1, 500, 4},
+		{2, 1_000, 6},
+		{3, 2_000, 4},
+		{8, 5_000, 12},
+		{30, 10_000, 12},
+		{200, 20_000, 4},
+		{2_000, 100_000, 1},
 		{10_000, 1_000_000, fullSeeds(t)},
 	} {
 		t.Run(fmt.Sprintf("%d workers, %d requests", size.workers, size.requests), func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestFaultsAreFound(t *testing.T) {
 			}
 			found := Scenario{}
 			for seed := uint64(0); found.Workers == 0 && seed < 50; seed++ {
-				if s := From(seed, 8, 1_000); fails(s) {
+				if s := From(seed, 8, 400); fails(s) {
 					found = s
 				}
 			}
