@@ -3,9 +3,9 @@ package sim
 import "slices"
 
 // Shrink returns a scenario with fewer requests, workers, kinds of pills and of
-// noise than s that still fails. It tries a hundred runs at most.
+// noise than s that still fails. It tries sixty runs at most.
 func Shrink(s Scenario, fails func(Scenario) bool) Scenario {
-	const mostRuns = 100
+	const mostRuns = 60
 	runs := 0
 	try := func(smaller Scenario) bool {
 		if runs++; runs > mostRuns || smaller == s || !fails(smaller) {
