@@ -1,19 +1,18 @@
-// Package backoff computes how long to wait before trying again. It is pure:
-// randomness is an argument.
 package backoff
 
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 )
 
-// Config is exponential backoff with full jitter (Brooker, "Exponential Backoff
-// And Jitter", 2015): uniform between 0 and min(Cap, Base·2^attempt). The zero
-// value means 1 s and 5 min.
+// Config says how waits grow. The zero value means full jitter between 1 s and
+// 5 min.
 type Config struct {
-	Base time.Duration // upper end of the first wait; default 1 s
-	Cap  time.Duration // upper end of every wait; default 5 min
+	Strategy Strategy      // default FullJitter
+	Base     time.Duration // what the waits grow from; default 1 s
+	Cap      time.Duration // upper end of every wait; default 5 min
 }
 
 // WithDefaults returns c with every zero field set to its default.
@@ -30,7 +29,7 @@ func (c Config) WithDefaults() Config {
 // Validate reports every impossible field.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
-	var errs []error
+	errs := []error{c.Strategy.Valid()}
 	if c.Base < 0 {
 		errs = append(errs, fmt.Errorf("base is %v, want more than 0", c.Base))
 	}
@@ -40,22 +39,86 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// growth returns the first ceiling and the factor of the next ones.
+func (c Config) growth() (first time.Duration, factor int64) {
+	switch c.Strategy {
+	case Immediate:
+		return 0, 1
+	case Fixed:
+		return min(c.Base, c.Cap), 1
+	case Decorrelated:
+		return c.grow(c.Base, 3), 3
+	case Exponential, FullJitter, EqualJitter:
+	}
+	return min(c.Base, c.Cap), 2
+}
+
+// grow is min(Cap, d·factor), without an overflow.
+func (c Config) grow(d time.Duration, factor int64) time.Duration {
+	if d > c.Cap/time.Duration(factor) {
+		return c.Cap
+	}
+	return d * time.Duration(factor)
+}
+
 // Ceiling is the longest possible wait before the attempt-th retry, counted
 // from 0.
 func (c Config) Ceiling(attempt int) time.Duration {
 	c = c.WithDefaults()
-	d := c.Base
-	for range attempt {
-		if d >= c.Cap/2 {
-			return c.Cap
-		}
-		d *= 2
+	d, factor := c.growth()
+	if factor == 1 {
+		return d
 	}
-	return min(d, c.Cap)
+	for range attempt {
+		if d >= c.Cap {
+			break
+		}
+		d = c.grow(d, factor)
+	}
+	return d
 }
 
 // Wait is the wait before the attempt-th retry, counted from 0, for random in
-// [0, 1).
+// [0, 1). It is [Config.After] for callers that do not keep the wait before.
 func (c Config) Wait(attempt int, random float64) time.Duration {
-	return time.Duration(random * float64(c.Ceiling(attempt)))
+	return c.After(attempt, 0, random)
 }
+
+// After is the wait before the attempt-th retry, counted from 0, when previous
+// was the wait before that, for random in [0, 1). Only decorrelated jitter asks
+// for previous: 0 means that it is not known, and then stands for the middle of
+// what it can have been.
+func (c Config) After(attempt int, previous time.Duration, random float64) time.Duration {
+	c = c.WithDefaults()
+	ceiling := c.Ceiling(attempt)
+	switch c.Strategy {
+	case Immediate, Fixed, Exponential:
+		return ceiling
+	case EqualJitter:
+		return ceiling - ceiling/2 + share(ceiling/2, random)
+	case Decorrelated:
+		if previous <= 0 && attempt > 0 {
+			previous = c.Base + (c.Ceiling(attempt-1)-c.Base)/2
+		}
+		return c.decorrelated(ceiling, max(previous, c.Base), random)
+	case FullJitter:
+	}
+	return share(ceiling, random)
+}
+
+// decorrelated is min(ceiling, uniform(Base, 3·previous)). The upper end may be
+// beyond the ceiling, so that many waits are the ceiling itself.
+func (c Config) decorrelated(ceiling, previous time.Duration, random float64) time.Duration {
+	more := random * (3*float64(previous) - float64(c.Base))
+	if more >= float64(ceiling-c.Base) {
+		return ceiling
+	}
+	return min(c.Base+time.Duration(more), ceiling)
+}
+
+func share(d time.Duration, random float64) time.Duration {
+	return min(time.Duration(random*float64(d)), d) // a rounded float may be above d
+}
+
+// forever stands for every sum that does not fit.
+const forever = time.Duration(math.MaxInt64)

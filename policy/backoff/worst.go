@@ -1,0 +1,77 @@
+package backoff
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// maxTerms is how many different waits [Config.Explain] writes out.
+const maxTerms = 6
+
+// run is count waits of at most each in a row.
+type run struct {
+	each  time.Duration
+	count int
+}
+
+func (r run) String() string {
+	if r.count == 1 {
+		return r.each.String()
+	}
+	return fmt.Sprintf("%d × %v", r.count, r.each)
+}
+
+// runs returns the ceilings of the waits between attempts deliveries; those
+// that do not grow any more are the last run. It has at most 64, since what
+// grows doubles at least.
+func (c Config) runs(attempts int) []run {
+	c = c.WithDefaults()
+	var out []run
+	each, factor := c.growth()
+	for left := attempts - 1; left > 0; left-- {
+		if factor == 1 || each >= c.Cap {
+			return append(out, run{each, left})
+		}
+		out = append(out, run{each, 1})
+		each = c.grow(each, factor)
+	}
+	return out
+}
+
+// Worst is the longest that all waits between attempts deliveries can take
+// together. The deliveries themselves come on top. What is longer than a
+// [time.Duration] can be is the longest Duration.
+func (c Config) Worst(attempts int) time.Duration {
+	sum := time.Duration(0)
+	for _, r := range c.runs(attempts) {
+		if r.each > 0 && time.Duration(r.count) > (forever-sum)/r.each {
+			return forever
+		}
+		sum += r.each * time.Duration(r.count)
+	}
+	return sum
+}
+
+// Explain writes the arithmetic of [Config.Worst] in one line:
+// "1s + 2s + 4s + 8s = 15s".
+func (c Config) Explain(attempts int) string {
+	runs := c.runs(attempts)
+	if len(runs) == 0 {
+		return "no waits = 0s"
+	}
+	var terms []string
+	for i, r := range runs {
+		switch skipped := len(runs) - maxTerms + 1; {
+		case len(runs) <= maxTerms || i < maxTerms-3 || i >= maxTerms-3+skipped:
+			terms = append(terms, r.String())
+		case i == maxTerms-3:
+			terms = append(terms, fmt.Sprintf("… (%d more)", skipped))
+		}
+	}
+	sum := "more than 292 years"
+	if worst := c.Worst(attempts); worst < forever {
+		sum = worst.String()
+	}
+	return strings.Join(terms, " + ") + " = " + sum
+}
