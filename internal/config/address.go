@@ -100,6 +100,18 @@ func workerFlaw(w string) *flaw {
 	return nil
 }
 
+// urlFlaw wants an http or https URL.
+func urlFlaw(s string) *flaw {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return flawf("write http://host:port/path or https://…", "%s is no URL", clipUserinfo(s))
+	case u.User != nil:
+		return flawf("remove it", "has a user name")
+	}
+	return nil
+}
+
 // clipUserinfo shows a value without what may be a password in it.
 func clipUserinfo(s string) string {
 	if i := strings.LastIndex(s, "@"); i >= 0 {

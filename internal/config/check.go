@@ -54,6 +54,7 @@ func (c *Config) check() []finding {
 		f.check(k, "fleets."+name)
 	}
 	c.checkRoutes(k)
+	c.checkQueues(k)
 	return k.found
 }
 
@@ -90,7 +91,9 @@ func (k *checker) ranges(v reflect.Value, path string) {
 func zeroIsUnset(key string) bool { return key == "replicas" || key == "memory" }
 
 func (c *Config) checkListeners(k *checker) {
-	k.add("listen", addressFlaw(c.Listen))
+	if c.Listen != "" || len(c.Routes) > 0 || len(c.Fleets) > 0 {
+		k.add("listen", addressFlaw(c.Listen))
+	}
 	c.checkAdmin(k)
 	if t := c.TLS; t != nil && (t.Cert == "" || t.Key == "") {
 		k.addf("tls", "set both cert and key", "needs two files")

@@ -8,17 +8,22 @@ import (
 // Config is everything that Bezoar can be told. The zero value is not useful:
 // begin with [Default].
 type Config struct {
-	Listen         string           `yaml:"listen"`                          // callers, host:port
-	Admin          string           `yaml:"admin"`                           // console, API and metrics, host:port; "" means none
-	AdminTokenFile string           `yaml:"admin_token_file"`                // first line is the admin token
-	AdminTokenEnv  string           `yaml:"admin_token_env"`                 // environment variable that holds it
-	Store          string           `yaml:"store" mask:"url"`                // sqlite:PATH, postgres://… or memory:
-	StateDir       string           `yaml:"state_dir"`                       // the secret and the journals; default beside Store
-	TLS            *TLS             `yaml:"tls"`                             // of Listen; nil means plain HTTP
-	TrustedProxies []netip.Prefix   `yaml:"trusted_proxies"`                 // whose X-Forwarded-* are believed
-	BufferTotal    Size             `yaml:"buffer_total" range:"1MiB..1TiB"` // all held bodies together
-	Fleets         map[string]Fleet `yaml:"fleets"`
-	Routes         []Route          `yaml:"routes"` // the most specific match wins: host, then path, then methods
+	Listen         string               `yaml:"listen"`                          // callers, host:port; "" means none
+	Admin          string               `yaml:"admin"`                           // console, API and metrics, host:port; "" means none
+	AdminTokenFile string               `yaml:"admin_token_file"`                // first line is the admin token
+	AdminTokenEnv  string               `yaml:"admin_token_env"`                 // environment variable that holds it
+	Store          string               `yaml:"store" mask:"url"`                // sqlite:PATH, postgres://… or memory:
+	StateDir       string               `yaml:"state_dir"`                       // the secret and the journals; default beside Store
+	TLS            *TLS                 `yaml:"tls"`                             // of Listen; nil means plain HTTP
+	TrustedProxies []netip.Prefix       `yaml:"trusted_proxies"`                 // whose X-Forwarded-* are believed
+	BufferTotal    Size                 `yaml:"buffer_total" range:"1MiB..1TiB"` // all held bodies together
+	Fleets         map[string]Fleet     `yaml:"fleets"`
+	Routes         []Route              `yaml:"routes"`      // the most specific match wins: host, then path, then methods
+	SQS            string               `yaml:"sqs"`         // SQS-compatible endpoint, host:port; off for none; default none, or DefaultSQS if there are queues
+	SQSHosts       []string             `yaml:"sqs_hosts"`   // host names by which clients may call a loopback endpoint
+	AccessKeys     map[string]AccessKey `yaml:"access_keys"` // of SQS clients; none: signatures are not looked at
+	Queues         map[string]Queue     `yaml:"queues"`
+	Alarms         map[string]Alarm     `yaml:"alarms"`
 }
 
 // TLS names the listener's certificate and key, both PEM files.
@@ -54,6 +59,7 @@ type Health struct {
 type Route struct {
 	Match      Match         `yaml:"match"`
 	Fleet      string        `yaml:"fleet"`
+	Enqueue    string        `yaml:"enqueue"` // instead of fleet: a queue; callers are answered 202
 	Quarantine Quarantine    `yaml:"quarantine"`
 	Retry      Retry         `yaml:"retry"`
 	Timeout    time.Duration `yaml:"timeout" range:"1ms..24h"` // until the answer begins

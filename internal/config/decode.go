@@ -77,6 +77,9 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string, depth int) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
+		if s, ok := reflect.TypeAssert[defaulter](v); ok {
+			s.setDefaults()
+		}
 		d.value(n, v.Elem(), path, depth)
 	case reflect.Struct:
 		d.structure(n, v, path, depth)
@@ -146,15 +149,10 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string, depth int)
 		return
 	}
 	out := reflect.MakeMap(v.Type())
-	name := fleetName
-	rule := "use 1 to 63 of a-z, 0-9, - and _, with a letter or digit at both ends"
-	if v.Type().Elem().Kind() == reflect.String { // an environment
-		name = envName
-		rule = "use up to 128 letters, digits and _, and begin with no digit"
-	}
+	name, rule := names(v.Type().Elem())
 	d.pairs(n, path, func(key, value *yaml.Node) {
 		at := join(path, shortKey(key.Value))
-		if !name.MatchString(key.Value) {
+		if !name(key.Value) {
 			d.fault(key, at, flawf(rule, "%s is no possible name", quoted(key.Value)))
 			return
 		}
@@ -168,6 +166,19 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string, depth int)
 	if out.Len() > 0 {
 		v.Set(out)
 	}
+}
+
+// names says which keys a mapping to elem takes, and in words.
+func names(elem reflect.Type) (ok func(string) bool, rule string) {
+	switch elem {
+	case reflect.TypeFor[string](): // an environment
+		return envName.MatchString, "use up to 128 letters, digits and _, and begin with no digit"
+	case reflect.TypeFor[Queue]():
+		return isQueueName, "use 1 to 80 letters, digits, - and _, and .fifo at the end of a FIFO queue's name"
+	case reflect.TypeFor[AccessKey]():
+		return keyName.MatchString, "write the access key id: 1 to 128 letters, digits, _, -, . and /"
+	}
+	return fleetName.MatchString, "use 1 to 63 of a-z, 0-9, - and _, with a letter or digit at both ends"
 }
 
 // pairs walks a mapping's keys and values once each.

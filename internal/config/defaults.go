@@ -95,6 +95,7 @@ func (c *Config) fill() {
 		}
 		c.Fleets[name] = f
 	}
+	c.fillQueues()
 	for i := range c.Routes {
 		m := &c.Routes[i].Match
 		if m.Path == "" && (m.Host != "" || len(m.Methods) > 0) {

@@ -70,13 +70,6 @@ func homeUnder(t reflect.Type, key, path string) string {
 
 // The keys that the format will have once their parts exist.
 
-func (*Config) later() map[string]string {
-	return map[string]string{
-		"sqs":    "the queue's SQS-compatible endpoint",
-		"queues": "the queue engine",
-	}
-}
-
 func (*Route) later() map[string]string {
 	return map[string]string{
 		"limits": "rate limits",

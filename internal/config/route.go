@@ -11,8 +11,14 @@ func (c *Config) checkRoutes(k *checker) {
 		r, at := &c.Routes[i], fmt.Sprintf("routes[%d]", i)
 		r.Match.check(k, at+".match")
 		switch _, ok := c.Fleets[r.Fleet]; {
+		case r.Enqueue != "" && r.Fleet != "":
+			k.addf(at, "keep one", "has both fleet and enqueue")
+		case r.Enqueue != "":
+			if !isQueueName(r.Enqueue) {
+				k.addf(at+".enqueue", "write a queue's name", "%s is no queue's name", quoted(r.Enqueue))
+			}
 		case r.Fleet == "":
-			k.add(at, flawf("add fleet: NAME", "names no fleet"), at+".fleet")
+			k.add(at, flawf("add fleet: NAME, or enqueue: QUEUE", "names no fleet"), at+".fleet")
 		case !ok:
 			names := sortedKeys(c.Fleets)
 			fix := "define it under fleets" + didYouMean(r.Fleet, names)

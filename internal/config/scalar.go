@@ -68,6 +68,16 @@ func setText(v reflect.Value, text string) error {
 		}
 		*p = text
 		return nil
+	case *bool:
+		switch text {
+		case "true", "yes", "on":
+			*p = true
+		case "false", "no", "off":
+			*p = false
+		default:
+			return flawf("write true or false", "%s is neither true nor false", quoted(text))
+		}
+		return nil
 	case *int:
 		i, err := strconv.Atoi(text)
 		if err != nil || text[0] == '+' {
@@ -88,6 +98,8 @@ func textOf(v reflect.Value) string {
 		return p
 	case Replay:
 		return string(p)
+	case bool:
+		return strconv.FormatBool(p)
 	case int:
 		return strconv.Itoa(p)
 	case fmt.Stringer:

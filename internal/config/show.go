@@ -96,7 +96,7 @@ func unset(v reflect.Value, f field) bool {
 	case reflect.Pointer:
 		return v.IsNil()
 	case reflect.Map, reflect.Slice, reflect.String:
-		return v.Len() == 0 && f.key != "admin" // whose absence means its default
+		return v.Len() == 0 && f.key != "admin" && f.key != "listen" // whose absence means its default
 	default:
 		return v.IsZero() && zeroIsUnset(f.key)
 	}

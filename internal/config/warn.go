@@ -10,7 +10,7 @@ import (
 // Warnings says, a sentence each, what works and is probably not meant.
 func (c Config) Warnings() []string {
 	var out []string
-	if len(c.Routes) == 0 {
+	if len(c.Routes) == 0 && (len(c.Fleets) > 0 || c.SQS == "") {
 		out = append(out, "there are no routes: every request will be answered 404")
 	}
 	for _, name := range sortedKeys(c.Fleets) {

@@ -1,0 +1,299 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/policy/backoff"
+)
+
+// DefaultSQS is where bezoar serve without a file serves queues.
+const DefaultSQS = "127.0.0.1:9324"
+
+// Queue is one queue that exists whenever Bezoar runs. Its name ends in .fifo
+// if it keeps the order of its groups.
+type Queue struct {
+	MaxReceiveCount int             `yaml:"max_receive_count" range:"0..1000"` // 0: messages are received for ever; default 5, 0 for dead-letter queues
+	DeadLetter      string          `yaml:"dead_letter"`                       // default NAME-dlq
+	Visibility      time.Duration   `yaml:"visibility" range:"0s..12h"`
+	Delay           time.Duration   `yaml:"delay" range:"0s..15m"`
+	Wait            time.Duration   `yaml:"wait" range:"0s..20s"`
+	Retention       time.Duration   `yaml:"retention" range:"1m..14d"`
+	MaxBytes        Size            `yaml:"max_bytes" range:"1KiB..1MiB"`
+	ContentDedup    bool            `yaml:"content_dedup"`  // FIFO
+	DedupByGroup    bool            `yaml:"dedup_by_group"` // FIFO
+	Schema          string          `yaml:"schema"`         // file with a JSON Schema
+	Validate        string          `yaml:"validate"`       // reject or dead-letter
+	Expire          string          `yaml:"expire"`         // delete or dead-letter
+	Retry           QueueRetry      `yaml:"retry"`
+	Downstream      string          `yaml:"downstream"` // queues with the same one share a breaker and a retry budget
+	Quarantine      QueueQuarantine `yaml:"quarantine"`
+	SameAs          string          `yaml:"same_as"` // a fleet: what kills its workers is a suspect here
+	Push            *Push           `yaml:"push"`    // deliver by HTTP
+}
+
+// QueueRetry says how a delivery that was reported as failed is tried again.
+type QueueRetry struct {
+	Strategy    string        `yaml:"strategy"`
+	Base        time.Duration `yaml:"base" range:"1ms..12h"`
+	Cap         time.Duration `yaml:"cap" range:"1ms..12h"`
+	Attempts    int           `yaml:"attempts" range:"0..1000"` // 0: as max_receive_count says
+	Deadline    time.Duration `yaml:"deadline" range:"0s..14d"` // 0: none
+	Budget      Ratio         `yaml:"budget" range:"0%..100%"`
+	BudgetFloor int           `yaml:"budget_floor" range:"0..1000"`
+}
+
+// QueueQuarantine says when a payload is refused, whatever message it is in.
+type QueueQuarantine struct {
+	After    int           `yaml:"after" range:"1..8"`
+	For      time.Duration `yaml:"for" range:"1s..720h"`
+	Max      time.Duration `yaml:"max" range:"1s..720h"`
+	MinBytes Size          `yaml:"min_bytes" range:"1B..1MiB"`
+	Ignore   []string      `yaml:"ignore"` // $.a.b: not part of a payload's identity
+	Off      bool          `yaml:"-"`
+}
+
+// Push delivers a queue's messages to an HTTP server.
+type Push struct {
+	URL         string        `yaml:"url" mask:"url"`
+	Concurrency int           `yaml:"concurrency" range:"1..1000"` // at most; fewer while it fails
+	Timeout     time.Duration `yaml:"timeout" range:"100ms..12h"`
+}
+
+// AccessKey is the secret of one access key id: written as it is, or where it is.
+type AccessKey struct {
+	SecretEnv  string `yaml:"secret_env"`
+	SecretFile string `yaml:"secret_file"`
+	Secret     string `yaml:"-"`
+}
+
+// Alarm tells somebody about dead letters. One of the conditions is given.
+type Alarm struct {
+	Queue       string        `yaml:"queue"`                              // a dead-letter queue; * for all
+	DepthAbove  int           `yaml:"depth_above" range:"-1..1000000000"` // letters; -1: not looked at
+	OldestAbove time.Duration `yaml:"oldest_above" range:"0s..14d"`
+	RateAbove   int           `yaml:"rate_above" range:"0..1000000"` // letters a minute
+	Redrive     bool          `yaml:"redrive"`                       // a redrive has ended or halted
+	Webhook     string        `yaml:"webhook" mask:"url"`
+	SecretEnv   string        `yaml:"secret_env"` // signs the webhook's body
+	Command     []string      `yaml:"command" mask:"args"`
+	Repeat      time.Duration `yaml:"repeat" range:"1m..168h"` // while it lasts
+}
+
+func (q *Queue) setDefaults() {
+	*q = Queue{
+		MaxReceiveCount: unsetCount,
+		Visibility:      30 * time.Second,
+		Retention:       4 * day,
+		MaxBytes:        1 << 20,
+		Validate:        "reject",
+		Expire:          "delete",
+		Retry:           QueueRetry{Strategy: "full-jitter", Base: time.Second, Cap: 5 * time.Minute, Budget: 0.2, BudgetFloor: 3},
+		Quarantine:      QueueQuarantine{After: 2, For: 15 * time.Minute, Max: 24 * time.Hour, MinBytes: 8},
+	}
+}
+
+func (p *Push) setDefaults() { *p = Push{Concurrency: 10, Timeout: 30 * time.Second} }
+
+func (a *Alarm) setDefaults() { *a = Alarm{Queue: "*", DepthAbove: -1, Repeat: time.Hour} }
+
+const (
+	unsetCount          = -1
+	defaultReceiveCount = 5
+)
+
+// ServesSQS reports whether queues are served.
+func (c *Config) ServesSQS() bool { return c.SQS != "" && c.SQS != "off" }
+
+// fillQueues settles who is whose dead-letter queue.
+func (c *Config) fillQueues() {
+	dead := map[string]bool{}
+	for _, q := range c.Queues {
+		dead[q.DeadLetter] = true
+	}
+	for name, q := range c.Queues {
+		if q.MaxReceiveCount == unsetCount {
+			q.MaxReceiveCount = defaultReceiveCount
+			if dead[name] && q.DeadLetter == "" {
+				q.MaxReceiveCount = 0
+			}
+		}
+		c.Queues[name] = q
+	}
+	if c.SQS == "" && len(c.Queues) > 0 {
+		c.SQS = DefaultSQS
+	}
+}
+
+var (
+	queueName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
+	keyName   = regexp.MustCompile(`^[A-Za-z0-9_./-]{1,128}$`)
+)
+
+func isQueueName(s string) bool {
+	return len(s) <= 80 && queueName.MatchString(strings.TrimSuffix(s, ".fifo"))
+}
+
+func isFIFO(name string) bool { return strings.HasSuffix(name, ".fifo") }
+
+func (c *Config) checkQueues(k *checker) {
+	if c.ServesSQS() {
+		k.add("sqs", addressFlaw(c.SQS))
+		for _, of := range []struct{ key, addr string }{{"listen", c.Listen}, {"admin", c.Admin}} {
+			if c.SQS == of.addr && !strings.HasSuffix(c.SQS, ":0") {
+				k.add("sqs", flawf("give it a port of its own", "%s is where %s already is", quoted(c.SQS), of.key), of.key)
+			}
+		}
+		if addressFlaw(c.SQS) == nil && !isLoopback(c.SQS) && len(c.AccessKeys) == 0 {
+			k.add("sqs", flawf("add access_keys, or keep it on 127.0.0.1", "%s is open to a network and has no access keys", quoted(c.SQS)), "access_keys")
+		}
+	}
+	for _, id := range sortedKeys(c.AccessKeys) {
+		a := c.AccessKeys[id]
+		n := 0
+		for _, s := range []string{a.Secret, a.SecretEnv, a.SecretFile} {
+			if s != "" {
+				n++
+			}
+		}
+		if n != 1 {
+			k.addf("access_keys."+shortKey(id), "write secret_env: VARIABLE or secret_file: PATH", "needs one secret, has %d", n)
+		}
+		if a.SecretEnv != "" && !envName.MatchString(a.SecretEnv) {
+			k.addf("access_keys."+shortKey(id)+".secret_env", "write the variable's name, not the secret", "is no name of an environment variable")
+		}
+	}
+	for _, name := range sortedKeys(c.Queues) {
+		q := c.Queues[name]
+		q.check(k, "queues."+shortKey(name), name, c)
+	}
+	for _, name := range sortedKeys(c.Alarms) {
+		a := c.Alarms[name]
+		a.check(k, "alarms."+name)
+	}
+}
+
+func (q *Queue) check(k *checker, at, name string, c *Config) {
+	if d := q.DeadLetter; d != "" {
+		switch {
+		case !isQueueName(d):
+			k.addf(at+".dead_letter", "use letters, digits, - and _, and .fifo at the end of a FIFO queue's", "%s is no queue's name", quoted(d))
+		case d == name:
+			k.addf(at+".dead_letter", "name another queue", "is the queue itself")
+		case isFIFO(d) != isFIFO(name):
+			k.addf(at+".dead_letter", "let both names end in .fifo, or neither", "%s is of the other kind", quoted(d))
+		}
+	}
+	if !isFIFO(name) && (q.ContentDedup || q.DedupByGroup) {
+		k.addf(at, "remove content_dedup and dedup_by_group, or let its name end in .fifo", "only FIFO queues deduplicate")
+	}
+	for _, of := range []struct {
+		key, value string
+		choices    []string
+	}{
+		{"validate", q.Validate, []string{"reject", "dead-letter"}},
+		{"expire", q.Expire, []string{"delete", "dead-letter"}},
+		{"retry.strategy", q.Retry.Strategy, []string{"immediate", "fixed", "exponential", "full-jitter", "equal-jitter", "decorrelated-jitter"}},
+	} {
+		k.add(at+"."+of.key, choiceFlaw(of.value, of.choices))
+	}
+	if q.Retry.Base > q.Retry.Cap {
+		k.add(at+".retry.base", flawf("lower it, or raise cap", "%s is more than cap, %s", formatDuration(q.Retry.Base), formatDuration(q.Retry.Cap)), at+".retry.cap")
+	}
+	q.checkDeadline(k, at)
+	if t := q.Quarantine; !t.Off && t.For > t.Max {
+		k.add(at+".quarantine.for", flawf("lower it, or raise max", "%s is more than max, %s", formatDuration(t.For), formatDuration(t.Max)), at+".quarantine.max")
+	}
+	for i, p := range q.Quarantine.Ignore {
+		if !jsonPath.MatchString(p) {
+			k.addf(fmt.Sprintf("%s.quarantine.ignore[%d]", at, i), `write $ and then .name, ["name"] or [*], such as $.meta.ts`, "%s is no path into JSON", quoted(p))
+		}
+	}
+	if q.SameAs != "" {
+		if _, ok := c.Fleets[q.SameAs]; !ok {
+			k.add(at+".same_as", flawf("define it under fleets"+didYouMean(q.SameAs, sortedKeys(c.Fleets)), "there is no fleet %s", quoted(q.SameAs)), "fleets")
+		}
+	}
+	if p := q.Push; p != nil {
+		k.add(at+".push.url", urlFlaw(p.URL))
+	}
+}
+
+// checkDeadline wants the deadline to leave room for every attempt: each may
+// take the whole visibility, and each wait its longest.
+func (q *Queue) checkDeadline(k *checker, at string) {
+	n := q.Retry.Attempts
+	if n == 0 {
+		n = q.MaxReceiveCount
+	}
+	if q.Retry.Deadline == 0 || n <= 0 {
+		return
+	}
+	b := backoff.Config{Strategy: backoff.Strategy(q.Retry.Strategy), Base: q.Retry.Base, Cap: q.Retry.Cap}
+	if b.Validate() != nil {
+		return // said already
+	}
+	work := time.Duration(n) * q.Visibility
+	if all := q.Delay + work + b.Worst(n); all > q.Retry.Deadline {
+		k.add(at+".retry.deadline", flawf("lower attempts, cap or visibility, or raise the deadline to "+formatDuration(all),
+			"%s is less than the worst case, %s: delay %s + %d attempts of %s + waits of %s",
+			formatDuration(q.Retry.Deadline), formatDuration(all), formatDuration(q.Delay), n, formatDuration(q.Visibility), b.Explain(n)),
+			at+".retry", at+".visibility")
+	}
+}
+
+func (a *Alarm) check(k *checker, at string) {
+	n := 0
+	for _, is := range []bool{a.DepthAbove >= 0, a.OldestAbove > 0, a.RateAbove > 0, a.Redrive} {
+		if is {
+			n++
+		}
+	}
+	if n != 1 {
+		k.addf(at, "give one of depth_above, oldest_above, rate_above and redrive: true; make another alarm for another condition", "has %d conditions", n)
+	}
+	if a.Queue != "*" && !isQueueName(a.Queue) {
+		k.addf(at+".queue", "write a dead-letter queue's name, or *", "%s is no queue's name", quoted(a.Queue))
+	}
+	switch {
+	case a.Webhook == "" && len(a.Command) == 0:
+		k.addf(at, "add webhook: https://… or command: [program, argument]", "tells nobody")
+	case a.Webhook != "":
+		k.add(at+".webhook", urlFlaw(a.Webhook))
+	}
+	if len(a.Command) > 0 && strings.TrimSpace(a.Command[0]) == "" {
+		k.addf(at+".command[0]", "name the program to start", "is empty")
+	}
+	if a.SecretEnv != "" && !envName.MatchString(a.SecretEnv) {
+		k.addf(at+".secret_env", "write the variable's name, not the secret", "is no name of an environment variable")
+	}
+}
+
+func choiceFlaw(value string, choices []string) *flaw {
+	for _, c := range choices {
+		if c == value {
+			return nil
+		}
+	}
+	return flawf("write "+strings.Join(choices, ", ")+didYouMean(value, choices), "%s is no choice here", quoted(value))
+}
+
+func (q *QueueQuarantine) fromWord(text string) error {
+	var r Quarantine
+	if err := r.fromWord(text); err != nil {
+		return err
+	}
+	q.Off = true
+	return nil
+}
+
+func (q QueueQuarantine) toWord() (string, bool) { return "off", q.Off }
+
+func (a *AccessKey) fromWord(text string) error {
+	a.Secret = text
+	return nil
+}
+
+func (a AccessKey) toWord() (string, bool) { return masked, a.Secret != "" }
