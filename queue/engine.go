@@ -105,9 +105,12 @@ func (e *Engine) in(ctx context.Context, name string, f func(Queue) error) error
 }
 
 // policy is what the store has to know to end a lease. Where the dead-letter
-// queue has been deleted, messages stay.
+// queue that was named has been deleted, messages are received for ever.
 func (e *Engine) policy(ctx context.Context, q Queue) (Policy, error) {
-	p := Policy{FIFO: q.Settings.FIFO}
+	p := Policy{
+		FIFO: q.Settings.FIFO, DeadLetter: ImplicitName(q.Name), Implicit: true,
+		Poison: q.Settings.Quarantine.Poison(), KeepExpired: q.Settings.KeepExpired,
+	}
 	d := q.Settings.DeadLetter
 	if d.Queue == "" {
 		return p, nil
@@ -118,7 +121,7 @@ func (e *Engine) policy(ctx context.Context, q Queue) (Policy, error) {
 	case err != nil:
 		return p, err
 	}
-	p.DeadLetter, p.MaxReceives = d.Queue, d.MaxReceives
+	p.DeadLetter, p.Implicit, p.MaxReceives = d.Queue, false, d.MaxReceives
 	return p, nil
 }
 

@@ -27,7 +27,9 @@ const (
 	ErrMoveNotRunning   Code = "move-task-not-running" // nothing to cancel
 	ErrNotDeadLetter    Code = "not-a-dead-letter-queue"
 	ErrDeadLetterRefuse Code = "dead-letter-refused" // the target's allow policy does not name the source
-	ErrConflict         Code = "conflict"            // changed meanwhile by somebody else
+	ErrLetterNotFound   Code = "letter-not-found"
+	ErrSchema           Code = "schema-violated" // the text names rule and path
+	ErrConflict         Code = "conflict"        // changed meanwhile by somebody else
 )
 
 // Error returns the code in words.

@@ -78,6 +78,9 @@ type Message struct {
 	InFlight      bool
 	Attempts      []Attempt // earlier ones that did not end well, oldest first
 	Letter        *Letter   // of a dead letter
+	Lineage       *Lineage  // of a message that was a dead letter before
+	Payload       bezoar.Fingerprint
+	Alone         bool // received as a suspect: nothing else goes to its worker meanwhile
 }
 
 // Outcome is how an attempt ended, as its worker or the queue tells it.
@@ -95,15 +98,6 @@ type Attempt struct {
 	Outcome
 }
 
-// Letter is why and whence a message is in a dead-letter queue.
-type Letter struct {
-	Origin   string    `json:"origin"` // the queue it was received from
-	Died     time.Time `json:"died"`
-	Receives int       `json:"receives"` // in the origin
-	Outcome
-	Attempts []Attempt `json:"attempts,omitempty"`
-}
-
 // Change is what happens to one delivery before its message is done.
 type Change struct {
 	Receipt Receipt
@@ -111,7 +105,15 @@ type Change struct {
 	Release bool          // the delivery is over: its receipt is void
 	Refund  bool          // with Release: the receive does not count
 	Dead    bool          // with Release: to the dead-letter queue at once
-	Outcome *Outcome      // recorded as an attempt, if the delivery is over
+	Outcome *Outcome      // with Release: recorded as an attempt, and judged
+	// Backoff, with Release, says how long the message waits beyond For, from
+	// the number of its receives and its last wait. It must be pure.
+	Backoff func(receives int, last time.Duration) time.Duration
+	// Attempts and MaxAge, with Release and unless 0, set the message aside
+	// when it has been received so often, or when its next delivery would
+	// come later than MaxAge after its sending.
+	Attempts int
+	MaxAge   time.Duration
 }
 
 // Counts says how many messages a queue holds.

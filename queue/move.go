@@ -46,7 +46,7 @@ func (e *Engine) StartMove(ctx context.Context, in MoveInput) (MoveTask, error) 
 			return fail(invalid("Destination: %q and the source must both be FIFO queues, or neither", in.Destination))
 		}
 	}
-	t, err := e.store.StartMove(ctx, MoveTask{ID: newID(), Source: in.Source, Destination: in.Destination, Rate: in.Rate})
+	t, err := e.store.StartMove(ctx, MoveTask{ID: newID(), Source: in.Source, Destination: in.Destination, Rate: in.Rate, HaltAbove: 1, Selection: Selection{Queue: in.Source}})
 	if err != nil {
 		return fail(err)
 	}
@@ -56,7 +56,7 @@ func (e *Engine) StartMove(ctx context.Context, in MoveInput) (MoveTask, error) 
 
 // CancelMove ends a running task; what it has moved stays moved.
 func (e *Engine) CancelMove(ctx context.Context, id string) (MoveTask, error) {
-	t, err := e.store.CancelMove(ctx, id)
+	t, err := e.store.ChangeMove(ctx, id, MoveChange{State: MoveCancelled})
 	return t, wrap(err, "cancel move task %.64q", id)
 }
 
@@ -68,6 +68,6 @@ func (e *Engine) Moves(ctx context.Context, source string, limit int) ([]MoveTas
 	if _, err := e.store.Queue(ctx, source); err != nil {
 		return nil, wrap(err, "list move tasks of queue %.100q", source)
 	}
-	t, err := e.store.Moves(ctx, source, max(limit, 1))
+	t, err := e.store.Moves(ctx, MoveQuery{Source: source, Limit: max(limit, 1)})
 	return t, wrap(err, "list move tasks of queue %.100q", source)
 }

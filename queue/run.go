@@ -62,12 +62,15 @@ func (e *Engine) sweep(ctx context.Context) time.Duration {
 // move gives each running task one step.
 func (e *Engine) move(ctx context.Context) time.Duration {
 	next := e.config.SweepEvery
-	tasks, err := e.store.Moves(ctx, "", 1000)
+	tasks, err := e.store.Moves(ctx, MoveQuery{Live: true})
 	if err != nil {
 		e.complain(ctx, "list move tasks", err)
 		return next
 	}
 	for _, t := range tasks {
+		if t.State != MoveRunning {
+			continue
+		}
 		step, err := e.store.StepMove(ctx, t.ID, moveLimit)
 		if errors.Is(err, ErrMoveNotRunning) || errors.Is(err, ErrMoveNotFound) {
 			continue // somebody else ended it
@@ -113,7 +116,7 @@ func (e *Engine) expire(ctx context.Context) {
 		for _, q := range queues {
 			after = q.Name
 			for range steps {
-				n, err := e.store.Expire(ctx, q.ID, q.Settings.Retention, cleanLimit)
+				n, err := e.expireSome(ctx, q)
 				if err != nil && !errors.Is(err, ErrQueueNotFound) {
 					e.complain(ctx, "expire messages of "+q.Name, err)
 				}
@@ -130,4 +133,12 @@ func (e *Engine) expire(ctx context.Context) {
 			break
 		}
 	}
+}
+
+func (e *Engine) expireSome(ctx context.Context, q Queue) (int, error) {
+	p, err := e.policy(ctx, q)
+	if err != nil {
+		return 0, err
+	}
+	return e.store.Expire(ctx, q.ID, p, q.Settings.Retention, cleanLimit)
 }

@@ -151,3 +151,9 @@ func or(d *time.Duration, otherwise time.Duration) time.Duration {
 	}
 	return *d
 }
+
+// short tells long names apart that begin alike.
+func short(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(sum[:4])
+}

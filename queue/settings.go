@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,6 +53,13 @@ type Settings struct {
 	MaxBytes     int           // body and attributes of a message
 	DeadLetter   DeadLetter    // zero: messages are received again for ever
 	Allow        Allow         // which queues may name this one as their dead-letter queue
+	Retry        Retry         // how a delivery that was reported as failed is tried again
+	Quarantine   Quarantine    // when a payload is refused, whatever message it comes in
+	Downstream   string        // the group whose breaker and retry budget the queue shares; "": none
+	Schema       string        // JSON Schema 2020-12 of bodies, at most MaxSchema bytes; "": none
+	SchemaCheck  SchemaCheck   // when bodies are checked against Schema
+	KeepExpired  bool          // what is older than Retention goes to the dead-letter queue
+	SameAs       string        // a fleet of the gateway whose convicted bodies are suspects here; "": none
 	// Extra is kept for fronts and not looked at.
 	Extra map[string]string
 }
@@ -95,9 +103,12 @@ func DefaultSettings() Settings {
 
 // Equal reports whether two settings behave alike.
 func (s Settings) Equal(o Settings) bool {
-	return maps.Equal(s.Extra, o.Extra) && slices.Equal(s.Allow.Queues, o.Allow.Queues) && s.Allow.Mode == o.Allow.Mode &&
-		s.DeadLetter == o.DeadLetter && s.FIFO == o.FIFO && s.ContentDedup == o.ContentDedup && s.DedupByGroup == o.DedupByGroup &&
-		s.Visibility == o.Visibility && s.Delay == o.Delay && s.Wait == o.Wait && s.Retention == o.Retention && s.MaxBytes == o.MaxBytes
+	extra, queues := maps.Equal(s.Extra, o.Extra), slices.Equal(s.Allow.Queues, o.Allow.Queues)
+	ignore := slices.Equal(s.Quarantine.Ignore, o.Quarantine.Ignore)
+	for _, one := range []*Settings{&s, &o} { // copies
+		one.Extra, one.Allow.Queues, one.Quarantine.Ignore = nil, nil, nil
+	}
+	return extra && queues && ignore && reflect.DeepEqual(s, o)
 }
 
 // Validate reports every field that is out of bounds.
@@ -132,6 +143,7 @@ func (s Settings) Validate() error {
 		}
 	}
 	faults = append(faults, s.Allow.validate(), validateExtra(s.Extra))
+	faults = append(faults, s.Retry.validate(s), s.Quarantine.validate(), s.validateWork())
 	return errors.Join(faults...)
 }
 

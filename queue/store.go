@@ -2,7 +2,11 @@ package queue
 
 import (
 	"context"
+	"encoding/json"
 	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/policy/poison"
 )
 
 // Store keeps queues and messages. What a method has returned nil for survives
@@ -17,6 +21,9 @@ type Store interface {
 	Messages
 	Upkeep
 	Moves
+	Letters
+	Cases
+	Marks
 }
 
 // Definitions keeps the queues themselves.
@@ -74,15 +81,21 @@ type Entry struct {
 	ID       string
 	Delay    time.Duration
 	FIFO     bool
-	DedupKey string // "" for none
+	DedupKey string             // "" for none
+	Payload  bezoar.Fingerprint // of the body, by the queue's rules; zero: not recognised
 }
 
 // Policy is what a store has to know of a queue's settings in order to end a
 // lease.
 type Policy struct {
-	FIFO        bool
-	DeadLetter  string // an existing queue, or ""
-	MaxReceives int    // 0 without dead-letter queue
+	FIFO bool
+	// DeadLetter is where messages are set aside. The store makes the queue,
+	// as [ImplicitQueue] says, if it is not there when it is needed.
+	DeadLetter  string
+	Implicit    bool          // the queue names none: only verdicts set aside, and no letters
+	MaxReceives int           // set aside when received so often and not done; 0: however often
+	Poison      poison.Config // applies to messages that are no dead letters
+	KeepExpired bool          // what is older than the retention is set aside too
 }
 
 // Claim says what to lease.
@@ -112,9 +125,11 @@ type Upkeep interface {
 	Sweep(ctx context.Context, limit int) (Swept, error)
 	// Expire removes at most limit messages of a queue that are older than
 	// retention.
-	Expire(ctx context.Context, queue int64, retention time.Duration, limit int) (int, error)
+	// With p.KeepExpired they go to the dead-letter queue, letters excepted.
+	Expire(ctx context.Context, queue int64, p Policy, retention time.Duration, limit int) (int, error)
 	// Clean removes at most limit leftovers: of purged and deleted queues,
-	// and of deduplication.
+	// of deduplication, forgotten cases, marks beyond their time, and what
+	// the audit log holds beyond MaxAudit.
 	Clean(ctx context.Context, limit int) (int, error)
 }
 
@@ -128,22 +143,122 @@ type Swept struct {
 // Moves keeps move tasks.
 type Moves interface {
 	// StartMove stores t as running, with an ID, and what there is to move
-	// frozen. ErrMoveRunning if its source has a running one.
+	// frozen: its Selection.Last is set, if it is 0. ErrMoveRunning if t is of
+	// kind MoveSQS and its source has a running one of that kind.
 	StartMove(ctx context.Context, t MoveTask) (MoveTask, error)
 	// StepMove moves up to limit messages of a running task whose turn it
-	// is, within its rate.
+	// is, within its rate, its canary and its limit of failures: see
+	// [MoveTask]. What does not depend on the database is in MoveTask.Plan.
 	StepMove(ctx context.Context, id string, limit int) (Step, error)
-	// CancelMove ends a running task, or returns ErrMoveNotFound or
+	// ChangeMove changes a task that is not over, or returns ErrMoveNotFound,
 	// ErrMoveNotRunning.
-	CancelMove(ctx context.Context, id string) (MoveTask, error)
-	// Moves lists tasks of a source, the newest first; source "" means all
-	// that are running. The newest 10 of a source are kept.
-	Moves(ctx context.Context, source string, limit int) ([]MoveTask, error)
+	ChangeMove(ctx context.Context, id string, c MoveChange) (MoveTask, error)
+	// Moves lists tasks, the newest first. The newest 10 of kind MoveSQS of a
+	// source are kept, and the newest 1,000 of other kinds.
+	Moves(ctx context.Context, q MoveQuery) ([]MoveTask, error)
+}
+
+// MoveQuery narrows a list of tasks.
+type MoveQuery struct {
+	Source string // "" for all
+	ID     string // one task; "" for all
+	Live   bool   // only those that are running, paused or halted
+	Triage bool   // all kinds but MoveSQS
+	Limit  int    // 1 to 1,000; 0 means 1,000
 }
 
 // Step is one step of a move task.
 type Step struct {
 	Task   MoveTask
+	Moved  int
 	Queues []string      // that gained messages
 	Next   time.Duration // until the rate allows the next step
 }
+
+// Letters keeps dead letters: messages that have a Letter, whatever queue they
+// are in, those in the trash too.
+type Letters interface {
+	// Groups counts letters by what failed, the newest death first.
+	Groups(ctx context.Context, s Selection, limit int) ([]Group, error)
+	// Letters lists letters without bodies, attributes and attempts, the
+	// newest death first, from beyond after (a Death's Sequence; 0: from the
+	// newest on).
+	Letters(ctx context.Context, s Selection, after int64, limit int) ([]Death, error)
+	// Letter returns one letter whole, by its message's ID, or
+	// ErrLetterNotFound.
+	Letter(ctx context.Context, id string) (Death, error)
+	// CountLetters says how many there are, and the largest Sequence.
+	CountLetters(ctx context.Context, s Selection) (n, last int64, err error)
+	// Replace sends e in place of the letter, with its lineage, and moves the
+	// letter to the trash, in one transaction. ErrLetterNotFound, or
+	// ErrConflict if the letter has changed since it was read: another
+	// Sequence or generation.
+	Replace(ctx context.Context, r Replacement) (Sent, error)
+}
+
+// Cases keeps what is known of payloads. See package poison.
+type Cases interface {
+	// Cases lists those of a queue, the latest Touched first; state < 0
+	// means all.
+	Cases(ctx context.Context, queue int64, state int, limit int) ([]PayloadCase, error)
+	// ChangeCase replaces one case by what change makes of it (nil for none)
+	// in one transaction. change may be called twice and must be pure; now is
+	// in microseconds of the store's clock.
+	ChangeCase(ctx context.Context, queue int64, payload bezoar.Fingerprint, change func(c *poison.Case, now int64) *poison.Case) error
+	// Vanish notes on leases that are not over that their worker is gone,
+	// while it held so many messages. Stale receipts are passed over.
+	Vanish(ctx context.Context, queue int64, receipts []Receipt, holding int) error
+}
+
+// PayloadCase is one case of a queue.
+type PayloadCase struct {
+	Payload bezoar.Fingerprint
+	poison.Case
+}
+
+// MaxCases bounds the cases of a queue. A new one makes the one go that was
+// touched longest ago, watched before suspects; the quarantined stay, and when
+// there are no others the new one is not kept.
+const MaxCases = 10_000
+
+// Marks keeps small facts that all processes share, such as a breaker's state,
+// and the audit log.
+type Marks interface {
+	// Marks lists what begins with prefix, by key, at most 10,000.
+	Marks(ctx context.Context, prefix string) ([]Mark, error)
+	// PutMark stores m if the mark still has m.Version (0: is not there, or
+	// beyond its time), else it returns the mark that is there and
+	// ErrConflict. It returns m with its new version.
+	PutMark(ctx context.Context, m Mark) (Mark, error)
+	// DeleteMark removes a mark that still has this version; 0 means any. One
+	// that is not there is no error.
+	DeleteMark(ctx context.Context, key string, version int64) error
+	// Audit appends to the log. Number and At are the store's.
+	Audit(ctx context.Context, e AuditEntry) (AuditEntry, error)
+	// AuditLog lists entries with a number below before (0: all), the newest
+	// first.
+	AuditLog(ctx context.Context, before int64, limit int) ([]AuditEntry, error)
+}
+
+// Mark is one fact.
+type Mark struct {
+	Key     string // 1 to 255 bytes of printable ASCII
+	Version int64
+	Doc     []byte        // at most 64 KiB of JSON
+	TTL     time.Duration // when put: how long it is kept; when read: how long it still is
+	Age     time.Duration // when read: since it was put
+}
+
+// AuditEntry is one thing that somebody did.
+type AuditEntry struct {
+	Number int64           `json:"number"`
+	At     time.Time       `json:"at"`
+	Actor  string          `json:"actor"`            // who; at most 256 bytes
+	Action string          `json:"action"`           // such as redrive.start
+	Object string          `json:"object"`           // on what: a queue, a letter, a task
+	Detail json.RawMessage `json:"detail,omitempty"` // at most 16 KiB
+	Error  string          `json:"error,omitempty"`  // why it did not happen
+}
+
+// MaxAudit bounds the audit log; the oldest entries go.
+const MaxAudit = 100_000

@@ -3,9 +3,11 @@ package record
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -28,9 +30,13 @@ type Lease struct {
 	Visible       int64 // when the hold ends
 	Due           int64 // when it is to be set aside, because its receives are used up; 0: not
 	Receives      int
+	Sent          int64
 	Received      int64 // the last time
 	FirstReceived int64 // 0: never
 	Worker        string
+	Holding       int // with how many messages its worker vanished; 0: it did not
+	Payload       bezoar.Fingerprint
+	Letter        bool // it is a dead letter: poison is not looked for
 	History       []queue.Attempt
 }
 
@@ -42,28 +48,101 @@ func (l *Lease) Exhausted(p queue.Policy) bool {
 // Locks reports whether the message keeps its group from going on.
 func (l *Lease) Locks(now int64) bool { return l.Hold != Ready && l.Visible > now }
 
-// Claim begins a delivery of a visible message. It reports false, and the
-// message is due, when its receives were used up under a policy that came later.
-func (l *Lease) Claim(c queue.Claim, now int64) bool {
+// Judged reports whether the case of the message's payload matters.
+func (l *Lease) Judged(p queue.Policy) bool {
+	return !p.Poison.Off && !l.Letter && !l.Payload.IsZero()
+}
+
+// Step is what a receive does with one visible message.
+type Step uint8
+
+// The steps.
+const (
+	Pass  Step = iota // leave it; store the lease, which may have changed
+	Give              // deliver it; store the lease
+	Only              // the same, and pick nothing else
+	Defer             // it is due: store the lease, and Sweep has work
+	Bury              // set it aside: Die makes the letter
+)
+
+// Ruling is what a rule decided.
+type Ruling struct {
+	Step  Step
+	Case  *poison.Case   // the payload's case from now on; nil for none
+	Cause *queue.Outcome // of a letter, when it is not the last attempt's
+}
+
+// Receive decides about one visible message, and begins its delivery if it may.
+// k is the case of its payload, copied says that a copy of it is in flight or
+// has just been given, first that nothing has been given yet. k and copied are
+// looked at only if Judged.
+func (l *Lease) Receive(c queue.Claim, k *poison.Case, copied, first bool, now int64) Ruling {
+	k, dead := l.Expire(c.Policy, k)
+	if dead {
+		return Ruling{Step: Bury, Case: k}
+	}
 	if l.Exhausted(c.Policy) {
 		l.Due = max(now, 1)
-		return false
+		return Ruling{Step: Defer, Case: k}
 	}
-	l.expired()
+	admission := poison.Deliver
+	if l.Judged(c.Policy) {
+		admission = c.Poison.Admit(k, copied, first, now)
+	}
+	switch admission {
+	case poison.Wait:
+		if k == nil {
+			w := poison.Watch(now)
+			k = &w
+		}
+		return Ruling{Step: Pass, Case: k}
+	case poison.Refuse:
+		return Ruling{Step: Bury, Case: k, Cause: refusal(k)}
+	case poison.Alone:
+		l.begin(c, now)
+		return Ruling{Step: Only, Case: k}
+	case poison.Deliver:
+	}
+	l.begin(c, now)
+	return Ruling{Step: Give, Case: k}
+}
+
+// begin begins a delivery.
+func (l *Lease) begin(c queue.Claim, now int64) {
 	l.Generation++
-	l.Hold, l.Receives, l.Received, l.Worker = Leased, l.Receives+1, now, c.Worker
+	l.Hold, l.Receives, l.Received, l.Worker, l.Holding = Leased, l.Receives+1, now, c.Worker, 0
 	if l.FirstReceived == 0 {
 		l.FirstReceived = now
 	}
 	l.until(now+c.Visibility.Microseconds(), c.Policy)
-	return true
 }
 
-// expired records an attempt whose lease ran out.
-func (l *Lease) expired() {
-	if l.Hold == Leased {
-		l.attempt(l.Visible, queue.Outcome{Class: bezoar.Timeout, Reason: "the lease ended and nobody had deleted it"})
+func refusal(k *poison.Case) *queue.Outcome {
+	return &queue.Outcome{Class: k.Class, Failure: k.Failure, Reason: fmt.Sprintf(
+		"not delivered: its payload is quarantined until %s: %s", Time(k.Until).Format(time.RFC3339), k.Reason)}
+}
+
+// Expire ends a delivery whose lease is over and that nobody ended: an attempt
+// is recorded, and if its worker had vanished, its payload is judged. It returns
+// the payload's case from now on, and whether the message is to be set aside.
+func (l *Lease) Expire(p queue.Policy, k *poison.Case) (*poison.Case, bool) {
+	if l.Hold != Leased {
+		return k, false
 	}
+	o := queue.Outcome{Class: bezoar.Timeout, Reason: "the lease ended and nobody had deleted it"}
+	holding := l.Holding
+	if holding > 0 {
+		o.Class, o.Reason = bezoar.Crash, "its worker vanished"
+		if holding > 1 {
+			o.Reason = fmt.Sprintf("its worker vanished while it held %d messages", holding)
+		}
+	}
+	l.attempt(l.Visible, o)
+	l.Hold, l.Holding = Ready, 0
+	if holding == 0 || !l.Judged(p) {
+		return k, false
+	}
+	return p.Poison.Fail(k, poison.End{Class: o.Class, Reason: o.Reason, Holding: holding}, l.Visible)
 }
 
 func (l *Lease) attempt(ended int64, o queue.Outcome) {
@@ -93,65 +172,122 @@ func (l *Lease) MayDelete(r queue.Receipt, fifo bool, now int64) error {
 	return nil
 }
 
-// Change applies c. It reports whether the message is to be set aside now.
-func (l *Lease) Change(c queue.Change, p queue.Policy, now int64) (dead bool, err error) {
+// Change applies c. The step is Pass, to store the lease, or Bury.
+func (l *Lease) Change(c queue.Change, p queue.Policy, k *poison.Case, now int64) (Ruling, error) {
 	if err := l.MayDelete(c.Receipt, p.FIFO, now); err != nil {
-		return false, err
+		return Ruling{Case: k}, err
 	}
 	if c.Release {
-		return l.release(c, p, now)
+		return l.release(c, p, k, now)
 	}
 	visible := now + c.For.Microseconds()
 	switch {
 	case c.For == 0 && l.Exhausted(p):
 		l.attempt(now, queue.Outcome{Class: bezoar.Transient, Reason: "its worker gave it back"})
-		l.Hold = Ready
-		return true, nil
+		l.Hold, l.Holding = Ready, 0
+		return Ruling{Step: Bury, Case: k}, nil
 	case c.For == 0:
-		l.Hold = Ready
+		l.Hold, l.Holding = Ready, 0
 	case visible > l.Received+queue.MaxVisibility.Microseconds():
-		return false, queue.ErrVisibilityTotal
+		return Ruling{Case: k}, queue.ErrVisibilityTotal
 	default:
 		l.Hold = Leased
 	}
 	l.until(visible, p)
-	return false, nil
+	return Ruling{Case: k}, nil
 }
 
-func (l *Lease) release(c queue.Change, p queue.Policy, now int64) (dead bool, err error) {
-	if c.Dead && p.DeadLetter == "" {
-		return false, queue.ErrNoDeadLetter
+func (l *Lease) release(c queue.Change, p queue.Policy, k *poison.Case, now int64) (Ruling, error) {
+	if c.Dead && (p.DeadLetter == "" || p.Implicit && l.Letter) {
+		return Ruling{Case: k}, queue.ErrNoDeadLetter
 	}
+	last := l.lastWait()
+	dead := c.Dead
 	if c.Outcome != nil {
 		l.attempt(now, *c.Outcome)
+		if l.Judged(p) && !c.Refund {
+			var convicted bool
+			k, convicted = p.Poison.Fail(k, poison.End{Class: c.Outcome.Class, Failure: c.Outcome.Failure, Reason: c.Outcome.Reason}, now)
+			dead = dead || convicted
+		}
 	}
 	l.Generation++
-	l.Hold = Ready
-	if p.FIFO && c.For > 0 {
-		l.Hold = Held
-	}
+	l.Hold, l.Holding = Ready, 0
 	if c.Refund {
-		l.Receives--
-		if l.Receives == 0 {
+		if l.Receives--; l.Receives == 0 {
 			l.FirstReceived = 0
 		}
 	}
-	if c.Dead || l.Exhausted(p) {
-		return true, nil
+	wait := c.For
+	if c.Backoff != nil {
+		wait = min(wait+c.Backoff(l.Receives, last), queue.MaxVisibility)
 	}
-	l.until(now+c.For.Microseconds(), p)
-	return false, nil
+	out := Ruling{Case: k}
+	switch {
+	case dead || l.Exhausted(p):
+		out.Step = Bury
+	case l.Letter && p.Implicit:
+	case c.Attempts > 0 && l.Receives >= c.Attempts:
+		out.Step, out.Cause = Bury, gaveUp(c, fmt.Sprintf("%d attempts are used up", c.Attempts))
+	case c.MaxAge > 0 && now+wait.Microseconds() > l.Sent+c.MaxAge.Microseconds():
+		out.Step, out.Cause = Bury, gaveUp(c, fmt.Sprintf("the next attempt, in %v, would be later than %v after its sending", wait.Round(time.Millisecond), c.MaxAge))
+	}
+	if out.Step == Bury {
+		return out, nil
+	}
+	if p.FIFO && wait > 0 {
+		l.Hold = Held
+	}
+	l.until(now+wait.Microseconds(), p)
+	return out, nil
 }
 
-// Die makes the letter of a message that is set aside. earlier is the letter it
-// already has, if it died before.
-func (l *Lease) Die(origin string, earlier *queue.Letter, now int64) *queue.Letter {
-	l.expired()
-	letter := &queue.Letter{Origin: origin, Died: Time(now), Receives: l.Receives, Attempts: l.History}
+// gaveUp keeps class and failure of the last attempt, and adds why there is no
+// other one.
+func gaveUp(c queue.Change, why string) *queue.Outcome {
+	o := queue.Outcome{Class: bezoar.Transient}
+	if c.Outcome != nil {
+		o = *c.Outcome
+	}
+	o.Reason = strings.TrimPrefix(o.Reason+"; gave up: "+why, "; ")
+	return &o
+}
+
+// lastWait is how long the message had waited before this delivery, since its
+// last attempt ended.
+func (l *Lease) lastWait() time.Duration {
+	if len(l.History) == 0 {
+		return 0
+	}
+	return max(0, Time(l.Received).Sub(l.History[len(l.History)-1].Ended))
+}
+
+// Lapse says why a message that is older than its queue's retention is set
+// aside, or nil if it is just removed.
+func (l *Lease) Lapse(p queue.Policy, retention time.Duration) *queue.Outcome {
+	if !p.KeepExpired || l.Letter {
+		return nil
+	}
+	return &queue.Outcome{Class: bezoar.Timeout, Reason: fmt.Sprintf("nobody was done with it within the queue's retention of %v", retention)}
+}
+
+// Die makes the letter of a message that is set aside, and ends its lease.
+// earlier is the letter it already has, if it died before; cause overrides the
+// last attempt's outcome.
+func (l *Lease) Die(origin string, earlier *queue.Letter, cause *queue.Outcome, now int64) *queue.Letter {
+	letter := &queue.Letter{Origin: origin, Died: Time(now), Receives: l.Receives, Attempts: l.History, Payload: l.Payload}
 	letter.Outcome = queue.Outcome{Class: bezoar.Transient, Reason: fmt.Sprintf("received %d times and given back", l.Receives)}
 	if n := len(l.History); n > 0 {
 		letter.Outcome = l.History[n-1].Outcome
 	}
+	if cause != nil {
+		letter.Outcome = *cause
+	}
+	group := letter.Outcome
+	if cause != nil && len(l.History) > 0 { // the cause adds words of its own
+		group.Reason = l.History[len(l.History)-1].Reason
+	}
+	letter.Group = queue.GroupKey(group, l.Payload)
 	if earlier != nil {
 		all := append(slices.Clip(earlier.Attempts), l.History...)
 		letter.Attempts = all[max(0, len(all)-queue.MaxAttempts):]

@@ -1,0 +1,152 @@
+package queue
+
+import (
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// Letter is why and whence a message is in a dead-letter queue.
+type Letter struct {
+	Origin   string             `json:"origin"` // the queue it was received from
+	Died     time.Time          `json:"died"`
+	Receives int                `json:"receives"` // in the origin
+	Group    string             `json:"group"`    // letters of one cause: see GroupKey
+	Payload  bezoar.Fingerprint `json:"payload,omitzero"`
+	Outcome
+	Attempts  []Attempt  `json:"attempts,omitempty"`
+	Discarded *Discarded `json:"discarded,omitempty"` // of one in the trash
+}
+
+// Discarded is how a letter came into the trash.
+type Discarded struct {
+	At   time.Time `json:"at"`
+	From string    `json:"from"`           // the dead-letter queue it was in
+	Into string    `json:"into,omitempty"` // the ID of the message that replaced it
+}
+
+// Lineage is what a message was before it was sent again.
+type Lineage struct {
+	Parent string `json:"parent"`           // the ID of the dead letter
+	Root   string `json:"root"`             // the ID of the first message
+	Times  int    `json:"times"`            // how often it was sent again
+	Edited bool   `json:"edited,omitempty"` // since the root
+	Task   string `json:"task,omitempty"`   // the move task that sent it
+}
+
+// Child is the lineage of a message that takes the place of the letter id,
+// which has the lineage l.
+func (l *Lineage) Child(id, task string, edited bool) *Lineage {
+	c := Lineage{Parent: id, Root: id, Times: 1, Edited: edited, Task: task}
+	if l != nil {
+		c.Root, c.Times, c.Edited = l.Root, l.Times+1, l.Edited || edited
+	}
+	return &c
+}
+
+// GroupKey says which letters died of the same: those with the same failure
+// fingerprint; without one, the same payload if it killed its worker, else the
+// same class and reason.
+func GroupKey(o Outcome, payload bezoar.Fingerprint) string {
+	deadly := o.Class == bezoar.Crash || o.Class == bezoar.OOM || o.Class == bezoar.Timeout
+	switch {
+	case o.Failure != "":
+		return o.Class.String() + ":" + o.Failure
+	case deadly && !payload.IsZero():
+		return o.Class.String() + ":payload-" + payload.String()
+	}
+	return o.Class.String() + ":" + fold(o.Reason)
+}
+
+// fold replaces what differs between two reports of one failure: every run of
+// digits, and what is long.
+func fold(reason string) string {
+	const most = 120
+	out := make([]byte, 0, min(len(reason), most))
+	for i := 0; i < len(reason) && len(out) < most; i++ {
+		c := reason[i]
+		if c >= '0' && c <= '9' {
+			if len(out) == 0 || out[len(out)-1] != '#' {
+				out = append(out, '#')
+			}
+			continue
+		}
+		out = append(out, c)
+	}
+	return string(out)
+}
+
+// Death is a dead letter and the queue it is in.
+type Death struct {
+	Queue string // TrashQueue for one in the trash
+	Message
+}
+
+// TrashQueue is where discarded letters are for TrashFor. It is no queue that
+// anybody can name.
+const (
+	TrashQueue = ".trash"
+	TrashFor   = 7 * 24 * time.Hour
+)
+
+// Selection picks dead letters. What is given must all hold.
+type Selection struct {
+	Queue  string    `json:"queue,omitempty"`  // the dead-letter queue; "": all but the trash
+	Groups []string  `json:"groups,omitempty"` // any of these; at most MaxSelected
+	IDs    []string  `json:"ids,omitempty"`    // any of these; at most MaxSelected
+	Origin string    `json:"origin,omitempty"` // the queue they were received from
+	Class  string    `json:"class,omitempty"`  // by its name
+	After  time.Time `json:"after,omitzero"`   // died at this time or later
+	Before time.Time `json:"before,omitzero"`  // died before
+	Last   int64     `json:"last,omitempty"`   // only up to this Sequence: what came later is not meant; 0: all
+}
+
+// MaxSelected bounds the groups and the ids of a [Selection].
+const MaxSelected = 1000
+
+// Group is letters of one queue that died of the same.
+type Group struct {
+	Queue    string    `json:"queue"`
+	Key      string    `json:"group"`
+	Count    int64     `json:"count"`
+	First    time.Time `json:"first"` // the first death
+	Last     time.Time `json:"last"`
+	Redriven int64     `json:"redriven"` // of them, those that had been sent again before
+	Hours    [24]int64 `json:"hours"`    // deaths an hour, the last one is the hour until now
+	Origin   string    `json:"origin"`   // of the newest, as are all that follow
+	Outcome
+	Sample string `json:"sample"` // its ID
+}
+
+// Replacement is a changed copy of a letter on its way back.
+type Replacement struct {
+	Letter      string // the letter's ID
+	Receipt     Receipt
+	Destination string // a queue
+	Entry       Entry
+	Lineage     Lineage
+}
+
+// ImplicitName is the dead-letter queue of a queue that names none.
+func ImplicitName(name string) string {
+	const most = 80 - len("-dlq.fifo")
+	base, fifo := name, ""
+	if n := len(name) - len(".fifo"); n > 0 && name[n:] == ".fifo" {
+		base, fifo = name[:n], ".fifo"
+	}
+	if len(base) > most {
+		base = base[:most-9] + "-" + short(base)
+	}
+	return base + "-dlq" + fifo
+}
+
+// ImplicitQueue is what a store makes when a dead-letter queue is needed that
+// is not there.
+func ImplicitQueue(name string, fifo bool) Queue {
+	s := DefaultSettings()
+	s.FIFO, s.Retention = fifo, MaxRetention
+	if name == TrashQueue {
+		s.Retention = TrashFor
+	}
+	return Queue{Name: name, Settings: s}
+}

@@ -1,0 +1,129 @@
+package queue
+
+import (
+	"time"
+
+	"github.com/bezoar-dev/bezoar/policy/backoff"
+	"github.com/bezoar-dev/bezoar/policy/budget"
+	"github.com/bezoar-dev/bezoar/policy/poison"
+)
+
+// The bounds of what a queue knows of its work.
+const (
+	MaxSchema    = 64 << 10 // bytes of Settings.Schema
+	MaxIgnore    = 32       // of Quarantine.Ignore
+	MaxAttemptsN = 1000     // of Retry.Attempts
+	maxGroupName = 80       // of Settings.Downstream and SameAs
+	// DefaultMinBytes is the shortest body that can be recognised: shorter
+	// ones, such as {}, say too little.
+	DefaultMinBytes = 8
+)
+
+// Retry says how a delivery whose failure was reported is tried again. One that
+// nothing is reported of comes back when its lease ends, as on SQS. The zero
+// value is full jitter from 1 s to 5 min, without end.
+type Retry struct {
+	Strategy backoff.Strategy `json:",omitempty"` // "" is full jitter
+	Base     time.Duration    `json:",omitempty"` // default 1 s
+	Cap      time.Duration    `json:",omitempty"` // default 5 min, at most MaxVisibility
+	Attempts int              `json:",omitempty"` // deliveries, the first included; 0: as DeadLetter.MaxReceives says
+	// Deadline is how old a message may become before it is given up, counted
+	// from its sending; 0: never. Settings whose Attempts may take longer are
+	// refused.
+	Deadline time.Duration `json:",omitempty"`
+	Budget   budget.Config `json:",omitzero"` // share of the traffic that retries may add; what is beyond waits for Cap
+}
+
+// Backoff is the policy that r describes.
+func (r Retry) Backoff() backoff.Config {
+	return backoff.Config{Strategy: r.Strategy, Base: r.Base, Cap: r.Cap}.WithDefaults()
+}
+
+func (r Retry) validate(s Settings) error {
+	b := r.Backoff()
+	if err := b.Validate(); err != nil {
+		return invalid("Retry: %v", err)
+	}
+	if b.Cap > MaxVisibility {
+		return invalid("Retry.Cap: %v is more than %v", b.Cap, MaxVisibility)
+	}
+	if r.Attempts < 0 || r.Attempts > MaxAttemptsN {
+		return invalid("Retry.Attempts: %d is not within 0 to %d", r.Attempts, MaxAttemptsN)
+	}
+	if r.Deadline < 0 || r.Deadline > MaxRetention {
+		return invalid("Retry.Deadline: %v is not within 0 to %v", r.Deadline, MaxRetention)
+	}
+	if err := r.Budget.Validate(); err != nil {
+		return invalid("Retry.Budget: %v", err)
+	}
+	return r.inTime(s)
+}
+
+// inTime wants the deadline to leave room for all attempts: each may take the
+// whole visibility, and each wait its longest.
+func (r Retry) inTime(s Settings) error {
+	n := r.Attempts
+	if n == 0 {
+		n = s.DeadLetter.MaxReceives
+	}
+	if r.Deadline == 0 || n == 0 {
+		return nil
+	}
+	waits := r.Backoff().Worst(n)
+	work := time.Duration(n) * s.Visibility
+	if all := s.Delay + work + waits; all > r.Deadline {
+		return invalid("Retry.Deadline: %v is less than the worst case of %v: delay %v + %d attempts × visibility %v = %v, + waits %s; lower Attempts, Cap or the visibility, or raise the deadline",
+			r.Deadline, all, s.Delay, n, s.Visibility, work, r.Backoff().Explain(n))
+	}
+	return nil
+}
+
+// Quarantine says when a payload is refused. The zero value means after two
+// deaths, for 15 min doubling to 24 h.
+type Quarantine struct {
+	Off      bool          `json:",omitempty"` // payloads are not recognised
+	After    int           `json:",omitempty"` // deaths of workers; 1 to 8, default 2
+	For      time.Duration `json:",omitempty"` // default 15 min
+	Max      time.Duration `json:",omitempty"` // default 24 h
+	MinBytes int           `json:",omitempty"` // shorter bodies are not recognised; default DefaultMinBytes, 1 to MaxBytes
+	Ignore   []string      `json:",omitempty"` // JSON paths that do not belong to a payload's identity: $.at, $.trace.id
+}
+
+// Poison is the policy that q describes.
+func (q Quarantine) Poison() poison.Config {
+	return poison.Config{Off: q.Off, After: q.After, For: q.For, Max: q.Max}.WithDefaults()
+}
+
+func (q Quarantine) validate() error {
+	if err := q.Poison().Validate(); err != nil {
+		return invalid("Quarantine: %v", err)
+	}
+	if q.MinBytes < 0 || q.MinBytes > MaxBytes {
+		return invalid("Quarantine.MinBytes: %d is not within 0 to %d", q.MinBytes, MaxBytes)
+	}
+	if len(q.Ignore) > MaxIgnore {
+		return invalid("Quarantine.Ignore: %d paths are more than %d", len(q.Ignore), MaxIgnore)
+	}
+	return nil
+}
+
+// SchemaCheck is when bodies are checked against a schema.
+type SchemaCheck string
+
+// The times; "" is CheckReject.
+const (
+	CheckReject     SchemaCheck = "reject"      // at send, which fails
+	CheckDeadLetter SchemaCheck = "dead-letter" // at receive: the message is set aside
+)
+
+func (s Settings) validateWork() error {
+	switch {
+	case len(s.Schema) > MaxSchema:
+		return invalid("Schema: %d bytes are more than %d", len(s.Schema), MaxSchema)
+	case s.SchemaCheck != "" && s.SchemaCheck != CheckReject && s.SchemaCheck != CheckDeadLetter:
+		return invalid("SchemaCheck: %.40q is neither %s nor %s", string(s.SchemaCheck), CheckReject, CheckDeadLetter)
+	case len(s.Downstream) > maxGroupName || len(s.SameAs) > maxGroupName || !plain(s.Downstream, s.SameAs):
+		return invalid("Downstream, SameAs: longer than %d bytes, holds a NUL, or is no UTF-8", maxGroupName)
+	}
+	return nil
+}
