@@ -1,0 +1,95 @@
+package breaker
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// MaxProbes bounds Config.Probes.
+const MaxProbes = 64
+
+// Off turns a rule of [Config] off.
+const Off = -1
+
+// Config says when a breaker trips and how it comes back. The zero value means
+// the defaults below.
+type Config struct {
+	Window       time.Duration // what the rules look back on; 1 ms to 1 h, default 10 s
+	MinVolume    int           // results in the window below which ratios say nothing; default 20
+	FailureRatio float64       // trips at this share of failures; default 0.5, Off
+	SlowRatio    float64       // trips at this share of slow calls; default 0.8, Off
+	Consecutive  int           // trips at this many failures in a row, whatever the volume; default 10, Off
+	Open         time.Duration // how long the first trip refuses; default 5 s
+	MaxOpen      time.Duration // how long any trip refuses at most; default 5 min, never above 24 h
+	Probes       int           // calls that try a half-open downstream, all of which must succeed; default 3, at most MaxProbes
+	ProbeFor     time.Duration // when a probe without a result counts as failed; default 30 s, at most 24 h
+	Node         string        // tells the processes that share the breaker apart; "" for one that is not shared
+}
+
+// WithDefaults returns c with every zero field set to its default.
+func (c Config) WithDefaults() Config {
+	if c.Window == 0 {
+		c.Window = 10 * time.Second
+	}
+	if c.MinVolume == 0 {
+		c.MinVolume = 20
+	}
+	if c.FailureRatio == 0 {
+		c.FailureRatio = 0.5
+	}
+	if c.SlowRatio == 0 {
+		c.SlowRatio = 0.8
+	}
+	if c.Consecutive == 0 {
+		c.Consecutive = 10
+	}
+	if c.Open == 0 {
+		c.Open = 5 * time.Second
+	}
+	if c.MaxOpen == 0 {
+		c.MaxOpen = max(5*time.Minute, c.Open)
+	}
+	if c.Probes == 0 {
+		c.Probes = 3
+	}
+	if c.ProbeFor == 0 {
+		c.ProbeFor = 30 * time.Second
+	}
+	return c
+}
+
+// Validate reports every impossible field.
+func (c Config) Validate() error {
+	c = c.WithDefaults()
+	var errs []error
+	fault := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	fault(c.Window < time.Millisecond || c.Window > time.Hour, "window is %v, want 1ms to 1h", c.Window)
+	fault(c.MinVolume < 1, "min volume is %d, want 1 or more", c.MinVolume)
+	fault(c.FailureRatio != Off && (c.FailureRatio < 0 || c.FailureRatio > 1), "failure ratio is %g, want more than 0, up to 1, or %d for off", c.FailureRatio, Off)
+	fault(c.SlowRatio != Off && (c.SlowRatio < 0 || c.SlowRatio > 1), "slow ratio is %g, want more than 0, up to 1, or %d for off", c.SlowRatio, Off)
+	fault(c.Consecutive < Off, "consecutive is %d, want 1 or more, or %d for off", c.Consecutive, Off)
+	fault(c.Open < time.Millisecond, "open is %v, want 1ms or more", c.Open)
+	fault(c.MaxOpen < c.Open || c.MaxOpen > 24*time.Hour, "max open is %v, want open (%v) to 24h", c.MaxOpen, c.Open)
+	fault(c.Probes < 1 || c.Probes > MaxProbes, "probes is %d, want 1 to %d", c.Probes, MaxProbes)
+	fault(c.ProbeFor < time.Millisecond || c.ProbeFor > 24*time.Hour, "probe for is %v, want 1ms to 24h", c.ProbeFor)
+	return errors.Join(errs...)
+}
+
+// openFor is how long the level-th trip in a row refuses, jittered downwards by
+// a fifth for random in [0, 1), so that nodes do not come back together.
+func (c *Config) openFor(level uint8, random float64) time.Duration {
+	d := c.Open
+	for range level - 1 {
+		if d > c.MaxOpen/2 {
+			d = c.MaxOpen
+			break
+		}
+		d *= 2
+	}
+	return d - time.Duration(random*float64(d/5))
+}

@@ -1,0 +1,114 @@
+package breaker
+
+import (
+	"cmp"
+	"errors"
+	"strings"
+	"time"
+)
+
+// maxLevel bounds how many trips in a row are counted.
+const maxLevel = 63
+
+// Snapshot is what the processes that share a breaker agree on. Snapshots are
+// equal (==) when they say the same; the zero one is that of a new breaker.
+type Snapshot struct {
+	Generation uint64    `json:"generation"` // counts the changes of State
+	State      State     `json:"state"`
+	Until      time.Time `json:"until,omitzero"` // open: refuses; half-open: Node's lease; closed: Level is remembered
+	Level      uint8     `json:"level"`          // trips in a row
+	Node       string    `json:"node,omitempty"` // who may probe while half-open
+	Reason     string    `json:"reason,omitempty"`
+	Forced     Forced    `json:"forced,omitzero"`
+}
+
+// Forced is an operator's override. While it holds the breaker neither counts
+// nor changes; then it goes on where it was.
+type Forced struct {
+	Serial uint64    `json:"serial"` // counts overrides
+	State  State     `json:"state"`  // Open or Closed
+	Until  time.Time `json:"until,omitzero"`
+	By     string    `json:"by,omitempty"`
+}
+
+func (f *Forced) holds(now time.Time) bool { return !f.Until.IsZero() && now.Before(f.Until) }
+
+// Force holds the breaker open or closed until a time; one that is not after
+// now ends an override. by is who wants it so, for the reason of refusals.
+func (b *Breaker) Force(now time.Time, s State, until time.Time, by string) error {
+	if s != Open && s != Closed {
+		return errors.New("force circuit breaker: it can be forced open or closed, not " + s.String())
+	}
+	next := b.is
+	next.Forced = Forced{Serial: b.is.Forced.Serial + 1}
+	if until.After(now) {
+		next.Forced.State, next.Forced.Until, next.Forced.By = s, clean(until), by
+	}
+	b.enter(now, next)
+	return nil
+}
+
+// Snapshot is what to tell the others.
+func (b *Breaker) Snapshot() Snapshot { return b.is }
+
+// Merge takes from s what is newer than what b knows, and reports whether
+// anything was.
+func (b *Breaker) Merge(now time.Time, s Snapshot) (changed bool) {
+	s.Until, s.Forced.Until, s.Level = clean(s.Until), clean(s.Forced.Until), min(s.Level, maxLevel)
+	next := b.is
+	if s.compare(&next) > 0 {
+		forced := next.Forced
+		next = s
+		next.Forced = forced
+	}
+	if s.Forced.compare(&next.Forced) > 0 {
+		next.Forced = s.Forced
+	}
+	if next == b.is {
+		return false
+	}
+	b.enter(now, next)
+	return true
+}
+
+// Concede takes back the claim that t was given with, because the store holds
+// stored instead. b is as it was before, and then as stored says.
+func (b *Breaker) Concede(now time.Time, t Ticket, stored Snapshot) {
+	if t.probe && t.life == b.life+1 {
+		back := b.before
+		back.Forced = b.is.Forced
+		b.enter(now, back)
+	}
+	b.Merge(now, stored)
+}
+
+// compare orders what is not forced: a total order, so that merging comes to
+// the same whatever comes first.
+func (s *Snapshot) compare(o *Snapshot) int {
+	return cmp.Or(
+		cmp.Compare(s.Generation, o.Generation),
+		cmp.Compare(s.State, o.State),
+		s.Until.Compare(o.Until),
+		cmp.Compare(s.Level, o.Level),
+		strings.Compare(s.Node, o.Node),
+		strings.Compare(s.Reason, o.Reason),
+	)
+}
+
+func (f *Forced) compare(o *Forced) int {
+	return cmp.Or(
+		cmp.Compare(f.Serial, o.Serial),
+		cmp.Compare(f.State, o.State),
+		f.Until.Compare(o.Until),
+		strings.Compare(f.By, o.By),
+	)
+}
+
+// clean makes t equal to itself after a trip through a store: no monotonic
+// clock, no zone, microseconds.
+func clean(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC().Truncate(time.Microsecond)
+}
