@@ -58,8 +58,13 @@ type Route struct {
 	Hosts   []string // "example.com", "*.example.com"; empty matches all
 	Methods []string // empty matches all
 
-	Doer    Doer    // required
-	Printer Printer // required
+	Doer    Doer    // required, without Enqueue
+	Printer Printer // required, without Enqueue
+
+	// Enqueue answers 202 and puts the request on a queue, instead of a Doer.
+	// The body has to fit Buffer. All routes of a gateway that enqueue are
+	// asked for status through the last one's.
+	Enqueue Enqueuer
 
 	Replay  Replay
 	Buffer  int             // body bytes held for the fingerprint and for replay; default 64 KiB
@@ -123,11 +128,14 @@ func (r Route) faults() []error {
 			add("Methods has %q, which is not a method", m)
 		}
 	}
-	if r.Doer == nil {
+	if r.Doer == nil && r.Enqueue == nil {
 		add("Doer is nil")
 	}
-	if r.Printer == nil {
+	if r.Printer == nil && r.Enqueue == nil {
 		add("Printer is nil")
+	}
+	if r.Doer != nil && r.Enqueue != nil {
+		add("Doer and Enqueue are both set")
 	}
 	switch r.Replay {
 	case "", ReplayIdempotent, ReplayAll, ReplayNone:

@@ -17,6 +17,8 @@ type Gateway struct {
 	cfg    Config
 	table  table
 	redact redactor
+	// tickets knows what was enqueued; nil when no route does that.
+	tickets Enqueuer
 
 	held  atomic.Int64 // body bytes held for all requests
 	jobs  sync.Pool    // of *job
@@ -36,6 +38,11 @@ func New(cfg Config) (*Gateway, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	g := &Gateway{cfg: cfg, table: newTable(cfg.Routes), redact: newRedactor(cfg.Redact)}
+	for _, r := range cfg.Routes {
+		if r.Enqueue != nil {
+			g.tickets = r.Enqueue
+		}
+	}
 	g.jobs.New = func() any { return &job{g: g} }
 	return g, nil
 }
@@ -63,6 +70,9 @@ func (g *Gateway) handle(ctx context.Context, from caller, req *h1.Request, p pe
 }
 
 func (g *Gateway) answer(j *job) {
+	if g.status(j) {
+		return
+	}
 	rt, status := g.table.find(j.req.Method, j.req.Host, j.req.Path)
 	if rt == nil {
 		j.noRoute(status)
@@ -75,6 +85,10 @@ func (g *Gateway) answer(j *job) {
 	}
 	if err := j.gather(); err != nil {
 		j.badUpload(err)
+		return
+	}
+	if rt.Enqueue != nil {
+		j.enqueue()
 		return
 	}
 	j.forward()

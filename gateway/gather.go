@@ -75,8 +75,11 @@ func (j *job) patient(now time.Time) {
 	}
 }
 
-// fits reports whether the body is known to be short enough to be held.
-func (j *job) fits() bool { return j.req.Length >= 0 && j.req.Length <= int64(j.route.Buffer) }
+// fits reports whether the body is known to be short enough to be held, or has
+// to be.
+func (j *job) fits() bool {
+	return j.req.Length >= 0 && j.req.Length <= int64(j.route.Buffer) || j.req.Length < 0 && j.route.Enqueue != nil
+}
 
 // hold keeps p. It reports false when that was the last that may be held; p is
 // kept nevertheless, because it has been taken from the wire.

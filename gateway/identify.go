@@ -13,7 +13,7 @@ import (
 func (g *Gateway) Identify(r bezoar.Request) (route string, work, shape bezoar.Fingerprint, err error) {
 	path, _, _ := strings.Cut(r.Target, "?")
 	rt, _ := g.table.find(r.Method, r.Host, path)
-	if rt == nil {
+	if rt == nil || rt.Enqueue != nil {
 		return "", work, shape, fmt.Errorf("identify %s %.100s: %w", r.Method, path, ErrNoRoute)
 	}
 	req, _, err := rebuild(r)

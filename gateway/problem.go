@@ -132,14 +132,18 @@ func (j *job) problem(p problem, extra ...h1.Field) {
 		j.from.Abort()
 		return
 	}
-	body = append(body, '\n')
+	j.document(p.Status, "application/problem+json", append(body, '\n'), extra)
+}
+
+// document answers with a body of the gateway's own.
+func (j *job) document(status int, kind string, body []byte, extra []h1.Field) {
 	fields := append(j.resp.Fields[:0],
-		h1.Field{Name: "Content-Type", Value: "application/problem+json", Key: h1.ContentType},
+		h1.Field{Name: "Content-Type", Value: kind, Key: h1.ContentType},
 		h1.Field{Name: "Cache-Control", Value: "no-store"},
 		h1.Field{Name: "X-Request-Id", Value: j.id, Key: h1.RequestID},
 	)
 	fields = append(fields, extra...)
-	j.resp = h1.Head{Status: p.Status, Reason: p.Title, Fields: fields, Length: int64(len(body))}
+	j.resp = h1.Head{Status: status, Reason: http.StatusText(status), Fields: fields, Length: int64(len(body))}
 	if j.req.Method == "HEAD" {
 		j.resp.Fields = append(fields, h1.Field{Name: "Content-Length", Value: strconv.Itoa(len(body)), Key: h1.ContentLength})
 		j.resp.Bare = true

@@ -1,0 +1,146 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/h1"
+)
+
+// StatusPath begins the paths under which callers ask what became of requests
+// that were put on a queue. A gateway with such a route answers them itself.
+const StatusPath = "/.bezoar/work/"
+
+// Enqueuer puts requests on a queue, for a [Route] that answers 202.
+type Enqueuer interface {
+	// Enqueue returns, once the work is durable, a ticket for its status: at
+	// most 256 unreserved characters. An *EnqueueError decides what the
+	// caller is told.
+	Enqueue(ctx context.Context, w Enqueued) (ticket string, err error)
+	// Status says what became of the work, or returns ErrNoTicket.
+	Status(ctx context.Context, ticket string) (Status, error)
+}
+
+// Enqueued is a request to be done later. It shares no memory with the wire.
+type Enqueued struct {
+	ID          string // of the request
+	Method      string
+	Target      string // path and query
+	Host        string
+	ContentType string
+	Key         string // Idempotency-Key
+	Body        []byte
+}
+
+// The states of enqueued work.
+const (
+	StateQueued  = "queued"
+	StateRunning = "running"
+	StateDone    = "done"
+	StateDead    = "dead" // set aside, with the reason
+)
+
+// Status is what became of enqueued work.
+type Status struct {
+	State    string    `json:"state"`
+	Queue    string    `json:"queue"`
+	Attempts int       `json:"attempts"`
+	Since    time.Time `json:"since,omitzero"` // when it was accepted
+	Reason   string    `json:"reason,omitempty"`
+}
+
+// ErrNoTicket says that a ticket is not one of ours, or too old.
+var ErrNoTicket = errors.New("no such ticket")
+
+// EnqueueError is a refusal that the caller can do something about.
+type EnqueueError struct {
+	Status int    // HTTP
+	Type   string // of the problem document
+	Detail string
+}
+
+// Error returns the detail.
+func (e *EnqueueError) Error() string { return e.Detail }
+
+// enqueue puts the request on the route's queue and answers 202.
+func (j *job) enqueue() {
+	if !j.whole {
+		j.from.Close()
+		j.problem(problem{
+			Type: "too-large", Status: http.StatusRequestEntityTooLarge,
+			Detail: "The body did not come whole within the " + strconv.Itoa(j.route.Buffer) + " bytes that the queue takes.",
+		})
+		return
+	}
+	ticket, err := j.route.Enqueue.Enqueue(j.ctx, Enqueued{
+		ID: strings.Clone(j.id), Method: strings.Clone(j.req.Method), Target: strings.Clone(j.req.Target), Host: strings.Clone(j.req.Host),
+		ContentType: strings.Clone(j.first(h1.ContentType)), Key: strings.Clone(j.first(h1.IdempotencyKey)), Body: bytes.Clone(j.body),
+	})
+	if err != nil {
+		j.notEnqueued(err)
+		return
+	}
+	status := StatusPath + ticket
+	j.json(http.StatusAccepted, struct {
+		ID     string `json:"id"`
+		State  string `json:"state"`
+		Status string `json:"status_url"`
+	}{j.id, StateQueued, status}, h1.Field{Name: "Location", Value: status})
+}
+
+func (j *job) notEnqueued(err error) {
+	if e, ok := errors.AsType[*EnqueueError](err); ok {
+		j.problem(problem{Type: e.Type, Status: e.Status, Detail: e.Detail})
+		return
+	}
+	if j.ctx.Err() != nil {
+		j.from.Abort()
+		return
+	}
+	j.g.cfg.Log.Error("request was not enqueued", "request", j.id, "route", j.route.Name, "error", err)
+	j.problem(problem{
+		Type: "unavailable", Status: http.StatusServiceUnavailable, Detail: "The queue cannot take the request now.",
+	}, retryAfter(time.Second))
+}
+
+// status answers a question about enqueued work; it reports false when the
+// path is none of ours.
+func (g *Gateway) status(j *job) bool {
+	ticket, ok := strings.CutPrefix(j.req.Path, StatusPath)
+	if !ok || g.tickets == nil {
+		return false
+	}
+	if j.req.Method != http.MethodGet && j.req.Method != http.MethodHead {
+		j.problem(problem{Type: "method", Status: http.StatusMethodNotAllowed, Detail: "A status can only be read."}, h1.Field{Name: "Allow", Value: "GET, HEAD"})
+		return true
+	}
+	s, err := g.tickets.Status(j.ctx, ticket)
+	switch {
+	case errors.Is(err, ErrNoTicket):
+		j.problem(problem{Type: "no-ticket", Status: http.StatusNotFound, Detail: "Nothing is known under this address."})
+	case err != nil:
+		g.cfg.Log.Error("status was not read", "request", j.id, "error", err)
+		j.problem(problem{Type: "unavailable", Status: http.StatusServiceUnavailable, Detail: "The queue cannot be read now."}, retryAfter(time.Second))
+	case s.State == StateQueued || s.State == StateRunning:
+		j.json(http.StatusOK, s, retryAfter(time.Second))
+	default:
+		j.json(http.StatusOK, s)
+	}
+	return true
+}
+
+// json answers with a document of the gateway's own.
+func (j *job) json(status int, v any, extra ...h1.Field) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		j.from.Abort()
+		return
+	}
+	j.document(status, "application/json", append(body, '\n'), extra)
+}
