@@ -105,7 +105,16 @@ func TestEachRuleTripsAtItsLimitAndNotBefore(t *testing.T) {
 			"10 of 20 calls",
 		},
 		{
-			"what has left the window does not count", breaker.Config{},
+			"what has left the window does not count", breaker.Config{Consecutive: breaker.Off, MinVolume: 10},
+			func(r *rig) {
+				r.calls(9, failed)
+				r.pass(11 * time.Second)
+				r.calls(9, failed)
+			}, failed,
+			"10 of 10 calls",
+		},
+		{
+			"a gap breaks a row", breaker.Config{},
 			func(r *rig) {
 				r.calls(9, failed)
 				r.pass(11 * time.Second)

@@ -122,6 +122,19 @@ func TestANewerGenerationWins(t *testing.T) {
 	a.wantState(breaker.Closed)
 }
 
+// Two nodes that left half-open in different directions agree on the safe one.
+func TestInOneGenerationOpenWins(t *testing.T) {
+	at := func(s breaker.State, until time.Duration) breaker.Snapshot {
+		return breaker.Snapshot{Generation: 3, State: s, Until: start.UTC().Add(until)}
+	}
+	var b breaker.Breaker
+	for _, s := range []breaker.Snapshot{at(breaker.Closed, 3*time.Minute), at(breaker.HalfOpen, 2*time.Minute), at(breaker.Open, time.Minute)} {
+		if !b.Merge(start, s) || b.Snapshot() != s {
+			t.Errorf("%+v did not win over what is less safe", s)
+		}
+	}
+}
+
 // A snapshot of a node whose clock is a year ahead refuses for MaxOpen.
 func TestAForeignClockDoesNotKeepItOpen(t *testing.T) {
 	r := newRig(t, breaker.Config{})
@@ -132,8 +145,13 @@ func TestAForeignClockDoesNotKeepItOpen(t *testing.T) {
 		r.refused()
 		r.pass(30 * time.Second)
 	}
-	if _, d := r.allowed(); !d.Probe {
+	tk, d := r.allowed()
+	if !d.Probe {
 		t.Errorf("got %+v", d)
+	}
+	r.Done(r.now, tk, failed, 0)
+	if s := r.Snapshot(); s.Level < 63 || r.refused().RetryAfter != 5*time.Minute {
+		t.Errorf("the level has run over: %+v", s)
 	}
 }
 
