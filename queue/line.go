@@ -7,8 +7,9 @@ import (
 
 // hub keeps who waits for messages, in line for each queue.
 type hub struct {
-	mu    sync.Mutex // guards lines; never held while waiting
+	mu    sync.Mutex // guards all below; never held while waiting
 	lines map[string][]*waiter
+	held  map[string]bool // queues with copies that wait for others in flight
 }
 
 // waiter is one receive that waits. Its turn is signalled when it is first in
@@ -58,5 +59,29 @@ func (h *hub) wake(queue string) {
 	defer h.mu.Unlock()
 	if line := h.lines[queue]; len(line) > 0 {
 		line[0].signal()
+	}
+}
+
+// hold notes whether a queue has copies that wait for others in flight.
+func (h *hub) hold(queue string, held bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case !held:
+		delete(h.held, queue)
+	case h.held == nil:
+		h.held = map[string]bool{queue: true}
+	default:
+		h.held[queue] = true
+	}
+}
+
+// ended wakes whom the end of a delivery may let go on.
+func (h *hub) ended(queue string, fifo bool) {
+	h.mu.Lock()
+	held := h.held[queue]
+	h.mu.Unlock()
+	if fifo || held { // a group may be free, or a copy's turn may have come
+		h.wake(queue)
 	}
 }

@@ -64,8 +64,8 @@ type MoveTask struct {
 	ToMove      int64 // when it started
 	Done        int64 // of those redriven, worked
 	Dead        int64 // of those redriven, dead again
-	// Forgiven are the dead of before the last resume, which do not count
-	// for HaltAbove.
+	// Forgiven are the dead of before it was last resumed after a halt, which
+	// do not count for HaltAbove.
 	Forgiven int64
 }
 

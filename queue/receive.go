@@ -91,6 +91,8 @@ func (e *Engine) claim(ctx context.Context, queue string, in ReceiveInput) (clai
 		if claimed.Due {
 			e.hurry()
 		}
+		e.wakeAll(claimed.Queues)
+		e.hub.hold(queue, claimed.Held)
 		for i := range claimed.Messages {
 			claimed.Messages[i].Receipt.Queue = q.ID
 		}

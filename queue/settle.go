@@ -24,8 +24,8 @@ func (e *Engine) DeleteBatch(ctx context.Context, queue string, receipts []Recei
 				picked[i] = receipts[n]
 			}
 			results, err := e.store.Delete(ctx, q.ID, q.Settings.FIFO, picked)
-			if err == nil && q.Settings.FIFO {
-				e.hub.wake(queue) // a group may be free
+			if err == nil {
+				e.hub.ended(queue, q.Settings.FIFO)
 			}
 			return results, err
 		})

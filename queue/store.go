@@ -116,6 +116,10 @@ type Claimed struct {
 	// Due says that messages were found whose receives are used up, and
 	// that Sweep has work.
 	Due bool
+	// Held says that visible messages wait for a copy of theirs that is in
+	// flight: they may be received once it has ended.
+	Held   bool
+	Queues []string // that gained messages, because some were set aside
 }
 
 // Upkeep does what time brings about. Each call does a bounded part.

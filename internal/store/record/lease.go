@@ -191,7 +191,7 @@ func (l *Lease) Change(c queue.Change, p queue.Policy, k *poison.Case, now int64
 	case visible > l.Received+queue.MaxVisibility.Microseconds():
 		return Ruling{Case: k}, queue.ErrVisibilityTotal
 	default:
-		l.Hold = Leased
+		l.Hold, l.Holding = Leased, 0 // who asks for more time has not vanished
 	}
 	l.until(visible, p)
 	return Ruling{Case: k}, nil
@@ -268,7 +268,8 @@ func (l *Lease) Lapse(p queue.Policy, retention time.Duration) *queue.Outcome {
 	if !p.KeepExpired || l.Letter {
 		return nil
 	}
-	return &queue.Outcome{Class: bezoar.Timeout, Reason: fmt.Sprintf("nobody was done with it within the queue's retention of %v", retention)}
+	// Nobody's fault: as a timeout each payload would be a group of its own.
+	return &queue.Outcome{Class: bezoar.Transient, Reason: fmt.Sprintf("nobody was done with it within the queue's retention of %v", retention)}
 }
 
 // Die makes the letter of a message that is set aside, and ends its lease.

@@ -4,7 +4,57 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/queue"
 )
+
+// canaryEvery is how often a task looks whether its canary has ended.
+const canaryEvery = 250 * time.Millisecond
+
+// How many move tasks are remembered.
+const (
+	KeptMoves  = 10   // of kind MoveSQS, of each source
+	KeptTriage = 1000 // of all other kinds
+)
+
+// BeginMove fills in what StartMove decides by itself, except what there is to
+// move. last is the newest sequence number.
+func BeginMove(t queue.MoveTask, last, now int64) queue.MoveTask {
+	t.State, t.Started, t.Ended, t.Failure = queue.MoveRunning, Time(now), time.Time{}, ""
+	t.Moved, t.Done, t.Dead, t.Forgiven = 0, 0, 0, 0
+	if t.Selection.Queue == "" {
+		t.Selection.Queue = t.Source
+	}
+	if t.Selection.Last == 0 {
+		t.Selection.Last = last
+	}
+	return t
+}
+
+// Turn says what a running task does now: how many messages it may move, at
+// most limit, and when its next step is. next is when the last step allowed
+// this one. A task that too many failed of halts.
+func Turn(t *queue.MoveTask, next, now int64, limit int) (n int, then int64) {
+	most, halt := t.Plan()
+	if halt {
+		dead := t.Dead - t.Forgiven
+		t.State = queue.MoveHalted
+		t.Failure = fmt.Sprintf("%d of the %d that have ended are dead again, which is more than %g%%", dead, t.Done+dead, 100*t.HaltAbove)
+		return 0, now
+	}
+	if n, then = Pace(next, now, t.Rate, limit); n == 0 {
+		return 0, then
+	}
+	if most == 0 {
+		return 0, now + canaryEvery.Microseconds()
+	}
+	if most > 0 && int64(n) > most {
+		n = int(most)
+		then = now + int64(n)*1_000_000/int64(t.Rate)
+	}
+	return n, then
+}
 
 // Pace says how many messages a move task may move now, and when its next step
 // is. next is when the last step allowed this one. A step moves what 100 ms
@@ -15,6 +65,73 @@ func Pace(next, now int64, rate, limit int) (n int, then int64) {
 	}
 	n = min(max(rate/10, 1), limit)
 	return n, now + int64(n)*1_000_000/int64(rate)
+}
+
+// ChangeMove applies c to a task that is not over.
+func ChangeMove(t *queue.MoveTask, c queue.MoveChange, now int64) error {
+	if !t.State.Live() {
+		return fmt.Errorf("move task %s is %s: %w", t.ID, t.State, queue.ErrMoveNotRunning)
+	}
+	switch c.State {
+	case "":
+	case queue.MoveRunning:
+		if t.State == queue.MoveHalted {
+			t.Forgiven = t.Dead
+		}
+		t.State, t.Failure = queue.MoveRunning, ""
+	case queue.MovePaused:
+		if t.State == queue.MoveRunning { // what has halted stays so: it moves nothing anyway
+			t.State = queue.MovePaused
+		}
+	case queue.MoveCancelled:
+		EndMove(t, queue.MoveCancelled, t.Failure, now)
+	default:
+		return fmt.Errorf("move task %s: State: %.20q is none to change to: %w", t.ID, c.State, queue.ErrInvalid)
+	}
+	if c.Rate < 0 || c.Rate > queue.MaxTriageRate {
+		return fmt.Errorf("move task %s: Rate: %d is not within 1 to %d: %w", t.ID, c.Rate, queue.MaxTriageRate, queue.ErrInvalid)
+	}
+	if c.Rate > 0 {
+		t.Rate = c.Rate
+	}
+	return nil
+}
+
+// EndMove ends a task.
+func EndMove(t *queue.MoveTask, state queue.MoveState, failure string, now int64) {
+	t.State, t.Failure, t.Ended = state, failure, Time(now)
+}
+
+// MoveTo is the queue that a task sends a message to, "" for nowhere.
+func MoveTo(t *queue.MoveTask, l *queue.Letter) string {
+	switch {
+	case t.Kind == queue.MoveDiscard:
+		return queue.TrashQueue
+	case t.Kind == queue.MoveRestore:
+		if l != nil && l.Discarded != nil {
+			return l.Discarded.From
+		}
+		return ""
+	case t.Destination != "":
+		return t.Destination
+	case l != nil:
+		return l.Origin
+	}
+	return ""
+}
+
+// MayMove says whether a message of a FIFO queue, or of a standard one, can go
+// to a queue of the kind. The trash takes all; what comes from there needs a
+// group to be in a FIFO queue.
+func MayMove(t *queue.MoveTask, from, to bool, group string) bool {
+	switch t.Kind {
+	case queue.MoveDiscard:
+		return true
+	case queue.MoveRestore:
+		return !to || group != ""
+	case queue.MoveSQS, queue.MoveRedrive:
+	}
+	return from == to
 }
 
 // MoveFailure is why a task cannot go on.
