@@ -19,6 +19,7 @@ func layers() []layer {
 		{"internal/config", 1, "leaf: what the settings file says"},
 		{"internal/h1", 1, "leaf: HTTP/1.1 on the wire"},
 		{"internal/secret", 1, "leaf: the deployment's secret"},
+		{"internal/sigv4", 1, "leaf: who signed a request"},
 		{"internal/demo/*", 1, "leaves: what the demonstration is made of"},
 
 		{"ledger", 2, "engine: what is known about failing work"},
@@ -37,6 +38,7 @@ func layers() []layer {
 		{"internal/store/*", 3, "stores"},
 		{"gateway", 3, "front: HTTP"},
 		{"worker", 3, "front: commands and Go functions"},
+		{"internal/push", 3, "front: delivers messages to HTTP servers"},
 		{"internal/sqs", 3, "front: the queue's wire"},
 		{"internal/admin", 3, "front: the admin API"},
 		{"internal/console", 3, "front: the page"},

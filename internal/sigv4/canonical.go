@@ -1,0 +1,225 @@
+package sigv4
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxParams bounds the parameters of a query.
+const maxParams = 10_000
+
+// param is one parameter of a query, decoded.
+type param struct{ name, value string }
+
+// target returns the path and the query as they were on the wire, encoded.
+// RequestURI is what the server received; it is empty in requests that were not
+// received but made.
+func target(r *http.Request) (path, query string) {
+	if strings.HasPrefix(r.RequestURI, "/") {
+		path, query, _ = strings.Cut(r.RequestURI, "?")
+		return path, query
+	}
+	if r.URL == nil {
+		return "/", ""
+	}
+	return r.URL.EscapedPath(), r.URL.RawQuery
+}
+
+// parseQuery decodes a query. Nothing of it may be ambiguous: what is signed
+// has to be what is read later.
+func parseQuery(raw string) ([]param, error) {
+	if raw == "" {
+		return nil, nil
+	}
+	if n := strings.Count(raw, "&") + 1; n > maxParams {
+		return nil, refuse(CodeInvalidQuery, "the query has %d parameters, at most %d", n, maxParams)
+	}
+	var params []param
+	for part := range strings.SplitSeq(raw, "&") {
+		if part == "" {
+			continue
+		}
+		rawName, rawValue, _ := strings.Cut(part, "=")
+		name, ok := unescape(rawName)
+		value, ok2 := unescape(rawValue)
+		if !ok || !ok2 {
+			return nil, refuse(CodeInvalidQuery, "the query's parameter %s is not encoded as it should be", shown(part))
+		}
+		params = append(params, param{name, value})
+	}
+	return params, nil
+}
+
+// unescape decodes %XX, and + to a space.
+func unescape(s string) (string, bool) {
+	if strings.IndexByte(s, ';') >= 0 { // some take it for a separator
+		return "", false
+	}
+	if !strings.ContainsAny(s, "%+") {
+		return s, true
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '+':
+			b = append(b, ' ')
+		case '%':
+			if i+2 >= len(s) {
+				return "", false
+			}
+			hi, lo := unhex(s[i+1]), unhex(s[i+2])
+			if hi < 0 || lo < 0 {
+				return "", false
+			}
+			b = append(b, byte(hi<<4|lo))
+			i += 2
+		default:
+			b = append(b, s[i])
+		}
+	}
+	return string(b), true
+}
+
+func unhex(c byte) int {
+	switch {
+	case '0' <= c && c <= '9':
+		return int(c - '0')
+	case 'a' <= c && c <= 'f':
+		return int(c-'a') + 10
+	case 'A' <= c && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}
+
+// isUnreserved reports whether RFC 3986 leaves c as it is.
+func isUnreserved(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.' || c == '~'
+}
+
+// appendEscaped encodes every byte of s but the unreserved, and but slashes if
+// they are to stay.
+func appendEscaped(b []byte, s string, slashes bool) []byte {
+	const digits = "0123456789ABCDEF"
+	for i := range len(s) {
+		c := s[i]
+		if isUnreserved(c) || slashes && c == '/' {
+			b = append(b, c)
+		} else {
+			b = append(b, '%', digits[c>>4], digits[c&15])
+		}
+	}
+	return b
+}
+
+// canonicalQuery encodes and sorts the parameters, without the signature.
+func canonicalQuery(params []param) string {
+	encoded := make([]param, 0, len(params))
+	size := 0
+	for _, p := range params {
+		if p.name == "X-Amz-Signature" {
+			continue
+		}
+		e := param{string(appendEscaped(nil, p.name, false)), string(appendEscaped(nil, p.value, false))}
+		size += len(e.name) + len(e.value) + 2
+		encoded = append(encoded, e)
+	}
+	slices.SortFunc(encoded, func(a, b param) int {
+		if c := strings.Compare(a.name, b.name); c != 0 {
+			return c
+		}
+		return strings.Compare(a.value, b.value)
+	})
+	b := make([]byte, 0, size)
+	for i, p := range encoded {
+		if i > 0 {
+			b = append(b, '&')
+		}
+		b = append(b, p.name...)
+		b = append(b, '=')
+		b = append(b, p.value...)
+	}
+	return string(b)
+}
+
+// canonicalPath removes empty and dot segments from the path that was on the
+// wire, and encodes it once more.
+func canonicalPath(raw string) string {
+	var kept []string
+	for segment := range strings.SplitSeq(raw, "/") {
+		switch segment {
+		case "", ".":
+		case "..":
+			if len(kept) > 0 {
+				kept = kept[:len(kept)-1]
+			}
+		default:
+			kept = append(kept, segment)
+		}
+	}
+	clean := "/" + strings.Join(kept, "/")
+	if len(kept) > 0 && strings.HasSuffix(raw, "/") {
+		clean += "/"
+	}
+	return string(appendEscaped(make([]byte, 0, len(clean)), clean, true))
+}
+
+// canonicalHeaders returns the lines of the signed headers.
+func canonicalHeaders(r *http.Request, signed []string) (string, error) {
+	var b strings.Builder
+	for _, name := range signed {
+		values := headerValues(r, name)
+		if len(values) == 0 {
+			return "", refuse(CodeMismatch, "the header %s was signed but did not arrive; a proxy may have removed it", shown(name))
+		}
+		b.WriteString(name)
+		b.WriteByte(':')
+		for i, v := range values {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			writeTrimmed(&b, v)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String(), nil
+}
+
+// headerValues also finds the headers that net/http keeps elsewhere.
+func headerValues(r *http.Request, name string) []string {
+	switch name {
+	case "host":
+		return []string{r.Host}
+	case "content-length":
+		if v := r.Header.Values("Content-Length"); len(v) > 0 {
+			return v
+		}
+		if r.ContentLength >= 0 {
+			return []string{strconv.FormatInt(r.ContentLength, 10)}
+		}
+		return nil
+	case "transfer-encoding":
+		return r.TransferEncoding
+	}
+	return r.Header.Values(name)
+}
+
+// writeTrimmed writes v without outer blanks, and with one for each row of
+// inner ones.
+func writeTrimmed(b *strings.Builder, v string) {
+	v = strings.Trim(v, " \t")
+	blank := false
+	for i := range len(v) {
+		if v[i] == ' ' {
+			if !blank {
+				b.WriteByte(' ')
+			}
+			blank = true
+			continue
+		}
+		blank = false
+		b.WriteByte(v[i])
+	}
+}

@@ -1,0 +1,135 @@
+package sigv4
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// What a zero Config means, and the bounds.
+const (
+	DefaultService = "sqs"
+	DefaultMaxSkew = 15 * time.Minute // AWS's own: whose clock is good enough for AWS is not refused here
+	DefaultMaxBody = 8 << 20          // a batch of 1 MiB, form-encoded and encoded again, with room
+
+	maxSkewLimit = 24 * time.Hour // beyond it a captured request stays good for days
+	maxKeys      = 1000
+	maxKeyID     = 128 // AWS's own bound
+)
+
+// Config says whose signatures are accepted. It prints without its secrets.
+type Config struct {
+	// Keys are the secrets by access key id. Without any, every signed request
+	// is refused: whether to verify at all is the caller's decision.
+	Keys map[string]Secret
+	// Service is the one that the credential scope must name. Default sqs.
+	Service string
+	// MaxSkew is how far a request's date may lie before or after now. Default
+	// 15 minutes, at most a day.
+	MaxSkew time.Duration
+	// MaxBody is the longest body that is hashed, in bytes. Default 8 MiB.
+	MaxBody int
+	// Signed names headers that decide what a request does, beside Host and all
+	// that begin with X-Amz-: whoever sends one must have signed it.
+	Signed []string
+}
+
+// Validate returns every fault, each with the field's name.
+func (c Config) Validate() error {
+	var faults []error
+	bad := func(field, format string, args ...any) {
+		faults = append(faults, fmt.Errorf("%s: %s", field, fmt.Sprintf(format, args...)))
+	}
+	if n := len(c.Keys); n > maxKeys {
+		bad("Keys", "%d keys, at most %d", n, maxKeys)
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.Keys)) {
+		switch {
+		case id == "" || len(id) > maxKeyID:
+			bad("Keys", "the access key id %.16q has %d characters, want 1 to %d", id, len(id), maxKeyID)
+		case !isWord(id):
+			bad("Keys", "the access key id %q has other characters than letters, digits, '-', '_', '.' and '~'", id)
+		}
+		if c.Keys[id] == "" {
+			bad("Keys", "the access key %q has no secret", id)
+		}
+	}
+	if c.Service != "" && !isWord(c.Service) {
+		bad("Service", "%q is not a service's name", c.Service)
+	}
+	if c.MaxSkew < 0 || c.MaxSkew > maxSkewLimit {
+		bad("MaxSkew", "%v, want 0 (%v) to %v", c.MaxSkew, DefaultMaxSkew, maxSkewLimit)
+	}
+	if c.MaxBody < 0 {
+		bad("MaxBody", "%d bytes is less than none", c.MaxBody)
+	}
+	for _, name := range c.Signed {
+		if !isHeader(strings.ToLower(name)) {
+			bad("Signed", "%q is not a header's name", name)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// withDefaults returns a copy that shares nothing with c.
+func (c Config) withDefaults() Config {
+	c.Keys = maps.Clone(c.Keys)
+	if c.Service == "" {
+		c.Service = DefaultService
+	}
+	if c.MaxSkew == 0 {
+		c.MaxSkew = DefaultMaxSkew
+	}
+	if c.MaxBody == 0 {
+		c.MaxBody = DefaultMaxBody
+	}
+	signed := make([]string, len(c.Signed))
+	for i, name := range c.Signed {
+		signed[i] = http.CanonicalHeaderKey(name)
+	}
+	c.Signed = signed
+	return c
+}
+
+// String shows everything but the secrets.
+func (c Config) String() string {
+	keys := slices.Sorted(maps.Keys(c.Keys))
+	for i, id := range keys {
+		keys[i] = id + "=" + c.Keys[id].String()
+	}
+	d := c.withDefaults()
+	return fmt.Sprintf("service %s, skew %v, bodies up to %d bytes, keys [%s], signed [%s]",
+		d.Service, d.MaxSkew, d.MaxBody, strings.Join(keys, " "), strings.Join(d.Signed, " "))
+}
+
+// GoString returns what String returns.
+func (c Config) GoString() string { return "sigv4.Config{" + c.String() + "}" }
+
+// LogValue returns what String returns.
+func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+// isWord reports whether s may stand in a credential scope.
+func isWord(s string) bool {
+	for i := range len(s) {
+		if !isUnreserved(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// isHeader reports whether s is a header's name in lower case.
+func isHeader(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c <= ' ' || c > '~' || 'A' <= c && c <= 'Z' || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
+			return false
+		}
+	}
+	return s != ""
+}
