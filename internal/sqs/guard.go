@@ -1,0 +1,122 @@
+package sqs
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// hosts decides who may call. SDKs never say that they are a page in a browser;
+// pages cannot but say so, save by the name that they call under.
+type hosts struct {
+	any   bool // a signature is asked for, so names do not matter
+	known map[string]bool
+}
+
+func newHosts(c Config) hosts {
+	h := hosts{any: c.Verifier != nil, known: map[string]bool{"localhost": true, "host.docker.internal": true}}
+	for _, name := range c.Hosts {
+		h.known[strings.ToLower(name)] = true
+	}
+	return h
+}
+
+// refuse says why a request is not answered, or nil.
+func (h hosts) refuse(r *http.Request) *fault {
+	if origin := r.Header.Get("Origin"); origin != "" {
+		if u, err := url.Parse(origin); err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host) {
+			return denied.text("A page of another origin (%.100s) sent this request.", origin)
+		}
+	}
+	switch site := r.Header.Get("Sec-Fetch-Site"); site {
+	case "", "none", "same-origin":
+	default:
+		return denied.text("A page of another site sent this request (Sec-Fetch-Site: %.20s).", site)
+	}
+	if !h.any && !h.knows(r.Host) {
+		return denied.text("This server does not answer to the name %.100q. Call it by an IP address or localhost, or add the name to its hosts.", r.Host)
+	}
+	return nil
+}
+
+// knows reports whether a request may name host. A page can make its own name
+// point here, but not an address or these names.
+func (h hosts) knows(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	if h.known[host] || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	_, err := netip.ParseAddr(host)
+	return err == nil
+}
+
+func loopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// page answers requests that are for people and probes. It reports whether
+// this was one.
+func (c *call) page() bool {
+	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
+		return false
+	}
+	text, status := "", http.StatusOK
+	switch {
+	case c.r.URL.Path == "/health":
+		text = "ok\n"
+		if _, err := c.h.engine.Queues(c.ctx, queue.ListQuery{Limit: 1}); err != nil {
+			c.h.log.Error("SQS health: the store does not answer", "error", err)
+			text, status = "the store does not answer\n", http.StatusServiceUnavailable
+		}
+	case c.r.URL.Path == "/" && c.r.URL.RawQuery == "":
+		text = "Bezoar's queues, compatible with Amazon SQS. Point an AWS SDK or the aws command here:\n\n" +
+			"  aws --endpoint-url http://" + c.r.Host + " --region " + c.h.cfg.Region + " sqs list-queues\n"
+	default:
+		return false
+	}
+	header := c.w.Header()
+	header.Set("Content-Type", "text/plain; charset=utf-8")
+	header.Set("X-Content-Type-Options", "nosniff")
+	c.w.WriteHeader(status)
+	if c.r.Method == http.MethodGet {
+		_, _ = c.w.Write([]byte(text)) // the caller may be gone
+	}
+	return true
+}
+
+var keyForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
+
+// scope returns the region and access key in the credentials of a signed
+// request, whatever its signature is worth.
+func scope(r *http.Request, region string) (string, string) {
+	_, credential, ok := strings.Cut(r.Header.Get("Authorization"), "Credential=")
+	if !ok {
+		if r.URL.RawQuery == "" || !strings.Contains(r.URL.RawQuery, "X-Amz-Credential=") {
+			return region, ""
+		}
+		credential = r.URL.Query().Get("X-Amz-Credential")
+	}
+	// KEY/DATE/REGION/sqs/aws4_request
+	key, rest, _ := strings.Cut(credential, "/")
+	_, rest, _ = strings.Cut(rest, "/")
+	in, _, ok := strings.Cut(rest, "/")
+	if ok && regionForm.MatchString(in) {
+		region = in
+	}
+	if !keyForm.MatchString(key) {
+		key = ""
+	}
+	return region, key
+}

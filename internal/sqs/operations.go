@@ -1,0 +1,38 @@
+package sqs
+
+// operation is what a name asks for.
+type operation struct {
+	run     func(*call) error // performs it and encodes the members of the answer
+	queue   bool              // it is about one queue, which has to be there
+	answers bool              // it answers with more than that it was done
+	waits   bool              // it may wait for messages
+}
+
+// operations are all that there are, by name, in both protocols.
+func operations() map[string]operation {
+	return map[string]operation{
+		"AddPermission":                {run: (*call).addPermission, queue: true},
+		"CancelMessageMoveTask":        {run: (*call).cancelMove, answers: true},
+		"ChangeMessageVisibility":      {run: (*call).changeVisibility, queue: true},
+		"ChangeMessageVisibilityBatch": {run: (*call).changeVisibilityBatch, queue: true, answers: true},
+		"CreateQueue":                  {run: (*call).createQueue, answers: true},
+		"DeleteMessage":                {run: (*call).deleteMessage, queue: true},
+		"DeleteMessageBatch":           {run: (*call).deleteMessageBatch, queue: true, answers: true},
+		"DeleteQueue":                  {run: (*call).deleteQueue, queue: true},
+		"GetQueueAttributes":           {run: (*call).getAttributes, queue: true, answers: true},
+		"GetQueueUrl":                  {run: (*call).getURL, answers: true},
+		"ListDeadLetterSourceQueues":   {run: (*call).listSources, queue: true, answers: true},
+		"ListMessageMoveTasks":         {run: (*call).listMoves, answers: true},
+		"ListQueueTags":                {run: (*call).listTags, queue: true, answers: true},
+		"ListQueues":                   {run: (*call).listQueues, answers: true},
+		"PurgeQueue":                   {run: (*call).purge, queue: true},
+		"ReceiveMessage":               {run: (*call).receive, queue: true, answers: true, waits: true},
+		"RemovePermission":             {run: (*call).removePermission, queue: true},
+		"SendMessage":                  {run: (*call).sendMessage, queue: true, answers: true},
+		"SendMessageBatch":             {run: (*call).sendMessageBatch, queue: true, answers: true},
+		"SetQueueAttributes":           {run: (*call).setAttributes, queue: true},
+		"StartMessageMoveTask":         {run: (*call).startMove, answers: true},
+		"TagQueue":                     {run: (*call).tag, queue: true},
+		"UntagQueue":                   {run: (*call).untag, queue: true},
+	}
+}

@@ -1,0 +1,284 @@
+package sqs
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+const (
+	batchKind       = "SendMessageBatchRequestEntry"
+	priorityName    = "BezoarPriority"
+	traceHeader     = "AWSTraceHeader"
+	maxGroupID      = 128
+	maxTypedName    = 256
+	illegalBody     = "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF"
+	dedupWanted     = "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"
+	notOfThisQueue  = "The request include parameter that is not valid for this queue type."
+	maxDelaySeconds = int64(queue.MaxDelay / time.Second)
+)
+
+func (c *call) sendMessage() error {
+	in, f := c.prepare(&c.req.message)
+	if f != nil {
+		return f
+	}
+	sent, err := c.h.engine.Send(c.ctx, c.queue.Name, in)
+	if err != nil {
+		return c.sendFault(err)
+	}
+	c.sent(&c.req.message, sent)
+	return nil
+}
+
+func (c *call) sendMessageBatch() error {
+	if err := c.batch(batchKind); err != nil {
+		return err
+	}
+	entries := c.req.Entries
+	faults := make([]*fault, len(entries))
+	in, at := make([]queue.SendInput, 0, len(entries)), make([]int, 0, len(entries))
+	total := 0
+	for i := range entries {
+		if f := c.wholeBatch(&entries[i]); f != nil {
+			return f
+		}
+		total += size(&entries[i])
+		one, f := c.prepare(&entries[i])
+		if f != nil {
+			faults[i] = f
+			continue
+		}
+		in, at = append(in, one), append(at, i)
+	}
+	if total > queue.MaxBytes {
+		return batchTooLong.text("Batch requests cannot be longer than %d bytes. You have sent %d bytes.", queue.MaxBytes, total)
+	}
+	sent := make([]queue.Sent, len(entries))
+	if len(in) > 0 {
+		results, err := c.h.engine.SendBatch(c.ctx, c.queue.Name, in)
+		if err != nil {
+			return err
+		}
+		for n, r := range results {
+			sent[at[n]] = r.Sent
+			if r.Err != nil {
+				faults[at[n]] = c.sendFault(r.Err)
+			}
+		}
+	}
+	c.outcomes("SendMessageBatchResultEntry", faults, func(i int) { c.sent(&entries[i], sent[i]) })
+	return nil
+}
+
+// sent encodes what was acknowledged.
+func (c *call) sent(m *message, s queue.Sent) {
+	if names := sortedNames(m.Typed, nil); len(names) > 0 {
+		c.out.plain("MD5OfMessageAttributes", digestOf(m.Typed, names))
+	}
+	c.out.plain("MD5OfMessageBody", digest(m.Body))
+	if names := sortedNames(m.System, nil); len(names) > 0 {
+		c.out.plain("MD5OfMessageSystemAttributes", digestOf(m.System, names))
+	}
+	c.out.plain("MessageId", s.ID)
+	if c.queue.Settings.FIFO {
+		c.out.plain("SequenceNumber", sequence(s.Sequence))
+	}
+}
+
+// sequence has always 20 digits, so that texts sort as numbers do.
+func sequence(n int64) string { return fmt.Sprintf("%020d", n) }
+
+func (c *call) sendFault(err error) *fault {
+	if errors.Is(err, queue.ErrTooLarge) {
+		return parameter.text("One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", c.queue.Settings.MaxBytes)
+	}
+	return c.faultOf(err)
+}
+
+// wholeBatch is what AWS refuses the whole batch for.
+func (c *call) wholeBatch(m *message) *fault {
+	if s := c.queue.Settings; s.FIFO {
+		if m.Group == "" {
+			return parameter.text("The request must contain the parameter MessageGroupId.")
+		}
+		if m.Dedup == "" && !s.ContentDedup {
+			return parameter.text(dedupWanted)
+		}
+	}
+	return nil
+}
+
+// size counts as the limits do.
+func size(m *message) int {
+	n := len(m.Body)
+	for name, a := range m.Typed {
+		n += len(name) + len(a.DataType) + len(a.String) + len(a.Binary)
+	}
+	return n
+}
+
+// prepare checks a message as AWS does, before the engine does in its own
+// words.
+func (c *call) prepare(m *message) (queue.SendInput, *fault) {
+	in := queue.SendInput{
+		Body: m.Body, Attributes: m.Typed, System: m.System, Group: m.Group, Dedup: m.Dedup, Sender: c.sender,
+	}
+	if in.Sender == "" {
+		in.Sender = c.h.cfg.Account
+	}
+	switch {
+	case len(m.Body) == 0:
+		return in, absent("MessageBody")
+	case !legal(m.Body):
+		return in, contents.text(illegalBody)
+	case m.Delay.set && (m.Delay.value < 0 || m.Delay.value > maxDelaySeconds):
+		return in, invalid(m.Delay.value, "DelaySeconds", "DelaySeconds must be >= 0 and <= %d.", maxDelaySeconds)
+	}
+	if f := c.prepareFIFO(m, &in); f != nil {
+		return in, f
+	}
+	if f := checkTyped(m.Typed); f != nil {
+		return in, f
+	}
+	for name, a := range m.System {
+		switch {
+		case name != traceHeader:
+			return in, parameter.text("Message system attribute name '%.100s' is invalid.", name)
+		case a.DataType != "String" || a.String == "":
+			return in, parameter.text("The data type of message system attribute '%s' must be String, and its value not be empty.", name)
+		case !legal(a.String):
+			return in, contents.text(illegalBody)
+		}
+	}
+	f := c.priority(m.Typed, &in)
+	return in, f
+}
+
+// prepareFIFO checks what depends on the kind of the queue.
+func (c *call) prepareFIFO(m *message, in *queue.SendInput) *fault {
+	s := &c.queue.Settings
+	if m.Group != "" && !groupForm(m.Group) {
+		return invalid(m.Group, "MessageGroupId", "MessageGroupId can only include alphanumeric and punctuation characters. 1 to %d in length.", maxGroupID)
+	}
+	if m.Dedup != "" && !groupForm(m.Dedup) {
+		return invalid(m.Dedup, "MessageDeduplicationId", "MessageDeduplicationId can only include alphanumeric and punctuation characters. 1 to %d in length.", maxGroupID)
+	}
+	if !s.FIFO {
+		if m.Dedup != "" {
+			return invalid(m.Dedup, "MessageDeduplicationId", notOfThisQueue)
+		}
+		if m.Delay.set {
+			in.Delay = new(time.Duration(m.Delay.value) * time.Second)
+		}
+		return nil
+	}
+	switch {
+	case m.Delay.set && m.Delay.value != 0:
+		return invalid(m.Delay.value, "DelaySeconds", notOfThisQueue)
+	case m.Group == "":
+		return absent("MessageGroupId")
+	case m.Dedup == "" && !s.ContentDedup:
+		return parameter.text(dedupWanted)
+	}
+	return nil
+}
+
+// priority reads the attribute that sets it.
+func (c *call) priority(typed map[string]queue.Attribute, in *queue.SendInput) *fault {
+	a, ok := typed[priorityName]
+	if !ok {
+		return nil
+	}
+	n, err := strconv.Atoi(a.String)
+	switch {
+	case err != nil || a.DataType != "Number" || n < 0 || n > queue.MaxPriority:
+		return invalid(a.String, priorityName, "It must be a Number from 0 to %d.", queue.MaxPriority)
+	case n > 0 && c.queue.Settings.FIFO:
+		return invalid(a.String, priorityName, "FIFO queues keep the order of sending.")
+	}
+	in.Priority = n
+	return nil
+}
+
+// groupForm wants 1 to 128 visible ASCII characters.
+func groupForm(s string) bool {
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return len(s) <= maxGroupID
+}
+
+// checkTyped checks the attributes of a message, by name.
+func checkTyped(typed map[string]queue.Attribute) *fault {
+	if len(typed) == 0 {
+		return nil
+	}
+	if len(typed) > queue.MaxAttributes {
+		return parameter.text("Number of message attributes [%d] exceeds the allowed maximum [%d].", len(typed), queue.MaxAttributes)
+	}
+	for _, name := range sortedNames(typed, nil) {
+		if f := checkTypedName(name); f != nil {
+			return f
+		}
+		if f := checkTypedValue(name, typed[name]); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+func checkTypedName(name string) *fault {
+	lower := strings.ToLower(name)
+	switch {
+	case name == "":
+		return parameter.text("The message attribute name must not be empty.")
+	case len(name) > maxTypedName:
+		return parameter.text("Message (user) attribute name must be shorter than %d bytes.", maxTypedName)
+	case strings.HasPrefix(lower, "aws.") || strings.HasPrefix(lower, "amazon."):
+		return parameter.text("You can't use message attribute names beginning with 'AWS.' or 'Amazon.'.")
+	case name[0] == '.' || name[len(name)-1] == '.' || strings.Contains(name, ".."):
+		return parameter.text("The message attribute name '%s' can neither begin nor end with a dot, nor hold two in a row.", name)
+	}
+	for i := range len(name) {
+		if c := name[i]; (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.' {
+			return parameter.text("The message attribute name '%.100s' is invalid: it can have letters, digits, hyphens, underscores and dots.", name)
+		}
+	}
+	return nil
+}
+
+func checkTypedValue(name string, a queue.Attribute) *fault {
+	kind, _, _ := strings.Cut(a.DataType, ".")
+	switch {
+	case a.DataType == "":
+		return parameter.text("The message attribute '%s' must contain a non-empty message attribute type.", name)
+	case len(a.DataType) > maxTypedName || !legal(a.DataType):
+		return parameter.text("The type of message (user) attribute '%s' is invalid.", name)
+	case !slices.Contains([]string{"String", "Number", "Binary"}, kind):
+		return parameter.text("The type of message (user) attribute '%s' is invalid. You must use only the following supported type prefixes: Binary, Number, String.", name)
+	case kind == "Binary" && a.String != "" || kind != "Binary" && len(a.Binary) > 0:
+		return parameter.text("The message attribute '%s' with type '%s' must use field '%s'.", name, kind, map[bool]string{true: "Binary", false: "String"}[kind == "Binary"])
+	case kind == "Binary" && len(a.Binary) == 0 || kind != "Binary" && a.String == "":
+		return parameter.text("Message (user) attribute '%s' must contain a non-empty value of type '%s'.", name, a.DataType)
+	case kind == "Number" && !numeral(a.String):
+		return parameter.text("Can't cast the value of message (user) attribute '%s' to a number.", name)
+	case !legal(a.String):
+		return contents.text(illegalBody)
+	}
+	return nil
+}
+
+// numeral reports whether a text is a number in decimal digits.
+func numeral(s string) bool {
+	f, err := strconv.ParseFloat(s, 64)
+	return err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) && !strings.ContainsAny(s, "xXpP_")
+}

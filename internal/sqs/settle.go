@@ -1,0 +1,206 @@
+package sqs
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+const (
+	notAvailable  = "Message does not exist or is not available for visibility timeout change"
+	outcomeHeader = "X-Bezoar-Outcome"
+)
+
+func (c *call) deleteMessage() error {
+	r, f := receipt(c.req.Receipt)
+	if f != nil {
+		return f
+	}
+	if f := c.deleteFault(c.req.Receipt, c.h.engine.Delete(c.ctx, c.queue.Name, r)); f != nil {
+		return f
+	}
+	return nil
+}
+
+func (c *call) deleteMessageBatch() error {
+	if err := c.batch("DeleteMessageBatchRequestEntry"); err != nil {
+		return err
+	}
+	faults := make([]*fault, len(c.req.Entries))
+	receipts, at := c.receipts(faults)
+	if len(receipts) > 0 {
+		results, err := c.h.engine.DeleteBatch(c.ctx, c.queue.Name, receipts)
+		if err != nil {
+			return err
+		}
+		for n, err := range results {
+			faults[at[n]] = c.deleteFault(c.req.Entries[at[n]].Receipt, err)
+		}
+	}
+	c.outcomes("DeleteMessageBatchResultEntry", faults, nil)
+	return nil
+}
+
+// deleteFault says what a caller hears of a deletion: on AWS deleting what was
+// received again, or is gone, succeeds in a standard queue; in a FIFO queue the
+// lease must not be over.
+func (c *call) deleteFault(handle string, err error) *fault {
+	switch {
+	case err == nil || errors.Is(err, queue.ErrMessageGone):
+		return nil
+	case errors.Is(err, queue.ErrReceiptStale) && !c.queue.Settings.FIFO:
+		return nil
+	case errors.Is(err, queue.ErrReceiptStale) || errors.Is(err, queue.ErrReceiptExpired):
+		return invalid(handle, "ReceiptHandle", "The receipt handle has expired.")
+	}
+	return c.faultOf(err)
+}
+
+func (c *call) changeVisibility() error {
+	m := &c.req.message
+	r, f := receipt(m.Receipt)
+	if f != nil {
+		return f
+	}
+	if header := c.r.Header.Get(outcomeHeader); header != "" && len(m.Outcome) == 0 {
+		m.Outcome = []byte(header)
+	}
+	if f := c.checkVisibility(m); f != nil {
+		return f
+	}
+	var err error
+	if len(m.Outcome) > 0 {
+		err = c.release(r, m)
+	} else {
+		err = c.h.engine.ChangeVisibility(c.ctx, c.queue.Name, r, time.Duration(m.Visibility.value)*time.Second)
+	}
+	if gone(err) {
+		return invalid(m.Receipt, "ReceiptHandle", notAvailable+".")
+	}
+	return c.visibilityError(m, err)
+}
+
+func (c *call) changeVisibilityBatch() error {
+	if err := c.batch("ChangeMessageVisibilityBatchRequestEntry"); err != nil {
+		return err
+	}
+	entries := c.req.Entries
+	faults := make([]*fault, len(entries))
+	receipts, at := c.receipts(faults)
+	var changes []queue.VisibilityChange
+	var plain []int // which entry each change is of
+	settle := func(i int, err error) {
+		switch {
+		case err == nil:
+		case gone(err): // its own code here, as on AWS
+			faults[i] = receiptInvalid.text(notAvailable)
+		default:
+			faults[i] = c.faultOf(c.visibilityError(&entries[i], err))
+		}
+	}
+	for n, i := range at {
+		m := &entries[i]
+		if f := c.checkVisibility(m); f != nil {
+			faults[i] = f
+			continue
+		}
+		if len(m.Outcome) > 0 {
+			settle(i, c.release(receipts[n], m))
+			continue
+		}
+		changes = append(changes, queue.VisibilityChange{Receipt: receipts[n], Visibility: time.Duration(m.Visibility.value) * time.Second})
+		plain = append(plain, i)
+	}
+	if len(changes) > 0 {
+		results, err := c.h.engine.ChangeVisibilityBatch(c.ctx, c.queue.Name, changes)
+		if err != nil {
+			return err
+		}
+		for n, err := range results {
+			settle(plain[n], err)
+		}
+	}
+	c.outcomes("ChangeMessageVisibilityBatchResultEntry", faults, nil)
+	return nil
+}
+
+// gone reports whether there is nothing left to change.
+func gone(err error) bool {
+	return errors.Is(err, queue.ErrMessageGone) || errors.Is(err, queue.ErrReceiptStale) || errors.Is(err, queue.ErrReceiptExpired)
+}
+
+func (c *call) checkVisibility(m *message) *fault {
+	switch v := m.Visibility; {
+	case !v.set && len(m.Outcome) == 0:
+		return absent("VisibilityTimeout")
+	case v.value < 0 || v.value > maxVisibilitySeconds:
+		return invalid(v.value, "VisibilityTimeout", "Must be between 0 and %d, if provided.", maxVisibilitySeconds)
+	}
+	return nil
+}
+
+func (c *call) visibilityError(m *message, err error) error {
+	if errors.Is(err, queue.ErrVisibilityTotal) {
+		return invalid(m.Visibility.value, "VisibilityTimeout", "Total VisibilityTimeout for the message is beyond the limit [%d seconds].", maxVisibilitySeconds)
+	}
+	return err
+}
+
+// outcome is how a worker says that a delivery ended.
+type outcome struct {
+	Class      *bezoar.Class `json:"class"`
+	Failure    string        `json:"failure"`
+	Reason     string        `json:"reason"`
+	RetryAfter wait          `json:"retry_after"`
+	Downstream string        `json:"downstream"`
+}
+
+// wait is a duration in seconds, or a text as parseDuration reads it.
+type wait time.Duration
+
+func (w *wait) UnmarshalJSON(text []byte) error {
+	var s string
+	if json.Unmarshal(text, &s) != nil {
+		var seconds float64
+		if err := json.Unmarshal(text, &seconds); err != nil {
+			return err
+		}
+		if seconds < 0 || seconds > float64(maxVisibilitySeconds) {
+			return errors.New("it is not within 0 to 12 hours")
+		}
+		*w = wait(seconds * float64(time.Second))
+		return nil
+	}
+	d, err := parseDuration(s)
+	*w = wait(d)
+	return err
+}
+
+// release ends a delivery with the outcome that its worker reports. The later
+// of VisibilityTimeout and retry_after is when it may come again at the
+// earliest.
+func (c *call) release(r queue.Receipt, m *message) error {
+	bad := func(format string, args ...any) error {
+		return invalid(string(m.Outcome), "BezoarOutcome", format, args...)
+	}
+	var o outcome
+	if err := json.Unmarshal(m.Outcome, &o); err != nil {
+		return bad("%v.", err)
+	}
+	switch {
+	case o.Class == nil:
+		return bad("It has no class.")
+	case *o.Class == bezoar.Done:
+		return bad("A message that is done is deleted.")
+	case time.Duration(o.RetryAfter) > queue.MaxVisibility:
+		return bad("retry_after is more than 12 hours.")
+	}
+	return c.h.engine.Release(c.ctx, c.queue.Name, queue.ReleaseInput{
+		Receipt: r,
+		Delay:   max(time.Duration(m.Visibility.value)*time.Second, time.Duration(o.RetryAfter)),
+		Outcome: &queue.Outcome{Class: *o.Class, Failure: o.Failure, Reason: o.Reason},
+	})
+}
