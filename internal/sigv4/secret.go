@@ -2,7 +2,6 @@ package sigv4
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 )
 
@@ -15,7 +14,7 @@ const masked = "***"
 type Secret string
 
 // Format writes *** for every verb.
-func (s Secret) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
+func (s Secret) Format(f fmt.State, _ rune) { fmt.Fprint(f, s.String()) }
 
 // String returns ***, or nothing when there is no secret.
 func (s Secret) String() string {

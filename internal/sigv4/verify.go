@@ -6,7 +6,6 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -35,7 +34,7 @@ func (v *Verifier) String() string { return v.cfg.String() }
 
 // Format writes what String returns, for every verb: fmt would otherwise look
 // into fields that cannot mask themselves.
-func (v *Verifier) Format(f fmt.State, _ rune) { io.WriteString(f, v.String()) }
+func (v *Verifier) Format(f fmt.State, _ rune) { fmt.Fprint(f, v.String()) }
 
 // LogValue returns what String returns.
 func (v *Verifier) LogValue() slog.Value { return v.cfg.LogValue() }
