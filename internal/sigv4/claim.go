@@ -195,14 +195,16 @@ func fromQuery(query []param) (*Claim, error) {
 // credential reads ID/DAY/REGION/SERVICE/aws4_request.
 func (c *Claim) credential(s string) error {
 	parts := strings.Split(s, "/")
-	if len(parts) != 5 {
+	scope := len(parts) - 4 // a key's id may have slashes
+	if scope < 1 {
 		return refuse(CodeIncomplete, "the credential has %d parts, want KEY/DAY/REGION/SERVICE/%s", len(parts), terminator)
 	}
-	c.KeyID, c.day, c.Region, c.Service = parts[0], parts[1], parts[2], parts[3]
-	if parts[4] != terminator {
-		return refuse(CodeIncomplete, "the credential's scope ends with %s, want %s", shown(parts[4]), terminator)
+	c.KeyID = strings.Join(parts[:scope], "/")
+	c.day, c.Region, c.Service = parts[scope], parts[scope+1], parts[scope+2]
+	if end := parts[scope+3]; end != terminator {
+		return refuse(CodeIncomplete, "the credential's scope ends with %s, want %s", shown(end), terminator)
 	}
-	if !isWord(c.KeyID) || len(c.KeyID) > maxKeyID {
+	if !isKeyID(c.KeyID) {
 		return refuse(CodeIncomplete, "the credential's access key id %s is not one", shown(c.KeyID))
 	}
 	if !isWord(c.Region) || len(c.Region) > maxRegion {

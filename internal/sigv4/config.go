@@ -49,11 +49,8 @@ func (c Config) Validate() error {
 		bad("Keys", "%d keys, at most %d", n, maxKeys)
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.Keys)) {
-		switch {
-		case id == "" || len(id) > maxKeyID:
-			bad("Keys", "the access key id %.16q has %d characters, want 1 to %d", id, len(id), maxKeyID)
-		case !isWord(id):
-			bad("Keys", "the access key id %q has other characters than letters, digits, '-', '_', '.' and '~'", id)
+		if !isKeyID(id) {
+			bad("Keys", "the access key id %s is not 1 to %d letters, digits, '-', '_', '.', '~' and '/'", shown(id), maxKeyID)
 		}
 		if c.Keys[id] == "" {
 			bad("Keys", "the access key %q has no secret", id)
@@ -112,6 +109,11 @@ func (c Config) GoString() string { return "sigv4.Config{" + c.String() + "}" }
 
 // LogValue returns what String returns.
 func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+// isKeyID reports whether s can be the id of an access key.
+func isKeyID(s string) bool {
+	return len(s) <= maxKeyID && isWord(strings.ReplaceAll(s, "/", "-"))
+}
 
 // isWord reports whether s may stand in a credential scope.
 func isWord(s string) bool {

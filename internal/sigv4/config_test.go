@@ -22,13 +22,13 @@ func TestEveryFaultIsNamed(t *testing.T) {
 		want []string
 	}{
 		{sigv4.Config{}, nil},
-		{sigv4.Config{Keys: map[string]sigv4.Secret{"AKID-1_a.b": "s"}, MaxSkew: 24 * time.Hour, Signed: []string{"X-Bezoar-Outcome"}}, nil},
+		{sigv4.Config{Keys: map[string]sigv4.Secret{"AKID-1_a/b.c": "s"}, MaxSkew: 24 * time.Hour, Signed: []string{"X-Bezoar-Outcome"}}, nil},
 		{
 			sigv4.Config{
-				Keys: map[string]sigv4.Secret{"": "s", "a/b": "s", "c": "", strings.Repeat("x", 129): "s"}, Service: "s/q",
+				Keys: map[string]sigv4.Secret{"": "s", "a b": "s", "c": "", strings.Repeat("x", 129): "s"}, Service: "s/q",
 				MaxSkew: -1, MaxBody: -1, Signed: []string{"a b"},
 			},
-			[]string{`Keys: the access key id ""`, `"a/b"`, `"c" has no secret`, "129 characters", "Service:", "MaxSkew:", "MaxBody:", "Signed:"},
+			[]string{`Keys: the access key id ""`, `"a b"`, `"c" has no secret`, `"xxxx`, "Service:", "MaxSkew:", "MaxBody:", "Signed:"},
 		},
 		{sigv4.Config{MaxSkew: 25 * time.Hour}, []string{"MaxSkew: 25h0m0s"}},
 		{sigv4.Config{Keys: many}, []string{"Keys: 1001 keys, at most 1000"}},

@@ -27,7 +27,7 @@ func codeOf(t *testing.T, err error) string {
 func newVerifier(t *testing.T, c sigv4.Config) *sigv4.Verifier {
 	t.Helper()
 	if c.Keys == nil {
-		c.Keys = map[string]sigv4.Secret{exampleKey: exampleSecret, "OTHER": "another secret"}
+		c.Keys = map[string]sigv4.Secret{exampleKey: exampleSecret, "OTHER": "another secret", "a/b": "a third"}
 	}
 	v, err := sigv4.New(c)
 	if err != nil {
@@ -54,6 +54,7 @@ func TestSignedRequestsVerify(t *testing.T) {
 		{name: "a query", target: "/?Action=ListQueues&QueueNamePrefix=a%20b%2B%26%C3%BC&Version=2012-11-05"},
 		{name: "one name that begins as another", target: "/?A=2&A-b=1"},
 		{name: "another key", target: "/", sign: func(s *signing) { s.keyID, s.secret = "OTHER", "another secret" }},
+		{name: "a key with a slash", target: "/", sign: func(s *signing) { s.keyID, s.secret = "a/b", "a third" }},
 		{name: "another region", target: "/", sign: func(s *signing) { s.region = "mars-north-1" }},
 		{name: "a Date header", target: "/", headers: []string{"Date: Sat, 31 Jan 2026 23:59:58 GMT"}},
 		{name: "a Date header in the short form", target: "/", headers: []string{"Date: 20260131T235958Z"}},
