@@ -97,10 +97,14 @@ func testReject(r *rig) {
 	r.create("plain", nil)
 	o := queue.Outcome{Class: bezoar.Crash, Failure: "f2", Reason: "SIGSEGV"}
 	r.send("plain", text("a"))
-	m := r.one("plain")
-	r.wantErr(r.Reject(r.ctx(), "plain", m.Receipt, o), queue.ErrNoDeadLetter)
-	r.wantCounts("plain", 0, 1, 0) // as before
-	r.must(r.Delete(r.ctx(), "plain", m.Receipt))
+	r.must(r.Reject(r.ctx(), "plain", r.one("plain").Receipt, o))
+	m := r.one(queue.ImplicitName("plain"))
+	if m.Letter == nil || m.Letter.Origin != "plain" || m.Letter.Outcome != o {
+		r.Errorf("in the dead-letter queue that nobody named: %+v", m)
+	}
+	// A letter has nowhere further to go.
+	r.wantErr(r.Reject(r.ctx(), queue.ImplicitName("plain"), m.Receipt, o), queue.ErrNoDeadLetter)
+	r.wantCounts(queue.ImplicitName("plain"), 0, 1, 0) // as before
 	r.send("jobs", text("a"))
 	r.must(r.Reject(r.ctx(), "jobs", r.one("jobs").Receipt, o))
 	r.wantCounts("jobs", 0, 0, 0)
@@ -142,7 +146,7 @@ func testDeadRetention(r *rig) {
 	r.age(time.Minute)
 	r.sweep()
 	r.age(6 * 24 * time.Hour) // 12 days after it was sent, 6 after its death
-	n, err := r.store.Expire(r.ctx(), dead.ID, 7*24*time.Hour, 10)
+	n, err := r.store.Expire(r.ctx(), dead.ID, queue.Policy{}, 7*24*time.Hour, 10)
 	r.must(err)
 	if n != 0 {
 		r.Fatal("the letter is gone before its time")
@@ -160,7 +164,8 @@ func testDeadDeleted(r *rig) {
 	r.sweep()
 	m := r.one("jobs") // rather once more than lost
 	r.must(r.ChangeVisibility(r.ctx(), "jobs", m.Receipt, 0))
-	r.wantErr(r.Reject(r.ctx(), "jobs", r.one("jobs").Receipt, queue.Outcome{}), queue.ErrNoDeadLetter)
+	r.must(r.Reject(r.ctx(), "jobs", r.one("jobs").Receipt, queue.Outcome{Class: bezoar.Bug}))
+	r.one(queue.ImplicitName("jobs"))
 }
 
 func testPolicyLowered(r *rig) {

@@ -132,7 +132,7 @@ func testRetention(r *rig) {
 	r.send("jobs", text("young"))
 	r.age(21 * time.Minute)
 	r.wantBodies("jobs", 10, "young") // although nobody has expired the other
-	n, err := r.store.Expire(r.ctx(), q.ID, time.Hour, 10)
+	n, err := r.store.Expire(r.ctx(), q.ID, queue.Policy{}, time.Hour, 10)
 	r.must(err)
 	if n > 1 {
 		r.Errorf("%d messages expired, want 1 at most", n)

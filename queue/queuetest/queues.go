@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -255,12 +257,24 @@ func testCancelled(r *rig) {
 		"Purge":       r.store.Purge(ctx, q.ID),
 		"Counts":      second(r.store.Counts(ctx, q.ID)),
 		"Sweep":       second(r.store.Sweep(ctx, 1)),
-		"Expire":      second(r.store.Expire(ctx, q.ID, time.Hour, 1)),
+		"Expire":      second(r.store.Expire(ctx, q.ID, queue.Policy{}, time.Hour, 1)),
 		"Clean":       second(r.store.Clean(ctx, 1)),
 		"StartMove":   second(r.store.StartMove(ctx, queue.MoveTask{ID: "t", Source: "jobs", Rate: 1})),
 		"StepMove":    second(r.store.StepMove(ctx, "t", 1)),
-		"CancelMove":  second(r.store.CancelMove(ctx, "t")),
-		"Moves":       second(r.store.Moves(ctx, "jobs", 1)),
+		"ChangeMove":  second(r.store.ChangeMove(ctx, "t", queue.MoveChange{State: queue.MoveCancelled})),
+		"Moves":       second(r.store.Moves(ctx, queue.MoveQuery{Source: "jobs"})),
+		"Groups":      second(r.store.Groups(ctx, queue.Selection{}, 1)),
+		"Letters":     second(r.store.Letters(ctx, queue.Selection{}, 0, 1)),
+		"Letter":      second(r.store.Letter(ctx, "none")),
+		"Replace":     second(r.store.Replace(ctx, queue.Replacement{Letter: "none"})),
+		"Cases":       second(r.store.Cases(ctx, q.ID, -1, 1)),
+		"ChangeCase":  r.store.ChangeCase(ctx, q.ID, bezoar.Fingerprint{1}, func(c *poison.Case, _ int64) *poison.Case { return c }),
+		"Vanish":      r.store.Vanish(ctx, q.ID, nil, 1),
+		"Marks":       second(r.store.Marks(ctx, "")),
+		"PutMark":     second(r.store.PutMark(ctx, queue.Mark{Key: "k", Doc: []byte("1"), TTL: time.Hour})),
+		"DeleteMark":  r.store.DeleteMark(ctx, "k", 0),
+		"Audit":       second(r.store.Audit(ctx, queue.AuditEntry{Action: "a"})),
+		"AuditLog":    second(r.store.AuditLog(ctx, 0, 1)),
 	} {
 		if !errors.Is(err, context.Canceled) {
 			r.Errorf("%s = %v, want %v", call, err, context.Canceled)

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -22,6 +24,10 @@ type queueStore struct {
 	sequence int64
 	due      schedule
 	tasks    []*task
+	marks    map[string]mark
+	version  int64 // the last one given to a mark
+	audit    []queue.AuditEntry
+	audited  int64 // the last number of an entry
 }
 
 var _ queue.Store = (*queueStore)(nil)
@@ -32,6 +38,7 @@ type definition struct {
 	bucket *bucket
 	dedups map[string]dedup
 	oldest []string // keys of dedups, by their time
+	cases  map[bezoar.Fingerprint]*poison.Case
 }
 
 type dedup struct {
@@ -40,14 +47,17 @@ type dedup struct {
 }
 
 func newQueueStore() *queueStore {
-	return &queueStore{
+	s := &queueStore{
 		byName: make(map[string]*definition),
 		byID:   make(map[int64]*definition),
+		marks:  make(map[string]mark),
 		due: schedule{
 			when:  func(m *message) int64 { return m.Due },
 			place: func(m *message) *int { return &m.dueAt },
 		},
 	}
+	s.define(queue.ImplicitQueue(queue.TrashQueue, false))
+	return s
 }
 
 func micros() int64 { return time.Now().UnixMicro() }
@@ -82,15 +92,20 @@ func (s *queueStore) CreateQueue(ctx context.Context, q queue.Queue) (queue.Queu
 	if d, ok := s.byName[q.Name]; ok {
 		return cloneQueue(d.Queue), fmt.Errorf("queue %q: %w", q.Name, queue.ErrQueueExists)
 	}
+	return cloneQueue(s.define(q).Queue), nil
+}
+
+// define makes a queue.
+func (s *queueStore) define(q queue.Queue) *definition {
 	s.lastID++
 	q = cloneQueue(q)
 	q.ID, q.Version, q.Created = s.lastID, 1, time.UnixMicro(micros()).UTC()
 	q.Modified = q.Created
-	d := &definition{Queue: q, dedups: make(map[string]dedup)}
+	d := &definition{Queue: q, dedups: make(map[string]dedup), cases: make(map[bezoar.Fingerprint]*poison.Case)}
 	s.lastID++
 	d.bucket = newBucket(s.lastID, d)
 	s.byName[q.Name], s.byID[q.ID] = d, d
-	return cloneQueue(q), nil
+	return d
 }
 
 func (s *queueStore) Queue(ctx context.Context, name string) (queue.Queue, error) {
@@ -100,7 +115,7 @@ func (s *queueStore) Queue(ctx context.Context, name string) (queue.Queue, error
 	}
 	defer leave()
 	d, ok := s.byName[name]
-	if !ok {
+	if !ok || name == queue.TrashQueue {
 		return queue.Queue{}, fmt.Errorf("queue %.100q: %w", name, queue.ErrQueueNotFound)
 	}
 	return cloneQueue(d.Queue), nil
@@ -148,7 +163,7 @@ func (s *queueStore) Queues(ctx context.Context, lq queue.ListQuery) ([]queue.Qu
 	defer leave()
 	var found []queue.Queue
 	for name, d := range s.byName {
-		if strings.HasPrefix(name, lq.Prefix) && name > lq.After &&
+		if name != queue.TrashQueue && strings.HasPrefix(name, lq.Prefix) && name > lq.After &&
 			(lq.DeadLetter == "" || d.Settings.DeadLetter.Queue == lq.DeadLetter) {
 			found = append(found, cloneQueue(d.Queue))
 		}
@@ -181,6 +196,7 @@ func cloneQueue(q queue.Queue) queue.Queue {
 	q.Tags = maps.Clone(q.Tags)
 	q.Settings.Extra = maps.Clone(q.Settings.Extra)
 	q.Settings.Allow.Queues = slices.Clone(q.Settings.Allow.Queues)
+	q.Settings.Quarantine.Ignore = slices.Clone(q.Settings.Quarantine.Ignore)
 	return q
 }
 

@@ -3,6 +3,7 @@ package memory
 import (
 	"slices"
 
+	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -15,9 +16,9 @@ type message struct {
 	entry   queue.SendInput
 	dedup   string
 	group   string // of a FIFO queue, which it may lock; else ""
-	sent    int64
-	since   int64 // what retention counts from
+	since   int64  // what retention counts from
 	letter  *queue.Letter
+	lineage *queue.Lineage
 	bucket  *bucket // nil: gone
 	readyAt int
 	dueAt   int
@@ -32,11 +33,12 @@ type bucket struct {
 	ready [queue.MaxPriority + 1]schedule
 	// groups of a FIFO queue, each by seq.
 	groups map[string][]*message
-	line   []string // groups, in the order in which they got their first message
+	flying map[bezoar.Fingerprint]map[*message]bool // leased, perhaps not any more
+	line   []string                                 // groups, in the order in which they got their first message
 }
 
 func newBucket(id int64, d *definition) *bucket {
-	b := &bucket{id: id, queue: d, rows: make(map[int64]*message), groups: make(map[string][]*message)}
+	b := &bucket{id: id, queue: d, rows: make(map[int64]*message), groups: make(map[string][]*message), flying: make(map[bezoar.Fingerprint]map[*message]bool)}
 	for i := range b.ready {
 		b.ready[i] = schedule{
 			when:  func(m *message) int64 { return m.Visible },
@@ -48,7 +50,7 @@ func newBucket(id int64, d *definition) *bucket {
 
 func (s *queueStore) add(b *bucket, m *message) {
 	s.sequence++
-	m.seq, m.bucket, m.readyAt, m.dueAt = s.sequence, b, absent, absent
+	m.seq, m.bucket, m.readyAt, m.dueAt, m.Letter = s.sequence, b, absent, absent, m.letter != nil
 	b.rows[m.seq] = m
 	b.order = append(b.order, m)
 	if m.group != "" {
@@ -75,6 +77,35 @@ func (s *queueStore) place(m *message) {
 	} else {
 		s.due.remove(m)
 	}
+	m.bucket.fly(m, m.Hold == record.Leased)
+}
+
+// fly notes whether a message is leased.
+func (b *bucket) fly(m *message, leased bool) {
+	if m.Payload.IsZero() || m.Letter {
+		return
+	}
+	copies := b.flying[m.Payload]
+	switch {
+	case !leased:
+		if delete(copies, m); len(copies) == 0 {
+			delete(b.flying, m.Payload)
+		}
+	case copies == nil:
+		b.flying[m.Payload] = map[*message]bool{m: true}
+	default:
+		copies[m] = true
+	}
+}
+
+// copied reports whether another message with the same payload is in flight.
+func (b *bucket) copied(m *message, now int64) bool {
+	for other := range b.flying[m.Payload] {
+		if other != m && other.Locks(now) {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *queueStore) remove(m *message) {
@@ -82,6 +113,7 @@ func (s *queueStore) remove(m *message) {
 	delete(b.rows, m.seq)
 	b.ready[m.entry.Priority].remove(m)
 	s.due.remove(m)
+	b.fly(m, false)
 	m.bucket = nil
 	if m.group != "" {
 		left := b.groups[m.group]
@@ -102,19 +134,31 @@ func (s *queueStore) remove(m *message) {
 func (s *queueStore) drop(b *bucket) {
 	for _, m := range b.rows {
 		s.due.remove(m)
+		s.ended(m, false)
 		m.bucket = nil
 	}
 	b.queue.bucket, b.queue = nil, nil
 }
 
-// visible returns up to n messages to lease now, and when the next one is.
-func (b *bucket) visible(fifo bool, now int64, n int, each func(*message) bool) (next int64) {
+// look is what came of looking at a visible message.
+type look int
+
+const (
+	took    look = iota // it is delivered
+	took1               // it is delivered, and nothing else
+	gone                // it is not to be had any more
+	blocked             // it is to stay, and what is behind it in its group
+)
+
+// visible offers messages to lease now until n are taken, and returns when the
+// next one is visible by the mere passing of time.
+func (b *bucket) visible(fifo bool, now int64, n int, each func(*message) look) (next int64) {
 	if fifo {
 		return b.visibleInGroups(now, n, each)
 	}
 	next = -1
 	for p := len(b.ready) - 1; p >= 0; p-- {
-		var again []*message // received with visibility 0: not twice in one call
+		var again []*message // looked at: not twice in one call
 		for n > 0 {
 			m := b.ready[p].first()
 			if m == nil || m.Visible > now {
@@ -122,24 +166,28 @@ func (b *bucket) visible(fifo bool, now int64, n int, each func(*message) bool) 
 			}
 			b.ready[p].remove(m)
 			again = append(again, m)
-			if each(m) {
+			switch each(m) {
+			case took:
 				n--
+			case took1:
+				n = 0
+			case gone, blocked:
 			}
 			b.ready[p].remove(m)
+		}
+		if m := b.ready[p].first(); m != nil && (next < 0 || m.Visible < next) {
+			next = m.Visible
 		}
 		for _, m := range again {
 			if m.bucket != nil && m.Due == 0 {
 				b.ready[p].put(m)
 			}
 		}
-		if m := b.ready[p].first(); m != nil && (next < 0 || m.Visible < next) {
-			next = m.Visible
-		}
 	}
 	return next
 }
 
-func (b *bucket) visibleInGroups(now int64, n int, each func(*message) bool) (next int64) {
+func (b *bucket) visibleInGroups(now int64, n int, each func(*message) look) (next int64) {
 	next = -1
 	for _, g := range slices.Clone(b.line) {
 		until := int64(-1) // when the group has something
@@ -154,16 +202,25 @@ func (b *bucket) visibleInGroups(now int64, n int, each func(*message) bool) (ne
 			continue
 		}
 		for _, m := range slices.Clone(b.groups[g]) {
-			switch {
-			case m.Due != 0: // about to leave
-			case m.Visible > now:
+			if m.Due != 0 { // about to leave
+				continue
+			}
+			if m.Visible > now {
 				next = earlier(next, m.Visible)
-			case n > 0:
-				if each(m) {
-					n--
-				}
-			default:
-				next = now
+				continue
+			}
+			if n <= 0 {
+				return now
+			}
+			did := each(m)
+			if did == took {
+				n--
+			}
+			if did == took1 {
+				n = 0
+			}
+			if did == blocked {
+				break
 			}
 		}
 	}

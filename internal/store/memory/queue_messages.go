@@ -6,7 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
+	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -23,26 +25,30 @@ func (s *queueStore) Send(ctx context.Context, id int64, entries []queue.Entry) 
 	now := micros()
 	sent := make([]queue.Sent, len(entries))
 	for i, e := range entries {
-		if earlier, ok := d.dedups[e.DedupKey]; ok && e.DedupKey != "" && earlier.at > now-queue.DedupWindow.Microseconds() {
-			sent[i] = earlier.sent
-			sent[i].Duplicate = true
-			continue
-		}
-		m := &message{id: e.ID, entry: e.SendInput, dedup: e.Dedup, sent: now, since: now}
-		m.entry.Body = bytes.Clone(e.Body)
-		m.entry.Attributes, m.entry.System = cloneAttributes(e.Attributes), cloneAttributes(e.System)
-		m.Visible = now + e.Delay.Microseconds()
-		if e.FIFO {
-			m.group = e.Group
-		}
-		s.add(d.bucket, m)
-		sent[i] = queue.Sent{ID: m.id, Sequence: m.seq}
-		if e.DedupKey != "" {
-			d.dedups[e.DedupKey] = dedup{sent[i], now}
-			d.oldest = append(d.oldest, e.DedupKey)
-		}
+		sent[i] = s.send(d, e, nil, now)
 	}
 	return sent, nil
+}
+
+func (s *queueStore) send(d *definition, e queue.Entry, lineage *queue.Lineage, now int64) queue.Sent {
+	if earlier, ok := d.dedups[e.DedupKey]; ok && e.DedupKey != "" && earlier.at > now-queue.DedupWindow.Microseconds() {
+		earlier.sent.Duplicate = true
+		return earlier.sent
+	}
+	m := &message{id: e.ID, entry: e.SendInput, dedup: e.Dedup, since: now, lineage: lineage}
+	m.entry.Body = bytes.Clone(e.Body)
+	m.entry.Attributes, m.entry.System = cloneAttributes(e.Attributes), cloneAttributes(e.System)
+	m.Sent, m.Payload, m.Visible = now, e.Payload, now+e.Delay.Microseconds()
+	if e.FIFO {
+		m.group = e.Group
+	}
+	s.add(d.bucket, m)
+	sent := queue.Sent{ID: m.id, Sequence: m.seq}
+	if e.DedupKey != "" {
+		d.dedups[e.DedupKey] = dedup{sent, now}
+		d.oldest = append(d.oldest, e.DedupKey)
+	}
+	return sent
 }
 
 func (s *queueStore) Receive(ctx context.Context, id int64, c queue.Claim) (queue.Claimed, error) {
@@ -55,26 +61,66 @@ func (s *queueStore) Receive(ctx context.Context, id int64, c queue.Claim) (queu
 	if err != nil {
 		return queue.Claimed{}, err
 	}
-	now := micros()
-	var claimed queue.Claimed
-	next := d.bucket.visible(c.FIFO, now, c.Max, func(m *message) bool {
-		if m.since <= now-c.Retention.Microseconds() {
-			s.remove(m) // nobody will miss it
-			return false
-		}
-		delivered := m.Claim(c, now)
-		s.place(m)
-		if delivered {
-			claimed.Messages = append(claimed.Messages, m.show(now, true))
-		}
-		claimed.Due = claimed.Due || !delivered
-		return delivered
-	})
-	claimed.Next = -1
+	r := receiver{queueStore: s, from: d, claim: c, now: micros(), given: make(map[bezoar.Fingerprint]bool)}
+	next := d.bucket.visible(c.FIFO, r.now, c.Max, r.look)
+	r.out.Next = -1
 	if next >= 0 {
-		claimed.Next = time.Duration(max(next-now, 0)) * time.Microsecond
+		r.out.Next = time.Duration(max(next-r.now, 0)) * time.Microsecond
 	}
-	return claimed, nil
+	slices.Sort(r.out.Queues)
+	r.out.Queues = slices.Compact(r.out.Queues)
+	return r.out, nil
+}
+
+// receiver is one Receive.
+type receiver struct {
+	*queueStore
+	from  *definition
+	claim queue.Claim
+	now   int64
+	given map[bezoar.Fingerprint]bool
+	out   queue.Claimed
+}
+
+// look decides about one visible message.
+func (r *receiver) look(m *message) look {
+	if m.since <= r.now-r.claim.Retention.Microseconds() {
+		if name := r.lapse(m, r.claim.Policy, r.claim.Retention, r.now); name != "" {
+			r.out.Queues = append(r.out.Queues, name)
+		}
+		return gone
+	}
+	var k *poison.Case
+	var copied bool
+	if m.Judged(r.claim.Policy) {
+		k, copied = r.from.cases[m.Payload], r.given[m.Payload] || r.from.bucket.copied(m, r.now)
+	}
+	ruling := m.Receive(r.claim, k, copied, len(r.out.Messages) == 0, r.now)
+	if ruling.Case != k {
+		r.from.keep(m.Payload, ruling.Case)
+	}
+	if ruling.Step == record.Bury {
+		r.out.Queues = append(r.out.Queues, r.bury(m, r.claim.Policy, ruling.Cause, r.now))
+		return gone
+	}
+	r.place(m)
+	switch ruling.Step {
+	case record.Give, record.Only:
+		r.given[m.Payload] = !m.Payload.IsZero() && !m.Letter
+		shown := m.show(r.now, true)
+		shown.Alone = ruling.Step == record.Only
+		r.out.Messages = append(r.out.Messages, shown)
+		if shown.Alone {
+			return took1
+		}
+		return took
+	case record.Defer:
+		r.out.Due = true
+		return gone
+	case record.Pass, record.Bury:
+	}
+	r.out.Held = r.out.Held || copied
+	return blocked
 }
 
 // show copies a message for a caller.
@@ -82,14 +128,15 @@ func (m *message) show(now int64, withReceipt bool) queue.Message {
 	out := queue.Message{
 		ID: m.id, Body: bytes.Clone(m.entry.Body), Group: m.entry.Group, Dedup: m.dedup, Sequence: m.seq,
 		Attributes: cloneAttributes(m.entry.Attributes), System: cloneAttributes(m.entry.System),
-		Priority: m.entry.Priority, Sender: m.entry.Sender, Sent: record.Time(m.sent),
+		Priority: m.entry.Priority, Sender: m.entry.Sender, Sent: record.Time(m.Sent), Payload: m.Payload,
+	}
+	if m.lineage != nil {
+		out.Lineage = new(*m.lineage)
 	}
 	m.FillMessage(&out, now)
 	out.Attempts = slices.Clone(out.Attempts)
 	if m.letter != nil {
-		letter := *m.letter
-		letter.Attempts = slices.Clone(letter.Attempts)
-		out.Letter = &letter
+		out.Letter = cloneLetter(m.letter)
 	}
 	if withReceipt {
 		out.Receipt = queue.Receipt{Bucket: m.bucket.id, Sequence: m.seq, Generation: m.Generation}
@@ -121,9 +168,16 @@ func (s *queueStore) Delete(ctx context.Context, id int64, fifo bool, receipts [
 		if m == nil {
 			continue
 		}
-		if results[i] = m.MayDelete(r, fifo, now); results[i] == nil {
-			s.remove(m)
+		if results[i] = m.MayDelete(r, fifo, now); results[i] != nil {
+			continue
 		}
+		if p := record.Policy(d.Queue, false); m.Judged(p) {
+			if k := d.cases[m.Payload]; k != nil {
+				d.keep(m.Payload, record.Worked(p.Poison, k, now))
+			}
+		}
+		s.ended(m, true)
+		s.remove(m)
 	}
 	return results, nil
 }
@@ -146,16 +200,19 @@ func (s *queueStore) Change(ctx context.Context, id int64, p queue.Policy, chang
 			results[i] = queue.ErrMessageGone
 			continue
 		}
-		target, targeted := s.byName[p.DeadLetter]
-		if !targeted {
-			p.DeadLetter, p.MaxReceives = "", 0
+		var k *poison.Case
+		if m.Judged(p) {
+			k = d.cases[m.Payload]
 		}
-		dead, err := m.Change(c, p, now)
+		ruling, err := m.Change(c, p, k, now)
 		if results[i] = err; err != nil {
 			continue
 		}
-		if dead {
-			s.bury(m, target, now)
+		if ruling.Case != k {
+			d.keep(m.Payload, ruling.Case)
+		}
+		if ruling.Step == record.Bury {
+			s.bury(m, p, ruling.Cause, now)
 		} else {
 			s.place(m)
 		}
@@ -163,16 +220,67 @@ func (s *queueStore) Change(ctx context.Context, id int64, p queue.Policy, chang
 	return results, nil
 }
 
-// bury sends a message to a dead-letter queue.
-func (s *queueStore) bury(m *message, target *definition, now int64) {
-	letter := m.Die(m.bucket.queue.Name, m.letter, now)
+// bury sends a message to its dead-letter queue and returns the queue's name.
+func (s *queueStore) bury(m *message, p queue.Policy, cause *queue.Outcome, now int64) string {
+	origin := m.bucket.queue.Name
+	if p.DeadLetter == "" {
+		p.DeadLetter = queue.ImplicitName(origin)
+	}
+	target, ok := s.byName[p.DeadLetter]
+	if !ok {
+		target = s.define(queue.ImplicitQueue(p.DeadLetter, p.FIFO))
+	}
+	letter := m.Die(origin, m.letter, cause, now)
+	s.ended(m, false)
 	s.remove(m)
-	dead := &message{id: m.id, entry: m.entry, dedup: m.dedup, sent: m.sent, since: now, letter: letter}
+	s.settle(m, target, letter, now)
+	return target.Name
+}
+
+// settle puts a message that was removed into a queue, as a letter.
+func (s *queueStore) settle(m *message, target *definition, letter *queue.Letter, now int64) {
+	dead := &message{id: m.id, entry: m.entry, dedup: m.dedup, since: now, letter: letter, lineage: m.lineage}
+	dead.Sent, dead.Payload, dead.Visible = m.Sent, m.Payload, now
 	if target.Settings.FIFO {
 		dead.group, dead.dedup = m.entry.Group, m.id
 	}
-	dead.Visible = now
 	s.add(target.bucket, dead)
+}
+
+// lapse removes a message that is older than its queue's retention, or sets it
+// aside and returns where.
+func (s *queueStore) lapse(m *message, p queue.Policy, retention time.Duration, now int64) string {
+	cause := m.Lapse(p, retention)
+	if cause == nil {
+		s.ended(m, false)
+		s.remove(m)
+		return ""
+	}
+	d := m.bucket.queue
+	var k *poison.Case
+	if m.Judged(p) {
+		k = d.cases[m.Payload]
+	}
+	if next, _ := m.Expire(p, k); next != k {
+		d.keep(m.Payload, next)
+	}
+	return s.bury(m, p, cause, now)
+}
+
+// ended counts how a message ended that a move task had sent.
+func (s *queueStore) ended(m *message, worked bool) {
+	if m.Letter || m.lineage == nil || m.lineage.Task == "" {
+		return
+	}
+	i := slices.IndexFunc(s.tasks, func(t *task) bool { return t.ID == m.lineage.Task })
+	if i < 0 {
+		return
+	}
+	if worked {
+		s.tasks[i].Done++
+	} else {
+		s.tasks[i].Dead++
+	}
 }
 
 func (s *queueStore) Peek(ctx context.Context, id, after int64, limit int) ([]queue.Message, error) {

@@ -262,6 +262,16 @@ func (l *Lease) lastWait() time.Duration {
 	return max(0, Time(l.Received).Sub(l.History[len(l.History)-1].Ended))
 }
 
+// Vanish notes that the worker of a delivery is gone, while it held so many
+// messages. It reports false when the delivery is over.
+func (l *Lease) Vanish(r queue.Receipt, holding int, now int64) bool {
+	if l.Generation != r.Generation || l.Hold != Leased || l.Visible <= now {
+		return false
+	}
+	l.Holding = max(holding, 1)
+	return true
+}
+
 // Lapse says why a message that is older than its queue's retention is set
 // aside, or nil if it is just removed.
 func (l *Lease) Lapse(p queue.Policy, retention time.Duration) *queue.Outcome {

@@ -150,3 +150,16 @@ func NewID() string {
 	h := hex.EncodeToString(b[:])
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
+
+// MayReplace says why a letter, in its state now, is not replaced, or nil.
+func MayReplace(r queue.Replacement, l *queue.Letter, seq int64, state *Lease, now int64) error {
+	switch {
+	case l.Discarded != nil:
+		return fmt.Errorf("letter %.64q is in the trash: %w", r.Letter, queue.ErrLetterNotFound)
+	case seq != r.Receipt.Sequence || state.Generation != r.Receipt.Generation:
+		return fmt.Errorf("letter %.64q has changed since it was read: %w", r.Letter, queue.ErrConflict)
+	case state.Locks(now):
+		return fmt.Errorf("letter %.64q is in flight: %w", r.Letter, queue.ErrConflict)
+	}
+	return nil
+}
