@@ -10,6 +10,9 @@ import (
 // maxLevel bounds how many trips in a row are counted.
 const maxLevel = 63
 
+// maxText bounds the name of who forces a breaker.
+const maxText = 128
+
 // Snapshot is what the processes that share a breaker agree on. Snapshots are
 // equal (==) when they say the same; the zero one is that of a new breaker.
 type Snapshot struct {
@@ -42,7 +45,7 @@ func (b *Breaker) Force(now time.Time, s State, until time.Time, by string) erro
 	next := b.is
 	next.Forced = Forced{Serial: b.is.Forced.Serial + 1}
 	if until.After(now) {
-		next.Forced.State, next.Forced.Until, next.Forced.By = s, clean(until), by
+		next.Forced.State, next.Forced.Until, next.Forced.By = s, clean(until), text(by)
 	}
 	b.enter(now, next)
 	return nil
@@ -112,3 +115,6 @@ func clean(t time.Time) time.Time {
 	}
 	return t.UTC().Truncate(time.Microsecond)
 }
+
+// text makes s short, and equal to itself after a trip through JSON.
+func text(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxText)], "") }

@@ -67,7 +67,7 @@ func TestMergingIsCommutativeAndIdempotent(t *testing.T) {
 func TestASnapshotSurvivesJSON(t *testing.T) {
 	r := tripped(t, breaker.Config{})
 	r.now = time.Now() // with a zone and a monotonic clock
-	if err := r.Force(r.now, breaker.Open, r.now.Add(time.Hour), "ann"); err != nil {
+	if err := r.Force(r.now, breaker.Open, r.now.Add(time.Hour), "ann\xff"+strings.Repeat("!", 1000)); err != nil {
 		t.Fatal(err)
 	}
 	text, err := json.Marshal(r.Snapshot())

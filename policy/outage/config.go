@@ -1,0 +1,71 @@
+package outage
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Config says when a guard trips and how long it pauses. The zero value means
+// the defaults below.
+type Config struct {
+	Window    time.Duration // what counts together; 1 s to 24 h, default 1 min
+	Least     int           // distinct payloads that must fail alike; 2 to 100, default 5
+	Share     float64       // and their share of all that ended; more than 0 to 1, default 0.2
+	Pause     time.Duration // the first pause; default 30 s
+	Cap       time.Duration // the longest pause; default 10 min, never above 24 h
+	CanaryFor time.Duration // when a canary without a result is given up; default 1 min, at most 24 h
+}
+
+// WithDefaults returns c with every zero field set to its default.
+func (c Config) WithDefaults() Config {
+	if c.Window == 0 {
+		c.Window = time.Minute
+	}
+	if c.Least == 0 {
+		c.Least = 5
+	}
+	if c.Share == 0 {
+		c.Share = 0.2
+	}
+	if c.Pause == 0 {
+		c.Pause = 30 * time.Second
+	}
+	if c.Cap == 0 {
+		c.Cap = max(10*time.Minute, c.Pause)
+	}
+	if c.CanaryFor == 0 {
+		c.CanaryFor = time.Minute
+	}
+	return c
+}
+
+// Validate reports every impossible field.
+func (c Config) Validate() error {
+	c = c.WithDefaults()
+	var errs []error
+	fault := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	fault(c.Window < time.Second || c.Window > 24*time.Hour, "window is %v, want 1s to 24h", c.Window)
+	fault(c.Least < 2 || c.Least > 100, "least is %d, want 2 to 100 distinct payloads", c.Least)
+	fault(c.Share < 0 || c.Share > 1, "share is %g, want more than 0, up to 1", c.Share)
+	fault(c.Pause < time.Millisecond, "pause is %v, want 1ms or more", c.Pause)
+	fault(c.Cap < c.Pause || c.Cap > 24*time.Hour, "cap is %v, want pause (%v) to 24h", c.Cap, c.Pause)
+	fault(c.CanaryFor < time.Millisecond || c.CanaryFor > 24*time.Hour, "canary for is %v, want 1ms to 24h", c.CanaryFor)
+	return errors.Join(errs...)
+}
+
+// pause is how long the level-th pause in a row lasts.
+func (c *Config) pause(level uint8) time.Duration {
+	d := c.Pause
+	for range level - 1 {
+		if d > c.Cap/2 {
+			return c.Cap
+		}
+		d *= 2
+	}
+	return d
+}

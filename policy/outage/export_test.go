@@ -1,0 +1,7 @@
+package outage
+
+// Most is how many payloads a guard keeps at most.
+const Most = most
+
+// Kept is how many payloads g keeps.
+func (g *Guard) Kept() int { return g.sample.used }
