@@ -44,6 +44,10 @@ bench: build ## benchmarks beside the code, then the ratios to nginx, HAProxy an
 	scripts/peers
 	cd bench && go run ./gateway -bezoar $(CURDIR)/bin/bezoar && go run ./pill -bezoar $(CURDIR)/bin/bezoar -rows nginx-lenient,nginx-retry,haproxy-retry,haproxy-table,bezoar
 
+.PHONY: bench-queue
+bench-queue: build ## the queue beside goqite, River, asynq on Redis and goaws (minutes)
+	cd bench/queue && go vet . && $(CURDIR)/scripts/with-servers go run . -bezoar $(CURDIR)/bin/bezoar
+
 .PHONY: lint
 lint: ## golangci-lint with .golangci.yaml (the first run builds it: minutes)
 	$(TOOL) golangci-lint run $(PKG)

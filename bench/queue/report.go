@@ -1,0 +1,182 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strconv"
+	"text/tabwriter"
+)
+
+// Spread is a median and what was around it.
+type Spread struct {
+	Median float64 `json:"median"`
+	Min    float64 `json:"min"`
+	Max    float64 `json:"max"`
+}
+
+func spread(v []float64) Spread {
+	s := slices.Sorted(slices.Values(v))
+	middle := s[len(s)/2]
+	if len(s)%2 == 0 {
+		middle = (middle + s[len(s)/2-1]) / 2
+	}
+	return Spread{Median: middle, Min: s[0], Max: s[len(s)-1]}
+}
+
+// Report is what came out.
+type Report struct {
+	Machine    string       `json:"machine"`
+	Rounds     int          `json:"rounds"`
+	Messages   int          `json:"messages"`
+	Bytes      int          `json:"bytes"`
+	Batch      int          `json:"batch"`
+	Subjects   []Subject    `json:"subjects"`
+	Absent     []Absent     `json:"absent"`
+	Throughput []Throughput `json:"throughput"`
+	Ratios     []Ratio      `json:"ratios"`
+	Depths     []Depth      `json:"depths"`
+}
+
+// Absent is a subject that this machine cannot run.
+type Absent struct {
+	Subject string `json:"subject"`
+	Why     string `json:"why"`
+}
+
+// Throughput is that of one subject, in messages per second.
+type Throughput struct {
+	Subject string `json:"subject"`
+	Workers int    `json:"workers"`
+	Send    Spread `json:"send"`
+	Drain   Spread `json:"receive_delete"`
+	Total   Spread `json:"total"` // each message sent, received and deleted
+}
+
+// Ratio is how many times faster ours was, of the totals of the same round.
+type Ratio struct {
+	Ours     string  `json:"ours"`
+	Peer     string  `json:"peer"`
+	Workers  int     `json:"workers"`
+	Ratio    Spread  `json:"ratio"`
+	Required float64 `json:"at_least,omitempty"` // 0: for information
+	Holds    *bool   `json:"holds,omitempty"`
+}
+
+func newReport(c Config, all []*samples, absent map[string]string) Report {
+	r := Report{
+		Machine: fmt.Sprintf("%s/%s, %d cores, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version()),
+		Rounds:  c.Rounds, Messages: c.Messages, Bytes: bodyBytes, Batch: batch, Subjects: c.Subjects,
+		Absent: []Absent{}, Throughput: []Throughput{}, Ratios: []Ratio{}, Depths: []Depth{},
+	}
+	for _, s := range c.Subjects {
+		if why := absent[s.Name]; why != "" {
+			r.Absent = append(r.Absent, Absent{s.Name, why})
+		}
+	}
+	for _, s := range all {
+		column := func(of func(sample) float64) Spread {
+			v := make([]float64, len(s.rounds))
+			for i, one := range s.rounds {
+				v[i] = of(one)
+			}
+			return spread(v)
+		}
+		r.Throughput = append(r.Throughput, Throughput{
+			Subject: s.subject.Name, Workers: s.workers,
+			Send:  column(func(s sample) float64 { return s.send }),
+			Drain: column(func(s sample) float64 { return s.drain }),
+			Total: column(func(s sample) float64 { return s.total }),
+		})
+	}
+	for _, rival := range rivals() {
+		for _, w := range c.Workers {
+			if ratio, ok := compare(all, rival, w); ok {
+				r.Ratios = append(r.Ratios, ratio)
+			}
+		}
+	}
+	return r
+}
+
+func compare(all []*samples, rival Rival, workers int) (Ratio, bool) {
+	find := func(name string) *samples {
+		i := slices.IndexFunc(all, func(s *samples) bool { return s.subject.Name == name && s.workers == workers })
+		if i < 0 {
+			return nil
+		}
+		return all[i]
+	}
+	ours, peer := find(rival.Ours), find(rival.Peer)
+	if ours == nil || peer == nil || len(ours.rounds) != len(peer.rounds) {
+		return Ratio{}, false
+	}
+	each := make([]float64, len(ours.rounds))
+	for i := range each {
+		each[i] = ours.rounds[i].total / peer.rounds[i].total
+	}
+	r := Ratio{Ours: rival.Ours, Peer: rival.Peer, Workers: workers, Ratio: spread(each), Required: rival.Required}
+	if rival.Required > 0 {
+		holds := r.Ratio.Median >= rival.Required
+		r.Holds = &holds
+	}
+	return r, true
+}
+
+// WriteJSON writes one document.
+func (r Report) WriteJSON(w io.Writer) error {
+	out := json.NewEncoder(w)
+	out.SetIndent("", "  ")
+	out.SetEscapeHTML(false)
+	return out.Encode(r)
+}
+
+// WriteTable writes it for people.
+func (r Report) WriteTable(w io.Writer) error {
+	fmt.Fprintf(w, "%s; %d rounds of %d messages of %d B, sent, then received and deleted, in batches of %d; median (min–max)\n\n",
+		r.Machine, r.Rounds, r.Messages, r.Bytes, r.Batch)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "queue\tworkers\tmessages/s\t\tsend/s\treceive+delete/s")
+	for _, s := range r.Throughput {
+		fmt.Fprintf(t, "%s\t%d\t%.0f\t(%.0f–%.0f)\t%.0f\t%.0f\n",
+			s.Subject, s.Workers, s.Total.Median, s.Total.Min, s.Total.Max, s.Send.Median, s.Drain.Median)
+	}
+	if len(r.Ratios) > 0 {
+		fmt.Fprintln(t, "\t\t\t\t\t\nratio, same round\tworkers\ttimes\t\twanted\tholds")
+	}
+	for _, x := range r.Ratios {
+		wanted, holds := "–", "–"
+		if x.Holds != nil {
+			wanted, holds = "≥ "+strconv.FormatFloat(x.Required, 'g', -1, 64), verdict(*x.Holds)
+		}
+		fmt.Fprintf(t, "%s / %s\t%d\t%.2f\t(%.2f–%.2f)\t%s\t%s\n",
+			x.Ours, x.Peer, x.Workers, x.Ratio.Median, x.Ratio.Min, x.Ratio.Max, wanted, holds)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, d := range r.Depths {
+		fmt.Fprintf(w, "\n%s, receive of %d: empty p50 %.2f ms, p99 %.2f ms; behind %d messages p50 %.2f ms, p99 %.2f ms; p99 %.2f times, wanted ≤ %g: %s\n",
+			d.Subject, batch, d.Empty.P50, d.Empty.P99, d.Waiting, d.Deep.P50, d.Deep.P99, d.Ratio, d.Required, verdict(d.Holds))
+	}
+	fmt.Fprintln(w)
+	for _, s := range r.Subjects {
+		fmt.Fprintf(w, "%s: %s\n", s.Name, s.Settings)
+		if s.Advice != "" {
+			fmt.Fprintf(w, "    its documentation: %s\n", s.Advice)
+		}
+	}
+	for _, a := range r.Absent {
+		fmt.Fprintf(w, "%s: %s\n", a.Subject, a.Why)
+	}
+	return nil
+}
+
+func verdict(holds bool) string {
+	if holds {
+		return "yes"
+	}
+	return "NO"
+}
