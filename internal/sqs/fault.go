@@ -76,7 +76,7 @@ func (c code) sender() bool { return c.status < 500 }
 
 // invalid is the fault of a parameter's value.
 func invalid(value any, name, why string, args ...any) *fault {
-	return parameter.text("Value %.200v for parameter %s is invalid. Reason: %s", value, name, fmt.Sprintf(why, args...))
+	return parameter.text("Value %.200s for parameter %s is invalid. Reason: %s", fmt.Sprint(value), name, fmt.Sprintf(why, args...))
 }
 
 // absent is the fault of a request without a parameter that it needs.

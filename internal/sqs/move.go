@@ -110,6 +110,16 @@ func (c *call) listMoves() error {
 	return nil
 }
 
+// whyFailed is AWS's code if the destination is gone, else the engine's words.
+func (c *call) whyFailed(t queue.MoveTask) string {
+	if t.Destination != "" {
+		if _, err := c.h.engine.Queue(c.ctx, t.Destination); errors.Is(err, queue.ErrQueueNotFound) {
+			return queueMissing.legacy
+		}
+	}
+	return t.Failure
+}
+
 func (c *call) task(t queue.MoveTask) {
 	e := &c.out
 	e.number("ApproximateNumberOfMessagesMoved", t.Moved)
@@ -117,11 +127,8 @@ func (c *call) task(t queue.MoveTask) {
 	if t.Destination != "" {
 		e.text("DestinationArn", c.arn(t.Destination))
 	}
-	switch {
-	case t.State == queue.MoveFailed && strings.Contains(t.Failure, string(queue.ErrQueueNotFound)):
-		e.plain("FailureReason", queueMissing.legacy)
-	case t.Failure != "":
-		e.text("FailureReason", t.Failure)
+	if t.State == queue.MoveFailed {
+		e.text("FailureReason", c.whyFailed(t))
 	}
 	if t.Rate != queue.MaxMoveRate {
 		e.number("MaxNumberOfMessagesPerSecond", int64(t.Rate))
