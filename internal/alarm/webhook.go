@@ -1,0 +1,133 @@
+package alarm
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/policy/backoff"
+)
+
+// The headers of a webhook.
+const (
+	EventHeader     = "X-Bezoar-Event"     // the event's id
+	SignatureHeader = "X-Bezoar-Signature" // t=SECONDS,v1=HEX: see Sign
+)
+
+const (
+	postTries   = 4
+	postTimeout = 5 * time.Second
+	postBase    = 500 * time.Millisecond
+	postCap     = 5 * time.Second
+)
+
+// newClient returns a client that uses each connection once, because the
+// library would send an event again by itself on one that has gone stale, and
+// that follows no redirect, because the signature is for one listener.
+func newClient() *http.Client {
+	return &http.Client{
+		Timeout:       postTimeout,
+		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, TLSHandshakeTimeout: postTimeout},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// Sign is the signature of a body that was sent at a time: HMAC-SHA-256, in
+// hexadecimal digits, over the seconds since 1970, a dot, and the body.
+func Sign(secret Secret, at time.Time, body []byte) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	fmt.Fprintf(mac, "%d.", at.Unix())
+	mac.Write(body)
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// deliver tells an event to everybody that the rule names.
+func (a *Alarms) deliver(ctx context.Context, r Rule, e Event) error {
+	body, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	var failures []error
+	if r.Webhook != "" {
+		failures = append(failures, a.post(ctx, r, e, body))
+	}
+	if len(r.Command) > 0 {
+		failures = append(failures, a.command(ctx, r, e, body))
+	}
+	return errors.Join(failures...)
+}
+
+// post tries until the listener has taken the event, or will not.
+func (a *Alarms) post(ctx context.Context, r Rule, e Event, body []byte) error {
+	waits := backoff.Config{Base: postBase, Cap: postCap}
+	for try := 1; ; try++ {
+		again, err := a.postOnce(ctx, r, e, body)
+		if err == nil {
+			return nil
+		}
+		if !again || try == postTries {
+			return fmt.Errorf("post to %s, try %d: %w", host(r.Webhook), try, err)
+		}
+		timer := time.NewTimer(waits.Wait(try, rand.Float64()))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("post to %s, try %d: %w", host(r.Webhook), try, ctx.Err())
+		case <-timer.C:
+		}
+	}
+}
+
+func (a *Alarms) postOnce(ctx context.Context, r Rule, e Event, body []byte) (again bool, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.Webhook, bytes.NewReader(body))
+	if err != nil {
+		return false, bare(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "bezoar")
+	req.Header.Set(EventHeader, e.ID)
+	if r.Secret != "" {
+		now := a.config.Now()
+		req.Header.Set(SignatureHeader, "t="+strconv.FormatInt(now.Unix(), 10)+",v1="+Sign(r.Secret, now, body))
+	}
+	answer, err := a.client.Do(req)
+	if err != nil {
+		return ctx.Err() == nil, bare(err)
+	}
+	defer answer.Body.Close()
+	if _, err := io.CopyN(io.Discard, answer.Body, 4<<10); err != nil && !errors.Is(err, io.EOF) && answer.StatusCode/100 != 2 {
+		return true, bare(err)
+	}
+	if answer.StatusCode/100 == 2 {
+		return false, nil
+	}
+	return answer.StatusCode/100 == 5 || answer.StatusCode == http.StatusTooManyRequests, fmt.Errorf("the listener answered %s", answer.Status)
+}
+
+// bare drops the URL that the library puts before an error: its path may be a
+// secret.
+func bare(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
+	}
+	return err
+}
+
+func host(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "the webhook"
+	}
+	return u.Host
+}

@@ -1,0 +1,109 @@
+package triage
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// Config sets a [Desk] up. Only Queue is required.
+type Config struct {
+	Queue   Queue    // *queue.Engine
+	Sources []Source // dead letters that are in no queue
+	// Secrets are parts of names, beside the usual ones, of attributes whose
+	// values are not shown.
+	Secrets []string
+	// PollEvery is how often Watch and Run look for news; default 500 ms.
+	PollEvery time.Duration
+	// Now is for what people read: when a plan was made, how long a task will
+	// take. What is decided by time is decided by the store's clock. Default
+	// time.Now.
+	Now func() time.Time
+	// Log says what went wrong in the background; nil discards it.
+	Log *slog.Logger
+}
+
+// Validate reports every fault.
+func (c Config) Validate() error {
+	var faults []error
+	if c.Queue == nil {
+		faults = append(faults, errors.New("Queue: is missing"))
+	}
+	if c.PollEvery < 0 || c.PollEvery > time.Minute {
+		faults = append(faults, fmt.Errorf("PollEvery: %v is not within 0 to 1m", c.PollEvery))
+	}
+	seen := map[string]bool{}
+	for i, s := range c.Sources {
+		name := s.Name()
+		if !strings.Contains(name, ":") || seen[name] {
+			faults = append(faults, fmt.Errorf("Sources[%d]: the name %.100q has no colon, or is there twice", i, name))
+		}
+		seen[name] = true
+	}
+	return errors.Join(faults...)
+}
+
+// Desk is where dead letters are dealt with. Many may share one store, each in
+// its own process. All methods are safe for concurrent use.
+type Desk struct {
+	config Config
+	id     string // of this desk among those that share the store
+	secret secrets
+	kick   chan struct{} // Run has work
+}
+
+// New returns a desk. Someone has to Run it.
+func New(c Config) (*Desk, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("set up triage: %w", err)
+	}
+	if c.PollEvery == 0 {
+		c.PollEvery = 500 * time.Millisecond
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Desk{
+		config: c, id: newID("desk"), secret: newSecrets(c.Secrets),
+		kick: make(chan struct{}, 1),
+	}, nil
+}
+
+// Marks are the facts that all processes share: what watches over dead letters
+// keeps its own there.
+func (d *Desk) Marks() queue.Marks { return d.config.Queue.Marks() }
+
+// pause waits, or says why it did not.
+func pause(ctx context.Context, t time.Duration) error {
+	timer := time.NewTimer(t)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+func newID(kind string) string {
+	var b [8]byte
+	rand.Read(b[:])
+	return kind + "-" + hex.EncodeToString(b[:])
+}
+
+// isID reports whether newID may have made id, so that no other mark is read.
+func isID(kind, id string) bool {
+	digits, ok := strings.CutPrefix(id, kind+"-")
+	raw, err := hex.DecodeString(digits)
+	return ok && err == nil && len(raw) == 8
+}

@@ -1,0 +1,153 @@
+package triage
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// Execute starts what a plan says, if each of its parts still has as many
+// letters as when it was made; else a [ChangedError]. Each part is a task.
+// A plan is used once, also when what it starts fails: then plan anew.
+func (d *Desk) Execute(ctx context.Context, who Actor, plan string) ([]Task, error) {
+	p, version, err := d.usePlan(ctx, plan)
+	if err != nil {
+		err = wrap(err, "execute plan %.64q", plan)
+		d.audit(ctx, who, refusedAction(p), bound(plan, 64), Detail{Plan: p.ID}, err)
+		return nil, err
+	}
+	tasks, err := d.start(ctx, who, p)
+	for _, t := range tasks {
+		p.Tasks = append(p.Tasks, t.ID)
+	}
+	if _, e := d.putPlan(ctx, p, version, usedFor); e != nil {
+		d.config.Log.Warn("a plan does not know its tasks", "plan", p.ID, "tasks", p.Tasks, "err", e)
+	}
+	return tasks, wrap(err, "execute plan %s", p.ID)
+}
+
+func refusedAction(p Plan) string {
+	if p.Verb == "" {
+		return "plan.start"
+	}
+	return string(p.Verb) + ".start"
+}
+
+// Do plans and executes at once, if there are exactly as many letters as the
+// caller expects; else a [ChangedError]. A negative expect takes what is there.
+func (d *Desk) Do(ctx context.Context, who Actor, v Verb, s queue.Selection, o Options, expect int64) ([]Task, error) {
+	p, err := d.plan(ctx, who, v, s, o)
+	switch {
+	case err == nil && expect >= 0 && expect != p.Count:
+		err = &ChangedError{Planned: expect, Now: p.Count}
+	case err != nil && expect > 0 && CodeOf(err) == ErrNothing:
+		err = &ChangedError{Planned: expect}
+	}
+	if err != nil {
+		err = wrap(err, "%s", v)
+		d.audit(ctx, who, string(v)+".start", s.Queue, d.planned(p, s, o), err)
+		return nil, err
+	}
+	p.ID = "" // nobody will ask for it
+	tasks, err := d.start(ctx, who, p)
+	return tasks, wrap(err, "%s", v)
+}
+
+// RedriveLetters sends single letters again, by their ids: all or none.
+func (d *Desk) RedriveLetters(ctx context.Context, who Actor, ids []string, o Options) ([]Task, error) {
+	return d.letters(ctx, who, Redrive, ids, o)
+}
+
+// DiscardLetters moves single letters to the trash, by their ids: all or none.
+func (d *Desk) DiscardLetters(ctx context.Context, who Actor, ids []string, o Options) ([]Task, error) {
+	return d.letters(ctx, who, Discard, ids, o)
+}
+
+// RestoreLetters takes single letters from the trash, by their ids: all or
+// none.
+func (d *Desk) RestoreLetters(ctx context.Context, who Actor, ids []string, o Options) ([]Task, error) {
+	return d.letters(ctx, who, Restore, ids, o)
+}
+
+// letters does v to letters that somebody named, if they are all there.
+func (d *Desk) letters(ctx context.Context, who Actor, v Verb, ids []string, o Options) ([]Task, error) {
+	distinct := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		distinct[id] = true
+	}
+	s := queue.Selection{IDs: ids}
+	refuse := func(err error) ([]Task, error) {
+		err = wrap(err, "%s %d letters", v, len(distinct))
+		note := Detail{Options: &o}
+		note.Selection, note.More = noted(s)
+		d.audit(ctx, who, string(v)+".start", "", note, err)
+		return nil, err
+	}
+	if len(ids) == 0 {
+		return refuse(invalid("ids: none is given"))
+	}
+	p, err := d.plan(ctx, who, v, s, o)
+	if err != nil && CodeOf(err) != ErrNothing {
+		return refuse(err)
+	}
+	if p.Count != int64(len(distinct)) {
+		return refuse(d.missing(ctx, v, ids, p.Count))
+	}
+	p.ID = ""
+	tasks, err := d.start(ctx, who, p)
+	return tasks, wrap(err, "%s %d letters", v, len(ids))
+}
+
+// missing names the first letter that is not where v needs it.
+func (d *Desk) missing(ctx context.Context, v Verb, ids []string, n int64) error {
+	for _, id := range ids {
+		m, _, err := d.find(ctx, id)
+		switch {
+		case err != nil:
+			return wrap(err, "letter %.100q", id)
+		case v == Restore && m.Queue != queue.TrashQueue:
+			return fmt.Errorf("letter %.100q is in %s and not in the trash: %w", id, m.Queue, queue.ErrLetterNotFound)
+		case v != Restore && m.Queue == queue.TrashQueue:
+			return fmt.Errorf("letter %.100q is in the trash, restore it first: %w", id, queue.ErrLetterNotFound)
+		}
+	}
+	return fmt.Errorf("of %d letters %d were found: %w", len(ids), n, queue.ErrLetterNotFound)
+}
+
+// start starts a task for each part, and says so in the log. The tasks that
+// were started before one could not be go on.
+func (d *Desk) start(ctx context.Context, who Actor, p Plan) ([]Task, error) {
+	var tasks []Task
+	for _, part := range p.Parts {
+		t, err := d.startPart(ctx, who, p, part)
+		note := Detail{Plan: p.ID, Planned: &part.Count, Options: &p.Options}
+		note.Selection, note.More = noted(part.Selection)
+		if err != nil {
+			d.audit(ctx, who, string(p.Verb)+".start", part.Selection.Queue, note, err)
+			return tasks, err
+		}
+		note.Actual, note.Tasks = &t.ToMove, []string{t.ID}
+		d.audit(ctx, who, string(p.Verb)+".start", t.ID, note, nil)
+		d.follow(ctx, t.ID, who, part.Count)
+		tasks = append(tasks, view(t, part.Source))
+	}
+	return tasks, nil
+}
+
+func (d *Desk) startPart(ctx context.Context, who Actor, p Plan, part Part) (queue.MoveTask, error) {
+	kind, err := p.Verb.kind()
+	if err != nil {
+		return queue.MoveTask{}, err
+	}
+	t := queue.MoveTask{
+		Kind: kind, Source: part.Selection.Queue, Destination: p.Options.Destination, Selection: part.Selection,
+		Rate: p.Options.Rate, Canary: p.Options.Canary, HaltAbove: p.Options.HaltAbove,
+		Actor: bound(string(who), 256), Reason: p.Options.Reason,
+	}
+	if part.Source != "" {
+		t.ToMove = part.Count
+		return d.startRun(ctx, t)
+	}
+	return d.config.Queue.StartTask(ctx, t)
+}

@@ -1,0 +1,216 @@
+package triage
+
+import (
+	"cmp"
+	"context"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// Kept is where requests are that the gateway set aside.
+type Kept interface {
+	// List returns up to limit letters without bodies, beyond the first offset.
+	List(ctx context.Context, offset, limit int) ([]bezoar.Letter, error)
+	// Get, Redrive and Discard are those of a [Source].
+	Get(ctx context.Context, id string) (bezoar.Letter, error)
+	Redrive(ctx context.Context, id string) (queue.Outcome, error)
+	Discard(ctx context.Context, id string) error
+}
+
+// GatewayPrefix begins the names of the queues that requests of a fleet are
+// shown in.
+const GatewayPrefix = "gateway:"
+
+// maxKept bounds the requests that are looked at, the bound of their store.
+const maxKept = 10_000
+
+// Gateway shows the requests of one fleet as letters. It looks at all of them
+// for every list, as there are few.
+type Gateway struct {
+	Fleet string
+	Kept  Kept
+	Now   func() time.Time // for the hours of groups; nil: time.Now
+}
+
+// Name is the queue of the fleet.
+func (g *Gateway) Name() string { return GatewayPrefix + g.Fleet }
+
+// Letter returns one request.
+func (g *Gateway) Letter(ctx context.Context, id string) (queue.Death, error) {
+	if !strings.HasPrefix(id, "dl-") {
+		return queue.Death{}, queue.ErrLetterNotFound
+	}
+	l, err := g.Kept.Get(ctx, id)
+	if err != nil {
+		return queue.Death{}, err
+	}
+	if l.Fleet != g.Fleet {
+		return queue.Death{}, queue.ErrLetterNotFound
+	}
+	return g.death(l), nil
+}
+
+// Redrive runs one again.
+func (g *Gateway) Redrive(ctx context.Context, id string) (queue.Outcome, error) {
+	return g.Kept.Redrive(ctx, id)
+}
+
+// Discard removes one for good.
+func (g *Gateway) Discard(ctx context.Context, id string) error { return g.Kept.Discard(ctx, id) }
+
+// death is a request as a dead letter. It died when its first copy was set
+// aside: copies that follow do not make it another one.
+func (g *Gateway) death(l bezoar.Letter) queue.Death {
+	o := queue.Outcome{Class: l.Class, Reason: l.Reason}
+	m := queue.Message{
+		ID: l.ID, Body: l.Request.Body, Sender: l.Request.Client, Sequence: sequence(l), Sent: l.First, Payload: l.Fingerprint,
+		Attributes: attributes(l.Request),
+		Letter: &queue.Letter{
+			Origin: g.Name(), Died: l.First, Receives: int(min(l.Copies, 1<<31-1)), Payload: l.Fingerprint, Outcome: o,
+			Group: queue.GroupKey(o, l.Fingerprint), Attempts: attempts(l.Evidence),
+		},
+	}
+	return queue.Death{Queue: g.Name(), Message: m}
+}
+
+// sequence orders requests by when they died; of those that did within one
+// microsecond the id decides.
+func sequence(l bezoar.Letter) int64 {
+	h := fnv.New32a()
+	h.Write([]byte(l.ID))
+	return l.First.UnixMicro()<<10 | int64(h.Sum32()&(1<<10-1))
+}
+
+func attributes(r bezoar.Request) map[string]queue.Attribute {
+	out := make(map[string]queue.Attribute, len(r.Header)+3)
+	set := func(name, value string) { out[name] = queue.Attribute{DataType: "String", String: value} }
+	set("Method", r.Method)
+	set("Target", r.Target)
+	set("Host", r.Host)
+	for name, values := range r.Header {
+		set("Header."+name, strings.Join(values, ", "))
+	}
+	if r.Truncated {
+		set("Truncated", "true")
+	}
+	return out
+}
+
+func attempts(evidence []bezoar.Evidence) []queue.Attempt {
+	var out []queue.Attempt
+	for _, e := range evidence {
+		reason := e.Detail
+		if len(e.Stderr) > 0 {
+			reason += "\n" + strings.Join(e.Stderr, "\n")
+		}
+		out = append(out, queue.Attempt{Received: e.At, Ended: e.At, Worker: e.Worker, Outcome: queue.Outcome{Class: e.Class, Reason: reason}})
+	}
+	return out
+}
+
+// all returns what a selection picks, the newest death first.
+func (g *Gateway) all(ctx context.Context, s queue.Selection) ([]queue.Death, error) {
+	const page = 1000
+	var out []queue.Death
+	seen := map[string]bool{} // the list moves while it is read
+	for offset := 0; offset < maxKept; offset += page {
+		letters, err := g.Kept.List(ctx, offset, page)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range letters {
+			if l.Fleet != g.Fleet || seen[l.ID] {
+				continue
+			}
+			seen[l.ID] = true
+			if m := g.death(l); picks(s, m) {
+				out = append(out, m)
+			}
+		}
+		if len(letters) < page {
+			break
+		}
+	}
+	slices.SortFunc(out, func(a, b queue.Death) int { return cmp.Compare(b.Sequence, a.Sequence) })
+	return out, nil
+}
+
+// picks says whether all that is given in s holds for m.
+func picks(s queue.Selection, m queue.Death) bool {
+	l := m.Letter
+	return (s.Queue == "" || s.Queue == m.Queue) &&
+		(len(s.Groups) == 0 || slices.Contains(s.Groups, l.Group)) &&
+		(len(s.IDs) == 0 || slices.Contains(s.IDs, m.ID)) &&
+		(s.Origin == "" || s.Origin == l.Origin) &&
+		(s.Class == "" || s.Class == l.Class.String()) &&
+		(s.After.IsZero() || !l.Died.Before(s.After)) &&
+		(s.Before.IsZero() || l.Died.Before(s.Before)) &&
+		(s.Last == 0 || m.Sequence <= s.Last)
+}
+
+// Letters lists requests.
+func (g *Gateway) Letters(ctx context.Context, s queue.Selection, after int64, limit int) ([]queue.Death, error) {
+	all, err := g.all(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if after != 0 {
+		all = slices.DeleteFunc(all, func(m queue.Death) bool { return m.Sequence >= after })
+	}
+	all = all[:min(limit, len(all))]
+	for i := range all {
+		letter := *all[i].Letter
+		letter.Attempts = nil
+		all[i].Body, all[i].Attributes, all[i].Letter = nil, nil, &letter
+	}
+	return all, nil
+}
+
+// CountLetters counts requests.
+func (g *Gateway) CountLetters(ctx context.Context, s queue.Selection) (n, last int64, err error) {
+	all, err := g.all(ctx, s)
+	if len(all) > 0 {
+		last = all[0].Sequence
+	}
+	return int64(len(all)), last, err
+}
+
+// Groups counts requests that died of the same.
+func (g *Gateway) Groups(ctx context.Context, s queue.Selection, limit int) ([]queue.Group, error) {
+	all, err := g.all(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	if g.Now != nil {
+		now = g.Now()
+	}
+	groups := map[string]*queue.Group{}
+	for _, m := range all { // the newest first
+		l := m.Letter
+		group := groups[l.Group]
+		if group == nil {
+			group = &queue.Group{Queue: m.Queue, Key: l.Group, Last: l.Died, Origin: l.Origin, Outcome: l.Outcome, Sample: m.ID}
+			groups[l.Group] = group
+		}
+		group.Count++
+		group.First = l.Died
+		if ago := int(now.Sub(l.Died) / time.Hour); ago >= 0 && ago < len(group.Hours) {
+			group.Hours[len(group.Hours)-1-ago]++
+		}
+	}
+	sorted := slices.SortedFunc(maps.Values(groups), func(a, b *queue.Group) int {
+		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Key, b.Key))
+	})
+	out := make([]queue.Group, 0, min(limit, len(sorted)))
+	for _, group := range sorted[:min(limit, len(sorted))] {
+		out = append(out, *group)
+	}
+	return out, nil
+}

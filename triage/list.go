@@ -1,0 +1,200 @@
+package triage
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// The bounds of lists.
+const (
+	MaxGroups  = 1000 // of one call
+	MaxLetters = 1000 // of one page
+)
+
+// Groups counts letters by what failed, the newest death first. Limit is 1 to
+// MaxGroups, 0 means 100.
+func (d *Desk) Groups(ctx context.Context, s queue.Selection, limit int) ([]queue.Group, error) {
+	limit, err := within(limit, MaxGroups)
+	if err != nil {
+		return nil, wrap(err, "group letters")
+	}
+	if err := d.known(s); err != nil {
+		return nil, wrap(err, "group letters")
+	}
+	var all []queue.Group
+	for _, shelf := range d.shelves(s) {
+		groups, err := shelf.Groups(ctx, s, limit)
+		if err != nil {
+			return nil, wrap(err, "group letters")
+		}
+		all = append(all, groups...)
+	}
+	slices.SortStableFunc(all, func(a, b queue.Group) int { return b.Last.Compare(a.Last) })
+	return all[:min(limit, len(all))], nil
+}
+
+// Count says how many letters there are.
+func (d *Desk) Count(ctx context.Context, s queue.Selection) (int64, error) {
+	if err := d.known(s); err != nil {
+		return 0, wrap(err, "count letters")
+	}
+	var all int64
+	for _, shelf := range d.shelves(s) {
+		n, _, err := shelf.CountLetters(ctx, s)
+		if err != nil {
+			return 0, wrap(err, "count letters")
+		}
+		all += n
+	}
+	return all, nil
+}
+
+// Page is part of a list.
+type Page struct {
+	Letters []Letter `json:"letters"`
+	Next    string   `json:"next,omitempty"` // for the next call; "": that was all
+}
+
+// Letters lists letters without bodies, attributes and attempts, the newest
+// death first, from where a Page's Next says on. Limit is 1 to MaxLetters, 0
+// means 100.
+func (d *Desk) Letters(ctx context.Context, s queue.Selection, next string, limit int) (Page, error) {
+	fail := func(err error) (Page, error) { return Page{}, wrap(err, "list letters") }
+	limit, err := within(limit, MaxLetters)
+	if err != nil {
+		return fail(err)
+	}
+	if err := d.known(s); err != nil {
+		return fail(err)
+	}
+	at, err := parsePlace(next)
+	if err != nil {
+		return fail(err)
+	}
+	var lists []list
+	for _, shelf := range d.shelves(s) {
+		after := at[shelf.name()]
+		letters, err := shelf.Letters(ctx, s, after, limit+1)
+		if err != nil {
+			return fail(err)
+		}
+		lists = append(lists, list{shelf.name(), letters})
+	}
+	return merge(lists, at, limit), nil
+}
+
+// list is the letters of one shelf, in its order.
+type list struct {
+	shelf   string
+	letters []queue.Death
+}
+
+// merge takes the newest of the first letters of all lists, again and again.
+// How far it has come on each shelf is noted in at.
+func merge(lists []list, at place, limit int) Page {
+	p := Page{Letters: []Letter{}}
+	for {
+		newest := -1
+		for i, l := range lists {
+			if len(l.letters) > 0 && (newest < 0 || died(l.letters[0]).After(died(lists[newest].letters[0]))) {
+				newest = i
+			}
+		}
+		if newest < 0 {
+			return p
+		}
+		if len(p.Letters) == limit {
+			p.Next = at.String()
+			return p
+		}
+		l := &lists[newest]
+		at[l.shelf] = l.letters[0].Sequence
+		p.Letters = append(p.Letters, outline(l.letters[0]))
+		l.letters = l.letters[1:]
+	}
+}
+
+func died(m queue.Death) time.Time {
+	if m.Letter == nil {
+		return time.Time{}
+	}
+	return m.Letter.Died
+}
+
+// place is how far a list has come on each shelf.
+type place map[string]int64
+
+// String returns the opaque form that parsePlace reads.
+func (p place) String() string {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		panic(fmt.Sprintf("triage: encode a map of numbers: %v", err))
+	}
+	return base64.RawURLEncoding.EncodeToString(raw)
+}
+
+func parsePlace(s string) (place, error) {
+	const most = 16 << 10
+	p := place{}
+	if s == "" {
+		return p, nil
+	}
+	if len(s) > most {
+		return nil, invalid("Next: is longer than %d bytes", most)
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(s)
+	if err == nil {
+		err = json.Unmarshal(raw, &p)
+	}
+	if err != nil || p == nil {
+		return nil, invalid("Next: %.40q did not come from a list", s)
+	}
+	return p, nil
+}
+
+// Letter returns one letter with all there is but secrets.
+func (d *Desk) Letter(ctx context.Context, id string) (Letter, error) {
+	m, _, err := d.find(ctx, id)
+	if err != nil {
+		return Letter{}, wrap(err, "show letter %.100q", id)
+	}
+	return d.whole(m), nil
+}
+
+// find looks for a letter wherever it may be.
+func (d *Desk) find(ctx context.Context, id string) (queue.Death, Source, error) {
+	for _, shelf := range d.shelves(queue.Selection{}) {
+		m, err := shelf.Letter(ctx, id)
+		if errors.Is(err, queue.ErrLetterNotFound) {
+			continue
+		}
+		return m, shelf.source, err
+	}
+	return queue.Death{}, nil, queue.ErrLetterNotFound
+}
+
+// known refuses a source that is not there: it must not look empty.
+func (d *Desk) known(s queue.Selection) error {
+	if strings.Contains(s.Queue, ":") && d.source(s.Queue) == nil {
+		return fmt.Errorf("%.100q: %w", s.Queue, queue.ErrQueueNotFound)
+	}
+	return nil
+}
+
+func within(limit, most int) (int, error) {
+	if limit < 0 || limit > most {
+		return 0, invalid("limit: %d is not within 0 to %d", limit, most)
+	}
+	if limit == 0 {
+		return 100, nil
+	}
+	return limit, nil
+}

@@ -1,0 +1,247 @@
+package triage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// The bounds of a plan.
+const (
+	PlanFor       = time.Hour // how long it may be executed
+	MaxSample     = 5
+	maxPlanGroups = 50
+	usedFor       = 24 * time.Hour // how long a used plan is remembered
+)
+
+// Plan is what would be done: which letters exactly, and how.
+type Plan struct {
+	ID           string          `json:"id"`
+	Verb         Verb            `json:"verb"`
+	Selection    queue.Selection `json:"selection"` // as it was given
+	Options      Options         `json:"options"`   // with the defaults filled in
+	Count        int64           `json:"count"`     // letters
+	Parts        []Part          `json:"parts"`
+	Groups       []queue.Group   `json:"groups"`           // at most maxPlanGroups
+	Others       int64           `json:"others,omitempty"` // letters in other groups
+	Destinations []string        `json:"destinations"`     // of a redrive: of the newest letter of each group
+	Sample       []Letter        `json:"sample,omitempty"` // at most MaxSample, the newest
+	Actor        Actor           `json:"actor"`
+	Made         time.Time       `json:"made"`
+	Expires      time.Time       `json:"expires"`
+	Used         bool            `json:"used,omitempty"`
+	Tasks        []string        `json:"tasks,omitempty"` // that execute it
+}
+
+// Part is the letters of a plan that one task moves.
+type Part struct {
+	Source    string          `json:"source,omitempty"` // "": the queues
+	Selection queue.Selection `json:"selection"`        // frozen: Last is set
+	Count     int64           `json:"count"`
+}
+
+// Plan says what v would do to the letters of s, and keeps that for PlanFor.
+// Nothing is moved.
+func (d *Desk) Plan(ctx context.Context, who Actor, v Verb, s queue.Selection, o Options) (Plan, error) {
+	p, err := d.plan(ctx, who, v, s, o)
+	if err == nil {
+		_, err = d.putPlan(ctx, p, 0, PlanFor)
+	}
+	note := d.planned(p, s, o)
+	if err != nil {
+		err = wrap(err, "plan to %s", v)
+		d.audit(ctx, who, string(v)+".plan", s.Queue, note, err)
+		return Plan{}, err
+	}
+	d.audit(ctx, who, string(v)+".plan", p.ID, note, nil)
+	return p, nil
+}
+
+func (d *Desk) planned(p Plan, s queue.Selection, o Options) Detail {
+	note := Detail{Options: &o, Plan: p.ID}
+	note.Selection, note.More = noted(s)
+	if p.Count > 0 {
+		note.Options, note.Planned = &p.Options, &p.Count
+	}
+	return note
+}
+
+// plan freezes and describes a selection.
+func (d *Desk) plan(ctx context.Context, who Actor, v Verb, s queue.Selection, o Options) (Plan, error) {
+	p := Plan{ID: newID("plan"), Verb: v, Actor: who, Groups: []queue.Group{}, Destinations: []string{}}
+	s, err := v.check(s, o)
+	if err != nil {
+		return p, err
+	}
+	if err := d.known(s); err != nil {
+		return p, err
+	}
+	p.Selection, p.Options.Destination = s, o.Destination
+	if o.Destination != "" {
+		p.Destinations = append(p.Destinations, o.Destination)
+	}
+	for _, shelf := range d.shelves(s) {
+		n, last, err := shelf.CountLetters(ctx, s)
+		if err != nil {
+			return p, err
+		}
+		if n == 0 {
+			continue
+		}
+		part := Part{Source: shelf.name(), Selection: s, Count: n}
+		part.Selection.Last = last
+		if shelf.source != nil {
+			part.Selection.Queue = part.Source
+		}
+		if err := d.suits(ctx, v, part, o); err != nil {
+			return p, err
+		}
+		if err := d.describe(ctx, &p, shelf, part); err != nil {
+			return p, err
+		}
+		p.Parts, p.Count = append(p.Parts, part), p.Count+n
+	}
+	if p.Count == 0 {
+		return p, fmt.Errorf("%w: no letter is like that", ErrNothing)
+	}
+	t := o.task(v, p.Count)
+	p.Options = Options{Destination: o.Destination, Rate: t.Rate, Canary: t.Canary, HaltAbove: t.HaltAbove, Reason: o.Reason}
+	p.Made = d.config.Now()
+	p.Expires = p.Made.Add(PlanFor)
+	return p, nil
+}
+
+// suits says whether the letters of a part can be moved like that.
+func (d *Desk) suits(ctx context.Context, v Verb, part Part, o Options) error {
+	switch {
+	case part.Source != "" && v == Restore:
+		return fmt.Errorf("letters of %q have no trash: %w", part.Source, ErrUnsupported)
+	case part.Source != "" && o.Destination != "":
+		return fmt.Errorf("Destination: letters of %q go back to where they came from: %w", part.Source, ErrUnsupported)
+	case o.Destination != "":
+		_, err := d.config.Queue.Queue(ctx, o.Destination)
+		return wrap(err, "Destination")
+	}
+	return nil
+}
+
+// describe adds what people want to see of a part.
+func (d *Desk) describe(ctx context.Context, p *Plan, s shelf, part Part) error {
+	groups, err := s.Groups(ctx, part.Selection, maxPlanGroups)
+	if err != nil {
+		return err
+	}
+	p.Others += part.Count
+	for _, g := range groups[:min(len(groups), maxPlanGroups-len(p.Groups))] {
+		g.Failure, g.Reason = bound(g.Failure, 120), bound(g.Reason, 120) // the key says the rest
+		p.Groups, p.Others = append(p.Groups, g), p.Others-g.Count
+		if p.Verb == Redrive && p.Options.Destination == "" && !slices.Contains(p.Destinations, g.Origin) {
+			p.Destinations = append(p.Destinations, g.Origin)
+		}
+	}
+	letters, err := s.Letters(ctx, part.Selection, 0, MaxSample)
+	if err != nil {
+		return err
+	}
+	for _, l := range letters[:min(len(letters), MaxSample-len(p.Sample))] {
+		p.Sample = append(p.Sample, outline(l))
+	}
+	return nil
+}
+
+func planKey(id string) string { return "plan/" + id }
+
+// putPlan keeps a plan without its sample, which has no bound of its own.
+func (d *Desk) putPlan(ctx context.Context, p Plan, version int64, ttl time.Duration) (int64, error) {
+	p.Sample = nil
+	doc, err := json.Marshal(p)
+	if err != nil {
+		return 0, err
+	}
+	const most = 64 << 10
+	if len(doc) > most && len(p.Groups) > 0 {
+		p.Groups = nil // what is shown gives way to what is done
+		return d.putPlan(ctx, p, version, ttl)
+	}
+	m, err := d.Marks().PutMark(ctx, queue.Mark{Key: planKey(p.ID), Version: version, Doc: doc, TTL: ttl})
+	return m.Version, err
+}
+
+// PlanByID returns a plan that was made, without its sample.
+func (d *Desk) PlanByID(ctx context.Context, id string) (Plan, error) {
+	p, _, err := d.getPlan(ctx, id)
+	return p, wrap(err, "show plan %.64q", id)
+}
+
+func (d *Desk) getPlan(ctx context.Context, id string) (p Plan, version int64, err error) {
+	if !isID("plan", id) {
+		return p, 0, ErrPlanNotFound
+	}
+	m, err := d.mark(ctx, planKey(id))
+	if err != nil {
+		return p, 0, err
+	}
+	if m == nil {
+		return p, 0, ErrPlanNotFound
+	}
+	return p, m.Version, json.Unmarshal(m.Doc, &p)
+}
+
+// mark returns one mark, or nil.
+func (d *Desk) mark(ctx context.Context, key string) (*queue.Mark, error) {
+	marks, err := d.Marks().Marks(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range marks {
+		if m.Key == key {
+			return &m, nil
+		}
+	}
+	return nil, nil
+}
+
+// usePlan marks a plan as used; of many who try, one does.
+func (d *Desk) usePlan(ctx context.Context, id string) (Plan, int64, error) {
+	p, version, err := d.getPlan(ctx, id)
+	if err != nil {
+		return p, 0, err
+	}
+	if p.Used {
+		return p, 0, ErrPlanUsed
+	}
+	if err := d.unchanged(ctx, p); err != nil {
+		return p, 0, err
+	}
+	p.Used = true
+	version, err = d.putPlan(ctx, p, version, usedFor)
+	if errors.Is(err, queue.ErrConflict) {
+		return p, 0, ErrPlanUsed
+	}
+	return p, version, err
+}
+
+// unchanged wants every part of a plan to have as many letters as it had.
+func (d *Desk) unchanged(ctx context.Context, p Plan) error {
+	var now int64
+	changed := false
+	for _, part := range p.Parts {
+		if err := d.known(part.Selection); err != nil {
+			return err // the source is not configured any more
+		}
+		n, _, err := d.shelves(part.Selection)[0].CountLetters(ctx, part.Selection)
+		if err != nil {
+			return err
+		}
+		now, changed = now+n, changed || n != part.Count
+	}
+	if changed {
+		return &ChangedError{Planned: p.Count, Now: now}
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package triage
+
+import (
+	"context"
+
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// Shelf is where dead letters are looked at. See [queue.Letters] for what each
+// method owes.
+type Shelf interface {
+	Groups(ctx context.Context, s queue.Selection, limit int) ([]queue.Group, error)
+	Letters(ctx context.Context, s queue.Selection, after int64, limit int) ([]queue.Death, error)
+	Letter(ctx context.Context, id string) (queue.Death, error)
+	CountLetters(ctx context.Context, s queue.Selection) (n, last int64, err error)
+}
+
+// Queue is what the desk needs of the queues. A [queue.Engine] is one.
+type Queue interface {
+	Shelf
+	Tasks
+	Log
+	Queue(ctx context.Context, name string) (queue.Queue, error)
+	Marks() queue.Marks
+}
+
+// Tasks moves many letters in the background.
+type Tasks interface {
+	StartTask(ctx context.Context, t queue.MoveTask) (queue.MoveTask, error)
+	ChangeTask(ctx context.Context, id string, c queue.MoveChange) (queue.MoveTask, error)
+	Tasks(ctx context.Context, q queue.MoveQuery) ([]queue.MoveTask, error)
+}
+
+// Log keeps who did what.
+type Log interface {
+	Audit(ctx context.Context, e queue.AuditEntry) (queue.AuditEntry, error)
+	AuditLog(ctx context.Context, before int64, limit int) ([]queue.AuditEntry, error)
+}
+
+// Source is dead letters that are in no queue, such as requests that the
+// gateway set aside. The desk shows them beside the others, and moves many by
+// doing so one by one.
+type Source interface {
+	Shelf
+	// Name is the queue that they are shown in, such as gateway:search. It
+	// holds a colon, as no queue's name does.
+	Name() string
+	// Redrive runs one again and returns how that ended; class done removes
+	// the letter, any other leaves it. queue.ErrLetterNotFound if it is gone;
+	// any other error means that it was not run.
+	Redrive(ctx context.Context, id string) (queue.Outcome, error)
+	// Discard removes one for good. queue.ErrLetterNotFound if it is gone.
+	Discard(ctx context.Context, id string) error
+}
+
+// shelf is a Shelf and the name under which its place in a list is kept.
+type shelf struct {
+	Shelf
+	source Source // nil: the queues
+}
+
+func (s shelf) name() string {
+	if s.source == nil {
+		return ""
+	}
+	return s.source.Name()
+}
+
+// shelves are those that a selection may find letters on.
+func (d *Desk) shelves(s queue.Selection) []shelf {
+	var out []shelf
+	for _, source := range d.config.Sources {
+		if s.Queue == source.Name() {
+			return []shelf{{source, source}}
+		}
+		if s.Queue == "" {
+			out = append(out, shelf{source, source})
+		}
+	}
+	return append([]shelf{{Shelf: d.config.Queue}}, out...)
+}
+
+// source returns the one of a name, or nil.
+func (d *Desk) source(name string) Source {
+	for _, s := range d.config.Sources {
+		if s.Name() == name {
+			return s
+		}
+	}
+	return nil
+}
