@@ -1,0 +1,11 @@
+// Command go-old makes the round with a version of the AWS SDK for Go that
+// speaks the Query protocol.
+package main
+
+import (
+	"os"
+
+	"github.com/bezoar-dev/bezoar/clients/go/round"
+)
+
+func main() { os.Exit(round.Main()) }
