@@ -95,8 +95,8 @@ func (c *call) refuse(f *fault) {
 // there to read it.
 func (c *call) reply(status int) {
 	caller := c.r.Context()
-	if len(c.given) > 0 && caller.Err() != nil {
-		c.undo(caller.Err())
+	if len(c.given) > 0 && (caller.Err() != nil || left(caller)) {
+		c.undo(context.Canceled)
 		return
 	}
 	header := c.w.Header()
@@ -117,14 +117,11 @@ func (c *call) reply(status int) {
 	if err == nil {
 		err = control.Flush()
 	}
-	if err == nil {
-		err = caller.Err()
-	}
 	if err != nil {
 		c.undo(err)
 		return
 	}
-	received(caller)
+	received(caller) // even if it has closed the connection since: it may have read all
 }
 
 // undo gives the messages back that the caller will not have got.

@@ -57,6 +57,11 @@ func newRig(t testing.TB) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newRigOver(t, e, h)
+}
+
+func newRigOver(t testing.TB, e *queue.Engine, h *sqs.Handler) *rig {
+	t.Helper()
 	s := httptest.NewServer(h)
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(func() {

@@ -82,12 +82,19 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 
 // peer is who is at the other end of a connection.
 type peer struct {
+	conn      net.Conn
 	received  atomic.Bool  // messages were given to it
 	announced atomic.Bool  // it said, or we decided, that the connection ends
 	idleSince atomic.Int64 // Unix nanoseconds
 }
 
 type peerKey struct{}
+
+// left reports whether the other end of a connection is closed.
+func left(ctx context.Context) bool {
+	p, ok := ctx.Value(peerKey{}).(*peer)
+	return ok && gone(p.conn)
+}
 
 // received notes that messages have gone to the other end.
 func received(ctx context.Context) {
@@ -140,7 +147,7 @@ func (l *limit) Accept() (net.Conn, error) {
 		<-l.free
 		return nil, err
 	}
-	return &limited{Conn: c, peer: &peer{}, free: l.free}, nil
+	return &limited{Conn: c, peer: &peer{conn: c}, free: l.free}, nil
 }
 
 // limited is one of the connections, and who is at its other end.

@@ -77,7 +77,7 @@ func (c *call) changeVisibility() error {
 	} else {
 		err = c.h.engine.ChangeVisibility(c.ctx, c.queue.Name, r, time.Duration(m.Visibility.value)*time.Second)
 	}
-	if gone(err) {
+	if over(err) {
 		return invalid(m.Receipt, "ReceiptHandle", notAvailable+".")
 	}
 	return c.visibilityError(m, err)
@@ -95,7 +95,7 @@ func (c *call) changeVisibilityBatch() error {
 	settle := func(i int, err error) {
 		switch {
 		case err == nil:
-		case gone(err): // its own code here, as on AWS
+		case over(err): // its own code here, as on AWS
 			faults[i] = receiptInvalid.text(notAvailable)
 		default:
 			faults[i] = c.faultOf(c.visibilityError(&entries[i], err))
@@ -127,8 +127,8 @@ func (c *call) changeVisibilityBatch() error {
 	return nil
 }
 
-// gone reports whether there is nothing left to change.
-func gone(err error) bool {
+// over reports whether there is nothing left to change.
+func over(err error) bool {
 	return errors.Is(err, queue.ErrMessageGone) || errors.Is(err, queue.ErrReceiptStale) || errors.Is(err, queue.ErrReceiptExpired)
 }
 

@@ -1,0 +1,54 @@
+package sqs
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// Create makes a queue with attributes by their SQS names, or returns the one
+// that has the name and the same attributes, for callers that speak no wire.
+func (h *Handler) Create(ctx context.Context, name string, attributes, tags map[string]string) (queue.Queue, error) {
+	fail := func(err error) (queue.Queue, error) {
+		if f, ok := err.(*fault); ok { //nolint:errorlint // as it was made here
+			err = fmt.Errorf("%s: %w", f.message, queue.ErrInvalid)
+		}
+		return queue.Queue{}, fmt.Errorf("create queue %.100q: %w", name, err)
+	}
+	s := queue.DefaultSettings()
+	s.FIFO = strings.HasSuffix(name, ".fifo")
+	c := &call{h: h, ctx: ctx, region: h.cfg.Region}
+	change := settingsChange{Settings: &s, ctx: ctx, name: name, call: c}
+	if err := change.apply(attributes); err != nil {
+		return fail(err)
+	}
+	q, err := h.engine.CreateQueue(ctx, name, s, tags)
+	if err != nil {
+		return fail(err)
+	}
+	return q, nil
+}
+
+// Attributes returns what a queue is like by the SQS names of its attributes,
+// those of Bezoar's own only where they are not the default.
+func (h *Handler) Attributes(q queue.Queue) map[string]string {
+	c := &call{h: h, region: h.cfg.Region}
+	v := view{Queue: q, arn: c.arn}
+	standard := &h.defaults[0]
+	if q.Settings.FIFO {
+		standard = &h.defaults[1]
+	}
+	out := make(map[string]string)
+	for _, name := range h.order {
+		if counted(name) {
+			continue
+		}
+		a := h.attributes[name]
+		if value := a.get(&v); value != "" && (!a.quiet || value != a.get(standard)) {
+			out[name] = value
+		}
+	}
+	return out
+}
