@@ -49,7 +49,7 @@ func (d *Desk) audit(ctx context.Context, who Actor, action, object string, deta
 			raw, _ = json.Marshal(detail)
 		}
 	}
-	e := queue.AuditEntry{Actor: bound(string(who), 256), Action: action, Object: bound(object, 256), Detail: raw}
+	e := queue.AuditEntry{Actor: bound(string(who), 256), Action: bound(action, 100), Object: bound(object, 256), Detail: raw}
 	if e.Actor == "" {
 		e.Actor = "unknown"
 	}

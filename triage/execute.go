@@ -122,15 +122,15 @@ func (d *Desk) start(ctx context.Context, who Actor, p Plan) ([]Task, error) {
 	for _, part := range p.Parts {
 		t, err := d.startPart(ctx, who, p, part)
 		note := Detail{Plan: p.ID, Planned: &part.Count, Options: &p.Options}
-		note.Selection, note.More = noted(part.Selection)
+		note.Selection, note.More = noted(part.of(p.Selection))
 		if err != nil {
-			d.audit(ctx, who, string(p.Verb)+".start", part.Selection.Queue, note, err)
+			d.audit(ctx, who, string(p.Verb)+".start", part.Queue, note, err)
 			return tasks, err
 		}
 		note.Actual, note.Tasks = &t.ToMove, []string{t.ID}
 		d.audit(ctx, who, string(p.Verb)+".start", t.ID, note, nil)
 		d.follow(ctx, t.ID, who, part.Count)
-		tasks = append(tasks, view(t, part.Source))
+		tasks = append(tasks, view(t))
 	}
 	return tasks, nil
 }
@@ -141,11 +141,11 @@ func (d *Desk) startPart(ctx context.Context, who Actor, p Plan, part Part) (que
 		return queue.MoveTask{}, err
 	}
 	t := queue.MoveTask{
-		Kind: kind, Source: part.Selection.Queue, Destination: p.Options.Destination, Selection: part.Selection,
+		Kind: kind, Source: part.Queue, Destination: p.Options.Destination, Selection: part.of(p.Selection),
 		Rate: p.Options.Rate, Canary: p.Options.Canary, HaltAbove: p.Options.HaltAbove,
 		Actor: bound(string(who), 256), Reason: p.Options.Reason,
 	}
-	if part.Source != "" {
+	if d.source(part.Queue) != nil {
 		t.ToMove = part.Count
 		return d.startRun(ctx, t)
 	}

@@ -81,8 +81,7 @@ func (d *Desk) Letters(ctx context.Context, s queue.Selection, next string, limi
 	}
 	var lists []list
 	for _, shelf := range d.shelves(s) {
-		after := at[shelf.name()]
-		letters, err := shelf.Letters(ctx, s, after, limit+1)
+		letters, err := shelf.first(ctx, s, at[shelf.name()], limit+1)
 		if err != nil {
 			return fail(err)
 		}

@@ -16,6 +16,7 @@ const (
 	PlanFor       = time.Hour // how long it may be executed
 	MaxSample     = 5
 	maxPlanGroups = 50
+	maxParts      = 50             // queues
 	usedFor       = 24 * time.Hour // how long a used plan is remembered
 )
 
@@ -38,11 +39,18 @@ type Plan struct {
 	Tasks        []string        `json:"tasks,omitempty"` // that execute it
 }
 
-// Part is the letters of a plan that one task moves.
+// Part is the letters of a plan that one task moves: those of the plan's
+// selection that are in one queue, up to the one that came last.
 type Part struct {
-	Source    string          `json:"source,omitempty"` // "": the queues
-	Selection queue.Selection `json:"selection"`        // frozen: Last is set
-	Count     int64           `json:"count"`
+	Queue string `json:"queue"`
+	Last  int64  `json:"last"`
+	Count int64  `json:"count"`
+}
+
+// of is the part of a selection.
+func (p Part) of(s queue.Selection) queue.Selection {
+	s.Queue, s.Last = p.Queue, p.Last
+	return s
 }
 
 // Plan says what v would do to the letters of s, and keeps that for PlanFor.
@@ -86,25 +94,19 @@ func (d *Desk) plan(ctx context.Context, who Actor, v Verb, s queue.Selection, o
 		p.Destinations = append(p.Destinations, o.Destination)
 	}
 	for _, shelf := range d.shelves(s) {
-		n, last, err := shelf.CountLetters(ctx, s)
+		parts, err := d.parts(ctx, shelf, s)
 		if err != nil {
 			return p, err
 		}
-		if n == 0 {
-			continue
+		for _, part := range parts {
+			if err := d.suits(ctx, part, o); err != nil {
+				return p, err
+			}
+			if err := d.describe(ctx, &p, shelf, part); err != nil {
+				return p, err
+			}
+			p.Parts, p.Count = append(p.Parts, part), p.Count+part.Count
 		}
-		part := Part{Source: shelf.name(), Selection: s, Count: n}
-		part.Selection.Last = last
-		if shelf.source != nil {
-			part.Selection.Queue = part.Source
-		}
-		if err := d.suits(ctx, v, part, o); err != nil {
-			return p, err
-		}
-		if err := d.describe(ctx, &p, shelf, part); err != nil {
-			return p, err
-		}
-		p.Parts, p.Count = append(p.Parts, part), p.Count+n
 	}
 	if p.Count == 0 {
 		return p, fmt.Errorf("%w: no letter is like that", ErrNothing)
@@ -116,13 +118,50 @@ func (d *Desk) plan(ctx context.Context, who Actor, v Verb, s queue.Selection, o
 	return p, nil
 }
 
+// parts freezes what a selection picks on one shelf, a part for each queue.
+func (d *Desk) parts(ctx context.Context, shelf shelf, s queue.Selection) (parts []Part, err error) {
+	n, last, err := shelf.CountLetters(ctx, s)
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	s.Last = last
+	if shelf.source != nil {
+		s.Queue = shelf.name()
+	}
+	if s.Queue != "" {
+		return []Part{{s.Queue, last, n}}, nil
+	}
+	groups, err := shelf.Groups(ctx, s, MaxGroups)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, g := range groups {
+		if !slices.Contains(names, g.Queue) {
+			names = append(names, g.Queue)
+		}
+	}
+	rest := n
+	for _, name := range names {
+		part := Part{Queue: name, Last: last}
+		if part.Count, _, err = shelf.CountLetters(ctx, part.of(s)); err != nil {
+			return nil, err
+		}
+		if part.Count > 0 {
+			parts, rest = append(parts, part), rest-part.Count
+		}
+	}
+	if rest > 0 && len(groups) == MaxGroups || len(parts) > maxParts {
+		return nil, invalid("Selection.Queue: the %d letters are in too many queues or groups: name one queue", n)
+	}
+	return parts, nil
+}
+
 // suits says whether the letters of a part can be moved like that.
-func (d *Desk) suits(ctx context.Context, v Verb, part Part, o Options) error {
+func (d *Desk) suits(ctx context.Context, part Part, o Options) error {
 	switch {
-	case part.Source != "" && v == Restore:
-		return fmt.Errorf("letters of %q have no trash: %w", part.Source, ErrUnsupported)
-	case part.Source != "" && o.Destination != "":
-		return fmt.Errorf("Destination: letters of %q go back to where they came from: %w", part.Source, ErrUnsupported)
+	case o.Destination != "" && d.source(part.Queue) != nil:
+		return fmt.Errorf("Destination: letters of %q go back to where they came from: %w", part.Queue, ErrUnsupported)
 	case o.Destination != "":
 		_, err := d.config.Queue.Queue(ctx, o.Destination)
 		return wrap(err, "Destination")
@@ -132,7 +171,7 @@ func (d *Desk) suits(ctx context.Context, v Verb, part Part, o Options) error {
 
 // describe adds what people want to see of a part.
 func (d *Desk) describe(ctx context.Context, p *Plan, s shelf, part Part) error {
-	groups, err := s.Groups(ctx, part.Selection, maxPlanGroups)
+	groups, err := s.Groups(ctx, part.of(p.Selection), maxPlanGroups)
 	if err != nil {
 		return err
 	}
@@ -144,7 +183,7 @@ func (d *Desk) describe(ctx context.Context, p *Plan, s shelf, part Part) error 
 			p.Destinations = append(p.Destinations, g.Origin)
 		}
 	}
-	letters, err := s.Letters(ctx, part.Selection, 0, MaxSample)
+	letters, err := s.Letters(ctx, part.of(p.Selection), 0, MaxSample)
 	if err != nil {
 		return err
 	}
@@ -231,10 +270,11 @@ func (d *Desk) unchanged(ctx context.Context, p Plan) error {
 	var now int64
 	changed := false
 	for _, part := range p.Parts {
-		if err := d.known(part.Selection); err != nil {
+		s := part.of(p.Selection)
+		if err := d.known(s); err != nil {
 			return err // the source is not configured any more
 		}
-		n, _, err := d.shelves(part.Selection)[0].CountLetters(ctx, part.Selection)
+		n, _, err := d.shelves(s)[0].CountLetters(ctx, s)
 		if err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ const (
 )
 
 func (r run) view() Task {
-	t := view(r.Task, "")
+	t := view(r.Task)
 	if r.Task.State == queue.MoveRunning && r.age > 2*ownedFor {
 		t.Failure = fmt.Sprintf("interrupted: no process with the source %s has worked on it for %v", r.Task.Source, r.age.Round(time.Second))
 	}

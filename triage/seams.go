@@ -21,6 +21,7 @@ type Queue interface {
 	Tasks
 	Log
 	Queue(ctx context.Context, name string) (queue.Queue, error)
+	Resend(ctx context.Context, id string, in queue.ResendInput) (queue.Sent, error)
 	Marks() queue.Marks
 }
 
@@ -64,6 +65,21 @@ func (s shelf) name() string {
 		return ""
 	}
 	return s.source.Name()
+}
+
+// first returns up to n letters beyond after, however few come at once.
+func (s shelf) first(ctx context.Context, sel queue.Selection, after int64, n int) (all []queue.Death, err error) {
+	for len(all) < n {
+		some, err := s.Letters(ctx, sel, after, min(n-len(all), queue.MaxBatch))
+		if err != nil {
+			return nil, err
+		}
+		if len(some) == 0 {
+			break
+		}
+		all, after = append(all, some...), some[len(some)-1].Sequence
+	}
+	return all, nil
 }
 
 // shelves are those that a selection may find letters on.

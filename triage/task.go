@@ -1,7 +1,6 @@
 package triage
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -15,7 +14,7 @@ import (
 type Task struct {
 	ID          string          `json:"id"`
 	Verb        Verb            `json:"verb"`
-	Source      string          `json:"source,omitempty"`      // the dead-letter queue; "": all
+	Source      string          `json:"source"`                // the dead-letter queue
 	Destination string          `json:"destination,omitempty"` // "": the queue each letter came from
 	Selection   queue.Selection `json:"selection"`
 	State       queue.MoveState `json:"state"`
@@ -45,9 +44,9 @@ type Task struct {
 func (t Task) Over() bool { return !t.State.Live() }
 
 // view is a task as people see it.
-func view(t queue.MoveTask, source string) Task {
+func view(t queue.MoveTask) Task {
 	v := Task{
-		ID: t.ID, Verb: verbOf(t.Kind), Source: cmp.Or(source, t.Source), Destination: t.Destination, Selection: t.Selection,
+		ID: t.ID, Verb: verbOf(t.Kind), Source: t.Source, Destination: t.Destination, Selection: t.Selection,
 		State: t.State, Failure: t.Failure, Actor: t.Actor, Reason: t.Reason, Started: t.Started, Ended: t.Ended,
 		Rate: t.Rate, Canary: t.Canary, HaltAbove: t.HaltAbove,
 		Planned: t.ToMove, Moved: t.Moved, Succeeded: t.Done, FailedAgain: t.Dead,
@@ -95,7 +94,7 @@ func (d *Desk) Tasks(ctx context.Context, q TaskQuery) ([]Task, error) {
 	}
 	tasks := make([]Task, 0, len(moves)+len(runs))
 	for _, m := range moves {
-		tasks = append(tasks, view(m, ""))
+		tasks = append(tasks, view(m))
 	}
 	for _, r := range runs {
 		t := r.view()
@@ -131,7 +130,7 @@ func (d *Desk) task(ctx context.Context, id string) (Task, error) {
 	if len(moves) == 0 {
 		return Task{}, queue.ErrMoveNotFound
 	}
-	return view(moves[0], ""), nil
+	return view(moves[0]), nil
 }
 
 // arrivals counts what died while a task was at work. A selection of ids does
@@ -141,7 +140,10 @@ func (d *Desk) arrivals(ctx context.Context, t Task) (int64, error) {
 	if len(s.IDs) > 0 || t.Verb == Restore {
 		return 0, nil
 	}
-	s.Last, s.After, s.Before = 0, t.Started, t.Ended
+	s.Last, s.After, s.Before = 0, t.Started.Add(time.Microsecond), t.Ended
+	if !s.Before.IsZero() && !s.After.Before(s.Before) {
+		return 0, nil // it took no time
+	}
 	n, _, err := d.shelves(s)[0].CountLetters(ctx, s)
 	return n, err
 }
@@ -235,5 +237,5 @@ func (d *Desk) changeTask(ctx context.Context, id string, c queue.MoveChange) (T
 	if err != nil {
 		return Task{}, err
 	}
-	return view(t, ""), nil
+	return view(t), nil
 }

@@ -3,7 +3,6 @@ package triage
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/bezoar-dev/bezoar/queue"
@@ -54,6 +53,7 @@ const (
 	HaltAtFirst      = -1 // HaltAbove: halt when any has failed again
 	NeverHalt        = 1  // HaltAbove
 	canaryFrom       = 20
+	maxCanary        = 10_000
 	maxReason        = 1024
 )
 
@@ -72,8 +72,8 @@ func (o Options) Validate() error {
 	if o.Rate < 0 || o.Rate > queue.MaxTriageRate {
 		faults = append(faults, invalid("Rate: %d is not within 0 to %d", o.Rate, queue.MaxTriageRate))
 	}
-	if o.Canary < NoCanary || o.Canary > math.MaxInt32 {
-		faults = append(faults, invalid("Canary: %d is not within %d to %d", o.Canary, NoCanary, math.MaxInt32))
+	if o.Canary < NoCanary || o.Canary > maxCanary {
+		faults = append(faults, invalid("Canary: %d is not within %d to %d", o.Canary, NoCanary, maxCanary))
 	}
 	if !(o.HaltAbove == HaltAtFirst || o.HaltAbove >= 0 && o.HaltAbove <= 1) {
 		faults = append(faults, invalid("HaltAbove: %v is neither a share of 0 to 1 nor %d", o.HaltAbove, HaltAtFirst))
