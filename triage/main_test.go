@@ -2,6 +2,7 @@ package triage_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,6 +28,7 @@ type rig struct {
 	engine *queue.Engine
 	store  queue.Store
 	source *source
+	stop   func() // stops the desk
 }
 
 const (
@@ -53,7 +55,7 @@ func test(t *testing.T, with *source, f func(r *rig)) {
 		settings.DeadLetter = queue.DeadLetter{Queue: dlq, MaxReceives: 3}
 		r.must(r.engine.CreateQueue(t.Context(), jobs, settings, nil))
 		r.run(r.engine.Run)
-		r.run(r.Desk.Run)
+		r.stop = r.run(r.Desk.Run)
 		f(r)
 	})
 }
@@ -83,6 +85,24 @@ func (r *rig) desk() *triage.Desk {
 		r.Fatal(err)
 	}
 	return d
+}
+
+// abandon makes it look as if the desk that works on a run had died: another
+// one is written down as its owner.
+func (r *rig) abandon(id string) {
+	r.Helper()
+	marks, err := r.Marks().Marks(r.Context(), "triage/run/"+id)
+	if err != nil || len(marks) != 1 {
+		r.Fatalf("the run is %+v, %v", marks, err)
+	}
+	doc := map[string]any{}
+	if err := json.Unmarshal(marks[0].Doc, &doc); err != nil {
+		r.Fatal(err)
+	}
+	doc["Owner"] = "desk-that-died"
+	marks[0].Doc, err = json.Marshal(doc)
+	r.must(nil, err)
+	r.must(r.Marks().PutMark(r.Context(), marks[0]))
 }
 
 func (r *rig) must(_ any, err error) {
