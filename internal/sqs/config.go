@@ -48,10 +48,7 @@ type Config struct {
 	Log      *slog.Logger // nil discards
 }
 
-var (
-	regionForm  = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
-	accountForm = regexp.MustCompile(`^[0-9]{12}$`)
-)
+var accountForm = regexp.MustCompile(`^[0-9]{12}$`)
 
 // Validate reports every field that is at fault.
 func (c Config) Validate() error {
@@ -66,7 +63,7 @@ func (c Config) Validate() error {
 	} else if !loopback(host) && c.Verifier == nil {
 		fault("Address: %s can be reached from other machines; that needs access keys (Verifier), or listen on 127.0.0.1", c.Address)
 	}
-	if !regionForm.MatchString(c.Region) {
+	if !isRegion(c.Region) {
 		fault("Region: %.40q is not 1 to 32 of a-z, 0-9 and -", c.Region)
 	}
 	if !accountForm.MatchString(c.Account) {

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/queue"
@@ -96,8 +95,6 @@ func (c *call) page() bool {
 	return true
 }
 
-var keyForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
-
 // scope returns the region and access key in the credentials of a signed
 // request, whatever its signature is worth.
 func scope(r *http.Request, region string) (string, string) {
@@ -108,15 +105,33 @@ func scope(r *http.Request, region string) (string, string) {
 		}
 		credential = r.URL.Query().Get("X-Amz-Credential")
 	}
-	// KEY/DATE/REGION/sqs/aws4_request
-	key, rest, _ := strings.Cut(credential, "/")
-	_, rest, _ = strings.Cut(rest, "/")
-	in, _, ok := strings.Cut(rest, "/")
-	if ok && regionForm.MatchString(in) {
-		region = in
+	if end := strings.IndexAny(credential, ", "); end >= 0 {
+		credential = credential[:end]
 	}
-	if !keyForm.MatchString(key) {
-		key = ""
+	// KEY/DATE/REGION/sqs/aws4_request; a key may have slashes too.
+	var last [4]string
+	for i := range last {
+		at := strings.LastIndexByte(credential, '/')
+		if at < 0 {
+			return region, ""
+		}
+		credential, last[i] = credential[:at], credential[at+1:]
 	}
-	return region, key
+	if isRegion(last[2]) {
+		region = last[2]
+	}
+	if credential == "" || len(credential) > 128 || !legal(credential) {
+		return region, ""
+	}
+	return region, credential
+}
+
+// isRegion wants 1 to 32 of a-z, 0-9 and -.
+func isRegion(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 32
 }
