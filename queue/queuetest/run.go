@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/policy/backoff"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -101,10 +102,12 @@ func (r *rig) sweep() queue.Swept {
 	return s
 }
 
-// create makes a queue; edit changes the default settings.
+// create makes a queue; edit changes the default settings, with which what is
+// released comes back at once.
 func (r *rig) create(name string, edit func(*queue.Settings)) queue.Queue {
 	r.Helper()
 	s := queue.DefaultSettings()
+	s.Retry.Strategy = backoff.Immediate
 	if edit != nil {
 		edit(&s)
 	}

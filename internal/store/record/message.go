@@ -90,5 +90,50 @@ func DecodeQueue(text []byte, q *queue.Queue) error {
 func (l *Lease) FillMessage(m *queue.Message, now int64) {
 	m.Receives, m.FirstReceived, m.VisibleAt = l.Receives, Time(l.FirstReceived), Time(l.Visible)
 	m.InFlight = l.Locks(now)
-	m.Attempts = l.History
+	m.Attempts, m.Payload = l.History, l.Payload
+}
+
+// order is what of a move task does not change.
+type order struct {
+	Selection queue.Selection `json:"selection,omitzero"`
+	Canary    int             `json:"canary,omitempty"`
+	HaltAbove float64         `json:"halt_above,omitempty"`
+	Actor     string          `json:"actor,omitempty"`
+	Reason    string          `json:"reason,omitempty"`
+}
+
+// EncodeMove writes what of a move task does not change, apart from its ID,
+// kind, source and destination.
+func EncodeMove(t queue.MoveTask) ([]byte, error) {
+	return json.Marshal(order{t.Selection, t.Canary, t.HaltAbove, t.Actor, t.Reason})
+}
+
+// DecodeMove fills in what EncodeMove wrote.
+func DecodeMove(text []byte, t *queue.MoveTask) error {
+	var o order
+	if err := json.Unmarshal(text, &o); err != nil {
+		return fmt.Errorf("read move task %s: %w", t.ID, err)
+	}
+	t.Selection, t.Canary, t.HaltAbove, t.Actor, t.Reason = o.Selection, o.Canary, o.HaltAbove, o.Actor, o.Reason
+	return nil
+}
+
+// EncodeLineage returns nil for none.
+func EncodeLineage(l *queue.Lineage) ([]byte, error) {
+	if l == nil {
+		return nil, nil
+	}
+	return json.Marshal(l)
+}
+
+// DecodeLineage reads what EncodeLineage wrote; nothing is no lineage.
+func DecodeLineage(text []byte) (*queue.Lineage, error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	l := new(queue.Lineage)
+	if err := json.Unmarshal(text, l); err != nil {
+		return nil, fmt.Errorf("read a message's lineage: %w", err)
+	}
+	return l, nil
 }

@@ -198,7 +198,12 @@ func (q *query) add(text string, args ...any) {
 	q.args = append(q.args, args...)
 }
 
-func (q *query) each(ctx context.Context, db *sql.DB, f func(*sql.Rows) error) error {
+// reader is a *sql.DB or a *sql.Tx.
+type reader interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+func (q *query) each(ctx context.Context, db reader, f func(*sql.Rows) error) error {
 	rows, err := db.QueryContext(ctx, q.text.String(), q.args...)
 	if err != nil {
 		return err

@@ -58,7 +58,9 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 		return nil, explain(c.Path, err)
 	}
 	db.ledger = &ledgerStore{db: db, maxLetters: c.MaxLetters}
-	db.queue = &queueStore{db}
+	if db.queue, err = newQueueStore(ctx, db); err != nil {
+		return nil, explain(c.Path, err)
+	}
 	return db, nil
 }
 

@@ -5,35 +5,46 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
 // queueStore keeps queues. Its clock is this process's, which owns the file;
 // it is read in the transaction that it judges.
-type queueStore struct{ db *DB }
+type queueStore struct {
+	db   *DB
+	memo *memo
+}
 
 var _ queue.Store = (*queueStore)(nil)
+
+func newQueueStore(ctx context.Context, db *DB) (*queueStore, error) {
+	s := &queueStore{db, newMemo()}
+	db.writer.before, db.writer.after = s.resize, s.memo.ended
+	return s, s.recall(ctx)
+}
 
 // queueTx is one caller's part of a transaction, at one time.
 type queueTx struct {
 	tx
-	now    int64
-	groups map[groupKey]bool // FIFO groups to look at again
-}
-
-type groupKey struct {
-	bucket int64
-	group  string
+	memo *memo
+	now  int64
+	// groups are FIFO groups to look at again, and for which payload they
+	// wait.
+	groups map[groupKey]bezoar.Fingerprint
+	freed  bool // messages that waited for a copy may be received
 }
 
 // write runs do in the shared transaction. do may run twice.
 func (s *queueStore) write(ctx context.Context, what string, do func(*queueTx) error) error {
 	err := s.db.writer.run(ctx, func(t tx) error {
-		q := &queueTx{tx: t, now: time.Now().UnixMicro()}
+		q := &queueTx{tx: t, memo: s.memo, now: time.Now().UnixMicro()}
 		if err := do(q); err != nil {
 			return err
 		}
@@ -101,18 +112,35 @@ func scanQueue(scan func(...any) error) (d definition, err error) {
 
 // open finds a queue by its id.
 func (t *queueTx) open(id int64) (definition, error) {
+	if d, ok := t.memo.byID[id]; ok {
+		return d, nil
+	}
 	return t.definition(`SELECT `+queueColumns+` FROM queues WHERE id = ?`, id)
 }
 
 // named finds a queue by its name.
 func (t *queueTx) named(name string) (definition, error) {
+	if d, ok := t.memo.byName[name]; ok {
+		return d, nil
+	}
 	return t.definition(`SELECT `+queueColumns+` FROM queues WHERE name = ?`, name)
+}
+
+// owner finds a queue by its bucket.
+func (t *queueTx) owner(bucket int64) (definition, error) {
+	if d, ok := t.memo.bucket[bucket]; ok {
+		return d, nil
+	}
+	return t.definition(`SELECT `+queueColumns+` FROM queues WHERE bucket = ?`, bucket)
 }
 
 func (t *queueTx) definition(query string, key any) (definition, error) {
 	d, err := scanQueue(func(dest ...any) error { return t.row(query, []any{key}, dest...) })
 	if errors.Is(err, sql.ErrNoRows) {
 		return d, fmt.Errorf("queue %v: %w", key, queue.ErrQueueNotFound)
+	}
+	if err == nil {
+		t.memo.remember(d)
 	}
 	return d, err
 }
@@ -140,26 +168,41 @@ func (s *queueStore) CreateQueue(ctx context.Context, q queue.Queue) (queue.Queu
 		if !errors.Is(err, queue.ErrQueueNotFound) {
 			return result{}, err
 		}
-		bucket, err := t.number("bucket", 1)
-		if err != nil {
-			return result{}, err
-		}
-		err = t.exec(`INSERT INTO queues (name, bucket, fifo, version, created, modified, dead_letter, doc) VALUES (?, ?, ?, 1, ?, ?, ?, ?)`,
-			q.Name, bucket, q.Settings.FIFO, t.now, t.now, q.Settings.DeadLetter.Queue, string(doc))
-		if err != nil {
-			return result{}, err
-		}
-		there, err = t.named(q.Name)
+		there, err = t.define(q, doc)
 		return result{there.Queue, false}, err
 	})
+	made.Queue = own(made.Queue)
 	if err == nil && made.taken {
 		err = fmt.Errorf("queue %q: %w", q.Name, queue.ErrQueueExists)
 	}
 	return made.Queue, err
 }
 
+// define makes a queue.
+func (t *queueTx) define(q queue.Queue, doc []byte) (definition, error) {
+	t.memo.forget()
+	bucket, err := t.number("bucket", 1)
+	if err != nil {
+		return definition{}, err
+	}
+	err = t.exec(`INSERT INTO queues (name, bucket, fifo, version, created, modified, dead_letter, doc) VALUES (?, ?, ?, 1, ?, ?, ?, ?)`,
+		q.Name, bucket, q.Settings.FIFO, t.now, t.now, q.Settings.DeadLetter.Queue, string(doc))
+	if err != nil {
+		return definition{}, err
+	}
+	return t.named(q.Name)
+}
+
+// own makes a caller's copy of a definition that is remembered.
+func own(q queue.Queue) queue.Queue {
+	q.Tags, q.Settings.Extra = maps.Clone(q.Tags), maps.Clone(q.Settings.Extra)
+	q.Settings.Allow.Queues = slices.Clone(q.Settings.Allow.Queues)
+	q.Settings.Quarantine.Ignore = slices.Clone(q.Settings.Quarantine.Ignore)
+	return q
+}
+
 func (s *queueStore) Queue(ctx context.Context, name string) (queue.Queue, error) {
-	row := s.db.reader.QueryRowContext(ctx, `SELECT `+queueColumns+` FROM queues WHERE name = ?`, name)
+	row := s.db.reader.QueryRowContext(ctx, `SELECT `+queueColumns+` FROM queues WHERE name = ? AND name <> '`+queue.TrashQueue+`'`, name)
 	d, err := scanQueue(row.Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		return queue.Queue{}, fmt.Errorf("queue %.100q: %w", name, queue.ErrQueueNotFound)
@@ -185,8 +228,9 @@ func (s *queueStore) UpdateQueue(ctx context.Context, q queue.Queue) (queue.Queu
 		if err != nil {
 			return queue.Queue{}, err
 		}
+		t.memo.forget()
 		d, err = t.open(q.ID)
-		return d.Queue, err
+		return own(d.Queue), err
 	})
 }
 
@@ -196,7 +240,7 @@ func (s *queueStore) DeleteQueue(ctx context.Context, id int64) error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(t.leave(d.bucket), t.exec(`DELETE FROM queues WHERE id = ?`, id))
+		return errors.Join(t.leave(d.bucket), t.exec(`DELETE FROM queues WHERE id = ?`, id), t.forgetCases(id))
 	})
 }
 
@@ -216,12 +260,13 @@ func (s *queueStore) Purge(ctx context.Context, id int64) error {
 
 // leave has Clean remove what is in a bucket, however much it is.
 func (t *queueTx) leave(bucket int64) error {
+	t.memo.forget()
 	return t.exec(`INSERT INTO queue_leftovers (bucket) VALUES (?)`, bucket)
 }
 
 func (s *queueStore) Queues(ctx context.Context, lq queue.ListQuery) ([]queue.Queue, error) {
 	var q query
-	q.add(`SELECT `+queueColumns+` FROM queues WHERE name > ?`, lq.After)
+	q.add(`SELECT `+queueColumns+` FROM queues WHERE name > ? AND name <> '`+queue.TrashQueue+`'`, lq.After)
 	if lq.Prefix != "" {
 		q.add(`AND substr(name, 1, ?) = ? AND name >= ?`, len(lq.Prefix), lq.Prefix, lq.Prefix)
 	}

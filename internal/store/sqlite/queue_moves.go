@@ -12,77 +12,116 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// keptMoves is how many tasks of a source are remembered.
-const keptMoves = 10
-
 // moveRow is a move task and where it stands.
 type moveRow struct {
 	queue.MoveTask
-	bucket, cursor, last, next int64
+	bucket int64 // of its source, for a task of kind MoveSQS
+	cursor int64 // moved or passed over up to here
+	next   int64 // when the rate allows the next step
 }
 
-const moveColumns = `id, source, destination, rate, state, failure, started, moved, to_move, bucket, cursor, last, next`
+const moveColumns = `id, kind, source, destination, rate, state, failure, started, ended, moved, to_move, done, dead, forgiven,
+	doc, last, bucket, cursor, next`
 
 func (m *moveRow) scan(scan func(...any) error) error {
-	var started int64
-	err := scan(&m.ID, &m.Source, &m.Destination, &m.Rate, &m.State, &m.Failure, &started, &m.Moved, &m.ToMove,
-		&m.bucket, &m.cursor, &m.last, &m.next)
-	m.Started = record.Time(started)
+	var started, ended, last int64
+	var doc string
+	err := scan(&m.ID, &m.Kind, &m.Source, &m.Destination, &m.Rate, &m.State, &m.Failure, &started, &ended, &m.Moved, &m.ToMove,
+		&m.Done, &m.Dead, &m.Forgiven, &doc, &last, &m.bucket, &m.cursor, &m.next)
+	if err != nil {
+		return err
+	}
+	m.Started, m.Ended = record.Time(started), record.Time(ended)
+	err = record.DecodeMove([]byte(doc), &m.MoveTask)
+	m.Selection.Last = last
 	return err
 }
 
 func (s *queueStore) StartMove(ctx context.Context, task queue.MoveTask) (queue.MoveTask, error) {
 	return writing(ctx, s, "start a move task", func(t *queueTx) (none queue.MoveTask, err error) {
-		source, err := t.named(task.Source)
+		last, err := t.number("message", 0)
 		if err != nil {
 			return none, err
 		}
-		var running int
-		err = t.row(`SELECT count(*) FROM queue_moves WHERE source = ? AND state = 'running'`, []any{task.Source}, &running)
+		m := moveRow{MoveTask: record.BeginMove(task, last, t.now), next: t.now}
+		if m.Source != "" {
+			source, err := t.named(m.Source)
+			if err != nil {
+				return none, err
+			}
+			m.bucket = source.bucket
+		}
+		if m.Kind == queue.MoveSQS {
+			err = t.beginSQS(&m)
+		} else {
+			m.ToMove, _, err = t.countLetters(m.Selection)
+		}
 		if err != nil {
 			return none, err
 		}
-		if running > 0 {
-			return none, fmt.Errorf("queue %q: %w", task.Source, queue.ErrMoveRunning)
-		}
-		number, err := t.number("move", 1)
-		if err != nil {
-			return none, err
-		}
-		err = t.exec(`INSERT INTO queue_moves (number, id, source, destination, rate, state, started, to_move, bucket, last, next)
-			VALUES (?1, ?2, ?3, ?4, ?5, 'running', ?6, (SELECT count(*) FROM queue_messages WHERE bucket = ?7), ?7,
-				(SELECT last FROM queue_numbers WHERE kind = 'message'), ?6)`,
-			number, task.ID, task.Source, task.Destination, task.Rate, t.now, source.bucket)
-		if err != nil {
-			return none, err
-		}
-		err = t.exec(`DELETE FROM queue_moves WHERE source = ?1 AND number NOT IN
-			(SELECT number FROM queue_moves WHERE source = ?1 ORDER BY number DESC LIMIT ?2)`, task.Source, keptMoves)
-		if err != nil {
-			return none, err
-		}
-		m, err := t.task(task.ID)
-		return m.MoveTask, err
+		return m.MoveTask, t.begin(m)
 	})
 }
 
-// task finds a running one.
+// beginSQS counts what there is to move, unless another task does it.
+func (t *queueTx) beginSQS(m *moveRow) error {
+	var live bool
+	err := t.row(`SELECT EXISTS (SELECT 1 FROM queue_moves WHERE source = ? AND kind = '' AND state IN ('running', 'paused', 'halted'))`, []any{m.Source}, &live)
+	if err != nil {
+		return err
+	}
+	if live {
+		return fmt.Errorf("queue %q: %w", m.Source, queue.ErrMoveRunning)
+	}
+	err = t.row(`SELECT coalesce((SELECT n FROM queue_sizes WHERE bucket = ?), 0)`, []any{m.bucket}, &m.ToMove)
+	m.ToMove += t.memo.sizes[m.bucket]
+	return err
+}
+
+// begin stores a task, and forgets the oldest ones.
+func (t *queueTx) begin(m moveRow) error {
+	doc, err := record.EncodeMove(m.MoveTask)
+	if err != nil {
+		return err
+	}
+	number, err := t.number("move", 1)
+	if err != nil {
+		return err
+	}
+	err = t.exec(`INSERT INTO queue_moves (number, id, kind, source, destination, rate, state, started, to_move, doc, last, bucket, next)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		number, m.ID, string(m.Kind), m.Source, m.Destination, m.Rate, string(m.State), m.Started.UnixMicro(), m.ToMove,
+		string(doc), m.Selection.Last, m.bucket, m.next)
+	if err != nil {
+		return err
+	}
+	if m.Kind == queue.MoveSQS {
+		return t.exec(`DELETE FROM queue_moves WHERE kind = '' AND source = ?1 AND number NOT IN
+			(SELECT number FROM queue_moves WHERE kind = '' AND source = ?1 ORDER BY number DESC LIMIT ?2)`, m.Source, record.KeptMoves)
+	}
+	return t.exec(`DELETE FROM queue_moves WHERE kind <> '' AND state NOT IN ('running', 'paused', 'halted') AND number <=
+		(SELECT number FROM queue_moves WHERE kind <> '' ORDER BY number DESC LIMIT 1 OFFSET ?)`, record.KeptTriage)
+}
+
 func (t *queueTx) task(id string) (m moveRow, err error) {
 	err = m.scan(func(dest ...any) error {
 		return t.row(`SELECT `+moveColumns+` FROM queue_moves WHERE id = ?`, []any{id}, dest...)
 	})
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
+	if errors.Is(err, sql.ErrNoRows) {
 		err = fmt.Errorf("move task %.64q: %w", id, queue.ErrMoveNotFound)
-	case err == nil && m.State != queue.MoveRunning:
-		err = fmt.Errorf("move task %s is %s: %w", id, m.State, queue.ErrMoveNotRunning)
 	}
 	return m, err
 }
 
+// keep stores what a step or a change has made of a task. Who has ended is
+// counted elsewhere.
 func (t *queueTx) keep(m moveRow) error {
-	return t.exec(`UPDATE queue_moves SET state = ?, failure = ?, moved = ?, cursor = ?, next = ? WHERE id = ?`,
-		string(m.State), m.Failure, m.Moved, m.cursor, m.next, m.ID)
+	var ended int64
+	if !m.Ended.IsZero() {
+		ended = m.Ended.UnixMicro()
+	}
+	return t.exec(`UPDATE queue_moves SET rate = ?, state = ?, failure = ?, moved = ?, cursor = ?, next = ?, ended = ?, forgiven = ? WHERE id = ?`,
+		m.Rate, string(m.State), m.Failure, m.Moved, m.cursor, m.next, ended, m.Forgiven, m.ID)
 }
 
 func (s *queueStore) StepMove(ctx context.Context, id string, limit int) (queue.Step, error) {
@@ -91,12 +130,19 @@ func (s *queueStore) StepMove(ctx context.Context, id string, limit int) (queue.
 		if err != nil {
 			return step, err
 		}
-		n, next := record.Pace(m.next, t.now, m.Rate, limit)
+		if m.State != queue.MoveRunning {
+			return step, fmt.Errorf("move task %s is %s: %w", id, m.State, queue.ErrMoveNotRunning)
+		}
+		n, next := record.Turn(&m.MoveTask, m.next, t.now, limit)
 		if n > 0 {
+			before := m.Moved
 			if step.Queues, err = t.step(&m, n); err != nil {
 				return step, err
 			}
-			m.next = next
+			step.Moved, m.next = int(m.Moved-before), next
+		}
+		if n > 0 || m.State != queue.MoveRunning {
+			t.reached(beforeCursor)
 			if err := t.keep(m); err != nil {
 				return step, err
 			}
@@ -108,25 +154,9 @@ func (s *queueStore) StepMove(ctx context.Context, id string, limit int) (queue.
 
 // step moves up to n messages.
 func (t *queueTx) step(task *moveRow, n int) (gained []string, err error) {
-	source, err := t.named(task.Source)
-	if errors.Is(err, queue.ErrQueueNotFound) || err == nil && source.bucket != task.bucket {
-		task.State = queue.MoveCompleted // nothing of it is left
-		return nil, nil
-	}
+	rows, err := t.ahead(task, n)
 	if err != nil {
 		return nil, err
-	}
-	const query = `SELECT ` + stateColumns + ` FROM queue_messages m WHERE m.bucket = ? AND m.seq > ? AND m.seq <= ? ORDER BY m.seq LIMIT ?`
-	var rows []messageRow
-	err = t.each(query, []any{task.bucket, task.cursor, task.last, n}, func(r *sql.Rows) error {
-		rows = append(rows, messageRow{})
-		return rows[len(rows)-1].scan(r.Scan)
-	})
-	if err != nil {
-		return nil, err
-	}
-	if len(rows) < n {
-		task.State = queue.MoveCompleted
 	}
 	for i := range rows {
 		m := &rows[i]
@@ -134,76 +164,126 @@ func (t *queueTx) step(task *moveRow, n int) (gained []string, err error) {
 		if m.Locks(t.now) || m.Due != 0 {
 			continue
 		}
-		to, moved, err := t.forward(m, task.Destination, source.Settings.FIFO)
+		letter, err := t.letter(m)
 		if err != nil {
 			return nil, err
 		}
-		if !moved {
-			task.State, task.Failure = queue.MoveFailed, record.MoveFailure(m.id, to)
+		to := record.MoveTo(&task.MoveTask, letter)
+		target, err := t.named(to)
+		if err != nil && !errors.Is(err, queue.ErrQueueNotFound) {
+			return nil, err
+		}
+		if err != nil || !record.MayMove(&task.MoveTask, m.locking, target.Settings.FIFO, m.group) {
+			record.EndMove(&task.MoveTask, queue.MoveFailed, record.MoveFailure(m.id, to), t.now)
 			break
 		}
+		if err := t.forward(&task.MoveTask, m, letter, target); err != nil {
+			return nil, err
+		}
+		t.reached(inMove)
 		task.Moved++
 		gained = append(gained, to)
 	}
+	if len(rows) < n && task.State == queue.MoveRunning {
+		record.EndMove(&task.MoveTask, queue.MoveCompleted, "", t.now)
+	}
+	slices.Sort(gained)
 	return slices.Compact(gained), nil
 }
 
-// forward moves one message to a queue, or where it came from.
-func (t *queueTx) forward(m *messageRow, to string, fifo bool) (name string, moved bool, err error) {
-	if to == "" && m.letter {
-		var doc []byte
-		if err := t.row(`SELECT doc FROM queue_letters WHERE bucket = ? AND seq = ?`, []any{m.bucket, m.seq}, &doc); err != nil {
-			return "", false, err
-		}
-		letter, err := record.DecodeDeath(doc)
-		if err != nil {
-			return "", false, err
-		}
-		to = letter.Origin
+// ahead returns up to n messages that are next.
+func (t *queueTx) ahead(task *moveRow, n int) (found []messageRow, err error) {
+	if task.Kind != queue.MoveSQS {
+		return t.lettersAhead(task.Selection, task.cursor, n)
 	}
-	target, err := t.named(to)
-	if errors.Is(err, queue.ErrQueueNotFound) || err == nil && target.Settings.FIFO != fifo {
-		return to, false, nil
+	source, err := t.named(task.Source)
+	if errors.Is(err, queue.ErrQueueNotFound) || err == nil && source.bucket != task.bucket {
+		return nil, nil // nothing of it is left
 	}
 	if err != nil {
-		return to, false, err
+		return nil, err
+	}
+	const query = `SELECT ` + stateColumns + ` FROM queue_messages m WHERE m.bucket = ? AND m.seq > ? AND m.seq <= ? ORDER BY m.seq LIMIT ?`
+	err = t.each(query, []any{task.bucket, task.cursor, task.Selection.Last, n}, func(r *sql.Rows) error {
+		found = append(found, messageRow{})
+		return found[len(found)-1].scan(r.Scan)
+	})
+	return found, err
+}
+
+// forward moves one message.
+func (t *queueTx) forward(task *queue.MoveTask, m *messageRow, letter *queue.Letter, target definition) error {
+	from, err := t.owner(m.bucket)
+	if err != nil {
+		return err
 	}
 	if err := t.remove(m); err != nil {
-		return to, false, err
+		return err
+	}
+	switch task.Kind {
+	case queue.MoveDiscard:
+		letter.Discarded = &queue.Discarded{At: record.Time(t.now), From: from.Name}
+		return t.settle(m, target, letter)
+	case queue.MoveRestore:
+		letter.Discarded = nil
+		return t.settle(m, target, letter)
+	case queue.MoveSQS, queue.MoveRedrive:
 	}
 	seq, err := t.number("message", 1)
 	if err != nil {
-		return to, false, err
+		return err
 	}
 	again := messageRow{
 		bucket: target.bucket, seq: seq, id: record.NewID(), payload: m.payload, rank: m.rank, group: m.group,
-		locking: fifo, dedup: m.dedup, sent: t.now, since: t.now,
+		locking: target.Settings.FIFO, dedup: m.dedup, since: t.now, lineage: m.lineage,
 	}
-	if fifo {
+	if letter != nil {
+		lineage, err := m.ancestry()
+		if err != nil {
+			return err
+		}
+		if again.lineage, err = record.EncodeLineage(lineage.Child(m.id, task.ID, false)); err != nil {
+			return err
+		}
+	}
+	if again.locking {
 		again.dedup = again.id
 	}
-	again.Visible = t.now
-	return to, true, t.insert(&again)
+	again.Sent, again.Visible, again.Payload = t.now, t.now, m.Payload
+	return t.insert(&again)
 }
 
-func (s *queueStore) CancelMove(ctx context.Context, id string) (queue.MoveTask, error) {
-	return writing(ctx, s, "cancel a move task", func(t *queueTx) (queue.MoveTask, error) {
+func (s *queueStore) ChangeMove(ctx context.Context, id string, c queue.MoveChange) (queue.MoveTask, error) {
+	return writing(ctx, s, "change a move task", func(t *queueTx) (queue.MoveTask, error) {
 		m, err := t.task(id)
 		if err != nil {
 			return queue.MoveTask{}, err
 		}
-		m.State = queue.MoveCancelled
+		if err := record.ChangeMove(&m.MoveTask, c, t.now); err != nil {
+			return queue.MoveTask{}, err
+		}
 		return m.MoveTask, t.keep(m)
 	})
 }
 
-func (s *queueStore) Moves(ctx context.Context, source string, limit int) ([]queue.MoveTask, error) {
+func (s *queueStore) Moves(ctx context.Context, mq queue.MoveQuery) ([]queue.MoveTask, error) {
 	var q query
-	q.add(`SELECT ` + moveColumns + ` FROM queue_moves`)
-	if source == "" {
-		q.add(`WHERE state = 'running'`)
-	} else {
-		q.add(`WHERE source = ?`, source)
+	q.add(`SELECT ` + moveColumns + ` FROM queue_moves WHERE 1`)
+	if mq.Source != "" {
+		q.add(`AND source = ?`, mq.Source)
+	}
+	if mq.ID != "" {
+		q.add(`AND id = ?`, mq.ID)
+	}
+	if mq.Live {
+		q.add(`AND state IN ('running', 'paused', 'halted')`)
+	}
+	if mq.Triage {
+		q.add(`AND kind <> ''`)
+	}
+	limit := mq.Limit
+	if limit == 0 {
+		limit = 1000
 	}
 	q.add(`ORDER BY number DESC LIMIT ?`, limit)
 	var found []queue.MoveTask

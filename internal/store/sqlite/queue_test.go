@@ -18,7 +18,12 @@ const older = `
 		due = CASE WHEN due > 0 THEN due - ?1 ELSE 0 END, first = CASE WHEN first > 0 THEN first - ?1 ELSE 0 END;
 	UPDATE queue_groups SET ready = ready - ?1;
 	UPDATE queue_dedups SET sent = sent - ?1;
-	UPDATE queue_moves SET started = started - ?1, next = next - ?1;`
+	UPDATE queue_moves SET started = started - ?1, next = next - ?1, ended = CASE WHEN ended > 0 THEN ended - ?1 ELSE 0 END;
+	UPDATE queue_deaths SET died = died - ?1;
+	UPDATE queue_cases SET since = since - ?1, touched = touched - ?1, kept = kept - ?1,
+		until = CASE WHEN until > 0 THEN until - ?1 ELSE 0 END;
+	UPDATE queue_marks SET put = put - ?1, until = until - ?1;
+	UPDATE queue_audit SET at = at - ?1;`
 
 func TestQueue(t *testing.T) {
 	var mu sync.Mutex // guards opened and configs

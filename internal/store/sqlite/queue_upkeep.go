@@ -31,7 +31,7 @@ func (s *queueStore) Sweep(ctx context.Context, limit int) (queue.Swept, error) 
 			return swept, err
 		}
 		for i := range due {
-			if err := t.settle(&due[i], &swept); err != nil {
+			if err := t.sweep(&due[i], &swept); err != nil {
 				return swept, err
 			}
 		}
@@ -58,9 +58,9 @@ func until(then sql.NullInt64, now int64) time.Duration {
 	return time.Duration(max(then.Int64-now, 0)) * time.Microsecond
 }
 
-// settle sends a message that is due where its queue says now.
-func (t *queueTx) settle(m *messageRow, swept *queue.Swept) error {
-	source, err := t.definition(`SELECT `+queueColumns+` FROM queues WHERE bucket = ?`, m.bucket)
+// sweep sends a message that is due where its queue says now.
+func (t *queueTx) sweep(m *messageRow, swept *queue.Swept) error {
+	source, err := t.owner(m.bucket)
 	if errors.Is(err, queue.ErrQueueNotFound) { // a leftover
 		m.Due = 0
 		return t.update(m)
@@ -68,22 +68,31 @@ func (t *queueTx) settle(m *messageRow, swept *queue.Swept) error {
 	if err != nil {
 		return err
 	}
-	dead := source.Settings.DeadLetter
-	p, target, err := t.target(queue.Policy{DeadLetter: dead.Queue, MaxReceives: dead.MaxReceives})
+	named := false
+	if name := source.Settings.DeadLetter.Queue; name != "" {
+		_, err := t.named(name)
+		if err != nil && !errors.Is(err, queue.ErrQueueNotFound) {
+			return err
+		}
+		named = err == nil
+	}
+	p := record.Policy(source.Queue, named)
+	dead, err := t.expired(m, source, p)
 	if err != nil {
 		return err
 	}
 	swept.Moved++
 	swept.Queues = append(swept.Queues, source.Name) // a group may be free
-	if p.DeadLetter == "" || !m.Exhausted(p) {
+	if !dead && !m.Exhausted(p) {
 		m.Due = 0 // the policy has changed since: it is received again
 		return t.update(m)
 	}
-	swept.Queues = append(swept.Queues, target.Name)
-	return t.bury(m, source.Name, target)
+	name, err := t.bury(m, source, p, nil)
+	swept.Queues = append(swept.Queues, name)
+	return err
 }
 
-func (s *queueStore) Expire(ctx context.Context, id int64, retention time.Duration, limit int) (int, error) {
+func (s *queueStore) Expire(ctx context.Context, id int64, p queue.Policy, retention time.Duration, limit int) (int, error) {
 	// Most of the time there is nothing: that costs no transaction.
 	var since sql.NullInt64
 	err := s.db.reader.QueryRowContext(ctx, `SELECT (SELECT since FROM queue_messages m WHERE m.bucket = q.bucket ORDER BY seq LIMIT 1)
@@ -99,56 +108,62 @@ func (s *queueStore) Expire(ctx context.Context, id int64, retention time.Durati
 		if err != nil {
 			return 0, err
 		}
-		rows, err := t.oldest(d.bucket, limit)
+		return t.expire(d, p, retention, limit)
+	})
+}
+
+// expire leaves what is to be kept and in flight: its worker may yet be done.
+func (t *queueTx) expire(d definition, p queue.Policy, retention time.Duration, limit int) (n int, err error) {
+	for after := int64(0); n < limit; {
+		rows, err := t.oldest(d.bucket, after, limit)
 		if err != nil {
 			return 0, err
 		}
 		for i := range rows {
-			if rows[i].since > t.now-retention.Microseconds() {
-				return i, nil
+			m := &rows[i]
+			after = m.seq
+			if m.since > t.now-retention.Microseconds() || n == limit {
+				return n, nil
 			}
-			if err := errors.Join(t.remove(&rows[i]), t.removePayload(rows[i].payload)); err != nil {
+			if m.Locks(t.now) && m.Lapse(p, retention) != nil {
+				continue
+			}
+			if _, err := t.lapse(m, d, p, retention); err != nil {
 				return 0, err
 			}
+			n++
 		}
-		return len(rows), nil
-	})
+		if len(rows) < limit {
+			break
+		}
+	}
+	return n, nil
 }
 
-func (t *queueTx) oldest(bucket int64, limit int) (found []messageRow, err error) {
-	err = t.each(`SELECT `+stateColumns+` FROM queue_messages m WHERE m.bucket = ? ORDER BY m.seq LIMIT ?`, []any{bucket, limit},
-		func(rows *sql.Rows) error {
-			found = append(found, messageRow{})
-			return found[len(found)-1].scan(rows.Scan)
-		})
-	return found, err
-}
+// Whether there is anything to clean; most of the time there is not, and that
+// costs no transaction.
+const leftovers = `SELECT EXISTS (SELECT 1 FROM queue_leftovers)
+	OR EXISTS (SELECT 1 FROM queue_dedups WHERE sent <= ?1)
+	OR EXISTS (SELECT 1 FROM queue_cases WHERE kept <= ?2)
+	OR EXISTS (SELECT 1 FROM queue_marks WHERE until <= ?3)
+	OR coalesce((SELECT m.since FROM queues q JOIN queue_messages m ON m.bucket = q.bucket WHERE q.name = ?4 ORDER BY m.seq LIMIT 1) <= ?5, 0)
+	OR coalesce((SELECT max(number) FROM queue_audit) - (SELECT min(number) FROM queue_audit) >= ?6, 0)`
 
 func (s *queueStore) Clean(ctx context.Context, limit int) (int, error) {
 	var work bool
-	before := time.Now().UnixMicro() - queue.DedupWindow.Microseconds()
-	err := s.db.reader.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM queue_leftovers)
-		OR EXISTS (SELECT 1 FROM queue_dedups WHERE sent <= ?)`, before).Scan(&work)
+	now := time.Now().UnixMicro()
+	err := s.db.reader.QueryRowContext(ctx, leftovers, now-queue.DedupWindow.Microseconds(), record.Forgotten(now), now,
+		queue.TrashQueue, now-queue.TrashFor.Microseconds(), queue.MaxAudit).Scan(&work)
 	if err != nil || !work {
 		return 0, s.db.fault(ctx, err, "look for leftovers")
 	}
 	return writing(ctx, s, "remove leftovers", func(t *queueTx) (int, error) {
-		dedups, err := t.changed(`DELETE FROM queue_dedups WHERE (queue, key) IN
-			(SELECT queue, key FROM queue_dedups WHERE sent <= ? ORDER BY sent LIMIT ?)`, t.now-queue.DedupWindow.Microseconds(), limit)
-		if err != nil {
-			return 0, err
-		}
-		n := int(dedups)
-		for n < limit {
-			var bucket int64
-			err := t.row(`SELECT bucket FROM queue_leftovers LIMIT 1`, nil, &bucket)
-			if errors.Is(err, sql.ErrNoRows) {
-				return n, nil
+		n := 0
+		for _, part := range []func(int) (int, error){t.cleanDedups, t.cleanCases, t.cleanMarks, t.cleanAudit, t.cleanTrash, t.cleanBuckets} {
+			if n >= limit {
+				break
 			}
-			if err != nil {
-				return 0, err
-			}
-			removed, err := t.empty(bucket, limit-n)
+			removed, err := part(limit - n)
 			if err != nil {
 				return 0, err
 			}
@@ -158,84 +173,83 @@ func (s *queueStore) Clean(ctx context.Context, limit int) (int, error) {
 	})
 }
 
-// empty removes part of a bucket that is no queue's, and at last the bucket.
+func (t *queueTx) cleanDedups(limit int) (int, error) {
+	n, err := t.changed(`DELETE FROM queue_dedups WHERE (queue, key) IN
+		(SELECT queue, key FROM queue_dedups WHERE sent <= ? ORDER BY sent LIMIT ?)`, t.now-queue.DedupWindow.Microseconds(), limit)
+	return int(n), err
+}
+
+func (t *queueTx) cleanCases(limit int) (n int, err error) {
+	var gone []caseKey
+	err = t.each(`DELETE FROM queue_cases WHERE (queue, payload) IN
+		(SELECT queue, payload FROM queue_cases WHERE kept <= ? ORDER BY kept LIMIT ?) RETURNING queue, payload`,
+		[]any{record.Forgotten(t.now), limit}, func(rows *sql.Rows) error {
+			gone = append(gone, caseKey{})
+			key := &gone[len(gone)-1]
+			return rows.Scan(&key.queue, (*payload)(&key.payload))
+		})
+	for _, key := range gone {
+		t.memo.close(key)
+	}
+	return len(gone), err
+}
+
+func (t *queueTx) cleanMarks(limit int) (int, error) {
+	n, err := t.changed(`DELETE FROM queue_marks WHERE key IN (SELECT key FROM queue_marks WHERE until <= ? LIMIT ?)`, t.now, limit)
+	return int(n), err
+}
+
+func (t *queueTx) cleanAudit(limit int) (int, error) {
+	n, err := t.changed(`DELETE FROM queue_audit WHERE number IN (SELECT number FROM queue_audit
+		WHERE number <= (SELECT max(number) FROM queue_audit) - ? ORDER BY number LIMIT ?)`, queue.MaxAudit, limit)
+	return int(n), err
+}
+
+func (t *queueTx) cleanTrash(limit int) (int, error) {
+	trash, err := t.named(queue.TrashQueue)
+	if err != nil {
+		return 0, err
+	}
+	return t.expire(trash, queue.Policy{}, queue.TrashFor, limit)
+}
+
+// cleanBuckets removes part of what is in buckets that are no queue's.
+func (t *queueTx) cleanBuckets(limit int) (n int, err error) {
+	for n < limit {
+		var bucket int64
+		err := t.row(`SELECT bucket FROM queue_leftovers LIMIT 1`, nil, &bucket)
+		if errors.Is(err, sql.ErrNoRows) {
+			return n, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		removed, err := t.empty(bucket, limit-n)
+		if err != nil {
+			return 0, err
+		}
+		n += removed
+	}
+	return n, nil
+}
+
+// empty removes part of a bucket, and at last the bucket.
 func (t *queueTx) empty(bucket int64, limit int) (int, error) {
-	rows, err := t.oldest(bucket, limit)
+	rows, err := t.oldest(bucket, 0, limit)
 	if err != nil {
 		return 0, err
 	}
 	for i := range rows {
-		if err := errors.Join(t.remove(&rows[i]), t.removePayload(rows[i].payload)); err != nil {
+		if err := t.lose(&rows[i]); err != nil {
 			return 0, err
 		}
 	}
 	if len(rows) == limit {
 		return limit, nil
 	}
-	err = t.exec(`DELETE FROM queue_leftovers WHERE bucket = ?`, bucket)
+	delete(t.memo.sizes, bucket)
+	err = errors.Join(
+		t.exec(`DELETE FROM queue_leftovers WHERE bucket = ?`, bucket),
+		t.exec(`DELETE FROM queue_sizes WHERE bucket = ?`, bucket))
 	return len(rows) + 1, err
-}
-
-func (s *queueStore) Peek(ctx context.Context, id, after int64, limit int) ([]queue.Message, error) {
-	var found []queue.Message
-	var q query
-	q.add(`SELECT `+fullColumns+` FROM queues q JOIN queue_messages m ON m.bucket = q.bucket`+fullJoins+`
-		WHERE q.id = ? AND m.seq > ? ORDER BY m.seq LIMIT ?`, id, after, limit)
-	now := time.Now().UnixMicro()
-	err := q.each(ctx, s.db.reader, func(rows *sql.Rows) error {
-		f, err := scanFull(rows.Scan)
-		f.FillMessage(&f.message, now)
-		found = append(found, f.message)
-		return err
-	})
-	if err != nil {
-		return nil, s.db.fault(ctx, err, "read messages")
-	}
-	if len(found) == 0 {
-		return nil, s.exists(ctx, id)
-	}
-	return found, nil
-}
-
-func (s *queueStore) exists(ctx context.Context, id int64) error {
-	var n int
-	err := s.db.reader.QueryRowContext(ctx, `SELECT 1 FROM queues WHERE id = ?`, id).Scan(&n)
-	if errors.Is(err, sql.ErrNoRows) {
-		return queue.ErrQueueNotFound
-	}
-	return s.db.fault(ctx, err, "look for a queue")
-}
-
-// What is ready is counted in an index alone; what is due is little; FIFO
-// queues are read.
-const countMessages = `WITH m (visible, hold) AS (
-		SELECT m.visible, m.hold FROM queues q JOIN queue_messages m INDEXED BY queue_messages_ready ON m.bucket = q.bucket
-		WHERE m.locking = 0 AND m.due = 0 AND q.id = ?1 AND q.fifo = 0
-		UNION ALL
-		SELECT m.visible, m.hold FROM queue_messages m INDEXED BY queue_messages_due JOIN queues q ON m.bucket = q.bucket
-		WHERE m.due > 0 AND q.id = ?1 AND q.fifo = 0
-		UNION ALL
-		SELECT m.visible, m.hold FROM queues q JOIN queue_messages m ON m.bucket = q.bucket WHERE q.id = ?1 AND q.fifo = 1
-	)
-	SELECT count(*) FILTER (WHERE visible <= ?2), count(*) FILTER (WHERE visible > ?2 AND hold > 0),
-		count(*) FILTER (WHERE visible > ?2 AND hold = 0),
-		(SELECT m.since FROM queues q JOIN queue_messages m ON m.bucket = q.bucket WHERE q.id = ?1 ORDER BY m.seq LIMIT 1),
-		EXISTS (SELECT 1 FROM queues WHERE id = ?1)
-	FROM m`
-
-func (s *queueStore) Counts(ctx context.Context, id int64) (c queue.Counts, err error) {
-	var since sql.NullInt64
-	var exists bool
-	now := time.Now().UnixMicro()
-	err = s.db.reader.QueryRowContext(ctx, countMessages, id, now).Scan(&c.Visible, &c.InFlight, &c.Delayed, &since, &exists)
-	if err != nil {
-		return queue.Counts{}, s.db.fault(ctx, err, "count messages")
-	}
-	if !exists {
-		return queue.Counts{}, queue.ErrQueueNotFound
-	}
-	if since.Valid {
-		c.Oldest = max(record.Time(now).Sub(record.Time(since.Int64)), 1)
-	}
-	return c, nil
 }

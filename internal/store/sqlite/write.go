@@ -21,6 +21,12 @@ type writer struct {
 	conn *sql.Conn
 	// stmts belongs to whoever commits; queries are constants, so it is small.
 	stmts map[string]*sql.Stmt
+	// before and after, unless nil, add to every transaction, and hear whether
+	// it was kept.
+	before func(tx) error
+	after  func(kept bool)
+	// at is told how far a transaction has come; nil outside of tests.
+	at func(point)
 
 	mu      sync.Mutex // guards all below; not held during a commit
 	pending []*write   // bounded by the callers, each of whom waits for one
@@ -133,15 +139,45 @@ func (w *writer) transact(batch []*write) (spoiled bool, err error) {
 			return true, errors.Join(err, w.rollback())
 		}
 	}
+	if w.before != nil {
+		if err := w.before(t); err != nil {
+			return false, errors.Join(err, w.rollback())
+		}
+	}
+	t.reached(beforeCommit)
 	if err := t.exec("COMMIT"); err != nil {
 		return false, errors.Join(err, w.rollback())
 	}
+	t.reached(afterCommit)
+	if w.after != nil {
+		w.after(true)
+	}
 	return false, nil
+}
+
+// point is a place in a transaction at which a process may die.
+type point string
+
+const (
+	beforeCommit point = "before-commit"
+	afterCommit  point = "after-commit" // and nobody has been answered
+	inClaim      point = "in-claim"     // between two messages of a receive
+	inMove       point = "in-move"      // between two messages of a move step
+	beforeCursor point = "before-cursor"
+)
+
+func (t tx) reached(p point) {
+	if t.w.at != nil {
+		t.w.at(p)
+	}
 }
 
 // rollback ends the transaction unless SQLite has done so by itself, as it
 // does when the disk is full.
 func (w *writer) rollback() error {
+	if w.after != nil {
+		w.after(false)
+	}
 	_, err := w.conn.ExecContext(context.Background(), "ROLLBACK")
 	if err != nil && isNoTransaction(err) {
 		return nil

@@ -296,7 +296,7 @@ func TestRequireVersion(t *testing.T) {
 func TestFailedMigrationChangesNothing(t *testing.T) {
 	db := openTest(t)
 	known := fstest.MapFS{}
-	for _, name := range []string{"00001_ledger.sql", "00002_queue.sql"} {
+	for _, name := range []string{"00001_ledger.sql", "00002_queue.sql", "00003_triage.sql"} {
 		text, err := migrations.ReadFile("migrations/" + name)
 		if err != nil {
 			t.Fatal(err)
@@ -305,7 +305,7 @@ func TestFailedMigrationChangesNothing(t *testing.T) {
 	}
 	next := func(text string) fstest.MapFS {
 		all := maps.Clone(known)
-		all["00003_next.sql"] = &fstest.MapFile{Data: []byte("-- +goose Up\n" + text)}
+		all["00004_next.sql"] = &fstest.MapFile{Data: []byte("-- +goose Up\n" + text)}
 		return all
 	}
 	migrateTo := func(text string) error {
@@ -317,14 +317,14 @@ func TestFailedMigrationChangesNothing(t *testing.T) {
 		return migrateFrom(t.Context(), raw, db.path, next(text))
 	}
 	err := migrateTo("CREATE TABLE half (x INTEGER); INSERT INTO nowhere VALUES (1);")
-	if err == nil || !strings.Contains(err.Error(), db.path) || !strings.Contains(err.Error(), "from version 2 to 3") {
+	if err == nil || !strings.Contains(err.Error(), db.path) || !strings.Contains(err.Error(), "from version 3 to 4") {
 		t.Fatalf("the broken migration = %v", err)
 	}
 	if err := migrateTo("CREATE TABLE half (x INTEGER);"); err != nil {
 		t.Fatalf("the mended migration = %v", err)
 	}
 	if err := migrateFrom(t.Context(), openRaw(t, db.path), db.path, known); err == nil ||
-		!strings.Contains(err.Error(), "schema version 3") {
+		!strings.Contains(err.Error(), "schema version 4") {
 		t.Errorf("an older program = %v, want a refusal", err)
 	}
 }

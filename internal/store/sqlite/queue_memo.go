@@ -1,0 +1,207 @@
+package sqlite
+
+import (
+	"slices"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// memo is what the one writer of the file knows by heart, so that ordinary
+// messages cost no look into tables that say nothing about them. It belongs to
+// whoever commits, is filled when the file is opened, and is exact: what a
+// transaction changed is taken back when it fails.
+type memo struct {
+	byID   map[int64]definition // queues as they were read since the last change
+	byName map[string]definition
+	bucket map[int64]definition
+
+	cases   map[caseKey]struct{} // payloads that have a case
+	known   map[int64]int        // how many of them a queue has
+	flying  map[payloadKey]flights
+	parked  map[payloadKey]int // messages, or groups, that wait for a copy of theirs
+	waiting map[int64]int      // how many of them a bucket has
+
+	log   []step          // of the transaction under way
+	sizes map[int64]int64 // how much each bucket grew in it
+}
+
+type caseKey struct {
+	queue   int64
+	payload bezoar.Fingerprint
+}
+
+type payloadKey struct {
+	bucket  int64
+	payload bezoar.Fingerprint
+}
+
+// flights are messages that were leased; whether a lease still holds is in the
+// table.
+type flights struct {
+	one  int64
+	more []int64
+}
+
+// step is one change, to be taken back.
+type step struct {
+	kind stepKind
+	key  payloadKey // its bucket is a queue's id for a case
+	n    int64      // a message, or how many
+}
+
+type stepKind uint8
+
+const (
+	flew stepKind = iota
+	landed
+	parked
+	opened // a case
+	closed
+)
+
+// maxDefinitions bounds the queues that are remembered.
+const maxDefinitions = 4096
+
+func newMemo() *memo {
+	return &memo{
+		byID: make(map[int64]definition), byName: make(map[string]definition), bucket: make(map[int64]definition),
+		cases: make(map[caseKey]struct{}), known: make(map[int64]int),
+		flying: make(map[payloadKey]flights), parked: make(map[payloadKey]int), waiting: make(map[int64]int), sizes: make(map[int64]int64),
+	}
+}
+
+func (m *memo) remember(d definition) {
+	if len(m.byID) >= maxDefinitions {
+		m.forget()
+	}
+	m.byID[d.ID], m.byName[d.Name], m.bucket[d.bucket] = d, d, d
+}
+
+// forget has definitions read again.
+func (m *memo) forget() {
+	clear(m.byID)
+	clear(m.byName)
+	clear(m.bucket)
+}
+
+// ended is called when a transaction is over.
+func (m *memo) ended(kept bool) {
+	if !kept {
+		m.forget()
+		for _, s := range slices.Backward(m.log) {
+			m.undo(s)
+		}
+	}
+	m.log = m.log[:0]
+	clear(m.sizes)
+}
+
+func (m *memo) undo(s step) {
+	switch s.kind {
+	case flew:
+		m.remove(s.key, s.n)
+	case landed:
+		m.add(s.key, s.n)
+	case parked:
+		m.count(s.key, -s.n)
+	case opened:
+		m.forgetCase(caseKey{s.key.bucket, s.key.payload})
+	case closed:
+		m.rememberCase(caseKey{s.key.bucket, s.key.payload})
+	}
+}
+
+func (m *memo) add(key payloadKey, seq int64) {
+	f, ok := m.flying[key]
+	switch {
+	case !ok:
+		f.one = seq
+	case f.one == seq || slices.Contains(f.more, seq):
+		return
+	default:
+		f.more = append(f.more, seq)
+	}
+	m.flying[key] = f
+}
+
+func (m *memo) remove(key payloadKey, seq int64) bool {
+	f, ok := m.flying[key]
+	if !ok {
+		return false
+	}
+	last := len(f.more) - 1
+	switch i := slices.Index(f.more, seq); {
+	case i >= 0:
+		f.more = slices.Delete(f.more, i, i+1)
+	case f.one != seq:
+		return false
+	case last < 0:
+		delete(m.flying, key)
+		return true
+	default:
+		f.one, f.more = f.more[last], f.more[:last]
+	}
+	m.flying[key] = f
+	return true
+}
+
+func (m *memo) has(key payloadKey, seq int64) bool {
+	f, ok := m.flying[key]
+	return ok && (f.one == seq || slices.Contains(f.more, seq))
+}
+
+func (m *memo) count(key payloadKey, n int64) {
+	if m.parked[key] += int(n); m.parked[key] <= 0 {
+		delete(m.parked, key)
+	}
+	if m.waiting[key.bucket] += int(n); m.waiting[key.bucket] <= 0 {
+		delete(m.waiting, key.bucket)
+	}
+}
+
+func (m *memo) rememberCase(key caseKey) {
+	m.cases[key] = struct{}{}
+	m.known[key.queue]++
+}
+
+func (m *memo) forgetCase(key caseKey) {
+	delete(m.cases, key)
+	if m.known[key.queue]--; m.known[key.queue] == 0 {
+		delete(m.known, key.queue)
+	}
+}
+
+// fly notes that a message is leased.
+func (m *memo) fly(key payloadKey, seq int64) {
+	if !m.has(key, seq) {
+		m.add(key, seq)
+		m.log = append(m.log, step{flew, key, seq})
+	}
+}
+
+// land notes that it is not any more.
+func (m *memo) land(key payloadKey, seq int64) {
+	if m.remove(key, seq) {
+		m.log = append(m.log, step{landed, key, seq})
+	}
+}
+
+// park notes that so many more messages wait.
+func (m *memo) park(key payloadKey, n int64) {
+	m.count(key, n)
+	m.log = append(m.log, step{parked, key, n})
+}
+
+func (m *memo) open(key caseKey) {
+	if _, ok := m.cases[key]; !ok {
+		m.rememberCase(key)
+		m.log = append(m.log, step{opened, payloadKey{key.queue, key.payload}, 0})
+	}
+}
+
+func (m *memo) close(key caseKey) {
+	if _, ok := m.cases[key]; ok {
+		m.forgetCase(key)
+		m.log = append(m.log, step{closed, payloadKey{key.queue, key.payload}, 0})
+	}
+}

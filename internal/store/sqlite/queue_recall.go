@@ -1,0 +1,88 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"maps"
+	"slices"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// recall fills the memo from the file: which payloads have a case, which are in
+// flight and which wait.
+func (s *queueStore) recall(ctx context.Context) error {
+	err := s.scan(ctx, `SELECT queue, payload FROM queue_cases`, func(rows *sql.Rows) error {
+		var key caseKey
+		err := rows.Scan(&key.queue, (*payload)(&key.payload))
+		s.memo.rememberCase(key)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = s.scan(ctx, `SELECT bucket, fp, count(*) FROM queue_messages WHERE parked = 1 GROUP BY bucket, fp
+		UNION ALL SELECT bucket, waits, count(*) FROM queue_groups WHERE waits IS NOT NULL GROUP BY bucket, waits`, func(rows *sql.Rows) error {
+		var key payloadKey
+		var n int64
+		err := rows.Scan(&key.bucket, (*payload)(&key.payload), &n)
+		s.memo.count(key, n)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	// Each by an index that says what is leased, so that only those are read.
+	for _, leased := range []string{
+		`queue_messages m INDEXED BY queue_messages_ready WHERE m.locking = 0 AND m.due = 0 AND m.parked = 0`,
+		`queue_messages m INDEXED BY queue_messages_due WHERE m.due > 0`,
+		`queue_messages m INDEXED BY queue_messages_later WHERE m.locking = 1`,
+	} {
+		err := s.scan(ctx, `SELECT m.bucket, m.fp, m.seq FROM `+leased+` AND m.hold = 1 AND m.fp IS NOT NULL AND m.letter = 0`, func(rows *sql.Rows) error {
+			var key payloadKey
+			var seq int64
+			err := rows.Scan(&key.bucket, (*payload)(&key.payload), &seq)
+			s.memo.add(key, seq)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *queueStore) scan(ctx context.Context, text string, f func(*sql.Rows) error) error {
+	var q query
+	q.add(text)
+	return q.each(ctx, s.db.reader, f)
+}
+
+// resize notes how much each bucket has grown in a transaction.
+func (s *queueStore) resize(t tx) error {
+	for _, bucket := range slices.Sorted(maps.Keys(s.memo.sizes)) {
+		if n := s.memo.sizes[bucket]; n != 0 {
+			err := t.exec(`INSERT INTO queue_sizes (bucket, n) VALUES (?, ?) ON CONFLICT (bucket) DO UPDATE SET n = n + excluded.n`, bucket, n)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// forgetCases drops those of a queue that is gone.
+func (t *queueTx) forgetCases(id int64) error {
+	if t.memo.known[id] == 0 {
+		return nil
+	}
+	var gone []bezoar.Fingerprint
+	err := t.each(`DELETE FROM queue_cases WHERE queue = ? RETURNING payload`, []any{id}, func(rows *sql.Rows) error {
+		gone = append(gone, bezoar.Fingerprint{})
+		return rows.Scan((*payload)(&gone[len(gone)-1]))
+	})
+	for _, p := range gone {
+		t.memo.close(caseKey{id, p})
+	}
+	return err
+}

@@ -1,0 +1,265 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/store/record"
+	"github.com/bezoar-dev/bezoar/policy/poison"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+func (s *queueStore) Receive(ctx context.Context, id int64, c queue.Claim) (queue.Claimed, error) {
+	return writing(ctx, s, "receive messages", func(t *queueTx) (queue.Claimed, error) {
+		d, err := t.open(id)
+		if err != nil {
+			return queue.Claimed{}, err
+		}
+		r := receiver{queueTx: t, from: d, claim: c, next: -1, out: queue.Claimed{Next: -1}}
+		if c.FIFO {
+			err = r.fromGroups()
+		} else {
+			err = r.fromRanks()
+		}
+		if r.looks >= maxLooks || t.freed {
+			r.later(t.now)
+		}
+		r.out.Held = r.out.Held || t.memo.waiting[d.bucket] > 0
+		if r.next >= 0 {
+			r.out.Next = time.Duration(max(r.next-t.now, 0)) * time.Microsecond
+		}
+		slices.Sort(r.out.Queues)
+		r.out.Queues = slices.Compact(r.out.Queues)
+		return r.out, err
+	})
+}
+
+// maxLooks bounds the messages that one receive looks at: many may have to be
+// set aside.
+const maxLooks = 1000
+
+// receiver leases messages of one queue.
+type receiver struct {
+	*queueTx
+	from  definition
+	claim queue.Claim
+	out   queue.Claimed
+	next  int64 // when there is more; negative: never
+	looks int
+	given map[bezoar.Fingerprint]bool
+	over  bool // nothing else is to be given
+}
+
+// left is how many messages may still be given.
+func (r *receiver) left() int {
+	if r.over {
+		return 0
+	}
+	return min(r.claim.Max-len(r.out.Messages), maxLooks-r.looks)
+}
+
+func (r *receiver) later(visible int64) {
+	if r.next < 0 || visible < r.next {
+		r.next = visible
+	}
+}
+
+const (
+	nextRank = `SELECT min(rank) FROM queue_messages INDEXED BY queue_messages_ready
+		WHERE locking = 0 AND due = 0 AND parked = 0 AND bucket = ? AND rank >= ?`
+	visibleOfRank = `SELECT ` + fullColumns + ` FROM queue_messages m INDEXED BY queue_messages_ready` + fullJoins + `
+		WHERE m.locking = 0 AND m.due = 0 AND m.parked = 0 AND m.bucket = ? AND m.rank = ? AND m.visible <= ? AND (m.visible, m.seq) > (?, ?)
+		ORDER BY m.visible, m.seq LIMIT ?`
+	firstOfRank = `SELECT min(visible) FROM queue_messages INDEXED BY queue_messages_ready
+		WHERE locking = 0 AND due = 0 AND parked = 0 AND bucket = ? AND rank = ? AND visible > ?`
+	readyGroups = `SELECT grp, ready FROM queue_groups INDEXED BY queue_groups_by_ready
+		WHERE waits IS NULL AND bucket = ? AND ready <= ? ORDER BY ready, grp LIMIT ?`
+	// A group that waits does so until the other one has ended, at the latest.
+	firstGroup = `SELECT min(ready) FROM queue_groups INDEXED BY queue_groups_by_ready WHERE waits IS NULL AND bucket = ? AND ready > ?`
+	ofGroup    = `SELECT ` + fullColumns + ` FROM queue_messages m INDEXED BY queue_messages_group` + fullJoins + `
+		WHERE m.locking = 1 AND m.bucket = ? AND m.grp = ? AND m.due = 0 AND m.visible <= ? ORDER BY m.seq LIMIT ?`
+)
+
+// fromRanks seeks from rank to rank: what is not visible is never read.
+func (r *receiver) fromRanks() error {
+	for rank := int64(0); ; rank++ {
+		var found sql.NullInt64
+		if err := r.row(nextRank, []any{r.from.bucket, rank}, &found); err != nil || !found.Valid {
+			return err
+		}
+		rank = found.Int64
+		visible, seq := int64(-1), int64(-1) // of the last one looked at: none twice
+		for r.left() > 0 {
+			rows, err := r.read(visibleOfRank, r.from.bucket, rank, r.now, visible, seq, r.left())
+			if err != nil {
+				return err
+			}
+			if len(rows) == 0 {
+				break
+			}
+			visible, seq = rows[len(rows)-1].Visible, rows[len(rows)-1].seq
+			for i := range rows {
+				if _, err := r.look(&rows[i]); err != nil {
+					return err
+				}
+			}
+			if r.claim.Visibility == 0 && len(r.out.Messages) > 0 {
+				break // they are visible again, behind the last one
+			}
+		}
+		if r.left() == 0 {
+			return nil
+		}
+		var later sql.NullInt64
+		if err := r.row(firstOfRank, []any{r.from.bucket, rank, r.now}, &later); err != nil {
+			return err
+		}
+		if later.Valid {
+			r.later(later.Int64)
+		}
+	}
+}
+
+func (r *receiver) fromGroups() error {
+	for r.left() > 0 {
+		var groups []string
+		err := r.each(readyGroups, []any{r.from.bucket, r.now, r.left()}, func(rows *sql.Rows) error {
+			var ready int64
+			groups = append(groups, "")
+			return rows.Scan(&groups[len(groups)-1], &ready)
+		})
+		if err != nil {
+			return err
+		}
+		for _, group := range groups {
+			if r.left() == 0 {
+				break
+			}
+			if err := r.fromGroup(group); err != nil {
+				return err
+			}
+		}
+		if err := r.regroup(); err != nil { // so that the next round sees others
+			return err
+		}
+		if len(groups) == 0 || r.claim.Visibility == 0 && len(r.out.Messages) > 0 {
+			break
+		}
+	}
+	var ready sql.NullInt64
+	if err := r.row(firstGroup, []any{r.from.bucket, r.now}, &ready); err != nil {
+		return err
+	}
+	if ready.Valid {
+		r.later(ready.Int64)
+	}
+	return nil
+}
+
+func (r *receiver) fromGroup(group string) error {
+	rows, err := r.read(ofGroup, r.from.bucket, group, r.now, r.left())
+	if err != nil {
+		return err
+	}
+	r.touch(&messageRow{bucket: r.from.bucket, group: group, locking: true})
+	for i := range rows {
+		step, err := r.look(&rows[i])
+		if err != nil {
+			return err
+		}
+		if step == record.Pass { // nothing overtakes it
+			r.over = r.over || r.groups[groupKey{r.from.bucket, group}].IsZero() // a suspect: it goes first in the next receive
+			return nil
+		}
+	}
+	return nil
+}
+
+func (r *receiver) read(query string, args ...any) (found []fullRow, err error) {
+	err = r.each(query, args, func(rows *sql.Rows) error {
+		f, err := scanFull(rows.Scan)
+		found = append(found, f)
+		return err
+	})
+	return found, err
+}
+
+// look decides about one visible message. Bury says also that it is gone.
+func (r *receiver) look(m *fullRow) (record.Step, error) {
+	if r.over {
+		return record.Pass, nil
+	}
+	r.looks++
+	if m.since <= r.now-r.claim.Retention.Microseconds() {
+		return record.Bury, r.gained(r.lapse(&m.messageRow, r.from, r.claim.Policy, r.claim.Retention))
+	}
+	var k *poison.Case
+	var copied bool
+	if m.Judged(r.claim.Policy) {
+		var err error
+		if k, copied, err = r.about(&m.messageRow); err != nil {
+			return record.Pass, err
+		}
+	}
+	before := m.Hold
+	ruling := m.Receive(r.claim, k, copied, len(r.out.Messages) == 0, r.now)
+	if err := r.changedCase(r.from, &m.messageRow, k, ruling.Case); err != nil {
+		return record.Pass, err
+	}
+	switch ruling.Step {
+	case record.Bury:
+		return ruling.Step, r.gained(r.bury(&m.messageRow, r.from, r.claim.Policy, ruling.Cause))
+	case record.Pass:
+		if copied {
+			r.out.Held = true
+			return ruling.Step, r.park(&m.messageRow)
+		}
+		if m.Hold == before {
+			return ruling.Step, nil // nothing of it has changed
+		}
+	case record.Defer:
+		r.out.Due = true
+	case record.Give, record.Only:
+		r.give(m, ruling.Step == record.Only)
+	}
+	r.reached(inClaim)
+	return ruling.Step, r.update(&m.messageRow)
+}
+
+// about finds out what is known of a message's payload, and whether it has to
+// wait for a copy.
+func (r *receiver) about(m *messageRow) (k *poison.Case, copied bool, err error) {
+	if k, err = r.findCase(r.from.ID, m.Payload); err != nil {
+		return k, false, err
+	}
+	if k != nil && k.State == poison.Watched && k.Proven || r.given[m.Payload] {
+		return k, r.given[m.Payload], nil
+	}
+	copied, err = r.copied(m)
+	return k, copied, err
+}
+
+func (r *receiver) give(m *fullRow, alone bool) {
+	if m.recognised() && r.claim.Visibility == 0 { // else it is in flight
+		if r.given == nil {
+			r.given = make(map[bezoar.Fingerprint]bool)
+		}
+		r.given[m.Payload] = true
+	}
+	m.FillMessage(&m.message, r.now)
+	m.message.Alone = alone
+	m.message.Receipt = queue.Receipt{Bucket: m.bucket, Sequence: m.seq, Generation: m.Generation}
+	r.out.Messages = append(r.out.Messages, m.message)
+	r.over = r.over || alone
+}
+
+// gained notes that a queue has more messages.
+func (r *receiver) gained(name string, err error) error {
+	if name != "" {
+		r.out.Queues = append(r.out.Queues, name)
+	}
+	return err
+}
