@@ -1,11 +1,15 @@
 package queue
 
 import (
-	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/fingerprint"
+	"github.com/bezoar-dev/bezoar/policy/breaker"
+	"github.com/bezoar-dev/bezoar/policy/outage"
 )
 
 // Config sets an [Engine] up. The zero Config is useful.
@@ -19,24 +23,22 @@ type Config struct {
 	// PollEvery is how often a waiting receive asks a store that other
 	// processes use too; 0 means 250 ms.
 	PollEvery time.Duration
-	// Judge rules on deliveries that are released with an outcome; nil leaves
-	// it to what the caller asked for.
-	Judge Judge
+	// Key is the deployment's secret, under which payloads are recognised.
+	// The zero Key stands for a random one, so that nothing that an earlier
+	// or another process knows of payloads means anything to this one.
+	Key fingerprint.Key
+	// VanishGrace is how long after [Engine.Vanished] messages may still be
+	// settled, over another connection; 0 means 1 s, which is the least.
+	VanishGrace time.Duration
+	// Outage says when a queue is paused because all kinds of messages fail
+	// alike.
+	Outage outage.Config
+	// Breaker says when the queues of a downstream group are held back. Its
+	// Node is this process's name among those that share the store; "" is a
+	// random one.
+	Breaker breaker.Config
 	// Log says what went wrong during upkeep; nil discards it.
 	Log *slog.Logger
-}
-
-// Judge rules on the end of a delivery that did not end well. It must not
-// block.
-type Judge interface {
-	Judge(ctx context.Context, q Queue, r Receipt, o Outcome) Ruling
-}
-
-// Ruling is what happens to the message.
-type Ruling struct {
-	Delay  time.Duration // added to what the caller asked for
-	Refund bool          // the receive does not count
-	Dead   bool          // set it aside now
 }
 
 // Validate reports every field that is out of bounds.
@@ -46,6 +48,15 @@ func (c Config) Validate() error {
 		if d < 0 || d > time.Minute {
 			faults = append(faults, fmt.Errorf("%s: %v is not within 0 to 1m", name, d))
 		}
+	}
+	if g := c.VanishGrace; g != 0 && (g < massWindow || g > time.Minute) {
+		faults = append(faults, fmt.Errorf("VanishGrace: %v is not 0 or within %v to 1m", g, massWindow))
+	}
+	if err := c.Outage.Validate(); err != nil {
+		faults = append(faults, fmt.Errorf("Outage: %w", err))
+	}
+	if err := c.Breaker.Validate(); err != nil {
+		faults = append(faults, fmt.Errorf("Breaker: %w", err))
 	}
 	return errors.Join(faults...)
 }
@@ -59,6 +70,15 @@ func (c Config) withDefaults() Config {
 	}
 	if c.PollEvery == 0 {
 		c.PollEvery = 250 * time.Millisecond
+	}
+	if c.Key == (fingerprint.Key{}) {
+		rand.Read(c.Key[:])
+	}
+	if c.VanishGrace == 0 {
+		c.VanishGrace = time.Second
+	}
+	if c.Breaker.Node == "" {
+		c.Breaker.Node = newID()
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -13,7 +13,13 @@ type Engine struct {
 	config Config
 	store  Store
 	hub    hub
-	kick   chan struct{} // upkeep has work
+	rules  *rulebook
+	stats  stats
+
+	holdings   *holdings
+	conditions *conditions
+	replays    *replays
+	kick       chan struct{} // upkeep has work
 
 	mu    sync.Mutex // guards known; never held while waiting
 	known map[string]known
@@ -37,7 +43,15 @@ func New(c Config, s Store) (*Engine, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("make a queue engine: %w", err)
 	}
-	return &Engine{config: c.withDefaults(), store: s, kick: make(chan struct{}, 1), known: make(map[string]known)}, nil
+	c = c.withDefaults()
+	rules, err := newRulebook(c.Key)
+	if err != nil {
+		return nil, fmt.Errorf("make a queue engine: %w", err)
+	}
+	return &Engine{
+		config: c, store: s, rules: rules, kick: make(chan struct{}, 1), known: make(map[string]known),
+		holdings: newHoldings(), conditions: newConditions(), replays: newReplays(),
+	}, nil
 }
 
 // find returns a queue's definition, perhaps a remembered one.

@@ -10,7 +10,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/store/memory"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -63,46 +62,6 @@ func TestSettingsNameEveryFault(t *testing.T) {
 			t.Errorf("%q does not name %s", err, field)
 		}
 	}
-}
-
-// strict is a judge that sends bugs away and forgives interruptions.
-type strict struct{}
-
-func (strict) Judge(_ context.Context, _ queue.Queue, _ queue.Receipt, o queue.Outcome) queue.Ruling {
-	return queue.Ruling{Dead: o.Class == bezoar.Bug, Refund: o.Class == bezoar.Interrupted, Delay: time.Minute}
-}
-
-func TestJudgeRulesOnReleases(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := engine(t, queue.Config{Judge: strict{}}, memoryStore(t))
-		s := queue.DefaultSettings()
-		if _, err := e.CreateQueue(t.Context(), "dead", s, nil); err != nil {
-			t.Fatal(err)
-		}
-		s.DeadLetter = queue.DeadLetter{Queue: "dead", MaxReceives: 1}
-		if _, err := e.CreateQueue(t.Context(), "jobs", s, nil); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := e.Send(t.Context(), "jobs", queue.SendInput{Body: []byte("a")}); err != nil {
-			t.Fatal(err)
-		}
-		for _, class := range []bezoar.Class{bezoar.Interrupted, bezoar.Bug} {
-			m, err := e.Receive(t.Context(), "jobs", queue.ReceiveInput{})
-			if err != nil || len(m) != 1 || m[0].Receives != 1 {
-				t.Fatalf("received %+v, %v", m, err)
-			}
-			if err := e.Release(t.Context(), "jobs", queue.ReleaseInput{Receipt: m[0].Receipt, Outcome: &queue.Outcome{Class: class}}); err != nil {
-				t.Fatal(err)
-			}
-			if m, err := e.Receive(t.Context(), "jobs", queue.ReceiveInput{}); err != nil || len(m) > 0 {
-				t.Fatalf("within the ruled delay received %+v, %v", m, err)
-			}
-			time.Sleep(time.Minute)
-		}
-		if m, err := e.Receive(t.Context(), "dead", queue.ReceiveInput{}); err != nil || len(m) != 1 || m[0].Letter.Class != bezoar.Bug {
-			t.Fatalf("in the dead-letter queue: %+v, %v", m, err)
-		}
-	})
 }
 
 // shared is a store whose other users' changes come late, and which fails now

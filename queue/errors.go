@@ -29,6 +29,7 @@ const (
 	ErrDeadLetterRefuse Code = "dead-letter-refused" // the target's allow policy does not name the source
 	ErrLetterNotFound   Code = "letter-not-found"
 	ErrSchema           Code = "schema-violated" // the text names rule and path
+	ErrOverLimit        Code = "over-limit"      // too many messages of the queue are in flight
 	ErrConflict         Code = "conflict"        // changed meanwhile by somebody else
 )
 

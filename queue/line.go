@@ -85,3 +85,12 @@ func (h *hub) ended(queue string, fifo bool) {
 		h.wake(queue)
 	}
 }
+
+// wakeAll does so in every line.
+func (h *hub) wakeAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, line := range h.lines {
+		line[0].signal()
+	}
+}

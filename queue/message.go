@@ -12,11 +12,13 @@ import (
 
 // The bounds of one call and one message.
 const (
-	MaxBatch      = 256 // entries of a call
-	MaxAttributes = 10
-	MaxAttempts   = 16 // kept with a message, the newest
-	maxGroup      = 128
-	maxReason     = 1024
+	MaxBatch        = 256 // entries of a call
+	MaxAttributes   = 10
+	MaxAttempts     = 16      // kept with a message, the newest
+	MaxInFlight     = 120_000 // of one queue, with the named workers of one engine
+	MaxInFlightFIFO = 20_000
+	maxGroup        = 128
+	maxReason       = 1024
 )
 
 // Attribute is one typed value beside a message's body.
@@ -56,7 +58,12 @@ type ReceiveInput struct {
 	Max        int            // 1 to MaxBatch; 0 means 1
 	Visibility *time.Duration // nil: the queue's
 	Wait       *time.Duration // nil: the queue's
-	Worker     string         // who, for the attempt's record; at most 256 bytes
+	Worker     string         // who, for the attempt's record and [Engine.Vanished]; at most 256 bytes
+	// Attempt, unless "", tells that a receive is repeated whose answer was
+	// lost, within five minutes: it returns the same messages, as far as their
+	// deliveries go on, with their leases begun anew. Only the engine that
+	// answered knows. At most 128 bytes.
+	Attempt string
 }
 
 // Message is a message as it is received or looked at.

@@ -139,13 +139,30 @@ func (e *Engine) update(ctx context.Context, name string, change func(*Queue) er
 	}
 }
 
-// DeleteQueue removes a queue and all its messages. Queues that name it as
-// their dead-letter queue keep their messages from then on.
+// DeleteQueue removes a queue and all its messages, dead letters too: whoever
+// calls it may want to look first. Queues that name it as their dead-letter queue
+// use the implicit one from then on.
 func (e *Engine) DeleteQueue(ctx context.Context, name string) error {
 	err := e.in(ctx, name, func(q Queue) error { return e.store.DeleteQueue(ctx, q.ID) })
+	if err == nil {
+		e.unpause(ctx, name)
+	}
 	e.forget(name)
 	e.hub.wake(name)
 	return wrap(err, "delete queue %.100q", name)
+}
+
+// unpause forgets what is known of a queue that is gone.
+func (e *Engine) unpause(ctx context.Context, name string) {
+	e.conditions.mu.Lock()
+	s := e.conditions.queues[name]
+	delete(e.conditions.queues, name)
+	e.conditions.mu.Unlock()
+	if s != nil {
+		if err := e.store.DeleteMark(ctx, s.key, 0); err != nil {
+			e.complain(ctx, "forget mark "+s.key, err)
+		}
+	}
 }
 
 // Purge removes all messages that were sent before the call, those in flight

@@ -2,10 +2,14 @@ package queue
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 )
 
-// Receive leases up to in.Max messages. When there is none it waits, woken by
+// Receive leases up to in.Max messages. While the queue is paused or the breaker
+// of its group is open there are none, or one that tries whether it works again;
+// nor are there any for a worker that holds a message it received alone. When there is none it waits, woken by
 // a send, the end of a delay or lease, a release or a redrive; it never waits
 // to fill a batch. No message and no error means that the wait is over.
 func (e *Engine) Receive(ctx context.Context, queue string, in ReceiveInput) ([]Message, error) {
@@ -22,12 +26,12 @@ func (e *Engine) Receive(ctx context.Context, queue string, in ReceiveInput) ([]
 	if w := or(in.Wait, 0); w < 0 || w > MaxWait {
 		return fail(invalid("Wait: %v is not within 0 to %v", w, MaxWait))
 	}
-	if len(in.Worker) > 256 || !plain(in.Worker) {
-		return fail(invalid("Worker: longer than 256 bytes, holds a NUL, or is no UTF-8"))
+	if len(in.Worker) > 256 || len(in.Attempt) > maxGroup || !plain(in.Worker, in.Attempt) {
+		return fail(invalid("Worker, Attempt: longer than 256 or %d bytes, holds a NUL, or is no UTF-8", maxGroup))
 	}
 	began := time.Now()
 	claimed, q, err := e.claim(ctx, queue, in)
-	if err != nil {
+	if err != nil && !errors.Is(err, errBusy) {
 		return fail(err)
 	}
 	wait := or(in.Wait, q.Settings.Wait) - time.Since(began)
@@ -41,14 +45,41 @@ func (e *Engine) Receive(ctx context.Context, queue string, in ReceiveInput) ([]
 	return messages, nil
 }
 
-// await waits in line. Only the first in line asks the store; when it leaves,
-// with messages or without, the next one asks.
+// errBusy says that a worker holds a message that it received alone, or
+// something else when it was to receive one alone.
+var errBusy = errors.New("the worker has its hands full")
+
+// await waits for messages. A worker that may have none does not stand in line
+// before others.
 func (e *Engine) await(ctx context.Context, queue string, in ReceiveInput, wait time.Duration) ([]Message, error) {
 	over := time.NewTimer(wait)
 	defer over.Stop()
+	for {
+		messages, err := e.inLine(ctx, queue, in, over)
+		if !errors.Is(err, errBusy) {
+			return messages, err
+		}
+		for busy := true; busy; _, busy = e.holdings.busy(in.Worker, time.Now()) {
+			poll := time.NewTimer(e.config.PollEvery)
+			select {
+			case <-over.C:
+				poll.Stop()
+				return nil, nil
+			case <-ctx.Done():
+				poll.Stop()
+				return nil, ctx.Err()
+			case <-poll.C:
+			}
+		}
+	}
+}
+
+// inLine waits in line. Only the first in line asks the store; when it leaves,
+// with messages or without, the next one asks.
+func (e *Engine) inLine(ctx context.Context, queue string, in ReceiveInput, over *time.Timer) ([]Message, error) {
 	me := e.hub.join(queue)
 	defer e.hub.leave(queue, me)
-	again := time.NewTimer(wait) // as long as it is not my turn
+	again := time.NewTimer(MaxWait) // as long as it is not my turn
 	defer again.Stop()
 	for {
 		select {
@@ -63,7 +94,7 @@ func (e *Engine) await(ctx context.Context, queue string, in ReceiveInput, wait 
 		if err != nil || len(claimed.Messages) > 0 {
 			return claimed.Messages, err
 		}
-		next := wait
+		next := MaxWait
 		if claimed.Next >= 0 {
 			next = min(next, max(claimed.Next, time.Millisecond))
 		}
@@ -74,6 +105,7 @@ func (e *Engine) await(ctx context.Context, queue string, in ReceiveInput, wait 
 	}
 }
 
+// claim asks for messages once.
 func (e *Engine) claim(ctx context.Context, queue string, in ReceiveInput) (claimed Claimed, of Queue, err error) {
 	err = e.in(ctx, queue, func(q Queue) error {
 		of = q
@@ -81,22 +113,105 @@ func (e *Engine) claim(ctx context.Context, queue string, in ReceiveInput) (clai
 		if err != nil {
 			return err
 		}
-		claimed, err = e.store.Receive(ctx, q.ID, Claim{
-			Policy: policy, Max: in.Max, Visibility: or(in.Visibility, q.Settings.Visibility),
-			Retention: q.Settings.Retention, Worker: in.Worker,
+		lease := or(in.Visibility, q.Settings.Visibility)
+		if claimed.Messages, err = e.again(ctx, &q, policy, in.Attempt, lease); err != nil || len(claimed.Messages) > 0 {
+			return err
+		}
+		now := time.Now()
+		if _, busy := e.holdings.busy(in.Worker, now); busy {
+			return errBusy
+		}
+		if err := e.roomIn(&q, now); err != nil {
+			return err
+		}
+		leave := e.admit(ctx, &q, lease)
+		if !leave.ok {
+			claimed.Next = leave.wait
+			return nil
+		}
+		limit := in.Max
+		if leave.trial != nil {
+			limit = 1
+		}
+		claimed, err = e.lease(ctx, &q, Claim{
+			Policy: policy, Max: limit, Visibility: lease, Retention: q.Settings.Retention, Worker: in.Worker,
 		})
+		if err == nil {
+			err = e.emptyHands(ctx, &q, policy, in.Worker, &claimed)
+		}
+		e.begin(ctx, leave.trial, claimed.Messages)
 		if err != nil {
 			return err
 		}
-		if claimed.Due {
-			e.hurry()
-		}
-		e.wakeAll(claimed.Queues)
-		e.hub.hold(queue, claimed.Held)
-		for i := range claimed.Messages {
-			claimed.Messages[i].Receipt.Queue = q.ID
+		e.holdings.add(in.Worker, q.ID, now.Add(lease), claimed.Messages)
+		if in.Attempt != "" && len(claimed.Messages) > 0 {
+			e.replays.keep(replayKey{q.ID, in.Attempt}, claimed.Messages, now)
 		}
 		return nil
 	})
 	return claimed, of, err
+}
+
+// lease claims messages until there are some that the queue's schema allows, or
+// none are left.
+func (e *Engine) lease(ctx context.Context, q *Queue, c Claim) (claimed Claimed, err error) {
+	r, err := e.rules.of(q)
+	if err != nil {
+		e.complain(ctx, "compile the settings of queue "+q.Name, err)
+	}
+	for range schemaRounds {
+		claimed, err = e.store.Receive(ctx, q.ID, c)
+		if err != nil {
+			return Claimed{}, err
+		}
+		if claimed.Due {
+			e.hurry()
+		}
+		for i := range claimed.Messages {
+			claimed.Messages[i].Receipt.Queue = q.ID
+		}
+		if len(claimed.Messages) == 0 {
+			return claimed, nil
+		}
+		if claimed.Messages, err = e.sift(ctx, q, &r, claimed.Messages); err != nil {
+			return Claimed{}, err
+		}
+		if len(claimed.Messages) > 0 {
+			e.first(q, claimed.Messages)
+			return claimed, nil
+		}
+	}
+	return Claimed{}, nil // at once again, if it waits
+}
+
+// emptyHands gives a suspect back that went to a worker that holds something
+// else: if it died, nobody would know of what.
+func (e *Engine) emptyHands(ctx context.Context, q *Queue, p Policy, worker string, claimed *Claimed) error {
+	if len(claimed.Messages) != 1 || !claimed.Messages[0].Alone || !e.holdings.holds(worker, time.Now()) {
+		return nil
+	}
+	c := Change{Receipt: claimed.Messages[0].Receipt, Release: true, Refund: true}
+	claimed.Messages = nil
+	if _, err := e.store.Change(ctx, q.ID, p, []Change{c}); err != nil {
+		return err
+	}
+	e.hub.wake(q.Name)
+	return errBusy
+}
+
+// roomIn refuses to lease more than may be in flight, as far as this engine
+// knows: what workers with a name hold.
+func (e *Engine) roomIn(q *Queue, now time.Time) error {
+	limit := MaxInFlight
+	if q.Settings.FIFO {
+		limit = MaxInFlightFIFO
+	}
+	if e.holdings.count(q.ID) < limit {
+		return nil
+	}
+	e.holdings.expire(now)
+	if n := e.holdings.count(q.ID); n >= limit {
+		return fmt.Errorf("%d messages are in flight, %d may be: %w", n, limit, ErrOverLimit)
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -14,10 +15,12 @@ const (
 )
 
 // Run does what time brings about, until ctx is over: sets messages aside whose
-// receives are used up, expires old ones, and works on move tasks. Any number
-// of processes may run engines on one store. A store that fails is asked again.
+// receives are used up, notes who vanished, expires old messages, and works on
+// move tasks. Any number of processes may run engines on one store. A store that
+// fails is asked again.
 func (e *Engine) Run(ctx context.Context) error {
 	var expired time.Time
+	tasks := pace{due: make(map[string]time.Time)}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -27,10 +30,13 @@ func (e *Engine) Run(ctx context.Context) error {
 		case <-timer.C:
 		case <-e.kick:
 		}
-		next := min(e.sweep(ctx), e.move(ctx))
+		next := min(e.sweep(ctx), e.move(ctx, &tasks), e.vanish(ctx))
+		e.refresh(ctx)
+		e.follow(ctx)
 		if now := time.Now(); now.Sub(expired) >= e.config.ExpireEvery {
 			expired = now
 			e.expire(ctx)
+			e.holdings.expire(now)
 		}
 		timer.Reset(next)
 	}
@@ -59,32 +65,75 @@ func (e *Engine) sweep(ctx context.Context) time.Duration {
 	return e.config.SweepEvery
 }
 
-// move gives each running task one step.
-func (e *Engine) move(ctx context.Context) time.Duration {
+// pace is when the steps of tasks are due, so that a round asks the store only
+// for those, and where the last round stopped.
+type pace struct {
+	due   map[string]time.Time
+	after string // the last task that had a step
+}
+
+// moveRound is how long one round of steps may take, unless one step does.
+const moveRound = 200 * time.Millisecond
+
+// move gives running tasks whose time has come a step, one after the other, and
+// goes on in the next round where it has to stop.
+func (e *Engine) move(ctx context.Context, p *pace) time.Duration {
 	next := e.config.SweepEvery
 	tasks, err := e.store.Moves(ctx, MoveQuery{Live: true})
 	if err != nil {
 		e.complain(ctx, "list move tasks", err)
 		return next
 	}
+	tasks = p.order(tasks)
+	began := time.Now()
 	for _, t := range tasks {
-		if t.State != MoveRunning {
+		now := time.Now()
+		if wait := p.due[t.ID].Sub(now); wait > 0 {
+			next = min(next, e.soon(wait))
 			continue
 		}
+		if now.Sub(began) >= moveRound {
+			return e.soon(0) // the rest is due too
+		}
+		p.after = t.ID
 		step, err := e.store.StepMove(ctx, t.ID, moveLimit)
 		if errors.Is(err, ErrMoveNotRunning) || errors.Is(err, ErrMoveNotFound) {
 			continue // somebody else ended it
 		}
 		if err != nil {
 			e.complain(ctx, "move from "+t.Source, err)
+			p.due[t.ID] = now.Add(e.config.SweepEvery)
 			continue
 		}
 		e.wakeAll(step.Queues)
 		if step.Task.State == MoveRunning {
-			next = min(next, e.soon(step.Next))
+			wait := e.soon(step.Next)
+			p.due[t.ID] = now.Add(wait)
+			next = min(next, wait)
 		}
 	}
 	return next
+}
+
+// order returns the running tasks, those first that come after the last one
+// that had a step, and forgets the others.
+func (p *pace) order(tasks []MoveTask) []MoveTask {
+	due := make(map[string]time.Time, len(tasks))
+	running, first := tasks[:0], 0
+	for _, t := range tasks {
+		if t.State != MoveRunning {
+			continue
+		}
+		running = append(running, t)
+		if at, ok := p.due[t.ID]; ok {
+			due[t.ID] = at
+		}
+		if t.ID == p.after {
+			first = len(running)
+		}
+	}
+	p.due = due
+	return append(slices.Clone(running[first:]), running[:first]...)
 }
 
 func (e *Engine) soon(next time.Duration) time.Duration {

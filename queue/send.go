@@ -32,8 +32,12 @@ func (e *Engine) SendBatch(ctx context.Context, queue string, in []SendInput) ([
 		results = make([]SendResult, len(in))
 		entries := make([]Entry, 0, len(in))
 		at := make([]int, 0, len(in))
+		r, err := e.rules.of(&q)
+		if err != nil {
+			e.complain(ctx, "compile the settings of queue "+q.Name, err)
+		}
 		for i := range in {
-			entry, err := prepare(q.Settings, in[i])
+			entry, err := prepare(&q.Settings, &r, in[i])
 			if err != nil {
 				results[i].Err = fmt.Errorf("send to queue %q: %w", queue, err)
 				continue
@@ -59,7 +63,7 @@ func (e *Engine) SendBatch(ctx context.Context, queue string, in []SendInput) ([
 	return results, nil
 }
 
-func prepare(s Settings, in SendInput) (Entry, error) {
+func prepare(s *Settings, r *rules, in SendInput) (Entry, error) {
 	entry := Entry{SendInput: in, ID: newID(), Delay: s.Delay, FIFO: s.FIFO}
 	if err := checkSize(s, in); err != nil {
 		return entry, err
@@ -84,6 +88,10 @@ func prepare(s Settings, in SendInput) (Entry, error) {
 	case s.FIFO && in.Dedup == "" && !s.ContentDedup:
 		return entry, invalid("Dedup: a message needs one, or the queue ContentDedup")
 	}
+	if err := r.admits(s, in.Body); err != nil {
+		return entry, err
+	}
+	entry.Payload = r.payload(&s.Quarantine, in.Body)
 	if in.Delay != nil {
 		entry.Delay = *in.Delay
 	}
@@ -107,7 +115,7 @@ func plain(texts ...string) bool {
 
 // checkSize counts as SQS does: body, and names, types and values of
 // attributes.
-func checkSize(s Settings, in SendInput) error {
+func checkSize(s *Settings, in SendInput) error {
 	if len(in.Body) == 0 {
 		return invalid("Body: is empty")
 	}

@@ -54,34 +54,6 @@ func (e *Engine) ChangeVisibilityBatch(ctx context.Context, queue string, in []V
 	return e.change(ctx, "change visibility in", queue, changes)
 }
 
-// ReleaseInput gives a delivery back.
-type ReleaseInput struct {
-	Receipt Receipt
-	Delay   time.Duration // until the message may be received again, up to MaxVisibility
-	Refund  bool          // the receive does not count
-	Outcome *Outcome      // recorded as an attempt; nil records none
-}
-
-// Release ends a delivery that did not end well. Its receipt is void at once.
-// In a FIFO queue the group stays locked until the delay is over.
-func (e *Engine) Release(ctx context.Context, queue string, in ReleaseInput) error {
-	if in.Outcome != nil {
-		in.Outcome = clean(*in.Outcome)
-	}
-	c := Change{Receipt: in.Receipt, For: in.Delay, Release: true, Refund: in.Refund, Outcome: in.Outcome}
-	if e.config.Judge != nil && in.Outcome != nil {
-		q, err := e.find(ctx, queue)
-		if err != nil {
-			return wrap(err, "release to queue %.100q", queue)
-		}
-		ruling := e.config.Judge.Judge(ctx, q, in.Receipt, *in.Outcome)
-		c.For = min(c.For+max(ruling.Delay, 0), MaxVisibility)
-		c.Refund = c.Refund || ruling.Refund
-		c.Dead = ruling.Dead
-	}
-	return one(e.change(ctx, "release to", queue, []Change{c}))
-}
-
 // Reject ends a delivery for good: the message goes to the dead-letter queue
 // now, or nowhere, with ErrNoDeadLetter, if there is none.
 func (e *Engine) Reject(ctx context.Context, queue string, r Receipt, o Outcome) error {
@@ -121,13 +93,15 @@ func (e *Engine) change(ctx context.Context, doing, queue string, changes []Chan
 				picked[i] = changes[n]
 			}
 			results, err := e.store.Change(ctx, q.ID, p, picked)
-			if err == nil {
-				e.hub.wake(queue)
-				if p.DeadLetter != "" {
-					e.hub.wake(p.DeadLetter)
-				}
+			if err != nil {
+				return nil, err
 			}
-			return results, err
+			e.gaveBack(ctx, picked, results)
+			e.hub.wake(queue)
+			if p.DeadLetter != "" {
+				e.hub.wake(p.DeadLetter)
+			}
+			return results, nil
 		})
 }
 

@@ -3,6 +3,7 @@ package queue
 import (
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/schema"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 	"github.com/bezoar-dev/bezoar/policy/budget"
 	"github.com/bezoar-dev/bezoar/policy/poison"
@@ -104,6 +105,9 @@ func (q Quarantine) validate() error {
 	if len(q.Ignore) > MaxIgnore {
 		return invalid("Quarantine.Ignore: %d paths are more than %d", len(q.Ignore), MaxIgnore)
 	}
+	if err := ignoring(q.Ignore).Validate(); err != nil {
+		return invalid("Quarantine.%v", err)
+	}
 	return nil
 }
 
@@ -124,6 +128,11 @@ func (s Settings) validateWork() error {
 		return invalid("SchemaCheck: %.40q is neither %s nor %s", string(s.SchemaCheck), CheckReject, CheckDeadLetter)
 	case len(s.Downstream) > maxGroupName || len(s.SameAs) > maxGroupName || !plain(s.Downstream, s.SameAs):
 		return invalid("Downstream, SameAs: longer than %d bytes, holds a NUL, or is no UTF-8", maxGroupName)
+	}
+	if s.Schema != "" {
+		if _, err := schema.Compile(s.Schema); err != nil {
+			return invalid("Schema: %v", err)
+		}
 	}
 	return nil
 }

@@ -1,0 +1,63 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// schemaRounds is how often one receive looks for messages that its queue's
+// schema allows.
+const schemaRounds = 8
+
+// admits reports what is wrong with a body that is about to be sent.
+func (r *rules) admits(s *Settings, body []byte) error {
+	if r.schema == nil || s.SchemaCheck == CheckDeadLetter {
+		return nil
+	}
+	if v := r.schema.Check(body); v != nil {
+		return fmt.Errorf("Body: %s at %s: %s: %w", v.Rule, v.Path, v.Message, ErrSchema)
+	}
+	return nil
+}
+
+// sift sets messages aside that the queue's schema does not allow, and returns
+// the others. Dead letters may be looked at whatever they are.
+func (e *Engine) sift(ctx context.Context, q *Queue, r *rules, messages []Message) ([]Message, error) {
+	if r.schema == nil || q.Settings.SchemaCheck != CheckDeadLetter {
+		return messages, nil
+	}
+	var changes []Change
+	kept := messages[:0]
+	for i := range messages {
+		m := &messages[i]
+		v := r.schema.Check(m.Body)
+		if v == nil || m.Letter != nil {
+			kept = append(kept, *m)
+			continue
+		}
+		changes = append(changes, Change{Receipt: m.Receipt, Release: true, Dead: true, Outcome: clean(Outcome{
+			Class: bezoar.Invalid, Failure: "schema:" + v.Rule + "@" + v.Where,
+			Reason: fmt.Sprintf("the body violates the queue's schema: %s at %s: %s", v.Rule, v.Path, v.Message),
+		})})
+	}
+	if len(changes) == 0 {
+		return kept, nil
+	}
+	p, err := e.policy(ctx, *q)
+	if err != nil {
+		return nil, err
+	}
+	results, err := e.store.Change(ctx, q.ID, p, changes)
+	if err != nil {
+		return nil, err
+	}
+	for _, err := range results {
+		if err != nil && CodeOf(err) == "" {
+			return nil, err
+		}
+	}
+	e.hub.wake(p.DeadLetter)
+	return kept, nil
+}

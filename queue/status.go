@@ -1,0 +1,131 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/policy/breaker"
+	"github.com/bezoar-dev/bezoar/policy/outage"
+)
+
+// Condition is something that holds a queue back, or the queues of a group.
+type Condition struct {
+	Queue   string    `json:"queue,omitempty"` // one of the two
+	Group   string    `json:"group,omitempty"` // of Settings.Downstream
+	State   string    `json:"state"`           // paused, trying (a canary is out), open, half-open; closed, when forced
+	Why     string    `json:"why"`             // with the arithmetic
+	Failure string    `json:"failure,omitempty"`
+	Level   int       `json:"level"` // times in a row
+	Until   time.Time `json:"until"`
+	Forced  bool      `json:"forced,omitempty"` // by an operator
+}
+
+// Conditions lists what holds queues back: queues first, by name.
+func (e *Engine) Conditions(ctx context.Context) []Condition {
+	e.refresh(ctx)
+	now, c := time.Now(), e.conditions
+	var out []Condition
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, s := range c.queues {
+		if p, paused := s.guard.Paused(); paused {
+			state := outage.Paused
+			if p.Trying {
+				state = outage.Trying
+			}
+			out = append(out, Condition{
+				Queue: name, State: state.String(), Why: p.Why, Failure: p.Failure, Level: int(p.Level), Until: p.Until.UTC(),
+			})
+		}
+	}
+	for name, s := range c.groups {
+		if one := s.condition(now); one.State != breaker.Closed.String() || one.Forced {
+			one.Group = name
+			out = append(out, one)
+		}
+	}
+	slices.SortFunc(out, func(a, b Condition) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Queue, b.Queue))
+	})
+	return out
+}
+
+func (s *groupState) condition(now time.Time) Condition {
+	is := s.breaker.Snapshot()
+	one := Condition{State: s.breaker.State(now).String(), Why: is.Reason, Level: int(is.Level), Until: is.Until}
+	if f := is.Forced; now.Before(f.Until) {
+		one.Forced, one.Until, one.Why = true, f.Until, "forced "+f.State.String()
+		if f.By != "" {
+			one.Why += " by " + f.By
+		}
+	}
+	return one
+}
+
+// Resume ends the pause of a queue. One that is not paused stays as it is.
+func (e *Engine) Resume(ctx context.Context, queue string) error {
+	e.refresh(ctx)
+	e.conditions.mu.Lock()
+	s := e.conditions.queues[queue]
+	changed := s != nil && s.guard.Resume(time.Now())
+	e.conditions.mu.Unlock()
+	if !changed {
+		_, err := e.find(ctx, queue)
+		return wrap(err, "resume queue %.100q", queue)
+	}
+	defer e.hub.wakeAll()
+	return wrap(e.publishOne(ctx, s), "resume queue %.100q: tell the others", queue)
+}
+
+// ForceBreaker holds the breaker of a group open or closed for a time, at most
+// 24 hours; 0 ends that. by is who wants it.
+func (e *Engine) ForceBreaker(ctx context.Context, group string, state breaker.State, d time.Duration, by string) error {
+	fail := func(err error) error { return wrap(err, "force the breaker of group %.100q", group) }
+	switch {
+	case group == "" || len(group) > maxGroupName || !plain(group):
+		return fail(invalid("group: is not 1 to %d bytes of UTF-8", maxGroupName))
+	case d < 0 || d > maxTrial:
+		return fail(invalid("duration: %v is not within 0 to %v", d, maxTrial))
+	case len(by) > 256 || !plain(by):
+		return fail(invalid("by: longer than 256 bytes, holds a NUL, or is no UTF-8"))
+	}
+	e.refresh(ctx)
+	now := time.Now()
+	e.conditions.mu.Lock()
+	s := e.groupState(group, true)
+	err := error(nil)
+	if s == nil {
+		err = fmt.Errorf("more than %d groups: %w", maxConditions, ErrOverLimit)
+	} else if wrong := s.breaker.Force(now, state, now.Add(d), by); wrong != nil {
+		err = invalid("state: %v", wrong)
+	}
+	e.conditions.mu.Unlock()
+	if err != nil {
+		return fail(err)
+	}
+	defer e.hub.wakeAll()
+	return fail(e.publishOne(ctx, s))
+}
+
+// stats count what happened since the engine was made.
+type stats struct{ vanished, mass atomic.Int64 }
+
+// Stats are counts since the engine was made, and what it holds now.
+type Stats struct {
+	Vanished int64 // workers that vanished while they held messages
+	Mass     int64 // of them, those that vanished with many others
+	Workers  int   // with a name, that hold messages
+	Held     int   // messages that they hold
+}
+
+// Stats returns them.
+func (e *Engine) Stats() Stats {
+	h := e.holdings
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return Stats{Vanished: e.stats.vanished.Load(), Mass: e.stats.mass.Load(), Workers: len(h.holders), Held: len(h.held)}
+}

@@ -1,0 +1,169 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// massWindow is how close together workers vanish of which something else is
+// the cause, and massLeast how many they are at least.
+const (
+	massWindow = time.Second
+	massLeast  = 3
+	// blameFor is how long a store is asked to note who vanished.
+	blameFor = time.Minute
+)
+
+// departure is one worker that vanished with deliveries in its hands.
+type departure struct {
+	worker  *holder // nil once it has been looked at
+	at      time.Time
+	holders int  // workers that held something then, itself included
+	alone   bool // it ran a suspect
+}
+
+// Vanished tells that a worker, by its ReceiveInput.Worker, is gone: its
+// connection has closed. What it still holds after Config.VanishGrace, and does
+// not end before its lease is over, has crashed it: see package poison. Messages
+// that have been received by workers without a name are never missed.
+//
+// When within a second at least three workers vanish, and half of those that
+// hold something, something else is the cause: nothing is convicted then. What
+// they held is tried alone; what ran alone already is not blamed. Workers that
+// ran a suspect alone do not count for that: they are expected to die.
+func (e *Engine) Vanished(worker string) {
+	if e.holdings.depart(worker, time.Now()) {
+		e.stats.vanished.Add(1)
+		e.hurry()
+	}
+}
+
+func (h *holdings) depart(worker string, now time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	w := h.holders[worker]
+	if w == nil {
+		return false
+	}
+	for d := w.first; d != nil; {
+		next := d.next
+		if !d.until.After(now) {
+			h.drop(d)
+		}
+		d = next
+	}
+	if w.count == 0 {
+		return false
+	}
+	w.gone = true // another one may come by the same name
+	delete(h.holders, worker)
+	holders := len(h.holders) + 1
+	for _, d := range h.gone {
+		if d.worker != nil {
+			holders++
+		}
+	}
+	h.gone = append(h.gone, &departure{worker: w, at: now, holders: holders, alone: w.alone > 0})
+	return true
+}
+
+// due returns the departures whose grace is over, whether each was one of many,
+// and when the next one is due (negative: none is). Old ones are forgotten.
+func (h *holdings) due(now time.Time, grace time.Duration) (due []*departure, mass []bool, next time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	next = -1
+	kept := h.gone[:0]
+	for _, d := range h.gone {
+		left := d.at.Add(grace).Sub(now)
+		switch {
+		case d.worker != nil && left <= 0:
+			due, mass = append(due, d), append(mass, h.mass(d))
+		case d.worker != nil && (next < 0 || left < next):
+			next = left
+		}
+		if d.worker != nil || now.Sub(d.at) <= 2*massWindow {
+			kept = append(kept, d)
+		}
+	}
+	clear(h.gone[len(kept):])
+	h.gone = kept
+	return due, mass, next
+}
+
+// mass reports whether so many vanished around a departure that it was not what
+// they held.
+func (h *holdings) mass(of *departure) bool {
+	n, holders := 0, 0
+	for _, d := range h.gone {
+		if d.at.Sub(of.at).Abs() <= massWindow {
+			holders = max(holders, d.holders)
+			if !d.alone {
+				n++
+			}
+		}
+	}
+	return n >= max(massLeast, (holders+1)/2)
+}
+
+// blame is what to note of one departure: receipts by queue.
+func (h *holdings) blame(d *departure, mass bool) (receipts map[int64][]Receipt, holding int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	receipts = make(map[int64][]Receipt)
+	for held := d.worker.first; held != nil; held = held.next {
+		if mass && held.alone {
+			continue
+		}
+		r := held.receipt
+		receipts[r.Queue] = append(receipts[r.Queue], r)
+		holding++
+	}
+	if mass {
+		holding = max(holding, 2) // suspected, never convicted
+	}
+	return receipts, holding
+}
+
+// forget ends a departure.
+func (h *holdings) forget(d *departure) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for held := d.worker.first; held != nil; held = d.worker.first {
+		h.drop(held)
+	}
+	d.worker = nil
+}
+
+// vanish notes what vanished workers held, and returns when to look again.
+func (e *Engine) vanish(ctx context.Context) time.Duration {
+	now := time.Now()
+	due, mass, next := e.holdings.due(now, e.config.VanishGrace)
+	crowd := 0
+	for i, d := range due {
+		receipts, holding := e.holdings.blame(d, mass[i])
+		failed := false
+		for queue, some := range receipts {
+			err := e.store.Vanish(ctx, queue, some, holding)
+			if err != nil && !errors.Is(err, ErrQueueNotFound) {
+				e.complain(ctx, "note what worker "+d.worker.name+" held", err)
+				failed = true
+			}
+		}
+		if failed && now.Sub(d.at) < blameFor {
+			next = e.config.SweepEvery
+			continue
+		}
+		if mass[i] {
+			crowd++
+			e.stats.mass.Add(1)
+		}
+		e.config.Log.Info("a worker vanished with messages", "worker", d.worker.name, "messages", holding, "one_of_many", mass[i])
+		e.holdings.forget(d)
+	}
+	if crowd > 0 {
+		e.config.Log.Warn("many workers vanished at once: nothing is convicted for it", "workers", crowd, "of", due[0].holders)
+	}
+	return e.soon(next)
+}
