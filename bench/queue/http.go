@@ -24,14 +24,15 @@ func bezoarHTTP(name string, json bool) Subject {
 	}
 	return Subject{
 		Name: name, Settings: "bezoar serve on SQLite, synchronous=FULL; " + protocol,
-		open: func(ctx context.Context, e *Env) (Queue, error) { return openBezoarHTTP(ctx, e, json) },
+		endpoint: true,
+		open:     func(ctx context.Context, e *Env) (Queue, error) { return openBezoarHTTP(ctx, e, json) },
 	}
 }
 
 func goawsHTTP() Subject {
 	return Subject{
 		Name: "goaws", Settings: "goaws 0.4.5, in memory: it keeps nothing; the Query protocol", Advice: "it has no durable mode",
-		open: openGoaws,
+		endpoint: true, open: openGoaws,
 	}
 }
 
@@ -59,14 +60,14 @@ func openBezoarHTTP(ctx context.Context, e *Env, json bool) (Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	addrs, err := proc.FreeAddrs(3)
+	addrs, err := proc.FreeAddrs(2)
 	if err != nil {
 		return nil, err
 	}
 	return serve(ctx, addrs[0], json, proc.Spec{
 		Name: "bezoar", Dir: dir, Leash: e.leash.End, Line: func(string) {},
 		Args: []string{
-			binary, "serve", "--sqs", addrs[0], "--listen", addrs[1], "--admin", addrs[2],
+			binary, "serve", "--sqs", addrs[0], "--admin", addrs[1],
 			"--store", "sqlite:" + filepath.Join(dir, "bezoar.db"),
 		},
 	})

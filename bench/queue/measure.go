@@ -15,6 +15,7 @@ type Config struct {
 	Subjects []Subject
 	Rounds   int   // of which the median counts; 1 to 100
 	Messages int   // of one measurement; 10 to 1,000,000
+	Backlog  int   // of a second measurement of each endpoint, so many waiting at once; 0 leaves that out
 	Workers  []int // each 1 to 64
 	Waiting  int   // messages in the deep queue; 0 leaves that out, at most 10,000,000
 }
@@ -29,6 +30,7 @@ func (c Config) Validate() error {
 	}
 	within("rounds", c.Rounds, 1, 100)
 	within("messages", c.Messages, 10, 1_000_000)
+	within("backlog", c.Backlog, 0, 1_000_000)
 	within("waiting", c.Waiting, 0, 10_000_000)
 	for _, w := range c.Workers {
 		within("workers", w, 1, 64)
@@ -42,42 +44,51 @@ func (c Config) Validate() error {
 // sample is one measurement, in messages per second.
 type sample struct{ send, drain, total float64 }
 
-// samples are those of one subject with so many workers, a round each.
+// samples are those of one subject under one load, a round each.
 type samples struct {
-	subject Subject
-	workers int
-	rounds  []sample
+	subject  Subject
+	workers  int
+	messages int
+	rounds   []sample
+}
+
+// plan is what one round measures, in this order.
+func (c Config) plan() (all []*samples) {
+	for _, w := range c.Workers {
+		for i, messages := range []int{c.Messages, c.Backlog} {
+			for _, s := range c.Subjects {
+				if i == 0 || messages > 0 && s.endpoint {
+					all = append(all, &samples{subject: s, workers: w, messages: messages})
+				}
+			}
+		}
+	}
+	return all
 }
 
 // measure has the subjects take turns, so that what disturbs the machine
 // disturbs all of them. absent says why some have no samples.
 func measure(ctx context.Context, c Config, e *Env, progress io.Writer) (all []*samples, absent map[string]string, err error) {
-	for _, s := range c.Subjects {
-		for _, w := range c.Workers {
-			all = append(all, &samples{subject: s, workers: w})
-		}
-	}
+	all = c.plan()
 	absent = make(map[string]string)
 	body := makeBody()
 	for round := range c.Rounds {
-		for _, w := range c.Workers {
-			for _, s := range all {
-				if s.workers != w || absent[s.subject.Name] != "" {
-					continue
-				}
-				got, err := once(ctx, e, s.subject, Load{Messages: c.Messages, Workers: w, Body: body})
-				if errors.Is(err, ErrAbsent) {
-					absent[s.subject.Name] = err.Error()
-					fmt.Fprintf(progress, "%s: %v\n", s.subject.Name, err)
-					continue
-				}
-				if err != nil {
-					return nil, nil, fmt.Errorf("%s, %d workers: %w", s.subject.Name, w, err)
-				}
-				s.rounds = append(s.rounds, got)
-				fmt.Fprintf(progress, "round %d of %d, %2d workers, %-20s %7.0f sent/s %7.0f done/s\n",
-					round+1, c.Rounds, w, s.subject.Name, got.send, got.drain)
+		for _, s := range all {
+			if absent[s.subject.Name] != "" {
+				continue
 			}
+			got, err := once(ctx, e, s.subject, Load{Messages: s.messages, Workers: s.workers, Body: body})
+			if errors.Is(err, ErrAbsent) {
+				absent[s.subject.Name] = err.Error()
+				fmt.Fprintf(progress, "%s: %v\n", s.subject.Name, err)
+				continue
+			}
+			if err != nil {
+				return nil, nil, fmt.Errorf("%s, %d workers: %w", s.subject.Name, s.workers, err)
+			}
+			s.rounds = append(s.rounds, got)
+			fmt.Fprintf(progress, "round %d of %d, %2d workers, %-20s %7.0f sent/s %7.0f done/s\n",
+				round+1, c.Rounds, s.workers, s.subject.Name, got.send, got.drain)
 		}
 	}
 	return slices.DeleteFunc(all, func(s *samples) bool { return len(s.rounds) == 0 }), absent, nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -81,18 +82,35 @@ func TestRatiosAreOfTheSameRound(t *testing.T) {
 		}
 		return s
 	}
-	all := []*samples{rounds("ours", 300, 30, 100), rounds("peer", 100, 10, 100)}
-	got, ok := compare(all, Rival{"ours", "peer", 2}, 1)
+	ours, peer := rounds("ours", 300, 30, 100), rounds("peer", 100, 10, 100)
+	got, ok := compare([]*samples{ours, peer}, Rival{"ours", "peer", 2}, ours)
 	holds := true
 	want := Ratio{Ours: "ours", Peer: "peer", Workers: 1, Ratio: Spread{Median: 3, Min: 1, Max: 3}, Required: 2, Holds: &holds}
 	if diff := cmp.Diff(want, got); !ok || diff != "" {
 		t.Errorf("compare() = %v, -want +got:\n%s", ok, diff)
 	}
-	if _, ok := compare(all, Rival{"ours", "nobody", 2}, 1); ok {
+	if _, ok := compare([]*samples{ours, peer}, Rival{"ours", "nobody", 2}, ours); ok {
 		t.Error("there is a ratio to who was not measured")
 	}
-	if _, ok := compare(all, Rival{"ours", "peer", 2}, 16); ok {
-		t.Error("there is a ratio for workers who were not measured")
+	peer.workers = 16
+	if _, ok := compare([]*samples{ours, peer}, Rival{"ours", "peer", 2}, ours); ok {
+		t.Error("there is a ratio of different loads")
+	}
+}
+
+// Only endpoints have a backlog to carry as well.
+func TestPlan(t *testing.T) {
+	s, err := pick("goqite,goaws")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range (Config{Subjects: s, Messages: 10, Backlog: 99, Workers: []int{1, 16}}).plan() {
+		got = append(got, fmt.Sprint(p.subject.Name, " ", p.workers, " ", p.messages))
+	}
+	want := []string{"goqite 1 10", "goaws 1 10", "goaws 1 99", "goqite 16 10", "goaws 16 10", "goaws 16 99"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -30,7 +30,6 @@ func spread(v []float64) Spread {
 type Report struct {
 	Machine    string       `json:"machine"`
 	Rounds     int          `json:"rounds"`
-	Messages   int          `json:"messages"`
 	Bytes      int          `json:"bytes"`
 	Batch      int          `json:"batch"`
 	Subjects   []Subject    `json:"subjects"`
@@ -50,6 +49,7 @@ type Absent struct {
 type Throughput struct {
 	Subject string `json:"subject"`
 	Workers int    `json:"workers"`
+	Waiting int    `json:"waiting"` // at most: all were sent before the first was received
 	Send    Spread `json:"send"`
 	Drain   Spread `json:"receive_delete"`
 	Total   Spread `json:"total"` // each message sent, received and deleted
@@ -60,6 +60,7 @@ type Ratio struct {
 	Ours     string  `json:"ours"`
 	Peer     string  `json:"peer"`
 	Workers  int     `json:"workers"`
+	Waiting  int     `json:"waiting"`
 	Ratio    Spread  `json:"ratio"`
 	Required float64 `json:"at_least,omitempty"` // 0: for information
 	Holds    *bool   `json:"holds,omitempty"`
@@ -68,7 +69,7 @@ type Ratio struct {
 func newReport(c Config, all []*samples, absent map[string]string) Report {
 	r := Report{
 		Machine: fmt.Sprintf("%s/%s, %d cores, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version()),
-		Rounds:  c.Rounds, Messages: c.Messages, Bytes: bodyBytes, Batch: batch, Subjects: c.Subjects,
+		Rounds:  c.Rounds, Bytes: bodyBytes, Batch: batch, Subjects: c.Subjects,
 		Absent: []Absent{}, Throughput: []Throughput{}, Ratios: []Ratio{}, Depths: []Depth{},
 	}
 	for _, s := range c.Subjects {
@@ -85,15 +86,15 @@ func newReport(c Config, all []*samples, absent map[string]string) Report {
 			return spread(v)
 		}
 		r.Throughput = append(r.Throughput, Throughput{
-			Subject: s.subject.Name, Workers: s.workers,
+			Subject: s.subject.Name, Workers: s.workers, Waiting: s.messages,
 			Send:  column(func(s sample) float64 { return s.send }),
 			Drain: column(func(s sample) float64 { return s.drain }),
 			Total: column(func(s sample) float64 { return s.total }),
 		})
 	}
 	for _, rival := range rivals() {
-		for _, w := range c.Workers {
-			if ratio, ok := compare(all, rival, w); ok {
+		for _, ours := range all {
+			if ratio, ok := compare(all, rival, ours); ok {
 				r.Ratios = append(r.Ratios, ratio)
 			}
 		}
@@ -101,23 +102,19 @@ func newReport(c Config, all []*samples, absent map[string]string) Report {
 	return r
 }
 
-func compare(all []*samples, rival Rival, workers int) (Ratio, bool) {
-	find := func(name string) *samples {
-		i := slices.IndexFunc(all, func(s *samples) bool { return s.subject.Name == name && s.workers == workers })
-		if i < 0 {
-			return nil
-		}
-		return all[i]
-	}
-	ours, peer := find(rival.Ours), find(rival.Peer)
-	if ours == nil || peer == nil || len(ours.rounds) != len(peer.rounds) {
+// compare finds the peer's samples under the same load.
+func compare(all []*samples, rival Rival, ours *samples) (Ratio, bool) {
+	i := slices.IndexFunc(all, func(s *samples) bool {
+		return s.subject.Name == rival.Peer && s.workers == ours.workers && s.messages == ours.messages
+	})
+	if ours.subject.Name != rival.Ours || i < 0 || len(ours.rounds) != len(all[i].rounds) {
 		return Ratio{}, false
 	}
 	each := make([]float64, len(ours.rounds))
-	for i := range each {
-		each[i] = ours.rounds[i].total / peer.rounds[i].total
+	for n := range each {
+		each[n] = ours.rounds[n].total / all[i].rounds[n].total
 	}
-	r := Ratio{Ours: rival.Ours, Peer: rival.Peer, Workers: workers, Ratio: spread(each), Required: rival.Required}
+	r := Ratio{Ours: rival.Ours, Peer: rival.Peer, Workers: ours.workers, Waiting: ours.messages, Ratio: spread(each), Required: rival.Required}
 	if rival.Required > 0 {
 		holds := r.Ratio.Median >= rival.Required
 		r.Holds = &holds
@@ -135,24 +132,24 @@ func (r Report) WriteJSON(w io.Writer) error {
 
 // WriteTable writes it for people.
 func (r Report) WriteTable(w io.Writer) error {
-	fmt.Fprintf(w, "%s; %d rounds of %d messages of %d B, sent, then received and deleted, in batches of %d; median (min–max)\n\n",
-		r.Machine, r.Rounds, r.Messages, r.Bytes, r.Batch)
+	fmt.Fprintf(w, "%s; %d rounds; messages of %d B, all sent, then all received and deleted, in batches of %d; median (min–max)\n\n",
+		r.Machine, r.Rounds, r.Bytes, r.Batch)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "queue\tworkers\tmessages/s\t\tsend/s\treceive+delete/s")
+	fmt.Fprintln(t, "queue\tworkers\tmessages\tmessages/s\t\tsend/s\treceive+delete/s")
 	for _, s := range r.Throughput {
-		fmt.Fprintf(t, "%s\t%d\t%.0f\t(%.0f–%.0f)\t%.0f\t%.0f\n",
-			s.Subject, s.Workers, s.Total.Median, s.Total.Min, s.Total.Max, s.Send.Median, s.Drain.Median)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%.0f\t(%.0f–%.0f)\t%.0f\t%.0f\n",
+			s.Subject, s.Workers, s.Waiting, s.Total.Median, s.Total.Min, s.Total.Max, s.Send.Median, s.Drain.Median)
 	}
 	if len(r.Ratios) > 0 {
-		fmt.Fprintln(t, "\t\t\t\t\t\nratio, same round\tworkers\ttimes\t\twanted\tholds")
+		fmt.Fprintln(t, "\t\t\t\t\t\t\nratio, same round\tworkers\tmessages\ttimes\t\twanted\tholds")
 	}
 	for _, x := range r.Ratios {
 		wanted, holds := "–", "–"
 		if x.Holds != nil {
 			wanted, holds = "≥ "+strconv.FormatFloat(x.Required, 'g', -1, 64), verdict(*x.Holds)
 		}
-		fmt.Fprintf(t, "%s / %s\t%d\t%.2f\t(%.2f–%.2f)\t%s\t%s\n",
-			x.Ours, x.Peer, x.Workers, x.Ratio.Median, x.Ratio.Min, x.Ratio.Max, wanted, holds)
+		fmt.Fprintf(t, "%s / %s\t%d\t%d\t%.2f\t(%.2f–%.2f)\t%s\t%s\n",
+			x.Ours, x.Peer, x.Workers, x.Waiting, x.Ratio.Median, x.Ratio.Min, x.Ratio.Max, wanted, holds)
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -23,6 +23,7 @@ type Subject struct {
 	Name     string `json:"name"`
 	Settings string `json:"settings"`         // what makes it durable here
 	Advice   string `json:"advice,omitempty"` // what its documentation says, where that is something else
+	endpoint bool   // it is called over HTTP
 	engine   bool   // it is Bezoar in this process
 	open     func(ctx context.Context, e *Env) (Queue, error)
 }
