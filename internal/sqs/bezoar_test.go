@@ -136,7 +136,7 @@ func TestBezoarOutcomesThatMeanNothing(t *testing.T) {
 	r.create("q")
 	r.send("q", "x")
 	handle := r.receive("q")
-	for _, bad := range []string{`{"class":"odd"}`, `{}`, `{"class":"done"}`, `{"class":"bug","retry_after":"soon"}`, `{"class":"bug","retry_after":99999}`, `[]`, `"x"`} {
+	for _, bad := range []string{`{"class":"odd"}`, `{}`, `{"class":"done"}`, `{"class":"bug","retry_after":"soon"}`, `{"class":"bug","retry_after":-1}`, `[]`, `"x"`} {
 		r.json("ChangeMessageVisibility", `{"QueueUrl":"QUEUE:q","ReceiptHandle":"`+handle+`","BezoarOutcome":`+bad+`}`).fails(http.StatusBadRequest, "InvalidParameterValue", "BezoarOutcome")
 	}
 	r.json("ChangeMessageVisibility", `{"QueueUrl":"QUEUE:q","ReceiptHandle":"`+handle+`","VisibilityTimeout":30}`).ok() // still held

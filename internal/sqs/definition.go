@@ -2,6 +2,7 @@ package sqs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -11,24 +12,17 @@ import (
 // Create makes a queue with attributes by their SQS names, or returns the one
 // that has the name and the same attributes, for callers that speak no wire.
 func (h *Handler) Create(ctx context.Context, name string, attributes, tags map[string]string) (queue.Queue, error) {
-	fail := func(err error) (queue.Queue, error) {
-		if f, ok := err.(*fault); ok { //nolint:errorlint // as it was made here
-			err = fmt.Errorf("%s: %w", f.message, queue.ErrInvalid)
-		}
-		return queue.Queue{}, fmt.Errorf("create queue %.100q: %w", name, err)
-	}
 	s := queue.DefaultSettings()
 	s.FIFO = strings.HasSuffix(name, ".fifo")
 	c := &call{h: h, ctx: ctx, region: h.cfg.Region}
 	change := settingsChange{Settings: &s, ctx: ctx, name: name, call: c}
 	if err := change.apply(attributes); err != nil {
-		return fail(err)
+		if f, ok := errors.AsType[*fault](err); ok {
+			err = fmt.Errorf("create queue %.100q: %s: %w", name, f.message, queue.ErrInvalid)
+		}
+		return queue.Queue{}, err
 	}
-	q, err := h.engine.CreateQueue(ctx, name, s, tags)
-	if err != nil {
-		return fail(err)
-	}
-	return q, nil
+	return h.engine.CreateQueue(ctx, name, s, tags)
 }
 
 // Attributes returns what a queue is like by the SQS names of its attributes,

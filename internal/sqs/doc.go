@@ -26,8 +26,10 @@
 //   - Message moves at the end of its last lease, not at the next receive.
 //   - A queue may be made anew directly after its deletion: QueueDeletedRecently
 //     is never answered.
-//   - OverLimit is never answered: a queue may have more than 120,000 messages
-//     in flight, since no store counts them for free.
+//   - OverLimit counts what one process has in flight, not what all that share a
+//     store have.
+//   - Copies of a payload that nobody has worked yet wait for the first one (see
+//     package queue), so a receive may return fewer messages than there are.
 //   - Names are unique whatever the region and the account: those in a URL or an
 //     ARN are not looked at, and answers carry the caller's region.
 //   - Policies and encryption settings are kept and shown, and have no effect.

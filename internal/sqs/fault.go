@@ -46,6 +46,7 @@ var (
 	purging        = code{"PurgeQueueInProgress", prefix + "PurgeQueueInProgress", 403, modelled}
 	notFound       = code{"ResourceNotFoundException", "ResourceNotFoundException", 404, modelled}
 	unsupported    = code{"UnsupportedOperation", prefix + "UnsupportedOperation", 400, modelled}
+	overLimit      = code{"OverLimit", "OverLimit", 403, modelled}
 	address        = code{"InvalidAddress", "InvalidAddress", 404, modelled}
 )
 
@@ -115,6 +116,8 @@ func faultOf(err error) *fault {
 		return parameter.text("There is already a task running. Only one active task is allowed for a source queue arn at a given time.")
 	case queue.ErrMoveNotRunning:
 		return unsupported.text("The task is not running.")
+	case queue.ErrOverLimit:
+		return overLimit.text("%v", err)
 	case queue.ErrConflict:
 		return busyFor(100*time.Millisecond, "the queue is being changed by somebody else")
 	}

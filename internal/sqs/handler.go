@@ -38,7 +38,6 @@ type Handler struct {
 	attributes map[string]attribute
 	order      []string // their names
 	defaults   [2]view  // of a new standard and FIFO queue
-	receives   replays
 	purges     purges
 	large      chan struct{}   // a token for each large body being read
 	drain      context.Context //nolint:containedctx // ends when waiting receives must
@@ -57,7 +56,6 @@ func New(c Config) (*Handler, error) {
 		engine: c.Engine, cfg: c, log: c.Log, hosts: newHosts(c),
 		operations: operations(),
 		attributes: make(map[string]attribute),
-		receives:   replays{known: make(map[replayKey]*replay)},
 		purges:     purges{last: make(map[int64]time.Time)},
 		large:      make(chan struct{}, largeAtOnce),
 	}

@@ -31,19 +31,13 @@ func (c *call) receive() error {
 	case r.AttemptID != "" && !c.queue.Settings.FIFO:
 		return invalid(r.AttemptID, "ReceiveRequestAttemptId", notOfThisQueue)
 	}
-	messages, err := c.replayed()
+	in := queue.ReceiveInput{Max: int(limit), Worker: c.r.RemoteAddr, Attempt: r.AttemptID}
+	if r.Visibility.set {
+		in.Visibility = new(time.Duration(r.Visibility.value) * time.Second)
+	}
+	messages, err := c.take(in)
 	if err != nil {
 		return err
-	}
-	if len(messages) == 0 {
-		in := queue.ReceiveInput{Max: int(limit), Worker: c.r.RemoteAddr}
-		if r.Visibility.set {
-			in.Visibility = new(time.Duration(r.Visibility.value) * time.Second)
-		}
-		if messages, err = c.take(in); err != nil {
-			return err
-		}
-		c.remember(messages)
 	}
 	c.messages(messages)
 	return nil

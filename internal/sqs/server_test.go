@@ -74,8 +74,9 @@ func (s *served) gone() []string {
 
 func (s *served) send(n, size int) {
 	s.t.Helper()
-	for range n {
-		if _, err := s.engine.Send(context.Background(), "q", queue.SendInput{Body: []byte(strings.Repeat("a", size))}); err != nil {
+	for i := range n { // all different: copies of one payload would wait for the first
+		body := strings.Repeat(string(rune('a'+i)), size)
+		if _, err := s.engine.Send(context.Background(), "q", queue.SendInput{Body: []byte(body)}); err != nil {
 			s.t.Fatal(err)
 		}
 	}

@@ -73,9 +73,12 @@ func (c *call) changeVisibility() error {
 	}
 	var err error
 	if len(m.Outcome) > 0 {
-		err = c.release(r, m)
+		var in queue.ReleaseInput
+		if in, err = releaseInput(r, m); err == nil {
+			err = c.h.engine.Release(c.ctx, c.queue.Name, in)
+		}
 	} else {
-		err = c.h.engine.ChangeVisibility(c.ctx, c.queue.Name, r, time.Duration(m.Visibility.value)*time.Second)
+		err = c.h.engine.ChangeVisibility(c.ctx, c.queue.Name, r, seconds(m.Visibility))
 	}
 	if over(err) {
 		return invalid(m.Receipt, "ReceiptHandle", notAvailable+".")
@@ -83,48 +86,64 @@ func (c *call) changeVisibility() error {
 	return c.visibilityError(m, err)
 }
 
+func seconds(n number) time.Duration { return time.Duration(n.value) * time.Second }
+
 func (c *call) changeVisibilityBatch() error {
 	if err := c.batch("ChangeMessageVisibilityBatchRequestEntry"); err != nil {
 		return err
 	}
 	entries := c.req.Entries
 	faults := make([]*fault, len(entries))
-	receipts, at := c.receipts(faults)
 	var changes []queue.VisibilityChange
-	var plain []int // which entry each change is of
-	settle := func(i int, err error) {
-		switch {
-		case err == nil:
-		case over(err): // its own code here, as on AWS
-			faults[i] = receiptInvalid.text(notAvailable)
-		default:
-			faults[i] = c.faultOf(c.visibilityError(&entries[i], err))
-		}
-	}
+	var releases []queue.ReleaseInput
+	var changed, released []int // which entry each is of
+	receipts, at := c.receipts(faults)
 	for n, i := range at {
 		m := &entries[i]
 		if f := c.checkVisibility(m); f != nil {
 			faults[i] = f
 			continue
 		}
-		if len(m.Outcome) > 0 {
-			settle(i, c.release(receipts[n], m))
+		if len(m.Outcome) == 0 {
+			changes, changed = append(changes, queue.VisibilityChange{Receipt: receipts[n], Visibility: seconds(m.Visibility)}), append(changed, i)
 			continue
 		}
-		changes = append(changes, queue.VisibilityChange{Receipt: receipts[n], Visibility: time.Duration(m.Visibility.value) * time.Second})
-		plain = append(plain, i)
+		in, err := releaseInput(receipts[n], m)
+		if err != nil {
+			faults[i] = c.faultOf(err)
+			continue
+		}
+		releases, released = append(releases, in), append(released, i)
 	}
 	if len(changes) > 0 {
 		results, err := c.h.engine.ChangeVisibilityBatch(c.ctx, c.queue.Name, changes)
 		if err != nil {
 			return err
 		}
-		for n, err := range results {
-			settle(plain[n], err)
+		c.settled(faults, changed, results)
+	}
+	if len(releases) > 0 {
+		results, err := c.h.engine.ReleaseBatch(c.ctx, c.queue.Name, releases)
+		if err != nil {
+			return err
 		}
+		c.settled(faults, released, results)
 	}
 	c.outcomes("ChangeMessageVisibilityBatchResultEntry", faults, nil)
 	return nil
+}
+
+// settled sets the faults of the entries that results are of.
+func (c *call) settled(faults []*fault, at []int, results []error) {
+	for n, err := range results {
+		switch i := at[n]; {
+		case err == nil:
+		case over(err): // its own code here, as on AWS
+			faults[i] = receiptInvalid.text(notAvailable)
+		default:
+			faults[i] = c.faultOf(c.visibilityError(&c.req.Entries[i], err))
+		}
+	}
 }
 
 // over reports whether there is nothing left to change.
@@ -168,10 +187,10 @@ func (w *wait) UnmarshalJSON(text []byte) error {
 		if err := json.Unmarshal(text, &seconds); err != nil {
 			return err
 		}
-		if seconds < 0 || seconds > float64(maxVisibilitySeconds) {
-			return errors.New("it is not within 0 to 12 hours")
+		if seconds < 0 {
+			return errors.New("it is negative")
 		}
-		*w = wait(seconds * float64(time.Second))
+		*w = wait(min(seconds, float64(maxVisibilitySeconds)) * float64(time.Second))
 		return nil
 	}
 	d, err := parseDuration(s)
@@ -179,12 +198,11 @@ func (w *wait) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// release ends a delivery with the outcome that its worker reports. The later
-// of VisibilityTimeout and retry_after is when it may come again at the
-// earliest.
-func (c *call) release(r queue.Receipt, m *message) error {
-	bad := func(format string, args ...any) error {
-		return invalid(string(m.Outcome), "BezoarOutcome", format, args...)
+// releaseInput is what ends a delivery with the outcome that its worker
+// reports. VisibilityTimeout is the delay that it asks for.
+func releaseInput(r queue.Receipt, m *message) (queue.ReleaseInput, error) {
+	bad := func(format string, args ...any) (queue.ReleaseInput, error) {
+		return queue.ReleaseInput{}, invalid(string(m.Outcome), "BezoarOutcome", format, args...)
 	}
 	var o outcome
 	if err := json.Unmarshal(m.Outcome, &o); err != nil {
@@ -195,12 +213,9 @@ func (c *call) release(r queue.Receipt, m *message) error {
 		return bad("It has no class.")
 	case *o.Class == bezoar.Done:
 		return bad("A message that is done is deleted.")
-	case time.Duration(o.RetryAfter) > queue.MaxVisibility:
-		return bad("retry_after is more than 12 hours.")
 	}
-	return c.h.engine.Release(c.ctx, c.queue.Name, queue.ReleaseInput{
-		Receipt: r,
-		Delay:   max(time.Duration(m.Visibility.value)*time.Second, time.Duration(o.RetryAfter)),
+	return queue.ReleaseInput{
+		Receipt: r, Delay: seconds(m.Visibility), RetryAfter: time.Duration(o.RetryAfter), Downstream: o.Downstream,
 		Outcome: &queue.Outcome{Class: *o.Class, Failure: o.Failure, Reason: o.Reason},
-	})
+	}, nil
 }
