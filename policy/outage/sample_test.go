@@ -151,6 +151,28 @@ func TestItSeesAgainWhenAFloodIsOver(t *testing.T) {
 	}
 }
 
+// When the traffic falls more payloads enter the sample than before; those must
+// not outweigh the ones that were thinned out.
+func TestWhatEntersAThinnedSampleIsNotOverrated(t *testing.T) {
+	var g outage.Guard
+	for n := range 200_000 {
+		g.Succeeded(start.Add(time.Duration(n)*300*time.Microsecond), payload(n), 0)
+	}
+	thinned, now, n := g.Thinned(), start.Add(time.Minute), 1_000_000
+	for ; g.Thinned() >= thinned; n++ { // 30,000 a minute
+		if now = now.Add(2 * time.Millisecond); now.After(start.Add(5 * time.Minute)) {
+			t.Fatal("nothing more enters the sample")
+		}
+		g.Succeeded(now, payload(n), 0)
+	}
+	if trip := fail(&g, now, "down", 2_000_000, 2_009_000); trip != nil {
+		t.Errorf("9,000 of more than 60,000 are an outage: %+v", trip)
+	}
+	if trip := fail(&g, now, "down", 2_009_000, 2_080_000); trip == nil {
+		t.Error("half of all is none")
+	}
+}
+
 func TestAResultAllocatesNothing(t *testing.T) {
 	var g outage.Guard
 	n := 0

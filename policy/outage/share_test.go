@@ -85,6 +85,10 @@ func TestAForeignClockDoesNotKeepItPaused(t *testing.T) {
 	var g outage.Guard
 	far := outage.Snapshot{Generation: 7, State: outage.Paused, Until: start.AddDate(1, 0, 0), Level: 255, Failure: "down"}
 	now := start
+	g.Merge(now, far)
+	if p, _ := g.Paused(); p.Until.Sub(now) != 10*time.Minute {
+		t.Errorf("it is paused until %v", p.Until)
+	}
 	for range 10 { // it is told again and again
 		g.Merge(now, far)
 		if _, ok := g.Canary(now); ok {
