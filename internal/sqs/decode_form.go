@@ -198,6 +198,9 @@ func (f *formReader) numbered(head, rest, key, value string) error {
 	case "Tag", "Tags":
 		return putPair(&f.tags, rest, value)
 	case "SendMessageBatchRequestEntry", "DeleteMessageBatchRequestEntry", "ChangeMessageVisibilityBatchRequestEntry":
+		if rest == "" && value == "" {
+			return nil // how the protocol writes an empty list
+		}
 		number, rest := index(rest)
 		entry, err := f.entries.at(number)
 		if err != nil {
