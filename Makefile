@@ -46,7 +46,7 @@ bench: build ## benchmarks beside the code, then the ratios to nginx, HAProxy an
 
 .PHONY: bench-queue
 bench-queue: build ## the queue beside goqite, River, asynq on Redis and goaws (minutes)
-	cd bench/queue && go vet . && $(CURDIR)/scripts/with-servers go run . -bezoar $(CURDIR)/bin/bezoar
+	cd bench/queue && $(CURDIR)/scripts/with-servers go run -mod=mod . -bezoar $(CURDIR)/bin/bezoar
 
 .PHONY: lint
 lint: ## golangci-lint with .golangci.yaml (the first run builds it: minutes)

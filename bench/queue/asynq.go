@@ -28,6 +28,7 @@ type asynqQueue struct {
 	redis  *proc.Child
 	opt    asynq.RedisClientOpt
 	client *asynq.Client
+	bodies bodies
 }
 
 func openAsynq(ctx context.Context, e *Env, fsync string) (Queue, error) {
@@ -89,7 +90,7 @@ func (q *asynqQueue) Close() error {
 func (q *asynqQueue) Send(ctx context.Context, l Load) error {
 	l.Workers *= batch
 	return share(ctx, l, 1, func(ctx context.Context, _ int) error {
-		_, err := q.client.EnqueueContext(ctx, asynq.NewTask("bench", []byte(l.Body)))
+		_, err := q.client.EnqueueContext(ctx, asynq.NewTask("bench", []byte(q.bodies.next())))
 		return err
 	})
 }

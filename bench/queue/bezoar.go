@@ -33,7 +33,8 @@ func openBezoarSQLite(ctx context.Context, e *Env) (Queue, error) {
 // engine is Bezoar's, called in this process, with its upkeep running.
 type engine struct {
 	*queue.Engine
-	stop func() error
+	bodies bodies
+	stop   func() error
 }
 
 const engineQueue = "bench"
@@ -58,13 +59,13 @@ func openEngine(ctx context.Context, s queue.Store, done func() error) (*engine,
 func (e *engine) Close() error { return e.stop() }
 
 func (e *engine) Send(ctx context.Context, l Load) error {
-	return share(ctx, l, batch, func(ctx context.Context, n int) error { return e.sendBatch(ctx, l.Body, n) })
+	return share(ctx, l, batch, func(ctx context.Context, n int) error { return e.sendBatch(ctx, n) })
 }
 
-func (e *engine) sendBatch(ctx context.Context, body string, n int) error {
+func (e *engine) sendBatch(ctx context.Context, n int) error {
 	in := make([]queue.SendInput, n)
 	for i := range in {
-		in[i].Body = []byte(body)
+		in[i].Body = []byte(e.bodies.next())
 	}
 	results, err := e.SendBatch(ctx, engineQueue, in)
 	if err != nil {

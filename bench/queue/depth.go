@@ -56,10 +56,9 @@ func measureDepth(ctx context.Context, e *Env, s Subject, waiting, cycles int, p
 		engines[i] = q.(*engine)
 	}
 	began := time.Now()
-	body := makeBody()
 	fmt.Fprintf(progress, "%s: filling a queue with %d messages\n", s.Name, waiting)
 	err = share(ctx, Load{Messages: waiting, Workers: fillers}, queue.MaxBatch, func(ctx context.Context, n int) error {
-		return engines[1].sendBatch(ctx, body, n)
+		return engines[1].sendBatch(ctx, n)
 	})
 	if err != nil {
 		return Depth{}, fmt.Errorf("%s: fill: %w", s.Name, err)
@@ -69,7 +68,7 @@ func measureDepth(ctx context.Context, e *Env, s Subject, waiting, cycles int, p
 	for range depthTurns {
 		for i, e := range engines {
 			for range cycles {
-				t, err := e.cycle(ctx, body)
+				t, err := e.cycle(ctx)
 				if err != nil {
 					return Depth{}, err
 				}
@@ -85,8 +84,8 @@ func measureDepth(ctx context.Context, e *Env, s Subject, waiting, cycles int, p
 
 // cycle sends ten, receives ten and deletes them, and says how long the receive
 // took.
-func (e *engine) cycle(ctx context.Context, body string) (time.Duration, error) {
-	if err := e.sendBatch(ctx, body, batch); err != nil {
+func (e *engine) cycle(ctx context.Context) (time.Duration, error) {
+	if err := e.sendBatch(ctx, batch); err != nil {
 		return 0, err
 	}
 	began := time.Now()

@@ -35,6 +35,8 @@ type goqiteQueue struct {
 	db *sql.DB
 	q  *goqite.Queue
 	n  int // messages in a transaction
+
+	bodies bodies
 }
 
 // goqiteSchema reads the schema that the module ships beside its code, without
@@ -68,11 +70,11 @@ func (g *goqiteQueue) Close() error { return g.db.Close() }
 func (g *goqiteQueue) Send(ctx context.Context, l Load) error {
 	return share(ctx, l, g.n, func(ctx context.Context, n int) error {
 		if g.n == 1 {
-			return g.q.Send(ctx, goqite.Message{Body: []byte(l.Body)})
+			return g.q.Send(ctx, goqite.Message{Body: []byte(g.bodies.next())})
 		}
 		return g.tx(ctx, func(tx *sql.Tx) error {
 			for range n {
-				if err := g.q.SendTx(ctx, tx, goqite.Message{Body: []byte(l.Body)}); err != nil {
+				if err := g.q.SendTx(ctx, tx, goqite.Message{Body: []byte(g.bodies.next())}); err != nil {
 					return err
 				}
 			}

@@ -41,12 +41,12 @@ const account = "000000000000"
 
 // server is a process that speaks SQS.
 type server struct {
-	wire
+	*wire
 	child *proc.Child
 }
 
 func (s *server) Close() error {
-	s.wire.client.CloseIdleConnections()
+	s.client.CloseIdleConnections()
 	s.child.Stop()
 	return nil
 }
@@ -130,22 +130,23 @@ type wire struct {
 	client *http.Client
 	base   string
 	json   bool
+	bodies bodies
 }
 
-func newWire(base string, json bool) wire {
-	return wire{base: base, json: json, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+func newWire(base string, json bool) *wire {
+	return &wire{base: base, json: json, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 }
 
-func (w wire) create(ctx context.Context) error {
+func (w *wire) create(ctx context.Context) error {
 	_, err := w.call(ctx, "CreateQueue", `{"QueueName":"bench"`, "&QueueName=bench")
 	return err
 }
 
-func (w wire) queue() string { return w.base + "/" + account + "/bench" }
+func (w *wire) queue() string { return w.base + "/" + account + "/bench" }
 
 // call does one operation, given the beginning of its JSON object or the end of
 // its form.
-func (w wire) call(ctx context.Context, action, object, form string) ([]byte, error) {
+func (w *wire) call(ctx context.Context, action, object, form string) ([]byte, error) {
 	body, kind := "Action="+action+"&Version=2012-11-05"+form, "application/x-www-form-urlencoded"
 	if w.json {
 		body, kind = object+"}", "application/x-amz-json-1.0"
@@ -176,19 +177,15 @@ func (w wire) call(ctx context.Context, action, object, form string) ([]byte, er
 	return answer, nil
 }
 
-func (w wire) Send(ctx context.Context, l Load) error {
-	object, form := w.entries(batch, "SendMessageBatch", "MessageBody", func(int) string { return l.Body })
+func (w *wire) Send(ctx context.Context, l Load) error {
 	return share(ctx, l, batch, func(ctx context.Context, n int) error {
-		object, form := object, form
-		if n != batch {
-			object, form = w.entries(n, "SendMessageBatch", "MessageBody", func(int) string { return l.Body })
-		}
+		object, form := w.entries(n, "SendMessageBatch", "MessageBody", func(int) string { return w.bodies.next() })
 		_, err := w.call(ctx, "SendMessageBatch", object, form)
 		return err
 	})
 }
 
-func (w wire) Drain(ctx context.Context, l Load) error {
+func (w *wire) Drain(ctx context.Context, l Load) error {
 	object := `{"QueueUrl":"` + w.queue() + `","MaxNumberOfMessages":10`
 	form := "&MaxNumberOfMessages=10&QueueUrl=" + url.QueryEscape(w.queue())
 	return drain(ctx, l, func(ctx context.Context) (int, error) {
@@ -208,7 +205,7 @@ func (w wire) Drain(ctx context.Context, l Load) error {
 
 // entries spells a batch of n in both protocols' ways. Values need no escapes
 // in JSON.
-func (w wire) entries(n int, action, field string, value func(int) string) (object, form string) {
+func (w *wire) entries(n int, action, field string, value func(int) string) (object, form string) {
 	var b strings.Builder
 	if w.json {
 		b.WriteString(`{"QueueUrl":"` + w.queue() + `","Entries":[`)
@@ -230,7 +227,7 @@ func (w wire) entries(n int, action, field string, value func(int) string) (obje
 }
 
 // handles finds the receipt handles in an answer.
-func (w wire) handles(answer []byte) (found []string) {
+func (w *wire) handles(answer []byte) (found []string) {
 	begin, end := []byte("<ReceiptHandle>"), []byte("<")
 	if w.json {
 		begin, end = []byte(`"ReceiptHandle":"`), []byte(`"`)

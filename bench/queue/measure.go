@@ -71,13 +71,12 @@ func (c Config) plan() (all []*samples) {
 func measure(ctx context.Context, c Config, e *Env, progress io.Writer) (all []*samples, absent map[string]string, err error) {
 	all = c.plan()
 	absent = make(map[string]string)
-	body := makeBody()
 	for round := range c.Rounds {
 		for _, s := range all {
 			if absent[s.subject.Name] != "" {
 				continue
 			}
-			got, err := once(ctx, e, s.subject, Load{Messages: s.messages, Workers: s.workers, Body: body})
+			got, err := once(ctx, e, s.subject, Load{Messages: s.messages, Workers: s.workers})
 			if errors.Is(err, ErrAbsent) {
 				absent[s.subject.Name] = err.Error()
 				fmt.Fprintf(progress, "%s: %v\n", s.subject.Name, err)
@@ -119,14 +118,4 @@ func once(ctx context.Context, e *Env, s Subject, l Load) (_ sample, err error) 
 	return sample{
 		send: n / sent.Sub(began).Seconds(), drain: n / done.Sub(sent).Seconds(), total: n / done.Sub(began).Seconds(),
 	}, nil
-}
-
-// makeBody is text that needs no escapes anywhere.
-func makeBody() string {
-	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
-	body := make([]byte, bodyBytes)
-	for i := range body {
-		body[i] = letters[(i*i+7*i)%len(letters)]
-	}
-	return string(body)
 }

@@ -23,7 +23,7 @@ func TestSubjectsCarryTheLoad(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := once(t.Context(), e, s[0], Load{Messages: 33, Workers: 3, Body: makeBody()})
+			got, err := once(t.Context(), e, s[0], Load{Messages: 33, Workers: 3})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -177,6 +177,14 @@ func TestWireFindsHandles(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestBodies(t *testing.T) {
+	var b bodies
+	one, two := b.next(), b.next()
+	if one == two || len(one) != bodyBytes || len(two) != bodyBytes {
+		t.Errorf("%q and %q are not two of %d bytes", one, two, bodyBytes)
 	}
 }
 

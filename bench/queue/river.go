@@ -125,6 +125,7 @@ type riverQueue[TTx any] struct {
 	driver  riverdriver.Driver[TTx]
 	sender  *river.Client[TTx] // inserts only
 	workers int                // 0: by the load
+	bodies  bodies
 	close   func() error
 }
 
@@ -151,7 +152,7 @@ func (r *riverQueue[TTx]) Send(ctx context.Context, l Load) error {
 	return share(ctx, l, batch, func(ctx context.Context, n int) error {
 		jobs := make([]river.InsertManyParams, n)
 		for i := range jobs {
-			jobs[i].Args = riverArgs{l.Body}
+			jobs[i].Args = riverArgs{r.bodies.next()}
 		}
 		_, err := r.sender.InsertManyFast(ctx, jobs)
 		return err

@@ -42,7 +42,6 @@ type Queue interface {
 type Load struct {
 	Messages int
 	Workers  int
-	Body     string
 }
 
 // ErrAbsent wraps why a subject cannot be measured on this machine.
