@@ -180,6 +180,9 @@ func (f *formReader) member(key, value string) (err error) {
 
 // numbered reads a member of a list.
 func (f *formReader) numbered(head, rest, key, value string) error {
+	if key == head && value == "" {
+		return nil // how the protocol writes an empty list; an empty text is as none
+	}
 	switch head {
 	case "AttributeName":
 		return put(&f.names, rest, value)
@@ -198,9 +201,6 @@ func (f *formReader) numbered(head, rest, key, value string) error {
 	case "Tag", "Tags":
 		return putPair(&f.tags, rest, value)
 	case "SendMessageBatchRequestEntry", "DeleteMessageBatchRequestEntry", "ChangeMessageVisibilityBatchRequestEntry":
-		if rest == "" && value == "" {
-			return nil // how the protocol writes an empty list
-		}
 		number, rest := index(rest)
 		entry, err := f.entries.at(number)
 		if err != nil {

@@ -703,3 +703,14 @@ func within(t *testing.T, holds func() bool) {
 		}
 	}
 }
+
+// SDKs of the Query protocol write an empty list as NAME=.
+func TestTrapEmptyListsOfForms(t *testing.T) {
+	r := newRig(t)
+	r.create("q")
+	r.form("SendMessageBatch", "QueueUrl", "QUEUE:q", "SendMessageBatchRequestEntry", "").fails(400, "AWS.SimpleQueueService.EmptyBatchRequest")
+	r.form("GetQueueAttributes", "QueueUrl", "QUEUE:q", "AttributeName", "").ok().has("<GetQueueAttributesResult></GetQueueAttributesResult>")
+	r.form("SetQueueAttributes", "QueueUrl", "QUEUE:q", "Attribute", "").fails(400, "MissingParameter")
+	r.form("SendMessage", "QueueUrl", "QUEUE:q", "MessageBody", "").fails(400, "MissingParameter", "MessageBody")
+	r.form("SendMessage", "QueueUrl", "QUEUE:q", "MessageBody", "x", "MessageAttribute", "").ok().lacks("MD5OfMessageAttributes")
+}
