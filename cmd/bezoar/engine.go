@@ -30,11 +30,9 @@ func serve(ctx context.Context, cfg config.Config, s cli.Serving) error {
 		Output:  s.Output,
 		Page:    page,
 		Restart: s.Restart,
-		Started: func(a *app.App) { s.Ready(a.Addr(), a.AdminAddr()) },
+		Started: func(a *app.App) { s.Ready(a.Addr(), a.SQSAddr(), a.AdminAddr()) },
 	}
-	if cfg.AdminTokenEnv != "" {
-		opt.Secrets = append(opt.Secrets, cfg.AdminTokenEnv)
-	}
+	opt.Secrets = cfg.SecretVariables()
 	return app.Run(ctx, cfg, opt)
 }
 

@@ -25,7 +25,12 @@ type Config struct {
 	Page http.Handler
 	// Extra serves [PathExtra] under the same guard as the API. Nil means none.
 	Extra http.Handler
-	Log   *slog.Logger // nil discards
+	// Queues answers the calls about queues. Nil means that there are none.
+	Queues Queues
+	// Triage answers the calls about dead letters. Nil means that there are
+	// none.
+	Triage Triage
+	Log    *slog.Logger // nil discards
 }
 
 // PathExtra is below which [Config.Extra] is mounted.

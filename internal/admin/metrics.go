@@ -16,6 +16,7 @@ func (s *Server) metrics() http.Handler {
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		newFleetCollector(s.backend),
+		newQueueCollector(s.cfg.Queues, s.cfg.Triage),
 	)
 	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{
 		ErrorLog:            nil, // the errors are in the answer

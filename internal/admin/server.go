@@ -19,7 +19,7 @@ import (
 
 // maxBody bounds a request's body: an Add whose own body is as large as it may
 // be, in base64, with its headers.
-const maxBody = adminapi.MaxAddBody*4/3 + 64<<10
+const maxBody = max(adminapi.MaxAddBody*4/3+64<<10, adminapi.MaxMessageText)
 
 // callPatience bounds every call but redrives, which wait for the lane, and
 // event streams.
@@ -111,6 +111,15 @@ func (s *Server) routes() http.Handler {
 	short("POST "+adminapi.PathRestart, s.restart)
 	api.Handle("POST "+adminapi.PathRedrive, s.answered(s.redrive))
 	api.Handle("GET "+adminapi.PathEvents, s.answered(s.events))
+	for pattern, h := range s.queueRoutes() {
+		short(pattern, h)
+	}
+	for pattern, h := range s.deadRoutes() {
+		short(pattern, h)
+	}
+	if s.cfg.Triage != nil {
+		api.Handle("GET "+adminapi.PathDeadExport, s.answered(s.export))
+	}
 	if s.cfg.Extra != nil {
 		api.Handle(PathExtra, s.cfg.Extra)
 	}
@@ -152,6 +161,11 @@ func (s *Server) answered(h func(http.ResponseWriter, *http.Request) error) http
 }
 
 func problemOf(err error) *adminapi.Problem {
+	for _, of := range []func(error) *adminapi.Problem{triageProblem, queueProblem} {
+		if p := of(err); p != nil {
+			return p
+		}
+	}
 	var p *adminapi.Problem
 	var tooLarge *http.MaxBytesError
 	switch {

@@ -22,6 +22,7 @@ import (
 type Config struct {
 	Address string        // host:port or a URL; DefaultAddress when empty
 	Token   string        // sent as a bearer token when not empty
+	Actor   string        // who acts, for the audit log; proves nothing
 	Timeout time.Duration // of one call, 0 means 30 s; redrives and events take as long as ctx allows
 }
 
@@ -32,6 +33,7 @@ func (c Config) String() string { return fmt.Sprintf("admin API at %s", c.Addres
 type Client struct {
 	base    *url.URL
 	token   string
+	actor   string
 	timeout time.Duration
 	http    *http.Client
 }
@@ -55,7 +57,7 @@ func New(c Config) (*Client, error) {
 	}
 	noRedirect := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Client{
-		base: base, token: c.Token, timeout: c.Timeout,
+		base: base, token: c.Token, actor: c.Actor, timeout: c.Timeout,
 		http: &http.Client{Transport: t, CheckRedirect: noRedirect},
 	}, nil
 }
@@ -235,6 +237,9 @@ func (c *Client) send(ctx context.Context, method, path string, q url.Values, in
 	req.Header.Set("Accept", accept)
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.actor != "" {
+		req.Header.Set(HeaderActor, c.actor)
 	}
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)

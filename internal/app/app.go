@@ -14,13 +14,19 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fingerprint"
 	"github.com/bezoar-dev/bezoar/gateway"
 	"github.com/bezoar-dev/bezoar/internal/admin"
+	"github.com/bezoar-dev/bezoar/internal/alarm"
 	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/push"
 	"github.com/bezoar-dev/bezoar/internal/secret"
+	"github.com/bezoar-dev/bezoar/internal/sqs"
 	"github.com/bezoar-dev/bezoar/internal/store"
 	"github.com/bezoar-dev/bezoar/ledger"
+	"github.com/bezoar-dev/bezoar/queue"
+	"github.com/bezoar-dev/bezoar/triage"
 )
 
 // Options are what a configuration does not say. The zero value is useful.
@@ -50,6 +56,15 @@ type App struct {
 	adminLn net.Listener
 	hub     admin.Hub
 	routes  []boundRoute
+	queues  *queue.Engine
+	wire    *sqs.Handler // knows the queues' attributes by their SQS names
+	sqs     *sqs.Server  // nil without
+	sqsLn   net.Listener
+	desk    *triage.Desk
+	alarms  *alarm.Alarms // nil without
+	pushes  []*push.Pusher
+	// convicted are verdicts that queues are to hear of.
+	convicted chan bezoar.Verdict
 
 	mu    sync.Mutex // guards ready
 	ready error
@@ -76,7 +91,7 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &App{cfg: cfg, opt: opt, log: opt.Log, byName: map[string]*unit{}, ready: errors.New("starting")}
+	a := &App{cfg: cfg, opt: opt, log: opt.Log, byName: map[string]*unit{}, ready: errors.New("starting"), convicted: make(chan bezoar.Verdict, maxConvicted)}
 	defer func() {
 		if err != nil {
 			a.close()
@@ -90,11 +105,16 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 		return nil, err
 	}
 	a.opened = true
+	if err := a.openQueues(ctx, fingerprint.Key(key)); err != nil {
+		return nil, err
+	}
 	if err := a.openUnits(); err != nil {
 		return nil, err
 	}
-	if err := a.openGateway(fingerprint.Key(key)); err != nil {
-		return nil, err
+	for _, open := range []func() error{a.openDesk, a.openPushes, func() error { return a.openGateway(fingerprint.Key(key)) }} {
+		if err := open(); err != nil {
+			return nil, err
+		}
 	}
 	if err := a.openAdmin(); err != nil {
 		return nil, err
@@ -115,6 +135,9 @@ func (a *App) openState() ([32]byte, error) {
 }
 
 func (a *App) openGateway(key fingerprint.Key) error {
+	if a.cfg.Listen == "" {
+		return nil // there are no routes either: see config.Validate
+	}
 	routes, err := a.bindRoutes(key)
 	if err != nil {
 		return err
@@ -157,7 +180,10 @@ func (a *App) openAdmin() error {
 	if err != nil {
 		return err
 	}
-	cfg := admin.Config{Address: a.cfg.Admin, Token: token, Page: a.opt.Page, Log: a.log}
+	cfg := admin.Config{
+		Address: a.cfg.Admin, Token: token, Page: a.opt.Page, Log: a.log,
+		Queues: queueView{a.queues, a.wire}, Triage: a.desk,
+	}
 	if a.opt.Extra != nil {
 		cfg.Extra = a.opt.Extra(a)
 	}
@@ -171,8 +197,13 @@ func (a *App) openAdmin() error {
 	return nil
 }
 
-// Addr returns where callers are served.
-func (a *App) Addr() string { return a.front.Addr().String() }
+// Addr returns where callers are served, or "".
+func (a *App) Addr() string {
+	if a.front == nil {
+		return ""
+	}
+	return a.front.Addr().String()
+}
 
 // AdminAddr returns where the admin API listens, or "".
 func (a *App) AdminAddr() string {
@@ -187,6 +218,9 @@ func (a *App) close() {
 	var errs []error
 	if a.adminLn != nil {
 		errs = append(errs, ignoreClosed(a.adminLn.Close()))
+	}
+	if a.sqsLn != nil {
+		errs = append(errs, ignoreClosed(a.sqsLn.Close()))
 	}
 	if a.front != nil {
 		errs = append(errs, ignoreClosed(a.front.Close()))
@@ -242,15 +276,38 @@ func (a *App) Run(ctx context.Context) error {
 		outer.run("admin", func(ctx context.Context) error { return a.admin.Serve(ctx, a.adminLn) }, failed)
 	}
 	outer.run("restarts", a.restarts, failed)
+	inner.run("queues", a.queues.Run, failed)
+	inner.run("accusations", a.accusations, failed)
+	outer.run("triage", a.desk.Run, failed)
+	if a.alarms != nil {
+		outer.run("alarms", a.alarms.Run, failed)
+	}
+	var fronts stage
+	fronts.start(front)
+	if a.sqs != nil {
+		fronts.run("sqs", func(ctx context.Context) error { return a.sqs.Serve(ctx, a.sqsLn) }, failed)
+	}
+	for _, p := range a.pushes {
+		fronts.run("push", p.Run, failed)
+	}
 	a.setReady(nil)
 	if a.opt.Started != nil {
 		a.opt.Started(a)
 	}
-	err := a.front.Run(front)
+	err := a.serveFront(front)
 	a.setReady(errors.New("stopping"))
 	stopFront()
 	a.background.Wait()
-	return errors.Join(err, workers.stop(), inner.stop(), outer.stop())
+	return errors.Join(err, fronts.stop(), workers.stop(), inner.stop(), outer.stop())
+}
+
+// serveFront serves callers until ctx ends.
+func (a *App) serveFront(ctx context.Context) error {
+	if a.front == nil {
+		<-ctx.Done()
+		return nil
+	}
+	return a.front.Run(ctx)
 }
 
 // stage is a set of services that stop together.
@@ -285,6 +342,9 @@ func (a *App) setReady(err error) {
 	defer a.mu.Unlock()
 	a.ready = err
 }
+
+// maxConvicted bounds the convictions that wait to be told to the queues.
+const maxConvicted = 256
 
 // memoryLetters bounds the dead letters of a store that lives in memory, where
 // each may be as large as a held body.

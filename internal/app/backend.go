@@ -143,6 +143,9 @@ func (b backend) Redrive(ctx context.Context, id string) (adminapi.Redriven, err
 	if err != nil {
 		return adminapi.Redriven{}, err
 	}
+	if b.a.gateway == nil {
+		return adminapi.Redriven{}, adminapi.NewProblem(http.StatusServiceUnavailable, adminapi.CodeUnavailable, "no requests are served here: there are no routes")
+	}
 	res, err := b.a.gateway.Redrive(ctx, l)
 	switch {
 	case errors.Is(err, gateway.ErrTruncated):

@@ -13,6 +13,7 @@ import (
 // observe passes a decision on: to the event stream, and to who asked.
 func (a *App) observe(e ledger.Event) {
 	a.hub.Publish(eventOf(e))
+	a.accuse(e)
 	if a.opt.Observe != nil {
 		a.opt.Observe(e)
 	}

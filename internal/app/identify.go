@@ -17,6 +17,9 @@ type identity struct {
 
 // identify computes the fingerprint of a described request as the gateway does.
 func (a *App) identify(r *adminapi.AddRequest) (identity, error) {
+	if a.gateway == nil {
+		return identity{}, adminapi.NewProblem(http.StatusNotFound, adminapi.CodeNotFound, "no requests are served here: there are no routes")
+	}
 	route, work, shape, err := a.gateway.Identify(bezoar.Request{
 		Method: r.Method, Target: r.Target, Host: r.Host, Header: r.Header, Body: r.Body,
 	})

@@ -32,6 +32,8 @@ func TestMain(m *testing.M) {
 		worker()
 	case "bezoar":
 		os.Exit(victim())
+	case "consumer":
+		os.Exit(consumer())
 	default:
 		os.Exit(m.Run())
 	}

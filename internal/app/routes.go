@@ -12,6 +12,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 	"github.com/bezoar-dev/bezoar/policy/budget"
+	"github.com/bezoar-dev/bezoar/queue"
 )
 
 // boundRoute is a route with the printer that identifies its work.
@@ -45,6 +46,9 @@ func ruleOf(q config.Quarantine) *blame.Rule {
 func (a *App) openUnits() error {
 	rules := map[string]map[string]*blame.Rule{}
 	for i, r := range a.cfg.Routes {
+		if r.Enqueue != "" {
+			continue
+		}
 		if rules[r.Fleet] == nil {
 			rules[r.Fleet] = map[string]*blame.Rule{}
 		}
@@ -67,6 +71,10 @@ func (a *App) openUnits() error {
 func (a *App) bindRoutes(key fingerprint.Key) ([]gateway.Route, error) {
 	out := make([]gateway.Route, 0, len(a.cfg.Routes))
 	for i, r := range a.cfg.Routes {
+		if r.Enqueue != "" {
+			out = append(out, a.bindQueue(i, r, key))
+			continue
+		}
 		u := a.byName[r.Fleet]
 		p, err := fingerprint.New(key, fingerprint.Config{Headers: r.Headers, Ignore: r.Ignore, MaxBody: int(r.Buffer)})
 		if err != nil {
@@ -83,15 +91,31 @@ func (a *App) bindRoutes(key fingerprint.Key) ([]gateway.Route, error) {
 		if err != nil {
 			return nil, fmt.Errorf("routes[%d]: %w", i, err)
 		}
-		var hosts []string
-		if r.Match.Host != "" {
-			hosts = []string{r.Match.Host}
-		}
 		out = append(out, gateway.Route{
-			Name: name, Path: r.Match.Path, Hosts: hosts, Methods: r.Match.Methods,
+			Name: name, Path: r.Match.Path, Hosts: hosts(r), Methods: r.Match.Methods,
 			Doer: u.doer, Printer: p, Replay: gateway.Replay(r.Retry.Replay), Buffer: int(r.Buffer),
 			Timeout: r.Timeout, Client: r.Client, Rule: b.rule, Retry: retry, Off: r.Quarantine.Off,
 		})
 	}
 	return out, nil
+}
+
+func hosts(r config.Route) []string {
+	if r.Match.Host == "" {
+		return nil
+	}
+	return []string{r.Match.Host}
+}
+
+// bindQueue makes the route of requests that are done later. Their bodies are
+// held whole.
+func (a *App) bindQueue(i int, r config.Route, key fingerprint.Key) gateway.Route {
+	most := queue.MaxBytes
+	if q, ok := a.cfg.Queues[r.Enqueue]; ok {
+		most = int(q.MaxBytes)
+	}
+	return gateway.Route{
+		Name: routeName(i, r), Path: r.Match.Path, Hosts: hosts(r), Methods: r.Match.Methods,
+		Buffer: most, MaxBody: int64(most), Enqueue: enqueuer{a.queues, r.Enqueue, key},
+	}
 }

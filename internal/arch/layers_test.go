@@ -14,10 +14,10 @@ func layers() []layer {
 
 		{"policy/*", 1, "pure decisions"},
 		{"fingerprint", 1, "pure: turns requests into keyed hashes"},
-		{"internal/adminapi", 1, "leaf: the contract of the admin API"},
 		{"internal/cgroup", 1, "leaf: what the kernel says about memory"},
 		{"internal/config", 1, "leaf: what the settings file says"},
 		{"internal/h1", 1, "leaf: HTTP/1.1 on the wire"},
+		{"internal/schema", 1, "leaf: checks bodies against JSON Schemas"},
 		{"internal/secret", 1, "leaf: the deployment's secret"},
 		{"internal/sigv4", 1, "leaf: who signed a request"},
 		{"internal/demo/*", 1, "leaves: what the demonstration is made of"},
@@ -26,11 +26,13 @@ func layers() []layer {
 		{"fleet", 2, "engine: who works"},
 		{"dispatch", 2, "engine: admit, attempt, judge"},
 		{"queue", 2, "engine"},
+		{"triage", 2, "engine: where dead letters are dealt with"},
 		{"flow", 2, "engine"},
 		{"outbox", 2, "engine"},
 		{"guard", 2, "engine"},
 		{"crash", 2, "engine"},
 
+		{"internal/adminapi", 3, "the contract of the admin API, in the engines' words"},
 		{"internal/journal", 3, "keeps what is in flight across a crash of Bezoar"},
 		{"internal/probe", 3, "keeper of workers that run elsewhere"},
 		{"internal/supervise", 3, "keeper of workers that Bezoar starts"},
@@ -41,6 +43,7 @@ func layers() []layer {
 		{"internal/push", 3, "front: delivers messages to HTTP servers"},
 		{"internal/sqs", 3, "front: the queue's wire"},
 		{"internal/admin", 3, "front: the admin API"},
+		{"internal/alarm", 3, "tells people about dead letters"},
 		{"internal/console", 3, "front: the page"},
 		{"internal/sim", 3, "runs the policies in virtual time"},
 
@@ -75,7 +78,9 @@ func edges() []edge {
 		{"dispatch", "fleet", "the dispatcher joins them: it takes workers from the fleet"},
 		{"internal/store", "internal/store/*", "opens the one that the URL names"},
 		{"internal/store/*", "internal/store/record", "one form of a row, so that stores cannot disagree"},
+		{"triage", "queue", "dead letters are messages"},
 		{"internal/supervise", "internal/probe", "the same health check for workers here and elsewhere"},
+		{"internal/admin", "internal/adminapi", "the server and the contract that it serves"},
 		{"internal/demo", "internal/app", "the demonstration runs the real thing"},
 		{"cmd/*", "internal/cli", "main only wires the command line to the app"},
 	}

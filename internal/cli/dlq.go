@@ -2,55 +2,177 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/queue"
+	"github.com/bezoar-dev/bezoar/triage"
 )
 
 type dlqCmd struct {
+	Groups  dlqGroups  `cmd:"" help:"Count dead letters by what failed."`
 	Ls      dlqLs      `cmd:"" help:"List dead letters, newest first."`
-	Show    dlqShow    `cmd:"" help:"Show one dead letter with its request and evidence."`
-	Redrive dlqRedrive `cmd:"" help:"Send dead letters again, through the lane."`
-	Discard dlqDiscard `cmd:"" help:"Delete dead letters."`
+	Show    dlqShow    `cmd:"" help:"Show one dead letter with its body and evidence."`
+	Edit    dlqEdit    `cmd:"" help:"Change a dead letter and send it back, in one step."`
+	Redrive dlqRedrive `cmd:"" help:"Send dead letters again: a canary first, at a bounded rate, halting by itself."`
+	Discard dlqDiscard `cmd:"" help:"Move dead letters to the trash, where they are for seven days."`
+	Restore dlqRestore `cmd:"" help:"Take dead letters from the trash to where they were."`
+	Export  dlqExport  `cmd:"" help:"Write dead letters with all their evidence to stdout, a JSON document a line."`
+	Tasks   dlqTasks   `cmd:"" help:"List redrives and other tasks, newest first."`
+	Task    dlqTask    `cmd:"" help:"Show, watch, pause, resume, cancel or slow a task."`
+	Audit   dlqAudit   `cmd:"" help:"Show who did what to dead letters."`
 }
 
-type dlqLs struct {
+// picked is how dead letters are selected.
+type picked struct {
+	Queue  string        `short:"q" placeholder:"NAME" help:"In this dead-letter queue; gateway:FLEET for requests."`
+	Group  []string      `short:"g" sep:"none" placeholder:"GROUP" help:"That died of this, as dlq groups names it, or its beginning. May be repeated."`
+	Origin string        `placeholder:"QUEUE" help:"That were received from this queue."`
+	Class  string        `placeholder:"CLASS" help:"Of this class, such as crash, oom, timeout, bug or invalid."`
+	Since  time.Duration `placeholder:"TIME" help:"That died within this time, such as 2h."`
+	Before time.Duration `placeholder:"TIME" help:"That died longer ago than this."`
+}
+
+func (p picked) empty() bool {
+	return p.Queue == "" && len(p.Group) == 0 && p.Origin == "" && p.Class == "" && p.Since == 0 && p.Before == 0
+}
+
+// selection completes the groups that are given by their beginnings.
+func (p picked) selection(s *session, api *adminapi.Client) (queue.Selection, error) {
+	sel := queue.Selection{Queue: p.Queue, Origin: p.Origin, Class: p.Class}
+	if p.Since > 0 {
+		sel.After = s.now().Add(-p.Since)
+	}
+	if p.Before > 0 {
+		sel.Before = s.now().Add(-p.Before)
+	}
+	if len(p.Group) == 0 {
+		return sel, nil
+	}
+	groups, err := api.DeadGroups(s, queue.Selection{Queue: p.Queue}, triage.MaxGroups)
+	if err != nil {
+		return sel, err
+	}
+	for _, given := range p.Group {
+		var keys []string
+		for _, g := range groups {
+			if g.Key == given {
+				keys = []string{g.Key}
+				break
+			}
+			if strings.HasPrefix(g.Key, given) && !slices.Contains(keys, g.Key) {
+				keys = append(keys, g.Key)
+			}
+		}
+		if len(keys) != 1 {
+			return sel, hinted(exitf(exitNotFound, "group %.80q is the beginning of %d groups", given, len(keys)), "bezoar dlq groups lists them")
+		}
+		sel.Groups = append(sel.Groups, keys[0])
+	}
+	return sel, nil
+}
+
+type dlqGroups struct {
 	remote
-	Fleet  string `placeholder:"NAME" help:"Of this fleet only."`
-	Limit  int    `default:"50" placeholder:"N" help:"At most this many, up to 1000 (default ${default})."`
-	Offset int    `placeholder:"N" help:"Skip the newest N."`
+	picked
+	Limit int `default:"50" placeholder:"N" help:"At most this many, up to 1000 (default ${default})."`
 }
 
-func (c *dlqLs) Run(s *session) error {
-	if c.Limit < 1 || c.Limit > adminapi.MaxLetterLimit || c.Offset < 0 {
-		return exitf(exitUsage, "--limit %d --offset %d: want 1 to %d, and 0 or more", c.Limit, c.Offset, adminapi.MaxLetterLimit)
+func (c *dlqGroups) Run(s *session) error {
+	if c.Limit < 1 || c.Limit > triage.MaxGroups {
+		return exitf(exitUsage, "--limit %d: want 1 to %d", c.Limit, triage.MaxGroups)
 	}
 	api, err := c.client(s)
 	if err != nil {
 		return err
 	}
 	defer api.Close()
-	letters, err := api.Letters(s, adminapi.LetterQuery{Fleet: c.Fleet, Limit: c.Limit, Offset: c.Offset})
+	sel, err := c.selection(s, api)
+	if err != nil {
+		return err
+	}
+	groups, err := api.DeadGroups(s, sel, c.Limit)
 	if err != nil {
 		return err
 	}
 	if s.json {
-		return s.out.json(adminapi.Letters{Letters: letters})
+		return s.out.json(adminapi.DeadGroups{Groups: groups})
 	}
-	if len(letters) == 0 {
+	if len(groups) == 0 {
 		s.say("no dead letters")
 		return nil
 	}
 	now := s.now()
-	t := table{head: []string{"ID", "CLASS", "FLEET", ">COPIES", "LAST", "VERDICT", "REQUEST"}}
-	for _, l := range letters {
-		t.add(plain(l.ID), plain(l.Class.String()), plain(l.Fleet), plain(fmt.Sprint(l.Copies)),
-			plain(ago(now, l.Last)), plain(l.Verdict), plain(l.Request.Method+" "+l.Request.Target))
+	t := table{head: []string{">COUNT", "LAST 24 H", "LAST", "FIRST", "QUEUE", "GROUP", "REASON"}}
+	for _, g := range groups {
+		again := ""
+		if g.Redriven > 0 {
+			again = fmt.Sprintf(" (%d again after a redrive)", g.Redriven)
+		}
+		t.add(number(g.Count), plain(sparkline(g.Hours[:])), plain(ago(now, g.Last)), plain(ago(now, g.First)),
+			plain(g.Queue), plain(g.Key), plain(g.Reason+again))
 	}
 	t.write(s.out, "")
-	if len(letters) == c.Limit {
-		s.say("perhaps more: --offset %d", c.Offset+c.Limit)
+	return nil
+}
+
+// sparkline draws numbers as bars, relative to the largest.
+func sparkline(values []int64) string {
+	bars := []rune("▁▂▃▄▅▆▇█")
+	most := max(slices.Max(values), 1)
+	var b strings.Builder
+	for _, v := range values {
+		if v == 0 {
+			b.WriteRune('·')
+			continue
+		}
+		b.WriteRune(bars[int(v*int64(len(bars)-1)/most)])
+	}
+	return b.String()
+}
+
+type dlqLs struct {
+	remote
+	picked
+	Limit  int    `default:"50" placeholder:"N" help:"At most this many, up to 1000 (default ${default})."`
+	Cursor string `placeholder:"CURSOR" help:"Go on where the last list ended."`
+}
+
+func (c *dlqLs) Run(s *session) error {
+	if c.Limit < 1 || c.Limit > triage.MaxLetters {
+		return exitf(exitUsage, "--limit %d: want 1 to %d", c.Limit, triage.MaxLetters)
+	}
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	sel, err := c.selection(s, api)
+	if err != nil {
+		return err
+	}
+	page, err := api.Dead(s, sel, c.Cursor, c.Limit)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.out.json(page)
+	}
+	if len(page.Letters) == 0 {
+		s.say("no dead letters")
+		return nil
+	}
+	now := s.now()
+	t := table{head: []string{"ID", "CLASS", "QUEUE", ">RECEIVES", "DIED", "REASON"}}
+	for _, l := range page.Letters {
+		t.add(plain(l.ID), plain(l.Class.String()), plain(l.Queue), number(int64(l.Receives)), plain(ago(now, l.Died)), plain(l.Reason))
+	}
+	t.write(s.out, "")
+	if page.Next != "" {
+		s.say("more: --cursor %s", page.Next)
 	}
 	return nil
 }
@@ -58,7 +180,7 @@ func (c *dlqLs) Run(s *session) error {
 type dlqShow struct {
 	remote
 	ID   string `arg:"" help:"The letter's id, or its unique beginning."`
-	Body bool   `help:"Write the request's body to stdout as it is, and nothing else."`
+	Body bool   `help:"Write the body to stdout as it is, and nothing else."`
 }
 
 func (c *dlqShow) Run(s *session) error {
@@ -71,6 +193,27 @@ func (c *dlqShow) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	if strings.HasPrefix(id, requestPrefix) {
+		return c.request(s, api, id)
+	}
+	l, err := api.DeadLetter(s, id)
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.Body:
+		_, err := s.Stdout.Write(bodyBytes(l.Body))
+		return err
+	case s.json:
+		return s.out.json(l)
+	}
+	reportDead(s.out, s.now(), l)
+	return nil
+}
+
+// request shows a dead request of the gateway, with the evidence of its
+// workers' deaths.
+func (c *dlqShow) request(s *session, api *adminapi.Client, id string) error {
 	l, err := api.Letter(s, id)
 	if err != nil {
 		return err
@@ -89,106 +232,70 @@ func (c *dlqShow) Run(s *session) error {
 	return nil
 }
 
-type dlqDiscard struct {
-	remote
-	IDs []string `arg:"" name:"id" help:"The letters' ids, or their unique beginnings."`
-}
-
-func (c *dlqDiscard) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
-	return s.forEach(c.IDs, "discarded", func(given string) (string, error) {
-		id, err := letterID(s, api, given)
-		if err != nil {
-			return "", err
-		}
-		return id, api.Discard(s, id)
-	})
-}
-
-type dlqRedrive struct {
-	remote
-	IDs []string `arg:"" name:"id" help:"The letters' ids, or their unique beginnings."`
-}
-
-func (c *dlqRedrive) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
-	redriven, failed := []adminapi.Redriven{}, []failure{}
-	err = each(c.IDs, func(err error) { s.say("bezoar: %v", err) }, func(given string) error {
-		id, err := letterID(s, api, given)
-		if err != nil {
-			failed = append(failed, failure{given, err.Error()})
-			return err
-		}
-		r, err := api.Redrive(s, id)
-		if err != nil {
-			failed = append(failed, failure{given, err.Error()})
-			return err
-		}
-		redriven = append(redriven, r)
-		if !s.json {
-			s.out.printf("%s %s\n", clean(r.ID), outcomeText(r))
-		}
-		return redriveError(r)
-	})
-	if !s.json {
-		return err
-	}
-	return errors.Join(s.out.json(map[string]any{"redriven": redriven, "failed": failed}), err)
-}
-
-func outcomeText(r adminapi.Redriven) string {
-	text := clean(r.Outcome)
-	if r.Status != 0 {
-		text += fmt.Sprintf(" %d", r.Status)
-	}
-	if r.Reason != "" {
-		text += ": " + clean(r.Reason)
-	}
-	return text
-}
-
-// redriveError is nil only when the work ran clean.
-func redriveError(r adminapi.Redriven) error {
-	code := exitFailure
-	switch r.Outcome {
-	case adminapi.Answered:
+func bodyBytes(b *triage.Body) []byte {
+	switch {
+	case b == nil:
 		return nil
-	case adminapi.Refused:
-		code = exitNotAllowed
-	case adminapi.TimedOut:
-		code = exitTimedOut
-	case adminapi.Unavailable:
-		code = exitUnhealthy
+	case b.Text != nil:
+		return []byte(*b.Text)
 	}
-	return exitf(code, "redrive %.40q: %s", r.ID, clean(r.Outcome))
+	return b.Base64
 }
+
+// requestPrefix begins the ids of the gateway's letters.
+const requestPrefix = "dl-"
 
 // maxPages bounds the search for a letter by the beginning of its id.
 const maxPages = 20
 
+// fullID is the length of a message's id.
+const fullID = 36
+
+// letterID completes an id that is given by its beginning.
 func letterID(ctx context.Context, api *adminapi.Client, given string) (string, error) {
-	return resolve(ctx, given, "dl-", "dead letter", func(ctx context.Context) ([]string, error) {
-		var ids []string
-		for page := range maxPages {
-			letters, err := api.Letters(ctx, adminapi.LetterQuery{Limit: adminapi.MaxLetterLimit, Offset: page * adminapi.MaxLetterLimit})
-			if err != nil {
-				return nil, err
-			}
-			for _, l := range letters {
-				ids = append(ids, l.ID)
-			}
-			if len(letters) < adminapi.MaxLetterLimit {
-				break
+	return letterIDIn(ctx, api, "", given)
+}
+
+func letterIDIn(ctx context.Context, api *adminapi.Client, queueName, given string) (string, error) {
+	want := strings.ToLower(given)
+	digits := strings.TrimPrefix(want, requestPrefix)
+	if digits == "" || strings.Trim(digits, "0123456789abcdef-") != "" || len(want) > fullID {
+		return "", exitf(exitUsage, "dead letter %.60q: want an id, or its unique beginning", given)
+	}
+	if len(want) == fullID || digits != want && len(digits) == idDigits {
+		return want, nil
+	}
+	var found []string
+	cursor := ""
+	for range maxPages {
+		page, err := api.Dead(ctx, queue.Selection{Queue: queueName}, cursor, triage.MaxLetters)
+		if err != nil {
+			return "", err
+		}
+		for _, l := range page.Letters {
+			if strings.HasPrefix(l.ID, want) || strings.HasPrefix(l.ID, requestPrefix+want) {
+				found = append(found, l.ID)
 			}
 		}
-		return ids, nil
-	})
+		if cursor = page.Next; cursor == "" {
+			break
+		}
+	}
+	return oneOf(found, "dead letter", want)
+}
+
+// oneOf wants exactly one id to have the beginning want.
+func oneOf(found []string, what, want string) (string, error) {
+	slices.Sort(found)
+	switch len(found) {
+	case 0:
+		return "", exitf(exitNotFound, "there is no %s %s", what, want)
+	case 1:
+		return found[0], nil
+	}
+	shown := strings.Join(found[:min(len(found), 5)], ", ")
+	if len(found) > 5 {
+		shown += fmt.Sprintf(" and %d more", len(found)-5)
+	}
+	return "", hinted(exitf(exitUsage, "%s %s begins %d ids", what, want, len(found)), "%s", shown)
 }

@@ -23,7 +23,7 @@ type Engine struct {
 type Serving struct {
 	Log     *slog.Logger
 	Output  func(worker, stream, line string) // of the workers
-	Ready   func(listen, admin string)        // to be called when the listeners are open
+	Ready   func(listen, sqs, admin string)   // to be called when the listeners are open
 	Restart <-chan struct{}                   // each value asks for a rolling restart of all fleets
 }
 

@@ -73,7 +73,7 @@ func codeOfProblem(p *adminapi.Problem) int {
 		return exitNotFound
 	case adminapi.CodeUnauthorized, adminapi.CodeForbidden:
 		return exitNotAllowed
-	case adminapi.CodeConflict:
+	case adminapi.CodeConflict, adminapi.CodePlanChanged:
 		return exitPlanChanged
 	case adminapi.CodeTimeout:
 		return exitTimedOut

@@ -9,6 +9,7 @@ type grammar struct {
 	Demo       demoCmd       `cmd:"" help:"Show a real fleet, real traffic and a real pill: with and without the defence."`
 	Quarantine quarantineCmd `cmd:"" help:"What is suspected and refused, and why."`
 	DLQ        dlqCmd        `cmd:"" name:"dlq" help:"Dead letters: work set aside with its evidence."`
+	Queue      queueCmd      `cmd:"" help:"Queues: what they hold, and messages in and out."`
 	Fleet      fleetCmd      `cmd:"" help:"Workers, their states and restarts."`
 	Config     configCmd     `cmd:"" help:"Check a settings file, or show what it means."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
@@ -21,7 +19,7 @@ func (r remote) client(s *session) (*adminapi.Client, error) {
 	if addr == "" {
 		addr = s.Getenv("BEZOAR_ADMIN")
 	}
-	c, err := adminapi.New(adminapi.Config{Address: addr, Token: s.Getenv(tokenVar)})
+	c, err := adminapi.New(adminapi.Config{Address: addr, Token: s.Getenv(tokenVar), Actor: me(s.Getenv)})
 	if err != nil {
 		return nil, &exitError{code: exitUsage, err: err}
 	}
@@ -58,16 +56,5 @@ func resolve(ctx context.Context, given, prefix, what string, list func(context.
 			found = append(found, id)
 		}
 	}
-	slices.Sort(found)
-	switch len(found) {
-	case 0:
-		return "", exitf(exitNotFound, "there is no %s %s", what, want)
-	case 1:
-		return found[0], nil
-	}
-	shown := strings.Join(found[:min(len(found), 5)], ", ")
-	if len(found) > 5 {
-		shown += fmt.Sprintf(" and %d more", len(found)-5)
-	}
-	return "", hinted(exitf(exitUsage, "%s %s begins %d ids", what, want, len(found)), "%s", shown)
+	return oneOf(found, what, want)
 }

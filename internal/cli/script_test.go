@@ -10,6 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/bezoar-dev/bezoar/internal/app"
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/golden"
 )
@@ -63,6 +64,7 @@ func TestScripts(t *testing.T) {
 		Dir:           "testdata/script",
 		UpdateScripts: golden.Updating(),
 		Setup: func(e *testscript.Env) error {
+			e.Values[realKey{}] = new(*app.App)
 			api := httptest.NewServer(newFakeAPI())
 			e.Defer(api.Close)
 			e.Setenv("BEZOAR_ADMIN", api.Listener.Addr().String())
@@ -73,6 +75,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": checkCode, "validjson": checkJSON, "signals": sendSignals,
+			"startbezoar": startBezoar, "deadletters": makeLetters, "firstletter": firstLetter,
 		},
 	})
 }

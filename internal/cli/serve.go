@@ -17,26 +17,44 @@ import (
 const tokenVar = "BEZOAR_ADMIN_TOKEN"
 
 type serveCmd struct {
-	Config string     `short:"c" default:"bezoar.yaml" placeholder:"FILE" help:"The settings file (default ${default})."`
-	Listen *string    `placeholder:"ADDR" help:"Serve callers here instead of where the file says."`
+	Config string     `short:"c" placeholder:"FILE" help:"The settings file (default: bezoar.yaml here, if there is one)."`
+	Listen *string    `placeholder:"ADDR" help:"Serve callers here instead of where the file says; an empty ADDR for nowhere."`
+	SQS    *string    `name:"sqs" placeholder:"ADDR" help:"Serve queues to SQS clients here instead of where the file says; off for nowhere."`
 	Admin  *string    `placeholder:"ADDR" help:"Serve the admin API here instead of where the file says; an empty ADDR for none."`
-	Store  *string    `placeholder:"STORE" help:"Keep verdicts and dead letters here instead of where the file says."`
+	Store  *string    `placeholder:"STORE" help:"Keep queues, verdicts and dead letters here instead of where the file says."`
 	Level  slog.Level `name:"log" default:"info" placeholder:"LEVEL" help:"Log from this level: debug, info, warn or error."`
+}
+
+// Help says what serve does without a file.
+func (c *serveCmd) Help() string {
+	return "Without -c and without a bezoar.yaml here, it serves queues to SQS clients on " + config.DefaultSQS + ", from an embedded store."
 }
 
 // Run serves what the file names.
 func (c *serveCmd) Run(s *session) error {
-	cfg, err := config.Load(c.Config, func(cfg *config.Config) {
+	edit := func(cfg *config.Config) {
 		set(&cfg.Listen, c.Listen)
+		set(&cfg.SQS, c.SQS)
 		set(&cfg.Admin, c.Admin)
 		set(&cfg.Store, c.Store)
 		s.tokenFromEnvironment(cfg)
-	})
+	}
+	path := c.Config
+	if path == "" {
+		path = defaultFile
+	}
+	cfg, err := config.Load(path, edit)
+	if errors.Is(err, fs.ErrNotExist) && c.Config == "" {
+		cfg, err = config.Queues(edit)
+	}
 	if err != nil {
 		return settingsError(err)
 	}
 	return s.serve(cfg, c.Level)
 }
+
+// defaultFile is looked for where bezoar is started.
+const defaultFile = "bezoar.yaml"
 
 // set overrides a setting by a flag that was given.
 func set[T any](to, from *T) {
@@ -83,12 +101,17 @@ func (s *session) serve(cfg config.Config, level slog.Level) error {
 		Log:     slog.New(handler),
 		Output:  s.workerOutput(),
 		Restart: hup,
-		Ready: func(listen, admin string) {
+		Ready: func(listen, sqs, admin string) {
 			scheme := "http"
 			if cfg.TLS != nil {
 				scheme = "https"
 			}
-			s.say("bezoar: serving on %s://%s", scheme, listen)
+			if listen != "" {
+				s.say("bezoar: serving on %s://%s", scheme, listen)
+			}
+			if sqs != "" {
+				s.say("bezoar: sqs endpoint on http://%s", sqs)
+			}
 			if admin != "" {
 				s.say("bezoar: console and API on http://%s/", admin)
 			}

@@ -20,6 +20,17 @@ func Default() Config {
 	return c
 }
 
+// Queues returns the settings of a server that only serves queues, changed by
+// edit.
+func Queues(edit func(*Config)) (Config, error) {
+	var c Config
+	c.setDefaults()
+	c.Listen, c.SQS = "", DefaultSQS
+	edit(&c)
+	c.fill()
+	return c, c.Validate()
+}
+
 // DefaultFleet returns a fleet with everything set but its workers.
 func DefaultFleet() Fleet {
 	var f Fleet
@@ -32,6 +43,13 @@ func DefaultRoute() Route {
 	var r Route
 	r.setDefaults()
 	return r
+}
+
+// DefaultQueue returns the settings of a queue of which nothing is said.
+func DefaultQueue() Queue {
+	var q Queue
+	q.setDefaults()
+	return q
 }
 
 // defaulter is what the decoder calls before it decodes into a struct.

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,6 +107,20 @@ const (
 
 // ServesSQS reports whether queues are served.
 func (c *Config) ServesSQS() bool { return c.SQS != "" && c.SQS != "off" }
+
+// SecretVariables names the environment variables that hold secrets, which
+// nothing that Bezoar starts may see.
+func (c *Config) SecretVariables() []string {
+	all := []string{c.AdminTokenEnv}
+	for _, k := range c.AccessKeys {
+		all = append(all, k.SecretEnv)
+	}
+	for _, a := range c.Alarms {
+		all = append(all, a.SecretEnv)
+	}
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(s string) bool { return s == "" })
+}
 
 // fillQueues settles who is whose dead-letter queue.
 func (c *Config) fillQueues() {

@@ -14,8 +14,9 @@ func (c *Config) checkRoutes(k *checker) {
 		case r.Enqueue != "" && r.Fleet != "":
 			k.addf(at, "keep one", "has both fleet and enqueue")
 		case r.Enqueue != "":
-			if !isQueueName(r.Enqueue) {
-				k.addf(at+".enqueue", "write a queue's name", "%s is no queue's name", quoted(r.Enqueue))
+			if _, ok := c.Queues[r.Enqueue]; !ok {
+				fix := "define it under queues" + didYouMean(r.Enqueue, sortedKeys(c.Queues))
+				k.add(at+".enqueue", flawf(fix, "there is no queue %s", quoted(r.Enqueue)), "queues."+shortKey(r.Enqueue))
 			}
 		case r.Fleet == "":
 			k.add(at, flawf("add fleet: NAME, or enqueue: QUEUE", "names no fleet"), at+".fleet")

@@ -1,0 +1,179 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// Queues is what the API shows and changes of queues. Its errors are as those
+// of [Backend]; a queue.Code is answered by what it means.
+type Queues interface {
+	Queues(ctx context.Context, prefix string) ([]adminapi.Queue, error)
+	Queue(ctx context.Context, name string) (adminapi.Queue, error)
+	CreateQueue(ctx context.Context, in adminapi.CreateQueue) (adminapi.Queue, error)
+	DeleteQueue(ctx context.Context, name string) error
+	Purge(ctx context.Context, name string) error
+	Resume(ctx context.Context, name string) error
+	Send(ctx context.Context, name string, in []adminapi.Send) ([]adminapi.Sent, error)
+	Peek(ctx context.Context, name string, after int64, limit int) ([]adminapi.Message, error)
+	Payloads(ctx context.Context, name string) ([]adminapi.Payload, error)
+	Pardon(ctx context.Context, name string, payload bezoar.Fingerprint) error
+	Conditions(ctx context.Context) ([]adminapi.Condition, error)
+}
+
+// handler answers a call or says why it cannot.
+type handler = func(http.ResponseWriter, *http.Request) error
+
+// queueRoutes are the calls about queues, by pattern.
+func (s *Server) queueRoutes() map[string]handler {
+	q := s.cfg.Queues
+	if q == nil {
+		return nil
+	}
+	named := func(do func(context.Context, string) error) handler {
+		return func(w http.ResponseWriter, r *http.Request) error {
+			if err := do(r.Context(), r.PathValue("name")); err != nil {
+				return err
+			}
+			w.WriteHeader(http.StatusNoContent)
+			return nil
+		}
+	}
+	return map[string]handler{
+		"GET " + adminapi.PathQueues:     s.listQueues,
+		"POST " + adminapi.PathQueues:    s.createQueue,
+		"GET " + adminapi.PathQueue:      s.showQueue,
+		"DELETE " + adminapi.PathQueue:   named(q.DeleteQueue),
+		"POST " + adminapi.PathPurge:     named(q.Purge),
+		"POST " + adminapi.PathResume:    named(q.Resume),
+		"GET " + adminapi.PathMessages:   s.peek,
+		"POST " + adminapi.PathMessages:  s.send,
+		"GET " + adminapi.PathPayloads:   s.listPayloads,
+		"DELETE " + adminapi.PathPardon:  s.pardon,
+		"GET " + adminapi.PathConditions: s.listConditions,
+	}
+}
+
+func (s *Server) listQueues(w http.ResponseWriter, r *http.Request) error {
+	q, err := known(r.URL, "prefix")
+	if err != nil {
+		return err
+	}
+	queues, err := s.cfg.Queues.Queues(r.Context(), q.Get("prefix"))
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, adminapi.Queues{Queues: list(queues)})
+}
+
+func (s *Server) showQueue(w http.ResponseWriter, r *http.Request) error {
+	q, err := s.cfg.Queues.Queue(r.Context(), r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, q)
+}
+
+func (s *Server) createQueue(w http.ResponseWriter, r *http.Request) error {
+	var in adminapi.CreateQueue
+	if err := decode(w, r, &in); err != nil {
+		return err
+	}
+	q, err := s.cfg.Queues.CreateQueue(r.Context(), in)
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusCreated, q)
+}
+
+func (s *Server) peek(w http.ResponseWriter, r *http.Request) error {
+	q, err := known(r.URL, "after", "limit")
+	if err != nil {
+		return err
+	}
+	after, err := number(q, "after", 0, 1<<62)
+	if err != nil {
+		return err
+	}
+	limit, err := number(q, "limit", 1, adminapi.MaxPeek)
+	if err != nil {
+		return err
+	}
+	m, err := s.cfg.Queues.Peek(r.Context(), r.PathValue("name"), int64(after), limit)
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, adminapi.Messages{Messages: list(m)})
+}
+
+func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
+	var in adminapi.SendBatch
+	if err := decode(w, r, &in); err != nil {
+		return err
+	}
+	if n := len(in.Messages); n < 1 || n > adminapi.MaxSendBatch {
+		return invalid("messages: %d are not 1 to %d", n, adminapi.MaxSendBatch)
+	}
+	sent, err := s.cfg.Queues.Send(r.Context(), r.PathValue("name"), in.Messages)
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, adminapi.SentBatch{Sent: list(sent)})
+}
+
+func (s *Server) listPayloads(w http.ResponseWriter, r *http.Request) error {
+	p, err := s.cfg.Queues.Payloads(r.Context(), r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, adminapi.Payloads{Payloads: list(p)})
+}
+
+func (s *Server) pardon(w http.ResponseWriter, r *http.Request) error {
+	payload, err := bezoar.ParseFingerprint(r.PathValue("id"))
+	if err != nil {
+		return invalid("payload: %v", err)
+	}
+	if err := s.cfg.Queues.Pardon(r.Context(), r.PathValue("name"), payload); err != nil {
+		return fmt.Errorf("pardon: %w", err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (s *Server) listConditions(w http.ResponseWriter, r *http.Request) error {
+	c, err := s.cfg.Queues.Conditions(r.Context())
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, adminapi.Conditions{Conditions: list(c)})
+}
+
+// list makes an empty list [] rather than null.
+func list[T any](items []T) []T {
+	if items == nil {
+		return []T{}
+	}
+	return items
+}
+
+// queueProblem answers what a queue refused; nil for other errors.
+func queueProblem(err error) *adminapi.Problem {
+	status, code := http.StatusBadRequest, adminapi.CodeInvalid
+	switch queue.CodeOf(err) {
+	case "":
+		return nil
+	case queue.ErrQueueNotFound, queue.ErrLetterNotFound, queue.ErrMoveNotFound:
+		status, code = http.StatusNotFound, adminapi.CodeNotFound
+	case queue.ErrQueueExists, queue.ErrConflict, queue.ErrMoveRunning, queue.ErrMoveNotRunning, queue.ErrReceiptStale:
+		status, code = http.StatusConflict, adminapi.CodeConflict
+	case queue.ErrTooLarge:
+		status, code = http.StatusRequestEntityTooLarge, adminapi.CodeTooLarge
+	}
+	return adminapi.NewProblem(status, code, err.Error())
+}

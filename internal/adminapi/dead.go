@@ -1,0 +1,213 @@
+package adminapi
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/queue"
+	"github.com/bezoar-dev/bezoar/triage"
+)
+
+// The paths of dead letters, those of queues and those of the gateway. A
+// selection is given by the parameters that [SelectionQuery] writes.
+const (
+	PathDeadGroups  = "/api/v1/dead/groups"             // GET selection, &limit=
+	PathDead        = "/api/v1/dead/letters"            // GET selection, &limit= &cursor=
+	PathDeadLetter  = "/api/v1/dead/letters/{id}"       // GET
+	PathDeadEdit    = "/api/v1/dead/letters/{id}/edit"  // POST
+	PathDeadPlans   = "/api/v1/dead/plans"              // POST [Order]
+	PathDeadPlan    = "/api/v1/dead/plans/{id}"         // GET
+	PathDeadExecute = "/api/v1/dead/plans/{id}/execute" // POST
+	PathDeadDo      = "/api/v1/dead/do"                 // POST [Order], with Expect or ids
+	PathDeadTasks   = "/api/v1/dead/tasks"              // GET ?live= &limit=
+	PathDeadTask    = "/api/v1/dead/tasks/{id}"         // GET, POST [TaskOrder]
+	PathDeadExport  = "/api/v1/dead/export"             // GET selection: lines of JSON
+	PathAudit       = "/api/v1/audit"                   // GET ?before= &limit=
+)
+
+// HeaderActor says who acts, for the audit log: at most 200 printable
+// characters. It proves nothing.
+const HeaderActor = "Bezoar-Actor"
+
+// CodePlanChanged is a Problem's code, 409: the letters are not those that were
+// planned.
+const CodePlanChanged = "plan-changed"
+
+// DeadGroups answers GET [PathDeadGroups].
+type DeadGroups struct {
+	Groups []queue.Group `json:"groups"`
+}
+
+// DeadLetters answers GET [PathDead].
+type DeadLetters = triage.Page
+
+// Order asks for something to be done with dead letters.
+type Order struct {
+	Verb      triage.Verb     `json:"verb"`
+	Selection queue.Selection `json:"selection"`
+	Options   triage.Options  `json:"options"`
+	// Expect is how many letters the caller means; 0 with ids in the
+	// selection: those.
+	Expect int64 `json:"expect,omitempty"`
+}
+
+// Tasks answers what starts or lists tasks.
+type Tasks struct {
+	Tasks []triage.Task `json:"tasks"`
+}
+
+// TaskOrder changes a task.
+type TaskOrder struct {
+	Action string `json:"action"`         // pause, resume, cancel or rate
+	Rate   int    `json:"rate,omitempty"` // letters a second
+}
+
+// Audit answers GET [PathAudit], the newest first.
+type Audit struct {
+	Entries []queue.AuditEntry `json:"entries"`
+}
+
+// SelectionQuery writes a selection as parameters.
+func SelectionQuery(s queue.Selection) url.Values {
+	q := url.Values{}
+	set := func(name, value string) {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	set("queue", s.Queue)
+	set("origin", s.Origin)
+	set("class", s.Class)
+	for _, g := range s.Groups {
+		q.Add("group", g)
+	}
+	for _, id := range s.IDs {
+		q.Add("id", id)
+	}
+	if !s.After.IsZero() {
+		q.Set("after", s.After.UTC().Format(time.RFC3339Nano))
+	}
+	if !s.Before.IsZero() {
+		q.Set("before", s.Before.UTC().Format(time.RFC3339Nano))
+	}
+	return q
+}
+
+// DeadGroups groups dead letters by what failed.
+func (c *Client) DeadGroups(ctx context.Context, s queue.Selection, limit int) ([]queue.Group, error) {
+	var out DeadGroups
+	q := SelectionQuery(s)
+	if limit > 0 {
+		q.Set("limit", strconv.Itoa(limit))
+	}
+	err := c.call(ctx, http.MethodGet, PathDeadGroups, q, nil, &out)
+	return out.Groups, wrap(err, "group dead letters")
+}
+
+// Dead lists dead letters without their bodies, the newest first.
+func (c *Client) Dead(ctx context.Context, s queue.Selection, cursor string, limit int) (DeadLetters, error) {
+	var out DeadLetters
+	q := SelectionQuery(s)
+	if limit > 0 {
+		q.Set("limit", strconv.Itoa(limit))
+	}
+	if cursor != "" {
+		q.Set("cursor", cursor)
+	}
+	err := c.call(ctx, http.MethodGet, PathDead, q, nil, &out)
+	return out, wrap(err, "list dead letters")
+}
+
+// DeadLetter returns one dead letter whole.
+func (c *Client) DeadLetter(ctx context.Context, id string) (triage.Letter, error) {
+	var out triage.Letter
+	err := c.call(ctx, http.MethodGet, fill(PathDeadLetter, id), nil, nil, &out)
+	return out, wrap(err, "get dead letter %.40q", id)
+}
+
+// Edit sends a changed letter back.
+func (c *Client) Edit(ctx context.Context, id string, e triage.Edit) (triage.Edited, error) {
+	var out triage.Edited
+	err := c.call(ctx, http.MethodPost, fill(PathDeadEdit, id), nil, e, &out)
+	return out, wrap(err, "edit dead letter %.40q", id)
+}
+
+// Plan says what an order would do, and keeps it.
+func (c *Client) Plan(ctx context.Context, o Order) (triage.Plan, error) {
+	var out triage.Plan
+	err := c.call(ctx, http.MethodPost, PathDeadPlans, nil, o, &out)
+	return out, wrap(err, "plan")
+}
+
+// Execute does what was planned.
+func (c *Client) Execute(ctx context.Context, plan string) ([]triage.Task, error) {
+	var out Tasks
+	err := c.call(ctx, http.MethodPost, fill(PathDeadExecute, plan), nil, nil, &out)
+	return out.Tasks, wrap(err, "execute plan %.40q", plan)
+}
+
+// Do plans and executes at once.
+func (c *Client) Do(ctx context.Context, o Order) ([]triage.Task, error) {
+	var out Tasks
+	err := c.call(ctx, http.MethodPost, PathDeadDo, nil, o, &out)
+	return out.Tasks, wrap(err, "%s dead letters", o.Verb)
+}
+
+// Tasks lists tasks, the newest first.
+func (c *Client) Tasks(ctx context.Context, live bool, limit int) ([]triage.Task, error) {
+	var out Tasks
+	q := url.Values{}
+	if live {
+		q.Set("live", "true")
+	}
+	if limit > 0 {
+		q.Set("limit", strconv.Itoa(limit))
+	}
+	err := c.call(ctx, http.MethodGet, PathDeadTasks, q, nil, &out)
+	return out.Tasks, wrap(err, "list tasks")
+}
+
+// Task returns one task.
+func (c *Client) Task(ctx context.Context, id string) (triage.Task, error) {
+	var out triage.Task
+	err := c.call(ctx, http.MethodGet, fill(PathDeadTask, id), nil, nil, &out)
+	return out, wrap(err, "show task %.40q", id)
+}
+
+// ChangeTask pauses, resumes, cancels or slows a task.
+func (c *Client) ChangeTask(ctx context.Context, id string, o TaskOrder) (triage.Task, error) {
+	var out triage.Task
+	err := c.call(ctx, http.MethodPost, fill(PathDeadTask, id), nil, o, &out)
+	return out, wrap(err, "%s task %.40q", o.Action, id)
+}
+
+// Export copies dead letters to w, a JSON document a line, as long as ctx
+// allows.
+func (c *Client) Export(ctx context.Context, s queue.Selection, w io.Writer) error {
+	resp, err := c.send(ctx, http.MethodGet, PathDeadExport, SelectionQuery(s), nil, "application/x-ndjson")
+	if err != nil {
+		return wrap(err, "export dead letters")
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(w, resp.Body)
+	return wrap(err, "export dead letters")
+}
+
+// Audit lists what was done, the newest first, from below the entry number
+// before (0: all).
+func (c *Client) Audit(ctx context.Context, before int64, limit int) ([]queue.AuditEntry, error) {
+	var out Audit
+	q := url.Values{}
+	if before > 0 {
+		q.Set("before", strconv.FormatInt(before, 10))
+	}
+	if limit > 0 {
+		q.Set("limit", strconv.Itoa(limit))
+	}
+	err := c.call(ctx, http.MethodGet, PathAudit, q, nil, &out)
+	return out.Entries, wrap(err, "read the audit log")
+}

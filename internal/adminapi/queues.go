@@ -1,0 +1,224 @@
+package adminapi
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// The paths of queues. {name} is one escaped path segment.
+const (
+	PathQueues     = "/api/v1/queues"                      // GET ?prefix= lists, POST creates
+	PathQueue      = "/api/v1/queues/{name}"               // GET, DELETE
+	PathMessages   = "/api/v1/queues/{name}/messages"      // GET ?after= &limit= peeks, POST sends
+	PathPurge      = "/api/v1/queues/{name}/purge"         // POST
+	PathResume     = "/api/v1/queues/{name}/resume"        // POST ends a pause
+	PathPayloads   = "/api/v1/queues/{name}/payloads"      // GET lists what is suspected and refused
+	PathPardon     = "/api/v1/queues/{name}/payloads/{id}" // DELETE
+	PathConditions = "/api/v1/conditions"                  // GET paused queues and open breakers
+)
+
+// The bounds of queue calls.
+const (
+	MaxSendBatch   = 256
+	MaxPeek        = queue.MaxBatch
+	MaxMessageText = 2 << 20 // bytes of one POST of messages
+)
+
+// Queue is one queue and what it holds.
+type Queue struct {
+	Name       string            `json:"name"`
+	FIFO       bool              `json:"fifo"`
+	Visible    int64             `json:"visible"`
+	InFlight   int64             `json:"in_flight"`
+	Delayed    int64             `json:"delayed"`
+	Oldest     Duration          `json:"oldest"` // age of the longest kept
+	DeadLetter string            `json:"dead_letter"`
+	Implicit   bool              `json:"implicit_dead_letter"` // it was not named
+	Receives   int               `json:"max_receive_count"`    // 0: for ever
+	Created    time.Time         `json:"created"`
+	Modified   time.Time         `json:"modified"`
+	Attributes map[string]string `json:"attributes"` // by their SQS names
+	Tags       map[string]string `json:"tags,omitempty"`
+	State      string            `json:"state"` // "ok", or why nothing is delivered
+}
+
+// Queues answers GET [PathQueues].
+type Queues struct {
+	Queues []Queue `json:"queues"`
+}
+
+// CreateQueue makes a queue, with attributes by their SQS names.
+type CreateQueue struct {
+	Name       string            `json:"name"`
+	Attributes map[string]string `json:"attributes,omitempty"`
+	Tags       map[string]string `json:"tags,omitempty"`
+}
+
+// Send is one message to be sent.
+type Send struct {
+	Body       []byte            `json:"body"`
+	Attributes map[string]string `json:"attributes,omitempty"` // of type String
+	Delay      *Duration         `json:"delay,omitempty"`
+	Group      string            `json:"group,omitempty"`
+	Dedup      string            `json:"dedup,omitempty"`
+	Priority   int               `json:"priority,omitempty"`
+}
+
+// SendBatch asks POST [PathMessages].
+type SendBatch struct {
+	Messages []Send `json:"messages"` // 1 to MaxSendBatch
+}
+
+// Sent says what became of one message.
+type Sent struct {
+	ID        string `json:"id,omitempty"`
+	Sequence  int64  `json:"sequence,omitempty"`
+	Duplicate bool   `json:"duplicate,omitempty"`
+	Error     string `json:"error,omitempty"`
+}
+
+// SentBatch answers POST [PathMessages], in the order of the messages.
+type SentBatch struct {
+	Sent []Sent `json:"sent"`
+}
+
+// Message is one message as it is looked at.
+type Message struct {
+	ID         string                     `json:"id"`
+	Queue      string                     `json:"queue"`
+	Sequence   int64                      `json:"sequence"`
+	State      string                     `json:"state"` // "visible", "in-flight" or "delayed"
+	Sent       time.Time                  `json:"sent"`
+	VisibleAt  time.Time                  `json:"visible_at"`
+	Receives   int                        `json:"receives"`
+	Group      string                     `json:"group,omitempty"`
+	Dedup      string                     `json:"dedup,omitempty"`
+	Priority   int                        `json:"priority,omitempty"`
+	Sender     string                     `json:"sender,omitempty"`
+	Payload    bezoar.Fingerprint         `json:"payload,omitzero"`
+	Body       []byte                     `json:"body,omitempty"`
+	Attributes map[string]queue.Attribute `json:"attributes,omitempty"`
+	Attempts   []queue.Attempt            `json:"attempts,omitempty"`
+	Letter     *queue.Letter              `json:"letter,omitempty"`
+	Lineage    *queue.Lineage             `json:"lineage,omitempty"`
+}
+
+// Messages answers GET [PathMessages], in the order of sending.
+type Messages struct {
+	Messages []Message `json:"messages"`
+}
+
+// Payload is what is known of one payload of a queue.
+type Payload struct {
+	Queue   string             `json:"queue"`
+	Payload bezoar.Fingerprint `json:"payload"`
+	State   string             `json:"state"`   // "watched", "suspect" or "quarantined"
+	Strikes float64            `json:"strikes"` // deaths; a timeout is half of one
+	Since   time.Time          `json:"since"`
+	Until   time.Time          `json:"until,omitzero"`
+	Class   bezoar.Class       `json:"class"`
+	Failure string             `json:"failure,omitempty"`
+	Reason  string             `json:"reason,omitempty"`
+}
+
+// Payloads answers GET [PathPayloads].
+type Payloads struct {
+	Payloads []Payload `json:"payloads"`
+}
+
+// Condition is why a queue, or all queues of a downstream group, deliver
+// nothing, or only a canary.
+type Condition struct {
+	Kind  string    `json:"kind"` // "outage" of a queue, "breaker" of a group
+	Name  string    `json:"name"` // the queue, or the group
+	State string    `json:"state"`
+	Why   string    `json:"why"`
+	Until time.Time `json:"until,omitzero"`
+}
+
+// Conditions answers GET [PathConditions].
+type Conditions struct {
+	Conditions []Condition `json:"conditions"`
+}
+
+// Queues lists queues by name.
+func (c *Client) Queues(ctx context.Context, prefix string) ([]Queue, error) {
+	var out Queues
+	q := url.Values{}
+	if prefix != "" {
+		q.Set("prefix", prefix)
+	}
+	err := c.call(ctx, http.MethodGet, PathQueues, q, nil, &out)
+	return out.Queues, wrap(err, "list queues")
+}
+
+// Queue returns one queue.
+func (c *Client) Queue(ctx context.Context, name string) (Queue, error) {
+	var out Queue
+	err := c.call(ctx, http.MethodGet, fill(PathQueue, name), nil, nil, &out)
+	return out, wrap(err, "show queue %.80q", name)
+}
+
+// CreateQueue makes a queue, or returns the one that is there with the same
+// settings.
+func (c *Client) CreateQueue(ctx context.Context, in CreateQueue) (Queue, error) {
+	var out Queue
+	err := c.call(ctx, http.MethodPost, PathQueues, nil, in, &out)
+	return out, wrap(err, "create queue %.80q", in.Name)
+}
+
+// DeleteQueue removes a queue and all that is in it.
+func (c *Client) DeleteQueue(ctx context.Context, name string) error {
+	return wrap(c.call(ctx, http.MethodDelete, fill(PathQueue, name), nil, nil, nil), "delete queue %.80q", name)
+}
+
+// Purge empties a queue.
+func (c *Client) Purge(ctx context.Context, name string) error {
+	return wrap(c.call(ctx, http.MethodPost, fill(PathPurge, name), nil, nil, nil), "purge queue %.80q", name)
+}
+
+// Resume ends a queue's pause.
+func (c *Client) Resume(ctx context.Context, name string) error {
+	return wrap(c.call(ctx, http.MethodPost, fill(PathResume, name), nil, nil, nil), "resume queue %.80q", name)
+}
+
+// Send sends messages, each by itself: see [Sent].
+func (c *Client) Send(ctx context.Context, name string, in []Send) ([]Sent, error) {
+	var out SentBatch
+	err := c.call(ctx, http.MethodPost, fill(PathMessages, name), nil, SendBatch{in}, &out)
+	return out.Sent, wrap(err, "send to queue %.80q", name)
+}
+
+// Peek looks at messages and receives none.
+func (c *Client) Peek(ctx context.Context, name string, after int64, limit int) ([]Message, error) {
+	var out Messages
+	q := url.Values{"after": {strconv.FormatInt(after, 10)}, "limit": {strconv.Itoa(limit)}}
+	err := c.call(ctx, http.MethodGet, fill(PathMessages, name), q, nil, &out)
+	return out.Messages, wrap(err, "peek into queue %.80q", name)
+}
+
+// Payloads lists what is suspected and refused in a queue.
+func (c *Client) Payloads(ctx context.Context, name string) ([]Payload, error) {
+	var out Payloads
+	err := c.call(ctx, http.MethodGet, fill(PathPayloads, name), nil, nil, &out)
+	return out.Payloads, wrap(err, "list payloads of queue %.80q", name)
+}
+
+// Pardon forgets what is held against a payload.
+func (c *Client) Pardon(ctx context.Context, name string, payload bezoar.Fingerprint) error {
+	path := fill(fill(PathPardon, name), payload.String())
+	return wrap(c.call(ctx, http.MethodDelete, path, nil, nil, nil), "pardon payload %v of queue %.80q", payload, name)
+}
+
+// Conditions lists paused queues and open breakers.
+func (c *Client) Conditions(ctx context.Context) ([]Condition, error) {
+	var out Conditions
+	err := c.call(ctx, http.MethodGet, PathConditions, nil, nil, &out)
+	return out.Conditions, wrap(err, "list conditions")
+}

@@ -1,0 +1,208 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/alarm"
+	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/push"
+	"github.com/bezoar-dev/bezoar/ledger"
+	"github.com/bezoar-dev/bezoar/policy/blame"
+	"github.com/bezoar-dev/bezoar/queue"
+	"github.com/bezoar-dev/bezoar/triage"
+)
+
+// openDesk makes where dead letters are dealt with, those of fleets among them,
+// and the alarms about them.
+func (a *App) openDesk() error {
+	var sources []triage.Source
+	for _, u := range a.units {
+		sources = append(sources, &triage.Gateway{Fleet: u.name, Kept: keptLetters{backend{a}, u.name}})
+	}
+	var err error
+	if a.desk, err = triage.New(triage.Config{Queue: a.queues, Sources: sources, Log: a.log}); err != nil {
+		return err
+	}
+	if len(a.cfg.Alarms) == 0 {
+		return nil
+	}
+	rules, err := alarmRules(a.cfg.Alarms)
+	if err != nil {
+		return err
+	}
+	a.alarms, err = alarm.New(alarm.Config{Rules: rules, Letters: a.desk, Environ: os.Environ(), Secrets: a.cfg.SecretVariables(), Log: a.log})
+	return err
+}
+
+// Triage returns where dead letters are dealt with.
+func (a *App) Triage() *triage.Desk { return a.desk }
+
+// keptLetters are the letters of one fleet's requests, as the desk deals with
+// them.
+type keptLetters struct {
+	b     backend
+	fleet string
+}
+
+func (k keptLetters) List(ctx context.Context, offset, limit int) ([]bezoar.Letter, error) {
+	return k.b.Letters(ctx, ledger.LetterQuery{Fleet: k.fleet, Offset: offset, Limit: limit})
+}
+
+func (k keptLetters) Get(ctx context.Context, id string) (bezoar.Letter, error) {
+	l, err := k.b.Letter(ctx, id)
+	return l, letterError(err)
+}
+
+func (k keptLetters) Discard(ctx context.Context, id string) error {
+	return letterError(k.b.Discard(ctx, id))
+}
+
+func (k keptLetters) Redrive(ctx context.Context, id string) (queue.Outcome, error) {
+	r, err := k.b.Redrive(ctx, id)
+	if err != nil {
+		return queue.Outcome{}, letterError(err)
+	}
+	o := queue.Outcome{Reason: r.Outcome}
+	if r.Reason != "" {
+		o.Reason += ": " + r.Reason
+	}
+	switch r.Outcome {
+	case adminapi.Answered:
+		o.Class = bezoar.Done
+	case adminapi.Crashed:
+		o.Class = bezoar.Crash
+	case adminapi.TimedOut:
+		o.Class = bezoar.Timeout
+	case adminapi.Unavailable, adminapi.Refused:
+		return queue.Outcome{}, fmt.Errorf("redrive letter %s: %s", id, o.Reason)
+	default:
+		o.Class = bezoar.Transient
+	}
+	return o, nil
+}
+
+// letterError says in the desk's words that a letter is gone.
+func letterError(err error) error {
+	if errors.Is(err, ledger.ErrNotFound) {
+		return fmt.Errorf("%w: %w", queue.ErrLetterNotFound, err)
+	}
+	return err
+}
+
+func alarmRules(in map[string]config.Alarm) ([]alarm.Rule, error) {
+	var rules []alarm.Rule
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		a := in[name]
+		r := alarm.Rule{Name: name, Queue: a.Queue, Repeat: a.Repeat, Webhook: a.Webhook, Command: a.Command}
+		switch {
+		case a.DepthAbove >= 0:
+			r.Kind, r.Above = alarm.Depth, int64(a.DepthAbove)
+		case a.OldestAbove > 0:
+			r.Kind, r.Age = alarm.Oldest, a.OldestAbove
+		case a.RateAbove > 0:
+			r.Kind, r.Above = alarm.Rate, int64(a.RateAbove)
+		default:
+			r.Kind = alarm.Redrive
+		}
+		if a.SecretEnv != "" {
+			if r.Secret = alarm.Secret(os.Getenv(a.SecretEnv)); r.Secret == "" {
+				return nil, fmt.Errorf("alarms.%s.secret_env: the environment has no %s", name, a.SecretEnv)
+			}
+		}
+		rules = append(rules, r)
+	}
+	return rules, nil
+}
+
+// openPushes makes what delivers queues to HTTP servers.
+func (a *App) openPushes() error {
+	for _, name := range slices.Sorted(maps.Keys(a.cfg.Queues)) {
+		p := a.cfg.Queues[name].Push
+		if p == nil {
+			continue
+		}
+		pusher, err := push.New(push.Config{Queue: a.queues, Name: name, URL: p.URL, Concurrency: p.Concurrency, Timeout: p.Timeout, Log: a.log})
+		if err != nil {
+			return fmt.Errorf("queues.%s.push: %w", name, err)
+		}
+		a.pushes = append(a.pushes, pusher)
+	}
+	return nil
+}
+
+// accuse makes a convicted request's body suspect in the queues that are the
+// same work.
+func (a *App) accuse(e ledger.Event) {
+	if e.Kind != blame.Convicted || e.Verdict.Scope != bezoar.ScopeWork || !a.sameAs(e.Fleet) {
+		return
+	}
+	select {
+	case a.convicted <- e.Verdict:
+	default:
+		a.log.Warn("too many convictions at once: one is not told to the queues", "fleet", e.Fleet, "verdict", e.Verdict.ID)
+	}
+}
+
+func (a *App) sameAs(fleet string) bool {
+	for _, q := range a.cfg.Queues {
+		if q.SameAs == fleet {
+			return true
+		}
+	}
+	return false
+}
+
+// accusations tells the queues of convictions, until ctx ends. The body is in
+// the letter, which is kept right after the conviction.
+func (a *App) accusations(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case v := <-a.convicted:
+			if err := a.accuseBody(ctx, v); err != nil && ctx.Err() == nil {
+				a.log.Error("a conviction was not told to the queues", "verdict", v.ID, "err", err)
+			}
+		}
+	}
+}
+
+// How often, and how many times, a conviction's letter is looked for.
+const (
+	letterRetry = 100 * time.Millisecond
+	letterTries = 50
+)
+
+func (a *App) accuseBody(ctx context.Context, v bezoar.Verdict) error {
+	for range letterTries {
+		letters, err := a.stores.Ledger.Letters(ctx, ledger.LetterQuery{Fleet: v.Fleet, Fingerprint: v.Fingerprint, Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(letters) == 1 {
+			l, err := a.stores.Ledger.Letter(ctx, letters[0].ID)
+			if err != nil {
+				return err
+			}
+			if l.Request.Truncated || len(l.Request.Body) == 0 {
+				return nil // nothing that a message could be
+			}
+			_, err = a.queues.Accuse(ctx, v.Fleet, l.Request.Body, v.Cause, "convicted as a request to fleet "+v.Fleet+": "+v.Reason)
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(letterRetry):
+		}
+	}
+	return nil
+}

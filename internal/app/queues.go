@@ -1,0 +1,193 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/fingerprint"
+	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/sigv4"
+	"github.com/bezoar-dev/bezoar/internal/sqs"
+	"github.com/bezoar-dev/bezoar/policy/backoff"
+	"github.com/bezoar-dev/bezoar/policy/budget"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// openQueues makes the queue engine over the store, the queues that the
+// settings name, and their SQS endpoint.
+func (a *App) openQueues(ctx context.Context, key fingerprint.Key) error {
+	var err error
+	if a.queues, err = queue.New(queue.Config{Key: key, Log: a.log}, a.stores.Queue); err != nil {
+		return err
+	}
+	if a.wire, err = sqs.New(sqs.Config{Engine: a.queues, Log: a.log}); err != nil {
+		return err
+	}
+	if err := a.ensureQueues(ctx); err != nil {
+		return err
+	}
+	if !a.cfg.ServesSQS() {
+		return nil
+	}
+	cfg := sqs.Config{Engine: a.queues, Address: a.cfg.SQS, Hosts: a.cfg.SQSHosts, Vanished: a.queues.Vanished, Log: a.log}
+	if len(a.cfg.AccessKeys) > 0 {
+		keys, err := accessKeys(a.cfg.AccessKeys)
+		if err != nil {
+			return err
+		}
+		if cfg.Verifier, err = sigv4.New(sigv4.Config{Keys: keys}); err != nil {
+			return fmt.Errorf("access_keys: %w", err)
+		}
+	}
+	if a.sqs, err = sqs.NewServer(cfg); err != nil {
+		return err
+	}
+	if a.sqsLn, err = net.Listen("tcp", a.cfg.SQS); err != nil {
+		return fmt.Errorf("sqs: %w", err)
+	}
+	return nil
+}
+
+// Queues returns the queue engine.
+func (a *App) Queues() *queue.Engine { return a.queues }
+
+// SQSAddr returns where the SQS endpoint listens, or "".
+func (a *App) SQSAddr() string {
+	if a.sqsLn == nil {
+		return ""
+	}
+	return a.sqsLn.Addr().String()
+}
+
+// accessKeys reads the secrets of SQS clients.
+func accessKeys(in map[string]config.AccessKey) (map[string]sigv4.Secret, error) {
+	out := make(map[string]sigv4.Secret, len(in))
+	for id, k := range in {
+		secret := k.Secret
+		switch {
+		case k.SecretEnv != "":
+			secret = os.Getenv(k.SecretEnv)
+			if secret == "" {
+				return nil, fmt.Errorf("access_keys.%s.secret_env: the environment has no %s", id, k.SecretEnv)
+			}
+		case k.SecretFile != "":
+			text, err := os.ReadFile(k.SecretFile)
+			if err != nil {
+				return nil, fmt.Errorf("access_keys.%s.secret_file: %w", id, err)
+			}
+			secret, _, _ = strings.Cut(string(text), "\n")
+			secret = strings.TrimSpace(secret)
+			if secret == "" {
+				return nil, fmt.Errorf("access_keys.%s.secret_file: the first line of %s is empty", id, k.SecretFile)
+			}
+		}
+		out[id] = sigv4.Secret(secret)
+	}
+	return out, nil
+}
+
+// ensureQueues makes the queues that the settings name what the settings say,
+// dead-letter queues first. Others stay as they are.
+func (a *App) ensureQueues(ctx context.Context) error {
+	names := slices.Sorted(maps.Keys(a.cfg.Queues))
+	wanted := map[string]queue.Settings{}
+	dead := map[string]bool{}
+	for _, name := range names {
+		s, err := settingsOf(name, a.cfg.Queues[name])
+		if err != nil {
+			return err
+		}
+		wanted[name] = s
+		if d := s.DeadLetter.Queue; d != "" {
+			dead[d] = true
+		}
+	}
+	for _, d := range slices.Sorted(maps.Keys(dead)) {
+		if _, ok := wanted[d]; ok {
+			continue
+		}
+		if _, err := a.queues.Queue(ctx, d); err == nil {
+			continue
+		}
+		made := queue.ImplicitQueue(d, strings.HasSuffix(d, ".fifo"))
+		if _, err := a.queues.CreateQueue(ctx, d, made.Settings, nil); err != nil {
+			return err
+		}
+	}
+	// A queue may be a dead-letter queue and have one: first all without theirs.
+	for _, name := range names {
+		s := wanted[name]
+		if s.DeadLetter.Queue == "" {
+			continue
+		}
+		s.DeadLetter = queue.DeadLetter{}
+		if err := a.create(ctx, name, s); err != nil {
+			return err
+		}
+	}
+	for _, name := range names {
+		if err := a.ensureQueue(ctx, name, wanted[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *App) create(ctx context.Context, name string, s queue.Settings) error {
+	_, err := a.queues.CreateQueue(ctx, name, s, nil)
+	if errors.Is(err, queue.ErrQueueExists) {
+		return nil
+	}
+	return err
+}
+
+func (a *App) ensureQueue(ctx context.Context, name string, s queue.Settings) error {
+	if err := a.create(ctx, name, s); err != nil {
+		return err
+	}
+	_, err := a.queues.SetSettings(ctx, name, func(have *queue.Settings) error {
+		s.Extra, s.Allow = have.Extra, have.Allow
+		*have = s
+		return nil
+	})
+	return err
+}
+
+// settingsOf turns a configured queue into the engine's settings.
+func settingsOf(name string, q config.Queue) (queue.Settings, error) {
+	s := queue.DefaultSettings()
+	s.FIFO = strings.HasSuffix(name, ".fifo")
+	s.ContentDedup, s.DedupByGroup = q.ContentDedup, q.DedupByGroup
+	s.Visibility, s.Delay, s.Wait, s.Retention, s.MaxBytes = q.Visibility, q.Delay, q.Wait, q.Retention, int(q.MaxBytes)
+	if q.MaxReceiveCount > 0 {
+		s.DeadLetter = queue.DeadLetter{Queue: q.DeadLetter, MaxReceives: q.MaxReceiveCount}
+		if s.DeadLetter.Queue == "" {
+			s.DeadLetter.Queue = queue.ImplicitName(name)
+		}
+	}
+	s.Retry = queue.Retry{
+		Strategy: backoff.Strategy(q.Retry.Strategy), Base: q.Retry.Base, Cap: q.Retry.Cap, Attempts: q.Retry.Attempts, Deadline: q.Retry.Deadline,
+		Budget: budget.Config{Ratio: float64(q.Retry.Budget), Floor: float64(q.Retry.BudgetFloor)},
+	}
+	s.Quarantine = queue.Quarantine{
+		Off: q.Quarantine.Off, After: q.Quarantine.After, For: q.Quarantine.For, Max: q.Quarantine.Max,
+		MinBytes: int(q.Quarantine.MinBytes), Ignore: q.Quarantine.Ignore,
+	}
+	s.Downstream, s.SameAs = q.Downstream, q.SameAs
+	s.KeepExpired = q.Expire == "dead-letter"
+	s.SchemaCheck = queue.SchemaCheck(q.Validate)
+	if q.Schema != "" {
+		text, err := os.ReadFile(q.Schema)
+		if err != nil {
+			return s, fmt.Errorf("queues.%s.schema: %w", name, err)
+		}
+		s.Schema = string(text)
+	}
+	return s, nil
+}

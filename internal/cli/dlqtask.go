@@ -1,0 +1,264 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/queue"
+	"github.com/bezoar-dev/bezoar/triage"
+)
+
+type dlqTasks struct {
+	remote
+	Live  bool `help:"Only those that may go on."`
+	Limit int  `default:"20" placeholder:"N" help:"At most this many, up to 1000 (default ${default})."`
+}
+
+func (c *dlqTasks) Run(s *session) error {
+	if c.Limit < 1 || c.Limit > triage.MaxLetters {
+		return exitf(exitUsage, "--limit %d: want 1 to %d", c.Limit, triage.MaxLetters)
+	}
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	tasks, err := api.Tasks(s, c.Live, c.Limit)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.out.json(adminapi.Tasks{Tasks: tasks})
+	}
+	if len(tasks) == 0 {
+		s.say("no tasks")
+		return nil
+	}
+	now := s.now()
+	t := table{head: []string{"ID", "DOES", "STATE", ">MOVED", ">OF", ">WORKED", ">FAILED AGAIN", "STARTED", "FROM", "REASON"}}
+	for _, k := range tasks {
+		why := k.Reason
+		if k.Failure != "" {
+			why = k.Failure
+		}
+		t.add(plain(k.ID), plain(string(k.Verb)), plain(string(k.State)), number(k.Moved), number(k.Planned), number(k.Succeeded), number(k.FailedAgain),
+			plain(ago(now, k.Started)), plain(k.Source), plain(why))
+	}
+	t.write(s.out, "")
+	return nil
+}
+
+type dlqTask struct {
+	remote
+	ID     string        `arg:"" help:"The task's id."`
+	Action string        `arg:"" optional:"" default:"show" enum:"show,watch,pause,resume,cancel,rate" help:"show, watch, pause, resume, cancel or rate (default ${default})."`
+	Rate   int           `placeholder:"N" help:"With rate: letters a second."`
+	Wait   time.Duration `default:"24h" placeholder:"TIME" help:"With watch: at most this long (default ${default})."`
+}
+
+func (c *dlqTask) Run(s *session) error {
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	var t triage.Task
+	switch c.Action {
+	case "show":
+		t, err = api.Task(s, c.ID)
+	case "watch":
+		t, err = watch(s, api, c.ID, c.Wait)
+	default:
+		t, err = api.ChangeTask(s, c.ID, adminapi.TaskOrder{Action: c.Action, Rate: c.Rate})
+	}
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.out.json(t)
+	}
+	s.out.printf("%s\n", taskLine(t))
+	if t.Left > 0 {
+		s.out.printf("about %s left\n", span(t.Left))
+	}
+	if t.Arrivals > 0 {
+		s.out.printf("%s like these died since it started\n", count(t.Arrivals, "letter", "letters"))
+	}
+	if c.Action == "watch" {
+		return tasksError(t.Verb, []triage.Task{t})
+	}
+	return nil
+}
+
+// watchEvery is how often a task is looked at.
+const watchEvery = 300 * time.Millisecond
+
+// watch follows a task until it is over or halts, and shows its progress.
+func watch(s *session, api *adminapi.Client, id string, patience time.Duration) (triage.Task, error) {
+	ctx, cancel := context.WithTimeout(s, patience)
+	defer cancel()
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	shown := ""
+	for {
+		t, err := api.Task(ctx, id)
+		if err != nil {
+			return t, err
+		}
+		if t.Over() || t.State == queue.MoveHalted || t.State == queue.MovePaused {
+			return t, nil
+		}
+		if line := taskLine(t); line != shown && !s.json {
+			s.say("%s", line)
+			shown = line
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return t, hinted(exitf(exitTimedOut, "task %s is still %s after %v", t.ID, t.State, patience), "bezoar dlq task %s watch", t.ID)
+		}
+	}
+}
+
+type dlqExport struct {
+	remote
+	picked
+}
+
+func (c *dlqExport) Run(s *session) error {
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	sel, err := c.selection(s, api)
+	if err != nil {
+		return err
+	}
+	return api.Export(s, sel, s.Stdout)
+}
+
+type dlqAudit struct {
+	remote
+	Limit  int   `default:"50" placeholder:"N" help:"At most this many, up to 1000 (default ${default})."`
+	Before int64 `placeholder:"N" help:"Only entries with a lower number."`
+}
+
+func (c *dlqAudit) Run(s *session) error {
+	if c.Limit < 1 || c.Limit > triage.MaxLetters || c.Before < 0 {
+		return exitf(exitUsage, "--limit %d --before %d: want 1 to %d, and 0 or more", c.Limit, c.Before, triage.MaxLetters)
+	}
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	entries, err := api.Audit(s, c.Before, c.Limit)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.out.json(adminapi.Audit{Entries: entries})
+	}
+	if len(entries) == 0 {
+		s.say("nothing was done")
+		return nil
+	}
+	now := s.now()
+	t := table{head: []string{">N", "WHEN", "WHO", "DID", "TO", "OUTCOME"}}
+	for _, e := range entries {
+		outcome := "ok"
+		if e.Error != "" {
+			outcome = e.Error
+		}
+		t.add(number(e.Number), plain(clock(now, e.At)), plain(e.Actor), plain(e.Action), plain(e.Object), plain(outcome))
+	}
+	t.write(s.out, "")
+	return nil
+}
+
+type dlqEdit struct {
+	remote
+	ID     string            `arg:"" help:"The letter's id, or its unique beginning."`
+	Body   *string           `placeholder:"TEXT" help:"The new body."`
+	File   string            `short:"f" placeholder:"FILE" help:"Read the new body from this file; - for stdin."`
+	Attr   map[string]string `name:"attribute" short:"a" mapsep:"none" placeholder:"NAME=VALUE" help:"Set an attribute of type String. May be repeated."`
+	To     string            `placeholder:"QUEUE" help:"Send it to this queue instead of where it came from."`
+	Reason string            `placeholder:"TEXT" help:"Why, for the audit log."`
+	Print  bool              `help:"Print the letter's body and version, and change nothing."`
+}
+
+func (c *dlqEdit) Run(s *session) error {
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	id, err := letterID(s, api, c.ID)
+	if err != nil {
+		return err
+	}
+	l, err := api.DeadLetter(s, id)
+	if err != nil {
+		return err
+	}
+	if c.Print {
+		_, err := s.Stdout.Write(bodyBytes(l.Body))
+		return err
+	}
+	e := triage.Edit{Version: l.Version, Destination: c.To, Reason: c.Reason}
+	if e.Body, err = c.body(s); err != nil {
+		return err
+	}
+	if len(c.Attr) > 0 {
+		e.Attributes = l.Attributes
+		if e.Attributes == nil {
+			e.Attributes = map[string]triage.Attribute{}
+		}
+		for name, value := range c.Attr {
+			e.Attributes[name] = triage.Attribute{Type: "String", Value: value}
+		}
+	}
+	if e.Body == nil && e.Attributes == nil && c.To == "" {
+		return hinted(exitf(exitUsage, "nothing is changed"), "--body, --file, --attribute or --to change it; bezoar dlq redrive sends it as it is")
+	}
+	edited, err := api.Edit(s, id, e)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.out.json(edited)
+	}
+	s.out.printf("%s is in %s in its place\n", clean(edited.ID), clean(edited.Destination))
+	return nil
+}
+
+func (c *dlqEdit) body(s *session) (*triage.Body, error) {
+	var raw []byte
+	keep := func(b []byte) error { raw = b; return nil }
+	switch {
+	case c.Body != nil && c.File != "":
+		return nil, exitf(exitUsage, "give --body or --file, not both")
+	case c.Body != nil:
+		raw = []byte(*c.Body)
+	case c.File == "-":
+		if err := whole(s.Stdin, keep); err != nil {
+			return nil, err
+		}
+	case c.File != "":
+		f, err := os.Open(c.File)
+		if err != nil {
+			return nil, fmt.Errorf("read the new body: %w", err)
+		}
+		defer f.Close()
+		if err := whole(f, keep); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, nil
+	}
+	return triage.NewBody(raw), nil
+}

@@ -1,0 +1,217 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/queue"
+	"github.com/bezoar-dev/bezoar/triage"
+)
+
+// bulk is what redrive, discard and restore have in common.
+type bulk struct {
+	remote
+	IDs []string `arg:"" optional:"" name:"id" help:"The letters' ids, or their unique beginnings."`
+	picked
+	Rate   int           `placeholder:"N" help:"Letters a second (default 50)."`
+	Reason string        `placeholder:"TEXT" help:"Why, for the audit log."`
+	DryRun bool          `help:"Say what would happen, and print the id of a plan that does exactly that within an hour."`
+	Plan   string        `placeholder:"ID" help:"Execute this plan."`
+	Yes    bool          `help:"Do it at once; with a selection, --expect says how many letters you mean."`
+	Expect int64         `placeholder:"N" help:"With --yes: how many letters; nothing happens if there are more or less."`
+	Wait   time.Duration `default:"1h" placeholder:"TIME" help:"Follow the task for at most this long; 0 starts it and returns (default ${default})."`
+}
+
+type dlqRedrive struct {
+	bulk
+	To     string `placeholder:"QUEUE" help:"Send them to this queue instead of where they came from."`
+	Canary int    `placeholder:"N" help:"How many go first and have to work (default 5 when there are more than 20)."`
+	All    bool   `name:"no-canary" help:"Send all of them at once."`
+	Halt   string `name:"halt-above" placeholder:"SHARE" help:"Halt when more than this share has failed again (default 20%)."`
+}
+
+func (c *dlqRedrive) Run(s *session) error {
+	o := triage.Options{Destination: c.To, Canary: c.Canary}
+	if c.All {
+		o.Canary = triage.NoCanary
+	}
+	if c.Canary < 0 || c.All && c.Canary > 0 {
+		return exitf(exitUsage, "--canary %d: want 1 or more, or --no-canary", c.Canary)
+	}
+	if c.Halt != "" {
+		share, err := strconv.ParseFloat(strings.TrimSuffix(c.Halt, "%"), 64)
+		if err != nil || !strings.HasSuffix(c.Halt, "%") || share < 0 || share > 100 {
+			return exitf(exitUsage, "--halt-above %.20q: want a share such as 20%%", c.Halt)
+		}
+		if o.HaltAbove = share / 100; share == 0 {
+			o.HaltAbove = triage.HaltAtFirst
+		}
+	}
+	return c.run(s, triage.Redrive, o)
+}
+
+type dlqDiscard struct{ bulk }
+
+func (c *dlqDiscard) Run(s *session) error { return c.run(s, triage.Discard, triage.Options{}) }
+
+type dlqRestore struct{ bulk }
+
+func (c *dlqRestore) Run(s *session) error { return c.run(s, triage.Restore, triage.Options{}) }
+
+// run does what is asked for in one of three ways: a plan by its id, letters by
+// their ids, or a selection, which is planned first.
+func (b *bulk) run(s *session, verb triage.Verb, o triage.Options) error {
+	o.Rate, o.Reason = b.Rate, b.Reason
+	if err := b.check(); err != nil {
+		return err
+	}
+	api, err := b.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	if b.Plan != "" {
+		tasks, err := api.Execute(s, b.Plan)
+		return b.follow(s, api, verb, tasks, err)
+	}
+	order := adminapi.Order{Verb: verb, Options: o, Expect: b.Expect}
+	if order.Selection, err = b.selection(s, api); err != nil {
+		return err
+	}
+	trash := ""
+	if verb == triage.Restore {
+		trash = queue.TrashQueue
+	}
+	for _, given := range b.IDs {
+		id, err := letterIDIn(s, api, trash, given)
+		if err != nil {
+			return err
+		}
+		order.Selection.IDs = append(order.Selection.IDs, id)
+	}
+	if b.DryRun || len(b.IDs) == 0 && !b.Yes {
+		p, err := api.Plan(s, order)
+		if err != nil {
+			return err
+		}
+		return b.planned(s, p)
+	}
+	tasks, err := api.Do(s, order)
+	return b.follow(s, api, verb, tasks, err)
+}
+
+func (b *bulk) check() error {
+	switch {
+	case b.Plan != "" && (len(b.IDs) > 0 || !b.picked.empty()):
+		return exitf(exitUsage, "--plan %s: a plan has its letters already", b.Plan)
+	case b.Plan == "" && len(b.IDs) == 0 && b.picked.empty():
+		return hinted(exitf(exitUsage, "name letters by their ids, or select them"), "--queue, --group, --class, --origin, --since and --before select")
+	case b.Yes && len(b.IDs) == 0 && b.Expect == 0 && b.Plan == "":
+		return hinted(exitf(exitUsage, "--yes: say with --expect how many letters you mean"), "--dry-run says how many there are")
+	}
+	return nil
+}
+
+// planned says what would happen.
+func (b *bulk) planned(s *session, p triage.Plan) error {
+	if s.json {
+		return s.out.json(p)
+	}
+	to := ""
+	if len(p.Destinations) > 0 {
+		to = " to " + clean(strings.Join(p.Destinations, ", "))
+	}
+	s.out.printf("%s would %s %s%s\n", s.out.paint(bold, p.ID), p.Verb, count(p.Count, "letter", "letters"), to)
+	if p.Verb == triage.Redrive {
+		canary := "no canary"
+		if p.Options.Canary > 0 {
+			canary = fmt.Sprintf("%d first", p.Options.Canary)
+		}
+		s.out.printf("  %s, %d a second, halting when more than %g%% have failed again\n", canary, p.Options.Rate, 100*p.Options.HaltAbove)
+	}
+	s.out.printf("\n")
+	t := table{head: []string{">COUNT", "QUEUE", "GROUP", "REASON"}}
+	for _, g := range p.Groups {
+		t.add(number(g.Count), plain(g.Queue), plain(g.Key), plain(g.Reason))
+	}
+	t.write(s.out, "  ")
+	if p.Others > 0 {
+		s.out.printf("  and %s of other groups\n", count(p.Others, "letter", "letters"))
+	}
+	s.out.printf("\n%s bezoar dlq %s --plan %s\n", s.out.paint(dim, "do it within an hour:"), p.Verb, p.ID)
+	return nil
+}
+
+// follow waits for tasks and says how they ended.
+func (b *bulk) follow(s *session, api *adminapi.Client, verb triage.Verb, tasks []triage.Task, err error) error {
+	if err != nil {
+		return err
+	}
+	ended := make([]triage.Task, 0, len(tasks))
+	for _, t := range tasks {
+		if b.Wait > 0 {
+			if t, err = watch(s, api, t.ID, b.Wait); err != nil {
+				return err
+			}
+		}
+		ended = append(ended, t)
+		if !s.json {
+			s.out.printf("%s\n", taskLine(t))
+		}
+	}
+	if s.json {
+		err = s.out.json(adminapi.Tasks{Tasks: ended})
+	}
+	return errors.Join(err, tasksError(verb, ended))
+}
+
+// taskLine says in a line where a task stands.
+func taskLine(t triage.Task) string {
+	text := fmt.Sprintf("%s %s: %d of %d moved", clean(t.ID), clean(string(t.State)), t.Moved, t.Planned)
+	if t.Verb == triage.Redrive {
+		text += fmt.Sprintf(", %d worked, %d failed again", t.Succeeded, t.FailedAgain)
+		if t.Waiting > 0 {
+			text += fmt.Sprintf(", %d still waiting", t.Waiting)
+		}
+	}
+	if t.Failure != "" {
+		text += ": " + clean(t.Failure)
+	}
+	return text
+}
+
+func tasksError(verb triage.Verb, tasks []triage.Task) error {
+	for _, t := range tasks {
+		switch {
+		case t.State == queue.MoveHalted:
+			return hinted(exitf(exitPartly, "%s halted: too many failed again", verb), "bezoar dlq task %s resume goes on, cancel ends it", t.ID)
+		case t.State == queue.MoveFailed:
+			return exitf(exitFailure, "%s failed: %s", verb, clean(t.Failure))
+		case t.State == queue.MoveCancelled:
+			return exitf(exitPartly, "%s was cancelled", verb)
+		case t.FailedAgain > 0 && t.Succeeded > 0:
+			return exitf(exitPartly, "%d of %d failed again", t.FailedAgain, t.Moved)
+		case t.FailedAgain > 0:
+			return exitf(exitFailure, "%d of %d failed again", t.FailedAgain, t.Moved)
+		}
+	}
+	return nil
+}
+
+// me is who acts, for the audit log.
+func me(getenv func(string) string) string {
+	name := getenv("USER")
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if host, err := os.Hostname(); err == nil {
+		name += "@" + host
+	}
+	return name
+}

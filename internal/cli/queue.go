@@ -1,0 +1,329 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+)
+
+type queueCmd struct {
+	Ls       queueLs       `cmd:"" help:"List queues and what they hold."`
+	Show     queueShow     `cmd:"" help:"Show one queue with its attributes."`
+	Create   queueCreate   `cmd:"" help:"Make a queue."`
+	Send     queueSend     `cmd:"" help:"Send messages: the arguments, a file, or lines of stdin."`
+	Peek     queuePeek     `cmd:"" help:"Look at messages without receiving any."`
+	Purge    queuePurge    `cmd:"" help:"Delete all messages of a queue."`
+	Rm       queueRm       `cmd:"" help:"Delete a queue and all that is in it."`
+	Payloads queuePayloads `cmd:"" help:"List the payloads that are suspected or refused in a queue."`
+	Pardon   queuePardon   `cmd:"" help:"Forget what is held against payloads."`
+	Resume   queueResume   `cmd:"" help:"End the pause of a queue whose downstream was thought to be out."`
+}
+
+type queueLs struct {
+	remote
+	Prefix string `arg:"" optional:"" help:"Only names that begin so."`
+}
+
+func (c *queueLs) Run(s *session) error {
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	queues, err := api.Queues(s, c.Prefix)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.out.json(adminapi.Queues{Queues: queues})
+	}
+	if len(queues) == 0 {
+		s.say("no queues")
+		return nil
+	}
+	t := table{head: []string{"NAME", ">VISIBLE", ">IN FLIGHT", ">DELAYED", ">OLDEST", "DEAD LETTERS TO", "STATE"}}
+	for _, q := range queues {
+		t.add(plain(q.Name), number(q.Visible), number(q.InFlight), number(q.Delayed), plain(oldest(q)), plain(deadLetters(q)), queueState(q))
+	}
+	t.write(s.out, "")
+	return nil
+}
+
+func number(n int64) cell { return plain(strconv.FormatInt(n, 10)) }
+
+func oldest(q adminapi.Queue) string {
+	if q.Oldest == 0 {
+		return "–"
+	}
+	return span(time.Duration(q.Oldest))
+}
+
+func deadLetters(q adminapi.Queue) string {
+	switch {
+	case q.Receives > 0:
+		return fmt.Sprintf("%s after %d", q.DeadLetter, q.Receives)
+	case q.Implicit:
+		return q.DeadLetter + " by verdict"
+	}
+	return q.DeadLetter
+}
+
+func queueState(q adminapi.Queue) cell {
+	c := plain(q.State)
+	c.style = yellow
+	if q.State == "ok" {
+		c.style = green
+	}
+	return c
+}
+
+type queueShow struct {
+	remote
+	Name string `arg:"" help:"The queue's name."`
+}
+
+func (c *queueShow) Run(s *session) error {
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	q, err := api.Queue(s, c.Name)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.out.json(q)
+	}
+	reportQueue(s, q)
+	return nil
+}
+
+func reportQueue(s *session, q adminapi.Queue) {
+	state := queueState(q)
+	s.out.printf("%s  %s\n\n", s.out.paint(bold, clean(q.Name)), s.out.paint(state.style, clean(q.State)))
+	s.out.printf("  %d visible, %d in flight, %d delayed; the oldest is %s old\n", q.Visible, q.InFlight, q.Delayed, oldest(q))
+	s.out.printf("  dead letters to %s, made %s\n\n", clean(deadLetters(q)), clock(s.now(), q.Created))
+	for _, name := range slices.Sorted(maps.Keys(q.Attributes)) {
+		s.out.printf("  %s %s\n", s.out.paint(dim, clean(name)+":"), clean(q.Attributes[name]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(q.Tags)) {
+		s.out.printf("  %s %s\n", s.out.paint(dim, "tag "+clean(name)+":"), clean(q.Tags[name]))
+	}
+}
+
+type queueCreate struct {
+	remote
+	Name       string            `arg:"" help:"1 to 80 letters, digits, - and _; a FIFO queue's ends in .fifo."`
+	Attributes map[string]string `name:"attribute" short:"a" mapsep:"none" placeholder:"NAME=VALUE" help:"An attribute by its SQS name, such as VisibilityTimeout=60 or BezoarRetryBase=2s. May be repeated."`
+	DeadLetter string            `placeholder:"QUEUE" help:"Where messages go that were received too often."`
+	Receives   int               `name:"max-receives" placeholder:"N" help:"How often that is, 1 to 1000 (default 5 with --dead-letter)."`
+	Tags       map[string]string `name:"tag" mapsep:"none" placeholder:"KEY=VALUE" help:"A tag. May be repeated."`
+}
+
+func (c *queueCreate) Run(s *session) error {
+	in := adminapi.CreateQueue{Name: c.Name, Attributes: c.Attributes, Tags: c.Tags}
+	if in.Attributes == nil {
+		in.Attributes = map[string]string{}
+	}
+	if strings.HasSuffix(c.Name, ".fifo") {
+		in.Attributes["FifoQueue"] = "true"
+	}
+	if c.Receives != 0 && c.DeadLetter == "" {
+		return exitf(exitUsage, "--max-receives %d: name the queue for them with --dead-letter", c.Receives)
+	}
+	if c.DeadLetter != "" {
+		n := c.Receives
+		if n == 0 {
+			n = 5
+		}
+		in.Attributes["RedrivePolicy"] = fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":%d}`, "arn:aws:sqs:us-east-1:000000000000:"+c.DeadLetter, n)
+	}
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	q, err := api.CreateQueue(s, in)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.out.json(q)
+	}
+	s.out.printf("%s\n", clean(q.Name))
+	return nil
+}
+
+type queuePeek struct {
+	remote
+	Name  string `arg:"" help:"The queue's name."`
+	Limit int    `default:"10" placeholder:"N" help:"At most this many, up to 256 (default ${default})."`
+	After int64  `placeholder:"SEQUENCE" help:"Only messages sent after the one with this sequence number."`
+	Body  bool   `help:"Write the first message's body to stdout as it is, and nothing else."`
+}
+
+func (c *queuePeek) Run(s *session) error {
+	if c.Limit < 1 || c.Limit > adminapi.MaxPeek || c.After < 0 {
+		return exitf(exitUsage, "--limit %d --after %d: want 1 to %d, and 0 or more", c.Limit, c.After, adminapi.MaxPeek)
+	}
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	messages, err := api.Peek(s, c.Name, c.After, c.Limit)
+	if err != nil {
+		return err
+	}
+	switch {
+	case s.json:
+		return s.out.json(adminapi.Messages{Messages: messages})
+	case len(messages) == 0:
+		s.say("no messages")
+		return nil
+	case c.Body:
+		_, err := s.Stdout.Write(messages[0].Body)
+		return err
+	}
+	now := s.now()
+	t := table{head: []string{">SEQUENCE", "ID", "STATE", ">RECEIVES", "SENT", ">BYTES", "BODY"}}
+	for _, m := range messages {
+		t.add(number(m.Sequence), plain(m.ID), plain(m.State), number(int64(m.Receives)), plain(ago(now, m.Sent)), number(int64(len(m.Body))), plain(excerpt(m.Body)))
+	}
+	t.write(s.out, "")
+	if len(messages) == c.Limit {
+		s.say("perhaps more: --after %d", messages[len(messages)-1].Sequence)
+	}
+	return nil
+}
+
+// excerpt is the beginning of a body.
+func excerpt(body []byte) string {
+	const most = 200
+	if len(body) > most {
+		return string(body[:most]) + "…"
+	}
+	return string(body)
+}
+
+type queuePurge struct {
+	remote
+	Name string `arg:"" help:"The queue's name."`
+	Yes  bool   `help:"Do it. Without, say what would be deleted."`
+}
+
+func (c *queuePurge) Run(s *session) error {
+	return c.remote.destroy(s, c.Name, c.Yes, "purge", func(api *adminapi.Client) error { return api.Purge(s, c.Name) })
+}
+
+type queueRm struct {
+	remote
+	Name string `arg:"" help:"The queue's name."`
+	Yes  bool   `help:"Do it. Without, say what would be deleted."`
+}
+
+func (c *queueRm) Run(s *session) error {
+	return c.remote.destroy(s, c.Name, c.Yes, "delete", func(api *adminapi.Client) error { return api.DeleteQueue(s, c.Name) })
+}
+
+// destroy does what cannot be undone, once it is confirmed.
+func (r remote) destroy(s *session, name string, yes bool, verb string, do func(*adminapi.Client) error) error {
+	api, err := r.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	q, err := api.Queue(s, name)
+	if err != nil {
+		return err
+	}
+	n := q.Visible + q.InFlight + q.Delayed
+	if !yes {
+		return hinted(exitf(exitUsage, "%s queue %s: it holds %s", verb, clean(name), count(n, "message", "messages")), "--yes does it; there is no way back")
+	}
+	if err := do(api); err != nil {
+		return err
+	}
+	if s.json {
+		return s.out.json(map[string]any{"queue": name, "messages": n})
+	}
+	s.out.printf("%sd %s: %s\n", verb, clean(name), count(n, "message", "messages"))
+	return nil
+}
+
+type queuePayloads struct {
+	remote
+	Name string `arg:"" help:"The queue's name."`
+}
+
+func (c *queuePayloads) Run(s *session) error {
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	payloads, err := api.Payloads(s, c.Name)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.out.json(adminapi.Payloads{Payloads: payloads})
+	}
+	if len(payloads) == 0 {
+		s.say("nothing is held against any payload")
+		return nil
+	}
+	now := s.now()
+	t := table{head: []string{"PAYLOAD", "STATE", ">DEATHS", "SINCE", "UNTIL", "CLASS", "REASON"}}
+	for _, p := range payloads {
+		state := plain(p.State)
+		if p.State == "quarantined" {
+			state.style = red
+		}
+		t.add(plain(p.Payload.String()), state, plain(strconv.FormatFloat(p.Strikes, 'g', 3, 64)), plain(ago(now, p.Since)), plain(until(now, p.Until)), plain(p.Class.String()), plain(p.Reason))
+	}
+	t.write(s.out, "")
+	return nil
+}
+
+type queuePardon struct {
+	remote
+	Name     string   `arg:"" help:"The queue's name."`
+	Payloads []string `arg:"" name:"payload" help:"The payloads, as queue payloads lists them."`
+}
+
+func (c *queuePardon) Run(s *session) error {
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	return s.forEach(c.Payloads, "pardoned", func(given string) (string, error) {
+		payload, err := bezoar.ParseFingerprint(given)
+		if err != nil {
+			return "", &exitError{code: exitUsage, err: err}
+		}
+		return given, api.Pardon(s, c.Name, payload)
+	})
+}
+
+type queueResume struct {
+	remote
+	Names []string `arg:"" name:"name" help:"The queues' names."`
+}
+
+func (c *queueResume) Run(s *session) error {
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	return s.forEach(c.Names, "resumed", func(name string) (string, error) { return name, api.Resume(s, name) })
+}

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/app"
+	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// realKey is where a script's environment keeps its App.
+type realKey struct{}
+
+// startBezoar runs a real Bezoar in this process for one script.
+func startBezoar(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: startbezoar")
+	}
+	cfg := config.Default()
+	cfg.Listen, cfg.Admin, cfg.Store, cfg.StateDir, cfg.SQS = "", "127.0.0.1:0", config.MemoryStore, "", "127.0.0.1:0"
+	ctx, cancel := context.WithCancel(context.Background())
+	a, err := app.New(ctx, cfg, app.Options{})
+	ts.Check(err)
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	ts.Defer(func() {
+		cancel()
+		ts.Check(<-done)
+	})
+	ts.Setenv("BEZOAR_ADMIN", a.AdminAddr())
+	ts.Setenv("BEZOAR_ADMIN_TOKEN", "")
+	*ts.Value(realKey{}).(**app.App) = a
+}
+
+// makeLetters runs "deadletters QUEUE N CLASS:FAILURE REASON": N messages that
+// were received and rejected.
+func makeLetters(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: deadletters QUEUE N CLASS:FAILURE REASON")
+	}
+	e, ctx, name := (*ts.Value(realKey{}).(**app.App)).Queues(), context.Background(), args[0]
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	class, failure, _ := strings.Cut(args[2], ":")
+	o := queue.Outcome{Failure: failure, Reason: args[3]}
+	ts.Check(o.Class.UnmarshalText([]byte(class)))
+	_, err = e.CreateQueue(ctx, name, queue.DefaultSettings(), nil)
+	ts.Check(err)
+	for i := range n {
+		_, err := e.Send(ctx, name, queue.SendInput{Body: fmt.Appendf(nil, `{"n":%d,"of":%q}`, i, failure)})
+		ts.Check(err)
+		got, err := e.Receive(ctx, name, queue.ReceiveInput{})
+		ts.Check(err)
+		if len(got) != 1 {
+			ts.Fatalf("received %d messages", len(got))
+		}
+		ts.Check(e.Reject(ctx, name, got[0].Receipt, o))
+	}
+}
+
+// firstLetter sets LETTER to the id of a queue's newest letter.
+func firstLetter(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: firstletter QUEUE")
+	}
+	letters, err := (*ts.Value(realKey{}).(**app.App)).Queues().Letters(context.Background(), queue.Selection{Queue: args[0]}, 0, 1)
+	ts.Check(err)
+	if len(letters) != 1 || letters[0].Letter.Class == bezoar.Done {
+		ts.Fatalf("%s has no letter", args[0])
+	}
+	ts.Setenv("LETTER", letters[0].ID)
+}
