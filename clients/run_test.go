@@ -1,0 +1,90 @@
+package clients
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// built are the programs that all tests run.
+type built struct{ bezoar, goNew, goOld string }
+
+// target is an endpoint that is there while a test runs.
+type target struct {
+	name string
+	open func(t *testing.T, b built) endpoint
+}
+
+// targets are Bezoar on each store, and Bezoar that verifies signatures; or
+// else the one endpoint that BEZOAR_SQS_ENDPOINT names.
+func targets() []target {
+	if url := os.Getenv("BEZOAR_SQS_ENDPOINT"); url != "" {
+		return []target{{"given", func(*testing.T, built) endpoint {
+			return endpoint{
+				url: strings.TrimSuffix(url, "/"), key: os.Getenv("CLIENTS_KEY"), secret: os.Getenv("CLIENTS_SECRET"),
+				peer: os.Getenv("CLIENTS_PEER"),
+			}
+		}}}
+	}
+	return []target{{"sqlite", onSQLite}, {"postgres", onPostgres}, {"keys", withKeys}}
+}
+
+func TestClients(t *testing.T) {
+	b := build(t)
+	for _, target := range targets() {
+		t.Run(target.name, func(t *testing.T) {
+			on := target.open(t, b)
+			t.Run("run", func(t *testing.T) { // ends when all clients have ended
+				for _, c := range clients(b) {
+					t.Run(c.name, func(t *testing.T) {
+						t.Parallel()
+						c.drive(t, on)
+					})
+				}
+			})
+		})
+	}
+}
+
+// What the SDK signs is what Bezoar verifies: thousands of random requests,
+// beside the few shapes that the clients send.
+func TestTheSDKsSignerAgrees(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "./...")
+	cmd.Dir = "signer"
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("go test in signer: %v\n%s", err, out)
+	}
+}
+
+// build builds what is tested, and the clients that are in Go.
+func build(t *testing.T) built {
+	t.Helper()
+	into := t.TempDir()
+	b := built{filepath.Join(into, "bezoar"), filepath.Join(into, "go-new"), filepath.Join(into, "go-old")}
+	for _, p := range [][3]string{{"..", "./cmd/bezoar", b.bezoar}, {"go-new", ".", b.goNew}, {"go-old", ".", b.goOld}} {
+		if p[2] == b.bezoar && os.Getenv("BEZOAR_SQS_ENDPOINT") != "" {
+			continue
+		}
+		cmd := exec.CommandContext(t.Context(), "go", "build", "-o", p[2], p[1])
+		cmd.Dir = p[0]
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("go build in %s: %v\n%s", p[0], err, out)
+		}
+	}
+	return b
+}
+
+// absent tells of something that is missing. Where everything has to run, that
+// is a failure.
+func absent(t *testing.T, format string, args ...any) {
+	t.Helper()
+	text := "NOT RUN: " + fmt.Sprintf(format, args...)
+	if os.Getenv("BEZOAR_REQUIRE_SERVERS") != "" {
+		t.Fatal(text)
+	}
+	t.Skip(text)
+}
