@@ -98,14 +98,14 @@ func (b *bucket) fly(m *message, leased bool) {
 	}
 }
 
-// copied reports whether another message with the same payload is in flight.
-func (b *bucket) copied(m *message, now int64) bool {
+// copies returns the other messages with the same payload that were leased.
+func (b *bucket) copies(m *message) (found []*message) {
 	for other := range b.flying[m.Payload] {
-		if other != m && other.Locks(now) {
-			return true
+		if other != m {
+			found = append(found, other)
 		}
 	}
-	return false
+	return found
 }
 
 func (s *queueStore) remove(m *message) {
@@ -202,7 +202,7 @@ func (b *bucket) visibleInGroups(now int64, n int, each func(*message) look) (ne
 			continue
 		}
 		for _, m := range slices.Clone(b.groups[g]) {
-			if m.Due != 0 { // about to leave
+			if m.bucket == nil || m.Due != 0 { // has left, or is about to
 				continue
 			}
 			if m.Visible > now {

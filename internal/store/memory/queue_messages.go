@@ -93,7 +93,8 @@ func (r *receiver) look(m *message) look {
 	var k *poison.Case
 	var copied bool
 	if m.Judged(r.claim.Policy) {
-		k, copied = r.from.cases[m.Payload], r.given[m.Payload] || r.from.bucket.copied(m, r.now)
+		copied = r.settleCopies(m) || r.given[m.Payload]
+		k = r.from.cases[m.Payload]
 	}
 	ruling := m.Receive(r.claim, k, copied, len(r.out.Messages) == 0, r.now)
 	if ruling.Case != k {
@@ -121,6 +122,28 @@ func (r *receiver) look(m *message) look {
 	}
 	r.out.Held = r.out.Held || copied
 	return blocked
+}
+
+// settleCopies ends the deliveries of copies whose lease is over, and reports
+// whether one is in flight.
+func (r *receiver) settleCopies(m *message) (flies bool) {
+	for _, copied := range r.from.bucket.copies(m) {
+		if copied.Locks(r.now) {
+			flies = true
+			continue
+		}
+		k := r.from.cases[m.Payload]
+		next, dead := copied.Expire(r.claim.Policy, k)
+		if next != k {
+			r.from.keep(m.Payload, next)
+		}
+		if dead {
+			r.out.Queues = append(r.out.Queues, r.bury(copied, r.claim.Policy, nil, r.now))
+		} else {
+			r.place(copied)
+		}
+	}
+	return flies
 }
 
 // show copies a message for a caller.

@@ -75,7 +75,10 @@ type Ruling struct {
 // Receive decides about one visible message, and begins its delivery if it may.
 // k is the case of its payload, copied says that a copy of it is in flight or
 // has just been given, first that nothing has been given yet. k and copied are
-// looked at only if Judged.
+// looked at only if Judged. Where a copy's lease is over and nobody has ended
+// its delivery, the caller does that first, by Expire: what its worker died of
+// has to be known before another one goes. If k is Watched and Proven, that may
+// be left out for copies whose worker has not vanished.
 func (l *Lease) Receive(c queue.Claim, k *poison.Case, copied, first bool, now int64) Ruling {
 	k, dead := l.Expire(c.Policy, k)
 	if dead {

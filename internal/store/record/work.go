@@ -23,12 +23,12 @@ func Policy(q queue.Queue, named bool) queue.Policy {
 	return p
 }
 
-// touchEvery is how often it is noted that a proven payload goes on working.
-const touchEvery = time.Hour
+// TouchEvery is how often it is noted that a proven payload goes on working.
+const TouchEvery = time.Hour
 
 // Worked judges a deletion. It returns c itself when there is nothing to store.
 func Worked(cfg poison.Config, c *poison.Case, now int64) *poison.Case {
-	if c != nil && c.State == poison.Watched && c.Proven && now-c.Touched < touchEvery.Microseconds() {
+	if c != nil && c.State == poison.Watched && c.Proven && now-c.Touched < TouchEvery.Microseconds() {
 		return c
 	}
 	return cfg.Work(c, now)

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"database/sql"
 	"errors"
 
 	"github.com/bezoar-dev/bezoar"
@@ -15,27 +14,59 @@ import (
 // any is parked there is another message with that payload that is not; whenever
 // one of those ends, as many are let go on as may.
 
-// copied reports whether another message with this payload is in flight.
-func (t *queueTx) copied(m *messageRow) (bool, error) {
-	f, ok := t.memo.flying[m.key()]
-	if !ok {
-		return false, nil
-	}
-	for i := -1; i < len(f.more); i++ {
-		seq := f.one
-		if i >= 0 {
-			seq = f.more[i]
-		}
+// settleCopies ends the deliveries of copies whose lease is over, and reports
+// whether one is in flight.
+func (r *receiver) settleCopies(m *messageRow, all []int64) (flies bool, err error) {
+	for _, seq := range all {
 		if seq == m.seq {
 			continue
 		}
-		var flies bool
-		err := t.row(`SELECT hold = 1 AND visible > ? FROM queue_messages WHERE bucket = ? AND seq = ?`, []any{t.now, m.bucket, seq}, &flies)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) || flies {
-			return flies, err
+		copied, found, err := r.state(queue.Receipt{Bucket: m.bucket, Sequence: seq})
+		if err != nil {
+			return false, err
+		}
+		if !found {
+			continue
+		}
+		if copied.Locks(r.now) {
+			flies = true
+			continue
+		}
+		r.outdate(seq)
+		r.looks++
+		dead, err := r.expired(&copied, r.from, r.claim.Policy)
+		if err != nil {
+			return false, err
+		}
+		if dead {
+			err = r.gained(r.bury(&copied, r.from, r.claim.Policy, nil))
+		} else {
+			err = r.update(&copied)
+		}
+		if err != nil {
+			return false, err
 		}
 	}
-	return false, nil
+	return flies, nil
+}
+
+// outdate notes that a message is not any more as it was perhaps read.
+func (r *receiver) outdate(seq int64) {
+	if r.stale == nil {
+		r.stale = make(map[int64]bool)
+	}
+	r.stale[seq] = true
+}
+
+// refresh reads a message again if it has changed. It reports false when it is
+// not to be received any more.
+func (r *receiver) refresh(m *messageRow) (bool, error) {
+	if !r.stale[m.seq] {
+		return true, nil
+	}
+	fresh, found, err := r.state(queue.Receipt{Bucket: m.bucket, Sequence: m.seq})
+	*m = fresh
+	return found && fresh.Due == 0 && fresh.Visible <= r.now, err
 }
 
 // park has a message wait for a copy of its.
@@ -52,7 +83,7 @@ func (t *queueTx) park(m *messageRow) error {
 
 // landed lets copies go on after the end of a delivery, or of the message.
 func (t *queueTx) landed(m *messageRow) error {
-	t.memo.land(m.key(), m.seq)
+	t.memo.fly(m.key(), m.seq, false, false)
 	if t.memo.parked[m.key()] == 0 {
 		return nil
 	}

@@ -15,11 +15,12 @@ type memo struct {
 	byName map[string]definition
 	bucket map[int64]definition
 
-	cases   map[caseKey]struct{} // payloads that have a case
-	known   map[int64]int        // how many of them a queue has
-	flying  map[payloadKey]flights
-	parked  map[payloadKey]int // messages, or groups, that wait for a copy of theirs
-	waiting map[int64]int      // how many of them a bucket has
+	cases    map[caseKey]struct{} // payloads that have a case
+	known    map[int64]int        // how many of them a queue has
+	flying   flights              // messages that were leased; whether a lease still holds is in the table
+	vanished flights              // of them, those whose worker is gone
+	parked   map[payloadKey]int   // messages, or groups, that wait for a copy of theirs
+	waiting  map[int64]int        // how many of them a bucket has
 
 	log   []step          // of the transaction under way
 	sizes map[int64]int64 // how much each bucket grew in it
@@ -35,9 +36,10 @@ type payloadKey struct {
 	payload bezoar.Fingerprint
 }
 
-// flights are messages that were leased; whether a lease still holds is in the
-// table.
-type flights struct {
+// flights are messages by their payload.
+type flights map[payloadKey]copies
+
+type copies struct {
 	one  int64
 	more []int64
 }
@@ -54,6 +56,8 @@ type stepKind uint8
 const (
 	flew stepKind = iota
 	landed
+	missed
+	found
 	parked
 	opened // a case
 	closed
@@ -66,7 +70,7 @@ func newMemo() *memo {
 	return &memo{
 		byID: make(map[int64]definition), byName: make(map[string]definition), bucket: make(map[int64]definition),
 		cases: make(map[caseKey]struct{}), known: make(map[int64]int),
-		flying: make(map[payloadKey]flights), parked: make(map[payloadKey]int), waiting: make(map[int64]int), sizes: make(map[int64]int64),
+		flying: make(flights), vanished: make(flights), parked: make(map[payloadKey]int), waiting: make(map[int64]int), sizes: make(map[int64]int64),
 	}
 }
 
@@ -99,9 +103,13 @@ func (m *memo) ended(kept bool) {
 func (m *memo) undo(s step) {
 	switch s.kind {
 	case flew:
-		m.remove(s.key, s.n)
+		m.flying.remove(s.key, s.n)
 	case landed:
-		m.add(s.key, s.n)
+		m.flying.add(s.key, s.n)
+	case missed:
+		m.vanished.remove(s.key, s.n)
+	case found:
+		m.vanished.add(s.key, s.n)
 	case parked:
 		m.count(s.key, -s.n)
 	case opened:
@@ -111,43 +119,48 @@ func (m *memo) undo(s step) {
 	}
 }
 
-func (m *memo) add(key payloadKey, seq int64) {
-	f, ok := m.flying[key]
+func (f flights) add(key payloadKey, seq int64) bool {
+	c, ok := f[key]
 	switch {
 	case !ok:
-		f.one = seq
-	case f.one == seq || slices.Contains(f.more, seq):
-		return
-	default:
-		f.more = append(f.more, seq)
-	}
-	m.flying[key] = f
-}
-
-func (m *memo) remove(key payloadKey, seq int64) bool {
-	f, ok := m.flying[key]
-	if !ok {
+		c.one = seq
+	case c.one == seq || slices.Contains(c.more, seq):
 		return false
-	}
-	last := len(f.more) - 1
-	switch i := slices.Index(f.more, seq); {
-	case i >= 0:
-		f.more = slices.Delete(f.more, i, i+1)
-	case f.one != seq:
-		return false
-	case last < 0:
-		delete(m.flying, key)
-		return true
 	default:
-		f.one, f.more = f.more[last], f.more[:last]
+		c.more = append(c.more, seq)
 	}
-	m.flying[key] = f
+	f[key] = c
 	return true
 }
 
-func (m *memo) has(key payloadKey, seq int64) bool {
-	f, ok := m.flying[key]
-	return ok && (f.one == seq || slices.Contains(f.more, seq))
+func (f flights) remove(key payloadKey, seq int64) bool {
+	c, ok := f[key]
+	if !ok {
+		return false
+	}
+	last := len(c.more) - 1
+	switch i := slices.Index(c.more, seq); {
+	case i >= 0:
+		c.more = slices.Delete(c.more, i, i+1)
+	case c.one != seq:
+		return false
+	case last < 0:
+		delete(f, key)
+		return true
+	default:
+		c.one, c.more = c.more[last], c.more[:last]
+	}
+	f[key] = c
+	return true
+}
+
+// of returns the messages with a payload, in no order.
+func (f flights) of(key payloadKey) []int64 {
+	c, ok := f[key]
+	if !ok {
+		return nil
+	}
+	return append([]int64{c.one}, c.more...)
 }
 
 func (m *memo) count(key payloadKey, n int64) {
@@ -171,18 +184,19 @@ func (m *memo) forgetCase(key caseKey) {
 	}
 }
 
-// fly notes that a message is leased.
-func (m *memo) fly(key payloadKey, seq int64) {
-	if !m.has(key, seq) {
-		m.add(key, seq)
+// fly notes whether a message is leased, and whether its worker is gone.
+func (m *memo) fly(key payloadKey, seq int64, leased, gone bool) {
+	switch {
+	case leased && m.flying.add(key, seq):
 		m.log = append(m.log, step{flew, key, seq})
-	}
-}
-
-// land notes that it is not any more.
-func (m *memo) land(key payloadKey, seq int64) {
-	if m.remove(key, seq) {
+	case !leased && m.flying.remove(key, seq):
 		m.log = append(m.log, step{landed, key, seq})
+	}
+	switch {
+	case leased && gone && m.vanished.add(key, seq):
+		m.log = append(m.log, step{missed, key, seq})
+	case !(leased && gone) && len(m.vanished) > 0 && m.vanished.remove(key, seq):
+		m.log = append(m.log, step{found, key, seq})
 	}
 }
 

@@ -38,17 +38,19 @@ func (s *queueStore) recall(ctx context.Context) error {
 		`queue_messages m INDEXED BY queue_messages_due WHERE m.due > 0`,
 		`queue_messages m INDEXED BY queue_messages_later WHERE m.locking = 1`,
 	} {
-		err := s.scan(ctx, `SELECT m.bucket, m.fp, m.seq FROM `+leased+` AND m.hold = 1 AND m.fp IS NOT NULL AND m.letter = 0`, func(rows *sql.Rows) error {
+		err := s.scan(ctx, `SELECT m.bucket, m.fp, m.seq, m.holding > 0 FROM `+leased+` AND m.hold = 1 AND m.fp IS NOT NULL AND m.letter = 0`, func(rows *sql.Rows) error {
 			var key payloadKey
 			var seq int64
-			err := rows.Scan(&key.bucket, (*payload)(&key.payload), &seq)
-			s.memo.add(key, seq)
+			var gone bool
+			err := rows.Scan(&key.bucket, (*payload)(&key.payload), &seq, &gone)
+			s.memo.fly(key, seq, true, gone)
 			return err
 		})
 		if err != nil {
 			return err
 		}
 	}
+	s.memo.ended(true)
 	return nil
 }
 

@@ -50,7 +50,8 @@ type receiver struct {
 	next  int64 // when there is more; negative: never
 	looks int
 	given map[bezoar.Fingerprint]bool
-	over  bool // nothing else is to be given
+	stale map[int64]bool // messages that have changed since they were read
+	over  bool           // nothing else is to be given
 }
 
 // left is how many messages may still be given.
@@ -193,6 +194,9 @@ func (r *receiver) look(m *fullRow) (record.Step, error) {
 		return record.Pass, nil
 	}
 	r.looks++
+	if there, err := r.refresh(&m.messageRow); err != nil || !there {
+		return record.Bury, err
+	}
 	if m.since <= r.now-r.claim.Retention.Microseconds() {
 		return record.Bury, r.gained(r.lapse(&m.messageRow, r.from, r.claim.Policy, r.claim.Retention))
 	}
@@ -235,11 +239,17 @@ func (r *receiver) about(m *messageRow) (k *poison.Case, copied bool, err error)
 	if k, err = r.findCase(r.from.ID, m.Payload); err != nil {
 		return k, false, err
 	}
-	if k != nil && k.State == poison.Watched && k.Proven || r.given[m.Payload] {
-		return k, r.given[m.Payload], nil
+	all := r.memo.flying
+	if k != nil && k.State == poison.Watched && k.Proven { // there may be many, and only these matter
+		all = r.memo.vanished
 	}
-	copied, err = r.copied(m)
-	return k, copied, err
+	if copies := all.of(m.key()); len(copies) > 0 {
+		if copied, err = r.settleCopies(m, copies); err != nil {
+			return k, false, err
+		}
+		k, err = r.findCase(r.from.ID, m.Payload)
+	}
+	return k, copied || r.given[m.Payload], err
 }
 
 func (r *receiver) give(m *fullRow, alone bool) {

@@ -108,11 +108,7 @@ func (t *queueTx) update(m *messageRow) error {
 		return err
 	}
 	if m.recognised() {
-		if m.Hold == record.Leased {
-			t.memo.fly(m.key(), m.seq)
-		} else {
-			t.memo.land(m.key(), m.seq)
-		}
+		t.memo.fly(m.key(), m.seq, m.Hold == record.Leased, m.Holding > 0)
 	}
 	return t.exec(`UPDATE queue_messages SET gen = ?, hold = ?, visible = ?, due = ?, receives = ?, received = ?, first = ?, worker = ?, history = ?,
 		holding = ?, parked = ? WHERE bucket = ? AND seq = ?`,

@@ -1,0 +1,536 @@
+package queuetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/policy/poison"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+func poisonTests() map[string]func(*rig) {
+	return map[string]func(*rig){
+		"CopiesWait": testCopiesWait, "CopiesWaitForNobodyElse": testCopiesElsewhere, "WaitingCopiesBlockNobody": testCopiesBlockNobody,
+		"CopiesAfterLease": testCopiesAfterLease, "CopiesAfterRelease": testCopiesAfterRelease, "CopiesAfterPurge": testCopiesAfterPurge,
+		"CopiesGivenTogether": testCopiesTogether, "CopiesOfPriority": testCopiesOfPriority, "LateDeleteOfAWaitingCopy": testLateCopy,
+		"Law3": testLaw3, "QuarantineRefuses": testQuarantine, "ProbeWorks": testProbeWorks, "ProbeFails": testProbeFails,
+		"SuspectsAlone": testSuspectsAlone, "SuspectNotWithOthers": testSuspectNotWithOthers, "VanishedAndDone": testVanishedAndDone,
+		"VanishedAndBack": testVanishedAndBack, "VanishedLate": testVanishedLate, "SameFailure": testSameFailure, "Timeouts": testTimeouts,
+		"Blameless": testBlameless, "NoCaseForOrdinary": testNoCase, "LettersAreNotJudged": testLettersNotJudged, "PoisonOff": testPoisonOff,
+		"CopiesInFIFO": testCopiesFIFO, "SuspectInFIFO": testSuspectFIFO, "SweptSuspect": testSweptSuspect,
+	}
+}
+
+// Law 3: copies of an unproven payload wait for the first.
+func testCopiesWait(r *rig) {
+	d := r.at("jobs", nil)
+	d.put(1, "a", "b", "c")
+	first := d.take("a")
+	c := d.claim(10)
+	if len(c.Messages) > 0 || !c.Held || c.Next <= 0 || c.Next > lease {
+		r.Fatalf("while a copy is in flight received %+v", c)
+	}
+	r.wantCounts("jobs", 2, 1, 0)
+	if k := d.wantState(1, poison.Watched); k.Proven {
+		r.Errorf("before any worked: %+v", k)
+	}
+	d.done(first...)
+	if k := d.wantState(1, poison.Watched); !k.Proven {
+		r.Errorf("after one has worked: %+v", k)
+	}
+	d.done(d.take("b", "c")...)
+	d.put(1, "d", "e")
+	if c := d.claim(10); len(c.Messages) != 2 || c.Held {
+		r.Errorf("of a proven payload received %v", bodies(c.Messages))
+	}
+}
+
+func testCopiesElsewhere(r *rig) {
+	d, other := r.at("jobs", nil), r.at("other", nil)
+	d.put(1, "a")
+	other.put(1, "b")
+	d.put(2, "c")
+	d.put(0, "d", "e") // not recognised
+	d.take("a", "c", "d", "e")
+	other.take("b")
+}
+
+// However many wait: what is behind them is received at once.
+func testCopiesBlockNobody(r *rig) {
+	d := r.at("jobs", nil)
+	const copies = 700
+	for i := range copies {
+		d.put(1, fmt.Sprint("copy", i))
+	}
+	d.put(2, "x")
+	d.put(3, "y")
+	d.take("copy0", "x", "y")
+	d.put(4, "z")
+	d.take("z")
+	r.wantCounts("jobs", copies-1, 4, 0)
+}
+
+// When a lease ends and nobody was done, one goes again; which, is not said.
+func testCopiesAfterLease(r *rig) {
+	d := r.at("jobs", nil)
+	d.put(1, "a", "b")
+	for range 3 {
+		d.only()
+		d.take()
+		r.age(lease + time.Second)
+	}
+	first := d.only()
+	d.done(first)
+	if last := d.only(); last.ID == first.ID {
+		r.Errorf("%s was deleted, and received again", last.Body)
+	}
+}
+
+// only receives up to ten and wants one.
+func (d *desk) only() queue.Message {
+	d.Helper()
+	m := d.claim(10).Messages
+	if len(m) != 1 {
+		d.Fatalf("received %v, want one message", bodies(m))
+	}
+	return m[0]
+}
+
+func testCopiesAfterRelease(r *rig) {
+	d := r.at("jobs", nil)
+	d.put(1, "a", "b", "c")
+	a := d.take("a")[0]
+	d.take()
+	d.change(queue.Change{Receipt: a.Receipt, Release: true, For: time.Hour}) // not in flight while it is delayed
+	b := d.take("b")[0]
+	d.take()
+	d.change(queue.Change{Receipt: b.Receipt}) // visible again
+	b = d.only()
+	d.take()
+	d.done(b)
+	d.done(d.only())
+	r.age(time.Hour)
+	d.take("a")
+}
+
+func testCopiesAfterPurge(r *rig) {
+	d := r.at("jobs", nil)
+	d.put(1, "a", "b")
+	d.take("a")
+	d.take()
+	r.must(r.Purge(r.ctx(), "jobs"))
+	d.put(1, "c", "d")
+	d.take("c")
+	d.take()
+	r.clean()
+	r.must(r.store.ChangeCase(r.ctx(), d.q.ID, work(1), func(*poison.Case, int64) *poison.Case { return nil }))
+	r.age(lease + time.Second)
+	first := d.only()
+	d.done(first)
+	if d.only().ID == first.ID {
+		r.Error("a deleted message was received again")
+	}
+}
+
+// Also a receive that hides nothing gives no two.
+func testCopiesTogether(r *rig) {
+	d := r.at("jobs", nil)
+	d.put(1, "a", "b")
+	c, err := d.store.Receive(r.ctx(), d.q.ID, queue.Claim{Policy: d.p, Max: 10, Retention: time.Hour})
+	r.must(err)
+	if len(c.Messages) != 1 {
+		r.Errorf("received %v", bodies(c.Messages))
+	}
+}
+
+func testCopiesOfPriority(r *rig) {
+	d := r.at("jobs", nil)
+	d.put(1, "a")
+	a := d.take("a")
+	d.put(1, "low")
+	d.take()
+	d.send(queue.Entry{SendInput: queue.SendInput{Body: []byte("high"), Priority: 5}, Payload: work(1)})
+	d.take()
+	d.change(queue.Change{Receipt: a[0].Receipt, Release: true, For: time.Minute})
+	d.take("high")
+}
+
+// A receipt is good until the message is received again, also while it waits.
+func testLateCopy(r *rig) {
+	d := r.at("jobs", nil)
+	d.put(1, "a")
+	late := d.take("a")[0]
+	r.age(lease + time.Second)
+	d.send(queue.Entry{SendInput: queue.SendInput{Body: []byte("b"), Priority: 5}, Payload: work(1)})
+	b := d.take("b")
+	d.take() // a waits now
+	d.change(queue.Change{Receipt: late.Receipt, For: time.Minute})
+	r.wantCounts("jobs", 0, 2, 0)
+	d.done(late)
+	d.done(b...)
+	r.wantCounts("jobs", 0, 0, 0)
+}
+
+// A pill costs two workers, however many copies there are, and the innocent
+// nothing.
+func testLaw3(r *rig) {
+	d := r.at("jobs", nil)
+	for i := range 30 {
+		d.put(1, fmt.Sprint("pill", i))
+		d.put(byte(i+2), fmt.Sprint("good", i))
+	}
+	deaths, worked := 0, 0
+	for range 200 {
+		m := d.claim(4).Messages
+		var poisoned bool
+		for _, m := range m {
+			poisoned = poisoned || m.Payload == work(1)
+		}
+		if poisoned {
+			deaths++
+			d.vanish(m...)
+			continue
+		}
+		d.done(m...)
+		worked += len(m)
+	}
+	if deaths != 2 || worked != 30 {
+		r.Errorf("%d workers died, %d messages worked; want 2, 30", deaths, worked)
+	}
+	groups, err := r.store.Groups(r.ctx(), queue.Selection{Queue: d.p.DeadLetter}, 10)
+	r.must(err)
+	if len(groups) != 1 || groups[0].Count != 30 || groups[0].Class != bezoar.Crash {
+		r.Errorf("the dead are %+v, want 30 in one group", groups)
+	}
+}
+
+// convict makes the nth payload cost two workers.
+func (d *desk) convict(n byte) {
+	d.Helper()
+	d.put(n, "pill1")
+	d.vanish(d.take("pill1")...)
+	d.vanish(d.alone("pill1"))
+	d.take()
+	d.wantDead("pill1")
+}
+
+func testQuarantine(r *rig) {
+	d := r.at("jobs", nil)
+	d.convict(1)
+	k := d.wantState(1, poison.Quarantined)
+	if k.Level != 1 || k.Left(k.Touched) != 15*time.Minute || k.Class != bezoar.Crash || k.Reason == "" {
+		r.Errorf("the case is %+v", k)
+	}
+	d.put(1, "copy1", "copy2")
+	d.put(2, "good")
+	c := d.claim(10)
+	if got := bodies(c.Messages); len(got) != 1 || got[0] != "good" || len(c.Queues) != 1 || c.Queues[0] != d.p.DeadLetter {
+		r.Errorf("received %v; %v gained messages", got, c.Queues)
+	}
+	dead := d.wantDead("pill1", "copy1", "copy2")
+	for _, m := range dead {
+		l := m.Letter
+		if l.Origin != "jobs" || l.Class != bezoar.Crash || l.Group != dead[0].Letter.Group || l.Payload != work(1) || m.Payload != work(1) {
+			r.Errorf("the letter of %s is %+v", m.Body, l)
+		}
+	}
+	if l := dead[1].Letter; l.Receives != 0 || len(l.Attempts) != 0 || l.Reason == "" {
+		r.Errorf("what was refused has the letter %+v", l)
+	}
+}
+
+func testProbeWorks(r *rig) {
+	d := r.at("jobs", nil)
+	d.convict(1)
+	r.age(15 * time.Minute)
+	d.put(1, "copy1", "copy2")
+	probe := d.alone("copy1")
+	d.take() // one is enough
+	d.done(probe)
+	if k := d.wantState(1, poison.Watched); !k.Proven || k.Strikes != 0 {
+		r.Errorf("after the probe: %+v", k)
+	}
+	if d.take("copy2")[0].Alone {
+		r.Error("after the probe had worked a copy is a suspect")
+	}
+}
+
+func testProbeFails(r *rig) {
+	d := r.at("jobs", nil)
+	d.convict(1)
+	r.age(15 * time.Minute)
+	d.put(1, "copy1", "copy2")
+	d.fail(d.alone("copy1"), bezoar.Crash, "")
+	if k := d.wantState(1, poison.Quarantined); k.Level != 2 || k.Left(k.Touched) != 30*time.Minute {
+		r.Errorf("after the probe: %+v", k)
+	}
+	d.take()
+	d.wantDead("pill1", "copy1", "copy2")
+	r.age(16 * time.Minute)
+	d.put(1, "copy3")
+	d.take()
+	r.age(15 * time.Minute)
+	d.put(1, "copy4")
+	d.alone("copy4")
+}
+
+// Those that were together when a worker vanished run one by one.
+func testSuspectsAlone(r *rig) {
+	d := r.at("jobs", nil)
+	all := []string{"a", "b", "c"}
+	for i, body := range all {
+		d.put(byte(i+1), body)
+	}
+	m := d.take(all...)
+	d.vanish(m...)
+	d.put(9, "new")
+	var suspects []queue.Message
+	for _, body := range all {
+		suspects = append(suspects, d.alone(body))
+	}
+	d.take("new")
+	for i := range all {
+		if k := d.wantState(byte(i+1), poison.Suspect); k.Strikes != 2 || k.Class != bezoar.Crash {
+			r.Errorf("the case of %s is %+v", all[i], k)
+		}
+	}
+	if a := suspects[0].Attempts; len(a) != 1 || a[0].Class != bezoar.Crash || a[0].Reason == "" {
+		r.Errorf("its attempts are %+v", a)
+	}
+	d.done(suspects...)
+	d.put(1, "a2", "a3")
+	for _, m := range d.take("a2", "a3") {
+		if m.Alone {
+			r.Errorf("%s is a suspect although a copy has worked alone", m.Body)
+		}
+	}
+}
+
+func testSuspectNotWithOthers(r *rig) {
+	d := r.at("jobs", nil)
+	d.put(1, "suspect")
+	d.fail(d.take("suspect")[0], bezoar.Crash, "")
+	d.send(queue.Entry{SendInput: queue.SendInput{Body: []byte("first"), Priority: 1}, Payload: work(2)})
+	d.put(3, "later")
+	d.take("first", "later")
+	d.alone("suspect")
+}
+
+func testVanishedAndDone(r *rig) {
+	d := r.at("jobs", nil)
+	d.put(1, "a")
+	m := d.take("a")[0]
+	r.must(r.store.Vanish(r.ctx(), d.q.ID, []queue.Receipt{m.Receipt}, 1))
+	d.done(m)
+	d.wantUnknown(1)
+}
+
+// Who asks for more time is alive: only a connection was lost.
+func testVanishedAndBack(r *rig) {
+	d := r.at("jobs", nil)
+	d.put(1, "a")
+	m := d.take("a")[0]
+	r.must(r.store.Vanish(r.ctx(), d.q.ID, []queue.Receipt{m.Receipt}, 1))
+	d.change(queue.Change{Receipt: m.Receipt, For: time.Minute})
+	r.age(time.Minute + time.Second)
+	if d.take("a")[0].Alone {
+		r.Error("it is a suspect")
+	}
+	d.wantUnknown(1)
+}
+
+// What was over before, or belongs to another delivery, is nobody's death.
+func testVanishedLate(r *rig) {
+	d := r.at("jobs", nil)
+	d.put(1, "a")
+	m := d.take("a")[0]
+	r.age(lease + time.Second)
+	unknown := m.Receipt
+	unknown.Sequence += 1000
+	vanish := func() {
+		r.must(r.store.Vanish(r.ctx(), d.q.ID, []queue.Receipt{m.Receipt, unknown}, 1))
+	}
+	vanish()
+	d.take("a")
+	vanish()
+	r.age(lease + time.Second)
+	if m := d.take("a")[0]; m.Alone || len(m.Attempts) != 2 || m.Attempts[1].Class != bezoar.Timeout {
+		r.Errorf("received %+v", m)
+	}
+	d.wantUnknown(1)
+}
+
+// The same failure of the same payload ends the retries early, in whichever
+// message it comes.
+func testSameFailure(r *rig) {
+	d := r.at("jobs", nil)
+	for n, c := range map[byte]struct {
+		class  bezoar.Class
+		enough int
+	}{1: {bezoar.Bug, poison.SameBug}, 2: {bezoar.Invalid, poison.SameInvalid}} {
+		body := c.class.String()
+		d.put(n, body)
+		for i := range c.enough - 1 {
+			d.fail(d.take(body)[0], c.class, fmt.Sprint("f", i)) // another one each time
+		}
+		for range c.enough - 1 {
+			d.fail(d.take(body)[0], c.class, "g")
+		}
+		d.take(body)
+		d.done(d.claim(10).Messages...)
+		r.age(lease + time.Second)
+		d.fail(d.take(body)[0], c.class, "g")
+		d.take()
+	}
+	for _, m := range d.wantDead("bug", "invalid") {
+		if want := string(m.Body) + ":g"; m.Letter.Group != want {
+			r.Errorf("the letter's group is %q, want %q", m.Letter.Group, want)
+		}
+	}
+	d.put(1, "bug2") // no convict, but the next such failure is the last one
+	d.fail(d.take("bug2")[0], bezoar.Bug, "g")
+	d.wantDead("bug", "bug2", "invalid")
+}
+
+// A timeout is half a strike.
+func testTimeouts(r *rig) {
+	d := r.at("jobs", nil)
+	d.put(1, "slow")
+	for i := range 4 {
+		m := d.take("slow")[0]
+		if m.Alone != (i > 0) {
+			r.Errorf("delivery %d: alone is %v", i+1, m.Alone)
+		}
+		d.fail(m, bezoar.Timeout, "")
+	}
+	d.wantDead("slow")
+	d.wantState(1, poison.Quarantined)
+}
+
+func testBlameless(r *rig) {
+	d := r.at("jobs", nil)
+	d.put(1, "a")
+	for _, c := range []bezoar.Class{bezoar.Transient, bezoar.Throttled, bezoar.Outage, bezoar.Interrupted, bezoar.SpawnFailed} {
+		d.fail(d.take("a")[0], c, "f")
+	}
+	d.change(queue.Change{Receipt: d.take("a")[0].Receipt, Release: true, Refund: true, Outcome: &queue.Outcome{Class: bezoar.Crash}})
+	d.wantUnknown(1)
+	if m := d.take("a")[0]; m.Alone || m.Receives != 6 {
+		r.Errorf("received %+v", m)
+	}
+}
+
+func testNoCase(r *rig) {
+	d := r.at("jobs", nil)
+	for i := range byte(20) {
+		d.put(i+1, fmt.Sprint("m", i))
+	}
+	d.done(d.claim(10).Messages...)
+	d.claim(10)
+	r.age(lease + time.Second)
+	d.done(d.claim(10).Messages...)
+	if all, err := r.store.Cases(r.ctx(), d.q.ID, -1, 10); err != nil || len(all) > 0 {
+		r.Errorf("of ordinary messages is known %+v, %v", all, err)
+	}
+	_, err := r.store.Cases(r.ctx(), 4711, -1, 10)
+	r.wantErr(err, queue.ErrQueueNotFound)
+}
+
+func testLettersNotJudged(r *rig) {
+	d := r.at("jobs", nil)
+	d.convict(1)
+	d.put(1, "copy")
+	d.take()
+	m := r.receive(d.p.DeadLetter, 10)
+	if len(m) != 2 || m[0].Alone || m[1].Alone {
+		r.Errorf("received %v from the dead-letter queue, want both copies", bodies(m))
+	}
+}
+
+func testPoisonOff(r *rig) {
+	d := r.at("jobs", func(s *queue.Settings) { s.Quarantine.Off = true })
+	d.put(1, "a", "b")
+	d.vanish(d.take("a", "b")...)
+	for _, m := range d.take("a", "b") {
+		if m.Alone || m.Attempts[0].Class != bezoar.Crash {
+			r.Errorf("received %+v", m)
+		}
+	}
+	d.wantUnknown(1)
+}
+
+// In a FIFO queue the whole group waits.
+func testCopiesFIFO(r *rig) {
+	d := r.at("jobs.fifo", fifo)
+	put := func(group, body string, n byte) {
+		d.send(queue.Entry{SendInput: queue.SendInput{Body: []byte(body), Group: group}, Payload: work(n)})
+	}
+	put("a", "a0", 1)
+	put("b", "b0", 1)
+	put("b", "b1", 2)
+	put("c", "c0", 3)
+	put("c", "c1", 1)
+	m := d.take("a0", "c0")
+	for _, m := range m {
+		if string(m.Body) == "c0" {
+			d.done(m)
+		}
+	}
+	c := d.claim(10)
+	if len(c.Messages) > 0 || !c.Held {
+		r.Fatalf("while a copy is in flight received %v", bodies(c.Messages))
+	}
+	put("b", "b2", 4)
+	d.take()
+	for _, m := range m {
+		if string(m.Body) == "a0" {
+			d.done(m)
+		}
+	}
+	d.take("b0", "b1", "b2", "c1")
+}
+
+func testSuspectFIFO(r *rig) {
+	d := r.at("jobs.fifo", fifo)
+	put := func(group, body string, n byte) {
+		d.send(queue.Entry{SendInput: queue.SendInput{Body: []byte(body), Group: group}, Payload: work(n)})
+	}
+	put("a", "a0", 1)
+	d.vanish(d.take("a0")...)
+	put("a", "a1", 2)
+	put("b", "b0", 3)
+	var suspect queue.Message
+	var other []queue.Message
+	for range 3 {
+		for _, m := range d.claim(10).Messages {
+			if string(m.Body) == "a0" {
+				suspect = m
+			} else {
+				other = append(other, m)
+			}
+		}
+	}
+	if !suspect.Alone || len(other) != 1 || string(other[0].Body) != "b0" {
+		r.Fatalf("received %v beside the suspect %+v", bodies(other), suspect)
+	}
+	d.done(suspect)
+	d.take("a1")
+}
+
+// Where receives are used up, the sweep judges what nobody receives again.
+func testSweptSuspect(r *rig) {
+	d := r.at("jobs", nil)
+	r.create("dead", nil)
+	_, err := r.SetSettings(r.ctx(), "jobs", func(s *queue.Settings) error { deadLetter("dead", 1)(s); return nil })
+	r.must(err)
+	d.p.DeadLetter, d.p.Implicit, d.p.MaxReceives = "dead", false, 1
+	d.put(1, "a", "b")
+	d.vanish(d.take("a")...)
+	r.sweep()
+	if l := d.wantDead("a")[0].Letter; l.Class != bezoar.Crash || len(l.Attempts) != 1 {
+		r.Errorf("its letter is %+v", l)
+	}
+	d.wantState(1, poison.Suspect)
+	d.alone("b")
+}
