@@ -106,12 +106,12 @@ func (s *groupState) merge(now time.Time, doc []byte) (same, changed bool, err e
 	return s.breaker.Snapshot() == stored, changed, nil
 }
 
-// queue returns what is known of a queue, nil for nothing unless it is to be
-// made. The caller holds the lock.
-func (e *Engine) queueState(name string, make bool) *queueState {
+// queueState returns what is known of a queue, nil for nothing unless create.
+// The caller holds the lock.
+func (e *Engine) queueState(name string, create bool) *queueState {
 	c := e.conditions
 	s := c.queues[name]
-	if s == nil && make && len(c.queues) < maxConditions {
+	if s == nil && create && len(c.queues) < maxConditions {
 		s = &queueState{mark: newMark(outageMarks, name), name: name, guard: outage.Guard{Config: e.config.Outage}}
 		c.queues[name] = s
 		c.some.Store(true)
@@ -119,13 +119,14 @@ func (e *Engine) queueState(name string, make bool) *queueState {
 	return s
 }
 
-func (e *Engine) groupState(name string, make bool) *groupState {
+// groupState does so for a group.
+func (e *Engine) groupState(name string, create bool) *groupState {
 	if name == "" {
 		return nil
 	}
 	c := e.conditions
 	s := c.groups[name]
-	if s == nil && make && len(c.groups) < maxConditions {
+	if s == nil && create && len(c.groups) < maxConditions {
 		s = &groupState{mark: newMark(breakerMarks, name), name: name, breaker: breaker.Breaker{Config: e.config.Breaker}}
 		c.groups[name] = s
 		c.some.Store(true)
@@ -248,13 +249,13 @@ func (e *Engine) learn(ctx context.Context, now time.Time, marks []Mark) (change
 		if s == nil || m.Version <= s.at().version {
 			continue
 		}
-		_, new, err := s.merge(now, m.Doc)
+		_, newer, err := s.merge(now, m.Doc)
 		if err != nil {
 			e.complain(ctx, "read mark "+m.Key, err)
 			continue
 		}
 		s.at().version = m.Version
-		changed = changed || new
+		changed = changed || newer
 	}
 	return changed
 }

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func memoryStore(t *testing.T) queue.Store {
+func memoryStore(t testing.TB) queue.Store {
 	t.Helper()
 	db, err := memory.Open(memory.Config{})
 	if err != nil {
@@ -28,7 +28,7 @@ func memoryStore(t *testing.T) queue.Store {
 	return db.Queue()
 }
 
-func engine(t *testing.T, c queue.Config, s queue.Store) *queue.Engine {
+func engine(t testing.TB, c queue.Config, s queue.Store) *queue.Engine {
 	t.Helper()
 	e, err := queue.New(c, s)
 	if err != nil {

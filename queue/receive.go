@@ -167,6 +167,8 @@ func (e *Engine) lease(ctx context.Context, q *Queue, c Claim) (claimed Claimed,
 		if claimed.Due {
 			e.hurry()
 		}
+		e.wakeAll(claimed.Queues)
+		e.hub.hold(q.Name, claimed.Held)
 		for i := range claimed.Messages {
 			claimed.Messages[i].Receipt.Queue = q.ID
 		}
@@ -181,7 +183,7 @@ func (e *Engine) lease(ctx context.Context, q *Queue, c Claim) (claimed Claimed,
 			return claimed, nil
 		}
 	}
-	return Claimed{}, nil // at once again, if it waits
+	return Claimed{Held: claimed.Held}, nil // at once again, if it waits
 }
 
 // emptyHands gives a suspect back that went to a worker that holds something

@@ -24,10 +24,12 @@ func (e *Engine) DeleteBatch(ctx context.Context, queue string, receipts []Recei
 				picked[i] = receipts[n]
 			}
 			results, err := e.store.Delete(ctx, q.ID, q.Settings.FIFO, picked)
-			if err == nil {
-				e.hub.ended(queue, q.Settings.FIFO)
+			if err != nil {
+				return nil, err
 			}
-			return results, err
+			e.worked(ctx, &q, picked, results)
+			e.hub.ended(queue, q.Settings.FIFO)
+			return results, nil
 		})
 }
 

@@ -122,7 +122,7 @@ func TestHostileSchemasTakeABoundedTime(t *testing.T) {
 		"with depth":   {`{"anyOf": [{"properties": {"a": {"$ref": "#"}}, "minProperties": 9}, {"properties": {"a": {"$ref": "#"}}, "minProperties": 9}]}`, strings.Repeat(`{"a":`, 100) + "{}" + strings.Repeat("}", 100), "cost"},
 		"by a pattern": {`{"pattern": "(x+x+){30}y"}`, `"` + strings.Repeat("x", 1<<20-2) + `"`, "cost"},
 		"in a circle":  {`{"$ref": "#"}`, `{}`, "$ref"},
-		"of a list":    {`{"items": {"enum": [` + strings.Repeat(`"a long one", `, 4000) + `"b"]}}`, "[" + strings.Repeat(`"c",`, 90_000) + `"c"]`, "enum"},
+		"of a list":    {`{"items": {"enum": [` + strings.Repeat(`"a long one", `, 1000) + `"b"]}}`, "[" + strings.Repeat(`"c",`, 30_000) + `"c"]`, "enum"},
 	} {
 		began := time.Now()
 		v := compile(t, tc.text).Check([]byte(tc.body))

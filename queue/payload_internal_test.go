@@ -1,0 +1,75 @@
+package queue
+
+import (
+	"testing"
+
+	"github.com/bezoar-dev/bezoar/fingerprint"
+)
+
+const sample = `{"id":100000000001,"name":"report","args":["one","two",{"three":3}],"at":"2026-11-28T03:00:00Z","trace":{"id":"4bf92f3577b34da6a3ce929d0e0e4736","span":"00f067aa0ba902b7"}}`
+
+// Every message that is sent is recognised: that must cost nothing but hashing.
+func TestPayloadsAllocateNothing(t *testing.T) {
+	b, err := newRulebook(fingerprint.Key{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := Queue{ID: 1, Version: 1, Settings: DefaultSettings()}
+	r, err := b.of(&q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := []byte(sample)
+	if n := testing.AllocsPerRun(1000, func() { _ = r.payload(&q.Settings.Quarantine, body) }); n > 1 { // the Input
+		t.Errorf("a payload takes %v allocations, want at most 1", n)
+	}
+}
+
+func TestRulesFollowTheirQueue(t *testing.T) {
+	b, err := newRulebook(fingerprint.Key{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := Queue{ID: 1, Version: 1, Settings: DefaultSettings()}
+	q.Settings.Schema = `{"type": "object"}`
+	one, err := b.of(&q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, _ := b.of(&q)
+	q.Version, q.Settings.Schema = 2, `{"type": "array"}`
+	two, _ := b.of(&q)
+	if one.schema == nil || same.schema != one.schema || two.schema == one.schema {
+		t.Error("rules are not compiled once for each version")
+	}
+	for id := range int64(3 * maxRules) {
+		q.ID = id
+		if _, err := b.of(&q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(b.rules) > maxRules {
+		t.Errorf("%d rules are kept, want at most %d", len(b.rules), maxRules)
+	}
+	q.Version, q.Settings.Schema = 3, "{" // what an older version took
+	if r, err := b.of(&q); err == nil || r.printer == nil || r.admits(&q.Settings, []byte("{}")) != nil {
+		t.Errorf("settings that do not compile refuse messages, or nobody says so: %v", err)
+	}
+}
+
+func BenchmarkPayload(b *testing.B) {
+	rules, err := newRulebook(fingerprint.Key{1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	r, err := rules.of(&Queue{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	body := []byte(sample)
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		r.payload(&Quarantine{}, body)
+	}
+}
