@@ -125,21 +125,13 @@ func (e *Engine) canary(ctx context.Context, s *queueState, t *trial, limit time
 		now := time.Now()
 		e.conditions.mu.Lock()
 		s.guard.Config.CanaryFor = max(e.config.Outage.CanaryFor, limit)
-		is := s.guard.Snapshot()
 		pause, paused := s.guard.Paused()
-		granted, ok := uint64(0), false
-		switch {
-		case !paused:
-			e.conditions.mu.Unlock()
-			return 0, true // it is over
-		case s.unused != 0 && s.unused == is.Generation && is.State == outage.Trying && pause.Until.After(now):
-			granted, ok = s.unused, true
-			s.unused = 0
-			t.canary = granted
+		if kept := s.keeps(now); kept != 0 || !paused {
+			t.canary, s.unused = kept, 0
 			e.conditions.mu.Unlock()
 			return 0, true
 		}
-		granted, ok = s.guard.Canary(now)
+		granted, ok := s.guard.Canary(now)
 		e.conditions.mu.Unlock()
 		if !ok {
 			return max(pause.Until.Sub(now), time.Millisecond), false
@@ -162,6 +154,17 @@ func (e *Engine) canary(ctx context.Context, s *queueState, t *trial, limit time
 		e.conditions.mu.Unlock()
 	}
 	return knowFor, false
+}
+
+// keeps returns the canary that nothing has been found for yet, 0 if there is
+// none. The caller holds the lock.
+func (s *queueState) keeps(now time.Time) uint64 {
+	is := s.guard.Snapshot()
+	pause, _ := s.guard.Paused()
+	if s.unused == is.Generation && is.State == outage.Trying && pause.Until.After(now) {
+		return s.unused
+	}
+	return 0
 }
 
 // begin remembers the trial of a message that was received, or gives the leave

@@ -204,7 +204,7 @@ type Letters interface {
 type Cases interface {
 	// Cases lists those of a queue, the latest Touched first; state < 0
 	// means all.
-	Cases(ctx context.Context, queue int64, state int, limit int) ([]PayloadCase, error)
+	Cases(ctx context.Context, queue int64, state, limit int) ([]PayloadCase, error)
 	// ChangeCase replaces one case by what change makes of it (nil for none)
 	// in one transaction. change may be called twice and must be pure; now is
 	// in microseconds of the store's clock.

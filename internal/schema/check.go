@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"regexp/syntax"
@@ -42,7 +43,7 @@ func (c *checker) check(doc any) (v *Violation) {
 	if err == nil {
 		return nil
 	}
-	wrong, ok := err.(*jsonschema.ValidationError)
+	wrong, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
 		return &Violation{Rule: "schema", Path: "$", Where: "$", Message: bound(err.Error())}
 	}
