@@ -35,7 +35,7 @@ func Run(t *testing.T, h Harness) {
 	}
 	for _, group := range []map[string]func(*rig){
 		queueTests(), messageTests(), receiptTests(), deadLetterTests(), fifoTests(), moveTests(), waitTests(), concurrentTests(),
-		poisonTests(), caseTests(), markTests(),
+		poisonTests(), caseTests(), markTests(), letterTests(), triageTests(),
 	} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
@@ -47,6 +47,7 @@ func Run(t *testing.T, h Harness) {
 	t.Run("ModelFIFO", func(t *testing.T) { h.Around(t, func(t *testing.T) { testModel(t, h, true) }) })
 	if h.Reopen != nil {
 		t.Run("Reopen", func(t *testing.T) { h.Around(t, func(t *testing.T) { testReopen(t, h) }) })
+		t.Run("ReopenWork", func(t *testing.T) { h.Around(t, func(t *testing.T) { testReopenWork(t, h) }) })
 	}
 }
 
@@ -55,6 +56,7 @@ type rig struct {
 	*testing.T
 	harness Harness
 	store   queue.Store
+	tasks   int // started by redrive
 	*queue.Engine
 }
 
@@ -69,7 +71,7 @@ func rigOver(t *testing.T, h Harness, s queue.Store) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &rig{t, h, s, e}
+	return &rig{t, h, s, 0, e}
 }
 
 func (r *rig) ctx() context.Context { return r.T.Context() }
