@@ -1,6 +1,7 @@
 // Package queue is a durable message queue that never forgets what was
-// acknowledged and never believes a late worker. Its semantics are those of
-// Amazon SQS, where that has any; a [Store] keeps everything.
+// acknowledged, never believes a late worker, and keeps poison out of the way.
+// Its semantics are those of Amazon SQS, where that has any; a [Store] keeps
+// everything.
 //
 // A message's life:
 //
@@ -8,15 +9,20 @@
 //	  │      delay over ┌─────────┐ ────────────► ┌───────────┐
 //	  ├──► delayed ────►│ visible │               │ in flight │──► Delete ──► done
 //	  └────────────────►└─────────┘ ◄──────────── └───────────┘
-//	         ▲            │           lease expires,     │  │
-//	         │            │           visibility 0       │  └─ again, with its
-//	         │            │ retention over               │     visibility changed
-//	         │            ▼                              │
-//	         │          gone          Release(delay)     │
-//	         └───────────────────────────────────────────┤
-//	                                                     │ MaxReceives received and not done,
-//	                                                     ▼ or rejected
-//	visible in the origin ◄──── move task ──── visible in the dead-letter queue, with its letter
+//	         ▲            │     │     lease expires,     │  │
+//	         │            │     │     visibility 0       │  └─ again, with its
+//	         │            │     │                        │     visibility changed
+//	         │  retention │     │ payload quarantined,   │
+//	         │       over │     │ schema violated        │
+//	         │            ▼     └───────────────┐        │
+//	         │          gone  Release (backoff) │        │
+//	         └──────────────────────────────────┼────────┤
+//	                                            │        │ rejected, convicted, given up, or
+//	                                            ▼        ▼ MaxReceives received and not done
+//	visible in the origin ◄── move task, ── visible in the dead-letter queue, with its letter
+//	with its lineage          Resend            │    ▲
+//	                                    discard ▼    │ restore
+//	                                        trash, for TrashFor
 //
 // # Guarantees
 //
@@ -35,6 +41,34 @@
 // then. A copy with the same deduplication id within five minutes is
 // acknowledged and dropped, even if the first one was deleted meanwhile.
 //
+// # Who is to blame
+//
+// Three things may be wrong when a delivery fails, and they are asked for in
+// this order: everything, the downstream, the message.
+//
+// Everything: an interruption costs nothing. When one failure comes from many
+// different payloads (see package outage) the queue is paused, for all
+// processes, until one message, the canary, has worked; the receives do not
+// count. When half of all workers vanish within a second, nothing is convicted.
+//
+// The downstream: failures that are its own count for the breaker of
+// Settings.Downstream (see package breaker). While it is open the queues of the
+// group deliver nothing, then a few messages to try. Retries beyond the budget of
+// queue or group wait for Retry.Cap.
+//
+// The message: its payload, the keyed hash of its body in canonical form, is
+// judged whatever message it comes in (see package poison). A copy of an
+// unproven payload waits for the first one. What was in the hands of a worker
+// that vanished is tried alone, by a worker that has nothing else, and is
+// convicted by what it does there. Convicted payloads are refused for a time
+// that grows, and probed.
+//
+// Only what is reported is judged so: [Engine.Release] with an outcome, and
+// [Engine.Vanished]. A lease that just ends counts as on SQS.
+//
+// Every verdict sets aside and never drops: into the dead-letter queue that is
+// named, else the implicit one. A [Letter] says why.
+//
 // # Not guaranteed
 //
 // Delivery is at least once: a worker that outlives its lease and another one
@@ -42,12 +76,20 @@
 // priority first, then by the time at which messages became visible. Counts
 // are exact at one moment that is over when they arrive.
 //
+// What one process learns of pauses and breakers the others learn within a
+// second. Without the store's marks each goes on with what it knows. Workers
+// are missed by the process that delivered to them; if that one crashes itself,
+// nobody is blamed. Likewise only it repeats a receive with the same Attempt, and
+// counts what is in flight for [MaxInFlight].
+//
 // # Bounds
 //
 // See the Max constants. A queue holds as many messages as the store's disk.
 // Each Receive that waits costs one goroutine of its caller; of all that wait
 // on one queue only one asks the store. A message keeps its newest
-// [MaxAttempts] attempts.
+// [MaxAttempts] attempts. An engine remembers 2^18 deliveries to workers with
+// names, 10,000 queues and 10,000 groups that had failures, the compiled settings
+// of 512 queues, and 64 MiB of answers to receives that may be repeated.
 //
-// All methods of [Engine] are safe for concurrent use.
+// All methods of [Engine] are safe for concurrent use. Run is to be called once.
 package queue

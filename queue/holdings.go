@@ -129,11 +129,16 @@ func (h *holdings) payload(r Receipt) (payload bezoar.Fingerprint, known bool) {
 	return payload, false
 }
 
-// extend moves the end of a lease.
+// extend moves the end of a lease. Who asks for more time after its connection
+// has closed has another one: it is not missed.
 func (h *holdings) extend(r Receipt, until time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if d := h.held[r]; d != nil {
+	switch d := h.held[r]; {
+	case d == nil:
+	case d.by.gone:
+		h.drop(d)
+	default:
 		d.until = until
 	}
 }

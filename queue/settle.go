@@ -57,7 +57,7 @@ func (e *Engine) ChangeVisibilityBatch(ctx context.Context, queue string, in []V
 }
 
 // Reject ends a delivery for good: the message goes to the dead-letter queue
-// now, or nowhere, with ErrNoDeadLetter, if there is none.
+// now. ErrNoDeadLetter is for letters, which have nowhere to go.
 func (e *Engine) Reject(ctx context.Context, queue string, r Receipt, o Outcome) error {
 	return one(e.change(ctx, "reject in", queue, []Change{{Receipt: r, Release: true, Dead: true, Outcome: clean(o)}}))
 }
