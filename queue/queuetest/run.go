@@ -45,6 +45,8 @@ func Run(t *testing.T, h Harness) {
 	}
 	t.Run("Model", func(t *testing.T) { h.Around(t, func(t *testing.T) { testModel(t, h, false) }) })
 	t.Run("ModelFIFO", func(t *testing.T) { h.Around(t, func(t *testing.T) { testModel(t, h, true) }) })
+	t.Run("Linearizable", func(t *testing.T) { h.Around(t, func(t *testing.T) { testLinearizable(t, h) }) })
+	t.Run("ModelCopies", func(t *testing.T) { h.Around(t, func(t *testing.T) { testModelCopies(t, h) }) })
 	if h.Reopen != nil {
 		t.Run("Reopen", func(t *testing.T) { h.Around(t, func(t *testing.T) { testReopen(t, h) }) })
 		t.Run("ReopenWork", func(t *testing.T) { h.Around(t, func(t *testing.T) { testReopenWork(t, h) }) })

@@ -32,9 +32,8 @@ func (s *queueStore) groups(ctx context.Context, t *sql.Tx, sel queue.Selection,
 	if err != nil {
 		return nil, err
 	}
-	all := whole(sel)
 	var q query
-	if all {
+	if whole(sel) {
 		// The counts are kept; first and last are at the ends of an index.
 		q.add(`SELECT g.id, q.name, g.grp, g.n, g.redriven,
 			(SELECT min(died) FROM queue_deaths d WHERE d.gid = g.id), (SELECT max(died) FROM queue_deaths d WHERE d.gid = g.id) AS newest
@@ -62,9 +61,13 @@ func (s *queueStore) groups(ctx context.Context, t *sql.Tx, sel queue.Selection,
 	if err != nil {
 		return nil, err
 	}
+	from := inGroup + ` CROSS JOIN queues q ON d.bucket = q.bucket ` + where + ` AND d.gid = ?`
+	if whole(sel) {
+		from, args = inGroup+` WHERE d.gid = ?`, nil
+	}
 	out := make([]queue.Group, len(found))
 	for i := range found {
-		if err := found[i].read(ctx, t, where, args); err != nil {
+		if err := found[i].read(ctx, t, from, args); err != nil {
 			return nil, err
 		}
 		out[i] = found[i].Group
@@ -77,11 +80,18 @@ func whole(s queue.Selection) bool {
 	return len(s.Groups) == 0 && len(s.IDs) == 0 && s.Origin == "" && s.Class == "" && s.After.IsZero() && s.Before.IsZero() && s.Last == 0
 }
 
-// read fills in the newest letter, and when the others died.
-func (g *groupRow) read(ctx context.Context, t *sql.Tx, where string, args []any) error {
+// inGroup finds the letters of one group by the time of their death.
+const inGroup = ` FROM queue_deaths d INDEXED BY queue_deaths_by_time`
+
+const hour = int64(time.Hour / time.Microsecond)
+
+// read fills in the newest letter, and when the others died. from picks the
+// group's letters.
+func (g *groupRow) read(ctx context.Context, t *sql.Tx, from string, args []any) error {
 	var doc []byte
-	err := t.QueryRowContext(ctx, `SELECT d.id, l.doc`+inGroup+`JOIN queue_letters l ON l.bucket = d.bucket AND l.seq = d.seq`+
-		where+` AND d.gid = ? ORDER BY d.died DESC, d.seq DESC LIMIT 1`, append(slices.Clip(args), g.id)...).Scan(&g.Sample, &doc)
+	args = append(slices.Clip(args), g.id)
+	err := t.QueryRowContext(ctx, `SELECT d.id, (SELECT l.doc FROM queue_letters l WHERE l.bucket = d.bucket AND l.seq = d.seq)`+from+`
+		ORDER BY d.died DESC, d.seq DESC LIMIT 1`, args...).Scan(&g.Sample, &doc)
 	if err != nil {
 		return err
 	}
@@ -100,16 +110,10 @@ func (g *groupRow) read(ctx context.Context, t *sql.Tx, where string, args []any
 		if h == len(g.Hours)-1 {
 			until = 1<<63 - 1
 		}
-		err := t.QueryRowContext(ctx, `SELECT count(*)`+inGroup+where+` AND d.gid = ? AND d.died > ? AND d.died <= ?`,
-			append(slices.Clip(args), g.id, after, until)...).Scan(&g.Hours[h])
+		err := t.QueryRowContext(ctx, `SELECT count(*)`+from+` AND d.died > ? AND d.died <= ?`, append(slices.Clip(args), after, until)...).Scan(&g.Hours[h])
 		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
-
-const hour = int64(time.Hour / time.Microsecond)
-
-// inGroup finds the letters of one group by the time of their death.
-const inGroup = ` FROM queue_deaths d INDEXED BY queue_deaths_by_time CROSS JOIN queues q ON d.bucket = q.bucket `
