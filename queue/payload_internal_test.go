@@ -8,23 +8,6 @@ import (
 
 const sample = `{"id":100000000001,"name":"report","args":["one","two",{"three":3}],"at":"2026-11-28T03:00:00Z","trace":{"id":"4bf92f3577b34da6a3ce929d0e0e4736","span":"00f067aa0ba902b7"}}`
 
-// Every message that is sent is recognised: that must cost nothing but hashing.
-func TestPayloadsAllocateNothing(t *testing.T) {
-	b, err := newRulebook(fingerprint.Key{1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	q := Queue{ID: 1, Version: 1, Settings: DefaultSettings()}
-	r, err := b.of(&q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body := []byte(sample)
-	if n := testing.AllocsPerRun(1000, func() { _ = r.payload(&q.Settings.Quarantine, body) }); n > 1 { // the Input
-		t.Errorf("a payload takes %v allocations, want at most 1", n)
-	}
-}
-
 func TestRulesFollowTheirQueue(t *testing.T) {
 	b, err := newRulebook(fingerprint.Key{1})
 	if err != nil {
