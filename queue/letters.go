@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -169,7 +170,7 @@ func (e *Engine) Audit(ctx context.Context, a AuditEntry) (AuditEntry, error) {
 	case !plain(a.Actor, a.Action, a.Object, a.Error):
 		return a, invalid("write the audit log: a field holds a NUL, or is no UTF-8")
 	}
-	a.Error = a.Error[:min(len(a.Error), maxReason)]
+	a.Error = strings.ToValidUTF8(a.Error[:min(len(a.Error), maxReason)], "")
 	a, err := e.store.Audit(ctx, a)
 	return a, wrap(err, "write the audit log")
 }

@@ -125,6 +125,7 @@ func bans() []ban {
 		{"...", "github.com/pressly/...", []string{"internal/store/*"}, sql},
 		{"internal/store/*", "net/http/...", nil, "a store does not know HTTP"},
 		{"...", "github.com/alecthomas/...", []string{"internal/cli"}, "flags belong to the command line"},
+		{"...", "github.com/santhosh-tekuri/...", []string{"internal/schema"}, "whose schemas and bodies are hostile: only there is a check bounded"},
 		{"...", "go.yaml.in/...", []string{"internal/config"}, "one strict reader of settings"},
 		{"...", "log", []string{"gateway", "internal/demo/sample", "examples/*"}, "log/slog, from the caller; only http.Server wants a *log.Logger"},
 		{"...", "testing/...", nil, "tests stay out of the binary"},
