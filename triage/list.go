@@ -153,6 +153,11 @@ func parsePlace(s string) (place, error) {
 	if err == nil {
 		err = json.Unmarshal(raw, &p)
 	}
+	for _, at := range p {
+		if at < 0 {
+			err = ErrInvalid
+		}
+	}
 	if err != nil || p == nil {
 		return nil, invalid("Next: %.40q did not come from a list", s)
 	}

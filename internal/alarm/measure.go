@@ -31,6 +31,7 @@ func (a *Alarms) measure(ctx context.Context, r Rule, now time.Time) (m measure,
 		if m, err = a.oldest(ctx, r, s, now); err != nil {
 			return m, err
 		}
+		s.Before = now.Add(-r.Age) // its causes
 	case Redrive:
 		m.ended, err = a.ended(ctx, r)
 		m.value = float64(len(m.ended))
