@@ -13,28 +13,30 @@ import (
 )
 
 func (s *queueStore) Receive(ctx context.Context, id int64, c queue.Claim) (queue.Claimed, error) {
-	return writing(ctx, s, "receive messages", func(t *queueTx) (queue.Claimed, error) {
-		d, err := t.open(id)
-		if err != nil {
-			return queue.Claimed{}, err
-		}
-		r := receiver{queueTx: t, from: d, claim: c, next: -1, out: queue.Claimed{Next: -1}}
-		if c.FIFO {
-			err = r.fromGroups()
-		} else {
-			err = r.fromRanks()
-		}
-		if r.looks >= maxLooks || t.freed {
-			r.later(t.now)
-		}
-		r.out.Held = r.out.Held || t.memo.waiting[d.bucket] > 0
-		if r.next >= 0 {
-			r.out.Next = time.Duration(max(r.next-t.now, 0)) * time.Microsecond
-		}
-		slices.Sort(r.out.Queues)
-		r.out.Queues = slices.Compact(r.out.Queues)
-		return r.out, err
-	})
+	return writing(ctx, s, "receive messages", func(t *queueTx) (queue.Claimed, error) { return t.receive(id, c) })
+}
+
+func (t *queueTx) receive(id int64, c queue.Claim) (queue.Claimed, error) {
+	d, err := t.open(id)
+	if err != nil {
+		return queue.Claimed{}, err
+	}
+	r := receiver{queueTx: t, from: d, claim: c, next: -1, out: queue.Claimed{Next: -1}}
+	if c.FIFO {
+		err = r.fromGroups()
+	} else {
+		err = r.fromRanks()
+	}
+	if r.looks >= maxLooks || t.freed {
+		r.later(t.now)
+	}
+	r.out.Held = r.out.Held || t.memo.waiting[d.bucket] > 0
+	if r.next >= 0 {
+		r.out.Next = time.Duration(max(r.next-t.now, 0)) * time.Microsecond
+	}
+	slices.Sort(r.out.Queues)
+	r.out.Queues = slices.Compact(r.out.Queues)
+	return r.out, err
 }
 
 // maxLooks bounds the messages that one receive looks at: many may have to be
