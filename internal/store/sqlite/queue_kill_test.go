@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
-	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -38,7 +42,7 @@ func playQueue(s queue.Store) error {
 		go func() { errs <- sendForever(ctx, e, w) }()
 		go func() { errs <- consumeForever(ctx, e, w) }()
 	}
-	go func() { errs <- moveForever(ctx, e) }()
+	go func() { errs <- moveForever(ctx, s, e) }()
 	return <-errs
 }
 
@@ -89,45 +93,84 @@ func consumeForever(ctx context.Context, e *queue.Engine, w int) error {
 	}
 }
 
-func moveForever(ctx context.Context, e *queue.Engine) error {
-	for {
-		_, err := e.StartMove(ctx, queue.MoveInput{Source: "dead"})
+// moveForever sends dead letters back, in both ways, and to the trash and from
+// there.
+func moveForever(ctx context.Context, s queue.Store, e *queue.Engine) error {
+	for i := 0; ; i++ {
+		t := queue.MoveTask{ID: fmt.Sprint("task-", time.Now().UnixNano()), Source: "dead", Rate: 500, HaltAbove: 1}
+		var err error
+		switch i % 4 {
+		case 0:
+			_, err = e.StartMove(ctx, queue.MoveInput{Source: "dead"})
+		case 1:
+			t.Kind = queue.MoveDiscard
+			t.Selection.Class = "timeout"
+		case 2:
+			t.Kind, t.Canary = queue.MoveRedrive, 3
+		case 3:
+			t.Kind, t.Source = queue.MoveRestore, queue.TrashQueue
+		}
+		if t.Kind != queue.MoveSQS {
+			_, err = s.StartMove(ctx, t)
+		}
 		if err != nil && !errors.Is(err, queue.ErrMoveRunning) {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(10 * time.Millisecond):
 		}
 	}
+}
+
+// dieAt kills this process when it has come to a point so often: "in-claim:7".
+func dieAt(db *sqlite.DB, where string) error {
+	point, often, _ := strings.Cut(where, ":")
+	left, err := strconv.Atoi(often)
+	if err != nil || !slices.Contains(sqlite.Points(), point) {
+		return fmt.Errorf("die at %q: no such point", where)
+	}
+	db.At(func(at string) {
+		if at != point {
+			return
+		}
+		if left--; left == 0 {
+			if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
+				panic(err)
+			}
+			select {} // it takes a moment, and nothing more may happen
+		}
+	})
+	return nil
 }
 
 // However often Bezoar is killed, in whatever it does: what was acknowledged is
 // done, dead or there, once; and what was deleted stays away.
 func TestQueueSurvivesKill(t *testing.T) {
+	lives := 18
+	if os.Getenv("BEZOAR_SOAK") != "" {
+		lives = 200
+	}
 	path := filepath.Join(t.TempDir(), "bezoar.db")
 	sent, deleting, deleted := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	for life := range 6 { // each recovers the last one's log
-		cmd, lines := child(t, "queue", path)
-		for range 150 + 37*life {
-			if !lines.Scan() {
-				t.Fatalf("the child stopped by itself: %v", lines.Err())
-			}
-			note(t, lines.Text(), sent, deleting, deleted)
+	died := map[string]int{}
+	for life := range lives { // each recovers the last one's log
+		// Beside the points there is any other moment.
+		points := append(sqlite.Points(), "")
+		point := points[life%len(points)]
+		if point != "" {
+			t.Setenv("SQLITE_TEST_DIE", fmt.Sprint(point, ":", 1+(life*37)%120))
+		} else {
+			t.Setenv("SQLITE_TEST_DIE", "")
 		}
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
+		if killed(t, path, 150+37*(life%7), sent, deleting, deleted) {
+			point = "any moment"
 		}
-		for lines.Scan() { // what it could still say
-			note(t, lines.Text(), sent, deleting, deleted)
-		}
-		if err := cmd.Wait(); err == nil {
-			t.Fatal("the killed child ended well")
-		}
+		died[point]++
 	}
 	there := remaining(t, path)
-	t.Logf("%d sent, %d deleted, %d there", len(sent), len(deleted), len(there))
+	t.Logf("%d sent, %d deleted, %d there; died at %v", len(sent), len(deleted), len(there), died)
 	for body := range sent {
 		if !deleting[body] && there[body] == 0 {
 			t.Errorf("message %s was acknowledged and is lost", body)
@@ -138,6 +181,32 @@ func TestQueueSurvivesKill(t *testing.T) {
 			t.Errorf("message %s is there %d times; its deletion was acknowledged: %v", body, n, deleted[body])
 		}
 	}
+	for _, point := range sqlite.Points() {
+		if died[point] == 0 {
+			t.Errorf("nothing died at %s", point)
+		}
+	}
+}
+
+// killed lets a child play until it dies, or kills it after so many lines,
+// which it reports.
+func killed(t *testing.T, path string, lines int, sent, deleting, deleted map[string]bool) (byUs bool) {
+	t.Helper()
+	cmd, out := child(t, "queue", path)
+	for n := 0; out.Scan(); n++ {
+		note(t, out.Text(), sent, deleting, deleted)
+		if n == lines && os.Getenv("SQLITE_TEST_DIE") == "" || n == 20*lines {
+			byUs = true
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatalf("the child ended by itself: %v", err)
+	}
+	return byUs
 }
 
 func note(t *testing.T, line string, sent, deleting, deleted map[string]bool) {
@@ -156,35 +225,50 @@ func note(t *testing.T, line string, sent, deleting, deleted map[string]bool) {
 	}
 }
 
-// remaining returns how often each body is in either queue.
+// remaining returns how often each body is in a queue or in the trash.
 func remaining(t *testing.T, path string) map[string]int {
 	t.Helper()
-	e, err := queue.New(queue.Config{}, open(t, sqlite.Config{Path: path}).Queue())
+	s := open(t, sqlite.Config{Path: path}).Queue()
+	e, err := queue.New(queue.Config{}, s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	there := map[string]int{}
-	var mu sync.Mutex // guards there
-	var wg sync.WaitGroup
 	for _, name := range []string{"jobs", "dead"} {
-		wg.Go(func() {
-			for after := int64(0); ; {
-				m, err := e.Peek(t.Context(), name, after, queue.MaxBatch)
-				if err != nil {
-					t.Error(err)
-				}
-				if len(m) == 0 {
-					return
-				}
-				mu.Lock()
-				for _, m := range m {
-					there[string(m.Body)]++
-					after = m.Sequence
-				}
-				mu.Unlock()
+		found := int64(0)
+		for after := int64(0); ; {
+			m, err := e.Peek(t.Context(), name, after, queue.MaxBatch)
+			if err != nil {
+				t.Fatal(err)
 			}
-		})
+			if len(m) == 0 {
+				break
+			}
+			for _, m := range m {
+				there[string(m.Body)]++
+				after = m.Sequence
+				found++
+			}
+		}
+		if c, err := e.Counts(t.Context(), name); err != nil || c.Visible+c.InFlight+c.Delayed != found {
+			t.Errorf("%s counts %+v, %v; it holds %d", name, c, err, found)
+		}
 	}
-	wg.Wait()
-	return there
+	for after := int64(0); ; {
+		letters, err := s.Letters(t.Context(), queue.Selection{Queue: queue.TrashQueue}, after, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(letters) == 0 {
+			return there
+		}
+		for _, l := range letters {
+			whole, err := s.Letter(t.Context(), l.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			there[string(whole.Body)]++
+			after = l.Sequence
+		}
+	}
 }

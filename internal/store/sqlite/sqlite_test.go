@@ -56,6 +56,11 @@ func play(role, path string) error {
 		}
 		wg.Wait()
 	case "queue": // likewise, until killed
+		if where := os.Getenv("SQLITE_TEST_DIE"); where != "" {
+			if err := dieAt(db, where); err != nil {
+				return err
+			}
+		}
 		return playQueue(db.Queue())
 	}
 	return db.Close()
