@@ -62,12 +62,14 @@ func (e *engine) Send(ctx context.Context, l Load) error {
 	return share(ctx, l, batch, func(ctx context.Context, n int) error { return e.sendBatch(ctx, n) })
 }
 
-func (e *engine) sendBatch(ctx context.Context, n int) error {
+func (e *engine) sendBatch(ctx context.Context, n int) error { return e.sendTo(ctx, engineQueue, n) }
+
+func (e *engine) sendTo(ctx context.Context, name string, n int) error {
 	in := make([]queue.SendInput, n)
 	for i := range in {
 		in[i].Body = []byte(e.bodies.next())
 	}
-	results, err := e.SendBatch(ctx, engineQueue, in)
+	results, err := e.SendBatch(ctx, name, in)
 	if err != nil {
 		return err
 	}

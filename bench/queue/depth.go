@@ -28,6 +28,7 @@ type Depth struct {
 	Ratio    float64 `json:"ratio"` // of the p99
 	Required float64 `json:"at_most"`
 	Holds    bool    `json:"holds"`
+	Letters  Letters `json:"letters"`
 }
 
 // Latency is that of receives of ten messages.
@@ -45,7 +46,7 @@ const fillers = 8
 
 // measureDepth is for a subject that is an engine. It does so many cycles with
 // either queue in each turn.
-func measureDepth(ctx context.Context, e *Env, s Subject, waiting, cycles int, progress io.Writer) (_ Depth, err error) {
+func measureDepth(ctx context.Context, e *Env, s Subject, waiting, letters, cycles int, progress io.Writer) (_ Depth, err error) {
 	var engines [2]*engine
 	for i := range engines {
 		q, err := s.open(ctx, e)
@@ -63,7 +64,13 @@ func measureDepth(ctx context.Context, e *Env, s Subject, waiting, cycles int, p
 	if err != nil {
 		return Depth{}, fmt.Errorf("%s: fill: %w", s.Name, err)
 	}
-	d := Depth{Subject: s.Name, Waiting: waiting, Filled: time.Since(began).Round(time.Second / 10).String(), Required: depthAtMost}
+	filled := time.Since(began)
+	fmt.Fprintf(progress, "%s: setting %d messages aside\n", s.Name, letters)
+	if err := engines[1].setAside(ctx, letters); err != nil {
+		return Depth{}, fmt.Errorf("%s: set messages aside: %w", s.Name, err)
+	}
+	aside := time.Since(began) - filled
+	d := Depth{Subject: s.Name, Waiting: waiting, Filled: filled.Round(time.Second / 10).String(), Required: depthAtMost}
 	var took [2][]time.Duration
 	for range depthTurns {
 		for i, e := range engines {
@@ -79,7 +86,9 @@ func measureDepth(ctx context.Context, e *Env, s Subject, waiting, cycles int, p
 	d.Empty, d.Deep = latency(took[0]), latency(took[1])
 	d.Ratio = d.Deep.P99 / d.Empty.P99
 	d.Holds = d.Ratio <= d.Required
-	return d, nil
+	d.Letters, err = engines[1].group(ctx, letters)
+	d.Letters.Filled = aside.Round(time.Second / 10).String()
+	return d, err
 }
 
 // cycle sends ten, receives ten and deletes them, and says how long the receive

@@ -44,6 +44,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	flags.IntVar(&o.Messages, "messages", 5000, "messages of one measurement")
 	flags.IntVar(&o.Backlog, "backlog", 50_000, "messages of a second measurement of the endpoints; 0 leaves it out")
 	flags.IntVar(&o.Waiting, "waiting", 1_000_000, "messages that wait in the deep queue; 0 leaves that step out")
+	flags.IntVar(&o.Letters, "letters", 100_000, "dead letters beside them")
 	workers := flags.String("workers", "1,16", "comma-separated")
 	only := flags.String("only", "", "comma-separated `names` of queues; all by default")
 	flags.StringVar(&o.dir, "dir", "", "a `folder` on the disk to measure on; the system's temporary one by default")
@@ -123,7 +124,7 @@ func report(ctx context.Context, o options, stdout, stderr io.Writer) (err error
 		if !s.engine || absent[s.Name] != "" || o.Waiting == 0 {
 			continue
 		}
-		d, err := measureDepth(ctx, e, s, o.Waiting, depthCycles, stderr)
+		d, err := measureDepth(ctx, e, s, o.Waiting, o.Letters, depthCycles, stderr)
 		if err != nil {
 			return err
 		}

@@ -18,6 +18,7 @@ type Config struct {
 	Backlog  int   // of a second measurement of each endpoint, so many waiting at once; 0 leaves that out
 	Workers  []int // each 1 to 64
 	Waiting  int   // messages in the deep queue; 0 leaves that out, at most 10,000,000
+	Letters  int   // dead letters beside them; 1 to 10,000,000
 }
 
 // Validate joins every fault.
@@ -32,6 +33,7 @@ func (c Config) Validate() error {
 	within("messages", c.Messages, 10, 1_000_000)
 	within("backlog", c.Backlog, 0, 1_000_000)
 	within("waiting", c.Waiting, 0, 10_000_000)
+	within("letters", c.Letters, 1, 10_000_000)
 	for _, w := range c.Workers {
 		within("workers", w, 1, 64)
 	}

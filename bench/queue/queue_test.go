@@ -50,12 +50,15 @@ func TestPeersWithoutServersAreAbsent(t *testing.T) {
 }
 
 func TestDeepQueueIsCompared(t *testing.T) {
-	d, err := measureDepth(t.Context(), testEnv(t), bezoarSQLite(), 500, 2, io.Discard)
+	d, err := measureDepth(t.Context(), testEnv(t), bezoarSQLite(), 500, 60, 2, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if d.Empty.P99 <= 0 || d.Deep.P99 < d.Deep.P50 || d.Holds != (d.Ratio <= 2) {
 		t.Errorf("measured %+v", d)
+	}
+	if l := d.Letters; l.Groups != letterGroups || l.Median <= 0 || l.Max < l.Median || l.Holds != (l.Median <= 100) {
+		t.Errorf("measured letters %+v", l)
 	}
 }
 

@@ -157,6 +157,9 @@ func (r Report) WriteTable(w io.Writer) error {
 	for _, d := range r.Depths {
 		fmt.Fprintf(w, "\n%s, receive of %d: empty p50 %.2f ms, p99 %.2f ms; behind %d messages p50 %.2f ms, p99 %.2f ms; p99 %.2f times, wanted ≤ %g: %s\n",
 			d.Subject, batch, d.Empty.P50, d.Empty.P99, d.Waiting, d.Deep.P50, d.Deep.P99, d.Ratio, d.Required, verdict(d.Holds))
+		l := d.Letters
+		fmt.Fprintf(w, "%s, %d groups of %d dead letters: median %.1f ms, at most %.1f ms; wanted ≤ %g ms: %s\n",
+			d.Subject, l.Groups, l.Letters, l.Median, l.Max, l.Required, verdict(l.Holds))
 	}
 	fmt.Fprintln(w)
 	for _, s := range r.Subjects {
