@@ -35,6 +35,9 @@ func TestMain(m *testing.M) {
 }
 
 func play(role, path string) error {
+	if role == "full" {
+		return playFull(path)
+	}
 	db, err := sqlite.Open(context.Background(), sqlite.Config{Path: path, LockWait: time.Minute})
 	if err != nil {
 		return err
