@@ -165,6 +165,9 @@ func (r *rig) work() int {
 	return len(m)
 }
 
+// pass lets time pass, that of the bubble.
+func (r *rig) pass(d time.Duration) { time.Sleep(d) }
+
 func (r *rig) count(s queue.Selection) int64 {
 	r.Helper()
 	n, err := r.Count(r.Context(), s)

@@ -122,7 +122,7 @@ func TestAPlanExpires(t *testing.T) {
 		r.kill(1, "a")
 		p, err := r.Plan(r.Context(), ann, triage.Redrive, queue.Selection{}, triage.Options{})
 		r.must(p, err)
-		time.Sleep(triage.PlanFor + time.Second)
+		r.pass(triage.PlanFor + time.Second)
 		for _, id := range []string{p.ID, "", "plan-", "plan-0011", "../x"} {
 			_, err = r.Execute(r.Context(), ann, id)
 			r.wants(err, triage.ErrPlanNotFound)
@@ -201,7 +201,7 @@ func TestTheLogTellsPlannedAndActualCounts(t *testing.T) {
 		tasks, err := r.Execute(r.Context(), "bob", p.ID)
 		r.must(tasks, err)
 		r.finish(tasks[0].ID, func() { r.reject("a") })
-		time.Sleep(2 * time.Second) // for the desk to see it
+		r.pass(2 * time.Second) // for the desk to see it
 
 		detail := func(action string) (d triage.Detail) {
 			if err := json.Unmarshal(r.log(action).Detail, &d); err != nil {
@@ -234,7 +234,7 @@ func TestTheEndIsLoggedOnce(t *testing.T) {
 		tasks, err := r.DiscardLetters(r.Context(), ann, ids, triage.Options{})
 		r.must(tasks, err)
 		r.finish(tasks[0].ID, nil)
-		time.Sleep(3 * time.Second)
+		r.pass(3 * time.Second)
 		entries, err := r.AuditLog(r.Context(), 0, 0)
 		r.must(entries, err)
 		n := 0

@@ -83,7 +83,7 @@ func TestRequestsAreRedrivenOneByOne(t *testing.T) {
 		if len(slices.Compact(r.source.kept.ran)) != 12 {
 			t.Errorf("ran %q", r.source.kept.ran)
 		}
-		time.Sleep(2 * time.Second)
+		r.pass(2 * time.Second)
 		if e := r.log("redrive.end"); e.Object != done.ID || !strings.Contains(string(e.Detail), `"failed_again":1`) {
 			t.Errorf("the end in the log: %+v", e)
 		}
@@ -117,12 +117,12 @@ func TestARunOfRequestsIsPausedAndCancelled(t *testing.T) {
 		tasks, err := r.Do(r.Context(), ann, triage.Discard, inSearch, triage.Options{Rate: 5}, 30)
 		r.must(tasks, err)
 		id := tasks[0].ID
-		time.Sleep(2 * time.Second)
+		r.pass(2 * time.Second)
 		r.must(r.Pause(r.Context(), ann, id))
-		time.Sleep(2 * time.Second)
+		r.pass(2 * time.Second)
 		paused, err := r.Task(r.Context(), id)
 		r.must(paused, err)
-		time.Sleep(time.Minute)
+		r.pass(time.Minute)
 		if later, err := r.Task(r.Context(), id); err != nil || later.Moved != paused.Moved || later.State != queue.MovePaused || paused.Moved < 5 || paused.Moved > 20 {
 			t.Errorf("paused %+v, a minute later %+v, %v", paused, later, err)
 		}
@@ -131,10 +131,10 @@ func TestARunOfRequestsIsPausedAndCancelled(t *testing.T) {
 		}
 		r.must(r.SetRate(r.Context(), ann, id, 1))
 		r.must(r.Resume(r.Context(), ann, id))
-		time.Sleep(5 * time.Second)
+		r.pass(5 * time.Second)
 		cancelled, err := r.Cancel(r.Context(), ann, id)
 		r.must(cancelled, err)
-		time.Sleep(5 * time.Second)
+		r.pass(5 * time.Second)
 		end, err := r.Task(r.Context(), id)
 		if err != nil || end.State != queue.MoveCancelled || end.Moved > paused.Moved+8 || end.Ended.IsZero() {
 			t.Errorf("cancelled %+v, %v", end, err)

@@ -140,12 +140,17 @@ func (d *Desk) arrivals(ctx context.Context, t Task) (int64, error) {
 	if len(s.IDs) > 0 || t.Verb == Restore {
 		return 0, nil
 	}
-	s.Last, s.After, s.Before = 0, t.Started.Add(time.Microsecond), t.Ended
-	if !s.Before.IsZero() && !s.After.Before(s.Before) {
-		return 0, nil // it took no time
+	if s.Before = t.Ended; !s.Before.IsZero() && !s.After.Before(s.Before) {
+		return 0, nil
 	}
-	n, _, err := d.shelves(s)[0].CountLetters(ctx, s)
-	return n, err
+	shelf := d.shelves(s)[0]
+	then, _, err := shelf.CountLetters(ctx, s)
+	if err != nil {
+		return 0, err
+	}
+	s.Last = 0
+	now, _, err := shelf.CountLetters(ctx, s)
+	return max(now-then, 0), err
 }
 
 // Watch follows a task until it is over, or halts: then somebody has to resume

@@ -43,12 +43,12 @@ func TestATaskIsPausedSlowedAndCancelled(t *testing.T) {
 		tasks, err := r.Do(r.Context(), ann, triage.Discard, queue.Selection{Queue: dlq}, triage.Options{Rate: 10}, 60)
 		r.must(tasks, err)
 		id := tasks[0].ID
-		time.Sleep(3 * time.Second)
+		r.pass(3 * time.Second)
 		r.must(r.Pause(r.Context(), ann, id))
-		time.Sleep(time.Second)
+		r.pass(time.Second)
 		paused, err := r.Task(r.Context(), id)
 		r.must(paused, err)
-		time.Sleep(time.Minute)
+		r.pass(time.Minute)
 		later, err := r.Task(r.Context(), id)
 		r.must(later, err)
 		if paused.State != queue.MovePaused || paused.Moved < 10 || paused.Moved > 35 || later.Moved != paused.Moved || later.Left != 0 {
@@ -63,7 +63,7 @@ func TestATaskIsPausedSlowedAndCancelled(t *testing.T) {
 		if want := time.Duration(60-paused.Moved) * time.Second; err != nil || going.Left != want {
 			t.Errorf("at 1/s %v are left, %v, want %v", going.Left, err, want)
 		}
-		time.Sleep(10 * time.Second)
+		r.pass(10 * time.Second)
 		cancelled, err := r.Cancel(r.Context(), ann, id)
 		if err != nil || cancelled.State != queue.MoveCancelled || cancelled.Moved < paused.Moved+8 || cancelled.Moved > paused.Moved+12 {
 			t.Errorf("cancelled %+v, %v", cancelled, err)
