@@ -53,7 +53,8 @@
 //
 // # Bounds
 //
-// A selection names at most queue.MaxSelected groups and ids, of 40 KiB. Lists
+// A selection names at most queue.MaxSelected groups and ids, of 40 KiB, and a
+// plan covers at most 50 queues, with a task for the letters of each. Lists
 // have at most [MaxLetters] entries and no bodies. An export holds one letter
 // at a time. Of a source 100 tasks may be live, and each process works on four.
 package triage
