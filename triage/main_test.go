@@ -250,8 +250,10 @@ func (k *kept) add(n int, class bezoar.Class) (ids []string) {
 		id := fmt.Sprintf("dl-%012x", i)
 		k.letters = append(k.letters, bezoar.Letter{
 			ID: id, Fleet: "search", Fingerprint: bezoar.Fingerprint{1, byte(i)}, Class: class, Reason: "signal: killed", Copies: 2,
-			First: time.Now(), Last: time.Now(), Request: bezoar.Request{Method: "POST", Target: "/search?q=1", Body: []byte("q"),
-				Header: map[string][]string{"Cookie": {"[redacted]"}, "Accept": {"a", "b"}}, Client: "10.0.0.1"},
+			First: time.Now(), Last: time.Now(), Request: bezoar.Request{
+				Method: "POST", Target: "/search?q=1", Body: []byte("q"),
+				Header: map[string][]string{"Cookie": {"[redacted]"}, "Accept": {"a", "b"}}, Client: "10.0.0.1",
+			},
 			Evidence: []bezoar.Evidence{{Worker: "w-1", At: time.Now(), Class: class, Detail: "killed", Stderr: []string{"oh"}}},
 		})
 		k.mu.Unlock()

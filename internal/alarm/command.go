@@ -22,7 +22,7 @@ func (a *Alarms) command(ctx context.Context, r Rule, e Event, body []byte) erro
 	ctx, cancel := context.WithTimeout(ctx, commandFor)
 	defer cancel()
 	stderr := &tail{}
-	cmd := exec.Command(r.Command[0], r.Command[1:]...) //nolint:noctx // ctx would end the leader alone; see run
+	cmd := exec.Command(r.Command[0], r.Command[1:]...) // run ends the whole group, not the leader alone
 	cmd.Env = append(inherited(a.config.Environ, a.config.Secrets), "BEZOAR_ALARM="+r.Name, "BEZOAR_ALARM_STATUS="+e.Status)
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(body), stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

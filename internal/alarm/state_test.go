@@ -53,7 +53,8 @@ func TestAnAlarmFiresRepeatsAndResolves(t *testing.T) {
 		{time.Minute, 0, ""},           // resolved, but nobody knew
 		{time.Minute, 11, ""},          // fires
 		{time.Hour, 11, "firing"},      // and lasts
-		{time.Second, 0, ""}, {time.Minute, 0, "resolved"},
+		{time.Second, 0, ""},
+		{time.Minute, 0, "resolved"},
 	} {
 		now = now.Add(step.after)
 		var e *Event
