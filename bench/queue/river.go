@@ -90,7 +90,11 @@ func freshDatabase(ctx context.Context, e *Env) (string, func() error, error) {
 	}
 	name := "bench_" + strings.ToLower(rand.Text()[:12])
 	admin := func(ctx context.Context, statement string) error {
-		conn, err := pgx.Connect(ctx, e.Postgres)
+		c, err := pgxpool.ParseConfig(e.Postgres) // it may say something of the pool
+		if err != nil {
+			return err
+		}
+		conn, err := pgx.ConnectConfig(ctx, c.ConnConfig)
 		if err != nil {
 			return err
 		}
