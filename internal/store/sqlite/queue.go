@@ -26,7 +26,7 @@ var _ queue.Store = (*queueStore)(nil)
 
 func newQueueStore(ctx context.Context, db *DB) (*queueStore, error) {
 	s := &queueStore{db, newMemo()}
-	db.writer.before, db.writer.after = s.resize, s.memo.ended
+	db.writer.before, db.writer.after = s.settle, s.memo.ended
 	return s, s.recall(ctx)
 }
 

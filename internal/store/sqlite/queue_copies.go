@@ -121,8 +121,8 @@ func (t *queueTx) unpark(d definition, p bezoar.Fingerprint, k *poison.Case) err
 	case k != nil && k.State == poison.Quarantined && t.now < k.Until:
 		n = whenRefused
 	}
-	query := `UPDATE queue_messages SET parked = 0 WHERE (bucket, seq) IN (SELECT bucket, seq FROM queue_messages INDEXED BY queue_messages_parked
-		WHERE parked = 1 AND bucket = ? AND fp = ? ORDER BY rank, visible, seq LIMIT ?)`
+	query := `UPDATE queue_messages SET due = 0 WHERE (bucket, seq) IN (SELECT bucket, seq FROM queue_messages INDEXED BY queue_messages_parked
+		WHERE due < 0 AND bucket = ? AND fp = ? ORDER BY rank, visible, seq LIMIT ?)`
 	if d.Settings.FIFO {
 		query = `UPDATE queue_groups SET waits = NULL WHERE (bucket, grp) IN (SELECT bucket, grp FROM queue_groups INDEXED BY queue_groups_waiting
 			WHERE bucket = ? AND waits = ? ORDER BY ready LIMIT ?)`

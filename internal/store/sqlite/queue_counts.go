@@ -47,7 +47,7 @@ const countMessages = `WITH RECURSIVE q (bucket, fifo) AS (SELECT bucket, fifo F
 		SELECT 0 UNION ALL SELECT rank + 1 FROM ranks WHERE rank < 9
 	), later (hold) AS (
 		SELECT m.hold FROM q, ranks CROSS JOIN queue_messages m INDEXED BY queue_messages_ready
-		WHERE m.locking = 0 AND m.due = 0 AND m.parked = 0 AND m.bucket = q.bucket AND m.rank = ranks.rank AND m.visible > ?2 AND q.fifo = 0
+		WHERE m.locking = 0 AND m.due = 0 AND m.bucket = q.bucket AND m.rank = ranks.rank AND m.visible > ?2 AND q.fifo = 0
 		UNION ALL
 		SELECT m.hold FROM q CROSS JOIN queue_messages m INDEXED BY queue_messages_due
 		WHERE m.due > 0 AND m.bucket = q.bucket AND m.visible > ?2 AND q.fifo = 0

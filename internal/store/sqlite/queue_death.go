@@ -139,7 +139,8 @@ func (t *queueTx) lapse(m *messageRow, d definition, p queue.Policy, retention t
 
 // lose removes a message that nobody was done with.
 func (t *queueTx) lose(m *messageRow) error {
-	return errors.Join(t.ended(m, false), t.remove(m), t.removePayload(m.payload))
+	t.removePayload(m.payload)
+	return errors.Join(t.ended(m, false), t.remove(m))
 }
 
 // expired ends a delivery whose lease is over, and says whether the message is

@@ -22,8 +22,9 @@ type memo struct {
 	parked   map[payloadKey]int   // messages, or groups, that wait for a copy of theirs
 	waiting  map[int64]int        // how many of them a bucket has
 
-	log   []step          // of the transaction under way
-	sizes map[int64]int64 // how much each bucket grew in it
+	log    []step          // of the transaction under way
+	sizes  map[int64]int64 // how much each bucket grew in it
+	bodies []int64         // that it removes
 }
 
 type caseKey struct {
@@ -36,12 +37,15 @@ type payloadKey struct {
 	payload bezoar.Fingerprint
 }
 
-// flights are messages by their payload.
-type flights map[payloadKey]copies
+// flights are messages by their payload: mostly one, so that the collector of
+// garbage finds few pointers.
+type flights struct {
+	one  map[payloadKey]int64
+	more map[payloadKey][]int64
+}
 
-type copies struct {
-	one  int64
-	more []int64
+func newFlights() flights {
+	return flights{make(map[payloadKey]int64), make(map[payloadKey][]int64)}
 }
 
 // step is one change, to be taken back.
@@ -70,7 +74,7 @@ func newMemo() *memo {
 	return &memo{
 		byID: make(map[int64]definition), byName: make(map[string]definition), bucket: make(map[int64]definition),
 		cases: make(map[caseKey]struct{}), known: make(map[int64]int),
-		flying: make(flights), vanished: make(flights), parked: make(map[payloadKey]int), waiting: make(map[int64]int), sizes: make(map[int64]int64),
+		flying: newFlights(), vanished: newFlights(), parked: make(map[payloadKey]int), waiting: make(map[int64]int), sizes: make(map[int64]int64),
 	}
 }
 
@@ -98,6 +102,7 @@ func (m *memo) ended(kept bool) {
 	}
 	m.log = m.log[:0]
 	clear(m.sizes)
+	m.bodies = m.bodies[:0]
 }
 
 func (m *memo) undo(s step) {
@@ -120,47 +125,49 @@ func (m *memo) undo(s step) {
 }
 
 func (f flights) add(key payloadKey, seq int64) bool {
-	c, ok := f[key]
+	one, ok := f.one[key]
 	switch {
 	case !ok:
-		c.one = seq
-	case c.one == seq || slices.Contains(c.more, seq):
+		f.one[key] = seq
+	case one == seq || slices.Contains(f.more[key], seq):
 		return false
 	default:
-		c.more = append(c.more, seq)
+		f.more[key] = append(f.more[key], seq)
 	}
-	f[key] = c
 	return true
 }
 
 func (f flights) remove(key payloadKey, seq int64) bool {
-	c, ok := f[key]
+	one, ok := f.one[key]
 	if !ok {
 		return false
 	}
-	last := len(c.more) - 1
-	switch i := slices.Index(c.more, seq); {
+	more := f.more[key]
+	i := slices.Index(more, seq)
+	switch {
 	case i >= 0:
-		c.more = slices.Delete(c.more, i, i+1)
-	case c.one != seq:
+		more = slices.Delete(more, i, i+1)
+	case one != seq:
 		return false
-	case last < 0:
-		delete(f, key)
+	case len(more) == 0:
+		delete(f.one, key)
 		return true
 	default:
-		c.one, c.more = c.more[last], c.more[:last]
+		f.one[key], more = more[len(more)-1], more[:len(more)-1]
 	}
-	f[key] = c
+	if f.more[key] = more; len(more) == 0 {
+		delete(f.more, key)
+	}
 	return true
 }
 
 // of returns the messages with a payload, in no order.
 func (f flights) of(key payloadKey) []int64 {
-	c, ok := f[key]
+	one, ok := f.one[key]
 	if !ok {
 		return nil
 	}
-	return append([]int64{c.one}, c.more...)
+	return append([]int64{one}, f.more[key]...)
 }
 
 func (m *memo) count(key payloadKey, n int64) {
@@ -195,7 +202,7 @@ func (m *memo) fly(key payloadKey, seq int64, leased, gone bool) {
 	switch {
 	case leased && gone && m.vanished.add(key, seq):
 		m.log = append(m.log, step{missed, key, seq})
-	case !(leased && gone) && len(m.vanished) > 0 && m.vanished.remove(key, seq):
+	case !(leased && gone) && len(m.vanished.one) > 0 && m.vanished.remove(key, seq):
 		m.log = append(m.log, step{found, key, seq})
 	}
 }

@@ -31,7 +31,7 @@ func (m *memo) show() remembered {
 	}
 	slices.SortFunc(out.Cases, func(a, b caseKey) int { return slices.Compare(a.payload[:], b.payload[:]) })
 	for from, to := range map[*flights]map[payloadKey][]int64{&m.flying: out.Flying, &m.vanished: out.Vanished} {
-		for key := range *from {
+		for key := range from.one {
 			to[key] = slices.Sorted(slices.Values(from.of(key)))
 		}
 	}

@@ -69,7 +69,7 @@ func (t *queueTx) send(d definition, seq int64, e queue.Entry, attributes, linea
 }
 
 const deleteMessage = `DELETE FROM queue_messages WHERE bucket = ? AND seq = ? AND gen = ?
-	AND (locking = 0 OR hold = 1 AND visible > ?) RETURNING payload, letter, grp, locking, fp, parked, lineage`
+	AND (locking = 0 OR hold = 1 AND visible > ?) RETURNING payload, letter, grp, locking, fp, due < 0, lineage`
 
 func (s *queueStore) Delete(ctx context.Context, id int64, fifo bool, receipts []queue.Receipt) ([]error, error) {
 	return writing(ctx, s, "delete messages", func(t *queueTx) ([]error, error) {
@@ -114,7 +114,8 @@ func (t *queueTx) finish(d definition, p queue.Policy, r queue.Receipt, fifo boo
 			return nil, err
 		}
 	}
-	return nil, errors.Join(t.ended(&m, true), t.removed(&m), t.removePayload(m.payload))
+	t.removePayload(m.payload)
+	return nil, errors.Join(t.ended(&m, true), t.removed(&m))
 }
 
 func (s *queueStore) Change(ctx context.Context, id int64, p queue.Policy, changes []queue.Change) ([]error, error) {

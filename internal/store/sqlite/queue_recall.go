@@ -21,7 +21,7 @@ func (s *queueStore) recall(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = s.scan(ctx, `SELECT bucket, fp, count(*) FROM queue_messages WHERE parked = 1 GROUP BY bucket, fp
+	err = s.scan(ctx, `SELECT bucket, fp, count(*) FROM queue_messages WHERE due < 0 GROUP BY bucket, fp
 		UNION ALL SELECT bucket, waits, count(*) FROM queue_groups WHERE waits IS NOT NULL GROUP BY bucket, waits`, func(rows *sql.Rows) error {
 		var key payloadKey
 		var n int64
@@ -34,7 +34,7 @@ func (s *queueStore) recall(ctx context.Context) error {
 	}
 	// Each by an index that says what is leased, so that only those are read.
 	for _, leased := range []string{
-		`queue_messages m INDEXED BY queue_messages_ready WHERE m.locking = 0 AND m.due = 0 AND m.parked = 0`,
+		`queue_messages m INDEXED BY queue_messages_ready WHERE m.locking = 0 AND m.due = 0`,
 		`queue_messages m INDEXED BY queue_messages_due WHERE m.due > 0`,
 		`queue_messages m INDEXED BY queue_messages_later WHERE m.locking = 1`,
 	} {
@@ -60,8 +60,12 @@ func (s *queueStore) scan(ctx context.Context, text string, f func(*sql.Rows) er
 	return q.each(ctx, s.db.reader, f)
 }
 
-// resize notes how much each bucket has grown in a transaction.
-func (s *queueStore) resize(t tx) error {
+// settle does once for a transaction what its writes have in common: it removes
+// bodies, and notes how much each bucket has grown.
+func (s *queueStore) settle(t tx) error {
+	if err := t.removeBodies(s.memo.bodies); err != nil {
+		return err
+	}
 	for _, bucket := range slices.Sorted(maps.Keys(s.memo.sizes)) {
 		if n := s.memo.sizes[bucket]; n != 0 {
 			err := t.exec(`INSERT INTO queue_sizes (bucket, n) VALUES (?, ?) ON CONFLICT (bucket) DO UPDATE SET n = n + excluded.n`, bucket, n)
@@ -69,6 +73,23 @@ func (s *queueStore) resize(t tx) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// removeBodies removes one run of neighbours after the other: messages that were
+// sent together mostly end together.
+func (t tx) removeBodies(ids []int64) error {
+	slices.Sort(ids)
+	for len(ids) > 0 {
+		n := 1
+		for n < len(ids) && ids[n] == ids[n-1]+1 {
+			n++
+		}
+		if err := t.exec(`DELETE FROM queue_payloads WHERE id BETWEEN ? AND ?`, ids[0], ids[n-1]); err != nil {
+			return err
+		}
+		ids = ids[n:]
 	}
 	return nil
 }

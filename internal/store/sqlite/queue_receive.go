@@ -72,12 +72,12 @@ func (r *receiver) later(visible int64) {
 
 const (
 	nextRank = `SELECT min(rank) FROM queue_messages INDEXED BY queue_messages_ready
-		WHERE locking = 0 AND due = 0 AND parked = 0 AND bucket = ? AND rank >= ?`
+		WHERE locking = 0 AND due = 0 AND bucket = ? AND rank >= ?`
 	visibleOfRank = `SELECT ` + fullColumns + ` FROM queue_messages m INDEXED BY queue_messages_ready` + fullJoins + `
-		WHERE m.locking = 0 AND m.due = 0 AND m.parked = 0 AND m.bucket = ? AND m.rank = ? AND m.visible <= ? AND (m.visible, m.seq) > (?, ?)
+		WHERE m.locking = 0 AND m.due = 0 AND m.bucket = ? AND m.rank = ? AND m.visible <= ? AND (m.visible, m.seq) > (?, ?)
 		ORDER BY m.visible, m.seq LIMIT ?`
 	firstOfRank = `SELECT min(visible) FROM queue_messages INDEXED BY queue_messages_ready
-		WHERE locking = 0 AND due = 0 AND parked = 0 AND bucket = ? AND rank = ? AND visible > ?`
+		WHERE locking = 0 AND due = 0 AND bucket = ? AND rank = ? AND visible > ?`
 	readyGroups = `SELECT grp, ready FROM queue_groups INDEXED BY queue_groups_by_ready
 		WHERE waits IS NULL AND bucket = ? AND ready <= ? ORDER BY ready, grp LIMIT ?`
 	// A group that waits does so until the other one has ended, at the latest.
@@ -182,6 +182,7 @@ func (r *receiver) fromGroup(group string) error {
 }
 
 func (r *receiver) read(query string, args ...any) (found []fullRow, err error) {
+	found = make([]fullRow, 0, min(r.left(), 16))
 	err = r.each(query, args, func(rows *sql.Rows) error {
 		f, err := scanFull(rows.Scan)
 		found = append(found, f)

@@ -20,17 +20,20 @@ type messageRow struct {
 }
 
 const stateColumns = `m.bucket, m.seq, m.id, m.payload, m.rank, m.grp, m.locking, m.dedup, m.sent, m.since,
-	m.gen, m.hold, m.visible, m.due, m.receives, m.received, m.first, m.worker, m.letter, m.history, m.fp, m.holding, m.parked, m.lineage`
+	m.gen, m.hold, m.visible, m.due, m.receives, m.received, m.first, m.worker, m.letter, m.history, m.fp, m.holding, m.lineage`
 
 func (m *messageRow) scan(scan func(...any) error, more ...any) error {
 	var history []byte
 	err := scan(append([]any{
 		&m.bucket, &m.seq, &m.id, &m.payload, &m.rank, &m.group, &m.locking, &m.dedup, &m.Sent, &m.since,
 		&m.Generation, &m.Hold, &m.Visible, &m.Due, &m.Receives, &m.Received, &m.FirstReceived, &m.Worker, &m.Letter, &history,
-		(*payload)(&m.Payload), &m.Holding, &m.parked, &m.lineage,
+		(*payload)(&m.Payload), &m.Holding, &m.lineage,
 	}, more...)...)
 	if err != nil {
 		return err
+	}
+	if m.Due < 0 {
+		m.Due, m.parked = 0, true
 	}
 	m.History, err = record.DecodeHistory(history)
 	return err
@@ -110,10 +113,14 @@ func (t *queueTx) update(m *messageRow) error {
 	if m.recognised() {
 		t.memo.fly(m.key(), m.seq, m.Hold == record.Leased, m.Holding > 0)
 	}
+	due := m.Due
+	if m.parked {
+		due = -1
+	}
 	return t.exec(`UPDATE queue_messages SET gen = ?, hold = ?, visible = ?, due = ?, receives = ?, received = ?, first = ?, worker = ?, history = ?,
-		holding = ?, parked = ? WHERE bucket = ? AND seq = ?`,
-		m.Generation, m.Hold, m.Visible, m.Due, m.Receives, m.Received, m.FirstReceived, m.Worker, history,
-		m.Holding, m.parked, m.bucket, m.seq)
+		holding = ? WHERE bucket = ? AND seq = ?`,
+		m.Generation, m.Hold, m.Visible, due, m.Receives, m.Received, m.FirstReceived, m.Worker, history,
+		m.Holding, m.bucket, m.seq)
 }
 
 // remove takes a message's state away, and its letter.
@@ -140,6 +147,6 @@ func (t *queueTx) removed(m *messageRow) error {
 	return t.landed(m)
 }
 
-func (t *queueTx) removePayload(id int64) error {
-	return t.exec(`DELETE FROM queue_payloads WHERE id = ?`, id)
-}
+// removePayload removes a body before the transaction ends, with all others of
+// it.
+func (t *queueTx) removePayload(id int64) { t.memo.bodies = append(t.memo.bodies, id) }

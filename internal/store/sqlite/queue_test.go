@@ -15,7 +15,7 @@ import (
 // older makes everything about queues older by ? microseconds.
 const older = `
 	UPDATE queue_messages SET sent = sent - ?1, since = since - ?1, visible = visible - ?1, received = received - ?1,
-		due = CASE WHEN due > 0 THEN due - ?1 ELSE 0 END, first = CASE WHEN first > 0 THEN first - ?1 ELSE 0 END;
+		due = CASE WHEN due > 0 THEN due - ?1 ELSE due END, first = CASE WHEN first > 0 THEN first - ?1 ELSE 0 END;
 	UPDATE queue_groups SET ready = ready - ?1;
 	UPDATE queue_dedups SET sent = sent - ?1;
 	UPDATE queue_moves SET started = started - ?1, next = next - ?1, ended = CASE WHEN ended > 0 THEN ended - ?1 ELSE 0 END;

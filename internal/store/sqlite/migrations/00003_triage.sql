@@ -4,13 +4,11 @@
 
 ALTER TABLE queue_messages ADD COLUMN fp      BLOB;                       -- of the payload; NULL: not recognised
 ALTER TABLE queue_messages ADD COLUMN holding INTEGER NOT NULL DEFAULT 0; -- with how many its worker vanished
-ALTER TABLE queue_messages ADD COLUMN parked  INTEGER NOT NULL DEFAULT 0; -- 1: it waits for a copy of its to end
 ALTER TABLE queue_messages ADD COLUMN lineage BLOB;                       -- of what was a dead letter before
 
-DROP INDEX queue_messages_ready;
-CREATE INDEX queue_messages_ready ON queue_messages (bucket, rank, visible, seq, hold) WHERE locking = 0 AND due = 0 AND parked = 0;
--- The order in which those that wait for a payload take their turns.
-CREATE INDEX queue_messages_parked ON queue_messages (bucket, fp, rank, visible, seq) WHERE parked = 1;
+-- A message whose due is negative waits for a copy of its to end; this is the
+-- order in which those that do take their turns.
+CREATE INDEX queue_messages_parked ON queue_messages (bucket, fp, rank, visible, seq) WHERE due < 0;
 -- Of FIFO queues: what is in flight or delayed, to be counted.
 CREATE INDEX queue_messages_later ON queue_messages (bucket, visible, hold) WHERE locking = 1;
 
