@@ -35,7 +35,7 @@ func Run(t *testing.T, h Harness) {
 	}
 	for _, group := range []map[string]func(*rig){
 		queueTests(), messageTests(), receiptTests(), deadLetterTests(), fifoTests(), moveTests(), waitTests(), concurrentTests(),
-		poisonTests(), caseTests(), markTests(), letterTests(), triageTests(), retryTests(),
+		copyTests(), poisonTests(), caseTests(), markTests(), setAsideTests(), letterTests(), triageTests(), trashTests(), retryTests(),
 	} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {

@@ -60,8 +60,7 @@ func choose(s queue.Selection) (where string, args []any, err error) {
 	return ` WHERE ` + strings.Join(parts, ` AND `), args, nil
 }
 
-// deaths is where letters are looked for. One group of one queue is read by an
-// index of its own.
+// deaths is where the letters of one queue are looked for.
 const deaths = ` FROM queues q CROSS JOIN queue_deaths d ON d.bucket = q.bucket`
 
 func (t *queueTx) countLetters(s queue.Selection) (n, last int64, err error) {

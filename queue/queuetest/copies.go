@@ -1,0 +1,199 @@
+package queuetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/policy/poison"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+func copyTests() map[string]func(*rig) {
+	return map[string]func(*rig){
+		"CopiesWait": testCopiesWait, "CopiesWaitForNobodyElse": testCopiesElsewhere, "WaitingCopiesBlockNobody": testCopiesBlockNobody,
+		"CopiesAfterLease": testCopiesAfterLease, "CopiesAfterRelease": testCopiesAfterRelease, "CopiesAfterPurge": testCopiesAfterPurge,
+		"CopiesGivenTogether": testCopiesTogether, "CopiesOfPriority": testCopiesOfPriority, "LateDeleteOfAWaitingCopy": testLateCopy,
+		"CopiesInFIFO": testCopiesFIFO,
+	}
+}
+
+// Law 3: copies of an unproven payload wait for the first.
+func testCopiesWait(r *rig) {
+	d := r.at("jobs", nil)
+	d.put(1, "a", "b", "c")
+	first := d.take("a")
+	c := d.claim(10)
+	if len(c.Messages) > 0 || !c.Held || c.Next <= 0 || c.Next > lease {
+		r.Fatalf("while a copy is in flight received %+v", c)
+	}
+	r.wantCounts("jobs", 2, 1, 0)
+	if k := d.wantState(1, poison.Watched); k.Proven {
+		r.Errorf("before any worked: %+v", k)
+	}
+	d.done(first...)
+	if k := d.wantState(1, poison.Watched); !k.Proven {
+		r.Errorf("after one has worked: %+v", k)
+	}
+	d.done(d.take("b", "c")...)
+	d.put(1, "d", "e")
+	if c := d.claim(10); len(c.Messages) != 2 || c.Held {
+		r.Errorf("of a proven payload received %v", bodies(c.Messages))
+	}
+}
+
+func testCopiesElsewhere(r *rig) {
+	d, other := r.at("jobs", nil), r.at("other", nil)
+	d.put(1, "a")
+	other.put(1, "b")
+	d.put(2, "c")
+	d.put(0, "d", "e") // not recognised
+	d.take("a", "c", "d", "e")
+	other.take("b")
+}
+
+// However many wait: what is behind them is received at once.
+func testCopiesBlockNobody(r *rig) {
+	d := r.at("jobs", nil)
+	const copies = 700
+	for i := range copies {
+		d.put(1, fmt.Sprint("copy", i))
+	}
+	d.put(2, "x")
+	d.put(3, "y")
+	d.take("copy0", "x", "y")
+	d.put(4, "z")
+	d.take("z")
+	r.wantCounts("jobs", copies-1, 4, 0)
+}
+
+// When a lease ends and nobody was done, one goes again; which, is not said.
+func testCopiesAfterLease(r *rig) {
+	d := r.at("jobs", nil)
+	d.put(1, "a", "b")
+	for range 3 {
+		d.only()
+		d.take()
+		r.age(lease + time.Second)
+	}
+	first := d.only()
+	d.done(first)
+	if last := d.only(); last.ID == first.ID {
+		r.Errorf("%s was deleted, and received again", last.Body)
+	}
+}
+
+// only receives up to ten and wants one.
+func (d *desk) only() queue.Message {
+	d.Helper()
+	m := d.claim(10).Messages
+	if len(m) != 1 {
+		d.Fatalf("received %v, want one message", bodies(m))
+	}
+	return m[0]
+}
+
+func testCopiesAfterRelease(r *rig) {
+	d := r.at("jobs", nil)
+	d.put(1, "a", "b", "c")
+	a := d.take("a")[0]
+	d.take()
+	d.change(queue.Change{Receipt: a.Receipt, Release: true, For: time.Hour}) // not in flight while it is delayed
+	b := d.take("b")[0]
+	d.take()
+	d.change(queue.Change{Receipt: b.Receipt}) // visible again
+	b = d.only()
+	d.take()
+	d.done(b)
+	d.done(d.only())
+	r.age(time.Hour)
+	d.take("a")
+}
+
+func testCopiesAfterPurge(r *rig) {
+	d := r.at("jobs", nil)
+	d.put(1, "a", "b")
+	d.take("a")
+	d.take()
+	r.must(r.Purge(r.ctx(), "jobs"))
+	d.put(1, "c", "d")
+	d.take("c")
+	d.take()
+	r.clean()
+	r.must(r.store.ChangeCase(r.ctx(), d.q.ID, work(1), func(*poison.Case, int64) *poison.Case { return nil }))
+	r.age(lease + time.Second)
+	first := d.only()
+	d.done(first)
+	if d.only().ID == first.ID {
+		r.Error("a deleted message was received again")
+	}
+}
+
+// Also a receive that hides nothing gives no two.
+func testCopiesTogether(r *rig) {
+	d := r.at("jobs", nil)
+	d.put(1, "a", "b")
+	c, err := d.store.Receive(r.ctx(), d.q.ID, queue.Claim{Policy: d.p, Max: 10, Retention: time.Hour})
+	r.must(err)
+	if len(c.Messages) != 1 {
+		r.Errorf("received %v", bodies(c.Messages))
+	}
+}
+
+func testCopiesOfPriority(r *rig) {
+	d := r.at("jobs", nil)
+	d.put(1, "a")
+	a := d.take("a")
+	d.put(1, "low")
+	d.take()
+	d.send(queue.Entry{SendInput: queue.SendInput{Body: []byte("high"), Priority: 5}, Payload: work(1)})
+	d.take()
+	d.change(queue.Change{Receipt: a[0].Receipt, Release: true, For: time.Minute})
+	d.take("high")
+}
+
+// A receipt is good until the message is received again, also while it waits.
+func testLateCopy(r *rig) {
+	d := r.at("jobs", nil)
+	d.put(1, "a")
+	late := d.take("a")[0]
+	r.age(lease + time.Second)
+	d.send(queue.Entry{SendInput: queue.SendInput{Body: []byte("b"), Priority: 5}, Payload: work(1)})
+	b := d.take("b")
+	d.take() // a waits now
+	d.change(queue.Change{Receipt: late.Receipt, For: time.Minute})
+	r.wantCounts("jobs", 0, 2, 0)
+	d.done(late)
+	d.done(b...)
+	r.wantCounts("jobs", 0, 0, 0)
+}
+
+// In a FIFO queue the whole group waits.
+func testCopiesFIFO(r *rig) {
+	d := r.at("jobs.fifo", fifo)
+	put := func(group, body string, n byte) {
+		d.send(queue.Entry{SendInput: queue.SendInput{Body: []byte(body), Group: group}, Payload: work(n)})
+	}
+	put("a", "a0", 1)
+	put("b", "b0", 1)
+	put("b", "b1", 2)
+	put("c", "c0", 3)
+	put("c", "c1", 1)
+	m := d.take("a0", "c0")
+	for _, m := range m {
+		if string(m.Body) == "c0" {
+			d.done(m)
+		}
+	}
+	c := d.claim(10)
+	if len(c.Messages) > 0 || !c.Held {
+		r.Fatalf("while a copy is in flight received %v", bodies(c.Messages))
+	}
+	put("b", "b2", 4)
+	d.take()
+	for _, m := range m {
+		if string(m.Body) == "a0" {
+			d.done(m)
+		}
+	}
+	d.take("b0", "b1", "b2", "c1")
+}
