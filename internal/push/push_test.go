@@ -113,6 +113,7 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 		case "/broken":
 			panic(http.ErrAbortHandler)
 		case "/slow":
+			_, _ = io.ReadAll(r.Body) // or the server does not notice that the caller has gone
 			<-r.Context().Done()
 		}
 	}))

@@ -87,6 +87,10 @@ type End struct {
 	Failure string
 	Reason  string
 	Holding int // with how many messages, itself included, its worker was when it vanished; 0: it did not
+	// Received is when the delivery began. One in company that began before
+	// its payload was suspected adds nothing: copies that went to one worker
+	// die one death.
+	Received int64
 }
 
 // Fail judges the end of a delivery. c is nil when the payload has no case; it
@@ -102,6 +106,9 @@ func (cfg Config) Fail(c *Case, e End, now int64) (next *Case, dead bool) {
 		n = *c
 	}
 	n.Touched, n.Proven = now, false
+	if e.Holding > 1 && n.State != Watched && e.Received < n.Since {
+		return &n, false
+	}
 	alone := e.Holding <= 1 || n.State != Watched // suspects were sent alone, whatever else their worker held
 	if strike(e.Class) > 0 && n.State == Watched {
 		n.State, n.Since = Suspect, now

@@ -37,6 +37,8 @@ func TestWhatConvicts(t *testing.T) {
 		"crash and oom":                      {[]End{alone(bezoar.Crash), alone(bezoar.OOM)}, true, Quarantined},
 		"in company, then alone":             {[]End{{Class: bezoar.Crash, Holding: 10}, alone(bezoar.Crash)}, true, Quarantined},
 		"a suspect whose worker held others": {[]End{{Class: bezoar.Crash, Holding: 10}, {Class: bezoar.Crash, Holding: 3}}, true, Quarantined},
+		"copies in one worker die one death": {[]End{{Class: bezoar.Crash, Holding: 3}, {Class: bezoar.Crash, Holding: 3, Received: -1}, {Class: bezoar.Crash, Holding: 3, Received: -1}}, false, Suspect},
+		"and one more alone":                 {[]End{{Class: bezoar.Crash, Holding: 3}, {Class: bezoar.Crash, Holding: 3, Received: -1}, alone(bezoar.Crash)}, true, Quarantined},
 		"three timeouts":                     {[]End{alone(bezoar.Timeout), alone(bezoar.Timeout), alone(bezoar.Timeout)}, false, Suspect},
 		"four timeouts":                      {[]End{alone(bezoar.Timeout), alone(bezoar.Timeout), alone(bezoar.Timeout), alone(bezoar.Timeout)}, true, Quarantined},
 		"the same timeout keeps its budget":  {[]End{same(bezoar.Timeout), same(bezoar.Timeout), same(bezoar.Timeout)}, false, Suspect},

@@ -145,7 +145,7 @@ func (l *Lease) Expire(p queue.Policy, k *poison.Case) (*poison.Case, bool) {
 	if holding == 0 || !l.Judged(p) {
 		return k, false
 	}
-	return p.Poison.Fail(k, poison.End{Class: o.Class, Reason: o.Reason, Holding: holding}, l.Visible)
+	return p.Poison.Fail(k, poison.End{Class: o.Class, Reason: o.Reason, Holding: holding, Received: l.Received}, l.Visible)
 }
 
 func (l *Lease) attempt(ended int64, o queue.Outcome) {
