@@ -8,4 +8,6 @@ import (
 	"github.com/bezoar-dev/bezoar/clients/go/round"
 )
 
-func main() { os.Exit(round.Main()) }
+func main() {
+	os.Exit(round.Main()) //nolint:forbidigo // the exit code is main's to give
+}

@@ -20,7 +20,8 @@ import (
 
 // round is one run of a client against one endpoint.
 type round struct {
-	ctx      context.Context
+	ctx      context.Context //nolint:containedctx // of the one run that this is
+	out      io.Writer
 	c        *sqs.Client
 	endpoint string
 	prefix   string // of every queue's name, so that runs do not meet
@@ -36,7 +37,7 @@ func Main() int {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	r := &round{
-		ctx: ctx, endpoint: os.Getenv("CLIENTS_ENDPOINT"), prefix: os.Getenv("CLIENTS_PREFIX"),
+		ctx: ctx, out: os.Stdout, endpoint: os.Getenv("CLIENTS_ENDPOINT"), prefix: os.Getenv("CLIENTS_PREFIX"),
 		key: or(os.Getenv("CLIENTS_KEY"), "any"), secret: os.Getenv("CLIENTS_SECRET"), bezoar: os.Getenv("CLIENTS_PEER") == "",
 	}
 	if r.endpoint == "" || r.prefix == "" {
@@ -52,7 +53,7 @@ func Main() int {
 	}
 	r.check("queues are deleted", (*round).deleteAll)
 	if r.failed > 0 {
-		fmt.Printf("%d checks failed\n", r.failed)
+		fmt.Fprintf(r.out, "%d checks failed\n", r.failed)
 		return 1
 	}
 	return 0
@@ -62,10 +63,10 @@ func Main() int {
 func (r *round) check(name string, run func(*round) error) {
 	if err := run(r); err != nil {
 		r.failed++
-		fmt.Printf("FAIL %s: %v\n", name, err)
+		fmt.Fprintf(r.out, "FAIL %s: %v\n", name, err)
 		return
 	}
-	fmt.Println("ok   " + name)
+	fmt.Fprintln(r.out, "ok   "+name)
 }
 
 // client returns one with these credentials.
@@ -211,18 +212,25 @@ func bodiesOf(all []types.Message) (bodies []string) {
 
 // wantType wants an error of the SDK's own type.
 func wantType[E error](err error) error {
-	var e E
-	if !errors.As(err, &e) {
-		return fmt.Errorf("error %T (%v), want %T", err, err, e)
+	if e, ok := errors.AsType[E](err); !ok {
+		return fmt.Errorf("want the error %T, and it is %T: %w", e, err, orNone(err))
 	}
 	return nil
+}
+
+// orNone stands in for an error that did not come.
+func orNone(err error) error {
+	if err == nil {
+		return errors.New("no error came")
+	}
+	return err
 }
 
 // wantCode wants an error that the SDK has no type for.
 func wantCode(err error, codes ...string) error {
 	var e smithy.APIError
 	if !errors.As(err, &e) {
-		return fmt.Errorf("error %v, want the code %s", err, strings.Join(codes, " or "))
+		return fmt.Errorf("want the code %s: %w", strings.Join(codes, " or "), orNone(err))
 	}
 	if !slices.Contains(codes, e.ErrorCode()) {
 		return fmt.Errorf("code %s (%s), want %s", e.ErrorCode(), e.ErrorMessage(), strings.Join(codes, " or "))
