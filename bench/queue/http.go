@@ -163,7 +163,7 @@ func (w *wire) call(ctx context.Context, action, object, form string) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // it was read to its end
+	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", action, err)

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/url"
 	"strings"
@@ -133,7 +132,7 @@ type riverQueue[TTx any] struct {
 	close   func() error
 }
 
-var silent = slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelError}))
+var silent = slog.New(slog.DiscardHandler)
 
 func openRiver[TTx any](ctx context.Context, d riverdriver.Driver[TTx], workers int, done func() error) (Queue, error) {
 	m, err := rivermigrate.New(d, &rivermigrate.Config{Logger: silent})
