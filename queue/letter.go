@@ -48,7 +48,7 @@ func (l *Lineage) Child(id, task string, edited bool) *Lineage {
 // fingerprint; without one, the same payload if it killed its worker, else the
 // same class and reason.
 func GroupKey(o Outcome, payload bezoar.Fingerprint) string {
-	deadly := o.Class == bezoar.Crash || o.Class == bezoar.OOM || o.Class == bezoar.Timeout
+	deadly := o.Class == bezoar.Crash || o.Class == bezoar.OOM
 	switch {
 	case o.Failure != "":
 		return o.Class.String() + ":" + o.Failure

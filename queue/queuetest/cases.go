@@ -60,7 +60,7 @@ func testPardon(r *rig) {
 	d.convict(1)
 	d.set(work(1), nil)
 	d.put(1, "a", "b")
-	d.take("a")
+	d.one("a")
 	d.take()
 	d.set(work(1), &poison.Case{Proven: true, Touched: time.Now().UnixMicro()})
 	d.take("b") // it need not wait any more
@@ -151,7 +151,7 @@ func testCasesMakeRoom(r *rig) {
 	there(20_008, false)
 	there(0, true)
 	d.put(9, "a", "b") // without a case the rules are the same
-	d.take("a")
+	d.one("a")
 	d.take()
 	d.wantUnknown(9)
 }
@@ -160,7 +160,7 @@ func testCasesForgotten(r *rig) {
 	d := r.at("jobs", func(s *queue.Settings) { s.Retention = queue.MaxRetention })
 	d.convict(1)
 	d.put(2, "a", "b")
-	d.take("a")
+	d.one("a")
 	d.take()
 	r.age(23*time.Hour + 50*time.Minute)
 	r.clean()

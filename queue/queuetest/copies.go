@@ -21,7 +21,7 @@ func copyTests() map[string]func(*rig) {
 func testCopiesWait(r *rig) {
 	d := r.at("jobs", nil)
 	d.put(1, "a", "b", "c")
-	first := d.take("a")
+	first := d.one("a")
 	c := d.claim(10)
 	if len(c.Messages) > 0 || !c.Held || c.Next <= 0 || c.Next > lease {
 		r.Fatalf("while a copy is in flight received %+v", c)
@@ -60,7 +60,8 @@ func testCopiesBlockNobody(r *rig) {
 	}
 	d.put(2, "x")
 	d.put(3, "y")
-	d.take("copy0", "x", "y")
+	d.one("copy0")
+	d.take("x", "y")
 	d.put(4, "z")
 	d.take("z")
 	r.wantCounts("jobs", copies-1, 4, 0)
@@ -82,10 +83,23 @@ func testCopiesAfterLease(r *rig) {
 	}
 }
 
-// only receives up to ten and wants one.
+// one receives one message and wants it.
+func (d *desk) one(body string) []queue.Message {
+	d.Helper()
+	m := d.claim(1).Messages
+	if len(m) != 1 || string(m[0].Body) != body {
+		d.Fatalf("received %v, want %s", bodies(m), body)
+	}
+	return m
+}
+
+// only receives one message and wants no other one to be there.
 func (d *desk) only() queue.Message {
 	d.Helper()
-	m := d.claim(10).Messages
+	m := d.claim(1).Messages
+	if more := d.claim(10).Messages; len(more) > 0 {
+		d.Fatalf("received %v too", bodies(more))
+	}
 	if len(m) != 1 {
 		d.Fatalf("received %v, want one message", bodies(m))
 	}
@@ -95,10 +109,10 @@ func (d *desk) only() queue.Message {
 func testCopiesAfterRelease(r *rig) {
 	d := r.at("jobs", nil)
 	d.put(1, "a", "b", "c")
-	a := d.take("a")[0]
+	a := d.one("a")[0]
 	d.take()
 	d.change(queue.Change{Receipt: a.Receipt, Release: true, For: time.Hour}) // not in flight while it is delayed
-	b := d.take("b")[0]
+	b := d.one("b")[0]
 	d.take()
 	d.change(queue.Change{Receipt: b.Receipt}) // visible again
 	b = d.only()
@@ -112,11 +126,11 @@ func testCopiesAfterRelease(r *rig) {
 func testCopiesAfterPurge(r *rig) {
 	d := r.at("jobs", nil)
 	d.put(1, "a", "b")
-	d.take("a")
+	d.one("a")
 	d.take()
 	r.must(r.Purge(r.ctx(), "jobs"))
 	d.put(1, "c", "d")
-	d.take("c")
+	d.one("c")
 	d.take()
 	r.clean()
 	r.must(r.store.ChangeCase(r.ctx(), d.q.ID, work(1), func(*poison.Case, int64) *poison.Case { return nil }))
@@ -128,15 +142,23 @@ func testCopiesAfterPurge(r *rig) {
 	}
 }
 
-// Also a receive that hides nothing gives no two.
+// Copies that go to one worker at once need not wait: it dies once. Then each is
+// tried alone.
 func testCopiesTogether(r *rig) {
 	d := r.at("jobs", nil)
-	d.put(1, "a", "b")
-	c, err := d.store.Receive(r.ctx(), d.q.ID, queue.Claim{Policy: d.p, Max: 10, Retention: time.Hour})
-	r.must(err)
-	if len(c.Messages) != 1 {
-		r.Errorf("received %v", bodies(c.Messages))
+	d.put(1, "a", "b", "c")
+	d.put(2, "x")
+	m := d.take("a", "b", "c", "x")
+	d.put(1, "d")
+	d.take()
+	d.vanish(m...)
+	r.age(lease + time.Second)
+	d.set(work(2), nil)
+	alone := d.claim(1).Messages[0]
+	if k := d.wantState(1, poison.Suspect); !alone.Alone || k.Level != 0 {
+		r.Errorf("after one death received %+v; known is %+v", alone, k)
 	}
+	d.done(alone)
 }
 
 func testCopiesOfPriority(r *rig) {
@@ -148,7 +170,9 @@ func testCopiesOfPriority(r *rig) {
 	d.send(queue.Entry{SendInput: queue.SendInput{Body: []byte("high"), Priority: 5}, Payload: work(1)})
 	d.take()
 	d.change(queue.Change{Receipt: a[0].Receipt, Release: true, For: time.Minute})
-	d.take("high")
+	if m := d.claim(1).Messages; len(m) != 1 || string(m[0].Body) != "high" {
+		r.Errorf("received %v, want high", bodies(m))
+	}
 }
 
 // A receipt is good until the message is received again, also while it waits.
@@ -158,7 +182,7 @@ func testLateCopy(r *rig) {
 	late := d.take("a")[0]
 	r.age(lease + time.Second)
 	d.send(queue.Entry{SendInput: queue.SendInput{Body: []byte("b"), Priority: 5}, Payload: work(1)})
-	b := d.take("b")
+	b := d.one("b")
 	d.take() // a waits now
 	d.change(queue.Change{Receipt: late.Receipt, For: time.Minute})
 	r.wantCounts("jobs", 0, 2, 0)
@@ -174,11 +198,12 @@ func testCopiesFIFO(r *rig) {
 		d.send(queue.Entry{SendInput: queue.SendInput{Body: []byte(body), Group: group}, Payload: work(n)})
 	}
 	put("a", "a0", 1)
+	m := d.take("a0")
 	put("b", "b0", 1)
 	put("b", "b1", 2)
 	put("c", "c0", 3)
 	put("c", "c1", 1)
-	m := d.take("a0", "c0")
+	m = append(m, d.take("c0")...)
 	for _, m := range m {
 		if string(m.Body) == "c0" {
 			d.done(m)

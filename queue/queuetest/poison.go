@@ -342,7 +342,7 @@ func testSweptSuspect(r *rig) {
 	r.must(err)
 	d.p.DeadLetter, d.p.Implicit, d.p.MaxReceives = "dead", false, 1
 	d.put(1, "a", "b")
-	d.vanish(d.take("a")...)
+	d.vanish(d.one("a")...)
 	r.sweep()
 	if l := d.wantDead("a")[0].Letter; l.Class != bezoar.Crash || len(l.Attempts) != 1 {
 		r.Errorf("its letter is %+v", l)

@@ -69,7 +69,7 @@ func testAttempts(r *rig) {
 func testMaxAge(r *rig) {
 	d := r.at("jobs", nil)
 	d.put(1, "a", "b")
-	d.release(d.take("a")[0], queue.Change{For: 10 * time.Minute, MaxAge: time.Hour})
+	d.release(d.one("a")[0], queue.Change{For: 10 * time.Minute, MaxAge: time.Hour})
 	r.age(55 * time.Minute)
 	for range 2 {
 		d.release(d.only(), queue.Change{For: 10 * time.Minute, MaxAge: time.Hour})

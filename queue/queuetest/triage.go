@@ -338,7 +338,7 @@ func testReopenWork(t *testing.T, h Harness) {
 	r.steps(task.ID)
 	canary := d.take("m0", "m1")
 	d.put(2, "copy1", "copy2", "copy3")
-	first := d.take("copy1")
+	first := d.one("copy1")
 	d.take()
 	mark := r.mark("k", 0, `1`)
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"
@@ -61,7 +60,7 @@ func (s *queueStore) Receive(ctx context.Context, id int64, c queue.Claim) (queu
 	if err != nil {
 		return queue.Claimed{}, err
 	}
-	r := receiver{queueStore: s, from: d, claim: c, now: micros(), given: make(map[bezoar.Fingerprint]bool)}
+	r := receiver{queueStore: s, from: d, claim: c, now: micros(), given: make(map[*message]bool)}
 	next := d.bucket.visible(c.FIFO, r.now, c.Max, r.look)
 	r.out.Next = -1
 	if next >= 0 {
@@ -78,7 +77,7 @@ type receiver struct {
 	from  *definition
 	claim queue.Claim
 	now   int64
-	given map[bezoar.Fingerprint]bool
+	given map[*message]bool // copies that go to one worker together need not wait for each other
 	out   queue.Claimed
 }
 
@@ -93,7 +92,7 @@ func (r *receiver) look(m *message) look {
 	var k *poison.Case
 	var copied bool
 	if m.Judged(r.claim.Policy) {
-		copied = r.settleCopies(m) || r.given[m.Payload]
+		copied = r.settleCopies(m)
 		k = r.from.cases[m.Payload]
 	}
 	ruling := m.Receive(r.claim, k, copied, len(r.out.Messages) == 0, r.now)
@@ -107,7 +106,7 @@ func (r *receiver) look(m *message) look {
 	r.place(m)
 	switch ruling.Step {
 	case record.Give, record.Only:
-		r.given[m.Payload] = !m.Payload.IsZero() && !m.Letter
+		r.given[m] = true
 		shown := m.show(r.now, true)
 		shown.Alone = ruling.Step == record.Only
 		r.out.Messages = append(r.out.Messages, shown)
@@ -125,9 +124,12 @@ func (r *receiver) look(m *message) look {
 }
 
 // settleCopies ends the deliveries of copies whose lease is over, and reports
-// whether one is in flight.
+// whether one is in flight that was not given just now.
 func (r *receiver) settleCopies(m *message) (flies bool) {
 	for _, copied := range r.from.bucket.copies(m) {
+		if r.given[copied] {
+			continue
+		}
 		if copied.Locks(r.now) {
 			flies = true
 			continue

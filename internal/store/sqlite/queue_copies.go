@@ -15,10 +15,11 @@ import (
 // one of those ends, as many are let go on as may.
 
 // settleCopies ends the deliveries of copies whose lease is over, and reports
-// whether one is in flight.
+// whether one is in flight that was not given just now: copies that go to one
+// worker together need not wait for each other.
 func (r *receiver) settleCopies(m *messageRow, all []int64) (flies bool, err error) {
 	for _, seq := range all {
-		if seq == m.seq {
+		if seq == m.seq || r.given[seq] {
 			continue
 		}
 		copied, found, err := r.state(queue.Receipt{Bucket: m.bucket, Sequence: seq})

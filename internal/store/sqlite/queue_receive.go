@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"
@@ -51,7 +50,7 @@ type receiver struct {
 	out   queue.Claimed
 	next  int64 // when there is more; negative: never
 	looks int
-	given map[bezoar.Fingerprint]bool
+	given map[int64]bool // by sequence number
 	stale map[int64]bool // messages that have changed since they were read
 	over  bool           // nothing else is to be given
 }
@@ -252,15 +251,15 @@ func (r *receiver) about(m *messageRow) (k *poison.Case, copied bool, err error)
 		}
 		k, err = r.findCase(r.from.ID, m.Payload)
 	}
-	return k, copied || r.given[m.Payload], err
+	return k, copied, err
 }
 
 func (r *receiver) give(m *fullRow, alone bool) {
-	if m.recognised() && r.claim.Visibility == 0 { // else it is in flight
+	if m.recognised() {
 		if r.given == nil {
-			r.given = make(map[bezoar.Fingerprint]bool)
+			r.given = make(map[int64]bool)
 		}
-		r.given[m.Payload] = true
+		r.given[m.seq] = true
 	}
 	m.FillMessage(&m.message, r.now)
 	m.message.Alone = alone
