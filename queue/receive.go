@@ -160,7 +160,7 @@ func (e *Engine) lease(ctx context.Context, q *Queue, c Claim) (claimed Claimed,
 		e.complain(ctx, "compile the settings of queue "+q.Name, err)
 	}
 	for range schemaRounds {
-		claimed, err = e.store.Receive(ctx, q.ID, c)
+		claimed, err = e.take(ctx, q, c)
 		if err != nil {
 			return Claimed{}, err
 		}
@@ -184,6 +184,31 @@ func (e *Engine) lease(ctx context.Context, q *Queue, c Claim) (claimed Claimed,
 		}
 	}
 	return Claimed{Held: claimed.Held}, nil // at once again, if it waits
+}
+
+// takeFor bounds a claim whose caller may have gone.
+const takeFor = 5 * time.Second
+
+// take claims messages. A caller who goes away in the middle must not leave
+// messages leased that nobody has: the claim is seen through, and taken back.
+func (e *Engine) take(ctx context.Context, q *Queue, c Claim) (Claimed, error) {
+	if err := ctx.Err(); err != nil {
+		return Claimed{}, err
+	}
+	through, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeFor)
+	defer cancel()
+	claimed, err := e.store.Receive(through, q.ID, c)
+	if err != nil || ctx.Err() == nil || len(claimed.Messages) == 0 {
+		return claimed, err
+	}
+	changes := make([]Change, len(claimed.Messages))
+	for i, m := range claimed.Messages {
+		changes[i] = Change{Receipt: m.Receipt, Release: true, Refund: true}
+		changes[i].Receipt.Queue = q.ID
+	}
+	_, err = e.store.Change(through, q.ID, c.Policy, changes)
+	e.hub.wake(q.Name)
+	return Claimed{}, errors.Join(ctx.Err(), err)
 }
 
 // emptyHands gives a suspect back that went to a worker that holds something
