@@ -10,6 +10,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/store/postgres"
 	"github.com/bezoar-dev/bezoar/internal/store/sqlite"
 	"github.com/bezoar-dev/bezoar/ledger"
+	"github.com/bezoar-dev/bezoar/queue"
 )
 
 // Config is what every kind of store can be told.
@@ -20,6 +21,7 @@ type Config struct {
 // Stores is what is open.
 type Stores struct {
 	Ledger ledger.Store
+	Queue  queue.Store
 	close  func() error
 }
 
@@ -81,6 +83,7 @@ func find(at string, c Config) (func(context.Context) (Stores, error), error) {
 // database is what the three kinds of DB have in common.
 type database interface {
 	Ledger() ledger.Store
+	Queue() queue.Store
 	Close() error
 }
 
@@ -90,6 +93,6 @@ func opener[C any, DB database](c C, open func(context.Context, C) (DB, error)) 
 		if err != nil {
 			return Stores{}, err
 		}
-		return Stores{Ledger: db.Ledger(), close: db.Close}, nil
+		return Stores{Ledger: db.Ledger(), Queue: db.Queue(), close: db.Close}, nil
 	}
 }

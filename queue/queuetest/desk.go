@@ -46,7 +46,10 @@ func (d *desk) put(n byte, bodies ...string) {
 
 func (d *desk) send(e queue.Entry) {
 	d.Helper()
-	if e.ID = string(e.Body); e.Payload == work(0) {
+	if e.ID == "" {
+		e.ID = string(e.Body)
+	}
+	if e.Payload == work(0) {
 		e.Payload = bezoar.Fingerprint{}
 	}
 	if e.FIFO = d.p.FIFO; e.FIFO {

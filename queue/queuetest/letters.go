@@ -226,7 +226,7 @@ func testLetters(r *rig) {
 
 func testLetter(r *rig) {
 	d := r.at("jobs", nil)
-	e := queue.Entry{SendInput: full(), Payload: work(1)}
+	e := queue.Entry{SendInput: full(), ID: "full", Payload: work(1)}
 	d.send(e)
 	m := d.claim(1).Messages[0]
 	d.change(queue.Change{Receipt: m.Receipt, Release: true, Dead: true, Outcome: &queue.Outcome{Class: bezoar.Bug, Reason: "no"}})

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/bezoar-dev/bezoar/ledger"
+	"github.com/bezoar-dev/bezoar/queue"
 )
 
 // connectTimeout bounds one attempt to connect, unless the URL says otherwise.
@@ -20,6 +21,7 @@ type DB struct {
 	pool   *pgxpool.Pool
 	where  string // for errors: no password
 	ledger *ledgerStore
+	queue  *queueStore
 }
 
 // Open connects, and brings the schema up to date.
@@ -40,12 +42,19 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		db.pool.Close()
 		return nil, fmt.Errorf("open the postgres store: %w", explain(db.where, err))
 	}
-	db.ledger = newLedgerStore(db, c.Schema, c.MaxLetters)
+	db.ledger, db.queue = newLedgerStore(db, c.Schema, c.MaxLetters), newQueueStore(db, c.Schema)
+	if err := db.queue.prepare(ctx); err != nil {
+		db.pool.Close()
+		return nil, fmt.Errorf("open the postgres store: %w", err)
+	}
 	return db, nil
 }
 
 // Ledger returns the ledger's store.
 func (db *DB) Ledger() ledger.Store { return db.ledger }
+
+// Queue returns the queues' store.
+func (db *DB) Queue() queue.Store { return db.queue }
 
 // Close waits for the connections in use and closes them all.
 func (db *DB) Close() error {

@@ -1,0 +1,166 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// queueStore keeps queues. Its clock is the server's: a call reads it once, in
+// its own statement or transaction, after what it waits for there.
+//
+// The ordinary send, receive and delete of a standard queue are one statement
+// each. What has to be judged (an expired lease, used-up receives, a payload
+// with a case or with copies in flight) and all of FIFO queues takes a
+// transaction, in which package record decides.
+//
+// Whoever waits for locks takes them in this order, so that nobody waits in a
+// circle:
+//
+//  1. a move task's row
+//  2. stripes of FIFO groups, by number; a group has the same one in all queues
+//  3. deduplication keys, in order
+//  4. messages, by bucket and number
+//  5. stripes of payloads, by number
+//  6. what is one message's own, then cases, groups, tallies, in order
+//
+// A receive and a move take messages and, a receive, stripes too, only when
+// they are free. Stripes are advisory locks of the transaction. Should the
+// server find a circle all the same, or two receives pick copies of one payload
+// at once, the transaction is run again: see attempts.
+type queueStore struct {
+	db     *DB
+	schema string
+	locks  int64 // the advisory locks of this schema
+}
+
+var _ queue.Store = (*queueStore)(nil)
+
+// attempts bounds how often a transaction is run that others were in the way
+// of.
+const attempts = 10
+
+func newQueueStore(db *DB, schema string) *queueStore {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "bezoar queues of %s", schema)
+	return &queueStore{db: db, schema: schema, locks: int64(h.Sum64() &^ (lockSpace - 1))} //nolint:gosec // any bits will do
+}
+
+// Shared is true: any process may use the schema.
+func (s *queueStore) Shared() bool { return true }
+
+// in names the schema in a statement.
+func (s *queueStore) in(statement string) string { return inSchema(s.schema, statement) }
+
+// clock is the server's, in microseconds.
+const clock = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
+
+// absentQueue says that a queue is needed that is not there.
+type absentQueue struct {
+	name string
+	fifo bool
+}
+
+func (e absentQueue) Error() string { return fmt.Sprintf("queue %q is needed and not there", e.name) }
+
+// again runs do until nobody is in its way. Whatever it did before it failed has
+// been rolled back.
+func (s *queueStore) again(ctx context.Context, what string, do func() error) error {
+	var err error
+	for n := range attempts {
+		if n > 0 {
+			select {
+			case <-time.After(rand.N(time.Duration(n) * 4 * time.Millisecond)):
+			case <-ctx.Done():
+				return s.db.fault(ctx, err, "%s", what)
+			}
+		}
+		if err = do(); err == nil {
+			return nil
+		}
+		if absent, ok := errors.AsType[absentQueue](err); ok {
+			q := queue.ImplicitQueue(absent.name, absent.fifo)
+			if _, err := s.CreateQueue(ctx, q); err != nil && !errors.Is(err, queue.ErrQueueExists) {
+				return err
+			}
+			continue
+		}
+		if !inTheWay(err) {
+			break
+		}
+	}
+	if queue.CodeOf(err) != "" {
+		return err
+	}
+	return s.db.fault(ctx, err, "%s", what)
+}
+
+// inTheWay reports whether a transaction failed because of another one that ran
+// at the same time.
+func inTheWay(err error) bool {
+	refused, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (refused.Code == "40001" || refused.Code == "40P01" ||
+		refused.Code == "23505" && refused.ConstraintName == "queue_messages_flying")
+}
+
+// write runs do in a transaction and stores what it has changed. do may run
+// several times.
+func (s *queueStore) write(ctx context.Context, what string, do func(*queueTx) error) error {
+	return s.again(ctx, what, func() error {
+		return pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
+			t := newQueueTx(ctx, s, tx)
+			if err := do(t); err != nil {
+				return err
+			}
+			return t.flush()
+		})
+	})
+}
+
+// writing is write with a result.
+func writing[T any](ctx context.Context, s *queueStore, what string, do func(*queueTx) (T, error)) (T, error) {
+	var out, none T
+	err := s.write(ctx, what, func(t *queueTx) (err error) {
+		out, err = do(t)
+		return err
+	})
+	if err != nil {
+		return none, err
+	}
+	return out, nil
+}
+
+// each runs a query and calls f for each row.
+func each(ctx context.Context, db querier, statement string, args []any, f func(pgx.Rows) error) error {
+	rows, err := db.Query(ctx, statement, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := f(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// until is how long it takes until then; negative when then is.
+func until(then, now int64) time.Duration {
+	if then < 0 {
+		return -1
+	}
+	return time.Duration(max(then-now, 0)) * time.Microsecond
+}

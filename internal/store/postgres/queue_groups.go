@@ -1,0 +1,118 @@
+package postgres
+
+import (
+	"cmp"
+	"encoding/binary"
+	"maps"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// Stripes are advisory locks: what happens to a FIFO group, and to the case of
+// a payload, is one after another. Many share one, so that a call with many
+// cannot use up the server's table of locks. The keys of a schema are one block
+// of lockSpace.
+const (
+	stripes   = 1024
+	lockSpace = 4096
+	ofGroups  = 0
+	ofCases   = stripes
+)
+
+// groupStripe is the lock of a group g in SQL, where $1 is the first one.
+const groupStripe = `($1::bigint + (hashtextextended(g, 0) & 1023))`
+
+func (s *queueStore) caseLock(f bezoar.Fingerprint) int64 {
+	return s.locks + ofCases + int64(binary.BigEndian.Uint16(f[:])%stripes)
+}
+
+// lockGroups waits for FIFO groups, and reads the clock after that. It comes
+// before what is to be done to their messages.
+func (t *queueTx) lockGroups(groups []string) error {
+	if len(groups) == 0 {
+		return nil
+	}
+	return t.lock(`SELECT count(pg_advisory_xact_lock(k)) FROM (
+		SELECT DISTINCT `+groupStripe+` AS k FROM unnest($2::text[]) g ORDER BY 1) o`, t.s.locks+ofGroups, groups)
+}
+
+// lockCases waits for what is known of payloads.
+func (t *queueTx) lockCases(all []bezoar.Fingerprint) error {
+	locks := make([]int64, len(all))
+	for i, f := range all {
+		locks[i] = t.s.caseLock(f)
+	}
+	return t.lock(`SELECT count(pg_advisory_xact_lock(k)) FROM (SELECT DISTINCT k FROM unnest($1::bigint[]) k ORDER BY 1) o`, locks)
+}
+
+func (t *queueTx) lock(statement string, args ...any) error {
+	var batch pgx.Batch
+	batch.Queue(statement, args...)
+	batch.Queue(`SELECT ` + clock).QueryRow(func(row pgx.Row) error { return row.Scan(&t.now) })
+	return t.tx.SendBatch(t.ctx, &batch).Close()
+}
+
+// lockGroupsOf takes the groups of messages.
+func (t *queueTx) lockGroupsOf(bucket int64, seqs []int64) error {
+	var groups []string
+	err := t.each(`SELECT DISTINCT grp FROM {schema}.queue_messages WHERE bucket = $1 AND seq = ANY ($2::bigint[]) AND grp IS NOT NULL`,
+		[]any{bucket, seqs}, func(rows pgx.Rows) error {
+			groups = append(groups, "")
+			return rows.Scan(&groups[len(groups)-1])
+		})
+	if err != nil {
+		return err
+	}
+	return t.lockGroups(groups)
+}
+
+type groupKey struct {
+	bucket int64
+	group  string
+}
+
+// touch notes that a FIFO group has changed; "" is none.
+func (t *queueTx) touch(bucket int64, group string) {
+	if group != "" {
+		t.groups[groupKey{bucket, group}] = true
+	}
+}
+
+// regroup says for every FIFO group that was touched when it has something:
+// when the last of its messages in flight is back, else when the first one is
+// visible.
+func (t *queueTx) regroup(batch *pgx.Batch) {
+	if len(t.groups) == 0 {
+		return
+	}
+	keys := slices.SortedFunc(maps.Keys(t.groups), func(a, b groupKey) int {
+		return cmp.Or(cmp.Compare(a.bucket, b.bucket), cmp.Compare(a.group, b.group))
+	})
+	var c columns
+	for _, key := range keys {
+		c.add(key.bucket, key.group)
+	}
+	batch.Queue(t.in(regroup), append(c.args(), t.now)...)
+}
+
+const regroup = `WITH k AS MATERIALIZED (
+		SELECT u.bucket, u.grp, coalesce((
+			SELECT greatest(
+				(SELECT max(visible) FROM {schema}.queue_messages m
+					WHERE m.bucket = u.bucket AND m.grp = u.grp AND m.hold = 1 AND m.visible > $3),
+				(SELECT max(visible) FROM {schema}.queue_messages m
+					WHERE m.bucket = u.bucket AND m.grp = u.grp AND m.hold = 2 AND m.visible > $3))
+		), (
+			SELECT min(f.visible) FROM (VALUES (0), (1), (2)) h (hold) CROSS JOIN LATERAL (
+				SELECT m.visible FROM {schema}.queue_messages m
+				WHERE m.bucket = u.bucket AND m.grp = u.grp AND m.hold = h.hold AND m.due = 0 ORDER BY m.visible LIMIT 1) f
+		)) AS ready
+		FROM unnest($1::bigint[], $2::text[]) u (bucket, grp)
+	), gone AS (
+		DELETE FROM {schema}.queue_groups g USING k WHERE g.bucket = k.bucket AND g.grp = k.grp AND k.ready IS NULL
+	) INSERT INTO {schema}.queue_groups AS g (bucket, grp, ready)
+		SELECT k.bucket, k.grp, k.ready FROM k WHERE k.ready IS NOT NULL ORDER BY k.bucket, k.grp
+		ON CONFLICT (bucket, grp) DO UPDATE SET ready = excluded.ready WHERE g.ready <> excluded.ready`

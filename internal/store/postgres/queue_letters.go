@@ -1,0 +1,238 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/bezoar-dev/bezoar/internal/store/record"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// letters is where they are looked for: those of a bucket that was left are not
+// there any more.
+const letters = ` FROM {schema}.queue_letters l JOIN {schema}.queues q ON q.bucket = l.bucket`
+
+// choose appends a selection as conditions on letters.
+func (q *query) choose(s queue.Selection) {
+	if s.Queue != "" {
+		q.add("WHERE q.name = $?", s.Queue)
+	} else {
+		q.add("WHERE q.name <> $?", queue.TrashQueue)
+	}
+	if len(s.Groups) > 0 {
+		q.add("AND l.grp = ANY ($?::text[])", slices.DeleteFunc(slices.Clone(s.Groups), func(g string) bool { return !plain(g) }))
+	}
+	if len(s.IDs) > 0 {
+		q.add("AND l.id = ANY ($?::text[])", slices.DeleteFunc(slices.Clone(s.IDs), func(id string) bool { return !plain(id) }))
+	}
+	if s.Origin != "" {
+		q.add("AND l.origin = $?", s.Origin)
+	}
+	if s.Class != "" {
+		q.add("AND l.class = $?", s.Class)
+	}
+	if !s.After.IsZero() {
+		q.add("AND l.died >= $?", s.After.UnixMicro())
+	}
+	if !s.Before.IsZero() {
+		q.add("AND l.died < $?", s.Before.UnixMicro())
+	}
+	if s.Last != 0 {
+		q.add("AND l.seq <= $?", s.Last)
+	}
+}
+
+// impossible says that nothing can match, without asking the server, which
+// refuses such texts.
+func impossible(s queue.Selection) bool {
+	return !plain(s.Queue) || !plain(s.Origin) || !plain(s.Class)
+}
+
+// hour is in microseconds.
+const hour = 3_600_000_000
+
+func (s *queueStore) Groups(ctx context.Context, sel queue.Selection, limit int) ([]queue.Group, error) {
+	if impossible(sel) {
+		return nil, ctx.Err()
+	}
+	// Each letter is read once, and only what is beside its document.
+	q := query{s.in(fmt.Sprintf(`WITH h AS (
+			SELECT l.bucket, l.grp, least(greatest(%s - l.died, 0) / %d, 24) AS hour, count(*) AS n, count(*) FILTER (WHERE l.redriven) AS redriven,
+				min(l.died) AS first, max(l.died) AS last`, `(extract(epoch FROM statement_timestamp()) * 1000000)::bigint`, hour) + letters), nil}
+	q.choose(sel)
+	q.text += s.in(` GROUP BY 1, 2, 3
+		), g AS (
+			SELECT h.bucket, h.grp, sum(h.n)::bigint AS n, sum(h.redriven)::bigint AS redriven, min(h.first) AS first, max(h.last) AS last,
+				array_agg(h.hour::bigint) AS hours, array_agg(h.n) AS counts FROM h GROUP BY 1, 2`)
+	q.add("ORDER BY max(h.last) DESC LIMIT $?", limit)
+	q.text += s.in(`) SELECT q.name, g.grp, g.n, g.redriven, g.first, g.last, g.hours, g.counts, n.id, n.doc, n.died
+		FROM g JOIN {schema}.queues q ON q.bucket = g.bucket CROSS JOIN LATERAL (
+			SELECT l.id, l.doc, l.died FROM {schema}.queue_letters l WHERE l.bucket = g.bucket AND l.grp = g.grp AND l.died = g.last
+			ORDER BY l.seq DESC LIMIT 1) n`)
+	found, err := collect(ctx, s.db, q, scanGroup)
+	if err != nil {
+		return nil, s.db.fault(ctx, err, "count dead letters by what failed")
+	}
+	slices.SortFunc(found, func(a, b queue.Group) int {
+		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Key, b.Key))
+	})
+	return found, nil
+}
+
+func scanGroup(row pgx.CollectableRow) (queue.Group, error) {
+	var g queue.Group
+	var first, last, died int64
+	var hours, counts []int64
+	var doc []byte
+	err := row.Scan(&g.Queue, &g.Key, &g.Count, &g.Redriven, &first, &last, &hours, &counts, &g.Sample, &doc, &died)
+	if err != nil {
+		return g, err
+	}
+	newest, err := readLetter(doc, died)
+	if err != nil {
+		return g, err
+	}
+	g.First, g.Last, g.Origin, g.Outcome = record.Time(first), record.Time(last), newest.Origin, newest.Outcome
+	for i, ago := range hours {
+		if at := record.Hour(0, ago*hour); at >= 0 {
+			g.Hours[at] += counts[i]
+		}
+	}
+	return g, nil
+}
+
+// Of whole letters, and of those in a list, which come without what may be big.
+const (
+	deathColumns = `SELECT ` + fullColumns + ofDeath
+	shortColumns = `SELECT ` + stateColumns + `, p.sender, NULL::text, NULL::bytea` + ofDeath
+	ofDeath      = `, q.name, q.id, ` + clock + letters + `
+	JOIN {schema}.queue_messages m ON m.bucket = l.bucket AND m.seq = l.seq JOIN {schema}.queue_payloads p ON p.payload = m.payload`
+)
+
+func scanDeath(row pgx.Row) (d queue.Death, err error) {
+	var id, now int64
+	f, err := scanFull(row, &d.Queue, &id, &now)
+	if err != nil {
+		return d, err
+	}
+	d.Message = f.show(now, true)
+	d.Receipt.Queue = id
+	return d, nil
+}
+
+func (s *queueStore) Letters(ctx context.Context, sel queue.Selection, after int64, limit int) ([]queue.Death, error) {
+	if impossible(sel) {
+		return nil, ctx.Err()
+	}
+	q := query{s.in(shortColumns), nil}
+	q.choose(sel)
+	if after != 0 {
+		q.add("AND l.seq < $?", after)
+	}
+	q.add("ORDER BY l.seq DESC LIMIT $?", limit)
+	found, err := collect(ctx, s.db, q, func(row pgx.CollectableRow) (queue.Death, error) {
+		d, err := scanDeath(row)
+		if err == nil {
+			d.Attempts, d.Letter.Attempts = nil, nil
+		}
+		return d, err
+	})
+	if err != nil {
+		return nil, s.db.fault(ctx, err, "list dead letters")
+	}
+	return found, nil
+}
+
+func noLetter(id string) error { return fmt.Errorf("letter %.64q: %w", id, queue.ErrLetterNotFound) }
+
+func (s *queueStore) Letter(ctx context.Context, id string) (queue.Death, error) {
+	if !plain(id) {
+		return queue.Death{}, errors.Join(ctx.Err(), noLetter(id))
+	}
+	d, err := scanDeath(s.db.pool.QueryRow(ctx, s.in(deathColumns+` WHERE l.id = $1 ORDER BY l.seq DESC LIMIT 1`), id))
+	if errors.Is(err, pgx.ErrNoRows) {
+		return d, noLetter(id)
+	}
+	return d, s.db.fault(ctx, err, "read letter %.64q", id)
+}
+
+func (s *queueStore) CountLetters(ctx context.Context, sel queue.Selection) (n, last int64, err error) {
+	if impossible(sel) {
+		return 0, 0, ctx.Err()
+	}
+	err = s.countLetters(ctx, s.db.pool, sel, &n, &last)
+	return n, last, s.db.fault(ctx, err, "count dead letters")
+}
+
+func (s *queueStore) countLetters(ctx context.Context, db sender, sel queue.Selection, n, last *int64) error {
+	q := query{s.in(`SELECT count(*), coalesce(max(l.seq), 0)` + letters), nil}
+	q.choose(sel)
+	return db.QueryRow(ctx, q.text, q.args...).Scan(n, last)
+}
+
+func (s *queueStore) Replace(ctx context.Context, r queue.Replacement) (queue.Sent, error) {
+	if !plain(r.Letter) || !plain(r.Destination) {
+		return queue.Sent{}, errors.Join(ctx.Err(), noLetter(r.Letter))
+	}
+	return writing(ctx, s, "replace letter "+r.Letter, func(t *queueTx) (queue.Sent, error) { return t.replace(r) })
+}
+
+func (t *queueTx) replace(r queue.Replacement) (none queue.Sent, err error) {
+	var seq int64
+	var group string
+	d, err := scanQueue(t.tx.QueryRow(t.ctx, t.in(`SELECT `+queueColumns+`, `+clock+`, m.seq, coalesce(m.grp, '')`+letters+`
+		JOIN {schema}.queue_messages m ON m.bucket = l.bucket AND m.seq = l.seq
+		WHERE l.id = $1 ORDER BY l.seq DESC LIMIT 1`), r.Letter), &t.now, &seq, &group)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return none, noLetter(r.Letter)
+	}
+	if err != nil {
+		return none, err
+	}
+	groups := slices.DeleteFunc([]string{group, r.Entry.Group}, func(g string) bool { return g == "" })
+	if err := t.lockGroups(groups); err != nil {
+		return none, err
+	}
+	rows, err := t.lockRows(d, []int64{seq}, "")
+	if err != nil {
+		return none, err
+	}
+	if len(rows) == 0 {
+		return none, noLetter(r.Letter)
+	}
+	m := rows[0]
+	letter, err := m.letter()
+	if err != nil {
+		return none, err
+	}
+	if err := record.MayReplace(r, letter, m.seq, &m.Lease, t.now); err != nil {
+		return none, err
+	}
+	target, err := t.named(r.Destination)
+	if err == nil && r.Destination == queue.TrashQueue {
+		err = noQueue(r.Destination)
+	}
+	if err != nil {
+		return none, err
+	}
+	trash, err := t.named(queue.TrashQueue)
+	if err != nil {
+		return none, err
+	}
+	sent, err := t.send(target.ID, []queue.Entry{r.Entry}, &r.Lineage)
+	if err != nil {
+		return none, err
+	}
+	if sent[0].Duplicate {
+		return sent[0], nil
+	}
+	letter.Discarded = &queue.Discarded{At: record.Time(t.now), From: d.Name, Into: sent[0].ID}
+	t.take(m)
+	t.settle(m, trash, letter)
+	return sent[0], nil
+}

@@ -1,0 +1,102 @@
+package postgres
+
+import (
+	"github.com/jackc/pgx/v5"
+
+	"github.com/bezoar-dev/bezoar/internal/store/record"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// messageRow is a message's state, and what is short of the rest.
+type messageRow struct {
+	record.Lease
+	bucket, seq, payload int64
+	since, lane, task    int64
+	rank                 int
+	id, dedup, label     string
+	group                string // of a FIFO queue's; else ""
+	lineage              []byte
+	noted                bool  // its lease is to be stored
+	left                 bool  // it is gone from its queue
+	spent                bool  // and so is its payload
+	died                 int64 // of a letter, when
+	doc                  []byte
+}
+
+// locking reports whether the message is in a FIFO queue.
+func (m *messageRow) locking() bool { return m.group != "" }
+
+const stateColumns = `m.bucket, m.seq, m.payload, m.since, m.lane, coalesce(m.task, 0), m.rank, coalesce(m.grp, ''),
+	m.gen, m.hold, m.visible, m.due, m.receives, m.received, m.first, m.worker, m.holding, m.letter, m.fp, m.history,
+	p.id, p.sent, p.dedup, p.label, p.lineage, l.died, l.doc`
+
+const fromMessages = ` {schema}.queue_messages m JOIN {schema}.queue_payloads p ON p.payload = m.payload
+	LEFT JOIN {schema}.queue_letters l ON m.letter AND l.bucket = m.bucket AND l.seq = m.seq`
+
+func (m *messageRow) scan(row pgx.Row, more ...any) error {
+	var history, fp []byte
+	var died *int64
+	err := row.Scan(append([]any{
+		&m.bucket, &m.seq, &m.payload, &m.since, &m.lane, &m.task, &m.rank, &m.group,
+		&m.Generation, &m.Hold, &m.Visible, &m.Due, &m.Receives, &m.Received, &m.FirstReceived, &m.Worker, &m.Holding, &m.Letter, &fp, &history,
+		&m.id, &m.Sent, &m.dedup, &m.label, &m.lineage, &died, &m.doc,
+	}, more...)...)
+	if err != nil {
+		return err
+	}
+	copy(m.Payload[:], fp)
+	if died != nil {
+		m.died = *died
+	}
+	m.History, err = record.DecodeHistory(history)
+	return err
+}
+
+// letter reads the message's letter.
+func (m *messageRow) letter() (*queue.Letter, error) { return readLetter(m.doc, m.died) }
+
+func readLetter(doc []byte, died int64) (*queue.Letter, error) {
+	l, err := record.DecodeDeath(doc)
+	if l != nil {
+		l.Died = record.Time(died)
+	}
+	return l, err
+}
+
+// fullColumns are those of a whole message.
+const fullColumns = stateColumns + `, p.sender, p.attributes, p.body`
+
+// fullRow is a message whole, before its lease changes.
+type fullRow struct {
+	messageRow
+	message queue.Message
+}
+
+func scanFull(row pgx.Row, more ...any) (f fullRow, err error) {
+	m := &f.message
+	var attributes []byte
+	if err := f.scan(row, append([]any{&m.Sender, &attributes, &m.Body}, more...)...); err != nil {
+		return f, err
+	}
+	m.ID, m.Group, m.Dedup, m.Sequence = f.id, f.label, f.dedup, f.seq
+	m.Priority, m.Sent, m.Payload = queue.MaxPriority-f.rank, record.Time(f.Sent), f.Payload
+	if err := record.DecodeAttributes(attributes, m); err != nil {
+		return f, err
+	}
+	if m.Lineage, err = record.DecodeLineage(f.lineage); err != nil {
+		return f, err
+	}
+	m.Letter, err = f.letter()
+	return f, err
+}
+
+// show says what the message shows of its lease, to its receiver with a
+// receipt.
+func (f *fullRow) show(now int64, received bool) queue.Message {
+	m := f.message
+	f.FillMessage(&m, now)
+	if received {
+		m.Receipt = queue.Receipt{Bucket: f.bucket, Sequence: f.seq, Generation: f.Generation}
+	}
+	return m
+}

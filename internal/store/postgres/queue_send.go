@@ -1,0 +1,181 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/bezoar-dev/bezoar/internal/store/record"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// sendMessages stores entries in one statement. Of entries with a deduplication
+// key it stores those whose key it could take; all keys are different.
+const sendMessages = `WITH t AS MATERIALIZED (
+		SELECT q.id, q.bucket, q.fifo, ` + clock + ` AS now FROM {schema}.queues q WHERE q.id = $1
+	), u AS MATERIALIZED (
+		SELECT * FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bytea[], $9::bytea[], $10::bytea[],
+			$11::bigint[], $12::bigint[]) WITH ORDINALITY
+			u (id, label, dedup, sender, attributes, lineage, body, fp, key, rank, delay, n)
+	), n AS MATERIALIZED (
+		SELECT nextval('{schema}.queue_sequence') AS seq, u.* FROM t CROSS JOIN u
+	), d AS (
+		INSERT INTO {schema}.queue_dedups AS d (queue, key, sent, id, seq)
+		SELECT t.id, n.key, t.now, n.id, n.seq FROM t CROSS JOIN n WHERE n.key IS NOT NULL ORDER BY n.key
+		ON CONFLICT (queue, key) DO UPDATE SET sent = excluded.sent, id = excluded.id, seq = excluded.seq
+		WHERE d.sent <= excluded.sent - $13 RETURNING d.seq
+	), s AS MATERIALIZED (
+		SELECT n.* FROM n WHERE n.key IS NULL OR n.seq IN (SELECT d.seq FROM d)
+	), p AS (
+		INSERT INTO {schema}.queue_payloads (payload, id, sent, label, dedup, sender, attributes, lineage, body)
+		SELECT s.seq, s.id, t.now, s.label, s.dedup, s.sender, s.attributes, s.lineage, s.body FROM t CROSS JOIN s
+	), m AS (
+		INSERT INTO {schema}.queue_messages (bucket, seq, payload, since, visible, rank, fp, grp)
+		SELECT t.bucket, s.seq, s.seq, t.now, t.now + s.delay, s.rank, s.fp, CASE WHEN t.fifo THEN s.label END FROM t CROSS JOIN s
+	), a AS (
+		INSERT INTO {schema}.queue_tallies AS a (bucket, slot, n)
+		SELECT t.bucket, ` + slot + `, (SELECT count(*) FROM s) FROM t
+		ON CONFLICT (bucket, slot) DO UPDATE SET n = a.n + excluded.n
+	) SELECT t.bucket, t.now, s.id, s.seq FROM t LEFT JOIN s ON true`
+
+func (s *queueStore) Send(ctx context.Context, id int64, entries []queue.Entry) ([]queue.Sent, error) {
+	fifo := slices.ContainsFunc(entries, func(e queue.Entry) bool { return e.FIFO })
+	if !fifo {
+		var sent []queue.Sent
+		err := s.again(ctx, "send messages", func() (err error) {
+			sent, _, err = s.send(ctx, s.db.pool, id, entries, nil)
+			return err
+		})
+		return sent, err
+	}
+	return writing(ctx, s, "send messages", func(t *queueTx) ([]queue.Sent, error) { return t.send(id, entries, nil) })
+}
+
+// send stores entries in a FIFO queue, or one with a lineage: first the groups'
+// locks, then the numbers.
+func (t *queueTx) send(id int64, entries []queue.Entry, lineage *queue.Lineage) ([]queue.Sent, error) {
+	var groups []string
+	for _, e := range entries {
+		if e.FIFO {
+			groups = append(groups, e.Group)
+		}
+	}
+	if err := t.lockGroups(groups); err != nil {
+		return nil, err
+	}
+	sent, bucket, err := t.s.send(t.ctx, t.tx, id, entries, lineage)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.row(`SELECT `+clock, nil, &t.now); err != nil {
+		return nil, err
+	}
+	for _, g := range groups {
+		t.touch(bucket, g)
+	}
+	return sent, nil
+}
+
+// sender is a pool or a transaction.
+type sender interface {
+	querier
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+func (s *queueStore) send(ctx context.Context, db sender, id int64, entries []queue.Entry, lineage *queue.Lineage) (sent []queue.Sent, bucket int64, err error) {
+	ancestors, err := record.EncodeLineage(lineage)
+	if err != nil {
+		return nil, 0, err
+	}
+	c := make(columns, 11)
+	for i := range c {
+		c[i] = []string{} // typed by its cast, should there be no entry
+	}
+	first := make(map[string]bool) // of each key
+	for i, e := range entries {
+		attributes, err := record.EncodeAttributes(e.SendInput)
+		if err != nil {
+			return nil, 0, err
+		}
+		if i == 0 {
+			c = nil
+		}
+		var key []byte
+		if e.DedupKey != "" {
+			if first[e.DedupKey] {
+				continue
+			}
+			first[e.DedupKey], key = true, []byte(e.DedupKey)
+		}
+		c.add(e.ID, e.Group, e.Dedup, e.Sender, orNull(attributes), orNull(ancestors), e.Body, fingerprint(e.Payload), key,
+			int64(queue.MaxPriority-e.Priority), e.Delay.Microseconds())
+	}
+	var now int64
+	stored := make(map[string]int64, len(entries)) // by id
+	args := append(append([]any{id}, c.args()...), queue.DedupWindow.Microseconds())
+	found := false
+	err = each(ctx, db, s.in(sendMessages), args, func(rows pgx.Rows) error {
+		var message *string
+		var seq *int64
+		found = true
+		if err := rows.Scan(&bucket, &now, &message, &seq); err != nil || message == nil {
+			return err
+		}
+		stored[*message] = *seq
+		return nil
+	})
+	if err == nil && !found {
+		err = noQueue(id)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	sent, err = s.acknowledge(ctx, db, id, entries, stored)
+	return sent, bucket, err
+}
+
+// acknowledge says of every entry under which number it is stored, or the one
+// that has its deduplication key.
+func (s *queueStore) acknowledge(ctx context.Context, db sender, id int64, entries []queue.Entry, stored map[string]int64) ([]queue.Sent, error) {
+	sent := make([]queue.Sent, len(entries))
+	byKey := make(map[string]queue.Sent)
+	var missing [][]byte
+	for i, e := range entries {
+		seq, ok := stored[e.ID]
+		switch {
+		case ok:
+			sent[i] = queue.Sent{ID: e.ID, Sequence: seq}
+			byKey[e.DedupKey] = sent[i]
+		case byKey[e.DedupKey].ID == "":
+			missing = append(missing, []byte(e.DedupKey))
+		}
+	}
+	if len(missing) > 0 {
+		// In the same transaction, which has locked them.
+		err := each(ctx, db, s.in(`SELECT key, id, seq FROM {schema}.queue_dedups WHERE queue = $1 AND key = ANY ($2::bytea[])`), []any{id, missing},
+			func(rows pgx.Rows) error {
+				var key []byte
+				var there queue.Sent
+				err := rows.Scan(&key, &there.ID, &there.Sequence)
+				byKey[string(key)] = there
+				return err
+			})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for i, e := range entries {
+		if sent[i].ID != "" {
+			continue
+		}
+		there, ok := byKey[e.DedupKey]
+		if !ok {
+			return nil, errors.New("a deduplication key is neither taken nor free")
+		}
+		there.Duplicate = true
+		sent[i] = there
+	}
+	return sent, nil
+}
