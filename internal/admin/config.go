@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
 )
 
 // MinToken is how many bytes a token must have at least: enough that guessing
@@ -30,6 +32,9 @@ type Config struct {
 	// Triage answers the calls about dead letters. Nil means that there are
 	// none.
 	Triage Triage
+	// Alarms says where the alarms about dead letters stand. Nil means that
+	// there are none.
+	Alarms func() []adminapi.Alarm
 	Log    *slog.Logger // nil discards
 }
 

@@ -283,6 +283,17 @@ func (s *Server) audit(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusOK, adminapi.Audit{Entries: list(entries)})
 }
 
+func (s *Server) listAlarms(w http.ResponseWriter, r *http.Request) error {
+	if _, err := known(r.URL); err != nil {
+		return err
+	}
+	var alarms []adminapi.Alarm
+	if s.cfg.Alarms != nil {
+		alarms = s.cfg.Alarms()
+	}
+	return reply(w, http.StatusOK, adminapi.Alarms{Alarms: list(alarms)})
+}
+
 // export streams letters. An error in the middle breaks the answer off, so
 // that it does not look whole.
 func (s *Server) export(w http.ResponseWriter, r *http.Request) error {

@@ -17,6 +17,7 @@ func (s *Server) metrics() http.Handler {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		newFleetCollector(s.backend),
 		newQueueCollector(s.cfg.Queues, s.cfg.Triage),
+		newAlarmCollector(s.cfg.Alarms),
 	)
 	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{
 		ErrorLog:            nil, // the errors are in the answer

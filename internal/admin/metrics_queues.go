@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/queue"
 	"github.com/bezoar-dev/bezoar/triage"
 )
@@ -24,6 +25,8 @@ type queueCollector struct {
 	messages, oldest, state        *prometheus.Desc
 	letters, letterOldest, failing *prometheus.Desc
 	tasks                          *prometheus.Desc
+	vanished, mass, holders, held  *prometheus.Desc
+	breaker, more                  *prometheus.Desc
 }
 
 func newQueueCollector(q Queues, t Triage) *queueCollector {
@@ -39,6 +42,12 @@ func newQueueCollector(q Queues, t Triage) *queueCollector {
 		letterOldest: desc("dead_letter_oldest_seconds", "How long ago the first one died.", "queue"),
 		failing:      desc("dead_letter_groups", "Groups of dead letters, by what failed.", "queue"),
 		tasks:        desc("redrive_letters", "Letters of live redrives, by what became of them.", "outcome"),
+		vanished:     desc("queue_workers_vanished_total", "Workers that vanished while they held messages."),
+		mass:         desc("queue_workers_vanished_together_total", "Of them, those that vanished with so many others that no message is blamed."),
+		holders:      desc("queue_workers", "Connected workers that hold messages of this process."),
+		held:         desc("queue_messages_held", "Messages that they hold."),
+		breaker:      desc("queue_breaker_open", "1 while the breaker of a downstream group is not closed; closed ones are not listed.", "group"),
+		more:         desc("queues_without_metrics", "1 when there are more queues than get metrics of their own."),
 	}
 }
 
@@ -61,12 +70,29 @@ func gauge(d *prometheus.Desc, v float64, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 }
 
+func counter(d *prometheus.Desc, v float64, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
+}
+
 func (c *queueCollector) collectQueues(ctx context.Context, out chan<- prometheus.Metric) {
-	queues, err := c.queues.Queues(ctx, "")
+	stats := c.queues.Stats()
+	out <- counter(c.vanished, float64(stats.Vanished))
+	out <- counter(c.mass, float64(stats.Mass))
+	out <- gauge(c.holders, float64(stats.Workers))
+	out <- gauge(c.held, float64(stats.Held))
+	if conditions, err := c.queues.Conditions(ctx); err == nil {
+		c.collectBreakers(conditions, out)
+	}
+	page, err := c.queues.Queues(ctx, queue.ListQuery{Limit: maxMetricQueues})
 	if err != nil {
 		return
 	}
-	for _, q := range queues[:min(len(queues), maxMetricQueues)] {
+	more := 0.0
+	if page.Next != "" {
+		more = 1
+	}
+	out <- gauge(c.more, more)
+	for _, q := range page.Queues {
 		out <- gauge(c.messages, float64(q.Visible), q.Name, "visible")
 		out <- gauge(c.messages, float64(q.InFlight), q.Name, "in_flight")
 		out <- gauge(c.messages, float64(q.Delayed), q.Name, "delayed")
@@ -76,6 +102,19 @@ func (c *queueCollector) collectQueues(ctx context.Context, out chan<- prometheu
 			paused = 1
 		}
 		out <- gauge(c.state, paused, q.Name)
+	}
+}
+
+// collectBreakers shows open breakers. Groups are named by operators, but any
+// name is allowed.
+func (c *queueCollector) collectBreakers(conditions []adminapi.Condition, out chan<- prometheus.Metric) {
+	n := 0
+	for _, is := range conditions {
+		if is.Kind != "breaker" || is.State == "closed" || n == maxMetricQueues {
+			continue
+		}
+		n++
+		out <- gauge(c.breaker, 1, is.Name)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // Queues is what the API shows and changes of queues. Its errors are as those
 // of [Backend]; a queue.Code is answered by what it means.
 type Queues interface {
-	Queues(ctx context.Context, prefix string) ([]adminapi.Queue, error)
+	Queues(ctx context.Context, q queue.ListQuery) (adminapi.Queues, error)
 	Queue(ctx context.Context, name string) (adminapi.Queue, error)
 	CreateQueue(ctx context.Context, in adminapi.CreateQueue) (adminapi.Queue, error)
 	DeleteQueue(ctx context.Context, name string) error
@@ -24,6 +24,7 @@ type Queues interface {
 	Payloads(ctx context.Context, name string) ([]adminapi.Payload, error)
 	Pardon(ctx context.Context, name string, payload bezoar.Fingerprint) error
 	Conditions(ctx context.Context) ([]adminapi.Condition, error)
+	Stats() queue.Stats
 }
 
 // handler answers a call or says why it cannot.
@@ -60,15 +61,20 @@ func (s *Server) queueRoutes() map[string]handler {
 }
 
 func (s *Server) listQueues(w http.ResponseWriter, r *http.Request) error {
-	q, err := known(r.URL, "prefix")
+	q, err := known(r.URL, "prefix", "after", "limit")
 	if err != nil {
 		return err
 	}
-	queues, err := s.cfg.Queues.Queues(r.Context(), q.Get("prefix"))
+	limit, err := number(q, "limit", 1, adminapi.MaxQueues)
 	if err != nil {
 		return err
 	}
-	return reply(w, http.StatusOK, adminapi.Queues{Queues: list(queues)})
+	page, err := s.cfg.Queues.Queues(r.Context(), queue.ListQuery{Prefix: q.Get("prefix"), After: q.Get("after"), Limit: limit})
+	if err != nil {
+		return err
+	}
+	page.Queues = list(page.Queues)
+	return reply(w, http.StatusOK, page)
 }
 
 func (s *Server) showQueue(w http.ResponseWriter, r *http.Request) error {

@@ -117,6 +117,7 @@ func (s *Server) routes() http.Handler {
 	for pattern, h := range s.deadRoutes() {
 		short(pattern, h)
 	}
+	short("GET "+adminapi.PathAlarms, s.listAlarms)
 	if s.cfg.Triage != nil {
 		api.Handle("GET "+adminapi.PathDeadExport, s.answered(s.export))
 	}

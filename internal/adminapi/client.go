@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -217,7 +218,10 @@ func (c *Client) do(ctx context.Context, method, path string, q url.Values, in, 
 }
 
 // send returns an answer of the 2xx kind with its body open, or an error.
-func (c *Client) send(ctx context.Context, method, path string, q url.Values, in any, accept string) (*http.Response, error) {
+func (c *Client) send(ctx context.Context, method, to string, q url.Values, in any, accept string) (*http.Response, error) {
+	if path.Clean(to) != to { // a name that is .. or nothing leads to another call
+		return nil, NewProblem(http.StatusNotFound, CodeNotFound, "nothing has such a name")
+	}
 	var body io.Reader
 	if in != nil {
 		b, err := json.Marshal(in)
@@ -226,7 +230,7 @@ func (c *Client) send(ctx context.Context, method, path string, q url.Values, in
 		}
 		body = bytes.NewReader(b)
 	}
-	target := c.base.String() + path
+	target := c.base.String() + to
 	if len(q) > 0 {
 		target += "?" + q.Encode()
 	}

@@ -27,6 +27,7 @@ const (
 	PathDeadTask    = "/api/v1/dead/tasks/{id}"         // GET, POST [TaskOrder]
 	PathDeadExport  = "/api/v1/dead/export"             // GET selection: lines of JSON
 	PathAudit       = "/api/v1/audit"                   // GET ?before= &limit=
+	PathAlarms      = "/api/v1/alarms"                  // GET
 )
 
 // HeaderActor says who acts, for the audit log: at most 200 printable
@@ -69,6 +70,27 @@ type TaskOrder struct {
 // Audit answers GET [PathAudit], the newest first.
 type Audit struct {
 	Entries []queue.AuditEntry `json:"entries"`
+}
+
+// Alarm is where one alarm stands, as the process that answers sees it.
+type Alarm struct {
+	Name    string    `json:"name"`
+	Kind    string    `json:"kind"`  // depth, oldest, rate or redrive
+	Queue   string    `json:"queue"` // the dead-letter queue; * for all
+	Firing  bool      `json:"firing"`
+	Since   time.Time `json:"since,omitzero"` // when it began to fire, or ceased
+	Value   float64   `json:"value"`          // at the last look: letters, or seconds
+	Limit   float64   `json:"limit"`
+	Looked  time.Time `json:"looked,omitzero"`   // when the last look succeeded
+	ToldAt  time.Time `json:"told_at,omitzero"`  // when somebody was told last
+	Told    int64     `json:"told"`              // how often this process told somebody
+	Untold  int64     `json:"untold"`            // how often it could not
+	Failure string    `json:"failure,omitempty"` // why not, or why the last look failed
+}
+
+// Alarms answers GET [PathAlarms], by name.
+type Alarms struct {
+	Alarms []Alarm `json:"alarms"`
 }
 
 // SelectionQuery writes a selection as parameters.
@@ -195,6 +217,13 @@ func (c *Client) Export(ctx context.Context, s queue.Selection, w io.Writer) err
 	defer resp.Body.Close()
 	_, err = io.Copy(w, resp.Body)
 	return wrap(err, "export dead letters")
+}
+
+// Alarms says where the alarms about dead letters stand.
+func (c *Client) Alarms(ctx context.Context) ([]Alarm, error) {
+	var out Alarms
+	err := c.call(ctx, http.MethodGet, PathAlarms, nil, nil, &out)
+	return out.Alarms, wrap(err, "list alarms")
 }
 
 // Audit lists what was done, the newest first, from below the entry number

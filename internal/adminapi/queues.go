@@ -2,6 +2,7 @@ package adminapi
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -13,7 +14,7 @@ import (
 
 // The paths of queues. {name} is one escaped path segment.
 const (
-	PathQueues     = "/api/v1/queues"                      // GET ?prefix= lists, POST creates
+	PathQueues     = "/api/v1/queues"                      // GET ?prefix= &after= &limit= lists, POST creates
 	PathQueue      = "/api/v1/queues/{name}"               // GET, DELETE
 	PathMessages   = "/api/v1/queues/{name}/messages"      // GET ?after= &limit= peeks, POST sends
 	PathPurge      = "/api/v1/queues/{name}/purge"         // POST
@@ -27,6 +28,7 @@ const (
 const (
 	MaxSendBatch   = 256
 	MaxPeek        = queue.MaxBatch
+	MaxQueues      = 1000    // of one list, and how many it has unless it says
 	MaxMessageText = 2 << 20 // bytes of one POST of messages
 )
 
@@ -48,9 +50,10 @@ type Queue struct {
 	State      string            `json:"state"` // "ok", or why nothing is delivered
 }
 
-// Queues answers GET [PathQueues].
+// Queues answers GET [PathQueues], by name.
 type Queues struct {
 	Queues []Queue `json:"queues"`
+	Next   string  `json:"next,omitempty"` // there may be more: list them with ?after=
 }
 
 // CreateQueue makes a queue, with attributes by their SQS names.
@@ -147,15 +150,26 @@ type Conditions struct {
 	Conditions []Condition `json:"conditions"`
 }
 
-// Queues lists queues by name.
+// Queues lists all queues whose names begin with prefix, by name.
 func (c *Client) Queues(ctx context.Context, prefix string) ([]Queue, error) {
-	var out Queues
-	q := url.Values{}
+	q, all := url.Values{}, []Queue{}
 	if prefix != "" {
 		q.Set("prefix", prefix)
 	}
-	err := c.call(ctx, http.MethodGet, PathQueues, q, nil, &out)
-	return out.Queues, wrap(err, "list queues")
+	for {
+		var page Queues
+		if err := c.call(ctx, http.MethodGet, PathQueues, q, nil, &page); err != nil {
+			return nil, wrap(err, "list queues")
+		}
+		all = append(all, page.Queues...)
+		if page.Next == "" {
+			return all, nil
+		}
+		if page.Next <= q.Get("after") {
+			return nil, fmt.Errorf("list queues: the list goes back to %.80q", page.Next)
+		}
+		q.Set("after", page.Next)
+	}
 }
 
 // Queue returns one queue.

@@ -182,7 +182,7 @@ func (a *App) openAdmin() error {
 	}
 	cfg := admin.Config{
 		Address: a.cfg.Admin, Token: token, Page: a.opt.Page, Log: a.log,
-		Queues: queueView{a.queues, a.wire}, Triage: a.desk,
+		Queues: queueView{a.queues, a.wire}, Triage: a.desk, Alarms: a.alarmStates,
 	}
 	if a.opt.Extra != nil {
 		cfg.Extra = a.opt.Extra(a)

@@ -122,6 +122,22 @@ func alarmRules(in map[string]config.Alarm) ([]alarm.Rule, error) {
 	return rules, nil
 }
 
+// alarmStates says where the alarms stand.
+func (a *App) alarmStates() []adminapi.Alarm {
+	if a.alarms == nil {
+		return nil
+	}
+	status := a.alarms.Status()
+	out := make([]adminapi.Alarm, len(status))
+	for i, s := range status {
+		out[i] = adminapi.Alarm{
+			Name: s.Name, Kind: string(s.Kind), Queue: s.Queue, Firing: s.Firing, Since: s.Since, Value: s.Value, Limit: s.Limit,
+			Looked: s.Looked, ToldAt: s.ToldAt, Told: s.Delivered, Untold: s.Undone, Failure: s.Failure,
+		}
+	}
+	return out
+}
+
 // openPushes makes what delivers queues to HTTP servers.
 func (a *App) openPushes() error {
 	for _, name := range slices.Sorted(maps.Keys(a.cfg.Queues)) {

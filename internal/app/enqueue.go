@@ -24,7 +24,7 @@ const (
 	attrHost        = "HttpHost"
 	attrContentType = "ContentType"
 	attrRequestID   = "RequestId"
-	attrEncoding    = "BodyEncoding" // base64, when the body is no text
+	attrEncoding    = "BodyEncoding" // base64, when the body is no text; none, when there was none
 )
 
 // enqueuer puts requests on one queue. A request's body is the message's; one
@@ -50,6 +50,7 @@ func (q enqueuer) Enqueue(ctx context.Context, w gateway.Enqueued) (string, erro
 	switch {
 	case len(w.Body) == 0:
 		in.Body = []byte(w.Target)
+		text(attrEncoding, "none")
 	case !plainText(w.Body):
 		in.Body = base64.StdEncoding.AppendEncode(nil, w.Body)
 		text(attrEncoding, "base64")

@@ -19,25 +19,33 @@ type queueView struct {
 
 var _ admin.Queues = queueView{}
 
-func (v queueView) Queues(ctx context.Context, prefix string) ([]adminapi.Queue, error) {
-	found, err := v.queues.Queues(ctx, queue.ListQuery{Prefix: prefix})
+func (v queueView) Queues(ctx context.Context, q queue.ListQuery) (adminapi.Queues, error) {
+	if q.Limit == 0 {
+		q.Limit = adminapi.MaxQueues
+	}
+	found, err := v.queues.Queues(ctx, q)
 	if err != nil {
-		return nil, err
+		return adminapi.Queues{}, err
 	}
 	states := v.states(ctx)
-	out := make([]adminapi.Queue, 0, len(found))
+	out := adminapi.Queues{Queues: make([]adminapi.Queue, 0, len(found))}
+	if len(found) == q.Limit {
+		out.Next = found[len(found)-1].Name
+	}
 	for _, q := range found {
 		shown, err := v.show(ctx, q, states)
 		if queue.CodeOf(err) == queue.ErrQueueNotFound {
 			continue // deleted meanwhile
 		}
 		if err != nil {
-			return nil, err
+			return adminapi.Queues{}, err
 		}
-		out = append(out, shown)
+		out.Queues = append(out.Queues, shown)
 	}
 	return out, nil
 }
+
+func (v queueView) Stats() queue.Stats { return v.queues.Stats() }
 
 // states says of each queue ("queue/NAME") and downstream group
 // ("group/NAME") why it delivers nothing.

@@ -26,15 +26,20 @@ const (
 )
 
 // deliver makes one request and settles its message.
-func (p *Pusher) deliver(ctx context.Context, m queue.Message) {
+func (p *Pusher) deliver(ctx context.Context, m queue.Message, met meeting) {
 	outcome, after := p.send(ctx, m)
 	overloaded := outcome.Class == bezoar.Throttled || outcome.Class == bezoar.Outage || outcome.Class == bezoar.Timeout
-	p.ended(outcome.Class == bezoar.Done, overloaded)
+	holding := p.ended(met, outcome.Class == bezoar.Done, overloaded)
+	if outcome.Class == bezoar.Crash && holding > 1 {
+		// One death, and no telling whose: it must not look like as many equal
+		// failures as there were requests.
+		outcome.Failure, outcome.Reason = "", fmt.Sprintf("%s, with %d requests under way", outcome.Reason, holding)
+	}
 	var err error
 	if outcome.Class == bezoar.Done {
 		err = p.cfg.Queue.Delete(ctx, p.cfg.Name, m.Receipt)
 	} else {
-		err = p.cfg.Queue.Release(ctx, p.cfg.Name, queue.ReleaseInput{Receipt: m.Receipt, Outcome: &outcome, RetryAfter: after})
+		err = p.cfg.Queue.Release(ctx, p.cfg.Name, queue.ReleaseInput{Receipt: m.Receipt, Outcome: &outcome, RetryAfter: after, Holding: holding})
 	}
 	if err != nil {
 		p.cfg.Log.Error("push cannot settle", "queue", p.cfg.Name, "message", m.ID, "class", outcome.Class, "err", err)
@@ -72,11 +77,13 @@ func (p *Pusher) request(ctx context.Context, m queue.Message) (*http.Request, e
 		}
 		at.Path, at.RawPath, at.RawQuery = u.Path, u.RawPath, u.RawQuery
 		method = text("HttpMethod")
-		if string(body) == target {
+	}
+	switch text("BodyEncoding") {
+	case "none": // unless somebody gave it one
+		if string(body) == text("HttpTarget") {
 			body = nil
 		}
-	}
-	if text("BodyEncoding") == "base64" {
+	case "base64":
 		raw, err := base64.StdEncoding.DecodeString(string(body))
 		if err != nil {
 			return nil, fmt.Errorf("the body is not base64: %w", err)
@@ -128,15 +135,16 @@ func judge(res *http.Response, text []byte) (queue.Outcome, time.Duration) {
 // broken says what the want of an answer means.
 func broken(err error) queue.Outcome {
 	o := queue.Outcome{Reason: strings.ToValidUTF8(err.Error(), "?")}
-	var unresolved *net.DNSError
 	var dial *net.OpError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		o.Class, o.Failure = bezoar.Timeout, "push:timeout"
-	case errors.As(err, &unresolved), errors.As(err, &dial) && dial.Op == "dial", errors.Is(err, syscall.ECONNREFUSED):
+	case errors.As(err, &dial) && dial.Op == "dial":
 		o.Class, o.Failure = bezoar.Outage, "push:unreachable"
-	default:
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		o.Class, o.Failure = bezoar.Crash, "push:broken-off"
+	default: // no name, no trust, no HTTP
+		o.Class, o.Failure = bezoar.Outage, "push:unreachable"
 	}
 	return o
 }

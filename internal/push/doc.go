@@ -5,9 +5,12 @@
 //	                   ├──► 429, 503 ────────────────► throttled: later, as Retry-After says
 //	                   ├──► 400, 413, 415, 422 ──────► invalid
 //	                   ├──► another answer ──────────► bug
-//	                   ├──► nobody listens, 502, 504 ► outage
+//	                   ├──► no connection, 502, 504 ─► outage
 //	                   ├──► broken off ──────────────► crash
 //	                   └──► overdue ─────────────────► timeout
+//
+// A server that dies breaks off all its requests: then each is suspected and
+// tried alone, and none is convicted by what happened to it among others.
 //
 // The limit on requests at once follows success as TCP's window does: one more
 // after as many successes as the limit is, half after a throttling, an outage or

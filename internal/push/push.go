@@ -61,6 +61,7 @@ type Pusher struct {
 	mu    sync.Mutex // guards all below; never held while waiting
 	limit window
 	busy  int
+	begun int64         // requests so far
 	room  chan struct{} // signalled when busy falls
 }
 
@@ -121,9 +122,9 @@ func (p *Pusher) Run(ctx context.Context) error {
 			pause(ctx, time.Second)
 			continue
 		}
-		p.add(len(got))
+		met := p.add(len(got))
 		for _, m := range got {
-			deliveries.Go(func() { p.deliver(context.WithoutCancel(ctx), m) })
+			deliveries.Go(func() { p.deliver(context.WithoutCancel(ctx), m, met) })
 		}
 	}
 }
@@ -153,16 +154,25 @@ func (p *Pusher) free(ctx context.Context) int {
 	return 0
 }
 
-func (p *Pusher) add(n int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.busy += n
+// meeting is what was under way when a request began.
+type meeting struct {
+	busy  int // itself included
+	begun int64
 }
 
-// ended notes the end of a request and what it says about the server.
-func (p *Pusher) ended(ok, overloaded bool) {
+func (p *Pusher) add(n int) meeting {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.busy, p.begun = p.busy+n, p.begun+int64(n)
+	return meeting{p.busy, p.begun}
+}
+
+// ended notes the end of a request and what it says about the server. It returns
+// how many requests, itself included, were under way at any time since it began.
+func (p *Pusher) ended(met meeting, ok, overloaded bool) (together int) {
 	p.mu.Lock()
 	p.busy--
+	together = met.busy + int(p.begun-met.begun)
 	switch {
 	case overloaded:
 		p.limit.shrink()
@@ -174,6 +184,7 @@ func (p *Pusher) ended(ok, overloaded bool) {
 	case p.room <- struct{}{}:
 	default:
 	}
+	return together
 }
 
 // window is a limit that follows success: additive increase, multiplicative

@@ -210,7 +210,9 @@ func (l *Lease) release(c queue.Change, p queue.Policy, k *poison.Case, now int6
 		l.attempt(now, *c.Outcome)
 		if l.Judged(p) && !c.Refund {
 			var convicted bool
-			k, convicted = p.Poison.Fail(k, poison.End{Class: c.Outcome.Class, Failure: c.Outcome.Failure, Reason: c.Outcome.Reason}, now)
+			k, convicted = p.Poison.Fail(k, poison.End{
+				Class: c.Outcome.Class, Failure: c.Outcome.Failure, Reason: c.Outcome.Reason, Holding: c.Holding, Received: l.Received,
+			}, now)
 			dead = dead || convicted
 		}
 	}
