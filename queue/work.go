@@ -15,9 +15,9 @@ const (
 	MaxIgnore    = 32       // of Quarantine.Ignore
 	MaxAttemptsN = 1000     // of Retry.Attempts
 	maxGroupName = 80       // of Settings.Downstream and SameAs
-	// DefaultMinBytes is the shortest body that can be recognised: shorter
+	// DefaultMinBytes is the shortest body that is recognised by default: shorter
 	// ones, such as {}, say too little.
-	DefaultMinBytes = 8
+	DefaultMinBytes = 12
 )
 
 // Retry says how a delivery whose failure was reported is tried again. One that

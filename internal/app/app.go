@@ -135,8 +135,8 @@ func (a *App) openState() ([32]byte, error) {
 }
 
 func (a *App) openGateway(key fingerprint.Key) error {
-	if a.cfg.Listen == "" {
-		return nil // there are no routes either: see config.Validate
+	if a.cfg.Listen == "" || len(a.cfg.Routes) == 0 {
+		return nil // nobody would be answered anything but 404
 	}
 	routes, err := a.bindRoutes(key)
 	if err != nil {

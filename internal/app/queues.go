@@ -41,7 +41,7 @@ func (a *App) openQueues(ctx context.Context, key fingerprint.Key) error {
 		if err != nil {
 			return err
 		}
-		if cfg.Verifier, err = sigv4.New(sigv4.Config{Keys: keys}); err != nil {
+		if cfg.Verifier, err = sigv4.New(sigv4.Config{Keys: keys, Signed: []string{"X-Bezoar-Outcome"}}); err != nil {
 			return fmt.Errorf("access_keys: %w", err)
 		}
 	}

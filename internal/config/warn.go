@@ -11,7 +11,7 @@ import (
 func (c Config) Warnings() []string {
 	var out []string
 	if len(c.Routes) == 0 && (len(c.Fleets) > 0 || c.SQS == "") {
-		out = append(out, "there are no routes: every request will be answered 404")
+		out = append(out, "there are no routes: no requests are served")
 	}
 	for _, name := range sortedKeys(c.Fleets) {
 		f := c.Fleets[name]
