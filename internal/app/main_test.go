@@ -32,8 +32,12 @@ func TestMain(m *testing.M) {
 		worker()
 	case "bezoar":
 		os.Exit(victim())
+	case "node":
+		os.Exit(runNode())
 	case "consumer":
 		os.Exit(consumer())
+	case "fragile":
+		os.Exit(fragile())
 	default:
 		os.Exit(m.Run())
 	}

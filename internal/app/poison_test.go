@@ -118,7 +118,7 @@ func hire(t *testing.T, n int, endpoint, queueURL, diary string) (fire func()) {
 // Poison costs at most two consumers for each distinct body, however many
 // messages carry it; every good message is done, and no innocent is set aside.
 func TestPoisonMessagesInPlainConsumers(t *testing.T) {
-	messages, bodies, copies := 2000, 20, 5
+	messages, bodies, copies := 1000, 20, 5
 	if os.Getenv("BEZOAR_SOAK") != "" {
 		messages = 10_000
 	}
@@ -166,18 +166,7 @@ func TestPoisonMessagesInPlainConsumers(t *testing.T) {
 	until(t, 5*time.Minute, "the queue is empty", empty)
 	t.Logf("%d messages in %v", messages, time.Since(began).Round(time.Millisecond))
 
-	text, err := os.ReadFile(diary)
-	if err != nil {
-		t.Fatal(err)
-	}
-	deaths, done := map[string]int{}, map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^(died of|did) (.*)$`).FindAllStringSubmatch(string(text), -1) {
-		if m[1] == "did" {
-			done[m[2]] = true
-			continue
-		}
-		deaths[m[2]]++
-	}
+	deaths, done := readDiary(t, diary)
 	all := 0
 	for body, n := range deaths {
 		all += n
@@ -190,6 +179,24 @@ func TestPoisonMessagesInPlainConsumers(t *testing.T) {
 		t.Errorf("%d of %d good messages were done", len(done), messages-bodies*copies)
 	}
 	checkLetters(t, a, bodies, copies)
+}
+
+// readDiary counts what bodies killed, and what was done.
+func readDiary(t *testing.T, file string) (deaths map[string]int, done map[string]bool) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deaths, done = map[string]int{}, map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^(died of|did) (.*)$`).FindAllStringSubmatch(string(text), -1) {
+		if m[1] == "did" {
+			done[m[2]] = true
+			continue
+		}
+		deaths[m[2]]++
+	}
+	return deaths, done
 }
 
 // checkLetters wants all poison in the dead-letter queue, a group for each
