@@ -31,10 +31,12 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 	if err != nil {
 		return err
 	}
-	return migrateFrom(ctx, pool, schema, files)
+	return migrateFrom(ctx, pool, schema, files, makeFunctions)
 }
 
-func migrateFrom(ctx context.Context, pool *pgxpool.Pool, schema string, files fs.FS) (err error) {
+func migrateFrom(ctx context.Context, pool *pgxpool.Pool, schema string, files fs.FS,
+	then func(context.Context, *pgxpool.Pool, string) error,
+) (err error) {
 	unlock, err := lock(ctx, pool, schema)
 	if err != nil {
 		return err
@@ -66,7 +68,7 @@ func migrateFrom(ctx context.Context, pool *pgxpool.Pool, schema string, files f
 	if _, err := p.Up(ctx); err != nil {
 		return fmt.Errorf("bring schema %s from version %d to %d: %w", schema, has, knows, err)
 	}
-	return nil
+	return then(ctx, pool, schema)
 }
 
 // lock makes processes that start at once take turns. Session locks do not

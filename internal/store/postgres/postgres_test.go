@@ -115,7 +115,7 @@ func TestLedgerBehindPgBouncer(t *testing.T) {
 	runSuite(t, at)
 }
 
-func with(t *testing.T, at, parameter, value string) string {
+func with(t testing.TB, at, parameter, value string) string {
 	t.Helper()
 	u, err := url.Parse(at)
 	if err != nil {

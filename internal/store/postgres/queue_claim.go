@@ -17,7 +17,14 @@ import (
 // unproven case and no other copy that was leased, or a proven one and no copy
 // whose worker vanished. Of copies that go together the first has the lane. What commits between the
 // snapshot and the update is kept out by the unique index of lanes.
-const claimMessages = `WITH t AS MATERIALIZED (
+var claimMessages = function{
+	name:  "claim",
+	takes: `bigint, bigint, bigint, bigint, boolean, bigint, text`,
+	returns: `bucket bigint, seq bigint, payload bigint, since bigint, lane bigint, task bigint, rank smallint, grp text, gen bigint, hold smallint,
+		visible bigint, due bigint, receives integer, received bigint, first bigint, worker text, holding integer, letter boolean, fp bytea, history text,
+		id text, sent bigint, dedup text, label text, lineage text, died bigint, doc text, sender text, attributes text, body bytea,
+		now bigint, odd bigint, next bigint`,
+	text: `WITH t AS MATERIALIZED (
 		SELECT q.id, q.bucket, ` + clock + ` AS now FROM {schema}.queues q WHERE q.id = $1
 	), picked AS MATERIALIZED (
 		SELECT m.* FROM t CROSS JOIN generate_series(0, 9) r (rank) CROSS JOIN LATERAL (
@@ -49,7 +56,8 @@ const claimMessages = `WITH t AS MATERIALIZED (
 				ORDER BY m.visible LIMIT 1) f) END
 	FROM t LEFT JOIN claimed m ON true LEFT JOIN {schema}.queue_payloads p ON p.payload = m.payload
 		LEFT JOIN {schema}.queue_letters l ON m.letter AND l.bucket = m.bucket AND l.seq = m.seq
-	ORDER BY m.n`
+	ORDER BY m.n`,
+}
 
 // claim leases plain messages in one statement. It reports whether that was all
 // there is to do.
@@ -57,7 +65,7 @@ func (s *queueStore) claim(ctx context.Context, id int64, c queue.Claim) (out qu
 	err = s.again(ctx, "receive messages", func() error {
 		out, done = queue.Claimed{Next: -1}, true
 		found := false
-		err := each(ctx, s.db.pool, s.in(claimMessages), []any{
+		err := each(ctx, s.db.pool, claimMessages.call(s.schema), []any{
 			id, c.Max, c.MaxReceives, c.Retention.Microseconds(), c.Poison.Off, c.Visibility.Microseconds(), c.Worker,
 		}, func(rows pgx.Rows) error {
 			found = true

@@ -13,11 +13,14 @@ import (
 
 // sendMessages stores entries in one statement. Of entries with a deduplication
 // key it stores those whose key it could take; all keys are different.
-const sendMessages = `WITH t AS MATERIALIZED (
+var sendMessages = function{
+	name:    "send",
+	takes:   `bigint, text[], text[], text[], text[], text[], text[], bytea[], bytea[], bytea[], bigint[], bigint[], bigint`,
+	returns: `bucket bigint, now bigint, id text, seq bigint`,
+	text: `WITH t AS MATERIALIZED (
 		SELECT q.id, q.bucket, q.fifo, ` + clock + ` AS now FROM {schema}.queues q WHERE q.id = $1
 	), u AS MATERIALIZED (
-		SELECT * FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bytea[], $9::bytea[], $10::bytea[],
-			$11::bigint[], $12::bigint[]) WITH ORDINALITY
+		SELECT * FROM unnest($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) WITH ORDINALITY
 			u (id, label, dedup, sender, attributes, lineage, body, fp, key, rank, delay, n)
 	), n AS MATERIALIZED (
 		SELECT nextval('{schema}.queue_sequence') AS seq, u.* FROM t CROSS JOIN u
@@ -27,18 +30,19 @@ const sendMessages = `WITH t AS MATERIALIZED (
 		ON CONFLICT (queue, key) DO UPDATE SET sent = excluded.sent, id = excluded.id, seq = excluded.seq
 		WHERE d.sent <= excluded.sent - $13 RETURNING d.seq
 	), s AS MATERIALIZED (
-		SELECT n.* FROM n WHERE n.key IS NULL OR n.seq IN (SELECT d.seq FROM d)
+		SELECT n.* FROM n LEFT JOIN d ON d.seq = n.seq WHERE n.key IS NULL OR d.seq IS NOT NULL ORDER BY n.seq
 	), p AS (
 		INSERT INTO {schema}.queue_payloads (payload, id, sent, label, dedup, sender, attributes, lineage, body)
 		SELECT s.seq, s.id, t.now, s.label, s.dedup, s.sender, s.attributes, s.lineage, s.body FROM t CROSS JOIN s
 	), m AS (
 		INSERT INTO {schema}.queue_messages (bucket, seq, payload, since, visible, rank, fp, grp)
-		SELECT t.bucket, s.seq, s.seq, t.now, t.now + s.delay, s.rank, s.fp, CASE WHEN t.fifo THEN s.label END FROM t CROSS JOIN s
+		SELECT t.bucket, s.seq, s.seq, t.now, t.now + s.delay, s.rank::smallint, s.fp, CASE WHEN t.fifo THEN s.label END FROM t CROSS JOIN s
 	), a AS (
 		INSERT INTO {schema}.queue_tallies AS a (bucket, slot, n)
 		SELECT t.bucket, ` + slot + `, (SELECT count(*) FROM s) FROM t
 		ON CONFLICT (bucket, slot) DO UPDATE SET n = a.n + excluded.n
-	) SELECT t.bucket, t.now, s.id, s.seq FROM t LEFT JOIN s ON true`
+	) SELECT t.bucket, t.now, s.id, s.seq FROM t LEFT JOIN s ON true`,
+}
 
 func (s *queueStore) Send(ctx context.Context, id int64, entries []queue.Entry) ([]queue.Sent, error) {
 	fifo := slices.ContainsFunc(entries, func(e queue.Entry) bool { return e.FIFO })
@@ -116,7 +120,7 @@ func (s *queueStore) send(ctx context.Context, db sender, id int64, entries []qu
 	stored := make(map[string]int64, len(entries)) // by id
 	args := append(append([]any{id}, c.args()...), queue.DedupWindow.Microseconds())
 	found := false
-	err = each(ctx, db, s.in(sendMessages), args, func(rows pgx.Rows) error {
+	err = each(ctx, db, sendMessages.call(s.schema), args, func(rows pgx.Rows) error {
 		var message *string
 		var seq *int64
 		found = true

@@ -13,15 +13,21 @@ import (
 // deleteMessages deletes messages of a standard queue in one statement if there
 // is nothing to learn from it: no payload has a case, or only one that is known
 // to be proven. It returns the generation of each message that is there.
-const deleteMessages = `WITH t AS MATERIALIZED (
+var deleteMessages = function{
+	name:    "delete",
+	takes:   `bigint, bigint[], bigint[], boolean, bigint`,
+	returns: `bucket bigint, seq bigint, gen bigint, judged boolean`,
+	text: `WITH t AS MATERIALIZED (
 		SELECT q.id, q.bucket, ` + clock + ` AS now FROM {schema}.queues q WHERE q.id = $1
 	), there AS MATERIALIZED (
-		SELECT m.bucket, m.seq, m.payload, m.gen, m.letter, m.task, m.fp FROM t JOIN {schema}.queue_messages m ON m.bucket = t.bucket
-		WHERE m.seq = ANY ($2::bigint[]) ORDER BY m.seq FOR UPDATE OF m
+		SELECT m.* FROM t CROSS JOIN (SELECT DISTINCT u FROM unnest($2) u ORDER BY u) u CROSS JOIN LATERAL (
+			SELECT m.bucket, m.seq, m.payload, m.gen, m.letter, m.task, m.fp FROM {schema}.queue_messages m
+			WHERE m.bucket = t.bucket AND m.seq = u.u FOR UPDATE
+		) m
 	), mine AS MATERIALIZED (
 		SELECT h.*, NOT $4 AND NOT h.letter AND EXISTS (
 			SELECT FROM t JOIN {schema}.queue_cases k ON k.queue = t.id WHERE k.fp = h.fp AND NOT (k.state = 0 AND k.proven AND k.touched > t.now - $5)) AS judged
-		FROM there h WHERE (h.seq, h.gen) IN (SELECT * FROM unnest($2::bigint[], $3::bigint[]))
+		FROM there h WHERE EXISTS (SELECT FROM unnest($2, $3) u (seq, gen) WHERE u.seq = h.seq AND u.gen = h.gen)
 	), gone AS (
 		DELETE FROM {schema}.queue_messages m USING mine h WHERE m.bucket = h.bucket AND m.seq = h.seq AND NOT (SELECT bool_or(judged) FROM mine)
 		RETURNING h.*
@@ -35,7 +41,8 @@ const deleteMessages = `WITH t AS MATERIALIZED (
 	), a AS (
 		INSERT INTO {schema}.queue_tallies AS a (bucket, slot, n) SELECT g.bucket, ` + slot + `, -count(*) FROM gone g GROUP BY g.bucket
 		ON CONFLICT (bucket, slot) DO UPDATE SET n = a.n + excluded.n
-	) SELECT t.bucket, h.seq, h.gen, coalesce((SELECT bool_or(judged) FROM mine), false) FROM t LEFT JOIN there h ON true`
+	) SELECT t.bucket, h.seq, h.gen, coalesce((SELECT bool_or(judged) FROM mine), false) FROM t LEFT JOIN there h ON true`,
+}
 
 func (s *queueStore) Delete(ctx context.Context, id int64, fifo bool, receipts []queue.Receipt) ([]error, error) {
 	if !fifo {
@@ -56,7 +63,7 @@ func (s *queueStore) delete(ctx context.Context, id int64, receipts []queue.Rece
 	err = s.again(ctx, "delete messages", func() error {
 		found, there := false, make(map[int64]int64, len(receipts))
 		args := []any{id, seqs, gens, false, record.TouchEvery.Microseconds()}
-		err := each(ctx, s.db.pool, s.in(deleteMessages), args, func(rows pgx.Rows) error {
+		err := each(ctx, s.db.pool, deleteMessages.call(s.schema), args, func(rows pgx.Rows) error {
 			var seq, gen *int64
 			var judged bool
 			err := rows.Scan(&bucket, &seq, &gen, &judged)
