@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"path"
 	"strconv"
+	"strings"
 )
 
 //go:embed static
@@ -27,7 +28,7 @@ type file struct {
 	tag     string
 }
 
-// A Handler serves the page at "/" and its parts beside it.
+// A Handler serves the pages at "/" and "/queues", and their parts beside them.
 type Handler struct {
 	files map[string]file // by URL path
 }
@@ -47,8 +48,8 @@ func New(cfg Config) (*Handler, error) {
 		if err != nil {
 			return err
 		}
-		at := "/" + path.Base(name)
-		if at == "/index.html" {
+		at := strings.TrimSuffix("/"+path.Base(name), ".html")
+		if at == "/index" {
 			at = "/"
 			if cfg.Demo {
 				content = bytes.Replace(content, []byte(`content="live"`), []byte(`content="demo"`), 1)

@@ -25,7 +25,7 @@ export async function call(method, path, body) {
   for (;;) {
     const response = await fetch(path, {
       method,
-      headers: headers(body === undefined ? {} : { "Content-Type": "application/json" }),
+      headers: headers(body === undefined ? { "Bezoar-Actor": "console" } : { "Bezoar-Actor": "console", "Content-Type": "application/json" }),
       body: body === undefined ? undefined : JSON.stringify(body),
       cache: "no-store",
       credentials: "omit",

@@ -43,7 +43,8 @@ export function bytes(base64) {
   }
 }
 
-// visible shows control characters as pictures of themselves.
+// visible shows control characters as pictures of themselves, and names those
+// that turn the direction of text or cannot be seen at all.
 export const visible = (text) =>
-  text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f\u202a-\u202e\u2066-\u2069]/g, (c) =>
-    c < " " ? String.fromCharCode(0x2400 + c.charCodeAt(0)) : "\ufffd");
+  text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, (c) =>
+    c < " " ? String.fromCharCode(0x2400 + c.charCodeAt(0)) : `⟨U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);

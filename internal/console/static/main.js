@@ -103,7 +103,7 @@ async function poll(interval, ask) {
 }
 
 document.body.dataset.mode = demonstration ? "demo" : "live";
-for (const part of document.querySelectorAll(demonstration ? ".demo-only" : ".counters")) part.hidden = false;
+for (const part of document.querySelectorAll(demonstration ? ".demo-only" : ".counters, .views")) part.hidden = false;
 if (demonstration) put(byId("tagline"), "a real fleet, real traffic, a real pill");
 byId("detail-close").addEventListener("click", () => byId("detail").close());
 byId("fleet-pick").addEventListener("change", (e) => { shown = e.target.value; });

@@ -1,0 +1,60 @@
+// The list of queues.
+
+import { call } from "./api.js";
+import { ask, make, put } from "./dom.js";
+import { count } from "./format.js";
+import { actions, badge, button, cell, fresh, link, mark, none, number, query, row, table, wild } from "./parts.js";
+
+const heads = ["Queue", { text: "Visible", number: true }, { text: "In flight", number: true }, { text: "Delayed", number: true },
+  { text: "Oldest", number: true }, "Dead letters to", "State", { text: "Actions", hidden: true }];
+
+export async function queues({ parameters, act, go, again }) {
+  const prefix = parameters.get("prefix") ?? "";
+  const read = async () => (await call("GET", `/api/v1/queues?${query({ prefix })}`)).queues;
+  const list = await read();
+  const { body, whole } = table("Queues", heads, list.map((q) => line(q, act, again)));
+  const form = make("form", { class: "filters", submit: (e) => {
+    e.preventDefault();
+    go(`?${query({ view: "queues", prefix: e.target.elements.prefix.value.trim() })}`);
+  } },
+  make("label", { for: "prefix" }, "Name begins with"),
+  make("input", { id: "prefix", name: "prefix", value: prefix, autocomplete: "off", spellcheck: "false" }),
+  make("button", { type: "submit", class: "quiet" }, "Filter"));
+  return {
+    title: "Queues",
+    content: [form, list.length ? whole : none(prefix ? "No queue is called like that." : "There is no queue yet.")],
+    watch: async () => fresh(body, await read(), (q) => q.name, update),
+  };
+}
+
+function line(q, act, again) {
+  const resume = button("Resume", async () => {
+    const yes = await ask("Resume it?", `${q.name} will be delivered at once, whatever paused it.`, "Resume");
+    if (yes) await act("resume", async () => { await call("POST", `/api/v1/queues/${encodeURIComponent(q.name)}/resume`); await again(); });
+  }, { "aria-label": `Resume ${q.name}` });
+  const to = cell(link(q.dead_letter, { view: "groups", queue: q.dead_letter }), make("small", {}, policy(q)));
+  const r = row(q.name,
+    make("th", { scope: "row" }, wild(q.name), q.fifo ? make("small", {}, "in order (FIFO)") : null),
+    number(q.visible), number(q.in_flight), number(q.delayed), make("td", { class: "number" }), to,
+    cell(badge("ok"), make("small")), actions(resume, link("Its letters", { view: "letters", origin: q.name }, { class: "button", "aria-label": `Letters from ${q.name}` })));
+  update(r, q);
+  return r;
+}
+
+function policy(q) {
+  const after = q.max_receive_count ? `after ${count(q.max_receive_count)} receives` : "by verdicts only";
+  return q.implicit_dead_letter ? `${after}; not named, made when needed` : after;
+}
+
+function update(r, q) {
+  const [, visible, inFlight, delayed, oldest, , state, buttons] = r.children;
+  put(visible, count(q.visible));
+  put(inFlight, count(q.in_flight));
+  put(delayed, count(q.delayed));
+  put(oldest, q.oldest === "0s" ? "–" : q.oldest);
+  const at = q.state.indexOf(": ");
+  const word = at < 0 ? q.state : q.state.slice(0, at);
+  mark(state.children[0], word);
+  put(state.children[1], at < 0 ? "" : wild(q.state.slice(at + 2)).textContent);
+  buttons.children[0].hidden = word !== "paused" && word !== "trying";
+}
