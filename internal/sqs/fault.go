@@ -138,5 +138,10 @@ func verdict(err error) *fault {
 	if errors.As(err, &with) {
 		status = with.Status()
 	}
-	return code{name, name, status, common}.text("%v", err)
+	text := err.Error()
+	var worded interface{ Message() string }
+	if errors.As(err, &worded) {
+		text = worded.Message()
+	}
+	return code{name, name, status, common}.text("%s", text)
 }
