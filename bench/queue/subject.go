@@ -106,6 +106,7 @@ func drain(ctx context.Context, l Load, take func(ctx context.Context) (int, err
 func subjects() []Subject {
 	return []Subject{
 		bezoarSQLite(), goqiteTx(), riverSQLite(), goqitePlain(),
+		bezoarPostgres(),
 		riverPostgres("river-postgres", 0), riverPostgres("river-postgres-2000", 2000),
 		asynqRedis("asynq-always", "always"), asynqRedis("asynq-everysec", "everysec"),
 		bezoarHTTP("bezoar-http", false), goawsHTTP(), bezoarHTTP("bezoar-http-json", true),
