@@ -23,7 +23,15 @@ import (
 	"github.com/bezoar-dev/bezoar/ledger/ledgertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain also is the other processes of these tests, when told so.
+func TestMain(m *testing.M) {
+	if os.Getenv("POSTGRES_TEST_ROLE") != "" {
+		err := playRole(os.Getenv("POSTGRES_TEST_URL"), os.Getenv("POSTGRES_TEST_SCHEMA"))
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // server returns the URL of a server to test with.
 func server(t testing.TB) string {
@@ -300,4 +308,8 @@ func freeAddress(t *testing.T) string {
 	}
 	defer l.Close()
 	return l.Addr().String()
+}
+
+func inSchema(schema, statement string) string {
+	return strings.ReplaceAll(statement, "{schema}", schema)
 }
