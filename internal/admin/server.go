@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
@@ -37,6 +38,7 @@ type Server struct {
 	streams chan struct{} // one token per open event stream
 	closing chan struct{} // closed when streams must end
 	handler http.Handler
+	silent  sync.Map // of net.Conn: those that have not asked for anything yet
 }
 
 // New returns a server that shows backend and streams what hub is told.
@@ -75,6 +77,13 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    32 << 10,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		ConnState: func(c net.Conn, state http.ConnState) {
+			if state == http.StateNew {
+				s.silent.Store(c, nil)
+			} else {
+				s.silent.Delete(c)
+			}
+		},
 	}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(l) }()
@@ -84,6 +93,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 	close(s.closing)
+	s.silent.Range(func(c, _ any) bool {
+		_ = c.(net.Conn).Close() // or Shutdown would give it five seconds
+		return true
+	})
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if srv.Shutdown(grace) != nil {

@@ -36,6 +36,8 @@ func TestMain(m *testing.M) {
 		os.Exit(runNode())
 	case "consumer":
 		os.Exit(consumer())
+	case "sleeper":
+		os.Exit(sleeper())
 	case "fragile":
 		os.Exit(fragile())
 	default:

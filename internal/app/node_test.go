@@ -33,14 +33,15 @@ func addressesOf(a *app.App) addresses { return addresses{a.Addr(), a.SQSAddr(),
 
 // node is a running Bezoar that serves queues.
 type node struct {
-	t     *testing.T
-	url   string // of the gateway
-	sqs   string // of the SQS endpoint
-	admin *adminapi.Client
-	http  *http.Client
-	app   *app.App  // nil in a process of its own
-	cmd   *exec.Cmd // nil in this process
-	stop  func()    // in good order
+	t       *testing.T
+	url     string // of the gateway
+	sqs     string // of the SQS endpoint
+	admin   *adminapi.Client
+	adminAt string
+	http    *http.Client
+	app     *app.App  // nil in a process of its own
+	cmd     *exec.Cmd // nil in this process
+	stop    func()    // in good order
 }
 
 func newNode(t *testing.T, at addresses) *node {
@@ -51,7 +52,7 @@ func newNode(t *testing.T, at addresses) *node {
 	}
 	tr := &http.Transport{MaxIdleConnsPerHost: 64}
 	t.Cleanup(func() { c.Close(); tr.CloseIdleConnections() })
-	return &node{t: t, url: "http://" + at.Listen, sqs: "http://" + at.SQS, admin: c, http: &http.Client{Transport: tr, Timeout: 30 * time.Second}}
+	return &node{t: t, url: "http://" + at.Listen, sqs: "http://" + at.SQS, admin: c, adminAt: at.Admin, http: &http.Client{Transport: tr, Timeout: 30 * time.Second}}
 }
 
 // head is how every settings file of these tests begins.

@@ -89,6 +89,7 @@ func consumer() int {
 				fmt.Fprintln(os.Stderr, err)
 				return 1
 			}
+			fmt.Fprintf(diary, "deleted %s\n", m.Body)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -23,6 +24,7 @@ const (
 type Server struct {
 	cfg     Config
 	handler *Handler
+	silent  sync.Map // of net.Conn: those that have not asked for anything yet
 }
 
 // NewServer returns a server that Run runs.
@@ -69,6 +71,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 	s.handler.Drain()
+	s.silent.Range(func(c, _ any) bool {
+		_ = c.(net.Conn).Close() // or Shutdown would give it five seconds
+		return true
+	})
 	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	if srv.Shutdown(over) != nil {
@@ -119,6 +125,11 @@ func oneShot(agent string) bool {
 // clients also drop connections that they do not need.
 func (s *Server) state(c net.Conn, state http.ConnState) {
 	p := c.(*limited).peer
+	if state == http.StateNew {
+		s.silent.Store(c, nil)
+	} else {
+		s.silent.Delete(c)
+	}
 	switch state {
 	case http.StateIdle:
 		p.idleSince.Store(time.Now().UnixNano())
