@@ -130,7 +130,7 @@ func harmless(t *testing.T, p *browsertest.Page) {
 		Title, Text string
 		Markup      int
 	}
-	p.Eval(`({Title: document.title, Text: document.body.innerText, Markup: document.querySelectorAll("main img, main script").length})`, &got)
+	p.Eval(`({Title: document.title, Text: document.body.innerText + [...document.querySelectorAll("input, textarea")].map((e) => e.value), Markup: document.querySelectorAll("main img, main script").length})`, &got)
 	if strings.Contains(got.Title, "owned") || got.Markup > 0 {
 		t.Errorf("an attacker's script has run: title %q, %d elements", got.Title, got.Markup)
 	}
@@ -157,7 +157,7 @@ func TestRedriveAndRestore(t *testing.T) {
 	p := browsertest.Start(t).Open(r.url, browsertest.Look{})
 
 	p.Wait(`document.querySelectorAll("#view tbody tr").length === 2`)
-	if got := p.Text("#view tbody"); !strings.Contains(got, "orders-dlq") || !strings.Contains(got, "not named, made when needed") {
+	if got := p.Text("#view tbody"); !strings.Contains(got, "orders-dlq") || !strings.Contains(got, "orders-dlq is made when needed") {
 		t.Errorf("the queues read %q", got)
 	}
 	keep(p, "queues")
@@ -280,10 +280,11 @@ func TestLetterAndEdit(t *testing.T) {
 	r := startRig(t)
 	r.create("orders")
 	bug := queue.Outcome{Class: bezoar.Bug, Failure: "bad-date", Reason: "no such day\n" + hostile}
-	text, err := json.Marshal(map[string]any{"note": hostile, "day": "2026-02-30"})
+	text, err := json.Marshal(map[string]any{"note": hostile + " ⟨U+0041⟩", "day": "2026-02-30"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	text = append(text, "\r\n\n"...) // two ends of lines, of which a browser would make one
 	r.kill("orders", bug, string(text))
 	id := r.letters(queue.Selection{})[0].ID
 	p := browsertest.Start(t).Open(r.url+"?view=letter&id="+id, browsertest.Look{})

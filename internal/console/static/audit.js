@@ -2,7 +2,7 @@
 
 import { call } from "./api.js";
 import { make } from "./dom.js";
-import { count } from "./format.js";
+import { count, many } from "./format.js";
 import { button, cell, none, query, row, table, trash, when, wild } from "./parts.js";
 
 const page = 100;
@@ -34,9 +34,9 @@ function line(e) {
 function how(d) {
   const s = d.selection ?? {}, o = d.options ?? {};
   return wild([
-    d.planned != null ? `${count(d.planned)} letters` : "",
-    s.queue ? `in ${s.queue}` : "", s.origin ? `from ${s.origin}` : "", s.class ? `of class ${s.class}` : "",
-    s.groups?.length ? `${count(s.groups.length)} groups` : "", s.ids?.length ? `${count(s.ids.length)} chosen` : "",
+    d.planned != null ? many(d.planned, "letter") : "",
+    s.queue ? `in ${s.queue === trash ? "the trash" : s.queue}` : "", s.origin ? `from ${s.origin}` : "", s.class ? `of class ${s.class}` : "",
+    s.groups?.length ? many(s.groups.length, "group") : "", s.ids?.length ? `${count(s.ids.length)} chosen` : "",
     o.destination ? `to ${o.destination}` : "", o.rate ? `${count(o.rate)} a second` : "", o.reason ? `because: ${o.reason}` : "",
   ].filter(Boolean).join(", ") || "–");
 }

@@ -45,7 +45,7 @@ export function hex(raw) {
 
 // part shows the head of a long text, and all of it when asked.
 function part(name, whole, bound, render) {
-  const pre = make("pre", { tabindex: "0", "aria-label": name, class: "body" }, render(whole.slice(0, bound)));
+  const pre = make("pre", { tabindex: "0", "aria-label": name, class: render === hex ? "body hex" : "body" }, render(whole.slice(0, bound)));
   if (whole.length <= bound) return [pre];
   const rest = make("p", { class: "empty" }, `This is the head. `, button(`Show all of it (${count(whole.length)})`, () => {
     pre.textContent = render(whole);

@@ -3,13 +3,18 @@
 
 import { call } from "./api.js";
 import { ask, facts, make, put } from "./dom.js";
-import { count, visible } from "./format.js";
+import { count, spell, unspell, visible } from "./format.js";
 import { button, link, none, query, row, table, wild } from "./parts.js";
 import { indent } from "./body.js";
 import { diff } from "./diff.js";
 
 const around = 3; // unchanged lines shown beside changed ones
-const lines = (text) => text.replaceAll("\r\n", "\n").replaceAll("\r", "\n"); // as a browser edits text
+
+// A browser knows one end of a line. Where all lines ended as on another system
+// they do so again; any other \r is spelled out.
+const foreign = (text) => text.includes("\r\n") && !/(?:^|[^\r])\n|\r(?!\n)/.test(text);
+const toField = (text) => spell(foreign(text) ? text.replaceAll("\r\n", "\n") : text);
+const fromField = (field, old) => (foreign(old) ? unspell(field).replaceAll("\n", "\r\n") : unspell(field));
 
 export async function edit(context) {
   const id = context.parameters.get("id") ?? "";
@@ -18,21 +23,26 @@ export async function edit(context) {
   const text = old.body?.text, { queues } = await call("GET", "/api/v1/queues");
   const changes = make("div", { id: "edit-diff" }), hint = make("p", { class: "empty", id: "edit-hint", role: "status" });
   const area = text == null ? null : make("textarea", { id: "edit-body", rows: 14, spellcheck: "false", input: () => review() });
-  if (area) area.value = text;
+  if (area) area.value = toField(text);
   const list = attributeList(old.attributes ?? {}, () => review());
   const to = make("input", { id: "edit-to", list: "edit-queues", autocomplete: "off", spellcheck: "false", placeholder: old.origin || "" });
   const why = make("input", { id: "edit-why", autocomplete: "off", maxlength: 1000 });
   const conflict = make("p", { class: "wrong", id: "edit-conflict", role: "alert", hidden: true });
 
+  const now = () => (area ? fromField(area.value, text) : null);
   const review = () => {
-    changes.replaceChildren(...compare(text ?? "", area ? area.value : "", old.attributes ?? {}, list.read()));
-    put(hint, area && indent(text) !== null && indent(area.value) === null ? "The old body was JSON; the new one is not." : "");
+    const body = now();
+    changes.replaceChildren(...compare(old.body?.text ?? "", body ?? "", old.attributes ?? {}, list.read()));
+    put(hint, [
+      area && indent(text) !== null && indent(body) === null ? "The old body was JSON; the new one is not." : "",
+      area?.value.includes("⟨U+") ? "⟨U+…⟩ stands for one character that cannot be seen, and is sent as that." : "",
+    ].filter(Boolean).join(" "));
   };
   const send = async () => {
     const where = to.value.trim() || old.origin;
     if (!await ask("Send it?", `The changed letter goes to ${visible(where)}, and the old one to the trash.`, "Send")) return;
     try {
-      const done = await call("POST", `${path}/edit`, changed(old, area, list, to, why));
+      const done = await call("POST", `${path}/edit`, changed(old, now(), list, to, why));
       context.say(`sent to ${done.destination}`);
       context.go(`?${query({ view: "letter", id: done.letter })}`);
     } catch (error) {
@@ -57,7 +67,7 @@ export async function edit(context) {
       area ? make("div", { class: "sides" },
         make("div", {}, make("h3", {}, "Old"), whole),
         make("div", {}, make("h3", {}, make("label", { for: "edit-body" }, "New")), area,
-          indent(text) === null ? null : make("p", {}, button("Lay out", () => { area.value = indent(area.value) ?? area.value; review(); })))) :
+          indent(text) === null ? null : make("p", {}, button("Lay out", () => { area.value = toField(indent(now()) ?? now()); review(); })))) :
         none("The body is no text and stays as it is."),
       hint,
       make("h3", {}, "Attributes"), list.whole,
@@ -74,14 +84,9 @@ export async function edit(context) {
 
 // changed is the edit as the API wants it. What was not changed is not sent,
 // so that it stays as it was, byte for byte.
-function changed(old, area, list, to, why) {
+function changed(old, body, list, to, why) {
   const e = { version: old.version, destination: to.value.trim(), reason: why.value.trim() };
-  const text = old.body?.text;
-  if (area && area.value !== lines(text)) {
-    // All lines of it ended as on another system, so they still do.
-    const foreign = text.includes("\r\n") && !/[^\r]\n|\r[^\n]/.test(text);
-    e.body = { text: foreign ? area.value.replaceAll("\n", "\r\n") : area.value, bytes: 0 };
-  }
+  if (body !== null && body !== old.body?.text) e.body = { text: body, bytes: 0 };
   const attributes = list.read();
   if (!same(attributes, old.attributes ?? {})) e.attributes = attributes;
   return e;
@@ -91,10 +96,10 @@ const canon = (a) => JSON.stringify(Object.entries(a).sort().map(([n, v]) => [n,
 const same = (a, b) => canon(a) === canon(b);
 
 function compare(before, after, oldOnes, newOnes) {
-  const spread = (t) => indent(t) ?? lines(t);
+  const spread = (t) => indent(t) ?? t;
   const text = (of) => Object.entries(of).sort().map(([n, a]) => `${n} (${a.type}): ${a.masked ? "a secret" : a.value ?? a.binary ?? ""}`).join("\n");
   const rows = [...near(diff(spread(before), spread(after))), ...near(diff(text(oldOnes), text(newOnes)))];
-  if (!rows.length) return [none(lines(before) === after ? "Nothing yet." : "Only how it is laid out.")];
+  if (!rows.length) return [none(before === after ? "Nothing yet." : "Only how it is laid out.")];
   const signs = { "~": "changed", "-": "goes", "+": "comes" };
   return [table("What changes", [{ text: "Change", hidden: true }, "Old", "New"], rows.map(([sign, a, b]) =>
     make("tr", { "data-sign": sign },
@@ -122,8 +127,8 @@ function attributeList(of, changed) {
   const input = (label, value, fixed) => make("input", { "aria-label": label, value, disabled: fixed, autocomplete: "off", spellcheck: "false", input: changed });
   const add = (name, a) => {
     const fixed = Boolean(a.masked || a.binary);
-    const r = row("", make("td", {}, input("name", name, fixed)), make("td", {}, input("type", a.type, fixed)),
-      make("td", {}, input("value", a.masked ? "a secret, not shown" : a.binary ? "bytes" : a.value ?? "", fixed)),
+    const r = row("", make("td", {}, input("name", spell(name), fixed)), make("td", {}, input("type", a.type, fixed)),
+      make("td", {}, input("value", a.masked ? "a secret, not shown" : a.binary ? "bytes" : spell(a.value ?? ""), fixed)),
       make("td", {}, button("Remove", () => { r.remove(); changed(); }, { "aria-label": `Remove ${visible(name)}` })));
     kept.set(r, fixed ? a : null);
     body.append(r);
@@ -135,7 +140,7 @@ function attributeList(of, changed) {
   return {
     whole: make("div", {}, whole, make("p", {}, more)),
     read: () => Object.fromEntries([...body.children].map((r) => {
-      const [name, type, value] = [...r.querySelectorAll("input")].map((i) => i.value);
+      const [name, type, value] = [...r.querySelectorAll("input")].map((i) => unspell(i.value));
       return [name, kept.get(r) ?? { type, value }];
     }).filter(([name]) => name !== "")),
   };

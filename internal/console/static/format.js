@@ -2,6 +2,9 @@
 
 export const count = (n) => Number(n ?? 0).toLocaleString("en").replaceAll(",", "\u202f");
 
+// many is a number of things: "1 letter", "2 letters".
+export const many = (n, thing) => `${count(n)} ${thing}${Number(n) === 1 ? "" : "s"}`;
+
 export function clock(time) {
   const at = new Date(time);
   return Number.isNaN(at.getTime()) ? "" : at.toLocaleTimeString("en-GB");
@@ -43,8 +46,15 @@ export function bytes(base64) {
   }
 }
 
+const unseen = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+const named = (c) => `⟨U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`;
+
 // visible shows control characters as pictures of themselves, and names those
 // that turn the direction of text or cannot be seen at all.
 export const visible = (text) =>
-  text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, (c) =>
-    c < " " ? String.fromCharCode(0x2400 + c.charCodeAt(0)) : `⟨U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+  text.replaceAll(unseen, (c) => (c < " " ? String.fromCharCode(0x2400 + c.charCodeAt(0)) : named(c)));
+
+// spell names such characters so that unspell gives the same text again,
+// whatever it was.
+export const spell = (text) => text.replaceAll("⟨U+", `${named("⟨")}U+`).replaceAll(unseen, named);
+export const unspell = (text) => text.replaceAll(/⟨U\+([0-9A-F]{4})⟩/g, (_, code) => String.fromCharCode(Number.parseInt(code, 16)));

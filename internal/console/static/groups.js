@@ -2,7 +2,7 @@
 
 import { call } from "./api.js";
 import { make, put } from "./dom.js";
-import { count } from "./format.js";
+import { count, many } from "./format.js";
 import { actions, badge, cell, fresh, link, none, query, row, spark, table, when, wild } from "./parts.js";
 import { chosen, filter } from "./selection.js";
 
@@ -31,7 +31,7 @@ export async function groups({ parameters, go }) {
 
 function summary(list, all, selection) {
   if (!list.length) return null;
-  return make("p", { class: "summary" }, `${count(all)} letters in ${count(list.length)} groups${list.length === most ? ", the newest" : ""}. `,
+  return make("p", { class: "summary" }, `${many(all, "letter")} in ${many(list.length, "group")}${list.length === most ? ", the newest" : ""}. `,
     link("Show the letters", { view: "letters", ...selection }), " ",
     link("Redrive them all …", { view: "order", verb: "redrive", ...selection }), " ",
     link("Discard them all …", { view: "order", verb: "discard", ...selection }));
@@ -56,7 +56,7 @@ function line(g) {
 function update(r, g) {
   const [, n, hours, , last, , again] = r.children;
   put(n.firstChild, count(g.count));
-  n.firstChild.setAttribute("aria-label", `${count(g.count)} letters`);
+  n.firstChild.setAttribute("aria-label", many(g.count, "letter"));
   if (hours.dataset.of !== String(g.hours)) {
     hours.dataset.of = String(g.hours);
     hours.replaceChildren(spark(g.hours));

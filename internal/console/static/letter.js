@@ -2,7 +2,7 @@
 
 import { call } from "./api.js";
 import { facts, make } from "./dom.js";
-import { count } from "./format.js";
+import { count, many } from "./format.js";
 import { badge, button, cell, link, row, table, trash, when, wild } from "./parts.js";
 import { body, decode, hex } from "./body.js";
 import { plan } from "./order.js";
@@ -56,7 +56,7 @@ function head(l) {
     ["Priority", l.priority || ""],
     ["Sender", l.sender ? wild(l.sender) : ""],
     ["Now", l.in_flight ? "somebody has received it" : ""],
-    ["Sent again", lineage ? `${count(lineage.times)} times${lineage.edited ? ", edited" : ""}` : ""],
+    ["Sent again", lineage ? `${many(lineage.times, "time")}${lineage.edited ? ", edited" : ""}` : ""],
     ["Child of", lineage ? link(lineage.parent, { view: "letter", id: lineage.parent }) : ""],
     ["First was", lineage && lineage.root !== lineage.parent ? link(lineage.root, { view: "letter", id: lineage.root }) : ""],
     ["By task", lineage?.task ? link(lineage.task, { view: "task", id: lineage.task }) : ""],
@@ -70,7 +70,7 @@ function attributes(name, of) {
   if (!list.length) return [];
   const { whole } = table(name, ["Name", "Type", "Value"], list.map(([n, a]) =>
     row("", make("th", { scope: "row" }, wild(n)), cell(wild(a.type)),
-      make("td", { class: "work" }, a.masked ? make("em", {}, "a secret, not shown") : a.binary ? make("pre", {}, hex(decode(a.binary))) : wild(a.value)))));
+      make("td", { class: "work" }, a.masked ? make("em", {}, "a secret, not shown") : a.binary ? make("pre", { class: "hex" }, hex(decode(a.binary))) : wild(a.value)))));
   return [make("h3", {}, name), whole];
 }
 

@@ -10,11 +10,11 @@ import { asSelection, chosen, filter } from "./selection.js";
 const page = 100, kept = 7 * 24 * 3600 * 1000; // as long as the trash keeps a letter
 const heads = [{ text: "Choose", hidden: true }, "Letter", "What failed", "Queue", "Died", { text: "Receives", number: true }, { text: "Sent again", number: true }];
 
-export const letters = (context) => list(context, {
+export const letters = (context) => show(context, {
   title: "Letters", view: "letters", selection: chosen(context.parameters), heads, last: () => [], verbs: ["redrive", "discard"],
 });
 
-export const discarded = (context) => list(context, {
+export const discarded = (context) => show(context, {
   title: "Trash", view: "trash", selection: { ...chosen(context.parameters), queue: trash },
   heads: [...heads, "Gone for good"], verbs: ["restore"],
   last: (l) => {
@@ -23,12 +23,13 @@ export const discarded = (context) => list(context, {
   },
 });
 
-async function list(context, kind) {
+async function show(context, kind) {
   const { go, say } = context, { selection } = kind;
   const path = (more) => `/api/v1/dead/letters?${query({ ...selection, limit: page, ...more })}`;
   const first = await call("GET", path({}));
   const picked = new Set();
-  const { body, whole } = table(kind.title, kind.heads, []);
+  const whole = Object.keys(without(selection, "queue")).length === 0 && (kind.view === "trash" || !selection.queue);
+  const { body, whole: list } = table(kind.title, kind.heads, []);
   const bar = make("p", { class: "summary" });
   const more = button("Show more", async () => {
     await context.act("show more", async () => add(await call("GET", path({ cursor: more.dataset.cursor }))));
@@ -39,7 +40,7 @@ async function list(context, kind) {
   const picks = () => {
     const chosenNow = picked.size > 0;
     bar.replaceChildren(chosenNow ? `${count(picked.size)} chosen. ` : "", ...kind.verbs.map((verb) =>
-      button(`${verb[0].toUpperCase()}${verb.slice(1)} ${chosenNow ? "those" : "all of this filter"} …`, () => {
+      button(`${verb[0].toUpperCase()}${verb.slice(1)} ${chosenNow ? "those" : whole ? "all" : "all of this filter"} …`, () => {
         const s = chosenNow ? { queue: kind.view === "trash" ? trash : "", id: [...picked] } : selection;
         if (verb === "restore") return plan(context, { verb, selection: asSelection(s), options: {} });
         return go(`?${query({ view: "order", verb, ...s })}`);
@@ -62,7 +63,7 @@ async function list(context, kind) {
     content: [
       await filter(kind.view, kind.view === "trash" ? without(selection, "queue") : selection, go),
       known.size ? bar : null,
-      known.size ? whole : none(kind.view === "trash" ? "The trash is empty." : "No letter is like that."), more,
+      known.size ? list : none(kind.view === "trash" ? "The trash is empty." : "No letter is like that."), more,
     ],
     watch: async () => {
       const since = newest && kind.view !== "trash" ? { after: newest } : {};

@@ -3,7 +3,7 @@
 
 import { call } from "./api.js";
 import { byId, facts, make, put } from "./dom.js";
-import { count, visible } from "./format.js";
+import { count, many, visible } from "./format.js";
 import { badge, cell, link, query, row, table, when, wild } from "./parts.js";
 import { asSelection, chosen } from "./selection.js";
 
@@ -88,7 +88,7 @@ function confirm(p) {
   const [verb] = words[p.verb], dialog = byId("plan"), typed = byId("plan-typed");
   const [yes, no, again, wrong] = ["plan-yes", "plan-no", "plan-again", "plan-wrong"].map(byId);
   const counted = p.count <= typedAbove;
-  const name = `${count(p.count)} ${p.count === 1 ? "letter" : "letters"}`;
+  const name = many(p.count, "letter");
   put(byId("plan-title"), `${verb} ${name}?`);
   put(yes, `${verb} ${name}`);
   byId("plan-body").replaceChildren(...contents(p));

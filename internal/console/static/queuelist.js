@@ -12,7 +12,8 @@ export async function queues({ parameters, act, go, again }) {
   const prefix = parameters.get("prefix") ?? "";
   const read = async () => (await call("GET", `/api/v1/queues?${query({ prefix })}`)).queues;
   const list = await read();
-  const { body, whole } = table("Queues", heads, list.map((q) => line(q, act, again)));
+  const names = new Set(list.map((q) => q.name)), shelves = new Set(list.map((q) => q.dead_letter));
+  const { body, whole } = table("Queues", heads, list.map((q) => line(q, names.has(q.dead_letter), shelves.has(q.name), act, again)));
   const form = make("form", { class: "filters", submit: (e) => {
     e.preventDefault();
     go(`?${query({ view: "queues", prefix: e.target.elements.prefix.value.trim() })}`);
@@ -27,23 +28,28 @@ export async function queues({ parameters, act, go, again }) {
   };
 }
 
-function line(q, act, again) {
+// line is one queue; made says whether its dead-letter queue is there, and shelf
+// whether it is one itself.
+function line(q, made, shelf, act, again) {
   const resume = button("Resume", async () => {
     const yes = await ask("Resume it?", `${q.name} will be delivered at once, whatever paused it.`, "Resume");
     if (yes) await act("resume", async () => { await call("POST", `/api/v1/queues/${encodeURIComponent(q.name)}/resume`); await again(); });
   }, { "aria-label": `Resume ${q.name}` });
-  const to = cell(link(q.dead_letter, { view: "groups", queue: q.dead_letter }), make("small", {}, policy(q)));
+  const there = made || !q.implicit_dead_letter;
+  const to = cell(there ? link(q.dead_letter, { view: "groups", queue: q.dead_letter }) : "none yet", make("small", {}, policy(q)));
+  const letters = shelf ? link("Letters in it", { view: "letters", queue: q.name }, { class: "button", "aria-label": `Letters in ${q.name}` })
+    : link("Letters from it", { view: "letters", origin: q.name }, { class: "button", "aria-label": `Letters from ${q.name}` });
   const r = row(q.name,
     make("th", { scope: "row" }, wild(q.name), q.fifo ? make("small", {}, "in order (FIFO)") : null),
     number(q.visible), number(q.in_flight), number(q.delayed), make("td", { class: "number" }), to,
-    cell(badge("ok"), make("small")), actions(resume, link("Its letters", { view: "letters", origin: q.name }, { class: "button", "aria-label": `Letters from ${q.name}` })));
+    cell(badge("ok"), make("small")), actions(resume, letters));
   update(r, q);
   return r;
 }
 
 function policy(q) {
   const after = q.max_receive_count ? `after ${count(q.max_receive_count)} receives` : "by verdicts only";
-  return q.implicit_dead_letter ? `${after}; not named, made when needed` : after;
+  return q.implicit_dead_letter ? `${after}; ${q.dead_letter} is made when needed` : after;
 }
 
 function update(r, q) {

@@ -26,16 +26,16 @@ export async function filter(view, selection, go) {
   const there = (await call("GET", `/api/v1/dead/groups?limit=${most}`)).groups.map((g) => g.queue);
   const queues = [...new Set([...there, selection.queue].filter((q) => q && q !== trash))].sort();
   const change = (more) => go(`?${query({ view, ...selection, ...more })}`);
-  const select = (name, label, first, values) => [
+  const select = (name, label, first, values) => make("span", { class: "pair" },
     make("label", { for: `filter-${name}` }, label),
     make("select", { id: `filter-${name}`, change: (e) => change({ [name]: e.target.value }) },
       make("option", { value: "" }, first),
-      ...values.map((v) => make("option", { value: v, selected: v === selection[name] }, visible(v))))];
+      ...values.map((v) => make("option", { value: v, selected: v === selection[name] }, visible(v)))));
   const chip = (name, label, value) => make("span", { class: "chip" }, `${label} `, wild(value), " ",
     link("×", { view, ...selection, [name]: "" }, { "aria-label": `without ${label}` }));
   return make("form", { class: "filters", submit: (e) => e.preventDefault() },
-    ...(view === "trash" ? [] : select("queue", "Queue", "all", queues)),
-    ...select("class", "Class", "all", classes),
+    view === "trash" ? null : select("queue", "Queue", "all", queues),
+    select("class", "Class", "all", classes),
     selection.origin ? chip("origin", "from", selection.origin) : null,
     selection.group ? chip("group", "group", selection.group.join(", ")) : null,
     selection.id ? chip("id", "chosen", `${selection.id.length}`) : null);

@@ -3,7 +3,7 @@
 
 import { call } from "./api.js";
 import { ask, facts, make, put } from "./dom.js";
-import { count, visible } from "./format.js";
+import { count, many, visible } from "./format.js";
 import { badge, button, cell, fresh, link, mark, none, row, table, trash, when, wild } from "./parts.js";
 import { halts } from "./order.js";
 
@@ -43,7 +43,7 @@ export async function task({ parameters, act, say }) {
     update(body.firstChild, now);
     form.hidden = !live(now);
     put(failure, visible(now.failure ?? ""));
-    put(arrivals, now.arrivals ? `${count(now.arrivals)} letters like those died since it started.` : "");
+    put(arrivals, now.arrivals ? `${many(now.arrivals, "letter")} like those died since it started.` : "");
   };
   show(t);
   return {
