@@ -37,6 +37,7 @@ type Options struct {
 	Observe func(ledger.Event)                // every decision; default: nobody
 	Page    http.Handler                      // the console; nil: none
 	Extra   func(a *App) http.Handler         // more of the admin API; nil: none
+	Alarms  alarm.Config                      // its Every and Now; the rest is in the settings
 	Restart <-chan struct{}                   // each value begins a rolling restart of all fleets; nil: none
 	Started func(a *App)                      // when the listeners are open
 }

@@ -38,7 +38,10 @@ func (a *App) openDesk() error {
 	if err != nil {
 		return err
 	}
-	a.alarms, err = alarm.New(alarm.Config{Rules: rules, Letters: a.desk, Environ: os.Environ(), Secrets: a.cfg.SecretVariables(), Log: a.log})
+	a.alarms, err = alarm.New(alarm.Config{
+		Rules: rules, Letters: a.desk, Environ: os.Environ(), Secrets: a.cfg.SecretVariables(), Log: a.log,
+		Every: a.opt.Alarms.Every, Now: a.opt.Alarms.Now,
+	})
 	return err
 }
 
