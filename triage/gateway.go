@@ -67,7 +67,7 @@ func (g *Gateway) Discard(ctx context.Context, id string) error { return g.Kept.
 // death is a request as a dead letter. It died when its first copy was set
 // aside: copies that follow do not make it another one.
 func (g *Gateway) death(l bezoar.Letter) queue.Death {
-	o := queue.Outcome{Class: l.Class, Reason: l.Reason}
+	o := queue.Outcome{Class: l.Class, Reason: bound(l.Request.Method+" "+l.Request.Target, 200) + ": " + l.Reason}
 	m := queue.Message{
 		ID: l.ID, Body: l.Request.Body, Sender: l.Request.Client, Sequence: sequence(l), Sent: l.First, Payload: l.Fingerprint,
 		Attributes: attributes(l.Request),

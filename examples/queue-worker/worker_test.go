@@ -23,7 +23,7 @@ func TestWorker(t *testing.T) {
 	}
 	q := queue{t, serve(t)}
 	q.call("CreateQueue", map[string]any{"QueueName": "jobs", "Attributes": map[string]string{"VisibilityTimeout": "3", "BezoarRetryStrategy": "immediate"}})
-	for _, body := range []string{`{"text": "bezoar"}`, `{"crash": true}`, `{"text": "stone"}`, `{"text": 5}`, `no JSON at all`} {
+	for _, body := range []string{`{"text": "bezoar"}`, `{"crash": true}`, `{"text": "stone"}`, `{"text": 12345}`, `no JSON at all`} {
 		q.call("SendMessage", map[string]any{"QueueUrl": q.url("jobs"), "MessageBody": body})
 	}
 
@@ -67,7 +67,7 @@ func TestWorker(t *testing.T) {
 		why[m.Body] = m.Attributes["BezoarClass"] + " " + failure
 	}
 	want := map[string]string{
-		`{"crash": true}`: "crash ", `{"text": 5}`: "bug AttributeError@worker.py", `no JSON at all`: "invalid JSONDecodeError@worker.py",
+		`{"crash": true}`: "crash ", `{"text": 12345}`: "bug AttributeError@worker.py", `no JSON at all`: "invalid JSONDecodeError@worker.py",
 	}
 	if fmt.Sprint(why) != fmt.Sprint(want) {
 		t.Errorf("set aside: %v\nwant: %v", why, want)

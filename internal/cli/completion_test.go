@@ -36,7 +36,7 @@ func TestBashCompletes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]string{
-		"bezoar quar":                        "quarantine",
+		"bezoar quar":                      "quarantine",
 		"bezoar quarantine re":             "release",
 		"bezoar quarantine add --fi":       "--fingerprint",
 		"bezoar --json dlq redr":           "redrive",

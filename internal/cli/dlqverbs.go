@@ -56,6 +56,65 @@ func (c *dlqRedrive) Run(s *session) error {
 	return c.run(s, triage.Redrive, o)
 }
 
+// requests reports whether all ids are those of the gateway's letters, which
+// run in the lane at once, each with an outcome of its own.
+func requests(ids []string) bool {
+	for _, id := range ids {
+		if !strings.HasPrefix(id, requestPrefix) {
+			return false
+		}
+	}
+	return len(ids) > 0
+}
+
+// redriveRequests sends requests again and waits for what becomes of them.
+func redriveRequests(s *session, api *adminapi.Client, ids []string) error {
+	redriven, failed := []adminapi.Redriven{}, []failure{}
+	err := each(ids, func(err error) { s.say("bezoar: %v", err) }, func(id string) error {
+		r, err := api.Redrive(s, id)
+		if err != nil {
+			failed = append(failed, failure{id, err.Error()})
+			return err
+		}
+		redriven = append(redriven, r)
+		if !s.json {
+			s.out.printf("%s %s\n", clean(r.ID), outcomeText(r))
+		}
+		return redriveError(r)
+	})
+	if !s.json {
+		return err
+	}
+	return errors.Join(s.out.json(map[string]any{"redriven": redriven, "failed": failed}), err)
+}
+
+func outcomeText(r adminapi.Redriven) string {
+	text := clean(r.Outcome)
+	if r.Status != 0 {
+		text += fmt.Sprintf(" %d", r.Status)
+	}
+	if r.Reason != "" {
+		text += ": " + clean(r.Reason)
+	}
+	return text
+}
+
+// redriveError is nil only when the work ran clean.
+func redriveError(r adminapi.Redriven) error {
+	code := exitFailure
+	switch r.Outcome {
+	case adminapi.Answered:
+		return nil
+	case adminapi.Refused:
+		code = exitNotAllowed
+	case adminapi.TimedOut:
+		code = exitTimedOut
+	case adminapi.Unavailable:
+		code = exitUnhealthy
+	}
+	return exitf(code, "redrive %.40q: %s", r.ID, clean(r.Outcome))
+}
+
 type dlqDiscard struct{ bulk }
 
 func (c *dlqDiscard) Run(s *session) error { return c.run(s, triage.Discard, triage.Options{}) }
@@ -94,6 +153,9 @@ func (b *bulk) run(s *session, verb triage.Verb, o triage.Options) error {
 			return err
 		}
 		order.Selection.IDs = append(order.Selection.IDs, id)
+	}
+	if verb == triage.Redrive && !b.DryRun && requests(order.Selection.IDs) {
+		return redriveRequests(s, api, order.Selection.IDs)
 	}
 	if b.DryRun || len(b.IDs) == 0 && !b.Yes {
 		p, err := api.Plan(s, order)
