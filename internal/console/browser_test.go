@@ -286,6 +286,7 @@ func TestLivePage(t *testing.T) {
 	p.Wait(`document.querySelector("#detail").innerText.includes("crashed the lane again")`)
 	p.Press("Escape")
 	clean(t, p)
+	noQueues(p)
 }
 
 func TestDemoPage(t *testing.T) {

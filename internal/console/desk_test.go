@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/admin"
 	"github.com/bezoar-dev/bezoar/internal/app"
 	"github.com/bezoar-dev/bezoar/internal/browsertest"
 	"github.com/bezoar-dev/bezoar/internal/config"
@@ -157,7 +156,7 @@ func TestRedriveAndRestore(t *testing.T) {
 	p := browsertest.Start(t).Open(r.url, browsertest.Look{})
 
 	p.Wait(`document.querySelectorAll("#view tbody tr").length === 2`)
-	if got := p.Text("#view tbody"); !strings.Contains(got, "orders-dlq") || !strings.Contains(got, "orders-dlq is made when needed") {
+	if got := p.Text("#view tbody"); !strings.Contains(got, "orders-dlq") || !strings.Contains(got, "orders-dlq-dlq is made when needed") {
 		t.Errorf("the queues read %q", got)
 	}
 	keep(p, "queues")
@@ -230,7 +229,43 @@ func TestRedriveAndRestore(t *testing.T) {
 		}
 	}
 	keep(p, "audit")
+	r.pauseInPage(p)
 	harmless(t, p)
+}
+
+// pauseInPage looks at a queue that an outage has paused, and resumes it.
+func (r *rig) pauseInPage(p *browsertest.Page) {
+	r.t.Helper()
+	r.create("mails")
+	for i := range 6 {
+		if _, err := r.Send(r.t.Context(), "mails", queue.SendInput{Body: fmt.Appendf(nil, `{"mail": %d}`, i)}); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	got, err := r.Receive(r.t.Context(), "mails", queue.ReceiveInput{Max: 5})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, m := range got {
+		if err := r.Release(r.t.Context(), "mails", queue.ReleaseInput{
+			Receipt: m.Receipt, Outcome: &queue.Outcome{Class: bezoar.Transient, Failure: "smtp: connection refused"},
+		}); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	p.Click(`#views a[href="?view=queues"]`)
+	p.Wait(at("queues") + ` && document.querySelector("#view tbody .badge").dataset.word === "paused"`)
+	if got := p.Text("#view tbody tr"); !strings.Contains(got, "5 of 5 distinct payloads") {
+		r.t.Errorf("the paused queue reads %q", got)
+	}
+	keep(p, "queues-paused")
+	p.Click(`button[aria-label="Resume mails"]`)
+	p.Wait(`document.querySelector("#ask").open && document.activeElement.id === "ask-no"`)
+	p.Click("#ask-yes")
+	p.Wait(`document.querySelector("#view tbody .badge").dataset.word === "ok"`)
+	if left, err := r.Receive(r.t.Context(), "mails", queue.ReceiveInput{}); err != nil || len(left) != 1 {
+		r.t.Errorf("the resumed queue gives %d messages: %v", len(left), err)
+	}
 }
 
 // discardInPage discards two chosen letters and restores them.
@@ -331,6 +366,7 @@ func TestLetterAndEdit(t *testing.T) {
 		t.Errorf("sent was %q, not %q", bodies, want)
 	}
 
+	pureFunctions(t, p)
 	// Bytes are shown as such, and every view fits into a phone.
 	r.kill("orders", bug, "\x00\x01PNG\xff")
 	id = r.letters(queue.Selection{Queue: "orders-dlq"})[0].ID
@@ -347,12 +383,29 @@ func TestLetterAndEdit(t *testing.T) {
 	harmless(t, p)
 }
 
-func TestNoQueues(t *testing.T) {
-	url := serve(t, newStory(), new(admin.Hub), false, "")
-	p := browsertest.Start(t).Open(url+"queues?view=groups", browsertest.Look{})
+// pureFunctions runs those that must not change what somebody sent.
+func pureFunctions(t *testing.T, p *browsertest.Page) {
+	t.Helper()
+	for expression, want := range map[string]string{
+		`import("/body.js").then((m) => m.indent('{"n":9007199254740993,"n":1.0, "e":{} ,"l":[[],"}\\"{"]}'))`:                                                "{\n  \"n\": 9007199254740993,\n  \"n\": 1.0,\n  \"e\": {},\n  \"l\": [\n    [],\n    \"}\\\"{\"\n  ]\n}",
+		`import("/body.js").then((m) => String(m.indent("{") ?? m.indent("[".repeat(1 << 19))))`:                                                              "null",
+		`import("/body.js").then((m) => m.indent(" 7 "))`:                                                                                                     "7",
+		`import("/body.js").then((m) => m.hex(new Uint8Array([0, 65, 255])).trim())`:                                                                          "000000  00 41 ff" + strings.Repeat(" ", 41) + "·A·",
+		`import("/diff.js").then((m) => JSON.stringify(m.diff("a\nb\nc\nd", "a\nX\nc\nd\ne")))`:                                                               `[["","a","a"],["~","b","X"],["","c","c"],["","d","d"],["+",null,"e"]]`,
+		`import("/diff.js").then((m) => JSON.stringify(m.diff("a\nb\nc", "c")))`:                                                                              `[["-","a",null],["-","b",null],["","c","c"]]`,
+		`import("/format.js").then((m) => { const s = "⟨U+202E⟩ \u202e ⟨⟨U+ \r\u2028 ⟩"; return m.unspell(m.spell(s)) === s ? m.spell("\u202e") : "lost"; })`: "⟨U+202E⟩",
+	} {
+		var got string
+		if p.Eval(expression, &got); got != want {
+			t.Errorf("%s gives %q, not %q", expression, got, want)
+		}
+	}
+}
+
+// noQueues goes to the queues of a server that has none, and back.
+func noQueues(p *browsertest.Page) {
+	p.Click(`.views a[href="queues?view=groups"]`)
 	p.Wait(`document.querySelector("#no-queues")?.innerText.includes("This server has no queues")`)
 	p.Click(`#views a[href="./"]`)
 	p.Wait(`document.querySelectorAll(".tile").length === 8`)
-	p.Click(`.views a[href="queues"]`)
-	p.Wait(`document.querySelector("#no-queues")`)
 }

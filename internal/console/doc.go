@@ -1,11 +1,17 @@
-// Package console serves the console: one page of its own HTML, CSS and ES
+// Package console serves the console: pages of its own HTML, CSS and ES
 // modules, embedded, without a library and without a build step.
 //
-// The page shows the fleet as a moving picture, what is quarantined, the dead
-// letters and what happens, all from the admin API; it knows nothing that the
-// API does not say. Whatever came with a request is attacker-written: it reaches
-// the page as JSON and the document as text nodes, never as markup, and the
+// The page at "/" shows the fleet as a moving picture, what is quarantined and
+// what happens. The page at "/queues" shows queues, and deals with dead letters:
+// its URL says which view is shown and of what, nothing in a list moves by
+// itself, and what cannot be undone easily is planned, counted and confirmed
+// first. All of it is from the admin API; the pages know nothing that the API
+// does not say.
+//
+// Whatever came with a request or a message is attacker-written: it reaches the
+// pages as JSON and the document as text nodes, never as markup, with characters
+// that cannot be seen, or that turn the direction of text, spelled out. The
 // content security policy that admin sets allows no inline script or style.
 //
-// With [Config.Demo] the same page has the demonstration's controls as well.
+// With [Config.Demo] the first page has the demonstration's controls as well.
 package console

@@ -6,28 +6,27 @@ import { count, visible } from "./format.js";
 import { button } from "./parts.js";
 
 const most = 16 << 10; // characters shown until somebody asks for all
-const mostHex = 4 << 10;
+const mostHex = 4 << 10; // bytes
+const mostLaidOut = 256 << 10, deepest = 40;
 
 // indent lays JSON out and changes nothing else in it: no number is rounded and
 // no name is dropped, as would happen if it were decoded. It returns null for
-// what is not JSON.
+// what is not JSON, or is so long that nobody would read it.
 export function indent(text) {
+  if (text.length > mostLaidOut) return null;
   try { JSON.parse(text); } catch { return null; }
-  let out = "", depth = 0;
-  const line = () => `\n${"  ".repeat(depth)}`;
-  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s"[\]{},:]+/gs)) {
-    if (token === "}" || token === "]") {
-      depth--;
-      out = /[{[]\s*$/.test(out) ? out.trimEnd() : out + line();
-      out += token;
-    } else {
-      out += token;
-      if (token === "{" || token === "[") { depth++; out += line(); }
-      else if (token === ",") out += line();
-      else if (token === ":") out += " ";
-    }
+  const out = [];
+  let depth = 0, before = "";
+  const line = () => `\n${"  ".repeat(Math.min(depth, deepest))}`;
+  for (const [token] of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},:]|[^\s"[\]{},:]+/gs)) {
+    const opened = before === "{" || before === "[", closes = token === "}" || token === "]";
+    if (closes) depth--;
+    if (before === "," || opened !== closes && (opened || closes)) out.push(line());
+    out.push(token === ":" ? ": " : token);
+    if (token === "{" || token === "[") depth++;
+    before = token;
   }
-  return out;
+  return out.join("");
 }
 
 export const decode = (base64) => Uint8Array.from(atob(base64 ?? ""), (c) => c.charCodeAt(0));
@@ -44,7 +43,7 @@ export function hex(raw) {
 }
 
 // part shows the head of a long text, and all of it when asked.
-function part(name, whole, bound, render) {
+export function part(name, whole, render = visible, bound = most) {
   const pre = make("pre", { tabindex: "0", "aria-label": name, class: render === hex ? "body hex" : "body" }, render(whole.slice(0, bound)));
   if (whole.length <= bound) return [pre];
   const rest = make("p", { class: "empty" }, `This is the head. `, button(`Show all of it (${count(whole.length)})`, () => {
@@ -58,16 +57,16 @@ function part(name, whole, bound, render) {
 // body shows a body as text, JSON or bytes.
 export function body(b) {
   if (!b || b.bytes === 0) return [make("p", { class: "empty" }, "The body is empty.")];
-  if (b.text == null) return [make("p", { class: "empty" }, `${count(b.bytes)} bytes that are no text`), ...part("body, in hexadecimal", decode(b.base64), mostHex, hex)];
-  const pretty = indent(b.text), sent = part("body", b.text, most, visible);
+  if (b.text == null) return [make("p", { class: "empty" }, `${count(b.bytes)} bytes that are no text`), ...part("body, in hexadecimal", decode(b.base64), hex, mostHex)];
+  const pretty = indent(b.text), sent = part("body", b.text);
   if (pretty === null || pretty === b.text) return [make("p", { class: "empty" }, `${count(b.bytes)} bytes of text`), ...sent];
-  const place = make("div", {}, ...part("body, laid out", pretty, most, visible));
+  const place = make("div", {}, ...part("body, laid out", pretty));
   const way = (id, label, nodes, checked) => [
     make("input", { type: "radio", name: "body-way", id, checked, change: () => place.replaceChildren(...nodes()) }), make("label", { for: id }, label)];
   return [
     make("fieldset", { class: "ways" }, make("legend", { class: "visually-hidden" }, "Body as"),
-      ...way("body-json", "JSON", () => part("body, laid out", pretty, most, visible), true),
-      ...way("body-text", "As it was sent", () => part("body", b.text, most, visible), false),
+      ...way("body-json", "JSON", () => part("body, laid out", pretty), true),
+      ...way("body-text", "As it was sent", () => part("body", b.text), false),
       make("span", { class: "empty" }, `${count(b.bytes)} bytes`)),
     place];
 }

@@ -122,5 +122,8 @@ document.addEventListener("click", (e) => {
 });
 byId("refresh").addEventListener("click", async () => { await render(); say("refreshed"); });
 byId("news").addEventListener("click", async () => { await render(); byId("refresh").focus(); });
-window.addEventListener("popstate", render);
+window.addEventListener("popstate", () => {
+  for (const dialog of document.querySelectorAll("#plan[open], #ask[open]")) dialog.close(); // as with Cancel
+  return render();
+});
 render();

@@ -8,6 +8,7 @@ import { button, link, none, query, row, table, wild } from "./parts.js";
 import { indent } from "./body.js";
 import { diff } from "./diff.js";
 
+const most = 500; // rows of what changes
 const around = 3; // unchanged lines shown beside changed ones
 
 // A browser knows one end of a line. Where all lines ended as on another system
@@ -101,10 +102,11 @@ function compare(before, after, oldOnes, newOnes) {
   const rows = [...near(diff(spread(before), spread(after))), ...near(diff(text(oldOnes), text(newOnes)))];
   if (!rows.length) return [none(before === after ? "Nothing yet." : "Only how it is laid out.")];
   const signs = { "~": "changed", "-": "goes", "+": "comes" };
-  return [table("What changes", [{ text: "Change", hidden: true }, "Old", "New"], rows.map(([sign, a, b]) =>
+  return [table("What changes", [{ text: "Change", hidden: true }, "Old", "New"], rows.slice(0, most).map(([sign, a, b]) =>
     make("tr", { "data-sign": sign },
       make("td", {}, make("span", { "aria-label": signs[sign] ?? null }, sign === "-" ? "−" : sign)),
-      make("td", { class: "code" }, a === null ? "" : visible(a)), make("td", { class: "code" }, b === null ? "" : visible(b))))).whole];
+      make("td", { class: "code" }, a === null ? "" : visible(a)), make("td", { class: "code" }, b === null ? "" : visible(b))))).whole,
+  rows.length > most ? none(`and ${count(rows.length - most)} lines more`) : ""];
 }
 
 // near leaves out the lines that are the same and far from a change.

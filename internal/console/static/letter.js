@@ -2,10 +2,12 @@
 
 import { call } from "./api.js";
 import { facts, make } from "./dom.js";
-import { count, many } from "./format.js";
+import { count, many, visible } from "./format.js";
 import { badge, button, cell, link, row, table, trash, when, wild } from "./parts.js";
-import { body, decode, hex } from "./body.js";
+import { body, decode, hex, part } from "./body.js";
 import { plan } from "./order.js";
+
+const long = 2048; // of an attribute, shown until somebody asks for all
 
 export async function letter(context) {
   const id = context.parameters.get("id") ?? "";
@@ -70,8 +72,14 @@ function attributes(name, of) {
   if (!list.length) return [];
   const { whole } = table(name, ["Name", "Type", "Value"], list.map(([n, a]) =>
     row("", make("th", { scope: "row" }, wild(n)), cell(wild(a.type)),
-      make("td", { class: "work" }, a.masked ? make("em", {}, "a secret, not shown") : a.binary ? make("pre", { class: "hex" }, hex(decode(a.binary))) : wild(a.value)))));
+      make("td", { class: "work" }, ...value(n, a)))));
   return [make("h3", {}, name), whole];
+}
+
+function value(name, a) {
+  if (a.masked) return [make("em", {}, "a secret, not shown")];
+  if (a.binary) return part(visible(name), decode(a.binary), hex, long);
+  return a.value?.length > long ? part(visible(name), a.value, visible, long) : [wild(a.value)];
 }
 
 function attempts(list) {

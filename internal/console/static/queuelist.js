@@ -5,8 +5,8 @@ import { ask, make, put } from "./dom.js";
 import { count } from "./format.js";
 import { actions, badge, button, cell, fresh, link, mark, none, number, query, row, table, wild } from "./parts.js";
 
-const heads = ["Queue", { text: "Visible", number: true }, { text: "In flight", number: true }, { text: "Delayed", number: true },
-  { text: "Oldest", number: true }, "Dead letters to", "State", { text: "Actions", hidden: true }];
+const heads = ["Queue", "State", { text: "Visible", number: true }, { text: "In flight", number: true }, { text: "Delayed", number: true },
+  { text: "Oldest", number: true }, "Dead letters to", { text: "Actions", hidden: true }];
 
 export async function queues({ parameters, act, go, again }) {
   const prefix = parameters.get("prefix") ?? "";
@@ -36,24 +36,24 @@ function line(q, made, shelf, act, again) {
     if (yes) await act("resume", async () => { await call("POST", `/api/v1/queues/${encodeURIComponent(q.name)}/resume`); await again(); });
   }, { "aria-label": `Resume ${q.name}` });
   const there = made || !q.implicit_dead_letter;
-  const to = cell(there ? link(q.dead_letter, { view: "groups", queue: q.dead_letter }) : "none yet", make("small", {}, policy(q)));
+  const to = cell(there ? link(q.dead_letter, { view: "groups", queue: q.dead_letter }) : "none yet", make("small", {}, policy(q, there)));
   const letters = shelf ? link("Letters in it", { view: "letters", queue: q.name }, { class: "button", "aria-label": `Letters in ${q.name}` })
     : link("Letters from it", { view: "letters", origin: q.name }, { class: "button", "aria-label": `Letters from ${q.name}` });
   const r = row(q.name,
     make("th", { scope: "row" }, wild(q.name), q.fifo ? make("small", {}, "in order (FIFO)") : null),
-    number(q.visible), number(q.in_flight), number(q.delayed), make("td", { class: "number" }), to,
-    cell(badge("ok"), make("small")), actions(resume, letters));
+    make("td", { class: "why" }, badge("ok"), make("small")),
+    number(q.visible), number(q.in_flight), number(q.delayed), make("td", { class: "number" }), to, actions(resume, letters));
   update(r, q);
   return r;
 }
 
-function policy(q) {
+function policy(q, there) {
   const after = q.max_receive_count ? `after ${count(q.max_receive_count)} receives` : "by verdicts only";
-  return q.implicit_dead_letter ? `${after}; ${q.dead_letter} is made when needed` : after;
+  return there ? after : `${after}; ${q.dead_letter} is made when needed`;
 }
 
 function update(r, q) {
-  const [, visible, inFlight, delayed, oldest, , state, buttons] = r.children;
+  const [, state, visible, inFlight, delayed, oldest, , buttons] = r.children;
   put(visible, count(q.visible));
   put(inFlight, count(q.in_flight));
   put(delayed, count(q.delayed));
