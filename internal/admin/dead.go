@@ -18,6 +18,7 @@ import (
 
 // Triage is where dead letters are dealt with. *triage.Desk is one.
 type Triage interface {
+	Count(ctx context.Context, s queue.Selection) (int64, error)
 	Groups(ctx context.Context, s queue.Selection, limit int) ([]queue.Group, error)
 	Letters(ctx context.Context, s queue.Selection, next string, limit int) (triage.Page, error)
 	Letter(ctx context.Context, id string) (triage.Letter, error)

@@ -39,8 +39,8 @@ func newQueueCollector(q Queues, t Triage) *queueCollector {
 		oldest:       desc("queue_oldest_seconds", "Age of the message that has been kept longest.", "queue"),
 		state:        desc("queue_paused", "1 while nothing is delivered but a canary.", "queue"),
 		letters:      desc("dead_letters", "Dead letters.", "queue"),
-		letterOldest: desc("dead_letter_oldest_seconds", "How long ago the first one died.", "queue"),
-		failing:      desc("dead_letter_groups", "Groups of dead letters, by what failed.", "queue"),
+		letterOldest: desc("dead_letter_oldest_seconds", "How long ago the first one of the newest 1000 groups died.", "queue"),
+		failing:      desc("dead_letter_groups", "Groups of dead letters by what failed, of the newest 1000.", "queue"),
 		tasks:        desc("redrive_letters", "Letters of live redrives, by what became of them.", "outcome"),
 		vanished:     desc("queue_workers_vanished_total", "Workers that vanished while they held messages."),
 		mass:         desc("queue_workers_vanished_together_total", "Of them, those that vanished with so many others that no message is blamed."),
@@ -144,6 +144,13 @@ func (c *queueCollector) collectLetters(ctx context.Context, out chan<- promethe
 	}
 	now := time.Now()
 	for name, s := range sums {
+		if len(groups) == triage.MaxGroups { // there are more, which were not summed up
+			n, err := c.triage.Count(ctx, queue.Selection{Queue: name})
+			if err != nil {
+				return
+			}
+			s.letters = n
+		}
 		out <- gauge(c.letters, float64(s.letters), name)
 		out <- gauge(c.failing, float64(s.groups), name)
 		out <- gauge(c.letterOldest, now.Sub(s.first).Seconds(), name)

@@ -58,9 +58,20 @@ func New(c Config) (*Client, error) {
 	}
 	noRedirect := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Client{
-		base: base, token: c.Token, actor: c.Actor, timeout: c.Timeout,
+		base: base, token: c.Token, actor: printable(c.Actor), timeout: c.Timeout,
 		http: &http.Client{Transport: t, CheckRedirect: noRedirect},
 	}, nil
+}
+
+// printable drops what no header may hold, and what is too long.
+func printable(actor string) string {
+	text := strings.Map(func(c rune) rune {
+		if c < ' ' || c > '~' {
+			return -1
+		}
+		return c
+	}, actor)
+	return strings.TrimSpace(text[:min(len(text), maxActor)])
 }
 
 // Close drops idle connections.

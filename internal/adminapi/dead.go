@@ -34,6 +34,8 @@ const (
 // characters. It proves nothing.
 const HeaderActor = "Bezoar-Actor"
 
+const maxActor = 200
+
 // CodePlanChanged is a Problem's code, 409: the letters are not those that were
 // planned.
 const CodePlanChanged = "plan-changed"
