@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// block is one fenced block of the README: its language, what is said beside
+// block is one fenced block of a page: its language, what is said beside
 // it, and its text.
 type block struct {
 	lang, note, text string
@@ -43,39 +43,45 @@ func blocks(t *testing.T, file string) []block {
 // Every command of the README is run, in order, in a copy of what it uses, with
 // the ports it names moved to free ones.
 func TestReadme(t *testing.T) {
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("python3 is not installed: the README's example server cannot run (apt-get install python3)")
-	}
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := bytes.Count(readme, []byte("\n")); n > 150 {
 		t.Errorf("README.md has %d lines, want at most 150", n)
 	}
-	dir := t.TempDir()
+	r := newReader(t, "README.md")
+	r.read(map[string][]string{
+		"demo":          {"innocents refused"},
+		"/crash":        {"quarantine"},
+		"quarantine ls": {"/crash"},
+		"worker.py":     {"BEZOAR", "STONE", "CUP", "crash:payload-", "bug:AttributeError@worker.py", "would redrive 1 letter to jobs"},
+	})
+	if n := strings.Count(r.printed, "a worker died\n"); n != 2 {
+		t.Errorf("%d workers died of the README's message, want 2:\n%s", n, r.printed)
+	}
+}
+
+func newReader(t *testing.T, file string) *reader {
+	t.Helper()
+	for _, needed := range []string{"python3", "curl"} {
+		if _, err := exec.LookPath(needed); err != nil {
+			t.Skipf("%s is not installed: what %s says cannot be tried (apt-get install %s)", needed, file, needed)
+		}
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reader{t: t, file: file, dir: t.TempDir(), root: root, stop: func() {}, ports: strings.NewReplacer(
+		"127.0.0.1:8080", freePort(t), "127.0.0.1:7070", freePort(t), "127.0.0.1:9324", freePort(t))}
 	for _, name := range []string{"cmd", "examples"} {
-		if err := os.Symlink(filepath.Join(root, name), filepath.Join(dir, name)); err != nil {
+		if err := os.Symlink(filepath.Join(root, name), filepath.Join(r.dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r := &reader{t: t, dir: dir, root: root, ports: strings.NewReplacer(
-		"127.0.0.1:8080", freePort(t), "127.0.0.1:7070", freePort(t))}
-	for _, b := range blocks(t, filepath.Join(root, "README.md")) {
-		switch {
-		case b.lang == "yaml":
-			name := filepath.Join(dir, strings.TrimPrefix(b.note, "file="))
-			if err := os.WriteFile(name, []byte(b.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		case b.lang == "sh" && b.note != "not-run":
-			r.run(b)
-		}
-	}
+	t.Cleanup(func() { r.stop() })
+	return r
 }
 
 func freePort(t *testing.T) string {
@@ -88,14 +94,47 @@ func freePort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// reader does what the README says.
+// reader does what a page says.
 type reader struct {
-	t         *testing.T
-	dir, root string
-	ports     *strings.Replacer
+	t               *testing.T
+	file, dir, root string
+	ports           *strings.Replacer
+	printed         string // by what has ended
+	stop            func() // what runs in the background, of which there is one at a time
 }
 
-func (r *reader) run(b block) {
+// read does all of it. wants is what blocks with some text have to print.
+func (r *reader) read(wants map[string][]string) {
+	r.t.Helper()
+	for _, b := range blocks(r.t, filepath.Join(r.root, r.file)) {
+		name, isFile := strings.CutPrefix(b.note, "file=")
+		if name, _, _ = strings.Cut(name, " "); isFile {
+			if err := os.WriteFile(filepath.Join(r.dir, name), []byte(r.ports.Replace(b.text)), 0o600); err != nil {
+				r.t.Fatal(err)
+			}
+		}
+		switch b.lang {
+		case "python":
+			_, module, needs := strings.Cut(b.note, "needs=")
+			if needs && exec.CommandContext(r.t.Context(), "python3", "-c", "import "+module).Run() != nil {
+				r.t.Logf("%s:%d: not tried, since Python has no %s", r.file, b.line, module)
+				continue
+			}
+			b.text = "python3 " + name + "\n"
+			r.run(b, nil)
+		case "sh":
+			var want []string
+			for text, w := range wants {
+				if strings.Contains(b.text, text) {
+					want = append(want, w...)
+				}
+			}
+			r.run(b, want)
+		}
+	}
+}
+
+func (r *reader) run(b block, want []string) {
 	r.t.Helper()
 	script := r.ports.Replace(b.text)
 	for _, here := range []string{"go run ./cmd/bezoar", "go build -o bezoar ./cmd/bezoar"} {
@@ -104,16 +143,16 @@ func (r *reader) run(b block) {
 		there = strings.Replace(there, "go ", "go -C "+r.root+" ", 1)
 		script = strings.ReplaceAll(script, here, there)
 	}
-	if !strings.Contains(b.text, "config ") && !strings.Contains(b.text, "curl") && !strings.Contains(b.text, "go ") {
-		script = strings.ReplaceAll(script, " ls\n", " ls --admin "+r.ports.Replace("127.0.0.1:7070")+"\n")
-	}
+	admin := r.ports.Replace("127.0.0.1:7070")
 	url, background := strings.CutPrefix(b.note, "background=")
 	if background {
-		script = strings.Replace(script, "bezoar run", "bezoar run --listen "+r.ports.Replace("127.0.0.1:8080")+" --admin "+r.ports.Replace("127.0.0.1:7070"), 1)
+		r.stop()
+		script = strings.Replace(script, "bezoar run", "bezoar run --listen "+r.ports.Replace("127.0.0.1:8080")+" --admin "+admin, 1)
+		script = strings.Replace(script, "bezoar serve", "bezoar serve --sqs "+r.ports.Replace("127.0.0.1:9324")+" --admin "+admin, 1)
 	}
 	ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Minute)
 	cmd := exec.CommandContext(ctx, "sh", "-e", "-c", script)
-	cmd.Dir = r.dir
+	cmd.Dir, cmd.Env = r.dir, append(os.Environ(), "BEZOAR_ADMIN="+admin)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 20 * time.Second
@@ -126,37 +165,27 @@ func (r *reader) run(b block) {
 	if !background {
 		defer cancel()
 		if err := cmd.Wait(); err != nil {
-			r.t.Fatalf("README.md:%d: %v\n%s\n%s", b.line, err, script, out.String())
+			r.t.Fatalf("%s:%d: %v\n%s\n%s", r.file, b.line, err, script, out.String())
 		}
 		r.t.Logf("%s\n%s", script, out.String())
-		r.check(b, out.String())
+		r.printed += out.String()
+		for _, w := range want {
+			if !strings.Contains(out.String(), w) {
+				r.t.Errorf("%s:%d: printed no %q:\n%s", r.file, b.line, w, out.String())
+			}
+		}
 		return
 	}
-	r.t.Cleanup(func() {
+	r.stop = func() {
 		cancel()
-		_ = cmd.Wait()
+		_ = cmd.Wait() // it was told to end
 		if r.t.Failed() {
 			r.t.Log(out.String())
 		}
-	})
+		r.stop = func() {}
+	}
 	if err := answers(ctx, r.ports.Replace(url)); err != nil {
-		r.t.Fatalf("README.md:%d: %v", b.line, err)
-	}
-}
-
-// check holds what was printed to what the text around it promises.
-func (r *reader) check(b block, out string) {
-	want := ""
-	switch {
-	case strings.Contains(b.text, "/crash"):
-		want = "quarantine"
-	case strings.Contains(b.text, "quarantine ls"):
-		want = "/crash"
-	case strings.Contains(b.text, "demo"):
-		want = "innocents refused"
-	}
-	if !strings.Contains(out, want) {
-		r.t.Errorf("README.md:%d: %s printed no %q:\n%s", b.line, b.text, want, out)
+		r.t.Fatalf("%s:%d: %v", r.file, b.line, err)
 	}
 }
 

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/alarm"
+	"github.com/bezoar-dev/bezoar/internal/config"
+)
+
+// Every command of the guide to queues is run, in order. Its Python is run where
+// boto3 is installed.
+func TestQueueGuide(t *testing.T) {
+	r := newReader(t, "docs/queue.md")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(r.dir, "bezoar"), ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	r.read(map[string][]string{
+		"queue ls":           {"reports-dlq by verdict"},
+		"db:deadlock":        {`"failure": "db:deadlock"`, `"failure": "curl"`, `"receives": 3`},
+		"payloads":           {"nothing is held against any payload"},
+		"bezoar dlq groups":  {"invalid:no-such-report", "there is no report 7"},
+		"--group":            {"would redrive 1 letter to broken", "bezoar dlq redrive --plan plan-"},
+		"dlq audit":          {"1 of 1 moved", "redrive.start"},
+		"BezoarSchema":       {"minimum at $.report"},
+		"WORK=":              {`"state":"queued"`, "urn:bezoar:problem:schema"},
+		"config check":       {": ok"},
+		"queue peek reports": {`{"report": 7}`},
+	})
+}
+
+// What the guide checks signatures with takes those of alarms, and no others.
+func TestQueueGuideChecksSignatures(t *testing.T) {
+	r := newReader(t, "docs/queue.md")
+	for _, b := range blocks(t, "../../docs/queue.md") {
+		if b.note != "file=signature.py" {
+			continue
+		}
+		now, body := time.Now(), []byte(`{"id": "1"}`)
+		header := fmt.Sprintf("t=%d,v1=%s", now.Unix(), alarm.Sign("hush", now, body))
+		b.text += fmt.Sprintf("print(genuine(b'hush', %q, b'%s'), genuine(b'other', %[1]q, b'%[2]s'), genuine(b'hush', %[1]q, b'{}'))\n", header, body)
+		if err := os.WriteFile(filepath.Join(r.dir, "signature.py"), []byte(b.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r.run(block{text: "python3 signature.py"}, []string{"True False False\n"})
+		return
+	}
+	t.Error("docs/queue.md has no signature.py")
+}
+
+var setting = regexp.MustCompile("(?m)^\\| `([^`:]+)[^|]*\\| `?(\\w+)`? \\| `?([^`|]*?)`? \\|")
+
+// The guide's table names every setting of a queue, and the defaults of Bezoar's
+// own attributes are those that a new queue shows.
+func TestQueueGuideNamesEverySetting(t *testing.T) {
+	page, err := os.ReadFile("../../docs/queue.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inFile, defaults := map[string]bool{}, map[string]string{}
+	for _, m := range setting.FindAllStringSubmatch(string(page), -1) {
+		inFile[m[1]] = true
+		if strings.HasPrefix(m[2], "Bezoar") && m[3] != "none" {
+			defaults[m[2]] = m[3]
+		}
+	}
+	for _, key := range keys(reflect.TypeFor[config.Queue](), "") {
+		if !inFile[key] && !strings.HasPrefix(key, "push.") {
+			t.Errorf("docs/queue.md: the table of settings has no %s", key)
+		}
+	}
+	if len(defaults) < 10 {
+		t.Fatalf("docs/queue.md: the table has %d defaults of attributes, want all", len(defaults))
+	}
+	if shown := attributes(t, newReader(t, "docs/queue.md"), defaults); !reflect.DeepEqual(shown, defaults) {
+		t.Errorf("docs/queue.md: these are the defaults: %v\nthe table says %v", shown, defaults)
+	}
+}
+
+// keys are the keys of a settings struct, those of structs in it behind a dot.
+func keys(of reflect.Type, before string) []string {
+	var out []string
+	for i := range of.NumField() {
+		f := of.Field(i)
+		name, kind := f.Tag.Get("yaml"), f.Type
+		if kind.Kind() == reflect.Pointer {
+			kind = kind.Elem()
+		}
+		switch {
+		case name == "-":
+		case kind.Kind() == reflect.Struct:
+			out = append(out, keys(kind, before+name+".")...)
+		default:
+			out = append(out, before+name)
+		}
+	}
+	return out
+}
+
+// attributes asks a new queue for those that are named.
+func attributes(t *testing.T, r *reader, named map[string]string) map[string]string {
+	t.Helper()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(r.dir, "bezoar"), ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	const endpoint = "http://127.0.0.1:9324"
+	r.run(block{note: "background=" + endpoint + "/health", text: "./bezoar serve --store memory:"}, nil)
+	var names []string
+	for name := range named {
+		names = append(names, name)
+	}
+	ask := func(action string, members map[string]any, answer any) {
+		body, err := json.Marshal(members)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.ports.Replace(endpoint), bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Amz-Target", "AmazonSQS."+action)
+		res, err := (&http.Client{Timeout: 10 * time.Second}).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if err := json.NewDecoder(res.Body).Decode(answer); err != nil || res.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s %v", action, res.Status, err)
+		}
+	}
+	var made struct{ QueueUrl string } //nolint:revive // SQS's name
+	ask("CreateQueue", map[string]any{"QueueName": "new"}, &made)
+	var got struct{ Attributes map[string]string }
+	ask("GetQueueAttributes", map[string]any{"QueueUrl": made.QueueUrl, "AttributeNames": names}, &got)
+	return got.Attributes
+}
