@@ -91,13 +91,15 @@ const waits = `($4 AND NOT m.letter AND EXISTS (
 func (r *receiver) fromRanks() error {
 	args := []any{r.from.bucket, r.from.ID, r.now, !r.claim.Poison.Off}
 	for r.left() > 0 {
-		rows, err := r.read(`SELECT `+fullColumns+` FROM generate_series(0, 9) r (rank) CROSS JOIN LATERAL (
-				SELECT m.* FROM {schema}.queue_messages m
-				WHERE m.bucket = $1 AND m.rank = r.rank AND m.due = 0 AND m.visible <= $3 AND m.seq <> ALL ($5::bigint[])
-					AND (m.fp IS NULL OR m.letter OR m.fp <> ALL ($7::bytea[])) AND NOT `+waits+`
-				ORDER BY m.visible, m.seq LIMIT $6 FOR UPDATE SKIP LOCKED
-			) m JOIN {schema}.queue_payloads p ON p.payload = m.payload
-			LEFT JOIN {schema}.queue_letters l ON m.letter AND l.bucket = m.bucket AND l.seq = m.seq LIMIT $6`,
+		rows, err := r.read(`WITH o AS MATERIALIZED (
+				SELECT m.* FROM generate_series(0, 9) r (rank) CROSS JOIN LATERAL (
+					SELECT m.* FROM {schema}.queue_messages m
+					WHERE m.bucket = $1 AND m.rank = r.rank AND m.due = 0 AND m.visible <= $3 AND m.seq <> ALL ($5::bigint[])
+						AND (m.fp IS NULL OR m.letter OR m.fp <> ALL ($7::bytea[])) AND NOT `+waits+`
+					ORDER BY m.visible, m.seq LIMIT $6 FOR UPDATE SKIP LOCKED
+				) m LIMIT $6
+			) SELECT `+fullColumns+` FROM (SELECT *, row_number() OVER () AS n FROM o) m JOIN {schema}.queue_payloads p ON p.payload = m.payload
+			LEFT JOIN {schema}.queue_letters l ON m.letter AND l.bucket = m.bucket AND l.seq = m.seq ORDER BY m.n`,
 			append(slices.Clip(args), slices.AppendSeq([]int64{}, maps.Keys(r.states)), r.left(), raw(slices.Collect(maps.Keys(r.passed))))...)
 		if err != nil {
 			return err

@@ -28,23 +28,73 @@ const older = `
 	UPDATE {schema}.queue_marks SET put = put - ?, until = until - ?;
 	UPDATE {schema}.queue_audit SET at = at - ?;`
 
-// queueHarness makes stores at a URL.
-func queueHarness(at string) queuetest.Harness {
-	var mu sync.Mutex // guards opened and configs
-	opened := map[queue.Store]*postgres.DB{}
-	configs := map[queue.Store]postgres.Config{}
-	openAt := func(t *testing.T, c postgres.Config) queue.Store {
-		db := open(t, c)
-		mu.Lock()
-		defer mu.Unlock()
-		opened[db.Queue()], configs[db.Queue()] = db, c
-		return db.Queue()
+// emptied makes a store as if it were new: a schema takes longer to make than
+// most tests do.
+const emptied = `
+	DELETE FROM {schema}.queues WHERE name <> '.trash'; DELETE FROM {schema}.queue_messages; DELETE FROM {schema}.queue_payloads;
+	DELETE FROM {schema}.queue_tallies; DELETE FROM {schema}.queue_groups; DELETE FROM {schema}.queue_dedups;
+	DELETE FROM {schema}.queue_leftovers; DELETE FROM {schema}.queue_letters; DELETE FROM {schema}.queue_cases;
+	DELETE FROM {schema}.queue_moves; DELETE FROM {schema}.queue_endings; DELETE FROM {schema}.queue_marks; DELETE FROM {schema}.queue_audit`
+
+// shelf keeps open stores between tests.
+type shelf struct {
+	at string
+
+	mu      sync.Mutex // guards all below
+	free    []*postgres.DB
+	configs map[*postgres.DB]postgres.Config
+	opened  map[queue.Store]*postgres.DB
+}
+
+func (s *shelf) find(of queue.Store) (*postgres.DB, postgres.Config) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opened[of], s.configs[s.opened[of]]
+}
+
+// lend opens a store until the test is over.
+func (s *shelf) lend(t *testing.T, db *postgres.DB, c postgres.Config) queue.Store {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.configs[db], s.opened[db.Queue()] = c, db
+	t.Cleanup(func() {
+		run(t, inSchema(c.Schema, emptied))
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if _, ok := s.configs[db]; ok {
+			s.free = append(s.free, db)
+		}
+	})
+	return db.Queue()
+}
+
+func (s *shelf) take() (*postgres.DB, postgres.Config) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(s.free) - 1
+	if n < 0 {
+		return nil, postgres.Config{}
 	}
-	find := func(s queue.Store) (*postgres.DB, postgres.Config) {
-		mu.Lock()
-		defer mu.Unlock()
-		return opened[s], configs[s]
+	db := s.free[n]
+	s.free = s.free[:n]
+	return db, s.configs[db]
+}
+
+func (s *shelf) reopen(t *testing.T, top testing.TB, of queue.Store) queue.Store {
+	db, c := s.find(of)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
 	}
+	s.mu.Lock()
+	delete(s.configs, db)
+	s.mu.Unlock()
+	return s.lend(t, open(top, c), c)
+}
+
+// queueHarness makes stores at a URL; what it opens lives as long as top.
+func queueHarness(top *testing.T, at string) queuetest.Harness {
+	s := &shelf{at: at, configs: map[*postgres.DB]postgres.Config{}, opened: map[queue.Store]*postgres.DB{}}
+	find := s.find
 	return queuetest.Harness{
 		Games: 12,
 		Around: func(t *testing.T, test func(*testing.T)) {
@@ -52,15 +102,14 @@ func queueHarness(at string) queuetest.Harness {
 			test(t)
 		},
 		Open: func(t *testing.T) queue.Store {
-			return openAt(t, postgres.Config{URL: at, Schema: newSchema(t)})
-		},
-		Reopen: func(t *testing.T, s queue.Store) queue.Store {
-			db, c := find(s)
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
+			db, c := s.take()
+			if db == nil {
+				c = postgres.Config{URL: at, Schema: newSchema(top)}
+				db = open(top, c)
 			}
-			return openAt(t, c)
+			return s.lend(t, db, c)
 		},
+		Reopen: func(t *testing.T, of queue.Store) queue.Store { return s.reopen(t, top, of) },
 		Age: func(t testing.TB, s queue.Store, d time.Duration) {
 			t.Helper()
 			_, c := find(s)
@@ -82,7 +131,7 @@ func queueHarness(at string) queuetest.Harness {
 	}
 }
 
-func TestQueue(t *testing.T) { queuetest.Run(t, queueHarness(server(t))) }
+func TestQueue(t *testing.T) { queuetest.Run(t, queueHarness(t, server(t))) }
 
 func TestQueueBehindPgBouncer(t *testing.T) {
 	server(t)
@@ -90,5 +139,5 @@ func TestQueueBehindPgBouncer(t *testing.T) {
 	if at == "" {
 		t.Skip("no PgBouncer: run make test, or export BEZOAR_TEST_PGBOUNCER=$(scripts/postgres pgbouncer)")
 	}
-	queuetest.Run(t, queueHarness(at))
+	queuetest.Run(t, queueHarness(t, at))
 }
