@@ -327,8 +327,7 @@ func triageProblem(err error) *adminapi.Problem {
 	case triage.ErrPlanChanged:
 		status, code = http.StatusConflict, adminapi.CodePlanChanged
 	}
-	var changed *triage.ChangedError
-	if errors.As(err, &changed) {
+	if changed, ok := errors.AsType[*triage.ChangedError](err); ok {
 		return adminapi.NewProblem(status, code, fmt.Sprintf("%d letters were planned, and there are %d now; make a new plan", changed.Planned, changed.Now))
 	}
 	return adminapi.NewProblem(status, code, err.Error())

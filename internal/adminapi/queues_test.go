@@ -36,18 +36,21 @@ func TestQueueCallsReachTheirPaths(t *testing.T) {
 		{
 			"queues", `{"queues":[{"name":"a","visible":3,"oldest":"1m0s"}]}`,
 			func(ctx context.Context, c *Client) (any, error) { return c.Queues(ctx, "a b") },
-			"GET", "/api/v1/queues?prefix=a+b", "", []Queue{{Name: "a", Visible: 3, Oldest: Duration(time.Minute)}},
+			"GET", "/api/v1/queues?prefix=a+b", "",
+			[]Queue{{Name: "a", Visible: 3, Oldest: Duration(time.Minute)}},
 		},
 		{
 			"queue", `{"name":"a","in_flight":2}`, func(ctx context.Context, c *Client) (any, error) { return c.Queue(ctx, "a/../b") },
-			"GET", "/api/v1/queues/a%2F..%2Fb", "", Queue{Name: "a", InFlight: 2},
+			"GET", "/api/v1/queues/a%2F..%2Fb", "",
+			Queue{Name: "a", InFlight: 2},
 		},
 		{
 			"create", `{"name":"a"}`,
 			func(ctx context.Context, c *Client) (any, error) {
 				return c.CreateQueue(ctx, CreateQueue{Name: "a", Tags: map[string]string{"k": "v"}})
 			},
-			"POST", "/api/v1/queues", `{"name":"a","tags":{"k":"v"}}`, Queue{Name: "a"},
+			"POST", "/api/v1/queues", `{"name":"a","tags":{"k":"v"}}`,
+			Queue{Name: "a"},
 		},
 		{
 			"delete", "", func(ctx context.Context, c *Client) (any, error) { return nil, c.DeleteQueue(ctx, "a.fifo") },
@@ -65,11 +68,13 @@ func TestQueueCallsReachTheirPaths(t *testing.T) {
 		},
 		{
 			"peek", `{"messages":[{"id":"m","sequence":7}]}`, func(ctx context.Context, c *Client) (any, error) { return c.Peek(ctx, "a", 6, 10) },
-			"GET", "/api/v1/queues/a/messages?after=6&limit=10", "", []Message{{ID: "m", Sequence: 7}},
+			"GET", "/api/v1/queues/a/messages?after=6&limit=10", "",
+			[]Message{{ID: "m", Sequence: 7}},
 		},
 		{
 			"payloads", `{"payloads":[{"state":"suspect","strikes":0.5}]}`, func(ctx context.Context, c *Client) (any, error) { return c.Payloads(ctx, "a") },
-			"GET", "/api/v1/queues/a/payloads", "", []Payload{{State: "suspect", Strikes: 0.5}},
+			"GET", "/api/v1/queues/a/payloads", "",
+			[]Payload{{State: "suspect", Strikes: 0.5}},
 		},
 		{
 			"pardon", "", func(ctx context.Context, c *Client) (any, error) { return nil, c.Pardon(ctx, "a", payload) },
@@ -77,53 +82,63 @@ func TestQueueCallsReachTheirPaths(t *testing.T) {
 		},
 		{
 			"conditions", `{"conditions":[{"kind":"breaker","name":"db"}]}`, func(ctx context.Context, c *Client) (any, error) { return c.Conditions(ctx) },
-			"GET", "/api/v1/conditions", "", []Condition{{Kind: "breaker", Name: "db"}},
+			"GET", "/api/v1/conditions", "",
+			[]Condition{{Kind: "breaker", Name: "db"}},
 		},
 		{
 			"alarms", `{"alarms":[{"name":"any","firing":true}]}`, func(ctx context.Context, c *Client) (any, error) { return c.Alarms(ctx) },
-			"GET", "/api/v1/alarms", "", []Alarm{{Name: "any", Firing: true}},
+			"GET", "/api/v1/alarms", "",
+			[]Alarm{{Name: "any", Firing: true}},
 		},
 		{
 			"groups", `{"groups":[{"group":"bug:x","count":4}]}`, func(ctx context.Context, c *Client) (any, error) { return c.DeadGroups(ctx, sel, 5) },
 			"GET", "/api/v1/dead/groups?after=2026-11-28T10%3A00%3A00Z&before=2026-11-28T11%3A00%3A00Z&class=bug&group=bug%3Ax%26y&group=b&id=1&limit=5&origin=a&queue=a-dlq",
-			"", []queue.Group{{Key: "bug:x", Count: 4}},
+			"",
+			[]queue.Group{{Key: "bug:x", Count: 4}},
 		},
 		{
 			"letters", `{"letters":[{"id":"1"}],"next":"n"}`,
 			func(ctx context.Context, c *Client) (any, error) {
 				return c.Dead(ctx, queue.Selection{Queue: "a"}, "c u", 2)
 			},
-			"GET", "/api/v1/dead/letters?cursor=c+u&limit=2&queue=a", "", DeadLetters{Letters: []triage.Letter{{ID: "1"}}, Next: "n"},
+			"GET", "/api/v1/dead/letters?cursor=c+u&limit=2&queue=a", "",
+			DeadLetters{Letters: []triage.Letter{{ID: "1"}}, Next: "n"},
 		},
 		{
 			"letter", `{"id":"1"}`, func(ctx context.Context, c *Client) (any, error) { return c.DeadLetter(ctx, "1") },
-			"GET", "/api/v1/dead/letters/1", "", triage.Letter{ID: "1"},
+			"GET", "/api/v1/dead/letters/1", "",
+			triage.Letter{ID: "1"},
 		},
 		{
 			"execute", `{"tasks":[{"id":"t"}]}`, func(ctx context.Context, c *Client) (any, error) { return c.Execute(ctx, "plan-1") },
-			"POST", "/api/v1/dead/plans/plan-1/execute", "", []triage.Task{{ID: "t"}},
+			"POST", "/api/v1/dead/plans/plan-1/execute", "",
+			[]triage.Task{{ID: "t"}},
 		},
 		{
 			"do", `{"tasks":[{"id":"t"}]}`,
 			func(ctx context.Context, c *Client) (any, error) {
 				return c.Do(ctx, Order{Verb: triage.Discard, Selection: queue.Selection{IDs: []string{"1"}}})
 			},
-			"POST", "/api/v1/dead/do", `{"verb":"discard","selection":{"ids":["1"]},"options":{}}`, []triage.Task{{ID: "t"}},
+			"POST", "/api/v1/dead/do", `{"verb":"discard","selection":{"ids":["1"]},"options":{}}`,
+			[]triage.Task{{ID: "t"}},
 		},
 		{
 			"tasks", `{"tasks":[{"id":"t"}]}`, func(ctx context.Context, c *Client) (any, error) { return c.Tasks(ctx, true, 3) },
-			"GET", "/api/v1/dead/tasks?limit=3&live=true", "", []triage.Task{{ID: "t"}},
+			"GET", "/api/v1/dead/tasks?limit=3&live=true", "",
+			[]triage.Task{{ID: "t"}},
 		},
 		{
 			"change a task", `{"id":"t"}`,
 			func(ctx context.Context, c *Client) (any, error) {
 				return c.ChangeTask(ctx, "t", TaskOrder{Action: "rate", Rate: 5})
 			},
-			"POST", "/api/v1/dead/tasks/t", `{"action":"rate","rate":5}`, triage.Task{ID: "t"},
+			"POST", "/api/v1/dead/tasks/t", `{"action":"rate","rate":5}`,
+			triage.Task{ID: "t"},
 		},
 		{
 			"audit", `{"entries":[{"number":9}]}`, func(ctx context.Context, c *Client) (any, error) { return c.Audit(ctx, 10, 1) },
-			"GET", "/api/v1/audit?before=10&limit=1", "", []queue.AuditEntry{{Number: 9}},
+			"GET", "/api/v1/audit?before=10&limit=1", "",
+			[]queue.AuditEntry{{Number: 9}},
 		},
 		{
 			"export", "{}\n{}\n",

@@ -46,7 +46,7 @@ func sqsCall(ctx context.Context, endpoint, action string, in map[string]any, ou
 	if err != nil {
 		return err
 	}
-	defer res.Body.Close() //nolint:errcheck // read to its end
+	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
 		return err

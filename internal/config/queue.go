@@ -287,10 +287,8 @@ func (a *Alarm) check(k *checker, at string) {
 }
 
 func choiceFlaw(value string, choices []string) *flaw {
-	for _, c := range choices {
-		if c == value {
-			return nil
-		}
+	if slices.Contains(choices, value) {
+		return nil
 	}
 	return flawf("write "+strings.Join(choices, ", ")+didYouMean(value, choices), "%s is no choice here", quoted(value))
 }

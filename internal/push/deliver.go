@@ -57,7 +57,7 @@ func (p *Pusher) send(ctx context.Context, m queue.Message) (o queue.Outcome, af
 	if err != nil {
 		return broken(err), 0
 	}
-	defer res.Body.Close() //nolint:errcheck // read as far as it matters
+	defer res.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
 		return broken(err), 0

@@ -172,13 +172,17 @@ func TestRequestsComeOutAsTheyWentIn(t *testing.T) {
 		want seen
 	}{
 		"a message": {"/jobs?a=b", message(1, "hello"), seen{"POST", "/jobs?a=b", "", "id-1", "hello"}},
-		"a request": {"", message(1, `{"x":1}`, "HttpMethod", "PUT", "HttpTarget", "/a%2Fb?q=1", "ContentType", "application/json"),
-			seen{"PUT", "/a%2Fb?q=1", "application/json", "id-1", `{"x":1}`}},
+		"a request": {
+			"", message(1, `{"x":1}`, "HttpMethod", "PUT", "HttpTarget", "/a%2Fb?q=1", "ContentType", "application/json"),
+			seen{"PUT", "/a%2Fb?q=1", "application/json", "id-1", `{"x":1}`},
+		},
 		"one without a body":           {"/", message(1, "/a?b", "HttpMethod", "GET", "HttpTarget", "/a?b", "BodyEncoding", "none"), seen{"GET", "/a?b", "", "id-1", ""}},
 		"one whose body is its target": {"/", message(1, "/a", "HttpMethod", "POST", "HttpTarget", "/a"), seen{"POST", "/a", "", "id-1", "/a"}},
 		"one that was given a body":    {"/", message(1, "now", "HttpMethod", "POST", "HttpTarget", "/a", "BodyEncoding", "none"), seen{"POST", "/a", "", "id-1", "now"}},
-		"binary": {"", message(1, base64.StdEncoding.EncodeToString([]byte(raw)), "HttpMethod", "POST", "HttpTarget", "/u", "BodyEncoding", "base64"),
-			seen{"POST", "/u", "", "id-1", raw}},
+		"binary": {
+			"", message(1, base64.StdEncoding.EncodeToString([]byte(raw)), "HttpMethod", "POST", "HttpTarget", "/u", "BodyEncoding", "base64"),
+			seen{"POST", "/u", "", "id-1", raw},
+		},
 		"a request to a fixed path": {"/fixed", message(1, "b", "HttpMethod", "PUT", "HttpTarget", "/a"), seen{"POST", "/fixed", "", "id-1", "b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -230,7 +234,9 @@ func TestConcurrencyFollowsSuccess(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	for _, c := range []Config{
-		{}, {Queue: newShelf(), Name: "q", URL: "ftp://x"}, {Queue: newShelf(), Name: "q", URL: "http://x", Concurrency: 1001},
+		{},
+		{Queue: newShelf(), Name: "q", URL: "ftp://x"},
+		{Queue: newShelf(), Name: "q", URL: "http://x", Concurrency: 1001},
 		{Queue: newShelf(), Name: "q", URL: "http://x", Timeout: 13 * time.Hour},
 	} {
 		if _, err := New(c); err == nil {

@@ -33,8 +33,8 @@ type view struct {
 // settingsChange is settings in the making.
 type settingsChange struct {
 	*queue.Settings
-	ctx  context.Context
-	name string // of the queue
+	ctx  context.Context //nolint:containedctx // of the call that changes them
+	name string          // of the queue
 	call *call
 }
 

@@ -80,32 +80,38 @@ func TestEachRuleTripsAtItsLimitAndNotBefore(t *testing.T) {
 		reason string
 	}{
 		{
-			"half of twenty failed", breaker.Config{Consecutive: breaker.Off},
+			"half of twenty failed",
+			breaker.Config{Consecutive: breaker.Off},
 			func(r *rig) { r.calls(10, good); r.calls(9, failed) }, failed,
 			"10 of 20 calls within 10s failed (50 %, the limit is 50 %)",
 		},
 		{
-			"a good result completes the volume", breaker.Config{Consecutive: breaker.Off},
+			"a good result completes the volume",
+			breaker.Config{Consecutive: breaker.Off},
 			func(r *rig) { r.calls(19, failed) }, good,
 			"19 of 20 calls within 10s failed (95 %, the limit is 50 %)",
 		},
 		{
-			"ten in a row", breaker.Config{MinVolume: 1000},
+			"ten in a row",
+			breaker.Config{MinVolume: 1000},
 			func(r *rig) { r.calls(9, failed); r.calls(1, good); r.calls(9, failed) }, failed,
 			"10 calls in a row failed, the limit is 10",
 		},
 		{
-			"slow calls", breaker.Config{},
+			"slow calls",
+			breaker.Config{},
 			func(r *rig) { r.calls(4, good); r.calls(15, slow) }, slow,
 			"16 of 20 calls within 10s were slow (80 %, the limit is 80 %)",
 		},
 		{
-			"failures that were ignored do not count", breaker.Config{Consecutive: breaker.Off},
+			"failures that were ignored do not count",
+			breaker.Config{Consecutive: breaker.Off},
 			func(r *rig) { r.calls(100, ignored); r.calls(10, good); r.calls(9, failed) }, failed,
 			"10 of 20 calls",
 		},
 		{
-			"what has left the window does not count", breaker.Config{Consecutive: breaker.Off, MinVolume: 10},
+			"what has left the window does not count",
+			breaker.Config{Consecutive: breaker.Off, MinVolume: 10},
 			func(r *rig) {
 				r.calls(9, failed)
 				r.pass(11 * time.Second)
@@ -114,7 +120,8 @@ func TestEachRuleTripsAtItsLimitAndNotBefore(t *testing.T) {
 			"10 of 10 calls",
 		},
 		{
-			"a gap breaks a row", breaker.Config{},
+			"a gap breaks a row",
+			breaker.Config{},
 			func(r *rig) {
 				r.calls(9, failed)
 				r.pass(11 * time.Second)

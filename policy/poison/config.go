@@ -30,40 +30,40 @@ const (
 	SameBug     = 3
 )
 
-// WithDefaults returns c with every zero field set to its default.
-func (c Config) WithDefaults() Config {
-	if c.After == 0 {
-		c.After = 2
+// WithDefaults returns cfg with every zero field set to its default.
+func (cfg Config) WithDefaults() Config {
+	if cfg.After == 0 {
+		cfg.After = 2
 	}
-	if c.For == 0 {
-		c.For = 15 * time.Minute
+	if cfg.For == 0 {
+		cfg.For = 15 * time.Minute
 	}
-	if c.Max == 0 {
-		c.Max = max(24*time.Hour, c.For)
+	if cfg.Max == 0 {
+		cfg.Max = max(24*time.Hour, cfg.For)
 	}
-	if c.Forget == 0 {
-		c.Forget = 24 * time.Hour
+	if cfg.Forget == 0 {
+		cfg.Forget = 24 * time.Hour
 	}
-	return c
+	return cfg
 }
 
 // Validate reports every impossible field.
-func (c Config) Validate() error {
-	c = c.WithDefaults()
+func (cfg Config) Validate() error {
+	cfg = cfg.WithDefaults()
 	var faults []error
-	if c.After < 1 || c.After > MaxAfter {
-		faults = append(faults, fmt.Errorf("after is %d, want 1 to %d strikes", c.After, MaxAfter))
+	if cfg.After < 1 || cfg.After > MaxAfter {
+		faults = append(faults, fmt.Errorf("after is %d, want 1 to %d strikes", cfg.After, MaxAfter))
 	}
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"for", c.For}, {"max", c.Max}, {"forget", c.Forget}} {
+	}{{"for", cfg.For}, {"max", cfg.Max}, {"forget", cfg.Forget}} {
 		if d.value < MinTerm || d.value > MaxTerm {
 			faults = append(faults, fmt.Errorf("%s is %v, want %v to %v", d.name, d.value, MinTerm, MaxTerm))
 		}
 	}
-	if c.Max < c.For {
-		faults = append(faults, fmt.Errorf("max is %v, want at least for (%v)", c.Max, c.For))
+	if cfg.Max < cfg.For {
+		faults = append(faults, fmt.Errorf("max is %v, want at least for (%v)", cfg.Max, cfg.For))
 	}
 	return errors.Join(faults...)
 }

@@ -26,7 +26,7 @@ func testChangeCase(r *rig) {
 	d := r.at("jobs", nil)
 	var now int64
 	full := poison.Case{State: poison.Suspect, Strikes: 3, Level: 2, Since: 1, Until: 3, Same: 4, Class: bezoar.OOM, Failure: "f", Reason: "ü"}
-	change := func(want *poison.Case, to *poison.Case) {
+	change := func(want, to *poison.Case) {
 		r.Helper()
 		r.must(r.store.ChangeCase(r.ctx(), d.q.ID, work(1), func(c *poison.Case, at int64) *poison.Case {
 			if now = at; (c == nil) != (want == nil) || c != nil && *c != *want {

@@ -21,7 +21,9 @@ func (t *queueTx) touch(m *messageRow) {
 		t.groups = make(map[groupKey]bezoar.Fingerprint)
 	}
 	key := groupKey{m.bucket, m.group}
-	t.groups[key] = t.groups[key]
+	if _, noted := t.groups[key]; !noted {
+		t.groups[key] = bezoar.Fingerprint{}
+	}
 }
 
 // When a group is locked until, and when its first message is visible.
