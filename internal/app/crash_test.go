@@ -3,6 +3,7 @@ package app_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -151,13 +152,17 @@ func TestAConsumerThatSleptIsFenced(t *testing.T) {
 	sleeper := exec.CommandContext(t.Context(), exe)
 	sleeper.Env = append(os.Environ(), roleVar+"=sleeper", sqsVar+"="+n.sqs, queueVar+"="+n.queueURL("jobs"), diaryVar+"="+diary)
 	sleeper.Stderr = os.Stderr
+	word, err := sleeper.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := sleeper.Start(); err != nil {
 		t.Fatal(err)
 	}
 	n.until("it has the message", func() bool { return strings.Contains(readFile(diary), "received work") })
 	// It stopped itself. Its lease ends, and another one receives the message.
 	second := n.receiveOne("jobs")
-	if err := sleeper.Process.Signal(syscall.SIGCONT); err != nil {
+	if err := errors.Join(sleeper.Process.Signal(syscall.SIGCONT), word.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if err := sleeper.Wait(); err != nil {
@@ -198,6 +203,7 @@ func sleeper() int {
 	m := got.Messages[0]
 	fmt.Fprintf(diary, "received %s\n", m.Body)
 	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	_, _ = io.Copy(io.Discard, os.Stdin) // other threads stop a little later
 	if err := sqsCall(context.Background(), endpoint, "DeleteMessage", map[string]any{"QueueUrl": queueURL, "ReceiptHandle": m.ReceiptHandle}, nil); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

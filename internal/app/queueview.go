@@ -101,7 +101,9 @@ func (v queueView) CreateQueue(ctx context.Context, in adminapi.CreateQueue) (ad
 func (v queueView) DeleteQueue(ctx context.Context, name string) error {
 	return v.queues.DeleteQueue(ctx, name)
 }
-func (v queueView) Purge(ctx context.Context, name string) error  { return v.queues.Purge(ctx, name) }
+
+func (v queueView) Purge(ctx context.Context, name string) error { return v.queues.Purge(ctx, name) }
+
 func (v queueView) Resume(ctx context.Context, name string) error { return v.queues.Resume(ctx, name) }
 
 func (v queueView) Send(ctx context.Context, name string, in []adminapi.Send) ([]adminapi.Sent, error) {
