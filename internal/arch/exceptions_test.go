@@ -9,6 +9,7 @@ func exceptions() []exception {
 		{"global", "internal/golden.update", "a flag has to be registered before the test binary parses its arguments"},
 		{"global", "internal/demo.errUndefended", "a sentinel, as errors.New would make"},
 		{"sleep", "internal/app/main_test.go", child},
+		{"sleep", "internal/app/push_test.go", child},
 		{"sleep", "internal/cgroup/group_linux_test.go", child},
 		{"sleep", "internal/supervise/child_test.go", child},
 	}
