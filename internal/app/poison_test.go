@@ -123,9 +123,16 @@ func TestPoisonMessagesInPlainConsumers(t *testing.T) {
 	if os.Getenv("BEZOAR_SOAK") != "" {
 		messages = 10_000
 	}
-	dir := t.TempDir()
-	s := setup{Store: "sqlite:" + filepath.Join(dir, "bezoar.db"), StateDir: dir}
-	cfg := s.config()
+	for _, s := range stores(t) {
+		t.Run(s.name, func(t *testing.T) { // not both at once: each has eight processes
+			dir := t.TempDir()
+			poisonRun(t, s.open(t, dir), dir, messages, bodies, copies)
+		})
+	}
+}
+
+func poisonRun(t *testing.T, store, dir string, messages, bodies, copies int) {
+	cfg := setup{Store: store, StateDir: dir}.config()
 	cfg.Fleets, cfg.Routes, cfg.Listen, cfg.SQS = nil, nil, "", "127.0.0.1:0"
 	q := config.DefaultQueue()
 	q.Visibility = 3 * time.Second
