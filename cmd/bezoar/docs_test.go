@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -145,4 +147,78 @@ func attributes(t *testing.T, r *reader, named map[string]string) map[string]str
 	var got struct{ Attributes map[string]string }
 	ask("GetQueueAttributes", map[string]any{"QueueUrl": made.QueueUrl, "AttributeNames": names}, &got)
 	return got.Attributes
+}
+
+var (
+	testName = regexp.MustCompile(`\bTest\w+`)
+	testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+)
+
+// The tests that ARCHITECTURE.md names, and those whose names it cuts short, are
+// there.
+func TestArchitectureNamesTestsThatAreThere(t *testing.T) {
+	page, err := os.ReadFile("../../ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	err = fs.WalkDir(os.DirFS("../.."), ".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (strings.HasPrefix(d.Name(), ".") && path != "." || d.Name() == "node_modules"):
+			return fs.SkipDir
+		case !strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(filepath.Join("../..", path))
+		for _, m := range testFunc.FindAllSubmatch(text, -1) {
+			all = append(all, string(m[1]))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := testName.FindAllString(string(page), -1)
+	if len(named) < 20 {
+		t.Fatalf("ARCHITECTURE.md names %d tests, want one for each law and more", len(named))
+	}
+	for _, name := range named {
+		cut := strings.Contains(string(page), name+"…")
+		if !slices.ContainsFunc(all, func(have string) bool { return have == name || cut && strings.HasPrefix(have, name) }) {
+			t.Errorf("ARCHITECTURE.md names %s, which is not there", name)
+		}
+	}
+}
+
+var link = regexp.MustCompile(`\]\(([^)#\s]*)(#[^)\s]*)?\)`)
+
+// Links between pages, and to code, lead somewhere.
+func TestLinksLeadSomewhere(t *testing.T) {
+	for _, page := range []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/queue.md", "docs/decisions.md", "examples/README.md"} {
+		text, err := os.ReadFile(filepath.Join("../..", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		anchors := map[string]bool{}
+		for line := range strings.Lines(string(text)) {
+			if title, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && strings.HasPrefix(line, "#") {
+				anchors["#"+strings.ReplaceAll(strings.ToLower(strings.TrimSpace(title)), " ", "-")] = true
+			}
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			switch to := m[1]; {
+			case strings.Contains(to, "://"):
+			case to == "":
+				if !anchors[m[2]] {
+					t.Errorf("%s: nothing has the title of %s", page, m[2])
+				}
+			default:
+				if _, err := os.Stat(filepath.Join("../..", filepath.Dir(page), to)); err != nil {
+					t.Errorf("%s: %v", page, err)
+				}
+			}
+		}
+	}
 }
