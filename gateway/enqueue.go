@@ -71,11 +71,7 @@ func (e *EnqueueError) Error() string { return e.Detail }
 // enqueue puts the request on the route's queue and answers 202.
 func (j *job) enqueue() {
 	if !j.whole {
-		j.from.Close()
-		j.problem(problem{
-			Type: "too-large", Status: http.StatusRequestEntityTooLarge,
-			Detail: "The body did not come whole within the " + strconv.Itoa(j.route.Buffer) + " bytes that the queue takes.",
-		})
+		j.notWhole()
 		return
 	}
 	ticket, err := j.route.Enqueue.Enqueue(j.ctx, Enqueued{
@@ -92,6 +88,24 @@ func (j *job) enqueue() {
 		State  string `json:"state"`
 		Status string `json:"status_url"`
 	}{j.id, StateQueued, status}, h1.Field{Name: "Location", Value: status})
+}
+
+// notWhole says why the body could not be held.
+func (j *job) notWhole() {
+	j.from.Close() // the rest of it may come
+	switch {
+	case len(j.body) >= j.route.Buffer:
+		j.problem(problem{
+			Type: "too-large", Status: http.StatusRequestEntityTooLarge,
+			Detail: "The body is longer than the " + strconv.Itoa(j.route.Buffer) + " bytes that the queue takes.",
+		})
+	case j.g.held.Load() > j.g.cfg.MaxBuffered:
+		j.problem(problem{
+			Type: "unavailable", Status: http.StatusServiceUnavailable, Detail: "Too many bodies are on their way: there is no memory for this one now.",
+		}, retryAfter(time.Second))
+	default:
+		j.problem(problem{Type: "slow", Status: http.StatusRequestTimeout, Detail: "The body did not come in time."})
+	}
 }
 
 func (j *job) notEnqueued(err error) {

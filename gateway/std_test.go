@@ -53,7 +53,13 @@ func overTLS(t *testing.T, d Doer, srv ServerConfig) (f *front, clients map[stri
 	t.Helper()
 	srv.TLS, pool = certificate(t)
 	f = serve(t, Route{Doer: d, MaxBody: 1 << 20}, Config{}, srv)
-	clients = make(map[string]*http.Client)
+	return f, tlsClients(t, pool), pool
+}
+
+// tlsClients speak HTTP/2 and HTTP/1.1.
+func tlsClients(t *testing.T, pool *x509.CertPool) map[string]*http.Client {
+	t.Helper()
+	clients := make(map[string]*http.Client)
 	for name, two := range map[string]bool{"HTTP/2.0": true, "HTTP/1.1": false} {
 		tr := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: two, Protocols: new(http.Protocols)}
 		tr.Protocols.SetHTTP2(two)
@@ -61,7 +67,7 @@ func overTLS(t *testing.T, d Doer, srv ServerConfig) (f *front, clients map[stri
 		t.Cleanup(tr.CloseIdleConnections)
 		clients[name] = &http.Client{Transport: tr, Timeout: patience}
 	}
-	return f, clients, pool
+	return clients
 }
 
 func TestTLS(t *testing.T) {

@@ -42,7 +42,7 @@ func (p *producers) run(ctx context.Context, crew *sync.WaitGroup, endpoint, que
 					bodies = append(bodies, body)
 					entries = append(entries, map[string]any{"Id": fmt.Sprint(i), "MessageBody": body})
 				}
-				var out struct{ Successful []struct{ Id string } } //nolint:revive // named by the protocol
+				var out struct{ Successful []struct{ Id string } } //nolint:revive,staticcheck // named by the protocol
 				if err := sqsCall(ctx, endpoint, "SendMessageBatch", map[string]any{"QueueUrl": queueURL, "Entries": entries}, &out); err != nil {
 					return
 				}

@@ -36,7 +36,7 @@ func signed(t *testing.T, endpoint, id, secret, action, body string, at time.Tim
 		h.Write([]byte(s))
 		return h.Sum(nil)
 	}
-	for _, part := range strings.Split(scope, "/") {
+	for part := range strings.SplitSeq(scope, "/") {
 		key = mac(key, part)
 	}
 	signature := hex.EncodeToString(mac(key, "AWS4-HMAC-SHA256\n"+stamp+"\n"+scope+"\n"+digest(canonical)))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -180,7 +181,7 @@ func (n *node) sendMessage(queue, body string) {
 
 // received is a message as SQS clients see it.
 type received struct {
-	MessageId, Body, ReceiptHandle string //nolint:revive // named by the protocol
+	MessageId, Body, ReceiptHandle string //nolint:revive,staticcheck // named by the protocol
 	MessageAttributes              map[string]struct{ DataType, StringValue string }
 	Attributes                     map[string]string
 }
@@ -192,9 +193,7 @@ func (n *node) receive(queue string, more map[string]any) []received {
 		"QueueUrl": n.queueURL(queue), "MaxNumberOfMessages": 10, "WaitTimeSeconds": 5,
 		"MessageAttributeNames": []string{"All"}, "AttributeNames": []string{"All"},
 	}
-	for k, v := range more {
-		in[k] = v
-	}
+	maps.Copy(in, more)
 	var got struct{ Messages []received }
 	n.call("ReceiveMessage", in, &got)
 	return got.Messages
