@@ -3,9 +3,11 @@ package app
 import (
 	"context"
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -56,10 +58,7 @@ func (q enqueuer) Enqueue(ctx context.Context, w gateway.Enqueued) (string, erro
 		text(attrEncoding, "base64")
 	}
 	if strings.HasSuffix(q.queue, ".fifo") {
-		in.Group, in.Dedup = "http", w.Key
-		if in.Dedup == "" {
-			in.Dedup = w.ID
-		}
+		in.Group, in.Dedup = "http", dedup(w)
 	}
 	sent, err := q.queues.Send(ctx, q.queue, in)
 	switch {
@@ -73,6 +72,17 @@ func (q enqueuer) Enqueue(ctx context.Context, w gateway.Enqueued) (string, erro
 		return "", err
 	}
 	return q.ticket(sent), nil
+}
+
+// dedup tells requests of one intention from others: those to the same target
+// with the same Idempotency-Key, which may be longer than a deduplication id.
+// A request id promises nothing: several requests may have one.
+func dedup(w gateway.Enqueued) string {
+	if w.Key == "" {
+		return rand.Text()
+	}
+	sum := sha256.Sum256([]byte(w.Method + " " + w.Target + "\x00" + w.Key))
+	return hex.EncodeToString(sum[:])
 }
 
 // plainText reports whether SQS clients may be sent b as it is.

@@ -279,3 +279,52 @@ func TestHalfARequestIsNotEnqueued(t *testing.T) {
 		t.Errorf("half requests are in the queue: %q", got)
 	}
 }
+
+// Requests with one Idempotency-Key are one message of a FIFO queue, with one
+// ticket; whatever the key is.
+func TestIdempotencyKeysOnAFIFOQueue(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	n := serve(t, head(sqliteIn(dir), dir)+`listen: 127.0.0.1:0
+routes: [{match: {path: /*}, enqueue: orders.fifo}]
+queues: {orders.fifo: {}}
+`)
+	orderAt := func(path, key, body string) (ticket string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), "POST", n.url+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if key != "" {
+			req.Header.Set("Idempotency-Key", key)
+		}
+		req.Header.Set("X-Request-Id", "one-for-all")
+		res, err := n.http.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != http.StatusAccepted {
+			t.Errorf("key %.20q: %s", key, res.Status)
+		}
+		return res.Header.Get("Location")
+	}
+	order := func(key, body string) string { t.Helper(); return orderAt("/orders", key, body) }
+	want := 0
+	for _, key := range []string{"one", `"quoted, with blanks"`, strings.Repeat("k", 1000), "grün"} {
+		first := order(key, "body "+key)
+		if again := order(key, "body "+key); again != first {
+			t.Errorf("key %.20q has two tickets", key)
+		}
+		want++
+	}
+	if order("", "same") == order("", "same") {
+		t.Error("requests without a key are taken for one")
+	}
+	if orderAt("/refunds", "one", "body one") == order("one", "body one") {
+		t.Error("a key of one target is taken for that of another")
+	}
+	if got := n.bodies("orders.fifo"); len(got) != want+3 {
+		t.Errorf("%d messages, want %d: %.60q", len(got), want+3, got)
+	}
+}
