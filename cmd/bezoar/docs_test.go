@@ -93,8 +93,7 @@ func TestQueueGuideNamesEverySetting(t *testing.T) {
 // keys are the keys of a settings struct, those of structs in it behind a dot.
 func keys(of reflect.Type, before string) []string {
 	var out []string
-	for i := range of.NumField() {
-		f := of.Field(i)
+	for f := range of.Fields() {
 		name, kind := f.Tag.Get("yaml"), f.Type
 		if kind.Kind() == reflect.Pointer {
 			kind = kind.Elem()
@@ -142,10 +141,10 @@ func attributes(t *testing.T, r *reader, named map[string]string) map[string]str
 			t.Fatalf("%s: %s %v", action, res.Status, err)
 		}
 	}
-	var made struct{ QueueUrl string } //nolint:revive // SQS's name
+	var made struct{ QueueUrl string } //nolint:revive,staticcheck // SQS's name
 	ask("CreateQueue", map[string]any{"QueueName": "new"}, &made)
 	var got struct{ Attributes map[string]string }
-	ask("GetQueueAttributes", map[string]any{"QueueUrl": made.QueueUrl, "AttributeNames": names}, &got)
+	ask("GetQueueAttributes", map[string]any{"QueueUrl": made.URL, "AttributeNames": names}, &got)
 	return got.Attributes
 }
 
