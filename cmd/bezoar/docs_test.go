@@ -141,7 +141,9 @@ func attributes(t *testing.T, r *reader, named map[string]string) map[string]str
 			t.Fatalf("%s: %s %v", action, res.Status, err)
 		}
 	}
-	var made struct{ QueueUrl string } //nolint:revive,staticcheck // SQS's name
+	var made struct {
+		URL string `json:"QueueUrl"`
+	}
 	ask("CreateQueue", map[string]any{"QueueName": "new"}, &made)
 	var got struct{ Attributes map[string]string }
 	ask("GetQueueAttributes", map[string]any{"QueueUrl": made.URL, "AttributeNames": names}, &got)
