@@ -6,16 +6,19 @@ import (
 	"time"
 )
 
+// step is one operation in both protocols.
+type step struct {
+	op   string
+	json string
+	form []string
+	want []string // in the JSON
+	xml  []string // in the XML
+}
+
 // Every operation in both protocols, in an order in which each finds what it
 // needs. RECEIPT and TASK are what the step before returned.
 func TestEveryOperationInBothProtocols(t *testing.T) {
-	steps := []struct {
-		op   string
-		json string
-		form []string
-		want []string // in the JSON
-		xml  []string // in the XML
-	}{
+	steps := []step{
 		{
 			"CreateQueue", `{"QueueName":"jobs","Attributes":{"VisibilityTimeout":"60"},"tags":{"team":"a"}}`,
 			[]string{"QueueName", "jobs", "Attribute.1.Name", "VisibilityTimeout", "Attribute.1.Value", "60", "Tag.1.Key", "team", "Tag.1.Value", "a"},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -143,7 +144,7 @@ func (r *rig) form(op string, members ...string) answer {
 func wellFormed(text string) error {
 	d := xml.NewDecoder(strings.NewReader(text))
 	for {
-		if _, err := d.Token(); err == io.EOF {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return err

@@ -2,6 +2,7 @@ package queuetest
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -82,7 +83,7 @@ func testListCases(r *rig) {
 		for _, c := range found {
 			got = append(got, c.Payload[0])
 		}
-		if fmt.Sprint(got) != fmt.Sprint(want) {
+		if !slices.Equal(got, want) {
 			r.Errorf("Cases(%d, %d) = %v, want %v", state, limit, got, want)
 		}
 	}
