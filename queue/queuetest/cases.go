@@ -1,7 +1,6 @@
 package queuetest
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 	"time"
