@@ -23,6 +23,7 @@ export class Problem extends Error {
 // when one is needed.
 export async function call(method, path, body) {
   for (;;) {
+    const used = sessionStorage.getItem(tokenKey);
     const response = await fetch(path, {
       method,
       headers: headers(body === undefined ? { "Bezoar-Actor": "console" } : { "Bezoar-Actor": "console", "Content-Type": "application/json" }),
@@ -31,7 +32,7 @@ export async function call(method, path, body) {
       credentials: "omit",
     });
     if (response.status === 401) {
-      await login();
+      await login(used);
       continue;
     }
     const text = await response.text();
@@ -44,8 +45,10 @@ export async function call(method, path, body) {
   }
 }
 
-// login asks for the token once, however many calls wait for it.
-function login() {
+// login asks for the token once, however many calls wait for it. A refusal that
+// comes late, of a token that has been replaced since, asks nobody.
+function login(used) {
+  if (!asking && sessionStorage.getItem(tokenKey) !== used) return Promise.resolve();
   asking ??= new Promise((resolve) => {
     const dialog = byId("login");
     const wrong = sessionStorage.getItem(tokenKey) !== null;
@@ -78,11 +81,12 @@ export async function follow(path, signal, onEvent, onState) {
     signal.addEventListener("abort", stop);
     document.addEventListener("visibilitychange", hide);
     try {
+      const used = sessionStorage.getItem(tokenKey);
       const response = await fetch(path, {
         headers: headers({ "Last-Event-ID": last }),
         signal: round.signal, cache: "no-store", credentials: "omit",
       });
-      if (response.status === 401) await login();
+      if (response.status === 401) await login(used);
       else if (response.ok) {
         onState("live");
         pause = 500;
