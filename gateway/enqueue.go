@@ -42,7 +42,7 @@ type Enqueued struct {
 const (
 	StateQueued  = "queued"
 	StateRunning = "running"
-	StateDone    = "done"
+	StateDone    = "done" // or removed, or a dead one that was sent again under another id
 	StateDead    = "dead" // set aside, with the reason
 )
 

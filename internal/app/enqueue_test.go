@@ -318,7 +318,7 @@ queues: {orders.fifo: {}}
 		}
 		want++
 	}
-	if order("", "same") == order("", "same") {
+	if first, second := order("", "same"), order("", "same"); first == second {
 		t.Error("requests without a key are taken for one")
 	}
 	if orderAt("/refunds", "one", "body one") == order("one", "body one") {
