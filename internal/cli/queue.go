@@ -108,7 +108,11 @@ func (c *queueShow) Run(s *session) error {
 func reportQueue(s *session, q adminapi.Queue) {
 	state := queueState(q)
 	s.out.printf("%s  %s\n\n", s.out.paint(bold, clean(q.Name)), s.out.paint(state.style, clean(q.State)))
-	s.out.printf("  %d visible, %d in flight, %d delayed; the oldest is %s old\n", q.Visible, q.InFlight, q.Delayed, oldest(q))
+	s.out.printf("  %d visible, %d in flight, %d delayed", q.Visible, q.InFlight, q.Delayed)
+	if q.Oldest > 0 {
+		s.out.printf("; the oldest is %s old", oldest(q))
+	}
+	s.out.printf("\n")
 	s.out.printf("  dead letters to %s, made %s\n\n", clean(deadLetters(q)), clock(s.now(), q.Created))
 	for _, name := range slices.Sorted(maps.Keys(q.Attributes)) {
 		s.out.printf("  %s %s\n", s.out.paint(dim, clean(name)+":"), clean(q.Attributes[name]))
@@ -122,7 +126,7 @@ type queueCreate struct {
 	remote
 	Name       string            `arg:"" help:"1 to 80 letters, digits, - and _; a FIFO queue's ends in .fifo."`
 	Attributes map[string]string `name:"attribute" short:"a" mapsep:"none" placeholder:"NAME=VALUE" help:"An attribute by its SQS name, such as VisibilityTimeout=60 or BezoarRetryBase=2s. May be repeated."`
-	DeadLetter string            `placeholder:"QUEUE" help:"Where messages go that were received too often."`
+	DeadLetter string            `placeholder:"QUEUE" help:"Where messages go that were received too often; made if it is not there."`
 	Receives   int               `name:"max-receives" placeholder:"N" help:"How often that is, 1 to 1000 (default 5 with --dead-letter)."`
 	Tags       map[string]string `name:"tag" mapsep:"none" placeholder:"KEY=VALUE" help:"A tag. May be repeated."`
 }
@@ -150,6 +154,9 @@ func (c *queueCreate) Run(s *session) error {
 		return err
 	}
 	defer api.Close()
+	if err := makeDeadLetter(s, api, c.DeadLetter); err != nil {
+		return err
+	}
 	q, err := api.CreateQueue(s, in)
 	if err != nil {
 		return err
@@ -159,6 +166,23 @@ func (c *queueCreate) Run(s *session) error {
 	}
 	s.out.printf("%s\n", clean(q.Name))
 	return nil
+}
+
+// makeDeadLetter makes a dead-letter queue that is named and not there.
+func makeDeadLetter(s *session, api *adminapi.Client, name string) error {
+	if name == "" {
+		return nil
+	}
+	_, err := api.Queue(s, name)
+	if codeOf(err) != exitNotFound {
+		return err
+	}
+	made := adminapi.CreateQueue{Name: name, Attributes: map[string]string{"MessageRetentionPeriod": "1209600"}}
+	if strings.HasSuffix(name, ".fifo") {
+		made.Attributes["FifoQueue"] = "true"
+	}
+	_, err = api.CreateQueue(s, made)
+	return err
 }
 
 type queuePeek struct {

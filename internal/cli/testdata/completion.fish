@@ -226,7 +226,7 @@ complete -c bezoar -n '__fish_seen_subcommand_from create; and __fish_seen_subco
 complete -c bezoar -n '__fish_seen_subcommand_from create; and __fish_seen_subcommand_from queue' -l json -d 'Print one JSON document with stable names instead of text; messages and logs stay on stderr.'
 complete -c bezoar -n '__fish_seen_subcommand_from create; and __fish_seen_subcommand_from queue' -l admin -r -F -d 'The admin API of the running Bezoar (default $BEZOAR_ADMIN, or 127.0.0.1:7070).'
 complete -c bezoar -n '__fish_seen_subcommand_from create; and __fish_seen_subcommand_from queue' -l attribute -r -F -d 'An attribute by its SQS name, such as VisibilityTimeout=60 or BezoarRetryBase=2s. May be repeated.'
-complete -c bezoar -n '__fish_seen_subcommand_from create; and __fish_seen_subcommand_from queue' -l dead-letter -r -F -d 'Where messages go that were received too often.'
+complete -c bezoar -n '__fish_seen_subcommand_from create; and __fish_seen_subcommand_from queue' -l dead-letter -r -F -d 'Where messages go that were received too often; made if it is not there.'
 complete -c bezoar -n '__fish_seen_subcommand_from create; and __fish_seen_subcommand_from queue' -l max-receives -r -F -d 'How often that is, 1 to 1000 (default 5 with --dead-letter).'
 complete -c bezoar -n '__fish_seen_subcommand_from create; and __fish_seen_subcommand_from queue' -l tag -r -F -d 'A tag. May be repeated.'
 complete -c bezoar -n '__fish_seen_subcommand_from send; and __fish_seen_subcommand_from queue' -l help -d 'Show context-sensitive help.'
