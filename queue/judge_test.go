@@ -285,3 +285,36 @@ func TestReleasesOfABatchAreJudgedEachByItself(t *testing.T) {
 		r.wantCounts("jobs", 1, 2, 1)
 	})
 }
+
+// What died among others is tried alone, and convicted only by what it does
+// there, even where one death is enough.
+func TestADeathAmongOthersConvictsNobody(t *testing.T) {
+	bubble(t, queue.Config{}, func(r *rig) {
+		r.create("jobs", func(s *queue.Settings) {
+			s.Quarantine.After, s.Retry = 1, queue.Retry{Strategy: backoff.Immediate}
+		})
+		r.send("jobs", "the body that kills", "an innocent body")
+		die := func(m queue.Message, holding int) {
+			r.must(r.Release(r.Context(), "jobs", queue.ReleaseInput{
+				Receipt: m.Receipt, Outcome: &queue.Outcome{Class: bezoar.Crash, Reason: "broken off"}, Holding: holding,
+			}))
+		}
+		for _, m := range r.receive("jobs", "w", 2) {
+			die(m, 2)
+		}
+		r.wantCounts("jobs", 2, 0, 0)
+		for range 2 {
+			m := r.one("jobs", "w")
+			if !m.Alone {
+				r.Errorf("%s is not delivered alone", m.Body)
+			}
+			if string(m.Body) == "an innocent body" {
+				r.delete("jobs", m)
+				continue
+			}
+			die(m, 1)
+		}
+		r.wantCounts("jobs", 0, 0, 0)
+		r.wantCounts("jobs-dlq", 1, 0, 0)
+	})
+}
