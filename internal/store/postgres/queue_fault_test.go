@@ -267,7 +267,7 @@ func TestQueueSurvivesRestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	home, err := os.MkdirTemp("", "bz") // short: sockets are in it
+	home, err := os.MkdirTemp("", "bz") //nolint:usetesting // short: sockets are in it
 	if err != nil {
 		t.Fatal(err)
 	}
