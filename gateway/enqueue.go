@@ -15,7 +15,7 @@ import (
 
 // StatusPath begins the paths under which callers ask what became of requests
 // that were put on a queue. A gateway with such a route answers them itself.
-const StatusPath = "/.bezoar/work/"
+const StatusPath = "/.bezoar/requests/"
 
 // Enqueuer puts requests on a queue, for a [Route] that answers 202.
 type Enqueuer interface {

@@ -62,7 +62,7 @@ func (n *node) enqueue(method, target, kind string, body io.Reader) (ticket stri
 	n.t.Helper()
 	a := n.ask(method, target, kind, body)
 	ticket = a.header.Get("Location")
-	if a.status != http.StatusAccepted || !strings.HasPrefix(ticket, "/.bezoar/work/") {
+	if a.status != http.StatusAccepted || !strings.HasPrefix(ticket, "/.bezoar/requests/") {
 		n.t.Fatalf("%s %s: %d %s, Location %q; want 202 and a ticket", method, target, a.status, a.body, ticket)
 	}
 	if method == http.MethodHead {
@@ -206,7 +206,7 @@ func TestTicketsCannotBeForged(t *testing.T) {
 	dir := t.TempDir()
 	n := serve(t, jobsFile(t, dir))
 	ticket := n.enqueue("POST", "/x", "", strings.NewReader("x"))
-	raw := strings.TrimPrefix(ticket, "/.bezoar/work/")
+	raw := strings.TrimPrefix(ticket, "/.bezoar/requests/")
 	for name, path := range map[string]string{
 		"empty":   "",
 		"garbage": "zzzz",
@@ -219,7 +219,7 @@ func TestTicketsCannotBeForged(t *testing.T) {
 		"path":    raw + "/x",
 		"escapes": "%00%2e%2e",
 	} {
-		if a := n.ask("GET", "/.bezoar/work/"+path, "", nil); a.status != 404 {
+		if a := n.ask("GET", "/.bezoar/requests/"+path, "", nil); a.status != 404 {
 			t.Errorf("%s: %d %s, want 404", name, a.status, a.body)
 		}
 	}
