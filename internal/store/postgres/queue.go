@@ -18,7 +18,7 @@ import (
 // its own statement or transaction, after what it waits for there.
 //
 // The ordinary send, receive and delete of a standard queue are one statement
-// each. What has to be judged (an expired lease, used-up receives, a payload
+// each, or one of several callers that come while others are served. What has to be judged (an expired lease, used-up receives, a payload
 // with a case or with copies in flight) and all of FIFO queues takes a
 // transaction, in which package record decides.
 //
@@ -40,6 +40,10 @@ type queueStore struct {
 	db     *DB
 	schema string
 	locks  int64 // the advisory locks of this schema
+
+	sends   combiner[int64, []queue.Entry, []queue.Sent]
+	claims  combiner[claimKey, claimant, claimed]
+	deletes combiner[int64, []queue.Receipt, deleted]
 }
 
 var _ queue.Store = (*queueStore)(nil)
@@ -51,7 +55,23 @@ const attempts = 10
 func newQueueStore(db *DB, schema string) *queueStore {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "bezoar queues of %s", schema)
-	return &queueStore{db: db, schema: schema, locks: int64(h.Sum64() &^ (lockSpace - 1))} //nolint:gosec // any bits will do
+	s := &queueStore{db: db, schema: schema, locks: int64(h.Sum64() &^ (lockSpace - 1))} //nolint:gosec // any bits will do
+	s.combine()
+	return s
+}
+
+// combine says what of several callers goes together.
+func (s *queueStore) combine() {
+	s.sends.weight = weigh
+	s.sends.do = s.sendTogether
+	s.sends.alone = s.sendAlone
+	s.claims.weight = func(c claimant) int { return c.most }
+	s.claims.do = s.claimTogether
+	s.claims.alone = s.claimAlone
+	s.claims.lost = s.giveBack
+	s.deletes.weight = func(receipts []queue.Receipt) int { return len(receipts) }
+	s.deletes.do = s.deleteTogether
+	s.deletes.alone = s.deleteAlone
 }
 
 // Shared is true: any process may use the schema.

@@ -13,9 +13,10 @@ import (
 
 func (s *queueStore) Receive(ctx context.Context, id int64, c queue.Claim) (queue.Claimed, error) {
 	if !c.FIFO {
-		out, done, err := s.claim(ctx, id, c)
-		if err != nil || done {
-			return out, err
+		key := claimKey{id, c.Policy, c.Visibility, c.Retention}
+		got, err := s.claims.run(ctx, key, claimant{c.Max, c.Worker})
+		if err != nil || got.done {
+			return got.Claimed, err
 		}
 	}
 	return writing(ctx, s, "receive messages", func(t *queueTx) (queue.Claimed, error) {

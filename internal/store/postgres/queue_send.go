@@ -47,14 +47,38 @@ var sendMessages = function{
 func (s *queueStore) Send(ctx context.Context, id int64, entries []queue.Entry) ([]queue.Sent, error) {
 	fifo := slices.ContainsFunc(entries, func(e queue.Entry) bool { return e.FIFO })
 	if !fifo {
-		var sent []queue.Sent
-		err := s.again(ctx, "send messages", func() (err error) {
-			sent, _, err = s.send(ctx, s.db.pool, id, entries, nil)
-			return err
-		})
-		return sent, err
+		return s.sends.run(ctx, id, entries)
 	}
 	return writing(ctx, s, "send messages", func(t *queueTx) ([]queue.Sent, error) { return t.send(id, entries, nil) })
+}
+
+// weigh counts entries, big ones more than once.
+func weigh(entries []queue.Entry) int {
+	const big = 16 << 10
+	n := len(entries)
+	for i := range entries {
+		n += len(entries[i].Body) / big
+	}
+	return n
+}
+
+func (s *queueStore) sendAlone(ctx context.Context, id int64, entries []queue.Entry) (sent []queue.Sent, err error) {
+	err = s.again(ctx, "send messages", func() error {
+		sent, _, err = s.send(ctx, s.db.pool, id, entries, nil)
+		return err
+	})
+	return sent, err
+}
+
+func (s *queueStore) sendTogether(ctx context.Context, id int64, of [][]queue.Entry) (out [][]queue.Sent, together bool, err error) {
+	sent, err := s.sendAlone(ctx, id, slices.Concat(of...))
+	if err != nil {
+		return nil, false, err
+	}
+	for _, entries := range of {
+		out, sent = append(out, sent[:len(entries)]), sent[len(entries):]
+	}
+	return out, true, nil
 }
 
 // send stores entries in a FIFO queue, or one with a lineage: first the groups'

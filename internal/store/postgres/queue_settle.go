@@ -46,12 +46,34 @@ var deleteMessages = function{
 
 func (s *queueStore) Delete(ctx context.Context, id int64, fifo bool, receipts []queue.Receipt) ([]error, error) {
 	if !fifo {
-		results, done, err := s.delete(ctx, id, receipts)
-		if err != nil || done {
-			return results, err
+		d, err := s.deletes.run(ctx, id, receipts)
+		if err != nil || d.done {
+			return d.results, err
 		}
 	}
 	return writing(ctx, s, "delete messages", func(t *queueTx) ([]error, error) { return t.delete(id, fifo, receipts) })
+}
+
+// deleted is what came of a deletion; done says that nothing is to be judged.
+type deleted struct {
+	results []error
+	done    bool
+}
+
+func (s *queueStore) deleteAlone(ctx context.Context, id int64, receipts []queue.Receipt) (d deleted, err error) {
+	d.results, d.done, err = s.delete(ctx, id, receipts)
+	return d, err
+}
+
+func (s *queueStore) deleteTogether(ctx context.Context, id int64, of [][]queue.Receipt) (out []deleted, together bool, err error) {
+	results, done, err := s.delete(ctx, id, slices.Concat(of...))
+	if err != nil || !done {
+		return nil, false, err
+	}
+	for _, receipts := range of {
+		out, results = append(out, deleted{results[:len(receipts)], true}), results[len(receipts):]
+	}
+	return out, true, nil
 }
 
 // delete is for what need not be judged. It reports whether that was all.
