@@ -18,7 +18,7 @@ type function struct {
 }
 
 // functions are those of queues.
-var functions = []function{sendMessages, claimMessages, deleteMessages}
+var functions = []function{sendMessages, claimMessages, deleteMessages, countMessages}
 
 // id is the function's name.
 func (f function) id() string {

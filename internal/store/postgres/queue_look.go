@@ -30,24 +30,31 @@ func (s *queueStore) Peek(ctx context.Context, id, after int64, limit int) ([]qu
 
 // All messages are added up from the tallies; only what is not visible yet is
 // counted. One snapshot sees both.
-const countMessages = `WITH t AS MATERIALIZED (
+var countMessages = function{
+	name:    "count",
+	takes:   `bigint`,
+	returns: `total bigint, flying bigint, delayed bigint, oldest bigint`,
+	text: `WITH t AS MATERIALIZED (
 		SELECT q.bucket, ` + clock + ` AS now FROM {schema}.queues q WHERE q.id = $1
 	), later AS MATERIALIZED (
 		SELECT m.hold, count(*) AS n FROM t CROSS JOIN generate_series(0, 9) r (rank) CROSS JOIN LATERAL (
-			SELECT m.hold FROM {schema}.queue_messages m WHERE m.bucket = t.bucket AND m.rank = r.rank AND m.due = 0 AND m.visible > t.now
+			SELECT m.hold FROM {schema}.queue_messages m WHERE m.bucket = t.bucket AND m.rank = r.rank AND m.due = 0 AND m.visible > t.now OFFSET 0
 		) m GROUP BY m.hold
 		UNION ALL
-		SELECT m.hold, count(*) FROM t JOIN {schema}.queue_messages m ON m.bucket = t.bucket AND m.due > 0 AND m.visible > t.now GROUP BY m.hold
+		SELECT m.hold, count(*) FROM t CROSS JOIN LATERAL (
+			SELECT m.hold FROM {schema}.queue_messages m WHERE m.bucket = t.bucket AND m.due > 0 AND m.visible > t.now OFFSET 0
+		) m GROUP BY m.hold
 	) SELECT coalesce((SELECT sum(a.n)::bigint FROM {schema}.queue_tallies a WHERE a.bucket = t.bucket), 0),
 		coalesce((SELECT sum(n)::bigint FROM later WHERE hold > 0), 0), coalesce((SELECT sum(n)::bigint FROM later WHERE hold = 0), 0),
 		(SELECT greatest(t.now - m.since, 1) FROM {schema}.queue_messages m WHERE m.bucket = t.bucket ORDER BY m.seq LIMIT 1)
-	FROM t`
+	FROM t`,
+}
 
 func (s *queueStore) Counts(ctx context.Context, id int64) (queue.Counts, error) {
 	var all int64
 	var oldest *int64
 	var c queue.Counts
-	err := s.db.pool.QueryRow(ctx, s.in(countMessages), id).Scan(&all, &c.InFlight, &c.Delayed, &oldest)
+	err := s.db.pool.QueryRow(ctx, countMessages.call(s.schema), id).Scan(&all, &c.InFlight, &c.Delayed, &oldest)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return c, noQueue(id)
 	}
