@@ -58,6 +58,8 @@ const emptyBucket = `WITH o AS MATERIALIZED (
 		DELETE FROM {schema}.queue_messages m USING o WHERE m.bucket = o.bucket AND m.seq = o.seq
 	), l AS (
 		DELETE FROM {schema}.queue_letters l USING o WHERE l.bucket = o.bucket AND l.seq = o.seq
+	), d AS (
+		DELETE FROM {schema}.queue_deaths d USING o WHERE d.bucket = o.bucket AND d.seq = o.seq
 	), p AS (
 		DELETE FROM {schema}.queue_payloads p USING o WHERE p.payload = o.payload
 	), g AS (

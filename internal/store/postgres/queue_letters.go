@@ -15,7 +15,7 @@ import (
 
 // letters is where they are looked for: those of a bucket that was left are not
 // there any more.
-const letters = ` FROM {schema}.queue_letters l JOIN {schema}.queues q ON q.bucket = l.bucket`
+const letters = ` FROM {schema}.queue_deaths d JOIN {schema}.queues q ON q.bucket = d.bucket`
 
 // choose appends a selection as conditions on letters.
 func (q *query) choose(s queue.Selection) {
@@ -25,25 +25,25 @@ func (q *query) choose(s queue.Selection) {
 		q.add("WHERE q.name <> $?", queue.TrashQueue)
 	}
 	if len(s.Groups) > 0 {
-		q.add("AND l.grp = ANY ($?::text[])", slices.DeleteFunc(slices.Clone(s.Groups), func(g string) bool { return !plain(g) }))
+		q.add("AND d.grp = ANY ($?::text[])", slices.DeleteFunc(slices.Clone(s.Groups), func(g string) bool { return !plain(g) }))
 	}
 	if len(s.IDs) > 0 {
-		q.add("AND l.id = ANY ($?::text[])", slices.DeleteFunc(slices.Clone(s.IDs), func(id string) bool { return !plain(id) }))
+		q.add("AND d.id = ANY ($?::text[])", slices.DeleteFunc(slices.Clone(s.IDs), func(id string) bool { return !plain(id) }))
 	}
 	if s.Origin != "" {
-		q.add("AND l.origin = $?", s.Origin)
+		q.add("AND d.origin = $?", s.Origin)
 	}
 	if s.Class != "" {
-		q.add("AND l.class = $?", s.Class)
+		q.add("AND d.class = $?", s.Class)
 	}
 	if !s.After.IsZero() {
-		q.add("AND l.died >= $?", s.After.UnixMicro())
+		q.add("AND d.died >= $?", s.After.UnixMicro())
 	}
 	if !s.Before.IsZero() {
-		q.add("AND l.died < $?", s.Before.UnixMicro())
+		q.add("AND d.died < $?", s.Before.UnixMicro())
 	}
 	if s.Last != 0 {
-		q.add("AND l.seq <= $?", s.Last)
+		q.add("AND d.seq <= $?", s.Last)
 	}
 }
 
@@ -60,10 +60,11 @@ func (s *queueStore) Groups(ctx context.Context, sel queue.Selection, limit int)
 	if impossible(sel) {
 		return nil, ctx.Err()
 	}
-	// Each letter is read once, and only what is beside its document.
+	// Each letter is read once, and only what is beside its document. Were the
+	// groups sorted, that would take longer than all the rest.
 	q := query{s.in(fmt.Sprintf(`WITH h AS (
-			SELECT l.bucket, l.grp, least(greatest(%s - l.died, 0) / %d, 24) AS hour, count(*) AS n, count(*) FILTER (WHERE l.redriven) AS redriven,
-				min(l.died) AS first, max(l.died) AS last`, `(extract(epoch FROM statement_timestamp()) * 1000000)::bigint`, hour) + letters), nil}
+			SELECT d.bucket, d.grp, least(greatest(%s - d.died, 0) / %d, 24) AS hour, count(*) AS n, count(*) FILTER (WHERE d.redriven) AS redriven,
+				min(d.died) AS first, max(d.died) AS last`, `(extract(epoch FROM statement_timestamp()) * 1000000)::bigint`, hour) + letters), nil}
 	q.choose(sel)
 	q.text += s.in(` GROUP BY 1, 2, 3
 		), g AS (
@@ -72,9 +73,16 @@ func (s *queueStore) Groups(ctx context.Context, sel queue.Selection, limit int)
 	q.add("ORDER BY max(h.last) DESC LIMIT $?", limit)
 	q.text += s.in(`) SELECT q.name, g.grp, g.n, g.redriven, g.first, g.last, g.hours, g.counts, n.id, n.doc, n.died
 		FROM g JOIN {schema}.queues q ON q.bucket = g.bucket CROSS JOIN LATERAL (
-			SELECT l.id, l.doc, l.died FROM {schema}.queue_letters l WHERE l.bucket = g.bucket AND l.grp = g.grp AND l.died = g.last
-			ORDER BY l.seq DESC LIMIT 1) n`)
-	found, err := collect(ctx, s.db, q, scanGroup)
+			SELECT d.id, l.doc, d.died FROM {schema}.queue_deaths d JOIN {schema}.queue_letters l ON l.bucket = d.bucket AND l.seq = d.seq
+			WHERE d.bucket = g.bucket AND d.grp = g.grp AND d.died = g.last ORDER BY d.seq DESC LIMIT 1) n`)
+	var found []queue.Group
+	var batch pgx.Batch // one transaction
+	batch.Queue(`SELECT set_config('enable_sort', 'off', true), set_config('jit', 'off', true)`)
+	batch.Queue(q.text, q.args...).Query(func(rows pgx.Rows) (err error) {
+		found, err = pgx.CollectRows(rows, scanGroup)
+		return err
+	})
+	err := s.db.pool.SendBatch(ctx, &batch).Close()
 	if err != nil {
 		return nil, s.db.fault(ctx, err, "count dead letters by what failed")
 	}
@@ -111,7 +119,8 @@ const (
 	deathColumns = `SELECT ` + fullColumns + ofDeath
 	shortColumns = `SELECT ` + stateColumns + `, p.sender, NULL::text, NULL::bytea` + ofDeath
 	ofDeath      = `, q.name, q.id, ` + clock + letters + `
-	JOIN {schema}.queue_messages m ON m.bucket = l.bucket AND m.seq = l.seq JOIN {schema}.queue_payloads p ON p.payload = m.payload`
+	JOIN {schema}.queue_messages m ON m.bucket = d.bucket AND m.seq = d.seq JOIN {schema}.queue_payloads p ON p.payload = m.payload
+	JOIN {schema}.queue_letters l ON l.bucket = d.bucket AND l.seq = d.seq`
 )
 
 func scanDeath(row pgx.Row) (d queue.Death, err error) {
@@ -132,9 +141,9 @@ func (s *queueStore) Letters(ctx context.Context, sel queue.Selection, after int
 	q := query{s.in(shortColumns), nil}
 	q.choose(sel)
 	if after != 0 {
-		q.add("AND l.seq < $?", after)
+		q.add("AND d.seq < $?", after)
 	}
-	q.add("ORDER BY l.seq DESC LIMIT $?", limit)
+	q.add("ORDER BY d.seq DESC LIMIT $?", limit)
 	found, err := collect(ctx, s.db, q, func(row pgx.CollectableRow) (queue.Death, error) {
 		d, err := scanDeath(row)
 		if err == nil {
@@ -154,7 +163,7 @@ func (s *queueStore) Letter(ctx context.Context, id string) (queue.Death, error)
 	if !plain(id) {
 		return queue.Death{}, errors.Join(ctx.Err(), noLetter(id))
 	}
-	d, err := scanDeath(s.db.pool.QueryRow(ctx, s.in(deathColumns+` WHERE l.id = $1 ORDER BY l.seq DESC LIMIT 1`), id))
+	d, err := scanDeath(s.db.pool.QueryRow(ctx, s.in(deathColumns+` WHERE d.id = $1 ORDER BY d.seq DESC LIMIT 1`), id))
 	if errors.Is(err, pgx.ErrNoRows) {
 		return d, noLetter(id)
 	}
@@ -170,7 +179,7 @@ func (s *queueStore) CountLetters(ctx context.Context, sel queue.Selection) (n, 
 }
 
 func (s *queueStore) countLetters(ctx context.Context, db sender, sel queue.Selection, n, last *int64) error {
-	q := query{s.in(`SELECT count(*), coalesce(max(l.seq), 0)` + letters), nil}
+	q := query{s.in(`SELECT count(*), coalesce(max(d.seq), 0)` + letters), nil}
 	q.choose(sel)
 	return db.QueryRow(ctx, q.text, q.args...).Scan(n, last)
 }
@@ -186,8 +195,8 @@ func (t *queueTx) replace(r queue.Replacement) (none queue.Sent, err error) {
 	var seq int64
 	var group string
 	d, err := scanQueue(t.tx.QueryRow(t.ctx, t.in(`SELECT `+queueColumns+`, `+clock+`, m.seq, coalesce(m.grp, '')`+letters+`
-		JOIN {schema}.queue_messages m ON m.bucket = l.bucket AND m.seq = l.seq
-		WHERE l.id = $1 ORDER BY l.seq DESC LIMIT 1`), r.Letter), &t.now, &seq, &group)
+		JOIN {schema}.queue_messages m ON m.bucket = d.bucket AND m.seq = d.seq
+		WHERE d.id = $1 ORDER BY d.seq DESC LIMIT 1`), r.Letter), &t.now, &seq, &group)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return none, noLetter(r.Letter)
 	}

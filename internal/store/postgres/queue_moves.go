@@ -225,16 +225,16 @@ func (t *queueTx) ahead(task *moveRow, n int) (batch []place, more bool, err err
 		if err != nil {
 			return nil, false, err
 		}
-		q.text = `SELECT l.bucket, l.seq, coalesce(l.grp, '') FROM {schema}.queue_messages l`
-		q.add("WHERE l.bucket = $?", task.bucket)
-		q.add("AND l.seq <= $?", task.Selection.Last)
+		q.text = `SELECT d.bucket, d.seq, coalesce(d.grp, '') FROM {schema}.queue_messages d`
+		q.add("WHERE d.bucket = $?", task.bucket)
+		q.add("AND d.seq <= $?", task.Selection.Last)
 	} else {
-		q.text = `SELECT l.bucket, l.seq, CASE WHEN q.fifo THEN (
-			SELECT coalesce(m.grp, '') FROM {schema}.queue_messages m WHERE m.bucket = l.bucket AND m.seq = l.seq) ELSE '' END` + letters
+		q.text = `SELECT d.bucket, d.seq, CASE WHEN q.fifo THEN (
+			SELECT coalesce(m.grp, '') FROM {schema}.queue_messages m WHERE m.bucket = d.bucket AND m.seq = d.seq) ELSE '' END` + letters
 		q.choose(task.Selection)
 	}
-	q.add("AND l.seq > $?", task.cursor)
-	q.add("ORDER BY l.seq LIMIT $?", n+1)
+	q.add("AND d.seq > $?", task.cursor)
+	q.add("ORDER BY d.seq LIMIT $?", n+1)
 	err = t.each(q.text, q.args, func(rows pgx.Rows) error {
 		var p place
 		err := rows.Scan(&p.bucket, &p.seq, &p.group)

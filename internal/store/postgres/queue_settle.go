@@ -35,6 +35,8 @@ var deleteMessages = function{
 		DELETE FROM {schema}.queue_payloads p USING gone g WHERE p.payload = g.payload
 	), l AS (
 		DELETE FROM {schema}.queue_letters l USING gone g WHERE g.letter AND l.bucket = g.bucket AND l.seq = g.seq
+	), d AS (
+		DELETE FROM {schema}.queue_deaths d USING gone g WHERE g.letter AND d.bucket = g.bucket AND d.seq = g.seq
 	), e AS (
 		INSERT INTO {schema}.queue_endings (task, done, dead)
 		SELECT v.number, count(*), 0 FROM gone g JOIN {schema}.queue_moves v ON v.number = g.task WHERE NOT g.letter GROUP BY v.number

@@ -22,7 +22,7 @@ const older = `
 	UPDATE {schema}.queue_groups SET ready = ready - ?;
 	UPDATE {schema}.queue_dedups SET sent = sent - ?;
 	UPDATE {schema}.queue_leftovers SET since = since - ?;
-	UPDATE {schema}.queue_letters SET died = died - ?;
+	UPDATE {schema}.queue_letters SET died = died - ?; UPDATE {schema}.queue_deaths SET died = died - ?;
 	UPDATE {schema}.queue_cases SET since = since - ?, touched = touched - ?, until = CASE WHEN until > 0 THEN until - ? ELSE 0 END;
 	UPDATE {schema}.queue_moves SET started = started - ?, next = next - ?, ended = CASE WHEN ended > 0 THEN ended - ? ELSE 0 END;
 	UPDATE {schema}.queue_marks SET put = put - ?, until = until - ?;
@@ -33,7 +33,7 @@ const older = `
 const emptied = `
 	DELETE FROM {schema}.queues WHERE name <> '.trash'; DELETE FROM {schema}.queue_messages; DELETE FROM {schema}.queue_payloads;
 	DELETE FROM {schema}.queue_tallies; DELETE FROM {schema}.queue_groups; DELETE FROM {schema}.queue_dedups;
-	DELETE FROM {schema}.queue_leftovers; DELETE FROM {schema}.queue_letters; DELETE FROM {schema}.queue_cases;
+	DELETE FROM {schema}.queue_leftovers; DELETE FROM {schema}.queue_letters; DELETE FROM {schema}.queue_deaths; DELETE FROM {schema}.queue_cases;
 	DELETE FROM {schema}.queue_moves; DELETE FROM {schema}.queue_endings; DELETE FROM {schema}.queue_marks; DELETE FROM {schema}.queue_audit`
 
 // shelf keeps open stores between tests.

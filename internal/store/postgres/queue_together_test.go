@@ -39,6 +39,8 @@ func soundOn(t *testing.T, conn *pgx.Conn, schema string) {
 		"payloads without a message": `SELECT count(*) FROM {schema}.queue_payloads p WHERE NOT EXISTS (SELECT FROM {schema}.queue_messages m WHERE p.payload = m.payload)`,
 		"letters without a message": `SELECT count(*) FROM {schema}.queue_letters l WHERE NOT EXISTS (
 			SELECT FROM {schema}.queue_messages m WHERE (m.bucket, m.seq) = (l.bucket, l.seq) AND m.letter)`,
+		"deaths without a letter": `SELECT count(*) FROM {schema}.queue_deaths d FULL JOIN {schema}.queue_letters l USING (bucket, seq)
+			WHERE d.died IS DISTINCT FROM l.died`,
 		"messages without their letter": `SELECT count(*) FROM {schema}.queue_messages m WHERE m.letter AND NOT EXISTS (
 			SELECT FROM {schema}.queue_letters l WHERE (m.bucket, m.seq) = (l.bucket, l.seq))`,
 		"groups that nobody would find": `SELECT count(DISTINCT (m.bucket, m.grp)) FROM {schema}.queue_messages m JOIN {schema}.queues q ON q.bucket = m.bucket

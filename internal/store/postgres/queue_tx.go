@@ -277,7 +277,7 @@ func (t *queueTx) storeGone(batch *pgx.Batch) error {
 	for _, table := range []struct {
 		name string
 		of   columns
-	}{{"queue_messages", state}, {"queue_letters", letters}} {
+	}{{"queue_messages", state}, {"queue_letters", letters}, {"queue_deaths", letters}} {
 		if len(table.of) > 0 {
 			batch.Queue(t.in(`DELETE FROM {schema}.`+table.name+` m USING unnest($1::bigint[], $2::bigint[]) u (bucket, seq)
 				WHERE m.bucket = u.bucket AND m.seq = u.seq`), table.of.args()...)
@@ -316,8 +316,10 @@ func (t *queueTx) storeSettled(batch *pgx.Batch) error {
 		), m AS (
 			INSERT INTO {schema}.queue_messages (bucket, seq, payload, since, visible, task, rank, fp, grp, letter)
 			SELECT bucket, seq, payload, since, visible, nullif(task, 0), rank, fp, nullif(grp, ''), doc IS NOT NULL FROM n
-		) INSERT INTO {schema}.queue_letters (bucket, seq, died, redriven, class, origin, grp, id, doc)
-			SELECT bucket, seq, died, redriven, class, origin, lgroup, id, doc FROM n WHERE doc IS NOT NULL`), c.args()...)
+		), d AS (
+			INSERT INTO {schema}.queue_deaths (bucket, seq, died, redriven, class, origin, grp, id)
+			SELECT bucket, seq, died, redriven, class, origin, lgroup, id FROM n WHERE doc IS NOT NULL
+		) INSERT INTO {schema}.queue_letters (bucket, seq, died, doc) SELECT bucket, seq, died, doc FROM n WHERE doc IS NOT NULL`), c.args()...)
 	batch.Queue(t.in(`UPDATE {schema}.queue_payloads p SET id = u.id, sent = u.sent, dedup = u.dedup, lineage = u.lineage
 		FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::text[]) u (payload, id, sent, dedup, lineage)
 		WHERE p.payload = u.payload AND (p.id, p.sent, p.dedup) IS DISTINCT FROM (u.id, u.sent, u.dedup)`), p.args()...)

@@ -110,9 +110,9 @@ CREATE TABLE {schema}.queue_leftovers (
     since  bigint NOT NULL
 );
 
--- Dead letters: what they are counted and chosen by, and the rest beside the
--- row, so that counting 100,000 reads little.
-CREATE TABLE {schema}.queue_letters (
+-- Dead letters: what they are counted and chosen by, and apart from it the
+-- letters themselves, so that counting 100,000 reads little.
+CREATE TABLE {schema}.queue_deaths (
     bucket   bigint           NOT NULL,
     seq      bigint           NOT NULL,
     died     bigint           NOT NULL,
@@ -121,16 +121,20 @@ CREATE TABLE {schema}.queue_letters (
     origin   text COLLATE "C" NOT NULL,
     grp      text COLLATE "C" NOT NULL,
     id       text COLLATE "C" NOT NULL,
-    doc      text             NOT NULL, -- the letter, JSON
     PRIMARY KEY (bucket, seq)
-) WITH (toast_tuple_target = 128, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05);
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 
-ALTER TABLE {schema}.queue_letters ALTER class SET STORAGE MAIN, ALTER origin SET STORAGE MAIN,
-    ALTER grp SET STORAGE MAIN, ALTER id SET STORAGE MAIN, ALTER doc SET STORAGE EXTERNAL;
+CREATE INDEX queue_deaths_by_seq ON {schema}.queue_deaths (seq);
+CREATE INDEX queue_deaths_by_id ON {schema}.queue_deaths (id);
+CREATE INDEX queue_deaths_by_group ON {schema}.queue_deaths (bucket, grp, died, seq);
 
-CREATE INDEX queue_letters_by_seq ON {schema}.queue_letters (seq);
-CREATE INDEX queue_letters_by_id ON {schema}.queue_letters (id);
-CREATE INDEX queue_letters_by_group ON {schema}.queue_letters (bucket, grp, died, seq);
+CREATE TABLE {schema}.queue_letters (
+    bucket bigint NOT NULL,
+    seq    bigint NOT NULL,
+    died   bigint NOT NULL,
+    doc    text   NOT NULL, -- JSON
+    PRIMARY KEY (bucket, seq)
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 
 -- What is known of payloads.
 CREATE TABLE {schema}.queue_cases (
