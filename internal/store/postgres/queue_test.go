@@ -1,6 +1,8 @@
 package postgres_test
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -9,7 +11,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/store/postgres"
+	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"
 	"github.com/bezoar-dev/bezoar/queue/queuetest"
 )
@@ -140,4 +144,87 @@ func TestQueueBehindPgBouncer(t *testing.T) {
 		t.Skip("no PgBouncer: run make test, or export BEZOAR_TEST_PGBOUNCER=$(scripts/postgres pgbouncer)")
 	}
 	queuetest.Run(t, queueHarness(t, at))
+}
+
+// Every way of pgx to run a statement encodes arrays and nothing at all in its
+// own way.
+func TestQueueExecModes(t *testing.T) {
+	at := server(t)
+	for _, mode := range []string{"cache_statement", "cache_describe", "describe_exec", "exec", "simple_protocol"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, postgres.Config{URL: with(t, at, "default_query_exec_mode", mode), Schema: newSchema(t)}).Queue()
+			for _, name := range []string{"jobs", "jobs.fifo"} {
+				for range 6 { // later ones may use what earlier ones cached
+					tour(t, s, name)
+				}
+			}
+		})
+	}
+}
+
+// tour has a message of every kind go everywhere.
+func tour(t *testing.T, s queue.Store, name string) {
+	t.Helper()
+	ctx, fifo := t.Context(), strings.HasSuffix(name, ".fifo")
+	q, err := s.CreateQueue(ctx, queue.ImplicitQueue(name, fifo))
+	if err != nil && queue.CodeOf(err) != queue.ErrQueueExists {
+		t.Fatal(err)
+	}
+	p := queue.Policy{FIFO: fifo, DeadLetter: queue.ImplicitName(name), Implicit: true}
+	key := fmt.Sprint(time.Now().UnixNano())
+	plain := queue.Entry{ID: "plain" + key, FIFO: fifo, SendInput: queue.SendInput{Body: []byte("\x00\xff'\\"), Group: `{"a",b}`}}
+	full := queue.Entry{ID: "full" + key, FIFO: fifo, Payload: bezoar.Fingerprint{0xff, '\\'}, SendInput: queue.SendInput{
+		Body: []byte("NULL"), Group: "NULL", Sender: `it's "me"`, Attributes: map[string]queue.Attribute{"a\"": {DataType: "Binary", Binary: []byte{0, 255}}},
+	}}
+	if fifo {
+		plain.DedupKey, full.DedupKey = key+"\x001", key+"\x002"
+	}
+	ok := func(doing string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", doing, err)
+		}
+	}
+	_, err = s.Send(ctx, q.ID, []queue.Entry{plain, full})
+	ok("send", err)
+	claimed, err := s.Receive(ctx, q.ID, queue.Claim{Policy: p, Max: 10, Visibility: time.Minute, Retention: time.Hour, Worker: `{w}`})
+	ok("receive", err)
+	byID := map[string]queue.Message{}
+	for _, m := range claimed.Messages {
+		byID[m.ID] = m
+	}
+	if m := byID[plain.ID]; string(m.Body) != string(plain.Body) || m.Group != plain.Group || len(byID) != 2 {
+		t.Fatalf("received %+v", claimed.Messages)
+	}
+	if m := byID[full.ID]; string(m.Body) != "NULL" || m.Sender != full.Sender || m.Payload != full.Payload || len(m.Attributes[`a"`].Binary) != 2 {
+		t.Fatalf("received %+v", m)
+	}
+	ok("vanish", s.Vanish(ctx, q.ID, []queue.Receipt{byID[full.ID].Receipt}, 2))
+	results, err := s.Delete(ctx, q.ID, fifo, []queue.Receipt{byID[plain.ID].Receipt})
+	ok("delete", errors.Join(append(results, err)...))
+	results, err = s.Change(ctx, q.ID, p, []queue.Change{{Receipt: byID[full.ID].Receipt, Release: true, Dead: true, Outcome: &queue.Outcome{
+		Class: bezoar.Crash, Failure: `{f,"}`, Reason: `it's \ over`,
+	}}})
+	ok("release", errors.Join(append(results, err)...))
+	groups, err := s.Groups(ctx, queue.Selection{Queue: p.DeadLetter, Groups: []string{`crash:{f,"}`}}, 10)
+	ok("groups", err)
+	if len(groups) != 1 || groups[0].Count != 1 || groups[0].Reason != `it's \ over` {
+		t.Fatalf("groups %+v", groups)
+	}
+	task, err := s.StartMove(ctx, queue.MoveTask{ID: "task" + key, Kind: queue.MoveDiscard, Source: p.DeadLetter, Rate: 100, Selection: queue.Selection{IDs: []string{full.ID}}})
+	ok("start a move", err)
+	step, err := s.StepMove(ctx, task.ID, 10)
+	ok("step", err)
+	if step.Moved != 1 || step.Task.State != queue.MoveCompleted {
+		t.Fatalf("step %+v", step)
+	}
+	ok("forget", s.ChangeCase(ctx, q.ID, full.Payload, func(*poison.Case, int64) *poison.Case { return nil }))
+	_, err = s.PutMark(ctx, queue.Mark{Key: "k" + key, Doc: []byte(`"\u0000"`), TTL: time.Minute})
+	ok("put a mark", err)
+	_, err = s.Audit(ctx, queue.AuditEntry{Actor: "\x00\xff", Action: "a"})
+	ok("audit", err)
+	if c, err := s.Counts(ctx, q.ID); err != nil || c != (queue.Counts{}) {
+		t.Fatalf("counts %+v, %v", c, err)
+	}
 }
