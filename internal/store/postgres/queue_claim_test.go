@@ -1,19 +1,24 @@
 package postgres
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"os"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// Receives that share a statement get their own messages, in order; copies of
-// one payload are not split among them.
-func TestClaimTogether(t *testing.T) {
+// openOwn opens a schema of the test's own.
+func openOwn(t *testing.T) *DB {
+	t.Helper()
 	at := os.Getenv("BEZOAR_TEST_POSTGRES")
 	if at == "" {
 		t.Skip("no PostgreSQL: run make test, or export BEZOAR_TEST_POSTGRES=$(scripts/postgres start)")
@@ -24,85 +29,82 @@ func TestClaimTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		if _, err := db.pool.Exec(t.Context(), "DROP SCHEMA "+db.queue.schema+" CASCADE"); err != nil {
+	t.Cleanup(func() {
+		_, err := db.pool.Exec(context.Background(), "DROP SCHEMA "+db.queue.schema+" CASCADE")
+		if err := errors.Join(err, db.Close()); err != nil {
 			t.Error(err)
 		}
-		if err := db.Close(); err != nil {
-			t.Error(err)
+	})
+	return db
+}
+
+// claiming is a queue whose receives share a statement.
+type claiming struct {
+	*testing.T
+	s  *queueStore
+	id int64
+}
+
+// send sends a message for each letter, which is its payload.
+func (c claiming) send(payloads string) {
+	c.Helper()
+	var entries []queue.Entry
+	for i := range payloads {
+		entries = append(entries, queue.Entry{
+			SendInput: queue.SendInput{Body: []byte(payloads[i : i+1])}, ID: payloads[:i+1], Payload: bezoar.Fingerprint{payloads[i]},
+		})
+	}
+	if _, err := c.s.Send(c.Context(), c.id, entries); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// claim has workers receive that are named after how many they want.
+func (c claiming) claim(together bool, want map[int]string, most ...int) {
+	c.Helper()
+	var all []claimant
+	for _, n := range most {
+		all = append(all, claimant{n, string(rune('0' + n))})
+	}
+	out, done, err := c.s.claim(c.Context(), claimKey{c.id, queue.Policy{}, time.Minute, time.Hour}, all)
+	if err != nil {
+		c.Fatal(err)
+	}
+	if done != together {
+		c.Errorf("together is %v, want %v", done, together)
+	}
+	for i, one := range out {
+		var got string
+		for _, m := range one.Messages {
+			got += string(m.Body)
 		}
-	}()
-	s := db.queue
+		if got != want[most[i]] {
+			c.Errorf("who wants %d got %q, want %q", most[i], got, want[most[i]])
+		}
+	}
+}
+
+// Receives that share a statement get their own messages, in order; copies of
+// one payload are not split among them.
+func TestClaimTogether(t *testing.T) {
+	s := openOwn(t).queue
 	q, err := s.CreateQueue(t.Context(), queue.Queue{Name: "jobs", Settings: queue.DefaultSettings()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	send := func(payloads string) {
-		var entries []queue.Entry
-		for i, p := range payloads {
-			entries = append(entries, queue.Entry{
-				SendInput: queue.SendInput{Body: []byte(payloads[i : i+1])}, ID: payloads[:i+1], Payload: bezoar.Fingerprint{byte(p)},
-			})
-		}
-		if _, err := s.Send(t.Context(), q.ID, entries); err != nil {
-			t.Fatal(err)
-		}
-	}
-	key := claimKey{q.ID, queue.Policy{}, time.Minute, time.Hour}
-	claim := func(most ...int) (got []string, done bool) {
-		var all []claimant
-		for _, n := range most {
-			all = append(all, claimant{n, string(rune('0' + n))})
-		}
-		out, done, err := s.claim(t.Context(), key, all)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, one := range out {
-			text := ""
-			for _, m := range one.Messages {
-				text += string(m.Body)
-			}
-			got = append(got, text)
-		}
-		return got, done
-	}
-	want := func(got []string, done bool, wantDone bool, wanted ...string) {
-		t.Helper()
-		if len(got) != len(wanted) || done != wantDone {
-			t.Fatalf("got %q, done %v; want %q, %v", got, done, wanted, wantDone)
-		}
-		for i := range got {
-			if got[i] != wanted[i] {
-				t.Fatalf("got %q, want %q", got, wanted)
-			}
-		}
-	}
-	send("abcdefg")
-	got, done := claim(2, 3, 4)
-	want(got, done, true, "ab", "cde", "fg")
-	got, done = claim(1, 1)
-	want(got, done, true, "", "")
-	send("xyyz")
-	got, done = claim(2, 2) // the second y would go to the other one
-	want(got, done, false, "", "")
-	got, done = claim(1, 3)
-	want(got, done, true, "x", "yyz")
-	var workers []string
-	rows, err := db.pool.Query(t.Context(), "SELECT worker FROM "+s.schema+".queue_messages ORDER BY seq")
+	c := claiming{t, s, q.ID}
+	c.send("abcdefg")
+	c.claim(true, map[int]string{2: "ab", 3: "cde", 4: "fg"}, 2, 3, 4)
+	c.claim(true, nil, 1, 2)
+	c.send("xyyz")
+	c.claim(false, nil, 2, 3) // the second y would go to the other one
+	c.claim(true, map[int]string{1: "x", 3: "yyz"}, 1, 3)
+	rows, err := s.db.pool.Query(t.Context(), "SELECT worker FROM "+s.schema+".queue_messages ORDER BY seq")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for rows.Next() {
-		var w string
-		if err := rows.Scan(&w); err != nil {
-			t.Fatal(err)
-		}
-		workers = append(workers, w)
+	workers, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if got := strings.Join(workers, ""); err != nil || got != "22333441333" {
+		t.Errorf("the workers are %s, %v", got, err)
 	}
-	if len(workers) != 11 || workers[0] != "2" || workers[4] != "3" || workers[6] != "4" || workers[7] != "1" || workers[10] != "3" {
-		t.Errorf("the workers are %v", workers)
-	}
-	got, done = claim(1)
-	want(got, done, true, "")
 }

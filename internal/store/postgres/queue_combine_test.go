@@ -52,7 +52,7 @@ func newEcho() *echo {
 		e.alone = append(e.alone, n)
 		return fmt.Sprint(n), nil
 	}
-	e.lost = func(_ string, out string) error {
+	e.lost = func(_, out string) error {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.undone = append(e.undone, out)
