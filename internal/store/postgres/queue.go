@@ -44,6 +44,7 @@ type queueStore struct {
 	sends   combiner[int64, []queue.Entry, []queue.Sent]
 	claims  combiner[claimKey, claimant, claimed]
 	deletes combiner[int64, []queue.Receipt, deleted]
+	cases   caseTally
 }
 
 var _ queue.Store = (*queueStore)(nil)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -100,6 +102,46 @@ func (t *queueTx) keep(m *messageRow, before, next *poison.Case) {
 	e.now, e.moved = next, true
 }
 
+// tallyFor is how long a number of cases is believed that is caseSlack below the
+// bound.
+const (
+	tallyFor  = time.Second
+	caseSlack = 1000
+)
+
+// caseTally is how many cases queues had, with those that this process added.
+type caseTally struct {
+	mu sync.Mutex // guards of
+	of map[int64]caseCount
+}
+
+type caseCount struct {
+	n    int
+	read time.Time
+}
+
+// add reports whether n more surely fit.
+func (c *caseTally) add(queue int64, n, most int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, ok := c.of[queue]
+	if !ok || time.Since(known.read) > tallyFor || known.n+n > most-caseSlack {
+		return false
+	}
+	known.n += n
+	c.of[queue] = known
+	return true
+}
+
+func (c *caseTally) learn(queue int64, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of == nil || len(c.of) >= 1000 {
+		c.of = make(map[int64]caseCount)
+	}
+	c.of[queue] = caseCount{n, time.Now()}
+}
+
 // makeRoom keeps a queue's cases within their bound when some are new. Others
 // that do so at the same time may exceed it by what they add; the next one
 // makes up for it.
@@ -110,13 +152,14 @@ func (t *queueTx) makeRoom() error {
 			fresh = append(fresh, payload)
 		}
 	}
-	if len(fresh) == 0 {
+	if len(fresh) == 0 || t.s.cases.add(t.caseOf, len(fresh), queue.MaxCases) {
 		return nil
 	}
 	var held int
 	if err := t.row(`SELECT count(*) FROM {schema}.queue_cases WHERE queue = $1`, []any{t.caseOf}, &held); err != nil {
 		return err
 	}
+	t.s.cases.learn(t.caseOf, held+len(fresh))
 	over := held + len(fresh) - queue.MaxCases
 	if over <= 0 {
 		return nil
