@@ -78,7 +78,7 @@ func (c Config) withDefaults() Config {
 		c.VanishGrace = time.Second
 	}
 	if c.Breaker.Node == "" {
-		c.Breaker.Node = newID()
+		c.Breaker.Node = NewID()
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -153,7 +153,7 @@ func (in *ResendInput) apply(d *Death, fifo bool) (m SendInput, edited bool) {
 		m.Priority = d.Priority
 		return m, edited
 	}
-	m.Dedup = newID()
+	m.Dedup = NewID()
 	if m.Group == "" {
 		m.Group = d.ID
 	}

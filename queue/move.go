@@ -46,7 +46,7 @@ func (e *Engine) StartMove(ctx context.Context, in MoveInput) (MoveTask, error) 
 			return fail(invalid("Destination: %q and the source must both be FIFO queues, or neither", in.Destination))
 		}
 	}
-	t, err := e.store.StartMove(ctx, MoveTask{ID: newID(), Source: in.Source, Destination: in.Destination, Rate: in.Rate, HaltAbove: 1, Selection: Selection{Queue: in.Source}})
+	t, err := e.store.StartMove(ctx, MoveTask{ID: NewID(), Source: in.Source, Destination: in.Destination, Rate: in.Rate, HaltAbove: 1, Selection: Selection{Queue: in.Source}})
 	if err != nil {
 		return fail(err)
 	}

@@ -64,7 +64,7 @@ func (e *Engine) SendBatch(ctx context.Context, queue string, in []SendInput) ([
 }
 
 func prepare(s *Settings, r *rules, in SendInput) (Entry, error) {
-	entry := Entry{SendInput: in, ID: newID(), Delay: s.Delay, FIFO: s.FIFO}
+	entry := Entry{SendInput: in, ID: NewID(), Delay: s.Delay, FIFO: s.FIFO}
 	if err := checkSize(s, in); err != nil {
 		return entry, err
 	}
@@ -144,8 +144,8 @@ func checkSize(s *Settings, in SendInput) error {
 	return nil
 }
 
-// newID returns a random UUID.
-func newID() string {
+// NewID names a message, or a task: a random UUID.
+func NewID() string {
 	var b [16]byte
 	rand.Read(b[:])
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80

@@ -35,7 +35,7 @@ func (e *Engine) StartTask(ctx context.Context, t MoveTask) (MoveTask, error) {
 		return fail(err)
 	}
 	started, err := e.store.StartMove(ctx, MoveTask{
-		ID: newID(), Kind: t.Kind, Source: t.Source, Destination: t.Destination, Selection: t.Selection,
+		ID: NewID(), Kind: t.Kind, Source: t.Source, Destination: t.Destination, Selection: t.Selection,
 		Rate: t.Rate, Canary: t.Canary, HaltAbove: t.HaltAbove, Actor: t.Actor, Reason: t.Reason,
 	})
 	if err != nil {

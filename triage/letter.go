@@ -58,12 +58,9 @@ type Body struct {
 	Bytes  int     `json:"bytes"`
 }
 
-// NewBody is the body that raw is.
-func NewBody(raw []byte) *Body { return bodyOf(raw) }
-
-// bodyOf tells text from other bytes: valid UTF-8 without control characters
+// NewBody tells text from other bytes: valid UTF-8 without control characters
 // but tabs and ends of lines survives every screen and editor.
-func bodyOf(raw []byte) *Body {
+func NewBody(raw []byte) *Body {
 	b := &Body{Bytes: len(raw)}
 	text := string(raw)
 	control := func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f }
@@ -94,7 +91,7 @@ func outline(m queue.Death) Letter {
 // whole is a letter with all there is, but secrets.
 func (d *Desk) whole(m queue.Death) Letter {
 	l := outline(m)
-	l.Body = bodyOf(m.Body)
+	l.Body = NewBody(m.Body)
 	l.Attributes, l.System = d.secret.mask(m.Attributes), d.secret.mask(m.System)
 	if m.Letter != nil {
 		l.Attempts = m.Letter.Attempts

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/ledger"
 )
@@ -22,7 +21,7 @@ func (s *Server) listVerdicts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("list verdicts: %w", err)
 	}
-	return reply(w, http.StatusOK, adminapi.Verdicts{Verdicts: some(verdicts)})
+	return reply(w, http.StatusOK, adminapi.Verdicts{Verdicts: list(verdicts)})
 }
 
 func (s *Server) getVerdict(w http.ResponseWriter, r *http.Request) error {
@@ -105,7 +104,7 @@ func (s *Server) listLetters(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("list letters: %w", err)
 	}
-	return reply(w, http.StatusOK, adminapi.Letters{Letters: some(letters)})
+	return reply(w, http.StatusOK, adminapi.Letters{Letters: list(letters)})
 }
 
 func (s *Server) getLetter(w http.ResponseWriter, r *http.Request) error {
@@ -136,7 +135,7 @@ func (s *Server) listFleets(w http.ResponseWriter, r *http.Request) error {
 	if _, err := known(r.URL); err != nil {
 		return err
 	}
-	return reply(w, http.StatusOK, adminapi.Fleets{Fleets: some(s.backend.Fleets())})
+	return reply(w, http.StatusOK, adminapi.Fleets{Fleets: list(s.backend.Fleets())})
 }
 
 func (s *Server) restart(w http.ResponseWriter, r *http.Request) error {
@@ -175,12 +174,4 @@ func number(q url.Values, name string, low, high int) (int, error) {
 		return 0, invalid("%s %.40q: want a number from %d to %d", name, text, low, high)
 	}
 	return n, nil
-}
-
-// some makes an empty list [] rather than null.
-func some[T bezoar.Verdict | bezoar.Letter | adminapi.Fleet](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
 }

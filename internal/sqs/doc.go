@@ -28,8 +28,9 @@
 //     is never answered.
 //   - OverLimit counts what one process has in flight, not what all that share a
 //     store have.
-//   - Copies of a payload that nobody has worked yet wait for the first one (see
-//     package queue), so a receive may return fewer messages than there are.
+//   - Copies of a payload that nobody has worked yet wait for those that another
+//     receive has taken (see package queue), so a receive may return fewer
+//     messages than there are.
 //   - Names are unique whatever the region and the account: those in a URL or an
 //     ARN are not looked at, and answers carry the caller's region.
 //   - Policies and encryption settings are kept and shown, and have no effect.

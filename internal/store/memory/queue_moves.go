@@ -187,7 +187,7 @@ func (s *queueStore) forward(t *task, m *message, target *definition, now int64)
 		return
 	case queue.MoveSQS, queue.MoveRedrive:
 	}
-	moved := &message{id: record.NewID(), entry: m.entry, dedup: m.dedup, since: now, lineage: m.lineage}
+	moved := &message{id: queue.NewID(), entry: m.entry, dedup: m.dedup, since: now, lineage: m.lineage}
 	if m.letter != nil {
 		moved.lineage = m.lineage.Child(m.id, t.ID, false)
 	}

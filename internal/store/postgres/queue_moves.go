@@ -292,7 +292,7 @@ func (t *queueTx) forward(task *moveRow, m *messageRow, letter *queue.Letter, fr
 	case queue.MoveSQS, queue.MoveRedrive:
 	}
 	moved := t.settle(m, target, nil)
-	moved.id, moved.Sent, moved.task = record.NewID(), t.now, m.task
+	moved.id, moved.Sent, moved.task = queue.NewID(), t.now, m.task
 	if moved.locking() {
 		moved.dedup = moved.id
 	}

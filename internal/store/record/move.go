@@ -1,8 +1,6 @@
 package record
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"time"
 
@@ -140,15 +138,6 @@ func MoveFailure(message, to string) string {
 		return fmt.Sprintf("message %s came from no queue: name a destination", message)
 	}
 	return fmt.Sprintf("the destination %q of message %s is gone, or of the other kind", to, message)
-}
-
-// NewID names a message that a store makes itself: a random UUID.
-func NewID() string {
-	var b [16]byte
-	rand.Read(b[:])
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	h := hex.EncodeToString(b[:])
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
 // MayReplace says why a letter, in its state now, is not replaced, or nil.

@@ -234,7 +234,7 @@ func (t *queueTx) forward(task *queue.MoveTask, m *messageRow, letter *queue.Let
 		return err
 	}
 	again := messageRow{
-		bucket: target.bucket, seq: seq, id: record.NewID(), payload: m.payload, rank: m.rank, group: m.group,
+		bucket: target.bucket, seq: seq, id: queue.NewID(), payload: m.payload, rank: m.rank, group: m.group,
 		locking: target.Settings.FIFO, dedup: m.dedup, since: t.now, lineage: m.lineage,
 	}
 	if letter != nil {
