@@ -79,17 +79,20 @@ func TestTellingIsBounded(t *testing.T) {
 		r := Rule{Name: "x", Kind: Depth, Above: rapid.Int64Range(0, 20).Draw(t, "above"), Repeat: time.Duration(rapid.IntRange(1, 90).Draw(t, "repeat")) * time.Minute}
 		var s state
 		var lastFiring, lastFailure time.Time
-		told, everOver, resolved, calmSince := false, false, false, time.Time{}
+		told, everOver, settled, calmSince := false, false, false, time.Time{}
 		now := start()
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(1, 1200).Draw(t, "wait")) * time.Second)
 			m := depth(rapid.Int64Range(0, 30).Draw(t, "n"), r)
-			everOver, resolved = everOver || m.over, resolved && !m.over
+			everOver = everOver || m.over
 			if !m.calm {
 				calmSince = time.Time{}
 			} else if calmSince.IsZero() {
 				calmSince = now
 			}
+			// Once calm for long enough it has resolved until it is over again,
+			// however late that can be told.
+			settled = !m.over && (settled || !calmSince.IsZero() && now.Sub(calmSince) >= settle)
 			var failure error
 			if rapid.IntRange(0, 4).Draw(t, "fails") == 0 {
 				failure = fmt.Errorf("nobody listens")
@@ -105,10 +108,9 @@ func TestTellingIsBounded(t *testing.T) {
 			if !lastFailure.IsZero() && now.Sub(lastFailure) < tellLater {
 				t.Fatalf("tried again %v after it could not be told", now.Sub(lastFailure))
 			}
-			if e.Status == Resolved && !resolved && (!told || calmSince.IsZero() || now.Sub(calmSince) < settle) {
+			if e.Status == Resolved && (!told || !settled) {
 				t.Fatalf("told that it resolved: told %v, calm since %v, now %v", told, calmSince, now)
 			}
-			resolved = e.Status == Resolved // perhaps to be told again
 			if e.Status == Firing && !lastFiring.IsZero() && now.Sub(lastFiring) < r.Repeat {
 				t.Fatalf("told again after %v, repeat is %v", now.Sub(lastFiring), r.Repeat)
 			}
