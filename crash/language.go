@@ -1,0 +1,63 @@
+package crash
+
+// language is one entry of the table in languages.go: how one kind of trace
+// looks. A new language is one file with one such value.
+//
+// The input has been cleaned before: no colours, no carriage returns, no log
+// prefixes or margins; indentation is kept. All functions are pure, take time
+// linear in what they read, and never panic.
+type language struct {
+	name string
+	// begins reports whether a trace may begin at a line. It is asked for every
+	// line, so it begins with a comparison of a few bytes that hardly any
+	// line of a log passes.
+	begins func(l string) bool
+	// read reads the trace that begins at lines[i], with all that belongs to
+	// it (causes, wrappers, members), and returns the index behind it. ok is
+	// false when it is none after all.
+	read func(lines []string, i int) (t trace, next int, ok bool)
+	// library reports whether a frame is not the user's own: the language's
+	// runtime and standard library, installed packages, generated code.
+	library func(f Frame) bool
+	// ignore reports frames that say nothing at all and are passed over even
+	// when there is no own frame: trampolines, panic machinery, interceptors.
+	// nil ignores none.
+	ignore func(f Frame) bool
+	// canonical returns the frame as it enters the hash: without what differs
+	// between machines and builds of the same code (folders above the project,
+	// lambda and proxy numbers, generics, hashes). Line stays. nil takes the
+	// file's base name and the function as they are.
+	canonical func(f Frame) Frame
+	// vague reports a type that says too little by itself (Error,
+	// RuntimeError): the exception's code then enters the hash.
+	vague func(typ string) bool
+}
+
+// trace is one failure as a program printed it.
+type trace struct {
+	// chain is what was thrown, the root cause first, what was reported last.
+	// Members of a group come as further causes.
+	chain []exception
+	// fatal says that the program ended of it. A trace that was merely logged,
+	// or a sanitizer's that let the program go on, only counts when nothing
+	// fatal is there.
+	fatal bool
+	// rank breaks ties between fatal traces of different languages over the
+	// same lines; the higher wins (a sanitizer's summary before what the
+	// runtime prints after it). 0 for most.
+	rank int
+	// cut says that the trace was visibly truncated: its quality is lower.
+	cut bool
+	// class is what the language knows of it beyond an ordinary bug: oom,
+	// timeout, outage; "" leaves it to the rules for all.
+	class string
+}
+
+// exception is one member of a trace's chain.
+type exception struct {
+	typ     string  // as printed: KeyError, java.io.IOException, runtime error
+	code    string  // a stable discriminator: ECONNREFUSED, 42P01, 503; "" for none
+	message string  // raw, what was printed behind the type; may have several lines
+	frames  []Frame // the innermost first
+	wrapper bool    // only carries its cause (ExecutionException): never chosen before it
+}

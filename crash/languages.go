@@ -1,0 +1,7 @@
+package crash
+
+// languages is the table. When two entries read a trace at the same line the
+// earlier one wins.
+func languages() []language {
+	return []language{}
+}
