@@ -16,6 +16,7 @@ func layers() []layer {
 		{"fingerprint", 1, "pure: turns requests into keyed hashes"},
 		{"internal/cgroup", 1, "leaf: what the kernel says about memory"},
 		{"internal/config", 1, "leaf: what the settings file says"},
+		{"internal/proc", 1, "leaf: what everybody who starts processes needs"},
 		{"internal/h1", 1, "leaf: HTTP/1.1 on the wire"},
 		{"internal/schema", 1, "leaf: checks bodies against JSON Schemas"},
 		{"internal/secret", 1, "leaf: the deployment's secret"},
@@ -31,6 +32,7 @@ func layers() []layer {
 		{"outbox", 2, "engine"},
 		{"guard", 2, "engine"},
 		{"crash", 2, "engine"},
+		{"internal/child", 2, "engine: one job in one process"},
 
 		{"internal/adminapi", 3, "the contract of the admin API, in the engines' words"},
 		{"internal/journal", 3, "keeps what is in flight across a crash of Bezoar"},

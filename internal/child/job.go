@@ -1,0 +1,38 @@
+package child
+
+import (
+	"io"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// Job is one run of the command.
+type Job struct {
+	Name   string    // for logs and for BEZOAR_JOB; may be ""
+	Env    []string  // KEY=value, over Config's
+	Stdin  []byte    // written once the limits apply; not changed, not kept
+	Stdout io.Writer // gets all of stdout beside the tail; nil: the tail only
+	// Timeout is for this job instead of Config's; 0 means Config's, below 0
+	// means none.
+	Timeout time.Duration
+}
+
+// Result says how a job ended. Only bounded pieces of what it wrote are in it.
+type Result struct {
+	Class    bezoar.Class
+	Detail   string // for people: "exit status 65", "signal: segmentation fault (core dumped)"
+	ExitCode int    // -1 when a signal ended it or it never ran
+	Signal   string // "SIGSEGV"; also when a shell in front reported it as 128+n
+	// Unexplained says that SIGKILL came from nobody we know: the class is
+	// crash, but only half the evidence of one.
+	Unexplained bool
+	Report      *Report // what the child said on descriptor 3; nil when nothing, or nothing valid
+	ReportErr   error   // what was wrong with it
+	Stdout      []byte  // the end of it
+	Stderr      []byte  // the end of it
+	Elapsed     time.Duration
+	CPU         time.Duration // of the process and the children that it waited for
+	MaxRSS      int64         // bytes, of the largest of them
+	Err         error         // why it could not be started
+}
