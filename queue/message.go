@@ -18,6 +18,7 @@ const (
 	MaxInFlight     = 120_000 // of one queue, with the named workers of one engine
 	MaxInFlightFIFO = 20_000
 	maxGroup        = 128
+	MaxStderr       = 2048 // bytes of Outcome.Stderr
 	maxReason       = 1024
 )
 
@@ -95,6 +96,10 @@ type Outcome struct {
 	Class   bezoar.Class `json:"class"`
 	Failure string       `json:"failure,omitempty"` // failure fingerprint
 	Reason  string       `json:"reason,omitempty"`  // for people
+	// Detail is how the process ended, such as "signal: killed", and Stderr
+	// what it wrote last: the end of it, at most MaxStderr bytes.
+	Detail string `json:"detail,omitempty"`
+	Stderr string `json:"stderr,omitempty"`
 }
 
 // Attempt is one delivery that did not end in a deletion.

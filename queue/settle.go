@@ -78,7 +78,12 @@ func clean(o Outcome) *Outcome {
 		s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 		return strings.ToValidUTF8(s[:min(len(s), maxReason)], "")
 	}
-	o.Failure, o.Reason = bound(o.Failure), bound(o.Reason)
+	o.Failure, o.Reason, o.Detail = bound(o.Failure), bound(o.Reason), bound(o.Detail)
+	o.Stderr = strings.ToValidUTF8(o.Stderr[max(len(o.Stderr)-MaxStderr, 0):], "\uFFFD")
+	o.Stderr = strings.ReplaceAll(o.Stderr, "\x00", "\uFFFD")
+	if over := len(o.Stderr) - MaxStderr; over > 0 {
+		o.Stderr = strings.ToValidUTF8(o.Stderr[over:], "")
+	}
 	return &o
 }
 

@@ -59,6 +59,9 @@ type Messages interface {
 	// within DedupWindow, also earlier in the same call, nothing is stored
 	// and the first one's Sent is returned.
 	Send(ctx context.Context, queue int64, entries []Entry) ([]Sent, error)
+	// SetAside stores messages as dead letters of a queue that had them as
+	// parts of others, all or none. What a DedupKey says is as in Send.
+	SetAside(ctx context.Context, queue int64, p Policy, parts []Part) ([]Sent, error)
 	// Receive leases up to c.Max messages.
 	Receive(ctx context.Context, queue int64, c Claim) (Claimed, error)
 	// Delete ends deliveries. The first result has an error or nil for each
@@ -83,6 +86,12 @@ type Entry struct {
 	FIFO     bool
 	DedupKey string             // "" for none
 	Payload  bezoar.Fingerprint // of the body, by the queue's rules; zero: not recognised
+}
+
+// Part is an entry that goes to the dead-letter queue at once.
+type Part struct {
+	Entry
+	Outcome Outcome
 }
 
 // Policy is what a store has to know of a queue's settings in order to end a

@@ -175,6 +175,9 @@ type outcome struct {
 	Reason     string        `json:"reason"`
 	RetryAfter wait          `json:"retry_after"`
 	Downstream string        `json:"downstream"`
+	Detail     string        `json:"detail"`
+	Stderr     string        `json:"stderr"`
+	Holding    int           `json:"holding"` // how many messages the worker had when it died
 }
 
 // wait is a duration in seconds, or a text as parseDuration reads it.
@@ -216,6 +219,7 @@ func releaseInput(r queue.Receipt, m *message) (queue.ReleaseInput, error) {
 	}
 	return queue.ReleaseInput{
 		Receipt: r, Delay: seconds(m.Visibility), RetryAfter: time.Duration(o.RetryAfter), Downstream: o.Downstream,
-		Outcome: &queue.Outcome{Class: *o.Class, Failure: o.Failure, Reason: o.Reason},
+		Outcome: &queue.Outcome{Class: *o.Class, Failure: o.Failure, Reason: o.Reason, Detail: o.Detail, Stderr: o.Stderr},
+		Holding: min(o.Holding, queue.MaxInFlight),
 	}, nil
 }

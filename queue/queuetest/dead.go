@@ -2,6 +2,7 @@ package queuetest
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -13,7 +14,8 @@ func deadLetterTests() map[string]func(*rig) {
 		"DeadAtExpiry": testDeadAtExpiry, "DeadByRun": testDeadByRun, "DeadAtVisibilityZero": testDeadAtZero, "Reject": testReject,
 		"NoCascade": testNoCascade, "DeadRetention": testDeadRetention, "DeadLetterQueueDeleted": testDeadDeleted,
 		"PolicyLowered": testPolicyLowered, "PolicyRemoved": testPolicyRemoved, "DeadAtRelease": testDeadAtRelease,
-		"LateDeleteAfterDeath": testLateDelete,
+		"LateDeleteAfterDeath": testLateDelete, "PartsSetAside": testPartsSetAside, "PartsOfOrderedQueues": testPartsOrdered,
+		"WhatTheProcessSaid": testOutcomeDetail,
 	}
 }
 
@@ -210,4 +212,82 @@ func testLateDelete(r *rig) {
 	r.sweep()
 	r.must(r.Delete(r.ctx(), "jobs", m.Receipt))
 	r.one("dead")
+}
+
+func testPartsSetAside(r *rig) {
+	r.create("jobs", nil)
+	row := func(body, once string) queue.PartInput {
+		return queue.PartInput{Body: []byte(body), Once: once, Outcome: queue.Outcome{Class: bezoar.Invalid, Reason: "no price in " + body}}
+	}
+	results, err := r.SetAside(r.ctx(), "jobs", []queue.PartInput{row("row 1", "m/1"), {Body: []byte("fine")}, row("row 2", "m/2"), row("row 3", "")})
+	r.must(err)
+	for i, fails := range []bool{false, true, false, false} {
+		if (results[i].Err != nil) != fails {
+			r.Errorf("part %d: %v", i, results[i].Err)
+		}
+	}
+	if queue.CodeOf(results[1].Err) != queue.ErrInvalid {
+		r.Errorf("a part that is done: %v", results[1].Err)
+	}
+	again, err := r.SetAside(r.ctx(), "jobs", []queue.PartInput{row("row 2", "m/2"), row("row 4", "m/4"), row("row 4", "m/4")})
+	r.must(err)
+	if !again[0].Duplicate || again[0].ID != results[2].ID || again[1].Duplicate || !again[2].Duplicate || again[2].ID != again[1].ID {
+		r.Errorf("set aside again: %+v", again)
+	}
+	r.wantCounts("jobs", 0, 0, 0)
+	r.none("jobs")
+	dead := r.receive("jobs-dlq", 10)
+	var bodies []string
+	for _, m := range dead {
+		bodies = append(bodies, string(m.Body))
+		if l := m.Letter; l == nil || l.Origin != "jobs" || l.Class != bezoar.Invalid || l.Receives != 0 || l.Died.IsZero() || l.Reason != "no price in "+string(m.Body) {
+			r.Errorf("the letter of %s is %+v", m.Body, m.Letter)
+		}
+	}
+	if !slices.Equal(bodies, []string{"row 1", "row 2", "row 3", "row 4"}) {
+		r.Errorf("dead are %q", bodies)
+	}
+	groups, err := r.Groups(r.ctx(), queue.Selection{Queue: "jobs-dlq"}, 0)
+	r.must(err)
+	if len(groups) != 1 || groups[0].Count != 4 {
+		r.Errorf("groups are %+v", groups)
+	}
+	if _, err := r.SetAside(r.ctx(), "nowhere", []queue.PartInput{row("a", "")}); queue.CodeOf(err) != queue.ErrQueueNotFound {
+		r.Errorf("in a queue that is not there: %v", err)
+	}
+	if _, err := r.SetAside(r.ctx(), "jobs", nil); queue.CodeOf(err) != queue.ErrInvalid {
+		r.Errorf("no parts: %v", err)
+	}
+}
+
+func testPartsOrdered(r *rig) {
+	r.create("jobs.fifo", func(s *queue.Settings) { s.FIFO = true })
+	part := queue.PartInput{Body: []byte("row"), Group: "g", Outcome: queue.Outcome{Class: bezoar.Invalid, Reason: "bad"}}
+	alone := part
+	alone.Group = ""
+	results, err := r.SetAside(r.ctx(), "jobs.fifo", []queue.PartInput{part, alone})
+	r.must(err)
+	groups := map[string]*queue.Letter{}
+	for _, m := range r.receive("jobs-dlq.fifo", 10) {
+		groups[m.Group] = m.Letter
+	}
+	for _, g := range []string{"g", results[1].ID} {
+		if l := groups[g]; l == nil || l.Origin != "jobs.fifo" || len(groups) != 2 {
+			r.Errorf("the letter of group %s is %+v among %d", g, l, len(groups))
+		}
+	}
+	r.none("jobs.fifo")
+}
+
+func testOutcomeDetail(r *rig) {
+	r.create("jobs", nil)
+	r.send("jobs", full())
+	m := r.one("jobs")
+	long := strings.Repeat("x", queue.MaxStderr) + "\xff\x00the end"
+	r.must(r.Reject(r.ctx(), "jobs", m.Receipt, queue.Outcome{Class: bezoar.Crash, Detail: "signal: killed", Stderr: long}))
+	l := r.one("jobs-dlq").Letter
+	if l == nil || l.Detail != "signal: killed" || len(l.Stderr) > queue.MaxStderr || !strings.HasSuffix(l.Stderr, "x\uFFFD\uFFFDthe end") ||
+		len(l.Attempts) != 1 || l.Attempts[0].Detail != "signal: killed" || l.Attempts[0].Stderr != l.Stderr {
+		r.Errorf("its letter is %+v", l)
+	}
 }

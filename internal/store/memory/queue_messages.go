@@ -50,6 +50,26 @@ func (s *queueStore) send(d *definition, e queue.Entry, lineage *queue.Lineage, 
 	return sent
 }
 
+func (s *queueStore) SetAside(ctx context.Context, id int64, p queue.Policy, parts []queue.Part) ([]queue.Sent, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	d, err := s.open(id)
+	if err != nil {
+		return nil, err
+	}
+	now := micros()
+	sent := make([]queue.Sent, len(parts))
+	for i, part := range parts {
+		if sent[i] = s.send(d, part.Entry, nil, now); !sent[i].Duplicate {
+			s.bury(d.bucket.rows[sent[i].Sequence], p, &part.Outcome, now)
+		}
+	}
+	return sent, nil
+}
+
 func (s *queueStore) Receive(ctx context.Context, id int64, c queue.Claim) (queue.Claimed, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {

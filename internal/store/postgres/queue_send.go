@@ -52,6 +52,41 @@ func (s *queueStore) Send(ctx context.Context, id int64, entries []queue.Entry) 
 	return writing(ctx, s, "send messages", func(t *queueTx) ([]queue.Sent, error) { return t.send(id, entries, nil) })
 }
 
+func (s *queueStore) SetAside(ctx context.Context, id int64, p queue.Policy, parts []queue.Part) ([]queue.Sent, error) {
+	return writing(ctx, s, "set parts of messages aside", func(t *queueTx) ([]queue.Sent, error) { return t.setAside(id, p, parts) })
+}
+
+func (t *queueTx) setAside(id int64, p queue.Policy, parts []queue.Part) ([]queue.Sent, error) {
+	entries, causes := make([]queue.Entry, len(parts)), make(map[string]*queue.Outcome, len(parts))
+	for i := range parts {
+		entries[i], causes[parts[i].ID] = parts[i].Entry, &parts[i].Outcome
+	}
+	d, err := t.open(id)
+	if err != nil {
+		return nil, err
+	}
+	sent, err := t.send(id, entries, nil)
+	if err != nil {
+		return nil, err
+	}
+	var seqs []int64
+	for i := range sent {
+		if !sent[i].Duplicate {
+			seqs = append(seqs, sent[i].Sequence)
+		}
+	}
+	rows, err := t.lockRows(d, seqs, "")
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range rows {
+		if _, err := t.bury(m, d, p, causes[m.id]); err != nil {
+			return nil, err
+		}
+	}
+	return sent, nil
+}
+
 // weigh counts entries, big ones more than once.
 func weigh(entries []queue.Entry) int {
 	const big = 16 << 10

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 	"github.com/bezoar-dev/bezoar/queue"
@@ -35,6 +36,46 @@ func (s *queueStore) Send(ctx context.Context, id int64, entries []queue.Entry) 
 		}
 		return sent, nil
 	})
+}
+
+func (s *queueStore) SetAside(ctx context.Context, id int64, p queue.Policy, parts []queue.Part) ([]queue.Sent, error) {
+	return writing(ctx, s, "set parts of messages aside", func(t *queueTx) ([]queue.Sent, error) {
+		sent := make([]queue.Sent, len(parts))
+		d, err := t.open(id)
+		if err != nil {
+			return nil, err
+		}
+		for i := range parts {
+			if sent[i], err = t.setAside(d, p, &parts[i]); err != nil {
+				return nil, err
+			}
+		}
+		return sent, nil
+	})
+}
+
+func (t *queueTx) setAside(d definition, p queue.Policy, part *queue.Part) (queue.Sent, error) {
+	attributes, err := record.EncodeAttributes(part.SendInput)
+	if err != nil {
+		return queue.Sent{}, err
+	}
+	seq, err := t.number("message", 1)
+	if err != nil {
+		return queue.Sent{}, err
+	}
+	sent, err := t.send(d, seq, part.Entry, attributes, nil)
+	if err != nil || sent.Duplicate {
+		return sent, err
+	}
+	m, found, err := t.state(queue.Receipt{Bucket: d.bucket, Sequence: seq})
+	if err == nil && !found {
+		err = fmt.Errorf("part %s is not there", part.ID)
+	}
+	if err != nil {
+		return queue.Sent{}, err
+	}
+	_, err = t.bury(&m, d, p, &part.Outcome)
+	return sent, err
 }
 
 func (t *queueTx) send(d definition, seq int64, e queue.Entry, attributes, lineage []byte) (queue.Sent, error) {

@@ -1,0 +1,92 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+)
+
+// PartInput is a piece of a message, such as one row, that is to be a dead
+// letter although the rest of the message is fine.
+type PartInput struct {
+	Body       []byte
+	Attributes map[string]Attribute
+	Group      string  // the message's: of a FIFO queue
+	Outcome    Outcome // what is wrong with it; not Done
+	// Once names the part, for instance by its message and its number: what
+	// is set aside again within DedupWindow, because the message was delivered
+	// again, is one letter. "" for none; at most 128 bytes.
+	Once string
+}
+
+// SetAside makes dead letters of parts of messages of a queue, up to MaxBatch.
+// Their payloads are not judged and the queue's schema does not apply; they may
+// be redriven, each as a message of its own. Parts at fault are refused each by
+// itself; the others become letters together, or none of them when err is set.
+// In a FIFO queue a part without a Group is its own group.
+func (e *Engine) SetAside(ctx context.Context, queue string, in []PartInput) ([]SendResult, error) {
+	if len(in) == 0 || len(in) > MaxBatch {
+		return nil, invalid("set parts aside in queue %.100q: %d parts are not 1 to %d", queue, len(in), MaxBatch)
+	}
+	var results []SendResult
+	err := e.in(ctx, queue, func(q Queue) error {
+		results = make([]SendResult, len(in))
+		var parts []Part
+		var at []int
+		for i := range in {
+			part, err := in[i].prepare(&q.Settings)
+			if err != nil {
+				results[i].Err = fmt.Errorf("set a part aside in queue %q: %w", queue, err)
+				continue
+			}
+			parts, at = append(parts, part), append(at, i)
+		}
+		if len(parts) == 0 {
+			return nil
+		}
+		p, err := e.policy(ctx, q)
+		if err != nil {
+			return err
+		}
+		sent, err := e.store.SetAside(ctx, q.ID, p, parts)
+		if err != nil {
+			return err
+		}
+		for i, s := range sent {
+			results[at[i]].Sent = s
+		}
+		e.hub.wake(p.DeadLetter)
+		return nil
+	})
+	if err != nil {
+		return nil, wrap(err, "set parts aside in queue %.100q", queue)
+	}
+	return results, nil
+}
+
+func (in *PartInput) prepare(s *Settings) (Part, error) {
+	p := Part{Entry: Entry{
+		SendInput: SendInput{Body: in.Body, Attributes: in.Attributes, Group: in.Group},
+		ID:        NewID(), FIFO: s.FIFO,
+	}, Outcome: *clean(in.Outcome)}
+	switch {
+	case len(in.Once) > maxGroup || len(in.Group) > maxGroup:
+		return p, invalid("Once or Group: longer than %d bytes", maxGroup)
+	case !plain(in.Once, in.Group):
+		return p, invalid("Once or Group: holds a NUL, or is no UTF-8")
+	case in.Outcome.Class == 0:
+		return p, invalid("Outcome: a part that is done is no dead letter")
+	}
+	if err := checkSize(s, p.SendInput); err != nil {
+		return p, err
+	}
+	if s.FIFO {
+		p.Dedup = p.ID
+		if p.Group == "" {
+			p.Group = p.ID
+		}
+	}
+	if in.Once != "" {
+		p.DedupKey = "part\x00" + in.Once
+	}
+	return p, nil
+}
