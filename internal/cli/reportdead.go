@@ -75,9 +75,21 @@ func reportAttempts(p *printer, now time.Time, attempts []queue.Attempt) {
 	p.printf("\n")
 	t := table{head: []string{"RECEIVED", ">TOOK", "WORKER", "CLASS", "REASON"}}
 	for _, a := range attempts {
-		t.add(plain(clock(now, a.Received)), plain(a.Ended.Sub(a.Received).Round(time.Millisecond).String()), plain(a.Worker), plain(a.Class.String()), plain(a.Reason))
+		why := a.Reason
+		if a.Detail != "" && a.Detail != why {
+			why = strings.Trim(why+" ("+a.Detail+")", " ")
+		}
+		t.add(plain(clock(now, a.Received)), plain(a.Ended.Sub(a.Received).Round(time.Millisecond).String()), plain(a.Worker), plain(a.Class.String()), plain(why))
 	}
 	t.write(p, "  ")
+	last := attempts[len(attempts)-1]
+	if last.Stderr == "" {
+		return
+	}
+	p.printf("\n  %s\n", p.paint(dim, "it wrote last:"))
+	for line := range strings.Lines(last.Stderr) {
+		p.printf("    %s\n", clean(strings.TrimRight(line, "\r\n")))
+	}
 }
 
 // reportBody shows the beginning of a body.
