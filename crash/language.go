@@ -31,6 +31,11 @@ type language struct {
 	// vague reports a type that says too little by itself (Error,
 	// RuntimeError): the exception's code then enters the hash.
 	vague func(typ string) bool
+	// kind returns the type as it enters the hash, where versions of the
+	// language or of a library name the same thing differently
+	// (ModuleNotFoundError was ImportError, exceptions move between modules).
+	// nil takes the type as printed.
+	kind func(e exception) string
 }
 
 // trace is one failure as a program printed it.
