@@ -14,7 +14,8 @@ import (
 func TestLetterAndEdit(t *testing.T) {
 	r := startRig(t)
 	r.create("orders")
-	bug := queue.Outcome{Class: bezoar.Bug, Failure: "bad-date", Reason: "no such day\n" + hostile}
+	bug := queue.Outcome{Class: bezoar.Bug, Failure: "bad-date", Reason: "no such day\n" + hostile,
+		Detail: "exit status 3", Stderr: "loading\n" + hostile + "the last words"}
 	text, err := json.Marshal(map[string]any{"note": hostile + " ⟨U+0041⟩", "day": "2026-02-30"})
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +25,7 @@ func TestLetterAndEdit(t *testing.T) {
 	id := r.letters(queue.Selection{})[0].ID
 	p := browsertest.Start(t).Open(r.url+"?view=letter&id="+id, browsertest.Look{})
 	p.Wait(at("letter") + ` && document.querySelector("pre.body")`)
-	for _, want := range []string{`"day": "2026-02-30"`, "a secret, not shown", "10.0.0.9:4711", "Attempts (1)", "⟨U+202E⟩"} {
+	for _, want := range []string{`"day": "2026-02-30"`, "a secret, not shown", "10.0.0.9:4711", "Attempts (1)", "⟨U+202E⟩", "exit status 3", "the last words"} {
 		if got := p.Text("#view"); !strings.Contains(got, want) {
 			t.Errorf("the letter does not say %q, but\n%s", want, got)
 		}
