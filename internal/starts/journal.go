@@ -1,0 +1,195 @@
+package starts
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// MaxSlots bounds the messages that are written down at one time.
+const MaxSlots = 1 << 14
+
+// Record is one message that is being run.
+type Record struct {
+	ID      string             `json:"id"`
+	Receipt string             `json:"receipt"`
+	Queue   string             `json:"queue"`
+	Group   string             `json:"group,omitempty"`
+	Payload bezoar.Fingerprint `json:"payload,omitzero"`
+	At      time.Time          `json:"at"`
+	// PID and Since, the time of its start as the kernel counts it, name the
+	// child that runs it.
+	PID   int    `json:"pid,omitempty"`
+	Since uint64 `json:"since,omitempty"`
+	Ended *Ended `json:"ended,omitempty"` // it had ended, and nobody had been told
+}
+
+// Ended is how a message's run ended.
+type Ended struct {
+	Class   bezoar.Class `json:"class"`
+	Failure string       `json:"failure,omitempty"`
+	Reason  string       `json:"reason,omitempty"`
+}
+
+// Left is a record that a predecessor has left. Its slot is in use until it is
+// cleared.
+type Left struct {
+	Slot int
+	Record
+}
+
+// Journal is an open journal. All methods are safe for concurrent use.
+type Journal struct {
+	lock *os.File
+	file *os.File
+	sync syncer
+	note string
+
+	mu   sync.Mutex // guards free
+	free []int
+	some chan struct{} // signalled when a slot is free again
+}
+
+// InUseError says that another process has the folder.
+type InUseError struct {
+	Dir string
+	PID int // 0 when it is not known
+}
+
+func (e *InUseError) Error() string {
+	if e.PID == 0 {
+		return fmt.Sprintf("the state directory %s is in use by another process", e.Dir)
+	}
+	return fmt.Sprintf("the state directory %s is in use by process %d", e.Dir, e.PID)
+}
+
+// Open takes the journal in a folder, which it makes. It returns what the last
+// owner was running when it died.
+func Open(dir string, slots int) (*Journal, []Left, error) {
+	if slots < 1 || slots > MaxSlots {
+		return nil, nil, fmt.Errorf("open the journal in %s: %d slots are not within 1 to %d", dir, slots, MaxSlots)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, nil, fmt.Errorf("make the state directory: %w", err)
+	}
+	lock, err := own(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	j := &Journal{lock: lock, some: make(chan struct{}, 1)}
+	left, err := j.load(filepath.Join(dir, "journal"), slots)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("open the journal in %s: %w", dir, err), lock.Close())
+	}
+	j.sync.sync = func() error { return datasync(j.file) }
+	return j, left, nil
+}
+
+// Note says what was wrong with the file that Open found, or "".
+func (j *Journal) Note() string { return j.note }
+
+// Begin writes r down and returns its slot once that is durable. It waits for a
+// slot to be free.
+func (j *Journal) Begin(r Record) (slot int, err error) {
+	page, err := encode(r)
+	if err != nil {
+		return 0, err
+	}
+	slot = j.take()
+	if _, err = j.file.WriteAt(page, at(slot)); err == nil {
+		err = j.sync.wait()
+	}
+	if err != nil {
+		j.give(slot)
+		return 0, fmt.Errorf("write the start of message %.100s down: %w", r.ID, err)
+	}
+	return slot, nil
+}
+
+// Amend replaces the record in a slot, for as long as the machine lives.
+func (j *Journal) Amend(slot int, r Record) error {
+	page, err := encode(r)
+	if err != nil {
+		return err
+	}
+	if _, err := j.file.WriteAt(page, at(slot)); err != nil {
+		return fmt.Errorf("amend the record of message %.100s: %w", r.ID, err)
+	}
+	return nil
+}
+
+// Clear gives a slot back: its message has ended and somebody was told.
+func (j *Journal) Clear(slot int) error {
+	_, err := j.file.WriteAt(make([]byte, prefix), at(slot))
+	j.give(slot)
+	if err != nil {
+		return fmt.Errorf("clear slot %d of the journal: %w", slot, err)
+	}
+	return nil
+}
+
+// Stopping writes down that the owner was asked to stop: if it dies from now on,
+// what it was running has ended as interrupted, and nothing is to blame.
+func (j *Journal) Stopping() error {
+	if _, err := j.file.WriteAt([]byte{1}, stoppedAt); err != nil {
+		return fmt.Errorf("write down that the worker stops: %w", err)
+	}
+	return nil
+}
+
+// Close gives the folder up. What is in the slots stays.
+func (j *Journal) Close() error {
+	return errors.Join(j.file.Close(), j.lock.Close())
+}
+
+func (j *Journal) take() int {
+	for {
+		j.mu.Lock()
+		if n := len(j.free); n > 0 {
+			slot := j.free[n-1]
+			j.free = j.free[:n-1]
+			j.mu.Unlock()
+			return slot
+		}
+		j.mu.Unlock()
+		<-j.some
+	}
+}
+
+func (j *Journal) give(slot int) {
+	j.mu.Lock()
+	j.free = append(j.free, slot)
+	j.mu.Unlock()
+	select {
+	case j.some <- struct{}{}:
+	default:
+	}
+}
+
+// own takes the lock of a folder.
+func own(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock the state directory: %w", err)
+	}
+	taken, err := tryLock(f)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock the state directory %s: %w", dir, err), f.Close())
+	}
+	if !taken {
+		text := make([]byte, 20)
+		n, _ := f.ReadAt(text, 0)
+		pid, _ := strconv.Atoi(string(text[:max(n-1, 0)])) // behind it is a line's end
+		return nil, errors.Join(&InUseError{Dir: dir, PID: pid}, f.Close())
+	}
+	line := strconv.Itoa(os.Getpid()) + "\n"
+	_ = f.Truncate(0) // it is only for people
+	_, _ = f.WriteAt([]byte(line), 0)
+	return f, nil
+}

@@ -1,0 +1,230 @@
+package starts
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+func open(t testing.TB, dir string, slots int) (*Journal, []Left) {
+	t.Helper()
+	j, left, err := Open(dir, slots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = j.Close() })
+	return j, left
+}
+
+func record(id string) Record {
+	return Record{ID: id, Receipt: "r-" + id, Queue: "jobs", At: time.Unix(1700000000, 0).UTC(), Payload: bezoar.Fingerprint{1, 2}}
+}
+
+func begin(t testing.TB, j *Journal, r Record) int {
+	t.Helper()
+	slot, err := j.Begin(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slot
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMain runs this binary as the owner that dies.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("OWNER_OF"); dir != "" {
+		j, _, err := Open(dir, 3)
+		if err != nil {
+			panic(err)
+		}
+		for _, id := range []string{"a", "b", "c"} {
+			if _, err := j.Begin(record(id)); err != nil {
+				panic(err)
+			}
+		}
+		fmt.Println("begun")
+		select {}
+	}
+	os.Exit(m.Run())
+}
+
+func TestWhatWasRunningWhenItsOwnerWasKilled(t *testing.T) {
+	dir := t.TempDir()
+	owner := exec.Command(os.Args[0])
+	owner.Env = append(os.Environ(), "OWNER_OF="+dir)
+	out, err := owner.StdoutPipe()
+	must(t, err)
+	must(t, owner.Start())
+	if _, err := fmt.Fscanln(out, new(string)); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = Open(dir, 3)
+	var used *InUseError
+	if !errors.As(err, &used) || used.PID != owner.Process.Pid || !strings.Contains(err.Error(), fmt.Sprint(owner.Process.Pid)) {
+		t.Errorf("while it is in use by %d: %v", owner.Process.Pid, err)
+	}
+	must(t, owner.Process.Kill())
+	_ = owner.Wait() // killed
+	_, left := open(t, dir, 3)
+	var ids []string
+	for _, l := range left {
+		ids = append(ids, l.ID)
+	}
+	if diff := cmp.Diff([]string{"a", "b", "c"}, ids); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestALifeOfRecords(t *testing.T) {
+	dir := t.TempDir()
+	j, left := open(t, dir, 2)
+	if len(left) != 0 || j.Note() != "" {
+		t.Fatalf("a new journal has %v, %q", left, j.Note())
+	}
+	done, running := record("done"), record("running")
+	slot := begin(t, j, done)
+	must(t, j.Clear(slot))
+	slot = begin(t, j, running)
+	running.PID, running.Since = 77, 88
+	must(t, j.Amend(slot, running))
+	ended := record("ended")
+	slot = begin(t, j, ended)
+	ended.Ended = &Ended{Class: bezoar.Bug, Failure: "f", Reason: "why"}
+	must(t, j.Amend(slot, ended))
+	waits := make(chan int)
+	go func() { waits <- begin(t, j, record("third")) }()
+	select {
+	case n := <-waits:
+		t.Fatalf("slot %d was given away twice", n)
+	case <-time.After(10 * time.Millisecond):
+	}
+	must(t, j.Clear(slot))
+	slot = <-waits
+	must(t, j.Amend(slot, ended))
+	must(t, j.Close())
+
+	j, left = open(t, dir, 1)
+	if diff := cmp.Diff([]Record{running, ended}, []Record{left[0].Record, left[1].Record}); diff != "" {
+		t.Error(diff)
+	}
+	if n := begin(t, j, record("fresh")); n == left[0].Slot || n == left[1].Slot {
+		t.Error("a record that nobody has dealt with was overwritten")
+	}
+	must(t, j.Clear(left[0].Slot))
+	must(t, j.Stopping())
+	must(t, j.Close())
+
+	_, left = open(t, dir, 4)
+	classes := map[string]bezoar.Class{}
+	for _, l := range left {
+		classes[l.ID] = l.Ended.Class
+	}
+	if diff := cmp.Diff(map[string]bezoar.Class{"ended": bezoar.Bug, "fresh": bezoar.Interrupted}, classes); diff != "" {
+		t.Errorf("after a stop that was asked for: %s", diff)
+	}
+}
+
+func TestDamage(t *testing.T) {
+	dir := t.TempDir()
+	j, _ := open(t, dir, 2)
+	begin(t, j, record("a"))
+	b := begin(t, j, record("b"))
+	if _, err := j.file.WriteAt([]byte{'x'}, at(b)+100); err != nil {
+		t.Fatal(err)
+	}
+	must(t, j.Close())
+	j, left := open(t, dir, 2)
+	if len(left) != 1 || left[0].ID != "a" {
+		t.Errorf("of a torn record is left %v", left)
+	}
+	must(t, j.Close())
+	must(t, os.WriteFile(filepath.Join(dir, "journal"), []byte("something else"), 0o600))
+	j, left = open(t, dir, 2)
+	if len(left) != 0 || !strings.Contains(j.Note(), "journal.damaged") {
+		t.Errorf("of something else is left %v, %q", left, j.Note())
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "journal.damaged")); err != nil || string(text) != "something else" {
+		t.Errorf("moved aside: %q %v", text, err)
+	}
+	if _, err := j.Begin(Record{ID: "x", Receipt: strings.Repeat("x", page)}); err == nil {
+		t.Error("a record that does not fit was taken")
+	}
+}
+
+func TestSyncsAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, gate := 0, make(chan struct{})
+		s := &syncer{sync: func() error {
+			n++
+			<-gate
+			return nil
+		}}
+		for range 50 {
+			go func() { must(t, s.wait()) }()
+		}
+		synctest.Wait()
+		close(gate)
+		synctest.Wait()
+		if n != 2 {
+			t.Errorf("%d syncs, want one that had begun and one for all the others", n)
+		}
+	})
+	broken := &syncer{sync: func() error { return errors.New("the disk is gone") }}
+	if broken.wait() == nil || broken.wait() == nil {
+		t.Error("a failed sync counts")
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	b, err := encode(record("a"))
+	must(f, err)
+	f.Add(b)
+	f.Add([]byte{})
+	f.Add([]byte{0, 0, 0, 0, 255, 255, 255, 255, 0})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if r, ok := decode(b); ok && r.ID == "" {
+			t.Errorf("%q is a record of no message", b)
+		}
+	})
+}
+
+// What a start costs, alone and with three others.
+func BenchmarkBegin(b *testing.B) {
+	for _, together := range []int{1, 4, 16} {
+		b.Run(fmt.Sprint(together), func(b *testing.B) {
+			j, _ := open(b, b.TempDir(), 16)
+			r := record("a")
+			var wg sync.WaitGroup
+			for range together {
+				wg.Go(func() {
+					for range b.N/together + 1 {
+						slot, err := j.Begin(r)
+						if err != nil {
+							b.Error(err)
+							return
+						}
+						_ = j.Clear(slot)
+					}
+				})
+			}
+			wg.Wait()
+		})
+	}
+}
