@@ -28,10 +28,11 @@ type Plan struct {
 	Options      Options         `json:"options"`   // with the defaults filled in
 	Count        int64           `json:"count"`     // letters
 	Parts        []Part          `json:"parts"`
-	Groups       []queue.Group   `json:"groups"`           // at most maxPlanGroups
-	Others       int64           `json:"others,omitempty"` // letters in other groups
-	Destinations []string        `json:"destinations"`     // of a redrive: of the newest letter of each group
-	Sample       []Letter        `json:"sample,omitempty"` // at most MaxSample, the newest
+	Groups       []queue.Group   `json:"groups"`             // at most maxPlanGroups
+	Others       int64           `json:"others,omitempty"`   // letters in other groups
+	Destinations []string        `json:"destinations"`       // of a redrive: of the newest letter of each group
+	Warnings     []string        `json:"warnings,omitempty"` // what will not go as hoped; the first 1,024 letters of a queue are looked at
+	Sample       []Letter        `json:"sample,omitempty"`   // at most MaxSample, the newest
 	Actor        Actor           `json:"actor"`
 	Made         time.Time       `json:"made"`
 	Expires      time.Time       `json:"expires"`
@@ -182,6 +183,9 @@ func (d *Desk) describe(ctx context.Context, p *Plan, s shelf, part Part) error 
 		if p.Verb == Redrive && p.Options.Destination == "" && !slices.Contains(p.Destinations, g.Origin) {
 			p.Destinations = append(p.Destinations, g.Origin)
 		}
+	}
+	if err := d.warn(ctx, p, s, part); err != nil {
+		return err
 	}
 	letters, err := s.Letters(ctx, part.of(p.Selection), 0, MaxSample)
 	if err != nil {

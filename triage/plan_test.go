@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"
 	"github.com/bezoar-dev/bezoar/triage"
 )
@@ -249,5 +251,37 @@ func TestTheEndIsLoggedOnce(t *testing.T) {
 		if marks, err := r.Marks().Marks(r.Context(), "triage/open/"); err != nil || len(marks) > 0 {
 			t.Errorf("still followed: %+v, %v", marks, err)
 		}
+	})
+}
+
+func TestAPlanWarnsOfPayloadsInQuarantine(t *testing.T) {
+	test(t, nil, func(r *rig) {
+		plan := func(want int) {
+			t.Helper()
+			p, err := r.Plan(r.Context(), ann, triage.Redrive, queue.Selection{Queue: dlq}, triage.Options{})
+			r.must(p, err)
+			if len(p.Warnings) != want || want > 0 && !strings.HasPrefix(p.Warnings[0], "1 of the letters ") {
+				t.Errorf("warnings are %q, want %d", p.Warnings, want)
+			}
+		}
+		r.kill(2, "a")
+		plan(0)
+		sent, err := r.engine.Send(r.Context(), jobs, queue.SendInput{Body: []byte("a body that kills its worker")})
+		r.must(sent, err)
+		for range 2 {
+			m, err := r.engine.Receive(r.Context(), jobs, queue.ReceiveInput{})
+			if err != nil || len(m) != 1 {
+				t.Fatalf("received %d: %v", len(m), err)
+			}
+			r.must(nil, r.engine.Release(r.Context(), jobs, queue.ReleaseInput{Receipt: m[0].Receipt, Outcome: &queue.Outcome{Class: bezoar.Crash, Failure: "f"}}))
+			r.pass(time.Minute)
+		}
+		plan(1)
+		cases, err := r.engine.Payloads(r.Context(), jobs, int(poison.Quarantined), 0)
+		if err != nil || len(cases) != 1 {
+			t.Fatalf("%d cases, %v", len(cases), err)
+		}
+		r.must(nil, r.engine.Pardon(r.Context(), jobs, cases[0].Payload))
+		plan(0)
 	})
 }

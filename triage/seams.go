@@ -21,6 +21,7 @@ type Queue interface {
 	Tasks
 	Log
 	Queue(ctx context.Context, name string) (queue.Queue, error)
+	Payloads(ctx context.Context, name string, state, limit int) ([]queue.PayloadCase, error)
 	Resend(ctx context.Context, id string, in queue.ResendInput) (queue.Sent, error)
 	Marks() queue.Marks
 }

@@ -206,6 +206,9 @@ func (b *bulk) planned(s *session, p triage.Plan) error {
 	if p.Others > 0 {
 		s.out.printf("  and %s of other groups\n", count(p.Others, "letter", "letters"))
 	}
+	for _, w := range p.Warnings {
+		s.out.printf("  %s %s\n", s.out.paint(yellow, "warning:"), clean(w))
+	}
 	s.out.printf("\n%s bezoar dlq %s --plan %s\n", s.out.paint(dim, "do it within an hour:"), p.Verb, p.ID)
 	return nil
 }
