@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/proc"
 )
 
 const (
@@ -21,11 +22,11 @@ const (
 func (a *Alarms) command(ctx context.Context, r Rule, e Event, body []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, commandFor)
 	defer cancel()
-	stderr := &tail{}
+	stderr := &proc.Tail{Max: commandTail}
 	cmd := exec.Command(r.Command[0], r.Command[1:]...) // run ends the whole group, not the leader alone
-	cmd.Env = append(inherited(a.config.Environ, a.config.Secrets), "BEZOAR_ALARM="+r.Name, "BEZOAR_ALARM_STATUS="+e.Status)
+	cmd.Env = append(proc.Inherited(a.config.Environ, a.config.Secrets), "BEZOAR_ALARM="+r.Name, "BEZOAR_ALARM_STATUS="+e.Status)
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(body), stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = proc.OwnGroup()
 	cmd.WaitDelay = time.Second // for pipes that something outside the group holds
 	err := run(ctx, cmd)
 	switch {
@@ -37,7 +38,7 @@ func (a *Alarms) command(ctx context.Context, r Rule, e Event, body []byte) erro
 	if err == nil {
 		return nil
 	}
-	if said := strings.TrimSpace(strings.ToValidUTF8(stderr.String(), "")); said != "" {
+	if said := strings.TrimSpace(strings.ToValidUTF8(string(stderr.Bytes()), "")); said != "" {
 		return fmt.Errorf("run %s: %w: %s", r.Command[0], err, said)
 	}
 	return fmt.Errorf("run %s: %w", r.Command[0], err)
@@ -56,39 +57,13 @@ func run(ctx context.Context, cmd *exec.Cmd) error {
 		defer close(watched)
 		select {
 		case <-ctx.Done():
-			_ = syscall.Kill(-pid, syscall.SIGKILL) // gone already is fine
+			_ = proc.SignalGroup(pid, syscall.SIGKILL) // gone already is fine
 		case <-ended:
 		}
 	}()
-	return reap(cmd, func() {
+	return proc.Reap(pid, func() {
 		close(ended)
 		<-watched
-		_ = syscall.Kill(-pid, syscall.SIGKILL) // what it left behind
-	})
+		_ = proc.SignalGroup(pid, syscall.SIGKILL) // what it left behind
+	}, cmd.Wait)
 }
-
-// inherited is what a command gets of an environment.
-func inherited(environ, secrets []string) []string {
-	env := make([]string, 0, len(environ)+2)
-	for _, e := range environ {
-		key, _, _ := strings.Cut(e, "=")
-		if !strings.HasPrefix(key, "BEZOAR_") && key != "NOTIFY_SOCKET" && !strings.HasPrefix(key, "WATCHDOG_") &&
-			!strings.HasPrefix(key, "LISTEN_") && !slices.Contains(secrets, key) {
-			env = append(env, e)
-		}
-	}
-	return env
-}
-
-// tail keeps the end of what is written to it.
-type tail struct{ kept []byte }
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.kept = append(t.kept, p...)
-	if over := len(t.kept) - commandTail; over > 0 {
-		t.kept = slices.Delete(t.kept, 0, over)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string { return string(t.kept) }

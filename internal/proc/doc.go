@@ -1,4 +1,21 @@
 // Package proc holds what everybody needs who starts processes: a thread to fork
-// from, a clean environment, how a process ended, and the end of all that it
-// left.
+// from, a clean environment, the end of what they have written, how they ended,
+// and the end of everything that they left.
+//
+// # Whose is a process
+//
+// A [Kin] says it. A process belongs to a job by its session, by a variable in
+// its environment, or by its [Brand]: a number in a limit that nobody uses. The
+// session can be left and the environment cleared; a brand goes with every fork
+// and exec, cannot be taken off without privilege, and can be read from the dead.
+//
+// # What may be killed
+//
+// Only what is proven to be kin while its id cannot pass to another: a process
+// group while its leader is dead and not reaped ([Reap]), our own unreaped
+// children ([EndAdopted]), and others by a handle, asked once more after it was
+// opened ([Sweep]).
+//
+// Everything but the names of signals is weaker off Linux: there a group is
+// killed, and that is all.
 package proc

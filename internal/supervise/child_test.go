@@ -137,21 +137,21 @@ func nest() {
 	_ = s.Run(context.Background())
 }
 
-// proc is a process as /proc shows it.
-type proc struct {
+// process is one as /proc shows it.
+type process struct {
 	pid, parent, group int
 	state              string
 	marked             bool // its environment holds the mark asked for
 }
 
 // processes returns all processes but ours.
-func processes(t *testing.T, mark string) []proc {
+func processes(t *testing.T, mark string) []process {
 	t.Helper()
 	names, err := os.ReadDir("/proc")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out []proc
+	var out []process
 	for _, n := range names {
 		pid, err := strconv.Atoi(n.Name())
 		if err != nil || pid == os.Getpid() {
@@ -162,7 +162,7 @@ func processes(t *testing.T, mark string) []proc {
 			continue
 		}
 		f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-		p := proc{pid: pid, state: f[0]}
+		p := process{pid: pid, state: f[0]}
 		p.parent, _ = strconv.Atoi(f[1])
 		p.group, _ = strconv.Atoi(f[2])
 		env, _ := os.ReadFile("/proc/" + n.Name() + "/environ")

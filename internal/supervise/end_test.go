@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"github.com/bezoar-dev/bezoar/internal/proc"
 )
 
 // Wait statuses as the kernel writes them.
@@ -101,7 +103,7 @@ func TestTailKeepsWhereTheReportBegan(t *testing.T) {
 		got[headLines] != "…" || got[tailLines-1] != "frame 499" {
 		t.Errorf("lines = %q", got)
 	}
-	if !ranOutOfMemory(got) {
+	if !proc.RanOutOfMemory(got) {
 		t.Error("the cause is lost")
 	}
 	// Close to the end it is there anyway, and once.

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/proc"
 )
 
 // The variables that every worker gets.
@@ -16,28 +18,10 @@ const (
 // portHole is replaced by the port in arguments.
 const portHole = "{port}"
 
-// environ is what a worker inherits. A child does not get what is Bezoar's own:
-// its settings and secrets (BEZOAR_*), and the service manager's socket, by
-// which a child could report itself as the service.
+// environ is what a worker gets.
 func environ(c Config, worker, life string, port int) []string {
-	env := make([]string, 0, len(c.Environ)+len(c.Env)+3)
-	for _, e := range c.Environ {
-		key, _, _ := strings.Cut(e, "=")
-		if !private(key) && !slices.Contains(c.Secrets, key) {
-			env = append(env, e)
-		}
-	}
-	env = append(env, c.Env...)
-	return append(env, EnvPort+"="+strconv.Itoa(port), EnvWorker+"="+worker, envLife+"="+life)
-}
-
-func private(key string) bool {
-	switch key {
-	case "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES",
-		EnvPort: // ours, not theirs
-		return true
-	}
-	return strings.HasPrefix(key, "BEZOAR_")
+	own := []string{EnvPort + "=" + strconv.Itoa(port), EnvWorker + "=" + worker, envLife + "=" + life}
+	return proc.Override(proc.Inherited(c.Environ, c.Secrets), append(slices.Clone(c.Env), own...)...)
 }
 
 // arguments replaces {port}.

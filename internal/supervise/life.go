@@ -14,11 +14,16 @@ import (
 
 	"github.com/bezoar-dev/bezoar/fleet"
 	"github.com/bezoar-dev/bezoar/internal/cgroup"
+	"github.com/bezoar-dev/bezoar/internal/proc"
 )
 
 // drainOutput is how long after a death the rest of its output is waited for. A
 // process that left the group may hold the pipe for ever.
 const drainOutput = 250 * time.Millisecond
+
+// orphanPatience is how long the death of what the dead left is waited for: a
+// process may be stuck in the kernel.
+const orphanPatience = time.Second
 
 // life is one process of one worker, from start to burial.
 type life struct {
@@ -76,7 +81,7 @@ func (s *Supervisor) launch(worker string, n int) (*life, error) {
 		return nil, fmt.Errorf("start worker %s: %w", worker, err)
 	}
 	l.pid = l.cmd.Process.Pid
-	l.born, _ = bornAt(l.pid)
+	l.born, _ = proc.Born(l.pid)
 	s.listen(l)
 	if l.group == nil && s.memory.limit > 0 {
 		s.lives.Go(func() { s.memory.guard(l) })
@@ -100,17 +105,17 @@ func (s *Supervisor) fork(l *life) error {
 	l.cmd = s.command(l, ends)
 	var err error
 	if l.group = s.memory.group(l.mark); l.group != nil {
-		s.forker.do(func() { err = l.group.Start(l.cmd) })
+		s.forker.Do(func() { err = l.group.Start(l.cmd) })
 		if err != nil {
 			_ = l.group.Remove() // empty: cannot fail for long
 			l.group, l.cmd = nil, s.command(l, ends)
 			failed := err
-			if s.forker.do(func() { err = l.cmd.Start() }); err == nil {
+			if s.forker.Do(func() { err = l.cmd.Start() }); err == nil {
 				s.memory.fallBack(failed)
 			}
 		}
 	} else {
-		s.forker.do(func() { err = l.cmd.Start() })
+		s.forker.Do(func() { err = l.cmd.Start() })
 	}
 	if err != nil {
 		closeAll(l.pipes, ends)
@@ -136,7 +141,7 @@ func (s *Supervisor) command(l *life, ends [2]*os.File) *exec.Cmd {
 	cmd.Dir = s.cfg.Dir
 	cmd.Env = environ(s.cfg, l.worker, l.mark, l.port)
 	cmd.Stdout, cmd.Stderr = ends[0], ends[1]
-	cmd.SysProcAttr = procAttr()
+	cmd.SysProcAttr = proc.DieWithThread(proc.OwnGroup())
 	return cmd
 }
 
@@ -161,24 +166,32 @@ func (s *Supervisor) listen(l *life) {
 // the burial.
 func (s *Supervisor) attend(l *life) {
 	defer close(l.buried)
-	ws := reap(l.cmd, func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		_ = syscall.Kill(-l.pid, syscall.SIGKILL) // the rest of its group
-		if l.group != nil {
-			l.group.Kill()
-		}
-		l.reaped = true
-		close(l.exited)
-	})
+	_ = proc.Reap(l.pid, func() { s.end(l) }, l.cmd.Wait) // its error repeats the state
+	ws := proc.Status(l.cmd.ProcessState)
 	at := time.Now()
-	oom := fatalSignal(ws) == syscall.SIGKILL && s.memory.struck(l.group)
+	oom := proc.FatalSignal(ws) == syscall.SIGKILL && s.memory.struck(l.group)
 	l.drain()
 	l.finish(s.cfg.Registry, death{
 		status: ws, announced: l.announced.Load(), oomKill: oom, memory: s.cfg.Memory,
 		stderr: l.tail.lines(), at: at,
 	})
 	s.bury(l)
+}
+
+// end ends what a dead leader has left in its group, while the group's number is
+// its. Orphans come to us when we are the first process of a container.
+func (s *Supervisor) end(l *life) {
+	l.mu.Lock()
+	_ = proc.SignalGroup(l.pid, syscall.SIGKILL)
+	if l.group != nil {
+		l.group.Kill()
+	}
+	l.reaped = true
+	close(l.exited)
+	l.mu.Unlock()
+	if _, err := proc.EndAdopted(proc.Kin{Group: l.pid}, orphanPatience); err != nil {
+		s.log.Warn("what a worker left stays", "worker", l.worker, "why", err)
+	}
 }
 
 // drain waits for the output of the dead, and then for nothing more.
@@ -196,10 +209,14 @@ func (l *life) drain() {
 
 // bury removes what a life has left behind.
 func (s *Supervisor) bury(l *life) {
-	if n := sweepStrays(l.mark, l.born); n > 0 {
-		s.log.Warn("killed what a dead worker left running", "worker", l.worker, "processes", n)
+	kin := proc.Kin{Variable: envLife + "=" + l.mark}
+	n, err := proc.Sweep(func(pid int) bool {
+		born, ok := proc.Born(pid)
+		return ok && born >= l.born && kin.Has(pid)
+	})
+	if n > 0 || err != nil {
+		s.log.Warn("killed what a dead worker left running", "worker", l.worker, "processes", n, "error", err)
 	}
-	adopt(l.pid)
 	if l.group != nil {
 		if err := l.group.Remove(); err != nil {
 			s.log.Warn("a memory group stays", "worker", l.worker, "why", err)
@@ -265,5 +282,5 @@ func (l *life) signal(a ask, why string, sig syscall.Signal) {
 	if l.asked == nothing || l.asked == a {
 		l.asked, l.why = a, why
 	}
-	_ = syscall.Kill(-l.pid, sig)
+	_ = proc.SignalGroup(l.pid, sig)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/cgroup"
+	"github.com/bezoar-dev/bezoar/internal/proc"
 )
 
 // memory limits the workers and tells which were killed for it.
@@ -87,7 +88,7 @@ const lookEvery = 50 * time.Millisecond
 // that cannot be told from other crashes, or hang: it is set far above, for
 // those that outrun the looks.
 func (m *memory) guard(l *life) {
-	if err := limitMemory(l.pid, max(2*m.limit, m.limit+512<<20)); err != nil {
+	if err := (proc.Limits{Data: max(2*m.limit, m.limit+512<<20)}).Apply(l.pid); err != nil {
 		m.log.Warn("memory is not limited", "worker", l.worker, "limit", m.limit, "why", err)
 		return
 	}
@@ -99,7 +100,7 @@ func (m *memory) guard(l *life) {
 			return
 		case <-tick.C:
 		}
-		if n := resident(l.pid); n > m.limit {
+		if n := proc.Resident(l.pid); n > m.limit {
 			l.signal(toFit, fmt.Sprintf("%d MiB resident", n>>20), syscall.SIGKILL)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/cgroup"
 	"github.com/bezoar-dev/bezoar/internal/probe"
+	"github.com/bezoar-dev/bezoar/internal/proc"
 )
 
 // Errors of Run and Restart.
@@ -31,7 +32,7 @@ type Supervisor struct {
 	slots  []*slot
 	byName map[string]*slot
 
-	forker  *forker // while Run runs
+	forker  *proc.Thread // while Run runs
 	memory  memory
 	ports   ports
 	lives   sync.WaitGroup // those not buried
@@ -75,7 +76,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		return fmt.Errorf("fleet %s: Run was called before", s.cfg.Name)
 	}
 	s.memory.open()
-	s.forker = newForker()
+	s.forker = proc.NewThread()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	for _, w := range s.slots {
@@ -90,7 +91,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	close(s.over)
 	wg.Wait()
 	s.lives.Wait()
-	s.forker.close()
+	s.forker.Close()
 	if cause := context.Cause(ctx); errors.Is(cause, errCommand) {
 		return cause
 	}

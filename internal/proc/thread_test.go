@@ -1,4 +1,4 @@
-package supervise
+package proc
 
 import (
 	"sync"
@@ -7,15 +7,15 @@ import (
 
 // The first thread stands for the whole process in a memory group of version 1:
 // a fork from it once had Bezoar killed for its worker's memory.
-func TestForkerAvoidsTheFirstThread(t *testing.T) {
+func TestThreadIsNeverTheFirstThread(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 200 { // one of them would get it
 		wg.Go(func() {
-			f := newForker()
-			defer f.close()
-			f.do(func() {
+			f := NewThread()
+			defer f.Close()
+			f.Do(func() {
 				if firstThread() {
-					t.Error("a forker runs on the process's first thread")
+					t.Error("it is on the process's first thread")
 				}
 			})
 		})

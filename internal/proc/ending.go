@@ -1,0 +1,66 @@
+package proc
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// Status returns how a process ended, in the kernel's words.
+func Status(st *os.ProcessState) syscall.WaitStatus {
+	var ws syscall.WaitStatus
+	if st != nil {
+		ws, _ = st.Sys().(syscall.WaitStatus)
+	}
+	return ws
+}
+
+// Describe says how a process ended: "exit code 3", "signal: segmentation
+// fault (core dumped)".
+func Describe(ws syscall.WaitStatus) string {
+	if !ws.Signaled() {
+		text := fmt.Sprintf("exit code %d", ws.ExitStatus())
+		if sig := FatalSignal(ws); sig != 0 {
+			text += " (as shells report " + SignalName(sig) + ")"
+		}
+		return text
+	}
+	text := "signal: " + ws.Signal().String()
+	if ws.CoreDump() {
+		text += " (core dumped)"
+	}
+	return text
+}
+
+// FatalSignal returns the signal that ended a process, or the one that the exit
+// code of a shell in front of it stands for; 0 when there was none.
+func FatalSignal(ws syscall.WaitStatus) syscall.Signal {
+	if ws.Signaled() {
+		return ws.Signal()
+	}
+	if sig := syscall.Signal(ws.ExitStatus() - 128); ends(sig) {
+		return sig
+	}
+	return 0
+}
+
+// RanOutOfMemory reports whether the last words of a process are those of a
+// runtime that got no more memory.
+func RanOutOfMemory(lines []string) bool {
+	for _, l := range lines {
+		switch {
+		case strings.HasPrefix(l, "fatal error: runtime: out of memory"), // Go
+			strings.HasPrefix(l, "fatal error: out of memory"),
+			strings.HasPrefix(l, "runtime: out of memory"),
+			l == "MemoryError", strings.HasPrefix(l, "MemoryError:"), // Python
+			strings.Contains(l, "heap out of memory"),                                              // Node
+			strings.Contains(l, "java.lang.OutOfMemoryError"),                                      // Java
+			strings.Contains(l, "std::bad_alloc"),                                                  // C++
+			strings.HasPrefix(l, "memory allocation of ") && strings.HasSuffix(l, " bytes failed"), // Rust
+			strings.Contains(strings.ToLower(l), "cannot allocate memory"):
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,58 @@
+package proc
+
+import (
+	"slices"
+	"strings"
+)
+
+// Inherited is what a child gets of an environment: not what is Bezoar's own
+// (BEZOAR_*: its settings and secrets), not what speaks to the service manager,
+// by which a child could report itself as the service, and none of secrets. The
+// result has room for a few more.
+func Inherited(environ, secrets []string) []string {
+	env := make([]string, 0, len(environ)+8)
+	for _, e := range environ {
+		key, _, _ := strings.Cut(e, "=")
+		if !private(key) && !slices.Contains(secrets, key) {
+			env = append(env, e)
+		}
+	}
+	return env
+}
+
+func private(key string) bool {
+	switch key {
+	case "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES":
+		return true
+	}
+	return strings.HasPrefix(key, "BEZOAR_")
+}
+
+// Override returns base with over's variables in the place of those of the same
+// name: with both in it, programs would disagree about which counts. Of two in
+// over the last counts. base is not changed.
+func Override(base []string, over ...string) []string {
+	env := make([]string, 0, len(base)+len(over))
+	for _, e := range base {
+		if !defines(over, e) {
+			env = append(env, e)
+		}
+	}
+	for i, e := range over {
+		if !defines(over[i+1:], e) {
+			env = append(env, e)
+		}
+	}
+	return env
+}
+
+// defines reports whether list has a variable of e's name.
+func defines(list []string, e string) bool {
+	end := strings.IndexByte(e, '=') + 1
+	for _, o := range list {
+		if strings.HasPrefix(o, e[:end]) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,62 @@
+package proc
+
+import (
+	"bytes"
+	"hash/fnv"
+	"os"
+)
+
+// Brand marks the processes of one job of one owner. It is kept in the hard
+// limit of RLIMIT_RTTIME, as some 73,000 years of uninterrupted real-time
+// computing; 0 is none.
+//
+//	bit 61    set
+//	60 to 41  a hash of the owner's mark
+//	40 to 19  the owner's process id
+//	18 to 0   the job's number
+type Brand uint64
+
+const (
+	seqBits, pidBits, markBits = 19, 22, 20
+	brandBit                   = Brand(1) << (seqBits + pidBits + markBits)
+)
+
+// NewBrand makes the brand of this process's seq-th job; seq counts round.
+func NewBrand(mark string, seq uint64) Brand {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(mark))
+	return brandBit | Brand(h.Sum64()>>(64-markBits))<<(seqBits+pidBits) |
+		Brand(os.Getpid()&(1<<pidBits-1))<<seqBits | Brand(seq&(1<<seqBits-1))
+}
+
+// Valid reports whether b can have been made by NewBrand.
+func (b Brand) Valid() bool { return b >= brandBit && b < 2*brandBit }
+
+// SameMark reports whether two brands are of owners of the same mark.
+func (b Brand) SameMark(c Brand) bool { return b>>(seqBits+pidBits) == c>>(seqBits+pidBits) }
+
+// Owner returns the id of the process that gave the brand.
+func (b Brand) Owner() int { return int(b>>seqBits) & (1<<pidBits - 1) }
+
+// Kin says which processes belong together. One of the signs is enough; a sign
+// that is zero is none.
+type Kin struct {
+	Session  int    // the session's id, while its leader is not reaped
+	Group    int    // likewise
+	Brand    Brand  //
+	Variable string // "KEY=value" in the environment
+}
+
+// hasVariable reports whether an environment as the kernel shows it has a
+// variable, "KEY=value", or "KEY=" for the start of one.
+func hasVariable(environ []byte, variable string) bool {
+	return bytes.Contains(append(append([]byte{0}, environ...), 0), []byte("\x00"+variable+"\x00"))
+}
+
+// Limits are what one process may use. Those that are zero do not change.
+type Limits struct {
+	Data  int64 // bytes that it may write to
+	CPU   int64 // seconds of processor time; SIGKILL comes one second later
+	Tasks int64 // processes and threads of its user; does not bind root
+	Brand Brand
+}

@@ -1,0 +1,194 @@
+package proc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// EndAdopted kills and collects those of our children that are kin and that we
+// did not start: orphans that came to us as their subreaper or as the first
+// process of a container. With the death of each, its children come too, so it
+// looks until there are none. It gives up after patience: a process may be stuck
+// in the kernel. It returns how many it found alive.
+func EndAdopted(kin Kin, patience time.Duration) (int, error) {
+	deadline := time.Now().Add(patience)
+	killed := 0
+	for {
+		pids, err := adopted()
+		if err != nil {
+			return killed, fmt.Errorf("list our children: %w", err)
+		}
+		found := pids[:0]
+		for _, pid := range pids {
+			if pid != kin.Session && pid != kin.Group && kin.Has(pid) { // a leader is its starter's
+				found = append(found, pid)
+			}
+		}
+		if len(found) == 0 {
+			return killed, nil
+		}
+		// Nobody else collects them, so their ids stay theirs.
+		for _, pid := range found {
+			if collect(pid) {
+				continue
+			}
+			killed++
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+		for _, pid := range found {
+			if !endsBy(pid, deadline) {
+				return killed, fmt.Errorf("process %d does not die of SIGKILL", pid)
+			}
+		}
+	}
+}
+
+// dead reports whether a process is one in name only, and buries it if that is
+// for us to do.
+func dead(pid int) bool {
+	s, ok := statOf(pid)
+	if ok && s.state != 'Z' && s.state != 'X' {
+		return false
+	}
+	if ok && s.parent == os.Getpid() {
+		collect(pid)
+	}
+	return true
+}
+
+// collect reaps a child if it is dead. It reports whether it is no more.
+func collect(pid int) bool {
+	got, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
+	return got == pid || errors.Is(err, unix.ECHILD)
+}
+
+// endsBy waits for the death of a child of ours and collects it.
+func endsBy(pid int, deadline time.Time) bool {
+	if collect(pid) {
+		return true
+	}
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return collect(pid)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	waitFor(fd, deadline)
+	return collect(pid)
+}
+
+// waitFor waits until a process is dead.
+func waitFor(pidfd int, deadline time.Time) bool {
+	for {
+		left := max(0, time.Until(deadline))
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, int(left.Milliseconds())+1)
+		if n > 0 {
+			return true
+		}
+		if err != nil && !errors.Is(err, unix.EINTR) || left == 0 {
+			return false
+		}
+	}
+}
+
+// adopted returns the children of our first thread, to which the kernel gives
+// orphans. Those that it has forked itself are among them.
+func adopted() ([]int, error) {
+	self := strconv.Itoa(os.Getpid())
+	b, err := os.ReadFile("/proc/self/task/" + self + "/children")
+	if err != nil {
+		return adoptedByTable()
+	}
+	var pids []int
+	for f := range bytes.FieldsSeq(b) {
+		if pid, err := strconv.Atoi(string(f)); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}
+
+// adoptedByTable looks at every process there is: the kernel does not list
+// children.
+func adoptedByTable() ([]int, error) {
+	pids, err := all()
+	if err != nil {
+		return nil, err
+	}
+	ours := pids[:0]
+	for _, pid := range pids {
+		if s, ok := statOf(pid); ok && s.parent == os.Getpid() {
+			ours = append(ours, pid)
+		}
+	}
+	return ours, nil
+}
+
+// The bounds of Sweep.
+const (
+	sweepFor   = 5 * time.Second
+	sweepBatch = 64 // handles that are open at once
+)
+
+// Sweep kills every process but ours that match says it may, wherever it is, and
+// looks again until there is none. match is asked twice, the second time when
+// the process is held by a handle and its id can no longer pass to another
+// unnoticed. It returns how many it killed, when they are dead.
+func Sweep(match func(pid int) bool) (int, error) {
+	deadline := time.Now().Add(sweepFor)
+	killed := 0
+	for {
+		pids, err := all()
+		if err != nil {
+			return killed, fmt.Errorf("list processes: %w", err)
+		}
+		found := pids[:0]
+		for _, pid := range pids {
+			if match(pid) && !dead(pid) {
+				found = append(found, pid)
+			}
+		}
+		n := 0
+		for len(found) > 0 {
+			batch := found[:min(len(found), sweepBatch)]
+			found = found[len(batch):]
+			n += killPinned(batch, match, deadline)
+		}
+		killed += n
+		if n == 0 {
+			return killed, nil
+		}
+		if time.Now().After(deadline) {
+			return killed, fmt.Errorf("%d processes killed within %v, and there are more", killed, sweepFor)
+		}
+	}
+}
+
+// killPinned kills what still matches once it is held, and waits for the deaths.
+func killPinned(pids []int, match func(pid int) bool, deadline time.Time) int {
+	type held struct{ pid, fd int }
+	var dying []held
+	for _, pid := range pids {
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			continue
+		}
+		if match(pid) && !dead(pid) && unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil {
+			dying = append(dying, held{pid, fd})
+			continue
+		}
+		_ = unix.Close(fd)
+	}
+	for _, h := range dying {
+		if waitFor(h.fd, deadline) {
+			collect(h.pid) // if it is ours
+		}
+		_ = unix.Close(h.fd)
+	}
+	return len(dying)
+}

@@ -1,0 +1,87 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// DieWithThread makes the death of the thread that starts a child the child's
+// own; see [Thread].
+func DieWithThread(attr *syscall.SysProcAttr) *syscall.SysProcAttr {
+	attr.Pdeathsig = syscall.SIGKILL
+	return attr
+}
+
+// firstThread reports whether the caller runs on the process's first thread.
+func firstThread() bool { return unix.Gettid() == os.Getpid() }
+
+// BecomeSubreaper makes us the parent of orphans among our descendants. It is
+// for the whole process and stays; whoever asks for it must collect them, with
+// [EndAdopted].
+func BecomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// Reap waits for a child to end, calls dead between its death and its burial,
+// when its id, which is its group's as well, cannot belong to anybody else yet,
+// and then wait, which must collect it.
+func Reap(pid int, dead func(), wait func() error) error {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	dead()
+	return wait()
+}
+
+// Apply limits a running process, and what it will start. That it is gone is no
+// error.
+func (l Limits) Apply(pid int) error {
+	var errs []error
+	set := func(what string, resource int, soft, hard int64) {
+		lim := unix.Rlimit{Cur: uint64(soft), Max: uint64(hard)}
+		if err := unix.Prlimit(pid, resource, &lim, nil); err != nil && !errors.Is(err, unix.ESRCH) {
+			errs = append(errs, fmt.Errorf("limit %s of process %d: %w", what, pid, err))
+		}
+	}
+	set("core dumps", unix.RLIMIT_CORE, 0, 0)
+	if l.Data > 0 {
+		// Not the address space (RLIMIT_AS): Go and Node reserve gigabytes that
+		// they never touch and do not start at all, or hang, under such a limit.
+		set("memory", unix.RLIMIT_DATA, l.Data, l.Data)
+	}
+	if l.CPU > 0 {
+		set("processor time", unix.RLIMIT_CPU, l.CPU, l.CPU+1)
+	}
+	if l.Tasks > 0 {
+		set("processes", unix.RLIMIT_NPROC, l.Tasks, l.Tasks)
+	}
+	if l.Brand != 0 && len(errs) == 0 {
+		l.Brand.put(pid)
+	}
+	return errors.Join(errs...)
+}
+
+// put brands a process, unless it has a limit that means something, or another's
+// brand.
+func (b Brand) put(pid int) {
+	var old unix.Rlimit
+	if unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &old) != nil || old.Max != unix.RLIM_INFINITY || old.Cur != unix.RLIM_INFINITY {
+		return
+	}
+	_ = unix.Prlimit(pid, unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: uint64(b), Max: uint64(b)}, nil)
+}
+
+// BrandOf returns a process's brand, also when it is a zombie; 0 when it has
+// none or is another user's.
+func BrandOf(pid int) Brand {
+	var lim unix.Rlimit
+	if unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &lim) != nil || !Brand(lim.Max).Valid() {
+		return 0
+	}
+	return Brand(lim.Max)
+}

@@ -1,0 +1,51 @@
+//go:build !linux
+
+package proc
+
+import (
+	"errors"
+	"syscall"
+	"time"
+)
+
+func firstThread() bool { return false }
+
+// Reap calls wait and then dead: elsewhere nothing can be done between.
+func Reap(_ int, dead func(), wait func() error) error {
+	err := wait()
+	dead()
+	return err
+}
+
+// DieWithThread needs Linux.
+func DieWithThread(attr *syscall.SysProcAttr) *syscall.SysProcAttr { return attr }
+
+// BecomeSubreaper needs Linux.
+func BecomeSubreaper() error { return errors.ErrUnsupported }
+
+// Born needs Linux.
+func Born(int) (uint64, bool) { return 0, false }
+
+// Resident needs Linux.
+func Resident(int) int64 { return 0 }
+
+// Limits needs Linux.
+func (Limits) Apply(int) error { return errors.ErrUnsupported }
+
+// BrandOf needs Linux.
+func BrandOf(int) Brand { return 0 }
+
+// Variable needs Linux.
+func Variable(int, string) (string, bool) { return "", false }
+
+// Tasks needs Linux.
+func Tasks() (int, error) { return 0, errors.ErrUnsupported }
+
+// Has needs Linux.
+func (Kin) Has(int) bool { return false }
+
+// EndAdopted needs Linux.
+func EndAdopted(Kin, time.Duration) (int, error) { return 0, nil }
+
+// Sweep needs Linux.
+func Sweep(func(pid int) bool) (int, error) { return 0, nil }

@@ -1,0 +1,41 @@
+//go:build unix
+
+package proc
+
+import (
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// SignalName returns "SIGSEGV".
+func SignalName(sig syscall.Signal) string {
+	if name := unix.SignalName(sig); name != "" {
+		return name
+	}
+	return "signal " + strconv.Itoa(int(sig))
+}
+
+// ends reports whether a signal ends a process that does not handle it, and is
+// one that a program is likely to get.
+func ends(sig syscall.Signal) bool {
+	switch sig {
+	case syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGKILL, syscall.SIGALRM, syscall.SIGPIPE,
+		syscall.SIGSEGV, syscall.SIGABRT, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGTRAP, syscall.SIGSYS,
+		syscall.SIGXCPU, syscall.SIGXFSZ:
+		return true
+	}
+	return false
+}
+
+// OwnGroup starts a child in a process group of its own.
+func OwnGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// OwnSession starts a child in a session of its own, which is a group as well
+// and has no terminal.
+func OwnSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+// SignalGroup signals every process of a group. It is for a group whose leader
+// we have not reaped: until then the number is its.
+func SignalGroup(leader int, sig syscall.Signal) error { return syscall.Kill(-leader, sig) }

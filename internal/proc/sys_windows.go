@@ -1,0 +1,29 @@
+package proc
+
+import (
+	"os"
+	"strconv"
+	"syscall"
+)
+
+// SignalName returns the signal's number: the system has no signals.
+func SignalName(sig syscall.Signal) string { return "signal " + strconv.Itoa(int(sig)) }
+
+func ends(syscall.Signal) bool { return false }
+
+// OwnGroup starts a child in a process group of its own.
+func OwnGroup() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
+}
+
+// OwnSession is the same as OwnGroup.
+func OwnSession() *syscall.SysProcAttr { return OwnGroup() }
+
+// SignalGroup ends the process, whatever the signal: there is no asking.
+func SignalGroup(leader int, _ syscall.Signal) error {
+	p, err := os.FindProcess(leader)
+	if err != nil {
+		return err
+	}
+	return p.Kill()
+}

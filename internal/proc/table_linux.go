@@ -1,0 +1,158 @@
+package proc
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// stat is what the kernel's table says about a process.
+type stat struct {
+	state                  byte
+	parent, group, session int
+	born                   uint64 // in the kernel's ticks
+}
+
+func statOf(pid int) (s stat, ok bool) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return s, false
+	}
+	const startTime = 19                  // counted from the field after the name
+	i := bytes.LastIndex(b, []byte(") ")) // the name before it may hold anything
+	if i < 0 {
+		return s, false
+	}
+	f := bytes.Fields(b[i+2:])
+	if len(f) <= startTime {
+		return s, false
+	}
+	s.state = f[0][0]
+	for n, field := range []*int{1: &s.parent, 2: &s.group, 3: &s.session} {
+		if field == nil {
+			continue
+		}
+		if *field, err = strconv.Atoi(string(f[n])); err != nil {
+			return s, false
+		}
+	}
+	s.born, err = strconv.ParseUint(string(f[startTime]), 10, 64)
+	return s, err == nil
+}
+
+// Born returns when a process started, in the kernel's ticks.
+func Born(pid int) (uint64, bool) {
+	s, ok := statOf(pid)
+	return s.born, ok
+}
+
+// Variable returns the value of a variable in the environment with which a
+// process was started. Only our own user's processes can be read, and no zombie.
+func Variable(pid int, key string) (string, bool) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return "", false
+	}
+	for e := range bytes.SplitSeq(b, []byte{0}) {
+		if name, value, ok := bytes.Cut(e, []byte("=")); ok && string(name) == key {
+			return string(value), true
+		}
+	}
+	return "", false
+}
+
+// Has reports whether a process is kin.
+func (k Kin) Has(pid int) bool {
+	if k.Brand != 0 && BrandOf(pid) == k.Brand {
+		return true
+	}
+	if k.Session != 0 || k.Group != 0 {
+		s, ok := statOf(pid)
+		if ok && (k.Session != 0 && s.session == k.Session || k.Group != 0 && s.group == k.Group) {
+			return true
+		}
+	}
+	if k.Variable == "" {
+		return false
+	}
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	return err == nil && hasVariable(b, k.Variable)
+}
+
+// all returns the ids of all processes but ours.
+func all() ([]int, error) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	pids := make([]int, 0, len(names))
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil && pid != os.Getpid() {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}
+
+// Tasks counts the processes and threads of our user.
+func Tasks() (int, error) {
+	pids, err := all()
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, pid := range append(pids, os.Getpid()) {
+		var st unix.Stat_t
+		if unix.Stat("/proc/"+strconv.Itoa(pid)+"/task", &st) == nil && int(st.Uid) == os.Getuid() {
+			n += int(st.Nlink) - 2
+		}
+	}
+	return n, nil
+}
+
+// The bounds of one look at a process's memory.
+const (
+	maxDepth    = 4  // of its descendants: a shell in front, a few forks
+	maxChildren = 64 // of one process
+)
+
+// Resident returns how much memory a process and its children hold, in bytes.
+// What they share counts for each.
+func Resident(pid int) int64 { return residentBelow(pid, maxDepth) }
+
+func residentBelow(pid, depth int) int64 {
+	proc := "/proc/" + strconv.Itoa(pid)
+	b, err := os.ReadFile(proc + "/statm")
+	if err != nil {
+		return 0
+	}
+	f := bytes.Fields(b)
+	if len(f) < 2 {
+		return 0
+	}
+	pages, err := strconv.ParseInt(string(f[1]), 10, 64)
+	if err != nil {
+		return 0
+	}
+	sum := pages * int64(os.Getpagesize())
+	if depth == 0 {
+		return sum
+	}
+	b, err = os.ReadFile(proc + "/task/" + strconv.Itoa(pid) + "/children")
+	if err != nil {
+		return sum // the kernel does not list them
+	}
+	for i, child := range bytes.Fields(b) {
+		if n, err := strconv.Atoi(string(child)); err == nil && i < maxChildren {
+			sum += residentBelow(n, depth-1)
+		}
+	}
+	return sum
+}

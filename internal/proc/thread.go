@@ -1,0 +1,53 @@
+package proc
+
+import "runtime"
+
+// Thread does what it is given on one thread of the operating system. Children
+// are forked from it, because Pdeathsig kills a child when the thread that
+// forked it ends, and the Go runtime ends threads as it likes (golang/go#27505).
+// It is never the process's first thread: in a version 1 memory group the first
+// stands for the whole process, which would be charged to the child's group, and
+// killed with it.
+type Thread struct {
+	jobs chan func()
+	done chan struct{}
+}
+
+// NewThread starts a thread.
+func NewThread() *Thread {
+	t := &Thread{jobs: make(chan func()), done: make(chan struct{})}
+	go t.run(func() {})
+	return t
+}
+
+// run does the jobs on a thread of its own, of which it tells locked.
+func (t *Thread) run(locked func()) {
+	runtime.LockOSThread()
+	locked()
+	if firstThread() {
+		// While it is held, another goroutine cannot get it.
+		taken := make(chan struct{})
+		go t.run(func() { close(taken) })
+		<-taken
+		runtime.UnlockOSThread()
+		return
+	}
+	defer close(t.done) // still locked: the thread ends with this goroutine
+	for job := range t.jobs {
+		job()
+	}
+}
+
+// Do runs fn on the thread and waits for it.
+func (t *Thread) Do(fn func()) {
+	done := make(chan struct{})
+	t.jobs <- func() { defer close(done); fn() }
+	<-done
+}
+
+// Close ends the thread, and with it every child that was forked from it with
+// Pdeathsig.
+func (t *Thread) Close() {
+	close(t.jobs)
+	<-t.done
+}
