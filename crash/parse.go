@@ -1,0 +1,121 @@
+package crash
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// ErrSilent is returned for an output without a single word in it.
+var ErrSilent = errors.New("the output says nothing")
+
+// Parser reads outputs. It is made by [New], holds no state between calls, and
+// may be used by many goroutines.
+type Parser struct {
+	c     Config
+	table []language
+}
+
+// New returns a Parser for c.
+func New(c Config) (*Parser, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return &Parser{c: c, table: languages()}, nil
+}
+
+// Parse reads the output of a program with the default Config: see
+// [Parser.Parse].
+func Parse(r io.Reader) (Report, error) {
+	p := Parser{table: languages()}
+	return p.Parse(r)
+}
+
+// ParseBytes is Parse for an output that is in memory.
+func ParseBytes(b []byte) (Report, error) {
+	p := Parser{table: languages()}
+	return p.ParseBytes(b)
+}
+
+// Parse reads the output of a program to its end and reports what failed. It
+// returns ErrSilent, or the error of r. Memory does not grow with the output.
+func (p *Parser) Parse(r io.Reader) (Report, error) {
+	var k keeper
+	if err := k.keep(r); err != nil {
+		return Report{}, err
+	}
+	return p.report(k.pieces())
+}
+
+// ParseBytes is Parse for an output that is in memory.
+func (p *Parser) ParseBytes(b []byte) (Report, error) {
+	var k keeper
+	if len(b) <= tailBytes {
+		return p.report([][]byte{b})
+	}
+	for len(b) > 0 {
+		n := min(len(b), chunkBytes)
+		k.add(b[:n])
+		b = b[n:]
+	}
+	return p.report(k.pieces())
+}
+
+// report reads the pieces of one output.
+func (p *Parser) report(pieces [][]byte) (Report, error) {
+	c, why, err := p.read(pieces)
+	if err != nil {
+		return Report{Why: why}, err
+	}
+	return c.report(why), nil
+}
+
+// read finds what the pieces come down to.
+func (p *Parser) read(pieces [][]byte) (choice, []string, error) {
+	w := walk{table: p.table}
+	var last *text
+	var why []string
+	for i, b := range pieces {
+		t := clean(b)
+		if i < len(pieces)-1 {
+			why = append(why, fmt.Sprintf("kept %d bytes behind an early beginning", len(b)))
+		}
+		why = append(why, t.notes...)
+		w.over(t.lines)
+		last = t
+	}
+	why = append(why, w.why...)
+	if w.best == nil {
+		return p.fallback(last, why)
+	}
+	if w.seen > 1 {
+		why = append(why, fmt.Sprintf("chose the one at line %d: the last of %d fatal ones, of %d in all", w.best.line, w.fatal, w.seen))
+	}
+	c := p.choose(w.best, &why)
+	return c, why, nil
+}
+
+// fallback reads an output without a trace.
+func (p *Parser) fallback(t *text, why []string) (choice, []string, error) {
+	message, line, ok := t.lastWords()
+	if !ok {
+		return choice{}, why, ErrSilent
+	}
+	why = append(why, fmt.Sprintf("no trace: took the words of line %d", line))
+	return choice{message: message, quality: Message}, why, nil
+}
+
+// report turns a choice into what callers see.
+func (c *choice) report(why []string) Report {
+	reason := fold(c.message)
+	r := Report{
+		Class: classify(c), Type: c.typ, Frame: c.frame, Reason: reason, Quality: c.quality,
+		Language: "text", Code: c.code, Why: why,
+	}
+	if c.lang != nil {
+		r.Language = c.lang.name
+	}
+	r.Fingerprint, r.Group = c.hashes(reason)
+	r.Why = append(r.Why, "quality "+string(r.Quality)+", class "+r.Class.String())
+	return r
+}

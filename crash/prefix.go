@@ -1,0 +1,209 @@
+package crash
+
+import "strings"
+
+// level is what a log said of a line.
+type level uint8
+
+const (
+	unsaid level = iota
+	calm         // debug, info
+	warned
+	failed // error
+	died   // fatal, critical, panic
+)
+
+// unprefix takes the columns of logs from the lines. Columns that any text
+// might have (a name and a bar, a number and a colon) are taken only when
+// lines agree on them; those that only logs write are taken wherever they
+// stand.
+func (t *text) unprefix() {
+	t.unservice()
+	t.unnumber()
+	t.levels = make([]level, len(t.lines))
+	n := 0
+	out := t.lines[:0]
+	levels := t.levels[:0]
+	partial := false
+	for i, l := range t.lines {
+		rest, lv, more := stripPrefix(l)
+		if len(rest) != len(l) {
+			n++
+		}
+		if partial && len(out) > 0 { // Kubernetes splits lines at 16 KiB
+			out[len(out)-1] = short(out[len(out)-1] + rest)
+		} else {
+			out, levels = append(out, rest), append(levels, lv)
+		}
+		partial = more
+		_ = i
+	}
+	t.lines, t.levels = out, levels
+	if n > 0 {
+		t.note("stripped log columns")
+	}
+}
+
+// stripPrefix takes what logs put before a line: times, hosts, processes,
+// levels, threads, loggers. more reports a line that goes on in the next.
+func stripPrefix(l string) (rest string, lv level, more bool) {
+	if l == "" || l[0] == ' ' || l[0] == '\t' {
+		return stripIndented(l), unsaid, false
+	}
+	rest = strip(l, priority)
+	rest = strip(rest, actionsColumns)
+	rest = strip(rest, podColumn)
+	timed := false
+	for range 3 { // the runtime's time before the program's own
+		n, inner := timestamp(rest)
+		if n == 0 {
+			break
+		}
+		timed = true
+		lv = max(lv, levelIn(inner))
+		rest = rest[n:]
+		if len(rest) >= 9 && (strings.HasPrefix(rest, "stdout ") || strings.HasPrefix(rest, "stderr ")) && (rest[7] == 'F' || rest[7] == 'P') && rest[8] == ' ' {
+			more = rest[7] == 'P'
+			rest = rest[9:]
+		}
+	}
+	if timed {
+		rest = strip(rest, hostProcess)
+	} else if n := klog(rest); n > 0 {
+		lv = klogLevel(rest[0])
+		rest, timed = rest[n:], true
+	}
+	rest, got := columns(rest, timed)
+	return rest, max(lv, got), more
+}
+
+func strip(l string, f func(string) int) string { return l[f(l):] }
+
+// stripIndented takes ant's column, the only one that is indented.
+func stripIndented(l string) string {
+	s := strings.TrimLeft(l, " ")
+	for _, task := range [...]string{"[java] ", "[exec] ", "[junit] ", "[echo] "} {
+		if strings.HasPrefix(s, task) {
+			return s[len(task):]
+		}
+	}
+	return l
+}
+
+// priority is syslog's <34> or <34>1.
+func priority(l string) int {
+	if l == "" || l[0] != '<' {
+		return 0
+	}
+	n := countDigits(l[1:])
+	if n == 0 || n > 3 || 1+n >= len(l) || l[1+n] != '>' {
+		return 0
+	}
+	if strings.HasPrefix(l[n+2:], "1 ") {
+		return n + 4
+	}
+	return n + 2
+}
+
+// actionsColumns are the job and the step before the time of a downloaded log
+// of GitHub's, and its commands.
+func actionsColumns(l string) int {
+	for _, c := range [...]string{"##[error]", "::error::", "##[debug]", "##[warning]", "npm ERR! ", "npm error "} {
+		if strings.HasPrefix(l, c) {
+			return len(c)
+		}
+	}
+	a := strings.IndexByte(l, '\t')
+	if a <= 0 || a > 100 {
+		return 0
+	}
+	b := strings.IndexByte(l[a+1:min(len(l), a+200)], '\t')
+	if b <= 0 {
+		return 0
+	}
+	at := a + 1 + b + 1
+	at += len(l[at:]) - len(strings.TrimPrefix(l[at:], "\ufeff"))
+	if n, _ := timestamp(l[at:]); n >= 20 {
+		return at
+	}
+	return 0
+}
+
+// podColumn is [pod/name/container] of kubectl logs --prefix.
+func podColumn(l string) int {
+	if strings.HasPrefix(l, "[pod/") {
+		if end := strings.IndexByte(l, ']'); end > 0 && end < 200 {
+			return min(len(l), end+2)
+		}
+	}
+	return 0
+}
+
+// hostProcess is "host name[123]: ", "host name: " and "app[web.1]: " behind a
+// time.
+func hostProcess(l string) int {
+	i := 0
+	for word := range 2 {
+		end := strings.IndexByte(l[i:min(len(l), i+80)], ' ')
+		if end <= 0 {
+			return 0
+		}
+		w := l[i : i+end]
+		i += end + 1
+		if strings.HasSuffix(w, "]:") && strings.IndexByte(w, '[') > 0 {
+			return i
+		}
+		if word == 1 && len(w) > 1 && w[len(w)-1] == ':' && isName(w[:len(w)-1]) && (w == "kernel:" || strings.ToLower(w) == w && !isTold(w)) {
+			return i
+		}
+		if !isName(w) || levelOf(w) != unsaid {
+			return 0
+		}
+	}
+	return 0
+}
+
+// isTold are words that tell of a failure, not who wrote the line.
+func isTold(w string) bool {
+	switch strings.TrimSuffix(w, ":") {
+	case "panic", "error", "fatal", "exception", "errors", "failed", "failure":
+		return true
+	}
+	return false
+}
+
+func isName(s string) bool {
+	for i := range len(s) {
+		if !isWord(s[i]) && s[i] != '.' && s[i] != '-' && s[i] != '/' && s[i] != '@' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func isWord(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+}
+
+// klog is "E0511 08:14:02.123456   12345 file.go:123] ".
+func klog(l string) int {
+	if len(l) < 20 || strings.IndexByte("IWEF", l[0]) < 0 || countDigits(l[1:]) != 4 || l[5] != ' ' || clock(l[6:]) == 0 {
+		return 0
+	}
+	if end := strings.Index(l[:min(len(l), 120)], "] "); end > 0 {
+		return end + 2
+	}
+	return 0
+}
+
+func klogLevel(c byte) level {
+	switch c {
+	case 'F':
+		return died
+	case 'E':
+		return failed
+	case 'W':
+		return warned
+	}
+	return calm
+}

@@ -1,0 +1,137 @@
+package crash
+
+import (
+	"fmt"
+	"strings"
+)
+
+// found is a trace and who read it where.
+type found struct {
+	trace
+	lang *language
+	line int // from 1, in the cleaned text
+}
+
+// walk is one pass of the language table over cleaned lines. It keeps only the
+// trace that counts.
+type walk struct {
+	table []language
+	best  *found
+	seen  int // traces read
+	fatal int // of them fatal
+	asked int // calls of begins and read, for the test of linearity
+	why   []string
+}
+
+// maxWhy bounds how many traces are named one by one in Why.
+const maxWhy = 16
+
+// over walks the lines of one piece.
+func (w *walk) over(lines []string) {
+	v := views{lines: lines}
+	for i := 0; i < len(lines); {
+		l := lines[i]
+		if l == "" {
+			i++
+			continue
+		}
+		next := w.at(lines, i, i)
+		if next == i && (l[0] == ' ' || l[0] == '\t') {
+			if view, j := v.at(i); view != nil {
+				next = i + w.at(view, j, i) - j
+			}
+		}
+		i = max(next, i+1)
+	}
+}
+
+// at asks the table for a trace at lines[i], and returns the index behind it;
+// i when there is none. line is where that is in the text.
+func (w *walk) at(lines []string, i, line int) int {
+	for k := range w.table {
+		lang := &w.table[k]
+		w.asked++
+		if !lang.begins(lines[i]) {
+			continue
+		}
+		w.asked++
+		t, next, ok := lang.read(lines, i)
+		if !ok || next <= i || len(t.chain) == 0 {
+			continue
+		}
+		w.take(found{trace: t, lang: lang, line: line + 1})
+		return next
+	}
+	return i
+}
+
+// take notes f and keeps it if it counts more than what was kept: fatal before
+// logged, then by rank, then the later.
+func (w *walk) take(f found) {
+	w.seen++
+	if f.fatal {
+		w.fatal++
+	}
+	if len(w.why) < maxWhy {
+		last := f.chain[len(f.chain)-1]
+		kind := "fatal"
+		if !f.fatal {
+			kind = "not fatal"
+		}
+		w.why = append(w.why, fmt.Sprintf("line %d: %s trace of %s, %s", f.line, f.lang.name, orNone(last.typ), kind))
+	}
+	if b := w.best; b == nil || !b.above(&f) {
+		w.best = &f
+	}
+}
+
+// above reports whether f counts more than a later g.
+func (f *found) above(g *found) bool {
+	if f.fatal != g.fatal {
+		return f.fatal
+	}
+	return f.rank > g.rank
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "an unnamed failure"
+	}
+	return s
+}
+
+// views are copies of indented blocks without their indentation, so that a
+// trace that somebody pasted indented looks as it was printed. One block is
+// kept for each depth: all copies of one depth together are never longer than
+// the text.
+type views struct {
+	lines  []string
+	blocks [maxDepth]struct {
+		at  int
+		out []string
+	}
+}
+
+const maxDepth = 24
+
+// at returns the block that holds lines[i], and where in it that line is.
+func (v *views) at(i int) ([]string, int) {
+	margin := indentOf(v.lines[i])
+	d := len(margin)
+	if d >= maxDepth || d == len(v.lines[i]) {
+		return nil, 0
+	}
+	b := &v.blocks[d]
+	if b.out != nil && i >= b.at && i < b.at+len(b.out) {
+		return b.out, i - b.at
+	}
+	b.at, b.out = i, b.out[:0:0]
+	for _, l := range v.lines[i:] {
+		rest, ok := strings.CutPrefix(l, margin)
+		if !ok && strings.TrimSpace(l) != "" {
+			break
+		}
+		b.out = append(b.out, rest)
+	}
+	return b.out, 0
+}
