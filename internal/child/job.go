@@ -13,6 +13,10 @@ type Job struct {
 	Env    []string  // KEY=value, over Config's
 	Stdin  []byte    // written once the limits apply; not changed, not kept
 	Stdout io.Writer // gets all of stdout beside the tail; nil: the tail only
+	Stderr io.Writer // likewise
+	// Started is told the process id once it runs, before it gets its stdin; nil:
+	// nobody is. It must not block.
+	Started func(pid int)
 	// Timeout is for this job instead of Config's; 0 means Config's, below 0
 	// means none.
 	Timeout time.Duration

@@ -103,6 +103,9 @@ func (r *Runner) Do(ctx context.Context, j Job) Result {
 	if err != nil {
 		return Result{Class: bezoar.SpawnFailed, ExitCode: -1, Detail: err.Error(), Err: err}
 	}
+	if j.Started != nil {
+		j.Started(p.Pid)
+	}
 	go func() { _, _ = p.Stdin.Write(j.Stdin); _ = p.Stdin.Close() }()
 	var out bytes.Buffer
 	_, _ = io.Copy(&out, p.Stdout)
@@ -110,6 +113,9 @@ func (r *Runner) Do(ctx context.Context, j Job) Result {
 	res.Stdout, res.Elapsed = out.Bytes(), time.Since(began)
 	if j.Stdout != nil {
 		_, _ = j.Stdout.Write(out.Bytes())
+	}
+	if j.Stderr != nil {
+		_, _ = j.Stderr.Write(res.Stderr)
 	}
 	switch {
 	case ctx.Err() != nil:
