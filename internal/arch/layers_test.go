@@ -18,6 +18,7 @@ func layers() []layer {
 		{"internal/config", 1, "leaf: what the settings file says"},
 		{"internal/proc", 1, "leaf: what everybody who starts processes needs"},
 		{"internal/h1", 1, "leaf: HTTP/1.1 on the wire"},
+		{"internal/rows", 1, "leaf: where the rows of a file begin and end"},
 		{"internal/schema", 1, "leaf: checks bodies against JSON Schemas"},
 		{"internal/secret", 1, "leaf: the deployment's secret"},
 		{"internal/sigv4", 1, "leaf: who signed a request"},
@@ -32,7 +33,9 @@ func layers() []layer {
 		{"outbox", 2, "engine"},
 		{"guard", 2, "engine"},
 		{"crash", 2, "engine"},
+		{"sift", 2, "engine: finds the rows that make a run fail"},
 		{"internal/child", 2, "engine: one job in one process"},
+		{"internal/pool", 2, "engine: one job after another in one process"},
 
 		{"internal/adminapi", 3, "the contract of the admin API, in the engines' words"},
 		{"internal/journal", 3, "keeps what is in flight across a crash of Bezoar"},
@@ -41,6 +44,7 @@ func layers() []layer {
 		{"internal/store", 3, "store: chooses one by its URL"},
 		{"internal/store/*", 3, "stores"},
 		{"gateway", 3, "front: HTTP"},
+		{"internal/sieve", 3, "front: feeds the rows of a file to a command"},
 		{"worker", 3, "front: commands and Go functions"},
 		{"internal/push", 3, "front: delivers messages to HTTP servers"},
 		{"internal/sqs", 3, "front: the queue's wire"},
@@ -55,6 +59,8 @@ func layers() []layer {
 		{"cmd/*", 5, "main functions"},
 		{"examples", 5, "the test that runs them"},
 		{"examples/*", 5, "short programs for readers"},
+		{"examples/handlers/*", 5, "likewise"},
+		{"examples/handlers/go/*", 5, "likewise"},
 		{"internal/arch", 5, "reads source, imports nothing"},
 	}
 }
@@ -81,6 +87,7 @@ func edges() []edge {
 		{"internal/store", "internal/store/*", "opens the one that the URL names"},
 		{"internal/store/*", "internal/store/record", "one form of a row, so that stores cannot disagree"},
 		{"triage", "queue", "dead letters are messages"},
+		{"internal/pool", "internal/child", "its children are isolated as those of one job, and jobs end in the same words"},
 		{"internal/supervise", "internal/probe", "the same health check for workers here and elsewhere"},
 		{"internal/admin", "internal/adminapi", "the server and the contract that it serves"},
 		{"internal/demo", "internal/app", "the demonstration runs the real thing"},
