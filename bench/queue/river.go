@@ -39,19 +39,37 @@ func riverSQLite() Subject {
 			if err != nil {
 				return nil, err
 			}
-			return openRiver[*sql.Tx](ctx, riversqlite.New(db), 0, db.Close)
+			return openRiver[*sql.Tx](ctx, riversqlite.New(db), riverTuned(0), db.Close)
 		},
 	}
 }
 
-// riverPostgres runs so many workers, or ten for each of ours.
-func riverPostgres(name string, workers int) Subject {
-	how := riverHow
+// riverDefaults is what River does unless told otherwise; it has no default
+// for MaxWorkers.
+var riverDefaults = riverTuning{
+	cooldown: river.FetchCooldownDefault, poll: river.FetchPollIntervalDefault,
+	how: "InsertManyFast of 10, MaxWorkers 10 for each worker, everything else as it comes (FetchCooldown 100 ms, FetchPollInterval 1 s)",
+}
+
+// riverTuned fetches as fast as it goes, so many workers, or ten for each of
+// ours.
+func riverTuned(workers int) riverTuning {
+	t := riverTuning{cooldown: riverCooldown, poll: riverPoll, workers: workers, how: riverHow}
 	if workers > 0 {
-		how = fmt.Sprintf("%s, but MaxWorkers %d, as its own benchmark", riverHow, workers)
+		t.how = fmt.Sprintf("%s, but MaxWorkers %d, as its own benchmark", riverHow, workers)
 	}
+	return t
+}
+
+type riverTuning struct {
+	cooldown, poll time.Duration
+	workers        int // 0: by the load
+	how            string
+}
+
+func riverPostgres(name string, t riverTuning) Subject {
 	return Subject{
-		Name: name, Settings: "fsync=on synchronous_commit=on; " + how, Advice: "PostgreSQL's defaults",
+		Name: name, Settings: "fsync=on synchronous_commit=on; " + t.how, Advice: "PostgreSQL's defaults",
 		open: func(ctx context.Context, e *Env) (Queue, error) {
 			db, drop, err := freshDatabase(ctx, e)
 			if err != nil {
@@ -61,7 +79,7 @@ func riverPostgres(name string, workers int) Subject {
 			if err != nil {
 				return nil, errors.Join(err, drop())
 			}
-			return openRiver[pgx.Tx](ctx, riverpgxv5.New(pool), workers, func() error {
+			return openRiver[pgx.Tx](ctx, riverpgxv5.New(pool), t, func() error {
 				pool.Close()
 				return drop()
 			})
@@ -125,16 +143,16 @@ type riverWorker struct {
 func (riverWorker) Work(context.Context, *river.Job[riverArgs]) error { return nil }
 
 type riverQueue[TTx any] struct {
-	driver  riverdriver.Driver[TTx]
-	sender  *river.Client[TTx] // inserts only
-	workers int                // 0: by the load
-	bodies  bodies
-	close   func() error
+	driver riverdriver.Driver[TTx]
+	sender *river.Client[TTx] // inserts only
+	tuning riverTuning
+	bodies bodies
+	close  func() error
 }
 
 var silent = slog.New(slog.DiscardHandler)
 
-func openRiver[TTx any](ctx context.Context, d riverdriver.Driver[TTx], workers int, done func() error) (Queue, error) {
+func openRiver[TTx any](ctx context.Context, d riverdriver.Driver[TTx], t riverTuning, done func() error) (Queue, error) {
 	m, err := rivermigrate.New(d, &rivermigrate.Config{Logger: silent})
 	if err == nil {
 		_, err = m.Migrate(ctx, rivermigrate.DirectionUp, nil)
@@ -146,7 +164,7 @@ func openRiver[TTx any](ctx context.Context, d riverdriver.Driver[TTx], workers 
 	if err != nil {
 		return nil, errors.Join(err, done())
 	}
-	return &riverQueue[TTx]{driver: d, sender: sender, workers: workers, close: done}, nil
+	return &riverQueue[TTx]{driver: d, sender: sender, tuning: t, close: done}, nil
 }
 
 func (r *riverQueue[TTx]) Close() error { return r.close() }
@@ -165,12 +183,12 @@ func (r *riverQueue[TTx]) Send(ctx context.Context, l Load) error {
 func (r *riverQueue[TTx]) Drain(ctx context.Context, l Load) error {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, riverWorker{})
-	n := r.workers
+	n := r.tuning.workers
 	if n == 0 {
 		n = batch * l.Workers
 	}
 	client, err := river.NewClient(r.driver, &river.Config{
-		Logger: silent, Workers: workers, FetchCooldown: riverCooldown, FetchPollInterval: riverPoll,
+		Logger: silent, Workers: workers, FetchCooldown: r.tuning.cooldown, FetchPollInterval: r.tuning.poll,
 		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: n}},
 	})
 	if err != nil {

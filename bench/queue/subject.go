@@ -107,7 +107,8 @@ func subjects() []Subject {
 	return []Subject{
 		bezoarSQLite(), goqiteTx(), riverSQLite(), goqitePlain(),
 		bezoarPostgres(),
-		riverPostgres("river-postgres", 0), riverPostgres("river-postgres-2000", 2000),
+		riverPostgres("river-postgres-defaults", riverDefaults),
+		riverPostgres("river-postgres", riverTuned(0)), riverPostgres("river-postgres-2000", riverTuned(2000)),
 		asynqRedis("asynq-always", "always"), asynqRedis("asynq-everysec", "everysec"),
 		bezoarHTTP("bezoar-http", false), goawsHTTP(), bezoarHTTP("bezoar-http-json", true),
 	}
@@ -126,6 +127,7 @@ func rivals() []Rival {
 		{"bezoar-sqlite", "river-sqlite", 2},
 		{"bezoar-sqlite", "asynq-always", 1},
 		{"bezoar-sqlite", "asynq-everysec", 0},
+		{"bezoar-postgres", "river-postgres-defaults", 3},
 		{"bezoar-postgres", "river-postgres", 3},
 		{"bezoar-postgres", "river-postgres-2000", 0},
 		{"bezoar-postgres", "asynq-always", 1},
