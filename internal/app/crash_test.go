@@ -79,7 +79,7 @@ func killUnderLoad(t *testing.T, settings, diary string) {
 	p := &producers{acked: map[string]bool{}}
 	rounds := 3
 	if os.Getenv("BEZOAR_SOAK") != "" {
-		rounds = 50
+		rounds = 200
 	}
 	for round := range rounds {
 		n := spawn(t, settings)
