@@ -20,6 +20,18 @@ type Job struct {
 	// Timeout is for this job instead of Config's; 0 means Config's, below 0
 	// means none.
 	Timeout time.Duration
+	// Message is what a pool tells its children about the message, since their
+	// environment was made before it came. [Runner.Do] does not look at it: it
+	// has Env.
+	Message Message
+}
+
+// Message is the message that a job is for, apart from its body.
+type Message struct {
+	ID         string // at most 256 bytes; "": the pool makes one up
+	Receives   int    // this one included
+	Group      string
+	Attributes map[string]string
 }
 
 // Result says how a job ended. Only bounded pieces of what it wrote are in it.
