@@ -1,0 +1,134 @@
+package crash
+
+import "strings"
+
+// What the readers of managed languages (Java, JavaScript, C#) share: their
+// frames are lines that begin with a word for "at", and messages of several
+// lines may stand between a header and its first frame.
+
+const (
+	maxHeaderGap = 40      // lines looked at between a header and its first frame
+	maxFrames    = 512     // kept of one exception; an overflown stack prints 1024
+	maxChain     = 32      // exceptions of one trace
+	maxMessage   = 2 << 10 // bytes of a raw message
+	maxWrap      = 3       // lines that one wrapped frame may fill
+)
+
+// afterAt returns what follows the "at " of a frame.
+func afterAt(l string) (string, bool) {
+	s := strings.TrimLeft(l, " \t")
+	if !strings.HasPrefix(s, "at ") {
+		return "", false
+	}
+	return strings.TrimLeft(s[3:], " "), true
+}
+
+// unwrap parses the frame at lines[i], which a terminal may have broken into
+// several lines, and returns how many it filled; 0 when it is no frame.
+func unwrap(lines []string, i int, parse func(string) (Frame, bool)) (Frame, int) {
+	f, ok := parse(lines[i])
+	if ok {
+		return f, 1
+	}
+	if _, ok := afterAt(lines[i]); !ok {
+		return Frame{}, 0
+	}
+	l := strings.TrimRight(lines[i], " \t")
+	for n := 1; n < maxWrap && i+n < len(lines); n++ {
+		next := strings.TrimSpace(lines[i+n])
+		if next == "" || strings.HasPrefix(next, "at ") {
+			return Frame{}, 0
+		}
+		l += next
+		if f, ok := parse(l); ok {
+			return f, n + 1
+		}
+	}
+	return Frame{}, 0
+}
+
+// withoutRuntime passes over the runtime's frames at the top of every
+// exception of a trace in which nobody's own code occurs: an application that
+// is itself called like a library (a crash inside Spark or npm) is told by
+// its frames, not by the collection class it tripped over.
+func withoutRuntime(chain []exception, own, runtime func(Frame) bool) {
+	for _, e := range chain {
+		for _, f := range e.frames {
+			if own(f) {
+				return
+			}
+		}
+	}
+	for i := range chain {
+		for k, f := range chain[i].frames {
+			if !runtime(f) {
+				chain[i].frames = chain[i].frames[k:]
+				break
+			}
+		}
+	}
+}
+
+// reversed turns a chain that was printed from the outermost exception
+// inwards: the root cause comes first.
+func reversed(chain []exception) []exception {
+	out := make([]exception, 0, len(chain))
+	for i := len(chain) - 1; i >= 0; i-- {
+		out = append(out, chain[i])
+	}
+	return out
+}
+
+// joined is the message that begins behind a header and goes on in lines.
+func joined(first string, lines []string) string {
+	s := first
+	for _, l := range lines {
+		if len(s) > maxMessage {
+			break
+		}
+		s += "\n" + l
+	}
+	s = strings.TrimSpace(s)
+	return s[:min(len(s), maxMessage)]
+}
+
+// spoken reports whether one of the words occurs in s.
+func spoken(s string, words ...string) bool {
+	for _, w := range words {
+		if strings.Contains(s, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// unreachable reports whether a message says that a service was not reached,
+// as the runtimes of all three word it.
+func unreachable(message string) bool {
+	return spoken(message, "Connection refused", "connection refused", "actively refused", "Connection reset", "connection reset",
+		"No route to host", "Network is unreachable", "Temporary failure in name resolution", "Name or service not known",
+		"No such host is known", "nodename nor servname provided", "connection was forcibly closed", "Connection timed out",
+		"connection attempt failed", "connect timed out", "Connect timed out")
+}
+
+// allDigits reports whether s is a number.
+func allDigits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// lineNumber reads a line number; 0 when s is none.
+func lineNumber(s string) int {
+	n := 0
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' || n > 1<<26 {
+			return 0
+		}
+		n = n*10 + int(s[i]-'0')
+	}
+	return n
+}
