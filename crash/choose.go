@@ -6,12 +6,14 @@ import "fmt"
 type choice struct {
 	lang    *language // nil without a trace
 	typ     string
+	kind    string // the type as it enters the hash
 	code    string
 	message string
 	frame   Frame
 	class   string
 	quality Quality
-	cause   string // how the process ended, when that is all or overrides
+	rests   Quality // what it rests on, however much of the trace was cut off
+	cause   string  // how the process ended, when that is all or overrides
 }
 
 // choose picks the exception and the frame of f: the innermost exception that
@@ -36,7 +38,14 @@ func (p *Parser) choose(f *found, why *[]string) choice {
 			*why = append(*why, fmt.Sprintf("%s only carries its cause %s", orNone(f.chain[n].typ), orNone(e.typ)))
 		}
 	}
-	c.typ, c.code, c.message, c.frame = e.typ, e.code, e.message, frame
+	c.typ, c.kind, c.code, c.message, c.frame = e.typ, e.typ, e.code, e.message, frame
+	if f.lang.kind != nil {
+		c.kind = f.lang.kind(*e)
+	}
+	if frame.File == "" && frame.Function == "" && frame.Module == "" {
+		c.quality = Message // a line of nobody knows what
+	}
+	c.rests = c.quality
 	if f.cut {
 		c.quality = worse(c.quality)
 		*why = append(*why, "the trace was cut off: quality lowered")
@@ -93,9 +102,9 @@ func worse(q Quality) Quality {
 func describe(f *found, n int, c choice) string {
 	s := fmt.Sprintf("exception %d of %d, the innermost", n+1, len(f.chain))
 	switch {
-	case c.frame == Frame{}:
+	case c.rests == Message:
 		return s + ", has no frame: its words must do"
-	case c.quality == Own || f.cut:
+	case c.rests == Own:
 		return s + " that owns a frame of the user's code: " + c.frame.String()
 	}
 	return s + "; no frame is the user's own, so the first that says something: " + c.frame.String()

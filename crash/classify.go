@@ -104,7 +104,7 @@ func phrases() []phrase {
 func byWords(typ, message string) (bezoar.Class, bool) {
 	s := strings.ToLower(typ + ": " + message[:min(len(message), 512)])
 	for _, p := range phrases() {
-		if strings.Contains(s, p.words) {
+		if at := strings.Index(s, p.words); at >= 0 && (at == 0 || !isWord(s[at-1]) || p.class == bezoar.OOM) {
 			return p.class, true
 		}
 	}

@@ -29,8 +29,21 @@ func (c *choice) canonical(reason string) []string {
 		}
 	}
 	return []string{
-		version, name, c.typ, f.Module, f.Function, base(f.File), c.cause, c.code, c.words(f, reason),
+		version, name, c.kind, f.Module, f.Function, base(f.File), c.cause, c.discriminator(), c.words(f, reason),
 	}
+}
+
+func (c *choice) vague() bool {
+	return c.lang != nil && c.lang.vague != nil && c.lang.vague(c.typ)
+}
+
+// discriminator returns the code where the type says too little or no place
+// helps it.
+func (c *choice) discriminator() string {
+	if c.vague() || c.rests == Message {
+		return c.code
+	}
+	return ""
 }
 
 // words returns the folded message where the rest would not tell two bugs
@@ -38,13 +51,12 @@ func (c *choice) canonical(reason string) []string {
 // type in somebody else's frame. Elsewhere the message stays out, because it
 // is what varies.
 func (c *choice) words(f Frame, reason string) string {
-	vague := c.lang != nil && c.lang.vague != nil && c.lang.vague(c.typ)
 	switch {
 	case c.quality == Exit:
 		return ""
-	case f.File == "" && f.Function == "" && f.Module == "",
-		f.Function == "" && f.Module == "",
-		vague && c.quality != Own && c.code == "":
+	case c.vague() && c.code != "":
+		return "" // the language found better words
+	case f.Function == "" && f.Module == "", c.vague() && c.rests != Own:
 		return reason
 	}
 	return ""

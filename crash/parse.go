@@ -102,7 +102,7 @@ func (p *Parser) fallback(t *text, why []string) (choice, []string, error) {
 		return choice{}, why, ErrSilent
 	}
 	why = append(why, fmt.Sprintf("no trace: took the words of line %d", line))
-	return choice{message: message, quality: Message}, why, nil
+	return choice{message: message, quality: Message, rests: Message}, why, nil
 }
 
 // report turns a choice into what callers see.

@@ -145,7 +145,8 @@ func isNoun(w string) bool {
 	switch w {
 	case "module", "method", "attribute", "function", "class", "command", "option", "package", "variable",
 		"constant", "property", "named", "name", "import", "properties", "symbol", "type", "interface", "trait",
-		"operator", "library", "reading", "setting", "identifier", "keyword", "flag", "global":
+		"operator", "library", "reading", "setting", "identifier", "keyword", "flag", "global",
+		"relation", "column", "constraint", "table", "schema", "extension", "index", "view":
 		return true
 	}
 	return false

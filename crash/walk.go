@@ -90,7 +90,21 @@ func (f *found) above(g *found) bool {
 	if f.fatal != g.fatal {
 		return f.fatal
 	}
-	return f.rank > g.rank
+	if f.rank != g.rank {
+		return f.rank > g.rank
+	}
+	return f.placed() && !g.placed()
+}
+
+// placed reports whether f names any place: "Aborted (core dumped)" behind a
+// trace says less than the trace.
+func (f *found) placed() bool {
+	for _, e := range f.chain {
+		if len(e.frames) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func orNone(s string) string {
