@@ -19,25 +19,43 @@ func Create(name string, limit int64) (*Group, error) {
 	if name == "" || strings.ContainsAny(name, "/\x00\n") || limit <= 0 {
 		return nil, fmt.Errorf("create memory group %q with a limit of %d bytes: want a plain name and more than 0", name, limit)
 	}
-	own, err := Of(os.Getpid())
+	own, above, err := home("memory")
 	if err != nil {
 		return nil, err
 	}
-	if own.version == 1 {
-		return create(own, own.dir, name, limit)
+	g, err := create(own, above, name)
+	if err != nil {
+		return nil, err
 	}
-	err = enable(own.dir, "memory")
+	if err := g.setMemory(limit); err != nil {
+		_ = os.Remove(g.dir)
+		return nil, err
+	}
+	return g, nil
+}
+
+// home returns our own group and the one beneath which groups with a controller
+// can be made.
+func home(controller string) (own *Group, above string, err error) {
+	own, err = groupOf(os.Getpid(), controller)
+	if err != nil {
+		return nil, "", err
+	}
+	if own.version == 1 {
+		return own, own.dir, nil
+	}
+	err = enable(own.dir, controller)
 	if err == nil {
-		return create(own, own.dir, name, limit)
+		return own, own.dir, nil
 	}
 	// Our own group holds us, so it may hand out nothing. With systemd's
 	// DelegateSubgroup the group above is ours as well, and has no processes.
 	if above := filepath.Dir(own.dir); len(above) >= len(own.top) && delegated(above) {
-		if err = enable(above, "memory"); err == nil {
-			return create(own, above, name, limit)
+		if err = enable(above, controller); err == nil {
+			return own, above, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: hand the memory controller to groups beneath %s: %w", ErrUnavailable, own.dir, err)
+	return nil, "", fmt.Errorf("%w: hand the %s controller to groups beneath %s: %w", ErrUnavailable, controller, own.dir, err)
 }
 
 // enable lets the children of a version 2 group have a controller.
@@ -53,31 +71,36 @@ func enable(dir, controller string) error {
 	return write(file, "+"+controller)
 }
 
-func create(own *Group, above, name string, limit int64) (*Group, error) {
+// create makes a group beneath above, without a limit.
+func create(own *Group, above, name string) (*Group, error) {
 	removeStale(above)
 	g := &Group{
 		dir:     filepath.Join(above, prefix+strconv.Itoa(os.Getpid())+"-"+name),
-		version: own.version, top: own.top, parent: own.dir, limit: limit,
+		version: own.version, top: own.top, parent: own.dir,
 	}
 	if err := os.Mkdir(g.dir, 0o755); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	if err := g.setLimit(limit); err != nil {
-		_ = os.Remove(g.dir)
-		return nil, fmt.Errorf("%w: limit memory group to %d bytes: %w", ErrUnavailable, limit, err)
-	}
 	return g, nil
 }
 
-func (g *Group) setLimit(limit int64) error {
-	text := strconv.FormatInt(limit, 10)
+// setMemory limits what the group holds, in bytes.
+func (g *Group) setMemory(limit int64) error {
+	g.limit = limit
+	if err := g.writeMemory(strconv.FormatInt(limit, 10)); err != nil {
+		return fmt.Errorf("%w: limit memory group to %d bytes: %w", ErrUnavailable, limit, err)
+	}
+	return nil
+}
+
+func (g *Group) writeMemory(limit string) error {
 	if g.version == 1 {
-		if err := write(filepath.Join(g.dir, "memory.limit_in_bytes"), text); err != nil {
+		if err := write(filepath.Join(g.dir, "memory.limit_in_bytes"), limit); err != nil {
 			return err
 		}
-		return optional(write(filepath.Join(g.dir, "memory.memsw.limit_in_bytes"), text))
+		return optional(write(filepath.Join(g.dir, "memory.memsw.limit_in_bytes"), limit))
 	}
-	if err := write(filepath.Join(g.dir, "memory.max"), text); err != nil {
+	if err := write(filepath.Join(g.dir, "memory.max"), limit); err != nil {
 		return err
 	}
 	if err := optional(write(filepath.Join(g.dir, "memory.swap.max"), "0")); err != nil {

@@ -1,9 +1,9 @@
 package cgroup
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,7 +21,10 @@ type Group struct {
 }
 
 // Of returns the memory group of a process. It may be read, not removed.
-func Of(pid int) (*Group, error) {
+func Of(pid int) (*Group, error) { return groupOf(pid, "memory") }
+
+// groupOf returns the group of a process in which a controller would be.
+func groupOf(pid int, controller string) (*Group, error) {
 	proc := "/proc/" + strconv.Itoa(pid)
 	mf, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -37,11 +40,11 @@ func Of(pid int) (*Group, error) {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	defer gf.Close()
-	v1, v2, err := parseGroups(gf)
+	v1, v2, err := parseGroups(gf, controller)
 	if err != nil {
 		return nil, fmt.Errorf("%w: read %s: %w", ErrUnavailable, gf.Name(), err)
 	}
-	dir, m, err := locate(mounts, v1, v2)
+	dir, m, err := locate(mounts, controller, v1, v2)
 	if err != nil {
 		return nil, err
 	}
@@ -82,21 +85,26 @@ func readCount(name string) (int64, error) {
 		return 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	defer f.Close()
-	sc := bufio.NewScanner(f)
-	for range maxLines {
-		if !sc.Scan() {
-			break
-		}
-		if text, ok := strings.CutPrefix(sc.Text(), "oom_kill "); ok {
-			n, err := strconv.ParseInt(text, 10, 64)
+	b, err := io.ReadAll(io.LimitReader(f, maxCounts))
+	if err != nil {
+		return 0, fmt.Errorf("read %s: %w", name, err)
+	}
+	return countIn(string(b), name)
+}
+
+// maxCounts bounds what is read of the kernel's counters.
+const maxCounts = 64 << 10
+
+// countIn finds the oom_kill line.
+func countIn(text, name string) (int64, error) {
+	for line := range strings.Lines(text) {
+		if text, ok := strings.CutPrefix(line, "oom_kill "); ok {
+			n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 			if err != nil {
 				return 0, fmt.Errorf("read %s: %w", name, err)
 			}
 			return n, nil
 		}
-	}
-	if err := sc.Err(); err != nil {
-		return 0, fmt.Errorf("read %s: %w", name, err)
 	}
 	return 0, fmt.Errorf("%w: %s has no oom_kill line (Linux 4.13 or newer has)", ErrUnavailable, name)
 }

@@ -151,11 +151,11 @@ func TestStartAndKillInVersion2(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	_, v2, err := parseGroups(f)
+	_, v2, err := parseGroups(f, "memory")
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, m, err := locate(mounts, "", v2)
+	own, m, err := locate(mounts, "memory", "", v2)
 	if err != nil {
 		t.Skipf("this machine has no version 2 hierarchy: %v", err)
 	}

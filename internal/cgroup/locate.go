@@ -11,16 +11,17 @@ import (
 	"strings"
 )
 
-// ErrUnavailable says that the memory groups cannot be used as asked: none are
+// ErrUnavailable says that groups cannot be used as asked: none are
 // mounted, they are read-only, or nothing may be made beneath ours. The error
 // that wraps it says which.
-var ErrUnavailable = errors.New("memory cgroup unavailable")
+var ErrUnavailable = errors.New("cgroup unavailable")
 
 // mount is one mounted hierarchy.
 type mount struct {
-	version int    // 1 (with the memory controller) or 2
-	root    string // the group that the mount shows at its top
-	dir     string // where
+	version int      // 1 or 2
+	options []string // of version 1: its controllers are among them
+	root    string   // the group that the mount shows at its top
+	dir     string   // where
 }
 
 // maxLines bounds what is read of the kernel's files.
@@ -43,8 +44,8 @@ func parseMounts(r io.Reader) ([]mount, error) {
 		switch {
 		case g[0] == "cgroup2":
 			m.version = 2
-		case g[0] == "cgroup" && slices.Contains(strings.Split(g[2], ","), "memory"):
-			m.version = 1
+		case g[0] == "cgroup":
+			m.version, m.options = 1, strings.Split(g[2], ",")
 		default:
 			continue
 		}
@@ -73,8 +74,8 @@ func unescape(s string) string {
 }
 
 // parseGroups reads /proc/<pid>/cgroup: the process's group in the version 1
-// memory hierarchy and in version 2, "" when it is in none.
-func parseGroups(r io.Reader) (v1, v2 string, err error) {
+// hierarchy of a controller and in version 2, "" when it is in none.
+func parseGroups(r io.Reader, controller string) (v1, v2 string, err error) {
 	sc := bufio.NewScanner(r)
 	for range maxLines {
 		if !sc.Scan() {
@@ -86,17 +87,17 @@ func parseGroups(r io.Reader) (v1, v2 string, err error) {
 		case !ok || !ok2 || !strings.HasPrefix(group, "/"):
 		case id == "0" && controllers == "":
 			v2 = group
-		case slices.Contains(strings.Split(controllers, ","), "memory"):
+		case slices.Contains(strings.Split(controllers, ","), controller):
 			v1 = group
 		}
 	}
 	return v1, v2, sc.Err()
 }
 
-// locate finds the directory of a process's memory group.
-func locate(mounts []mount, v1, v2 string) (dir string, m mount, err error) {
-	for _, m := range mounts { // version 1 first: where it has memory, version 2 does not
-		if m.version == 1 && v1 != "" {
+// locate finds the directory of a process's group that has a controller.
+func locate(mounts []mount, controller, v1, v2 string) (dir string, m mount, err error) {
+	for _, m := range mounts { // version 1 first: what it has, version 2 does not
+		if m.version == 1 && v1 != "" && slices.Contains(m.options, controller) {
 			if dir, ok := m.path(v1); ok {
 				return dir, m, nil
 			}

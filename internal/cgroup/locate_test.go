@@ -37,11 +37,11 @@ func TestLocate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			v1, v2, err := parseGroups(strings.NewReader(c.groups))
+			v1, v2, err := parseGroups(strings.NewReader(c.groups), "memory")
 			if err != nil {
 				t.Fatal(err)
 			}
-			dir, m, err := locate(mounts, v1, v2)
+			dir, m, err := locate(mounts, "memory", v1, v2)
 			if dir != c.want || m.version != c.version || (err != nil) != (c.want == "") {
 				t.Errorf("locate = %q, version %d, %v; want %q, %d", dir, m.version, err, c.want, c.version)
 			}
@@ -95,11 +95,11 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		v1, v2, err := parseGroups(strings.NewReader(groups))
+		v1, v2, err := parseGroups(strings.NewReader(groups), "memory")
 		if err != nil {
 			return
 		}
-		dir, m, err := locate(ms, v1, v2)
+		dir, m, err := locate(ms, "memory", v1, v2)
 		if err == nil && filepath.IsAbs(m.dir) && !strings.HasPrefix(dir, filepath.Clean(m.dir)) {
 			t.Errorf("locate left the mount %q: %q", m.dir, dir)
 		}

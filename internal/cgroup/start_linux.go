@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -54,14 +55,86 @@ func (g *Group) Kill() {
 	if g.version == 2 && write(filepath.Join(g.dir, "cgroup.kill"), "1") == nil {
 		return // Linux 5.14 or newer
 	}
-	pids, err := g.Procs()
+	g.killListed()
+}
+
+// killBatch bounds the handles that are open at once.
+const killBatch = 256
+
+// killListed kills the processes that the group lists. An id may pass to a
+// process elsewhere after it was read, so each is held by a handle and looked
+// for again: what is listed twice was a member while it was held.
+func (g *Group) killListed() {
+	first, err := g.Procs()
 	if err != nil {
 		return
 	}
-	for _, pid := range pids {
-		if pid != os.Getpid() {
-			_ = unix.Kill(pid, unix.SIGKILL)
+	for batch := range slices.Chunk(first, killBatch) {
+		handles := make(map[int]int, len(batch))
+		for _, pid := range batch {
+			if pid == os.Getpid() {
+				continue
+			}
+			if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+				handles[pid] = fd
+			}
 		}
+		again, err := g.Procs()
+		if err != nil {
+			again = nil
+		}
+		for _, pid := range again {
+			if fd, ok := handles[pid]; ok {
+				_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+			}
+		}
+		for _, fd := range handles {
+			_ = unix.Close(fd)
+		}
+	}
+}
+
+// Enter makes the calling thread live in a version 1 cell; in version 2 it does
+// nothing. The calling goroutine must be locked to its thread, which must not be
+// the process's first; see [Group.Start].
+func (c *Cell) Enter() error {
+	tid := unix.Gettid()
+	if tid == os.Getpid() {
+		return fmt.Errorf("%w: the process's first thread may not live in a cell", ErrUnavailable)
+	}
+	for _, g := range c.groups {
+		if g.version == 2 {
+			continue
+		}
+		c.resident = tid
+		if err := write(filepath.Join(g.dir, "tasks"), strconv.Itoa(tid)); err != nil {
+			c.Leave()
+			return fmt.Errorf("%w: enter cell: %w", ErrUnavailable, err)
+		}
+	}
+	return nil
+}
+
+// Leave takes the thread back to where it came from.
+func (c *Cell) Leave() {
+	if c.resident == 0 {
+		return
+	}
+	for _, g := range c.groups {
+		if g.version == 1 {
+			// Should that fail, the thread stays where it costs nothing but a
+			// group that cannot be removed.
+			_ = write(filepath.Join(g.parent, "tasks"), strconv.Itoa(c.resident))
+		}
+	}
+	c.resident = 0
+}
+
+// Apply makes a child be born in a version 2 cell; in version 1 it is the thread
+// that has to be there.
+func (c *Cell) Apply(attr *syscall.SysProcAttr) {
+	if c.fd != nil {
+		attr.UseCgroupFD, attr.CgroupFD = true, int(c.fd.Fd())
 	}
 }
 

@@ -2,12 +2,24 @@
 
 package cgroup
 
-import "os/exec"
+import (
+	"os/exec"
+	"syscall"
+)
 
 // Start returns ErrUnavailable: only Linux has memory groups.
 func (g *Group) Start(*exec.Cmd) error { return ErrUnavailable }
 
 // Kill does nothing: no group can have been made.
 func (g *Group) Kill() {}
+
+// Enter returns ErrUnavailable.
+func (c *Cell) Enter() error { return ErrUnavailable }
+
+// Leave does nothing.
+func (c *Cell) Leave() {}
+
+// Apply does nothing.
+func (c *Cell) Apply(*syscall.SysProcAttr) {}
 
 func delegated(string) bool { return false }

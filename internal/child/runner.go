@@ -1,143 +1,220 @@
 package child
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"os"
 	"os/exec"
-	"syscall"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/proc"
 )
 
-// Runner runs jobs. Create it with [New]; jobs can be run while Run runs.
+// Errors of starting a job.
+var (
+	ErrStopped = errors.New("the runner has stopped")
+	errTwice   = errors.New("child: Run was called before")
+)
+
+// Runner runs jobs, as many at once as it is asked for. Create it with [New].
 type Runner struct {
-	cfg Config
+	cfg    Config
+	id     identity
+	env    []string // what every job gets
+	means  means    // by which limits are kept
+	seq    atomic.Uint64
+	path   atomic.Pointer[string] // of the program, once it was found
+	tasks  taskCount
+	chunks chunks
+	ran    atomic.Bool   // Run has been called
+	begun  chan struct{} // closed when jobs may start
+	closed chan struct{} // closed when no more may
+
+	mu      sync.Mutex // guards what follows
+	stopped bool
+	idle    []*slot // the one used last is the last
+	live    map[*Process]struct{}
+	jobs    sync.WaitGroup // those that hold a slot
 }
 
-// New returns a Runner that has started nothing yet.
+// New returns a Runner that has started nothing yet. It finds out which limits
+// can be had.
 func New(cfg Config) (*Runner, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("child: %w", err)
 	}
-	return &Runner{cfg: cfg.withDefaults()}, nil
+	cfg = cfg.withDefaults()
+	r := &Runner{
+		cfg: cfg, id: newIdentity(cfg.Mark), live: map[*Process]struct{}{},
+		begun: make(chan struct{}), closed: make(chan struct{}),
+	}
+	r.env = proc.Override(proc.Inherited(cfg.Environ, cfg.Secrets),
+		append(append([]string(nil), cfg.Env...), EnvMark+"="+cfg.Mark, envReport)...)
+	r.means = r.findMeans()
+	return r, nil
 }
 
-// Run owns what jobs need until ctx ends and the last of them has.
+// undertakerEvery is how often the dead that nobody can name are collected.
+const undertakerEvery = 30 * time.Second
+
+// Run owns the threads that jobs are forked from and the groups that they run
+// in. When ctx ends it starts no more jobs, stops those that run as if their own
+// context had ended, and returns when nothing is left of any. It makes this
+// process the parent of its descendants' orphans. It can be called once.
 func (r *Runner) Run(ctx context.Context) error {
-	<-ctx.Done()
-	return nil
+	if !r.ran.CompareAndSwap(false, true) {
+		return errTwice
+	}
+	if err := proc.BecomeSubreaper(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		r.cfg.Log.Warn("orphans of jobs do not come to us, so that some may survive", "why", err)
+	}
+	r.cfg.Log.Debug("jobs are isolated", "limits", r.Limits())
+	close(r.begun)
+	tick := time.NewTicker(undertakerEvery)
+	defer tick.Stop()
+	var dead proc.Undertaker
+	for done := false; !done; {
+		select {
+		case <-ctx.Done():
+			done = true
+		case <-tick.C:
+			dead.Round(r.knows)
+		}
+	}
+	r.mu.Lock()
+	r.stopped = true
+	close(r.closed)
+	running := slices.Collect(maps.Keys(r.live))
+	r.mu.Unlock()
+	for _, p := range running {
+		p.Kill(bezoar.Interrupted, "drained")
+	}
+	r.jobs.Wait()
+	var errs []error
+	for _, s := range r.idle { // nobody takes from it any more
+		errs = append(errs, s.close())
+	}
+	r.idle = nil
+	return errors.Join(errs...)
 }
 
-// Limits says for people which limits hold and by which means.
-func (r *Runner) Limits() string { return "none" }
+// knows reports whether a process is one that we wait for.
+func (r *Runner) knows(pid int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for p := range r.live {
+		if p.Pid == pid {
+			return true
+		}
+	}
+	return false
+}
 
-// Sweep kills what a dead predecessor of the same Mark left.
-func (r *Runner) Sweep(context.Context) (int, error) { return 0, nil }
+// take returns a slot for one job. It waits for Run to begin.
+func (r *Runner) take(ctx context.Context) (*slot, error) {
+	select {
+	case <-r.begun:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	r.mu.Lock()
+	if r.stopped {
+		r.mu.Unlock()
+		return nil, ErrStopped
+	}
+	r.jobs.Add(1)
+	var s *slot
+	if n := len(r.idle); n > 0 {
+		s, r.idle = r.idle[n-1], r.idle[:n-1]
+	}
+	r.mu.Unlock()
+	if s == nil {
+		s = r.newSlot()
+	}
+	return s, nil
+}
 
-// Process is a started job.
-type Process struct {
-	Stdin  io.WriteCloser // the job's; EPIPE when it does not read
-	Stdout io.ReadCloser  // the caller reads it to its end, or closes it
-	Pid    int
+// give takes a slot back, as soon as nothing of its job is left.
+func (r *Runner) give(s *slot) {
+	defer r.jobs.Done()
+	if s.spoilt {
+		if err := s.close(); err != nil {
+			r.cfg.Log.Warn("a job's group stays", "why", err)
+		}
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.idle = append(r.idle, s)
+}
 
-	cmd *exec.Cmd
-	err bytes.Buffer
-	why string
+// program returns the path of the program to start.
+func (r *Runner) program() (string, error) {
+	name := r.cfg.Command[0]
+	if filepath.Base(name) != name {
+		return name, nil // the kernel looks, from Dir
+	}
+	if p := r.path.Load(); p != nil {
+		return *p, nil
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", err
+	}
+	r.path.Store(&path)
+	return path, nil
+}
+
+// Do runs one job to its end, when nothing of it is left. The end of ctx is a
+// drain: SIGTERM, grace, SIGKILL, and the class is [bezoar.Interrupted] unless
+// the job reached another by itself within the grace.
+func (r *Runner) Do(ctx context.Context, j Job) Result {
+	p, err := r.start(ctx, j, false)
+	if err != nil {
+		return notStarted(err)
+	}
+	p.attend(ctx)
+	return p.result
 }
 
 // Start starts a job whose stdin and stdout belong to the caller. When ctx ends
 // it is stopped as by Kill with [bezoar.Interrupted]. Job.Stdin and Job.Stdout
-// are not used. Every Process must be waited for.
+// are not used. It holds its place until its end, which [Process.Wait] tells.
 func (r *Runner) Start(ctx context.Context, j Job) (*Process, error) {
-	p := &Process{cmd: exec.CommandContext(ctx, r.cfg.Command[0], r.cfg.Command[1:]...)}
-	p.cmd.Dir, p.cmd.Env = r.cfg.Dir, append(os.Environ(), j.Env...)
-	p.cmd.Stderr = &p.err
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	p.Stdin, _ = p.cmd.StdinPipe()
-	out, in, err := os.Pipe()
+	p, err := r.start(ctx, j, true)
 	if err != nil {
 		return nil, err
 	}
-	p.Stdout, p.cmd.Stdout = out, in
-	if err := p.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", r.cfg.Command[0], err)
-	}
-	_ = in.Close()
-	p.Pid = p.cmd.Process.Pid
+	go p.attend(ctx)
 	return p, nil
 }
 
-// Kill stops the process: SIGTERM, grace, SIGKILL. It does not wait. class is
-// what the end will be called when this is what ended it ([bezoar.Timeout] or
-// [bezoar.Interrupted]), why is said in its Detail. The first call counts.
-func (p *Process) Kill(class bezoar.Class, why string) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }
-
-// Wait waits until nothing of the job is left and says how it ended. It may be
-// called more than once.
-func (p *Process) Wait() Result {
-	_ = p.cmd.Wait()
-	return judge(p.cmd.ProcessState, p.err.Bytes())
-}
-
-// Do runs one job to its end. The end of ctx is a drain: SIGTERM, grace,
-// SIGKILL, and the class is [bezoar.Interrupted] unless the job reached another
-// by itself within the grace.
-func (r *Runner) Do(ctx context.Context, j Job) Result {
-	timeout := r.cfg.Timeout
-	if j.Timeout != 0 {
-		timeout = j.Timeout
-	}
-	inner := ctx
-	if timeout > 0 {
-		var cancel context.CancelFunc
-		inner, cancel = context.WithTimeout(ctx, timeout)
-		defer cancel()
-	}
-	began := time.Now()
-	p, err := r.Start(inner, j)
-	if err != nil {
-		return Result{Class: bezoar.SpawnFailed, ExitCode: -1, Detail: err.Error(), Err: err}
-	}
-	if j.Started != nil {
-		j.Started(p.Pid)
-	}
-	go func() { _, _ = p.Stdin.Write(j.Stdin); _ = p.Stdin.Close() }()
-	var out bytes.Buffer
-	_, _ = io.Copy(&out, p.Stdout)
-	res := p.Wait()
-	res.Stdout, res.Elapsed = out.Bytes(), time.Since(began)
-	if j.Stdout != nil {
-		_, _ = j.Stdout.Write(out.Bytes())
-	}
-	if j.Stderr != nil {
-		_, _ = j.Stderr.Write(res.Stderr)
-	}
-	switch {
-	case ctx.Err() != nil:
+// notStarted is the result of a job that never ran.
+func notStarted(err error) Result {
+	res := Result{Class: bezoar.SpawnFailed, ExitCode: -1, Detail: err.Error(), Err: err}
+	if errors.Is(err, ErrStopped) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		res.Class = bezoar.Interrupted
-	case errors.Is(inner.Err(), context.DeadlineExceeded):
-		res.Class = bezoar.Timeout
 	}
 	return res
 }
 
-func judge(st *os.ProcessState, stderr []byte) Result {
-	res := Result{ExitCode: st.ExitCode(), Detail: st.String(), Stderr: stderr}
-	switch {
-	case st.Success():
-	case res.ExitCode == 75:
-		res.Class = bezoar.Transient
-	case res.ExitCode == 65:
-		res.Class = bezoar.Invalid
-	case res.ExitCode >= 0:
-		res.Class = bezoar.Bug
-	default:
-		res.Class = bezoar.Crash
-	}
-	return res
+// identity is how an owner's jobs are told from all others.
+type identity struct {
+	mark  string
+	pid   int
+	born  uint64 // when we were started; tells us from who had our id before
+	brand proc.Brand
+}
+
+func newIdentity(mark string) identity {
+	id := identity{mark: mark, pid: os.Getpid(), brand: proc.NewBrand(mark, 0)}
+	id.born, _ = proc.Born(id.pid)
+	return id
 }

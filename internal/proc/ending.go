@@ -1,8 +1,11 @@
 package proc
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 )
@@ -31,6 +34,13 @@ func Describe(ws syscall.WaitStatus) string {
 		text += " (core dumped)"
 	}
 	return text
+}
+
+// Hopeless reports whether an error of starting is one that no further try can
+// help: no such program, not executable, or not for this machine.
+func Hopeless(err error) bool {
+	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, exec.ErrDot) || errors.Is(err, fs.ErrNotExist) ||
+		errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOEXEC) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // FatalSignal returns the signal that ended a process, or the one that the exit

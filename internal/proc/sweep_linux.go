@@ -192,3 +192,37 @@ func killPinned(pids []int, match func(pid int) bool, deadline time.Time) int {
 	}
 	return len(dying)
 }
+
+// Undertaker collects orphans that came to us dead and cannot be told whose they
+// were, because they left their session before they were branded. Its zero value
+// is ready.
+type Undertaker struct{ seen map[int]uint64 } // when the dead of the last round were born
+
+// Round collects the dead of the last round that still lie there. Rounds must be
+// far enough apart for whoever may have started one of them to collect it, and
+// those who stay in our session are left to their starters for ever. spare is
+// asked whether a process is known. It returns how many it collected.
+func (u *Undertaker) Round(spare func(pid int) bool) int {
+	pids, err := adopted()
+	if err != nil {
+		return 0
+	}
+	session, err := unix.Getsid(0)
+	if err != nil {
+		return 0
+	}
+	dead, n := map[int]uint64{}, 0
+	for _, pid := range pids {
+		s, ok := statOf(pid)
+		if !ok || s.state != 'Z' || s.session == session || spare(pid) {
+			continue
+		}
+		if born, again := u.seen[pid]; again && born == s.born && collect(pid) {
+			n++
+			continue
+		}
+		dead[pid] = s.born
+	}
+	u.seen = dead
+	return n
+}

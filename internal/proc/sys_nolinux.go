@@ -26,6 +26,9 @@ func BecomeSubreaper() error { return errors.ErrUnsupported }
 // Born needs Linux.
 func Born(int) (uint64, bool) { return 0, false }
 
+// Alive needs Linux.
+func Alive(int) (uint64, bool) { return 0, false }
+
 // Resident needs Linux.
 func Resident(int) int64 { return 0 }
 
@@ -49,3 +52,9 @@ func EndAdopted(Kin, time.Duration) (int, error) { return 0, nil }
 
 // Sweep needs Linux.
 func Sweep(func(pid int) bool) (int, error) { return 0, nil }
+
+// Undertaker needs Linux.
+type Undertaker struct{}
+
+// Round does nothing.
+func (*Undertaker) Round(func(pid int) bool) int { return 0 }

@@ -3,6 +3,8 @@
 package proc
 
 import (
+	"os"
+	"runtime"
 	"strconv"
 	"syscall"
 
@@ -39,3 +41,15 @@ func OwnSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: tru
 // SignalGroup signals every process of a group. It is for a group whose leader
 // we have not reaped: until then the number is its.
 func SignalGroup(leader int, sig syscall.Signal) error { return syscall.Kill(-leader, sig) }
+
+// MaxRSS returns how much memory a dead process held at most, in bytes.
+func MaxRSS(st *os.ProcessState) int64 {
+	ru, ok := st.SysUsage().(*syscall.Rusage)
+	switch {
+	case !ok || ru == nil:
+		return 0
+	case runtime.GOOS == "darwin" || runtime.GOOS == "ios":
+		return int64(ru.Maxrss)
+	}
+	return int64(ru.Maxrss) << 10
+}

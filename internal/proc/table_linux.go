@@ -48,6 +48,13 @@ func Born(pid int) (uint64, bool) {
 	return s.born, ok
 }
 
+// Alive returns when a process started. One that is dead and not yet collected is
+// not alive.
+func Alive(pid int) (born uint64, ok bool) {
+	s, ok := statOf(pid)
+	return s.born, ok && s.state != 'Z' && s.state != 'X'
+}
+
 // Variable returns the value of a variable in the environment with which a
 // process was started. Only our own user's processes can be read, and no zombie.
 func Variable(pid int, key string) (string, bool) {

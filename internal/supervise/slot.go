@@ -10,6 +10,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/internal/proc"
 )
 
 // State is where a worker's process stands.
@@ -78,7 +79,7 @@ func (w *slot) run(ctx context.Context, fail context.CancelCauseFunc) {
 			}
 		case ctx.Err() != nil:
 			return
-		case hopeless(err) && !w.s.proven.Load():
+		case proc.Hopeless(err) && !w.s.proven.Load():
 			fail(fmt.Errorf("%w: %w", errCommand, err))
 			return
 		default:

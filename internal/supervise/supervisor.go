@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os/exec"
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/bezoar-dev/bezoar/internal/cgroup"
 	"github.com/bezoar-dev/bezoar/internal/probe"
@@ -100,13 +97,6 @@ func (s *Supervisor) Run(ctx context.Context) error {
 
 // errCommand marks an error by which no worker can ever start.
 var errCommand = errors.New("the command cannot be run")
-
-// hopeless reports whether no further try can help: no such program, not
-// executable, or not for this machine.
-func hopeless(err error) bool {
-	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, exec.ErrDot) || errors.Is(err, fs.ErrNotExist) ||
-		errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOEXEC) || errors.Is(err, syscall.ENOTDIR)
-}
 
 // Restart replaces the workers one at a time: the successor starts, and when it
 // is ready the old process gets no new work, finishes what it has, and is

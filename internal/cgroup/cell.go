@@ -1,0 +1,267 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Need says what a cell should limit. Zero is no limit.
+type Need struct {
+	Memory int64 // bytes
+	Pids   int   // processes and threads
+}
+
+// Cell is a place for the processes of one job at a time: a group that limits
+// memory and how many there are, as far as that is permitted. It is used again
+// for the next job when it is proven empty, because making and removing groups
+// costs more than starting a process.
+//
+// In version 2 processes are born into it ([Cell.Apply]). In version 1 they are
+// born where the thread that forks them is, so a thread of ours lives there
+// ([Cell.Enter]): moving it in and out for each would cost as much as the fork.
+type Cell struct {
+	memory, pids *Group   // nil when not limited; in version 2 the same
+	groups       []*Group // those, each once
+	limit        int      // what pids.max says
+	resident     int      // our thread's id; 0 none
+	procs        *os.File // of the first group: who is there
+	events       *os.File // of the memory group; nil without
+	usage        *os.File // likewise
+	fd           *os.File // of the version 2 group's directory; nil without
+	kills        int64    // out-of-memory kills that have been told
+}
+
+// NewCell makes a cell beneath our own group. What is needed and not permitted
+// is left out; when that is all, the error is [ErrUnavailable]. why says what is
+// missing.
+func NewCell(name string, need Need) (c *Cell, why error, err error) {
+	if name == "" || strings.ContainsAny(name, "/\x00\n") || need.Memory < 0 || need.Pids < 0 {
+		return nil, nil, fmt.Errorf("create cell %q for %+v: want a plain name and no limit below 0", name, need)
+	}
+	c = &Cell{}
+	var missing []error
+	if need.Memory > 0 {
+		missing = append(missing, c.limitMemory(name, need.Memory))
+	}
+	if need.Pids > 0 {
+		missing = append(missing, c.limitPids(name, need.Pids))
+	}
+	why = errors.Join(missing...)
+	if len(c.groups) == 0 {
+		return nil, why, fmt.Errorf("%w: %w", ErrUnavailable, errors.Join(why, errors.New("no group is to be had")))
+	}
+	if err := c.open(); err != nil {
+		return nil, why, errors.Join(err, c.Remove())
+	}
+	return c, why, nil
+}
+
+func (c *Cell) limitMemory(name string, limit int64) error {
+	own, above, err := home("memory")
+	if err != nil {
+		return err
+	}
+	g, err := create(own, above, name)
+	if err != nil {
+		return err
+	}
+	if err := g.setMemory(limit); err != nil {
+		return errors.Join(err, os.Remove(g.dir))
+	}
+	c.memory, c.groups = g, append(c.groups, g)
+	return nil
+}
+
+func (c *Cell) limitPids(name string, limit int) error {
+	own, above, err := home("pids")
+	if err != nil {
+		return err
+	}
+	g := c.memory
+	fresh := g == nil || own.version == 1
+	if fresh {
+		if g, err = create(own, above, name); err != nil {
+			return err
+		}
+	}
+	c.limit = limit
+	if g.version == 1 {
+		c.limit++ // our thread
+	}
+	if err := write(filepath.Join(g.dir, "pids.max"), strconv.Itoa(c.limit)); err != nil {
+		if fresh {
+			err = errors.Join(err, os.Remove(g.dir))
+		}
+		return fmt.Errorf("%w: limit processes: %w", ErrUnavailable, err)
+	}
+	c.pids = g
+	if fresh {
+		c.groups = append(c.groups, g)
+	}
+	return nil
+}
+
+// open opens what is read after every job.
+func (c *Cell) open() (err error) {
+	open := func(f **os.File, g *Group, v1, v2 string) {
+		if err != nil {
+			return
+		}
+		name := v1
+		if g.version == 2 {
+			name = v2
+		}
+		*f, err = os.Open(filepath.Join(g.dir, name))
+	}
+	open(&c.procs, c.groups[0], "tasks", "cgroup.procs")
+	if c.memory != nil {
+		open(&c.events, c.memory, "memory.oom_control", "memory.events")
+		open(&c.usage, c.memory, "memory.usage_in_bytes", "memory.current")
+	}
+	for _, g := range c.groups {
+		if g.version == 2 {
+			open(&c.fd, g, "", ".")
+		}
+	}
+	return err
+}
+
+// Memory reports whether the cell limits memory.
+func (c *Cell) Memory() bool { return c.memory != nil }
+
+// Pids reports whether the cell limits the number of processes.
+func (c *Cell) Pids() bool { return c.pids != nil }
+
+// Version returns 1, 2, or 1 when it is both.
+func (c *Cell) Version() int { return c.groups[0].version }
+
+// OOMKills returns how many processes the kernel has killed for memory in the
+// cell since the last call.
+func (c *Cell) OOMKills() (int64, error) {
+	if c.events == nil {
+		return 0, nil
+	}
+	var buf [1024]byte
+	n, err := c.events.ReadAt(buf[:], 0)
+	if n == 0 && err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	total, err := countIn(string(buf[:n]), c.events.Name())
+	since := total - c.kills
+	c.kills = max(c.kills, total)
+	return max(0, since), err
+}
+
+// Held returns how much memory is charged to the cell, in bytes. What is left
+// of an empty cell is what its jobs have left in files.
+func (c *Cell) Held() int64 {
+	if c.usage == nil {
+		return 0
+	}
+	var buf [32]byte
+	n, _ := c.usage.ReadAt(buf[:], 0)
+	held, _ := strconv.ParseInt(strings.TrimSpace(string(buf[:n])), 10, 64)
+	return held
+}
+
+// Empty reports whether nobody is in the cell but our thread.
+func (c *Cell) Empty() (bool, error) {
+	var buf [64]byte // more than one id
+	n, err := c.procs.ReadAt(buf[:], 0)
+	if n == 0 {
+		if err != nil && !errors.Is(err, io.EOF) {
+			return false, fmt.Errorf("look into cell: %w", err)
+		}
+		return true, nil
+	}
+	return c.resident != 0 && string(buf[:n]) == strconv.Itoa(c.resident)+"\n", nil
+}
+
+// Kill ends everything in the cell and waits until it is empty. Nothing can be
+// started there meanwhile. It gives up after three seconds: a process may be
+// stuck in the kernel.
+func (c *Cell) Kill() error {
+	if c.pids != nil && c.pids.version == 1 {
+		// A bomb forks faster than a list can be read.
+		_ = write(filepath.Join(c.pids.dir, "pids.max"), "0")
+		defer func() { _ = write(filepath.Join(c.pids.dir, "pids.max"), strconv.Itoa(c.limit)) }()
+	}
+	deadline := time.Now().Add(removePatience)
+	for pause := 100 * time.Microsecond; ; pause = min(2*pause, 20*time.Millisecond) {
+		for _, g := range c.groups {
+			g.Kill()
+		}
+		empty, err := c.Empty()
+		if empty || err != nil {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("cell %s is not empty %v after SIGKILL", c.groups[0].dir, removePatience)
+		}
+		time.Sleep(pause)
+	}
+}
+
+// Remove kills everything in the cell and removes it. Our thread must have left.
+func (c *Cell) Remove() error {
+	for _, f := range []*os.File{c.procs, c.events, c.usage, c.fd} {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+	var errs []error
+	for _, g := range c.groups {
+		errs = append(errs, g.Remove())
+	}
+	return errors.Join(errs...)
+}
+
+// Left is a group that another process has made.
+type Left struct {
+	Owner int    // its process id
+	Name  string // what it called it
+	group *Group
+}
+
+// Leftovers returns the groups beneath ours, of any owner, whose name begins
+// with tag.
+func Leftovers(tag string) []Left {
+	var left []Left
+	seen := map[string]bool{}
+	for _, controller := range []string{"memory", "pids"} {
+		own, above, err := home(controller)
+		if err != nil || seen[above] {
+			continue
+		}
+		seen[above] = true
+		entries, err := os.ReadDir(above)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			rest, ours := strings.CutPrefix(e.Name(), prefix)
+			pid, name, _ := strings.Cut(rest, "-")
+			owner, err := strconv.Atoi(pid)
+			if !ours || err != nil || !strings.HasPrefix(name, tag) {
+				continue
+			}
+			left = append(left, Left{owner, name, &Group{
+				dir: filepath.Join(above, e.Name()), version: own.version, top: own.top, parent: own.dir,
+			}})
+		}
+	}
+	return left
+}
+
+// Remove kills everything in the group and removes it. It returns how many
+// processes it found there.
+func (l Left) Remove() (int, error) {
+	pids, _ := l.group.Procs() // it may be gone already
+	return len(pids), l.group.Remove()
+}

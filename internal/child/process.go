@@ -1,0 +1,369 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/proc"
+)
+
+// The variables that every job gets.
+const (
+	EnvMark   = "BEZOAR_CHILD_MARK" // Config.Mark
+	EnvOwner  = "BEZOAR_CHILD"      // which job of which process it is
+	EnvName   = "BEZOAR_JOB"        // Job.Name
+	EnvReport = "BEZOAR_REPORT_FD"  // the descriptor for a [Report]
+	envReport = EnvReport + "=3"
+)
+
+const (
+	lookEvery    = 50 * time.Millisecond  // at the memory of a job without a group
+	dataHeadroom = 512 << 20              // bytes above its limit that one may reach between two looks
+	stuckFor     = 2 * time.Second        // until what was killed and does not die is left behind
+	dyingFor     = 250 * time.Millisecond // between a service manager's signal to a job and the one to us
+)
+
+// Process is a started job.
+type Process struct {
+	Stdin  io.WriteCloser // EPIPE when the process does not read; nil from Do
+	Stdout io.ReadCloser  // the caller reads it to its end, or closes it; nil from Do
+	Pid    int
+
+	r      *Runner
+	slot   *slot
+	os     *os.Process
+	state  *os.ProcessState
+	kin    proc.Kin
+	name   string
+	began  time.Time
+	ended  time.Time
+	limit  time.Duration // 0 none
+	pipes  pipes
+	outs   [pipeCount]*outlet
+	tails  [2]*proc.Tail // of stdout and stderr
+	said   head
+	reads  sync.WaitGroup
+	result Result // valid once done is closed
+	done   chan struct{}
+
+	mu    sync.Mutex // guards what follows
+	dead  bool       // no more signals: its id may belong to another
+	asked *stop
+	timer *time.Timer // for the deadline, then for the grace
+}
+
+// stop is what we asked of a process, and why.
+type stop struct {
+	class  bezoar.Class
+	why    string
+	forced bool // SIGTERM was not enough
+}
+
+// start starts a job in a slot of its own.
+func (r *Runner) start(ctx context.Context, j Job, piped bool) (*Process, error) {
+	if err := checkEnv("env", j.Env); err != nil {
+		return nil, fmt.Errorf("start job %s: %w", j.Name, err)
+	}
+	s, err := r.take(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("start job %s: %w", j.Name, err)
+	}
+	p := &Process{r: r, slot: s, name: j.Name, limit: r.cfg.Timeout, done: make(chan struct{})}
+	if j.Timeout != 0 {
+		p.limit = max(0, j.Timeout)
+	}
+	seq := r.seq.Add(1)
+	if err := p.spawn(j, seq); err != nil {
+		p.pipes.close()
+		r.give(s)
+		return nil, fmt.Errorf("start job %s: %w", j.Name, err)
+	}
+	p.listen(j, piped)
+	if p.limit > 0 {
+		p.mu.Lock()
+		p.timer = time.AfterFunc(p.limit, p.overdue)
+		p.mu.Unlock()
+	}
+	r.mu.Lock()
+	r.live[p] = struct{}{}
+	stopped := r.stopped
+	r.mu.Unlock()
+	if stopped {
+		p.Kill(bezoar.Interrupted, "drained")
+	}
+	return p, nil
+}
+
+// spawn forks and limits the process. It has got nothing to do yet.
+func (p *Process) spawn(j Job, seq uint64) (err error) {
+	r := p.r
+	path, err := r.program()
+	if err != nil {
+		return err
+	}
+	if p.pipes, err = openPipes(); err != nil {
+		return err
+	}
+	owner := r.id.owner(seq)
+	attr := &os.ProcAttr{
+		Dir:   r.cfg.Dir,
+		Env:   proc.Override(r.env, append(append(make([]string, 0, len(j.Env)+2), j.Env...), EnvOwner+"="+owner, EnvName+"="+j.Name)...),
+		Files: p.pipes.theirs[:],
+		Sys:   proc.DieWithThread(proc.OwnSession()),
+	}
+	if p.pipes.theirs[report] == nil {
+		attr.Files = attr.Files[:report]
+	}
+	if p.slot.cell != nil {
+		p.slot.cell.Apply(attr.Sys)
+	}
+	brand := proc.NewBrand(r.cfg.Mark, seq)
+	limits := r.rlimits(p.slot, brand)
+	p.slot.thread.Do(func() {
+		p.began = time.Now()
+		if p.os, err = os.StartProcess(path, r.cfg.Command, attr); err == nil {
+			err = limits.Apply(p.os.Pid)
+		}
+	})
+	p.pipes.closeTheirs()
+	if p.os == nil {
+		r.path.Store(nil) // it may have moved
+		return err
+	}
+	p.Pid = p.os.Pid
+	p.kin = proc.Kin{Session: p.Pid, Brand: brand, Variable: EnvOwner + "=" + owner}
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		_ = proc.SignalGroup(p.Pid, syscall.SIGKILL)
+		_ = proc.Reap(p.Pid, func() { _ = p.end() }, p.collect)
+		return err
+	}
+	return nil
+}
+
+// listen reads what the job writes and writes what it shall read.
+func (p *Process) listen(j Job, piped bool) {
+	for i := stdout; i < pipeCount; i++ {
+		if f := p.pipes.ours[i]; f != nil {
+			p.outs[i] = &outlet{f: f}
+		}
+	}
+	read := func(i int, to io.Writer) {
+		if o := p.outs[i]; o != nil {
+			p.reads.Go(func() { drain(o, to, &p.r.chunks) })
+		}
+	}
+	p.tails[1] = &proc.Tail{Max: p.r.cfg.Tail}
+	read(stderr, p.tails[1])
+	read(report, &p.said)
+	if piped {
+		p.Stdin, p.Stdout = p.pipes.ours[stdin], p.outs[stdout]
+		return
+	}
+	p.tails[0] = &proc.Tail{Max: p.r.cfg.Tail}
+	read(stdout, &copied{p.tails[0], j.Stdout})
+	p.feed(j.Stdin)
+}
+
+// feed writes the body. That the job does not read it is its own business.
+func (p *Process) feed(body []byte) {
+	in := p.pipes.ours[stdin]
+	if len(body) <= inlineMax {
+		_, _ = in.Write(body)
+		_ = in.Close()
+		return
+	}
+	p.reads.Go(func() {
+		_, _ = in.Write(body)
+		_ = in.Close()
+	})
+}
+
+// Kill stops the process: SIGTERM to its group, grace, SIGKILL. It does not
+// wait. class is what the end will be called if this is what ends it
+// ([bezoar.Timeout] or [bezoar.Interrupted]); why is said in its Detail. The
+// first call counts.
+func (p *Process) Kill(class bezoar.Class, why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.dead || p.asked != nil {
+		return
+	}
+	p.asked = &stop{class: class, why: why}
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	_ = proc.SignalGroup(p.Pid, syscall.SIGTERM)
+	p.timer = time.AfterFunc(p.r.cfg.Grace, p.force)
+}
+
+func (p *Process) overdue() { p.Kill(bezoar.Timeout, "stopped after "+p.limit.String()) }
+
+// force ends what did not heed SIGTERM.
+func (p *Process) force() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.dead {
+		return
+	}
+	p.asked.forced = true
+	_ = proc.SignalGroup(p.Pid, syscall.SIGKILL) // its leader cannot leave it
+}
+
+// attend sees the process to its end: the death, the end of all that it left,
+// the rest of its output, the judgement.
+func (p *Process) attend(ctx context.Context) {
+	defer close(p.done)
+	drained := context.AfterFunc(ctx, func() { p.Kill(bezoar.Interrupted, "drained") })
+	defer drained()
+	if p.r.cfg.Memory > 0 && (p.slot.cell == nil || !p.slot.cell.Memory()) {
+		go p.guard()
+	}
+	var oom int64
+	err := proc.Reap(p.Pid, func() { oom = p.end() }, p.collect)
+	p.drain()
+	d := death{
+		status: proc.Status(p.state), lost: err, asked: p.asked, oomKills: oom,
+		memory: p.r.cfg.Memory, cpuLimit: p.r.cfg.CPU, command: p.r.cfg.Command,
+		cpu: p.state.UserTime() + p.state.SystemTime(), stderr: p.tails[1].Bytes(),
+	}
+	if d.stoppedByOther() {
+		d.drained = p.drainFollows(ctx)
+	}
+	d.report, d.reportErr = parseSaid(p.said.b)
+	p.result = judge(d)
+	p.result.Elapsed, p.result.MaxRSS = p.ended.Sub(p.began), proc.MaxRSS(p.state)
+	if p.tails[0] != nil {
+		p.result.Stdout = p.tails[0].Bytes()
+	}
+	p.r.bury(p)
+}
+
+func (r *Runner) bury(p *Process) {
+	r.mu.Lock()
+	delete(r.live, p)
+	r.mu.Unlock()
+	r.give(p.slot)
+}
+
+// end ends everything that a dead leader has left, while its number is its. It
+// returns how many the kernel had killed for memory.
+func (p *Process) end() int64 {
+	p.ended = time.Now()
+	p.mu.Lock()
+	p.dead = true
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	p.mu.Unlock()
+	log := p.r.cfg.Log
+	_ = proc.SignalGroup(p.Pid, syscall.SIGKILL)
+	cell := p.slot.cell
+	if cell != nil {
+		if empty, err := cell.Empty(); err != nil || !empty {
+			if err := cell.Kill(); err != nil {
+				p.slot.spoilt = true
+				log.Warn("what a job left stays", "job", p.name, "why", err)
+			}
+		}
+	}
+	// With the death of each its children come to us, so that in the end all
+	// have.
+	if n, err := proc.EndAdopted(p.kin, stuckFor); err != nil {
+		p.slot.spoilt = true
+		log.Warn("what a job left stays", "job", p.name, "why", err)
+	} else if n > 0 {
+		log.Debug("killed what a job left running", "job", p.name, "processes", n)
+	}
+	if cell == nil {
+		return 0
+	}
+	kills, err := cell.OOMKills()
+	if err != nil {
+		log.Warn("kills for memory cannot be told", "job", p.name, "why", err)
+	}
+	if p.r.cfg.Memory > 0 && cell.Held() > p.r.cfg.Memory/spoiltShare {
+		p.slot.spoilt = true
+	}
+	return kills
+}
+
+func (p *Process) collect() (err error) {
+	p.state, err = p.os.Wait()
+	if err != nil {
+		p.state = &os.ProcessState{}
+	}
+	return err
+}
+
+// drain waits for the output of the dead, and then for nothing more.
+func (p *Process) drain() {
+	for _, o := range p.outs {
+		if o != nil {
+			o.expire()
+		}
+	}
+	if p.Stdin == nil {
+		_ = p.pipes.ours[stdin].Close()
+	}
+	p.reads.Wait()
+}
+
+// drainFollows reports whether we are asked to stop as well: a service manager
+// signals every process of a service at once.
+func (p *Process) drainFollows(ctx context.Context) bool {
+	t := time.NewTimer(dyingFor)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-p.r.closed:
+	case <-t.C:
+		return false
+	}
+	return true
+}
+
+// guard kills a process without a memory group that holds too much. A limit of
+// the process itself would be exact, but runtimes that meet one often die in
+// ways that cannot be told from other crashes, or hang: it is set far above, for
+// those that outrun the looks.
+func (p *Process) guard() {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.done:
+			return
+		case <-tick.C:
+		}
+		held := proc.Resident(p.Pid)
+		if held <= p.r.cfg.Memory {
+			continue
+		}
+		p.mu.Lock()
+		if !p.dead {
+			p.asked = &stop{class: bezoar.OOM, why: fmt.Sprintf("%d MiB resident", held>>20)}
+			_ = proc.SignalGroup(p.Pid, syscall.SIGKILL)
+		}
+		p.mu.Unlock()
+	}
+}
+
+// Wait waits until nothing of the job is left and says how it ended. It may be
+// called more than once.
+func (p *Process) Wait() Result {
+	<-p.done
+	return p.result
+}
+
+// owner is what tells a job from all others.
+func (id identity) owner(seq uint64) string {
+	return strconv.Itoa(id.pid) + "." + strconv.FormatUint(id.born, 10) + "." + strconv.FormatUint(seq, 10)
+}

@@ -1,0 +1,7 @@
+//go:build unix
+
+package child
+
+import "syscall"
+
+const sigXCPU = syscall.SIGXCPU
