@@ -67,10 +67,16 @@ func (b *Book) Note() string {
 	return fmt.Sprintf("%d lines of %s are damaged and were passed over", b.damaged, b.path)
 }
 
+// InMemory returns a book that nobody shares and that ends with the process.
+func InMemory() *Book { return &Book{facts: map[string]json.RawMessage{}} }
+
 // Close lets go of the files.
 func (b *Book) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.path == "" {
+		return nil
+	}
 	return errors.Join(b.file.Close(), b.lock.Close())
 }
 
@@ -78,10 +84,12 @@ func (b *Book) Close() error {
 func (b *Book) Update(f func(*Tx) error) (err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := lockFile(b.lock); err != nil {
-		return fmt.Errorf("lock the book %s: %w", b.path, err)
+	if b.path != "" {
+		if err := lockFile(b.lock); err != nil {
+			return fmt.Errorf("lock the book %s: %w", b.path, err)
+		}
+		defer func() { err = errors.Join(err, unlockFile(b.lock)) }()
 	}
-	defer func() { err = errors.Join(err, unlockFile(b.lock)) }()
 	if err := b.catchUp(true); err != nil {
 		return fmt.Errorf("read the book %s: %w", b.path, err)
 	}
@@ -109,6 +117,9 @@ func (b *Book) View(f func(*Tx) error) error {
 // catchUp reads what has been written since. Who has the lock may cut a torn
 // line off: nobody is writing it any more.
 func (b *Book) catchUp(locked bool) error {
+	if b.path == "" {
+		return nil
+	}
 	info, err := os.Stat(b.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -191,6 +202,10 @@ func (b *Book) take(text []byte) {
 }
 
 func (b *Book) write(tx *Tx) error {
+	if b.path == "" {
+		b.apply(tx)
+		return nil
+	}
 	var out []byte
 	for key, fact := range tx.changed {
 		text, err := json.Marshal(line{key, fact})
@@ -206,18 +221,22 @@ func (b *Book) write(tx *Tx) error {
 		return err
 	}
 	b.read += int64(len(out))
+	b.lines += len(tx.changed)
+	b.apply(tx)
+	if b.lines > 2*len(b.facts)+slack {
+		return b.rewrite()
+	}
+	return nil
+}
+
+func (b *Book) apply(tx *Tx) {
 	for key, fact := range tx.changed {
-		b.lines++
 		if fact == nil {
 			delete(b.facts, key)
 		} else {
 			b.facts[key] = fact
 		}
 	}
-	if b.lines > 2*len(b.facts)+slack {
-		return b.rewrite()
-	}
-	return nil
 }
 
 // rewrite writes what holds into a new file, whole or not at all.

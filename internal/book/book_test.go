@@ -94,6 +94,14 @@ func TestNoUpdateIsLost(t *testing.T) {
 	}
 }
 
+func TestInMemory(t *testing.T) {
+	b := InMemory()
+	put(t, b, "x", 1)
+	if n, ok := get(t, b, "x"); !ok || n != 1 || b.Close() != nil || b.Note() != "" {
+		t.Errorf("x is %d %v", n, ok)
+	}
+}
+
 func TestDamageIsPassedOver(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "book")
 	text := `{"k":"a","v":1}` + "\n" + `{"k":"b",` + "\n\x00\x01\n" + strings.Repeat("z", 200_000) + "\n" + `{"k":"c","v":3}` + "\n" + `{"k":"d","v`
@@ -143,7 +151,7 @@ func TestBounds(t *testing.T) {
 		}
 		return nil
 	})
-	if seen != 11111-0 {
+	if seen != 11111 {
 		t.Errorf("%d facts begin with 1", seen)
 	}
 }

@@ -71,3 +71,11 @@ func (t *Tx) All(prefix string) iter.Seq2[string, json.RawMessage] {
 		}
 	}
 }
+
+// Has reports whether there is such a fact.
+func (t *Tx) Has(key string) bool {
+	if fact, ok := t.changed[key]; ok {
+		return fact != nil
+	}
+	return t.b.facts[key] != nil
+}

@@ -2,6 +2,7 @@ package sqs_test
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -142,4 +143,78 @@ func TestBezoarOutcomesThatMeanNothing(t *testing.T) {
 	r.json("ChangeMessageVisibility", `{"QueueUrl":"QUEUE:q","ReceiptHandle":"`+handle+`","VisibilityTimeout":30}`).ok() // still held
 	r.json("ChangeMessageVisibility", `{"QueueUrl":"QUEUE:q","ReceiptHandle":"`+handle+`","BezoarOutcome":{"class":"throttled","retry_after":"30s"}}`).ok()
 	r.empty("q")
+}
+
+// What is rejected is a letter at once, whatever its queue thinks of retries.
+func TestBezoarOutcomeRejects(t *testing.T) {
+	r := newRig(t)
+	r.create("q")
+	for _, report := range []func(h string) answer{
+		func(h string) answer {
+			return r.json("ChangeMessageVisibility", `{"QueueUrl":"QUEUE:q","ReceiptHandle":"`+h+`","BezoarOutcome":{"class":"invalid","reason":"why","reject":true}}`)
+		},
+		func(h string) answer {
+			return r.json("ChangeMessageVisibilityBatch", `{"QueueUrl":"QUEUE:q","Entries":[{"Id":"a","ReceiptHandle":"`+h+`","BezoarOutcome":{"class":"invalid","reason":"why","reject":true}}]}`).lacks("Failed")
+		},
+	} {
+		r.send("q", "a body that nobody can read")
+		report(r.receive("q")).ok()
+		r.empty("q")
+	}
+	for range 2 {
+		a := r.json("ReceiveMessage", `{"QueueUrl":"QUEUE:q-dlq","MessageSystemAttributeNames":["BezoarClass","BezoarReason"]}`).ok()
+		if a.text("Messages", 0, "Attributes", "BezoarClass") != "invalid" || a.text("Messages", 0, "Attributes", "BezoarReason") != "why" {
+			t.Errorf("the letter is %s", a.body)
+		}
+	}
+}
+
+// A part of a message becomes a letter by itself, once.
+func TestBezoarParts(t *testing.T) {
+	r := newRig(t)
+	r.create("q")
+	for range 2 {
+		req := r.jsonRequest("SendMessage", `{"QueueUrl":"`+r.queueURL("q")+`","MessageBody":"row 7"}`)
+		req.Header.Set("X-Bezoar-Outcome", `{"class":"invalid","reason":"no price","once":"m/7"}`)
+		r.do(req).ok().has("MessageId")
+	}
+	r.empty("q")
+	a := r.json("ReceiveMessage", `{"QueueUrl":"QUEUE:q-dlq","MaxNumberOfMessages":10,"MessageSystemAttributeNames":["All","BezoarReason"]}`).ok()
+	if a.text("Messages", 0, "Body") != "row 7" || a.text("Messages", 0, "Attributes", "BezoarReason") != "no price" || a.at("Messages", 1) != nil {
+		t.Errorf("the letters are %s", a.body)
+	}
+	req := r.jsonRequest("SendMessage", `{"QueueUrl":"`+r.queueURL("q")+`","MessageBody":"row 8"}`)
+	req.Header.Set("X-Bezoar-Outcome", `{"class":"done"}`)
+	if got := r.do(req); got.status != http.StatusBadRequest {
+		t.Errorf("a part that is done: %d", got.status)
+	}
+}
+
+// Who receives under a name is not missed when its connection ends, and is told
+// what is suspected.
+func TestBezoarWorkersWithNames(t *testing.T) {
+	r := newRig(t)
+	r.create("q", `{"BezoarRetryStrategy":"immediate"}`)
+	r.send("q", "a body that kills")
+	receive := func() answer {
+		req := r.jsonRequest("ReceiveMessage", `{"QueueUrl":"`+r.queueURL("q")+`","MessageSystemAttributeNames":["BezoarAlone"]}`)
+		req.Header.Set("X-Bezoar-Worker", "host:1#1")
+		a := r.do(req)
+		if err := json.Unmarshal([]byte(a.body), &a.json); err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	first := receive()
+	if first.at("Messages", 0, "Attributes") != nil {
+		t.Errorf("suspected before anything happened: %s", first.body)
+	}
+	r.json("ChangeMessageVisibility", `{"QueueUrl":"QUEUE:q","ReceiptHandle":"`+first.text("Messages", 0, "ReceiptHandle")+`","BezoarOutcome":{"class":"crash"}}`).ok()
+	if again := receive(); again.text("Messages", 0, "Attributes", "BezoarAlone") != "true" {
+		t.Errorf("a suspect comes as %s", again.body)
+	}
+	m, err := r.engine.Peek(context.Background(), "q", 0, 1)
+	if err != nil || m[0].Attempts[0].Worker != "host:1#1" {
+		t.Errorf("the attempt was of %+v, %v", m, err)
+	}
 }

@@ -45,7 +45,11 @@
 // ([queue.Settings]). The message attribute BezoarPriority, a Number from 0 to
 // 9, is a message's priority. BezoarOutcome beside ChangeMessageVisibility, in
 // an entry of its batch, or in the header X-Bezoar-Outcome, reports how a
-// delivery ended.
+// delivery ended; with "reject" it is a dead letter at once. The same header
+// beside SendMessage makes a dead letter of what is sent: a part of a message.
+// The header X-Bezoar-Worker beside ReceiveMessage names who receives, and says
+// that it reports its own death. The system attribute BezoarAlone, when asked for
+// by name, tells that a message is suspected and was delivered alone.
 //
 // # Bounds
 //

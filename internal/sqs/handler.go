@@ -103,7 +103,8 @@ type call struct {
 	req    request
 	queue  queue.Queue // of operations on one
 
-	given []queue.Receipt // messages on their way to the caller
+	given  []queue.Receipt // messages on their way to the caller
+	byName bool            // who receives has said its name
 }
 
 func (c *call) begin(w http.ResponseWriter, r *http.Request) {

@@ -12,6 +12,10 @@ import (
 )
 
 const (
+	// workerHeader names who receives, instead of its connection. Whoever has a
+	// name writes down what it runs and reports its own death: the end of its
+	// connections means nothing.
+	workerHeader         = "X-Bezoar-Worker"
 	maxVisibilitySeconds = int64(queue.MaxVisibility / time.Second)
 	maxWaitSeconds       = int64(queue.MaxWait / time.Second)
 )
@@ -32,6 +36,9 @@ func (c *call) receive() error {
 		return invalid(r.AttemptID, "ReceiveRequestAttemptId", notOfThisQueue)
 	}
 	in := queue.ReceiveInput{Max: int(limit), Worker: c.r.RemoteAddr, Attempt: r.AttemptID}
+	if name := c.r.Header.Get(workerHeader); name != "" {
+		in.Worker, c.byName = name, true
+	}
 	if r.Visibility.set {
 		in.Visibility = new(time.Duration(r.Visibility.value) * time.Second)
 	}
@@ -188,6 +195,8 @@ func (c *call) systemAttribute(m *queue.Message, name string) string {
 		return m.Group
 	case traceHeader:
 		return m.System[traceHeader].String
+	case "BezoarAlone":
+		return ifTrue(m.Alone, "true")
 	}
 	if m.Letter == nil {
 		return ""

@@ -121,6 +121,9 @@ func (c *call) reply(status int) {
 		c.undo(err)
 		return
 	}
+	if c.byName {
+		return
+	}
 	received(caller) // even if it has closed the connection since: it may have read all
 }
 

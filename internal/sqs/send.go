@@ -29,11 +29,34 @@ func (c *call) sendMessage() error {
 	if f != nil {
 		return f
 	}
+	if text := c.r.Header.Get(outcomeHeader); text != "" {
+		return c.setAside(in, text)
+	}
 	sent, err := c.h.engine.Send(c.ctx, c.queue.Name, in)
 	if err != nil {
 		return c.sendFault(err)
 	}
 	c.sent(&c.req.message, sent)
+	return nil
+}
+
+// setAside makes a dead letter of what is sent with an outcome: a part of a
+// message of this queue.
+func (c *call) setAside(in queue.SendInput, text string) error {
+	o, err := readOutcome([]byte(text))
+	if err != nil {
+		return err
+	}
+	results, err := c.h.engine.SetAside(c.ctx, c.queue.Name, []queue.PartInput{{
+		Body: in.Body, Attributes: in.Attributes, Group: in.Group, Outcome: *o.queue(), Once: o.Once,
+	}})
+	if err == nil {
+		err = results[0].Err
+	}
+	if err != nil {
+		return c.sendFault(err)
+	}
+	c.sent(&c.req.message, results[0].Sent)
 	return nil
 }
 

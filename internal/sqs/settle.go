@@ -74,7 +74,10 @@ func (c *call) changeVisibility() error {
 	var err error
 	if len(m.Outcome) > 0 {
 		var in queue.ReleaseInput
-		if in, err = releaseInput(r, m); err == nil {
+		var reject bool
+		if in, reject, err = releaseInput(r, m); err == nil && reject {
+			err = c.h.engine.Reject(c.ctx, c.queue.Name, r, *in.Outcome)
+		} else if err == nil {
 			err = c.h.engine.Release(c.ctx, c.queue.Name, in)
 		}
 	} else {
@@ -108,9 +111,13 @@ func (c *call) changeVisibilityBatch() error {
 			changes, changed = append(changes, queue.VisibilityChange{Receipt: receipts[n], Visibility: seconds(m.Visibility)}), append(changed, i)
 			continue
 		}
-		in, err := releaseInput(receipts[n], m)
+		in, reject, err := releaseInput(receipts[n], m)
 		if err != nil {
 			faults[i] = c.faultOf(err)
+			continue
+		}
+		if reject {
+			c.settled(faults, []int{i}, []error{c.h.engine.Reject(c.ctx, c.queue.Name, in.Receipt, *in.Outcome)})
 			continue
 		}
 		releases, released = append(releases, in), append(released, i)
@@ -178,6 +185,8 @@ type outcome struct {
 	Detail     string        `json:"detail"`
 	Stderr     string        `json:"stderr"`
 	Holding    int           `json:"holding"` // how many messages the worker had when it died
+	Reject     bool          `json:"reject"`  // it is a dead letter at once
+	Once       string        `json:"once"`    // of a part: see queue.PartInput
 }
 
 // wait is a duration in seconds, or a text as parseDuration reads it.
@@ -203,12 +212,26 @@ func (w *wait) UnmarshalJSON(text []byte) error {
 
 // releaseInput is what ends a delivery with the outcome that its worker
 // reports. VisibilityTimeout is the delay that it asks for.
-func releaseInput(r queue.Receipt, m *message) (queue.ReleaseInput, error) {
-	bad := func(format string, args ...any) (queue.ReleaseInput, error) {
-		return queue.ReleaseInput{}, invalid(string(m.Outcome), "BezoarOutcome", format, args...)
+func releaseInput(r queue.Receipt, m *message) (in queue.ReleaseInput, reject bool, err error) {
+	o, err := readOutcome(m.Outcome)
+	if err != nil {
+		return in, false, err
 	}
-	var o outcome
-	if err := json.Unmarshal(m.Outcome, &o); err != nil {
+	return queue.ReleaseInput{
+		Receipt: r, Delay: seconds(m.Visibility), RetryAfter: time.Duration(o.RetryAfter), Downstream: o.Downstream,
+		Outcome: o.queue(), Holding: min(o.Holding, queue.MaxInFlight),
+	}, o.Reject, nil
+}
+
+func (o *outcome) queue() *queue.Outcome {
+	return &queue.Outcome{Class: *o.Class, Failure: o.Failure, Reason: o.Reason, Detail: o.Detail, Stderr: o.Stderr}
+}
+
+func readOutcome(text []byte) (o outcome, err error) {
+	bad := func(format string, args ...any) (outcome, error) {
+		return o, invalid(string(text), "BezoarOutcome", format, args...)
+	}
+	if err := json.Unmarshal(text, &o); err != nil {
 		return bad("%v.", err)
 	}
 	switch {
@@ -217,9 +240,5 @@ func releaseInput(r queue.Receipt, m *message) (queue.ReleaseInput, error) {
 	case *o.Class == bezoar.Done:
 		return bad("A message that is done is deleted.")
 	}
-	return queue.ReleaseInput{
-		Receipt: r, Delay: seconds(m.Visibility), RetryAfter: time.Duration(o.RetryAfter), Downstream: o.Downstream,
-		Outcome: &queue.Outcome{Class: *o.Class, Failure: o.Failure, Reason: o.Reason, Detail: o.Detail, Stderr: o.Stderr},
-		Holding: min(o.Holding, queue.MaxInFlight),
-	}, nil
+	return o, nil
 }

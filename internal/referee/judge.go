@@ -1,0 +1,273 @@
+package referee
+
+import (
+	"fmt"
+	"hash/maphash"
+	"math/rand/v2"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/book"
+	"github.com/bezoar-dev/bezoar/policy/breaker"
+	"github.com/bezoar-dev/bezoar/policy/outage"
+	"github.com/bezoar-dev/bezoar/policy/poison"
+)
+
+// Meeting is what may be done with a message that was received.
+type Meeting struct {
+	Refuse bool // set it aside, undelivered
+	Alone  bool // its payload is suspect
+	Case   Case
+}
+
+// Meet asks what may be done with a message.
+func (r *Referee) Meet(now time.Time, payload bezoar.Fingerprint, t *Trial) (m Meeting, err error) {
+	if payload.IsZero() {
+		return m, nil
+	}
+	err = r.cfg.Book.View(func(tx *book.Tx) error {
+		known, err := tx.Get(r.caseKey(payload), &m.Case)
+		if err != nil || !known {
+			return err
+		}
+		switch r.cfg.Poison.Admit(&m.Case.Case, false, true, now.UnixMicro()) {
+		case poison.Refuse:
+			m.Refuse = true
+		case poison.Alone:
+			m.Alone = true
+		case poison.Deliver, poison.Wait:
+		}
+		return nil
+	})
+	if t != nil {
+		t.alone = m.Alone
+	}
+	return m, err
+}
+
+// First counts a first attempt, on which the retry budget rests.
+func (r *Referee) First(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.budget.First(now)
+	if g := r.group(r.cfg.Downstream); g != nil {
+		g.budget.First(now)
+	}
+}
+
+// Done takes a message that was done.
+func (r *Referee) Done(now time.Time, id string, payload bezoar.Fingerprint, t *Trial) error {
+	if t != nil || r.known(payload) {
+		return r.update(now, r.cfg.Downstream, func(tx *book.Tx) error {
+			r.succeeded(now, id, payload, t)
+			return r.worked(tx, now, payload)
+		})
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.succeeded(now, id, payload, nil)
+	return nil
+}
+
+func (r *Referee) succeeded(now time.Time, id string, payload bezoar.Fingerprint, t *Trial) {
+	r.guard.Succeeded(now, payload, r.hash(id))
+	if t != nil && t.canary != 0 {
+		r.guard.Returned(now, t.canary, outage.Worked, "")
+	}
+	g := r.group(r.cfg.Downstream)
+	switch {
+	case g == nil:
+	case t != nil && t.probe:
+		g.breaker.Done(now, t.ticket, breaker.Result{}, rand.Float64())
+	default:
+		if ticket, d := g.breaker.Allow(now); d.Allowed && !d.Probe {
+			g.breaker.Done(now, ticket, breaker.Result{}, rand.Float64())
+		}
+	}
+}
+
+func (r *Referee) known(payload bezoar.Fingerprint) (known bool) {
+	if payload.IsZero() {
+		return false
+	}
+	var c Case
+	_ = r.cfg.Book.View(func(tx *book.Tx) (err error) { // what cannot be read is read again, and complained of, by the update
+		known, err = tx.Get(r.caseKey(payload), &c)
+		known = known || err != nil
+		return nil
+	})
+	return known
+}
+
+func (r *Referee) worked(tx *book.Tx, now time.Time, payload bezoar.Fingerprint) error {
+	if payload.IsZero() {
+		return nil
+	}
+	var c Case
+	if known, err := tx.Get(r.caseKey(payload), &c); !known || err != nil {
+		return err
+	}
+	tx.Drop(r.caseKey(payload)) // proven or unknown is the same here: nobody waits for copies
+	return nil
+}
+
+// Ending is how a message's run ended that did not end well.
+type Ending struct {
+	ID         string
+	Payload    bezoar.Fingerprint
+	Class      bezoar.Class
+	Failure    string // failure fingerprint
+	Reason     string
+	Votes      int           // how often in a row the same failure is enough; 0: however often
+	Span       time.Duration // over which time at least
+	Half       bool          // a crash that proves only half as much
+	Downstream string        // the group that failed; "": the queue's
+	RetryAfter time.Duration // no earlier
+	Receives   int
+	Received   time.Time
+	Holding    int // as in package queue: of a worker that died
+	Trial      *Trial
+}
+
+// Ruling is what becomes of the message.
+type Ruling struct {
+	Dead  bool
+	Delay time.Duration // until it is tried again
+	Why   string        // for people
+}
+
+// Failed judges an ending.
+func (r *Referee) Failed(now time.Time, e Ending) (ruling Ruling, err error) {
+	if free(e.Class) {
+		return Ruling{Why: "it is not to blame"}, r.Waste(now, e.Trial)
+	}
+	if e.Class == bezoar.Throttled || e.Class == bezoar.Outage || e.Class == bezoar.Transient {
+		e.Votes = 0 // what passes is no poison, however often it comes
+	}
+	group := e.Downstream
+	if group == "" {
+		group = r.cfg.Downstream
+	}
+	err = r.update(now, group, func(tx *book.Tx) error {
+		ruling = Ruling{}
+		excused := r.everything(now, e, &ruling)
+		r.downstream(now, e, group)
+		if excused {
+			return nil
+		}
+		ruling.Delay = r.wait(now, e, group)
+		if e.Class == bezoar.Invalid {
+			ruling.Dead, ruling.Why = true, "it is invalid"
+			return nil
+		}
+		return r.message(tx, now, e, &ruling)
+	})
+	return ruling, err
+}
+
+// everything asks whether all kinds of messages fail alike: then this one is
+// excused.
+func (r *Referee) everything(now time.Time, e Ending, ruling *Ruling) bool {
+	failure := alike(e)
+	if t := e.Trial; t != nil && t.canary != 0 {
+		end := outage.Failed
+		if t.alone || e.Class == bezoar.Invalid {
+			end = outage.Lost
+		}
+		r.guard.Returned(now, t.canary, end, e.Failure)
+	}
+	if !r.guard.Excuses(failure) {
+		trip := r.guard.Failed(now, failure, e.Payload, r.hash(e.ID))
+		if trip == nil {
+			return false
+		}
+		r.cfg.Log.Warn("receiving pauses: it looks like an outage", "queue", r.cfg.Queue, "until", trip.Until, "failure", trip.Failure, "why", trip.Why)
+	}
+	pause, _ := r.guard.Paused()
+	ruling.Delay, ruling.Why = max(pause.Until.Sub(now), e.RetryAfter, time.Second), "it is the outage's: "+pause.Why
+	return true
+}
+
+func (r *Referee) downstream(now time.Time, e Ending, group string) {
+	g := r.group(group)
+	if g == nil {
+		return
+	}
+	if t := e.Trial; t != nil && t.probe && t.group == group {
+		g.breaker.Done(now, t.ticket, breaker.Result{Failed: true, Ignored: !blamesDownstream(e.Class)}, rand.Float64())
+		return
+	}
+	if !blamesDownstream(e.Class) {
+		return
+	}
+	if ticket, d := g.breaker.Allow(now); d.Allowed && !d.Probe && g.breaker.Done(now, ticket, breaker.Result{Failed: true}, rand.Float64()) {
+		r.cfg.Log.Warn("breaker opened", "group", group, "why", g.breaker.Snapshot().Reason)
+	}
+}
+
+// wait is how long the message waits before it is tried again.
+func (r *Referee) wait(now time.Time, e Ending, group string) time.Duration {
+	ok := r.budget.Retry(now)
+	if g := r.group(group); ok && g != nil {
+		ok = g.budget.Retry(now)
+	}
+	if !ok {
+		return max(r.cfg.Retry.Cap, e.RetryAfter)
+	}
+	return max(r.cfg.Retry.After(max(e.Receives-1, 0), 0, rand.Float64()), e.RetryAfter)
+}
+
+// message judges the payload.
+func (r *Referee) message(tx *book.Tx, now time.Time, e Ending, ruling *Ruling) error {
+	if e.Payload.IsZero() {
+		return nil
+	}
+	key := r.caseKey(e.Payload)
+	var c Case
+	var was *poison.Case
+	known, err := tx.Get(key, &c)
+	if err != nil {
+		return err
+	}
+	if known {
+		was = &c.Case
+	}
+	repeated := c.vote(e, now)
+	end := poison.End{Class: e.Class, Reason: e.Reason, Holding: e.Holding, Received: e.Received.UnixMicro()}
+	next, dead := r.cfg.Poison.Fail(was, end, now.UnixMicro())
+	if next == nil {
+		return nil
+	}
+	if e.Half && next.Strikes > 0 && next.State != poison.Quarantined {
+		next.Strikes--
+	}
+	c.Case = *next
+	c.Case.Failure = e.Failure
+	switch {
+	case dead:
+		ruling.Dead, ruling.Why = true, fmt.Sprintf("its payload is convicted: %s", c.Reason)
+	case repeated:
+		ruling.Dead, ruling.Why = true, fmt.Sprintf("the same failure %d times", c.Times)
+	}
+	return r.keep(tx, now, key, c)
+}
+
+func alike(e Ending) string {
+	switch {
+	case e.Class == bezoar.Invalid:
+		return ""
+	case e.Failure == "" && e.Class == bezoar.Outage:
+		return e.Class.String()
+	}
+	return e.Failure
+}
+
+func free(c bezoar.Class) bool { return c == bezoar.Interrupted || c == bezoar.SpawnFailed }
+
+func blamesDownstream(c bezoar.Class) bool {
+	return c == bezoar.Transient || c == bezoar.Throttled || c == bezoar.Outage || c == bezoar.Timeout
+}
+
+// hash stands for a message whose payload is not recognised. It means nothing
+// outside of this process, where the guard keeps it.
+func (r *Referee) hash(id string) uint64 { return maphash.String(r.seed, id) }

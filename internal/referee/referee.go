@@ -1,0 +1,250 @@
+package referee
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/book"
+	"github.com/bezoar-dev/bezoar/policy/backoff"
+	"github.com/bezoar-dev/bezoar/policy/breaker"
+	"github.com/bezoar-dev/bezoar/policy/budget"
+	"github.com/bezoar-dev/bezoar/policy/outage"
+	"github.com/bezoar-dev/bezoar/policy/poison"
+)
+
+const maxGroups = 1000
+
+// Config says how to judge. Book and Queue are required; the rest is useful at
+// zero.
+type Config struct {
+	Book       *book.Book
+	Queue      string // its name; cases and pauses are its own
+	Downstream string // the group that its messages depend on; "" for none
+	Poison     poison.Config
+	Outage     outage.Config
+	Breaker    breaker.Config // its Node is this process's name
+	Retry      backoff.Config
+	Budget     budget.Config
+	Log        *slog.Logger // nil discards
+}
+
+// Validate reports every field that is at fault.
+func (c Config) Validate() error {
+	var faults []error
+	if c.Book == nil || c.Queue == "" {
+		faults = append(faults, errors.New("Book or Queue: is missing"))
+	}
+	for _, f := range []struct {
+		name string
+		err  error
+	}{
+		{"Poison", c.Poison.Validate()}, {"Outage", c.Outage.Validate()}, {"Breaker", c.Breaker.Validate()},
+		{"Retry", c.Retry.Validate()}, {"Budget", c.Budget.Validate()},
+	} {
+		if f.err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", f.name, f.err))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// Referee judges one queue. It is safe for concurrent use.
+type Referee struct {
+	cfg  Config
+	seed maphash.Seed
+
+	mu       sync.Mutex // guards all below; held during transactions of the book
+	guard    outage.Guard
+	budget   budget.Budget
+	breakers map[string]*group
+}
+
+type group struct {
+	breaker breaker.Breaker
+	budget  budget.Budget
+}
+
+// New returns a referee.
+func New(c Config) (*Referee, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("make a referee: %w", err)
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	c.Retry = c.Retry.WithDefaults()
+	return &Referee{
+		cfg: c, seed: maphash.MakeSeed(), guard: outage.Guard{Config: c.Outage}, budget: budget.Budget{Config: c.Budget}, breakers: map[string]*group{},
+	}, nil
+}
+
+// Trial is leave for one message, which shows whether it works again.
+type Trial struct {
+	canary uint64
+	group  string
+	ticket breaker.Ticket
+	probe  bool
+	alone  bool // it was a suspect: that it failed says nothing
+}
+
+// Gate is what may be received now.
+type Gate struct {
+	Open  bool
+	Trial *Trial        // with Open: one message only, if not nil
+	Wait  time.Duration // if not Open: when to ask again
+	Why   string
+}
+
+// Gate asks whether messages may be received.
+func (r *Referee) Gate(now time.Time) (g Gate, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.cfg.Book.View(func(tx *book.Tx) error { return r.merge(tx, now, r.cfg.Downstream) }); err != nil {
+		return g, err
+	}
+	own := r.group(r.cfg.Downstream)
+	_, paused := r.guard.Paused()
+	if !paused && (own == nil || own.breaker.State(now) == breaker.Closed) {
+		return Gate{Open: true}, nil
+	}
+	err = r.cfg.Book.Update(func(tx *book.Tx) error {
+		if err := r.merge(tx, now, r.cfg.Downstream); err != nil {
+			return err
+		}
+		g = r.trial(now, own)
+		return r.store(tx, r.cfg.Downstream)
+	})
+	return g, err
+}
+
+func (r *Referee) trial(now time.Time, own *group) Gate {
+	t := &Trial{}
+	if own != nil && own.breaker.State(now) != breaker.Closed {
+		ticket, d := own.breaker.Allow(now)
+		if !d.Allowed {
+			return Gate{Wait: d.RetryAfter, Why: "the breaker of " + r.cfg.Downstream + " is open: " + d.Reason}
+		}
+		t.group, t.ticket, t.probe = r.cfg.Downstream, ticket, d.Probe
+	}
+	if pause, paused := r.guard.Paused(); paused {
+		canary, ok := r.guard.Canary(now)
+		if !ok {
+			r.waste(now, t)
+			return Gate{Wait: max(pause.Until.Sub(now), time.Millisecond), Why: pause.Why}
+		}
+		t.canary = canary
+	}
+	return Gate{Open: true, Trial: t}
+}
+
+// Waste gives back a leave that was not used, or whose message says nothing.
+func (r *Referee) Waste(now time.Time, t *Trial) error {
+	if t == nil {
+		return nil
+	}
+	return r.update(now, t.group, func(*book.Tx) error {
+		r.waste(now, t)
+		return nil
+	})
+}
+
+func (r *Referee) waste(now time.Time, t *Trial) {
+	if g := r.group(t.group); g != nil && t.probe {
+		g.breaker.Done(now, t.ticket, breaker.Result{Ignored: true}, rand.Float64())
+	}
+	if t.canary != 0 {
+		r.guard.Returned(now, t.canary, outage.Lost, "")
+	}
+}
+
+// update runs f as a transaction in which pause and breaker are as all others
+// know them, and tells what has become of them.
+func (r *Referee) update(now time.Time, downstream string, f func(*book.Tx) error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cfg.Book.Update(func(tx *book.Tx) error {
+		if err := r.merge(tx, now, downstream); err != nil {
+			return err
+		}
+		if err := f(tx); err != nil {
+			return err
+		}
+		return r.store(tx, downstream)
+	})
+}
+
+func (r *Referee) pauseKey() string       { return "outage/" + r.cfg.Queue }
+func breakerKey(downstream string) string { return "breaker/" + downstream }
+func (r *Referee) caseKey(p bezoar.Fingerprint) string {
+	return "case/" + r.cfg.Queue + "/" + p.String()
+}
+
+func (r *Referee) merge(tx *book.Tx, now time.Time, downstream string) error {
+	var pause outage.Snapshot
+	if ok, err := tx.Get(r.pauseKey(), &pause); err != nil {
+		return err
+	} else if ok {
+		r.guard.Merge(now, pause)
+	}
+	g := r.group(downstream)
+	if g == nil {
+		return nil
+	}
+	var snapshot breaker.Snapshot
+	ok, err := tx.Get(breakerKey(downstream), &snapshot)
+	if ok && err == nil {
+		g.breaker.Merge(now, snapshot)
+	}
+	return err
+}
+
+func (r *Referee) store(tx *book.Tx, downstream string) error {
+	var pause outage.Snapshot
+	if _, err := tx.Get(r.pauseKey(), &pause); err != nil {
+		return err
+	}
+	if is := r.guard.Snapshot(); is != pause {
+		if err := tx.Put(r.pauseKey(), is); err != nil {
+			return err
+		}
+	}
+	g := r.group(downstream)
+	if g == nil {
+		return nil
+	}
+	var snapshot breaker.Snapshot
+	if _, err := tx.Get(breakerKey(downstream), &snapshot); err != nil {
+		return err
+	}
+	if is := g.breaker.Snapshot(); is != snapshot {
+		return tx.Put(breakerKey(downstream), is)
+	}
+	return nil
+}
+
+// group returns what is known of a downstream, nil for none.
+func (r *Referee) group(name string) *group {
+	if name == "" {
+		return nil
+	}
+	g := r.breakers[name]
+	if g == nil {
+		if len(r.breakers) >= maxGroups {
+			for other := range r.breakers {
+				if other != r.cfg.Downstream {
+					delete(r.breakers, other)
+					break
+				}
+			}
+		}
+		g = &group{breaker: breaker.Breaker{Config: r.cfg.Breaker}, budget: budget.Budget{Config: r.cfg.Budget}}
+		r.breakers[name] = g
+	}
+	return g
+}
