@@ -48,6 +48,7 @@ type Process struct {
 	limit  time.Duration // 0 none
 	pipes  pipes
 	outs   [pipeCount]*outlet
+	live   *live         // stderr; nil from Do
 	tails  [2]*proc.Tail // of stdout and stderr
 	said   head
 	reads  sync.WaitGroup
@@ -85,6 +86,9 @@ func (r *Runner) start(ctx context.Context, j Job, piped bool) (*Process, error)
 		p.pipes.close()
 		r.give(s)
 		return nil, fmt.Errorf("start job %s: %w", j.Name, err)
+	}
+	if j.Started != nil {
+		j.Started(p.Pid)
 	}
 	p.listen(j, piped)
 	if p.limit > 0 {
@@ -161,12 +165,15 @@ func (p *Process) listen(j Job, piped bool) {
 		}
 	}
 	p.tails[1] = &proc.Tail{Max: p.r.cfg.Tail}
-	read(stderr, p.tails[1])
+	errs := &copied{p.tails[1], j.Stderr}
 	read(report, &p.said)
 	if piped {
+		p.live = newLive(p.outs[stderr], errs)
+		p.reads.Go(func() { p.live.drain(&p.r.chunks) })
 		p.Stdin, p.Stdout = p.pipes.ours[stdin], p.outs[stdout]
 		return
 	}
+	read(stderr, errs)
 	p.tails[0] = &proc.Tail{Max: p.r.cfg.Tail}
 	read(stdout, &copied{p.tails[0], j.Stdout})
 	p.feed(j.Stdin)
@@ -355,6 +362,10 @@ func (p *Process) guard() {
 		p.mu.Unlock()
 	}
 }
+
+// CatchUp returns once all that a process from [Runner.Start] has written to
+// stderr until now has been written to Job.Stderr.
+func (p *Process) CatchUp() { p.live.catchUp() }
 
 // Wait waits until nothing of the job is left and says how it ended. It may be
 // called more than once.

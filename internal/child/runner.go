@@ -186,7 +186,7 @@ func (r *Runner) Do(ctx context.Context, j Job) Result {
 
 // Start starts a job whose stdin and stdout belong to the caller. When ctx ends
 // it is stopped as by Kill with [bezoar.Interrupted]. Job.Stdin and Job.Stdout
-// are not used. It holds its place until its end, which [Process.Wait] tells.
+// are not used; Job.Stderr is. It holds its place until its end, which [Process.Wait] tells.
 func (r *Runner) Start(ctx context.Context, j Job) (*Process, error) {
 	p, err := r.start(ctx, j, true)
 	if err != nil {
