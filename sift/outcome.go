@@ -31,14 +31,36 @@ type Fault struct {
 
 // Failure says what failed, for telling failures apart and for people.
 type Failure struct {
-	Type        string // exception, signal, exit status
-	Frame       string // where
-	Reason      string
-	Fingerprint string // strict: the same for the same failure; "" if not known
-	Group       string
-	Quality     string
-	Detail      string // how the process ended
-	Stderr      string // the end of it
+	Type        string `json:"type,omitempty"` // exception, signal, exit status
+	Frame       Frame  `json:"frame,omitzero"`
+	Reason      string `json:"reason,omitempty"`
+	Fingerprint string `json:"fingerprint,omitempty"` // strict: the same for the same failure; "" if not known
+	Group       string `json:"group,omitempty"`
+	Quality     string `json:"quality,omitempty"`
+	Detail      string `json:"detail,omitempty"` // how the process ended
+	Stderr      string `json:"stderr,omitempty"` // the end of it
+}
+
+// Frame is where it failed.
+type Frame struct {
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	Function string `json:"function"`
+}
+
+// String is the frame as compilers write it; "" for none.
+func (f Frame) String() string {
+	text := f.File
+	if f.File != "" && f.Line > 0 {
+		text += fmt.Sprintf(":%d", f.Line)
+	}
+	switch {
+	case f.Function == "":
+		return text
+	case text == "":
+		return f.Function
+	}
+	return text + " (" + f.Function + ")"
 }
 
 // String is the failure in one line.
@@ -50,22 +72,22 @@ func (f Failure) String() string {
 		}
 		text += f.Reason
 	}
-	if f.Frame != "" {
-		text += " at " + f.Frame
-	}
 	if text == "" {
 		text = f.Detail
+	}
+	if at := f.Frame.String(); at != "" {
+		text += " at " + at
 	}
 	return text
 }
 
 // Letter is a guilty row.
 type Letter struct {
-	Row      int // counted from 0
-	Class    bezoar.Class
-	Failure  Failure
-	Runs     int  // failed runs that it was in
-	Reported bool // a run named it; otherwise it failed alone
+	Row      int          `json:"row"` // counted from 0
+	Class    bezoar.Class `json:"class"`
+	Failure  Failure      `json:"failure"`
+	Runs     int          `json:"runs"`               // failed runs that it was in
+	Reported bool         `json:"reported,omitempty"` // a run named it; otherwise it failed alone
 }
 
 // Together is a failure that no row makes alone.

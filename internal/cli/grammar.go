@@ -10,6 +10,7 @@ type grammar struct {
 	Quarantine quarantineCmd `cmd:"" help:"What is suspected and refused, and why."`
 	DLQ        dlqCmd        `cmd:"" name:"dlq" help:"Dead letters: work set aside with its evidence."`
 	Queue      queueCmd      `cmd:"" help:"Queues: what they hold, and messages in and out."`
+	Sift       siftCmd       `cmd:"" help:"Feed rows to a command, find the bad ones by bisection, finish the rest."`
 	Fleet      fleetCmd      `cmd:"" help:"Workers, their states and restarts."`
 	Config     configCmd     `cmd:"" help:"Check a settings file, or show what it means."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`

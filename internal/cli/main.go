@@ -99,8 +99,8 @@ func usageError(err error, args []string) error {
 		path += " " + strings.Join(words, " ")
 	}
 	hint := path + " --help"
-	if len(words) > 0 && words[0] == "run" && strings.HasPrefix(err.Error(), "unknown flag") {
-		hint = "flags of the command to run belong behind --: bezoar run -- CMD ARGS"
+	if len(words) > 0 && (words[0] == "run" || words[0] == "sift") && strings.HasPrefix(err.Error(), "unknown flag") {
+		hint = "flags of the command to run belong behind --: bezoar " + words[0] + " -- CMD ARGS"
 	}
 	return &exitError{code: exitUsage, err: err, hint: hint}
 }

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/rows"
+	"github.com/bezoar-dev/bezoar/internal/sieve"
+	"github.com/bezoar-dev/bezoar/sift"
+)
+
+type siftCmd struct {
+	remote
+	Input      string `short:"i" placeholder:"FILE" help:"Read the rows here instead of from stdin."`
+	Format     string `short:"f" enum:"auto,lines,ndjson,csv" default:"auto" help:"What a row is: lines, ndjson (a line that is not blank) or csv (a record; the header goes before each batch). By default the name of --input says it, else lines."`
+	Delimiter  string `placeholder:"CHARACTER" default:"," help:"Between the fields of csv (default a comma); tab for a tab."`
+	Output     string `short:"o" placeholder:"FILE" help:"Write what CMD writes here instead of to stdout; emptied at the beginning."`
+	DeadLetter string `placeholder:"WHERE" default:"table" help:"Where bad rows go: a FILE, a JSON document a line; queue:NAME, the dead-letter queue of that queue of a running Bezoar; or table (default), printed on stderr at the end."`
+	State      string `placeholder:"FILE" help:"Write down here how far things are: the same command then goes on where it was stopped."`
+
+	Batch      int         `short:"n" placeholder:"N" help:"Rows of a run (default: a sixteenth of them, at least 10,000)."`
+	BatchBytes config.Size `placeholder:"SIZE" help:"About so many bytes of a run at most (default 32MiB)."`
+	MaxRow     config.Size `placeholder:"SIZE" help:"The longest row (default 16MiB)."`
+	Parallel   int         `short:"p" placeholder:"N" default:"1" help:"Runs at once, as soon as one has worked (default 1)."`
+
+	Timeout    time.Duration `placeholder:"TIME" help:"Until a run is stopped (default: never)."`
+	Grace      time.Duration `placeholder:"TIME" help:"From SIGTERM to SIGKILL (default 5s)."`
+	Memory     config.Size   `placeholder:"SIZE" help:"Memory limit of each run, such as 256MiB."`
+	Attempts   int           `placeholder:"N" default:"5" help:"Of a run that fails for now (default 5)."`
+	MaxLetters int           `placeholder:"N" default:"10000" help:"Stop when more rows are bad (default 10000)."`
+	BlameRows  bool          `help:"It is the rows, also when everything fails: do not ask whether it is the command."`
+
+	Command []string `arg:"" name:"cmd" help:"What gets the rows on its stdin, behind --."`
+}
+
+// Help is shown below the flags.
+func (siftCmd) Help() string {
+	return "CMD gets batches of rows on stdin. A batch that fails is halved until the rows are found that do it; they are set aside, " +
+		"and all others are finished, their output in the order of the rows. Rows of failed runs run again. CMD may name bad rows " +
+		`itself, on descriptor 3: {"rows": [{"index": 0, "reason": "…"}]}; exit code 75 means later, 65 bad data.` + "\n\n" +
+		"Exit codes: 0 all rows are done, 6 some were set aside, 1 it is the command and not the rows, 2 usage.\n\n" +
+		"Example: bezoar sift -i orders.csv --dead-letter bad.ndjson --state orders.sift -- ./load-orders"
+}
+
+// Run sifts.
+func (c *siftCmd) Run(s *session) error {
+	cfg, err := c.config(s)
+	if err != nil {
+		return err
+	}
+	if err := cfg.Validate(); err != nil {
+		return &exitError{code: exitUsage, err: errors.New(strings.ReplaceAll(err.Error(), "\n", "\n        "))}
+	}
+	ctx, _, stop := s.heed()
+	defer stop()
+	cfg.Letters = c.sink(ctx, s)
+	show := newSiftProgress(s)
+	cfg.Progress = show.tell
+	began := s.now()
+	report, err := sieve.Run(ctx, cfg)
+	show.clear()
+	c.report(s, report, s.now().Sub(began), err)
+	return c.verdict(report, err)
+}
+
+func (c *siftCmd) config(s *session) (sieve.Config, error) {
+	delimiter := c.Delimiter
+	if delimiter == "tab" {
+		delimiter = "\t"
+	}
+	if len(delimiter) != 1 {
+		return sieve.Config{}, exitf(exitUsage, "--delimiter %q: want one character, or tab", c.Delimiter)
+	}
+	if c.DeadLetter == "" || c.DeadLetter == "-" || c.DeadLetter == "queue:" {
+		return sieve.Config{}, exitf(exitUsage, "--dead-letter %s: want a file, queue:NAME or table", c.DeadLetter)
+	}
+	return sieve.Config{
+		Input: c.Input, Stdin: s.Stdin,
+		Rows:    rows.Config{Format: c.format(), Delimiter: delimiter[0], MaxRow: int64(c.MaxRow)},
+		Command: c.Command, Secrets: []string{tokenVar},
+		Timeout: c.Timeout, Grace: c.Grace, Memory: int64(c.Memory),
+		Batch: c.Batch, BatchBytes: int64(c.BatchBytes), Parallel: c.Parallel,
+		Attempts: c.Attempts, MaxLetters: c.MaxLetters, Blame: c.BlameRows,
+		State: c.State, Output: s.Stdout, OutputPath: c.Output,
+	}, nil
+}
+
+func (c *siftCmd) format() rows.Format {
+	if c.Format != "auto" {
+		return rows.Format(c.Format)
+	}
+	switch strings.ToLower(filepath.Ext(c.Input)) {
+	case ".csv":
+		return rows.CSV
+	case ".ndjson", ".jsonl":
+		return rows.NDJSON
+	}
+	return rows.Lines
+}
+
+// sink opens where letters go; nil for the table.
+func (c *siftCmd) sink(ctx context.Context, s *session) func(id string) (sieve.Sink, error) {
+	name, isQueue := strings.CutPrefix(c.DeadLetter, "queue:")
+	switch {
+	case isQueue:
+		return func(string) (sieve.Sink, error) { return c.queueSink(ctx, s, name) }
+	case c.DeadLetter != "table":
+		return sieve.File(c.DeadLetter)
+	}
+	return nil
+}
+
+// verdict is the exit code, with what to do next.
+func (c *siftCmd) verdict(r sieve.Report, err error) error {
+	var (
+		input   *sieve.InputError
+		command *sift.CommandError
+		outage  *sift.OutageError
+		letters *sift.LettersError
+	)
+	again := "nothing is lost"
+	if c.State != "" {
+		again += ": the same command goes on where it stopped"
+	}
+	switch {
+	case err == nil && r.Total == 0:
+		return nil
+	case err == nil:
+		return exitf(exitPartly, "%s of %s %s set aside", grouped(r.Total), grouped(r.Rows), plural(r.Rows, "row", "rows"))
+	case errors.As(err, &input):
+		return &exitError{code: exitUsage, err: err}
+	case errors.As(err, &command) && r.Before+r.Done == 0 && r.Total == 0:
+		return hinted(err, "nothing was set aside. If it is the rows after all: --blame-rows")
+	case errors.As(err, &command), errors.As(err, &outage):
+		return hinted(err, "%s", again)
+	case errors.As(err, &letters):
+		return hinted(err, "--max-letters allows more; %s", again)
+	case errors.Is(err, context.Canceled):
+		return hinted(exitf(exitFailure, "interrupted"), "%s", again)
+	}
+	return fmt.Errorf("sift: %w", err)
+}

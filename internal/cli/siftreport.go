@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/sieve"
+	"github.com/bezoar-dev/bezoar/sift"
+)
+
+// siftProgress draws one line on a terminal.
+type siftProgress struct {
+	w     io.Writer // nil when it is no terminal
+	width int
+	now   func() time.Time
+	began time.Time
+	last  time.Time
+	first int // rows done at the beginning
+}
+
+func newSiftProgress(s *session) *siftProgress {
+	p := &siftProgress{now: s.now, began: s.now(), first: -1}
+	if f, ok := s.Stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) && s.Getenv("TERM") != "dumb" {
+		p.w, p.width = f, 80
+		if cols, _, err := term.GetSize(int(f.Fd())); err == nil && cols > 0 {
+			p.width = cols
+		}
+	}
+	return p
+}
+
+// tell is called after every run.
+func (p *siftProgress) tell(at sift.Progress) {
+	now := p.now()
+	if p.w == nil || now.Sub(p.last) < 100*time.Millisecond {
+		return
+	}
+	if p.first < 0 {
+		p.first = at.Done
+	}
+	p.last = now
+	line := fmt.Sprintf("%s of %s rows done", grouped(at.Done), grouped(at.Rows))
+	if at.Letters > 0 {
+		line += fmt.Sprintf(", %s set aside", grouped(at.Letters))
+	}
+	if at.Suspects > 0 {
+		line += fmt.Sprintf(", %s in doubt", grouped(at.Suspects))
+	}
+	line += fmt.Sprintf("; %s", count(int64(at.Runs), "run", "runs"))
+	if at.Failed > 0 {
+		line += fmt.Sprintf(", %s failed", grouped(at.Failed))
+	}
+	if took := now.Sub(p.began).Seconds(); took > 0 {
+		line += fmt.Sprintf("; %s rows/s", grouped(int(float64(at.Done-p.first)/took)))
+	}
+	fmt.Fprintf(p.w, "\r\x1b[K%s", cut(line, p.width-1))
+}
+
+func (p *siftProgress) clear() {
+	if p.w != nil && !p.last.IsZero() {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+}
+
+// grouped writes a number as people read it: 1,000,000.
+func grouped(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// sifted is what --json prints.
+type sifted struct {
+	ID       string         `json:"id"`
+	Rows     int            `json:"rows"`
+	Done     int            `json:"done"`      // with those of earlier runs of the same state
+	SetAside int            `json:"set_aside"` // likewise
+	Runs     int            `json:"runs"`
+	Failed   int            `json:"failed"`
+	Retries  int            `json:"retries"`
+	Batches  int            `json:"batches"`
+	Bound    int            `json:"bound"`    // k·log2(n), rounded up
+	Overhead int            `json:"overhead"` // and what comes on top
+	Seconds  float64        `json:"seconds"`
+	Limits   string         `json:"limits"`
+	Together []siftedPart   `json:"together"`
+	Letters  []sieve.Letter `json:"letters"` // at most sieve.MaxListed
+	Error    string         `json:"error,omitempty"`
+}
+
+type siftedPart struct {
+	First   int          `json:"first"`
+	Last    int          `json:"last"`
+	Class   bezoar.Class `json:"class"`
+	Failure string       `json:"failure"`
+	Size    bool         `json:"size"` // too large, which is no fault
+}
+
+// maxTable is how many letters the table shows.
+const maxTable = 50
+
+// report says what came of it. Stdout is CMD's, unless --output took it away.
+func (c *siftCmd) report(s *session, r sieve.Report, took time.Duration, err error) {
+	bound := int(math.Ceil(sift.Bound(r.Rows, r.Summary.Letters)))
+	over := sift.Overhead(r.Summary.Letters, r.Batches)
+	if s.json {
+		out := sifted{
+			ID: r.ID, Rows: r.Rows, Done: r.Rows, SetAside: r.Total, Runs: r.Runs, Failed: r.Failed, Retries: r.Retries, Batches: r.Batches,
+			Bound: bound, Overhead: over, Seconds: took.Seconds(), Limits: r.Limits,
+			Together: []siftedPart{}, Letters: r.Letters,
+		}
+		out.Done = r.Before + r.Summary.Done - (r.Total - r.Summary.Letters)
+		for _, t := range r.Together {
+			out.Together = append(out.Together, siftedPart{t.Rows.From + 1, t.Rows.To, t.Class, t.Failure.String(), t.Size})
+		}
+		if out.Letters == nil {
+			out.Letters = []sieve.Letter{}
+		}
+		if err != nil {
+			out.Error = err.Error()
+		}
+		to := &printer{w: s.Stderr}
+		if c.Output != "" {
+			to = s.out
+		}
+		_ = to.json(out) // whoever reads may have gone
+		return
+	}
+	var input *sieve.InputError
+	if errors.As(err, &input) && r.Runs == 0 {
+		return // said in one line
+	}
+	p := newPrinter(s.Stderr, s.Getenv)
+	if c.DeadLetter == "table" {
+		siftTable(p, r)
+	}
+	for _, t := range r.Together {
+		if t.Size {
+			p.printf("rows %s–%s took too long together and were run in parts\n", grouped(t.Rows.From+1), grouped(t.Rows.To))
+			continue
+		}
+		p.printf("rows %s–%s failed together and none of them alone: it takes several rows, or so many (%s, %s)\n",
+			grouped(t.Rows.From+1), grouped(t.Rows.To), t.Class, clean(cut(t.Failure.String(), 200)))
+	}
+	if r.TogetherMore > 0 {
+		p.printf("and %s more of that kind\n", grouped(r.TogetherMore))
+	}
+	done := r.Before + r.Summary.Done - (r.Total - r.Summary.Letters)
+	p.printf("%s of %s rows done, %s set aside, in %s\n", grouped(done), grouped(r.Rows), grouped(r.Total), took.Round(time.Millisecond))
+	p.printf("%s", grouped(r.Runs)+" "+plural(r.Runs, "run", "runs"))
+	if k := r.Summary.Letters; k > 0 {
+		p.printf(", %s failed; the bound is %d·log₂(%s) + overhead = %d + %d", grouped(r.Failed), k, grouped(r.Rows), bound, over)
+	} else if r.Failed > 0 {
+		p.printf(", %s failed", grouped(r.Failed))
+	}
+	p.printf("\n")
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// siftTable lists the rows that were set aside.
+func siftTable(p *printer, r sieve.Report) {
+	if len(r.Letters) == 0 {
+		return
+	}
+	t := table{head: []string{">ROW", ">LINE", "CLASS", ">RUNS", "FAILURE", "WHERE", "TEXT"}}
+	for i, l := range r.Letters {
+		if i == maxTable {
+			break
+		}
+		text := string(l.Base64)
+		if l.Text != nil {
+			text = *l.Text
+		}
+		f := sift.Failure{Type: l.Type, Reason: l.Reason, Detail: l.Detail}
+		t.add(plain(strconv.Itoa(l.Row)), plain(strconv.Itoa(l.Line)), plain(l.Class.String()), plain(strconv.Itoa(l.Runs)),
+			plain(cut(f.String(), 60)), plain(cut(l.Frame.String(), 40)), plain(cut(text, 200)))
+	}
+	t.write(p, "")
+	if more := r.Total - min(len(r.Letters), maxTable); more > 0 {
+		p.printf("and %s more; --dead-letter FILE takes all of them\n", grouped(more))
+	}
+	p.printf("\n")
+}

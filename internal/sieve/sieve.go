@@ -1,0 +1,263 @@
+package sieve
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/child"
+	"github.com/bezoar-dev/bezoar/sift"
+)
+
+// sieve is one Run.
+type sieve struct {
+	cfg    Config
+	state  *state
+	begin  begin
+	in     *input
+	out    *outlet
+	sink   Sink
+	done   []sift.Span
+	report Report
+
+	closers []io.Closer
+}
+
+// Run sifts until every row is finished or set aside, ctx ends, or it is no use
+// to go on; see [sift.Run] for its errors. The Report is of what was done in any
+// case.
+func Run(ctx context.Context, cfg Config) (Report, error) {
+	if err := cfg.Validate(); err != nil {
+		return Report{}, &InputError{err}
+	}
+	s := &sieve{cfg: cfg.withDefaults()}
+	err := s.open()
+	if err == nil {
+		err = s.run(ctx)
+	}
+	for _, c := range slices.Backward(s.closers) {
+		err = errors.Join(err, c.Close())
+	}
+	return s.report, err
+}
+
+func (s *sieve) open() error {
+	st, recs, err := openState(s.cfg.State)
+	if err != nil {
+		return err
+	}
+	s.state = st
+	s.closers = append(s.closers, st)
+	var old *begin
+	if len(recs) > 0 {
+		old = recs[0].Begin
+	}
+	if s.in, err = s.cfg.openInput(s.beside(".input"), old); err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.in)
+	to, f, length, err := s.cfg.openOutput()
+	if err != nil {
+		return err
+	}
+	if s.cfg.OutputPath != "" {
+		s.closers = append(s.closers, f)
+	}
+	hold, err := openHold(s.beside(".hold"))
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, hold)
+	s.out = &outlet{state: st, to: to, file: f, hold: hold, dead: map[int]bool{}, held: map[int]part{}}
+	if old == nil {
+		if err := s.fresh(f, length); err != nil {
+			return err
+		}
+	} else {
+		s.begin = *old
+		if string(s.cfg.Rows.Format) != old.Format && (s.cfg.Rows.Format != "" || old.Format != "lines") {
+			return &InputError{fmt.Errorf("the state is of rows in the format %s", old.Format)}
+		}
+	}
+	s.report.ID = s.begin.ID
+	if s.cfg.Letters != nil {
+		if s.sink, err = s.cfg.Letters(s.begin.ID); err != nil {
+			return err
+		}
+		s.closers = append(s.closers, s.sink)
+	}
+	return s.replay(recs, length)
+}
+
+// beside names a file that belongs to the state; "" without one.
+func (s *sieve) beside(suffix string) string {
+	if s.cfg.State == "" {
+		return ""
+	}
+	return s.cfg.State + suffix
+}
+
+// fresh begins a new sifting.
+func (s *sieve) fresh(out *os.File, length int64) error {
+	if s.cfg.OutputPath != "" { // is ours alone
+		if err := out.Truncate(0); err != nil {
+			return fmt.Errorf("empty the output: %w", err)
+		}
+		length = 0
+	}
+	var id [6]byte
+	if _, err := rand.Read(id[:]); err != nil {
+		return fmt.Errorf("name the sifting: %w", err)
+	}
+	format := s.cfg.Rows.Format
+	if format == "" {
+		format = "lines"
+	}
+	s.begin = begin{
+		Version: version, ID: "sift-" + hex.EncodeToString(id[:]), Size: s.in.Size, Sum: s.in.Sum,
+		Rows: s.in.Rows, Format: string(format), Base: length,
+	}
+	return s.state.write(record{Begin: &s.begin})
+}
+
+// replay takes up what was done before.
+func (s *sieve) replay(recs []record, length int64) error {
+	s.out.end = s.begin.Base
+	told := map[int]bool{}
+	var letters []sift.Letter
+	for _, r := range recs {
+		for _, d := range r.Done {
+			s.done = append(s.done, sift.Span{From: d[0], To: d[1]})
+		}
+		if r.Held != nil {
+			s.out.held[r.Done[0][0]] = part{r.Done[len(r.Done)-1][1], r.Held[0], r.Held[1]}
+		}
+		if r.Out != nil {
+			s.out.row, s.out.end = r.Out.Row, r.Out.End
+		}
+		if r.Letter != nil {
+			letters = append(letters, *r.Letter)
+			s.done = append(s.done, sift.Span{From: r.Letter.Row, To: r.Letter.Row + 1})
+			s.out.dead[r.Letter.Row] = true
+		}
+		for _, row := range r.Told {
+			told[row] = true
+		}
+	}
+	for row := range s.out.held { // those that were put out
+		if row < s.out.row {
+			delete(s.out.held, row)
+		}
+	}
+	for row := range s.out.dead {
+		if row < s.out.row {
+			delete(s.out.dead, row)
+		}
+	}
+	var untold []Letter
+	for _, l := range letters {
+		full, err := s.keep(l)
+		if err != nil {
+			return err
+		}
+		if !told[l.Row] {
+			untold = append(untold, full)
+		}
+	}
+	if err := s.tell(untold); err != nil {
+		return err
+	}
+	if s.cfg.State == "" {
+		return nil // the output is as it is
+	}
+	return s.out.resume(length)
+}
+
+// keep completes a letter and lists it.
+func (s *sieve) keep(l sift.Letter) (Letter, error) {
+	full, err := s.in.letter(s.begin.ID, l, time.Now())
+	if err != nil {
+		return full, err
+	}
+	s.report.Total++
+	if len(s.report.Letters) < MaxListed {
+		s.report.Letters = append(s.report.Letters, full)
+	}
+	return full, nil
+}
+
+// tell gives letters to the sink.
+func (s *sieve) tell(letters []Letter) error {
+	if s.sink == nil || len(letters) == 0 {
+		return nil
+	}
+	if err := s.sink.Put(letters); err != nil {
+		return err
+	}
+	rows := make([]int, 0, len(letters))
+	for _, l := range letters {
+		rows = append(rows, l.Row-1)
+	}
+	return s.state.write(record{Told: rows})
+}
+
+func (s *sieve) run(ctx context.Context) error {
+	runner, err := child.New(s.cfg.child())
+	if err != nil {
+		return &InputError{err}
+	}
+	s.report.Limits = runner.Limits()
+	ctx, broken := context.WithCancelCause(ctx)
+	defer broken(nil)
+	own, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- runner.Run(own) }()
+
+	f := &feeder{cfg: s.cfg, in: s.in, runner: runner, broken: broken}
+	cfg := s.cfg.sift()
+	cfg.Rows, cfg.Done = s.in.Rows, s.done
+	cfg.Run, cfg.Finish, cfg.SetAside = f.run, s.finish, s.setAside
+	cfg.Fit = func(from, to int) int { return s.in.Fit(from, to, s.cfg.BatchBytes) }
+	s.report.Summary, err = sift.Run(ctx, cfg)
+	stop()
+	err = errors.Join(err, <-ended)
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
+		err = cause
+	}
+	if err == nil {
+		err = s.out.whole(s.in.Rows)
+	}
+	return err
+}
+
+func (s *sieve) finish(b sift.Batch, o sift.Outcome) error {
+	return s.out.finish(b, o.Output.(*spill))
+}
+
+// setAside writes a letter down before anybody is told, so that it is told after
+// a crash, too.
+func (s *sieve) setAside(l sift.Letter) error {
+	if err := s.state.write(record{Letter: &l}); err != nil {
+		return err
+	}
+	full, err := s.keep(l)
+	if err != nil {
+		return err
+	}
+	if err := s.tell([]Letter{full}); err != nil {
+		return err
+	}
+	return s.out.drop(l.Row)
+}
+
+// The engine's Config is validated before there is an input.
+func noRun(context.Context, sift.Batch) sift.Outcome { return sift.Outcome{Class: bezoar.Interrupted} }
+func noFinish(sift.Batch, sift.Outcome) error        { return nil }
+func noSetAside(sift.Letter) error                   { return nil }
