@@ -1,0 +1,63 @@
+package crash
+
+import "strings"
+
+// clothed reports the lines that a trace in Python's clothes begins with: some
+// error trackers print the traces of all languages so.
+func clothed(l string) bool {
+	return strings.Contains(l, pyHead) || strings.HasPrefix(pyMargin(l), `File "`)
+}
+
+// readClothed reads such a trace when its files' names end in one of exts,
+// which stand between spaces. The exception is the line behind the frames.
+func readClothed(lines []string, i int, exts string) (e exception, line string, next int, ok bool) {
+	if !strings.HasPrefix(pyMargin(lines[i]), `File "`) && (i+1 >= len(lines) || !strings.HasPrefix(pyMargin(lines[i+1]), `File "`)) {
+		return e, "", i, false
+	}
+	r := pyReader{lines: lines, i: i}
+	r.block()
+	if len(r.blocks) == 0 {
+		return e, "", i, false
+	}
+	e = r.blocks[0].exception
+	for _, f := range e.frames {
+		at := strings.LastIndexByte(f.File, '.')
+		if at < 0 || !listed(exts, f.File[at:]) {
+			return e, "", i, false
+		}
+	}
+	if len(e.frames) == 0 {
+		return e, "", i, false
+	}
+	next = r.i
+	if e.typ == "" {
+		for k := next; k < len(lines) && k < next+3; k++ {
+			if s := strings.TrimSpace(lines[k]); s != "" {
+				return e, s, k + 1, true
+			}
+		}
+	}
+	return e, e.typ + ": " + e.message, next, true
+}
+
+// rubyClothed takes Rollbar's traces of Ruby.
+func rubyClothed(lines []string, i int) (trace, int, bool) {
+	if i+1 < len(lines) && rubyFrame(lines[i+1]).n > 0 {
+		r := rubyReader{lines: lines, i: i}
+		ok := r.reversed()
+		if len(r.chain) == 0 {
+			return trace{}, i, false
+		}
+		e := rubyFinish(r.chain[0])
+		return trace{chain: []exception{e}, fatal: true, cut: !ok, class: rubyClass(e)}, r.i, true
+	}
+	e, line, next, ok := readClothed(lines, i, " .rb .erb .rake .haml ")
+	if !ok {
+		return trace{}, i, false
+	}
+	if title, is := rubyTitle(line); is {
+		e.typ, e.message = title.typ, title.message
+	}
+	e = rubyFinish(e)
+	return trace{chain: []exception{e}, fatal: true, cut: e.typ == "", class: rubyClass(e)}, next, true
+}

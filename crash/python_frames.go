@@ -1,0 +1,165 @@
+package crash
+
+import "strings"
+
+// pyMargin strips what stands before a line's text: indentation, the bars of
+// exception groups and boxes, loguru's and IPython's marks.
+func pyMargin(l string) string {
+	for l != "" {
+		switch {
+		case l[0] == ' ' || l[0] == '\t' || l[0] == '|':
+			l = l[1:]
+		case strings.HasPrefix(l, "│"):
+			l = strings.TrimRight(strings.TrimSuffix(strings.TrimRight(l[len("│"):], " "), "│"), " ")
+		case strings.HasPrefix(l, "> File "), strings.HasPrefix(l, "+ Exc"), strings.HasPrefix(l, "+ Tra"):
+			l = l[2:]
+		case strings.HasPrefix(l, "❱ "):
+			l = l[len("❱ "):]
+		default:
+			return l
+		}
+	}
+	return l
+}
+
+// pyIndent counts a line's indentation behind its margin.
+func pyIndent(l string) int {
+	if at := pyBars(l); at > 0 {
+		l = strings.TrimPrefix(l[at:], " ")
+	}
+	n := 0
+	for n < len(l) && (l[n] == ' ' || l[n] == '\t') {
+		n++
+	}
+	return n
+}
+
+// pyBars returns the index behind the last bar of a group's margin.
+func pyBars(l string) int {
+	at := 0
+	for i := 0; i < len(l) && (l[i] == ' ' || l[i] == '|'); i++ {
+		if l[i] == '|' {
+			at = i + 1
+		}
+	}
+	return at
+}
+
+// pyPlace is what one line says of a frame.
+type pyPlace struct {
+	Frame
+	ok     bool
+	inside bool // it names a function: no SyntaxError's own place
+	cell   bool // in IPython's way: the line may come with an arrow below
+}
+
+// pyFrame reads a frame's line without its margin.
+func pyFrame(m string) pyPlace {
+	switch {
+	case strings.HasPrefix(m, `File "`):
+		return pyQuoted(m[len(`File "`):])
+	case strings.HasPrefix(m, "File "):
+		return pyColon(m[len("File "):])
+	case strings.HasPrefix(m, "Cell In"), strings.HasPrefix(m, "Input In"):
+		return pyCell(m)
+	case strings.HasPrefix(m, "<ipython-input"):
+		return pySpaced(m)
+	}
+	return pyPlace{}
+}
+
+// pyQuoted reads /x.py", line 3, in f – what follows File and a quote.
+func pyQuoted(s string) pyPlace {
+	file, rest, ok := strings.Cut(s, `", line `)
+	if !ok {
+		// Django's: File "/x.py" in f
+		file, rest, ok = strings.Cut(s, `" in `)
+		return pyPlace{Frame: Frame{File: file, Function: strings.TrimSpace(rest)}, ok: ok, inside: true, cell: true}
+	}
+	n, rest, ok := leadingNumber(rest)
+	p := pyPlace{Frame: Frame{File: file, Line: n}, ok: ok}
+	rest = strings.TrimPrefix(rest, ",")
+	if fn, in := strings.CutPrefix(rest, " in "); in {
+		p.Function, p.inside = strings.TrimSpace(fn), true
+	}
+	return p
+}
+
+// pyColon reads IPython 8's ~/x.py:3, in f(a).
+func pyColon(s string) pyPlace {
+	place, fn, in := strings.Cut(s, ", in ")
+	at := strings.LastIndexByte(place, ':')
+	if at < 1 {
+		return pyPlace{}
+	}
+	n, rest, ok := leadingNumber(place[at+1:])
+	if !ok || strings.TrimSpace(rest) != "" {
+		return pyPlace{}
+	}
+	return pyPlace{Frame: Frame{File: place[:at], Line: n, Function: fn}, ok: true, inside: in, cell: true}
+}
+
+// pyCell reads Cell In[3], line 2, in f(x) and what came before it.
+func pyCell(s string) pyPlace {
+	at := strings.IndexByte(s, ']')
+	if at < 0 || at > 20 {
+		return pyPlace{}
+	}
+	p := pyPlace{Frame: Frame{File: "<cell>", Function: "<module>"}, ok: true, inside: true, cell: true}
+	rest := s[at+1:]
+	if r, ok := strings.CutPrefix(rest, ", line "); ok {
+		p.Line, rest, _ = leadingNumber(r)
+	}
+	if fn, ok := strings.CutPrefix(rest, ", in "); ok {
+		p.Function = fn
+	}
+	return p
+}
+
+// pySpaced reads IPython's older ~/x.py in f(a), and <ipython-input-3-5f> in <module>.
+func pySpaced(m string) pyPlace {
+	file, fn, ok := strings.Cut(m, " in ")
+	if !ok {
+		file, rest, line := strings.Cut(m, ", line ")
+		n, _, digits := leadingNumber(rest)
+		return pyPlace{Frame: Frame{File: file, Line: n}, ok: line && digits && strings.HasPrefix(m, "<")}
+	}
+	if !strings.HasPrefix(file, "<ipython-input") && !pySource(file) || strings.Contains(fn, " in ") {
+		return pyPlace{}
+	}
+	return pyPlace{Frame: Frame{File: file, Function: fn}, ok: true, inside: true, cell: true}
+}
+
+// pyBoxed reads Rich's /x.py:3 in f, and its newer "in f:3" without a file.
+func pyBoxed(m string) pyPlace {
+	if fn, ok := strings.CutPrefix(m, "in "); ok {
+		if at := strings.LastIndexByte(fn, ':'); at > 0 {
+			n, rest, digits := leadingNumber(fn[at+1:])
+			return pyPlace{Frame: Frame{Line: n, Function: fn[:at]}, ok: digits && rest == "", inside: true}
+		}
+	}
+	place, fn, _ := strings.Cut(m, " in ")
+	at := strings.LastIndexByte(place, ':')
+	if at < 1 || !pySource(place[:at]) {
+		return pyPlace{}
+	}
+	n, rest, ok := leadingNumber(place[at+1:])
+	return pyPlace{Frame: Frame{File: place[:at], Line: n, Function: strings.TrimSpace(fn)}, ok: ok && strings.TrimSpace(rest) == "", inside: true}
+}
+
+func pySource(file string) bool {
+	return strings.HasSuffix(file, ".py") || strings.HasSuffix(file, ".pyx") || strings.HasSuffix(file, ".pyc") ||
+		strings.HasSuffix(file, ".pxi")
+}
+
+// pyArrow reads the line number of IPython's ----> 3 and of Django's "  3. ".
+func pyArrow(m string) (int, bool) {
+	s := strings.TrimLeft(m, "-")
+	if len(m)-len(s) >= 2 {
+		s, ok := strings.CutPrefix(s, "> ")
+		n, _, digits := leadingNumber(s)
+		return n, ok && digits
+	}
+	n, rest, ok := leadingNumber(m)
+	return n, ok && strings.HasPrefix(rest, ". ")
+}

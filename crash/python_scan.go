@@ -1,0 +1,199 @@
+package crash
+
+import "strings"
+
+// pyScan reads the lines of one exception.
+type pyScan struct {
+	block   *pyBlock
+	boxed   bool // Rich draws a box around the frames
+	first   bool // the exception came first
+	cells   bool // frames were printed IPython's way
+	source  bool // the last frame's source was seen
+	strange int  // lines since the last frame that are neither
+	blank   bool
+}
+
+// pyStep is what a line was.
+type pyStep uint8
+
+const (
+	pySkips pyStep = iota
+	pyTook         // a frame
+	pyEnds         // the exception
+	pyStops        // something else begins here
+)
+
+// line reads the line at *i, and moves *i when it joins it with the next.
+func (s *pyScan) line(lines []string, i *int) pyStep {
+	l := lines[*i]
+	m := pyMargin(l)
+	if strings.TrimSpace(m) == "" {
+		s.blank = true
+		if s.first && len(s.block.frames) > 0 {
+			return pyStops
+		}
+		return pySkips
+	}
+	if p := s.frame(lines, i, m); p.ok {
+		s.took(p, pyIndent(l))
+		return pyTook
+	}
+	if strings.HasPrefix(m, "[Previous line repeated") || strings.HasPrefix(m, "[...") {
+		return pyTook
+	}
+	if s.arrow(m) {
+		return pyTook
+	}
+	if strings.Contains(l, pyHead) || strings.HasPrefix(m, pyFatal) {
+		return pyStops
+	}
+	if s.boxed {
+		return s.inBox(l, m)
+	}
+	return s.other(l, m)
+}
+
+// frame reads a frame, with what a narrow terminal wrapped from its line.
+func (s *pyScan) frame(lines []string, i *int, m string) pyPlace {
+	if s.boxed {
+		return s.boxedFrame(lines, i, m)
+	}
+	p := pyFrame(m)
+	if !p.ok && strings.HasPrefix(m, `File "`) && *i+1 < len(lines) {
+		next := strings.TrimSpace(lines[*i+1])
+		for _, glue := range []string{"", " "} {
+			if p = pyFrame(m + glue + next); p.ok && p.Line > 0 {
+				*i++
+				return p
+			}
+		}
+		return pyPlace{}
+	}
+	if p.ok && !p.inside && !p.cell && strings.HasSuffix(m, ",") && *i+1 < len(lines) {
+		if fn, in := strings.CutPrefix(strings.TrimSpace(lines[*i+1]), "in "); in {
+			p.Function, p.inside = fn, true
+			*i++
+		}
+	}
+	if !p.ok && (s.cells || len(s.block.frames) == 0) && strings.Contains(m, " in ") && pyIndent(lines[*i]) == 0 {
+		p = pySpaced(m)
+	}
+	return p
+}
+
+// boxedFrame reads a frame of Rich, whose path and function may be wrapped
+// over up to four lines of the box.
+func (s *pyScan) boxedFrame(lines []string, i *int, m string) pyPlace {
+	if p := pyBoxed(m); p.ok && (p.Function != "" || *i+1 >= len(lines)) {
+		return p
+	}
+	if !strings.HasPrefix(m, "/") && !(len(m) > 2 && m[1] == ':') && !strings.HasPrefix(m, "in ") {
+		return pyPlace{}
+	}
+	whole := m
+	for k := 1; k <= 3 && *i+k < len(lines); k++ {
+		next := pyMargin(lines[*i+k])
+		if next == "" || strings.HasPrefix(next, "╰") {
+			break
+		}
+		glued := whole + next
+		if strings.HasSuffix(whole, " in") || strings.HasPrefix(next, "in ") {
+			glued = whole + " " + next
+		}
+		whole = glued
+		if p := pyBoxed(whole); p.ok && p.Function != "" {
+			*i += k
+			return p
+		}
+	}
+	return pyBoxed(m)
+}
+
+func (s *pyScan) took(p pyPlace, indent int) {
+	s.cells = s.cells || p.cell
+	s.source, s.strange, s.blank = false, 0, false
+	if len(s.block.frames) == 0 && !s.first {
+		s.block.indent = min(s.block.indent, max(0, indent-2))
+	}
+	s.block.frames = append(s.block.frames, p.Frame)
+}
+
+// arrow takes a line's number from the arrow that IPython draws, or from the
+// number that Django writes before the source.
+func (s *pyScan) arrow(m string) bool {
+	if !s.cells || len(s.block.frames) == 0 {
+		return false
+	}
+	f := &s.block.frames[len(s.block.frames)-1]
+	n, ok := pyArrow(m)
+	if !ok {
+		return false
+	}
+	if f.Line == 0 || strings.HasPrefix(m, "--") {
+		f.Line = n
+	}
+	return true
+}
+
+// inBox passes over a box's source; the exception comes behind its end.
+func (s *pyScan) inBox(l, m string) pyStep {
+	if strings.HasPrefix(m, "╰") {
+		s.blank = true
+		return pyTook
+	}
+	if strings.HasPrefix(strings.TrimLeft(l, " "), "│") || !s.blank {
+		return pySkips
+	}
+	if e, strong, ok := pyException(m); ok && (strong || s.strange == 0) {
+		s.end(e)
+		return pyEnds
+	}
+	s.strange++
+	return pySkips
+}
+
+// other tells the exception from the source of the last frame: it is less
+// indented, or, where indentation was lost, comes behind the one line of source.
+func (s *pyScan) other(l, m string) pyStep {
+	indent := pyIndent(l)
+	if s.first {
+		if indent > 0 || !s.source {
+			s.source = true
+			return pySkips
+		}
+		return pyStops
+	}
+	if typ, ok := strings.CutPrefix(m, "Exception Type: "); ok { // Django's page
+		typ, _, _ = strings.Cut(typ, " at ")
+		s.end(exception{typ: strings.TrimSpace(typ)})
+		return pyEnds
+	}
+	if indent <= s.block.indent || len(s.block.frames) == 0 {
+		e, strong, ok := pyException(m)
+		if ok && (strong || (indent <= s.block.indent && s.strange == 0 && (s.source || indent < s.block.indent+2 && !s.cells))) {
+			s.end(e)
+			return pyEnds
+		}
+		if strings.HasPrefix(m, "During handling") || strings.HasPrefix(m, "The above exception") {
+			return pyStops
+		}
+		if s.source || len(s.block.frames) == 0 {
+			if s.strange++; s.strange > 3 && !s.cells {
+				return pyStops
+			}
+		}
+		s.source = true
+		return pySkips
+	}
+	s.source = true
+	if e, strong, ok := pyException(m); ok && strong && indent <= s.block.indent+2 && e.message != "" && !strings.HasSuffix(m, ":") {
+		s.end(e)
+		return pyEnds
+	}
+	return pySkips
+}
+
+func (s *pyScan) end(e exception) {
+	e.frames = s.block.frames
+	s.block.exception, s.block.ended = e, true
+}
