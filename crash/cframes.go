@@ -1,0 +1,418 @@
+package crash
+
+import (
+	"strconv"
+	"strings"
+)
+
+// The frames of native code, as sanitizers, debuggers and a dozen libraries
+// print them. Module is the binary or library a frame lies in, where no source is
+// known.
+
+// cMaxFrames bounds the frames kept of one stack.
+const cMaxFrames = 256
+
+// cFrame reads one line of a native stack, whoever printed it.
+func cFrame(l string) (Frame, bool) {
+	t := strings.TrimSpace(l)
+	t = strings.TrimPrefix(t, "* ")
+	if len(t) < 3 {
+		return Frame{}, false
+	}
+	switch c := t[0]; {
+	case c == '#':
+		return cNumbered(t[1:])
+	case c == '@':
+		return cAt(t[1:])
+	case c == '[':
+		return cBracketed(t)
+	case c >= '0' && c <= '9':
+		return cDigitFirst(t)
+	case strings.HasPrefix(t, "frame #"):
+		return cLLDB(t)
+	case strings.HasPrefix(t, "at 0x"), strings.HasPrefix(t, "by 0x"):
+		return cValgrind(t)
+	}
+	return cSymbols(t)
+}
+
+// cNumbered reads what follows "#" in the stacks of sanitizers, gdb and LLVM.
+func cNumbered(t string) (Frame, bool) {
+	d := goDigits(t)
+	if d == 0 || d > 4 || d == len(t) || t[d] != ' ' {
+		return Frame{}, false
+	}
+	rest := strings.TrimSpace(t[d:])
+	address := strings.HasPrefix(rest, "0x")
+	if address {
+		_, after, ok := strings.Cut(rest, " ")
+		if !ok {
+			return Frame{}, true // an address alone
+		}
+		rest = strings.TrimSpace(after)
+	}
+	if rest == "<signal handler called>" {
+		return Frame{Function: rest}, true
+	}
+	name, in := strings.CutPrefix(rest, "in ")
+	if address && !in {
+		if f, ok := cCoredump(name); ok {
+			return f, true
+		}
+	}
+	if f, ok := cDebugger(name); ok {
+		return f, true
+	}
+	if !address {
+		return Frame{}, false
+	}
+	return cSymbolizer(name), true
+}
+
+// cCoredump reads coredumpctl's "step (libsolve.so.2 + 0x12a4)".
+func cCoredump(rest string) (Frame, bool) {
+	k := strings.LastIndex(rest, " (")
+	if k <= 0 || !strings.HasSuffix(rest, ")") {
+		return Frame{}, false
+	}
+	module, offset, plus := strings.Cut(rest[k+2:len(rest)-1], " + 0x")
+	if module == "" || strings.ContainsAny(module, " ,=:+/*&") {
+		return Frame{}, false
+	}
+	f := Frame{Function: rest[:k], Module: module}
+	if f.Function == "n/a" {
+		f.Function = ""
+		if plus {
+			f.Function = "+0x" + offset
+		}
+	}
+	if module == "n/a" {
+		f.Module = ""
+	}
+	return f, true
+}
+
+// cDebugger reads gdb's "f (args) at file:line" and "f (args) from library".
+func cDebugger(rest string) (Frame, bool) {
+	if k := strings.LastIndex(rest, " at "); k > 0 {
+		name := strings.TrimSpace(rest[:k])
+		if file, line, ok := cPlace(rest[k+4:]); ok && line > 0 && strings.HasSuffix(name, ")") {
+			return Frame{Function: cCallee(name), File: file, Line: line}, true
+		}
+	}
+	if k := strings.LastIndex(rest, " from "); k > 0 {
+		name := strings.TrimSpace(rest[:k])
+		if strings.HasSuffix(name, ")") {
+			return Frame{Function: cCallee(name), Module: rest[k+6:]}, true
+		}
+	}
+	if k := strings.Index(rest, " ("); k > 0 && strings.HasSuffix(rest, ")") && !strings.ContainsAny(rest[k:], "+/\\") {
+		return Frame{Function: cCallee(rest)}, true
+	}
+	return Frame{}, false
+}
+
+// cCallee takes gdb's list of arguments off a name: the last bracketed part
+// that a space stands before.
+func cCallee(name string) string {
+	if open := goOpening(name); open > 0 {
+		return strings.TrimSpace(name[:open])
+	}
+	return name
+}
+
+// cSymbolizer reads what sanitizers and LLVM print behind an address: a
+// function and its place, or the binary and the offset in it.
+func cSymbolizer(rest string) Frame {
+	if k := strings.Index(rest, " (BuildId: "); k > 0 {
+		rest = rest[:k]
+	}
+	rest = strings.TrimSuffix(strings.TrimSpace(rest), " (discriminator 1)")
+	if k := strings.Index(rest, " (discriminator "); k > 0 {
+		rest = rest[:k]
+	}
+	if strings.HasSuffix(rest, ")") {
+		open := strings.LastIndex(rest, "(")
+		inner := rest[open+1 : len(rest)-1]
+		if plus := strings.LastIndex(inner, "+0x"); plus > 0 && open >= 0 {
+			name := strings.TrimSpace(rest[:open])
+			f := Frame{Function: name, Module: cArch(inner[:plus])}
+			if name == "" || name == "<unknown module>" {
+				f.Function = inner[plus:]
+			}
+			return f
+		}
+	}
+	if k := cPathStart(rest); k >= 0 {
+		if file, line, ok := cPlace(rest[k:]); ok {
+			return Frame{Function: strings.TrimSpace(rest[:k]), File: file, Line: line}
+		}
+	}
+	name := strings.TrimSuffix(strings.TrimSuffix(rest, " ??:?"), " ??:0")
+	return Frame{Function: strings.TrimSuffix(name, " <null>")}
+}
+
+// cPathStart finds where the place begins behind a function's name, which may
+// itself have spaces.
+func cPathStart(rest string) int {
+	depth := 0
+	for k := range len(rest) {
+		switch rest[k] {
+		case '(', '<', '[', '{':
+			depth++
+		case ')', '>', ']', '}':
+			depth--
+		case ' ':
+			if k+1 < len(rest) && depth <= 0 && (rest[k+1] == '/' || rest[k+1] == '.' || k+3 < len(rest) && rest[k+2] == ':' && (rest[k+3] == '\\' || rest[k+3] == '/')) {
+				return k + 1
+			}
+		}
+	}
+	if k := strings.LastIndexByte(rest, ' '); k >= 0 {
+		return k + 1
+	}
+	if strings.HasPrefix(rest, "/") || strings.Contains(rest, ":") && !strings.Contains(rest, "::") {
+		return 0
+	}
+	return -1
+}
+
+// cArch takes the architecture off a Mac's "libfoo.dylib:x86_64h".
+func cArch(module string) string {
+	if k := strings.LastIndexByte(module, ':'); k > 1 {
+		return module[:k]
+	}
+	return module
+}
+
+// cPlace reads "file:line", "file:line:column", "file(line)" or a file alone.
+func cPlace(s string) (file string, line int, ok bool) {
+	s = strings.TrimSpace(s)
+	if strings.HasPrefix(s, "<null>") || strings.HasPrefix(s, "??") || s == "" {
+		return "", 0, false
+	}
+	for range 2 {
+		k := strings.LastIndexByte(s, ':')
+		if k <= 0 || goDigits(s[k+1:]) == 0 || goDigits(s[k+1:]) != len(s[k+1:]) {
+			break
+		}
+		line, _ = strconv.Atoi(s[k+1:])
+		s, ok = s[:k], true
+	}
+	if !ok && strings.HasSuffix(s, ")") {
+		if k := strings.LastIndexByte(s, '('); k > 0 && goDigits(s[k+1:]) == len(s)-k-2 && len(s)-k > 2 {
+			line, _ = strconv.Atoi(s[k+1 : len(s)-1])
+			return s[:k], line, true
+		}
+	}
+	if !ok {
+		return s, 0, cSource(s)
+	}
+	return s, line, true
+}
+
+// cSource reports a file of source code by its ending.
+func cSource(file string) bool {
+	dot := strings.LastIndexByte(file, '.')
+	if dot < 0 {
+		return false
+	}
+	switch strings.ToLower(file[dot+1:]) {
+	case "c", "cc", "cpp", "cxx", "c++", "h", "hh", "hpp", "hxx", "inl", "inc", "ipp", "tcc", "m", "mm", "cu", "cuh", "s", "y", "l", "rl", "f", "f90", "swift", "rs":
+		return true
+	}
+	return false
+}
+
+// cAt reads glog's "@     0x55d2f0 shop::total()".
+func cAt(t string) (Frame, bool) {
+	t = strings.TrimSpace(t)
+	if !strings.HasPrefix(t, "0x") {
+		return Frame{}, false
+	}
+	_, name, ok := strings.Cut(t, " ")
+	name = strings.TrimSpace(name)
+	for strings.HasPrefix(name, "(") && !strings.HasPrefix(name, "(anonymous") { // (unknown), or sizes that newer versions print
+		_, after, cut := strings.Cut(name, ") ")
+		if !cut {
+			return Frame{}, ok
+		}
+		name = strings.TrimSpace(after)
+	}
+	if k := strings.Index(name, "  "); k > 0 {
+		name = name[:k]
+	}
+	if n := goDigits(name); n > 0 && strings.HasPrefix(name[n:], "  ") { // a frame's size
+		name = strings.TrimSpace(name[n:])
+	}
+	return Frame{Function: name}, ok
+}
+
+// cBracketed reads Open MPI's "[ 4] ./solve(+0x12a4)[0x55d2a4]".
+func cBracketed(t string) (Frame, bool) {
+	inner, rest, ok := strings.Cut(t[1:], "]")
+	inner = strings.TrimSpace(inner)
+	if !ok || inner == "" || goDigits(inner) != len(inner) {
+		return Frame{}, false
+	}
+	return cSymbols(strings.TrimSpace(rest))
+}
+
+// cSymbols reads backtrace_symbols' "./solve(step+0x1d)[0x55d2a4]".
+func cSymbols(t string) (Frame, bool) {
+	if !strings.HasSuffix(t, "]") {
+		return Frame{}, false
+	}
+	open := strings.LastIndex(t, "[0x")
+	if open <= 0 {
+		return Frame{}, false
+	}
+	t = strings.TrimSpace(t[:open])
+	bracket := strings.LastIndexByte(t, '(')
+	if bracket < 0 || !strings.HasSuffix(t, ")") {
+		if strings.ContainsAny(t, " \t=") {
+			return Frame{}, false
+		}
+		return Frame{Module: t}, true
+	}
+	f := Frame{Module: strings.TrimSpace(t[:bracket])}
+	name, offset, plus := strings.Cut(t[bracket+1:len(t)-1], "+0x")
+	if f.Module == "" || strings.ContainsAny(name, " ") && !strings.Contains(name, "::") {
+		return Frame{}, false
+	}
+	f.Function = demangle(name)
+	if name == "" && plus {
+		f.Function = "+0x" + offset
+	}
+	return f, true
+}
+
+// cLLDB reads "frame #3: 0x0000000100003f2c solve`step(n=3) at step.c:12:5".
+func cLLDB(t string) (Frame, bool) {
+	_, rest, ok := strings.Cut(t, ": ")
+	if !ok {
+		return Frame{}, false
+	}
+	if strings.HasPrefix(rest, "0x") {
+		_, rest, _ = strings.Cut(rest, " ")
+	}
+	module, name, ok := strings.Cut(rest, "`")
+	if !ok {
+		return Frame{Module: module}, true
+	}
+	f := Frame{Module: module}
+	if k := strings.LastIndex(name, " at "); k > 0 {
+		if file, line, ok := cPlace(name[k+4:]); ok {
+			f.File, f.Line, f.Module = file, line, ""
+			name = name[:k]
+		}
+	}
+	if k := strings.LastIndex(name, " + "); k > 0 {
+		name = name[:k]
+	}
+	f.Function = strings.TrimSuffix(name, " [inlined]")
+	return f, true
+}
+
+// cValgrind reads "by 0x10917A: step (step.c:12)" and "(in /usr/lib/x.so)".
+func cValgrind(t string) (Frame, bool) {
+	_, rest, ok := strings.Cut(t, ": ")
+	if !ok || !strings.HasSuffix(rest, ")") {
+		return Frame{}, false
+	}
+	k := strings.LastIndex(rest, " (")
+	if k < 0 {
+		return Frame{}, false
+	}
+	f := Frame{Function: rest[:k]}
+	inner := rest[k+2 : len(rest)-1]
+	if module, ok := strings.CutPrefix(inner, "in "); ok {
+		f.Module = module
+		return f, true
+	}
+	f.File, f.Line, _ = cPlace(inner)
+	return f, true
+}
+
+// cDigitFirst reads frames that begin with a bare number: boost's " 4# step at
+// step.cpp:12", breakpad's "4  solve!step [step.cpp : 12 + 0x5]" and Apple's
+// "4   solve   0x0000000104 step + 44 (step.cpp:12)".
+func cDigitFirst(t string) (Frame, bool) {
+	d := goDigits(t)
+	if d > 4 || d == len(t) {
+		return Frame{}, false
+	}
+	rest := t[d:]
+	if after, ok := strings.CutPrefix(rest, "# "); ok {
+		return cBoost(after)
+	}
+	if rest[0] != ' ' {
+		return Frame{}, false
+	}
+	rest = strings.TrimSpace(rest)
+	if module, name, ok := strings.Cut(rest, "!"); ok && !strings.ContainsAny(module, " \t") {
+		return cBreakpad(module, name), true
+	}
+	fields := strings.Fields(rest)
+	for k := 1; k < len(fields)-1 && k < 4; k++ {
+		if strings.HasPrefix(fields[k], "0x") && len(fields[k]) >= 10 {
+			_, name, _ := strings.Cut(rest, fields[k])
+			return cApple(strings.Join(fields[:k], " "), strings.TrimSpace(name)), true
+		}
+	}
+	if len(fields) == 3 && fields[1] == "+" && strings.HasPrefix(fields[2], "0x") {
+		return Frame{Module: fields[0], Function: "+" + fields[2]}, true
+	}
+	return Frame{}, false
+}
+
+func cBoost(rest string) (Frame, bool) {
+	if k := strings.LastIndex(rest, " at "); k > 0 {
+		if file, line, ok := cPlace(rest[k+4:]); ok {
+			return Frame{Function: rest[:k], File: file, Line: line}, true
+		}
+	}
+	name, module := rest, ""
+	if k := strings.LastIndex(rest, " in "); k > 0 {
+		name, module = rest[:k], rest[k+4:]
+	}
+	if strings.HasPrefix(name, "0x") {
+		name = ""
+	}
+	return Frame{Function: name, Module: module}, true
+}
+
+func cBreakpad(module, name string) Frame {
+	f := Frame{Module: module, Function: name}
+	if k := strings.LastIndex(name, " ["); k > 0 && strings.HasSuffix(name, "]") {
+		parts := strings.Split(name[k+2:len(name)-1], " : ")
+		if len(parts) >= 2 {
+			f.File = parts[0]
+			f.Line, _ = strconv.Atoi(parts[1][:goDigits(parts[1])])
+			f.Module = ""
+		}
+		f.Function = name[:k]
+	}
+	if k := strings.LastIndex(f.Function, " + 0x"); k > 0 {
+		f.Function = f.Function[:k]
+	}
+	return f
+}
+
+func cApple(module, name string) Frame {
+	f := Frame{Module: module}
+	if k := strings.LastIndex(name, " ("); k > 0 && strings.HasSuffix(name, ")") {
+		if file, line, ok := cPlace(name[k+2 : len(name)-1]); ok && line > 0 {
+			f.File, f.Line, f.Module = file, line, ""
+			name = name[:k]
+		}
+	}
+	if k := strings.LastIndex(name, " + "); k > 0 {
+		name = name[:k]
+	}
+	if strings.HasPrefix(name, "0x") { // no symbol: only where the image begins
+		name = ""
+	}
+	f.Function = name
+	return f
+}

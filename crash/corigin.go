@@ -1,0 +1,271 @@
+package crash
+
+import "strings"
+
+// cLibrary reports frames that are not the program's own: the runtime, the
+// standard library's headers, what lies in a folder for other people's code.
+func cLibrary(f Frame) bool {
+	if cIgnore(f) || cLibraryName(cBareName(f.Function)) {
+		return true
+	}
+	if f.File != "" {
+		return cLibraryFile(strings.ReplaceAll(f.File, `\`, "/"))
+	}
+	return cLibraryModule(f.Module)
+}
+
+// cIgnore passes over what says nothing about the failure: how it was raised,
+// reported and measured, and what every thread begins with.
+func cIgnore(f Frame) bool {
+	name := cBareName(f.Function)
+	if name == "" || name == "??" || strings.HasPrefix(name, "+0x") {
+		if f.File != "" {
+			return false
+		}
+		return f.Module == "" || cSystemModule(f.Module)
+	}
+	if cIgnoredName(name) {
+		return true
+	}
+	path := strings.ReplaceAll(f.File, `\`, "/")
+	for _, dir := range []string{
+		"libsanitizer/", "compiler-rt/", "sysdeps/", "nptl/", "/csu/", "libc-start", "stdlib/abort.c", "assert/assert.c",
+		"libsupc++/", "libiberty/", "vcruntime/", "vcstartup/", "asan_interceptors", "libfuzzer/", "/fuzzer/Fuzzer", "sanitizer_common",
+	} {
+		if strings.Contains(path, dir) {
+			return true
+		}
+	}
+	return path == "" && f.Module != "" && cSystemModule(f.Module) && !strings.Contains(name, "::")
+}
+
+// cIgnoredName reports functions that only raise, report or start.
+func cIgnoredName(name string) bool {
+	for _, p := range []string{
+		"__interceptor_", "___interceptor_", "__asan", "__ubsan", "__msan", "__tsan", "__lsan", "__hwasan", "__sanitizer", "__sancov", "__libc_", "__GI_",
+		"__cxa_", "__cxxabiv1", "__gnu_cxx::__verbose_terminate", "std::terminate", "std::__terminate", "std::rethrow", "std::__throw", "__gxx_", "_Unwind_", "__pthread_kill", "__fortify",
+		"__assert", "___assert", "_assert", "__stack_chk", "__chk_fail", "asan_", "wrap_", "fuzzer::", "__rust", "google::LogMessage", "google::DumpStack",
+		"google::(anonymous namespace)", "absl::log_internal", "absl::lts_", "boost::stacktrace", "backward::", "llvm::sys::", "SignalHandler", "PrintStackTrace", "operator new", "operator delete",
+		"MallocExtension", "tcmalloc::", "je_", "__scrt_", "invoke_main", "_sigtramp", "_pthread_", "__restore_rt", "__kernel_", "_dl_", "malloc_printerr", "_int_", "__fdelt_chk", "qt_message", "qt_assert",
+	} {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	switch name {
+	case "<signal handler called>", "raise", "gsignal", "abort", "_start", "start", "start_thread", "thread_start", "clone", "__clone", "clone3", "__clone3", "kill", "pthread_kill",
+		"malloc", "free", "calloc", "realloc", "cfree", "posix_memalign", "strdup", "strndup", "munmap_chunk", "malloc_consolidate", "sysmalloc", "systrim", "unlink_chunk",
+		"exit", "_exit", "tgkill", "BaseThreadInitThunk", "RtlUserThreadStart", "mainCRTStartup", "WinMainCRTStartup", "__tmainCRTStartup", "KiUserExceptionDispatcher",
+		"RaiseException", "_CxxThrowException", "UnhandledExceptionFilter", "terminate", "rethrow", "unknown", "(unknown)", "nil", "__nptl_main", "killpg", "QMessageLogger::fatal",
+		"memcpy", "memmove", "memset", "memcmp", "memchr", "strlen", "strnlen", "strcpy", "strncpy", "strcat", "strncat", "strcmp", "strncmp", "strcasecmp", "strncasecmp", "strchr", "strrchr", "strstr", "strtol", "strtok",
+		"sprintf", "snprintf", "vsprintf", "vsnprintf", "printf", "vprintf", "fprintf", "vfprintf", "sscanf", "vsscanf", "fscanf", "atoi", "atol", "read", "write", "fread", "fwrite", "fgets", "puts", "fputs", "fclose", "fopen", "bcopy", "wcslen", "wcscpy", "qsort", "bsearch", "getenv", "longjmp", "siglongjmp":
+		return true
+	}
+	return strings.Contains(name, "_avx") || strings.Contains(name, "_sse") && strings.HasPrefix(name, "_") || strings.Contains(name, "_evex")
+}
+
+// cLibraryName reports functions of libraries nearly everybody uses.
+func cLibraryName(name string) bool {
+	for _, p := range []string{"std::", "__gnu_cxx::", "__gnu_debug::", "boost::", "testing::", "absl::", "google::", "fmt::", "Eigen::", "rapidjson::", "nlohmann::", "QMetaObject::", "QCoreApplication::", "QApplication", "QObject::", "QEventLoop::", "g_", "gtk_", "gdk_", "_g_", "Py", "_Py", "operator ", "decltype"} {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	return false
+}
+
+func cLibraryFile(path string) bool {
+	for _, dir := range []string{
+		"/usr/include/", "/usr/lib/", "/usr/lib64/", "/include/c++/", "/bits/", "/libstdc++", "/libcxx/", "/libc++", "third_party/", "third-party/", "thirdparty/", "3rdparty/", "3rd_party/", "/ThirdParty/", "/external/", "/_deps/", "/vcpkg", "/.conan", "/boost/",
+		"/glibc", "/node_modules/", "/Toolchains/", "/Xcode.app/", "/Windows Kits/", "/VC/Tools/", "/vctools/", "minkernel/", "/gtest/", "googletest/", "/v1/",
+		"libio/", "string/strlen", "stdio-common/", "/malloc/malloc.c", "/stdlib/", "/qtbase/", "/deps/v8/",
+	} {
+		if k := strings.Index(path, strings.TrimPrefix(dir, "/")); k == 0 {
+			return true
+		}
+		if strings.Contains(path, dir) && (dir[0] == '/' || strings.Contains(path, "/"+dir)) {
+			return true
+		}
+	}
+	switch path {
+	case "malloc.c", "abort.c", "raise.c", "libc-start.c", "clone.S", "pthread_create.c", "libc_fatal.c", "vfprintf.c", "assert.c", "pthread_kill.c", "libc_start_call_main.h":
+		return true
+	}
+	return false
+}
+
+// cLibraryModule reports shared libraries of the system and of desktops; those
+// nobody knows may well be the program's own.
+func cLibraryModule(module string) bool {
+	if module == "" {
+		return false
+	}
+	if cSystemModule(module) {
+		return true
+	}
+	base := strings.ToLower(cModule(module))
+	for _, p := range []string{
+		"libqt", "qt5", "qt6", "libglib", "libgobject", "libgio", "libgtk", "libgdk", "libx11", "libxcb", "libgl", "libegl", "libdrm", "libwayland", "libnvidia", "nvoglv", "atio6axx", "igdkmd", "libvulkan",
+		"libssl", "libcrypto", "libcurl", "libz.", "libxml2", "libpython", "python", "libjvm", "libv8", "libnode", "libruby", "libperl", "liblua", "libcuda", "libcudart", "libmpi", "libopen-", "libtbb", "libgomp", "libboost", "libdbus", "libffi", "libuv.", "libtcmalloc", "libjemalloc",
+		"corefoundation", "foundation", "appkit", "hitoolbox", "libobjc", "libdispatch", "uikit", "graphicsservices", "quartzcore", "coregraphics", "user32", "gdi32", "combase", "ole32", "rpcrt4", "shell32", "mfc", "d3d", "dxgi", "opengl32",
+	} {
+		if strings.HasPrefix(base, p) {
+			return true
+		}
+	}
+	return strings.HasPrefix(module, "/System/Library/")
+}
+
+// cSystemModule reports the C and C++ runtimes and what sanitizers preload.
+func cSystemModule(module string) bool {
+	base := strings.ToLower(cModule(module))
+	for _, p := range []string{
+		"libc.", "libc-", "libm.", "libm-", "libdl", "librt.", "libpthread", "libstdc++", "libgcc_s", "libc++", "ld-", "ld.so", "ld64", "linux-vdso", "linux-gate", "libasan", "libubsan", "libtsan", "libmsan", "liblsan", "libclang_rt", "clang_rt",
+		"libsystem_", "libdyld", "dyld", "libsystem.", "ntdll", "kernel32", "kernelbase", "ucrtbase", "msvcr", "msvcp", "vcruntime", "wow64", "libsegfault", "libmusl", "ld-musl", "libunwind",
+	} {
+		if strings.HasPrefix(base, p) {
+			return true
+		}
+	}
+	return base == "[vdso]" || base == "[vsyscall]" || base == "[unknown]"
+}
+
+// cModule returns a binary's name without folder and version.
+func cModule(module string) string {
+	module = strings.ReplaceAll(module, `\`, "/")
+	base := module[strings.LastIndexByte(module, '/')+1:]
+	if k := strings.Index(base, ".so."); k > 0 {
+		base = base[:k+3]
+	}
+	return strings.TrimPrefix(base, "lt-") // libtool's
+}
+
+// cBareName takes a name's arguments, template arguments and suffixes off.
+func cBareName(function string) string {
+	s := demangle(function)
+	s = strings.TrimPrefix(s, "-[") // Objective-C keeps its brackets otherwise
+	for _, prefix := range []string{"virtual thunk to ", "non-virtual thunk to ", "guard variable for ", "static ", "inlined "} {
+		s = strings.TrimPrefix(s, prefix)
+	}
+	s = strings.NewReplacer("[abi:cxx11]", "", "(anonymous namespace)", "{anonymous}", "`anonymous namespace'", "{anonymous}", "`anonymous-namespace'", "{anonymous}", "std::__cxx11::", "std::", "std::__1::", "std::", "std::__debug::", "std::").Replace(s)
+	s = cNoArguments(s)
+	for _, suffix := range []string{".isra.", ".part.", ".constprop.", ".cold", ".lto_priv", ".llvm."} {
+		if k := strings.Index(s, suffix); k > 0 {
+			s = s[:k]
+		}
+	}
+	s = strings.TrimSuffix(strings.TrimSpace(s), " const")
+	if k := strings.LastIndexByte(s, ' '); k > 0 && !strings.Contains(s, "operator") && !strings.HasPrefix(s, "<") {
+		s = s[k+1:] // what a template returns
+	}
+	if k := strings.IndexByte(s, '@'); k > 0 { // a symbol's version
+		s = s[:k]
+	}
+	return strings.TrimSpace(s)
+}
+
+// cNoArguments drops everything between brackets, angles too, except in
+// operator names and for closures, which become what they stand in.
+func cNoArguments(s string) string {
+	if !strings.ContainsAny(s, "(<{[$") {
+		return s
+	}
+	var b strings.Builder
+	depth := 0
+	for k := 0; k < len(s); k++ {
+		switch c := s[k]; c {
+		case '(', '<', '[':
+			if depth == 0 && strings.HasSuffix(b.String(), "operator") {
+				k = cOperator(s, k, &b)
+				continue
+			}
+			depth++
+		case ')', '>', ']':
+			if depth == 0 && strings.HasSuffix(b.String(), "operator") || c == '>' && k > 0 && s[k-1] == '-' {
+				if depth == 0 {
+					b.WriteByte(c)
+				}
+				continue
+			}
+			depth = max(0, depth-1)
+		case '{':
+			if strings.HasPrefix(s[k:], "{anonymous}") && depth == 0 {
+				b.WriteString("{anonymous}")
+				k += len("{anonymous}") - 1
+				continue
+			}
+			depth++
+		case '}':
+			depth = max(0, depth-1)
+		default:
+			if depth == 0 {
+				b.WriteByte(c)
+			}
+		}
+	}
+	return cClosure(b.String())
+}
+
+// cOperator writes the sign of an operator and returns its last index.
+func cOperator(s string, k int, b *strings.Builder) int {
+	end := k
+	for end < len(s) && strings.IndexByte("<>=[]", s[end]) >= 0 {
+		end++
+	}
+	if end == k { // operator()
+		end = min(len(s), k+2)
+	}
+	b.WriteString(s[k:end])
+	return end - 1
+}
+
+// cClosure cuts a name at a closure: "run::$_0::operator()", "run()::{lambda()#1}".
+func cClosure(s string) string {
+	for _, mark := range []string{"::$_", "::'lambda", "::lambda", "$_", "::__lambda"} {
+		if k := strings.Index(s, mark); k > 0 {
+			s = s[:k]
+		}
+	}
+	s = strings.ReplaceAll(s, "::::", "::")
+	if strings.HasSuffix(s, "::operator()") {
+		if rest := strings.TrimSuffix(s, "::operator()"); strings.HasSuffix(rest, "::") || strings.Contains(rest, "::::") {
+			s = strings.TrimRight(rest, ":")
+		}
+	}
+	return strings.TrimSuffix(s, "::")
+}
+
+// cCanonical keeps the file's name and the function's; of a frame without
+// symbols the binary, and the offset in it in place of the line.
+func cCanonical(f Frame) Frame {
+	path := strings.ReplaceAll(f.File, `\`, "/")
+	c := Frame{File: path[strings.LastIndexByte(path, '/')+1:], Line: f.Line}
+	name := cBareName(f.Function)
+	switch {
+	case name == "" || name == "??":
+	case strings.HasPrefix(name, "+0x"):
+		c.Line = hexOffset(name[3:])
+	default:
+		c.Function = strings.TrimPrefix(name, "{anonymous}::")
+	}
+	if c.File == "" && c.Function == "" {
+		c.Module = cModule(f.Module)
+	}
+	return c
+}
+
+// hexOffset reads the last digits of an offset.
+func hexOffset(s string) int {
+	n := 0
+	for _, r := range s {
+		switch {
+		case r >= '0' && r <= '9':
+			n = n<<4 | int(r-'0')
+		case r >= 'a' && r <= 'f':
+			n = n<<4 | int(r-'a'+10)
+		default:
+			return n & (1<<40 - 1)
+		}
+	}
+	return n & (1<<40 - 1)
+}

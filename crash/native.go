@@ -1,0 +1,201 @@
+package crash
+
+import "strings"
+
+// native reads what ends a program in C or C++ without a sanitizer: the C
+// library's aborts, uncaught exceptions, failed assertions, signals, and the
+// stacks that debuggers and signal handlers print.
+func native() language {
+	return language{
+		name:      "native",
+		begins:    nativeBegins,
+		read:      nativeRead,
+		library:   cLibrary,
+		ignore:    cIgnore,
+		canonical: cCanonical,
+		vague:     func(string) bool { return true },
+	}
+}
+
+func nativeBegins(l string) bool {
+	if len(l) < 5 {
+		return false
+	}
+	switch l[0] {
+	case '#', '*', '=', 't', 'l', 'P', 'T', 'f', 'd', 'm', 'c', 'r', 's', 'E', 'U', 'S', 'A', 'R', 'C', 'B', '/', '.', '[', '0', 'i':
+		if _, ok := nativeHead(l); ok || nativeFrameBegins(l) {
+			return true
+		}
+	case ' ', '\t':
+		if nativeFrameBegins(strings.TrimLeft(l, " \t")) {
+			return true
+		}
+	}
+	return strings.Contains(l, "*** Error in `") || strings.Contains(l, "*** glibc detected ***") || nativeAssertion(l) || strings.Contains(l, "erminate called ") || strings.Contains(l, " malloc: *** ")
+}
+
+// nativeFrameBegins reports a line that can only be a stack's: an address, or a
+// number with a function and its place.
+func nativeFrameBegins(t string) bool {
+	if len(t) < 6 {
+		return false
+	}
+	switch {
+	case t[0] == '#' && t[1] >= '0' && t[1] <= '9':
+		return strings.Contains(t[:min(len(t), 9)], " 0x") || strings.Contains(t, ") at ") || strings.Contains(t, ") from ")
+	case t[0] == '@':
+		return strings.HasPrefix(strings.TrimLeft(t[1:], " "), "0x")
+	case t[0] == '0':
+		return strings.HasPrefix(t, "0# ")
+	case strings.HasSuffix(t, "]"):
+		return strings.Contains(t, "[0x")
+	case strings.HasPrefix(t, "frame #0: 0x"), strings.HasPrefix(t, "* frame #0: 0x"):
+		return true
+	}
+	return false
+}
+
+func nativeAssertion(l string) bool {
+	return strings.HasSuffix(l, "failed.") && strings.Contains(l, ": Assertion `") || strings.HasSuffix(l, "failed.") && strings.Contains(l, ": Assertion '") ||
+		strings.HasPrefix(l, "Assertion failed: ") || strings.Contains(l, ": assertion failed: (")
+}
+
+// nativeGap bounds how far below what happened its stack may begin: debuggers
+// tell of threads between.
+const nativeGap = 80
+
+func nativeRead(lines []string, i int) (trace, int, bool) {
+	e, ok := nativeHead(lines[i])
+	if !ok {
+		return nativeBare(lines, i)
+	}
+	t := trace{fatal: true}
+	if strings.HasPrefix(lines[i], "==") {
+		return valgrindRead(lines, i, e)
+	}
+	next := i + 1
+	gap := nativeGap
+	for j := next; j < min(len(lines), next+gap); j++ {
+		l := lines[j]
+		if what, found := strings.CutPrefix(strings.TrimSpace(l), "what():"); found {
+			e.message = strings.TrimSpace(what)
+			next, gap = j+1, nativeGap
+			continue
+		}
+		if nativeStackBegins(l) {
+			frames, n := nativeStack(lines, j)
+			if len(frames) < 2 && !nativeNamed(frames) {
+				continue
+			}
+			e.frames, next = append(e.frames, frames...), n
+			break
+		}
+		if other, isHead := nativeHead(l); isHead {
+			if !nativeFollows(e, other) {
+				break
+			}
+			e = nativeJoin(e, other)
+			next, gap = j+1, nativeGap
+		} else if _, _, report := sanitizerHead(l); report {
+			break
+		}
+	}
+	if e.typ == nativeShell {
+		e.typ, t.rank = e.code, -1
+		e.code = ""
+	}
+	e.frames = nativeDeepest(e)
+	t.chain = []exception{e}
+	t.class = nativeClass(e)
+	return t, next, true
+}
+
+func nativeClass(e exception) string {
+	switch {
+	case strings.HasSuffix(e.typ, "bad_alloc"):
+		return "oom"
+	case strings.HasPrefix(e.typ, "SIG"), strings.HasPrefix(e.typ, "Invalid "), e.typ == "access violation":
+		return "crash"
+	}
+	for _, s := range []string{"free", "corrupt", "smashing", "malloc", "chunk", "overflow", "overrun"} {
+		if strings.Contains(e.typ, s) {
+			return "crash"
+		}
+	}
+	return "" // its words may know more
+}
+
+// nativeFollows reports whether what was printed second is how the first ended:
+// a signal after an exception, the shell's word after both.
+func nativeFollows(first, second exception) bool {
+	if second.typ == nativeShell {
+		return true
+	}
+	return strings.HasPrefix(second.typ, "SIG") && first.typ != second.typ || first.typ == second.typ && len(second.frames) == 0
+}
+
+// nativeJoin keeps of two heads the one that says more.
+func nativeJoin(first, second exception) exception {
+	if first.typ == nativeShell || first.typ == "signal" {
+		second.frames = append(second.frames, first.frames...)
+		return second
+	}
+	return first
+}
+
+func nativeNamed(frames []Frame) bool {
+	return len(frames) > 0 && (frames[0].Function != "" && !strings.HasPrefix(frames[0].Function, "+0x") || frames[0].File != "")
+}
+
+// nativeBare reads a stack that nothing stands before.
+func nativeBare(lines []string, i int) (trace, int, bool) {
+	frames, next := nativeStack(lines, i)
+	if len(frames) < 2 {
+		return trace{}, i, false
+	}
+	e := exception{typ: "stack", frames: frames}
+	for j := i - 1; j >= max(0, i-6); j-- {
+		if s := nativeSignal(lines[j]); s != "" {
+			e.typ, e.message = s, strings.TrimSpace(lines[j])
+			break
+		}
+	}
+	for j := next; j < min(len(lines), next+4) && e.typ == "stack"; j++ {
+		if s := nativeSignal(lines[j]); s != "" {
+			e.typ, e.message, next = s, strings.TrimSpace(lines[j]), j+1
+		}
+	}
+	e.frames = nativeDeepest(e)
+	return trace{chain: []exception{e}, fatal: e.typ != "stack"}, next, true
+}
+
+// nativeSignal names the signal that a line of a signal handler tells of.
+func nativeSignal(l string) string {
+	for _, s := range []struct{ has, name string }{
+		{"SIGSEGV", "SIGSEGV"}, {"SIGABRT", "SIGABRT"}, {"SIGFPE", "SIGFPE"}, {"SIGBUS", "SIGBUS"}, {"SIGILL", "SIGILL"}, {"SIGTRAP", "SIGTRAP"}, {"SIGSYS", "SIGSYS"}, {"SIGPIPE", "SIGPIPE"}, {"SIGTERM", "SIGTERM"}, {"SIGINT", "SIGINT"},
+		{"egmentation fault", "SIGSEGV"}, {"egmentation violation", "SIGSEGV"}, {"signal 11", "SIGSEGV"}, {"signal 6", "SIGABRT"}, {"signal 8", "SIGFPE"}, {"Aborted", "SIGABRT"}, {"loating point exception", "SIGFPE"}, {"Floating-point exception", "SIGFPE"}, {"Bus error", "SIGBUS"}, {"llegal instruction", "SIGILL"},
+		{"EXC_BAD_ACCESS", "SIGSEGV"}, {"EXC_BAD_INSTRUCTION", "SIGILL"}, {"EXC_BREAKPOINT", "SIGTRAP"}, {"EXC_CRASH", "SIGABRT"}, {"EXC_ARITHMETIC", "SIGFPE"}, {"SEGV_", "SIGSEGV"},
+		{"ACCESS_VIOLATION", "access violation"}, {"ccess violation", "access violation"}, {"c0000005", "access violation"}, {"C0000005", "access violation"}, {"c0000409", "stack buffer overrun"}, {"c0000374", "heap corruption"}, {"c00000fd", "stack overflow"}, {"C00000FD", "stack overflow"}, {"80000003", "breakpoint"}, {"STACK_OVERFLOW", "stack overflow"}, {"e06d7363", "C++ exception"},
+	} {
+		if strings.Contains(l, s.has) {
+			return s.name
+		}
+	}
+	return ""
+}
+
+// nativeDeepest begins at a recurring function when a stack has overflown, which
+// a signal alone does not tell: a hundred frames of a few functions do.
+func nativeDeepest(e exception) []Frame {
+	if len(e.frames) < 100 {
+		return e.frames
+	}
+	names := make(map[string]bool)
+	for _, f := range e.frames {
+		names[f.Function] = true
+	}
+	if len(names)*5 > len(e.frames) {
+		return e.frames
+	}
+	return mostFrequent(e.frames, cLibrary)
+}

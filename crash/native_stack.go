@@ -1,0 +1,122 @@
+package crash
+
+import "strings"
+
+// nativeStackBegins reports the first line of a stack below a head.
+func nativeStackBegins(l string) bool {
+	t := strings.TrimLeft(l, " \t")
+	if nativeFrameBegins(t) {
+		return true
+	}
+	if len(t) < 6 || !(t[0] >= '0' && t[0] <= '9' || strings.HasPrefix(t, "at 0x") || strings.HasPrefix(t, "Object \"") || strings.HasPrefix(t, "#")) {
+		return false
+	}
+	_, ok := cFrame(t)
+	return ok
+}
+
+// nativeStack reads a stack in any of the forms and returns the index behind it.
+// Lines that a debugger wrapped are joined; values of variables are passed over.
+func nativeStack(lines []string, i int) ([]Frame, int) {
+	var frames []Frame
+	next := i
+	outermostFirst := i > 0 && strings.Contains(lines[i-1], "most recent call last")
+	for j := i; j < len(lines); {
+		l := strings.TrimSpace(lines[j])
+		if l == "" || len(frames) > 0 && nativeFirst(l) {
+			break
+		}
+		whole, n := nativeWhole(lines, j)
+		f, ok := cFrame(whole)
+		if !ok {
+			f, ok = cBackward(whole)
+		}
+		if !ok {
+			if indented := lines[j] != strings.TrimLeft(lines[j], " \t"); !indented && !strings.HasPrefix(l, "No ") || len(frames) == 0 || j > next+60 {
+				break
+			}
+			j++
+			continue
+		}
+		if len(frames) < cMaxFrames {
+			frames = append(frames, f)
+		}
+		j, next = n, n
+	}
+	if outermostFirst {
+		for a, b := 0, len(frames)-1; a < b; a, b = a+1, b-1 {
+			frames[a], frames[b] = frames[b], frames[a]
+		}
+	}
+	return frames, next
+}
+
+// nativeFirst reports the innermost frame of another stack.
+func nativeFirst(l string) bool {
+	return strings.HasPrefix(l, "#0 ") || strings.HasPrefix(l, "0# ") || strings.HasPrefix(l, "frame #0:") || strings.HasPrefix(l, "* frame #0:") || strings.HasPrefix(l, "[ 0] ")
+}
+
+// nativeWhole joins a frame with the lines it was wrapped onto, and returns the
+// index behind them.
+func nativeWhole(lines []string, i int) (string, int) {
+	l := strings.TrimSpace(lines[i])
+	if len(l) < 2 || l[0] != '#' || l[1] < '0' || l[1] > '9' {
+		return l, i + 1
+	}
+	if strings.Contains(l, ") at ") || strings.Contains(l, ") from ") {
+		return l, i + 1
+	}
+	for j := i + 1; j < min(len(lines), i+6); j++ {
+		t := strings.TrimSpace(lines[j])
+		if t == "" || t[0] == '#' {
+			break
+		}
+		if strings.HasPrefix(t, "at ") || strings.HasPrefix(t, "from ") || strings.Contains(t, ") at ") || strings.Contains(t, ") from ") {
+			for k := i + 1; k <= j; k++ {
+				l += " " + strings.TrimSpace(lines[k])
+			}
+			return l, j + 1
+		}
+		if strings.HasSuffix(l, ")") {
+			break // complete: what follows are variables
+		}
+	}
+	return l, i + 1
+}
+
+// cBackward reads backward-cpp's `Source "step.cpp", line 12, in step [0x…]` and
+// `Object "./solve", at 0x55d2a4, in step`.
+func cBackward(t string) (Frame, bool) {
+	if strings.HasPrefix(t, "#") {
+		d := goDigits(t[1:])
+		t = strings.TrimSpace(t[1+d:])
+	}
+	rest, source := strings.CutPrefix(t, `Source "`)
+	if !source {
+		var object bool
+		if rest, object = strings.CutPrefix(t, `Object "`); !object {
+			return Frame{}, false
+		}
+	}
+	file, rest, ok := strings.Cut(rest, `", `)
+	if !ok {
+		return Frame{}, false
+	}
+	where, name, _ := strings.Cut(rest, ", in ")
+	if k := strings.LastIndex(name, " [0x"); k > 0 {
+		name = name[:k]
+	}
+	if !source {
+		return Frame{Module: file, Function: name}, true
+	}
+	return Frame{File: file, Function: name, Line: cNumber(strings.TrimPrefix(where, "line "))}, true
+}
+
+// cNumber reads the digits that s begins with.
+func cNumber(s string) int {
+	n := 0
+	for _, r := range s[:min(goDigits(s), 9)] {
+		n = n*10 + int(r-'0')
+	}
+	return n
+}
