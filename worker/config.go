@@ -1,0 +1,142 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/policy/backoff"
+	"github.com/bezoar-dev/bezoar/policy/breaker"
+	"github.com/bezoar-dev/bezoar/policy/budget"
+	"github.com/bezoar-dev/bezoar/policy/outage"
+	"github.com/bezoar-dev/bezoar/policy/poison"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// What zero means in a Config.
+const (
+	DefaultConcurrency = 4
+	DefaultTimeout     = 5 * time.Minute
+	DefaultVisibility  = 30 * time.Second
+	DefaultDrain       = 30 * time.Second
+)
+
+// The bounds of a Config.
+const (
+	MaxConcurrency = 1000
+	MinVisibility  = 2 * time.Second
+	maxTimeout     = queue.MaxVisibility - 10*time.Minute // the lease must outlive it
+)
+
+// Config says what is worked on, by what, and how. Source and one of Handler and
+// Command are required.
+type Config struct {
+	Source Source
+	// Handler works on a message in this process. It is for trusted code: a
+	// panic is caught, but what kills or exhausts the process takes everything
+	// with it, and Timeout only ends its context.
+	Handler func(ctx context.Context, m Message) error
+	Command Command // works on messages in child processes
+
+	Concurrency int           // messages at a time; 1 to 1,000, default 4
+	Timeout     time.Duration // of one message; default 5 min
+	Visibility  time.Duration // how long a lease lasts, from each heartbeat; 2 s to 12 h, default 30 s
+	Heartbeat   time.Duration // how often a lease is extended; default half of Visibility, which is the most
+	Drain       time.Duration // how long what is running may go on when Run is to end; default 30 s, below 0: not at all
+
+	// State is a directory of this worker's own, where it writes down what it
+	// is about to run. Without it nothing is known, after a crash, of who was
+	// running.
+	State string
+	// Shared is a directory that workers on one machine may share: the secret
+	// by which payloads are recognised, and the book of payloads and
+	// downstreams. Default State; without either, both are in memory.
+	Shared string
+
+	Name       string // who receives, for people; default the host and the process id
+	Downstream string // the group that messages depend on: its breaker holds the worker back
+
+	// How endings are judged where the queue does not judge itself.
+	Poison  poison.Config
+	Outage  outage.Config
+	Breaker breaker.Config
+	Retry   backoff.Config
+	Budget  budget.Config
+
+	Observe func(Event)  // told of every message that has ended; must not block
+	Log     *slog.Logger // nil discards
+}
+
+// Validate reports every field that is at fault.
+func (c Config) Validate() error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	c = c.withDefaults()
+	if c.Source == nil {
+		fault("Source: is missing")
+	}
+	if (c.Handler == nil) == (len(c.Command.Args) == 0) {
+		fault("Handler, Command: one of them is required, and only one")
+	}
+	if c.Concurrency < 1 || c.Concurrency > MaxConcurrency {
+		fault("Concurrency: %d is not within 1 to %d", c.Concurrency, MaxConcurrency)
+	}
+	if c.Timeout < 0 || c.Timeout > maxTimeout {
+		fault("Timeout: %v is not within 0 to %v", c.Timeout, maxTimeout)
+	}
+	if c.Visibility < MinVisibility || c.Visibility > queue.MaxVisibility {
+		fault("Visibility: %v is not within %v to %v", c.Visibility, MinVisibility, queue.MaxVisibility)
+	}
+	if c.Heartbeat <= 0 || c.Heartbeat > c.Visibility/2 {
+		fault("Heartbeat: %v is not within 0 and half of Visibility, %v", c.Heartbeat, c.Visibility/2)
+	}
+	for _, f := range []struct {
+		name string
+		err  error
+	}{
+		{"Poison", c.Poison.Validate()}, {"Outage", c.Outage.Validate()}, {"Breaker", c.Breaker.Validate()},
+		{"Retry", c.Retry.Validate()}, {"Budget", c.Budget.Validate()},
+	} {
+		if f.err != nil {
+			fault("%s: %w", f.name, f.err)
+		}
+	}
+	if len(c.Command.Args) > 0 {
+		if err := c.Command.validate(); err != nil {
+			fault("Command: %w", err)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func (c Config) withDefaults() Config {
+	def := func(d *time.Duration, value time.Duration) {
+		if *d == 0 {
+			*d = value
+		}
+	}
+	if c.Concurrency == 0 {
+		c.Concurrency = DefaultConcurrency
+	}
+	def(&c.Timeout, DefaultTimeout)
+	def(&c.Visibility, DefaultVisibility)
+	def(&c.Heartbeat, c.Visibility/2)
+	def(&c.Drain, DefaultDrain)
+	c.Drain = max(c.Drain, 0)
+	if c.Shared == "" {
+		c.Shared = c.State
+	}
+	if c.Name == "" {
+		c.Name = defaultName()
+	}
+	if c.Observe == nil {
+		c.Observe = func(Event) {}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	c.Retry = c.Retry.WithDefaults()
+	return c
+}

@@ -1,0 +1,2 @@
+// Package worker takes messages from a queue and works on them.
+package worker

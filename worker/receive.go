@@ -1,0 +1,147 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/referee"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+const (
+	leastPause = 200 * time.Millisecond // after a receive that failed; doubles
+	mostPause  = 10 * time.Second
+	gateEvery  = 5 * time.Second // how long a closed gate is trusted
+)
+
+// receive receives while there are slots, until ctx ends. What is received runs
+// under running.
+func (w *Worker) receive(ctx, running context.Context) error {
+	pause := leastPause
+	for {
+		free := w.slots.wait(ctx)
+		if free == 0 {
+			return nil
+		}
+		trial, ok := w.gate(ctx)
+		if !ok {
+			continue
+		}
+		most := min(free, w.about.Batch)
+		if trial != nil {
+			most = 1
+		}
+		began := time.Now()
+		got, err := w.cfg.Source.Receive(ctx, Receive{
+			Max: most, Visibility: w.cfg.Visibility, Wait: queue.MaxWait,
+			Worker: w.cfg.Name + "#" + strconv.FormatUint(w.serial.Add(1), 10),
+		})
+		if len(got) == 0 && trial != nil {
+			w.judged("give a trial back", w.referee.Waste(time.Now(), trial))
+		}
+		switch {
+		case err == nil:
+			pause = leastPause
+		case ctx.Err() != nil:
+			return nil
+		case isPermanent(err):
+			return err
+		default:
+			w.cfg.Log.Error("cannot receive", "queue", w.about.Queue, "err", err, "again_in", pause)
+			sleep(ctx, pause)
+			pause = min(2*pause, mostPause)
+		}
+		w.dispatch(ctx, running, got, began, trial)
+	}
+}
+
+// gate asks the referee whether to receive. When it says no it waits.
+func (w *Worker) gate(ctx context.Context) (*referee.Trial, bool) {
+	if w.referee == nil {
+		return nil, true
+	}
+	g, err := w.referee.Gate(time.Now())
+	if err != nil {
+		w.judged("ask whether to receive", err) // law 11: it goes on
+		return nil, true
+	}
+	if !g.Open {
+		sleep(ctx, min(g.Wait, gateEvery))
+	}
+	return g.Trial, g.Open
+}
+
+// judged complains of a judge that could not do its work.
+func (w *Worker) judged(doing string, err error) {
+	if err != nil {
+		w.cfg.Log.Error("cannot "+doing, "queue", w.about.Queue, "err", err)
+	}
+}
+
+// dispatch starts what was received: each message by itself, but those of one
+// group of a FIFO queue one after another.
+func (w *Worker) dispatch(receiving, running context.Context, got []Message, began time.Time, trial *referee.Trial) {
+	if len(got) == 0 {
+		return
+	}
+	w.slots.take(len(got))
+	w.messages.Add(len(got))
+	var chains [][]*delivery
+	groups := map[string]int{}
+	for i := range got {
+		d := w.newDelivery(receiving, running, got[i], began, trial)
+		if g := got[i].Group; w.about.FIFO && g != "" {
+			at, ok := groups[g]
+			if ok {
+				chains[at] = append(chains[at], d)
+				continue
+			}
+			groups[g] = len(chains)
+		}
+		chains = append(chains, []*delivery{d})
+	}
+	for _, chain := range chains {
+		go w.chain(chain)
+	}
+}
+
+// chain works on the messages of one group in their order. When one of them may
+// come again, those behind it are given back first, the last one first, so that
+// none overtakes it.
+func (w *Worker) chain(chain []*delivery) {
+	for i, d := range chain {
+		d.run()
+		if d.res.class != bezoar.Done {
+			for n := len(chain) - 1; n > i; n-- {
+				chain[n].res = result{class: bezoar.Interrupted, reason: "the message before it in its group was not done"}
+				chain[n].report()
+			}
+			d.report()
+			return
+		}
+		d.report()
+	}
+}
+
+func isPermanent(err error) bool {
+	var p *PermanentError
+	return errors.As(err, &p)
+}
+
+// PermanentError is an error of a Source that does not pass: the worker stops.
+type PermanentError struct{ Err error }
+
+func (e *PermanentError) Error() string { return e.Err.Error() }
+func (e *PermanentError) Unwrap() error { return e.Err }
+
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

@@ -1,0 +1,34 @@
+package worker
+
+import (
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// result is how a run ended.
+type result struct {
+	class      bezoar.Class
+	failure    string // its fingerprint
+	votes      int    // how often the same failure of one payload is enough; 0: however often
+	span       time.Duration
+	reason     string // for people
+	detail     string // how the process ended
+	stderr     string // what it wrote last
+	downstream string
+	after      time.Duration // no earlier than that
+	rows       []Row
+	half       bool // a death that proves only half as much
+	elapsed    time.Duration
+	cpu        time.Duration
+	rss        int64
+	spawn      error // why it could not be started
+}
+
+func (r *result) outcome() *queue.Outcome {
+	return &queue.Outcome{Class: r.class, Failure: r.failure, Reason: r.reason, Detail: r.detail, Stderr: r.stderr}
+}
+
+// patience is how long who was throttled waits at least, if nobody said.
+const patience = 15 * time.Second

@@ -1,0 +1,263 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/fingerprint"
+	"github.com/bezoar-dev/bezoar/internal/book"
+	"github.com/bezoar-dev/bezoar/internal/referee"
+	"github.com/bezoar-dev/bezoar/internal/secret"
+	"github.com/bezoar-dev/bezoar/internal/starts"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// runner runs one message.
+type runner interface {
+	// run owns what runs need until ctx ends.
+	run(ctx context.Context) error
+	// do runs a message to its end. When ctx ends it stops it.
+	do(ctx context.Context, m *Message, started func(pid int)) result
+	// sweep removes what a dead predecessor left.
+	sweep(ctx context.Context) (int, error)
+	// isolated reports whether a message cannot kill this process.
+	isolated() bool
+}
+
+// Worker works on the messages of one queue. Create it with [New].
+type Worker struct {
+	cfg     Config
+	runner  runner
+	about   About
+	journal *starts.Journal // nil without State
+	book    *book.Book
+	referee *referee.Referee // nil where the queue judges
+	printer *sync.Pool       // of *fingerprint.Printer
+
+	slots    *slots
+	alone    sync.RWMutex  // held for writing by a message that runs with nothing beside it
+	reports  chan struct{} // a token for each message that has ended and is not reported yet
+	messages sync.WaitGroup
+	serial   atomic.Uint64 // of receives
+	failed   chan error    // what stops the worker; one
+	aborted  atomic.Bool
+}
+
+// New returns a worker. It opens nothing; the caller owes it a Run.
+func New(c Config) (*Worker, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	c = c.withDefaults()
+	return &Worker{
+		cfg: c, slots: newSlots(c.Concurrency), failed: make(chan error, 1),
+		reports: make(chan struct{}, 2*c.Concurrency+64),
+	}, nil
+}
+
+// Run works until ctx ends, then stops receiving, lets what is running go on for
+// Config.Drain, interrupts the rest, and returns nil when every message is done
+// or given back. An error means that the worker could not go on; then, too,
+// every message was given back. Call it once.
+func (w *Worker) Run(ctx context.Context) (err error) {
+	base := context.WithoutCancel(ctx)
+	if w.about, err = w.cfg.Source.Open(ctx); err != nil {
+		return fmt.Errorf("open the queue: %w", err)
+	}
+	left, err := w.open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	life, stop := context.WithCancel(base)
+	ended := make(chan error, 1)
+	go func() { ended <- w.runner.run(life) }()
+	defer func() {
+		stop()
+		err = errors.Join(err, <-ended)
+	}()
+	if err := w.recover(ctx, left); err != nil {
+		return err
+	}
+	return w.work(ctx, base)
+}
+
+// work receives and runs until ctx ends, and drains.
+func (w *Worker) work(ctx, base context.Context) error {
+	receiving, stop := context.WithCancel(ctx)
+	defer stop()
+	running, interrupt := context.WithCancelCause(base)
+	defer interrupt(nil)
+	received := make(chan error, 1)
+	go func() { received <- w.receive(receiving, running) }()
+	var err error
+	select {
+	case err = <-w.failed:
+	case err = <-received:
+		received <- nil
+	case <-ctx.Done():
+	}
+	stop()
+	if ctx.Err() != nil && w.journal != nil {
+		if err := w.journal.Stopping(); err != nil {
+			w.cfg.Log.Warn("a stop could not be written down", "err", err)
+		}
+	}
+	<-received
+	if !w.settle(w.cfg.Drain) {
+		interrupt(errInterrupted)
+		if !w.settle(w.goodbye()) {
+			err = errors.Join(err, errors.New("a handler did not stop though its context had ended: its message comes back when its lease is over"))
+		}
+	}
+	select {
+	case more := <-w.failed:
+		err = errors.Join(err, more)
+	default:
+	}
+	return err
+}
+
+// goodbye is how long an interrupted run may take.
+func (w *Worker) goodbye() time.Duration {
+	return w.cfg.Command.grace() + 10*time.Second
+}
+
+// settle waits until every message has been dealt with.
+func (w *Worker) settle(most time.Duration) bool {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.messages.Wait()
+	}()
+	if most <= 0 { // what ends by itself at once is welcome
+		most = time.Millisecond
+	}
+	over := time.NewTimer(most)
+	defer over.Stop()
+	select {
+	case <-done:
+		return true
+	case <-over.C:
+		return false
+	}
+}
+
+// fail stops the worker.
+func (w *Worker) fail(err error) {
+	select {
+	case w.failed <- err:
+	default: // it stops already
+	}
+}
+
+// Abort is for a process that ends at once, without a drain: it writes down that
+// what is running is not to blame. Messages come back when their leases are
+// over.
+func (w *Worker) Abort() {
+	if w.aborted.Swap(true) || w.journal == nil {
+		return
+	}
+	if err := w.journal.Stopping(); err != nil {
+		w.cfg.Log.Warn("a stop could not be written down", "err", err)
+	}
+}
+
+// open takes the directories, and makes who runs and judges.
+func (w *Worker) open() (left []starts.Left, err error) {
+	key, err := w.openShared()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.close())
+		}
+	}()
+	w.printer = &sync.Pool{New: func() any {
+		p, err := fingerprint.New(key, fingerprint.Config{MaxBody: queue.MaxBytes})
+		if err != nil {
+			panic("worker: a fixed configuration is refused: " + err.Error())
+		}
+		return p
+	}}
+	if w.cfg.State != "" {
+		if w.journal, left, err = starts.Open(w.cfg.State, cap(w.reports)+w.cfg.Concurrency); err != nil {
+			return nil, err
+		}
+		if note := w.journal.Note(); note != "" {
+			w.cfg.Log.Warn(note)
+		}
+	}
+	if w.runner, err = w.newRunner(); err != nil {
+		return nil, err
+	}
+	if w.about.Judges {
+		return left, nil
+	}
+	w.referee, err = referee.New(referee.Config{
+		Book: w.book, Queue: w.about.Queue, Downstream: w.cfg.Downstream, Poison: w.cfg.Poison, Outage: w.cfg.Outage,
+		Breaker: w.cfg.Breaker, Retry: w.cfg.Retry, Budget: w.cfg.Budget, Log: w.cfg.Log,
+	})
+	return left, err
+}
+
+func (w *Worker) openShared() (key fingerprint.Key, err error) {
+	if w.cfg.Shared == "" {
+		w.book = book.InMemory()
+		return randomKey(), nil
+	}
+	if err := os.MkdirAll(w.cfg.Shared, 0o700); err != nil {
+		return key, fmt.Errorf("make the shared directory: %w", err)
+	}
+	k, err := secret.Load(filepath.Join(w.cfg.Shared, "secret"))
+	if err != nil {
+		return key, err
+	}
+	if w.book, err = book.Open(filepath.Join(w.cfg.Shared, "book")); err != nil {
+		return key, err
+	}
+	if note := w.book.Note(); note != "" {
+		w.cfg.Log.Warn(note)
+	}
+	return fingerprint.Key(k), nil
+}
+
+func (w *Worker) newRunner() (runner, error) {
+	if w.cfg.Handler != nil {
+		return &handler{f: w.cfg.Handler, timeout: w.cfg.Timeout, log: w.cfg.Log}, nil
+	}
+	return newCommand(w.cfg)
+}
+
+func (w *Worker) close() error {
+	var errs []error
+	if w.journal != nil {
+		errs = append(errs, w.journal.Close())
+		w.journal = nil
+	}
+	if w.book != nil {
+		errs = append(errs, w.book.Close())
+		w.book = nil
+	}
+	return errors.Join(errs...)
+}
+
+// payload is the identity of a body: of its canonical form if it is JSON, else
+// of its bytes. Short ones say too little.
+func (w *Worker) payload(m *Message) bezoar.Fingerprint {
+	if !m.Payload.IsZero() || len(m.Body) < queue.DefaultMinBytes {
+		return m.Payload
+	}
+	p := w.printer.Get().(*fingerprint.Printer)
+	defer w.printer.Put(p)
+	work, _ := p.Work(&fingerprint.Input{ContentType: "application/json", Body: m.Body, Complete: true, Length: int64(len(m.Body))})
+	return work
+}
