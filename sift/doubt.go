@@ -49,6 +49,9 @@ func (s *sifter) ask(ctx context.Context, guilty pieces, rest *pieces, o Outcome
 		}
 		cleared = cleared || mine
 		x := suspect{row: row, fail: now, alone: true, votes: 1, runs: 1, small: 1, works: works}
+		if mine { // the first failure was its, too
+			x.runs = 2
+		}
 		if alike(now, o) && !now.transient() {
 			x.votes = 2
 		}

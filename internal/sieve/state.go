@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -69,7 +70,7 @@ func openState(path string) (*state, []record, error) {
 	fail := func(err error) (*state, []record, error) {
 		return nil, nil, errors.Join(fmt.Errorf("state %s: %w", path, err), f.Close())
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := lock(f); err != nil {
 		return fail(fmt.Errorf("another run has it (%w)", err))
 	}
 	text, err := io.ReadAll(f)
@@ -90,6 +91,21 @@ func openState(path string) (*state, []record, error) {
 		return fail(err)
 	}
 	return &state{f: f}, recs, nil
+}
+
+// lockWait is how long a predecessor may take to let go: one that was killed may
+// have left a child that has not yet become the command.
+const lockWait = 2 * time.Second
+
+func lock(f *os.File) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(lockWait); ; <-tick.C {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(end) {
+			return err
+		}
+	}
 }
 
 // torn reports a file that can be the beginning of a first record.
