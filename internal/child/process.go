@@ -39,17 +39,19 @@ type Process struct {
 
 	r      *Runner
 	slot   *slot
-	os     *os.Process
-	state  *os.ProcessState
+	os     *os.Process // nil when it is polled
 	kin    proc.Kin
 	name   string
 	began  time.Time
 	ended  time.Time
+	status syscall.WaitStatus // once it has ended, as the next two
+	cpu    time.Duration
+	rss    int64
+	lost   error         // why its end is not known
 	limit  time.Duration // 0 none
 	pipes  pipes
 	outs   [pipeCount]*outlet
-	live   *live         // stderr; nil from Do
-	tails  [2]*proc.Tail // of stdout and stderr
+	live   *live // stderr; nil from Do
 	said   head
 	reads  sync.WaitGroup
 	result Result // valid once done is closed
@@ -68,34 +70,74 @@ type stop struct {
 	forced bool // SIGTERM was not enough
 }
 
-// start starts a job in a slot of its own.
-func (r *Runner) start(ctx context.Context, j Job, piped bool) (*Process, error) {
+// newProcess prepares a job in a slot of its own. What is returned must be
+// started, and buried.
+func (r *Runner) newProcess(ctx context.Context, j *Job) (*Process, launch, error) {
 	if err := checkEnv("env", j.Env); err != nil {
-		return nil, fmt.Errorf("start job %s: %w", j.Name, err)
+		return nil, launch{}, err
 	}
 	s, err := r.take(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("start job %s: %w", j.Name, err)
+		return nil, launch{}, err
 	}
-	p := &Process{r: r, slot: s, name: j.Name, limit: r.cfg.Timeout, done: make(chan struct{})}
+	path, err := r.program()
+	if err != nil {
+		r.give(s)
+		return nil, launch{}, err
+	}
+	seq := r.seq.Add(1)
+	owner := r.id.owner(seq)
+	p := &Process{
+		r: r, slot: s, name: j.Name, limit: r.cfg.Timeout, done: make(chan struct{}),
+		kin: proc.Kin{Brand: proc.NewBrand(r.cfg.Mark, seq), Variable: EnvOwner + "=" + owner},
+	}
 	if j.Timeout != 0 {
 		p.limit = max(0, j.Timeout)
 	}
-	seq := r.seq.Add(1)
-	if err := p.spawn(j, seq); err != nil {
-		p.pipes.close()
-		r.give(s)
-		return nil, fmt.Errorf("start job %s: %w", j.Name, err)
+	l := launch{
+		path:   path,
+		env:    proc.Override(r.env, append(append(make([]string, 0, len(j.Env)+2), j.Env...), p.kin.Variable, EnvName+"="+j.Name)...),
+		sys:    proc.DieWithThread(proc.OwnSession()),
+		limits: r.rlimits(s, p.kin.Brand),
 	}
+	if s.cell != nil {
+		s.cell.Apply(l.sys)
+	}
+	return p, l, nil
+}
+
+// launch is what a process is started with.
+type launch struct {
+	path   string
+	env    []string
+	sys    *syscall.SysProcAttr
+	limits proc.Limits
+}
+
+// limit limits what has just been started, on the thread that started it. It has
+// got nothing to do yet. When it cannot be limited it is ended.
+func (p *Process) restrict(l launch) error {
+	p.kin.Session = p.Pid
+	err := l.limits.Apply(p.Pid)
+	if err == nil || errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	_ = proc.SignalGroup(p.Pid, syscall.SIGKILL)
+	_ = proc.Reap(p.Pid, func() { _ = p.end() }, p.collect)
+	return err
+}
+
+// begin makes the process one that is known, and one that will be overdue.
+func (p *Process) begin(j *Job) {
 	if j.Started != nil {
 		j.Started(p.Pid)
 	}
-	p.listen(j, piped)
 	if p.limit > 0 {
 		p.mu.Lock()
 		p.timer = time.AfterFunc(p.limit, p.overdue)
 		p.mu.Unlock()
 	}
+	r := p.r
 	r.mu.Lock()
 	r.live[p] = struct{}{}
 	stopped := r.stopped
@@ -103,57 +145,51 @@ func (r *Runner) start(ctx context.Context, j Job, piped bool) (*Process, error)
 	if stopped {
 		p.Kill(bezoar.Interrupted, "drained")
 	}
+	if r.cfg.Memory > 0 && (p.slot.cell == nil || !p.slot.cell.Memory()) {
+		go p.guard()
+	}
+}
+
+// start starts a job whose streams are read by goroutines.
+func (r *Runner) start(ctx context.Context, j *Job, piped bool) (*Process, error) {
+	p, l, err := r.newProcess(ctx, j)
+	if err != nil {
+		return nil, fmt.Errorf("start job %s: %w", j.Name, err)
+	}
+	if err := p.spawn(l); err != nil {
+		p.pipes.close()
+		r.give(p.slot)
+		return nil, fmt.Errorf("start job %s: %w", j.Name, err)
+	}
+	p.begin(j)
+	p.listen(j, piped)
 	return p, nil
 }
 
-// spawn forks and limits the process. It has got nothing to do yet.
-func (p *Process) spawn(j Job, seq uint64) (err error) {
-	r := p.r
-	path, err := r.program()
-	if err != nil {
-		return err
-	}
+// spawn starts the process with pipes of its own.
+func (p *Process) spawn(l launch) (err error) {
 	if p.pipes, err = openPipes(); err != nil {
 		return err
 	}
-	owner := r.id.owner(seq)
-	attr := &os.ProcAttr{
-		Dir:   r.cfg.Dir,
-		Env:   proc.Override(r.env, append(append(make([]string, 0, len(j.Env)+2), j.Env...), EnvOwner+"="+owner, EnvName+"="+j.Name)...),
-		Files: p.pipes.theirs[:],
-		Sys:   proc.DieWithThread(proc.OwnSession()),
-	}
+	attr := &os.ProcAttr{Dir: p.r.cfg.Dir, Env: l.env, Files: p.pipes.theirs[:], Sys: l.sys}
 	if p.pipes.theirs[report] == nil {
 		attr.Files = attr.Files[:report]
 	}
-	if p.slot.cell != nil {
-		p.slot.cell.Apply(attr.Sys)
-	}
-	brand := proc.NewBrand(r.cfg.Mark, seq)
-	limits := r.rlimits(p.slot, brand)
 	p.slot.thread.Do(func() {
 		p.began = time.Now()
-		if p.os, err = os.StartProcess(path, r.cfg.Command, attr); err == nil {
-			err = limits.Apply(p.os.Pid)
+		if p.os, err = os.StartProcess(l.path, p.r.cfg.Command, attr); err != nil {
+			p.r.path.Store(nil) // it may have moved
+			return
 		}
+		p.Pid = p.os.Pid
+		err = p.restrict(l)
 	})
 	p.pipes.closeTheirs()
-	if p.os == nil {
-		r.path.Store(nil) // it may have moved
-		return err
-	}
-	p.Pid = p.os.Pid
-	p.kin = proc.Kin{Session: p.Pid, Brand: brand, Variable: EnvOwner + "=" + owner}
-	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		_ = proc.SignalGroup(p.Pid, syscall.SIGKILL)
-		_ = proc.Reap(p.Pid, func() { _ = p.end() }, p.collect)
-		return err
-	}
-	return nil
+	return err
 }
 
 // listen reads what the job writes and writes what it shall read.
-func (p *Process) listen(j Job, piped bool) {
+func (p *Process) listen(j *Job, piped bool) {
 	for i := stdout; i < pipeCount; i++ {
 		if f := p.pipes.ours[i]; f != nil {
 			p.outs[i] = &outlet{f: f}
@@ -164,8 +200,7 @@ func (p *Process) listen(j Job, piped bool) {
 			p.reads.Go(func() { drain(o, to, &p.r.chunks) })
 		}
 	}
-	p.tails[1] = &proc.Tail{Max: p.r.cfg.Tail}
-	errs := &copied{p.tails[1], j.Stderr}
+	errs := &copied{&p.slot.stderr, j.Stderr}
 	read(report, &p.said)
 	if piped {
 		p.live = newLive(p.outs[stderr], errs)
@@ -174,8 +209,7 @@ func (p *Process) listen(j Job, piped bool) {
 		return
 	}
 	read(stderr, errs)
-	p.tails[0] = &proc.Tail{Max: p.r.cfg.Tail}
-	read(stdout, &copied{p.tails[0], j.Stdout})
+	read(stdout, &copied{&p.slot.stdout, j.Stdout})
 	p.feed(j.Stdin)
 }
 
@@ -228,28 +262,33 @@ func (p *Process) force() {
 // the rest of its output, the judgement.
 func (p *Process) attend(ctx context.Context) {
 	defer close(p.done)
-	drained := context.AfterFunc(ctx, func() { p.Kill(bezoar.Interrupted, "drained") })
+	drained := p.heed(ctx)
 	defer drained()
-	if p.r.cfg.Memory > 0 && (p.slot.cell == nil || !p.slot.cell.Memory()) {
-		go p.guard()
-	}
 	var oom int64
 	err := proc.Reap(p.Pid, func() { oom = p.end() }, p.collect)
 	p.drain()
+	p.conclude(ctx, oom, err)
+}
+
+// heed makes the end of ctx a drain. The function that it returns ends that.
+func (p *Process) heed(ctx context.Context) func() bool {
+	return context.AfterFunc(ctx, func() { p.Kill(bezoar.Interrupted, "drained") })
+}
+
+// conclude judges the dead and gives its place to the next.
+func (p *Process) conclude(ctx context.Context, oom int64, lost error) {
 	d := death{
-		status: proc.Status(p.state), lost: err, asked: p.asked, oomKills: oom,
+		status: p.status, lost: lost, asked: p.asked, oomKills: oom, cpu: p.cpu,
 		memory: p.r.cfg.Memory, cpuLimit: p.r.cfg.CPU, command: p.r.cfg.Command,
-		cpu: p.state.UserTime() + p.state.SystemTime(), stderr: p.tails[1].Bytes(),
+		stderr: p.slot.stderr.Bytes(),
 	}
 	if d.stoppedByOther() {
 		d.drained = p.drainFollows(ctx)
 	}
 	d.report, d.reportErr = parseSaid(p.said.b)
 	p.result = judge(d)
-	p.result.Elapsed, p.result.MaxRSS = p.ended.Sub(p.began), proc.MaxRSS(p.state)
-	if p.tails[0] != nil {
-		p.result.Stdout = p.tails[0].Bytes()
-	}
+	p.result.Elapsed, p.result.MaxRSS = p.ended.Sub(p.began), p.rss
+	p.result.Stdout = p.slot.stdout.Bytes()
 	p.r.bury(p)
 }
 
@@ -302,12 +341,17 @@ func (p *Process) end() int64 {
 	return kills
 }
 
-func (p *Process) collect() (err error) {
-	p.state, err = p.os.Wait()
-	if err != nil {
-		p.state = &os.ProcessState{}
+// collect buries the dead.
+func (p *Process) collect() error {
+	if p.os == nil {
+		return p.collectPolled()
 	}
-	return err
+	st, err := p.os.Wait()
+	if err != nil {
+		return err
+	}
+	p.status, p.cpu, p.rss = proc.Status(st), st.UserTime()+st.SystemTime(), proc.MaxRSS(st)
+	return nil
 }
 
 // drain waits for the output of the dead, and then for nothing more.

@@ -29,6 +29,7 @@ type Runner struct {
 	id     identity
 	env    []string // what every job gets
 	means  means    // by which limits are kept
+	polls  bool     // one thread does everything for a job of Do
 	seq    atomic.Uint64
 	path   atomic.Pointer[string] // of the program, once it was found
 	tasks  taskCount
@@ -57,7 +58,7 @@ func New(cfg Config) (*Runner, error) {
 	}
 	r.env = proc.Override(proc.Inherited(cfg.Environ, cfg.Secrets),
 		append(append([]string(nil), cfg.Env...), EnvMark+"="+cfg.Mark, envReport)...)
-	r.means = r.findMeans()
+	r.means, r.polls = r.findMeans(), canPoll()
 	return r, nil
 }
 
@@ -144,6 +145,8 @@ func (r *Runner) take(ctx context.Context) (*slot, error) {
 // give takes a slot back, as soon as nothing of its job is left.
 func (r *Runner) give(s *slot) {
 	defer r.jobs.Done()
+	s.stdout.Reset()
+	s.stderr.Reset()
 	if s.spoilt {
 		if err := s.close(); err != nil {
 			r.cfg.Log.Warn("a job's group stays", "why", err)
@@ -176,7 +179,10 @@ func (r *Runner) program() (string, error) {
 // drain: SIGTERM, grace, SIGKILL, and the class is [bezoar.Interrupted] unless
 // the job reached another by itself within the grace.
 func (r *Runner) Do(ctx context.Context, j Job) Result {
-	p, err := r.start(ctx, j, false)
+	if r.polls {
+		return r.doPolled(ctx, &j)
+	}
+	p, err := r.start(ctx, &j, false)
 	if err != nil {
 		return notStarted(err)
 	}
@@ -188,7 +194,7 @@ func (r *Runner) Do(ctx context.Context, j Job) Result {
 // it is stopped as by Kill with [bezoar.Interrupted]. Job.Stdin and Job.Stdout
 // are not used; Job.Stderr is. It holds its place until its end, which [Process.Wait] tells.
 func (r *Runner) Start(ctx context.Context, j Job) (*Process, error) {
-	p, err := r.start(ctx, j, true)
+	p, err := r.start(ctx, &j, true)
 	if err != nil {
 		return nil, err
 	}

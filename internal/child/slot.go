@@ -19,6 +19,10 @@ type slot struct {
 	thread *proc.Thread
 	cell   *cgroup.Cell // nil without
 	spoilt bool         // must not be used again
+
+	// The memory of these is used again.
+	buf            []byte // of [chunk] bytes, once it was needed
+	stdout, stderr proc.Tail
 }
 
 // spoiltShare of the memory limit may be left charged to a cell before it is
@@ -27,6 +31,7 @@ const spoiltShare = 8
 
 func (r *Runner) newSlot() *slot {
 	s := &slot{thread: proc.NewThread()}
+	s.stdout.Max, s.stderr.Max = r.cfg.Tail, r.cfg.Tail
 	if !r.means.cell {
 		return s
 	}

@@ -1,0 +1,224 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// polled is one job whose thread does everything: it forks, feeds, reads and
+// waits. Goroutines that read by turns would cost half as much again as a short
+// job.
+type polled struct {
+	p     *Process
+	pidfd int
+	fds   [pipeCount]int // ours; -1 once closed
+	to    [pipeCount]io.Writer
+	body  []byte // what is still to be written
+}
+
+func canPoll() bool {
+	fd, err := unix.PidfdOpen(unix.Getpid(), 0)
+	if err == nil {
+		_ = unix.Close(fd)
+	}
+	return err == nil
+}
+
+// doPolled is Do.
+func (r *Runner) doPolled(ctx context.Context, j *Job) Result {
+	p, l, err := r.newProcess(ctx, j)
+	if err != nil {
+		return notStarted(fmt.Errorf("start job %s: %w", j.Name, err))
+	}
+	q := &polled{p: p, pidfd: -1, fds: [pipeCount]int{-1, -1, -1, -1}, body: j.Stdin}
+	q.to[stdout], q.to[stderr], q.to[report] = &copied{&p.slot.stdout, j.Stdout}, &copied{&p.slot.stderr, j.Stderr}, &p.said
+	defer q.close()
+	var oom int64
+	p.slot.thread.Do(func() {
+		if err = q.spawn(l); err != nil {
+			return
+		}
+		p.begin(j)
+		drained := p.heed(ctx)
+		defer drained()
+		q.write()
+		for !q.wait(-1) {
+		}
+		oom = p.end()
+		p.lost = p.collect()
+		q.rest()
+	})
+	if err != nil {
+		r.give(p.slot)
+		return notStarted(fmt.Errorf("start job %s: %w", j.Name, err))
+	}
+	close(p.done)
+	p.conclude(ctx, oom, p.lost)
+	return p.result
+}
+
+// spawn starts the process with pipes of its own.
+func (q *polled) spawn(l launch) error {
+	p := q.p
+	var theirs [pipeCount]uintptr
+	open := 0
+	defer func() {
+		for _, fd := range theirs[:open] {
+			_ = unix.Close(int(fd))
+		}
+	}()
+	for i := range pipeCount {
+		var ends [2]int
+		if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
+			return fmt.Errorf("make a pipe: %w", err)
+		}
+		q.fds[i], theirs[i] = ends[0], uintptr(ends[1])
+		if i == stdin {
+			q.fds[i], theirs[i] = ends[1], uintptr(ends[0])
+		}
+		open++
+		if _, err := unix.FcntlInt(uintptr(q.fds[i]), unix.F_SETFL, unix.O_NONBLOCK); err != nil {
+			return fmt.Errorf("make a pipe: %w", err)
+		}
+	}
+	l.sys.PidFD = &q.pidfd
+	p.began = time.Now()
+	pid, _, err := syscall.StartProcess(l.path, p.r.cfg.Command, &syscall.ProcAttr{
+		Dir: p.r.cfg.Dir, Env: l.env, Files: theirs[:], Sys: l.sys,
+	})
+	if err != nil {
+		p.r.path.Store(nil) // it may have moved
+		return fmt.Errorf("%s: %w", l.path, err)
+	}
+	p.Pid = pid
+	return p.restrict(l)
+}
+
+// wait waits until something can be done and does it. It reports whether the
+// process has ended, or nobody can write any more, or timeout (in milliseconds;
+// below 0 none) has passed.
+func (q *polled) wait(timeout int) bool {
+	set := [pipeCount + 1]unix.PollFd{
+		{Fd: int32(q.fds[stdin]), Events: unix.POLLOUT},
+		{Fd: int32(q.fds[stdout]), Events: unix.POLLIN},
+		{Fd: int32(q.fds[stderr]), Events: unix.POLLIN},
+		{Fd: int32(q.fds[report]), Events: unix.POLLIN},
+		{Fd: int32(q.pidfd), Events: unix.POLLIN}, // all those below 0 are not looked at
+	}
+	n, err := unix.Poll(set[:], timeout)
+	if err != nil {
+		return !errors.Is(err, unix.EINTR)
+	}
+	for i := stdout; i < pipeCount; i++ {
+		if set[i].Revents != 0 {
+			q.read(i)
+		}
+	}
+	if set[stdin].Revents != 0 {
+		q.write()
+	}
+	return n == 0 || set[pipeCount].Revents != 0
+}
+
+// read reads once from a pipe. It reports whether there may be more.
+func (q *polled) read(i int) bool {
+	s := q.p.slot
+	if s.buf == nil {
+		s.buf = make([]byte, chunk)
+	}
+	n, err := unix.Read(q.fds[i], s.buf)
+	switch {
+	case n > 0:
+		_, _ = q.to[i].Write(s.buf[:n])
+		return true
+	case errors.Is(err, unix.EINTR):
+		return true
+	case errors.Is(err, unix.EAGAIN):
+		return false
+	}
+	q.closeOne(i)
+	return false
+}
+
+// write writes as much of the body as there is room for. That the job does not
+// read it is its own business.
+func (q *polled) write() {
+	for len(q.body) > 0 {
+		n, err := unix.Write(q.fds[stdin], q.body)
+		switch {
+		case n > 0:
+			q.body = q.body[n:]
+		case errors.Is(err, unix.EAGAIN):
+			return
+		case !errors.Is(err, unix.EINTR):
+			q.body = nil
+		}
+	}
+	q.closeOne(stdin)
+}
+
+// rest reads what the dead have written, and then waits for nothing more.
+// Whoever escaped may hold a pipe for ever.
+func (q *polled) rest() {
+	q.closeOne(stdin)
+	_ = unix.Close(q.pidfd)
+	q.pidfd = -1
+	late := time.Now().Add(drainFor)
+	for q.fds[stdout] >= 0 || q.fds[stderr] >= 0 || q.fds[report] >= 0 {
+		more := false
+		for i := stdout; i < pipeCount; i++ {
+			if q.fds[i] >= 0 {
+				more = q.read(i) || more
+			}
+		}
+		left := time.Until(late)
+		if left <= 0 {
+			return
+		}
+		if !more {
+			q.wait(int(left.Milliseconds()) + 1)
+		}
+	}
+}
+
+func (q *polled) closeOne(i int) {
+	if q.fds[i] >= 0 {
+		_ = unix.Close(q.fds[i])
+		q.fds[i] = -1
+	}
+}
+
+func (q *polled) close() {
+	for i := range q.fds {
+		q.closeOne(i)
+	}
+	if q.pidfd >= 0 {
+		_ = unix.Close(q.pidfd)
+	}
+}
+
+// collectPolled buries the dead.
+func (p *Process) collectPolled() error {
+	var ru unix.Rusage
+	var ws unix.WaitStatus
+	for {
+		_, err := unix.Wait4(p.Pid, &ws, 0, &ru)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("wait for process %d: %w", p.Pid, err)
+		}
+		break
+	}
+	p.status = syscall.WaitStatus(ws)
+	p.cpu = time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
+	p.rss = ru.Maxrss << 10
+	return nil
+}
