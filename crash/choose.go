@@ -14,6 +14,8 @@ type choice struct {
 	quality Quality
 	rests   Quality // what it rests on, however much of the trace was cut off
 	cause   string  // how the process ended, when that is all or overrides
+	telling bool    // words only, and they tell of a failure
+	told    bool    // by the program itself: nothing was read
 }
 
 // choose picks the exception and the frame of f: the innermost exception that

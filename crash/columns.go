@@ -30,6 +30,9 @@ func column(l string, timed bool) (int, level) {
 		if end < 0 {
 			return 0, unsaid
 		}
+		if countDigits(l[1:end]) == end-1 && strings.HasPrefix(l[end+1:], "  ") {
+			return 0, unsaid // a job of an interactive shell's
+		}
 		lv := levelIn(l[1:end])
 		if lv == unsaid && (!timed || end+1 < len(l) && l[end+1] != ' ' && l[end+1] != ':' && l[end+1] != '[') {
 			return 0, unsaid

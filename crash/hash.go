@@ -52,7 +52,7 @@ func (c *choice) discriminator() string {
 // is what varies.
 func (c *choice) words(f Frame, reason string) string {
 	switch {
-	case c.quality == Exit:
+	case c.rests == Exit, c.told:
 		return ""
 	case c.vague() && c.code != "":
 		return "" // the language found better words

@@ -49,16 +49,21 @@ func (p *Parser) Parse(r io.Reader) (Report, error) {
 
 // ParseBytes is Parse for an output that is in memory.
 func (p *Parser) ParseBytes(b []byte) (Report, error) {
-	var k keeper
+	return p.report(piecesOf(b))
+}
+
+// piecesOf keeps of b what would be kept of a stream.
+func piecesOf(b []byte) [][]byte {
 	if len(b) <= tailBytes {
-		return p.report([][]byte{b})
+		return [][]byte{b}
 	}
+	var k keeper
 	for len(b) > 0 {
 		n := min(len(b), chunkBytes)
 		k.add(b[:n])
 		b = b[n:]
 	}
-	return p.report(k.pieces())
+	return k.pieces()
 }
 
 // report reads the pieces of one output.
@@ -102,7 +107,7 @@ func (p *Parser) fallback(t *text, why []string) (choice, []string, error) {
 		return choice{}, why, ErrSilent
 	}
 	why = append(why, fmt.Sprintf("no trace: took the words of line %d", line))
-	return choice{message: message, quality: Message, rests: Message}, why, nil
+	return choice{message: message, quality: Message, rests: Message, telling: tells(message)}, why, nil
 }
 
 // report turns a choice into what callers see.

@@ -25,7 +25,7 @@ func (t *text) unprefix() {
 	out := t.lines[:0]
 	levels := t.levels[:0]
 	partial := false
-	for i, l := range t.lines {
+	for _, l := range t.lines {
 		rest, lv, more := stripPrefix(l)
 		if len(rest) != len(l) {
 			n++
@@ -36,7 +36,6 @@ func (t *text) unprefix() {
 			out, levels = append(out, rest), append(levels, lv)
 		}
 		partial = more
-		_ = i
 	}
 	t.lines, t.levels = out, levels
 	if n > 0 {
@@ -151,6 +150,9 @@ func hostProcess(l string) int {
 		w := l[i : i+end]
 		i += end + 1
 		if strings.HasSuffix(w, "]:") && strings.IndexByte(w, '[') > 0 {
+			if strings.HasPrefix(l[i:], "segfault at ") {
+				return 0 // the kernel tells of this process, it does not write
+			}
 			return i
 		}
 		if word == 1 && len(w) > 1 && w[len(w)-1] == ':' && isName(w[:len(w)-1]) && (w == "kernel:" || strings.ToLower(w) == w && !isTold(w)) {
