@@ -48,6 +48,9 @@ func (s *sifter) ask(ctx context.Context, guilty pieces, rest *pieces, o Outcome
 			break
 		}
 		cleared = cleared || mine
+		if err := s.nothingWorks(row, now); err != nil {
+			return guilty, false, err
+		}
 		x := suspect{row: row, fail: now, alone: true, votes: 1, runs: 1, small: 1, works: works}
 		if mine { // the first failure was its, too
 			x.runs = 2
@@ -69,6 +72,20 @@ func (s *sifter) ask(ctx context.Context, guilty pieces, rest *pieces, o Outcome
 		}
 	}
 	return guilty, cleared || guilty.rows() == 0, nil
+}
+
+// nothingWorks counts single rows that failed while nothing has worked yet: of so
+// many not all are bad, whatever they fail of.
+func (s *sifter) nothingWorks(row Batch, o Outcome) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.works > 0 || o.transient() {
+		return nil
+	}
+	if s.vain = append(s.vain, row.Row(0)); len(s.vain) < inVain {
+		return nil
+	}
+	return &CommandError{Class: o.Class, Failure: o.Failure, Tried: s.vain}
 }
 
 // empty tries without rows whether what failed as o says is the command. Where

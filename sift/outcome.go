@@ -36,9 +36,9 @@ type Failure struct {
 	Reason      string `json:"reason,omitempty"`
 	Fingerprint string `json:"fingerprint,omitempty"` // strict: the same for the same failure; "" if not known
 	Group       string `json:"group,omitempty"`
-	Quality     string `json:"quality,omitempty"`
-	Detail      string `json:"detail,omitempty"` // how the process ended
-	Stderr      string `json:"stderr,omitempty"` // the end of it
+	Quality     string `json:"quality,omitempty"` // A and B know the place, C words only, D not even them
+	Detail      string `json:"detail,omitempty"`  // how the process ended
+	Stderr      string `json:"stderr,omitempty"`  // the end of it
 }
 
 // Frame is where it failed.
@@ -154,15 +154,21 @@ func (o Outcome) transient() bool {
 	}
 }
 
-// alike reports whether two runs failed of the same.
+// alike reports whether two runs failed of the same. Where nobody knows the place
+// it failed at, words do not tell failures apart: they may be about the row.
 func alike(a, b Outcome) bool {
 	if a.Class != b.Class || !a.failed() {
 		return false
 	}
-	if a.Failure.Fingerprint != "" || b.Failure.Fingerprint != "" {
+	if a.Failure.placed() || b.Failure.placed() {
 		return a.Failure.Fingerprint == b.Failure.Fingerprint
 	}
 	return a.Failure.Detail == b.Failure.Detail
+}
+
+// placed reports a fingerprint that rests on a place.
+func (f Failure) placed() bool {
+	return f.Fingerprint != "" && f.Quality != "C" && f.Quality != "D"
 }
 
 // CommandError says that it is the command and not the data.

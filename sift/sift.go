@@ -17,6 +17,7 @@ const (
 	patience    = 8  // runs that work at a limit until it is doubled
 	maxPatience = 1024
 	streak      = 3 // rows convicted in a row, with nothing that worked: ask whether it is the command
+	inVain      = 6 // single rows tried before anything has worked: then it is
 )
 
 // sifter is one Run.
@@ -36,6 +37,7 @@ type sifter struct {
 	streak   int      // convictions since then
 	held     []Letter // of the streak: not told before something works
 	convicts int      // in all
+	vain     []int    // single rows that were tried before anything worked
 	suspects int
 	sum      Summary
 }

@@ -3,6 +3,7 @@ package sift
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -149,6 +150,17 @@ func TestWrongCommandStopsWithinThreeRuns(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "it is the command, not the data: it fails alike with rows 62 and 24 alone (bug, Error)") || sum.Runs != 3 {
 		t.Errorf("%v after %d runs", err, sum.Runs)
 	}
+	// It says something else each time.
+	n := 0
+	w = &world{rows: 100, run: func(b Batch) *Outcome {
+		n++
+		return &Outcome{Class: bezoar.Bug, Failure: Failure{Fingerprint: fmt.Sprint(n), Quality: "A", Detail: fmt.Sprint(n)}}
+	}}
+	var command *CommandError
+	if sum, err := w.sift(t, nil); !errors.As(err, &command) || len(w.letters) > 0 || sum.Runs > 30 {
+		t.Errorf("%v, %d letters, %d runs", err, len(w.letters), sum.Runs)
+	}
+	w = &world{rows: 100, fails: func(b Batch) bool { return b.Len() > 0 }}
 	// All rows are bad, and it is known: every one of them is set aside.
 	if _, err := w.sift(t, func(c *Config) { c.Blame = true }); err != nil || len(w.letters) != 100 {
 		t.Errorf("%v, %d letters", err, len(w.letters))

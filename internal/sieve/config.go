@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/child"
 	"github.com/bezoar-dev/bezoar/internal/rows"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
@@ -52,8 +51,6 @@ type Config struct {
 	// told some of it before must know them. nil keeps them in the Report only.
 	Letters func(id string) (Sink, error)
 
-	// Explain says what failed, and what kind of failure it is.
-	Explain  func(child.Result) (bezoar.Class, sift.Failure)
 	Progress func(sift.Progress)
 	Log      *slog.Logger // nil discards
 }
@@ -67,9 +64,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Output == nil {
 		c.Output = io.Discard
-	}
-	if c.Explain == nil {
-		c.Explain = Explain
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

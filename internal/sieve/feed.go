@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/crash"
 	"github.com/bezoar-dev/bezoar/internal/child"
 	"github.com/bezoar-dev/bezoar/sift"
 )
@@ -85,37 +86,55 @@ func (f *feeder) outcome(res child.Result) sift.Outcome {
 	case o.Class == bezoar.Done:
 		return o
 	}
-	o.Class, o.Failure = f.cfg.Explain(res)
-	if r := res.Report; r != nil {
-		if r.Failure != "" {
-			o.Failure.Type, o.Failure.Fingerprint, o.Failure.Group, o.Failure.Quality = r.Failure, r.Failure, r.Failure, "A"
-		}
-		if r.Reason != "" {
-			o.Failure.Reason = r.Reason
-		}
-	}
+	o.Class, o.Failure = f.explain(res)
 	return o
 }
 
 // maxStderr is how much of it a letter keeps.
 const maxStderr = 4 << 10
 
-// Explain says of a failed run what its exit code or signal says, and the last
-// line that it wrote. It does not understand what it reads.
-func Explain(res child.Result) (bezoar.Class, sift.Failure) {
-	f := sift.Failure{Type: res.Detail, Detail: res.Detail, Quality: "D", Stderr: Tail(res.Stderr)}
+// explain says what failed in a run, by how it ended and what it wrote.
+func (f *feeder) explain(res child.Result) (bezoar.Class, sift.Failure) {
+	e := crash.Ending{Kind: crash.Exited, Code: res.ExitCode, Signal: res.Signal, Command: f.cfg.Command[0]}
+	switch {
+	case res.Class == bezoar.OOM:
+		e.Kind = crash.OutOfMemory
+	case res.Class == bezoar.Timeout:
+		e.Kind = crash.TimedOut
+	case res.Class == bezoar.Interrupted:
+		e.Kind = crash.Canceled
+	case res.Class == bezoar.SpawnFailed:
+		e.Kind, e.Detail = crash.NotStarted, res.Detail
+	case res.Signal != "":
+		e.Kind = crash.Signaled
+	}
+	class := res.Class
+	if r := res.Report; r != nil {
+		e.Failure = r.Failure
+	}
+	words := res.Stderr
+	if len(bytes.TrimSpace(words)) == 0 {
+		words = res.Stdout
+	}
+	c := crash.OfRun(words, e)
+	if class == bezoar.Bug && (res.Report == nil || res.Report.Class == "") {
+		class = c.Class // what it wrote may tell of an outage
+	}
+	out := sift.Failure{
+		Type: c.Type, Frame: sift.Frame{File: c.Frame.File, Line: c.Frame.Line, Function: c.Frame.Function}, Reason: c.Reason,
+		Fingerprint: c.Fingerprint, Group: c.Group, Quality: string(c.Quality), Detail: res.Detail, Stderr: tail(res.Stderr),
+	}
 	if res.Err != nil {
-		f.Type, f.Reason = "", res.Err.Error()
+		out.Type, out.Reason = "", res.Err.Error()
 	}
-	lines := strings.Split(strings.TrimSpace(f.Stderr), "\n")
-	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
-		f.Reason, f.Quality = last, "C"
+	if r := res.Report; r != nil && r.Reason != "" {
+		out.Reason = r.Reason
 	}
-	return res.Class, f
+	return class, out
 }
 
-// Tail is the end of what a run wrote, as a letter keeps it.
-func Tail(b []byte) string {
+// tail is the end of what a run wrote, as a letter keeps it.
+func tail(b []byte) string {
 	if n := len(b) - maxStderr; n > 0 {
 		b = b[n:]
 		if i := bytes.IndexByte(b, '\n'); i >= 0 && i < len(b)-1 {
