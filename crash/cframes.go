@@ -252,6 +252,10 @@ func cAt(t string) (Frame, bool) {
 func cBracketed(t string) (Frame, bool) {
 	inner, rest, ok := strings.Cut(t[1:], "]")
 	inner = strings.TrimSpace(inner)
+	if rest = strings.TrimSpace(rest); ok && strings.HasPrefix(rest, "[ ") || strings.HasPrefix(rest, "[1") { // behind the host's name
+		inner, rest, ok = strings.Cut(rest[1:], "]")
+		inner = strings.TrimSpace(inner)
+	}
 	if !ok || inner == "" || goDigits(inner) != len(inner) {
 		return Frame{}, false
 	}

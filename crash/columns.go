@@ -123,6 +123,11 @@ func levelColumn(l string) (int, level) {
 // logger matches a dotted name that stands before " - " or " : ", as the
 // loggers of Java and Python write it. An exception's type is none.
 func logger(l string) int {
+	if strings.HasPrefix(l, "plugin.") || strings.HasPrefix(l, "provider.") { // Terraform's
+		if i := strings.IndexByte(l[:min(len(l), 100)], ':'); i > 0 && strings.IndexByte(l[:i], ' ') < 0 {
+			return i + 1 + min(1, len(l)-i-1)
+		}
+	}
 	i := 0
 	for i < len(l) && i < 100 && (isWord(l[i]) || l[i] == '.' || l[i] == '$' || l[i] == '[' || l[i] == ']' || l[i] == '/') {
 		i++

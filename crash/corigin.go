@@ -22,9 +22,9 @@ func cIgnore(f Frame) bool {
 		if f.File != "" {
 			return false
 		}
-		return f.Module == "" || cSystemModule(f.Module)
+		return f.Module == "" || f.Module == "???" || cSystemModule(f.Module)
 	}
-	if cIgnoredName(name) {
+	if cIgnoredName(name) || cReporter(name) {
 		return true
 	}
 	path := strings.ReplaceAll(f.File, `\`, "/")
@@ -62,6 +62,21 @@ func cIgnoredName(name string) bool {
 		return true
 	}
 	return strings.Contains(name, "_avx") || strings.Contains(name, "_sse") && strings.HasPrefix(name, "_") || strings.Contains(name, "_evex")
+}
+
+// cReporter reports the functions that programs write to print a stack or to
+// handle a signal, by what they are called.
+func cReporter(name string) bool {
+	name = strings.ToLower(name[strings.LastIndexByte(name, ':')+1:])
+	for _, s := range []string{
+		"stacktrace", "stack_trace", "backtrace", "back_trace", "print_trace", "printtrace", "signalhandler", "signal_handler", "sighandler", "sig_handler", "sigsegv", "sigabrt",
+		"crashhandler", "crash_handler", "segfault_handler", "segv_handler", "terminatehandler", "terminate_handler", "aborthandler", "abort_handler", "fatal_signal", "exceptionhandler", "exception_handler", "unhandledexception", "handlecrash", "handle_crash", "dump_stack", "dumpstack",
+	} {
+		if strings.Contains(name, s) {
+			return true
+		}
+	}
+	return false
 }
 
 // cLibraryName reports functions of libraries nearly everybody uses.
@@ -105,7 +120,7 @@ func cLibraryModule(module string) bool {
 	}
 	base := strings.ToLower(cModule(module))
 	for _, p := range []string{
-		"libqt", "qt5", "qt6", "libglib", "libgobject", "libgio", "libgtk", "libgdk", "libx11", "libxcb", "libgl", "libegl", "libdrm", "libwayland", "libnvidia", "nvoglv", "atio6axx", "igdkmd", "libvulkan",
+		"libqt", "qt5", "qt6", "qtcore", "qtgui", "qtwidgets", "libglib", "libgobject", "libgio", "libgtk", "libgdk", "libx11", "libxcb", "libgl", "libegl", "libdrm", "libwayland", "libnvidia", "nvoglv", "atio6axx", "igdkmd", "libvulkan",
 		"libssl", "libcrypto", "libcurl", "libz.", "libxml2", "libpython", "python", "libjvm", "libv8", "libnode", "libruby", "libperl", "liblua", "libcuda", "libcudart", "libmpi", "libopen-", "libtbb", "libgomp", "libboost", "libdbus", "libffi", "libuv.", "libtcmalloc", "libjemalloc",
 		"corefoundation", "foundation", "appkit", "hitoolbox", "libobjc", "libdispatch", "uikit", "graphicsservices", "quartzcore", "coregraphics", "user32", "gdi32", "combase", "ole32", "rpcrt4", "shell32", "mfc", "d3d", "dxgi", "opengl32",
 	} {

@@ -22,7 +22,7 @@ func golang() language {
 var goHeads = []string{
 	"panic: ", "fatal error: ", "runtime: ", "goroutine ", "unexpected fault address ",
 	"SIGQUIT: quit", "SIGSEGV: segmentation violation", "SIGABRT: abort", "SIGBUS: bus error",
-	"WARNING: DATA RACE",
+	"WARNING: DATA RACE", "Observed a panic: ",
 }
 
 // goVague reports the kinds that any value may stand behind.
@@ -33,7 +33,7 @@ func goBegins(l string) bool {
 		return false
 	}
 	switch l[0] {
-	case 'p', 'f', 'r', 'g', 'u', 'S', 'W':
+	case 'p', 'f', 'r', 'g', 'u', 'S', 'W', 'O':
 		return goHead(l) != ""
 	}
 	return l[0] >= '1' && l[0] <= '9' && goGrouped(l)
@@ -68,7 +68,10 @@ func goRead(lines []string, i int) (trace, int, bool) {
 		stacks = goFindStacks(lines, i)
 	}
 	f := goFailure{lines: lines, head: i, stacks: stacks, fatal: head != "goroutine " && head != ""}
-	if !f.fatal {
+	switch {
+	case strings.HasPrefix(head, "Observed"):
+		f.fatal = false // the program goes on, or panics again
+	case !f.fatal:
 		f.lookBack()
 	}
 	next := f.readStacks()
@@ -173,7 +176,7 @@ func (f *goFailure) lookBack() {
 			continue
 		}
 		seen++
-		for _, h := range []string{"panic: ", "fatal error: ", "panic serving ", "bserved a panic", "panic recovered", "ecovered"} {
+		for _, h := range []string{"panic: ", "fatal error: ", "panic serving ", "bserved a panic", "panic recovered", "ecovered", "runtime error: "} {
 			if k := strings.Index(l, h); k >= 0 {
 				f.head = j
 				f.fatal = h == "panic: " || h == "fatal error: "
@@ -212,19 +215,16 @@ func (f *goFailure) readStacks() int {
 // bare reads a panic without a goroutine: its line alone, or the file names
 // that a program printed below it. next is moved behind them.
 func (f *goFailure) bare(next *int) bool {
-	if !f.fatal {
-		return false
-	}
 	l := f.lines[f.head]
-	if !strings.HasPrefix(l, "panic: ") && !strings.HasPrefix(l, "fatal error: ") && !strings.HasPrefix(l, "unexpected fault") {
+	if !strings.HasPrefix(l, "Observed a panic") && !strings.HasPrefix(l, "panic: ") && !strings.HasPrefix(l, "fatal error: ") && !strings.HasPrefix(l, "unexpected fault") {
 		return false
 	}
 	*next = f.head + 1
 	var s goStack
 	for j := f.head + 1; j < min(len(f.lines), f.head+goHeadLines); j++ {
-		t := strings.TrimSpace(f.lines[j])
+		t := strings.TrimPrefix(strings.TrimSpace(f.lines[j]), ": ")
 		if file, line, ok := goLocation(t); ok && file != "" {
-			s.frames = append(s.frames, goFrame("", file, line))
+			s.frames = append(s.frames, goMakeFrame("", file, line))
 			*next = j + 1
 			continue
 		}

@@ -50,7 +50,7 @@ func goReadStack(lines []string, i int) (goStack, int) {
 
 func (s *goStack) add(function, file string, line int) {
 	if len(s.frames) < goMaxFrames {
-		s.frames = append(s.frames, goFrame(function, file, line))
+		s.frames = append(s.frames, goMakeFrame(function, file, line))
 	}
 }
 
@@ -154,9 +154,9 @@ func goPanicparse(t string) Frame {
 	return Frame{Function: fields[0] + "." + call, File: file, Line: line}
 }
 
-// goFrame makes a frame. Its Module names where it came from when that is not
+// goMakeFrame makes a frame. Its Module names where it came from when that is not
 // the program itself: "std", a dependency, "generated".
-func goFrame(function, file string, line int) Frame {
+func goMakeFrame(function, file string, line int) Frame {
 	return Frame{Function: function, File: file, Line: line, Module: goOrigin(function, file)}
 }
 

@@ -6,6 +6,9 @@ import "strings"
 // first goroutine.
 func goException(lines []string, head, stacks int) exception {
 	l := strings.TrimRight(lines[head], " \t")
+	if strings.Contains(l, "bserved a panic: ") {
+		return goLogged(l)
+	}
 	if k := strings.Index(l, "panic: "); k >= 0 {
 		return goPanic(lines, head, stacks, l[k+len("panic: "):])
 	}
@@ -32,6 +35,9 @@ func goException(lines []string, head, stacks int) exception {
 
 // goLogged says what happened where a program printed the stack itself.
 func goLogged(l string) exception {
+	if k := strings.Index(l, "runtime error: "); k >= 0 {
+		return goValue(l[k:])
+	}
 	for _, mark := range []string{"bserved a panic: ", "panic serving ", "panic recovered: ", "ecovered: ", "ecovered in "} {
 		k := strings.Index(l, mark)
 		if k < 0 {
@@ -47,9 +53,6 @@ func goLogged(l string) exception {
 	}
 	if strings.HasPrefix(l, "goroutine ") || goGrouped(l) {
 		return exception{typ: "goroutine dump"}
-	}
-	if k := strings.Index(l, "runtime error: "); k >= 0 {
-		return goValue(l[k:])
 	}
 	return exception{typ: "panic", message: l}
 }

@@ -46,7 +46,7 @@ func nativeFrameBegins(t string) bool {
 	case t[0] == '@':
 		return strings.HasPrefix(strings.TrimLeft(t[1:], " "), "0x")
 	case t[0] == '0':
-		return strings.HasPrefix(t, "0# ")
+		return strings.HasPrefix(t, "0# ") || t[1] == ' ' && strings.Contains(t, " 0x0")
 	case strings.HasSuffix(t, "]"):
 		return strings.Contains(t, "[0x")
 	case strings.HasPrefix(t, "frame #0: 0x"), strings.HasPrefix(t, "* frame #0: 0x"):
@@ -73,8 +73,9 @@ func nativeRead(lines []string, i int) (trace, int, bool) {
 	if strings.HasPrefix(lines[i], "==") {
 		return valgrindRead(lines, i, e)
 	}
-	next := i + 1
+	next := nativeCrashed(lines, i)
 	gap := nativeGap
+	var stopped []Frame // where a debugger says it stopped, for want of a stack
 	for j := next; j < min(len(lines), next+gap); j++ {
 		l := lines[j]
 		if what, found := strings.CutPrefix(strings.TrimSpace(l), "what():"); found {
@@ -87,8 +88,14 @@ func nativeRead(lines []string, i int) (trace, int, bool) {
 			if len(frames) < 2 && !nativeNamed(frames) {
 				continue
 			}
+			if more, m := nativeLonger(lines, n, frames); m > n {
+				frames, n = more, m
+			}
 			e.frames, next = append(e.frames, frames...), n
 			break
+		}
+		if f, found := nativeStopped(l); found && len(e.frames) == 0 {
+			stopped = []Frame{f}
 		}
 		if other, isHead := nativeHead(l); isHead {
 			if !nativeFollows(e, other) {
@@ -104,8 +111,12 @@ func nativeRead(lines []string, i int) (trace, int, bool) {
 		e.typ, t.rank = e.code, -1
 		e.code = ""
 	}
-	e.frames = nativeDeepest(e)
-	t.chain = []exception{e}
+	if len(e.frames) == 0 {
+		e.frames = stopped
+	}
+	next = nativeAfter(lines, next, &e)
+	e.frames = nativeFailing(e.frames)
+	t.chain, t.cut = []exception{e}, cUnnamed(e.frames)
 	t.class = nativeClass(e)
 	return t, next, true
 }
@@ -128,7 +139,7 @@ func nativeClass(e exception) string {
 // nativeFollows reports whether what was printed second is how the first ended:
 // a signal after an exception, the shell's word after both.
 func nativeFollows(first, second exception) bool {
-	if second.typ == nativeShell {
+	if second.typ == nativeShell || second.typ == "signal" {
 		return true
 	}
 	return strings.HasPrefix(second.typ, "SIG") && first.typ != second.typ || first.typ == second.typ && len(second.frames) == 0
@@ -153,20 +164,63 @@ func nativeBare(lines []string, i int) (trace, int, bool) {
 	if len(frames) < 2 {
 		return trace{}, i, false
 	}
-	e := exception{typ: "stack", frames: frames}
+	e := exception{typ: nativeRaisedBy(frames), frames: frames}
 	for j := i - 1; j >= max(0, i-6); j-- {
 		if s := nativeSignal(lines[j]); s != "" {
 			e.typ, e.message = s, strings.TrimSpace(lines[j])
 			break
 		}
 	}
-	for j := next; j < min(len(lines), next+4) && e.typ == "stack"; j++ {
-		if s := nativeSignal(lines[j]); s != "" {
-			e.typ, e.message, next = s, strings.TrimSpace(lines[j]), j+1
+	next = nativeAfter(lines, next, &e)
+	e.frames = nativeFailing(e.frames)
+	return trace{chain: []exception{e}, fatal: e.typ != "stack", cut: cUnnamed(e.frames), class: nativeClass(e)}, next, true
+}
+
+// nativeRaisedBy names what a stack by itself tells of its end.
+func nativeRaisedBy(frames []Frame) string {
+	for _, f := range frames[:min(len(frames), 10)] {
+		switch cBareName(f.Function) {
+		case "abort", "__GI_abort", "raise", "gsignal", "__GI_raise", "__pthread_kill_internal", "__pthread_kill_implementation":
+			return "SIGABRT"
 		}
 	}
-	e.frames = nativeDeepest(e)
-	return trace{chain: []exception{e}, fatal: e.typ != "stack"}, next, true
+	return "stack"
+}
+
+// nativeFailing begins a stack where the program failed: below what reported
+// it, at a function that recurs, at a name where the innermost have none.
+func nativeFailing(frames []Frame) []Frame {
+	frames = nativeDeepest(nativeBelowSignal(nativeBelowAbort(frames)))
+	for i, f := range frames {
+		if cLibrary(f) {
+			continue
+		}
+		if f.File != "" || !cOffset(f.Function) {
+			return frames
+		}
+		for j := i + 1; j < min(len(frames), i+9); j++ {
+			if g := frames[j]; !cLibrary(g) && !cOffset(g.Function) && cBareName(g.Function) != "main" {
+				return frames[j:]
+			}
+		}
+		return frames
+	}
+	return frames
+}
+
+// cOffset reports a place that has no name.
+func cOffset(function string) bool {
+	return function == "" || function == "??" || strings.HasPrefix(function, "+0x")
+}
+
+// cUnnamed reports that the innermost own frame is known by its binary alone.
+func cUnnamed(frames []Frame) bool {
+	for _, f := range frames {
+		if !cLibrary(f) {
+			return f.File == "" && cOffset(f.Function)
+		}
+	}
+	return false
 }
 
 // nativeSignal names the signal that a line of a signal handler tells of.
@@ -186,16 +240,16 @@ func nativeSignal(l string) string {
 
 // nativeDeepest begins at a recurring function when a stack has overflown, which
 // a signal alone does not tell: a hundred frames of a few functions do.
-func nativeDeepest(e exception) []Frame {
-	if len(e.frames) < 100 {
-		return e.frames
+func nativeDeepest(frames []Frame) []Frame {
+	if len(frames) < 100 {
+		return frames
 	}
 	names := make(map[string]bool)
-	for _, f := range e.frames {
+	for _, f := range frames {
 		names[f.Function] = true
 	}
-	if len(names)*5 > len(e.frames) {
-		return e.frames
+	if len(names)*5 > len(frames) {
+		return frames
 	}
-	return mostFrequent(e.frames, cLibrary)
+	return mostFrequent(frames, cLibrary)
 }

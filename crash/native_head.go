@@ -216,7 +216,7 @@ func nativeRaised(l string) (exception, bool) {
 	t := strings.TrimSpace(l)
 	for _, mark := range []string{"received signal ", "terminated with signal ", "Signal: ", "stop reason = ", "Received signal ", "Caught signal ", "caught signal ", "Exception Type: ", "Crash reason: ", "Fatal signal "} {
 		k := strings.Index(t, mark)
-		if k < 0 || k > 80 {
+		if k < 0 || k > 300 {
 			continue
 		}
 		if s := nativeSignal(t[k:]); s != "" {
@@ -231,7 +231,10 @@ func nativeRaised(l string) (exception, bool) {
 			return exception{typ: s, message: t}, true
 		}
 	}
-	switch strings.TrimSuffix(strings.TrimSuffix(t, " (core dumped)"), " (core dumped) ") {
+	if strings.HasPrefix(t, "Stack trace (most recent call") || strings.HasPrefix(t, "Stack dump:") {
+		return exception{typ: "signal", message: t}, true
+	}
+	switch strings.TrimSuffix(t, " (core dumped)") {
 	case "Segmentation fault", "Aborted", "Bus error", "Illegal instruction", "Floating point exception", "Segmentation fault: 11", "Abort trap: 6", "Illegal instruction: 4", "Bus error: 10":
 		s := nativeSignal(t)
 		if strings.HasPrefix(t, "Abort") {

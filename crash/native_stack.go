@@ -11,7 +11,10 @@ func nativeStackBegins(l string) bool {
 	if len(t) < 6 || !(t[0] >= '0' && t[0] <= '9' || strings.HasPrefix(t, "at 0x") || strings.HasPrefix(t, "Object \"") || strings.HasPrefix(t, "#")) {
 		return false
 	}
-	_, ok := cFrame(t)
+	if _, ok := cFrame(t); ok {
+		return true
+	}
+	_, ok := cBackward(t)
 	return ok
 }
 
@@ -23,7 +26,7 @@ func nativeStack(lines []string, i int) ([]Frame, int) {
 	outermostFirst := i > 0 && strings.Contains(lines[i-1], "most recent call last")
 	for j := i; j < len(lines); {
 		l := strings.TrimSpace(lines[j])
-		if l == "" || len(frames) > 0 && nativeFirst(l) {
+		if l == "" || len(frames) > 0 && !outermostFirst && nativeFirst(l) {
 			break
 		}
 		whole, n := nativeWhole(lines, j)
@@ -119,4 +122,103 @@ func cNumber(s string) int {
 		n = n*10 + int(r-'0')
 	}
 	return n
+}
+
+// nativeLonger looks for the whole stack behind one that a debugger cut to the
+// frame it stopped in.
+func nativeLonger(lines []string, i int, frames []Frame) ([]Frame, int) {
+	if len(frames) != 1 {
+		return nil, i
+	}
+	for j := i; j < min(len(lines), i+20); j++ {
+		if nativeFirst(strings.TrimSpace(lines[j])) {
+			if more, n := nativeStack(lines, j); len(more) > 1 {
+				return more, n
+			}
+			break
+		}
+	}
+	return nil, i
+}
+
+// nativeStopped reads the line in which gdb says where it stopped.
+func nativeStopped(l string) (Frame, bool) {
+	if rest, ok := strings.CutPrefix(l, "0x"); ok {
+		if _, rest, ok = strings.Cut(rest, " in "); !ok {
+			return Frame{}, false
+		}
+		return cDebugger(rest)
+	}
+	if !strings.Contains(l, ") at ") {
+		return Frame{}, false
+	}
+	return cDebugger(l)
+}
+
+// nativeAfter reads the signal that some handlers print behind the stack.
+func nativeAfter(lines []string, i int, e *exception) int {
+	if e.typ != "stack" && e.typ != "signal" {
+		return i
+	}
+	for j := i; j < min(len(lines), i+4); j++ {
+		if s := nativeSignal(lines[j]); s != "" {
+			e.typ, e.message = s, strings.TrimSpace(lines[j])
+			return j + 1
+		}
+	}
+	return i
+}
+
+// nativeBelowSignal leaves out the handler that printed the stack: all above the
+// frame through which the kernel called it. Without symbols that is a frame of
+// the C library with the program's on both sides.
+func nativeBelowSignal(frames []Frame) []Frame {
+	for i := len(frames) - 2; i >= 0; i-- {
+		switch cBareName(frames[i].Function) {
+		case "<signal handler called>", "_sigtramp", "__restore_rt", "killpg", "__kernel_rt_sigreturn":
+			return frames[i+1:]
+		}
+	}
+	for i := 1; i < len(frames)-2; i++ {
+		f := frames[i]
+		if strings.HasPrefix(f.Function, "+0x") && strings.HasPrefix(cModule(f.Module), "libc") && cSystemModule(f.Module) {
+			if !cLibrary(frames[i-1]) && !cLibrary(frames[i+1]) {
+				return frames[i+1:]
+			}
+			break
+		}
+	}
+	return frames
+}
+
+// nativeCrashed returns where the stack of the thread that crashed begins, in
+// the reports that list all threads; the line behind i in others.
+func nativeCrashed(lines []string, i int) int {
+	if !strings.Contains(lines[i], "Exception Type:") && !strings.Contains(lines[i], "Crash reason:") {
+		return i + 1
+	}
+	for j := i + 1; j < min(len(lines), i+1000); j++ {
+		l := lines[j]
+		if strings.HasPrefix(l, "Thread ") && (strings.Contains(l, " Crashed") || strings.Contains(l, "(crashed)")) {
+			return j + 1
+		}
+	}
+	return i + 1
+}
+
+// nativeBelowAbort leaves out what ran because the program gave up: all above
+// the innermost frame that raised or threw, when something of its own is below.
+func nativeBelowAbort(frames []Frame) []Frame {
+	for i := len(frames) - 2; i > 0; i-- {
+		switch cBareName(frames[i].Function) {
+		case "abort", "__GI_abort", "raise", "gsignal", "__cxa_throw", "__cxa_rethrow", "std::terminate", "__assert_fail", "__assert_fail_base", "__assert_rtn", "_CxxThrowException":
+			for _, f := range frames[i+1:] {
+				if !cLibrary(f) {
+					return frames[i+1:]
+				}
+			}
+			return frames
+		}
+	}
+	return frames
 }

@@ -33,6 +33,12 @@ func rustBacktrace(lines []string, i int) ([]Frame, int) {
 			next = j + 1
 			continue
 		}
+		if len(frames) > 0 && rustInlined(lines, j) {
+			if len(frames) < rustMaxFrames {
+				frames = append(frames, Frame{Function: t})
+			}
+			continue
+		}
 		if place, ok := strings.CutPrefix(t, "at "); ok && len(frames) > 0 {
 			f := &frames[len(frames)-1]
 			if at, _, ok := rustPlace(place); ok && f.File == "" {
@@ -50,6 +56,14 @@ func rustBacktrace(lines []string, i int) ([]Frame, int) {
 		next++
 	}
 	return frames, max(next, i)
+}
+
+// rustInlined reports the name of an inlined function, which has no number of
+// its own: an indented path above a place.
+func rustInlined(lines []string, j int) bool {
+	l := lines[j]
+	return strings.HasPrefix(l, "    ") && strings.Contains(l, "::") && j+1 < len(lines) &&
+		strings.HasPrefix(strings.TrimSpace(lines[j+1]), "at ") && !strings.HasPrefix(strings.TrimSpace(l), "at ")
 }
 
 // rustFrame reads a backtrace's numbered line: "4: shop::cart::total" or

@@ -6,9 +6,9 @@ import "strings"
 // new ones, and how each is called here. The place's column tells two of a file
 // apart, since it does not move with the lines.
 var rustKinds = []struct{ has, kind string }{
-	{"called `Option::unwrap()` on a `None`", "Option::unwrap() on None"},
-	{"called `Result::unwrap()` on an `Err`", "Result::unwrap() on Err"},
-	{"called `Result::unwrap_err()` on an `Ok`", "Result::unwrap_err() on Ok"},
+	{"Option::unwrap()", "Option::unwrap() on None"},
+	{"Result::unwrap()", "Result::unwrap() on Err"},
+	{"Result::unwrap_err()", "Result::unwrap_err() on Ok"},
 	{"called `Option::unwrap_none()`", "Option::unwrap_none() on Some"},
 	{"index out of bounds: the len is", "index out of bounds"},
 	{"is not a char boundary", "not a char boundary"},
@@ -87,7 +87,7 @@ func rustException(at Frame, column, message string, frames []Frame) exception {
 		// Somewhere in the standard library, from nobody knows where.
 		e.frames = append([]Frame{at}, frames...)
 		e.code = words
-		if _, value, ok := strings.Cut(message, "` value: "); ok {
+		if _, value, ok := strings.Cut(message, " value: "); ok && e.typ == "Result::unwrap() on Err" {
 			e.code = rustValue(value)
 		} else if generic {
 			e.code = "std" // the rest of the message are values
@@ -121,7 +121,9 @@ func rustAssertion(message string) string {
 func rustValue(value string) string {
 	value = withoutQuoted(value)
 	var b strings.Builder
-	for _, w := range strings.FieldsFunc(value, func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_' || r >= '0' && r <= '9') }) {
+	for _, w := range strings.FieldsFunc(value, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_' || r >= '0' && r <= '9')
+	}) {
 		if w[0] < 'A' || w[0] > 'Z' {
 			continue
 		}

@@ -134,6 +134,7 @@ func sanitizerReport(lines []string, i int, tool, finding string) (trace, int, b
 	case len(stacks) > 0:
 		e.frames = stacks[0]
 		e.code = sanitizerCode(access, stacks[0])
+		t.cut = cUnnamed(stacks[0])
 	default:
 		e.frames, t.cut = summary.frames, true
 	}
