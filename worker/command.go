@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/child"
+	"github.com/bezoar-dev/bezoar/internal/pool"
 )
 
 // Mode is how a Command is run.
@@ -91,13 +93,14 @@ func (c *Command) child(mark string, timeout time.Duration, w *Config) child.Con
 type doer interface {
 	Do(ctx context.Context, j child.Job) child.Result
 	Run(ctx context.Context) error
+	Sweep(ctx context.Context) (int, error)
+	Limits() string
 }
 
 // command runs messages in child processes.
 type command struct {
-	cfg    Command
-	runner *child.Runner
-	pool   doer // nil in ModeProcess
+	doer
+	cfg Command
 }
 
 func newCommand(c Config) (*command, error) {
@@ -105,17 +108,17 @@ func newCommand(c Config) (*command, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := child.New(c.Command.child(mark, c.Timeout, &c))
+	cfg := c.Command.child(mark, c.Timeout, &c)
+	cmd := &command{cfg: c.Command}
+	if c.Command.Mode == ModePool {
+		cmd.doer, err = pool.New(pool.Config{Child: cfg, Size: c.Concurrency, Recycle: c.Command.Recycle})
+	} else {
+		cmd.doer, err = child.New(cfg)
+	}
 	if err != nil {
 		return nil, err
 	}
-	cmd := &command{cfg: c.Command, runner: r}
-	if c.Command.Mode == ModePool {
-		if cmd.pool, err = newPool(c, r); err != nil {
-			return nil, err
-		}
-	}
-	c.Log.Info("children", "limits", r.Limits(), "command", c.Command.Args[0])
+	c.Log.Debug("messages run in child processes", "limits", cmd.Limits())
 	return cmd, nil
 }
 
@@ -123,7 +126,7 @@ func newCommand(c Config) (*command, error) {
 // left is found.
 func markOf(c Config) (string, error) {
 	if c.State == "" {
-		return "work " + c.Name + fmt.Sprintf(" %p", &c), nil
+		return "work-" + rand.Text(), nil // nobody will look for it
 	}
 	dir, err := filepath.Abs(c.State)
 	if err != nil {
@@ -133,21 +136,9 @@ func markOf(c Config) (string, error) {
 	return "work-" + hex.EncodeToString(sum[:8]), nil
 }
 
-func (c *command) run(ctx context.Context) error {
-	if c.pool == nil {
-		return c.runner.Run(ctx)
-	}
-	// Processes of the pool end before the thread that forked them.
-	outer, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	ended := make(chan error, 1)
-	go func() { ended <- c.runner.Run(outer) }()
-	err := c.pool.Run(ctx)
-	stop()
-	return errors.Join(err, <-ended)
-}
+func (c *command) run(ctx context.Context) error { return c.Run(ctx) }
 
-func (c *command) sweep(ctx context.Context) (int, error) { return c.runner.Sweep(ctx) }
+func (c *command) sweep(ctx context.Context) (int, error) { return c.Sweep(ctx) }
 
 func (c *command) isolated() bool { return true }
 
@@ -164,11 +155,9 @@ func (c *command) do(ctx context.Context, m *Message, started func(pid int)) res
 			defer err.Close()
 		}
 	}
-	var r child.Result
-	if c.pool != nil {
-		r = c.pool.Do(ctx, job)
-	} else {
-		r = c.runner.Do(ctx, job)
+	if c.cfg.Mode == ModePool {
+		job.Message = child.Message{ID: m.ID, Receives: m.Receives, Group: m.Group, Attributes: texts(m.Attributes)}
 	}
-	return ofChild(&r)
+	r := c.Do(ctx, job)
+	return ofChild(&r, c.cfg.Args[0])
 }

@@ -34,10 +34,7 @@ func environ(m *Message) []string {
 	var omitted []string
 	for _, name := range slices.Sorted(maps.Keys(m.Attributes)) {
 		a := m.Attributes[name]
-		value := a.String
-		if strings.HasPrefix(a.DataType, "Binary") {
-			value = base64.StdEncoding.EncodeToString(a.Binary)
-		}
+		value := text(a)
 		variable := variableOf(name)
 		if used[variable] || len(value) > maxAttribute || size+len(value) > maxAttributes || strings.Contains(value, "\x00") {
 			omitted = append(omitted, variable)
@@ -64,4 +61,23 @@ func variableOf(name string) string {
 		}
 		return '_'
 	}, name)
+}
+
+// text is an attribute's value; a binary one in base64.
+func text(a Attribute) string {
+	if strings.HasPrefix(a.DataType, "Binary") {
+		return base64.StdEncoding.EncodeToString(a.Binary)
+	}
+	return a.String
+}
+
+func texts(in map[string]Attribute) map[string]string {
+	if len(in) == 0 {
+		return nil
+	}
+	out := make(map[string]string, len(in))
+	for name, a := range in {
+		out[name] = text(a)
+	}
+	return out
 }

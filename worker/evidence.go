@@ -1,53 +1,106 @@
 package worker
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/crash"
 	"github.com/bezoar-dev/bezoar/internal/child"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
+// apart is over which time failures with less to go by than a frame of the
+// user's own must repeat themselves: a blip is no verdict.
+const apart = 30 * time.Second
+
 // ofChild says how a run in a child process ended.
-func ofChild(c *child.Result) result {
+func ofChild(c *child.Result, command string) result {
 	r := result{
 		class: c.Class, detail: c.Detail, reason: c.Detail, half: c.Unexplained,
-		elapsed: c.Elapsed, cpu: c.CPU, rss: c.MaxRSS, spawn: c.Err,
+		elapsed: c.Elapsed, cpu: c.CPU, rss: c.MaxRSS,
 	}
 	switch c.Class {
-	case bezoar.Done:
+	case bezoar.Done, bezoar.Interrupted:
 	case bezoar.SpawnFailed:
-		if r.spawn == nil {
+		if r.spawn = c.Err; r.spawn == nil {
 			r.spawn = errors.New(c.Detail)
 		}
-	case bezoar.Interrupted:
 	default:
 		r.stderr = tail(c.Stderr, c.Stdout)
-		r.diagnose(c)
+		r.diagnose(c, command)
 	}
-	if c.Report != nil {
-		r.said(c.Report)
+	if p := c.Report; p != nil {
+		for _, row := range p.Rows {
+			r.rows = append(r.rows, Row{Index: row.Index, Reason: row.Reason})
+		}
+		r.after, r.downstream = p.RetryAfter, p.Downstream
+		if p.Reason != "" {
+			r.reason = p.Reason
+		}
 	}
 	return r
 }
 
-// said takes in what the child reported. Its class is in the result already.
-func (r *result) said(p *child.Report) {
-	for _, row := range p.Rows {
-		r.rows = append(r.rows, Row{Index: row.Index, Reason: row.Reason})
+// diagnose finds out what failed.
+func (r *result) diagnose(c *child.Result, command string) {
+	e := crash.Ending{Kind: crash.Exited, Code: c.ExitCode, Signal: c.Signal, Command: command, Detail: c.Detail}
+	switch {
+	case c.Class == bezoar.Timeout:
+		e.Kind = crash.TimedOut
+	case c.Class == bezoar.OOM:
+		e.Kind = crash.OutOfMemory
+	case c.Signal != "":
+		e.Kind = crash.Signaled
 	}
-	r.after, r.downstream = p.RetryAfter, p.Downstream
-	if p.Reason != "" {
-		r.reason = p.Reason
+	said := c.Report != nil && c.Report.Class != ""
+	if c.Report != nil {
+		e.Failure = c.Report.Failure
 	}
-	if p.Failure != "" && r.class != bezoar.Done {
-		r.failure, r.votes, r.span = fingerprintOf("said", p.Failure), 2, 0
+	if e.Kind == crash.Exited && e.Code <= 0 { // a report of a run that exited well, or of a pool's child that lives
+		e.Code = 1
 	}
+	output := make([]byte, 0, len(c.Stdout)+1+len(c.Stderr))
+	output = append(append(append(output, c.Stdout...), '\n'), c.Stderr...)
+	r.found(crash.OfRun(output, e))
+	if said {
+		r.class = c.Class
+	}
+}
+
+// found takes in what a failure's analysis says. What it is not sure of, or what
+// somebody saw, it does not change: only a bug may turn out to be a downstream's.
+func (r *result) found(rep crash.Report) {
+	r.failure, r.votes = rep.Fingerprint, crash.Votes(rep.Quality)
+	if rep.Quality != crash.Own {
+		r.span = apart
+	}
+	switch rep.Class {
+	case bezoar.Transient, bezoar.Throttled, bezoar.Outage:
+		if r.class == bezoar.Bug || r.class == bezoar.Transient {
+			r.class = rep.Class
+		}
+	default:
+	}
+	if line := sentence(rep); line != "" {
+		r.reason = line
+	}
+}
+
+// sentence is a failure in one line, for people.
+func sentence(rep crash.Report) string {
+	var parts []string
+	for _, part := range []string{rep.Type, rep.Reason} {
+		if part != "" && (len(parts) == 0 || parts[0] != part) {
+			parts = append(parts, part)
+		}
+	}
+	line := strings.Join(parts, ": ")
+	if at := rep.Frame.String(); at != "" {
+		line += " at " + at
+	}
+	return line
 }
 
 // tail is the end of what a process wrote, for people.
@@ -62,38 +115,33 @@ func tail(stderr, stdout []byte) string {
 // ofPanic says what a panic that was caught means: it would have killed the
 // worker.
 func ofPanic(p *panicError) result {
-	return result{class: bezoar.Crash, failure: fingerprintOf("panic", p.Error()), votes: 2, reason: p.Error(), detail: "panic", stderr: tail(p.stack, nil)}
+	r := result{class: bezoar.Crash, reason: p.Error(), detail: "panic", stderr: tail(p.stack, nil)}
+	r.found(crash.FromPanic(p.value, p.stack))
+	return r
 }
 
 // ofError says what a handler's error means.
 func ofError(err error) result {
-	r := result{class: bezoar.Bug, reason: err.Error(), failure: fingerprintOf("error", err.Error()), votes: 3, span: 30 * time.Second}
-	var e *Error
-	if errors.As(err, &e) {
+	r := result{class: bezoar.Bug}
+	e, said := errors.AsType[*Error](err)
+	if said {
 		r.class, r.after, r.downstream, r.rows = e.Class, e.After, e.Downstream, e.Rows
-		if e.Failure != "" {
-			r.failure, r.votes, r.span = fingerprintOf("said", e.Failure), 2, 0
-		}
-		if r.class == bezoar.SpawnFailed || r.class == bezoar.Interrupted { // for the worker to say
-			r.class = bezoar.Transient
-		}
 	}
+	if r.class == bezoar.SpawnFailed || r.class == bezoar.Interrupted { // those are for the worker to say
+		r.class = bezoar.Transient
+	}
+	class := r.class
+	switch {
+	case said && e.Failure != "":
+		r.found(crash.OfRun(nil, crash.Ending{Code: 1, Failure: e.Failure}))
+	case said && e.Err != nil:
+		r.found(crash.FromError(e.Err))
+	default:
+		r.found(crash.FromError(err))
+	}
+	if said {
+		r.class = class
+	}
+	r.reason = err.Error()
 	return r
-}
-
-func fingerprintOf(kind, text string) string {
-	sum := sha256.Sum256([]byte(kind + "\x00" + text))
-	return hex.EncodeToString(sum[:16])
-}
-
-func (r *result) diagnose(c *child.Result) {
-	r.failure, r.votes = fingerprintOf(c.Class.String(), c.Detail+fmt.Sprint(lastLine(c.Stderr))), 2
-	if l := lastLine(c.Stderr); l != "" {
-		r.reason = l
-	}
-}
-
-func lastLine(b []byte) string {
-	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
-	return lines[len(lines)-1]
 }

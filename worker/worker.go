@@ -76,16 +76,23 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
+	if err := w.recover(ctx, left); err != nil {
+		return err
+	}
 	life, stop := context.WithCancel(base)
 	ended := make(chan error, 1)
-	go func() { ended <- w.runner.run(life) }()
+	go func() {
+		err := w.runner.run(life)
+		if err != nil && life.Err() == nil { // what runs messages does no more
+			w.fail(&SpawnError{Command: w.cfg.Command.name(), Err: err})
+			err = nil
+		}
+		ended <- err
+	}()
 	defer func() {
 		stop()
 		err = errors.Join(err, <-ended)
 	}()
-	if err := w.recover(ctx, left); err != nil {
-		return err
-	}
 	return w.work(ctx, base)
 }
 
