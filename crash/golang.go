@@ -22,7 +22,7 @@ func golang() language {
 var goHeads = []string{
 	"panic: ", "fatal error: ", "runtime: ", "goroutine ", "unexpected fault address ",
 	"SIGQUIT: quit", "SIGSEGV: segmentation violation", "SIGABRT: abort", "SIGBUS: bus error",
-	"WARNING: DATA RACE", "Observed a panic: ",
+	"WARNING: DATA RACE", "Observed a panic: ", "http: panic serving ",
 }
 
 // goVague reports the kinds that any value may stand behind.
@@ -33,7 +33,7 @@ func goBegins(l string) bool {
 		return false
 	}
 	switch l[0] {
-	case 'p', 'f', 'r', 'g', 'u', 'S', 'W', 'O':
+	case 'p', 'f', 'r', 'g', 'u', 'S', 'W', 'O', 'h':
 		return goHead(l) != ""
 	}
 	return l[0] >= '1' && l[0] <= '9' && goGrouped(l)
@@ -69,7 +69,7 @@ func goRead(lines []string, i int) (trace, int, bool) {
 	}
 	f := goFailure{lines: lines, head: i, stacks: stacks, fatal: head != "goroutine " && head != ""}
 	switch {
-	case strings.HasPrefix(head, "Observed"):
+	case strings.HasPrefix(head, "Observed"), strings.HasPrefix(head, "http"):
 		f.fatal = false // the program goes on, or panics again
 	case !f.fatal:
 		f.lookBack()
@@ -216,19 +216,20 @@ func (f *goFailure) readStacks() int {
 // that a program printed below it. next is moved behind them.
 func (f *goFailure) bare(next *int) bool {
 	l := f.lines[f.head]
-	if !strings.HasPrefix(l, "Observed a panic") && !strings.HasPrefix(l, "panic: ") && !strings.HasPrefix(l, "fatal error: ") && !strings.HasPrefix(l, "unexpected fault") {
+	if !strings.HasPrefix(l, "Observed a panic") && !strings.HasPrefix(l, "http: panic serving ") && !strings.HasPrefix(l, "panic: ") && !strings.HasPrefix(l, "fatal error: ") && !strings.HasPrefix(l, "unexpected fault") {
 		return false
 	}
 	*next = f.head + 1
 	var s goStack
 	for j := f.head + 1; j < min(len(f.lines), f.head+goHeadLines); j++ {
 		t := strings.TrimPrefix(strings.TrimSpace(f.lines[j]), ": ")
-		if file, line, ok := goLocation(t); ok && file != "" {
-			s.frames = append(s.frames, goMakeFrame("", file, line))
+		function, place := goNumbered(t)
+		if file, line, ok := goLocation(place); ok && file != "" {
+			s.frames = append(s.frames, goMakeFrame(function, file, line))
 			*next = j + 1
 			continue
 		}
-		if len(s.frames) > 0 || !(t == "" || strings.HasPrefix(t, "[signal ") || strings.HasPrefix(t, "panic: ") || strings.EqualFold(t, "stack trace:")) {
+		if len(s.frames) > 0 || !(t == "" || strings.HasPrefix(t, "[signal ") || strings.HasPrefix(t, "panic: ") || strings.EqualFold(t, "stack trace:") || strings.Trim(t, ". ") == "") {
 			break
 		}
 	}

@@ -154,6 +154,20 @@ func goPanicparse(t string) Frame {
 	return Frame{Function: fields[0] + "." + call, File: file, Line: line}
 }
 
+// goNumbered reads "4(shop.total): /src/shop/cart.go:12", and any other text as a
+// place without a function.
+func goNumbered(t string) (function, place string) {
+	d := goDigits(t)
+	if d == 0 || d == len(t) || t[d] != '(' {
+		return "", t
+	}
+	function, place, ok := strings.Cut(t[d+1:], "): ")
+	if !ok {
+		return "", t
+	}
+	return function, place
+}
+
 // goMakeFrame makes a frame. Its Module names where it came from when that is not
 // the program itself: "std", a dependency, "generated".
 func goMakeFrame(function, file string, line int) Frame {

@@ -259,10 +259,12 @@ func nativeReported(l string) (exception, bool) {
 		e := exception{typ: s, message: l}
 		if _, rest, ok := strings.Cut(l, " in "); ok && strings.Contains(p, " at ") {
 			module, _, _ := strings.Cut(rest, ":")
-			e.frames = []Frame{{Module: strings.Trim(module, "() ")}}
-			if strings.Contains(module, "(") {
-				module, _, _ = strings.Cut(module, " (")
-				e.frames[0].Module = module
+			e.frames = []Frame{{Module: module}}
+			if _, inner, ok := strings.Cut(l, "("); ok { // the library it happened in
+				inner, _, _ = strings.Cut(inner, ")")
+				if strings.Contains(inner, ".") && !cSystemModule(inner) {
+					e.frames[0].Module = inner
+				}
 			}
 		}
 		return e, true

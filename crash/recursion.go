@@ -1,9 +1,9 @@
 package crash
 
-// mostFrequent begins the frames of an overflown stack at the function that
-// recurs most often: which one of a cycle the stack ended in is chance. The
-// members of a cycle recur equally often, give or take one for where it was
-// cut; of them the name that sorts first is taken.
+// mostFrequent begins the frames of an overflown stack at one of the functions
+// that recur: which one of a cycle the stack ended in is chance. Of those that
+// recur about as often as the one that does most, the name that sorts first is
+// taken.
 func mostFrequent(frames []Frame, library func(Frame) bool) []Frame {
 	count := make(map[string]int, len(frames))
 	most := 0
@@ -18,7 +18,7 @@ func mostFrequent(frames []Frame, library func(Frame) bool) []Frame {
 	}
 	best := ""
 	for name, n := range count {
-		if n >= max(2, most-1) && (best == "" || name < best) {
+		if 2*n >= most && n > 1 && (best == "" || name < best) {
 			best = name
 		}
 	}

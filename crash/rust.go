@@ -38,6 +38,8 @@ func rustBegins(l string) bool {
 		if strings.HasPrefix(l, "memory allocation of ") {
 			return true
 		}
+	case 'M': // the line above was lost
+		return strings.HasPrefix(l, "Message:  ")
 	case 'T':
 		if strings.HasPrefix(l, "The application panicked (crashed)") {
 			return true
@@ -60,8 +62,8 @@ func rustRead(lines []string, i int) (trace, int, bool) {
 		return rustReturned(lines, i)
 	case strings.HasPrefix(l, "error: internal compiler error: "):
 		return rustCompiler(lines, i)
-	case strings.HasPrefix(l, "The application panicked (crashed)"):
-		return rustEyrePanic(lines, i)
+	case strings.HasPrefix(l, "The application panicked (crashed)"), strings.HasPrefix(l, "Message:  "):
+		return rustEyrePanics(lines, i)
 	case strings.HasPrefix(l, "memory allocation of "):
 		if !strings.Contains(l, " bytes failed") {
 			return trace{}, i, false
@@ -114,7 +116,7 @@ func rustPanics(lines []string, i int) (trace, int, bool) {
 
 // rustConsequence reports what a thread says when another's panic reached it.
 func rustConsequence(message string) bool {
-	for _, s := range []string{"PoisonError", "RecvError", "SendError", "value: Any", "panic in a destructor during cleanup", "panic in a function that cannot unwind", "a scoped thread panicked", "JoinError::Panic"} {
+	for _, s := range []string{"PoisonError", "RecvError", "SendError", "value: Any", "panic in a destructor during cleanup", "panic in a function that cannot unwind", "a scoped thread panicked", "JoinError::Panic", "panic indicator set", "thread panicked"} {
 		if strings.Contains(message, s) {
 			return true
 		}

@@ -191,11 +191,33 @@ func rustCompiler(lines []string, i int) (trace, int, bool) {
 	return trace{chain: []exception{e}, fatal: true}, i + 1, true
 }
 
-// rustEyrePanic reads a panic as color-eyre prints it.
-func rustEyrePanic(lines []string, i int) (trace, int, bool) {
-	message, next := "", i+1
-	for ; next < min(len(lines), i+30); next++ {
-		t := strings.TrimSpace(lines[next])
+// rustEyrePanics reads panics as color-eyre prints them: the first and those that
+// came of it.
+func rustEyrePanics(lines []string, i int) (trace, int, bool) {
+	e, next, ok := rustEyrePanic(lines, i)
+	if !ok {
+		return trace{}, i, false
+	}
+	t := trace{chain: []exception{e}, fatal: true}
+	for j := next; j < min(len(lines), next+8) && len(t.chain) < 16; j++ {
+		if !strings.HasPrefix(lines[j], "The application panicked") {
+			continue
+		}
+		more, n, ok := rustEyrePanic(lines, j)
+		if !ok || !rustConsequence(more.message) {
+			break
+		}
+		more.wrapper = true
+		t.chain = append(t.chain, more)
+		j, next = n-1, n
+	}
+	return t, next, true
+}
+
+func rustEyrePanic(lines []string, i int) (exception, int, bool) {
+	message := ""
+	for j := i; j < min(len(lines), i+30); j++ {
+		t := strings.TrimSpace(lines[j])
 		if rest, ok := strings.CutPrefix(t, "Message:"); ok {
 			message = strings.TrimSpace(rest)
 			continue
@@ -208,16 +230,16 @@ func rustEyrePanic(lines []string, i int) (trace, int, bool) {
 		if !ok {
 			break
 		}
-		var frames []Frame
-		for j := next + 1; j < min(len(lines), next+8); j++ {
-			if strings.Contains(lines[j], "BACKTRACE") {
-				frames, next = rustBacktrace(lines, j)
+		frames, next := []Frame(nil), j+1
+		for k := j + 1; k < min(len(lines), j+8); k++ {
+			if strings.Contains(lines[k], "BACKTRACE") {
+				frames, next = rustBacktrace(lines, k)
 				break
 			}
 		}
-		return trace{chain: []exception{rustException(at, column, message, frames)}, fatal: true}, next + 1, true
+		return rustException(at, column, message, frames), next, true
 	}
-	return trace{}, i, false
+	return exception{}, i, false
 }
 
 // rustReturned reads an error that main returned: a value as the language

@@ -291,7 +291,7 @@ func sanitizerSummary(l string) (exception, bool) {
 // summary, which alone says what was found.
 func sanitizerTail(lines []string, i int) (trace, int, bool) {
 	frames, j := sanitizerStack(lines, i)
-	if len(frames) == 0 {
+	if len(frames) < 2 {
 		return trace{}, i, false
 	}
 	for end := min(len(lines), j+200); j < end; {
@@ -312,6 +312,9 @@ func sanitizerTail(lines []string, i int) (trace, int, bool) {
 		}
 		if len(e.frames) == 0 || cLibrary(e.frames[0]) {
 			e.frames = append(frames, e.frames...)
+		}
+		if strings.HasSuffix(e.typ, "stack-overflow") {
+			e.frames = mostFrequent(e.frames, cLibrary)
 		}
 		return trace{chain: []exception{e}, fatal: e.typ != undefined, rank: 1, cut: true, class: sanitizerClass(e.typ)}, j, true
 	}
