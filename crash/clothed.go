@@ -1,6 +1,9 @@
 package crash
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // clothed reports the lines that a trace in Python's clothes begins with: some
 // error trackers print the traces of all languages so.
@@ -15,6 +18,7 @@ func readClothed(lines []string, i int, exts string) (e exception, line string, 
 		return e, "", i, false
 	}
 	r := pyReader{lines: lines, i: i}
+	r.lookBack()
 	r.block()
 	if len(r.blocks) == 0 {
 		return e, "", i, false
@@ -29,7 +33,10 @@ func readClothed(lines []string, i int, exts string) (e exception, line string, 
 	if len(e.frames) == 0 {
 		return e, "", i, false
 	}
-	next = r.i
+	if r.first { // these are in their language's order
+		slices.Reverse(e.frames)
+	}
+	next = max(r.i, i+1)
 	if e.typ == "" {
 		for k := next; k < len(lines) && k < next+3; k++ {
 			if s := strings.TrimSpace(lines[k]); s != "" {
@@ -42,15 +49,6 @@ func readClothed(lines []string, i int, exts string) (e exception, line string, 
 
 // rubyClothed takes Rollbar's traces of Ruby.
 func rubyClothed(lines []string, i int) (trace, int, bool) {
-	if i+1 < len(lines) && rubyFrame(lines[i+1]).n > 0 {
-		r := rubyReader{lines: lines, i: i}
-		ok := r.reversed()
-		if len(r.chain) == 0 {
-			return trace{}, i, false
-		}
-		e := rubyFinish(r.chain[0])
-		return trace{chain: []exception{e}, fatal: true, cut: !ok, class: rubyClass(e)}, r.i, true
-	}
 	e, line, next, ok := readClothed(lines, i, " .rb .erb .rake .haml ")
 	if !ok {
 		return trace{}, i, false

@@ -22,7 +22,7 @@ func exBegins(l string) bool {
 		return exHead(l).ok
 	}
 	switch {
-	case strings.Contains(l, "[{file,"), strings.Contains(l, "exception error: "), strings.HasPrefix(l, "eheap_alloc: "):
+	case strings.Contains(l, "[{file,"), strings.HasPrefix(l, "** Reason for termination"), strings.Contains(l, "exception error: "), strings.HasPrefix(l, "eheap_alloc: "):
 		return true
 	case strings.Contains(l, " in function ") || strings.HasPrefix(l, "in function "):
 		return erlCall(l).ok

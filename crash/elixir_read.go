@@ -207,7 +207,9 @@ func exClothed(lines []string, i int) (trace, int, bool) {
 	if !ok {
 		return trace{}, i, false
 	}
-	slices.Reverse(e.frames) // Rollbar leaves them in Elixir's order, whatever its header says
+	if strings.Contains(lines[i], pyHead) {
+		slices.Reverse(e.frames) // they are in Elixir's order, whatever the header says
+	}
 	for k := range e.frames {
 		f := &e.frames[k]
 		if fn, app, ok := strings.Cut(f.Function, " ("); ok && strings.HasSuffix(app, ")") {

@@ -14,7 +14,7 @@ func erlRead(lines []string, i int) (trace, int, bool) {
 	next := i + 1
 	ok := false
 	switch {
-	case strings.Contains(lines[i], "[{file,"):
+	case strings.Contains(lines[i], "[{file,"), strings.HasPrefix(lines[i], "** Reason"):
 		e, next, ok = erlTermStack(lines, i)
 	case strings.Contains(lines[i], " crashed with reason: "):
 		e, ok = erlLager(lines[i])
@@ -144,6 +144,9 @@ func erlLager(l string) (e exception, ok bool) {
 // be broken into any number of lines.
 func erlTermStack(lines []string, i int) (e exception, next int, ok bool) {
 	start := i
+	if strings.HasPrefix(lines[i], "** Reason") && i+1 < len(lines) {
+		i++
+	}
 	for start > 0 && i-start < erlBack && !erlReason(lines[start]) && strings.TrimSpace(lines[start-1]) != "" {
 		start--
 	}
@@ -151,7 +154,7 @@ func erlTermStack(lines []string, i int) (e exception, next int, ok bool) {
 	next = i + 1
 	for k := start; k < len(lines) && k-start < erlAhead && b.Len() < erlTerm; k++ {
 		l := strings.TrimSpace(lines[k])
-		if k > i && (l == "" || erlReason(lines[k]) || strings.HasPrefix(l, "** ") || exHead(l).ok) {
+		if k > i && (l == "" && b.Len() > 0 || erlReason(lines[k]) || strings.HasPrefix(l, "** ") || exHead(l).ok) {
 			break
 		}
 		b.WriteString(l)
@@ -160,7 +163,7 @@ func erlTermStack(lines []string, i int) (e exception, next int, ok bool) {
 	term := b.String()
 	first := strings.Index(term, "[{file,")
 	if first < 0 {
-		return e, next, false
+		return erlBare(term, next)
 	}
 	if at := erlReasonAt(term); at >= 0 && at < first {
 		term, first = term[at:], first-at
@@ -181,11 +184,34 @@ func erlTermStack(lines []string, i int) (e exception, next int, ok bool) {
 	return e, next, len(e.frames) > 0
 }
 
+// erlBare reads the stacks of releases before R15, which name no files:
+// {badarg,[{m,f,2},{m2,g,0}]}.
+func erlBare(term string, next int) (e exception, _ int, ok bool) {
+	if at := erlReasonAt(term); at >= 0 {
+		term = term[at:]
+	}
+	e.typ, e.message = erlAtom(term), term[:min(len(term), 300)]
+	for rest := term; ; {
+		at := strings.IndexByte(rest, '{')
+		if at < 0 {
+			break
+		}
+		rest = rest[at+1:]
+		m, tail, ok := strings.Cut(rest, ",")
+		f, tail, more := strings.Cut(tail, ",")
+		n, tail, digits := leadingNumber(strings.TrimSpace(tail))
+		if ok && more && digits && n < 256 && strings.HasPrefix(tail, "}") && erlAtom(m) == m && erlAtom(f) == strings.TrimSpace(f) && m != "" {
+			e.frames = append(e.frames, Frame{File: m + ".erl", Function: m + ":" + strings.TrimSpace(f)})
+		}
+	}
+	return e, next, len(e.frames) > 0
+}
+
 func erlReason(l string) bool { return erlReasonAt(l) >= 0 }
 
 // erlReasonAt returns where a reason begins in a report.
 func erlReasonAt(l string) int {
-	for _, s := range []string{"exception error: ", "exit value: ", "exit value:", "Reason for termination ==", "Reason for termination =", "reason: ", "Reason: ", "{reason,", "exception: ", "do_boot ("} {
+	for _, s := range []string{"exception error: ", "exit value: ", "exit value:", "Reason for termination ==", "Reason for termination =", "reason: ", "Reason: ", "{reason,", "exception: ", "do_boot (", `do_boot",`} {
 		if at := strings.Index(l, s); at >= 0 {
 			return at + len(s)
 		}

@@ -39,6 +39,9 @@ func phpHeader(s string) (e exception, f Frame, ok bool) {
 	if at := strings.Index(s, "[object] ("); at >= 0 {
 		return phpObject(s[at+len("[object] ("):])
 	}
+	if at := strings.Index(s, " Stack trace:"); at > 0 {
+		s = s[:at]
+	}
 	level := phpLevel(s)
 	switch {
 	case level != "":
@@ -53,10 +56,11 @@ func phpHeader(s string) (e exception, f Frame, ok bool) {
 		}
 	}
 	s = strings.TrimSpace(s)
+	thrown := strings.HasPrefix(s, "Next ") || strings.Contains(s, "Uncaught ")
 	if _, rest, is := strings.Cut(s, "Uncaught PHP Exception "); is {
 		s = rest
-	} else if rest, is := strings.CutPrefix(s, "Uncaught "); is {
-		s = strings.TrimPrefix(rest, "(exception) ")
+	} else if at := strings.Index(s, "Uncaught "); at >= 0 && (at == 0 || s[at-1] == ' ' || s[at-1] == '\n') {
+		s = strings.TrimPrefix(s[at+len("Uncaught "):], "(exception) ")
 	} else if e.typ == "" {
 		s = strings.TrimPrefix(s, "Next ")
 		if at := strings.Index(s, "xception '"); at > 0 && strings.Contains(s[at:], "' with message '") {
@@ -69,13 +73,18 @@ func phpHeader(s string) (e exception, f Frame, ok bool) {
 		e.typ, e.message = typ, strings.TrimSuffix(msg, "'")
 		return e, f, true
 	}
-	if typ, msg, is := strings.Cut(s, ":"); is && phpType(typ) && (e.typ == "" || strings.HasPrefix(msg, " ") || msg == "") {
+	if typ, msg, is := strings.Cut(s, ":"); is && (phpType(typ) || thrown && phpConstant(typ)) && (e.typ == "" || strings.HasPrefix(msg, " ") || msg == "") {
 		e.typ, s = typ, strings.Trim(strings.TrimSpace(msg), `"`)
 	} else if e.typ == "Fatal error" && phpType(s) && placed && s != "" {
 		e.typ, s = s, ""
 	}
 	e.message = strings.TrimSpace(s)
 	return e, f, placed || level != ""
+}
+
+// phpConstant reports names of any class.
+func phpConstant(s string) bool {
+	return rubyConstant(s) && !strings.Contains(s, ":")
 }
 
 // phpType reports names of classes that a program may throw.

@@ -3,8 +3,9 @@ package crash
 import "strings"
 
 const (
-	phpLines = 15 // of one message, until its place
-	phpBack  = 15 // from #0 back to what was thrown
+	phpLines = 15  // of one message, until its place
+	phpBack  = 15  // from #0 back to what was thrown
+	phpAhead = 200 // behind a trace that was glued into one line
 )
 
 // phpReader reads an error and the exceptions that belong to it.
@@ -31,10 +32,18 @@ func phpRead(lines []string, i int) (trace, int, bool) {
 		return trace{}, i, false
 	}
 	r := phpReader{lines: lines, i: i}
+	glued := 0
+	if at := strings.Index(lines[i], "Stack trace:"); at > 0 {
+		r.lines, r.i = phpUnglue(lines[i], at, lines[i+1:])
+		glued = len(r.lines) - min(len(lines)-i-1, phpAhead)
+	}
 	if !r.first() {
 		return trace{}, i, false
 	}
 	for r.next() {
+	}
+	if glued > 0 {
+		r.i = i + 1 + max(0, r.i-glued)
 	}
 	t := trace{fatal: !r.warned, cut: r.cut}
 	for k := range r.chain {
@@ -50,6 +59,34 @@ func phpRead(lines []string, i int) (trace, int, bool) {
 		}
 	}
 	return t, max(r.i, i+1), true
+}
+
+// phpUnglue makes lines of a trace that stands in one, with some of those that
+// follow it.
+func phpUnglue(l string, at int, after []string) ([]string, int) {
+	out := []string{strings.TrimRight(l[:at], " ")}
+	rest := l[at:]
+	for len(out) < 500 {
+		cut := -1
+		for from := 1; from < len(rest); {
+			k := strings.Index(rest[from:], " #")
+			if k < 0 {
+				break
+			}
+			from += k + 1
+			if _, tail, ok := leadingNumber(rest[from+1:]); ok && strings.HasPrefix(tail, " ") {
+				cut = from
+				break
+			}
+		}
+		if cut < 0 {
+			break
+		}
+		out = append(out, strings.TrimRight(rest[:cut], " "))
+		rest = rest[cut:]
+	}
+	out = append(out, rest)
+	return append(out, after[:min(len(after), phpAhead)]...), 0
 }
 
 func (r *phpReader) first() bool {
@@ -117,9 +154,10 @@ func (r *phpReader) headless() bool {
 
 // phpCall is one step of a backtrace: #0 /x.php(3): f().
 type phpCall struct {
-	Frame // File and Line are the caller's, Function is what it called
-	ok    bool
-	main  bool
+	Frame  // File and Line are the caller's, Function is what it called
+	ok     bool
+	main   bool
+	listed bool
 }
 
 func phpStep(l string) phpCall {
@@ -179,6 +217,10 @@ func phpXdebug(s string) phpCall {
 	if !ok || !strings.HasPrefix(rest, ". ") {
 		return phpCall{}
 	}
+	if c := phpStepAt(rest[2:]); c.ok { // # made a list of it
+		c.listed = true
+		return c
+	}
 	at := strings.LastIndex(rest, ") ")
 	if at < 0 {
 		return phpCall{}
@@ -197,7 +239,7 @@ func (r *phpReader) steps(f Frame) []Frame {
 		l := strings.TrimSpace(r.lines[k])
 		s := phpStep(l)
 		switch {
-		case s.ok && l[0] != '#':
+		case s.ok && l[0] != '#' && !s.listed:
 			xdebug = true
 			frames = append(frames, s.Frame)
 		case s.ok && s.main:

@@ -81,8 +81,42 @@ func pyQuoted(s string) pyPlace {
 	rest = strings.TrimPrefix(rest, ",")
 	if fn, in := strings.CutPrefix(rest, " in "); in {
 		p.Function, p.inside = strings.TrimSpace(fn), true
+		if name, _, glued := strings.Cut(p.Function, " "); glued && pySource(file) && !strings.HasPrefix(name, "<cell") {
+			p.Function = name // the source was glued to it
+		}
 	}
 	return p
+}
+
+// pyGlued reads frames that stand in one line, as in titles and in what was
+// copied from narrow screens, and the exception that may end it.
+func pyGlued(s string) (frames []Frame, e exception, ended bool) {
+	for {
+		at := strings.Index(s, `File "`)
+		if at < 0 {
+			break
+		}
+		s = s[at:]
+		piece := s
+		if next := strings.Index(s[1:], `File "`); next >= 0 {
+			piece = s[:next+1]
+		}
+		if p := pyFrame(strings.TrimRight(piece, " ")); p.ok {
+			frames = append(frames, p.Frame)
+		}
+		s = s[len(piece):]
+		if s != "" {
+			continue
+		}
+		words := strings.Fields(piece)
+		for k := 4; k < len(words); k++ {
+			if e, strong, ok := pyException(words[k]); ok && strong && e.message == "" && (strings.HasSuffix(words[k], ":") || k == len(words)-1) {
+				e.message = strings.Join(words[k+1:], " ")
+				return frames, e, true
+			}
+		}
+	}
+	return frames, e, false
 }
 
 // pyColon reads IPython 8's ~/x.py:3, in f(a).

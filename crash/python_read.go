@@ -73,6 +73,13 @@ func (r *pyReader) block() bool {
 		boxed = strings.Contains(l, "──") || strings.Contains(l, "╭")
 		b.indent = pyIndent(strings.TrimLeft(l, "+"))
 		r.i++
+		if frames, e, ended := pyGlued(l); len(frames) > 0 {
+			b.exception, b.ended = e, ended
+			if b.frames = frames; ended {
+				r.close(b)
+				return true
+			}
+		}
 	} else {
 		b.indent = max(0, pyIndent(l)-2)
 	}
@@ -134,18 +141,18 @@ var pyConnectors = []string{
 // follows looks behind an exception's line for the next of the chain or of the
 // group, and moves there.
 func (r *pyReader) follows() bool {
-	if !r.blocks[len(r.blocks)-1].ended {
+	if len(r.blocks) == 0 || !r.blocks[len(r.blocks)-1].ended {
 		return false
 	}
 	group := r.blocks[len(r.blocks)-1].wrapper
-	linked := false
+	linked, member := false, false
 	for k := r.i; k < len(r.lines) && k-r.i <= pyMessage; k++ {
 		l := r.lines[k]
 		m := pyMargin(l)
 		switch {
 		case m == "":
 		case strings.HasPrefix(m, "+-") || strings.HasPrefix(m, "--") && strings.HasSuffix(m, "--"):
-			if r.mark(m) {
+			if member = r.mark(m); member {
 				group = true
 			}
 		case strings.HasPrefix(m, pyConnectors[0]), strings.HasPrefix(m, pyConnectors[1]), strings.HasPrefix(m, pyConnectors[2]):
@@ -156,6 +163,15 @@ func (r *pyReader) follows() bool {
 				return true
 			}
 			return false
+		case member:
+			member = false
+			e, _, ok := pyException(m)
+			if !ok {
+				continue
+			}
+			r.close(pyBlock{exception: e, depth: r.depth, ended: true}) // it was never raised: no frames
+			r.i = k + 1
+			return r.follows()
 		case r.first && k == r.i+1:
 			if _, strong, ok := pyException(m); ok && strong && k+1 < len(r.lines) && pyFrame(pyMargin(r.lines[k+1])).ok {
 				r.i = k

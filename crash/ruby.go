@@ -47,6 +47,12 @@ func rubyLibrary(f Frame) bool {
 		return true
 	}
 	p := slashed(f.File)
+	if at := strings.Index(p, " ("); at > 0 && at+2 < len(p) && p[at+2] >= '0' && p[at+2] <= '9' {
+		return true // Rails: actionpack (3.2.1) lib/x.rb
+	}
+	if strings.HasPrefix(p, "[gem_root]") {
+		return true
+	}
 	if containsAny(p, rubyPackages) || strings.HasPrefix(p, "gems/") || strings.HasSuffix(p, ".java") {
 		return true
 	}

@@ -26,6 +26,9 @@ func rubyFrame(l string) (r rubyLine) {
 	if len(s) < 4 || len(s) > 4096 {
 		return r
 	}
+	if rest, ok := strings.CutPrefix(s, "line "); ok {
+		return rubyHoneybadger(rest)
+	}
 	if at := rubyIn(s); at > 0 {
 		return r.within(s, at)
 	}
@@ -40,6 +43,16 @@ func rubyFrame(l string) (r rubyLine) {
 		return r
 	}
 	r.ok = r.from && r.rest == "" || !r.from && strings.HasPrefix(r.rest, ": ")
+	return r
+}
+
+// rubyHoneybadger reads "3 of [PROJECT_ROOT]/x.rb: f".
+func rubyHoneybadger(s string) (r rubyLine) {
+	n, s, ok := leadingNumber(s)
+	s, of := strings.CutPrefix(s, " of ")
+	file, fn, colon := strings.Cut(s, ": ")
+	r.Frame = Frame{File: file, Line: n, Function: strings.TrimSpace(fn)}
+	r.ok = ok && of && colon && rubySource(file)
 	return r
 }
 
@@ -146,6 +159,10 @@ func rubyConstant(s string) bool {
 // "Type (msg):", "Type - msg", and RSpec's "Type:".
 func rubyTitle(l string) (e exception, ok bool) {
 	s := strings.TrimSpace(strings.TrimPrefix(strings.TrimLeft(l, " \t"), "# "))
+	s = strings.TrimLeft(s, "#* ")
+	if at := strings.Index(s, "] "); at > 0 && s[0] == '[' && at < 60 {
+		s = s[at+2:]
+	}
 	for _, p := range []string{"Error: ", "ERROR: ", "FATAL: ", "WARN: ", "Exception: ", "ERROR -- : ", "[!] "} {
 		s = strings.TrimPrefix(s, p)
 	}

@@ -18,7 +18,7 @@ type rubyReader struct {
 }
 
 func rubyRead(lines []string, i int) (trace, int, bool) {
-	if clothed(lines[i]) {
+	if clothed(lines[i]) && (i+1 >= len(lines) || rubyFrame(lines[i+1]).n == 0) {
 		return rubyClothed(lines, i)
 	}
 	r := rubyReader{lines: lines, i: i}
@@ -193,7 +193,14 @@ func (r *rubyReader) reversed() bool {
 		for j := len(frames) - 1; j >= 0; j-- {
 			e.frames = append(e.frames, frames[j])
 		}
-		return e.typ != ""
+		ok := e.typ != ""
+		if r.i < len(r.lines) && rubyFrame(r.lines[r.i]).n > 0 { // what it caused comes below
+			cause := r.chain
+			r.chain = nil
+			ok = r.reversed() || ok
+			r.chain = append(r.chain, cause...)
+		}
+		return ok
 	}
 	if len(frames) > 0 {
 		e := exception{}
