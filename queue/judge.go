@@ -17,6 +17,9 @@ type ReleaseInput struct {
 	Refund     bool          // the receive does not count
 	Outcome    *Outcome      // how it ended: recorded as an attempt, and judged; nil: neither
 	Downstream string        // the group that failed; "": the queue's
+	// Weak says that nobody knows what the worker died of, so that the outcome
+	// proves only half as much.
+	Weak bool
 	// Holding is how many messages the worker had when it died, this one
 	// included; at most 1: it died of this one.
 	Holding int
@@ -89,7 +92,7 @@ func (e *Engine) judge(ctx context.Context, q *Queue, in ReleaseInput) Change {
 	if in.Outcome == nil || in.Receipt.Queue != q.ID {
 		return c // that of another queue is refused later
 	}
-	c.Outcome, c.Holding = clean(*in.Outcome), max(in.Holding, 0)
+	c.Outcome, c.Holding, c.Weak = clean(*in.Outcome), max(in.Holding, 0), in.Weak
 	ruling := e.rule(ctx, q, in, *c.Outcome)
 	c.Refund = c.Refund || ruling.refund
 	if ruling.pause > 0 {

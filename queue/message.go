@@ -119,6 +119,7 @@ type Change struct {
 	Dead    bool          // with Release: to the dead-letter queue at once
 	Outcome *Outcome      // with Release: recorded as an attempt, and judged
 	Holding int           // with Outcome: see [ReleaseInput]
+	Weak    bool          // likewise
 	// Backoff, with Release, says how long the message waits beyond For, from
 	// the number of its receives and its last wait. It must be pure.
 	Backoff func(receives int, last time.Duration) time.Duration

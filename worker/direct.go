@@ -94,7 +94,7 @@ func (s *direct) Release(ctx context.Context, m Message, r Release) error {
 	}
 	return lost(s.engine.Release(ctx, s.name, queue.ReleaseInput{
 		Receipt: receipt, Delay: r.Delay, RetryAfter: r.RetryAfter, Refund: r.Refund, Outcome: r.Outcome,
-		Downstream: r.Downstream, Holding: r.Holding,
+		Downstream: r.Downstream, Holding: r.Holding, Weak: r.Weak,
 	}))
 }
 

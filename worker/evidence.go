@@ -18,7 +18,7 @@ const apart = 30 * time.Second
 // ofChild says how a run in a child process ended.
 func ofChild(c *child.Result, command string) result {
 	r := result{
-		class: c.Class, detail: c.Detail, reason: c.Detail, half: c.Unexplained,
+		class: c.Class, detail: c.Detail, reason: c.Detail, weak: c.Unexplained,
 		elapsed: c.Elapsed, cpu: c.CPU, rss: c.MaxRSS,
 	}
 	switch c.Class {

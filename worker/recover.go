@@ -94,13 +94,17 @@ func (w *Worker) died(ctx context.Context, e *Event, m Message, l starts.Left, h
 	}
 	w.cfg.Log.Warn(reason, "queue", l.Queue, "message", l.ID, "started", l.At, "pid", l.PID)
 	o := queue.Outcome{Class: bezoar.Crash, Failure: failureDied, Reason: reason}
+	weak := w.runner.isolated() // somebody else may have killed the worker as well
+	if weak {
+		o.Failure = "" // and twice that is not the same failure twice
+	}
 	e.Class, e.Reason, e.Failure, e.Fate = o.Class, reason, o.Failure, FateReported
 	w.suspect(m.Payload, l.At)
 	if w.about.Judges {
-		return w.cfg.Source.Release(ctx, m, Release{Outcome: &o, Holding: holding})
+		return w.cfg.Source.Release(ctx, m, Release{Outcome: &o, Holding: holding, Weak: weak})
 	}
 	ruling, err := w.referee.Failed(time.Now(), referee.Ending{
-		ID: m.ID, Payload: m.Payload, Class: o.Class, Failure: o.Failure, Reason: reason, Holding: holding, Receives: 1, Received: l.At,
+		ID: m.ID, Payload: m.Payload, Class: o.Class, Failure: o.Failure, Reason: reason, Weak: weak, Holding: holding, Receives: 1, Received: l.At,
 	})
 	w.judged("judge a message of a dead predecessor", err)
 	e.Fate, e.Why, e.Delay = FateRetry, ruling.Why, ruling.Delay

@@ -58,7 +58,7 @@ func (d *delivery) settle(e *Event) {
 	case d.w.referee == nil:
 		e.Fate = FateReported
 		d.release(e, Release{
-			Outcome: d.res.outcome(), RetryAfter: d.res.after, Downstream: d.res.downstream, Reject: d.res.class == bezoar.Invalid,
+			Outcome: d.res.outcome(), RetryAfter: d.res.after, Downstream: d.res.downstream, Reject: d.res.class == bezoar.Invalid, Weak: d.res.weak,
 		})
 	default:
 		d.judge(e)
@@ -101,7 +101,7 @@ func (d *delivery) returned(e *Event) {
 func (d *delivery) judge(e *Event) {
 	r := &d.res
 	ruling, err := d.w.referee.Failed(time.Now(), referee.Ending{
-		ID: d.m.ID, Payload: d.payload, Class: r.class, Failure: r.failure, Reason: r.reason, Votes: r.votes, Span: r.span, Half: r.half,
+		ID: d.m.ID, Payload: d.payload, Class: r.class, Failure: r.failure, Reason: r.reason, Votes: r.votes, Span: r.span, Weak: r.weak,
 		Downstream: r.downstream, RetryAfter: r.after, Receives: d.m.Receives, Received: d.began, Trial: d.trial,
 	})
 	d.w.judged("judge a failure", err) // law 11: it is tried again

@@ -19,7 +19,7 @@ type result struct {
 	downstream string
 	after      time.Duration // no earlier than that
 	rows       []Row
-	half       bool // a death that proves only half as much
+	weak       bool // a death of which nobody knows what it was
 	elapsed    time.Duration
 	cpu        time.Duration
 	rss        int64

@@ -64,6 +64,7 @@ type Release struct {
 	Reject     bool   // with Outcome, where the queue judges: it is a dead letter at once
 	Downstream string // with Outcome: the group that failed
 	Holding    int    // with Outcome: how many messages a worker had that died
+	Weak       bool   // with Outcome: nobody knows what it died of, so that it proves only half as much
 	Refund     bool   // the receive does not count, where a queue can do that
 }
 

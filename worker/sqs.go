@@ -191,7 +191,7 @@ func (s *SQSQueue) Release(ctx context.Context, m Message, r Release) error {
 		r.Outcome = &queue.Outcome{Class: interrupted} // which costs nothing
 	}
 	text, err := outcomeText(r.Outcome, &wireOutcome{
-		RetryAfter: r.RetryAfter.Seconds(), Downstream: r.Downstream, Holding: r.Holding, Reject: r.Reject,
+		RetryAfter: r.RetryAfter.Seconds(), Downstream: r.Downstream, Holding: r.Holding, Weak: r.Weak, Reject: r.Reject,
 	})
 	if err != nil {
 		return err

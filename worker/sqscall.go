@@ -76,6 +76,7 @@ type wireOutcome struct {
 	RetryAfter float64 `json:"retry_after,omitempty"`
 	Downstream string  `json:"downstream,omitempty"`
 	Holding    int     `json:"holding,omitempty"`
+	Weak       bool    `json:"weak,omitempty"`
 	Reject     bool    `json:"reject,omitempty"`
 	Once       string  `json:"once,omitempty"`
 }

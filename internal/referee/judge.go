@@ -120,7 +120,7 @@ type Ending struct {
 	Reason     string
 	Votes      int           // how often in a row the same failure is enough; 0: however often
 	Span       time.Duration // over which time at least
-	Half       bool          // a crash that proves only half as much
+	Weak       bool          // nobody knows what it died of
 	Downstream string        // the group that failed; "": the queue's
 	RetryAfter time.Duration // no earlier
 	Receives   int
@@ -233,13 +233,10 @@ func (r *Referee) message(tx *book.Tx, now time.Time, e Ending, ruling *Ruling) 
 		was = &c.Case
 	}
 	repeated := c.vote(e, now)
-	end := poison.End{Class: e.Class, Reason: e.Reason, Holding: e.Holding, Received: e.Received.UnixMicro()}
+	end := poison.End{Class: e.Class, Reason: e.Reason, Holding: e.Holding, Weak: e.Weak, Received: e.Received.UnixMicro()}
 	next, dead := r.cfg.Poison.Fail(was, end, now.UnixMicro())
 	if next == nil {
 		return nil
-	}
-	if e.Half && next.Strikes > 0 && next.State != poison.Quarantined {
-		next.Strikes--
 	}
 	c.Case = *next
 	c.Case.Failure = e.Failure

@@ -185,6 +185,7 @@ type outcome struct {
 	Detail     string        `json:"detail"`
 	Stderr     string        `json:"stderr"`
 	Holding    int           `json:"holding"` // how many messages the worker had when it died
+	Weak       bool          `json:"weak"`    // nobody knows what it died of
 	Reject     bool          `json:"reject"`  // it is a dead letter at once
 	Once       string        `json:"once"`    // of a part: see queue.PartInput
 }
@@ -219,7 +220,7 @@ func releaseInput(r queue.Receipt, m *message) (in queue.ReleaseInput, reject bo
 	}
 	return queue.ReleaseInput{
 		Receipt: r, Delay: seconds(m.Visibility), RetryAfter: time.Duration(o.RetryAfter), Downstream: o.Downstream,
-		Outcome: o.queue(), Holding: min(o.Holding, queue.MaxInFlight),
+		Outcome: o.queue(), Holding: min(o.Holding, queue.MaxInFlight), Weak: o.Weak,
 	}, o.Reject, nil
 }
 

@@ -15,6 +15,11 @@ import (
 // MaxSlots bounds the messages that are written down at one time.
 const MaxSlots = 1 << 14
 
+const (
+	lockWait = time.Second
+	lockPoll = 20 * time.Millisecond
+)
+
 // Record is one message that is being run.
 type Record struct {
 	ID      string             `json:"id"`
@@ -179,6 +184,11 @@ func own(dir string) (*os.File, error) {
 		return nil, fmt.Errorf("lock the state directory: %w", err)
 	}
 	taken, err := tryLock(f)
+	// A child that was just being forked when its parent was killed has the lock
+	// for as long as it takes to begin, or to die.
+	for end := time.Now().Add(lockWait); !taken && err == nil && time.Now().Before(end); taken, err = tryLock(f) {
+		time.Sleep(lockPoll)
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lock the state directory %s: %w", dir, err), f.Close())
 	}

@@ -86,6 +86,8 @@ type End struct {
 	Class   bezoar.Class
 	Failure string
 	Reason  string
+	// Weak says that nobody knows what it died of: it is half a strike less.
+	Weak    bool
 	Holding int // with how many messages, itself included, its worker was when it vanished; 0: it did not
 	// Received is when the delivery began. One in company that began before
 	// its payload was suspected adds nothing: copies that went to one worker
@@ -119,7 +121,7 @@ func (cfg Config) Fail(c *Case, e End, now int64) (next *Case, dead bool) {
 		n.Same = 1
 	}
 	n.Class, n.Failure, n.Reason = e.Class, e.Failure, e.Reason
-	n.Strikes += strike(e.Class)
+	n.Strikes += e.strike()
 	if !alone {
 		return &n, false
 	}
@@ -202,6 +204,13 @@ func strike(c bezoar.Class) int {
 	case bezoar.Done, bezoar.Transient, bezoar.Throttled, bezoar.Outage, bezoar.Invalid, bezoar.Bug, bezoar.Interrupted, bezoar.SpawnFailed:
 	}
 	return 0
+}
+
+func (e *End) strike() int {
+	if n := strike(e.Class); !e.Weak || n == 0 {
+		return n
+	}
+	return 1
 }
 
 // enough is how often in a row the same failure ends the retries.

@@ -184,3 +184,22 @@ func TestConfig(t *testing.T) {
 		}
 	}
 }
+
+// A death of which nobody knows what it was is half a strike: four of them
+// convict, not two.
+func TestWeakDeathsProveHalf(t *testing.T) {
+	var c *Case
+	dead := false
+	for n := range 4 {
+		if dead {
+			t.Fatalf("dead after %d", n)
+		}
+		c, dead = Config{}.Fail(c, End{Class: bezoar.Crash, Weak: true}, int64(n))
+		if n < 3 && c.State != Suspect {
+			t.Errorf("after %d it is %v", n+1, c.State)
+		}
+	}
+	if !dead || c.State != Quarantined {
+		t.Errorf("after four it is %+v, dead %v", c, dead)
+	}
+}

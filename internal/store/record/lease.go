@@ -211,7 +211,7 @@ func (l *Lease) release(c queue.Change, p queue.Policy, k *poison.Case, now int6
 		if l.Judged(p) && !c.Refund {
 			var convicted bool
 			k, convicted = p.Poison.Fail(k, poison.End{
-				Class: c.Outcome.Class, Failure: c.Outcome.Failure, Reason: c.Outcome.Reason, Holding: c.Holding, Received: l.Received,
+				Class: c.Outcome.Class, Failure: c.Outcome.Failure, Reason: c.Outcome.Reason, Holding: c.Holding, Weak: c.Weak, Received: l.Received,
 			}, now)
 			dead = dead || convicted
 		}
