@@ -3,6 +3,7 @@ package starts
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,7 +61,7 @@ func TestMain(m *testing.M) {
 			}
 		}
 		fmt.Println("begun")
-		select {}
+		_, _ = io.ReadAll(os.Stdin) // until it is killed
 	}
 	os.Exit(m.Run())
 }
@@ -70,6 +71,8 @@ func TestWhatWasRunningWhenItsOwnerWasKilled(t *testing.T) {
 	owner := exec.Command(os.Args[0])
 	owner.Env = append(os.Environ(), "OWNER_OF="+dir)
 	out, err := owner.StdoutPipe()
+	must(t, err)
+	_, err = owner.StdinPipe()
 	must(t, err)
 	must(t, owner.Start())
 	if _, err := fmt.Fscanln(out, new(string)); err != nil {
