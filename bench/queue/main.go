@@ -42,7 +42,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	flags.SetOutput(stderr)
 	flags.IntVar(&o.Rounds, "rounds", 5, "rounds of which the median counts")
 	flags.IntVar(&o.Messages, "messages", 5000, "messages of one measurement")
-	flags.IntVar(&o.Backlog, "backlog", 50_000, "messages of a second measurement of the endpoints; 0 leaves it out")
+	flags.IntVar(&o.Backlog, "backlog", 100_000, "messages of a second measurement of the endpoints; 0 leaves it out")
 	flags.IntVar(&o.Waiting, "waiting", 1_000_000, "messages that wait in the deep queue; 0 leaves that step out")
 	flags.IntVar(&o.Letters, "letters", 100_000, "dead letters beside them")
 	workers := flags.String("workers", "1,16", "comma-separated")
