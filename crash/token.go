@@ -282,25 +282,54 @@ func isHost(s string) bool {
 	return strings.ToLower(host) == host && !strings.HasPrefix(host, "com.") && !strings.HasPrefix(host, "org.")
 }
 
-// foldDigits folds numbers within a word: parts of digits only (worker-17), and
-// runs of four digits or more. What belongs to a name stays: utf8, sha256.
+// foldDigits folds what varies within a word: parts of digits only (worker-17),
+// hashes, and runs of four digits or more. What belongs to a name stays: utf8,
+// sha256.
 func foldDigits(s string) string {
 	if !strings.ContainsAny(s, "0123456789") {
 		return s
 	}
 	var b strings.Builder
 	for i := 0; i < len(s); {
+		n := alphanumerics(s[i:])
+		switch part := s[i : i+n]; {
+		case n == 0:
+			b.WriteByte(s[i])
+			n = 1
+		case countDigits(part) == n:
+			b.WriteString("<int>")
+		case isHash(part):
+			b.WriteString("<hex>")
+		default:
+			foldRuns(&b, part)
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// alphanumerics counts the letters and digits that s begins with.
+func alphanumerics(s string) int {
+	i := 0
+	for i < len(s) && isWord(s[i]) && s[i] != '_' {
+		i++
+	}
+	return i
+}
+
+// foldRuns folds the long numbers within a part.
+func foldRuns(b *strings.Builder, s string) {
+	for i := 0; i < len(s); {
 		n := countDigits(s[i:])
 		switch {
 		case n == 0:
 			b.WriteByte(s[i])
 			n = 1
-		case n >= 4, (i == 0 || !isWord(s[i-1]) || s[i-1] == '_') && (i+n == len(s) || !isWord(s[i+n]) || s[i+n] == '_'):
+		case n >= 4:
 			b.WriteString("<int>")
 		default:
 			b.WriteString(s[i : i+n])
 		}
 		i += n
 	}
-	return b.String()
 }
