@@ -37,10 +37,37 @@ func (r *netReader) begin() bool {
 		return false
 	}
 	r.head = r.at
+	if flat := r.flat(message); flat != nil {
+		r.start(typ, flat[0])
+		inner := netReader{lines: flat, at: 1, chain: r.chain, open: r.open}
+		inner.body()
+		r.chain, r.open = inner.chain, inner.open
+		return true
+	}
 	r.start(typ, message)
 	r.at++
 	r.message()
 	return true
+}
+
+// flat splits a trace that stands in one line, or that was broken behind each
+// "at", and passes over its lines. nil when it is neither.
+func (r *netReader) flat(message string) []string {
+	next := r.at + 1
+	if strings.HasSuffix(message, " at") || strings.HasSuffix(message, " at ") {
+		for next < len(r.lines) && next < r.at+2*maxHeaderGap && strings.TrimSpace(r.lines[next]) != "" {
+			message = strings.TrimRight(message, " ") + " " + strings.TrimSpace(r.lines[next])
+			next++
+		}
+	}
+	if !strings.Contains(message, " at ") {
+		return nil
+	}
+	flat := unroll(message, netFrame)
+	if flat != nil {
+		r.at = next
+	}
+	return flat
 }
 
 // start opens an exception; on one line may stand the whole chain: A: m ---> B:

@@ -32,10 +32,11 @@ func javaBegins(l string) bool {
 	case c == 'C' && strings.HasPrefix(s, "Caused by: "):
 		return true
 	case c >= 'a' && c <= 'z':
-		typ, _, ok := javaHeader(s)
-		return ok && javaThrowable(typ)
+		if typ, _, ok := javaHeader(s); ok && javaThrowable(typ) {
+			return true
+		}
 	}
-	return false
+	return len(l) > 120 && (strings.Contains(l, "\tat ") || strings.Contains(l, ") at ")) // all in one line
 }
 
 func javaRead(lines []string, i int) (trace, int, bool) {

@@ -242,6 +242,11 @@ func (r *javaReader) finish() trace {
 		chain[i].wrapper = i > 0 && javaWraps(chain[i].typ)
 	}
 	withoutRuntime(chain, func(f Frame) bool { return !javaLibrary(f) && !javaIgnore(f) }, javaRuntime)
+	for i, e := range chain {
+		if strings.HasSuffix(e.typ, "StackOverflowError") {
+			chain[i].frames = mostFrequent(e.frames, javaLibrary)
+		}
+	}
 	t := trace{chain: chain, fatal: r.fatal, cut: r.cut}
 	for _, e := range chain {
 		if t.class = javaClass(e); t.class != "" {
@@ -269,22 +274,22 @@ func javaMore(l string) int {
 // javaUnroll splits a message that holds its own stack in the same line into
 // message, frames and causes; nil when it does not.
 func javaUnroll(message string) []string {
-	if !strings.Contains(message, ") at ") && !strings.Contains(message, ")at ") {
+	if !strings.Contains(message, "at ") {
 		return nil
 	}
-	s := strings.NewReplacer("\tat ", "\n\tat ", ") at ", ")\n\tat ", " at ", "\n\tat ", " Caused by: ", "\nCaused by: ", " ... ", "\n\t... ").Replace(message)
-	parts := strings.Split(s, "\n")
-	head := 0
-	for i, p := range parts { // "at" may be a word of the message
-		if _, ok := javaFrame(p); ok {
-			head = i
-			break
+	var out []string
+	for _, l := range unroll(message, javaFrame) {
+		before, cause, ok := strings.Cut(l, " Caused by: ")
+		if more := strings.LastIndex(before, " ... "); more > 0 {
+			out = append(out, before[:more], before[more+1:])
+		} else {
+			out = append(out, before)
+		}
+		if ok {
+			out = append(out, "Caused by: "+cause)
 		}
 	}
-	if head == 0 {
-		return nil
-	}
-	return append([]string{strings.Join(parts[:head], " ")}, parts[head:]...)
+	return out
 }
 
 // javaCode finds a status or an SQLSTATE that a message names.

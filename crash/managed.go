@@ -132,3 +132,33 @@ func lineNumber(s string) int {
 	}
 	return n
 }
+
+// unroll splits a trace that was printed in one line: the words before its
+// first frame, then a line for each frame. nil when s holds no frame.
+func unroll(s string, parse func(string) (Frame, bool)) []string {
+	const at = " at "
+	s = strings.ReplaceAll(s, "\tat ", at)
+	for from := 0; ; {
+		i := strings.Index(s[from:], at)
+		if i < 0 {
+			return nil
+		}
+		head, rest := s[:from+i], s[from+i+len(at):]
+		if _, ok := parse("at " + firstPart(rest, at)); !ok {
+			from += i + 1
+			continue
+		}
+		out := []string{strings.TrimSpace(head)}
+		for more := true; more && len(out) <= maxFrames; {
+			var part string
+			part, rest, more = strings.Cut(rest, at)
+			out = append(out, "at "+part)
+		}
+		return out
+	}
+}
+
+func firstPart(s, sep string) string {
+	part, _, _ := strings.Cut(s, sep)
+	return part
+}

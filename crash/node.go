@@ -130,13 +130,15 @@ func nodeThrown(typ string) bool {
 
 // nodeWithin finds a header anywhere in a line.
 func nodeWithin(l string) (exception, bool) {
-	if e, ok := nodeHeader(l); ok && (nodeThrown(e.typ) || e.typ[0] >= 'A' && e.typ[0] <= 'Z' && len(e.typ) > 4 && strings.IndexByte(l, ':') < 60) {
-		return e, true
+	first, ok := nodeHeader(l)
+	if ok && nodeThrown(first.typ) {
+		return first, true
 	}
+	ok = ok && first.typ[0] >= 'A' && first.typ[0] <= 'Z' && len(first.typ) > 4 && !strings.HasPrefix(first.message, "//")
 	for from := 0; from < len(l); {
 		k := strings.Index(l[from:], "Error")
 		if k < 0 {
-			return exception{}, false
+			return first, ok // a class whose name does not say that it is thrown
 		}
 		start := from + k
 		for start > 0 && (isWord(l[start-1]) || l[start-1] == '$') {
@@ -149,5 +151,5 @@ func nodeWithin(l string) (exception, bool) {
 		}
 		from += k + 5
 	}
-	return exception{}, false
+	return first, ok
 }

@@ -6,6 +6,16 @@ import "strings"
 // with the port, a missing module's name, and where the function has no name
 // the property that was read, or the words of the message.
 func nodeDetail(e *exception) {
+	if e.typ == "UnhandledPromiseRejection" { // of a value that is no Error: the value is all there is
+		if _, reason, ok := strings.Cut(e.message, "with the reason "); ok {
+			e.message = strings.Trim(reason, "\"'` .{]")
+		}
+		if nodeOwnless(e.frames) {
+			e.frames = nil
+		}
+		e.code = ""
+		return
+	}
 	errno := nodeErrno(e.message)
 	switch {
 	case errno != "":

@@ -9,14 +9,15 @@ const (
 
 // nodeReader reads one trace with its causes and properties.
 type nodeReader struct {
-	lines []string
-	at    int
-	head  int         // the header's line
-	chain []exception // as printed: the outermost first
-	open  []int       // for each open brace whose exception's properties it holds; -1 for nobody's
-	fatal bool
-	cut   bool
-	place Frame // what stands above the header: the place that was thrown at
+	lines  []string
+	at     int
+	head   int         // the header's line
+	chain  []exception // as printed: the outermost first
+	open   []int       // for each open brace whose exception's properties it holds; -1 for nobody's
+	fatal  bool
+	warned bool // of a rejection that nobody handled: a failure even without frames
+	cut    bool
+	place  Frame // what stands above the header: the place that was thrown at
 }
 
 // begin finds the header: above r.at when that is a frame, else at it. It
@@ -38,12 +39,13 @@ func (r *nodeReader) begin() bool {
 			}
 			e = exception{typ: "UnhandledPromiseRejection", message: rest}
 		}
+		r.warned = true
 		return r.start(e)
 	}
-	if rest, ok := strings.CutPrefix(l, "[UnhandledPromiseRejection: "); ok {
-		_, reason, _ := strings.Cut(rest, "rejected with the reason ")
+	if strings.HasPrefix(l, "[UnhandledPromiseRejection: ") {
 		r.fatal = true
-		return r.start(exception{typ: "UnhandledPromiseRejection", message: strings.TrimRight(reason, " {].")})
+		e, _ := nodeHeader(l)
+		return r.start(e)
 	}
 	e, ok := nodeHeader(l)
 	if !ok || !nodeThrown(e.typ) {
@@ -121,6 +123,9 @@ func (r *nodeReader) excerpt() {
 		case caret < 0:
 			return
 		default:
+			if _, rest, ok := strings.Cut(s, "UnhandledPromiseRejectionWarning: "); ok {
+				s = rest
+			}
 			if file, line, ok := nodeCutNumber(s); ok && line > 0 && !strings.ContainsAny(file, "(){}\"'`;") && (strings.ContainsAny(file, `/\`) || nodeBuiltin(strings.TrimSuffix(file, ".js"))) {
 				r.place, r.fatal = Frame{File: file, Line: line}, true
 				return
@@ -247,7 +252,7 @@ func (r *nodeReader) finish() (trace, bool) {
 	if outer.typ == "Trace" || strings.HasSuffix(outer.typ, "Warning") {
 		return trace{}, false
 	}
-	if len(outer.frames) == 0 && outer.typ != "UnhandledPromiseRejection" && outer.code == "" && nodeErrno(outer.message) == "" && !r.fatal && len(r.chain) == 1 {
+	if len(outer.frames) == 0 && outer.typ != "UnhandledPromiseRejection" && !r.warned && outer.code == "" && nodeErrno(outer.message) == "" && !r.fatal && len(r.chain) == 1 {
 		return trace{}, false // "Error: words": any program says that
 	}
 	if outer.typ == "SyntaxError" && r.place.File != "" && nodeLoading(outer.frames) {
