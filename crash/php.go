@@ -134,6 +134,7 @@ var phpNamed = []string{
 	"Attempt to read property ", "Undefined offset: ", "Too few arguments to function ", "Call to private method ",
 	"Call to protected method ", "Cannot access private property ", "Access to undeclared static property: ",
 	"Cannot declare class ", "Cannot instantiate abstract class ", "Cannot instantiate interface ",
+	"Attempted to call function ", "Attempted to load class ", "Attempted to call an undefined method named ",
 	"Declaration of ", "Unknown named parameter ", "Allowed memory size", "Maximum execution time",
 }
 
@@ -154,6 +155,9 @@ func phpName(msg string) string {
 		if fn, ok := between(rest, "passed to ", "("); ok {
 			return strings.ToLower(lastSegment(fn, `\:`))
 		}
+	}
+	if fn, _, ok := strings.Cut(msg, "() expects "); ok && !strings.Contains(fn, " ") {
+		return strings.ToLower(lastSegment(fn, `\:`))
 	}
 	if fn, _, ok := strings.Cut(msg, "(): "); ok && !strings.Contains(fn, " ") {
 		return strings.ToLower(lastSegment(fn, `\:`))

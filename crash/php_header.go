@@ -109,7 +109,10 @@ func phpPlace(s string) (message string, f Frame, ok bool) {
 	if at := strings.LastIndex(s, "(line "); at > 0 { // Drupal: in X->f() (line 3 of /x.php)
 		n, rest, digits := leadingNumber(s[at+len("(line "):])
 		if file, of := strings.CutPrefix(rest, " of "); digits && of {
-			message, fn, _ := strings.Cut(s[:at], " in ")
+			message, fn := s[:at], ""
+			if in := strings.LastIndex(message, " in "); in >= 0 {
+				message, fn = message[:in], message[in+len(" in "):]
+			}
 			return message, Frame{File: strings.TrimRight(file, "). "), Line: n, Function: strings.TrimSpace(fn)}, true
 		}
 	}

@@ -247,7 +247,7 @@ func (r *phpReader) steps(f Frame) []Frame {
 			r.i = k + 1
 			return phpEntry(frames)
 		case s.ok:
-			if frames[len(frames)-1].Function == "" {
+			if frames[len(frames)-1].Function == "" && !strings.HasSuffix(s.Function, "->handleError") {
 				frames[len(frames)-1].Function = s.Function
 			}
 			s.Function = ""
@@ -307,6 +307,8 @@ func (r *phpReader) next() bool {
 }
 
 func phpFinish(e exception) exception {
+	e.typ = strings.ReplaceAll(e.typ, `\\`, `\`)
+	e.message = strings.ReplaceAll(e.message, `\"`, `"`)
 	if at := strings.LastIndex(e.message, "(View: "); at > 0 && len(e.frames) > 0 { // the template, not what it was compiled to
 		e.frames[0].File = strings.TrimRight(e.message[at+len("(View: "):], ") ")
 		e.message = strings.TrimSpace(e.message[:at])

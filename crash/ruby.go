@@ -28,7 +28,10 @@ func rubyBegins(l string) bool {
 	}
 	if len(l) > 5 && (l[0] == '\t' || l[0] == ' ' || l[0] == 'f') {
 		s := strings.TrimLeft(l, " \t")
-		return strings.HasPrefix(s, "from ") && rubyFrame(l).ok
+		return (strings.HasPrefix(s, "from ") || strings.HasPrefix(s, "line ")) && rubyFrame(l).ok
+	}
+	if strings.HasPrefix(l, "line ") {
+		return rubyFrame(l).ok
 	}
 	return strings.Contains(l, pyHead)
 }
@@ -117,12 +120,45 @@ func rubyVague(typ string) bool {
 // rubyKind names a type by its last part, and by its last two where that says
 // nothing: libraries move their errors between modules.
 func rubyKind(e exception) string {
+	if strings.HasPrefix(e.typ, "ActionView::Template") {
+		if s := rubySpoken(e.message); s != "" {
+			return s
+		}
+	}
 	parts := strings.Split(e.typ, "::")
 	last := parts[len(parts)-1]
 	if len(parts) > 1 && (last == "Error" || parts[0] == "Errno" || last == "Exception") {
 		return parts[len(parts)-2] + "::" + last
 	}
 	return last
+}
+
+// rubySpoken returns the type that one of the interpreter's own messages has.
+func rubySpoken(msg string) string {
+	for _, s := range rubyMessages {
+		if strings.Contains(msg[:min(len(msg), 60)], s[0]) {
+			return s[1]
+		}
+	}
+	return ""
+}
+
+var rubyMessages = [][2]string{
+	{"undefined method", "NoMethodError"},
+	{"private method", "NoMethodError"},
+	{"undefined local variable", "NameError"},
+	{"uninitialized constant", "NameError"},
+	{"wrong number of arguments", "ArgumentError"},
+	{"cannot load such file", "LoadError"},
+	{"no such file to load", "LoadError"},
+	{"no implicit conversion", "TypeError"},
+	{"can't convert", "TypeError"},
+	{"can't be coerced", "TypeError"},
+	{"stack level too deep", "SystemStackError"},
+	{"key not found", "KeyError"},
+	{"divided by 0", "ZeroDivisionError"},
+	{"Connection refused", "Errno::ECONNREFUSED"},
+	{"No such file or directory", "Errno::ENOENT"},
 }
 
 // rubyCode returns an errno, the feature that could not be loaded, the

@@ -84,6 +84,9 @@ func (r rubyLine) within(s string, at int) rubyLine {
 		return r
 	}
 	r.File, r.Line = s[:colon], n
+	if cut := strings.LastIndex(r.File, ": "); cut >= 0 { // a log's columns
+		r.File = r.File[cut+2:]
+	}
 	if strings.ContainsAny(r.File, "\"") || strings.Count(r.File, " ") > 6 {
 		return rubyLine{}
 	}
@@ -160,6 +163,11 @@ func rubyConstant(s string) bool {
 func rubyTitle(l string) (e exception, ok bool) {
 	s := strings.TrimSpace(strings.TrimPrefix(strings.TrimLeft(l, " \t"), "# "))
 	s = strings.TrimLeft(s, "#* ")
+	for _, p := range []string{" WARN: ", " ERROR: ", " FATAL: "} {
+		if at := strings.Index(s, p); at >= 0 && at < 60 {
+			s = s[at+len(p):]
+		}
+	}
 	if at := strings.Index(s, "] "); at > 0 && s[0] == '[' && at < 60 {
 		s = s[at+2:]
 	}

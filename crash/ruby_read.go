@@ -148,11 +148,18 @@ func (r *rubyReader) title() (exception, bool) {
 			return e, true
 		}
 		if typ, msg, ok := rubyMessage(l); ok && pyStrong(typ) { // Logger's: msg (Type)
+			if _, after, ok := strings.Cut(msg, " -- : "); ok {
+				msg = after
+			}
 			return exception{typ: typ, message: msg}, true
 		}
 		s := strings.TrimSpace(l)
 		if strings.HasSuffix(s, "aborted!") && len(said) > 0 { // Rake hides StandardError's and RuntimeError's names
-			return exception{typ: "RuntimeError", message: said[len(said)-1]}, true
+			e := exception{typ: rubySpoken(said[len(said)-1]), message: said[len(said)-1]}
+			if e.typ == "" {
+				e.typ = "RuntimeError"
+			}
+			return e, true
 		}
 		if s != "" {
 			said = append(said, s)
@@ -161,8 +168,9 @@ func (r *rubyReader) title() (exception, bool) {
 	e := exception{}
 	if len(said) > 0 {
 		e.message = said[0]
+		e.typ = rubySpoken(e.message)
 	}
-	return e, false
+	return e, e.typ != ""
 }
 
 // reversed reads a trace whose frames come outermost first, with numbers.
