@@ -50,9 +50,9 @@ func (s *slots) give() {
 	}
 }
 
-// idle reports whether nothing runs.
-func (s *slots) idle() bool {
+// running is how many messages run.
+func (s *slots) running() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.busy == 0
+	return s.busy
 }

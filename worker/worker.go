@@ -165,6 +165,9 @@ func (w *Worker) fail(err error) {
 	}
 }
 
+// Running is how many messages run.
+func (w *Worker) Running() int { return w.slots.running() }
+
 // Abort is for a process that ends at once, without a drain: it writes down that
 // what is running is not to blame. Messages come back when their leases are
 // over.

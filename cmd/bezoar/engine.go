@@ -17,7 +17,7 @@ import (
 
 // engine joins the command line to what it starts.
 func engine() cli.Engine {
-	return cli.Engine{Serve: serve, Demo: show, SampleWorker: sampleWorker}
+	return cli.Engine{Serve: serve, Demo: show, Queues: app.WithQueues, SampleWorker: sampleWorker}
 }
 
 func serve(ctx context.Context, cfg config.Config, s cli.Serving) error {

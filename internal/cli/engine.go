@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/queue"
 )
 
 // Engine is what the commands that serve start. cmd/bezoar wires it.
@@ -15,6 +16,8 @@ type Engine struct {
 	Serve func(ctx context.Context, cfg config.Config, s Serving) error
 	// Demo runs the demonstration.
 	Demo func(ctx context.Context, d Demo) error
+	// Queues opens the store that cfg names and runs its queues while do does.
+	Queues func(ctx context.Context, cfg config.Config, log *slog.Logger, do func(ctx context.Context, e *queue.Engine) error) error
 	// SampleWorker serves as one of the demonstration's workers.
 	SampleWorker func(ctx context.Context) error
 }

@@ -203,3 +203,13 @@ func own(dir string) (*os.File, error) {
 	_, _ = f.WriteAt([]byte(line), 0)
 	return f, nil
 }
+
+// Free reports whether nobody has a folder at the moment.
+func Free(dir string) (bool, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR, 0)
+	if err != nil {
+		return os.IsNotExist(err), err
+	}
+	free, err := tryLock(f)
+	return free, errors.Join(err, f.Close()) // which unlocks it
+}

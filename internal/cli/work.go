@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/queue"
+	"github.com/bezoar-dev/bezoar/worker"
+)
+
+type workCmd struct {
+	Queue      string  `short:"q" required:"" placeholder:"URL" help:"The queue: its SQS URL, or bezoar:NAME for one in a store on this machine."`
+	Store      *string `placeholder:"STORE" help:"Where bezoar:NAME is: sqlite:PATH (default sqlite:bezoar.db) or postgres://…"`
+	Endpoint   string  `placeholder:"URL" help:"Send SQS calls here, instead of to where the queue's URL says."`
+	DeadLetter string  `placeholder:"URL" help:"Where dead letters go, for queues that are not Bezoar's (default: where the queue's RedrivePolicy says)."`
+	Downstream string  `placeholder:"NAME" help:"What messages depend on: while its breaker is open nothing is received."`
+
+	Concurrency int           `short:"n" placeholder:"N" default:"4" help:"Messages at a time (default 4)."`
+	Timeout     time.Duration `placeholder:"TIME" default:"5m" help:"Until a message is stopped (default 5m)."`
+	Grace       time.Duration `placeholder:"TIME" default:"5s" help:"From SIGTERM to SIGKILL (default 5s)."`
+	Memory      config.Size   `placeholder:"SIZE" help:"Memory limit of a message, such as 512MiB."`
+	CPU         time.Duration `name:"cpu" placeholder:"TIME" help:"Processor time of a message, such as 60s."`
+	Pids        int           `placeholder:"N" default:"256" help:"Processes and threads of a message (default 256; -1 for any number)."`
+	Visibility  time.Duration `placeholder:"TIME" default:"30s" help:"How long a lease lasts; it is extended while a message runs (default 30s)."`
+	Drain       time.Duration `placeholder:"TIME" default:"30s" help:"For what runs when the worker is to stop (default 30s)."`
+	Mode        string        `enum:"process,pool" default:"process" help:"process: CMD for each message; pool: copies of CMD that take one after another (docs/work.md)."`
+	Recycle     int           `placeholder:"N" help:"In mode pool: messages until a copy is replaced (default 1000)."`
+
+	State   string     `placeholder:"DIR" help:"This worker's own directory (default: a free one below ~/.local/state/bezoar/work)."`
+	Output  string     `enum:"prefix,raw,none" default:"prefix" help:"What CMD writes: each line behind its message's id (prefix, the default), as it is (raw) or not at all (none)."`
+	Metrics string     `placeholder:"ADDR" help:"Serve metrics for Prometheus here, at /metrics."`
+	Level   slog.Level `name:"log" default:"info" placeholder:"LEVEL" help:"Log from this level: debug, info, warn or error."`
+	Command []string   `arg:"" name:"cmd" help:"What works on a message, behind --."`
+}
+
+// Help is shown below the flags.
+func (workCmd) Help() string {
+	return "CMD gets a message's body on stdin, and its id, receive count, attributes and deadline in $$BEZOAR_MESSAGE_ID, " +
+		"$$BEZOAR_RECEIVE_COUNT, $$BEZOAR_ATTRIBUTE_NAME, $$BEZOAR_DEADLINE. Exit code 0 is done, 75 later, 65 never (a dead letter at once); " +
+		"anything else is a failure. It may say more on descriptor 3, as one line of JSON: class, reason, retry_after, downstream, rows.\n\n" +
+		"With --json, each message that has ended is a line of JSON on stdout. SIGTERM and SIGINT stop receiving and let what runs go on " +
+		"for --drain; every message is done or given back. A second one stops at once.\n\n" +
+		"Credentials and region come from the usual AWS variables and files; an endpoint that is not AWS's needs none.\n\n" +
+		"Example: bezoar work --queue http://127.0.0.1:9324/000000000000/jobs --memory 512MiB -- python3 handler.py"
+}
+
+// Run works until a signal ends it.
+func (c *workCmd) Run(s *session) error {
+	show := newWorkShow(s, c)
+	handler := slog.Handler(slog.NewTextHandler(show.log(), &slog.HandlerOptions{Level: c.Level}))
+	if s.json {
+		handler = slog.NewJSONHandler(show.log(), &slog.HandlerOptions{Level: c.Level})
+	}
+	cfg, err := c.config(slog.New(handler))
+	if err != nil {
+		return err
+	}
+	cfg.Command.Output = show.output()
+	cfg.Observe = show.tell
+	var current *worker.Worker
+	exit := s.Exit
+	s.Exit = func(code int) { // a second signal: nothing that runs is to blame
+		if current != nil {
+			current.Abort()
+		}
+		exit(code)
+	}
+	ctx, _, stop := s.heed()
+	defer stop()
+	if c.Metrics != "" {
+		quiet, err := show.serveMetrics(ctx, c.Metrics)
+		if err != nil {
+			return err
+		}
+		defer quiet()
+	}
+	work := func(ctx context.Context, source worker.Source) error {
+		cfg.Source = source
+		return c.work(ctx, s, cfg, show, &current)
+	}
+	name, direct := strings.CutPrefix(c.Queue, "bezoar:")
+	if direct {
+		err = c.direct(ctx, s, cfg.Log, name, work)
+	} else {
+		var source worker.Source
+		if source, err = c.source(ctx, s); err == nil {
+			err = work(ctx, source)
+		}
+	}
+	show.end()
+	return c.verdict(ctx, err)
+}
+
+// direct works on a queue in a store of this machine.
+func (c *workCmd) direct(ctx context.Context, s *session, log *slog.Logger, name string, work func(context.Context, worker.Source) error) error {
+	cfg, err := config.Queues(func(cfg *config.Config) {
+		cfg.SQS, cfg.StateDir = "off", ""
+		set(&cfg.Store, c.Store)
+	})
+	if err != nil {
+		return settingsError(err)
+	}
+	return s.Engine.Queues(ctx, cfg, log, func(ctx context.Context, e *queue.Engine) error {
+		return work(ctx, worker.Direct(e, name))
+	})
+}
+
+// config turns the flags into a worker's.
+func (c *workCmd) config(log *slog.Logger) (worker.Config, error) {
+	cfg := worker.Config{
+		Concurrency: c.Concurrency, Timeout: c.Timeout, Visibility: c.Visibility, Drain: c.Drain, Downstream: c.Downstream, Log: log,
+		Command: worker.Command{
+			Args: c.Command, Secrets: []string{tokenVar}, Memory: int64(c.Memory), CPU: c.CPU, Pids: c.Pids, Grace: c.Grace, Recycle: c.Recycle,
+		},
+	}
+	if c.Mode == "pool" {
+		cfg.Command.Mode = worker.ModePool
+	}
+	if c.Drain == 0 {
+		cfg.Drain = -1
+	}
+	check := cfg
+	check.Source = worker.Direct(nil, "") // it comes later
+	if err := check.Validate(); err != nil {
+		return cfg, &exitError{code: exitUsage, err: errors.New(strings.ReplaceAll(err.Error(), "\n", "\n        "))}
+	}
+	return cfg, nil
+}
+
+// work runs a worker in a state directory of its own.
+func (c *workCmd) work(ctx context.Context, s *session, cfg worker.Config, show *workShow, current **worker.Worker) error {
+	cfg.State, cfg.Shared = c.State, c.State
+	for range 10 { // others may start at the same time
+		if c.State == "" {
+			root, err := c.stateRoot(s)
+			if err != nil {
+				return err
+			}
+			if cfg.State, err = worker.FreeState(root); err != nil {
+				return err
+			}
+			cfg.Shared = root
+		}
+		w, err := worker.New(cfg)
+		if err != nil {
+			return err
+		}
+		*current = w
+		show.watch(w)
+		if err = w.Run(ctx); !worker.InUse(err) || c.State != "" {
+			return err
+		}
+	}
+	return exitf(exitFailure, "other workers take one state directory after another: name one with --state")
+}
+
+// stateRoot is where the workers of one queue on this machine keep their state.
+func (c *workCmd) stateRoot(s *session) (string, error) {
+	base := s.Getenv("XDG_STATE_HOME")
+	if base == "" {
+		home := s.Getenv("HOME")
+		if home == "" {
+			return "", hinted(exitf(exitUsage, "there is no $HOME to keep the worker's state below"), "--state DIR names a directory")
+		}
+		base = filepath.Join(home, ".local", "state")
+	}
+	id := c.Queue
+	if strings.HasPrefix(id, "bezoar:") {
+		at := "sqlite:bezoar.db"
+		set(&at, c.Store)
+		if dir, err := os.Getwd(); err == nil {
+			at += " in " + dir
+		}
+		id += " of " + at
+	}
+	sum := sha256.Sum256([]byte(id))
+	name := strings.Map(func(r rune) rune {
+		if r == '/' || r == ':' || r < ' ' {
+			return '-'
+		}
+		return r
+	}, cut(path.Base(c.Queue), 80))
+	return filepath.Join(base, "bezoar", "work", name+"-"+hex.EncodeToString(sum[:4])), nil
+}
+
+// verdict is the exit code, with what to do next.
+func (c *workCmd) verdict(ctx context.Context, err error) error {
+	switch {
+	case err == nil, ctx.Err() != nil && errors.Is(err, context.Canceled):
+		return nil
+	case worker.InUse(err):
+		return hinted(err, "each worker needs a --state of its own; without the flag it gets one")
+	}
+	if _, spawn := errors.AsType[*worker.SpawnError](err); spawn {
+		return hinted(err, "no message is to blame; every one was given back")
+	}
+	return workError(err)
+}

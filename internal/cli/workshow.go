@@ -1,0 +1,296 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/worker"
+)
+
+// maxOutputLine bounds a line of a child's output: longer ones are broken.
+const maxOutputLine = 64 << 10
+
+// workShow shows what a worker does: what its children write, an event for each
+// message, and how far things are.
+type workShow struct {
+	s     *session
+	how   string    // --output
+	began time.Time // of the worker
+	draws bool      // a line of progress, on a terminal
+	width int
+
+	mu      sync.Mutex // guards all below, and keeps lines whole
+	worker  *worker.Worker
+	done    int
+	failed  map[bezoar.Class]int
+	dead    int
+	recent  [10]int // done in each of the last seconds
+	second  int64
+	drawn   bool
+	metrics *workMetrics // nil without
+	over    chan struct{}
+	ended   sync.WaitGroup
+}
+
+func newWorkShow(s *session, c *workCmd) *workShow {
+	w := &workShow{s: s, how: c.Output, began: s.now(), failed: map[bezoar.Class]int{}, over: make(chan struct{}), width: 80}
+	if f, ok := s.Stderr.(*os.File); ok && !s.json && term.IsTerminal(int(f.Fd())) && s.Getenv("TERM") != "dumb" {
+		w.draws = true
+		if cols, _, err := term.GetSize(int(f.Fd())); err == nil && cols > 0 {
+			w.width = cols
+		}
+		w.ended.Go(w.draw)
+	}
+	return w
+}
+
+// draw draws the line of progress once a second.
+func (w *workShow) draw() {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.over:
+			return
+		case <-tick.C:
+		}
+		w.mu.Lock()
+		fmt.Fprintf(w.s.Stderr, "\r\x1b[K%s", cut(w.line(), w.width-1))
+		w.drawn = true
+		w.mu.Unlock()
+	}
+}
+
+// line is how far things are. The caller holds the lock.
+func (w *workShow) line() string {
+	w.roll(w.s.now().Unix())
+	rate := 0
+	for _, n := range w.recent {
+		rate += n
+	}
+	text := fmt.Sprintf("%s done, %d/s", grouped(w.done), (rate+5)/len(w.recent))
+	if w.worker != nil {
+		text += fmt.Sprintf(", %d running", w.worker.Running())
+	}
+	return text + w.failures()
+}
+
+func (w *workShow) failures() string {
+	var text strings.Builder
+	classes := make([]bezoar.Class, 0, len(w.failed))
+	for class := range w.failed {
+		classes = append(classes, class)
+	}
+	slices.Sort(classes)
+	for _, class := range classes {
+		fmt.Fprintf(&text, ", %s %s", grouped(w.failed[class]), class)
+	}
+	if w.dead > 0 {
+		fmt.Fprintf(&text, "; %s set aside", grouped(w.dead))
+	}
+	return text.String()
+}
+
+// roll forgets the seconds that are over.
+func (w *workShow) roll(now int64) {
+	for ; w.second < now; w.second++ {
+		if now-w.second > int64(len(w.recent)) {
+			w.second = now - int64(len(w.recent))
+		}
+		w.recent[(w.second+1)%int64(len(w.recent))] = 0
+	}
+}
+
+// clear removes the line of progress. The caller holds the lock.
+func (w *workShow) clear() {
+	if w.drawn {
+		fmt.Fprint(w.s.Stderr, "\r\x1b[K")
+		w.drawn = false
+	}
+}
+
+func (w *workShow) watch(of *worker.Worker) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.worker = of
+}
+
+// workEvent is an event in JSON: durations in seconds, as everywhere.
+type workEvent struct {
+	worker.Event
+	Delay   float64 `json:"delay,omitempty"`
+	Elapsed float64 `json:"elapsed"`
+	CPU     float64 `json:"cpu,omitempty"`
+}
+
+// tell is called for every message that has ended.
+func (w *workShow) tell(e worker.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case e.Fate == worker.FateDone:
+		w.done++
+		w.roll(e.Time.Unix())
+		w.recent[e.Time.Unix()%int64(len(w.recent))]++
+	case e.Class != bezoar.Done:
+		w.failed[e.Class]++
+	}
+	if e.Fate == worker.FateDead || e.Fate == worker.FateRefused {
+		w.dead++
+	}
+	if w.metrics != nil {
+		w.metrics.tell(e)
+	}
+	if w.s.json {
+		// Stdout may be gone, which is no reason to stop.
+		_ = json.NewEncoder(w.s.Stdout).Encode(workEvent{e, e.Delay.Seconds(), e.Elapsed.Seconds(), e.CPU.Seconds()})
+		return
+	}
+	if e.Fate == worker.FateDone && e.Rows == 0 || e.Fate == worker.FateReturned && e.Class == bezoar.Interrupted {
+		return
+	}
+	w.clear()
+	fmt.Fprintln(w.s.Stderr, w.story(e))
+}
+
+// story is what happened to a message, in one line.
+func (w *workShow) story(e worker.Event) string {
+	text := fmt.Sprintf("%s %s", w.s.out.paint(cyan, short(e.ID)), w.s.out.paint(yellow, e.Class.String()))
+	if e.Reason != "" {
+		text += ": " + clean(cut(e.Reason, 200))
+	}
+	if e.Rows > 0 {
+		text += fmt.Sprintf("; %d rows set aside", e.Rows)
+	}
+	switch e.Fate {
+	case worker.FateRetry:
+		text += fmt.Sprintf("; again in %s", e.Delay.Round(time.Second/10))
+	case worker.FateDead:
+		text += "; set aside: " + clean(e.Why)
+	case worker.FateRefused:
+		text += "; set aside, undelivered: " + clean(e.Why)
+	case worker.FateLeft:
+		text += "; left where it is: " + clean(e.Why)
+	case worker.FateReturned:
+		text += "; given back"
+	case worker.FateLost:
+		text += "; its lease was lost"
+	case worker.FateDone, worker.FateReported:
+	}
+	return text
+}
+
+func short(id string) string { return clean(id[:min(len(id), 8)]) }
+
+// end says what came of it.
+func (w *workShow) end() {
+	close(w.over)
+	w.ended.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.clear()
+	if n := w.done + len(w.failed); n > 0 || w.worker != nil {
+		w.s.say("bezoar: %s done%s, in %s", grouped(w.done), w.failures(), w.s.now().Sub(w.began).Round(time.Second/10))
+	}
+}
+
+// log is where logs go: to stderr, past the line of progress.
+func (w *workShow) log() io.Writer { return logWriter{w} }
+
+type logWriter struct{ w *workShow }
+
+func (l logWriter) Write(b []byte) (int, error) {
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	l.w.clear()
+	return l.w.s.Stderr.Write(b)
+}
+
+// output returns where the output of messages goes; nil for nowhere.
+func (w *workShow) output() func(m *worker.Message) (stdout, stderr io.WriteCloser) {
+	if w.how == "none" {
+		return nil
+	}
+	return func(m *worker.Message) (io.WriteCloser, io.WriteCloser) {
+		return &lines{w: w, id: m.ID, stream: "stdout"}, &lines{w: w, id: m.ID, stream: "stderr"}
+	}
+}
+
+// lines passes a stream on, line by line.
+type lines struct {
+	w          *workShow
+	id, stream string
+	part       []byte // of a line
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	n := len(b)
+	for len(b) > 0 {
+		end := bytes.IndexByte(b, '\n')
+		if end >= 0 && len(l.part) == 0 && end <= maxOutputLine {
+			l.line(b[:end])
+			b = b[end+1:]
+			continue
+		}
+		take := len(b)
+		if end >= 0 {
+			take = end
+		}
+		take = min(take, maxOutputLine-len(l.part))
+		l.part = append(l.part, b[:take]...)
+		b = b[take:]
+		if len(b) > 0 {
+			l.flush()
+			if b[0] == '\n' {
+				b = b[1:]
+			}
+		}
+	}
+	return n, nil
+}
+
+func (l *lines) flush() {
+	l.line(l.part)
+	l.part = l.part[:0]
+}
+
+// Close passes on what has no end.
+func (l *lines) Close() error {
+	if len(l.part) > 0 {
+		l.flush()
+	}
+	return nil
+}
+
+func (l *lines) line(text []byte) {
+	w := l.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.clear()
+	to := w.s.Stdout
+	if l.stream == "stderr" {
+		to = w.s.Stderr
+	}
+	switch {
+	case w.s.json:
+		_ = json.NewEncoder(w.s.Stdout).Encode(struct {
+			ID     string `json:"message"`
+			Stream string `json:"stream"`
+			Line   string `json:"line"`
+		}{l.id, l.stream, strings.ToValidUTF8(string(text), "\uFFFD")})
+	case w.how == "raw":
+		_, _ = to.Write(append(text[:len(text):len(text)], '\n')) // who reads may be gone
+	default:
+		fmt.Fprintf(to, "%s | %s\n", w.s.out.paint(cyan, short(l.id)), text)
+	}
+}

@@ -1,0 +1,38 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/bezoar-dev/bezoar/internal/starts"
+)
+
+// maxWorkers bounds the workers of one machine that share a root.
+const maxWorkers = 1000
+
+// FreeState returns the first of the directories 1, 2, 3 … below root that no
+// worker has, for Config.State; root itself is for Config.Shared. Another
+// process may be faster: see [InUse].
+func FreeState(root string) (string, error) {
+	for n := 1; n <= maxWorkers; n++ {
+		dir := filepath.Join(root, strconv.Itoa(n))
+		free, err := starts.Free(dir)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", err
+		}
+		if free {
+			return dir, nil
+		}
+	}
+	return "", fmt.Errorf("%s: %d workers have their state there already", root, maxWorkers)
+}
+
+// InUse reports whether a worker did not run because another one has its
+// Config.State.
+func InUse(err error) bool {
+	_, used := errors.AsType[*starts.InUseError](err)
+	return used
+}
