@@ -19,6 +19,9 @@ func netRead(lines []string, i int) (trace, int, bool) {
 		return trace{}, 0, false
 	}
 	r.body()
+	if r.at <= i {
+		return trace{}, 0, false
+	}
 	t := r.finish()
 	return t, r.at, len(t.chain) > 0
 }
@@ -118,8 +121,10 @@ func (r *netReader) lookBack() bool {
 		if _, ok := netFrame(r.lines[k]); ok {
 			return false
 		}
-		if strings.HasPrefix(l, "---> ") {
-			first = k
+		if rest, ok := strings.CutPrefix(l, "---> "); ok {
+			if _, _, ok := netWithin(rest); ok {
+				first = k
+			}
 			continue
 		}
 		typ, message, ok := netWithin(l)

@@ -51,7 +51,7 @@ func javaNative(s string) (Frame, bool) {
 		if function == "" {
 			function = binary
 		}
-		return Frame{File: binary, Function: "native." + strings.ReplaceAll(function, "$", "_")}, true
+		return Frame{File: binary, Function: strings.ReplaceAll(function, "$", "_")}, true
 	case "j", "J":
 		end := strings.IndexByte(rest, '(')
 		if end < 0 {

@@ -4,6 +4,10 @@ import "strings"
 
 // javaRuntime reports frames of the JVM languages' own libraries.
 func javaRuntime(f Frame) bool {
+	switch f.File {
+	case "libjvm.so", "jvm.dll", "libjvm.dylib", "libc.so.6", "libpthread.so.0", "ntdll.dll", "KERNELBASE.dll", "libzip.so", "libjava.so":
+		return true
+	}
 	first, _, _ := strings.Cut(f.Function, ".")
 	switch first {
 	case "java", "javax", "jakarta", "sun", "jdk", "kotlin", "kotlinx", "scala", "groovy", "clojure", "android", "androidx", "dalvik", "libcore":
