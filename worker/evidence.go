@@ -22,7 +22,9 @@ func ofChild(c *child.Result, command string) result {
 		elapsed: c.Elapsed, cpu: c.CPU, rss: c.MaxRSS,
 	}
 	switch c.Class {
-	case bezoar.Done, bezoar.Interrupted:
+	case bezoar.Done:
+		r.reason, r.detail = "", ""
+	case bezoar.Interrupted:
 	case bezoar.SpawnFailed:
 		if r.spawn = c.Err; r.spawn == nil {
 			r.spawn = errors.New(c.Detail)

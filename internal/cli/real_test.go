@@ -35,6 +35,7 @@ func startBezoar(ts *testscript.TestScript, neg bool, args []string) {
 	})
 	ts.Setenv("BEZOAR_ADMIN", a.AdminAddr())
 	ts.Setenv("BEZOAR_ADMIN_TOKEN", "")
+	ts.Setenv("JOBS", "http://"+a.SQSAddr()+"/000000000000/jobs")
 	*ts.Value(realKey{}).(**app.App) = a
 }
 

@@ -32,6 +32,7 @@ type workCmd struct {
 	Pids        int           `placeholder:"N" default:"256" help:"Processes and threads of a message (default 256; -1 for any number)."`
 	Visibility  time.Duration `placeholder:"TIME" default:"30s" help:"How long a lease lasts; it is extended while a message runs (default 30s)."`
 	Drain       time.Duration `placeholder:"TIME" default:"30s" help:"For what runs when the worker is to stop (default 30s)."`
+	UntilIdle   time.Duration `placeholder:"TIME" help:"Stop when there has been nothing to do for so long (default: never)."`
 	Mode        string        `enum:"process,pool" default:"process" help:"process: CMD for each message; pool: copies of CMD that take one after another (docs/work.md)."`
 	Recycle     int           `placeholder:"N" help:"In mode pool: messages until a copy is replaced (default 1000)."`
 
@@ -82,6 +83,12 @@ func (c *workCmd) Run(s *session) error {
 			return err
 		}
 		defer quiet()
+	}
+	if c.UntilIdle > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		show.whenIdle(c.UntilIdle, cancel)
 	}
 	work := func(ctx context.Context, source worker.Source) error {
 		cfg.Source = source

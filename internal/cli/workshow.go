@@ -31,6 +31,7 @@ type workShow struct {
 
 	mu      sync.Mutex // guards all below, and keeps lines whole
 	worker  *worker.Worker
+	told    int // events
 	done    int
 	failed  map[bezoar.Class]int
 	dead    int
@@ -119,6 +120,35 @@ func (w *workShow) clear() {
 	}
 }
 
+// whenIdle calls then once nothing has run for a time. The worker's first receive
+// counts from when it is known.
+func (w *workShow) whenIdle(d time.Duration, then func()) {
+	w.ended.Go(func() {
+		tick := time.NewTicker(min(d/10+time.Millisecond, time.Second))
+		defer tick.Stop()
+		last := time.Now()
+		before := -1
+		for {
+			select {
+			case <-w.over:
+				return
+			case <-tick.C:
+			}
+			w.mu.Lock()
+			busy := w.worker == nil || w.worker.Running() > 0 || w.told != before
+			before = w.told
+			w.mu.Unlock()
+			switch {
+			case busy:
+				last = time.Now()
+			case time.Since(last) >= d:
+				then()
+				return
+			}
+		}
+	})
+}
+
 func (w *workShow) watch(of *worker.Worker) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -137,6 +167,7 @@ type workEvent struct {
 func (w *workShow) tell(e worker.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.told++
 	switch {
 	case e.Fate == worker.FateDone:
 		w.done++

@@ -4,7 +4,7 @@ _bezoar() {
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "$path ${COMP_WORDS[i]}" in
-      "bezoar run" | "bezoar serve" | "bezoar demo" | "bezoar quarantine" | "bezoar quarantine ls" | "bezoar quarantine show" | "bezoar quarantine add" | "bezoar quarantine release" | "bezoar dlq" | "bezoar dlq groups" | "bezoar dlq ls" | "bezoar dlq show" | "bezoar dlq edit" | "bezoar dlq redrive" | "bezoar dlq discard" | "bezoar dlq restore" | "bezoar dlq export" | "bezoar dlq tasks" | "bezoar dlq task" | "bezoar dlq audit" | "bezoar queue" | "bezoar queue ls" | "bezoar queue show" | "bezoar queue create" | "bezoar queue send" | "bezoar queue peek" | "bezoar queue purge" | "bezoar queue rm" | "bezoar queue payloads" | "bezoar queue pardon" | "bezoar queue resume" | "bezoar fleet" | "bezoar fleet ls" | "bezoar fleet restart" | "bezoar config" | "bezoar config check" | "bezoar config show" | "bezoar version" | "bezoar completion") path="$path ${COMP_WORDS[i]}" ;;
+      "bezoar run" | "bezoar serve" | "bezoar demo" | "bezoar quarantine" | "bezoar quarantine ls" | "bezoar quarantine show" | "bezoar quarantine add" | "bezoar quarantine release" | "bezoar dlq" | "bezoar dlq groups" | "bezoar dlq ls" | "bezoar dlq show" | "bezoar dlq edit" | "bezoar dlq redrive" | "bezoar dlq discard" | "bezoar dlq restore" | "bezoar dlq export" | "bezoar dlq tasks" | "bezoar dlq task" | "bezoar dlq audit" | "bezoar queue" | "bezoar queue ls" | "bezoar queue show" | "bezoar queue create" | "bezoar queue send" | "bezoar queue peek" | "bezoar queue purge" | "bezoar queue rm" | "bezoar queue payloads" | "bezoar queue pardon" | "bezoar queue resume" | "bezoar work" | "bezoar sift" | "bezoar crash" | "bezoar fleet" | "bezoar fleet ls" | "bezoar fleet restart" | "bezoar config" | "bezoar config check" | "bezoar config show" | "bezoar version" | "bezoar completion") path="$path ${COMP_WORDS[i]}" ;;
     esac
   done
   case "$path $prev" in
@@ -150,12 +150,51 @@ _bezoar() {
     "bezoar queue payloads --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue pardon --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue resume --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --queue") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --store") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --endpoint") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --dead-letter") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --downstream") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --concurrency") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --timeout") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --grace") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --memory") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --cpu") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --pids") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --visibility") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --drain") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --until-idle") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --mode") COMPREPLY=($(compgen -W "process pool" -- "$cur")); return ;;
+    "bezoar work --recycle") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --state") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --output") COMPREPLY=($(compgen -W "prefix raw none" -- "$cur")); return ;;
+    "bezoar work --metrics") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --log") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar sift --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar sift --input") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar sift --format") COMPREPLY=($(compgen -W "auto lines ndjson csv" -- "$cur")); return ;;
+    "bezoar sift --delimiter") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar sift --output") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar sift --dead-letter") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar sift --state") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar sift --batch") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar sift --batch-bytes") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar sift --max-row") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar sift --parallel") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar sift --timeout") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar sift --grace") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar sift --memory") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar sift --attempts") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar sift --max-letters") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar crash --root") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar crash --own") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar crash --library") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar fleet ls --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar fleet restart --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar fleet restart --wait") COMPREPLY=($(compgen -f -- "$cur")); return ;;
   esac
   case "$path" in
-    "bezoar") COMPREPLY=($(compgen -W "run serve demo quarantine dlq queue fleet config version completion --help --json" -- "$cur")) ;;
+    "bezoar") COMPREPLY=($(compgen -W "run serve demo quarantine dlq queue work sift crash fleet config version completion --help --json" -- "$cur")) ;;
     "bezoar run") COMPREPLY=($(compgen -W "--help --json --replicas --listen --admin --store --worker --health --grace --drain --memory --timeout --buffer --replay --ignore --client --after --within --for --max --quarantine --log" -- "$cur")) ;;
     "bezoar serve") COMPREPLY=($(compgen -W "--help --json --config --listen --sqs --admin --store --log" -- "$cur")) ;;
     "bezoar demo") COMPREPLY=($(compgen -W "--help --json --seconds --workers --pill --rate --serve --admin" -- "$cur")) ;;
@@ -187,6 +226,9 @@ _bezoar() {
     "bezoar queue payloads") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
     "bezoar queue pardon") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
     "bezoar queue resume") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
+    "bezoar work") COMPREPLY=($(compgen -W "--help --json --queue --store --endpoint --dead-letter --downstream --concurrency --timeout --grace --memory --cpu --pids --visibility --drain --until-idle --mode --recycle --state --output --metrics --log" -- "$cur")) ;;
+    "bezoar sift") COMPREPLY=($(compgen -W "--help --json --admin --input --format --delimiter --output --dead-letter --state --batch --batch-bytes --max-row --parallel --timeout --grace --memory --attempts --max-letters --blame-rows" -- "$cur")) ;;
+    "bezoar crash") COMPREPLY=($(compgen -W "--help --json --explain --root --own --library" -- "$cur")) ;;
     "bezoar fleet") COMPREPLY=($(compgen -W "ls restart --help --json" -- "$cur")) ;;
     "bezoar fleet ls") COMPREPLY=($(compgen -W "--help --json --admin --check" -- "$cur")) ;;
     "bezoar fleet restart") COMPREPLY=($(compgen -W "--help --json --admin --wait" -- "$cur")) ;;
