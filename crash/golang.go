@@ -26,7 +26,9 @@ var goHeads = []string{
 }
 
 // goVague reports the kinds that any value may stand behind.
-func goVague(typ string) bool { return typ == "panic" || strings.HasPrefix(typ, "errors.") }
+func goVague(typ string) bool {
+	return typ == "panic" || typ == "data race" || typ == "test timed out" || strings.HasPrefix(typ, "errors.")
+}
 
 func goBegins(l string) bool {
 	if l == "" {
@@ -75,7 +77,7 @@ func goRead(lines []string, i int) (trace, int, bool) {
 		f.lookBack()
 	}
 	next := f.readStacks()
-	if len(f.stack) == 0 && !f.bare(&next) {
+	if len(f.stack) == 0 && (f.head < i || !f.bare(&next)) {
 		return trace{}, i, false
 	}
 	return f.trace(), next, true

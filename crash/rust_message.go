@@ -182,13 +182,13 @@ func rustCompiler(lines []string, i int) (trace, int, bool) {
 		frames, next := rustBacktrace(lines, next)
 		e := rustException(at, column, message, frames)
 		e.typ = "internal compiler error"
-		return trace{chain: []exception{e}, fatal: true}, next, true
+		return trace{chain: []exception{e}, fatal: true, rank: 1}, next, true
 	}
 	if strings.HasPrefix(rest, "unexpected panic") {
 		return trace{}, i, false // the panic itself says more
 	}
 	e := exception{typ: "internal compiler error", message: rest, code: discriminator(rest)}
-	return trace{chain: []exception{e}, fatal: true}, i + 1, true
+	return trace{chain: []exception{e}, fatal: true, rank: 1}, i + 1, true
 }
 
 // rustEyrePanics reads panics as color-eyre prints them: the first and those that

@@ -12,6 +12,7 @@ func sanitizer() language {
 		library:   cLibrary,
 		ignore:    cIgnore,
 		canonical: cCanonical,
+		vague:     func(string) bool { return true },
 	}
 }
 
@@ -132,9 +133,12 @@ func sanitizerReport(lines []string, i int, tool, finding string) (trace, int, b
 	case tool == "ThreadSanitizer" && len(stacks) > 1:
 		e.frames, e.code = racePair(stacks[0], stacks[1])
 	case len(stacks) > 0:
-		e.frames = stacks[0]
+		access, size, _ := strings.Cut(access, " of size ")
+		if sanitizerIntercepted(size, stacks[0]) {
+			stacks[0] = stacks[0][1:]
+		}
+		e.frames, t.cut = stacks[0], cUnnamed(stacks[0])
 		e.code = sanitizerCode(access, stacks[0])
-		t.cut = cUnnamed(stacks[0])
 	default:
 		e.frames, t.cut = summary.frames, true
 	}
@@ -162,13 +166,24 @@ func sanitizerClass(typ string) string {
 	return "crash"
 }
 
+// sanitizerAccess reads "READ of size 4".
 func sanitizerAccess(l string) string {
 	for _, a := range []string{"READ", "WRITE", "ACCESS"} {
-		if strings.HasPrefix(l, a+" of size ") {
-			return a
+		if rest, ok := strings.CutPrefix(l, a+" of size "); ok {
+			return a + " of size " + rest[:goDigits(rest)]
 		}
 	}
 	return ""
+}
+
+// sanitizerIntercepted reports that the innermost frame, which has no name, is
+// the sanitizer's: no machine accesses so many bytes by itself.
+func sanitizerIntercepted(size string, frames []Frame) bool {
+	switch size {
+	case "", "1", "2", "4", "8", "16", "32", "64":
+		return false
+	}
+	return len(frames) > 1 && frames[0].File == "" && cOffset(frames[0].Function) && !cLibrary(frames[1])
 }
 
 // sanitizerCode tells findings of one function apart: whether it read or wrote,
@@ -187,6 +202,10 @@ func sanitizerCode(access string, frames []Frame) string {
 			continue
 		}
 		called = strings.TrimSuffix(name, "_chk")
+	}
+	switch called {
+	case "strcpy", "strncpy", "stpcpy", "memcpy", "memmove", "bcopy":
+		called = "copy" // compilers replace one by another
 	}
 	return strings.TrimSpace(access + " " + called)
 }
