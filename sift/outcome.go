@@ -195,7 +195,7 @@ type OutageError struct {
 }
 
 func (e *OutageError) Error() string {
-	return fmt.Sprintf("it is not the data: still %s after %d attempts (%s)", e.Class, e.Attempts, e.Failure)
+	return fmt.Sprintf("it is not the data: rows from everywhere fail for now, after %[2]d attempts still (%[1]s, %[3]s)", e.Class, e.Attempts, e.Failure)
 }
 
 // StartError says that the command cannot be started.

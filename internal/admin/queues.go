@@ -20,6 +20,7 @@ type Queues interface {
 	Purge(ctx context.Context, name string) error
 	Resume(ctx context.Context, name string) error
 	Send(ctx context.Context, name string, in []adminapi.Send) ([]adminapi.Sent, error)
+	SetAside(ctx context.Context, name string, in []adminapi.Part) ([]adminapi.Sent, error)
 	Peek(ctx context.Context, name string, after int64, limit int) ([]adminapi.Message, error)
 	Payloads(ctx context.Context, name string) ([]adminapi.Payload, error)
 	Pardon(ctx context.Context, name string, payload bezoar.Fingerprint) error
@@ -54,6 +55,7 @@ func (s *Server) queueRoutes() map[string]handler {
 		"POST " + adminapi.PathResume:    named(q.Resume),
 		"GET " + adminapi.PathMessages:   s.peek,
 		"POST " + adminapi.PathMessages:  s.send,
+		"POST " + adminapi.PathParts:     s.setAside,
 		"GET " + adminapi.PathPayloads:   s.listPayloads,
 		"DELETE " + adminapi.PathPardon:  s.pardon,
 		"GET " + adminapi.PathConditions: s.listConditions,
@@ -126,6 +128,21 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
 		return invalid("messages: %d are not 1 to %d", n, adminapi.MaxSendBatch)
 	}
 	sent, err := s.cfg.Queues.Send(r.Context(), r.PathValue("name"), in.Messages)
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, adminapi.SentBatch{Sent: list(sent)})
+}
+
+func (s *Server) setAside(w http.ResponseWriter, r *http.Request) error {
+	var in adminapi.PartBatch
+	if err := decode(w, r, &in); err != nil {
+		return err
+	}
+	if n := len(in.Parts); n < 1 || n > adminapi.MaxSendBatch {
+		return invalid("parts: %d are not 1 to %d", n, adminapi.MaxSendBatch)
+	}
+	sent, err := s.cfg.Queues.SetAside(r.Context(), r.PathValue("name"), in.Parts)
 	if err != nil {
 		return err
 	}

@@ -109,6 +109,20 @@ func (h *hall) Send(_ context.Context, name string, in []adminapi.Send) ([]admin
 	return []adminapi.Sent{{ID: "m-1", Sequence: 1}}, nil
 }
 
+func (h *hall) SetAside(_ context.Context, name string, in []adminapi.Part) ([]adminapi.Sent, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, err := h.find(name); err != nil {
+		return nil, err
+	}
+	out := make([]adminapi.Sent, len(in))
+	for i, p := range in {
+		h.did = append(h.did, fmt.Sprintf("set %s aside in %s: %s", p.Body, name, p.Outcome.Class))
+		out[i] = adminapi.Sent{ID: p.Once}
+	}
+	return out, nil
+}
+
 func (h *hall) Peek(_ context.Context, name string, after int64, limit int) ([]adminapi.Message, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -170,6 +184,10 @@ func TestQueueCallsThroughTheClient(t *testing.T) {
 	if p, err := c.Payloads(ctx, "jobs"); err != nil || len(p) != 1 || p[0].Strikes != 1.5 {
 		t.Errorf("Payloads = %v, %v", p, err)
 	}
+	part := adminapi.Part{Body: []byte("row"), Outcome: queue.Outcome{Class: bezoar.Invalid, Reason: "odd"}, Once: "x-1"}
+	if sent, err := c.SetAside(ctx, "jobs", []adminapi.Part{part}); err != nil || len(sent) != 1 || sent[0].ID != "x-1" {
+		t.Errorf("SetAside = %v, %v", sent, err)
+	}
 	for _, do := range []func() error{
 		func() error { return c.Purge(ctx, "jobs") },
 		func() error { return c.Resume(ctx, "jobs") },
@@ -180,7 +198,7 @@ func TestQueueCallsThroughTheClient(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if want := []string{"purge jobs", "resume jobs", "pardon " + bezoar.Fingerprint{1}.String() + " jobs", "delete jobs"}; !slices.Equal(h.did, want) {
+	if want := []string{"set row aside in jobs: invalid", "purge jobs", "resume jobs", "pardon " + bezoar.Fingerprint{1}.String() + " jobs", "delete jobs"}; !slices.Equal(h.did, want) {
 		t.Errorf("did %q, want %q", h.did, want)
 	}
 	if cs, err := c.Conditions(ctx); err != nil || len(cs) != 0 {
@@ -234,6 +252,7 @@ func TestQueueRefusals(t *testing.T) {
 		{"too much to send", "POST", "/queues/jobs/messages", many, 400, "1 to 256"},
 		{"no base64", "POST", "/queues/jobs/messages", `{"messages":[{"body":"!"}]}`, 400, "base64"},
 		{"too long", "POST", "/queues/jobs/messages", `{"messages":[{"body":"` + strings.Repeat("A", maxBody) + `"}]}`, 413, "bytes"},
+		{"nothing to set aside", "POST", "/queues/jobs/parts", `{"parts":[]}`, 400, "1 to 256"},
 		{"no payload", "DELETE", "/queues/jobs/payloads/zz", "", 400, "32 hexadecimal"},
 		{"no queue", "DELETE", "/queues/none", "", 404, "none"},
 		{"no such call", "PUT", "/queues/jobs", "{}", 404, "PUT"},

@@ -17,6 +17,7 @@ const (
 	PathQueues     = "/api/v1/queues"                      // GET ?prefix= &after= &limit= lists, POST creates
 	PathQueue      = "/api/v1/queues/{name}"               // GET, DELETE
 	PathMessages   = "/api/v1/queues/{name}/messages"      // GET ?after= &limit= peeks, POST sends
+	PathParts      = "/api/v1/queues/{name}/parts"         // POST sets parts of work aside
 	PathPurge      = "/api/v1/queues/{name}/purge"         // POST
 	PathResume     = "/api/v1/queues/{name}/resume"        // POST ends a pause
 	PathPayloads   = "/api/v1/queues/{name}/payloads"      // GET lists what is suspected and refused
@@ -86,7 +87,20 @@ type Sent struct {
 	Error     string `json:"error,omitempty"`
 }
 
-// SentBatch answers POST [PathMessages], in the order of the messages.
+// Part is a piece of work, such as a row, that is to be a dead letter.
+type Part struct {
+	Body       []byte            `json:"body"`
+	Attributes map[string]string `json:"attributes,omitempty"` // of type String
+	Outcome    queue.Outcome     `json:"outcome"`
+	Once       string            `json:"once,omitempty"` // names the part, so that it is one letter when it comes again
+}
+
+// PartBatch asks POST [PathParts].
+type PartBatch struct {
+	Parts []Part `json:"parts"` // 1 to MaxSendBatch
+}
+
+// SentBatch answers POST [PathMessages] and [PathParts], in their order.
 type SentBatch struct {
 	Sent []Sent `json:"sent"`
 }
@@ -207,6 +221,13 @@ func (c *Client) Send(ctx context.Context, name string, in []Send) ([]Sent, erro
 	var out SentBatch
 	err := c.call(ctx, http.MethodPost, fill(PathMessages, name), nil, SendBatch{in}, &out)
 	return out.Sent, wrap(err, "send to queue %.80q", name)
+}
+
+// SetAside makes dead letters of parts of work, each by itself: see [Sent].
+func (c *Client) SetAside(ctx context.Context, name string, in []Part) ([]Sent, error) {
+	var out SentBatch
+	err := c.call(ctx, http.MethodPost, fill(PathParts, name), nil, PartBatch{in}, &out)
+	return out.Sent, wrap(err, "set parts aside in queue %.80q", name)
 }
 
 // Peek looks at messages and receives none.

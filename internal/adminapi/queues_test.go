@@ -67,6 +67,14 @@ func TestQueueCallsReachTheirPaths(t *testing.T) {
 			[]Sent{{ID: "m"}, {Error: "no"}},
 		},
 		{
+			"set aside", `{"sent":[{"id":"m"}]}`,
+			func(ctx context.Context, c *Client) (any, error) {
+				return c.SetAside(ctx, "a", []Part{{Body: []byte("x"), Outcome: queue.Outcome{Class: bezoar.Bug, Reason: "r"}, Once: "o"}})
+			},
+			"POST", "/api/v1/queues/a/parts", `{"parts":[{"body":"eA==","outcome":{"class":"bug","reason":"r"},"once":"o"}]}`,
+			[]Sent{{ID: "m"}},
+		},
+		{
 			"peek", `{"messages":[{"id":"m","sequence":7}]}`, func(ctx context.Context, c *Client) (any, error) { return c.Peek(ctx, "a", 6, 10) },
 			"GET", "/api/v1/queues/a/messages?after=6&limit=10", "",
 			[]Message{{ID: "m", Sequence: 7}},

@@ -110,17 +110,40 @@ func (v queueView) Send(ctx context.Context, name string, in []adminapi.Send) ([
 	batch := make([]queue.SendInput, len(in))
 	for i, m := range in {
 		batch[i] = queue.SendInput{Body: m.Body, Group: m.Group, Dedup: m.Dedup, Priority: m.Priority, Sender: "admin", Delay: (*time.Duration)(m.Delay)}
-		if len(m.Attributes) > 0 {
-			batch[i].Attributes = map[string]queue.Attribute{}
-		}
-		for name, value := range m.Attributes {
-			batch[i].Attributes[name] = queue.Attribute{DataType: "String", String: value}
-		}
+		batch[i].Attributes = strs(m.Attributes)
 	}
 	results, err := v.queues.SendBatch(ctx, name, batch)
 	if err != nil {
 		return nil, err
 	}
+	return sentAs(results), nil
+}
+
+func (v queueView) SetAside(ctx context.Context, name string, in []adminapi.Part) ([]adminapi.Sent, error) {
+	parts := make([]queue.PartInput, len(in))
+	for i, p := range in {
+		parts[i] = queue.PartInput{Body: p.Body, Attributes: strs(p.Attributes), Outcome: p.Outcome, Once: p.Once}
+	}
+	results, err := v.queues.SetAside(ctx, name, parts)
+	if err != nil {
+		return nil, err
+	}
+	return sentAs(results), nil
+}
+
+// strs are attributes of type String.
+func strs(in map[string]string) map[string]queue.Attribute {
+	if len(in) == 0 {
+		return nil
+	}
+	out := make(map[string]queue.Attribute, len(in))
+	for name, value := range in {
+		out[name] = queue.Attribute{DataType: "String", String: value}
+	}
+	return out
+}
+
+func sentAs(results []queue.SendResult) []adminapi.Sent {
 	out := make([]adminapi.Sent, len(results))
 	for i, r := range results {
 		if r.Err != nil {
@@ -129,7 +152,7 @@ func (v queueView) Send(ctx context.Context, name string, in []adminapi.Send) ([
 		}
 		out[i] = adminapi.Sent{ID: r.ID, Sequence: r.Sequence, Duplicate: r.Duplicate}
 	}
-	return out, nil
+	return out
 }
 
 func (v queueView) Peek(ctx context.Context, name string, after int64, limit int) ([]adminapi.Message, error) {

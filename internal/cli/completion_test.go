@@ -72,7 +72,7 @@ func TestEveryCommandHelps(t *testing.T) {
 	var all strings.Builder
 	for _, path := range []string{
 		"run", "serve", "demo", "quarantine ls", "quarantine show", "quarantine add", "quarantine release",
-		"dlq ls", "dlq show", "dlq redrive", "dlq discard", "fleet ls", "fleet restart",
+		"dlq ls", "dlq show", "dlq redrive", "dlq discard", "sift", "fleet ls", "fleet restart",
 		"config check", "config show", "version", "completion",
 	} {
 		out, errs, code := run(t, append(strings.Fields(path), "--help")...)

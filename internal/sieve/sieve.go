@@ -45,6 +45,7 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 	for _, c := range slices.Backward(s.closers) {
 		err = errors.Join(err, c.Close())
 	}
+	slices.SortFunc(s.report.Letters, func(a, b Letter) int { return a.Row - b.Row })
 	return s.report, err
 }
 
