@@ -31,7 +31,11 @@ func nativeBegins(l string) bool {
 			return true
 		}
 	}
-	return strings.Contains(l, "*** Error in `") || strings.Contains(l, "*** glibc detected ***") || nativeAssertion(l) || strings.Contains(l, "erminate called ") || strings.Contains(l, " malloc: *** ")
+	// These may be glued to what the program printed last.
+	if strings.Contains(l, "*** ") {
+		return strings.Contains(l, "*** Error in `") || strings.Contains(l, "*** glibc detected ***") || strings.Contains(l, " malloc: *** ")
+	}
+	return nativeAssertion(l) || strings.Contains(l, "erminate called ")
 }
 
 // nativeFrameBegins reports a line that can only be a stack's: an address, or a
@@ -57,7 +61,7 @@ func nativeFrameBegins(t string) bool {
 
 func nativeAssertion(l string) bool {
 	return strings.HasSuffix(l, "failed.") && strings.Contains(l, ": Assertion `") || strings.HasSuffix(l, "failed.") && strings.Contains(l, ": Assertion '") ||
-		strings.HasPrefix(l, "Assertion failed: ") || strings.Contains(l, ": assertion failed: (")
+		strings.HasPrefix(l, "Assertion failed: ") || strings.HasSuffix(l, ")") && strings.Contains(l, ": assertion failed: (")
 }
 
 // nativeGap bounds how far below what happened its stack may begin: debuggers

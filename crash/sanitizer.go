@@ -30,7 +30,8 @@ func sanitizerBegins(l string) bool {
 			return strings.Contains(t[:min(len(t), 8)], " 0x")
 		}
 	}
-	return strings.Contains(l, ": runtime error: ") || strings.Contains(l, "==ERROR: ") || strings.Contains(l, "==WARNING: ThreadS") || strings.Contains(l, "==WARNING: MemoryS")
+	// Both may be glued to what the program printed last.
+	return strings.Contains(l, "untime error: ") && strings.Contains(l, ": runtime error: ") || strings.Contains(l, "==ERROR: ")
 }
 
 // sanitizerLines bounds how far one report reaches.
