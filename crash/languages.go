@@ -6,10 +6,15 @@ func languages() []language {
 	return []language{
 		sanitizer(),
 		golang(),
+		elixir(),
+		swift(), // before PHP, which also says Fatal error
+		php(),
+		ruby(),
 		python(),
 		java(),
 		node(),
 		dotnet(),
+		dart(),
 		rust(),
 		native(),
 		sql(),

@@ -14,6 +14,9 @@ func nodeFrame(l string) (Frame, bool) {
 	if strings.HasSuffix(s, ")") {
 		if open := strings.Index(s, " ("); open > 0 {
 			file, line, ok := nodePlace(s[open+2 : len(s)-1])
+			if !ok {
+				file, ok = nodeCompiled(s[open+2 : len(s)-1])
+			}
 			return Frame{File: file, Line: line, Function: s[:open]}, ok && !strings.HasPrefix(s, "void ")
 		}
 		if !strings.HasPrefix(s, "(") {
@@ -70,6 +73,12 @@ func nodePlace(s string) (file string, line int, ok bool) {
 		return "", 0, false
 	}
 	return rest, last, true
+}
+
+// nodeCompiled accepts a path without a line, as programs print that were
+// compiled to bytecode.
+func nodeCompiled(s string) (string, bool) {
+	return s, strings.ContainsAny(s, `/\`) && (strings.HasSuffix(s, ".js") || strings.HasSuffix(s, ".cjs") || strings.HasSuffix(s, ".mjs") || strings.HasSuffix(s, ".ts"))
 }
 
 // nodeCutNumber cuts ":12" from the end.

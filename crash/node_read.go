@@ -32,6 +32,11 @@ func (r *nodeReader) begin() bool {
 	}
 	r.head = r.at
 	if _, rest, ok := strings.Cut(l, "UnhandledPromiseRejectionWarning: "); ok && strings.HasPrefix(l, "(node:") {
+		if _, after, ok := strings.Cut(rest, "(rejection id: "); ok { // Node 6 to 8 say it all in one line
+			if _, after, ok = strings.Cut(after, "): "); ok {
+				rest = after
+			}
+		}
 		e, ok := nodeHeader(rest)
 		if !ok {
 			if strings.HasPrefix(rest, "Unhandled promise rejection") {
