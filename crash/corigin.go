@@ -241,12 +241,10 @@ func cClosure(s string) string {
 			s = s[:k]
 		}
 	}
-	s = strings.ReplaceAll(s, "::::", "::")
-	if strings.HasSuffix(s, "::operator()") {
-		if rest := strings.TrimSuffix(s, "::operator()"); strings.HasSuffix(rest, "::") || strings.Contains(rest, "::::") {
-			s = strings.TrimRight(rest, ":")
-		}
+	if k := strings.Index(s, "::::operator()"); k > 0 { // what stood between was {lambda(…)#1}
+		s = s[:k]
 	}
+	s = strings.ReplaceAll(s, "::::", "::")
 	return strings.TrimSuffix(s, "::")
 }
 

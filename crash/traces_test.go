@@ -103,3 +103,52 @@ func checkChain(t *testing.T, l language, tr trace) {
 		}
 	}
 }
+
+// Apple's reports list all threads; the one that crashed need not be the first.
+func TestNativeReadsTheThreadThatCrashed(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("testdata", "native", "apple.crash"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(b), "\n")
+	tr, _, ok := nativeRead(lines, 2)
+	if !ok || tr.chain[0].typ != "SIGSEGV" || cBareName(tr.chain[0].frames[0].Function) != "editor::parser::token" {
+		t.Errorf("read %+v (%v), want SIGSEGV in editor::parser::token", tr, ok)
+	}
+}
+
+func TestDemangle(t *testing.T) {
+	for mangled, want := range map[string]string{
+		"_ZN4shop5totalERKSs":                "shop::total",
+		"_Z4stepi":                           "step",
+		"__ZN4shop4CartD2Ev":                 "shop::Cart::~Cart",
+		"_ZN4shop4CartIiE3addEi":             "shop::Cart::add",
+		"_ZSt9terminatev":                    "std::terminate",
+		"main":                               "main",
+		"_ZN":                                "_ZN",
+		"_ZN99999999999shop":                 "_ZN99999999999shop",
+		"_ZN4shopIN3fooE3barE5inner5totalEv": "shop::inner::total",
+	} {
+		if got := demangle(mangled); got != want {
+			t.Errorf("demangle(%q) = %q, want %q", mangled, got, want)
+		}
+	}
+}
+
+func TestBareName(t *testing.T) {
+	for function, want := range map[string]string{
+		"shop::Cart<shop::Item>::sum(int) const":                         "shop::Cart::sum",
+		"starrocks::Env::init(Env*, std::vector<Path, A<Path> > const&)": "starrocks::Env::init",
+		"(anonymous namespace)::helper(int)":                             "{anonymous}::helper",
+		"std::__cxx11::basic_string<char>::at(unsigned long)":            "std::basic_string::at",
+		"shop::Key::operator<(shop::Key const&) const":                   "shop::Key::operator<",
+		"run(int)::{lambda(int)#1}::operator()(int) const":               "run",
+		"step.isra.0":          "step",
+		"void apply<int>(int)": "apply",
+		"foo@@GLIBC_2.2.5":     "foo",
+	} {
+		if got := cBareName(function); got != want {
+			t.Errorf("cBareName(%q) = %q, want %q", function, got, want)
+		}
+	}
+}
