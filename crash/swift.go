@@ -16,13 +16,10 @@ func swiftBegins(l string) bool {
 	if len(s) < 16 {
 		return false
 	}
-	switch s[0] {
-	case 'T':
-		return strings.HasPrefix(s, "Terminating app due to uncaught exception")
-	case 'E':
-		return strings.HasPrefix(s, "Exception Type: ")
+	if s[0] == 'E' && strings.HasPrefix(s, "Exception Type: ") {
+		return true
 	}
-	return strings.Contains(s, "atal error: ") && strings.Contains(s, ".swift")
+	return strings.Contains(l, "*** Terminating app due to") || strings.Contains(s, "atal error: ") && strings.Contains(s, ".swift")
 }
 
 func swiftRead(lines []string, i int) (trace, int, bool) {
@@ -30,7 +27,7 @@ func swiftRead(lines []string, i int) (trace, int, bool) {
 	e := exception{}
 	stack := ""
 	switch {
-	case strings.HasPrefix(s, "Terminating app"):
+	case strings.Contains(lines[i], "*** Terminating app due to"): // behind NSLog's process
 		_, rest, _ := strings.Cut(s, "'")
 		e.typ, rest, _ = strings.Cut(rest, "'")
 		_, reason, _ := strings.Cut(rest, "reason: '")
