@@ -53,21 +53,21 @@ func cType(typ string) string {
 func nativeHeap(l string) (exception, bool) {
 	if k := strings.Index(l, "*** Error in `"); k >= 0 {
 		_, rest, ok := strings.Cut(l[k:], "': ")
-		return heapFinding(rest, "*** Error in"), ok
+		return heapFinding(rest), ok
 	}
 	if k := strings.Index(l, "*** glibc detected ***"); k >= 0 {
 		rest := strings.TrimSpace(l[k+len("*** glibc detected ***"):])
 		if _, after, ok := strings.Cut(rest, ": "); ok {
 			rest = after
 		}
-		return heapFinding(rest, "*** glibc detected"), true
+		return heapFinding(rest), true
 	}
 	if k := strings.Index(l, " malloc: *** "); k >= 0 {
 		_, what, _ := strings.Cut(l[k:], ": *** ")
 		if _, after, ok := strings.Cut(what, ": "); ok {
 			what = after
 		}
-		return heapFinding(what, "malloc"), !strings.HasPrefix(what, "set a breakpoint")
+		return heapFinding(what), !strings.HasPrefix(what, "set a breakpoint")
 	}
 	for _, p := range []string{"*** stack smashing detected ***", "*** buffer overflow detected ***", "*** longjmp causes", "*** invalid %N$ use detected ***", "*** %n in writable segment detected ***"} {
 		if strings.HasPrefix(l, p) {
@@ -76,14 +76,14 @@ func nativeHeap(l string) (exception, bool) {
 	}
 	for _, p := range []string{"free(): ", "malloc(): ", "realloc(): ", "munmap_chunk(): ", "double free or corruption", "corrupted size vs. prev_size", "corrupted double-linked list", "malloc_consolidate(): ", "mremap_chunk(): ", "free_consolidate(): ", "invalid fastbin entry", "break adjusted to free malloc space"} {
 		if strings.HasPrefix(l, p) {
-			return heapFinding(l, ""), len(l) < 80
+			return heapFinding(l), len(l) < 80
 		}
 	}
 	return exception{}, false
 }
 
 // heapFinding cuts the address off.
-func heapFinding(text, _ string) exception {
+func heapFinding(text string) exception {
 	if k := strings.Index(text, ": 0x"); k > 0 {
 		text = text[:k]
 	}
