@@ -32,11 +32,30 @@ func javaBegins(l string) bool {
 	case c == 'C' && strings.HasPrefix(s, "Caused by: "):
 		return true
 	case c >= 'a' && c <= 'z':
-		if typ, _, ok := javaHeader(s); ok && javaThrowable(typ) {
-			return true
+		if javaClassed(s) {
+			if typ, _, ok := javaHeader(s); ok && javaThrowable(typ) {
+				return true
+			}
 		}
 	}
 	return len(l) > 120 && (strings.Contains(l, "\tat ") || strings.Contains(l, ") at ")) // all in one line
+}
+
+// javaClassed reports whether s begins with a package and a class: the quick
+// look before the thorough one.
+func javaClassed(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '.' || c == '/':
+			if i+1 < len(s) && s[i+1] >= 'A' && s[i+1] <= 'Z' {
+				return true
+			}
+		case c >= 'a' && c <= 'z', c == '_', c >= '0' && c <= '9', c == '$', c >= 'A' && c <= 'Z':
+		default:
+			return s[:i] == "class" // Class.toString
+		}
+	}
+	return false
 }
 
 func javaRead(lines []string, i int) (trace, int, bool) {
