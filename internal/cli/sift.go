@@ -123,9 +123,9 @@ func (c *siftCmd) verdict(r sieve.Report, err error) error {
 		outage  *sift.OutageError
 		letters *sift.LettersError
 	)
-	again := "nothing is lost"
+	again := "with --state FILE it could go on where it stopped"
 	if c.State != "" {
-		again += ": the same command goes on where it stopped"
+		again = "nothing is lost: the same command goes on where it stopped"
 	}
 	switch {
 	case err == nil && r.Total == 0:

@@ -6,7 +6,10 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -173,6 +176,20 @@ func plural(n int, one, many string) string {
 	return many
 }
 
+// said is the line of stderr that names the failure, with the values that are
+// folded in its reason; else the failure.
+func said(l sieve.Letter) string {
+	name := l.Type[strings.LastIndexByte(l.Type, '.')+1:]
+	for _, line := range slices.Backward(strings.Split(l.Stderr, "\n")) {
+		line = strings.TrimSpace(line)
+		before, _, found := strings.Cut(line, name)
+		if line != "" && (name == "" || found && strings.HasSuffix(l.Type, before+name)) {
+			return line
+		}
+	}
+	return sift.Failure{Type: l.Type, Reason: l.Reason, Detail: l.Detail}.String()
+}
+
 // siftTable lists the rows that were set aside.
 func siftTable(p *printer, r sieve.Report) {
 	if len(r.Letters) == 0 {
@@ -187,9 +204,13 @@ func siftTable(p *printer, r sieve.Report) {
 		if l.Text != nil {
 			text = *l.Text
 		}
-		f := sift.Failure{Type: l.Type, Reason: l.Reason, Detail: l.Detail}
+		at := l.Frame
+		at.File = filepath.Base(at.File)
+		if l.Frame.File == "" {
+			at.File = ""
+		}
 		t.add(plain(strconv.Itoa(l.Row)), plain(strconv.Itoa(l.Line)), plain(l.Class.String()), plain(strconv.Itoa(l.Runs)),
-			plain(cut(f.String(), 60)), plain(cut(l.Frame.String(), 40)), plain(cut(text, 200)))
+			plain(cut(said(l), 60)), plain(cut(at.String(), 40)), plain(cut(text, 200)))
 	}
 	t.write(p, "")
 	if more := r.Total - min(len(r.Letters), maxTable); more > 0 {

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/crash"
 	"github.com/bezoar-dev/bezoar/sift"
 )
 
@@ -70,6 +71,10 @@ func (in *input) letter(id string, l sift.Letter, now time.Time) (Letter, error)
 		Fingerprint: l.Failure.Fingerprint, Group: l.Failure.Group, Quality: l.Failure.Quality,
 		Detail: l.Failure.Detail, Stderr: l.Failure.Stderr, Runs: l.Runs, Reported: l.Reported,
 		Time: now.UTC().Truncate(time.Millisecond), Header: in.Header,
+	}
+	if out.Fingerprint == "" { // the command named it: its reason is all there is
+		c := crash.OfRun([]byte(out.Reason), crash.Ending{Code: 1})
+		out.Fingerprint, out.Group, out.Quality = c.Fingerprint, c.Group, string(c.Quality)
 	}
 	if utf8.Valid(row.Text) {
 		text := string(row.Text)
