@@ -217,7 +217,7 @@ func phpXdebug(s string) phpCall {
 	if !ok || !strings.HasPrefix(rest, ". ") {
 		return phpCall{}
 	}
-	if c := phpStepAt(rest[2:]); c.ok { // # made a list of it
+	if c := phpStepAt(rest[2:]); c.ok && !strings.HasPrefix(rest[2:], "{main}(") { // # made a list of it
 		c.listed = true
 		return c
 	}
@@ -268,6 +268,10 @@ func (r *phpReader) steps(f Frame) []Frame {
 		for a, b := 1, len(frames)-1; a < b; a, b = a+1, b-1 {
 			frames[a], frames[b] = frames[b], frames[a]
 		}
+		for a := 0; a+1 < len(frames); a++ { // each names what was called from its place
+			frames[a].Function = frames[a+1].Function
+		}
+		frames = frames[:len(frames)-1]
 	}
 	return phpEntry(frames)
 }

@@ -50,10 +50,13 @@ func pyReadFault(lines []string, i int) (trace, int, bool) {
 	}
 	e.frames = withoutInner(e.frames, pyLibrary, func(f Frame) bool { return pyIgnore(f) || pyStdlib(f.File) })
 	t := trace{chain: []exception{e}, fatal: fatal, rank: 1}
-	if strings.Contains(e.typ, "MemoryError") {
+	switch {
+	case strings.Contains(e.typ, "MemoryError"):
 		t.class = "oom"
+	case listed(" Segmentation Aborted Bus Illegal Floating access stack ", strings.SplitN(e.typ, " ", 2)[0]):
+		t.class = "crash"
 	}
-	return t, max(next, 1), true
+	return t, next, true
 }
 
 // pyFaultType separates what the interpreter writes behind "Fatal Python

@@ -68,7 +68,7 @@ func pyReadTest(lines []string, i int) (trace, int, bool) {
 	}
 	t := trace{chain: chain, fatal: true}
 	t.class = pyClass(chain[0])
-	return t, max(next, 1), true
+	return t, next, true
 }
 
 // lookBack finds the function that the first place belongs to.

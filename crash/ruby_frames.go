@@ -164,7 +164,7 @@ func rubyTitle(l string) (e exception, ok bool) {
 	s := strings.TrimSpace(strings.TrimPrefix(strings.TrimLeft(l, " \t"), "# "))
 	s = strings.TrimLeft(s, "#* ")
 	for _, p := range []string{" WARN: ", " ERROR: ", " FATAL: "} {
-		if at := strings.Index(s, p); at >= 0 && at < 60 {
+		if at := strings.Index(s, p); at > 0 && at < 60 && s[at-1] != ':' {
 			s = s[at+len(p):]
 		}
 	}

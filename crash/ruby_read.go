@@ -116,7 +116,7 @@ func (r *rubyReader) frames(e *exception, gap int) {
 			last = k + 1
 			continue
 		}
-		if other++; other > gap || gap == rubyGap && rubyEnds(l) {
+		if other++; other > gap || rubyEnds(l) {
 			break
 		}
 	}
@@ -130,7 +130,7 @@ func rubyDecor(rest string) bool {
 
 // rubyEnds reports lines that no message goes on with.
 func rubyEnds(l string) bool {
-	return strings.HasPrefix(l, "Caused by") || strings.HasPrefix(l, "Tasks: TOP") || strings.Contains(l, pyHead)
+	return strings.Contains(l[:min(len(l), 20)], "Caused by") || l == "Causes:" || strings.HasPrefix(l, "Tasks: TOP") || strings.Contains(l, pyHead)
 }
 
 // title finds what was thrown in the lines above the first frame.
@@ -281,7 +281,7 @@ func (r *rubyReader) bug() (trace, int, bool) {
 	if len(e.frames) == 0 && head.ok {
 		e.frames = []Frame{head.Frame}
 	}
-	return trace{chain: []exception{rubyFinish(e)}, fatal: true}, next, true
+	return trace{chain: []exception{rubyFinish(e)}, fatal: true, rank: 1, class: "crash"}, next, true
 }
 
 // rubyFinish completes an exception. A frame at its caller's very line is a

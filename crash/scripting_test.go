@@ -1,0 +1,58 @@
+package crash
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestTracesOfPython(t *testing.T) { testTraces(t, "python") }
+func TestTracesOfRuby(t *testing.T)   { testTraces(t, "ruby") }
+func TestTracesOfPHP(t *testing.T)    { testTraces(t, "php") }
+func TestTracesOfElixir(t *testing.T) { testTraces(t, "elixir") }
+
+// FuzzScripting breaks traces anywhere: no reader panics, stands still, or
+// answers with an empty chain.
+func FuzzScripting(f *testing.F) {
+	for _, folder := range []string{"python", "ruby", "php", "elixir"} {
+		files, err := filepath.Glob(filepath.Join("testdata", folder, "*.txt"))
+		if err != nil || len(files) == 0 {
+			f.Fatalf("no traces in %s: %v", folder, err)
+		}
+		for _, file := range files {
+			b, err := os.ReadFile(file)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(string(b))
+		}
+	}
+	table := []language{elixir(), php(), ruby(), python()}
+	f.Fuzz(func(t *testing.T, s string) {
+		lines := strings.Split(s, "\n")
+		for i := range lines {
+			for _, l := range table {
+				if !l.begins(lines[i]) {
+					continue
+				}
+				tr, next, ok := l.read(lines, i)
+				if !ok {
+					continue
+				}
+				if next <= i || next > len(lines) || len(tr.chain) == 0 {
+					t.Fatalf("%s read lines %d to %d of %d with %d exceptions", l.name, i, next, len(lines), len(tr.chain))
+				}
+				for _, e := range tr.chain {
+					for _, fr := range e.frames {
+						l.library(fr)
+						l.ignore(fr)
+						l.canonical(fr)
+					}
+					l.vague(e.typ)
+					l.kind(e)
+				}
+			}
+		}
+	})
+}
