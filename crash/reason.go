@@ -146,7 +146,7 @@ func isNoun(w string) bool {
 	case "module", "method", "attribute", "function", "class", "command", "option", "package", "variable",
 		"constant", "property", "named", "name", "import", "properties", "symbol", "type", "interface", "trait",
 		"operator", "library", "reading", "setting", "identifier", "keyword", "flag", "global",
-		"relation", "column", "constraint", "table", "schema", "extension", "index", "view":
+		"target", "relation", "column", "constraint", "table", "schema", "extension", "index", "view":
 		return true
 	}
 	return false
@@ -155,7 +155,7 @@ func isNoun(w string) bool {
 // isNounBehind is for "'save' method" and "'x' is not a function".
 func isNounBehind(s string) bool {
 	s = strings.TrimLeft(s, " ")
-	for _, n := range [...]string{"method", "function", "module", "attribute", "is not a function", "is not defined", "command", "package"} {
+	for _, n := range [...]string{"method", "function", "module", "attribute", "is not a function", "is not defined", "command", "package", "undeclared", "was not declared", "has no member"} {
 		if strings.HasPrefix(s, n) {
 			return true
 		}
