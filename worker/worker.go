@@ -47,6 +47,7 @@ type Worker struct {
 	messages sync.WaitGroup
 	serial   atomic.Uint64 // of receives
 	failed   chan error    // what stops the worker; one
+	quiet    chan struct{} // closed when nothing is received any more
 	aborted  atomic.Bool
 }
 
@@ -57,7 +58,7 @@ func New(c Config) (*Worker, error) {
 	}
 	c = c.withDefaults()
 	return &Worker{
-		cfg: c, slots: newSlots(c.Concurrency), failed: make(chan error, 1),
+		cfg: c, slots: newSlots(c.Concurrency), failed: make(chan error, 1), quiet: make(chan struct{}),
 		reports: make(chan struct{}, 2*c.Concurrency+64),
 	}, nil
 }
@@ -103,7 +104,10 @@ func (w *Worker) work(ctx, base context.Context) error {
 	running, interrupt := context.WithCancelCause(base)
 	defer interrupt(nil)
 	received := make(chan error, 1)
-	go func() { received <- w.receive(receiving, running) }()
+	go func() {
+		defer close(w.quiet)
+		received <- w.receive(receiving, running)
+	}()
 	var err error
 	select {
 	case err = <-w.failed:
