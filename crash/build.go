@@ -7,11 +7,15 @@ import "strings"
 func build() language {
 	return language{
 		name:    "build",
-		begins:  func(l string) bool { return l != "" && l[0] != ' ' && strings.Contains(l, "rror") },
+		begins:  buildBegins,
 		read:    buildRead,
 		library: func(Frame) bool { return false },
 		vague:   func(string) bool { return true },
 	}
+}
+
+func buildBegins(l string) bool {
+	return l != "" && l[0] != ' ' && (strings.Contains(l, "rror") || strings.Contains(l, ": undefined reference to "))
 }
 
 // buildGap is how many other lines (the source, carets, notes) may stand
@@ -26,7 +30,7 @@ func buildRead(lines []string, i int) (trace, int, bool) {
 	next := i + 1
 	for j, gap := next, 0; j < len(lines) && gap < buildGap; j++ {
 		gap++
-		if strings.Contains(lines[j], "rror") {
+		if buildBegins(lines[j]) {
 			if _, ok := parseBuild(lines, j); ok {
 				next, gap = j+1, 0
 			}
@@ -40,6 +44,16 @@ func buildRead(lines []string, i int) (trace, int, bool) {
 // message" with its place in the next line.
 func parseBuild(lines []string, i int) (exception, bool) {
 	l := lines[i]
+	if place, symbol, ok := strings.Cut(l, ": undefined reference to "); ok {
+		place = place[strings.LastIndexByte(place, ' ')+1:]
+		place, _, _ = strings.Cut(place, ":(") // the section, without debug information
+		frame, ok := placeBefore(place + ":")
+		if !ok {
+			frame = Frame{File: place}
+		}
+		symbol = strings.Trim(symbol, "`'\"")
+		return exception{typ: "undefined reference", code: symbol, message: "undefined reference to " + symbol, frames: []Frame{frame}}, true
+	}
 	at := strings.Index(l, "error")
 	if at < 0 {
 		return exception{}, false

@@ -2,9 +2,13 @@ package crash
 
 import "strings"
 
-// unfence blanks the fences of markdown.
+// unfence blanks the fences of markdown and takes bold type from whole lines.
 func (t *text) unfence() {
 	for i, l := range t.lines {
+		if len(l) > 6 && strings.HasPrefix(l, "**") && strings.HasSuffix(l, "**") && l[2] != ' ' && l[2] != '*' {
+			t.lines[i] = strings.TrimSpace(l[2 : len(l)-2])
+			continue
+		}
 		if len(l) >= 3 {
 			if s := strings.TrimSpace(l); strings.HasPrefix(s, "```") || strings.HasPrefix(s, "~~~") && strings.Trim(s, "~") == "" {
 				t.lines[i] = ""
@@ -31,20 +35,35 @@ func (t *text) unquote() {
 func (t *text) unquoteOnce(mark byte) bool {
 	changed := false
 	for i := 0; i < len(t.lines); {
-		j := i
-		for j < len(t.lines) && len(t.lines[j]) > 0 && t.lines[j][0] == mark {
-			j++
-		}
-		if j-i >= 2 && (mark == '>' || (i == 0 || t.lines[i-1] == "") && (j == len(t.lines) || t.lines[j] == "")) {
-			for k := i; k < j; k++ {
-				t.lines[k] = strings.TrimPrefix(t.lines[k][1:], " ")
+		end, quoted := t.quotation(i, mark)
+		if quoted >= 2 && (mark == '>' || (i == 0 || t.lines[i-1] == "") && (end == len(t.lines) || t.lines[end] == "")) {
+			for k := i; k < end; k++ {
+				if l := t.lines[k]; l != "" {
+					t.lines[k] = strings.TrimPrefix(l[1:], " ")
+				}
 			}
 			changed = true
 		}
-		i = max(j, i+1)
+		i = max(end, i+1)
 	}
 	if changed {
 		t.note("stripped the margin " + string(mark))
 	}
 	return changed
+}
+
+// quotation returns the end of the run of marked lines that begins at i, and
+// how many it has. Blank lines between lines marked with > belong to it.
+func (t *text) quotation(i int, mark byte) (end, quoted int) {
+	end = i
+	for j := i; j < len(t.lines); j++ {
+		switch l := t.lines[j]; {
+		case l != "" && l[0] == mark:
+			quoted++
+			end = j + 1
+		case l != "" || mark != '>' || quoted == 0 || j > end:
+			return end, quoted
+		}
+	}
+	return end, quoted
 }

@@ -63,6 +63,11 @@ func shellRead(lines []string, i int) (trace, int, bool) {
 		return trace{}, i, false
 	}
 	next := i + 1
+	if first.signal && first.command == "" && next < len(lines) { // wrapped before the command
+		if rest, ok := strings.CutPrefix(lines[next], "(core dumped)"); ok {
+			first.command, next = commandOf(rest), next+1
+		}
+	}
 	for j, gap := next, 0; !first.signal && j < len(lines) && gap < shellGap; j++ {
 		f, ok := parseFault(lines[j])
 		switch {
@@ -148,11 +153,16 @@ func (f *fault) killed(rest string) bool {
 			continue
 		}
 		after = strings.TrimPrefix(strings.TrimLeft(after, ": 0123456789"), "(core dumped)")
-		command, _, _ := strings.Cut(strings.TrimSpace(after), " ")
-		f.words, f.command, f.signal = sig, base(command), true
+		f.words, f.command, f.signal = sig, commandOf(after), true
 		return true
 	}
 	return false
+}
+
+// commandOf is the base name of the program that a command line begins with.
+func commandOf(line string) string {
+	command, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+	return base(command)
 }
 
 // split takes what is left apart: commands before, the fault last. The shells
@@ -195,6 +205,7 @@ func (f *fault) split(rest string) {
 func syntaxToken(s string) string {
 	s = strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(s, "syntax error"), "Syntax error"))
 	s = strings.TrimPrefix(strings.TrimSpace(s), "near unexpected token ")
+	s, _, _ = strings.Cut(s, " (expecting")
 	s = strings.TrimSuffix(strings.TrimSpace(s), " unexpected")
 	return fold(strings.Trim(s, "\"'`"))
 }

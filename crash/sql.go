@@ -82,7 +82,7 @@ func parseSQL(lines []string, i int) (sqlError, bool) {
 	switch {
 	case strings.HasPrefix(l, "psql:"), strings.HasPrefix(l, "pg_"), strings.HasPrefix(l, "createdb: "), strings.HasPrefix(l, "dropdb: "), strings.HasPrefix(l, "createuser: "):
 		return parsePostgresTool(l)
-	case strings.HasPrefix(l, "ERROR:  "), strings.HasPrefix(l, "FATAL:  "), strings.HasPrefix(l, "PANIC:  "),
+	case strings.HasPrefix(l, "FATAL: ") && isServerRefusal(l[7:]), strings.HasPrefix(l, "ERROR:  "), strings.HasPrefix(l, "FATAL:  "), strings.HasPrefix(l, "PANIC:  "),
 		strings.HasPrefix(l, "ERROR: ") && strings.Contains(l, "(SQLSTATE "):
 		return parsePostgres(l), true
 	case strings.HasPrefix(l, "ERROR "), strings.HasPrefix(l, "mysql"):
@@ -133,13 +133,25 @@ func parsePostgresTool(l string) (sqlError, bool) {
 	if !ok && !strings.HasPrefix(words, "could not") && at.File == "" {
 		return sqlError{}, false
 	}
-	if k := strings.Index(msg, " failed: "); ok && k > 0 && strings.HasPrefix(msg, "connection to server") {
-		msg = msg[k+len(" failed: "):]
-	}
 	if !ok {
 		msg = words
 	}
-	return sqlError{typ: tool + " error", code: fold(msg), message: msg, frame: at}, true
+	if k := strings.Index(msg, " failed: "); k > 0 && strings.HasPrefix(msg, "connection to server") {
+		msg = msg[k+len(" failed: "):]
+	}
+	msg = strings.TrimPrefix(msg, "could not connect to server: ")
+	return sqlError{typ: tool + " error", code: fold(strings.TrimSpace(msg)), message: msg, frame: at}, true
+}
+
+// isServerRefusal reports how a server turns a connection away; people who
+// retype it lose one of the two blanks.
+func isServerRefusal(s string) bool {
+	for _, w := range [...]string{"role ", "password authentication", "database ", "no pg_hba.conf", "sorry, too many", "remaining connection", "the database system", "Peer authentication", "Ident authentication"} {
+		if strings.HasPrefix(s, w) {
+			return true
+		}
+	}
+	return false
 }
 
 // parsePostgres reads "ERROR:  message (SQLSTATE 42P01)".
