@@ -17,19 +17,13 @@ func readClothed(lines []string, i int, exts string) (e exception, line string, 
 	if !strings.HasPrefix(pyMargin(lines[i]), `File "`) && (i+1 >= len(lines) || !strings.HasPrefix(pyMargin(lines[i+1]), `File "`)) {
 		return e, "", i, false
 	}
-	r := pyReader{lines: lines, i: i}
+	r := pyReader{lines: lines, i: i, exts: exts}
 	r.lookBack()
 	r.block()
 	if len(r.blocks) == 0 {
 		return e, "", i, false
 	}
 	e = r.blocks[0].exception
-	for _, f := range e.frames {
-		at := strings.LastIndexByte(f.File, '.')
-		if at < 0 || !listed(exts, f.File[at:]) {
-			return e, "", i, false
-		}
-	}
 	if len(e.frames) == 0 {
 		return e, "", i, false
 	}

@@ -59,7 +59,7 @@ func pyRead(lines []string, i int) (trace, int, bool) {
 		return pyReadTest(lines, i)
 	}
 	r := pyReader{lines: lines, i: i}
-	if !r.read() || r.foreign() {
+	if !r.read() {
 		return trace{}, i, false
 	}
 	return r.trace(), r.i, true

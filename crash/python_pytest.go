@@ -29,12 +29,17 @@ func pytestPlace(l string) pyPlace {
 	return p
 }
 
+// pytestFrames bounds how many places, and how many lines of a message, are
+// read for one exception.
+const pytestFrames = 100
+
 // pytest reads one failure of pytest's report, long or short.
 type pytest struct {
 	lines  []string
 	frames []Frame // the outermost first
 	e      exception
 	def    string // the function whose source is being printed
+	marked int    // lines marked with E since the last place
 	places bool
 }
 
@@ -43,7 +48,7 @@ func pyReadTest(lines []string, i int) (trace, int, bool) {
 	r.lookBack(i)
 	next, gap := i, 0
 	var chain []exception
-	for ; i < len(lines) && gap <= pyGap; i++ {
+	for ; i < len(lines) && gap <= pyGap && len(r.frames) < pytestFrames && r.marked < pytestFrames; i++ {
 		gap++
 		took, ends := r.line(lines[i])
 		if took {
@@ -117,6 +122,7 @@ func (r *pytest) line(l string) (took, ends bool) {
 		return false, false
 	}
 	if len(l) > 4 && l[0] == 'E' && l[1] == ' ' {
+		r.marked++
 		r.said(strings.TrimSpace(l[1:]))
 		return true, false
 	}
@@ -167,7 +173,7 @@ func (r *pytest) close() exception {
 		e.frames = append(e.frames, r.frames[i])
 	}
 	pyFinish(&e)
-	r.e, r.frames, r.def, r.places = exception{}, nil, "", false
+	r.e, r.frames, r.def, r.places, r.marked = exception{}, nil, "", false, 0
 	return e
 }
 

@@ -14,9 +14,10 @@ type pyReader struct {
 	lines  []string
 	i      int // the line to be read
 	blocks []pyBlock
-	depth  int  // of groups
-	first  bool // exceptions stand before their frames, as Sentry prints them
-	quiet  bool // logged, or ignored by the interpreter
+	depth  int    // of groups
+	first  bool   // exceptions stand before their frames, as Sentry prints them
+	quiet  bool   // logged, or ignored by the interpreter
+	exts   string // see pyScan
 }
 
 // pyBlock is one exception with its frames, in the order of the text.
@@ -83,7 +84,7 @@ func (r *pyReader) block() bool {
 	} else {
 		b.indent = max(0, pyIndent(l)-2)
 	}
-	s := pyScan{block: &b, boxed: boxed, first: r.first}
+	s := pyScan{block: &b, boxed: boxed, first: r.first, exts: r.exts}
 	last := r.i
 	for ; r.i < len(r.lines) && r.i-last <= pyGap; r.i++ {
 		switch s.line(r.lines, &r.i) {
@@ -235,20 +236,4 @@ func (r *pyReader) trace() trace {
 		}
 	}
 	return t
-}
-
-// foreign reports a trace of another language that an error tracker printed in
-// Python's clothes.
-func (r *pyReader) foreign() bool {
-	for _, b := range r.blocks {
-		for _, f := range b.frames {
-			switch at := strings.LastIndexByte(f.File, '.'); {
-			case at < 0:
-			case listed(" .rb .ex .exs .erl .php .js .ts .java .erb .go ", f.File[at:]):
-				return true
-			}
-			break
-		}
-	}
-	return false
 }

@@ -5,11 +5,12 @@ import "strings"
 // pyScan reads the lines of one exception.
 type pyScan struct {
 	block   *pyBlock
-	boxed   bool // Rich draws a box around the frames
-	first   bool // the exception came first
-	cells   bool // frames were printed IPython's way
-	source  bool // the last frame's source was seen
-	strange int  // lines since the last frame that are neither
+	boxed   bool   // Rich draws a box around the frames
+	first   bool   // the exception came first
+	exts    string // of the files that are read; "" for all but those of other languages
+	cells   bool   // frames were printed IPython's way
+	source  bool   // the last frame's source was seen
+	strange int    // lines since the last frame that are neither
 	blank   bool
 }
 
@@ -35,6 +36,9 @@ func (s *pyScan) line(lines []string, i *int) pyStep {
 		return pySkips
 	}
 	if p := s.frame(lines, i, m); p.ok {
+		if s.foreign(p.File) {
+			return pyStops
+		}
 		s.took(p, pyIndent(l))
 		return pyTook
 	}
@@ -51,6 +55,17 @@ func (s *pyScan) line(lines []string, i *int) pyStep {
 		return s.inBox(l, m)
 	}
 	return s.other(l, m)
+}
+
+// foreign reports a frame of another language: some error trackers print all
+// traces in Python's clothes. It is seen at once, so that no long trace is read
+// for each of its lines.
+func (s *pyScan) foreign(file string) bool {
+	at := strings.LastIndexByte(file, '.')
+	if s.exts != "" {
+		return at < 0 || !listed(s.exts, file[at:])
+	}
+	return at >= 0 && listed(" .rb .ex .exs .erl .php .js .ts .java .erb .go .rake .haml .heex .eex .phtml ", file[at:])
 }
 
 // frame reads a frame, with what a narrow terminal wrapped from its line.
