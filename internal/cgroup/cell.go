@@ -3,7 +3,6 @@ package cgroup
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -30,9 +29,10 @@ type Cell struct {
 	groups       []*Group // those, each once
 	limit        int      // what pids.max says
 	resident     int      // our thread's id; 0 none
-	procs        *os.File // of the first group: who is there
+	procs        string   // lists who is in the first group
 	events       *os.File // of the memory group; nil without
 	usage        *os.File // likewise
+	count        *os.File // of the group that limits processes; nil without
 	fd           *os.File // of the version 2 group's directory; nil without
 	kills        int64    // out-of-memory kills that have been told
 }
@@ -119,10 +119,16 @@ func (c *Cell) open() (err error) {
 		}
 		*f, err = os.Open(filepath.Join(g.dir, name))
 	}
-	open(&c.procs, c.groups[0], "tasks", "cgroup.procs")
+	c.procs = filepath.Join(c.groups[0].dir, "tasks")
+	if c.groups[0].version == 2 {
+		c.procs = filepath.Join(c.groups[0].dir, "cgroup.procs")
+	}
 	if c.memory != nil {
 		open(&c.events, c.memory, "memory.oom_control", "memory.events")
 		open(&c.usage, c.memory, "memory.usage_in_bytes", "memory.current")
+	}
+	if c.pids != nil {
+		open(&c.count, c.pids, "pids.current", "pids.current")
 	}
 	for _, g := range c.groups {
 		if g.version == 2 {
@@ -160,31 +166,42 @@ func (c *Cell) OOMKills() (int64, error) {
 
 // Held returns how much memory is charged to the cell, in bytes. What is left
 // of an empty cell is what its jobs have left in files.
-func (c *Cell) Held() int64 {
-	if c.usage == nil {
+func (c *Cell) Held() int64 { return readNumber(c.usage) }
+
+// Counted returns how many processes and threads count against the cell's limit,
+// our thread not among them. The dead count until they are collected.
+func (c *Cell) Counted() int {
+	n := int(readNumber(c.count))
+	if c.pids != nil && c.pids.version == 1 && c.resident != 0 {
+		n--
+	}
+	return n
+}
+
+func readNumber(f *os.File) int64 {
+	if f == nil {
 		return 0
 	}
 	var buf [32]byte
-	n, _ := c.usage.ReadAt(buf[:], 0)
-	held, _ := strconv.ParseInt(strings.TrimSpace(string(buf[:n])), 10, 64)
-	return held
+	n, _ := f.ReadAt(buf[:], 0)
+	number, _ := strconv.ParseInt(strings.TrimSpace(string(buf[:n])), 10, 64)
+	return number
 }
 
-// Empty reports whether nobody is in the cell but our thread.
+// Empty reports whether nobody alive is in the cell but our thread.
 func (c *Cell) Empty() (bool, error) {
 	var buf [64]byte // more than one id
-	n, err := c.procs.ReadAt(buf[:], 0)
-	if n == 0 {
-		if err != nil && !errors.Is(err, io.EOF) {
-			return false, fmt.Errorf("look into cell: %w", err)
-		}
-		return true, nil
+	// Opened anew each time: what version 1 shows of a file that stays open may
+	// be a second old.
+	n, err := peek(c.procs, buf[:])
+	if err != nil {
+		return false, fmt.Errorf("look into cell: %w", err)
 	}
-	return c.resident != 0 && string(buf[:n]) == strconv.Itoa(c.resident)+"\n", nil
+	return n == 0 || c.resident != 0 && string(buf[:n]) == strconv.Itoa(c.resident)+"\n", nil
 }
 
-// Kill ends everything in the cell and waits until it is empty. Nothing can be
-// started there meanwhile. It gives up after three seconds: a process may be
+// Kill ends everything in the cell and waits until it is empty. Those that have
+// become our children it collects. Nothing can be started there meanwhile. It gives up after three seconds: a process may be
 // stuck in the kernel.
 func (c *Cell) Kill() error {
 	if c.pids != nil && c.pids.version == 1 {
@@ -195,7 +212,10 @@ func (c *Cell) Kill() error {
 	deadline := time.Now().Add(removePatience)
 	for pause := 100 * time.Microsecond; ; pause = min(2*pause, 20*time.Millisecond) {
 		for _, g := range c.groups {
-			g.Kill()
+			if g.version == 2 {
+				_ = write(filepath.Join(g.dir, "cgroup.kill"), "1") // Linux 5.14 or newer
+			}
+			g.killListed(true)
 		}
 		empty, err := c.Empty()
 		if empty || err != nil {
@@ -210,7 +230,7 @@ func (c *Cell) Kill() error {
 
 // Remove kills everything in the cell and removes it. Our thread must have left.
 func (c *Cell) Remove() error {
-	for _, f := range []*os.File{c.procs, c.events, c.usage, c.fd} {
+	for _, f := range []*os.File{c.events, c.usage, c.count, c.fd} {
 		if f != nil {
 			_ = f.Close()
 		}

@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -55,7 +57,7 @@ func (g *Group) Kill() {
 	if g.version == 2 && write(filepath.Join(g.dir, "cgroup.kill"), "1") == nil {
 		return // Linux 5.14 or newer
 	}
-	g.killListed()
+	g.killListed(false)
 }
 
 // killBatch bounds the handles that are open at once.
@@ -63,8 +65,9 @@ const killBatch = 256
 
 // killListed kills the processes that the group lists. An id may pass to a
 // process elsewhere after it was read, so each is held by a handle and looked
-// for again: what is listed twice was a member while it was held.
-func (g *Group) killListed() {
+// for again: what is listed twice was a member while it was held. With adopt it
+// collects those that are, or have become, our children.
+func (g *Group) killListed(adopt bool) {
 	first, err := g.Procs()
 	if err != nil {
 		return
@@ -79,6 +82,7 @@ func (g *Group) killListed() {
 				handles[pid] = fd
 			}
 		}
+		var killed []int
 		again, err := g.Procs()
 		if err != nil {
 			again = nil
@@ -86,10 +90,45 @@ func (g *Group) killListed() {
 		for _, pid := range again {
 			if fd, ok := handles[pid]; ok {
 				_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+				killed = append(killed, fd)
 			}
+		}
+		if adopt {
+			collect(killed)
 		}
 		for _, fd := range handles {
 			_ = unix.Close(fd)
+		}
+	}
+}
+
+// dyingFor bounds how long collect waits for one process to die.
+const dyingFor = 100 * time.Millisecond
+
+// collect waits for the deaths of the killed and collects those that are ours.
+func collect(handles []int) {
+	late := time.Now().Add(dyingFor)
+	for _, fd := range handles {
+		left := max(0, time.Until(late))
+		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(left.Milliseconds()))
+	}
+	for _, fd := range handles { // by now those whose parents were among them are ours
+		// Of another's child it is an error.
+		_ = unix.Waitid(unix.P_PIDFD, fd, nil, unix.WEXITED|unix.WNOHANG, nil)
+	}
+}
+
+// peek reads the start of a file of the kernel's.
+func peek(name string, buf []byte) (int, error) {
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	for {
+		n, err := unix.Read(fd, buf)
+		if !errors.Is(err, unix.EINTR) {
+			return max(0, n), err
 		}
 	}
 }

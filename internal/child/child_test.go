@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -80,17 +79,19 @@ func TestOutcomes(t *testing.T) {
 		{"an only command that is missing", "no-such-command", bezoar.SpawnFailed, 127, "", "no-such-command"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := run(t, sh(c.script))
-			res := r.Do(t.Context(), Job{Name: c.name, Stdin: bytes.Repeat([]byte("x"), 300<<10)})
-			if res.Class != c.class || res.ExitCode != c.code || res.Signal != c.signal || !strings.Contains(res.Detail, c.detail) {
-				t.Errorf("result %+v", res)
-			}
-			if res.Unexplained != (c.name == "kill -9") {
-				t.Errorf("unexplained: %v", res.Unexplained)
-			}
-			if (res.Err != nil) != (c.class == bezoar.SpawnFailed) {
-				t.Errorf("Err is %v", res.Err)
-			}
+			ways(t, func(t *testing.T, way func(*Runner)) {
+				r := run(t, sh(c.script), way)
+				res := r.Do(t.Context(), Job{Name: c.name, Stdin: bytes.Repeat([]byte("x"), 300<<10)})
+				if res.Class != c.class || res.ExitCode != c.code || res.Signal != c.signal || !strings.Contains(res.Detail, c.detail) {
+					t.Errorf("result %+v", res)
+				}
+				if res.Unexplained != (c.name == "kill -9") {
+					t.Errorf("unexplained: %v", res.Unexplained)
+				}
+				if (res.Err != nil) != (c.class == bezoar.SpawnFailed) {
+					t.Errorf("Err is %v", res.Err)
+				}
+			})
 		})
 	}
 }
@@ -236,26 +237,19 @@ func TestStoppedTogether(t *testing.T) {
 }
 
 func TestMemory(t *testing.T) {
-	for _, groups := range []bool{true, false} {
-		t.Run(fmt.Sprint("groups=", groups), func(t *testing.T) {
-			r := run(t, func(c *Config) { c.Memory = 64 << 20 })
-			if !groups {
-				r.means.cell = false
-			} else if r.means.memory == "" || !r.means.cell {
-				t.Logf("this machine forbids memory groups: %s", r.Limits())
+	ways(t, func(t *testing.T, way func(*Runner)) {
+		r := run(t, func(c *Config) { c.Memory = 64 << 20 }, way)
+		for range 2 {
+			res := r.Do(t.Context(), role("glutton"))
+			if res.Class != bezoar.OOM || !strings.Contains(res.Detail, "limit 64 MiB") {
+				t.Errorf("result %+v\n%s", res, r.log)
 			}
-			for range 2 {
-				res := r.Do(t.Context(), role("glutton"))
-				if res.Class != bezoar.OOM || !strings.Contains(res.Detail, "limit 64 MiB") {
-					t.Errorf("result %+v\n%s", res, r.log)
-				}
-				// The next in the same place is not blamed for it.
-				if res := r.Do(t.Context(), role("nil")); res.Class != bezoar.Bug {
-					t.Errorf("the next job: %+v", res)
-				}
+			// The next in the same place is not blamed for it.
+			if res := r.Do(t.Context(), role("nil")); res.Class != bezoar.Bug {
+				t.Errorf("the next job: %+v", res)
 			}
-		})
-	}
+		}
+	})
 }
 
 func TestProcessorTime(t *testing.T) {
@@ -274,20 +268,22 @@ func TestProcessorTime(t *testing.T) {
 
 // 50 MB cost 64 KiB.
 func TestFloodOfOutput(t *testing.T) {
-	r := run(t, nil)
-	r.Do(t.Context(), role("flood"))
-	debug.FreeOSMemory()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	res := r.Do(t.Context(), role("flood"))
-	runtime.ReadMemStats(&after)
-	if grown := int64(after.TotalAlloc) - int64(before.TotalAlloc); grown > 2<<20 {
-		t.Errorf("it allocated %d KiB", grown>>10)
-	}
-	if res.Class != bezoar.Done || len(res.Stderr) != DefaultTail || !bytes.HasSuffix(res.Stderr, []byte("x\nlast words")) {
-		t.Errorf("class %v, %d bytes of stderr", res.Class, len(res.Stderr))
-	}
-	t.Logf("50 MB in %v", res.Elapsed)
+	ways(t, func(t *testing.T, way func(*Runner)) {
+		r := run(t, nil, way)
+		r.Do(t.Context(), Job{Env: []string{envRole + "=nil"}})
+		debug.FreeOSMemory()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		res := r.Do(t.Context(), role("flood"))
+		runtime.ReadMemStats(&after)
+		if grown := int64(after.TotalAlloc) - int64(before.TotalAlloc); grown > 2<<20 {
+			t.Errorf("it allocated %d KiB", grown>>10)
+		}
+		if res.Class != bezoar.Done || len(res.Stderr) != DefaultTail || !bytes.HasSuffix(res.Stderr, []byte("x\nlast words")) {
+			t.Errorf("class %v, %d bytes of stderr", res.Class, len(res.Stderr))
+		}
+		t.Logf("50 MB in %v", res.Elapsed)
+	})
 }
 
 func TestReportIsBounded(t *testing.T) {

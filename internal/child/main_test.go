@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -45,6 +46,8 @@ func TestMain(m *testing.M) {
 //	            whose parent is dead, and prints its id
 //	scatter     the same, eight times, and sleeps itself
 //	sleeper     sleeps
+//	bomb        starts itself again and again, each in a session of its own
+//	unprivileged  runs jobs as another user; see TestUnprivileged
 //	owner       runs a job until it is killed; see TestSweep
 func program(role string) {
 	switch role {
@@ -71,6 +74,7 @@ func program(role string) {
 		}
 		fmt.Fprint(os.Stderr, "last words")
 	case "overflow":
+		debug.SetMaxStack(8 << 20)
 		fmt.Println(deep(1))
 	case "nil":
 		fmt.Println(*(*int)(nil))
@@ -107,6 +111,15 @@ func program(role string) {
 		fmt.Println(c.Process.Pid)
 	case "sleeper":
 		time.Sleep(time.Hour)
+	case "bomb":
+		for {
+			c := exec.Command(os.Args[0])
+			c.Env = []string{envRole + "=bomb"}
+			c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+			_ = c.Start() // at the limit it fails, and tries again
+		}
+	case "unprivileged":
+		unprivileged()
 	case "owner":
 		owner()
 	default:
@@ -131,7 +144,7 @@ type running struct {
 
 // run starts a Runner of the test binary. When the test ends it looks for
 // anything that was left.
-func run(t *testing.T, edit func(*Config)) *running {
+func run(t *testing.T, edit func(*Config), tweaks ...func(*Runner)) *running {
 	t.Helper()
 	r := &running{t: t, log: &logged{}}
 	cfg := Config{
@@ -146,6 +159,9 @@ func run(t *testing.T, edit func(*Config)) *running {
 	var err error
 	if r.Runner, err = New(cfg); err != nil {
 		t.Fatal(err)
+	}
+	for _, tweak := range tweaks {
+		tweak(r.Runner)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -165,6 +181,20 @@ func run(t *testing.T, edit func(*Config)) *running {
 	})
 	t.Cleanup(r.stop)
 	return r
+}
+
+// ways are the ways to isolate: with groups and without, by one thread and by
+// goroutines, as where the system has no more.
+func ways(t *testing.T, f func(t *testing.T, way func(*Runner))) {
+	for _, groups := range []bool{true, false} {
+		for _, polls := range []bool{true, false} {
+			t.Run(fmt.Sprintf("groups=%v,polls=%v", groups, polls), func(t *testing.T) {
+				f(t, func(r *Runner) {
+					r.means.cell, r.polls = r.means.cell && groups, r.polls && polls
+				})
+			})
+		}
+	}
 }
 
 // sh runs jobs of a shell.
@@ -251,6 +281,7 @@ func owner() {
 	if err != nil {
 		panic(err)
 	}
+	r.means.cell = r.means.cell && os.Getenv("CHILD_TEST_GROUPS") != "false"
 	go func() { _ = r.Run(context.Background()) }()
 	r.Do(context.Background(), Job{Name: "left", Env: []string{envRole + "=scatter"}, Stdout: os.Stdout})
 }

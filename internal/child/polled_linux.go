@@ -170,15 +170,14 @@ func (q *polled) rest() {
 	_ = unix.Close(q.pidfd)
 	q.pidfd = -1
 	late := time.Now().Add(drainFor)
-	for q.fds[stdout] >= 0 || q.fds[stderr] >= 0 || q.fds[report] >= 0 {
+	for left := drainFor; left > 0; left = time.Until(late) {
 		more := false
 		for i := stdout; i < pipeCount; i++ {
 			if q.fds[i] >= 0 {
 				more = q.read(i) || more
 			}
 		}
-		left := time.Until(late)
-		if left <= 0 {
+		if q.fds[stdout] < 0 && q.fds[stderr] < 0 && q.fds[report] < 0 {
 			return
 		}
 		if !more {

@@ -99,6 +99,10 @@ func (r *Runner) newProcess(ctx context.Context, j *Job) (*Process, launch, erro
 		env:    proc.Override(r.env, append(append(make([]string, 0, len(j.Env)+2), j.Env...), p.kin.Variable, EnvName+"="+j.Name)...),
 		sys:    proc.DieWithThread(proc.OwnSession()),
 		limits: r.rlimits(s, p.kin.Brand),
+		held:   r.means.hold && !privileged(path, r.cfg.Dir),
+	}
+	if l.held {
+		proc.Hold(l.sys)
 	}
 	if s.cell != nil {
 		s.cell.Apply(l.sys)
@@ -112,13 +116,18 @@ type launch struct {
 	env    []string
 	sys    *syscall.SysProcAttr
 	limits proc.Limits
+	held   bool
 }
 
-// limit limits what has just been started, on the thread that started it. It has
-// got nothing to do yet. When it cannot be limited it is ended.
+// restrict limits what has just been started, on the thread that started it,
+// and lets it run. Where it could not be held it runs already, but has got
+// nothing to do yet. When it cannot be limited it is ended.
 func (p *Process) restrict(l launch) error {
 	p.kin.Session = p.Pid
 	err := l.limits.Apply(p.Pid)
+	if err == nil && l.held {
+		err = proc.Release(p.Pid)
+	}
 	if err == nil || errors.Is(err, errors.ErrUnsupported) {
 		return nil
 	}
@@ -335,8 +344,8 @@ func (p *Process) end() int64 {
 	if err != nil {
 		log.Warn("kills for memory cannot be told", "job", p.name, "why", err)
 	}
-	if p.r.cfg.Memory > 0 && cell.Held() > p.r.cfg.Memory/spoiltShare {
-		p.slot.spoilt = true
+	if p.r.cfg.Memory > 0 && cell.Held() > p.r.cfg.Memory/spoiltShare || cell.Counted() > 1 {
+		p.slot.spoilt = true // only the leader, which is not collected yet, should count
 	}
 	return kills
 }

@@ -175,6 +175,16 @@ func (r *Runner) program() (string, error) {
 	return path, nil
 }
 
+// privileged reports whether a program gets privilege from its file's mode, which
+// it would not get when it is held.
+func privileged(path, dir string) bool {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	st, err := os.Stat(path)
+	return err == nil && st.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0
+}
+
 // Do runs one job to its end, when nothing of it is left. The end of ctx is a
 // drain: SIGTERM, grace, SIGKILL, and the class is [bezoar.Interrupted] unless
 // the job reached another by itself within the grace.

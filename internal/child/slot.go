@@ -78,12 +78,13 @@ func (id identity) cellName(n uint64) string { return fmt.Sprintf("%s%d.%d", id.
 type means struct {
 	cell         bool // there are groups
 	partial      bool // but not for all that is wanted
+	hold         bool // limits can be set before a program's first instruction
 	memory, pids string
 }
 
 // findMeans makes a cell and removes it again.
 func (r *Runner) findMeans() means {
-	var m means
+	m := means{hold: proc.CanHold()}
 	if need := r.need(); need != (cgroup.Need{}) {
 		cell, why, err := cgroup.NewCell(r.id.cellName(0), need)
 		if err == nil {

@@ -24,29 +24,69 @@ func EndAdopted(kin Kin, patience time.Duration) (int, error) {
 		if err != nil {
 			return killed, fmt.Errorf("list our children: %w", err)
 		}
-		found := pids[:0]
+		var alive []int
+		found := false
 		for _, pid := range pids {
-			if pid != kin.Session && pid != kin.Group && kin.Has(pid) { // a leader is its starter's
-				found = append(found, pid)
-			}
-		}
-		if len(found) == 0 {
-			return killed, nil
-		}
-		// Nobody else collects them, so their ids stay theirs.
-		for _, pid := range found {
-			if collect(pid) {
+			// A leader is for its starter to collect.
+			if pid == kin.Session || pid == kin.Group || !kin.Has(pid) {
 				continue
 			}
-			killed++
-			_ = unix.Kill(pid, unix.SIGKILL)
+			found = true
+			// Nobody else collects it, so its id stays its.
+			if !collect(pid) {
+				_ = unix.Kill(pid, unix.SIGKILL)
+				alive = append(alive, pid)
+			}
 		}
-		for _, pid := range found {
+		if !found {
+			return killed, nil
+		}
+		killed += len(alive)
+		if len(alive) > 0 && kin.Brand != 0 {
+			killBranded(kin.Brand, deadline)
+		}
+		for _, pid := range alive {
 			if !endsBy(pid, deadline) {
 				return killed, fmt.Errorf("process %d does not die of SIGKILL", pid)
 			}
 		}
+		if time.Now().After(deadline) {
+			return killed, fmt.Errorf("%d processes killed within %v, and there are more", killed, patience)
+		}
 	}
+}
+
+// killBranded kills everything alive that has a brand, whoever its parent is,
+// and waits for nothing: what is left behind may be forking faster than one by
+// one could be waited for.
+func killBranded(b Brand, deadline time.Time) {
+	for time.Now().Before(deadline) {
+		pids, err := all()
+		if err != nil {
+			return
+		}
+		found := false
+		for _, pid := range pids {
+			if BrandOf(pid) != b {
+				continue
+			}
+			if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+				if BrandOf(pid) == b && !dying(pid) {
+					found = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil || found
+				}
+				_ = unix.Close(fd)
+			}
+		}
+		if !found {
+			return
+		}
+	}
+}
+
+// dying reports whether a process cannot fork any more.
+func dying(pid int) bool {
+	s, ok := statOf(pid)
+	return !ok || s.state == 'Z' || s.state == 'X' || s.flags&flagExiting != 0
 }
 
 // dead reports whether a process is one in name only, and buries it if that is

@@ -85,3 +85,44 @@ func BrandOf(pid int) Brand {
 	}
 	return Brand(lim.Max)
 }
+
+// Hold makes a child stop before its first instruction, until [Release]. It
+// needs ptrace, which some machines forbid, and the thread that
+// starts the child must be the one that releases it. A program that gets
+// privilege from its file's mode does not get it when it is held.
+func Hold(attr *syscall.SysProcAttr) { attr.Ptrace = true }
+
+// CanHold reports whether children can be held, by holding one that never runs.
+func CanHold() bool {
+	t := NewThread()
+	defer t.Close()
+	ok := false
+	t.Do(func() {
+		attr := DieWithThread(OwnSession())
+		Hold(attr)
+		const any = "/proc/self/exe"
+		p, err := os.StartProcess(any, []string{any}, &os.ProcAttr{Sys: attr})
+		if err != nil {
+			return
+		}
+		_ = p.Kill()
+		st, err := p.Wait()
+		ok = err == nil && Status(st).Signaled()
+	})
+	return ok
+}
+
+// Release lets a held child run.
+func Release(pid int) error {
+	for {
+		// Stopped or dead; the dead are for others to collect.
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if err := unix.PtraceDetach(pid); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("let process %d run: %w", pid, err)
+	}
+	return nil
+}

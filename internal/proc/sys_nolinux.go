@@ -58,3 +58,12 @@ type Undertaker struct{}
 
 // Round does nothing.
 func (*Undertaker) Round(func(pid int) bool) int { return 0 }
+
+// Hold needs Linux.
+func Hold(*syscall.SysProcAttr) {}
+
+// CanHold reports that children cannot be held.
+func CanHold() bool { return false }
+
+// Release needs Linux.
+func Release(int) error { return errors.ErrUnsupported }

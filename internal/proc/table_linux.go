@@ -12,8 +12,12 @@ import (
 type stat struct {
 	state                  byte
 	parent, group, session int
+	flags                  uint64
 	born                   uint64 // in the kernel's ticks
 }
+
+// flagExiting is PF_EXITING of the kernel's flags.
+const flagExiting = 4
 
 func statOf(pid int) (s stat, ok bool) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
@@ -37,6 +41,9 @@ func statOf(pid int) (s stat, ok bool) {
 		if *field, err = strconv.Atoi(string(f[n])); err != nil {
 			return s, false
 		}
+	}
+	if s.flags, err = strconv.ParseUint(string(f[6]), 10, 64); err != nil {
+		return s, false
 	}
 	s.born, err = strconv.ParseUint(string(f[startTime]), 10, 64)
 	return s, err == nil
