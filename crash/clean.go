@@ -32,11 +32,31 @@ func clean(b []byte) *text {
 		t.each("HTML tags", untag)
 	}
 	t.unfence()
-	t.unquote()
-	t.unprefix()
+	t.levels = make([]level, len(t.lines))
+	t.undress()
 	t.unfold()
 	t.dedent()
 	return t
+}
+
+// maxDress is how many layers of clothes are taken off: a log of a container,
+// quoted in an issue, of a service that writes logs.
+const maxDress = 4
+
+// undress takes indentation, margins and log columns away until there are no
+// more.
+func (t *text) undress() {
+	for range maxDress {
+		notes := len(t.notes)
+		t.dedent()
+		t.unquote()
+		t.unservice()
+		t.unnumber()
+		t.unprefix()
+		if len(t.notes) == notes {
+			return
+		}
+	}
 }
 
 // each changes every line by f and notes what for when any line changed.

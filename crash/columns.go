@@ -34,7 +34,7 @@ func column(l string, timed bool) (int, level) {
 			return 0, unsaid // a job of an interactive shell's
 		}
 		lv := levelIn(l[1:end])
-		if lv == unsaid && (!timed || end+1 < len(l) && l[end+1] != ' ' && l[end+1] != ':' && l[end+1] != '[') {
+		if lv == unsaid && (!timed || end+1 == len(l) || strings.Contains(l[1:end], ": ") || strings.Contains(l[1:end], "xception") || end+1 < len(l) && l[end+1] != ' ' && l[end+1] != ':' && l[end+1] != '[') {
 			return 0, unsaid
 		}
 		return end + 1 + separators(l[end+1:]), lv
@@ -58,7 +58,7 @@ func barred(l string, timed bool) (int, level) {
 	if !timed {
 		return 0, unsaid
 	}
-	if strings.HasPrefix(l, "- ") || strings.HasPrefix(l, "| ") || strings.HasPrefix(l, "--- ") {
+	if strings.HasPrefix(l, "- ") && !isItem(l) || strings.HasPrefix(l, "| ") || strings.HasPrefix(l, "--- [") {
 		return strings.IndexByte(l, ' ') + 1, unsaid
 	}
 	end := strings.IndexAny(l[1:min(len(l), 40)], "|)>")
@@ -97,7 +97,7 @@ func levelColumn(l string) (int, level) {
 	for i < len(l) && i < 10 && isWord(l[i]) {
 		i++
 	}
-	if i == len(l) || i < 1 || l[0] >= 'a' {
+	if i == len(l) || i < 1 || strings.ToUpper(l[:i]) != l[:i] { // "Error: x" and "Fatal error: x" tell of one
 		return 0, unsaid
 	}
 	lv := levelOf(l[:i])
@@ -106,11 +106,11 @@ func levelColumn(l string) (int, level) {
 	}
 	rest := l[i:]
 	switch {
-	case strings.HasPrefix(rest, ":  "), strings.HasPrefix(rest, " ERROR"),
+	case i == 1 && strings.HasPrefix(rest, "  "), strings.HasPrefix(rest, ":  "), strings.HasPrefix(rest, " ERROR"),
 		strings.Contains(rest[:min(len(rest), 20)], "Sanitizer"), strings.HasPrefix(rest, ": DATA RACE"),
 		len(rest) > 1 && rest[1] >= '0' && rest[1] <= '9' && strings.Contains(rest[:min(len(rest), 9)], " ("):
 		return 0, unsaid
-	case rest[0] == ':' || rest[0] == ' ' || rest[0] == '\t' || rest[0] == '|' || rest[0] == '/':
+	case rest[0] == ':' || rest[0] == ' ' || rest[0] == '\t' || rest[0] == '|':
 		n := 0
 		for n < len(rest) && (rest[n] == ':' || rest[n] == ' ' || rest[n] == '\t' || rest[n] == '|') {
 			n++

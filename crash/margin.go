@@ -36,7 +36,7 @@ func (t *text) unquoteOnce(mark byte) bool {
 	changed := false
 	for i := 0; i < len(t.lines); {
 		end, quoted := t.quotation(i, mark)
-		if quoted >= 2 && (mark == '>' || (i == 0 || t.lines[i-1] == "") && (end == len(t.lines) || t.lines[end] == "")) {
+		if quoted > 0 && (quoted >= 2 || t.blankFrom(end) && t.blankBefore(i)) && (mark == '>' || (i == 0 || t.lines[i-1] == "") && (end == len(t.lines) || t.lines[end] == "")) {
 			for k := i; k < end; k++ {
 				if l := t.lines[k]; l != "" {
 					t.lines[k] = strings.TrimPrefix(l[1:], " ")
@@ -66,4 +66,24 @@ func (t *text) quotation(i int, mark byte) (end, quoted int) {
 		}
 	}
 	return end, quoted
+}
+
+// blankFrom and blankBefore report that nothing but blank lines is there: what
+// is quoted may be all there is.
+func (t *text) blankFrom(i int) bool {
+	for _, l := range t.lines[i:] {
+		if l != "" {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *text) blankBefore(i int) bool {
+	for _, l := range t.lines[:i] {
+		if l != "" {
+			return false
+		}
+	}
+	return true
 }

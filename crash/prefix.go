@@ -13,20 +13,15 @@ const (
 	died   // fatal, critical, panic
 )
 
-// unprefix takes the columns of logs from the lines. Columns that any text
-// might have (a name and a bar, a number and a colon) are taken only when
-// lines agree on them; those that only logs write are taken wherever they
-// stand.
+// unprefix takes what only logs write from every line; columns that any text
+// might have are left to unservice and unnumber, which want lines to agree.
 func (t *text) unprefix() {
-	t.unservice()
-	t.unnumber()
-	t.levels = make([]level, len(t.lines))
 	n := 0
-	out := t.lines[:0]
-	levels := t.levels[:0]
+	out, levels := t.lines[:0], t.levels[:0]
 	partial := false
-	for _, l := range t.lines {
+	for i, l := range t.lines {
 		rest, lv, more := stripPrefix(l)
+		lv = max(lv, t.levels[i])
 		if len(rest) != len(l) {
 			n++
 		}
@@ -68,7 +63,7 @@ func stripPrefix(l string) (rest string, lv level, more bool) {
 		}
 	}
 	if timed {
-		rest = strip(rest, hostProcess)
+		rest = rest[hostProcess(rest, l[0] >= 'A' && l[0] <= 'Z' || l[0] == '<'):]
 	} else if n := klog(rest); n > 0 {
 		lv = klogLevel(rest[0])
 		rest, timed = rest[n:], true
@@ -139,9 +134,9 @@ func podColumn(l string) int {
 	return 0
 }
 
-// hostProcess is "host name[123]: ", "host name: " and "app[web.1]: " behind a
-// time.
-func hostProcess(l string) int {
+// hostProcess is "host name[123]: " and "app[web.1]: " behind a time, and "host
+// name: " behind syslog's.
+func hostProcess(l string, syslog bool) int {
 	i := 0
 	for word := range 2 {
 		end := strings.IndexByte(l[i:min(len(l), i+80)], ' ')
@@ -156,7 +151,7 @@ func hostProcess(l string) int {
 			}
 			return i
 		}
-		if word == 1 && len(w) > 1 && w[len(w)-1] == ':' && isName(w[:len(w)-1]) && (w == "kernel:" || strings.ToLower(w) == w && !isTold(w)) {
+		if word == 1 && len(w) > 1 && w[len(w)-1] == ':' && isName(w[:len(w)-1]) && (w == "kernel:" || syslog && strings.ToLower(w) == w && !isTold(w)) {
 			return i
 		}
 		if !isName(w) || levelOf(w) != unsaid {

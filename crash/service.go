@@ -1,55 +1,68 @@
 package crash
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // unservice takes the names that docker compose, pm2, foreman and the like put
 // before each line. Services write at the same time, so the lines of each are
 // brought together; the one that spoke last comes last.
 func (t *text) unservice() {
-	count, bars := map[string]int{}, 0
+	count, named := map[string]int{}, 0
 	for _, l := range t.lines {
-		if name, _ := service(l); name != "" && len(count) < 64 {
+		if name, _ := service(l); name != "" && len(count) < maxServices {
 			count[name]++
-			bars++
+			named++
 		}
 	}
-	if bars < 2 || len(count) >= 64 {
+	if named == 0 || named < 2 && len(t.lines) > 1 || len(count) >= maxServices {
 		return
 	}
-	byName := map[string][]string{}
+	members := map[string][]int{} // lines by service; those of none under ""
 	var order []string
-	var others []string
-	for _, l := range t.lines {
-		name, n := service(l)
-		if name == "" || count[name] < 2 && bars*2 < len(t.lines) {
-			others = append(others, l)
+	for i, l := range t.lines {
+		name, _ := service(l)
+		if count[name] < 2 && named*2 < len(t.lines) { // one bar among many lines is none
+			name = ""
+		}
+		if members[name] == nil || order[len(order)-1] != name {
+			order = append(slices.DeleteFunc(order, func(o string) bool { return o == name }), name)
+		}
+		members[name] = append(members[name], i)
+	}
+	others := len(members[""])
+	services := len(members) - min(1, others)
+	if services == 0 || services > 1 && others > len(t.lines)/2 {
+		return
+	}
+	if services == 1 { // the lines between stay where they are
+		clear(members)
+		order = order[:0]
+		for i := range t.lines {
+			members[""] = append(members[""], i)
+		}
+	}
+	t.arrange(members, append([]string{""}, order...))
+	t.note("stripped service names")
+}
+
+// maxServices bounds how many services one output is believed to have.
+const maxServices = 64
+
+// arrange puts the lines into the order of the services, without their names.
+func (t *text) arrange(members map[string][]int, order []string) {
+	lines, levels := make([]string, 0, len(t.lines)), make([]level, 0, len(t.lines))
+	for k, name := range order {
+		if k > 0 && name == "" {
 			continue
 		}
-		byName[name] = append(byName[name], l[n:])
-		for i, o := range order {
-			if o == name {
-				order = append(order[:i], order[i+1:]...)
-				break
-			}
-		}
-		order = append(order, name)
-	}
-	if len(order) == 0 || len(others) > len(t.lines)/2 && len(order) > 1 {
-		return
-	}
-	if len(others) > 0 && len(order) == 1 { // keep the places of lines between
-		for i, l := range t.lines {
-			if name, n := service(l); name == order[0] {
-				t.lines[i] = l[n:]
-			}
-		}
-	} else {
-		t.lines = append(t.lines[:0], others...)
-		for _, name := range order {
-			t.lines = append(t.lines, byName[name]...)
+		for _, i := range members[name] {
+			_, n := service(t.lines[i])
+			lines, levels = append(lines, t.lines[i][n:]), append(levels, t.levels[i])
 		}
 	}
-	t.note("stripped service names")
+	t.lines, t.levels = lines, levels
 }
 
 // service matches "web_1  | " and "0|app  | ".

@@ -49,7 +49,7 @@ func separators(l string) int {
 		i++
 	}
 	if i < len(l) && (l[i] == '|' || l[i] == '-' || l[i] == ':' || l[i] == ',' || l[i] == ';') &&
-		(i+1 == len(l) || l[i+1] == ' ' || l[i+1] == '\t') {
+		(i+1 == len(l) || l[i+1] == ' ' || l[i+1] == '\t') && !isItem(l[i:]) {
 		i++
 		for i < len(l) && (l[i] == ' ' || l[i] == '\t') {
 			i++
@@ -60,6 +60,11 @@ func separators(l string) int {
 		return 1 // the rest is indentation of the line itself
 	}
 	return min(i, 1)
+}
+
+// isItem reports an item of a list, as Node prints the modules that wanted one.
+func isItem(l string) bool {
+	return strings.HasPrefix(l, "- /") || len(l) > 4 && l[:2] == "- " && l[3] == ':'
 }
 
 // kernelTime is dmesg's [12345.678901].

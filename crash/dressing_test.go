@@ -1,0 +1,59 @@
+package crash
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// dressings are what logs and issues do to every line.
+func dressings() map[string]func(l string) string {
+	before := func(p string) func(string) string { return func(l string) string { return p + l } }
+	return map[string]func(string) string{
+		"colours":    func(l string) string { return "\x1b[31m" + l + "\x1b[0m" },
+		"crlf":       func(l string) string { return l + "\r" },
+		"compose":    before("web_1  | "),
+		"runtime":    before("2024-05-11T08:14:02.123456789Z stderr F "),
+		"actions":    before("2024-05-11T08:14:02.1234567Z "),
+		"syslog":     before("May 11 08:14:02 node-7 shop[812]: "),
+		"quoted":     before("> "),
+		"indented":   before("    "),
+		"kubernetes": before("[pod/shop-5d9c/app] "),
+	}
+}
+
+// Every trace that the languages are tested with has the same group in every
+// dressing.
+func TestEveryLanguageInEveryDressing(t *testing.T) {
+	folder := os.Getenv("BEZOAR_CRASH_TRACES")
+	pattern := filepath.Join(folder, "*.txt")
+	if folder == "" {
+		pattern = filepath.Join("testdata", "*", "*.txt")
+	}
+	paths, err := filepath.Glob(pattern)
+	if err != nil || len(paths) < 20 {
+		t.Fatalf("%d files (%v)", len(paths), err)
+	}
+	for _, path := range paths {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := ParseBytes(b)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		for name, dress := range dressings() {
+			var out strings.Builder
+			for l := range strings.SplitSeq(strings.TrimSuffix(string(b), "\n"), "\n") {
+				out.WriteString(dress(l) + "\n")
+			}
+			got, err := ParseBytes([]byte(out.String()))
+			if err != nil || got.Group != want.Group {
+				t.Errorf("%s in %s (%v)\n\t%s\n\t%s\n\t%q", path, name, err, brief(want), brief(got), got.Why)
+			}
+		}
+	}
+}
