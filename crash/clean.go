@@ -34,14 +34,21 @@ func clean(b []byte) *text {
 	t.unfence()
 	t.levels = make([]level, len(t.lines))
 	t.undress()
-	t.unfold()
-	t.dedent()
+	for range maxFolds {
+		if !t.unfold() {
+			break
+		}
+		t.undress() // what was folded has clothes of its own
+	}
 	return t
 }
 
 // maxDress is how many layers of clothes are taken off: a log of a container,
 // quoted in an issue, of a service that writes logs.
 const maxDress = 4
+
+// maxFolds is how many JSON logs within JSON logs are unfolded.
+const maxFolds = 3
 
 // undress takes indentation, margins and log columns away until there are no
 // more.

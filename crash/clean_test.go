@@ -2,6 +2,7 @@ package crash
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -85,7 +86,11 @@ func utf16le(s string) string {
 }
 
 func quote(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
 }
 
 // What looks like a log's column and is not must stay.

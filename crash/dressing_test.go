@@ -23,6 +23,22 @@ func dressings() map[string]func(l string) string {
 	}
 }
 
+// wrappings are what stands around a whole output.
+func wrappings() map[string]func(s string) string {
+	return map[string]func(string) string{
+		"json message": func(s string) string { return `{"level":"error","message":` + quote(s) + "}\n" },
+		"json stack":   func(s string) string { return `{"level":"error","msg":"failed","stack":` + quote(s) + "}\n" },
+		"fence":        func(s string) string { return "It dies:\n```\n" + s + "\n```\nwhen I start it\n" },
+		"terminal": func(s string) string {
+			return "ann@node-7:~/shop$ ./start\nstarting\n" + s + "\nann@node-7:~/shop$ \n"
+		},
+		"log before": func(s string) string {
+			return "2024-05-11 08:14:02 WARN  retrying, error 3 of 5\n2024-05-11 08:14:03 ERROR request failed: timeout\n" + s
+		},
+		"twice": func(s string) string { return s + "\n\n" + s },
+	}
+}
+
 // Every trace that the languages are tested with has the same group in every
 // dressing.
 func TestEveryLanguageInEveryDressing(t *testing.T) {
@@ -45,15 +61,21 @@ func TestEveryLanguageInEveryDressing(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 			continue
 		}
+		same := func(name, text string) {
+			got, err := ParseBytes([]byte(text))
+			if err != nil || got.Group != want.Group {
+				t.Errorf("%s in %s (%v)\n\t%s\n\t%s\n\t%q", path, name, err, brief(want), brief(got), got.Why)
+			}
+		}
 		for name, dress := range dressings() {
 			var out strings.Builder
 			for l := range strings.SplitSeq(strings.TrimSuffix(string(b), "\n"), "\n") {
 				out.WriteString(dress(l) + "\n")
 			}
-			got, err := ParseBytes([]byte(out.String()))
-			if err != nil || got.Group != want.Group {
-				t.Errorf("%s in %s (%v)\n\t%s\n\t%s\n\t%q", path, name, err, brief(want), brief(got), got.Why)
-			}
+			same(name, out.String())
+		}
+		for name, wrap := range wrappings() {
+			same(name, wrap(strings.TrimSuffix(string(b), "\n")))
 		}
 	}
 }

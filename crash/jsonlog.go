@@ -9,7 +9,7 @@ import (
 
 // unfold replaces JSON log lines by what they say, and lines in which a whole
 // trace stands with its line ends escaped by its lines.
-func (t *text) unfold() {
+func (t *text) unfold() bool {
 	found := false
 	for _, l := range t.lines {
 		if foldedJSON(l) || foldedText(l) {
@@ -18,17 +18,19 @@ func (t *text) unfold() {
 		}
 	}
 	if !found {
-		return
+		return false
 	}
 	lines := make([]string, 0, len(t.lines)*2)
 	levels := make([]level, 0, len(t.lines)*2)
 	for i, l := range t.lines {
 		in, lv := []string{l}, t.levels[i]
 		if foldedJSON(l) {
-			if told, said, ok := unfoldJSON(l); ok {
+			if told, said, ok := unfoldJSON(l); ok && len(told) == 0 {
+				in = []string{" " + l} // says nothing that is known; not looked at again
+			} else if ok {
 				in, lv = told, max(lv, said)
 			} else {
-				in = unescape(l)
+				in = broken(l)
 			}
 		} else if foldedText(l) {
 			in = unescape(l)
@@ -41,6 +43,7 @@ func (t *text) unfold() {
 	}
 	t.lines, t.levels = lines, levels
 	t.note("unfolded lines that held many")
+	return true
 }
 
 // foldedJSON reports a JSON object that may say something of a failure.
@@ -65,6 +68,21 @@ func foldedText(l string) bool {
 func unescape(l string) []string {
 	l = strings.NewReplacer(`\\n`, "\n", `\r\n`, "\n", `\n`, "\n", `\\t`, "\t", `\t`, "\t", `\"`, `"`).Replace(l)
 	return strings.Split(l, "\n")
+}
+
+// broken unescapes JSON that is cut off or otherwise none: the string with the
+// first escaped line end, without the fields around it.
+func broken(l string) []string {
+	lines := unescape(l)
+	if i := strings.LastIndex(lines[0], `":`); i >= 0 && len(lines) > 1 {
+		lines[0] = strings.TrimLeft(lines[0][i+2:], ` "`)
+	}
+	last := &lines[len(lines)-1]
+	if i := strings.Index(*last, `","`); i >= 0 {
+		*last = (*last)[:i]
+	}
+	*last = strings.TrimSuffix(strings.TrimRight(*last, "}"), `"`)
+	return lines
 }
 
 // unfoldJSON returns the message and the stack of one JSON log line. ok is
