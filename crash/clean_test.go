@@ -142,7 +142,15 @@ func TestStripPrefix(t *testing.T) {
 		"##[error]x":                                  "x",
 		"npm ERR! x":                                  "x",
 		"     [java] x":                               "x",
-		"11/05/2024 08:14:02.123 [main] WARN  org.Acme.Log - x": "x",
+		"11/05/2024 08:14:02.123 [main] WARN  org.Acme.Log - x":  "x",
+		"[runtime] 2021-02-13 16:25:19 [error]: x":               "x",
+		"1207 17:55:55.339885   50630 runtime.go:66] x":          "x",
+		"2024-05-11T08:14:02Z - /srv/shop/index.js":              "- /srv/shop/index.js",
+		"2024-05-11T08:14:02Z Fatal error: x":                    "Fatal error: x",
+		"2024-05-11T08:14:02Z Caused by: x":                      "Caused by: x",
+		"2024-05-11T08:14:02Z --- End of inner exception ---":    "--- End of inner exception ---",
+		"2024-05-11T08:14:02Z [previous exception] [object] (x)": "[previous exception] [object] (x)",
+		"2024-05-11T08:14:02Z E   IndexError: x":                 "E   IndexError: x",
 	} {
 		if got, _, _ := stripPrefix(in); got != want {
 			t.Errorf("%q became %q, want %q", in, got, want)

@@ -124,8 +124,16 @@ func actionsColumns(l string) int {
 	return 0
 }
 
-// podColumn is [pod/name/container] of kubectl logs --prefix.
+// podColumn is [pod/name/container] of kubectl logs --prefix, or any tag before
+// a time.
 func podColumn(l string) int {
+	if l != "" && l[0] == '[' {
+		if end := strings.Index(l[:min(len(l), 60)], "] "); end > 0 {
+			if n, _ := timestamp(l[end+2:]); n > 0 {
+				return end + 2
+			}
+		}
+	}
 	if strings.HasPrefix(l, "[pod/") {
 		if end := strings.IndexByte(l, ']'); end > 0 && end < 200 {
 			return min(len(l), end+2)
@@ -185,6 +193,10 @@ func isWord(c byte) bool {
 
 // klog is "E0511 08:14:02.123456   12345 file.go:123] ".
 func klog(l string) int {
+	if len(l) > 20 && countDigits(l) == 4 && strings.Contains(l[:min(len(l), 120)], ".go:") {
+		l = "I" + l // the letter was lost in copying
+		return max(klog(l)-1, 0)
+	}
 	if len(l) < 20 || strings.IndexByte("IWEF", l[0]) < 0 || countDigits(l[1:]) != 4 || l[5] != ' ' || clock(l[6:]) == 0 {
 		return 0
 	}
