@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -139,64 +140,73 @@ func TestCrashes(t *testing.T) {
 }
 
 func TestDeadline(t *testing.T) {
-	r := run(t, func(c *Config) { c.Timeout, c.Grace = 100*time.Millisecond, 100*time.Millisecond })
 	for _, c := range []struct {
-		job    Job
-		class  bezoar.Class
-		detail string
+		role, env string
+		class     bezoar.Class
+		detail    string
 	}{
-		{role("stubborn"), bezoar.Timeout, "stopped after 100ms: signal: killed, after it had not heeded SIGTERM"},
-		{role("sleeper"), bezoar.Timeout, "stopped after 100ms: "},
-		{role("polite"), bezoar.Timeout, "stopped after 100ms: exit code 0"},
-		{role("polite", `CHILD_TEST_SAY={"class":"done"}`), bezoar.Done, "done after all"},
+		{"stubborn", "", bezoar.Timeout, "signal: killed, after it had not heeded SIGTERM"},
+		{"sleeper", "", bezoar.Timeout, "signal: terminated"},
+		{"polite", "", bezoar.Timeout, "exit code 0"},
+		{"polite", `{"class":"done"}`, bezoar.Done, "done after all"},
 	} {
-		res := r.Do(t.Context(), c.job)
-		if res.Class != c.class || !strings.Contains(res.Detail, c.detail) || res.Elapsed < 100*time.Millisecond || res.Elapsed > 2*time.Second {
-			t.Errorf("%s: %+v", c.job.Name, res)
-		}
+		t.Run(c.role+c.env, func(t *testing.T) {
+			ways(t, func(t *testing.T, way func(*Runner)) {
+				r := run(t, func(cfg *Config) {
+					cfg.Timeout = 300 * time.Millisecond // it has to get ready in that
+					if c.role == "stubborn" {
+						cfg.Grace = 100 * time.Millisecond
+					}
+				}, way)
+				res := r.Do(t.Context(), role(c.role, "CHILD_TEST_SAY="+c.env))
+				if res.Class != c.class || !strings.Contains(res.Detail, "stopped after 300ms") || !strings.Contains(res.Detail, c.detail) ||
+					res.Elapsed < 300*time.Millisecond || res.Elapsed > 2*time.Second {
+					t.Errorf("result %+v", res)
+				}
+			})
+		})
 	}
-	long := role("polite")
-	long.Timeout = time.Hour
-	p, err := r.Start(t.Context(), long)
-	if err != nil {
-		t.Fatal(err)
-	}
+}
+
+// ready waits until a process says that it is.
+func ready(t *testing.T, p *Process) {
+	t.Helper()
 	line := make([]byte, 6)
-	if n, err := p.Stdout.Read(line); string(line[:n]) != "ready\n" {
-		t.Errorf("it says %q, %v", line, err)
-	}
-	p.Kill(bezoar.Interrupted, "no longer wanted")
-	if res := p.Wait(); res.Class != bezoar.Done { // that is what it says
-		t.Errorf("result %+v", res)
+	if _, err := io.ReadFull(p.Stdout, line); string(line) != "ready\n" {
+		t.Fatalf("it says %q, %v", line, err)
 	}
 }
 
 func TestDrain(t *testing.T) {
-	r := run(t, func(c *Config) { c.Grace = 100 * time.Millisecond })
+	r := run(t, nil)
 	for _, c := range []struct {
-		job   Job
-		class bezoar.Class
+		role, env string
+		class     bezoar.Class
 	}{
-		{role("stubborn"), bezoar.Interrupted},
-		{role("sleeper"), bezoar.Interrupted},
-		{role("polite"), bezoar.Done},
-		{role("polite", `CHILD_TEST_SAY={"class":"transient"}`), bezoar.Transient},
+		{"sleeper", "", bezoar.Interrupted},
+		{"polite", "", bezoar.Done}, // that is what exit code 0 means
+		{"polite", `{"class":"transient"}`, bezoar.Transient},
 	} {
-		ctx, cancel := context.WithCancel(t.Context())
-		p, err := r.Start(ctx, c.job)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c.job.Name != "sleeper" {
-			if _, err := p.Stdout.Read(make([]byte, 6)); err != nil {
-				t.Error(err)
+		for _, byContext := range []bool{true, false} {
+			ctx, cancel := context.WithCancel(t.Context())
+			p, err := r.Start(ctx, role(c.role, "CHILD_TEST_SAY="+c.env))
+			if err != nil {
+				t.Fatal(err)
 			}
+			if c.role != "sleeper" {
+				ready(t, p)
+			}
+			if byContext {
+				cancel()
+			} else {
+				p.Kill(bezoar.Interrupted, "no longer wanted")
+			}
+			if res := p.Wait(); res.Class != c.class {
+				t.Errorf("%s: %+v", c.role, res)
+			}
+			cancel()
+			_ = p.Stdout.Close()
 		}
-		cancel()
-		if res := p.Wait(); res.Class != c.class {
-			t.Errorf("%s: %+v", c.job.Name, res)
-		}
-		_ = p.Stdout.Close()
 	}
 	// The end of Run is a drain too, and the end of starting.
 	p, err := r.Start(t.Context(), role("sleeper"))
@@ -255,7 +265,7 @@ func TestMemory(t *testing.T) {
 func TestProcessorTime(t *testing.T) {
 	r := run(t, func(c *Config) { c.CPU = time.Second; c.Timeout = 20 * time.Second })
 	var wg sync.WaitGroup
-	for _, job := range []Job{role("spin"), {Name: "sh", Env: []string{envRole + "=spin"}}} {
+	for _, job := range []Job{role("spin"), role("spin")} {
 		wg.Go(func() {
 			res := r.Do(t.Context(), job)
 			if res.Class != bezoar.Timeout || !strings.Contains(res.Detail, "1s of processor time") || res.CPU < time.Second/2 {
@@ -270,7 +280,7 @@ func TestProcessorTime(t *testing.T) {
 func TestFloodOfOutput(t *testing.T) {
 	ways(t, func(t *testing.T, way func(*Runner)) {
 		r := run(t, nil, way)
-		r.Do(t.Context(), Job{Env: []string{envRole + "=nil"}})
+		r.Do(t.Context(), role("nil"))
 		debug.FreeOSMemory()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

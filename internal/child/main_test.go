@@ -33,6 +33,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// quick has a program that is built with the race detector end without a second
+// of sleep.
+const quick = "GORACE=atexit_sleep_ms=0"
+
 // program is what jobs run, unless a shell will do.
 //
 //	stubborn    ignores SIGTERM and never ends
@@ -54,7 +58,7 @@ func program(role string) {
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Println("ready")
-		time.Sleep(time.Hour)
+		forever()
 	case "polite":
 		term := make(chan os.Signal, 1)
 		signal.Notify(term, syscall.SIGTERM)
@@ -90,7 +94,7 @@ func program(role string) {
 		_, _ = io.Copy(io.Discard, os.Stdin) // by then we are limited
 		for range n {
 			c := exec.Command(os.Args[0])
-			c.Env = []string{envRole + "=middle"}
+			c.Env = []string{envRole + "=middle", quick}
 			c.Stdout, c.Stderr = os.Stdout, os.Stderr
 			c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 			if err := c.Run(); err != nil {
@@ -98,7 +102,7 @@ func program(role string) {
 			}
 		}
 		if role == "scatter" {
-			time.Sleep(time.Hour)
+			forever()
 		}
 	case "middle":
 		c := exec.Command(os.Args[0])
@@ -110,7 +114,7 @@ func program(role string) {
 		}
 		fmt.Println(c.Process.Pid)
 	case "sleeper":
-		time.Sleep(time.Hour)
+		forever()
 	case "bomb":
 		for {
 			c := exec.Command(os.Args[0])
@@ -127,11 +131,13 @@ func program(role string) {
 	}
 }
 
+func forever() { <-time.After(time.Hour) }
+
 func deep(n int) int { return n + deep(n+1) }
 
 // role is a job that runs the test binary.
 func role(name string, env ...string) Job {
-	return Job{Name: name, Env: append(env, envRole+"="+name)}
+	return Job{Name: name, Env: append(env, envRole+"="+name, quick)}
 }
 
 // running is a Runner whose Run runs.
@@ -283,5 +289,5 @@ func owner() {
 	}
 	r.means.cell = r.means.cell && os.Getenv("CHILD_TEST_GROUPS") != "false"
 	go func() { _ = r.Run(context.Background()) }()
-	r.Do(context.Background(), Job{Name: "left", Env: []string{envRole + "=scatter"}, Stdout: os.Stdout})
+	r.Do(context.Background(), Job{Name: "left", Env: []string{envRole + "=scatter", quick}, Stdout: os.Stdout})
 }
