@@ -12,10 +12,13 @@ func TestTracesOfRuby(t *testing.T)   { testTraces(t, "ruby") }
 func TestTracesOfPHP(t *testing.T)    { testTraces(t, "php") }
 func TestTracesOfElixir(t *testing.T) { testTraces(t, "elixir") }
 
+// Perl, Lua and R, which have no more than a file each.
+func TestTracesOfScripts(t *testing.T) { testTraces(t, "scripts") }
+
 // FuzzScripting breaks traces anywhere: no reader panics, stands still, or
 // answers with an empty chain.
 func FuzzScripting(f *testing.F) {
-	for _, folder := range []string{"python", "ruby", "php", "elixir"} {
+	for _, folder := range []string{"python", "ruby", "php", "elixir", "scripts"} {
 		files, err := filepath.Glob(filepath.Join("testdata", folder, "*.txt"))
 		if err != nil || len(files) == 0 {
 			f.Fatalf("no traces in %s: %v", folder, err)
@@ -28,7 +31,7 @@ func FuzzScripting(f *testing.F) {
 			f.Add(string(b))
 		}
 	}
-	table := []language{elixir(), php(), ruby(), python()}
+	table := []language{elixir(), php(), ruby(), python(), perl(), lua(), rlang()}
 	f.Fuzz(func(t *testing.T, s string) {
 		lines := strings.Split(s, "\n")
 		for i := range lines {
@@ -46,11 +49,19 @@ func FuzzScripting(f *testing.F) {
 				for _, e := range tr.chain {
 					for _, fr := range e.frames {
 						l.library(fr)
-						l.ignore(fr)
-						l.canonical(fr)
+						if l.ignore != nil {
+							l.ignore(fr)
+						}
+						if l.canonical != nil {
+							l.canonical(fr)
+						}
 					}
-					l.vague(e.typ)
-					l.kind(e)
+					if l.vague != nil {
+						l.vague(e.typ)
+					}
+					if l.kind != nil {
+						l.kind(e)
+					}
 				}
 			}
 		}
