@@ -31,7 +31,10 @@ func pyReadFault(lines []string, i int) (trace, int, bool) {
 		switch {
 		case pyThread(m):
 			current = strings.HasPrefix(m, "Current") || !fatal && len(e.frames) == 0
-			next, gap = i+1, 0
+			next = i + 1
+			if gap++; fatal || len(e.frames) > 0 {
+				gap = 0
+			}
 		case strings.HasPrefix(m, `File "`):
 			if p := pyQuoted(m[len(`File "`):]); p.ok && current {
 				e.frames = append(e.frames, p.Frame)
