@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/bezoar-dev/bezoar/internal/child"
 )
@@ -47,6 +48,33 @@ func parseLine(line []byte) said {
 		return said{}
 	}
 	line = bytes.TrimSpace(line)
+	if id, ok := plainAnswer(line); ok {
+		return said{kind: answered, id: id}
+	}
+	return parseObject(line)
+}
+
+// plainAnswer reads what nearly all answers are, as two spacings write it.
+func plainAnswer(line []byte) (id string, ok bool) {
+	rest, ok := bytes.CutPrefix(line, []byte(`{"bezoar":1,"id":"`))
+	if !ok {
+		rest, ok = bytes.CutPrefix(line, []byte(`{"bezoar": 1, "id": "`))
+	}
+	if ok {
+		rest, ok = bytes.CutSuffix(rest, []byte(`"}`))
+	}
+	if !ok {
+		return "", false
+	}
+	for _, c := range rest {
+		if c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return "", false
+		}
+	}
+	return string(rest), true
+}
+
+func parseObject(line []byte) said {
 	behind := false
 	if line[0] != '{' {
 		at := bytes.LastIndex(line, opening)

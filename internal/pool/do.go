@@ -148,15 +148,13 @@ func (l *life) reply(sent <-chan struct{}) child.Result {
 	case answer.err != nil:
 		res.Class, res.ReportErr = bezoar.Bug, answer.err
 		res.Detail = "its answer is invalid: " + answer.err.Error()
-	case answer.report.Class != "":
+	case answer.report != nil && answer.report.Class != "":
 		_ = res.Class.UnmarshalText([]byte(answer.report.Class)) // it was validated
 		if res.Class != bezoar.Done {
 			res.Detail = "answered " + answer.report.Class
 		}
 	}
-	if res.Class != bezoar.Done {
-		l.proc.CatchUp() // it is evidence: all of it
-	}
+	l.proc.CatchUp()
 	res.Stdout, res.Stderr = l.end(next)
 	return res
 }

@@ -37,18 +37,18 @@
 // nothing of that child is left. When Run returns nothing is left of any.
 // Children are isolated as those of [child.Runner] are, with the same mark, so
 // that [Pool.Sweep] finds what a dead owner left. A result's Stdout and Stderr are
-// the ends of what was written during its message; of a message that was done, the
-// last of its stderr may be missing there, and it never shows up in another's.
+// the ends of what was written during its message, to the last byte before the
+// answer.
 //
 // # Limits
 //
 // What a message leaves running in a child that lives on, lives on as well: a
 // child may have helpers, and nobody can tell them apart. It ends with the child.
-// What a child writes after its answer and after the next message has come, counts
-// as that message's. Processor time is that of the child's own process, looked at
+// What a child writes to stderr after its answer is nobody's, and once the next
+// message has come it is that one's. Processor time is that of the child's own process, looked at
 // rather than limited by the kernel, and on Linux only, as its growth is.
 //
 // A child costs 64 KiB for lines, what its tails have grown to, and six
-// goroutines. A message costs it two writes and two reads, and allocates for its
-// result alone.
+// goroutines. A message costs one write and one read, and a look at stderr before
+// and after.
 package pool
