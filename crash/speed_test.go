@@ -183,6 +183,11 @@ func FuzzParse(f *testing.F) {
 		if err == nil && (len(r.Fingerprint) != 32 || len(r.Group) != 32 || r.Quality == "") {
 			t.Errorf("incomplete: %+v", r)
 		}
+		for _, step := range r.Why {
+			if strings.HasPrefix(step, brokenReader) {
+				t.Error(step)
+			}
+		}
 		if len(r.Reason) > MaxReason {
 			t.Errorf("a reason of %d bytes", len(r.Reason))
 		}

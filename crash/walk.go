@@ -55,7 +55,7 @@ func (w *walk) at(lines []string, i, line int) int {
 			continue
 		}
 		w.asked++
-		t, next, ok := lang.read(lines, i)
+		t, next, ok := w.read(lang, lines, i)
 		if !ok || next <= i || len(t.chain) == 0 {
 			continue
 		}
@@ -63,6 +63,24 @@ func (w *walk) at(lines []string, i, line int) int {
 		return next
 	}
 	return i
+}
+
+// brokenReader begins the step of Why that tells of a reader's own panic.
+const brokenReader = "the reader of "
+
+// read lets lang read. Outputs are written by whatever failed, perhaps on
+// purpose: a mistake in one reader must not take the process along that wants
+// to know what failed.
+func (w *walk) read(lang *language, lines []string, i int) (t trace, next int, ok bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			t, next, ok = trace{}, i, false
+			if len(w.why) < maxWhy {
+				w.why = append(w.why, fmt.Sprintf("%s%s panicked: %v", brokenReader, lang.name, v))
+			}
+		}
+	}()
+	return lang.read(lines, i)
 }
 
 // take notes f and keeps it if it counts more than what was kept: fatal before
