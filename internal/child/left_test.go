@@ -114,7 +114,7 @@ func TestJobsDoNotTouchEachOther(t *testing.T) {
 		var wg sync.WaitGroup
 		for worker := range 4 {
 			wg.Go(func() {
-				for range 15 {
+				for range 8 {
 					kind := []string{"good", "bad"}[worker%2]
 					res := r.Do(t.Context(), Job{Env: []string{"KIND=" + kind}})
 					if res.Class != bezoar.Done || kind == "good" && string(res.Stdout) != "fine\n" {
