@@ -152,7 +152,7 @@ func (b Batch) tidy() Batch {
 	for _, s := range b.spans {
 		set.add(s)
 	}
-	return Batch{spans: set.spans}
+	return Batch(set)
 }
 
 // cut returns p without one row, in two pieces there.

@@ -32,8 +32,7 @@ func TestEveryRowEndsInOneWay(t *testing.T) {
 		parallel := rapid.SampledFrom([]int{1, 1, 4}).Draw(t, "parallel")
 		batch := rapid.SampledFrom([]int{0, 1, 3, 50, n}).Draw(t, "batch")
 		sum, err := w.sift(t, func(c *Config) { c.Batch, c.Parallel, c.Blame = batch, parallel, blame })
-		var command *CommandError
-		if errors.As(err, &command) {
+		if command, ok := errors.AsType[*CommandError](err); ok {
 			if blame || command.Empty {
 				t.Errorf("%v: %v", w, err)
 			}
@@ -118,8 +117,7 @@ func TestResumes(t *testing.T) {
 				}
 			})
 			cancel()
-			var command *CommandError
-			if errors.As(err, &command) {
+			if _, ok := errors.AsType[*CommandError](err); ok {
 				return
 			}
 			if err == nil {

@@ -38,8 +38,8 @@ type output struct {
 
 func (o output) Close() error { o.w.open.Add(-1); return nil }
 
-func bug(print string) Outcome {
-	return Outcome{Class: bezoar.Bug, Failure: Failure{Type: "Error", Fingerprint: print}}
+func bug(fault string) Outcome {
+	return Outcome{Class: bezoar.Bug, Failure: Failure{Type: "Error", Fingerprint: fault}}
 }
 
 func (w *world) outcome(b Batch) Outcome {
@@ -50,8 +50,8 @@ func (w *world) outcome(b Batch) Outcome {
 	}
 	for _, s := range b.Spans() {
 		for r := s.From; r < s.To; r++ { // the first bad one is met first
-			if print, ok := w.bad[r]; ok {
-				return bug(print)
+			if fault, ok := w.bad[r]; ok {
+				return bug(fault)
 			}
 		}
 	}
@@ -156,10 +156,10 @@ func (w *world) settled(t interface{ Errorf(string, ...any) }) {
 	}
 }
 
-func badRows(print string, rows ...int) map[int]string {
+func badRows(fault string, rows ...int) map[int]string {
 	m := map[int]string{}
 	for _, r := range rows {
-		m[r] = print
+		m[r] = fault
 	}
 	return m
 }

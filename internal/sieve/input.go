@@ -33,14 +33,17 @@ func (e *InputError) Unwrap() error { return e.Err }
 // when it cannot be read twice; "" for a file without a name. old says what it
 // has to be, nil for anything.
 func (c Config) openInput(spool string, old *begin) (*input, error) {
-	f, err := c.source()
+	from, f, err := c.source()
 	if err != nil {
 		return nil, &InputError{err}
 	}
-	in := &input{}
-	if f == nil {
-		in.spooled = true
-		if f, err = c.spool(spool, old); err != nil {
+	in := &input{spooled: f == nil}
+	if in.spooled {
+		f, err = copied(from, spool, old)
+		if from, ok := from.(*os.File); ok && c.Input != "" {
+			err = errors.Join(err, from.Close())
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -55,33 +58,34 @@ func (c Config) openInput(spool string, old *begin) (*input, error) {
 	return in, nil
 }
 
-// source is the input if it is a file that can be read anywhere; nil if not.
-func (c Config) source() (*os.File, error) {
-	var f *os.File
+// source opens the input. It is a file if it can be read anywhere in it. A pipe
+// with a name is opened once only: who writes to it may not come again.
+func (c Config) source() (from io.Reader, f *os.File, err error) {
+	from = c.Stdin
 	if c.Input != "" {
-		opened, err := os.Open(c.Input)
-		if err != nil {
-			return nil, fmt.Errorf("open the input: %w", err)
+		if f, err = os.Open(c.Input); err != nil {
+			return nil, nil, fmt.Errorf("open the input: %w", err)
 		}
-		f = opened
+		from = f
 	} else if given, ok := c.Stdin.(*os.File); ok {
 		f = given
 	}
 	if f == nil {
-		return nil, nil
+		return from, nil, nil
 	}
 	st, err := f.Stat()
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("open the input: %w", err)
+		err = fmt.Errorf("open the input: %w", err)
 	case st.IsDir():
-		return nil, fmt.Errorf("open the input: %s is a directory", f.Name())
+		err = fmt.Errorf("open the input: %s is a directory", f.Name())
 	case st.Mode().IsRegular():
-		return f, nil
-	case c.Input != "":
-		f.Close() // a named pipe: spool opens it again
+		return from, f, nil
 	}
-	return nil, nil
+	if err != nil && c.Input != "" {
+		err = errors.Join(err, f.Close())
+	}
+	return from, nil, err
 }
 
 func (in *input) read(f *os.File, cfg rows.Config) error {
@@ -120,18 +124,9 @@ func (in *input) unchanged() error {
 	return nil
 }
 
-// spool copies what can be read only once. With a state, what was copied before
+// copied copies what can be read only once. With a state, what was copied before
 // is taken again, if nothing or the same comes now.
-func (c Config) spool(path string, old *begin) (*os.File, error) {
-	from := c.Stdin
-	if c.Input != "" {
-		f, err := os.Open(c.Input)
-		if err != nil {
-			return nil, &InputError{fmt.Errorf("open the input: %w", err)}
-		}
-		defer f.Close()
-		from = f
-	}
+func copied(from io.Reader, path string, old *begin) (*os.File, error) {
 	if old != nil {
 		if err := sameAgain(from, old); err != nil {
 			return nil, &InputError{err}

@@ -38,7 +38,7 @@ func TestKillNine(t *testing.T) {
 			t.Fatal(err)
 		}
 		whole = round(t, string(config), j.State)
-		for _, row := range strings.Fields(read(t, log)) {
+		for row := range strings.FieldsSeq(read(t, log)) {
 			if finished[row] {
 				t.Fatalf("round %d: row %s had been finished and ran again", rounds, row)
 			}
