@@ -58,12 +58,12 @@ func TestPage(t *testing.T) {
 	if seen["hello"] < 1 || seen["answer"] < 2 || seen["in"] < 2 {
 		t.Errorf("the page has too few lines: %v", seen)
 	}
-	for _, word := range strings.Fields("id body body_base64 receives attributes group deadline_ms class reason failure retry_after downstream rows done transient throttled outage invalid bug crash oom timeout " + EnvPool) {
+	for word := range strings.FieldsSeq("id body body_base64 receives attributes group deadline_ms class reason failure retry_after downstream rows done transient throttled outage invalid bug crash oom timeout " + EnvPool) {
 		if !strings.Contains(string(page), "`"+word+"`") {
 			t.Errorf("the page does not name %s", word)
 		}
 	}
-	for _, class := range strings.Fields("done transient throttled outage invalid bug crash oom timeout") {
+	for class := range strings.FieldsSeq("done transient throttled outage invalid bug crash oom timeout") {
 		if s := parseLine([]byte(`{"bezoar":1,"id":"x","class":"` + class + `"}`)); s.kind != answered {
 			t.Errorf("%s: %+v", class, s)
 		}

@@ -154,6 +154,10 @@ func (o *orders) obey(m message) {
 	case "afterthought":
 		answer(m, "")
 		fmt.Fprintln(os.Stderr, "afterthought of", m.ID)
+	case "again": // once more, when nobody asks
+		answer(m, "")
+		<-time.After(20 * time.Millisecond)
+		answer(m, "")
 	case "grow":
 		block := make([]byte, number)
 		for i := range block {
@@ -162,7 +166,8 @@ func (o *orders) obey(m message) {
 		o.hoard = append(o.hoard, block)
 		answer(m, fmt.Sprintf(`,"reason":"%d"`, os.Getpid()))
 	case "burn":
-		for {
+		for spun := 0; spun >= 0; {
+			spun = (spun + 1) & 0xffff
 		}
 	case "escape", "escape-die": // leaves a process in a session of its own
 		cmd := exec.Command("sleep", arg)
@@ -193,7 +198,7 @@ func config(t testing.TB, mode string) pool.Config {
 	}
 	return pool.Config{
 		Child: child.Config{
-			Command: []string{exe}, Env: []string{childMode + "=" + mode, "POOL_TEST_DIR=" + t.TempDir(), "GOMAXPROCS=2"},
+			Command: []string{exe}, Env: []string{childMode + "=" + mode, "POOL_TEST_DIR=" + t.TempDir(), "GOMAXPROCS=2", "GORACE=atexit_sleep_ms=0"},
 			Mark: filepath.Base(t.Name()) + "." + strconv.FormatInt(time.Now().UnixNano(), 36), Grace: 300 * time.Millisecond,
 		},
 		Size: 1, Exit: 5 * time.Second,

@@ -168,6 +168,36 @@ func TestKilledIdle(t *testing.T) {
 	}
 }
 
+// An answer that nobody asked for ends a child, and blames no message.
+func TestStrayAnswer(t *testing.T) {
+	p := start(t, config(t, "normal"))
+	pid := p.pid()
+	if res := p.do("again"); res.Class != bezoar.Done {
+		t.Fatalf("%+v", res)
+	}
+	eventually(t, "the child is gone", func() bool { return syscall.Kill(pid, 0) != nil })
+	if res := p.do("echo"); res.Class != bezoar.Done {
+		t.Fatalf("%+v", res)
+	}
+}
+
+// Memory is limited for as long as the child lives; who meets the limit is to
+// blame.
+func TestMemory(t *testing.T) {
+	cfg := config(t, "normal")
+	cfg.Child.Memory, cfg.Growth = 96<<20, -1
+	p := start(t, cfg)
+	if res := p.do("grow 1000000"); res.Class != bezoar.Done {
+		t.Fatalf("%+v", res)
+	}
+	if res := p.do("grow 500000000"); res.Class != bezoar.OOM {
+		t.Errorf("%v, %q (limits: %s)", res.Class, res.Detail, p.Limits())
+	}
+	if res := p.do("grow 1000000"); res.Class != bezoar.Done {
+		t.Errorf("the next: %+v", res)
+	}
+}
+
 // A deadline is kept from outside, whatever the child thinks of it.
 func TestDeadline(t *testing.T) {
 	cfg := config(t, "normal")

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"math/rand/v2"
 	"os/exec"
 	"strconv"
@@ -72,7 +71,7 @@ func (p *Pool) start(ctx context.Context, name string) (*life, error) {
 		return l, nil
 	}
 	n := int(p.failures.Add(1))
-	p.cfg.Child.Log.LogAttrs(ctx, slog.LevelWarn, "cannot start a child", slog.String("child", name), slog.Int("failures", n), slog.Any("err", err))
+	p.cfg.Child.Log.Warn("cannot start a child", "child", name, "failures", n, "err", err)
 	if n >= p.cfg.Starts || permanent(err) {
 		return nil, err
 	}
