@@ -14,7 +14,8 @@
 // is recorded, where it is a regular file, and goes on; so nothing is lost or
 // doubled by kill -9 or a power failure. An output that cannot be cut (a pipe)
 // may get the newest piece twice. Letters are recorded first and then told; a
-// file of letters is searched for those that it has already.
+// file of letters is searched for those that it has already. What the command of
+// the dead Run left behind is killed first.
 //
 // The state is FILE, beside it FILE.input (what came by a pipe) and FILE.hold
 // (output that waits). Two runs cannot have one state at once.

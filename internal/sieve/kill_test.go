@@ -62,6 +62,32 @@ func TestKillNine(t *testing.T) {
 	t.Logf("killed %d times", rounds-1)
 }
 
+// What a dead sifting left is not there any more when its rows run again.
+func TestNothingOutlivesADeadSifting(t *testing.T) {
+	dir := t.TempDir()
+	pidfile := filepath.Join(dir, "pid")
+	j := job{
+		Input: write(t, "in", numbers(10)), State: filepath.Join(dir, "s"), Output: filepath.Join(dir, "out"), Letters: filepath.Join(dir, "bad"),
+		Command: append(sh(`if [ ! -e "$0" ]; then setsid sleep 300 & echo $! > "$0"; kill -9 $PPID; exec sleep 300; fi; grep -qs "^State:.[RSD]" /proc/$(cat "$0")/status && exit 9; cat`), pidfile),
+	}
+	config, err := json.Marshal(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), envRun+"="+string(config), "GORACE=atexit_sleep_ms=0")
+	if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() != -1 {
+		t.Fatalf("it was not killed: %v", err)
+	}
+	if pid := strings.TrimSpace(read(t, pidfile)); pid == "" {
+		t.Fatal("nothing escaped")
+	}
+	r, err := Run(t.Context(), j.config())
+	if err != nil || r.Runs != 1 || read(t, j.Output) != numbers(10) {
+		t.Errorf("%v after %d runs, output %q", err, r.Runs, read(t, j.Output))
+	}
+}
+
 // round runs one process until it has written a little, and kills it. whole
 // says that it was quicker.
 func round(t *testing.T, config, state string) (whole bool) {

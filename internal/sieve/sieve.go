@@ -27,6 +27,8 @@ type sieve struct {
 	done   []sift.Span
 	report Report
 
+	resumed bool
+
 	closers []io.Closer
 }
 
@@ -82,7 +84,7 @@ func (s *sieve) open() error {
 			return err
 		}
 	} else {
-		s.begin = *old
+		s.begin, s.resumed = *old, true
 		if string(s.cfg.Rows.Format) != old.Format && (s.cfg.Rows.Format != "" || old.Format != "lines") {
 			return &InputError{fmt.Errorf("the state is of rows in the format %s", old.Format)}
 		}
@@ -210,9 +212,20 @@ func (s *sieve) tell(letters []Letter) error {
 }
 
 func (s *sieve) run(ctx context.Context) error {
-	runner, err := child.New(s.cfg.child())
+	jobs := s.cfg.child()
+	jobs.Mark = s.begin.ID
+	runner, err := child.New(jobs)
 	if err != nil {
 		return &InputError{err}
+	}
+	if s.resumed { // a run that outlived us would work on rows that run again
+		n, err := runner.Sweep(ctx)
+		if err != nil {
+			return fmt.Errorf("end what the last run left: %w", err)
+		}
+		if n > 0 {
+			s.cfg.Log.Info("ended what the last run left", "processes", n)
+		}
 	}
 	s.report.Limits = runner.Limits()
 	ctx, broken := context.WithCancelCause(ctx)
