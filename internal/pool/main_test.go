@@ -59,6 +59,18 @@ func beChild(mode string) int {
 		fmt.Println(`{"bezoar":2}`)
 		_, _ = io.Copy(io.Discard, in)
 		return 0
+	case "hasty": // answers what it has not read to its end
+		fmt.Println(`{"bezoar":1}`)
+		for b := make([]byte, 100); ; {
+			n, err := os.Stdin.Read(b)
+			if err != nil {
+				return 0
+			}
+			if strings.Contains(string(b[:n]), `"id":"m1"`) {
+				answer(message{ID: "m1"}, fmt.Sprintf(`,"reason":"%d"`, os.Getpid()))
+				<-time.After(10 * time.Millisecond)
+			}
+		}
 	case "slow":
 		<-time.After(300 * time.Millisecond)
 	case "once": // starts one time only

@@ -198,6 +198,24 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+// A child that answers before it has read its message is done with it, and gets
+// no other: the rest of the first is in the way.
+func TestHastyAnswer(t *testing.T) {
+	p := start(t, config(t, "hasty"))
+	body := strings.Repeat("x", pool.MaxBody)
+	pids := map[string]bool{}
+	for range 3 {
+		res := p.do(body)
+		if res.Class != bezoar.Done {
+			t.Fatalf("%+v", res)
+		}
+		pids[res.Report.Reason] = true
+	}
+	if len(pids) != 3 {
+		t.Errorf("%d children, want 3", len(pids))
+	}
+}
+
 // A deadline is kept from outside, whatever the child thinks of it.
 func TestDeadline(t *testing.T) {
 	cfg := config(t, "normal")
