@@ -45,8 +45,8 @@ type workCmd struct {
 
 // Help is shown below the flags.
 func (workCmd) Help() string {
-	return "CMD gets a message's body on stdin, and its id, receive count, attributes and deadline in $$BEZOAR_MESSAGE_ID, " +
-		"$$BEZOAR_RECEIVE_COUNT, $$BEZOAR_ATTRIBUTE_NAME, $$BEZOAR_DEADLINE. Exit code 0 is done, 75 later, 65 never (a dead letter at once); " +
+	return "CMD gets a message's body on stdin, and its id, receive count, attributes and deadline in $BEZOAR_MESSAGE_ID, " +
+		"$BEZOAR_RECEIVE_COUNT, $BEZOAR_ATTRIBUTE_NAME, $BEZOAR_DEADLINE. Exit code 0 is done, 75 later, 65 never (a dead letter at once); " +
 		"anything else is a failure. It may say more on descriptor 3, as one line of JSON: class, reason, retry_after, downstream, rows.\n\n" +
 		"With --json, each message that has ended is a line of JSON on stdout. SIGTERM and SIGINT stop receiving and let what runs go on " +
 		"for --drain; every message is done or given back. A second one stops at once.\n\n" +
