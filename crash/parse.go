@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // ErrSilent is returned for an output without a single word in it.
@@ -115,7 +116,7 @@ func (c *choice) report(why []string) Report {
 	reason := fold(c.message)
 	r := Report{
 		Class: classify(c), Type: c.typ, Frame: c.frame, Reason: reason, Quality: c.quality,
-		Language: "text", Code: c.code, Why: why,
+		Message: firstLine(c.message), Language: "text", Code: c.code, Why: why,
 	}
 	if c.lang != nil {
 		r.Language = c.lang.name
@@ -123,4 +124,10 @@ func (c *choice) report(why []string) Report {
 	r.Fingerprint, r.Group = c.hashes(reason)
 	r.Why = append(r.Why, "quality "+string(r.Quality)+", class "+r.Class.String())
 	return r
+}
+
+// firstLine is a message for people.
+func firstLine(message string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
+	return strings.ToValidUTF8(line[:min(len(line), MaxReason)], "")
 }

@@ -22,6 +22,10 @@ type Report struct {
 	Group   string  `json:"group"`
 	Quality Quality `json:"quality"`
 
+	// Message is the first line of what Reason was made of, as printed, at most
+	// MaxReason bytes. It may hold anything that the program was given.
+	Message string `json:"-"`
+
 	Language string   `json:"-"` // the table's entry that read it; "text" for the fallback
 	Code     string   `json:"-"` // the discriminator that entered the hash: errno, SQLSTATE, HTTP status
 	Why      []string `json:"-"` // how it was found, step by step, for people

@@ -93,7 +93,11 @@ func (r *result) found(rep crash.Report) {
 // sentence is a failure in one line, for people.
 func sentence(rep crash.Report) string {
 	var parts []string
-	for _, part := range []string{rep.Type, rep.Reason} {
+	message := rep.Message
+	if message == "" {
+		message = rep.Reason
+	}
+	for _, part := range []string{rep.Type, message} {
 		if part != "" && (len(parts) == 0 || parts[0] != part) {
 			parts = append(parts, part)
 		}
