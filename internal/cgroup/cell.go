@@ -34,17 +34,17 @@ type Cell struct {
 	usage        *os.File // likewise
 	count        *os.File // of the group that limits processes; nil without
 	fd           *os.File // of the version 2 group's directory; nil without
-	kills        int64    // out-of-memory kills that have been told
+	missing      error
+	kills        int64 // out-of-memory kills that have been told
 }
 
 // NewCell makes a cell beneath our own group. What is needed and not permitted
-// is left out; when that is all, the error is [ErrUnavailable]. why says what is
-// missing.
-func NewCell(name string, need Need) (c *Cell, why error, err error) {
+// is left out ([Cell.Missing]); when that is all, the error is [ErrUnavailable].
+func NewCell(name string, need Need) (*Cell, error) {
 	if name == "" || strings.ContainsAny(name, "/\x00\n") || need.Memory < 0 || need.Pids < 0 {
-		return nil, nil, fmt.Errorf("create cell %q for %+v: want a plain name and no limit below 0", name, need)
+		return nil, fmt.Errorf("create cell %q for %+v: want a plain name and no limit below 0", name, need)
 	}
-	c = &Cell{}
+	c := &Cell{}
 	var missing []error
 	if need.Memory > 0 {
 		missing = append(missing, c.limitMemory(name, need.Memory))
@@ -52,14 +52,14 @@ func NewCell(name string, need Need) (c *Cell, why error, err error) {
 	if need.Pids > 0 {
 		missing = append(missing, c.limitPids(name, need.Pids))
 	}
-	why = errors.Join(missing...)
+	c.missing = errors.Join(missing...)
 	if len(c.groups) == 0 {
-		return nil, why, fmt.Errorf("%w: %w", ErrUnavailable, errors.Join(why, errors.New("no group is to be had")))
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, errors.Join(errors.New("no group is to be had"), c.missing))
 	}
 	if err := c.open(); err != nil {
-		return nil, why, errors.Join(err, c.Remove())
+		return nil, errors.Join(err, c.Remove())
 	}
-	return c, why, nil
+	return c, nil
 }
 
 func (c *Cell) limitMemory(name string, limit int64) error {
@@ -137,6 +137,9 @@ func (c *Cell) open() (err error) {
 	}
 	return err
 }
+
+// Missing says what was needed and could not be had; nil when nothing.
+func (c *Cell) Missing() error { return c.missing }
 
 // Memory reports whether the cell limits memory.
 func (c *Cell) Memory() bool { return c.memory != nil }

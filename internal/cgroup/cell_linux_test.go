@@ -16,15 +16,15 @@ import (
 // forbids it. do runs on the thread that lives there.
 func testCell(t *testing.T, name string, need Need) (c *Cell, do func(func())) {
 	t.Helper()
-	c, why, err := NewCell(name, need)
+	c, err := NewCell(name, need)
 	if errors.Is(err, ErrUnavailable) {
 		t.Skipf("this machine forbids groups, so there is no cell: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if why != nil {
-		t.Logf("not everything is limited: %v", why)
+	if c.Missing() != nil {
+		t.Logf("not everything is limited: %v", c.Missing())
 	}
 	jobs, done, gone := make(chan func()), make(chan struct{}), make(chan struct{})
 	var live func()
@@ -175,11 +175,56 @@ func TestLeftovers(t *testing.T) {
 		t.Error(err)
 	}
 	for _, bad := range []Need{{Memory: -1}, {Pids: -1}} {
-		if _, _, err := NewCell("x", bad); err == nil || errors.Is(err, ErrUnavailable) {
+		if _, err := NewCell("x", bad); err == nil || errors.Is(err, ErrUnavailable) {
 			t.Errorf("NewCell(%+v) = %v, want a fault of the caller", bad, err)
 		}
 	}
-	if _, _, err := NewCell("x", Need{}); err == nil || !strings.Contains(err.Error(), "no group") {
+	if _, err := NewCell("x", Need{}); err == nil || !strings.Contains(err.Error(), "no group") {
 		t.Errorf("a cell for nothing: %v", err)
+	}
+}
+
+// Version 2 has no controllers on a hybrid machine, but a cell is a cell.
+func TestCellOfVersion2(t *testing.T) {
+	mounts, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mounts.Close()
+	ms, err := parseMounts(mounts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, err := os.Open("/proc/self/cgroup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer groups.Close()
+	_, v2, err := parseGroups(groups, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, m, err := locate(ms, "", "", v2)
+	if err != nil {
+		t.Skipf("this machine has no version 2 hierarchy: %v", err)
+	}
+	g, err := create(&Group{dir: own, version: 2, top: m.dir}, own, "v2-cell")
+	if errors.Is(err, ErrUnavailable) {
+		t.Skipf("this machine forbids groups: %v", err)
+	}
+	c := &Cell{groups: []*Group{g}}
+	if err := errors.Join(err, c.open(), c.Enter()); err != nil || c.fd == nil || c.resident != 0 {
+		t.Fatalf("open and enter: %v, %+v", err, c)
+	}
+	c.empty(t, true)
+	cmd := c.start(t, func(f func()) { f() }, nil, "setsid sleep 100 & wait")
+	c.empty(t, false)
+	if err := c.Kill(); err != nil {
+		t.Error(err)
+	}
+	c.empty(t, true)
+	_ = cmd.Wait()
+	if err := c.Remove(); err != nil {
+		t.Error(err)
 	}
 }

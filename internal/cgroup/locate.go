@@ -41,10 +41,10 @@ func parseMounts(r io.Reader) ([]mount, error) {
 			continue
 		}
 		m := mount{root: unescape(f[3]), dir: unescape(f[4])}
-		switch {
-		case g[0] == "cgroup2":
+		switch g[0] {
+		case "cgroup2":
 			m.version = 2
-		case g[0] == "cgroup":
+		case "cgroup":
 			m.version, m.options = 1, strings.Split(g[2], ",")
 		default:
 			continue

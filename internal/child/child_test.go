@@ -36,8 +36,10 @@ func TestJobGetsWhatItIsFor(t *testing.T) {
 	if out != seen.String() {
 		t.Errorf("Stdout got %q, the tail is %q", seen.String(), out)
 	}
-	for _, want := range []string{"the body\n", "KEPT=inherited\n", "A=config\n", "B=job\n", "BEZOAR_JOB=m-1\n",
-		"BEZOAR_REPORT_FD=3\n", "BEZOAR_CHILD_MARK=" + t.Name() + "\n"} {
+	for _, want := range []string{
+		"the body\n", "KEPT=inherited\n", "A=config\n", "B=job\n", "BEZOAR_JOB=m-1\n",
+		"BEZOAR_REPORT_FD=3\n", "BEZOAR_CHILD_MARK=" + t.Name() + "\n",
+	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it has no %q:\n%s", want, out)
 		}

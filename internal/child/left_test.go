@@ -245,7 +245,7 @@ func TestSweep(t *testing.T) {
 
 // Without privilege there are no groups, but limits all the same.
 func TestUnprivileged(t *testing.T) {
-	dir, err := os.MkdirTemp("", "child")
+	dir, err := os.MkdirTemp("", "child") //nolint:usetesting // its folder is for our user alone
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +308,7 @@ func unprivileged() {
 	fmt.Println("glutton:", r.Do(ctx, role("glutton")).Class)
 	escape := r.Do(ctx, role("escape"))
 	alive := 0
-	for _, f := range strings.Fields(string(escape.Stdout)) {
+	for f := range strings.FieldsSeq(string(escape.Stdout)) {
 		if pid, _ := strconv.Atoi(f); lives(pid) {
 			alive++
 		}

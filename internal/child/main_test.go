@@ -133,7 +133,12 @@ func program(role string) {
 
 func forever() { <-time.After(time.Hour) }
 
-func deep(n int) int { return n + deep(n+1) }
+func deep(n int) int {
+	if n < 0 {
+		return 0
+	}
+	return n + deep(n+1)
+}
 
 // role is a job that runs the test binary.
 func role(name string, env ...string) Job {
@@ -252,7 +257,7 @@ func lives(pid int) bool {
 // pids reads ids from a job's output.
 func pids(t *testing.T, out []byte) (ids []int) {
 	t.Helper()
-	for _, f := range strings.Fields(string(out)) {
+	for f := range strings.FieldsSeq(string(out)) {
 		id, err := strconv.Atoi(f)
 		if err != nil {
 			t.Fatalf("the job printed %q", out)

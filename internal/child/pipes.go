@@ -116,7 +116,7 @@ func (o *outlet) expire() {
 
 // drain reads an output to its end.
 func drain(o *outlet, to io.Writer, c *chunks) {
-	defer o.Close()
+	defer o.f.Close()
 	b := c.get()
 	defer c.pool.Put(b)
 	for {

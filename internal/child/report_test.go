@@ -17,8 +17,10 @@ func TestParseReport(t *testing.T) {
 		want       *Report
 		fault      string
 	}{
-		{"all", `{"class":"throttled","reason":"r","failure":"f","retry_after":"1m30s","downstream":"db","rows":[3,{"index":5,"reason":"no id"}],"later":1}` + "\n",
-			&Report{Class: "throttled", Reason: "r", Failure: "f", RetryAfter: 90 * time.Second, Downstream: "db", Rows: []Row{{Index: 3}, {Index: 5, Reason: "no id"}}}, ""},
+		{
+			"all", `{"class":"throttled","reason":"r","failure":"f","retry_after":"1m30s","downstream":"db","rows":[3,{"index":5,"reason":"no id"}],"later":1}` + "\n",
+			&Report{Class: "throttled", Reason: "r", Failure: "f", RetryAfter: 90 * time.Second, Downstream: "db", Rows: []Row{{Index: 3}, {Index: 5, Reason: "no id"}}}, "",
+		},
 		{"nothing", "{}", &Report{}, ""},
 		{"seconds", `{"retry_after":1.5}`, &Report{RetryAfter: 1500 * time.Millisecond}, ""},
 		{"seconds as a header has them", `{"retry_after":"30"}`, &Report{RetryAfter: 30 * time.Second}, ""},

@@ -35,19 +35,21 @@ func (r *Runner) newSlot() *slot {
 	if !r.means.cell {
 		return s
 	}
-	cell, why, err := cgroup.NewCell(r.id.cellName(r.seq.Add(1)), r.need())
+	cell, err := cgroup.NewCell(r.id.cellName(r.seq.Add(1)), r.need())
 	if err == nil {
 		s.thread.Do(func() { err = cell.Enter() })
 		if err != nil {
 			_ = cell.Remove() // it is empty
 		}
 	}
-	if err != nil || why != nil && !r.means.partial {
-		r.cfg.Log.Warn("a job runs without a group of its own", "why", err, "missing", why)
+	switch {
+	case err != nil:
+		r.cfg.Log.Warn("a job runs without a group of its own", "why", err)
+		return s
+	case cell.Missing() != nil && !r.means.partial:
+		r.cfg.Log.Warn("not all limits of a job are kept by a group", "why", cell.Missing())
 	}
-	if err == nil {
-		s.cell = cell
-	}
+	s.cell = cell
 	return s
 }
 
@@ -86,20 +88,23 @@ type means struct {
 func (r *Runner) findMeans() means {
 	m := means{hold: proc.CanHold()}
 	if need := r.need(); need != (cgroup.Need{}) {
-		cell, why, err := cgroup.NewCell(r.id.cellName(0), need)
-		if err == nil {
+		cell, missing := cgroup.NewCell(r.id.cellName(0), need)
+		if missing == nil {
+			missing = cell.Missing()
 			by := fmt.Sprintf("cgroup v%d", cell.Version())
-			m.cell, m.partial = true, why != nil
+			m.cell, m.partial = true, missing != nil
 			if cell.Memory() {
 				m.memory = by
 			}
 			if cell.Pids() {
 				m.pids = by
 			}
-			err = cell.Remove()
+			if err := cell.Remove(); err != nil {
+				r.cfg.Log.Warn("a group stays", "why", err)
+			}
 		}
-		if err != nil || why != nil {
-			r.cfg.Log.Info("limits cannot all be kept by groups", "why", err, "missing", why)
+		if missing != nil {
+			r.cfg.Log.Info("limits cannot all be kept by groups", "why", missing)
 		}
 	}
 	if m.memory == "" {

@@ -2,7 +2,10 @@
 
 package child
 
-import "syscall"
+import (
+	"errors"
+	"syscall"
+)
 
 const sigXCPU = syscall.SIGXCPU
 
@@ -12,7 +15,7 @@ const canReadNow = true
 func readNow(fd uintptr, b []byte) (int, error) {
 	for {
 		n, err := syscall.Read(int(fd), b)
-		if err != syscall.EINTR { //nolint:errorlint // a bare number
+		if !errors.Is(err, syscall.EINTR) {
 			return n, err
 		}
 	}
