@@ -22,6 +22,8 @@ func layers() []layer {
 		{"internal/schema", 1, "leaf: checks bodies against JSON Schemas"},
 		{"internal/secret", 1, "leaf: the deployment's secret"},
 		{"internal/sigv4", 1, "leaf: who signed a request"},
+		{"internal/book", 1, "leaf: what workers of one folder know together"},
+		{"internal/starts", 1, "leaf: which messages have started, kept across a worker's death"},
 		{"internal/demo/*", 1, "leaves: what the demonstration is made of"},
 
 		{"ledger", 2, "engine: what is known about failing work"},
@@ -34,6 +36,7 @@ func layers() []layer {
 		{"guard", 2, "engine"},
 		{"crash", 2, "engine"},
 		{"sift", 2, "engine: finds the rows that make a run fail"},
+		{"internal/referee", 2, "engine: judges for queues that do not judge"},
 		{"internal/child", 2, "engine: one job in one process"},
 		{"internal/pool", 2, "engine: one job after another in one process"},
 
