@@ -65,7 +65,7 @@ type Config struct {
 	Retry   backoff.Config
 	Budget  budget.Config
 
-	Observe func(Event)  // told of every message that has ended; must not block
+	Observe func(Event)  // told of every message that has ended, one at a time; must not block
 	Log     *slog.Logger // nil discards
 }
 

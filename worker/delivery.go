@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -26,6 +27,9 @@ type delivery struct {
 	record  starts.Record
 	slot    int
 	written bool // in slot
+	placed  bool // it has a place to run in
+	ran     bool
+	settled bool // without running
 	res     result
 }
 
@@ -33,24 +37,24 @@ func (w *Worker) newDelivery(receiving, running context.Context, m Message, bega
 	ctx, cancel := context.WithCancelCause(running)
 	m.Queue = w.about.Queue
 	d := &delivery{w: w, m: m, began: began, receiving: receiving, ctx: ctx, cancel: cancel, trial: trial}
-	d.payload = w.payload(&d.m)
 	d.lease = w.hold(ctx, m, began, cancel)
 	return d
 }
 
-// run brings a message to a result.
+// run brings a message to a result. It was admitted before.
 func (d *delivery) run() {
-	if !d.meet() {
+	if d.settled {
 		return
 	}
+	d.placed = d.w.slots.begin(d.receiving)
 	defer d.company()()
-	if d.receiving.Err() != nil || d.ctx.Err() != nil {
-		d.res = result{class: bezoar.Interrupted, reason: "the worker stopped before it began"}
+	if !d.placed || d.receiving.Err() != nil || d.ctx.Err() != nil {
+		d.res = result{class: bezoar.Interrupted, reason: "it had not begun"}
 		return
 	}
-	if err := d.write(); err != nil {
-		d.res = result{class: bezoar.SpawnFailed, reason: err.Error(), spawn: err}
-		return
+	d.ran, d.record.Running = true, true
+	if d.written {
+		d.behind(d.w.journal.Running(d.slot))
 	}
 	d.res = d.attempt(d.m)
 	d.rows()
@@ -58,6 +62,34 @@ func (d *delivery) run() {
 		return
 	}
 	d.ended()
+}
+
+// admit decides about what was received together, and writes down what is about
+// to run of it.
+func (w *Worker) admit(all []*delivery) {
+	var due []*delivery
+	var records []starts.Record
+	for _, d := range all {
+		d.payload = w.payload(&d.m)
+		if d.settled = !d.meet(); d.settled || w.journal == nil {
+			continue
+		}
+		d.record = starts.Record{
+			ID: d.m.ID, Receipt: d.m.Receipt, Queue: d.m.Queue, Group: cut(d.m.Group, 128), Payload: d.payload, At: time.Now().UTC(),
+		}
+		due, records = append(due, d), append(records, d.record)
+	}
+	if len(due) == 0 {
+		return
+	}
+	slots, err := w.journal.Begin(records...)
+	for i, d := range due {
+		if err != nil {
+			d.settled, d.res = true, result{class: bezoar.SpawnFailed, reason: err.Error(), spawn: err}
+			continue
+		}
+		d.slot, d.written = slots[i], true
+	}
 }
 
 // meet asks the referee whether the message may run.
@@ -94,48 +126,46 @@ func (d *delivery) company() (leave func()) {
 	return d.w.alone.Unlock
 }
 
-// write writes the start down.
-func (d *delivery) write() (err error) {
-	j := d.w.journal
-	if j == nil {
-		return nil
-	}
-	d.record = starts.Record{
-		ID: d.m.ID, Receipt: d.m.Receipt, Queue: d.m.Queue, Group: d.m.Group, Payload: d.payload, At: time.Now().UTC(),
-	}
-	if d.slot, err = j.Begin(d.record); err != nil {
-		return err
-	}
-	d.written = true
-	return nil
-}
-
-// amend changes what is written down.
-func (d *delivery) amend() {
-	if !d.written {
-		return
-	}
-	if err := d.w.journal.Amend(d.slot, d.record); err != nil {
+// behind complains of a journal that could not be written.
+func (d *delivery) behind(err error) {
+	if err != nil {
 		d.w.cfg.Log.Warn("the journal is behind", "err", err)
 	}
 }
 
 func (d *delivery) ended() {
-	if !d.written {
-		return
+	switch {
+	case !d.written:
+	case d.res.class == bezoar.Done:
+		d.behind(d.w.journal.Done(d.slot))
+	default:
+		d.record.Ended = &starts.Ended{Class: d.res.class, Failure: cut(d.res.failure, 200), Reason: cut(d.res.reason, 500)}
+		d.behind(d.w.journal.Amend(d.slot, d.record))
 	}
-	d.record.Ended = &starts.Ended{Class: d.res.class, Failure: cut(d.res.failure, 200), Reason: cut(d.res.reason, 500)}
-	d.amend()
 }
+
+// noteAfter is how long a message runs before it is worth to write down in which
+// process.
+const noteAfter = 100 * time.Millisecond
 
 // attempt runs a message, or what is left of it, once.
 func (d *delivery) attempt(m Message) result {
 	began := time.Now()
 	m.Deadline = began.Add(d.w.cfg.Timeout)
-	r := d.w.runner.do(d.ctx, &m, func(pid int) {
-		d.record.PID, d.record.Since = pid, started(pid)
-		d.amend()
+	noted := make(chan struct{})
+	var pid atomic.Int64
+	note := time.AfterFunc(noteAfter, func() {
+		defer close(noted)
+		if n := int(pid.Load()); n != 0 && d.written {
+			d.record.PID, d.record.Since = n, started(n)
+			d.behind(d.w.journal.Amend(d.slot, d.record))
+		}
 	})
+	r := d.w.runner.do(d.ctx, &m, func(n int) { pid.Store(int64(n)) })
+	if !note.Stop() {
+		<-noted
+	}
+	d.w.took.Store(d.w.took.Load()*7/8 + int64(time.Since(began))/8) // roughly: some may be lost
 	if r.elapsed == 0 {
 		r.elapsed = time.Since(began)
 	}

@@ -1,2 +1,69 @@
-// Package worker takes messages from a queue and works on them.
+// Package worker takes messages from a queue and runs a handler on each: a child
+// process that nothing can escape from, or a Go function. It finds out what
+// failed and whose fault it was, and loses nothing, however it dies.
+//
+// A message's way through a worker:
+//
+//	Receive ──► admit ──► written down ──► run ──► result ──► reported ──► let go
+//	   ▲          │          │ (synced)     │                    │
+//	   │          │ its      │              │ lease lost:        ├─► done: deleted, in batches
+//	   │ paused,  │ payload  │ drained:     │ stopped, told      ├─► failed: the queue judges, or
+//	   │ breaker  │ is       │ given back   │ nobody             │    the worker: again later, or dead
+//	   │ open     ▼ convicted▼              ▼                    └─► interrupted: given back, free
+//	 waits     set aside   visible again  somebody else's
+//
+// # How it ended
+//
+// A [Command] says it by its exit code: 0 done, 75 transient, 65 invalid, others
+// bug; by a signal: crash; the kernel by its memory limit: oom; the worker by its
+// Timeout: timeout. On descriptor 3 it may say more: see docs/work.md. A handler
+// in this process returns nil, or an error: any one is a bug, [Transient],
+// [Throttled], [Outage], [Invalid] and [InvalidRows] say otherwise; a panic is a
+// crash. Package crash tells failures apart.
+//
+// # Who judges
+//
+// Queues of Bezoar do ([Direct], and [SQS] of its endpoint, which is recognised
+// by an attribute that only it has): the worker reports outcomes. For all
+// others the worker judges, by the same policies: payloads that kill are
+// convicted, the same failure again ends early, many payloads that fail alike
+// pause everything, a downstream's breaker holds back all workers that share
+// Config.Shared. Letters go to the dead-letter queue of the queue's
+// RedrivePolicy. Without one they stay, and the worker says so.
+//
+// # Guarantees
+//
+// What is about to run is on the disk before it begins, if there is a
+// Config.State. After a death, the next worker there kills the processes that
+// were left and blames exactly what was running: alone it is a strike, in company
+// a suspicion, and either runs alone from then on. A death during a drain
+// blames nobody. After the machine's death, what was due within milliseconds
+// counts as running too.
+//
+// A lease is extended while its message is here. When it is lost the run is
+// stopped and nothing is reported. Messages of one group of a FIFO queue run one
+// after another; when one is not done, those behind it are given back before it.
+//
+// When Run is to end, nothing more is received, what runs may go on for
+// Config.Drain, and every message is done or visible again. A command that
+// cannot be started stops the worker: a [SpawnError], and no message is to blame.
+//
+// # Not guaranteed
+//
+// Delivery is at least once. A handler in this process cannot be stopped: its
+// Timeout is cooperative, and if it ignores its context its message stays held.
+// Bad rows of a message that fails after they were set aside may be set aside
+// twice on queues that do not recognise copies. A receive that is under way
+// when the worker stops may take messages with it, until their leases end, on
+// endpoints that do not notice. Where the worker judges, an attempt that is
+// excused still counts as a receive for the queue's own limit.
+//
+// # Bounds
+//
+// At most Config.Concurrency messages run. No more are received than there are
+// free places, except while they take a few milliseconds each: then as many more
+// as have their turn within 20 ms, at most 20. Of what a child writes
+// the ends are kept, 64 KiB of each stream. A message runs at most 100 times in
+// one delivery to find its bad rows, of which 1,000 become letters. The book of
+// payloads is bounded: see internal/referee.
 package worker

@@ -14,15 +14,17 @@ import (
 const (
 	leastPause = 200 * time.Millisecond // after a receive that failed; doubles
 	mostPause  = 10 * time.Second
+	doorTime   = 20 * time.Millisecond
+	maxAhead   = 64
 	gateEvery  = 5 * time.Second // how long a closed gate is trusted
 )
 
 // receive receives while there are slots, until ctx ends. What is received runs
 // under running.
 func (w *Worker) receive(ctx, running context.Context) error {
-	pause := leastPause
+	pause, more := leastPause, false
 	for {
-		free := w.slots.wait(ctx)
+		free := w.slots.wait(ctx, w.ahead(more))
 		if free == 0 {
 			return nil
 		}
@@ -54,8 +56,21 @@ func (w *Worker) receive(ctx, running context.Context) error {
 			sleep(ctx, pause)
 			pause = min(2*pause, mostPause)
 		}
+		more = len(got) == most && trial == nil
 		w.dispatch(ctx, running, got, began, trial)
 	}
+}
+
+// ahead is how many messages may wait at the door. While many small ones wait in
+// the queue, receiving them one by one would take longer than to run them: so
+// many may wait as have their turn within doorTime. more says that the last
+// receive was a full one.
+func (w *Worker) ahead(more bool) int {
+	took := time.Duration(w.took.Load())
+	if !more || w.about.FIFO || took == 0 || took > doorTime {
+		return 0
+	}
+	return min(int(doorTime/took)*w.cfg.Concurrency, 2*min(w.about.Batch, maxAhead/2))
 }
 
 // gate asks the referee whether to receive. When it says no it waits.
@@ -89,10 +104,12 @@ func (w *Worker) dispatch(receiving, running context.Context, got []Message, beg
 	}
 	w.slots.take(len(got))
 	w.messages.Add(len(got))
+	var all []*delivery
 	var chains [][]*delivery
 	groups := map[string]int{}
 	for i := range got {
 		d := w.newDelivery(receiving, running, got[i], began, trial)
+		all = append(all, d)
 		if g := got[i].Group; w.about.FIFO && g != "" {
 			at, ok := groups[g]
 			if ok {
@@ -103,9 +120,12 @@ func (w *Worker) dispatch(receiving, running context.Context, got []Message, beg
 		}
 		chains = append(chains, []*delivery{d})
 	}
-	for _, chain := range chains {
-		go w.chain(chain)
-	}
+	go func() {
+		w.admit(all)
+		for _, chain := range chains {
+			go w.chain(chain)
+		}
+	}()
 }
 
 // chain works on the messages of one group in their order. When one of them may

@@ -80,8 +80,7 @@ func (w *Worker) tell(ctx context.Context, l starts.Left, holding int) error {
 		w.cfg.Log.Info("the lease of a dead predecessor's message is over", "message", l.ID)
 		e.Fate, err = FateLost, nil
 	}
-	e.Time = time.Now()
-	w.cfg.Observe(e)
+	w.observe(e)
 	return err
 }
 

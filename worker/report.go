@@ -25,6 +25,9 @@ func (d *delivery) report() {
 	defer d.cancel(nil)
 	w.reports <- struct{}{}
 	defer func() { <-w.reports }()
+	if d.placed {
+		w.slots.end()
+	}
 	w.slots.give()
 	e := Event{
 		Queue: w.about.Queue, ID: d.m.ID, Receives: d.m.Receives, Class: d.res.class, Reason: d.res.reason, Failure: d.res.failure,
@@ -33,12 +36,9 @@ func (d *delivery) report() {
 	d.settle(&e)
 	d.lease.release()
 	if d.written {
-		if err := w.journal.Clear(d.slot); err != nil {
-			w.cfg.Log.Warn("the journal is behind", "err", err)
-		}
+		d.behind(w.journal.Clear(d.slot))
 	}
-	e.Time = time.Now()
-	w.cfg.Observe(e)
+	w.observe(e)
 }
 
 func (d *delivery) settle(e *Event) {
@@ -95,7 +95,7 @@ func (d *delivery) returned(e *Event) {
 		}
 	}
 	r := Release{Refund: true}
-	if d.written { // it was an attempt
+	if d.ran { // it was an attempt
 		r.Outcome = d.res.outcome()
 	}
 	d.release(e, r)

@@ -46,7 +46,9 @@ type Worker struct {
 	reports  chan struct{} // a token for each message that has ended and is not reported yet
 	messages sync.WaitGroup
 	serial   atomic.Uint64 // of receives
+	took     atomic.Int64  // how long messages ran lately, in nanoseconds
 	failed   chan error    // what stops the worker; one
+	telling  sync.Mutex    // held while somebody is told of an event
 	quiet    chan struct{} // closed when nothing is received any more
 	aborted  atomic.Bool
 }
@@ -169,6 +171,14 @@ func (w *Worker) fail(err error) {
 	}
 }
 
+// observe tells of a message that has ended.
+func (w *Worker) observe(e Event) {
+	e.Time = time.Now()
+	w.telling.Lock()
+	defer w.telling.Unlock()
+	w.cfg.Observe(e)
+}
+
 // Running is how many messages run.
 func (w *Worker) Running() int { return w.slots.running() }
 
@@ -203,7 +213,7 @@ func (w *Worker) open() (left []starts.Left, err error) {
 		return p
 	}}
 	if w.cfg.State != "" {
-		if w.journal, left, err = starts.Open(w.cfg.State, cap(w.reports)+w.cfg.Concurrency); err != nil {
+		if w.journal, left, err = starts.Open(w.cfg.State, cap(w.reports)+w.cfg.Concurrency+maxAhead); err != nil {
 			return nil, err
 		}
 		if note := w.journal.Note(); note != "" {

@@ -2,18 +2,19 @@
 // runs them, so that the next start knows exactly which ones a dead worker was
 // running.
 //
-//	Begin ──► running ──► Ended ──► Clear
-//	  │          │           │
-//	  │          │           └─ died here: how it ended is known, only nobody was told
-//	  │          └─ died here: it was running
-//	  └─ died here: nothing had begun
+//	Begin ──► due ──► Running ──► Ended ──► Clear
+//	           │         │          │
+//	           │         │          └─ died here: how it ended is known, only nobody was told
+//	           │         └─ died here: it was running
+//	           └─ died here: it had not begun
 //
 // # Guarantees
 //
 // When Begin returns nil the record survives the death of the process, of the
 // kernel and of the power supply. Begins that come together share one sync.
 // Everything else survives the process, however it dies, and may be lost with
-// the kernel; so a machine's death may leave a record of what had just ended.
+// the kernel: after a machine's death a record that is due counts as running, and
+// there may be one of what had just ended.
 //
 // One process at a time has a folder; another one is told whose it is. A journal
 // that is damaged is moved aside, and Note says so: it is never a reason not to

@@ -15,17 +15,23 @@ import (
 )
 
 // A file is a page that says what it is, and a page for each slot: the CRC-32C
-// of what follows it, its length, and a Record in JSON.
+// of length and text, the length, a byte that says how far it is and is not in
+// the checksum, and a Record in JSON, the text.
 const (
 	page      = 4096
-	prefix    = 8
+	prefix    = 9
+	stateAt   = 8
 	magic     = "bezoar starts 1\n"
 	stoppedAt = int64(len(magic))
 )
 
 func at(slot int) int64 { return int64(slot+1) * page }
 
-func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
+// checksum is that of a slot.
+func checksum(b []byte) uint32 {
+	table := crc32.MakeTable(crc32.Castagnoli)
+	return crc32.Update(crc32.Checksum(b[4:stateAt], table), table, b[prefix:])
+}
 
 func encode(r Record) ([]byte, error) {
 	text, err := json.Marshal(r)
@@ -38,9 +44,19 @@ func encode(r Record) ([]byte, error) {
 	b := make([]byte, prefix, prefix+len(text))
 	b = append(b, text...)
 	binary.LittleEndian.PutUint32(b[4:], uint32(len(text)))
-	binary.LittleEndian.PutUint32(b, checksum(b[4:]))
+	binary.LittleEndian.PutUint32(b, checksum(b))
+	if r.Running {
+		b[stateAt] = running
+	}
 	return b, nil
 }
+
+// The states of a slot that has a record.
+const (
+	due = iota
+	running
+	done
+)
 
 // decode reads one slot. A torn one is none.
 func decode(b []byte) (r Record, ok bool) {
@@ -48,10 +64,17 @@ func decode(b []byte) (r Record, ok bool) {
 		return r, false
 	}
 	n := int(binary.LittleEndian.Uint32(b[4:]))
-	if n == 0 || n > len(b)-prefix || binary.LittleEndian.Uint32(b) != checksum(b[4:prefix+n]) {
+	if n == 0 || n > len(b)-prefix || binary.LittleEndian.Uint32(b) != checksum(b[:prefix+n]) {
 		return r, false
 	}
-	return r, json.Unmarshal(b[prefix:prefix+n], &r) == nil && r.ID != ""
+	if json.Unmarshal(b[prefix:prefix+n], &r) != nil || r.ID == "" {
+		return r, false
+	}
+	r.Running = r.Running || b[stateAt] != due
+	if b[stateAt] == done {
+		r.Ended = &Ended{Class: bezoar.Done}
+	}
+	return r, true
 }
 
 // load opens the file, or makes it, and finds what is in it.
@@ -94,8 +117,9 @@ func (j *Journal) load(path string, slots int) (left []Left, err error) {
 	return left, nil
 }
 
-// extend makes room, and has what was running when the last owner was stopped
-// end as interrupted, before the mark of that is cleared.
+// extend makes room, and has what was running when the last owner was stopped,
+// or was not running yet, end as interrupted, before the mark of that is
+// cleared. What a machine's death may have cost its mark counts as running.
 func (j *Journal) extend(had, want int, left []Left, stopped bool) error {
 	if want > had {
 		if _, err := j.file.WriteAt(make([]byte, (want-had)*page), at(had)); err != nil {
@@ -103,10 +127,16 @@ func (j *Journal) extend(had, want int, left []Left, stopped bool) error {
 		}
 	}
 	for i := range left {
-		if !stopped || left[i].Ended != nil {
+		r := &left[i].Record
+		waited := !r.Running && r.Boot == j.boot && j.boot != ""
+		switch {
+		case r.Ended != nil || !waited && !stopped:
 			continue
+		case waited:
+			r.Ended = &Ended{Class: bezoar.Interrupted, Reason: "the worker died before this message had begun"}
+		default:
+			r.Ended = &Ended{Class: bezoar.Interrupted, Reason: "the worker was stopped while it ran this message"}
 		}
-		left[i].Ended = &Ended{Class: bezoar.Interrupted, Reason: "the worker was stopped while it ran this message"}
 		if err := j.Amend(left[i].Slot, left[i].Record); err != nil {
 			return err
 		}

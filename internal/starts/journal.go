@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,6 +29,9 @@ type Record struct {
 	Group   string             `json:"group,omitempty"`
 	Payload bezoar.Fingerprint `json:"payload,omitzero"`
 	At      time.Time          `json:"at"`
+	// Running says that it has begun. Only a machine's death may have lost it.
+	Running bool   `json:"running,omitempty"`
+	Boot    string `json:"boot"` // of the machine, set by Begin
 	// PID and Since, the time of its start as the kernel counts it, name the
 	// child that runs it.
 	PID   int    `json:"pid,omitempty"`
@@ -55,6 +59,7 @@ type Journal struct {
 	file *os.File
 	sync syncer
 	note string
+	boot string
 
 	mu   sync.Mutex // guards free
 	free []int
@@ -87,7 +92,7 @@ func Open(dir string, slots int) (*Journal, []Left, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	j := &Journal{lock: lock, some: make(chan struct{}, 1)}
+	j := &Journal{lock: lock, boot: bootID(), some: make(chan struct{}, 1)}
 	left, err := j.load(filepath.Join(dir, "journal"), slots)
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("open the journal in %s: %w", dir, err), lock.Close())
@@ -99,26 +104,53 @@ func Open(dir string, slots int) (*Journal, []Left, error) {
 // Note says what was wrong with the file that Open found, or "".
 func (j *Journal) Note() string { return j.note }
 
-// Begin writes r down and returns its slot once that is durable. It waits for a
-// slot to be free.
-func (j *Journal) Begin(r Record) (slot int, err error) {
-	page, err := encode(r)
-	if err != nil {
-		return 0, err
+// Begin writes down that messages are about to run and returns their slots once
+// that is durable. It waits for slots to be free.
+func (j *Journal) Begin(all ...Record) (slots []int, err error) {
+	pages := make([][]byte, len(all))
+	for i, r := range all {
+		r.Boot = j.boot
+		if pages[i], err = encode(r); err != nil {
+			return nil, err
+		}
 	}
-	slot = j.take()
-	if _, err = j.file.WriteAt(page, at(slot)); err == nil {
+	slots = make([]int, len(all))
+	for i := range slots {
+		slots[i] = j.take()
+	}
+	for i, page := range pages {
+		if _, err = j.file.WriteAt(page, at(slots[i])); err != nil {
+			break
+		}
+	}
+	if err == nil {
 		err = j.sync.wait()
 	}
 	if err != nil {
-		j.give(slot)
-		return 0, fmt.Errorf("write the start of message %.100s down: %w", r.ID, err)
+		for _, slot := range slots {
+			j.give(slot)
+		}
+		return nil, fmt.Errorf("write the start of %d messages down: %w", len(all), err)
 	}
-	return slot, nil
+	return slots, nil
+}
+
+// Running says that a message has begun.
+func (j *Journal) Running(slot int) error { return j.mark(slot, running) }
+
+// Done says that a message has ended well.
+func (j *Journal) Done(slot int) error { return j.mark(slot, done) }
+
+func (j *Journal) mark(slot int, state byte) error {
+	if _, err := j.file.WriteAt([]byte{state}, at(slot)+stateAt); err != nil {
+		return fmt.Errorf("mark slot %d of the journal: %w", slot, err)
+	}
+	return nil
 }
 
 // Amend replaces the record in a slot, for as long as the machine lives.
 func (j *Journal) Amend(slot int, r Record) error {
+	r.Boot = j.boot
 	page, err := encode(r)
 	if err != nil {
 		return err
@@ -131,7 +163,7 @@ func (j *Journal) Amend(slot int, r Record) error {
 
 // Clear gives a slot back: its message has ended and somebody was told.
 func (j *Journal) Clear(slot int) error {
-	_, err := j.file.WriteAt(make([]byte, prefix), at(slot))
+	_, err := j.file.WriteAt(make([]byte, stateAt), at(slot))
 	j.give(slot)
 	if err != nil {
 		return fmt.Errorf("clear slot %d of the journal: %w", slot, err)
@@ -175,6 +207,15 @@ func (j *Journal) give(slot int) {
 	case j.some <- struct{}{}:
 	default:
 	}
+}
+
+// bootID names this life of the machine; "" where it is not known.
+func bootID() string {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
 }
 
 // own takes the lock of a folder.

@@ -34,11 +34,14 @@ func record(id string) Record {
 
 func begin(t testing.TB, j *Journal, r Record) int {
 	t.Helper()
-	slot, err := j.Begin(r)
+	slots, err := j.Begin(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slot
+	if r.Running {
+		must(t, j.Running(slots[0]))
+	}
+	return slots[0]
 }
 
 func must(t testing.TB, err error) {
@@ -56,7 +59,11 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		for _, id := range []string{"a", "b", "c"} {
-			if _, err := j.Begin(record(id)); err != nil {
+			slots, err := j.Begin(record(id))
+			if err == nil && id != "c" {
+				err = j.Running(slots[0])
+			}
+			if err != nil {
 				panic(err)
 			}
 		}
@@ -88,9 +95,12 @@ func TestWhatWasRunningWhenItsOwnerWasKilled(t *testing.T) {
 	_, left := open(t, dir, 3)
 	var ids []string
 	for _, l := range left {
+		if l.Ended != nil && l.Ended.Class == bezoar.Interrupted {
+			l.ID += ", due"
+		}
 		ids = append(ids, l.ID)
 	}
-	if diff := cmp.Diff([]string{"a", "b", "c"}, ids); diff != "" {
+	if diff := cmp.Diff([]string{"a", "b", "c, due"}, ids); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -101,14 +111,16 @@ func TestALifeOfRecords(t *testing.T) {
 	if len(left) != 0 || j.Note() != "" {
 		t.Fatalf("a new journal has %v, %q", left, j.Note())
 	}
-	done, running := record("done"), record("running")
-	slot := begin(t, j, done)
+	running := record("running")
+	slot := begin(t, j, record("done"))
+	must(t, j.Done(slot))
 	must(t, j.Clear(slot))
 	slot = begin(t, j, running)
-	running.PID, running.Since = 77, 88
+	running.Running, running.PID, running.Since = true, 77, 88
 	must(t, j.Amend(slot, running))
 	ended := record("ended")
 	slot = begin(t, j, ended)
+	ended.Running = true
 	ended.Ended = &Ended{Class: bezoar.Bug, Failure: "f", Reason: "why"}
 	must(t, j.Amend(slot, ended))
 	waits := make(chan int)
@@ -124,10 +136,13 @@ func TestALifeOfRecords(t *testing.T) {
 	must(t, j.Close())
 
 	j, left = open(t, dir, 1)
+	running.Boot, ended.Boot = bootID(), bootID()
 	if diff := cmp.Diff([]Record{running, ended}, []Record{left[0].Record, left[1].Record}); diff != "" {
 		t.Error(diff)
 	}
-	if n := begin(t, j, record("fresh")); n == left[0].Slot || n == left[1].Slot {
+	fresh := record("fresh")
+	fresh.Running = true
+	if n := begin(t, j, fresh); n == left[0].Slot || n == left[1].Slot {
 		t.Error("a record that nobody has dealt with was overwritten")
 	}
 	must(t, j.Clear(left[0].Slot))
@@ -218,16 +233,51 @@ func BenchmarkBegin(b *testing.B) {
 			for range together {
 				wg.Go(func() {
 					for range b.N/together + 1 {
-						slot, err := j.Begin(r)
+						slots, err := j.Begin(r)
 						if err != nil {
 							b.Error(err)
 							return
 						}
-						_ = j.Clear(slot)
+						_ = j.Running(slots[0])
+						_ = j.Done(slots[0])
+						_ = j.Clear(slots[0])
 					}
 				})
 			}
 			wg.Wait()
 		})
+	}
+}
+
+// When the machine died, what was due may have run.
+func TestWhatWasDueWhenTheMachineDied(t *testing.T) {
+	dir := t.TempDir()
+	j, _ := open(t, dir, 2)
+	j.boot = "another life of the machine"
+	begin(t, j, record("a"))
+	must(t, j.Close())
+	if _, left := open(t, dir, 2); len(left) != 1 || left[0].Ended != nil {
+		t.Errorf("left is %+v", left)
+	}
+}
+
+// What had ended well is told apart from what was running.
+func TestWhatWasDoneWhenItsOwnerDied(t *testing.T) {
+	dir := t.TempDir()
+	j, _ := open(t, dir, 2)
+	slots, err := j.Begin(record("a"), record("b"))
+	must(t, err)
+	must(t, j.Running(slots[0]))
+	must(t, j.Running(slots[1]))
+	must(t, j.Done(slots[1]))
+	must(t, j.Close())
+	_, left := open(t, dir, 2)
+	if len(left) != 2 || left[0].ID != "a" && left[1].ID != "a" {
+		t.Fatalf("left is %+v", left)
+	}
+	for _, l := range left {
+		if ended := l.Ended != nil && l.Ended.Class == bezoar.Done; !l.Running || ended != (l.ID == "b") {
+			t.Errorf("%s is %+v", l.ID, l.Record)
+		}
 	}
 }
