@@ -24,6 +24,12 @@ func (c *choice) canonical(reason string) []string {
 	name := "text"
 	if c.lang != nil {
 		name = c.lang.name
+		if pkg := c.pool(reason); pkg != "" {
+			if c.vague() && c.code != "" {
+				reason = ""
+			}
+			return []string{version, name, c.kind, pkg, "", "", c.cause, c.discriminator(), reason}
+		}
 		if c.lang.canonical != nil {
 			f = c.lang.canonical(f)
 		}
@@ -31,6 +37,14 @@ func (c *choice) canonical(reason string) []string {
 	return []string{
 		version, name, c.kind, f.Module, f.Function, base(f.File), c.cause, c.discriminator(), c.words(f, reason),
 	}
+}
+
+// pool returns the package that stands for the place, if one may.
+func (c *choice) pool(reason string) string {
+	if c.rests != Library || c.lang.pooled == nil {
+		return ""
+	}
+	return c.lang.pooled(c.frame, exception{typ: c.typ, code: c.code, message: c.message}, reason)
 }
 
 func (c *choice) vague() bool {

@@ -28,6 +28,10 @@ type language struct {
 	// lambda and proxy numbers, generics, hashes). Line stays. nil takes the
 	// file's base name and the function as they are.
 	canonical func(f Frame) Frame
+	// pooled returns the package that stands for a frame of somebody else's when
+	// the folded message names what failed by itself, so that it does not matter
+	// how deep a trace was cut off; "" otherwise. nil never does.
+	pooled func(f Frame, e exception, reason string) string
 	// vague reports a type that says too little by itself (Error,
 	// RuntimeError): the exception's code then enters the hash.
 	vague func(typ string) bool

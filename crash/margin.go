@@ -2,9 +2,14 @@ package crash
 
 import "strings"
 
-// unfence blanks the fences of markdown and takes bold type from whole lines.
+// unfence blanks the fences of markdown and takes bold type from whole lines,
+// and the marks of inline code that begin or end one.
 func (t *text) unfence() {
 	for i, l := range t.lines {
+		if strings.IndexByte(l, '`') >= 0 && !strings.Contains(l, "```") {
+			l = unticked(l)
+			t.lines[i] = l
+		}
 		if len(l) > 6 && strings.HasPrefix(l, "**") && strings.HasSuffix(l, "**") && l[2] != ' ' && l[2] != '*' {
 			t.lines[i] = strings.TrimSpace(l[2 : len(l)-2])
 			continue
@@ -86,4 +91,29 @@ func (t *text) blankBefore(i int) bool {
 		}
 	}
 	return true
+}
+
+// unticked takes a line out of inline code: a mark at its beginning or end
+// whose other half is at its other end or in another line. Ruby begins names
+// with the same mark and ends them with another.
+func unticked(l string) string {
+	s := strings.TrimRight(l, " ")
+	n := strings.Count(s, "`")
+	trimmed := strings.TrimLeft(s, " ")
+	first, last := strings.HasPrefix(trimmed, "`"), len(trimmed) > 1 && strings.HasSuffix(s, "`")
+	switch {
+	case first && last && n == 2:
+		return trimmed[1 : len(trimmed)-1]
+	case first && n%2 == 1 && !rubyQuoted(trimmed):
+		return trimmed[1:]
+	case last && n%2 == 1:
+		return s[:len(s)-1]
+	}
+	return l
+}
+
+// rubyQuoted reports `name' at the beginning of s.
+func rubyQuoted(s string) bool {
+	end := strings.IndexAny(s[1:], " '")
+	return end > 0 && s[1+end] == '\''
 }

@@ -14,6 +14,7 @@ func python() language {
 		canonical: pyCanonical,
 		vague:     pyVague,
 		kind:      pyKind,
+		pooled:    pyPooled,
 	}
 }
 
@@ -27,7 +28,7 @@ func pyBegins(l string) bool {
 	if strings.Contains(l, pyHead) {
 		return true
 	}
-	if strings.Contains(l, ".py:") && pytestPlace(l).ok {
+	if strings.Contains(l, ".py") && (strings.Contains(l, ".py:") && pytestPlace(l).ok || pyBroken(l)) {
 		return true
 	}
 	m := pyMargin(l)
@@ -57,6 +58,12 @@ func pyRead(lines []string, i int) (trace, int, bool) {
 		return pyReadFault(lines, i)
 	case strings.HasPrefix(m, "E  "), !strings.Contains(m, pyHead) && pytestPlace(lines[i]).ok:
 		return pyReadTest(lines, i)
+	case !strings.Contains(m, pyHead) && !pyFrame(m).ok:
+		if frames, e, ended := pyGlued(m); ended {
+			e.frames = frames
+			pyFinish(&e)
+			return trace{chain: []exception{e}, fatal: true, class: pyClass(e)}, i + 1, true
+		}
 	}
 	r := pyReader{lines: lines, i: i}
 	if !r.read() {
@@ -74,7 +81,7 @@ func pyLibrary(f Frame) bool {
 	if pyStdlib(f.File) {
 		return true
 	}
-	p := strings.ToLower(strings.ReplaceAll(f.File, `\`, "/"))
+	p := strings.TrimPrefix(slashed(f.File), ".../")
 	for _, s := range pyPackages {
 		if strings.Contains(p, s) {
 			return true
@@ -210,6 +217,9 @@ func pyCanonical(f Frame) Frame {
 		base = s + ".py"
 	}
 	f.File, f.Function = base, pyFunction(f.Function)
+	if f.Function == "<module>" && f.source != "" {
+		f.Module += ":" + fold(f.source) // many files are named alike
+	}
 	return f
 }
 

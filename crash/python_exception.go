@@ -84,6 +84,11 @@ func pySyntaxPlace(msg string) (Frame, bool) {
 // pyFinish completes an exception from its type and message.
 func pyFinish(e *exception) {
 	e.code = pyCode(e.typ, e.message)
+	if e.code != "" { // it tells places apart better than their source does
+		for i := range e.frames {
+			e.frames[i].source = ""
+		}
+	}
 	e.wrapper = pyIsGroup(*e)
 	if pyIsSyntax(e.typ) {
 		if f, ok := pySyntaxPlace(e.message); ok && (len(e.frames) == 0 || !pySameFile(e.frames[0], f)) {

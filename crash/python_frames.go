@@ -64,14 +64,36 @@ func pyFrame(m string) pyPlace {
 		return pyCell(m)
 	case strings.HasPrefix(m, "<ipython-input"):
 		return pySpaced(m)
+	case pyBeheaded(m):
+		return pyQuoted(m)
 	}
 	return pyPlace{}
+}
+
+// pyBeheaded reports a frame whose beginning was not copied: x/y.py", line 3.
+func pyBeheaded(m string) bool {
+	at := strings.Index(m, `.py", line `)
+	return at > 0 && !strings.ContainsAny(m[:at], "\"'([{,")
+}
+
+// pyBroken reports a line that is a frame without its beginning, or frames and
+// what ended them all in one.
+func pyBroken(l string) bool {
+	at := strings.Index(l, `.py", line `)
+	if at < 0 {
+		return false
+	}
+	return pyBeheaded(pyMargin(l)) || strings.Contains(l[:at], `File "`) && strings.Contains(l[at:], "Error: ")
 }
 
 // pyQuoted reads /x.py", line 3, in f – what follows File and a quote.
 func pyQuoted(s string) pyPlace {
 	file, rest, ok := strings.Cut(s, `", line `)
 	if !ok {
+		if file, rest, ok = strings.Cut(s, ", line "); ok && pySource(file) { // a quote was lost
+			s = file + `", line ` + rest
+			return pyQuoted(s)
+		}
 		// Django's: File "/x.py" in f
 		file, rest, ok = strings.Cut(s, `" in `)
 		return pyPlace{Frame: Frame{File: file, Function: strings.TrimSpace(rest)}, ok: ok, inside: true, cell: true}
@@ -110,6 +132,9 @@ func pyGlued(s string) (frames []Frame, e exception, ended bool) {
 		}
 		words := strings.Fields(piece)
 		for k := 4; k < len(words); k++ {
+			if at := strings.LastIndexByte(words[k], '^'); at >= 0 {
+				words[k] = words[k][at+1:]
+			}
 			if e, strong, ok := pyException(words[k]); ok && strong && e.message == "" && (strings.HasSuffix(words[k], ":") || k == len(words)-1) {
 				e.message = strings.Join(words[k+1:], " ")
 				return frames, e, true

@@ -124,6 +124,15 @@ func (s *pyScan) boxedFrame(lines []string, i *int, m string) pyPlace {
 	return pyBoxed(m)
 }
 
+// kept remembers the source of a place without a function.
+func (s *pyScan) kept(m string) {
+	if n := len(s.block.frames); n > 0 && !s.source && !s.cells && !s.first {
+		if f := &s.block.frames[n-1]; f.source == "" && (f.Function == "" || f.Function == "<module>" || f.Function == "?") {
+			f.source = strings.TrimSpace(m[:min(len(m), 200)])
+		}
+	}
+}
+
 func (s *pyScan) took(p pyPlace, indent int) {
 	s.cells = s.cells || p.cell
 	s.source, s.strange, s.blank = false, 0, false
@@ -197,14 +206,17 @@ func (s *pyScan) other(l, m string) pyStep {
 				return pyStops
 			}
 		}
+		s.kept(m)
 		s.source = true
 		return pySkips
 	}
-	s.source = true
 	if e, strong, ok := pyException(m); ok && strong && indent <= s.block.indent+2 && e.message != "" && !strings.HasSuffix(m, ":") {
+		s.source = true
 		s.end(e)
 		return pyEnds
 	}
+	s.kept(m)
+	s.source = true
 	return pySkips
 }
 

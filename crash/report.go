@@ -39,6 +39,8 @@ type Frame struct {
 	// Module is a class, package, crate, application or binary, where the
 	// language prints one apart from the function.
 	Module string `json:"-"`
+
+	source string // of a place without a function, where a language prints it
 }
 
 // Quality grades what a Report rests on, from A to D.
