@@ -42,6 +42,20 @@ func TestQueueGuide(t *testing.T) {
 	})
 }
 
+// Every command of the guide to workers is run, in order.
+func TestWorkGuide(t *testing.T) {
+	r := newReader(t, "docs/work.md")
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(r.dir, "bezoar"), ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	r.read(map[string][]string{
+		"-- sh handler.sh":   {`ordered: {"order": 7, "price": 3}`, "1 done, 1 invalid", "there is no price in message"},
+		"-- sh throttled.sh": {"throttled: quota of the day"},
+	})
+}
+
 // What the guide checks signatures with takes those of alarms, and no others.
 func TestQueueGuideChecksSignatures(t *testing.T) {
 	r := newReader(t, "docs/queue.md")
@@ -197,7 +211,7 @@ var link = regexp.MustCompile(`\]\(([^)#\s]*)(#[^)\s]*)?\)`)
 
 // Links between pages, and to code, lead somewhere.
 func TestLinksLeadSomewhere(t *testing.T) {
-	for _, page := range []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/queue.md", "docs/sift.md", "docs/decisions.md", "examples/README.md"} {
+	for _, page := range []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/queue.md", "docs/work.md", "docs/sift.md", "docs/decisions.md", "examples/README.md"} {
 		text, err := os.ReadFile(filepath.Join("../..", page))
 		if err != nil {
 			t.Fatal(err)
