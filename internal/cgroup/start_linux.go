@@ -138,12 +138,12 @@ func peek(name string, buf []byte) (int, error) {
 // the process's first; see [Group.Start].
 func (c *Cell) Enter() error {
 	tid := unix.Gettid()
-	if tid == os.Getpid() {
-		return fmt.Errorf("%w: the process's first thread may not live in a cell", ErrUnavailable)
-	}
 	for _, g := range c.groups {
 		if g.version == 2 {
 			continue
+		}
+		if tid == os.Getpid() {
+			return fmt.Errorf("%w: the process's first thread may not live in a cell", ErrUnavailable)
 		}
 		c.resident = tid
 		if err := write(filepath.Join(g.dir, "tasks"), strconv.Itoa(tid)); err != nil {
