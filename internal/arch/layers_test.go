@@ -76,6 +76,7 @@ func testOnly() map[string]string {
 		"internal/browsertest": "drives a real browser",
 		"ledger/ledgertest":    "the suite that every store passes",
 		"queue/queuetest":      "the suite that every queue store passes",
+		"internal/worktest":    "runs bezoar work as a process",
 	}
 }
 
