@@ -56,6 +56,7 @@ func (t *text) undress() {
 	for range maxDress {
 		notes := len(t.notes)
 		t.dedent()
+		t.unbox()
 		t.unquote()
 		t.unservice()
 		t.unnumber()

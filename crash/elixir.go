@@ -26,8 +26,8 @@ func exBegins(l string) bool {
 		return true
 	case strings.Contains(l, " in function ") || strings.HasPrefix(l, "in function "):
 		return erlCall(l).ok
-	case strings.Contains(l, " crashed with reason: ") && strings.Contains(l, " line "):
-		return true
+	case strings.Contains(l, " with reason: "):
+		return erlReported(l)
 	case strings.Contains(l, pyHead), strings.Contains(l, `.ex"`), strings.Contains(l, `.exs"`), strings.Contains(l, `.erl"`):
 		return clothed(l)
 	case strings.Contains(l, "stacktrace:"):
@@ -76,8 +76,26 @@ func exLibrary(f Frame) bool {
 	if f.Module != "" {
 		return listed(exCoreApps, f.Module) || listed(exDepApps, f.Module)
 	}
+	if exNamed(f.Function) {
+		return true
+	}
 	return strings.Contains(p, "/erlang/") || strings.HasPrefix(p, "lib/") && listed(exElixirFiles, base) && !strings.Contains(f.Function, "Web")
 }
+
+// exNamed reports functions of modules that belong to well-known packages:
+// releases and escripts do not print applications.
+func exNamed(fn string) bool {
+	if at := strings.LastIndex(fn, " in "); at >= 0 {
+		fn = fn[at+len(" in "):]
+	}
+	fn = strings.TrimPrefix(strings.TrimPrefix(fn, "'"), "Elixir.")
+	first, rest, deep := strings.Cut(fn, ".")
+	return deep && listed(exModules, first) && !strings.HasPrefix(rest, "Tasks.")
+}
+
+const exModules = " Mix Ecto Phoenix Plug DBConnection Postgrex MyXQL Mariaex GenServer Enum Kernel ExUnit IEx Logger EEx" +
+	" GenStage Flow Broadway Oban Absinthe Dataloader Tesla HTTPoison Finch Mint Jason Poison Bandit ThousandIsland" +
+	" Cowboy Swoosh Bamboo Guardian Timex Redix Quantum Swarm Horde Commanded Nx ExAws GenRMQ AMQP "
 
 // exOTP reports frames of the language itself.
 func exOTP(f Frame) bool {

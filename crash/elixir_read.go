@@ -2,6 +2,7 @@ package crash
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -63,7 +64,7 @@ func exFrame(l string) (f Frame, ok bool) {
 		if rest != "" && !strings.HasPrefix(rest, ":") {
 			continue
 		}
-		f.File, f.Line, f.Function = s[:at+len(ext)-1], n, strings.TrimSpace(strings.TrimPrefix(rest, ":"))
+		f.File, f.Line, f.Function = s[:at+len(ext)-1], n, exArity(strings.TrimSpace(strings.TrimPrefix(rest, ":")))
 		return f, true
 	}
 	// built in or without debug information: (stdlib 3.4) :maps.get(:a, %{})
@@ -72,6 +73,56 @@ func exFrame(l string) (f Frame, ok bool) {
 		return f, true
 	}
 	return f, false
+}
+
+// exArity puts a function's arity for the arguments that a trace printed, which
+// are data: M.f(:a, %{}) is M.f/2. Without their end the arity is left out.
+func exArity(fn string) string {
+	head, in := fn, ""
+	if at := strings.LastIndex(fn, ") in "); at >= 0 && strings.HasPrefix(fn, "anonymous fn(") {
+		head, in = fn[:at+1], fn[at+1:]
+	}
+	open := strings.IndexByte(head, '(')
+	if open <= 0 {
+		return fn
+	}
+	n, closed := exArguments(head[open:])
+	if !closed {
+		return head[:open]
+	}
+	return head[:open] + "/" + strconv.Itoa(n) + in
+}
+
+// exArguments counts the terms between the brackets that s begins with.
+func exArguments(s string) (n int, closed bool) {
+	depth, quoted := 0, byte(0)
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case quoted != 0:
+			if c == '\\' {
+				i++
+			} else if c == quoted {
+				quoted = 0
+			}
+		case c == '"' || c == '\'':
+			quoted = c
+		case c == '(' || c == '[' || c == '{' || c == '<' && strings.HasPrefix(s[i:], "<<"):
+			depth++
+		case c == ')' || c == ']' || c == '}' || c == '>' && strings.HasPrefix(s[i:], ">>"):
+			if depth--; depth == 0 {
+				return n, i == len(s)-1
+			}
+			if c == '>' {
+				i++
+			}
+		case c == ',' && depth == 1:
+			n++
+		}
+		if n == 0 && depth == 1 && i > 0 && s[i] != ' ' || n == 0 && depth > 1 {
+			n = 1
+		}
+	}
+	return n, false
 }
 
 func exCallable(s string) bool {
@@ -128,6 +179,9 @@ func exReadExceptions(lines []string, i int) (trace, int, bool) {
 			r.add(f, len(indentOf(l)))
 			framed, next, other = true, k+1, 0
 			continue
+		}
+		if s := strings.TrimSpace(l); framed && (strings.HasPrefix(s, "code: ") || s == "stacktrace:" || s == "arguments:") {
+			continue // ExUnit's
 		}
 		if other++; framed && (other > 1 || strings.TrimSpace(l) == "") || exEnds(l) {
 			break

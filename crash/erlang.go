@@ -16,7 +16,7 @@ func erlRead(lines []string, i int) (trace, int, bool) {
 	switch {
 	case strings.Contains(lines[i], "[{file,"), strings.HasPrefix(lines[i], "** Reason"):
 		e, next, ok = erlTermStack(lines, i)
-	case strings.Contains(lines[i], " crashed with reason: "):
+	case strings.Contains(lines[i], " with reason: "):
 		e, ok = erlLager(lines[i])
 	default:
 		e, next, ok = erlShell(lines, i)
@@ -120,18 +120,25 @@ func erlAtom(s string) string {
 	return s[:end]
 }
 
-// erlLager reads "… crashed with reason: bad argument in m:f/2 line 3".
+// erlReported reports Lager's one-line reports of processes.
+func erlReported(l string) bool {
+	return strings.Contains(l, " crashed with reason: ") && strings.Contains(l, " line ") ||
+		strings.Contains(l, "CRASH REPORT Process ") || strings.Contains(l, "gen_server ") && strings.Contains(l, " terminated with reason: ")
+}
+
+// erlLager reads "… crashed with reason: bad argument in m:f/2 line 3", and
+// what terminates for a reason without a place.
 func erlLager(l string) (e exception, ok bool) {
-	_, msg, _ := strings.Cut(l, " crashed with reason: ")
+	_, msg, _ := strings.Cut(l, " with reason: ")
 	e.message = msg
 	e.typ = erlSpoken(msg)
 	at := strings.LastIndex(msg, " in ")
 	if at < 0 {
-		return e, false
+		return e, e.typ != ""
 	}
 	fn, line, ok := strings.Cut(msg[at+len(" in "):], " line ")
 	if !ok || !strings.Contains(fn, ":") {
-		return e, false
+		return e, e.typ != ""
 	}
 	n, _, ok := leadingNumber(line)
 	mod, _, _ := strings.Cut(fn, ":")
@@ -211,7 +218,7 @@ func erlReason(l string) bool { return erlReasonAt(l) >= 0 }
 
 // erlReasonAt returns where a reason begins in a report.
 func erlReasonAt(l string) int {
-	for _, s := range []string{"exception error: ", "exit value: ", "exit value:", "Reason for termination ==", "Reason for termination =", "reason: ", "Reason: ", "{reason,", "exception: ", "do_boot (", `do_boot",`} {
+	for _, s := range []string{"exception error: ", "exception exit: ", "exit value: ", "exit value:", "Reason for termination ==", "Reason for termination =", "reason: ", "Reason: ", "{reason,", "exception: ", "do_boot (", `do_boot",`} {
 		if at := strings.Index(l, s); at >= 0 {
 			return at + len(s)
 		}

@@ -93,6 +93,35 @@ func (t *text) blankBefore(i int) bool {
 	return true
 }
 
+// unbox takes the sides of the windows away that terminal programs draw around
+// a log. Python's Rich draws boxes too, with corners, and its reader needs them.
+func (t *text) unbox() {
+	walls := 0
+	for _, l := range t.lines {
+		if strings.Contains(l, "╭") || strings.Contains(l, "╰") || strings.Contains(l, "❱") {
+			return
+		}
+		if walled(l) {
+			walls++
+		}
+	}
+	if walls < 2 {
+		return
+	}
+	for i, l := range t.lines {
+		if walled(l) {
+			l = strings.TrimSuffix(strings.TrimRight(l, " "), "│")
+			t.lines[i] = strings.TrimPrefix(strings.TrimRight(l[len("│"):], " "), " ")
+		}
+	}
+	t.note("stripped the sides of a window")
+}
+
+// walled reports a line between two walls.
+func walled(l string) bool {
+	return strings.HasPrefix(l, "│") && strings.HasSuffix(strings.TrimRight(l, " "), "│") && len(l) > 2*len("│")
+}
+
 // unticked takes a line out of inline code: a mark at its beginning or end
 // whose other half is at its other end or in another line. Ruby begins names
 // with the same mark and ends them with another.

@@ -39,8 +39,11 @@ func shellBegins(l string) bool {
 	if l == "" || l[0] == ' ' || l[0] == '\t' || l[0] == '{' {
 		return false
 	}
+	if l == "Killed" {
+		return true
+	}
 	i := strings.Index(l, ": ")
-	return i > 0 && i < 200 && (strings.HasPrefix(l[i:], ": line ") || i+2 < len(l) && l[i+2] >= '0' && l[i+2] <= '9' || isShellName(l[:i]))
+	return i > 0 && i < 200 && (strings.HasPrefix(l[i:], ": line ") || strings.HasPrefix(l[i:], ": Line ") || i+2 < len(l) && l[i+2] >= '0' && l[i+2] <= '9' || isShellName(l[:i]))
 }
 
 // isShellName reports the shell's own name, which stands for a script that
@@ -58,6 +61,9 @@ func isShellName(s string) bool {
 }
 
 func shellRead(lines []string, i int) (trace, int, bool) {
+	if lines[i] == "Killed" {
+		return shellKilled(lines, i)
+	}
 	first, ok := parseFault(lines[i])
 	if !ok {
 		return trace{}, i, false
@@ -110,6 +116,9 @@ func parseFault(l string) (fault, bool) {
 		return fault{}, false
 	}
 	numbered, bash := strings.CutPrefix(rest, "line ")
+	if !bash { // typed by somebody
+		numbered, bash = strings.CutPrefix(rest, "Line ")
+	}
 	n := countDigits(numbered)
 	switch {
 	case bash && n > 0 && strings.HasPrefix(numbered[n:], ":"):
@@ -168,9 +177,12 @@ func commandOf(line string) string {
 // split takes what is left apart: commands before, the fault last. The shells
 // say the same in different words.
 func (f *fault) split(rest string) {
-	parts := strings.Split(rest, ": ")
+	parts := strings.Split(strings.TrimSuffix(rest, "."), ": ")
 	if len(parts) > 1 && (parts[0] == f.script || base(parts[0]) == base(f.script)) { // dash repeats the script
 		parts = parts[1:]
+	}
+	if len(parts) > 1 && isPath(parts[0]) && ofSourced(parts[1:]) { // dash names the script and the file that it reads
+		f.script, parts = parts[0], parts[1:]
 	}
 	low := strings.ToLower(parts[0])
 	switch {
@@ -201,6 +213,41 @@ func (f *fault) split(rest string) {
 	}
 }
 
+// ofSourced reports faults of a file's text, not of a command in it.
+func ofSourced(parts []string) bool {
+	last := parts[len(parts)-1]
+	return len(parts) <= 2 && (last == "Bad substitution" || last == "parameter not set") || strings.HasPrefix(parts[0], "Syntax error")
+}
+
+// shellAhead is how far behind Killed its command may be named.
+const shellAhead = 12
+
+// shellKilled reads the bare word that a shell without job control leaves, and
+// what docker or npm say of the command below.
+func shellKilled(lines []string, i int) (trace, int, bool) {
+	e := exception{typ: "Killed", message: "Killed"}
+	next := i + 1
+	for k := i + 1; k < len(lines) && k <= i+shellAhead; k++ {
+		if command, ok := between(lines[k], "The command '", "' returned a non-zero code: "); ok {
+			e.code, next = fold(command), k+1
+			break
+		}
+		script, ok := strings.CutPrefix(lines[k], "npm ERR! ")
+		if ok {
+			next = k + 1
+		}
+		if name, rest, ok := strings.Cut(script, "@"); ok && e.code == "" && !strings.Contains(name, " ") {
+			if command, ok := between(rest, ": `", "`"); ok {
+				e.code = name + " " + fold(command)
+			}
+		}
+	}
+	if e.code != "" {
+		e.message = e.code + ": Killed"
+	}
+	return trace{chain: []exception{e}, fatal: true, rank: rankShell, class: "crash"}, next, true
+}
+
 // syntaxToken is the token that a parser stumbled over, without its quotes.
 func syntaxToken(s string) string {
 	s = strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(s, "syntax error"), "Syntax error"))
@@ -222,7 +269,7 @@ func commandName(p string) string {
 // isFaultText reports words that shells end with; without "line" before it a
 // name and a number begin lines of many programs.
 func isFaultText(s string) bool {
-	for _, w := range [...]string{"not found", "No such file or directory", "Permission denied", "yntax error", "unexpected operator", "parameter not set", "unbound variable", "ad substitution", "annot open", "annot create", "rithmetic", "llegal ", "ad variable name", "numeric argument", "an't cd", "annot fork", "event not found", "no matches found", "not a valid identifier", "Exec format error", "cannot execute", "ambiguous redirect", "Argument list too long", "unexpected end of file", "expression expected", "unary operator expected", "xpecting", "Text file busy", "too many arguments", "readonly variable", "is a directory", "Is a directory", "bad interpreter"} {
+	for _, w := range [...]string{"not found", "No such file or directory", "Permission denied", "yntax error", "unexpected operator", "parameter not set", "unbound variable", "ad substitution", "annot open", "annot create", "rithmetic", "llegal ", "ad variable name", "numeric argument", "an't cd", "annot fork", "event not found", "no matches found", "not a valid identifier", "Exec format error", "cannot execute", "ambiguous redirect", "Argument list too long", "unexpected end of file", "expression expected", "unary operator expected", "xpecting", "invalid option", "Text file busy", "too many arguments", "readonly variable", "is a directory", "Is a directory", "bad interpreter"} {
 		if strings.Contains(s, w) {
 			return true
 		}

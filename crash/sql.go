@@ -11,7 +11,16 @@ func sql() language {
 		read:    sqlRead,
 		library: func(Frame) bool { return false },
 		vague:   func(string) bool { return true },
+		kind:    func(e exception) string { return sqlKind(e.typ) },
 	}
+}
+
+// sqlKind leaves out the state that not all clients print behind the number.
+func sqlKind(typ string) string {
+	if number, _, ok := strings.Cut(typ, " ("); ok {
+		return number
+	}
+	return typ
 }
 
 // sqlGap is how many other lines may stand between errors of one run; those of
@@ -23,7 +32,7 @@ func sqlBegins(l string) bool {
 		return false
 	}
 	switch l[0] {
-	case 'E', 'F', 'p', 'm', 'P', 'R', 'M', 'O', 'C', 'S', 'c', 'd':
+	case 'E', 'F', 'p', 'm', 'P', 'R', 'M', 'O', 'C', 'S', 'c', 'd', '#':
 	default:
 		return false
 	}
@@ -65,7 +74,13 @@ func sqlRead(lines []string, i int) (trace, int, bool) {
 	if place != (Frame{}) {
 		e.frames = []Frame{place}
 	}
-	return trace{chain: []exception{e}, fatal: true, rank: rankSQL}, next, true
+	t := trace{chain: []exception{e}, fatal: true, rank: rankSQL}
+	if _, state, ok := strings.Cut(strings.TrimSuffix(e.typ, ")"), " ("); ok && len(state) == 5 {
+		if class, ok := bySQLState(state); ok {
+			t.class = class.String()
+		}
+	}
+	return t, next, true
 }
 
 // family is whose cascade an error belongs to: its script's, else its client's.
@@ -82,11 +97,13 @@ func parseSQL(lines []string, i int) (sqlError, bool) {
 	switch {
 	case strings.HasPrefix(l, "psql:"), strings.HasPrefix(l, "pg_"), strings.HasPrefix(l, "createdb: "), strings.HasPrefix(l, "dropdb: "), strings.HasPrefix(l, "createuser: "):
 		return parsePostgresTool(l)
+	case strings.HasPrefix(l, "connection to server "):
+		return parsePostgresTool("psql: error: " + l)
 	case strings.HasPrefix(l, "FATAL: ") && isServerRefusal(l[7:]), strings.HasPrefix(l, "ERROR:  "), strings.HasPrefix(l, "FATAL:  "), strings.HasPrefix(l, "PANIC:  "),
 		strings.HasPrefix(l, "ERROR: ") && strings.Contains(l, "(SQLSTATE "):
 		return parsePostgres(l), true
-	case strings.HasPrefix(l, "ERROR "), strings.HasPrefix(l, "mysql"):
-		return parseMySQL(l)
+	case strings.HasPrefix(l, "ERROR "), strings.HasPrefix(l, "#"), strings.HasPrefix(l, "mysql"):
+		return parseMySQL(lines, i)
 	case strings.HasPrefix(l, "Error: "), strings.HasPrefix(l, "Parse error "), strings.HasPrefix(l, "Runtime error "):
 		return parseSQLite(l)
 	case strings.HasPrefix(l, "Msg "), strings.HasPrefix(l, "Sqlcmd: Error"):
@@ -158,7 +175,11 @@ func isServerRefusal(s string) bool {
 func parsePostgres(l string) sqlError {
 	typ, msg, _ := strings.Cut(l, ":")
 	msg = strings.TrimSpace(msg)
-	code := fold(msg)
+	words := msg
+	if k := strings.LastIndex(msg, " at character "); k > 0 && countDigits(msg[k+14:]) == len(msg)-k-14 {
+		words = msg[:k] // a server's log says where, a client draws it
+	}
+	code := fold(words)
 	if k := strings.Index(msg, "(SQLSTATE "); k >= 0 && len(msg) >= k+15 {
 		code = msg[k+10 : k+15]
 	}
@@ -181,40 +202,75 @@ func plpgsql(lines []string, i, end int) Frame {
 	return Frame{}
 }
 
-// parseMySQL reads "ERROR 1064 (42000) at line 22: message" and what
-// mysqldump and mysqladmin say.
-func parseMySQL(l string) (sqlError, bool) {
-	if tool, rest, ok := strings.Cut(l, ": "); ok && strings.HasPrefix(l, "mysql") {
-		if k := strings.Index(rest, "rror: "); k >= 0 && !strings.Contains(tool, " ") {
-			msg := strings.Trim(rest[k+6:], "'\"")
-			if n := countDigits(msg); n > 0 && strings.HasPrefix(msg[n:], ": ") {
-				return sqlError{typ: "ERROR " + msg[:n], code: msg[:n], message: strings.Trim(msg[n+2:], "'\"")}, true
-			}
-			return sqlError{typ: tool + " error", code: fold(msg), message: msg}, true
+// parseMySQL reads "ERROR 1064 (42000) at line 22: message", phpMyAdmin's
+// "#1064 - message", and what mysqldump and mysqladmin say.
+func parseMySQL(lines []string, i int) (sqlError, bool) {
+	l := lines[i]
+	if strings.HasPrefix(l, "mysql") {
+		return parseMySQLTool(l)
+	}
+	if rest, ok := strings.CutPrefix(l, "#"); ok {
+		n := countDigits(rest)
+		msg, ok := strings.CutPrefix(rest[n:], " - ")
+		if n != 4 || !ok {
+			return sqlError{}, false
 		}
-		return sqlError{}, false
+		return mySQLError("ERROR "+rest[:4], rest[:4], msg, lines, i), true
 	}
 	rest := strings.TrimPrefix(l, "ERROR ")
+	if strings.Contains(rest[:min(len(rest), 16)], `\(`) {
+		rest = strings.NewReplacer(`\(`, "(", `\)`, ")").Replace(rest)
+	}
 	n := countDigits(rest)
 	if n != 4 || !strings.HasPrefix(rest[n:], " (") || len(rest) < 12 || rest[11] != ')' {
 		return sqlError{}, false
 	}
-	number, state := rest[:4], rest[6:11]
-	e := sqlError{typ: "ERROR " + number + " (" + state + ")"}
 	place, msg, _ := strings.Cut(rest[12:], ": ")
+	var frame Frame
 	if at, ok := strings.CutPrefix(place, " at line "); ok {
-		e.frame.Line = atoi(at[:countDigits(at)])
-		if _, file, ok := strings.Cut(at, "in file: '"); ok {
-			e.frame.File = strings.TrimRight(file, "'")
+		frame.Line = atoi(at[:countDigits(at)])
+		if strings.HasSuffix(at, " in file") {
+			file, said, _ := strings.Cut(strings.TrimPrefix(msg, "'"), "': ")
+			frame.File, msg = file, said
 		}
 	}
-	e.message = msg
-	said, near, _ := strings.Cut(msg, "; check the manual")
-	e.code = state + ":" + number + ":" + fold(said)
-	if _, at, ok := strings.Cut(near, " near '"); ok { // all that tells two syntax errors apart
-		e.code += " near " + fold(strings.Trim(at[:min(len(at), 40)], "'\""))
-	}
+	e := mySQLError("ERROR "+rest[:11]+")", rest[:4], msg, lines, i)
+	e.frame = frame
 	return e, true
+}
+
+// mySQLError makes an error of its message. What a syntax error is near to is
+// all that tells two of them apart; it may begin in the next line.
+func mySQLError(typ, number, msg string, lines []string, i int) sqlError {
+	e := sqlError{typ: typ, message: msg}
+	said, near, _ := strings.Cut(msg, "; check the manual")
+	said, _, _ = strings.Cut(said, " (using password: ")
+	e.code = number + ":" + fold(said)
+	_, at, ok := strings.Cut(near, " near '")
+	if !ok {
+		return e
+	}
+	for k := i + 1; k < len(lines) && k <= i+2 && len(at) < 40; k++ {
+		at += " " + strings.TrimSpace(lines[k])
+	}
+	at = strings.TrimSpace(at)
+	at, _, _ = strings.Cut(at[:min(len(at), 40)], "' at line ")
+	e.code += " near " + fold(strings.Trim(at, "\"'"))
+	return e
+}
+
+// parseMySQLTool reads "mysqldump: Got error: 1045: Access denied …".
+func parseMySQLTool(l string) (sqlError, bool) {
+	tool, rest, ok := strings.Cut(l, ": ")
+	k := strings.Index(rest, "rror: ")
+	if !ok || k < 0 || strings.Contains(tool, " ") {
+		return sqlError{}, false
+	}
+	msg := strings.Trim(rest[k+6:], "'\"")
+	if n := countDigits(msg); n > 0 && strings.HasPrefix(msg[n:], ": ") {
+		return sqlError{typ: "ERROR " + msg[:n], code: msg[:n], message: strings.Trim(msg[n+2:], "'\"")}, true
+	}
+	return sqlError{typ: tool + " error", code: fold(msg), message: msg}, true
 }
 
 // parseSQLite reads the shell's three forms.
