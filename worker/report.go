@@ -89,6 +89,8 @@ func (d *delivery) returned(e *Event) {
 	d.waste()
 	if d.res.spawn != nil {
 		d.w.fail(&SpawnError{Command: d.w.cfg.Command.name(), Err: d.res.spawn})
+	}
+	if d.res.spawn != nil || d.receiving.Err() != nil {
 		select {
 		case <-d.w.quiet: // or it would come right back
 		case <-time.After(reportFor):

@@ -106,10 +106,7 @@ func (w *Worker) work(ctx, base context.Context) error {
 	running, interrupt := context.WithCancelCause(base)
 	defer interrupt(nil)
 	received := make(chan error, 1)
-	go func() {
-		defer close(w.quiet)
-		received <- w.receive(receiving, running)
-	}()
+	go func() { received <- w.receive(receiving, running) }()
 	var err error
 	select {
 	case err = <-w.failed:
@@ -124,6 +121,10 @@ func (w *Worker) work(ctx, base context.Context) error {
 		}
 	}
 	<-received
+	if !w.about.Judges {
+		sleep(base, deadCalls)
+	}
+	close(w.quiet)
 	if !w.settle(w.cfg.Drain) {
 		interrupt(errInterrupted)
 		if !w.settle(w.goodbye()) {
@@ -137,6 +138,11 @@ func (w *Worker) work(ctx, base context.Context) error {
 	}
 	return err
 }
+
+// deadCalls is how long an endpoint may take to notice that a receive was broken
+// off: what is visible again before that it would give to nobody. Bezoar's takes
+// such messages back.
+const deadCalls = 250 * time.Millisecond
 
 // goodbye is how long an interrupted run may take.
 func (w *Worker) goodbye() time.Duration {
