@@ -120,12 +120,9 @@ func (a *App) ensureQueues(ctx context.Context) error {
 			return err
 		}
 	}
-	// A queue may be a dead-letter queue and have one: first all without theirs.
+	// Any of them may be a dead-letter queue: first all without theirs.
 	for _, name := range names {
 		s := wanted[name]
-		if s.DeadLetter.Queue == "" {
-			continue
-		}
 		s.DeadLetter = queue.DeadLetter{}
 		if err := a.create(ctx, name, s); err != nil {
 			return err

@@ -58,6 +58,27 @@ func TestQueueSettingsChangedBetweenStarts(t *testing.T) {
 	}
 }
 
+// Whatever the order of names: a dead-letter queue may be listed itself, and have
+// one, too.
+func TestDeadLetterQueuesThatAreListed(t *testing.T) {
+	t.Parallel()
+	n := serve(t, head("memory:", "")+`queues:
+  a: {dead_letter: b, max_receive_count: 3}
+  b: {visibility: 7s}
+  c.fifo: {dead_letter: a.fifo, max_receive_count: 4}
+  a.fifo: {dead_letter: d.fifo, max_receive_count: 5}
+  d.fifo: {}
+`)
+	for name, want := range map[string]string{"a": "b", "c.fifo": "a.fifo", "a.fifo": "d.fifo"} {
+		if got := n.queue(name).DeadLetter; got != want {
+			t.Errorf("the dead letters of %s go to %q, want %q", name, got, want)
+		}
+	}
+	if got := n.queue("b").Attributes["VisibilityTimeout"]; got != "7" {
+		t.Errorf("b has a visibility of %s s, want 7", got)
+	}
+}
+
 // A start that cannot be as the file says does not happen.
 func TestQueueSettingsThatCannotBe(t *testing.T) {
 	t.Parallel()
