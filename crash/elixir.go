@@ -110,6 +110,9 @@ func exOTP(f Frame) bool {
 // arity, which a trace may print as arguments, and without the numbers of its
 // anonymous functions.
 func exCanonical(f Frame) Frame {
+	if f.File == "" && f.Function == "" {
+		return f
+	}
 	_, f.File = splitBase(strings.ReplaceAll(f.File, `\`, "/"))
 	f.Module = ""
 	fn := f.Function

@@ -131,7 +131,7 @@ func unticked(l string) string {
 	trimmed := strings.TrimLeft(s, " ")
 	first, last := strings.HasPrefix(trimmed, "`"), len(trimmed) > 1 && strings.HasSuffix(s, "`")
 	switch {
-	case first && last && n == 2:
+	case first && last && (n == 2 || n == 3):
 		return trimmed[1 : len(trimmed)-1]
 	case first && n%2 == 1 && !rubyQuoted(trimmed):
 		return trimmed[1:]

@@ -58,7 +58,7 @@ func pyRead(lines []string, i int) (trace, int, bool) {
 		return pyReadFault(lines, i)
 	case strings.HasPrefix(m, "E  "), !strings.Contains(m, pyHead) && pytestPlace(lines[i]).ok:
 		return pyReadTest(lines, i)
-	case !strings.Contains(m, pyHead) && !pyFrame(m).ok:
+	case !strings.Contains(m, pyHead) && strings.Contains(m, "Error: "):
 		if frames, e, ended := pyGlued(m); ended {
 			e.frames = frames
 			pyFinish(&e)
@@ -218,7 +218,7 @@ func pyCanonical(f Frame) Frame {
 	}
 	f.File, f.Function = base, pyFunction(f.Function)
 	if f.Function == "<module>" && f.source != "" {
-		f.Module += ":" + fold(f.source) // many files are named alike
+		f.Module += ":" + strings.Join(strings.Fields(f.source), " ") // many files are named alike
 	}
 	return f
 }

@@ -124,6 +124,9 @@ func pyGlued(s string) (frames []Frame, e exception, ended bool) {
 			piece = s[:next+1]
 		}
 		if p := pyFrame(strings.TrimRight(piece, " ")); p.ok {
+			if !p.inside {
+				p.source = pyGluedSource(piece)
+			}
 			frames = append(frames, p.Frame)
 		}
 		s = s[len(piece):]
@@ -142,6 +145,18 @@ func pyGlued(s string) (frames []Frame, e exception, ended bool) {
 		}
 	}
 	return frames, e, false
+}
+
+// pyGluedSource returns what stands between a place without a function and the
+// caret below it, which are all in one line.
+func pyGluedSource(piece string) string {
+	_, rest, _ := strings.Cut(piece, `", line `)
+	_, rest, _ = leadingNumber(rest)
+	source, _, ok := strings.Cut(rest, "^")
+	if !ok {
+		return ""
+	}
+	return strings.TrimSpace(source)
 }
 
 // pyColon reads IPython 8's ~/x.py:3, in f(a).

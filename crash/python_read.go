@@ -48,9 +48,13 @@ func (r *pyReader) lookBack() {
 	}
 	before := pyMargin(r.lines[r.i-1])
 	if !strings.Contains(r.lines[r.i], "Traceback") {
-		if _, strong, ok := pyException(before); ok && strong {
+		at := r.i - 1
+		if at > 0 && strings.HasPrefix(before, `Module "`) { // Elixir's code without a file
+			at--
+		}
+		if _, strong, ok := pyException(pyMargin(r.lines[at])); ok && strong {
 			r.first = true
-			r.i--
+			r.i = at
 		}
 		return
 	}

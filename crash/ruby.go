@@ -23,7 +23,7 @@ func rubyBegins(l string) bool {
 			return true
 		}
 	}
-	if strings.Contains(l, ".rb") {
+	if strings.Contains(l, ".rb") || strings.Contains(l, ".erb\"") || strings.Contains(l, ".haml\"") {
 		return rubyFrame(l).ok || clothed(l)
 	}
 	if len(l) > 5 && (l[0] == '\t' || l[0] == ' ' || l[0] == 'f') {

@@ -15,6 +15,7 @@ type rubyLine struct {
 // rubyFrame reads a line of a backtrace.
 func rubyFrame(l string) (r rubyLine) {
 	s := strings.TrimLeft(l, " \t")
+	s = strings.TrimLeft(strings.TrimPrefix(s, "! "), " ") // Heroku's
 	s = strings.TrimPrefix(s, "# ")
 	s = strings.TrimLeft(s, " ")
 	if n, rest, ok := leadingNumber(s); ok && strings.HasPrefix(rest, ": from ") {
@@ -91,8 +92,16 @@ func (r rubyLine) within(s string, at int) rubyLine {
 		return rubyLine{}
 	}
 	m := strings.TrimLeft(s[at+len(":in"):], " ")
-	m = strings.TrimLeft(m, "`'\"‘")
+	for _, q := range []string{"`", "'", "\"", "‘"} {
+		if rest, ok := strings.CutPrefix(m, q); ok {
+			m = rest
+			break
+		}
+	}
 	end := strings.IndexAny(m, "'`\"’")
+	if strings.HasPrefix(m, "`'") { // the method that backquotes call
+		end = 1
+	}
 	if end < 0 {
 		end = len(m)
 	}
@@ -158,6 +167,20 @@ func rubyConstant(s string) bool {
 	return true
 }
 
+// rubyOccurred reads how ExceptionNotifier begins its mails: "A Type occurred in
+// controller#action:".
+func rubyOccurred(l string) (e exception, ok bool) {
+	s := strings.TrimSpace(l)
+	rest, ok := strings.CutPrefix(s, "An ")
+	if !ok {
+		if rest, ok = strings.CutPrefix(s, "A "); !ok {
+			return e, false
+		}
+	}
+	typ, _, ok := strings.Cut(rest, " occurred in ")
+	return exception{typ: typ}, ok && rubyConstant(typ)
+}
+
 // rubyTitle reads the line that comes before a backtrace in logs: "Type: msg",
 // "Type (msg):", "Type - msg", and RSpec's "Type:".
 func rubyTitle(l string) (e exception, ok bool) {
@@ -179,7 +202,7 @@ func rubyTitle(l string) (e exception, ok bool) {
 		end++
 	}
 	typ := strings.TrimSuffix(s[:end], ":")
-	if !rubyConstant(typ) || listed(" Error ERROR FATAL WARN INFO DEBUG Tasks Failure Finished Caused Started Processing Completed Parameters Run Please Did You It In The A I ", typ) {
+	if !rubyConstant(typ) || listed(" Error ERROR FATAL WARN INFO DEBUG Tasks Failure Finished Caused Started Processing Completed Parameters Backtrace Run Please Did You It In The A I ", typ) {
 		return e, false
 	}
 	rest := s[len(typ):]

@@ -141,6 +141,12 @@ func (r *rubyReader) title() (exception, bool) {
 		if rubyFrame(l).ok {
 			break
 		}
+		if e, ok := rubyOccurred(l); ok {
+			if len(said) > 0 {
+				e.message = said[len(said)-1]
+			}
+			return e, true
+		}
 		if e, ok := rubyTitle(l); ok {
 			if e.message == "" && len(said) > 0 {
 				e.message = said[len(said)-1]

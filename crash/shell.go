@@ -39,7 +39,7 @@ func shellBegins(l string) bool {
 	if l == "" || l[0] == ' ' || l[0] == '\t' || l[0] == '{' {
 		return false
 	}
-	if l == "Killed" {
+	if l == "Killed" || strings.Contains(l, ": bad interpreter: ") {
 		return true
 	}
 	i := strings.Index(l, ": ")
@@ -114,6 +114,11 @@ func parseFault(l string) (fault, bool) {
 	rest := l[i+2:]
 	if strings.ContainsAny(f.script, "\"'(<=") || strings.Contains(f.script, " ") && !strings.HasSuffix(f.script, ".sh") {
 		return fault{}, false
+	}
+	if isShellName(f.script) { // an interactive shell names itself before a file that it reads
+		if file, after, ok := strings.Cut(rest, ": line "); ok && !strings.Contains(file, ": ") && isFaultText(after) {
+			f.script, rest = file, "line "+after
+		}
 	}
 	numbered, bash := strings.CutPrefix(rest, "line ")
 	if !bash { // typed by somebody
@@ -192,6 +197,8 @@ func (f *fault) split(rest string) {
 		f.words, f.command = "syntax error", syntaxToken(strings.Join(parts[1:], ": "))
 	case strings.HasPrefix(low, "unexpected eof"), strings.HasPrefix(low, "warning"):
 		f.words = strings.TrimSuffix(fold(strings.Join(parts, ": ")), "'")
+	case low == "bad interpreter":
+		f.words, f.command = low, commandName(parts[min(1, len(parts)-1)])
 	case low == "command not found", low == "no such file or directory", low == "permission denied":
 		f.words = low // zsh puts the command last
 		if len(parts) > 1 {

@@ -138,7 +138,7 @@ func parsePostgresTool(l string) (sqlError, bool) {
 	if strings.HasPrefix(rest, " NOTICE:") || strings.HasPrefix(rest, " WARNING:") || strings.HasPrefix(rest, " warning:") {
 		return sqlError{}, false
 	}
-	for _, mark := range [...]string{"FATAL: ", "ERROR: ", "PANIC: "} {
+	for _, mark := range [...]string{"FATAL: ", "ERROR: ", "PANIC: ", "ERREUR: ", "FEHLER: "} {
 		if k := strings.LastIndex(rest, mark); k >= 0 {
 			e := parsePostgres(rest[k:])
 			e.frame = at

@@ -111,7 +111,13 @@ func (f *found) above(g *found) bool {
 	if f.rank != g.rank {
 		return f.rank > g.rank
 	}
-	return f.placed() && !g.placed()
+	return f.placed() && (!g.placed() || f.typed() && !g.typed())
+}
+
+// typed reports whether f says what it was: a trace that the end of the output
+// cut off says less than the one before it.
+func (f *found) typed() bool {
+	return !f.cut || f.chain[len(f.chain)-1].typ != ""
 }
 
 // placed reports whether f names any place: "Aborted (core dumped)" behind a
