@@ -209,7 +209,7 @@ func pyCanonical(f Frame) Frame {
 		base = pyNameless(p)
 	case strings.HasPrefix(base, "__"):
 		_, f.Module = splitBase(dir)
-	case base == "setup.py" && strings.Contains(dir, "/pip-"):
+	case base == "setup.py" && f.source == "" && strings.Contains(dir, "/pip-"):
 		_, f.Module = splitBase(dir)
 		f.Module, _, _ = strings.Cut(f.Module, "_") // pip adds a hash
 	}
