@@ -55,10 +55,11 @@ func TestReadme(t *testing.T) {
 		"demo":          {"innocents refused"},
 		"/crash":        {"quarantine"},
 		"quarantine ls": {"/crash"},
-		"worker.py":     {"BEZOAR", "STONE", "CUP", "crash:payload-", "bug:AttributeError@worker.py", "would redrive 1 letter to jobs"},
+		"bezoar work":   {"BEZOAR", "STONE", "CUP", "crash:", "bug:", "AttributeError", "would redrive 1 letter to jobs"},
+		"bezoar sift":   {"oops", "1 of 100,000 rows set aside", "AttributeError", "process.py:", "quality     A"},
 	})
-	if n := strings.Count(r.printed, "a worker died\n"); n != 2 {
-		t.Errorf("%d workers died of the README's message, want 2:\n%s", n, r.printed)
+	if n := strings.Count(r.printed, " crash: SIGSEGV\n"); n != 2 {
+		t.Errorf("%d handlers died of the README's message, want 2:\n%s", n, r.printed)
 	}
 }
 
