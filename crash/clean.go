@@ -61,6 +61,7 @@ func (t *text) undress() {
 		t.unservice()
 		t.unnumber()
 		t.unprefix()
+		t.untick()
 		if len(t.notes) == notes {
 			return
 		}

@@ -27,7 +27,10 @@
 // code (errno, SQLSTATE, status) enters for types that say too little
 // (RuntimeError). The folded message enters only where there is no function to
 // tell two places apart. How the process ended enters when that is all there
-// is, or when it was killed for memory.
+// is, or when it was killed for memory. A place without a function enters with
+// its source, where a language prints it. The package stands for the place in a
+// trace of packages alone whose message names what is missing: it may have been
+// cut off anywhere.
 //
 // # Qualities
 //

@@ -2,14 +2,9 @@ package crash
 
 import "strings"
 
-// unfence blanks the fences of markdown and takes bold type from whole lines,
-// and the marks of inline code that begin or end one.
+// unfence blanks the fences of markdown and takes bold type from whole lines.
 func (t *text) unfence() {
 	for i, l := range t.lines {
-		if strings.IndexByte(l, '`') >= 0 && !strings.Contains(l, "```") {
-			l = unticked(l)
-			t.lines[i] = l
-		}
 		if len(l) > 6 && strings.HasPrefix(l, "**") && strings.HasSuffix(l, "**") && l[2] != ' ' && l[2] != '*' {
 			t.lines[i] = strings.TrimSpace(l[2 : len(l)-2])
 			continue
@@ -120,6 +115,16 @@ func (t *text) unbox() {
 // walled reports a line between two walls.
 func walled(l string) bool {
 	return strings.HasPrefix(l, "│") && strings.HasSuffix(strings.TrimRight(l, " "), "│") && len(l) > 2*len("│")
+}
+
+// untick takes lines out of inline code.
+func (t *text) untick() {
+	t.each("marks of code", func(l string) string {
+		if strings.IndexByte(l, '`') < 0 || strings.Contains(l, "```") {
+			return l
+		}
+		return unticked(l)
+	})
 }
 
 // unticked takes a line out of inline code: a mark at its beginning or end

@@ -7,7 +7,7 @@ func TestUntick(t *testing.T) {
 		"`./run.sh: 5: Bad substitution`":             "./run.sh: 5: Bad substitution",
 		"`Traceback (most recent call last):":         "Traceback (most recent call last):",
 		"NameError: name 'x' is not defined`":         "NameError: name 'x' is not defined",
-		"`~/.env: line 1: unexpected token `$'\\r''`":   "~/.env: line 1: unexpected token `$'\\r''",
+		"`~/.env: line 1: unexpected token `$'\\r''`": "~/.env: line 1: unexpected token `$'\\r''",
 		"`require': cannot load such file -- x":       "`require': cannot load such file -- x",
 		"x.rb:3:in `f': undefined method `g' for nil": "x.rb:3:in `f': undefined method `g' for nil",
 		"Run `npm fund` for `details`":                "Run `npm fund` for `details`",

@@ -18,8 +18,8 @@ func php() language {
 }
 
 func phpBegins(l string) bool {
-	if strings.Contains(l, "error: ") && phpLevel(l) != "" {
-		return true
+	if strings.Contains(l, "error: ") && phpLevel(l) != "" || strings.HasPrefix(l, "Error message: Uncaught ") {
+		return true // WordPress wraps its mails
 	}
 	if strings.Contains(l, "[object] (") && strings.Contains(l, "(code: ") {
 		return true

@@ -110,7 +110,11 @@ func (r *phpReader) header() bool {
 		if strings.HasPrefix(strings.TrimSpace(l), "Stack trace:") || phpStep(l).ok || strings.HasPrefix(strings.TrimSpace(l), "thrown in") {
 			break
 		}
-		s += "\n" + strings.TrimSpace(l)
+		if strings.HasSuffix(s, " in") || strings.HasPrefix(r.lines[r.i], "Error message: ") {
+			s += " " + strings.TrimSpace(l) // a mail's line was full
+		} else {
+			s += "\n" + strings.TrimSpace(l)
+		}
 		if je, jf, jok := phpHeader(s); jok && jf.File != "" {
 			e, f, ok, next = je, jf, true, k+1
 		}
@@ -179,6 +183,9 @@ func phpStepAt(s string) phpCall {
 	if fn, ok := strings.CutPrefix(s, "[internal function]: "); ok {
 		return phpCall{Frame: Frame{Function: phpCallee(fn)}, ok: true}
 	}
+	if strings.HasSuffix(s, "):") { // wrapped before what was called
+		s += " "
+	}
 	for from := 0; ; {
 		at := strings.Index(s[from:], "): ")
 		if at < 0 {
@@ -246,6 +253,7 @@ func (r *phpReader) steps(f Frame) []Frame {
 			frames[len(frames)-1].Function = "{main}"
 			r.i = k + 1
 			return phpEntry(frames)
+		case s.ok && len(frames) == 1 && s.Line == f.Line && s.File == f.File: // PHP's own function complained
 		case s.ok:
 			if frames[len(frames)-1].Function == "" && !strings.HasSuffix(s.Function, "->handleError") {
 				frames[len(frames)-1].Function = s.Function

@@ -113,6 +113,13 @@ func (r *pyReader) block() bool {
 
 // below takes the message from the line below a type with nothing behind it.
 func (r *pyReader) below(b *pyBlock) {
+	if b.message == "" && r.i < len(r.lines) {
+		if value, ok := strings.CutPrefix(pyMargin(r.lines[r.i]), "Exception Value:"); ok { // Django's page
+			if b.message = strings.TrimSpace(value); b.message == "" && r.i+1 < len(r.lines) {
+				b.message = strings.TrimSpace(r.lines[r.i+1])
+			}
+		}
+	}
 	if b.message != "" || r.i >= len(r.lines) || !strings.HasSuffix(strings.TrimRight(r.lines[r.i-1], " "), ":") {
 		return
 	}
@@ -120,6 +127,19 @@ func (r *pyReader) below(b *pyBlock) {
 	if !strings.Contains(m, pyHead) && !strings.HasPrefix(m, "+-") && m != `"""` {
 		b.message = m
 	}
+}
+
+// pyReadPage reads what Django's page says when nobody copied its traceback.
+func pyReadPage(lines []string, i int) (trace, int, bool) {
+	typ, _, _ := strings.Cut(strings.TrimPrefix(pyMargin(lines[i]), "Exception Type: "), " at ")
+	if i+1 >= len(lines) || !strings.HasPrefix(pyMargin(lines[i+1]), "Exception Value:") || !pyStrong(strings.TrimSpace(typ)) {
+		return trace{}, i, false
+	}
+	r := pyReader{lines: lines, i: i + 1}
+	b := pyBlock{exception: exception{typ: strings.TrimSpace(typ)}}
+	r.below(&b)
+	pyFinish(&b.exception)
+	return trace{chain: []exception{b.exception}, fatal: true, class: pyClass(b.exception)}, i + 2, true
 }
 
 // finish ends a block whose exception was not found.

@@ -33,6 +33,9 @@ func swiftRead(lines []string, i int) (trace, int, bool) {
 		_, reason, _ := strings.Cut(rest, "reason: '")
 		e.message, stack = strings.TrimSuffix(strings.TrimSpace(reason), "'"), "call stack"
 	case strings.HasPrefix(s, "Exception Type: "):
+		if i+1 < len(lines) && strings.HasPrefix(lines[i+1], "Exception Value:") {
+			return trace{}, i, false // Django's
+		}
 		e.typ, stack = strings.TrimSpace(s[len("Exception Type: "):]), "Crashed:"
 	default:
 		before, message, _ := strings.Cut(s, "atal error: ")
