@@ -135,6 +135,9 @@ func cDigitFirst(t string) (Frame, bool) {
 		return Frame{}, false
 	}
 	rest = strings.TrimSpace(rest)
+	if strings.HasPrefix(rest, "0x") && strings.Contains(rest, " in ") { // gdb's, the # lost to markdown
+		return cNumbered(t)
+	}
 	if module, name, ok := strings.Cut(rest, "!"); ok && !strings.ContainsAny(module, " \t") {
 		return cBreakpad(module, name), true
 	}

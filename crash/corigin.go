@@ -52,6 +52,21 @@ func cIgnoredName(name string) bool {
 			return true
 		}
 	}
+	if cIgnoredCall(name) {
+		return true
+	}
+	if strings.HasPrefix(name, "_") { // the C library's own names for its functions, checked ones too
+		bare := strings.TrimSuffix(strings.TrimSuffix(strings.TrimLeft(name, "_"), "_chk"), "_internal")
+		if strings.HasPrefix(bare, "IO_") || cIgnoredCall(bare) {
+			return true
+		}
+	}
+	return strings.Contains(name, "_avx") || strings.Contains(name, "_sse") && strings.HasPrefix(name, "_") || strings.Contains(name, "_evex")
+}
+
+// cIgnoredCall reports the C library's functions by their names, and what
+// begins and ends a thread.
+func cIgnoredCall(name string) bool {
 	switch name {
 	case "<signal handler called>", "raise", "gsignal", "abort", "_start", "start", "start_thread", "thread_start", "clone", "__clone", "clone3", "__clone3", "kill", "pthread_kill",
 		"malloc", "free", "calloc", "realloc", "cfree", "posix_memalign", "strdup", "strndup", "munmap_chunk", "malloc_consolidate", "sysmalloc", "systrim", "unlink_chunk",
@@ -61,7 +76,7 @@ func cIgnoredName(name string) bool {
 		"sprintf", "snprintf", "vsprintf", "vsnprintf", "printf", "vprintf", "fprintf", "vfprintf", "sscanf", "vsscanf", "fscanf", "atoi", "atol", "read", "write", "fread", "fwrite", "fgets", "puts", "fputs", "fclose", "fopen", "bcopy", "wcslen", "wcscpy", "qsort", "bsearch", "getenv", "longjmp", "siglongjmp":
 		return true
 	}
-	return strings.Contains(name, "_avx") || strings.Contains(name, "_sse") && strings.HasPrefix(name, "_") || strings.Contains(name, "_evex")
+	return false
 }
 
 // cReporter reports the functions that programs write to print a stack or to
@@ -102,8 +117,12 @@ func cLibraryFile(path string) bool {
 			return true
 		}
 	}
+	if strings.IndexByte(path, '/') < 0 && (strings.HasPrefix(path, "stl_") || strings.HasSuffix(path, ".tcc")) {
+		return true
+	}
 	switch path {
-	case "malloc.c", "abort.c", "raise.c", "libc-start.c", "clone.S", "pthread_create.c", "libc_fatal.c", "vfprintf.c", "assert.c", "pthread_kill.c", "libc_start_call_main.h":
+	case "basic_string.h", "shared_ptr.h", "shared_ptr_base.h", "unique_ptr.h", "new_allocator.h", "alloc_traits.h", "std_function.h", "hashtable.h", "invoke.h", "char_traits.h", "move.h", "ext/atomicity.h",
+		"malloc.c", "abort.c", "raise.c", "libc-start.c", "clone.S", "pthread_create.c", "libc_fatal.c", "vfprintf.c", "assert.c", "pthread_kill.c", "libc_start_call_main.h":
 		return true
 	}
 	return false
@@ -255,7 +274,7 @@ func cCanonical(f Frame) Frame {
 	c := Frame{File: path[strings.LastIndexByte(path, '/')+1:], Line: f.Line}
 	name := cBareName(f.Function)
 	switch {
-	case name == "" || name == "??":
+	case name == "" || name == "??" || f.Module == undefinedPlace:
 	case strings.HasPrefix(name, "+0x"):
 		c.Line = hexOffset(name[3:])
 	default:

@@ -8,7 +8,7 @@ type javaReader struct {
 	at    int
 	head  int         // the header's line
 	chain []exception // as printed
-	own   int         // frames printed of the last exception, without restored ones
+	own   int         // frames printed of the last exception
 	first bool        // "Wrapped by": the root was printed first
 	fatal bool
 	cut   bool
@@ -117,7 +117,8 @@ func (r *javaReader) body() {
 		}
 		switch {
 		case javaMore(s) >= 0:
-			r.restore(javaMore(s))
+			// The frames left out are the enclosing exception's, which own
+			// them: a paste may as well have lost this line.
 			r.at++
 		case strings.HasPrefix(s, "Suppressed: "):
 			r.skipSuppressed(len(indentOf(l)))
@@ -166,19 +167,6 @@ func (r *javaReader) cause(s string) bool {
 	r.at++
 	r.message()
 	return true
-}
-
-// restore adds the last n frames of the enclosing exception, which the
-// printer left out because they are the same.
-func (r *javaReader) restore(n int) {
-	k := len(r.chain) - 1
-	if k == 0 || n <= 0 {
-		return
-	}
-	outer := r.chain[k-1].frames
-	e := &r.chain[k]
-	tail := outer[max(0, len(outer)-n):]
-	e.frames = append(e.frames[:len(e.frames):len(e.frames)], tail[:min(len(tail), maxFrames-min(maxFrames, len(e.frames)))]...)
 }
 
 // skipSuppressed passes over what was thrown while closing: it stands deeper
@@ -239,7 +227,7 @@ func (r *javaReader) finish() trace {
 		chain = reversed(chain)
 	}
 	for i := range chain {
-		chain[i].wrapper = i > 0 && javaWraps(chain[i].typ)
+		chain[i].wrapper = i > 0 && (javaWraps(chain[i].typ) || javaVague(chain[i].typ))
 	}
 	withoutRuntime(chain, func(f Frame) bool { return !javaLibrary(f) && !javaIgnore(f) }, javaRuntime)
 	for i, e := range chain {

@@ -34,6 +34,11 @@ func unwrap(lines []string, i int, parse func(string) (Frame, bool)) (Frame, int
 		return Frame{}, 0
 	}
 	l := strings.TrimRight(lines[i], " \t")
+	if atEnd(lines, i) { // what was pasted ends within its last frame
+		if f, ok := parse(strings.TrimRight(l, ":") + ")"); ok && strings.ContainsRune(l, '(') {
+			return f, 1
+		}
+	}
 	for n := 1; n < maxWrap && i+n < len(lines); n++ {
 		next := strings.TrimSpace(lines[i+n])
 		if next == "" || strings.HasPrefix(next, "at ") {
@@ -45,6 +50,12 @@ func unwrap(lines []string, i int, parse func(string) (Frame, bool)) (Frame, int
 		}
 	}
 	return Frame{}, 0
+}
+
+// atEnd reports whether what was pasted ends with lines[i]: a blank line or a
+// fence follows, or nothing.
+func atEnd(lines []string, i int) bool {
+	return i+1 >= len(lines) || strings.Trim(lines[i+1], " \t`~") == ""
 }
 
 // withoutRuntime passes over the runtime's frames at the top of every

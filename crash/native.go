@@ -61,7 +61,8 @@ func nativeFrameBegins(t string) bool {
 
 func nativeAssertion(l string) bool {
 	return strings.HasSuffix(l, "failed.") && strings.Contains(l, ": Assertion `") || strings.HasSuffix(l, "failed.") && strings.Contains(l, ": Assertion '") ||
-		strings.HasPrefix(l, "Assertion failed: ") || strings.HasSuffix(l, ")") && strings.Contains(l, ": assertion failed: (")
+		strings.HasPrefix(l, "Assertion failed: ") || strings.HasSuffix(l, ")") && strings.Contains(l, ": assertion failed: (") ||
+		strings.Contains(l, `: assertion "`) && strings.Contains(l, `" failed`)
 }
 
 // nativeGap bounds how far below what happened its stack may begin: debuggers
@@ -79,7 +80,8 @@ func nativeRead(lines []string, i int) (trace, int, bool) {
 	}
 	next := nativeCrashed(lines, i)
 	gap := nativeGap
-	var stopped []Frame // where a debugger says it stopped, for want of a stack
+	var stopped []Frame  // where a debugger says it stopped, for want of a stack
+	asserted := e.frames // where an assertion says it stands: better than what a debugger shows
 	for j := next; j < min(len(lines), next+gap); j++ {
 		l := lines[j]
 		if what, found := strings.CutPrefix(strings.TrimSpace(l), "what():"); found {
@@ -97,6 +99,12 @@ func nativeRead(lines []string, i int) (trace, int, bool) {
 			}
 			e.frames, next = append(e.frames, frames...), n
 			break
+		}
+		if text := valgrindText(l); text != l && strings.HasPrefix(text, "Process terminating") {
+			if v, n, found := valgrindRead(lines, j, exception{}); found {
+				e.frames, next = append(e.frames, v.chain[0].frames...), n
+				break
+			}
 		}
 		if f, found := nativeStopped(l); found && len(e.frames) == 0 {
 			stopped = []Frame{f}
@@ -120,6 +128,9 @@ func nativeRead(lines []string, i int) (trace, int, bool) {
 	}
 	next = nativeAfter(lines, next, &e)
 	e.frames = nativeFailing(e.frames)
+	if len(asserted) > 0 && len(e.frames) > 0 && e.frames[0] != asserted[0] && e.typ == "assertion failed" {
+		e.frames = append(asserted[:1:1], e.frames...)
+	}
 	t.chain, t.cut = []exception{e}, cUnnamed(e.frames)
 	t.class = nativeClass(e)
 	return t, next, true

@@ -108,7 +108,13 @@ func nativeAsserted(l string) (exception, bool) {
 		return e, true
 	}
 	if rest, ok := strings.CutPrefix(l, "Assertion failed: "); ok {
-		return assertedAfter(rest, e), true
+		return assertedAfter(strings.TrimRight(rest, " "), e), true
+	}
+	if before, expression, ok := strings.Cut(l, `: assertion "`); ok { // Android's
+		e.message, _, _ = strings.Cut(expression, `" failed`)
+		e.code = assertedCode(e.message)
+		e.frames = assertedPlace(strings.TrimPrefix(before, "Abort message: '"))
+		return e, true
 	}
 	before, expression, _ := strings.Cut(l, ": assertion failed: ")
 	if k := strings.Index(before, "ERROR:"); k >= 0 {

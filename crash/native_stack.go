@@ -34,6 +34,10 @@ func nativeStack(lines []string, i int) ([]Frame, int) {
 		if !ok {
 			f, ok = cBackward(whole)
 		}
+		if strings.HasPrefix(l, "---Type <return>") || strings.HasPrefix(l, "--Type <RET>") {
+			j++ // gdb asked whether to go on
+			continue
+		}
 		if !ok {
 			if indented := lines[j] != strings.TrimLeft(lines[j], " \t"); !indented && !strings.HasPrefix(l, "No ") || len(frames) == 0 || j > next+60 {
 				break

@@ -22,6 +22,10 @@ func nodeBegins(l string) bool {
 	switch s[0] {
 	case 'a':
 		return strings.HasPrefix(s, "at ")
+	case '-':
+		if s[1] == ' ' && nodePrettyBegins(s[2:]) {
+			return true
+		}
 	case 'F':
 		if strings.HasPrefix(s, "FATAL ERROR: ") {
 			return true

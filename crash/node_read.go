@@ -23,10 +23,13 @@ type nodeReader struct {
 // begin finds the header: above r.at when that is a frame, else at it. It
 // leaves r.at behind the header's message.
 func (r *nodeReader) begin() bool {
-	if _, n := unwrap(r.lines, r.at, nodeFrame); n > 0 {
+	if _, n := nodeUnwrap(r.lines, r.at); n > 0 {
 		return r.lookBack()
 	}
 	l := strings.TrimSpace(r.lines[r.at])
+	if strings.HasPrefix(l, "- ") {
+		return false
+	}
 	if _, ok := afterAt(l); ok {
 		return false
 	}
@@ -71,7 +74,7 @@ func (r *nodeReader) start(e exception) bool {
 		return true
 	}
 	for k := from; k < len(r.lines) && k < from+maxHeaderGap; k++ { // a message of several lines
-		if _, n := unwrap(r.lines, k, nodeFrame); n > 0 {
+		if _, n := nodeUnwrap(r.lines, k); n > 0 {
 			r.chain[len(r.chain)-1].message = joined(e.message, r.lines[from:k])
 			r.at = k
 			break
@@ -144,7 +147,7 @@ func (r *nodeReader) body() {
 	for end := r.at + maxFrames + maxBlock; r.at < len(r.lines) && r.at < end; {
 		l := r.lines[r.at]
 		s := strings.TrimSpace(l)
-		if f, n := unwrap(r.lines, r.at, nodeFrame); n > 0 {
+		if f, n := nodeUnwrap(r.lines, r.at); n > 0 {
 			last := strings.TrimRight(r.lines[r.at+n-1], " \t\r,")
 			if !r.frame(f, strings.HasSuffix(last, "{")) {
 				return
@@ -223,7 +226,9 @@ func (r *nodeReader) property(s string) {
 	case nodeMember(s) && r.nested(s):
 		return
 	case name == "code" && owner >= 0 && r.chain[owner].code == "":
-		if v := strings.Trim(value, "'\""); len(v) < 48 && !strings.ContainsAny(v, " \n") {
+		// A code that the header does not name is printed by one way of
+		// logging only, but for the system's.
+		if v := strings.Trim(value, "'\""); len(v) < 48 && !strings.ContainsAny(v, " \n") && !strings.HasPrefix(v, "ERR_") {
 			r.chain[owner].code = v
 		}
 	}
@@ -247,7 +252,7 @@ func (r *nodeReader) goesOn() bool {
 	if _, ok := nodeWithin(r.lines[r.at]); ok || r.at+1 >= len(r.lines) || len(r.chain[len(r.chain)-1].frames) == 0 {
 		return false
 	}
-	_, n := unwrap(r.lines, r.at+1, nodeFrame)
+	_, n := nodeUnwrap(r.lines, r.at+1)
 	return n > 0
 }
 

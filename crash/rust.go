@@ -148,7 +148,23 @@ func rustPanic(lines []string, i int) (exception, int, bool) {
 		return exception{}, i, false
 	}
 	frames, next := rustBacktrace(lines, next)
-	return rustException(at, column, message, frames), next, true
+	e := rustException(at, column, message, frames)
+	if e.code == rustNowhere {
+		e.code += rustThread(lines[i])
+	}
+	return e, next, true
+}
+
+// rustThread returns the name that a program gave the thread that panicked,
+// without its numbers; "" for the names that every program's have.
+func rustThread(l string) string {
+	_, rest, ok := strings.Cut(l, "thread '")
+	name, _, closed := strings.Cut(rest, "'")
+	name = strings.Trim(name, "0123456789-:# ")
+	if !ok || !closed || name == "main" || name == "<main>" || name == "<unnamed>" || name == "" {
+		return ""
+	}
+	return " " + name
 }
 
 // rustQuoted reads the form before 1.73: 'message', file:line:column. The

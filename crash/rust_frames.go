@@ -215,7 +215,7 @@ func rustIgnoredName(name string) bool {
 		"RtlInitializeExceptionChain", "rust_metadata_std", "ret_from_fork", "clone3", "__GI___clone3", "_main", "___rust_try":
 		return true
 	}
-	return strings.HasPrefix(name, "_$LT$") || strings.HasPrefix(name, "__rust") || strings.HasPrefix(name, "__libc_start")
+	return strings.HasPrefix(name, "_$LT$") || strings.HasPrefix(name, "__rust") || strings.HasPrefix(strings.TrimLeft(name, "_"), "libc_start")
 }
 
 // rustCanonical keeps of a panic's place the file below src, and of a frame its

@@ -48,6 +48,10 @@ var rustKinds = []struct{ has, kind string }{
 	{"null pointer dereference occurred", "null pointer"},
 }
 
+// rustNowhere is the discriminator of a panic in the standard library of which
+// neither the caller nor any words are known.
+const rustNowhere = "std"
+
 // rustException makes a panic out of its parts. Which discriminator it has
 // depends on what its place is: the message's kind and column where the program
 // panicked itself, more of the message the less is known of the place.
@@ -90,7 +94,7 @@ func rustException(at Frame, column, message string, frames []Frame) exception {
 		if _, value, ok := strings.Cut(message, " value: "); ok && e.typ == "Result::unwrap() on Err" {
 			e.code = rustValue(value)
 		} else if generic {
-			e.code = "std" // the rest of the message are values
+			e.code = rustNowhere // the rest of the message are values
 		}
 	}
 	return e
@@ -148,7 +152,23 @@ func rustNamed(at Frame, frames []Frame) string {
 			return rustFunction(f.Function)
 		}
 	}
-	return ""
+	return rustStripped(frames)
+}
+
+// rustStripped returns the innermost own function of a backtrace without any
+// places, as release builds print it: the panic's place lies in it, or in what
+// was inlined into it.
+func rustStripped(frames []Frame) string {
+	own := ""
+	for _, f := range frames {
+		if f.File != "" {
+			return ""
+		}
+		if own == "" && !rustIgnore(f) && !rustLibrary(f) {
+			own = rustFunction(f.Function)
+		}
+	}
+	return own
 }
 
 func rustOwns(frames []Frame) bool {

@@ -47,7 +47,11 @@ func sanitizerRead(lines []string, i int) (trace, int, bool) {
 		if !ok {
 			return trace{}, i, false
 		}
-		return trace{chain: []exception{e}, fatal: e.typ != undefined, rank: 1, cut: true, class: sanitizerClass(e.typ)}, i + 1, true
+		t := trace{chain: []exception{e}, fatal: e.typ != undefined, rank: 1, cut: true, class: sanitizerClass(e.typ)}
+		if !t.fatal {
+			t.rank = 0 // the finding itself says more
+		}
+		return t, i + 1, true
 	case strings.Contains(l, "Sanitizer:DEADLYSIGNAL"):
 		return trace{}, i, false // the report follows
 	}
@@ -139,7 +143,7 @@ func sanitizerReport(lines []string, i int, tool, finding string) (trace, int, b
 			stacks[0] = stacks[0][1:]
 		}
 		e.frames, t.cut = stacks[0], cUnnamed(stacks[0])
-		e.code = sanitizerCode(access, stacks[0])
+		e.code = sanitizerCode(sanitizerSized(access, size), stacks[0])
 	default:
 		e.frames, t.cut = summary.frames, true
 	}
@@ -175,6 +179,16 @@ func sanitizerAccess(l string) string {
 		}
 	}
 	return ""
+}
+
+// sanitizerSized joins an access with its size while that is small: then it is
+// the type's or the format's, and two places in one function rarely agree in
+// it. A large one is the data's.
+func sanitizerSized(access, size string) string {
+	if n := cNumber(size); n == 0 || n > 32 {
+		return access
+	}
+	return access + " " + size
 }
 
 // sanitizerIntercepted reports that the innermost frame, which has no name, is
@@ -255,6 +269,7 @@ func cPlainNumbered(t string) (Frame, bool) {
 		}
 	}
 	f := cSymbolizer(rest)
+	f.Function = strings.TrimSuffix(f.Function, " at")
 	return f, f.File != "" || f.Module != ""
 }
 

@@ -5,6 +5,11 @@ import "strings"
 // undefined names what UndefinedBehaviorSanitizer finds, before what it is.
 const undefined = "UndefinedBehaviorSanitizer"
 
+// undefinedPlace marks, as its Module, the frame that the finding's own line
+// names. Its column tells findings of one file apart: a function is only known
+// where a stack was asked for.
+const undefinedPlace = "found at"
+
 // undefinedRead reads "file:line:column: runtime error: …" with the stack that
 // may follow. The program goes on unless told not to, so it is not fatal.
 func undefinedRead(lines []string, i int) (trace, int, bool) {
@@ -32,11 +37,14 @@ func undefinedRead(lines []string, i int) (trace, int, bool) {
 	for next < len(lines) && next < i+6 && strings.HasPrefix(lines[next], "0x") || next < len(lines) && undefinedDump(lines[next]) {
 		next++ // the bytes there
 	}
+	if next+1 < len(lines) && lines[next] == "" && strings.HasPrefix(lines[next+1], "#0 ") {
+		next++
+	}
 	frames, next := sanitizerStack(lines, next)
 	kind := undefinedKind(finding)
 	e := exception{typ: undefined + ": " + kind, message: finding, code: undefinedSkeleton(finding)}
-	if f.Function = undefinedFunction(frames, f); f.Function == "" {
-		e.code += " " + column
+	if f.Function = undefinedFunction(frames, f); f.File != "" {
+		f.Module, e.code = undefinedPlace, e.code+" "+column
 	}
 	e.frames = append([]Frame{f}, frames...)
 	t := trace{chain: []exception{e}, rank: 1}

@@ -98,9 +98,42 @@ func (w *walk) take(f found) {
 		}
 		w.why = append(w.why, fmt.Sprintf("line %d: %s trace of %s, %s", f.line, f.lang.name, orNone(last.typ), kind))
 	}
-	if b := w.best; b == nil || !b.above(&f) {
+	switch b := w.best; {
+	case b != nil && b.holds(&f):
+		b.fatal = b.fatal || f.fatal // logged, then printed again as it ended, or the other way round
+	case b == nil || !b.above(&f):
 		w.best = &f
 	}
+}
+
+// holds reports whether a later g is what f is, with fewer frames: programs
+// print a failure twice, and what is pasted often ends within the second.
+func (f *found) holds(g *found) bool {
+	if f.lang != g.lang || len(g.chain) > len(f.chain) {
+		return false
+	}
+	a, b := f.chain[len(f.chain)-1], g.chain[len(g.chain)-1]
+	if a.typ != b.typ || a.message != b.message || len(b.frames) >= len(a.frames) || len(b.frames) == 0 && len(g.chain) < len(f.chain) {
+		return false
+	}
+	for i := range b.frames[:max(0, len(b.frames)-1)] { // the last may be cut itself
+		if a.frames[i] != b.frames[i] {
+			return g.foreign()
+		}
+	}
+	return true
+}
+
+// foreign reports that nothing in f is the user's own.
+func (f *found) foreign() bool {
+	for _, e := range f.chain {
+		for _, fr := range e.frames {
+			if !f.lang.library(fr) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // above reports whether f counts more than a later g.
