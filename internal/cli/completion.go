@@ -35,10 +35,13 @@ func (c *completionCmd) Run(s *session) error {
 type spot struct {
 	path  string // "bezoar quarantine add"
 	words []word // subcommands, then flags
+	files bool   // it takes files
+	runs  bool   // it takes a command, behind --
 }
 
 type word struct {
 	text, help string
+	short      string // "-q"; "" for none
 	takesValue bool
 	values     []string // of the flag, or words that stand for an argument
 }
@@ -61,6 +64,8 @@ func placesOf(n *kong.Node, path string, inherited []word) []spot {
 		below = append(below, placesOf(child, path+" "+child.Name, flags)...)
 	}
 	for _, arg := range n.Positional {
+		here.files = here.files || arg.Name == "file"
+		here.runs = here.runs || arg.Name == "cmd"
 		for _, v := range arg.EnumSlice() {
 			if v != "" {
 				here.words = append(here.words, word{text: v, help: arg.Help})
@@ -73,6 +78,9 @@ func placesOf(n *kong.Node, path string, inherited []word) []spot {
 
 func wordOf(f *kong.Flag) word {
 	w := word{text: "--" + f.Name, help: f.Help, takesValue: !f.IsBool()}
+	if f.Short != 0 {
+		w.short = "-" + string(f.Short)
+	}
 	for _, v := range f.EnumSlice() {
 		if v != "" {
 			w.values = append(w.values, v)
@@ -82,13 +90,14 @@ func wordOf(f *kong.Flag) word {
 }
 
 // bashScript follows the words to the command and offers what may come next;
-// files where a value is wanted.
+// files where a value is wanted, and nothing of its own behind --.
 func bashScript(places []spot) string {
 	var b strings.Builder
 	b.WriteString(`_bezoar() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} path=bezoar i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; i++)); do
+    [[ ${COMP_WORDS[i]} == -- ]] && return
     case "$path ${COMP_WORDS[i]}" in
 `)
 	var paths []string
@@ -99,11 +108,15 @@ func bashScript(places []spot) string {
 	b.WriteString("    esac\n  done\n  case \"$path $prev\" in\n")
 	for _, p := range places {
 		for _, w := range p.words {
+			when := fmt.Sprintf("%q", p.path+" "+w.text)
+			if w.short != "" {
+				when += fmt.Sprintf(" | %q", p.path+" "+w.short)
+			}
 			switch {
 			case len(w.values) > 0:
-				fmt.Fprintf(&b, "    \"%s %s\") COMPREPLY=($(compgen -W %q -- \"$cur\")); return ;;\n", p.path, w.text, strings.Join(w.values, " "))
+				fmt.Fprintf(&b, "    %s) COMPREPLY=($(compgen -W %q -- \"$cur\")); return ;;\n", when, strings.Join(w.values, " "))
 			case w.takesValue:
-				fmt.Fprintf(&b, "    \"%s %s\") COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n", p.path, w.text)
+				fmt.Fprintf(&b, "    %s) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n", when)
 			}
 		}
 	}
@@ -113,7 +126,11 @@ func bashScript(places []spot) string {
 		for i, w := range p.words {
 			words[i] = w.text
 		}
-		fmt.Fprintf(&b, "    %q) COMPREPLY=($(compgen -W %q -- \"$cur\")) ;;\n", p.path, strings.Join(words, " "))
+		only := ""
+		if p.files {
+			only = "[[ $cur == -* ]] && "
+		}
+		fmt.Fprintf(&b, "    %q) %sCOMPREPLY=($(compgen -W %q -- \"$cur\")) ;;\n", p.path, only, strings.Join(words, " "))
 	}
 	b.WriteString("  esac\n}\ncomplete -o bashdefault -o default -F _bezoar bezoar\n")
 	return b.String()
@@ -133,10 +150,16 @@ func fishScript(places []spot) string {
 				condition += "; and __fish_seen_subcommand_from " + above
 			}
 		}
+		if p.files || p.runs {
+			fmt.Fprintf(&b, "complete -c bezoar -n '%s' -F\n", condition)
+		}
 		for _, w := range p.words {
 			option := "-a " + w.text
 			if name, ok := strings.CutPrefix(w.text, "--"); ok {
 				option = "-l " + name
+				if w.short != "" {
+					option += " -s " + w.short[1:]
+				}
 				switch {
 				case len(w.values) > 0:
 					option += " -x -a '" + strings.Join(w.values, " ") + "'"

@@ -43,9 +43,17 @@ func TestBashCompletes(t *testing.T) {
 		"bezoar demo --pill h":             "hang",
 		"bezoar completion f":              "fish",
 		"bezoar sample":                    "",
+		"bezoar sift --format nd":          "ndjson",
+		"bezoar sift -f nd":                "ndjson",
+		"bezoar crash --ex":                "--explain",
+		"bezoar crash ''":                  "",
+		"bezoar work -q u -- sift --":      "",
 		"bezoar quarantine add --reason d": "",
 	} {
 		words := strings.Fields(line)
+		for i, w := range words {
+			words[i] = strings.Trim(w, "'")
+		}
 		ask := `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); cd /; _bezoar; echo "${COMPREPLY[@]}"`
 		out, err := exec.CommandContext(t.Context(), bash, append([]string{"-c", ask, "bash", path}, words...)...).CombinedOutput()
 		got := strings.TrimSpace(string(out))
@@ -72,7 +80,7 @@ func TestEveryCommandHelps(t *testing.T) {
 	var all strings.Builder
 	for _, path := range []string{
 		"run", "serve", "demo", "quarantine ls", "quarantine show", "quarantine add", "quarantine release",
-		"dlq ls", "dlq show", "dlq redrive", "dlq discard", "sift", "fleet ls", "fleet restart",
+		"dlq ls", "dlq show", "dlq redrive", "dlq discard", "work", "sift", "crash", "fleet ls", "fleet restart",
 		"config check", "config show", "version", "completion",
 	} {
 		out, errs, code := run(t, append(strings.Fields(path), "--help")...)

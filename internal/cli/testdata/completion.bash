@@ -2,12 +2,13 @@ _bezoar() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} path=bezoar i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; i++)); do
+    [[ ${COMP_WORDS[i]} == -- ]] && return
     case "$path ${COMP_WORDS[i]}" in
       "bezoar run" | "bezoar serve" | "bezoar demo" | "bezoar quarantine" | "bezoar quarantine ls" | "bezoar quarantine show" | "bezoar quarantine add" | "bezoar quarantine release" | "bezoar dlq" | "bezoar dlq groups" | "bezoar dlq ls" | "bezoar dlq show" | "bezoar dlq edit" | "bezoar dlq redrive" | "bezoar dlq discard" | "bezoar dlq restore" | "bezoar dlq export" | "bezoar dlq tasks" | "bezoar dlq task" | "bezoar dlq audit" | "bezoar queue" | "bezoar queue ls" | "bezoar queue show" | "bezoar queue create" | "bezoar queue send" | "bezoar queue peek" | "bezoar queue purge" | "bezoar queue rm" | "bezoar queue payloads" | "bezoar queue pardon" | "bezoar queue resume" | "bezoar work" | "bezoar sift" | "bezoar crash" | "bezoar fleet" | "bezoar fleet ls" | "bezoar fleet restart" | "bezoar config" | "bezoar config check" | "bezoar config show" | "bezoar version" | "bezoar completion") path="$path ${COMP_WORDS[i]}" ;;
     esac
   done
   case "$path $prev" in
-    "bezoar run --replicas") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar run --replicas" | "bezoar run -n") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar run --listen") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar run --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar run --store") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -26,7 +27,7 @@ _bezoar() {
     "bezoar run --for") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar run --max") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar run --log") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar serve --config") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar serve --config" | "bezoar serve -c") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar serve --listen") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar serve --sqs") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar serve --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -41,7 +42,7 @@ _bezoar() {
     "bezoar quarantine ls --fleet") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar quarantine show --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar quarantine add --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar quarantine add --header") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar quarantine add --header" | "bezoar quarantine add -H") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar quarantine add --body") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar quarantine add --fingerprint") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar quarantine add --shape") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -50,16 +51,16 @@ _bezoar() {
     "bezoar quarantine add --reason") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar quarantine release --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq groups --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq groups --queue") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq groups --group") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq groups --queue" | "bezoar dlq groups -q") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq groups --group" | "bezoar dlq groups -g") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq groups --origin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq groups --class") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq groups --since") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq groups --before") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq groups --limit") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq ls --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq ls --queue") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq ls --group") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq ls --queue" | "bezoar dlq ls -q") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq ls --group" | "bezoar dlq ls -g") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq ls --origin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq ls --class") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq ls --since") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -69,13 +70,13 @@ _bezoar() {
     "bezoar dlq show --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq edit --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq edit --body") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq edit --file") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq edit --attribute") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq edit --file" | "bezoar dlq edit -f") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq edit --attribute" | "bezoar dlq edit -a") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq edit --to") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq edit --reason") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq redrive --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq redrive --queue") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq redrive --group") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq redrive --queue" | "bezoar dlq redrive -q") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq redrive --group" | "bezoar dlq redrive -g") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq redrive --origin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq redrive --class") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq redrive --since") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -89,8 +90,8 @@ _bezoar() {
     "bezoar dlq redrive --canary") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq redrive --halt-above") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq discard --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq discard --queue") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq discard --group") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq discard --queue" | "bezoar dlq discard -q") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq discard --group" | "bezoar dlq discard -g") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq discard --origin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq discard --class") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq discard --since") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -101,8 +102,8 @@ _bezoar() {
     "bezoar dlq discard --expect") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq discard --wait") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq restore --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq restore --queue") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq restore --group") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq restore --queue" | "bezoar dlq restore -q") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq restore --group" | "bezoar dlq restore -g") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq restore --origin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq restore --class") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq restore --since") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -113,8 +114,8 @@ _bezoar() {
     "bezoar dlq restore --expect") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq restore --wait") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq export --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq export --queue") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar dlq export --group") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq export --queue" | "bezoar dlq export -q") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq export --group" | "bezoar dlq export -g") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq export --origin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq export --class") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq export --since") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -130,17 +131,17 @@ _bezoar() {
     "bezoar queue ls --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue show --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue create --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar queue create --attribute") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue create --attribute" | "bezoar queue create -a") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue create --dead-letter") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue create --max-receives") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue create --tag") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue send --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar queue send --file") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue send --file" | "bezoar queue send -f") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue send --delay") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue send --group") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue send --dedup") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue send --priority") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar queue send --attribute") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue send --attribute" | "bezoar queue send -a") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue peek --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue peek --limit") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue peek --after") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -149,12 +150,12 @@ _bezoar() {
     "bezoar queue payloads --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue pardon --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue resume --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar work --queue") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --queue" | "bezoar work -q") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --store") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --endpoint") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --dead-letter") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --downstream") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar work --concurrency") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --concurrency" | "bezoar work -n") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --timeout") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --grace") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --memory") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -170,16 +171,16 @@ _bezoar() {
     "bezoar work --metrics") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --log") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar sift --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar sift --input") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar sift --format") COMPREPLY=($(compgen -W "auto lines ndjson csv" -- "$cur")); return ;;
+    "bezoar sift --input" | "bezoar sift -i") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar sift --format" | "bezoar sift -f") COMPREPLY=($(compgen -W "auto lines ndjson csv" -- "$cur")); return ;;
     "bezoar sift --delimiter") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar sift --output") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar sift --output" | "bezoar sift -o") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar sift --dead-letter") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar sift --state") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar sift --batch") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar sift --batch" | "bezoar sift -n") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar sift --batch-bytes") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar sift --max-row") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar sift --parallel") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar sift --parallel" | "bezoar sift -p") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar sift --timeout") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar sift --grace") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar sift --memory") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -227,13 +228,13 @@ _bezoar() {
     "bezoar queue resume") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
     "bezoar work") COMPREPLY=($(compgen -W "--help --json --queue --store --endpoint --dead-letter --downstream --concurrency --timeout --grace --memory --cpu --pids --visibility --drain --until-idle --mode --recycle --state --output --metrics --log" -- "$cur")) ;;
     "bezoar sift") COMPREPLY=($(compgen -W "--help --json --admin --input --format --delimiter --output --dead-letter --state --batch --batch-bytes --max-row --parallel --timeout --grace --memory --attempts --max-letters --blame-rows" -- "$cur")) ;;
-    "bezoar crash") COMPREPLY=($(compgen -W "--help --json --explain --root --own --library" -- "$cur")) ;;
+    "bezoar crash") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --explain --root --own --library" -- "$cur")) ;;
     "bezoar fleet") COMPREPLY=($(compgen -W "ls restart --help --json" -- "$cur")) ;;
     "bezoar fleet ls") COMPREPLY=($(compgen -W "--help --json --admin --check" -- "$cur")) ;;
     "bezoar fleet restart") COMPREPLY=($(compgen -W "--help --json --admin --wait" -- "$cur")) ;;
     "bezoar config") COMPREPLY=($(compgen -W "check show --help --json" -- "$cur")) ;;
-    "bezoar config check") COMPREPLY=($(compgen -W "--help --json" -- "$cur")) ;;
-    "bezoar config show") COMPREPLY=($(compgen -W "--help --json" -- "$cur")) ;;
+    "bezoar config check") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json" -- "$cur")) ;;
+    "bezoar config show") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json" -- "$cur")) ;;
     "bezoar version") COMPREPLY=($(compgen -W "--help --json" -- "$cur")) ;;
     "bezoar completion") COMPREPLY=($(compgen -W "bash zsh fish --help --json" -- "$cur")) ;;
   esac
