@@ -240,6 +240,29 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// Who says that something is not done, in a way that nobody understands, has not
+// done it.
+func TestReportsThatAreNotUnderstood(t *testing.T) {
+	for name, tc := range map[string]struct{ said, reason string }{
+		"no JSON":            {`{"rows":[`, "unexpected end of JSON"},
+		"a class of its own": {`{"class":"broken"}`, "broken"},
+		"two lines":          {`{}\n{"class":"bug"}`, "after the first line"},
+		"rows of no body":    {`{"rows":[7]}`, "not among its 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.create("jobs", nil)
+			r.send("jobs", "only row\n")
+			command := shell(`cat >/dev/null; printf "$SAID" >&3`)
+			command.Env = []string{"SAID=" + tc.said}
+			r.start(worker.Config{Source: r.source("direct", "jobs"), Command: command})
+			if e := r.waitFor(1)[0]; e.Class != bezoar.Bug || !strings.Contains(e.Reason, tc.reason) {
+				t.Errorf("it ended as %+v, want a bug for %q", e, tc.reason)
+			}
+		})
+	}
+}
+
 // A command that cannot be started stops the worker, and no message is to blame.
 func TestACommandThatIsNotThere(t *testing.T) {
 	eachSource(t, func(t *testing.T, r *rig, kind string) {

@@ -60,12 +60,17 @@ func (r *result) diagnose(c *child.Result, command string) {
 	if c.Report != nil {
 		e.Failure = c.Report.Failure
 	}
-	if e.Kind == crash.Exited && e.Code <= 0 { // a report of a run that exited well, or of a pool's child that lives
+	well := e.Kind == crash.Exited && e.Code <= 0 // a report of a run that exited well, or of a pool's child that lives
+	if well {
 		e.Code = 1
 	}
 	output := make([]byte, 0, len(c.Stdout)+1+len(c.Stderr))
 	output = append(append(append(output, c.Stdout...), '\n'), c.Stderr...)
-	r.found(crash.OfRun(output, e))
+	found := crash.OfRun(output, e)
+	r.found(found)
+	if well && found.Quality == crash.Exit || c.ExitCode <= 0 && c.ReportErr != nil { // there is no such exit status; or what it said is wrong
+		r.reason = c.Detail
+	}
 	if said {
 		r.class = c.Class
 	}

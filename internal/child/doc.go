@@ -41,7 +41,8 @@
 // With Memory, the last words of a runtime that ran out of memory make an oom of
 // a bug or crash. What the child says on descriptor 3 ([Report]) goes before its
 // exit code, and never before a signal, a limit or our own kill. It cannot call
-// itself interrupted, and cannot talk a failure into done.
+// itself interrupted, and cannot talk a failure into done. What cannot be read
+// there makes a bug of exit code 0: it may have said that it is not done.
 //
 // # Guarantees
 //

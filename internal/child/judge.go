@@ -119,6 +119,10 @@ func (d death) judgeExit(res *Result) {
 	switch res.ExitCode {
 	case 0:
 		res.Class = bezoar.Done
+		if d.reportErr != nil { // it had something to say, perhaps that it is not done
+			res.Class = bezoar.Bug
+			res.Detail += ", and " + d.reportErr.Error()
+		}
 	case exitTempFail:
 		res.Class = bezoar.Transient
 	case exitDataErr:
