@@ -140,7 +140,7 @@ func (c *siftCmd) report(s *session, r sieve.Report, took time.Duration, err err
 		return
 	}
 	var input *sieve.InputError
-	if errors.As(err, &input) && r.Runs == 0 {
+	if err != nil && r.Runs == 0 && (r.Rows == 0 || errors.As(err, &input)) {
 		return // said in one line
 	}
 	p := newPrinter(s.Stderr, s.Getenv)

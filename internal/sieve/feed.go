@@ -120,8 +120,12 @@ func (f *feeder) explain(res child.Result) (bezoar.Class, sift.Failure) {
 	if class == bezoar.Bug && (res.Report == nil || res.Report.Class == "") {
 		class = c.Class // what it wrote may tell of an outage
 	}
+	reason := c.Message // as printed: what is folded tells nobody which file is missing
+	if reason == "" {
+		reason = c.Reason
+	}
 	out := sift.Failure{
-		Type: c.Type, Frame: sift.Frame{File: c.Frame.File, Line: c.Frame.Line, Function: c.Frame.Function}, Reason: c.Reason,
+		Type: c.Type, Frame: sift.Frame{File: c.Frame.File, Line: c.Frame.Line, Function: c.Frame.Function}, Reason: reason,
 		Fingerprint: c.Fingerprint, Group: c.Group, Quality: string(c.Quality), Detail: res.Detail, Stderr: tail(res.Stderr),
 	}
 	if res.Err != nil {
