@@ -68,7 +68,10 @@ func (r *result) diagnose(c *child.Result, command string) {
 	output = append(append(append(output, c.Stdout...), '\n'), c.Stderr...)
 	found := crash.OfRun(output, e)
 	r.found(found)
-	if well && found.Quality == crash.Exit || c.ExitCode <= 0 && c.ReportErr != nil { // there is no such exit status; or what it said is wrong
+	switch {
+	case well && found.Quality == crash.Exit, c.ExitCode <= 0 && c.ReportErr != nil: // there is no such exit status; or what it said is wrong
+		r.reason = c.Detail
+	case e.Kind == crash.TimedOut && found.Quality == crash.Exit && c.Detail != "": // after how long
 		r.reason = c.Detail
 	}
 	if said {
