@@ -58,7 +58,7 @@ func (s *goStack) add(function, file string, line int) {
 // "/src/shop/cart.go:12 +0x1d".
 func goLocation(t string) (file string, line int, ok bool) {
 	t, _, _ = strings.Cut(t, " +0x")
-	t, _, _ = strings.Cut(t, " 0x") // where the plus sign got lost
+	t, _, _ = strings.Cut(t, " 0x")  // where the plus sign got lost
 	t, _, _ = strings.Cut(t, " (0x") // gin
 	t, _, _ = strings.Cut(t, " fp=0x")
 	colon := strings.LastIndexByte(t, ':')

@@ -29,7 +29,7 @@ func javaBegins(l string) bool {
 		return true
 	case c == '*' && strings.HasPrefix(s, "* What went wrong:"):
 		return true
-	case c == 'C' && strings.HasPrefix(s, "Caused by: "):
+	case c == 'C' && strings.HasPrefix(s, "Caused by"), c == 'F' && strings.HasPrefix(s, "Fatal Exception: "):
 		return true
 	case c >= 'a' && c <= 'z':
 		if javaClassed(s) {

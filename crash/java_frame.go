@@ -6,7 +6,7 @@ import "strings"
 func javaFrame(l string) (Frame, bool) {
 	s, ok := afterAt(l)
 	if !ok {
-		return Frame{}, false
+		return javaListed(l)
 	}
 	open := strings.IndexByte(s, '(')
 	if open < 3 {
@@ -30,6 +30,24 @@ func javaFrame(l string) (Frame, bool) {
 		return Frame{}, false
 	}
 	return Frame{File: file, Line: line, Function: name}, true
+}
+
+// javaListed parses a frame as crash reporters list it, without its at:
+// "pkg.Class.method (File.java:12)".
+func javaListed(l string) (Frame, bool) {
+	s := strings.TrimSpace(l)
+	if len(s) < 12 || s[len(s)-1] != ')' || !proseLetter(s[0]) {
+		return Frame{}, false
+	}
+	open := strings.LastIndexByte(s, '(')
+	if open < 5 || strings.IndexByte(s[:open-1], ' ') >= 0 || strings.Count(s[:open], ".") < 2 {
+		return Frame{}, false
+	}
+	file, line, ok := javaPlace(s[open+1 : len(s)-1])
+	if !ok || line == 0 || !javaSource(file) {
+		return Frame{}, false
+	}
+	return Frame{File: file, Line: line, Function: strings.TrimRight(s[:open], " ")}, true
 }
 
 // javaPlace splits what is in a frame's parentheses.

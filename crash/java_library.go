@@ -53,7 +53,7 @@ func javaLibrary(f Frame) bool {
 		"com.mongodb", "redis.clients", "io.lettuce", "org.redisson", "org.elasticsearch", "co.elastic", "org.quartz", "org.yaml",
 		"org.json", "net.bytebuddy", "javassist.util", "org.objectweb", "org.glassfish", "org.jetbrains", "io.ktor", "akka.actor",
 		"akka.dispatch", "akka.stream", "akka.http", "play.api", "play.core", "io.vertx", "io.quarkus", "io.micronaut", "io.grpc",
-		"com.amazonaws", "software.amazon", "com.azure", "io.opentelemetry", "io.undertow", "org.thymeleaf", "freemarker.core",
+		"software.amazon", "com.azure", "io.opentelemetry", "io.undertow", "org.thymeleaf", "freemarker.core",
 		"org.flywaydb", "liquibase.changelog", "org.jooq", "com.baomidou", "com.alibaba", "com.facebook", "com.bumptech", "dagger.hilt",
 		"org.testng", "org.scalatest", "sbt.internal", "org.openqa", "org.lwjgl", "com.badlogic", "com.jogamp", "javafx.scene",
 		"net.minecraft", "net.minecraftforge", "net.neoforged", "cpw.mods", "net.fabricmc", "com.mojang", "org.bukkit", "io.papermc",
@@ -63,12 +63,27 @@ func javaLibrary(f Frame) bool {
 		"org.bouncycastle", "io.sentry", "org.jvnet", "org.osgi", "org.aspectj", "net.jodah", "dev.failsafe", "com.esotericsoftware":
 		return true
 	}
-	first, _, _ := strings.Cut(f.Function, ".")
+	first, rest, _ := strings.Cut(f.Function, ".")
 	switch first {
+	case "hudson", "jenkins": // a plugin is its author's own
+		return !strings.HasPrefix(rest, "plugins.")
+	case "com":
+		return strings.HasPrefix(rest, "amazonaws.") && javaAmazon(rest[len("amazonaws."):])
 	case "javafx", "okhttp3", "okio", "retrofit2", "rx", "akka", "play", "junit", "javassist", "liquibase", "freemarker", "feign", "sbt", "cats", "zio", "fs2", "oracle":
 		return true
 	}
 	return false
+}
+
+// javaAmazon reports the packages of Amazon's kit; what else lies beside them
+// are programs.
+func javaAmazon(name string) bool {
+	first, _, _ := strings.Cut(name, ".")
+	switch first {
+	case "services", "http", "client", "auth", "internal", "protocol", "retry", "transform", "util", "regions", "metrics", "event", "handlers", "waiters", "serverless":
+		return true
+	}
+	return first != "" && first[0] >= 'A' && first[0] <= 'Z'
 }
 
 // javaMixedIn reports code that a mod put into one of the game's classes.

@@ -42,8 +42,8 @@ func nodeUnwrap(lines []string, i int) (Frame, int) {
 // nodePretty parses the two lines that the Html Webpack Plugin and others of
 // pretty-error's users print, often with a blank line between frames:
 //
-//	- Cart.js:12 Cart.add
-//	  [shop]/[cart]/lib/Cart.js:12:3
+//   - Cart.js:12 Cart.add
+//     [shop]/[cart]/lib/Cart.js:12:3
 func nodePretty(lines []string, i int) (Frame, int) {
 	s, ok := strings.CutPrefix(strings.TrimLeft(lines[i], " \t"), "- ")
 	if !ok || i+1 >= len(lines) {

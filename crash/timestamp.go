@@ -15,6 +15,9 @@ func timestamp(l string) (n int, rest string) {
 	if l == "" || i >= len(l) {
 		return 0, ""
 	}
+	if n := meteorTime(l); n > 0 {
+		return n, ""
+	}
 	d := date(l[i:])
 	j := i + d
 	if d > 0 {
@@ -40,6 +43,26 @@ func timestamp(l string) (n int, rest string) {
 		j += end + 1
 	}
 	return j + separators(l[j:]), rest
+}
+
+// meteorTime matches "W20150701-12:27:15.218(3)? (STDERR) ". Exactly one blank
+// follows: the rest is the line's own.
+func meteorTime(l string) int {
+	if len(l) < 22 || l[9] != '-' || l[0] != 'W' && l[0] != 'I' && l[0] != 'E' || countDigits(l[1:10]) != 8 {
+		return 0
+	}
+	j := 10 + clock(l[10:])
+	end := strings.Index(l[j:min(len(l), j+10)], ")?")
+	if j == 10 || end < 2 || l[j] != '(' {
+		return 0
+	}
+	j += end + 2
+	for _, p := range []string{" ", "(STDERR)", " "} {
+		if strings.HasPrefix(l[j:], p) {
+			j += len(p)
+		}
+	}
+	return j
 }
 
 // separators returns the length of what stands between two columns of a log.
