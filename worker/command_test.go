@@ -248,6 +248,7 @@ func TestReportsThatAreNotUnderstood(t *testing.T) {
 		"a class of its own": {`{"class":"broken"}`, "broken"},
 		"two lines":          {`{}\n{"class":"bug"}`, "after the first line"},
 		"rows of no body":    {`{"rows":[7]}`, "not among its 1"},
+		"some rows of none":  {`{"rows":[0,1]}`, "not among its 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)

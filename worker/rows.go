@@ -26,17 +26,18 @@ func (d *delivery) rows() {
 	lines := splitLines(d.m.Body)
 	bad := r.rows[:0:0]
 	seen := map[int]bool{}
+	strange := false
 	for _, row := range r.rows {
+		strange = strange || row.Index < 0 || row.Index >= len(lines)
 		if row.Index >= 0 && row.Index < len(lines) && !seen[row.Index] {
 			seen[row.Index] = true
 			bad = append(bad, row)
 		}
 	}
-	strange := len(r.rows) > 0 && len(bad) == 0
 	r.rows = bad
 	switch {
 	case strange && r.class == bezoar.Done: // something is not done, and nobody knows what
-		r.class, r.reason = bezoar.Bug, fmt.Sprintf("it blames rows of its body that are not among its %d", len(lines))
+		r.rows, r.class, r.reason = nil, bezoar.Bug, fmt.Sprintf("it blames rows of its body that are not among its %d", len(lines))
 	case len(bad) == 0:
 	case len(bad) > maxRows:
 		r.rows, r.class, r.reason = nil, bezoar.Invalid, fmt.Sprintf("%d of %d rows are bad, more than %d", len(bad), len(lines), maxRows)

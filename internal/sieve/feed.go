@@ -45,7 +45,7 @@ func (f *feeder) run(ctx context.Context, b sift.Batch) sift.Outcome {
 		_ = out.Close()
 		return sift.Outcome{Class: bezoar.Interrupted}
 	}
-	o := f.outcome(res)
+	o := f.outcome(res, b.Len())
 	if out.err != nil && !failed(o) {
 		o.Class, o.Failure = bezoar.Bug, sift.Failure{Type: "output", Reason: out.err.Error(), Fingerprint: "output"}
 	}
@@ -70,12 +70,17 @@ func (f *feeder) body(b sift.Batch) ([]byte, error) {
 	return body, nil
 }
 
-// outcome says what a run's end means for its rows.
-func (f *feeder) outcome(res child.Result) sift.Outcome {
+// outcome says what a run's end means for its n rows.
+func (f *feeder) outcome(res child.Result, n int) sift.Outcome {
 	o := sift.Outcome{Class: res.Class, Elapsed: res.Elapsed}
 	if r := res.Report; r != nil {
 		o.RetryAfter = r.RetryAfter
 		for _, row := range r.Rows {
+			if row.Index >= n && res.Class == bezoar.Done { // which one is bad, nobody knows
+				res.Class, res.Report, res.ReportErr = bezoar.Bug, nil, fmt.Errorf("report: it blames row %d of %d, counted from 0", row.Index, n)
+				o.Class, o.Rows = res.Class, nil
+				break
+			}
 			o.Rows = append(o.Rows, sift.Fault{Index: row.Index, Reason: row.Reason})
 		}
 	}
@@ -111,6 +116,9 @@ func (f *feeder) explain(res child.Result) (bezoar.Class, sift.Failure) {
 	class := res.Class
 	if r := res.Report; r != nil {
 		e.Failure = r.Failure
+	}
+	if res.ReportErr != nil && res.ExitCode == 0 {
+		e.Code, e.Failure = 1, res.ReportErr.Error() // a good end is no failure, and this is one
 	}
 	words := res.Stderr
 	if len(bytes.TrimSpace(words)) == 0 {

@@ -88,29 +88,40 @@ func (in *input) letter(id string, l sift.Letter, now time.Time) (Letter, error)
 // file is a file of letters.
 type file struct {
 	f   *os.File
-	has map[string]bool
+	id  string
+	has map[string]bool // nil until somebody looked
 }
 
 // File returns a sink that appends to a file, a JSON document a line. It may hold
 // letters of others.
 func File(path string) func(id string) (Sink, error) {
 	return func(id string) (Sink, error) {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+		f, err := openLetters(path)
 		if err != nil {
 			return nil, fmt.Errorf("open the dead letters: %w", err)
 		}
-		s := &file{f: f, has: map[string]bool{}}
-		if err := s.look(id); err != nil {
-			return nil, errors.Join(fmt.Errorf("read the dead letters: %w", err), f.Close())
-		}
-		return s, nil
+		return &file{f: f, id: id}, nil
 	}
 }
 
+// openLetters opens a file to be read and appended to. What is no file, such as a
+// pipe or a terminal, is only written to.
+func openLetters(path string) (*os.File, error) {
+	how := os.O_RDWR
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
+		how = os.O_WRONLY
+	}
+	return os.OpenFile(path, how|os.O_CREATE|os.O_APPEND, 0o600)
+}
+
 // look finds the letters of this sifting, and drops one that a crash cut off.
-func (s *file) look(id string) error {
+func (s *file) look() error {
+	s.has = map[string]bool{}
+	if st, err := s.f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return err
+	}
 	in := bufio.NewReader(s.f)
-	mine := fmt.Appendf(nil, `{"id":"%s-`, id)
+	mine := fmt.Appendf(nil, `{"id":"%s-`, s.id)
 	var off int64
 	for {
 		line, err := in.ReadBytes('\n')
@@ -136,6 +147,11 @@ func (s *file) look(id string) error {
 }
 
 func (s *file) Put(letters []Letter) error {
+	if s.has == nil {
+		if err := s.look(); err != nil {
+			return fmt.Errorf("read the dead letters: %w", err)
+		}
+	}
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)

@@ -80,6 +80,11 @@ func (o *outlet) resume(length int64) error {
 	for _, p := range o.held {
 		o.size = max(o.size, p.off+p.n)
 	}
+	if st, err := o.hold.Stat(); err != nil {
+		return fmt.Errorf("look at the file of output that waits: %w", err)
+	} else if st.Size() < o.size {
+		return &InputError{fmt.Errorf("%s has %d bytes, and %d of output wait there: was it deleted?", o.hold.Name(), st.Size(), o.size)}
+	}
 	if err := o.hold.Truncate(o.size); err != nil {
 		return fmt.Errorf("cut the file of output that waits: %w", err)
 	}

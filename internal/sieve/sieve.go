@@ -80,7 +80,7 @@ func (s *sieve) open() error {
 	s.closers = append(s.closers, hold)
 	s.out = &outlet{state: st, to: to, file: f, hold: hold, dead: map[int]bool{}, held: map[int]part{}}
 	if old == nil {
-		if err := s.fresh(f, length); err != nil {
+		if err := s.name(); err != nil {
 			return err
 		}
 	} else {
@@ -96,6 +96,14 @@ func (s *sieve) open() error {
 		}
 		s.closers = append(s.closers, s.sink)
 	}
+	if err := s.apart(); err != nil {
+		return err
+	}
+	if old == nil {
+		if length, err = s.fresh(f, length); err != nil {
+			return err
+		}
+	}
 	return s.replay(recs, length)
 }
 
@@ -107,14 +115,41 @@ func (s *sieve) beside(suffix string) string {
 	return s.cfg.State + suffix
 }
 
-// fresh begins a new sifting.
-func (s *sieve) fresh(out *os.File, length int64) error {
-	if s.cfg.OutputPath != "" { // is ours alone
-		if err := out.Truncate(0); err != nil {
-			return fmt.Errorf("empty the output: %w", err)
-		}
-		length = 0
+// apart wants what is read and what is written to be different files, before
+// anything is written to any of them.
+func (s *sieve) apart() error {
+	type named struct {
+		name string
+		f    *os.File
 	}
+	all := []named{{"the state", s.state.f}, {"the output", s.out.file}, {"the file of output that waits", s.out.hold}, {"the input", s.in.closer}}
+	if letters, ok := s.sink.(*file); ok {
+		all = append(all, named{"the dead letters", letters.f})
+	}
+	seen := map[string]os.FileInfo{}
+	for _, n := range all {
+		if n.f == nil {
+			continue
+		}
+		st, err := n.f.Stat()
+		if err != nil {
+			return fmt.Errorf("look at %s: %w", n.name, err)
+		}
+		if !st.Mode().IsRegular() {
+			continue
+		}
+		for other, have := range seen {
+			if os.SameFile(st, have) {
+				return &InputError{fmt.Errorf("%s and %s are one file, %s", other, n.name, n.f.Name())}
+			}
+		}
+		seen[n.name] = st
+	}
+	return nil
+}
+
+// name names a new sifting.
+func (s *sieve) name() error {
 	var id [6]byte
 	if _, err := rand.Read(id[:]); err != nil {
 		return fmt.Errorf("name the sifting: %w", err)
@@ -125,9 +160,21 @@ func (s *sieve) fresh(out *os.File, length int64) error {
 	}
 	s.begin = begin{
 		Version: version, ID: "sift-" + hex.EncodeToString(id[:]), Size: s.in.Size, Sum: s.in.Sum,
-		Rows: s.in.Rows, Format: string(format), Base: length,
+		Rows: s.in.Rows, Format: string(format),
 	}
-	return s.state.write(record{Begin: &s.begin})
+	return nil
+}
+
+// fresh begins a new sifting, and returns how long the output is.
+func (s *sieve) fresh(out *os.File, length int64) (int64, error) {
+	if s.cfg.OutputPath != "" && out != nil { // is ours alone
+		if err := out.Truncate(0); err != nil {
+			return 0, fmt.Errorf("empty the output: %w", err)
+		}
+		length = 0
+	}
+	s.begin.Base = length
+	return length, s.state.write(record{Begin: &s.begin})
 }
 
 // replay takes up what was done before.

@@ -84,6 +84,9 @@ func openState(path string) (*state, []record, error) {
 	if len(recs) > 0 && recs[0].Begin.Version != version {
 		return fail(&InputError{fmt.Errorf("written by another version (%d, this reads %d)", recs[0].Begin.Version, version)})
 	}
+	if damaged(text[n:]) {
+		return fail(&InputError{fmt.Errorf("it is damaged at byte %d: start again, without it", n)})
+	}
 	if err := f.Truncate(int64(n)); err != nil {
 		return fail(err)
 	}
@@ -111,6 +114,20 @@ func lock(f *os.File) error {
 // torn reports a file that can be the beginning of a first record.
 func torn(text []byte) bool {
 	return len(text) == 0 || !bytes.Contains(text, []byte("\n")) && len(text) > 18 && string(text[8:18]) == ` {"begin":`
+}
+
+// damaged reports whether the end of a state, from the first record that is not
+// whole, is more than a write that was cut off: whole records lie behind. A write
+// whose beginning did not get to the disk left zeros there.
+func damaged(end []byte) bool {
+	bad, rest, _ := bytes.Cut(end, []byte("\n"))
+	for !bytes.ContainsRune(bad, 0) && len(rest) > 0 {
+		if recs, _ := decode(rest); len(recs) > 0 {
+			return true
+		}
+		bad, rest, _ = bytes.Cut(rest, []byte("\n"))
+	}
+	return false
 }
 
 // write makes records durable.
