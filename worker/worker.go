@@ -121,7 +121,7 @@ func (w *Worker) work(ctx, base context.Context) error {
 		}
 	}
 	<-received
-	if !w.about.Judges {
+	if _, inside := w.cfg.Source.(*direct); !inside {
 		sleep(base, deadCalls)
 	}
 	close(w.quiet)
@@ -141,7 +141,8 @@ func (w *Worker) work(ctx, base context.Context) error {
 
 // deadCalls is how long an endpoint may take to notice that a receive was broken
 // off: what is visible again before that it would give to nobody. Bezoar's takes
-// such messages back.
+// back what it gives to a closed connection, but a client closes one a moment
+// after its call has ended.
 const deadCalls = 250 * time.Millisecond
 
 // goodbye is how long an interrupted run may take.
