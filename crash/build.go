@@ -8,6 +8,7 @@ func build() language {
 	return language{
 		name:    "build",
 		begins:  buildBegins,
+		signs:   []string{"rror", "undefined reference"},
 		read:    buildRead,
 		library: func(Frame) bool { return false },
 		vague:   func(string) bool { return true },
@@ -108,6 +109,7 @@ func makefile() language {
 	return language{
 		name:    "make",
 		begins:  func(l string) bool { return len(l) > 8 && strings.Contains(l, ": *** ") },
+		signs:   []string{": *** "},
 		read:    makeRead,
 		library: func(Frame) bool { return false },
 		vague:   func(string) bool { return true },

@@ -97,8 +97,13 @@ func levelColumn(l string) (int, level) {
 	for i < len(l) && i < 10 && isWord(l[i]) {
 		i++
 	}
-	if i == len(l) || i < 1 || strings.ToUpper(l[:i]) != l[:i] { // "Error: x" and "Fatal error: x" tell of one
+	if i == len(l) || i < 1 {
 		return 0, unsaid
+	}
+	for _, c := range []byte(l[:i]) {
+		if c >= 'a' && c <= 'z' { // "Error: x" and "Fatal error: x" tell of one
+			return 0, unsaid
+		}
 	}
 	lv := levelOf(l[:i])
 	if lv == unsaid {

@@ -8,6 +8,7 @@ func elixir() language {
 	return language{
 		name:      "elixir",
 		begins:    exBegins,
+		signs:     []string{"** (", "[{file,", "** Reason for", "exception error: ", "eheap_alloc: ", "in function ", " with reason: ", pyHead, `.ex"`, `.exs"`, `.erl"`, "stacktrace:"},
 		read:      exRead,
 		library:   exLibrary,
 		ignore:    func(f Frame) bool { return f.Function == "" && f.File == "" },

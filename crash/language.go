@@ -12,6 +12,11 @@ type language struct {
 	// line, so it begins with a comparison of a few bytes that hardly any
 	// line of a log passes.
 	begins func(l string) bool
+	// signs are words of which every line has one, wherever, that begins
+	// passes, unless its first byte is one of starts. Each has four bytes at
+	// least. nil: begins has to be asked.
+	signs  []string
+	starts string
 	// read reads the trace that begins at lines[i], with all that belongs to
 	// it (causes, wrappers, members), and returns the index behind it. ok is
 	// false when it is none after all.

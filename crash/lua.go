@@ -7,6 +7,7 @@ func lua() language {
 	return language{
 		name:      "lua",
 		begins:    func(l string) bool { return strings.Contains(l, "stack traceback:") },
+		signs:     []string{"stack traceback:"},
 		read:      luaRead,
 		library:   luaLibrary,
 		ignore:    func(f Frame) bool { return f.File == "[C]" },

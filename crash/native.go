@@ -9,6 +9,8 @@ func native() language {
 	return language{
 		name:      "native",
 		begins:    nativeBegins,
+		signs:     []string{"*** ", "Assertion", ": assertion ", "erminate called "},
+		starts:    "#*=tlPTfdmcrsEUSARCB/.[0i \t",
 		read:      nativeRead,
 		library:   cLibrary,
 		ignore:    cIgnore,

@@ -79,6 +79,9 @@ func (p *Parser) report(pieces [][]byte) (Report, error) {
 // read finds what the pieces come down to.
 func (p *Parser) read(pieces [][]byte) (choice, []string, error) {
 	w := walk{table: p.table}
+	if len(pieces) > 1 || len(pieces[0]) >= gateFrom {
+		w.gate = newGate(p.table)
+	}
 	var last *text
 	var why []string
 	for i, b := range pieces {

@@ -8,6 +8,7 @@ func perl() language {
 	return language{
 		name:      "perl",
 		begins:    func(l string) bool { return strings.Contains(l, " line ") && perlPlace(l).ok },
+		signs:     []string{" line "},
 		read:      perlRead,
 		library:   perlLibrary,
 		canonical: perlCanonical,

@@ -8,6 +8,8 @@ func php() language {
 	return language{
 		name:      "php",
 		begins:    phpBegins,
+		signs:     []string{"error: ", "Error message: ", "[object] (", ".php", "xception '", "Uncaught PHP", pyHead},
+		starts:    "#",
 		read:      phpRead,
 		library:   phpLibrary,
 		ignore:    func(f Frame) bool { return f.File == "" },

@@ -7,6 +7,7 @@ func rlang() language {
 	return language{
 		name:      "r",
 		begins:    func(l string) bool { return strings.HasPrefix(l, "Error in ") && strings.Contains(l, " : ") },
+		signs:     []string{"Error in "},
 		read:      rRead,
 		library:   func(Frame) bool { return false },
 		canonical: nil,

@@ -11,6 +11,7 @@ func rust() language {
 	return language{
 		name:      "rust",
 		begins:    rustBegins,
+		signs:     []string{"Error:", "error: internal compiler", "fatal runtime error", "memory allocation of", "Message:  ", "The application panicked", "overflowed its stack", "' failed at '", "panicked at "},
 		read:      rustRead,
 		library:   rustLibrary,
 		ignore:    rustIgnore,

@@ -8,6 +8,8 @@ func sanitizer() language {
 	return language{
 		name:      "sanitizer",
 		begins:    sanitizerBegins,
+		signs:     []string{"Sanitizer", "libFuzzer: ", "untime error: ", "==ERROR: "},
+		starts:    " \t#",
 		read:      sanitizerRead,
 		library:   cLibrary,
 		ignore:    cIgnore,

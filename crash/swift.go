@@ -6,7 +6,7 @@ import "strings"
 // reports.
 func swift() language {
 	return language{
-		name: "swift", begins: swiftBegins, read: swiftRead,
+		name: "swift", begins: swiftBegins, signs: []string{"Exception Type: ", "*** Terminating", "atal error: "}, read: swiftRead,
 		library: swiftLibrary, ignore: swiftIgnore, canonical: swiftCanonical,
 	}
 }

@@ -195,7 +195,7 @@ func name3(s, list string) int {
 		return 0
 	}
 	for i := 0; i+3 <= len(list); i += 3 {
-		if s[:3] == list[i:i+3] {
+		if s[0] == list[i] && s[1] == list[i+1] && s[2] == list[i+2] {
 			n := 3
 			for n < len(s) && n < 10 && s[n] >= 'a' && s[n] <= 'z' {
 				n++

@@ -16,6 +16,7 @@ type found struct {
 // trace that counts.
 type walk struct {
 	table []language
+	gate  *gate // nil: every language is asked about every line
 	best  *found
 	seen  int // traces read
 	fatal int // of them fatal
@@ -48,7 +49,14 @@ func (w *walk) over(lines []string) {
 // at asks the table for a trace at lines[i], and returns the index behind it;
 // i when there is none. line is where that is in the text.
 func (w *walk) at(lines []string, i, line int) int {
+	mask := ^uint32(0)
+	if w.gate != nil && lines[i] != "" {
+		mask = w.gate.asks(lines[i])
+	}
 	for k := range w.table {
+		if mask&(1<<k) == 0 {
+			continue
+		}
 		lang := &w.table[k]
 		w.asked++
 		if !lang.begins(lines[i]) {
