@@ -36,6 +36,8 @@ var (
 type envelope struct {
 	Bezoar json.RawMessage `json:"bezoar"`
 	ID     json.RawMessage `json:"id"`
+
+	Receives json.RawMessage `json:"receives"` // of a message
 }
 
 // parseLine tells what a child said on one line, which has no end any more.
@@ -99,7 +101,11 @@ func parseObject(line []byte) said {
 	if len(e.ID) == 0 {
 		return said{kind: greeted}
 	}
-	return parseAnswer(line, e.ID)
+	s := parseAnswer(line, e.ID)
+	if s.kind == answered && len(e.Receives) > 0 && s.report.Class == "" {
+		return said{kind: garbled, err: errEcho}
+	}
+	return s
 }
 
 func parseAnswer(line []byte, rawID json.RawMessage) said {
@@ -116,6 +122,10 @@ func parseAnswer(line []byte, rawID json.RawMessage) said {
 	}
 	return said{kind: answered, id: id, report: report}
 }
+
+// errEcho is said of programs that write what they read, and know nothing of
+// messages: cat would be done with all of them.
+var errEcho = errors.New("the message itself came back, without a class")
 
 var errTooLong = fmt.Errorf("longer than %d bytes", MaxAnswer)
 

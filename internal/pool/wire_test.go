@@ -3,6 +3,7 @@ package pool
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -88,6 +89,19 @@ func FuzzMessageLine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, id string, body []byte, group, name, value string) {
 		checkLine(t, id, &child.Job{Stdin: body, Message: child.Message{Group: group, Attributes: map[string]string{name: value}}})
 	})
+}
+
+// A program that writes what it reads has done nothing.
+func TestAnEchoIsNoAnswer(t *testing.T) {
+	j := child.Job{Stdin: []byte("body"), Message: child.Message{Receives: 1}}
+	line := bytes.TrimSpace(appendMessage(nil, "m1", &j, time.Time{}))
+	if s := parseLine(line); s.kind != garbled || s.id != "" || !errors.Is(s.err, errEcho) {
+		t.Errorf("%s is %+v", line, s)
+	}
+	meant := append(bytes.TrimSuffix(bytes.Clone(line), []byte("}")), `,"class":"done"}`...)
+	if s := parseLine(meant); s.kind != answered || s.id != "m1" {
+		t.Errorf("%s is %+v", meant, s)
+	}
 }
 
 func FuzzParseLine(f *testing.F) {
