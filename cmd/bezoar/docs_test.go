@@ -56,6 +56,22 @@ func TestWorkGuide(t *testing.T) {
 	})
 }
 
+// The guide to crash reads a log, and prints what the page shows.
+func TestCrashGuide(t *testing.T) {
+	r := newReader(t, "docs/crash.md")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(r.dir, "bezoar"), ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	for _, b := range blocks(t, "../../docs/crash.md") {
+		if b.lang == "text" {
+			r.read(map[string][]string{"crash worker.log": {b.text}})
+			return
+		}
+	}
+	t.Error("docs/crash.md shows no output")
+}
+
 // What the guide checks signatures with takes those of alarms, and no others.
 func TestQueueGuideChecksSignatures(t *testing.T) {
 	r := newReader(t, "docs/queue.md")
