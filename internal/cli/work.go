@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"strings"
@@ -64,6 +66,9 @@ func (c *workCmd) Run(s *session) error {
 	cfg, err := c.config(slog.New(handler))
 	if err != nil {
 		return err
+	}
+	if _, err := exec.LookPath(c.Command[0]); err != nil { // before a message comes, which may be tomorrow
+		return hinted(fmt.Errorf("start %s: %w", c.Command[0], errors.Unwrap(err)), "no message is to blame; none was received")
 	}
 	cfg.Command.Output = show.output()
 	cfg.Observe = show.tell
