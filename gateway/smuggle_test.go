@@ -82,7 +82,7 @@ func TestMalformedChunksAreNotPassedOn(t *testing.T) {
 	if resp, _ := c.answer("POST"); resp.StatusCode != 400 {
 		t.Errorf("status %d", resp.StatusCode)
 	}
-	if raw := w.raw(); !strings.HasPrefix(raw, "POST / ") || strings.Contains(raw, "\r\n0\r\n") {
+	if raw := w.settled(); !strings.HasPrefix(raw, "POST / ") || strings.Contains(raw, "\r\n0\r\n") {
 		t.Errorf("the worker got an end: …%q", raw[max(0, len(raw)-20):])
 	}
 }

@@ -95,6 +95,28 @@ func (w *worker) raw() string {
 	return w.received.String()
 }
 
+// settled waits until what has been sent has been read, to the end of every
+// connection, and returns all of it.
+func (w *worker) settled() string {
+	late := time.After(patience)
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for {
+		w.mu.Lock()
+		open, raw := len(w.conns), w.received.String()
+		w.mu.Unlock()
+		if open == 0 && raw != "" {
+			return raw
+		}
+		select {
+		case <-look.C:
+		case <-late:
+			w.t.Errorf("%d connections to the worker are open, which got %.20q", open, raw)
+			return raw
+		}
+	}
+}
+
 // workerConn is one connection to a worker.
 type workerConn struct {
 	net.Conn
