@@ -39,6 +39,9 @@ func cFrame(l string) (Frame, bool) {
 // cNumbered reads what follows "#" in the stacks of sanitizers, gdb and LLVM.
 func cNumbered(t string) (Frame, bool) {
 	d := goDigits(t)
+	if d == 0 && strings.HasPrefix(t, " ") {
+		return cAligned(strings.TrimLeft(t, " "))
+	}
 	if d == 0 || d > 4 || d == len(t) || t[d] != ' ' {
 		return Frame{}, false
 	}

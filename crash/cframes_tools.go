@@ -53,6 +53,9 @@ func cSymbols(t string) (Frame, bool) {
 		return Frame{}, false
 	}
 	t = strings.TrimSpace(t[:open])
+	if module, name, ok := strings.Cut(t, " : "); ok && strings.Contains(name, ")+0x") {
+		return cSpaced(module, name), true
+	}
 	bracket := strings.LastIndexByte(t, '(')
 	if bracket < 0 || !strings.HasSuffix(t, ")") {
 		if strings.ContainsAny(t, " \t=") {
@@ -68,6 +71,36 @@ func cSymbols(t string) (Frame, bool) {
 	f.Function = demangle(name)
 	if name == "" && plus {
 		f.Function = "+0x" + offset
+	}
+	return f, true
+}
+
+// cSpaced reads "libsolve.so : step(int)+0x1d" and "libsolve.so : ()+0x12a4".
+func cSpaced(module, name string) Frame {
+	k := strings.LastIndex(name, "+0x")
+	f := Frame{Module: strings.TrimSpace(module), Function: name[:k]}
+	if f.Function == "()" {
+		f.Function = name[k:]
+	}
+	return f
+}
+
+// cAligned reads "3 solve.exe      0x00007ff6 step(n)[ src\\step.cpp : 12 ]".
+func cAligned(t string) (Frame, bool) {
+	d := goDigits(t)
+	if d == 0 || d > 4 || !strings.HasPrefix(t[d:], " ") {
+		return Frame{}, false
+	}
+	module, rest, ok := strings.Cut(t[d:], " 0x")
+	if !ok {
+		return Frame{}, false
+	}
+	_, name, _ := strings.Cut(rest, " ")
+	f := Frame{Module: strings.TrimSpace(module), Function: strings.TrimSpace(name)}
+	if k := strings.LastIndex(name, "[ "); k > 0 && strings.HasSuffix(name, " ]") {
+		if file, line, placed := strings.Cut(name[k+2:len(name)-2], " : "); placed {
+			f.File, f.Line, f.Function, f.Module = file, cNumber(line), strings.TrimSpace(name[:k]), ""
+		}
 	}
 	return f, true
 }

@@ -103,10 +103,10 @@ func worse(q Quality) Quality {
 
 func describe(f *found, n int, c choice) string {
 	s := fmt.Sprintf("exception %d of %d, the innermost", n+1, len(f.chain))
-	switch {
-	case c.rests == Message:
+	switch c.rests {
+	case Message:
 		return s + ", has no frame: its words must do"
-	case c.rests == Own:
+	case Own:
 		return s + " that owns a frame of the user's code: " + c.frame.String()
 	}
 	return s + "; no frame is the user's own, so the first that says something: " + c.frame.String()

@@ -11,7 +11,7 @@ func cLibrary(f Frame) bool {
 	if f.File != "" {
 		return cLibraryFile(strings.ReplaceAll(f.File, `\`, "/"))
 	}
-	return cLibraryModule(f.Module)
+	return cLibraryModule(f.Module) || cQt(f.Function)
 }
 
 // cIgnore passes over what says nothing about the failure: how it was raised,
@@ -101,7 +101,13 @@ func cLibraryName(name string) bool {
 			return true
 		}
 	}
-	return false
+	return strings.HasSuffix(name, "Application::notify") // what Qt's programs put around its loop
+}
+
+// cQt reports a method of one of Qt's classes, whose names begin alike.
+func cQt(name string) bool {
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "`"), "QtMeta")
+	return len(name) > 3 && name[0] == 'Q' && name[1] >= 'A' && name[1] <= 'Z' && name[2] >= 'a' && name[2] <= 'z' && strings.Contains(name, "::")
 }
 
 func cLibraryFile(path string) bool {

@@ -104,8 +104,13 @@ func dartSaid(lines []string, i int) (typ, message string, fatal bool) {
 // dartType gives words their type: most of the core errors print none.
 func dartType(s string) (typ, message string) {
 	for _, p := range [...]struct{ words, typ string }{
-		{"type '", "TypeError"}, {"Null check operator", "TypeError"}, {"Bad state: ", "StateError"}, {"Invalid argument(s)", "ArgumentError"},
-		{"Unsupported operation: ", "UnsupportedError"}, {"Concurrent modification", "ConcurrentModificationError"}, {"Stack Overflow", "StackOverflowError"},
+		{"type '", "TypeError"},
+		{"Null check operator", "TypeError"},
+		{"Bad state: ", "StateError"},
+		{"Invalid argument(s)", "ArgumentError"},
+		{"Unsupported operation: ", "UnsupportedError"},
+		{"Concurrent modification", "ConcurrentModificationError"},
+		{"Stack Overflow", "StackOverflowError"},
 		{"Out of Memory", "OutOfMemoryError"},
 	} {
 		if strings.HasPrefix(s, p.words) {

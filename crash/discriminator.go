@@ -13,7 +13,7 @@ func discriminator(message string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
 	line = withoutQuoted(line)
 	var b strings.Builder
-	for _, w := range strings.Fields(line) {
+	for w := range strings.FieldsSeq(line) {
 		bare := strings.Trim(w, `.,;:!?()[]{}<>"'`+"`")
 		if bare != "" && isProse(bare) {
 			if b.Len() > 0 {

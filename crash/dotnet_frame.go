@@ -121,8 +121,8 @@ func netNamed(s string) bool {
 		return false
 	}
 	for _, r := range s {
-		switch {
-		case r == ' ', r == '/', r == '"', r == '\'', r == '!', r == '?':
+		switch r {
+		case ' ', '/', '"', '\'', '!', '?':
 			return false
 		}
 	}

@@ -262,7 +262,7 @@ func netCode(e exception) string {
 	for _, mark := range []string{"status code does not indicate success: ", "returned an error: (", "HRESULT: ", "SqlState: "} {
 		_, rest, ok := strings.Cut(e.message, mark)
 		n := 0
-		for ok && n < len(rest) && n < 10 && (isWord(rest[n])) {
+		for ok && n < len(rest) && n < 10 && isWord(rest[n]) {
 			n++
 		}
 		if n >= 3 {

@@ -19,7 +19,7 @@ func elixir() language {
 }
 
 func exBegins(l string) bool {
-	if at := strings.Index(l, "** ("); at >= 0 {
+	if found := strings.Contains(l, "** ("); found {
 		return exHead(l).ok
 	}
 	switch {

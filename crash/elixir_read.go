@@ -19,11 +19,11 @@ type exTitle struct {
 }
 
 func exHead(l string) exTitle {
-	at := strings.Index(l, "** (")
-	if at < 0 {
+	_, after, ok0 := strings.Cut(l, "** (")
+	if !ok0 {
 		return exTitle{}
 	}
-	typ, msg, ok := strings.Cut(l[at+len("** ("):], ")")
+	typ, msg, ok := strings.Cut(after, ")")
 	if !ok || typ == "" || len(typ) > 120 || msg != "" && msg[0] != ' ' {
 		return exTitle{}
 	}
@@ -99,9 +99,10 @@ func exArguments(s string) (n int, closed bool) {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
 		case quoted != 0:
-			if c == '\\' {
+			switch c {
+			case '\\':
 				i++
-			} else if c == quoted {
+			case quoted:
 				quoted = 0
 			}
 		case c == '"' || c == '\'':
@@ -215,8 +216,8 @@ func (r *exReader) add(f Frame, indent int) {
 
 func (r *exReader) trace() trace {
 	t := trace{fatal: true}
-	for k := len(r.heads) - 1; k >= 0; k-- {
-		t.chain = append(t.chain, exFinish(r.heads[k].exception))
+	for _, v := range slices.Backward(r.heads) {
+		t.chain = append(t.chain, exFinish(v.exception))
 	}
 	if len(t.chain) == 1 {
 		t.chain[0].wrapper = false
@@ -245,7 +246,7 @@ func exCompiled(e exception) (Frame, bool) {
 		return Frame{}, false
 	}
 	head, _, _ := strings.Cut(e.message, "\n")
-	for _, w := range strings.Fields(head) {
+	for w := range strings.FieldsSeq(head) {
 		if f, ok := exFrame(w); ok && f.File != "" {
 			f.Function = "(module)"
 			return f, true

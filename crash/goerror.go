@@ -91,7 +91,7 @@ func chainOf(err error) []exception {
 
 // same compares errors that may be of a type that cannot be compared.
 func same(a, b error) bool {
-	return reflect.TypeOf(a).Comparable() && reflect.TypeOf(b).Comparable() && a == b
+	return reflect.TypeOf(a).Comparable() && reflect.TypeOf(b).Comparable() && errors.Is(a, b)
 }
 
 // isWrapper reports types that only carry another error.
@@ -138,7 +138,7 @@ func framesOf(list reflect.Value) []Frame {
 		e := list.Index(i)
 		if e.Kind() == reflect.Uintptr {
 			pcs = append(pcs, uintptr(e.Uint()))
-		} else if f, ok := e.Interface().(runtime.Frame); ok {
+		} else if f, ok := reflect.TypeAssert[runtime.Frame](e); ok {
 			out = append(out, runtimeFrame(f))
 		}
 	}

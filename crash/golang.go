@@ -166,7 +166,6 @@ type goFailure struct {
 	stacks int // the first goroutine's header
 	fatal  bool
 	stack  []goStack
-	cut    bool
 }
 
 // lookBack finds what happened when the first line is a goroutine's: a log may
@@ -179,7 +178,7 @@ func (f *goFailure) lookBack() {
 		}
 		seen++
 		for _, h := range []string{"panic: ", "fatal error: ", "panic serving ", "bserved a panic", "panic recovered", "ecovered", "runtime error: "} {
-			if k := strings.Index(l, h); k >= 0 {
+			if found := strings.Contains(l, h); found {
 				f.head = j
 				f.fatal = h == "panic: " || h == "fatal error: "
 				return

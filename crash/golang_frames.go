@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -178,8 +179,8 @@ func goMakeFrame(function, file string, line int) Frame {
 // goBelowPanic leaves out what ran because of a panic: everything above the
 // frame that panicked first, which is the one below the last marker.
 func goBelowPanic(frames []Frame) []Frame {
-	for i := len(frames) - 1; i >= 0; i-- {
-		switch frames[i].Function {
+	for i, frame := range slices.Backward(frames) {
+		switch frame.Function {
 		case "panic", "runtime.gopanic", "runtime.panic", "runtime.sigpanic", "runtime.throw", "runtime.fatal":
 			if i+1 < len(frames) {
 				return frames[i+1:]

@@ -9,11 +9,11 @@ func goException(lines []string, head, stacks int) exception {
 	if strings.Contains(l, "bserved a panic: ") {
 		return goLogged(l)
 	}
-	if k := strings.Index(l, "panic: "); k >= 0 {
-		return goPanic(lines, head, stacks, l[k+len("panic: "):])
+	if _, after, ok := strings.Cut(l, "panic: "); ok {
+		return goPanic(lines, head, stacks, after)
 	}
-	if k := strings.Index(l, "fatal error: "); k >= 0 {
-		return goFatal(l[k+len("fatal error: "):])
+	if _, after, ok := strings.Cut(l, "fatal error: "); ok {
+		return goFatal(after)
 	}
 	switch {
 	case strings.HasPrefix(l, "runtime: "), strings.HasPrefix(l, "unexpected fault address"):
@@ -39,11 +39,11 @@ func goLogged(l string) exception {
 		return goValue(l[k:])
 	}
 	for _, mark := range []string{"bserved a panic: ", "panic serving ", "panic recovered: ", "ecovered: ", "ecovered in "} {
-		k := strings.Index(l, mark)
-		if k < 0 {
+		_, after, ok := strings.Cut(l, mark)
+		if !ok {
 			continue
 		}
-		rest := l[k+len(mark):]
+		rest := after
 		if mark == "panic serving " {
 			if _, after, ok := strings.Cut(rest, ": "); ok {
 				rest = after

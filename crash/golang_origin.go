@@ -99,11 +99,11 @@ func goDependency(pkg, path string) string {
 	if _, rest, ok := strings.Cut(pkg, "/vendor/"); ok {
 		return goRepository(rest)
 	}
-	at := strings.Index(path, "@v")
-	if at < 0 {
+	before, _, ok := strings.Cut(path, "@v")
+	if !ok {
 		return ""
 	}
-	module := path[:at]
+	module := before
 	if _, rest, ok := strings.Cut(module, "/pkg/mod/"); ok {
 		module = rest
 	} else if strings.HasPrefix(module, "/") {
@@ -247,8 +247,8 @@ func goStripBrackets(s string) string {
 // goOutermost cuts a name at its first closure: "main.run.func1.2", "init.func3",
 // "func·001", "run.gowrap1", "run.deferwrap2".
 func goOutermost(name string) string {
-	if k := strings.Index(name, "func·"); k >= 0 {
-		return strings.TrimSuffix(name[:k], ".")
+	if before, _, ok := strings.Cut(name, "func·"); ok {
+		return strings.TrimSuffix(before, ".")
 	}
 	parts := strings.Split(name, ".")
 	for k := 1; k < len(parts); k++ {

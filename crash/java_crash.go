@@ -90,7 +90,7 @@ func javaReadGradle(lines []string, i int) (trace, int, bool) {
 		return trace{}, 0, false
 	}
 	var kept []string // the reasons, not what Gradle did when it met them
-	for _, l := range strings.Split(text, "\n") {
+	for l := range strings.SplitSeq(text, "\n") {
 		if s, ok := strings.CutPrefix(strings.TrimSpace(l), "> "); ok {
 			kept = append(kept, s)
 		}

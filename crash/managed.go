@@ -1,6 +1,9 @@
 package crash
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // What the readers of managed languages (Java, JavaScript, C#) share: their
 // frames are lines that begin with a word for "at", and messages of several
@@ -64,10 +67,8 @@ func atEnd(lines []string, i int) bool {
 // its frames, not by the collection class it tripped over.
 func withoutRuntime(chain []exception, own, runtime func(Frame) bool) {
 	for _, e := range chain {
-		for _, f := range e.frames {
-			if own(f) {
-				return
-			}
+		if slices.ContainsFunc(e.frames, own) {
+			return
 		}
 	}
 	for i := range chain {
@@ -84,8 +85,8 @@ func withoutRuntime(chain []exception, own, runtime func(Frame) bool) {
 // inwards: the root cause comes first.
 func reversed(chain []exception) []exception {
 	out := make([]exception, 0, len(chain))
-	for i := len(chain) - 1; i >= 0; i-- {
-		out = append(out, chain[i])
+	for _, c := range slices.Backward(chain) {
+		out = append(out, c)
 	}
 	return out
 }

@@ -47,6 +47,9 @@ func nativeFrameBegins(t string) bool {
 		return false
 	}
 	switch {
+	case t[0] == '#' && t[1] == ' ':
+		d := strings.TrimLeft(t[1:], " ")
+		return d != "" && d[0] >= '0' && d[0] <= '9' && strings.Contains(d, " 0x")
 	case t[0] == '#' && t[1] >= '0' && t[1] <= '9':
 		return strings.Contains(t[:min(len(t), 9)], " 0x") || strings.Contains(t, ") at ") || strings.Contains(t, ") from ")
 	case t[0] == '@':
@@ -243,10 +246,43 @@ func cUnnamed(frames []Frame) bool {
 // nativeSignal names the signal that a line of a signal handler tells of.
 func nativeSignal(l string) string {
 	for _, s := range []struct{ has, name string }{
-		{"SIGSEGV", "SIGSEGV"}, {"SIGABRT", "SIGABRT"}, {"SIGFPE", "SIGFPE"}, {"SIGBUS", "SIGBUS"}, {"SIGILL", "SIGILL"}, {"SIGTRAP", "SIGTRAP"}, {"SIGSYS", "SIGSYS"}, {"SIGPIPE", "SIGPIPE"}, {"SIGTERM", "SIGTERM"}, {"SIGINT", "SIGINT"},
-		{"egmentation fault", "SIGSEGV"}, {"egmentation violation", "SIGSEGV"}, {"signal 11", "SIGSEGV"}, {"signal 6", "SIGABRT"}, {"signal 8", "SIGFPE"}, {"Aborted", "SIGABRT"}, {"loating point exception", "SIGFPE"}, {"Floating-point exception", "SIGFPE"}, {"Bus error", "SIGBUS"}, {"llegal instruction", "SIGILL"},
-		{"EXC_BAD_ACCESS", "SIGSEGV"}, {"EXC_BAD_INSTRUCTION", "SIGILL"}, {"EXC_BREAKPOINT", "SIGTRAP"}, {"EXC_CRASH", "SIGABRT"}, {"EXC_ARITHMETIC", "SIGFPE"}, {"SEGV_", "SIGSEGV"},
-		{"ACCESS_VIOLATION", "access violation"}, {"ccess violation", "access violation"}, {"c0000005", "access violation"}, {"C0000005", "access violation"}, {"c0000409", "stack buffer overrun"}, {"c0000374", "heap corruption"}, {"c00000fd", "stack overflow"}, {"C00000FD", "stack overflow"}, {"80000003", "breakpoint"}, {"STACK_OVERFLOW", "stack overflow"}, {"e06d7363", "C++ exception"},
+		{"SIGSEGV", "SIGSEGV"},
+		{"SIGABRT", "SIGABRT"},
+		{"SIGFPE", "SIGFPE"},
+		{"SIGBUS", "SIGBUS"},
+		{"SIGILL", "SIGILL"},
+		{"SIGTRAP", "SIGTRAP"},
+		{"SIGSYS", "SIGSYS"},
+		{"SIGPIPE", "SIGPIPE"},
+		{"SIGTERM", "SIGTERM"},
+		{"SIGINT", "SIGINT"},
+		{"egmentation fault", "SIGSEGV"},
+		{"egmentation violation", "SIGSEGV"},
+		{"signal 11", "SIGSEGV"},
+		{"signal 6", "SIGABRT"},
+		{"signal 8", "SIGFPE"},
+		{"Aborted", "SIGABRT"},
+		{"loating point exception", "SIGFPE"},
+		{"Floating-point exception", "SIGFPE"},
+		{"Bus error", "SIGBUS"},
+		{"llegal instruction", "SIGILL"},
+		{"EXC_BAD_ACCESS", "SIGSEGV"},
+		{"EXC_BAD_INSTRUCTION", "SIGILL"},
+		{"EXC_BREAKPOINT", "SIGTRAP"},
+		{"EXC_CRASH", "SIGABRT"},
+		{"EXC_ARITHMETIC", "SIGFPE"},
+		{"SEGV_", "SIGSEGV"},
+		{"ACCESS_VIOLATION", "access violation"},
+		{"ccess violation", "access violation"},
+		{"c0000005", "access violation"},
+		{"C0000005", "access violation"},
+		{"c0000409", "stack buffer overrun"},
+		{"c0000374", "heap corruption"},
+		{"c00000fd", "stack overflow"},
+		{"C00000FD", "stack overflow"},
+		{"80000003", "breakpoint"},
+		{"STACK_OVERFLOW", "stack overflow"},
+		{"e06d7363", "C++ exception"},
 	} {
 		if strings.Contains(l, s.has) {
 			return s.name

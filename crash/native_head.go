@@ -24,23 +24,23 @@ func nativeHead(l string) (exception, bool) {
 
 // nativeThrown reads what the C++ runtimes say of an exception nobody caught.
 func nativeThrown(l string) (exception, bool) {
-	if k := strings.Index(l, "erminate called "); k >= 0 {
-		rest := l[k+len("erminate called "):]
+	if _, after, ok := strings.Cut(l, "erminate called "); ok {
+		rest := after
 		if _, typ, ok := strings.Cut(rest, "an instance of '"); ok {
 			typ, _, _ = strings.Cut(typ, "'")
 			return exception{typ: cType(typ), message: rest}, true
 		}
 		return exception{typ: "terminate", message: rest}, strings.HasPrefix(rest, "without") || strings.HasPrefix(rest, "recursively")
 	}
-	k := strings.Index(l, "uncaught exception of type ")
-	if k < 0 || !strings.Contains(l[:k], "terminating ") {
+	before, after, ok := strings.Cut(l, "uncaught exception of type ")
+	if !ok || !strings.Contains(before, "terminating ") {
 		if strings.HasPrefix(l, "libc++abi") && strings.Contains(l, "terminat") {
 			_, rest, _ := strings.Cut(l, ": ")
 			return exception{typ: "terminate", message: rest}, true
 		}
 		return exception{}, false
 	}
-	typ, what, _ := strings.Cut(l[k+len("uncaught exception of type "):], ": ")
+	typ, what, _ := strings.Cut(after, ": ")
 	return exception{typ: cType(typ), message: what}, true
 }
 
@@ -55,8 +55,8 @@ func nativeHeap(l string) (exception, bool) {
 		_, rest, ok := strings.Cut(l[k:], "': ")
 		return heapFinding(rest), ok
 	}
-	if k := strings.Index(l, "*** glibc detected ***"); k >= 0 {
-		rest := strings.TrimSpace(l[k+len("*** glibc detected ***"):])
+	if _, after, ok := strings.Cut(l, "*** glibc detected ***"); ok {
+		rest := strings.TrimSpace(after)
 		if _, after, ok := strings.Cut(rest, ": "); ok {
 			rest = after
 		}

@@ -60,7 +60,7 @@ func nativeStack(lines []string, i int) ([]Frame, int) {
 
 // nativeFirst reports the innermost frame of another stack.
 func nativeFirst(l string) bool {
-	return strings.HasPrefix(l, "#0 ") || strings.HasPrefix(l, "0# ") || strings.HasPrefix(l, "frame #0:") || strings.HasPrefix(l, "* frame #0:") || strings.HasPrefix(l, "[ 0] ")
+	return strings.HasPrefix(l, "#0 ") || strings.HasPrefix(l, "#  0 ") || strings.HasPrefix(l, "0# ") || strings.HasPrefix(l, "frame #0:") || strings.HasPrefix(l, "* frame #0:") || strings.HasPrefix(l, "[ 0] ")
 }
 
 // nativeWhole joins a frame with the lines it was wrapped onto, and returns the
@@ -179,18 +179,26 @@ func nativeAfter(lines []string, i int, e *exception) int {
 func nativeBelowSignal(frames []Frame) []Frame {
 	for i := len(frames) - 2; i >= 0; i-- {
 		switch cBareName(frames[i].Function) {
-		case "<signal handler called>", "_sigtramp", "__restore_rt", "killpg", "__kernel_rt_sigreturn":
+		case "<signal handler called>", "_sigtramp", "__restore_rt", "killpg", "__kernel_rt_sigreturn", "KiUserExceptionDispatcher":
 			return frames[i+1:]
 		}
 	}
+	unnamed := func(f Frame) bool { return cOffset(f.Function) && f.File == "" && cSystemModule(f.Module) }
 	for i := 1; i < len(frames)-2; i++ {
 		f := frames[i]
-		if strings.HasPrefix(f.Function, "+0x") && strings.HasPrefix(cModule(f.Module), "libc") && cSystemModule(f.Module) {
-			if !cLibrary(frames[i-1]) && !cLibrary(frames[i+1]) {
-				return frames[i+1:]
-			}
+		if !unnamed(f) || !strings.HasPrefix(cModule(f.Module), "libc") {
+			continue
+		}
+		if cLibrary(frames[i-1]) {
 			break
 		}
+		for i < len(frames) && unnamed(frames[i]) {
+			i++
+		}
+		if i < len(frames)-1 && !cIgnore(frames[i]) { // what begins a program has none below
+			return frames[i:]
+		}
+		break
 	}
 	return frames
 }

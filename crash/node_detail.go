@@ -123,15 +123,13 @@ func nodePort(message string) string {
 // nodeMissing reads "Cannot find module 'x'" and "Cannot find package 'x'
 // imported from /y.js". A path is reduced to its last part.
 func nodeMissing(message string) (module, from string) {
-	rest := message
-	if _, after, ok := strings.Cut(message, "Cannot find module '"); ok {
-		rest = after
-	} else if _, after, ok := strings.Cut(message, "Cannot find package '"); ok {
-		rest = after
-	} else {
-		return "", ""
+	_, rest, ok := strings.Cut(message, "Cannot find module '")
+	if !ok {
+		if _, rest, ok = strings.Cut(message, "Cannot find package '"); !ok {
+			return "", ""
+		}
 	}
-	module, rest, ok := strings.Cut(rest, "'")
+	module, rest, ok = strings.Cut(rest, "'")
 	if !ok {
 		return "", ""
 	}

@@ -1,6 +1,9 @@
 package crash
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // lastWords returns the line that an output without a trace is about: the last
 // that tells of an error, else the last that a log marked as one, else the
@@ -10,8 +13,8 @@ func (t *text) lastWords() (message string, line int, ok bool) {
 		return "", 0, false
 	}
 	marked, last := -1, -1
-	for i := len(t.lines) - 1; i >= 0; i-- {
-		l := t.lines[i]
+	for i, l := range slices.Backward(t.lines) {
+
 		if strings.TrimSpace(l) == "" {
 			continue
 		}

@@ -143,7 +143,7 @@ func pyStdlib(file string) bool {
 			return true
 		}
 	}
-	if at := strings.Index(p, "/lib/"); at >= 0 && pyHome(p[:at]) {
+	if before, _, ok := strings.Cut(p, "/lib/"); ok && pyHome(before) {
 		return true
 	}
 	if strings.Contains(p, ".zip/") && strings.Contains(p, "python") {

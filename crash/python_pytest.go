@@ -1,6 +1,9 @@
 package crash
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // pytestPlace reads pytest's "tests/test_x.py:5: in test_x" and
 // "tests/test_x.py:5: KeyError", which end an entry of a traceback. For the
@@ -169,8 +172,8 @@ func (r *pytest) over(i int) bool {
 
 func (r *pytest) close() exception {
 	e := r.e
-	for i := len(r.frames) - 1; i >= 0; i-- {
-		e.frames = append(e.frames, r.frames[i])
+	for _, v := range slices.Backward(r.frames) {
+		e.frames = append(e.frames, v)
 	}
 	pyFinish(&e)
 	r.e, r.frames, r.def, r.places, r.marked = exception{}, nil, "", false, 0

@@ -1,6 +1,9 @@
 package crash
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // How far a reader looks ahead of what it has recognised. Both bound the work
 // that one line of a log can cause.
@@ -243,8 +246,8 @@ func (r *pyReader) trace() trace {
 		t.chain = append(t.chain, b.exception)
 		t.cut = !b.ended
 	}
-	for i := len(open) - 1; i >= 0; i-- {
-		t.chain = append(t.chain, open[i].exception)
+	for _, o := range slices.Backward(open) {
+		t.chain = append(t.chain, o.exception)
 	}
 	if len(t.chain) == 0 {
 		t.chain = append(t.chain, r.blocks[0].exception)

@@ -1,6 +1,9 @@
 package crash
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // How far a backtrace's parts may be apart.
 const (
@@ -32,8 +35,8 @@ func rubyRead(lines []string, i int) (trace, int, bool) {
 	for r.cause() {
 	}
 	t := trace{fatal: true, cut: cut}
-	for k := len(r.chain) - 1; k >= 0; k-- {
-		t.chain = append(t.chain, rubyFinish(r.chain[k]))
+	for _, v := range slices.Backward(r.chain) {
+		t.chain = append(t.chain, rubyFinish(v))
 	}
 	for _, e := range t.chain {
 		if t.class = rubyClass(e); t.class != "" {
@@ -75,13 +78,14 @@ func (r *rubyReader) headed(f rubyLine) bool {
 	next := r.i + 1
 	if !ok {
 		// the message was wrapped, or has lines before its type
-		joined := f.rest
+		var joined strings.Builder
+		joined.WriteString(f.rest)
 		for k := r.i + 1; k < len(r.lines) && k <= r.i+8; k++ {
 			if rubyFrame(r.lines[k]).ok {
 				break
 			}
-			joined += "\n" + strings.TrimSpace(r.lines[k])
-			if typ, msg, ok = rubyMessage(joined); ok {
+			joined.WriteString("\n" + strings.TrimSpace(r.lines[k]))
+			if typ, msg, ok = rubyMessage(joined.String()); ok {
 				next = k + 1
 				break
 			}
@@ -204,8 +208,8 @@ func (r *rubyReader) reversed() bool {
 			break
 		}
 		e := &r.chain[n]
-		for j := len(frames) - 1; j >= 0; j-- {
-			e.frames = append(e.frames, frames[j])
+		for _, frame := range slices.Backward(frames) {
+			e.frames = append(e.frames, frame)
 		}
 		ok := e.typ != ""
 		if r.i < len(r.lines) && rubyFrame(r.lines[r.i]).n > 0 { // what it caused comes below
@@ -218,8 +222,8 @@ func (r *rubyReader) reversed() bool {
 	}
 	if len(frames) > 0 {
 		e := exception{}
-		for j := len(frames) - 1; j >= 0; j-- {
-			e.frames = append(e.frames, frames[j])
+		for _, frame := range slices.Backward(frames) {
+			e.frames = append(e.frames, frame)
 		}
 		r.chain, r.i = append(r.chain, e), k
 	}

@@ -11,7 +11,7 @@ func rust() language {
 	return language{
 		name:      "rust",
 		begins:    rustBegins,
-		signs:     []string{"Error:", "error: internal compiler", "fatal runtime error", "memory allocation of", "Message:  ", "The application panicked", "overflowed its stack", "' failed at '", "panicked at "},
+		signs:     []string{"Error:", "error: internal compiler", "fatal runtime error", "memory allocation of", "Message:  ", "The application panicked", "overflowed its stack", "' failed at '", "panicked at ", " panicked."},
 		read:      rustRead,
 		library:   rustLibrary,
 		ignore:    rustIgnore,
@@ -53,12 +53,14 @@ func rustBegins(l string) bool {
 			return true
 		}
 	}
-	return strings.Contains(l, "panicked at ")
+	return strings.Contains(l, "panicked at ") || rustDrawn(l)
 }
 
 func rustRead(lines []string, i int) (trace, int, bool) {
 	l := lines[i]
 	switch {
+	case rustDrawn(l):
+		return rustDrawnPanic(lines, i)
 	case strings.HasPrefix(l, "Error:"):
 		return rustReturned(lines, i)
 	case strings.HasPrefix(l, "error: internal compiler error: "):
@@ -139,7 +141,7 @@ func rustPanic(lines []string, i int) (exception, int, bool) {
 	rest = strings.TrimRight(rest, " \t")
 	var at Frame
 	var column, message string
-	next := i + 1
+	var next int
 	if strings.HasPrefix(rest, "'") {
 		at, column, message, next, ok = rustQuoted(lines, i, rest)
 	} else {
@@ -186,6 +188,9 @@ func rustQuoted(lines []string, i int, rest string) (at Frame, column, message s
 			place := text[k+len(sep):]
 			if place == "" && j+1 < len(lines) { // wrapped behind the comma
 				place = strings.TrimSpace(lines[j+1])
+			}
+			if end := rustPlaceEnd(place); end > 0 && strings.HasPrefix(place[end:], " note: ") { // lines run together
+				place = place[:end]
 			}
 			if at, column, ok = rustPlace(place); ok {
 				b.WriteString(text[:k])

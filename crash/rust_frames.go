@@ -127,10 +127,10 @@ func rustFetched(path string) string {
 		crate, _, _ := strings.Cut(rest, "/")
 		return rustUnversioned(crate)
 	}
-	for _, dir := range []string{"/vendor/", "/cargo-vendor-dir/", "/cargo-vendor/"} {
+	for _, dir := range []string{"/vendor/", "/cargo-vendor-dir/", "/cargo-vendor/", "-vendor/"} {
 		if _, rest, ok := strings.Cut("/"+path, dir); ok && strings.Contains(rest, "/src/") {
-			crate, _, _ := strings.Cut(rest, "/")
-			return rustUnversioned(crate)
+			rest, _, _ = strings.Cut(rest, "/src/")
+			return rustUnversioned(rest[strings.LastIndexByte(rest, '/')+1:])
 		}
 	}
 	return ""

@@ -109,9 +109,9 @@ func parseFault(l string) (fault, bool) {
 	if !shellBegins(l) {
 		return fault{}, false
 	}
-	i := strings.Index(l, ": ")
-	f := fault{script: l[:i]}
-	rest := l[i+2:]
+	before, after, _ := strings.Cut(l, ": ")
+	f := fault{script: before}
+	rest := after
 	if strings.ContainsAny(f.script, "\"'(<=") || strings.Contains(f.script, " ") && !strings.HasSuffix(f.script, ".sh") {
 		return fault{}, false
 	}

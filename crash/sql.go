@@ -262,11 +262,11 @@ func mySQLError(typ, number, msg string, lines []string, i int) sqlError {
 // parseMySQLTool reads "mysqldump: Got error: 1045: Access denied …".
 func parseMySQLTool(l string) (sqlError, bool) {
 	tool, rest, ok := strings.Cut(l, ": ")
-	k := strings.Index(rest, "rror: ")
-	if !ok || k < 0 || strings.Contains(tool, " ") {
+	_, after, ok0 := strings.Cut(rest, "rror: ")
+	if !ok || !ok0 || strings.Contains(tool, " ") {
 		return sqlError{}, false
 	}
-	msg := strings.Trim(rest[k+6:], "'\"")
+	msg := strings.Trim(after, "'\"")
 	if n := countDigits(msg); n > 0 && strings.HasPrefix(msg[n:], ": ") {
 		return sqlError{typ: "ERROR " + msg[:n], code: msg[:n], message: strings.Trim(msg[n+2:], "'\"")}, true
 	}

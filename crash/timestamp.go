@@ -244,8 +244,10 @@ func zone(s string) int {
 		i = 1
 	}
 	rest := s[i:]
-	for _, z := range [...]string{"UTC", "GMT", "CEST", "CET", "EST", "EDT", "PST", "PDT", "MSK", "JST", "IST", "BST",
-		"CST", "CDT", "MST", "MDT", "EEST", "EET", "WEST", "WET", "HKT", "SGT", "KST", "AEST", "AEDT", "NZST", "BRT", "WIB", "SAST", "HST"} {
+	for _, z := range [...]string{
+		"UTC", "GMT", "CEST", "CET", "EST", "EDT", "PST", "PDT", "MSK", "JST", "IST", "BST",
+		"CST", "CDT", "MST", "MDT", "EEST", "EET", "WEST", "WET", "HKT", "SGT", "KST", "AEST", "AEDT", "NZST", "BRT", "WIB", "SAST", "HST",
+	} {
 		if strings.HasPrefix(rest, z) {
 			return i + len(z)
 		}

@@ -25,7 +25,6 @@ func undefinedRead(lines []string, i int) (trace, int, bool) {
 	}
 	file, line, ok := cPlace(before)
 	if before == "<unknown>" || strings.HasPrefix(before, "(/") {
-		ok = true
 		f.Module, _, _ = strings.Cut(strings.Trim(before, "()"), "+0x")
 	} else if f.File, f.Line = file, line; !ok || line == 0 || !cSource(file) {
 		return trace{}, i, false
@@ -111,7 +110,7 @@ func undefinedKind(finding string) string {
 func undefinedSkeleton(finding string) string {
 	finding, _, _ = strings.Cut(finding, ";")
 	var b strings.Builder
-	for _, w := range strings.Fields(finding) {
+	for w := range strings.FieldsSeq(finding) {
 		bare := strings.Trim(w, ",:()")
 		switch {
 		case strings.HasPrefix(bare, "(aka"):

@@ -175,23 +175,28 @@ func TestRows(t *testing.T) {
 	}{
 		"and the rest is done": {
 			`cat >/dev/null; echo '{"rows":[{"index":1,"reason":"no price"},3]}' >&3`,
-			[]string{"row one: no price", "row three: row 4 is bad"}, "", bezoar.Done,
+			[]string{"row one: no price", "row three: row 4 is bad"},
+			"", bezoar.Done,
 		},
 		"and the rest is not": {
 			`cat >"$OUT/body"; if grep -q one "$OUT/body"; then echo '{"rows":[1]}' >&3; exit 65; fi; cat "$OUT/body" >> "$OUT/done"`,
-			[]string{"row one: exit status 65"}, "row zero\nrow two\nrow three\n", bezoar.Done,
+			[]string{"row one: exit status 65"},
+			"row zero\nrow two\nrow three\n", bezoar.Done,
 		},
 		"one after another": {
 			`cat >"$OUT/body"; n=$(grep -n -m1 -e zero -e three "$OUT/body" | cut -d: -f1); if [ -n "$n" ]; then echo "{\"rows\":[$((n-1))]}" >&3; exit 65; fi; cat "$OUT/body" >> "$OUT/done"`,
-			[]string{"row three: exit status 65", "row zero: exit status 65"}, "row one\nrow two\n", bezoar.Done,
+			[]string{"row three: exit status 65", "row zero: exit status 65"},
+			"row one\nrow two\n", bezoar.Done,
 		},
 		"all of them": {
 			`cat >/dev/null; echo '{"rows":[0,1,2,3],"reason":"all bad"}' >&3; exit 65`,
-			[]string{"row one: all bad", "row three: all bad", "row two: all bad", "row zero: all bad"}, "", bezoar.Done,
+			[]string{"row one: all bad", "row three: all bad", "row two: all bad", "row zero: all bad"},
+			"", bezoar.Done,
 		},
 		"out of the body": {
 			`cat >/dev/null; echo '{"rows":[7]}' >&3; exit 65`,
-			[]string{"row zero\nrow one\nrow two\nrow three\n: exit status 65"}, "", bezoar.Invalid,
+			[]string{"row zero\nrow one\nrow two\nrow three\n: exit status 65"},
+			"", bezoar.Invalid,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -316,9 +321,7 @@ func TestRedrivePolicy(t *testing.T) {
 	r.start(worker.Config{Source: r.source("foreign", "jobs.fifo"), Command: shell("echo odd >&2; exit 65")})
 	r.counts("dead.fifo", 1, 0, 0)
 	var said []string
-	for _, name := range slices.Sorted(maps.Keys(r.messages("dead.fifo")[0].Attributes)) {
-		said = append(said, name)
-	}
+	said = append(said, slices.Sorted(maps.Keys(r.messages("dead.fifo")[0].Attributes))...)
 	if diff := cmp.Diff([]string{"BezoarClass", "BezoarFailure", "BezoarMessage", "BezoarOrigin", "BezoarReason"}, said); diff != "" {
 		t.Error(diff)
 	}

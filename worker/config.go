@@ -96,8 +96,11 @@ func (c Config) Validate() error {
 		name string
 		err  error
 	}{
-		{"Poison", c.Poison.Validate()}, {"Outage", c.Outage.Validate()}, {"Breaker", c.Breaker.Validate()},
-		{"Retry", c.Retry.Validate()}, {"Budget", c.Budget.Validate()},
+		{"Poison", c.Poison.Validate()},
+		{"Outage", c.Outage.Validate()},
+		{"Breaker", c.Breaker.Validate()},
+		{"Retry", c.Retry.Validate()},
+		{"Budget", c.Budget.Validate()},
 	} {
 		if f.err != nil {
 			fault("%s: %w", f.name, f.err)

@@ -23,7 +23,9 @@ type lease struct {
 	closing atomic.Bool // it is being reported: that the queue knows it no more is good news
 }
 
-// hold begins to keep the lease of a message. lose is called when it is lost.
+// hold begins to keep the lease of a message. lose is called when it is lost. Of
+// a receive that waited nobody knows when the lease began: for certain it is only
+// what would be left if that had been at once, and that is at least half of it.
 func (w *Worker) hold(ctx context.Context, m Message, began time.Time, lose context.CancelCauseFunc) *lease {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l := &lease{w: w, m: m, began: began, lose: lose, stop: stop, ended: make(chan struct{})}
@@ -43,7 +45,7 @@ func (l *lease) release() {
 
 func (l *lease) keep(ctx context.Context) {
 	defer close(l.ended)
-	beat := time.NewTimer(l.w.cfg.Heartbeat)
+	beat := time.NewTimer(min(l.w.cfg.Heartbeat, time.Until(l.end())/2))
 	defer beat.Stop()
 	for {
 		select {

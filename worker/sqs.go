@@ -243,8 +243,11 @@ func (s *SQSQueue) explain(in *sqs.SendMessageInput, m Message, l Letter) {
 		size += len(name) + len(aws.ToString(a.DataType)) + len(aws.ToString(a.StringValue)) + len(a.BinaryValue)
 	}
 	for _, a := range []struct{ name, value string }{
-		{"BezoarClass", l.Outcome.Class.String()}, {"BezoarReason", cut(l.Outcome.Reason, 1024)},
-		{"BezoarOrigin", origin}, {"BezoarFailure", l.Outcome.Failure}, {"BezoarMessage", m.ID},
+		{"BezoarClass", l.Outcome.Class.String()},
+		{"BezoarReason", cut(l.Outcome.Reason, 1024)},
+		{"BezoarOrigin", origin},
+		{"BezoarFailure", l.Outcome.Failure},
+		{"BezoarMessage", m.ID},
 	} {
 		value := legalText(a.value)
 		size += len(a.name) + len("String") + len(value)

@@ -120,7 +120,7 @@ func (w *Worker) work(ctx, base context.Context) error {
 			w.cfg.Log.Warn("a stop could not be written down", "err", err)
 		}
 	}
-	<-received
+	_ = <-received // it was told to stop
 	if _, inside := w.cfg.Source.(*direct); !inside {
 		sleep(base, deadCalls)
 	}

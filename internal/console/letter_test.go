@@ -14,8 +14,10 @@ import (
 func TestLetterAndEdit(t *testing.T) {
 	r := startRig(t)
 	r.create("orders")
-	bug := queue.Outcome{Class: bezoar.Bug, Failure: "bad-date", Reason: "no such day\n" + hostile,
-		Detail: "exit status 3", Stderr: "loading\n" + hostile + "the last words"}
+	bug := queue.Outcome{
+		Class: bezoar.Bug, Failure: "bad-date", Reason: "no such day\n" + hostile,
+		Detail: "exit status 3", Stderr: "loading\n" + hostile + "the last words",
+	}
 	text, err := json.Marshal(map[string]any{"note": hostile + " ⟨U+0041⟩", "day": "2026-02-30"})
 	if err != nil {
 		t.Fatal(err)

@@ -44,8 +44,11 @@ func (c Config) Validate() error {
 		name string
 		err  error
 	}{
-		{"Poison", c.Poison.Validate()}, {"Outage", c.Outage.Validate()}, {"Breaker", c.Breaker.Validate()},
-		{"Retry", c.Retry.Validate()}, {"Budget", c.Budget.Validate()},
+		{"Poison", c.Poison.Validate()},
+		{"Outage", c.Outage.Validate()},
+		{"Breaker", c.Breaker.Validate()},
+		{"Retry", c.Retry.Validate()},
+		{"Budget", c.Budget.Validate()},
 	} {
 		if f.err != nil {
 			faults = append(faults, fmt.Errorf("%s: %w", f.name, f.err))

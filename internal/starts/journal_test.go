@@ -205,8 +205,10 @@ func TestSyncsAreShared(t *testing.T) {
 		}
 	})
 	broken := &syncer{sync: func() error { return errors.New("the disk is gone") }}
-	if broken.wait() == nil || broken.wait() == nil {
-		t.Error("a failed sync counts")
+	for range 2 {
+		if broken.wait() == nil {
+			t.Error("a failed sync counts")
+		}
 	}
 }
 
