@@ -38,7 +38,7 @@ func (w *Worker) receive(ctx, running context.Context) error {
 		}
 		began := time.Now()
 		got, err := w.cfg.Source.Receive(ctx, Receive{
-			Max: most, Visibility: w.cfg.Visibility, Wait: min(queue.MaxWait, w.cfg.Visibility/2), // see hold
+			Max: most, Visibility: w.cfg.Visibility, Wait: min(queue.MaxWait, (w.cfg.Visibility / 2).Truncate(time.Second)), // see hold
 			Worker: w.cfg.Name + "#" + strconv.FormatUint(w.serial.Add(1), 10),
 		})
 		if len(got) == 0 && trial != nil {
