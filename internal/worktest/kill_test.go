@@ -3,6 +3,7 @@
 package worktest
 
 import (
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
@@ -66,7 +67,10 @@ func killed(t *testing.T, overSQS bool, rounds int) {
 	}
 	c := v.hire()
 	v.successor(c)
-	v.until(4*time.Minute, "every message is done", nil, func() bool { return len(v.done()) == len(v.sent) })
+	for n := len(v.done()); n < len(v.sent); {
+		v.until(time.Minute, fmt.Sprintf("more than %d messages are done", n), nil, func() bool { return len(v.done()) > n })
+		n = len(v.done())
+	}
 	c.term()
 	stop()
 	v.nothingLeft(v.sent)

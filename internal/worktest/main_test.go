@@ -4,7 +4,10 @@ package worktest
 
 import (
 	"context"
+	"io"
 	"os"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/bezoar-dev/bezoar/internal/app"
@@ -20,8 +23,12 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	_ = os.Unsetenv(bezoarVar)
+	go func() { // whatever becomes of the tests, nothing is left of them
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}()
 	os.Exit(cli.Main(context.Background(), cli.Process{
-		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Exit: os.Exit,
+		Args: os.Args[1:], Stdin: strings.NewReader(""), Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Exit: os.Exit,
 		Engine: cli.Engine{Serve: serve, Queues: app.WithQueues},
 	}))
 }

@@ -65,6 +65,7 @@ func (r *rig) fill(bodies []string) map[string]string {
 	r.queues(func(ctx context.Context, e *queue.Engine) error {
 		s := queue.DefaultSettings()
 		s.Retry.Strategy = backoff.Immediate
+		s.Retry.Cap = 2 * time.Second // when the poison at the end has used up the budget
 		if _, err := e.CreateQueue(ctx, jobs, s, nil); err != nil {
 			return err
 		}
@@ -130,8 +131,11 @@ func (r *rig) bezoar(out, errs io.Writer, args ...string) (cmd *exec.Cmd, ended 
 	cmd.Dir = r.dir
 	cmd.Env = append(os.Environ(), bezoarVar+"=1", "DIARY="+r.diary, "GORACE=atexit_sleep_ms=0", "XDG_STATE_HOME="+r.dir)
 	cmd.Stdout, cmd.Stderr = out, errs
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
+	alive, err := cmd.StdinPipe() // it ends with us
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
 		r.Fatal(err)
 	}
 	ended = make(chan struct{})
@@ -140,7 +144,7 @@ func (r *rig) bezoar(out, errs io.Writer, args ...string) (cmd *exec.Cmd, ended 
 		close(ended)
 	}()
 	r.Cleanup(func() {
-		_ = cmd.Process.Kill()
+		_ = alive.Close()
 		<-ended
 	})
 	return cmd, ended

@@ -37,7 +37,7 @@ def bomb():
         try:
             os.fork()
         except OSError:
-            time.sleep(0.01)
+            time.sleep(0.1)
 
 
 def handle(m):
