@@ -79,7 +79,7 @@ func cCoredump(rest string) (Frame, bool) {
 		return Frame{}, false
 	}
 	module, offset, plus := strings.Cut(rest[k+2:len(rest)-1], " + 0x")
-	if module == "" || strings.ContainsAny(module, " ,=:+/*&") {
+	if module == "" || strings.ContainsAny(module, " ,=:/*&") || !plus && strings.Contains(module, "+") {
 		return Frame{}, false
 	}
 	f := Frame{Function: rest[:k], Module: module}

@@ -198,9 +198,17 @@ func cBoost(rest string) (Frame, bool) {
 		name, module = rest[:k], rest[k+4:]
 	}
 	if strings.HasPrefix(name, "0x") {
-		name = ""
+		name = cWithinPage(name)
 	}
 	return Frame{Function: name, Module: module}, true
+}
+
+// cWithinPage leaves of an address what is the same wherever a binary is loaded.
+func cWithinPage(address string) string {
+	if len(address) < len("0x000") {
+		return ""
+	}
+	return "+0x" + strings.ToLower(address[len(address)-3:])
 }
 
 func cBreakpad(module, name string) Frame {

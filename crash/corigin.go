@@ -106,8 +106,12 @@ func cLibraryName(name string) bool {
 
 // cQt reports a method of one of Qt's classes, whose names begin alike.
 func cQt(name string) bool {
-	name = strings.TrimPrefix(strings.TrimPrefix(name, "`"), "QtMeta")
-	return len(name) > 3 && name[0] == 'Q' && name[1] >= 'A' && name[1] <= 'Z' && name[2] >= 'a' && name[2] <= 'z' && strings.Contains(name, "::")
+	name = strings.TrimPrefix(name, "`")
+	if len(name) < 4 || name[0] != 'Q' || !strings.Contains(name, "::") {
+		return false
+	}
+	name = strings.TrimPrefix(name[1:], "t")
+	return name[0] >= 'A' && name[0] <= 'Z' && name[1] >= 'a' && name[1] <= 'z'
 }
 
 func cLibraryFile(path string) bool {
@@ -274,7 +278,7 @@ func cClosure(s string) string {
 }
 
 // cCanonical keeps the file's name and the function's; of a frame without
-// symbols the binary, and the offset in it in place of the line.
+// symbols the binary, and the offset in it, which one build's have in common.
 func cCanonical(f Frame) Frame {
 	path := strings.ReplaceAll(f.File, `\`, "/")
 	c := Frame{File: path[strings.LastIndexByte(path, '/')+1:], Line: f.Line}
@@ -282,7 +286,7 @@ func cCanonical(f Frame) Frame {
 	switch {
 	case name == "" || name == "??" || f.Module == undefinedPlace:
 	case strings.HasPrefix(name, "+0x"):
-		c.Line = hexOffset(name[3:])
+		c.Function = name
 	default:
 		c.Function = strings.TrimPrefix(name, "{anonymous}::")
 	}
@@ -290,20 +294,4 @@ func cCanonical(f Frame) Frame {
 		c.Module = cModule(f.Module)
 	}
 	return c
-}
-
-// hexOffset reads the last digits of an offset.
-func hexOffset(s string) int {
-	n := 0
-	for _, r := range s {
-		switch {
-		case r >= '0' && r <= '9':
-			n = n<<4 | int(r-'0')
-		case r >= 'a' && r <= 'f':
-			n = n<<4 | int(r-'a'+10)
-		default:
-			return n & (1<<40 - 1)
-		}
-	}
-	return n & (1<<40 - 1)
 }

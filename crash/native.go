@@ -102,7 +102,7 @@ func nativeRead(lines []string, i int) (trace, int, bool) {
 			if more, m := nativeLonger(lines, n, frames); m > n {
 				frames, n = more, m
 			}
-			e.frames, next = append(e.frames, frames...), n
+			e.frames, next = append(e.frames, frames...), nativeOtherThreads(lines, n)
 			break
 		}
 		if text := valgrindText(l); text != l && strings.HasPrefix(text, "Process terminating") {
@@ -184,6 +184,7 @@ func nativeBare(lines []string, i int) (trace, int, bool) {
 	if len(frames) < 2 {
 		return trace{}, i, false
 	}
+	next = nativeOtherThreads(lines, next)
 	e := exception{typ: nativeRaisedBy(frames), frames: frames}
 	for j := i - 1; j >= max(0, i-6); j-- {
 		if s := nativeSignal(lines[j]); s != "" {

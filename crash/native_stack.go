@@ -203,6 +203,18 @@ func nativeBelowSignal(frames []Frame) []Frame {
 	return frames
 }
 
+// nativeOtherThreads passes over the threads that coredumpctl lists behind the
+// one that crashed.
+func nativeOtherThreads(lines []string, i int) int {
+	for j := i; j < min(len(lines), i+3); j++ {
+		if strings.HasPrefix(strings.TrimSpace(lines[j]), "Stack trace of thread ") {
+			_, i = nativeStack(lines, j+1)
+			j = i - 1
+		}
+	}
+	return i
+}
+
 // nativeCrashed returns where the stack of the thread that crashed begins, in
 // the reports that list all threads; the line behind i in others.
 func nativeCrashed(lines []string, i int) int {

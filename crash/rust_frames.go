@@ -212,7 +212,7 @@ func rustIgnoredName(name string) bool {
 	case "", "rust_begin_unwind", "rust_panic", "rust_panic_with_hook", "_start", "start", "main", "__rust_try", "__rust_maybe_catch_panic",
 		"__rust_start_panic", "start_thread", "clone", "__clone", "__libc_start_main", "__libc_start_call_main", "unknown", "no", "begin_unwind",
 		"BaseThreadInitThunk", "RtlUserThreadStart", "invoke_main", "thread_start", "_pthread_body", "_pthread_start", "__scrt_common_main_seh",
-		"RtlInitializeExceptionChain", "rust_metadata_std", "ret_from_fork", "clone3", "__GI___clone3", "_main", "___rust_try":
+		"RtlInitializeExceptionChain", "rust_metadata_std", "ret_from_fork", "clone3", "__GI___clone3", "_main", "___rust_try", "_rust_begin_unwind", "_rust_panic":
 		return true
 	}
 	return strings.HasPrefix(name, "_$LT$") || strings.HasPrefix(name, "__rust") || strings.HasPrefix(strings.TrimLeft(name, "_"), "libc_start")
