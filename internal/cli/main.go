@@ -64,6 +64,9 @@ func Main(ctx context.Context, p Process) int {
 	if err := parsed.Run(s); err != nil {
 		return p.fail(err)
 	}
+	if err := s.out.lost(); err != nil {
+		return p.fail(err)
+	}
 	return exitOK
 }
 

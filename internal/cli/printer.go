@@ -2,10 +2,12 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"unicode"
 	"unicode/utf8"
 
@@ -17,6 +19,7 @@ type printer struct {
 	w     io.Writer
 	width func() int // nil when w is no terminal
 	color bool
+	err   error // the first of a write
 }
 
 func newPrinter(w io.Writer, getenv func(string) string) *printer {
@@ -43,7 +46,19 @@ func (p *printer) columns() int {
 	return max(40, min(p.width(), 120))
 }
 
-func (p *printer) printf(format string, args ...any) { fmt.Fprintf(p.w, format, args...) }
+func (p *printer) printf(format string, args ...any) {
+	if _, err := fmt.Fprintf(p.w, format, args...); err != nil && p.err == nil {
+		p.err = err
+	}
+}
+
+// lost is why not all was written. A reader that has seen enough is no reason.
+func (p *printer) lost() error {
+	if p.err == nil || errors.Is(p.err, syscall.EPIPE) || errors.Is(p.err, io.ErrClosedPipe) {
+		return nil
+	}
+	return p.err
+}
 
 // json writes the one document of a command.
 func (p *printer) json(v any) error {

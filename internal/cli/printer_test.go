@@ -24,6 +24,46 @@ func TestClean(t *testing.T) {
 	}
 }
 
+// Lines of handlers on a terminal: what a message says, its handler may print.
+func TestHarmless(t *testing.T) {
+	for in, want := range map[string]string{
+		"a\tb\r":                 "a    b",
+		"\x1b]0;x\x07\x1b[2J":    `\x1b]0;x\x07\x1b[2J`,
+		"50%\r100%":              `50%\x0d100%`,
+		"\u009b31m \x9b31m \x00": `\u009b31m \x9b31m \x00`,
+	} {
+		if got := harmless(in); got != want {
+			t.Errorf("%q became %q, want %q", in, got, want)
+		}
+	}
+}
+
+// What cannot be written makes a command fail, unless nobody wants to read it.
+func TestOutputThatIsLost(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	r.Close()
+	for _, c := range []struct {
+		to   *os.File
+		code int
+		says string
+	}{{full, exitFailure, "no space left"}, {w, exitOK, ""}} {
+		var stderr bytes.Buffer
+		code := Main(t.Context(), Process{Args: []string{"version"}, Stdout: c.to, Stderr: &stderr, Getenv: os.Getenv})
+		if code != c.code || !strings.Contains(stderr.String(), c.says) || c.says == "" && stderr.Len() > 0 {
+			t.Errorf("%s: exit code %d, %q", c.to.Name(), code, stderr.String())
+		}
+	}
+}
+
 func FuzzClean(f *testing.F) {
 	f.Add("a\x1b[2Jb")
 	f.Add("\xf0\x9f\x98\x80\xff")

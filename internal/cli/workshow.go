@@ -320,8 +320,18 @@ func (l *lines) line(text []byte) {
 			Line   string `json:"line"`
 		}{l.id, l.stream, strings.ToValidUTF8(string(text), "\uFFFD")})
 	case w.how == "raw":
-		_, _ = to.Write(append(text[:len(text):len(text)], '\n')) // who reads may be gone
+		_, _ = to.Write(append(slices.Clip(text), '\n')) // who reads may be gone
 	default:
-		fmt.Fprintf(to, "%s | %s\n", w.s.out.paint(cyan, short(l.id)), text)
+		shown := string(text)
+		if f, ok := to.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+			shown = harmless(shown)
+		}
+		fmt.Fprintf(to, "%s | %s\n", w.s.out.paint(cyan, short(l.id)), shown)
 	}
+}
+
+// harmless is a line as a terminal may have it: what a message says, its handler
+// may print.
+func harmless(line string) string {
+	return clean(strings.ReplaceAll(strings.TrimRight(line, "\r"), "\t", "    "))
 }
