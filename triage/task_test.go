@@ -96,8 +96,8 @@ func TestWatchShowsEveryChangeAndEnds(t *testing.T) {
 		}
 
 		ctx, cancel := context.WithCancel(r.Context())
-		r.kill(1, "b")
-		tasks, err = r.Do(r.Context(), ann, triage.Redrive, queue.Selection{Queue: dlq}, triage.Options{Canary: 1}, 1)
+		r.kill(2, "b") // one is the canary, and the other waits for it
+		tasks, err = r.Do(r.Context(), ann, triage.Redrive, queue.Selection{Queue: dlq}, triage.Options{Canary: 1}, 2)
 		r.must(tasks, err)
 		r.must(r.Pause(r.Context(), ann, tasks[0].ID))
 		time.AfterFunc(time.Minute, cancel)
