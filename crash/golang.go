@@ -22,7 +22,7 @@ func golang() language {
 var goHeads = []string{
 	"panic: ", "fatal error: ", "runtime: ", "goroutine ", "unexpected fault address ",
 	"SIGQUIT: quit", "SIGSEGV: segmentation violation", "SIGABRT: abort", "SIGBUS: bus error",
-	"WARNING: DATA RACE", "Observed a panic: ", "http: panic serving ",
+	"WARNING: DATA RACE", "Observed a panic: ", "Recovered from panic: ", "http: panic serving ",
 }
 
 // goVague reports the kinds that any value may stand behind.
@@ -35,7 +35,7 @@ func goBegins(l string) bool {
 		return false
 	}
 	switch l[0] {
-	case 'p', 'f', 'r', 'g', 'u', 'S', 'W', 'O', 'h':
+	case 'p', 'f', 'r', 'g', 'u', 'S', 'W', 'O', 'R', 'h':
 		return goHead(l) != ""
 	}
 	return l[0] >= '1' && l[0] <= '9' && goGrouped(l)
@@ -71,7 +71,7 @@ func goRead(lines []string, i int) (trace, int, bool) {
 	}
 	f := goFailure{lines: lines, head: i, stacks: stacks, fatal: head != "goroutine " && head != ""}
 	switch {
-	case strings.HasPrefix(head, "Observed"), strings.HasPrefix(head, "http"):
+	case strings.HasPrefix(head, "Observed"), strings.HasPrefix(head, "Recovered"), strings.HasPrefix(head, "http"):
 		f.fatal = false // the program goes on, or panics again
 	case !f.fatal:
 		f.lookBack()
@@ -217,7 +217,7 @@ func (f *goFailure) readStacks() int {
 // that a program printed below it. next is moved behind them.
 func (f *goFailure) bare(next *int) bool {
 	l := f.lines[f.head]
-	if !strings.HasPrefix(l, "Observed a panic") && !strings.HasPrefix(l, "http: panic serving ") && !strings.HasPrefix(l, "panic: ") && !strings.HasPrefix(l, "fatal error: ") && !strings.HasPrefix(l, "unexpected fault") {
+	if !strings.HasPrefix(l, "Observed a panic") && !strings.HasPrefix(l, "Recovered from panic: ") && !strings.HasPrefix(l, "http: panic serving ") && !strings.HasPrefix(l, "panic: ") && !strings.HasPrefix(l, "fatal error: ") && !strings.HasPrefix(l, "unexpected fault") {
 		return false
 	}
 	*next = f.head + 1

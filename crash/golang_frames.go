@@ -185,9 +185,24 @@ func goBelowPanic(frames []Frame) []Frame {
 			if i+1 < len(frames) {
 				return frames[i+1:]
 			}
+		case "":
+			if goRaises(frame.File) && i+1 < len(frames) {
+				return frames[i+1:]
+			}
 		}
 	}
 	return frames
+}
+
+// goRaises reports the runtime's files that panics run through, where only
+// files are listed.
+func goRaises(file string) bool {
+	for _, name := range []string{"panic.go", "signal_unix.go", "sigpanic_unix.go", "signal_windows.go"} {
+		if strings.HasSuffix(file, "/src/runtime/"+name) {
+			return true
+		}
+	}
+	return false
 }
 
 // goSkipHelpers begins below functions that only turn an error into a panic when

@@ -6,7 +6,7 @@ import "strings"
 // first goroutine.
 func goException(lines []string, head, stacks int) exception {
 	l := strings.TrimRight(lines[head], " \t")
-	if strings.Contains(l, "bserved a panic: ") {
+	if strings.Contains(l, "bserved a panic: ") || strings.HasPrefix(l, "Recovered from panic: ") {
 		return goLogged(l)
 	}
 	if _, after, ok := strings.Cut(l, "panic: "); ok {
@@ -38,7 +38,7 @@ func goLogged(l string) exception {
 	if k := strings.Index(l, "runtime error: "); k >= 0 {
 		return goValue(l[k:])
 	}
-	for _, mark := range []string{"bserved a panic: ", "panic serving ", "panic recovered: ", "ecovered: ", "ecovered in "} {
+	for _, mark := range []string{"bserved a panic: ", "ecovered from panic: ", "panic serving ", "panic recovered: ", "ecovered: ", "ecovered in "} {
 		_, after, ok := strings.Cut(l, mark)
 		if !ok {
 			continue

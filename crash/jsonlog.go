@@ -34,6 +34,9 @@ func (t *text) unfold() bool {
 			}
 		} else if foldedText(l) {
 			in = unescape(l)
+			if first := strings.TrimLeft(in[0], " "); strings.HasPrefix(first, `"`) { // a string, or a field of an object with lines
+				in = broken(first + l[strings.Index(l, `\n`):])
+			}
 		}
 		for _, l := range in {
 			if l, own, _ := stripPrefix(short(l)); len(lines) < 1<<17 {
@@ -56,7 +59,7 @@ func foldedText(l string) bool {
 	if strings.Count(l, `\n`) < 2 {
 		return false
 	}
-	for _, sign := range [...]string{`\n\tat `, `\n    at `, `\n  File \"`, `\n  File "`, `\n   at `, "Traceback (most recent", `\ngoroutine `, `\n\t/`, `:in '`, ":in `"} {
+	for _, sign := range [...]string{`\n\tat `, `\n    at `, `\n  File \"`, `\n  File "`, `\n   at `, `\n  at `, "Traceback (most recent", `\ngoroutine `, `\n\t/`, `:in '`, ":in `"} {
 		if strings.Contains(l, sign) {
 			return true
 		}
@@ -64,8 +67,12 @@ func foldedText(l string) bool {
 	return false
 }
 
-// unescape splits l at its escaped line ends.
+// unescape splits l at its escaped line ends. A backslash before one belongs to
+// a path, unless all have one: then l was escaped twice.
 func unescape(l string) []string {
+	if strings.Count(l, `\n`) > strings.Count(l, `\\n`) {
+		return strings.Split(strings.NewReplacer(`\\`, `\`, `\r\n`, "\n", `\n`, "\n", `\t`, "\t", `\"`, `"`).Replace(l), "\n")
+	}
 	l = strings.NewReplacer(`\\n`, "\n", `\r\n`, "\n", `\n`, "\n", `\\t`, "\t", `\t`, "\t", `\"`, `"`).Replace(l)
 	return strings.Split(l, "\n")
 }
@@ -75,7 +82,7 @@ func unescape(l string) []string {
 func broken(l string) []string {
 	lines := unescape(l)
 	if i := strings.LastIndex(lines[0], `":`); i >= 0 && len(lines) > 1 {
-		lines[0] = strings.TrimLeft(lines[0][i+2:], ` "`)
+		lines[0] = strings.TrimPrefix(strings.TrimLeft(lines[0][i+2:], " "), `"`)
 	}
 	last := &lines[len(lines)-1]
 	if i := strings.Index(*last, `","`); i >= 0 {
