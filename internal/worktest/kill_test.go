@@ -56,7 +56,7 @@ func killed(t *testing.T, overSQS bool, rounds int) {
 		}
 		bodies = append(bodies, filler(kind, i))
 	}
-	v.sent = v.fill(bodies)
+	v.sent = v.fill(bodies, 0)
 	stop := func() {}
 	if overSQS {
 		stop = v.serve()

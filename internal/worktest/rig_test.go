@@ -58,8 +58,9 @@ func (r *rig) queues(do func(ctx context.Context, e *queue.Engine) error) {
 	}
 }
 
-// fill makes the queue and sends bodies to it. It returns them by id.
-func (r *rig) fill(bodies []string) map[string]string {
+// fill makes the queue and sends bodies to it, every second good one to arrive at
+// some time within over. It returns them by id.
+func (r *rig) fill(bodies []string, over time.Duration) map[string]string {
 	r.Helper()
 	sent := map[string]string{}
 	r.queues(func(ctx context.Context, e *queue.Engine) error {
@@ -74,6 +75,9 @@ func (r *rig) fill(bodies []string) map[string]string {
 			batch := make([]queue.SendInput, n)
 			for i := range batch {
 				batch[i].Body = []byte(bodies[i])
+				if delay := over * time.Duration(i) / time.Duration(n); over > 0 && i%2 == 1 && kindOf(bodies[i]) == "good" {
+					batch[i].Delay = &delay
+				}
 			}
 			results, err := e.SendBatch(ctx, jobs, batch)
 			if err != nil {
