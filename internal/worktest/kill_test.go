@@ -72,6 +72,7 @@ func killed(t *testing.T, overSQS bool, rounds int) {
 		n = len(v.done())
 	}
 	c.term()
+	v.hire("--until-idle", "7s").idle() // what was done, and not yet deleted at a death, comes once more
 	stop()
 	v.nothingLeft(v.sent)
 	for body, letter := range v.letters() {
@@ -87,13 +88,13 @@ func killed(t *testing.T, overSQS bool, rounds int) {
 		rounds, len(v.sent), begun, v.accused, v.brink, v.suspected, v.strays)
 }
 
-func (v *victim) hire() *crew {
+func (v *victim) hire(more ...string) *crew {
 	v.Helper()
 	handler, err := filepath.Abs("testdata/handler.sh")
 	if err != nil {
 		v.Fatal(err)
 	}
-	return v.work([]string{"--concurrency", "4", "--timeout", "1m", "--grace", "200ms", "--pids", "32"}, []string{"bash", handler})
+	return v.work(append([]string{"--concurrency", "4", "--timeout", "1m", "--grace", "200ms", "--pids", "32"}, more...), []string{"bash", handler})
 }
 
 // round lets a worker work, kills it, and compares. Every other one is stopped

@@ -226,6 +226,19 @@ func (c *crew) kill() {
 	<-c.ended
 }
 
+// idle waits until it has ended because nothing was left to do.
+func (c *crew) idle() {
+	c.Helper()
+	select {
+	case <-c.ended:
+	case <-time.After(2 * time.Minute):
+		c.Fatalf("bezoar work finds no end:\n%s", c.log)
+	}
+	if code := c.cmd.ProcessState.ExitCode(); code != 0 {
+		c.Errorf("bezoar work ended with %d:\n%s", code, c.log)
+	}
+}
+
 // term stops it in good order.
 func (c *crew) term() {
 	c.Helper()
