@@ -120,7 +120,9 @@ func (w *Worker) work(ctx, base context.Context) error {
 			w.cfg.Log.Warn("a stop could not be written down", "err", err)
 		}
 	}
-	_ = <-received // it was told to stop
+	if more := <-received; err == nil && ctx.Err() == nil {
+		err = more
+	}
 	if _, inside := w.cfg.Source.(*direct); !inside {
 		sleep(base, deadCalls)
 	}
