@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/referee"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 	"github.com/bezoar-dev/bezoar/policy/budget"
@@ -69,6 +70,13 @@ type Config struct {
 	Log     *slog.Logger // nil discards
 }
 
+// policies is how messages of a queue that does not judge itself are judged.
+func (c Config) policies() referee.Config {
+	return referee.Config{
+		Downstream: c.Downstream, Poison: c.Poison, Outage: c.Outage, Breaker: c.Breaker, Retry: c.Retry, Budget: c.Budget, Log: c.Log,
+	}
+}
+
 // Validate reports every field that is at fault.
 func (c Config) Validate() error {
 	var faults []error
@@ -92,19 +100,8 @@ func (c Config) Validate() error {
 	if c.Heartbeat <= 0 || c.Heartbeat > c.Visibility/2 {
 		fault("Heartbeat: %v is not within 0 and half of Visibility, %v", c.Heartbeat, c.Visibility/2)
 	}
-	for _, f := range []struct {
-		name string
-		err  error
-	}{
-		{"Poison", c.Poison.Validate()},
-		{"Outage", c.Outage.Validate()},
-		{"Breaker", c.Breaker.Validate()},
-		{"Retry", c.Retry.Validate()},
-		{"Budget", c.Budget.Validate()},
-	} {
-		if f.err != nil {
-			fault("%s: %w", f.name, f.err)
-		}
+	if err := c.policies().ValidatePolicies(); err != nil {
+		faults = append(faults, err)
 	}
 	if len(c.Command.Args) > 0 {
 		if err := c.Command.validate(); err != nil {

@@ -235,10 +235,9 @@ func (w *Worker) open() (left []starts.Left, err error) {
 	if w.about.Judges {
 		return left, nil
 	}
-	w.referee, err = referee.New(referee.Config{
-		Book: w.book, Queue: w.about.Queue, Downstream: w.cfg.Downstream, Poison: w.cfg.Poison, Outage: w.cfg.Outage,
-		Breaker: w.cfg.Breaker, Retry: w.cfg.Retry, Budget: w.cfg.Budget, Log: w.cfg.Log,
-	})
+	rules := w.cfg.policies()
+	rules.Book, rules.Queue = w.book, w.about.Queue
+	w.referee, err = referee.New(rules)
 	return left, err
 }
 

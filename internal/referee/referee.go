@@ -36,10 +36,16 @@ type Config struct {
 
 // Validate reports every field that is at fault.
 func (c Config) Validate() error {
-	var faults []error
+	var missing error
 	if c.Book == nil || c.Queue == "" {
-		faults = append(faults, errors.New("Book or Queue: is missing"))
+		missing = errors.New("Book or Queue: is missing")
 	}
+	return errors.Join(missing, c.ValidatePolicies())
+}
+
+// ValidatePolicies reports every policy that is at fault.
+func (c Config) ValidatePolicies() error {
+	var faults []error
 	for _, f := range []struct {
 		name string
 		err  error
