@@ -55,6 +55,8 @@ func (c *Config) check() []finding {
 	}
 	c.checkRoutes(k)
 	c.checkQueues(k)
+	c.checkPlans(k)
+	c.checkUpkeep(k)
 	return k.found
 }
 
@@ -88,7 +90,13 @@ func (k *checker) ranges(v reflect.Value, path string) {
 }
 
 // zeroIsUnset names the bounded fields whose absence means something.
-func zeroIsUnset(key string) bool { return key == "replicas" || key == "memory" }
+func zeroIsUnset(key string) bool {
+	switch key {
+	case "replicas", "memory", "stale", "growth", "threads", "latency", "pressure", "per_caller":
+		return true
+	}
+	return false
+}
 
 func (c *Config) checkListeners(k *checker) {
 	if c.Listen != "" || len(c.Routes) > 0 || len(c.Fleets) > 0 {
@@ -132,6 +140,7 @@ func (f *Fleet) check(k *checker, at string) {
 	default:
 		f.checkCommand(k, at)
 	}
+	f.checkProtection(k, at)
 	if p := f.Health.Path; p != "" && (p[0] != '/' || strings.ContainsAny(p, " #") || hasControl(p)) {
 		k.addf(at+".health.path", "write a path such as /healthz", "%s is no path", quoted(p))
 	}

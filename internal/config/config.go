@@ -24,6 +24,12 @@ type Config struct {
 	AccessKeys     map[string]AccessKey `yaml:"access_keys"` // of SQS clients; none: signatures are not looked at
 	Queues         map[string]Queue     `yaml:"queues"`
 	Alarms         map[string]Alarm     `yaml:"alarms"`
+	Plans          map[string]Plan      `yaml:"plans"`      // tiers of callers, for routes that name them
+	Node           string               `yaml:"node"`       // tells the processes that share a store apart; default host and process
+	Health         Checks               `yaml:"health"`     // of Bezoar itself
+	Live           Live                 `yaml:"live"`       // how settings change while it runs
+	AccessLog      *AccessLog           `yaml:"access_log"` // nil: only failures, at level info
+	Tracing        *Tracing             `yaml:"tracing"`    // nil: none
 }
 
 // TLS names the listener's certificate and key, both PEM files.
@@ -45,6 +51,12 @@ type Fleet struct {
 	Drain       time.Duration     `yaml:"drain" range:"0s..1h"`  // for work in flight before SIGTERM
 	Memory      Size              `yaml:"memory" range:"4MiB..16TiB"`
 	MaxInFlight int               `yaml:"max_in_flight" range:"1..100000"` // per worker
+	Concurrency *Concurrency      `yaml:"concurrency"`                     // of the whole fleet; nil: as much as comes
+	Shard       *Shard            `yaml:"shard"`                           // nil: every caller may meet every worker
+	Balance     Balance           `yaml:"balance"`
+	Watchdog    *Watchdog         `yaml:"watchdog"` // nil: none
+	Retries     Budget            `yaml:"retries"`  // of all its routes together
+	Optional    bool              `yaml:"optional"` // without it callers get less, and Bezoar is ready nevertheless
 }
 
 // Health says how a worker proves that it lives.
@@ -66,7 +78,12 @@ type Route struct {
 	Buffer     Size          `yaml:"buffer" range:"0..16MiB"`  // of one body, for fingerprint and replay
 	Ignore     []string      `yaml:"ignore"`                   // header:NAME, query:NAME, form:NAME, json:$.a.b
 	Headers    []string      `yaml:"headers"`                  // that belong to a request's identity
-	Client     string        `yaml:"client"`                   // header:NAME or ip; empty: callers are not told apart
+	Client     string        `yaml:"client"`                   // header:NAME, jwt:CLAIM or ip; empty: callers are not told apart
+	Limits     []Limit       `yaml:"limits"`                   // for everybody
+	Plans      []string      `yaml:"plans"`                    // the first that has the caller applies as well
+	Priority   Priority      `yaml:"priority"`
+	Breaker    *Breaker      `yaml:"breaker"`  // nil: none
+	Fallback   []Fallback    `yaml:"fallback"` // tried in this order
 }
 
 // Match picks requests. Every part that is given must hold.
@@ -96,6 +113,7 @@ type Retry struct {
 	Replay      Replay        `yaml:"replay"`
 	BaseDelay   time.Duration `yaml:"base_delay" range:"0s..1m"`
 	Cap         time.Duration `yaml:"cap" range:"0s..5m"`
+	PerCaller   Ratio         `yaml:"per_caller" range:"0%..100%"` // budget of each caller, beside the route's; 0%: none
 }
 
 // Replay says which requests may run again after their first byte has left.

@@ -61,6 +61,8 @@ func (c *Config) setDefaults() {
 		Admin:       "127.0.0.1:7070",
 		Store:       "sqlite:bezoar.db",
 		BufferTotal: 256 << 20,
+		Health:      Checks{Memory: 0.9, Disk: 0.9, Descriptors: 0.8, CPU: 0.8},
+		Live:        Live{Watch: true, Share: true, Poll: 100 * time.Millisecond},
 	}
 }
 
@@ -74,6 +76,8 @@ func (f *Fleet) setDefaults() {
 		Grace:       5 * time.Second,
 		Drain:       30 * time.Second,
 		MaxInFlight: 256,
+		Balance:     Balance{Eject: Eject{Consecutive: 5, Ratio: 0.5, For: 30 * time.Second, MaxShare: 0.1}},
+		Retries:     Budget{Ratio: 0.2, Floor: 3},
 	}
 }
 
@@ -94,8 +98,9 @@ func (r *Route) setDefaults() {
 			BaseDelay:   25 * time.Millisecond,
 			Cap:         250 * time.Millisecond,
 		},
-		Timeout: 30 * time.Second,
-		Buffer:  64 << 10,
+		Timeout:  30 * time.Second,
+		Buffer:   64 << 10,
+		Priority: Priority{Default: "critical"},
 	}
 }
 
@@ -122,6 +127,14 @@ func (c *Config) fill() {
 		m.Host = strings.ToLower(m.Host)
 		for j, method := range m.Methods {
 			m.Methods[j] = strings.ToUpper(method)
+		}
+		for j := range c.Routes[i].Limits {
+			c.Routes[i].Limits[j].fill()
+		}
+	}
+	for _, p := range c.Plans {
+		for j := range p.Limits {
+			p.Limits[j].fill()
 		}
 	}
 }

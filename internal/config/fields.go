@@ -72,8 +72,7 @@ func homeUnder(t reflect.Type, key, path string) string {
 
 func (*Route) later() map[string]string {
 	return map[string]string{
-		"limits": "rate limits",
-		"guard":  "query guards",
+		"guard": "query guards",
 	}
 }
 

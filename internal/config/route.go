@@ -26,6 +26,7 @@ func (c *Config) checkRoutes(k *checker) {
 			k.add(at+".fleet", flawf(fix, "there is no fleet %s", quoted(r.Fleet)), "fleets."+shortKey(r.Fleet))
 		}
 		r.checkTerms(k, at)
+		r.checkProtection(k, at, c)
 		if r.Buffer > c.BufferTotal {
 			k.add(at+".buffer", flawf("lower it, or raise buffer_total", "%v is more than buffer_total, %v", r.Buffer, c.BufferTotal), "buffer_total")
 		}
@@ -166,11 +167,15 @@ func clientFlaw(s string) *flaw {
 	if s == "" || s == "ip" {
 		return nil
 	}
-	name, ok := strings.CutPrefix(s, "header:")
-	if !ok {
-		return flawf("write header:NAME or ip", "%s does not tell callers apart", quoted(s))
+	for part := range strings.SplitSeq(s, "+") {
+		if part == "client" || part == "route" || keyFlaw(part) != nil {
+			if name, ok := strings.CutPrefix(part, "header:"); ok {
+				return headerFlaw(name)
+			}
+			return flawf("write header:NAME, jwt:CLAIM or ip", "%s does not tell callers apart", quoted(part))
+		}
 	}
-	return headerFlaw(name)
+	return nil
 }
 
 // isToken reports whether s is a token of RFC 9110: a method or header name.

@@ -1,0 +1,215 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The units of limits.
+const (
+	UnitRequests = "requests"
+	UnitBytes    = "bytes"
+	UnitCost     = "cost"
+)
+
+// Limit is one quota: so much of something in a time, for each key.
+type Limit struct {
+	Name    string `yaml:"name"`                        // in refusals and metrics; default made of key and rate
+	Key     string `yaml:"key"`                         // who is counted; default client
+	Rate    Rate   `yaml:"rate"`                        // 100/s, 5000/10m, 1GiB/h
+	Unit    string `yaml:"unit"`                        // requests, bytes or cost; default by the rate
+	Burst   int    `yaml:"burst" range:"0..1000000000"` // a token bucket of this size instead of a sliding window
+	Buckets int    `yaml:"buckets" range:"1..60"`       // of the window; more are exacter
+	Shared  bool   `yaml:"shared"`                      // counted over all nodes, through the store
+}
+
+func (l *Limit) setDefaults() { *l = Limit{Key: "client", Buckets: 1} }
+
+// Plan is a tier: what its callers may take, and how important they are.
+type Plan struct {
+	Callers  []string `yaml:"callers"`  // as the route's client says; * for everybody else
+	Priority string   `yaml:"priority"` // default: the route's
+	Limits   []Limit  `yaml:"limits"`
+}
+
+// Rate is an amount in a time, written as 100/s.
+type Rate struct {
+	N     int64
+	Per   time.Duration
+	Bytes bool // N was written as a size
+}
+
+// String returns the form that is read back.
+func (r Rate) String() string {
+	n := strconv.FormatInt(r.N, 10)
+	if r.Bytes {
+		n = Size(r.N).String()
+	}
+	for _, u := range rateUnits() {
+		if r.Per == u.per {
+			return n + "/" + u.name
+		}
+	}
+	return n + "/" + formatDuration(r.Per)
+}
+
+func rateUnits() []struct {
+	name string
+	per  time.Duration
+} {
+	return []struct {
+		name string
+		per  time.Duration
+	}{{"s", time.Second}, {"m", time.Minute}, {"h", time.Hour}, {"d", day}}
+}
+
+// MarshalText returns String.
+func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// maxPer is the longest time that a rate may be about.
+const maxPer = 31 * day
+
+// UnmarshalText reads 100/s, 5000/10m or 1GiB/h.
+func (r *Rate) UnmarshalText(text []byte) error {
+	const example = "write a number or size, a slash and a time, such as 100/s, 5000/10m or 1GiB/h"
+	in := string(text)
+	num, per, ok := strings.Cut(in, "/")
+	if !ok {
+		return flawf(example, "%s is no rate", quoted(in))
+	}
+	var out Rate
+	num, per = strings.TrimSpace(num), strings.TrimSpace(per)
+	if n, err := strconv.ParseInt(num, 10, 64); err == nil {
+		out.N = n
+	} else {
+		var s Size
+		if s.UnmarshalText([]byte(num)) != nil {
+			return flawf(example, "%s is no rate", quoted(in))
+		}
+		out.N, out.Bytes = int64(s), true
+	}
+	for _, u := range rateUnits() {
+		if per == u.name || per == "1"+u.name {
+			out.Per = u.per
+		}
+	}
+	if out.Per == 0 {
+		d, err := parseDuration(per)
+		if err != nil {
+			return flawf(example, "%s has no time after the slash", quoted(in))
+		}
+		out.Per = d
+	}
+	switch {
+	case out.N < 1 || out.N > 1<<50:
+		return flawf("write 1 or more", "%s allows nothing, or too much to be meant", quoted(in))
+	case out.Per < 100*time.Millisecond || out.Per > maxPer:
+		return flawf("write 100ms to 31d after the slash", "%s is not about a possible time", quoted(in))
+	}
+	*r = out
+	return nil
+}
+
+// fillLimit names a limit and settles its unit.
+func (l *Limit) fill() {
+	if l.Unit == "" {
+		l.Unit = UnitRequests
+		if l.Rate.Bytes {
+			l.Unit = UnitBytes
+		}
+	}
+	if l.Name == "" && l.Rate.N > 0 {
+		l.Name = l.Key + " " + l.Rate.String()
+		if l.Unit == UnitCost {
+			l.Name += " cost"
+		}
+	}
+}
+
+// The most limits of one route or plan, and the plans of one file.
+const (
+	maxLimits  = 16
+	maxPlans   = 64
+	maxCallers = 1000
+)
+
+func (c *Config) checkPlans(k *checker) {
+	if n := len(c.Plans); n > maxPlans {
+		k.addf("plans", "keep fewer", "has %d plans, more than %d", n, maxPlans)
+	}
+	for _, name := range sortedKeys(c.Plans) {
+		p, at := c.Plans[name], "plans."+shortKey(name)
+		if len(p.Callers) == 0 {
+			k.add(at, flawf("list who is on it, or write callers: [\"*\"]", "has no callers"), at+".callers")
+		}
+		if n := len(p.Callers); n > maxCallers {
+			k.addf(at+".callers", "use a jwt: key with few values, or fewer plans", "has %d callers, more than %d", n, maxCallers)
+		}
+		k.add(at+".priority", priorityFlaw(p.Priority))
+		checkLimits(k, at, p.Limits)
+	}
+}
+
+func checkLimits(k *checker, at string, limits []Limit) {
+	if n := len(limits); n > maxLimits {
+		k.addf(at+".limits", "keep fewer", "has %d limits, more than %d", n, maxLimits)
+	}
+	for i := range limits {
+		l, path := &limits[i], fmt.Sprintf("%s.limits[%d]", at, i)
+		if l.Rate.N == 0 {
+			k.add(path, flawf("add rate: 100/s", "has no rate"), path+".rate")
+		}
+		k.add(path+".unit", choiceFlaw(l.Unit, []string{UnitRequests, UnitBytes, UnitCost}))
+		if l.Rate.Bytes && l.Unit != UnitBytes {
+			k.add(path+".unit", flawf("write unit: bytes, or a plain number", "%s does not go with a rate in bytes", quoted(l.Unit)), path+".rate")
+		}
+		if l.Burst > 0 && l.Buckets > 1 {
+			k.add(path+".buckets", flawf("keep one", "burst makes it a token bucket, which has none"), path+".burst")
+		}
+		if len(l.Name) > 64 {
+			k.addf(path+".name", "shorten it to 64 characters", "is too long")
+		}
+		k.add(path+".key", keyFlaw(l.Key))
+		if j := slices.IndexFunc(limits[:i], func(o Limit) bool { return o.Name == l.Name }); j >= 0 && l.Name != "" {
+			k.addf(path+".name", "name one of them", "%s is limits[%d] as well", quoted(l.Name), j)
+		}
+	}
+}
+
+// keyFlaw holds a key against: ip, client, route, header:NAME, jwt:CLAIM, and
+// several of them joined by +.
+func keyFlaw(key string) *flaw {
+	parts := strings.Split(key, "+")
+	if len(parts) > 4 {
+		return flawf("join four at most", "%s has %d parts", quoted(key), len(parts))
+	}
+	for _, p := range parts {
+		name, of, named := strings.Cut(p, ":")
+		switch {
+		case !named && (p == "ip" || p == "client" || p == "route"):
+		case named && name == "header":
+			if f := headerFlaw(of); f != nil {
+				return f
+			}
+		case named && name == "jwt" && of != "" && len(of) <= 64 && !hasControl(of):
+		default:
+			return flawf("write ip, client, route, header:NAME or jwt:CLAIM, or several joined by +", "%s is nobody that can be counted", quoted(p))
+		}
+	}
+	return nil
+}
+
+// The four criticalities, the most important first.
+func priorities() []string {
+	return []string{"critical-plus", "critical", "sheddable-plus", "sheddable"}
+}
+
+func priorityFlaw(s string) *flaw {
+	if s == "" {
+		return nil
+	}
+	return choiceFlaw(s, priorities())
+}

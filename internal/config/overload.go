@@ -1,0 +1,200 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Concurrency bounds how many requests a fleet has at once. What is too much
+// waits for a moment, then the least important is refused first.
+type Concurrency struct {
+	Limit     int           `yaml:"limit" range:"0..1000000"`     // fixed; 0: adaptive, between min and max
+	Min       int           `yaml:"min" range:"1..1000000"`       // of an adaptive limit
+	Max       int           `yaml:"max" range:"1..1000000"`       // of an adaptive limit
+	Queue     int           `yaml:"queue" range:"0..100000"`      // who may wait
+	Wait      time.Duration `yaml:"wait" range:"0s..1m"`          // how long
+	PerCaller int           `yaml:"per_caller" range:"0..100000"` // of one caller; 0: no bound
+}
+
+func (c *Concurrency) setDefaults() {
+	*c = Concurrency{Min: 4, Max: 1000, Queue: 128, Wait: time.Second}
+}
+
+// Priority says how important a route's requests are.
+type Priority struct {
+	Default string `yaml:"default"`
+	Header  string `yaml:"header"` // may name another; only where callers are trusted
+}
+
+func (p *Priority) setDefaults() { *p = Priority{Default: "critical"} }
+
+func (p *Priority) fromWord(word string) error {
+	p.Default = word
+	return nil
+}
+
+func (p Priority) toWord() (string, bool) { return p.Default, p.Header == "" }
+
+// Shard gives each caller few of a fleet's workers, so that one who kills what
+// it touches does not touch all.
+type Shard struct {
+	Hand  int    `yaml:"hand" range:"0..64"`  // workers of each caller; 0: by the fleet's size
+	Cells int    `yaml:"cells" range:"0..64"` // instead: fixed parts of the fleet
+	Spill string `yaml:"spill"`               // never, down or busy: when others may help
+}
+
+func (s *Shard) setDefaults() { *s = Shard{Spill: "down"} }
+
+func (s *Shard) fromWord(word string) error {
+	if word != "auto" {
+		return flawf("write auto, or keys such as hand: 2", "is the value %s, want keys with values", quoted(word))
+	}
+	s.setDefaults()
+	return nil
+}
+
+func (s Shard) toWord() (string, bool) { return "auto", s == Shard{Spill: "down"} }
+
+// Breaker stops calls to a fleet by a route that fails, for a while.
+type Breaker struct {
+	Window       time.Duration `yaml:"window" range:"100ms..1h"`
+	MinVolume    int           `yaml:"min_volume" range:"1..1000000"`
+	FailureRatio Ratio         `yaml:"failure_ratio" range:"0%..100%"` // 0%: not looked at
+	SlowRatio    Ratio         `yaml:"slow_ratio" range:"0%..100%"`    // 0%: not looked at
+	Slow         time.Duration `yaml:"slow" range:"0s..1h"`            // what takes longer is slow; 0s: nothing is
+	Consecutive  int           `yaml:"consecutive" range:"0..1000000"` // failures in a row; 0: not looked at
+	Open         time.Duration `yaml:"open" range:"10ms..1h"`          // the first time; doubles
+	MaxOpen      time.Duration `yaml:"max_open" range:"10ms..24h"`
+	Probes       int           `yaml:"probes" range:"1..64"`
+	Off          bool          `yaml:"-"`
+}
+
+func (b *Breaker) setDefaults() {
+	*b = Breaker{
+		Window: 10 * time.Second, MinVolume: 20, FailureRatio: 0.5, SlowRatio: 0.8,
+		Consecutive: 10, Open: 5 * time.Second, MaxOpen: 5 * time.Minute, Probes: 3,
+	}
+}
+
+func (b *Breaker) fromWord(word string) error {
+	b.setDefaults()
+	switch word {
+	case "on", "true", "yes":
+		return nil
+	case "off", "false", "no":
+		b.Off = true
+		return nil
+	}
+	return flawf("write on, off, or keys such as failure_ratio: 50%", "is the value %s, want keys with values", quoted(word))
+}
+
+func (b Breaker) toWord() (string, bool) {
+	if b.Off {
+		return "off", true
+	}
+	var d Breaker
+	d.setDefaults()
+	return "on", b == d
+}
+
+// Fallback is what is answered when the workers cannot be asked. One of
+// Static, Stale and Fleet is given.
+type Fallback struct {
+	On     []string      `yaml:"on"`                     // open, shed, unavailable; default all
+	Static *Static       `yaml:"static"`                 // this
+	Stale  time.Duration `yaml:"stale" range:"0s..168h"` // the last good answer, not older than this
+	Fleet  string        `yaml:"fleet"`                  // what another fleet says
+}
+
+// Static is an answer that is always the same.
+type Static struct {
+	Status      int    `yaml:"status" range:"200..599"`
+	ContentType string `yaml:"content_type"`
+	Body        string `yaml:"body"`
+}
+
+func (s *Static) setDefaults() { *s = Static{Status: 200, ContentType: "text/plain; charset=utf-8"} }
+
+// maxFallbacks bounds the fallbacks of a route.
+const maxFallbacks = 4
+
+func (r *Route) checkProtection(k *checker, at string, c *Config) {
+	checkLimits(k, at, r.Limits)
+	for i, name := range r.Plans {
+		if _, ok := c.Plans[name]; !ok {
+			k.add(fmt.Sprintf("%s.plans[%d]", at, i), flawf("define it under plans"+didYouMean(name, sortedKeys(c.Plans)), "there is no plan %s", quoted(name)), "plans")
+		}
+	}
+	if r.Client == "" {
+		for _, of := range []struct {
+			key string
+			set bool
+		}{{"plans", len(r.Plans) > 0}, {"limits", usesClient(r.Limits)}} {
+			if of.set {
+				k.add(at+"."+of.key, flawf("add client: header:X-Api-Key, jwt:sub or ip to the route", "needs to know who calls"), at+".client")
+			}
+		}
+		if f, ok := c.Fleets[r.Fleet]; ok && f.Shard != nil {
+			k.add(at, flawf("add client: header:X-Api-Key, jwt:sub or ip", "leads to a fleet with shards, and does not say who calls"), at+".client")
+		}
+	}
+	k.add(at+".priority.default", priorityFlaw(r.Priority.Default))
+	if h := r.Priority.Header; h != "" {
+		k.add(at+".priority.header", headerFlaw(h))
+	}
+	if b := r.Breaker; b != nil && b.Open > b.MaxOpen {
+		k.add(at+".breaker.open", flawf("lower it, or raise max_open", "%s is more than max_open, %s", formatDuration(b.Open), formatDuration(b.MaxOpen)), at+".breaker.max_open")
+	}
+	if n := len(r.Fallback); n > maxFallbacks {
+		k.addf(at+".fallback", "keep fewer", "has %d items, more than %d", n, maxFallbacks)
+	}
+	for i := range r.Fallback {
+		r.Fallback[i].check(k, fmt.Sprintf("%s.fallback[%d]", at, i), r, c)
+	}
+	if r.Enqueue != "" {
+		for _, of := range []struct {
+			key string
+			set bool
+		}{{"breaker", r.Breaker != nil}, {"fallback", len(r.Fallback) > 0}} {
+			if of.set {
+				k.addf(at+"."+of.key, "remove it", "has no meaning for requests that are enqueued")
+			}
+		}
+	}
+}
+
+func usesClient(limits []Limit) bool {
+	for _, l := range limits {
+		for p := range strings.SplitSeq(l.Key, "+") {
+			if p == "client" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (f *Fallback) check(k *checker, at string, r *Route, c *Config) {
+	n := 0
+	for _, is := range []bool{f.Static != nil, f.Stale > 0, f.Fleet != ""} {
+		if is {
+			n++
+		}
+	}
+	if n != 1 {
+		k.add(at, flawf("give one of static, stale and fleet; make another item for another", "has %d answers", n), at+".static", at+".stale", at+".fleet")
+	}
+	for i, on := range f.On {
+		k.add(fmt.Sprintf("%s.on[%d]", at, i), choiceFlaw(on, []string{"open", "shed", "unavailable"}))
+	}
+	if f.Fleet == "" {
+		return
+	}
+	switch _, ok := c.Fleets[f.Fleet]; {
+	case !ok:
+		k.add(at+".fleet", flawf("define it under fleets"+didYouMean(f.Fleet, sortedKeys(c.Fleets)), "there is no fleet %s", quoted(f.Fleet)), "fleets")
+	case f.Fleet == r.Fleet:
+		k.addf(at+".fleet", "name another one", "is the fleet that could not be asked")
+	}
+}

@@ -1,0 +1,125 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"time"
+)
+
+// Balance says which workers get traffic, beside what their health checks say.
+type Balance struct {
+	SlowStart time.Duration `yaml:"slow_start" range:"0s..1h"` // a new worker's share grows for so long; 0s: at once
+	Eject     Eject         `yaml:"eject"`
+}
+
+// Eject takes workers out that fail more than the others, for a while.
+type Eject struct {
+	Consecutive int           `yaml:"consecutive" range:"1..1000"` // failures in a row
+	Ratio       Ratio         `yaml:"ratio" range:"1%..100%"`      // of failures, above the others'
+	For         time.Duration `yaml:"for" range:"1s..1h"`          // the first time; grows
+	MaxShare    Ratio         `yaml:"max_share" range:"1%..50%"`   // of the fleet
+	Off         bool          `yaml:"-"`
+}
+
+func (e *Eject) fromWord(word string) error {
+	switch word {
+	case "off", "false", "no":
+		e.Off = true
+		return nil
+	}
+	return flawf("write off, or keys such as consecutive: 5", "is the value %s, want keys with values", quoted(word))
+}
+
+func (e Eject) toWord() (string, bool) { return "off", e.Off }
+
+// Watchdog restarts workers that are about to fail, one at a time.
+type Watchdog struct {
+	Memory      Size          `yaml:"memory" range:"0..16TiB"`      // resident; 0: not looked at
+	Growth      Size          `yaml:"growth" range:"0..16TiB"`      // resident, per hour, while it lasts; 0: not looked at
+	Descriptors Ratio         `yaml:"descriptors" range:"0%..100%"` // of its limit; 0%: not looked at
+	Threads     int           `yaml:"threads" range:"0..1000000"`   // 0: not looked at
+	Latency     time.Duration `yaml:"latency" range:"0s..1m"`       // of its health check; 0s: not looked at
+	Pressure    Ratio         `yaml:"pressure" range:"0%..100%"`    // memory pressure of its group; 0%: not looked at
+	For         time.Duration `yaml:"for" range:"1s..24h"`          // how long it has to last
+	Share       Ratio         `yaml:"share" range:"1%..50%"`        // of the fleet that may be restarting
+	MinUptime   time.Duration `yaml:"min_uptime" range:"0s..24h"`   // before a worker is restarted again
+	PerHour     int           `yaml:"per_hour" range:"1..1000"`     // restarts; then it stops and alarms
+}
+
+func (w *Watchdog) setDefaults() {
+	*w = Watchdog{Descriptors: 0.9, For: 30 * time.Second, Share: 0.25, MinUptime: 2 * time.Minute, PerHour: 6}
+}
+
+// Budget bounds the extra load of retries.
+type Budget struct {
+	Ratio Ratio `yaml:"ratio" range:"0%..100%"` // of the first attempts
+	Floor int   `yaml:"floor" range:"0..1000"`  // retries a second that are always allowed
+}
+
+// Checks are the thresholds of Bezoar's own health: above the first it is
+// degraded, above 1.05 times it, or when nothing is left, it is not ready.
+type Checks struct {
+	Memory      Ratio `yaml:"memory" range:"0%..100%"`      // of the machine's or the group's; 0%: not looked at
+	Disk        Ratio `yaml:"disk" range:"0%..100%"`        // of the store's and the state directory's
+	Descriptors Ratio `yaml:"descriptors" range:"0%..100%"` // of the process's limit
+	CPU         Ratio `yaml:"cpu" range:"0%..100%"`         // share of time in which work waits for a CPU
+}
+
+// Live says how settings follow the file and the store while Bezoar runs.
+type Live struct {
+	Watch bool          `yaml:"watch"`                 // the file
+	Share bool          `yaml:"share"`                 // with the other nodes of the store
+	Poll  time.Duration `yaml:"poll" range:"20ms..1m"` // the store
+}
+
+// AccessLog says which requests are logged.
+type AccessLog struct {
+	Sample Ratio  `yaml:"sample" range:"0%..100%"` // of the good ones
+	Errors int    `yaml:"errors" range:"0..10000"` // failures and refusals, a second at most
+	Caller string `yaml:"caller"`                  // hash, clear or off
+}
+
+func (a *AccessLog) setDefaults() { *a = AccessLog{Sample: 0.01, Errors: 50, Caller: "hash"} }
+
+// Tracing sends spans to an OpenTelemetry collector.
+type Tracing struct {
+	Endpoint string `yaml:"endpoint" mask:"url"`     // OTLP over HTTP, such as http://127.0.0.1:4318
+	Sample   Ratio  `yaml:"sample" range:"0%..100%"` // of the requests whose callers have not decided
+}
+
+func (t *Tracing) setDefaults() { *t = Tracing{Sample: 0.01} }
+
+func (c *Config) checkUpkeep(k *checker) {
+	if a := c.AccessLog; a != nil {
+		k.add("access_log.caller", choiceFlaw(a.Caller, []string{"hash", "clear", "off"}))
+	}
+	if t := c.Tracing; t != nil {
+		if u, err := url.Parse(t.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			k.addf("tracing.endpoint", "write http://host:4318", "%s is no URL of a collector", quoted(maskURL(t.Endpoint)))
+		}
+	}
+	if c.Node != "" && !nodeName(c.Node) {
+		k.addf("node", "use up to 64 letters, digits, -, _ and .", "%s is no name", quoted(c.Node))
+	}
+}
+
+func nodeName(s string) bool { return len(s) <= 64 && keyName.MatchString(s) }
+
+func (f *Fleet) checkProtection(k *checker, at string) {
+	if n := f.Concurrency; n != nil && n.Limit == 0 && n.Min > n.Max {
+		k.add(at+".concurrency.min", flawf("lower it, or raise max", "%d is more than max, %d", n.Min, n.Max), at+".concurrency.max")
+	}
+	if s := f.Shard; s != nil {
+		k.add(at+".shard.spill", choiceFlaw(s.Spill, []string{"never", "down", "busy"}))
+		size := max(f.Replicas, len(f.Workers))
+		switch {
+		case s.Hand > 0 && s.Cells > 0:
+			k.addf(at+".shard", "keep hand for shuffle shards, or cells for fixed ones", "has both hand and cells")
+		case s.Hand > size || s.Cells > size:
+			k.addf(at+".shard", fmt.Sprintf("write %d or less", size), "asks for more workers than the fleet has, %d", size)
+		}
+	}
+	if f.Watchdog != nil && len(f.Workers) > 0 {
+		k.addf(at+".watchdog", "remove it", "applies to workers that Bezoar starts, and these run elsewhere")
+	}
+}
