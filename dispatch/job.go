@@ -26,6 +26,14 @@ type Work struct {
 	Off        bool          // no quarantine: never isolated, refused or replayed
 	Route      string        // for verdicts and events
 	Timeout    time.Duration // until the answer begins; 0 means the dispatcher's default
+
+	// Deadline is the caller's own: nothing is waited for or tried past it. Zero
+	// means none.
+	Deadline time.Time
+	Caller   uint64         // a hash of who calls; 0 when callers are not told apart
+	Hand     int            // of how many workers the caller's shard is; 0 means the whole fleet
+	Cells    int            // fixed parts of the fleet, one of which is the caller's; 0 means none
+	Budget   *CallerBudgets // of retries, by Caller, beside Retry's; nil means none
 }
 
 // Job is one piece of work on its wire. The dispatcher calls Connect and Send
@@ -55,6 +63,8 @@ type Target struct {
 	Epoch    uint64
 	Lane     bool      // alone in the lane
 	Deadline time.Time // by when the answer must begin; zero means never
+	By       time.Time // the caller's own deadline; zero means none
+	Attempt  int       // which delivery of the work this is, from 1
 
 	ledger *ledger.Ledger
 	ticket blame.Ticket
@@ -107,12 +117,23 @@ const (
 	Cut                     // the answer broke after it had begun: hang up on the caller
 )
 
+// The rules that refuse work, for [Answer].Rule.
+const (
+	RuleQuarantine  = "quarantine"
+	RuleUnavailable = "unavailable" // no worker could be had in time
+	RuleLane        = "lane"        // it must run alone, and the lane is full
+	RuleTwin        = "twin"        // an identical copy goes first, and takes long
+	RuleBudget      = "retry_budget"
+	RuleDeadline    = "deadline" // the caller's
+)
+
 // Answer is the dispatcher's last word on a piece of work.
 type Answer struct {
 	Kind       Kind
 	Verdict    *bezoar.Verdict // for Refused
 	RetryAfter time.Duration   // for Refused and Unavailable
 	Reason     string          // for people; names the rule
+	Rule       string          // which rule refused it, one of the Rule words; "" when none did
 	Attempts   int             // deliveries made
 	Crashed    bool            // the last attempt ended with the death of its worker
 	Result     Result          // of the last attempt

@@ -65,6 +65,7 @@ type peer struct {
 // memo remembers what is dear to compute and the same for all requests of a
 // connection.
 type memo struct {
+	s       *settings // under which the rest is true
 	printer Printer
 	id      string
 	client  bezoar.Fingerprint

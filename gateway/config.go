@@ -45,6 +45,14 @@ type Config struct {
 	// out of dead letters, by a part of their name in any case.
 	Redact []string
 	Log    *slog.Logger // default: none
+
+	// Observe is called once for every request, when it has ended and before
+	// the next one on its connection. It must be quick, and must not keep the
+	// Record.
+	Observe func(*Record)
+	// Trace is told of every request and attempt; nil: a caller's valid
+	// traceparent is passed on, and nothing is made.
+	Trace Tracer
 }
 
 // Route sends the requests it matches to one fleet.

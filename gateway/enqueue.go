@@ -99,7 +99,7 @@ func (j *job) notWhole() {
 			Type: "too-large", Status: http.StatusRequestEntityTooLarge,
 			Detail: "The body is longer than the " + strconv.Itoa(j.route.Buffer) + " bytes that the queue takes.",
 		})
-	case j.g.held.Load() > j.g.cfg.MaxBuffered:
+	case j.g.held.Load() > j.s.cfg.MaxBuffered:
 		j.problem(problem{
 			Type: "unavailable", Status: http.StatusServiceUnavailable, Detail: "Too many bodies are on their way: there is no memory for this one now.",
 		}, retryAfter(time.Second))
@@ -117,7 +117,7 @@ func (j *job) notEnqueued(err error) {
 		j.from.Abort()
 		return
 	}
-	j.g.cfg.Log.Error("request was not enqueued", "request", j.id, "route", j.route.Name, "error", err)
+	j.s.cfg.Log.Error("request was not enqueued", "request", j.id, "route", j.route.Name, "error", err)
 	j.problem(problem{
 		Type: "unavailable", Status: http.StatusServiceUnavailable, Detail: "The queue cannot take the request now.",
 	}, retryAfter(time.Second))
@@ -125,21 +125,21 @@ func (j *job) notEnqueued(err error) {
 
 // status answers a question about enqueued work; it reports false when the
 // path is none of ours.
-func (g *Gateway) status(j *job) bool {
+func (j *job) status() bool {
 	ticket, ok := strings.CutPrefix(j.req.Path, StatusPath)
-	if !ok || g.tickets == nil {
+	if !ok || j.s.tickets == nil {
 		return false
 	}
 	if j.req.Method != http.MethodGet && j.req.Method != http.MethodHead {
 		j.problem(problem{Type: "method", Status: http.StatusMethodNotAllowed, Detail: "A status can only be read."}, h1.Field{Name: "Allow", Value: "GET, HEAD"})
 		return true
 	}
-	s, err := g.tickets.Status(j.ctx, ticket)
+	s, err := j.s.tickets.Status(j.ctx, ticket)
 	switch {
 	case errors.Is(err, ErrNoTicket):
 		j.problem(problem{Type: "no-ticket", Status: http.StatusNotFound, Detail: "Nothing is known under this address."})
 	case err != nil:
-		g.cfg.Log.Error("status was not read", "request", j.id, "error", err)
+		j.s.cfg.Log.Error("status was not read", "request", j.id, "error", err)
 		j.problem(problem{Type: "unavailable", Status: http.StatusServiceUnavailable, Detail: "The queue cannot be read now."}, retryAfter(time.Second))
 	case s.State == StateQueued || s.State == StateRunning:
 		j.json(http.StatusOK, s, retryAfter(time.Second))

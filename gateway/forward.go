@@ -93,25 +93,25 @@ func (j *job) forwarded(b []byte) []byte {
 
 // trusted reports whether the peer is a proxy whose word counts.
 func (j *job) trusted() bool {
-	if len(j.g.cfg.TrustedProxies) == 0 {
+	if len(j.s.cfg.TrustedProxies) == 0 {
 		return false
 	}
 	m := j.peer.memo
 	if m == nil {
-		return j.g.trusts(j.peer.ip)
+		return j.s.trusts(j.peer.ip)
 	}
 	if !m.known {
-		m.known, m.trusted = true, j.g.trusts(j.peer.ip)
+		m.known, m.trusted = true, j.s.trusts(j.peer.ip)
 	}
 	return m.trusted
 }
 
-func (g *Gateway) trusts(ip string) bool {
+func (s *settings) trusts(ip string) bool {
 	addr, err := netip.ParseAddr(ip)
 	if err != nil {
 		return false
 	}
-	for _, p := range g.cfg.TrustedProxies {
+	for _, p := range s.cfg.TrustedProxies {
 		if p.Contains(addr.Unmap()) {
 			return true
 		}
@@ -149,7 +149,7 @@ func (j *job) callerIP() string {
 				return ip
 			}
 			ip = hop
-			if !j.g.trusts(hop) {
+			if !j.s.trusts(hop) {
 				return ip
 			}
 		}

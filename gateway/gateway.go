@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -14,11 +12,7 @@ import (
 // Gateway takes requests in, has them done, and answers. Create it with [New].
 // It is an [http.Handler]; a [Server] serves it faster.
 type Gateway struct {
-	cfg    Config
-	table  table
-	redact redactor
-	// tickets knows what was enqueued; nil when no route does that.
-	tickets Enqueuer
+	now atomic.Pointer[settings] // for requests that begin
 
 	held  atomic.Int64 // body bytes held for all requests
 	jobs  sync.Pool    // of *job
@@ -28,21 +22,12 @@ type Gateway struct {
 
 // New returns a gateway, or every fault of cfg.
 func New(cfg Config) (*Gateway, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("gateway: %w", err)
+	s, err := newSettings(cfg)
+	if err != nil {
+		return nil, err
 	}
-	if cfg.MaxBuffered == 0 {
-		cfg.MaxBuffered = DefaultMaxBuffered
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
-	g := &Gateway{cfg: cfg, table: newTable(cfg.Routes), redact: newRedactor(cfg.Redact)}
-	for _, r := range cfg.Routes {
-		if r.Enqueue != nil {
-			g.tickets = r.Enqueue
-		}
-	}
+	g := new(Gateway)
+	g.now.Store(s)
 	g.jobs.New = func() any { return &job{g: g} }
 	return g, nil
 }
@@ -70,10 +55,10 @@ func (g *Gateway) handle(ctx context.Context, from caller, req *h1.Request, p pe
 }
 
 func (g *Gateway) answer(j *job) {
-	if g.status(j) {
+	if j.status() {
 		return
 	}
-	rt, status := g.table.find(j.req.Method, j.req.Host, j.req.Path)
+	rt, status := j.s.table.find(j.req.Method, j.req.Host, j.req.Path)
 	if rt == nil {
 		j.noRoute(status)
 		return
@@ -101,7 +86,7 @@ func (j *job) noRoute(status int) {
 	var extra []h1.Field
 	if status == http.StatusMethodNotAllowed {
 		p.Type, p.Detail = "method", "The route does not take this method."
-		extra = []h1.Field{{Name: "Allow", Value: j.g.table.methods(j.req.Host, j.req.Path)}}
+		extra = []h1.Field{{Name: "Allow", Value: j.s.table.methods(j.req.Host, j.req.Path)}}
 	}
 	j.problem(p, extra...)
 }

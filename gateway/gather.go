@@ -104,7 +104,7 @@ func (j *job) reserve(n int64) bool {
 	}
 	held := j.g.held.Add(more)
 	j.reserved += more
-	return held <= j.g.cfg.MaxBuffered
+	return held <= j.s.cfg.MaxBuffered
 }
 
 // grow makes room for need bytes.

@@ -11,8 +11,9 @@ import (
 // Identify returns the route and the fingerprints that a request would have,
 // for an operator who wants to refuse it before it comes.
 func (g *Gateway) Identify(r bezoar.Request) (route string, work, shape bezoar.Fingerprint, err error) {
+	s := g.now.Load()
 	path, _, _ := strings.Cut(r.Target, "?")
-	rt, _ := g.table.find(r.Method, r.Host, path)
+	rt, _ := s.table.find(r.Method, r.Host, path)
 	if rt == nil || rt.Enqueue != nil {
 		return "", work, shape, fmt.Errorf("identify %s %.100s: %w", r.Method, path, ErrNoRoute)
 	}
@@ -23,7 +24,7 @@ func (g *Gateway) Identify(r bezoar.Request) (route string, work, shape bezoar.F
 	j := g.jobs.Get().(*job)
 	j.begin(context.Background(), &recorder{body: r.Body}, req, peer{ip: r.Client})
 	defer func() { j.end(); g.jobs.Put(j) }()
-	j.route = rt
+	j.s, j.route = s, rt
 	if err := j.gather(); err != nil {
 		return "", work, shape, fmt.Errorf("identify %s %.100s: %w", r.Method, path, err)
 	}

@@ -17,12 +17,15 @@ import (
 // Jobs are pooled; nothing may hold on to one once its request is answered.
 type job struct {
 	g     *Gateway
+	s     *settings       // those of when the request began
 	ctx   context.Context //nolint:containedctx // a job is one call, and waits inside its reads
 	from  caller
 	req   *h1.Request
 	peer  peer
 	route *route
-	id    string // of the request
+	id    string    // of the request
+	by    time.Time // the caller's deadline; zero when it named none
+	rec   Record    // filled in on the way
 
 	body     []byte // what is held of the body
 	whole    bool   // that is all of it
@@ -48,7 +51,10 @@ type job struct {
 var _ dispatch.Job = (*job)(nil)
 
 func (j *job) begin(ctx context.Context, from caller, req *h1.Request, p peer) {
-	j.ctx, j.from, j.req, j.peer = ctx, from, req, p
+	j.s, j.ctx, j.from, j.req, j.peer = j.g.now.Load(), ctx, from, req, p
+	if m := p.memo; m != nil && m.s != j.s {
+		*m = memo{s: j.s} // what it remembers may be otherwise now
+	}
 	j.id = requestID(req)
 }
 

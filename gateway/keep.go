@@ -17,7 +17,7 @@ const maxSample = 200
 
 // Sample describes the request in one line without secrets.
 func (j *job) Sample() string {
-	s := strings.ToValidUTF8(j.req.Method+" "+j.g.redact.target(j.req.Target), "?")
+	s := strings.ToValidUTF8(j.req.Method+" "+j.s.redact.target(j.req.Target), "?")
 	if len(s) > maxSample {
 		s = strings.ToValidUTF8(s[:maxSample-len("…")], "") + "…"
 	}
@@ -28,7 +28,7 @@ func (j *job) Sample() string {
 func (j *job) Keep() bezoar.Request {
 	r := bezoar.Request{
 		Method:   strings.Clone(j.req.Method),
-		Target:   j.g.redact.target(j.req.Target),
+		Target:   j.s.redact.target(j.req.Target),
 		Host:     strings.Clone(j.req.Host),
 		Header:   make(map[string][]string, len(j.req.Fields)),
 		BodySize: j.req.Length,
@@ -39,7 +39,7 @@ func (j *job) Keep() bezoar.Request {
 			continue
 		}
 		name := http.CanonicalHeaderKey(strings.Clone(f.Name))
-		r.Header[name] = append(r.Header[name], j.g.redact.header(f.Name, f.Value))
+		r.Header[name] = append(r.Header[name], j.s.redact.header(f.Name, f.Value))
 	}
 	limit := len(j.body)
 	if j.route != nil {

@@ -19,7 +19,7 @@ func jobFor(t testing.TB, g *Gateway, text string) *job {
 	if err := req.Parse(head+"\r\n\r\n", h1.Limits{}); err != nil {
 		t.Fatal(err)
 	}
-	j := &job{g: g, route: g.table[0]}
+	j := &job{g: g, s: g.now.Load(), route: g.now.Load().table[0]}
 	j.begin(context.Background(), &recorder{body: []byte(body)}, req, peer{ip: "192.0.2.1"})
 	if err := j.gather(); err != nil {
 		t.Fatal(err)

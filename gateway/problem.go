@@ -36,7 +36,7 @@ func (j *job) conclude(a dispatch.Answer) {
 		return
 	}
 	if a.Kind == dispatch.Failed || a.Kind == dispatch.TimedOut || a.Kind == dispatch.Cut {
-		j.g.cfg.Log.Info("request failed", "request", j.id, "route", j.route.Name, "status", a.Result.Status,
+		j.s.cfg.Log.Info("request failed", "request", j.id, "route", j.route.Name, "status", a.Result.Status,
 			"attempts", a.Attempts, "reason", a.Reason, "error", a.Result.Err)
 	}
 	if a.Kind == dispatch.Cut || !j.from.Reset() {

@@ -44,7 +44,8 @@ func (g *Gateway) Redrive(ctx context.Context, letter bezoar.Letter) (Redriven, 
 	if kept.Truncated {
 		return out, fmt.Errorf("redrive %s: %w", letter.ID, ErrTruncated)
 	}
-	rt := g.routeOf(letter)
+	s := g.now.Load()
+	rt := s.routeOf(letter)
 	if rt == nil {
 		return out, fmt.Errorf("redrive %s: %w", letter.ID, ErrNoRoute)
 	}
@@ -61,7 +62,7 @@ func (g *Gateway) Redrive(ctx context.Context, letter bezoar.Letter) (Redriven, 
 	rec := &recorder{body: kept.Body}
 	j := g.jobs.Get().(*job)
 	j.begin(ctx, rec, req, peer{ip: plainIP(kept.Client)})
-	j.route = rt
+	j.s, j.route = s, rt
 	if err := j.gather(); err != nil {
 		return out, fmt.Errorf("redrive %s: %w", letter.ID, err)
 	}
@@ -80,14 +81,14 @@ func (g *Gateway) Redrive(ctx context.Context, letter bezoar.Letter) (Redriven, 
 	return out, nil
 }
 
-func (g *Gateway) routeOf(l bezoar.Letter) *route {
-	for _, r := range g.table {
+func (s *settings) routeOf(l bezoar.Letter) *route {
+	for _, r := range s.table {
 		if l.Route != "" && r.Name == l.Route {
 			return r
 		}
 	}
 	path, _, _ := strings.Cut(l.Request.Target, "?")
-	r, _ := g.table.find(l.Request.Method, l.Request.Host, path)
+	r, _ := s.table.find(l.Request.Method, l.Request.Host, path)
 	return r
 }
 

@@ -1,0 +1,7 @@
+package gateway
+
+import "github.com/bezoar-dev/bezoar/dispatch"
+
+// CallerBudgets are the retry budgets of a route's callers, which apply beside
+// the fleet's.
+type CallerBudgets = dispatch.CallerBudgets

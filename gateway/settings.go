@@ -1,0 +1,49 @@
+package gateway
+
+import (
+	"fmt"
+	"log/slog"
+)
+
+// settings is one generation of a gateway's configuration. It never changes: a
+// request keeps the one it began with to its end.
+type settings struct {
+	cfg    Config
+	table  table
+	redact redactor
+	// tickets knows what was enqueued; nil when no route does that.
+	tickets Enqueuer
+}
+
+// newSettings returns the settings of cfg, or every fault of it.
+func newSettings(cfg Config) (*settings, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
+	if cfg.MaxBuffered == 0 {
+		cfg.MaxBuffered = DefaultMaxBuffered
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &settings{cfg: cfg, table: newTable(cfg.Routes), redact: newRedactor(cfg.Redact)}
+	for _, r := range cfg.Routes {
+		if r.Enqueue != nil {
+			s.tickets = r.Enqueue
+		}
+	}
+	return s, nil
+}
+
+// Swap gives requests that begin after it the settings of cfg, all at once.
+// Those in flight end with the settings that they began with, also on
+// connections that stay open. An invalid cfg changes nothing. What is held of
+// bodies stays counted: it is the process's memory, whatever the settings.
+func (g *Gateway) Swap(cfg Config) error {
+	s, err := newSettings(cfg)
+	if err != nil {
+		return err
+	}
+	g.now.Store(s)
+	return nil
+}
