@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -48,15 +49,13 @@ type App struct {
 	opt     Options
 	log     *slog.Logger
 	stores  store.Stores
-	opened  bool    // stores are open
-	units   []*unit // in the order of their names
-	byName  map[string]*unit
+	opened  bool // stores are open
+	now     atomic.Pointer[present]
 	gateway *gateway.Gateway
 	front   *gateway.Server
 	admin   *admin.Server
 	adminLn net.Listener
 	hub     admin.Hub
-	routes  []boundRoute
 	queues  *queue.Engine
 	wire    *sqs.Handler // knows the queues' attributes by their SQS names
 	sqs     *sqs.Server  // nil without
@@ -92,7 +91,8 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &App{cfg: cfg, opt: opt, log: opt.Log, byName: map[string]*unit{}, ready: errors.New("starting"), convicted: make(chan bezoar.Verdict, maxConvicted)}
+	a := &App{cfg: cfg, opt: opt, log: opt.Log, ready: errors.New("starting"), convicted: make(chan bezoar.Verdict, maxConvicted)}
+	a.now.Store(&present{cfg: cfg, byName: map[string]*unit{}})
 	defer func() {
 		if err != nil {
 			a.close()
@@ -167,7 +167,7 @@ func (a *App) openGateway(key fingerprint.Key) error {
 // drain is the longest that any fleet may take to finish what is in flight.
 func (a *App) drain() time.Duration {
 	d := time.Second
-	for _, u := range a.units {
+	for _, u := range a.now.Load().units {
 		d = max(d, u.cfg.Drain)
 	}
 	return d
@@ -226,7 +226,7 @@ func (a *App) close() {
 	if a.front != nil {
 		errs = append(errs, ignoreClosed(a.front.Close()))
 	}
-	for _, u := range a.units {
+	for _, u := range a.now.Load().units {
 		if u.closer != nil {
 			errs = append(errs, u.closer.Close())
 		}
@@ -250,7 +250,8 @@ func ignoreClosed(err error) error {
 // stopped. Call it once.
 func (a *App) Run(ctx context.Context) error {
 	defer a.close()
-	for _, u := range a.units {
+	p := a.now.Load()
+	for _, u := range p.units {
 		if err := u.ledger.Load(ctx, u.flight); err != nil {
 			return err
 		}
@@ -264,14 +265,11 @@ func (a *App) Run(ctx context.Context) error {
 		stopFront()
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	var inner, workers, outer stage
+	var inner, outer stage
 	inner.start(base)
-	workers.start(base)
 	outer.start(base)
-	for _, u := range a.units {
-		inner.run("ledger "+u.name, u.ledger.Run, failed)
-		inner.run("lane "+u.name, u.doer.Run, failed)
-		workers.run("fleet "+u.name, u.keeper.Run, failed)
+	for _, u := range p.units {
+		u.start(base, failed)
 	}
 	if a.admin != nil {
 		outer.run("admin", func(ctx context.Context) error { return a.admin.Serve(ctx, a.adminLn) }, failed)
@@ -299,7 +297,22 @@ func (a *App) Run(ctx context.Context) error {
 	a.setReady(errors.New("stopping"))
 	stopFront()
 	a.background.Wait()
-	return errors.Join(err, fronts.stop(), workers.stop(), inner.stop(), outer.stop())
+	err = errors.Join(err, fronts.stop())
+	units := a.now.Load().units
+	err = errors.Join(err, stopAll(units, func(u *unit) error { return u.workers.stop() }))
+	err = errors.Join(err, stopAll(units, func(u *unit) error { return u.inner.stop() }))
+	return errors.Join(err, inner.stop(), outer.stop())
+}
+
+// stopAll stops a part of each fleet, all at once.
+func stopAll(units []*unit, stop func(*unit) error) error {
+	errs := make([]error, len(units))
+	var wg sync.WaitGroup
+	for i, u := range units {
+		wg.Go(func() { errs[i] = stop(u) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // serveFront serves callers until ctx ends.

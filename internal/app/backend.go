@@ -23,14 +23,15 @@ type backend struct{ a *App }
 
 // unit finds a fleet by name; an empty name does when there is only one.
 func (b backend) unit(name string) (*unit, error) {
-	if name == "" && len(b.a.units) == 1 {
-		return b.a.units[0], nil
+	p := b.a.now.Load()
+	if name == "" && len(p.units) == 1 {
+		return p.units[0], nil
 	}
-	if u := b.a.byName[name]; u != nil {
+	if u := p.byName[name]; u != nil {
 		return u, nil
 	}
 	var names []string
-	for _, u := range b.a.units {
+	for _, u := range p.units {
 		names = append(names, u.name)
 	}
 	if name == "" {
@@ -41,7 +42,7 @@ func (b backend) unit(name string) (*unit, error) {
 
 func (b backend) Verdicts(_ context.Context, name string) ([]bezoar.Verdict, error) {
 	var out []bezoar.Verdict
-	for _, u := range b.a.units {
+	for _, u := range b.a.now.Load().units {
 		if name == "" || name == u.name {
 			out = append(out, u.ledger.Verdicts()...)
 		}
@@ -51,7 +52,7 @@ func (b backend) Verdicts(_ context.Context, name string) ([]bezoar.Verdict, err
 }
 
 func (b backend) Verdict(ctx context.Context, id string) (bezoar.Verdict, error) {
-	for _, u := range b.a.units {
+	for _, u := range b.a.now.Load().units {
 		v, err := u.ledger.Verdict(id)
 		if err == nil {
 			return b.withEvidence(ctx, v), nil
@@ -108,7 +109,7 @@ func (b backend) Quarantine(ctx context.Context, add adminapi.Add) (bezoar.Verdi
 }
 
 func (b backend) Release(ctx context.Context, id string) error {
-	for _, u := range b.a.units {
+	for _, u := range b.a.now.Load().units {
 		if _, err := u.ledger.Release(ctx, id); err == nil || !errors.Is(err, ledger.ErrNotFound) {
 			return err
 		}
@@ -132,7 +133,7 @@ func (b backend) Discard(ctx context.Context, id string) error {
 	if err := b.a.stores.Ledger.DeleteLetter(ctx, id); err != nil {
 		return err
 	}
-	if u := b.a.byName[l.Fleet]; u != nil {
+	if u := b.a.now.Load().byName[l.Fleet]; u != nil {
 		u.ledger.Forget(l.Fingerprint)
 	}
 	return nil
@@ -200,8 +201,8 @@ func outcome(a dispatch.Answer) string {
 }
 
 func (b backend) Fleets() []adminapi.Fleet {
-	out := make([]adminapi.Fleet, 0, len(b.a.units))
-	for _, u := range b.a.units {
+	out := make([]adminapi.Fleet, 0, len(b.a.now.Load().units))
+	for _, u := range b.a.now.Load().units {
 		out = append(out, u.snapshot())
 	}
 	return out
@@ -301,7 +302,7 @@ func (b backend) Ready() error {
 	if err != nil {
 		return err
 	}
-	for _, u := range b.a.units {
+	for _, u := range b.a.now.Load().units {
 		if u.fleet.Serving() == 0 {
 			return fmt.Errorf("fleet %s has no worker that serves", u.name)
 		}

@@ -24,7 +24,7 @@ import (
 // and the alarms about them.
 func (a *App) openDesk() error {
 	var sources []triage.Source
-	for _, u := range a.units {
+	for _, u := range a.now.Load().units {
 		sources = append(sources, &triage.Gateway{Fleet: u.name, Kept: keptLetters{backend{a}, u.name}})
 	}
 	var err error
@@ -171,7 +171,7 @@ func (a *App) accuse(e ledger.Event) {
 }
 
 func (a *App) sameAs(fleet string) bool {
-	for _, q := range a.cfg.Queues {
+	for _, q := range a.now.Load().cfg.Queues {
 		if q.SameAs == fleet {
 			return true
 		}

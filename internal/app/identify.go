@@ -26,7 +26,7 @@ func (a *App) identify(r *adminapi.AddRequest) (identity, error) {
 	if err != nil {
 		return identity{}, adminapi.NewProblem(http.StatusBadRequest, adminapi.CodeInvalid, fmt.Sprintf("the request cannot be identified: %v", err))
 	}
-	for _, b := range a.routes {
+	for _, b := range a.now.Load().routes {
 		if b.name == route {
 			return identity{route: b, work: work, shape: shape}, nil
 		}
@@ -36,9 +36,9 @@ func (a *App) identify(r *adminapi.AddRequest) (identity, error) {
 
 // defaultTerm is the first quarantine of a fleet's first route.
 func (a *App) defaultTerm(fleet string) time.Duration {
-	for i, b := range a.routes {
+	for _, b := range a.now.Load().routes {
 		if b.fleet == fleet {
-			return a.cfg.Routes[i].Quarantine.For
+			return b.term
 		}
 	}
 	return time.Minute

@@ -74,7 +74,7 @@ func (a *App) restarts(ctx context.Context) error {
 
 // restartAll begins a rolling restart of every fleet that Bezoar started.
 func (a *App) restartAll() {
-	for _, u := range a.units {
+	for _, u := range a.now.Load().units {
 		if u.super == nil {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/fingerprint"
@@ -21,6 +22,7 @@ type boundRoute struct {
 	fleet   string
 	rule    *blame.Rule
 	printer *fingerprint.Printer
+	term    time.Duration // of a first quarantine
 }
 
 // routeName names a route in verdicts: what it matches, in one word.
@@ -57,8 +59,7 @@ func (a *App) openUnits() error {
 	for _, name := range slices.Sorted(maps.Keys(a.cfg.Fleets)) {
 		u, err := a.newUnit(name, a.cfg.Fleets[name], rules[name])
 		if u != nil {
-			a.units = append(a.units, u) // so that close finds it
-			a.byName[name] = u
+			a.now.Load().add(u) // so that close finds it
 		}
 		if err != nil {
 			return err
@@ -75,14 +76,14 @@ func (a *App) bindRoutes(key fingerprint.Key) ([]gateway.Route, error) {
 			out = append(out, a.bindQueue(i, r, key))
 			continue
 		}
-		u := a.byName[r.Fleet]
+		u := a.now.Load().byName[r.Fleet]
 		p, err := fingerprint.New(key, fingerprint.Config{Headers: r.Headers, Ignore: r.Ignore, MaxBody: int(r.Buffer)})
 		if err != nil {
 			return nil, fmt.Errorf("routes[%d]: %w", i, err)
 		}
 		name := routeName(i, r)
-		b := boundRoute{name: name, fleet: r.Fleet, rule: u.rules[name], printer: p}
-		a.routes = append(a.routes, b)
+		b := boundRoute{name: name, fleet: r.Fleet, rule: u.rules[name], printer: p, term: r.Quarantine.For}
+		a.now.Load().routes = append(a.now.Load().routes, b)
 		retry, err := dispatch.NewRetry(dispatch.RetryConfig{
 			Attempts: r.Retry.Attempts,
 			Budget:   budget.Config{Ratio: float64(r.Retry.Budget), Floor: float64(r.Retry.BudgetFloor)},

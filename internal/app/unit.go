@@ -38,6 +38,8 @@ type unit struct {
 	rules  map[string]*blame.Rule
 
 	restarting atomic.Bool
+
+	inner, workers stage // what runs for it; workers stop first
 }
 
 // keeper is who keeps a fleet's workers.

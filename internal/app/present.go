@@ -1,0 +1,30 @@
+package app
+
+import (
+	"context"
+
+	"github.com/bezoar-dev/bezoar/internal/config"
+)
+
+// present is what an App serves now: one generation of its settings, and what
+// was made of them. It does not change; a reload makes the next.
+type present struct {
+	cfg    config.Config
+	units  []*unit // in the order of their names
+	byName map[string]*unit
+	routes []boundRoute
+}
+
+func (p *present) add(u *unit) {
+	p.units = append(p.units, u)
+	p.byName[u.name] = u
+}
+
+// start runs what belongs to the fleet. A part that fails is told to failed.
+func (u *unit) start(base context.Context, failed func(string, error) error) {
+	u.inner.start(base)
+	u.workers.start(base)
+	u.inner.run("ledger "+u.name, u.ledger.Run, failed)
+	u.inner.run("lane "+u.name, u.doer.Run, failed)
+	u.workers.run("fleet "+u.name, u.keeper.Run, failed)
+}
