@@ -15,6 +15,7 @@ func layers() []layer {
 		{"policy/*", 1, "pure decisions"},
 		{"fingerprint", 1, "pure: turns requests into keyed hashes"},
 		{"internal/cgroup", 1, "leaf: what the kernel says about memory"},
+		{"internal/vitals", 1, "leaf: what the kernel says about a process and its machine"},
 		{"internal/config", 1, "leaf: what the settings file says"},
 		{"internal/proc", 1, "leaf: what everybody who starts processes needs"},
 		{"internal/h1", 1, "leaf: HTTP/1.1 on the wire"},
@@ -39,6 +40,7 @@ func layers() []layer {
 		{"internal/referee", 2, "engine: judges for queues that do not judge"},
 		{"internal/child", 2, "engine: one job in one process"},
 		{"internal/pool", 2, "engine: one job after another in one process"},
+		{"internal/live", 2, "engine: which settings run"},
 
 		{"internal/adminapi", 3, "the contract of the admin API, in the engines' words"},
 		{"internal/journal", 3, "keeps what is in flight across a crash of Bezoar"},
@@ -47,6 +49,7 @@ func layers() []layer {
 		{"internal/store", 3, "store: chooses one by its URL"},
 		{"internal/store/*", 3, "stores"},
 		{"gateway", 3, "front: HTTP"},
+		{"health", 3, "front: how this process and what it calls are, over HTTP"},
 		{"internal/sieve", 3, "front: feeds the rows of a file to a command"},
 		{"worker", 3, "front: commands and Go functions"},
 		{"internal/push", 3, "front: delivers messages to HTTP servers"},
@@ -72,11 +75,12 @@ func layers() []layer {
 // the fronts.
 func testOnly() map[string]string {
 	return map[string]string{
-		"internal/golden":      "compares with golden files",
-		"internal/browsertest": "drives a real browser",
-		"ledger/ledgertest":    "the suite that every store passes",
-		"queue/queuetest":      "the suite that every queue store passes",
-		"internal/worktest":    "runs bezoar work as a process",
+		"internal/golden":        "compares with golden files",
+		"internal/browsertest":   "drives a real browser",
+		"ledger/ledgertest":      "the suite that every store passes",
+		"queue/queuetest":        "the suite that every queue store passes",
+		"internal/worktest":      "runs bezoar work as a process",
+		"internal/live/livetest": "the suite that every store of settings passes",
 	}
 }
 
@@ -91,6 +95,7 @@ func edges() []edge {
 		{"internal/store", "internal/store/*", "opens the one that the URL names"},
 		{"internal/store/*", "internal/store/record", "one form of a row, so that stores cannot disagree"},
 		{"triage", "queue", "dead letters are messages"},
+		{"internal/vitals", "internal/cgroup", "one reader of where groups are mounted, in both versions"},
 		{"internal/pool", "internal/child", "its children are isolated as those of one job, and jobs end in the same words"},
 		{"internal/supervise", "internal/probe", "the same health check for workers here and elsewhere"},
 		{"internal/admin", "internal/adminapi", "the server and the contract that it serves"},

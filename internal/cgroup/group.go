@@ -23,7 +23,12 @@ type Group struct {
 // Of returns the memory group of a process. It may be read, not removed.
 func Of(pid int) (*Group, error) { return groupOf(pid, "memory") }
 
-// groupOf returns the group of a process in which a controller would be.
+// Unified returns the version 2 group of a process, whatever version controls
+// its memory: only there is pressure measured. It may be read, not removed.
+func Unified(pid int) (*Group, error) { return groupOf(pid, "") }
+
+// groupOf returns the group of a process in which a controller would be; "" for
+// any of version 2.
 func groupOf(pid int, controller string) (*Group, error) {
 	proc := "/proc/" + strconv.Itoa(pid)
 	mf, err := os.Open("/proc/self/mountinfo")
@@ -53,6 +58,9 @@ func groupOf(pid int, controller string) (*Group, error) {
 
 // Path returns the group's directory.
 func (g *Group) Path() string { return g.dir }
+
+// Top returns the directory where the group's hierarchy is mounted.
+func (g *Group) Top() string { return g.top }
 
 // Version returns 1 or 2.
 func (g *Group) Version() int { return g.version }
