@@ -406,3 +406,31 @@ func TestValidateNamesEveryFault(t *testing.T) {
 		}
 	}
 }
+
+func TestCountsAreOfTheWindow(t *testing.T) {
+	r := newRig(t, breaker.Config{})
+	if c := r.Counts(r.now); c != (breaker.Counts{}) {
+		t.Errorf("a new breaker counts %+v", c)
+	}
+	r.calls(2, good)
+	r.calls(1, slow)
+	r.calls(3, failed)
+	r.calls(1, ignored)
+	if c := r.Counts(r.now); c != (breaker.Counts{Calls: 6, Failed: 3, Slow: 1, InARow: 3}) {
+		t.Errorf("it counts %+v", c)
+	}
+	r.pass(5 * time.Second)
+	r.calls(1, good)
+	if c := r.Counts(r.now); c != (breaker.Counts{Calls: 7, Failed: 3, Slow: 1}) {
+		t.Errorf("after half a window it counts %+v", c)
+	}
+	r.calls(1, failed)
+	r.pass(6 * time.Second)
+	if c := r.Counts(r.now); c != (breaker.Counts{Calls: 2, Failed: 1, InARow: 1}) {
+		t.Errorf("when the first are too old it counts %+v", c)
+	}
+	r.pass(5 * time.Second)
+	if c := r.Counts(r.now); c != (breaker.Counts{}) {
+		t.Errorf("after a window it counts %+v", c)
+	}
+}

@@ -1,6 +1,9 @@
 package breaker
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // State is where a breaker stands.
 type State uint8
@@ -37,4 +40,24 @@ func (s *State) UnmarshalText(text []byte) error {
 		}
 	}
 	return fmt.Errorf("state %.40q of a circuit breaker is unknown, want closed, half-open or open", text)
+}
+
+// Counts are the results that the rules look at, of this process alone.
+type Counts struct {
+	Calls  int `json:"calls"`
+	Failed int `json:"failed"`
+	Slow   int `json:"slow"`
+	InARow int `json:"in_a_row"` // failures since the last success
+}
+
+// Counts returns what the window holds at now. A state that ends forgets it.
+func (b *Breaker) Counts(now time.Time) Counts {
+	c := b.Config.WithDefaults()
+	at := now.UnixNano()
+	sum := b.window.sum(at / int64(c.Window/buckets))
+	row := b.window.row
+	if at-b.window.last > int64(c.Window) || at < b.window.last {
+		row = 0
+	}
+	return Counts{Calls: int(sum.calls), Failed: int(sum.failed), Slow: int(sum.slow), InARow: row}
 }

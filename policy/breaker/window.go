@@ -45,7 +45,11 @@ func (w *window) add(now int64, width time.Duration, r Result) tally {
 	if r.Slow {
 		b.slow++
 	}
-	var sum tally
+	return w.sum(cell)
+}
+
+// sum counts what is not older than the window that ends with cell.
+func (w *window) sum(cell int64) (sum tally) {
 	for i := range w.ring {
 		if age := cell - w.ring[i].at; age >= 0 && age < buckets {
 			sum.calls += w.ring[i].calls
