@@ -66,6 +66,7 @@ type peer struct {
 // connection.
 type memo struct {
 	s       *settings // under which the rest is true
+	recall  recall
 	printer Printer
 	id      string
 	client  bezoar.Fingerprint

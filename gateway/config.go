@@ -153,8 +153,10 @@ func (r Route) faults() []error {
 	if r.Buffer < 0 || r.MaxBody < 0 || r.Timeout < 0 || r.Upload < 0 {
 		add("Buffer, MaxBody, Timeout or Upload is negative")
 	}
-	if h, ok := strings.CutPrefix(r.Client, "header:"); ok && !h1.Token(h) || !ok && r.Client != "" && r.Client != "ip" {
-		add(`Client is %q, want "ip" or "header:NAME"`, r.Client)
+	if r.Client != "" {
+		if _, err := parseKey(r.Client, nil); err != nil {
+			add("Client %w", err)
+		}
 	}
 	return errs
 }

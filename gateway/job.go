@@ -22,6 +22,7 @@ type job struct {
 	from  caller
 	req   *h1.Request
 	peer  peer
+	own   *recall // of callers, where nothing is kept for the connection
 	route *route
 	id    string    // of the request
 	by    time.Time // the caller's deadline; zero when it named none
@@ -138,29 +139,6 @@ func (j *job) Values(name string) []string {
 		}
 	}
 	return j.vals[start:len(j.vals):len(j.vals)]
-}
-
-// client returns the fingerprint of who called, as the route tells them apart.
-func (j *job) client() bezoar.Fingerprint {
-	rt := j.route
-	if rt.Client == "" {
-		return bezoar.Fingerprint{}
-	}
-	id := ""
-	if rt.header != "" {
-		id = j.req.Get(rt.header)
-	}
-	if id == "" { // callers without the header share nothing but their address
-		id = j.callerIP()
-	}
-	m := j.peer.memo
-	if m == nil {
-		return rt.Printer.Client(id)
-	}
-	if m.printer != rt.Printer || m.id != id {
-		m.printer, m.id, m.client = rt.Printer, id, rt.Printer.Client(id)
-	}
-	return m.client
 }
 
 // Gone reports whether the caller has hung up.

@@ -13,7 +13,7 @@ type route struct {
 	Route
 	prefix bool // path matches as a prefix
 	path   string
-	header string // of Client, "" when it is not a header
+	client *key // of Client; nil without one
 }
 
 func newRoute(c Route) *route {
@@ -35,9 +35,8 @@ func newRoute(c Route) *route {
 		r.Hosts = slices.Clone(r.Hosts)
 		r.Hosts[i] = strings.ToLower(r.Hosts[i])
 	}
-	r.header, _ = strings.CutPrefix(c.Client, "header:")
-	if c.Client == "ip" {
-		r.header = ""
+	if c.Client != "" {
+		r.client, _ = parseKey(c.Client, nil) // validated
 	}
 	return r
 }
