@@ -1,0 +1,147 @@
+package health
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// buckets is into how many pieces the window is cut: what is looked back on is
+// up to a tenth shorter than Rules.Window.
+const buckets = 10
+
+// Rules says how measured calls are judged. The zero value means the defaults
+// below.
+type Rules struct {
+	Window    time.Duration // what is looked back on; 1 s to 1 h, default 30 s
+	MinVolume int           // calls in the window below which they say nothing; default 20
+	Errors    Limits        // of the share that failed, timeouts among them; default degraded 0.05 to 0.02, failing 0.5 to 0.25, calm 10 s
+	Timeouts  Limits        // of the share that got no answer in time; default degraded 0.05 to 0.02, failing 0.25 to 0.1, calm 10 s
+	Latency   Limits        // of the quantile, in seconds; default off, calm 10 s
+	Quantile  float64       // default 0.99
+}
+
+// WithDefaults returns r with every zero field set to its default.
+func (r Rules) WithDefaults() Rules {
+	const calm = 10 * time.Second
+	off := Band{Upper: Off, Lower: Off}
+	if r.Window == 0 {
+		r.Window = 30 * time.Second
+	}
+	if r.MinVolume == 0 {
+		r.MinVolume = 20
+	}
+	if r.Quantile == 0 {
+		r.Quantile = 0.99
+	}
+	r.Errors = r.Errors.Or(Limits{Degraded: Band{0.05, 0.02}, Failing: Band{0.5, 0.25}, Calm: calm})
+	r.Timeouts = r.Timeouts.Or(Limits{Degraded: Band{0.05, 0.02}, Failing: Band{0.25, 0.1}, Calm: calm})
+	r.Latency = r.Latency.Or(Limits{Degraded: off, Failing: off, Calm: calm})
+	return r
+}
+
+// Validate reports every impossible field.
+func (r Rules) Validate() error {
+	r = r.WithDefaults()
+	var errs []error
+	fault := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	fault(r.Window < time.Second || r.Window > time.Hour, "window is %v, want 1s to 1h", r.Window)
+	fault(r.MinVolume < 1, "min volume is %d, want 1 or more", r.MinVolume)
+	fault(!(r.Quantile > 0 && r.Quantile <= 1), "quantile is %g, want more than 0, up to 1", r.Quantile)
+	for _, l := range [...]struct {
+		name string
+		Limits
+		share bool
+	}{{"errors", r.Errors, true}, {"timeouts", r.Timeouts, true}, {"latency", r.Latency, false}} {
+		if err := l.Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", l.name, err))
+		}
+		fault(l.share && max(l.Degraded.Upper, l.Failing.Upper) > 1, "%s: upper is above 1, want a share", l.name)
+	}
+	return errors.Join(errs...)
+}
+
+// Reading is what the calls of a window say.
+type Reading struct {
+	Calls         uint64
+	Errors        float64 // share that failed, timeouts among them
+	Timeouts      float64 // share
+	Latency       time.Duration
+	ErrorsState   State
+	TimeoutsState State
+	LatencyState  State
+	Few           bool // too few calls to say anything
+	State         State
+}
+
+// bucket counts the calls of one tenth of the window.
+type bucket struct {
+	at int64 // which tenth since 1970
+	Tally
+}
+
+// Calls judges the measured calls to one callee. The zero value with the zero
+// Rules is ready. It is about 8 KiB, whatever comes, and not safe for concurrent
+// use.
+type Calls struct {
+	Rules Rules
+
+	ring                      [buckets]bucket
+	errors, timeouts, latency Gauge
+}
+
+// Add counts calls that have ended since the last Add.
+func (c *Calls) Add(now time.Time, calls *Tally) {
+	if calls.Calls() == 0 {
+		return
+	}
+	r := c.Rules.WithDefaults()
+	cell := cellOf(now, r.Window)
+	b := &c.ring[(cell%buckets+buckets)%buckets] // a clock may say 1969
+	if b.at != cell {
+		*b = bucket{at: cell}
+	}
+	b.Merge(calls)
+}
+
+func cellOf(now time.Time, window time.Duration) int64 {
+	return now.UnixNano() / int64(window/buckets)
+}
+
+// Step judges the window at now. Too few calls speak for health, as time without
+// any does: a service that its own readiness took out of traffic would
+// never come back otherwise.
+func (c *Calls) Step(now time.Time) Reading {
+	r := c.Rules.WithDefaults()
+	cell := cellOf(now, r.Window)
+	var sum Tally
+	for i := range c.ring {
+		if age := cell - c.ring[i].at; age >= 0 && age < buckets {
+			sum.Merge(&c.ring[i].Tally)
+		}
+	}
+	read := Reading{Calls: sum.Calls()}
+	read.Few = read.Calls < uint64(r.MinVolume)
+	if read.Calls > 0 {
+		n := float64(read.Calls)
+		read.Errors = float64(sum.Failed+sum.Timeouts) / n
+		read.Timeouts = float64(sum.Timeouts) / n
+		read.Latency = sum.Quantile(r.Quantile)
+	}
+	judge := func(g *Gauge, l Limits, value float64) State {
+		g.Limits = l
+		if read.Few {
+			value = 0
+		}
+		return g.Step(now, value)
+	}
+	read.ErrorsState = judge(&c.errors, r.Errors, read.Errors)
+	read.TimeoutsState = judge(&c.timeouts, r.Timeouts, read.Timeouts)
+	read.LatencyState = judge(&c.latency, r.Latency, read.Latency.Seconds())
+	read.State = max(read.ErrorsState, read.TimeoutsState, read.LatencyState)
+	return read
+}

@@ -1,0 +1,86 @@
+package health
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Off turns a band of [Limits] off, as its Upper.
+const Off = -1
+
+// Band is two thresholds of a number of which more is worse: the state begins
+// at Upper and ends below Lower. In between nothing changes.
+type Band struct {
+	Upper float64
+	Lower float64
+}
+
+// On reports whether the band says anything.
+func (b Band) On() bool { return b.Upper > 0 }
+
+// Limits says when a number is too high. The zero value means the defaults of
+// whoever takes it.
+type Limits struct {
+	Degraded Band
+	Failing  Band
+	Times    int           // samples in a row at or above Upper, before a state begins; default 1
+	For      time.Duration // and for how long
+	Calm     time.Duration // how long below Lower, before it ends
+}
+
+// On reports whether the limits say anything.
+func (l Limits) On() bool { return l.Degraded.On() || l.Failing.On() }
+
+// Or returns l with every zero field set to that of others. A band with only an
+// Upper gets the same Lower: no room in between.
+func (l Limits) Or(others Limits) Limits {
+	if l.Degraded == (Band{}) {
+		l.Degraded = others.Degraded
+	}
+	if l.Failing == (Band{}) {
+		l.Failing = others.Failing
+	}
+	for _, b := range [...]*Band{&l.Degraded, &l.Failing} {
+		if b.Lower == 0 {
+			b.Lower = b.Upper
+		}
+	}
+	if l.Times == 0 {
+		l.Times = max(1, others.Times)
+	}
+	if l.For == 0 {
+		l.For = others.For
+	}
+	if l.Calm == 0 {
+		l.Calm = others.Calm
+	}
+	return l
+}
+
+// Validate reports every impossible field of limits that are complete.
+func (l Limits) Validate() error {
+	var errs []error
+	fault := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	for _, f := range [...]struct {
+		name string
+		Band
+	}{{"degraded", l.Degraded}, {"failing", l.Failing}} {
+		if f.Upper == Off || f.Band == (Band{}) {
+			continue
+		}
+		fault(!(f.Upper > 0) || math.IsInf(f.Upper, 0), "%s upper is %g, want more than 0, or %d for off", f.name, f.Upper, Off)
+		fault(!(f.Lower >= 0) || f.Lower > f.Upper, "%s lower is %g, want 0 to upper (%g)", f.name, f.Lower, f.Upper)
+	}
+	fault(l.Degraded.On() && l.Failing.On() && (l.Failing.Upper < l.Degraded.Upper || l.Failing.Lower < l.Degraded.Lower),
+		"failing is %g to %g, want no less than degraded (%g to %g)", l.Failing.Lower, l.Failing.Upper, l.Degraded.Lower, l.Degraded.Upper)
+	fault(l.Times < 0, "times is %d, want 0 or more", l.Times)
+	fault(l.For < 0 || l.For > 24*time.Hour, "for is %v, want 0s to 24h", l.For)
+	fault(l.Calm < 0 || l.Calm > 24*time.Hour, "calm is %v, want 0s to 24h", l.Calm)
+	return errors.Join(errs...)
+}

@@ -1,0 +1,49 @@
+package health
+
+import "fmt"
+
+// State is how something is.
+type State uint8
+
+// The states, from good to bad.
+const (
+	OK       State = iota
+	Degraded       // works, and somebody should look
+	Failing        // does not work
+)
+
+// String returns the state's stable name.
+func (s State) String() string {
+	switch s {
+	case OK:
+		return "ok"
+	case Degraded:
+		return "degraded"
+	case Failing:
+		return "failing"
+	}
+	return fmt.Sprintf("state(%d)", uint8(s))
+}
+
+// MarshalText encodes the stable name.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText decodes a stable name.
+func (s *State) UnmarshalText(text []byte) error {
+	for i := range Failing + 1 {
+		if i.String() == string(text) {
+			*s = i
+			return nil
+		}
+	}
+	return fmt.Errorf("state %.40q of health is unknown, want ok, degraded or failing", text)
+}
+
+// With is the state of a whole that was s without one more part: as bad as the
+// worst, but what is optional only degrades it.
+func (s State) With(part State, optional bool) State {
+	if optional {
+		part = min(part, Degraded)
+	}
+	return max(s, part)
+}
