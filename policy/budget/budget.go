@@ -1,5 +1,3 @@
-// Package budget bounds the extra load that retries add. It is pure: the time
-// is an argument, and the caller holds the lock.
 package budget
 
 import (
@@ -67,20 +65,37 @@ func (b *Budget) slot(now time.Time) int {
 // First counts a first attempt.
 func (b *Budget) First(now time.Time) { b.seconds[b.slot(now)].first++ }
 
-// Retry takes one retry from the budget, or reports false.
+// Retry takes one retry from the budget, or reports false. Call it when a retry
+// is decided on, not when it is made: those that wait for their turn count.
 func (b *Budget) Retry(now time.Time) bool {
 	c := b.Config.WithDefaults()
 	i := b.slot(now)
-	first, retries := 0.0, 0.0
+	first, retries := b.Recent(now)
+	if retries+1 > c.Ratio*first+c.Floor*window {
+		return false
+	}
+	b.seconds[i].retries++
+	return true
+}
+
+// Count counts a retry that is made whatever the budget says. There is less
+// left for others then.
+func (b *Budget) Count(now time.Time) { b.seconds[b.slot(now)].retries++ }
+
+// Return gives back a retry that was taken at now and will not be made.
+func (b *Budget) Return(now time.Time) {
+	if s := &b.seconds[b.slot(now)]; s.retries > 0 {
+		s.retries--
+	}
+}
+
+// Recent returns the first attempts and the retries that the budget remembers.
+func (b *Budget) Recent(now time.Time) (first, retries float64) {
 	for _, s := range b.seconds {
 		if now.Unix()-s.at < window {
 			first += s.first
 			retries += s.retries
 		}
 	}
-	if retries+1 > c.Ratio*first+c.Floor*window {
-		return false
-	}
-	b.seconds[i].retries++
-	return true
+	return first, retries
 }

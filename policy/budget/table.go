@@ -2,24 +2,81 @@ package budget
 
 import "time"
 
-// Table holds the budgets of many callers in bounded memory. Create it with
-// [NewTable]; the caller holds the lock.
+// Table holds one budget for each of many callers. Create it with [NewTable];
+// the caller holds the lock.
 //
-// A caller that asks for a retry gets a place of its own, and only then: first
-// attempts of callers without a place are not remembered, so that callers that
-// never fail cost nothing. … (see below)
+// It remembers a bounded number of them. One that has been granted a retry in
+// the last ten seconds keeps its place: newcomers never displace it, so that
+// nobody gets a fresh budget by way of a flood of other callers. When no
+// place is to be had, newcomers share one budget until there is. Callers without
+// retries may lose theirs, and with it the attempts that were counted: they are
+// granted less then, never more.
 type Table struct {
-	cfg Config
+	size   int
+	places []place
+	index  map[uint64]int // of the caller in places
+	hand   int            // where the next search for a place begins
+	others Budget         // of all that have no place
 }
 
-// NewTable returns a table for at most size callers at once.
-func NewTable(cfg Config, size int) *Table { return &Table{cfg: cfg} }
+type place struct {
+	caller uint64
+	budget Budget
+}
+
+// probes bounds the search for a place.
+const probes = 16
+
+// NewTable returns a table for at most size callers, and at least one. A place
+// takes about 300 bytes, from when it is first used.
+func NewTable(cfg Config, size int) *Table {
+	return &Table{size: max(size, 1), index: map[uint64]int{}, others: Budget{Config: cfg}}
+}
 
 // First counts a first attempt of the caller.
-func (t *Table) First(now time.Time, caller uint64) {}
+func (t *Table) First(now time.Time, caller uint64) { t.of(now, caller).First(now) }
 
 // Retry takes one retry from the caller's budget, or reports false.
-func (t *Table) Retry(now time.Time, caller uint64) bool { return true }
+func (t *Table) Retry(now time.Time, caller uint64) bool { return t.of(now, caller).Retry(now) }
 
-// Return gives back a retry that was taken at now and not made.
-func (t *Table) Return(now time.Time, caller uint64) {}
+// Return gives back a retry that was taken at now and will not be made.
+func (t *Table) Return(now time.Time, caller uint64) { t.of(now, caller).Return(now) }
+
+// Len returns how many callers have a place.
+func (t *Table) Len() int { return len(t.places) }
+
+// of returns the caller's budget.
+func (t *Table) of(now time.Time, caller uint64) *Budget {
+	if i, ok := t.index[caller]; ok {
+		return &t.places[i].budget
+	}
+	i := len(t.places)
+	if i < t.size {
+		t.places = append(t.places, place{})
+	} else if i = t.vacant(now); i < 0 {
+		return &t.others
+	} else {
+		delete(t.index, t.places[i].caller)
+	}
+	t.places[i] = place{caller: caller, budget: Budget{Config: t.others.Config}}
+	t.index[caller] = i
+	return &t.places[i].budget
+}
+
+// vacant returns the place of a caller that has not been granted a retry lately,
+// the idlest of those it looks at, or -1.
+func (t *Table) vacant(now time.Time) int {
+	best, least := -1, 0.0
+	for range min(probes, len(t.places)) {
+		i := t.hand
+		t.hand = (t.hand + 1) % len(t.places)
+		first, retries := t.places[i].budget.Recent(now)
+		if retries == 0 && (best < 0 || first < least) {
+			best, least = i, first
+		}
+		if best >= 0 && least == 0 {
+			break
+		}
+	}
+	return best
+}

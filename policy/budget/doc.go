@@ -1,0 +1,16 @@
+// Package budget bounds the extra load that retries add. It is pure: the time
+// is an argument, and the caller holds the lock.
+//
+// A [Budget] is a share of the traffic of the last ten seconds and a floor for
+// when there is little (as in Finagle's RetryBudget, 2016). Retries granted in
+// any ten seconds are at most
+//
+//	Ratio × first attempts + 10 × Floor
+//
+// where the attempts are those of these seconds and the nine before. What a
+// retry waits for after it has been granted does not matter: it counts from when
+// it was decided on, so that a crowd of retries that wait cannot all be
+// granted and then come at once.
+//
+// A [Table] holds budgets of many callers in bounded memory.
+package budget
