@@ -9,6 +9,10 @@ import (
 type Want struct {
 	Avoid  string // prefer any other worker than this one
 	Canary bool   // prefer the canaries: the first eighth of the fleet
+	Caller uint64 // keyed hash of who asks; 0 means unknown, who has the whole fleet
+	Hand   int    // how many workers the caller may use; 0 means all, of its cell
+	Cells  int    // into how many fixed cells the fleet is cut; 0 and 1 mean none
+	Spill  Spill  // when the caller may use others
 }
 
 // scanUpTo is the fleet size up to which all workers are compared; above it

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/policy/balance"
 )
 
 // Errors of Acquire and Reserve.
@@ -28,6 +30,10 @@ type Config struct {
 	Ended       func(epoch uint64, worker string, end End) // before Settle tells anybody
 	Changed     func()                                     // after any change of state; must not block
 	NextEpoch   func() uint64                              // default: counts from 1
+	SlowStart   time.Duration                              // over which a fresh worker's share grows; default 0: at once
+	Eject       balance.Eject                              // when a worker is an outlier
+	PanicBelow  float64                                    // share of well workers below which opinions are distrusted; default 0.5
+	Judged      func(Judgement)                            // after a worker or the fleet came to look otherwise; must not block
 }
 
 // Fleet is a set of workers. Create it with [New].
