@@ -31,6 +31,7 @@ func layers() []layer {
 		{"fleet", 2, "engine: who works"},
 		{"dispatch", 2, "engine: admit, attempt, judge"},
 		{"queue", 2, "engine"},
+		{"quota", 2, "engine: who uses how much"},
 		{"triage", 2, "engine: where dead letters are dealt with"},
 		{"flow", 2, "engine"},
 		{"outbox", 2, "engine"},

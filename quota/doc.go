@@ -1,0 +1,2 @@
+// Package quota counts who uses how much and says when it is too much.
+package quota
