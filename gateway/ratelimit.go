@@ -1,0 +1,81 @@
+package gateway
+
+import (
+	"strconv"
+	"time"
+)
+
+// The fields that tell callers about their quotas, as draft-ietf-httpapi-
+// ratelimit-headers has them since its eighth version: lists of structured
+// fields (RFC 9651), one item for each quota, named by it.
+const (
+	policyField = "RateLimit-Policy"
+	limitField  = "RateLimit"
+)
+
+// appendPolicy appends the item that describes a quota: how much in how long.
+func appendPolicy(b []byte, name, unit string, quota int64, per time.Duration) []byte {
+	b = appendItem(b, name)
+	b = append(b, ";q="...)
+	b = appendInteger(b, quota)
+	switch unit {
+	case "requests", "": // the draft's default
+	case "bytes":
+		b = append(b, `;qu="content-bytes"`...)
+	default:
+		b = append(b, `;qu=`...)
+		b = appendString(b, unit)
+	}
+	if per >= time.Second {
+		b = append(b, ";w="...)
+		b = appendInteger(b, seconds(per))
+	}
+	return b
+}
+
+// appendRemaining appends the item that says what is left of a quota, and in how
+// many seconds there is more.
+func appendRemaining(b []byte, name string, left int64, reset time.Duration) []byte {
+	b = appendItem(b, name)
+	b = append(b, ";r="...)
+	b = appendInteger(b, left)
+	b = append(b, ";t="...)
+	return appendInteger(b, seconds(reset))
+}
+
+func appendItem(b []byte, name string) []byte {
+	if len(b) > 0 {
+		b = append(b, ", "...)
+	}
+	return appendString(b, name)
+}
+
+// appendString appends a structured field's string, which is printable ASCII.
+func appendString(b []byte, s string) []byte {
+	b = append(b, '"')
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c < ' ' || c > '~':
+			b = append(b, '?')
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		default:
+			b = append(b, c)
+		}
+	}
+	return append(b, '"')
+}
+
+// appendInteger appends a structured field's integer, which has 15 digits.
+func appendInteger(b []byte, n int64) []byte {
+	return strconv.AppendInt(b, min(max(n, 0), 999_999_999_999_999), 10)
+}
+
+// seconds rounds up, so that who comes back then does not come too early.
+func seconds(d time.Duration) int64 {
+	n := int64(d / time.Second)
+	if d%time.Second > 0 {
+		n++
+	}
+	return max(n, 0)
+}
