@@ -1,0 +1,58 @@
+package overload
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/policy/shed"
+)
+
+// Off as Config.Queue lets nobody wait.
+const Off = -1
+
+// maxQueue bounds Config.Queue.
+const maxQueue = 1 << 16
+
+// Config says how much a pool lets in. The zero value finds the limit by itself.
+type Config struct {
+	Name      string        // in refusals, statistics and metrics; default "pool"
+	Limit     shed.Config   // how much is in flight at once
+	Queue     int           // how much waits at most; default 128, Off, at most 65,536
+	Wait      time.Duration // how long it waits at most; default 500 ms, 1 ms to 10 min
+	PerCaller int           // how much one caller may have in flight and waiting; 0: as much as fits
+}
+
+// WithDefaults returns c with every zero field set to its default.
+func (c Config) WithDefaults() Config {
+	if c.Name == "" {
+		c.Name = "pool"
+	}
+	if c.Queue == 0 {
+		c.Queue = 128
+	}
+	if c.Wait == 0 {
+		c.Wait = 500 * time.Millisecond
+	}
+	c.Limit = c.Limit.WithDefaults()
+	return c
+}
+
+// Validate reports every impossible field.
+func (c Config) Validate() error {
+	c = c.WithDefaults()
+	var errs []error
+	if err := c.Limit.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("limit: %w", err))
+	}
+	if c.Queue < Off || c.Queue > maxQueue {
+		errs = append(errs, fmt.Errorf("queue is %d, want 1 to %d, or %d for none", c.Queue, maxQueue, Off))
+	}
+	if c.Wait < time.Millisecond || c.Wait > 10*time.Minute {
+		errs = append(errs, fmt.Errorf("wait is %v, want 1ms to 10m", c.Wait))
+	}
+	if c.PerCaller < 0 || c.PerCaller > shed.MaxLimit {
+		errs = append(errs, fmt.Errorf("per caller is %d, want 1 to %d, or 0 for no cap", c.PerCaller, shed.MaxLimit))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,187 @@
+package overload
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/policy/shed"
+)
+
+// Request is work that asks to be let in.
+type Request struct {
+	Priority shed.Priority
+	Caller   uint64    // a hash of who asks; 0: unknown, and not capped
+	Deadline time.Time // when the caller gives up; zero: not known
+}
+
+// Pass is the right to run. The zero Pass is none, and leaving with it does
+// nothing.
+type Pass struct {
+	caller uint64        // who is counted; 0: nobody
+	waited time.Duration // in the queue
+	ok     bool
+}
+
+// Waited is how long the work was in the queue.
+func (p Pass) Waited() time.Duration { return p.waited }
+
+// Pool lets work in. Make it by [New]. Its methods are safe for concurrent use.
+type Pool struct {
+	mu  sync.Mutex // guards all below; never held while anybody waits
+	cfg Config     // with defaults
+
+	slots    int // the limit now
+	inFlight int
+	limit    shed.Limit
+	level    shed.Level
+	service  shed.Service
+	queue    shed.Queue
+	callers  callers
+	turn     uint64 // of the ranks
+
+	waiters []*waiter // by place in the queue
+	spare   []*waiter // to be used again
+	counts  [shed.Tiers]Counts
+}
+
+// New returns a pool.
+func New(cfg Config) (*Pool, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("overload pool %q: %w", cfg.Name, err)
+	}
+	cfg = cfg.WithDefaults()
+	now := time.Now()
+	p := &Pool{
+		cfg:   cfg,
+		limit: shed.NewLimit(now, cfg.Limit),
+		level: shed.NewLevel(now),
+		turn:  shed.TurnAt(now, cfg.Limit.Turn),
+	}
+	p.slots = p.limit.Now()
+	return p, nil
+}
+
+// Update changes the settings of a pool at work. What is in flight stays; what
+// waits beyond a shorter queue may wait to its end. An invalid config changes
+// nothing.
+func (p *Pool) Update(cfg Config) error {
+	if err := cfg.Validate(); err != nil {
+		return fmt.Errorf("update overload pool %q: %w", cfg.Name, err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cfg = cfg.WithDefaults()
+	p.limit.Update(p.cfg.Limit)
+	p.slots = p.limit.Now()
+	p.advance(time.Now())
+	return nil
+}
+
+// Enter lets work in, or says why not. It waits only when every slot is taken.
+// A pass goes to [Pool.Leave].
+func (p *Pool) Enter(ctx context.Context, r Request) (Pass, *Refusal) {
+	cohort := r.Caller
+	if cohort == 0 {
+		cohort = rand.Uint64() // the unknown must not all be the first to be shed
+	}
+	hungUp := ctx.Err() != nil
+
+	p.mu.Lock()
+	rank := shed.RankOf(r.Priority, cohort, p.turn)
+	if hungUp {
+		return Pass{}, p.refuse(gone, r, 0)
+	}
+	p.level.Arrived(rank)
+	pass := Pass{ok: true}
+	if p.cfg.PerCaller > 0 && r.Caller != 0 {
+		if n, ok := p.callers.take(r.Caller, p.cfg.PerCaller); !ok {
+			return Pass{}, p.refuse(greedy, r, n)
+		}
+		pass.caller = r.Caller
+	}
+	if p.inFlight < p.slots && r.Deadline.IsZero() {
+		p.inFlight++
+		p.counts[rank.Tier()].Admitted++
+		p.mu.Unlock()
+		return pass, nil
+	}
+	return p.line(ctx, r, rank, pass)
+}
+
+// Leave gives a pass back, with how the work ended. Its slot goes to who waits.
+func (p *Pool) Leave(pass Pass, o shed.Outcome) {
+	if !pass.ok {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.leave(pass, o)
+}
+
+// leave is Leave under the lock.
+func (p *Pool) leave(pass Pass, o shed.Outcome) {
+	if p.inFlight == 0 {
+		return // a pass that was given back twice
+	}
+	due := p.limit.Done(p.inFlight, o)
+	due = p.level.Done() || due
+	if !o.Ignored && !o.Dropped && o.Latency > 0 {
+		p.service.Done(o.Latency)
+	}
+	p.inFlight--
+	if pass.caller != 0 {
+		p.callers.drop(pass.caller)
+	}
+	p.slots = p.limit.Now()
+	if due || p.queue.Len() > 0 {
+		p.advance(time.Now())
+	}
+}
+
+// advance does what has become due, and lets in who can be.
+func (p *Pool) advance(now time.Time) {
+	p.limit.Step(now)
+	p.slots = p.limit.Now()
+	p.level.Step(now, p.slots)
+	p.turn = shed.TurnAt(now, p.cfg.Limit.Turn)
+	for p.inFlight < p.slots {
+		id, isLate, ok := p.queue.Pop(now, p.service.Quick(now))
+		if !ok {
+			return
+		}
+		p.level.Queued(p.queue.Len())
+		if isLate {
+			p.tell(id, late)
+			continue
+		}
+		p.inFlight++
+		p.tell(id, granted)
+	}
+}
+
+// refuse counts a refusal, unlocks, and says why; n is how much a caller who is
+// greedy has.
+func (p *Pool) refuse(v verdict, r Request, n int) *Refusal {
+	random := rand.Float64()
+	rule, reason := v.reason()
+	out := &Refusal{
+		Reason: reason, Rule: rule, Priority: r.Priority,
+		Limit: p.slots, InFlight: p.inFlight, Queued: p.queue.Len(),
+	}
+	p.counts[r.Priority.Tier()].refused(rule)
+	load := 1.0
+	switch v {
+	case greedy:
+		out.Limit, out.InFlight = p.cfg.PerCaller, n
+	case gone:
+	default:
+		p.level.Refused()
+		load = p.level.Load()
+	}
+	p.mu.Unlock()
+	out.RetryAfter = shed.RetryAfter(load, random)
+	return out
+}

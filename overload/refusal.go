@@ -1,0 +1,73 @@
+package overload
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/policy/shed"
+)
+
+// The rules that refuse.
+const (
+	RuleConcurrency = "concurrency"
+	RuleQueue       = "queue"
+	RuleDeadline    = "deadline"
+	RulePerCaller   = "per_caller"
+)
+
+// Refusal says why work was not let in.
+type Refusal struct {
+	Reason     string // for people
+	Rule       string // one of the four
+	Priority   shed.Priority
+	RetryAfter time.Duration // spread: no two callers get the same
+	Limit      int           // how much may be in flight; of RulePerCaller: for this caller
+	InFlight   int           // how much was; of RulePerCaller: of this caller, waiting included
+	Queued     int           // how much waited
+}
+
+// String is the refusal as one line.
+func (r *Refusal) String() string {
+	return fmt.Sprintf("%s: %s (%s; limit %d, in flight %d, queued %d; retry after %v)",
+		r.Rule, r.Reason, r.Priority, r.Limit, r.InFlight, r.Queued, r.RetryAfter)
+}
+
+// verdict is what becomes of work that asks for a slot.
+type verdict uint8
+
+const (
+	waiting verdict = iota
+	granted
+	noQueue   // nobody waits here
+	shedRank  // its rank is shed
+	fullQueue // everything that waits is better
+	pushedOut // better work came
+	tooLong   // Wait is over
+	late      // the deadline is too near
+	gone      // the caller has given up
+	greedy    // the caller has enough here
+)
+
+// reasons are constants: a refusal must be cheap. Its numbers are in its fields.
+func (v verdict) reason() (rule, reason string) {
+	switch v {
+	case noQueue:
+		return RuleConcurrency, "the pool is at its limit"
+	case shedRank:
+		return RuleConcurrency, "the pool is overloaded, and work of this priority and caller is shed"
+	case fullQueue:
+		return RuleQueue, "the pool is at its limit and its queue is full"
+	case pushedOut:
+		return RuleQueue, "the queue is full and newer or more important work took the place"
+	case tooLong:
+		return RuleQueue, "no slot became free in the time that work may wait"
+	case late:
+		return RuleDeadline, "the work takes longer than there is time until its deadline"
+	case gone:
+		return RuleDeadline, "the caller has given up"
+	case greedy:
+		return RulePerCaller, "the caller has as much work here as one caller may"
+	case waiting, granted:
+	}
+	return "", ""
+}

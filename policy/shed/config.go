@@ -1,0 +1,72 @@
+package shed
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// MaxLimit bounds every limit.
+const MaxLimit = 1 << 20
+
+// Config says how much work runs at once. The zero value finds out.
+type Config struct {
+	Fixed int // the limit; 0: adaptive, by what follows
+
+	Min       int           // of an adaptive limit; default 4
+	Max       int           // likewise; default 1000
+	Initial   int           // where it begins; default 20, within Min and Max
+	Tolerance float64       // how many times the baseline counts as normal latency; 1 to 10, default 1.5
+	Smoothing float64       // how much of the way to its goal the limit goes in a window; default 0.2
+	Backoff   float64       // what a dropped result multiplies the limit by; default 0.9
+	Window    time.Duration // how long a window lasts at least; default 100 ms, 1 ms to 1 min
+	Samples   int           // results in a window at least; default 32, 4 to 10,000
+	Recheck   time.Duration // how long latency may be too high before the baseline is questioned; default 10 s
+
+	Turn time.Duration // in which every caller of a priority is refused last once; default 1 h, 1 s to 30 days
+}
+
+// WithDefaults returns c with every zero field set to its default.
+func (c Config) WithDefaults() Config {
+	set(&c.Min, 4)
+	set(&c.Max, max(1000, c.Min))
+	set(&c.Initial, min(max(20, c.Min), c.Max))
+	set(&c.Tolerance, 1.5)
+	set(&c.Smoothing, 0.2)
+	set(&c.Backoff, 0.9)
+	set(&c.Window, 100*time.Millisecond)
+	set(&c.Samples, 32)
+	set(&c.Recheck, 10*time.Second)
+	set(&c.Turn, time.Hour)
+	return c
+}
+
+func set[T comparable](field *T, to T) {
+	var zero T
+	if *field == zero {
+		*field = to
+	}
+}
+
+// Validate reports every impossible field.
+func (c Config) Validate() error {
+	c = c.WithDefaults()
+	var errs []error
+	fault := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	fault(c.Fixed < 0 || c.Fixed > MaxLimit, "fixed is %d, want 1 to %d, or 0 for an adaptive limit", c.Fixed, MaxLimit)
+	fault(c.Min < 1 || c.Min > MaxLimit, "min is %d, want 1 to %d", c.Min, MaxLimit)
+	fault(c.Max < c.Min || c.Max > MaxLimit, "max is %d, want min (%d) to %d", c.Max, c.Min, MaxLimit)
+	fault(c.Initial < c.Min || c.Initial > c.Max, "initial is %d, want min (%d) to max (%d)", c.Initial, c.Min, c.Max)
+	fault(!(c.Tolerance >= 1 && c.Tolerance <= 10), "tolerance is %g, want 1 to 10", c.Tolerance)
+	fault(!(c.Smoothing > 0 && c.Smoothing <= 1), "smoothing is %g, want more than 0, up to 1", c.Smoothing)
+	fault(!(c.Backoff >= 0.5 && c.Backoff < 1), "backoff is %g, want 0.5 to less than 1", c.Backoff)
+	fault(c.Window < time.Millisecond || c.Window > time.Minute, "window is %v, want 1ms to 1m", c.Window)
+	fault(c.Samples < 4 || c.Samples > 10_000, "samples is %d, want 4 to 10000", c.Samples)
+	fault(c.Recheck < c.Window || c.Recheck > time.Hour, "recheck is %v, want window (%v) to 1h", c.Recheck, c.Window)
+	fault(c.Turn < time.Second || c.Turn > 30*24*time.Hour, "turn is %v, want 1s to 720h", c.Turn)
+	return errors.Join(errs...)
+}

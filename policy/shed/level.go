@@ -1,0 +1,143 @@
+package shed
+
+import "time"
+
+const (
+	interval    = 100 * time.Millisecond // between two settings of the cut, at least
+	maxInterval = 2 * time.Second        // and at most, while work waits
+	minDone     = 16                     // results in an interval, at least
+)
+
+// Level is the rank from which on work does not even wait. Make it by
+// [NewLevel]. It is not safe for concurrent use.
+type Level struct {
+	seen [Ranks]uint32  // arrivals in this interval
+	rate [Ranks]float32 // arrivals a second, decaying
+	cut  int            // the first rank that is shed in part; Ranks: none
+	edge float64        // the part of the cut's rank that is not shed
+
+	began    time.Time // of the interval
+	done     int       // results in it
+	check    int       // at how many to look at the clock
+	arrived  int       // arrivals in it
+	refused  int       // refusals in it
+	standing int       // the shortest queue in it
+	queued   int       // the queue now
+
+	allow   float64 // arrivals a second that the cut lets through
+	load    float64 // arrivals by results, of the last interval; 1 when nothing was refused
+	served  float64 // results a second, of the last interval; 0: not known
+	settled bool    // an interval has ended: rate is known
+}
+
+// NewLevel returns a level that sheds nothing.
+func NewLevel(now time.Time) Level {
+	return Level{cut: Ranks, load: 1, began: now, check: minDone}
+}
+
+// Arrived counts work that asks for a slot.
+func (l *Level) Arrived(r Rank) {
+	l.seen[r]++
+	l.arrived++
+}
+
+// Refused counts a refusal.
+func (l *Level) Refused() { l.refused++ }
+
+// Queued takes the length of the queue whenever it changes.
+func (l *Level) Queued(n int) {
+	l.queued = n
+	l.standing = min(l.standing, n)
+}
+
+// Done counts work that left its slot, and reports whether it is time for
+// [Level.Step].
+func (l *Level) Done() (due bool) {
+	l.done++
+	if l.done < l.check {
+		return false
+	}
+	l.check += max(l.done/4, 1)
+	return true
+}
+
+// Overdue reports whether the interval has lasted too long for lack of results.
+func (l *Level) Overdue(now time.Time) bool { return now.Sub(l.began) > maxInterval }
+
+// Sheds reports whether work of r is refused without waiting; random is in
+// [0, 1).
+func (l *Level) Sheds(r Rank, random float64) bool {
+	return int(r) > l.cut || int(r) == l.cut && random >= l.edge
+}
+
+// Cut is how much is shed, from 0, nothing, to 1, everything but CriticalPlus.
+func (l *Level) Cut() float64 { return float64(Ranks-l.cut) / (Ranks - Cohorts) }
+
+// Load is how many times as much work came as was done, at least 1. It is 1
+// while nothing is refused.
+func (l *Level) Load() float64 { return l.load }
+
+// Served is how much work is done in a second, 0 while unknown.
+func (l *Level) Served() float64 { return l.served }
+
+// Began is when the interval began: what Load and Served say ended then.
+func (l *Level) Began() time.Time { return l.began }
+
+// Step ends the interval if it is long enough, and sets the cut for the next
+// one; limit is how much runs at once.
+func (l *Level) Step(now time.Time, limit int) {
+	age := now.Sub(l.began)
+	if age >= 0 && age < interval || age < maxInterval && l.done < max(minDone, min(limit, 1024)) {
+		return
+	}
+	seconds := max(age, interval).Seconds()
+	l.served = float64(l.done) / seconds
+	l.load = 1
+	if l.refused > 0 {
+		l.load = max(1, float64(l.arrived)/float64(max(l.done, 1)))
+	}
+	total := l.count(seconds)
+	target := float64(limit) / 4
+	switch standing := float64(l.standing); {
+	case standing > 0: // no slot was ever idle: what was done is what can be done
+		l.allow = l.served + (target-standing)/(2*seconds)
+	case l.cut < Ranks: // somebody was refused too many
+		l.allow = max(l.allow, l.served)*1.25 + 1/seconds
+	default:
+		l.allow = total
+	}
+	l.setCut(total)
+	l.began, l.done, l.check = now, 0, minDone
+	l.arrived, l.refused, l.standing = 0, 0, l.queued
+}
+
+// count takes the interval's arrivals into the rates and returns their sum.
+func (l *Level) count(seconds float64) (total float64) {
+	weight := float32(0.5)
+	if !l.settled {
+		weight, l.settled = 1, true
+	}
+	for r, n := range l.seen {
+		l.rate[r] += weight * (float32(n)/float32(seconds) - l.rate[r])
+		total += float64(l.rate[r])
+	}
+	clear(l.seen[:])
+	return total
+}
+
+// setCut finds the rank up to which no more comes than is allowed.
+func (l *Level) setCut(total float64) {
+	l.cut, l.edge = Ranks, 0
+	if total <= l.allow {
+		return
+	}
+	sum := 0.0
+	for r, rate := range l.rate {
+		sum += float64(rate)
+		if sum > l.allow && r >= Cohorts {
+			l.cut = r
+			l.edge = min(max(1-(sum-l.allow)/float64(rate), 0), 1)
+			return
+		}
+	}
+}
