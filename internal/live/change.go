@@ -1,0 +1,188 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Put makes text the newest version, on top of whatever is, and applies it
+// here. A text that is the newest version already makes no new one. An
+// [InvalidError] changes nothing; with an [ApplyError] the version is kept and
+// wanted, yet does not run here.
+func (l *Live) Put(ctx context.Context, text []byte, by, note string) (Version, error) {
+	return l.put(ctx, -1, Version{By: by, Source: FromAPI, Note: note, Text: text})
+}
+
+// PutIf is Put, unless the newest version is no longer number base: then it is
+// ErrConflict. Base 0 means that there is none.
+func (l *Live) PutIf(ctx context.Context, base int64, text []byte, by, note string) (Version, error) {
+	if base < 0 {
+		return Version{}, fmt.Errorf("put settings: base: %d is negative", base)
+	}
+	return l.put(ctx, base, Version{By: by, Source: FromAPI, Note: note, Text: text})
+}
+
+// Rollback makes the text of an older version the newest one.
+func (l *Live) Rollback(ctx context.Context, number int64, by string) (Version, error) {
+	old, err := l.Version(ctx, number)
+	if err != nil {
+		return Version{}, err
+	}
+	return l.put(ctx, -1, Version{By: by, Source: FromRollback, Note: fmt.Sprintf("back to version %d", old.Number), Text: old.Text})
+}
+
+func (l *Live) put(ctx context.Context, base int64, v Version) (Version, error) {
+	v.Text, v.Sum = bytes.Clone(v.Text), Sum(v.Text)
+	if err := v.Validate(); err != nil {
+		return Version{}, fmt.Errorf("put settings: %w", err)
+	}
+	err := l.config.Check(v.Text)
+	if len(bytes.TrimSpace(v.Text)) == 0 {
+		err = errEmpty
+	}
+	if err != nil {
+		return Version{}, &InvalidError{What: "the new text", Err: err}
+	}
+	leave, err := l.enter(ctx)
+	if err != nil {
+		return Version{}, err
+	}
+	defer leave()
+	if err := l.refresh(ctx); err != nil {
+		return Version{}, fmt.Errorf("put settings: %w", err)
+	}
+	kept, err := l.keep(ctx, base, v)
+	if err != nil {
+		return Version{}, fmt.Errorf("put settings: %w", err)
+	}
+	return kept.bare(), l.settle(context.WithoutCancel(ctx), true)
+}
+
+// keep puts v on top of base, or of the newest version where that is -1.
+func (l *Live) keep(ctx context.Context, base int64, v Version) (Version, error) {
+	for range conflicts {
+		if base >= 0 && base != l.newest.Number {
+			return Version{}, fmt.Errorf("%w: number %d by %s, not %d", ErrConflict, l.newest.Number, l.newest.By, base)
+		}
+		if v.Sum == l.newest.Sum {
+			return l.newest, nil
+		}
+		asked, cancel := l.in(ctx)
+		kept, err := l.config.Store.PutVersion(asked, l.newest.Number, v)
+		cancel()
+		if err == nil {
+			l.newest = kept
+			return kept, nil
+		}
+		if !errors.Is(err, ErrConflict) {
+			return Version{}, err
+		}
+		if err := l.refresh(ctx); err != nil {
+			return Version{}, err
+		}
+	}
+	return Version{}, fmt.Errorf("others were faster %d times: %w", conflicts, ErrConflict)
+}
+
+// Version returns one version whole; number 0 means the newest.
+func (l *Live) Version(ctx context.Context, number int64) (Version, error) {
+	ctx, cancel := l.in(ctx)
+	defer cancel()
+	v, err := l.config.Store.Version(ctx, number)
+	if err != nil {
+		return Version{}, fmt.Errorf("settings of version %d: %w", number, err)
+	}
+	return v, nil
+}
+
+// History lists the newest versions without their texts, newest first. Limit
+// is 1 to KeepVersions; 0 means all that are kept.
+func (l *Live) History(ctx context.Context, limit int) ([]Version, error) {
+	if limit == 0 {
+		limit = KeepVersions
+	}
+	ctx, cancel := l.in(ctx)
+	defer cancel()
+	return l.config.Store.Versions(ctx, limit)
+}
+
+// Diff shows what changed from version a to version b, as [DiffText] does.
+func (l *Live) Diff(ctx context.Context, a, b int64) (string, error) {
+	from, err := l.Version(ctx, a)
+	if err != nil {
+		return "", err
+	}
+	to, err := l.Version(ctx, b)
+	if err != nil {
+		return "", err
+	}
+	return DiffText(name(from), from.Text, name(to), to.Text), nil
+}
+
+// Override puts o in force everywhere until o.Until, which is taken as a time
+// of this process's clock, and from there on for as long by the store's. Its ID
+// is made here. It replaces one of the same target and What.
+func (l *Live) Override(ctx context.Context, o Override) (Override, error) {
+	ttl := time.Until(o.Until)
+	if o.ID != "" {
+		return Override{}, fmt.Errorf("override: ID: %.80q: ids are not chosen", o.ID)
+	}
+	o.ID = newID()
+	err := errors.Join(o.Validate(), CheckTTL(ttl))
+	if err == nil {
+		err = l.config.CheckOverride(o)
+	}
+	if err != nil {
+		return Override{}, fmt.Errorf("override: %w", err)
+	}
+	err = l.rule(ctx, func(ctx context.Context) (err error) {
+		o, err = l.config.Store.PutOverride(ctx, o, ttl)
+		return err
+	})
+	if err != nil {
+		return Override{}, fmt.Errorf("override: %w", err)
+	}
+	return o, nil
+}
+
+// Lift ends an override before its time.
+func (l *Live) Lift(ctx context.Context, id string) error {
+	err := l.rule(ctx, func(ctx context.Context) error { return l.config.Store.DeleteOverride(ctx, id) })
+	if err != nil {
+		return fmt.Errorf("lift override %.80s: %w", id, err)
+	}
+	return nil
+}
+
+// rule changes the overrides and follows here at once.
+func (l *Live) rule(ctx context.Context, change func(context.Context) error) error {
+	leave, err := l.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	asked, cancel := l.in(ctx)
+	err = change(asked)
+	cancel()
+	if err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx) // it has happened
+	if err := l.refresh(ctx); err != nil {
+		l.answered(ctx, err) // the change is kept, and followed once the store answers
+		return nil
+	}
+	_ = l.settle(ctx, false) // it is logged, and in the status
+	return nil
+}
+
+func newID() string {
+	var random [8]byte
+	rand.Read(random[:])
+	return "ov-" + hex.EncodeToString(random[:])
+}

@@ -1,0 +1,170 @@
+package live
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Bounds of what people and nodes write, in bytes.
+const (
+	maxName  = 255 // routes, callers, plans, nodes, who
+	maxNote  = 1000
+	maxError = 2000
+	maxID    = 64
+)
+
+// maxFactor bounds how much an override may loosen.
+const maxFactor = 1000
+
+// Sum returns what [Version.Sum] is of text.
+func Sum(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// Validate reports every field that a store does not accept. Number and At are
+// the store's own.
+func (v Version) Validate() error {
+	f := faults{}
+	f.text("By", v.By, 1, maxName)
+	f.text("Note", v.Note, 0, maxNote)
+	if v.Source != FromFile && v.Source != FromAPI && v.Source != FromRollback {
+		f.add("Source: %.40q is not %s, %s or %s", v.Source, FromFile, FromAPI, FromRollback)
+	}
+	if len(v.Text) > MaxText {
+		f.add("Text: has %d bytes, more than %d", len(v.Text), MaxText)
+	} else if v.Sum != Sum(v.Text) {
+		f.add("Sum: %.80q is not that of the text", v.Sum)
+	}
+	return f.join()
+}
+
+// Validate reports every field that is out of bounds. Since and Until are the
+// store's own.
+func (o Override) Validate() error {
+	f := faults{}
+	if !validID(o.ID) {
+		f.add("ID: %.80q is not 1 to %d printable ASCII characters", o.ID, maxID)
+	}
+	f.text("Route", o.Route, 0, maxName)
+	f.text("Caller", o.Caller, 0, maxName)
+	f.text("Plan", o.Plan, 0, maxName)
+	f.text("By", o.By, 1, maxName)
+	f.text("Reason", o.Reason, 0, maxNote)
+	o.checkWhat(&f)
+	return f.join()
+}
+
+func (o Override) checkWhat(f *faults) {
+	factor, value := false, false
+	switch o.What {
+	case Rate, Concurrency:
+		factor = true
+		if math.IsNaN(o.Factor) || o.Factor <= 0 || o.Factor > maxFactor {
+			f.add("Factor: %v is not above 0 and at most %d; %s refuses everything", o.Factor, maxFactor, Deny)
+		}
+	case Priority:
+		value = true
+		f.text("Value", o.Value, 1, maxName)
+	case Breaker:
+		value = true
+		if o.Value != "open" && o.Value != "closed" {
+			f.add("Value: %.40q is neither open nor closed", o.Value)
+		}
+	case Deny:
+		if o.Route == "" && o.Caller == "" && o.Plan == "" {
+			f.add("What: %s needs a route, a caller or a plan: it would refuse everything", Deny)
+		}
+	default:
+		f.add("What: %.40q is none of %s, %s, %s, %s and %s", o.What, Rate, Concurrency, Priority, Deny, Breaker)
+		return
+	}
+	if !factor && o.Factor != 0 {
+		f.add("Factor: %s has none", o.What)
+	}
+	if !value && o.Value != "" {
+		f.add("Value: %s has none", o.What)
+	}
+}
+
+// CheckTTL says whether an override may last for ttl.
+func CheckTTL(ttl time.Duration) error {
+	if ttl < time.Millisecond || ttl > MaxOverride {
+		return fmt.Errorf("Until: %v from now is not within 1ms to %v", ttl, MaxOverride)
+	}
+	return nil
+}
+
+// Validate reports every field that a store does not accept.
+func (n Node) Validate() error {
+	f := faults{}
+	f.text("Name", n.Name, 1, maxName)
+	f.text("Error", n.Error, 0, maxError)
+	if n.Sum != "" && !isSum(n.Sum) {
+		f.add("Sum: %.80q is no SHA-256 in hex", n.Sum)
+	}
+	if n.Running < 0 || n.Wanted < 0 || n.Overrides < 0 {
+		f.add("Running, Wanted, Overrides: %d, %d, %d: none is negative", n.Running, n.Wanted, n.Overrides)
+	}
+	if y := n.Since.UTC().Year(); y < 1 || y > 9999 {
+		f.add("Since: year %d is not within 1 to 9999", y)
+	}
+	return f.join()
+}
+
+// faults collects what is wrong.
+type faults []error
+
+func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
+
+func (f *faults) join() error { return errors.Join(*f...) }
+
+// text asks for valid Unicode of some length without control characters, save
+// line breaks and tabs.
+func (f *faults) text(field, s string, least, most int) {
+	switch {
+	case len(s) < least:
+		f.add("%s: is empty", field)
+	case len(s) > most:
+		f.add("%s: has %d bytes, more than %d", field, len(s), most)
+	case cleaned(s, most) != s:
+		f.add("%s: %.80q is not Unicode without control characters", field, s)
+	}
+}
+
+// cleaned makes s something that text accepts.
+func cleaned(s string, most int) string {
+	s = strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || !unicode.IsControl(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") // no half a rune
+	}
+	return s
+}
+
+func validID(s string) bool {
+	if s == "" || len(s) > maxID {
+		return false
+	}
+	for _, c := range []byte(s) {
+		if c <= ' ' || c > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+func isSum(s string) bool {
+	raw, err := hex.DecodeString(s)
+	return err == nil && len(raw) == sha256.Size
+}

@@ -1,0 +1,69 @@
+// Package live decides which settings run: what a file says, what somebody put
+// through the API, or what somebody went back to; on one node or many, with no
+// restart and no half measures.
+//
+//	file ──changed, settled──► Check ──► a new version ─┐
+//	API  ──────────────────────► Check ──► a new version ─┼─► Store ─► newest ─► Apply ─► runs here
+//	rollback ─► older text ─► Check ──► a new version ─┘      ▲  │                │
+//	                                                  other nodes  └─ polled        └─ fails: what ran, runs
+//
+// # Versions
+//
+// A version is a text with a number, a time, who, from where, and its SHA-256.
+// Versions only go forward: going back makes a new one with the old text. A put
+// compares and swaps on the newest number, so that numbers have no gaps and no
+// change is lost unseen. Who puts without a base ([Live.Put], the file) goes on
+// top of whatever is newest; the history has both.
+//
+// The file's content becomes a version when it changes while it is watched, or
+// when at start it is none of the versions that are kept. At start with content
+// that is known, the store's newest version runs, and that is logged: a put or
+// a rollback outlives a restart. Where all nodes get the same new file, the
+// first makes the version; a node that gets it later, even after a put, finds
+// that it has been recorded since its own file last changed, and follows the
+// newest.
+//
+// # Overrides
+//
+// An override tightens or loosens something for a route, a caller or a plan
+// until a time, at most [MaxOverride]. It ends by itself on every node: by the
+// store's clock, from which each node counts on its own, cut off or not, and
+// never later than the store. There is one for each target and [Override.What]:
+// a newer one replaces it.
+//
+// # Guarantees
+//
+// Apply is called by one goroutine at a time. A text that is empty, or that
+// Check refuses, never runs and never replaces what runs. When Apply fails,
+// what ran, runs on, the status says why, and it is tried again every SlowPoll,
+// on [Live.Reload], and when something newer comes; meanwhile overrides still
+// change.
+//
+// A change reaches every node that the store answers within Poll and the time
+// that reading and Apply take. A store that does not answer is no reason to
+// stop: the file is followed alone, its content runs as version 0, and is
+// recorded when the store answers again, on top of what others have put
+// meanwhile.
+//
+// # The file
+//
+// Its folder is watched, and those of all symbolic links on the way, so that
+// editors that rename, and ConfigMaps that swap a link, are noticed. It is read
+// when it has been left alone for Settle, and only if it was not written
+// meanwhile; when it is lost, the settings stay. Where there are no
+// notifications, or they got lost, it is read every SlowPoll.
+//
+// # Not guaranteed
+//
+// A writer that pauses for longer than Settle in the middle of a file whose
+// beginning is valid cannot be told from one that has finished: write beside
+// and rename. Nodes do not change at the same moment. Texts are kept as they
+// are: what must stay secret belongs into a file that the settings name.
+//
+// # Bounds
+//
+// A text has at most [MaxText] bytes; a store keeps [KeepVersions] of them and
+// [MaxOverrides] overrides. Live holds three texts at most: what runs, the
+// newest, and what the file says. [DiffText] compares line by line up to
+// about a thousand differing lines.
+package live

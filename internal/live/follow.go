@@ -1,0 +1,239 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// conflicts is how often in a row somebody else may be faster than us.
+const conflicts = 10
+
+// followStore asks the store for changes until ctx is over, and tells it what
+// runs here. Only who has seen a change takes the turn, so that a store that
+// hangs holds up neither the file nor the ends of overrides.
+func (l *Live) followStore(ctx context.Context) {
+	poll := time.NewTicker(l.config.Poll)
+	defer poll.Stop()
+	var told time.Time
+	for {
+		tell := false
+		select {
+		case <-ctx.Done():
+			return
+		case <-poll.C:
+		case <-l.changed:
+			tell = true
+		}
+		err := l.poll(ctx)
+		if err == nil && (tell || time.Since(told) >= l.config.Beat) {
+			told = time.Now()
+			err = l.tell(ctx)
+		}
+		if err != nil {
+			told = time.Time{} // with the next answer
+		}
+		l.answered(ctx, err)
+	}
+}
+
+// poll follows the store if anything changed.
+func (l *Live) poll(ctx context.Context) error {
+	asked, cancel := l.in(ctx)
+	revision, err := l.config.Store.Revision(asked)
+	cancel()
+	if err != nil {
+		return fmt.Errorf("ask for changes of the settings: %w", err)
+	}
+	if revision == l.revision.Load() && !l.behind.Load() {
+		return nil
+	}
+	leave, err := l.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if err := l.refresh(ctx); err != nil {
+		return err
+	}
+	_ = l.settle(ctx, false) // it is logged, and in the status
+	return nil
+}
+
+// refresh learns what the store knows, and hands it what pends; the turn is
+// held.
+func (l *Live) refresh(ctx context.Context) error {
+	ctx, cancel := l.in(ctx)
+	defer cancel()
+	// The revision is read first: what changes meanwhile is seen again.
+	revision, err := l.config.Store.Revision(ctx)
+	if err != nil {
+		return fmt.Errorf("ask for changes of the settings: %w", err)
+	}
+	if revision != l.revision.Load() {
+		if err := l.read(ctx); err != nil {
+			return err
+		}
+		l.revision.Store(revision)
+	}
+	if l.pending == nil {
+		return nil
+	}
+	return l.record(ctx)
+}
+
+// read learns the newest version and the overrides.
+func (l *Live) read(ctx context.Context) error {
+	versions, err := l.config.Store.Versions(ctx, KeepVersions)
+	if err != nil {
+		return fmt.Errorf("list the versions of the settings: %w", err)
+	}
+	asked := time.Now()
+	overrides, now, err := l.config.Store.Overrides(ctx)
+	if err != nil {
+		return fmt.Errorf("list the overrides: %w", err)
+	}
+	if err := l.adopt(ctx, versions); err != nil {
+		return err
+	}
+	l.listed = l.listed[:0]
+	for _, o := range overrides {
+		// The store said what time it is after it was asked: so this is not too late.
+		l.listed = append(l.listed, expiring{o, asked.Add(o.Until.Sub(now))})
+	}
+	poke(l.expiries)
+	return nil
+}
+
+// adopt makes the first of versions the newest one that is known.
+func (l *Live) adopt(ctx context.Context, versions []Version) error {
+	if len(versions) == 0 {
+		l.newest = Version{}
+		return nil
+	}
+	newest := versions[0]
+	if newest.Sum == l.newest.Sum {
+		newest.Text = l.newest.Text
+	} else {
+		whole, err := l.config.Store.Version(ctx, newest.Number)
+		if err != nil {
+			return fmt.Errorf("read version %d of the settings: %w", newest.Number, err)
+		}
+		if newest = whole; Sum(whole.Text) != whole.Sum {
+			return fmt.Errorf("version %d of the settings is damaged: its text is not that of its sum %s", whole.Number, whole.Sum)
+		}
+	}
+	l.newest = newest
+	if l.pending != nil {
+		return nil // what the file's content was recorded as, record finds out
+	}
+	for _, v := range versions {
+		if v.Source == FromFile && v.Sum == l.file.sum {
+			l.file.number = max(l.file.number, v.Number)
+		}
+	}
+	return nil
+}
+
+// record makes what the file says a version, unless it has been one since the
+// file said something else here: another node was faster, or, when nothing was
+// known of the file before, an earlier life of this one.
+func (l *Live) record(ctx context.Context) error {
+	for range conflicts {
+		versions, err := l.config.Store.Versions(ctx, KeepVersions)
+		if err != nil {
+			return fmt.Errorf("list the versions of the settings: %w", err)
+		}
+		known := l.file.number
+		if err := l.adopt(ctx, versions); err != nil {
+			return err
+		}
+		if at := recorded(versions, l.pending.Sum, known); at > 0 {
+			l.recordedAs(at)
+			return nil
+		}
+		v, err := l.config.Store.PutVersion(ctx, l.newest.Number, *l.pending)
+		if errors.Is(err, ErrConflict) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("keep the file's content as a version: %w", err)
+		}
+		l.newest = v
+		l.recordedAs(v.Number)
+		return nil
+	}
+	return fmt.Errorf("keep the file's content as a version: others were faster %d times: %w", conflicts, ErrConflict)
+}
+
+// recorded finds the version that the file's content is already, or 0.
+func recorded(versions []Version, sum string, known int64) int64 {
+	for i, v := range versions {
+		if v.Sum != sum {
+			continue
+		}
+		if i == 0 || known == 0 || v.Source == FromFile && v.Number > known {
+			return v.Number
+		}
+	}
+	return 0
+}
+
+func (l *Live) recordedAs(number int64) {
+	l.file.number, l.pending = number, nil
+	l.behind.Store(false)
+	if l.newest.Number != number && l.newest.Sum != l.file.sum {
+		l.config.Log.Warn("the file's content was a version already; the newest stays in force",
+			"file", l.config.Path, "version", number, "newest", l.newest.Number, "source", l.newest.Source, "by", l.newest.By)
+		l.config.Observe(Event{Kind: FileOlder, Version: number, Sum: l.file.sum})
+	}
+}
+
+// tell says what runs here, and hears what runs elsewhere.
+func (l *Live) tell(ctx context.Context) error {
+	ctx, cancel := l.in(ctx)
+	defer cancel()
+	s := l.Status()
+	n := Node{
+		Name: s.Node, Running: s.Running.Number, Sum: s.Running.Sum, Wanted: s.Wanted.Number,
+		Error: cleaned(s.Error, maxError), Overrides: len(s.Overrides), Since: s.Since.UTC(),
+	}
+	if err := l.config.Store.PutNode(ctx, n, 5*l.config.Beat); err != nil {
+		return fmt.Errorf("say what runs on node %s: %w", n.Name, err)
+	}
+	nodes, err := l.config.Store.Nodes(ctx)
+	if err != nil {
+		return fmt.Errorf("list the nodes: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.status.Nodes = nodes
+	return nil
+}
+
+// answered notes whether the store does, and says so when that changes.
+func (l *Live) answered(ctx context.Context, err error) {
+	if err != nil && ctx.Err() != nil {
+		return
+	}
+	l.mu.Lock()
+	was := l.status.Store
+	switch {
+	case err == nil:
+		l.status.Store = StoreStatus{}
+	case was.Error == "":
+		l.status.Store = StoreStatus{err.Error(), time.Now()}
+	default:
+		l.status.Store.Error = err.Error()
+	}
+	l.mu.Unlock()
+	switch {
+	case err != nil && was.Error == "":
+		l.config.Log.Error("the store of settings does not answer; what runs, runs on", "err", err)
+		l.config.Observe(Event{Kind: StoreLost, Err: err})
+	case err == nil && was.Error != "":
+		l.config.Log.Info("the store of settings answers again", "lost", was.Since)
+		l.config.Observe(Event{Kind: StoreBack})
+	}
+}

@@ -1,0 +1,150 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// Live decides which settings run here.
+type Live struct {
+	config Config
+	notify func() (*fsnotify.Watcher, error)
+
+	// turn is held by who decides what runs and calls Apply: a semaphore rather
+	// than a mutex, since others wait for it as long as their context lets them.
+	// It guards the fields of this block.
+	turn     chan struct{}
+	newest   Version   // of the store, as far as it was followed; zero: none
+	pending  *Version  // what the file says and the store has not got yet
+	file     fileState // what was read last
+	listed   []expiring
+	running  Version // zero: nothing
+	inForce  []Override
+	bad      fault // why what is wanted does not run
+	badRules error // why the overrides in force are not those that should be
+
+	revision atomic.Int64 // of the store, as far as it was followed; -1: not yet
+	behind   atomic.Bool  // something pends that the store should get
+	changed  chan struct{}
+	expiries chan struct{}
+
+	mu     sync.Mutex // guards status; held for copying only
+	status Status
+}
+
+// expiring is an override and when it ends by the clock of this process, which
+// may only be too early.
+type expiring struct {
+	Override
+	ends time.Time
+}
+
+// fault is why a text does not run.
+type fault struct {
+	sum   string
+	final bool // it is invalid, so that it need not be tried again
+	err   error
+}
+
+// New returns a Live that nothing runs in yet.
+func New(c Config) (*Live, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("live settings: %w", err)
+	}
+	c = c.withDefaults()
+	l := &Live{
+		config: c, notify: fsnotify.NewWatcher,
+		turn: make(chan struct{}, 1), changed: make(chan struct{}, 1), expiries: make(chan struct{}, 1),
+		status: Status{Node: c.Node, File: FileStatus{Path: c.Path}},
+	}
+	l.revision.Store(-1)
+	return l, nil
+}
+
+// Status says what is known here; it asks nobody.
+func (l *Live) Status() Status {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.status
+	s.Overrides, s.Nodes = slices.Clone(s.Overrides), slices.Clone(s.Nodes)
+	return s
+}
+
+// enter waits for the turn.
+func (l *Live) enter(ctx context.Context) (leave func(), err error) {
+	select {
+	case l.turn <- struct{}{}:
+		return func() { l.publish(); <-l.turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// publish makes what the turn has changed visible.
+func (l *Live) publish() {
+	wanted, now := l.wanted(), time.Now()
+	var text string
+	switch {
+	case wanted.Sum != l.running.Sum && l.bad.sum == wanted.Sum && l.bad.err != nil:
+		text = l.bad.err.Error()
+	case l.badRules != nil:
+		text = l.badRules.Error()
+	}
+	l.mu.Lock()
+	s := &l.status
+	different := s.Running.Number != l.running.Number || s.Running.Sum != l.running.Sum
+	told := different || s.Wanted.Number != wanted.Number || s.Error != text || len(s.Overrides) != len(l.inForce)
+	if different {
+		s.Since = now
+	}
+	if s.Error != text {
+		s.ErrorAt = now
+		if text == "" {
+			s.ErrorAt = time.Time{}
+		}
+	}
+	s.Running, s.Wanted, s.Error = l.running.bare(), wanted.bare(), text
+	s.Overrides, s.Revision = l.inForce, max(l.revision.Load(), 0)
+	s.File.Sum, s.File.Version, s.File.Error = l.file.sum, l.file.number, l.file.status()
+	if l.pending != nil {
+		s.File.Version = 0
+	}
+	s.File.Runs = l.file.sum != "" && l.file.sum == l.running.Sum
+	l.mu.Unlock()
+	if told {
+		poke(l.changed)
+	}
+}
+
+// bare is v without its text.
+func (v Version) bare() Version {
+	v.Text = nil
+	return v
+}
+
+// poke wakes whoever waits on c, now or next.
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// in bounds one call to the store.
+func (l *Live) in(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, l.config.Timeout)
+}
+
+// wanted is what should run; the turn is held.
+func (l *Live) wanted() Version {
+	if l.pending != nil {
+		return *l.pending
+	}
+	return l.newest
+}

@@ -1,0 +1,180 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// restless is after how many looks at a file that does not settle somebody is
+// told.
+const restless = 100
+
+// followFile reads the file whenever it has changed and then been left alone
+// for Settle, until ctx is over.
+func (l *Live) followFile(ctx context.Context) {
+	w := l.watch()
+	defer w.close()
+	slow := time.NewTicker(l.config.SlowPoll)
+	defer slow.Stop()
+	settle := time.NewTimer(0) // it may have changed since Start
+	defer settle.Stop()
+	armed, restarts := entryOf(l.config.Path), 0
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e, ok := <-w.events():
+			if !ok {
+				l.unnotified(w, errors.New("the watcher has ended"))
+			} else if w.about(e) {
+				armed = entryOf(l.config.Path)
+				settle.Reset(l.config.Settle)
+			}
+		case err := <-w.errors():
+			// Events were lost, perhaps ours.
+			l.config.Log.Warn("notifications of changed files were lost", "err", err)
+			settle.Reset(l.config.Settle)
+		case <-slow.C: // whatever its entry says: some file systems tell time in seconds
+			armed = entryOf(l.config.Path)
+			settle.Reset(l.config.Settle)
+		case <-settle.C:
+			l.renew(w)
+			before := entryOf(l.config.Path)
+			if before.same(armed) {
+				_ = l.fileChanged(ctx) // it is logged, and in the status
+				if entryOf(l.config.Path).same(before) {
+					restarts = 0
+					continue
+				}
+			}
+			if restarts++; restarts == restless {
+				l.config.Log.Warn("the file is being written without a pause; it is read when that ends", "file", l.config.Path)
+			}
+			armed = entryOf(l.config.Path)
+			settle.Reset(l.config.Settle)
+		}
+	}
+}
+
+// entry is what a folder says of a file.
+type entry struct{ info os.FileInfo } // nil: it is not there
+
+func entryOf(path string) entry {
+	info, err := os.Stat(path)
+	if err != nil {
+		return entry{}
+	}
+	return entry{info}
+}
+
+func (a entry) same(b entry) bool {
+	if a.info == nil || b.info == nil {
+		return a.info == nil && b.info == nil
+	}
+	return os.SameFile(a.info, b.info) && a.info.Size() == b.info.Size() && a.info.ModTime().Equal(b.info.ModTime())
+}
+
+// watcher hears of changes in the folders that the file's path leads through.
+type watcher struct {
+	path    string
+	notify  *fsnotify.Watcher          // nil: there are no notifications
+	folders map[string]os.FileInfo     // that are watched
+	names   map[string]map[string]bool // by folder, which names matter
+}
+
+// watch begins to watch; without notifications the slow poll does alone.
+func (l *Live) watch() *watcher {
+	w := &watcher{path: l.config.Path, folders: make(map[string]os.FileInfo)}
+	notify, err := l.notify()
+	if err != nil {
+		l.unnotified(w, err)
+		return w
+	}
+	w.notify = notify
+	l.renew(w)
+	return w
+}
+
+func (l *Live) unnotified(w *watcher, err error) {
+	w.close()
+	l.setNotified(false)
+	l.config.Log.Warn("changes of the file are found by looking now and then", "file", l.config.Path, "every", l.config.SlowPoll, "err", err)
+	l.config.Observe(Event{Kind: Unnotified, Err: err})
+}
+
+func (l *Live) setNotified(yes bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.status.File.Notified = yes
+}
+
+// renew follows the path as it leads now: links may point elsewhere, and a
+// folder may be another one of the same name.
+func (l *Live) renew(w *watcher) {
+	if w.notify == nil {
+		return
+	}
+	if err := w.renew(); err != nil {
+		l.unnotified(w, err)
+		return
+	}
+	l.setNotified(true)
+}
+
+func (w *watcher) renew() error {
+	w.names = places(w.path)
+	for folder, was := range w.folders {
+		now, err := os.Stat(folder)
+		if w.names[folder] == nil || err != nil || !os.SameFile(was, now) {
+			_ = w.notify.Remove(folder) // it may have gone by itself
+			delete(w.folders, folder)
+		}
+	}
+	var failed error
+	for folder := range w.names {
+		if w.folders[folder] != nil {
+			continue
+		}
+		info, err := os.Stat(folder)
+		if err == nil {
+			err = w.notify.Add(folder)
+		}
+		if err == nil {
+			w.folders[folder] = info
+		} else if !errors.Is(err, os.ErrNotExist) { // what is not there yet, its parent tells
+			failed = err
+		}
+	}
+	return failed
+}
+
+// about says whether e may be about the file.
+func (w *watcher) about(e fsnotify.Event) bool {
+	folder, name := split(e.Name)
+	return w.names[folder][name] || w.names[e.Name] != nil
+}
+
+func (w *watcher) events() <-chan fsnotify.Event {
+	if w.notify == nil {
+		return nil
+	}
+	return w.notify.Events
+}
+
+func (w *watcher) errors() <-chan error {
+	if w.notify == nil {
+		return nil
+	}
+	return w.notify.Errors
+}
+
+func (w *watcher) close() {
+	if w.notify != nil {
+		_ = w.notify.Close() // nothing was written
+		w.notify = nil
+	}
+}
