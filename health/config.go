@@ -1,0 +1,155 @@
+package health
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	policy "github.com/bezoar-dev/bezoar/policy/health"
+)
+
+// The words of the policy, so that users import one package.
+type (
+	// State is how something is: [OK], [Degraded] or [Failing].
+	State = policy.State
+	// Result is how a measured call ended.
+	Result = policy.Result
+	// Band is an upper and a lower threshold.
+	Band = policy.Band
+	// Limits says when a number is too high, and for how long.
+	Limits = policy.Limits
+	// Rules says how measured calls are judged.
+	Rules = policy.Rules
+)
+
+// The states and the results.
+const (
+	OK       = policy.OK
+	Degraded = policy.Degraded
+	Failing  = policy.Failing
+
+	Good    = policy.Good
+	Failed  = policy.Failed
+	Timeout = policy.Timeout
+	Ignored = policy.Ignored
+)
+
+// Off turns a band off, as its Upper.
+const Off = policy.Off
+
+// Never returns limits that nothing exceeds: a check with them is not made.
+func Never() Limits {
+	off := Band{Upper: Off, Lower: Off}
+	return Limits{Degraded: off, Failing: off}
+}
+
+// MaxChecks bounds how many checks, dependencies and loops there are, each.
+const MaxChecks = 256
+
+// Config says how this process looks at itself. The zero value is ready.
+type Config struct {
+	Interval time.Duration // between two looks of a check, spread by a tenth; 100 ms to 1 h, default 5 s
+	Timeout  time.Duration // of one look; default Interval, at most 2 s
+
+	Memory Limits // of the share in use, of the machine or of our control group; default degraded 0.85 to 0.8, failing 0.95 to 0.9
+	FDs    Limits // of the share of file descriptors in use; default degraded 0.8 to 0.7, failing 0.95 to 0.9
+	CPU    Limits // of the share of the last 10 s in which work waited for a processor; default degraded 0.6 to 0.4, for and calm 15 s, failing off
+	Disks  []Disk // nil: the one of the working directory; empty: none
+
+	Verbose bool         // whether ?verbose may show details: errors, paths, addresses
+	Log     *slog.Logger // told of every change of state; nil: nobody
+}
+
+// Disk is a check of the room on a disk, of bytes and of inodes.
+type Disk struct {
+	Name   string // of the check; default "disk"
+	Path   string // of anything on it; default "."
+	Limits Limits // of the share in use; default degraded 0.9 to 0.85, failing 0.97 to 0.95
+}
+
+// WithDefaults returns c with every zero field set to its default.
+func (c Config) WithDefaults() Config {
+	if c.Interval == 0 {
+		c.Interval = 5 * time.Second
+	}
+	if c.Timeout == 0 {
+		c.Timeout = min(c.Interval, 2*time.Second)
+	}
+	c.Memory = c.Memory.Or(Limits{Degraded: Band{Upper: 0.85, Lower: 0.8}, Failing: Band{Upper: 0.95, Lower: 0.9}})
+	c.FDs = c.FDs.Or(Limits{Degraded: Band{Upper: 0.8, Lower: 0.7}, Failing: Band{Upper: 0.95, Lower: 0.9}})
+	c.CPU = c.CPU.Or(Limits{
+		Degraded: Band{Upper: 0.6, Lower: 0.4}, Failing: Never().Failing, For: 15 * time.Second, Calm: 15 * time.Second,
+	})
+	if c.Disks == nil {
+		c.Disks = []Disk{{}}
+	}
+	disks := make([]Disk, len(c.Disks))
+	for i, d := range c.Disks {
+		if d.Name == "" {
+			d.Name = "disk"
+		}
+		if d.Path == "" {
+			d.Path = "."
+		}
+		d.Limits = d.Limits.Or(Limits{Degraded: Band{Upper: 0.9, Lower: 0.85}, Failing: Band{Upper: 0.97, Lower: 0.95}})
+		disks[i] = d
+	}
+	c.Disks = disks
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Validate reports every impossible field.
+func (c Config) Validate() error {
+	c = c.WithDefaults()
+	var errs []error
+	if c.Interval < 100*time.Millisecond || c.Interval > time.Hour {
+		errs = append(errs, fmt.Errorf("interval is %v, want 100ms to 1h", c.Interval))
+	}
+	if c.Timeout < time.Millisecond || c.Timeout > time.Hour {
+		errs = append(errs, fmt.Errorf("timeout is %v, want 1ms to 1h", c.Timeout))
+	}
+	limits := func(name string, l Limits) {
+		if err := l.Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	limits("memory", c.Memory)
+	limits("fds", c.FDs)
+	limits("cpu", c.CPU)
+	if len(c.Disks) > maxDisks {
+		errs = append(errs, fmt.Errorf("disks are %d, want %d at most", len(c.Disks), maxDisks))
+	}
+	names := map[string]bool{"memory": true, "fds": true, "cpu": true}
+	for i, d := range c.Disks {
+		if err := checkName(d.Name); err != nil {
+			errs = append(errs, fmt.Errorf("disks[%d]: %w", i, err))
+		}
+		if names[d.Name] {
+			errs = append(errs, fmt.Errorf("disks[%d]: name %q is taken", i, d.Name))
+		}
+		names[d.Name] = true
+		limits(fmt.Sprintf("disks[%d]", i), d.Limits)
+	}
+	return errors.Join(errs...)
+}
+
+const (
+	maxDisks = 32
+	maxName  = 64
+)
+
+// checkName wants a name that can stand in a URL, a log and a label.
+func checkName(name string) error {
+	ok := name != "" && len(name) <= maxName && !strings.ContainsFunc(name, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._:/-", r))
+	})
+	if !ok {
+		return fmt.Errorf("name is %.80q, want 1 to %d letters, digits and ._:/-", name, maxName)
+	}
+	return nil
+}

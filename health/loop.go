@@ -1,0 +1,66 @@
+package health
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// Loop is something in this process that must keep going: a worker's loop, a
+// writer, a consumer. When it has not beaten for too long the process is not
+// alive, since nothing but a restart will help.
+type Loop struct {
+	name   string
+	within time.Duration
+	h      *Health
+	last   atomic.Int64 // when it beat, by Health.life
+}
+
+// Loop adds a loop that beats at least every within, 10 s or more: choose minutes,
+// for a restart costs more than a late beat. Time in which this process was
+// stopped or starved as a whole is not held against it: [Health.Run] counts seconds
+// that it has lived through itself.
+func (h *Health) Loop(name string, within time.Duration) (*Loop, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var errs []error
+	if err := checkName(name); err != nil {
+		errs = append(errs, err)
+	}
+	if within < 10*time.Second || within > 24*time.Hour {
+		errs = append(errs, fmt.Errorf("within is %v, want 10s to 24h", within))
+	}
+	if slices.ContainsFunc(h.loops, func(l *Loop) bool { return l.name == name }) {
+		errs = append(errs, fmt.Errorf("the name is taken"))
+	}
+	if len(h.loops) >= MaxChecks {
+		errs = append(errs, fmt.Errorf("there are %d loops already, the most", MaxChecks))
+	}
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("health: loop %.80q: %w", name, errors.Join(errs...))
+	}
+	l := &Loop{name: name, within: within, h: h}
+	l.Beat()
+	h.loops = append(h.loops, l)
+	return l, nil
+}
+
+// Beat says that the loop goes on. It allocates nothing and takes no lock.
+func (l *Loop) Beat() { l.last.Store(l.h.life.Load()) }
+
+// End says that the loop has ended and should have.
+func (l *Loop) End() {
+	l.h.mu.Lock()
+	defer l.h.mu.Unlock()
+	l.h.loops = slices.DeleteFunc(l.h.loops, func(o *Loop) bool { return o == l })
+}
+
+// silent is for how long the loop has not beaten.
+func (l *Loop) silent() time.Duration {
+	return time.Duration(max(0, l.h.life.Load()-l.last.Load()))
+}
+
+// stuck reports whether that is too long.
+func (l *Loop) stuck() bool { return l.silent() > l.within }
