@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/policy/balance"
+	"github.com/bezoar-dev/bezoar/policy/shard"
 )
 
 // Errors of Acquire and Reserve.
@@ -20,22 +20,6 @@ var (
 	ErrBusy = errors.New("too many wait for a worker")
 )
 
-// Config describes a fleet. Only Name is required.
-type Config struct {
-	Name        string
-	MaxInFlight int                                        // per worker; 0 means no limit
-	MaxWaiting  int                                        // who may wait in Acquire; default 4,096
-	Connect     func(addr string) any                      // what the wire keeps for one epoch; closed with it if an io.Closer
-	Opened      func(epoch uint64, worker string)          // before the epoch gets work
-	Ended       func(epoch uint64, worker string, end End) // before Settle tells anybody
-	Changed     func()                                     // after any change of state; must not block
-	NextEpoch   func() uint64                              // default: counts from 1
-	SlowStart   time.Duration                              // over which a fresh worker's share grows; default 0: at once
-	Eject       balance.Eject                              // when a worker is an outlier
-	PanicBelow  float64                                    // share of well workers below which opinions are distrusted; default 0.5
-	Judged      func(Judgement)                            // after a worker or the fleet came to look otherwise; must not block
-}
-
 // Fleet is a set of workers. Create it with [New].
 type Fleet struct {
 	cfg Config
@@ -43,41 +27,47 @@ type Fleet struct {
 	mu      sync.Mutex // guards everything below
 	keeper  Keeper
 	slots   map[string]*slot
-	order   []string  // slot names in the order they were added
-	free    []*Worker // serving, with room
+	places  []*slot   // in the order they were added
+	hashes  []uint64  // of their names
+	free    []*Worker // that take work, with room; nobody who waits may have one of them
 	waiting []*waiter
+	loose   int // waiters that are not bound to their hand
 	lane    *Worker
 	epochs  uint64
 	rand    *rand.Rand
+
+	up, well   int  // lives that serve or are the lane, and those not held out
+	panic      bool // opinions are distrusted
+	panicSince time.Time
+	rampEnd    time.Time   // by when no worker is fresh any more; zero when none is
+	notes      []Judgement // to be reported by unlock
+
+	panics, ejections, spilled uint64
+
+	hand, spare []int            // scratch
+	samples     []balance.Sample // scratch
 }
 
 // slot is the place of one worker across its lives.
 type slot struct {
+	name    string
 	life    *Worker // nil while down
+	wanted  int     // waiters that have it in their hand
 	last    *End    // of the life before
 	deaths  int     // unplanned ends
 	lives   int
 	lastEnd time.Time
 }
 
-type waiter struct {
-	got    chan *Worker // buffered, one worker
-	want   Want
-	queued bool
-}
-
 // New returns a fleet without workers.
 func New(cfg Config) (*Fleet, error) {
-	if cfg.Name == "" {
-		return nil, errors.New("fleet: Name is empty")
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("fleet %s: %w", cfg.Name, err)
 	}
-	if cfg.MaxInFlight < 0 || cfg.MaxWaiting < 0 {
-		return nil, fmt.Errorf("fleet %s: MaxInFlight is %d and MaxWaiting %d, want 0 or more", cfg.Name, cfg.MaxInFlight, cfg.MaxWaiting)
-	}
-	if cfg.MaxWaiting == 0 {
-		cfg.MaxWaiting = 4096
-	}
-	return &Fleet{cfg: cfg, slots: map[string]*slot{}, rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}, nil
+	return &Fleet{
+		cfg: cfg.withDefaults(), slots: map[string]*slot{},
+		rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+	}, nil
 }
 
 // Name returns the fleet's name.
@@ -95,8 +85,10 @@ func (f *Fleet) Add(worker string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.slots[worker] == nil {
-		f.slots[worker] = &slot{}
-		f.order = append(f.order, worker)
+		s := &slot{name: worker}
+		f.slots[worker] = s
+		f.places = append(f.places, s)
+		f.hashes = append(f.hashes, shard.Name(worker))
 	}
 }
 
@@ -104,7 +96,7 @@ func (f *Fleet) Add(worker string) {
 func (f *Fleet) Size() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.slots)
+	return len(f.places)
 }
 
 // Up begins a new life of worker at addr and returns its epoch. A life that
@@ -117,7 +109,7 @@ func (f *Fleet) Up(worker, addr string) uint64 {
 	if old != nil {
 		f.Down(worker, old.epoch, End{Planned: true, At: time.Now(), Detail: "replaced by a new life"})
 	}
-	w := &Worker{name: worker, addr: addr, since: time.Now(), ended: make(chan struct{}), state: Serving}
+	w := &Worker{name: worker, addr: addr, since: time.Now(), ended: make(chan struct{}), state: Serving, at: -1}
 	if f.cfg.Connect != nil {
 		w.conn = f.cfg.Connect(addr)
 	}
@@ -135,10 +127,11 @@ func (f *Fleet) Up(worker, addr string) uint64 {
 	}
 	f.mu.Lock()
 	s := f.slots[worker]
-	s.life = w
+	s.life, w.place = w, s
 	s.lives++
-	f.offer(w)
-	f.mu.Unlock()
+	f.freshen(w)
+	f.settled(w)
+	f.unlock()
 	f.changed()
 	return w.epoch
 }
@@ -156,13 +149,17 @@ func (f *Fleet) Down(worker string, epoch uint64, end End) {
 	if !end.Planned {
 		s.deaths++
 	}
-	f.withdraw(w)
 	w.state = Down
 	if f.lane == w {
 		f.lane = nil
 	}
+	if w.ejected != nil {
+		w.ejected.Stop()
+		w.ejected = nil
+	}
 	w.wakeIdle()
-	f.mu.Unlock()
+	f.settled(w)
+	f.unlock()
 	if f.cfg.Ended != nil {
 		f.cfg.Ended(epoch, worker, end)
 	}
@@ -176,14 +173,14 @@ func (f *Fleet) Drain(worker string) {
 	if s := f.slots[worker]; s != nil && s.life != nil {
 		switch s.life.state {
 		case Serving:
-			f.withdraw(s.life)
 			s.life.state = Draining
+			f.settled(s.life)
 		case Lane:
 			s.life.leaving = true
 		case Down, Draining: // nothing to do
 		}
 	}
-	f.mu.Unlock()
+	f.unlock()
 	f.changed()
 }
 
@@ -194,10 +191,10 @@ func (f *Fleet) Resume(worker string) {
 		s.life.leaving = false
 		if s.life.state == Draining {
 			s.life.state = Serving
-			f.offer(s.life)
+			f.settled(s.life)
 		}
 	}
-	f.mu.Unlock()
+	f.unlock()
 	f.changed()
 }
 
@@ -239,35 +236,4 @@ func (f *Fleet) changed() {
 	if f.cfg.Changed != nil {
 		f.cfg.Changed()
 	}
-}
-
-// offer makes w available: to the first who waits for it, or to all. mu is held.
-func (f *Fleet) offer(w *Worker) {
-	if w.state != Serving || f.full(w) || slices.Contains(f.free, w) {
-		return
-	}
-	f.free = append(f.free, w)
-	f.serve()
-}
-
-// serve hands free workers to those who wait, first come first served. mu is held.
-func (f *Fleet) serve() {
-	for len(f.waiting) > 0 && len(f.free) > 0 {
-		wt := f.waiting[0]
-		f.waiting[0] = nil
-		f.waiting = f.waiting[1:]
-		wt.queued = false
-		wt.got <- f.take(wt.want)
-	}
-}
-
-// withdraw makes w unavailable. mu is held.
-func (f *Fleet) withdraw(w *Worker) {
-	if i := slices.Index(f.free, w); i >= 0 {
-		f.free = slices.Delete(f.free, i, i+1)
-	}
-}
-
-func (f *Fleet) full(w *Worker) bool {
-	return f.cfg.MaxInFlight > 0 && w.inFlight >= f.cfg.MaxInFlight
 }

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/policy/balance"
@@ -29,16 +30,194 @@ type Judgement struct {
 	Until   time.Time // of Ejected
 }
 
-// Observe tells how one attempt on w went. Tell it once per attempt.
-func (f *Fleet) Observe(w *Worker, o balance.Outcome) {}
+// heldOut reports whether an opinion speaks against giving w work. mu is held.
+func (w *Worker) heldOut() bool { return w.sick != "" || w.ejected != nil }
 
-// Sick says that the health checks of an epoch fail. It reports whether the
-// worker is held out now: in panic it is not.
-func (f *Fleet) Sick(worker string, epoch uint64, why string) (out bool) { return false }
+// Observe tells how one attempt in the fleet went, once per attempt. Attempts in
+// the lane are not told: what runs there is suspected already.
+func (f *Fleet) Observe(w *Worker, o balance.Outcome) {
+	now := time.Now()
+	w.book.Lock()
+	suspect := w.record.Add(now, &f.cfg.Eject, o)
+	w.book.Unlock()
+	if suspect {
+		f.consider(w, now)
+	}
+}
 
-// Well takes back Sick.
-func (f *Fleet) Well(worker string, epoch uint64) {}
+// consider compares w with the others, and ejects it if it is an outlier.
+func (f *Fleet) consider(w *Worker, now time.Time) {
+	f.mu.Lock()
+	why, ok := f.outlier(w, now)
+	if !ok {
+		f.mu.Unlock()
+		return
+	}
+	w.book.Lock()
+	until := w.record.Eject(now, &f.cfg.Eject, f.rand.Float64())
+	w.book.Unlock()
+	w.until = until
+	w.ejected = time.AfterFunc(until.Sub(now), func() { f.readmit(w) })
+	f.ejections++
+	f.note(Judgement{Worker: w.name, Epoch: w.epoch, Opinion: Ejected, Detail: why, Until: until})
+	f.settled(w)
+	f.unlock()
+	f.changed()
+}
+
+// outlier reports whether w should be, and may be, ejected. mu is held.
+func (f *Fleet) outlier(w *Worker, now time.Time) (why string, ok bool) {
+	if w.state != Serving || w.heldOut() || balance.Panic(f.up, f.well-1, f.cfg.PanicBelow) {
+		return "", false
+	}
+	out := 0
+	f.samples = f.samples[:0]
+	for _, s := range f.places {
+		switch o := s.life; {
+		case o == nil || o == w:
+		case o.ejected != nil:
+			out++
+		case o.sick == "":
+			o.book.Lock()
+			f.samples = append(f.samples, o.record.Sample(now, f.cfg.Eject.Window))
+			o.book.Unlock()
+		}
+	}
+	if out >= f.cfg.Eject.Allowed(f.up) {
+		return "", false
+	}
+	w.book.Lock()
+	defer w.book.Unlock()
+	return f.cfg.Eject.Judge(now, &w.record, f.samples)
+}
+
+// readmit ends an ejection.
+func (f *Fleet) readmit(w *Worker) {
+	f.mu.Lock()
+	if w.ejected == nil {
+		f.mu.Unlock()
+		return
+	}
+	w.ejected = nil
+	f.freshen(w)
+	f.note(Judgement{Worker: w.name, Epoch: w.epoch, Opinion: Returned, Detail: "its ejection is over"})
+	f.settled(w)
+	f.unlock()
+	f.changed()
+}
+
+// Sick says, as often as it is looked at, that the health checks of an epoch
+// fail. It reports whether the worker is held out for it now: in panic it is
+// not, and should not be treated worse than that either.
+func (f *Fleet) Sick(worker string, epoch uint64, why string) (out bool) {
+	if why == "" {
+		why = "its health checks fail"
+	}
+	f.mu.Lock()
+	w := f.find(worker, epoch)
+	if w == nil {
+		f.mu.Unlock()
+		return false
+	}
+	news := w.sick == ""
+	w.sick = why
+	if news {
+		f.note(Judgement{Worker: worker, Epoch: epoch, Opinion: Sick, Detail: why})
+		f.settled(w)
+	}
+	out = !f.panic
+	f.unlock()
+	if news {
+		f.changed()
+	}
+	return out
+}
+
+// Well takes back [Fleet.Sick].
+func (f *Fleet) Well(worker string, epoch uint64) {
+	f.mu.Lock()
+	w := f.find(worker, epoch)
+	if w == nil || w.sick == "" {
+		f.mu.Unlock()
+		return
+	}
+	w.sick = ""
+	f.freshen(w)
+	f.note(Judgement{Worker: worker, Epoch: epoch, Opinion: Well, Detail: "its health checks succeed"})
+	f.settled(w)
+	f.unlock()
+	f.changed()
+}
 
 // Panic reports whether opinions about workers are distrusted now, so that
 // everyone who is up gets traffic.
-func (f *Fleet) Panic() bool { return false }
+func (f *Fleet) Panic() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.panic
+}
+
+// settled makes w, whose state has changed, available or not, asks whether the
+// fleet panics now, and serves those who wait. mu is held.
+func (f *Fleet) settled(w *Worker) {
+	f.weigh()
+	if f.takes(w) {
+		f.offer(w)
+	} else {
+		f.withdraw(w)
+	}
+	f.serve(nil)
+}
+
+// weigh asks whether opinions are to be believed. mu is held.
+func (f *Fleet) weigh() {
+	up, well := 0, 0
+	for _, s := range f.places {
+		if w := s.life; w != nil && (w.state == Serving || w.state == Lane) {
+			up++
+			if !w.heldOut() {
+				well++
+			}
+		}
+	}
+	f.up, f.well = up, well
+	is := balance.Panic(up, well, f.cfg.PanicBelow)
+	if is == f.panic {
+		return
+	}
+	f.panic = is
+	detail := fmt.Sprintf("%d of %d workers look well, the limit is %.0f %%", well, up, 100*f.cfg.PanicBelow)
+	if is {
+		f.panics, f.panicSince = f.panics+1, time.Now()
+		f.note(Judgement{Opinion: Panic, Detail: detail + ": health is not believed, and all get work"})
+	} else {
+		f.panicSince = time.Time{}
+		f.note(Judgement{Opinion: Calm, Detail: detail})
+	}
+	for _, s := range f.places {
+		switch w := s.life; {
+		case w == nil || !w.heldOut():
+		case f.takes(w):
+			f.offer(w)
+		default:
+			f.withdraw(w)
+		}
+	}
+}
+
+// note keeps a judgement for unlock to report. mu is held.
+func (f *Fleet) note(j Judgement) {
+	if f.cfg.Judged != nil {
+		f.notes = append(f.notes, j)
+	}
+}
+
+// unlock releases mu and reports what was judged under it.
+func (f *Fleet) unlock() {
+	notes := f.notes
+	f.notes = nil
+	f.mu.Unlock()
+	for _, j := range notes {
+		f.cfg.Judged(j)
+	}
+}

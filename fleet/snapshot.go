@@ -1,6 +1,10 @@
 package fleet
 
-import "time"
+import (
+	"time"
+
+	"github.com/bezoar-dev/bezoar/policy/balance"
+)
 
 // Status is how one worker stands, for people.
 type Status struct {
@@ -14,23 +18,71 @@ type Status struct {
 	Lives    int       `json:"lives"`
 	Deaths   int       `json:"deaths"` // unplanned ends
 	LastEnd  *End      `json:"last_end,omitempty"`
+
+	Sick      string        `json:"sick,omitempty"`          // why its health checks fail
+	Ejected   *time.Time    `json:"ejected_until,omitempty"` // while it is
+	Ejections int           `json:"ejections,omitempty"`     // in a row
+	Share     float64       `json:"share,omitempty"`         // of the work that it would get; below 1 while it starts slowly
+	Results   int           `json:"results,omitempty"`       // of the last seconds
+	Failed    int           `json:"failed,omitempty"`        // of them
+	Latency   time.Duration `json:"latency_ns,omitempty"`    // recent average
 }
 
 // Snapshot returns the workers in the order they were added.
 func (f *Fleet) Snapshot() []Status {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	out := make([]Status, 0, len(f.order))
-	for _, name := range f.order {
-		s := f.slots[name]
-		st := Status{Name: name, State: Down, Since: s.lastEnd, Lives: s.lives, Deaths: s.deaths, LastEnd: s.last}
+	now := time.Now()
+	out := make([]Status, 0, len(f.places))
+	for _, s := range f.places {
+		st := Status{Name: s.name, State: Down, Since: s.lastEnd, Lives: s.lives, Deaths: s.deaths, LastEnd: s.last}
 		if w := s.life; w != nil {
 			st.Addr, st.State, st.Epoch, st.InFlight = w.addr, w.state, w.epoch, w.inFlight
 			st.Served, st.Since = w.served.Load(), w.since
+			f.judgement(w, &st, now)
 		}
 		out = append(out, st)
 	}
 	return out
+}
+
+// judgement fills in what is thought of w. mu is held.
+func (f *Fleet) judgement(w *Worker, st *Status, now time.Time) {
+	st.Sick = w.sick
+	if w.ejected != nil {
+		until := w.until
+		st.Ejected = &until
+	}
+	st.Share = balance.Ramp(now.Sub(w.fresh), f.cfg.SlowStart)
+	w.book.Lock()
+	defer w.book.Unlock()
+	s := w.record.Sample(now, f.cfg.Eject.Window)
+	st.Results, st.Failed = s.N, s.Failed
+	st.Ejections, st.Latency = w.record.Times(), w.record.Latency()
+}
+
+// Stats is how the fleet stands, for metrics.
+type Stats struct {
+	Places     int       `json:"places"`
+	Up         int       `json:"up"`   // that serve or are the lane
+	Well       int       `json:"well"` // of them, those neither sick nor ejected
+	Waiting    int       `json:"waiting"`
+	Panic      bool      `json:"panic"`
+	PanicSince time.Time `json:"panic_since,omitzero"`
+	Panics     uint64    `json:"panics"`
+	Ejections  uint64    `json:"ejections"`
+	Spilled    uint64    `json:"spilled"` // handed out beside a caller's hand
+}
+
+// Stats returns the counts so far.
+func (f *Fleet) Stats() Stats {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return Stats{
+		Places: len(f.places), Up: f.up, Well: f.well, Waiting: len(f.waiting),
+		Panic: f.panic, PanicSince: f.panicSince, Panics: f.panics,
+		Ejections: f.ejections, Spilled: f.spilled,
+	}
 }
 
 // Serving returns how many workers take work now, the lane included.
@@ -50,6 +102,11 @@ func (f *Fleet) Serving() int {
 func (f *Fleet) Worker(name string, epoch uint64) *Worker {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return f.find(name, epoch)
+}
+
+// find is Worker with mu held.
+func (f *Fleet) find(name string, epoch uint64) *Worker {
 	if s := f.slots[name]; s != nil && s.life != nil && s.life.epoch == epoch {
 		return s.life
 	}

@@ -2,8 +2,11 @@ package fleet
 
 import (
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/policy/balance"
 )
 
 // State is where a worker stands.
@@ -33,6 +36,16 @@ type Worker struct {
 	idle     chan struct{} // guarded by Fleet.mu; closed when inFlight reaches 0, nil when nobody waits
 	check    *check        // guarded by Fleet.mu; the look that is under way
 	served   atomic.Uint64
+
+	place   *slot       // fixed once it is up
+	at      int         // guarded by Fleet.mu; index in Fleet.free, -1 when it is not there
+	sick    string      // guarded by Fleet.mu; why, "" when it is well
+	ejected *time.Timer // guarded by Fleet.mu; readmits it, nil when it is not ejected
+	until   time.Time   // guarded by Fleet.mu; of the newest ejection
+	fresh   time.Time   // guarded by Fleet.mu; when its slow start began
+
+	book   sync.Mutex // guards record; taken after Fleet.mu when both are
+	record balance.Record
 }
 
 // check is one look at a worker that several callers share.

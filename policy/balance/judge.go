@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"time"
 )
 
 const (
@@ -16,8 +17,8 @@ const (
 
 // Judge reports whether the worker is an outlier among the others, and why. e
 // must have its defaults. It reorders others and costs a sort of them.
-func (e *Eject) Judge(r *Record, others []Sample) (why string, outlier bool) {
-	mine := r.Sample()
+func (e *Eject) Judge(now time.Time, r *Record, others []Sample) (why string, outlier bool) {
+	mine := r.Sample(now, e.Window)
 	all := mine.seen
 	for _, o := range others {
 		all |= o.seen

@@ -95,7 +95,7 @@ func (r *Record) turn(now time.Time, window time.Duration) {
 const pause = 100
 
 func (r *Record) suspect(now time.Time, e *Eject) bool {
-	s := r.Sample()
+	s := r.sample()
 	long := e.Consecutive != Off && r.streak >= e.Consecutive
 	much := e.Above != Off && s.N >= e.MinVolume && s.ratio() >= e.Above
 	if !long && !much {
@@ -114,8 +114,13 @@ type Sample struct {
 	seen, failing uint64 // callers
 }
 
-// Sample returns what the window holds.
-func (r *Record) Sample() Sample {
+// Sample returns what the window that ends now holds.
+func (r *Record) Sample(now time.Time, window time.Duration) Sample {
+	r.turn(now, window)
+	return r.sample()
+}
+
+func (r *Record) sample() Sample {
 	return Sample{
 		N: r.now.n + r.before.n, Failed: r.now.failed + r.before.failed,
 		seen: r.now.seen | r.before.seen, failing: r.now.failing | r.before.failing,

@@ -1,0 +1,55 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/policy/balance"
+)
+
+// Config describes a fleet. Only Name is required.
+type Config struct {
+	Name        string
+	MaxInFlight int                                        // per worker; 0 means no limit
+	MaxWaiting  int                                        // who may wait in Acquire; default 4,096
+	Connect     func(addr string) any                      // what the wire keeps for one epoch; closed with it if an io.Closer
+	Opened      func(epoch uint64, worker string)          // before the epoch gets work
+	Ended       func(epoch uint64, worker string, end End) // before Settle tells anybody
+	Changed     func()                                     // after any change of state; must not block
+	NextEpoch   func() uint64                              // default: counts from 1
+	SlowStart   time.Duration                              // over which a fresh worker's share grows; default 0: at once
+	Eject       balance.Eject                              // when a worker is an outlier
+	PanicBelow  float64                                    // share of well workers below which opinions are distrusted; default 0.5
+	Judged      func(Judgement)                            // after a worker or the fleet came to look otherwise; must not block
+}
+
+func (c Config) withDefaults() Config {
+	if c.MaxWaiting == 0 {
+		c.MaxWaiting = 4096
+	}
+	if c.PanicBelow == 0 {
+		c.PanicBelow = balance.DefaultPanicBelow
+	}
+	c.Eject = c.Eject.WithDefaults()
+	return c
+}
+
+// Validate reports every impossible field.
+func (c Config) Validate() error {
+	var errs []error
+	fault := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	fault(c.Name == "", "name is empty")
+	fault(c.MaxInFlight < 0, "max in flight is %d, want 0 or more", c.MaxInFlight)
+	fault(c.MaxWaiting < 0, "max waiting is %d, want 0 or more", c.MaxWaiting)
+	fault(c.SlowStart < 0, "slow start is %v, want 0 or more", c.SlowStart)
+	fault(!(c.PanicBelow >= 0 && c.PanicBelow <= 1), "panic below is %v, want 0 to 1", c.PanicBelow)
+	if err := c.Eject.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("eject: %w", err))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,144 @@
+package fleet
+
+import (
+	"context"
+	"time"
+)
+
+// drainPatience is how long Reserve waits for one worker to run empty before
+// it looks for a less busy one.
+const drainPatience = time.Second
+
+// Reserve sets one worker apart as the lane and returns it once nothing is in
+// flight on it. It takes the least busy one, and only when another worker
+// serves besides, unless the fleet has a single place. It waits until ctx ends.
+// The caller owes [Fleet.Unreserve].
+func (f *Fleet) Reserve(ctx context.Context) (*Worker, error) {
+	var tick *time.Timer
+	for settled := true; ; settled = false {
+		w, idle := f.reserve(settled)
+		if w != nil && idle == nil {
+			return w, nil
+		}
+		wait := 5 * time.Millisecond // nobody to reserve: look again soon
+		if w != nil {
+			wait = drainPatience
+			if settled {
+				wait = settledPatience
+			}
+		}
+		if tick == nil {
+			tick = time.NewTimer(wait)
+			defer tick.Stop()
+		} else {
+			tick.Reset(wait)
+		}
+		select {
+		case <-ctx.Done():
+			if w != nil {
+				f.Unreserve(w)
+			}
+			return nil, ErrNoWorker
+		case <-idle:
+			if _, ended := w.End(); !ended && f.isIdle(w) {
+				return w, nil
+			}
+		case <-tick.C:
+		}
+		if w != nil {
+			f.Unreserve(w)
+		}
+	}
+}
+
+func (f *Fleet) isIdle(w *Worker) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return w.state == Lane && w.inFlight == 0
+}
+
+// reserve marks the worker that suits best as the lane. The channel is nil when
+// it is idle already.
+func (f *Fleet) reserve(settled bool) (*Worker, <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.lane != nil {
+		return nil, nil
+	}
+	best, serving := f.reservable(settled)
+	if best == nil || serving < 2 && len(f.places) > 1 {
+		return nil, nil
+	}
+	f.withdraw(best)
+	best.state, f.lane = Lane, best
+	f.serve(nil) // who spills over has lost a worker
+	if best.inFlight == 0 {
+		return best, nil
+	}
+	return best, best.waitIdle()
+}
+
+// What makes a younger life fit for the lane.
+const (
+	settledAfter    = 8 // deliveries that it has survived
+	settledExtra    = 2 // in flight beyond the least busy worker
+	settledPatience = drainPatience / 4
+)
+
+// reservable returns the least busy worker and how many take work. Among equals the
+// oldest life wins: it is the build that is known to work. If settled, a younger
+// life that has shown that it works comes first: a deploy takes down the old
+// ones one after another, and would find innocents in the lane. mu is held.
+func (f *Fleet) reservable(settled bool) (best *Worker, serving int) {
+	for _, s := range f.places {
+		w := s.life
+		if w == nil || !f.takes(w) {
+			continue
+		}
+		serving++
+		if best == nil || w.inFlight < best.inFlight || w.inFlight == best.inFlight && w.epoch < best.epoch {
+			best = w
+		}
+	}
+	if best == nil || !settled {
+		return best, serving
+	}
+	most := best.inFlight + settledExtra
+	for _, s := range f.places {
+		w := s.life
+		if w != nil && f.takes(w) && w.inFlight <= most && w.epoch > best.epoch && w.served.Load() >= settledAfter {
+			best = w
+		}
+	}
+	return best, serving
+}
+
+// Unreserve returns the lane's worker to the fleet.
+func (f *Fleet) Unreserve(w *Worker) {
+	f.mu.Lock()
+	if f.lane == w {
+		f.lane = nil
+		w.state = Serving
+		if w.leaving {
+			w.state = Draining
+		}
+		f.settled(w)
+	}
+	f.unlock()
+	f.changed()
+}
+
+// Leaving reports whether the lane's worker has been told to drain: it should
+// be given back soon.
+func (f *Fleet) Leaving(w *Worker) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return w.leaving
+}
+
+// Enter counts work in flight on the lane's worker. The caller owes Release.
+func (f *Fleet) Enter(w *Worker) {
+	f.mu.Lock()
+	w.inFlight++
+	f.mu.Unlock()
+}

@@ -1,0 +1,222 @@
+package fleet
+
+import (
+	"time"
+
+	"github.com/bezoar-dev/bezoar/policy/balance"
+	"github.com/bezoar-dev/bezoar/policy/shard"
+)
+
+// scanUpTo is the fleet size up to which all workers are compared; above it
+// two at random are (Mitzenmacher, "The Power of Two Choices", 2001).
+const scanUpTo = 16
+
+// deal returns the places that want may use, valid until the next call; nil
+// means all. mu is held.
+func (f *Fleet) deal(want *Want) []int {
+	n := len(f.places)
+	if want.Caller == 0 || want.Cells <= 1 && (want.Hand <= 0 || want.Hand >= n) {
+		return nil
+	}
+	k, cells := want.Hand, min(want.Cells, n)
+	if k <= 0 {
+		k = n
+	}
+	if cells <= 1 {
+		f.hand = shard.Hand(want.Caller, f.hashes, k, f.hand[:0])
+		return f.hand
+	}
+	cell := shard.Cell(want.Caller, cells)
+	f.hand = shard.HandOf(want.Caller, f.hashes, k, f.hand[:0], func(i int) bool {
+		return shard.WorkerCell(i, cells) == cell
+	})
+	return f.hand
+}
+
+// pick returns a worker that can have one more, or nil. hand is what deal
+// returned for want. mu is held.
+func (f *Fleet) pick(want *Want, hand []int) *Worker {
+	if hand != nil {
+		return f.pickHand(want, hand)
+	}
+	if len(f.free) == 0 {
+		return nil
+	}
+	if want.Canary {
+		if w := f.canary(); w != nil {
+			return w
+		}
+	}
+	return f.leastLoaded(want.Avoid)
+}
+
+// pickHand picks from a hand, or beside it as the rule of spilling says.
+func (f *Fleet) pickHand(want *Want, hand []int) *Worker {
+	w, takes := f.best(want, hand, false)
+	switch {
+	case w != nil || takes && want.Spill != SpillBusy:
+		return w
+	case want.Spill == SpillNever:
+		// Better a worker that looks sick than none.
+		w, _ = f.best(want, hand, true)
+		return w
+	}
+	// The next hand is dealt from who takes work: as narrow as the first, and
+	// the same each time.
+	k := want.Hand
+	if k <= 0 {
+		k = len(f.places)
+	}
+	f.spare = shard.HandOf(want.Caller, f.hashes, k, f.spare[:0], func(i int) bool {
+		o := f.places[i].life
+		return o != nil && f.takes(o) && (want.Spill == SpillDown || !f.full(o))
+	})
+	if w, _ = f.best(want, f.spare, false); w != nil {
+		f.spilled++
+	}
+	return w
+}
+
+// What outweighs any load in best.
+const (
+	noCanary = 1e9
+	avoided  = 1e12
+)
+
+// best returns the least loaded worker of a hand that has room, and whether any
+// takes work. With anyhow, those held out do.
+func (f *Fleet) best(want *Want, hand []int, anyhow bool) (best *Worker, takes bool) {
+	if len(hand) == 0 {
+		return nil, false
+	}
+	now, ramping := f.ramping()
+	start := f.rand.IntN(len(hand)) // so that ties do not all fall on the first
+	least := 0.0
+	for k := range hand {
+		i := hand[(start+k)%len(hand)]
+		w := f.places[i].life
+		if w == nil || !f.takes(w) && !(anyhow && w.state == Serving) {
+			continue
+		}
+		takes = true
+		if f.full(w) {
+			continue
+		}
+		load := float64(w.inFlight)
+		if ramping {
+			load = f.load(w, now)
+		}
+		if want.Canary && i >= f.canaries() {
+			load += noCanary
+		}
+		if w.name == want.Avoid {
+			load += avoided
+		}
+		if best == nil || load < least {
+			best, least = w, load
+		}
+	}
+	return best, takes
+}
+
+// leastLoaded picks from free, which is not empty.
+func (f *Fleet) leastLoaded(avoid string) *Worker {
+	n := len(f.free)
+	if n == 1 {
+		return f.free[0]
+	}
+	if now, ramping := f.ramping(); ramping {
+		return f.leastOfShare(avoid, now)
+	}
+	if n > scanUpTo {
+		a, b := f.two(n)
+		if a.name == avoid || b.name != avoid && b.inFlight < a.inFlight {
+			return b
+		}
+		return a
+	}
+	// Start at random, so that ties do not all fall on the first.
+	start := f.rand.IntN(n)
+	var best *Worker
+	for k := range n {
+		w := f.free[(start+k)%n]
+		if w.name != avoid && (best == nil || w.inFlight < best.inFlight) {
+			best = w
+		}
+	}
+	return best
+}
+
+// two returns two of the n free workers at random.
+func (f *Fleet) two(n int) (a, b *Worker) {
+	i, j := f.rand.IntN(n), f.rand.IntN(n-1)
+	if j >= i {
+		j++
+	}
+	return f.free[i], f.free[j]
+}
+
+// leastOfShare is leastLoaded while workers are fresh.
+func (f *Fleet) leastOfShare(avoid string, now time.Time) *Worker {
+	n := len(f.free)
+	if n > scanUpTo {
+		a, b := f.two(n)
+		if a.name == avoid || b.name != avoid && f.load(b, now) < f.load(a, now) {
+			return b
+		}
+		return a
+	}
+	var best *Worker
+	least := 0.0
+	for _, w := range f.free {
+		if load := f.load(w, now); w.name != avoid && (best == nil || load < least) {
+			best, least = w, load
+		}
+	}
+	return best
+}
+
+func (f *Fleet) load(w *Worker, now time.Time) float64 {
+	return balance.Load(w.inFlight, balance.Ramp(now.Sub(w.fresh), f.cfg.SlowStart), f.rand.Float64())
+}
+
+// ramping reports whether any worker may be fresh. mu is held.
+func (f *Fleet) ramping() (now time.Time, on bool) {
+	if f.rampEnd.IsZero() {
+		return now, false
+	}
+	now = time.Now()
+	if now.Before(f.rampEnd) {
+		return now, true
+	}
+	f.rampEnd = time.Time{}
+	return now, false
+}
+
+// freshen begins w's slow start. mu is held.
+func (f *Fleet) freshen(w *Worker) {
+	if f.cfg.SlowStart > 0 {
+		w.fresh = time.Now()
+		f.rampEnd = w.fresh.Add(f.cfg.SlowStart)
+	}
+}
+
+// canaries returns how many places, the first ones, are canaries.
+func (f *Fleet) canaries() int {
+	if len(f.places) < 3 {
+		return 0
+	}
+	return (len(f.places) + 7) / 8
+}
+
+// canary returns the least loaded canary, or nil when none is free.
+func (f *Fleet) canary() *Worker {
+	var best *Worker
+	for _, s := range f.places[:f.canaries()] {
+		w := s.life
+		if w != nil && w.at >= 0 && (best == nil || w.inFlight < best.inFlight) {
+			best = w
+		}
+	}
+	return best
+}

@@ -1,0 +1,71 @@
+package fleet
+
+import (
+	"context"
+	"time"
+)
+
+// endPatience bounds the wait for a Down that a keeper says has been called.
+const endPatience = 2 * time.Second
+
+// Settle asks the keeper what became of w and returns once it is known. Callers
+// with the same doubt at the same time share one look.
+func (f *Fleet) Settle(ctx context.Context, w *Worker, doubt Doubt) Health {
+	f.mu.Lock()
+	k := f.keeper
+	c := w.check
+	if c != nil && c.doubt == doubt {
+		f.mu.Unlock()
+		select {
+		case <-c.done:
+			return c.health
+		case <-w.ended:
+			return Gone
+		}
+	}
+	if _, ended := w.End(); ended || k == nil {
+		f.mu.Unlock()
+		if ended {
+			return Gone
+		}
+		return Alive
+	}
+	c = &check{doubt: doubt, done: make(chan struct{})}
+	w.check = c
+	f.mu.Unlock()
+
+	c.health = k.Check(context.WithoutCancel(ctx), w.name, w.epoch, doubt)
+	if c.health == Gone {
+		// Down may be under way in another goroutine: its judgement counts.
+		timer := time.NewTimer(endPatience)
+		defer timer.Stop()
+		select {
+		case <-w.ended:
+		case <-timer.C:
+		}
+	} else if _, ended := w.End(); ended {
+		c.health = Gone
+	}
+	f.mu.Lock()
+	if w.check == c {
+		w.check = nil
+	}
+	f.mu.Unlock()
+	close(c.done)
+	return c.health
+}
+
+// Kill ends w's life because it hangs, and waits until it has ended.
+func (f *Fleet) Kill(ctx context.Context, w *Worker, why string) {
+	f.mu.Lock()
+	k := f.keeper
+	f.mu.Unlock()
+	if k == nil {
+		return
+	}
+	k.Kill(w.name, w.epoch, why)
+	select {
+	case <-w.ended:
+	case <-ctx.Done():
+	}
+}
