@@ -10,8 +10,9 @@ import (
 
 // fleet makes attempts in the fleet until one byte has left: failures before
 // that cost the worker, not the work.
-func (c *call) fleet(ctx context.Context, t blame.Ticket, want fleet.Want) step {
+func (c *call) fleet(ctx context.Context, t blame.Ticket, canary bool) step {
 	d := c.d
+	want := fleet.Want{Canary: canary}
 	for {
 		want.Avoid = c.avoid
 		w := d.cfg.Fleet.TryAcquire(want)
@@ -22,7 +23,7 @@ func (c *call) fleet(ctx context.Context, t blame.Ticket, want fleet.Want) step 
 			cancel()
 			if err != nil {
 				d.cfg.Ledger.Close(t, c.bw.Fingerprint)
-				return done(c.unavailable(err.Error()))
+				return done(c.unavailable(RuleUnavailable, err.Error()))
 			}
 			if c.overtaken(t, w) {
 				return step{again: true}
@@ -32,13 +33,12 @@ func (c *call) fleet(ctx context.Context, t blame.Ticket, want fleet.Want) step 
 		if sent {
 			return s
 		}
+		if s.again {
+			s = c.mayRedial(ctx)
+		}
 		if !s.again {
 			d.cfg.Ledger.Close(t, c.bw.Fingerprint)
 			return s
-		}
-		if !c.mayRedial(ctx) {
-			d.cfg.Ledger.Close(t, c.bw.Fingerprint)
-			return done(c.unavailable("no worker could be reached: " + c.reason))
 		}
 	}
 }
@@ -56,33 +56,31 @@ func (c *call) overtaken(t blame.Ticket, w *fleet.Worker) bool {
 
 // mayRedial decides about another try after a failure before the first byte,
 // and waits before it. The first one is free of waiting: another worker is
-// likely to be well.
-func (c *call) mayRedial(ctx context.Context) bool {
-	d := c.d
+// likely to be well. A worker that lives and yet cannot be reached has too much
+// to do, or its network has: tries after that come out of the budget, and each
+// worker gets one. A worker that has ended was not bothered.
+func (c *call) mayRedial(ctx context.Context) step {
 	c.dials++
-	if c.patience() <= 0 {
-		return false
+	if !c.gone {
+		c.refusals++
 	}
-	within := c.w.Retry.again(time.Now())
-	d.retries.Add(1)
-	if c.dials == 1 && within {
-		return true
+	switch {
+	case c.patience() <= 0, c.refusals >= c.reach():
+		return done(c.unavailable(RuleUnavailable, "no worker could be reached: "+c.reason))
+	case !c.gone && !c.afford(ctx):
+		return done(c.unavailable(RuleBudget, "the budget of retries is used up, and a worker could not be reached: "+c.reason))
 	}
-	// Beyond the budget it waits as if it had failed more often: work is not
-	// lost because workers are away, but the herd is held back.
-	n := c.dials - 1
-	if !within {
-		n += 3
+	c.d.retries.Add(1)
+	if c.dials > 1 {
+		pause(ctx, min(c.backoff(c.dials-1), max(c.patience(), 0)))
 	}
-	wait := c.w.Retry.cfg.Backoff.Ceiling(n)
-	timer := time.NewTimer(wait/2 + time.Duration(float64(wait/2)*randomFloat()))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return true // run notices
+	switch {
+	case ctx.Err() != nil:
+		return done(Answer{Kind: Aborted, Reason: "the caller hung up"})
+	case c.late():
+		return done(c.expired("no worker could be reached: " + c.reason))
 	}
+	return step{again: true}
 }
 
 // attempt delivers the work to w once, and releases w. e is its place in the lane, nil in the fleet. sent is false when no
@@ -98,19 +96,29 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 	if err := c.job.Connect(ctx, &c.target); err != nil {
 		return c.unsent(ctx, w, err.Error()), false
 	}
-	if c.w.Timeout > 0 {
-		c.target.Deadline = time.Now().Add(c.w.Timeout)
+	now := time.Now()
+	hung := now.Add(c.w.Timeout) // whatever the caller thinks
+	c.target.Deadline = hung
+	if by := c.w.Deadline; !by.IsZero() {
+		c.target.By = by
+		if by.Before(hung) {
+			c.target.Deadline = by
+		}
 	}
-	if !d.cfg.Ledger.Begin(t, &c.bw, c.target.Epoch, c.target.Deadline, inLane) {
+	if !d.cfg.Ledger.Begin(t, &c.bw, c.target.Epoch, hung, inLane) {
 		c.job.Drop()
 		return c.unsent(ctx, w, "the worker ended"), false
 	}
 	d.attempts.Add(1)
 	if c.attempts == 0 {
-		c.w.Retry.first(time.Now())
+		c.first(now)
 	}
 	c.attempts++
+	c.target.Attempt = c.attempts
 	res := c.job.Send(ctx, &c.target)
+	if res.Fault == OverdueHead && c.late() {
+		return c.givenUp(ctx, t, e, res, hung), true
+	}
 	switch res.Fault {
 	case NoFault:
 		d.cfg.Fleet.Release(w)
@@ -123,7 +131,8 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 		return c.unsent(ctx, w, errText(res.Err)), false
 	case CallerGone:
 		if inLane && !res.Begun {
-			return c.forsaken(ctx, t, w, res), true
+			d.stay(context.WithoutCancel(ctx), c.suspect(t, c.job, hung))
+			return done(Answer{Kind: Aborted, Result: res, Reason: "the caller hung up"}), true
 		}
 		d.cfg.Fleet.Release(w)
 		d.cfg.Ledger.Finish(t, c.bw.Fingerprint, blame.Abandoned)
@@ -148,7 +157,7 @@ func (c *call) unsent(ctx context.Context, w *fleet.Worker, reason string) step 
 		return done(Answer{Kind: Aborted, Reason: "the caller hung up"})
 	}
 	c.avoid, c.reason = w.Name(), reason
-	c.d.cfg.Fleet.Settle(ctx, w, fleet.Broken)
+	c.gone = c.d.cfg.Fleet.Settle(ctx, w, fleet.Broken) == fleet.Gone
 	return step{again: true}
 }
 
@@ -177,7 +186,7 @@ func (c *call) judge(ctx context.Context, t blame.Ticket, w *fleet.Worker, res R
 		v, held := c.conclude(ctx, convicted)
 		if held && convicted && !res.Begun {
 			d.cfg.Ledger.Close(t, c.bw.Fingerprint)
-			return done(Answer{Kind: Refused, Verdict: v, Reason: v.Reason, RetryAfter: max(time.Until(v.Until), time.Second), Result: res})
+			return done(Answer{Kind: Refused, Rule: RuleQuarantine, Verdict: v, Reason: v.Reason, RetryAfter: max(time.Until(v.Until), time.Second), Result: res})
 		}
 	}
 	d.cfg.Ledger.Close(t, c.bw.Fingerprint)
@@ -185,7 +194,7 @@ func (c *call) judge(ctx context.Context, t blame.Ticket, w *fleet.Worker, res R
 	if inLane && crashed && !f.Planned {
 		c.died++
 	}
-	s := c.after(f, crashed, res)
+	s := c.after(ctx, f, crashed, res)
 	s.answer.Crashed = crashed && !f.Planned
 	return s
 }
@@ -213,7 +222,7 @@ const maxFree = 8
 const maxDied = 2
 
 // after decides what becomes of work whose attempt failed without a conviction.
-func (c *call) after(f blame.Finding, crashed bool, res Result) step {
+func (c *call) after(ctx context.Context, f blame.Finding, crashed bool, res Result) step {
 	what := "the connection to the worker broke"
 	switch {
 	case crashed && f.Planned:
@@ -223,10 +232,13 @@ func (c *call) after(f blame.Finding, crashed bool, res Result) step {
 	case res.Fault == OverdueHead:
 		what = "the worker did not answer in time"
 	}
+	if crashed {
+		c.lost++
+	}
 	if f.Planned || f.Gated {
 		c.free++ // law 6: it is not the work, so the attempt is given back
 	}
-	spent := c.attempts-c.free >= c.w.Retry.cfg.Attempts || c.free > maxFree || c.died > maxDied
+	spent := c.attempts-c.free >= c.deliveries() || c.free > maxFree || c.died > maxDied
 	switch {
 	case res.Begun:
 		return done(Answer{Kind: Cut, Result: res, Reason: what})
@@ -237,12 +249,19 @@ func (c *call) after(f blame.Finding, crashed bool, res Result) step {
 	case !c.w.Replayable || c.w.Off:
 		return done(Answer{Kind: Failed, Result: res, Reason: what + ", and it may not be run again"})
 	case spent && (f.Gated || f.Planned):
-		a := c.unavailable("the fleet is in trouble: " + what)
+		a := c.unavailable(RuleUnavailable, "the fleet is in trouble: "+what)
 		a.Result = res
 		return done(a)
 	case spent:
 		return done(Answer{Kind: Failed, Result: res, Reason: what + ", as in its attempts before"})
+	case f.Planned || f.Gated:
+		c.w.Retry.count(time.Now())
+	case !c.afford(ctx):
+		a := c.unavailable(RuleBudget, "the budget of retries is used up, and "+what)
+		a.Result = res
+		return done(a)
 	}
+	c.d.retries.Add(1)
 	c.isolate = !crashed
 	return step{again: true}
 }

@@ -85,7 +85,7 @@ func TestLaw4InnocentsAreAnswered(t *testing.T) {
 		{8, 500 * time.Millisecond, 10},
 		// Three different pills within a second look like a sick fleet for a
 		// while: some cost one worker more.
-		{8, 150 * time.Millisecond, 15},
+		{8, 150 * time.Millisecond, 17},
 		{2, 150 * time.Millisecond, 20},
 	} {
 		t.Run(fmt.Sprint(tc.workers, " workers, a pill every ", tc.every), func(t *testing.T) { innocents(t, tc.workers, tc.every, tc.most) })

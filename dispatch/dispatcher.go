@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,10 +27,10 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	if c.Timeout == 0 {
-		c.Timeout = 30 * time.Second
+		c.Timeout = defaultTimeout
 	}
 	if c.Wait == 0 {
-		c.Wait = 15 * time.Second
+		c.Wait = defaultWait
 	}
 	if c.Queue == 0 {
 		c.Queue = 512
@@ -77,6 +76,7 @@ type Dispatcher struct {
 	attempts atomic.Uint64
 	laneRuns atomic.Uint64
 	retries  atomic.Uint64
+	thrifty  atomic.Int64 // who waits for the budget
 }
 
 // New returns a dispatcher. Work that needs the lane waits until Run runs.
@@ -140,12 +140,15 @@ type call struct {
 	attempts int       // deliveries made
 	free     int       // of the deliveries, those that do not count: taken down, or a fleet in trouble
 	dials    int       // workers that could not be reached
+	refusals int       // of these, workers that live
+	gone     bool      // the last of these does not
 	waited   time.Time // by when waiting must end; zero until something waits
 	avoid    string    // the worker that failed last
 	redrive  bool      // an operator's order: the lane, whatever is held against it
 	isolate  bool      // it broke a connection: what is left of its attempts runs in the lane
 	single   bool      // it was in a batch that crashed
 	died     int       // workers that died on it in the lane
+	lost     int       // workers that ended with it
 	reason   string    // of the last failure
 }
 
@@ -159,6 +162,9 @@ func done(a Answer) step { return step{answer: a} }
 
 func (c *call) run(ctx context.Context) Answer {
 	for {
+		if c.late() {
+			return c.expired(c.reason)
+		}
 		s := c.turn(ctx)
 		if !s.again {
 			return s.answer
@@ -172,7 +178,7 @@ func (c *call) run(ctx context.Context) Answer {
 // turn admits the work once and does what was decided.
 func (c *call) turn(ctx context.Context) step {
 	if c.w.Off {
-		return c.fleet(ctx, c.d.cfg.Ledger.Open(c.bw), fleet.Want{})
+		return c.fleet(ctx, c.d.cfg.Ledger.Open(c.bw), false)
 	}
 	if c.redrive || c.isolate {
 		t, ok := c.d.cfg.Ledger.Redrive(c.bw)
@@ -190,14 +196,14 @@ func (c *call) turn(ctx context.Context) step {
 	case blame.ToLane:
 		return c.inLane(ctx, t, dec)
 	case blame.ToCanary:
-		return c.fleet(ctx, t, fleet.Want{Canary: true})
+		return c.fleet(ctx, t, true)
 	}
-	return c.fleet(ctx, t, fleet.Want{})
+	return c.fleet(ctx, t, false)
 }
 
 func (c *call) refuse(dec blame.Decision) step {
 	v, ok := c.d.cfg.Ledger.Refused(c.bw, c.w.Route, c.job)
-	a := Answer{Kind: Refused, Reason: v.Reason, RetryAfter: time.Until(dec.Until)}
+	a := Answer{Kind: Refused, Rule: RuleQuarantine, Reason: v.Reason, RetryAfter: time.Until(dec.Until)}
 	if ok {
 		a.Verdict = &v
 	}
@@ -205,14 +211,6 @@ func (c *call) refuse(dec blame.Decision) step {
 		a.RetryAfter = time.Second
 	}
 	return done(a)
-}
-
-// patience returns how much longer this call may wait for something.
-func (c *call) patience() time.Duration {
-	if c.waited.IsZero() {
-		c.waited = time.Now().Add(max(c.d.cfg.Wait, c.w.Timeout))
-	}
-	return time.Until(c.waited)
 }
 
 // twinPoll is how often a waiting copy asks whether the answer to the first
@@ -223,7 +221,7 @@ const twinPoll = 500 * time.Millisecond
 func (c *call) await(ctx context.Context, wait <-chan struct{}) step {
 	left := c.patience()
 	if left <= 0 {
-		return done(c.unavailable("an identical copy that has never succeeded is still in flight"))
+		return done(c.unavailable(RuleTwin, "an identical copy that has never succeeded is still in flight"))
 	}
 	timer := time.NewTimer(min(left, twinPoll))
 	defer timer.Stop()
@@ -233,11 +231,6 @@ func (c *call) await(ctx context.Context, wait <-chan struct{}) step {
 	case <-ctx.Done():
 	}
 	return step{again: true}
-}
-
-func (c *call) unavailable(reason string) Answer {
-	// Spread the callers over the time that follows.
-	return Answer{Kind: Unavailable, Reason: reason, RetryAfter: time.Second + rand.N(2*time.Second)}
 }
 
 // conclude names the work in its case and sets it aside when it is convicted.

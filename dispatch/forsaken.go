@@ -4,47 +4,94 @@ import (
 	"context"
 	"time"
 
+	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/ledger"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
 // forsakenPoll is how often the lane's worker is looked at after the caller of
-// what it runs has hung up.
+// what it runs has gone.
 const forsakenPoll = 250 * time.Millisecond
 
-// forsaken stays with a suspect whose caller hung up before the answer began:
+// suspect is work in the lane whose caller does not wait any longer.
+type suspect struct {
+	ticket blame.Ticket
+	work   blame.Work
+	route  string
+	keeper ledger.Keeper
+	worker *fleet.Worker
+	hung   time.Time // when it counts as hanging
+}
+
+func (c *call) suspect(t blame.Ticket, k ledger.Keeper, hung time.Time) suspect {
+	return suspect{ticket: t, work: c.bw, route: c.w.Route, keeper: k, worker: c.target.Worker, hung: hung}
+}
+
+// kept is what is remembered of a suspect after its request is gone.
+type kept struct {
+	sample  string
+	request bezoar.Request
+}
+
+func (k kept) Sample() string       { return k.sample }
+func (k kept) Keep() bezoar.Request { return k.request }
+
+// givenUp ends an attempt that took longer than its caller wanted to wait. That
+// says nothing about the work: callers choose their deadlines. A suspect in
+// the lane is looked after by the lane, since its caller wants to hear now.
+func (c *call) givenUp(ctx context.Context, t blame.Ticket, e *entry, res Result, hung time.Time) step {
+	d := c.d
+	a := c.expired("the worker had not answered")
+	a.Result = res
+	if e == nil || res.Begun {
+		d.cfg.Fleet.Release(c.target.Worker)
+		d.cfg.Ledger.Finish(t, c.bw.Fingerprint, blame.Abandoned)
+		return done(a)
+	}
+	s := c.suspect(t, kept{c.job.Sample(), c.job.Keep()}, hung)
+	if !e.bequeath(func(ctx context.Context) { d.stay(ctx, s) }) {
+		d.stay(context.WithoutCancel(ctx), s)
+	}
+	return done(a)
+}
+
+// stay keeps an eye on a suspect whose caller has gone before the answer began:
 // what hangs would otherwise go free, and its next copy pin another worker. It
-// ends when the worker answers its health check, dies, or is still mute at the
-// deadline and is killed for it. It closes the ticket and releases w.
-func (c *call) forsaken(ctx context.Context, t blame.Ticket, w *fleet.Worker, res Result) step {
-	d, ctx := c.d, context.WithoutCancel(ctx)
-	aborted := done(Answer{Kind: Aborted, Result: res, Reason: "the caller hung up"})
+// ends when the worker answers its health check, dies, or is still mute when
+// the work counts as hanging, and is killed for it; or with ctx. It closes the
+// ticket and releases the worker.
+func (d *Dispatcher) stay(ctx context.Context, s suspect) {
 	tick := time.NewTicker(forsakenPoll)
 	defer tick.Stop()
 	for {
-		health := d.cfg.Fleet.Settle(ctx, w, fleet.Overdue)
-		if health == fleet.Unresponsive && !time.Now().Before(c.target.Deadline) {
-			d.cfg.Fleet.Kill(ctx, w, "it does not answer its health check, long after a suspect was given to it alone")
+		health := d.cfg.Fleet.Settle(ctx, s.worker, fleet.Overdue)
+		if health == fleet.Unresponsive && !time.Now().Before(s.hung) {
+			d.cfg.Fleet.Kill(ctx, s.worker, "it does not answer its health check, long after a suspect was given to it alone")
 			health = fleet.Gone
+		}
+		if ctx.Err() != nil {
+			health = fleet.Alive // nobody looks any more
 		}
 		switch health {
 		case fleet.Alive:
-			d.cfg.Fleet.Release(w)
-			d.cfg.Ledger.Finish(t, c.bw.Fingerprint, blame.Abandoned)
-			return aborted
+			d.cfg.Fleet.Release(s.worker)
+			d.cfg.Ledger.Finish(s.ticket, s.work.Fingerprint, blame.Abandoned)
+			return
 		case fleet.Gone:
-			d.cfg.Ledger.End(t, blame.Abandoned) // a finding stands
-			if f, crashed := d.cfg.Ledger.Finding(t); crashed && !f.Planned {
-				c.conclude(ctx, f.Convicted)
+			d.cfg.Ledger.End(s.ticket, blame.Abandoned) // a finding stands
+			if f, crashed := d.cfg.Ledger.Finding(s.ticket); crashed && !f.Planned {
+				d.cfg.Ledger.Conclude(ctx, s.work, s.route, s.keeper, f.Convicted)
 			}
-			d.cfg.Fleet.Release(w)
-			d.cfg.Ledger.Close(t, c.bw.Fingerprint)
-			return aborted
-		case fleet.Unresponsive: // until the deadline
+			d.cfg.Fleet.Release(s.worker)
+			d.cfg.Ledger.Close(s.ticket, s.work.Fingerprint)
+			return
+		case fleet.Unresponsive: // until it counts as hanging
 		}
 		select {
 		case <-tick.C:
-		case <-w.Ended():
+		case <-s.worker.Ended():
+		case <-ctx.Done():
 		}
 	}
 }

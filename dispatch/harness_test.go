@@ -29,6 +29,8 @@ type rig struct {
 	deaths   int
 	restart  time.Duration
 	sends    map[byte]int // deliveries by work
+	dials    map[byte]int // by work
+	tries    []int        // what the targets said of which attempt it is
 	restarts sync.WaitGroup
 	stopped  bool
 	observe  func(string)
@@ -52,6 +54,7 @@ const (
 	snap    // breaks its connection; the worker lives
 	dawdle  // never answers; the worker lives
 	poisons // kills its worker unless it is alone on it
+	shut    // finds workers that live and do not take connections
 )
 
 type job struct {
@@ -75,12 +78,16 @@ func (j *job) Connect(_ context.Context, t *dispatch.Target) error {
 		return errors.New("connection refused")
 	}
 	j.life = l
+	if j.r.dials[j.id]++; j.what == shut {
+		return errors.New("connection refused")
+	}
 	return nil
 }
 
 func (j *job) Send(ctx context.Context, t *dispatch.Target) dispatch.Result {
 	j.r.mu.Lock()
 	j.r.sends[j.id]++
+	j.r.tries = append(j.r.tries, t.Attempt)
 	j.r.mu.Unlock()
 	work := time.Millisecond
 	switch j.what {
@@ -128,7 +135,7 @@ func (j *job) Send(ctx context.Context, t *dispatch.Target) dispatch.Result {
 // newRig starts n workers that restart 100 ms after a death.
 func newRig(t *testing.T, n int, cfg dispatch.Config, bc blame.Config) *rig {
 	t.Helper()
-	r := &rig{t: t, lives: map[string]*life{}, restart: 100 * time.Millisecond, sends: map[byte]int{}}
+	r := &rig{t: t, lives: map[string]*life{}, restart: 100 * time.Millisecond, sends: map[byte]int{}, dials: map[byte]int{}}
 	l, err := ledger.New(ledger.Config{Fleet: "test", Blame: bc, Observe: func(e ledger.Event) {
 		if r.observe != nil {
 			r.observe(fmt.Sprintf("%v work %d worker %s epoch %d lane %v inflight %d gated", e.Kind, e.Verdict.Fingerprint[0], e.Evidence.Worker, e.Evidence.Epoch, e.Evidence.Lane, e.Evidence.InFlight))

@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"context"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -12,8 +11,6 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/blame"
 	"github.com/bezoar-dev/bezoar/policy/lane"
 )
-
-func randomFloat() float64 { return rand.Float64() }
 
 // overflowAt is the length of the lane's queue from which work that may run in
 // the fleet as well does.
@@ -26,6 +23,32 @@ type entry struct {
 	done chan struct{}      // closed when its run is over
 
 	began atomic.Bool // its answer has begun
+
+	mu   sync.Mutex // guards what follows
+	left bool       // the lane looks after it no longer
+	heir func(ctx context.Context)
+}
+
+// bequeath leaves f to the lane to do once done is closed. It reports false
+// when the lane looks after e no longer.
+func (e *entry) bequeath(f func(ctx context.Context)) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.left {
+		e.heir = f
+	}
+	return !e.left
+}
+
+// leave does what was left to the lane, the last thing that it does with e.
+func (e *entry) leave(ctx context.Context) {
+	e.mu.Lock()
+	f := e.heir
+	e.left = true
+	e.mu.Unlock()
+	if f != nil {
+		f(ctx)
+	}
 }
 
 // laneQueue is who waits for the lane.
@@ -90,7 +113,7 @@ func (q *laneQueue) pick(now time.Time) []*entry {
 func (c *call) inLane(ctx context.Context, t blame.Ticket, dec blame.Decision) step {
 	d := c.d
 	if dec.Overflow && d.lane.len() >= overflowAt {
-		return c.fleet(ctx, t, fleet.Want{})
+		return c.fleet(ctx, t, false)
 	}
 	for {
 		e := &entry{
@@ -115,12 +138,12 @@ func (c *call) inLane(ctx context.Context, t blame.Ticket, dec blame.Decision) s
 		if sent {
 			return s
 		}
-		if !s.again || c.patience() <= 0 {
+		if s.again {
+			s = c.mayRedial(ctx)
+		}
+		if !s.again {
 			d.cfg.Ledger.Close(t, c.bw.Fingerprint)
-			if !s.again {
-				return s
-			}
-			return done(c.unavailable("the lane's worker could not be reached: " + c.reason))
+			return s
 		}
 	}
 }
@@ -131,7 +154,7 @@ func (c *call) queue(ctx context.Context, e *entry) (*fleet.Worker, Answer) {
 	d := c.d
 	left := c.patience()
 	if left <= 0 || !d.lane.push(e, d.cfg.Queue) {
-		return nil, c.unavailable("it must run alone, and too many wait for that")
+		return nil, c.unavailable(RuleLane, "it must run alone, and too many wait for that")
 	}
 	timer := time.NewTimer(left)
 	defer timer.Stop()
@@ -141,7 +164,7 @@ func (c *call) queue(ctx context.Context, e *entry) (*fleet.Worker, Answer) {
 		return w, Answer{}
 	case <-ctx.Done():
 	case <-timer.C:
-		a = c.unavailable("it must run alone, and no worker could be set apart in time")
+		a = c.unavailable(RuleLane, "it must run alone, and no worker could be set apart in time")
 	}
 	if d.lane.remove(e) {
 		return nil, a
@@ -189,7 +212,7 @@ func (d *Dispatcher) shift(ctx context.Context) {
 			d.cfg.Fleet.Enter(w)
 			e.turn <- w
 		}
-		if !d.finish(picked) {
+		if !d.finish(ctx, picked) {
 			return // a stream goes on there: the worker is not the lane's any more
 		}
 		if _, ended := w.End(); ended {
@@ -204,10 +227,15 @@ const streamGrace = 5 * time.Second
 // finish waits until all of a batch have run. It reports false when what is
 // left are answers that have been streaming for a while: a stream may never
 // end, and has not killed its worker so far.
-func (d *Dispatcher) finish(picked []*entry) bool {
+func (d *Dispatcher) finish(ctx context.Context, picked []*entry) bool {
 	tick := time.NewTicker(streamGrace)
 	defer tick.Stop()
 	streaming := map[*entry]bool{}
+	defer func() {
+		for _, e := range picked {
+			e.leave(ctx)
+		}
+	}()
 	for _, e := range picked {
 		for waiting := true; waiting; {
 			select {

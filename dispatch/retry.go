@@ -13,8 +13,8 @@ import (
 // RetryConfig bounds how often work is sent again (law 8). The zero value means
 // the defaults.
 type RetryConfig struct {
-	Attempts int            // deliveries of one piece of work; 1 to 10, default 3
-	Budget   budget.Config  // share of the traffic that tries at other workers may add
+	Attempts int            // deliveries of one piece of work; 1 to 10, default 3, and no more than there are workers that live
+	Budget   budget.Config  // share of the traffic that further attempts may add
 	Backoff  backoff.Config // between them; default 25 ms, at most 250 ms
 }
 
@@ -66,4 +66,11 @@ func (r *Retry) again(now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.budget.Retry(now)
+}
+
+// count counts a retry that is made whatever the budget says.
+func (r *Retry) count(now time.Time) {
+	r.mu.Lock()
+	r.budget.Count(now)
+	r.mu.Unlock()
 }

@@ -1,0 +1,131 @@
+package dispatch
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+func randomFloat() float64 { return rand.Float64() }
+
+// patience returns how much longer this call may wait for something.
+func (c *call) patience() time.Duration {
+	if c.waited.IsZero() {
+		c.waited = time.Now().Add(max(c.d.cfg.Wait, c.w.Timeout))
+		if by := c.w.Deadline; !by.IsZero() && by.Before(c.waited) {
+			c.waited = by
+		}
+	}
+	return time.Until(c.waited)
+}
+
+// late reports whether the caller's deadline has passed.
+func (c *call) late() bool {
+	return !c.w.Deadline.IsZero() && !time.Now().Before(c.w.Deadline)
+}
+
+// unavailable is the answer to work that waited in vain. When that was for want
+// of the caller's own time, it is told so.
+func (c *call) unavailable(rule, reason string) Answer {
+	if c.late() {
+		return c.expired(reason)
+	}
+	// Spread the callers over the time that follows.
+	return Answer{Kind: Unavailable, Rule: rule, Reason: reason, RetryAfter: time.Second + rand.N(2*time.Second)}
+}
+
+// expired is the answer to work whose caller does not wait any longer.
+func (c *call) expired(what string) Answer {
+	if what != "" {
+		what = ": " + what
+	}
+	return Answer{Kind: TimedOut, Rule: RuleDeadline, Reason: "the caller's deadline has passed" + what}
+}
+
+// reach returns how many workers there are for the work. One that is alone counts
+// as two: a connection may break because it was old.
+func (c *call) reach() int {
+	n := c.d.cfg.Fleet.Size()
+	if c.w.Cells > 1 {
+		n = (n + c.w.Cells - 1) / c.w.Cells
+	}
+	if c.w.Hand > 0 {
+		n = min(n, c.w.Hand)
+	}
+	return max(n, 2)
+}
+
+// deliveries returns how often the work may be delivered: once to each worker,
+// where the next life of one that ended with it counts as another.
+func (c *call) deliveries() int { return min(c.w.Retry.cfg.Attempts, c.reach()+c.lost) }
+
+// take takes a retry from the caller's budget and the fleet's, or from neither.
+func (c *call) take(now time.Time) bool {
+	if !c.budgeted() {
+		return c.w.Retry.again(now)
+	}
+	if !c.w.Budget.again(now, c.w.Caller) {
+		return false
+	}
+	if !c.w.Retry.again(now) {
+		c.w.Budget.back(now, c.w.Caller)
+		return false
+	}
+	return true
+}
+
+// first counts the first delivery of the work.
+func (c *call) first(now time.Time) {
+	c.w.Retry.first(now)
+	if c.budgeted() {
+		c.w.Budget.first(now, c.w.Caller)
+	}
+}
+
+// budgeted reports whether the caller has a budget of its own.
+func (c *call) budgeted() bool { return c.w.Budget != nil && c.w.Caller != 0 }
+
+// thrift is how long a retry beyond the budget may wait to be within it.
+const thrift = 2 * time.Second
+
+// afford takes a retry from the budgets. One that is beyond them waits for a
+// while, so that the few more innocents than usual that a crash leaves behind
+// are not refused for it, while a herd is held back.
+func (c *call) afford(ctx context.Context) bool {
+	d := c.d
+	if c.take(time.Now()) {
+		return true
+	}
+	defer d.thrifty.Add(-1)
+	if d.thrifty.Add(1) > int64(d.cfg.Queue) {
+		return false
+	}
+	end := time.Now().Add(min(thrift, c.patience()))
+	for n := 2; ; n++ {
+		left := time.Until(end)
+		if left <= 0 || ctx.Err() != nil {
+			return false
+		}
+		pause(ctx, min(c.backoff(n), left))
+		if c.take(time.Now()) {
+			return true
+		}
+	}
+}
+
+// backoff returns the wait before the n-th retry, counted from 0: between half
+// of its ceiling and all of it.
+func (c *call) backoff(n int) time.Duration {
+	wait := c.w.Retry.cfg.Backoff.Ceiling(n)
+	return wait/2 + time.Duration(float64(wait/2)*randomFloat())
+}
+
+// pause waits for d or for the end of ctx.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
