@@ -1,0 +1,194 @@
+package rate
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"time"
+)
+
+// MaxBuckets bounds [Window.Buckets].
+const MaxBuckets = 60
+
+// Window limits to Limit in any Per, with the error that the package's
+// documentation derives.
+//
+// The state of a key is [Window.Words] words: the number of the newest bucket,
+// counted from 1970, then Buckets+1 buckets as a ring, by their number. More
+// rings of the same length may follow in the same slice: they are the caller's,
+// and forget together with the first.
+type Window struct {
+	Limit   int64         // 1 to MaxLimit
+	Per     time.Duration // MinPer × Buckets to MaxPer
+	Buckets int           // 1 to MaxBuckets; 0 means 1
+}
+
+// Validate reports every impossible field.
+func (w Window) Validate() error {
+	errs := validate(w.Limit, w.Per, MinPer*time.Duration(max(w.Buckets, 1)))
+	if w.Buckets < 0 || w.Buckets > MaxBuckets {
+		errs = append(errs, fmt.Errorf("buckets is %d, want 1 to %d", w.Buckets, MaxBuckets))
+	}
+	return errors.Join(errs...)
+}
+
+func validate(limit int64, per, least time.Duration) (errs []error) {
+	if limit < 1 || limit > MaxLimit {
+		errs = append(errs, fmt.Errorf("limit is %d, want 1 to %d", limit, int64(MaxLimit)))
+	}
+	if per < least || per > MaxPer {
+		errs = append(errs, fmt.Errorf("per is %v, want %v to %v", per, least, MaxPer))
+	}
+	return errs
+}
+
+// Words is the length of the state.
+func (w *Window) Words() int { return 2 + w.ring() }
+
+func (w *Window) buckets() int64 { return int64(max(w.Buckets, 1)) }
+
+// ring is the number of buckets after the first of the ring.
+func (w *Window) ring() int { return int(w.buckets()) }
+
+// Width is how long a bucket lasts. A Per that Buckets do not divide is cut.
+func (w *Window) Width() time.Duration { return w.Per / time.Duration(w.buckets()) }
+
+// BucketAt is the number of the bucket that now is in.
+func (w *Window) BucketAt(now int64) int64 {
+	width := int64(w.Width())
+	b := now / width
+	if now%width < 0 { // a clock may say 1969
+		b--
+	}
+	return b
+}
+
+// Slot is where in the first ring the bucket is, and in each ring after that
+// one ring's length further.
+func (w *Window) Slot(bucket int64) int {
+	n := w.buckets() + 1
+	i := bucket % n
+	if i < 0 {
+		i += n
+	}
+	return 1 + int(i)
+}
+
+// Slide forgets what has left the window. It returns how much of the newest
+// bucket has passed.
+func (w *Window) Slide(s []int64, now int64) (passed int64) {
+	width := int64(w.Width())
+	b := w.BucketAt(now)
+	steps := b - s[0]
+	switch n := w.buckets(); {
+	case steps == 0:
+		return now - b*width
+	case steps > n || steps < -n: // nothing is left, or the clock was set
+		clear(s[1:])
+	case steps < 0:
+		return 0 // the clock has to catch up
+	default:
+		for i := s[0] + 1; i <= b; i++ {
+			for at := w.Slot(i); at < len(s); at += int(n) + 1 {
+				s[at] = 0
+			}
+		}
+	}
+	s[0] = b
+	return now - b*width
+}
+
+// oldest is the bucket that the window is leaving, and newer the sum of all
+// others. The state has slid.
+func (w *Window) sum(s []int64) (oldest, newer int64) {
+	at := w.Slot(s[0] - w.buckets())
+	for i, c := range s[1:w.Words()] {
+		if 1+i == at {
+			oldest = c
+		} else {
+			newer = add(newer, c)
+		}
+	}
+	return oldest, newer
+}
+
+// weigh is what still counts of a bucket of which left is left, rounded up.
+func weigh(count, left, width int64) int64 {
+	hi, lo := bits.Mul64(uint64(count), uint64(left))
+	q, r := bits.Div64(hi, lo, uint64(width)) // left ≤ width: cannot overflow
+	if r > 0 {
+		q++
+	}
+	return int64(q)
+}
+
+// Used is what counts at now.
+func (w *Window) Used(s []int64, now int64) int64 {
+	left := int64(w.Width()) - w.Slide(s, now)
+	oldest, newer := w.sum(s)
+	return add(newer, weigh(oldest, left, int64(w.Width())))
+}
+
+// Check says whether n more, 0 or more, fit at now. It only forgets.
+func (w *Window) Check(s []int64, now, n int64) Decision {
+	width := int64(w.Width())
+	left := width - w.Slide(s, now)
+	oldest, newer := w.sum(s)
+	used := add(newer, weigh(oldest, left, width))
+	d := Decision{Used: used, Remaining: max(w.Limit-used, 0)}
+	if used > 0 {
+		d.Reset = time.Duration(w.reset(s, left))
+	}
+	switch {
+	case n <= w.Limit-used:
+		d.Allowed = true
+	case n > w.Limit:
+		d.Never = true
+	default:
+		d.Wait = time.Duration(w.wait(s, w.Limit-n, left, oldest, newer))
+	}
+	return d
+}
+
+// wait is how long it takes until no more than room is used.
+func (w *Window) wait(s []int64, room, left, oldest, newer int64) int64 {
+	width := int64(w.Width())
+	waited := int64(0)
+	for b := s[0] - w.buckets(); ; {
+		if newer <= room {
+			// The least time after which what is left of the oldest weighs
+			// no more than fits.
+			fits := left
+			if oldest > 0 {
+				hi, lo := bits.Mul64(uint64(min(room-newer, oldest)), uint64(width))
+				q, _ := bits.Div64(hi, lo, uint64(oldest))
+				fits = min(int64(q), left)
+			}
+			return waited + left - fits
+		}
+		waited += left
+		left = width
+		b++
+		oldest = s[w.Slot(b)]
+		newer = 0
+		for i := b + 1; i <= s[0]; i++ {
+			newer = add(newer, s[w.Slot(i)])
+		}
+	}
+}
+
+// reset is how long it takes until the newest count has left.
+func (w *Window) reset(s []int64, left int64) int64 {
+	after := w.buckets()
+	for b := s[0]; after > 0 && s[w.Slot(b)] == 0; b-- {
+		after--
+	}
+	return left + after*int64(w.Width())
+}
+
+// Add counts n, 0 or more, at now.
+func (w *Window) Add(s []int64, now, n int64) {
+	w.Slide(s, now)
+	at := w.Slot(s[0])
+	s[at] = add(s[at], n)
+}
