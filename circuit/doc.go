@@ -1,0 +1,2 @@
+// Package circuit keeps the circuit breakers of a process.
+package circuit

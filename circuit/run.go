@@ -1,0 +1,173 @@
+package circuit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// maxEvents bounds the events that wait for Observe.
+	maxEvents = 1024
+	// tellers is how many marks are written at the same time.
+	tellers = 4
+)
+
+// Run keeps the breakers of all nodes together, and tells Observe, until ctx
+// ends. Without it each breaker works for itself.
+func (c *Circuits) Run(ctx context.Context) error {
+	var all sync.WaitGroup
+	all.Go(func() { c.observe(ctx) })
+	all.Go(func() { c.poll(ctx) })
+	all.Go(func() { c.speak(ctx) })
+	all.Wait()
+	return nil
+}
+
+// poll reads the store, and notices overrides that have expired.
+func (c *Circuits) poll(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-c.nudge:
+		}
+		_ = c.Sync(ctx) // counted and logged there
+		now := time.Now()
+		for _, b := range c.all() {
+			b.mu.Lock()
+			b.look(now, false)
+			b.mu.Unlock()
+		}
+		// Jittered, so that nodes that started together do not read together.
+		timer.Reset(c.config.Poll - rand.N(c.config.Poll/5))
+	}
+}
+
+// speak tells the store what it does not know. After a failure it waits until
+// the store has been read, or something else is to be told.
+func (c *Circuits) speak(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.wake:
+			c.tellAll(ctx)
+		}
+	}
+}
+
+// errand is something to write: what a breaker says, or that there is none of
+// that name any more.
+type errand struct {
+	b         *Breaker // nil: delete the mark
+	key, name string
+}
+
+// tellAll runs all errands that there are. The first that fails ends the round,
+// so that a store that hangs is asked a few times and not thousands.
+func (c *Circuits) tellAll(ctx context.Context) {
+	c.mu.Lock()
+	errands := make([]errand, 0, len(c.untold)+len(c.gone))
+	for b := range c.untold {
+		errands = append(errands, errand{b, b.key, b.name})
+	}
+	for key, name := range c.gone {
+		errands = append(errands, errand{nil, key, name})
+	}
+	clear(c.untold)
+	clear(c.gone)
+	c.mu.Unlock()
+
+	round, stop := context.WithCancel(ctx)
+	defer stop()
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(tellers, len(errands)) {
+		all.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(errands) {
+					return
+				}
+				if err := c.run(round, errands[i]); err != nil {
+					c.keep(errands[i])
+					if round.Err() == nil && !errors.Is(err, ErrConflict) {
+						c.complain(err)
+						stop()
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func (c *Circuits) run(ctx context.Context, e errand) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeFor)
+	defer cancel()
+	if e.b != nil {
+		return c.push(ctx, e.b)
+	}
+	if c.get(e.name) != nil {
+		return nil // there is one again
+	}
+	if err := c.config.Store.DeleteMark(ctx, e.key, 0); err != nil {
+		return fmt.Errorf("delete the mark of circuit breaker %s: %w", e.name, err)
+	}
+	return nil
+}
+
+// keep has an errand run again when the store has been read.
+func (c *Circuits) keep(e errand) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	there := c.breakers[e.name]
+	switch {
+	case e.b == nil && there == nil && len(c.gone) < c.config.Max:
+		c.gone[e.key] = e.name
+	case e.b != nil && there == e.b:
+		c.untold[e.b] = struct{}{}
+	}
+}
+
+// report has Observe told, unless it is too slow.
+func (c *Circuits) report(e Event) {
+	if c.config.Observe == nil {
+		return
+	}
+	select {
+	case c.events <- e:
+	default:
+		c.dropped.Add(1)
+	}
+}
+
+// observe tells Observe, at the end also what was waiting.
+func (c *Circuits) observe(ctx context.Context) {
+	for {
+		select {
+		case e := <-c.events:
+			c.config.Observe(e)
+		case <-ctx.Done():
+			for {
+				select {
+				case e := <-c.events:
+					c.config.Observe(e)
+				default:
+					return
+				}
+			}
+		}
+	}
+}

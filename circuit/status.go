@@ -1,0 +1,91 @@
+package circuit
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/policy/breaker"
+)
+
+// Status is what there is to see of one breaker.
+type Status struct {
+	Name   string          `json:"name"`
+	State  breaker.State   `json:"state"`           // with an override: that; open until a call tries it, also when Until is over
+	Since  time.Time       `json:"since"`           // when this process learned of it
+	Until  time.Time       `json:"until,omitzero"`  // when it ends: open, tried again; half-open, the lease; forced, the override
+	Level  int             `json:"level"`           // trips in a row
+	Reason string          `json:"reason,omitzero"` // of the last trip, while not closed
+	Node   string          `json:"node,omitzero"`   // who tries it, while half-open
+	Counts breaker.Counts  `json:"counts"`          // of this process, in the window
+	Forced *breaker.Forced `json:"forced,omitzero"` // the override that holds
+	Told   bool            `json:"told"`            // the store knows; always, without one
+}
+
+// Event is a change of one breaker: what it is now, and what it was. State and
+// From are alike when only the rest has changed: another node's lease, another
+// override.
+type Event struct {
+	Status
+	At     time.Time
+	From   breaker.State
+	Remote bool // learned from another node
+}
+
+// Stats are numbers about all breakers.
+type Stats struct {
+	Breakers      int
+	Untold        int       // changes that are not in the store yet
+	StoreErrors   uint64    // calls of the store that failed
+	Alone         uint64    // probes that were sent without the store's leave
+	DroppedEvents uint64    // that Observe was too slow for
+	Read          time.Time // when the store was read last without an error
+}
+
+// List returns the status of every breaker, by name.
+func (c *Circuits) List() []Status {
+	now := time.Now()
+	all := c.all()
+	list := make([]Status, 0, len(all))
+	for _, b := range all {
+		list = append(list, b.status(now))
+	}
+	slices.SortFunc(list, func(x, y Status) int { return strings.Compare(x.Name, y.Name) })
+	return list
+}
+
+// Stats returns numbers about all breakers.
+func (c *Circuits) Stats() Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Stats{
+		Breakers: len(c.breakers), Untold: len(c.untold) + len(c.gone), StoreErrors: c.errors.Load(),
+		Alone: c.alone.Load(), DroppedEvents: c.dropped.Load(), Read: c.read,
+	}
+}
+
+func (b *Breaker) status(now time.Time) Status {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.look(now, false)
+	return b.describe(now)
+}
+
+// describe says how b is. The caller holds the lock.
+func (b *Breaker) describe(now time.Time) Status {
+	is := b.policy.Snapshot()
+	s := Status{
+		Name: b.name, State: b.state, Since: b.since, Until: is.Until, Level: int(is.Level),
+		Reason: is.Reason, Node: is.Node, Counts: b.policy.Counts(now), Told: b.circuits.config.Store == nil || !b.dirty,
+	}
+	if is.State == breaker.Closed {
+		s.Until = time.Time{} // until when Level is remembered
+		if now.After(is.Until) {
+			s.Level = 0
+		}
+	}
+	if f := is.Forced; now.Before(f.Until) {
+		s.Forced, s.Until = &f, f.Until
+	}
+	return s
+}

@@ -1,0 +1,63 @@
+package stale
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Config bounds a cache. The zero value means the defaults below.
+type Config struct {
+	MaxBytes   int64         // of all answers, with what it takes to keep them; default 64 MiB
+	MaxEntry   int           // bytes of one body at most; default 1 MiB
+	MaxEntries int           // answers at most; default 65,536
+	Refresh    time.Duration // a copy that is younger is good enough and not recorded again; default 1 s, negative: none is
+	// Vary names the request headers whose values are in the caller's keys;
+	// see [Cache.AppendVary]. An answer that varies on another one is not
+	// kept. Default: Accept, Accept-Encoding, Accept-Language, Origin.
+	Vary []string
+}
+
+// maxVary bounds Config.Vary.
+const maxVary = 32
+
+// WithDefaults returns c with every zero field set to its default.
+func (c Config) WithDefaults() Config {
+	if c.MaxBytes == 0 {
+		c.MaxBytes = 64 << 20
+	}
+	if c.MaxEntry == 0 {
+		c.MaxEntry = int(min(1<<20, max(c.MaxBytes, 0)))
+	}
+	if c.MaxEntries == 0 {
+		c.MaxEntries = 65_536
+	}
+	if c.Refresh == 0 {
+		c.Refresh = time.Second
+	}
+	if c.Vary == nil {
+		c.Vary = []string{"Accept", "Accept-Encoding", "Accept-Language", "Origin"}
+	}
+	return c
+}
+
+// Validate reports every impossible field.
+func (c Config) Validate() error {
+	c = c.WithDefaults()
+	var errs []error
+	fault := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	fault(c.MaxBytes < 1, "MaxBytes is %d, want 1 or more", c.MaxBytes)
+	fault(c.MaxEntry < 1 || int64(c.MaxEntry) > max(c.MaxBytes, 1), "MaxEntry is %d, want 1 to MaxBytes (%d)", c.MaxEntry, c.MaxBytes)
+	fault(c.MaxEntries < 1, "MaxEntries is %d, want 1 or more", c.MaxEntries)
+	fault(len(c.Vary) > maxVary, "Vary names %d headers, want %d at most", len(c.Vary), maxVary)
+	for _, name := range c.Vary {
+		fault(!isToken(name), "Vary names %q, want the name of a header", name)
+		fault(strings.EqualFold(name, "cookie") || strings.EqualFold(name, "authorization"), "Vary names %s: an answer to one user is not kept", name)
+	}
+	return errors.Join(errs...)
+}
