@@ -44,6 +44,7 @@ type Fleet struct {
 
 	panics, ejections, spilled uint64
 
+	dealt       []dealt          // remembered hands; nil until there is one
 	hand, spare []int            // scratch
 	samples     []balance.Sample // scratch
 }

@@ -409,15 +409,3 @@ func ExampleFleet() {
 	f.Release(w)
 	// Output: search-1 127.0.0.1:9101
 }
-
-func BenchmarkAcquire(b *testing.B) {
-	f, _ := fleet.New(fleet.Config{Name: "bench"})
-	for i := range 8 {
-		f.Up(fmt.Sprint(i), "127.0.0.1:1")
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		w, _ := f.Acquire(context.Background(), fleet.Want{})
-		f.Release(w)
-	}
-}

@@ -19,17 +19,21 @@ func (f *Fleet) deal(want *Want) []int {
 		return nil
 	}
 	k, cells := want.Hand, min(want.Cells, n)
-	if k <= 0 {
+	if k <= 0 || k > n {
 		k = n
+	}
+	if hand, ok := f.recall(want.Caller, k, cells); ok {
+		return hand
 	}
 	if cells <= 1 {
 		f.hand = shard.Hand(want.Caller, f.hashes, k, f.hand[:0])
-		return f.hand
+	} else {
+		cell := shard.Cell(want.Caller, cells)
+		f.hand = shard.HandOf(want.Caller, f.hashes, k, f.hand[:0], func(i int) bool {
+			return shard.WorkerCell(i, cells) == cell
+		})
 	}
-	cell := shard.Cell(want.Caller, cells)
-	f.hand = shard.HandOf(want.Caller, f.hashes, k, f.hand[:0], func(i int) bool {
-		return shard.WorkerCell(i, cells) == cell
-	})
+	f.remember(want.Caller, k, cells, f.hand)
 	return f.hand
 }
 

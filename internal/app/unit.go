@@ -59,6 +59,7 @@ func (a *App) newUnit(name string, cfg config.Fleet, rules map[string]*blame.Rul
 	u.fleet, err = fleet.New(fleet.Config{
 		Name:        name,
 		MaxInFlight: cfg.MaxInFlight,
+		PanicBelow:  float64(cfg.Health.PanicBelow),
 		Connect:     gateway.Upstream{}.Connect,
 		Opened:      func(epoch uint64, _ string) { u.ledger.Opened(epoch) },
 		Ended:       u.ended,
@@ -119,7 +120,7 @@ func (u *unit) openKeeper(opt Options, log *slog.Logger) error {
 			Name: u.name, Workers: u.cfg.Workers, Registry: u.fleet, Log: log, Conns: u.conns,
 			Health: probe.Health{
 				Path: u.cfg.Health.Path, Interval: u.cfg.Health.Interval,
-				Timeout: u.cfg.Health.Timeout, PanicBelow: float64(u.cfg.Health.PanicBelow),
+				Timeout: u.cfg.Health.Timeout,
 			},
 		})
 		if err != nil {
@@ -133,7 +134,7 @@ func (u *unit) openKeeper(opt Options, log *slog.Logger) error {
 		Env: environment(u.cfg.Env), Secrets: opt.Secrets,
 		Health: supervise.Health{
 			Path: u.cfg.Health.Path, Interval: u.cfg.Health.Interval,
-			Timeout: u.cfg.Health.Timeout, PanicBelow: float64(u.cfg.Health.PanicBelow),
+			Timeout: u.cfg.Health.Timeout,
 		},
 		Grace: u.cfg.Grace, Drain: u.cfg.Drain, Memory: int64(u.cfg.Memory),
 		Output: output(opt.Output), Log: log, Registry: u.fleet,

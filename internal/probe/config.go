@@ -22,15 +22,18 @@ type Registry interface {
 	Resume(worker string)
 	Idle(ctx context.Context, worker string) error
 	Down(worker string, epoch uint64, end fleet.End)
+	// Sick is told after every look while health checks fail, and Well once when
+	// they succeed again. Whether that keeps work away is the registry's decision.
+	Sick(worker string, epoch uint64, why string) (out bool)
+	Well(worker string, epoch uint64)
 }
 
 // Health says how workers are asked how they are.
 type Health struct {
-	Path       string        // "" means that an open port is a well worker
-	Host       string        // the Host header; "" means the address
-	Interval   time.Duration // between looks at a worker that is up, ±20 %; default 1 s
-	Timeout    time.Duration // of one look; default 1 s
-	PanicBelow float64       // never drain below this share of the fleet; default 0.5
+	Path     string        // "" means that an open port is a well worker
+	Host     string        // the Host header; "" means the address
+	Interval time.Duration // between looks at a worker that is up, ±20 %; default 1 s
+	Timeout  time.Duration // of one look; default 1 s
 }
 
 // MaxWorkers bounds the workers of one External.
@@ -55,9 +58,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Health.Timeout == 0 {
 		c.Health.Timeout = DefaultTimeout
-	}
-	if c.Health.PanicBelow == 0 {
-		c.Health.PanicBelow = DefaultPanicBelow
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -103,9 +103,6 @@ func (h Health) validate() []error {
 	}
 	if h.Timeout < 0 {
 		errs = append(errs, fmt.Errorf("health.timeout is %v, want more than 0", h.Timeout))
-	}
-	if h.PanicBelow < 0 || h.PanicBelow > 1 {
-		errs = append(errs, fmt.Errorf("health.panic_below is %v, want 0 to 1", h.PanicBelow))
 	}
 	return errs
 }

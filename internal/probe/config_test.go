@@ -40,9 +40,9 @@ func TestParseWorker(t *testing.T) {
 func TestValidateJoinsEveryFault(t *testing.T) {
 	err := Config{
 		Workers: []string{"http://h:1", "http://H:1", "https://h"},
-		Health:  Health{Path: "healthz", Interval: -1, Timeout: -time.Second, PanicBelow: 2},
+		Health:  Health{Path: "healthz", Interval: -1, Timeout: -time.Second},
 	}.Validate()
-	for _, want := range []string{"registry", "workers[1]: h:1 is listed twice", "workers[2]", "health.path", "health.interval", "health.timeout", "health.panic_below"} {
+	for _, want := range []string{"registry", "workers[1]: h:1 is listed twice", "workers[2]", "health.path", "health.interval", "health.timeout"} {
 		if !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("Validate does not name %q: %v", want, err)
 		}

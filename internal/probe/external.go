@@ -14,7 +14,6 @@ import (
 type External struct {
 	cfg     Config
 	probe   Probe
-	drains  *Allowance
 	workers map[string]*remote // by name; fixed after New
 }
 
@@ -29,7 +28,6 @@ func New(cfg Config) (*External, error) {
 	x := &External{
 		cfg:     cfg,
 		probe:   Probe{Path: cfg.Health.Path, Host: cfg.Health.Host, Timeout: cfg.Health.Timeout},
-		drains:  NewAllowance(len(cfg.Workers), cfg.Health.PanicBelow),
 		workers: make(map[string]*remote, len(cfg.Workers)),
 	}
 	for _, w := range cfg.Workers {
@@ -137,9 +135,6 @@ func (x *External) end(r *remote, l *span, end fleet.End) {
 	if l.announced.Load() {
 		end = announcedEnd(end)
 	}
-	if l.drained.CompareAndSwap(true, false) {
-		x.drains.Give()
-	}
 	x.cfg.Registry.Down(r.name, l.epoch, end)
 	x.cfg.Log.Info("worker down", "fleet", x.cfg.Name, "worker", r.name, "epoch", l.epoch,
 		"class", end.Class, "planned", end.Planned, "detail", end.Detail)
@@ -149,7 +144,7 @@ func (x *External) end(r *remote, l *span, end fleet.End) {
 // attend looks at a worker that is up, once per interval, until it ends.
 func (x *External) attend(ctx context.Context, r *remote) {
 	l := r.current()
-	var w Watch
+	var w opinion
 	for l != nil && sleep(ctx, l.gone, jitter(x.cfg.Health.Interval)) {
 		if x.cfg.Conns != nil {
 			x.cfg.Conns(r.name, l.epoch) // so that what Check counts is fresh: servers close idle connections
@@ -162,8 +157,15 @@ func (x *External) attend(ctx context.Context, r *remote) {
 	}
 }
 
+// opinion is what the registry has been told of one life.
+type opinion struct {
+	Watch
+
+	told, out bool // that it is sick; and whether that holds it out
+}
+
 // look takes one look at a worker that is up.
-func (x *External) look(ctx context.Context, r *remote, l *span, w *Watch) {
+func (x *External) look(ctx context.Context, r *remote, l *span, w *opinion) {
 	res := x.ask(ctx, r, l)
 	if ctx.Err() != nil || l.over() {
 		return
@@ -178,12 +180,29 @@ func (x *External) look(ctx context.Context, r *remote, l *span, w *Watch) {
 	if res.Outcome == Answered {
 		l.announced.Store(announced) // silence takes back nothing
 	}
-	switch {
-	case sick || announced:
-		x.drain(r, l, res.String())
-	case res.Healthy():
-		x.resume(r, l)
+	if announced {
+		w.Trust()
+		sick = true
 	}
+	x.tell(r, l, w, sick, res)
+}
+
+// tell tells the registry what the worker looks like, and the log when that
+// changes.
+func (x *External) tell(r *remote, l *span, w *opinion, sick bool, res Result) {
+	if !sick {
+		if w.told {
+			w.told, w.out = false, false
+			x.cfg.Log.Info("worker well again", "fleet", x.cfg.Name, "worker", r.name)
+			x.cfg.Registry.Well(r.name, l.epoch)
+		}
+		return
+	}
+	out := x.cfg.Registry.Sick(r.name, l.epoch, res.String())
+	if !w.told || out != w.out {
+		x.cfg.Log.Warn("worker looks sick", "fleet", x.cfg.Name, "worker", r.name, "why", res, "held_out", out)
+	}
+	w.told, w.out = true, out
 }
 
 func (x *External) ask(ctx context.Context, r *remote, l *span) Result {
@@ -218,9 +237,7 @@ func (x *External) seeOff(ctx context.Context, r *remote, l *span, why string) {
 		return
 	}
 	if why := x.lost(ctx, r, l); why == "" { // it was a moment's weakness
-		if !l.drained.Load() {
-			x.cfg.Registry.Resume(r.name)
-		}
+		x.cfg.Registry.Resume(r.name)
 		return
 	}
 	if busy || x.busy(ctx, r) {
@@ -252,28 +269,6 @@ func (x *External) lost(ctx context.Context, r *remote, l *span) string {
 		return "connection refused"
 	}
 	return ""
-}
-
-// drain keeps new work away from a worker, if enough others remain.
-func (x *External) drain(r *remote, l *span, why string) {
-	if l.drained.Load() || !x.drains.Take() {
-		return
-	}
-	l.drained.Store(true)
-	if l.over() && l.drained.CompareAndSwap(true, false) {
-		x.drains.Give() // it ended meanwhile, and end had nothing to give back
-		return
-	}
-	x.cfg.Log.Warn("worker drained for its health", "fleet", x.cfg.Name, "worker", r.name, "why", why)
-	x.cfg.Registry.Drain(r.name)
-}
-
-func (x *External) resume(r *remote, l *span) {
-	if l.drained.CompareAndSwap(true, false) {
-		x.drains.Give()
-		x.cfg.Log.Info("worker well again", "fleet", x.cfg.Name, "worker", r.name)
-		x.cfg.Registry.Resume(r.name)
-	}
 }
 
 // jitter spreads d by ±20 %, so that a fleet is not asked in step.

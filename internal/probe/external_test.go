@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -149,20 +148,17 @@ func TestAnnouncedStopIsPlanned(t *testing.T) {
 	x := keep(t, reg, func(c *Config) { c.Health.Path = "/healthz" }, p.addr, other.addr)
 	reg.wait(t, "up", 2)
 	p.get("/set?status=503")
-	reg.wait(t, "drain", 1)
+	reg.wait(t, "sick", 1)
 	p.get("/set?status=200")
-	reg.wait(t, "resume", 1)
+	reg.wait(t, "well", 1)
 	p.get("/set?status=503")
-	reg.wait(t, "drain", 2)
+	reg.wait(t, "sick", 2)
 	epoch := reg.epoch(p.addr)
 	p.kill()
 	if h := x.Check(t.Context(), p.addr, epoch, fleet.Broken); h != fleet.Gone {
 		t.Errorf("Check = %v, want gone", h)
 	}
 	reg.wait(t, "down planned interrupted", 1)
-	// Its place in the allowance is free again for the other.
-	other.get("/set?status=503")
-	reg.wait(t, "drain", 3)
 }
 
 func TestPortClosedWhileWorkGoesOnIsPlanned(t *testing.T) {
@@ -220,14 +216,17 @@ func TestSilenceThenDeathIsACrash(t *testing.T) {
 	}, p.addr, other.addr)
 	reg.wait(t, "up", 2)
 	p.freeze()
-	reg.wait(t, "drain", 1)
+	reg.wait(t, "sick", 1)
 	p.kill()
 	reg.wait(t, "down crash", 1)
 }
 
-// When all look sick it is the check (law 11): half of them go on.
-func TestNeverDrainsMoreThanTheAllowance(t *testing.T) {
-	reg := newRecorder()
+// When most look sick it is the check (law 11): all of them go on.
+func TestPanicGivesEveryoneTraffic(t *testing.T) {
+	f, err := fleet.New(fleet.Config{Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	var addrs []string
 	var procs []*process
 	for range 4 {
@@ -235,28 +234,44 @@ func TestNeverDrainsMoreThanTheAllowance(t *testing.T) {
 		p.start()
 		procs, addrs = append(procs, p), append(addrs, p.addr)
 	}
-	keep(t, reg, func(c *Config) { c.Health.Path = "/healthz" }, addrs...)
-	reg.wait(t, "up", 4)
-	for _, p := range procs {
-		p.get("/set?status=500")
+	keep(t, f, func(c *Config) { c.Health.Path = "/healthz" }, addrs...)
+	well := func(n int) func() bool {
+		return func() bool { st := f.Stats(); return st.Up == 4 && st.Well == n }
 	}
-	reg.wait(t, "drain", 2)
-	for _, p := range procs {
-		before, _ := strconv.Atoi(p.get("/looks"))
-		until(t, "it was asked five times more", func() bool {
-			now, _ := strconv.Atoi(p.get("/looks"))
-			return now >= before+5
-		})
+	until(t, "all are up", well(4))
+	procs[0].get("/set?status=500")
+	procs[1].get("/set?status=500")
+	until(t, "half look sick", well(2))
+	if f.Panic() {
+		t.Error("it panics with half of the fleet well")
 	}
-	if got := reg.count("drain"); got != 2 {
-		t.Errorf("%d of 4 workers were drained, want 2", got)
+	for range 20 {
+		if w, err := f.Acquire(t.Context(), fleet.Want{}); err != nil || w.Name() == addrs[0] || w.Name() == addrs[1] {
+			t.Fatalf("got %v, %v, want one that is well", w, err)
+		}
+	}
+	procs[2].get("/set?status=500")
+	procs[3].get("/set?status=500")
+	until(t, "all look sick", well(0))
+	if !f.Panic() {
+		t.Error("it does not panic with nobody well")
+	}
+	seen := map[string]bool{}
+	for range 40 {
+		w, err := f.Acquire(t.Context(), fleet.Want{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[w.Name()] = true
+	}
+	if len(seen) != 4 {
+		t.Errorf("in panic %d of 4 workers got work: %v", len(seen), seen)
 	}
 	procs[0].get("/set?status=200")
 	procs[1].get("/set?status=200")
-	procs[2].get("/set?status=200")
-	reg.wait(t, "resume", 1)
-	if drained := reg.count("drain") - reg.count("resume"); drained > 2 {
-		t.Errorf("%d of 4 workers are drained, want at most 2", drained)
+	until(t, "half are well again", well(2))
+	if f.Panic() {
+		t.Error("it still panics")
 	}
 }
 

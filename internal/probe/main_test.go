@@ -142,6 +142,7 @@ type recorder struct {
 	mu     sync.Mutex // guards what follows
 	log    []string   // "up w 1", "drain w", "down w 1 crash"
 	epochs map[string]uint64
+	sick   map[string]uint64 // epochs that were reported sick
 	next   uint64
 	last   fleet.End
 	work   chan struct{} // closed when nothing is in flight any more; nil means nothing is
@@ -149,7 +150,7 @@ type recorder struct {
 }
 
 func newRecorder() *recorder {
-	return &recorder{epochs: map[string]uint64{}, news: make(chan struct{})}
+	return &recorder{epochs: map[string]uint64{}, sick: map[string]uint64{}, news: make(chan struct{})}
 }
 
 func (r *recorder) note(f func() string) {
@@ -176,6 +177,24 @@ func (r *recorder) Up(worker, _ string) (epoch uint64) {
 
 func (r *recorder) Drain(string)  { r.note(func() string { return "drain" }) }
 func (r *recorder) Resume(string) { r.note(func() string { return "resume" }) }
+
+func (r *recorder) Sick(worker string, epoch uint64, _ string) bool {
+	r.note(func() string {
+		if r.sick[worker] == epoch {
+			return ""
+		}
+		r.sick[worker] = epoch
+		return "sick"
+	})
+	return true
+}
+
+func (r *recorder) Well(worker string, _ uint64) {
+	r.note(func() string {
+		delete(r.sick, worker)
+		return "well"
+	})
+}
 
 // Idle waits while there is work.
 func (r *recorder) Idle(ctx context.Context, _ string) error {
@@ -256,7 +275,7 @@ func (r *recorder) end() fleet.End {
 }
 
 // keep runs an External over addrs until the test ends.
-func keep(t *testing.T, reg *recorder, edit func(*Config), addrs ...string) *External {
+func keep(t *testing.T, reg Registry, edit func(*Config), addrs ...string) *External {
 	t.Helper()
 	cfg := Config{Name: "test", Registry: reg, Health: Health{Interval: 50 * time.Millisecond}}
 	for _, a := range addrs {

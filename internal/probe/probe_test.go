@@ -139,33 +139,23 @@ func TestDoEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestWatchAndAllowance(t *testing.T) {
+func TestWatchNeedsThreeFailuresAndTwoGoodAnswers(t *testing.T) {
 	bad, good := Result{Outcome: TimedOut}, Result{Outcome: Answered, Status: 200}
 	var w Watch
 	for i, c := range []struct {
 		r    Result
 		sick bool
-	}{{bad, false}, {bad, false}, {good, false}, {bad, false}, {bad, false}, {bad, true}, {bad, true}, {good, false}, {bad, false}} {
+	}{
+		{bad, false}, {bad, false}, {good, false}, {bad, false}, {bad, false}, {bad, true},
+		{bad, true}, {good, true}, {bad, true}, {good, true}, {good, false}, {bad, false},
+	} {
 		if got := w.See(c.r); got != c.sick {
 			t.Errorf("look %d: sick = %v, want %v", i, got, c.sick)
 		}
 	}
-	for _, c := range []struct {
-		n          int
-		panicBelow float64
-		want       int
-	}{{1, 0.5, 0}, {2, 0.5, 1}, {8, 0.5, 4}, {10, 0.9, 1}, {4, 0, 2}, {5, 1, 0}} {
-		a := NewAllowance(c.n, c.panicBelow)
-		got := 0
-		for a.Take() {
-			got++
-		}
-		if got != c.want {
-			t.Errorf("of %d workers with panic below %v, %d may be drained, want %d", c.n, c.panicBelow, got, c.want)
-		}
-		if a.Give(); c.want > 0 && !a.Take() {
-			t.Error("what was given back cannot be taken")
-		}
+	w.Trust()
+	if !w.See(good) || w.See(good) {
+		t.Error("after Trust it must be sick until the second good answer")
 	}
 }
 

@@ -26,7 +26,6 @@ type span struct {
 	ended     atomic.Bool   // somebody is ending it
 	gone      chan struct{} // closed when its end has been reported
 	announced atomic.Bool   // it said that it would stop
-	drained   atomic.Bool   // for its health; holds one of the Allowance
 }
 
 func (l *span) opened(epoch uint64) {

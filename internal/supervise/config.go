@@ -22,6 +22,10 @@ type Registry interface {
 	Resume(worker string)
 	Idle(ctx context.Context, worker string) error
 	Down(worker string, epoch uint64, end fleet.End)
+	// Sick is told after every look while health checks fail, and Well once when
+	// they succeed again. Whether that keeps work away is the registry's decision.
+	Sick(worker string, epoch uint64, why string) (out bool)
+	Well(worker string, epoch uint64)
 }
 
 // Health says how workers are asked how they are.
@@ -30,7 +34,6 @@ type Health struct {
 	Interval     time.Duration // between looks at a worker that is up, ±20 %; default 1 s
 	Timeout      time.Duration // of one look; default 1 s
 	StartTimeout time.Duration // to get ready; default 30 s
-	PanicBelow   float64       // never drain below this share of the fleet; default 0.5
 }
 
 // MaxReplicas bounds the workers of one Supervisor.
@@ -77,9 +80,6 @@ func (c Config) withDefaults() Config {
 	or(&c.Drain, 30*time.Second)
 	or(&c.Backoff.Base, 100*time.Millisecond)
 	or(&c.Backoff.Cap, max(5*time.Second, c.Backoff.Base))
-	if c.Health.PanicBelow == 0 {
-		c.Health.PanicBelow = probe.DefaultPanicBelow
-	}
 	if c.Replicas == 0 {
 		c.Replicas = 1
 	}
@@ -122,9 +122,6 @@ func (c Config) Validate() error {
 	}
 	if err := probe.CheckPath(c.Health.Path); err != nil {
 		bad("health.path: %w", err)
-	}
-	if c.Health.PanicBelow < 0 || c.Health.PanicBelow > 1 {
-		bad("health.panic_below is %v, want 0 to 1", c.Health.PanicBelow)
 	}
 	for _, d := range []struct {
 		field string

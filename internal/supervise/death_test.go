@@ -137,14 +137,16 @@ func TestExitThatWasAnnouncedIsPlanned(t *testing.T) {
 	})
 	r.reg.wait(t, "up", 2)
 	r.mustGet("w-1", "/status?code=503")
-	r.reg.wait(t, "drain w-1", 1)
-	if st := r.Status()[0]; st.State != Draining {
-		t.Errorf("status %+v, want draining", st)
-	}
+	r.reg.wait(t, "sick w-1", 1)
+	until(t, "it says that it gets no work", func() bool { return r.Status()[0].State == Draining })
 	r.mustGet("w-2", "/status?code=503")
 	r.mustGet("w-1", "/status?code=200")
-	r.reg.wait(t, "resume w-1", 1)
-	r.reg.wait(t, "drain w-2", 1) // one of two at a time
+	r.reg.wait(t, "well w-1", 1)
+	until(t, "it says that it is ready", func() bool { return r.Status()[0].State == Ready })
+	if r.reg.count("down") != 0 {
+		t.Errorf("a sick worker was ended: %q", r.reg.entries())
+	}
+	r.reg.wait(t, "sick w-2", 1)
 	if err := syscall.Kill(r.Status()[1].PID, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -152,9 +154,8 @@ func TestExitThatWasAnnouncedIsPlanned(t *testing.T) {
 	if end := r.reg.end(); end.ExitCode != 0 || !strings.Contains(end.Detail, "announced") {
 		t.Errorf("end %+v", end)
 	}
-	// Its place in the allowance is free again.
 	r.mustGet("w-1", "/status?code=503")
-	r.reg.wait(t, "drain w-1", 2)
+	r.reg.wait(t, "sick w-1", 2)
 }
 
 func TestNothingOutlivesItsWorker(t *testing.T) {

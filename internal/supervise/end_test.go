@@ -193,11 +193,11 @@ func TestPrefixed(t *testing.T) {
 func TestValidateJoinsEveryFault(t *testing.T) {
 	err := Config{
 		Name: "a b", Replicas: -1, Memory: 1, Env: []string{"=x", "PASSWORD"}, Grace: -1, Drain: -1,
-		Health: Health{Path: "x", Interval: -1, Timeout: -1, StartTimeout: -1, PanicBelow: 3},
+		Health: Health{Path: "x", Interval: -1, Timeout: -1, StartTimeout: -1},
 	}.Validate()
 	for _, want := range []string{
 		"name is", "command is", "replicas is", "memory is", "registry is", "env[0]", "env[1]", "grace is", "drain is",
-		"health.path", "health.interval", "health.timeout", "health.start_timeout", "health.panic_below",
+		"health.path", "health.interval", "health.timeout", "health.start_timeout",
 	} {
 		if !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("Validate does not name %q: %v", want, err)

@@ -71,15 +71,16 @@ func (s *Supervisor) ready(ctx context.Context, l *life) probe.Result {
 	return res
 }
 
-// silentFor is how long a worker that is drained for its health and has nothing
+// silentFor is how long a worker that is held out for its health and has nothing
 // in flight may give no answer at all before it is killed: nothing else would
 // bring it back. While work is in flight, the work's own deadline decides: a
-// worker that does one thing at a time is silent as long as that takes.
+// worker that does one thing at a time is silent as long as that takes. In panic
+// nobody is killed for silence: it is more likely us.
 const silentFor = 30 * time.Second
 
 // watch asks a life about its health until the returned function is called or
-// the life ends: a worker that fails three looks in a row gets no new work until
-// it answers well again.
+// the life ends: a worker that fails three looks in a row is reported sick until
+// it answers well twice.
 func (w *slot) watch(l *life) (stop func()) {
 	if w.s.cfg.Health.Path == "" {
 		return func() {}
@@ -99,16 +100,12 @@ type vigil struct {
 	w       *slot
 	l       *life
 	opinion probe.Watch
-	drained bool      // holds one of the allowance
+	told    bool      // the registry, that it is sick
+	out     bool      // it is held out for that
 	silent  time.Time // since when it has given no answer at all; zero when it has
 }
 
 func (v *vigil) run(ctx context.Context) {
-	defer func() {
-		if v.drained {
-			v.w.s.drains.Give()
-		}
-	}()
 	interval := v.w.s.cfg.Health.Interval
 	for {
 		t := time.NewTimer(interval*4/5 + rand.N(interval*2/5+1))
@@ -142,20 +139,24 @@ func (v *vigil) see(res probe.Result, now time.Time) {
 	case v.silent.IsZero():
 		v.silent = now
 	}
-	sick := v.opinion.See(res)
-	switch {
-	case sick && !v.drained && s.drains.Take():
-		v.drained = true
-		s.log.Warn("worker drained for its health", "worker", v.w.name, "why", res.String())
-		s.cfg.Registry.Drain(v.w.name)
-		v.w.enter(Draining, v.l)
-	case !sick && v.drained:
-		v.drained = false
-		s.drains.Give()
+	was := v.out
+	if v.opinion.See(res) {
+		v.out = s.cfg.Registry.Sick(v.w.name, v.l.epoch, res.String())
+		if !v.told || v.out != was {
+			s.log.Warn("worker looks sick", "worker", v.w.name, "why", res, "held_out", v.out)
+		}
+		v.told = true
+	} else if v.told {
+		v.told, v.out = false, false
 		s.log.Info("worker well again", "worker", v.w.name)
-		s.cfg.Registry.Resume(v.w.name)
+		s.cfg.Registry.Well(v.w.name, v.l.epoch)
+	}
+	switch {
+	case v.out && !was:
+		v.w.enter(Draining, v.l)
+	case was && !v.out:
 		v.w.enter(Ready, v.l)
-	case v.drained && !v.silent.IsZero() && now.Sub(v.silent) >= silentFor && v.w.idle():
+	case v.out && !v.silent.IsZero() && now.Sub(v.silent) >= silentFor && v.w.idle():
 		v.l.kill(fmt.Sprintf("no answer to its health check for %v", silentFor))
 	}
 }

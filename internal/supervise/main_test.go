@@ -33,6 +33,8 @@ type recorder struct {
 	mu    sync.Mutex // guards what follows
 	log   []string   // "up w-1", "drain w-1", "idle w-1", "down w-1 crash"
 	live  map[string]uint64
+	sick  map[string]uint64 // epochs that were reported sick
+	panic bool              // nobody is held out
 	addrs map[string]string
 	ends  []fleet.End
 	next  uint64
@@ -42,7 +44,7 @@ type recorder struct {
 }
 
 func newRecorder() *recorder {
-	return &recorder{live: map[string]uint64{}, addrs: map[string]string{}, news: make(chan struct{})}
+	return &recorder{live: map[string]uint64{}, sick: map[string]uint64{}, addrs: map[string]string{}, news: make(chan struct{})}
 }
 
 func (r *recorder) note(f func() string) {
@@ -70,6 +72,25 @@ func (r *recorder) Up(worker, addr string) (epoch uint64) {
 
 func (r *recorder) Drain(worker string)  { r.note(func() string { return "drain " + worker }) }
 func (r *recorder) Resume(worker string) { r.note(func() string { return "resume " + worker }) }
+
+func (r *recorder) Sick(worker string, epoch uint64, _ string) (out bool) {
+	r.note(func() string {
+		out = !r.panic
+		if r.sick[worker] == epoch {
+			return ""
+		}
+		r.sick[worker] = epoch
+		return "sick " + worker
+	})
+	return out
+}
+
+func (r *recorder) Well(worker string, _ uint64) {
+	r.note(func() string {
+		delete(r.sick, worker)
+		return "well " + worker
+	})
+}
 
 func (r *recorder) Idle(ctx context.Context, worker string) error {
 	r.mu.Lock()

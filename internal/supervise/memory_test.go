@@ -91,7 +91,7 @@ func TestWithoutGroupsMemoryIsLookedAt(t *testing.T) {
 	}
 }
 
-// A worker that is drained for its health and stays silent is ended: nothing
+// A worker that is held out for its health and stays silent is ended: nothing
 // else would bring it back. One that answers anything is not.
 func TestSilentWorkerIsEnded(t *testing.T) {
 	r := run(t, "server", func(c *Config) {
@@ -107,13 +107,26 @@ func TestSilentWorkerIsEnded(t *testing.T) {
 		v.see(res, now)
 		now = now.Add(silentFor)
 	}
-	if !v.drained || r.reg.count("drain w-1") != 1 || w.current().dead() {
-		t.Fatalf("drained %v, told %q: want drained and alive", v.drained, r.reg.entries())
+	if !v.out || r.reg.count("sick w-1") != 1 || w.current().dead() {
+		t.Fatalf("held out %v, told %q: want held out and alive", v.out, r.reg.entries())
 	}
 	v.see(silent, now)
 	if w.current().dead() {
 		t.Fatal("it was ended at its first silence")
 	}
+	r.reg.mu.Lock()
+	r.reg.panic = true
+	r.reg.mu.Unlock()
+	v.see(silent, now.Add(2*silentFor))
+	if v.out || w.current().dead() {
+		t.Fatal("it was ended in panic")
+	}
+	if st := r.Status()[0]; st.State != Ready {
+		t.Errorf("in panic its state is %s, want ready", st.State)
+	}
+	r.reg.mu.Lock()
+	r.reg.panic = false
+	r.reg.mu.Unlock()
 	busy := make(chan struct{})
 	r.reg.mu.Lock()
 	r.reg.busy = busy

@@ -25,7 +25,6 @@ type Supervisor struct {
 	cfg    Config
 	log    *slog.Logger
 	probe  probe.Probe
-	drains *probe.Allowance
 	slots  []*slot
 	byName map[string]*slot
 
@@ -50,7 +49,6 @@ func New(cfg Config) (*Supervisor, error) {
 		cfg:     cfg,
 		log:     cfg.Log.With("fleet", cfg.Name),
 		probe:   probe.Probe{Path: cfg.Health.Path, Timeout: cfg.Health.Timeout},
-		drains:  probe.NewAllowance(cfg.Replicas, cfg.Health.PanicBelow),
 		byName:  make(map[string]*slot, cfg.Replicas),
 		running: make(chan struct{}),
 		over:    make(chan struct{}),
