@@ -19,6 +19,7 @@ type Status struct {
 	Deaths   int       `json:"deaths"` // unplanned ends
 	LastEnd  *End      `json:"last_end,omitempty"`
 
+	HeldOut   bool          `json:"held_out,omitempty"`      // sick or ejected, and that is believed
 	Sick      string        `json:"sick,omitempty"`          // why its health checks fail
 	Ejected   *time.Time    `json:"ejected_until,omitempty"` // while it is
 	Ejections int           `json:"ejections,omitempty"`     // in a row
@@ -48,7 +49,7 @@ func (f *Fleet) Snapshot() []Status {
 
 // judgement fills in what is thought of w. mu is held.
 func (f *Fleet) judgement(w *Worker, st *Status, now time.Time) {
-	st.Sick = w.sick
+	st.HeldOut, st.Sick = w.heldOut() && !f.panic, w.sick
 	if w.ejected != nil {
 		until := w.until
 		st.Ejected = &until
@@ -90,8 +91,8 @@ func (f *Fleet) Serving() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := 0
-	for _, s := range f.slots {
-		if s.life != nil && (s.life.state == Serving || s.life.state == Lane) {
+	for _, s := range f.places {
+		if w := s.life; w != nil && (w.state == Lane || f.takes(w)) {
 			n++
 		}
 	}

@@ -256,9 +256,9 @@ func (u *unit) snapshot() adminapi.Fleet {
 // does about it.
 func stateName(s fleet.Status, process supervise.State) string {
 	switch {
-	case s.State == fleet.Serving, s.State == fleet.Lane:
+	case s.State == fleet.Serving && !s.HeldOut, s.State == fleet.Lane:
 		return "ready"
-	case s.State == fleet.Draining:
+	case s.State == fleet.Draining, s.HeldOut:
 		return "draining"
 	case process == supervise.Starting:
 		return "starting"

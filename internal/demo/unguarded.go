@@ -98,10 +98,10 @@ func (u *unguarded) Fleet() adminapi.Fleet {
 			Served: served[s.Name], InFlight: u.balancer.InFlight(s.Name), Restarts: int64(max(0, s.Lives-1)),
 		}
 		switch {
-		case s.State == fleet.Serving:
+		case s.State == fleet.Serving && s.Sick == "":
 			w.State = "ready"
 			ready++
-		case s.State == fleet.Draining:
+		case s.State == fleet.Draining, s.Sick != "":
 			w.State = "draining"
 		case processes[s.Name].State == supervise.Starting:
 			w.State = "starting"
@@ -153,7 +153,23 @@ func (u *unguarded) Up(worker, addr string) uint64 {
 	return epoch
 }
 
-// Drain takes a worker out of rotation that says it is not ready.
+// Sick takes a worker out of rotation that says it is not ready.
+func (u *unguarded) Sick(worker string, epoch uint64, why string) (out bool) {
+	if out = u.fleet.Sick(worker, epoch, why); out {
+		u.balancer.Down(worker)
+	}
+	return out
+}
+
+// Well puts it back.
+func (u *unguarded) Well(worker string, epoch uint64) {
+	u.fleet.Well(worker, epoch)
+	if w := u.fleet.Worker(worker, epoch); w != nil {
+		u.balancer.Up(worker, w.Addr())
+	}
+}
+
+// Drain takes a worker out of rotation that is about to be stopped.
 func (u *unguarded) Drain(worker string) {
 	u.balancer.Down(worker)
 	u.fleet.Drain(worker)
