@@ -19,7 +19,7 @@
 //
 // It waits for the kernel. A disk that has gone, a network file system above
 // all, can hold [Disk] for as long as it likes: call it where waiting is harmless.
-// RSS is what the kernel counts: it counts a few pages per processor late,
-// and what was swapped out not at all. In a process namespace, ids are those that
+// RSS is what the kernel counts: some pages per processor late, so that a young
+// process may have 0, and what was swapped out not at all. In a process namespace, ids are those that
 // the mounted /proc shows.
 package vitals

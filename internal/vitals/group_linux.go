@@ -42,17 +42,22 @@ func (g *Group) Memory() (GroupMem, error) {
 	if g.memory == nil {
 		return GroupMem{}, fmt.Errorf("memory of a group: %w", ErrUnsupported)
 	}
-	var scarcest GroupMem
-	for dir := g.memory.Path(); ; dir = filepath.Dir(dir) {
-		m, err := groupMem(dir, g.memory.Version())
+	return scarcest(g.memory.Path(), g.memory.Top(), g.memory.Version())
+}
+
+// scarcest looks at a group and those above it, up to where they are mounted.
+func scarcest(dir, top string, version int) (GroupMem, error) {
+	var worst GroupMem
+	for ; ; dir = filepath.Dir(dir) {
+		m, err := groupMem(dir, version)
 		if err != nil {
 			return GroupMem{}, fmt.Errorf("memory of group %s: %w", dir, err)
 		}
-		if m.Limit > 0 && (scarcest.Limit == 0 || m.Share() > scarcest.Share()) {
-			scarcest = m
+		if m.Limit > 0 && (worst.Limit == 0 || m.Share() > worst.Share()) {
+			worst = m
 		}
-		if len(dir) <= len(g.memory.Top()) {
-			return scarcest, nil
+		if len(dir) <= len(top) {
+			return worst, nil
 		}
 	}
 }

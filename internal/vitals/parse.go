@@ -53,7 +53,11 @@ func parseStat(text []byte) (stat, error) {
 	s := stat{pid: int(pid), state: f[third][0]}
 	var v [rss + 1]int64
 	for _, i := range [...]int{utime, stime, threads, starttime, rss} {
-		if v[i], err = number(f[i], math.MaxInt64); err != nil {
+		most := int64(math.MaxInt64)
+		if i == rss {
+			most = unlimited / (64 << 10) // times the largest page, no overflow
+		}
+		if v[i], err = number(f[i], most); err != nil {
 			return stat{}, fmt.Errorf("stat of a process: field %d: %w", i, err)
 		}
 	}

@@ -84,6 +84,12 @@ func countFDs(dir string, self bool) (int, error) {
 		}
 		return int(st.Size), nil
 	}
+	return countNames(dir, self)
+}
+
+// countNames counts what is in a folder of descriptors, without that of the
+// folder itself.
+func countNames(dir string, self bool) (int, error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return notOurs(gone(err))
