@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/policy/balance"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
@@ -12,7 +13,7 @@ import (
 // that cost the worker, not the work.
 func (c *call) fleet(ctx context.Context, t blame.Ticket, canary bool) step {
 	d := c.d
-	want := fleet.Want{Canary: canary}
+	want := fleet.Want{Canary: canary, Caller: c.w.Caller, Hand: c.w.Hand, Cells: c.w.Cells, Spill: c.w.Spill}
 	for {
 		want.Avoid = c.avoid
 		w := d.cfg.Fleet.TryAcquire(want)
@@ -98,7 +99,7 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 	}
 	now := time.Now()
 	hung := now.Add(c.w.Timeout) // whatever the caller thinks
-	c.target.Deadline = hung
+	c.target.Deadline, c.target.sent = hung, now
 	if by := c.w.Deadline; !by.IsZero() {
 		c.target.By = by
 		if by.Before(hung) {
@@ -121,6 +122,7 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 	}
 	switch res.Fault {
 	case NoFault:
+		c.observe(res)
 		d.cfg.Fleet.Release(w)
 		d.cfg.Ledger.Finish(t, c.bw.Fingerprint, blame.Survived)
 		return done(Answer{Kind: Answered, Result: res}), true
@@ -138,6 +140,7 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 		d.cfg.Ledger.Finish(t, c.bw.Fingerprint, blame.Abandoned)
 		return done(Answer{Kind: Aborted, Result: res, Reason: "the caller hung up"}), true
 	case BadAnswer:
+		c.observe(res)
 		d.cfg.Fleet.Release(w)
 		d.cfg.Ledger.Finish(t, c.bw.Fingerprint, blame.Survived)
 		if res.Begun {
@@ -146,7 +149,7 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 		return done(Answer{Kind: Failed, Result: res, Reason: "the worker's answer is not valid: " + errText(res.Err)}), true
 	case BrokenConn, OverdueHead: // judged below
 	}
-	return c.judge(ctx, t, w, res, inLane), true
+	return c.judge(ctx, t, w, res), true
 }
 
 // unsent releases a worker that could not be reached and asks its keeper about
@@ -158,13 +161,31 @@ func (c *call) unsent(ctx context.Context, w *fleet.Worker, reason string) step 
 	}
 	c.avoid, c.reason = w.Name(), reason
 	c.gone = c.d.cfg.Fleet.Settle(ctx, w, fleet.Broken) == fleet.Gone
+	if !c.gone && !c.target.Lane {
+		// That is never the work's fault, however often it happens to it.
+		c.d.cfg.Fleet.Observe(w, balance.Outcome{Failed: true, Caller: c.w.Caller})
+	}
 	return step{again: true}
+}
+
+// observe tells the fleet how an attempt that was sent went. What runs in the
+// lane is suspected already, and says nothing about its worker; nor does what
+// failed before.
+func (c *call) observe(res Result) {
+	if c.target.Lane {
+		return
+	}
+	o := balance.Outcome{Status: res.Status, Failed: res.Fault != NoFault, Caller: c.w.Caller, Repeat: c.failed}
+	if o.Latency = c.target.took; o.Latency == 0 {
+		o.Latency = time.Since(c.target.sent)
+	}
+	c.d.cfg.Fleet.Observe(c.target.Worker, o)
 }
 
 // judge finds out what became of a worker that broke off or fell silent, and
 // what follows for the work. It closes the ticket.
-func (c *call) judge(ctx context.Context, t blame.Ticket, w *fleet.Worker, res Result, inLane bool) step {
-	d := c.d
+func (c *call) judge(ctx context.Context, t blame.Ticket, w *fleet.Worker, res Result) step {
+	d, inLane := c.d, c.target.Lane
 	doubt, strike := fleet.Broken, blame.Faulted
 	if res.Fault == OverdueHead {
 		doubt, strike = fleet.Overdue, blame.Overstayed
@@ -173,6 +194,10 @@ func (c *call) judge(ctx context.Context, t blame.Ticket, w *fleet.Worker, res R
 	if health == fleet.Unresponsive && doubt == fleet.Overdue {
 		d.cfg.Fleet.Kill(context.WithoutCancel(ctx), w, "it answers neither its health check nor a request that is overdue")
 	}
+	if health != fleet.Gone {
+		c.observe(res)
+	}
+	c.failed = true
 	d.cfg.Ledger.End(t, strike) // a finding stands
 	f, crashed := d.cfg.Ledger.Finding(t)
 	d.cfg.Fleet.Release(w)

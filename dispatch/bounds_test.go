@@ -305,3 +305,54 @@ func TestBudgetsOfCallersNameEveryFault(t *testing.T) {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
+
+// The fleet hears of every attempt in it, and of a request's failures only the
+// first counts: what fails everywhere ejects nobody.
+func TestOnlyTheFirstFailureCountsAgainstAWorker(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 8, dispatch.Config{}, blame.Config{})
+		for i := range 200 {
+			caller := func(w *dispatch.Work) { w.Caller = uint64(1 + i) }
+			r.do(byte(i), good, caller)
+			if i%10 == 0 {
+				r.do(byte(201+i/10), snap, caller)
+			}
+		}
+		heard := 0
+		for _, st := range r.fleet.Snapshot() {
+			// Of a piece of work that breaks its connection thrice, one worker hears.
+			heard += st.Failed
+			if st.HeldOut {
+				t.Errorf("worker %s is held out", st.Name)
+			}
+		}
+		if heard != 20 {
+			t.Errorf("workers heard of %d failures, want one for each of 20 requests", heard)
+		}
+	})
+}
+
+// A worker that lives and takes no connections is found out without its keeper.
+func TestAWorkerThatTakesNoConnectionsIsEjected(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 8, dispatch.Config{}, blame.Config{})
+		r.closed = "w3"
+		for i := range 200 {
+			if a := r.do(byte(i), good, func(w *dispatch.Work) { w.Caller = uint64(1 + i) }); a.Kind != dispatch.Answered {
+				t.Fatalf("work %d got %+v", i, a)
+			}
+		}
+		knocks := 0
+		for _, st := range r.fleet.Snapshot() {
+			if (st.Name == "w3") != st.HeldOut {
+				t.Errorf("worker %s is held out: %v", st.Name, st.HeldOut)
+			}
+		}
+		for id := range r.dials {
+			knocks += r.dials[id]
+		}
+		if knocks > 230 {
+			t.Errorf("%d dials for 200 pieces of work", knocks)
+		}
+	})
+}

@@ -142,6 +142,7 @@ type call struct {
 	dials    int       // workers that could not be reached
 	refusals int       // of these, workers that live
 	gone     bool      // the last of these does not
+	failed   bool      // an attempt failed: another says nothing about its worker
 	waited   time.Time // by when waiting must end; zero until something waits
 	avoid    string    // the worker that failed last
 	redrive  bool      // an operator's order: the lane, whatever is held against it

@@ -30,6 +30,7 @@ type rig struct {
 	restart  time.Duration
 	sends    map[byte]int // deliveries by work
 	dials    map[byte]int // by work
+	closed   string       // a worker that lives and takes no connections
 	tries    []int        // what the targets said of which attempt it is
 	restarts sync.WaitGroup
 	stopped  bool
@@ -78,7 +79,7 @@ func (j *job) Connect(_ context.Context, t *dispatch.Target) error {
 		return errors.New("connection refused")
 	}
 	j.life = l
-	if j.r.dials[j.id]++; j.what == shut {
+	if j.r.dials[j.id]++; j.what == shut || t.Worker.Name() == j.r.closed {
 		return errors.New("connection refused")
 	}
 	return nil

@@ -33,6 +33,7 @@ type Work struct {
 	Caller   uint64         // a hash of who calls; 0 when callers are not told apart
 	Hand     int            // of how many workers the caller's shard is; 0 means the whole fleet
 	Cells    int            // fixed parts of the fleet, one of which is the caller's; 0 means none
+	Spill    fleet.Spill    // when the caller may use other workers
 	Budget   *CallerBudgets // of retries, by Caller, beside Retry's; nil means none
 }
 
@@ -66,6 +67,8 @@ type Target struct {
 	By       time.Time // the caller's own deadline; zero means none
 	Attempt  int       // which delivery of the work this is, from 1
 
+	sent   time.Time
+	took   time.Duration // from then to Begun; 0 before
 	ledger *ledger.Ledger
 	ticket blame.Ticket
 	began  *atomic.Bool // for the lane; nil in the fleet
@@ -79,7 +82,9 @@ func (t *Target) Begun() {
 	}
 	if t.began != nil {
 		t.began.Store(true)
+		return
 	}
+	t.took = time.Since(t.sent)
 }
 
 // Fault says what stopped an attempt.
