@@ -2,16 +2,16 @@
 // when more comes. It is pure: the time and randomness are arguments, and the
 // caller holds the lock. Package overload is the engine around it.
 //
-//	        ┌─ a slot is free ──────────────────────────────► runs
-//	 work ──┤
-//	        └─ none ─► Level: is its rank shed? ── yes ─────► refused
-//	                     │ no
-//	                     ▼
-//	                   Queue ── its turn, and time is left ─► runs
-//	                     │
-//	                     └─ pushed out, overdue ────────────► refused
+//	       ┌─ a slot is free ──────────────────────────────► runs
+//	work ──┤
+//	       └─ none ─► Level: is its rank shed? ── yes ─────► refused
+//	                    │ no
+//	                    ▼
+//	                  Queue ── its turn, and time is left ─► runs
+//	                    │
+//	                    └─ pushed out, overdue ────────────► refused
 //
-//	 runs ─► its latency ─► Limit: how many slots; Level: how many come and go
+//	runs ─► its latency ─► Limit: how many slots; Level: how many come and go
 //
 // # Ranks
 //

@@ -12,7 +12,7 @@ const (
 // [NewLevel]. It is not safe for concurrent use.
 type Level struct {
 	seen [Ranks]uint32  // arrivals in this interval
-	rate [Ranks]float32 // arrivals a second, decaying
+	rate [Ranks]float32 // arrivals a second, of the last seconds: who asks
 	cut  int            // the first rank that is shed in part; Ranks: none
 	edge float64        // the part of the cut's rank that is not shed
 
@@ -24,7 +24,8 @@ type Level struct {
 	standing int       // the shortest queue in it
 	queued   int       // the queue now
 
-	allow   float64 // arrivals a second that the cut lets through
+	total   float64 // arrivals a second, of the last second: how much is asked
+	allow   float64 // of which the cut lets through
 	load    float64 // arrivals by results, of the last interval; 1 when nothing was refused
 	served  float64 // results a second, of the last interval; 0: not known
 	settled bool    // an interval has ended: rate is known
@@ -96,47 +97,54 @@ func (l *Level) Step(now time.Time, limit int) {
 	if l.refused > 0 {
 		l.load = max(1, float64(l.arrived)/float64(max(l.done, 1)))
 	}
-	total := l.count(seconds)
+	l.count(seconds)
 	target := float64(limit) / 4
 	switch standing := float64(l.standing); {
 	case standing > 0: // no slot was ever idle: what was done is what can be done
 		l.allow = l.served + (target-standing)/(2*seconds)
 	case l.cut < Ranks: // somebody was refused too many
-		l.allow = max(l.allow, l.served)*1.25 + 1/seconds
+		l.allow = max(l.allow, l.served)*1.1 + 1
 	default:
-		l.allow = total
+		l.allow = l.total
 	}
-	l.setCut(total)
+	l.setCut()
 	l.began, l.done, l.check = now, 0, minDone
 	l.arrived, l.refused, l.standing = 0, 0, l.queued
 }
 
-// count takes the interval's arrivals into the rates and returns their sum.
-func (l *Level) count(seconds float64) (total float64) {
-	weight := float32(0.5)
+// count takes the interval's arrivals into the rates. Who asks changes more
+// slowly than how much is asked, and is remembered for longer, so that the cut
+// does not wander with every fluctuation and the same ones stay refused.
+func (l *Level) count(seconds float64) {
+	const much, who = 0.8, 8.0 // seconds to remember
+	weight, slow := min(1, seconds/much), float32(min(1, seconds/who))
 	if !l.settled {
-		weight, l.settled = 1, true
+		weight, slow, l.settled = 1, 1, true
 	}
+	sum := 0
 	for r, n := range l.seen {
-		l.rate[r] += weight * (float32(n)/float32(seconds) - l.rate[r])
-		total += float64(l.rate[r])
+		l.rate[r] += slow * (float32(n)/float32(seconds) - l.rate[r])
+		sum += int(n)
 	}
+	l.total += weight * (float64(sum)/seconds - l.total)
 	clear(l.seen[:])
-	return total
 }
 
 // setCut finds the rank up to which no more comes than is allowed.
-func (l *Level) setCut(total float64) {
+func (l *Level) setCut() {
 	l.cut, l.edge = Ranks, 0
-	if total <= l.allow {
+	if l.total <= l.allow {
 		return
 	}
-	sum := 0.0
+	all := 0.0
+	for _, rate := range l.rate {
+		all += float64(rate)
+	}
+	left := all * max(l.allow, 0) / l.total
 	for r, rate := range l.rate {
-		sum += float64(rate)
-		if sum > l.allow && r >= Cohorts {
+		if left -= float64(rate); left < 0 && r >= Cohorts {
 			l.cut = r
-			l.edge = min(max(1-(sum-l.allow)/float64(rate), 0), 1)
+			l.edge = min(max(1+left/float64(rate), 0), 1)
 			return
 		}
 	}

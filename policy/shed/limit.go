@@ -37,6 +37,7 @@ type Limit struct {
 // probe is the experiment that questions the baseline.
 type probe struct {
 	on     bool
+	first  bool    // there is no baseline yet to compare with
 	settle int     // results to skip before the window: they began under the limit before
 	before float64 // average before the limit was halved
 	back   float64 // the limit to return to
@@ -132,7 +133,7 @@ func (l *Limit) Step(now time.Time) {
 	case l.base == 0:
 		l.base = mean
 		if busy { // it may be a queue already that was measured
-			l.startProbe(mean)
+			l.startProbe(mean, true)
 		}
 	default:
 		l.learn(now, mean, busy)
@@ -162,7 +163,7 @@ func (l *Limit) learn(now time.Time, mean float64, busy bool) {
 	case l.high.IsZero() || now.Before(l.high):
 		l.high = now
 	case now.Sub(l.high) >= l.cfg.Recheck:
-		l.startProbe(mean)
+		l.startProbe(mean, false)
 	}
 }
 
@@ -182,13 +183,13 @@ func (l *Limit) clamp() {
 }
 
 // startProbe halves the limit and measures what runs under it.
-func (l *Limit) startProbe(mean float64) {
+func (l *Limit) startProbe(mean float64, first bool) {
 	l.high = time.Time{}
 	if l.cfg.Fixed > 0 {
 		l.base = mean // nothing to experiment with; it is only shown
 		return
 	}
-	l.probe = probe{on: true, back: l.limit}
+	l.probe = probe{on: true, first: first, back: l.limit}
 	l.halve(mean)
 }
 
@@ -203,7 +204,7 @@ func (l *Limit) halve(mean float64) {
 func (l *Limit) judge(now time.Time, mean float64) {
 	const same, fell = 1.2, 0.75
 	switch {
-	case mean <= same*l.base: // the load was the cause
+	case mean <= same*l.base && !l.probe.first: // the load was the cause
 		l.base = min(l.base, mean)
 	case mean > fell*l.probe.before, l.Now() == l.cfg.Min:
 		l.base = mean // the cause is not the load
