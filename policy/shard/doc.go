@@ -35,6 +35,6 @@
 //
 // # Bounds
 //
-// Hand looks at each worker once, about 2 ns, and allocates nothing when dst has
-// room.
+// Hand looks at each worker once, a few nanoseconds each, and allocates nothing
+// when dst has room.
 package shard
