@@ -133,7 +133,7 @@ func (l *Live) Override(ctx context.Context, o Override) (Override, error) {
 		return Override{}, fmt.Errorf("override: ID: %.80q: ids are not chosen", o.ID)
 	}
 	o.ID = newID()
-	err := errors.Join(o.Validate(), CheckTTL(ttl))
+	err := CheckOverride(o, ttl)
 	if err == nil {
 		err = l.config.CheckOverride(o)
 	}

@@ -93,10 +93,25 @@ func (o Override) checkWhat(f *faults) {
 	}
 }
 
-// CheckTTL says whether an override may last for ttl.
-func CheckTTL(ttl time.Duration) error {
+// CheckOverride says whether a store accepts o for ttl.
+func CheckOverride(o Override, ttl time.Duration) error {
+	err := o.Validate()
 	if ttl < time.Millisecond || ttl > MaxOverride {
-		return fmt.Errorf("Until: %v from now is not within 1ms to %v", ttl, MaxOverride)
+		err = errors.Join(err, fmt.Errorf("Until: %v from now is not within 1ms to %v", ttl.Round(time.Millisecond), MaxOverride))
+	}
+	return err
+}
+
+// SameTarget says whether o and other are about the same, so that only one of
+// them can be in force.
+func (o Override) SameTarget(other Override) bool {
+	return o.Route == other.Route && o.Caller == other.Caller && o.Plan == other.Plan && o.What == other.What
+}
+
+// CheckLimit says whether so many versions can be listed.
+func CheckLimit(limit int) error {
+	if limit < 1 || limit > KeepVersions {
+		return fmt.Errorf("list versions: limit: %d is not within 1 to %d", limit, KeepVersions)
 	}
 	return nil
 }

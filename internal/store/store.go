@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/bezoar-dev/bezoar/internal/live"
 	"github.com/bezoar-dev/bezoar/internal/store/memory"
 	"github.com/bezoar-dev/bezoar/internal/store/postgres"
 	"github.com/bezoar-dev/bezoar/internal/store/sqlite"
@@ -22,6 +23,7 @@ type Config struct {
 type Stores struct {
 	Ledger ledger.Store
 	Queue  queue.Store
+	Live   live.Store
 	close  func() error
 }
 
@@ -84,6 +86,7 @@ func find(at string, c Config) (func(context.Context) (Stores, error), error) {
 type database interface {
 	Ledger() ledger.Store
 	Queue() queue.Store
+	Live() live.Store
 	Close() error
 }
 
@@ -93,6 +96,6 @@ func opener[C any, DB database](c C, open func(context.Context, C) (DB, error)) 
 		if err != nil {
 			return Stores{}, err
 		}
-		return Stores{Ledger: db.Ledger(), Queue: db.Queue(), close: db.Close}, nil
+		return Stores{Ledger: db.Ledger(), Queue: db.Queue(), Live: db.Live(), close: db.Close}, nil
 	}
 }

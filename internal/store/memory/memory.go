@@ -3,6 +3,7 @@ package memory
 import (
 	"fmt"
 
+	"github.com/bezoar-dev/bezoar/internal/live"
 	"github.com/bezoar-dev/bezoar/ledger"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -24,6 +25,7 @@ func (c Config) Validate() error {
 type DB struct {
 	ledger *ledgerStore
 	queue  *queueStore
+	live   *settingsStore
 }
 
 // Open returns an empty DB.
@@ -34,7 +36,7 @@ func Open(c Config) (*DB, error) {
 	if c.MaxLetters == 0 {
 		c.MaxLetters = ledger.DefaultMaxLetters
 	}
-	return &DB{ledger: newLedgerStore(c.MaxLetters), queue: newQueueStore()}, nil
+	return &DB{ledger: newLedgerStore(c.MaxLetters), queue: newQueueStore(), live: newSettingsStore()}, nil
 }
 
 // Ledger returns the ledger's store.
@@ -42,6 +44,9 @@ func (db *DB) Ledger() ledger.Store { return db.ledger }
 
 // Queue returns the queue engine's store.
 func (db *DB) Queue() queue.Store { return db.queue }
+
+// Live returns the store of live settings.
+func (db *DB) Live() live.Store { return db.live }
 
 // Close does nothing: what is held goes with the last reference to db.
 func (db *DB) Close() error { return nil }

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/bezoar-dev/bezoar/internal/live"
 	"github.com/bezoar-dev/bezoar/ledger"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -22,6 +23,7 @@ type DB struct {
 	where  string // for errors: no password
 	ledger *ledgerStore
 	queue  *queueStore
+	live   *settingsStore
 }
 
 // Open connects, and brings the schema up to date.
@@ -43,6 +45,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		return nil, fmt.Errorf("open the postgres store: %w", explain(db.where, err))
 	}
 	db.ledger, db.queue = newLedgerStore(db, c.Schema, c.MaxLetters), newQueueStore(db, c.Schema)
+	db.live = newSettingsStore(db, c.Schema)
 	if err := db.queue.prepare(ctx); err != nil {
 		db.pool.Close()
 		return nil, fmt.Errorf("open the postgres store: %w", err)
@@ -55,6 +58,9 @@ func (db *DB) Ledger() ledger.Store { return db.ledger }
 
 // Queue returns the queues' store.
 func (db *DB) Queue() queue.Store { return db.queue }
+
+// Live returns the store of live settings.
+func (db *DB) Live() live.Store { return db.live }
 
 // Close waits for the connections in use and closes them all.
 func (db *DB) Close() error {

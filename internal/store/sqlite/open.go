@@ -12,6 +12,7 @@ import (
 
 	driver "modernc.org/sqlite"
 
+	"github.com/bezoar-dev/bezoar/internal/live"
 	"github.com/bezoar-dev/bezoar/ledger"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -25,6 +26,7 @@ type DB struct {
 	reader *sql.DB
 	ledger *ledgerStore
 	queue  *queueStore
+	live   *settingsStore
 	close  func() error
 }
 
@@ -58,6 +60,7 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 		return nil, explain(c.Path, err)
 	}
 	db.ledger = &ledgerStore{db: db, maxLetters: c.MaxLetters}
+	db.live = &settingsStore{db: db}
 	if db.queue, err = newQueueStore(ctx, db); err != nil {
 		return nil, explain(c.Path, err)
 	}
@@ -69,6 +72,9 @@ func (db *DB) Ledger() ledger.Store { return db.ledger }
 
 // Queue returns the queue engine's store.
 func (db *DB) Queue() queue.Store { return db.queue }
+
+// Live returns the store of live settings.
+func (db *DB) Live() live.Store { return db.live }
 
 // Close finishes the writes under way, refuses further ones, and gives the
 // file up.
