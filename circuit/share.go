@@ -144,6 +144,7 @@ func (b *Breaker) learn(now time.Time, m Mark) {
 	if b.claim != nil || b.removed {
 		return
 	}
+	b.look(now, false) // an override that has expired is no news of others
 	switch {
 	case m.Version == 0 || m.Version > b.version:
 		was := b.circuits.decode(m)
