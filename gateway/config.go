@@ -8,9 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/circuit"
 	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/fleet"
 	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/stale"
+	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/blame"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
 // Defaults of [Config] and [Route].
@@ -53,6 +58,12 @@ type Config struct {
 	// Trace is told of every request and attempt; nil: a caller's valid
 	// traceparent is passed on, and nothing is made.
 	Trace Tracer
+
+	Limiter    *quota.Limiter // of all routes' Limits
+	HideLimits bool           // answers, apart from refusals, say nothing of quotas
+	// Overrides says what is otherwise for a caller now, as the route tells
+	// callers apart, and for its plan. It is asked for every request.
+	Overrides func(route, caller, plan string) Override
 }
 
 // Route sends the requests it matches to one fleet.
@@ -79,10 +90,45 @@ type Route struct {
 	MaxBody int64           // longer bodies are refused with 413; 0 means no limit
 	Timeout time.Duration   // until the answer begins; while a body streams, between signs of progress; default 30 s
 	Upload  time.Duration   // until the answer begins, while a body streams; default 1 h
-	Client  string          // what tells callers apart: "", "ip" or "header:NAME"
+	Client  string          // what tells callers apart, as a Limit's Key does; "": nothing
 	Rule    *blame.Rule     // of conviction; nil means the ledger's
 	Retry   *dispatch.Retry // bounds and budget of retries; nil means the dispatcher's
 	Off     bool            // no quarantine
+
+	// What follows is looked at before the body is read.
+
+	Limits   []Limit          // rates for everybody
+	Plans    []Plan           // the first that has the caller applies, beside Limits
+	Cost     int64            // units of one request in quotas of cost; default 1
+	Breaker  *circuit.Breaker // nil: none
+	Slow     time.Duration    // an answer that begins later is slow for the breaker; 0: none is
+	Pool     *overload.Pool   // nil: as much at once as comes
+	Priority PriorityRule     // in the pool
+
+	// Fallback is tried in order when the breaker or the pool refuses, or
+	// there is no worker.
+	Fallback []Fallback
+	// Stale keeps the good answers of the route's GETs, for a Fallback. What
+	// may be kept, and shown to others, its package says. Routes may share it.
+	Stale *stale.Cache
+	// Optional answers an empty 204 with the field X-Bezoar-Degraded when
+	// there is trouble that no Fallback is for.
+	Optional bool
+
+	// Which workers a caller may use, and how often it is tried again.
+
+	Hand   int            // of how many workers a caller's shard is; 0: of all
+	Cells  int            // fixed parts of the fleet, one of which is a caller's; 0: none
+	Spill  fleet.Spill    // when it may use others
+	Budget *CallerBudgets // of each caller's retries; nil: none
+}
+
+func (r *Route) demands(c *Config) demands {
+	d := demands{client: r.Client, limits: r.Limits, plans: r.Plans, priority: r.Priority, fallback: r.Fallback}
+	if c.Limiter != nil {
+		d.quotas = len(c.Limiter.Quotas())
+	}
+	return d
 }
 
 // Validate reports every fault, each with its field.
@@ -96,7 +142,8 @@ func (c Config) Validate() error {
 	}
 	seen := make(map[string]int)
 	for i, r := range c.Routes {
-		for _, err := range r.faults() {
+		d := r.demands(&c)
+		for _, err := range append(r.faults(), d.faults()...) {
 			errs = append(errs, fmt.Errorf("Routes[%d].%w", i, err))
 		}
 		if j, ok := seen[r.name()]; ok {
@@ -153,10 +200,20 @@ func (r Route) faults() []error {
 	if r.Buffer < 0 || r.MaxBody < 0 || r.Timeout < 0 || r.Upload < 0 {
 		add("Buffer, MaxBody, Timeout or Upload is negative")
 	}
-	if r.Client != "" {
-		if _, err := parseKey(r.Client, nil); err != nil {
-			add("Client %w", err)
+	if r.Cost < 0 || r.Slow < 0 || r.Hand < 0 || r.Cells < 0 {
+		add("Cost, Slow, Hand or Cells is negative")
+	}
+	for i := range r.Fallback {
+		f := &r.Fallback[i]
+		if f.Handler != nil {
+			add("Fallback[%d].Handler is set, and is for Protect", i)
 		}
+		if f.Stale != nil && r.Stale == nil {
+			add("Fallback[%d].Stale is set, and Stale is nil", i)
+		}
+	}
+	if r.Enqueue != nil && (r.Breaker != nil || len(r.Fallback) > 0) {
+		add("Breaker and Fallback are not for a route that enqueues")
 	}
 	return errs
 }

@@ -2,9 +2,11 @@ package gateway
 
 import (
 	"context"
+	"crypto/rand"
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/h1"
 )
@@ -14,6 +16,8 @@ import (
 type Gateway struct {
 	now atomic.Pointer[settings] // for requests that begin
 
+	own [32]byte // a secret for those that have no Printer
+
 	held  atomic.Int64 // body bytes held for all requests
 	jobs  sync.Pool    // of *job
 	large sync.Pool    // of *[DefaultBuffer]byte
@@ -22,11 +26,12 @@ type Gateway struct {
 
 // New returns a gateway, or every fault of cfg.
 func New(cfg Config) (*Gateway, error) {
-	s, err := newSettings(cfg)
+	g := new(Gateway)
+	_, _ = rand.Read(g.own[:]) // never fails
+	s, err := newSettings(cfg, g.own)
 	if err != nil {
 		return nil, err
 	}
-	g := new(Gateway)
 	g.now.Store(s)
 	g.jobs.New = func() any { return &job{g: g} }
 	return g, nil
@@ -68,16 +73,23 @@ func (g *Gateway) answer(j *job) {
 		j.tooLarge()
 		return
 	}
-	if err := j.gather(); err != nil {
-		j.badUpload(err)
+	defer j.leave()
+	if !j.admit(time.Now()) {
 		return
 	}
 	if rt.Enqueue != nil {
+		if err := j.gather(); err != nil {
+			j.badUpload(err)
+			return
+		}
 		j.enqueue()
 		return
 	}
-	j.forward()
-	j.conclude(rt.Doer.Do(j.ctx, j.work(), j))
+	if err := j.prepare(); err != nil {
+		j.badUpload(err)
+		return
+	}
+	j.conclude(j.do())
 }
 
 // noRoute answers a request that no route matches.

@@ -18,6 +18,10 @@ func requestID(req *h1.Request) string {
 			return f.Value
 		}
 	}
+	return newID()
+}
+
+func newID() string {
 	var raw [16]byte
 	var text [32]byte
 	a, b := rand.Uint64(), rand.Uint64()

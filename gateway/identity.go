@@ -60,7 +60,7 @@ func parseKey(s string, client *key) (*key, error) {
 		case word == "client" && client != nil:
 			k.parts = append(k.parts, client.parts...)
 		case named && of == "header" && h1.Token(name):
-			k.parts = append(k.parts, part{byHeader, strings.ReplaceAll(strings.ToLower(name), "_", "-")})
+			k.parts = append(k.parts, part{byHeader, lowerName(name)})
 		case named && of == "jwt" && name != "":
 			k.parts = append(k.parts, part{byClaim, name})
 		default:
@@ -258,6 +258,9 @@ func sameName(name, lower string) bool {
 
 // field and address make a job an applicant.
 func (j *job) field(lower string) (value string, clear bool) {
+	if lower == "host" {
+		return j.req.Host, true
+	}
 	seen := false
 	for i := range j.req.Fields {
 		f := &j.req.Fields[i]
@@ -289,7 +292,10 @@ func (j *job) recall() *recall {
 // caller returns who called, as the route tells callers apart, "" when it does
 // not.
 func (j *job) caller() string {
-	if j.route.client == nil {
+	switch {
+	case j.stay.caller != "":
+		return j.stay.caller
+	case j.route.client == nil:
 		return ""
 	}
 	return j.route.client.id(j.recall(), j, j.route.Name)

@@ -207,9 +207,9 @@ func TestRateLimitFields(t *testing.T) {
 	if want := `"default";q=100;w=60, "a \"b\"\\??";q=999999999999999;qu="content-bytes";w=2, "c";q=0;qu="cost"`; string(b) != want {
 		t.Errorf("policy\n%s, want\n%s", b, want)
 	}
-	b = appendRemaining(nil, "default", 7, 1_000_000)
-	b = appendRemaining(b, "c", -5, 0)
-	if want := `"default";r=7;t=1, "c";r=0;t=0`; string(b) != want {
+	b = appendLimit(nil, "default", 7, 1_000_000)
+	b = appendLimit(append(b, ' '), "c", -5, 0)
+	if want := `"default";r=7;t=1 "c";r=0;t=0`; string(b) != want {
 		t.Errorf("limit\n%s, want\n%s", b, want)
 	}
 }

@@ -27,6 +27,7 @@ type job struct {
 	id    string    // of the request
 	by    time.Time // the caller's deadline; zero when it named none
 	rec   Record    // filled in on the way
+	stay  stay      // under the route's terms
 
 	body     []byte // what is held of the body
 	whole    bool   // that is all of it
@@ -35,7 +36,12 @@ type job struct {
 	lent     bool   // body is from Gateway.large
 	trailers []h1.Field
 
-	head   []byte // for the worker
+	head     []byte // for the worker
+	prepared bool   // body and head are
+	lines    []byte // fields of our own, for the caller
+	marked   h1.Field
+	copy     copier
+
 	input  fingerprint.Input
 	print  bezoar.Fingerprint // of the work
 	digest bezoar.Fingerprint // of a whole body that streamed by; zero until then
@@ -62,12 +68,13 @@ func (j *job) begin(ctx context.Context, from caller, req *h1.Request, p peer) {
 // end forgets the request, but keeps the small buffers.
 func (j *job) end() {
 	j.release()
-	head, body, vals := j.head, j.body, j.vals
+	head, body, vals, lines, copied := j.head, j.body, j.vals, j.lines, j.copy.fields
 	fields := j.resp.Fields
 	clear(vals[:cap(vals)])
 	clear(fields[:cap(fields)])
-	*j = job{g: j.g, head: head[:0], body: body[:0], vals: vals[:0]}
-	j.resp.Fields = fields[:0]
+	clear(copied[:cap(copied)])
+	*j = job{g: j.g, head: head[:0], body: body[:0], vals: vals[:0], lines: lines[:0]}
+	j.resp.Fields, j.copy.fields = fields[:0], copied[:0]
 }
 
 // work tells the dispatcher what it needs to know.

@@ -47,6 +47,9 @@ func (j *job) conclude(a dispatch.Answer) {
 	case dispatch.Refused:
 		j.refused(a)
 	case dispatch.Unavailable:
+		if (a.Attempts == 0 || j.replayable()) && j.fallBack(Unavailable) {
+			return
+		}
 		j.problem(problem{
 			Type: "unavailable", Status: http.StatusServiceUnavailable,
 			Detail: "No worker can take the request now.", Reason: publicReason(a.Reason),

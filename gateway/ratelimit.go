@@ -15,7 +15,10 @@ const (
 
 // appendPolicy appends the item that describes a quota: how much in how long.
 func appendPolicy(b []byte, name, unit string, quota int64, per time.Duration) []byte {
-	b = appendItem(b, name)
+	if len(b) > 0 {
+		b = append(b, ", "...)
+	}
+	b = appendString(b, name)
 	b = append(b, ";q="...)
 	b = appendInteger(b, quota)
 	switch unit {
@@ -33,21 +36,14 @@ func appendPolicy(b []byte, name, unit string, quota int64, per time.Duration) [
 	return b
 }
 
-// appendRemaining appends the item that says what is left of a quota, and in how
+// appendLimit appends the item that says what is left of a quota, and in how
 // many seconds there is more.
-func appendRemaining(b []byte, name string, left int64, reset time.Duration) []byte {
-	b = appendItem(b, name)
+func appendLimit(b []byte, name string, left int64, reset time.Duration) []byte {
+	b = appendString(b, name)
 	b = append(b, ";r="...)
 	b = appendInteger(b, left)
 	b = append(b, ";t="...)
 	return appendInteger(b, seconds(reset))
-}
-
-func appendItem(b []byte, name string) []byte {
-	if len(b) > 0 {
-		b = append(b, ", "...)
-	}
-	return appendString(b, name)
 }
 
 // appendString appends a structured field's string, which is printable ASCII.

@@ -116,7 +116,8 @@ func (j *job) answerHead(r *h1.Response) {
 	if r.Status == 101 {
 		fields = append(fields, h1.Field{Name: "Upgrade", Value: r.Upgrade, Key: h1.Upgrade})
 	}
-	j.resp = h1.Head{Status: r.Status, Reason: r.Reason, Fields: fields, Length: r.Length, Bare: r.Bare}
+	fields, lines := j.ours(fields)
+	j.resp = h1.Head{Status: r.Status, Reason: r.Reason, Fields: fields, Lines: lines, Length: r.Length, Bare: r.Bare}
 }
 
 func has(fields []h1.Field, k h1.Key) bool {

@@ -15,8 +15,9 @@ type settings struct {
 	tickets Enqueuer
 }
 
-// newSettings returns the settings of cfg, or every fault of it.
-func newSettings(cfg Config) (*settings, error) {
+// newSettings returns the settings of cfg, or every fault of it. own keys the
+// hashes of callers where cfg has no Printer.
+func newSettings(cfg Config, own [32]byte) (*settings, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
@@ -27,6 +28,10 @@ func newSettings(cfg Config) (*settings, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &settings{cfg: cfg, table: newTable(cfg.Routes), redact: newRedactor(cfg.Redact)}
+	secret := secretOf(cfg.Routes, own)
+	for _, r := range s.table {
+		r.terms = newTerms(&cfg, &r.Route, secret)
+	}
 	for _, r := range cfg.Routes {
 		if r.Enqueue != nil {
 			s.tickets = r.Enqueue
@@ -40,7 +45,7 @@ func newSettings(cfg Config) (*settings, error) {
 // connections that stay open. An invalid cfg changes nothing. What is held of
 // bodies stays counted: it is the process's memory, whatever the settings.
 func (g *Gateway) Swap(cfg Config) error {
-	s, err := newSettings(cfg)
+	s, err := newSettings(cfg, g.own)
 	if err != nil {
 		return err
 	}

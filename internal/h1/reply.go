@@ -14,8 +14,9 @@ type Head struct {
 	Status int
 	Reason string
 	Fields []Field
-	Length int64 // of the body; below 0 when it is not known
-	Bare   bool  // no body follows; a Content-Length among Fields is kept
+	Lines  []byte // more fields, as AppendField writes them; of no meaning to the wire
+	Length int64  // of the body; below 0 when it is not known
+	Bare   bool   // no body follows; a Content-Length among Fields is kept
 }
 
 // reply is the writing half of an [Exchange].
@@ -99,6 +100,7 @@ func (x *Exchange) Begin(h *Head) error {
 		}
 		out = AppendField(out, f.Name, f.Value)
 	}
+	out = append(out, h.Lines...)
 	if !dated && h.Status != 101 {
 		out = AppendField(out, "Date", x.srv.date())
 	}

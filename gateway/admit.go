@@ -1,0 +1,226 @@
+package gateway
+
+import (
+	"context"
+	"encoding/binary"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/overload"
+	"github.com/bezoar-dev/bezoar/policy/breaker"
+	"github.com/bezoar-dev/bezoar/policy/shed"
+	"github.com/bezoar-dev/bezoar/quota"
+)
+
+// stay is one request under terms, from admit to leave. Its zero value is ready.
+//
+//	admit ─► denied? ─► limits ─► breaker ─► pool ─► served ─► leave
+//	             │         │         │         │
+//	             └─────────┴────┬────┴─────────┘
+//	                            ▼
+//	               a refusal, or a fallback's answer
+type stay struct {
+	terms   *terms
+	caller  string
+	hash    uint64 // of caller; 0 when callers are not told apart
+	plan    *plan  // of the caller; nil without one
+	over    Override
+	charges [maxCharges]quota.Charge
+	limits  [maxCharges]*limit // of charges
+	n       int                // of charges
+
+	cost     int64 // units charged
+	decision quota.Decision
+	counted  bool // charges have been taken, and decision is about them
+
+	ticket  breaker.Ticket
+	allowed bool // ticket is owed to the breaker
+	pass    overload.Pass
+	entered bool          // pass is owed to the pool
+	waited  time.Duration // for the pass
+
+	began time.Time // being served
+	head  time.Time // when the answer began; zero when it has not
+	fate  fate
+}
+
+// fate is how being served ended, for those who learn from it.
+type fate struct {
+	failed  bool // the downstream's failure
+	dropped bool // it was too busy
+	ignored bool // says nothing about the downstream
+}
+
+// arrival is what admission needs to know of a request besides who calls.
+type arrival struct {
+	now      time.Time
+	deadline time.Time // of the caller; zero: none
+	length   int64     // of the body, declared; -1 when it is not known
+}
+
+// admit decides about a request, before its body is read. A nil refusal means
+// that it may go on, and that leave is owed; so it is after a refusal.
+func (s *stay) admit(ctx context.Context, t *terms, m *recall, a applicant, at arrival) *refusal {
+	s.terms = t
+	if t.client != nil {
+		s.caller = t.client.id(m, a, t.route)
+		sum, err := t.client.sum(&t.secret, m, a, t.route)
+		if err != nil {
+			return s.unclear()
+		}
+		s.hash = binary.LittleEndian.Uint64(sum[:])
+	}
+	for i := range t.plans {
+		if p := &t.plans[i]; p.Callers == nil || p.Callers(s.caller) {
+			s.plan = p
+			break
+		}
+	}
+	if t.overrides != nil {
+		if s.over = t.overrides(t.route, s.caller, s.planName()); s.over.Deny {
+			return s.denied(at.now)
+		}
+	}
+	if r := s.count(m, a, at); r != nil {
+		return r
+	}
+	if t.breaker != nil {
+		ticket, d := t.breaker.Allow(ctx, at.now)
+		if !d.Allowed {
+			return s.broken(d)
+		}
+		s.ticket, s.allowed = ticket, true
+	}
+	if t.pool != nil {
+		return s.enter(ctx, a, at)
+	}
+	return nil
+}
+
+func (s *stay) planName() string {
+	if s.plan == nil {
+		return ""
+	}
+	return s.plan.Name
+}
+
+// count charges the request to all its quotas, or to none.
+func (s *stay) count(m *recall, a applicant, at arrival) *refusal {
+	if err := s.charge(s.terms.limits, m, a, at); err != nil {
+		return s.unclear()
+	}
+	if s.plan != nil {
+		if err := s.charge(s.plan.limits, m, a, at); err != nil {
+			return s.unclear()
+		}
+	}
+	if s.n == 0 {
+		return nil
+	}
+	s.decision = s.terms.limiter.Admit(at.now, s.charges[:s.n])
+	s.counted = s.decision.Allowed
+	if !s.decision.Allowed {
+		return s.overdrawn(at.now)
+	}
+	return nil
+}
+
+func (s *stay) charge(limits []limit, m *recall, a applicant, at arrival) error {
+	for i := range limits {
+		l := &limits[i]
+		k, err := l.key.sum(&s.terms.secret, m, a, s.terms.route)
+		if err != nil {
+			return err
+		}
+		n := int64(1)
+		switch l.Unit {
+		case quota.Bytes:
+			n = max(at.length, 0)
+		case quota.Cost:
+			n = s.terms.cost
+			s.cost = n
+		}
+		s.charges[s.n] = quota.Charge{Quota: l.index, Key: k, N: n, Scale: s.over.Rate}
+		s.limits[s.n] = l
+		s.n++
+	}
+	return nil
+}
+
+// enter takes a place in the pool.
+func (s *stay) enter(ctx context.Context, a applicant, at arrival) *refusal {
+	pass, no := s.terms.pool.Enter(ctx, overload.Request{Priority: s.priority(a), Caller: s.hash, Deadline: at.deadline})
+	if no != nil {
+		s.waited = time.Since(at.now)
+		return s.crowded(no)
+	}
+	s.pass, s.entered, s.waited = pass, true, pass.Waited()
+	return nil
+}
+
+// priority is how important the request is: as an operator says, or its header,
+// its caller's plan, or the route.
+func (s *stay) priority(a applicant) shed.Priority {
+	if s.over.Priority != nil {
+		return *s.over.Priority
+	}
+	if h := s.terms.header; h != "" {
+		if v, clear := a.field(h); clear && v != "" {
+			if p, err := shed.ParsePriority(v); err == nil {
+				return p
+			}
+		}
+	}
+	if s.plan != nil && s.plan.Priority != nil {
+		return *s.plan.Priority
+	}
+	return s.terms.usual
+}
+
+// extra charges what is known only afterwards: the bytes of a body of unknown
+// length, and of the answer.
+func (s *stay) extra(now time.Time, length, in, out int64) {
+	if !s.counted {
+		return
+	}
+	for i := range s.n {
+		l := s.limits[i]
+		if l.Unit != quota.Bytes {
+			continue
+		}
+		c := s.charges[i]
+		c.N = max(in-max(length, 0), 0)
+		if l.answers {
+			c.N += out
+		}
+		if c.N > 0 {
+			s.terms.limiter.Add(now, c)
+		}
+	}
+}
+
+// leave gives back what admit took, and reports how it went.
+func (s *stay) leave(now time.Time) {
+	if s.terms == nil {
+		return
+	}
+	took := time.Duration(0)
+	if !s.began.IsZero() {
+		took = now.Sub(s.began)
+		if !s.head.IsZero() {
+			took = s.head.Sub(s.began) // the rest is the caller's pace too
+		}
+	}
+	if s.entered {
+		s.terms.pool.Leave(s.pass, shed.Outcome{
+			Latency: took, Dropped: s.fate.dropped, Ignored: s.fate.ignored || s.began.IsZero() || s.fate.failed && !s.fate.dropped,
+		})
+		s.entered = false
+	}
+	if s.allowed {
+		slow := s.terms.slow > 0 && took > s.terms.slow
+		s.terms.breaker.Done(now, s.ticket, breaker.Result{
+			Failed: s.fate.failed && !s.fate.ignored, Slow: slow, Ignored: s.began.IsZero() || s.fate.ignored && !slow,
+		})
+		s.allowed = false
+	}
+}

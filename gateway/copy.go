@@ -1,0 +1,121 @@
+package gateway
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/stale"
+)
+
+// copier is a caller's wire that keeps a copy of the worker's answer while it
+// passes.
+type copier struct {
+	caller
+	job    *job
+	tape   stale.Recorder
+	fields []stale.Field // the head's, used again
+}
+
+// record puts a copier between the request and its wire, if a copy of the answer
+// can be of use to others.
+func (j *job) record() {
+	if j.req.Method != http.MethodGet || j.req.Length != 0 || j.req.Upgrade != "" {
+		return
+	}
+	for i := range j.req.Fields {
+		if f := &j.req.Fields[i]; len(f.Name) == len("range") && strings.EqualFold(f.Name, "range") {
+			return
+		}
+	}
+	j.copy.caller, j.copy.job = j.from, j
+	j.from = &j.copy
+}
+
+// Begin starts the copy, if it is a worker's answer and one of the route's own.
+func (c *copier) Begin(h *h1.Head) error {
+	if j := c.job; !j.stay.head.IsZero() && j.marked.Name == "" {
+		c.fields = c.fields[:0]
+		for i := range h.Fields {
+			if f := &h.Fields[i]; f.Key != h1.RequestID && f.Name != policyField && f.Name != limitField {
+				c.fields = append(c.fields, stale.Field{Name: f.Name, Value: f.Value})
+			}
+		}
+		c.tape = j.stay.terms.cache.Record(j.staleKey(), stale.Answer{
+			Status: h.Status, Header: c.fields, Credentials: j.stay.terms.credentials(j),
+		}, time.Now())
+	}
+	return c.caller.Begin(h)
+}
+
+func (c *copier) Write(p []byte) error {
+	_, _ = c.tape.Write(p) // never fails
+	return c.caller.Write(p)
+}
+
+func (c *copier) End(trailers []h1.Field) error {
+	if len(trailers) == 0 {
+		c.tape.Commit(time.Now())
+	}
+	return c.caller.End(trailers)
+}
+
+func (c *copier) Reset() bool {
+	c.tape.Discard()
+	c.job.stay.head = time.Time{}
+	return c.caller.Reset()
+}
+
+// reads reports whether the request may be answered with a copy.
+func (j *job) reads() bool { return j.req.Method == http.MethodGet || j.req.Method == http.MethodHead }
+
+// staleKey is the key of what a GET of the target would be answered, by the
+// headers that answers may depend on.
+func (t *terms) staleKey(m *recall, host, target string, value func(name string) string) [16]byte {
+	b := append(m.buf[:0], t.secret[:]...)
+	for _, s := range [...]string{t.route, host, target} {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	b = t.cache.AppendVary(b, value)
+	full := sha256.Sum256(b)
+	if m.buf = b; cap(b) > maxRecall {
+		m.buf = nil
+	}
+	return [16]byte(full[:16])
+}
+
+func (j *job) staleKey() [16]byte {
+	return j.route.terms.staleKey(j.recall(), j.req.Host, j.req.Target, func(name string) string { return j.joined(name) })
+}
+
+// joined returns the field's lines as one.
+func (j *job) joined(name string) string {
+	value, n := "", 0
+	for i := range j.req.Fields {
+		f := &j.req.Fields[i]
+		if !strings.EqualFold(f.Name, name) {
+			continue
+		}
+		if n++; n == 1 {
+			value = f.Value
+		} else {
+			value += ", " + f.Value
+		}
+	}
+	return value
+}
+
+// credentials reports whether the request has something that tells users apart,
+// so that its answer may be for one of them alone.
+func (t *terms) credentials(a applicant) bool {
+	for _, name := range t.personal {
+		if v, clear := a.field(name); v != "" || !clear {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,208 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/stale"
+)
+
+// The fields that mark answers which are not what the workers of the route would
+// have said. Their values begin with the kind of the fallback, and with the
+// trouble.
+const (
+	FallbackField = "X-Bezoar-Fallback" // "static; on=open"
+	DegradedField = "X-Bezoar-Degraded" // "open": the answer is empty, because the route is Optional
+)
+
+// The kinds of fallbacks, as [Record.Fallback] names them.
+const (
+	fellStatic   = "static"
+	fellStale    = "stale"
+	fellOther    = "other"
+	fellDegraded = "degraded"
+)
+
+// Fallback is what is answered when no worker can be asked. One of Static, Stale
+// and Other (Handler, for [Protect]) is set.
+type Fallback struct {
+	On      []Trouble    // empty: all
+	Static  *Static      // always the same
+	Stale   *Stale       // the last good answer to the same GET
+	Other   Doer         // what another fleet says; its own limits are its own
+	Handler http.Handler // what another handler says
+}
+
+// Static is an answer that is always the same.
+type Static struct {
+	Status int // default 200
+	Header http.Header
+	Body   []byte
+}
+
+// Stale is the last good answer that Route.Stale has.
+type Stale struct {
+	MaxAge time.Duration // 0: as old as the answer itself allows
+}
+
+func (f *Fallback) fault() error {
+	n := 0
+	for _, is := range []bool{f.Static != nil, f.Stale != nil, f.Other != nil, f.Handler != nil} {
+		if is {
+			n++
+		}
+	}
+	if n != 1 {
+		return fmt.Errorf(" has %d answers, want one of Static, Stale and Other", n)
+	}
+	for _, on := range f.On {
+		if !slices.Contains(troubles(), on) {
+			return fmt.Errorf(".On has %q, want open, shed or unavailable", on)
+		}
+	}
+	if f.Stale != nil && f.Stale.MaxAge < 0 {
+		return errors.New(".Stale.MaxAge is negative")
+	}
+	if f.Static == nil {
+		return nil
+	}
+	if s := f.Static.Status; s != 0 && (s < 200 || s > 599) {
+		return fmt.Errorf(".Static.Status is %d, want 200 to 599", s)
+	}
+	for name, values := range f.Static.Header {
+		for _, v := range values {
+			if !h1.Token(name) || !plainText([]byte(v)) {
+				return fmt.Errorf(".Static.Header has %q, which cannot be sent", name)
+			}
+		}
+	}
+	return nil
+}
+
+func (f *Fallback) isFor(t Trouble) bool { return len(f.On) == 0 || slices.Contains(f.On, t) }
+
+// status and fields are what is sent of a static answer, apart from its body.
+func (s *Static) status() int {
+	if s.Status == 0 {
+		return http.StatusOK
+	}
+	return s.Status
+}
+
+func (s *Static) fields(dst []h1.Field) []h1.Field {
+	for name, values := range s.Header {
+		k := h1.KeyOf(name)
+		if k.HopByHop() || k == h1.ContentLength {
+			continue
+		}
+		for _, v := range values {
+			dst = append(dst, h1.Field{Name: name, Value: v, Key: k})
+		}
+	}
+	return dst
+}
+
+// bare reports whether answers of the status have no body.
+func bare(status int) bool { return status == http.StatusNoContent || status == http.StatusNotModified }
+
+func markOf(kind string, on Trouble) h1.Field {
+	return h1.Field{Name: FallbackField, Value: kind + "; on=" + string(on)}
+}
+
+// fallBack answers a request that no worker can be asked about, if there is
+// something to answer with.
+func (j *job) fallBack(on Trouble) bool {
+	t := j.route.terms
+	if t == nil || on == "" {
+		return false
+	}
+	for i := range t.fallback {
+		f := &t.fallback[i]
+		if !f.isFor(on) {
+			continue
+		}
+		done := false
+		switch {
+		case f.Static != nil:
+			done = j.fallStatic(f.Static, on)
+		case f.Stale != nil:
+			done = j.fallStale(f.Stale, on)
+		case f.Other != nil:
+			done = j.fallOther(f.Other, on)
+		}
+		if done {
+			return true
+		}
+	}
+	if t.optional {
+		j.rec.Fallback = fellDegraded
+		j.send(http.StatusNoContent, append(j.resp.Fields[:0], h1.Field{Name: DegradedField, Value: string(on)}), nil)
+		return true
+	}
+	return false
+}
+
+func (j *job) fallStatic(s *Static, on Trouble) bool {
+	j.rec.Fallback = fellStatic
+	j.send(s.status(), s.fields(append(j.resp.Fields[:0], markOf(fellStatic, on))), s.Body)
+	return true
+}
+
+func (j *job) fallStale(s *Stale, on Trouble) bool {
+	if !j.reads() {
+		return false
+	}
+	a, age, ok := j.route.terms.cache.Get(j.staleKey(), time.Now(), s.MaxAge)
+	if !ok {
+		return false
+	}
+	j.rec.Fallback = fellStale
+	j.send(a.Status, staleFields(a, age, on), a.Body)
+	return true
+}
+
+func staleFields(a stale.Answer, age time.Duration, on Trouble) []h1.Field {
+	fields := []h1.Field{markOf(fellStale, on), {Name: "Age", Value: strconv.FormatInt(int64(age/time.Second), 10)}}
+	for _, f := range a.Header {
+		fields = append(fields, h1.Field{Name: f.Name, Value: f.Value, Key: h1.KeyOf(f.Name)})
+	}
+	return fields
+}
+
+// fallOther has another fleet do the work. It reports false when that has no
+// worker either.
+func (j *job) fallOther(other Doer, on Trouble) bool {
+	j.stay.leave(time.Now()) // what follows says nothing about the route's own fleet
+	if err := j.prepare(); err != nil {
+		j.badUpload(err)
+		return true
+	}
+	j.marked = markOf(fellOther, on)
+	a := other.Do(j.ctx, j.work(), j)
+	if a.Kind == dispatch.Unavailable && j.from.Reset() {
+		j.marked = h1.Field{}
+		return false
+	}
+	j.rec.Fallback = fellOther
+	j.conclude(a)
+	return true
+}
+
+// send answers with what is not a worker's.
+func (j *job) send(status int, fields []h1.Field, body []byte) {
+	fields = append(fields, h1.Field{Name: "X-Request-Id", Value: j.id, Key: h1.RequestID})
+	j.resp = h1.Head{Status: status, Reason: http.StatusText(status), Fields: fields, Length: int64(len(body)), Bare: bare(status)}
+	if j.req.Method == "HEAD" && !j.resp.Bare {
+		j.resp.Fields = append(fields, h1.Field{Name: "Content-Length", Value: strconv.Itoa(len(body)), Key: h1.ContentLength})
+		j.resp.Bare = true
+	}
+	if j.from.Begin(&j.resp) != nil || j.from.Write(body) != nil || j.from.End(nil) != nil {
+		j.from.Abort()
+	}
+}
