@@ -1,57 +1,143 @@
 package quota
 
 import (
-	"context"
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
+// stripes is how many locks share the keys.
+const stripes = 64
+
 // Limiter counts and decides. It is safe for concurrent use.
-type Limiter struct{ cfg Config }
+type Limiter struct {
+	cfg    Config
+	hasher hasher
+	most   int // cells of one quota in one stripe
+	clock  clock
+
+	// stripe i guards table i of every quota. Whoever needs several takes them
+	// in ascending order. None is held while waiting for anything else.
+	stripes [stripes]stripe
+	counted atomic.Pointer[[]counted]
+
+	updating sync.Mutex // serialises Update
+	flusher  flusher    // Run's own, but for what is atomic
+
+	evicted, expired, overflowed atomic.Uint64
+}
+
+// stripe is a lock in a cache line of its own.
+type stripe struct {
+	sync.Mutex
+	_ [56]byte
+}
+
+// counted is one quota in force and what is known of its keys. The scheme is
+// replaced by an update, the book is not.
+type counted struct {
+	scheme
+	*book
+}
+
+// book is what is known of the keys of one quota.
+type book struct {
+	tables  [stripes]table
+	refused atomic.Uint64
+}
 
 // New returns a limiter that has counted nothing.
 func New(cfg Config) (*Limiter, error) {
 	if err := cfg.Validate(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("quotas: %w", err)
 	}
-	return &Limiter{cfg: cfg.WithDefaults()}, nil
+	cfg = cfg.WithDefaults()
+	l := &Limiter{cfg: cfg, hasher: hasher{rand.Uint64(), rand.Uint64()}}
+	l.most = (cfg.MaxKeys + stripes - 1) / stripes
+	l.clock.start = time.Now()
+	l.flusher.begin(cfg)
+	l.counted.Store(new([]counted))
+	return l, l.Update(cfg.Quotas)
 }
 
-// Admit takes all charges, or none of them when one does not fit.
-func (l *Limiter) Admit(now time.Time, charges []Charge) Decision {
-	return Decision{Allowed: true, Quota: -1}
+// Update replaces the quotas. Counts are kept where [Quota.ID] and Shared stay
+// the same. Charges that are under way with the indices of before count against
+// what is there now: keep the order of quotas that stay, and add new ones at the
+// end. A charge of an index that is gone is allowed.
+func (l *Limiter) Update(quotas []Quota) error {
+	if err := validate(quotas); err != nil {
+		return fmt.Errorf("quotas: %w", err)
+	}
+	l.updating.Lock()
+	defer l.updating.Unlock()
+	old := *l.counted.Load()
+	next := make([]counted, len(quotas))
+	for i, q := range quotas {
+		next[i].scheme = newScheme(q.WithDefaults())
+		same := slices.IndexFunc(old, func(o counted) bool {
+			return o.id == next[i].id && o.quota.Shared == q.Shared
+		})
+		if same >= 0 {
+			next[i].book = old[same].book
+			continue
+		}
+		next[i].book = new(book)
+		for s := range next[i].tables {
+			next[i].tables[s].words = keyWords + next[i].words
+		}
+	}
+	l.counted.Store(&next)
+	return nil
 }
 
-// Add takes what is known only afterwards; it may exceed the limit.
-func (l *Limiter) Add(now time.Time, c Charge) {}
-
-// Update replaces the quotas. Counts are kept where Name, Unit, Per and the way
-// of counting (Buckets, Shared, whether there is a Burst) are the same.
-func (l *Limiter) Update(quotas []Quota) error { return validate(quotas) }
-
-// Quotas returns the quotas in force.
-func (l *Limiter) Quotas() []Quota { return l.cfg.Quotas }
-
-// Run flushes shared counts and drops idle keys until ctx ends.
-func (l *Limiter) Run(ctx context.Context) error { <-ctx.Done(); return nil }
-
-// Stats is what a limiter has done so far.
-type Stats struct {
-	Keys        int    // kept now, of all quotas
-	Evicted     uint64 // keys that made room for others
-	Expired     uint64 // keys dropped because nothing of them counted any more
-	Overflowed  uint64 // decisions about newcomers that found no room
-	StoreErrors uint64
-	StoreDown   bool          // the last call of the store failed
-	StoreAge    time.Duration // since the store answered; 0 without a store, or before its first answer is due
-	Quotas      []QuotaStats
+// Quotas returns the quotas in force, with their defaults.
+func (l *Limiter) Quotas() []Quota {
+	var quotas []Quota
+	for _, q := range *l.counted.Load() {
+		quotas = append(quotas, q.quota)
+	}
+	return quotas
 }
 
-// QuotaStats is about one quota.
-type QuotaStats struct {
-	Name    string
-	Keys    int
-	Refused uint64 // requests that it refused; one refused by several quotas counts for the one that the decision names
+// lock takes the stripes of a set.
+func (l *Limiter) lock(set uint64) {
+	for ; set != 0; set &= set - 1 {
+		l.stripes[bits.TrailingZeros64(set)].Lock()
+	}
 }
 
-// Stats returns what has been done so far.
-func (l *Limiter) Stats() Stats { return Stats{} }
+func (l *Limiter) unlock(set uint64) {
+	for ; set != 0; set &= set - 1 {
+		l.stripes[bits.TrailingZeros64(set)].Unlock()
+	}
+}
+
+// clock turns the callers' times into nanoseconds since 1970. Times with a
+// monotonic reading do not step back. Shared counts go by the store's clock, so
+// that all nodes mean the same bucket.
+type clock struct {
+	start time.Time
+	ahead atomic.Int64 // of the local clock, the store's
+}
+
+func (c *clock) local(now time.Time) int64 { return c.start.UnixNano() + int64(now.Sub(c.start)) }
+
+func (c *clock) of(k *scheme, local int64) int64 {
+	if k.quota.Shared {
+		return local + c.ahead.Load()
+	}
+	return local
+}
+
+// heard takes what the store's clock said between two times of the local one.
+func (c *clock) heard(store time.Time, sent, received int64) {
+	if store.IsZero() {
+		return
+	}
+	at := store.UnixNano()
+	c.ahead.Store(min(max(c.ahead.Load(), at-received), at-sent))
+}

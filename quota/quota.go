@@ -3,6 +3,7 @@ package quota
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"log/slog"
 	"time"
 
@@ -70,6 +71,15 @@ func (q Quota) Validate() error {
 		errs = append(errs, fmt.Errorf("buckets is %d, want at most %d of a shared quota", q.Buckets, most))
 	}
 	return errors.Join(errs...)
+}
+
+// ID is under what the quota's counts are stored. Quotas with the same ID share
+// them: Name, Unit, Per and the way of counting are the same.
+func (q Quota) ID() uint64 {
+	q = q.WithDefaults()
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s\x00%s\x00%d\x00%d\x00%t", q.Name, q.Unit, q.Per, q.Buckets, q.Burst > 0)
+	return h.Sum64()
 }
 
 func (q Quota) window() rate.Window {

@@ -92,6 +92,9 @@ func (a span) up() int64 {
 	return a.ns
 }
 
+// Full is how long an empty bucket takes to fill.
+func (b *Bucket) Full() time.Duration { return time.Duration(b.span(b.Burst).up()) }
+
 // Longest is how long [Bucket.Check] can tell anybody to wait: for twice the
 // burst, or for the burst and Per, whichever is more. What [Bucket.Add] takes
 // beyond that is forgiven.
@@ -163,13 +166,20 @@ func (b *Bucket) there(room span) int64 {
 	return n
 }
 
-// Add takes n, 0 or more, at now.
-func (b *Bucket) Add(s []int64, now, n int64) {
+// Add takes n, 0 or more, at now. It returns by how much later everything is
+// there again: in nanoseconds, and 2⁻³² of them.
+func (b *Bucket) Add(s []int64, now, n int64) (ns int64, frac uint32) {
 	full := b.span(b.Burst)
-	after := b.missing(s, now, full).plus(b.span(n))
+	before := b.missing(s, now, full)
+	after := before.plus(b.span(n))
 	if limit := b.longest(full) - 1; after.ns > limit {
 		after = span{ns: limit}
+		if after.less(before) {
+			after = before
+		}
 	}
 	s[0] = later(now, after.ns)
 	s[1] = s[1]&^(1<<32-1) | int64(after.frac)
+	took := after.minus(before)
+	return took.ns, took.frac
 }

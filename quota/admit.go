@@ -1,0 +1,187 @@
+package quota
+
+import (
+	"time"
+
+	"github.com/bezoar-dev/bezoar/policy/rate"
+)
+
+// place is where a charge counts. The cell is what it was when it was looked at.
+type place struct {
+	hash uint64
+	cell int
+}
+
+// Cells that are none, or not yet.
+const (
+	fresh    = -1 // there is room for one
+	crowded  = -2 // there is none: newcomers share one state
+	replaces = -3 // and below: of this one less the cell's number
+)
+
+// fewCharges is how many charges need no allocation.
+const fewCharges = 16
+
+// Admit takes all charges, or none of them when one does not fit. Charges of
+// the same quota and key add up.
+func (l *Limiter) Admit(now time.Time, charges []Charge) Decision {
+	var few [fewCharges]place
+	places := few[:min(len(charges), fewCharges)]
+	if len(charges) > fewCharges {
+		places = make([]place, len(charges))
+	}
+	quotas := *l.counted.Load()
+	local := l.clock.local(now)
+	set := uint64(0)
+	for i := range places {
+		places[i].hash = l.hasher.hash(&charges[i].Key)
+		set |= 1 << stripeOf(places[i].hash)
+	}
+	l.lock(set)
+	d := l.admit(local, quotas, charges, places)
+	l.unlock(set)
+	return d
+}
+
+// admit is Admit with the stripes locked.
+func (l *Limiter) admit(local int64, quotas []counted, charges []Charge, places []place) Decision {
+	names := -1 // the charge that the decision is about
+	var d rate.Decision
+	var tight float64 // the share of its limit that remains
+	for i := range charges {
+		c := &charges[i]
+		if c.Quota < 0 || c.Quota >= len(quotas) {
+			continue
+		}
+		q := &quotas[c.Quota]
+		one := l.look(q, c, &places[i], l.clock.of(&q.scheme, local), before(charges[:i], c))
+		left := float64(one.Remaining-clamp(c.N)) / float64(q.limit(c.Scale))
+		if names < 0 || worse(one, d, left, tight) {
+			names, d, tight = i, one, left
+		}
+	}
+	if names < 0 {
+		return Decision{Allowed: true, Quota: -1}
+	}
+	c := &charges[names]
+	q := &quotas[c.Quota]
+	limit := q.limit(c.Scale)
+	if !d.Allowed {
+		q.refused.Add(1)
+		return Decision{
+			Never: d.Never, Quota: c.Quota, Limit: limit, Used: d.Used, Remaining: d.Remaining,
+			Excess: max(d.Used+max(c.N, 1)-limit, 1), Reset: d.Reset, RetryAfter: d.Wait,
+		}
+	}
+	for i := range charges {
+		if c := &charges[i]; c.N > 0 && c.Quota >= 0 && c.Quota < len(quotas) {
+			q := &quotas[c.Quota]
+			s := l.take(q, c, &places[i], l.clock.of(&q.scheme, local))
+			if i == names {
+				d = q.check(s, l.clock.of(&q.scheme, local), 0, c.Scale)
+			}
+		}
+	}
+	return Decision{Allowed: true, Quota: c.Quota, Limit: limit, Used: d.Used, Remaining: d.Remaining, Reset: d.Reset}
+}
+
+// before is what earlier charges ask of the same quota and key.
+func before(charges []Charge, c *Charge) (n int64) {
+	for i := range charges {
+		if o := &charges[i]; o.Quota == c.Quota && o.Key == c.Key {
+			n += clamp(o.N)
+		}
+	}
+	return n
+}
+
+// clamp makes sums of charges safe.
+func clamp(n int64) int64 { return min(max(n, 0), rate.MaxLimit) }
+
+// worse reports whether decision a says more than b: the longer refusal, else
+// the smaller share that remains.
+func worse(a, b rate.Decision, leftA, leftB float64) bool {
+	switch {
+	case a.Allowed != b.Allowed:
+		return b.Allowed
+	case a.Allowed:
+		return leftA < leftB
+	case a.Never != b.Never:
+		return a.Never
+	}
+	return a.Wait > b.Wait
+}
+
+// look decides about one charge and finds its place. The stripe is locked.
+func (l *Limiter) look(q *counted, c *Charge, p *place, now, more int64) rate.Decision {
+	t := &q.tables[stripeOf(p.hash)]
+	n := max(clamp(c.N)+more, 1)
+	p.cell = t.find(p.hash, &c.Key)
+	if p.cell >= 0 {
+		d := q.check(t.state(p.cell), now, n, c.Scale)
+		if q.quota.Shared && !d.Allowed {
+			t.mark(p.cell, true) // others' counts may have left
+		}
+		return d
+	}
+	if p.cell = fresh; t.n >= l.most {
+		p.cell = crowded
+		if v := t.victim(&q.scheme, now); v >= 0 {
+			p.cell = replaces - v
+		}
+	}
+	if p.cell == crowded && t.spare != nil {
+		return q.check(t.spare, now, n, c.Scale)
+	}
+	var empty [maxWords]int64
+	return q.check(empty[:q.words], now, n, c.Scale)
+}
+
+// maxWords is the longest state.
+const maxWords = MaxBuckets + 2
+
+// take counts a charge and returns the state it went to. The stripe is locked.
+func (l *Limiter) take(q *counted, c *Charge, p *place, now int64) []int64 {
+	t := &q.tables[stripeOf(p.hash)]
+	i := p.cell
+	if i < 0 || i >= t.n || !t.is(i, &c.Key) { // an earlier charge may have made or moved it
+		i = t.find(p.hash, &c.Key)
+	}
+	if i < 0 {
+		if p.cell == crowded {
+			l.overflowed.Add(1)
+			if t.spare == nil {
+				t.spare = make([]int64, q.words)
+			}
+			q.add(t.spare, now, clamp(c.N), c.Scale)
+			return t.spare
+		}
+		if v := replaces - p.cell; p.cell <= replaces && v < t.n {
+			l.evicted.Add(1)
+			t.remove(&l.hasher, v)
+		}
+		i = t.insert(&l.hasher, p.hash, &c.Key)
+	}
+	s := t.state(i)
+	q.add(s, now, clamp(c.N), c.Scale)
+	if q.quota.Shared {
+		t.mark(i, true)
+	}
+	return s
+}
+
+// Add takes what is known only afterwards; it may exceed the limit.
+func (l *Limiter) Add(now time.Time, c Charge) {
+	quotas := *l.counted.Load()
+	if c.N <= 0 || c.Quota < 0 || c.Quota >= len(quotas) {
+		return
+	}
+	q := &quotas[c.Quota]
+	p := place{hash: l.hasher.hash(&c.Key)}
+	at := l.clock.of(&q.scheme, l.clock.local(now))
+	stripe := &l.stripes[stripeOf(p.hash)]
+	stripe.Lock()
+	l.look(q, &c, &p, at, 0)
+	l.take(q, &c, &p, at)
+	stripe.Unlock()
+}

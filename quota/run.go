@@ -1,0 +1,61 @@
+package quota
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// sweepEvery is how often a part of the keys is looked at …
+	sweepEvery = 250 * time.Millisecond
+	// … and how many stripes are: all of them every 8 seconds.
+	sweepStripes = 2
+)
+
+// Run flushes shared counts and drops idle keys until ctx ends; then it flushes
+// once more. Without it a limiter decides all the same, alone, and idle keys go
+// when others need their room.
+func (l *Limiter) Run(ctx context.Context) error {
+	sweep := time.NewTicker(sweepEvery)
+	defer sweep.Stop()
+	var flush <-chan time.Time
+	if l.cfg.Store != nil {
+		ticker := time.NewTicker(l.cfg.Flush)
+		defer ticker.Stop()
+		flush = ticker.C
+	}
+	for next := 0; ; {
+		select {
+		case <-ctx.Done():
+			if l.cfg.Store != nil {
+				last, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.Timeout)
+				defer cancel()
+				_ = l.flush(last) // counted and logged
+			}
+			return nil
+		case <-flush:
+			_ = l.flush(ctx) // counted and logged
+		case <-sweep.C:
+			for range sweepStripes {
+				l.sweep(next)
+				next = (next + 1) % stripes
+			}
+		}
+	}
+}
+
+// sweep drops the idle keys of one stripe.
+func (l *Limiter) sweep(stripe int) {
+	local := l.clock.local(time.Now())
+	quotas := *l.counted.Load()
+	for i := range quotas {
+		q := &quotas[i]
+		now := l.clock.of(&q.scheme, local)
+		t := &q.tables[stripe]
+		for from := l.most; from > 0; {
+			l.stripes[stripe].Lock()
+			from = t.sweep(&q.scheme, &l.hasher, now, from, &l.expired)
+			l.stripes[stripe].Unlock()
+		}
+	}
+}
