@@ -44,6 +44,7 @@ type Verdict struct {
 	Until       time.Time   `json:"until"`              // when the next copy may probe
 	Refused     int64       `json:"refused"`            // copies refused so far
 	Manual      bool        `json:"manual,omitempty"`   // an operator's own
+	Node        string      `json:"node,omitempty"`     // the process that decided last, where several share a store
 	Evidence    []Evidence  `json:"evidence,omitempty"` // at most MaxEvidence, newest last
 }
 

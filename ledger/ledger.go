@@ -44,6 +44,12 @@ type Config struct {
 	Log     *slog.Logger                   // nil: silent
 	Observe func(Event)                    // told every decision, in order; must neither block for long nor call the ledger
 	Rule    func(route string) *blame.Rule // rules for restored verdicts; nil: Blame.Rule
+
+	// Node tells the processes apart that share the fleet's verdicts through
+	// Store, and Follow is how often each looks what the others have decided: 0
+	// for never.
+	Node   string
+	Follow time.Duration
 }
 
 // Validate reports every impossible field.
@@ -51,6 +57,12 @@ func (c Config) Validate() error {
 	var errs []error
 	if c.Fleet == "" {
 		errs = append(errs, errors.New("Fleet is empty"))
+	}
+	if c.Follow < 0 {
+		errs = append(errs, fmt.Errorf("Follow is %v, want 0 or more", c.Follow))
+	}
+	if c.Follow > 0 && (c.Node == "" || c.Store == nil) {
+		errs = append(errs, errors.New("Follow is set: it takes a Node and a Store"))
 	}
 	return errors.Join(append(errs, c.Blame.Validate())...)
 }
@@ -68,6 +80,8 @@ type Ledger struct {
 	behind     bool             // guarded by persisting: the store missed something, catchUp will write it
 	missed     bool             // guarded by persisting: … since catchUp began
 	stored     map[string]int64 // guarded by persisting: ids that the store may hold, with the refused copies written
+	foreign    map[string]bool  // guarded by persisting: ids of stored that another node decided
+	revision   int64            // guarded by persisting: of the store, that has been followed
 	letters    letters
 }
 
@@ -83,7 +97,7 @@ func New(cfg Config) (*Ledger, error) {
 	if cfg.Blame.Rand == nil {
 		cfg.Blame.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}
-	l := &Ledger{cfg: cfg, book: blame.New(cfg.Blame, time.Now()), twins: map[bezoar.Fingerprint]chan struct{}{}, stored: map[string]int64{}}
+	l := &Ledger{cfg: cfg, book: blame.New(cfg.Blame, time.Now()), twins: map[bezoar.Fingerprint]chan struct{}{}, stored: map[string]int64{}, foreign: map[string]bool{}}
 	l.letters.init()
 	return l, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -84,6 +85,7 @@ func (l *Ledger) put(ctx context.Context, v bezoar.Verdict) {
 		return
 	}
 	l.stored[v.ID] = v.Refused
+	delete(l.foreign, v.ID)
 	if err := l.putVerdict(ctx, v); err != nil {
 		l.fallBehind(err, "verdict", v.ID)
 	}
@@ -103,6 +105,7 @@ func (l *Ledger) delete(ctx context.Context, id string) {
 		return
 	}
 	delete(l.stored, id)
+	delete(l.foreign, id)
 }
 
 // fallBehind stops writing on the way of the work: a store that hangs would
@@ -116,6 +119,7 @@ func (l *Ledger) fallBehind(err error, args ...any) {
 func (l *Ledger) putVerdict(ctx context.Context, v bezoar.Verdict) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
+	v.Node = l.cfg.Node
 	return l.cfg.Store.PutVerdict(ctx, v)
 }
 
@@ -153,6 +157,11 @@ func (l *Ledger) log(e *Event) {
 
 // Run lets time pass for the ledger and writes what waits, until ctx ends.
 func (l *Ledger) Run(ctx context.Context) error {
+	if l.cfg.Follow > 0 {
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		wg.Go(func() { l.followAll(ctx) })
+	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for beat := 1; ; beat++ {
@@ -215,6 +224,7 @@ func (l *Ledger) catchUp(ctx context.Context) bool {
 	}
 	for id := range gone {
 		delete(l.stored, id)
+		delete(l.foreign, id)
 	}
 	l.behind = l.missed
 	return !l.behind
@@ -254,8 +264,8 @@ func (l *Ledger) refreshOne(ctx context.Context, v bezoar.Verdict) bool {
 	l.persisting.Lock()
 	defer l.persisting.Unlock()
 	n, ok := l.stored[v.ID]
-	if !ok || v.Refused <= n {
-		return true
+	if !ok || v.Refused <= n || l.foreign[v.ID] {
+		return true // of a foreign one its own node counts, or what was released would come back
 	}
 	var w blame.Work
 	switch v.Scope {

@@ -24,6 +24,11 @@ type Store interface {
 	// means every fleet.
 	Verdicts(ctx context.Context, fleet string) ([]bezoar.Verdict, error)
 
+	// Changes returns what has happened to a fleet's verdicts since a revision
+	// that an earlier call returned. Since 0, and since a revision that the
+	// store does not remember, is everything there is.
+	Changes(ctx context.Context, fleet string, since int64) (Changes, error)
+
 	// PutLetter sets l aside. If a letter of the same fleet and fingerprint is
 	// there, that one keeps its ID, First and Request; its Copies grow by
 	// l.Copies, and Last, Verdict, Class, Reason and Evidence are l's. The
@@ -37,6 +42,19 @@ type Store interface {
 	// DeleteLetter removes one letter, or returns ErrNotFound.
 	DeleteLetter(ctx context.Context, id string) error
 }
+
+// Changes is what happened to the verdicts of one fleet. In whatever order
+// processes write, a revision that was returned holds all that went before it.
+type Changes struct {
+	Revision int64            // to ask from the next time
+	All      bool             // Put is every verdict there is; others are gone
+	Put      []bezoar.Verdict // inserted or replaced, in the order of their last change
+	Deleted  []string         // ids; of those that were put again none
+}
+
+// RememberDeleted is how many revisions back a store knows at least what was
+// deleted.
+const RememberDeleted = 1000
 
 // LetterQuery narrows [Store.Letters].
 type LetterQuery struct {

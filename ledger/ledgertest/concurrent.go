@@ -25,6 +25,7 @@ func testCancelled(t *testing.T, h Harness) {
 		for method, call := range map[string]func(context.Context) error{
 			"PutVerdict":    func(ctx context.Context) error { return s.PutVerdict(ctx, fullVerdict("q-0", "search")) },
 			"DeleteVerdict": func(ctx context.Context) error { return s.DeleteVerdict(ctx, v.ID) },
+			"Changes":       func(ctx context.Context) error { _, err := s.Changes(ctx, "search", 0); return err },
 			"Verdicts":      func(ctx context.Context) error { _, err := s.Verdicts(ctx, ""); return err },
 			"PutLetter": func(ctx context.Context) error {
 				_, err := s.PutLetter(ctx, fullLetter("dl-0", "search", mark(2)))

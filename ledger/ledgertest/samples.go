@@ -38,7 +38,7 @@ func fullVerdict(id, fleet string) bezoar.Verdict {
 		ID: id, Scope: bezoar.ScopeWork, State: bezoar.Quarantined, Fingerprint: mark(1), Shape: mark(2),
 		Fleet: fleet, Route: "/search/*", Cause: bezoar.Crash, Reason: "killed 2 of 2 workers, alone in the lane",
 		Sample: "GET /search?q=%28a%2B%29", Score: 1.9375, Level: 3, Since: after(0), Until: after(60),
-		Refused: 1 << 40, Manual: true,
+		Refused: 1 << 40, Manual: true, Node: "edge-1",
 		Evidence: []bezoar.Evidence{fullEvidence("search-1"), fullEvidence("search-2")},
 	}
 }

@@ -135,11 +135,17 @@ func (b *Book) Quarantine(now, until time.Time, w Work, reason, sample string) (
 
 // Release lets go of what is held under the verdict's id.
 func (b *Book) Release(now time.Time, id string) (bezoar.Verdict, bool) {
-	at := now.UnixNano()
+	return b.letGo(id, func(v bezoar.Verdict) {
+		b.emit(Event{Kind: Released, At: now, Verdict: v})
+	})
+}
+
+// letGo clears what is held under the id, after it has told of it.
+func (b *Book) letGo(id string, tell func(bezoar.Verdict)) (bezoar.Verdict, bool) {
 	for i := range b.cases {
 		if c := &b.cases[i]; c.state != unheld && c.id != 0 && verdictID(c.id) == id {
 			v := b.verdictOf(uint32(i))
-			b.emitCase(Released, at, uint32(i), nil)
+			tell(v)
 			b.setClear(uint32(i))
 			c.level, c.pardons = 0, 0
 			return v, true
@@ -148,7 +154,7 @@ func (b *Book) Release(now time.Time, id string) (bezoar.Verdict, bool) {
 	for i := range b.groups.all {
 		if g := &b.groups.all[i]; g.state != unheld && g.id != 0 && verdictID(g.id) == id {
 			v := b.groupVerdict(g)
-			b.emitGroup(Released, at, g)
+			tell(v)
 			b.clearGroup(g)
 			return v, true
 		}

@@ -17,11 +17,12 @@ import (
 type ledgerStore struct {
 	maxLetters int
 
-	mu       sync.Mutex // guards all below; never held while waiting
-	verdicts map[string]bezoar.Verdict
-	byID     map[string]*entry
-	byWork   map[workKey]*entry
-	oldest   lettersByLast
+	mu        sync.Mutex // guards all below; never held while waiting
+	verdicts  map[string]bezoar.Verdict
+	histories map[string]*history // by fleet
+	byID      map[string]*entry
+	byWork    map[workKey]*entry
+	oldest    lettersByLast
 }
 
 var _ ledger.Store = (*ledgerStore)(nil)
@@ -41,6 +42,7 @@ func newLedgerStore(maxLetters int) *ledgerStore {
 	return &ledgerStore{
 		maxLetters: maxLetters,
 		verdicts:   make(map[string]bezoar.Verdict),
+		histories:  make(map[string]*history),
 		byID:       make(map[string]*entry),
 		byWork:     make(map[workKey]*entry),
 	}
@@ -56,7 +58,11 @@ func (s *ledgerStore) PutVerdict(ctx context.Context, v bezoar.Verdict) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if old, ok := s.verdicts[v.ID]; ok && old.Fleet != v.Fleet {
+		delete(s.historyOf(old.Fleet).put, v.ID)
+	}
 	s.verdicts[v.ID] = v
+	s.historyOf(v.Fleet).noted(v.ID)
 	return nil
 }
 
@@ -66,10 +72,12 @@ func (s *ledgerStore) DeleteVerdict(ctx context.Context, id string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if _, ok := s.verdicts[id]; !ok {
+	v, ok := s.verdicts[id]
+	if !ok {
 		return fmt.Errorf("delete verdict %.80q: %w", id, ledger.ErrNotFound)
 	}
 	delete(s.verdicts, id)
+	s.historyOf(v.Fleet).ended(id)
 	return nil
 }
 

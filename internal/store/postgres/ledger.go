@@ -19,8 +19,8 @@ type ledgerStore struct {
 	evictLock  string
 
 	// The statements, in the schema.
-	putVerdict, deleteVerdict, listVerdicts                       string
-	putLetter, evictLetters, getLetter, deleteLetter, listLetters string
+	putVerdict, deleteVerdict, listVerdicts, listChanges, pruneEnds string
+	putLetter, evictLetters, getLetter, deleteLetter, listLetters   string
 }
 
 var _ ledger.Store = (*ledgerStore)(nil)
@@ -32,10 +32,28 @@ func newLedgerStore(db *DB, schema string, maxLetters int) *ledgerStore {
 		maxLetters: maxLetters,
 		evictLock:  "bezoar evicts letters of " + schema,
 
-		putVerdict: in(`INSERT INTO {schema}.verdicts (id, fleet, since, doc) VALUES ($1, $2, $3, $4::jsonb)
-			ON CONFLICT (id) DO UPDATE SET fleet = excluded.fleet, since = excluded.since, doc = excluded.doc`),
-		deleteVerdict: in(`DELETE FROM {schema}.verdicts WHERE id = $1`),
-		listVerdicts:  in(`SELECT doc FROM {schema}.verdicts`),
+		// Both lock the fleet's revision first, so that they do not wait for
+		// each other, and commit in the order of revisions.
+		putVerdict: in(`WITH r AS (
+				INSERT INTO {schema}.verdict_revisions AS r (fleet, revision) VALUES ($2, 1)
+				ON CONFLICT (fleet) DO UPDATE SET revision = r.revision + 1 RETURNING revision
+			)
+			INSERT INTO {schema}.verdicts (id, fleet, since, doc, revision) SELECT $1, $2, $3, $4::jsonb, revision FROM r
+			ON CONFLICT (id) DO UPDATE SET fleet = excluded.fleet, since = excluded.since, doc = excluded.doc, revision = excluded.revision`),
+		deleteVerdict: in(`WITH f AS (SELECT fleet FROM {schema}.verdicts WHERE id = $1),
+			r AS (
+				INSERT INTO {schema}.verdict_revisions AS r (fleet, revision) SELECT fleet, 1 FROM f
+				ON CONFLICT (fleet) DO UPDATE SET revision = r.revision + 1 RETURNING fleet, revision
+			),
+			d AS (DELETE FROM {schema}.verdicts v USING r WHERE v.id = $1 AND v.fleet = r.fleet RETURNING v.id)
+			INSERT INTO {schema}.verdict_ends (fleet, revision, id) SELECT r.fleet, r.revision, d.id FROM r, d
+			RETURNING fleet, revision`),
+		pruneEnds: in(`DELETE FROM {schema}.verdict_ends WHERE fleet = $1 AND revision <= $2`),
+		listChanges: in(`SELECT 'revision' AS what, revision, '' AS id, '' AS doc FROM {schema}.verdict_revisions WHERE fleet = $1
+			UNION ALL SELECT 'put', revision, id, doc::text FROM {schema}.verdicts WHERE fleet = $1 AND revision > $2
+			UNION ALL SELECT 'end', revision, id, '' FROM {schema}.verdict_ends WHERE fleet = $1 AND revision > $2
+			ORDER BY what DESC, revision, id`),
+		listVerdicts: in(`SELECT doc FROM {schema}.verdicts`),
 
 		putLetter: in(`INSERT INTO {schema}.letters AS l (id, fleet, fingerprint, last, copies, kept, found, body)
 			VALUES ($1, $2, $3, $4, $5, $6::jsonb, $7::jsonb, $8)
@@ -63,10 +81,6 @@ func (s *ledgerStore) PutVerdict(ctx context.Context, v bezoar.Verdict) error {
 	}
 	_, err = s.db.pool.Exec(ctx, s.putVerdict, v.ID, v.Fleet, v.Since.UnixMicro(), doc)
 	return s.db.fault(ctx, err, "put verdict %s", v.ID)
-}
-
-func (s *ledgerStore) DeleteVerdict(ctx context.Context, id string) error {
-	return s.delete(ctx, "verdict", s.deleteVerdict, id)
 }
 
 func (s *ledgerStore) DeleteLetter(ctx context.Context, id string) error {

@@ -30,6 +30,7 @@ func mapVerdict(v *bezoar.Verdict, f func(string) (string, error)) error {
 	m.string(&v.Route)
 	m.string(&v.Reason)
 	m.string(&v.Sample)
+	m.string(&v.Node)
 	m.evidence(v.Evidence)
 	return m.err
 }

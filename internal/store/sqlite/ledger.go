@@ -20,8 +20,8 @@ type ledgerStore struct {
 var _ ledger.Store = (*ledgerStore)(nil)
 
 const (
-	putVerdict = `INSERT INTO verdicts (id, fleet, since, doc) VALUES (?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET fleet = excluded.fleet, since = excluded.since, doc = excluded.doc`
+	putVerdict = `INSERT INTO verdicts (id, fleet, since, doc, revision) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET fleet = excluded.fleet, since = excluded.since, doc = excluded.doc, revision = excluded.revision`
 	deleteVerdict = `DELETE FROM verdicts WHERE id = ?`
 
 	putLetter = `INSERT INTO letters (id, fleet, fingerprint, last, copies, kept, found, body)
@@ -46,13 +46,13 @@ func (s *ledgerStore) PutVerdict(ctx context.Context, v bezoar.Verdict) error {
 		return err
 	}
 	err = s.db.writer.run(ctx, func(t tx) error {
-		return t.exec(putVerdict, v.ID, v.Fleet, v.Since.UnixMicro(), doc)
+		revision, err := revise(t, v.Fleet)
+		if err != nil {
+			return err
+		}
+		return t.exec(putVerdict, v.ID, v.Fleet, v.Since.UnixMicro(), doc, revision)
 	})
 	return s.db.fault(ctx, err, "put verdict %s", v.ID)
-}
-
-func (s *ledgerStore) DeleteVerdict(ctx context.Context, id string) error {
-	return s.delete(ctx, "verdict", deleteVerdict, id)
 }
 
 func (s *ledgerStore) DeleteLetter(ctx context.Context, id string) error {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -32,7 +33,7 @@ func openTest(t testing.TB) *DB {
 }
 
 func insertVerdict(id string) func(tx) error {
-	return func(t tx) error { return t.exec(putVerdict, id, "search", 1, fmt.Sprintf(`{"id":%q}`, id)) }
+	return func(t tx) error { return t.exec(putVerdict, id, "search", 1, fmt.Sprintf(`{"id":%q}`, id), 1) }
 }
 
 func countVerdicts(t *testing.T, db *DB) int {
@@ -296,16 +297,24 @@ func TestRequireVersion(t *testing.T) {
 func TestFailedMigrationChangesNothing(t *testing.T) {
 	db := openTest(t)
 	known := fstest.MapFS{}
-	for _, name := range []string{"00001_ledger.sql", "00002_queue.sql", "00003_triage.sql"} {
-		text, err := migrations.ReadFile("migrations/" + name)
+	last := 0
+	files, err := migrations.ReadDir("migrations")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		text, err := migrations.ReadFile("migrations/" + f.Name())
 		if err != nil {
 			t.Fatal(err)
 		}
-		known[name] = &fstest.MapFile{Data: text}
+		known[f.Name()] = &fstest.MapFile{Data: text}
+		if last, err = strconv.Atoi(f.Name()[:5]); err != nil {
+			t.Fatal(err)
+		}
 	}
 	next := func(text string) fstest.MapFS {
 		all := maps.Clone(known)
-		all["00004_next.sql"] = &fstest.MapFile{Data: []byte("-- +goose Up\n" + text)}
+		all[fmt.Sprintf("%05d_next.sql", last+1)] = &fstest.MapFile{Data: []byte("-- +goose Up\n" + text)}
 		return all
 	}
 	migrateTo := func(text string) error {
@@ -316,8 +325,8 @@ func TestFailedMigrationChangesNothing(t *testing.T) {
 		defer raw.Close()
 		return migrateFrom(t.Context(), raw, db.path, next(text))
 	}
-	err := migrateTo("CREATE TABLE half (x INTEGER); INSERT INTO nowhere VALUES (1);")
-	if err == nil || !strings.Contains(err.Error(), db.path) || !strings.Contains(err.Error(), "from version 3 to 4") {
+	err = migrateTo("CREATE TABLE half (x INTEGER); INSERT INTO nowhere VALUES (1);")
+	if err == nil || !strings.Contains(err.Error(), db.path) || !strings.Contains(err.Error(), fmt.Sprintf("from version %d to %d", last, last+1)) {
 		t.Fatalf("the broken migration = %v", err)
 	}
 	if err := migrateTo("CREATE TABLE half (x INTEGER);"); err != nil {

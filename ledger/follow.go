@@ -1,0 +1,110 @@
+package ledger
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// followAll takes over what other processes decide about the fleet's work, until
+// ctx ends. A store that cannot be read is told of once, and what was decided
+// meanwhile is caught up with.
+func (l *Ledger) followAll(ctx context.Context) {
+	tick := time.NewTicker(l.cfg.Follow)
+	defer tick.Stop()
+	lost := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := l.follow(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil && !lost:
+			l.cfg.Log.Warn("other nodes' verdicts cannot be read; what is known holds", "fleet", l.cfg.Fleet, "err", err)
+		case err == nil && lost:
+			l.cfg.Log.Info("other nodes' verdicts are read again", "fleet", l.cfg.Fleet)
+		}
+		lost = err != nil
+	}
+}
+
+// follow looks once.
+func (l *Ledger) follow(ctx context.Context) error {
+	l.persisting.Lock()
+	since := l.revision
+	l.persisting.Unlock()
+	read, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	c, err := l.cfg.Store.Changes(read, l.cfg.Fleet, since)
+	if err != nil || c.Revision == since {
+		return err
+	}
+	l.persisting.Lock()
+	defer l.persisting.Unlock()
+	for i := range c.Put {
+		l.adopt(ctx, c.Put[i])
+	}
+	if c.All && !l.behind {
+		c.Deleted = l.vanished(c.Put)
+	}
+	for _, id := range c.Deleted {
+		l.withdraw(id)
+	}
+	l.revision = c.Revision
+	return nil
+}
+
+// adopt takes over what another node has decided. persisting is held.
+func (l *Ledger) adopt(ctx context.Context, v bezoar.Verdict) {
+	if v.Node == l.cfg.Node {
+		return
+	}
+	now := time.Now()
+	l.mu.Lock()
+	superseded, ok := l.book.Adopt(now, v, l.rule(v.Route))
+	l.settle()
+	l.mu.Unlock()
+	if !ok {
+		return
+	}
+	if superseded != "" {
+		l.delete(ctx, superseded)
+	}
+	if _, known := l.stored[v.ID]; !known {
+		l.cfg.Log.Info("a verdict of another node holds here too", "fleet", l.cfg.Fleet, "node", v.Node, "verdict", v.ID,
+			"state", string(v.State), "reason", v.Reason, "until", v.Until)
+	}
+	l.stored[v.ID], l.foreign[v.ID] = v.Refused, true
+}
+
+// withdraw lets go of what another node has let go of. persisting is held.
+func (l *Ledger) withdraw(id string) {
+	if _, ok := l.stored[id]; !ok {
+		return
+	}
+	l.mu.Lock()
+	v, ok := l.book.Withdraw(id)
+	l.mu.Unlock()
+	delete(l.stored, id)
+	delete(l.foreign, id)
+	if ok {
+		l.cfg.Log.Info("another node has let go of a verdict", "fleet", l.cfg.Fleet, "verdict", v.ID, "fingerprint", v.Fingerprint.Short())
+	}
+}
+
+// vanished lists the ids that the store had and has no more. persisting is held.
+func (l *Ledger) vanished(there []bezoar.Verdict) []string {
+	var gone []string
+	for id := range l.stored {
+		if !slices.ContainsFunc(there, func(v bezoar.Verdict) bool { return v.ID == id }) {
+			gone = append(gone, id)
+		}
+	}
+	return gone
+}
