@@ -94,7 +94,6 @@ func (p *Pool) Enter(ctx context.Context, r Request) (Pass, *Refusal) {
 	if hungUp {
 		return Pass{}, p.refuse(gone, r, 0)
 	}
-	p.level.Arrived(rank)
 	pass := Pass{ok: true}
 	if p.cfg.PerCaller > 0 && r.Caller != 0 {
 		if n, ok := p.callers.take(r.Caller, p.cfg.PerCaller); !ok {
@@ -102,6 +101,7 @@ func (p *Pool) Enter(ctx context.Context, r Request) (Pass, *Refusal) {
 		}
 		pass.caller = r.Caller
 	}
+	p.level.Arrived(rank)
 	if p.inFlight < p.slots && r.Deadline.IsZero() {
 		p.inFlight++
 		p.counts[rank.Tier()].Admitted++
