@@ -177,6 +177,9 @@ func playRole(at, schema string) error {
 	if err != nil {
 		return err
 	}
+	if os.Getenv("POSTGRES_TEST_ROLE") == "settings" {
+		return playSettings(ctx, db.Live())
+	}
 	note := func(what, body string) { fmt.Printf("%s %s\n", what, body) }
 	return play(ctx, db.Queue(), fmt.Sprint(os.Getpid(), "-", time.Now().UnixNano()), note, func(err error) error { return err })
 }

@@ -1,5 +1,7 @@
 package sqlite
 
+import "time"
+
 // Points are those at which tests may kill the process.
 func Points() []string {
 	return []string{string(beforeCommit), string(afterCommit), string(inClaim), string(inMove), string(beforeCursor)}
@@ -9,4 +11,10 @@ func Points() []string {
 // written yet.
 func (db *DB) At(f func(point string)) {
 	db.writer.at = func(p point) { f(string(p)) }
+}
+
+// AgeNodes makes what is known of nodes older by d.
+func (db *DB) AgeNodes(d time.Duration) {
+	before := db.live.now
+	db.live.now = func() time.Time { return before().Add(d) }
 }

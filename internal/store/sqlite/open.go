@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	driver "modernc.org/sqlite"
 
@@ -60,7 +61,7 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 		return nil, explain(c.Path, err)
 	}
 	db.ledger = &ledgerStore{db: db, maxLetters: c.MaxLetters}
-	db.live = &settingsStore{db: db}
+	db.live = &settingsStore{db: db, now: time.Now}
 	if db.queue, err = newQueueStore(ctx, db); err != nil {
 		return nil, explain(c.Path, err)
 	}

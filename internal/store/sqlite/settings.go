@@ -16,6 +16,7 @@ import (
 type settingsStore struct {
 	db    *DB
 	nodes live.Presence
+	now   func() time.Time // of presence: time.Now, outside of tests
 }
 
 var _ live.Store = (*settingsStore)(nil)
@@ -110,12 +111,12 @@ func (s *settingsStore) PutNode(ctx context.Context, n live.Node, ttl time.Durat
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.nodes.Put(time.Now(), n, ttl)
+	return s.nodes.Put(s.now(), n, ttl)
 }
 
 func (s *settingsStore) Nodes(ctx context.Context) ([]live.Node, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return s.nodes.List(time.Now()), nil
+	return s.nodes.List(s.now()), nil
 }

@@ -65,6 +65,8 @@ func play(role, path string) error {
 			}
 		}
 		return playQueue(db.Queue())
+	case "settings": // likewise
+		return playSettings(db.Live())
 	}
 	return db.Close()
 }

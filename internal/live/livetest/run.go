@@ -1,0 +1,66 @@
+package livetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/live"
+)
+
+// Harness opens the stores under test.
+type Harness struct {
+	// Open returns an empty store. It closes the store with t.Cleanup.
+	Open func(t *testing.T) live.Store
+	// Reopen closes s, which Open or Reopen returned, and opens what it left
+	// behind. Nil says that the store lives in memory; the durable part of the
+	// suite does not apply to it.
+	Reopen func(t *testing.T, s live.Store) live.Store
+	// Beside returns another store over the same data, as another process would
+	// have it. Nil says that one process has the data to itself.
+	Beside func(t *testing.T, s live.Store) live.Store
+	// Age makes everything in s older, or lets that time pass.
+	Age func(t *testing.T, s live.Store, d time.Duration)
+	// Around wraps each test; nil runs it in parallel.
+	Around func(t *testing.T, test func(*testing.T))
+}
+
+// Run holds the stores that h opens to the whole contract.
+func Run(t *testing.T, h Harness) {
+	if h.Around == nil {
+		h.Around = func(t *testing.T, test func(*testing.T)) {
+			t.Parallel()
+			test(t)
+		}
+	}
+	tests := map[string]func(*testing.T, Harness){
+		"versions/put and read":          testVersions,
+		"versions/compare and swap":      testCompareAndSwap,
+		"versions/bounded":               testVersionsBounded,
+		"versions/refused":               testVersionsRefused,
+		"versions/any bytes":             testAnyBytes,
+		"versions/nothing is shared":     testNothingShared,
+		"versions/many at once":          testManyPuts,
+		"overrides/put, list and delete": testOverrides,
+		"overrides/replaced":             testOverrideReplaced,
+		"overrides/end":                  testOverrideEnds,
+		"overrides/bounded":              testOverridesBounded,
+		"overrides/refused":              testOverridesRefused,
+		"overrides/many at once":         testManyOverrides,
+		"revision":                       testRevision,
+		"nodes":                          testNodes,
+		"nodes/refused":                  testNodesRefused,
+		"cancelled":                      testCancelled,
+		"model":                          testModel,
+	}
+	if h.Reopen != nil {
+		tests["survives reopening"] = testReopen
+	}
+	if h.Beside != nil {
+		tests["shared"] = testShared
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			h.Around(t, func(t *testing.T) { test(t, h) })
+		})
+	}
+}

@@ -1,0 +1,152 @@
+package postgres_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/live"
+	"github.com/bezoar-dev/bezoar/internal/live/livetest"
+	"github.com/bezoar-dev/bezoar/internal/store/postgres"
+)
+
+// runLive holds the store at the URL to the contract of live settings.
+func runLive(t *testing.T, at string) {
+	var mu sync.Mutex // guards opened and configs
+	opened := map[live.Store]*postgres.DB{}
+	configs := map[live.Store]postgres.Config{}
+	openAt := func(t *testing.T, c postgres.Config) live.Store {
+		db := open(t, c)
+		mu.Lock()
+		defer mu.Unlock()
+		opened[db.Live()], configs[db.Live()] = db, c
+		return db.Live()
+	}
+	find := func(s live.Store) (*postgres.DB, postgres.Config) {
+		mu.Lock()
+		defer mu.Unlock()
+		return opened[s], configs[s]
+	}
+	livetest.Run(t, livetest.Harness{
+		Open: func(t *testing.T) live.Store { return openAt(t, postgres.Config{URL: at, Schema: newSchema(t)}) },
+		Reopen: func(t *testing.T, s live.Store) live.Store {
+			db, c := find(s)
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return openAt(t, c)
+		},
+		Beside: func(t *testing.T, s live.Store) live.Store {
+			_, c := find(s)
+			return openAt(t, c)
+		},
+		Age: func(t *testing.T, s live.Store, d time.Duration) {
+			_, c := find(s)
+			run(t, fmt.Sprintf(`UPDATE %[1]s.settings_overrides SET since = since - %[2]d, until = until - %[2]d;
+				UPDATE %[1]s.settings_nodes SET seen = seen - %[2]d, until = until - %[2]d`, c.Schema, d.Microseconds()))
+		},
+	})
+}
+
+func TestLive(t *testing.T) {
+	t.Parallel()
+	runLive(t, server(t))
+}
+
+func TestLiveBehindPgBouncer(t *testing.T) {
+	t.Parallel()
+	server(t)
+	at := os.Getenv("BEZOAR_TEST_PGBOUNCER")
+	if at == "" {
+		t.Skip("no PgBouncer: run make test, or export BEZOAR_TEST_PGBOUNCER=$(scripts/postgres pgbouncer)")
+	}
+	runLive(t, at)
+}
+
+// playSettings puts versions and says which are acknowledged, until killed.
+func playSettings(ctx context.Context, s live.Store) error {
+	base := int64(0)
+	if newest, err := s.Version(ctx, 0); err == nil {
+		base = newest.Number
+	}
+	for {
+		text := []byte(strings.Repeat(fmt.Sprintf("n: %d\n", base+1), 2000))
+		v, err := s.PutVersion(ctx, base, live.Version{By: "x", Source: live.FromAPI, Sum: live.Sum(text), Text: text})
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%d %s\n", v.Number, v.Sum)
+		base = v.Number
+	}
+}
+
+// However often a process is killed in the middle of a put: what was
+// acknowledged is there, whole, no number is missing, and nothing is held.
+func TestVersionsSurviveKill(t *testing.T) {
+	t.Parallel()
+	schema := newSchema(t)
+	at := with(t, server(t), "application_name", schema)
+	s := open(t, postgres.Config{URL: at, Schema: schema}).Live()
+	sums := map[int64]string{}
+	newest := int64(0)
+	for range 4 {
+		child := exec.CommandContext(t.Context(), os.Args[0])
+		child.Env = append(os.Environ(), "POSTGRES_TEST_ROLE=settings", "POSTGRES_TEST_URL="+at, "POSTGRES_TEST_SCHEMA="+schema)
+		child.Stderr = os.Stderr
+		said, err := child.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(said)
+		for range 15 {
+			if !lines.Scan() {
+				t.Fatalf("the writer stopped by itself: %v", lines.Err())
+			}
+			var sum string
+			if _, err := fmt.Sscan(lines.Text(), &newest, &sum); err != nil {
+				t.Fatal(err)
+			}
+			sums[newest] = sum
+		}
+		if err := child.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = child.Wait() // it was killed
+		quiet(t, schema) // what the server was still told is over, so that the next one is not in conflict
+	}
+	found, err := s.Versions(t.Context(), live.KeepVersions)
+	if err != nil || len(found) == 0 || found[0].Number < newest {
+		t.Fatalf("%d was acknowledged; there are %+v, %v", newest, found, err)
+	}
+	for i, listed := range found {
+		v, err := s.Version(t.Context(), listed.Number)
+		if err != nil || v.Sum != live.Sum(v.Text) || v.Number != found[0].Number-int64(i) {
+			t.Errorf("version %d at place %d: sum %s of %d bytes, %v", v.Number, i, v.Sum, len(v.Text), err)
+		}
+		if sum, ok := sums[v.Number]; ok && sum != v.Sum {
+			t.Errorf("version %d was acknowledged with another text", v.Number)
+		}
+	}
+	if r, err := s.Revision(t.Context()); err != nil || r != found[0].Number {
+		t.Errorf("the revision is %d after %d versions, %v", r, found[0].Number, err)
+	}
+}
+
+// What each node asks ten times a second.
+func BenchmarkRevision(b *testing.B) {
+	db := open(b, postgres.Config{URL: server(b), Schema: newSchema(b)})
+	for b.Loop() {
+		if _, err := db.Live().Revision(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
