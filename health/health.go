@@ -30,7 +30,7 @@ type Health struct {
 	deps     []*Dependency
 	loops    []*Loop
 	faults   map[string]string // what could not be watched as configured, by name
-	changes  []change // to be logged
+	changes  []change          // to be logged
 }
 
 // phase is where Run is.
