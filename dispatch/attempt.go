@@ -90,7 +90,7 @@ func (c *call) mayRedial(ctx context.Context) step {
 func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *entry) (s step, sent bool) {
 	d := c.d
 	inLane := e != nil
-	c.target = Target{Worker: w, Epoch: w.Epoch(), Lane: inLane, ledger: d.cfg.Ledger, ticket: t}
+	c.target = Target{Worker: w, Epoch: w.Epoch(), Lane: inLane, By: c.w.Deadline, ledger: d.cfg.Ledger, ticket: t}
 	if inLane {
 		c.target.began = &e.began
 	}
@@ -100,11 +100,8 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 	now := time.Now()
 	hung := now.Add(c.w.Timeout) // whatever the caller thinks
 	c.target.Deadline, c.target.sent = hung, now
-	if by := c.w.Deadline; !by.IsZero() {
-		c.target.By = by
-		if by.Before(hung) {
-			c.target.Deadline = by
-		}
+	if by := c.w.Deadline; !by.IsZero() && by.Before(hung) {
+		c.target.Deadline = by
 	}
 	if !d.cfg.Ledger.Begin(t, &c.bw, c.target.Epoch, hung, inLane) {
 		c.job.Drop()
@@ -117,7 +114,7 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 	c.attempts++
 	c.target.Attempt = c.attempts
 	res := c.job.Send(ctx, &c.target)
-	if res.Fault == OverdueHead && c.late() {
+	if (res.Fault == OverdueHead || res.Fault == CallerGone && !res.Begun) && c.late() {
 		return c.givenUp(ctx, t, e, res, hung), true
 	}
 	switch res.Fault {

@@ -85,6 +85,9 @@ func fateOf(a dispatch.Answer) fate {
 	case dispatch.Answered:
 		return fate{failed: a.Result.Status >= 500, dropped: a.Result.Status == 503 || a.Result.Status == 429}
 	case dispatch.TimedOut:
+		if a.Rule == dispatch.RuleDeadline {
+			return fate{ignored: true} // callers choose those
+		}
 		return fate{failed: true, dropped: true}
 	case dispatch.Failed, dispatch.Cut:
 		return fate{failed: true}

@@ -1,7 +1,167 @@
 package gateway
 
-import "time"
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
 
-// deadline returns by when the caller wants its answer; zero when it does not
-// say.
-func (j *job) deadline(now time.Time) time.Time { return time.Time{} }
+	"github.com/bezoar-dev/bezoar/internal/h1"
+)
+
+// MaxDeadline bounds how far ahead a caller's deadline counts: what is longer
+// is cut to this, and a point in time further away, ahead or behind, is taken for
+// a mistake and ignored.
+const MaxDeadline = 24 * time.Hour
+
+// ParseTimeout reads the value of an X-Request-Timeout field: "1.5s", "1500ms",
+// or seconds, "1.5". What is not above zero, or not one of these, is not ok.
+func ParseTimeout(s string) (d time.Duration, ok bool) {
+	unit := time.Second
+	if rest, cut := strings.CutSuffix(s, "ms"); cut {
+		s, unit = rest, time.Millisecond
+	} else {
+		s = strings.TrimSuffix(s, "s")
+	}
+	whole, part, dot := strings.Cut(s, ".")
+	n, ok := digits(whole, 9)
+	if !ok {
+		return 0, false
+	}
+	d = time.Duration(n) * unit
+	if dot {
+		f, ok := digits(part, 9)
+		if !ok {
+			return 0, false
+		}
+		d += time.Duration(float64(f) / math.Pow10(len(part)) * float64(unit))
+	}
+	return min(d, MaxDeadline), d > 0
+}
+
+// ParseGRPCTimeout reads the value of a grpc-timeout field: at most 8 digits and
+// a unit.
+func ParseGRPCTimeout(s string) (d time.Duration, ok bool) {
+	if s == "" {
+		return 0, false
+	}
+	unit := time.Duration(0)
+	switch s[len(s)-1] {
+	case 'H':
+		unit = time.Hour
+	case 'M':
+		unit = time.Minute
+	case 'S':
+		unit = time.Second
+	case 'm':
+		unit = time.Millisecond
+	case 'u':
+		unit = time.Microsecond
+	case 'n':
+		unit = time.Nanosecond
+	default:
+		return 0, false
+	}
+	n, ok := digits(s[:len(s)-1], 8)
+	if !ok || n == 0 {
+		return 0, false
+	}
+	if n > int64(MaxDeadline/unit) {
+		return MaxDeadline, true
+	}
+	return time.Duration(n) * unit, true
+}
+
+// ParseDeadline reads the value of an X-Request-Deadline field, milliseconds
+// since 1970, as what is left of the time, which may be less than nothing. Times
+// further than [MaxDeadline] from now are not ok: they are seconds, or from a
+// clock that is wrong.
+func ParseDeadline(s string, now time.Time) (left time.Duration, ok bool) {
+	n, ok := digits(s, 15)
+	if !ok {
+		return 0, false
+	}
+	ms := n - now.UnixMilli()
+	if ms > int64(MaxDeadline/time.Millisecond) || ms < -int64(MaxDeadline/time.Millisecond) {
+		return 0, false
+	}
+	return time.Duration(ms) * time.Millisecond, true
+}
+
+// digits reads a decimal number of 1 to most digits.
+func digits(s string, most int) (n int64, ok bool) {
+	if s == "" || len(s) > most {
+		return 0, false
+	}
+	for i := range len(s) {
+		c := s[i] - '0'
+		if c > 9 {
+			return 0, false
+		}
+		n = 10*n + int64(c)
+	}
+	return n, true
+}
+
+// setDeadline keeps by when the caller wants its answer: the earliest of what it
+// says. Values that make no sense say nothing.
+func (j *job) setDeadline(now time.Time) {
+	best, found := MaxDeadline, false
+	for i := range j.req.Fields {
+		f := &j.req.Fields[i]
+		var left time.Duration
+		ok := false
+		switch f.Key {
+		case h1.RequestTimeout:
+			left, ok = ParseTimeout(f.Value)
+		case h1.GRPCTimeout:
+			left, ok = ParseGRPCTimeout(f.Value)
+			j.grpc = j.grpc || ok
+		case h1.RequestDeadline:
+			left, ok = ParseDeadline(f.Value, now)
+		default: // not about this
+		}
+		if ok {
+			best, found = min(best, left), true
+		}
+	}
+	if found {
+		j.by = now.Add(best)
+	}
+}
+
+// late reports whether the caller's deadline has passed.
+func (j *job) late() bool { return !j.by.IsZero() && !time.Now().Before(j.by) }
+
+// stamp ends the head for one attempt: with what is not the same for all of
+// them, if there is any. It reports false when there is no time left to send.
+func (j *job) stamp(attempt int, by time.Time, parent Trace) bool {
+	b := j.head[:j.base]
+	if attempt > 1 {
+		b = append(b, "X-Bezoar-Attempt: "...)
+		b = strconv.AppendInt(b, int64(attempt), 10)
+		b = append(b, "\r\n"...)
+	}
+	if !by.IsZero() {
+		left := time.Until(by)
+		if left <= 0 {
+			return false
+		}
+		ms := max(left.Milliseconds(), 1)
+		b = append(b, "X-Request-Timeout: "...)
+		b = strconv.AppendInt(b, ms, 10)
+		b = append(b, "ms\r\n"...)
+		if j.grpc {
+			b = append(b, "grpc-timeout: "...)
+			b = strconv.AppendInt(b, min(ms, 99_999_999), 10)
+			b = append(b, "m\r\n"...)
+		}
+	}
+	if !parent.IsZero() {
+		b = append(b, "traceparent: "...)
+		b = parent.AppendText(b)
+		b = append(b, "\r\n"...)
+	}
+	j.head = append(b, "\r\n"...)
+	return true
+}

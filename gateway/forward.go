@@ -28,6 +28,13 @@ func (j *job) forward() {
 		b = append(b, "Connection: TE\r\nTE: trailers\r\n"...)
 	}
 	j.head = j.frame(b)
+	j.base = len(j.head) - len("\r\n")
+}
+
+// strayState reports whether f is the tracestate of a caller without a valid
+// traceparent, which means nothing then.
+func (j *job) strayState(f *h1.Field) bool {
+	return !j.traced && f.Key == h1.Other && len(f.Name) == len("tracestate") && h1.Fold(f.Name, "tracestate")
 }
 
 // passFields appends the caller's fields that are meant for the worker.
@@ -37,7 +44,15 @@ func (j *job) passFields(b []byte) []byte {
 	for i := range r.Fields {
 		f := &r.Fields[i]
 		switch f.Key {
-		case h1.Other, h1.ContentType, h1.Date, h1.IdempotencyKey:
+		case h1.Other, h1.ContentType, h1.Date, h1.IdempotencyKey, h1.RequestDeadline:
+		case h1.RequestTimeout, h1.GRPCTimeout:
+			if !j.by.IsZero() {
+				continue // every attempt has its own
+			}
+		case h1.TraceParent:
+			if !j.traced || j.spans != nil {
+				continue // invalid, or every attempt has its own
+			}
 		case h1.Forwarded, h1.XForwarded:
 			if !j.trusted() {
 				continue
@@ -45,7 +60,7 @@ func (j *job) passFields(b []byte) []byte {
 		default: // hop by hop, or written anew
 			continue
 		}
-		if named && h1.Named(r.Fields, f.Name) {
+		if named && h1.Named(r.Fields, f.Name) || j.strayState(f) {
 			continue
 		}
 		b = h1.AppendField(b, f.Name, f.Value)

@@ -54,7 +54,9 @@ func (g *Gateway) serveExchange(ctx context.Context, x *h1.Exchange) {
 func (g *Gateway) handle(ctx context.Context, from caller, req *h1.Request, p peer) {
 	j := g.jobs.Get().(*job)
 	j.begin(ctx, from, req, p)
+	j.open()
 	g.answer(j)
+	j.close()
 	j.end()
 	g.jobs.Put(j)
 }

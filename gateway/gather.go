@@ -69,7 +69,11 @@ func (j *job) gather() error {
 func (j *job) patient(now time.Time) {
 	switch {
 	case j.fits():
-		j.from.Patience(0, now.Add(maxGather))
+		by := now.Add(maxGather)
+		if !j.by.IsZero() && j.by.Before(by) {
+			by = j.by
+		}
+		j.from.Patience(0, by)
 	case j.req.Length < 0:
 		j.from.Patience(maxPause, time.Time{})
 	}

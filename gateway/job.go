@@ -27,7 +27,12 @@ type job struct {
 	id    string    // of the request
 	by    time.Time // the caller's deadline; zero when it named none
 	rec   Record    // filled in on the way
-	stay  stay      // under the route's terms
+	meter meter     // in front of from
+
+	traced bool   // the caller has a valid traceparent
+	grpc   bool   // the caller has a valid grpc-timeout
+	spans  *spans // nil without a Tracer
+	stay   stay   // under the route's terms
 
 	body     []byte // what is held of the body
 	whole    bool   // that is all of it
@@ -37,6 +42,7 @@ type job struct {
 	trailers []h1.Field
 
 	head     []byte // for the worker
+	base     int    // what of head is the same for all attempts
 	prepared bool   // body and head are
 	lines    []byte // fields of our own, for the caller
 	marked   h1.Field
@@ -97,6 +103,12 @@ func (j *job) work() dispatch.Work {
 		Route:      rt.Name,
 		Timeout:    rt.Timeout,
 		Replayable: j.replayable(),
+		Deadline:   j.by,
+		Caller:     j.stay.hash,
+		Hand:       rt.Hand,
+		Cells:      rt.Cells,
+		Spill:      rt.Spill,
+		Budget:     rt.Budget,
 	}
 	w.Fingerprint, w.Shape = rt.Printer.Work(&j.input)
 	j.print = w.Fingerprint
@@ -157,7 +169,7 @@ func (j *job) Connect(ctx context.Context, t *dispatch.Target) error {
 	if !ok {
 		return fmt.Errorf("connect to worker %s: it was not made with gateway.Connect", t.Worker.Name())
 	}
-	c, err := pool.Get(ctx)
+	c, err := pool.GetBy(ctx, t.By)
 	if err != nil {
 		return err
 	}
@@ -177,12 +189,14 @@ func (j *job) Drop() {
 // connection.
 type wait struct {
 	deadline time.Time // by when the head must be there
+	by       time.Time // by when the caller wants all of the answer; zero for no such time
 	begun    bool      // the head is there: only a lost caller ends the wait
 }
 
 var (
 	errGone    = errors.New("the caller hung up")
 	errOverdue = errors.New("the answer is overdue")
+	errTimeUp  = fmt.Errorf("%w: its deadline has passed", errGone)
 )
 
 // Bounds on how often a wait looks whether the caller is still there.
@@ -207,6 +221,13 @@ func (j *job) Wait(since, now time.Time) (time.Time, error) {
 	}
 	next := now.Add(min(max(firstLook, waited), slowLook))
 	if j.wait.begun {
+		switch by := j.wait.by; {
+		case by.IsZero():
+		case !now.Before(by):
+			return time.Time{}, errTimeUp
+		case by.Before(next):
+			next = by
+		}
 		return next, nil
 	}
 	deadline := j.wait.deadline

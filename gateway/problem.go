@@ -25,6 +25,7 @@ type problem struct {
 	Cause    string `json:"cause,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 	Until    string `json:"until,omitempty"`
+	Rule     string `json:"rule,omitempty"` // that refuses
 }
 
 // ProblemPrefix begins the type of every problem document of the gateway.
@@ -34,6 +35,9 @@ const ProblemPrefix = "urn:bezoar:problem:"
 func (j *job) conclude(a dispatch.Answer) {
 	if a.Kind == dispatch.Answered {
 		return
+	}
+	if j.rec.Rule == "" {
+		j.rec.Rule = a.Rule
 	}
 	if a.Kind == dispatch.Failed || a.Kind == dispatch.TimedOut || a.Kind == dispatch.Cut {
 		j.s.cfg.Log.Info("request failed", "request", j.id, "route", j.route.Name, "status", a.Result.Status,
@@ -52,9 +56,13 @@ func (j *job) conclude(a dispatch.Answer) {
 		}
 		j.problem(problem{
 			Type: "unavailable", Status: http.StatusServiceUnavailable,
-			Detail: "No worker can take the request now.", Reason: publicReason(a.Reason),
+			Detail: "No worker can take the request now.", Reason: publicReason(a.Reason), Rule: a.Rule,
 		}, retryAfter(max(a.RetryAfter, time.Second)))
 	case dispatch.TimedOut:
+		if a.Rule == dispatch.RuleDeadline {
+			j.outOfTime(a.Reason)
+			return
+		}
 		j.problem(problem{
 			Type: "timeout", Status: http.StatusGatewayTimeout,
 			Detail: "The worker did not answer in time.", Reason: publicReason(a.Reason),
@@ -74,7 +82,7 @@ func (j *job) refused(a dispatch.Answer) {
 	p := problem{
 		Type: "quarantined", Status: http.StatusServiceUnavailable,
 		Detail: "Requests like this one have stopped workers. It is kept back until one copy has been tried apart.",
-		Reason: a.Reason,
+		Reason: a.Reason, Rule: a.Rule,
 	}
 	if v := a.Verdict; v != nil {
 		p.ID, p.Reason = v.ID, v.Reason
@@ -107,6 +115,8 @@ func (j *job) badUpload(err error) {
 	switch {
 	case errors.As(err, &e):
 		j.problem(problem{Type: "malformed", Status: e.Status, Detail: "The body is malformed: " + e.Rule + "."})
+	case errors.Is(err, h1.ErrTooSlow) && j.late():
+		j.outOfTime("the body had not come by then")
 	case errors.Is(err, h1.ErrTooSlow):
 		j.problem(problem{Type: "too-slow", Status: http.StatusRequestTimeout, Detail: "The body took too long."})
 	case errors.Is(err, errTooLarge):
@@ -114,6 +124,16 @@ func (j *job) badUpload(err error) {
 	default:
 		j.from.Abort()
 	}
+}
+
+// outOfTime answers a caller whose own deadline has passed.
+func (j *job) outOfTime(reason string) {
+	j.rec.Rule = dispatch.RuleDeadline
+	j.problem(problem{
+		Type: "deadline", Status: http.StatusGatewayTimeout, Rule: dispatch.RuleDeadline,
+		Detail: "The time that the caller gave the request is over.", Reason: publicReason(reason),
+		Until: j.by.UTC().Format(time.RFC3339Nano),
+	})
 }
 
 func (j *job) tooLarge() {

@@ -13,16 +13,20 @@ import (
 // maxInterim bounds the interim answers (1xx) to one request.
 const maxInterim = 16
 
-// Send delivers the request once, over what Connect readied.
-func (j *job) Send(ctx context.Context, t *dispatch.Target) dispatch.Result {
+// deliver is Send. parent is the span that the worker is told, if any.
+func (j *job) deliver(ctx context.Context, t *dispatch.Target, parent Trace) dispatch.Result {
 	c := j.conn
 	j.conn = nil
 	j.ctx, j.up = ctx, nil
-	j.wait = wait{deadline: t.Deadline}
+	j.wait = wait{deadline: t.Deadline, by: t.By}
 	c.Watch(j)
 	if j.tries++; (t.Lane || j.tries > 1) && j.Gone() {
 		c.Release(false) // it hung up while its turn came
 		return dispatch.Result{Fault: dispatch.CallerGone, Err: errGone}
+	}
+	if (t.Attempt > 1 || !t.By.IsZero() || !parent.IsZero()) && !j.stamp(t.Attempt, t.By, parent) {
+		c.Release(false)
+		return dispatch.Result{Fault: dispatch.OverdueHead, Err: errTimeUp}
 	}
 	payload := j.payload()
 	wrote, err := c.Start(j.head, payload, !j.whole)

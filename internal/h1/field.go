@@ -22,17 +22,22 @@ const (
 	Date
 	Expect
 	Forwarded
+	GRPCTimeout
 	Host
 	IdempotencyKey
 	KeepAlive
 	ProxyAuthenticate
 	ProxyAuthorization
 	ProxyConnection
+	RequestDeadline // X-Request-Deadline
 	RequestID
+	RequestTimeout // X-Request-Timeout
 	TE
+	TraceParent
 	Trailer
 	TransferEncoding
 	Upgrade
+	XBezoarAttempt
 	XForwarded // X-Forwarded-… other than the next three
 	XForwardedFor
 	XForwardedHost
@@ -63,8 +68,13 @@ func KeyOf(name string) Key {
 			return k
 		}
 		return match(name, "keep-alive", KeepAlive)
+	case 11:
+		return match(name, "traceparent", TraceParent)
 	case 12:
 		if k := match(name, "content-type", ContentType); k != Other {
+			return k
+		}
+		if k := match(name, "grpc-timeout", GRPCTimeout); k != Other {
 			return k
 		}
 		return match(name, "x-request-id", RequestID)
@@ -90,11 +100,20 @@ func longKeyOf(name string) Key {
 	case 15:
 		return match(name, "idempotency-key", IdempotencyKey)
 	case 16:
-		return match(name, "proxy-connection", ProxyConnection)
+		if k := match(name, "proxy-connection", ProxyConnection); k != Other {
+			return k
+		}
+		return match(name, "x-bezoar-attempt", XBezoarAttempt)
 	case 17:
-		return match(name, "transfer-encoding", TransferEncoding)
+		if k := match(name, "transfer-encoding", TransferEncoding); k != Other {
+			return k
+		}
+		return match(name, "x-request-timeout", RequestTimeout)
 	case 18:
-		return match(name, "proxy-authenticate", ProxyAuthenticate)
+		if k := match(name, "proxy-authenticate", ProxyAuthenticate); k != Other {
+			return k
+		}
+		return match(name, "x-request-deadline", RequestDeadline)
 	case 19:
 		return match(name, "proxy-authorization", ProxyAuthorization)
 	}

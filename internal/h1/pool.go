@@ -85,14 +85,17 @@ func (p *Pool) Addr() string { return p.addr }
 
 // Get returns the idle connection that was used last, after a look whether the
 // worker has closed it, or a fresh one. Give it back with [Conn.Release].
-func (p *Pool) Get(ctx context.Context) (*Conn, error) {
+func (p *Pool) Get(ctx context.Context) (*Conn, error) { return p.GetBy(ctx, time.Time{}) }
+
+// GetBy is Get that gives up at a time, if that is not zero.
+func (p *Pool) GetBy(ctx context.Context, by time.Time) (*Conn, error) {
 	for {
 		c, err := p.pop()
 		if err != nil {
 			return nil, err
 		}
 		if c == nil {
-			return p.dial(ctx)
+			return p.dial(ctx, by)
 		}
 		if c.peek() == quiet {
 			return c, nil
@@ -143,8 +146,12 @@ func (p *Pool) unlink(c *Conn) {
 	c.next, c.prev = nil, nil
 }
 
-func (p *Pool) dial(ctx context.Context) (*Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.cfg.DialTimeout)
+func (p *Pool) dial(ctx context.Context, by time.Time) (*Conn, error) {
+	end := time.Now().Add(p.cfg.DialTimeout)
+	if !by.IsZero() && by.Before(end) {
+		end = by
+	}
+	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
 	nc, err := p.cfg.Dial(ctx, p.addr)
 	if err != nil {
