@@ -20,28 +20,29 @@
 // when it fails more than the others do, not when it fails: work that fails
 // everywhere says nothing about a worker. By either rule of [Eject]:
 //
-//   - a streak of failures that the others would have once in 10⁹ (the longer,
-//     the more they fail), Consecutive at least;
-//   - a failure ratio over the window that is Above the median of the others,
+//   - a streak of failures, Consecutive at least, that the median worker would
+//     have once in 10⁹ (the more that one fails, the longer);
+//   - a failure ratio over the window that is Above that of the median worker,
 //     and five standard deviations away from it.
 //
-// The median is the upper one, of workers with at least five results, and counts
-// one failure and one success more than there were: little evidence makes it
-// cautious. With nobody to compare with, nobody is an outlier.
+// The median is the upper one, of workers with at least five results. It counts
+// one failure and one success more than there were, and the last few results
+// alone if these are worse: little evidence, and the first moment of an outage,
+// make it cautious. With nobody to compare with, nobody is an outlier.
 //
 // # Poison must not eject
 //
 // Only a request's first failure counts; [Outcome.Repeat] says that it is
-// another. And where callers are known, [Eject.Callers] of them must have failed
-// and, for the ratio, half of those that the worker has heard of: in a fleet of
-// shards one caller's poison fails on the same few workers each time, and the
-// median does not see it. What is left: a worker most of whose callers send what
-// fails is taken for a bad one. It costs what ejection may cost.
+// another. And where callers are known, the failures of the two that failed most
+// are left out ([Eject.Excuse]): in a fleet of shards one caller's poison falls on
+// the same few workers each time, and the median does not see it. What is left: a
+// worker that three and more callers in the same shard send poison is taken for a
+// bad one. It costs what ejection may cost.
 //
 // # Bounds
 //
 // At most MaxEject of the workers that are up are ejected at once, one at least
 // of three or more. When less than a share of the workers looks well, the looks
 // are distrusted ([Panic]): refusing everything would do more harm.
-// A Record is about 150 bytes whatever comes; Add allocates nothing.
+// A Record is about 800 bytes whatever comes; Add allocates nothing.
 package balance

@@ -9,6 +9,8 @@ import (
 // Off turns a rule of [Eject] off.
 const Off = -1
 
+const maxExcuse = 8
+
 // Eject says when a worker is taken for an outlier and for how long it is kept
 // out. The zero value means the defaults below; with both rules Off, nobody is.
 type Eject struct {
@@ -16,7 +18,7 @@ type Eject struct {
 	Above       float64       // failure ratio above the median of the others; more than 0 to 1, default 0.3, Off
 	MinVolume   int           // results in the window below which a ratio says nothing; default 20
 	Window      time.Duration // what counts together; 1 s to 1 h, default 10 s
-	Callers     int           // distinct callers that must have failed, if so many are known; 1 to 32, default 3
+	Excuse      int           // callers, those that failed most, whose failures are not held against the worker; default 2, at most 8, Off
 	For         time.Duration // the first ejection; default 30 s
 	MaxFor      time.Duration // the longest; default 5 min, never above 24 h
 	MaxEject    float64       // share of the workers that may be out at once; 0 to 0.5, default 0.1
@@ -36,8 +38,8 @@ func (e Eject) WithDefaults() Eject {
 	if e.Window == 0 {
 		e.Window = 10 * time.Second
 	}
-	if e.Callers == 0 {
-		e.Callers = 3
+	if e.Excuse == 0 {
+		e.Excuse = 2
 	}
 	if e.For == 0 {
 		e.For = 30 * time.Second
@@ -64,7 +66,7 @@ func (e Eject) Validate() error {
 	fault(e.Above != Off && !(e.Above > 0 && e.Above <= 1), "above is %g, want more than 0, up to 1, or %d for off", e.Above, Off)
 	fault(e.MinVolume < 1, "min volume is %d, want 1 or more", e.MinVolume)
 	fault(e.Window < time.Second || e.Window > time.Hour, "window is %v, want 1s to 1h", e.Window)
-	fault(e.Callers < 1 || e.Callers > 32, "callers is %d, want 1 to 32", e.Callers)
+	fault(e.Excuse < Off || e.Excuse > maxExcuse, "excuse is %d, want 1 to %d, or %d for off", e.Excuse, maxExcuse, Off)
 	fault(e.For < time.Millisecond, "for is %v, want 1ms or more", e.For)
 	fault(e.MaxFor < e.For || e.MaxFor > 24*time.Hour, "max for is %v, want for (%v) to 24h", e.MaxFor, e.For)
 	fault(!(e.MaxEject > 0 && e.MaxEject <= 0.5), "max eject is %g, want more than 0, up to 0.5", e.MaxEject)

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	chance      = 1e-9 // of a streak among the others, for it to say something
+	atRandom    = 1e-9 // how likely a streak may be among the others to say nothing
 	sigmas      = 5    // standard deviations between a ratio and the median
 	leastOthers = 5    // results of another worker for it to be compared with
 )
@@ -19,32 +19,78 @@ const (
 // must have its defaults. It reorders others and costs a sort of them.
 func (e *Eject) Judge(now time.Time, r *Record, others []Sample) (why string, outlier bool) {
 	mine := r.Sample(now, e.Window)
-	all := mine.seen
+	callers := mine.seen
 	for _, o := range others {
-		all |= o.seen
+		callers |= o.seen
 	}
-	callers := min(e.Callers, bits.OnesCount64(all))
 	others = slices.DeleteFunc(others, func(o Sample) bool { return o.N < leastOthers })
 	if len(others) == 0 {
 		return "", false
 	}
-	slices.SortFunc(others, func(a, b Sample) int { return cmp.Compare(a.cautious(), b.cautious()) })
+	slices.SortFunc(others, func(a, b Sample) int { return cmp.Compare(a.chance(), b.chance()) })
 	median := others[len(others)/2]
-	p := median.cautious()
+	p := median.chance()
+	// One caller's failures are excused only if there are others to bear witness.
+	excuse := max(0, min(e.Excuse, bits.OnesCount32(callers)-1))
 
-	if e.Consecutive != Off && r.streak >= max(e.Consecutive, rare(p)) && bits.OnesCount64(r.struck) >= callers {
+	if e.Consecutive != Off && r.streak >= e.Consecutive && r.streak-r.excused(excuse) >= rare(p) {
 		return fmt.Sprintf("%d failures in a row, while %.0f %% fail on the median worker", r.streak, 100*median.ratio()), true
 	}
-	failing := bits.OnesCount64(mine.failing)
-	if e.Above == Off || mine.N < e.MinVolume || failing < callers || 2*failing < bits.OnesCount64(mine.seen) {
+	n, failed := r.rest(excuse)
+	if e.Above == Off || n < e.MinVolume {
 		return "", false
 	}
-	if mine.ratio()-p < max(e.Above, sigmas*math.Sqrt(p*(1-p)/float64(mine.N))) {
+	ratio := float64(failed) / float64(n)
+	if ratio-p < max(e.Above, sigmas*math.Sqrt(p*(1-p)/float64(n))) {
 		return "", false
 	}
-	return fmt.Sprintf("%.0f %% of %d failed, while %.0f %% fail on the median worker", 100*mine.ratio(), mine.N, 100*median.ratio()), true
+	return fmt.Sprintf("%.0f %% of %d failed, while %.0f %% fail on the median worker", 100*ratio, n, 100*median.ratio()), true
 }
 
-// rare returns how long a streak of failures of probability p must be to be as
-// unlikely as chance.
-func rare(p float64) int { return int(math.Ceil(math.Log(chance) / math.Log(p))) }
+// rare returns how long a streak of failures of probability p must be not to
+// happen at random.
+func rare(p float64) int {
+	if p >= 1 {
+		return math.MaxInt
+	}
+	return int(math.Ceil(math.Log(atRandom) / math.Log(p)))
+}
+
+// excused returns how many failures of the streak came from the callers that
+// have most of them.
+func (r *Record) excused(callers int) int {
+	struck, sum := r.struck, uint32(0)
+	for range callers {
+		most := 0
+		for g, n := range struck {
+			if n > struck[most] {
+				most = g
+			}
+		}
+		sum += struck[most]
+		struck[most] = 0
+	}
+	return int(sum)
+}
+
+// rest returns the window's results without those of the callers that failed
+// most.
+func (r *Record) rest(excuse int) (n, failed int) {
+	n, failed = r.now.n+r.before.n, r.now.failed+r.before.failed
+	var out uint32 // groups that are excused
+	for range excuse {
+		most, least := -1, uint32(0)
+		for g := range groups {
+			if f := r.now.by[g].failed + r.before.by[g].failed; f > least && out&(1<<g) == 0 {
+				most, least = g, f
+			}
+		}
+		if most < 0 {
+			break
+		}
+		out |= 1 << most
+		n -= int(r.now.by[most].n + r.before.by[most].n)
+		failed -= int(least)
+	}
+	return n, failed
+}

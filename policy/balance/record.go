@@ -15,6 +15,9 @@ type Outcome struct {
 
 func (o *Outcome) failed() bool { return o.Failed || o.Status >= 500 }
 
+// groups are what callers are told apart by: their hash decides.
+const groups = 32
+
 // Record is what is known of one worker's answers. The zero Record knows
 // nothing. It is not safe for concurrent use.
 type Record struct {
@@ -22,18 +25,20 @@ type Record struct {
 	now     counts
 	before  counts // the half before
 	streak  int
-	struck  uint64    // callers of the streak
-	judged  time.Time // when it was last worth a look
-	latency float64   // seconds, moving average
-	times   int       // ejections in a row
-	until   time.Time // of the newest
+	struck  [groups]uint32 // of the streak, by caller
+	recent  float64        // failure ratio, moving average over about 8 results
+	latency float64        // seconds, moving average over about 16
+	judged  time.Time      // when it was last worth a look
+	times   int            // ejections in a row
+	until   time.Time      // of the newest
 }
 
-// counts are results and the callers they came from, a bit each of 64. Unknown
-// callers are not seen, but they do fail.
+// counts are results, by caller. Unknown callers are dealt to the groups in
+// turn, so that no group is theirs, and are not seen.
 type counts struct {
-	n, failed     int
-	seen, failing uint64
+	by        [groups]struct{ n, failed uint32 }
+	n, failed int
+	seen      uint32 // a bit for each group of known callers
 }
 
 // Add takes one outcome into account. It reports whether the worker might be an
@@ -45,35 +50,31 @@ func (r *Record) Add(now time.Time, e *Eject, o Outcome) (suspect bool) {
 		return false
 	}
 	r.turn(now, e.Window)
-	bit := r.bit(o.Caller)
-	r.now.n++
+	g := uint(r.now.n) % groups
 	if o.Caller != 0 {
-		r.now.seen |= bit
+		g = uint(o.Caller * 0x9e3779b97f4a7c15 >> 59)
+		r.now.seen |= 1 << g
 	}
-	const weight = 1.0 / 16
+	r.now.n++
+	r.now.by[g].n++
 	if r.latency == 0 {
 		r.latency = o.Latency.Seconds()
 	} else {
-		r.latency += weight * (o.Latency.Seconds() - r.latency)
+		r.latency += (o.Latency.Seconds() - r.latency) / 16
 	}
 	if !failed {
-		r.streak, r.struck = 0, 0
+		r.recent -= r.recent / 8
+		if r.streak > 0 {
+			r.streak, r.struck = 0, [groups]uint32{}
+		}
 		return false
 	}
 	r.now.failed++
-	r.now.failing |= bit
+	r.now.by[g].failed++
+	r.recent += (1 - r.recent) / 8
 	r.streak++
-	r.struck |= bit
+	r.struck[g]++
 	return r.suspect(now, e)
-}
-
-// bit returns the caller's bit. Unknown callers get one after another: they are
-// not held to be one.
-func (r *Record) bit(caller uint64) uint64 {
-	if caller == 0 {
-		return 1 << (uint(r.now.n) % 64)
-	}
-	return 1 << (caller * 0x9e3779b97f4a7c15 >> 58)
 }
 
 // turn begins the next half window when it is time.
@@ -95,9 +96,9 @@ func (r *Record) turn(now time.Time, window time.Duration) {
 const pause = 100
 
 func (r *Record) suspect(now time.Time, e *Eject) bool {
-	s := r.sample()
+	n, failed := r.now.n+r.before.n, r.now.failed+r.before.failed
 	long := e.Consecutive != Off && r.streak >= e.Consecutive
-	much := e.Above != Off && s.N >= e.MinVolume && s.ratio() >= e.Above
+	much := e.Above != Off && n >= e.MinVolume && float64(failed) >= e.Above*float64(n)
 	if !long && !much {
 		return false
 	}
@@ -110,20 +111,17 @@ func (r *Record) suspect(now time.Time, e *Eject) bool {
 
 // Sample is the part of a [Record] that others are compared with.
 type Sample struct {
-	N, Failed     int    // results in the window
-	seen, failing uint64 // callers
+	N, Failed int // results in the window
+	seen      uint32
+	recent    float64
 }
 
 // Sample returns what the window that ends now holds.
 func (r *Record) Sample(now time.Time, window time.Duration) Sample {
 	r.turn(now, window)
-	return r.sample()
-}
-
-func (r *Record) sample() Sample {
 	return Sample{
 		N: r.now.n + r.before.n, Failed: r.now.failed + r.before.failed,
-		seen: r.now.seen | r.before.seen, failing: r.now.failing | r.before.failing,
+		seen: r.now.seen | r.before.seen, recent: r.recent,
 	}
 }
 
@@ -134,9 +132,12 @@ func (s Sample) ratio() float64 {
 	return float64(s.Failed) / float64(s.N)
 }
 
-// cautious is the ratio with one failure and one success added (Laplace's rule
-// of succession).
-func (s Sample) cautious() float64 { return float64(s.Failed+1) / float64(s.N+2) }
+// chance is how likely one result was to fail, rather too high than too low: with
+// one failure and one success added (Laplace's rule of succession), and of late
+// if that is more, because an outage does not reach all workers' windows at once.
+func (s Sample) chance() float64 {
+	return max(float64(s.Failed+1)/float64(s.N+2), s.recent)
+}
 
 // Latency returns the moving average over about 16 outcomes.
 func (r *Record) Latency() time.Duration { return time.Duration(r.latency * float64(time.Second)) }
