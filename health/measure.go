@@ -11,22 +11,37 @@ import (
 // deadline or another error that says Timeout is Timeout, a caller who gave up is Ignored,
 // everything else is Failed.
 func Classify(err error) Result {
-	var t interface{ Timeout() bool }
 	switch {
 	case err == nil:
 		return Good
 	case errors.Is(err, context.Canceled):
 		return Ignored
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &t) && t.Timeout():
+	case errors.Is(err, context.DeadlineExceeded):
+		return Timeout
+	}
+	if t, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err); ok && t.Timeout() {
 		return Timeout
 	}
 	return Failed
 }
 
-// result is how a call ended that was made with a context.
+// result is how a call ended that was made with a context. One that is over
+// decides, however a driver puts it; http.Client gives up at its deadline, and
+// not always through the context.
 func (d *Dependency) result(ctx context.Context, err error) Result {
-	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
-		return Ignored // however a driver puts it
+	if err == nil {
+		return (*d.classify.Load())(nil)
+	}
+	over := ctx.Err()
+	deadline, ok := ctx.Deadline()
+	switch {
+	case errors.Is(over, context.DeadlineExceeded), ok && !time.Now().Before(deadline):
+		return Timeout
+	case over != nil:
+		return Ignored
 	}
 	return (*d.classify.Load())(err)
 }
