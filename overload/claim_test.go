@@ -66,29 +66,38 @@ func idle(t *testing.T, p *overload.Pool) {
 }
 
 // At twice the capacity half of the callers of one priority get everything, and
-// the others nothing, rather than everybody a half.
-func TestTheSameOnesAreShed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const warm, length = 10 * time.Second, 70 * time.Second
-		w := &world{workers: 16, service: 100 * time.Millisecond, patience: time.Second, callers: 200, warm: warm, even: true}
-		w.pool = newPool(t, overload.Config{})
-		w.run(t, 2, length)
-		most, some, few := 0, 0, 0
-		for _, c := range w.by {
-			switch share := float64(c.served) / float64(c.sent); {
-			case share > 0.75:
-				most++
-			case share < 0.25:
-				few++
-			default:
-				some++
+// the others nothing, rather than everybody a half. In a whole turn of the order
+// everybody had a half.
+func TestTheSameOnesAreShedUntilTheOrderTurns(t *testing.T) {
+	for _, tc := range []struct {
+		turn      time.Duration
+		ends, mid int // callers that got more than 3/4 or less than 1/4, and between, at least
+	}{{0, 140, 0}, {20 * time.Second, 0, 180}} {
+		synctest.Test(t, func(t *testing.T) {
+			const warm, length = 10 * time.Second, 70 * time.Second
+			w := &world{workers: 16, service: 100 * time.Millisecond, patience: time.Second, callers: 200, warm: warm, even: true}
+			w.pool = newPool(t, overload.Config{Limit: shed.Config{Turn: tc.turn}})
+			w.run(t, 2, length)
+			most, some, few := 0, 0, 0
+			for _, c := range w.by {
+				switch share := float64(c.served) / float64(c.sent); {
+				case share > 0.75:
+					most++
+				case share < 0.25:
+					few++
+				default:
+					some++
+				}
 			}
-		}
-		t.Logf("%d callers got most of what they asked for, %d some, %d little", most, some, few)
-		if most < 70 || few < 70 {
-			t.Errorf("of 200 callers %d got most, %d some, %d little; want at least 70 at either end", most, some, few)
-		}
-	})
+			t.Logf("turn %v: %d callers got most of what they asked for, %d some, %d little", tc.turn, most, some, few)
+			if min(most, few) < tc.ends/2 || some < tc.mid {
+				t.Errorf("of 200 callers %d got most, %d some, %d little; want at least %d at either end, %d between", most, some, few, tc.ends/2, tc.mid)
+			}
+			if got := w.goodput(length - warm); got < 0.95 {
+				t.Errorf("goodput is %.3f", got)
+			}
+		})
+	}
 }
 
 // A caller who asks for all gets no more than the cap, and the others all they

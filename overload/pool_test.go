@@ -212,6 +212,83 @@ func TestLateWorkIsNotStarted(t *testing.T) {
 	})
 }
 
+// A grant that crosses with its caller's giving up starts nothing and costs no
+// slot, whichever comes first.
+func TestAGrantThatCrosses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := fixed(t, 1, overload.Config{})
+		for i := range 200 {
+			pass := enter(t, p, overload.Request{})
+			a := start(t, p, overload.Request{Caller: 5})
+			if i%2 == 0 {
+				a.cancel()
+			}
+			p.Leave(pass, shed.Outcome{})
+			a.cancel()
+			synctest.Wait()
+			if a.running() {
+				p.Leave(a.pass, shed.Outcome{}) // it was quicker
+			}
+			idle(t, p)
+		}
+		if n := p.Stats().Of(shed.Critical).Deadline; n < 100 {
+			t.Errorf("%d of 200 gave up, of which half certainly did", n)
+		}
+	})
+}
+
+// Who would be late by the time that its turn comes does not even wait.
+func TestAQueueThatIsTooLongForTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := fixed(t, 1, overload.Config{Wait: 10 * time.Second})
+		pass := enter(t, p, overload.Request{})
+		for range 40 { // ten a second
+			time.Sleep(100 * time.Millisecond)
+			p.Leave(pass, shed.Outcome{Latency: 100 * time.Millisecond})
+			pass = enter(t, p, overload.Request{})
+		}
+		for range 5 {
+			start(t, p, overload.Request{Priority: shed.CriticalPlus})
+		}
+		now := time.Now()
+		hurried := start(t, p, overload.Request{Deadline: now.Add(550 * time.Millisecond)})
+		if !hurried.done {
+			t.Error("one that has 550 ms waits behind five of 100 ms")
+		}
+		if a := start(t, p, overload.Request{Deadline: now.Add(800 * time.Millisecond)}); a.done {
+			t.Errorf("one that has 800 ms: %v", a.refusal)
+		}
+		refused(t, hurried.refusal, overload.RuleDeadline)
+		for range 7 { // let them all go
+			p.Leave(pass, shed.Outcome{})
+			synctest.Wait()
+		}
+		idle(t, p)
+	})
+}
+
+// A downstream that hangs leaves nothing to wait for but hope, which is for
+// CriticalPlus.
+func TestAStallShedsWhatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := fixed(t, 1, overload.Config{})
+		pass := enter(t, p, overload.Request{})
+		for range 300 {
+			time.Sleep(20 * time.Millisecond)
+			go p.Enter(t.Context(), overload.Request{Caller: 3})
+		}
+		synctest.Wait()
+		_, r := p.Enter(t.Context(), overload.Request{Caller: 3})
+		refused(t, r, overload.RuleConcurrency)
+		if a := start(t, p, overload.Request{Priority: shed.CriticalPlus}); a.done {
+			t.Errorf("critical-plus does not even wait: %v", a.refusal)
+		}
+		time.Sleep(time.Second)
+		p.Leave(pass, shed.Outcome{})
+		idle(t, p)
+	})
+}
+
 func TestOneCallersCap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := fixed(t, 2, overload.Config{PerCaller: 3})

@@ -87,6 +87,24 @@ func TestTheLastRanksAreShedFirst(t *testing.T) {
 	}
 }
 
+// Whatever it was, the queue goes to a quarter of the limit.
+func TestAQueueOfAQuarterStands(t *testing.T) {
+	for _, queue := range []float64{0, 300} {
+		h := newHatch(1000)
+		h.queue = queue
+		h.Queued(int(queue))
+		h.pass(2, 10*time.Second, shed.Ranks)
+		sum, n := 0.0, 0
+		for range 100 {
+			h.pass(2, 100*time.Millisecond, shed.Ranks)
+			sum, n = sum+h.queue, n+1
+		}
+		if mean := sum / float64(n); mean < 5 || mean > 30 {
+			t.Errorf("from %v on the queue went to %.1f on average, want about 10", queue, mean)
+		}
+	}
+}
+
 func TestTheCutOpensAgain(t *testing.T) {
 	h := newHatch(1000)
 	h.pass(5, 10*time.Second, shed.Ranks)

@@ -103,7 +103,9 @@ func TestTheQueueIsItsModel(t *testing.T) {
 				q.Remove(m.list[i].id) // the second time does nothing
 				m.list = slices.Delete(m.list, i, i+1)
 			},
-			"pass": func(t *rapid.T) { now = now.Add(time.Duration(rapid.IntRange(1, 120).Draw(t, "ms")) * time.Millisecond) },
+			"pass": func(t *rapid.T) {
+				now = now.Add(time.Duration(rapid.IntRange(1, 120).Draw(t, "ms")) * time.Millisecond)
+			},
 			"": func(t *rapid.T) {
 				p := priority.Draw(t, "asks")
 				ahead, of := 0, 0
