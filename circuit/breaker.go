@@ -80,9 +80,10 @@ func (b *Breaker) Done(now time.Time, t breaker.Ticket, r breaker.Result) {
 
 func (b *Breaker) shared() bool { return b.circuits.config.Store != nil && !b.removed }
 
-// claimed asks the store whether this node may send the probe d. While it does
-// so nothing else is merged or told, and the policy lets no other call pass. The
-// caller holds the lock, which is released while waiting.
+// claimed asks the store whether this node may send the probe d. Meanwhile the
+// policy lets no other call pass, and nothing else is told: what is merged then
+// moves b.version past other nodes' claims, which this one must not write over.
+// The caller holds the lock, which is released while waiting.
 func (b *Breaker) claimed(ctx context.Context, now time.Time, t breaker.Ticket, d breaker.Decision) (breaker.Ticket, breaker.Decision) {
 	c, began := b.circuits, time.Now()
 	over := make(chan struct{})
@@ -103,7 +104,7 @@ func (b *Breaker) claimed(ctx context.Context, now time.Time, t breaker.Ticket, 
 		b.mu.Lock()
 		at := now.Add(time.Since(began))
 		switch {
-		case err == nil:
+		case err == nil, errors.Is(err, ErrConflict) && says == mine: // the latter by a store that tried twice
 			b.hear(stored, says)
 		case errors.Is(err, ErrConflict): // another node was faster
 			b.policy.Concede(at, t, says)

@@ -161,10 +161,13 @@ func TestProbesAreOfOneNode(t *testing.T) {
 		waits, luck := rapid.SliceOfN(rapid.IntRange(0, 7000), 1, 8).Draw(rt, "waits"), newChance(rt)
 		var fault string
 		synctest.Test(t, func(t *testing.T) {
-			nodes, stop := fleet(t, newShelf(), 3, func(c *circuit.Config) { c.ClaimFor = time.Second })
+			nodes, stop := fleet(t, newShelf(), 3, func(c *circuit.Config) { c.ClaimFor, c.Poll = time.Second, 20*time.Millisecond })
 			defer stop()
 			for _, n := range nodes {
-				n.view.setFault(func(string) (bool, time.Duration, error) {
+				n.view.setFault(func(op string) (bool, time.Duration, error) {
+					if op == "list" {
+						return false, time.Duration(luck.upTo(10)) * time.Millisecond, nil
+					}
 					return false, time.Duration(luck.upTo(100)) * time.Millisecond, nil
 				})
 			}

@@ -32,5 +32,5 @@ type Mark struct {
 	Key     string // at most 255 bytes of printable ASCII
 	Version int64
 	Doc     []byte        // JSON, below 4 KiB
-	TTL     time.Duration // when put: how long it is kept; when read: how long it still is
+	TTL     time.Duration // how long it is kept; looked at only when put
 }

@@ -79,6 +79,8 @@ type view struct {
 	shelf *shelf
 	fault func(op string) (lost bool, delay time.Duration, err error) // nil: none
 
+	twice bool // each put is tried twice
+
 	mu    sync.Mutex
 	count map[string]int
 }
@@ -156,7 +158,7 @@ func (v *view) PutMark(ctx context.Context, m circuit.Mark) (stored circuit.Mark
 			stored, conflict = there, true
 			return
 		}
-		stored = v.shelf.put(m)
+		stored, conflict = v.shelf.put(m), v.twice
 	})
 	if err != nil {
 		return circuit.Mark{}, err

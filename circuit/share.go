@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// markFor is how long a mark is kept that nobody touches. A node that
-	// knows the breaker touches it when half of that is over.
+	// markFor is how long a mark is kept that nobody touches, beyond the end of
+	// an override. A node that still has the breaker writes it again.
 	markFor = 7 * 24 * time.Hour
 	// storeFor is how long one call of the store may take in the background.
 	storeFor = 5 * time.Second
@@ -84,8 +84,6 @@ func (b *Breaker) heard(version int64, says breaker.Snapshot, err error) (told b
 		return true
 	case err == nil:
 		b.hear(version, says)
-	case b.claim != nil: // the mark that it wants must not change under it
-		return true
 	default:
 		now := time.Now()
 		b.policy.Merge(now, says)
@@ -141,20 +139,17 @@ func (c *Circuits) learn(now time.Time, all []*Breaker, marks []Mark) {
 func (b *Breaker) learn(now time.Time, m Mark) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.claim != nil || b.removed {
+	if b.removed {
 		return
 	}
 	b.look(now, false) // an override that has expired is no news of others
-	switch {
-	case m.Version == 0 || m.Version > b.version:
+	if m.Version == 0 || m.Version > b.version {
 		was := b.circuits.decode(m)
 		b.policy.Merge(now, was)
 		b.hear(m.Version, was)
 		if b.dirty {
 			b.tell()
 		}
-	case m.Version == b.version && m.TTL < markFor/2:
-		b.tell()
 	}
 	b.look(now, true)
 }
