@@ -15,6 +15,9 @@ type Request struct {
 	Priority shed.Priority
 	Caller   uint64    // a hash of who asks; 0: unknown, and not capped
 	Deadline time.Time // when the caller gives up; zero: not known
+	// Share multiplies what the caller may have here: Config.PerCaller, or the
+	// limit where that is 0 and Share below 1. It stays 1 or more. 0 means 1.
+	Share float64
 }
 
 // Pass is the right to run. The zero Pass is none, and leaving with it does
@@ -95,8 +98,8 @@ func (p *Pool) Enter(ctx context.Context, r Request) (Pass, *Refusal) {
 		return Pass{}, p.refuse(gone, r, 0)
 	}
 	pass := Pass{ok: true}
-	if p.cfg.PerCaller > 0 && r.Caller != 0 {
-		if n, ok := p.callers.take(r.Caller, p.cfg.PerCaller); !ok {
+	if most := p.share(r); most > 0 && r.Caller != 0 {
+		if n, ok := p.callers.take(r.Caller, most); !ok {
 			return Pass{}, p.refuse(greedy, r, n)
 		}
 		pass.caller = r.Caller
@@ -109,6 +112,20 @@ func (p *Pool) Enter(ctx context.Context, r Request) (Pass, *Refusal) {
 		return pass, nil
 	}
 	return p.line(ctx, r, rank, pass)
+}
+
+// share is how much the caller may have in flight and waiting; 0: as much as
+// fits.
+func (p *Pool) share(r Request) int {
+	switch {
+	case r.Share <= 0 || r.Share == 1:
+		return p.cfg.PerCaller
+	case p.cfg.PerCaller > 0:
+		return int(min(max(r.Share*float64(p.cfg.PerCaller), 1), shed.MaxLimit))
+	case r.Share < 1:
+		return int(max(r.Share*float64(p.slots), 1))
+	}
+	return 0
 }
 
 // Leave gives a pass back, with how the work ended. Its slot goes to who waits.
@@ -175,7 +192,7 @@ func (p *Pool) refuse(v verdict, r Request, n int) *Refusal {
 	load := 1.0
 	switch v {
 	case greedy:
-		out.Limit, out.InFlight = p.cfg.PerCaller, n
+		out.Limit, out.InFlight = p.share(r), n
 	case gone:
 	default:
 		p.level.Refused()
