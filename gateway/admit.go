@@ -148,7 +148,7 @@ func (s *stay) charge(limits []limit, m *recall, a applicant, at arrival) error 
 
 // enter takes a place in the pool.
 func (s *stay) enter(ctx context.Context, a applicant, at arrival) *refusal {
-	pass, no := s.terms.pool.Enter(ctx, overload.Request{Priority: s.priority(a), Caller: s.hash, Deadline: at.deadline})
+	pass, no := s.terms.pool.Enter(ctx, overload.Request{Priority: s.priority(a), Caller: s.hash, Deadline: at.deadline, Share: s.over.Concurrency})
 	if no != nil {
 		s.waited = time.Since(at.now)
 		return s.crowded(no)

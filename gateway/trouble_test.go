@@ -1,0 +1,481 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/circuit"
+	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/stale"
+	"github.com/bezoar-dev/bezoar/overload"
+	"github.com/bezoar-dev/bezoar/policy/breaker"
+	"github.com/bezoar-dev/bezoar/policy/shed"
+)
+
+func newPool(t testing.TB, cfg overload.Config) *overload.Pool {
+	t.Helper()
+	p, err := overload.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if s := p.Stats(); s.InFlight != 0 || s.Queued != 0 {
+			t.Errorf("%d in flight and %d queued are left in the pool", s.InFlight, s.Queued)
+		}
+	})
+	return p
+}
+
+// newBreaker opens after two failures in a row, for longer than any test.
+func newBreaker(t testing.TB) (*circuit.Breaker, *circuit.Circuits) {
+	t.Helper()
+	all, err := circuit.New(circuit.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := all.Breaker("b", breaker.Config{Consecutive: 2, Open: time.Hour, MaxOpen: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, all
+}
+
+func stateOf(all *circuit.Circuits) breaker.State { return all.List()[0].State }
+
+// held is a worker whose answers wait to be let go.
+type held struct {
+	came chan bool
+	go_  chan bool
+}
+
+func startHeld(t *testing.T) (*held, *direct) {
+	h := &held{came: make(chan bool, 100), go_: make(chan bool)}
+	d := newDirect(t, startWorker(t, func(c *workerConn) {
+		for {
+			if r, _ := c.request(); r == nil {
+				return
+			}
+			h.came <- true
+			<-h.go_
+			c.send(hello)
+		}
+	}).addr)
+	t.Cleanup(func() { close(h.go_) })
+	return h, d
+}
+
+// records collects what a gateway notes.
+type records struct {
+	mu  sync.Mutex
+	all []Record
+}
+
+func (r *records) note(rec *Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := *rec
+	n.Caller = strings.Clone(rec.Caller)
+	r.all = append(r.all, n)
+}
+
+// last waits for the record of a request with the id.
+func (r *records) last(t *testing.T, id string) Record {
+	t.Helper()
+	late := time.After(patience)
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for {
+		r.mu.Lock()
+		for _, rec := range r.all {
+			if rec.RequestID == id {
+				r.mu.Unlock()
+				return rec
+			}
+		}
+		r.mu.Unlock()
+		select {
+		case <-look.C:
+		case <-late:
+			t.Fatalf("no record of %s", id)
+		}
+	}
+}
+
+// TestPoolRefuses: what does not fit is refused before its body, with the rule and
+// the numbers, and by priority.
+func TestPoolRefuses(t *testing.T) {
+	h, d := startHeld(t)
+	var recs records
+	pool := newPool(t, overload.Config{Limit: shed.Config{Fixed: 1}, Queue: overload.Off})
+	f := serve(t, Route{
+		Doer: d, Pool: pool, Client: "header:X-Api-Key", Priority: PriorityRule{Default: shed.Sheddable, Header: "X-Priority"},
+	}, Config{Observe: recs.note}, ServerConfig{})
+	first := dial(t, f.addr)
+	first.send("GET / HTTP/1.1\nHost: h\n\n")
+	<-h.came
+	c := dial(t, f.addr)
+	for _, tc := range []struct{ header, want string }{
+		{"X-Priority: critical-plus", "critical-plus"}, {"X-Priority: nonsense", "sheddable"}, {"X: y", "sheddable"},
+		{"X-Priority: critical\nX-Priority: critical-plus", "sheddable"},
+	} {
+		resp, body := c.ask("POST /", "X-Api-Key: k", "X-Request-Id: "+tc.want, "Content-Length: 0", tc.header)
+		g := decode(t, body)
+		if resp.StatusCode != 503 || resp.Close || resp.Header.Get("Retry-After") == "" || g.Type != ProblemPrefix+"overloaded" ||
+			g.Rule != "concurrency" || g.Limit != 1 || *g.InFlight != 1 || *g.Queued != 0 || g.Priority != tc.want || g.RetryAfter <= 0 || g.Reason == "" {
+			t.Errorf("%s: %d %v %s", tc.header, resp.StatusCode, resp.Header, body)
+		}
+		if rec := recs.last(t, tc.want); rec.Rule != "concurrency" || rec.Caller != "k" || rec.Status != 503 || rec.Attempts != 0 {
+			t.Errorf("record %+v", rec)
+		}
+	}
+	h.go_ <- true
+	if resp, _ := first.answer("GET"); resp.StatusCode != 200 {
+		t.Errorf("status %d", resp.StatusCode)
+	}
+	c.send("GET / HTTP/1.1\nHost: h\n\n")
+	h.go_ <- true
+	if resp, _ := c.answer("GET"); resp.StatusCode != 200 {
+		t.Errorf("afterwards: status %d", resp.StatusCode)
+	}
+}
+
+// TestPoolPerCaller: one caller's work is bounded, others' is not touched; and
+// an operator may bound it further.
+func TestPoolPerCaller(t *testing.T) {
+	h, d := startHeld(t)
+	pool := newPool(t, overload.Config{Limit: shed.Config{Fixed: 10}, PerCaller: 2})
+	f := serve(t, Route{Doer: d, Pool: pool, Client: "header:X-Api-Key"}, Config{
+		Overrides: func(_, caller, _ string) Override {
+			if caller == "tight" {
+				return Override{Concurrency: 0.5}
+			}
+			return Override{}
+		},
+	}, ServerConfig{})
+	started := 0
+	for _, key := range []string{"a", "a", "b", "tight"} {
+		c := dial(t, f.addr)
+		c.send("GET / HTTP/1.1\nHost: h\nX-Api-Key: " + key + "\n\n")
+		<-h.came
+		started++
+	}
+	for key, limit := range map[string]int64{"a": 2, "tight": 1} {
+		resp, body := dial(t, f.addr).ask("GET /", "X-Api-Key: "+key)
+		if g := decode(t, body); resp.StatusCode != 503 || g.Rule != "per_caller" || g.Limit != limit || int64(*g.InFlight) != limit {
+			t.Errorf("%s: %d %s", key, resp.StatusCode, body)
+		}
+	}
+	for range started {
+		h.go_ <- true
+	}
+	settled(t, func() bool { return pool.Stats().InFlight == 0 })
+}
+
+// settled waits until ok.
+func settled(t *testing.T, ok func() bool) {
+	t.Helper()
+	late := time.After(patience)
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for !ok() {
+		select {
+		case <-look.C:
+		case <-late:
+			t.Fatal("it does not come to rest")
+		}
+	}
+}
+
+// TestPoolGetsEveryPlaceBack: however a request ends, its place is free again.
+func TestPoolGetsEveryPlaceBack(t *testing.T) {
+	w := startWorker(t, func(c *workerConn) {
+		for {
+			r, _ := c.request()
+			if r == nil {
+				return
+			}
+			switch r.URL.Path {
+			case "/reset":
+				c.reset()
+				return
+			case "/cut":
+				c.send("HTTP/1.1 200 OK\nContent-Length: 10\n\nhal")
+				return
+			case "/junk":
+				c.send("junk\n\n")
+				return
+			}
+			c.send(hello)
+		}
+	})
+	d := newDirect(t, w.addr)
+	pool := newPool(t, overload.Config{Limit: shed.Config{Fixed: 1}, Queue: overload.Off})
+	b, all := newBreaker(t)
+	panics := doFunc(func(ctx context.Context, work dispatch.Work, j dispatch.Job) dispatch.Answer {
+		if work.Route == "/panic" {
+			panic("a Doer")
+		}
+		return d.Do(ctx, work, j)
+	})
+	r := Route{Doer: panics, Printer: newPrinter(t), Pool: pool, MaxBody: 10}
+	withBreaker := r
+	withBreaker.Path, withBreaker.Breaker = "/ok", b
+	boom := r
+	boom.Path = "/panic"
+	f := serveConfig(t, Config{Routes: []Route{r, withBreaker, boom}}, ServerConfig{})
+	for _, raw := range []string{
+		"GET / HTTP/1.1\nHost: h\n\n",
+		"GET /ok HTTP/1.1\nHost: h\n\n",
+		"GET /reset HTTP/1.1\nHost: h\n\n",
+		"GET /cut HTTP/1.1\nHost: h\n\n",
+		"GET /junk HTTP/1.1\nHost: h\n\n",
+		"GET /panic HTTP/1.1\nHost: h\n\n",
+		"POST / HTTP/1.1\nHost: h\nContent-Length: 11\n\n",
+		"POST / HTTP/1.1\nHost: h\nTransfer-Encoding: chunked\n\nz\n",
+		"POST / HTTP/1.1\nHost: h\nTransfer-Encoding: chunked\n\n14\n" + long(20) + "\n0\n\n",
+	} {
+		c := dial(t, f.addr)
+		c.send(raw)
+		_ = c.Conn.(interface{ CloseWrite() error }).CloseWrite()
+		if _, err := c.br.ReadByte(); err != nil && !strings.Contains(raw, "/panic") {
+			t.Errorf("%.30q: no answer: %v", raw, err)
+		}
+		c.Close()
+		settled(t, func() bool { return pool.Stats().InFlight == 0 })
+	}
+	if s := stateOf(all); s != breaker.Closed {
+		t.Errorf("the breaker is %v", s)
+	}
+}
+
+// TestBreakerAndFallbacks: failures open the circuit, and what is answered then
+// is marked, in the answer and in the record.
+func TestBreakerAndFallbacks(t *testing.T) {
+	other := newDirect(t, startWorker(t, answering("HTTP/1.1 200 OK\nContent-Length: 5\nX-Own: 1\n\nother")).addr)
+	nobody := doFunc(func(context.Context, dispatch.Work, dispatch.Job) dispatch.Answer {
+		return dispatch.Answer{Kind: dispatch.Unavailable, RetryAfter: time.Second, Reason: "no worker"}
+	})
+	static := Fallback{Static: &Static{Status: 203, Header: http.Header{"Content-Type": {"text/plain"}, "X-Two": {"a", "b"}}, Body: []byte("static")}}
+	for _, tc := range []struct {
+		name     string
+		fallback []Fallback
+		optional bool
+		status   int
+		body     string
+		mark     string
+		rec      string
+	}{
+		{"none", nil, false, 503, "", "", ""},
+		{"static", []Fallback{static}, false, 203, "static", "static; on=open", "static"},
+		{"for something else", []Fallback{{On: []Trouble{Shed, Unavailable}, Static: static.Static}}, false, 503, "", "", ""},
+		{"other", []Fallback{{On: []Trouble{Open}, Other: other}, static}, false, 200, "other", "other; on=open", "other"},
+		{"other has nobody", []Fallback{{Other: nobody}, static}, false, 203, "static", "static; on=open", "static"},
+		{"no copy is there", []Fallback{{Stale: &Stale{}}, static}, false, 203, "static", "static; on=open", "static"},
+		{"optional", nil, true, 204, "", "", "degraded"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			d := newDirect(t, startWorker(t, answering("HTTP/1.1 500 Oh\nContent-Length: 0\n\n")).addr)
+			b, all := newBreaker(t)
+			var recs records
+			f := serve(t, Route{
+				Doer: d, Breaker: b, Fallback: tc.fallback, Optional: tc.optional, Stale: stale.New(stale.Config{}),
+				Pool: newPool(t, overload.Config{}),
+			}, Config{Observe: recs.note}, ServerConfig{})
+			c := dial(t, f.addr)
+			for range 2 {
+				if resp, _ := c.ask("GET /"); resp.StatusCode != 500 {
+					t.Fatalf("status %d", resp.StatusCode)
+				}
+			}
+			settled(t, func() bool { return stateOf(all) == breaker.Open })
+			for _, method := range []string{"GET", "HEAD"} {
+				resp, body := c.ask(method+" /", "X-Request-Id: "+method)
+				if resp.StatusCode != tc.status || resp.Header.Get(FallbackField) != tc.mark || resp.Header.Get("X-Request-Id") != method || resp.Close {
+					t.Errorf("%s: %d %v", method, resp.StatusCode, resp.Header)
+				}
+				switch {
+				case method == "HEAD":
+				case tc.status == 503:
+					g := decode(t, body)
+					if g.Rule != RuleBreaker || g.Type != ProblemPrefix+"circuit-open" || !strings.Contains(g.Reason, "in a row") || g.RetryAfter < 1 || resp.Header.Get("Retry-After") == "" {
+						t.Errorf("%v %s", resp.Header, body)
+					}
+				case body != tc.body:
+					t.Errorf("%q", body)
+				}
+				if tc.optional && resp.Header.Get(DegradedField) != "open" {
+					t.Errorf("%v", resp.Header)
+				}
+				if rec := recs.last(t, method); rec.Rule != RuleBreaker || rec.Fallback != tc.rec || rec.Status != tc.status {
+					t.Errorf("record %+v", rec)
+				}
+			}
+			if n := d.sends.Load(); n != 2 {
+				t.Errorf("%d deliveries", n)
+			}
+		})
+	}
+}
+
+// TestFallbackWhenNobodyIsThere: the dispatcher's own refusal has fallbacks too,
+// with the body that has been read.
+func TestFallbackWhenNobodyIsThere(t *testing.T) {
+	other := newDirect(t, startWorker(t, func(c *workerConn) {
+		for {
+			r, body := c.request()
+			if r == nil {
+				return
+			}
+			c.send("HTTP/1.1 200 OK\nContent-Length: 5\n\n" + body)
+		}
+	}).addr)
+	nobody := doFunc(func(context.Context, dispatch.Work, dispatch.Job) dispatch.Answer {
+		return dispatch.Answer{Kind: dispatch.Unavailable, RetryAfter: time.Second, Reason: "no worker"}
+	})
+	f := serve(t, Route{Doer: nobody, Fallback: []Fallback{{On: []Trouble{Unavailable}, Other: other}}}, Config{}, ServerConfig{})
+	c := dial(t, f.addr)
+	for range 2 {
+		c.send("POST / HTTP/1.1\nHost: h\nContent-Length: 5\n\nhello")
+		resp, body := c.answer("POST")
+		if resp.StatusCode != 200 || body != "hello" || resp.Header.Get(FallbackField) != "other; on=unavailable" {
+			t.Errorf("%d %q %v", resp.StatusCode, body, resp.Header)
+		}
+	}
+}
+
+// TestStaleCopies: good answers to GETs are kept while they pass, and shown with
+// their age when there is trouble; what is personal is not.
+func TestStaleCopies(t *testing.T) {
+	var mu sync.Mutex
+	gone := false
+	w := startWorker(t, func(c *workerConn) {
+		for {
+			r, _ := c.request()
+			if r == nil {
+				return
+			}
+			more := ""
+			switch r.URL.Path {
+			case "/public":
+				more = "Cache-Control: public\n"
+			case "/private":
+				more = "Cache-Control: private\n"
+			case "/cookie":
+				more = "Set-Cookie: a=b\n"
+			}
+			c.send("HTTP/1.1 200 OK\n" + more + "Content-Type: text/x\nTransfer-Encoding: chunked\n\n4\nseen\n4\n" + (r.URL.RawQuery + "----")[:4] + "\n0\n\n")
+		}
+	})
+	d := newDirect(t, w.addr)
+	sometimes := doFunc(func(ctx context.Context, work dispatch.Work, j dispatch.Job) dispatch.Answer {
+		mu.Lock()
+		away := gone
+		mu.Unlock()
+		if away {
+			return dispatch.Answer{Kind: dispatch.Unavailable, RetryAfter: time.Second, Reason: "no worker"}
+		}
+		return d.Do(ctx, work, j)
+	})
+	f := serve(t, Route{
+		Doer: sometimes, Stale: stale.New(stale.Config{}), Fallback: []Fallback{{Stale: &Stale{MaxAge: time.Hour}}},
+		Limits: []Limit{{Key: "header:X-Api-Key"}},
+	}, Config{Limiter: newLimiter(t, perHour("q", 1000))}, ServerConfig{})
+	c := dial(t, f.addr)
+	requests := []struct {
+		lines []string
+		kept  bool
+	}{
+		{[]string{"GET /a"}, true},
+		{[]string{"GET /a?q=1"}, true},
+		{[]string{"GET /a?q=2", "Accept-Language: de"}, true},
+		{[]string{"GET /public", "Authorization: Basic abc"}, true},
+		{[]string{"GET /b", "Authorization: Basic abc"}, false},
+		{[]string{"GET /c", "Cookie: a=b"}, false},
+		{[]string{"GET /d", "X-Api-Key: k"}, false},
+		{[]string{"GET /private"}, false},
+		{[]string{"GET /cookie"}, false},
+		{[]string{"GET /e", "Range: bytes=0-1"}, false},
+		{[]string{"POST /f", "Content-Length: 0"}, false},
+	}
+	bodies := make([]string, len(requests))
+	for i, r := range requests {
+		resp, body := c.ask(r.lines...)
+		if resp.StatusCode != 200 {
+			t.Fatalf("%v: %d", r.lines, resp.StatusCode)
+		}
+		bodies[i] = body
+	}
+	mu.Lock()
+	gone = true
+	mu.Unlock()
+	for i, r := range requests {
+		resp, body := c.ask(r.lines...)
+		if (resp.StatusCode == 200) != r.kept {
+			t.Errorf("%v: status %d", r.lines, resp.StatusCode)
+			continue
+		}
+		if r.kept && (body != bodies[i] || resp.Header.Get(FallbackField) != "stale; on=unavailable" || resp.Header.Get("Age") == "" ||
+			resp.Header.Get("Content-Type") != "text/x" || len(resp.Header["X-Request-Id"]) != 1 || len(resp.Header["Ratelimit"]) > 1) {
+			t.Errorf("%v: %q %v", r.lines, body, resp.Header)
+		}
+	}
+	if resp, _ := c.ask("GET /a?q=2", "Accept-Language: fr"); resp.StatusCode != 503 {
+		t.Errorf("another language: status %d", resp.StatusCode)
+	}
+	if resp, body := c.ask("HEAD /a"); resp.StatusCode != 200 || body != "" || resp.ContentLength != 8 {
+		t.Errorf("HEAD: %d, %d", resp.StatusCode, resp.ContentLength)
+	}
+}
+
+// TestFates: what counts as the fleet's failure, and what is no sign of it.
+func TestFates(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		a    dispatch.Answer
+		want fate
+	}{
+		{"good", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 200}}, fate{}},
+		{"the caller's fault", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 404}}, fate{}},
+		{"a worker's own limit", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 429}}, fate{dropped: true}},
+		{"an error", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 500}}, fate{failed: true}},
+		{"busy", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 503}}, fate{failed: true, dropped: true}},
+		{"well after a retry", dispatch.Answer{Kind: dispatch.Answered, Attempts: 2, Result: dispatch.Result{Status: 200}}, fate{}},
+		{"overdue", dispatch.Answer{Kind: dispatch.TimedOut}, fate{failed: true, dropped: true}},
+		{"broken", dispatch.Answer{Kind: dispatch.Failed}, fate{failed: true}},
+		{"cut", dispatch.Answer{Kind: dispatch.Cut}, fate{failed: true}},
+		{"poison", dispatch.Answer{Kind: dispatch.Refused, Crashed: true}, fate{ignored: true}},
+		{"nobody there", dispatch.Answer{Kind: dispatch.Unavailable}, fate{ignored: true}},
+		{"the caller left", dispatch.Answer{Kind: dispatch.Aborted}, fate{ignored: true}},
+	} {
+		if got := fateOf(tc.a); got != tc.want {
+			t.Errorf("%s: %+v, want %+v", tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestSlowAnswersOpenTheCircuit: also when every caller gives up before them.
+func TestSlowAnswersOpenTheCircuit(t *testing.T) {
+	all, err := circuit.New(circuit.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := all.Breaker("b", breaker.Config{MinVolume: 3, SlowRatio: 0.9, Open: time.Hour, MaxOpen: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		var s stay
+		if no := s.admit(t.Context(), &terms{breaker: b, slow: time.Second}, new(recall), from("192.0.2.1"), arrival{now: time.Now()}); no != nil {
+			t.Fatal(no)
+		}
+		s.began, s.fate = time.Now(), fate{ignored: true}
+		s.leave(s.began.Add(2 * time.Second))
+	}
+	if s := stateOf(all); s != breaker.Open {
+		t.Errorf("the circuit is %v", s)
+	}
+}
