@@ -50,6 +50,8 @@ func (j *job) tunnel(c *h1.Conn) dispatch.Result {
 		caller.Close()
 	}
 	<-done
+	j.rec.BytesIn += up.moved
+	j.rec.BytesOut += down.moved
 	res.Fault, res.Err = verdict(&up, &down, web)
 	return res
 }
@@ -89,6 +91,7 @@ type pipe struct {
 	err     error     // nil when from ended cleanly
 	writing bool      // err is of a write
 	at      time.Time // when it ended
+	moved   int64     // bytes
 }
 
 // run copies early and then what comes until an end. The time of the end is
@@ -105,6 +108,7 @@ func (p *pipe) run(early []byte) {
 				p.at, p.err, p.writing = time.Now(), err, true
 				return
 			}
+			p.moved += int64(n)
 		}
 		if early = early[min(n, len(early)):]; len(early) > 0 {
 			n = copy(buf, early)

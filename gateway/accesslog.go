@@ -1,0 +1,196 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Defaults of [AccessLogConfig].
+const (
+	DefaultLogRate  = 100.0
+	DefaultLogBurst = 1000
+)
+
+// maxLogged bounds every text in a line.
+const maxLogged = 256
+
+// AccessLogConfig says what is logged of which requests. Only Log is required.
+type AccessLogConfig struct {
+	Log *slog.Logger
+
+	// Every logs every n-th of the requests that went well; default 1, all of
+	// them; negative: none.
+	Every int
+	// Rate and Burst bound how many of the others are logged in a second in the
+	// long run, and at once: what went wrong is logged, but not at any price. The
+	// next line says how many were left out. Default 100 and 1,000.
+	Rate  float64
+	Burst int
+
+	// Callers are logged as hashes, which a Printer makes; without one they are
+	// left out.
+	Printer Printer
+	Clear   bool // log callers as they are
+	Paths   bool // log paths, never with their queries; they may name people
+}
+
+func (c AccessLogConfig) withDefaults() AccessLogConfig {
+	if c.Every == 0 {
+		c.Every = 1
+	}
+	if c.Rate == 0 {
+		c.Rate = DefaultLogRate
+	}
+	if c.Burst == 0 {
+		c.Burst = DefaultLogBurst
+	}
+	return c
+}
+
+// Validate reports every impossible field.
+func (c AccessLogConfig) Validate() error {
+	var errs []error
+	if c.Log == nil {
+		errs = append(errs, errors.New("Log is nil"))
+	}
+	if c.Rate < 0 || math.IsNaN(c.Rate) || math.IsInf(c.Rate, 0) {
+		errs = append(errs, fmt.Errorf("Rate is %g, want a number of lines a second", c.Rate))
+	}
+	if c.Burst < 0 {
+		errs = append(errs, fmt.Errorf("Burst is %d, want 0 or more", c.Burst))
+	}
+	return errors.Join(errs...)
+}
+
+// AccessLog writes a line about requests that have ended: nothing of a header,
+// a query or a body is in it. Its Observe is one for [Config]. It is safe for
+// concurrent use, and costs a request that is not logged next to nothing.
+type AccessLog struct {
+	cfg  AccessLogConfig
+	good atomic.Uint64 // requests that went well
+
+	mu     sync.Mutex // guards the bucket below
+	tokens float64
+	last   time.Time
+	missed uint64 // since the last line
+}
+
+// NewAccessLog returns an access log, or every fault of cfg.
+func NewAccessLog(cfg AccessLogConfig) (*AccessLog, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("access log: %w", err)
+	}
+	cfg = cfg.withDefaults()
+	return &AccessLog{cfg: cfg, tokens: float64(cfg.Burst)}, nil
+}
+
+// Observe logs r, if it is its turn.
+func (l *AccessLog) Observe(r *Record) {
+	level := levelOf(r)
+	missed := uint64(0)
+	if level == slog.LevelInfo {
+		if n := l.good.Add(1); l.cfg.Every < 0 || (n-1)%uint64(l.cfg.Every) != 0 {
+			return
+		}
+	} else {
+		var ok bool
+		if missed, ok = l.take(r.Time.Add(r.Duration)); !ok {
+			return
+		}
+	}
+	ctx := context.Background()
+	if l.cfg.Log.Enabled(ctx, level) {
+		l.cfg.Log.LogAttrs(ctx, level, "request", l.attrs(r, missed)...)
+	}
+}
+
+// levelOf is Error for what failed, Warn for what was refused or did not reach
+// its caller, and Info for what went well, the caller's own mistakes included.
+func levelOf(r *Record) slog.Level {
+	switch {
+	case r.Rule == "" && r.Status >= 500:
+		return slog.LevelError
+	case r.Rule != "" || r.Fallback != "" || r.Cut || r.Status >= 500 || r.Status == 429:
+		return slog.LevelWarn
+	}
+	return slog.LevelInfo
+}
+
+// take takes a token, and returns how many requests were left out since the
+// last that got one.
+func (l *AccessLog) take(now time.Time) (missed uint64, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if d := now.Sub(l.last); d > 0 {
+		l.tokens = min(l.tokens+d.Seconds()*l.cfg.Rate, float64(l.cfg.Burst))
+		l.last = now
+	}
+	if l.tokens < 1 {
+		l.missed++
+		return 0, false
+	}
+	l.tokens--
+	missed, l.missed = l.missed, 0
+	return missed, true
+}
+
+func (l *AccessLog) attrs(r *Record, missed uint64) []slog.Attr {
+	attrs := make([]slog.Attr, 0, 24)
+	text := func(key, v string) {
+		if v != "" {
+			attrs = append(attrs, slog.String(key, v[:min(len(v), maxLogged)]))
+		}
+	}
+	ms := func(key string, d time.Duration) {
+		if d > 0 {
+			attrs = append(attrs, slog.Float64(key, float64(d.Microseconds())/1000))
+		}
+	}
+	text("request", r.RequestID)
+	text("trace", r.TraceID)
+	text("span", r.SpanID)
+	text("route", r.Route)
+	text("method", r.Method)
+	if l.cfg.Paths {
+		text("path", r.Path)
+	}
+	attrs = append(attrs, slog.Int("status", r.Status), slog.Int64("bytes_in", r.BytesIn), slog.Int64("bytes_out", r.BytesOut))
+	ms("duration_ms", r.Duration)
+	ms("waited_ms", r.Waited)
+	ms("ttfb_ms", r.TTFB)
+	attrs = append(attrs, slog.Int("attempts", r.Attempts))
+	text("worker", r.Worker)
+	if r.Lane {
+		attrs = append(attrs, slog.Bool("lane", true))
+	}
+	if r.Cut {
+		attrs = append(attrs, slog.Bool("cut", true))
+	}
+	text("rule", r.Rule)
+	text("fallback", r.Fallback)
+	text("plan", r.Plan)
+	text("caller", l.caller(r.Caller))
+	if r.Cost != 0 {
+		attrs = append(attrs, slog.Int64("cost", r.Cost))
+	}
+	if missed > 0 {
+		attrs = append(attrs, slog.Uint64("unlogged", missed))
+	}
+	return attrs
+}
+
+func (l *AccessLog) caller(id string) string {
+	switch {
+	case l.cfg.Clear || id == "":
+		return id
+	case l.cfg.Printer == nil:
+		return ""
+	}
+	return l.cfg.Printer.Client(id).String()
+}
