@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	policy "github.com/bezoar-dev/bezoar/policy/health"
 )
 
 func TestADependency(t *testing.T) {
@@ -154,6 +156,19 @@ func TestObserveCountsEveryCall(t *testing.T) {
 	m := check(t, h, "db").Measures
 	if m[0].Value != callers*each*3/4 || math.Abs(m[1].Value-2.0/3) > 1e-9 || math.Abs(m[2].Value-1.0/3) > 1e-9 {
 		t.Errorf("%+v", m)
+	}
+}
+
+func TestDrainTakesEachCallOnce(t *testing.T) {
+	d := newHealth(t, bare(), nil).Dependency("db", DependencyConfig{})
+	d.Observe(time.Second, Good)
+	d.Observe(time.Second, Timeout)
+	d.Observe(time.Second, Failed)
+	var first, second policy.Tally
+	d.drain(&first)
+	d.drain(&second)
+	if first.Calls() != 3 || first.Latency[policy.Cell(time.Second)] != 2 || second != (policy.Tally{}) {
+		t.Errorf("%+v, then %+v", first, second)
 	}
 }
 

@@ -69,6 +69,11 @@ func TestTrack(t *testing.T) {
 			t.Errorf("%s: %s, %v, want %s, %v", tc.name, got, err, tc.want, want)
 		}
 	}
+	expired, cancel := context.WithTimeout(ctx, -1)
+	defer cancel()
+	if err := d.Track(expired, func(ctx context.Context) error { return ctx.Err() }); err == nil || counts(d) != "good 0, failed 0, timeouts 0" {
+		t.Errorf("a deadline that was over before it began: %v", err)
+	}
 	func() {
 		defer func() {
 			if recover() == nil {
@@ -79,6 +84,21 @@ func TestTrack(t *testing.T) {
 	}()
 	if got := counts(d); got != "good 0, failed 1, timeouts 0" {
 		t.Errorf("a panic: %s", got)
+	}
+}
+
+// late is a context whose deadline has passed, and which has not noticed.
+type late struct{ context.Context }
+
+func (late) Deadline() (time.Time, bool) { return time.Unix(0, 0), true }
+
+func TestADeadlineThatHasPassedDecides(t *testing.T) {
+	d := newHealth(t, bare(), nil).Dependency("db", DependencyConfig{})
+	if got := d.result(late{t.Context()}, errors.New("request canceled")); got != Timeout {
+		t.Errorf("%v", got)
+	}
+	if got := d.result(late{t.Context()}, nil); got != Good {
+		t.Errorf("an answer is an answer, and it is %v", got)
 	}
 }
 

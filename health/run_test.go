@@ -259,7 +259,10 @@ func TestChecksThatPanicOrLeave(t *testing.T) {
 
 func TestChecksComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHealth(t, bare(), nil)
+		var out bytes.Buffer
+		cfg := bare()
+		cfg.Log = slog.New(slog.NewTextHandler(&out, nil))
+		h := newHealth(t, cfg, nil)
 		run(t, h)
 		after(10 * time.Second)
 		slow := make(chan struct{})
@@ -278,8 +281,8 @@ func TestChecksComeAndGo(t *testing.T) {
 		h.Remove("nobody")
 		close(slow)
 		synctest.Wait()
-		if r := h.Report(); len(r.Checks) != 0 || r.State != OK {
-			t.Errorf("%+v", r)
+		if r := h.Report(); len(r.Checks) != 0 || r.State != OK || out.Len() != 0 {
+			t.Errorf("%+v, and the log says %q", r, &out)
 		}
 		for i := range MaxChecks {
 			if err := h.Check(fmt.Sprint("c", i), CheckConfig{Func: func(context.Context) error { return nil }}); err != nil {
