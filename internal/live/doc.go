@@ -28,7 +28,8 @@
 // An override tightens or loosens something for a route, a caller or a plan
 // until a time, at most [MaxOverride]. It ends by itself on every node: by the
 // store's clock, from which each node counts on its own, cut off or not, and
-// never later than the store. There is one for each target and [Override.What]:
+// never later than the store, save while a put of this node waits for a store
+// that hangs, which is at most a few Timeouts. There is one for each target and [Override.What]:
 // a newer one replaces it.
 //
 // # Guarantees

@@ -40,13 +40,14 @@ func (l *Live) followStore(ctx context.Context) {
 
 // poll follows the store if anything changed.
 func (l *Live) poll(ctx context.Context) error {
+	known := l.revision.Load()
 	asked, cancel := l.in(ctx)
 	revision, err := l.config.Store.Revision(asked)
 	cancel()
 	if err != nil {
 		return fmt.Errorf("ask for changes of the settings: %w", err)
 	}
-	if revision == l.revision.Load() && !l.behind.Load() {
+	if revision == known && !l.behind.Load() {
 		return nil
 	}
 	leave, err := l.enter(ctx)
@@ -54,6 +55,9 @@ func (l *Live) poll(ctx context.Context) error {
 		return err
 	}
 	defer leave()
+	if l.pending == nil && known != l.revision.Load() {
+		return nil // somebody here has followed it meanwhile; the next poll sees the rest
+	}
 	if err := l.refresh(ctx); err != nil {
 		return err
 	}
