@@ -448,6 +448,45 @@ func TestAMarkGoesWithItsBreaker(t *testing.T) {
 	})
 }
 
+// What is under way when a breaker is removed, or made again, leaves the right
+// mark in the end.
+func TestRemovalWhileTheStoreIsSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		n := newNode(t, s, "a").run()
+		n.view.setFault(func(op string) (bool, time.Duration, error) {
+			if op == "put" {
+				return false, 2 * time.Second, nil
+			}
+			return false, 0, nil
+		})
+		forced := make(chan error, 1)
+		go func() { forced <- n.Force(t.Context(), name, breaker.Open, time.Now().Add(time.Hour), "ann") }()
+		pass(time.Second)
+		n.Remove(name)
+		pass(3 * time.Second) // the mark is put after it was deleted
+		if err := <-forced; err != nil || n.view.calls("delete") != 2 {
+			t.Errorf("%v, %d deletions", err, n.view.calls("delete"))
+		}
+		if got := s.keys(); got != "" {
+			t.Errorf("there is %q", got)
+		}
+
+		n.b = n.breaker(name, quick)
+		n.view.cut()
+		n.Remove(name) // cannot be told
+		n.view.mend()
+		n.b = n.breaker(name, quick)
+		if err := n.Force(t.Context(), name, breaker.Open, time.Now().Add(time.Hour), "ann"); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		if n.view.calls("delete") != 2 || s.keys() == "" {
+			t.Errorf("%d deletions, there is %q", n.view.calls("delete"), s.keys())
+		}
+	})
+}
+
 // A node that has it still puts the mark back that another one removed.
 func TestAMarkThatIsGoneIsWrittenAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
