@@ -11,8 +11,8 @@ import (
 	policy "github.com/bezoar-dev/bezoar/policy/health"
 )
 
-// ErrDegraded, wrapped by the error of a check, says that what is wrong is not
-// bad enough to fail.
+// ErrDegraded says that what is wrong is not bad enough to fail, when the error
+// of a check wraps it.
 var ErrDegraded = errors.New("degraded")
 
 // CheckConfig is a check of your own.
