@@ -3,7 +3,7 @@ package fleet
 // Hands are remembered in fleets where dealing one costs more than finding it.
 const (
 	rememberFrom = 4    // places
-	remembered   = 1024 // hands, 48 KiB; a caller's newest takes the place of another's
+	remembered   = 1024 // hands, 56 KiB; a caller's newest takes the place of another's
 	widest       = 8    // workers of a remembered hand
 )
 

@@ -17,13 +17,50 @@
 // anybody who waits in [Fleet.Settle] learns of it: the ledger has shared out
 // the blame by then.
 //
+// # Opinions
+//
+// These states are facts. Beside them stand opinions, which may be wrong: a
+// worker is held out while its health checks fail ([Fleet.Sick]), and for a time
+// when its answers make it an outlier ([Fleet.Observe], policy/balance).
+//
+//	                 less than PanicBelow of those up look well
+//	┌────────────┐ ────────────────────────────────────────────► ┌───────┐
+//	│ calm:      │                                               │ panic │ opinions are
+//	│ held out   │ ◄──────────────────────────────────────────── └───────┘ not believed
+//	└────────────┘                  enough do again
+//
+// In panic everyone who is up gets work: when most look sick it is more likely
+// the looking, and the few that are left could not carry the work of all. Nobody
+// is ejected into panic. [Fleet.Panic], [Fleet.Stats] and [Config.Judged] tell.
+//
+// # Shards and cells
+//
+// A [Want] with a Caller and a Hand gets only the workers that policy/shard deals
+// to that caller, by the names of places: a hand outlives lives. Cells narrow it
+// to a fixed part of the fleet. [Spill] says when it may leave them; it gets as
+// narrow a hand of those that take work then. With SpillNever a hand in which
+// nobody takes work falls back on those of its workers that are merely held out.
+//
+// A hand is stronger than a canary: a canary is preferred inside the hand, never
+// sought outside. The lane is nobody's hand: what runs there is alone, and the
+// caller whose hand it was taken from has a worker less until it is given back.
+//
 // # Guarantees
 //
 // At most one worker is the lane. A reserved worker gets no other work, and
-// Reserve returns only when nothing is in flight on it. Acquire picks the
-// least loaded worker (of two at random in fleets above 16), waits in a bounded
-// queue, first come first served, when there is none, and never returns a
-// worker that was down, draining or the lane at that moment.
+// Reserve returns only when nothing is in flight on it; it is never one that is
+// held out. Acquire picks the least loaded worker (of two at random in fleets
+// above 16), a fresh one the more seldom the younger it is if SlowStart is set.
+// It waits in a bounded queue when there is none: first come first served among
+// those who may have the same worker. Whoever waits for a hand neither blocks
+// others nor takes more of the queue than its hand is of the fleet. It never
+// returns a worker that was down, draining or the lane at that moment.
 //
 // All methods are safe for concurrent use. No lock is held during callbacks.
+//
+// # Bounds
+//
+// MaxWaiting who wait; about 1 KB for each place; 56 KiB of remembered hands.
+// Acquire and Observe allocate nothing unless they wait. A hand costs a look at
+// every place when it is not remembered.
 package fleet

@@ -64,6 +64,9 @@ func (w *Worker) Addr() string { return w.addr }
 // Epoch returns the number of this life, unique in the process.
 func (w *Worker) Epoch() uint64 { return w.epoch }
 
+// Since returns when this life began.
+func (w *Worker) Since() time.Time { return w.since }
+
 // Conn returns what [Config.Connect] made for this life.
 func (w *Worker) Conn() any { return w.conn }
 

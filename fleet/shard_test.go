@@ -1,0 +1,426 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/fleet"
+)
+
+// try returns the names that up to n calls of TryAcquire get, and keeps them.
+func try(f *fleet.Fleet, want fleet.Want, n int) map[string]int {
+	got := map[string]int{}
+	for range n {
+		if w := f.TryAcquire(want); w != nil {
+			got[w.Name()]++
+		}
+	}
+	return got
+}
+
+// down ends a worker's life.
+func down(f *fleet.Fleet, names ...string) {
+	for _, st := range f.Snapshot() {
+		if slices.Contains(names, st.Name) {
+			f.Down(st.Name, st.Epoch, fleet.End{Planned: true})
+		}
+	}
+}
+
+func TestCallerGetsItsHandAlone(t *testing.T) {
+	for _, n := range []int{3, 8, 40} {
+		f, other := open(t, n, fleet.Config{}), open(t, n, fleet.Config{})
+		for caller := uint64(1); caller < 200; caller++ {
+			want := fleet.Want{Caller: caller, Hand: 2}
+			hand := f.Hand(want)
+			if len(hand) != 2 || !slices.Equal(hand, other.Hand(want)) || !slices.Equal(hand, f.Hand(want)) {
+				t.Fatalf("the hand of %d is %v, in another process %v, and again %v", caller, hand, other.Hand(want), f.Hand(want))
+			}
+			got := try(f, want, 6)
+			if got[hand[0]]+got[hand[1]] != 6 || got[hand[0]] == 0 || got[hand[1]] == 0 {
+				t.Fatalf("caller %d with hand %v got %v", caller, hand, got)
+			}
+			for w, n := range got { // it takes back what it used
+				for range n {
+					f.Release(f.Worker(w, epoch(f, w)))
+				}
+			}
+		}
+	}
+}
+
+func epoch(f *fleet.Fleet, worker string) uint64 {
+	for _, st := range f.Snapshot() {
+		if st.Name == worker {
+			return st.Epoch
+		}
+	}
+	return 0
+}
+
+func TestHandOutlivesLives(t *testing.T) {
+	f := open(t, 8, fleet.Config{})
+	want := fleet.Want{Caller: 7, Hand: 2}
+	hand := f.Hand(want)
+	down(f, hand[0])
+	if got := f.Hand(want); !slices.Equal(got, hand) {
+		t.Errorf("with a worker down the hand is %v, want %v", got, hand)
+	}
+	if got := try(f, want, 5); got[hand[1]] != 5 {
+		t.Errorf("got %v, want the other of %v", got, hand)
+	}
+	f.Up(hand[0], "127.0.0.1:1")
+	if got := try(f, want, 5); got[hand[0]] != 5 {
+		t.Errorf("got %v, want the new life, which is idle, of %v", got, hand)
+	}
+}
+
+func TestWhoHasTheWholeFleet(t *testing.T) {
+	f := open(t, 4, fleet.Config{})
+	for _, want := range []fleet.Want{
+		{}, {Caller: 7}, {Hand: 2}, {Hand: 2, Cells: 2}, {Caller: 7, Hand: 4}, {Caller: 7, Hand: 9}, {Caller: 7, Hand: -1}, {Caller: 7, Cells: 1},
+	} {
+		if hand := f.Hand(want); hand != nil {
+			t.Errorf("%+v has the hand %v", want, hand)
+		}
+	}
+}
+
+func TestCells(t *testing.T) {
+	f := open(t, 9, fleet.Config{})
+	cells := map[string]int{}
+	for caller := uint64(1); caller < 300; caller++ {
+		cells[fmt.Sprint(slices.Sorted(slices.Values(f.Hand(fleet.Want{Caller: caller, Cells: 3}))))]++
+		both := f.Hand(fleet.Want{Caller: caller, Cells: 3, Hand: 2})
+		cell := f.Hand(fleet.Want{Caller: caller, Cells: 3})
+		if len(both) != 2 || !slices.Contains(cell, both[0]) || !slices.Contains(cell, both[1]) {
+			t.Fatalf("the hand %v is not in the cell %v", both, cell)
+		}
+	}
+	for _, cell := range []string{"[w0 w3 w6]", "[w1 w4 w7]", "[w2 w5 w8]"} {
+		if cells[cell] < 60 {
+			t.Errorf("%d of 300 callers are in the cell %s: %v", cells[cell], cell, cells)
+		}
+	}
+	if len(cells) != 3 {
+		t.Errorf("cells %v, want 3", cells)
+	}
+	if hand := open(t, 2, fleet.Config{}).Hand(fleet.Want{Caller: 7, Cells: 5}); len(hand) != 1 {
+		t.Errorf("of 2 workers in 5 cells the hand is %v, want one worker", hand)
+	}
+}
+
+func TestSpill(t *testing.T) {
+	base := fleet.Want{Caller: 7, Hand: 2}
+	for _, c := range []struct {
+		name    string
+		happens func(f *fleet.Fleet, hand []string)
+		never   bool // whether somebody outside the hand is given
+		down    bool
+		busy    bool
+	}{
+		{"nothing", func(*fleet.Fleet, []string) {}, false, false, false},
+		{"one down", func(f *fleet.Fleet, h []string) { down(f, h[0]) }, false, false, false},
+		{"both down", func(f *fleet.Fleet, h []string) { down(f, h...) }, false, true, true},
+		{"one down, one draining", func(f *fleet.Fleet, h []string) { down(f, h[0]); f.Drain(h[1]) }, false, true, true},
+		{"both sick", func(f *fleet.Fleet, h []string) {
+			f.Sick(h[0], epoch(f, h[0]), "")
+			f.Sick(h[1], epoch(f, h[1]), "")
+		}, false, true, true},
+		{"both full", func(f *fleet.Fleet, h []string) { try(f, base, 4) }, false, false, true},
+		{"one down, one full", func(f *fleet.Fleet, h []string) { down(f, h[0]); try(f, base, 2) }, false, false, true},
+	} {
+		for spill, want := range map[fleet.Spill]bool{fleet.SpillNever: c.never, fleet.SpillDown: c.down, fleet.SpillBusy: c.busy} {
+			t.Run(c.name+", "+spill.String(), func(t *testing.T) {
+				f := open(t, 8, fleet.Config{MaxInFlight: 2})
+				hand := f.Hand(base)
+				c.happens(f, hand)
+				w := base
+				w.Spill = spill
+				outside := map[string]bool{}
+				for range 2 {
+					for name := range try(f, w, 1) {
+						if !slices.Contains(hand, name) {
+							outside[name] = true
+						}
+					}
+				}
+				if (len(outside) > 0) != want || len(outside) > 2 {
+					t.Errorf("got %v outside %v, want any: %v", outside, hand, want)
+				}
+				if n := f.Stats().Spilled; (n > 0) != want {
+					t.Errorf("%d spilled", n)
+				}
+				if err := f.Check(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// What spills over stays as narrow as the hand was: the same two each time.
+func TestSpillIsNarrow(t *testing.T) {
+	f := open(t, 20, fleet.Config{})
+	want := fleet.Want{Caller: 7, Hand: 2, Spill: fleet.SpillDown}
+	down(f, f.Hand(want)...)
+	if got := try(f, want, 50); len(got) != 2 {
+		t.Errorf("it spilled to %v, want two workers", got)
+	}
+}
+
+// When all of a hand that may not be left look sick, one that looks sick is
+// better than none.
+func TestLastResort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, 8, fleet.Config{MaxInFlight: 1})
+		want := fleet.Want{Caller: 7, Hand: 2}
+		hand := f.Hand(want)
+		down(f, hand[0])
+		if !f.Sick(hand[1], epoch(f, hand[1]), "503") {
+			t.Fatal("it is not held out")
+		}
+		w := f.TryAcquire(want)
+		if w == nil || w.Name() != hand[1] {
+			t.Fatalf("got %v, want %s", w, hand[1])
+		}
+		got := make(chan *fleet.Worker)
+		go func() {
+			w, _ := f.Acquire(t.Context(), want)
+			got <- w
+		}()
+		synctest.Wait()
+		f.Release(w)
+		if w := <-got; w == nil || w.Name() != hand[1] {
+			t.Errorf("who waited got %v, want %s", w, hand[1])
+		}
+	})
+}
+
+func TestCanaryStaysInTheHand(t *testing.T) {
+	f := open(t, 16, fleet.Config{}) // w0 and w1 are canaries
+	with, without := 0, 0
+	for caller := uint64(1); caller < 400; caller++ {
+		want := fleet.Want{Caller: caller, Hand: 2, Canary: true}
+		hand := f.Hand(want)
+		canaries := 0
+		for _, w := range hand {
+			if w == "w0" || w == "w1" {
+				canaries++
+			}
+		}
+		for got := range try(f, want, 3) {
+			if !slices.Contains(hand, got) {
+				t.Fatalf("a canary of caller %d ran on %s, outside %v", caller, got, hand)
+			}
+			if canaries == 1 && got != "w0" && got != "w1" {
+				t.Fatalf("a canary of caller %d ran on %s of %v", caller, got, hand)
+			}
+		}
+		if canaries == 1 {
+			with++
+		} else if canaries == 0 {
+			without++
+		}
+	}
+	if with == 0 || without == 0 {
+		t.Errorf("%d hands with a canary, %d without: nothing was tested", with, without)
+	}
+}
+
+func TestAvoidStaysInTheHand(t *testing.T) {
+	f := open(t, 8, fleet.Config{})
+	want := fleet.Want{Caller: 7, Hand: 2, Spill: fleet.SpillDown}
+	hand := f.Hand(want)
+	want.Avoid = hand[0]
+	if got := try(f, want, 20); got[hand[1]] != 20 {
+		t.Errorf("got %v, want %s", got, hand[1])
+	}
+	down(f, hand[1])
+	if got := try(f, want, 20); got[hand[0]] != 20 {
+		t.Errorf("got %v, want the only one left, %s", got, hand[0])
+	}
+}
+
+// Who waits for its hand neither gets another worker nor keeps others waiting.
+func TestWaitersHonourTheirHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, 8, fleet.Config{MaxInFlight: 1})
+		want := fleet.Want{Caller: 7, Hand: 2}
+		hand := f.Hand(want)
+		a, b := f.TryAcquire(want), f.TryAcquire(want)
+		var order []string
+		var wg sync.WaitGroup
+		for i := range 3 {
+			wg.Go(func() {
+				w, err := f.Acquire(t.Context(), want)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				order = append(order, fmt.Sprint(i, w.Name()))
+			})
+			synctest.Wait()
+		}
+		all := try(f, fleet.Want{}, 8)
+		if len(all) != 6 {
+			t.Errorf("others got %v, want the 6 workers outside %v", all, hand)
+		}
+		for name := range all {
+			f.Release(f.Worker(name, epoch(f, name)))
+		}
+		synctest.Wait()
+		if err := f.Check(); err != nil || len(order) != 0 {
+			t.Errorf("waiters got %v: %v", order, err)
+		}
+		f.Release(b)
+		synctest.Wait()
+		f.Release(a)
+		synctest.Wait()
+		if wantOrder := []string{"0" + b.Name(), "1" + a.Name()}; !slices.Equal(order, wantOrder) {
+			t.Errorf("served %v, want %v", order, wantOrder)
+		}
+		f.Release(a)
+		wg.Wait()
+	})
+}
+
+// Who waits and may spill is served when the last of its hand becomes the lane.
+func TestWaiterSpillsWhenItsHandBecomesTheLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, 2, fleet.Config{MaxInFlight: 2})
+		want := fleet.Want{Caller: 1, Hand: 1, Spill: fleet.SpillDown}
+		for f.Hand(want)[0] != "w1" {
+			want.Caller++
+		}
+		w := f.Worker("w1", epoch(f, "w1"))
+		serve(f, w, 8) // the younger one that is known to work: it becomes the lane
+		try(f, want, 2)
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		var got *fleet.Worker
+		wg.Go(func() { got, _ = f.Acquire(ctx, want) })
+		synctest.Wait()
+		if got != nil {
+			t.Fatalf("it got %s while its worker only was busy", got.Name())
+		}
+		wg.Go(func() { _, _ = f.Reserve(ctx) })
+		synctest.Wait()
+		if got == nil || got.Name() != "w0" {
+			t.Errorf("it got %v", got)
+		}
+		cancel()
+		wg.Wait()
+	})
+}
+
+// Who waits and may spill is served when the last of its hand goes down.
+func TestWaiterSpillsWhenItsHandGoesDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, 4, fleet.Config{MaxInFlight: 1})
+		want := fleet.Want{Caller: 7, Hand: 1, Spill: fleet.SpillDown}
+		w := f.TryAcquire(want)
+		var got *fleet.Worker
+		var wg sync.WaitGroup
+		wg.Go(func() { got, _ = f.Acquire(t.Context(), want) })
+		synctest.Wait()
+		if got != nil {
+			t.Fatalf("it got %s while its worker only was busy", got.Name())
+		}
+		down(f, w.Name())
+		wg.Wait()
+		if got == nil || got.Name() == w.Name() {
+			t.Errorf("it got %v", got)
+		}
+	})
+}
+
+// Whoever waits for a hand takes no more of the waiting room than the hand is of
+// the fleet.
+func TestOneCallerDoesNotFillTheWaitingRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, 8, fleet.Config{MaxInFlight: 1, MaxWaiting: 16})
+		want := fleet.Want{Caller: 7, Hand: 2}
+		try(f, want, 2)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		busy, waited := 0, 0
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() {
+				_, err := f.Acquire(ctx, want)
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case errors.Is(err, fleet.ErrBusy):
+					busy++
+				case errors.Is(err, fleet.ErrNoWorker):
+					waited++
+				}
+			})
+		}
+		wg.Wait()
+		if waited != 4 || busy != 6 {
+			t.Errorf("%d waited and %d were sent away, want 4 of 16 places for a quarter of the fleet", waited, busy)
+		}
+		if err := f.Check(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A caller that kills whatever it touches takes everything from those alone who
+// share its whole hand.
+func TestKillerStaysInItsHand(t *testing.T) {
+	f := open(t, 10, fleet.Config{})
+	killer := fleet.Want{Caller: 7, Hand: 2}
+	hand := slices.Sorted(slices.Values(f.Hand(killer)))
+	for {
+		w := f.TryAcquire(killer)
+		if w == nil {
+			break
+		}
+		f.Down(w.Name(), w.Epoch(), fleet.End{})
+		f.Release(w)
+	}
+	if n := f.Serving(); n != 8 {
+		t.Fatalf("%d workers are left, want 8", n)
+	}
+	lost := 0
+	for caller := uint64(100); caller < 2100; caller++ {
+		want := fleet.Want{Caller: caller, Hand: 2}
+		w := f.TryAcquire(want)
+		if w != nil {
+			f.Release(w)
+			continue
+		}
+		lost++
+		if other := slices.Sorted(slices.Values(f.Hand(want))); !slices.Equal(other, hand) {
+			t.Errorf("caller %d with hand %v has nobody, and the killer's is %v", caller, other, hand)
+		}
+	}
+	if lost == 0 || lost > 90 { // 2,000 / 45 = 44
+		t.Errorf("%d of 2,000 callers lost everything", lost)
+	}
+}
+
+func TestParseSpill(t *testing.T) {
+	for _, s := range []fleet.Spill{fleet.SpillNever, fleet.SpillDown, fleet.SpillBusy} {
+		if got, err := fleet.ParseSpill(s.String()); got != s || err != nil {
+			t.Errorf("ParseSpill(%q) = %v, %v", s, got, err)
+		}
+	}
+	if s, err := fleet.ParseSpill(""); s != fleet.SpillNever || err != nil {
+		t.Errorf("nothing is %v, %v", s, err)
+	}
+	if _, err := fleet.ParseSpill("maybe"); err == nil {
+		t.Error("maybe was accepted")
+	}
+}
