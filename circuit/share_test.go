@@ -453,7 +453,7 @@ func TestAMarkGoesWithItsBreaker(t *testing.T) {
 func TestRemovalWhileTheStoreIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
-		n := newNode(t, s, "a").run()
+		n := newNode(t, s, "a", func(c *circuit.Config) { c.Poll = 10 * time.Second }).run()
 		n.view.setFault(func(op string) (bool, time.Duration, error) {
 			if op == "put" {
 				return false, 2 * time.Second, nil
