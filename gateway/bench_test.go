@@ -5,10 +5,16 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/bezoar-dev/bezoar/circuit"
 	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/fleet"
 	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/stale"
+	"github.com/bezoar-dev/bezoar/overload"
+	"github.com/bezoar-dev/bezoar/policy/breaker"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
 // benchRequest is a request as browsers send them.
@@ -51,6 +57,78 @@ func BenchmarkJob(b *testing.B) {
 				g.handle(b.Context(), from, req, p)
 			}
 		})
+	}
+}
+
+// BenchmarkAdmit is BenchmarkJob's GET with nothing asked of it, and with
+// everything: two quotas, a plan, overrides, a breaker, a pool and a cache of
+// copies, for a caller with an API key and a token.
+func BenchmarkAdmit(b *testing.B) {
+	done := doFunc(func(context.Context, dispatch.Work, dispatch.Job) dispatch.Answer {
+		return dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 200}}
+	})
+	pool, err := overload.New(overload.Config{PerCaller: 100})
+	if err != nil {
+		b.Fatal(err)
+	}
+	circuits, err := circuit.New(circuit.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	br, err := circuits.Breaker("b", breaker.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	wide := quota.Quota{Limit: 1 << 40, Per: time.Hour}
+	first, second, third := wide, wide, wide
+	first.Name, second.Name, third.Name = "first", "second", "third"
+	cfg := Config{
+		Limiter:   newLimiter(b, first, second, third),
+		Overrides: func(string, string, string) Override { return Override{} },
+		Observe:   func(*Record) {},
+	}
+	plain := Route{Path: "/*", Doer: done, Printer: newPrinter(b), Client: "header:X-Api-Key"}
+	full := plain
+	full.Limits = []Limit{{Key: "client"}, {Quota: 1, Key: "jwt:sub+ip"}}
+	full.Plans = []Plan{{Name: "gold", Callers: func(c string) bool { return c == "k" }, Limits: []Limit{{Quota: 2, Key: "client+route"}}}}
+	full.Breaker, full.Pool, full.Slow = br, pool, time.Second
+	full.Stale, full.Fallback = stale.New(stale.Config{}), []Fallback{{Stale: &Stale{}}}
+	for name, c := range map[string]Config{
+		"nothing":    {Routes: []Route{plain}},
+		"everything": {Routes: []Route{full}, Limiter: cfg.Limiter, Overrides: cfg.Overrides, Observe: cfg.Observe},
+	} {
+		b.Run(name, func(b *testing.B) {
+			g := newGateway(b, c)
+			req := new(h1.Request)
+			if err := req.Parse(crlf(strings.Replace(benchRequest, "\n\n", "\nX-Request-Id: r1\nX-Api-Key: k\n"+token(`{"sub":"alice","iat":1700000000,"scope":"read"}`)+"\n\n", 1)), h1.Limits{}); err != nil {
+				b.Fatal(err)
+			}
+			p := peer{ip: "192.0.2.1", memo: new(memo)}
+			from := &sink{}
+			b.ReportAllocs()
+			for b.Loop() {
+				g.handle(b.Context(), from, req, p)
+			}
+		})
+	}
+}
+
+// BenchmarkRefuse is a request over its quota, answered.
+func BenchmarkRefuse(b *testing.B) {
+	once := doFunc(func(context.Context, dispatch.Work, dispatch.Job) dispatch.Answer { return dispatch.Answer{} })
+	g := newGateway(b, Config{
+		Routes:  []Route{{Doer: once, Printer: newPrinter(b), Limits: []Limit{{Key: "ip"}}}},
+		Limiter: newLimiter(b, quota.Quota{Name: "q", Limit: 1, Per: 24 * time.Hour}),
+	})
+	req := new(h1.Request)
+	if err := req.Parse(crlf(benchRequest), h1.Limits{}); err != nil {
+		b.Fatal(err)
+	}
+	p := peer{ip: "192.0.2.1", memo: new(memo)}
+	from := &sink{}
+	b.ReportAllocs()
+	for b.Loop() {
+		g.handle(b.Context(), from, req, p)
 	}
 }
 

@@ -160,6 +160,9 @@ func (v *visit) serve() {
 	}
 	v.w.taping = v.p.terms.cache != nil && r.Method == http.MethodGet && r.Header.Get("Range") == ""
 	v.p.next.ServeHTTP(&v.w, r)
+	if v.r.Context().Err() == nil {
+		v.w.begin(http.StatusOK) // of a handler that wrote nothing
+	}
 }
 
 // end gives back what admission took, also when the handler panics, and tells
@@ -198,7 +201,7 @@ func (v *visit) settle() {
 		return
 	}
 	switch status := v.w.status; {
-	case status == 0 && !v.w.hijacked && v.r.Context().Err() != nil, !v.whole && v.r.Context().Err() != nil:
+	case (status == 0 && !v.w.hijacked || !v.whole) && v.r.Context().Err() != nil:
 		v.stay.fate = fate{ignored: !errors.Is(v.r.Context().Err(), context.DeadlineExceeded), failed: true, dropped: true}
 	case !v.whole || status >= 500:
 		v.stay.fate = fate{failed: true, dropped: status == 503}
