@@ -143,6 +143,20 @@ func TestDropsShrinkTheLimitOnceARound(t *testing.T) {
 	}
 }
 
+// One result that took an hour says little about the others.
+func TestAnOutlierCountsLittle(t *testing.T) {
+	d := newDownstream(shed.Config{}, 64)
+	d.pass(time.Minute)
+	before := d.Now()
+	d.Done(before, shed.Outcome{Latency: time.Hour})
+	for range 20 {
+		d.pass(10 * time.Millisecond)
+		if d.Now() < before*95/100 {
+			t.Fatalf("the limit went from %d to %d", before, d.Now())
+		}
+	}
+}
+
 func TestAFixedLimitStays(t *testing.T) {
 	d := newDownstream(shed.Config{Fixed: 50}, 8)
 	d.pass(10 * time.Minute)
