@@ -45,8 +45,8 @@ type Config struct {
 
 	// Log says what happens; nil discards it.
 	Log *slog.Logger
-	// Observe hears what happens, from any goroutine; nil: nobody. It must be
-	// quick and must not call back.
+	// Observe hears what happens, from any goroutine, when the status shows it;
+	// nil: nobody. It must be quick, and may call nothing here but Status.
 	Observe func(Event)
 }
 

@@ -48,7 +48,7 @@ func (l *Live) look() (changed bool, err error) {
 	}
 	if l.file.err != nil {
 		l.config.Log.Info("the file can be used again", "file", l.config.Path)
-		l.config.Observe(Event{Kind: FileBack, Sum: sum})
+		l.say(Event{Kind: FileBack, Sum: sum})
 	}
 	l.file.err, l.file.badSum = nil, ""
 	if sum == l.file.sum {
@@ -69,13 +69,13 @@ func (l *Live) fileLost(err error) {
 		return
 	}
 	l.config.Log.Warn("the file cannot be read; the settings stay as they are", "file", l.config.Path, "err", err)
-	l.config.Observe(Event{Kind: FileLost, Err: l.file.err})
+	l.say(Event{Kind: FileLost, Err: l.file.err})
 }
 
 func (l *Live) fileRefused(sum string, err error) {
 	l.file.err, l.file.badSum = &InvalidError{What: "the file " + l.config.Path, Err: err}, sum
 	l.config.Log.Error("the file is invalid; the old settings stay in force", "file", l.config.Path, "running", l.running.Number, "err", err)
-	l.config.Observe(Event{Kind: Refused, Sum: sum, Err: l.file.err})
+	l.say(Event{Kind: Refused, Sum: sum, Err: l.file.err})
 }
 
 // fileChanged looks at the file and makes run what follows from it.

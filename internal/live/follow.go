@@ -190,7 +190,7 @@ func (l *Live) recordedAs(number int64) {
 	if l.newest.Number != number && l.newest.Sum != l.file.sum {
 		l.config.Log.Warn("the file's content was a version already; the newest stays in force",
 			"file", l.config.Path, "version", number, "newest", l.newest.Number, "source", l.newest.Source, "by", l.newest.By)
-		l.config.Observe(Event{Kind: FileOlder, Version: number, Sum: l.file.sum})
+		l.say(Event{Kind: FileOlder, Version: number, Sum: l.file.sum})
 	}
 }
 

@@ -28,6 +28,7 @@ type Live struct {
 	inForce  []Override
 	bad      fault // why what is wanted does not run
 	badRules error // why the overrides in force are not those that should be
+	events   []Event
 
 	revision atomic.Int64 // of the store, as far as it was followed; -1: not yet
 	behind   atomic.Bool  // something pends that the store should get
@@ -80,10 +81,23 @@ func (l *Live) Status() Status {
 func (l *Live) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case l.turn <- struct{}{}:
-		return func() { l.publish(); <-l.turn }, nil
+		return l.leave, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// say notes what happened; it is told when the turn ends.
+func (l *Live) say(e Event) { l.events = append(l.events, e) }
+
+// leave ends the turn: the status shows what has changed before anybody is told.
+func (l *Live) leave() {
+	l.publish()
+	for _, e := range l.events {
+		l.config.Observe(e)
+	}
+	l.events = nil
+	<-l.turn
 }
 
 // publish makes what the turn has changed visible.

@@ -223,7 +223,11 @@ func (r *rig) until(what string, ok func() bool) {
 // runs waits until that is what was applied last.
 func (r *rig) runs(want string) {
 	r.t.Helper()
-	r.until("runs "+want, func() bool { return r.last() == want })
+	var number int64
+	if _, err := fmt.Sscanf(want, "%d:", &number); err != nil {
+		r.t.Fatal(err)
+	}
+	r.until("runs "+want, func() bool { return r.last() == want && r.live.Status().Running.Number == number })
 }
 
 func (r *rig) hears(kind string) {

@@ -44,7 +44,7 @@ func (l *Live) check(v Version) error {
 	l.bad = fault{sum: v.Sum, final: true, err: err}
 	l.config.Log.Error("settings are invalid; the old ones stay in force", "version", v.Number, "source", v.Source, "by", v.By,
 		"running", l.running.Number, "err", err)
-	l.config.Observe(Event{Kind: Refused, Version: v.Number, Sum: v.Sum, Err: err})
+	l.say(Event{Kind: Refused, Version: v.Number, Sum: v.Sum, Err: err})
 	return err
 }
 
@@ -56,7 +56,7 @@ func (l *Live) run(ctx context.Context, v Version, rules []Override) error {
 		if ctx.Err() == nil {
 			l.config.Log.Error("settings cannot be applied; the old ones stay in force", "version", v.Number, "running", l.running.Number, "err", err)
 		}
-		l.config.Observe(Event{Kind: Failed, Version: v.Number, Sum: v.Sum, Err: err})
+		l.say(Event{Kind: Failed, Version: v.Number, Sum: v.Sum, Err: err})
 		return err
 	}
 	if l.bad.sum == v.Sum {
@@ -64,7 +64,7 @@ func (l *Live) run(ctx context.Context, v Version, rules []Override) error {
 	}
 	l.config.Log.Info("settings are in force", "version", v.Number, "source", v.Source, "by", v.By, "before", l.running.Number, "overrides", len(rules))
 	l.running, l.inForce, l.badRules = v, rules, nil
-	l.config.Observe(Event{Kind: Applied, Version: v.Number, Sum: v.Sum, Overrides: len(rules)})
+	l.say(Event{Kind: Applied, Version: v.Number, Sum: v.Sum, Overrides: len(rules)})
 	return nil
 }
 
@@ -79,12 +79,12 @@ func (l *Live) follow(ctx context.Context, rules []Override) error {
 		if ctx.Err() == nil {
 			l.config.Log.Error("overrides cannot be applied; the old ones stay in force", "overrides", len(rules), "version", l.running.Number, "err", err)
 		}
-		l.config.Observe(Event{Kind: Failed, Version: l.running.Number, Sum: l.running.Sum, Err: l.badRules})
+		l.say(Event{Kind: Failed, Version: l.running.Number, Sum: l.running.Sum, Err: l.badRules})
 		return l.badRules
 	}
 	l.config.Log.Info("overrides are in force", "overrides", len(rules), "before", len(l.inForce), "version", l.running.Number)
 	l.inForce, l.badRules = rules, nil
-	l.config.Observe(Event{Kind: Applied, Version: l.running.Number, Sum: l.running.Sum, Overrides: len(rules)})
+	l.say(Event{Kind: Applied, Version: l.running.Number, Sum: l.running.Sum, Overrides: len(rules)})
 	return nil
 }
 
