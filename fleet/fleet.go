@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/policy/balance"
@@ -22,7 +23,8 @@ var (
 
 // Fleet is a set of workers. Create it with [New].
 type Fleet struct {
-	cfg Config
+	cfg   Config                        // SlowStart and PanicBelow are guarded by mu
+	eject atomic.Pointer[balance.Eject] // cfg.Eject, or what Tune made of it
 
 	mu      sync.Mutex // guards everything below
 	keeper  Keeper
@@ -65,10 +67,12 @@ func New(cfg Config) (*Fleet, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("fleet %s: %w", cfg.Name, err)
 	}
-	return &Fleet{
+	f := &Fleet{
 		cfg: cfg.withDefaults(), slots: map[string]*slot{},
 		rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
-	}, nil
+	}
+	f.eject.Store(&f.cfg.Eject)
+	return f, nil
 }
 
 // Name returns the fleet's name.

@@ -30,6 +30,25 @@ type Judgement struct {
 	Until   time.Time // of Ejected
 }
 
+// Tune changes how workers are judged while the fleet runs: SlowStart, Eject and
+// PanicBelow of cfg. What is ejected stays so for its time. On error nothing
+// changes.
+func (f *Fleet) Tune(cfg Config) error {
+	cfg.Name = f.cfg.Name
+	if err := cfg.Validate(); err != nil {
+		return fmt.Errorf("tune fleet %s: %w", f.cfg.Name, err)
+	}
+	cfg = cfg.withDefaults()
+	f.eject.Store(&cfg.Eject)
+	f.mu.Lock()
+	f.cfg.SlowStart, f.cfg.PanicBelow = cfg.SlowStart, cfg.PanicBelow
+	f.weigh()
+	f.serve(nil)
+	f.unlock()
+	f.changed()
+	return nil
+}
+
 // heldOut reports whether an opinion speaks against giving w work. mu is held.
 func (w *Worker) heldOut() bool { return w.sick != "" || w.ejected != nil }
 
@@ -38,7 +57,7 @@ func (w *Worker) heldOut() bool { return w.sick != "" || w.ejected != nil }
 func (f *Fleet) Observe(w *Worker, o balance.Outcome) {
 	now := time.Now()
 	w.book.Lock()
-	suspect := w.record.Add(now, &f.cfg.Eject, o)
+	suspect := w.record.Add(now, f.eject.Load(), o)
 	w.book.Unlock()
 	if suspect {
 		f.consider(w, now)
@@ -54,7 +73,7 @@ func (f *Fleet) consider(w *Worker, now time.Time) {
 		return
 	}
 	w.book.Lock()
-	until := w.record.Eject(now, &f.cfg.Eject, f.rand.Float64())
+	until := w.record.Eject(now, f.eject.Load(), f.rand.Float64())
 	w.book.Unlock()
 	w.until = until
 	w.ejected = time.AfterFunc(until.Sub(now), func() { f.readmit(w) })
@@ -70,7 +89,7 @@ func (f *Fleet) outlier(w *Worker, now time.Time) (why string, ok bool) {
 	if w.state != Serving || w.heldOut() || balance.Panic(f.up, f.well-1, f.cfg.PanicBelow) {
 		return "", false
 	}
-	out := 0
+	out, e := 0, f.eject.Load()
 	f.samples = f.samples[:0]
 	for _, s := range f.places {
 		switch o := s.life; {
@@ -79,16 +98,16 @@ func (f *Fleet) outlier(w *Worker, now time.Time) (why string, ok bool) {
 			out++
 		case o.sick == "":
 			o.book.Lock()
-			f.samples = append(f.samples, o.record.Sample(now, f.cfg.Eject.Window))
+			f.samples = append(f.samples, o.record.Sample(now, e.Window))
 			o.book.Unlock()
 		}
 	}
-	if out >= f.cfg.Eject.Allowed(f.up) {
+	if out >= e.Allowed(f.up) {
 		return "", false
 	}
 	w.book.Lock()
 	defer w.book.Unlock()
-	return f.cfg.Eject.Judge(now, &w.record, f.samples)
+	return e.Judge(now, &w.record, f.samples)
 }
 
 // readmit ends an ejection.

@@ -260,6 +260,26 @@ func TestSlowStart(t *testing.T) {
 	}
 }
 
+func TestTune(t *testing.T) {
+	var seen judgements
+	f := open(t, 4, fleet.Config{Judged: seen.add})
+	f.Sick("w0", epoch(f, "w0"), "")
+	if err := f.Tune(fleet.Config{PanicBelow: 2, Eject: balance.Eject{Excuse: 99}}); err == nil || f.Panic() {
+		t.Errorf("it was tuned to the impossible: %v", err)
+	}
+	if err := f.Tune(fleet.Config{PanicBelow: 0.9, Eject: balance.Eject{Consecutive: balance.Off, Above: balance.Off}}); err != nil || !f.Panic() {
+		t.Errorf("three of four are well: panic %v, %v", f.Panic(), err)
+	}
+	if err := f.Tune(fleet.Config{Eject: balance.Eject{Consecutive: balance.Off, Above: balance.Off}}); err != nil || f.Panic() {
+		t.Errorf("with the default: panic %v, %v", f.Panic(), err)
+	}
+	serveWell(f)
+	observe(f, "w1", 100, 500)
+	if got := seen.String(); got != "sick w0, panic, calm" {
+		t.Errorf("judged %s", got)
+	}
+}
+
 // Everything at once, for the race detector.
 func TestConcurrentOpinions(t *testing.T) {
 	f := open(t, 8, fleet.Config{MaxInFlight: 2, SlowStart: time.Millisecond, Judged: func(fleet.Judgement) {}})

@@ -57,7 +57,7 @@ func (f *Fleet) judgement(w *Worker, st *Status, now time.Time) {
 	st.Share = balance.Ramp(now.Sub(w.fresh), f.cfg.SlowStart)
 	w.book.Lock()
 	defer w.book.Unlock()
-	s := w.record.Sample(now, f.cfg.Eject.Window)
+	s := w.record.Sample(now, f.eject.Load().Window)
 	st.Results, st.Failed = s.N, s.Failed
 	st.Ejections, st.Latency = w.record.Times(), w.record.Latency()
 }
