@@ -8,8 +8,14 @@ import (
 
 // place is where a charge counts. The cell is what it was when it was looked at.
 type place struct {
+	id   id
 	hash uint64
 	cell int
+}
+
+func (l *Limiter) place(c *Charge) place {
+	d := l.mask.id(&c.Key)
+	return place{id: d, hash: d.hash()}
 }
 
 // Cells that are none, or not yet.
@@ -25,6 +31,9 @@ const fewCharges = 16
 // Admit takes all charges, or none of them when one does not fit. Charges of
 // the same quota and key add up.
 func (l *Limiter) Admit(now time.Time, charges []Charge) Decision {
+	if len(charges) == 1 {
+		return l.admitOne(now, &charges[0])
+	}
 	var few [fewCharges]place
 	places := few[:min(len(charges), fewCharges)]
 	if len(charges) > fewCharges {
@@ -34,13 +43,51 @@ func (l *Limiter) Admit(now time.Time, charges []Charge) Decision {
 	local := l.clock.local(now)
 	set := uint64(0)
 	for i := range places {
-		places[i].hash = l.hasher.hash(&charges[i].Key)
+		places[i] = l.place(&charges[i])
 		set |= 1 << stripeOf(places[i].hash)
 	}
 	l.lock(set)
 	d := l.admit(local, quotas, charges, places)
 	l.unlock(set)
 	return d
+}
+
+// admitOne is Admit of a single charge. Most are of a key that is known.
+func (l *Limiter) admitOne(now time.Time, c *Charge) Decision {
+	quotas := *l.counted.Load()
+	if c.Quota < 0 || c.Quota >= len(quotas) {
+		return Decision{Allowed: true, Quota: -1}
+	}
+	q := &quotas[c.Quota]
+	at := l.clock.of(&q.scheme, l.clock.local(now))
+	p := l.place(c)
+	stripe := stripeOf(p.hash)
+	t := &q.tables[stripe]
+	var d rate.Decision
+	l.stripes[stripe].Lock()
+	if i := t.find(p.hash, p.id); i >= 0 && c.N > 0 {
+		d = q.take(t.state(i), at, clamp(c.N), c.Scale)
+		if q.quota.Shared {
+			t.mark(i, true)
+		}
+	} else if d = l.look(q, c, &p, at, 0); d.Allowed && c.N > 0 {
+		d = q.check(l.take(q, c, &p, at), at, 0, c.Scale)
+	}
+	l.stripes[stripe].Unlock()
+	return l.say(q, c, d)
+}
+
+// say puts a decision about one charge into the words of all.
+func (l *Limiter) say(q *counted, c *Charge, d rate.Decision) Decision {
+	say := Decision{
+		Allowed: d.Allowed, Never: d.Never, Quota: c.Quota, Limit: q.limit(c.Scale),
+		Used: d.Used, Remaining: d.Remaining, Reset: d.Reset, RetryAfter: d.Wait,
+	}
+	if !d.Allowed {
+		q.refused.Add(1)
+		say.Excess = max(d.Used+max(clamp(c.N), 1)-say.Limit, 1)
+	}
+	return say
 }
 
 // admit is Admit with the stripes locked.
@@ -63,26 +110,19 @@ func (l *Limiter) admit(local int64, quotas []counted, charges []Charge, places 
 	if names < 0 {
 		return Decision{Allowed: true, Quota: -1}
 	}
-	c := &charges[names]
-	q := &quotas[c.Quota]
-	limit := q.limit(c.Scale)
-	if !d.Allowed {
-		q.refused.Add(1)
-		return Decision{
-			Never: d.Never, Quota: c.Quota, Limit: limit, Used: d.Used, Remaining: d.Remaining,
-			Excess: max(d.Used+max(c.N, 1)-limit, 1), Reset: d.Reset, RetryAfter: d.Wait,
-		}
-	}
 	for i := range charges {
-		if c := &charges[i]; c.N > 0 && c.Quota >= 0 && c.Quota < len(quotas) {
+		if c := &charges[i]; d.Allowed && c.N > 0 && c.Quota >= 0 && c.Quota < len(quotas) {
 			q := &quotas[c.Quota]
-			s := l.take(q, c, &places[i], l.clock.of(&q.scheme, local))
+			at := l.clock.of(&q.scheme, local)
+			s := l.take(q, c, &places[i], at)
 			if i == names {
-				d = q.check(s, l.clock.of(&q.scheme, local), 0, c.Scale)
+				d = q.check(s, at, 0, c.Scale)
+				d.Allowed = true // whatever an earlier charge of the same left
 			}
 		}
 	}
-	return Decision{Allowed: true, Quota: c.Quota, Limit: limit, Used: d.Used, Remaining: d.Remaining, Reset: d.Reset}
+	c := &charges[names]
+	return l.say(&quotas[c.Quota], c, d)
 }
 
 // before is what earlier charges ask of the same quota and key.
@@ -116,7 +156,7 @@ func worse(a, b rate.Decision, leftA, leftB float64) bool {
 func (l *Limiter) look(q *counted, c *Charge, p *place, now, more int64) rate.Decision {
 	t := &q.tables[stripeOf(p.hash)]
 	n := max(clamp(c.N)+more, 1)
-	p.cell = t.find(p.hash, &c.Key)
+	p.cell = t.find(p.hash, p.id)
 	if p.cell >= 0 {
 		d := q.check(t.state(p.cell), now, n, c.Scale)
 		if q.quota.Shared && !d.Allowed {
@@ -138,14 +178,14 @@ func (l *Limiter) look(q *counted, c *Charge, p *place, now, more int64) rate.De
 }
 
 // maxWords is the longest state.
-const maxWords = MaxBuckets + 2
+const maxWords = 2*MaxBuckets + 3
 
 // take counts a charge and returns the state it went to. The stripe is locked.
 func (l *Limiter) take(q *counted, c *Charge, p *place, now int64) []int64 {
 	t := &q.tables[stripeOf(p.hash)]
 	i := p.cell
-	if i < 0 || i >= t.n || !t.is(i, &c.Key) { // an earlier charge may have made or moved it
-		i = t.find(p.hash, &c.Key)
+	if i < 0 || i >= t.slots || t.id(i) != p.id { // an earlier charge may have made or moved it
+		i = t.find(p.hash, p.id)
 	}
 	if i < 0 {
 		if p.cell == crowded {
@@ -156,11 +196,11 @@ func (l *Limiter) take(q *counted, c *Charge, p *place, now int64) []int64 {
 			q.add(t.spare, now, clamp(c.N), c.Scale)
 			return t.spare
 		}
-		if v := replaces - p.cell; p.cell <= replaces && v < t.n {
+		if v := replaces - p.cell; p.cell <= replaces && v < t.slots && t.taken(v) {
 			l.evicted.Add(1)
-			t.remove(&l.hasher, v)
+			t.remove(v)
 		}
-		i = t.insert(&l.hasher, p.hash, &c.Key)
+		i = t.insert(p.hash, p.id, l.most)
 	}
 	s := t.state(i)
 	q.add(s, now, clamp(c.N), c.Scale)
@@ -177,7 +217,7 @@ func (l *Limiter) Add(now time.Time, c Charge) {
 		return
 	}
 	q := &quotas[c.Quota]
-	p := place{hash: l.hasher.hash(&c.Key)}
+	p := l.place(&c)
 	at := l.clock.of(&q.scheme, l.clock.local(now))
 	stripe := &l.stripes[stripeOf(p.hash)]
 	stripe.Lock()

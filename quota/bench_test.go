@@ -21,12 +21,11 @@ func keyOf(n int) (k quota.Key) {
 
 func kinds() map[string]quota.Quota {
 	return map[string]quota.Quota{
-		"window":          {Name: "w", Limit: 1000, Per: time.Minute},
-		"window of 5":     {Name: "w5", Limit: 1000, Per: time.Minute, Buckets: 5},
-		"shared window":   {Name: "sw", Limit: 1000, Per: time.Minute, Buckets: 2, Shared: true},
-		"token bucket":    {Name: "t", Limit: 1000, Per: time.Minute, Burst: 1000},
-		"shared tokens":   {Name: "st", Limit: 1000, Per: time.Minute, Burst: 1000, Shared: true},
-		"shared window 1": {Name: "sw1", Limit: 1000, Per: time.Minute, Shared: true},
+		"window":        {Name: "w", Limit: 1000, Per: time.Minute},
+		"window of 3":   {Name: "w3", Limit: 1000, Per: time.Minute, Buckets: 3},
+		"shared window": {Name: "sw", Limit: 1000, Per: time.Minute, Shared: true},
+		"token bucket":  {Name: "t", Limit: 1000, Per: time.Minute, Burst: 1000},
+		"shared tokens": {Name: "st", Limit: 1000, Per: time.Minute, Burst: 1000, Shared: true},
 	}
 }
 

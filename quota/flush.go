@@ -138,7 +138,7 @@ func (l *Limiter) collectTable(q *counted, stripe int, now int64) bool {
 			}
 			i := word<<6 + bits.TrailingZeros64(marks)
 			t.mark(i, false)
-			f.batch.Counts = q.collect(f.batch.Counts, t.key(i), t.state(i), now)
+			f.batch.Counts = q.collect(f.batch.Counts, l.mask.key(t.id(i)), t.state(i), now)
 			for len(f.of) < len(f.batch.Counts) {
 				f.of = append(f.of, q)
 			}
@@ -152,11 +152,12 @@ func (l *Limiter) merge(totals []int64, now int64) {
 	f := &l.flusher
 	for i := range totals {
 		c, q := &f.batch.Counts[i], f.of[i]
-		hash := l.hasher.hash(&c.Key)
+		d := l.mask.id(&c.Key)
+		hash := d.hash()
 		stripe := stripeOf(hash)
 		t := &q.tables[stripe]
 		l.stripes[stripe].Lock()
-		if cell := t.find(hash, &c.Key); cell >= 0 {
+		if cell := t.find(hash, d); cell >= 0 {
 			q.merge(t.state(cell), c.Bucket, totals[i], now)
 		}
 		l.stripes[stripe].Unlock()

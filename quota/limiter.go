@@ -15,10 +15,10 @@ const stripes = 64
 
 // Limiter counts and decides. It is safe for concurrent use.
 type Limiter struct {
-	cfg    Config
-	hasher hasher
-	most   int // cells of one quota in one stripe
-	clock  clock
+	cfg   Config
+	mask  mask
+	most  int // cells of one quota in one stripe
+	clock clock
 
 	// stripe i guards table i of every quota. Whoever needs several takes them
 	// in ascending order. None is held while waiting for anything else.
@@ -56,7 +56,7 @@ func New(cfg Config) (*Limiter, error) {
 		return nil, fmt.Errorf("quotas: %w", err)
 	}
 	cfg = cfg.WithDefaults()
-	l := &Limiter{cfg: cfg, hasher: hasher{rand.Uint64(), rand.Uint64()}}
+	l := &Limiter{cfg: cfg, mask: mask{rand.Uint64(), rand.Uint64()}}
 	l.most = (cfg.MaxKeys + stripes - 1) / stripes
 	l.clock.start = time.Now()
 	l.flusher.begin(cfg)

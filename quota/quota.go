@@ -27,15 +27,13 @@ type Quota struct {
 	Limit   int64         // so much …
 	Per     time.Duration // … in so long; 1 ms to 366 days
 	Burst   int64         // above 0: a token bucket of this size that fills at Limit per Per; 0: a sliding window
-	Buckets int           // of the sliding window: more count finer; 1 to 5, of a shared quota 1 or 2; default 1
+	Buckets int           // of the sliding window: more count finer, and take more memory; 1 to MaxBuckets; default 1
 	Shared  bool          // counted over all nodes, through the store
 }
 
-// Bounds of [Quota.Buckets]: what fits into 64 bytes a key.
-const (
-	MaxBuckets       = 5
-	MaxSharedBuckets = 2
-)
+// MaxBuckets bounds [Quota.Buckets]. Up to 3, of a shared quota 1, a key takes
+// no more than 64 bytes beside its own 16.
+const MaxBuckets = 8
 
 // WithDefaults returns q with every zero field set to its default.
 func (q Quota) WithDefaults() Quota {
@@ -65,10 +63,8 @@ func (q Quota) Validate() error {
 		return errors.Join(append(errs, q.bucket().Validate())...)
 	}
 	errs = append(errs, q.window().Validate())
-	if most := MaxBuckets; q.Buckets > most {
-		errs = append(errs, fmt.Errorf("buckets is %d, want at most %d", q.Buckets, most))
-	} else if most = MaxSharedBuckets; q.Shared && q.Buckets > most {
-		errs = append(errs, fmt.Errorf("buckets is %d, want at most %d of a shared quota", q.Buckets, most))
+	if q.Buckets > MaxBuckets {
+		errs = append(errs, fmt.Errorf("buckets is %d, want at most %d", q.Buckets, MaxBuckets))
 	}
 	return errors.Join(errs...)
 }

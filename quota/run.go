@@ -2,6 +2,7 @@ package quota
 
 import (
 	"context"
+	"math"
 	"time"
 )
 
@@ -52,10 +53,12 @@ func (l *Limiter) sweep(stripe int) {
 		q := &quotas[i]
 		now := l.clock.of(&q.scheme, local)
 		t := &q.tables[stripe]
-		for from := l.most; from > 0; {
+		for from := math.MaxInt; from > 0; {
+			var dropped int
 			l.stripes[stripe].Lock()
-			from = t.sweep(&q.scheme, &l.hasher, now, from, &l.expired)
+			dropped, from = t.sweep(&q.scheme, now, from)
 			l.stripes[stripe].Unlock()
+			l.expired.Add(uint64(dropped))
 		}
 	}
 }

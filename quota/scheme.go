@@ -60,20 +60,45 @@ func (k *scheme) check(s []int64, now, n int64, scale float64) rate.Decision {
 	return w.Check(s, now, n)
 }
 
-func (k *scheme) add(s []int64, now, n int64, scale float64) {
-	if n <= 0 {
-		return
+// take is check, then add when that allows it. Of what it took, the numbers
+// count it.
+func (k *scheme) take(s []int64, now, n int64, scale float64) rate.Decision {
+	if k.token {
+		b := k.bucket.Scale(scale)
+		d, ns, frac := b.Take(s, now, n)
+		k.owe(s, ns, frac)
+		return d
 	}
+	w := k.window
+	w.Limit = rate.Scaled(w.Limit, scale)
+	d := w.Take(s, now, n)
+	if d.Allowed {
+		k.count(s, n)
+	}
+	return d
+}
+
+// add counts n, whatever the limit says.
+func (k *scheme) add(s []int64, now, n int64, scale float64) {
 	if !k.token {
 		k.window.Add(s, now, n)
-		if k.quota.Shared {
-			unsent := k.window.Slot(s[0]) + k.window.Words() - 1
-			s[unsent] += min(n, rate.MaxLimit)
-		}
+		k.count(s, n)
 		return
 	}
 	b := k.bucket.Scale(scale)
 	ns, frac := b.Add(s, now, n)
+	k.owe(s, ns, frac)
+}
+
+// count keeps of a window what the store has not heard of.
+func (k *scheme) count(s []int64, n int64) {
+	if k.quota.Shared {
+		s[k.window.Slot(s[0])+k.window.Words()-1] += n
+	}
+}
+
+// owe does so of a token bucket.
+func (k *scheme) owe(s []int64, ns int64, frac uint32) {
 	if k.quota.Shared {
 		sum := s[1]>>32&(1<<32-1) + int64(frac)
 		s[1] = sum<<32 | s[1]&(1<<32-1)
