@@ -219,10 +219,11 @@ func TestCanaryStaysInTheHand(t *testing.T) {
 				t.Fatalf("a canary of caller %d ran on %s of %v", caller, got, hand)
 			}
 		}
-		if canaries == 1 {
-			with++
-		} else if canaries == 0 {
+		switch canaries {
+		case 0:
 			without++
+		case 1:
+			with++
 		}
 	}
 	if with == 0 || without == 0 {

@@ -146,8 +146,18 @@ func TestWatchNeedsThreeFailuresAndTwoGoodAnswers(t *testing.T) {
 		r    Result
 		sick bool
 	}{
-		{bad, false}, {bad, false}, {good, false}, {bad, false}, {bad, false}, {bad, true},
-		{bad, true}, {good, true}, {bad, true}, {good, true}, {good, false}, {bad, false},
+		{bad, false},
+		{bad, false},
+		{good, false},
+		{bad, false},
+		{bad, false},
+		{bad, true},
+		{bad, true},
+		{good, true},
+		{bad, true},
+		{good, true},
+		{good, false},
+		{bad, false},
 	} {
 		if got := w.See(c.r); got != c.sick {
 			t.Errorf("look %d: sick = %v, want %v", i, got, c.sick)

@@ -16,9 +16,14 @@ func TestRamp(t *testing.T) {
 		age, over time.Duration
 		want      float64
 	}{
-		{0, 0, 1}, {-time.Second, 0, 1}, {0, 10 * time.Second, 0.1}, {-time.Hour, 10 * time.Second, 0.1},
-		{500 * time.Millisecond, 10 * time.Second, 0.1}, {5 * time.Second, 10 * time.Second, 0.5},
-		{10 * time.Second, 10 * time.Second, 1}, {time.Hour, 10 * time.Second, 1},
+		{0, 0, 1},
+		{-time.Second, 0, 1},
+		{0, 10 * time.Second, 0.1},
+		{-time.Hour, 10 * time.Second, 0.1},
+		{500 * time.Millisecond, 10 * time.Second, 0.1},
+		{5 * time.Second, 10 * time.Second, 0.5},
+		{10 * time.Second, 10 * time.Second, 1},
+		{time.Hour, 10 * time.Second, 1},
 	} {
 		if got := balance.Ramp(c.age, c.over); got != c.want {
 			t.Errorf("Ramp(%v, %v) = %v, want %v", c.age, c.over, got, c.want)
@@ -110,8 +115,17 @@ func TestPanic(t *testing.T) {
 		below    float64
 		want     bool
 	}{
-		{0, 0, 0.5, false}, {1, 1, 0.5, false}, {1, 0, 0.5, true}, {2, 1, 0.5, false}, {8, 4, 0.5, false},
-		{8, 3, 0.5, true}, {10, 9, 0.9, false}, {10, 8, 0.9, true}, {3, 3, 1, false}, {3, 2, 1, true}, {8, 0, 0, false},
+		{0, 0, 0.5, false},
+		{1, 1, 0.5, false},
+		{1, 0, 0.5, true},
+		{2, 1, 0.5, false},
+		{8, 4, 0.5, false},
+		{8, 3, 0.5, true},
+		{10, 9, 0.9, false},
+		{10, 8, 0.9, true},
+		{3, 3, 1, false},
+		{3, 2, 1, true},
+		{8, 0, 0, false},
 	} {
 		if got := balance.Panic(c.up, c.well, c.below); got != c.want {
 			t.Errorf("%d of %d well, below %v: panic %v", c.well, c.up, c.below, got)

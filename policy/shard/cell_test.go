@@ -15,12 +15,12 @@ func TestCellsAreEvenAndGrowByMovingToTheNewOne(t *testing.T) {
 		for caller := range uint64(callers) {
 			c := shard.Cell(caller, cells)
 			count[c]++
-			switch next := shard.Cell(caller, cells+1); {
-			case next == c:
-			case next == cells:
-				moved++
-			default:
+			next := shard.Cell(caller, cells+1)
+			if next != c && next != cells {
 				t.Fatalf("with cell %d added, caller %d moved from %d to %d", cells, caller, c, next)
+			}
+			if next != c {
+				moved++
 			}
 		}
 		even := func(n, of int) bool {
