@@ -77,23 +77,20 @@ func (h *Health) end(timer *time.Timer) {
 	h.mu.Lock()
 	h.phase = stopped
 	h.mu.Unlock()
-	for deadline := time.Now(); ; {
-		out := false
+	for {
+		now := time.Now()
+		last := now // when the last of those that are out will be late
 		h.mu.Lock()
 		for _, p := range h.probes {
-			if p.out {
-				out = true
-				if limit := p.began.Add(p.timeout); limit.After(deadline) {
-					deadline = limit
-				}
+			if late := p.began.Add(p.timeout); p.out && late.After(last) {
+				last = late
 			}
 		}
 		h.mu.Unlock()
-		left := time.Until(deadline)
-		if !out || left <= 0 {
+		if !last.After(now) {
 			return
 		}
-		timer.Reset(left)
+		timer.Reset(last.Sub(now))
 		select {
 		case <-timer.C:
 		case <-h.wake:
