@@ -1,7 +1,6 @@
 package stale
 
 import (
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,7 +12,6 @@ const overhead = 256
 // Cache keeps answers by key. It is safe for concurrent use.
 type Cache struct {
 	config    Config
-	vary      []string     // Config.Vary, in lower case
 	recording atomic.Int64 // bytes that recorders hold
 	refused   [reasons]atomic.Uint64
 	hits      atomic.Uint64
@@ -51,12 +49,7 @@ func New(cfg Config) *Cache {
 	if cfg.Validate() != nil {
 		cfg = Config{}
 	}
-	cfg = cfg.WithDefaults()
-	c := &Cache{config: cfg, entries: make(map[[16]byte]*entry)}
-	for _, name := range cfg.Vary {
-		c.vary = append(c.vary, strings.ToLower(name))
-	}
-	return c
+	return &Cache{config: cfg.WithDefaults(), entries: make(map[[16]byte]*entry)}
 }
 
 // Put keeps a copy of a, or says why not. It replaces an older answer of the key.

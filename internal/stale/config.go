@@ -56,7 +56,7 @@ func (c Config) Validate() error {
 	fault(c.MaxEntries < 1, "MaxEntries is %d, want 1 or more", c.MaxEntries)
 	fault(len(c.Vary) > maxVary, "Vary names %d headers, want %d at most", len(c.Vary), maxVary)
 	for _, name := range c.Vary {
-		fault(!isToken(name), "Vary names %q, want the name of a header", name)
+		fault(!isToken(name) || name == "*", "Vary names %q, want the name of a header", name)
 		fault(strings.EqualFold(name, "cookie") || strings.EqualFold(name, "authorization"), "Vary names %s: an answer to one user is not kept", name)
 	}
 	return errors.Join(errs...)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// maxControl bounds the text of Cache-Control that is read.
+// maxControl bounds a line of Cache-Control that is read.
 const maxControl = 4 << 10
 
 // control is what Cache-Control of an answer says (RFC 9111 §5.2.2, RFC 5861).
@@ -60,24 +60,24 @@ func (c *control) limit() time.Duration {
 	return forever
 }
 
-// parseControl reads the lines of Cache-Control, and reports whether they can be
-// read. Of what is said twice, the stricter counts. private and no-cache with
-// the names of fields mean the whole answer, as §5.2.2 allows.
-func parseControl(lines []string) (c control, ok bool) {
-	c.maxAge, c.sharedMaxAge, c.staleIfError = -1, -1, -1
-	for _, line := range lines {
-		if len(line) > maxControl {
-			return c, false
-		}
-		for rest := line; rest != ""; {
-			var name, value string
-			if name, value, rest, ok = directive(rest); !ok {
-				return c, false
-			}
-			c.take(name, value)
-		}
+func newControl() control { return control{maxAge: -1, sharedMaxAge: -1, staleIfError: -1} }
+
+// read takes one line of Cache-Control, and reports whether it can be read. Of
+// what is said twice, the stricter counts. private and no-cache with the names
+// of fields mean the whole answer, as §5.2.2 allows.
+func (c *control) read(line string) bool {
+	if len(line) > maxControl {
+		return false
 	}
-	return c, true
+	for line != "" {
+		name, value, rest, ok := directive(line)
+		if !ok {
+			return false
+		}
+		c.take(name, value)
+		line = rest
+	}
+	return true
 }
 
 func (c *control) take(name, value string) {

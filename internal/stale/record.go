@@ -9,6 +9,7 @@ const (
 	// maxFields and maxHead bound the header of an answer.
 	maxFields = 256
 	maxHead   = 64 << 10
+	perField  = 32 // bytes that a Field takes beside its text
 	// firstPiece is how much a recorder takes first, when no length was said.
 	firstPiece = 4 << 10
 )
@@ -41,13 +42,17 @@ func (c *Cache) record(key [16]byte, a Answer) Recorder {
 		why = TooLarge
 	}
 	if why != Kept {
-		c.refused[why].Add(1)
-		return Recorder{why: why}
+		return c.refuse(why)
 	}
-	fields, size := clone(a.Header, head.connection)
+	fields, size := clone(a.Header)
 	return Recorder{cache: c, key: key, length: head.length, is: &kept{
 		answer: Answer{Status: a.Status, Header: fields}, age: head.age, limit: head.limit, size: overhead + size,
 	}}
+}
+
+func (c *Cache) refuse(why Reason) Recorder {
+	c.refused[why].Add(1)
+	return Recorder{why: why}
 }
 
 // Write takes the next piece of the body. It always succeeds.

@@ -3,7 +3,7 @@ package stale
 import (
 	"encoding/binary"
 	"math"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 )
@@ -14,12 +14,12 @@ const forever = time.Duration(math.MaxInt64)
 // head is what the header says about keeping the answer.
 type head struct {
 	age, limit time.Duration
-	length     int64    // Content-Length; -1: none
-	connection []string // fields that belong to the connection only, in lower case
+	length     int64 // Content-Length; -1: none
 }
 
 // judge says whether an answer may be kept, by RFC 9111 §3, and how old it may
-// become, by §4.2.4 and RFC 5861 §4.
+// become, by §4.2.4 and RFC 5861 §4. It allocates nothing: most answers of some
+// services are refused.
 func (c *Cache) judge(a Answer) (h head, why Reason) {
 	switch a.Status {
 	case 200, 203, 301, 308, 404, 410:
@@ -27,26 +27,23 @@ func (c *Cache) judge(a Answer) (h head, why Reason) {
 		return h, Status
 	}
 	h.length = -1
-	var cacheControl, vary []string
-	text := 0
+	cc, vary, text, readable := newControl(), Kept, 0, true
 	for _, f := range a.Header {
 		text += len(f.Name) + len(f.Value)
-		switch strings.ToLower(f.Name) {
-		case "cache-control":
-			cacheControl = append(cacheControl, f.Value)
-		case "vary":
-			vary = append(vary, f.Value)
-		case "set-cookie", "set-cookie2":
+		switch {
+		case is(f.Name, "cache-control"):
+			readable = cc.read(f.Value) && readable
+		case is(f.Name, "vary"):
+			vary = max(vary, c.judgeVary(f.Value))
+		case is(f.Name, "set-cookie"), is(f.Name, "set-cookie2"):
 			return h, SetCookie
-		case "content-range":
+		case is(f.Name, "content-range"):
 			return h, Partial
-		case "connection":
-			h.connection = appendList(h.connection, f.Value)
-		case "age":
-			h.age = max(h.age, seconds(strings.TrimSpace(f.Value)))
-		case "content-length":
-			n, err := strconv.ParseInt(strings.TrimSpace(f.Value), 10, 64)
-			if err != nil || n < 0 || h.length >= 0 && n != h.length {
+		case is(f.Name, "age"):
+			h.age = max(h.age, seconds(trim(f.Value)))
+		case is(f.Name, "content-length"):
+			n, ok := length(trim(f.Value))
+			if !ok || h.length >= 0 && n != h.length {
 				return h, Partial
 			}
 			h.length = n
@@ -55,8 +52,7 @@ func (c *Cache) judge(a Answer) (h head, why Reason) {
 	if len(a.Header) > maxFields || text > maxHead {
 		return h, TooLarge
 	}
-	cc, ok := parseControl(cacheControl)
-	if !ok {
+	if !readable {
 		return h, Unreadable
 	}
 	if why := cc.judge(a.Credentials); why != Kept {
@@ -66,32 +62,21 @@ func (c *Cache) judge(a Answer) (h head, why Reason) {
 	if h.age > h.limit {
 		return h, Revalidate
 	}
-	return h, c.judgeVary(vary)
+	return h, vary
 }
 
-func (c *Cache) judgeVary(lines []string) Reason {
-	for _, line := range lines {
-		for name := range strings.SplitSeq(line, ",") {
-			name = strings.ToLower(trim(name))
-			switch {
-			case name == "":
-			case name != "*" && !isToken(name):
-				return Unreadable
-			case !c.covers(name):
-				return Vary
-			}
+func (c *Cache) judgeVary(line string) Reason {
+	for name := range strings.SplitSeq(line, ",") {
+		name = trim(name)
+		switch {
+		case name == "":
+		case !isToken(name): // which * is
+			return Unreadable
+		case !holds(c.config.Vary, name):
+			return Vary
 		}
 	}
 	return Kept
-}
-
-func (c *Cache) covers(name string) bool {
-	for _, covered := range c.vary {
-		if covered == name {
-			return true
-		}
-	}
-	return false
 }
 
 // AppendVary appends to dst, of which the caller makes a key, the values that
@@ -108,49 +93,55 @@ func (c *Cache) AppendVary(dst []byte, value func(name string) string) []byte {
 
 // clone copies fields, without those that belong to the connection and those
 // that whoever shows the answer sets, and says what they take.
-func clone(fields []Field, connection []string) ([]Field, int64) {
+func clone(fields []Field) ([]Field, int64) {
 	var text strings.Builder
-	keep := make([]Field, 0, len(fields))
+	var hops []string
 	for _, f := range fields {
-		if name := strings.ToLower(f.Name); !passing(name) && !contains(connection, name) {
-			keep = append(keep, f)
+		if is(f.Name, "connection") {
+			for name := range strings.SplitSeq(f.Value, ",") {
+				hops = append(hops, trim(name))
+			}
+		}
+	}
+	kept := make([]Field, 0, len(fields))
+	for _, f := range fields {
+		if !passing(f.Name) && !holds(hops, f.Name) {
+			kept = append(kept, f)
 			text.WriteString(f.Name)
 			text.WriteString(f.Value)
 		}
 	}
 	rest := text.String()
-	for i, f := range keep {
+	for i, f := range kept {
 		n, v := len(f.Name), len(f.Name)+len(f.Value)
-		keep[i] = Field{rest[:n], rest[n:v]}
+		kept[i] = Field{rest[:n], rest[n:v]}
 		rest = rest[v:]
 	}
-	return keep, int64(text.Len() + cap(keep)*32)
+	return kept, int64(text.Len() + cap(kept)*perField)
 }
 
 // passing reports whether a field is of one connection, or of one answer's way.
 func passing(name string) bool {
-	switch name {
-	case "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authentication-info",
-		"proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade", "age", "content-length":
-		return true
-	}
-	return false
+	return holds([]string{
+		"te", "age", "trailer", "upgrade", "connection", "keep-alive", "content-length", "proxy-connection",
+		"transfer-encoding", "proxy-authenticate", "proxy-authorization", "proxy-authentication-info",
+	}, name)
 }
 
-func contains(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
+func holds(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return is(name, n) })
 }
 
-func appendList(names []string, line string) []string {
-	for name := range strings.SplitSeq(line, ",") {
-		if name = strings.ToLower(trim(name)); name != "" && len(names) < maxFields {
-			names = append(names, name)
+// is compares the names of fields.
+func is(name, other string) bool { return len(name) == len(other) && strings.EqualFold(name, other) }
+
+// length reads Content-Length.
+func length(s string) (n int64, ok bool) {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return 0, false
 		}
+		n = min(10*n+int64(s[i]-'0'), math.MaxInt64/20)
 	}
-	return names
+	return n, s != ""
 }
