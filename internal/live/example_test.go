@@ -1,0 +1,64 @@
+package live_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/live"
+	"github.com/bezoar-dev/bezoar/internal/store/memory"
+)
+
+// Three versions, one of them refused, and an override for an hour.
+func Example() {
+	db, err := memory.Open(memory.Config{})
+	if err != nil {
+		panic(err)
+	}
+	l, err := live.New(live.Config{
+		Store: db.Live(), Node: "a",
+		Check: func(text []byte) error {
+			if string(text) == "rate: fast" {
+				return errors.New("line 1: rate: fast is no number")
+			}
+			return nil
+		},
+		Apply: func(_ context.Context, v live.Version, overrides []live.Override) error {
+			fmt.Printf("run %d: %s, overrides: %d\n", v.Number, v.Text, len(overrides))
+			return nil
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	ctx := context.Background() // l.Run(ctx) follows the file and other nodes
+	for _, text := range []string{"rate: 10", "rate: fast", "rate: 20"} {
+		if _, err := l.Put(ctx, []byte(text), "ann", ""); err != nil {
+			fmt.Println(err)
+		}
+	}
+	if diff, err := l.Diff(ctx, 1, 2); err == nil {
+		fmt.Print(diff)
+	}
+	if _, err := l.Rollback(ctx, 1, "ann"); err != nil {
+		fmt.Println(err)
+	}
+	_, err = l.Override(ctx, live.Override{Caller: "greedy", What: live.Rate, Factor: 0.5, Until: time.Now().Add(time.Hour), By: "ann"})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// run 1: rate: 10, overrides: 0
+	// the new text is invalid: line 1: rate: fast is no number
+	// run 2: rate: 20, overrides: 0
+	// --- version 1
+	// +++ version 2
+	// @@ -1 +1 @@
+	// -rate: 10
+	// \ No newline at end of file
+	// +rate: 20
+	// \ No newline at end of file
+	// run 3: rate: 10, overrides: 0
+	// run 3: rate: 10, overrides: 1
+}
