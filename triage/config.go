@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/queue"
@@ -39,8 +40,13 @@ func (c Config) Validate() error {
 	if c.PollEvery < 0 || c.PollEvery > time.Minute {
 		faults = append(faults, fmt.Errorf("PollEvery: %v is not within 0 to 1m", c.PollEvery))
 	}
+	return errors.Join(append(faults, checkSources(c.Sources))...)
+}
+
+func checkSources(sources []Source) error {
+	var faults []error
 	seen := map[string]bool{}
-	for i, s := range c.Sources {
+	for i, s := range sources {
 		name := s.Name()
 		if !strings.Contains(name, ":") || seen[name] {
 			faults = append(faults, fmt.Errorf("Sources[%d]: the name %.100q has no colon, or is there twice", i, name))
@@ -50,6 +56,16 @@ func (c Config) Validate() error {
 	return errors.Join(faults...)
 }
 
+// SetSources replaces those of the Config. A task on a source that is not there
+// any more fails.
+func (d *Desk) SetSources(sources []Source) error {
+	if err := checkSources(sources); err != nil {
+		return fmt.Errorf("change what dead letters come from: %w", err)
+	}
+	d.sources.Store(&sources)
+	return nil
+}
+
 // Desk is where dead letters are dealt with. Many may share one store, each in
 // its own process. All methods are safe for concurrent use.
 type Desk struct {
@@ -57,6 +73,8 @@ type Desk struct {
 	id     string // of this desk among those that share the store
 	secret secrets
 	kick   chan struct{} // Run has work
+
+	sources atomic.Pointer[[]Source]
 }
 
 // New returns a desk. Someone has to Run it.
@@ -73,10 +91,12 @@ func New(c Config) (*Desk, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Desk{
+	d := &Desk{
 		config: c, id: newID("desk"), secret: newSecrets(c.Secrets),
 		kick: make(chan struct{}, 1),
-	}, nil
+	}
+	d.sources.Store(&c.Sources)
+	return d, nil
 }
 
 // Marks are the facts that all processes share: what watches over dead letters

@@ -72,7 +72,7 @@ func (d *Desk) hurry() {
 
 // runs returns all that are kept.
 func (d *Desk) runs(ctx context.Context) ([]run, error) {
-	if len(d.config.Sources) == 0 {
+	if len(*d.sources.Load()) == 0 {
 		return nil, nil
 	}
 	marks, err := d.Marks().Marks(ctx, runPrefix)

@@ -86,7 +86,7 @@ func (s shelf) first(ctx context.Context, sel queue.Selection, after int64, n in
 // shelves are those that a selection may find letters on.
 func (d *Desk) shelves(s queue.Selection) []shelf {
 	var out []shelf
-	for _, source := range d.config.Sources {
+	for _, source := range *d.sources.Load() {
 		if s.Queue == source.Name() {
 			return []shelf{{source, source}}
 		}
@@ -99,7 +99,7 @@ func (d *Desk) shelves(s queue.Selection) []shelf {
 
 // source returns the one of a name, or nil.
 func (d *Desk) source(name string) Source {
-	for _, s := range d.config.Sources {
+	for _, s := range *d.sources.Load() {
 		if s.Name() == name {
 			return s
 		}

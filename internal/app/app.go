@@ -21,7 +21,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/admin"
 	"github.com/bezoar-dev/bezoar/internal/alarm"
 	"github.com/bezoar-dev/bezoar/internal/config"
-	"github.com/bezoar-dev/bezoar/internal/push"
+	"github.com/bezoar-dev/bezoar/internal/live"
 	"github.com/bezoar-dev/bezoar/internal/secret"
 	"github.com/bezoar-dev/bezoar/internal/sqs"
 	"github.com/bezoar-dev/bezoar/internal/store"
@@ -32,37 +32,44 @@ import (
 
 // Options are what a configuration does not say. The zero value is useful.
 type Options struct {
-	Log     *slog.Logger                      // default: silent
-	Output  func(worker, stream, line string) // of the workers; default: nowhere
-	Secrets []string                          // environment variables that workers must not see
-	Observe func(ledger.Event)                // every decision; default: nobody
-	Page    http.Handler                      // the console; nil: none
-	Extra   func(a *App) http.Handler         // more of the admin API; nil: none
-	Alarms  alarm.Config                      // its Every and Now; the rest is in the settings
-	Restart <-chan struct{}                   // each value begins a rolling restart of all fleets; nil: none
-	Started func(a *App)                      // when the listeners are open
+	Log      *slog.Logger                      // default: silent
+	Output   func(worker, stream, line string) // of the workers; default: nowhere
+	Secrets  []string                          // environment variables that workers must not see
+	Observe  func(ledger.Event)                // every decision; default: nobody
+	Page     http.Handler                      // the console; nil: none
+	Extra    func(a *App) http.Handler         // more of the admin API; nil: none
+	Alarms   alarm.Config                      // its Every and Now; the rest is in the settings
+	Restart  <-chan struct{}                   // each value has Settings read again, or without a file begins a rolling restart of all fleets; nil: none
+	Settings Settings                          // the file that is followed; the zero value: none
+	Started  func(a *App)                      // when the listeners are open
 }
 
 // App is one running Bezoar. Create it with [New].
 type App struct {
-	cfg     config.Config
-	opt     Options
-	log     *slog.Logger
-	stores  store.Stores
-	opened  bool // stores are open
-	now     atomic.Pointer[present]
-	gateway *gateway.Gateway
-	front   *gateway.Server
-	admin   *admin.Server
-	adminLn net.Listener
-	hub     admin.Hub
-	queues  *queue.Engine
-	wire    *sqs.Handler // knows the queues' attributes by their SQS names
-	sqs     *sqs.Server  // nil without
-	sqsLn   net.Listener
-	desk    *triage.Desk
-	alarms  *alarm.Alarms // nil without
-	pushes  []*push.Pusher
+	cfg           config.Config
+	opt           Options
+	log           *slog.Logger
+	stores        store.Stores
+	opened        bool // stores are open
+	key           fingerprint.Key
+	node          string // this process among those of its store
+	now           atomic.Pointer[present]
+	protect       protection
+	overrides     overrides
+	live          *live.Live // nil: the settings stay as they are
+	applied       string     // the sum of the settings that run; the live engine's goroutine's own
+	gateway       *gateway.Gateway
+	front         *gateway.Server
+	admin         *admin.Server
+	adminLn       net.Listener
+	hub           admin.Hub
+	queues        *queue.Engine
+	wire          *sqs.Handler // knows the queues' attributes by their SQS names
+	sqs           *sqs.Server  // nil without
+	sqsLn         net.Listener
+	desk          *triage.Desk
+	alarms        atomic.Pointer[alarm.Alarms] // nil without
+	outer, fronts services                     // what the settings name and a reload replaces
 	// convicted are verdicts that queues are to hear of.
 	convicted chan bezoar.Verdict
 
@@ -70,6 +77,8 @@ type App struct {
 	ready error
 
 	life       context.Context //nolint:containedctx // of Run, for what it starts on demand
+	base       context.Context //nolint:containedctx // of the services that life outlives
+	failed     func(what string, err error) error
 	background sync.WaitGroup
 }
 
@@ -102,23 +111,21 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 	if err != nil {
 		return nil, err
 	}
+	a.key = fingerprint.Key(key)
+	if a.node, err = nodeName(&cfg); err != nil {
+		return nil, err
+	}
 	if a.stores, err = store.Open(ctx, cfg.Store, store.Config{MaxLetters: maxLetters(cfg.Store)}); err != nil {
 		return nil, err
 	}
 	a.opened = true
-	if err := a.openQueues(ctx, fingerprint.Key(key)); err != nil {
+	if err := a.openQueues(ctx, a.key); err != nil {
 		return nil, err
 	}
-	if err := a.openUnits(); err != nil {
-		return nil, err
-	}
-	for _, open := range []func() error{a.openDesk, a.openPushes, func() error { return a.openGateway(fingerprint.Key(key)) }} {
+	for _, open := range []func() error{a.openProtection, a.openUnits, a.openDesk, a.openGateway, func() error { return a.openLive(ctx) }, a.openAdmin} {
 		if err := open(); err != nil {
 			return nil, err
 		}
-	}
-	if err := a.openAdmin(); err != nil {
-		return nil, err
 	}
 	return a, nil
 }
@@ -135,19 +142,15 @@ func (a *App) openState() ([32]byte, error) {
 	return secret.Load(filepath.Join(a.cfg.StateDir, "secret"))
 }
 
-func (a *App) openGateway(key fingerprint.Key) error {
+func (a *App) openGateway() error {
 	if a.cfg.Listen == "" || len(a.cfg.Routes) == 0 {
 		return nil // nobody would be answered anything but 404
 	}
-	routes, err := a.bindRoutes(key)
+	cfg, err := a.gatewayConfig(a.now.Load())
 	if err != nil {
 		return err
 	}
-	a.gateway, err = gateway.New(gateway.Config{
-		Routes: routes, TrustedProxies: a.cfg.TrustedProxies,
-		MaxBuffered: int64(a.cfg.BufferTotal), Log: a.log,
-	})
-	if err != nil {
+	if a.gateway, err = gateway.New(cfg); err != nil {
 		return err
 	}
 	var tc *tls.Config
@@ -168,7 +171,7 @@ func (a *App) openGateway(key fingerprint.Key) error {
 func (a *App) drain() time.Duration {
 	d := time.Second
 	for _, u := range a.now.Load().units {
-		d = max(d, u.cfg.Drain)
+		d = max(d, u.cfg.Load().Drain)
 	}
 	return d
 }
@@ -256,15 +259,16 @@ func (a *App) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	base := context.WithoutCancel(ctx)
+	a.base = context.WithoutCancel(ctx)
 	front, stopFront := context.WithCancel(ctx)
 	defer stopFront()
 	a.life = front
 	// A part that fails takes the front down, and with it everything.
-	failed := func(what string, err error) error {
+	a.failed = func(what string, err error) error {
 		stopFront()
 		return fmt.Errorf("%s: %w", what, err)
 	}
+	failed, base := a.failed, a.base
 	var inner, outer stage
 	inner.start(base)
 	outer.start(base)
@@ -278,16 +282,21 @@ func (a *App) Run(ctx context.Context) error {
 	inner.run("queues", a.queues.Run, failed)
 	inner.run("accusations", a.accusations, failed)
 	outer.run("triage", a.desk.Run, failed)
-	if a.alarms != nil {
-		outer.run("alarms", a.alarms.Run, failed)
+	inner.run("quotas", a.protect.limiter.Run, failed)
+	inner.run("circuits", a.protect.circuits.Run, failed)
+	a.outer.start(base, failed)
+	a.fronts.start(front, failed)
+	if err := errors.Join(a.replaceAlarms(p), a.replacePushes(p)); err != nil {
+		stopFront()
+		return errors.Join(err, a.stop(p.units, nil, &inner, &outer))
 	}
 	var fronts stage
 	fronts.start(front)
 	if a.sqs != nil {
 		fronts.run("sqs", func(ctx context.Context) error { return a.sqs.Serve(ctx, a.sqsLn) }, failed)
 	}
-	for _, p := range a.pushes {
-		fronts.run("push", p.Run, failed)
+	if a.live != nil {
+		fronts.run("settings", a.live.Run, failed)
 	}
 	a.setReady(nil)
 	if a.opt.Started != nil {
@@ -297,11 +306,20 @@ func (a *App) Run(ctx context.Context) error {
 	a.setReady(errors.New("stopping"))
 	stopFront()
 	a.background.Wait()
-	err = errors.Join(err, fronts.stop())
-	units := a.now.Load().units
+	return errors.Join(err, a.stop(a.now.Load().units, &fronts, &inner, &outer))
+}
+
+// stop stops everything in order.
+func (a *App) stop(units []*unit, fronts, inner, outer *stage) error {
+	var err error
+	if fronts != nil {
+		err = fronts.stop() // with it ends what changes settings
+		units = a.now.Load().units
+	}
+	err = errors.Join(err, a.fronts.stop())
 	err = errors.Join(err, stopAll(units, func(u *unit) error { return u.workers.stop() }))
 	err = errors.Join(err, stopAll(units, func(u *unit) error { return u.inner.stop() }))
-	return errors.Join(err, inner.stop(), outer.stop())
+	return errors.Join(err, inner.stop(), a.outer.stop(), outer.stop())
 }
 
 // stopAll stops a part of each fleet, all at once.

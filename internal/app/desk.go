@@ -4,45 +4,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"os"
-	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
-	"github.com/bezoar-dev/bezoar/internal/alarm"
-	"github.com/bezoar-dev/bezoar/internal/config"
-	"github.com/bezoar-dev/bezoar/internal/push"
 	"github.com/bezoar-dev/bezoar/ledger"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 	"github.com/bezoar-dev/bezoar/queue"
 	"github.com/bezoar-dev/bezoar/triage"
 )
 
-// openDesk makes where dead letters are dealt with, those of fleets among them,
-// and the alarms about them.
+// openDesk makes where dead letters are dealt with, those of fleets among them.
 func (a *App) openDesk() error {
-	var sources []triage.Source
-	for _, u := range a.now.Load().units {
-		sources = append(sources, &triage.Gateway{Fleet: u.name, Kept: keptLetters{backend{a}, u.name}})
-	}
 	var err error
-	if a.desk, err = triage.New(triage.Config{Queue: a.queues, Sources: sources, Log: a.log}); err != nil {
+	if a.desk, err = triage.New(triage.Config{Queue: a.queues, Sources: a.sources(a.now.Load()), Log: a.log}); err != nil {
 		return err
 	}
-	if len(a.cfg.Alarms) == 0 {
-		return nil
+	return a.checkOuter(&a.cfg)
+}
+
+// sources are where the dead letters of fleets are.
+func (a *App) sources(p *present) []triage.Source {
+	var out []triage.Source
+	for _, u := range p.units {
+		out = append(out, &triage.Gateway{Fleet: u.name, Kept: keptLetters{backend{a}, u.name}})
 	}
-	rules, err := alarmRules(a.cfg.Alarms)
-	if err != nil {
-		return err
-	}
-	a.alarms, err = alarm.New(alarm.Config{
-		Rules: rules, Letters: a.desk, Environ: os.Environ(), Secrets: a.cfg.SecretVariables(), Log: a.log,
-		Every: a.opt.Alarms.Every, Now: a.opt.Alarms.Now,
-	})
-	return err
+	return out
 }
 
 // Triage returns where dead letters are dealt with.
@@ -100,37 +87,13 @@ func letterError(err error) error {
 	return err
 }
 
-func alarmRules(in map[string]config.Alarm) ([]alarm.Rule, error) {
-	var rules []alarm.Rule
-	for _, name := range slices.Sorted(maps.Keys(in)) {
-		a := in[name]
-		r := alarm.Rule{Name: name, Queue: a.Queue, Repeat: a.Repeat, Webhook: a.Webhook, Command: a.Command}
-		switch {
-		case a.DepthAbove >= 0:
-			r.Kind, r.Above = alarm.Depth, int64(a.DepthAbove)
-		case a.OldestAbove > 0:
-			r.Kind, r.Age = alarm.Oldest, a.OldestAbove
-		case a.RateAbove > 0:
-			r.Kind, r.Above = alarm.Rate, int64(a.RateAbove)
-		default:
-			r.Kind = alarm.Redrive
-		}
-		if a.SecretEnv != "" {
-			if r.Secret = alarm.Secret(os.Getenv(a.SecretEnv)); r.Secret == "" {
-				return nil, fmt.Errorf("alarms.%s.secret_env: the environment has no %s", name, a.SecretEnv)
-			}
-		}
-		rules = append(rules, r)
-	}
-	return rules, nil
-}
-
 // alarmStates says where the alarms stand.
 func (a *App) alarmStates() []adminapi.Alarm {
-	if a.alarms == nil {
+	alarms := a.alarms.Load()
+	if alarms == nil {
 		return nil
 	}
-	status := a.alarms.Status()
+	status := alarms.Status()
 	out := make([]adminapi.Alarm, len(status))
 	for i, s := range status {
 		out[i] = adminapi.Alarm{
@@ -139,22 +102,6 @@ func (a *App) alarmStates() []adminapi.Alarm {
 		}
 	}
 	return out
-}
-
-// openPushes makes what delivers queues to HTTP servers.
-func (a *App) openPushes() error {
-	for _, name := range slices.Sorted(maps.Keys(a.cfg.Queues)) {
-		p := a.cfg.Queues[name].Push
-		if p == nil {
-			continue
-		}
-		pusher, err := push.New(push.Config{Queue: a.queues, Name: name, URL: p.URL, Concurrency: p.Concurrency, Timeout: p.Timeout, Log: a.log})
-		if err != nil {
-			return fmt.Errorf("queues.%s.push: %w", name, err)
-		}
-		a.pushes = append(a.pushes, pusher)
-	}
-	return nil
 }
 
 // accuse makes a convicted request's body suspect in the queues that are the

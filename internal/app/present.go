@@ -2,6 +2,9 @@ package app
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/bezoar-dev/bezoar/internal/config"
 )
@@ -28,3 +31,21 @@ func (u *unit) start(base context.Context, failed func(string, error) error) {
 	u.inner.run("lane "+u.name, u.doer.Run, failed)
 	u.workers.run("fleet "+u.name, u.keeper.Run, failed)
 }
+
+// openUnits makes the fleets of the first generation.
+func (a *App) openUnits() error {
+	p := a.now.Load()
+	for _, name := range slices.Sorted(maps.Keys(p.cfg.Fleets)) {
+		u, err := a.newUnit(name, p.cfg.Fleets[name], rulesOf(&p.cfg, name))
+		if u != nil {
+			p.add(u) // so that close finds it
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follows reports whether other processes may share the store.
+func (a *App) follows() bool { return strings.HasPrefix(a.cfg.Store, "postgres") }

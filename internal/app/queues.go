@@ -29,7 +29,7 @@ func (a *App) openQueues(ctx context.Context, key fingerprint.Key) error {
 	if a.wire, err = sqs.New(sqs.Config{Engine: a.queues, Log: a.log}); err != nil {
 		return err
 	}
-	if err := a.ensureQueues(ctx); err != nil {
+	if err := a.ensureQueues(ctx, &a.cfg); err != nil {
 		return err
 	}
 	if !a.cfg.ServesSQS() {
@@ -94,12 +94,12 @@ func accessKeys(in map[string]config.AccessKey) (map[string]sigv4.Secret, error)
 
 // ensureQueues makes the queues that the settings name what the settings say,
 // dead-letter queues first. Others stay as they are.
-func (a *App) ensureQueues(ctx context.Context) error {
-	names := slices.Sorted(maps.Keys(a.cfg.Queues))
+func (a *App) ensureQueues(ctx context.Context, cfg *config.Config) error {
+	names := slices.Sorted(maps.Keys(cfg.Queues))
 	wanted := map[string]queue.Settings{}
 	dead := map[string]bool{}
 	for _, name := range names {
-		s, err := settingsOf(name, a.cfg.Queues[name])
+		s, err := settingsOf(name, cfg.Queues[name])
 		if err != nil {
 			return err
 		}

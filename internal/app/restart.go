@@ -65,7 +65,7 @@ func (a *App) restarts(ctx context.Context) error {
 	for {
 		select {
 		case <-a.opt.Restart:
-			a.restartAll()
+			a.hangUp(ctx)
 		case <-ctx.Done():
 			return nil
 		}

@@ -2,8 +2,6 @@ package app
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/dispatch"
@@ -44,61 +42,78 @@ func ruleOf(q config.Quarantine) *blame.Rule {
 	return &blame.Rule{After: q.After, Within: q.Within, For: q.For, Max: q.Max, Strikes: q.Strikes}
 }
 
-// openUnits makes the fleets, each with the rules of its routes.
-func (a *App) openUnits() error {
-	rules := map[string]map[string]*blame.Rule{}
-	for i, r := range a.cfg.Routes {
-		if r.Enqueue != "" {
-			continue
-		}
-		if rules[r.Fleet] == nil {
-			rules[r.Fleet] = map[string]*blame.Rule{}
-		}
-		rules[r.Fleet][routeName(i, r)] = ruleOf(r.Quarantine)
-	}
-	for _, name := range slices.Sorted(maps.Keys(a.cfg.Fleets)) {
-		u, err := a.newUnit(name, a.cfg.Fleets[name], rules[name])
-		if u != nil {
-			a.now.Load().add(u) // so that close finds it
-		}
-		if err != nil {
-			return err
+// rulesOf are the rules of a fleet's routes, by route name.
+func rulesOf(cfg *config.Config, fleet string) map[string]*blame.Rule {
+	rules := map[string]*blame.Rule{}
+	for i, r := range cfg.Routes {
+		if r.Fleet == fleet && r.Enqueue == "" {
+			rules[routeName(i, r)] = ruleOf(r.Quarantine)
 		}
 	}
-	return nil
+	return rules
+}
+
+// gatewayConfig turns the settings of next, whose fleets are there, into the
+// gateway's.
+func (a *App) gatewayConfig(next *present) (gateway.Config, error) {
+	for _, u := range next.units {
+		if err := a.protect.poolOf(u.name, next.cfg.Fleets[u.name].Concurrency); err != nil {
+			return gateway.Config{}, err
+		}
+	}
+	quotas, at := a.protect.quotasOf(&next.cfg)
+	if err := a.protect.limiter.Update(quotas); err != nil {
+		return gateway.Config{}, err
+	}
+	routes, err := a.bindRoutes(next, at)
+	return gateway.Config{
+		Routes: routes, TrustedProxies: next.cfg.TrustedProxies, MaxBuffered: int64(next.cfg.BufferTotal),
+		Log: a.log, Limiter: a.protect.limiter, Overrides: a.overrides.of,
+	}, err
 }
 
 // bindRoutes turns the configured routes into the gateway's.
-func (a *App) bindRoutes(key fingerprint.Key) ([]gateway.Route, error) {
-	out := make([]gateway.Route, 0, len(a.cfg.Routes))
-	for i, r := range a.cfg.Routes {
+func (a *App) bindRoutes(next *present, quotas map[string]int) ([]gateway.Route, error) {
+	out := make([]gateway.Route, 0, len(next.cfg.Routes))
+	for i := range next.cfg.Routes {
+		r := &next.cfg.Routes[i]
+		name := routeName(i, *r)
+		var g gateway.Route
+		var err error
 		if r.Enqueue != "" {
-			out = append(out, a.bindQueue(i, r, key))
-			continue
+			g = a.bindQueue(next, r)
+		} else {
+			g, err = a.bindFleet(next, r, name)
 		}
-		u := a.now.Load().byName[r.Fleet]
-		p, err := fingerprint.New(key, fingerprint.Config{Headers: r.Headers, Ignore: r.Ignore, MaxBody: int(r.Buffer)})
+		g.Name, g.Path, g.Hosts, g.Methods, g.Client = name, r.Match.Path, hosts(*r), r.Match.Methods, r.Client
+		if err == nil {
+			err = a.terms(next, &g, r, quotas)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("routes[%d]: %w", i, err)
 		}
-		name := routeName(i, r)
-		b := boundRoute{name: name, fleet: r.Fleet, rule: u.rules[name], printer: p, term: r.Quarantine.For}
-		a.now.Load().routes = append(a.now.Load().routes, b)
-		retry, err := dispatch.NewRetry(dispatch.RetryConfig{
-			Attempts: r.Retry.Attempts,
-			Budget:   budget.Config{Ratio: float64(r.Retry.Budget), Floor: float64(r.Retry.BudgetFloor)},
-			Backoff:  backoff.Config{Base: r.Retry.BaseDelay, Cap: r.Retry.Cap},
-		})
-		if err != nil {
-			return nil, fmt.Errorf("routes[%d]: %w", i, err)
-		}
-		out = append(out, gateway.Route{
-			Name: name, Path: r.Match.Path, Hosts: hosts(r), Methods: r.Match.Methods,
-			Doer: u.doer, Printer: p, Replay: gateway.Replay(r.Retry.Replay), Buffer: int(r.Buffer),
-			Timeout: r.Timeout, Client: r.Client, Rule: b.rule, Retry: retry, Off: r.Quarantine.Off,
-		})
+		out = append(out, g)
 	}
 	return out, nil
+}
+
+func (a *App) bindFleet(next *present, r *config.Route, name string) (gateway.Route, error) {
+	u := next.byName[r.Fleet]
+	p, err := fingerprint.New(a.key, fingerprint.Config{Headers: r.Headers, Ignore: r.Ignore, MaxBody: int(r.Buffer)})
+	if err != nil {
+		return gateway.Route{}, err
+	}
+	b := boundRoute{name: name, fleet: r.Fleet, rule: ruleOf(r.Quarantine), printer: p, term: r.Quarantine.For}
+	next.routes = append(next.routes, b)
+	retry, err := dispatch.NewRetry(dispatch.RetryConfig{
+		Attempts: r.Retry.Attempts,
+		Budget:   budget.Config{Ratio: float64(r.Retry.Budget), Floor: float64(r.Retry.BudgetFloor)},
+		Backoff:  backoff.Config{Base: r.Retry.BaseDelay, Cap: r.Retry.Cap},
+	})
+	return gateway.Route{
+		Doer: u.doer, Printer: p, Replay: gateway.Replay(r.Retry.Replay), Buffer: int(r.Buffer),
+		Timeout: r.Timeout, Rule: b.rule, Retry: retry, Off: r.Quarantine.Off,
+	}, err
 }
 
 func hosts(r config.Route) []string {
@@ -110,13 +125,10 @@ func hosts(r config.Route) []string {
 
 // bindQueue makes the route of requests that are done later. Their bodies are
 // held whole.
-func (a *App) bindQueue(i int, r config.Route, key fingerprint.Key) gateway.Route {
+func (a *App) bindQueue(next *present, r *config.Route) gateway.Route {
 	most := queue.MaxBytes
-	if q, ok := a.cfg.Queues[r.Enqueue]; ok {
+	if q, ok := next.cfg.Queues[r.Enqueue]; ok {
 		most = int(q.MaxBytes)
 	}
-	return gateway.Route{
-		Name: routeName(i, r), Path: r.Match.Path, Hosts: hosts(r), Methods: r.Match.Methods,
-		Buffer: most, MaxBody: int64(most), Enqueue: enqueuer{a.queues, r.Enqueue, key},
-	}
+	return gateway.Route{Buffer: most, MaxBody: int64(most), Enqueue: enqueuer{a.queues, r.Enqueue, a.key}}
 }

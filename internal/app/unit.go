@@ -27,15 +27,16 @@ import (
 // unit is one fleet with everything that belongs to it.
 type unit struct {
 	name   string
-	cfg    config.Fleet
+	cfg    atomic.Pointer[config.Fleet]
 	fleet  *fleet.Fleet
 	ledger *ledger.Ledger
 	doer   *dispatch.Dispatcher
 	keeper keeper
 	super  *supervise.Supervisor // nil when somebody else starts the workers
+	prober *probe.External       // nil when Bezoar starts them
 	flight []ledger.Record       // in flight when the process died the last time
 	closer io.Closer             // the journal; nil without one
-	rules  map[string]*blame.Rule
+	rules  atomic.Pointer[map[string]*blame.Rule]
 
 	restarting atomic.Bool
 
@@ -51,7 +52,9 @@ type keeper interface {
 // newUnit builds a fleet. rules are those of its routes, by route name. The
 // unit is returned with an error too, for what must be closed.
 func (a *App) newUnit(name string, cfg config.Fleet, rules map[string]*blame.Rule) (*unit, error) {
-	u := &unit{name: name, cfg: cfg, rules: rules}
+	u := &unit{name: name}
+	u.cfg.Store(&cfg)
+	u.rules.Store(&rules)
 	if err := u.openLedger(a); err != nil {
 		return u, err
 	}
@@ -59,6 +62,8 @@ func (a *App) newUnit(name string, cfg config.Fleet, rules map[string]*blame.Rul
 	u.fleet, err = fleet.New(fleet.Config{
 		Name:        name,
 		MaxInFlight: cfg.MaxInFlight,
+		SlowStart:   cfg.Balance.SlowStart,
+		Eject:       ejectOf(cfg.Balance.Eject),
 		PanicBelow:  float64(cfg.Health.PanicBelow),
 		Connect:     gateway.Upstream{}.Connect,
 		Opened:      func(epoch uint64, _ string) { u.ledger.Opened(epoch) },
@@ -79,16 +84,17 @@ func (a *App) newUnit(name string, cfg config.Fleet, rules map[string]*blame.Rul
 }
 
 func (u *unit) size() int {
-	if len(u.cfg.Workers) > 0 {
-		return len(u.cfg.Workers)
-	}
-	return u.cfg.Replicas
+	cfg := u.cfg.Load()
+	return max(len(cfg.Workers), cfg.Replicas)
 }
 
 func (u *unit) openLedger(a *App) error {
 	cfg := ledger.Config{
 		Fleet: u.name, Store: a.stores.Ledger, Log: a.log, Observe: a.observe,
-		Rule: func(route string) *blame.Rule { return u.rules[route] },
+		Rule: func(route string) *blame.Rule { return (*u.rules.Load())[route] },
+	}
+	if a.follows() {
+		cfg.Node, cfg.Follow = a.node, a.cfg.Live.Poll/2
 	}
 	if a.cfg.StateDir != "" {
 		j, flight, err := journal.Open(filepath.Join(a.cfg.StateDir, "inflight-"+u.name+".journal"), 0)
@@ -115,35 +121,39 @@ func (u *unit) ended(epoch uint64, worker string, end fleet.End) {
 }
 
 func (u *unit) openKeeper(opt Options, log *slog.Logger) error {
-	if len(u.cfg.Workers) > 0 {
-		e, err := probe.New(probe.Config{
-			Name: u.name, Workers: u.cfg.Workers, Registry: u.fleet, Log: log, Conns: u.conns,
-			Health: probe.Health{
-				Path: u.cfg.Health.Path, Interval: u.cfg.Health.Interval,
-				Timeout: u.cfg.Health.Timeout,
-			},
-		})
-		if err != nil {
+	cfg := u.cfg.Load()
+	var err error
+	if len(cfg.Workers) > 0 {
+		if u.prober, err = probe.New(u.remote(cfg, log)); err != nil {
 			return fmt.Errorf("fleet %s: %w", u.name, err)
 		}
-		u.keeper = e
+		u.keeper = u.prober
 		return nil
 	}
-	s, err := supervise.New(supervise.Config{
-		Name: u.name, Command: u.cfg.Command, Replicas: u.cfg.Replicas, Dir: u.cfg.Dir,
-		Env: environment(u.cfg.Env), Secrets: opt.Secrets,
-		Health: supervise.Health{
-			Path: u.cfg.Health.Path, Interval: u.cfg.Health.Interval,
-			Timeout: u.cfg.Health.Timeout,
-		},
-		Grace: u.cfg.Grace, Drain: u.cfg.Drain, Memory: int64(u.cfg.Memory),
-		Output: output(opt.Output), Log: log, Registry: u.fleet,
-	})
-	if err != nil {
+	if u.super, err = supervise.New(u.local(cfg, opt, log)); err != nil {
 		return fmt.Errorf("fleet %s: %w", u.name, err)
 	}
-	u.keeper, u.super = s, s
+	u.keeper = u.super
 	return nil
+}
+
+// remote says how workers that run elsewhere are kept.
+func (u *unit) remote(cfg *config.Fleet, log *slog.Logger) probe.Config {
+	return probe.Config{
+		Name: u.name, Workers: cfg.Workers, Registry: u.fleet, Log: log, Conns: u.conns,
+		Health: probe.Health{Path: cfg.Health.Path, Interval: cfg.Health.Interval, Timeout: cfg.Health.Timeout},
+	}
+}
+
+// local says how workers that Bezoar starts are kept.
+func (u *unit) local(cfg *config.Fleet, opt Options, log *slog.Logger) supervise.Config {
+	return supervise.Config{
+		Name: u.name, Command: cfg.Command, Replicas: cfg.Replicas, Dir: cfg.Dir,
+		Env: environment(cfg.Env), Secrets: opt.Secrets,
+		Health: supervise.Health{Path: cfg.Health.Path, Interval: cfg.Health.Interval, Timeout: cfg.Health.Timeout},
+		Grace:  cfg.Grace, Drain: cfg.Drain, Memory: int64(cfg.Memory),
+		Output: output(opt.Output), Log: log, Registry: u.fleet,
+	}
 }
 
 // conns counts the wire's connections to one life of a worker.

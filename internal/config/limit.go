@@ -22,7 +22,7 @@ type Limit struct {
 	Rate    Rate   `yaml:"rate"`                        // 100/s, 5000/10m, 1GiB/h
 	Unit    string `yaml:"unit"`                        // requests, bytes or cost; default by the rate
 	Burst   int    `yaml:"burst" range:"0..1000000000"` // a token bucket of this size instead of a sliding window
-	Buckets int    `yaml:"buckets" range:"1..60"`       // of the window; more are exacter
+	Buckets int    `yaml:"buckets" range:"1..5"`        // of the window; more are exacter
 	Shared  bool   `yaml:"shared"`                      // counted over all nodes, through the store
 }
 
@@ -129,9 +129,11 @@ func (l *Limit) fill() {
 	}
 }
 
-// The most limits of one route or plan, and the plans of one file.
+// The most limits of one route or plan, or of both, and the plans of one file.
 const (
-	maxLimits  = 16
+	maxSharedBuckets = 2
+
+	maxLimits  = 8
 	maxPlans   = 64
 	maxCallers = 1000
 )
@@ -168,6 +170,9 @@ func checkLimits(k *checker, at string, limits []Limit) {
 		}
 		if l.Burst > 0 && l.Buckets > 1 {
 			k.add(path+".buckets", flawf("keep one", "burst makes it a token bucket, which has none"), path+".burst")
+		}
+		if l.Shared && l.Buckets > maxSharedBuckets {
+			k.add(path+".buckets", flawf("write 2 or less, or shared: no", "%d is too much for a limit that is shared", l.Buckets), path+".shared")
 		}
 		if len(l.Name) > 64 {
 			k.addf(path+".name", "shorten it to 64 characters", "is too long")

@@ -41,6 +41,11 @@ func Load(path string, edit func(*Config)) (Config, error) {
 // error is a [*Faults] that lists everything that is wrong.
 func Parse(name string, data []byte) (Config, error) { return parse(name, data, nil) }
 
+// ParseEdited is Parse with an edit, as [Load] has.
+func ParseEdited(name string, data []byte, edit func(*Config)) (Config, error) {
+	return parse(name, data, edit)
+}
+
 func parse(name string, data []byte, edit func(*Config)) (Config, error) {
 	root, flaw := load(data)
 	if flaw != nil {

@@ -12,8 +12,8 @@ type Concurrency struct {
 	Limit     int           `yaml:"limit" range:"0..1000000"`     // fixed; 0: adaptive, between min and max
 	Min       int           `yaml:"min" range:"1..1000000"`       // of an adaptive limit
 	Max       int           `yaml:"max" range:"1..1000000"`       // of an adaptive limit
-	Queue     int           `yaml:"queue" range:"0..100000"`      // who may wait
-	Wait      time.Duration `yaml:"wait" range:"0s..1m"`          // how long
+	Queue     int           `yaml:"queue" range:"0..65536"`       // who may wait
+	Wait      time.Duration `yaml:"wait" range:"1ms..10m"`        // how long
 	PerCaller int           `yaml:"per_caller" range:"0..100000"` // of one caller; 0: no bound
 }
 
@@ -125,6 +125,13 @@ func (r *Route) checkProtection(k *checker, at string, c *Config) {
 		if _, ok := c.Plans[name]; !ok {
 			k.add(fmt.Sprintf("%s.plans[%d]", at, i), flawf("define it under plans"+didYouMean(name, sortedKeys(c.Plans)), "there is no plan %s", quoted(name)), "plans")
 		}
+	}
+	most := 0
+	for _, name := range r.Plans {
+		most = max(most, len(c.Plans[name].Limits))
+	}
+	if n := len(r.Limits) + most; n > maxLimits && most > 0 && len(r.Limits) <= maxLimits {
+		k.add(at+".plans", flawf("keep fewer limits", "the route's limits and those of a plan are %d, more than %d", n, maxLimits), at+".limits")
 	}
 	if r.Client == "" {
 		for _, of := range []struct {

@@ -1,0 +1,118 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/live"
+	"github.com/bezoar-dev/bezoar/internal/store"
+)
+
+// Settings is the file that a running App follows.
+type Settings struct {
+	Path string // what is watched and read again
+	// Edit changes what was read as it did at the start; nil: nothing.
+	Edit func(*config.Config)
+}
+
+// openLive makes what follows the settings. Without a file they stay as they
+// are.
+func (a *App) openLive(ctx context.Context) error {
+	s := a.opt.Settings
+	if s.Path == "" {
+		return nil
+	}
+	cfg := live.Config{
+		Path: s.Path, Store: a.stores.Live, Node: a.node, Poll: a.cfg.Live.Poll, Log: a.log,
+		Check: func(text []byte) error {
+			_, err := a.parse("settings", text)
+			return err
+		},
+		CheckOverride: a.checkOverride, Apply: a.applySettings,
+	}
+	if !a.cfg.Live.Share {
+		own, err := store.Open(ctx, config.MemoryStore, store.Config{})
+		if err != nil {
+			return err
+		}
+		cfg.Store = own.Live
+	}
+	var err error
+	a.live, err = live.New(cfg)
+	return err
+}
+
+// parse reads settings as they were at the start.
+func (a *App) parse(name string, text []byte) (config.Config, error) {
+	return config.ParseEdited(name, text, a.opt.Settings.Edit)
+}
+
+// applySettings makes a version and the overrides hold.
+func (a *App) applySettings(ctx context.Context, v live.Version, overrides []live.Override) error {
+	if v.Sum != a.applied {
+		cfg, err := a.parse(fmt.Sprintf("version %d", v.Number), v.Text)
+		if err != nil {
+			return err
+		}
+		if v.Source == live.FromFile && v.By == a.node {
+			if keys := a.NeedsRestart(cfg); len(keys) > 0 {
+				a.log.Warn("some settings change at the next start only", "settings", strings.Join(keys, ", "))
+			}
+		}
+		if err := a.Reload(ctx, cfg); err != nil {
+			return err
+		}
+		a.applied = v.Sum
+	}
+	a.overrides.set(overrides)
+	return nil
+}
+
+// hangUp serves an operator's SIGHUP: the file is read again. Without one, the
+// fleets' workers are replaced one after another.
+func (a *App) hangUp(ctx context.Context) {
+	if a.live == nil {
+		a.restartAll()
+		return
+	}
+	r, err := a.live.Reload(ctx)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		a.log.Error("the settings were not changed; what ran, runs", "err", err)
+	case err == nil && !r.Changed:
+		a.log.Info("the settings are what they were", "version", r.Version.Number)
+	}
+}
+
+// nodeName is what this process is called among those of its store: as the
+// settings say, or a name that it gives itself and keeps.
+func nodeName(cfg *config.Config) (string, error) {
+	if cfg.Node != "" {
+		return cfg.Node, nil
+	}
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "node"
+	}
+	key := made()
+	name := fmt.Sprintf("%.48s-%x", host, key[:4])
+	if cfg.StateDir == "" {
+		return name, nil
+	}
+	path := filepath.Join(cfg.StateDir, "node")
+	switch kept, err := os.ReadFile(path); {
+	case err == nil && len(kept) > 0 && len(kept) <= 64 && !strings.ContainsAny(string(kept), " \n\t"):
+		return string(kept), nil
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return "", fmt.Errorf("state_dir: %w", err)
+	}
+	if err := os.WriteFile(path, []byte(name), 0o600); err != nil {
+		return "", fmt.Errorf("state_dir: %w", err)
+	}
+	return name, nil
+}

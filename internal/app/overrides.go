@@ -1,0 +1,118 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/gateway"
+	"github.com/bezoar-dev/bezoar/internal/live"
+	"github.com/bezoar-dev/bezoar/policy/shed"
+)
+
+// overrides are what operators have changed for a while, by whom it is for.
+type overrides struct {
+	now atomic.Pointer[map[target][]live.Override]
+}
+
+// target is whom an override is for; what is empty does not matter.
+type target struct{ route, caller, plan string }
+
+func (o *overrides) set(all []live.Override) {
+	m := make(map[target][]live.Override, len(all))
+	for _, v := range all {
+		t := target{v.Route, v.Caller, v.Plan}
+		m[t] = append(m[t], v)
+	}
+	o.now.Store(&m)
+}
+
+// of says what holds for a request. Factors multiply; the most specific
+// priority counts.
+func (o *overrides) of(route, caller, plan string) gateway.Override {
+	m := o.now.Load()
+	if m == nil || len(*m) == 0 {
+		return gateway.Override{}
+	}
+	var out gateway.Override
+	// From the widest to the most specific: a bit for each part that counts.
+	for parts := range 8 {
+		var t target
+		if parts&1 != 0 {
+			t.plan = plan
+		}
+		if parts&2 != 0 {
+			t.route = route
+		}
+		if parts&4 != 0 {
+			t.caller = caller
+		}
+		if parts&1 != 0 && plan == "" || parts&2 != 0 && route == "" || parts&4 != 0 && caller == "" {
+			continue // the same again
+		}
+		for i := range (*m)[t] {
+			apply(&out, &(*m)[t][i])
+		}
+	}
+	return out
+}
+
+func apply(out *gateway.Override, o *live.Override) {
+	switch o.What {
+	case live.Rate:
+		out.Rate = product(out.Rate, o.Factor)
+	case live.Concurrency:
+		out.Concurrency = product(out.Concurrency, o.Factor)
+	case live.Priority:
+		if p, err := shed.ParsePriority(o.Value); err == nil {
+			out.Priority = &p
+		}
+	case live.Deny:
+		out.Deny, out.Reason, out.Until = true, o.Reason, o.Until
+	}
+}
+
+func product(a, b float64) float64 {
+	if a == 0 {
+		return b
+	}
+	return a * b
+}
+
+// checkOverride says what else is wrong with an override than its form.
+func (a *App) checkOverride(o live.Override) error {
+	now := a.now.Load()
+	var errs []error
+	if o.Route != "" && !now.hasRoute(o.Route) {
+		errs = append(errs, fmt.Errorf("route: there is no route %.100q", o.Route))
+	}
+	if _, ok := now.cfg.Plans[o.Plan]; o.Plan != "" && !ok {
+		errs = append(errs, fmt.Errorf("plan: there is no plan %.100q", o.Plan))
+	}
+	switch o.What {
+	case live.Priority:
+		if _, err := shed.ParsePriority(o.Value); err != nil {
+			errs = append(errs, fmt.Errorf("value: %w", err))
+		}
+	case live.Breaker:
+		errs = append(errs, errors.New("what: breakers are forced by their own call, bezoar breaker open and close"))
+	case live.Concurrency:
+		if o.Caller == "" && o.Plan == "" {
+			errs = append(errs, errors.New("concurrency: name a caller or a plan: a fleet's limit is in the settings"))
+		}
+	}
+	if o.Until.IsZero() || time.Until(o.Until) < 0 {
+		errs = append(errs, errors.New("until: is over already"))
+	}
+	return errors.Join(errs...)
+}
+
+func (p *present) hasRoute(name string) bool {
+	for i, r := range p.cfg.Routes {
+		if routeName(i, r) == name {
+			return true
+		}
+	}
+	return false
+}

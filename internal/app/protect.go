@@ -1,0 +1,287 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/circuit"
+	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/gateway"
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/stale"
+	"github.com/bezoar-dev/bezoar/overload"
+	"github.com/bezoar-dev/bezoar/policy/balance"
+	"github.com/bezoar-dev/bezoar/policy/breaker"
+	"github.com/bezoar-dev/bezoar/policy/budget"
+	"github.com/bezoar-dev/bezoar/policy/shard"
+	"github.com/bezoar-dev/bezoar/policy/shed"
+	"github.com/bezoar-dev/bezoar/queue"
+	"github.com/bezoar-dev/bezoar/quota"
+)
+
+// protection is what bounds requests of all routes. It outlives a reload, so
+// that counts and states do.
+type protection struct {
+	limiter  *quota.Limiter
+	circuits *circuit.Circuits
+	stale    *stale.Cache
+	pools    map[string]*overload.Pool // by fleet
+	budgets  map[string]*gateway.CallerBudgets
+}
+
+func (a *App) openProtection() error {
+	limiter, err := quota.New(quota.Config{Node: a.node, Log: a.log})
+	if err != nil {
+		return err
+	}
+	circuits, err := circuit.New(circuit.Config{Node: a.node, Store: marks{a.stores.Queue}, Log: a.log, Observe: a.circuitChanged})
+	if err != nil {
+		return err
+	}
+	a.protect = protection{
+		limiter: limiter, circuits: circuits, stale: stale.New(stale.Config{}),
+		pools: map[string]*overload.Pool{}, budgets: map[string]*gateway.CallerBudgets{},
+	}
+	return nil
+}
+
+// quotasOf lists the quotas of cfg after those that are counted already, whose
+// places must stay, and says where each is.
+func (p *protection) quotasOf(cfg *config.Config) ([]quota.Quota, map[string]int) {
+	list, at := p.limiter.Quotas(), map[string]int{}
+	for i, q := range list {
+		at[q.Name] = i
+	}
+	add := func(name string, l config.Limit) {
+		q := quota.Quota{
+			Name: name, Unit: quota.Unit(l.Unit), Limit: l.Rate.N, Per: l.Rate.Per, Burst: int64(l.Burst),
+			Buckets: l.Buckets, Shared: l.Shared,
+		}
+		if i, ok := at[name]; ok {
+			list[i] = q
+			return
+		}
+		at[name] = len(list)
+		list = append(list, q)
+	}
+	for i := range cfg.Routes {
+		r := &cfg.Routes[i]
+		for _, l := range r.Limits {
+			add(quotaName(routeName(i, *r), l), l)
+		}
+	}
+	for name, p := range cfg.Plans {
+		for _, l := range p.Limits {
+			add(quotaName(name, l), l)
+		}
+	}
+	return list, at
+}
+
+// quotaName names a quota for its place: a limit of a route is the route's, one
+// of a plan is counted over all its routes.
+func quotaName(place string, l config.Limit) string { return place + " " + l.Name }
+
+// terms are what a route asks of its callers.
+func (a *App) terms(next *present, out *gateway.Route, r *config.Route, quotas map[string]int) error {
+	cfg := &next.cfg
+	out.Limits = limits(out.Name, r.Limits, quotas)
+	for _, name := range r.Plans {
+		p := cfg.Plans[name]
+		plan := gateway.Plan{Name: name, Callers: members(p.Callers), Limits: limits(name, p.Limits, quotas)}
+		if p.Priority != "" {
+			v, err := shed.ParsePriority(p.Priority)
+			if err != nil {
+				return fmt.Errorf("plans.%s: %w", name, err)
+			}
+			plan.Priority = &v
+		}
+		out.Plans = append(out.Plans, plan)
+	}
+	v, err := shed.ParsePriority(r.Priority.Default)
+	if err != nil {
+		return err
+	}
+	out.Priority = gateway.PriorityRule{Default: v, Header: r.Priority.Header}
+	if r.Enqueue != "" {
+		return nil
+	}
+	f := cfg.Fleets[r.Fleet]
+	out.Optional, out.Pool = f.Optional, a.protect.pools[r.Fleet]
+	if s := f.Shard; s != nil {
+		out.Hand, out.Cells = s.Hand, s.Cells
+		if s.Hand == 0 && s.Cells == 0 {
+			out.Hand = shard.Default(max(f.Replicas, len(f.Workers)))
+		}
+		if out.Spill, err = fleet.ParseSpill(s.Spill); err != nil {
+			return err
+		}
+	}
+	return a.reserves(next, out, r)
+}
+
+// reserves are the route's breaker, fallbacks and callers' budgets.
+func (a *App) reserves(next *present, out *gateway.Route, r *config.Route) error {
+	if b := r.Breaker; b != nil && !b.Off {
+		br, err := a.protect.circuits.Breaker(circuitName(r.Fleet, out.Name), breakerOf(b))
+		if err != nil {
+			return err
+		}
+		out.Breaker, out.Slow = br, b.Slow
+	}
+	for i, f := range r.Fallback {
+		fb := gateway.Fallback{}
+		for _, on := range f.On {
+			fb.On = append(fb.On, gateway.Trouble(on))
+		}
+		switch {
+		case f.Static != nil:
+			fb.Static = &gateway.Static{Status: f.Static.Status, Body: []byte(f.Static.Body), Header: http.Header{"Content-Type": {f.Static.ContentType}}}
+		case f.Stale > 0:
+			fb.Stale, out.Stale = &gateway.Stale{MaxAge: f.Stale}, a.protect.stale
+		default:
+			u := next.byName[f.Fleet]
+			if u == nil {
+				return fmt.Errorf("fallback[%d]: there is no fleet %s", i, f.Fleet)
+			}
+			fb.Other = u.doer
+		}
+		out.Fallback = append(out.Fallback, fb)
+	}
+	if share := r.Retry.PerCaller; share > 0 && r.Client != "" {
+		key := fmt.Sprintf("%s %v", out.Name, share)
+		b := a.protect.budgets[key]
+		if b == nil {
+			var err error
+			if b, err = dispatch.NewCallerBudgets(dispatch.CallerBudgetsConfig{Budget: budget.Config{Ratio: float64(share), Floor: callerFloor}}); err != nil {
+				return err
+			}
+			a.protect.budgets[key] = b
+		}
+		out.Budget = b
+	}
+	return nil
+}
+
+// callerFloor is how many retries a second a caller has whatever its traffic.
+const callerFloor = 1
+
+func circuitName(fleet, route string) string { return fleet + " " + route }
+
+func breakerOf(b *config.Breaker) breaker.Config {
+	ratio := func(r config.Ratio) float64 {
+		if r == 0 {
+			return breaker.Off
+		}
+		return float64(r)
+	}
+	c := breaker.Config{
+		Window: b.Window, MinVolume: b.MinVolume, FailureRatio: ratio(b.FailureRatio), SlowRatio: ratio(b.SlowRatio),
+		Consecutive: b.Consecutive, Open: b.Open, MaxOpen: b.MaxOpen, Probes: b.Probes,
+	}
+	if c.Consecutive == 0 {
+		c.Consecutive = breaker.Off
+	}
+	return c
+}
+
+func limits(place string, in []config.Limit, quotas map[string]int) []gateway.Limit {
+	var out []gateway.Limit
+	for _, l := range in {
+		out = append(out, gateway.Limit{Quota: quotas[quotaName(place, l)], Key: l.Key, Answers: l.Unit == config.UnitBytes})
+	}
+	return out
+}
+
+// members reports who is on a list of callers; * is everybody.
+func members(callers []string) func(string) bool {
+	if slices.Contains(callers, "*") {
+		return nil
+	}
+	set := make(map[string]bool, len(callers))
+	for _, c := range callers {
+		set[c] = true
+	}
+	return func(caller string) bool { return set[caller] }
+}
+
+// poolOf makes the fleet's pool, or changes it; nil when it has none.
+func (p *protection) poolOf(name string, c *config.Concurrency) error {
+	if c == nil {
+		delete(p.pools, name)
+		return nil
+	}
+	cfg := overload.Config{Name: name, Queue: c.Queue, Wait: c.Wait, PerCaller: c.PerCaller, Limit: shed.Config{Fixed: c.Limit}}
+	if c.Limit == 0 {
+		cfg.Limit = shed.Config{Min: c.Min, Max: c.Max}
+	}
+	if c.Queue == 0 {
+		cfg.Queue = overload.Off
+	}
+	if pool := p.pools[name]; pool != nil {
+		return pool.Update(cfg)
+	}
+	pool, err := overload.New(cfg)
+	if err != nil {
+		return fmt.Errorf("fleets.%s.concurrency: %w", name, err)
+	}
+	p.pools[name] = pool
+	return nil
+}
+
+func ejectOf(e config.Eject) balance.Eject {
+	if e.Off {
+		return balance.Eject{Consecutive: balance.Off, Above: balance.Off}
+	}
+	return balance.Eject{Consecutive: e.Consecutive, Above: float64(e.Ratio), For: e.For, MaxFor: max(10*e.For, e.For), MaxEject: float64(e.MaxShare)}
+}
+
+// marks are the queue store's, in the breakers' words.
+type marks struct{ store queue.Marks }
+
+func (m marks) Marks(ctx context.Context, prefix string) ([]circuit.Mark, error) {
+	found, err := m.store.Marks(ctx, prefix)
+	out := make([]circuit.Mark, len(found))
+	for i, f := range found {
+		out[i] = circuit.Mark{Key: f.Key, Version: f.Version, Doc: f.Doc, TTL: f.TTL}
+	}
+	return out, err
+}
+
+func (m marks) PutMark(ctx context.Context, in circuit.Mark) (circuit.Mark, error) {
+	out, err := m.store.PutMark(ctx, queue.Mark{Key: in.Key, Version: in.Version, Doc: in.Doc, TTL: in.TTL})
+	if errors.Is(err, queue.ErrConflict) {
+		err = fmt.Errorf("%w: %w", circuit.ErrConflict, err)
+	}
+	return circuit.Mark{Key: out.Key, Version: out.Version, Doc: out.Doc, TTL: out.TTL}, err
+}
+
+func (m marks) DeleteMark(ctx context.Context, key string, version int64) error {
+	return m.store.DeleteMark(ctx, key, version)
+}
+
+func (a *App) circuitChanged(e circuit.Event) {
+	a.hub.Publish(circuitEvent(e))
+}
+
+// circuitEvent says in the API's words how a breaker has changed.
+func circuitEvent(e circuit.Event) adminapi.Event {
+	out := adminapi.Event{At: e.At, Kind: "circuit", State: bezoar.State(e.State.String())}
+	out.Fleet, _, _ = strings.Cut(e.Name, " ")
+	out.Text = fmt.Sprintf("the circuit of %s is %s", e.Name, e.State)
+	switch {
+	case e.Forced != nil && e.Forced.By != "":
+		out.Text += fmt.Sprintf(": forced by %s until %s", e.Forced.By, e.Forced.Until.UTC().Format(time.RFC3339))
+	case e.Reason != "":
+		out.Text += ": " + e.Reason
+	}
+	return out
+}

@@ -1,0 +1,200 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/internal/config"
+)
+
+// startPatience is how long a fleet that a reload adds may take until the first
+// of its workers serves.
+const startPatience = time.Minute
+
+// fixed are the settings that hold from the start of the process to its end.
+func fixed(c *config.Config) map[string]any {
+	return map[string]any{
+		"listen": c.Listen, "admin": c.Admin, "admin_token_file": c.AdminTokenFile, "admin_token_env": c.AdminTokenEnv,
+		"store": c.Store, "state_dir": c.StateDir, "tls": c.TLS, "sqs": c.SQS, "sqs_hosts": c.SQSHosts,
+		"access_keys": c.AccessKeys, "node": c.Node, "live": c.Live, "tracing": c.Tracing,
+	}
+}
+
+// NeedsRestart names the settings of which cfg says something else than what
+// this process was started with, and which do not change while it runs.
+func (a *App) NeedsRestart(cfg config.Config) []string {
+	was, is := fixed(&a.cfg), fixed(&cfg)
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(was)) {
+		if !reflect.DeepEqual(was[key], is[key]) {
+			out = append(out, key)
+		}
+	}
+	return out
+}
+
+// Reload serves cfg from now on. Requests in flight end as they began. Either
+// all of cfg holds when it returns, or it returns an error and what was there
+// still does; what cannot change while it runs stays as it is. Calls must not
+// overlap, and only come while Run runs.
+func (a *App) Reload(ctx context.Context, cfg config.Config) error {
+	if err := errors.Join(cfg.Validate(), a.checkOuter(&cfg)); err != nil {
+		return err
+	}
+	now := a.now.Load()
+	next, added, err := a.nextUnits(now, cfg)
+	if err == nil {
+		err = a.await(ctx, added)
+	}
+	if err == nil {
+		err = a.ensureQueues(ctx, &next.cfg)
+	}
+	if err == nil {
+		err = a.swap(next)
+	}
+	if err != nil {
+		a.retire(added)
+		return err
+	}
+	a.now.Store(next)
+	a.retire(gone(now, next))
+	err = errors.Join(a.reshape(ctx, next), a.desk.SetSources(a.sources(next)), a.replaceAlarms(next), a.replacePushes(next))
+	a.log.Info("the settings were changed", "fleets", len(next.units), "routes", len(next.cfg.Routes), "queues", len(next.cfg.Queues))
+	return err
+}
+
+// nextUnits makes the next generation of the fleets that stay and, not serving
+// yet, those that are new.
+func (a *App) nextUnits(now *present, cfg config.Config) (next *present, added []*unit, err error) {
+	next = &present{cfg: cfg, byName: map[string]*unit{}}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Fleets)) {
+		f := cfg.Fleets[name]
+		if u := now.byName[name]; u != nil {
+			if (u.super == nil) != (len(f.Workers) > 0) {
+				return nil, added, fmt.Errorf("fleets.%s: command and workers do not replace each other while it runs: give the new one another name", name)
+			}
+			next.add(u)
+			continue
+		}
+		u, err := a.newUnit(name, f, rulesOf(&cfg, name))
+		if u != nil {
+			added = append(added, u)
+			next.add(u)
+		}
+		if err != nil {
+			return nil, added, err
+		}
+	}
+	return next, added, nil
+}
+
+// await starts fleets and waits until one worker of each serves.
+func (a *App) await(ctx context.Context, units []*unit) error {
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	for _, u := range units {
+		if err := u.ledger.Load(ctx, u.flight); err != nil {
+			return err
+		}
+		u.start(a.base, a.failed)
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for _, u := range units {
+		for u.fleet.Serving() == 0 {
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("fleets.%s: none of its workers served within %v", u.name, startPatience)
+			case <-tick.C:
+			}
+		}
+	}
+	return nil
+}
+
+// swap has the gateway serve next.
+func (a *App) swap(next *present) error {
+	if a.gateway == nil {
+		if len(next.cfg.Routes) > 0 && a.cfg.Listen != "" {
+			return errors.New("routes: Bezoar was started without any, so that nothing listens: start it again")
+		}
+		return nil
+	}
+	if len(next.cfg.Routes) == 0 {
+		return errors.New("routes: none is left: to serve nobody, stop it")
+	}
+	cfg, err := a.gatewayConfig(next)
+	if err != nil {
+		return err
+	}
+	return a.gateway.Swap(cfg)
+}
+
+// reshape makes the fleets that stay what next says.
+func (a *App) reshape(ctx context.Context, next *present) error {
+	var errs []error
+	for _, u := range next.units {
+		f := next.cfg.Fleets[u.name]
+		rules := rulesOf(&next.cfg, u.name)
+		u.rules.Store(&rules)
+		was := u.cfg.Swap(&f)
+		if !reflect.DeepEqual(*was, f) {
+			errs = append(errs, u.reshape(ctx, a, was))
+		}
+		u.ledger.SetFleet(u.size())
+	}
+	return errors.Join(errs...)
+}
+
+// gone are the fleets that next has no more.
+func gone(now, next *present) []*unit {
+	var out []*unit
+	for _, u := range now.units {
+		if next.byName[u.name] != u {
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// retire stops fleets that serve nobody any more: what they have in flight ends
+// first.
+func (a *App) retire(units []*unit) {
+	err := errors.Join(
+		stopAll(units, func(u *unit) error { u.drained(); return u.workers.stop() }),
+		stopAll(units, func(u *unit) error { return u.inner.stop() }),
+	)
+	for _, u := range units {
+		if u.closer != nil {
+			err = errors.Join(err, u.closer.Close())
+		}
+	}
+	if err != nil {
+		a.log.Warn("stopping fleets", "err", err)
+	}
+}
+
+// drained waits until nothing is in flight, for as long as the fleet may take.
+func (u *unit) drained() {
+	late := time.NewTimer(u.cfg.Load().Drain)
+	defer late.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for u.busy() {
+		select {
+		case <-late.C:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (u *unit) busy() bool {
+	return slices.ContainsFunc(u.fleet.Snapshot(), func(s fleet.Status) bool { return s.InFlight > 0 }) || u.doer.Stats().Waiting > 0
+}
