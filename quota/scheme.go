@@ -93,7 +93,8 @@ func (k *scheme) add(s []int64, now, n int64, scale float64) {
 // count keeps of a window what the store has not heard of.
 func (k *scheme) count(s []int64, n int64) {
 	if k.quota.Shared {
-		s[k.window.Slot(s[0])+k.window.Words()-1] += n
+		unsent := k.window.Slot(s[0]) + k.window.Words() - 1
+		s[unsent] = min(s[unsent]+min(n, MaxCount), MaxCount)
 	}
 }
 
@@ -102,7 +103,7 @@ func (k *scheme) owe(s []int64, ns int64, frac uint32) {
 	if k.quota.Shared {
 		sum := s[1]>>32&(1<<32-1) + int64(frac)
 		s[1] = sum<<32 | s[1]&(1<<32-1)
-		s[2] += ns + sum>>32
+		s[2] = min(s[2]+ns+sum>>32, MaxCount)
 	}
 }
 
@@ -126,14 +127,14 @@ func (k *scheme) collect(counts []Count, key Key, s []int64, now int64) []Count 
 		n := s[2]
 		s[2] = 0
 		b := &k.bucket
-		floor := min(s[0]-n, now+int64(b.Longest()))
-		return append(counts, Count{Quota: k.id, Key: key, Floor: floor, N: n, Keep: b.Longest() + keepLonger})
+		floor := max(min(s[0]-n, now+int64(b.Longest())), 0)
+		return append(counts, Count{Row: Row{Quota: k.id, Key: key}, Floor: floor, N: n, Keep: b.Longest() + keepLonger})
 	}
 	w := &k.window
 	w.Slide(s, now)
 	for b := s[0] - int64(w.Buckets); b <= s[0]; b++ {
 		unsent := w.Slot(b) + w.Words() - 1
-		counts = append(counts, Count{Quota: k.id, Key: key, Bucket: b, N: s[unsent], Keep: keep})
+		counts = append(counts, Count{Row: Row{k.id, key, b}, N: s[unsent], Keep: keep})
 		s[unsent] = 0
 	}
 	return counts

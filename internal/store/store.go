@@ -12,6 +12,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/store/sqlite"
 	"github.com/bezoar-dev/bezoar/ledger"
 	"github.com/bezoar-dev/bezoar/queue"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
 // Config is what every kind of store can be told.
@@ -24,6 +25,7 @@ type Stores struct {
 	Ledger ledger.Store
 	Queue  queue.Store
 	Live   live.Store
+	Quota  quota.Store
 	close  func() error
 }
 
@@ -87,6 +89,7 @@ type database interface {
 	Ledger() ledger.Store
 	Queue() queue.Store
 	Live() live.Store
+	Quota() quota.Store
 	Close() error
 }
 
@@ -96,6 +99,6 @@ func opener[C any, DB database](c C, open func(context.Context, C) (DB, error)) 
 		if err != nil {
 			return Stores{}, err
 		}
-		return Stores{Ledger: db.Ledger(), Queue: db.Queue(), Live: db.Live(), close: db.Close}, nil
+		return Stores{Ledger: db.Ledger(), Queue: db.Queue(), Live: db.Live(), Quota: db.Quota(), close: db.Close}, nil
 	}
 }

@@ -166,6 +166,19 @@ func (b *Bucket) there(room span) int64 {
 	return n
 }
 
+// Take is Check, then Add when that allows it; of what it took, Used, Remaining
+// and Reset count it. It also returns what Add does.
+func (b *Bucket) Take(s []int64, now, n int64) (d Decision, ns int64, frac uint32) {
+	d = b.Check(s, now, n)
+	if d.Allowed && n > 0 {
+		ns, frac = b.Add(s, now, n)
+		d.Used += n
+		d.Remaining -= n
+		d.Reset = time.Duration(span{s[0] - now, uint32(s[1])}.up())
+	}
+	return d, ns, frac
+}
+
 // Add takes n, 0 or more, at now. It returns by how much later everything is
 // there again: in nanoseconds, and 2⁻³² of them.
 func (b *Bucket) Add(s []int64, now, n int64) (ns int64, frac uint32) {

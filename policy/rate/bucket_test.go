@@ -88,6 +88,12 @@ func TestBucketWaitsAreExact(t *testing.T) {
 		if !d.Allowed && (d.Wait <= 0 || b.Check(state, now+int64(d.Wait)-1, n).Allowed || !b.Check(state, now+int64(d.Wait), n).Allowed) {
 			t.Fatalf("%d of %+v: %+v", n, b, d)
 		}
+		took := append([]int64(nil), state...)
+		if with, _, _ := b.Take(took, now, n); with.Allowed != d.Allowed {
+			t.Fatalf("%+v, and taken %+v", d, with)
+		} else if after := b.Check(took, now, 0); d.Allowed && (with.Used != after.Used || with.Remaining != after.Remaining || with.Reset != after.Reset) {
+			t.Fatalf("taking %d gave %+v, then %+v", n, with, after)
+		}
 		if full := b.Check(state, now+int64(d.Reset), b.Burst); !full.Allowed || full.Used != 0 {
 			t.Fatalf("after %v: %+v", d.Reset, full)
 		}

@@ -129,6 +129,21 @@ func (w *Window) Used(s []int64, now int64) int64 {
 	return add(newer, weigh(oldest, left, int64(w.Width())))
 }
 
+// Take is Check, then Add when that allows it; of what it took, Used, Remaining
+// and Reset count it.
+func (w *Window) Take(s []int64, now, n int64) Decision {
+	d := w.Check(s, now, n)
+	if d.Allowed && n > 0 {
+		at := w.Slot(s[0])
+		s[at] = add(s[at], n)
+		d.Used += n
+		d.Remaining -= n
+		width := int64(w.Width())
+		d.Reset = time.Duration((s[0]+1+w.buckets())*width - max(now, s[0]*width))
+	}
+	return d
+}
+
 // Check says whether n more, 0 or more, fit at now. It only forgets.
 func (w *Window) Check(s []int64, now, n int64) Decision {
 	width := int64(w.Width())

@@ -169,6 +169,12 @@ func TestWindowWaitsAreExact(t *testing.T) {
 		if d.Never != (!d.Allowed && n > w.Limit) || d.Allowed != (n <= w.Limit-d.Used) || d.Remaining != max(w.Limit-d.Used, 0) {
 			t.Fatalf("%d of %d: %+v", n, w.Limit, d)
 		}
+		if took := append([]int64(nil), state...); n > 0 && w.Take(took, now, n).Allowed {
+			with := w.Take(append([]int64(nil), state...), now, n)
+			if after := w.Check(took, now, 0); with.Used != after.Used || with.Remaining != after.Remaining || with.Reset != after.Reset {
+				t.Fatalf("taking %d gave %+v, then %+v", n, with, after)
+			}
+		}
 		at := func(wait time.Duration) rate.Decision {
 			later := append([]int64(nil), state...)
 			return w.Check(later, now+int64(wait), n)

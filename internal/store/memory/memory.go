@@ -6,6 +6,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/live"
 	"github.com/bezoar-dev/bezoar/ledger"
 	"github.com/bezoar-dev/bezoar/queue"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
 // Config says how much a DB keeps.
@@ -25,6 +26,7 @@ func (c Config) Validate() error {
 type DB struct {
 	ledger *ledgerStore
 	queue  *queueStore
+	quota  *quotaStore
 	live   *settingsStore
 }
 
@@ -36,7 +38,7 @@ func Open(c Config) (*DB, error) {
 	if c.MaxLetters == 0 {
 		c.MaxLetters = ledger.DefaultMaxLetters
 	}
-	return &DB{ledger: newLedgerStore(c.MaxLetters), queue: newQueueStore(), live: newSettingsStore()}, nil
+	return &DB{ledger: newLedgerStore(c.MaxLetters), queue: newQueueStore(), quota: newQuotaStore(), live: newSettingsStore()}, nil
 }
 
 // Ledger returns the ledger's store.
@@ -47,6 +49,9 @@ func (db *DB) Queue() queue.Store { return db.queue }
 
 // Live returns the store of live settings.
 func (db *DB) Live() live.Store { return db.live }
+
+// Quota returns the store of quotas.
+func (db *DB) Quota() quota.Store { return db.quota }
 
 // Close does nothing: what is held goes with the last reference to db.
 func (db *DB) Close() error { return nil }

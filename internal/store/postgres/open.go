@@ -12,6 +12,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/live"
 	"github.com/bezoar-dev/bezoar/ledger"
 	"github.com/bezoar-dev/bezoar/queue"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
 // connectTimeout bounds one attempt to connect, unless the URL says otherwise.
@@ -23,6 +24,7 @@ type DB struct {
 	where  string // for errors: no password
 	ledger *ledgerStore
 	queue  *queueStore
+	quota  *quotaStore
 	live   *settingsStore
 }
 
@@ -46,6 +48,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	}
 	db.ledger, db.queue = newLedgerStore(db, c.Schema, c.MaxLetters), newQueueStore(db, c.Schema)
 	db.live = newSettingsStore(db, c.Schema)
+	db.quota = newQuotaStore(db, c.Schema)
 	if err := db.queue.prepare(ctx); err != nil {
 		db.pool.Close()
 		return nil, fmt.Errorf("open the postgres store: %w", err)
@@ -61,6 +64,9 @@ func (db *DB) Queue() queue.Store { return db.queue }
 
 // Live returns the store of live settings.
 func (db *DB) Live() live.Store { return db.live }
+
+// Quota returns the store of quotas.
+func (db *DB) Quota() quota.Store { return db.quota }
 
 // Close waits for the connections in use and closes them all.
 func (db *DB) Close() error {

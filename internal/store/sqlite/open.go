@@ -16,6 +16,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/live"
 	"github.com/bezoar-dev/bezoar/ledger"
 	"github.com/bezoar-dev/bezoar/queue"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
 // DB is one open file and the stores in it.
@@ -76,6 +77,9 @@ func (db *DB) Queue() queue.Store { return db.queue }
 
 // Live returns the store of live settings.
 func (db *DB) Live() live.Store { return db.live }
+
+// Quota returns the store of quotas.
+func (db *DB) Quota() quota.Store { return &quotaStore{db} }
 
 // Close finishes the writes under way, refuses further ones, and gives the
 // file up.
