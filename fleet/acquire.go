@@ -30,20 +30,26 @@ func (wt *waiter) loose() bool { return wt.hand == nil || wt.want.Spill != Spill
 // TryAcquire hands out a worker if one is free. The caller owes
 // [Fleet.Release]. It overtakes nobody: a free worker is one for which nobody
 // waits.
-func (f *Fleet) TryAcquire(want Want) *Worker {
+func (f *Fleet) TryAcquire(want Want) *Worker { return f.try(&want) }
+
+func (f *Fleet) try(want *Want) *Worker {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	w := f.pick(&want, f.deal(&want))
+	var hand []int
+	if want.Caller != 0 {
+		hand = f.deal(want)
+	}
+	w := f.pick(want, hand)
 	if w != nil {
 		f.grant(w)
 	}
+	f.mu.Unlock()
 	return w
 }
 
 // Acquire hands out a worker, waiting for one until ctx ends. The caller owes
 // [Fleet.Release].
 func (f *Fleet) Acquire(ctx context.Context, want Want) (*Worker, error) {
-	if w := f.TryAcquire(want); w != nil {
+	if w := f.try(&want); w != nil {
 		return w, nil
 	}
 	f.mu.Lock()

@@ -129,8 +129,10 @@ func (f *Fleet) leastLoaded(avoid string) *Worker {
 	if n == 1 {
 		return f.free[0]
 	}
-	if now, ramping := f.ramping(); ramping {
-		return f.leastOfShare(avoid, now)
+	if !f.rampEnd.IsZero() {
+		if now, ramping := f.ramping(); ramping {
+			return f.leastOfShare(avoid, now)
+		}
 	}
 	if n > scanUpTo {
 		a, b := f.two(n)
