@@ -55,6 +55,9 @@ func New(cfg Config) *Cache {
 // Put keeps a copy of a, or says why not. It replaces an older answer of the key.
 func (c *Cache) Put(key [16]byte, a Answer, now time.Time) Reason {
 	r := c.record(key, a)
+	if r.length < 0 {
+		r.length = int64(len(a.Body))
+	}
 	_, _ = r.Write(a.Body) // cannot fail
 	return r.Commit(now)
 }

@@ -104,12 +104,17 @@ func clone(fields []Field) ([]Field, int64) {
 		}
 	}
 	kept := make([]Field, 0, len(fields))
+	size := 0
 	for _, f := range fields {
 		if !passing(f.Name) && !holds(hops, f.Name) {
 			kept = append(kept, f)
-			text.WriteString(f.Name)
-			text.WriteString(f.Value)
+			size += len(f.Name) + len(f.Value)
 		}
+	}
+	text.Grow(size)
+	for _, f := range kept {
+		text.WriteString(f.Name)
+		text.WriteString(f.Value)
 	}
 	rest := text.String()
 	for i, f := range kept {
@@ -117,7 +122,7 @@ func clone(fields []Field) ([]Field, int64) {
 		kept[i] = Field{rest[:n], rest[n:v]}
 		rest = rest[v:]
 	}
-	return kept, int64(text.Len() + cap(kept)*perField)
+	return kept, int64(size + cap(kept)*perField)
 }
 
 // passing reports whether a field is of one connection, or of one answer's way.
