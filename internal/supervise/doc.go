@@ -17,6 +17,14 @@
 // first and takes the old process away only when the new one is ready, so a
 // build that does not start costs no worker.
 //
+// # Health
+//
+// A worker that is up is asked for its health path, if there is one, once per
+// interval, ±20 %. Three failures in a row are reported to the registry as
+// sickness, two good answers in a row as its end; the registry decides whether a
+// sick worker is held out, and nobody is killed for what it answers. One that is
+// held out, idle and silent for half a minute is.
+//
 // # Whose doing an end was
 //
 // In this order: stopped by us (planned); killed by us for hanging (timeout);
