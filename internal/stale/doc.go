@@ -16,8 +16,7 @@
 //
 //	a, age, ok := cache.Get(key, now, maxAge)
 //
-// Who shows one adds Age and X-Bezoar-Stale with the age in seconds, and
-// Content-Length from the body.
+// Who shows one adds Age, Content-Length, and a field that says what it is.
 //
 // # What is kept
 //

@@ -13,8 +13,13 @@ import (
 // answer is never shown for longer than it says.
 func FuzzHeader(f *testing.F) {
 	for _, seed := range [][2]string{
-		{"no-store", ""}, {"public, max-age=60", "Accept"}, {`private="a,b"`, "*"}, {`x="\"", s-maxage=5`, "a, ,b"},
-		{"max-age=1,stale-if-error=99999999999999999999", "Accept-Encoding"}, {"must-revalidate", "Origin,origin"}, {`x="`, "a b"},
+		{"no-store", ""},
+		{"public, max-age=60", "Accept"},
+		{`private="a,b"`, "*"},
+		{`x="\"", s-maxage=5`, "a, ,b"},
+		{"max-age=1,stale-if-error=99999999999999999999", "Accept-Encoding"},
+		{"must-revalidate", "Origin,origin"},
+		{`x="`, "a b"},
 	} {
 		f.Add(seed[0], seed[1], true)
 	}
