@@ -34,7 +34,7 @@ const million = 1_000_000
 // fill returns a limiter that knows n keys.
 func fill(tb testing.TB, q quota.Quota, n int) *quota.Limiter {
 	tb.Helper()
-	l, err := quota.New(quota.Config{Quotas: []quota.Quota{q}, MaxKeys: n + n/16})
+	l, err := quota.New(quota.Config{Quotas: []quota.Quota{q}, MaxKeys: n + n/4})
 	if err != nil {
 		tb.Fatal(err)
 	}

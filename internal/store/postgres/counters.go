@@ -44,7 +44,8 @@ func newQuotaStore(db *DB, schema string) *quotaStore {
 			WHERE EXISTS (SELECT FROM mark) ORDER BY c.quota, c.key, c.bucket
 			ON CONFLICT (quota, key, bucket) DO UPDATE
 			SET n = least(greatest(t.n, excluded.floor) + excluded.n - excluded.floor, $11), until = greatest(t.until, excluded.until)`),
-		read: in(`SELECT coalesce(t.n, 0) FROM unnest($1::bigint[], $2::bytea[], $3::bigint[]) WITH ORDINALITY AS c (quota, key, bucket, i)
+		// A row that is new may hold more than the most.
+		read: in(`SELECT least(coalesce(t.n, 0), $4) FROM unnest($1::bigint[], $2::bytea[], $3::bigint[]) WITH ORDINALITY AS c (quota, key, bucket, i)
 			LEFT JOIN {schema}.quota_counts t USING (quota, key, bucket) ORDER BY c.i`),
 		expireCounts: in(`DELETE FROM {schema}.quota_counts WHERE ctid = ANY (ARRAY(
 			SELECT ctid FROM {schema}.quota_counts WHERE until < ` + begun + ` ORDER BY until LIMIT $1 FOR UPDATE SKIP LOCKED))`),
@@ -82,7 +83,7 @@ func (s *quotaStore) AddCounts(ctx context.Context, b quota.Batch) (quota.Totals
 			adding.quota, adding.key, adding.bucket, adding.floor, adding.n, adding.keep, adding.grain, int64(quota.MaxTotal))
 	}
 	// A statement of its own sees what others have added while this one waited.
-	batch.Queue(s.read, all.quota, all.key, all.bucket)
+	batch.Queue(s.read, all.quota, all.key, all.bucket, int64(quota.MaxTotal))
 	batch.Queue(s.expireCounts, 100+2*len(b.Counts))
 	batch.Queue(s.expireNodes)
 	batch.Queue(`SELECT ` + clock)
