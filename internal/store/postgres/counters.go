@@ -43,7 +43,7 @@ func newQuotaStore(db *DB, schema string) *quotaStore {
 				AS c (quota, key, bucket, floor, n, keep, grain)
 			WHERE EXISTS (SELECT FROM mark) ORDER BY c.quota, c.key, c.bucket
 			ON CONFLICT (quota, key, bucket) DO UPDATE
-			SET n = least(greatest(t.n, excluded.floor) + excluded.n - excluded.floor, $11), until = greatest(t.until, excluded.until)`),
+			SET n = least(greatest(t.n, excluded.floor) + (excluded.n - excluded.floor), $11), until = greatest(t.until, excluded.until)`),
 		// A row that is new may hold more than the most.
 		read: in(`SELECT least(coalesce(t.n, 0), $4) FROM unnest($1::bigint[], $2::bytea[], $3::bigint[]) WITH ORDINALITY AS c (quota, key, bucket, i)
 			LEFT JOIN {schema}.quota_counts t USING (quota, key, bucket) ORDER BY c.i`),
