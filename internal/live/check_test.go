@@ -34,7 +34,7 @@ func TestValidateJoinsEveryFault(t *testing.T) {
 		"Factor Value":           live.Override{What: live.Rate, Factor: 1001, Value: "x"}.Validate(),
 		"Name Error Sum Running": live.Node{Error: "\x00", Sum: "x", Running: -1}.Validate(),
 	} {
-		for _, field := range strings.Fields(what) {
+		for field := range strings.FieldsSeq(what) {
 			if err == nil || !strings.Contains(err.Error(), field) {
 				t.Errorf("%v does not name %s", err, field)
 			}

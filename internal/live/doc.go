@@ -58,7 +58,7 @@
 //
 // A writer that pauses for longer than Settle in the middle of a file whose
 // beginning is valid cannot be told from one that has finished: write beside
-// and rename. Nodes do not change at the same moment. Texts are kept as they
+// and rename. At start it is read as it is. Nodes do not change at the same moment. Texts are kept as they
 // are: what must stay secret belongs into a file that the settings name.
 //
 // # Bounds

@@ -29,6 +29,9 @@ func (f fileState) status() string {
 // complained about once. The turn is held.
 func (l *Live) look() (changed bool, err error) {
 	text, err := readFile(l.config.Path)
+	if errors.Is(err, errBusy) {
+		return false, err // followFile comes back to it
+	}
 	if err != nil {
 		l.fileLost(err)
 		return false, l.file.err
@@ -107,7 +110,11 @@ func (l *Live) hand(ctx context.Context) {
 	}
 }
 
-// readFile reads a file that is no longer than a version may be.
+// errBusy is why a file is not to be judged yet.
+var errBusy = errors.New("the file is being written")
+
+// readFile reads a file that is no longer than a version may be, unless it is
+// being written.
 func readFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -124,6 +131,13 @@ func readFile(path string) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(f, MaxText+1))
 	if err != nil {
 		return nil, err
+	}
+	after, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !(entry{info}).same(entry{after}) {
+		return nil, fmt.Errorf("%w: %s", errBusy, path)
 	}
 	if len(text) > MaxText {
 		return nil, fmt.Errorf("%s has more than %d bytes", path, MaxText)

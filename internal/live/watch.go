@@ -20,7 +20,7 @@ func (l *Live) followFile(ctx context.Context) {
 	defer w.close()
 	slow := time.NewTicker(l.config.SlowPoll)
 	defer slow.Stop()
-	settle := time.NewTimer(0) // it may have changed since Start
+	settle := time.NewTimer(l.config.Settle) // it may have changed since Start
 	defer settle.Stop()
 	armed, restarts := entryOf(l.config.Path), 0
 	for {

@@ -150,3 +150,76 @@ func BenchmarkRevision(b *testing.B) {
 		}
 	}
 }
+
+// cluster is nodes with a pool each over one schema; applied hears what the
+// last of them runs.
+func cluster(tb testing.TB, n int) (nodes []*live.Live, applied chan int64) {
+	tb.Helper()
+	schema := newSchema(tb)
+	applied = make(chan int64, 1000)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	for i := range n {
+		l, err := live.New(live.Config{
+			Node: fmt.Sprint("n", i), Store: open(tb, postgres.Config{URL: server(tb), Schema: schema}).Live(),
+			Apply: func(_ context.Context, v live.Version, _ []live.Override) error {
+				if i == n-1 {
+					applied <- v.Number
+				}
+				return nil
+			},
+		})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		nodes = append(nodes, l)
+		running.Go(func() {
+			if err := l.Run(ctx); err != nil {
+				tb.Error(err)
+			}
+		})
+	}
+	tb.Cleanup(func() { cancel(); running.Wait() })
+	return nodes, applied
+}
+
+func TestLiveNodesFollowEachOther(t *testing.T) {
+	t.Parallel()
+	nodes, applied := cluster(t, 3)
+	for i := range int64(5) {
+		if _, err := nodes[i%2].Put(t.Context(), []byte(fmt.Sprint("n: ", i)), "ann", ""); err != nil {
+			t.Fatal(err)
+		}
+		for n := range applied {
+			if n == i+1 {
+				break
+			}
+		}
+	}
+	poll(t, "each lists all nodes with what they run", func() bool {
+		for _, l := range nodes {
+			there := l.Status().Nodes
+			if len(there) != 3 || there[0].Running != 5 || there[1].Running != 5 || there[2].Running != 5 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// How long it takes from a put on one node until another one runs it.
+func BenchmarkLiveReachesOthers(b *testing.B) {
+	nodes, applied := cluster(b, 3)
+	number := int64(0)
+	for b.Loop() {
+		v, err := nodes[0].Put(b.Context(), []byte(fmt.Sprint("n: ", number)), "ann", "")
+		if err != nil {
+			b.Fatal(err)
+		}
+		for number = range applied {
+			if number == v.Number {
+				break
+			}
+		}
+	}
+}
