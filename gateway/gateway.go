@@ -53,12 +53,16 @@ func (g *Gateway) serveExchange(ctx context.Context, x *h1.Exchange) {
 // handle answers one request, on any wire.
 func (g *Gateway) handle(ctx context.Context, from caller, req *h1.Request, p peer) {
 	j := g.jobs.Get().(*job)
+	j.run(ctx, from, req, p)
+	g.jobs.Put(j)
+}
+
+func (j *job) run(ctx context.Context, from caller, req *h1.Request, p peer) {
 	j.begin(ctx, from, req, p)
 	j.open()
-	g.answer(j)
+	j.g.answer(j)
 	j.close()
 	j.end()
-	g.jobs.Put(j)
 }
 
 func (g *Gateway) answer(j *job) {

@@ -430,3 +430,18 @@ func TestTinyChunks(t *testing.T) {
 		t.Errorf("the worker got %d chunks of one byte", chunks)
 	}
 }
+
+// TestABodyReadWholeKeepsItsConnection: a body longer than what is held, all of
+// which has come and gone out with the head, may be answered before its upload has
+// begun to run. That costs nobody the connection.
+func TestABodyReadWholeKeepsItsConnection(t *testing.T) {
+	w := startWorker(t, answering(hello))
+	f := serve(t, Route{Doer: newDirect(t, w.addr), Buffer: 1000}, Config{}, ServerConfig{})
+	c := dial(t, f.addr)
+	for i := range 500 {
+		c.send("POST / HTTP/1.1\nHost: h\nContent-Length: 1100\n\n" + strings.Repeat("x", 1100))
+		if resp, body := c.answer("POST"); resp.StatusCode != 200 || body != "hello" || resp.Close {
+			t.Fatalf("request %d: %s %s, close %v", i, resp.Status, body, resp.Close)
+		}
+	}
+}

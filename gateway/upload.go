@@ -52,6 +52,8 @@ func (u *upload) finished() bool {
 func (j *job) upload(c *h1.Conn, rest []byte) {
 	u := &upload{done: make(chan struct{})}
 	u.moved.Store(time.Now().UnixNano())
+	// Before the goroutine runs: the worker may have all of it and answer first.
+	u.whole.Store(j.whole || int64(len(j.body)) == j.req.Length)
 	j.up = u
 	go func() {
 		defer close(u.done)
@@ -99,7 +101,6 @@ var errTooLarge = errors.New("the body is longer than the route allows")
 
 // copyBody sends the body and says whose fault it is when that fails.
 func (j *job) copyBody(u *upload, c *h1.Conn, rest []byte) (cause error, lost bool) {
-	u.whole.Store(j.whole || int64(len(j.body)) == j.req.Length)
 	if err := u.push(c, rest); err != nil || j.whole {
 		return err, false
 	}
