@@ -60,7 +60,7 @@ func (j *job) do() dispatch.Answer {
 	if j.stay.terms == nil {
 		return j.route.Doer.Do(j.ctx, j.work(), j)
 	}
-	j.stay.began = time.Now()
+	j.stay.began, j.stay.fate = time.Now(), fate{failed: true} // if it panics
 	a := j.route.Doer.Do(j.ctx, j.work(), j)
 	j.stay.fate = fateOf(a)
 	return a

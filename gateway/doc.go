@@ -19,6 +19,32 @@
 //   - Secrets stay out of dead letters (headers, parameters and user information
 //     are redacted by name; bodies are not looked into) and of problem documents.
 //
+// # Before the body is read
+//
+// A [Route] may ask things of those who call it. [Protect] asks the same in front
+// of a handler of a Go program; one core decides for both:
+//
+//		route ─► who calls ─► quotas ─► breaker ─► pool ─► body ─► Doer
+//		             │           │         │         │
+//		            403         429       503       503   or a Fallback's answer
+//
+//	  - All quotas of a request are charged, or none. What is known only afterwards
+//	    (the length of a chunked body, an answer's) is charged then.
+//	  - A refusal costs microseconds, takes no worker and holds no body. Its problem
+//	    document names rule, limit, value and time; Retry-After says when to come
+//	    back; RateLimit and RateLimit-Policy, on accepted answers too, what is left.
+//	  - Callers are counted under a keyed hash. IPv6 counts by /64; X-Forwarded-For
+//	    counts from trusted proxies only. A repeated header that names two callers
+//	    is refused, since nobody knows which of them a worker would believe.
+//	  - Tokens are not verified here: a claim tells callers apart, and proves
+//	    nothing. Keys that the worker has yet to check need a limit by "ip" beside.
+//	  - The breaker learns once from each request, whatever its retries did: broken,
+//	    overdue and 5xx are failures; quarantined work, callers who leave and an
+//	    empty fleet say nothing.
+//	  - An answer that is none of the route's workers is marked (FallbackField,
+//	    DegradedField). A place in the pool is held until the answer has been sent,
+//	    also while a slow body comes: give callers a PerCaller.
+//
 // # What it passes on
 //
 // Streams both ways with every piece sent on as it comes, trailers both ways,

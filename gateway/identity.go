@@ -182,6 +182,9 @@ func (m *recall) readClaim(authorization, claim string) string {
 // network returns the part of an address that tells callers apart: all of IPv4's,
 // and of IPv6's the first 64 bits, because the rest is the caller's to choose.
 func (m *recall) network(addr string) string {
+	if strings.IndexByte(addr, ':') < 0 {
+		return addr // IPv4, or none
+	}
 	if m.addr == addr {
 		return m.prefix
 	}

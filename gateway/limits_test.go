@@ -162,12 +162,43 @@ func TestQuotaOfBytes(t *testing.T) {
 	for i, step := range []struct {
 		got, want int
 	}{
-		{post("a", 60), 200}, {post("a", 60), 429}, {post("a", 40), 200}, {post("a", 1), 429},
-		{post("b", 101), 429}, {post("b", 100), 200},
-		{chunked("c", 150), 200}, {chunked("c", 1), 429}, {post("c", 1), 429},
+		{post("a", 60), 200},
+		{post("a", 60), 429},
+		{post("a", 40), 200},
+		{post("a", 1), 429},
+		{post("b", 101), 429},
+		{post("b", 100), 200},
+		{chunked("c", 150), 200},
+		{chunked("c", 1), 429},
+		{post("c", 1), 429},
 	} {
 		if step.got != step.want {
 			t.Errorf("step %d: status %d, want %d", i, step.got, step.want)
+		}
+	}
+}
+
+// TestQuotaOfAnswers: bytes of answers count when they are known, in front of
+// workers and of handlers.
+func TestQuotaOfAnswers(t *testing.T) {
+	bytes := perHour("traffic", 12)
+	bytes.Unit = quota.Bytes
+	limits := []Limit{{Key: "ip", Answers: true}}
+	for name, addr := range map[string]string{
+		"gateway": serveLimited(t, Route{Limits: limits}, Config{Limiter: newLimiter(t, bytes)}).addr,
+		"handler": protect(t, Protection{Limits: limits, Limiter: newLimiter(t, bytes)}, func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "hello")
+		}),
+	} {
+		c := dial(t, addr)
+		for i, want := range []int{200, 200, 200, 429} { // 15 bytes after three
+			resp, body := c.ask("GET /")
+			if resp.StatusCode != want {
+				t.Fatalf("%s: answer %d: status %d", name, i, resp.StatusCode)
+			}
+			if want == 429 && decode(t, body).Unit != "bytes" {
+				t.Errorf("%s", body)
+			}
 		}
 	}
 }
@@ -272,8 +303,15 @@ func TestTrustedProxiesCountCallers(t *testing.T) {
 		from string
 		want int
 	}{
-		{"192.0.2.1", 200}, {"192.0.2.1", 429}, {"192.0.2.2", 200}, {"10.9.9.9, 192.0.2.2", 429}, {"::ffff:192.0.2.2", 429},
-		{"2001:db8::1", 200}, {"2001:db8::2:3:4:5", 429}, {"2001:db8:0:1::1", 200}, {"192.0.2.2, 127.0.0.9", 429},
+		{"192.0.2.1", 200},
+		{"192.0.2.1", 429},
+		{"192.0.2.2", 200},
+		{"10.9.9.9, 192.0.2.2", 429},
+		{"::ffff:192.0.2.2", 429},
+		{"2001:db8::1", 200},
+		{"2001:db8::2:3:4:5", 429},
+		{"2001:db8:0:1::1", 200},
+		{"192.0.2.2, 127.0.0.9", 429},
 	} {
 		if resp, _ := c.ask("GET /", "X-Forwarded-For: "+tc.from); resp.StatusCode != tc.want {
 			t.Errorf("%s: status %d, want %d", tc.from, resp.StatusCode, tc.want)

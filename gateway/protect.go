@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -316,9 +317,8 @@ func (v *visit) address() string {
 	if len(v.p.proxies) == 0 || !among(v.p.proxies, ip) {
 		return ip
 	}
-	lists := v.r.Header["X-Forwarded-For"]
-	for i := len(lists) - 1; i >= 0; i-- {
-		for list := lists[i]; list != ""; {
+	for _, list := range slices.Backward(v.r.Header["X-Forwarded-For"]) {
+		for list != "" {
 			at := strings.LastIndexByte(list, ',')
 			hop := strings.TrimSpace(list[at+1:])
 			list = list[:max(at, 0)]

@@ -25,9 +25,6 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.ProtoMajor == 1 {
 		req.Minor = r.ProtoMinor
-		if req.Length != 0 {
-			_ = s.rc.EnableFullDuplex() // answers may begin before the body has ended
-		}
 	}
 	s.done = r.Body == nil || req.Length == 0
 	defer s.close()
@@ -58,6 +55,7 @@ func fieldsOf(r *http.Request) []h1.Field {
 const (
 	readSize   = 32 << 10         // the buffer for a body
 	stdTimeout = 60 * time.Second // for a caller to send or take anything
+	stdDiscard = time.Second      // for a body that nobody wants
 )
 
 // std is a [caller] over net/http.
@@ -69,7 +67,8 @@ type std struct {
 
 	// Reading.
 	buf      *[readSize]byte
-	done     bool // the body has been read
+	read     bool // the body has been asked for
+	done     bool // it has been read
 	patience time.Duration
 	by       time.Time
 	pump     *pump
@@ -85,12 +84,22 @@ type std struct {
 
 var _ caller = (*std)(nil)
 
-func (s *std) Continue() error { return nil } // net/http does, on the first read
-func (s *std) Ready() bool     { return false }
-func (s *std) BodyDone() bool  { return s.done }
-func (s *std) Gone() bool      { return s.r.Context().Err() != nil }
-func (s *std) Sent() bool      { return s.sent }
-func (s *std) Abort()          { s.aborted = true }
+func (s *std) Ready() bool    { return false }
+func (s *std) BodyDone() bool { return s.done }
+func (s *std) Gone() bool     { return s.r.Context().Err() != nil }
+func (s *std) Sent() bool     { return s.sent }
+func (s *std) Abort()         { s.aborted = true }
+
+// Continue lets answers begin before the body has ended. Where it is not called,
+// as for refusals, net/http reads the rest of a short body itself, so that the
+// connection can go on.
+func (s *std) Continue() error {
+	s.read = true
+	if s.r.ProtoMajor == 1 {
+		_ = s.rc.EnableFullDuplex() // a writer that cannot reads the body first
+	}
+	return nil
+}
 
 func (s *std) Patience(d time.Duration, by time.Time) { s.patience, s.by = d, by }
 
@@ -142,6 +151,9 @@ func (s *std) Hint(status int, _ string, fields []h1.Field) error {
 }
 
 func (s *std) Begin(h *h1.Head) error {
+	if !s.read && !s.done {
+		_ = s.rc.SetReadDeadline(time.Now().Add(stdDiscard))
+	}
 	s.head, s.bare = h, h.Bare || s.r.Method == http.MethodHead
 	return nil
 }
