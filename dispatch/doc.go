@@ -25,8 +25,25 @@
 // Every Send is an attempt in the ledger, recorded before it (law 1). After the
 // first byte has left, work runs again only if it says so, only when nothing of
 // an answer has reached the caller, and only in the lane, or in the fleet when
-// its worker was taken down on purpose (law 5). Attempts, waiting time and the
-// extra load of retries are bounded (law 8).
+// its worker was taken down on purpose (law 5).
+//
+// Retries are bounded (law 8). No work is delivered to more workers than there are
+// within its caller's shard, where the next life of one that ended with it counts
+// as another, nor more often than [RetryConfig].Attempts; nor does it knock at
+// more workers that live. Every further attempt comes out of the fleet's budget
+// and the caller's, from when it is decided on: one that is beyond them waits at
+// most two seconds to be within them. Free are attempts after a worker that had
+// ended before it was reached, and the few that law 6 gives back. [WorstCase] is the
+// arithmetic.
+//
+// Nothing is waited for or begun past [Work].Deadline, and the caller hears of it
+// then, or as much later as it takes to find out what became of a worker that broke
+// off. Deadlines are the callers' to choose, so that an attempt which is given up for
+// one is no strike against the work, nor against its worker. In the lane, what does
+// not answer is watched after its caller has been told.
+//
+// The fleet hears of every attempt in it. Of a request's failures only the first
+// counts.
 //
 // [Dispatcher.Run] owns the one goroutine: the lane's.
 package dispatch

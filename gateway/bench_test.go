@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -126,6 +127,29 @@ func BenchmarkRefuse(b *testing.B) {
 	}
 	p := peer{ip: "192.0.2.1", memo: new(memo)}
 	from := &sink{}
+	b.ReportAllocs()
+	for b.Loop() {
+		g.handle(b.Context(), from, req, p)
+	}
+}
+
+// BenchmarkObserved is BenchmarkJob's GET with everything on that looks at
+// requests, and with a deadline and a trace of the caller's.
+func BenchmarkObserved(b *testing.B) {
+	done := doFunc(func(context.Context, dispatch.Work, dispatch.Job) dispatch.Answer {
+		return dispatch.Answer{Kind: dispatch.Answered}
+	})
+	log, err := NewAccessLog(AccessLogConfig{Log: slog.New(slog.DiscardHandler), Every: -1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	g := newGateway(b, Config{Observe: log.Observe, Routes: []Route{{Path: "/*", Doer: done, Printer: newPrinter(b), Client: "ip"}}})
+	req := new(h1.Request)
+	text := strings.Replace(benchRequest, "\n\n", "\nX-Request-Timeout: 10s\nTraceparent: "+someTrace+"\nX-Request-Id: r1\n\n", 1)
+	if err := req.Parse(crlf(text), h1.Limits{}); err != nil {
+		b.Fatal(err)
+	}
+	from, p := &sink{}, peer{ip: "192.0.2.1", memo: new(memo)}
 	b.ReportAllocs()
 	for b.Loop() {
 		g.handle(b.Context(), from, req, p)

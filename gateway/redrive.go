@@ -98,8 +98,12 @@ func rebuild(kept bezoar.Request) (*h1.Request, []string, error) {
 	var fields []h1.Field
 	for _, name := range slices.Sorted(maps.Keys(kept.Header)) {
 		k := h1.KeyOf(name)
-		if k == h1.ContentLength || k == h1.TransferEncoding || k == h1.Upgrade || k == h1.Expect {
+		switch k {
+		case h1.ContentLength, h1.TransferEncoding, h1.Upgrade, h1.Expect:
 			continue
+		case h1.RequestTimeout, h1.RequestDeadline, h1.GRPCTimeout: // nobody waits any more
+			continue
+		default:
 		}
 		for _, v := range kept.Header[name] {
 			if v == Redacted {
