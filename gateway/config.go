@@ -12,7 +12,6 @@ import (
 	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/fleet"
 	"github.com/bezoar-dev/bezoar/internal/h1"
-	"github.com/bezoar-dev/bezoar/internal/stale"
 	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 	"github.com/bezoar-dev/bezoar/quota"
@@ -110,7 +109,7 @@ type Route struct {
 	Fallback []Fallback
 	// Stale keeps the good answers of the route's GETs, for a Fallback. What
 	// may be kept, and shown to others, its package says. Routes may share it.
-	Stale *stale.Cache
+	Stale *Copies
 	// Optional answers an empty 204 with the field X-Bezoar-Degraded when
 	// there is trouble that no Fallback is for.
 	Optional bool

@@ -3,6 +3,7 @@ package gateway
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -10,6 +11,20 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/h1"
 	"github.com/bezoar-dev/bezoar/internal/stale"
 )
+
+// Copies keeps good answers for the fallbacks of routes and protected handlers.
+type Copies = stale.Cache
+
+// CopiesConfig bounds [Copies].
+type CopiesConfig = stale.Config
+
+// NewCopies returns an empty cache, or every fault of cfg.
+func NewCopies(cfg CopiesConfig) (*Copies, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("copies of answers: %w", err)
+	}
+	return stale.New(cfg), nil
+}
 
 // copier is a caller's wire that keeps a copy of the worker's answer while it
 // passes.

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net/netip"
 	"strings"
 
 	"github.com/bezoar-dev/bezoar"
@@ -77,25 +76,6 @@ func parseKey(s string, client *key) (*key, error) {
 // of them a worker would believe nobody knows, so neither can be counted.
 var errRepeated = errors.New("the header that says who calls is repeated")
 
-// recall remembers what is dear to compute about callers and likely to be asked
-// again: it is kept for a connection. What it knows depends on its own contents
-// only, so that it can be wrong about nobody.
-type recall struct {
-	buf   []byte // for what is hashed
-	token []byte // for what is decoded
-	used  int    // of sums: what is next to be forgotten
-	sums  [4]struct {
-		text []byte
-		sum  [16]byte
-	}
-
-	authorization, claim string // and what they say:
-	value                string
-
-	addr, prefix string // an address, and what of it counts
-	id           string // the last joined id
-}
-
 // sum returns the hash of who k counts: never the same for two of them, as far as
 // 128 bits go, and not to be guessed without the secret.
 func (k *key) sum(secret *[32]byte, m *recall, a applicant, route string) ([16]byte, error) {
@@ -129,9 +109,6 @@ func (k *key) sum(secret *[32]byte, m *recall, a applicant, route string) ([16]b
 	return sum, nil
 }
 
-// maxRecall bounds every text and buffer that is kept with a connection.
-const maxRecall = 2 << 10
-
 // of returns what the part is about, and its value. Callers who do not say who
 // they are share nothing but their address.
 func (p *part) of(m *recall, a applicant, route string) (kind, string, error) {
@@ -157,55 +134,6 @@ func (p *part) of(m *recall, a applicant, route string) (kind, string, error) {
 	case byAddress:
 	}
 	return byAddress, m.network(a.address()), nil
-}
-
-// readClaim returns the claim of a bearer's token, "" when there is none.
-func (m *recall) readClaim(authorization, claim string) string {
-	if m.authorization == authorization && m.claim == claim {
-		return m.value
-	}
-	payload := bearer(authorization)
-	if payload == "" {
-		return ""
-	}
-	v, scratch := claimOf(m.token, payload, claim)
-	value := string(v)
-	if m.token = scratch; cap(scratch) > maxRecall {
-		m.token = nil
-	}
-	if len(authorization) <= maxRecall {
-		m.authorization, m.claim, m.value = strings.Clone(authorization), claim, value
-	}
-	return value
-}
-
-// network returns the part of an address that tells callers apart: all of IPv4's,
-// and of IPv6's the first 64 bits, because the rest is the caller's to choose.
-func (m *recall) network(addr string) string {
-	if strings.IndexByte(addr, ':') < 0 {
-		return addr // IPv4, or none
-	}
-	if m.addr == addr {
-		return m.prefix
-	}
-	m.addr, m.prefix = strings.Clone(addr), networkOf(addr)
-	return m.prefix
-}
-
-func networkOf(addr string) string {
-	ip, err := netip.ParseAddr(addr)
-	if err != nil {
-		return addr
-	}
-	ip = ip.Unmap().WithZone("")
-	if ip.Is4() {
-		return ip.String()
-	}
-	p, err := ip.Prefix(64)
-	if err != nil {
-		return addr
-	}
-	return p.String()
 }
 
 // id returns who k counts as people write it: the values, joined by +.

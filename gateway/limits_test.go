@@ -387,6 +387,9 @@ func TestImpossibleTerms(t *testing.T) {
 			t.Errorf("no word of %q in\n%v", want, err)
 		}
 	}
+	if _, err := NewCopies(CopiesConfig{MaxBytes: -1}); err == nil || !strings.Contains(err.Error(), "MaxBytes") {
+		t.Errorf("NewCopies: %v", err)
+	}
 	if _, err := Protect(Protection{Limits: []Limit{{}}, Fallback: []Fallback{{Other: doFunc(nil)}}, Slow: -1}); err == nil ||
 		!strings.Contains(err.Error(), "Limits[0].Quota") || !strings.Contains(err.Error(), "Fallback[0].Other") || !strings.Contains(err.Error(), "Slow") {
 		t.Errorf("Protect: %v", err)

@@ -1,21 +1,15 @@
 package gateway
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/netip"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/circuit"
-	"github.com/bezoar-dev/bezoar/internal/h1"
-	"github.com/bezoar-dev/bezoar/internal/stale"
 	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/quota"
 )
@@ -36,7 +30,7 @@ type Protection struct {
 	Priority PriorityRule
 	Fallback []Fallback // for "open" and "shed"; with Handler instead of Other
 	Optional bool
-	Stale    *stale.Cache
+	Stale    *Copies
 
 	Limiter        *quota.Limiter
 	HideLimits     bool
@@ -121,227 +115,4 @@ func (p *protector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer v.end()
 	v.serve()
 	v.whole = true
-}
-
-// visit is one request to a protected handler.
-type visit struct {
-	p      *protector
-	r      *http.Request
-	stay   stay
-	recall recall
-	w      visitWriter
-	rec    Record
-	body   counter
-	whole  bool // the handler has returned
-}
-
-func (v *visit) begin(w http.ResponseWriter, r *http.Request) {
-	v.r, v.whole = r, false
-	v.w = visitWriter{ResponseWriter: w, visit: v, fields: v.w.fields[:0]}
-	v.rec = Record{Time: time.Now(), Route: v.p.terms.route, Method: r.Method, Host: r.Host, Path: r.URL.Path}
-}
-
-// serve answers the request.
-func (v *visit) serve() {
-	at := arrival{now: v.rec.Time, length: v.r.ContentLength}
-	at.deadline, _ = v.r.Context().Deadline()
-	no := v.stay.admit(v.r.Context(), v.p.terms, &v.recall, v, at)
-	v.rec.Caller, v.rec.Plan, v.rec.Waited, v.rec.Cost = v.stay.caller, v.stay.planName(), v.stay.waited, v.stay.cost
-	if no != nil {
-		v.refuse(no)
-		return
-	}
-	v.stay.began = time.Now()
-	r := v.r
-	if r.ContentLength < 0 && r.Body != nil && v.stay.counted {
-		copied := *r
-		v.body = counter{ReadCloser: r.Body}
-		copied.Body = &v.body
-		r = &copied
-	}
-	v.w.taping = v.p.terms.cache != nil && r.Method == http.MethodGet && r.Header.Get("Range") == ""
-	v.p.next.ServeHTTP(&v.w, r)
-	if v.r.Context().Err() == nil {
-		v.w.begin(http.StatusOK) // of a handler that wrote nothing
-	}
-}
-
-// end gives back what admission took, also when the handler panics, and tells
-// how it went.
-func (v *visit) end() {
-	now := time.Now()
-	v.settle()
-	if v.whole {
-		v.w.tape.Commit(now)
-	}
-	v.w.tape.Discard()
-	v.stay.leave(now)
-	in := max(v.r.ContentLength, v.body.n)
-	v.stay.extra(now, v.r.ContentLength, in, v.w.n)
-	if v.p.observe != nil {
-		v.rec.Duration, v.rec.BytesIn, v.rec.BytesOut, v.rec.Status = now.Sub(v.rec.Time), max(in, 0), v.w.n, v.w.status
-		if !v.stay.head.IsZero() {
-			v.rec.TTFB = v.stay.head.Sub(v.rec.Time)
-		}
-		v.rec.RequestID = v.id()
-		v.p.observe(&v.rec)
-	}
-	if !v.whole {
-		return // somebody may hold on to what a panic left behind
-	}
-	fields := v.w.fields
-	clear(fields[:cap(fields)])
-	*v = visit{p: v.p, recall: v.recall}
-	v.w.fields = fields[:0]
-	v.p.visits.Put(v)
-}
-
-// settle says what the answer tells about the handler.
-func (v *visit) settle() {
-	if v.stay.began.IsZero() {
-		return
-	}
-	switch status := v.w.status; {
-	case (status == 0 && !v.w.hijacked || !v.whole) && v.r.Context().Err() != nil:
-		v.stay.fate = fate{ignored: !errors.Is(v.r.Context().Err(), context.DeadlineExceeded), failed: true, dropped: true}
-	case !v.whole || status >= 500:
-		v.stay.fate = fate{failed: true, dropped: status == 503}
-	case status == 429:
-		v.stay.fate = fate{dropped: true}
-	}
-}
-
-// id returns the request's id.
-func (v *visit) id() string {
-	if v.rec.RequestID == "" {
-		if v.rec.RequestID = v.r.Header.Get("X-Request-Id"); !isID(v.rec.RequestID) {
-			v.rec.RequestID = newID()
-		}
-	}
-	return v.rec.RequestID
-}
-
-// refuse answers a request that is not admitted.
-func (v *visit) refuse(no *refusal) {
-	v.rec.Rule = no.grounds.Rule
-	if v.fallBack(no.trouble) {
-		return
-	}
-	fields := append(v.stay.quotaFields(no.fields(nil)),
-		h1.Field{Name: "Content-Type", Value: "application/problem+json"},
-		h1.Field{Name: "Cache-Control", Value: "no-store"},
-		h1.Field{Name: "X-Request-Id", Value: v.id()},
-	)
-	v.send(no.grounds.Status, fields, no.document(v.id()))
-}
-
-// fallBack answers what the handler cannot be asked, if there is something to
-// answer with.
-func (v *visit) fallBack(on Trouble) bool {
-	t := v.p.terms
-	if on == "" {
-		return false
-	}
-	for i := range t.fallback {
-		f := &t.fallback[i]
-		switch {
-		case !f.isFor(on):
-		case f.Static != nil:
-			v.rec.Fallback = fellStatic
-			v.send(f.Static.status(), f.Static.fields([]h1.Field{markOf(fellStatic, on)}), f.Static.Body)
-			return true
-		case f.Handler != nil:
-			v.stay.leave(time.Now())
-			v.rec.Fallback = fellOther
-			v.w.Header().Set(FallbackField, markOf(fellOther, on).Value)
-			f.Handler.ServeHTTP(&v.w, v.r)
-			return true
-		case f.Stale != nil && (v.r.Method == http.MethodGet || v.r.Method == http.MethodHead):
-			if a, age, ok := t.cache.Get(v.staleKey(), time.Now(), f.Stale.MaxAge); ok {
-				v.rec.Fallback = fellStale
-				v.send(a.Status, staleFields(a, age, on), a.Body)
-				return true
-			}
-		}
-	}
-	if t.optional {
-		v.rec.Fallback = fellDegraded
-		v.send(http.StatusNoContent, []h1.Field{{Name: DegradedField, Value: string(on)}}, nil)
-	}
-	return t.optional
-}
-
-func (v *visit) send(status int, fields []h1.Field, body []byte) {
-	h := v.w.Header()
-	for _, f := range fields {
-		h.Add(f.Name, f.Value)
-	}
-	v.w.WriteHeader(status)
-	if v.r.Method != http.MethodHead && !bare(status) {
-		_, _ = v.w.Write(body) // the caller is gone then
-	}
-}
-
-func (v *visit) staleKey() [16]byte {
-	return v.p.terms.staleKey(&v.recall, v.r.Host, v.r.URL.RequestURI(), func(name string) string {
-		return strings.Join(v.r.Header.Values(name), ", ")
-	})
-}
-
-// field and address make a visit an applicant.
-func (v *visit) field(lower string) (value string, clear bool) {
-	if lower == "host" {
-		return v.r.Host, true
-	}
-	seen := false
-	for name, values := range v.r.Header {
-		if !sameName(name, lower) {
-			continue
-		}
-		for _, s := range values {
-			if seen && s != value {
-				return "", false
-			}
-			value, seen = s, true
-		}
-	}
-	return value, true
-}
-
-func (v *visit) address() string {
-	host, _, err := net.SplitHostPort(v.r.RemoteAddr)
-	if err != nil {
-		host = v.r.RemoteAddr
-	}
-	ip := plainIP(host)
-	if len(v.p.proxies) == 0 || !among(v.p.proxies, ip) {
-		return ip
-	}
-	for _, list := range slices.Backward(v.r.Header["X-Forwarded-For"]) {
-		for list != "" {
-			at := strings.LastIndexByte(list, ',')
-			hop := strings.TrimSpace(list[at+1:])
-			list = list[:max(at, 0)]
-			if _, err := netip.ParseAddr(hop); err != nil {
-				return ip
-			}
-			if ip = hop; !among(v.p.proxies, hop) {
-				return ip
-			}
-		}
-	}
-	return ip
-}
-
-func among(proxies []netip.Prefix, ip string) bool {
-	addr, err := netip.ParseAddr(ip)
-	if err != nil {
-		return false
-	}
-	for _, p := range proxies {
-		if p.Contains(addr.Unmap()) {
-			return true
-		}
-	}
-	return false
 }

@@ -224,7 +224,10 @@ func TestProtectBreaker(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, all := newBreaker(t)
-			cache := stale.New(stale.Config{})
+			cache, err := NewCopies(CopiesConfig{})
+			if err != nil {
+				t.Fatal(err)
+			}
 			recs := new(records)
 			addr := protect(t, Protection{
 				Breaker: b, Stale: cache, Pool: newPool(t, overload.Config{}), Observe: recs.note,

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -10,22 +9,19 @@ import (
 
 	"github.com/bezoar-dev/bezoar/circuit"
 	"github.com/bezoar-dev/bezoar/dispatch"
-	"github.com/bezoar-dev/bezoar/internal/stale"
 	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 	"github.com/bezoar-dev/bezoar/policy/shed"
 )
 
-func newPool(t testing.TB, cfg overload.Config) *overload.Pool {
+func newPool(t *testing.T, cfg overload.Config) *overload.Pool {
 	t.Helper()
 	p, err := overload.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if s := p.Stats(); s.InFlight != 0 || s.Queued != 0 {
-			t.Errorf("%d in flight and %d queued are left in the pool", s.InFlight, s.Queued)
-		}
+		settled(t, func() bool { s := p.Stats(); return s.InFlight == 0 && s.Queued == 0 }) // no place is lost
 	})
 	return p
 }
@@ -254,185 +250,6 @@ func TestPoolGetsEveryPlaceBack(t *testing.T) {
 	}
 }
 
-// TestBreakerAndFallbacks: failures open the circuit, and what is answered then
-// is marked, in the answer and in the record.
-func TestBreakerAndFallbacks(t *testing.T) {
-	other := newDirect(t, startWorker(t, answering("HTTP/1.1 200 OK\nContent-Length: 5\nX-Own: 1\n\nother")).addr)
-	nobody := doFunc(func(context.Context, dispatch.Work, dispatch.Job) dispatch.Answer {
-		return dispatch.Answer{Kind: dispatch.Unavailable, RetryAfter: time.Second, Reason: "no worker"}
-	})
-	static := Fallback{Static: &Static{Status: 203, Header: http.Header{"Content-Type": {"text/plain"}, "X-Two": {"a", "b"}}, Body: []byte("static")}}
-	for _, tc := range []struct {
-		name     string
-		fallback []Fallback
-		optional bool
-		status   int
-		body     string
-		mark     string
-		rec      string
-	}{
-		{"none", nil, false, 503, "", "", ""},
-		{"static", []Fallback{static}, false, 203, "static", "static; on=open", "static"},
-		{"for something else", []Fallback{{On: []Trouble{Shed, Unavailable}, Static: static.Static}}, false, 503, "", "", ""},
-		{"other", []Fallback{{On: []Trouble{Open}, Other: other}, static}, false, 200, "other", "other; on=open", "other"},
-		{"other has nobody", []Fallback{{Other: nobody}, static}, false, 203, "static", "static; on=open", "static"},
-		{"no copy is there", []Fallback{{Stale: &Stale{}}, static}, false, 203, "static", "static; on=open", "static"},
-		{"optional", nil, true, 204, "", "", "degraded"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			d := newDirect(t, startWorker(t, answering("HTTP/1.1 500 Oh\nContent-Length: 0\n\n")).addr)
-			b, all := newBreaker(t)
-			var recs records
-			f := serve(t, Route{
-				Doer: d, Breaker: b, Fallback: tc.fallback, Optional: tc.optional, Stale: stale.New(stale.Config{}),
-				Pool: newPool(t, overload.Config{}),
-			}, Config{Observe: recs.note}, ServerConfig{})
-			c := dial(t, f.addr)
-			for range 2 {
-				if resp, _ := c.ask("GET /"); resp.StatusCode != 500 {
-					t.Fatalf("status %d", resp.StatusCode)
-				}
-			}
-			settled(t, func() bool { return stateOf(all) == breaker.Open })
-			for _, method := range []string{"GET", "HEAD"} {
-				resp, body := c.ask(method+" /", "X-Request-Id: "+method)
-				if resp.StatusCode != tc.status || resp.Header.Get(FallbackField) != tc.mark || resp.Header.Get("X-Request-Id") != method || resp.Close {
-					t.Errorf("%s: %d %v", method, resp.StatusCode, resp.Header)
-				}
-				switch {
-				case method == "HEAD":
-				case tc.status == 503:
-					g := decode(t, body)
-					if g.Rule != RuleBreaker || g.Type != ProblemPrefix+"circuit-open" || !strings.Contains(g.Reason, "in a row") || g.RetryAfter < 1 || resp.Header.Get("Retry-After") == "" {
-						t.Errorf("%v %s", resp.Header, body)
-					}
-				case body != tc.body:
-					t.Errorf("%q", body)
-				}
-				if tc.optional && resp.Header.Get(DegradedField) != "open" {
-					t.Errorf("%v", resp.Header)
-				}
-				if rec := recs.last(t, method); rec.Rule != RuleBreaker || rec.Fallback != tc.rec || rec.Status != tc.status {
-					t.Errorf("record %+v", rec)
-				}
-			}
-			if n := d.sends.Load(); n != 2 {
-				t.Errorf("%d deliveries", n)
-			}
-		})
-	}
-}
-
-// TestFallbackWhenNobodyIsThere: the dispatcher's own refusal has fallbacks too,
-// with the body that has been read.
-func TestFallbackWhenNobodyIsThere(t *testing.T) {
-	other := newDirect(t, startWorker(t, func(c *workerConn) {
-		for {
-			r, body := c.request()
-			if r == nil {
-				return
-			}
-			c.send("HTTP/1.1 200 OK\nContent-Length: 5\n\n" + body)
-		}
-	}).addr)
-	nobody := doFunc(func(context.Context, dispatch.Work, dispatch.Job) dispatch.Answer {
-		return dispatch.Answer{Kind: dispatch.Unavailable, RetryAfter: time.Second, Reason: "no worker"}
-	})
-	f := serve(t, Route{Doer: nobody, Fallback: []Fallback{{On: []Trouble{Unavailable}, Other: other}}}, Config{}, ServerConfig{})
-	c := dial(t, f.addr)
-	for range 2 {
-		c.send("POST / HTTP/1.1\nHost: h\nContent-Length: 5\n\nhello")
-		resp, body := c.answer("POST")
-		if resp.StatusCode != 200 || body != "hello" || resp.Header.Get(FallbackField) != "other; on=unavailable" {
-			t.Errorf("%d %q %v", resp.StatusCode, body, resp.Header)
-		}
-	}
-}
-
-// TestStaleCopies: good answers to GETs are kept while they pass, and shown with
-// their age when there is trouble; what is personal is not.
-func TestStaleCopies(t *testing.T) {
-	var mu sync.Mutex
-	gone := false
-	w := startWorker(t, func(c *workerConn) {
-		for {
-			r, _ := c.request()
-			if r == nil {
-				return
-			}
-			more := ""
-			switch r.URL.Path {
-			case "/public":
-				more = "Cache-Control: public\n"
-			case "/private":
-				more = "Cache-Control: private\n"
-			case "/cookie":
-				more = "Set-Cookie: a=b\n"
-			}
-			c.send("HTTP/1.1 200 OK\n" + more + "Content-Type: text/x\nTransfer-Encoding: chunked\n\n4\nseen\n4\n" + (r.URL.RawQuery + "----")[:4] + "\n0\n\n")
-		}
-	})
-	d := newDirect(t, w.addr)
-	sometimes := doFunc(func(ctx context.Context, work dispatch.Work, j dispatch.Job) dispatch.Answer {
-		mu.Lock()
-		away := gone
-		mu.Unlock()
-		if away {
-			return dispatch.Answer{Kind: dispatch.Unavailable, RetryAfter: time.Second, Reason: "no worker"}
-		}
-		return d.Do(ctx, work, j)
-	})
-	f := serve(t, Route{
-		Doer: sometimes, Stale: stale.New(stale.Config{}), Fallback: []Fallback{{Stale: &Stale{MaxAge: time.Hour}}},
-		Limits: []Limit{{Key: "header:X-Api-Key"}},
-	}, Config{Limiter: newLimiter(t, perHour("q", 1000))}, ServerConfig{})
-	c := dial(t, f.addr)
-	requests := []struct {
-		lines []string
-		kept  bool
-	}{
-		{[]string{"GET /a"}, true},
-		{[]string{"GET /a?q=1"}, true},
-		{[]string{"GET /a?q=2", "Accept-Language: de"}, true},
-		{[]string{"GET /public", "Authorization: Basic abc"}, true},
-		{[]string{"GET /b", "Authorization: Basic abc"}, false},
-		{[]string{"GET /c", "Cookie: a=b"}, false},
-		{[]string{"GET /d", "X-Api-Key: k"}, false},
-		{[]string{"GET /private"}, false},
-		{[]string{"GET /cookie"}, false},
-		{[]string{"GET /e", "Range: bytes=0-1"}, false},
-		{[]string{"POST /f", "Content-Length: 0"}, false},
-	}
-	bodies := make([]string, len(requests))
-	for i, r := range requests {
-		resp, body := c.ask(r.lines...)
-		if resp.StatusCode != 200 {
-			t.Fatalf("%v: %d", r.lines, resp.StatusCode)
-		}
-		bodies[i] = body
-	}
-	mu.Lock()
-	gone = true
-	mu.Unlock()
-	for i, r := range requests {
-		resp, body := c.ask(r.lines...)
-		if (resp.StatusCode == 200) != r.kept {
-			t.Errorf("%v: status %d", r.lines, resp.StatusCode)
-			continue
-		}
-		if r.kept && (body != bodies[i] || resp.Header.Get(FallbackField) != "stale; on=unavailable" || resp.Header.Get("Age") == "" ||
-			resp.Header.Get("Content-Type") != "text/x" || len(resp.Header["X-Request-Id"]) != 1 || len(resp.Header["Ratelimit"]) > 1) {
-			t.Errorf("%v: %q %v", r.lines, body, resp.Header)
-		}
-	}
-	if resp, _ := c.ask("GET /a?q=2", "Accept-Language: fr"); resp.StatusCode != 503 {
-		t.Errorf("another language: status %d", resp.StatusCode)
-	}
-	if resp, body := c.ask("HEAD /a"); resp.StatusCode != 200 || body != "" || resp.ContentLength != 8 {
-		t.Errorf("HEAD: %d, %d", resp.StatusCode, resp.ContentLength)
-	}
-}
-
 // TestFates: what counts as the fleet's failure, and what is no sign of it.
 func TestFates(t *testing.T) {
 	for _, tc := range []struct {
@@ -479,5 +296,35 @@ func TestSlowAnswersOpenTheCircuit(t *testing.T) {
 	}
 	if s := stateOf(all); s != breaker.Open {
 		t.Errorf("the circuit is %v", s)
+	}
+}
+
+// TestNobodyIsWorkedForInVain: what cannot be done in its caller's time is
+// refused, and a caller who gave up in the queue costs no worker.
+func TestNobodyIsWorkedForInVain(t *testing.T) {
+	h, d := startHeld(t)
+	recs := new(records)
+	pool := newPool(t, overload.Config{Limit: shed.Config{Fixed: 1}, Wait: patience})
+	f := serve(t, Route{Doer: d, Pool: pool}, Config{Observe: recs.note}, ServerConfig{})
+	first := dial(t, f.addr)
+	first.send("GET / HTTP/1.1\nHost: h\n\n")
+	<-h.came
+	resp, body := dial(t, f.addr).ask("POST /", "Content-Length: 0", "X-Request-Timeout: 30ms")
+	if g := decode(t, body); resp.StatusCode != 503 || g.Rule != overload.RuleDeadline {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+	left := dial(t, f.addr)
+	left.send("GET / HTTP/1.1\nHost: h\nX-Request-Id: left\n\n")
+	settled(t, func() bool { return pool.Stats().Queued == 1 })
+	left.Close()
+	h.go_ <- true
+	if resp, _ := first.answer("GET"); resp.StatusCode != 200 {
+		t.Errorf("status %d", resp.StatusCode)
+	}
+	if rec := recs.last(t, "left"); rec.Attempts != 0 || rec.Waited <= 0 {
+		t.Errorf("%+v", rec)
+	}
+	if n := d.sends.Load(); n != 1 {
+		t.Errorf("%d deliveries", n)
 	}
 }
