@@ -20,7 +20,7 @@ type waiter struct {
 	got    chan *Worker // buffered, one worker
 	want   Want
 	hand   []int // places; nil means the whole fleet
-	dealt  int   // the number of places when hand was
+	deck   int32 // when hand was dealt
 	queued bool
 }
 
@@ -103,7 +103,7 @@ func (f *Fleet) enqueue(wt *waiter) bool {
 // mu is held.
 func (f *Fleet) count(wt *waiter, by int) {
 	if by > 0 {
-		wt.hand, wt.dealt = slices.Clone(f.deal(&wt.want)), len(f.places)
+		wt.hand, wt.deck = slices.Clone(f.deal(&wt.want)), f.deck
 	}
 	if wt.loose() {
 		f.loose += by
@@ -138,7 +138,7 @@ func (f *Fleet) serve(w *Worker) {
 			return
 		}
 		wt := f.waiting[i]
-		if wt.dealt != len(f.places) {
+		if wt.deck != f.deck {
 			f.count(wt, -1)
 			f.count(wt, 1)
 		}

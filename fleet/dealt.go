@@ -7,12 +7,11 @@ const (
 	widest       = 8    // workers of a remembered hand
 )
 
-// dealt is one remembered hand. Places are never taken away and keep their
-// names, so that it holds for as long as there are none more.
+// dealt is one remembered hand. It holds until a place comes or goes.
 type dealt struct {
-	caller           uint64
-	n, k, cells, len int32
-	hand             [widest]int32
+	caller              uint64
+	deck, k, cells, len int32
+	hand                [widest]int32
 }
 
 // recall returns a remembered hand, or false. mu is held.
@@ -21,7 +20,7 @@ func (f *Fleet) recall(caller uint64, k, cells int) ([]int, bool) {
 		return nil, false
 	}
 	d := &f.dealt[caller%remembered]
-	if d.caller != caller || int(d.n) != len(f.places) || int(d.k) != k || int(d.cells) != cells {
+	if d.caller != caller || d.deck != f.deck || int(d.k) != k || int(d.cells) != cells {
 		return nil, false
 	}
 	f.hand = f.hand[:0]
@@ -39,7 +38,7 @@ func (f *Fleet) remember(caller uint64, k, cells int, hand []int) {
 	if f.dealt == nil {
 		f.dealt = make([]dealt, remembered)
 	}
-	d := dealt{caller: caller, n: int32(len(f.places)), k: int32(k), cells: int32(cells), len: int32(len(hand))}
+	d := dealt{caller: caller, deck: f.deck, k: int32(k), cells: int32(cells), len: int32(len(hand))}
 	for i, h := range hand {
 		d.hand[i] = int32(h)
 	}

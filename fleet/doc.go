@@ -12,6 +12,7 @@
 //	  │ Down        │ Down         Down │
 //	  └─────────────┴───────────────────┘
 //
+// A place can be added at any time, and removed while its worker is down.
 // Every Up begins a new epoch with a new [Worker] value; a Worker never comes
 // back to life. When Down ends an epoch, [Config.Ended] is called once, before
 // anybody who waits in [Fleet.Settle] learns of it: the ledger has shared out

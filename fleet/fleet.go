@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,7 +24,7 @@ var (
 
 // Fleet is a set of workers. Create it with [New].
 type Fleet struct {
-	cfg   Config                        // SlowStart and PanicBelow are guarded by mu
+	cfg   Config                        // what Tune changes is guarded by mu
 	eject atomic.Pointer[balance.Eject] // cfg.Eject, or what Tune made of it
 
 	mu      sync.Mutex // guards everything below
@@ -31,6 +32,7 @@ type Fleet struct {
 	slots   map[string]*slot
 	places  []*slot   // in the order they were added
 	hashes  []uint64  // of their names
+	deck    int32     // counts changes of places
 	free    []*Worker // that take work, with room; nobody who waits may have one of them
 	waiting []*waiter
 	loose   int // waiters that are not bound to their hand
@@ -94,7 +96,41 @@ func (f *Fleet) Add(worker string) {
 		f.slots[worker] = s
 		f.places = append(f.places, s)
 		f.hashes = append(f.hashes, shard.Name(worker))
+		f.deck++
 	}
+}
+
+// Remove takes away the place of a worker that is down, and what is known of its
+// lives. Hands that had it get one other worker in its stead; cells and canaries
+// go by the order of places, and those behind it move up. Without such a place
+// it does nothing.
+func (f *Fleet) Remove(worker string) error {
+	f.mu.Lock()
+	s := f.slots[worker]
+	if s == nil {
+		f.mu.Unlock()
+		return nil
+	}
+	if s.life != nil {
+		state := s.life.state
+		f.mu.Unlock()
+		return fmt.Errorf("remove worker %s of fleet %s: it is not down but %s", worker, f.cfg.Name, state)
+	}
+	for _, wt := range f.waiting {
+		f.count(wt, -1) // their hands are places that move
+	}
+	i := slices.Index(f.places, s)
+	f.places = slices.Delete(f.places, i, i+1)
+	f.hashes = slices.Delete(f.hashes, i, i+1)
+	delete(f.slots, worker)
+	f.deck++
+	for _, wt := range f.waiting {
+		f.count(wt, 1)
+	}
+	f.serve(nil)
+	f.unlock()
+	f.changed()
+	return nil
 }
 
 // Size returns the number of places.

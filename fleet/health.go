@@ -30,9 +30,10 @@ type Judgement struct {
 	Until   time.Time // of Ejected
 }
 
-// Tune changes how workers are judged while the fleet runs: SlowStart, Eject and
-// PanicBelow of cfg. What is ejected stays so for its time. On error nothing
-// changes.
+// Tune changes what workers get and how they are judged while the fleet runs:
+// MaxInFlight, SlowStart, Eject and PanicBelow of cfg. What is in flight beyond a
+// lower MaxInFlight goes on; what is ejected stays so for its time. On error
+// nothing changes.
 func (f *Fleet) Tune(cfg Config) error {
 	cfg.Name = f.cfg.Name
 	if err := cfg.Validate(); err != nil {
@@ -41,8 +42,15 @@ func (f *Fleet) Tune(cfg Config) error {
 	cfg = cfg.withDefaults()
 	f.eject.Store(&cfg.Eject)
 	f.mu.Lock()
-	f.cfg.SlowStart, f.cfg.PanicBelow = cfg.SlowStart, cfg.PanicBelow
+	f.cfg.SlowStart, f.cfg.PanicBelow, f.cfg.MaxInFlight = cfg.SlowStart, cfg.PanicBelow, cfg.MaxInFlight
 	f.weigh()
+	for _, s := range f.places {
+		if w := s.life; w != nil && f.full(w) {
+			f.withdraw(w)
+		} else if w != nil {
+			f.offer(w)
+		}
+	}
 	f.serve(nil)
 	f.unlock()
 	f.changed()

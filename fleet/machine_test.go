@@ -19,6 +19,7 @@ type machine struct {
 	*fleet.Fleet
 
 	n      int
+	max    int             // in flight per worker
 	out    []*fleet.Worker // handed out
 	lane   *fleet.Worker
 	cancel []context.CancelFunc // of those who wait
@@ -56,11 +57,11 @@ func (m *machine) try(t *rapid.T) {
 		switch mine := hand == nil || slices.Contains(hand, st.Name); {
 		case st.Name == w.Name():
 			last := st.HeldOut && want.Spill == fleet.SpillNever && hand != nil
-			if st.State != fleet.Serving || st.InFlight >= 2 || st.HeldOut && !last {
+			if st.State != fleet.Serving || st.InFlight >= m.max || st.HeldOut && !last {
 				t.Fatalf("%+v was given for %+v", st, want)
 			}
 		case inside || !mine || st.State != fleet.Serving || st.HeldOut:
-		case st.InFlight < 2 || want.Spill != fleet.SpillBusy:
+		case st.InFlight < m.max || want.Spill != fleet.SpillBusy:
 			t.Fatalf("%s was given for %+v, though %+v is in the hand %v", w.Name(), want, st, hand)
 		}
 	}
@@ -89,6 +90,26 @@ func (m *machine) collect() {
 	}
 }
 
+func (m *machine) remove(t *rapid.T) {
+	name, e := m.worker(t)
+	before := m.Size()
+	if err := m.Remove(name); (err != nil) != (e != 0) {
+		t.Fatalf("removing %s of epoch %d: %v", name, e, err)
+	}
+	if after := m.Size(); after != before && (e != 0 || after != before-1) {
+		t.Fatalf("of %d places %d are left", before, after)
+	}
+}
+
+func (m *machine) tune(t *rapid.T) {
+	m.max = rapid.IntRange(1, 3).Draw(t, "max")
+	cfg := testConfig()
+	cfg.MaxInFlight = m.max
+	if err := m.Tune(cfg); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (m *machine) release(t *rapid.T) {
 	if len(m.out) > 0 {
 		i := rapid.IntRange(0, len(m.out)-1).Draw(t, "which")
@@ -108,25 +129,31 @@ func (m *machine) reserve(*rapid.T) {
 	m.lane, _ = m.Reserve(ctx)
 }
 
+func testConfig() fleet.Config {
+	return fleet.Config{
+		Name: "test", MaxInFlight: 2, MaxWaiting: 16, SlowStart: time.Second,
+		PanicBelow: 0.4, Eject: balance.Eject{MaxEject: 0.5, For: time.Second},
+	}
+}
+
 // bubble hides T.Deadline, which may not be called inside a bubble.
 type bubble struct{ rapid.TB }
 
 func TestMachine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rapid.Check(bubble{t}, func(t *rapid.T) {
-			f, err := fleet.New(fleet.Config{
-				Name: "test", MaxInFlight: 2, MaxWaiting: 16, SlowStart: time.Second,
-				PanicBelow: 0.4, Eject: balance.Eject{MaxEject: 0.5, For: time.Second},
-			})
+			f, err := fleet.New(testConfig())
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := &machine{Fleet: f, n: rapid.IntRange(1, 8).Draw(t, "workers"), served: make(chan *fleet.Worker, 1000)}
+			m := &machine{Fleet: f, max: 2, n: rapid.IntRange(1, 8).Draw(t, "workers"), served: make(chan *fleet.Worker, 1000)}
 			up := func(t *rapid.T) { name, _ := m.worker(t); f.Up(name, "127.0.0.1:1") }
 			t.Repeat(map[string]func(*rapid.T){
 				"up":      up,
 				"up2":     up, // as often as what takes away
 				"down":    func(t *rapid.T) { n, e := m.worker(t); f.Down(n, e, fleet.End{}) },
+				"remove":  m.remove,
+				"tune":    m.tune,
 				"drain":   func(t *rapid.T) { n, _ := m.worker(t); f.Drain(n) },
 				"resume":  func(t *rapid.T) { n, _ := m.worker(t); f.Resume(n) },
 				"sick":    func(t *rapid.T) { n, e := m.worker(t); f.Sick(n, e, "why") },

@@ -15,7 +15,7 @@ const scanUpTo = 16
 // means all. mu is held.
 func (f *Fleet) deal(want *Want) []int {
 	n := len(f.places)
-	if want.Caller == 0 || want.Cells <= 1 && (want.Hand <= 0 || want.Hand >= n) {
+	if n == 0 || want.Caller == 0 || want.Cells <= 1 && (want.Hand <= 0 || want.Hand >= n) {
 		return nil
 	}
 	k, cells := want.Hand, min(want.Cells, n)
