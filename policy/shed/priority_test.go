@@ -8,7 +8,7 @@ import (
 )
 
 func TestPrioritiesHaveOneOrderAndOneName(t *testing.T) {
-	if p := (shed.Priority)(0); p != shed.Critical {
+	if p := shed.Priority(0); p != shed.Critical {
 		t.Errorf("work that says nothing is %v", p)
 	}
 	for tier, p := range shed.Priorities() {
