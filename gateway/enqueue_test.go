@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // shelf is an Enqueuer that keeps what it gets, or fails.
@@ -166,14 +165,9 @@ func TestNoMemoryForABodyNow(t *testing.T) {
 			t.Errorf("%s: %d %s, want 503", name, res.StatusCode, text)
 		}
 	}
-	deadline := time.Now().Add(patience)
-	for f.g.Held() != 0 && time.Now().Before(deadline) {
-		res, text := fetch(t, &http.Client{Transport: tr}, "POST", "http://"+f.addr+"/x", strings.NewReader("small"))
-		if res.StatusCode != 202 {
-			t.Fatalf("a small body: %d %s", res.StatusCode, text)
-		}
-	}
-	if held := f.g.Held(); held != 0 {
-		t.Errorf("%d bytes are held", held)
+	settled(t, func() bool { return f.g.Held() == 0 })
+	res, text := fetch(t, &http.Client{Transport: tr}, "POST", "http://"+f.addr+"/x", strings.NewReader("small"))
+	if res.StatusCode != 202 {
+		t.Errorf("a small body: %d %s", res.StatusCode, text)
 	}
 }
