@@ -30,9 +30,10 @@ const fewCharges = 16
 
 // Admit takes all charges, or none of them when one does not fit. Charges of
 // the same quota and key add up.
-func (l *Limiter) Admit(now time.Time, charges []Charge) Decision {
+func (l *Limiter) Admit(now time.Time, charges []Charge) (say Decision) {
 	if len(charges) == 1 {
-		return l.admitOne(now, &charges[0])
+		l.admitOne(now, &charges[0], &say)
+		return say
 	}
 	var few [fewCharges]place
 	places := few[:min(len(charges), fewCharges)]
@@ -47,16 +48,17 @@ func (l *Limiter) Admit(now time.Time, charges []Charge) Decision {
 		set |= 1 << stripeOf(places[i].hash)
 	}
 	l.lock(set)
-	d := l.admit(local, quotas, charges, places)
+	l.admit(local, quotas, charges, places, &say)
 	l.unlock(set)
-	return d
+	return say
 }
 
 // admitOne is Admit of a single charge. Most are of a key that is known.
-func (l *Limiter) admitOne(now time.Time, c *Charge) Decision {
+func (l *Limiter) admitOne(now time.Time, c *Charge, say *Decision) {
 	quotas := *l.counted.Load()
 	if c.Quota < 0 || c.Quota >= len(quotas) {
-		return Decision{Allowed: true, Quota: -1}
+		say.Allowed, say.Quota = true, -1
+		return
 	}
 	q := &quotas[c.Quota]
 	at := l.clock.of(&q.scheme, l.clock.local(now))
@@ -74,24 +76,21 @@ func (l *Limiter) admitOne(now time.Time, c *Charge) Decision {
 		d = q.check(l.take(q, c, &p, at), at, 0, c.Scale)
 	}
 	l.stripes[stripe].Unlock()
-	return l.say(q, c, d)
+	q.put(say, c, &d)
 }
 
-// say puts a decision about one charge into the words of all.
-func (l *Limiter) say(q *counted, c *Charge, d rate.Decision) Decision {
-	say := Decision{
-		Allowed: d.Allowed, Never: d.Never, Quota: c.Quota, Limit: q.limit(c.Scale),
-		Used: d.Used, Remaining: d.Remaining, Reset: d.Reset, RetryAfter: d.Wait,
-	}
+// put puts a decision about one charge into the words of all.
+func (q *counted) put(say *Decision, c *Charge, d *rate.Decision) {
+	say.Allowed, say.Never, say.Quota, say.Limit = d.Allowed, d.Never, c.Quota, q.limit(c.Scale)
+	say.Used, say.Remaining, say.Reset, say.RetryAfter = d.Used, d.Remaining, d.Reset, d.Wait
 	if !d.Allowed {
 		q.refused.Add(1)
 		say.Excess = max(d.Used+max(clamp(c.N), 1)-say.Limit, 1)
 	}
-	return say
 }
 
 // admit is Admit with the stripes locked.
-func (l *Limiter) admit(local int64, quotas []counted, charges []Charge, places []place) Decision {
+func (l *Limiter) admit(local int64, quotas []counted, charges []Charge, places []place, say *Decision) {
 	names := -1 // the charge that the decision is about
 	var d rate.Decision
 	var tight float64 // the share of its limit that remains
@@ -108,7 +107,8 @@ func (l *Limiter) admit(local int64, quotas []counted, charges []Charge, places 
 		}
 	}
 	if names < 0 {
-		return Decision{Allowed: true, Quota: -1}
+		say.Allowed, say.Quota = true, -1
+		return
 	}
 	for i := range charges {
 		if c := &charges[i]; d.Allowed && c.N > 0 && c.Quota >= 0 && c.Quota < len(quotas) {
@@ -122,7 +122,7 @@ func (l *Limiter) admit(local int64, quotas []counted, charges []Charge, places 
 		}
 	}
 	c := &charges[names]
-	return l.say(&quotas[c.Quota], c, d)
+	quotas[c.Quota].put(say, c, &d)
 }
 
 // before is what earlier charges ask of the same quota and key.

@@ -51,7 +51,12 @@ func (w *Window) buckets() int64 { return int64(max(w.Buckets, 1)) }
 func (w *Window) ring() int { return int(w.buckets()) }
 
 // Width is how long a bucket lasts. A Per that Buckets do not divide is cut.
-func (w *Window) Width() time.Duration { return w.Per / time.Duration(w.buckets()) }
+func (w *Window) Width() time.Duration {
+	if w.Buckets <= 1 {
+		return w.Per
+	}
+	return w.Per / time.Duration(w.Buckets)
+}
 
 // BucketAt is the number of the bucket that now is in.
 func (w *Window) BucketAt(now int64) int64 {
@@ -98,22 +103,38 @@ func (w *Window) Slide(s []int64, now int64) (passed int64) {
 	return now - b*width
 }
 
-// oldest is the bucket that the window is leaving, and newer the sum of all
-// others. The state has slid.
-func (w *Window) sum(s []int64) (oldest, newer int64) {
-	at := w.Slot(s[0] - w.buckets())
-	for i, c := range s[1:w.Words()] {
-		if 1+i == at {
-			oldest = c
-		} else {
-			newer = add(newer, c)
+// view is what a window holds at an instant.
+type view struct {
+	width, left   int64 // of a bucket, and how much of the oldest still counts
+	newest        int   // its place
+	oldest, newer int64 // counts of the bucket that is being left, and of all others
+	used          int64
+}
+
+func (w *Window) view(s []int64, now int64) (v view) {
+	v.width = int64(w.Width())
+	v.left = v.width - w.Slide(s, now)
+	v.newest = w.Slot(s[0])
+	ring := s[:w.Words()]
+	at := v.newest + 1
+	if at == len(ring) {
+		at = 1
+	}
+	for i, c := range ring[1:] {
+		if 1+i != at {
+			v.newer = add(v.newer, c)
 		}
 	}
-	return oldest, newer
+	v.oldest = ring[at]
+	v.used = add(v.newer, weigh(v.oldest, v.left, v.width))
+	return v
 }
 
 // weigh is what still counts of a bucket of which left is left, rounded up.
 func weigh(count, left, width int64) int64 {
+	if count == 0 {
+		return 0
+	}
 	hi, lo := bits.Mul64(uint64(count), uint64(left))
 	q, r := bits.Div64(hi, lo, uint64(width)) // left ≤ width: cannot overflow
 	if r > 0 {
@@ -124,65 +145,64 @@ func weigh(count, left, width int64) int64 {
 
 // Used is what counts at now.
 func (w *Window) Used(s []int64, now int64) int64 {
-	left := int64(w.Width()) - w.Slide(s, now)
-	oldest, newer := w.sum(s)
-	return add(newer, weigh(oldest, left, int64(w.Width())))
+	v := w.view(s, now)
+	return v.used
+}
+
+// Check says whether n more, 0 or more, fit at now. It only forgets.
+func (w *Window) Check(s []int64, now, n int64) Decision {
+	v := w.view(s, now)
+	return w.check(s, n, &v)
 }
 
 // Take is Check, then Add when that allows it; of what it took, Used, Remaining
 // and Reset count it.
 func (w *Window) Take(s []int64, now, n int64) Decision {
-	d := w.Check(s, now, n)
-	if d.Allowed && n > 0 {
-		at := w.Slot(s[0])
-		s[at] = add(s[at], n)
-		d.Used += n
-		d.Remaining -= n
-		width := int64(w.Width())
-		d.Reset = time.Duration((s[0]+1+w.buckets())*width - max(now, s[0]*width))
+	v := w.view(s, now)
+	if n <= 0 || n > w.Limit-v.used {
+		return w.check(s, n, &v)
 	}
-	return d
+	s[v.newest] = add(s[v.newest], n)
+	used := v.used + n
+	return Decision{
+		Allowed: true, Used: used, Remaining: w.Limit - used,
+		Reset: time.Duration(v.left + w.buckets()*v.width),
+	}
 }
 
-// Check says whether n more, 0 or more, fit at now. It only forgets.
-func (w *Window) Check(s []int64, now, n int64) Decision {
-	width := int64(w.Width())
-	left := width - w.Slide(s, now)
-	oldest, newer := w.sum(s)
-	used := add(newer, weigh(oldest, left, width))
-	d := Decision{Used: used, Remaining: max(w.Limit-used, 0)}
-	if used > 0 {
-		d.Reset = time.Duration(w.reset(s, left))
+func (w *Window) check(s []int64, n int64, v *view) Decision {
+	d := Decision{Used: v.used, Remaining: max(w.Limit-v.used, 0)}
+	if v.used > 0 {
+		d.Reset = time.Duration(w.reset(s, v))
 	}
 	switch {
-	case n <= w.Limit-used:
+	case n <= w.Limit-v.used:
 		d.Allowed = true
 	case n > w.Limit:
 		d.Never = true
 	default:
-		d.Wait = time.Duration(w.wait(s, w.Limit-n, left, oldest, newer))
+		d.Wait = time.Duration(w.wait(s, w.Limit-n, v))
 	}
 	return d
 }
 
 // wait is how long it takes until no more than room is used.
-func (w *Window) wait(s []int64, room, left, oldest, newer int64) int64 {
-	width := int64(w.Width())
-	waited := int64(0)
+func (w *Window) wait(s []int64, room int64, v *view) int64 {
+	waited, left, oldest, newer := int64(0), v.left, v.oldest, v.newer
 	for b := s[0] - w.buckets(); ; {
 		if newer <= room {
 			// The least time after which what is left of the oldest weighs
 			// no more than fits.
 			fits := left
 			if oldest > 0 {
-				hi, lo := bits.Mul64(uint64(min(room-newer, oldest)), uint64(width))
+				hi, lo := bits.Mul64(uint64(min(room-newer, oldest)), uint64(v.width))
 				q, _ := bits.Div64(hi, lo, uint64(oldest))
 				fits = min(int64(q), left)
 			}
 			return waited + left - fits
 		}
 		waited += left
-		left = width
+		left = v.width
 		b++
 		oldest = s[w.Slot(b)]
 		newer = 0
@@ -193,12 +213,14 @@ func (w *Window) wait(s []int64, room, left, oldest, newer int64) int64 {
 }
 
 // reset is how long it takes until the newest count has left.
-func (w *Window) reset(s []int64, left int64) int64 {
-	after := w.buckets()
-	for b := s[0]; after > 0 && s[w.Slot(b)] == 0; b-- {
-		after--
+func (w *Window) reset(s []int64, v *view) int64 {
+	after, at := w.buckets(), v.newest
+	for ; after > 0 && s[at] == 0; after-- {
+		if at--; at == 0 {
+			at = w.Words() - 1
+		}
 	}
-	return left + after*int64(w.Width())
+	return v.left + after*v.width
 }
 
 // Add counts n, 0 or more, at now.
