@@ -45,6 +45,7 @@ bench: build ## benchmarks beside the code, then the ratios to nginx, HAProxy an
 	go test -run '^$$' -bench . -benchmem $(PKG)
 	scripts/peers
 	cd bench && go run ./gateway -bezoar $(CURDIR)/bin/bezoar && go run ./pill -bezoar $(CURDIR)/bin/bezoar -rows nginx-lenient,nginx-retry,haproxy-retry,haproxy-table,bezoar
+	cd bench && go run ./overload -svg overload/overload.svg
 
 .PHONY: bench-queue
 bench-queue: build ## the queue beside goqite, River, asynq on Redis and goaws (minutes)
