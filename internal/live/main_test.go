@@ -101,7 +101,10 @@ func node(t *testing.T, s live.Store, c live.Config) *rig {
 	if c.Node == "" {
 		c.Node = "n1"
 	}
-	c.Store, c.Check, c.Apply, c.Observe = r.store, check, r.apply, r.observe
+	c.Store, c.Apply, c.Observe = r.store, r.apply, r.observe
+	if c.Check == nil {
+		c.Check = check
+	}
 	l, err := live.New(c)
 	if err != nil {
 		t.Fatal(err)
