@@ -35,7 +35,11 @@ type Config struct {
 	// Alarms says where the alarms about dead letters stand. Nil means that
 	// there are none.
 	Alarms func() []adminapi.Alarm
-	Log    *slog.Logger // nil discards
+	// Livez, Readyz and Healthz say how this process is, to everybody, without
+	// details. Nil means that Livez only says that it answers, that Readyz asks
+	// the Backend alone, and that there is no Healthz.
+	Livez, Readyz, Healthz http.Handler
+	Log                    *slog.Logger // nil discards
 }
 
 // PathExtra is below which [Config.Extra] is mounted.

@@ -19,6 +19,13 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	if err := s.backend.Ready(); err != nil {
 		return adminapi.NewProblem(http.StatusServiceUnavailable, adminapi.CodeUnavailable, err.Error())
 	}
-	live(w, r)
+	orLive(s.cfg.Readyz).ServeHTTP(w, r)
 	return nil
+}
+
+func orLive(h http.Handler) http.Handler {
+	if h == nil {
+		return http.HandlerFunc(live)
+	}
+	return h
 }

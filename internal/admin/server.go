@@ -142,8 +142,11 @@ func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/api/", s.private(api))
 	mux.Handle("GET /metrics", s.private(s.metrics()))
-	mux.HandleFunc("GET /livez", live)
+	mux.Handle("GET /livez", orLive(s.cfg.Livez))
 	mux.Handle("GET /readyz", s.answered(s.ready))
+	if s.cfg.Healthz != nil {
+		mux.Handle("GET /healthz", s.cfg.Healthz)
+	}
 	if s.cfg.Page != nil {
 		mux.Handle("/", s.cfg.Page)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fingerprint"
 	"github.com/bezoar-dev/bezoar/gateway"
+	"github.com/bezoar-dev/bezoar/health"
 	"github.com/bezoar-dev/bezoar/internal/admin"
 	"github.com/bezoar-dev/bezoar/internal/alarm"
 	"github.com/bezoar-dev/bezoar/internal/config"
@@ -56,6 +57,7 @@ type App struct {
 	now           atomic.Pointer[present]
 	protect       protection
 	overrides     overrides
+	health        *health.Health
 	live          *live.Live // nil: the settings stay as they are
 	applied       string     // the sum of the settings that run; the live engine's goroutine's own
 	gateway       *gateway.Gateway
@@ -122,7 +124,7 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 	if err := a.openQueues(ctx, a.key); err != nil {
 		return nil, err
 	}
-	for _, open := range []func() error{a.openProtection, a.openUnits, a.openDesk, a.openGateway, func() error { return a.openLive(ctx) }, a.openAdmin} {
+	for _, open := range []func() error{a.openHealth, a.openProtection, a.openUnits, a.openDesk, a.openGateway, func() error { return a.openLive(ctx) }, a.openAdmin} {
 		if err := open(); err != nil {
 			return nil, err
 		}
@@ -187,6 +189,7 @@ func (a *App) openAdmin() error {
 	cfg := admin.Config{
 		Address: a.cfg.Admin, Token: token, Page: a.opt.Page, Log: a.log,
 		Queues: queueView{a.queues, a.wire}, Triage: a.desk, Alarms: a.alarmStates,
+		Livez: a.health.Livez(), Readyz: a.health.Readyz(), Healthz: a.health.Healthz(),
 	}
 	if a.opt.Extra != nil {
 		cfg.Extra = a.opt.Extra(a)
@@ -284,6 +287,7 @@ func (a *App) Run(ctx context.Context) error {
 	outer.run("triage", a.desk.Run, failed)
 	inner.run("quotas", a.protect.limiter.Run, failed)
 	inner.run("circuits", a.protect.circuits.Run, failed)
+	inner.run("health", a.health.Run, failed)
 	a.outer.start(base, failed)
 	a.fronts.start(front, failed)
 	if err := errors.Join(a.replaceAlarms(p), a.replacePushes(p)); err != nil {
@@ -304,6 +308,7 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	err := a.serveFront(front)
 	a.setReady(errors.New("stopping"))
+	a.health.Drain()
 	stopFront()
 	a.background.Wait()
 	return errors.Join(err, a.stop(a.now.Load().units, &fronts, &inner, &outer))

@@ -28,7 +28,7 @@ func (a *App) openLive(ctx context.Context) error {
 		return nil
 	}
 	cfg := live.Config{
-		Path: s.Path, Store: a.stores.Live, Node: a.node, Poll: a.cfg.Live.Poll, Log: a.log,
+		Path: s.Path, Store: measuredLive{a.stores.Live, a.storeHealth()}, Node: a.node, Poll: a.cfg.Live.Poll, Log: a.log,
 		Check: func(text []byte) error {
 			_, err := a.parse("settings", text)
 			return err

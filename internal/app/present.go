@@ -44,7 +44,7 @@ func (a *App) openUnits() error {
 			return err
 		}
 	}
-	return nil
+	return a.checkFleets(nil, p.units)
 }
 
 // follows reports whether other processes may share the store.

@@ -38,7 +38,7 @@ type protection struct {
 }
 
 func (a *App) openProtection() error {
-	limiter, err := quota.New(quota.Config{Node: a.node, Log: a.log})
+	limiter, err := quota.New(quota.Config{Store: a.sharedQuota(), Node: a.node, Log: a.log})
 	if err != nil {
 		return err
 	}
@@ -51,6 +51,14 @@ func (a *App) openProtection() error {
 		pools: map[string]*overload.Pool{}, budgets: map[string]*gateway.CallerBudgets{},
 	}
 	return nil
+}
+
+// sharedQuota is where quotas are counted over all nodes; nil where there is one.
+func (a *App) sharedQuota() quota.Store {
+	if !a.follows() {
+		return nil
+	}
+	return measuredQuota{a.stores.Quota, a.storeHealth()}
 }
 
 // quotasOf lists the quotas of cfg after those that are counted already, whose

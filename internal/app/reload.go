@@ -63,8 +63,9 @@ func (a *App) Reload(ctx context.Context, cfg config.Config) error {
 		return err
 	}
 	a.now.Store(next)
-	a.retire(gone(now, next))
-	err = errors.Join(a.reshape(ctx, next), a.desk.SetSources(a.sources(next)), a.replaceAlarms(next), a.replacePushes(next))
+	old := gone(now, next)
+	a.retire(old)
+	err = errors.Join(a.checkFleets(old, added), a.reshape(ctx, next), a.desk.SetSources(a.sources(next)), a.replaceAlarms(next), a.replacePushes(next))
 	a.log.Info("the settings were changed", "fleets", len(next.units), "routes", len(next.cfg.Routes), "queues", len(next.cfg.Queues))
 	return err
 }

@@ -66,6 +66,7 @@ func (a *App) newUnit(name string, cfg config.Fleet, rules map[string]*blame.Rul
 		Eject:       ejectOf(cfg.Balance.Eject),
 		PanicBelow:  float64(cfg.Health.PanicBelow),
 		Connect:     gateway.Upstream{}.Connect,
+		Judged:      func(j fleet.Judgement) { a.judged(name, j) },
 		Opened:      func(epoch uint64, _ string) { u.ledger.Opened(epoch) },
 		Ended:       u.ended,
 	})

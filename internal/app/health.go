@@ -1,0 +1,148 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/health"
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/live"
+	"github.com/bezoar-dev/bezoar/quota"
+)
+
+// lookEvery is how often Bezoar looks at itself.
+const lookEvery = 2 * time.Second
+
+// openHealth makes what knows how Bezoar itself is.
+func (a *App) openHealth() error {
+	c := a.cfg.Health
+	cfg := health.Config{
+		Interval: lookEvery, Log: a.log, Memory: above(c.Memory), FDs: above(c.Descriptors), Disks: disks(&a.cfg),
+	}
+	cfg.CPU = health.Never()
+	if c.CPU > 0 {
+		cfg.CPU = health.Limits{
+			Degraded: health.Band{Upper: float64(c.CPU), Lower: float64(c.CPU) * 0.7}, Failing: health.Never().Failing,
+			For: 15 * time.Second, Calm: 15 * time.Second,
+		}
+	}
+	var err error
+	a.health, err = health.New(cfg)
+	return err
+}
+
+// above are limits of a share: degraded from it on, failing halfway between it
+// and all.
+func above(r config.Ratio) health.Limits {
+	if r == 0 {
+		return health.Never()
+	}
+	up, bad := float64(r), (float64(r)+1)/2
+	return health.Limits{Degraded: health.Band{Upper: up, Lower: up * 0.95}, Failing: health.Band{Upper: bad, Lower: up}}
+}
+
+// disks are those that Bezoar writes to.
+func disks(c *config.Config) []health.Disk {
+	out := []health.Disk{}
+	if c.Health.Disk == 0 {
+		return out
+	}
+	if c.StateDir != "" {
+		out = append(out, health.Disk{Name: "disk:state_dir", Path: c.StateDir, Limits: above(c.Health.Disk)})
+	}
+	if path, ok := strings.CutPrefix(c.Store, "sqlite:"); ok {
+		out = append(out, health.Disk{Name: "disk:store", Path: filepath.Dir(path), Limits: above(c.Health.Disk)})
+	}
+	return out
+}
+
+// checkFleets looks at the fleets that are new and no more at those that are
+// gone.
+func (a *App) checkFleets(gone, here []*unit) error {
+	for _, u := range gone {
+		a.health.Remove("fleet:" + u.name)
+	}
+	var errs []error
+	for _, u := range here {
+		errs = append(errs, a.health.Check("fleet:"+u.name, health.CheckConfig{
+			Func: u.look, Optional: u.cfg.Load().Optional, Times: 1, Interval: time.Second,
+		}))
+	}
+	return errors.Join(errs...)
+}
+
+// look says how the fleet is.
+func (u *unit) look(context.Context) error {
+	switch s := u.fleet.Stats(); {
+	case u.fleet.Serving() == 0:
+		return fmt.Errorf("no worker of %d serves", s.Places)
+	case s.Panic:
+		return fmt.Errorf("%w: only %d of %d workers look well, so that health is not believed", health.ErrDegraded, s.Well, s.Up)
+	case s.Well < s.Places:
+		return fmt.Errorf("%w: %d of %d workers are well", health.ErrDegraded, s.Well, s.Places)
+	}
+	return nil
+}
+
+// judged tells what the fleet has come to think of a worker, or of itself.
+func (a *App) judged(fleetName string, j fleet.Judgement) {
+	e := adminapi.Event{At: time.Now(), Kind: "worker." + string(j.Opinion), Fleet: fleetName, Worker: j.Worker, Epoch: j.Epoch}
+	switch j.Opinion {
+	case fleet.Sick:
+		e.Text = j.Worker + " gets no work: " + j.Detail
+	case fleet.Well:
+		e.Text = j.Worker + " is well again"
+	case fleet.Ejected:
+		e.Text = fmt.Sprintf("%s is ejected until %s: %s", j.Worker, j.Until.UTC().Format(time.TimeOnly), j.Detail)
+	case fleet.Returned:
+		e.Text = j.Worker + " is back from its ejection"
+	case fleet.Panic:
+		e.Kind, e.Text = "panic", "so few workers look well that health is not believed: all that are up get work ("+j.Detail+")"
+	case fleet.Calm:
+		e.Kind, e.Text = "panic", "health is believed again: "+j.Detail
+	}
+	if j.Opinion == fleet.Panic {
+		a.log.Warn("panic mode: health is not believed", "fleet", fleetName, "detail", j.Detail)
+	} else {
+		a.log.Info("fleet judged", "fleet", fleetName, "worker", j.Worker, "opinion", string(j.Opinion), "detail", j.Detail)
+	}
+	a.hub.Publish(e)
+}
+
+// measuredLive measures the calls that ask for changes of settings.
+type measuredLive struct {
+	live.Store
+	store *health.Dependency
+}
+
+func (m measuredLive) Revision(ctx context.Context) (int64, error) {
+	began := time.Now()
+	r, err := m.Store.Revision(ctx)
+	m.store.Observe(time.Since(began), health.Classify(err))
+	return r, err
+}
+
+// measuredQuota measures the calls that count.
+type measuredQuota struct {
+	quota.Store
+	store *health.Dependency
+}
+
+func (m measuredQuota) AddCounts(ctx context.Context, b quota.Batch) (quota.Totals, error) {
+	began := time.Now()
+	t, err := m.Store.AddCounts(ctx, b)
+	m.store.Observe(time.Since(began), health.Classify(err))
+	return t, err
+}
+
+// storeHealth is how calls of the store go. Without it Bezoar goes on with what
+// it knows, so that it makes nothing worse than degraded.
+func (a *App) storeHealth() *health.Dependency {
+	return a.health.Dependency("store", health.DependencyConfig{Optional: true})
+}
