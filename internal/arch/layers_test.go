@@ -14,6 +14,7 @@ func layers() []layer {
 
 		{"policy/*", 1, "pure decisions"},
 		{"fingerprint", 1, "pure: turns requests into keyed hashes"},
+		{"guard/redos", 1, "pure: how long a regular expression may take"},
 		{"internal/cgroup", 1, "leaf: what the kernel says about memory"},
 		{"internal/vitals", 1, "leaf: what the kernel says about a process and its machine"},
 		{"internal/config", 1, "leaf: what the settings file says"},

@@ -1,0 +1,72 @@
+package redos
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Dialect is the language that an expression is written in, and with it the
+// engine that runs it.
+type Dialect uint8
+
+// The engines up to MySQL backtrack; RE2, Lucene and Postgres run automata.
+const (
+	JS     Dialect = iota // V8, SpiderMonkey, JavaScriptCore
+	Python                // re of CPython
+	PCRE                  // PCRE2, Perl, PHP, MariaDB
+	Ruby                  // Onigmo; its memoisation since 3.2 is not relied upon
+	Java                  // java.util.regex
+	DotNet                // System.Text.RegularExpressions
+	MySQL                 // ICU, since 8.0
+	RE2                   // RE2, Go, Rust
+	Lucene                // Elasticsearch and OpenSearch regexp
+	Postgres
+)
+
+func (d Dialect) String() string {
+	if names := dialectNames(); int(d) < len(names) {
+		return names[d][0]
+	}
+	return fmt.Sprintf("Dialect(%d)", uint8(d))
+}
+
+// ParseDialect reads the name of a dialect, in any case. It knows the names of
+// languages and products that use it, too.
+func ParseDialect(name string) (Dialect, error) {
+	for d, names := range dialectNames() {
+		for _, n := range names {
+			if strings.EqualFold(n, name) {
+				return Dialect(d), nil
+			}
+		}
+	}
+	return JS, fmt.Errorf("redos: unknown dialect %q: js, python, pcre, ruby, java, dotnet, mysql, re2, lucene or postgres", name)
+}
+
+// Backtracks says whether the dialect's engine tries one way after the other.
+func (d Dialect) Backtracks() bool { return d < RE2 }
+
+func dialectNames() [Postgres + 1][]string {
+	return [...][]string{
+		JS:       {"js", "javascript", "ecmascript", "node", "typescript"},
+		Python:   {"python", "py"},
+		PCRE:     {"pcre", "pcre2", "perl", "php", "mariadb"},
+		Ruby:     {"ruby", "onigmo", "oniguruma"},
+		Java:     {"java", "kotlin", "scala"},
+		DotNet:   {"dotnet", ".net", "csharp", "c#"},
+		MySQL:    {"mysql", "icu"},
+		RE2:      {"re2", "go", "golang", "go/re2", "rust"},
+		Lucene:   {"lucene", "elasticsearch", "opensearch"},
+		Postgres: {"postgres", "postgresql", "pg"},
+	}
+}
+
+// is says whether d is one of some dialects.
+func (d Dialect) is(some ...Dialect) bool {
+	for _, s := range some {
+		if d == s {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,2 @@
+// Package redos finds regular expressions that take super-linear time.
+package redos

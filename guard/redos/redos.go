@@ -1,0 +1,91 @@
+package redos
+
+import "fmt"
+
+// Class says how the time of a failing match grows with the text.
+type Class uint8
+
+// The classes, from good to bad but for Unknown, about which nothing was found
+// out: too long, not readable, or over the budget.
+const (
+	Safe        Class = iota // linear
+	Polynomial               // with the square or a higher power
+	Exponential              // doubles with every few bytes
+	Unknown
+)
+
+func (c Class) String() string {
+	switch c {
+	case Safe:
+		return "safe"
+	case Polynomial:
+		return "polynomial"
+	case Exponential:
+		return "exponential"
+	case Unknown:
+		return "unknown"
+	}
+	return fmt.Sprintf("Class(%d)", uint8(c))
+}
+
+// What an analysis may cost.
+const (
+	MaxPattern    = 10_000    // bytes; longer ones are Unknown
+	DefaultBudget = 4_000_000 // steps; some tens of milliseconds
+)
+
+// Options say how an expression is used. The zero value is a JavaScript search
+// without flags.
+type Options struct {
+	Dialect Dialect
+	// Flags are the dialect's letters: i, m, s, x, u and so on. Letters without
+	// a meaning here (g, d) are ignored. JavaScript's y implies Anchored.
+	Flags string
+	// Anchored: the caller matches at the start of the text only (Python's
+	// match, Java's matches), so that no search restarts at every position.
+	Anchored bool
+	// Budget bounds the analysis in steps; 0 is DefaultBudget. A step is an
+	// edge of a product automaton or an instruction of the matcher.
+	Budget int
+}
+
+// Witness is an attack: Prefix, then Pump again and again, then Suffix.
+type Witness struct{ Prefix, Pump, Suffix string }
+
+// Text is the attack with n pumps.
+func (w Witness) Text(n int) string {
+	b := make([]byte, 0, len(w.Prefix)+n*len(w.Pump)+len(w.Suffix))
+	b = append(b, w.Prefix...)
+	for range n {
+		b = append(b, w.Pump...)
+	}
+	return string(append(b, w.Suffix...))
+}
+
+// Result is what an analysis found.
+type Result struct {
+	Class  Class
+	Degree int // of a polynomial, as measured: 2 is quadratic
+	// SearchOnly: one attempt is linear, but an unanchored search repeats it at
+	// every position. A weaker kind of Polynomial.
+	SearchOnly bool
+	Witness    Witness
+	Confirmed  bool // the witness was run on the matcher and its steps grew so
+	// States and Repeat size the automaton that the expression becomes: its
+	// states when every counted repeat is written out, and the largest product
+	// of nested counts. Both end at MaxSize. For Lucene, States counts those of
+	// the determinised automaton, as far as the budget goes.
+	States, Repeat int
+	Steps          int    // that the analysis took
+	Reason         string // why, in words
+	Offset         int    // byte in the pattern that Reason is about; -1 if none
+}
+
+// MaxSize is where States and Repeat stop counting.
+const MaxSize = 1 << 30
+
+// Analyze classifies an expression. It is deterministic, and ends within its
+// budget whatever the pattern.
+func Analyze(pattern string, o Options) Result {
+	return Result{Class: Unknown, Reason: "not analysed", Offset: -1}
+}
