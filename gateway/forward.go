@@ -31,12 +31,6 @@ func (j *job) forward() {
 	j.base = len(j.head) - len("\r\n")
 }
 
-// strayState reports whether f is the tracestate of a caller without a valid
-// traceparent, which means nothing then.
-func (j *job) strayState(f *h1.Field) bool {
-	return !j.traced && f.Key == h1.Other && len(f.Name) == len("tracestate") && h1.Fold(f.Name, "tracestate")
-}
-
 // passFields appends the caller's fields that are meant for the worker.
 func (j *job) passFields(b []byte) []byte {
 	r := j.req
@@ -53,6 +47,10 @@ func (j *job) passFields(b []byte) []byte {
 			if !j.traced || j.spans != nil {
 				continue // invalid, or every attempt has its own
 			}
+		case h1.TraceState:
+			if !j.traced {
+				continue // it means nothing then
+			}
 		case h1.Forwarded, h1.XForwarded:
 			if !j.trusted() {
 				continue
@@ -60,7 +58,7 @@ func (j *job) passFields(b []byte) []byte {
 		default: // hop by hop, or written anew
 			continue
 		}
-		if named && h1.Named(r.Fields, f.Name) || j.strayState(f) {
+		if named && h1.Named(r.Fields, f.Name) {
 			continue
 		}
 		b = h1.AppendField(b, f.Name, f.Value)

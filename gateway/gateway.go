@@ -79,9 +79,11 @@ func (g *Gateway) answer(j *job) {
 		j.tooLarge()
 		return
 	}
-	defer j.leave()
-	if !j.admit(time.Now()) {
-		return
+	if rt.terms != nil {
+		defer j.leave()
+		if !j.admit(time.Now()) {
+			return
+		}
 	}
 	if rt.Enqueue != nil {
 		if err := j.gather(); err != nil {

@@ -74,12 +74,13 @@ func (j *job) begin(ctx context.Context, from caller, req *h1.Request, p peer) {
 // end forgets the request, but keeps the small buffers.
 func (j *job) end() {
 	j.release()
-	head, body, vals, lines, copied := j.head, j.body, j.vals, j.lines, j.copy.fields
-	fields := j.resp.Fields
+	g, head, body, vals, lines := j.g, j.head, j.body, j.vals, j.lines
+	fields, copied := j.resp.Fields, j.copy.fields
 	clear(vals[:cap(vals)])
 	clear(fields[:cap(fields)])
 	clear(copied[:cap(copied)])
-	*j = job{g: j.g, head: head[:0], body: body[:0], vals: vals[:0], lines: lines[:0]}
+	*j = job{} // in place: a literal with values in it is made elsewhere first
+	j.g, j.head, j.body, j.vals, j.lines = g, head[:0], body[:0], vals[:0], lines[:0]
 	j.resp.Fields, j.copy.fields = fields[:0], copied[:0]
 }
 

@@ -34,6 +34,7 @@ const (
 	RequestTimeout // X-Request-Timeout
 	TE
 	TraceParent
+	TraceState
 	Trailer
 	TransferEncoding
 	Upgrade
@@ -67,7 +68,10 @@ func KeyOf(name string) Key {
 		if k := match(name, "connection", Connection); k != Other {
 			return k
 		}
-		return match(name, "keep-alive", KeepAlive)
+		if k := match(name, "keep-alive", KeepAlive); k != Other {
+			return k
+		}
+		return match(name, "tracestate", TraceState)
 	case 11:
 		return match(name, "traceparent", TraceParent)
 	case 12:

@@ -219,7 +219,7 @@ func TestKeyOf(t *testing.T) {
 		"Transfer-Encoding": TransferEncoding, "Upgrade": Upgrade, "X-Forwarded-Port": XForwarded,
 		"X-Forwarded-For": XForwardedFor, "X-Forwarded-Host": XForwardedHost, "X-Forwarded-Proto": XForwardedProto,
 		"Grpc-Timeout": GRPCTimeout, "X-Request-Timeout": RequestTimeout, "X-Request-Deadline": RequestDeadline,
-		"Traceparent": TraceParent, "X-Bezoar-Attempt": XBezoarAttempt,
+		"Traceparent": TraceParent, "Tracestate": TraceState, "X-Bezoar-Attempt": XBezoarAttempt,
 		"Accept": Other, "X-Forwarded-": Other, "": Other,
 	}
 	seen := make(map[Key]bool)
