@@ -26,7 +26,8 @@ func TestTheWorstCaseIsSpeltOut(t *testing.T) {
 		{dispatch.RetryConfig{Attempts: 10}, 0, time.Second, 25 * time.Second, "10 attempts × 1s + 15s of waiting = 25s; at most 20 % and 3/s more deliveries"},
 		{dispatch.RetryConfig{Attempts: 1}, 8, time.Second, 16 * time.Second, "1 attempt × 1s + 15s of waiting = 16s; no more deliveries than work"},
 		{
-			dispatch.RetryConfig{Budget: budget.Config{Ratio: 0.05, Floor: 0.5}}, 8, 200 * 365 * 24 * time.Hour, 1<<63 - 1,
+			dispatch.RetryConfig{Budget: budget.Config{Ratio: 0.05, Floor: 0.5}},
+			8, 200 * 365 * 24 * time.Hour, 1<<63 - 1,
 			"3 attempts × 1752000h0m0s + 1752000h0m0s of waiting = more than 292 years; at most 5 % and 0.5/s more deliveries",
 		},
 	} {

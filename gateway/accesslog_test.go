@@ -49,12 +49,15 @@ func TestALineOfTheAccessLog(t *testing.T) {
 		want string
 	}{
 		{
-			"good", AccessLogConfig{Printer: printer}, nil,
+			"good",
+			AccessLogConfig{Printer: printer},
+			nil,
 			`{"attempts":2,"bytes_in":4,"bytes_out":5,"caller":"` + hash + `","cost":7,"duration_ms":12.5,"lane":true,"level":"INFO","method":"GET",` +
 				`"msg":"request","plan":"gold","request":"r1","route":"search","span":"def","status":200,"trace":"abc","ttfb_ms":10,"waited_ms":2,"worker":"search-1"}`,
 		},
 		{
-			"clear, refused", AccessLogConfig{Clear: true, Paths: true},
+			"clear, refused",
+			AccessLogConfig{Clear: true, Paths: true},
 			func(r *Record) {
 				*r = Record{Route: "search", Method: "GET", Path: r.Path, Status: 429, Rule: "rate:api", Caller: r.Caller, Fallback: "stale", Cut: true}
 			},
@@ -62,12 +65,14 @@ func TestALineOfTheAccessLog(t *testing.T) {
 				`"path":"/reset/T0K3N","route":"search","rule":"rate:api","status":429}`,
 		},
 		{
-			"failed, without a printer", AccessLogConfig{},
+			"failed, without a printer",
+			AccessLogConfig{},
 			func(r *Record) { *r = Record{Status: 502, Method: "GET", Caller: r.Caller, Attempts: 1} },
 			`{"attempts":1,"bytes_in":0,"bytes_out":0,"level":"ERROR","method":"GET","msg":"request","status":502}`,
 		},
 		{
-			"long", AccessLogConfig{Paths: true},
+			"long",
+			AccessLogConfig{Paths: true},
 			func(r *Record) { *r = Record{Path: strings.Repeat("x", 10_000)} },
 			`{"attempts":0,"bytes_in":0,"bytes_out":0,"level":"INFO","msg":"request","path":"` + strings.Repeat("x", 256) + `","status":0}`,
 		},
