@@ -41,6 +41,7 @@ func layers() []layer {
 		{"sift", 2, "engine: finds the rows that make a run fail"},
 		{"overload", 2, "engine: how much work runs at once, and whose is refused"},
 		{"circuit", 2, "engine: circuit breakers that nodes share"},
+		{"watchdog", 2, "engine: restarts workers that are about to fail"},
 		{"internal/stale", 2, "engine: the last good answers"},
 		{"internal/referee", 2, "engine: judges for queues that do not judge"},
 		{"internal/child", 2, "engine: one job in one process"},
@@ -84,6 +85,7 @@ func testOnly() map[string]string {
 		"internal/browsertest":   "drives a real browser",
 		"ledger/ledgertest":      "the suite that every store passes",
 		"queue/queuetest":        "the suite that every queue store passes",
+		"quota/quotatest":        "the suite that every store of counts passes",
 		"internal/worktest":      "runs bezoar work as a process",
 		"internal/live/livetest": "the suite that every store of settings passes",
 	}

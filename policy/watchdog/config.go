@@ -1,0 +1,136 @@
+package watchdog
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Off as Config.MinUptime lets a worker be restarted however young it is.
+const Off = -1
+
+// maxPerHour bounds Config.PerHour.
+const maxPerHour = 1000
+
+// Config says when workers are restarted. The zero value means the defaults
+// below.
+type Config struct {
+	Limits     Limits        // default Descriptors 0.9 alone, when none is set
+	For        time.Duration // how long a breach has to last; 1 s to 24 h, default 30 s
+	Window     time.Duration // what growth looks back on; 10 s to 24 h, default 10 min or as long as growth at its limit takes for 16 MiB
+	Share      float64       // of the fleet that may be away; at most 0.5, default 0.25
+	MinUptime  time.Duration // of a worker before it is restarted; Off, up to 24 h, default 2 min
+	MaxBackoff time.Duration // what MinUptime is doubled to at most; up to 24 h, default 1 h
+	PerHour    int           // restarts of the fleet; 1 to 1000, default 6
+	Strikes    int           // restarts in a row that do not help until a worker is given up; 1 to 100, default 3
+	Calm       time.Duration // without a breach until what was given up is watched again; 1 min to 7 days, default 1 h
+	Alone      bool          // the worker is no fleet: it may be restarted though no other serves
+}
+
+// WithDefaults returns c with every zero field set to its default.
+func (c Config) WithDefaults() Config {
+	or := func(d *time.Duration, def time.Duration) {
+		if *d == 0 {
+			*d = def
+		}
+	}
+	if c.Limits == (Limits{}) {
+		c.Limits.Descriptors = 0.9
+	}
+	or(&c.For, 30*time.Second)
+	or(&c.Window, windowFor(c.Limits))
+	if c.Share == 0 {
+		c.Share = 0.25
+	}
+	or(&c.MinUptime, 2*time.Minute)
+	or(&c.MaxBackoff, max(time.Hour, c.MinUptime))
+	if c.PerHour == 0 {
+		c.PerHour = 6
+	}
+	if c.Strikes == 0 {
+		c.Strikes = 3
+	}
+	or(&c.Calm, time.Hour)
+	return c
+}
+
+// The bounds of Config.Window.
+const (
+	minWindow     = 10 * time.Second
+	defaultWindow = 10 * time.Minute
+	maxWindow     = 24 * time.Hour
+)
+
+// windowFor is the shortest window in which growth at its limit stands out.
+func windowFor(l Limits) time.Duration {
+	w := defaultWindow
+	for _, perHour := range [...]int64{l.Growth, l.HeapGrowth} {
+		if perHour > 0 {
+			w = max(w, hours(4*noise, perHour))
+		}
+	}
+	return min(w, maxWindow)
+}
+
+// hours is how long it takes to grow by bytes.
+func hours(bytes float64, perHour int64) time.Duration {
+	return time.Duration(min(bytes/float64(perHour)*float64(time.Hour), float64(1<<62)))
+}
+
+// Validate reports every impossible field.
+func (c Config) Validate() error {
+	c = c.WithDefaults()
+	var errs []error
+	fault := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	for s := range signals {
+		v := c.Limits.of(s)
+		fault(!(v >= 0), "limits: %v is %v, want 0 or more", s, v)
+	}
+	fault(c.Limits.Descriptors > 1, "limits: descriptors is %g, want a share of 1", c.Limits.Descriptors)
+	fault(c.Limits.Pressure > 1, "limits: pressure is %g, want a share of 1", c.Limits.Pressure)
+	fault(c.For < time.Second || c.For > 24*time.Hour, "for is %v, want 1s to 24h", c.For)
+	fault(c.Window < minWindow || c.Window > maxWindow, "window is %v, want %v to %v", c.Window, minWindow, maxWindow)
+	for _, g := range [...]struct {
+		s     Signal
+		limit int64
+	}{{Growth, c.Limits.Growth}, {HeapGrowth, c.Limits.HeapGrowth}} {
+		if g.limit <= 0 {
+			continue
+		}
+		need := hours(noise*parts/(parts-1), g.limit)
+		fault(c.Window < need, "window is %v, in which %s is noise: want %v or more, up to %v, or a higher limit",
+			c.Window, g.s.Say(float64(g.limit)), need.Round(time.Second), maxWindow)
+	}
+	fault(!(c.Share > 0 && c.Share <= 0.5), "share is %g, want more than 0, up to 0.5", c.Share)
+	fault(c.MinUptime != Off && c.MinUptime < 0 || c.MinUptime > 24*time.Hour, "min uptime is %v, want up to 24h, or %d for none", c.MinUptime, Off)
+	fault(c.MaxBackoff < max(time.Second, c.MinUptime) || c.MaxBackoff > 24*time.Hour, "max backoff is %v, want min uptime (%v) to 24h", c.MaxBackoff, c.MinUptime)
+	fault(c.PerHour < 1 || c.PerHour > maxPerHour, "per hour is %d, want 1 to %d", c.PerHour, maxPerHour)
+	fault(c.Strikes < 1 || c.Strikes > 100, "strikes is %d, want 1 to 100", c.Strikes)
+	fault(c.Calm < time.Minute || c.Calm > 7*24*time.Hour, "calm is %v, want 1m to 168h", c.Calm)
+	return errors.Join(errs...)
+}
+
+// soon is the life of a worker after a restart that did not help: what lives so
+// short would be restarted continuously.
+func (c *Config) soon() time.Duration {
+	return max(c.MinUptime, 2*c.For, time.Hour/time.Duration(c.PerHour))
+}
+
+// backoff is how long a worker must be up after restarts that did not help.
+func (c *Config) backoff(strikes int) time.Duration {
+	if strikes == 0 {
+		return max(0, c.MinUptime)
+	}
+	wait := max(c.MinUptime, c.For)
+	for range strikes {
+		if wait >= c.MaxBackoff {
+			break
+		}
+		wait *= 2
+	}
+	return min(wait, max(c.MaxBackoff, c.MinUptime))
+}

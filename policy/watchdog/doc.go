@@ -1,0 +1,68 @@
+// Package watchdog decides which worker is about to fail and may be restarted
+// before it does: one that fills its memory, leaks descriptors, or no longer
+// comes round to its work. It is pure: the time and the measurements are
+// arguments, and the caller holds the lock.
+//
+// # One worker
+//
+//	      above a limit        for For, three samples in a row
+//	ok ─────────────────► over ───────────────────────────────► due
+//	 ▲ ▲                    │                                    │ the rules allow it
+//	 │ └────────────────────┘ below it                           ▼
+//	 │                                 Done                 restarting
+//	 └───────────────────────────────────────────────────────────┘
+//
+//	due ──► gave-up   Strikes restarts in a row did not help
+//	gave-up ──► ok    by Clear, or after Calm without a breach
+//
+// # The rules
+//
+// A worker that is due waits, and says for what, while
+//
+//   - something holds the whole fleet, such as a rollout;
+//   - another is being restarted: one at a time;
+//   - fewer than two workers serve;
+//   - more than Share of the fleet would be away, of which one is always allowed
+//     when all the others serve;
+//   - most workers have the same trouble, and it is one that load or the machine
+//     makes too (Latency, Pressure): a restart would not cure it;
+//   - it has been up for less than MinUptime, doubled for each restart that did
+//     not help, up to MaxBackoff;
+//   - PerHour restarts were made in the last hour.
+//
+// A restart did not help when the worker is due again within Soon: MinUptime,
+// twice For, or the life that PerHour could keep up, whichever is longest. After
+// Strikes of them in a row the watchdog gives up on that worker. When the budget
+// of the hour is spent, half of it on restarts that did not help, it gives
+// up on the whole fleet. Both are alarms, and nothing is restarted until somebody
+// clears them or Calm has passed without a breach. A budget spent on restarts
+// that helped is an alarm too, but only makes the next one wait.
+//
+// # Growth
+//
+// The memory of a life is cut into blocks of a 24th of Window, of which the
+// lowest and the highest sample are kept. Growth is the median of the slopes
+// between all pairs of those lows (the estimator of Theil and Sen), in bytes per
+// hour, and counts only when
+//
+//   - the window is full, and three blocks in four have samples;
+//   - the lows of its four quarters rise three times, and no rise is much smaller
+//     than the others: the floor of a sawtooth is flat, a step rises once;
+//   - the second half grows at 0.6 times the rate of the first at least: a cache
+//     that fills up slows down;
+//   - the whole rise is no noise: 4 MiB, a hundredth of the level, and a
+//     quarter of the swing within a quarter of the window.
+//
+// So memory that a collector frees in periods of up to half a Window never
+// counts, whatever it swings by; nor does a start that is over within half a
+// Window, or that levels off with a time constant of up to 0.9 Windows. A steady
+// leak above the limit is found at the end of the first Window, and one
+// under noise within another: the package's tests hold that. A sawtooth or a
+// start that is slower than that looks like a leak, and is one as far as
+// anybody can tell within the window.
+//
+// # Bounds
+//
+// About 1 KiB per worker. A step costs a few comparisons per worker, and once per
+// block some 10 µs.
+package watchdog

@@ -1,0 +1,145 @@
+package watchdog
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// How a window is cut, and what in it is no growth.
+const (
+	blocks  = 24
+	parts   = 4
+	perPart = blocks / parts
+	minSeen = blocks * 3 / 4 // blocks with samples
+	noise   = 4 << 20        // bytes
+	even    = 8              // no rise from part to part is less than the whole by this
+	slowing = 0.6            // of the first half's rate: what is slower levels off
+	slopes  = blocks * (blocks - 1) / 2
+)
+
+// trend is how one number of bytes has gone over a window. The package comment
+// says what counts as growth.
+type trend struct {
+	width     time.Duration // of a block
+	began     time.Time
+	at        int64 // which block is open
+	low, high int64 // of the open block; low 0: no sample
+	lows      [blocks]int64
+	highs     [blocks]int64 // of closed blocks, the oldest at next
+	next, n   int
+	rate      float64 // bytes per hour; 0 unless it counts
+}
+
+// add takes a sample. What comes before the last one, or after a window without
+// any, begins anew.
+func (t *trend) add(now time.Time, window time.Duration, v int64) {
+	if v <= 0 {
+		return
+	}
+	width := window / blocks
+	at := int64(-1)
+	if t.width == width {
+		at = int64(now.Sub(t.began) / width)
+	}
+	if at < t.at || now.Before(t.began) || at-t.at > blocks {
+		*t = trend{width: width, began: now}
+		at = 0
+	}
+	if at > t.at {
+		for range at - t.at {
+			t.lows[t.next], t.highs[t.next] = t.low, t.high
+			t.next = (t.next + 1) % blocks
+			t.n = min(t.n+1, blocks)
+			t.low, t.high = 0, 0
+		}
+		t.at = at
+		t.rate = t.grows()
+	}
+	if t.low == 0 || v < t.low {
+		t.low = v
+	}
+	t.high = max(t.high, v)
+}
+
+// grows returns the growth in bytes per hour if it counts, else 0.
+func (t *trend) grows() float64 {
+	if t.n < blocks {
+		return 0
+	}
+	var lows [blocks]float64 // in order of time; NaN without samples
+	seen := 0
+	for i := range lows {
+		lows[i] = math.NaN()
+		if v := t.lows[(t.next+i)%blocks]; v > 0 {
+			lows[i] = float64(v)
+			seen++
+		}
+	}
+	if seen < minSeen || !t.rises() {
+		return 0
+	}
+	var buf [slopes]float64
+	first, second := theilSen(lows[:blocks/2], buf[:0]), theilSen(lows[blocks/2:], buf[:0])
+	if second < slowing*first {
+		return 0
+	}
+	rate := theilSen(lows[:], buf[:0])
+	if !(rate > 0) {
+		return 0
+	}
+	return rate * float64(time.Hour) / float64(t.width)
+}
+
+// rises reports whether the floor of the memory rises from part to part, evenly
+// and by more than noise.
+func (t *trend) rises() bool {
+	var floor, swing [parts]int64
+	for p := range parts {
+		var top int64
+		for i := range perPart {
+			at := (t.next + p*perPart + i) % blocks
+			if v := t.lows[at]; v > 0 && (floor[p] == 0 || v < floor[p]) {
+				floor[p] = v
+			}
+			top = max(top, t.highs[at])
+		}
+		if floor[p] == 0 {
+			return false
+		}
+		swing[p] = top - floor[p]
+	}
+	whole := floor[parts-1] - floor[0]
+	slices.Sort(swing[:])
+	middle := swing[parts/2-1]/2 + swing[parts/2]/2
+	if whole < max(noise, floor[parts-1]/100, middle/4) {
+		return false
+	}
+	for p := 1; p < parts; p++ {
+		if floor[p]-floor[p-1] < whole/even {
+			return false
+		}
+	}
+	return true
+}
+
+// theilSen returns the median of the slopes between all pairs of values, NaN
+// left out; 0 without any.
+func theilSen(values, buf []float64) float64 {
+	for i, a := range values {
+		for j := i + 1; j < len(values); j++ {
+			if d := values[j] - a; d == d {
+				buf = append(buf, d/float64(j-i))
+			}
+		}
+	}
+	if len(buf) == 0 {
+		return 0
+	}
+	slices.Sort(buf)
+	m := len(buf) / 2
+	if len(buf)%2 == 1 {
+		return buf[m]
+	}
+	return (buf[m-1] + buf[m]) / 2
+}

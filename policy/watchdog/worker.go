@@ -1,0 +1,149 @@
+package watchdog
+
+import "time"
+
+// times is how many samples in a row make a breach, and gap after how long
+// without one it begins anew: nobody knows what was between.
+const (
+	times = 3
+	gap   = time.Minute
+)
+
+// worker is what is known of one worker across its lives.
+type worker struct {
+	name    string
+	life    uint64
+	up      time.Time
+	serving bool
+	sampled bool // there is a sample of this life
+	sample  Sample
+	last    time.Time // of the samples
+	memory  trend
+	heap    trend
+	over    [signals]streak
+
+	breach  *Breach   // the one that counts, nil when all is well
+	due     bool      // it lasts
+	harm    time.Time // the last moment in a breach
+	asked   time.Time // when our last restart began, and then when it ended; zero: none
+	struck  bool      // that it did not help has been counted
+	strikes int       // restarts in a row that did not help
+	done    uint64    // restarts
+	gaveUp  time.Time // zero: not
+	why     string    // what it waits for
+	until   time.Time // when that is over; zero: nobody knows
+}
+
+// streak is for how long a signal has been above its limit.
+type streak struct {
+	since time.Time
+	n     int // samples; 0: it is not above
+	value float64
+}
+
+// lasts reports whether the streak is a breach.
+func (s *streak) lasts(now time.Time, c *Config) bool {
+	return s.n >= times && now.Sub(s.since) >= c.For
+}
+
+// see takes what is known of the worker now.
+func (w *worker) see(now time.Time, c *Config, in *Worker) {
+	if w.life != in.Life {
+		w.life, w.sampled, w.memory, w.heap, w.over = in.Life, false, trend{}, trend{}, [signals]streak{}
+	}
+	w.up, w.serving = in.Up, in.Serving
+	if in.Up.IsZero() {
+		w.sampled, w.over = false, [signals]streak{}
+	}
+	if in.Unseen || in.Up.IsZero() {
+		return
+	}
+	if d := now.Sub(w.last); d < 0 || d > max(gap, 2*c.For) {
+		w.over = [signals]streak{}
+	}
+	w.sampled, w.sample, w.last = true, in.Sample, now
+	w.memory.add(now, c.Window, in.Sample.Memory)
+	w.heap.add(now, c.Window, in.Sample.Heap)
+	for s := range signals {
+		limit, value := c.Limits.of(s), w.value(s)
+		if limit <= 0 || value < limit {
+			w.over[s] = streak{}
+			continue
+		}
+		o := &w.over[s]
+		if o.n == 0 {
+			o.since = now
+		}
+		o.n, o.value = o.n+1, value
+	}
+}
+
+// value is the newest value of a signal.
+func (w *worker) value(s Signal) float64 {
+	switch s {
+	case Growth:
+		return w.memory.rate
+	case HeapGrowth:
+		return w.heap.rate
+	default:
+		return w.sample.of(s)
+	}
+}
+
+// judge finds the breach that counts: one that lasts before one that does not,
+// one that is the worker's own before one that most have, then the longest.
+func (w *worker) judge(now time.Time, c *Config, common *[signals]bool) {
+	w.breach, w.due = nil, false
+	best, rank := Signal(0), -1
+	for s := range signals {
+		o := &w.over[s]
+		if o.n == 0 {
+			continue
+		}
+		r := 0
+		if o.lasts(now, c) {
+			r += 2
+		}
+		if !common[s] {
+			r++
+		}
+		if r > rank || r == rank && o.since.Before(w.over[best].since) {
+			best, rank = s, r
+		}
+	}
+	if rank < 0 {
+		return
+	}
+	o := &w.over[best]
+	w.breach = &Breach{Signal: best, Value: o.value, Limit: c.Limits.of(best), Since: o.since, Lasted: now.Sub(o.since)}
+	w.due = o.lasts(now, c)
+	w.harm = now
+}
+
+// recall says whether our last restart helped, as far as it is known now. It
+// reports whether one more did not.
+func (w *worker) recall(now time.Time, c *Config, common bool) (useless bool) {
+	switch {
+	case w.asked.IsZero():
+	case now.Sub(w.asked) >= c.soon():
+		if w.breach == nil || !w.struck {
+			w.strikes = 0
+		}
+	case w.due && !common && !w.struck:
+		w.struck = true
+		w.strikes++
+		if w.strikes >= c.Strikes {
+			w.gaveUp = now
+		}
+		return true
+	}
+	return false
+}
+
+// base is from when on the worker's time counts for MinUptime.
+func (w *worker) base() time.Time {
+	if w.asked.After(w.up) {
+		return w.asked
+	}
+	return w.up
+}

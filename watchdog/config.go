@@ -1,0 +1,155 @@
+package watchdog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	policy "github.com/bezoar-dev/bezoar/policy/watchdog"
+)
+
+// The words of the policy, so that users import one package.
+type (
+	// Signal is what is measured of a worker.
+	Signal = policy.Signal
+	// Limits are what a worker may take; what is 0 is not looked at.
+	Limits = policy.Limits
+	// Sample is what was measured of one worker at one moment.
+	Sample = policy.Sample
+	// Breach is a limit that a worker exceeds.
+	Breach = policy.Breach
+	// State is where a worker, or the whole fleet, stands.
+	State = policy.State
+	// WorkerStatus is how the watch over one worker stands.
+	WorkerStatus = policy.WorkerStatus
+)
+
+// The signals and the states.
+const (
+	Memory      = policy.Memory
+	Growth      = policy.Growth
+	HeapGrowth  = policy.HeapGrowth
+	Descriptors = policy.Descriptors
+	Threads     = policy.Threads
+	Goroutines  = policy.Goroutines
+	Latency     = policy.Latency
+	Pressure    = policy.Pressure
+
+	Down       = policy.Down
+	OK         = policy.OK
+	Over       = policy.Over
+	Due        = policy.Due
+	Restarting = policy.Restarting
+	GaveUp     = policy.GaveUp
+)
+
+// Off as Config.MinUptime lets a worker be restarted however young it is.
+const Off = policy.Off
+
+// Worker is one worker of a fleet at one moment.
+type Worker struct {
+	Name    string
+	PID     int       // 0 while it has no process
+	Life    uint64    // differs from one process of the worker to the next
+	Up      time.Time // when this life became ready; zero: it is not
+	Serving bool      // it gets work
+}
+
+// Target is a fleet whose workers can be restarted one by one.
+type Target interface {
+	// Workers returns all workers, those that are down too. It does not wait.
+	Workers() []Worker
+	// Restart replaces one worker and returns when the new process serves and the
+	// old one has ended, or an error when the old one goes on. It takes work away
+	// from the old process first, and stops waiting when ctx ends.
+	Restart(ctx context.Context, worker, why string) error
+}
+
+// Config says what is watched and when it is restarted. The zero value, with a
+// Target or for [Self], looks at file descriptors alone.
+type Config struct {
+	Name   string // of the fleet, in logs and statistics; default "fleet", of Self "self"
+	Target Target // of New
+	// Held says why nothing may be restarted now, such as a rollout; "" when it
+	// may. nil: it always may. It does not wait.
+	Held func() string
+
+	Limits     Limits        // default Descriptors 0.9 alone, when none is set
+	For        time.Duration // how long a breach has to last; 1 s to 24 h, default 30 s
+	Window     time.Duration // what growth looks back on; 10 s to 24 h, default 10 min or as long as growth at its limit takes for 16 MiB
+	Share      float64       // of the fleet that may be away; at most 0.5, default 0.25
+	MinUptime  time.Duration // of a worker before it is restarted; Off, up to 24 h, default 2 min
+	MaxBackoff time.Duration // what MinUptime is doubled to at most when restarts do not help; default 1 h
+	PerHour    int           // restarts of the fleet; 1 to 1000, default 6
+	Strikes    int           // restarts in a row that do not help until a worker is given up; default 3
+	Calm       time.Duration // without a breach until what was given up is watched again; default 1 h
+
+	Interval time.Duration // between samples, spread by a fifth; 50 ms to 1 min, at most For/3; default For/6, 250 ms to 5 s
+	Patience time.Duration // with one restart; default 5 min
+
+	// Sample measures a worker in place of the kernel's numbers. One at a time.
+	Sample func(w Worker) (Sample, error)
+	// Look asks a worker how it is and returns how long the answer took; an error
+	// counts as one that took too long. It is called when Limits.Latency is set,
+	// for several workers at a time, each within LookFor. nil: latency is not known.
+	Look    func(ctx context.Context, w Worker) (time.Duration, error)
+	LookFor time.Duration // default 1 s, or Limits.Latency if that is more
+
+	// OnBreach is what Self does about a breach: drain, and end the process. It is
+	// called by a goroutine of its own, one at a time. nil: it is only logged.
+	OnBreach func(ctx context.Context, b Breach)
+	Observe  func(Event) // is told of every change, by Run, one at a time; nil: nobody is
+	Log      *slog.Logger
+}
+
+// WithDefaults returns c with every zero field set to its default.
+func (c Config) WithDefaults() Config {
+	if c.Name == "" {
+		c.Name = "fleet"
+	}
+	r := c.rules().WithDefaults()
+	c.Limits, c.For, c.Window, c.Share, c.MinUptime = r.Limits, r.For, r.Window, r.Share, r.MinUptime
+	c.MaxBackoff, c.PerHour, c.Strikes, c.Calm = r.MaxBackoff, r.PerHour, r.Strikes, r.Calm
+	if c.Interval == 0 {
+		c.Interval = min(max(c.For/6, 250*time.Millisecond), 5*time.Second)
+	}
+	if c.Patience == 0 {
+		c.Patience = 5 * time.Minute
+	}
+	if c.LookFor == 0 {
+		c.LookFor = max(time.Second, c.Limits.Latency)
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// rules are the policy's part of c.
+func (c Config) rules() policy.Config {
+	return policy.Config{
+		Limits: c.Limits, For: c.For, Window: c.Window, Share: c.Share, MinUptime: c.MinUptime,
+		MaxBackoff: c.MaxBackoff, PerHour: c.PerHour, Strikes: c.Strikes, Calm: c.Calm,
+	}
+}
+
+// Validate reports every impossible field.
+func (c Config) Validate() error {
+	c = c.WithDefaults()
+	var errs []error
+	fault := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	if err := c.rules().Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	fault(c.Interval < 50*time.Millisecond || c.Interval > min(time.Minute, c.For/3),
+		"interval is %v, want 50ms to 1m and at most a third of for (%v)", c.Interval, c.For)
+	fault(c.Patience < time.Second || c.Patience > 24*time.Hour, "patience is %v, want 1s to 24h", c.Patience)
+	fault(c.LookFor < time.Millisecond || c.LookFor > 10*time.Minute, "look for is %v, want 1ms to 10m", c.LookFor)
+	return errors.Join(errs...)
+}

@@ -1,0 +1,88 @@
+package watchdog
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/bezoar-dev/bezoar/internal/vitals"
+)
+
+// kernel samples processes by what the kernel says about them.
+type kernel struct {
+	d    *Watchdog
+	seen map[string]process // by worker
+}
+
+// process is the process of one life of a worker.
+type process struct {
+	life  uint64
+	pid   int
+	birth uint64        // tells it from another that got its id
+	group *vitals.Group // nil: not looked for, or unknown
+	asked bool          // for its group
+}
+
+func (k *kernel) sample(w Worker) (Sample, error) {
+	if w.PID <= 0 {
+		return Sample{}, vitals.ErrGone
+	}
+	v, err := vitals.Of(w.PID)
+	if err != nil {
+		if errors.Is(err, vitals.ErrUnsupported) {
+			k.d.note("processes", err)
+		}
+		return Sample{}, err
+	}
+	p, ok := k.seen[w.Name]
+	if !ok || p.life != w.Life || p.pid != w.PID {
+		p = process{life: w.Life, pid: w.PID, birth: v.Birth}
+		k.forget()
+	}
+	if p.birth != v.Birth {
+		return Sample{}, fmt.Errorf("process %d of worker %s: %w", w.PID, w.Name, vitals.ErrGone)
+	}
+	s := Sample{Memory: v.RSS, Threads: v.Threads}
+	if share, ok := v.FDShare(); ok {
+		s.Descriptors = share
+	} else if v.FDs == vitals.Unknown {
+		k.d.note("descriptors", errors.New("not permitted"))
+	}
+	if k.d.config().Limits.Pressure > 0 {
+		s.Pressure = k.pressure(w, &p)
+	}
+	k.seen[w.Name] = p
+	return s, nil
+}
+
+// forget bounds what is remembered; what is forgotten is found again.
+func (k *kernel) forget() {
+	if len(k.seen) >= 2*maxSeen {
+		clear(k.seen)
+	}
+}
+
+const maxSeen = 1024
+
+// pressure is which share of the last 10 s the process's group waited for memory.
+func (k *kernel) pressure(w Worker, p *process) float64 {
+	if !p.asked {
+		p.asked = true
+		g, err := vitals.GroupOf(w.PID)
+		if err != nil {
+			k.d.note("pressure", err)
+		} else {
+			p.group = g
+		}
+	}
+	if p.group == nil {
+		return 0
+	}
+	psi, err := p.group.Pressure()
+	if err != nil {
+		if errors.Is(err, vitals.ErrUnsupported) {
+			k.d.note("pressure", err)
+		}
+		return 0
+	}
+	return psi.Memory.Some.Avg10
+}
