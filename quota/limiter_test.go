@@ -245,8 +245,10 @@ func TestUpdateKeepsCounts(t *testing.T) {
 func TestFaultsAreNamed(t *testing.T) {
 	_, err := quota.New(quota.Config{
 		Quotas: []quota.Quota{
-			{Name: "", Limit: 1, Per: time.Second}, {Name: "x", Unit: "apples", Limit: 1, Per: time.Second},
-			{Name: "x", Limit: 0, Per: time.Second}, {Name: "y", Limit: 1, Per: time.Second, Buckets: 9},
+			{Name: "", Limit: 1, Per: time.Second},
+			{Name: "x", Unit: "apples", Limit: 1, Per: time.Second},
+			{Name: "x", Limit: 0, Per: time.Second},
+			{Name: "y", Limit: 1, Per: time.Second, Buckets: 9},
 			{Name: "z", Limit: 1, Per: time.Second, Burst: 1, Buckets: 2},
 		},
 		MaxKeys: -1, Flush: time.Nanosecond, Timeout: time.Hour, Node: strings.Repeat("n", 201),

@@ -81,6 +81,26 @@ func TestATableIsAMap(t *testing.T) {
 	})
 }
 
+// However far a table has grown, a key of the biggest states that the
+// documentation promises takes no more than 80 bytes of it.
+func TestATableIsNeverBig(t *testing.T) {
+	for _, q := range []Quota{{Buckets: 3}, {Buckets: 1, Shared: true}, {Burst: 1, Shared: true, Limit: 1, Per: 1e9}} {
+		k := newScheme(q)
+		tab := table{words: keyWords + k.words}
+		worst := 0.0
+		for i := range uint64(20_000) {
+			d := id{1, i}
+			tab.insert(d.hash(), d, 1<<20)
+			if tab.n > 200 {
+				worst = max(worst, float64(8*len(tab.cells)+8*len(tab.dirty))/float64(tab.n))
+			}
+		}
+		if worst > 80 || k.words > 5 {
+			t.Errorf("%+v: %d words, %.1f bytes a key", q, k.words, worst)
+		}
+	}
+}
+
 // A table gives back what a flood made it take.
 func TestATableShrinks(t *testing.T) {
 	tab := table{words: keyWords + 3}

@@ -103,8 +103,10 @@ func TestBucketWaitsAreExact(t *testing.T) {
 // One by one, a full bucket gives exactly its burst, and then its rate.
 func TestABurstThenTheRate(t *testing.T) {
 	for _, b := range []rate.Bucket{
-		{Limit: 3, Per: time.Second, Burst: 3}, {Limit: 7, Per: time.Minute, Burst: 70},
-		{Limit: 999_999_999_999, Per: time.Second, Burst: 5_000}, {Limit: 1, Per: time.Hour, Burst: 1},
+		{Limit: 3, Per: time.Second, Burst: 3},
+		{Limit: 7, Per: time.Minute, Burst: 70},
+		{Limit: 999_999_999_999, Per: time.Second, Burst: 5_000},
+		{Limit: 1, Per: time.Hour, Burst: 1},
 	} {
 		state, now := make([]int64, rate.BucketWords), start
 		take := func() (n int64) {

@@ -287,8 +287,14 @@ func TestScaled(t *testing.T) {
 		scale float64
 		want  int64
 	}{
-		{100, 0, 100}, {100, 1, 100}, {100, 0.5, 50}, {100, 2.5, 250}, {100, 1e-9, 1},
-		{100, -1, 100}, {100, math.NaN(), 100}, {100, math.Inf(1), rate.MaxLimit},
+		{100, 0, 100},
+		{100, 1, 100},
+		{100, 0.5, 50},
+		{100, 2.5, 250},
+		{100, 1e-9, 1},
+		{100, -1, 100},
+		{100, math.NaN(), 100},
+		{100, math.Inf(1), rate.MaxLimit},
 	} {
 		if got := rate.Scaled(c.limit, c.scale); got != c.want {
 			t.Errorf("%d × %g = %d, want %d", c.limit, c.scale, got, c.want)
