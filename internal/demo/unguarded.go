@@ -134,6 +134,9 @@ func (u *unguarded) Verdicts(context.Context) []bezoar.Verdict { return nil }
 // Add makes a place for a worker.
 func (u *unguarded) Add(worker string) { u.fleet.Add(worker) }
 
+// Remove takes a worker's place away.
+func (u *unguarded) Remove(worker string) error { return u.fleet.Remove(worker) }
+
 // Up puts a new life into rotation and begins to check that it lives.
 func (u *unguarded) Up(worker, addr string) uint64 {
 	epoch := u.fleet.Up(worker, addr)

@@ -17,6 +17,7 @@ import (
 // Registry is what the supervisor reports to; a [fleet.Fleet].
 type Registry interface {
 	Add(worker string)
+	Remove(worker string) error // that is down
 	Up(worker, addr string) (epoch uint64)
 	Drain(worker string)
 	Resume(worker string)
@@ -35,6 +36,8 @@ type Health struct {
 	Timeout      time.Duration // of one look; default 1 s
 	StartTimeout time.Duration // to get ready; default 30 s
 }
+
+func (h Health) probe() probe.Probe { return probe.Probe{Path: h.Path, Timeout: h.Timeout} }
 
 // MaxReplicas bounds the workers of one Supervisor.
 const MaxReplicas = 1024

@@ -17,6 +17,15 @@
 // first and takes the old process away only when the new one is ready, so a
 // build that does not start costs no worker.
 //
+// # Settings that change
+//
+// [Supervisor.Update] changes all but the name while the workers run. New places
+// start; those that are too many, the newest first, drain as for a restart and are
+// taken out of the registry, and one that is wanted again before it was told to
+// end goes on. What only a new process can get waits for a restart or a death.
+// Settings with which nothing has started yet are tried once by those that die,
+// which then start with the last that worked: a bad command takes down nobody.
+//
 // # Health
 //
 // A worker that is up is asked for its health path, if there is one, once per
@@ -50,9 +59,9 @@
 // # Who waits for what
 //
 // [Supervisor.Run] returns when every process has been reaped. It owns one
-// goroutine per place, four per life, one per health check, one per life whose
-// memory it looks at, and one thread that does all the forking, because the
-// kernel ties Pdeathsig to the thread.
+// goroutine per place, five per life, one more per life whose memory it looks
+// at, and one thread that does all the forking, because the kernel ties Pdeathsig
+// to the thread.
 // An Output that never returns keeps the goroutine that called it.
 //
 // # Limits

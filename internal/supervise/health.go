@@ -19,7 +19,8 @@ const (
 
 // awaitReady waits until a new life can serve. On error the life has ended.
 func (s *Supervisor) awaitReady(ctx context.Context, l *life) error {
-	deadline := time.NewTimer(s.cfg.Health.StartTimeout)
+	patience := l.cfg.Load().Health.StartTimeout
+	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	pctx, cancel := context.WithCancel(ctx) // a look ends with the life
 	defer cancel()
@@ -43,11 +44,11 @@ func (s *Supervisor) awaitReady(ctx context.Context, l *life) error {
 			<-l.gone
 			return fmt.Errorf("worker %s: %s%s", l.worker, l.end.Detail, saying(l.end.Stderr))
 		case <-deadline.C:
-			l.kill(fmt.Sprintf("it was not ready within %v (%v)", s.cfg.Health.StartTimeout, res))
+			l.kill(fmt.Sprintf("it was not ready within %v (%v)", patience, res))
 			<-l.gone
 			return fmt.Errorf("worker %s: %s%s", l.worker, l.end.Detail, saying(l.end.Stderr))
 		case <-ctx.Done():
-			l.stop("shut down", s.cfg.Grace)
+			l.stop("stopped while it started", s.terms(l).Grace)
 			return ctx.Err()
 		}
 	}
@@ -61,10 +62,11 @@ func saying(stderr []string) string {
 }
 
 func (s *Supervisor) ready(ctx context.Context, l *life) probe.Result {
-	if s.cfg.Health.Path != "" {
-		return s.probe.Do(ctx, l.addr)
+	h := s.terms(l).Health
+	if h.Path != "" {
+		return h.probe().Do(ctx, l.addr)
 	}
-	res := probe.Open(ctx, l.addr, s.cfg.Health.Timeout)
+	res := probe.Open(ctx, l.addr, h.Timeout)
 	if res.Outcome == probe.Answered {
 		res.Status = 200
 	}
@@ -81,15 +83,11 @@ const silentFor = 30 * time.Second
 // watch asks a life about its health until the returned function is called or
 // the life ends: a worker that fails three looks in a row is reported sick until
 // it answers well twice.
-func (w *slot) watch(l *life) (stop func()) {
-	if w.s.cfg.Health.Path == "" {
-		return func() {}
-	}
+func (v *vigil) watch() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		v := vigil{w: w, l: l}
 		v.run(ctx)
 	}()
 	return sync.OnceFunc(func() { cancel(); <-done })
@@ -106,23 +104,57 @@ type vigil struct {
 }
 
 func (v *vigil) run(ctx context.Context) {
-	interval := v.w.s.cfg.Health.Interval
+	t := time.NewTimer(time.Hour)
+	defer t.Stop()
+	var h Health // that t was set for
 	for {
-		t := time.NewTimer(interval*4/5 + rand.N(interval*2/5+1))
+		changed := v.w.s.change()
+		if now := v.w.s.terms(v.l).Health; now != h {
+			h = now
+			v.arm(t, h)
+		}
 		select {
 		case <-t.C:
+		case <-changed:
+			continue
 		case <-ctx.Done():
-			t.Stop()
 			return
 		case <-v.l.exited:
-			t.Stop()
 			return
 		}
-		res := v.w.s.probe.Do(ctx, v.l.addr)
+		res := h.probe().Do(ctx, v.l.addr)
 		if ctx.Err() != nil {
 			return
 		}
 		v.see(res, time.Now())
+		v.arm(t, h)
+	}
+}
+
+// arm sets t for the next look. Without a path there is none, and nothing that
+// speaks against the worker.
+func (v *vigil) arm(t *time.Timer, h Health) {
+	if h.Path != "" {
+		t.Reset(h.Interval*4/5 + rand.N(h.Interval*2/5+1))
+		return
+	}
+	t.Stop()
+	v.opinion, v.silent = probe.Watch{}, time.Time{}
+	v.l.announced.Store(false)
+	v.clear()
+}
+
+// clear says that the worker is well if it was said to be sick.
+func (v *vigil) clear() {
+	if !v.told {
+		return
+	}
+	was := v.out
+	v.told, v.out = false, false
+	v.w.s.log.Info("worker well again", "worker", v.w.name)
+	v.w.s.reg.Well(v.w.name, v.l.epoch)
+	if was {
+		v.w.enter(Ready, v.l)
 	}
 }
 
@@ -141,15 +173,14 @@ func (v *vigil) see(res probe.Result, now time.Time) {
 	}
 	was := v.out
 	if v.opinion.See(res) {
-		v.out = s.cfg.Registry.Sick(v.w.name, v.l.epoch, res.String())
+		v.out = s.reg.Sick(v.w.name, v.l.epoch, res.String())
 		if !v.told || v.out != was {
 			s.log.Warn("worker looks sick", "worker", v.w.name, "why", res, "held_out", v.out)
 		}
 		v.told = true
-	} else if v.told {
-		v.told, v.out = false, false
-		s.log.Info("worker well again", "worker", v.w.name)
-		s.cfg.Registry.Well(v.w.name, v.l.epoch)
+	} else {
+		v.clear()
+		return
 	}
 	switch {
 	case v.out && !was:
@@ -165,5 +196,5 @@ func (v *vigil) see(res probe.Result, now time.Time) {
 func (w *slot) idle() bool {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // only look
-	return w.s.cfg.Registry.Idle(ctx, w.name) == nil
+	return w.s.reg.Idle(ctx, w.name) == nil
 }

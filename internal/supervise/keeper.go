@@ -18,7 +18,7 @@ var _ fleet.Keeper = (*Supervisor)(nil)
 
 // Check implements [fleet.Keeper].
 func (s *Supervisor) Check(ctx context.Context, worker string, epoch uint64, doubt fleet.Doubt) fleet.Health {
-	w := s.byName[worker]
+	w := s.find(worker)
 	if w == nil {
 		return fleet.Gone
 	}
@@ -38,7 +38,7 @@ func (s *Supervisor) Check(ctx context.Context, worker string, epoch uint64, dou
 // checkOverdue asks for a sign of life. Any answer is one: a worker that says
 // it is not well does not hang.
 func (s *Supervisor) checkOverdue(ctx context.Context, l *life) fleet.Health {
-	p := s.probe
+	p := s.terms(l).Health.probe()
 	p.Timeout = overdueLook
 	answered := p.Do(ctx, l.addr).Status != 0
 	patience := time.Duration(0)
@@ -89,7 +89,7 @@ func (l *life) dead() bool {
 
 // Kill implements [fleet.Keeper]: SIGKILL to the whole group at once.
 func (s *Supervisor) Kill(worker string, epoch uint64, why string) {
-	w := s.byName[worker]
+	w := s.find(worker)
 	if w == nil {
 		return
 	}

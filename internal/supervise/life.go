@@ -35,7 +35,8 @@ type life struct {
 	born   uint64 // in the kernel's ticks; 0 unknown
 	began  time.Time
 	cmd    *exec.Cmd
-	group  *cgroup.Group // nil without a limit
+	cfg    atomic.Pointer[Config] // see Supervisor.terms
+	group  *cgroup.Group          // nil without a limit
 	tail   tail
 	pipes  [2]*os.File   // our ends of stdout and stderr
 	pumped chan struct{} // closed when both have been read to the end
@@ -58,8 +59,8 @@ type life struct {
 	over    bool // it must not be opened any more
 }
 
-// launch starts the n-th life of worker.
-func (s *Supervisor) launch(worker string, n int) (*life, error) {
+// launch starts the n-th life of worker with cfg.
+func (s *Supervisor) launch(worker string, n int, cfg *Config) (*life, error) {
 	port, err := s.ports.take()
 	if err != nil {
 		return nil, err
@@ -76,6 +77,7 @@ func (s *Supervisor) launch(worker string, n int) (*life, error) {
 		buried: make(chan struct{}),
 		opened: make(chan struct{}),
 	}
+	l.cfg.Store(cfg)
 	if err := s.fork(l); err != nil {
 		s.ports.give(port)
 		return nil, fmt.Errorf("start worker %s: %w", worker, err)
@@ -83,8 +85,8 @@ func (s *Supervisor) launch(worker string, n int) (*life, error) {
 	l.pid = l.cmd.Process.Pid
 	l.born, _ = proc.Born(l.pid)
 	s.listen(l)
-	if l.group == nil && s.memory.limit > 0 {
-		s.lives.Go(func() { s.memory.guard(l) })
+	if l.group == nil && cfg.Memory > 0 {
+		s.lives.Go(func() { s.memory.guard(l, cfg.Memory) })
 	}
 	s.lives.Go(func() { s.attend(l) })
 	return l, nil
@@ -104,14 +106,15 @@ func (s *Supervisor) fork(l *life) error {
 	}
 	l.cmd = s.command(l, ends)
 	var err error
-	if l.group = s.memory.group(l.mark); l.group != nil {
+	limit := l.cfg.Load().Memory
+	if l.group = s.memory.group(l.mark, limit); l.group != nil {
 		s.forker.Do(func() { err = l.group.Start(l.cmd) })
 		if err != nil {
 			_ = l.group.Remove() // empty: cannot fail for long
 			l.group, l.cmd = nil, s.command(l, ends)
 			failed := err
 			if s.forker.Do(func() { err = l.cmd.Start() }); err == nil {
-				s.memory.fallBack(failed)
+				s.memory.fallBack(limit, failed)
 			}
 		}
 	} else {
@@ -136,10 +139,11 @@ func closeAll(files ...[2]*os.File) {
 }
 
 func (s *Supervisor) command(l *life, ends [2]*os.File) *exec.Cmd {
-	args := arguments(s.cfg.Command, l.port)
+	cfg := l.cfg.Load()
+	args := arguments(cfg.Command, l.port)
 	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Dir = s.cfg.Dir
-	cmd.Env = environ(s.cfg, l.worker, l.mark, l.port)
+	cmd.Dir = cfg.Dir
+	cmd.Env = environ(*cfg, l.worker, l.mark, l.port)
 	cmd.Stdout, cmd.Stderr = ends[0], ends[1]
 	cmd.SysProcAttr = proc.DieWithThread(proc.OwnGroup())
 	return cmd
@@ -154,7 +158,7 @@ func (s *Supervisor) listen(l *life) {
 				if stream == Stderr {
 					l.tail.add(line)
 				}
-				s.cfg.Output(l.worker, stream, line)
+				s.output(l.worker, stream, line)
 			})
 			_ = l.pipes[i].Close() // whoever still writes gets SIGPIPE
 		})
@@ -171,8 +175,8 @@ func (s *Supervisor) attend(l *life) {
 	at := time.Now()
 	oom := proc.FatalSignal(ws) == syscall.SIGKILL && s.memory.struck(l.group)
 	l.drain()
-	l.finish(s.cfg.Registry, death{
-		status: ws, announced: l.announced.Load(), oomKill: oom, memory: s.cfg.Memory,
+	l.finish(s.reg, death{
+		status: ws, announced: l.announced.Load(), oomKill: oom, memory: l.cfg.Load().Memory,
 		stderr: l.tail.lines(), at: at,
 	})
 	s.bury(l)

@@ -60,6 +60,11 @@ func (r *recorder) note(f func() string) {
 
 func (r *recorder) Add(worker string) { r.note(func() string { return "add " + worker }) }
 
+func (r *recorder) Remove(worker string) error {
+	r.note(func() string { return "remove " + worker })
+	return nil
+}
+
 func (r *recorder) Up(worker, addr string) (epoch uint64) {
 	r.note(func() string {
 		r.next++
@@ -292,7 +297,7 @@ func (r *running) mustGet(worker, path string) string {
 }
 
 func (r *running) flag() string {
-	for _, e := range r.cfg.Env {
+	for _, e := range r.cfg.Load().Env {
 		if name, ok := strings.CutPrefix(e, envFlag+"="); ok {
 			return name
 		}

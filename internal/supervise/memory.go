@@ -14,7 +14,6 @@ import (
 
 // memory limits the workers and tells which were killed for it.
 type memory struct {
-	limit  int64 // bytes per worker; 0 means none
 	create func(name string, limit int64) (*cgroup.Group, error)
 	log    *slog.Logger
 	once   sync.Once // to say that groups are not permitted
@@ -37,25 +36,25 @@ func (m *memory) open() {
 	m.shared = g
 }
 
-// group makes a group for one life, or returns nil when there is no limit or
+// group makes a group for one life, or returns nil when there is no limit (0) or
 // groups are not permitted.
-func (m *memory) group(life string) *cgroup.Group {
-	if m.limit == 0 {
+func (m *memory) group(life string, limit int64) *cgroup.Group {
+	if limit == 0 {
 		return nil
 	}
-	g, err := m.create(life, m.limit)
+	g, err := m.create(life, limit)
 	if err != nil {
-		m.fallBack(err)
+		m.fallBack(limit, err)
 		return nil
 	}
 	return g
 }
 
 // fallBack says once that the limit is kept more loosely than asked.
-func (m *memory) fallBack(err error) {
+func (m *memory) fallBack(limit int64, err error) {
 	m.once.Do(func() {
 		m.log.Warn("memory is not limited by the kernel but looked at, and a worker above its limit is killed",
-			"limit", m.limit, "every", lookEvery, "why", err)
+			"limit", limit, "every", lookEvery, "why", err)
 	})
 }
 
@@ -87,9 +86,9 @@ const lookEvery = 50 * time.Millisecond
 // process itself would be exact, but runtimes that meet one often die in ways
 // that cannot be told from other crashes, or hang: it is set far above, for
 // those that outrun the looks.
-func (m *memory) guard(l *life) {
-	if err := (proc.Limits{Data: max(2*m.limit, m.limit+512<<20)}).Apply(l.pid); err != nil {
-		m.log.Warn("memory is not limited", "worker", l.worker, "limit", m.limit, "why", err)
+func (m *memory) guard(l *life, limit int64) {
+	if err := (proc.Limits{Data: max(2*limit, limit+512<<20)}).Apply(l.pid); err != nil {
+		m.log.Warn("memory is not limited", "worker", l.worker, "limit", limit, "why", err)
 		return
 	}
 	tick := time.NewTicker(lookEvery)
@@ -100,7 +99,7 @@ func (m *memory) guard(l *life) {
 			return
 		case <-tick.C:
 		}
-		if n := proc.Resident(l.pid); n > m.limit {
+		if n := proc.Resident(l.pid); n > limit {
 			l.signal(toFit, fmt.Sprintf("%d MiB resident", n>>20), syscall.SIGKILL)
 		}
 	}

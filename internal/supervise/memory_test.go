@@ -99,7 +99,7 @@ func TestSilentWorkerIsEnded(t *testing.T) {
 		c.Health.Path, c.Health.Interval = "/healthz", time.Hour // only the looks below
 	})
 	r.reg.wait(t, "up", 2)
-	w := r.byName["w-1"]
+	w := r.find("w-1")
 	v := vigil{w: w, l: w.current()}
 	silent, ill := probe.Result{Outcome: probe.TimedOut}, probe.Result{Outcome: probe.Answered, Status: 500}
 	now := time.Now()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"time"
 
@@ -38,6 +39,9 @@ type WorkerStatus struct {
 	LastEnd  *fleet.End `json:"last_end,omitempty"`
 	// LastError is why the last try to start it failed; "" since it is ready.
 	LastError string `json:"last_error,omitempty"`
+	// Outdated says that its process began with settings that have changed in
+	// what only a new process can get.
+	Outdated bool `json:"outdated,omitempty"`
 }
 
 // stableAfter is how long a worker must have been up for its next restart to be
@@ -48,29 +52,42 @@ const stableAfter = 10 * time.Second
 type slot struct {
 	s        *Supervisor
 	name     string
+	number   int             // from 1
 	replaces chan chan error // a rolling restart asks for a new life
+	left     chan struct{}   // closed when the place is gone
 	starts   int             // owned by the goroutine of run
 
-	mu   sync.Mutex // guards what follows
-	life *life      // the newest that was ready
-	st   WorkerStatus
+	mu     sync.Mutex // guards what follows
+	life   *life      // the newest that was ready
+	made   *Config    // that its newest process began with; nil when there is none
+	st     WorkerStatus
+	leaves bool               // the place is to go
+	base   context.Context    //nolint:containedctx // of Run
+	stay   context.Context    //nolint:containedctx // base, until it leaves
+	leave  context.CancelFunc // ends stay
+	remain context.CancelFunc // ends the wait of one that leaves; nil when none waits
 }
 
-func newSlot(s *Supervisor, name string) *slot {
+func newSlot(s *Supervisor, number int) *slot {
+	name := s.name + "-" + strconv.Itoa(number)
 	return &slot{
-		s: s, name: name, replaces: make(chan chan error),
+		s: s, name: name, number: number, replaces: make(chan chan error), left: make(chan struct{}),
 		st: WorkerStatus{Name: name, State: Down, Since: time.Now()},
 	}
 }
 
-// run keeps one worker running until ctx ends.
+// run keeps one worker running until ctx ends or its place is gone.
 func (w *slot) run(ctx context.Context, fail context.CancelCauseFunc) {
 	fails := 0
 	var asked chan error // a rolling restart that waits for the next life
 	for ctx.Err() == nil {
-		l, err := w.bring(ctx, false)
+		stay := w.staying()
+		if stay.Err() != nil && w.s.dismiss(w) {
+			break
+		}
+		l, err := w.bring(stay, false)
 		if asked != nil {
-			asked <- err
+			asked <- w.excuse(err)
 		}
 		switch {
 		case err == nil:
@@ -79,6 +96,9 @@ func (w *slot) run(ctx context.Context, fail context.CancelCauseFunc) {
 			}
 		case ctx.Err() != nil:
 			return
+		case stay.Err() != nil:
+			asked = nil
+			continue
 		case proc.Hopeless(err) && !w.s.proven.Load():
 			fail(fmt.Errorf("%w: %w", errCommand, err))
 			return
@@ -86,11 +106,11 @@ func (w *slot) run(ctx context.Context, fail context.CancelCauseFunc) {
 			w.note(func(st *WorkerStatus) { st.LastError = err.Error() })
 			w.s.log.Warn("worker did not start", "worker", w.name, "tries", fails+1, "why", err)
 		}
-		asked = w.rest(ctx, w.s.cfg.Backoff.Wait(fails, rand.Float64()))
+		asked = w.rest(stay, w.s.cfg.Load().Backoff.Wait(fails, rand.Float64()))
 		fails++
 	}
 	if asked != nil {
-		asked <- ctx.Err()
+		asked <- w.excuse(context.Canceled)
 	}
 }
 
@@ -98,6 +118,7 @@ func (w *slot) run(ctx context.Context, fail context.CancelCauseFunc) {
 // asks has a new build.
 func (w *slot) rest(ctx context.Context, wait time.Duration) chan error {
 	w.enter(Down, nil)
+	w.begins(nil)
 	t := time.NewTimer(wait)
 	defer t.Stop()
 	select {
@@ -114,8 +135,10 @@ func (w *slot) rest(ctx context.Context, wait time.Duration) chan error {
 func (w *slot) bring(ctx context.Context, beside bool) (*life, error) {
 	w.starts++
 	n := w.starts
-	l, err := w.s.launch(w.name, n)
+	cfg := w.choose(beside)
+	l, err := w.s.launch(w.name, n, cfg)
 	if err != nil {
+		w.s.doubt(cfg)
 		return nil, err
 	}
 	w.s.proven.Store(true)
@@ -126,8 +149,12 @@ func (w *slot) bring(ctx context.Context, beside bool) (*life, error) {
 		w.enter(Starting, l)
 	}
 	if err := w.s.awaitReady(ctx, l); err != nil {
+		if ctx.Err() == nil {
+			w.s.doubt(cfg)
+		}
 		return nil, err
 	}
+	w.s.trust(cfg)
 	return l, nil
 }
 
@@ -160,7 +187,7 @@ func (w *slot) open(l *life) {
 	w.mu.Lock()
 	w.life = l
 	w.mu.Unlock()
-	if l.open(w.s.cfg.Registry) {
+	if l.open(w.s.reg) {
 		w.note(func(st *WorkerStatus) { st.LastError = "" })
 		w.enter(Ready, l)
 		w.s.log.Info("worker up", "worker", w.name, "epoch", l.epoch, "pid", l.pid, "port", l.port,
@@ -171,22 +198,33 @@ func (w *slot) open(l *life) {
 // tend looks after a life that is up. It returns the life that replaced it, or
 // nil when it has ended.
 func (w *slot) tend(ctx context.Context, l *life) *life {
-	stopWatch := w.watch(l)
-	defer stopWatch()
+	v := &vigil{w: w, l: l}
+	stopWatch := v.watch()
+	defer func() { stopWatch() }()
 	for {
+		stay := w.staying()
 		select {
 		case <-l.gone:
 			return nil
-		case <-ctx.Done():
+		case <-stay.Done():
 			stopWatch()
-			w.retire(l)
-			l.stop("shut down", w.s.cfg.Grace)
+			if !w.retire(l) {
+				w.resume(v)
+				stopWatch = v.watch()
+				continue
+			}
+			why := "shut down"
+			if ctx.Err() == nil {
+				why = "one of too many"
+			}
+			l.stop(why, w.s.terms(l).Grace)
 			return nil
 		case asked := <-w.replaces:
-			next, err := w.bring(ctx, true)
+			next, err := w.bring(stay, true)
 			if err != nil {
+				w.begins(l.cfg.Load())
 				w.note(func(st *WorkerStatus) { st.LastError = err.Error() })
-				asked <- err
+				asked <- w.excuse(err)
 				continue
 			}
 			stopWatch()
@@ -198,38 +236,49 @@ func (w *slot) tend(ctx context.Context, l *life) *life {
 
 // handOver puts next in the place of l and ends l beside it.
 func (w *slot) handOver(l, next *life, asked chan error) {
-	w.retire(l)
-	w.s.cfg.Registry.Down(w.name, l.epoch, fleet.End{
+	w.drain(context.Background(), l)
+	w.s.reg.Down(w.name, l.epoch, fleet.End{
 		Planned: true, Class: bezoar.Interrupted,
 		At: time.Now(), ExitCode: -1, Detail: "replaced by a new process",
 	})
 	w.open(next)
 	w.s.lives.Go(func() {
-		l.stop("replaced", w.s.cfg.Grace)
+		l.stop("replaced", w.s.terms(l).Grace)
 		w.ended(l)
 		asked <- nil
 	})
 }
 
-// retire gives a life no new work and waits within Drain for what it has.
-func (w *slot) retire(l *life) {
-	reg := w.s.cfg.Registry
+// drain gives a life no new work and waits within Drain for what it has. It
+// reports false if ctx ends first.
+func (w *slot) drain(ctx context.Context, l *life) bool {
 	w.enter(Draining, l)
-	reg.Drain(w.name)
-	ctx, cancel := context.WithTimeout(context.Background(), w.s.cfg.Drain)
+	w.s.reg.Drain(w.name)
+	bound := w.s.terms(l).Drain
+	timed, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	if err := reg.Idle(ctx, w.name); err != nil {
-		w.s.log.Warn("worker stops with work in flight", "worker", w.name, "drain", w.s.cfg.Drain, "why", err)
+	err := w.s.reg.Idle(timed, w.name)
+	if ctx.Err() != nil {
+		return false
+	}
+	if err != nil {
+		w.s.log.Warn("worker stops with work in flight", "worker", w.name, "drain", bound, "why", err)
 	}
 	w.enter(Stopping, l)
+	return true
 }
 
 // replaceBy asks for a new life and waits until it serves and the old one has
 // ended.
 func (w *slot) replaceBy(ctx context.Context) error {
+	if w.leaving() {
+		return errLeft
+	}
 	asked := make(chan error, 1)
 	select {
 	case w.replaces <- asked:
+	case <-w.left:
+		return errLeft
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-w.s.over:

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"sync"
 	"sync/atomic"
 
 	"github.com/bezoar-dev/bezoar/internal/cgroup"
-	"github.com/bezoar-dev/bezoar/internal/probe"
 	"github.com/bezoar-dev/bezoar/internal/proc"
 )
 
@@ -22,11 +20,20 @@ var (
 
 // Supervisor keeps the replicas of one command running. Create it with [New].
 type Supervisor struct {
-	cfg    Config
+	name   string
+	reg    Registry
+	output func(worker string, stream Stream, line []byte)
 	log    *slog.Logger
-	probe  probe.Probe
-	slots  []*slot
-	byName map[string]*slot
+
+	cfg     atomic.Pointer[Config] // that lives begin with; see Update
+	good    atomic.Pointer[Config] // the newest that a worker has become ready with; nil when none has
+	doubted atomic.Pointer[Config] // that a worker could not start with, and none has yet; or nil
+
+	mu      sync.Mutex // guards what follows
+	slots   []*slot    // by number
+	byName  map[string]*slot
+	begin   func(*slot)   // while Run runs
+	changed chan struct{} // closed and replaced when cfg changes
 
 	forker  *proc.Thread // while Run runs
 	memory  memory
@@ -46,18 +53,17 @@ func New(cfg Config) (*Supervisor, error) {
 	}
 	cfg = cfg.withDefaults()
 	s := &Supervisor{
-		cfg:     cfg,
+		name: cfg.Name, reg: cfg.Registry, output: cfg.Output,
 		log:     cfg.Log.With("fleet", cfg.Name),
-		probe:   probe.Probe{Path: cfg.Health.Path, Timeout: cfg.Health.Timeout},
 		byName:  make(map[string]*slot, cfg.Replicas),
+		changed: make(chan struct{}),
 		running: make(chan struct{}),
 		over:    make(chan struct{}),
 	}
-	s.memory.limit, s.memory.create, s.memory.log = cfg.Memory, cgroup.Create, s.log
+	s.memory.create, s.memory.log = cgroup.Create, s.log
+	s.cfg.Store(&cfg)
 	for i := range cfg.Replicas {
-		w := newSlot(s, cfg.Name+"-"+strconv.Itoa(i+1))
-		s.slots = append(s.slots, w)
-		s.byName[w.name] = w
+		s.place(i + 1)
 	}
 	return s, nil
 }
@@ -68,22 +74,30 @@ func New(cfg Config) (*Supervisor, error) {
 // cannot be executed at all is an error at once; Run can be called once.
 func (s *Supervisor) Run(ctx context.Context) error {
 	if !s.started.CompareAndSwap(false, true) {
-		return fmt.Errorf("fleet %s: Run was called before", s.cfg.Name)
+		return fmt.Errorf("fleet %s: Run was called before", s.name)
 	}
 	s.memory.open()
 	s.forker = proc.NewThread()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	for _, w := range s.slots {
-		s.cfg.Registry.Add(w.name)
-	}
 	var wg sync.WaitGroup
-	for _, w := range s.slots {
+	s.mu.Lock()
+	s.begin = func(w *slot) {
+		w.enlist(ctx)
 		wg.Go(func() { w.run(ctx, cancel) })
 	}
+	for _, w := range s.slots {
+		s.reg.Add(w.name)
+	}
+	for _, w := range s.slots {
+		s.begin(w)
+	}
+	s.mu.Unlock()
 	close(s.running)
 	<-ctx.Done()
-	close(s.over)
+	s.mu.Lock()
+	close(s.over) // no place is added from here on
+	s.mu.Unlock()
 	wg.Wait()
 	s.lives.Wait()
 	s.forker.Close()
@@ -99,33 +113,38 @@ var errCommand = errors.New("the command cannot be run")
 // Restart replaces the workers one at a time: the successor starts, and when it
 // is ready the old process gets no new work, finishes what it has, and is
 // stopped. A successor that does not get ready ends the restart; its worker and
-// all that follow keep the process that they have.
+// all that follow keep the process that they have. Places that come meanwhile begin
+// with what is new; those that go are passed over.
 func (s *Supervisor) Restart(ctx context.Context) error {
 	select {
 	case <-s.running:
 	default:
-		return fmt.Errorf("restart fleet %s: %w", s.cfg.Name, ErrNotRunning)
+		return fmt.Errorf("restart fleet %s: %w", s.name, ErrNotRunning)
 	}
 	if !s.rolling.CompareAndSwap(false, true) {
-		return fmt.Errorf("restart fleet %s: %w", s.cfg.Name, ErrRestarting)
+		return fmt.Errorf("restart fleet %s: %w", s.name, ErrRestarting)
 	}
 	defer s.rolling.Store(false)
-	s.log.Info("rolling restart", "workers", len(s.slots))
-	for i, w := range s.slots {
-		if err := w.replaceBy(ctx); err != nil {
+	slots := s.places()
+	s.log.Info("rolling restart", "workers", len(slots))
+	for i, w := range slots {
+		if err := w.replaceBy(ctx); err != nil && !errors.Is(err, errLeft) {
 			return fmt.Errorf("restart fleet %s: stopped at worker %s, %d of %d replaced: %w",
-				s.cfg.Name, w.name, i, len(s.slots), err)
+				s.name, w.name, i, len(slots), err)
 		}
 	}
-	s.log.Info("rolling restart done", "workers", len(s.slots))
+	s.log.Info("rolling restart done", "workers", len(slots))
 	return nil
 }
 
 // Status returns how every worker stands.
 func (s *Supervisor) Status() []WorkerStatus {
-	out := make([]WorkerStatus, 0, len(s.slots))
-	for _, w := range s.slots {
-		out = append(out, w.snapshot())
+	slots := s.places()
+	out := make([]WorkerStatus, 0, len(slots))
+	for _, w := range slots {
+		st := w.snapshot()
+		st.Outdated = w.outdated()
+		out = append(out, st)
 	}
 	return out
 }

@@ -1,0 +1,190 @@
+package supervise
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Update changes the settings while the workers run. Replicas, Grace, Drain,
+// Health and Backoff hold from now on: new places are started, and the newest of
+// too many finish what they have (within Drain), end, and leave the registry, in
+// the background. Command, Dir, Env, Environ, Secrets and Memory hold for
+// processes that begin from now on; restart says that some run without them,
+// which [Supervisor.Restart] would change. Until then such a process is asked
+// for its health as before. Name, Registry, Output and Log stay.
+//
+// A worker that must start anew while nobody has started with the new settings
+// yet tries them once, and then what the last good start had: what cannot start
+// shall not take down what can.
+//
+// An invalid cfg changes nothing.
+func (s *Supervisor) Update(cfg Config) (restart bool, err error) {
+	cfg.Name, cfg.Registry, cfg.Output, cfg.Log = s.name, s.reg, s.output, s.log
+	if err := cfg.Validate(); err != nil {
+		return false, fmt.Errorf("update fleet %s: %w", s.name, err)
+	}
+	next := cfg.withDefaults()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.over:
+		return false, fmt.Errorf("update fleet %s: %w", s.name, ErrNotRunning)
+	default:
+	}
+	was := s.cfg.Load()
+	for _, w := range s.slots {
+		if l := w.current(); l != nil {
+			s.terms(l) // it keeps the newest that it may have
+		}
+	}
+	if sameProcess(was, &next) {
+		s.good.CompareAndSwap(was, &next)
+	}
+	s.doubted.Store(nil)
+	s.cfg.Store(&next)
+	s.resize(next.Replicas)
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return slices.ContainsFunc(s.slots, (*slot).outdated), nil
+}
+
+// Outdated reports whether a process runs that a restart would give settings
+// that it does not have.
+func (s *Supervisor) Outdated() bool { return slices.ContainsFunc(s.places(), (*slot).outdated) }
+
+// sameProcess reports whether a process that began with a is one of b.
+func sameProcess(a, b *Config) bool {
+	return a == b || slices.Equal(a.Command, b.Command) && a.Dir == b.Dir && a.Memory == b.Memory &&
+		slices.Equal(a.Env, b.Env) && slices.Equal(a.Environ, b.Environ) && slices.Equal(a.Secrets, b.Secrets)
+}
+
+// terms are the newest settings that hold for a life.
+func (s *Supervisor) terms(l *life) *Config {
+	own, now := l.cfg.Load(), s.cfg.Load()
+	if own != now && sameProcess(own, now) {
+		l.cfg.Store(now)
+		return now
+	}
+	return own
+}
+
+// change returns a channel that is closed when settings change.
+func (s *Supervisor) change() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
+}
+
+// places are the slots by number, those that are about to go included.
+func (s *Supervisor) places() []*slot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.slots)
+}
+
+func (s *Supervisor) find(worker string) *slot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byName[worker]
+}
+
+// place makes a slot. mu is held, or nobody knows s yet.
+func (s *Supervisor) place(number int) *slot {
+	w := newSlot(s, number)
+	s.slots = append(s.slots, w)
+	slices.SortFunc(s.slots, func(a, b *slot) int { return a.number - b.number })
+	s.byName[w.name] = w
+	return w
+}
+
+// resize has n places wanted. mu is held.
+func (s *Supervisor) resize(n int) {
+	numbers := make(map[int]bool, len(s.slots))
+	for _, w := range slices.Clone(s.slots) {
+		numbers[w.number] = true
+		switch {
+		case w.number <= n:
+			w.invite()
+		case s.begin == nil: // nothing runs yet
+			s.forget(w)
+		default:
+			w.expel()
+		}
+	}
+	for number := 1; number <= n; number++ {
+		if numbers[number] {
+			continue
+		}
+		w := s.place(number)
+		if s.begin != nil {
+			s.reg.Add(w.name)
+			s.begin(w)
+		}
+	}
+}
+
+// forget takes a slot away. mu is held.
+func (s *Supervisor) forget(w *slot) {
+	s.slots = slices.DeleteFunc(s.slots, func(o *slot) bool { return o == w })
+	delete(s.byName, w.name)
+	close(w.left)
+}
+
+// dismiss takes away a slot that has ended, unless it is wanted again.
+func (s *Supervisor) dismiss(w *slot) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !w.leaving() {
+		return false
+	}
+	s.forget(w)
+	if err := s.reg.Remove(w.name); err != nil {
+		s.log.Error("a place stays in the registry", "worker", w.name, "err", err)
+	}
+	s.log.Info("worker removed", "worker", w.name)
+	return true
+}
+
+// doubt remembers settings with which a worker did not start, if none has.
+func (s *Supervisor) doubt(c *Config) {
+	now, good := s.cfg.Load(), s.good.Load()
+	if good == nil || sameProcess(good, now) || !sameProcess(c, now) || s.doubted.Swap(now) == now {
+		return
+	}
+	s.log.Warn("nothing has started with the new settings: workers that die start with those of before")
+}
+
+// trust remembers settings with which a worker has started.
+func (s *Supervisor) trust(c *Config) {
+	if now := s.cfg.Load(); sameProcess(c, now) {
+		s.good.Store(now)
+		s.doubted.CompareAndSwap(now, nil)
+	} else {
+		s.good.CompareAndSwap(nil, c)
+	}
+}
+
+// choose returns what the next process of w begins with.
+func (w *slot) choose(beside bool) *Config {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.s.cfg.Load()
+	if !beside && w.s.doubted.Load() == c {
+		c = w.s.good.Load()
+	}
+	w.made = c
+	return c
+}
+
+// begins says what the newest process began with; nil: there is none.
+func (w *slot) begins(c *Config) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.made = c
+}
+
+func (w *slot) outdated() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.made != nil && !w.leaves && !sameProcess(w.made, w.s.cfg.Load())
+}
