@@ -12,7 +12,7 @@ import (
 // CallerBudgetsConfig describes [CallerBudgets]. Its zero value is useful.
 type CallerBudgetsConfig struct {
 	Budget budget.Config // of each caller; default 20 % and one retry in two seconds
-	Max    int           // callers that are told apart; default 4,096, about 250 bytes each
+	Max    int           // callers that are told apart; default 4,096, about 300 bytes each
 }
 
 func (c CallerBudgetsConfig) withDefaults() CallerBudgetsConfig {

@@ -45,6 +45,22 @@
 //	    DegradedField). A place in the pool is held until the answer has been sent,
 //	    also while a slow body comes: give callers a PerCaller.
 //
+// # Time, attempts and traces
+//
+// A caller bounds its request by X-Request-Timeout ("1.5s", "1500ms", seconds),
+// grpc-timeout or X-Request-Deadline (milliseconds since 1970); the earliest counts,
+// and what makes no sense is passed on as any other field. It is answered 504 with
+// the rule "deadline" then, whatever it waits for; an answer that has begun is cut
+// when it stands still at that time. Workers are told what is left in
+// X-Request-Timeout (and grpc-timeout), and in X-Bezoar-Attempt which attempt it
+// is, from the second on; what callers say there never reaches them.
+//
+// A valid traceparent is passed on with its tracestate, an invalid one is not. With
+// Config.Trace there is a span around each request and each attempt, and workers are
+// told theirs. Config.Observe hears of each request once, when it has ended: an
+// [AccessLog] can be hung in there. [Gateway.Swap] changes all settings between two
+// requests, and none of one in flight.
+//
 // # What it passes on
 //
 // Streams both ways with every piece sent on as it comes, trailers both ways,

@@ -54,15 +54,15 @@ func (g *Gateway) serveExchange(ctx context.Context, x *h1.Exchange) {
 func (g *Gateway) handle(ctx context.Context, from caller, req *h1.Request, p peer) {
 	j := g.jobs.Get().(*job)
 	j.run(ctx, from, req, p)
+	j.end()
 	g.jobs.Put(j)
 }
 
 func (j *job) run(ctx context.Context, from caller, req *h1.Request, p peer) {
 	j.begin(ctx, from, req, p)
 	j.open()
+	defer j.close() // also when a Doer panics
 	j.g.answer(j)
-	j.close()
-	j.end()
 }
 
 func (g *Gateway) answer(j *job) {

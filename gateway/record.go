@@ -7,7 +7,8 @@ import (
 )
 
 // Record is what is known of a request when it has ended, for logs, metrics and
-// lists of who costs most. It and its strings are only valid during the call
+// lists of who costs most. Heads that are malformed are answered by the wire, and
+// leave none. It and its strings are only valid during the call
 // that it is passed to: copy what is kept.
 type Record struct {
 	Time     time.Time     // when the request was taken up
@@ -115,7 +116,7 @@ func (j *job) open() {
 	}
 }
 
-// close ends the record and the span.
+// close ends the record and the span, the last that happens to a request.
 func (j *job) close() {
 	c := &j.s.cfg
 	if !j.meter.timed {

@@ -229,7 +229,7 @@ func TestObservingAllocatesNothing(t *testing.T) {
 	}
 	from, p := &sink{}, peer{ip: "192.0.2.1", memo: new(memo)}
 	j := &job{g: g} // not from the pool, which forgets now and then
-	if n := testing.AllocsPerRun(200, func() { j.run(t.Context(), from, req, p) }); n > 0 {
+	if n := testing.AllocsPerRun(200, func() { j.run(t.Context(), from, req, p); j.end() }); n > 0 {
 		t.Errorf("%g allocations a request, want none", n)
 	}
 	if seen < 200 {

@@ -42,8 +42,10 @@ func newSettings(cfg Config, own [32]byte) (*settings, error) {
 
 // Swap gives requests that begin after it the settings of cfg, all at once.
 // Those in flight end with the settings that they began with, also on
-// connections that stay open. An invalid cfg changes nothing. What is held of
-// bodies stays counted: it is the process's memory, whatever the settings.
+// connections that stay open. An invalid cfg changes nothing; what cfg refers to
+// must not be changed afterwards. Pools, breakers, budgets and quotas that both
+// settings refer to keep what they know. What is held of bodies stays counted: it
+// is the process's memory, whatever the settings.
 func (g *Gateway) Swap(cfg Config) error {
 	s, err := newSettings(cfg, g.own)
 	if err != nil {
