@@ -26,6 +26,7 @@ func layers() []layer {
 		{"internal/sigv4", 1, "leaf: who signed a request"},
 		{"internal/book", 1, "leaf: what workers of one folder know together"},
 		{"internal/starts", 1, "leaf: which messages have started, kept across a worker's death"},
+		{"internal/tenure", 1, "leaf: who is to stay, when whoever decides changes their mind"},
 		{"internal/demo/*", 1, "leaves: what the demonstration is made of"},
 
 		{"ledger", 2, "engine: what is known about failing work"},

@@ -17,6 +17,7 @@ import (
 // Registry is what External reports to; a [fleet.Fleet].
 type Registry interface {
 	Add(worker string)
+	Remove(worker string) error // that is down
 	Up(worker, addr string) (epoch uint64)
 	Drain(worker string)
 	Resume(worker string)
@@ -44,6 +45,7 @@ type Config struct {
 	Name     string   // the fleet, for logs
 	Workers  []string // "http://host:port", at most MaxWorkers
 	Health   Health
+	Drain    time.Duration // for work in flight on a worker that is taken out; default 30 s
 	Registry Registry
 	// Conns, when set, tells how the wire's own connections of one epoch fare:
 	// how many stand, and how many broke since the last call. It must look: an
@@ -58,6 +60,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Health.Timeout == 0 {
 		c.Health.Timeout = DefaultTimeout
+	}
+	if c.Drain == 0 {
+		c.Drain = 30 * time.Second
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -89,9 +94,14 @@ func (c Config) Validate() error {
 		}
 		seen[addr] = true
 	}
+	if c.Drain < 0 {
+		bad("drain is %v, want more than 0", c.Drain)
+	}
 	errs = append(errs, c.Health.validate()...)
 	return errors.Join(errs...)
 }
+
+func (h Health) probe() Probe { return Probe{Path: h.Path, Host: h.Host, Timeout: h.Timeout} }
 
 func (h Health) validate() []error {
 	var errs []error

@@ -21,6 +21,12 @@
 // nobody. An announcement needs an answer: silence is not one, because silence
 // is also what a hang looks like.
 //
+// # Settings that change
+//
+// [External.Update] changes which workers there are, and how they are asked, while
+// they are watched. A worker that is taken out gets no new work, finishes what it
+// has, ends as planned and leaves the registry; listed again before, it goes on.
+//
 // # What it does not do
 //
 // It cannot kill. A worker that hangs is reported as ended and kept out until it

@@ -3,8 +3,10 @@ package probe
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/fleet"
@@ -12,9 +14,16 @@ import (
 
 // External keeps workers that somebody else starts. Create it with [New].
 type External struct {
-	cfg     Config
-	probe   Probe
-	workers map[string]*remote // by name; fixed after New
+	name  string
+	reg   Registry
+	conns func(worker string, epoch uint64) (alive, broken int)
+	log   *slog.Logger
+	cfg   atomic.Pointer[Config]
+
+	mu      sync.Mutex         // guards what follows
+	workers map[string]*remote // by name
+	begin   func(*remote)      // while Run runs
+	changed chan struct{}      // closed and replaced when cfg changes
 }
 
 var _ fleet.Keeper = (*External)(nil)
@@ -26,32 +35,32 @@ func New(cfg Config) (*External, error) {
 	}
 	cfg = cfg.withDefaults()
 	x := &External{
-		cfg:     cfg,
-		probe:   Probe{Path: cfg.Health.Path, Host: cfg.Health.Host, Timeout: cfg.Health.Timeout},
-		workers: make(map[string]*remote, len(cfg.Workers)),
+		name: cfg.Name, reg: cfg.Registry, conns: cfg.Conns, log: cfg.Log.With("fleet", cfg.Name),
+		workers: make(map[string]*remote, len(cfg.Workers)), changed: make(chan struct{}),
 	}
-	for _, w := range cfg.Workers {
-		addr, err := ParseWorker(w)
-		if err != nil {
-			return nil, err // Validate has passed it
-		}
-		x.workers[addr] = &remote{name: addr}
-	}
+	x.cfg.Store(&cfg)
+	x.people(cfg.addresses())
 	return x, nil
 }
 
 // Run watches the workers until ctx ends. Workers that are down are asked until
 // they answer. What is up stays up when Run returns: nobody knows better.
 func (x *External) Run(ctx context.Context) error {
-	for _, w := range x.cfg.Workers {
-		if addr, err := ParseWorker(w); err == nil {
-			x.cfg.Registry.Add(addr) // in the order written
-		}
-	}
 	var wg sync.WaitGroup
-	for _, r := range x.workers {
+	x.mu.Lock()
+	x.begin = func(r *remote) {
+		r.Begin(ctx)
+		x.reg.Add(r.name)
 		wg.Go(func() { x.watch(ctx, r) })
 	}
+	for _, addr := range x.cfg.Load().addresses() { // in the order written
+		x.begin(x.workers[addr])
+	}
+	x.mu.Unlock()
+	<-ctx.Done()
+	x.mu.Lock()
+	x.begin = func(*remote) {} // nobody is watched from here on
+	x.mu.Unlock()
 	wg.Wait()
 	return nil
 }
@@ -66,8 +75,14 @@ const (
 
 func (x *External) watch(ctx context.Context, r *remote) {
 	for ctx.Err() == nil {
-		if x.await(ctx, r) {
-			x.attend(ctx, r)
+		stay := r.Context()
+		switch {
+		case stay.Err() == nil:
+			if r.current() != nil || x.await(stay, r) {
+				x.attend(stay, r)
+			}
+		case r.Ending() && x.takeOut(ctx, r) && x.dismiss(r):
+			return
 		}
 	}
 }
@@ -102,17 +117,18 @@ func (x *External) await(ctx context.Context, r *remote) bool {
 // ready asks a worker that is down whether it can serve. One that was hanging
 // must answer a request; its port was open all along.
 func (x *External) ready(ctx context.Context, r *remote) Result {
-	if x.cfg.Health.Path != "" {
-		return x.probe.Do(ctx, r.name)
+	h := x.cfg.Load().Health
+	if h.Path != "" {
+		return h.probe().Do(ctx, r.name)
 	}
 	if !r.hung() {
-		res := Open(ctx, r.name, x.cfg.Health.Timeout)
+		res := Open(ctx, r.name, h.Timeout)
 		if res.Outcome == Answered {
 			res.Status = 200
 		}
 		return res
 	}
-	res := x.probe.Do(ctx, r.name)
+	res := h.probe().Do(ctx, r.name)
 	if res.Outcome == Answered {
 		res.Status = 200
 	}
@@ -121,9 +137,9 @@ func (x *External) ready(ctx context.Context, r *remote) Result {
 
 func (x *External) up(r *remote, inodes []uint64) {
 	l := r.begin(inodes)
-	epoch := x.cfg.Registry.Up(r.name, r.name)
+	epoch := x.reg.Up(r.name, r.name)
 	l.opened(epoch)
-	x.cfg.Log.Info("worker up", "fleet", x.cfg.Name, "worker", r.name, "epoch", epoch)
+	x.log.Info("worker up", "worker", r.name, "epoch", epoch)
 }
 
 // end ends l once, whoever comes first, and returns when it has ended.
@@ -135,8 +151,8 @@ func (x *External) end(r *remote, l *span, end fleet.End) {
 	if l.announced.Load() {
 		end = announcedEnd(end)
 	}
-	x.cfg.Registry.Down(r.name, l.epoch, end)
-	x.cfg.Log.Info("worker down", "fleet", x.cfg.Name, "worker", r.name, "epoch", l.epoch,
+	x.reg.Down(r.name, l.epoch, end)
+	x.log.Info("worker down", "worker", r.name, "epoch", l.epoch,
 		"class", end.Class, "planned", end.Planned, "detail", end.Detail)
 	close(l.gone)
 }
@@ -144,16 +160,39 @@ func (x *External) end(r *remote, l *span, end fleet.End) {
 // attend looks at a worker that is up, once per interval, until it ends.
 func (x *External) attend(ctx context.Context, r *remote) {
 	l := r.current()
-	var w opinion
-	for l != nil && sleep(ctx, l.gone, jitter(x.cfg.Health.Interval)) {
-		if x.cfg.Conns != nil {
-			x.cfg.Conns(r.name, l.epoch) // so that what Check counts is fresh: servers close idle connections
+	for l != nil && x.pause(ctx, l) {
+		if x.conns != nil {
+			x.conns(r.name, l.epoch) // so that what Check counts is fresh: servers close idle connections
 		}
 		if replaced(l.inodes, listeners(r.name)) {
 			x.seeOff(ctx, r, l, "another process listens on its port")
 			continue
 		}
-		x.look(ctx, r, l, &w)
+		x.look(ctx, r, l, &l.opinion)
+	}
+}
+
+// pause waits for the next look at l, as long as the settings say now. It reports
+// false when there is none.
+func (x *External) pause(ctx context.Context, l *span) bool {
+	t := time.NewTimer(time.Hour)
+	defer t.Stop()
+	var h Health // that t was set for
+	for {
+		changed := x.change()
+		if now := x.cfg.Load().Health; now != h {
+			h = now
+			t.Reset(jitter(h.Interval))
+		}
+		select {
+		case <-t.C:
+			return ctx.Err() == nil
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		case <-l.gone:
+			return false
+		}
 	}
 }
 
@@ -193,26 +232,27 @@ func (x *External) tell(r *remote, l *span, w *opinion, sick bool, res Result) {
 	if !sick {
 		if w.told {
 			w.told, w.out = false, false
-			x.cfg.Log.Info("worker well again", "fleet", x.cfg.Name, "worker", r.name)
-			x.cfg.Registry.Well(r.name, l.epoch)
+			x.log.Info("worker well again", "worker", r.name)
+			x.reg.Well(r.name, l.epoch)
 		}
 		return
 	}
-	out := x.cfg.Registry.Sick(r.name, l.epoch, res.String())
+	out := x.reg.Sick(r.name, l.epoch, res.String())
 	if !w.told || out != w.out {
-		x.cfg.Log.Warn("worker looks sick", "fleet", x.cfg.Name, "worker", r.name, "why", res, "held_out", out)
+		x.log.Warn("worker looks sick", "worker", r.name, "why", res, "held_out", out)
 	}
 	w.told, w.out = true, out
 }
 
 func (x *External) ask(ctx context.Context, r *remote, l *span) Result {
-	if x.cfg.Health.Path != "" {
-		return x.probe.Do(ctx, r.name)
+	h := x.cfg.Load().Health
+	if h.Path != "" {
+		return h.probe().Do(ctx, r.name)
 	}
 	if len(l.inodes) > 0 && len(listeners(r.name)) > 0 {
 		return Result{Outcome: Answered, Status: 200} // seen without bothering it
 	}
-	res := Open(ctx, r.name, x.cfg.Health.Timeout)
+	res := Open(ctx, r.name, h.Timeout)
 	if res.Outcome == Answered {
 		res.Status = 200
 	}
@@ -230,22 +270,22 @@ const (
 // work goes on nevertheless, it is stopping in an orderly way: the work may
 // finish, and the end is planned.
 func (x *External) seeOff(ctx context.Context, r *remote, l *span, why string) {
-	x.cfg.Registry.Drain(r.name)
+	x.reg.Drain(r.name)
 	// Work that was in flight and does not break within breakSettle ends well.
 	busy := x.busy(ctx, r)
 	if !sleep(ctx, l.gone, breakSettle) {
 		return
 	}
 	if why := x.lost(ctx, r, l); why == "" { // it was a moment's weakness
-		x.cfg.Registry.Resume(r.name)
+		x.reg.Resume(r.name)
 		return
 	}
 	if busy || x.busy(ctx, r) {
 		l.announced.Store(true)
-		x.cfg.Log.Info("worker stops", "fleet", x.cfg.Name, "worker", r.name, "why", why)
+		x.log.Info("worker stops", "worker", r.name, "why", why)
 		bound, cancel := context.WithTimeout(ctx, orderlyBound)
 		defer cancel()
-		_ = x.cfg.Registry.Idle(bound, r.name) // what is not done by then is cut off
+		_ = x.reg.Idle(bound, r.name) // what is not done by then is cut off
 		if ctx.Err() != nil {
 			return
 		}
@@ -257,7 +297,7 @@ func (x *External) seeOff(ctx context.Context, r *remote, l *span, why string) {
 func (x *External) busy(ctx context.Context, r *remote) bool {
 	now, cancel := context.WithCancel(ctx)
 	cancel()
-	return x.cfg.Registry.Idle(now, r.name) != nil
+	return x.reg.Idle(now, r.name) != nil
 }
 
 // lost says why a port is not the worker's any more; "" when it is.

@@ -20,7 +20,7 @@ const (
 // Check implements [fleet.Keeper]; the package comment says what counts as
 // evidence.
 func (x *External) Check(ctx context.Context, worker string, epoch uint64, doubt fleet.Doubt) fleet.Health {
-	r := x.workers[worker]
+	r := x.find(worker)
 	if r == nil {
 		return fleet.Gone
 	}
@@ -37,7 +37,7 @@ func (x *External) Check(ctx context.Context, worker string, epoch uint64, doubt
 // Kill implements [fleet.Keeper]. It cannot kill: it ends the epoch and keeps
 // the worker out until it answers a health request.
 func (x *External) Kill(worker string, epoch uint64, why string) {
-	r := x.workers[worker]
+	r := x.find(worker)
 	if r == nil {
 		return
 	}
@@ -85,10 +85,10 @@ func (x *External) checkBroken(ctx context.Context, r *remote, l *span) fleet.He
 // at least. Where the worker's socket can be seen, and is the same as before,
 // that says more: some servers close all idle connections at once.
 func (x *External) allBroken(r *remote, l *span, broken *int) bool {
-	if x.cfg.Conns == nil || len(l.inodes) > 0 && len(listeners(r.name)) > 0 {
+	if x.conns == nil || len(l.inodes) > 0 && len(listeners(r.name)) > 0 {
 		return false
 	}
-	alive, n := x.cfg.Conns(r.name, l.epoch)
+	alive, n := x.conns(r.name, l.epoch)
 	*broken += n
 	return alive == 0 && *broken >= 2
 }
@@ -96,7 +96,7 @@ func (x *External) allBroken(r *remote, l *span, broken *int) bool {
 // checkOverdue asks the worker for a sign of life. Any answer is one: a worker
 // that says it is not well does not hang.
 func (x *External) checkOverdue(ctx context.Context, r *remote, l *span) fleet.Health {
-	p := x.probe
+	p := x.cfg.Load().Health.probe()
 	p.Timeout = overdueLook
 	res := p.Do(ctx, r.name)
 	switch {

@@ -165,6 +165,11 @@ func (r *recorder) note(f func() string) {
 
 func (r *recorder) Add(string) {}
 
+func (r *recorder) Remove(string) error {
+	r.note(func() string { return "remove" })
+	return nil
+}
+
 func (r *recorder) Up(worker, _ string) (epoch uint64) {
 	r.note(func() string {
 		r.next++

@@ -7,10 +7,13 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/internal/tenure"
 )
 
 // remote is the place of one worker across its lives.
 type remote struct {
+	tenure.Tenure
+
 	name string // host:port
 
 	mu    sync.Mutex // guards what follows; never held during a call elsewhere
@@ -26,6 +29,7 @@ type span struct {
 	ended     atomic.Bool   // somebody is ending it
 	gone      chan struct{} // closed when its end has been reported
 	announced atomic.Bool   // it said that it would stop
+	opinion   opinion       // owned by who watches it
 }
 
 func (l *span) opened(epoch uint64) {
@@ -63,6 +67,13 @@ func (r *remote) current() *span {
 	if r.life == nil || r.life.over() {
 		return nil
 	}
+	return r.life
+}
+
+// newest returns the life that goes on or has ended last; nil before the first.
+func (r *remote) newest() *span {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	return r.life
 }
 

@@ -12,37 +12,8 @@ import (
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fleet"
 	"github.com/bezoar-dev/bezoar/internal/proc"
+	"github.com/bezoar-dev/bezoar/internal/tenure"
 )
-
-// State is where a worker's process stands.
-type State string
-
-// The states.
-const (
-	Down     State = "down"     // waiting to be started again
-	Starting State = "starting" // not ready yet
-	Ready    State = "ready"
-	Draining State = "draining" // gets no new work
-	Stopping State = "stopping" // has been told to end
-)
-
-// WorkerStatus is how one worker stands, for people.
-type WorkerStatus struct {
-	Name     string     `json:"name"`
-	State    State      `json:"state"`
-	PID      int        `json:"pid,omitempty"`
-	Port     int        `json:"port,omitempty"`
-	Epoch    uint64     `json:"epoch,omitempty"`
-	Since    time.Time  `json:"since"` // when the state began
-	Up       time.Time  `json:"up"`    // when this life became ready; zero when it is not
-	Restarts int64      `json:"restarts"`
-	LastEnd  *fleet.End `json:"last_end,omitempty"`
-	// LastError is why the last try to start it failed; "" since it is ready.
-	LastError string `json:"last_error,omitempty"`
-	// Outdated says that its process began with settings that have changed in
-	// what only a new process can get.
-	Outdated bool `json:"outdated,omitempty"`
-}
 
 // stableAfter is how long a worker must have been up for its next restart to be
 // quick again.
@@ -50,6 +21,8 @@ const stableAfter = 10 * time.Second
 
 // slot is the place of one worker across its lives.
 type slot struct {
+	tenure.Tenure
+
 	s        *Supervisor
 	name     string
 	number   int             // from 1
@@ -57,15 +30,10 @@ type slot struct {
 	left     chan struct{}   // closed when the place is gone
 	starts   int             // owned by the goroutine of run
 
-	mu     sync.Mutex // guards what follows
-	life   *life      // the newest that was ready
-	made   *Config    // that its newest process began with; nil when there is none
-	st     WorkerStatus
-	leaves bool               // the place is to go
-	base   context.Context    //nolint:containedctx // of Run
-	stay   context.Context    //nolint:containedctx // base, until it leaves
-	leave  context.CancelFunc // ends stay
-	remain context.CancelFunc // ends the wait of one that leaves; nil when none waits
+	mu   sync.Mutex // guards what follows
+	life *life      // the newest that was ready
+	made *Config    // that its newest process began with; nil when there is none
+	st   WorkerStatus
 }
 
 func newSlot(s *Supervisor, number int) *slot {
@@ -81,9 +49,12 @@ func (w *slot) run(ctx context.Context, fail context.CancelCauseFunc) {
 	fails := 0
 	var asked chan error // a rolling restart that waits for the next life
 	for ctx.Err() == nil {
-		stay := w.staying()
-		if stay.Err() != nil && w.s.dismiss(w) {
-			break
+		stay := w.Context()
+		if stay.Err() != nil {
+			if w.s.dismiss(w) {
+				break
+			}
+			continue // it is to stay after all
 		}
 		l, err := w.bring(stay, false)
 		if asked != nil {
@@ -202,7 +173,7 @@ func (w *slot) tend(ctx context.Context, l *life) *life {
 	stopWatch := v.watch()
 	defer func() { stopWatch() }()
 	for {
-		stay := w.staying()
+		stay := w.Context()
 		select {
 		case <-l.gone:
 			return nil
@@ -249,29 +220,10 @@ func (w *slot) handOver(l, next *life, asked chan error) {
 	})
 }
 
-// drain gives a life no new work and waits within Drain for what it has. It
-// reports false if ctx ends first.
-func (w *slot) drain(ctx context.Context, l *life) bool {
-	w.enter(Draining, l)
-	w.s.reg.Drain(w.name)
-	bound := w.s.terms(l).Drain
-	timed, cancel := context.WithTimeout(ctx, bound)
-	defer cancel()
-	err := w.s.reg.Idle(timed, w.name)
-	if ctx.Err() != nil {
-		return false
-	}
-	if err != nil {
-		w.s.log.Warn("worker stops with work in flight", "worker", w.name, "drain", bound, "why", err)
-	}
-	w.enter(Stopping, l)
-	return true
-}
-
 // replaceBy asks for a new life and waits until it serves and the old one has
 // ended.
 func (w *slot) replaceBy(ctx context.Context) error {
-	if w.leaving() {
+	if w.Ending() {
 		return errLeft
 	}
 	asked := make(chan error, 1)
@@ -317,33 +269,6 @@ func (w *slot) current() *life {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.life
-}
-
-func (w *slot) note(f func(*WorkerStatus)) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	f(&w.st)
-}
-
-// enter records a state; l is the life in it, nil when there is none.
-func (w *slot) enter(state State, l *life) {
-	w.note(func(st *WorkerStatus) {
-		st.State, st.Since = state, time.Now()
-		if l == nil {
-			st.PID, st.Port, st.Epoch, st.Up = 0, 0, 0, time.Time{}
-			return
-		}
-		st.PID, st.Port = l.pid, l.port
-		if state == Ready && st.Epoch != l.epoch {
-			st.Epoch, st.Up = l.epoch, st.Since
-		}
-	})
-}
-
-func (w *slot) snapshot() WorkerStatus {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.st
 }
 
 func last(lines []string) string {

@@ -83,7 +83,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	s.mu.Lock()
 	s.begin = func(w *slot) {
-		w.enlist(ctx)
+		w.Begin(ctx)
 		wg.Go(func() { w.run(ctx, cancel) })
 	}
 	for _, w := range s.slots {

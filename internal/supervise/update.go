@@ -104,11 +104,11 @@ func (s *Supervisor) resize(n int) {
 		numbers[w.number] = true
 		switch {
 		case w.number <= n:
-			w.invite()
+			w.Renew()
 		case s.begin == nil: // nothing runs yet
 			s.forget(w)
 		default:
-			w.expel()
+			w.End()
 		}
 	}
 	for number := 1; number <= n; number++ {
@@ -134,7 +134,7 @@ func (s *Supervisor) forget(w *slot) {
 func (s *Supervisor) dismiss(w *slot) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !w.leaving() {
+	if !w.Ending() {
 		return false
 	}
 	s.forget(w)
@@ -184,7 +184,10 @@ func (w *slot) begins(c *Config) {
 }
 
 func (w *slot) outdated() bool {
+	if w.Ending() {
+		return false
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.made != nil && !w.leaves && !sameProcess(w.made, w.s.cfg.Load())
+	return w.made != nil && !sameProcess(w.made, w.s.cfg.Load())
 }
