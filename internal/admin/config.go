@@ -35,6 +35,12 @@ type Config struct {
 	// Alarms says where the alarms about dead letters stand. Nil means that
 	// there are none.
 	Alarms func() []adminapi.Alarm
+	// Steering answers the calls about settings, overrides and circuit breakers.
+	// Nil means that there are none.
+	Steering Steering
+	// Health returns a report of how this process is, with details, to be
+	// answered as JSON. Nil means that there is none.
+	Health func() any
 	// Livez, Readyz and Healthz say how this process is, to everybody, without
 	// details. Nil means that Livez only says that it answers, that Readyz asks
 	// the Backend alone, and that there is no Healthz.

@@ -7,8 +7,8 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 )
 
-// live says that the process answers; whether it can do its job is ready's.
-func live(w http.ResponseWriter, _ *http.Request) {
+// alive says that the process answers; whether it can do its job is ready's.
+func alive(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = io.WriteString(w, "ok\n")
 }
@@ -25,7 +25,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 
 func orLive(h http.Handler) http.Handler {
 	if h == nil {
-		return http.HandlerFunc(live)
+		return http.HandlerFunc(alive)
 	}
 	return h
 }

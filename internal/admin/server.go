@@ -15,12 +15,13 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/live"
 	"github.com/bezoar-dev/bezoar/ledger"
 )
 
-// maxBody bounds a request's body: an Add whose own body is as large as it may
-// be, in base64, with its headers.
-const maxBody = max(adminapi.MaxAddBody*4/3+64<<10, adminapi.MaxMessageText)
+// maxBody bounds a request's body: an Add whose own body, or settings whose text
+// is as large as it may be, in base64, with what is around.
+const maxBody = max(adminapi.MaxAddBody*4/3+64<<10, adminapi.MaxMessageText, live.MaxText*4/3+64<<10)
 
 // callPatience bounds every call but redrives, which wait for the lane, and
 // event streams.
@@ -130,6 +131,12 @@ func (s *Server) routes() http.Handler {
 	for pattern, h := range s.deadRoutes() {
 		short(pattern, h)
 	}
+	for pattern, h := range s.steeringRoutes() {
+		short(pattern, h)
+	}
+	if s.cfg.Health != nil {
+		short("GET "+adminapi.PathHealth, s.health)
+	}
 	short("GET "+adminapi.PathAlarms, s.listAlarms)
 	if s.cfg.Triage != nil {
 		api.Handle("GET "+adminapi.PathDeadExport, s.answered(s.export))
@@ -178,7 +185,7 @@ func (s *Server) answered(h func(http.ResponseWriter, *http.Request) error) http
 }
 
 func problemOf(err error) *adminapi.Problem {
-	for _, of := range []func(error) *adminapi.Problem{triageProblem, queueProblem} {
+	for _, of := range []func(error) *adminapi.Problem{triageProblem, queueProblem, steeringProblem} {
 		if p := of(err); p != nil {
 			return p
 		}

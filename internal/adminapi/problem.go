@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+
+	"github.com/bezoar-dev/bezoar/internal/config"
 )
 
 // ProblemType is the media type of every refusal.
@@ -31,6 +33,9 @@ type Problem struct {
 	Status int    `json:"status"`
 	Code   string `json:"code"`             // one of the codes above
 	Detail string `json:"detail,omitempty"` // what was wrong with this request, for people
+
+	Faults []config.Fault `json:"faults,omitempty"` // of settings that are invalid
+	More   int            `json:"more,omitempty"`   // faults beyond those listed
 }
 
 // NewProblem makes a Problem with the title that belongs to status.

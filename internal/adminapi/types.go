@@ -93,6 +93,11 @@ type Fleet struct {
 	Workers  []Worker         `json:"workers"`
 	Lane     Lane             `json:"lane"`
 	Counters map[string]int64 `json:"counters"`
+
+	Panic     *Panic `json:"panic,omitempty"` // nil: health is believed
+	Pool      *Pool  `json:"pool,omitempty"`  // nil: as many requests as come
+	Shard     *Shard `json:"shard,omitempty"` // nil: every caller may meet every worker
+	Ejections uint64 `json:"ejections"`       // so far
 }
 
 // Worker is one worker of a fleet.
@@ -108,6 +113,12 @@ type Worker struct {
 	Served   uint64    `json:"served"` // attempts in this epoch
 	Restarts int64     `json:"restarts"`
 	LastEnd  *End      `json:"last_end,omitempty"`
+
+	Held    *Held    `json:"held,omitempty"`    // nil: nothing is held against it
+	Share   float64  `json:"share"`             // of the work that it would get: below 1 while it starts slowly
+	Results int      `json:"results"`           // of the last seconds
+	Failed  int      `json:"failed"`            // of them
+	Latency Duration `json:"latency,omitempty"` // recent average
 }
 
 // End is how a worker's previous epoch ended.
