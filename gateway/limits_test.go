@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/shed"
 	"github.com/bezoar-dev/bezoar/quota"
 )
@@ -393,5 +395,32 @@ func TestImpossibleTerms(t *testing.T) {
 	if _, err := Protect(Protection{Limits: []Limit{{}}, Fallback: []Fallback{{Other: doFunc(nil)}}, Slow: -1}); err == nil ||
 		!strings.Contains(err.Error(), "Limits[0].Quota") || !strings.Contains(err.Error(), "Fallback[0].Other") || !strings.Contains(err.Error(), "Slow") {
 		t.Errorf("Protect: %v", err)
+	}
+}
+
+// TestAdmissionAllocatesNothing: neither does deciding, nor saying what is left.
+func TestAdmissionAllocatesNothing(t *testing.T) {
+	wide := perHour("q", 1<<40)
+	cfg := Config{Limiter: newLimiter(t, wide), Overrides: func(string, string, string) Override { return Override{} }}
+	b, _ := newBreaker(t)
+	terms := newTerms(&cfg, &Route{
+		Client: "header:X-Api-Key", Limits: []Limit{{}, {Key: "jwt:sub+ip"}}, Plans: []Plan{{Name: "p", Limits: []Limit{{Key: "route"}}}},
+		Pool: newPool(t, overload.Config{PerCaller: 2}), Breaker: b, Priority: PriorityRule{Header: "X-Priority"},
+	}, [32]byte{1})
+	m, lines := new(recall), make([]byte, 0, 256)
+	j := &job{req: &h1.Request{Fields: from("", "X-Api-Key: k", "X-Priority: sheddable", token(`{"sub":"alice"}`)).fields}, peer: peer{ip: "192.0.2.1"}, s: new(settings)}
+	s := new(stay)
+	if n := testing.AllocsPerRun(100, func() {
+		*s = stay{}
+		if no := s.admit(t.Context(), terms, m, j, arrival{now: time.Now()}); no != nil {
+			t.Fatal(no.grounds)
+		}
+		lines = s.quotaLines(lines[:0])
+		s.leave(time.Now())
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if want := "RateLimit-Policy: \"q\";q=1099511627776;w=3600\r\nRateLimit: \"q\";r="; !strings.HasPrefix(string(lines), want) {
+		t.Errorf("%s", lines)
 	}
 }

@@ -66,12 +66,11 @@ func (p Protection) Validate() error {
 
 // route returns p in the words of a gateway.
 func (p *Protection) route() (*Route, *Config) {
-	return &Route{
-			Name: p.Name, Client: p.Client, Limits: p.Limits, Plans: p.Plans, Cost: p.Cost, Breaker: p.Breaker, Slow: p.Slow,
-			Pool: p.Pool, Priority: p.Priority, Fallback: p.Fallback, Optional: p.Optional, Stale: p.Stale,
-		}, &Config{
-			Limiter: p.Limiter, HideLimits: p.HideLimits, Overrides: p.Overrides,
-		}
+	r := &Route{
+		Name: p.Name, Client: p.Client, Limits: p.Limits, Plans: p.Plans, Cost: p.Cost, Breaker: p.Breaker, Slow: p.Slow,
+		Pool: p.Pool, Priority: p.Priority, Fallback: p.Fallback, Optional: p.Optional, Stale: p.Stale,
+	}
+	return r, &Config{Limiter: p.Limiter, HideLimits: p.HideLimits, Overrides: p.Overrides}
 }
 
 // Protect returns middleware that admits requests to a handler as a gateway does

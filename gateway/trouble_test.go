@@ -64,6 +64,16 @@ func startHeld(t *testing.T) (*held, *direct) {
 	return h, d
 }
 
+// let lets one answer go.
+func (h *held) let(t *testing.T) {
+	t.Helper()
+	select {
+	case h.go_ <- true:
+	case <-time.After(patience):
+		t.Fatal("no answer is held")
+	}
+}
+
 // records collects what a gateway notes.
 type records struct {
 	mu  sync.Mutex
@@ -130,12 +140,13 @@ func TestPoolRefuses(t *testing.T) {
 			t.Errorf("record %+v", rec)
 		}
 	}
-	h.go_ <- true
+	h.let(t)
 	if resp, _ := first.answer("GET"); resp.StatusCode != 200 {
 		t.Errorf("status %d", resp.StatusCode)
 	}
+	settled(t, func() bool { return pool.Stats().InFlight == 0 })
 	c.send("GET / HTTP/1.1\nHost: h\n\n")
-	h.go_ <- true
+	h.let(t)
 	if resp, _ := c.answer("GET"); resp.StatusCode != 200 {
 		t.Errorf("afterwards: status %d", resp.StatusCode)
 	}
@@ -168,7 +179,7 @@ func TestPoolPerCaller(t *testing.T) {
 		}
 	}
 	for range started {
-		h.go_ <- true
+		h.let(t)
 	}
 	settled(t, func() bool { return pool.Stats().InFlight == 0 })
 }
@@ -317,7 +328,7 @@ func TestNobodyIsWorkedForInVain(t *testing.T) {
 	left.send("GET / HTTP/1.1\nHost: h\nX-Request-Id: left\n\n")
 	settled(t, func() bool { return pool.Stats().Queued == 1 })
 	left.Close()
-	h.go_ <- true
+	h.let(t)
 	if resp, _ := first.answer("GET"); resp.StatusCode != 200 {
 		t.Errorf("status %d", resp.StatusCode)
 	}
