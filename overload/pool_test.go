@@ -3,6 +3,7 @@ package overload_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,7 +43,7 @@ func refused(t testing.TB, r *overload.Refusal, rule string) {
 type ask struct {
 	pass    overload.Pass
 	refusal *overload.Refusal
-	done    bool
+	done    atomic.Bool // the others are there
 	cancel  context.CancelFunc
 }
 
@@ -51,13 +52,13 @@ func start(t *testing.T, p *overload.Pool, r overload.Request) *ask {
 	a := &ask{cancel: cancel}
 	go func() {
 		a.pass, a.refusal = p.Enter(ctx, r)
-		a.done = true
+		a.done.Store(true)
 	}()
 	synctest.Wait()
 	return a
 }
 
-func (a *ask) running() bool { return a.done && a.refusal == nil }
+func (a *ask) running() bool { return a.done.Load() && a.refusal == nil }
 
 func TestConfigNamesEveryFault(t *testing.T) {
 	_, err := overload.New(overload.Config{Name: "reports", Limit: shed.Config{Fixed: -1}, Queue: -2, Wait: -1, PerCaller: -1})
@@ -103,7 +104,7 @@ func TestTheNewestGoesFirstInAQueueThatStands(t *testing.T) {
 		young := start(t, p, overload.Request{})
 		p.Leave(pass, shed.Outcome{})
 		synctest.Wait()
-		if !young.running() || old.done {
+		if !young.running() || old.done.Load() {
 			t.Fatal("the oldest went first in a queue that had stood for 100 ms")
 		}
 		p.Leave(young.pass, shed.Outcome{})
@@ -126,13 +127,13 @@ func TestAFullQueue(t *testing.T) {
 			t.Errorf("the refusal says %v", r)
 		}
 		c := start(t, p, overload.Request{Priority: shed.Critical}) // pushes the oldest out
-		if !a.done || b.done || c.done {
+		if !a.done.Load() || b.done.Load() || c.done.Load() {
 			t.Fatal("not the oldest of the lowest priority gave way")
 		}
 		refused(t, a.refusal, overload.RuleQueue)
 		time.Sleep(150 * time.Millisecond)
 		d := start(t, p, overload.Request{Priority: shed.SheddablePlus}) // overload: newer is better
-		if !b.done || c.done || d.done {
+		if !b.done.Load() || c.done.Load() || d.done.Load() {
 			t.Fatal("in an overloaded queue not the oldest gave way")
 		}
 		_, r = p.Enter(t.Context(), overload.Request{Priority: shed.Sheddable})
@@ -252,10 +253,10 @@ func TestAQueueThatIsTooLongForTheDeadline(t *testing.T) {
 		}
 		now := time.Now()
 		hurried := start(t, p, overload.Request{Deadline: now.Add(550 * time.Millisecond)})
-		if !hurried.done {
+		if !hurried.done.Load() {
 			t.Error("one that has 550 ms waits behind five of 100 ms")
 		}
-		if a := start(t, p, overload.Request{Deadline: now.Add(800 * time.Millisecond)}); a.done {
+		if a := start(t, p, overload.Request{Deadline: now.Add(800 * time.Millisecond)}); a.done.Load() {
 			t.Errorf("one that has 800 ms: %v", a.refusal)
 		}
 		refused(t, hurried.refusal, overload.RuleDeadline)
@@ -280,7 +281,7 @@ func TestAStallShedsWhatWaits(t *testing.T) {
 		synctest.Wait()
 		_, r := p.Enter(t.Context(), overload.Request{Caller: 3})
 		refused(t, r, overload.RuleConcurrency)
-		if a := start(t, p, overload.Request{Priority: shed.CriticalPlus}); a.done {
+		if a := start(t, p, overload.Request{Priority: shed.CriticalPlus}); a.done.Load() {
 			t.Errorf("critical-plus does not even wait: %v", a.refusal)
 		}
 		time.Sleep(time.Second)
@@ -302,7 +303,7 @@ func TestOneCallersCap(t *testing.T) {
 		}
 		other := start(t, p, overload.Request{Caller: 8})
 		unknown := start(t, p, overload.Request{})
-		if other.done || unknown.done {
+		if other.done.Load() || unknown.done.Load() {
 			t.Error("others were refused")
 		}
 		third.cancel()
@@ -330,14 +331,14 @@ func TestUpdateTakesEffectAtOnce(t *testing.T) {
 		if err := p.Update(overload.Config{Limit: shed.Config{Fixed: -4}}); err == nil {
 			t.Error("an invalid config was taken")
 		}
-		if a.done {
+		if a.done.Load() {
 			t.Error("an invalid config changed something")
 		}
 		if err := p.Update(overload.Config{Limit: shed.Config{Fixed: 2}, Queue: overload.Off, PerCaller: 1}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if !a.running() || b.done {
+		if !a.running() || b.done.Load() {
 			t.Error("a higher limit let in not exactly one more")
 		}
 		_, r := p.Enter(t.Context(), overload.Request{})

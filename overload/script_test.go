@@ -96,7 +96,7 @@ func (p *play) settle(came *asked) {
 	var waiting, let []*asked
 	for _, a := range p.asks {
 		switch {
-		case !a.done:
+		case !a.done.Load():
 			waiting = append(waiting, a)
 		case a.refusal == nil:
 			let = append(let, a)
