@@ -202,9 +202,7 @@ func TestNewHealthSettings(t *testing.T) {
 	r.reg.wait(t, "sick w-1", 1)
 	r.update(func(c *Config) { c.Health.Path = "" })
 	r.reg.wait(t, "well w-1", 1)
-	if st := r.Status()[0]; st.State != Ready {
-		t.Errorf("nothing is asked any more, and it is %s", st.State)
-	}
+	until(t, "it is ready, as nothing is asked any more", func() bool { return r.Status()[0].State == Ready })
 	r.mustGet("w-1", "/status?code=200")
 	r.update(func(c *Config) { c.Health.Path = "/healthz" })
 	r.update(func(c *Config) { c.Health.Path, c.Command = "/nowhere", append(slices.Clone(c.Command), "new") })
