@@ -14,7 +14,8 @@ import (
 // Gateway takes requests in, has them done, and answers. Create it with [New].
 // It is an [http.Handler]; a [Server] serves it faster.
 type Gateway struct {
-	now atomic.Pointer[settings] // for requests that begin
+	now    atomic.Pointer[settings] // for requests that begin
+	former former
 
 	own [32]byte // a secret for those that have no Printer
 
@@ -60,6 +61,10 @@ func (g *Gateway) handle(ctx context.Context, from caller, req *h1.Request, p pe
 
 func (j *job) run(ctx context.Context, from caller, req *h1.Request, p peer) {
 	j.begin(ctx, from, req, p)
+	for !j.g.use(j.s) {
+		j.begin(ctx, from, req, p)
+	}
+	defer j.s.drop()
 	j.open()
 	defer j.close() // also when a Doer panics
 	j.g.answer(j)

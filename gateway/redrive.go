@@ -44,7 +44,8 @@ func (g *Gateway) Redrive(ctx context.Context, letter bezoar.Letter) (Redriven, 
 	if kept.Truncated {
 		return out, fmt.Errorf("redrive %s: %w", letter.ID, ErrTruncated)
 	}
-	s := g.now.Load()
+	s := g.hold()
+	defer s.drop()
 	rt := s.routeOf(letter)
 	if rt == nil {
 		return out, fmt.Errorf("redrive %s: %w", letter.ID, ErrNoRoute)

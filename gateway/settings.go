@@ -13,6 +13,7 @@ type settings struct {
 	redact redactor
 	// tickets knows what was enqueued; nil when no route does that.
 	tickets Enqueuer
+	used    *generation
 }
 
 // newSettings returns the settings of cfg, or every fault of it. own keys the
@@ -27,7 +28,7 @@ func newSettings(cfg Config, own [32]byte) (*settings, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &settings{cfg: cfg, table: newTable(cfg.Routes), redact: newRedactor(cfg.Redact)}
+	s := &settings{cfg: cfg, table: newTable(cfg.Routes), used: new(generation), redact: newRedactor(cfg.Redact)}
 	secret := secretOf(cfg.Routes, own)
 	for _, r := range s.table {
 		r.terms = newTerms(&cfg, &r.Route, secret)
@@ -45,12 +46,13 @@ func newSettings(cfg Config, own [32]byte) (*settings, error) {
 // connections that stay open. An invalid cfg changes nothing; what cfg refers to
 // must not be changed afterwards. Pools, breakers, budgets and quotas that both
 // settings refer to keep what they know. What is held of bodies stays counted: it
-// is the process's memory, whatever the settings.
+// is the process's memory, whatever the settings. [Gateway.Settled] tells when
+// nothing uses what the settings before referred to.
 func (g *Gateway) Swap(cfg Config) error {
 	s, err := newSettings(cfg, g.own)
 	if err != nil {
 		return err
 	}
-	g.now.Store(s)
+	g.replace(s)
 	return nil
 }
