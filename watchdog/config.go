@@ -86,7 +86,9 @@ type Config struct {
 	Strikes    int           // restarts in a row that do not help until a worker is given up; default 3
 	Calm       time.Duration // without a breach until what was given up is watched again; default 1 h
 
-	Interval time.Duration // between samples, spread by a fifth; 50 ms to 1 min, at most For/3; default For/6, 250 ms to 5 s
+	// Interval is between samples, spread by a fifth: 50 ms to 1 min, at most For/3,
+	// and Window/96 when growth is limited. Default For/6, up to 5 s.
+	Interval time.Duration
 	Patience time.Duration // with one restart; default 5 min
 
 	// Sample measures a worker in place of the kernel's numbers. One at a time.
@@ -113,7 +115,7 @@ func (c Config) WithDefaults() Config {
 	c.Limits, c.For, c.Window, c.Share, c.MinUptime = r.Limits, r.For, r.Window, r.Share, r.MinUptime
 	c.MaxBackoff, c.PerHour, c.Strikes, c.Calm = r.MaxBackoff, r.PerHour, r.Strikes, r.Calm
 	if c.Interval == 0 {
-		c.Interval = min(max(c.For/6, 250*time.Millisecond), 5*time.Second)
+		c.Interval = min(c.For/6, 5*time.Second, c.slowest())
 	}
 	if c.Patience == 0 {
 		c.Patience = 5 * time.Minute
@@ -126,6 +128,18 @@ func (c Config) WithDefaults() Config {
 	}
 	return c
 }
+
+// slowest is how far apart samples may be.
+func (c *Config) slowest() time.Duration {
+	most := min(time.Minute, c.For/3)
+	if c.Limits.Growth > 0 || c.Limits.HeapGrowth > 0 {
+		most = min(most, c.Window/96)
+	}
+	return most
+}
+
+// minInterval bounds what sampling may cost.
+const minInterval = 50 * time.Millisecond
 
 // rules are the policy's part of c.
 func (c Config) rules() policy.Config {
@@ -147,8 +161,8 @@ func (c Config) Validate() error {
 	if err := c.rules().Validate(); err != nil {
 		errs = append(errs, err)
 	}
-	fault(c.Interval < 50*time.Millisecond || c.Interval > min(time.Minute, c.For/3),
-		"interval is %v, want 50ms to 1m and at most a third of for (%v)", c.Interval, c.For)
+	fault(c.Interval < minInterval || c.Interval > c.slowest(), "interval is %v, want %v to %v (a third of for; a 96th of window for growth)",
+		c.Interval, minInterval, c.slowest())
 	fault(c.Patience < time.Second || c.Patience > 24*time.Hour, "patience is %v, want 1s to 24h", c.Patience)
 	fault(c.LookFor < time.Millisecond || c.LookFor > 10*time.Minute, "look for is %v, want 1ms to 10m", c.LookFor)
 	return errors.Join(errs...)

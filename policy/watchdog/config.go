@@ -3,6 +3,7 @@ package watchdog
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -101,9 +102,14 @@ func (c Config) Validate() error {
 		if g.limit <= 0 {
 			continue
 		}
-		need := hours(noise*parts/(parts-1), g.limit)
-		fault(c.Window < need, "window is %v, in which %s is noise: want %v or more, up to %v, or a higher limit",
-			c.Window, g.s.Say(float64(g.limit)), need.Round(time.Second), maxWindow)
+		const least = noise * parts / (parts - 1) // in a window
+		need := hours(least, g.limit)
+		if need > maxWindow {
+			fault(true, "limits: %v is %s, which is noise in any window: want %s or more", g.s, g.s.Say(float64(g.limit)), g.s.Say(math.Ceil(least/maxWindow.Hours())))
+			continue
+		}
+		fault(c.Window < need, "window is %v, in which %s is noise: want %v or more, or a higher limit",
+			c.Window, g.s.Say(float64(g.limit)), need.Round(time.Second))
 	}
 	fault(!(c.Share > 0 && c.Share <= 0.5), "share is %g, want more than 0, up to 0.5", c.Share)
 	fault(c.MinUptime != Off && c.MinUptime < 0 || c.MinUptime > 24*time.Hour, "min uptime is %v, want up to 24h, or %d for none", c.MinUptime, Off)

@@ -15,6 +15,7 @@ const (
 	noise   = 4 << 20        // bytes
 	even    = 8              // no rise from part to part is less than the whole by this
 	slowing = 0.6            // of the first half's rate: what is slower levels off
+	doubt   = 4              // standard errors by which it must not be slower
 	slopes  = blocks * (blocks - 1) / 2
 )
 
@@ -80,15 +81,31 @@ func (t *trend) grows() float64 {
 		return 0
 	}
 	var buf [slopes]float64
-	first, second := theilSen(lows[:blocks/2], buf[:0]), theilSen(lows[blocks/2:], buf[:0])
-	if second < slowing*first {
-		return 0
-	}
 	rate := theilSen(lows[:], buf[:0])
-	if !(rate > 0) {
+	first, second := theilSen(lows[:blocks/2], buf[:0]), theilSen(lows[blocks/2:], buf[:0])
+	if second-slowing*first < doubt*slopeError*scatter(lows[:], rate, buf[:0]) || !(rate > 0) {
 		return 0
 	}
 	return rate * float64(time.Hour) / float64(t.width)
+}
+
+// slopeError is the standard error of second - slowing*first, for values that
+// scatter by 1: sqrt(12/(n³-n)) each, with n = blocks/2.
+const slopeError = 0.0836 * 1.166
+
+// scatter is the standard deviation of values around a line of that slope, by
+// the median of the distances, so that a few strays do not count.
+func scatter(values []float64, slope float64, buf []float64) float64 {
+	for i, v := range values {
+		if v == v {
+			buf = append(buf, v-slope*float64(i))
+		}
+	}
+	middle := median(buf)
+	for i, v := range buf {
+		buf[i] = math.Abs(v - middle)
+	}
+	return 1.4826 * median(buf)
 }
 
 // rises reports whether the floor of the memory rises from part to part, evenly
@@ -112,7 +129,7 @@ func (t *trend) rises() bool {
 	whole := floor[parts-1] - floor[0]
 	slices.Sort(swing[:])
 	middle := swing[parts/2-1]/2 + swing[parts/2]/2
-	if whole < max(noise, floor[parts-1]/100, middle/4) {
+	if whole < max(noise, floor[parts-1]/100, middle) {
 		return false
 	}
 	for p := 1; p < parts; p++ {
@@ -133,13 +150,18 @@ func theilSen(values, buf []float64) float64 {
 			}
 		}
 	}
-	if len(buf) == 0 {
+	return median(buf)
+}
+
+// median sorts values and returns their median; 0 without any.
+func median(values []float64) float64 {
+	if len(values) == 0 {
 		return 0
 	}
-	slices.Sort(buf)
-	m := len(buf) / 2
-	if len(buf)%2 == 1 {
-		return buf[m]
+	slices.Sort(values)
+	m := len(values) / 2
+	if len(values)%2 == 1 {
+		return values[m]
 	}
-	return (buf[m-1] + buf[m]) / 2
+	return (values[m-1] + values[m]) / 2
 }
