@@ -12,9 +12,14 @@ func layers() []layer {
 	return []layer{
 		{".", 0, "the words that every part shares"},
 
+		{"guard/cost", 0, "the words in which the cost of a query is told"},
+
 		{"policy/*", 1, "pure decisions"},
 		{"fingerprint", 1, "pure: turns requests into keyed hashes"},
 		{"guard/redos", 1, "pure: how long a regular expression may take"},
+		{"guard/elastic", 1, "pure: what a search request may cost"},
+		{"guard/sql", 1, "pure: what a statement may cost"},
+		{"guard/graphql", 1, "pure: what a GraphQL document may cost"},
 		{"internal/cgroup", 1, "leaf: what the kernel says about memory"},
 		{"internal/vitals", 1, "leaf: what the kernel says about a process and its machine"},
 		{"internal/config", 1, "leaf: what the settings file says"},
@@ -56,6 +61,7 @@ func layers() []layer {
 		{"internal/store", 3, "store: chooses one by its URL"},
 		{"internal/store/*", 3, "stores"},
 		{"gateway", 3, "front: HTTP"},
+		{"guard/sqlguard", 3, "front: guards an application's own statements"},
 		{"health", 3, "front: how this process and what it calls are, over HTTP"},
 		{"internal/sieve", 3, "front: feeds the rows of a file to a command"},
 		{"worker", 3, "front: commands and Go functions"},
@@ -103,6 +109,7 @@ func edges() []edge {
 		{"internal/store", "internal/store/*", "opens the one that the URL names"},
 		{"internal/store/*", "internal/store/record", "one form of a row, so that stores cannot disagree"},
 		{"triage", "queue", "dead letters are messages"},
+		{"guard/sql", "guard/redos", "expressions in statements are judged by the same tests"},
 		{"internal/vitals", "internal/cgroup", "one reader of where groups are mounted, in both versions"},
 		{"internal/pool", "internal/child", "its children are isolated as those of one job, and jobs end in the same words"},
 		{"internal/supervise", "internal/probe", "the same health check for workers here and elsewhere"},
