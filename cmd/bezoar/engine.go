@@ -31,6 +31,8 @@ func serve(ctx context.Context, cfg config.Config, s cli.Serving) error {
 		Page:    page,
 		Restart: s.Restart,
 		Started: func(a *app.App) { s.Ready(a.Addr(), a.SQSAddr(), a.AdminAddr()) },
+
+		Settings: app.Settings{Path: s.File, Edit: s.Edit},
 	}
 	opt.Secrets = cfg.SecretVariables()
 	return app.Run(ctx, cfg, opt)

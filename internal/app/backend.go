@@ -203,7 +203,9 @@ func outcome(a dispatch.Answer) string {
 func (b backend) Fleets() []adminapi.Fleet {
 	out := make([]adminapi.Fleet, 0, len(b.a.now.Load().units))
 	for _, u := range b.a.now.Load().units {
-		out = append(out, u.snapshot())
+		f := u.snapshot()
+		b.a.standing(u, &f)
+		out = append(out, f)
 	}
 	return out
 }
@@ -226,6 +228,7 @@ func (u *unit) snapshot() adminapi.Fleet {
 		w := adminapi.Worker{
 			Name: s.Name, Addr: s.Addr, PID: processes[s.Name].PID, State: stateName(s, processes[s.Name].State), Lane: s.State == fleet.Lane,
 			Epoch: s.Epoch, Since: s.Since, InFlight: s.InFlight, Served: s.Served, Restarts: int64(max(s.Lives-1, 0)),
+			Held: held(&s), Share: s.Share, Results: s.Results, Failed: s.Failed, Latency: adminapi.Duration(s.Latency),
 		}
 		if e := s.LastEnd; e != nil {
 			w.LastEnd = &adminapi.End{At: e.At, Planned: e.Planned, Class: e.Class, Detail: e.Detail, ExitCode: e.ExitCode, Signal: e.Signal, Stderr: e.Stderr}

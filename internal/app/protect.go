@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -33,8 +34,10 @@ type protection struct {
 	limiter  *quota.Limiter
 	circuits *circuit.Circuits
 	stale    *stale.Cache
-	pools    map[string]*overload.Pool // by fleet
 	budgets  map[string]*gateway.CallerBudgets
+
+	mu    sync.Mutex                // guards pools, which others look at
+	pools map[string]*overload.Pool // by fleet
 }
 
 func (a *App) openProtection() error {
@@ -46,10 +49,9 @@ func (a *App) openProtection() error {
 	if err != nil {
 		return err
 	}
-	a.protect = protection{
-		limiter: limiter, circuits: circuits, stale: stale.New(stale.Config{}),
-		pools: map[string]*overload.Pool{}, budgets: map[string]*gateway.CallerBudgets{},
-	}
+	p := &a.protect
+	p.limiter, p.circuits, p.stale = limiter, circuits, stale.New(stale.Config{})
+	p.pools, p.budgets = map[string]*overload.Pool{}, map[string]*gateway.CallerBudgets{}
 	return nil
 }
 
@@ -123,7 +125,7 @@ func (a *App) terms(next *present, out *gateway.Route, r *config.Route, quotas m
 		return nil
 	}
 	f := cfg.Fleets[r.Fleet]
-	out.Optional, out.Pool = f.Optional, a.protect.pools[r.Fleet]
+	out.Optional, out.Pool = f.Optional, a.protect.pool(r.Fleet)
 	if s := f.Shard; s != nil {
 		out.Hand, out.Cells = s.Hand, s.Cells
 		if s.Hand == 0 && s.Cells == 0 {
@@ -221,8 +223,17 @@ func members(callers []string) func(string) bool {
 	return func(caller string) bool { return set[caller] }
 }
 
+// pool returns the fleet's, or nil.
+func (p *protection) pool(fleet string) *overload.Pool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pools[fleet]
+}
+
 // poolOf makes the fleet's pool, or changes it; nil when it has none.
 func (p *protection) poolOf(name string, c *config.Concurrency) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if c == nil {
 		delete(p.pools, name)
 		return nil

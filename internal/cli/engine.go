@@ -27,7 +27,9 @@ type Serving struct {
 	Log     *slog.Logger
 	Output  func(worker, stream, line string) // of the workers
 	Ready   func(listen, sqs, admin string)   // to be called when the listeners are open
-	Restart <-chan struct{}                   // each value asks for a rolling restart of all fleets
+	Restart <-chan struct{}                   // each value has the file read again or, where none is followed, all fleets restarted
+	File    string                            // the settings file to follow; "": none
+	Edit    func(*config.Config)              // what flags change of what the file says
 }
 
 // Demo says what the demonstration shows.

@@ -69,7 +69,7 @@ func codeOfProblem(p *adminapi.Problem) int {
 	switch p.Code {
 	case adminapi.CodeInvalid, adminapi.CodeTooLarge:
 		return exitUsage
-	case adminapi.CodeNotFound:
+	case adminapi.CodeNotFound, adminapi.CodeFixed:
 		return exitNotFound
 	case adminapi.CodeUnauthorized, adminapi.CodeForbidden:
 		return exitNotAllowed

@@ -14,7 +14,9 @@ type grammar struct {
 	Sift       siftCmd       `cmd:"" help:"Feed rows to a command, find the bad ones by bisection, finish the rest."`
 	Crash      crashCmd      `cmd:"" help:"Say what failed from any program's output: type, place, fingerprint and group."`
 	Fleet      fleetCmd      `cmd:"" help:"Workers, their states and restarts."`
-	Config     configCmd     `cmd:"" help:"Check a settings file, or show what it means."`
+	Config     configCmd     `cmd:"" help:"Settings: check a file, see which run, change them and go back."`
+	Override   overrideCmd   `cmd:"" help:"Tighten or loosen for a caller, a plan or a route, for a while."`
+	Breaker    breakerCmd    `cmd:"" help:"Circuit breakers: how they are, and holding them open or closed."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 	Completion completionCmd `cmd:"" help:"Print a completion script for a shell."`
 

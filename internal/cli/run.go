@@ -60,7 +60,7 @@ func (c *runCmd) Run(s *session) error {
 	if err := cfg.Validate(); err != nil {
 		return &exitError{code: exitUsage, err: inFlagNames(err)}
 	}
-	return s.serve(cfg, c.Level)
+	return s.serve(cfg, c.Level, Serving{})
 }
 
 // settings turns the flags into what a file would say.

@@ -27,7 +27,9 @@ type serveCmd struct {
 
 // Help says what serve does without a file.
 func (c *serveCmd) Help() string {
-	return "Without -c and without a bezoar.yaml here, it serves queues to SQS clients on " + config.DefaultSQS + ", from an embedded store."
+	return "The file is followed: what changes in it holds within a second, without dropping a request, and what is invalid changes nothing. " +
+		"SIGHUP reads it at once. Without -c and without a bezoar.yaml here, it serves queues to SQS clients on " + config.DefaultSQS +
+		", from an embedded store. SIGTERM and SIGINT drain and stop."
 }
 
 // Run serves what the file names.
@@ -45,12 +47,16 @@ func (c *serveCmd) Run(s *session) error {
 	}
 	cfg, err := config.Load(path, edit)
 	if errors.Is(err, fs.ErrNotExist) && c.Config == "" {
+		path = ""
 		cfg, err = config.Queues(edit)
 	}
 	if err != nil {
 		return settingsError(err)
 	}
-	return s.serve(cfg, c.Level)
+	if !cfg.Live.Watch {
+		path = ""
+	}
+	return s.serve(cfg, c.Level, Serving{File: path, Edit: edit})
 }
 
 // defaultFile is looked for where bezoar is started.
@@ -85,8 +91,8 @@ func settingsError(err error) error {
 	return err
 }
 
-// serve runs cfg until a signal ends it.
-func (s *session) serve(cfg config.Config, level slog.Level) error {
+// serve runs cfg until a signal ends it, and follows what is to be followed.
+func (s *session) serve(cfg config.Config, level slog.Level, serving Serving) error {
 	for _, w := range cfg.Warnings() {
 		s.say("bezoar: warning: %s", w)
 	}
@@ -97,26 +103,23 @@ func (s *session) serve(cfg config.Config, level slog.Level) error {
 	if s.json {
 		handler = slog.NewJSONHandler(s.Stderr, options)
 	}
-	err := s.Engine.Serve(ctx, cfg, Serving{
-		Log:     slog.New(handler),
-		Output:  s.workerOutput(),
-		Restart: hup,
-		Ready: func(listen, sqs, admin string) {
-			scheme := "http"
-			if cfg.TLS != nil {
-				scheme = "https"
-			}
-			if listen != "" {
-				s.say("bezoar: serving on %s://%s", scheme, listen)
-			}
-			if sqs != "" {
-				s.say("bezoar: sqs endpoint on http://%s", sqs)
-			}
-			if admin != "" {
-				s.say("bezoar: console and API on http://%s/", admin)
-			}
-		},
-	})
+	serving.Log, serving.Output, serving.Restart = slog.New(handler), s.workerOutput(), hup
+	serving.Ready = func(listen, sqs, admin string) {
+		scheme := "http"
+		if cfg.TLS != nil {
+			scheme = "https"
+		}
+		if listen != "" {
+			s.say("bezoar: serving on %s://%s", scheme, listen)
+		}
+		if sqs != "" {
+			s.say("bezoar: sqs endpoint on http://%s", sqs)
+		}
+		if admin != "" {
+			s.say("bezoar: console and API on http://%s/", admin)
+		}
+	}
+	err := s.Engine.Serve(ctx, cfg, serving)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil // it was asked to stop
 	}

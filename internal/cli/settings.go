@@ -10,6 +10,12 @@ import (
 type configCmd struct {
 	Check configCheck `cmd:"" help:"Say everything that is wrong with a settings file, with line, column and fix."`
 	Show  configShow  `cmd:"" help:"Show the effective settings: defaults filled in, secrets masked."`
+
+	Status   configStatus   `cmd:"" help:"Say which version runs, here and on the other nodes, and what is in the way."`
+	History  configHistory  `cmd:"" help:"List the versions, newest first: who, when, from where."`
+	Diff     configDiff     `cmd:"" help:"Compare two versions, or one with a file."`
+	Apply    configApply    `cmd:"" help:"Make a file the newest version, on all nodes."`
+	Rollback configRollback `cmd:"" help:"Make the text of an older version the newest one."`
 }
 
 type configCheck struct {

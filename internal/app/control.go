@@ -1,0 +1,274 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/circuit"
+	"github.com/bezoar-dev/bezoar/internal/admin"
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/live"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// steering is what operators change of a running App.
+type steering struct{ a *App }
+
+// live returns what follows the settings, if anything does.
+func (s steering) live() (*live.Live, error) {
+	if s.a.live == nil {
+		return nil, adminapi.NewProblem(http.StatusNotFound, adminapi.CodeFixed,
+			"this process follows no settings: it was started without a file, or with live.watch: false")
+	}
+	return s.a.live, nil
+}
+
+func (s steering) Status() (live.Status, error) {
+	l, err := s.live()
+	if err != nil {
+		return live.Status{}, err
+	}
+	return l.Status(), nil
+}
+
+func (s steering) Versions(ctx context.Context, limit int) ([]live.Version, error) {
+	l, err := s.live()
+	if err != nil {
+		return nil, err
+	}
+	found, err := l.History(ctx, limit)
+	return found, s.answered("list versions", err)
+}
+
+func (s steering) Version(ctx context.Context, number int64) (live.Version, error) {
+	l, err := s.live()
+	if err != nil {
+		return live.Version{}, err
+	}
+	v, err := l.Version(ctx, number)
+	return v, s.answered("read a version", err)
+}
+
+func (s steering) Diff(ctx context.Context, from, to int64) (adminapi.Diff, error) {
+	l, err := s.live()
+	if err != nil {
+		return adminapi.Diff{}, err
+	}
+	if to == 0 {
+		if to, err = s.running(l); err != nil {
+			return adminapi.Diff{}, err
+		}
+	}
+	if from == 0 {
+		if from, err = before(to); err != nil {
+			return adminapi.Diff{}, err
+		}
+	}
+	text, err := l.Diff(ctx, from, to)
+	return adminapi.Diff{From: from, To: to, Text: text}, s.answered("compare versions", err)
+}
+
+// running is the number of the version that runs here.
+func (s steering) running(l *live.Live) (int64, error) {
+	if n := l.Status().Running.Number; n > 0 {
+		return n, nil
+	}
+	return 0, adminapi.NewProblem(http.StatusServiceUnavailable, adminapi.CodeUnavailable,
+		"what runs here is not in the store yet, which does not answer")
+}
+
+// before is the version below number: they have no gaps.
+func before(number int64) (int64, error) {
+	if number <= 1 {
+		return 0, adminapi.NewProblem(http.StatusNotFound, adminapi.CodeNotFound, "there is no version before version 1")
+	}
+	return number - 1, nil
+}
+
+func (s steering) Put(ctx context.Context, who admin.Who, in adminapi.PutSettings) (adminapi.Changed, error) {
+	l, err := s.live()
+	if err != nil {
+		return adminapi.Changed{}, err
+	}
+	check := live.Version{By: who.Name, Source: live.FromAPI, Note: in.Note, Text: in.Text, Sum: live.Sum(in.Text)}
+	if err := check.Validate(); err != nil {
+		return adminapi.Changed{}, badRequest(err)
+	}
+	was := l.Status()
+	var v live.Version
+	if in.Base != nil {
+		v, err = l.PutIf(ctx, *in.Base, in.Text, who.Name, in.Note)
+	} else {
+		v, err = l.Put(ctx, in.Text, who.Name, in.Note)
+	}
+	out, err := s.changed(was, v, err)
+	if cfg, flawed := s.a.parse("settings", in.Text); err == nil && flawed == nil {
+		out.NextStart = s.a.NeedsRestart(cfg)
+	}
+	s.a.audit(ctx, who, "settings.put", object(v), struct {
+		Base  *int64 `json:"base,omitempty"`
+		Note  string `json:"note,omitempty"`
+		Sum   string `json:"sum"`
+		Error string `json:"error,omitempty"`
+	}{in.Base, in.Note, check.Sum, out.Error}, err)
+	return out, err
+}
+
+func (s steering) Rollback(ctx context.Context, who admin.Who, to int64) (adminapi.Changed, error) {
+	l, err := s.live()
+	if err != nil {
+		return adminapi.Changed{}, err
+	}
+	was := l.Status()
+	if to == 0 {
+		if to, err = s.running(l); err == nil {
+			to, err = before(to)
+		}
+		if err != nil {
+			return adminapi.Changed{}, err
+		}
+	}
+	v, err := l.Rollback(ctx, to, who.Name)
+	out, err := s.changed(was, v, err)
+	s.a.audit(ctx, who, "settings.rollback", object(v), struct {
+		To    int64  `json:"to"`
+		Error string `json:"error,omitempty"`
+	}{to, out.Error}, err)
+	return out, err
+}
+
+// object names a version in the audit log.
+func object(v live.Version) string {
+	if v.Number == 0 {
+		return "settings"
+	}
+	return fmt.Sprintf("settings version %d", v.Number)
+}
+
+// changed says what became of a change that made v, or did not.
+func (s steering) changed(was live.Status, v live.Version, err error) (adminapi.Changed, error) {
+	if v.Number == 0 {
+		return adminapi.Changed{}, s.answered("change the settings", err)
+	}
+	out := adminapi.Changed{Version: v, Before: was.Running.Number, New: v.Number > was.Wanted.Number}
+	if err != nil {
+		out.Error = err.Error()
+	}
+	return out, nil
+}
+
+// answered tells what was refused from a store that did not answer, about which
+// the log has more.
+func (s steering) answered(what string, err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	for _, known := range []error{live.ErrNotFound, live.ErrConflict, live.ErrFull} {
+		if errors.Is(err, known) {
+			return err
+		}
+	}
+	if _, ok := errors.AsType[*live.InvalidError](err); ok {
+		return err
+	}
+	s.a.log.Error("the store of settings did not do what was asked", "what", what, "err", err)
+	return adminapi.NewProblem(http.StatusServiceUnavailable, adminapi.CodeUnavailable, what+": the store does not answer; see the log")
+}
+
+func badRequest(err error) error {
+	return adminapi.NewProblem(http.StatusBadRequest, adminapi.CodeInvalid, strings.ReplaceAll(err.Error(), "\n", "; "))
+}
+
+func (s steering) Override(ctx context.Context, who admin.Who, in adminapi.SetOverride) (live.Override, error) {
+	l, err := s.live()
+	if err != nil {
+		return live.Override{}, err
+	}
+	ttl := time.Duration(in.For)
+	o := live.Override{
+		Route: in.Route, Caller: in.Caller, Plan: in.Plan, What: in.What, Factor: in.Factor, Value: in.Value,
+		Until: time.Now().Add(ttl), By: who.Name, Reason: in.Reason,
+	}
+	whole := o
+	whole.ID = "ov-new"
+	if err := cmp.Or(live.CheckOverride(whole, ttl), s.a.checkOverride(whole)); err != nil {
+		return live.Override{}, badRequest(err)
+	}
+	kept, err := l.Override(ctx, o)
+	err = s.answered("set an override", err)
+	s.a.audit(ctx, who, "override.set", "override "+kept.ID, in, err)
+	return kept, err
+}
+
+func (s steering) Lift(ctx context.Context, who admin.Who, id string) error {
+	l, err := s.live()
+	if err != nil {
+		return err
+	}
+	err = s.answered("lift an override", l.Lift(ctx, id))
+	s.a.audit(ctx, who, "override.lift", "override "+id, nil, err)
+	return err
+}
+
+func (s steering) Breakers() []circuit.Status { return s.a.protect.circuits.List() }
+
+func (s steering) Force(ctx context.Context, who admin.Who, name string, in adminapi.ForceBreaker) (circuit.Status, error) {
+	action, until := "breaker.reset", time.Time{}
+	if in.For > 0 {
+		action, until = "breaker.force", time.Now().Add(time.Duration(in.For))
+	}
+	err := s.a.protect.circuits.Force(ctx, name, in.State, until, who.Name)
+	now, there := s.breaker(name)
+	if err != nil && there && (now.Forced != nil) == (in.For > 0) && !errors.Is(err, circuit.ErrUnknown) {
+		s.a.log.Warn("a circuit breaker was forced here, and other nodes are not told yet", "breaker", name, "by", who.Name, "err", err)
+		now.Told, err = false, nil
+	}
+	s.a.audit(ctx, who, action, "breaker "+name, in, err)
+	return now, err
+}
+
+func (s steering) breaker(name string) (circuit.Status, bool) {
+	for _, b := range s.Breakers() {
+		if b.Name == name {
+			return b, true
+		}
+	}
+	return circuit.Status{}, false
+}
+
+// auditPatience is how long an entry of the audit log may take, whether or not
+// the caller waits.
+const auditPatience = 5 * time.Second
+
+// audit writes down what somebody did, or tried to. A log that fails is not
+// hidden from the operator.
+func (a *App) audit(ctx context.Context, who admin.Who, action, object string, detail any, failed error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditPatience)
+	defer cancel()
+	e := queue.AuditEntry{Actor: clip(who.String(), 256), Action: action, Object: clip(object, 256)}
+	if detail != nil {
+		e.Detail, _ = json.Marshal(detail) // of texts and numbers that were decoded just now
+	}
+	if failed != nil {
+		e.Error = clip(failed.Error(), 1024)
+	}
+	if _, err := a.queues.Audit(ctx, e); err != nil {
+		a.log.Error("the audit log could not be written", "actor", e.Actor, "action", action, "object", e.Object,
+			"detail", string(e.Detail), "outcome", e.Error, "err", err)
+	}
+}
+
+// clip bounds what came from outside to what every store keeps.
+func clip(s string, most int) string {
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "")
+	}
+	return s
+}

@@ -1,0 +1,232 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/live"
+)
+
+type configHistory struct {
+	remote
+	Limit int `default:"20" placeholder:"N" help:"At most this many, up to 100 (default ${default})."`
+}
+
+func (c *configHistory) Run(s *session) error {
+	if c.Limit < 1 || c.Limit > live.KeepVersions {
+		return exitf(exitUsage, "--limit %d: want 1 to %d", c.Limit, live.KeepVersions)
+	}
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	versions, err := api.Versions(s, c.Limit)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.out.json(adminapi.Versions{Versions: versions})
+	}
+	now := s.now()
+	t := table{head: []string{">VERSION", "WHEN", "FROM", "BY", "SUM", "NOTE"}}
+	for _, v := range versions {
+		t.add(number(v.Number), plain(clock(now, v.At)), plain(v.Source), plain(v.By), plain(v.Sum[:min(len(v.Sum), 12)]), plain(v.Note))
+	}
+	t.write(s.out, "")
+	return nil
+}
+
+type configDiff struct {
+	remote
+	A    int64  `arg:"" optional:"" help:"From this version (default: the one before the other) …"`
+	B    int64  `arg:"" optional:"" help:"… to this one (default: the one that runs)."`
+	File string `placeholder:"FILE" help:"Compare the version that runs, or A, with this file, - for stdin."`
+}
+
+func (c *configDiff) Run(s *session) error {
+	if c.A < 0 || c.B < 0 {
+		return exitf(exitUsage, "versions are numbered from 1")
+	}
+	if c.File != "" && c.B != 0 {
+		return exitf(exitUsage, "--file stands for the second version, and two are given")
+	}
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	var d adminapi.Diff
+	if c.File != "" {
+		d, err = c.withFile(s, api)
+	} else {
+		d, err = api.Diff(s, c.A, c.B)
+	}
+	switch {
+	case err != nil:
+		return err
+	case s.json:
+		return s.out.json(d)
+	case d.Text == "":
+		s.say("there is no difference")
+	}
+	writeDiff(s.out, d.Text)
+	return nil
+}
+
+// withFile compares what the API has with what is not a version.
+func (c *configDiff) withFile(s *session, api *adminapi.Client) (adminapi.Diff, error) {
+	text, err := readSettings(s.Stdin, c.File)
+	if err != nil {
+		return adminapi.Diff{}, err
+	}
+	number := c.A
+	if number == 0 {
+		st, err := api.Settings(s)
+		if err != nil {
+			return adminapi.Diff{}, err
+		}
+		if number = st.Running.Number; number == 0 {
+			return adminapi.Diff{}, exitf(exitUnhealthy, "what runs there is in no store yet: name a version")
+		}
+	}
+	v, err := api.Version(s, number)
+	if err != nil {
+		return adminapi.Diff{}, err
+	}
+	return adminapi.Diff{From: v.Number, Text: live.DiffText(fmt.Sprintf("version %d", v.Number), v.Text, c.File, text)}, nil
+}
+
+type configApply struct {
+	remote
+	File string `arg:"" help:"The settings, - for stdin."`
+	Note string `placeholder:"TEXT" help:"What changes and why, for the history."`
+	Base *int64 `placeholder:"N" help:"The version that the change was made on: nothing changes (exit code 5) if there is a newer one."`
+}
+
+// Help says what apply changes.
+func (*configApply) Help() string {
+	return "All nodes of the store follow. The server checks the text first: what is invalid changes nothing. The nodes' own files stay " +
+		"as they are, and count again when they change."
+}
+
+func (c *configApply) Run(s *session) error {
+	if c.Base != nil && *c.Base < 0 {
+		return exitf(exitUsage, "--base %d: versions are numbered from 1", *c.Base)
+	}
+	text, err := readSettings(s.Stdin, c.File)
+	if err != nil {
+		return err
+	}
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	done, err := api.PutSettings(s, adminapi.PutSettings{Text: text, Note: c.Note, Base: c.Base})
+	if err != nil {
+		return invalidThere(err, c.File)
+	}
+	return s.changed(done)
+}
+
+type configRollback struct {
+	remote
+	To int64 `arg:"" optional:"" name:"n" help:"The version whose text is to run again (default: the one before that which runs)."`
+}
+
+func (c *configRollback) Run(s *session) error {
+	if c.To < 0 {
+		return exitf(exitUsage, "version %d: they are numbered from 1", c.To)
+	}
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	done, err := api.Rollback(s, c.To)
+	if err != nil {
+		return invalidThere(err, "")
+	}
+	return s.changed(done)
+}
+
+// changed says what a change of the settings has come to.
+func (s *session) changed(done adminapi.Changed) error {
+	v := done.Version
+	if len(done.NextStart) > 0 {
+		s.say("bezoar: warning: these change when Bezoar starts again: %s", clean(fmt.Sprint(done.NextStart)))
+	}
+	var failed error
+	if done.Error != "" {
+		failed = hinted(exitf(exitPartly, "version %d is kept, and does not run on the node that was asked: %s", v.Number, clean(done.Error)),
+			"bezoar config status says what runs where, bezoar config rollback %d goes back", done.Before)
+	}
+	switch {
+	case s.json:
+		return errors.Join(s.out.json(done), failed)
+	case failed != nil:
+		return failed
+	case !done.New:
+		s.out.printf("version %d has that text already\n", v.Number)
+		return nil
+	}
+	s.out.printf("version %d runs\n", v.Number)
+	if v.Note != "" && v.Source == live.FromRollback {
+		s.say("it is %s", clean(v.Note))
+	}
+	return nil
+}
+
+// invalidThere lists what the server found wrong with settings, with the places
+// in file.
+func invalidThere(err error, file string) error {
+	var p *adminapi.Problem
+	if !errors.As(err, &p) || len(p.Faults) == 0 {
+		return err
+	}
+	text := "the settings are invalid, nothing has changed"
+	for _, f := range p.Faults {
+		if file != "" && file != "-" {
+			f.File = file
+		}
+		text += "\n" + clean(f.Error())
+	}
+	if p.More > 0 {
+		text += fmt.Sprintf("\n… and %d more", p.More)
+	}
+	return &exitError{code: exitFailure, err: errors.New(text)}
+}
+
+// readSettings reads what may become a version.
+func readSettings(stdin io.Reader, file string) ([]byte, error) {
+	in := stdin
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, settingsError(fmt.Errorf("read settings: %w", err))
+		}
+		defer f.Close()
+		in = f
+	}
+	text, err := io.ReadAll(io.LimitReader(in, live.MaxText+1))
+	if err != nil {
+		return nil, fmt.Errorf("read settings: %w", err)
+	}
+	if len(text) > live.MaxText {
+		return nil, exitf(exitUsage, "%s has more than %d bytes", file, live.MaxText)
+	}
+	return text, nil
+}
+
+// writeDiff paints what was added and removed.
+func writeDiff(p *printer, text string) {
+	styles := map[byte]string{'+': green, '-': red, '@': cyan}
+	for l := range strings.Lines(text) {
+		p.printf("%s\n", p.paint(styles[l[0]], clean(strings.TrimSuffix(l, "\n"))))
+	}
+}

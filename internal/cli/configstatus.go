@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/live"
+)
+
+type configStatus struct {
+	remote
+	Check bool `help:"Exit with code 8 when a node does not run what it should, or its file or store has a fault."`
+}
+
+func (c *configStatus) Run(s *session) error {
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	st, err := api.Settings(s)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		err = s.out.json(st)
+	} else {
+		writeSettings(s.out, s.now(), st)
+	}
+	if err != nil || !c.Check {
+		return err
+	}
+	return settled(st)
+}
+
+// settled is nil when every node runs what it should.
+func settled(st live.Status) error {
+	for _, is := range []struct{ what, fault string }{{"", st.Error}, {"the file: ", st.File.Error}, {"the store: ", st.Store.Error}} {
+		if is.fault != "" {
+			return exitf(exitUnhealthy, "node %s: %s%s", clean(st.Node), is.what, clean(is.fault))
+		}
+	}
+	for _, n := range st.Nodes {
+		if n.Error != "" || n.Running != n.Wanted {
+			return exitf(exitUnhealthy, "node %s runs version %d instead of %d: %s", clean(n.Name), n.Running, n.Wanted, clean(n.Error))
+		}
+	}
+	return nil
+}
+
+// writeSettings says what runs on the node that answers, then on all.
+func writeSettings(p *printer, now time.Time, st live.Status) {
+	line := func(name, style, text string) {
+		p.printf("%s  %s\n", p.paint(dim, fmt.Sprintf("%-9s", name)), p.paint(style, text))
+	}
+	line("node", bold, clean(st.Node))
+	line("running", "", fmt.Sprintf("%s, since %s (%s)", versionText(st.Running), clock(now, st.Since), ago(now, st.Since)))
+	if st.Wanted.Sum != st.Running.Sum {
+		line("wanted", yellow, versionText(st.Wanted))
+	}
+	if st.Error != "" {
+		line("error", red, clean(st.Error))
+	}
+	text, style := fileText(st)
+	line("file", style, text)
+	if e := st.Store.Error; e != "" {
+		line("store", red, fmt.Sprintf("has not answered since %s: %s", clock(now, st.Store.Since), clean(e)))
+	} else {
+		line("store", "", "answers")
+	}
+	line("overrides", "", fmt.Sprintf("%d in force", len(st.Overrides)))
+	if len(st.Nodes) == 0 {
+		return
+	}
+	p.printf("\n")
+	t := table{head: []string{"NODE", ">RUNS", ">WANTS", "SINCE", "SEEN", ">OVERRIDES", "ERROR"}}
+	for _, n := range st.Nodes {
+		wanted := number(n.Wanted)
+		if n.Running != n.Wanted {
+			wanted.style = yellow
+		}
+		t.add(plain(n.Name), number(n.Running), wanted, plain(ago(now, n.Since)), plain(ago(now, n.Seen)),
+			number(int64(n.Overrides)), cell{clean(n.Error), red})
+	}
+	t.write(p, "")
+}
+
+func versionText(v live.Version) string {
+	switch {
+	case v.Sum == "":
+		return "nothing yet"
+	case v.Number == 0:
+		return "the file's content, which the store has not got yet"
+	}
+	text := fmt.Sprintf("version %d from %s by %s", v.Number, clean(v.Source), clean(v.By))
+	if v.Note != "" && v.Source != live.FromFile {
+		text += ": " + clean(v.Note)
+	}
+	return text
+}
+
+func fileText(st live.Status) (text, style string) {
+	f := st.File
+	if f.Path == "" {
+		return "none", ""
+	}
+	switch {
+	case f.Error != "":
+		return clean(f.Error), red
+	case f.Runs:
+		text = clean(f.Path) + " is what runs"
+	default:
+		text, style = fmt.Sprintf("%s is version %d, and does not run: something newer was put", clean(f.Path), f.Version), yellow
+	}
+	if !f.Notified {
+		text += "; looked at every 10s only"
+	}
+	return text, style
+}

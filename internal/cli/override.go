@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/live"
+)
+
+type overrideCmd struct {
+	Ls   overrideLs   `cmd:"" help:"List what is in force."`
+	Set  overrideSet  `cmd:"" help:"Tighten or loosen until a time, in place of what was set for the same target."`
+	Lift overrideLift `cmd:"" help:"End overrides before their time."`
+}
+
+type overrideLs struct{ remote }
+
+func (c *overrideLs) Run(s *session) error {
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	overrides, err := api.Overrides(s)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.out.json(adminapi.Overrides{Overrides: overrides})
+	}
+	if len(overrides) == 0 {
+		s.say("nothing is overridden")
+		return nil
+	}
+	now := s.now()
+	t := table{head: []string{"ID", "WHAT", "ROUTE", "PLAN", "CALLER", "ENDS", "BY", "REASON"}}
+	for _, o := range overrides {
+		t.add(plain(o.ID), cell{whatText(o), yellow}, plain(orAll(o.Route)), plain(orAll(o.Plan)), plain(orAll(o.Caller)),
+			plain(until(now, o.Until)), plain(o.By), plain(o.Reason))
+	}
+	t.write(s.out, "")
+	return nil
+}
+
+func orAll(s string) string {
+	if s == "" {
+		return "*"
+	}
+	return s
+}
+
+// whatText says what an override changes, in a word or two.
+func whatText(o live.Override) string {
+	switch {
+	case o.Factor != 0:
+		return fmt.Sprintf("%s × %g", clean(o.What), o.Factor)
+	case o.Value != "":
+		return clean(o.What + " " + o.Value)
+	}
+	return clean(o.What)
+}
+
+type overrideSet struct {
+	remote
+	Caller      string        `placeholder:"CALLER" help:"For this caller: its key, claim or address, as the route tells callers apart."`
+	Route       string        `placeholder:"ROUTE" help:"For this route, as fleets and verdicts name it: /search/*."`
+	Plan        string        `placeholder:"PLAN" help:"For the callers of this plan."`
+	Rate        *float64      `placeholder:"FACTOR" help:"Times the limits of rate: 0.1 leaves a tenth."`
+	Concurrency *float64      `placeholder:"FACTOR" help:"Times what one caller may have at once."`
+	Priority    string        `placeholder:"PRIORITY" enum:",critical-plus,critical,sheddable-plus,sheddable" default:"" help:"Instead of what the route says: critical-plus, critical, sheddable-plus or sheddable."`
+	Deny        bool          `help:"Serve nothing."`
+	For         time.Duration `required:"" placeholder:"DURATION" help:"For how long, at most 720h."`
+	Reason      string        `placeholder:"TEXT" help:"Why, for those who are refused and those who look."`
+}
+
+// Help shows the usual case.
+func (*overrideSet) Help() string {
+	return "Example: bezoar override set --caller acme --rate 0.1 --for 1h --reason 'a loop in their client'"
+}
+
+func (c *overrideSet) Run(s *session) error {
+	orders := c.orders()
+	if len(orders) == 0 {
+		return exitf(exitUsage, "say what to change: --rate, --concurrency, --priority or --deny")
+	}
+	if c.For <= 0 {
+		return exitf(exitUsage, "--for %v: want a positive duration", c.For)
+	}
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	set := []live.Override{}
+	now := s.now()
+	err = each(orders, func(err error) { s.say("bezoar: %v", err) }, func(in adminapi.SetOverride) error {
+		o, err := api.SetOverride(s, in)
+		if err != nil {
+			return err
+		}
+		set = append(set, o)
+		if !s.json {
+			s.out.printf("%s\n", clean(o.ID))
+			s.say("%s for %s until %s", whatText(o), targetText(o), clock(now, o.Until))
+		}
+		return nil
+	})
+	if s.json && len(set) > 0 {
+		return errors.Join(s.out.json(adminapi.Overrides{Overrides: set}), err)
+	}
+	return err
+}
+
+// orders are what the flags ask for, one for each thing that changes.
+func (c *overrideSet) orders() (out []adminapi.SetOverride) {
+	add := func(what string, factor *float64, value string) {
+		o := adminapi.SetOverride{
+			Route: c.Route, Caller: c.Caller, Plan: c.Plan, What: what, Value: value, For: adminapi.Duration(c.For), Reason: c.Reason,
+		}
+		if factor != nil {
+			o.Factor = *factor
+		}
+		out = append(out, o)
+	}
+	if c.Rate != nil {
+		add(live.Rate, c.Rate, "")
+	}
+	if c.Concurrency != nil {
+		add(live.Concurrency, c.Concurrency, "")
+	}
+	if c.Priority != "" {
+		add(live.Priority, nil, c.Priority)
+	}
+	if c.Deny {
+		add(live.Deny, nil, "")
+	}
+	return out
+}
+
+// targetText says whom an override is for.
+func targetText(o live.Override) string {
+	var parts []string
+	for _, p := range []struct{ word, name string }{{"caller", o.Caller}, {"plan", o.Plan}, {"route", o.Route}} {
+		if p.name != "" {
+			parts = append(parts, p.word+" "+clean(p.name))
+		}
+	}
+	if len(parts) == 0 {
+		return "everybody"
+	}
+	return strings.Join(parts, ", ")
+}
+
+type overrideLift struct {
+	remote
+	IDs []string `arg:"" name:"id" help:"The overrides' ids, or their unique beginnings."`
+}
+
+func (c *overrideLift) Run(s *session) error {
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	return s.forEach(c.IDs, "lifted", func(given string) (string, error) {
+		id, err := overrideID(s, api, given)
+		if err != nil {
+			return "", err
+		}
+		return id, api.LiftOverride(s, id)
+	})
+}
+
+// overrideID completes an id that is given by its beginning.
+func overrideID(s *session, api *adminapi.Client, given string) (string, error) {
+	overrides, err := api.Overrides(s)
+	if err != nil {
+		return "", err
+	}
+	want := "ov-" + strings.TrimPrefix(strings.ToLower(given), "ov-")
+	var found []string
+	for _, o := range overrides {
+		if strings.HasPrefix(o.ID, want) {
+			found = append(found, o.ID)
+		}
+	}
+	return oneOf(found, "override", clean(want))
+}
