@@ -122,11 +122,14 @@ func (v *vigil) run(ctx context.Context) {
 		case <-v.l.exited:
 			return
 		}
+		began := time.Now()
 		res := h.probe().Do(ctx, v.l.addr)
 		if ctx.Err() != nil {
 			return
 		}
-		v.see(res, time.Now())
+		now := time.Now()
+		v.w.note(func(st *WorkerStatus) { st.Look, st.Silent = now.Sub(began), res.Outcome != probe.Answered })
+		v.see(res, now)
 		v.arm(t, h)
 	}
 }

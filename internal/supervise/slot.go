@@ -25,10 +25,10 @@ type slot struct {
 
 	s        *Supervisor
 	name     string
-	number   int             // from 1
-	replaces chan chan error // a rolling restart asks for a new life
-	left     chan struct{}   // closed when the place is gone
-	starts   int             // owned by the goroutine of run
+	number   int           // from 1
+	replaces chan order    // somebody asks for a new life
+	left     chan struct{} // closed when the place is gone
+	starts   int           // owned by the goroutine of run
 
 	mu   sync.Mutex // guards what follows
 	life *life      // the newest that was ready
@@ -36,10 +36,16 @@ type slot struct {
 	st   WorkerStatus
 }
 
+// order asks for a new life in the place of what is there.
+type order struct {
+	why  string
+	done chan error
+}
+
 func newSlot(s *Supervisor, number int) *slot {
 	name := s.name + "-" + strconv.Itoa(number)
 	return &slot{
-		s: s, name: name, number: number, replaces: make(chan chan error), left: make(chan struct{}),
+		s: s, name: name, number: number, replaces: make(chan order), left: make(chan struct{}),
 		st: WorkerStatus{Name: name, State: Down, Since: time.Now()},
 	}
 }
@@ -47,7 +53,7 @@ func newSlot(s *Supervisor, number int) *slot {
 // run keeps one worker running until ctx ends or its place is gone.
 func (w *slot) run(ctx context.Context, fail context.CancelCauseFunc) {
 	fails := 0
-	var asked chan error // a rolling restart that waits for the next life
+	var asked chan error // who waits for the next life
 	for ctx.Err() == nil {
 		stay := w.Context()
 		if stay.Err() != nil {
@@ -85,8 +91,8 @@ func (w *slot) run(ctx context.Context, fail context.CancelCauseFunc) {
 	}
 }
 
-// rest waits before the next start. A rolling restart ends the wait: whoever
-// asks has a new build.
+// rest waits before the next start. An order ends the wait: whoever asks has a
+// new build.
 func (w *slot) rest(ctx context.Context, wait time.Duration) chan error {
 	w.enter(Down, nil)
 	w.begins(nil)
@@ -95,8 +101,8 @@ func (w *slot) rest(ctx context.Context, wait time.Duration) chan error {
 	select {
 	case <-t.C:
 	case <-ctx.Done():
-	case asked := <-w.replaces:
-		return asked
+	case o := <-w.replaces:
+		return o.done
 	}
 	return nil
 }
@@ -190,45 +196,45 @@ func (w *slot) tend(ctx context.Context, l *life) *life {
 			}
 			l.stop(why, w.s.terms(l).Grace)
 			return nil
-		case asked := <-w.replaces:
+		case o := <-w.replaces:
 			next, err := w.bring(stay, true)
 			if err != nil {
 				w.begins(l.cfg.Load())
 				w.note(func(st *WorkerStatus) { st.LastError = err.Error() })
-				asked <- w.excuse(err)
+				o.done <- w.excuse(err)
 				continue
 			}
 			stopWatch()
-			w.handOver(l, next, asked)
+			w.handOver(l, next, o)
 			return next
 		}
 	}
 }
 
 // handOver puts next in the place of l and ends l beside it.
-func (w *slot) handOver(l, next *life, asked chan error) {
+func (w *slot) handOver(l, next *life, o order) {
 	w.drain(context.Background(), l)
 	w.s.reg.Down(w.name, l.epoch, fleet.End{
 		Planned: true, Class: bezoar.Interrupted,
-		At: time.Now(), ExitCode: -1, Detail: "replaced by a new process",
+		At: time.Now(), ExitCode: -1, Detail: o.why,
 	})
 	w.open(next)
 	w.s.lives.Go(func() {
 		l.stop("replaced", w.s.terms(l).Grace)
 		w.ended(l)
-		asked <- nil
+		o.done <- nil
 	})
 }
 
 // replaceBy asks for a new life and waits until it serves and the old one has
 // ended.
-func (w *slot) replaceBy(ctx context.Context) error {
+func (w *slot) replaceBy(ctx context.Context, why string) error {
 	if w.Ending() {
 		return errLeft
 	}
-	asked := make(chan error, 1)
+	o := order{why: why, done: make(chan error, 1)}
 	select {
-	case w.replaces <- asked:
+	case w.replaces <- o:
 	case <-w.left:
 		return errLeft
 	case <-ctx.Done():
@@ -237,7 +243,7 @@ func (w *slot) replaceBy(ctx context.Context) error {
 		return ErrNotRunning
 	}
 	select {
-	case err := <-asked:
+	case err := <-o.done:
 		if errors.Is(err, context.Canceled) {
 			return ErrNotRunning
 		}

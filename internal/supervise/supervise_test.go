@@ -261,6 +261,111 @@ func TestOnlyOneRollingRestart(t *testing.T) {
 	}
 }
 
+// The newest look at a worker's health is shown, and not to its successor.
+func TestTheNewestLookIsShown(t *testing.T) {
+	r := run(t, "server", func(c *Config) { c.Health = Health{Path: "/healthz", Interval: 10 * time.Millisecond} })
+	r.reg.wait(t, "up", 1)
+	until(t, "it was looked at", func() bool { st := r.Status()[0]; return st.Look > 0 && !st.Silent })
+	if _, err := r.Update(Config{Command: r.cfg.Load().Command, Env: r.cfg.Load().Env}); err != nil { // no looks any more
+		t.Fatal(err)
+	}
+	if err := r.Replace(t.Context(), "w-1", "test"); err != nil {
+		t.Fatal(err)
+	}
+	if st := r.Status()[0]; st.Look != 0 || st.Silent {
+		t.Errorf("a new process has %+v", st)
+	}
+}
+
+// One worker is replaced beside the others, which notice nothing, and a build
+// that does not start costs none.
+func TestReplace(t *testing.T) {
+	r := run(t, "build", func(c *Config) { c.Replicas = 3 })
+	if err := (&Supervisor{running: make(chan struct{})}).Replace(t.Context(), "w-1", ""); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("Replace before Run = %v", err)
+	}
+	r.reg.wait(t, "up", 3)
+	before := r.Status()
+	r.reg.mu.Lock()
+	r.reg.least = 3
+	r.reg.mu.Unlock()
+	if err := r.Replace(t.Context(), "w-2", "it grows"); err != nil {
+		t.Fatal(err)
+	}
+	for i, st := range r.Status() {
+		if replaced := st.PID != before[i].PID; replaced != (i == 1) || st.State != Ready || lives(before[i].PID) == replaced {
+			t.Errorf("before %+v, now %+v", before[i], st)
+		}
+	}
+	if end := r.reg.end(); !end.Planned || end.Detail != "replaced by a new process: it grows" {
+		t.Errorf("the end of the old process is %+v", end)
+	}
+	r.reg.mu.Lock()
+	least := r.reg.least
+	r.reg.mu.Unlock()
+	if least < 2 {
+		t.Errorf("%d of 3 workers were up at one moment, want at least 2", least)
+	}
+	if err := r.Replace(t.Context(), "w-9", ""); !errors.Is(err, ErrNoWorker) {
+		t.Errorf("Replace of nobody = %v", err)
+	}
+
+	if err := os.WriteFile(r.flag(), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before = r.Status()
+	err := r.Replace(t.Context(), "w-3", "")
+	if text := fmt.Sprint(err); !strings.Contains(text, "replace worker w-3") || !strings.Contains(text, "bad build") {
+		t.Errorf("Replace with a bad build = %v", err)
+	}
+	if st := r.Status()[2]; st.PID != before[2].PID || st.State != Ready {
+		t.Errorf("before %+v, now %+v", before[2], st)
+	}
+	r.stop()
+	if err := r.Replace(t.Context(), "w-1", ""); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("Replace after Run = %v", err)
+	}
+}
+
+// Whoever replaces workers does it alone: a rolling restart waits for one worker's
+// replacement, and none begins beside either.
+func TestReplacementsDoNotOverlap(t *testing.T) {
+	r := run(t, "server", func(c *Config) { c.Replicas = 2 })
+	r.reg.wait(t, "up", 2)
+	busy := make(chan struct{})
+	r.reg.mu.Lock()
+	r.reg.busy = busy
+	r.reg.mu.Unlock()
+	one, all := make(chan error, 1), make(chan error, 1)
+	go func() { one <- r.Replace(context.Background(), "w-1", "first") }()
+	r.reg.wait(t, "drain w-1", 1)
+	if err := r.Replace(t.Context(), "w-2", "second"); !errors.Is(err, ErrReplacing) {
+		t.Errorf("a second Replace = %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.Restart(ctx); !errors.Is(err, ErrReplacing) || !errors.Is(err, context.Canceled) {
+		t.Errorf("Restart that does not wait = %v", err)
+	}
+	go func() { all <- r.Restart(context.Background()) }()
+	until(t, "the restart waits", r.rolling.Load)
+	if err := r.Replace(t.Context(), "w-2", "third"); !errors.Is(err, ErrRestarting) {
+		t.Errorf("Replace beside a restart = %v", err)
+	}
+	if n := r.reg.count("drain"); n != 1 {
+		t.Errorf("%d workers drain", n)
+	}
+	close(busy)
+	for _, done := range []chan error{one, all} {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := r.reg.count("down"); n != 3 {
+		t.Errorf("the registry was told %q", r.reg.entries())
+	}
+}
+
 // Restart gives a worker that waits in its backoff a try at once.
 func TestRestartWakesAWorkerThatIsDown(t *testing.T) {
 	r := run(t, "build", func(c *Config) { c.Backoff.Base, c.Backoff.Cap = time.Hour, 2*time.Hour })

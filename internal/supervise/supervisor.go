@@ -12,10 +12,12 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/proc"
 )
 
-// Errors of Run and Restart.
+// Errors of Run, Restart and Replace.
 var (
 	ErrNotRunning = errors.New("the supervisor is not running")
 	ErrRestarting = errors.New("a rolling restart is under way")
+	ErrReplacing  = errors.New("another worker is being replaced")
+	ErrNoWorker   = errors.New("there is no such worker")
 )
 
 // Supervisor keeps the replicas of one command running. Create it with [New].
@@ -42,6 +44,7 @@ type Supervisor struct {
 	proven  atomic.Bool    // the command could be started at least once
 	started atomic.Bool    // Run has been called
 	rolling atomic.Bool
+	turn    chan struct{} // held by who replaces workers: one at a time
 	running chan struct{} // closed when Run has begun
 	over    chan struct{} // closed when Run begins to stop
 }
@@ -58,6 +61,7 @@ func New(cfg Config) (*Supervisor, error) {
 		byName:  make(map[string]*slot, cfg.Replicas),
 		changed: make(chan struct{}),
 		running: make(chan struct{}),
+		turn:    make(chan struct{}, 1),
 		over:    make(chan struct{}),
 	}
 	s.memory.create, s.memory.log = cgroup.Create, s.log
@@ -109,33 +113,6 @@ func (s *Supervisor) Run(ctx context.Context) error {
 
 // errCommand marks an error by which no worker can ever start.
 var errCommand = errors.New("the command cannot be run")
-
-// Restart replaces the workers one at a time: the successor starts, and when it
-// is ready the old process gets no new work, finishes what it has, and is
-// stopped. A successor that does not get ready ends the restart; its worker and
-// all that follow keep the process that they have. Places that come meanwhile begin
-// with what is new; those that go are passed over.
-func (s *Supervisor) Restart(ctx context.Context) error {
-	select {
-	case <-s.running:
-	default:
-		return fmt.Errorf("restart fleet %s: %w", s.name, ErrNotRunning)
-	}
-	if !s.rolling.CompareAndSwap(false, true) {
-		return fmt.Errorf("restart fleet %s: %w", s.name, ErrRestarting)
-	}
-	defer s.rolling.Store(false)
-	slots := s.places()
-	s.log.Info("rolling restart", "workers", len(slots))
-	for i, w := range slots {
-		if err := w.replaceBy(ctx); err != nil && !errors.Is(err, errLeft) {
-			return fmt.Errorf("restart fleet %s: stopped at worker %s, %d of %d replaced: %w",
-				s.name, w.name, i, len(slots), err)
-		}
-	}
-	s.log.Info("rolling restart done", "workers", len(slots))
-	return nil
-}
 
 // Status returns how every worker stands.
 func (s *Supervisor) Status() []WorkerStatus {
