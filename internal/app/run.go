@@ -1,0 +1,130 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// Run serves until ctx ends or a part fails, and returns when everything has
+// stopped. Call it once.
+func (a *App) Run(ctx context.Context) error {
+	defer a.close()
+	p := a.now.Load()
+	for _, u := range p.units {
+		if err := u.ledger.Load(ctx, u.flight); err != nil {
+			return err
+		}
+	}
+	a.base = context.WithoutCancel(ctx)
+	front, stopFront := context.WithCancel(ctx)
+	defer stopFront()
+	a.life = front
+	// A part that fails takes the front down, and with it everything.
+	a.failed = func(what string, err error) error {
+		stopFront()
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	failed, base := a.failed, a.base
+	var inner, outer stage
+	inner.start(base)
+	outer.start(base)
+	for _, u := range p.units {
+		u.start(base, failed)
+	}
+	if a.admin != nil {
+		outer.run("admin", func(ctx context.Context) error { return a.admin.Serve(ctx, a.adminLn) }, failed)
+	}
+	outer.run("restarts", a.restarts, failed)
+	inner.run("queues", a.queues.Run, failed)
+	inner.run("accusations", a.accusations, failed)
+	outer.run("triage", a.desk.Run, failed)
+	inner.run("quotas", a.protect.limiter.Run, failed)
+	inner.run("circuits", a.protect.circuits.Run, failed)
+	inner.run("health", a.health.Run, failed)
+	a.outer.start(base, failed)
+	a.fronts.start(front, failed)
+	if err := errors.Join(a.replaceAlarms(p), a.replacePushes(p)); err != nil {
+		stopFront()
+		return errors.Join(err, a.stop(p.units, nil, &inner, &outer))
+	}
+	var fronts stage
+	fronts.start(front)
+	if a.sqs != nil {
+		fronts.run("sqs", func(ctx context.Context) error { return a.sqs.Serve(ctx, a.sqsLn) }, failed)
+	}
+	if a.live != nil {
+		fronts.run("settings", a.live.Run, failed)
+	}
+	a.setReady(nil)
+	if a.opt.Started != nil {
+		a.opt.Started(a)
+	}
+	err := a.serveFront(front)
+	stopFront()
+	a.setReady(errors.New("stopping")) // nothing begins in the background from here on
+	a.health.Drain()
+	a.background.Wait()
+	return errors.Join(err, a.stop(a.now.Load().units, &fronts, &inner, &outer))
+}
+
+// stop stops everything in order.
+func (a *App) stop(units []*unit, fronts, inner, outer *stage) error {
+	var err error
+	if fronts != nil {
+		err = fronts.stop() // with it ends what changes settings
+		units = a.now.Load().units
+	}
+	err = errors.Join(err, a.fronts.stop())
+	err = errors.Join(err, stopAll(units, func(u *unit) error { return u.workers.stop() }))
+	err = errors.Join(err, stopAll(units, func(u *unit) error { return u.inner.stop() }))
+	return errors.Join(err, inner.stop(), a.outer.stop(), outer.stop())
+}
+
+// stopAll stops a part of each fleet, all at once.
+func stopAll(units []*unit, stop func(*unit) error) error {
+	errs := make([]error, len(units))
+	var wg sync.WaitGroup
+	for i, u := range units {
+		wg.Go(func() { errs[i] = stop(u) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// serveFront serves callers until ctx ends.
+func (a *App) serveFront(ctx context.Context) error {
+	if a.front == nil {
+		<-ctx.Done()
+		return nil
+	}
+	return a.front.Run(ctx)
+}
+
+// stage is a set of services that stop together.
+type stage struct {
+	ctx    context.Context //nolint:containedctx // a stage is the lifetime of its services
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	mu     sync.Mutex // guards errs
+	errs   []error
+}
+
+func (s *stage) start(parent context.Context) { s.ctx, s.cancel = context.WithCancel(parent) }
+
+func (s *stage) run(what string, f func(context.Context) error, failed func(string, error) error) {
+	s.wg.Go(func() {
+		if err := f(s.ctx); err != nil {
+			s.mu.Lock()
+			s.errs = append(s.errs, failed(what, err))
+			s.mu.Unlock()
+		}
+	})
+}
+
+func (s *stage) stop() error {
+	s.cancel()
+	s.wg.Wait()
+	return errors.Join(s.errs...)
+}
