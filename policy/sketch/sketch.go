@@ -1,0 +1,175 @@
+package sketch
+
+import "math/bits"
+
+// MaxCounters bounds the counters of one sketch.
+const MaxCounters = 1 << 14
+
+// A Sketch counts the weights of the keys that have most. Create it with [New].
+// It is not safe for concurrent use.
+type Sketch struct {
+	counters []counter // in the order in which they were first used
+	heap     []uint16  // places in counters, the smallest count first
+	index    []uint16  // a hash table of places in counters, plus one
+	total    uint64
+	evicted  uint64
+}
+
+type counter struct {
+	key   uint64
+	count uint64
+	over  uint64
+	at    uint16 // its place in the heap
+	name  Name
+}
+
+// Count is what is known of a key.
+type Count struct {
+	Key   uint64
+	Name  Name
+	Count uint64 // at most; never too low
+	Over  uint64 // by how much Count may be too high
+}
+
+// New returns a sketch with k counters, of which there are 1 to [MaxCounters].
+func New(k int) *Sketch {
+	k = min(max(k, 1), MaxCounters)
+	return &Sketch{
+		counters: make([]counter, 0, k),
+		heap:     make([]uint16, 0, k),
+		// Half of it stays empty, so that a search is short.
+		index: make([]uint16, 1<<bits.Len(uint(2*k-1))),
+	}
+}
+
+// Add counts w for the key. The name is kept when the key takes a counter.
+func (s *Sketch) Add(key uint64, name *Name, w uint64) {
+	if w == 0 {
+		return
+	}
+	s.total += w
+	at, found := s.find(key)
+	switch {
+	case found:
+		c := &s.counters[s.index[at]-1]
+		c.count += w
+		s.down(int(c.at))
+	case len(s.counters) < cap(s.counters):
+		place := uint16(len(s.counters))
+		s.counters = append(s.counters, counter{key: key, name: *name, count: w, at: uint16(len(s.heap))})
+		s.heap = append(s.heap, place)
+		s.index[at] = place + 1
+		s.up(len(s.heap) - 1)
+	default:
+		place := s.heap[0]
+		c := &s.counters[place]
+		s.forget(c.key)
+		s.evicted++
+		c.key, c.name, c.over = key, *name, c.count
+		c.count += w
+		at, _ = s.find(key)
+		s.index[at] = place + 1
+		s.down(0)
+	}
+}
+
+// Min returns what a key without a counter may have at most.
+func (s *Sketch) Min() uint64 {
+	if len(s.counters) < cap(s.counters) {
+		return 0
+	}
+	return s.counters[s.heap[0]].count
+}
+
+// Total returns all that was added.
+func (s *Sketch) Total() uint64 { return s.total }
+
+// Evicted returns how often a key lost its counter to another one.
+func (s *Sketch) Evicted() uint64 { return s.evicted }
+
+// Len returns how many keys have a counter.
+func (s *Sketch) Len() int { return len(s.counters) }
+
+// All calls yield for each key that has a counter, in no order, until it
+// returns false.
+func (s *Sketch) All(yield func(Count) bool) {
+	for i := range s.counters {
+		c := &s.counters[i]
+		if !yield(Count{Key: c.key, Name: c.name, Count: c.count, Over: c.over}) {
+			return
+		}
+	}
+}
+
+// Reset forgets everything but how often counters were lost.
+func (s *Sketch) Reset() {
+	s.counters, s.heap, s.total = s.counters[:0], s.heap[:0], 0
+	clear(s.index)
+}
+
+// home is where the search for a key begins. Keys may be anything, also small
+// numbers: multiplied, their high bits depend on all of them.
+func (s *Sketch) home(key uint64) int {
+	return int((key * 0x9e3779b97f4a7c15) >> (64 - bits.Len(uint(len(s.index)-1))))
+}
+
+// find returns where the key is in the index, or where it would be.
+func (s *Sketch) find(key uint64) (at int, found bool) {
+	mask := len(s.index) - 1
+	for at = s.home(key); s.index[at] != 0; at = (at + 1) & mask {
+		if s.counters[s.index[at]-1].key == key {
+			return at, true
+		}
+	}
+	return at, false
+}
+
+// forget takes a key out of the index, and moves up what would not be found
+// behind the gap (Knuth, volume 3, algorithm 6.4R).
+func (s *Sketch) forget(key uint64) {
+	gap, found := s.find(key)
+	if !found {
+		return
+	}
+	mask := len(s.index) - 1
+	for at := (gap + 1) & mask; s.index[at] != 0; at = (at + 1) & mask {
+		home := s.home(s.counters[s.index[at]-1].key)
+		if (at-home)&mask >= (at-gap)&mask {
+			s.index[gap] = s.index[at]
+			gap = at
+		}
+	}
+	s.index[gap] = 0
+}
+
+func (s *Sketch) less(i, j int) bool {
+	return s.counters[s.heap[i]].count < s.counters[s.heap[j]].count
+}
+
+func (s *Sketch) swap(i, j int) {
+	s.heap[i], s.heap[j] = s.heap[j], s.heap[i]
+	s.counters[s.heap[i]].at, s.counters[s.heap[j]].at = uint16(i), uint16(j)
+}
+
+func (s *Sketch) up(i int) {
+	for i > 0 && s.less(i, (i-1)/2) {
+		s.swap(i, (i-1)/2)
+		i = (i - 1) / 2
+	}
+}
+
+func (s *Sketch) down(i int) {
+	for {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(s.heap); child++ {
+			if s.less(child, least) {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		s.swap(i, least)
+		i = least
+	}
+}

@@ -1,0 +1,176 @@
+package sketch
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Config says how much a [Window] remembers.
+type Config struct {
+	Counters int           // of each slot; default 128
+	Slots    int           // that are over and still count; default 6
+	Slot     time.Duration // how long one is; default 10 s
+}
+
+// Bounds of a [Config].
+const (
+	MaxSlots        = 1000
+	defaultCounters = 128
+	defaultSlots    = 6
+	defaultSlot     = 10 * time.Second
+)
+
+func (c Config) withDefaults() Config {
+	if c.Counters == 0 {
+		c.Counters = defaultCounters
+	}
+	if c.Slots == 0 {
+		c.Slots = defaultSlots
+	}
+	if c.Slot == 0 {
+		c.Slot = defaultSlot
+	}
+	return c
+}
+
+// Validate reports every impossible field.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Counters < 0 || c.Counters > MaxCounters {
+		errs = append(errs, fmt.Errorf("Counters is %d, want 1 to %d", c.Counters, MaxCounters))
+	}
+	if c.Slots < 0 || c.Slots > MaxSlots {
+		errs = append(errs, fmt.Errorf("Slots is %d, want 1 to %d", c.Slots, MaxSlots))
+	}
+	if c.Slot < 0 {
+		errs = append(errs, fmt.Errorf("Slot is %v, want more than 0s", c.Slot))
+	}
+	return errors.Join(errs...)
+}
+
+// A Window counts over the last Slots × Slot and what has passed of the slot
+// that runs. Create it with [NewWindow]. It is not safe for concurrent use.
+type Window struct {
+	cfg   Config
+	slots []slot // a ring
+	now   int    // the slot that runs
+	first time.Time
+}
+
+type slot struct {
+	began   time.Time // zero: it holds nothing
+	total   uint64
+	counted *Sketch
+}
+
+// NewWindow returns an empty window, or every fault of cfg.
+func NewWindow(cfg Config) (*Window, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("window: %w", err)
+	}
+	w := &Window{cfg: cfg.withDefaults()}
+	w.slots = make([]slot, w.cfg.Slots+1)
+	for i := range w.slots {
+		w.slots[i].counted = New(w.cfg.Counters)
+	}
+	return w, nil
+}
+
+// Add counts n for the key. A nil name is nobody: it adds to the total alone.
+func (w *Window) Add(now time.Time, key uint64, name *Name, n uint64) {
+	if n == 0 {
+		return
+	}
+	s := w.slot(now)
+	s.total += n
+	if name != nil {
+		s.counted.Add(key, name, n)
+	}
+}
+
+// slot returns the one that runs now. A clock that goes back changes nothing.
+func (w *Window) slot(now time.Time) *slot {
+	if w.first.IsZero() {
+		w.first = now
+	}
+	s := &w.slots[w.now]
+	if s.began.IsZero() {
+		s.began = now.Truncate(w.cfg.Slot)
+	}
+	gone := int64(now.Sub(s.began) / w.cfg.Slot)
+	if gone <= 0 {
+		return s
+	}
+	began := s.began
+	for i := max(gone-int64(len(w.slots)), 0) + 1; i <= gone; i++ {
+		w.now = (w.now + 1) % len(w.slots)
+		s = &w.slots[w.now]
+		s.began, s.total = began.Add(time.Duration(i)*w.cfg.Slot), 0
+		s.counted.Reset()
+	}
+	return s
+}
+
+// Sum is what a window holds.
+type Sum struct {
+	Since  time.Time // what came earlier does not count
+	Total  uint64    // of everybody
+	Error  uint64    // no count is too high by more, and nobody who has more is missing
+	Counts []Count   // the largest first
+}
+
+// Sum adds up what the window holds now.
+func (w *Window) Sum(now time.Time) Sum {
+	w.slot(now)
+	sum := Sum{Since: w.first}
+	type about struct {
+		Count
+		low     uint64 // what it has at least
+		without uint64 // the sum of the smallest counts of slots in which it has a counter
+	}
+	all := map[uint64]*about{}
+	for i := range w.slots {
+		s := &w.slots[i]
+		if s.began.IsZero() {
+			continue
+		}
+		if i == (w.now+1)%len(w.slots) && s.began.After(sum.Since) {
+			sum.Since = s.began
+		}
+		least := s.counted.Min()
+		sum.Total += s.total
+		sum.Error += least
+		for c := range s.counted.All {
+			a := all[c.Key]
+			if a == nil {
+				a = &about{Count: Count{Key: c.Key, Name: c.Name}}
+				all[c.Key] = a
+			}
+			a.Count.Count += c.Count
+			a.low += c.Count - c.Over
+			a.without += least
+		}
+	}
+	sum.Counts = make([]Count, 0, len(all))
+	for _, a := range all {
+		c := a.Count
+		c.Count += sum.Error - a.without // it may have as much where it has no counter
+		c.Over = c.Count - a.low
+		sum.Counts = append(sum.Counts, c)
+	}
+	slices.SortFunc(sum.Counts, func(a, b Count) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Over, b.Over), cmp.Compare(a.Key, b.Key))
+	})
+	return sum
+}
+
+// Evicted returns how often a key lost its counter to another one.
+func (w *Window) Evicted() (n uint64) {
+	for i := range w.slots {
+		n += w.slots[i].counted.Evicted()
+	}
+	return n
+}
