@@ -83,9 +83,3 @@ type Result struct {
 
 // MaxSize is where States and Repeat stop counting.
 const MaxSize = 1 << 30
-
-// Analyze classifies an expression. It is deterministic, and ends within its
-// budget whatever the pattern.
-func Analyze(pattern string, o Options) Result {
-	return Result{Class: Unknown, Reason: "not analysed", Offset: -1}
-}

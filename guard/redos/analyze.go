@@ -1,0 +1,190 @@
+package redos
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Analyze classifies an expression. It is deterministic, and ends within its
+// budget whatever the pattern.
+func Analyze(pattern string, o Options) Result {
+	if o.Budget <= 0 {
+		o.Budget = DefaultBudget
+	}
+	o.Anchored = o.Anchored || o.Dialect == JS && strings.Contains(o.Flags, "y")
+	if len(pattern) > MaxPattern {
+		return Result{
+			Class: Unknown, Offset: MaxPattern,
+			Reason: fmt.Sprintf("longer than %d bytes", MaxPattern),
+		}
+	}
+	t, bad := parse(pattern, o)
+	if bad != nil {
+		return Result{Class: Unknown, Reason: "not readable: " + bad.what, Offset: bad.at}
+	}
+	left := &budget{o.Budget}
+	a := &analysis{options: o, tree: t, left: left}
+	r := Result{Class: Safe, Offset: -1, States: t.root.size(), Repeat: t.root.product(1)}
+	if o.Dialect.Backtracks() || o.Dialect == Postgres && t.inexact {
+		a.backtracking(&r)
+	} else {
+		a.automaton(&r)
+	}
+	r.Steps = o.Budget - max(left.left, 0)
+	return r
+}
+
+// product is the largest product of nested counts, up to MaxSize.
+func (n *node) product(outer int) int {
+	if n.op == opRepeat {
+		count := max(n.min, 1)
+		if n.max < unbounded {
+			count = max(n.max, 1)
+		}
+		outer = min(outer*min(count, MaxSize), MaxSize)
+	}
+	most := outer
+	for _, s := range n.subs {
+		most = max(most, s.product(outer))
+	}
+	return most
+}
+
+type analysis struct {
+	options Options
+	tree    *tree
+	left    *budget
+	alpha   *alphabet
+	graph   *graph
+	auto    *automaton
+	forge   *forge
+	trial   *trial
+}
+
+// prepare builds what the tests need; false if that is over the bounds.
+func (a *analysis) prepare() bool {
+	a.alpha = newAlphabet(a.tree)
+	g, entry := newGraph(a.tree, newFlavors(a.alpha, a.tree.root))
+	a.graph = g
+	if g.full {
+		return false
+	}
+	strict := a.options.Dialect == JS
+	a.auto = newAutomaton(g, entry, a.alpha, strict, !a.options.Anchored, a.left)
+	if a.auto == nil || a.left.left <= 0 {
+		return false
+	}
+	a.forge = newForge(a.auto, a.left)
+	a.trial = &trial{
+		m: newMachine(compile(a.tree, a.options.Dialect), a.alpha), left: a.left,
+		anchored: a.options.Anchored, counted: g.counted,
+	}
+	return true
+}
+
+// backtracking fills r for an engine that tries one way after the other.
+func (a *analysis) backtracking(r *Result) {
+	if !a.prepare() {
+		r.Class, r.Reason = Unknown, "its automaton is over the bounds"
+		return
+	}
+	exps := a.auto.exponentials(a.left)
+	for _, c := range exps {
+		if a.exponential(c, r) {
+			return
+		}
+	}
+	polys := a.auto.polynomials(false, a.left)
+	if a.polynomial(append(polys, exps...), r) {
+		return
+	}
+	if !a.options.Anchored && a.polynomial(a.auto.polynomials(true, a.left), r) {
+		return
+	}
+	switch {
+	case a.left.left <= 0:
+		r.Class, r.Reason = Unknown, "the budget is spent"
+	case a.tree.beyond != "":
+		r.Class, r.Reason = Unknown, a.tree.beyond+" is not followed"
+	case len(exps)+len(polys) > 0:
+		r.Reason = "no text was found that its loops cannot match in the end"
+	}
+}
+
+func (a *analysis) exponential(c candidate, r *Result) bool {
+	for _, w := range a.forge.attacks(c) {
+		if a.trial.doubles(w) {
+			r.Class, r.Confirmed = Exponential, true
+			r.Witness = a.spell(w)
+			r.Offset = a.auto.offset(a.graph, c.pivot)
+			r.Reason = "a loop can read " + quote(r.Witness.Pump) + " in more than one way, every time"
+			return true
+		}
+	}
+	return false
+}
+
+// maxPolynomials is how many candidates are run. They come deepest first.
+const maxPolynomials = 12
+
+// polynomial takes the candidate whose steps grow with the highest power.
+func (a *analysis) polynomial(all []candidate, r *Result) bool {
+	best := 0.0
+	for i, c := range all {
+		if i == maxPolynomials || best > 0 && (i >= 3 || math.Round(best) >= float64(c.depth+1)) {
+			break
+		}
+		run := a.trial.attempt
+		if c.seek {
+			run = a.trial.seek
+		}
+		for _, w := range a.forge.attacks(c) {
+			power := a.trial.power(w, run)
+			if power < squareAt || power <= best {
+				continue
+			}
+			best = power
+			a.report(c, w, power, r)
+			break
+		}
+	}
+	return best > 0
+}
+
+func (a *analysis) report(c candidate, w attack, power float64, r *Result) {
+	r.Class, r.Confirmed, r.SearchOnly = Polynomial, true, c.seek
+	r.Degree = max(2, int(math.Round(power)))
+	r.Witness = a.spell(w)
+	r.Offset = a.auto.offset(a.graph, max(c.pivot, c.target))
+	if c.seek {
+		r.Reason = "a search begins anew at every " + quote(r.Witness.Pump) + ", and reads all that follow"
+	} else {
+		r.Reason = "loops one after the other can share " + quote(r.Witness.Pump) + " out in many ways"
+	}
+}
+
+func (a *analysis) spell(w attack) Witness {
+	word := func(atoms []int) string {
+		var b strings.Builder
+		for _, atom := range atoms {
+			b.WriteRune(a.alpha.runes[atom])
+		}
+		return b.String()
+	}
+	return Witness{word(w.prefix), word(w.pump), word(w.suffix)}
+}
+
+// automaton fills r for an engine that is linear in the text.
+func (a *analysis) automaton(r *Result) {
+	if a.tree.beyond != "" {
+		r.Class, r.Reason = Unknown, a.tree.beyond+" is not followed"
+	}
+}
+
+func quote(s string) string {
+	if len(s) > 20 {
+		s = s[:20] + "…"
+	}
+	return fmt.Sprintf("%q", s)
+}

@@ -1,0 +1,208 @@
+package redos
+
+import "slices"
+
+// candidate is a loop that the automaton can go through in more than one way.
+type candidate struct {
+	class  Class
+	seek   bool  // one of the ways is that the match has not begun
+	pivot  int32 // the state where the ways part
+	target int32 // of a polynomial: the state where they meet
+	pump   []bag // a rune of each, in turn
+	depth  int   // of a polynomial: how many loops follow one another
+}
+
+// What is kept of one component, and of all.
+const (
+	perComponent  = 4
+	maxCandidates = 16
+)
+
+// exponentials finds the states that one word leads back to themselves in two
+// ways: the pair automaton leaves the diagonal and comes back to it.
+func (m *automaton) exponentials(left *budget) []candidate {
+	var found []candidate
+	for c, members := range m.comps {
+		if !m.cyclic[c] || m.states[members[0]].pos < 0 || len(found) >= maxCandidates {
+			continue
+		}
+		if twice, ok := m.doubled(members, left); ok {
+			found = append(found, twice)
+		}
+		d := &diverging{automaton: m, comp: int32(c), left: left, index: map[[2]int32]int32{}}
+		found = append(found, d.search(members)...)
+	}
+	return found
+}
+
+// doubled finds an edge inside a component that stands for two ways.
+func (m *automaton) doubled(members []int32, left *budget) (candidate, bool) {
+	for _, v := range members {
+		for _, e := range m.states[v].edges {
+			if e.twice && m.scc[e.to] == m.scc[v] {
+				pump := append([]bag{m.states[e.to].bag}, m.path(e.to, v, left)...)
+				return candidate{class: Exponential, pivot: v, pump: pump}, true
+			}
+		}
+	}
+	return candidate{}, false
+}
+
+// path is a shortest way inside a component, as what it reads.
+func (m *automaton) path(from, to int32, left *budget) []bag {
+	if from == to {
+		return nil
+	}
+	parent := map[int32]int32{from: from}
+	for queue := []int32{from}; len(queue) > 0 && left.spend(1); queue = queue[1:] {
+		v := queue[0]
+		for _, e := range m.states[v].edges {
+			if _, seen := parent[e.to]; seen || m.scc[e.to] != m.scc[from] {
+				continue
+			}
+			parent[e.to] = v
+			if e.to == to {
+				return m.unwind(parent, from, to)
+			}
+			queue = append(queue, e.to)
+		}
+	}
+	return nil
+}
+
+func (m *automaton) unwind(parent map[int32]int32, from, to int32) []bag {
+	var word []bag
+	for v := to; v != from; v = parent[v] {
+		word = append(word, m.states[v].bag)
+	}
+	slices.Reverse(word)
+	return word
+}
+
+// diverging explores the pairs of states of one component that one word reaches
+// from one state.
+type diverging struct {
+	*automaton
+	comp  int32
+	left  *budget
+	index map[[2]int32]int32
+	pairs []pair
+}
+
+// pair is two states, the lower first, off the diagonal.
+type pair struct {
+	r, s  int32
+	from  int32   // the state that they parted from, if they just did; else -1
+	preds []int32 // pairs before it
+	next  int32   // towards the diagonal; -1: unknown
+	meet  int32   // the state that the pair meets in at the next step; -1: it does not
+}
+
+func (d *diverging) search(members []int32) []candidate {
+	for _, v := range members {
+		d.part(v)
+	}
+	for i := 0; i < len(d.pairs); i++ {
+		d.follow(int32(i))
+		if d.left.left <= 0 {
+			return nil
+		}
+	}
+	d.converge()
+	var found []candidate
+	used := map[int32]bool{}
+	for i, p := range d.pairs {
+		if p.from < 0 || used[p.from] || p.next < 0 && p.meet < 0 {
+			continue
+		}
+		used[p.from] = true
+		found = append(found, candidate{class: Exponential, pivot: p.from, pump: d.word(int32(i))})
+		if len(found) == perComponent {
+			break
+		}
+	}
+	slices.SortStableFunc(found, func(a, b candidate) int { return len(a.pump) - len(b.pump) })
+	return found
+}
+
+// part finds the pairs that two edges of v lead to with one rune.
+func (d *diverging) part(v int32) {
+	edges := d.states[v].edges
+	for i, e := range edges {
+		if d.scc[e.to] != d.comp || !d.left.spend(len(edges)-i) {
+			continue
+		}
+		for _, f := range edges[i+1:] {
+			if d.scc[f.to] == d.comp && d.states[e.to].bag.meets(d.states[f.to].bag) {
+				d.pair(e.to, f.to, v)
+			}
+		}
+	}
+}
+
+// pair is the number of a pair, which it makes if need be.
+func (d *diverging) pair(r, s, from int32) int32 {
+	key := [2]int32{min(r, s), max(r, s)}
+	i, ok := d.index[key]
+	if !ok {
+		i = int32(len(d.pairs))
+		d.index[key] = i
+		d.pairs = append(d.pairs, pair{r: key[0], s: key[1], from: from, next: -1, meet: -1})
+	} else if d.pairs[i].from < 0 {
+		d.pairs[i].from = from
+	}
+	return i
+}
+
+// follow goes one rune on from a pair.
+func (d *diverging) follow(i int32) {
+	r, s := d.pairs[i].r, d.pairs[i].s
+	for _, e := range d.states[r].edges {
+		if d.scc[e.to] != d.comp || !d.left.spend(len(d.states[s].edges)) {
+			continue
+		}
+		for _, f := range d.states[s].edges {
+			switch {
+			case d.scc[f.to] != d.comp || !d.states[e.to].bag.meets(d.states[f.to].bag):
+			case e.to == f.to:
+				d.pairs[i].meet = e.to
+			default:
+				j := d.pair(e.to, f.to, -1)
+				d.pairs[j].preds = append(d.pairs[j].preds, i)
+			}
+		}
+	}
+}
+
+// converge marks the pairs from which the diagonal can be reached.
+func (d *diverging) converge() {
+	var queue []int32
+	for i, p := range d.pairs {
+		if p.meet >= 0 {
+			queue = append(queue, int32(i))
+		}
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		for _, j := range d.pairs[queue[0]].preds {
+			if p := &d.pairs[j]; p.next < 0 && p.meet < 0 {
+				p.next = queue[0]
+				queue = append(queue, j)
+			}
+		}
+	}
+}
+
+// word is what leads from where pair i parted back to there.
+func (d *diverging) word(i int32) []bag {
+	start := d.pairs[i].from
+	var word []bag
+	for {
+		p := &d.pairs[i]
+		word = append(word, d.states[p.r].bag.and(d.states[p.s].bag))
+		if p.meet >= 0 {
+			word = append(word, d.states[p.meet].bag)
+			return append(word, d.path(p.meet, start, d.left)...)
+		}
+		i = p.next
+	}
+}

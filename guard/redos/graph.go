@@ -1,0 +1,242 @@
+package redos
+
+// An eps is a node of the empty-step graph: Thompson's construction, in which
+// different ways to the same place stay different.
+type eps struct {
+	kind   epsKind
+	out    [2]int32
+	mask   mask  // epsAssert
+	pos    int32 // epsRune
+	region int32 // epsEnd
+}
+
+type epsKind uint8
+
+const (
+	epsSplit  epsKind = iota // to both outs
+	epsRune                  // reads position pos
+	epsAssert                // to out[0] where mask holds
+	epsRound                 // the end of a round of the loop at out[0]; out[1] leaves it
+	epsFirst                 // the end of a round that must be
+	epsEnd                   // of the pattern, or of a lookaround
+)
+
+// position is one place of the pattern that reads a rune.
+type position struct {
+	class  int
+	off    int
+	next   int32 // eps
+	region int32 // 0: the pattern; else the lookaround that it is in
+}
+
+// Bounds of the automaton. Past them counted repeats become loops, which adds
+// paths and loses none.
+const (
+	maxPositions = 3000
+	maxCopies    = 320 // positions of the written-out rounds of one repeat
+	maxOptional  = 2   // optional rounds written out
+)
+
+type graph struct {
+	eps       []eps
+	positions []position
+	flavors   *flavors
+	groups    []*node
+	region    int32
+	regions   int32
+	inside    int // copies of groups for backreferences that are being made
+	counted   int // the largest count that became a loop
+	full      bool
+}
+
+func newGraph(t *tree, f *flavors) (g *graph, entry int32) {
+	g = &graph{flavors: f, groups: t.groups}
+	end := g.add(eps{kind: epsEnd})
+	return g, g.build(t.root, end)
+}
+
+func (g *graph) add(e eps) int32 {
+	g.eps = append(g.eps, e)
+	if len(g.eps) > 8*maxPositions {
+		g.full = true
+	}
+	return int32(len(g.eps) - 1)
+}
+
+// build makes the part of n that goes on at next, and returns its entry.
+func (g *graph) build(n *node, next int32) int32 {
+	if g.full {
+		return next
+	}
+	switch n.op {
+	case opClass:
+		return g.rune(n, next)
+	case opConcat:
+		for i := len(n.subs) - 1; i >= 0; i-- {
+			next = g.build(n.subs[i], next)
+		}
+		return next
+	case opAlt, opIf:
+		return g.alt(n.subs, next)
+	case opRepeat:
+		return g.repeat(n, next)
+	case opCapture, opAtomic:
+		return g.build(n.subs[0], next)
+	case opLook:
+		return g.look(n, next)
+	case opBackref:
+		if n.n <= 0 || n.n >= len(g.groups) || g.inside > 2 || g.groups[n.n].contains(n) {
+			return next
+		}
+		g.inside++
+		defer func() { g.inside-- }()
+		return g.build(g.groups[n.n].subs[0], next)
+	case opAssert:
+		return g.add(eps{kind: epsAssert, mask: g.flavors.assertion(n.assert), out: [2]int32{next, -1}})
+	default:
+		return next
+	}
+}
+
+func (n *node) contains(m *node) bool {
+	if n == m {
+		return true
+	}
+	for _, s := range n.subs {
+		if s.contains(m) {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *graph) rune(n *node, next int32) int32 {
+	if len(g.positions) >= maxPositions {
+		g.full = true
+		return next
+	}
+	g.positions = append(g.positions, position{class: n.class, off: n.off, next: next, region: g.region})
+	return g.add(eps{kind: epsRune, pos: int32(len(g.positions) - 1)})
+}
+
+func (g *graph) alt(subs []*node, next int32) int32 {
+	entry := g.build(subs[len(subs)-1], next)
+	for i := len(subs) - 2; i >= 0; i-- {
+		first := g.build(subs[i], next)
+		entry = g.add(eps{kind: epsSplit, out: [2]int32{first, entry}})
+	}
+	return entry
+}
+
+// look makes a lookaround a side branch with an end of its own, since what
+// happens inside ends there.
+func (g *graph) look(n *node, next int32) int32 {
+	if m, ok := g.flavors.look(n); ok {
+		return g.add(eps{kind: epsAssert, mask: m, out: [2]int32{next, -1}})
+	}
+	if n.behind || n.simple() {
+		return next
+	}
+	was := g.region
+	g.regions++
+	g.region = g.regions
+	end := g.add(eps{kind: epsEnd, region: g.region})
+	body := g.build(n.subs[0], end)
+	g.region = was
+	return g.add(eps{kind: epsSplit, out: [2]int32{body, next}})
+}
+
+// repeat writes rounds out where they are few, and makes a loop of the rest.
+func (g *graph) repeat(n *node, next int32) int32 {
+	body := n.subs[0]
+	low, high := n.min, n.max
+	if high == 0 {
+		return next
+	}
+	size := body.size()
+	if low > 1 && low*size > maxCopies {
+		g.counted = max(g.counted, min(high, MaxPattern))
+		low, high = 1, unbounded
+	}
+	if high < unbounded && high-low > maxOptional {
+		g.counted = max(g.counted, high)
+		high = unbounded
+	}
+	switch {
+	case high >= unbounded && low == 0:
+		next = g.star(body, next)
+	case high >= unbounded:
+		next = g.plus(body, next)
+		low--
+	default:
+		for range high - low {
+			next = g.optional(body, next)
+		}
+	}
+	for range low {
+		next = g.build(body, next)
+	}
+	return next
+}
+
+// star is a loop of rounds that need not be.
+func (g *graph) star(body *node, next int32) int32 {
+	head := g.add(eps{kind: epsSplit})
+	end := head
+	if body.nullable() {
+		end = g.add(eps{kind: epsRound, out: [2]int32{head, next}})
+	}
+	entry := g.build(body, end)
+	g.eps[head].out = [2]int32{entry, next}
+	return head
+}
+
+// plus is a loop with one round that must be.
+func (g *graph) plus(body *node, next int32) int32 {
+	again := g.add(eps{kind: epsSplit})
+	if !body.nullable() {
+		entry := g.build(body, again)
+		g.eps[again].out = [2]int32{entry, next}
+		return entry
+	}
+	// The first round may be empty and the loop still go on; a later one not.
+	// Where the body begins, a node of its own tells that a round has begun.
+	end := g.add(eps{kind: epsRound, out: [2]int32{again, next}})
+	entry := g.build(body, end)
+	g.eps[again].out = [2]int32{entry, next}
+	return entry
+}
+
+func (g *graph) optional(body *node, next int32) int32 {
+	head := g.add(eps{kind: epsSplit})
+	end := next
+	if body.nullable() {
+		end = g.add(eps{kind: epsRound, out: [2]int32{head, next}})
+		g.eps[end].kind = epsFirst
+	}
+	entry := g.build(body, end)
+	g.eps[head].out = [2]int32{entry, next}
+	return head
+}
+
+// size is how many positions n becomes, up to MaxSize.
+func (n *node) size() int {
+	if n.op == opClass {
+		return 1
+	}
+	total := 0
+	for _, s := range n.subs {
+		total += s.size()
+	}
+	if n.op == opRepeat {
+		rounds := n.max
+		if rounds >= unbounded {
+			rounds = max(n.min, 1)
+		}
+		if rounds > 0 && total > MaxSize/rounds {
+			return MaxSize
+		}
+		total *= rounds
+	}
+	return min(total, MaxSize)
+}

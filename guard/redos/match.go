@@ -1,0 +1,282 @@
+package redos
+
+// machine is a backtracking matcher that counts its steps.
+type machine struct {
+	prog  *program
+	alpha *alphabet
+	text  []int // atoms
+	slots []int
+	regs  []int
+	stack []frame
+	steps int
+	limit int
+	depth int
+}
+
+// frame is a way not yet tried, or a value to be put back on the way there.
+type frame struct {
+	pc    int32 // of the way; -1-i: slot i is to be put back, in slots before registers
+	pos   int32
+	value int
+}
+
+// maxStack bounds the machine's memory.
+const maxStack = 1 << 20
+
+func newMachine(p *program, a *alphabet) *machine {
+	return &machine{prog: p, alpha: a, slots: make([]int, 2*p.groups), regs: make([]int, p.registers)}
+}
+
+// effort is what a search took.
+type effort struct {
+	total   int // steps
+	matched bool
+	over    bool // it was cut off
+}
+
+// search looks for a match at every position, or at the first only, and stops
+// at limit steps.
+func (m *machine) search(text []int, anchored bool, limit int) effort {
+	m.text, m.steps, m.limit = text, 0, limit
+	var e effort
+	last := len(text)
+	if anchored {
+		last = 0
+	}
+	for start := 0; start <= last && !e.matched && m.steps < m.limit; start++ {
+		e.matched = m.try(start)
+	}
+	e.total, e.over = m.steps, m.steps >= m.limit
+	return e
+}
+
+// attempt looks for a match at one position.
+func (m *machine) attempt(text []int, start, limit int) effort {
+	m.text, m.steps, m.limit = text, 0, limit
+	matched := m.try(start)
+	return effort{total: m.steps, matched: matched, over: m.steps >= m.limit}
+}
+
+func (m *machine) try(start int) bool {
+	for i := range m.slots {
+		m.slots[i] = -1
+	}
+	m.stack, m.depth = m.stack[:0], 0
+	_, ok := m.run(0, start)
+	return ok
+}
+
+// run goes from pc until an inMatch, trying way after way. It leaves the stack
+// as it found it but for values to be put back.
+func (m *machine) run(pc int32, pos int) (end int, ok bool) {
+	if m.depth++; m.depth > maxDepth {
+		m.steps = m.limit
+	}
+	defer func() { m.depth-- }()
+	base := len(m.stack)
+	for {
+		if m.steps++; m.steps >= m.limit || len(m.stack) > maxStack {
+			m.steps = max(m.steps, m.limit)
+			return 0, false
+		}
+		if m.prog.code[pc].op == inMatch {
+			m.commit(base)
+			return pos, true
+		}
+		if next, to, ok := m.step(pc, pos); ok {
+			pc, pos = next, to
+			continue
+		}
+		if pc, pos, ok = m.back(base); !ok {
+			return 0, false
+		}
+	}
+}
+
+// commit forgets the ways above base, and keeps what is to be put back.
+func (m *machine) commit(base int) {
+	kept := m.stack[:base]
+	for _, f := range m.stack[base:] {
+		if f.pc < 0 {
+			kept = append(kept, f)
+		}
+	}
+	m.stack = kept
+}
+
+// back goes to the last way not tried.
+func (m *machine) back(base int) (pc int32, pos int, ok bool) {
+	for len(m.stack) > base {
+		f := m.stack[len(m.stack)-1]
+		m.stack = m.stack[:len(m.stack)-1]
+		if f.pc >= 0 {
+			return f.pc, int(f.pos), true
+		}
+		m.restore(f)
+	}
+	return 0, 0, false
+}
+
+func (m *machine) restore(f frame) {
+	if i := int(-1 - f.pc); i < len(m.slots) {
+		m.slots[i] = f.value
+	} else {
+		m.regs[i-len(m.slots)] = f.value
+	}
+}
+
+func (m *machine) push(pc int32, pos int) {
+	m.stack = append(m.stack, frame{pc: pc, pos: int32(pos)})
+}
+
+func (m *machine) setSlot(i int32, v int) {
+	m.stack = append(m.stack, frame{pc: -1 - i, value: m.slots[i]})
+	m.slots[i] = v
+}
+
+func (m *machine) setReg(i int32, v int) {
+	m.stack = append(m.stack, frame{pc: -1 - i - int32(len(m.slots)), value: m.regs[i]})
+	m.regs[i] = v
+}
+
+// step runs one instruction.
+func (m *machine) step(pc int32, pos int) (next int32, to int, ok bool) {
+	i := &m.prog.code[pc]
+	switch i.op {
+	case inClass:
+		return m.class(i, pc, pos)
+	case inSplit:
+		m.push(i.b, pos)
+		return i.a, pos, true
+	case inJump:
+		return i.a, pos, true
+	case inSave:
+		m.setSlot(i.a, pos)
+	case inAssert:
+		return pc + 1, pos, m.holds(i.kind, pos)
+	case inBackref:
+		return m.backref(i, pc, pos)
+	case inLook, inAtomic:
+		return m.nested(i, pc, pos)
+	case inZero:
+		m.setReg(i.a, 0)
+	case inHere:
+		m.setReg(i.a, pos)
+	case inMoved:
+		if m.regs[i.a] == pos {
+			return i.b, pos, !m.prog.strict
+		}
+	case inCount:
+		return m.count(i, pc, pos)
+	case inRound:
+		return m.round(i, pos)
+	case inIf:
+		if m.slots[2*i.a+1] < 0 {
+			return i.b, pos, true
+		}
+	default:
+		return 0, 0, false
+	}
+	return pc + 1, pos, true
+}
+
+func (m *machine) class(i *inst, pc int32, pos int) (int32, int, bool) {
+	if i.back {
+		pos--
+		return pc + 1, pos, pos >= 0 && m.alpha.in(int(i.a), m.text[pos])
+	}
+	return pc + 1, pos + 1, pos < len(m.text) && m.alpha.in(int(i.a), m.text[pos])
+}
+
+func (m *machine) nested(i *inst, pc int32, pos int) (int32, int, bool) {
+	base := len(m.stack)
+	end, ok := m.run(pc+1, pos)
+	if i.op == inAtomic {
+		return i.a, end, ok
+	}
+	if i.neg && ok {
+		for len(m.stack) > base {
+			m.restore(m.stack[len(m.stack)-1])
+			m.stack = m.stack[:len(m.stack)-1]
+		}
+	}
+	return i.a, pos, ok != i.neg && m.steps < m.limit
+}
+
+func (m *machine) count(i *inst, pc int32, pos int) (int32, int, bool) {
+	switch done := m.regs[i.a]; {
+	case done < int(i.n):
+		return pc + 1, pos, true
+	case done >= int(i.m):
+		return i.b, pos, true
+	case i.neg:
+		m.push(pc+1, pos)
+		return i.b, pos, true
+	default:
+		m.push(i.b, pos)
+		return pc + 1, pos, true
+	}
+}
+
+func (m *machine) round(i *inst, pos int) (int32, int, bool) {
+	loop := &m.prog.code[i.b]
+	done := m.regs[i.a]
+	if i.n >= 0 && m.regs[i.n] == pos && done >= int(loop.n) {
+		return loop.b, pos, !m.prog.strict
+	}
+	if i.n >= 0 && m.regs[i.n] == pos { // the rounds that must be may all be empty
+		done = max(done, int(loop.n)-1)
+	}
+	m.setReg(i.a, done+1)
+	return i.b, pos, true
+}
+
+func (m *machine) backref(i *inst, pc int32, pos int) (int32, int, bool) {
+	from, to := m.slots[2*i.a], m.slots[2*i.a+1]
+	if from < 0 || to < from {
+		return pc + 1, pos, m.prog.strict // elsewhere what has not matched is not matched again
+	}
+	if i.back {
+		pos -= to - from
+	}
+	if pos < 0 || pos+to-from > len(m.text) {
+		return 0, 0, false
+	}
+	for k := from; k < to; k++ {
+		m.steps++
+		a, b := m.text[k], m.text[pos+k-from]
+		if a != b && (!i.fold || m.alpha.fold[a] != b && m.alpha.fold[b] != a) {
+			return 0, 0, false
+		}
+	}
+	if i.back {
+		return pc + 1, pos, true
+	}
+	return pc + 1, pos + to - from, true
+}
+
+func (m *machine) holds(kind assert, pos int) bool {
+	end := len(m.text)
+	line := func(i int) bool { return m.alpha.in(m.alpha.lines, m.text[i]) }
+	word := func(i int) bool { return i >= 0 && i < end && m.alpha.in(m.alpha.words, m.text[i]) }
+	switch kind {
+	case atStart, atSearch:
+		return pos == 0
+	case atEnd:
+		return pos == end
+	case atEndLine:
+		return pos == end || pos == end-1 && line(pos)
+	case atLineStart:
+		return pos == 0 || line(pos-1)
+	case atLineEnd:
+		return pos == end || line(pos)
+	case atWord:
+		return word(pos-1) != word(pos)
+	case atNoWord:
+		return word(pos-1) == word(pos)
+	case atWordIn:
+		return !word(pos-1) && word(pos)
+	default: // atWordOut
+		return word(pos-1) && !word(pos)
+	}
+}

@@ -1,0 +1,311 @@
+package redos
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// maxDepth bounds how deep groups nest, and with it every recursion.
+const maxDepth = 250
+
+// maxNodes bounds the tree.
+const maxNodes = 2 * MaxPattern
+
+// flags are the inline flags in force.
+type flags struct {
+	fold, multi, dotall, extended, ascii, unicodeClasses bool
+	unicode                                              bool // JavaScript's u and v
+	sets                                                 bool // JavaScript's v
+	quiet                                                bool // (?n) of .NET: plain groups do not capture
+}
+
+type fault struct {
+	what string
+	at   int
+}
+
+// parser reads the union of the dialects. Where a dialect calls something an
+// error that another gives a meaning, that meaning is taken.
+type parser struct {
+	src     string
+	pos     int
+	dialect Dialect
+	flags   flags
+	depth   int
+	nodes   int
+	tree    tree
+	names   map[string]int
+	refs    []*node // backreferences by name, to be resolved
+	refTo   []string
+	closed  int // groups that the scan ahead counted
+	err     *fault
+}
+
+func parse(src string, o Options) (*tree, *fault) {
+	p := &parser{src: src, dialect: o.Dialect, names: map[string]int{}}
+	p.tree.groups = []*node{nil}
+	p.setFlags(o.Flags)
+	p.closed = p.countGroups()
+	p.directives()
+	root := p.alternatives()
+	if p.err == nil && p.pos < len(p.src) {
+		p.fail("unmatched )")
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	p.resolve()
+	p.tree.root = root
+	p.tree.words = p.wordRunes()
+	p.tree.lines = p.newlines()
+	return &p.tree, nil
+}
+
+func (p *parser) setFlags(letters string) {
+	f := &p.flags
+	if p.dialect == Ruby {
+		f.multi = true
+	}
+	f.fold = p.dialect == MySQL && !strings.Contains(letters, "c")
+	f.dotall = p.dialect.is(Postgres, Lucene)
+	for _, r := range letters {
+		p.setFlag(r, true)
+	}
+}
+
+func (p *parser) setFlag(r rune, on bool) bool {
+	f := &p.flags
+	switch r {
+	case 'i':
+		f.fold = on
+	case 'm':
+		if p.dialect == Ruby {
+			f.dotall = on
+		} else {
+			f.multi = on
+		}
+	case 's':
+		f.dotall = on
+	case 'x':
+		f.extended = on && p.dialect != JS
+	case 'u':
+		f.unicode = on && p.dialect == JS
+		f.unicodeClasses = on && p.dialect == PCRE
+		if p.dialect == Python {
+			f.ascii = !on
+		}
+	case 'v':
+		f.unicode, f.sets = on, on
+	case 'a':
+		f.ascii = on
+	case 'U':
+		f.unicodeClasses = on && p.dialect == Java
+	case 'n':
+		if p.dialect == DotNet {
+			f.quiet = on
+		} else if p.dialect == Postgres {
+			f.multi, f.dotall = on, !on
+		}
+	case 'w', 'p', 'q', 'b', 'e', 'c', 't', 'd', 'g', 'y', 'l', 'L', 'o', 'r', 'R', 'D', 'A', 'X', 'J', 'j', '^':
+	default:
+		return false
+	}
+	return true
+}
+
+// directives skips (*VERB) and Postgres' *** at the beginning.
+func (p *parser) directives() {
+	if p.dialect == Postgres && strings.HasPrefix(p.src, "***:") {
+		p.pos = 4
+	}
+	for p.dialect == PCRE && strings.HasPrefix(p.rest(), "(*") {
+		end := strings.IndexByte(p.rest(), ')')
+		if end < 0 {
+			return
+		}
+		p.pos += end + 1
+	}
+}
+
+func (p *parser) rest() string { return p.src[p.pos:] }
+func (p *parser) more() bool   { return p.err == nil && p.pos < len(p.src) }
+
+func (p *parser) peek() byte {
+	if p.pos < len(p.src) {
+		return p.src[p.pos]
+	}
+	return 0
+}
+
+func (p *parser) take(prefix string) bool {
+	if strings.HasPrefix(p.rest(), prefix) {
+		p.pos += len(prefix)
+		return true
+	}
+	return false
+}
+
+// next reads a rune; a byte that is no UTF-8 is taken for Latin-1.
+func (p *parser) next() rune {
+	r, n := utf8.DecodeRuneInString(p.rest())
+	if r == utf8.RuneError && n == 1 {
+		r = rune(p.src[p.pos])
+	}
+	p.pos += n
+	return r
+}
+
+func (p *parser) fail(what string) *node {
+	if p.err == nil {
+		p.err = &fault{what, p.pos}
+	}
+	return &node{op: opEmpty}
+}
+
+func (p *parser) node(n node) *node {
+	if p.nodes++; p.nodes > maxNodes {
+		return p.fail("too many parts")
+	}
+	return &n
+}
+
+// alternatives reads up to the end or an unmatched ).
+func (p *parser) alternatives() *node {
+	if p.depth++; p.depth > maxDepth {
+		return p.fail("groups nest too deep")
+	}
+	defer func() { p.depth-- }()
+	start := p.pos
+	subs := []*node{p.sequence()}
+	for p.more() && p.peek() == '|' {
+		p.pos++
+		subs = append(subs, p.sequence())
+	}
+	if len(subs) == 1 {
+		return subs[0]
+	}
+	return p.node(node{op: opAlt, subs: subs, off: start})
+}
+
+func (p *parser) sequence() *node {
+	start := p.pos
+	var subs []*node
+	for p.more() {
+		if p.skipBlank(); !p.more() {
+			break
+		}
+		if c := p.peek(); c == '|' || c == ')' && p.depth > 1 {
+			break
+		} else if c == ')' {
+			if !p.dialect.is(Postgres) {
+				break
+			}
+		}
+		if p.dialect == Lucene && p.take("&") { // both must match: more than either may
+			continue
+		}
+		n := p.atom()
+		if n == nil {
+			continue
+		}
+		subs = append(subs, p.quantified(n))
+	}
+	switch len(subs) {
+	case 0:
+		return p.node(node{op: opEmpty, off: start})
+	case 1:
+		return subs[0]
+	}
+	return p.node(node{op: opConcat, subs: subs, off: start})
+}
+
+// skipBlank skips what free spacing ignores.
+func (p *parser) skipBlank() {
+	for p.flags.extended && p.pos < len(p.src) {
+		switch c := p.src[p.pos]; {
+		case c == ' ' || c >= '\t' && c <= '\r':
+			p.pos++
+		case c == '#':
+			end := strings.IndexByte(p.rest(), '\n')
+			if end < 0 {
+				p.pos = len(p.src)
+				return
+			}
+			p.pos += end + 1
+		default:
+			return
+		}
+	}
+}
+
+// atom reads one item without its quantifier; nil if it was none (a comment,
+// inline flags).
+func (p *parser) atom() *node {
+	start := p.pos
+	switch c := p.peek(); c {
+	case '(':
+		p.pos++
+		return p.group(start)
+	case '[':
+		p.pos++
+		if n := p.wordEdge(start); n != nil {
+			return n
+		}
+		return p.class(start, p.bracket())
+	case '\\':
+		p.pos++
+		return p.escape(start)
+	case '.':
+		p.pos++
+		if p.flags.dotall {
+			return p.class(start, allRunes())
+		}
+		return p.node(node{op: opClass, set: p.newlines().negate(), off: start})
+	case '^', '$':
+		if p.dialect == Lucene {
+			break
+		}
+		p.pos++
+		return p.anchor(c, start)
+	case '"', '@', '#', '~', '<':
+		if p.dialect == Lucene {
+			return p.lucene(start)
+		}
+	}
+	return p.class(start, one(p.next()))
+}
+
+// class is a node that matches one rune of s.
+func (p *parser) class(start int, s set) *node {
+	if p.flags.fold {
+		s = s.fold()
+	}
+	return p.node(node{op: opClass, set: s, off: start})
+}
+
+func (p *parser) anchor(c byte, start int) *node {
+	kind := atStart
+	switch {
+	case c == '^' && p.flags.multi:
+		kind = atLineStart
+	case c == '$' && p.flags.multi:
+		kind = atLineEnd
+	case c == '$' && p.dialect.is(JS, RE2, Postgres):
+		kind = atEnd
+	case c == '$':
+		kind = atEndLine
+	}
+	return p.node(node{op: opAssert, assert: kind, off: start})
+}
+
+// resolve gives backreferences by name their group.
+func (p *parser) resolve() {
+	for i, ref := range p.refs {
+		n, ok := p.names[p.refTo[i]]
+		if !ok {
+			*ref = node{op: opEmpty, off: ref.off}
+			continue
+		}
+		ref.n = n
+	}
+}

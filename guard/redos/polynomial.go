@@ -1,0 +1,199 @@
+package redos
+
+import "slices"
+
+// polynomials finds pairs of loops, one after the other, that one word can be
+// read in: in the first, in the second, and on the way from the first to the
+// second. seek takes for the first loop a search that has not begun to match.
+func (m *automaton) polynomials(seek bool, left *budget) []candidate {
+	reach := m.reachable()
+	depth := make([]int, len(m.comps))
+	var found []candidate
+	for a := len(m.comps) - 1; a >= 0; a-- { // in topological order
+		if !m.cyclic[a] || (m.states[m.comps[a][0]].pos < 0) != seek {
+			continue
+		}
+		for b := a - 1; b >= 0; b-- {
+			if !m.cyclic[b] || !reach[a].has(int32(b)) || !m.common(a, b) || left.left <= 0 {
+				continue
+			}
+			c, ok := m.between(a, b, reach, left)
+			if !ok {
+				continue
+			}
+			depth[b] = max(depth[b], depth[a]+1)
+			c.seek, c.depth = seek, depth[b]
+			found = append(found, c)
+		}
+	}
+	slices.SortStableFunc(found, func(x, y candidate) int { return y.depth - x.depth })
+	return found
+}
+
+// reachable is, by component, which components can be reached.
+func (m *automaton) reachable() []bitset {
+	reach := make([]bitset, len(m.comps))
+	for c, members := range m.comps { // successors come first
+		reach[c] = newBitset(len(m.comps))
+		reach[c].set(int32(c))
+		for _, v := range members {
+			for _, e := range m.states[v].edges {
+				if d := m.scc[e.to]; d != int32(c) {
+					reach[c].merge(reach[d])
+				}
+			}
+		}
+	}
+	return reach
+}
+
+// common says whether two components read a rune in common.
+func (m *automaton) common(a, b int) bool {
+	var x, y bag
+	for _, v := range m.comps[a] {
+		x = x.or(m.states[v].bag)
+	}
+	for _, v := range m.comps[b] {
+		y = y.or(m.states[v].bag)
+	}
+	return x.meets(y)
+}
+
+// between looks for the word of loops a and b. It is enough to try one pair of
+// states of each cycle of the pair automaton: if a word does it for one, then
+// for all of that cycle, turned.
+func (m *automaton) between(a, b int, reach []bitset, left *budget) (candidate, bool) {
+	p := &pairing{automaton: m, left: left, index: map[[2]int32]int32{}}
+	for _, v := range m.comps[a] {
+		for _, w := range m.comps[b] {
+			if m.states[v].bag.meets(m.states[w].bag) {
+				p.index[[2]int32{v, w}] = int32(len(p.pairs))
+				p.pairs = append(p.pairs, [2]int32{v, w})
+			}
+		}
+	}
+	p.link()
+	_, comps := components(len(p.pairs), func(v int32, i int) (int32, bool) {
+		if i < len(p.edges[v]) {
+			return p.edges[v][i], true
+		}
+		return 0, false
+	})
+	tried := 0
+	for _, members := range comps {
+		v := members[0]
+		if len(members) == 1 && !slices.Contains(p.edges[v], v) {
+			continue
+		}
+		if tried++; tried > perComponent {
+			break
+		}
+		from, to := p.pairs[v][0], p.pairs[v][1]
+		t := &triples{automaton: m, left: left, reach: reach, a: int32(a), b: int32(b)}
+		if word, ok := t.search(from, to); ok {
+			return candidate{class: Polynomial, pivot: from, target: to, pump: word}, true
+		}
+	}
+	return candidate{}, false
+}
+
+// pairing is the pair automaton of two loops.
+type pairing struct {
+	*automaton
+	left  *budget
+	index map[[2]int32]int32
+	pairs [][2]int32
+	edges [][]int32
+}
+
+func (p *pairing) link() {
+	p.edges = make([][]int32, len(p.pairs))
+	for i, pr := range p.pairs {
+		for _, e := range p.states[pr[0]].edges {
+			if !p.left.spend(len(p.states[pr[1]].edges)) {
+				return
+			}
+			if p.scc[e.to] != p.scc[pr[0]] {
+				continue
+			}
+			for _, f := range p.states[pr[1]].edges {
+				if j, ok := p.index[[2]int32{e.to, f.to}]; ok {
+					p.edges[i] = append(p.edges[i], j)
+				}
+			}
+		}
+	}
+}
+
+// triples searches the triple automaton for a word that leads from (p,p,q) to
+// (p,q,q).
+type triples struct {
+	*automaton
+	left  *budget
+	reach []bitset
+	a, b  int32
+	nodes []triple
+	seen  map[[3]int32]bool
+}
+
+type triple struct {
+	at   [3]int32
+	from int32
+	read bag
+}
+
+func (t *triples) search(p, q int32) ([]bag, bool) {
+	goal := [3]int32{p, q, q}
+	t.seen = map[[3]int32]bool{{p, p, q}: true}
+	t.nodes = []triple{{at: [3]int32{p, p, q}, from: -1}}
+	for i := 0; i < len(t.nodes); i++ {
+		if t.expand(int32(i), goal) {
+			return t.word(), true
+		}
+		if t.left.left <= 0 {
+			break
+		}
+	}
+	return nil, false
+}
+
+// expand goes one rune on; true if the goal is reached, as the last node.
+func (t *triples) expand(i int32, goal [3]int32) bool {
+	at := t.nodes[i].at
+	for _, e := range t.states[at[0]].edges {
+		if t.scc[e.to] != t.a {
+			continue
+		}
+		for _, f := range t.states[at[2]].edges {
+			both := t.states[e.to].bag.and(t.states[f.to].bag)
+			if t.scc[f.to] != t.b || both.empty() || !t.left.spend(len(t.states[at[1]].edges)) {
+				continue
+			}
+			for _, g := range t.states[at[1]].edges {
+				all := both.and(t.states[g.to].bag)
+				if all.empty() || !t.reach[t.scc[g.to]].has(t.b) {
+					continue
+				}
+				to := [3]int32{e.to, g.to, f.to}
+				if t.seen[to] && to != goal {
+					continue
+				}
+				t.seen[to] = true
+				t.nodes = append(t.nodes, triple{to, i, all})
+				if to == goal {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func (t *triples) word() []bag {
+	var word []bag
+	for i := int32(len(t.nodes) - 1); t.nodes[i].from >= 0; i = t.nodes[i].from {
+		word = append(word, t.nodes[i].read)
+	}
+	slices.Reverse(word)
+	return word
+}

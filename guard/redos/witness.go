@@ -1,0 +1,249 @@
+package redos
+
+import (
+	"cmp"
+	"slices"
+)
+
+// attack is a witness in atoms.
+type attack struct {
+	prefix, pump, suffix []int
+	start                int // where in the prefix the match begins
+}
+
+func (w *attack) text(n int) []int {
+	text := make([]int, 0, len(w.prefix)+n*len(w.pump)+len(w.suffix))
+	text = append(text, w.prefix...)
+	for range n {
+		text = append(text, w.pump...)
+	}
+	return append(text, w.suffix...)
+}
+
+// How far the search for a suffix that no match survives goes.
+const (
+	maxSuffix    = 3   // runes
+	maxSubsets   = 120 // sets of states
+	maxSuffixes  = 3   // that are tried
+	pumpsToReach = 3   // after which the set of states is taken for stable
+)
+
+// forge makes attacks of candidates.
+type forge struct {
+	*automaton
+	left   *budget
+	common []int // by atom: how many states read it
+	order  []int // atoms, those first that fewest states read
+}
+
+func newForge(m *automaton, left *budget) *forge {
+	f := &forge{automaton: m, left: left, common: make([]int, len(m.alpha.runes))}
+	for atom := range f.common {
+		f.order = append(f.order, atom)
+	}
+	for _, s := range m.states[m.seek:] {
+		for atom := range f.common {
+			if s.bag.has(atom) {
+				f.common[atom]++
+			}
+		}
+		left.spend(1)
+	}
+	slices.SortFunc(f.order, func(a, b int) int {
+		return cmp.Or(f.common[a]-f.common[b], rank(m.alpha.runes[a])-rank(m.alpha.runes[b]))
+	})
+	return f
+}
+
+// spell chooses a rune of each bag: the rarest in the pattern, which a match is
+// least likely to go on with, or the most common.
+func (f *forge) spell(word []bag, rarest bool) []int {
+	out := make([]int, 0, len(word))
+	for _, b := range word {
+		best := -1
+		for _, atom := range f.order {
+			if b.has(atom) {
+				best = atom
+				if rarest {
+					break
+				}
+			}
+		}
+		if best < 0 {
+			best = 0
+		}
+		out = append(out, best)
+	}
+	return out
+}
+
+// prefix leads from the start of the text to state to, if possible by a match
+// that begins there; start is where it begins otherwise.
+func (f *forge) prefix(to int32) (word []bag, start int) {
+	for _, seeking := range []bool{false, true} {
+		parent := map[int32]int32{0: 0}
+		for queue := []int32{0}; len(queue) > 0 && f.left.spend(1); queue = queue[1:] {
+			v := queue[0]
+			if v == to {
+				for w := v; w != 0; w = parent[w] {
+					word = append(word, f.states[w].bag)
+					if w < f.seek {
+						start++
+					}
+				}
+				slices.Reverse(word)
+				return word, start
+			}
+			for _, e := range f.states[v].edges {
+				if _, seen := parent[e.to]; !seen && (seeking || e.to >= f.seek) {
+					parent[e.to] = v
+					queue = append(queue, e.to)
+				}
+			}
+		}
+	}
+	return nil, 0
+}
+
+// attacks lists what is worth trying for a candidate, the most promising first.
+func (f *forge) attacks(c candidate) []attack {
+	var out []attack
+	prefix, start := []bag(nil), 0
+	if !c.seek { // else the first pump serves
+		prefix, start = f.prefix(c.pivot)
+	}
+	for _, rarest := range []bool{true, false} {
+		w := attack{prefix: f.spell(prefix, rarest), pump: f.spell(c.pump, rarest), start: start}
+		if len(out) > 0 && slices.Equal(out[0].pump, w.pump) && slices.Equal(out[0].prefix, w.prefix) {
+			break
+		}
+		out = append(out, f.ending(c, w)...)
+	}
+	return out
+}
+
+// ending gives w suffixes that make matching fail: of the whole search, or at
+// least of what goes through the loop.
+func (f *forge) ending(c candidate, w attack) []attack {
+	var suffixes [][]int
+	region := f.states[max(c.pivot, c.target)].region
+	if set, ok := f.run([]int32{0}, w.prefix, w.pump, region); ok {
+		suffixes = f.suffixes(set, region)
+	}
+	if len(suffixes) == 0 {
+		from := []int32{c.pivot}
+		if c.class == Polynomial {
+			from = append(from, c.target)
+		}
+		if c.seek {
+			from = from[1:]
+		}
+		if set, ok := f.run(from, nil, w.pump, region); ok {
+			suffixes = f.suffixes(set, region)
+		}
+	}
+	if len(suffixes) == 0 {
+		suffixes = [][]int{nil, {f.order[0]}}
+	}
+	var out []attack
+	for _, s := range suffixes {
+		w.suffix = s
+		out = append(out, w)
+	}
+	return out
+}
+
+// run is the states after the prefix and some pumps; ok is false if a match
+// ends on the way.
+func (f *forge) run(from []int32, prefix, pump []int, region int32) (set bitset, ok bool) {
+	set = newBitset(len(f.states))
+	for _, v := range from {
+		set.set(v)
+	}
+	for _, atom := range prefix {
+		if set, ok = f.read(set, atom, region); !ok {
+			return nil, false
+		}
+	}
+	for range pumpsToReach {
+		for _, atom := range pump {
+			if set, ok = f.read(set, atom, region); !ok {
+				return nil, false
+			}
+		}
+	}
+	return set, true
+}
+
+// read is the states after one more rune; ok is false if a match ends before it.
+func (f *forge) read(set bitset, atom int, region int32) (next bitset, ok bool) {
+	next = newBitset(len(f.states))
+	fits := uint8(0)
+	for v := range f.states[1:f.seek] {
+		if f.states[v+1].bag.has(atom) {
+			fits |= 1 << f.states[v+1].flavor
+		}
+	}
+	for i, w := range set {
+		for ; w != 0; w &= w - 1 {
+			s := &f.states[i*64+trailing(w)]
+			if !f.left.spend(len(s.edges)) || s.accept&fits != 0 && (s.region == 0 || s.region == region) {
+				return nil, false
+			}
+			for _, e := range s.edges {
+				if f.states[e.to].bag.has(atom) {
+					next.set(e.to)
+				}
+			}
+		}
+	}
+	return next, true
+}
+
+// ends says whether a match may end here if the text does.
+func (f *forge) ends(set bitset, region int32) bool {
+	for i, w := range set {
+		for ; w != 0; w &= w - 1 {
+			s := &f.states[i*64+trailing(w)]
+			if s.accept&textEdge != 0 && (s.region == 0 || s.region == region) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// suffixes finds short words after which no match has ended or can.
+func (f *forge) suffixes(set bitset, region int32) [][]int {
+	type node struct {
+		set  bitset
+		word []int
+	}
+	var out [][]int
+	seen := map[string]bool{}
+	queue := []node{{set, nil}}
+	for n := 0; len(queue) > 0 && n < maxSubsets && len(out) < maxSuffixes; n++ {
+		now := queue[0]
+		queue = queue[1:]
+		if !f.ends(now.set, region) {
+			out = append(out, now.word)
+			if len(now.word) == 0 {
+				continue // a rune more makes another suffix worth trying
+			}
+		}
+		if len(now.word) == maxSuffix {
+			continue
+		}
+		for _, atom := range f.order {
+			next, ok := f.read(now.set, atom, region)
+			if !ok || f.left.left <= 0 {
+				continue
+			}
+			if key := next.key(); !seen[key] {
+				seen[key] = true
+				queue = append(queue, node{next, append(slices.Clone(now.word), atom)})
+			}
+		}
+	}
+	return out
+}
