@@ -23,7 +23,7 @@ func (c Config) Warnings() []string {
 		}
 		out = append(out, f.shellWarnings("fleets."+name)...)
 	}
-	return out
+	return append(out, c.contradictions()...)
 }
 
 // shellWarnings finds what only a shell would expand.

@@ -1,0 +1,110 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bezoar-dev/bezoar/policy/shard"
+)
+
+// contradictions finds settings that defeat each other: one that is there for
+// something that another one prevents.
+func (c *Config) contradictions() []string {
+	var out []string
+	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	for _, name := range sortedKeys(c.Fleets) {
+		f := c.Fleets[name]
+		f.contradictions("fleets."+name, say)
+	}
+	for i := range c.Routes {
+		c.Routes[i].contradictions(c, fmt.Sprintf("routes[%d]", i), say)
+	}
+	return out
+}
+
+func (f *Fleet) contradictions(at string, say func(string, ...any)) {
+	if w := f.Watchdog; w != nil && f.Memory > 0 && w.Memory >= f.Memory {
+		say("%s.watchdog.memory: %v is not below memory, %v: the limit kills workers before the watchdog can restart them", at, w.Memory, f.Memory)
+	}
+	if s := f.Shard; s != nil {
+		size := max(f.Replicas, len(f.Workers))
+		hand := s.Hand
+		if hand == 0 && s.Cells == 0 {
+			hand = shard.Default(size)
+		}
+		if hand >= size || s.Cells == 1 {
+			say("%s.shard: everybody may meet all %d workers, so that one caller can take them all down", at, size)
+		}
+	}
+	if n := f.Concurrency; n != nil && n.PerCaller > 0 {
+		most := n.Limit
+		if most == 0 {
+			most = n.Max
+		}
+		if n.PerCaller >= most {
+			say("%s.concurrency.per_caller: %d is not below what the fleet may have, %d: one caller can take it all", at, n.PerCaller, most)
+		}
+	}
+}
+
+func (r *Route) contradictions(c *Config, at string, say func(string, ...any)) {
+	f := c.Fleets[r.Fleet]
+	if r.Client == "" {
+		if r.Retry.PerCaller > 0 {
+			say("%s.retry.per_caller: the route does not say who calls, so that nobody has a budget of its own; add client", at)
+		}
+		if n := f.Concurrency; n != nil && n.PerCaller > 0 && r.Enqueue == "" {
+			say("%s: the route does not say who calls, so that fleets.%s.concurrency.per_caller holds for nobody; add client", at, r.Fleet)
+		}
+	}
+	if b := r.Breaker; b != nil && !b.Off && b.FailureRatio == 0 && b.Consecutive == 0 && (b.SlowRatio == 0 || b.Slow == 0) {
+		say("%s.breaker: it never opens: failure_ratio and consecutive are off, and so is slow or slow_ratio", at)
+	}
+	r.idleFallbacks(at, f.Concurrency != nil, say)
+	r.idlePlans(c, at, say)
+}
+
+// idleFallbacks finds those that are never used.
+func (r *Route) idleFallbacks(at string, sheds bool, say func(string, ...any)) {
+	opens := r.Breaker != nil && !r.Breaker.Off
+	answered := map[string]int{} // trouble, to the item that always answers it
+	for i, f := range r.Fallback {
+		path := fmt.Sprintf("%s.fallback[%d]", at, i)
+		on := f.On
+		if len(on) == 0 {
+			on = []string{"open", "shed", "unavailable"}
+		}
+		useful := slices.ContainsFunc(on, func(trouble string) bool {
+			_, taken := answered[trouble]
+			return !taken && (trouble != "open" || opens) && (trouble != "shed" || sheds)
+		})
+		get := len(r.Match.Methods) == 0 || slices.Contains(r.Match.Methods, "GET")
+		switch {
+		case f.Stale > 0 && !get:
+			say("%s.stale: only GET has copies, and the route does not take it", path)
+		case !useful && len(answered) > 0:
+			say("%s: it is never used: a fallback before it always answers", path)
+		case !useful:
+			say("%s: it is never used: the route has no breaker that opens, or its fleet no concurrency that is refused", path)
+		}
+		if f.Static == nil {
+			continue // it may have no answer, so that the next is tried
+		}
+		for _, trouble := range on {
+			answered[trouble] = i
+		}
+	}
+}
+
+// idlePlans finds limits of plans that the route's own are never above.
+func (r *Route) idlePlans(c *Config, at string, say func(string, ...any)) {
+	for _, name := range r.Plans {
+		for i, p := range c.Plans[name].Limits {
+			for j, l := range r.Limits {
+				if l.Key == p.Key && l.Unit == p.Unit && l.Rate.Per == p.Rate.Per && l.Burst == 0 && p.Burst == 0 && l.Rate.N <= p.Rate.N {
+					say("plans.%s.limits[%d]: %v is never reached: %s.limits[%d] allows the same callers %v", name, i, p.Rate, at, j, l.Rate)
+				}
+			}
+		}
+	}
+}
