@@ -48,7 +48,7 @@ func (a *App) Reload(ctx context.Context, cfg config.Config) error {
 		return err
 	}
 	now := a.now.Load()
-	next, added, err := a.nextUnits(now, cfg)
+	next, added, err := a.nextUnits(ctx, now, cfg)
 	if err == nil {
 		err = a.await(ctx, added)
 	}
@@ -59,20 +59,20 @@ func (a *App) Reload(ctx context.Context, cfg config.Config) error {
 		err = a.swap(next)
 	}
 	if err != nil {
-		a.retire(added)
+		a.retire(added, func(*unit) {})
 		return err
 	}
 	a.now.Store(next)
 	old := gone(now, next)
-	a.retire(old)
-	err = errors.Join(a.checkFleets(old, added), a.reshape(ctx, next), a.desk.SetSources(a.sources(next)), a.replaceAlarms(next), a.replacePushes(next))
+	a.retireLater(old)
+	err = errors.Join(a.checkFleets(old, added), a.reshape(next), a.desk.SetSources(a.sources(next)), a.replaceAlarms(next), a.replacePushes(next))
 	a.log.Info("the settings were changed", "fleets", len(next.units), "routes", len(next.cfg.Routes), "queues", len(next.cfg.Queues))
 	return err
 }
 
 // nextUnits makes the next generation of the fleets that stay and, not serving
 // yet, those that are new.
-func (a *App) nextUnits(now *present, cfg config.Config) (next *present, added []*unit, err error) {
+func (a *App) nextUnits(ctx context.Context, now *present, cfg config.Config) (next *present, added []*unit, err error) {
 	next = &present{cfg: cfg, byName: map[string]*unit{}}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Fleets)) {
 		f := cfg.Fleets[name]
@@ -80,8 +80,14 @@ func (a *App) nextUnits(now *present, cfg config.Config) (next *present, added [
 			if (u.super == nil) != (len(f.Workers) > 0) {
 				return nil, added, fmt.Errorf("fleets.%s: command and workers do not replace each other while it runs: give the new one another name", name)
 			}
+			if err := u.fits(a, &f); err != nil {
+				return nil, added, err
+			}
 			next.add(u)
 			continue
+		}
+		if err := a.left(ctx, name); err != nil {
+			return nil, added, err
 		}
 		u, err := a.newUnit(name, f, rulesOf(&cfg, name))
 		if u != nil {
@@ -138,7 +144,7 @@ func (a *App) swap(next *present) error {
 }
 
 // reshape makes the fleets that stay what next says.
-func (a *App) reshape(ctx context.Context, next *present) error {
+func (a *App) reshape(next *present) error {
 	var errs []error
 	for _, u := range next.units {
 		f := next.cfg.Fleets[u.name]
@@ -146,7 +152,7 @@ func (a *App) reshape(ctx context.Context, next *present) error {
 		u.rules.Store(&rules)
 		was := u.cfg.Swap(&f)
 		if !reflect.DeepEqual(*was, f) {
-			errs = append(errs, u.reshape(ctx, a, was))
+			errs = append(errs, u.reshape(a))
 		}
 		u.ledger.SetFleet(u.size())
 	}
@@ -164,11 +170,10 @@ func gone(now, next *present) []*unit {
 	return out
 }
 
-// retire stops fleets that serve nobody any more: what they have in flight ends
-// first.
-func (a *App) retire(units []*unit) {
+// retire stops fleets, each after wait.
+func (a *App) retire(units []*unit, wait func(*unit)) {
 	err := errors.Join(
-		stopAll(units, func(u *unit) error { u.drained(); return u.workers.stop() }),
+		stopAll(units, func(u *unit) error { wait(u); return u.workers.stop() }),
 		stopAll(units, func(u *unit) error { return u.inner.stop() }),
 	)
 	for _, u := range units {
@@ -181,15 +186,19 @@ func (a *App) retire(units []*unit) {
 	}
 }
 
-// drained waits until nothing is in flight, for as long as the fleet may take.
-func (u *unit) drained() {
-	late := time.NewTimer(u.cfg.Load().Drain)
-	defer late.Stop()
+// drained waits, for as long as the fleet may take, until no request can reach
+// it any more, and nothing is in flight.
+func (a *App) drained(u *unit) {
+	ctx, cancel := context.WithTimeout(a.base, u.cfg.Load().Drain)
+	defer cancel()
+	if a.gateway != nil {
+		_ = a.gateway.Settled(ctx) // what is not done by then is cut off
+	}
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for u.busy() {
 		select {
-		case <-late.C:
+		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}

@@ -2,13 +2,109 @@ package app
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
+	"github.com/bezoar-dev/bezoar/fleet"
 	"github.com/bezoar-dev/bezoar/internal/config"
 )
 
-// reshape makes the fleet's workers what its settings say now. was is what they
-// said before.
-func (u *unit) reshape(ctx context.Context, a *App, was *config.Fleet) error {
-	_, _, _ = ctx, a, was
+// tuned is what the fleet does with its workers, as the settings say.
+func tuned(cfg *config.Fleet) fleet.Config {
+	return fleet.Config{
+		MaxInFlight: cfg.MaxInFlight,
+		SlowStart:   cfg.Balance.SlowStart,
+		Eject:       ejectOf(cfg.Balance.Eject),
+		PanicBelow:  float64(cfg.Health.PanicBelow),
+	}
+}
+
+// fits says why the fleet could not become what cfg says.
+func (u *unit) fits(a *App, cfg *config.Fleet) error {
+	var err error
+	if u.super == nil {
+		err = u.remote(cfg, a.log).Validate()
+	} else {
+		err = u.local(cfg, a.opt, a.log).Validate()
+	}
+	fc := tuned(cfg)
+	fc.Name = u.name
+	if err = errors.Join(err, fc.Validate()); err != nil {
+		return fmt.Errorf("fleets.%s: %w", u.name, err)
+	}
 	return nil
+}
+
+// reshape makes the fleet's workers what its settings say now. What takes time,
+// such as workers that finish what they have, goes on in the background, and so
+// does the rolling restart that new settings of processes need.
+func (u *unit) reshape(a *App) error {
+	cfg := u.cfg.Load()
+	err := u.fleet.Tune(tuned(cfg))
+	if u.super == nil {
+		return errors.Join(err, u.prober.Update(u.remote(cfg, a.log)))
+	}
+	restart, failed := u.super.Update(u.local(cfg, a.opt, a.log))
+	if restart {
+		a.renew(u)
+	}
+	return errors.Join(err, failed)
+}
+
+// renew has u's workers replaced one after another, now or, when that is under
+// way, once more after it.
+func (a *App) renew(u *unit) {
+	u.due.Store(true)
+	if u.restarting.CompareAndSwap(false, true) && !a.inBackground(func() { a.restarting(u) }) {
+		u.restarting.Store(false)
+	}
+}
+
+// inBackground runs f beside everything else. It reports false when Bezoar is
+// about to stop: then f does not run.
+func (a *App) inBackground(f func()) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.life == nil || a.life.Err() != nil {
+		return false
+	}
+	a.background.Go(f)
+	return true
+}
+
+// retireLater stops fleets that serve nobody any more once the requests that may
+// still reach them have ended. Their names are taken until then.
+func (a *App) retireLater(units []*unit) {
+	if len(units) == 0 {
+		return
+	}
+	if a.leaving == nil {
+		a.leaving = map[string]chan struct{}{}
+	}
+	stopped := make(chan struct{})
+	for _, u := range units {
+		a.leaving[u.name] = stopped
+	}
+	retire := func() {
+		defer close(stopped)
+		a.retire(units, a.drained)
+	}
+	if !a.inBackground(retire) {
+		retire()
+	}
+}
+
+// left waits until a fleet of that name, if there was one, has stopped.
+func (a *App) left(ctx context.Context, name string) error {
+	gone := a.leaving[name]
+	if gone == nil {
+		return nil
+	}
+	select {
+	case <-gone:
+		delete(a.leaving, name)
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("fleets.%s: the one before has not stopped yet: %w", name, ctx.Err())
+	}
 }

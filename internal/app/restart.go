@@ -2,11 +2,13 @@ package app
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/supervise"
 )
 
 // rolloutGrace is how long after a rollout convictions stay suspended: a bad
@@ -18,16 +20,22 @@ func (a *App) restart(u *unit) error {
 	if !u.restarting.CompareAndSwap(false, true) {
 		return adminapi.NewProblem(http.StatusConflict, adminapi.CodeConflict, "fleet "+u.name+" is being restarted already")
 	}
-	ctx := a.life
-	if ctx == nil || ctx.Err() != nil {
+	if !a.inBackground(func() { a.restarting(u) }) {
 		u.restarting.Store(false)
 		return adminapi.NewProblem(http.StatusServiceUnavailable, adminapi.CodeUnavailable, "Bezoar is not serving")
 	}
-	a.background.Go(func() {
-		defer u.restarting.Store(false)
-		u.rollout(ctx, a)
-	})
 	return nil
+}
+
+// restarting restarts u, and again while there were new settings meanwhile that
+// some of its processes do not have.
+func (a *App) restarting(u *unit) {
+	for again := true; again; {
+		u.due.Store(false)
+		u.rollout(a.life, a)
+		u.restarting.Store(false)
+		again = u.due.Load() && u.super.Outdated() && a.life.Err() == nil && u.restarting.CompareAndSwap(false, true)
+	}
 }
 
 // rollout replaces u's workers one after another with convictions suspended,
@@ -39,6 +47,10 @@ func (u *unit) rollout(ctx context.Context, a *App) {
 	defer stop()
 	suspend.Go(func() { u.suspend(rctx) })
 	err := u.super.Restart(ctx)
+	if errors.Is(err, supervise.ErrNotRunning) || ctx.Err() != nil {
+		a.log.Info("rolling restart ended with the fleet", "fleet", u.name)
+		return
+	}
 	if err != nil {
 		a.log.Error("rolling restart stopped", "fleet", u.name, "err", err)
 		return

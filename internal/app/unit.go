@@ -38,7 +38,8 @@ type unit struct {
 	closer io.Closer             // the journal; nil without one
 	rules  atomic.Pointer[map[string]*blame.Rule]
 
-	restarting atomic.Bool
+	restarting atomic.Bool // a rolling restart is under way
+	due        atomic.Bool // and there are settings that it may not have given to all
 
 	inner, workers stage // what runs for it; workers stop first
 }
@@ -58,19 +59,13 @@ func (a *App) newUnit(name string, cfg config.Fleet, rules map[string]*blame.Rul
 	if err := u.openLedger(a); err != nil {
 		return u, err
 	}
+	fc := tuned(&cfg)
+	fc.Name, fc.Ended = name, u.ended
+	fc.Connect = gateway.Upstream{}.Connect
+	fc.Judged = func(j fleet.Judgement) { a.judged(name, j) }
+	fc.Opened = func(epoch uint64, _ string) { u.ledger.Opened(epoch) }
 	var err error
-	u.fleet, err = fleet.New(fleet.Config{
-		Name:        name,
-		MaxInFlight: cfg.MaxInFlight,
-		SlowStart:   cfg.Balance.SlowStart,
-		Eject:       ejectOf(cfg.Balance.Eject),
-		PanicBelow:  float64(cfg.Health.PanicBelow),
-		Connect:     gateway.Upstream{}.Connect,
-		Judged:      func(j fleet.Judgement) { a.judged(name, j) },
-		Opened:      func(epoch uint64, _ string) { u.ledger.Opened(epoch) },
-		Ended:       u.ended,
-	})
-	if err != nil {
+	if u.fleet, err = fleet.New(fc); err != nil {
 		return u, err
 	}
 	if u.doer, err = dispatch.New(dispatch.Config{Fleet: u.fleet, Ledger: u.ledger}); err != nil {
@@ -141,7 +136,7 @@ func (u *unit) openKeeper(opt Options, log *slog.Logger) error {
 // remote says how workers that run elsewhere are kept.
 func (u *unit) remote(cfg *config.Fleet, log *slog.Logger) probe.Config {
 	return probe.Config{
-		Name: u.name, Workers: cfg.Workers, Registry: u.fleet, Log: log, Conns: u.conns,
+		Name: u.name, Workers: cfg.Workers, Drain: cfg.Drain, Registry: u.fleet, Log: log, Conns: u.conns,
 		Health: probe.Health{Path: cfg.Health.Path, Interval: cfg.Health.Interval, Timeout: cfg.Health.Timeout},
 	}
 }
