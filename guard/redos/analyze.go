@@ -95,11 +95,20 @@ func (a *analysis) backtracking(r *Result) {
 			return
 		}
 	}
-	polys := a.auto.polynomials(false, a.left)
+	loops := a.auto.loops()
+	polys := a.auto.polynomials(loops, false, a.left)
 	if a.polynomial(append(polys, exps...), r) {
 		return
 	}
-	if !a.options.Anchored && a.polynomial(a.auto.polynomials(true, a.left), r) {
+	inner := a.auto.inner(a.graph)
+	if len(inner) > 0 {
+		loops = append(loops, inner...)
+		polys = append(polys, a.auto.polynomials(loops, false, a.left)...)
+		if a.polynomial(polys, r) {
+			return
+		}
+	}
+	if !a.options.Anchored && a.polynomial(a.auto.polynomials(loops, true, a.left), r) {
 		return
 	}
 	switch {

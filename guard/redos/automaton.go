@@ -160,7 +160,7 @@ func newAutomaton(g *graph, entry int32, a *alphabet, strict, search bool, left 
 		return 0, false
 	})
 	for _, members := range b.comps {
-		b.cyclic = append(b.cyclic, len(members) > 1 || b.loops(members[0]))
+		b.cyclic = append(b.cyclic, len(members) > 1 || b.again(members[0]))
 	}
 	return b.automaton
 }
@@ -211,7 +211,7 @@ func (b *builder) link(s int32, c *closure) {
 	from.edges = from.edges[:start+len(kept)]
 }
 
-func (b *automaton) loops(v int32) bool {
+func (b *automaton) again(v int32) bool {
 	return slices.ContainsFunc(b.states[v].edges, func(e step) bool { return e.to == v })
 }
 

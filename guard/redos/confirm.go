@@ -4,13 +4,13 @@ import "math"
 
 // What confirming may take.
 const (
-	expLimit    = 16_000  // steps of one run of an exponential attack
-	polyLimit   = 60_000  // of a polynomial one
-	closeLimit  = 600_000 // of either when a smaller one does not tell
-	maxPumps    = 40      // of an exponential attack
-	polyPumps   = 64
-	closePumps  = 1024
-	fewestSteps = 5 // runs that an exponential curve is read from
+	expLimit   = 16_000  // steps of one run of an exponential attack
+	polyLimit  = 60_000  // of a polynomial one
+	closeLimit = 600_000 // of either when a smaller one does not tell
+	maxPumps   = 40      // of an exponential attack
+	polyPumps  = 64
+	closePumps = 1024
+	fewestRuns = 5 // that an exponential curve is read from
 )
 
 // trial runs attacks and looks at how their steps grow.
@@ -44,34 +44,42 @@ func (t *trial) doubles(w attack) bool {
 	var s []int
 	for n := 1; n <= maxPumps && t.left.left > 0; n++ {
 		steps, over := t.attempt(w, n, limit)
-		if over {
-			if n > fewestSteps {
-				return steep(s)
+		switch {
+		case !over:
+			s = append(s, steps)
+			if n >= 12 && !steep(s) {
+				return false
 			}
-			if limit < closeLimit {
-				limit = closeLimit
-				n--
-				continue
-			}
-			return n > 2 && steps >= closeLimit
-		}
-		if s = append(s, steps); n >= 12 && !steep(s) {
-			return false
+		case n > fewestRuns:
+			return steep(s)
+		case n > 3 && leaps(s):
+			return true
+		case limit >= closeLimit:
+			return n > 2
+		default:
+			limit *= 4
+			n--
 		}
 	}
 	return false
 }
 
-// steep says whether the last growths each are half as much again as those
-// before them.
+// steep says whether steps at least double over two pumps. Two, so that what
+// happens at every second pump shows too.
 func steep(s []int) bool {
 	n := len(s)
-	if n < fewestSteps {
+	if n < fewestRuns {
 		return false
 	}
-	// Over two pumps, so that what happens at every second one shows too.
 	late, early := s[n-1]-s[n-3], s[n-3]-s[n-5]
-	return early > 0 && float64(late) >= 2*float64(early)
+	return early > 0 && late >= 2*early
+}
+
+// leaps says the same of few runs, each of which must take far more steps than
+// the one before.
+func leaps(s []int) bool {
+	n := len(s)
+	return n >= 3 && s[n-2] > s[n-3] && s[n-1]-s[n-2] >= 3*(s[n-2]-s[n-3])
 }
 
 // power is the degree by which steps grow when pumps double; 1 if linear or not
@@ -81,24 +89,40 @@ func (t *trial) power(w attack, run func(attack, int, int) (int, bool)) (degree 
 	if t.counted > 0 {
 		limit, last = closeLimit, min(closePumps, max(polyPumps, 8*t.counted))
 	}
-	var s []int
+	steps := map[int]int{}
 	degree = 1
-	for n := 4; n <= last; n *= 2 {
-		steps, over := run(w, n, limit)
+	for n := 2; n <= last; n = more(n) {
+		now, over := run(w, n, limit)
 		if over {
 			break
 		}
-		s = append(s, steps)
-		if k := len(s); k >= 3 && s[k-1] > s[k-2] && s[k-2] > s[k-3] {
-			degree = math.Log2(float64(s[k-1]-s[k-2]) / float64(s[k-2]-s[k-3]))
-		} else if k >= 3 {
-			degree = 1
+		steps[n] = now
+		half, quarter := steps[n/2], steps[n/4]
+		if n%4 != 0 || quarter == 0 {
+			continue
+		}
+		degree = 1
+		if now > half && half > quarter {
+			degree = math.Log2(float64(now-half) / float64(half-quarter))
 		}
 		if n == polyPumps && degree > 1.1 && degree < squareAt { // on the way up, it may be
 			limit, last = closeLimit, max(last, closePumps)
 		}
 	}
 	return degree
+}
+
+// more goes 2, 3, 4, 6, 8, 12, … so that every second number is twice another,
+// and steep curves get points too.
+func more(n int) int {
+	switch {
+	case n < 4:
+		return n + 1
+	case n&(n-1) == 0:
+		return n + n/2
+	default:
+		return n + n/3
+	}
 }
 
 // squareAt is the measured power from which growth counts as quadratic.

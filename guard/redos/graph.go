@@ -27,6 +27,7 @@ type position struct {
 	off    int
 	next   int32 // eps
 	region int32 // 0: the pattern; else the lookaround that it is in
+	loop   int32 // the innermost loop around it; 0: none
 }
 
 // Bounds of the automaton. Past them counted repeats become loops, which adds
@@ -44,13 +45,15 @@ type graph struct {
 	groups    []*node
 	region    int32
 	regions   int32
-	inside    int // copies of groups for backreferences that are being made
-	counted   int // the largest count that became a loop
+	loop      int32
+	outer     []int32 // by loop: the one around it
+	inside    int     // copies of groups for backreferences that are being made
+	counted   int     // the largest count that became a loop
 	full      bool
 }
 
 func newGraph(t *tree, f *flavors) (g *graph, entry int32) {
-	g = &graph{flavors: f, groups: t.groups}
+	g = &graph{flavors: f, groups: t.groups, outer: []int32{0}}
 	end := g.add(eps{kind: epsEnd})
 	return g, g.build(t.root, end)
 }
@@ -115,7 +118,7 @@ func (g *graph) rune(n *node, next int32) int32 {
 		g.full = true
 		return next
 	}
-	g.positions = append(g.positions, position{class: n.class, off: n.off, next: next, region: g.region})
+	g.positions = append(g.positions, position{class: n.class, off: n.off, next: next, region: g.region, loop: g.loop})
 	return g.add(eps{kind: epsRune, pos: int32(len(g.positions) - 1)})
 }
 
@@ -163,11 +166,17 @@ func (g *graph) repeat(n *node, next int32) int32 {
 		high = unbounded
 	}
 	switch {
-	case high >= unbounded && low == 0:
-		next = g.star(body, next)
 	case high >= unbounded:
-		next = g.plus(body, next)
-		low--
+		was := g.loop
+		g.outer = append(g.outer, was)
+		g.loop = int32(len(g.outer) - 1)
+		if low == 0 {
+			next = g.star(body, next)
+		} else {
+			next = g.plus(body, next)
+			low--
+		}
+		g.loop = was
 	default:
 		for range high - low {
 			next = g.optional(body, next)

@@ -4,30 +4,43 @@ import "slices"
 
 // polynomials finds pairs of loops, one after the other, that one word can be
 // read in: in the first, in the second, and on the way from the first to the
-// second. seek takes for the first loop a search that has not begun to match.
-func (m *automaton) polynomials(seek bool, left *budget) []candidate {
+// second. In seek pairs the first loop is a search that has not begun to match.
+func (m *automaton) polynomials(loops []loop, seek bool, left *budget) []candidate {
 	reach := m.reachable()
-	depth := make([]int, len(m.comps))
+	depth := map[int32]int{} // by component: how many loops follow one another up to it
 	var found []candidate
-	for a := len(m.comps) - 1; a >= 0; a-- { // in topological order
-		if !m.cyclic[a] || (m.states[m.comps[a][0]].pos < 0) != seek {
+	for i, a := range loops {
+		if a.seek != seek {
 			continue
 		}
-		for b := a - 1; b >= 0; b-- {
-			if !m.cyclic[b] || !reach[a].has(int32(b)) || !m.common(a, b) || left.left <= 0 {
+		for j, b := range loops {
+			if i == j || b.seek || a.comp == b.comp && !apart(a, b) ||
+				!reach[a.comp].has(b.comp) || !m.common(a, b) || left.left <= 0 {
 				continue
 			}
 			c, ok := m.between(a, b, reach, left)
 			if !ok {
 				continue
 			}
-			depth[b] = max(depth[b], depth[a]+1)
-			c.seek, c.depth = seek, depth[b]
+			if a.comp != b.comp {
+				depth[b.comp] = max(depth[b.comp], depth[a.comp]+1)
+			}
+			c.seek, c.depth = seek, max(depth[b.comp], 1)
 			found = append(found, c)
 		}
 	}
 	slices.SortStableFunc(found, func(x, y candidate) int { return y.depth - x.depth })
 	return found
+}
+
+// apart says whether two loops share no state.
+func apart(a, b loop) bool {
+	for i, w := range a.in {
+		if w&b.in[i] != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // reachable is, by component, which components can be reached.
@@ -47,13 +60,16 @@ func (m *automaton) reachable() []bitset {
 	return reach
 }
 
-// common says whether two components read a rune in common.
-func (m *automaton) common(a, b int) bool {
+// perPair is how many cycles of a pair of loops are looked at.
+const perPair = 4
+
+// common says whether two loops read a rune in common.
+func (m *automaton) common(a, b loop) bool {
 	var x, y bag
-	for _, v := range m.comps[a] {
+	for _, v := range a.members {
 		x = x.or(m.states[v].bag)
 	}
-	for _, v := range m.comps[b] {
+	for _, v := range b.members {
 		y = y.or(m.states[v].bag)
 	}
 	return x.meets(y)
@@ -62,10 +78,10 @@ func (m *automaton) common(a, b int) bool {
 // between looks for the word of loops a and b. It is enough to try one pair of
 // states of each cycle of the pair automaton: if a word does it for one, then
 // for all of that cycle, turned.
-func (m *automaton) between(a, b int, reach []bitset, left *budget) (candidate, bool) {
-	p := &pairing{automaton: m, left: left, index: map[[2]int32]int32{}}
-	for _, v := range m.comps[a] {
-		for _, w := range m.comps[b] {
+func (m *automaton) between(a, b loop, reach []bitset, left *budget) (candidate, bool) {
+	p := &pairing{automaton: m, left: left, index: map[[2]int32]int32{}, a: a, b: b}
+	for _, v := range a.members {
+		for _, w := range b.members {
 			if m.states[v].bag.meets(m.states[w].bag) {
 				p.index[[2]int32{v, w}] = int32(len(p.pairs))
 				p.pairs = append(p.pairs, [2]int32{v, w})
@@ -85,11 +101,11 @@ func (m *automaton) between(a, b int, reach []bitset, left *budget) (candidate, 
 		if len(members) == 1 && !slices.Contains(p.edges[v], v) {
 			continue
 		}
-		if tried++; tried > perComponent {
+		if tried++; tried > perPair {
 			break
 		}
 		from, to := p.pairs[v][0], p.pairs[v][1]
-		t := &triples{automaton: m, left: left, reach: reach, a: int32(a), b: int32(b)}
+		t := &triples{automaton: m, left: left, reach: reach, a: a, b: b}
 		if word, ok := t.search(from, to); ok {
 			return candidate{class: Polynomial, pivot: from, target: to, pump: word}, true
 		}
@@ -100,6 +116,7 @@ func (m *automaton) between(a, b int, reach []bitset, left *budget) (candidate, 
 // pairing is the pair automaton of two loops.
 type pairing struct {
 	*automaton
+	a, b  loop
 	left  *budget
 	index map[[2]int32]int32
 	pairs [][2]int32
@@ -113,7 +130,7 @@ func (p *pairing) link() {
 			if !p.left.spend(len(p.states[pr[1]].edges)) {
 				return
 			}
-			if p.scc[e.to] != p.scc[pr[0]] {
+			if !p.a.in.has(e.to) {
 				continue
 			}
 			for _, f := range p.states[pr[1]].edges {
@@ -131,7 +148,7 @@ type triples struct {
 	*automaton
 	left  *budget
 	reach []bitset
-	a, b  int32
+	a, b  loop
 	nodes []triple
 	seen  map[[3]int32]bool
 }
@@ -161,17 +178,17 @@ func (t *triples) search(p, q int32) ([]bag, bool) {
 func (t *triples) expand(i int32, goal [3]int32) bool {
 	at := t.nodes[i].at
 	for _, e := range t.states[at[0]].edges {
-		if t.scc[e.to] != t.a {
+		if !t.a.in.has(e.to) {
 			continue
 		}
 		for _, f := range t.states[at[2]].edges {
 			both := t.states[e.to].bag.and(t.states[f.to].bag)
-			if t.scc[f.to] != t.b || both.empty() || !t.left.spend(len(t.states[at[1]].edges)) {
+			if !t.b.in.has(f.to) || both.empty() || !t.left.spend(len(t.states[at[1]].edges)) {
 				continue
 			}
 			for _, g := range t.states[at[1]].edges {
 				all := both.and(t.states[g.to].bag)
-				if all.empty() || !t.reach[t.scc[g.to]].has(t.b) {
+				if all.empty() || !t.reach[t.scc[g.to]].has(t.b.comp) {
 					continue
 				}
 				to := [3]int32{e.to, g.to, f.to}
