@@ -40,23 +40,21 @@ func Self(cfg Config) (*Watchdog, error) {
 		d.sample = (&own{d: d, read: readings()}).sample
 	}
 	d.restart = func(ctx context.Context, dec policy.Decision) error {
-		if cfg.OnBreach == nil {
-			return errNobody
+		if cfg.OnBreach != nil {
+			cfg.OnBreach(ctx, dec.Breach)
 		}
-		cfg.OnBreach(ctx, dec.Breach)
 		return nil
 	}
 	return d, nil
 }
-
-var errNobody = errors.New("nothing was set to be done about it (OnBreach)")
 
 // self is this process as a fleet of one.
 type self struct{ worker Worker }
 
 func (s self) Workers() []Worker { return []Worker{s.worker} }
 
-func (self) Restart(context.Context, string, string) error { return errNobody }
+// Restart is never called: OnBreach is.
+func (self) Restart(context.Context, string, string) error { return errors.ErrUnsupported }
 
 // own samples this process.
 type own struct {

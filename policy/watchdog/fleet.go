@@ -296,7 +296,8 @@ func (f *Fleet) Done(now time.Time, name string, ok bool) {
 	}
 	if w := f.workers[name]; w != nil {
 		w.asked = now
-		w.over = [signals]streak{} // a life that goes on has to show it again
+		// A life that goes on has to show it again.
+		w.over, w.breach, w.due = [signals]streak{}, nil, false
 	}
 }
 

@@ -150,9 +150,9 @@ func TestEverySignal(t *testing.T) {
 		want   string
 	}{
 		{Memory, Limits{Memory: 1 << 30}, Sample{Memory: 3 << 29}, "memory is 1.5 GiB, above 1 GiB for 30s"},
-		{Descriptors, Limits{}, Sample{Descriptors: 0.9375}, "descriptors is 93.8 %, above 90 % for 30s"},
-		{Threads, Limits{Threads: 500}, Sample{Threads: 501}, "threads is 501, above 500 for 30s"},
-		{Goroutines, Limits{Goroutines: 1e5}, Sample{Goroutines: 123456}, "goroutines is 123456, above 100000 for 30s"},
+		{Descriptors, Limits{}, Sample{Descriptors: 0.9375}, "descriptors are 93.8 %, above 90 % for 30s"},
+		{Threads, Limits{Threads: 500}, Sample{Threads: 501}, "threads are 501, above 500 for 30s"},
+		{Goroutines, Limits{Goroutines: 1e5}, Sample{Goroutines: 123456}, "goroutines are 123456, above 100000 for 30s"},
 		{Latency, Limits{Latency: 500 * time.Millisecond}, Sample{Latency: 1234 * time.Millisecond}, "latency is 1.23s, above 500ms for 30s"},
 		{Pressure, Limits{Pressure: 0.2}, Sample{Pressure: 0.25}, "pressure is 25 %, above 20 % for 30s"},
 	} {

@@ -163,5 +163,9 @@ type Breach struct {
 
 // String says it for people: "memory is 812 MiB, above 512 MiB for 31s".
 func (b Breach) String() string {
-	return fmt.Sprintf("%v is %s, above %s for %v", b.Signal, b.Signal.Say(b.Value), b.Signal.Say(b.Limit), b.Lasted.Round(time.Second))
+	is := "is"
+	if s := b.Signal; s == Descriptors || s == Threads || s == Goroutines {
+		is = "are"
+	}
+	return fmt.Sprintf("%v %s %s, above %s for %v", b.Signal, is, b.Signal.Say(b.Value), b.Signal.Say(b.Limit), b.Lasted.Round(time.Second))
 }
