@@ -46,6 +46,10 @@ func TestBashCompletes(t *testing.T) {
 		"bezoar sift --format nd":          "ndjson",
 		"bezoar sift -f nd":                "ndjson",
 		"bezoar crash --ex":                "--explain",
+		"bezoar config rol":                "rollback",
+		"bezoar override set --ca":         "--caller",
+		"bezoar override set --priority c": "critical-plus critical",
+		"bezoar breaker open --f":          "--for",
 		"bezoar crash ''":                  "",
 		"bezoar work -q u -- sift --":      "",
 		"bezoar quarantine add --reason d": "",
@@ -80,8 +84,9 @@ func TestEveryCommandHelps(t *testing.T) {
 	var all strings.Builder
 	for _, path := range []string{
 		"run", "serve", "demo", "quarantine ls", "quarantine show", "quarantine add", "quarantine release",
-		"dlq ls", "dlq show", "dlq redrive", "dlq discard", "work", "sift", "crash", "fleet ls", "fleet restart",
-		"config check", "config show", "version", "completion",
+		"dlq ls", "dlq show", "dlq redrive", "dlq discard", "work", "sift", "crash", "fleet ls", "fleet show", "fleet restart",
+		"config check", "config show", "config status", "config history", "config diff", "config apply", "config rollback",
+		"override ls", "override set", "override lift", "breaker ls", "breaker open", "breaker close", "breaker reset", "version", "completion",
 	} {
 		out, errs, code := run(t, append(strings.Fields(path), "--help")...)
 		if code != 0 || errs != "" {

@@ -109,8 +109,10 @@ func fileText(st live.Status) (text, style string) {
 		return clean(f.Error), red
 	case f.Runs:
 		text = clean(f.Path) + " is what runs"
+	case f.Version == st.Wanted.Number:
+		text, style = clean(f.Path)+" is what should run", yellow
 	default:
-		text, style = fmt.Sprintf("%s is version %d, and does not run: something newer was put", clean(f.Path), f.Version), yellow
+		text, style = fmt.Sprintf("%s is version %d; something newer was put", clean(f.Path), f.Version), yellow
 	}
 	if !f.Notified {
 		text += "; looked at every 10s only"

@@ -2,9 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
@@ -12,6 +9,7 @@ import (
 
 type fleetCmd struct {
 	Ls      fleetLs      `cmd:"" help:"List fleets and their workers."`
+	Show    fleetShow    `cmd:"" help:"Show one fleet: what is thought of its workers, what waits and what is refused."`
 	Restart fleetRestart `cmd:"" help:"Replace a fleet's workers one after another, without losing work."`
 }
 
@@ -49,61 +47,6 @@ func (c *fleetLs) Run(s *session) error {
 		}
 	}
 	return nil
-}
-
-func writeFleet(p *printer, now time.Time, f adminapi.Fleet) {
-	ready := 0
-	for _, w := range f.Workers {
-		if w.State == "ready" {
-			ready++
-		}
-	}
-	style := map[string]string{"ok": green, "degraded": yellow, "panic": red, "down": red}[f.State]
-	p.printf("%s  %s  %d of %d workers ready, %s\n", p.paint(bold, clean(f.Name)), p.paint(style, clean(f.State)),
-		ready, len(f.Workers), laneText(f.Lane))
-	t := table{head: []string{"WORKER", "STATE", "ADDRESS", ">PID", ">EPOCH", "SINCE", ">IN FLIGHT", ">RESTARTS", "LAST END"}}
-	for _, w := range f.Workers {
-		t.add(plain(w.Name), workerState(w), plain(w.Addr), plain(pid(w.PID)), plain(fmt.Sprint(w.Epoch)), plain(sinceText(now, w.Since)),
-			plain(fmt.Sprint(w.InFlight)), plain(fmt.Sprint(w.Restarts)), plain(endText(now, w.LastEnd)))
-	}
-	t.write(p, "  ")
-	if len(f.Counters) == 0 {
-		return
-	}
-	var parts []string
-	for name, n := range f.Counters {
-		parts = append(parts, fmt.Sprintf("%s %d", clean(name), n))
-	}
-	slices.Sort(parts)
-	for _, line := range wrap(strings.Join(parts, ", "), p.columns()-2) {
-		p.printf("  %s\n", p.paint(dim, line))
-	}
-}
-
-func laneText(l adminapi.Lane) string {
-	switch {
-	case l.Worker != "":
-		return fmt.Sprintf("lane %s, %d waiting", clean(l.Worker), l.Waiting)
-	case !l.Open:
-		return fmt.Sprintf("no lane: too few are healthy, %d waiting", l.Waiting)
-	}
-	return "lane free"
-}
-
-func workerState(w adminapi.Worker) cell {
-	text := w.State
-	if w.Lane {
-		text += " (lane)"
-	}
-	style := map[string]string{"ready": green, "starting": cyan, "draining": yellow, "down": red}[w.State]
-	return cell{clean(text), style}
-}
-
-func pid(n int) string {
-	if n == 0 {
-		return "–"
-	}
-	return fmt.Sprint(n)
 }
 
 // notReplaced counts the workers of a fleet that are not new and ready.

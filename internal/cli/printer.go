@@ -77,6 +77,7 @@ const (
 	yellow  = "33"
 	magenta = "35"
 	cyan    = "36"
+	loud    = "1;97;41" // bold white on red
 )
 
 func (p *printer) paint(style, text string) string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,13 +45,26 @@ func (c *quarantineLs) Run(s *session) error {
 	}
 	now := s.now()
 	t := table{head: []string{"ID", "STATE", "SCOPE", "CAUSE", "FLEET", "SINCE", "UNTIL", ">REFUSED", "WORK"}}
+	nodes := slices.ContainsFunc(verdicts, func(v bezoar.Verdict) bool { return v.Node != "" })
+	if nodes { // that share their verdicts
+		t.head = slices.Insert(t.head, nodeColumn, "NODE")
+	}
 	for _, v := range verdicts {
-		t.add(plain(v.ID), stateCell(v.State), plain(string(v.Scope)), plain(causeOf(v)), plain(v.Fleet),
-			plain(ago(now, v.Since)), plain(untilOf(now, v)), plain(fmt.Sprint(v.Refused)), plain(workOf(v)))
+		row := []cell{
+			plain(v.ID), stateCell(v.State), plain(string(v.Scope)), plain(causeOf(v)), plain(v.Fleet),
+			plain(ago(now, v.Since)), plain(untilOf(now, v)), plain(fmt.Sprint(v.Refused)), plain(workOf(v)),
+		}
+		if nodes {
+			row = slices.Insert(row, nodeColumn, plain(v.Node))
+		}
+		t.add(row...)
 	}
 	t.write(s.out, "")
 	return nil
 }
+
+// nodeColumn is where a list of verdicts says which node decided.
+const nodeColumn = 5
 
 // causeOf says what a verdict rests on: nothing died of an operator's own.
 func causeOf(v bezoar.Verdict) string {

@@ -17,15 +17,23 @@ import (
 // realKey is where a script's environment keeps its App.
 type realKey struct{}
 
-// startBezoar runs a real Bezoar in this process for one script.
+// startBezoar runs a real Bezoar in this process for one script; with a file, as
+// that says, and following it.
 func startBezoar(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 0 {
-		ts.Fatalf("usage: startbezoar")
+	if neg || len(args) > 1 {
+		ts.Fatalf("usage: startbezoar [FILE]")
 	}
 	cfg := config.Default()
 	cfg.Listen, cfg.Admin, cfg.Store, cfg.StateDir, cfg.SQS = "", "127.0.0.1:0", config.MemoryStore, "", "127.0.0.1:0"
+	var opt app.Options
+	if len(args) == 1 {
+		opt.Settings.Path = ts.MkAbs(args[0])
+		var err error
+		cfg, err = config.Load(opt.Settings.Path, nil)
+		ts.Check(err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
-	a, err := app.New(ctx, cfg, app.Options{})
+	a, err := app.New(ctx, cfg, opt)
 	ts.Check(err)
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx) }()

@@ -19,6 +19,9 @@ func reportVerdict(p *printer, now time.Time, v bezoar.Verdict) {
 	if v.Route != "" {
 		where += ", route " + clean(v.Route)
 	}
+	if v.Node != "" {
+		where += ", decided by node " + clean(v.Node)
+	}
 	p.printf("  %s\n\n", p.paint(dim, where))
 	paragraph(p, "  ", clean(v.Reason))
 	paragraph(p, "  ", fmt.Sprintf("Blame %.2f, convicted %s, since %s (%s); %s refused.", v.Score, times(int64(v.Level)),

@@ -77,6 +77,8 @@ func TestReports(t *testing.T) {
 		"letter":   func(p *printer) { reportLetter(p, noon(), sampleLetter()) },
 		"whole":    func(p *printer) { reportLetter(p, noon(), whole) },
 		"fleet":    func(p *printer) { writeFleet(p, noon(), fleet) },
+		"panic":    func(p *printer) { writeWholeFleet(p, noon(), sampleFleet()) },
+		"settings": func(p *printer) { writeSettings(p, noon(), sampleSettings()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var plain, narrow bytes.Buffer

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -33,6 +34,9 @@ func tellingEngine() Engine {
 		Serve: func(ctx context.Context, cfg config.Config, s Serving) error {
 			if os.Getenv("WAIT_FOR_SIGNAL") == "" {
 				fmt.Printf("%s", cfg.YAML())
+				if s.File != "" {
+					fmt.Println("follows", s.File)
+				}
 				s.Output("app-1", "stdout", "a line")
 				s.Output("app-1", "stderr", "a complaint")
 				return nil
@@ -68,6 +72,7 @@ func TestScripts(t *testing.T) {
 			api := httptest.NewServer(newFakeAPI())
 			e.Defer(api.Close)
 			e.Setenv("BEZOAR_ADMIN", api.Listener.Addr().String())
+			e.Setenv("FAKE_ADMIN", api.Listener.Addr().String())
 			e.Setenv("BEZOAR_ADMIN_TOKEN", fakeToken)
 			// The race detector would wait a second at the end of every command.
 			e.Setenv("GORACE", "atexit_sleep_ms=0")
@@ -75,7 +80,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": checkCode, "validjson": checkJSON, "signals": sendSignals,
-			"startbezoar": startBezoar, "deadletters": makeLetters, "firstletter": firstLetter,
+			"startbezoar": startBezoar, "deadletters": makeLetters, "firstletter": firstLetter, "capture": capture,
 		},
 	})
 }
@@ -96,6 +101,19 @@ func checkCode(ts *testscript.TestScript, neg bool, args []string) {
 	if fmt.Sprint(got) != args[0] {
 		ts.Fatalf("exit code %d, want %s", got, args[0])
 	}
+}
+
+// capture runs "capture VAR REGEX": VAR becomes what REGEX finds in the last
+// command's stdout.
+func capture(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: capture VAR REGEX")
+	}
+	found := regexp.MustCompile(args[1]).FindString(ts.ReadFile("stdout"))
+	if found == "" {
+		ts.Fatalf("nothing in stdout matches %s", args[1])
+	}
+	ts.Setenv(args[0], found)
 }
 
 // checkJSON wants that a file holds one JSON document.

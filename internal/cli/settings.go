@@ -18,6 +18,12 @@ type configCmd struct {
 	Rollback configRollback `cmd:"" help:"Make the text of an older version the newest one."`
 }
 
+// Help says what is printed beside faults.
+func (*configCheck) Help() string {
+	return "Beside faults and settings that defeat each other it prints what the retries of each route can lead to at worst, and how likely " +
+		"two callers share their workers where fleets have shards."
+}
+
 type configCheck struct {
 	File string `arg:"" optional:"" default:"bezoar.yaml" help:"The settings file (default ${default})."`
 }
@@ -29,10 +35,12 @@ type checkResult struct {
 	Faults   []config.Fault `json:"faults"`
 	More     int            `json:"more"` // faults beyond those listed
 	Warnings []string       `json:"warnings"`
+	Retries  []worstCase    `json:"retries"` // what each route's can lead to
+	Shards   []overlap      `json:"shards"`  // of the fleets that have some
 }
 
 func (c *configCheck) Run(s *session) error {
-	r := checkResult{File: c.File, Faults: []config.Fault{}, Warnings: []string{}}
+	r := checkResult{File: c.File, Faults: []config.Fault{}, Warnings: []string{}, Retries: []worstCase{}, Shards: []overlap{}}
 	cfg, err := config.Load(c.File, s.tokenFromEnvironment)
 	var faults *config.Faults
 	switch {
@@ -43,6 +51,7 @@ func (c *configCheck) Run(s *session) error {
 	default:
 		r.OK = true
 		r.Warnings = append(r.Warnings, cfg.Warnings()...)
+		r.Retries, r.Shards = worstCases(cfg), overlaps(cfg)
 	}
 	if s.json {
 		if err := s.out.json(r); err != nil {
@@ -56,6 +65,7 @@ func (c *configCheck) Run(s *session) error {
 	switch {
 	case r.OK && !s.json:
 		s.out.printf("%s: ok\n", c.File)
+		writeArithmetic(s.out, r.Retries, r.Shards)
 	case !r.OK && s.json:
 		return exitf(exitFailure, "%s: %d faults", c.File, len(r.Faults)+r.More)
 	case !r.OK:

@@ -4,7 +4,7 @@ _bezoar() {
   for ((i = 1; i < COMP_CWORD; i++)); do
     [[ ${COMP_WORDS[i]} == -- ]] && return
     case "$path ${COMP_WORDS[i]}" in
-      "bezoar run" | "bezoar serve" | "bezoar demo" | "bezoar quarantine" | "bezoar quarantine ls" | "bezoar quarantine show" | "bezoar quarantine add" | "bezoar quarantine release" | "bezoar dlq" | "bezoar dlq groups" | "bezoar dlq ls" | "bezoar dlq show" | "bezoar dlq edit" | "bezoar dlq redrive" | "bezoar dlq discard" | "bezoar dlq restore" | "bezoar dlq export" | "bezoar dlq tasks" | "bezoar dlq task" | "bezoar dlq audit" | "bezoar queue" | "bezoar queue ls" | "bezoar queue show" | "bezoar queue create" | "bezoar queue send" | "bezoar queue peek" | "bezoar queue purge" | "bezoar queue rm" | "bezoar queue payloads" | "bezoar queue pardon" | "bezoar queue resume" | "bezoar work" | "bezoar sift" | "bezoar crash" | "bezoar fleet" | "bezoar fleet ls" | "bezoar fleet restart" | "bezoar config" | "bezoar config check" | "bezoar config show" | "bezoar version" | "bezoar completion") path="$path ${COMP_WORDS[i]}" ;;
+      "bezoar run" | "bezoar serve" | "bezoar demo" | "bezoar quarantine" | "bezoar quarantine ls" | "bezoar quarantine show" | "bezoar quarantine add" | "bezoar quarantine release" | "bezoar dlq" | "bezoar dlq groups" | "bezoar dlq ls" | "bezoar dlq show" | "bezoar dlq edit" | "bezoar dlq redrive" | "bezoar dlq discard" | "bezoar dlq restore" | "bezoar dlq export" | "bezoar dlq tasks" | "bezoar dlq task" | "bezoar dlq audit" | "bezoar queue" | "bezoar queue ls" | "bezoar queue show" | "bezoar queue create" | "bezoar queue send" | "bezoar queue peek" | "bezoar queue purge" | "bezoar queue rm" | "bezoar queue payloads" | "bezoar queue pardon" | "bezoar queue resume" | "bezoar work" | "bezoar sift" | "bezoar crash" | "bezoar fleet" | "bezoar fleet ls" | "bezoar fleet show" | "bezoar fleet restart" | "bezoar config" | "bezoar config check" | "bezoar config show" | "bezoar config status" | "bezoar config history" | "bezoar config diff" | "bezoar config apply" | "bezoar config rollback" | "bezoar override" | "bezoar override ls" | "bezoar override set" | "bezoar override lift" | "bezoar breaker" | "bezoar breaker ls" | "bezoar breaker open" | "bezoar breaker close" | "bezoar breaker reset" | "bezoar version" | "bezoar completion") path="$path ${COMP_WORDS[i]}" ;;
     esac
   done
   case "$path $prev" in
@@ -190,11 +190,38 @@ _bezoar() {
     "bezoar crash --own") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar crash --library") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar fleet ls --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar fleet show --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar fleet restart --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar fleet restart --wait") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar config status --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar config history --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar config history --limit") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar config diff --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar config diff --file") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar config apply --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar config apply --note") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar config apply --base") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar config rollback --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar override ls --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar override set --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar override set --caller") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar override set --route") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar override set --plan") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar override set --rate") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar override set --concurrency") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar override set --priority") COMPREPLY=($(compgen -W "critical-plus critical sheddable-plus sheddable" -- "$cur")); return ;;
+    "bezoar override set --for") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar override set --reason") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar override lift --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar breaker ls --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar breaker open --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar breaker open --for") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar breaker close --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar breaker close --for") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar breaker reset --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
   esac
   case "$path" in
-    "bezoar") COMPREPLY=($(compgen -W "run serve demo quarantine dlq queue work sift crash fleet config version completion --help --json" -- "$cur")) ;;
+    "bezoar") COMPREPLY=($(compgen -W "run serve demo quarantine dlq queue work sift crash fleet config override breaker version completion --help --json" -- "$cur")) ;;
     "bezoar run") COMPREPLY=($(compgen -W "--help --json --replicas --listen --admin --store --worker --health --grace --drain --memory --timeout --buffer --replay --ignore --client --after --within --for --max --quarantine --log" -- "$cur")) ;;
     "bezoar serve") COMPREPLY=($(compgen -W "--help --json --config --listen --sqs --admin --store --log" -- "$cur")) ;;
     "bezoar demo") COMPREPLY=($(compgen -W "--help --json --seconds --workers --pill --rate --serve --admin" -- "$cur")) ;;
@@ -229,12 +256,27 @@ _bezoar() {
     "bezoar work") COMPREPLY=($(compgen -W "--help --json --queue --store --endpoint --dead-letter --downstream --concurrency --timeout --grace --memory --cpu --pids --visibility --drain --until-idle --mode --recycle --state --output --metrics --log" -- "$cur")) ;;
     "bezoar sift") COMPREPLY=($(compgen -W "--help --json --admin --input --format --delimiter --output --dead-letter --state --batch --batch-bytes --max-row --parallel --timeout --grace --memory --attempts --max-letters --blame-rows" -- "$cur")) ;;
     "bezoar crash") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --explain --root --own --library" -- "$cur")) ;;
-    "bezoar fleet") COMPREPLY=($(compgen -W "ls restart --help --json" -- "$cur")) ;;
+    "bezoar fleet") COMPREPLY=($(compgen -W "ls show restart --help --json" -- "$cur")) ;;
     "bezoar fleet ls") COMPREPLY=($(compgen -W "--help --json --admin --check" -- "$cur")) ;;
+    "bezoar fleet show") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
     "bezoar fleet restart") COMPREPLY=($(compgen -W "--help --json --admin --wait" -- "$cur")) ;;
-    "bezoar config") COMPREPLY=($(compgen -W "check show --help --json" -- "$cur")) ;;
+    "bezoar config") COMPREPLY=($(compgen -W "check show status history diff apply rollback --help --json" -- "$cur")) ;;
     "bezoar config check") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json" -- "$cur")) ;;
     "bezoar config show") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json" -- "$cur")) ;;
+    "bezoar config status") COMPREPLY=($(compgen -W "--help --json --admin --check" -- "$cur")) ;;
+    "bezoar config history") COMPREPLY=($(compgen -W "--help --json --admin --limit" -- "$cur")) ;;
+    "bezoar config diff") COMPREPLY=($(compgen -W "--help --json --admin --file" -- "$cur")) ;;
+    "bezoar config apply") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --admin --note --base" -- "$cur")) ;;
+    "bezoar config rollback") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
+    "bezoar override") COMPREPLY=($(compgen -W "ls set lift --help --json" -- "$cur")) ;;
+    "bezoar override ls") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
+    "bezoar override set") COMPREPLY=($(compgen -W "--help --json --admin --caller --route --plan --rate --concurrency --priority --deny --for --reason" -- "$cur")) ;;
+    "bezoar override lift") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
+    "bezoar breaker") COMPREPLY=($(compgen -W "ls open close reset --help --json" -- "$cur")) ;;
+    "bezoar breaker ls") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
+    "bezoar breaker open") COMPREPLY=($(compgen -W "--help --json --admin --for" -- "$cur")) ;;
+    "bezoar breaker close") COMPREPLY=($(compgen -W "--help --json --admin --for" -- "$cur")) ;;
+    "bezoar breaker reset") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
     "bezoar version") COMPREPLY=($(compgen -W "--help --json" -- "$cur")) ;;
     "bezoar completion") COMPREPLY=($(compgen -W "bash zsh fish --help --json" -- "$cur")) ;;
   esac

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+)
+
+type fleetShow struct {
+	remote
+	Name string `arg:"" help:"The fleet."`
+}
+
+func (c *fleetShow) Run(s *session) error {
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	fleets, err := api.Fleets(s)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, f := range fleets {
+		if f.Name != c.Name {
+			names = append(names, clean(f.Name))
+			continue
+		}
+		if s.json {
+			return s.out.json(f)
+		}
+		writeWholeFleet(s.out, s.now(), f)
+		return nil
+	}
+	return hinted(exitf(exitNotFound, "there is no fleet %s", clean(c.Name)), "there is: %s", strings.Join(names, ", "))
+}
+
+func writeWholeFleet(p *printer, now time.Time, f adminapi.Fleet) {
+	writeFleet(p, now, f)
+	writeOpinions(p, now, f)
+	writeClasses(p, f.Pool)
+}
+
+// writeOpinions says what the fleet has come to think of each worker.
+func writeOpinions(p *printer, now time.Time, f adminapi.Fleet) {
+	p.printf("\n")
+	t := table{head: []string{"WORKER", ">SHARE", ">RESULTS", ">FAILED", ">LATENCY", "HEALTH"}}
+	for _, w := range f.Workers {
+		latency := "–"
+		if w.Latency > 0 {
+			latency = time.Duration(w.Latency).Round(time.Microsecond).String()
+		}
+		t.add(plain(w.Name), plain(fmt.Sprintf("%.0f %%", 100*w.Share)), number(int64(w.Results)), number(int64(w.Failed)),
+			plain(latency), opinion(now, w.Held))
+	}
+	t.write(p, "  ")
+	if f.Ejections > 0 {
+		p.printf("  %s\n", p.paint(dim, count(int64(f.Ejections), "ejection", "ejections")+" so far"))
+	}
+}
+
+func opinion(now time.Time, h *adminapi.Held) cell {
+	if h == nil {
+		return cell{"well", green}
+	}
+	var parts []string
+	if h.Sick != "" {
+		parts = append(parts, "sick: "+h.Sick)
+	}
+	if !h.Ejected.IsZero() {
+		text := fmt.Sprintf("ejected until %s (%s)", clock(now, h.Ejected), until(now, h.Ejected))
+		if h.Ejections > 1 {
+			text += ", " + times(int64(h.Ejections)) + " in a row"
+		}
+		parts = append(parts, text)
+	}
+	style := red
+	if !h.Out {
+		parts, style = append(parts, "not believed"), yellow
+	}
+	return cell{clean(strings.Join(parts, "; ")), style}
+}
+
+// writeClasses says what the pool has let in and refused.
+func writeClasses(p *printer, l *adminapi.Pool) {
+	if l == nil {
+		return
+	}
+	p.printf("\n")
+	t := table{head: []string{"PRIORITY", ">ADMITTED", ">WAITED", ">SHED", ">CONCURRENCY", ">QUEUE", ">DEADLINE", ">PER CALLER"}}
+	for _, c := range l.Classes {
+		t.add(plain(c.Priority), number(int64(c.Admitted)), number(int64(c.Waited)), number(int64(c.Shed)), number(int64(c.Rules["concurrency"])),
+			number(int64(c.Rules["queue"])), number(int64(c.Rules["deadline"])), number(int64(c.Rules["per_caller"])))
+	}
+	t.write(p, "  ")
+}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+)
+
+func writeFleet(p *printer, now time.Time, f adminapi.Fleet) {
+	ready := 0
+	for _, w := range f.Workers {
+		if w.State == "ready" {
+			ready++
+		}
+	}
+	style := map[string]string{"ok": green, "degraded": yellow, "panic": red, "down": red}[f.State]
+	p.printf("%s  %s  %d of %d workers ready, %s\n", p.paint(bold, clean(f.Name)), p.paint(style, clean(f.State)),
+		ready, len(f.Workers), laneText(f.Lane))
+	writeProtection(p, now, f)
+	t := table{head: []string{"WORKER", "STATE", "ADDRESS", ">PID", ">EPOCH", "SINCE", ">IN FLIGHT", ">RESTARTS", "LAST END"}}
+	for _, w := range f.Workers {
+		t.add(plain(w.Name), workerState(w), plain(w.Addr), plain(pid(w.PID)), plain(fmt.Sprint(w.Epoch)), plain(sinceText(now, w.Since)),
+			plain(fmt.Sprint(w.InFlight)), plain(fmt.Sprint(w.Restarts)), plain(endText(now, w.LastEnd)))
+	}
+	t.write(p, "  ")
+	if len(f.Counters) == 0 {
+		return
+	}
+	var parts []string
+	for name, n := range f.Counters {
+		parts = append(parts, fmt.Sprintf("%s %d", clean(name), n))
+	}
+	slices.Sort(parts)
+	for _, line := range wrap(strings.Join(parts, ", "), p.columns()-2) {
+		p.printf("  %s\n", p.paint(dim, line))
+	}
+}
+
+func laneText(l adminapi.Lane) string {
+	switch {
+	case l.Worker != "":
+		return fmt.Sprintf("lane %s, %d waiting", clean(l.Worker), l.Waiting)
+	case !l.Open:
+		return fmt.Sprintf("no lane: too few are healthy, %d waiting", l.Waiting)
+	}
+	return "lane free"
+}
+
+func workerState(w adminapi.Worker) cell {
+	text := w.State
+	switch h := w.Held; {
+	case w.Lane:
+		text += " (lane)"
+	case h != nil && !h.Out:
+		text += " (not believed: " + heldText(h) + ")"
+	case h != nil:
+		return cell{clean("held out: " + heldText(h)), red}
+	}
+	style := map[string]string{"ready": green, "starting": cyan, "draining": yellow, "down": red}[w.State]
+	return cell{clean(text), style}
+}
+
+func pid(n int) string {
+	if n == 0 {
+		return "–"
+	}
+	return fmt.Sprint(n)
+}
+
+func heldText(h *adminapi.Held) string {
+	if h.Sick != "" {
+		return "sick"
+	}
+	return "ejected"
+}
+
+// writeProtection says what holds for all of the fleet. Panic is said first, and
+// loudly: nothing below it can be believed.
+func writeProtection(p *printer, now time.Time, f adminapi.Fleet) {
+	if m := f.Panic; m != nil {
+		text := fmt.Sprintf("PANIC since %s (%s): only %d of %d workers look well, so health is not believed and all of them get traffic",
+			clock(now, m.Since), ago(now, m.Since), m.Well, m.Up)
+		for _, line := range wrap(text, p.columns()-4) {
+			p.printf("  %s\n", p.paint(loud, line))
+		}
+	}
+	if l := f.Pool; l != nil {
+		p.printf("  %s\n", poolText(l))
+	}
+	if s := f.Shard; s != nil {
+		p.printf("  %s\n", shardText(s))
+	}
+}
+
+func poolText(l *adminapi.Pool) string {
+	kind := "fixed"
+	if l.Adaptive {
+		kind = "adaptive"
+	}
+	var shed []string
+	for _, c := range l.Classes {
+		if c.Shed > 0 {
+			shed = append(shed, fmt.Sprintf("%d %s", c.Shed, clean(c.Priority)))
+		}
+	}
+	text := fmt.Sprintf("pool %d of %d (%s) in flight, %d queued, shed ", l.InFlight, l.Limit, kind, l.Queued)
+	if len(shed) == 0 {
+		return text + "nothing"
+	}
+	return text + strings.Join(shed, ", ")
+}
+
+func shardText(s *adminapi.Shard) string {
+	what := count(int64(s.Hand), "worker", "workers") + " for each caller"
+	if s.Cells > 0 {
+		what = count(int64(s.Cells), "cell", "cells")
+	}
+	return fmt.Sprintf("shards %s, two callers share all with probability %s; spill %s, %d spilled", what, chance(s.Whole), clean(s.Spill), s.Spilled)
+}
