@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -63,37 +64,57 @@ func (a *App) sharedQuota() quota.Store {
 	return measuredQuota{a.stores.Quota, a.storeHealth()}
 }
 
-// quotasOf lists the quotas of cfg after those that are counted already, whose
-// places must stay, and says where each is.
-func (p *protection) quotasOf(cfg *config.Config) ([]quota.Quota, map[string]int) {
-	list, at := p.limiter.Quotas(), map[string]int{}
+// quotasOf lists the quotas of cfg and says where each is. Those that are counted
+// already keep their places, because requests in flight know them; only the places
+// of quotas that are not in use are given to others. A nil use means all.
+func (p *protection) quotasOf(cfg *config.Config, use map[string]bool) ([]quota.Quota, map[string]int) {
+	wanted, list := quotasIn(cfg), p.limiter.Quotas()
+	at, stays := map[string]int{}, maps.Clone(use)
+	for _, q := range wanted {
+		if use != nil {
+			stays[q.Name] = true
+		}
+	}
+	var free []int
 	for i, q := range list {
-		at[q.Name] = i
-	}
-	add := func(name string, l config.Limit) {
-		q := quota.Quota{
-			Name: name, Unit: quota.Unit(l.Unit), Limit: l.Rate.N, Per: l.Rate.Per, Burst: int64(l.Burst),
-			Buckets: l.Buckets, Shared: l.Shared,
-		}
-		if i, ok := at[name]; ok {
-			list[i] = q
-			return
-		}
-		at[name] = len(list)
-		list = append(list, q)
-	}
-	for i := range cfg.Routes {
-		r := &cfg.Routes[i]
-		for _, l := range r.Limits {
-			add(quotaName(routeName(i, *r), l), l)
+		if use == nil || stays[q.Name] {
+			at[q.Name] = i
+		} else {
+			free = append(free, i)
 		}
 	}
-	for name, p := range cfg.Plans {
-		for _, l := range p.Limits {
-			add(quotaName(name, l), l)
+	for _, q := range wanted {
+		i, ok := at[q.Name]
+		switch {
+		case ok:
+		case len(free) > 0:
+			i, free = free[0], free[1:]
+		default:
+			i, list = len(list), append(list, q)
 		}
+		at[q.Name], list[i] = i, q
 	}
 	return list, at
+}
+
+// quotasIn are the quotas of cfg.
+func quotasIn(cfg *config.Config) []quota.Quota {
+	var out []quota.Quota
+	add := func(place string, limits []config.Limit) {
+		for _, l := range limits {
+			out = append(out, quota.Quota{
+				Name: quotaName(place, l), Unit: quota.Unit(l.Unit), Limit: l.Rate.N, Per: l.Rate.Per, Burst: int64(l.Burst),
+				Buckets: l.Buckets, Shared: l.Shared,
+			})
+		}
+	}
+	for i := range cfg.Routes {
+		add(routeName(i, cfg.Routes[i]), cfg.Routes[i].Limits)
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Plans)) {
+		add(name, cfg.Plans[name].Limits)
+	}
+	return out
 }
 
 // quotaName names a quota for its place: a limit of a route is the route's, one
@@ -167,7 +188,7 @@ func (a *App) reserves(next *present, out *gateway.Route, r *config.Route) error
 		out.Fallback = append(out.Fallback, fb)
 	}
 	if share := r.Retry.PerCaller; share > 0 && r.Client != "" {
-		key := fmt.Sprintf("%s %v", out.Name, share)
+		key := budgetName(out.Name, share)
 		b := a.protect.budgets[key]
 		if b == nil {
 			var err error
@@ -183,6 +204,8 @@ func (a *App) reserves(next *present, out *gateway.Route, r *config.Route) error
 
 // callerFloor is how many retries a second a caller has whatever its traffic.
 const callerFloor = 1
+
+func budgetName(route string, share config.Ratio) string { return fmt.Sprintf("%s %v", route, share) }
 
 func circuitName(fleet, route string) string { return fleet + " " + route }
 

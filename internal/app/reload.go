@@ -63,6 +63,7 @@ func (a *App) Reload(ctx context.Context, cfg config.Config) error {
 		return err
 	}
 	a.now.Store(next)
+	a.protect.tidy(&next.cfg)
 	old := gone(now, next)
 	a.retireLater(old)
 	err = errors.Join(a.checkFleets(old, added), a.reshape(next), a.desk.SetSources(a.sources(next)), a.replaceAlarms(next), a.replacePushes(next))

@@ -61,7 +61,7 @@ func (a *App) gatewayConfig(next *present) (gateway.Config, error) {
 			return gateway.Config{}, err
 		}
 	}
-	quotas, at := a.protect.quotasOf(&next.cfg)
+	quotas, at := a.protect.quotasOf(&next.cfg, a.quotasInUse())
 	if err := a.protect.limiter.Update(quotas); err != nil {
 		return gateway.Config{}, err
 	}
