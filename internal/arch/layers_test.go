@@ -70,6 +70,8 @@ func layers() []layer {
 		{"internal/admin", 3, "front: the admin API"},
 		{"internal/alarm", 3, "tells people about dead letters"},
 		{"internal/console", 3, "front: the page"},
+		{"internal/sight", 3, "counts what requests do, and shows what the engines count"},
+		{"internal/tracing", 3, "sends spans of requests to a collector"},
 		{"internal/sim", 3, "runs the policies in virtual time"},
 
 		{"internal/app", 4, "wires everything"},
@@ -114,6 +116,8 @@ func edges() []edge {
 		{"internal/pool", "internal/child", "its children are isolated as those of one job, and jobs end in the same words"},
 		{"internal/supervise", "internal/probe", "the same health check for workers here and elsewhere"},
 		{"internal/admin", "internal/adminapi", "the server and the contract that it serves"},
+		{"internal/sight", "gateway", "what it counts is the gateway's record of a request"},
+		{"internal/tracing", "gateway", "it is a tracer for the gateway, in its words"},
 		{"internal/demo", "internal/app", "the demonstration runs the real thing"},
 		{"cmd/*", "internal/cli", "main only wires the command line to the app"},
 	}

@@ -9,18 +9,23 @@ const MaxCounters = 1 << 14
 // It is not safe for concurrent use.
 type Sketch struct {
 	counters []counter // in the order in which they were first used
-	heap     []uint16  // places in counters, the smallest count first
+	names    []Name    // of the counters; apart, because they are seldom looked at
+	heap     []node    // the smallest count first
 	index    []uint16  // a hash table of places in counters, plus one
+	shift    int       // from a hash to a place in index
 	total    uint64
 	evicted  uint64
 }
 
 type counter struct {
-	key   uint64
+	key  uint64
+	over uint64
+	at   int // its place in the heap
+}
+
+type node struct {
 	count uint64
-	over  uint64
-	at    uint16 // its place in the heap
-	name  Name
+	place uint16 // in counters
 }
 
 // Count is what is known of a key.
@@ -34,11 +39,10 @@ type Count struct {
 // New returns a sketch with k counters, of which there are 1 to [MaxCounters].
 func New(k int) *Sketch {
 	k = min(max(k, 1), MaxCounters)
+	width := bits.Len(uint(2*k - 1)) // half of the index stays empty, so that a search is short
 	return &Sketch{
-		counters: make([]counter, 0, k),
-		heap:     make([]uint16, 0, k),
-		// Half of it stays empty, so that a search is short.
-		index: make([]uint16, 1<<bits.Len(uint(2*k-1))),
+		counters: make([]counter, 0, k), names: make([]Name, 0, k), heap: make([]node, 0, k),
+		index: make([]uint16, 1<<width), shift: 64 - width,
 	}
 }
 
@@ -51,24 +55,26 @@ func (s *Sketch) Add(key uint64, name *Name, w uint64) {
 	at, found := s.find(key)
 	switch {
 	case found:
-		c := &s.counters[s.index[at]-1]
-		c.count += w
-		s.down(int(c.at))
+		i := s.counters[s.index[at]-1].at
+		s.heap[i].count += w
+		s.down(i)
 	case len(s.counters) < cap(s.counters):
-		place := uint16(len(s.counters))
-		s.counters = append(s.counters, counter{key: key, name: *name, count: w, at: uint16(len(s.heap))})
-		s.heap = append(s.heap, place)
-		s.index[at] = place + 1
-		s.up(len(s.heap) - 1)
+		place := len(s.counters)
+		s.counters = append(s.counters, counter{key: key, at: place})
+		s.names = append(s.names, *name)
+		s.heap = append(s.heap, node{w, uint16(place)})
+		s.index[at] = uint16(place) + 1
+		s.up(place)
 	default:
-		place := s.heap[0]
-		c := &s.counters[place]
+		least := &s.heap[0]
+		c := &s.counters[least.place]
 		s.forget(c.key)
 		s.evicted++
-		c.key, c.name, c.over = key, *name, c.count
-		c.count += w
+		c.key, c.over = key, least.count
+		s.names[least.place] = *name
+		least.count += w
 		at, _ = s.find(key)
-		s.index[at] = place + 1
+		s.index[at] = least.place + 1
 		s.down(0)
 	}
 }
@@ -78,7 +84,7 @@ func (s *Sketch) Min() uint64 {
 	if len(s.counters) < cap(s.counters) {
 		return 0
 	}
-	return s.counters[s.heap[0]].count
+	return s.heap[0].count
 }
 
 // Total returns all that was added.
@@ -95,7 +101,7 @@ func (s *Sketch) Len() int { return len(s.counters) }
 func (s *Sketch) All(yield func(Count) bool) {
 	for i := range s.counters {
 		c := &s.counters[i]
-		if !yield(Count{Key: c.key, Name: c.name, Count: c.count, Over: c.over}) {
+		if !yield(Count{Key: c.key, Name: s.names[i], Count: s.heap[c.at].count, Over: c.over}) {
 			return
 		}
 	}
@@ -103,14 +109,14 @@ func (s *Sketch) All(yield func(Count) bool) {
 
 // Reset forgets everything but how often counters were lost.
 func (s *Sketch) Reset() {
-	s.counters, s.heap, s.total = s.counters[:0], s.heap[:0], 0
+	s.counters, s.names, s.heap, s.total = s.counters[:0], s.names[:0], s.heap[:0], 0
 	clear(s.index)
 }
 
 // home is where the search for a key begins. Keys may be anything, also small
 // numbers: multiplied, their high bits depend on all of them.
 func (s *Sketch) home(key uint64) int {
-	return int((key * 0x9e3779b97f4a7c15) >> (64 - bits.Len(uint(len(s.index)-1))))
+	return int((key * 0x9e3779b97f4a7c15) >> s.shift)
 }
 
 // find returns where the key is in the index, or where it would be.
@@ -142,34 +148,34 @@ func (s *Sketch) forget(key uint64) {
 	s.index[gap] = 0
 }
 
-func (s *Sketch) less(i, j int) bool {
-	return s.counters[s.heap[i]].count < s.counters[s.heap[j]].count
-}
-
-func (s *Sketch) swap(i, j int) {
-	s.heap[i], s.heap[j] = s.heap[j], s.heap[i]
-	s.counters[s.heap[i]].at, s.counters[s.heap[j]].at = uint16(i), uint16(j)
-}
-
+// up moves a node to where nothing above it is larger.
 func (s *Sketch) up(i int) {
-	for i > 0 && s.less(i, (i-1)/2) {
-		s.swap(i, (i-1)/2)
+	n := s.heap[i]
+	for i > 0 && n.count < s.heap[(i-1)/2].count {
+		s.put(i, s.heap[(i-1)/2])
 		i = (i - 1) / 2
 	}
+	s.put(i, n)
 }
 
+// down moves a node to where nothing below it is smaller.
 func (s *Sketch) down(i int) {
+	n := s.heap[i]
 	for {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(s.heap); child++ {
-			if s.less(child, least) {
-				least = child
-			}
+		child := 2*i + 1
+		if child+1 < len(s.heap) && s.heap[child+1].count < s.heap[child].count {
+			child++
 		}
-		if least == i {
+		if child >= len(s.heap) || n.count <= s.heap[child].count {
+			s.put(i, n)
 			return
 		}
-		s.swap(i, least)
-		i = least
+		s.put(i, s.heap[child])
+		i = child
 	}
+}
+
+func (s *Sketch) put(i int, n node) {
+	s.heap[i] = n
+	s.counters[n.place].at = i
 }

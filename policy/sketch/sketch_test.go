@@ -31,8 +31,8 @@ func sound(t interface {
 	if sum != s.Total() || s.Len() > k || s.Min() > s.Total()/uint64(k) {
 		t.Fatalf("%d counters of %d add up to %d of %d; the least is %d", s.Len(), k, sum, s.Total(), s.Min())
 	}
-	for i, place := range s.heap {
-		if int(s.counters[place].at) != i || i > 0 && s.less(i, (i-1)/2) {
+	for i, n := range s.heap {
+		if s.counters[n.place].at != i || n.count < s.heap[max(i-1, 0)/2].count {
 			t.Fatalf("the heap is not in order at %d", i)
 		}
 	}

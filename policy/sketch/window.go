@@ -55,12 +55,13 @@ func (c Config) Validate() error {
 // that runs. Create it with [NewWindow]. It is not safe for concurrent use.
 type Window struct {
 	cfg   Config
-	slots []slot // a ring
+	slots []Slot // a ring
 	now   int    // the slot that runs
 	first time.Time
 }
 
-type slot struct {
+// Slot is a part of a [Window].
+type Slot struct {
 	began   time.Time // zero: it holds nothing
 	total   uint64
 	counted *Sketch
@@ -72,27 +73,28 @@ func NewWindow(cfg Config) (*Window, error) {
 		return nil, fmt.Errorf("window: %w", err)
 	}
 	w := &Window{cfg: cfg.withDefaults()}
-	w.slots = make([]slot, w.cfg.Slots+1)
+	w.slots = make([]Slot, w.cfg.Slots+1)
 	for i := range w.slots {
 		w.slots[i].counted = New(w.cfg.Counters)
 	}
 	return w, nil
 }
 
+// Add counts n for the key.
+func (w *Window) Add(now time.Time, key uint64, name *Name, n uint64) { w.Slot(now).Add(key, name, n) }
+
 // Add counts n for the key. A nil name is nobody: it adds to the total alone.
-func (w *Window) Add(now time.Time, key uint64, name *Name, n uint64) {
-	if n == 0 {
-		return
-	}
-	s := w.slot(now)
+func (s *Slot) Add(key uint64, name *Name, n uint64) {
 	s.total += n
 	if name != nil {
 		s.counted.Add(key, name, n)
 	}
 }
 
-// slot returns the one that runs now. A clock that goes back changes nothing.
-func (w *Window) slot(now time.Time) *slot {
+// Slot returns the slot that runs now, for who has much to add at once. It is
+// good until the next call of any method of w. A clock that goes back changes
+// nothing.
+func (w *Window) Slot(now time.Time) *Slot {
 	if w.first.IsZero() {
 		w.first = now
 	}
@@ -124,7 +126,7 @@ type Sum struct {
 
 // Sum adds up what the window holds now.
 func (w *Window) Sum(now time.Time) Sum {
-	w.slot(now)
+	w.Slot(now)
 	sum := Sum{Since: w.first}
 	type about struct {
 		Count
