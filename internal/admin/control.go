@@ -41,10 +41,18 @@ type Steering interface {
 	Force(ctx context.Context, who Who, name string, in adminapi.ForceBreaker) (circuit.Status, error)
 }
 
-// who reads the same of a call as actor.
+// who makes a call, as far as it says.
 func who(r *http.Request) Who {
-	name, from, _ := strings.Cut(string(actor(r)), " from ")
-	return Who{name, from}
+	name := strings.Map(func(c rune) rune {
+		if c < ' ' || c > '~' {
+			return -1
+		}
+		return c
+	}, r.Header.Get(adminapi.HeaderActor))
+	if name == "" {
+		name = "api"
+	}
+	return Who{name[:min(len(name), 200)], r.RemoteAddr}
 }
 
 // steeringRoutes are the calls of operators, by pattern.

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
@@ -62,18 +61,7 @@ func (s *Server) deadRoutes() map[string]handler {
 }
 
 // actor is who makes a call, as far as it says.
-func actor(r *http.Request) triage.Actor {
-	name := strings.Map(func(c rune) rune {
-		if c < ' ' || c > '~' {
-			return -1
-		}
-		return c
-	}, r.Header.Get(adminapi.HeaderActor))
-	if name == "" {
-		name = "api"
-	}
-	return triage.Actor(name[:min(len(name), 200)] + " from " + r.RemoteAddr)
-}
+func actor(r *http.Request) triage.Actor { return triage.Actor(who(r).String()) }
 
 // selection reads what adminapi.SelectionQuery writes, beside other parameters.
 func selection(r *http.Request, others ...string) (queue.Selection, url.Values, error) {
