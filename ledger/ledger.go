@@ -310,6 +310,14 @@ func (l *Ledger) Suspend(d time.Duration) {
 	l.persist(context.Background())
 }
 
+// GateClosed reports whether the fleet gate is closed: workers die and it is not
+// the work, or a rollout is on its way.
+func (l *Ledger) GateClosed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.book.GateClosed(time.Now())
+}
+
 // NewBuild lets every convict be tried soon: the workers run other code now.
 func (l *Ledger) NewBuild() {
 	l.mu.Lock()

@@ -25,7 +25,7 @@ func (u *unit) fits(a *App, cfg *config.Fleet) error {
 	if u.super == nil {
 		err = u.remote(cfg, a.log).Validate()
 	} else {
-		err = u.local(cfg, a.opt, a.log).Validate()
+		err = errors.Join(u.local(cfg, a.opt, a.log).Validate(), watchdogFits(cfg))
 	}
 	fc := tuned(cfg)
 	fc.Name = u.name
@@ -48,7 +48,7 @@ func (u *unit) reshape(a *App) error {
 	if restart {
 		a.renew(u)
 	}
-	return errors.Join(err, failed)
+	return errors.Join(err, failed, u.dog.set(cfg))
 }
 
 // renew has u's workers replaced one after another, now or, when that is under

@@ -34,6 +34,7 @@ type unit struct {
 	keeper keeper
 	super  *supervise.Supervisor // nil when somebody else starts the workers
 	prober *probe.External       // nil when Bezoar starts them
+	dog    *kennel               // nil when somebody else starts the workers
 	flight []ledger.Record       // in flight when the process died the last time
 	closer io.Closer             // the journal; nil without one
 	rules  atomic.Pointer[map[string]*blame.Rule]
@@ -76,7 +77,7 @@ func (a *App) newUnit(name string, cfg config.Fleet, rules map[string]*blame.Rul
 	}
 	u.fleet.Keep(u.keeper)
 	u.ledger.SetFleet(u.size())
-	return u, nil
+	return u, u.openWatchdog(a)
 }
 
 func (u *unit) size() int {
