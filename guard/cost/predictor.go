@@ -34,7 +34,7 @@ const (
 	ScrollTTL        // seconds for which a scroll or a point in time stays open
 	Fetch            // docvalue fields, script fields, highlighted fields
 	Shards           // shards, or indices when their shards are not known
-	Unfiltered       // 1: aggregates or sorts without a selective clause
+	Unfiltered       // documents that are aggregated or sorted without a selective clause; 1 when not known
 	UnfilteredWrite  // 1: writes or deletes what matches, and everything matches
 	Batch            // members of one request
 	Timeout          // seconds that the query may run by its own words; unbounded when it says nothing
@@ -44,6 +44,7 @@ const (
 	DeniedEndpoint   // 1: an endpoint whose cost cannot be read off the request
 	SuggestSize      // candidates that a suggester asks for
 	VectorCandidates // k or num_candidates of a vector search
+	AggSize          // buckets that one terms-like aggregation asks for by its size
 )
 
 // SQL.
@@ -63,7 +64,7 @@ const (
 	Recursive                              // recursive common table expressions
 	DeniedFunction                         // calls of functions that only burn time
 	MultiStatement                         // statements in one text
-	FullScan                               // 1: reads every row of a large table: no WHERE, no LIMIT, no aggregate
+	FullScan                               // rows that a SELECT without WHERE, LIMIT and aggregate returns; 1 when not known
 )
 
 // GraphQL.

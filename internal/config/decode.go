@@ -15,7 +15,8 @@ type decoder struct {
 	faults []Fault
 	places map[string]place // by path, of each value that was given
 	nodes  int
-	full   bool // maxNodes was reached and reported
+	full   bool         // maxNodes was reached and reported
+	top    reflect.Type // of the file's root; nil is Config
 }
 
 type place struct{ line, column int }
@@ -137,7 +138,7 @@ func (d *decoder) unknown(key *yaml.Node, v reflect.Value, path string) {
 		d.fault(key, at, flawf("did you mean "+best+"?", "is not a known key"))
 		return
 	}
-	if home := homeOf(key.Value); home != "" {
+	if home := d.homeOf(key.Value); home != "" {
 		d.fault(key, at, flawf("it belongs under "+home, "is not a key of this place"))
 		return
 	}

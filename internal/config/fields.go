@@ -34,9 +34,13 @@ func keysOf(t reflect.Type) []string {
 	return out
 }
 
-// homeOf says where in the settings a key belongs, or "".
-func homeOf(key string) string {
-	return homeUnder(reflect.TypeFor[Config](), key, "")
+// homeOf says where in the file a key belongs, or "".
+func (d *decoder) homeOf(key string) string {
+	top := d.top
+	if top == nil {
+		top = reflect.TypeFor[Config]()
+	}
+	return homeUnder(top, key, "")
 }
 
 func homeUnder(t reflect.Type, key, path string) string {
