@@ -58,6 +58,7 @@ type analysis struct {
 	alpha   *alphabet
 	graph   *graph
 	auto    *automaton
+	reach   []bitset
 	forge   *forge
 	trial   *trial
 }
@@ -75,6 +76,7 @@ func (a *analysis) prepare() bool {
 	if a.auto == nil || a.left.left <= 0 {
 		return false
 	}
+	a.reach = a.auto.reachable()
 	a.forge = newForge(a.auto, a.left)
 	a.trial = &trial{
 		m: newMachine(compile(a.tree, a.options.Dialect), a.alpha), left: a.left,
@@ -90,25 +92,23 @@ func (a *analysis) backtracking(r *Result) {
 		return
 	}
 	exps := a.auto.exponentials(a.left)
-	for _, c := range exps {
-		if a.exponential(c, r) {
-			return
-		}
+	if a.exponential(exps, r) {
+		return
 	}
 	loops := a.auto.loops()
-	polys := a.auto.polynomials(loops, false, a.left)
+	polys := a.auto.polynomials(loops, false, a.reach, a.left)
 	if a.polynomial(append(polys, exps...), r) {
 		return
 	}
-	inner := a.auto.inner(a.graph)
-	if len(inner) > 0 {
+	if inner := a.auto.inner(a.graph); len(inner) > 0 {
 		loops = append(loops, inner...)
-		polys = append(polys, a.auto.polynomials(loops, false, a.left)...)
-		if a.polynomial(polys, r) {
+		more := a.auto.polynomials(loops, false, a.reach, a.left)
+		polys = append(polys, more...)
+		if a.polynomial(more, r) {
 			return
 		}
 	}
-	if !a.options.Anchored && a.polynomial(a.auto.polynomials(loops, true, a.left), r) {
+	if !a.options.Anchored && a.polynomial(a.auto.polynomials(loops, true, a.reach, a.left), r) {
 		return
 	}
 	switch {
@@ -121,13 +121,27 @@ func (a *analysis) backtracking(r *Result) {
 	}
 }
 
-func (a *analysis) exponential(c candidate, r *Result) bool {
-	for _, w := range a.forge.attacks(c) {
-		if a.trial.doubles(w) {
-			r.Class, r.Confirmed = Exponential, true
-			r.Witness = a.spell(w)
-			r.Offset = a.auto.offset(a.graph, c.pivot)
-			r.Reason = "a loop can read " + quote(r.Witness.Pump) + " in more than one way, every time"
+// exponential confirms a candidate, with the shortest pumps first.
+func (a *analysis) exponential(all []candidate, r *Result) bool {
+	try := func(c candidate, attacks []attack) bool {
+		for _, w := range attacks {
+			if a.trial.doubles(w) {
+				r.Class, r.Confirmed = Exponential, true
+				r.Witness = a.spell(w)
+				r.Offset = a.auto.offset(a.graph, c.pivot)
+				r.Reason = "a loop can read " + quote(r.Witness.Pump) + " in more than one way, every time"
+				return true
+			}
+		}
+		return false
+	}
+	for _, c := range all {
+		if try(c, a.forge.attacks(c)) {
+			return true
+		}
+	}
+	for _, c := range all[:min(len(all), carefulAttempts)] {
+		if try(c, a.forge.careful(c, a.reach)) {
 			return true
 		}
 	}
@@ -140,23 +154,30 @@ const maxPolynomials = 12
 // polynomial takes the candidate whose steps grow with the highest power.
 func (a *analysis) polynomial(all []candidate, r *Result) bool {
 	best := 0.0
-	for i, c := range all {
-		if i == maxPolynomials || best > 0 && (i >= 3 || math.Round(best) >= float64(c.depth+1)) {
-			break
-		}
+	try := func(c candidate, attacks []attack) {
 		run := a.trial.attempt
 		if c.seek {
 			run = a.trial.seek
 		}
-		for _, w := range a.forge.attacks(c) {
-			power := a.trial.power(w, run)
-			if power < squareAt || power <= best {
-				continue
+		for _, w := range attacks {
+			if power := a.trial.power(w, run); power >= squareAt && power > best {
+				best = power
+				a.report(c, w, power, r)
+				return
 			}
-			best = power
-			a.report(c, w, power, r)
+		}
+	}
+	for i, c := range all {
+		if i == maxPolynomials || best > 0 && (i >= 3 || math.Round(best) >= float64(c.depth+1)) {
 			break
 		}
+		try(c, a.forge.attacks(c))
+	}
+	for i, c := range all {
+		if i == carefulAttempts || best > 0 {
+			break
+		}
+		try(c, a.forge.careful(c, a.reach))
 	}
 	return best > 0
 }

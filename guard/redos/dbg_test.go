@@ -24,12 +24,12 @@ func TestDbg(t *testing.T) {
 	exps := a.auto.exponentials(a.left)
 	t.Log("exps", o.Budget-a.left.left)
 	loops := append(a.auto.loops(), a.auto.inner(a.graph)...)
-	polys := a.auto.polynomials(loops, false, a.left)
+	polys := a.auto.polynomials(loops, false, a.reach, a.left)
 	t.Log("polys", o.Budget-a.left.left)
-	seeks := a.auto.polynomials(loops, true, a.left)
+	seeks := a.auto.polynomials(loops, true, a.reach, a.left)
 	t.Log("seeks", o.Budget-a.left.left)
 	for _, c := range append(append(exps, polys...), seeks...) {
-		for _, w := range a.forge.attacks(c) {
+		for _, w := range append(a.forge.attacks(c), a.forge.careful(c, a.reach)...) {
 			before := a.left.left
 			run := a.trial.attempt
 			if c.seek {

@@ -10,6 +10,7 @@ type candidate struct {
 	target int32 // of a polynomial: the state where they meet
 	pump   []bag // a rune of each, in turn
 	depth  int   // of a polynomial: how many loops follow one another
+	a, b   loop  // the first and second
 }
 
 // What is kept of one component, and of all.
@@ -31,6 +32,9 @@ func (m *automaton) exponentials(left *budget) []candidate {
 		}
 		d := &diverging{automaton: m, comp: int32(c), left: left, index: map[[2]int32]int32{}}
 		found = append(found, d.search(members)...)
+	}
+	for i := range found {
+		found[i].a = m.loop(m.comps[m.scc[found[i].pivot]])
 	}
 	return found
 }

@@ -5,8 +5,7 @@ import "slices"
 // polynomials finds pairs of loops, one after the other, that one word can be
 // read in: in the first, in the second, and on the way from the first to the
 // second. In seek pairs the first loop is a search that has not begun to match.
-func (m *automaton) polynomials(loops []loop, seek bool, left *budget) []candidate {
-	reach := m.reachable()
+func (m *automaton) polynomials(loops []loop, seek bool, reach []bitset, left *budget) []candidate {
 	depth := map[int32]int{} // by component: how many loops follow one another up to it
 	var found []candidate
 	for i, a := range loops {
@@ -107,7 +106,7 @@ func (m *automaton) between(a, b loop, reach []bitset, left *budget) (candidate,
 		from, to := p.pairs[v][0], p.pairs[v][1]
 		t := &triples{automaton: m, left: left, reach: reach, a: a, b: b}
 		if word, ok := t.search(from, to); ok {
-			return candidate{class: Polynomial, pivot: from, target: to, pump: word}, true
+			return candidate{class: Polynomial, pivot: from, target: to, pump: word, a: a, b: b}, true
 		}
 	}
 	return candidate{}, false

@@ -105,18 +105,49 @@ func (f *forge) prefix(to int32) (word []bag, start int) {
 	return nil, 0
 }
 
+// maxLeads is how many runes are tried before a prefix that ends a match.
+const maxLeads = 4
+
+// prefixes leads to the candidate: directly, and if a match ends on the way,
+// after a rune that keeps it from beginning.
+func (f *forge) prefixes(c candidate) []attack {
+	var out []attack
+	word, start := []bag(nil), 0
+	if !c.seek { // else the first pump serves
+		word, start = f.prefix(c.pivot)
+	}
+	for _, rarest := range []bool{true, false} {
+		p := f.spell(word, rarest)
+		if len(out) > 0 && slices.Equal(out[0].prefix, p) {
+			break
+		}
+		out = append(out, attack{prefix: p, start: start})
+	}
+	if len(f.states[0].edges) > 0 && f.states[0].edges[0].to < f.seek { // a search
+		for _, atom := range f.order[:min(maxLeads, len(f.order))] {
+			out = append(out, attack{prefix: append([]int{atom}, out[0].prefix...), start: start + 1})
+		}
+	}
+	return out
+}
+
 // attacks lists what is worth trying for a candidate, the most promising first.
 func (f *forge) attacks(c candidate) []attack {
 	var out []attack
-	prefix, start := []bag(nil), 0
-	if !c.seek { // else the first pump serves
-		prefix, start = f.prefix(c.pivot)
-	}
-	for _, rarest := range []bool{true, false} {
-		w := attack{prefix: f.spell(prefix, rarest), pump: f.spell(c.pump, rarest), start: start}
-		if len(out) > 0 && slices.Equal(out[0].pump, w.pump) && slices.Equal(out[0].prefix, w.prefix) {
+	prefixes := f.prefixes(c)
+	for i, rarest := range []bool{true, false} {
+		pump := f.spell(c.pump, rarest)
+		if i > 0 && slices.Equal(out[0].pump, pump) {
 			break
 		}
+		w := prefixes[0]
+		for _, p := range prefixes {
+			if _, ok := f.run([]int32{0}, p.prefix, pump, 0); ok {
+				w = p
+				break
+			}
+		}
+		w.pump = pump
 		out = append(out, f.ending(c, w)...)
 	}
 	return out

@@ -1,0 +1,143 @@
+package redos
+
+import "slices"
+
+// Bounds of one careful search.
+const (
+	maxCareful      = 1200    // places
+	carefulBudget   = 400_000 // steps
+	carefulAttempts = 8       // candidates of one pattern
+)
+
+// place is where a careful search is: two or three ways through the loops, and
+// every state that some match could be in.
+type place struct {
+	at    [3]int32
+	split bool // the first two ways have parted
+	set   bitset
+	from  int32
+	atom  int
+}
+
+// careful searches a pump again, when the shortest one ended a match: one that
+// no match ends on.
+type careful struct {
+	*forge
+	c      candidate
+	region int32
+	reach  []bitset
+	places []place
+	seen   map[string]bool
+}
+
+// careful is the attacks with such a pump; none if there is none nearby.
+func (f *forge) careful(c candidate, reach []bitset) []attack {
+	target := c.pivot
+	if c.class == Polynomial {
+		target = c.target
+	}
+	saved := f.left.left
+	f.left.left = min(saved, carefulBudget)
+	given := f.left.left
+	defer func() { f.left.left += saved - given }()
+	s := &careful{forge: f, c: c, region: f.states[target].region, reach: reach, seen: map[string]bool{}}
+	var out []attack
+	for _, prefix := range f.prefixes(c) {
+		set, ok := f.run([]int32{0}, prefix.prefix, nil, s.region)
+		if !ok {
+			continue
+		}
+		set.set(target) // after the first pump it will be
+		w, ok := s.search(set)
+		if !ok {
+			continue
+		}
+		prefix.pump = w
+		if out = append(out, f.ending(c, prefix)...); len(out) > 0 {
+			break
+		}
+	}
+	return out
+}
+
+func (s *careful) search(set bitset) ([]int, bool) {
+	clear(s.seen)
+	first := place{at: [3]int32{s.c.pivot, s.c.pivot, s.c.target}, set: set, from: -1}
+	if s.c.class == Exponential {
+		first.at[2] = s.c.pivot
+	}
+	s.places = append(s.places[:0], first)
+	for i := 0; i < len(s.places) && i < maxCareful && s.left.left > 0; i++ {
+		for _, atom := range s.order {
+			next, ok := s.read(s.places[i].set, atom, s.region)
+			if ok && s.move(int32(i), atom, next) {
+				return s.word(), true
+			}
+		}
+	}
+	return nil, false
+}
+
+// move reads an atom in every way; true if that closes the loop.
+func (s *careful) move(i int32, atom int, set bitset) bool {
+	p := s.places[i]
+	key := set.key()
+	for _, e := range s.states[p.at[0]].edges {
+		if !s.c.a.in.has(e.to) || !s.states[e.to].bag.has(atom) {
+			continue
+		}
+		for _, f := range s.states[p.at[1]].edges {
+			if !s.states[f.to].bag.has(atom) || !s.left.spend(1) {
+				continue
+			}
+			if s.c.class == Exponential {
+				if s.c.a.in.has(f.to) {
+					next := place{at: [3]int32{e.to, f.to, s.c.pivot}, set: set, from: i, atom: atom}
+					next.split = p.split || e.to != f.to || f.twice && p.at[0] == p.at[1]
+					if s.add(next, key) {
+						return true
+					}
+				}
+				continue
+			}
+			if !s.reach[s.scc[f.to]].has(s.c.b.comp) {
+				continue
+			}
+			for _, g := range s.states[p.at[2]].edges {
+				if s.c.b.in.has(g.to) && s.states[g.to].bag.has(atom) &&
+					s.add(place{at: [3]int32{e.to, f.to, g.to}, set: set, from: i, atom: atom}, key) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// add remembers a place; true if it is the goal.
+func (s *careful) add(p place, key string) bool {
+	for _, v := range p.at {
+		key += string([]byte{byte(v), byte(v >> 8)})
+	}
+	if p.split {
+		key += "!"
+	}
+	if s.seen[key] {
+		return false
+	}
+	s.seen[key] = true
+	s.places = append(s.places, p)
+	if s.c.class == Exponential {
+		return p.split && p.at == [3]int32{s.c.pivot, s.c.pivot, s.c.pivot}
+	}
+	return p.at == [3]int32{s.c.pivot, s.c.target, s.c.target}
+}
+
+func (s *careful) word() []int {
+	var word []int
+	for i := int32(len(s.places) - 1); s.places[i].from >= 0; i = s.places[i].from {
+		word = append(word, s.places[i].atom)
+	}
+	slices.Reverse(word)
+	return word
+}
