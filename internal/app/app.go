@@ -165,16 +165,16 @@ func (a *App) openGateway() error {
 		tc = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
 	}
 	a.front, err = gateway.NewServer(a.gateway, gateway.ServerConfig{
-		Listen: a.cfg.Listen, TLS: tc, DrainTimeout: a.drain(), Log: a.log,
+		Listen: a.cfg.Listen, TLS: tc, DrainTimeout: longestDrain(&a.cfg), Log: a.log,
 	})
 	return err
 }
 
-// drain is the longest that any fleet may take to finish what is in flight.
-func (a *App) drain() time.Duration {
+// longestDrain is the longest that any fleet may take to finish what is in flight.
+func longestDrain(cfg *config.Config) time.Duration {
 	d := time.Second
-	for _, u := range a.now.Load().units {
-		d = max(d, u.cfg.Load().Drain)
+	for _, f := range cfg.Fleets {
+		d = max(d, f.Drain)
 	}
 	return d
 }

@@ -13,10 +13,6 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/config"
 )
 
-// startPatience is how long a fleet that a reload adds may take until the first
-// of its workers serves.
-const startPatience = time.Minute
-
 // fixed are the settings that hold from the start of the process to its end.
 func fixed(c *config.Config) map[string]any {
 	return map[string]any{
@@ -34,6 +30,11 @@ func (a *App) NeedsRestart(cfg config.Config) []string {
 	for _, key := range slices.Sorted(maps.Keys(was)) {
 		if !reflect.DeepEqual(was[key], is[key]) {
 			out = append(out, key)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Fleets)) {
+		if cfg.Fleets[name].Drain > longestDrain(&a.cfg) {
+			out = append(out, "fleets."+name+".drain (beyond what the listener waits for)")
 		}
 	}
 	return out
@@ -100,30 +101,6 @@ func (a *App) nextUnits(ctx context.Context, now *present, cfg config.Config) (n
 		}
 	}
 	return next, added, nil
-}
-
-// await starts fleets and waits until one worker of each serves.
-func (a *App) await(ctx context.Context, units []*unit) error {
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
-	defer cancel()
-	for _, u := range units {
-		if err := u.ledger.Load(ctx, u.flight); err != nil {
-			return err
-		}
-		u.start(a.base, a.failed)
-	}
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for _, u := range units {
-		for u.fleet.Serving() == 0 {
-			select {
-			case <-ctx.Done():
-				return fmt.Errorf("fleets.%s: none of its workers served within %v", u.name, startPatience)
-			case <-tick.C:
-			}
-		}
-	}
-	return nil
 }
 
 // swap has the gateway serve next.

@@ -124,6 +124,9 @@ func (s *stage) run(what string, f func(context.Context) error, failed func(stri
 }
 
 func (s *stage) stop() error {
+	if s.cancel == nil {
+		return nil // it was never started
+	}
 	s.cancel()
 	s.wg.Wait()
 	return errors.Join(s.errs...)
