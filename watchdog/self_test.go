@@ -29,6 +29,7 @@ func TestSelfIsBounded(t *testing.T) {
 		d, err := Self(cfg)
 		defer start(t, must(t, d, err))()
 		time.Sleep(24 * time.Hour)
+		synctest.Wait()
 		if len(calls) != 3 || calls[0] != 2*time.Minute || calls[1] != 6*time.Minute || calls[2] != 14*time.Minute {
 			t.Errorf("called after %v", calls)
 		}
@@ -43,6 +44,7 @@ func TestSelfIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if len(calls) != 4 {
 			t.Errorf("after calm: called after %v", calls)
 		}
@@ -58,6 +60,7 @@ func TestSelfWithoutOnBreachOnlySays(t *testing.T) {
 		})
 		defer start(t, must(t, d, err))()
 		time.Sleep(4 * time.Minute)
+		synctest.Wait()
 		var said []string
 		for _, e := range events {
 			said = append(said, string(e.Kind)+": "+e.Text)

@@ -55,7 +55,7 @@ func TestWorkersAreRestartedOneAtATime(t *testing.T) {
 			t.Errorf("events %v, want %v", events, want)
 		}
 		st = d.Status()
-		if st.Restarts != 2 || st.Failed != 0 || st.Recent != 2 || st.State != OK || st.Alarm != "" {
+		if st.Restarts != 2 || st.Failed != 0 || st.Useless != 0 || st.Recent != 2 || st.State != OK || st.Alarm != "" {
 			t.Errorf("%+v", st)
 		}
 		stop()
@@ -285,6 +285,7 @@ func TestWorkersComeAndGo(t *testing.T) {
 			})
 			time.Sleep(10 * time.Second)
 		}
+		synctest.Wait()
 		if len(d.known) > 6 {
 			t.Errorf("%d workers are remembered", len(d.known))
 		}

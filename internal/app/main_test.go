@@ -40,6 +40,8 @@ func TestMain(m *testing.M) {
 		os.Exit(sleeper())
 	case "fragile":
 		os.Exit(fragile())
+	case "leaky":
+		os.Exit(leaky())
 	default:
 		os.Exit(m.Run())
 	}
