@@ -1,0 +1,164 @@
+package tracing
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// Stats counts spans.
+type Stats struct {
+	Sent    uint64
+	Dropped uint64 // that did not begin or were lost, because the queue was full or the collector is left alone
+	Failed  uint64 // that the collector did not take
+}
+
+// How long a collector that fails is left alone: doubling from the first to the
+// last.
+const (
+	firstPause = time.Second
+	lastPause  = 30 * time.Second
+)
+
+// endPatience is how long what waits may take to be sent at the end.
+const endPatience = 5 * time.Second
+
+// queue holds the spans that have ended until they are sent. It is the SDK's
+// processor; unlike the SDK's own it starts nothing by itself, and drops before
+// a span begins.
+type queue struct {
+	cfg      Config
+	exporter sdk.SpanExporter
+	spans    chan sdk.ReadOnlySpan
+	down     atomic.Bool // the collector is left alone
+
+	sent, dropped, failed atomic.Uint64
+}
+
+var _ sdk.SpanProcessor = (*queue)(nil)
+
+func newQueue(cfg Config, e sdk.SpanExporter) *queue {
+	return &queue{cfg: cfg, exporter: e, spans: make(chan sdk.ReadOnlySpan, cfg.Queue)}
+}
+
+// open reports whether a span may begin, and counts one that may not.
+func (q *queue) open() bool {
+	if q.down.Load() || len(q.spans) == cap(q.spans) {
+		q.dropped.Add(1)
+		return false
+	}
+	return true
+}
+
+// OnStart implements [sdk.SpanProcessor].
+func (*queue) OnStart(context.Context, sdk.ReadWriteSpan) {}
+
+// OnEnd implements [sdk.SpanProcessor]. It never blocks.
+func (q *queue) OnEnd(s sdk.ReadOnlySpan) {
+	select {
+	case q.spans <- s:
+	default:
+		q.dropped.Add(1)
+	}
+}
+
+// Shutdown implements [sdk.SpanProcessor]; run ends by its context.
+func (*queue) Shutdown(context.Context) error { return nil }
+
+// ForceFlush implements [sdk.SpanProcessor].
+func (*queue) ForceFlush(context.Context) error { return nil }
+
+// run sends batches until ctx ends, and then what waits.
+func (q *queue) run(ctx context.Context) {
+	batch := make([]sdk.ReadOnlySpan, 0, q.cfg.Batch)
+	tick := time.NewTicker(q.cfg.Every)
+	defer tick.Stop()
+	pause := time.Duration(0)
+	for ctx.Err() == nil {
+		full := false
+		select {
+		case <-ctx.Done():
+		case s := <-q.spans:
+			batch = append(batch, s)
+			full = len(batch) == cap(batch)
+		case <-tick.C:
+			full = len(batch) > 0
+		}
+		if !full || ctx.Err() != nil {
+			continue
+		}
+		pause = q.send(ctx, batch, pause)
+		batch = batch[:0]
+		q.rest(ctx, pause)
+	}
+	q.finish(context.WithoutCancel(ctx), batch)
+}
+
+// send sends a batch, and returns how long the collector is to be left alone
+// after it.
+func (q *queue) send(ctx context.Context, batch []sdk.ReadOnlySpan, pause time.Duration) time.Duration {
+	callCtx, cancel := context.WithTimeout(ctx, q.cfg.Timeout)
+	defer cancel()
+	err := q.exporter.ExportSpans(callCtx, batch)
+	switch {
+	case err == nil && pause > 0:
+		q.cfg.Log.Info("the collector of traces takes spans again")
+		fallthrough
+	case err == nil:
+		q.sent.Add(uint64(len(batch)))
+		return 0
+	}
+	q.failed.Add(uint64(len(batch)))
+	if pause == 0 && ctx.Err() == nil {
+		q.cfg.Log.Warn("the collector of traces does not take spans; nothing is traced until it does", slog.Any("err", err))
+	}
+	return min(max(2*pause, firstPause), lastPause)
+}
+
+// rest leaves the collector alone, and lets go of what has ended meanwhile.
+func (q *queue) rest(ctx context.Context, pause time.Duration) {
+	if pause == 0 {
+		return
+	}
+	q.down.Store(true)
+	defer q.down.Store(false)
+	over := time.NewTimer(pause)
+	defer over.Stop()
+	for {
+		select {
+		case <-q.spans:
+			q.dropped.Add(1)
+		case <-over.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// finish sends what waits, and closes the exporter.
+func (q *queue) finish(ctx context.Context, batch []sdk.ReadOnlySpan) {
+	ctx, cancel := context.WithTimeout(ctx, endPatience)
+	defer cancel()
+	for pause := time.Duration(0); pause == 0; {
+		for len(batch) < cap(batch) && len(q.spans) > 0 {
+			batch = append(batch, <-q.spans)
+		}
+		if len(batch) == 0 {
+			break
+		}
+		pause = q.send(ctx, batch, 0)
+		batch = batch[:0]
+	}
+	q.dropped.Add(uint64(len(q.spans)))
+	if err := q.exporter.Shutdown(ctx); err != nil {
+		q.cfg.Log.Debug("closing the exporter of traces", slog.Any("err", err))
+	}
+}
+
+func (q *queue) stats() Stats {
+	return Stats{Sent: q.sent.Load(), Dropped: q.dropped.Load(), Failed: q.failed.Load()}
+}

@@ -1,0 +1,157 @@
+package tracing
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/bezoar-dev/bezoar/gateway"
+)
+
+// Tracing makes spans and sends them. Create it with [New]; the caller owes it a
+// Run. It is safe for concurrent use.
+type Tracing struct {
+	cfg    Config
+	queue  *queue
+	tracer trace.Tracer
+}
+
+var _ gateway.Tracer = (*Tracing)(nil)
+
+// New returns a Tracing, or every fault of cfg. It does not call the collector.
+func New(ctx context.Context, cfg Config) (*Tracing, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("tracing: %w", err)
+	}
+	cfg = cfg.withDefaults()
+	u, err := url.Parse(cfg.Endpoint)
+	if err != nil {
+		return nil, fmt.Errorf("tracing: %w", err)
+	}
+	options := []otlptracehttp.Option{
+		otlptracehttp.WithTimeout(cfg.Timeout),
+		otlptracehttp.WithCompression(otlptracehttp.GzipCompression),
+		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: false}), // the queue knows better when
+	}
+	if u.User != nil {
+		password, _ := u.User.Password()
+		basic := base64.StdEncoding.EncodeToString([]byte(u.User.Username() + ":" + password))
+		options = append(options, otlptracehttp.WithHeaders(map[string]string{"Authorization": "Basic " + basic}))
+		u.User = nil
+	}
+	if u.Path == "" || u.Path == "/" {
+		u.Path = "/v1/traces"
+	}
+	exporter, err := otlptracehttp.New(ctx, append(options, otlptracehttp.WithEndpointURL(u.String()))...)
+	if err != nil {
+		return nil, fmt.Errorf("tracing: %w", err)
+	}
+	t := &Tracing{cfg: cfg, queue: newQueue(cfg, exporter)}
+	provider := sdk.NewTracerProvider(
+		sdk.WithSpanProcessor(t.queue),
+		sdk.WithSampler(sdk.AlwaysSample()), // who is not sampled has no span at all
+		sdk.WithRawSpanLimits(limits()),
+		sdk.WithResource(resource.NewWithAttributes(semconv.SchemaURL,
+			semconv.ServiceName("bezoar"), semconv.ServiceVersion(cfg.Version), semconv.ServiceInstanceID(cfg.Node))),
+	)
+	t.tracer = provider.Tracer("github.com/bezoar-dev/bezoar")
+	return t, nil
+}
+
+// limits bound what one span may hold.
+func limits() sdk.SpanLimits {
+	return sdk.SpanLimits{
+		AttributeValueLengthLimit: maxText, AttributeCountLimit: 32, EventCountLimit: 1, LinkCountLimit: 1,
+		AttributePerEventCountLimit: 4, AttributePerLinkCountLimit: 1,
+	}
+}
+
+// maxText bounds every text in a span.
+const maxText = 256
+
+// Run sends spans until ctx ends, and then those that wait. It returns nil.
+func (t *Tracing) Run(ctx context.Context) error {
+	t.queue.run(ctx)
+	return nil
+}
+
+// Stats returns what has become of spans so far.
+func (t *Tracing) Stats() Stats { return t.queue.stats() }
+
+// Start implements [gateway.Tracer].
+func (t *Tracing) Start(s *gateway.Span) gateway.Trace {
+	if !t.wanted(s) || !t.queue.open() {
+		return gateway.Trace{}
+	}
+	ctx := context.Background()
+	if !s.Parent.IsZero() {
+		ctx = trace.ContextWithSpanContext(ctx, trace.NewSpanContext(trace.SpanContextConfig{
+			TraceID: s.Parent.ID, SpanID: s.Parent.Span, TraceFlags: trace.TraceFlags(s.Parent.Flags), Remote: s.Attempt == 0,
+		}))
+	}
+	method, name := methodOf(s.Method)
+	kind := trace.SpanKindServer
+	if s.Attempt > 0 {
+		kind = trace.SpanKindClient
+	}
+	_, span := t.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithTimestamp(s.Began),
+		trace.WithAttributes(append(begun(s), semconv.HTTPRequestMethodKey.String(method))...))
+	s.State = span
+	c := span.SpanContext()
+	return gateway.Trace{ID: c.TraceID(), Span: c.SpanID(), Flags: byte(c.TraceFlags())}
+}
+
+// wanted reports whether there is to be a span: as the parent says, or by chance.
+func (t *Tracing) wanted(s *gateway.Span) bool {
+	switch {
+	case !s.Parent.IsZero():
+		return s.Parent.Flags&1 != 0
+	case s.Attempt > 0: // of a request without a span
+		return false
+	}
+	return t.cfg.Sample > 0 && rand.Float64() < t.cfg.Sample
+}
+
+// End implements [gateway.Tracer].
+func (t *Tracing) End(s *gateway.Span) {
+	span, ok := s.State.(trace.Span)
+	if !ok {
+		return
+	}
+	s.State = nil
+	if s.Attempt == 0 && s.Route != "" {
+		_, name := methodOf(s.Method)
+		span.SetName(name + " " + s.Route)
+		span.SetAttributes(semconv.HTTPRoute(s.Route))
+	}
+	span.SetAttributes(ended(s)...)
+	if code, text := status(s); code != 0 {
+		span.SetStatus(code, text)
+	}
+	span.End()
+}
+
+// methodOf returns the method as the conventions have it, and as a span's name.
+func methodOf(method string) (attr, name string) {
+	switch method {
+	case "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY":
+		return method, method
+	}
+	return "_OTHER", "HTTP"
+}
+
+// The attributes of our own.
+const (
+	attrRequest = attribute.Key("bezoar.request.id")
+	attrWorker  = attribute.Key("bezoar.worker")
+	attrLane    = attribute.Key("bezoar.lane")
+)
