@@ -42,6 +42,38 @@ func TestQueueGuide(t *testing.T) {
 	})
 }
 
+// Every command of the guide to live settings is run, in order.
+func TestLiveGuide(t *testing.T) {
+	r := newReader(t, "docs/live-config.md")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(r.dir, "bezoar"), ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	r.read(map[string][]string{
+		"config check":    {"live.yaml: ok", "3 attempts (2 while workers live) × 30s + 30s of waiting = 2m0s"},
+		"config status":   {"running    version 1 from file", "live.yaml is what runs", "\n+    limits: [{rate: 50/s}]\n", "version 2 runs", "half of it"},
+		"--base 1 ||":     {"there is a newer version: number 2", "settings:1:37: routes[0].fleet: there is no fleet \"nowhere\""},
+		"config rollback": {"version 3 runs", "back to version 1", "--- version 2\n+++ version 3\n", "settings.rollback  settings version 3", "there is a newer version"},
+		"override set":    {"rate × 0.1", "deny", "acme: 200"},
+	})
+	if !strings.Contains(r.printed, "thief: 4") {
+		t.Error("the thief was served")
+	}
+}
+
+// Every command of the guide to circuit breakers is run, in order.
+func TestBreakerGuide(t *testing.T) {
+	r := newReader(t, "docs/breakers.md")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(r.dir, "bezoar"), ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	r.read(map[string][]string{"breaker open": {
+		"files  /pages/*  closed", "files /pages/* is open, forced until", "the circuit is forced open until", "files  /pages/*  open, forced",
+		"files /pages/* is closed\n", "404\n",
+	}})
+}
+
 // Every command of the guide to workers is run, in order.
 func TestWorkGuide(t *testing.T) {
 	r := newReader(t, "docs/work.md")
@@ -227,7 +259,7 @@ var link = regexp.MustCompile(`\]\(([^)#\s]*)(#[^)\s]*)?\)`)
 
 // Links between pages, and to code, lead somewhere.
 func TestLinksLeadSomewhere(t *testing.T) {
-	for _, page := range []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/queue.md", "docs/work.md", "docs/pool.md", "docs/sift.md", "docs/crash.md", "docs/decisions.md", "examples/README.md"} {
+	for _, page := range []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/queue.md", "docs/work.md", "docs/pool.md", "docs/sift.md", "docs/crash.md", "docs/decisions.md", "docs/live-config.md", "docs/breakers.md", "examples/README.md"} {
 		text, err := os.ReadFile(filepath.Join("../..", page))
 		if err != nil {
 			t.Fatal(err)

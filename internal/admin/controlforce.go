@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/circuit"
@@ -96,7 +97,7 @@ func steeringProblem(err error) *adminapi.Problem {
 	case errors.Is(err, live.ErrNotFound):
 		return adminapi.NewProblem(http.StatusNotFound, adminapi.CodeNotFound, err.Error())
 	case errors.Is(err, live.ErrConflict):
-		return adminapi.NewProblem(http.StatusConflict, adminapi.CodeConflict, err.Error())
+		return adminapi.NewProblem(http.StatusConflict, adminapi.CodeConflict, strings.TrimPrefix(err.Error(), "put settings: "))
 	case errors.Is(err, live.ErrFull):
 		return adminapi.NewProblem(http.StatusConflict, adminapi.CodeFull, err.Error())
 	case errors.Is(err, circuit.ErrUnknown):
