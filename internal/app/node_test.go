@@ -69,7 +69,7 @@ func serve(t *testing.T, settings string) *node { return serveWith(t, settings, 
 
 func serveWith(t *testing.T, settings string, opt app.Options) *node {
 	t.Helper()
-	cfg, err := config.Parse("test.yaml", []byte(settings))
+	cfg, err := config.ParseEdited("test.yaml", []byte(settings), opt.Settings.Edit)
 	if err != nil {
 		t.Fatal(err)
 	}

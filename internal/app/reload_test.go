@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/app"
+	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/live"
 )
 
@@ -31,13 +32,16 @@ type reloaded struct {
 }
 
 // follow runs Bezoar with settings that it follows.
-func follow(t *testing.T, settings string) *reloaded {
+func follow(t *testing.T, settings string) *reloaded { return followEdited(t, settings, nil) }
+
+// followEdited changes what the settings say, as flags do.
+func followEdited(t *testing.T, settings string, edit func(*config.Config)) *reloaded {
 	t.Helper()
 	r := &reloaded{file: filepath.Join(t.TempDir(), "bezoar.yaml"), hangUp: make(chan struct{}), log: new(syncBuffer)}
 	if err := os.WriteFile(r.file, []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r.node = serveWith(t, settings, app.Options{Settings: app.Settings{Path: r.file}, Restart: r.hangUp, Log: slog.New(slog.NewTextHandler(r.log, nil))})
+	r.node = serveWith(t, settings, app.Options{Settings: app.Settings{Path: r.file, Edit: edit}, Restart: r.hangUp, Log: slog.New(slog.NewTextHandler(r.log, nil))})
 	r.until("the settings run", func() bool { return r.live().Status().Running.Number > 0 })
 	return r
 }

@@ -155,22 +155,9 @@ routes:
   - {match: {path: /*}, fleet: app, client: "header:X-Api-Key", limits: [{rate: 100000/s}]}
 `, self(t), roleVar))
 	r.serving("app", 1)
-	get := func(caller string) int {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+"/", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("X-Api-Key", caller)
-		res, err := r.http.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer res.Body.Close()
-		return res.StatusCode
-	}
 	refused := func(caller string) (n int) {
 		for range 20 {
-			if get(caller) == http.StatusTooManyRequests {
+			if r.status(caller) == http.StatusTooManyRequests {
 				n++
 			}
 		}
@@ -196,7 +183,7 @@ routes:
 	if time.Now().Before(until) {
 		t.Errorf("it ended %v too early", time.Until(until))
 	}
-	r.until("the caller is served again", func() bool { return get("greedy") == http.StatusOK })
+	r.until("the caller is served again", func() bool { return r.status("greedy") == http.StatusOK })
 }
 
 // SIGHUP reads the file again; without a file, it is a rolling restart.
