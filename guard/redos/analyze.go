@@ -78,9 +78,11 @@ func (a *analysis) prepare() bool {
 	}
 	a.reach = a.auto.reachable()
 	a.forge = newForge(a.auto, a.left)
+	a.forge.wants = g.regions > 0
 	a.trial = &trial{
 		m: newMachine(compile(a.tree, a.options.Dialect), a.alpha), left: a.left,
 		anchored: a.options.Anchored, counted: g.counted,
+		exact: !a.tree.inexact && g.counted == 0,
 	}
 	return true
 }
@@ -111,6 +113,9 @@ func (a *analysis) backtracking(r *Result) {
 	if !a.options.Anchored && a.polynomial(a.auto.polynomials(loops, true, a.reach, a.left), r) {
 		return
 	}
+	if a.tree.behind && a.blind(r) {
+		return
+	}
 	switch {
 	case a.left.left <= 0:
 		r.Class, r.Reason = Unknown, "the budget is spent"
@@ -125,7 +130,7 @@ func (a *analysis) backtracking(r *Result) {
 func (a *analysis) exponential(all []candidate, r *Result) bool {
 	try := func(c candidate, attacks []attack) bool {
 		for _, w := range attacks {
-			if a.trial.doubles(w) {
+			if a.trial.doubles(w, a.trial.attempt) {
 				r.Class, r.Confirmed = Exponential, true
 				r.Witness = a.spell(w)
 				r.Offset = a.auto.offset(a.graph, c.pivot)
@@ -155,7 +160,7 @@ const maxPolynomials = 12
 func (a *analysis) polynomial(all []candidate, r *Result) bool {
 	best := 0.0
 	try := func(c candidate, attacks []attack) {
-		run := a.trial.attempt
+		run := runner(a.trial.attempt)
 		if c.seek {
 			run = a.trial.seek
 		}

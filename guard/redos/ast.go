@@ -90,6 +90,7 @@ type tree struct {
 	// inexact: the automaton has paths that the engine has not: atomic groups,
 	// backreferences and lookaround over more than one rune.
 	inexact bool
-	words   set // of \b
-	lines   set // that end a line
+	behind  bool // it has lookbehinds over more than one rune
+	words   set  // of \b
+	lines   set  // that end a line
 }

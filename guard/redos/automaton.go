@@ -43,7 +43,6 @@ type closure struct {
 	strict bool
 	visits []uint8
 	onPath []bool
-	depth  int
 	found  []arrival
 	ends   []arrival
 	budget *budget
@@ -88,20 +87,19 @@ func (c *closure) walk(e int32, m mask) {
 		case epsRound, epsFirst:
 			e = c.round(n)
 		default:
-			if c.onPath[e] {
-				return
-			}
+			was := c.onPath[e]
 			c.visits[e]++
 			c.onPath[e] = true
 			c.walk(n.out[0], m)
 			c.walk(n.out[1], m)
-			c.onPath[e] = false
+			c.onPath[e] = was
 			return
 		}
 	}
 }
 
-// round is where the end of a round leads: on, unless the round was empty, which
+// round is where the end of a round leads: to the next, unless the round was
+// empty (its beginning is on the way here, on which no rune was read), which
 // JavaScript refuses and the others leave the loop after.
 func (c *closure) round(n *eps) int32 {
 	switch empty := c.onPath[n.out[0]]; {

@@ -18,8 +18,12 @@ type trial struct {
 	m        *machine
 	left     *budget
 	anchored bool
-	counted  int // the largest counted repeat that the automaton took for a loop
+	exact    bool // the automaton has no path that the engine has not
+	counted  int  // the largest counted repeat that the automaton took for a loop
 }
+
+// runner runs an attack with n pumps, for limit steps at most.
+type runner func(w attack, n, limit int) (steps int, over bool)
 
 // attempt is the steps of one attempt where the match begins.
 func (t *trial) attempt(w attack, n, limit int) (steps int, over bool) {
@@ -36,14 +40,14 @@ func (t *trial) seek(w attack, n, limit int) (steps int, over bool) {
 }
 
 // doubles says whether steps multiply with every pump, until the limit is passed.
-func (t *trial) doubles(w attack) bool {
+func (t *trial) doubles(w attack, run runner) bool {
 	limit := expLimit
 	if t.counted > 0 { // what is bounded in the end must not be mistaken
 		limit = closeLimit / 2
 	}
 	var s []int
 	for n := 1; n <= maxPumps && t.left.left > 0; n++ {
-		steps, over := t.attempt(w, n, limit)
+		steps, over := run(w, n, limit)
 		switch {
 		case !over:
 			s = append(s, steps)
@@ -52,7 +56,7 @@ func (t *trial) doubles(w attack) bool {
 			}
 		case n > fewestRuns:
 			return steep(s)
-		case n > 3 && leaps(s):
+		case n > 3 && leaps(s), n > 2 && t.exact && leaps(append(s, limit)):
 			return true
 		case limit >= closeLimit:
 			return n > 2
@@ -84,7 +88,7 @@ func leaps(s []int) bool {
 
 // power is the degree by which steps grow when pumps double; 1 if linear or not
 // told.
-func (t *trial) power(w attack, run func(attack, int, int) (int, bool)) (degree float64) {
+func (t *trial) power(w attack, run runner) (degree float64) {
 	limit, last := polyLimit, polyPumps
 	if t.counted > 0 {
 		limit, last = closeLimit, min(closePumps, max(polyPumps, 8*t.counted))

@@ -31,11 +31,11 @@ func TestDbg(t *testing.T) {
 	for _, c := range append(append(exps, polys...), seeks...) {
 		for _, w := range append(a.forge.attacks(c), a.forge.careful(c, a.reach)...) {
 			before := a.left.left
-			run := a.trial.attempt
+			run := runner(a.trial.attempt)
 			if c.seek {
 				run = a.trial.seek
 			}
-			t.Logf("%v seek=%v depth=%d pivot %d target %d %+v start %d: doubles %v power %.2f cost %d", c.class, c.seek, c.depth, a.auto.offset(a.graph, c.pivot), a.auto.offset(a.graph, c.target), a.spell(w), w.start, c.class == Exponential && a.trial.doubles(w), a.trial.power(w, run), before-a.left.left)
+			t.Logf("%v seek=%v depth=%d pivot %d target %d %+v start %d: doubles %v power %.2f cost %d", c.class, c.seek, c.depth, a.auto.offset(a.graph, c.pivot), a.auto.offset(a.graph, c.target), a.spell(w), w.start, c.class == Exponential && a.trial.doubles(w, run), a.trial.power(w, run), before-a.left.left)
 			for n := 1; n < 8; n++ {
 				s, _ := run(w, n, 1000000)
 				t.Log(n, s)

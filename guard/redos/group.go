@@ -104,6 +104,7 @@ func (p *parser) look(start int, behind, neg bool) *node {
 	n.subs = []*node{p.body()}
 	if _, ok := n.single(); !ok {
 		p.tree.inexact = true
+		p.tree.behind = p.tree.behind || behind
 	}
 	return n
 }

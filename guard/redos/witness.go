@@ -33,6 +33,7 @@ type forge struct {
 	*automaton
 	left   *budget
 	common []int // by atom: how many states read it
+	wants  bool  // the pattern has lookaheads that are not modelled
 	order  []int // atoms, those first that fewest states read
 }
 
@@ -181,6 +182,10 @@ func (f *forge) ending(c candidate, w attack) []attack {
 		w.suffix = s
 		out = append(out, w)
 	}
+	if f.wants { // what lookaheads want to see, after what makes the match fail
+		w.suffix = append(slices.Clone(suffixes[len(suffixes)-1]), f.readable()...)
+		out = append(out, w)
+	}
 	return out
 }
 
@@ -277,4 +282,11 @@ func (f *forge) suffixes(set bitset, region int32) [][]int {
 		}
 	}
 	return out
+}
+
+// readable is all atoms, line ends last, since few lookaheads look past them.
+func (f *forge) readable() []int {
+	all := slices.Clone(f.order[:min(len(f.order), maxAtoms)])
+	slices.SortFunc(all, func(a, b int) int { return rank(f.alpha.runes[a]) - rank(f.alpha.runes[b]) })
+	return all
 }
