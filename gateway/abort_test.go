@@ -199,7 +199,13 @@ func TestSlowUploadIsNotOverdue(t *testing.T) {
 	t.Run("deaf worker", func(t *testing.T) {
 		c := dial(t, f.addr)
 		c.send("POST /deaf HTTP/1.1\nHost: h\nContent-Length: 100000000\n\n")
-		go func() { _, _ = c.Write(make([]byte, 100_000_000)) }()
+		go func() {
+			for piece := make([]byte, 100_000); ; {
+				if _, err := c.Write(piece); err != nil {
+					return
+				}
+			}
+		}()
 		if r := d.result(); r.Fault != dispatch.OverdueHead {
 			t.Errorf("fault %d, %v", r.Fault, r.Err)
 		}
