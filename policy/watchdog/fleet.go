@@ -154,8 +154,7 @@ func (f *Fleet) see(now time.Time, c *Config, in []Worker) {
 // forget drops restarts that the budget does not remember.
 func (f *Fleet) forget(now time.Time, c *Config) {
 	f.recent = slices.DeleteFunc(f.recent, func(e entry) bool {
-		age := now.Sub(e.at)
-		return age >= time.Hour || age < 0
+		return now.Sub(e.at) >= time.Hour
 	})
 	if n := len(f.recent) - c.PerHour; n > 0 { // it was lowered
 		f.recent = slices.Delete(f.recent, 0, n)

@@ -142,6 +142,65 @@ func TestSilenceBeginsAnew(t *testing.T) {
 	s.want("w-2")
 }
 
+// Two samples are no breach, however far apart.
+func TestABreachHasToBeSeenThreeTimes(t *testing.T) {
+	s := newStage(t, limited(), 4)
+	s.leak("w-2")
+	for i := range 3 {
+		s.now = s.now.Add(35 * time.Second)
+		if d := s.step(); (d.Action == Restart) != (i == 2) {
+			t.Errorf("sample %d: %+v", i+1, d)
+		}
+	}
+}
+
+// A worker that has done well for long begins with a clean slate, and what all have
+// is nobody's strike.
+func TestStrikes(t *testing.T) {
+	s := newStage(t, Config{Limits: Limits{Memory: 512 * mib, Latency: time.Second}}, 4)
+	s.cure = func(*Worker) {}
+	s.leak("w-2")
+	s.run(2 * time.Minute)
+	s.want("w-2")
+	s.worker("w-2").Sample.Memory = mib
+	s.run(time.Minute)
+	if n := s.status("w-2").Strikes; n != 1 {
+		t.Errorf("%d strikes", n)
+	}
+	s.run(10 * time.Minute)
+	if n := s.status("w-2").Strikes; n != 0 {
+		t.Errorf("%d strikes after a long good life", n)
+	}
+	s.leak("w-2")
+	s.run(40 * time.Second)
+	s.want("w-2", "w-2")
+	s.worker("w-2").Sample.Memory = mib
+	for i := range s.workers {
+		s.workers[i].Sample.Latency = 2 * time.Second
+	}
+	s.run(5 * time.Minute)
+	if st := s.status("w-2"); st.Strikes != 0 || st.State != Due {
+		t.Errorf("the load is no strike: %+v", st)
+	}
+}
+
+func TestBackoffIsBounded(t *testing.T) {
+	for _, c := range []Config{{}, {MinUptime: Off}, {MinUptime: 24 * time.Hour}} {
+		c = c.WithDefaults()
+		last := time.Duration(0)
+		for strikes := range 101 {
+			wait := c.backoff(strikes)
+			if wait < last || wait > c.MaxBackoff || wait < c.MinUptime {
+				t.Fatalf("%+v: %v after %d strikes, before %v", c, wait, strikes, last)
+			}
+			last = wait
+		}
+		if last != c.MaxBackoff {
+			t.Errorf("%v at most, want %v", last, c.MaxBackoff)
+		}
+	}
+}
+
 func TestEverySignal(t *testing.T) {
 	for _, tc := range []struct {
 		signal Signal

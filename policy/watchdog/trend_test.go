@@ -180,6 +180,40 @@ func TestGaps(t *testing.T) {
 	}
 }
 
+// What is too little, too uneven or too full of holes to be called growth.
+func TestWhatIsNotCalledGrowth(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		value func(share float64) float64 // of the window that has passed
+		holes bool                        // a third of the blocks have no samples
+		grows bool
+	}{
+		{"10 MiB in a window", func(x float64) float64 { return 100 + 10*x }, false, true},
+		{"the same with holes", func(x float64) float64 { return 100 + 10*x }, true, false},
+		{"2 MiB in a window", func(x float64) float64 { return 3 + 2*x }, false, false},
+		{"10 MiB of 4 GiB", func(x float64) float64 { return 4096 + 10*x }, false, false},
+		{"10 MiB, and a step of 500", func(x float64) float64 {
+			if x > 0.5 {
+				x += 50
+			}
+			return 100 + 10*x
+		}, false, false},
+		{"half as fast in the second half", func(x float64) float64 { return 100 + 100*min(x, 0.25+x/2) }, false, false},
+	} {
+		var tr trend
+		began := time.Unix(1_000_000, 0)
+		for d := time.Duration(0); d < window+time.Second; d += time.Second {
+			if block := int(d / (window / blocks)); tc.holes && block%3 == 1 && block > 0 {
+				continue
+			}
+			tr.add(began.Add(d), window, int64(tc.value(float64(d)/float64(window))*mib))
+		}
+		if (tr.rate > 0) != tc.grows || tr.n != blocks {
+			t.Errorf("%s: growth %.0f MiB per hour", tc.name, tr.rate/mib)
+		}
+	}
+}
+
 func TestTheilSen(t *testing.T) {
 	nan := math.NaN()
 	for _, tc := range []struct {
