@@ -163,7 +163,7 @@ func (s *session) changed(done adminapi.Changed) error {
 	}
 	var failed error
 	if done.Error != "" {
-		failed = hinted(exitf(exitPartly, "version %d is kept, and does not run on the node that was asked: %s", v.Number, clean(done.Error)),
+		failed = hinted(exitf(exitPartly, "version %d is kept, and does not run on the node that was asked: %s", v.Number, cleanLines(done.Error)),
 			"bezoar config status says what runs where, bezoar config rollback %d goes back", done.Before)
 	}
 	switch {

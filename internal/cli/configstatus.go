@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/live"
@@ -37,12 +38,12 @@ func (c *configStatus) Run(s *session) error {
 func settled(st live.Status) error {
 	for _, is := range []struct{ what, fault string }{{"", st.Error}, {"the file: ", st.File.Error}, {"the store: ", st.Store.Error}} {
 		if is.fault != "" {
-			return exitf(exitUnhealthy, "node %s: %s%s", clean(st.Node), is.what, clean(is.fault))
+			return exitf(exitUnhealthy, "node %s: %s%s", clean(st.Node), is.what, cleanLines(is.fault))
 		}
 	}
 	for _, n := range st.Nodes {
 		if n.Error != "" || n.Running != n.Wanted {
-			return exitf(exitUnhealthy, "node %s runs version %d instead of %d: %s", clean(n.Name), n.Running, n.Wanted, clean(n.Error))
+			return exitf(exitUnhealthy, "node %s runs version %d instead of %d: %s", clean(n.Name), n.Running, n.Wanted, cleanLines(n.Error))
 		}
 	}
 	return nil
@@ -51,20 +52,23 @@ func settled(st live.Status) error {
 // writeSettings says what runs on the node that answers, then on all.
 func writeSettings(p *printer, now time.Time, st live.Status) {
 	line := func(name, style, text string) {
-		p.printf("%s  %s\n", p.paint(dim, fmt.Sprintf("%-9s", name)), p.paint(style, text))
+		for l := range strings.SplitSeq(text, "\n") { // faults of a text, one a line
+			p.printf("%s  %s\n", p.paint(dim, fmt.Sprintf("%-9s", name)), p.paint(style, clean(l)))
+			name = ""
+		}
 	}
-	line("node", bold, clean(st.Node))
+	line("node", bold, st.Node)
 	line("running", "", fmt.Sprintf("%s, since %s (%s)", versionText(st.Running), clock(now, st.Since), ago(now, st.Since)))
 	if st.Wanted.Sum != st.Running.Sum {
 		line("wanted", yellow, versionText(st.Wanted))
 	}
 	if st.Error != "" {
-		line("error", red, clean(st.Error))
+		line("error", red, st.Error)
 	}
 	text, style := fileText(st)
 	line("file", style, text)
 	if e := st.Store.Error; e != "" {
-		line("store", red, fmt.Sprintf("has not answered since %s: %s", clock(now, st.Store.Since), clean(e)))
+		line("store", red, fmt.Sprintf("has not answered since %s: %s", clock(now, st.Store.Since), e))
 	} else {
 		line("store", "", "answers")
 	}
@@ -80,7 +84,7 @@ func writeSettings(p *printer, now time.Time, st live.Status) {
 			wanted.style = yellow
 		}
 		t.add(plain(n.Name), number(n.Running), wanted, plain(ago(now, n.Since)), plain(ago(now, n.Seen)),
-			number(int64(n.Overrides)), cell{clean(n.Error), red})
+			number(int64(n.Overrides)), cell{clean(strings.ReplaceAll(n.Error, "\n", "; ")), red})
 	}
 	t.write(p, "")
 }
@@ -92,9 +96,9 @@ func versionText(v live.Version) string {
 	case v.Number == 0:
 		return "the file's content, which the store has not got yet"
 	}
-	text := fmt.Sprintf("version %d from %s by %s", v.Number, clean(v.Source), clean(v.By))
+	text := fmt.Sprintf("version %d from %s by %s", v.Number, v.Source, v.By)
 	if v.Note != "" && v.Source != live.FromFile {
-		text += ": " + clean(v.Note)
+		text += ": " + v.Note
 	}
 	return text
 }
@@ -106,16 +110,25 @@ func fileText(st live.Status) (text, style string) {
 	}
 	switch {
 	case f.Error != "":
-		return clean(f.Error), red
+		return f.Error, red
 	case f.Runs:
-		text = clean(f.Path) + " is what runs"
+		text = f.Path + " is what runs"
 	case f.Version == st.Wanted.Number:
-		text, style = clean(f.Path)+" is what should run", yellow
+		text, style = f.Path+" is what should run", yellow
 	default:
-		text, style = fmt.Sprintf("%s is version %d; something newer was put", clean(f.Path), f.Version), yellow
+		text, style = fmt.Sprintf("%s is version %d; something newer was put", f.Path, f.Version), yellow
 	}
 	if !f.Notified {
 		text += "; looked at every 10s only"
 	}
 	return text, style
+}
+
+// cleanLines is clean for what may have several lines.
+func cleanLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = clean(lines[i])
+	}
+	return strings.Join(lines, "\n")
 }

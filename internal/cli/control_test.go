@@ -35,7 +35,7 @@ func sampleFleet() adminapi.Fleet {
 // sampleSettings is a node whose newest version is invalid, beside one that
 // lags.
 func sampleSettings() live.Status {
-	bad := "version 8 is invalid: version 8:3:5: fleets.app.replcas: is not a known key"
+	bad := "version 8 is invalid: version 8:3:5: fleets.app.replcas: is not a known key\nversion 8:9:1: routes: is \x1b[31mempty"
 	return live.Status{
 		Node: "web-1", Running: live.Version{Number: 7, Sum: "a", By: "ann@desk", Source: live.FromAPI, Note: "tighter\x1b]0;x\x07"},
 		Wanted: live.Version{Number: 8, Sum: "b", By: "web-1", Source: live.FromFile, Note: "/etc/bezoar.yaml"},
