@@ -68,6 +68,14 @@ func (r *Retry) again(now time.Time) bool {
 	return r.budget.Retry(now)
 }
 
+// Used returns how much of the retries that the budget allows now is used: 1
+// means that no more are made.
+func (r *Retry) Used(now time.Time) float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.budget.Used(now)
+}
+
 // count counts a retry that is made whatever the budget says.
 func (r *Retry) count(now time.Time) {
 	r.mu.Lock()

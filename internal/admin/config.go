@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 )
 
@@ -41,6 +43,10 @@ type Config struct {
 	// Health returns a report of how this process is, with details, to be
 	// answered as JSON. Nil means that there is none.
 	Health func() any
+	// Top says who causes most. Nil means that nobody is counted.
+	Top func(adminapi.TopQuery) adminapi.Top
+	// Metrics are shown at /metrics beside those of this package.
+	Metrics []prometheus.Collector
 	// Livez, Readyz and Healthz say how this process is, to everybody, without
 	// details. Nil means that Livez only says that it answers, that Readyz asks
 	// the Backend alone, and that there is no Healthz.

@@ -44,7 +44,7 @@ func newShelf() *shelf {
 				{Name: "shop/2", State: "down", Restarts: 1},
 			},
 			Lane:     adminapi.Lane{Worker: "shop/1", Open: true, Waiting: 4},
-			Counters: map[string]int64{"refused": 7, "lane-runs": 5},
+			Counters: map[string]int64{"refused": 7, "lane_runs": 5},
 		}},
 	}
 }

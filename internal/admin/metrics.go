@@ -2,27 +2,36 @@ package admin
 
 import (
 	"net/http"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
+// Collectors are what /metrics shows, but for the process and its runtime. All
+// are described, also what is not there now.
+func Collectors(cfg Config, b Backend) []prometheus.Collector {
+	return append([]prometheus.Collector{
+		newFleetCollector(b), newQueueCollector(cfg.Queues, cfg.Triage), newAlarmCollector(cfg.Alarms),
+	}, cfg.Metrics...)
+}
+
 // metrics returns the handler of /metrics over a registry of its own.
 func (s *Server) metrics() http.Handler {
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(
-		collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		newFleetCollector(s.backend),
-		newQueueCollector(s.cfg.Queues, s.cfg.Triage),
-		newAlarmCollector(s.cfg.Alarms),
-	)
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	reg.MustRegister(Collectors(s.cfg, s.backend)...)
 	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{
 		ErrorLog:            nil, // the errors are in the answer
 		MaxRequestsInFlight: 4,
 	})
+}
+
+// describe sends descs.
+func describe(out chan<- *prometheus.Desc, descs ...*prometheus.Desc) {
+	for _, d := range descs {
+		out <- d
+	}
 }
 
 // A fleetCollector reads the fleets' own counters when it is asked, so that
@@ -31,23 +40,46 @@ func (s *Server) metrics() http.Handler {
 type fleetCollector struct {
 	backend                              Backend
 	workers, inFlight, restarts, waiting *prometheus.Desc
+	counters                             map[string]*prometheus.Desc // by their names in [adminapi.Fleet]
 }
 
 func newFleetCollector(b Backend) *fleetCollector {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("bezoar_"+name, help, append([]string{"fleet"}, labels...), nil)
 	}
-	return &fleetCollector{
+	c := &fleetCollector{
 		backend:  b,
 		workers:  desc("workers", "Workers by state; lane is the one set aside for suspects.", "state"),
 		inFlight: desc("in_flight", "Attempts in flight on workers."),
 		restarts: desc("worker_restarts_total", "Epochs that followed an earlier one."),
 		waiting:  desc("lane_waiting", "Suspected work that waits for the lane."),
+		counters: map[string]*prometheus.Desc{},
 	}
+	for key, help := range map[string]string{
+		"answered":    "Work that a worker answered.",
+		"refused":     "Work refused because of what is held against it.",
+		"unavailable": "Work that found no worker, or a full lane.",
+		"failed":      "Work that broke and could not run again.",
+		"timed_out":   "Work that was overdue.",
+		"aborted":     "Work whose caller went away.",
+		"cut":         "Work whose answer broke after it had begun.",
+		"attempts":    "Deliveries of work to workers.",
+		"lane_runs":   "Deliveries to the lane.",
+		"retries":     "Deliveries after the first.",
+		"deaths":      "Ends of workers that nobody asked for.",
+	} {
+		c.counters[key] = desc(key+"_total", help)
+	}
+	return c
 }
 
-// Describe says nothing: which counters a fleet has is the fleet's affair.
-func (c *fleetCollector) Describe(chan<- *prometheus.Desc) {}
+// Describe implements [prometheus.Collector].
+func (c *fleetCollector) Describe(out chan<- *prometheus.Desc) {
+	describe(out, c.workers, c.inFlight, c.restarts, c.waiting)
+	for _, d := range c.counters {
+		out <- d
+	}
+}
 
 // Collect implements [prometheus.Collector].
 func (c *fleetCollector) Collect(out chan<- prometheus.Metric) {
@@ -64,25 +96,15 @@ func (c *fleetCollector) Collect(out chan<- prometheus.Metric) {
 			restarts += float64(w.Restarts)
 		}
 		for state, n := range states {
-			out <- prometheus.MustNewConstMetric(c.workers, prometheus.GaugeValue, n, f.Name, state)
+			out <- gauge(c.workers, n, f.Name, state)
 		}
-		out <- prometheus.MustNewConstMetric(c.inFlight, prometheus.GaugeValue, inFlight, f.Name)
-		out <- prometheus.MustNewConstMetric(c.restarts, prometheus.CounterValue, restarts, f.Name)
-		out <- prometheus.MustNewConstMetric(c.waiting, prometheus.GaugeValue, float64(f.Lane.Waiting), f.Name)
-		for key, n := range f.Counters {
-			name := "bezoar_" + metricName(key) + "_total"
-			d := prometheus.NewDesc(name, "How often: "+strings.ReplaceAll(key, "_", " ")+".", []string{"fleet"}, nil)
-			out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), f.Name)
+		out <- gauge(c.inFlight, inFlight, f.Name)
+		out <- counter(c.restarts, restarts, f.Name)
+		out <- gauge(c.waiting, float64(f.Lane.Waiting), f.Name)
+		for key, d := range c.counters {
+			if n, ok := f.Counters[key]; ok {
+				out <- counter(d, float64(n), f.Name)
+			}
 		}
 	}
-}
-
-// metricName replaces what a metric's name may not hold.
-func metricName(key string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_' {
-			return r
-		}
-		return '_'
-	}, strings.ToLower(key))
 }

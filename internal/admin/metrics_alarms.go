@@ -29,8 +29,10 @@ func newAlarmCollector(alarms func() []adminapi.Alarm) *alarmCollector {
 	}
 }
 
-// Describe says nothing: there may be no alarms.
-func (c *alarmCollector) Describe(chan<- *prometheus.Desc) {}
+// Describe implements [prometheus.Collector].
+func (c *alarmCollector) Describe(out chan<- *prometheus.Desc) {
+	describe(out, c.firing, c.value, c.limit, c.looked, c.told, c.untold)
+}
 
 // Collect implements [prometheus.Collector].
 func (c *alarmCollector) Collect(out chan<- prometheus.Metric) {

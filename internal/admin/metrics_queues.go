@@ -51,8 +51,11 @@ func newQueueCollector(q Queues, t Triage) *queueCollector {
 	}
 }
 
-// Describe says nothing: which queues there are changes.
-func (c *queueCollector) Describe(chan<- *prometheus.Desc) {}
+// Describe implements [prometheus.Collector].
+func (c *queueCollector) Describe(out chan<- *prometheus.Desc) {
+	describe(out, c.messages, c.oldest, c.state, c.letters, c.letterOldest, c.failing, c.tasks,
+		c.vanished, c.mass, c.holders, c.held, c.breaker, c.more)
+}
 
 // Collect implements [prometheus.Collector]. What cannot be read is left out.
 func (c *queueCollector) Collect(out chan<- prometheus.Metric) {

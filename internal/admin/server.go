@@ -138,6 +138,9 @@ func (s *Server) routes() http.Handler {
 		short("GET "+adminapi.PathHealth, s.health)
 	}
 	short("GET "+adminapi.PathAlarms, s.listAlarms)
+	if s.cfg.Top != nil {
+		short("GET "+adminapi.PathTop, s.listTop)
+	}
 	if s.cfg.Triage != nil {
 		api.Handle("GET "+adminapi.PathDeadExport, s.answered(s.export))
 	}

@@ -57,6 +57,7 @@ type App struct {
 	now           atomic.Pointer[present]
 	protect       protection
 	overrides     overrides
+	sighting      sighting
 	health        *health.Health
 	live          *live.Live // nil: the settings stay as they are
 	applied       string     // the sum of the settings that run; the live engine's goroutine's own
@@ -125,7 +126,7 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 	if err := a.openQueues(ctx, a.key); err != nil {
 		return nil, err
 	}
-	for _, open := range []func() error{a.openHealth, a.openProtection, a.openUnits, a.openDesk, a.openGateway, func() error { return a.openLive(ctx) }, a.openAdmin} {
+	for _, open := range []func() error{a.openHealth, func() error { return a.openSight(ctx) }, a.openProtection, a.openUnits, a.openDesk, a.openGateway, func() error { return a.openLive(ctx) }, a.openAdmin} {
 		if err := open(); err != nil {
 			return nil, err
 		}
@@ -190,6 +191,7 @@ func (a *App) openAdmin() error {
 	cfg := admin.Config{
 		Address: a.cfg.Admin, Token: token, Page: a.opt.Page, Log: a.log,
 		Queues: queueView{a.queues, a.wire}, Triage: a.desk, Alarms: a.alarmStates,
+		Top: a.sighting.counts.Top, Metrics: a.metrics(),
 		Steering: steering{a}, Health: func() any { return a.health.Report() },
 		Livez: a.health.Livez(), Readyz: a.health.Readyz(), Healthz: a.health.Healthz(),
 	}

@@ -66,9 +66,13 @@ func (a *App) gatewayConfig(next *present) (gateway.Config, error) {
 		return gateway.Config{}, err
 	}
 	routes, err := a.bindRoutes(next, at)
+	if err == nil {
+		err = a.see(next, a.now.Load(), routes)
+	}
 	return gateway.Config{
 		Routes: routes, TrustedProxies: next.cfg.TrustedProxies, MaxBuffered: int64(next.cfg.BufferTotal),
 		Log: a.log, Limiter: a.protect.limiter, Overrides: a.overrides.of,
+		Observe: a.sighting.observe, Trace: a.sighting.tracer(),
 	}, err
 }
 

@@ -99,3 +99,14 @@ func (b *Budget) Recent(now time.Time) (first, retries float64) {
 	}
 	return first, retries
 }
+
+// Used returns how much of the retries that are allowed now is used, from 0;
+// above 1 when some were made that were not asked for.
+func (b *Budget) Used(now time.Time) float64 {
+	c := b.Config.WithDefaults()
+	first, retries := b.Recent(now)
+	if most := c.Ratio*first + c.Floor*window; most > 0 {
+		return retries / most
+	}
+	return 0
+}

@@ -109,6 +109,30 @@ func TestValidateNamesEveryFault(t *testing.T) {
 	}
 }
 
+func TestUsed(t *testing.T) {
+	b := budget.Budget{Config: budget.Config{Ratio: 0.1, Floor: 1}}
+	now := time.Unix(1_000_000, 0)
+	if got := b.Used(now); got != 0 {
+		t.Errorf("of a new budget %v are used", got)
+	}
+	for range 100 {
+		b.First(now) // 10 retries, and 10 of the floor
+	}
+	for range 5 {
+		b.Retry(now)
+	}
+	if got := b.Used(now); got != 0.25 {
+		t.Errorf("after 5 of 20 retries %v are used", got)
+	}
+	spend(&b, now)
+	if got := b.Used(now); got != 1 {
+		t.Errorf("when none is left %v are used", got)
+	}
+	if got := b.Used(now.Add(time.Minute)); got != 0 {
+		t.Errorf("a minute later %v are used", got)
+	}
+}
+
 func ExampleBudget() {
 	b := budget.Budget{Config: budget.Config{Ratio: 0.2, Floor: 0.1}}
 	now := time.Unix(1_000_000, 0)

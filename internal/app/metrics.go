@@ -1,0 +1,120 @@
+package app
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/circuit"
+	"github.com/bezoar-dev/bezoar/internal/live"
+	"github.com/bezoar-dev/bezoar/internal/sight"
+	"github.com/bezoar-dev/bezoar/overload"
+	"github.com/bezoar-dev/bezoar/watchdog"
+)
+
+// metrics are what /metrics shows beside what the admin API knows.
+func (a *App) metrics() []prometheus.Collector {
+	return []prometheus.Collector{a.sighting.counts.Collector(), a.engines().Collector()}
+}
+
+// engines says where the engines' numbers are read.
+func (a *App) engines() sight.Engines {
+	return sight.Engines{
+		Version: version(),
+		Fleets:  a.fleetNumbers, Pools: a.protect.stats, Quotas: a.protect.limiter.Stats, Stale: a.protect.stale.Stats,
+		Circuits:  func() ([]circuit.Status, circuit.Stats) { return a.protect.circuits.List(), a.protect.circuits.Stats() },
+		Verdicts:  a.verdicts,
+		Budgets:   a.sighting.budgets,
+		Watchdogs: a.watchdogs,
+		Settings: func() (live.Status, bool) {
+			if a.live == nil {
+				return live.Status{}, false
+			}
+			return a.live.Status(), true
+		},
+		Health: a.healthNumbers,
+		Spans:  a.sighting.spans,
+	}
+}
+
+func (a *App) fleetNumbers() []sight.Fleet {
+	units := a.now.Load().units
+	out := make([]sight.Fleet, 0, len(units))
+	for _, u := range units {
+		f := sight.Fleet{Name: u.name, Stats: u.fleet.Stats()}
+		for _, s := range u.fleet.Snapshot() {
+			if s.HeldOut {
+				f.HeldOut++
+			}
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+func (a *App) verdicts() []bezoar.Verdict {
+	var out []bezoar.Verdict
+	for _, u := range a.now.Load().units {
+		out = append(out, u.ledger.Verdicts()...)
+	}
+	return out
+}
+
+func (a *App) watchdogs() []watchdog.Status {
+	var out []watchdog.Status
+	for _, u := range a.now.Load().units {
+		if u.dog == nil {
+			continue
+		}
+		if dog, _ := u.dog.current(); dog != nil {
+			out = append(out, dog.Status())
+		}
+	}
+	return out
+}
+
+func (a *App) healthNumbers() sight.Health {
+	r := a.health.Report()
+	out := sight.Health{State: int(r.State), Checks: make(map[string]int, len(r.Checks))}
+	for _, c := range r.Checks {
+		if c.Skipped == "" {
+			out.Checks[c.Name] = int(c.State)
+		}
+	}
+	return out
+}
+
+// stats are the pools' numbers, by fleet.
+func (p *protection) stats() []overload.Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := make([]overload.Stats, 0, len(p.pools))
+	for _, name := range slices.Sorted(maps.Keys(p.pools)) {
+		out = append(out, p.pools[name].Stats())
+	}
+	return out
+}
+
+func (s *sighting) budgets() []sight.Budget {
+	list := s.retries.Load()
+	if list == nil {
+		return nil
+	}
+	now := time.Now()
+	out := make([]sight.Budget, 0, len(*list))
+	for _, r := range *list {
+		out = append(out, sight.Budget{Route: r.route, Used: r.budget.Used(now)})
+	}
+	return out
+}
+
+func (s *sighting) spans() (sight.Spans, bool) {
+	if s.tracing == nil {
+		return sight.Spans{}, false
+	}
+	st := s.tracing.Stats()
+	return sight.Spans{Sent: st.Sent, Dropped: st.Dropped, Failed: st.Failed}, true
+}
