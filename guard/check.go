@@ -1,0 +1,146 @@
+package guard
+
+import (
+	"errors"
+	"math"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// desk is what one Check works on: readers that keep their buffers.
+type desk struct {
+	readers  [kinds]cost.Reader
+	measures []cost.Measure
+	query    cost.Query
+}
+
+func newDesk() *desk {
+	d := &desk{measures: make([]cost.Measure, 0, 64)}
+	for i, k := range Kinds() {
+		d.readers[i] = readerOf(k)
+	}
+	return d
+}
+
+// maxKept bounds how many measures a desk keeps room for.
+const maxKept = 4096
+
+func (g *Guard) done(d *desk) {
+	if cap(d.measures) > maxKept {
+		d.measures = make([]cost.Measure, 0, 64)
+	}
+	clear(d.measures) // no text of a caller stays alive in the pool
+	d.measures, d.query = d.measures[:0], cost.Query{}
+	g.desks.Put(d)
+}
+
+// Check judges q and fills in v. A query that is accepted costs no allocation.
+func (g *Guard) Check(q *Query, v *Verdict) {
+	v.reset()
+	p := g.policy.Load()
+	class := p.class(q.Class)
+	v.Class, v.Version = class.name, p.version
+	kind := q.Kind.index()
+	if kind < 0 {
+		g.unknownKind(q, v)
+		return
+	}
+	d := g.desks.Get().(*desk)
+	defer g.done(d)
+
+	options := p.options
+	options.MaxBytes = maxBytes
+	if g.config.Hints != nil {
+		options.Hints = g.config.Hints
+		v.HintsAge = g.config.Hints.Age()
+	}
+	d.query = cost.Query{
+		Method: q.Method, Path: q.Path, RawQuery: q.RawQuery, ContentType: q.ContentType, ContentEncoding: q.ContentEncoding,
+		Body: q.Body, Dialect: q.Dialect, Args: q.Args,
+	}
+	t := &class.tables[kind]
+	scale := g.scale(p, class)
+	reader := d.readers[kind]
+	d.read(reader, options)
+	v.Cost, v.Regex = weigh(d.measures), worstRegex(q.Kind, d.measures)
+	v.Shape = shapeOf(q, d.measures)
+	fired := t.patterns
+	for i := range d.measures {
+		if fired = fired || t.broken(&d.measures[i], scale); fired {
+			break
+		}
+	}
+	if fired {
+		options.Explain = true
+		d.read(reader, options)
+		v.judge(q, d.measures, t, scale, class.reportOnly)
+	}
+	g.counts.checked(q, v)
+	if v.Verdict != Accepted {
+		g.logVerdict(q, v)
+	}
+}
+
+// maxBytes is where readers stop. Limits on body_bytes refuse earlier.
+const maxBytes = 64 << 20
+
+// read fills in the desk's measures; what cannot be read is one of them.
+func (d *desk) read(r cost.Reader, o cost.Options) {
+	list := append(d.measures[:0], cost.Measure{Predictor: cost.BodyBytes, Value: float64(len(d.query.Body)), Offset: -1})
+	if o.Explain {
+		list[0].Path = "body"
+	}
+	list, err := r.Read(list, d.query, o)
+	if err != nil {
+		list = append(list, unreadable(err))
+	}
+	d.measures = list
+}
+
+func unreadable(err error) cost.Measure {
+	m := cost.Measure{Predictor: cost.Unparsable, Value: 1, Offset: -1, Detail: err.Error()}
+	if u, ok := errors.AsType[*cost.Unreadable](err); ok {
+		m.Offset, m.Part, m.Detail = u.Offset, u.Part, u.Reason
+		if u.Predictor != cost.None {
+			m.Predictor = u.Predictor
+		}
+	}
+	if m.Predictor != cost.Unparsable && m.Predictor != cost.Encoding {
+		m.Value = math.Inf(1) // a bound of the reader: how far beyond is not known
+	}
+	return m
+}
+
+func (g *Guard) unknownKind(q *Query, v *Verdict) {
+	v.Verdict = Rejected
+	v.Findings = append(v.Findings, Finding{
+		Predictor: cost.Unparsable.String(), Path: "kind", Value: 1, Action: Reject, Rule: "default",
+		Detail: "the kind " + string(q.Kind) + " is not known", Fix: "use elasticsearch, opensearch, sql, graphql or regex",
+	})
+	g.counts.checked(q, v)
+}
+
+// worstRegex is the gravest word about the expressions in a query: safe when
+// the query is an expression and nothing is wrong with it.
+func worstRegex(k Kind, measures []cost.Measure) string {
+	word, weight := "", 0
+	if k == Regex {
+		word = "safe"
+	}
+	for i := range measures {
+		switch measures[i].Predictor {
+		case cost.RegexExponential:
+			return "exponential"
+		case cost.RegexPolynomial, cost.RegexSearch:
+			if weight < 2 && measures[i].Value > 1 {
+				word, weight = "polynomial", 2
+			}
+		case cost.RegexUnknown, cost.Unparsable, cost.Encoding:
+			if weight < 1 && (k == Regex || measures[i].Predictor == cost.RegexUnknown) {
+				word, weight = "unknown", 1
+			}
+		default:
+		}
+	}
+	return word
+}

@@ -1,0 +1,215 @@
+package guard
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Tally counts verdicts.
+type Tally struct {
+	Checked  int64   `json:"checked"`
+	Accepted int64   `json:"accepted"`
+	Capped   int64   `json:"capped"`
+	Reported int64   `json:"reported"`
+	Rejected int64   `json:"rejected"`
+	Cost     float64 `json:"cost"` // sum of units
+}
+
+func (t *Tally) add(v *Verdict) {
+	t.Checked++
+	t.Cost += v.Cost
+	switch v.Verdict {
+	case Accepted:
+		t.Accepted++
+	case Capped:
+		t.Capped++
+	case Reported:
+		t.Reported++
+	case Rejected:
+		t.Rejected++
+	}
+}
+
+// CallerStats is what one caller has sent.
+type CallerStats struct {
+	Caller string `json:"caller"`
+	Tally
+	Rules map[string]int64 `json:"rules,omitempty"` // findings by predictor
+	Worst string           `json:"worst,omitempty"` // shape of the costliest query
+	worst float64
+	shape uint64
+}
+
+// ShapeStats is what is known of queries of one shape: predicted and actual.
+type ShapeStats struct {
+	Shape string `json:"shape"`
+	Kind  Kind   `json:"kind"`
+	Tally
+	MaxCost   float64       `json:"max_cost"`
+	Predictor string        `json:"predictor,omitempty"` // of the gravest finding
+	Path      string        `json:"path,omitempty"`
+	Observed  int64         `json:"observed"` // answers
+	Took      time.Duration `json:"took"`     // sum
+	MaxTook   time.Duration `json:"max_took"`
+	Bytes     int64         `json:"bytes"`
+	Deaths    int64         `json:"deaths"` // of workers
+}
+
+// Observation is what became of a query that went on.
+type Observation struct {
+	Shape  uint64 // of its verdict
+	Caller string
+	Took   time.Duration
+	Bytes  int64
+	Died   bool // the worker that handled it
+}
+
+type counts struct {
+	maxCallers, maxShapes int
+
+	mu      sync.Mutex // guards what follows
+	total   Tally
+	callers map[string]*CallerStats
+	shapes  map[uint64]*ShapeStats
+}
+
+func (c *counts) init(config Config) {
+	c.maxCallers, c.maxShapes = config.MaxCallers, config.MaxShapes
+	c.callers, c.shapes = map[string]*CallerStats{}, map[uint64]*ShapeStats{}
+}
+
+func (c *counts) checked(q *Query, v *Verdict) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.total.add(v)
+	who := c.caller(q.Caller)
+	who.add(v)
+	if v.Cost > who.worst {
+		who.worst, who.shape = v.Cost, v.Shape
+	}
+	for i := range v.Findings {
+		if who.Rules == nil {
+			who.Rules = map[string]int64{}
+		}
+		who.Rules[v.Findings[i].Predictor]++
+	}
+	if s := c.shape(v.Shape, v.Cost); s != nil {
+		s.Kind = q.Kind
+		s.add(v)
+		s.MaxCost = max(s.MaxCost, v.Cost)
+		if len(v.Findings) > 0 {
+			s.Predictor, s.Path = v.Findings[0].Predictor, v.Findings[0].Path
+		}
+	}
+}
+
+// maxCallerName bounds what is kept of a name that a caller chose.
+const maxCallerName = 256
+
+func (c *counts) caller(name string) *CallerStats {
+	if len(name) > maxCallerName {
+		name = name[:maxCallerName]
+	}
+	if s, ok := c.callers[name]; ok {
+		return s
+	}
+	if len(c.callers) >= c.maxCallers {
+		name = Others
+		if s, ok := c.callers[name]; ok {
+			return s
+		}
+	}
+	s := &CallerStats{Caller: strings.Clone(name)}
+	c.callers[s.Caller] = s
+	return s
+}
+
+// shape finds the row of a shape. When all are taken, the cheapest of a few
+// makes room for one that costs more, unless it has killed.
+func (c *counts) shape(id uint64, units float64) *ShapeStats {
+	if s, ok := c.shapes[id]; ok {
+		return s
+	}
+	if len(c.shapes) >= c.maxShapes {
+		const looked = 8
+		var victim uint64
+		var least *ShapeStats
+		n := 0
+		for other, s := range c.shapes {
+			if s.Deaths == 0 && (least == nil || s.MaxCost < least.MaxCost) {
+				victim, least = other, s
+			}
+			if n++; n == looked {
+				break
+			}
+		}
+		if least == nil || least.MaxCost > units {
+			return nil
+		}
+		delete(c.shapes, victim)
+	}
+	s := &ShapeStats{Shape: shapeText(id)}
+	c.shapes[id] = s
+	return s
+}
+
+// Observe tells what became of a query: what was predicted is shown beside it.
+func (g *Guard) Observe(o Observation) {
+	g.counts.mu.Lock()
+	if s, ok := g.counts.shapes[o.Shape]; ok {
+		s.Observed++
+		s.Took += o.Took
+		s.MaxTook = max(s.MaxTook, o.Took)
+		s.Bytes += o.Bytes
+		if o.Died {
+			s.Deaths++
+		}
+	}
+	g.counts.mu.Unlock()
+	g.logSlow(o)
+}
+
+// Total counts all queries.
+func (g *Guard) Total() Tally {
+	g.counts.mu.Lock()
+	defer g.counts.mu.Unlock()
+	return g.counts.total
+}
+
+// Callers are at most n callers, those first whose queries cost most.
+func (g *Guard) Callers(n int) []CallerStats {
+	g.counts.mu.Lock()
+	defer g.counts.mu.Unlock()
+	list := make([]CallerStats, 0, len(g.counts.callers))
+	for _, s := range g.counts.callers {
+		row := *s
+		row.Worst = shapeText(s.shape)
+		row.Rules = make(map[string]int64, len(s.Rules))
+		for k, v := range s.Rules {
+			row.Rules[k] = v
+		}
+		list = append(list, row)
+	}
+	slices.SortFunc(list, func(a, b CallerStats) int {
+		return cmp.Or(-cmp.Compare(a.Cost, b.Cost), cmp.Compare(a.Caller, b.Caller))
+	})
+	return list[:min(n, len(list))]
+}
+
+// Shapes are at most n shapes: those first that killed, then those that took
+// longest, then those that were predicted to cost most.
+func (g *Guard) Shapes(n int) []ShapeStats {
+	g.counts.mu.Lock()
+	defer g.counts.mu.Unlock()
+	list := make([]ShapeStats, 0, len(g.counts.shapes))
+	for _, s := range g.counts.shapes {
+		list = append(list, *s)
+	}
+	slices.SortFunc(list, func(a, b ShapeStats) int {
+		return cmp.Or(-cmp.Compare(a.Deaths, b.Deaths), -cmp.Compare(a.MaxTook, b.MaxTook), -cmp.Compare(a.MaxCost, b.MaxCost), cmp.Compare(a.Shape, b.Shape))
+	})
+	return list[:min(n, len(list))]
+}

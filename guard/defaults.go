@@ -1,0 +1,117 @@
+package guard
+
+import (
+	"math"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// DefaultRules are the limits that hold where nobody has said otherwise. They
+// come from the limits of the backends themselves, and where those have none
+// from incidents. An ordinary dashboard stays far below them.
+func DefaultRules() []Rule {
+	var rules []Rule
+	for _, d := range defaults() {
+		rules = append(rules, Rule{Predictor: d.predictor, Limit: d.limit, Action: d.action, Kind: d.kind, Where: "default"})
+	}
+	return rules
+}
+
+type defaultRule struct {
+	predictor cost.Predictor
+	limit     float64
+	action    Action
+	kind      Kind // "" is all
+}
+
+func defaults() []defaultRule {
+	list := elasticDefaults()
+	list = append(list, sqlDefaults()...)
+	return append(list, otherDefaults()...)
+}
+
+func elasticDefaults() []defaultRule {
+	return []defaultRule{
+		{cost.ResultWindow, 10_000, Reject, ""},      // index.max_result_window
+		{cost.InnerWindow, 100, Reject, ""},          // index.max_inner_result_window
+		{cost.RescoreWindow, 10_000, Reject, ""},     // index.max_rescore_window
+		{cost.AggProduct, 65_536, Reject, ""},        // search.max_buckets
+		{cost.AggCardinality, 1_000_000, Reject, ""}, // each value is a bucket in memory before the first is dropped
+		{cost.HistogramSpan, 65_536, Reject, ""},     // search.max_buckets; empty buckets count
+		{cost.GeoCells, 65_536, Reject, ""},          // likewise
+		{cost.AggDepth, 20, Reject, ""},              // older nodes die of deep ones; people nest five
+		{cost.QueryDepth, 30, Reject, ""},            // indices.query.bool.max_nested_depth
+		{cost.ClauseCount, 1024, Reject, ""},         // indices.query.bool.max_clause_count
+		{cost.TermsCount, 65_536, Reject, ""},        // index.max_terms_count
+		{cost.LeadingWildcard, 0, Reject, ""},        // reads every term, or row
+		{cost.PatternLength, 1000, Reject, ""},       //
+		{cost.RegexLength, 1000, Reject, ""},         // index.max_regex_length
+		{cost.RegexStates, 10_000, Reject, ""},       // Lucene's own default for determinized states
+		{cost.WildcardStars, 8, Reject, ""},          // thousands overflow the stack
+		{cost.FieldFanout, 100, Reject, ""},          // an automaton for each field
+		{cost.Script, 10, Reject, ""},                // ten short ones, or one with many loops or branches
+		{cost.ScriptScore, 0, Report, ""},            // runs for every document
+		{cost.Joining, 2, Reject, ""},                //
+		{cost.ExpensiveClass, 0, Report, ""},         // search.allow_expensive_queries would refuse them
+		{cost.ScrollTTL, 86_400, Reject, ""},         // search.max_keep_alive
+		{cost.Fetch, 100, Reject, ""},                // index.max_docvalue_fields_search
+		{cost.Shards, 1000, Reject, ""},              //
+		{cost.Unfiltered, 10_000_000, Report, ""},    // documents, where hints know them
+		{cost.UnfilteredWrite, 0, Reject, ""},        //
+		{cost.Batch, 100, Reject, ""},                //
+		{cost.SuggestSize, 10_000, Reject, ""},       //
+		{cost.VectorCandidates, 10_000, Reject, ""},  // the backend's own
+		{cost.DeniedEndpoint, 0, Reject, ""},         // its cost cannot be read
+		{cost.StoredTemplate, 0, Off, ""},            // its text is the operators' own
+		{cost.Timeout, math.Inf(1), Off, ""},         // for caps that a class asks for
+		{cost.TerminateAfter, math.Inf(1), Off, ""},
+		{cost.TotalHits, math.Inf(1), Off, ""},
+	}
+}
+
+func sqlDefaults() []defaultRule {
+	return []defaultRule{
+		{cost.MissingWhere, 0, Reject, ""},
+		{cost.LikeWildcards, 4, Reject, ""},
+		{cost.CrossJoin, 1, Reject, ""},
+		{cost.JoinCount, 8, Reject, ""},
+		{cost.InList, 1000, Reject, ""},
+		{cost.OffsetRows, 10_000, Reject, ""},
+		{cost.MissingLimit, 10_000, Off, ""}, // a cap changes answers: only where somebody asks for it
+		{cost.NonSargable, 0, Report, ""},
+		{cost.Regex, 0, Report, ""},
+		{cost.Sort, 0, Report, ""},
+		{cost.GroupCardinality, 1_000_000, Reject, ""},
+		{cost.SubqueryDepth, 5, Reject, ""},
+		{cost.Recursive, 0, Report, ""},
+		{cost.DeniedFunction, 0, Reject, ""},
+		{cost.MultiStatement, 1, Report, ""}, // each statement is judged by itself
+		{cost.FullScan, 1_000_000, Reject, ""},
+	}
+}
+
+func otherDefaults() []defaultRule {
+	return []defaultRule{
+		{cost.GQLCost, 5000, Reject, ""},
+		{cost.GQLDepth, 6, Reject, ""},
+		{cost.GQLAliases, 15, Reject, ""},
+		{cost.GQLTokens, 1000, Reject, ""},
+		{cost.GQLDirectives, 50, Reject, ""},
+		{cost.GQLNodes, 500_000, Reject, ""},
+		{cost.GQLRootFields, 20, Report, ""},
+
+		{cost.RegexExponential, 0, Reject, ""},
+		{cost.RegexPolynomial, 1, Reject, ""},
+		{cost.RegexSearch, 1, Report, ""}, // every search for a word is; harmful only on long texts
+		{cost.RegexUnknown, 0, Report, ""},
+
+		// What the guard cannot read and the backend can would be a way around
+		// it. SQL has more dialects than any reader, so there it is reported.
+		{cost.Unparsable, 0, Reject, ""},
+		{cost.Unparsable, 0, Report, SQL},
+		{cost.Unparsable, 0, Report, Regex},
+		{cost.Encoding, 0, Reject, ""},
+		{cost.BodyBytes, 16 << 20, Reject, ""},
+		{cost.BodyDepth, 200, Reject, ""},
+	}
+}

@@ -1,0 +1,109 @@
+package guard
+
+import (
+	"fmt"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// fixOf says how a query gets below a limit, in one sentence that its author
+// can follow.
+func fixOf(p cost.Predictor, k Kind, limit float64) string {
+	n := Number(limit).String()
+	switch p.String() {
+	case "leading_wildcard":
+		if k == SQL {
+			return "begin the pattern with plain text, add another selective condition, or use a full-text or trigram index"
+		}
+		return "begin the pattern with plain text, map the field as wildcard, or index it reversed or as n-grams"
+	case "unparsable":
+		if k == Elasticsearch || k == OpenSearch {
+			return "send one JSON object without comments or trailing commas"
+		}
+		return "correct the text, or set unparsable: accept for this class if the backend reads it"
+	}
+	for _, f := range fixes() {
+		if f.predictor == p {
+			return fmt.Sprintf(f.text, n)
+		}
+	}
+	return fmt.Sprintf("bring it down to %s", n)
+}
+
+type fix struct {
+	predictor cost.Predictor
+	text      string
+}
+
+// fixes take the limit as %s; %.0s is a limit that says nothing.
+func fixes() []fix {
+	return []fix{
+		{cost.ResultWindow, "keep from + size at or below %s; page deeper with search_after and a point in time"},
+		{cost.InnerWindow, "keep from + size of top_hits and inner_hits at or below %s"},
+		{cost.RescoreWindow, "lower window_size to %s or less"},
+		{cost.AggProduct, "lower the sizes, or nest less, until the product of buckets is at most %s; or page with a composite aggregation"},
+		{cost.AggCardinality, "add a filter that selects fewer documents, aggregate a field of at most %s values, or page with a composite aggregation"},
+		{cost.HistogramSpan, "use a longer interval, or a narrower range filter, for at most %s buckets; min_doc_count: 1 does not help"},
+		{cost.GeoCells, "lower the precision, or give bounds, for at most %s cells"},
+		{cost.AggDepth, "nest aggregations at most %s levels deep"},
+		{cost.QueryDepth, "nest queries at most %s levels deep; join clauses of one bool into a list"},
+		{cost.ClauseCount, "use at most %s clauses; a terms query takes a list as one clause"},
+		{cost.TermsCount, "send at most %s values in a request, or look them up with a terms lookup"},
+		{cost.PatternLength, "shorten the pattern to %s bytes; use term or match for plain text"},
+		{cost.RegexLength, "shorten the expression to %s bytes"},
+		{cost.RegexStates, "repeat less, or fewer times, for at most %s states; ask for no more max_determinized_states"},
+		{cost.WildcardStars, "use at most %s wildcards in one pattern"},
+		{cost.FieldFanout, "name the fields that are searched: at most %s"},
+		{cost.Script, "use a stored script, or compute the value when indexing; weight %s is allowed"},
+		{cost.ScriptScore, "filter first, or rescore the best hits only, so that the script does not run for every document (limit %s)"},
+		{cost.Joining, "nest has_child, has_parent and nested at most %s levels deep; store what belongs together in one document"},
+		{cost.ExpensiveClass, "prefer term, match and range on keyword, numeric and date fields; more than %s of this clause is reported"},
+		{cost.ScrollTTL, "keep a scroll open for at most %s seconds; each request renews it"},
+		{cost.Fetch, "ask for at most %s of these fields"},
+		{cost.Shards, "name the indices, or narrow the pattern by date, for at most %s shards"},
+		{cost.Unfiltered, "add a range or a term that selects at most %s documents"},
+		{cost.UnfilteredWrite, "add a query that selects the documents to change; to empty an index, delete it%.0s"},
+		{cost.Batch, "split the request: at most %s searches in one"},
+		{cost.Timeout, "set timeout to %ss or less"},
+		{cost.TerminateAfter, "set terminate_after to %s or less"},
+		{cost.TotalHits, "set track_total_hits to %s or less"},
+		{cost.StoredTemplate, "send the query itself, so that it can be judged%.0s"},
+		{cost.DeniedEndpoint, "use _search: what this endpoint runs cannot be judged%.0s"},
+		{cost.SuggestSize, "ask for at most %s suggestions"},
+		{cost.VectorCandidates, "lower k and num_candidates to %s or less"},
+
+		{cost.MissingWhere, "add a WHERE that selects the rows to change; to empty a table, use TRUNCATE%.0s"},
+		{cost.LikeWildcards, "use at most %s wildcards in one pattern, or full-text search"},
+		{cost.CrossJoin, "join every table to the others by an equality in ON or WHERE (%s group is allowed)"},
+		{cost.JoinCount, "join at most %s tables; split the statement, or keep a summary table"},
+		{cost.InList, "send at most %s values; join a temporary table, or use = ANY with an array in parts"},
+		{cost.OffsetRows, "keep OFFSET + LIMIT at or below %s; page by key: WHERE id > last ORDER BY id"},
+		{cost.MissingLimit, "add LIMIT %s or less"},
+		{cost.NonSargable, "compare the bare column, with the function on the other side, or index the expression (limit %s)"},
+		{cost.Regex, "use LIKE with plain text first, =, or a full-text index (limit %s)"},
+		{cost.Sort, "pick random rows by key, or TABLESAMPLE, and sort by an indexed column (limit %s)"},
+		{cost.GroupCardinality, "group by fewer columns, or filter first, for at most %s groups"},
+		{cost.SubqueryDepth, "nest SELECT at most %s levels deep; join, or name parts in WITH"},
+		{cost.Recursive, "bound the recursion by a depth in its WHERE, and by LIMIT (limit %s)"},
+		{cost.DeniedFunction, "remove the call%.0s"},
+		{cost.MultiStatement, "send at most %s statement at once"},
+		{cost.FullScan, "add WHERE or LIMIT: at most %s rows"},
+
+		{cost.GQLCost, "ask for fewer fields, or a smaller first, for a cost of at most %s"},
+		{cost.GQLDepth, "nest fields at most %s levels deep"},
+		{cost.GQLAliases, "use at most %s aliases"},
+		{cost.GQLTokens, "shorten the document to %s tokens"},
+		{cost.GQLDirectives, "use at most %s directives"},
+		{cost.GQLNodes, "lower first or last along the nesting, for at most %s nodes"},
+		{cost.GQLRootFields, "ask for at most %s fields of the root at once"},
+
+		{cost.RegexExponential, "rewrite the repetition so that a text matches it in one way only, or use an engine without backtracking%.0s"},
+		{cost.RegexPolynomial, "keep repetitions that match the same text apart by a separator, bound them, or use an engine without backtracking (degree %s is allowed)"},
+		{cost.RegexSearch, "anchor the expression with ^, or bound the length of the texts that it searches%.0s"},
+		{cost.RegexUnknown, "shorten the expression, or repeat less, so that it can be judged%.0s"},
+
+		{cost.Encoding, "send plain JSON, uncompressed%.0s"},
+		{cost.BodyBytes, "shorten the request to %s bytes"},
+		{cost.BodyDepth, "nest less: at most %s levels"},
+	}
+}

@@ -1,0 +1,278 @@
+package guard
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// Source is where hints come from. Of two that know the same, the later one in
+// this list is believed: it is nearer to the data.
+type Source int
+
+const (
+	Static  Source = iota // a file
+	Polled                // mappings, settings and cardinalities that were asked for
+	Learned               // from answers
+)
+
+const sources = 3
+
+// HintSet is what one source knows, by the name of an index or a table, or a
+// pattern of them.
+type HintSet map[string]IndexHints
+
+// IndexHints is what is known of one index and its fields.
+type IndexHints struct {
+	cost.IndexHint
+	SameAs string // another name of the set whose hints fill in what is not said here
+	Fields map[string]cost.FieldHint
+}
+
+// The bounds of a HintStore, over all sources.
+const (
+	MaxHintIndices = 10_000
+	MaxHintFields  = 500_000
+)
+
+// HintStore joins hints of several sources. It is safe for concurrent use, and
+// looking up allocates nothing. Its zero value knows nothing.
+type HintStore struct {
+	merged atomic.Pointer[mergedHints]
+
+	mu   sync.Mutex // guards what follows
+	sets [sources]HintSet
+	at   [sources]time.Time
+}
+
+// Set replaces what one source knows. at is when that was true.
+func (s *HintStore) Set(source Source, set HintSet, at time.Time) error {
+	if source < 0 || source >= sources {
+		return fmt.Errorf("set hints: there is no source %d", source)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sets, times := s.sets, s.at
+	sets[source], times[source] = set, at
+	m, err := mergeHints(sets)
+	if err != nil {
+		return fmt.Errorf("set hints: %w", err)
+	}
+	for i, t := range times {
+		if sets[i] != nil && (m.oldest.IsZero() || t.Before(m.oldest)) {
+			m.oldest = t
+		}
+	}
+	s.sets, s.at = sets, times
+	s.merged.Store(m)
+	return nil
+}
+
+// Age implements cost.Hints.
+func (s *HintStore) Age() time.Duration {
+	m := s.merged.Load()
+	if m == nil || m.oldest.IsZero() {
+		return 0
+	}
+	return max(0, time.Since(m.oldest))
+}
+
+// Field implements cost.Hints. Upper and lower case are the same, as in SQL.
+func (s *HintStore) Field(index, field string) (cost.FieldHint, bool) {
+	var best cost.FieldHint
+	m := s.merged.Load()
+	if m == nil {
+		return best, false
+	}
+	var room [128]byte
+	key := fold(room[:0], field)
+	found := false
+	m.each(index, func(e *hintEntry) {
+		if f, ok := e.fields[string(key)]; ok {
+			if best, found = costlier(best, f, found), true; f.Unique && e.Docs > best.Cardinality {
+				best.Cardinality = e.Docs
+			}
+		}
+	})
+	return best, found
+}
+
+// Index implements cost.Hints. Sizes of several indices add up.
+func (s *HintStore) Index(index string) (cost.IndexHint, bool) {
+	var sum cost.IndexHint
+	m := s.merged.Load()
+	if m == nil {
+		return sum, false
+	}
+	found := false
+	m.each(index, func(e *hintEntry) {
+		found = true
+		sum.Docs += e.Docs
+		sum.Shards += e.Shards
+		sum.Indices += max(e.Indices, 1)
+		sum.Fields = max(sum.Fields, e.IndexHint.Fields)
+		sum.Span = max(sum.Span, e.Span)
+		sum.Endless = sum.Endless || e.Endless
+	})
+	return sum, found
+}
+
+func costlier(a, b cost.FieldHint, have bool) cost.FieldHint {
+	if !have {
+		return b
+	}
+	out := a
+	if b.Cardinality > a.Cardinality {
+		out = b
+	}
+	out.Unique = a.Unique || b.Unique
+	if out.HasRange = a.HasRange && b.HasRange; out.HasRange { // a part that is not known may be anything
+		out.Min, out.Max = min(a.Min, b.Min), max(a.Max, b.Max)
+	}
+	return out
+}
+
+// mergedHints is never changed.
+type mergedHints struct {
+	exact    map[string]*hintEntry // by folded name, patterns too
+	patterns []*hintEntry
+	oldest   time.Time
+}
+
+type hintEntry struct {
+	name string // folded
+	cost.IndexHint
+	fields map[string]cost.FieldHint // by folded name
+}
+
+// each calls do for the entries that a name, a list or a pattern stands for. A
+// name of its own goes before patterns that cover it.
+func (m *mergedHints) each(index string, do func(*hintEntry)) {
+	var room [256]byte
+	for rest, more := index, true; more; {
+		var name string
+		name, rest, more = strings.Cut(rest, ",")
+		name = target(strings.TrimSpace(name))
+		key := fold(room[:0], name)
+		if e, ok := m.exact[string(key)]; ok {
+			do(e)
+			continue
+		}
+		if wild(name) {
+			m.eachOverlap(string(key), do)
+			continue
+		}
+		found := false
+		for _, e := range m.patterns {
+			if glob(e.name, key) {
+				do(e)
+				found = true
+			}
+		}
+		if i := strings.LastIndexByte(name, '.'); !found && i > 0 { // a schema before a table
+			if e, ok := m.exact[string(fold(room[:0], name[i+1:]))]; ok {
+				do(e)
+			}
+		}
+	}
+}
+
+func (m *mergedHints) eachOverlap(pattern string, do func(*hintEntry)) {
+	for _, e := range m.exact {
+		if overlap(e.name, pattern) {
+			do(e)
+		}
+	}
+}
+
+// fold appends s in lower case.
+func fold(dst []byte, s string) []byte {
+	for i := range len(s) {
+		c := s[i]
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}
+
+func mergeHints(sets [sources]HintSet) (*mergedHints, error) {
+	m := &mergedHints{exact: map[string]*hintEntry{}}
+	fields := 0
+	for _, set := range sets {
+		for name, hints := range set {
+			key := string(fold(nil, strings.TrimSpace(name)))
+			e := m.exact[key]
+			if e == nil {
+				e = &hintEntry{name: key, fields: map[string]cost.FieldHint{}}
+				m.exact[key] = e
+				if wild(key) {
+					m.patterns = append(m.patterns, e)
+				}
+			}
+			set.fill(e, hints, 0)
+			fields += len(e.fields)
+		}
+	}
+	if len(m.exact) > MaxHintIndices || fields > MaxHintFields {
+		return nil, fmt.Errorf("%d indices and %d fields are more than %d and %d", len(m.exact), fields, MaxHintIndices, MaxHintFields)
+	}
+	for _, e := range m.exact {
+		for name, f := range e.fields {
+			e.fields[name] = settle(f, e.Docs)
+		}
+	}
+	return m, nil
+}
+
+// fill writes hints over an entry, and below them those that they are the same as.
+func (set HintSet) fill(e *hintEntry, h IndexHints, depth int) {
+	if other, ok := set[h.SameAs]; ok && depth < maxInherit {
+		set.fill(e, other, depth+1)
+	}
+	over := func(to *float64, from float64) {
+		if from != 0 {
+			*to = from
+		}
+	}
+	over(&e.Docs, h.Docs)
+	over(&e.Shards, h.Shards)
+	over(&e.Indices, h.Indices)
+	over(&e.IndexHint.Fields, h.IndexHint.Fields)
+	if h.Span != 0 || h.Endless {
+		e.Span, e.Endless = h.Span, h.Endless
+	}
+	for name, f := range h.Fields {
+		key := string(fold(nil, name))
+		have := e.fields[key]
+		if f.Type != "" {
+			have.Type = f.Type
+		}
+		if f.Cardinality != 0 || f.Unique {
+			have.Cardinality, have.Unique = f.Cardinality, f.Unique
+		}
+		if f.HasRange {
+			have.HasRange, have.Min, have.Max = true, f.Min, f.Max
+		}
+		e.fields[key] = have
+	}
+}
+
+// settle holds a cardinality against the number of documents.
+func settle(f cost.FieldHint, docs float64) cost.FieldHint {
+	switch {
+	case f.Unique && docs > 0:
+		f.Cardinality = docs
+	case f.Unique:
+		f.Cardinality = math.Inf(1)
+	case docs > 0:
+		f.Cardinality = min(f.Cardinality, docs)
+	}
+	return f
+}

@@ -1,0 +1,100 @@
+package guard
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// judge turns explained measures into findings, and findings into a verdict.
+func (v *Verdict) judge(q *Query, measures []cost.Measure, t *table, scale float64, reportOnly bool) {
+	var caps []capping
+	for i := range measures {
+		m := &measures[i]
+		if m.Predictor == cost.None {
+			continue
+		}
+		t.exceeded(m, scale, func(r *compiled, limit float64) {
+			action := r.action
+			if action == Cap {
+				edit, ok := capOf(m, limit)
+				if ok {
+					caps = append(caps, edit)
+				} else {
+					action = Reject
+				}
+			}
+			v.add(finding(q, m, r, limit, action))
+		})
+	}
+	slices.SortStableFunc(v.Findings, func(a, b Finding) int { return cmp.Compare(b.Action.weight(), a.Action.weight()) })
+	if n := len(v.Findings); n > MaxFindings {
+		v.Findings, v.More = v.Findings[:MaxFindings], v.More+n-MaxFindings
+	}
+	if len(v.Findings) == 0 {
+		return
+	}
+	worst := v.Findings[0].Action
+	if reportOnly && worst != Report {
+		for i := range v.Findings {
+			if f := &v.Findings[i]; f.Action != Report {
+				f.Would, f.Action = f.Action, Report
+			}
+		}
+		worst = Report
+	}
+	switch worst {
+	case Reject:
+		v.Verdict = Rejected
+	case Cap:
+		v.Verdict = Capped
+		v.apply(q, caps)
+	case Report, Off:
+		v.Verdict = Reported
+	}
+}
+
+// add keeps a finding, unless the same is known: two rules that fire with the
+// same action on the same place say the same.
+func (v *Verdict) add(f Finding) {
+	for i := range v.Findings {
+		have := &v.Findings[i]
+		if have.Predictor == f.Predictor && have.Path == f.Path && have.Part == f.Part && have.Line == f.Line && have.Column == f.Column && have.Action == f.Action {
+			if f.Value > have.Value {
+				*have = f
+			}
+			return
+		}
+	}
+	if len(v.Findings) >= 4*MaxFindings {
+		if f.Action.weight() <= v.Findings[len(v.Findings)-1].Action.weight() {
+			v.More++
+			return
+		}
+		v.Findings = v.Findings[:len(v.Findings)-1]
+		v.More++
+	}
+	v.Findings = append(v.Findings, f)
+}
+
+func finding(q *Query, m *cost.Measure, r *compiled, limit float64, action Action) Finding {
+	f := Finding{
+		Predictor: m.Predictor.String(), Path: m.Path, Value: Number(m.Value), Limit: Number(limit), Action: action,
+		Detail: m.Detail, Index: m.Target, Part: m.Part, Rule: r.where,
+		Fix: fixOf(m.Predictor, q.Kind, limit),
+	}
+	if m.Offset >= 0 {
+		f.Line, f.Column = place(q.Body, m.Offset)
+	}
+	return f
+}
+
+// place is the line and column, in characters, of a byte.
+func place(text []byte, offset int) (line, column int) {
+	before := text[:min(offset, len(text))]
+	start := bytes.LastIndexByte(before, '\n') + 1
+	return 1 + bytes.Count(before, []byte{'\n'}), 1 + utf8.RuneCount(before[start:])
+}

@@ -1,0 +1,209 @@
+package guard
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// policy is Limits in the form in which they are applied. It is never changed.
+type policy struct {
+	limits  Limits
+	version int64
+	byName  map[string]*classPolicy
+	other   *classPolicy // callers without a class, and classes that do not exist
+	order   []*classPolicy
+	options cost.Options
+}
+
+// classPolicy is what holds for one class.
+type classPolicy struct {
+	name       string
+	match      Match
+	dial       float64
+	reportOnly bool
+	tables     [kinds]table
+}
+
+// table is the rules for one kind: for each predictor, the most specific first.
+type table struct {
+	rules    [256][]compiled
+	patterns bool // some rule is about some indices only
+}
+
+type compiled struct {
+	limit  float64
+	action Action
+	index  string // "*" for all
+	rank   rank
+	where  string
+	fixed  bool // dial and load leave it alone
+}
+
+func (c *compiled) scaled(scale float64) float64 {
+	if c.fixed {
+		return c.limit
+	}
+	return c.limit * scale
+}
+
+// fixed reports whether a limit on p is no amount: below it there is only
+// nothing, or a query that is as it should be.
+func fixed(p cost.Predictor) bool {
+	switch p {
+	case cost.CrossJoin, cost.MultiStatement, cost.RegexPolynomial, cost.RegexSearch:
+		return true
+	default:
+		return false
+	}
+}
+
+// rank orders rules by how specific they are. Equal ones all apply.
+type rank struct {
+	class  int // how near the class is that it is for; 0 is none
+	index  int // characters of its pattern
+	kind   int
+	source int // 0 default, 1 file
+}
+
+func (a rank) compare(b rank) int {
+	return cmp.Or(cmp.Compare(a.source, b.source), cmp.Compare(a.class, b.class), cmp.Compare(a.index, b.index), cmp.Compare(a.kind, b.kind))
+}
+
+func compile(l Limits, version int64) (*policy, error) {
+	if err := l.Validate(); err != nil {
+		return nil, err
+	}
+	p := &policy{limits: l, version: version, byName: map[string]*classPolicy{}}
+	p.options = cost.Options{Defaults: l.Assume}
+	if len(l.DeniedFunctions) > 0 {
+		p.options.Denied = map[string]struct{}{}
+		for _, f := range l.DeniedFunctions {
+			p.options.Denied[strings.ToLower(f)] = struct{}{}
+		}
+	}
+	p.other = l.class(nil)
+	for _, c := range l.Classes {
+		line, err := l.lineage(c.Name)
+		if err != nil {
+			return nil, err
+		}
+		cp := l.class(line)
+		p.byName[c.Name] = cp
+		p.order = append(p.order, cp)
+	}
+	slices.SortFunc(p.order, func(a, b *classPolicy) int {
+		return cmp.Or(-cmp.Compare(a.match.conditions(), b.match.conditions()), -cmp.Compare(a.match.literal(), b.match.literal()), cmp.Compare(a.name, b.name))
+	})
+	return p, nil
+}
+
+// class compiles the rules for the class that begins line.
+func (l Limits) class(line []Class) *classPolicy {
+	cp := &classPolicy{dial: 1, reportOnly: l.ReportOnly}
+	near := map[string]int{"": 0}
+	for i, c := range line {
+		near[c.Name] = len(line) - i
+		cp.reportOnly = cp.reportOnly || c.ReportOnly
+		if c.Dial > 0 {
+			cp.dial *= c.Dial
+		}
+	}
+	if len(line) > 0 {
+		cp.name, cp.match = line[0].Name, line[0].Match
+	}
+	for i, kind := range Kinds() {
+		t := &cp.tables[i]
+		for _, r := range DefaultRules() {
+			t.add(r, kind, near, 0)
+		}
+		for _, r := range l.Rules {
+			t.add(r, kind, near, 1)
+		}
+		for p := range t.rules {
+			slices.SortStableFunc(t.rules[p], func(a, b compiled) int { return b.rank.compare(a.rank) })
+		}
+	}
+	return cp
+}
+
+func (t *table) add(r Rule, kind Kind, near map[string]int, source int) {
+	class, ok := near[r.Class]
+	if !ok || r.Kind != "" && r.Kind != kind {
+		return
+	}
+	c := compiled{limit: r.Limit, action: r.Action, index: "*", where: r.Where, fixed: fixed(r.Predictor), rank: rank{class: class, source: source}}
+	if r.Kind != "" {
+		c.rank.kind = 1
+	}
+	if r.Index != "" && r.Index != "*" {
+		c.index, c.rank.index = r.Index, 1+literal(r.Index)
+		t.patterns = true
+	}
+	t.rules[r.Predictor] = append(t.rules[r.Predictor], c)
+}
+
+// exceeded calls fire for each rule that a measure breaks, with the limit that
+// it broke. A measure of several indices is held against the rules for each.
+func (t *table) exceeded(m *cost.Measure, scale float64, fire func(r *compiled, limit float64)) {
+	rules := t.rules[m.Predictor]
+	if len(rules) == 0 {
+		return
+	}
+	for rest, more := m.Target, true; more; {
+		var name string
+		name, rest, more = strings.Cut(rest, ",")
+		if name != "" && name[0] == '-' { // an index that is left out of a pattern
+			continue
+		}
+		t.exceededOn(rules, target(strings.TrimSpace(name)), m.Value, scale, fire)
+	}
+}
+
+// exceededOn finds the most specific rule whose pattern covers the name: that
+// one decides. Rules for a part only of what the name stands for apply as well,
+// or a query for * would escape them.
+func (t *table) exceededOn(rules []compiled, name string, value, scale float64, fire func(*compiled, float64)) {
+	var decided *rank
+	for i := range rules {
+		r := &rules[i]
+		if decided != nil && r.rank != *decided {
+			return
+		}
+		covers := r.index == "*" || glob(r.index, name)
+		if !covers && !overlap(r.index, name) {
+			continue
+		}
+		if limit := r.scaled(scale); r.action != Off && value > limit {
+			fire(r, limit)
+		}
+		if covers {
+			decided = &r.rank
+		}
+	}
+}
+
+// broken reports whether a measure breaks any rule, for a table without
+// patterns. It is what every accepted query pays.
+func (t *table) broken(m *cost.Measure, scale float64) bool {
+	rules := t.rules[m.Predictor]
+	for i := range rules {
+		r := &rules[i]
+		if i > 0 && r.rank != rules[0].rank {
+			return false
+		}
+		if r.action != Off && m.Value > r.scaled(scale) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *policy) class(name string) *classPolicy {
+	if c, ok := p.byName[name]; ok {
+		return c
+	}
+	return p.other
+}

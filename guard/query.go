@@ -1,0 +1,172 @@
+package guard
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+)
+
+// Kind is a language of queries.
+type Kind string
+
+const (
+	Elasticsearch Kind = "elasticsearch"
+	OpenSearch    Kind = "opensearch"
+	SQL           Kind = "sql"
+	GraphQL       Kind = "graphql"
+	Regex         Kind = "regex"
+)
+
+// Kinds are all there are.
+func Kinds() []Kind { return []Kind{Elasticsearch, OpenSearch, SQL, GraphQL, Regex} }
+
+// ParseKind reads a kind, and its usual short names.
+func ParseKind(name string) (Kind, error) {
+	switch name {
+	case "elasticsearch", "elastic", "es":
+		return Elasticsearch, nil
+	case "opensearch", "os":
+		return OpenSearch, nil
+	case "sql":
+		return SQL, nil
+	case "graphql", "gql":
+		return GraphQL, nil
+	case "regex", "regexp":
+		return Regex, nil
+	}
+	return "", fmt.Errorf("no kind of query is called %q: use elasticsearch, opensearch, sql, graphql or regex", name)
+}
+
+func (k Kind) index() int {
+	for i, known := range Kinds() {
+		if k == known {
+			return i
+		}
+	}
+	return -1
+}
+
+const kinds = 5 // len(Kinds())
+
+// Query is what is to be judged. Body is read, never changed.
+type Query struct {
+	Kind Kind
+
+	// Of an HTTP request, empty otherwise. Path is decoded, RawQuery is not.
+	Method, Path, RawQuery string
+
+	ContentType, ContentEncoding string
+
+	// Body is a request's body, or the text of a statement, pattern or document.
+	Body    []byte
+	Dialect string // as in cost.Query
+
+	// Args are the values of placeholders, when they are known.
+	Args []any
+
+	Caller string // who is counted; "" is anonymous
+	Class  string // whose limits apply, as Classify says; unknown ones have the default limits
+}
+
+// Outcome is what becomes of a query.
+type Outcome string
+
+const (
+	Accepted Outcome = "accept"
+	Capped   Outcome = "cap"    // goes on with Body and RawQuery of the verdict
+	Reported Outcome = "report" // goes on as it is
+	Rejected Outcome = "reject"
+)
+
+// Verdict says what becomes of a query, and why. It may be used again for the
+// next query, and then costs no allocation.
+type Verdict struct {
+	Verdict  Outcome   `json:"verdict"`
+	Regex    string    `json:"regex,omitempty"`    // safe, polynomial, exponential, unknown: the worst expression in the query
+	Findings []Finding `json:"findings,omitempty"` // the gravest first; at most MaxFindings
+	More     int       `json:"more,omitempty"`     // findings beyond
+
+	Body     []byte   `json:"-"` // with caps: what to send instead; nil when the body stays
+	RawQuery string   `json:"-"` // with caps: likewise, "" when it stays
+	Caps     []string `json:"caps,omitempty"`
+
+	Cost     float64       `json:"cost"` // units, for quotas; see Config
+	Shape    uint64        `json:"-"`    // what queries alike in construction have in common
+	Class    string        `json:"class,omitempty"`
+	Version  int64         `json:"version"` // of the limits
+	HintsAge time.Duration `json:"-"`
+}
+
+// MaxFindings bounds how many findings one verdict lists.
+const MaxFindings = 32
+
+func (v *Verdict) reset() {
+	*v = Verdict{Verdict: Accepted, Findings: v.Findings[:0], Caps: v.Caps[:0]}
+}
+
+// Finding is one value beyond its limit, with its arithmetic.
+type Finding struct {
+	Predictor string `json:"predictor"`
+	Path      string `json:"path"`             // $.aggs.x.terms.size, url.scroll, or a construct of SQL
+	Line      int    `json:"line,omitempty"`   // from 1; 0 when it is not in the body
+	Column    int    `json:"column,omitempty"` // in characters, from 1
+	Value     Number `json:"value"`
+	Limit     Number `json:"limit"` // with dial and load
+	Action    Action `json:"action"`
+	Would     Action `json:"would,omitempty"` // what the rule says, when only reports are wanted
+	Fix       string `json:"fix"`
+	Detail    string `json:"detail,omitempty"`
+	Index     string `json:"index,omitempty"` // index or table
+	Part      int    `json:"part,omitempty"`  // member of a batch, or statement, from 0
+	Rule      string `json:"rule,omitempty"`  // where the rule is written: "default" or file:line
+}
+
+// String is one line for people.
+func (f Finding) String() string {
+	where := f.Path
+	if f.Line > 0 {
+		where = fmt.Sprintf("%d:%d %s", f.Line, f.Column, f.Path)
+	}
+	return fmt.Sprintf("%s: %s is %s, limit %s (%s): %s", where, f.Predictor, f.Value, f.Limit, f.Action, f.Fix)
+}
+
+// Number is a value or a limit. Without bound it is "unbounded" in JSON, which
+// has no infinity.
+type Number float64
+
+// String is the shortest form: 100000, 0.5, unbounded.
+func (n Number) String() string {
+	f := float64(n)
+	switch {
+	case math.IsInf(f, 1) || math.IsNaN(f):
+		return "unbounded"
+	case math.Abs(f) >= 1e15:
+		return strconv.FormatFloat(f, 'g', 3, 64)
+	}
+	return strconv.FormatFloat(math.Round(f*1000)/1000, 'f', -1, 64)
+}
+
+// MarshalJSON writes a number, or "unbounded".
+func (n Number) MarshalJSON() ([]byte, error) {
+	s := n.String()
+	if s == "unbounded" {
+		return []byte(`"unbounded"`), nil
+	}
+	return []byte(s), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (n *Number) UnmarshalJSON(data []byte) error {
+	if string(data) == `"unbounded"` {
+		*n = Number(math.Inf(1))
+		return nil
+	}
+	var f float64
+	if err := json.Unmarshal(data, &f); err != nil {
+		return err
+	}
+	*n = Number(f)
+	return nil
+}

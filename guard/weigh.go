@@ -1,0 +1,80 @@
+package guard
+
+import (
+	"math"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// The bounds of a cost in units.
+const (
+	maxShare = 1000    // of one measure
+	maxCost  = 100_000 // of one query
+)
+
+// weigh is the cost of a query in units: 1 for being a query, and for each
+// measure its value divided by the price of its predictor. A unit is about what
+// a search for one page of hits costs.
+func weigh(measures []cost.Measure) float64 {
+	units := 1.0
+	for i := range measures {
+		if price := priceOf(measures[i].Predictor); price > 0 {
+			units += min(measures[i].Value/price, maxShare)
+		}
+	}
+	return min(units, maxCost)
+}
+
+// priceOf is how much of a predictor makes one unit; 0 is free.
+func priceOf(p cost.Predictor) float64 {
+	switch p {
+	case cost.LeadingWildcard, cost.NonSargable, cost.Regex, cost.Sort, cost.Script, cost.ScriptScore, cost.Recursive, cost.UnfilteredWrite, cost.MissingWhere:
+		return 0.05 // twenty units each
+	case cost.ExpensiveClass, cost.Joining, cost.Batch, cost.JoinCount, cost.GQLDepth:
+		return 1
+	case cost.ClauseCount, cost.FieldFanout, cost.Shards, cost.Fetch, cost.InnerWindow, cost.GQLCost, cost.InList:
+		return 100
+	case cost.ResultWindow, cost.AggProduct, cost.HistogramSpan, cost.GeoCells, cost.TermsCount, cost.OffsetRows, cost.RescoreWindow, cost.RegexStates, cost.GQLNodes:
+		return 1000
+	case cost.AggCardinality, cost.GroupCardinality, cost.Unfiltered, cost.FullScan, cost.BodyBytes:
+		return 100_000
+	default:
+		return 0
+	}
+}
+
+// shapeOf is what queries of the same construction have in common: where they
+// go, what they hold, and how much of it to the next power of two.
+func shapeOf(q *Query, measures []cost.Measure) uint64 {
+	h := mix(14695981039346656037, string(q.Kind))
+	h = mix(h, q.Method)
+	h = mix(h, endpoint(q.Path))
+	for i := range measures {
+		m := &measures[i]
+		if m.Predictor == cost.BodyBytes {
+			continue
+		}
+		size := byte(255)
+		if m.Value < math.MaxUint32 {
+			size = byte(math.Ilogb(m.Value + 1))
+		}
+		h = (h ^ uint64(m.Predictor)<<8 ^ uint64(size)) * 1099511628211
+	}
+	return h
+}
+
+func mix(h uint64, s string) uint64 {
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 1099511628211
+	}
+	return (h ^ 0xff) * 1099511628211
+}
+
+// endpoint is a path without the names of indices: /_search.
+func endpoint(path string) string {
+	if i := strings.Index(path, "/_"); i >= 0 {
+		return path[i:]
+	}
+	return ""
+}
