@@ -28,7 +28,7 @@ func TestSelfIsBounded(t *testing.T) {
 		}
 		d, err := Self(cfg)
 		defer start(t, must(t, d, err))()
-		time.Sleep(24 * time.Hour)
+		time.Sleep(3 * time.Hour)
 		synctest.Wait()
 		if len(calls) != 3 || calls[0] != 2*time.Minute || calls[1] != 6*time.Minute || calls[2] != 14*time.Minute {
 			t.Errorf("called after %v", calls)
@@ -39,7 +39,7 @@ func TestSelfIsBounded(t *testing.T) {
 		if err := d.Update(Config{Limits: Limits{Goroutines: 2000}}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * time.Hour)
+		time.Sleep(70 * time.Minute)
 		if err := d.Update(cfg); err != nil {
 			t.Fatal(err)
 		}

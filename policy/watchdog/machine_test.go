@@ -21,7 +21,6 @@ type machine struct {
 	begun   []time.Time
 	last    map[string]time.Time // when a worker's restart ended
 	stopped bool                 // the fleet was given up at the last step
-	harm    time.Time
 }
 
 func TestRulesHold(t *testing.T) {
