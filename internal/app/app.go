@@ -83,6 +83,7 @@ type App struct {
 	base       context.Context //nolint:containedctx // of the services that life outlives
 	failed     func(what string, err error) error
 	background sync.WaitGroup
+	reloading  sync.Mutex               // held by Reload
 	leaving    map[string]chan struct{} // fleets that were taken away and have not stopped; Reload's own
 }
 

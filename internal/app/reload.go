@@ -40,11 +40,22 @@ func (a *App) NeedsRestart(cfg config.Config) []string {
 	return out
 }
 
+// errStopping means that settings cannot change because Bezoar does not serve.
+var errStopping = errors.New("the settings cannot change: Bezoar is not serving")
+
 // Reload serves cfg from now on. Requests in flight end as they began. Either
 // all of cfg holds when it returns, or it returns an error and what was there
-// still does; what cannot change while it runs stays as it is. Calls must not
-// overlap, and only come while Run runs.
+// still does; what cannot change while it runs stays as it is. One call waits for
+// another; once Run has begun to stop it is an error.
 func (a *App) Reload(ctx context.Context, cfg config.Config) error {
+	a.reloading.Lock()
+	defer a.reloading.Unlock()
+	if a.life == nil || a.life.Err() != nil {
+		return errStopping
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(a.life, cancel)()
 	if err := errors.Join(cfg.Validate(), a.checkOuter(&cfg)); err != nil {
 		return err
 	}

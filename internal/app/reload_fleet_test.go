@@ -124,3 +124,33 @@ routes: [{match: {path: /*}, fleet: app}]
 		t.Error(err)
 	}
 }
+
+// The end may come in the middle of anything that a reload has begun.
+func TestTheEndInTheMiddleOfAReload(t *testing.T) {
+	t.Parallel()
+	mark := t.TempDir()
+	for i := range 6 {
+		r := follow(t, different(mark, 4).text()) // with a second fleet
+		r.serving("app", 4)
+		l := r.load(4, "/short/", "/extra/")
+		r.until("the load is on", func() bool { return l.sent.Load() > 8 })
+		l.stop()
+		next := different(mark, 25+i)
+		next.extra = i%2 == 0
+		next.extraName = "other"
+		r.write(next.text())
+		reloaded := make(chan struct{})
+		go func() {
+			defer close(reloaded)
+			_, _ = r.live().Reload(t.Context()) // it may be cut short
+		}()
+		if i%3 > 0 {
+			<-reloaded
+		}
+		r.stop()
+		<-reloaded
+		if left := marked(t, mark); len(left) > 0 {
+			t.Errorf("processes are left: %v", left)
+		}
+	}
+}

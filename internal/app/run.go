@@ -74,8 +74,10 @@ func (a *App) Run(ctx context.Context) error {
 func (a *App) stop(units []*unit, fronts, inner, outer *stage) error {
 	var err error
 	if fronts != nil {
-		err = fronts.stop() // with it ends what changes settings
+		err = fronts.stop()
+		a.reloading.Lock() // another front may have begun to change settings
 		units = a.now.Load().units
+		a.reloading.Unlock()
 	}
 	err = errors.Join(err, a.fronts.stop())
 	err = errors.Join(err, stopAll(units, func(u *unit) error { return u.workers.stop() }))
