@@ -77,6 +77,8 @@ func worker() {
 			select {}
 		case strings.Contains(work, "dawdle"):
 			select {}
+		case strings.Contains(work, "ms=20"):
+			time.Sleep(20 * time.Millisecond)
 		case strings.Contains(work, "slow"):
 			time.Sleep(300 * time.Millisecond)
 		default:
