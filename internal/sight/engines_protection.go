@@ -76,7 +76,7 @@ func (e Engines) quotas() part {
 	refused := desc("quota_refused_total", "Requests that a quota refused.", "quota")
 	evicted := desc("quota_evicted_total", "Keys that made room for others.")
 	expired := desc("quota_expired_total", "Keys dropped because nothing of them counted any more.")
-	overflowed := desc("quota_overflowed_total", "Charges of new keys that found no room, so that nothing limits them.")
+	overflowed := desc("quota_overflowed_total", "Charges of new keys that found no room of their own, and share one counter.")
 	storeErrors := desc("quota_store_errors_total", "Calls of the store about quotas that failed.")
 	storeUp := desc("quota_store_up", "1 while the store of shared counts answers; always without one.")
 	storeAge := desc("quota_store_age_seconds", "How old the counts of other nodes are; 0 without a store.")
