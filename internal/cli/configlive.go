@@ -189,17 +189,17 @@ func invalidThere(err error, file string) error {
 	if !errors.As(err, &p) || len(p.Faults) == 0 {
 		return err
 	}
-	text := "the settings are invalid, nothing has changed"
+	lines := []string{"the settings are invalid, nothing has changed"}
 	for _, f := range p.Faults {
 		if file != "" && file != "-" {
 			f.File = file
 		}
-		text += "\n" + clean(f.Error())
+		lines = append(lines, clean(f.Error()))
 	}
 	if p.More > 0 {
-		text += fmt.Sprintf("\n… and %d more", p.More)
+		lines = append(lines, fmt.Sprintf("… and %d more", p.More))
 	}
-	return &exitError{code: exitFailure, err: errors.New(text)}
+	return &exitError{code: exitFailure, err: errors.New(strings.Join(lines, "\n"))}
 }
 
 // readSettings reads what may become a version.

@@ -91,6 +91,11 @@ func (f *fakeAPI) listVerdicts(w http.ResponseWriter, r *http.Request) {
 			out.Verdicts = append(out.Verdicts, v)
 		}
 	}
+	if r.URL.Query().Get("fleet") == "shared" { // with other nodes
+		v := f.verdicts["q-bb0000000003"]
+		v.Fleet, v.Node = "shared", "web-2"
+		out.Verdicts = append(out.Verdicts, v)
+	}
 	answer(w, out)
 }
 

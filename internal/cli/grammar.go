@@ -14,6 +14,7 @@ type grammar struct {
 	Sift       siftCmd       `cmd:"" help:"Feed rows to a command, find the bad ones by bisection, finish the rest."`
 	Crash      crashCmd      `cmd:"" help:"Say what failed from any program's output: type, place, fingerprint and group."`
 	Fleet      fleetCmd      `cmd:"" help:"Workers, their states and restarts."`
+	Top        topCmd        `cmd:"" help:"Who causes most: time on workers, requests, refusals, errors or bytes."`
 	Config     configCmd     `cmd:"" help:"Settings: check a file, see which run, change them and go back."`
 	Override   overrideCmd   `cmd:"" help:"Tighten or loosen for a caller, a plan or a route, for a while."`
 	Breaker    breakerCmd    `cmd:"" help:"Circuit breakers: how they are, and holding them open or closed."`

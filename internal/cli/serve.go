@@ -28,7 +28,7 @@ type serveCmd struct {
 // Help says what serve does without a file.
 func (c *serveCmd) Help() string {
 	return "The file is followed: what changes in it holds within a second, without dropping a request, and what is invalid changes nothing. " +
-		"SIGHUP reads it at once. Without -c and without a bezoar.yaml here, it serves queues to SQS clients on " + config.DefaultSQS +
+		"SIGHUP reads it at once; where the file says live.watch: no, it replaces the workers one after another. Without -c and without a bezoar.yaml here, it serves queues to SQS clients on " + config.DefaultSQS +
 		", from an embedded store. SIGTERM and SIGINT drain and stop."
 }
 

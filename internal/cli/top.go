@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+)
+
+type topCmd struct {
+	remote
+	By     string        `enum:"cost,requests,refused,errors,bytes,units" default:"cost" placeholder:"WHAT" help:"Rank by cost (time on workers; the default), requests, refused, errors, bytes or units (of the guard)."`
+	Window string        `enum:"1m,10m" default:"1m" placeholder:"TIME" help:"Count the last 1m (the default) or 10m."`
+	Limit  int           `short:"n" default:"20" placeholder:"N" help:"List so many (default 20)."`
+	Watch  bool          `short:"w" help:"Ask again until interrupted."`
+	Every  time.Duration `default:"2s" placeholder:"TIME" help:"How often with --watch (default 2s)."`
+}
+
+// Help says what the numbers are worth.
+func (topCmd) Help() string {
+	return "Numbers may be too high by the error that is given, and never too low. Callers are those that routes tell apart " +
+		"(client), shown as access_log.caller says: by default as hashes, because they may be keys."
+}
+
+// Run asks who causes most.
+func (c *topCmd) Run(s *session) error {
+	if c.Limit < 1 || c.Limit > adminapi.MaxTop {
+		return exitf(exitUsage, "-n %d: want 1 to %d", c.Limit, adminapi.MaxTop)
+	}
+	if c.Every < 100*time.Millisecond {
+		return exitf(exitUsage, "--every %v: want 100ms or more", c.Every)
+	}
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	tick := time.NewTicker(c.Every)
+	defer tick.Stop()
+	for {
+		top, err := api.Top(s, adminapi.TopQuery{By: c.By, Window: c.Window, Limit: c.Limit})
+		if err != nil {
+			return err
+		}
+		if err := c.show(s, top); err != nil || !c.Watch {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-s.Done():
+			return s.Err()
+		}
+	}
+}
+
+func (c *topCmd) show(s *session, top adminapi.Top) error {
+	switch {
+	case s.json && c.Watch: // a document a line
+		return json.NewEncoder(s.Stdout).Encode(top)
+	case s.json:
+		return s.out.json(top)
+	case c.Watch && s.out.width != nil:
+		s.out.printf("\x1b[H\x1b[2J")
+	}
+	writeTop(s.out, top)
+	return nil
+}
+
+func writeTop(p *printer, top adminapi.Top) {
+	since := top.At.Sub(top.Since).Round(time.Second)
+	p.printf("%s, the last %v: %s in all", p.paint(bold, "by "+clean(top.By)), since, topValue(top.By, top.Total))
+	if top.Error > 0 {
+		p.printf(", within %s", topValue(top.By, top.Error))
+	}
+	p.printf("\n")
+	switch {
+	case top.Names == "off":
+		p.printf("callers are not listed: access_log.caller is off\n")
+		return
+	case len(top.Callers) == 0:
+		p.printf("no caller that a route tells apart has any\n")
+		return
+	}
+	t := table{head: []string{">SHARE"}}
+	columns := []string{top.By}
+	for _, by := range adminapi.TopDimensions() {
+		if by != top.By && (by != adminapi.ByUnits || someHave(top.Callers, by)) {
+			columns = append(columns, by)
+		}
+	}
+	for _, by := range columns {
+		t.head = append(t.head, ">"+strings.ToUpper(by))
+	}
+	t.head = append(t.head, "CALLER")
+	for _, c := range top.Callers {
+		cells := []cell{plain(fmt.Sprintf("%.1f %%", 100*min(c.Share, 1)))}
+		for _, by := range columns {
+			v, known := c.Also[by]
+			if by == top.By {
+				v, known = c.Value, true
+			}
+			text := "–"
+			if known {
+				text = topValue(by, v)
+			}
+			cells = append(cells, plain(text))
+		}
+		t.add(append(cells, plain(c.Caller))...)
+	}
+	t.write(p, "")
+}
+
+func someHave(callers []adminapi.TopCaller, by string) bool {
+	for _, c := range callers {
+		if c.Also[by] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// topValue writes a number of what callers are ranked by.
+func topValue(by string, v uint64) string {
+	switch by {
+	case adminapi.ByCost:
+		return seconds(time.Duration(min(v, 1<<62)))
+	case adminapi.ByBytes:
+		return size(v)
+	}
+	return fmt.Sprint(v)
+}
+
+// seconds writes a sum of times, with three digits that say something.
+func seconds(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	case d < 10*time.Minute:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	return fmt.Sprintf("%.1fh", d.Hours())
+}
+
+// size writes a number of bytes.
+func size(n uint64) string {
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, unit := float64(n)/1000, 0
+	for v >= 999.95 && unit < 5 {
+		v, unit = v/1000, unit+1
+	}
+	return fmt.Sprintf("%.1f %cB", v, "kMGTPE"[unit])
+}
