@@ -1,0 +1,240 @@
+package elastic
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// scope is what an aggregation inherits from those around it.
+type scope struct {
+	depth int
+	sel   selectivity
+}
+
+// buckets is what one aggregation holds, and how that came about.
+type buckets struct {
+	count float64
+	chain string // with Explain: the factors on the way to the most buckets
+}
+
+// maxAssumed is what a number of buckets that is assumed, not known, counts as
+// when it is multiplied with others.
+const maxAssumed = 400
+
+// aggregate measures the aggregations of a search.
+func (r *Reader) aggregate(n int, sel selectivity) {
+	if !r.isObject(n) {
+		return
+	}
+	r.aggDepth, r.aggAt = 0, n
+	b, at := r.aggs(n, scope{depth: 1, sel: sel})
+	if b.count > 0 {
+		m := r.add(cost.AggProduct, b.count, firstOf(at, n))
+		if r.o.Explain {
+			m.Detail = r.productDetail(b)
+		}
+	}
+	if r.aggDepth > 0 {
+		r.add(cost.AggDepth, float64(r.aggDepth), r.aggAt)
+	}
+}
+
+func (r *Reader) productDetail(b buckets) string {
+	levels := 1 + strings.Count(b.chain, " × ")
+	word := "levels"
+	if levels == 1 {
+		word = "level"
+	}
+	return fmt.Sprintf("%d %s: %s; with what lies beside them %s buckets", levels, word, b.chain, figure(b.count))
+}
+
+// aggs sums over siblings. The node is that of the one with the most buckets.
+func (r *Reader) aggs(n int, c scope) (buckets, int) {
+	var sum buckets
+	most, at := 0.0, none
+	if !r.isObject(n) {
+		return sum, at
+	}
+	if c.depth > r.aggDepth {
+		r.aggDepth, r.aggAt = c.depth, n
+	}
+	for k := n + 1; k < r.next(n); k = r.next(k + 1) {
+		b := r.agg(k, k+1, c)
+		sum.count += b.count
+		if b.count > most {
+			most, at, sum.chain = b.count, k+1, b.chain
+		}
+	}
+	return sum, at
+}
+
+// agg measures one named aggregation.
+func (r *Reader) agg(key, n int, c scope) buckets {
+	if !r.isObject(n) {
+		return buckets{}
+	}
+	sub, kindAt := none, none
+	for k := n + 1; k < r.next(n); k = r.next(k + 1) {
+		switch string(r.bytes(k)) {
+		case "aggs", "aggregations", "facets":
+			sub = k + 1
+		case "meta", "global", "facet_filter":
+			if string(r.bytes(k)) == "global" && kindAt <= none {
+				kindAt = k
+			}
+		default:
+			if kindAt <= none || !r.isObject(kindAt+1) {
+				kindAt = k
+			}
+		}
+	}
+	bounds, areas := len(r.bounds), len(r.areas)
+	inner := scope{depth: c.depth + 1, sel: c.sel}
+	own := 0.0
+	var saved []bound
+	var savedAreas []area
+	if kindAt > none {
+		kind := string(r.bytes(kindAt))
+		if kind == "global" { // sees every document again
+			inner.sel, saved, savedAreas = selAll, r.bounds, r.areas
+			r.bounds, bounds = r.bounds[len(r.bounds):], 0
+			r.areas, areas = r.areas[len(r.areas):], 0
+		}
+		own = r.aggOf(kind, kindAt+1, c, &inner)
+	}
+	result := buckets{count: own}
+	if sub > none {
+		below, _ := r.aggs(sub, inner)
+		if own > 0 || below.count > 0 {
+			result.count = max(1, own) * max(1, below.count)
+		}
+		result.chain = below.chain
+	}
+	r.bounds, r.areas = r.bounds[:bounds], r.areas[:areas]
+	if saved != nil {
+		r.bounds = saved
+	}
+	if savedAreas != nil {
+		r.areas = savedAreas
+	}
+	if r.o.Explain && own > 0 {
+		factor := fmt.Sprintf("%s %s", pathStep(string(r.bytes(key)))[1:], figure(own))
+		if result.chain != "" {
+			factor += " × " + result.chain
+		}
+		result.chain = factor
+	}
+	return result
+}
+
+// aggOf measures an aggregation by its kind and gives its buckets for each bucket
+// around it; 0 for a metric. inner is changed for what lies below.
+func (r *Reader) aggOf(kind string, v int, c scope, inner *scope) float64 {
+	r.aggScripts(kind, v)
+	switch kind {
+	case "terms", "multi_terms", "significant_terms", "significant_text", "rare_terms", "categorize_text", "terms_stats", "string_terms":
+		return r.termsAgg(kind, v, c)
+	case "composite":
+		return r.compositeAgg(v)
+	case "date_histogram", "histogram":
+		return r.histogram(kind, v)
+	case "auto_date_histogram", "variable_width_histogram":
+		return r.numberOr(r.get(v, "buckets"), 10)
+	case "geohash_grid", "geotile_grid", "geohex_grid":
+		return r.grid(kind, v)
+	case "range", "date_range", "ip_range", "geo_distance":
+		return math.Max(1, float64(max(0, r.countOf(v, "ranges"))))
+	case "filter":
+		inner.sel = max(inner.sel, r.walkQuery(v, 1, 0, true))
+		return 1
+	case "filters":
+		return r.filtersAgg(v)
+	case "adjacency_matrix":
+		n := r.filtersAgg(v)
+		return n * (n + 1) / 2
+	case "global", "missing", "nested", "reverse_nested", "children", "parent", "sampler", "random_sampler", "diversified_sampler":
+		if strings.HasSuffix(kind, "sampler") {
+			inner.sel = selStrong
+		}
+		return 1
+	case "top_hits", "top_metrics":
+		r.topHits(kind, v)
+		return 0
+	case "cardinality":
+		r.cardinalityAgg(v, c)
+		return 0
+	case "frequent_item_sets", "time_series", "ip_prefix":
+		return r.numberOr(r.get(v, "size"), 10)
+	}
+	return r.unknownAgg(v)
+}
+
+func (r *Reader) countOf(v int, name string) int {
+	if n := r.get(v, name); n > none && (r.isArray(n) || r.isObject(n)) {
+		return r.count(n)
+	}
+	return 0
+}
+
+// unknownAgg: a metric, or something with a size.
+func (r *Reader) unknownAgg(v int) float64 {
+	if s := r.get(v, "size"); s > none {
+		return max(0, r.numberOr(s, 0))
+	}
+	return 0
+}
+
+func (r *Reader) filtersAgg(v int) float64 {
+	list := r.get(v, "filters")
+	if list <= none {
+		return 1
+	}
+	if r.isArray(list) {
+		for e := list + 1; e < r.next(list); e = r.next(e) {
+			r.walkQuery(e, 1, 0, false)
+		}
+	} else if r.isObject(list) {
+		for k := list + 1; k < r.next(list); k = r.next(k + 1) {
+			r.walkQuery(k+1, 1, 0, false)
+		}
+	}
+	n := float64(r.count(list))
+	if r.isTrue(r.get(v, "other_bucket")) || r.get(v, "other_bucket_key") > none {
+		n++
+	}
+	return max(1, n)
+}
+
+func (r *Reader) topHits(kind string, v int) {
+	if kind == "top_hits" {
+		r.innerHits(v)
+		return
+	}
+	size := r.get(v, "size")
+	m := r.add(cost.InnerWindow, r.numberOr(size, 1), firstOf(size, v))
+	if size > none {
+		m.Cap = r.bodyCap(size, "", "", 0, 1)
+	}
+}
+
+// compositeAgg pages through its buckets: only size are made at once.
+func (r *Reader) compositeAgg(v int) float64 {
+	size := r.get(v, "size")
+	n := r.numberOr(size, 10)
+	if size > none {
+		m := r.add(cost.AggSize, n, size)
+		m.Cap = r.bodyCap(size, "", "", 0, 1)
+	}
+	r.each(r.get(v, "sources"), func(e int) {
+		for k := e + 1; r.isObject(e) && k < r.next(e); k = r.next(k + 1) {
+			r.scriptIn(k+1, false)
+			for j := k + 2; r.isObject(k+1) && j < r.next(k+1); j = r.next(j + 1) {
+				r.scriptIn(j+1, false)
+			}
+		}
+	})
+	return max(1, n)
+}

@@ -1,0 +1,180 @@
+package elastic
+
+import (
+	"math"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// effort is what the search says about its own bounds: timeout,
+// terminate_after, track_total_hits. All can be set where they are absent.
+func (r *Reader) effort(root int, m *members, p *parameters) {
+	r.timeout(root, m, p)
+	r.terminate(root, m, p)
+	if p.scroll == nil { // a scroll must count every hit
+		r.totalHits(root, m, p)
+	}
+}
+
+func (r *Reader) timeout(root int, m *members, p *parameters) {
+	seconds := math.Inf(1)
+	parse := func(text []byte) {
+		if ms, ok := duration(text); ok && ms >= 0 {
+			seconds = ms / 1000
+		}
+	}
+	switch {
+	case p.timeout != nil:
+		parse(p.timeout)
+		r.addURL(cost.Timeout, seconds, "timeout").Cap = r.urlCap(p.timeoutAt, true, "", "s", 0, 1)
+	case m.timeout > none:
+		parse(r.bytes(m.timeout))
+		r.add(cost.Timeout, seconds, m.timeout).Cap = r.bodyCap(m.timeout, `"`, `s"`, 0, 1)
+	default:
+		r.absent(cost.Timeout, seconds, root, "timeout").Cap = r.insertCap(root, "timeout", `"`, `s"`, 1)
+	}
+}
+
+func (r *Reader) terminate(root int, m *members, p *parameters) {
+	docs := math.Inf(1)
+	positive := func(v float64, ok bool) {
+		if ok && v > 0 {
+			docs = v
+		}
+	}
+	switch {
+	case p.terminateSet:
+		positive(p.terminate, true)
+		r.addURL(cost.TerminateAfter, docs, "terminate_after").Cap = r.urlCap(p.terminateAt, true, "", "", 0, 1)
+	case m.terminate > none:
+		positive(r.number(m.terminate))
+		r.add(cost.TerminateAfter, docs, m.terminate).Cap = r.bodyCap(m.terminate, "", "", 0, 1)
+	default:
+		r.absent(cost.TerminateAfter, docs, root, "terminate_after").Cap = r.insertCap(root, "terminate_after", "", "", 1)
+	}
+}
+
+func (r *Reader) totalHits(root int, m *members, p *parameters) {
+	switch {
+	case p.total != nil:
+		r.addURL(cost.TotalHits, hitsCounted(p.total), "track_total_hits").Cap = r.urlCap(p.totalAt, true, "", "", 0, 0)
+	case m.total > none:
+		r.add(cost.TotalHits, hitsCounted(r.bytes(m.total)), m.total).Cap = r.bodyCap(m.total, "", "", 0, 0)
+	default:
+		r.absent(cost.TotalHits, allHits, root, "track_total_hits").Cap = r.insertCap(root, "track_total_hits", "", "", 0)
+	}
+}
+
+func hitsCounted(text []byte) float64 {
+	switch string(text) {
+	case "true":
+		return math.Inf(1)
+	case "false":
+		return 0
+	}
+	v, ok := parseNumber(text)
+	if !ok {
+		return allHits
+	}
+	if v < 0 || v >= math.MaxInt32 {
+		return math.Inf(1)
+	}
+	return v
+}
+
+// absent is a measure of what a body does not say.
+func (r *Reader) absent(p cost.Predictor, value float64, root int, name string) *cost.Measure {
+	m := r.addURL(p, value, name)
+	if root > none && !r.t.derived {
+		m.Offset = r.offset(root)
+		if r.o.Explain {
+			m.Path = r.path(root) + "." + name
+		}
+	}
+	return m
+}
+
+// bodyCap replaces a value in the body.
+func (r *Reader) bodyCap(n int, prefix, suffix string, base, least float64) cost.Cap {
+	if r.t.derived {
+		return cost.Cap{}
+	}
+	v := &r.t.nodes[n]
+	from, to := int(v.off), int(v.end)
+	switch v.kind {
+	case kindString:
+		if r.t.text[from-1] != '"' || r.t.text[to] != '"' || from >= 3 && r.t.text[from-2] == '"' && r.t.text[from-3] == '"' {
+			return cost.Cap{}
+		}
+		from, to = from-1, to+1
+	case kindNumber, kindTrue, kindFalse, kindNull:
+	default:
+		return cost.Cap{}
+	}
+	return cost.Cap{Place: cost.CapBody, Start: from, End: to, Base: base, Least: least, Prefix: prefix, Suffix: suffix}
+}
+
+// insertCap adds a member to the object root: behind its opening bracket, with a
+// comma, so that several can be added at one place. An empty object has nothing
+// that the comma could stand before; there the URL takes the parameter.
+func (r *Reader) insertCap(root int, name, prefix, suffix string, least float64) cost.Cap {
+	if root > none && r.isObject(root) && !r.t.derived && r.count(root) > 0 {
+		before, after := insertion(name, prefix, suffix)
+		at := int(r.t.nodes[root].off) + 1
+		return cost.Cap{Place: cost.CapBody, Start: at, End: at, Least: least, Prefix: before, Suffix: after}
+	}
+	if r.fixedURL {
+		return cost.Cap{}
+	}
+	before := ""
+	switch name {
+	case "size":
+		before = "&size="
+	case "timeout":
+		before = "&timeout="
+	case "terminate_after":
+		before = "&terminate_after="
+	case "track_total_hits":
+		before = "&track_total_hits="
+	}
+	after := ""
+	if prefix != "" {
+		after = "s"
+	}
+	return r.urlCap(span{}, false, before, after, 0, least)
+}
+
+// insertion is static text: it costs no allocation.
+func insertion(name, prefix, suffix string) (string, string) {
+	switch {
+	case name == "size":
+		return `"size":`, ","
+	case name == "timeout":
+		return `"timeout":"`, `s",`
+	case name == "terminate_after":
+		return `"terminate_after":`, ","
+	case name == "track_total_hits":
+		return `"track_total_hits":`, ","
+	}
+	return prefix, suffix
+}
+
+// unfiltered: something that reads every document, because no clause leaves some
+// out.
+func (r *Reader) unfiltered(aggs, sort int, sel selectivity) {
+	if sel != selAll || aggs <= none && sort <= none || r.query.pruned {
+		return
+	}
+	at := aggs
+	if at <= none {
+		at = sort
+	}
+	docs := 1.0
+	if h, ok := r.indexHint(); ok && h.Docs > 0 {
+		docs = h.Docs
+	}
+	m := r.add(cost.Unfiltered, docs, at)
+	if r.o.Explain {
+		m.Detail = "no clause leaves a document out"
+	}
+}

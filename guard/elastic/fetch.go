@@ -1,0 +1,163 @@
+package elastic
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// A script field costs more than a field of doc values: backends allow 32 of the
+// one and 100 of the other.
+const scriptFieldWeight = 100.0 / 32
+
+// fetch measures what is fetched for each hit.
+func (r *Reader) fetch(m *members, p *parameters) {
+	docvalues := m.docvalues
+	if docvalues <= none {
+		docvalues = m.fielddata
+	}
+	if n := r.size(docvalues) + float64(p.docvalues); n > 0 {
+		r.fetched(n, docvalues, "doc value fields")
+	}
+	if n := r.size(m.scriptFields); n > 0 {
+		r.fetched(n*scriptFieldWeight, m.scriptFields, "script fields, each as much as 3.125 doc value fields")
+	}
+	if h := m.highlight; h > none {
+		if n := r.size(r.get(h, "fields")); n > 0 {
+			r.fetched(n, r.get(h, "fields"), "highlighted fields")
+		}
+		if q := r.get(h, "highlight_query"); q > none {
+			r.walkQuery(q, 1, 0, false)
+		}
+	}
+	r.each(m.fields, func(e int) {
+		name := e
+		if r.isObject(e) {
+			name = r.get(e, "field")
+		}
+		if name > none && r.isText(name) {
+			if stars := bytes.Count(r.bytes(name), []byte("*")); stars > 1 {
+				r.add(cost.WildcardStars, float64(stars), name)
+			}
+		}
+	})
+}
+
+func (r *Reader) size(n int) float64 {
+	if n <= none {
+		return 0
+	}
+	if r.isObject(n) || r.isArray(n) {
+		return float64(r.count(n))
+	}
+	return 1
+}
+
+func (r *Reader) fetched(value float64, n int, what string) {
+	m := r.add(cost.Fetch, value, n)
+	if r.o.Explain {
+		m.Detail = fmt.Sprintf("%s: %s", what, figure(value))
+	}
+}
+
+// sorts looks for scripts, and for filters of nested fields.
+func (r *Reader) sorts(n int, sel selectivity) {
+	r.each(n, func(e int) {
+		if !r.isObject(e) {
+			return
+		}
+		for k := e + 1; k < r.next(e); k = r.next(k + 1) {
+			v := k + 1
+			if string(r.bytes(k)) == "_script" {
+				if r.scriptIn(v, false) > 0 {
+					r.scored(v, sel)
+				}
+				continue
+			}
+			if f := firstOf(r.get(v, "nested_filter"), r.get(r.get(v, "nested"), "filter")); f > none {
+				r.walkQuery(f, 1, 0, false)
+			}
+		}
+	})
+}
+
+// suggest measures what suggesters ask for.
+func (r *Reader) suggest(n int) {
+	if !r.isObject(n) {
+		return
+	}
+	for k := n + 1; k < r.next(n); k = r.next(k + 1) {
+		named := k + 1
+		for j := named + 1; r.isObject(named) && j < r.next(named); j = r.next(j + 1) {
+			v := j + 1
+			if !r.isObject(v) {
+				continue
+			}
+			if c := r.get(v, "collate"); c > none {
+				r.scriptIn(c, false)
+			}
+			for _, name := range [...]string{"size", "shard_size", "max_inspections"} {
+				if s := r.get(v, name); s > none {
+					m := r.add(cost.SuggestSize, r.numberOr(s, 0), s)
+					m.Cap = r.bodyCap(s, "", "", 0, 1)
+				}
+			}
+			if x := firstOf(r.get(v, "regex"), r.get(named, "regex")); x > none && r.isText(x) {
+				r.regexpPattern(r.bytes(x), x, nil)
+			}
+		}
+	}
+}
+
+// fieldCaps measures the endpoints about fields.
+func (r *Reader) fieldCaps(root int, p *parameters, ep endpoint) {
+	if p.fields > 1 {
+		r.addURL(cost.WildcardStars, 1, "fields")
+	}
+	if f := r.get(root, "index_filter"); f > none {
+		r.query.reset()
+		r.walkQuery(f, 1, 0, false)
+		r.finishQuery(root)
+	}
+	if ep == epTermsEnum {
+		if s := r.get(root, "size"); s > none {
+			m := r.add(cost.AggSize, r.numberOr(s, 10), s)
+			m.Cap = r.bodyCap(s, "", "", 0, 1)
+		}
+	}
+}
+
+// rankEval runs a search for each of its requests.
+func (r *Reader) rankEval(root int, p *parameters) {
+	members := 0
+	r.each(r.get(root, "requests"), func(e int) {
+		if q := r.get(e, "request"); q > none {
+			r.part = members
+			r.search(q, p, epRankEval)
+		}
+		members++
+	})
+	r.part = 0
+	if members > 0 {
+		r.add(cost.Batch, float64(members), r.get(root, "requests"))
+	}
+	r.each(r.get(root, "templates"), func(e int) {
+		if t := r.get(e, "template"); t > none {
+			r.inlineTemplate(t, none, p)
+		}
+	})
+}
+
+// transform measures the search that a transform runs, again and again.
+func (r *Reader) transform(root int, p *parameters) {
+	source, pivot := r.get(root, "source"), r.get(root, "pivot")
+	r.query.reset()
+	r.bounds, r.areas = r.bounds[:0], r.areas[:0]
+	r.mainQuery(r.get(source, "query"), p)
+	r.runtime(r.get(source, "runtime_mappings"))
+	if pivot > none {
+		r.aggregate(firstOf(r.get(pivot, "aggregations"), r.get(pivot, "aggs")), selStrong)
+	}
+	r.finishQuery(root)
+}

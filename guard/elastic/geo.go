@@ -1,0 +1,371 @@
+package elastic
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// box is a part of the earth, in degrees. Where left is above right it crosses
+// the date line.
+type box struct{ top, left, bottom, right float64 }
+
+func world() box { return box{90, -180, -90, 180} }
+
+func (b box) valid() bool {
+	return b.top >= b.bottom && !math.IsNaN(b.top+b.left+b.bottom+b.right) && !math.IsInf(b.top+b.left+b.bottom+b.right, 0)
+}
+
+func (b box) lon() float64 {
+	w := b.right - b.left
+	if w < 0 {
+		w += 360
+	}
+	return min(1, max(0, w/360))
+}
+
+func (b box) lat() float64 { return min(1, max(0, (b.top-b.bottom)/180)) }
+
+// mercator is the share of the height of a web map.
+func (b box) mercator() float64 {
+	y := func(lat float64) float64 {
+		lat = min(85.0511287798, max(-85.0511287798, lat))
+		s := math.Sin(lat * math.Pi / 180)
+		return 0.5 - math.Log((1+s)/(1-s))/(4*math.Pi)
+	}
+	return min(1, max(0, y(b.bottom)-y(b.top)))
+}
+
+// sphere is the share of the surface.
+func (b box) sphere() float64 {
+	h := math.Sin(b.top*math.Pi/180) - math.Sin(b.bottom*math.Pi/180)
+	return min(1, max(0, h/2)) * b.lon()
+}
+
+// area is a box that every document lies in.
+type area struct {
+	field []byte
+	box   box
+}
+
+// geoQuery reads the queries that leave a part of the earth.
+func (r *Reader) geoQuery(kind []byte, v int, every bool) selectivity {
+	r.clause(v, 1)
+	radius := 0.0
+	if string(kind) == "geo_distance" {
+		if d := r.get(v, "distance"); d > none {
+			radius = r.meters(d)
+		}
+	}
+	for k := v + 1; r.isObject(v) && k < r.next(v); k = r.next(k + 1) {
+		var b box
+		ok := false
+		switch string(kind) {
+		case "geo_bounding_box":
+			b, ok = r.boxOf(k + 1)
+		case "geo_distance":
+			var lat, lon float64
+			if lat, lon, ok = r.point(k + 1); ok && radius > 0 {
+				b = around(lat, lon, radius)
+			} else {
+				ok = false
+			}
+		case "geo_polygon":
+			b, ok = r.hull(r.get(k+1, "points"))
+		case "geo_shape":
+			if shape := r.get(k+1, "shape"); shape > none {
+				b, ok = r.shapeBox(shape)
+			}
+		}
+		if ok && every && b.valid() && len(r.areas) < maxBounds {
+			r.areas = append(r.areas, area{field: r.bytes(k), box: b})
+		}
+	}
+	return selStrong
+}
+
+const meterPerDegree = 111_320
+
+func around(lat, lon, radius float64) box {
+	h := radius / meterPerDegree
+	w := h / max(0.01, math.Cos(lat*math.Pi/180))
+	if w >= 180 {
+		return box{min(90, lat+h), -180, max(-90, lat-h), 180}
+	}
+	return box{min(90, lat+h), lon - w, max(-90, lat-h), lon + w}
+}
+
+// meters reads "5km"; a bare number is in meters.
+func (r *Reader) meters(n int) float64 {
+	if v, ok := r.number(n); ok {
+		return v
+	}
+	if !r.isText(n) {
+		return 0
+	}
+	v, unit := splitUnit(r.bytes(n))
+	switch string(unit) {
+	case "km", "kilometers":
+		return v * 1000
+	case "mi", "miles":
+		return v * 1609.344
+	case "m", "meters":
+		return v
+	case "yd", "yards":
+		return v * 0.9144
+	case "ft", "feet":
+		return v * 0.3048
+	case "NM", "nmi", "nauticalmiles":
+		return v * 1852
+	case "cm":
+		return v / 100
+	}
+	return 0
+}
+
+// boxOf reads bounds in all the forms that are known.
+func (r *Reader) boxOf(n int) (box, bool) {
+	if r.isText(n) {
+		return wktBox(r.bytes(n))
+	}
+	if !r.isObject(n) {
+		return box{}, false
+	}
+	if w := r.get(n, "wkt"); w > none && r.isText(w) {
+		return wktBox(r.bytes(w))
+	}
+	b := world()
+	seen := 0
+	for k := n + 1; k < r.next(n); k = r.next(k + 1) {
+		lat, lon, ok := r.point(k + 1)
+		x, isNumber := r.number(k + 1)
+		switch name := string(r.bytes(k)); {
+		case name == "top_left" && ok:
+			b.top, b.left = lat, lon
+		case name == "bottom_right" && ok:
+			b.bottom, b.right = lat, lon
+		case name == "top_right" && ok:
+			b.top, b.right = lat, lon
+		case name == "bottom_left" && ok:
+			b.bottom, b.left = lat, lon
+		case name == "top" && isNumber:
+			b.top = x
+		case name == "left" && isNumber:
+			b.left = x
+		case name == "bottom" && isNumber:
+			b.bottom = x
+		case name == "right" && isNumber:
+			b.right = x
+		default:
+			continue
+		}
+		seen++
+	}
+	return b, seen >= 2
+}
+
+// point reads {lat, lon}, [lon, lat], "lat,lon", a WKT point or a geohash.
+func (r *Reader) point(n int) (lat, lon float64, ok bool) {
+	switch {
+	case r.isObject(n):
+		if c := r.get(n, "coordinates"); c > none {
+			return r.point(c)
+		}
+		lat, a := r.number(r.get(n, "lat"))
+		lon, b := r.number(r.get(n, "lon"))
+		return lat, lon, a && b
+	case r.isArray(n) && r.count(n) >= 2:
+		lon, a := r.number(n + 1)
+		lat, b := r.number(r.next(n + 1))
+		return lat, lon, a && b
+	case r.isText(n):
+		return pointText(r.bytes(n))
+	}
+	return 0, 0, false
+}
+
+func pointText(b []byte) (lat, lon float64, ok bool) {
+	if first, second, found := bytes.Cut(b, []byte(",")); found {
+		lat, a := parseNumber(bytes.TrimSpace(first))
+		lon, c := parseNumber(bytes.TrimSpace(second))
+		return lat, lon, a && c
+	}
+	if len(b) > 6 && bytes.EqualFold(b[:5], []byte("POINT")) {
+		var xy [4]float64
+		if numbersIn(b, xy[:]) >= 2 {
+			return xy[1], xy[0], true
+		}
+		return 0, 0, false
+	}
+	return geohashCenter(b)
+}
+
+// wktBox reads BBOX(left, right, top, bottom).
+func wktBox(b []byte) (box, bool) {
+	if len(b) < 5 || !bytes.EqualFold(b[:4], []byte("BBOX")) {
+		return box{}, false
+	}
+	var x [4]float64
+	if numbersIn(b, x[:]) < 4 {
+		return box{}, false
+	}
+	return box{top: x[2], left: x[0], bottom: x[3], right: x[1]}, true
+}
+
+func numbersIn(b []byte, out []float64) int {
+	n := 0
+	for i := 0; i < len(b) && n < len(out); {
+		j := i
+		for j < len(b) && (b[j] >= '0' && b[j] <= '9' || b[j] == '-' || b[j] == '.') {
+			j++
+		}
+		if v, ok := parseNumber(b[i:j]); ok {
+			out[n] = v
+			n++
+		}
+		i = max(j, i+1)
+	}
+	return n
+}
+
+const geohashAlphabet = "0123456789bcdefghjkmnpqrstuvwxyz"
+
+func geohashCenter(b []byte) (lat, lon float64, ok bool) {
+	if len(b) == 0 || len(b) > 12 {
+		return 0, 0, false
+	}
+	w := world()
+	even := true
+	for _, c := range b {
+		v := bytes.IndexByte([]byte(geohashAlphabet), c|0x20*boolByte(c >= 'A'))
+		if v < 0 {
+			return 0, 0, false
+		}
+		for bit := 4; bit >= 0; bit-- {
+			high := v>>bit&1 == 1
+			lo, hi := &w.bottom, &w.top
+			if even {
+				lo, hi = &w.left, &w.right
+			}
+			if mid := (*lo + *hi) / 2; high {
+				*lo = mid
+			} else {
+				*hi = mid
+			}
+			even = !even
+		}
+	}
+	return (w.top + w.bottom) / 2, (w.left + w.right) / 2, true
+}
+
+func boolByte(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// hull is the box around a list of points.
+func (r *Reader) hull(n int) (box, bool) {
+	b := box{top: -90, left: 180, bottom: 90, right: -180}
+	if !r.isArray(n) || r.count(n) == 0 {
+		return b, false
+	}
+	for e := n + 1; e < r.next(n); e = r.next(e) {
+		lat, lon, ok := r.point(e)
+		if !ok {
+			return b, false
+		}
+		b = box{max(b.top, lat), min(b.left, lon), min(b.bottom, lat), max(b.right, lon)}
+	}
+	return b, true
+}
+
+// shapeBox reads an envelope; other shapes are not bounded here.
+func (r *Reader) shapeBox(n int) (box, bool) {
+	if r.isText(n) {
+		return wktBox(r.bytes(n))
+	}
+	t, c := r.get(n, "type"), r.get(n, "coordinates")
+	if t <= none || c <= none || !bytes.EqualFold(r.bytes(t), []byte("envelope")) {
+		return box{}, false
+	}
+	return r.hull(c)
+}
+
+// grid measures a grid of cells and gives its buckets: the backend returns at
+// most size of them, but collects all.
+func (r *Reader) grid(kind string, v int) float64 {
+	at := r.get(v, "precision")
+	p, ok := r.number(at)
+	if !ok {
+		p = r.defaultPrecision(kind, at)
+	}
+	b, source := r.gridBox(v)
+	cells, formula := 0.0, ""
+	switch kind {
+	case "geohash_grid":
+		p = min(max(p, 0), 12)
+		cells, formula = math.Pow(32, p)*b.lat()*b.lon(), "32"
+	case "geotile_grid":
+		p = min(max(p, 0), 29)
+		cells, formula = math.Pow(4, p)*b.mercator()*b.lon(), "4"
+	default:
+		p = min(max(p, 0), 15)
+		cells, formula = 122*math.Pow(7, p)*b.sphere(), "122 × 7"
+	}
+	cells = max(1, math.Round(cells))
+	m := r.add(cost.GeoCells, cells, firstOf(at, v))
+	if r.o.Explain {
+		m.Detail = fmt.Sprintf("%s^%s cells, %s: %s", formula, figure(p), source, figure(cells))
+	}
+	size := r.get(v, "size")
+	returned := r.numberOr(size, 10000)
+	if size > none {
+		r.add(cost.AggSize, min(returned, cells), size).Cap = r.bodyCap(size, "", "", 0, 1)
+	}
+	return max(1, min(returned, cells))
+}
+
+func (r *Reader) defaultPrecision(kind string, at int) float64 {
+	if kind == "geohash_grid" && at > none && r.isText(at) {
+		if m := r.meters(at); m > 0 { // the length at which a cell is that small
+			p := 0.0
+			for w := 40e6; w > m && p < 12; p++ {
+				w /= math.Sqrt(32)
+			}
+			return p
+		}
+	}
+	switch kind {
+	case "geohash_grid":
+		return 5
+	case "geotile_grid":
+		return 7
+	}
+	return 6
+}
+
+// gridBox is the smallest box that bounds a grid: its own, or a filter's.
+func (r *Reader) gridBox(v int) (box, string) {
+	best, source := world(), "on the whole earth"
+	if bounds := r.get(v, "bounds"); bounds > none {
+		if b, ok := r.boxOf(bounds); ok && b.valid() {
+			best, source = b, "within its bounds"
+		}
+	}
+	f := r.get(v, "field")
+	if f <= none || !r.isText(f) {
+		return best, source
+	}
+	field := r.bytes(f)
+	for i := range r.areas {
+		a := &r.areas[i]
+		if bytes.Equal(a.field, field) && a.box.lat()*a.box.lon() < best.lat()*best.lon() {
+			best, source = a.box, "within a filter on the field"
+		}
+	}
+	return best, source
+}

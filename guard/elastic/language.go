@@ -1,0 +1,222 @@
+package elastic
+
+import (
+	"bytes"
+	"math"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// language reads the endpoints whose query is a text: SQL, ES|QL, EQL, PPL. It
+// knows no grammar: patterns, limits and indices are found by the words before
+// them, which these languages share.
+func (r *Reader) language(root int, p *parameters) {
+	r.query.reset()
+	r.bounds, r.areas = r.bounds[:0], r.areas[:0]
+	text := r.get(root, "query")
+	if text <= none || !r.isText(text) {
+		if r.isObject(root) && r.get(root, "cursor") > none {
+			return // the next page of what was read before
+		}
+		if root > none {
+			r.add(cost.DeniedEndpoint, 1, root)
+		}
+		return
+	}
+	if f := r.get(root, "filter"); f > none {
+		r.walkQuery(f, 1, 0, true)
+	}
+	for _, name := range [...]string{"fetch_size", "size"} {
+		if at := r.get(root, name); at > none {
+			m := r.add(cost.ResultWindow, r.numberOr(at, 0), at)
+			m.Cap = r.bodyCap(at, "", "", 0, 1)
+		}
+	}
+	l := lexer{r: r, text: r.bytes(text), node: text}
+	l.run()
+	r.finishQuery(root)
+	_ = p
+}
+
+// lexer goes through the words of a query.
+type lexer struct {
+	r    *Reader
+	text []byte
+	node int
+	at   int
+	last operator // that the next literal belongs to
+}
+
+type operator uint8
+
+const (
+	opNone operator = iota
+	opLike
+	opRegexp
+	opLucene
+	opColon
+	opLimit
+	opFrom
+)
+
+func (l *lexer) run() {
+	for l.at < len(l.text) {
+		switch c := l.text[l.at]; {
+		case c <= ' ':
+			l.at++
+		case c == '-' && l.follows('-'), c == '/' && l.follows('/'):
+			l.skipTo("\n")
+		case c == '/' && l.follows('*'):
+			l.skipTo("*/")
+		case c == '\'' || c == '"' || c == '`':
+			l.literal(c)
+		case c >= '0' && c <= '9':
+			l.number()
+		case isLetter(c) || c == '*' && l.last == opFrom || c == '@':
+			l.word()
+		case c == ':':
+			l.last = opColon
+			l.at++
+		case c == '(' || c == ',' || c == '~':
+			l.at++ // a list of patterns; like~
+		default:
+			l.last = opNone
+			l.at++
+		}
+	}
+}
+
+func (l *lexer) follows(c byte) bool { return l.at+1 < len(l.text) && l.text[l.at+1] == c }
+
+func (l *lexer) skipTo(end string) {
+	if n := bytes.Index(l.text[l.at+2:], []byte(end)); n >= 0 {
+		l.at += 2 + n + len(end)
+		return
+	}
+	l.at = len(l.text)
+}
+
+// literal reads a quoted text. A doubled quote is one.
+func (l *lexer) literal(quote byte) {
+	triple := []byte{quote, quote, quote}
+	var text []byte
+	if quote == '"' && bytes.HasPrefix(l.text[l.at:], triple) {
+		from := l.at + 3
+		n := bytes.Index(l.text[from:], triple)
+		if n < 0 {
+			n = len(l.text) - from
+		}
+		text = l.text[from : from+n]
+		l.at = min(len(l.text), from+n+3)
+	} else {
+		from := l.at + 1
+		end := quoteEnd(l.text, from, quote)
+		for end < len(l.text) && l.text[end] == quote && quote == '\'' {
+			end = quoteEnd(l.text, end+1, quote)
+		}
+		text = l.text[from:max(from, end-1)]
+		l.at = end
+	}
+	switch l.last {
+	case opLike, opColon:
+		l.pattern(text)
+	case opRegexp:
+		l.r.regexpPattern(text, l.node, nil)
+	case opLucene:
+		l.r.lucene(text, l.node, syntax{fields: none})
+	case opFrom:
+		l.index(text)
+	}
+}
+
+// pattern of LIKE: % and _ in SQL, * and ? elsewhere.
+func (l *lexer) pattern(text []byte) {
+	stars := 0
+	for _, c := range text {
+		if c == '%' || c == '*' || c == '?' && l.last == opLike {
+			stars++
+		}
+	}
+	if stars == 0 {
+		return
+	}
+	l.r.add(cost.PatternLength, float64(len(text)), l.node)
+	l.r.add(cost.WildcardStars, float64(stars), l.node)
+	rest := bytes.Trim(text, "%*")
+	if len(rest) > 0 && (text[0] == '%' || text[0] == '*' || text[0] == '?') {
+		l.r.leading(text, l.node)
+	}
+}
+
+func (l *lexer) number() {
+	from := l.at
+	for l.at < len(l.text) && (l.text[l.at] >= '0' && l.text[l.at] <= '9' || l.text[l.at] == '_') {
+		l.at++
+	}
+	if l.last == opLimit {
+		n, ok := parseNumber(l.text[from:l.at])
+		if !ok {
+			n = math.Inf(1)
+		}
+		l.r.add(cost.ResultWindow, n, l.node)
+	}
+	l.last = opNone
+}
+
+func (l *lexer) word() {
+	from := l.at
+	for l.at < len(l.text) {
+		c := l.text[l.at]
+		if !isLetter(c) && (c < '0' || c > '9') && c != '.' && c != '@' && c < 0x80 &&
+			!(l.last == opFrom && (c == '-' || c == '*' || c == ':')) {
+			break
+		}
+		l.at++
+	}
+	if l.at == from {
+		l.at++
+		return
+	}
+	word := l.text[from:l.at]
+	if l.last == opFrom {
+		l.index(word)
+		return
+	}
+	var lower [12]byte
+	if len(word) > len(lower) {
+		l.last = opNone
+		return
+	}
+	for i, c := range word {
+		if c >= 'A' && c <= 'Z' {
+			c |= 0x20
+		}
+		lower[i] = c
+	}
+	switch string(lower[:len(word)]) {
+	case "like", "ilike":
+		l.last = opLike
+	case "rlike", "regexp", "regex", "matches", "parse_regex":
+		l.last = opRegexp
+	case "query", "kql", "qstr", "query_string":
+		l.last = opLucene
+	case "limit", "head", "tail", "top":
+		l.last = opLimit
+	case "from", "source", "index":
+		l.last = opFrom
+	default:
+		l.last = opNone
+	}
+}
+
+// index that is read from. Several with commas are counted one by one.
+func (l *lexer) index(name []byte) {
+	l.last = opNone
+	if l.at < len(l.text) && l.text[l.at] == ',' { // the list goes on
+		l.last = opFrom
+	}
+	l.r.index = l.r.intern(name)
+	if n, _ := l.r.countShards(l.r.index); n > 1 {
+		l.r.add(cost.Shards, n, l.node)
+	}
+}

@@ -1,0 +1,376 @@
+package elastic
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// leaf reads a query that is about a field, or about all documents.
+func (r *Reader) leaf(kind []byte, v, depth, join int, every bool) selectivity {
+	switch string(kind) {
+	case "match_all":
+		r.clause(v, 1)
+		return selAll
+	case "match_none":
+		r.query.pruned = true
+		return selStrong
+	case "match", "match_phrase", "match_phrase_prefix", "match_bool_prefix", "text", "field", "common", "fuzzy", "flt_field", "fuzzy_like_this_field":
+		return r.matchQuery(kind, v)
+	case "multi_match", "combined_fields", "more_like_this", "mlt", "fuzzy_like_this", "flt":
+		return r.multiMatch(kind, v)
+	case "term", "span_term", "match_phrase_query", "term_set":
+		r.clause(v, 1)
+		return selStrong
+	case "terms", "in", "terms_set", "weighted_tokens", "sparse_vector":
+		return r.termsQuery(v)
+	case "ids":
+		return r.idsQuery(v)
+	case "range", "numeric_range":
+		return r.rangeQuery(v, every)
+	case "exists", "missing":
+		r.clause(v, 1)
+		return r.existsQuery(v)
+	case "prefix":
+		return r.prefixQuery(v)
+	case "wildcard":
+		return r.patternQuery(v, false)
+	case "regexp":
+		return r.patternQuery(v, true)
+	case "query_string", "simple_query_string", "kql":
+		return r.stringQuery(kind, v, every)
+	case "script":
+		r.clause(v, 1)
+		r.expensive(v)
+		r.scriptValue(v, false)
+		return selWeak
+	case "percolate":
+		r.clause(v, 1)
+		r.expensive(v)
+		return selStrong
+	case "knn", "neural", "neural_sparse":
+		r.clause(v, 1)
+		if k := r.first(v); k > none && r.isObject(k+1) && r.get(v, "field") <= none {
+			return r.vectors(k+1, depth) // OpenSearch: {"field": {"vector", "k"}}
+		}
+		return r.vectors(v, depth)
+	case "geo_bounding_box", "geo_distance", "geo_polygon", "geo_shape", "geo_distance_range", "geo_grid", "xy_shape", "shape", "geohash_cell":
+		return r.geoQuery(kind, v, every)
+	case "type":
+		return selWeak
+	}
+	return r.unknownQuery(v, depth, join)
+}
+
+// unknownQuery counts one clause, and walks what may be queries in it: spans,
+// intervals, and what plugins and later versions bring.
+func (r *Reader) unknownQuery(v, depth, join int) selectivity {
+	r.clause(v, 1)
+	if depth > r.query.depth {
+		r.query.depth, r.query.depthAt = depth, v
+	}
+	if !r.isObject(v) {
+		return selStrong
+	}
+	for k := v + 1; k < r.next(v); k = r.next(k + 1) {
+		name := r.bytes(k)
+		switch string(name) {
+		case "query", "queries", "filter", "filters", "must", "should", "must_not", "clauses", "little", "big", "include",
+			"exclude", "match", "span", "positive", "organic":
+			if r.isObject(k+1) || r.isArray(k+1) {
+				r.walkQuery(k+1, depth+1, join, false)
+			}
+		case "script":
+			r.scriptValue(k+1, false)
+		case "wildcard", "regexp", "fuzzy", "prefix", "pattern":
+			r.intervalPattern(string(name), k+1)
+		default:
+			if r.isObject(k+1) || r.isArray(k+1) {
+				r.inside(k+1, depth+1, join)
+			}
+		}
+	}
+	return selStrong
+}
+
+// inside walks the members of an unknown query.
+func (r *Reader) inside(n, depth, join int) {
+	if r.isArray(n) {
+		for e := n + 1; e < r.next(n); e = r.next(e) {
+			if r.isObject(e) || r.isArray(e) {
+				r.inside(e, depth+1, join)
+			}
+		}
+		return
+	}
+	r.unknownQuery(n, depth, join)
+}
+
+// intervalPattern reads {"pattern": …} of an intervals rule.
+func (r *Reader) intervalPattern(kind string, v int) {
+	p := firstOf(r.get(v, "pattern"), r.get(v, "value"))
+	if r.isObject(v) && p <= none {
+		r.leaf([]byte(kind), v, 1, 0, false)
+		return
+	}
+	if p <= none && r.isText(v) {
+		p = v
+	}
+	if p <= none {
+		return
+	}
+	switch kind {
+	case "regexp":
+		r.regexpPattern(r.bytes(p), p, nil)
+	case "wildcard", "pattern":
+		r.wildcardPattern(r.bytes(p), p, nil)
+	}
+}
+
+// words counts what a search text is split into.
+func words(text []byte) int {
+	n, inside := 0, false
+	for _, c := range text {
+		space := c <= ' '
+		if !space && !inside {
+			n++
+		}
+		inside = !space
+	}
+	return n
+}
+
+const fuzzyExpansions = 50
+
+// expansions are the terms that fuzziness adds for each word.
+func (r *Reader) expansions(options int) float64 {
+	return r.numberOr(r.get(options, "max_expansions"), fuzzyExpansions)
+}
+
+// matchQuery: {"field": "text"} or {"field": {"query": "text", …}}.
+func (r *Reader) matchQuery(kind []byte, v int) selectivity {
+	if r.isText(v) { // {"field": …} of old filters
+		r.clause(v, float64(max(1, words(r.bytes(v)))))
+		return selStrong
+	}
+	sel := selAll
+	for k := v + 1; r.isObject(v) && k < r.next(v); k = r.next(k + 1) {
+		if r.isMeta(k) {
+			continue
+		}
+		text, options := k+1, none
+		if r.isObject(text) {
+			options = text
+			text = firstOf(r.get(options, "query"), r.get(options, "value"), r.get(options, "like_text"))
+		}
+		n := 1.0
+		if text > none && r.isText(text) {
+			n = float64(words(r.bytes(text)))
+		}
+		sel = selStrong
+		if n == 0 && string(r.bytes(firstOf(r.get(options, "zero_terms_query"), k))) == "all" {
+			sel = selAll
+		}
+		fuzz := r.get(options, "fuzziness")
+		switch {
+		case string(kind) == "fuzzy":
+			r.expensive(v)
+			n = r.expansions(options)
+		case string(kind) == "match_phrase_prefix", string(kind) == "match_bool_prefix":
+			n += r.expansions(options)
+		case fuzz > none && string(r.bytes(fuzz)) != "0":
+			n += n * r.expansions(options)
+		}
+		r.clause(v, max(1, n))
+	}
+	return sel
+}
+
+// isMeta: members of a query that are not fields.
+func (r *Reader) isMeta(k int) bool {
+	switch string(r.bytes(k)) {
+	case "boost", "_name", "_cache", "_cache_key", "execution", "value_type":
+		return true
+	}
+	return false
+}
+
+// multiMatch measures the fields that a text is searched in.
+func (r *Reader) multiMatch(kind []byte, v int) selectivity {
+	text := firstOf(r.get(v, "query"), r.get(v, "like"), r.get(v, "like_text"), r.get(v, "value"))
+	n := 1.0
+	if text > none && r.isText(text) {
+		n = float64(max(1, words(r.bytes(text))))
+	}
+	if k := string(kind); k == "more_like_this" || k == "mlt" {
+		n = r.numberOr(r.get(v, "max_query_terms"), 25)
+	}
+	fields := firstOf(r.get(v, "fields"), r.get(v, "fields_list"))
+	count, all := r.fieldCount(fields)
+	if fields <= none {
+		count, all = r.mapped(), true
+	}
+	clauses := n * count
+	if all {
+		clauses = n * min(count, r.hintedFields())
+	}
+	if f := r.get(v, "fuzziness"); f > none && string(r.bytes(f)) != "0" {
+		clauses += n * r.expansions(v)
+	}
+	r.clause(v, clauses)
+	if fields <= none || all || count > 1 {
+		r.fanout(count, 1, firstOf(fields, v), all)
+	}
+	return selStrong
+}
+
+const assumedFields = 50
+
+// mapped is how many fields an index has.
+func (r *Reader) mapped() float64 {
+	if h, ok := r.indexHint(); ok && h.Fields > 0 {
+		return h.Fields
+	}
+	return or(r.o.Defaults.Fields, assumedFields)
+}
+
+// hintedFields is like mapped, but assumes few: terms × assumed fields would
+// call a long sentence expensive without knowing anything.
+func (r *Reader) hintedFields() float64 {
+	if h, ok := r.indexHint(); ok && h.Fields > 0 {
+		return h.Fields
+	}
+	return 5
+}
+
+// fieldCount counts the fields of a list; all says that "*" is among them.
+func (r *Reader) fieldCount(n int) (count float64, all bool) {
+	r.each(n, func(e int) {
+		if !r.isText(e) {
+			return
+		}
+		name := r.bytes(e)
+		stars := bytes.Count(name, []byte("*"))
+		if stars > 0 {
+			r.add(cost.WildcardStars, float64(stars), e)
+		}
+		base, _, _ := bytes.Cut(name, []byte("^"))
+		switch {
+		case stars == 0:
+			count++
+		case len(bytes.Trim(base, "*.")) == 0:
+			count += r.mapped()
+			all = true
+		default: // name.*: some of them
+			count += max(2, r.mapped()/10)
+		}
+	})
+	return count, all
+}
+
+func (r *Reader) fanout(fields, patterns float64, n int, all bool) {
+	m := r.add(cost.FieldFanout, fields*max(1, patterns), n)
+	if !r.o.Explain {
+		return
+	}
+	m.Detail = fmt.Sprintf("%s fields × %s", figure(fields), figure(max(1, patterns)))
+	if h, ok := r.indexHint(); all && (!ok || h.Fields <= 0) {
+		m.Detail += " (no hint how many fields the index maps: assumed)"
+	}
+}
+
+// termsQuery: {"field": [ … ]}; a lookup of another document counts as one.
+func (r *Reader) termsQuery(v int) selectivity {
+	r.clause(v, 1)
+	for k := v + 1; r.isObject(v) && k < r.next(v); k = r.next(k + 1) {
+		list := k + 1
+		if r.isObject(list) {
+			list = firstOf(r.get(list, "terms"), r.get(list, "tokens"), r.get(list, "query_vector"))
+		}
+		if list > none && (r.isArray(list) || r.isObject(list)) {
+			r.add(cost.TermsCount, float64(r.count(list)), list)
+		}
+	}
+	return selStrong
+}
+
+func (r *Reader) idsQuery(v int) selectivity {
+	r.clause(v, 1)
+	if list := firstOf(r.get(v, "values"), r.get(v, "ids")); list > none && r.isArray(list) {
+		r.add(cost.TermsCount, float64(r.count(list)), list)
+	}
+	return selStrong
+}
+
+func (r *Reader) existsQuery(v int) selectivity {
+	f := r.get(v, "field")
+	if f <= none || !r.isText(f) {
+		return selWeak
+	}
+	name := r.bytes(f)
+	if stars := bytes.Count(name, []byte("*")); stars > 0 {
+		r.add(cost.WildcardStars, float64(stars), f)
+		if len(bytes.Trim(name, "*")) == 0 {
+			return selAll
+		}
+	}
+	return selWeak
+}
+
+func (r *Reader) prefixQuery(v int) selectivity {
+	r.clause(v, 1)
+	r.expensive(v)
+	for k := v + 1; r.isObject(v) && k < r.next(v); k = r.next(k + 1) {
+		if r.isMeta(k) {
+			continue
+		}
+		text := k + 1
+		if r.isObject(text) {
+			text = firstOf(r.get(text, "value"), r.get(text, "prefix"))
+		}
+		if text > none && r.isText(text) && len(r.bytes(text)) == 0 {
+			return selWeak
+		}
+	}
+	return selStrong
+}
+
+// patternQuery: wildcard and regexp.
+func (r *Reader) patternQuery(v int, regex bool) selectivity {
+	r.clause(v, 1)
+	r.expensive(v)
+	sel := selStrong
+	for k := v + 1; r.isObject(v) && k < r.next(v); k = r.next(k + 1) {
+		if r.isMeta(k) {
+			continue
+		}
+		text, options := k+1, none
+		if r.isObject(text) {
+			options = text
+			text = firstOf(r.get(options, "value"), r.get(options, "wildcard"), r.get(options, "regexp"), r.get(options, "query"))
+		}
+		if text <= none || !r.isText(text) {
+			continue
+		}
+		pattern := r.bytes(text)
+		if regex {
+			r.regexpPattern(pattern, text, r.bytes(k))
+			r.determinized(options)
+		} else {
+			r.wildcardPattern(pattern, text, r.bytes(k))
+		}
+		if len(bytes.Trim(pattern, "*")) == 0 || regex && string(pattern) == ".*" {
+			sel = selWeak
+		}
+	}
+	return sel
+}
+
+// determinized: the states that a query asks to be allowed.
+func (r *Reader) determinized(options int) {
+	if at := firstOf(r.get(options, "max_determinized_states"), r.get(options, "max_determined_states")); at > none {
+		m := r.add(cost.RegexStates, r.numberOr(at, 0), at)
+		m.Cap = r.bodyCap(at, "", "", 0, 1)
+	}
+}

@@ -1,0 +1,322 @@
+package elastic
+
+import (
+	"bytes"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// syntax is how a query string is read.
+type syntax struct {
+	simple    bool // simple_query_string: no fields, no leading wildcards, no regular expressions
+	noLeading bool // the backend refuses leading wildcards, except in /…/
+	and       bool
+	fields    int    // node of the list of fields; none: all that are mapped
+	field     []byte // the one that terms without a field are about, if it is known
+	every     bool
+}
+
+// luceneState is what a query string adds up to.
+type luceneState struct {
+	terms, unfielded   float64
+	patterns           float64 // wildcards and regular expressions without a field
+	fuzzy              float64
+	depth, deepest     int
+	fieldDepth         int // of the parentheses that a field is before; 0 outside
+	fielded            bool
+	field              []byte
+	everything, and    bool
+	or, positive, weak bool
+	negate             bool
+}
+
+// stringQuery reads query_string and its kin.
+func (r *Reader) stringQuery(kind []byte, v int, every bool) selectivity {
+	text := r.get(v, "query")
+	if r.isText(max(v, 0)) {
+		text = v
+	}
+	if text <= none || !r.isText(text) {
+		r.clause(v, 1)
+		return selAll
+	}
+	s := syntax{simple: string(kind) == "simple_query_string", fields: firstOf(r.get(v, "fields"), r.get(v, "default_field")), every: every}
+	s.noLeading = r.isFalse(r.get(v, "allow_leading_wildcard"))
+	if op := r.get(v, "default_operator"); op > none {
+		s.and = bytes.EqualFold(r.bytes(op), []byte("and"))
+	}
+	if s.fields > none && r.isText(s.fields) {
+		s.field = r.bytes(s.fields)
+	} else if s.fields > none && r.isArray(s.fields) && r.count(s.fields) == 1 && r.isText(s.fields+1) {
+		s.field = r.bytes(s.fields + 1)
+	}
+	r.determinized(v)
+	return r.lucene(r.bytes(text), text, s)
+}
+
+// urlQuery reads q=.
+func (r *Reader) urlQuery(p *parameters) selectivity {
+	s := syntax{noLeading: p.noLeading, and: p.and, fields: none, field: p.df, every: true}
+	return r.lucene(p.q, none, s)
+}
+
+// lucene reads the text of a query string that is at node n, or in the URL.
+func (r *Reader) lucene(text []byte, n int, s syntax) selectivity {
+	r.qs = luceneState{and: s.and}
+	q := &r.qs
+	first := len(r.bounds)
+	for i := 0; i < len(text); {
+		i = r.luceneToken(text, i, n, &s)
+	}
+	if q.or || !q.and && q.terms > 1 {
+		r.bounds = r.bounds[:first] // alternatives bound nothing
+	}
+	if q.deepest > 0 {
+		r.add(cost.QueryDepth, float64(q.deepest), n)
+	}
+	r.luceneFields(n, &s)
+	switch {
+	case q.everything && (!q.positive || !q.and):
+		return selAll
+	case q.positive:
+		return selStrong
+	case q.weak:
+		return selWeak
+	}
+	return selAll
+}
+
+// luceneFields measures how many fields the terms without one are run against.
+func (r *Reader) luceneFields(n int, s *syntax) {
+	q := &r.qs
+	count, all := 1.0, false
+	if q.unfielded > 0 && s.fields > none {
+		count, all = r.fieldCount(s.fields)
+	} else if q.unfielded > 0 && s.field == nil {
+		count, all = r.mapped(), true
+	}
+	counted := count
+	if all {
+		counted = min(count, r.hintedFields())
+	}
+	r.clause(n, max(1, q.terms-q.unfielded+q.unfielded*counted+q.fuzzy*fuzzyExpansions))
+	if q.unfielded > 0 && (all || count > 1) {
+		r.fanout(count, q.patterns, n, all)
+	}
+}
+
+// luceneToken reads what begins at i and gives where the next begins.
+func (r *Reader) luceneToken(text []byte, i, n int, s *syntax) int {
+	q := &r.qs
+	switch c := text[i]; {
+	case c <= ' ':
+		return i + 1
+	case c == '(':
+		q.depth++
+		q.deepest = max(q.deepest, q.depth)
+		if q.fielded && q.fieldDepth == 0 {
+			q.fieldDepth = q.depth
+		}
+		return i + 1
+	case c == ')':
+		if q.depth > 0 && q.depth == q.fieldDepth {
+			q.fieldDepth, q.fielded = 0, false
+		}
+		q.depth = max(0, q.depth-1)
+		return i + 1
+	case c == '+':
+		return i + 1
+	case c == '-' || c == '!':
+		q.negate = true
+		return i + 1
+	case c == '|':
+		q.or = true
+		return i + 1
+	case c == '&':
+		q.and = true
+		return i + 1
+	case c == '"':
+		end := quoteEnd(text, i+1, '"')
+		r.luceneTerm(false)
+		return end
+	case c == '/' && !s.simple:
+		if end := quoteEnd(text, i+1, '/'); end <= len(text) && text[end-1] == '/' && end > i+1 {
+			r.luceneRegexp(text[i+1:end-1], n)
+			return end
+		}
+	case (c == '[' || c == '{') && !s.simple:
+		return r.luceneRange(text, i, s)
+	case c == '^' || c == '~': // a boost, or the slop of a phrase
+		return afterNumber(text, i+1)
+	}
+	return r.luceneWord(text, i, n, s)
+}
+
+// quoteEnd is where a quoted text ends, behind the quote; the end of the text
+// when it does not.
+func quoteEnd(text []byte, i int, quote byte) int {
+	for ; i < len(text); i++ {
+		if text[i] == '\\' {
+			i++
+		} else if text[i] == quote {
+			return i + 1
+		}
+	}
+	return len(text)
+}
+
+// luceneTerm counts a term.
+func (r *Reader) luceneTerm(pattern bool) {
+	q := &r.qs
+	q.terms++
+	if !q.fielded {
+		q.unfielded++
+		if pattern {
+			q.patterns++
+		}
+	}
+	if q.negate {
+		q.weak = true
+	} else {
+		q.positive = true
+	}
+	q.negate = false
+	if q.fieldDepth == 0 {
+		q.fielded = false
+	}
+}
+
+func (r *Reader) luceneRegexp(pattern []byte, n int) {
+	field := r.luceneField(nil)
+	r.regexpPattern(pattern, n, field)
+	r.luceneTerm(true)
+}
+
+func (r *Reader) luceneField(otherwise []byte) []byte {
+	if r.qs.fielded {
+		return r.qs.field
+	}
+	return otherwise
+}
+
+// luceneRange reads [a TO b], {a TO b} and what mixes them.
+func (r *Reader) luceneRange(text []byte, i int, s *syntax) int {
+	end := i + 1
+	for end < len(text) && text[end] != ']' && text[end] != '}' {
+		end++
+	}
+	if r.qs.fielded && s.every && r.qs.depth == 0 && !r.qs.negate {
+		lo, hi, ok := bytes.Cut(text[i+1:end], []byte(" TO "))
+		if ok {
+			r.bound(r.qs.field, luceneBound(lo), luceneBound(hi))
+		}
+	}
+	r.luceneTerm(false)
+	return min(end+1, len(text))
+}
+
+func luceneBound(b []byte) value {
+	b = bytes.Trim(b, " \"")
+	if len(b) == 0 || string(b) == "*" {
+		return value{}
+	}
+	return parseValue(b, nil)
+}
+
+// luceneWord reads a word, an operator, or the name of a field with its colon.
+func (r *Reader) luceneWord(text []byte, i, n int, s *syntax) int {
+	q := &r.qs
+	end, fuzzy := i, false
+	for ; end < len(text); end++ {
+		c := text[end]
+		if c == '\\' {
+			end++
+			continue
+		}
+		if c <= ' ' || c == '(' || c == ')' || c == '"' || c == '^' || c == ':' && !s.simple {
+			break
+		}
+		if c == '~' {
+			fuzzy = true
+			break
+		}
+	}
+	end = min(end, len(text))
+	word := text[i:end]
+	if end < len(text) && text[end] == ':' && !s.simple {
+		r.luceneFieldName(word, n)
+		return luceneOperator(text, end+1)
+	}
+	if end == i {
+		return i + 1
+	}
+	switch string(word) {
+	case "AND", "and", "OR", "or", "NOT", "not", "TO":
+		q.and = q.and || word[0]|0x20 == 'a'
+		q.or = q.or || word[0]|0x20 == 'o'
+		q.negate = q.negate || word[0]|0x20 == 'n'
+		return end
+	}
+	if fuzzy {
+		q.fuzzy++
+		r.luceneTerm(false)
+		return afterNumber(text, end+1)
+	}
+	r.lucenePattern(word, n, s)
+	return end
+}
+
+func afterNumber(text []byte, i int) int {
+	for i < len(text) && (text[i] >= '0' && text[i] <= '9' || text[i] == '.') {
+		i++
+	}
+	return min(i, len(text))
+}
+
+// luceneOperator skips space, and the comparison in field:>10.
+func luceneOperator(text []byte, i int) int {
+	for i < len(text) && (text[i] == ' ' || text[i] == '>' || text[i] == '<' || text[i] == '=') {
+		i++
+	}
+	return i
+}
+
+func (r *Reader) luceneFieldName(name []byte, n int) {
+	q := &r.qs
+	if stars := bytes.Count(name, []byte("*")); stars > 0 && string(name) != "*" {
+		r.add(cost.WildcardStars, float64(stars), n)
+	}
+	q.field, q.fielded = name, true
+}
+
+// lucenePattern reads a term that may have wildcards.
+func (r *Reader) lucenePattern(word []byte, n int, s *syntax) {
+	q := &r.qs
+	stars, leading := wildcards(word)
+	if stars == 0 {
+		r.luceneTerm(false)
+		return
+	}
+	if len(bytes.Trim(word, "*")) == 0 {
+		switch {
+		case q.fielded && string(q.field) != "*": // is there a value
+			q.weak = true
+		case !q.negate:
+			q.everything = true
+		}
+		q.negate = false
+		if q.fieldDepth == 0 {
+			q.fielded = false
+		}
+		return
+	}
+	r.add(cost.PatternLength, float64(len(word)), n)
+	if !s.simple {
+		r.add(cost.WildcardStars, float64(stars), n)
+		field := r.luceneField(s.field)
+		if leading && !s.noLeading && !r.madeForWildcards(field) {
+			r.leading(word, n)
+		}
+	}
+	r.luceneTerm(true)
+}

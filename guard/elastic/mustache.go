@@ -1,0 +1,197 @@
+package elastic
+
+import "bytes"
+
+// mustache fills in templates: variables, sections, inverted sections, lists,
+// toJson, join and url. It allocates, and its output is bounded.
+type mustache struct {
+	r      *Reader
+	params int
+	limit  int
+	out    []byte
+	work   int
+}
+
+const (
+	maxWork     = 1 << 24 // bytes and parameters that are looked at
+	maxSections = 32      // in one another
+)
+
+// fill renders text. inJSON: text is the JSON of an object, so that what stands in
+// for a quoted number may lose its quotes, as in the backend.
+func (m *mustache) fill(text []byte, inJSON bool) ([]byte, string) {
+	m.out = make([]byte, 0, len(text)+len(text)/4)
+	if f := m.render(text, none, 0); f != noFault {
+		return nil, f
+	}
+	_ = inJSON
+	return m.out, noFault
+}
+
+// tag is one {{…}}.
+type tag struct {
+	kind       byte // # ^ / ! > & { or 0 for a variable
+	name       []byte
+	start, end int // of the tag in the text
+}
+
+func nextTag(text []byte, from int) (tag, bool) {
+	at := bytes.Index(text[from:], []byte("{{"))
+	if at < 0 {
+		return tag{}, false
+	}
+	t := tag{start: from + at}
+	i, closing := t.start+2, []byte("}}")
+	if i < len(text) && text[i] == '{' {
+		i, closing = i+1, []byte("}}}")
+	}
+	n := bytes.Index(text[i:], closing)
+	if n < 0 {
+		return tag{}, false
+	}
+	t.end = i + n + len(closing)
+	t.name = bytes.TrimSpace(text[i : i+n])
+	if len(t.name) > 0 {
+		switch c := t.name[0]; c {
+		case '#', '^', '/', '!', '>', '&':
+			t.kind, t.name = c, bytes.TrimSpace(t.name[1:])
+		}
+	}
+	return t, true
+}
+
+// render appends the filled text; scope is the element of a list that "." means.
+func (m *mustache) render(text []byte, scope, depth int) string {
+	if depth > maxSections {
+		return "a template whose sections are nested too deep"
+	}
+	m.work += len(text)
+	at := 0
+	for {
+		t, ok := nextTag(text, at)
+		if !ok {
+			m.out = append(m.out, text[at:]...)
+			return m.bounded()
+		}
+		m.out = append(m.out, text[at:t.start]...)
+		at = t.end
+		if f := m.bounded(); f != noFault {
+			return f
+		}
+		switch t.kind {
+		case '!', '/', '>':
+		case '#', '^':
+			end, after, ok := sectionEnd(text, t)
+			if !ok {
+				return "a template with a section without an end"
+			}
+			at = after
+			if f := m.section(t, text[t.end:end], scope, depth); f != noFault {
+				return f
+			}
+		default:
+			if v := m.lookup(t.name, scope); v > none {
+				m.value(v)
+			}
+		}
+	}
+}
+
+func (m *mustache) bounded() string {
+	if m.work++; m.work > maxWork || len(m.out) > m.limit {
+		return "a template that becomes too long"
+	}
+	return noFault
+}
+
+// sectionEnd finds the end of a section of the same name, past others like it.
+func sectionEnd(text []byte, open tag) (end, after int, ok bool) {
+	depth := 1
+	for at := open.end; ; {
+		t, found := nextTag(text, at)
+		if !found {
+			return 0, 0, false
+		}
+		at = t.end
+		if !bytes.Equal(t.name, open.name) {
+			continue
+		}
+		switch t.kind {
+		case '#', '^':
+			depth++
+		case '/':
+			if depth--; depth == 0 {
+				return t.start, t.end, true
+			}
+		}
+	}
+}
+
+func (m *mustache) section(t tag, inner []byte, scope, depth int) string {
+	r := m.r
+	switch name := string(t.name); {
+	case name == "toJson":
+		if v := m.lookup(bytes.TrimSpace(inner), scope); v > none {
+			n := &r.t.nodes[v]
+			from, to := n.off, n.end
+			if n.kind == kindString {
+				from, to = from-1, to+1
+			}
+			m.out = append(m.out, r.t.text[from:to]...)
+		} else {
+			m.out = append(m.out, "null"...)
+		}
+		return m.bounded()
+	case name == "join" || bytes.HasPrefix(t.name, []byte("join ")):
+		v := m.lookup(bytes.TrimSpace(inner), scope)
+		for e := v + 1; r.isArray(v) && e < r.next(v); e = r.next(e) {
+			if e > v+1 {
+				m.out = append(m.out, ',')
+			}
+			m.value(e)
+		}
+		return m.bounded()
+	case name == "url":
+		return m.render(inner, scope, depth+1)
+	}
+	v := m.lookup(t.name, scope)
+	truthy := v > none && r.kind(v) != kindFalse && r.kind(v) != kindNull && (!r.isArray(v) || r.count(v) > 0)
+	if truthy == (t.kind == '^') {
+		return noFault
+	}
+	if t.kind == '#' && r.isArray(v) {
+		for e := v + 1; e < r.next(v); e = r.next(e) {
+			if f := m.render(inner, e, depth+1); f != noFault {
+				return f
+			}
+		}
+		return noFault
+	}
+	return m.render(inner, v, depth+1)
+}
+
+// lookup finds a.b.c, in the element of the present list first.
+func (m *mustache) lookup(name []byte, scope int) int {
+	if string(name) == "." {
+		return scope
+	}
+	for _, from := range [...]int{scope, m.params} {
+		n := from
+		for rest := name; n > none && len(rest) > 0; {
+			one, more, _ := bytes.Cut(rest, []byte("."))
+			m.work += m.r.count(n)
+			n, rest = m.r.get(n, string(one)), more
+		}
+		if n > none {
+			return n
+		}
+	}
+	return none
+}
+
+// value appends a parameter: text as it is written in JSON, so that quotes in
+// it stay escaped.
+func (m *mustache) value(v int) {
+	n := &m.r.t.nodes[v]
+	m.out = append(m.out, m.r.t.text[n.off:n.end]...)
+}

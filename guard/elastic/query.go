@@ -1,0 +1,328 @@
+package elastic
+
+import (
+	"math"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// selectivity is how much of an index a query leaves, as far as can be seen.
+type selectivity uint8
+
+const (
+	selAll    selectivity = iota // every document
+	selWeak                      // perhaps nearly every one: exists, must_not, an open range
+	selStrong                    // what one searches for
+)
+
+// queryState is what all queries of one search add up to.
+type queryState struct {
+	depth, depthAt int
+	clauses        float64
+	clausesAt      int
+	joins, joinsAt int
+	expensive      float64
+	expensiveAt    int
+	vectors        float64
+	vectorsAt      int
+	pruned         bool // nothing is read: match_none
+	scored         float64
+	scoredAt       int
+	determinized   float64
+}
+
+func (q *queryState) reset() {
+	*q = queryState{depthAt: none, clausesAt: none, joinsAt: none, expensiveAt: none, vectorsAt: none, scoredAt: none}
+}
+
+func (r *Reader) clause(n int, count float64) {
+	if r.query.clausesAt <= none {
+		r.query.clausesAt = n
+	}
+	r.query.clauses += count
+}
+
+func (r *Reader) expensive(n int) {
+	if r.query.expensiveAt <= none {
+		r.query.expensiveAt = n
+	}
+	r.query.expensive++
+}
+
+// finishQuery appends the sums.
+func (r *Reader) finishQuery(root int) {
+	q := &r.query
+	if q.clauses > 0 {
+		r.add(cost.ClauseCount, q.clauses, q.clausesAt)
+	}
+	if q.depth > 0 {
+		r.add(cost.QueryDepth, float64(q.depth), q.depthAt)
+	}
+	if q.joins > 0 {
+		r.add(cost.Joining, float64(q.joins), q.joinsAt)
+	}
+	if q.expensive > 0 {
+		r.add(cost.ExpensiveClass, q.expensive, q.expensiveAt)
+	}
+	if q.vectors > 0 {
+		r.add(cost.VectorCandidates, q.vectors, q.vectorsAt)
+	}
+	if q.scored > 0 {
+		r.add(cost.ScriptScore, q.scored, q.scoredAt)
+	}
+	_ = root
+}
+
+// walkQuery reads one query, or an array of queries that must all match. every
+// says that each document of the result passes it, so that its ranges bound the
+// aggregations.
+func (r *Reader) walkQuery(n, depth, join int, every bool) selectivity {
+	if n <= none {
+		return selAll
+	}
+	if r.isArray(n) {
+		sel := selAll
+		for e := n + 1; e < r.next(n); e = r.next(e) {
+			sel = max(sel, r.walkQuery(e, depth, join, every))
+		}
+		return sel
+	}
+	if !r.isObject(n) {
+		return selAll
+	}
+	if depth > r.query.depth {
+		r.query.depth, r.query.depthAt = depth, n
+	}
+	sel := selAll
+	for k := n + 1; k < r.next(n); k = r.next(k + 1) {
+		sel = max(sel, r.clauseOf(r.bytes(k), k+1, depth, join, every))
+	}
+	return sel
+}
+
+// clauseOf reads a query by its kind.
+func (r *Reader) clauseOf(kind []byte, v, depth, join int, every bool) selectivity {
+	switch string(kind) {
+	case "boost", "_name", "_cache":
+		return selAll
+	case "bool":
+		return r.boolQuery(v, depth, join, every)
+	case "constant_score", "filtered", "function_score", "custom_score", "custom_filters_score", "script_score", "boosting",
+		"fquery", "query", "pinned", "rule", "rule_query", "indices", "top_children", "custom_boost_factor":
+		return r.wrapping(string(kind), v, depth, join, every)
+	case "dis_max", "or", "hybrid":
+		return r.disjunction(v, depth, join)
+	case "and":
+		filters := v
+		if f := r.get(v, "filters"); f > none {
+			filters = f
+		}
+		return r.walkQuery(filters, depth+1, join, every)
+	case "not":
+		inner := v
+		if f := firstOf(r.get(v, "filter"), r.get(v, "query")); f > none {
+			inner = f
+		}
+		r.walkQuery(inner, depth+1, join, false)
+		return selWeak
+	case "nested", "has_child", "has_parent", "parent_id":
+		return r.joinQuery(v, depth, join)
+	case "wrapper":
+		return r.wrapper(v, depth, join, every)
+	case "template":
+		return r.walkQuery(firstOf(r.get(v, "query"), r.get(v, "source"), r.get(v, "inline")), depth+1, join, every)
+	}
+	return r.leaf(kind, v, depth, join, every)
+}
+
+// firstOf is the first node that is there.
+func firstOf(nodes ...int) int {
+	for _, n := range nodes {
+		if n > none {
+			return n
+		}
+	}
+	return none
+}
+
+func (r *Reader) boolQuery(v, depth, join int, every bool) selectivity {
+	sel, should := selAll, none
+	conjunctive := false
+	for k := v + 1; r.isObject(v) && k < r.next(v); k = r.next(k + 1) {
+		switch string(r.bytes(k)) {
+		case "must", "filter":
+			if r.hasAny(k + 1) {
+				conjunctive = true
+			}
+			sel = max(sel, r.walkQuery(k+1, depth+1, join, every))
+		case "must_not", "mustNot":
+			r.walkQuery(k+1, depth+1, join, false)
+			if r.hasAny(k + 1) {
+				sel = max(sel, selWeak)
+			}
+		case "should":
+			should = k + 1
+		}
+	}
+	if should <= none {
+		return sel
+	}
+	msm := r.get(v, "minimum_should_match")
+	required := !conjunctive
+	if msm > none {
+		required = r.numberOr(msm, 1) != 0
+	}
+	only := every && required && (r.isObject(should) || r.count(should) == 1)
+	least := r.anyOf(should, depth+1, join, only)
+	if required && r.hasAny(should) {
+		sel = max(sel, least)
+	}
+	return sel
+}
+
+// anyOf reads alternatives: together they leave what the least selective leaves.
+func (r *Reader) anyOf(n, depth, join int, every bool) selectivity {
+	if !r.isArray(n) {
+		return r.walkQuery(n, depth, join, every)
+	}
+	least := selStrong
+	if r.count(n) == 0 {
+		least = selAll
+	}
+	for e := n + 1; e < r.next(n); e = r.next(e) {
+		least = min(least, r.walkQuery(e, depth, join, every))
+	}
+	return least
+}
+
+func (r *Reader) hasAny(n int) bool {
+	return n > none && (r.isObject(n) || r.isArray(n)) && r.count(n) > 0
+}
+
+func (r *Reader) disjunction(v, depth, join int) selectivity {
+	alternatives := v
+	if q := firstOf(r.get(v, "queries"), r.get(v, "filters")); q > none {
+		alternatives = q
+	}
+	r.clause(v, 1)
+	return r.anyOf(alternatives, depth+1, join, false)
+}
+
+// wrapping reads queries that hold others under a few names.
+func (r *Reader) wrapping(kind string, v, depth, join int, every bool) selectivity {
+	if !r.isObject(v) {
+		return r.walkQuery(v, depth+1, join, every)
+	}
+	sel, known := selAll, false
+	for k := v + 1; k < r.next(v); k = r.next(k + 1) {
+		switch string(r.bytes(k)) {
+		case "query", "filter", "positive", "organic":
+			sel, known = max(sel, r.walkQuery(k+1, depth+1, join, every && kind != "pinned")), true
+		case "negative", "no_match_query":
+			r.walkQuery(k+1, depth+1, join, false)
+		case "functions", "filters":
+			r.each(k+1, func(e int) {
+				if f := r.get(e, "filter"); f > none {
+					r.walkQuery(f, depth+1, join, false)
+				}
+			})
+		}
+	}
+	if kind == "query" && !known { // old: {"query": {"match": …}} as a filter
+		return r.walkQuery(v, depth+1, join, every)
+	}
+	if r.scriptIn(v, true) > 0 {
+		r.expensive(v)
+		r.scored(v, sel)
+	}
+	return sel
+}
+
+// scored counts a script that runs for every document.
+func (r *Reader) scored(n int, sel selectivity) {
+	if sel != selAll {
+		return
+	}
+	if r.query.scoredAt <= none {
+		r.query.scoredAt = n
+	}
+	r.query.scored++
+}
+
+func (r *Reader) joinQuery(v, depth, join int) selectivity {
+	join++
+	r.clause(v, 1)
+	r.expensive(v)
+	if join > r.query.joins {
+		r.query.joins, r.query.joinsAt = join, v
+	}
+	if ih := r.get(v, "inner_hits"); ih > none {
+		r.innerHits(ih)
+	}
+	if q := firstOf(r.get(v, "query"), r.get(v, "filter")); q > none {
+		return max(selWeak, r.walkQuery(q, depth+1, join, false))
+	}
+	return selStrong // parent_id
+}
+
+// vectors measures knn, one or several.
+func (r *Reader) vectors(n, depth int) selectivity {
+	if n <= none {
+		return selAll
+	}
+	r.each(n, func(e int) {
+		at := firstOf(r.get(e, "num_candidates"), r.get(e, "k"))
+		value := math.Max(r.numberOr(r.get(e, "num_candidates"), 0), r.numberOr(r.get(e, "k"), 0))
+		if value > r.query.vectors {
+			r.query.vectors, r.query.vectorsAt = value, at
+		}
+		if f := r.get(e, "filter"); f > none {
+			r.walkQuery(f, depth+1, 0, false)
+		}
+		if ih := r.get(e, "inner_hits"); ih > none {
+			r.innerHits(ih)
+		}
+	})
+	return selStrong
+}
+
+// retrievers walks a tree of retrievers.
+func (r *Reader) retrievers(n, depth int) selectivity {
+	sel := selAll
+	if n <= none {
+		return sel
+	}
+	if r.isArray(n) {
+		for e := n + 1; e < r.next(n); e = r.next(e) {
+			sel = max(sel, r.retrievers(e, depth))
+		}
+		return sel
+	}
+	if !r.isObject(n) {
+		return sel
+	}
+	for k := n + 1; k < r.next(n); k = r.next(k + 1) {
+		v := k + 1
+		switch string(r.bytes(k)) {
+		case "query", "filter":
+			if r.isObject(v) || r.isArray(v) {
+				sel = max(sel, r.walkQuery(v, depth+1, 0, false))
+			}
+		case "knn":
+			sel = max(sel, r.vectors(v, depth+1))
+		case "rank_window_size", "window_size":
+			m := r.add(cost.RescoreWindow, r.numberOr(v, 10), v)
+			m.Cap = r.bodyCap(v, "", "", 0, 1)
+		case "collapse":
+			r.collapse(v)
+		case "params", "field", "inference_text":
+		default:
+			sel = max(sel, r.retrievers(v, depth+1))
+		}
+	}
+	return sel
+}
+
+func (r *Reader) subSearches(n int) {
+	r.each(n, func(e int) { r.walkQuery(r.get(e, "query"), 1, 0, false) })
+}

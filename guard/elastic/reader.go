@@ -1,0 +1,225 @@
+package elastic
+
+import (
+	"hash/maphash"
+	"math"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+const (
+	maxBytes  = 16 << 20
+	maxDepth  = 1000
+	maxTokens = 2 << 20
+	maxTapes  = 8       // texts inside texts: wrappers, templates
+	keepNodes = 1 << 16 // that a reader keeps for the next request
+	keepNames = 4096    // names of fields and indices, likewise
+)
+
+// Reader measures requests. The zero value is ready; it keeps its memory for the
+// next request, and serves one goroutine at a time.
+type Reader struct {
+	q cost.Query
+	o cost.Options
+
+	out   []cost.Measure
+	fault *cost.Unreadable
+	part  int
+	index string // of the present member
+
+	t     *tape // the present text
+	tapes [maxTapes]tape
+	depth int // of tapes in use
+
+	arena []byte            // decoded strings
+	names map[string]string // interned, for hints
+	seed  maphash.Seed
+	ready bool
+
+	query  queryState
+	bounds []bound // ranges that every document passes
+	areas  []area  // boxes, likewise
+	qs     luceneState
+	inflat inflater
+
+	fixedURL bool // the URL takes no parameters of the present body
+	aggDepth int
+	aggAt    int // deepest aggregation
+}
+
+var _ cost.Reader = (*Reader)(nil)
+
+// Read appends the measures of q to dst. See the package for what it reads. An
+// empty Path is _search.
+func (r *Reader) Read(dst []cost.Measure, q cost.Query, o cost.Options) ([]cost.Measure, error) {
+	r.begin(dst, q, o)
+	r.request()
+	out, fault := r.out, r.fault
+	r.end()
+	if fault != nil {
+		return out, fault
+	}
+	return out, nil
+}
+
+func (r *Reader) begin(dst []cost.Measure, q cost.Query, o cost.Options) {
+	if !r.ready {
+		r.seed, r.ready = maphash.MakeSeed(), true
+	}
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = maxBytes
+	}
+	o.MaxBytes = min(o.MaxBytes, math.MaxInt32/2)
+	if o.MaxDepth <= 0 {
+		o.MaxDepth = maxDepth
+	}
+	if o.MaxTokens <= 0 {
+		o.MaxTokens = maxTokens
+	}
+	r.q, r.o, r.out, r.fault, r.part = q, o, dst, nil, 0
+	r.depth, r.t, r.arena = 0, nil, r.arena[:0]
+	r.query.reset()
+	r.bounds, r.areas = r.bounds[:0], r.areas[:0]
+}
+
+// end lets go of the request, and of memory that only a large one needed.
+func (r *Reader) end() {
+	r.q, r.o, r.out, r.fault, r.t, r.index = cost.Query{}, cost.Options{}, nil, nil, nil, ""
+	for i := range r.tapes {
+		t := &r.tapes[i]
+		t.text = nil
+		if cap(t.nodes) > keepNodes {
+			t.nodes = nil
+		}
+		if cap(t.table) > keepNodes {
+			t.table = nil
+		}
+	}
+	if cap(r.arena) > keepNodes {
+		r.arena = nil
+	}
+	if cap(r.bounds) > keepNames {
+		r.bounds = nil
+	}
+	if cap(r.areas) > keepNames {
+		r.areas = nil
+	}
+	clear(r.bounds[:cap(r.bounds)])
+	if len(r.names) > keepNames {
+		r.names = nil
+	}
+	r.inflat.end()
+}
+
+// unreadable keeps the first fault of the request.
+func (r *Reader) unreadable(p cost.Predictor, reason string, offset int) {
+	if r.fault == nil {
+		r.fault = &cost.Unreadable{Predictor: p, Reason: reason, Offset: offset, Part: r.part}
+	}
+}
+
+// open scans text[from:to] as the present text. When that fails it says so, and
+// the caller goes back with closeTape. Every openTape has one.
+func (r *Reader) open(text []byte, from, to, base int, derived bool, prefix string) bool {
+	if r.depth >= maxTapes {
+		r.unreadable(cost.Encoding, "too many texts inside texts", base)
+		return false
+	}
+	t := &r.tapes[r.depth]
+	t.base, t.derived, t.prefix = base, derived, prefix
+	t.seed, t.maxDepth, t.maxNodes = r.seed, r.o.MaxDepth, r.o.MaxTokens
+	f := t.scan(text, from, to)
+	at := f.at
+	if derived {
+		at = base
+	}
+	switch {
+	case f.deep:
+		r.unreadable(cost.BodyDepth, f.reason, at)
+		return false
+	case f.reason != noFault:
+		r.unreadable(cost.Unparsable, f.reason, at)
+		return false
+	case t.duplicate >= 0:
+		if at = int(t.duplicate); derived {
+			at = base
+		}
+		r.unreadable(cost.Unparsable, "a name comes twice in one object", at)
+	}
+	r.depth++
+	r.t = t
+	return true
+}
+
+func (r *Reader) close() {
+	r.depth--
+	r.t = nil
+	if r.depth > 0 {
+		r.t = &r.tapes[r.depth-1]
+	}
+}
+
+// offset is where a node is in Query.Body.
+func (r *Reader) offset(n int) int {
+	if r.t.derived {
+		return r.t.base
+	}
+	v := &r.t.nodes[n]
+	if v.kind == kindString {
+		return int(v.off) - 1
+	}
+	return int(v.off)
+}
+
+// add appends a measure of node n. The pointer is valid until the next one.
+func (r *Reader) add(p cost.Predictor, value float64, n int) *cost.Measure {
+	if n <= none {
+		return r.addURL(p, value, "q")
+	}
+	r.out = append(r.out, cost.Measure{Predictor: p, Value: value, Offset: r.offset(n), Part: r.part, Target: r.index})
+	m := &r.out[len(r.out)-1]
+	if r.o.Explain {
+		m.Path = r.path(n)
+	}
+	return m
+}
+
+// addURL appends a measure of what the URL says.
+func (r *Reader) addURL(p cost.Predictor, value float64, parameter string) *cost.Measure {
+	r.out = append(r.out, cost.Measure{Predictor: p, Value: value, Offset: -1, Part: r.part, Target: r.index})
+	m := &r.out[len(r.out)-1]
+	if r.o.Explain {
+		m.Path = "url"
+		if parameter != "" {
+			m.Path = "url." + parameter
+		}
+	}
+	return m
+}
+
+// intern is a string that hints can be asked with.
+func (r *Reader) intern(b []byte) string {
+	if s, ok := r.names[string(b)]; ok {
+		return s
+	}
+	if r.names == nil || len(r.names) > keepNames {
+		r.names = make(map[string]string)
+	}
+	s := string(b)
+	r.names[s] = s
+	return s
+}
+
+func (r *Reader) fieldHint(field []byte) (cost.FieldHint, bool) {
+	if r.o.Hints == nil || len(field) == 0 {
+		return cost.FieldHint{}, false
+	}
+	return r.o.Hints.Field(r.index, r.intern(field))
+}
+
+func (r *Reader) indexHint() (cost.IndexHint, bool) {
+	if r.o.Hints == nil {
+		return cost.IndexHint{}, false
+	}
+	return r.o.Hints.Index(r.index)
+}

@@ -1,0 +1,215 @@
+package elastic
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+type endpoint uint8
+
+const (
+	epOther endpoint = iota
+	epSearch
+	epAsyncSearch
+	epMultiSearch
+	epCount
+	epScroll
+	epPit
+	epDeleteByQuery
+	epUpdateByQuery
+	epReindex
+	epTemplate
+	epMultiTemplate
+	epValidate
+	epExplain
+	epRankEval
+	epFieldCaps
+	epTermsEnum
+	epLanguage
+	epTransform
+	epDenied
+)
+
+// endpointOf splits a path into the index and what is asked of it. An index may
+// hold slashes when it is date math: <logs-{now/d}>.
+func endpointOf(path string) (string, endpoint) {
+	path = strings.Trim(path, "/")
+	if path == "" {
+		return "", epSearch
+	}
+	for at := 0; ; {
+		rest := path[at:]
+		if strings.HasPrefix(rest, "_") && !isAll(rest) {
+			return indexOf(strings.TrimSuffix(path[:at], "/")), named(rest, at > 0)
+		}
+		slash := strings.IndexByte(rest, '/')
+		if slash < 0 {
+			return indexOf(path), epOther
+		}
+		at += slash + 1
+	}
+}
+
+func isAll(rest string) bool { return rest == "_all" || strings.HasPrefix(rest, "_all/") }
+
+// indexOf drops the type that old versions have behind an index.
+func indexOf(s string) string {
+	if slash := strings.IndexByte(s, '/'); slash >= 0 && !strings.Contains(s, "<") {
+		return s[:slash]
+	}
+	return s
+}
+
+func named(rest string, hasIndex bool) endpoint {
+	switch rest {
+	case "_search", "_rollup_search", "_fleet/_fleet_search", "_knn_search", "_percolate", "_suggest", "_semantic_search":
+		return epSearch
+	case "_async_search", "_plugins/_asynchronous_search", "_opendistro/_asynchronous_search":
+		return epAsyncSearch
+	case "_msearch", "_fleet/_fleet_msearch":
+		return epMultiSearch
+	case "_count", "_search/exists":
+		return epCount
+	case "_search/scroll":
+		return epScroll
+	case "_pit", "_search/point_in_time":
+		return epPit
+	case "_delete_by_query":
+		return epDeleteByQuery
+	case "_update_by_query":
+		return epUpdateByQuery
+	case "_reindex":
+		return epReindex
+	case "_search/template", "_render/template":
+		return epTemplate
+	case "_msearch/template":
+		return epMultiTemplate
+	case "_validate/query":
+		return epValidate
+	case "_rank_eval":
+		return epRankEval
+	case "_field_caps":
+		return epFieldCaps
+	case "_terms_enum":
+		return epTermsEnum
+	case "_query":
+		if hasIndex {
+			return epDeleteByQuery // versions 1 and 2
+		}
+		return epLanguage
+	case "_sql", "_sql/translate", "_query/async", "_eql/search", "_ppl", "_plugins/_sql", "_plugins/_ppl", "_sql/_explain",
+		"_opendistro/_sql", "_opendistro/_ppl", "_plugins/_sql/_explain", "_plugins/_ppl/_explain", "_xpack/sql":
+		return epLanguage
+	case "_scripts/painless/_execute", "_graph/explore", "_xpack/graph/_explore":
+		return epDenied
+	}
+	switch head, _, _ := strings.Cut(rest, "/"); head {
+	case "_explain":
+		return epExplain
+	case "_transform", "_data_frame":
+		return epTransform
+	case "_mvt":
+		return epSearch
+	case "_validate":
+		return epValidate
+	}
+	return epOther
+}
+
+// request dispatches on the endpoint.
+func (r *Reader) request() {
+	index, ep := endpointOf(r.q.Path)
+	r.index = index
+	p := r.parameters()
+	if ep == epOther {
+		return
+	}
+	if len(r.q.Body) > 0 {
+		r.add1(cost.BodyBytes, float64(len(r.q.Body)))
+	}
+	if len(r.q.Body) > r.o.MaxBytes {
+		r.unreadable(cost.BodyBytes, "the body is too long", -1)
+		return
+	}
+	body, derived, ok := r.plainBody()
+	if !ok {
+		return
+	}
+	prefix := ""
+	if len(bytes.TrimSpace(body)) == 0 && p.source != nil {
+		if !r.readable(p.sourceType, p.source) {
+			return
+		}
+		body, derived, prefix = p.source, true, "url.source"
+	}
+	switch ep {
+	case epMultiSearch, epMultiTemplate:
+		r.shards(&p)
+		r.multi(body, derived, prefix, &p, ep == epMultiTemplate)
+		return
+	case epDenied:
+		r.addURL(cost.DeniedEndpoint, 1, "")
+		return
+	case epScroll, epPit:
+	default:
+		r.shards(&p)
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		r.body(none, ep, &p)
+		return
+	}
+	base := 0
+	if derived {
+		base = -1
+	}
+	if r.open(body, 0, len(body), base, derived, prefix) {
+		r.body(0, ep, &p)
+		r.close()
+	}
+}
+
+// add1 is a measure of the request as a whole.
+func (r *Reader) add1(p cost.Predictor, value float64) {
+	m := r.addURL(p, value, "")
+	m.Offset = 0
+	if r.o.Explain {
+		m.Path = "$"
+	}
+}
+
+// body reads the scanned body of anything but a batch; root is none without one.
+func (r *Reader) body(root int, ep endpoint, p *parameters) {
+	switch ep {
+	case epSearch, epAsyncSearch:
+		r.search(root, p, ep)
+	case epCount, epValidate, epExplain:
+		r.onlyQuery(root, p)
+	case epScroll:
+		r.keepAlive(r.get(root, "scroll"), p.scroll, "scroll")
+	case epPit:
+		r.keepAlive(r.get(root, "keep_alive"), p.keepAlive, "keep_alive")
+	case epDeleteByQuery, epUpdateByQuery:
+		r.write(root, root, p)
+	case epReindex:
+		r.reindex(root, p)
+	case epTemplate:
+		r.template(root, p)
+	case epRankEval:
+		r.rankEval(root, p)
+	case epFieldCaps, epTermsEnum:
+		r.fieldCaps(root, p, ep)
+	case epLanguage:
+		r.language(root, p)
+	case epTransform:
+		r.transform(root, p)
+	}
+}
+
+// onlyQuery is an endpoint that has a query and nothing else that costs.
+func (r *Reader) onlyQuery(root int, p *parameters) {
+	sel := r.mainQuery(r.get(root, "query"), p)
+	_ = sel
+	r.finishQuery(root)
+}

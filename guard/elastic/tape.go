@@ -1,0 +1,169 @@
+package elastic
+
+import (
+	"math"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// tape is a scanned text and where it came from.
+type tape struct {
+	scanner
+	base   int    // of decoded text: the byte of Query.Body that holds it, or -1; see derived
+	prefix string // with Explain: the path of what holds it
+	// derived text was decoded: offsets in it mean nothing in Query.Body.
+	derived bool
+}
+
+// bytes is the text of a string, decoded, and of any other value as written.
+func (r *Reader) bytes(n int) []byte {
+	v := &r.t.nodes[n]
+	raw := r.t.text[v.off:v.end]
+	if !v.escaped {
+		return raw
+	}
+	from := len(r.arena)
+	r.arena = unescape(r.arena, raw)
+	return r.arena[from:len(r.arena):len(r.arena)]
+}
+
+func (r *Reader) kind(n int) kind     { return r.t.nodes[n].kind }
+func (r *Reader) next(n int) int      { return int(r.t.nodes[n].next) }
+func (r *Reader) count(n int) int     { return int(r.t.nodes[n].count) }
+func (r *Reader) isText(n int) bool   { return r.t.nodes[n].kind == kindString }
+func (r *Reader) isObject(n int) bool { return n > none && r.t.nodes[n].kind == kindObject }
+func (r *Reader) isArray(n int) bool  { return n > none && r.t.nodes[n].kind == kindArray }
+
+// none is no node.
+const none = -1
+
+// get is the value of a member, or none.
+func (r *Reader) get(object int, name string) int {
+	if !r.isObject(object) {
+		return none
+	}
+	for k := object + 1; k < r.next(object); k = r.next(k + 1) {
+		if string(r.bytes(k)) == name {
+			return k + 1
+		}
+	}
+	return none
+}
+
+// first is the key of an object's first member, or none.
+func (r *Reader) first(object int) int {
+	if !r.isObject(object) || r.count(object) == 0 {
+		return none
+	}
+	return object + 1
+}
+
+// number reads a number, also one in quotes, as the backend does.
+func (r *Reader) number(n int) (float64, bool) {
+	if n <= none {
+		return 0, false
+	}
+	switch r.kind(n) {
+	case kindNumber, kindString:
+		return parseNumber(r.bytes(n))
+	}
+	return 0, false
+}
+
+func (r *Reader) numberOr(n int, or float64) float64 {
+	if v, ok := r.number(n); ok {
+		return v
+	}
+	return or
+}
+
+// isTrue: true and "true".
+func (r *Reader) isTrue(n int) bool {
+	return n > none && (r.kind(n) == kindTrue || r.isText(n) && string(r.bytes(n)) == "true")
+}
+
+func (r *Reader) isFalse(n int) bool {
+	return n > none && (r.kind(n) == kindFalse || r.isText(n) && string(r.bytes(n)) == "false")
+}
+
+// parseNumber is quick for whole numbers, and right for all.
+func parseNumber(b []byte) (float64, bool) {
+	if len(b) == 0 || len(b) > 64 {
+		return 0, false
+	}
+	if len(b) <= 15 {
+		whole := 0.0
+		for i, c := range b {
+			if c < '0' || c > '9' {
+				break
+			}
+			whole = whole*10 + float64(c-'0')
+			if i == len(b)-1 {
+				return whole, true
+			}
+		}
+	}
+	switch c := b[0]; {
+	case c >= '0' && c <= '9', c == '-', c == '+', c == '.':
+	default:
+		return 0, false // strconv also knows words and hexadecimal
+	}
+	v, err := strconv.ParseFloat(string(b), 64)
+	if err != nil && !math.IsInf(v, 0) || math.IsNaN(v) {
+		return 0, false
+	}
+	return v, true
+}
+
+// unescape appends the decoded bytes of a scanned string.
+func unescape(dst, raw []byte) []byte {
+	for i := 0; i < len(raw); i++ {
+		c := raw[i]
+		if c != '\\' || i+1 >= len(raw) {
+			dst = append(dst, c)
+			continue
+		}
+		i++
+		switch raw[i] {
+		case 'b':
+			dst = append(dst, '\b')
+		case 'f':
+			dst = append(dst, '\f')
+		case 'n':
+			dst = append(dst, '\n')
+		case 'r':
+			dst = append(dst, '\r')
+		case 't':
+			dst = append(dst, '\t')
+		case 'u':
+			u, ok := unicode4(raw, i+1)
+			if !ok {
+				return dst
+			}
+			i += 4
+			if utf16.IsSurrogate(u) && i+2 < len(raw) && raw[i+1] == '\\' && raw[i+2] == 'u' {
+				if low, ok := unicode4(raw, i+3); ok {
+					if pair := utf16.DecodeRune(u, low); pair != utf8.RuneError {
+						u, i = pair, i+6
+					}
+				}
+			}
+			dst = utf8.AppendRune(dst, u)
+		default:
+			dst = append(dst, raw[i])
+		}
+	}
+	return dst
+}
+
+func unicode4(raw []byte, i int) (rune, bool) {
+	if i+4 > len(raw) {
+		return 0, false
+	}
+	u := rune(0)
+	for _, c := range raw[i : i+4] {
+		u = u<<4 | rune(hexDigit(c))
+	}
+	return u, true
+}

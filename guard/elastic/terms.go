@@ -1,0 +1,174 @@
+package elastic
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+const assumedCardinality = 100_000
+
+// cardinality is how many values a field has; known says that a hint said so.
+func (r *Reader) cardinality(field []byte) (values float64, known bool) {
+	h, ok := r.fieldHint(field)
+	docs := math.Inf(1)
+	if ih, found := r.indexHint(); found && ih.Docs > 0 {
+		docs = ih.Docs
+	}
+	switch {
+	case ok && h.Unique:
+		return docs, true
+	case ok && h.Cardinality > 0:
+		return min(h.Cardinality, docs), true
+	}
+	return min(or(r.o.Defaults.Cardinality, assumedCardinality), docs), false
+}
+
+// termsAgg: what terms and its kin collect, what they return, and how many
+// buckets that makes.
+func (r *Reader) termsAgg(kind string, v int, c scope) float64 {
+	values, known := r.collected(kind, v)
+	values, known = r.included(v, values, known)
+	if c.sel != selStrong {
+		r.collects(v, values, known, c)
+	}
+	size := 10.0
+	at := r.get(v, "size")
+	if s, ok := r.number(at); ok {
+		if size = s; size <= 0 || size >= math.MaxInt32 { // 0: all, in versions 1 and 2
+			size = math.Inf(1)
+		}
+	}
+	if kind == "rare_terms" {
+		size = 1000
+	}
+	returned := size
+	if known {
+		returned = min(size, values)
+	}
+	if at > none {
+		m := r.add(cost.AggSize, returned, at)
+		m.Cap = r.bodyCap(at, "", "", 0, 1)
+		if r.o.Explain && returned < size {
+			m.Detail = fmt.Sprintf("size %s, but the field has %s values", figure(size), figure(values))
+		}
+	}
+	if shard := r.get(v, "shard_size"); shard > none {
+		r.add(cost.AggSize, min(r.numberOr(shard, 0), values), shard)
+	}
+	return max(1, min(returned, max(values, 1)))
+}
+
+// collected is how many values an aggregation meets when nothing is left out.
+func (r *Reader) collected(kind string, v int) (values float64, known bool) {
+	if kind != "multi_terms" {
+		f := r.get(v, "field")
+		if f <= none || !r.isText(f) {
+			return r.cardinality(nil)
+		}
+		return r.cardinality(r.bytes(f))
+	}
+	product, unknown := 1.0, false
+	r.each(r.get(v, "terms"), func(e int) {
+		f := r.get(e, "field")
+		if f <= none || !r.isText(f) {
+			unknown = true
+			return
+		}
+		n, ok := r.cardinality(r.bytes(f))
+		if !ok {
+			unknown = true
+			return
+		}
+		product *= n
+	})
+	if h, ok := r.indexHint(); ok && h.Docs > 0 {
+		product = min(product, h.Docs)
+	}
+	if unknown { // one of them counts as assumed; a product of guesses is none
+		return max(product, or(r.o.Defaults.Cardinality, assumedCardinality)), product > 1
+	}
+	return product, true
+}
+
+// included narrows to a list of values, or to one of several partitions, and
+// measures the expressions that filter values.
+func (r *Reader) included(v int, values float64, known bool) (float64, bool) {
+	for _, name := range [...]string{"include", "exclude"} {
+		n := r.get(v, name)
+		if n <= none {
+			continue
+		}
+		switch {
+		case r.isArray(n):
+			r.add(cost.TermsCount, float64(r.count(n)), n)
+			if name == "include" {
+				values, known = min(values, float64(r.count(n))), true
+			}
+		case r.isText(n):
+			r.includePattern(n)
+		case r.isObject(n):
+			if parts := r.numberOr(r.get(n, "num_partitions"), 0); parts > 0 {
+				values /= parts
+			}
+			if p := r.get(n, "pattern"); p > none && r.isText(p) {
+				r.includePattern(p)
+			}
+		}
+	}
+	return values, known
+}
+
+// includePattern measures an expression that runs over the values of a field. It
+// reads them all whatever it begins with.
+func (r *Reader) includePattern(n int) {
+	p := r.bytes(n)
+	r.add(cost.RegexLength, float64(len(p)), n)
+	if states, _ := automaton(p); states > 1 {
+		r.add(cost.RegexStates, states, n)
+	}
+}
+
+func (r *Reader) collects(v int, values float64, known bool, c scope) {
+	m := r.add(cost.AggCardinality, values, firstOf(r.get(v, "field"), r.get(v, "terms"), v))
+	if !r.o.Explain {
+		return
+	}
+	m.Detail = figure(values) + " values, by a hint"
+	if !known {
+		m.Detail = figure(values) + " values, assumed: no hint"
+	}
+	if c.sel == selAll {
+		m.Detail += "; no clause leaves a document out"
+	} else {
+		m.Detail += "; no selective clause"
+	}
+}
+
+// precision is what a cardinality aggregation counts exactly, in values.
+const (
+	precision    = 3000
+	maxPrecision = 40000
+)
+
+// cardinalityAgg keeps a sketch of bounded size. Only on a field with a value of
+// its own in every document, over every document, is it as bad as its field:
+// there is nothing to learn from it.
+func (r *Reader) cardinalityAgg(v int, c scope) {
+	f := r.get(v, "field")
+	if f <= none || !r.isText(f) {
+		return
+	}
+	h, ok := r.fieldHint(r.bytes(f))
+	if ok && h.Unique && c.sel != selStrong && c.depth == 1 {
+		values, _ := r.cardinality(r.bytes(f))
+		r.collects(v, values, true, c)
+		return
+	}
+	threshold := min(r.numberOr(r.get(v, "precision_threshold"), precision), maxPrecision)
+	m := r.add(cost.AggCardinality, threshold, f)
+	if r.o.Explain {
+		m.Detail = "a sketch, exact up to " + figure(threshold) + " values"
+	}
+}

@@ -1,0 +1,178 @@
+package elastic
+
+import (
+	"bytes"
+	"math"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// span is where a value is in Query.RawQuery.
+type span struct{ from, to int }
+
+// parameters are those of the URL that cost.
+type parameters struct {
+	size, from         float64
+	hasSize, hasFrom   bool
+	sizeAt, fromAt     span
+	scroll, keepAlive  []byte
+	timeout            []byte
+	timeoutAt          span
+	terminate          float64
+	terminateAt        span
+	total              []byte
+	totalAt            span
+	q, df              []byte
+	and, noLeading     bool
+	source, sourceType []byte
+	docvalues, fields  int
+	maxDocs            float64 // infinite when not said
+	suggestSize        float64
+	terminateSet       bool
+}
+
+// parameters reads the query of the URL. Of a name that comes twice the last
+// counts, as in the backend.
+func (r *Reader) parameters() parameters {
+	p := parameters{maxDocs: math.Inf(1)}
+	raw := r.q.RawQuery
+	for at := 0; at < len(raw); {
+		end := strings.IndexByte(raw[at:], '&')
+		if end < 0 {
+			end = len(raw)
+		} else {
+			end += at
+		}
+		pair := raw[at:end]
+		name, value, _ := strings.Cut(pair, "=")
+		r.parameter(&p, r.unpercent(name), r.unpercent(value), span{at + min(len(name)+1, len(pair)), end})
+		at = end + 1
+	}
+	return p
+}
+
+func (r *Reader) parameter(p *parameters, name, value []byte, at span) {
+	switch string(name) {
+	case "size":
+		p.size, p.hasSize = parseNumber(value)
+		p.sizeAt = at
+	case "from":
+		p.from, p.hasFrom = parseNumber(value)
+		p.fromAt = at
+	case "scroll":
+		p.scroll = value
+	case "keep_alive":
+		p.keepAlive = value
+	case "timeout":
+		p.timeout, p.timeoutAt = value, at
+	case "terminate_after":
+		p.terminate, p.terminateSet = parseNumber(value)
+		p.terminateAt = at
+	case "track_total_hits":
+		p.total, p.totalAt = value, at
+	case "q":
+		p.q = value
+	case "df":
+		p.df = value
+	case "default_operator":
+		p.and = bytes.EqualFold(value, []byte("and"))
+	case "allow_leading_wildcard":
+		p.noLeading = string(value) == "false"
+	case "source":
+		p.source = value
+	case "source_content_type":
+		p.sourceType = value
+	case "docvalue_fields", "fielddata_fields":
+		p.docvalues = 1 + bytes.Count(value, []byte(","))
+	case "max_docs":
+		if n, ok := parseNumber(value); ok && n >= 0 {
+			p.maxDocs = n
+		}
+	case "suggest_size":
+		p.suggestSize, _ = parseNumber(value)
+	case "fields":
+		p.fields = bytes.Count(value, []byte("*"))
+	}
+}
+
+// unpercent decodes %xx and + into the arena; a plain text costs a copy.
+func (r *Reader) unpercent(s string) []byte {
+	from := len(r.arena)
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c == '+' {
+			c = ' '
+		} else if c == '%' && i+2 < len(s) {
+			if hi, lo := hexDigit(s[i+1]), hexDigit(s[i+2]); hi >= 0 && lo >= 0 {
+				c, i = byte(hi<<4|lo), i+2
+			}
+		}
+		r.arena = append(r.arena, c)
+	}
+	return r.arena[from:len(r.arena):len(r.arena)]
+}
+
+// urlCap lowers a parameter, or adds it.
+func (r *Reader) urlCap(at span, has bool, prefix, suffix string, base, least float64) cost.Cap {
+	c := cost.Cap{Place: cost.CapURL, Start: at.from, End: at.to, Base: base, Least: least, Suffix: suffix}
+	if !has {
+		c.Start, c.End, c.Prefix = len(r.q.RawQuery), len(r.q.RawQuery), prefix
+	}
+	return c
+}
+
+const (
+	assumedShards  = 1
+	assumedIndices = 10
+)
+
+func or(v, otherwise float64) float64 {
+	if v > 0 {
+		return v
+	}
+	return otherwise
+}
+
+// shards counts what an index expression stands for.
+func (r *Reader) shards(_ *parameters) {
+	total, patterns := r.countShards(r.index)
+	if total <= 1 {
+		return
+	}
+	m := r.addURL(cost.Shards, total, "")
+	if r.o.Explain {
+		m.Path = "path"
+		m.Detail = "1 shard for each index where no hint says better"
+		if patterns > 0 {
+			m.Detail = "each pattern counts as " + figure(or(r.o.Defaults.Indices, assumedIndices)) + " indices where no hint says better"
+		}
+	}
+}
+
+func (r *Reader) countShards(index string) (total float64, patterns int) {
+	if h, ok := r.indexHint(); ok {
+		if h.Shards > 0 {
+			return h.Shards, 0
+		}
+		if h.Indices > 0 {
+			return h.Indices * or(r.o.Defaults.Shards, assumedShards), 0
+		}
+	}
+	each := or(r.o.Defaults.Shards, assumedShards)
+	for rest := index; ; {
+		one, more, found := strings.Cut(rest, ",")
+		switch {
+		case strings.HasPrefix(one, "-"): // left out again
+		case one == "" || one == "_all" || strings.Contains(one, "*"):
+			patterns++
+			total += each * or(r.o.Defaults.Indices, assumedIndices)
+		default:
+			total += each
+		}
+		if !found {
+			return total, patterns
+		}
+		rest = more
+	}
+}

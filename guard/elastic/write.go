@@ -1,0 +1,75 @@
+package elastic
+
+import (
+	"math"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// write measures _delete_by_query and _update_by_query. at is where it says what
+// it does to how many.
+func (r *Reader) write(root, source int, p *parameters) {
+	r.query.reset()
+	sel := r.mainQuery(r.get(source, "query"), p)
+	r.scriptIn(root, false)
+	r.finishQuery(root)
+	limit := p.maxDocs
+	for _, name := range [...]string{"max_docs", "size"} {
+		if root != source && name == "size" || root <= none {
+			continue
+		}
+		if n, ok := r.number(r.get(root, name)); ok && n >= 0 {
+			limit = min(limit, n)
+		}
+	}
+	if p.hasSize && p.size >= 0 && root == source {
+		limit = min(limit, p.size)
+	}
+	r.unfilteredWrite(sel, limit, firstOf(r.get(source, "query"), source))
+}
+
+// reindex: from another index, or another cluster, into one.
+func (r *Reader) reindex(root int, p *parameters) {
+	source := r.get(root, "source")
+	if at := r.get(source, "index"); at > none {
+		total, patterns := 0.0, 0
+		r.each(at, func(e int) {
+			if r.isText(e) {
+				n, some := r.countShards(r.intern(r.bytes(e)))
+				total, patterns = total+n, patterns+some
+				r.index = r.intern(r.bytes(e))
+			}
+		})
+		if total > 1 {
+			r.add(cost.Shards, total, at)
+		}
+	}
+	if s := r.get(source, "size"); s > none { // of a batch
+		m := r.add(cost.ResultWindow, r.numberOr(s, 1000), s)
+		m.Cap = r.bodyCap(s, "", "", 0, 1)
+	}
+	r.write(root, source, p)
+}
+
+// atMost is how many documents a write may touch and still count as bounded.
+const atMost = 10_000
+
+func (r *Reader) unfilteredWrite(sel selectivity, limit float64, at int) {
+	if sel != selAll || limit <= atMost {
+		return
+	}
+	m := r.add(cost.UnfilteredWrite, 1, at)
+	if at <= none {
+		m.Path = ""
+	}
+	if !r.o.Explain {
+		return
+	}
+	m.Detail = "no clause leaves a document out"
+	if !math.IsInf(limit, 1) {
+		m.Detail += ", up to " + figure(limit)
+	}
+	if at <= none {
+		m.Path = "$.query"
+	}
+}
