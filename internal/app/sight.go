@@ -52,8 +52,11 @@ func (a *App) openSight(ctx context.Context) error {
 		s.tracing, err = tracing.New(ctx, tracing.Config{
 			Endpoint: t.Endpoint, Sample: float64(t.Sample), Version: version(), Node: a.node, Log: a.log,
 		})
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	return a.see(a.now.Load(), nil, nil)
 }
 
 // version of the program, as it was built.

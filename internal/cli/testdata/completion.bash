@@ -4,7 +4,7 @@ _bezoar() {
   for ((i = 1; i < COMP_CWORD; i++)); do
     [[ ${COMP_WORDS[i]} == -- ]] && return
     case "$path ${COMP_WORDS[i]}" in
-      "bezoar run" | "bezoar serve" | "bezoar demo" | "bezoar quarantine" | "bezoar quarantine ls" | "bezoar quarantine show" | "bezoar quarantine add" | "bezoar quarantine release" | "bezoar dlq" | "bezoar dlq groups" | "bezoar dlq ls" | "bezoar dlq show" | "bezoar dlq edit" | "bezoar dlq redrive" | "bezoar dlq discard" | "bezoar dlq restore" | "bezoar dlq export" | "bezoar dlq tasks" | "bezoar dlq task" | "bezoar dlq audit" | "bezoar queue" | "bezoar queue ls" | "bezoar queue show" | "bezoar queue create" | "bezoar queue send" | "bezoar queue peek" | "bezoar queue purge" | "bezoar queue rm" | "bezoar queue payloads" | "bezoar queue pardon" | "bezoar queue resume" | "bezoar work" | "bezoar sift" | "bezoar crash" | "bezoar fleet" | "bezoar fleet ls" | "bezoar fleet show" | "bezoar fleet restart" | "bezoar config" | "bezoar config check" | "bezoar config show" | "bezoar config status" | "bezoar config history" | "bezoar config diff" | "bezoar config apply" | "bezoar config rollback" | "bezoar override" | "bezoar override ls" | "bezoar override set" | "bezoar override lift" | "bezoar breaker" | "bezoar breaker ls" | "bezoar breaker open" | "bezoar breaker close" | "bezoar breaker reset" | "bezoar version" | "bezoar completion") path="$path ${COMP_WORDS[i]}" ;;
+      "bezoar run" | "bezoar serve" | "bezoar demo" | "bezoar quarantine" | "bezoar quarantine ls" | "bezoar quarantine show" | "bezoar quarantine add" | "bezoar quarantine release" | "bezoar dlq" | "bezoar dlq groups" | "bezoar dlq ls" | "bezoar dlq show" | "bezoar dlq edit" | "bezoar dlq redrive" | "bezoar dlq discard" | "bezoar dlq restore" | "bezoar dlq export" | "bezoar dlq tasks" | "bezoar dlq task" | "bezoar dlq audit" | "bezoar queue" | "bezoar queue ls" | "bezoar queue show" | "bezoar queue create" | "bezoar queue send" | "bezoar queue peek" | "bezoar queue purge" | "bezoar queue rm" | "bezoar queue payloads" | "bezoar queue pardon" | "bezoar queue resume" | "bezoar work" | "bezoar sift" | "bezoar crash" | "bezoar fleet" | "bezoar fleet ls" | "bezoar fleet show" | "bezoar fleet restart" | "bezoar top" | "bezoar config" | "bezoar config check" | "bezoar config show" | "bezoar config status" | "bezoar config history" | "bezoar config diff" | "bezoar config apply" | "bezoar config rollback" | "bezoar override" | "bezoar override ls" | "bezoar override set" | "bezoar override lift" | "bezoar breaker" | "bezoar breaker ls" | "bezoar breaker open" | "bezoar breaker close" | "bezoar breaker reset" | "bezoar version" | "bezoar completion") path="$path ${COMP_WORDS[i]}" ;;
     esac
   done
   case "$path $prev" in
@@ -193,6 +193,11 @@ _bezoar() {
     "bezoar fleet show --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar fleet restart --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar fleet restart --wait") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar top --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar top --by") COMPREPLY=($(compgen -W "cost requests refused errors bytes units" -- "$cur")); return ;;
+    "bezoar top --window") COMPREPLY=($(compgen -W "1m 10m" -- "$cur")); return ;;
+    "bezoar top --limit" | "bezoar top -n") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar top --every") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar config status --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar config history --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar config history --limit") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -221,7 +226,7 @@ _bezoar() {
     "bezoar breaker reset --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
   esac
   case "$path" in
-    "bezoar") COMPREPLY=($(compgen -W "run serve demo quarantine dlq queue work sift crash fleet config override breaker version completion --help --json" -- "$cur")) ;;
+    "bezoar") COMPREPLY=($(compgen -W "run serve demo quarantine dlq queue work sift crash fleet top config override breaker version completion --help --json" -- "$cur")) ;;
     "bezoar run") COMPREPLY=($(compgen -W "--help --json --replicas --listen --admin --store --worker --health --grace --drain --memory --timeout --buffer --replay --ignore --client --after --within --for --max --quarantine --log" -- "$cur")) ;;
     "bezoar serve") COMPREPLY=($(compgen -W "--help --json --config --listen --sqs --admin --store --log" -- "$cur")) ;;
     "bezoar demo") COMPREPLY=($(compgen -W "--help --json --seconds --workers --pill --rate --serve --admin" -- "$cur")) ;;
@@ -260,6 +265,7 @@ _bezoar() {
     "bezoar fleet ls") COMPREPLY=($(compgen -W "--help --json --admin --check" -- "$cur")) ;;
     "bezoar fleet show") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
     "bezoar fleet restart") COMPREPLY=($(compgen -W "--help --json --admin --wait" -- "$cur")) ;;
+    "bezoar top") COMPREPLY=($(compgen -W "--help --json --admin --by --window --limit --watch --every" -- "$cur")) ;;
     "bezoar config") COMPREPLY=($(compgen -W "check show status history diff apply rollback --help --json" -- "$cur")) ;;
     "bezoar config check") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json" -- "$cur")) ;;
     "bezoar config show") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json" -- "$cur")) ;;
