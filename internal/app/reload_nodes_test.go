@@ -37,27 +37,46 @@ routes:
 		dir := t.TempDir()
 		return followEdited(t, settings(0), func(c *config.Config) { c.StateDir = dir })
 	}
-	a, b := node(), node()
-	nodes := []*reloaded{a, b}
+	nodes := []*reloaded{node(), node()}
 	var loads []*load
 	for _, n := range nodes {
 		n.serving("app", 2)
 		loads = append(loads, n.load(4, "/short/"))
 	}
+	putInTurn(t, nodes, settings)
+	putAtOnce(t, nodes, settings)
+	overrule(t, nodes)
+	if _, err := nodes[1].live().Rollback(t.Context(), 1, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	nodes[0].runs(settings(0))
+	for i, l := range loads {
+		l.stop()
+		t.Logf("node %d served %d requests", i, l.sent.Load())
+		if st := nodes[i].live().Status(); st.Error != "" || st.Store.Error != "" {
+			t.Errorf("status %+v", st)
+		}
+	}
+}
+
+func putInTurn(t *testing.T, nodes []*reloaded, settings func(int) string) {
+	t.Helper()
 	var slowest time.Duration
 	for i := 1; i <= 30; i++ {
 		at, other := nodes[i%2], nodes[(i+1)%2]
-		text := settings(i)
-		if _, err := at.live().Put(t.Context(), []byte(text), "ann", fmt.Sprint("number ", i)); err != nil {
+		if _, err := at.live().Put(t.Context(), []byte(settings(i)), "ann", fmt.Sprint("number ", i)); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		other.runs(text)
+		other.runs(settings(i))
 		slowest = max(slowest, time.Since(began))
 	}
 	t.Logf("the slowest of 30 puts reached the other node after %v", slowest)
+}
 
-	// All at once: they end with the same, and nobody's is lost.
+// putAtOnce ends with the same everywhere, and nobody's is lost.
+func putAtOnce(t *testing.T, nodes []*reloaded, settings func(int) string) {
+	t.Helper()
 	var all sync.WaitGroup
 	for k, n := range nodes {
 		all.Go(func() {
@@ -69,39 +88,30 @@ routes:
 		})
 	}
 	all.Wait()
-	a.until("both run the newest", func() bool {
-		x, y := a.live().Status(), b.live().Status()
+	nodes[0].until("both run the newest", func() bool {
+		x, y := nodes[0].live().Status(), nodes[1].live().Status()
 		return x.Running.Number == y.Running.Number && x.Running.Sum == x.Wanted.Sum && y.Running.Sum == y.Wanted.Sum
 	})
-	history, err := a.live().History(t.Context(), 0)
+	history, err := nodes[0].live().History(t.Context(), 0)
 	if err != nil || len(history) != 41 {
 		t.Errorf("%d versions, %v; want the first, 30 and 10", len(history), err)
 	}
+}
 
-	// What an operator tightens at one holds at the other, and a rollback too.
-	until := time.Now().Add(time.Minute)
-	o, err := a.live().Override(t.Context(), live.Override{Caller: "greedy", What: live.Deny, Until: until, By: "ann", Reason: "too much"})
+// overrule tightens at one node what the other heeds, and lifts it there.
+func overrule(t *testing.T, nodes []*reloaded) {
+	t.Helper()
+	o, err := nodes[0].live().Override(t.Context(), live.Override{
+		Caller: "greedy", What: live.Deny, Until: time.Now().Add(time.Minute), By: "ann", Reason: "too much",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.until("the other node refuses", func() bool { return b.status("greedy") != http.StatusOK })
-	if err := b.live().Lift(t.Context(), o.ID); err != nil {
+	nodes[1].until("the other node refuses", func() bool { return nodes[1].status("greedy") != http.StatusOK })
+	if err := nodes[1].live().Lift(t.Context(), o.ID); err != nil {
 		t.Fatal(err)
 	}
-	a.until("the first serves again", func() bool { return a.status("greedy") == http.StatusOK })
-	if _, err := b.live().Rollback(t.Context(), 1, "ann"); err != nil {
-		t.Fatal(err)
-	}
-	a.runs(settings(0))
-	for i, l := range loads {
-		l.stop()
-		t.Logf("node %d served %d requests", i, l.sent.Load())
-	}
-	for _, n := range nodes {
-		if st := n.live().Status(); st.Error != "" || st.Store.Error != "" {
-			t.Errorf("status %+v", st)
-		}
-	}
+	nodes[0].until("the first serves again", func() bool { return nodes[0].status("greedy") == http.StatusOK })
 }
 
 // status is what a caller gets.

@@ -276,7 +276,7 @@ func TestHundredsOfReloadsDropNoRequest(t *testing.T) {
 	})
 	l.stop()
 	t.Logf("%d requests over %d reloads", l.sent.Load(), reloads)
-	for _, line := range strings.Split(r.log.String(), "\n") {
+	for line := range strings.SplitSeq(r.log.String(), "\n") {
 		if strings.Contains(line, "level=ERROR") {
 			t.Errorf("in the log: %s", line)
 		}
