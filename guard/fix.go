@@ -69,6 +69,7 @@ func fixes() []fix {
 		{cost.TotalHits, "set track_total_hits to %s or less"},
 		{cost.StoredTemplate, "send the query itself, so that it can be judged%.0s"},
 		{cost.DeniedEndpoint, "use _search: what this endpoint runs cannot be judged%.0s"},
+		{cost.AggSize, "ask for at most %s buckets; page through the rest with a composite aggregation"},
 		{cost.SuggestSize, "ask for at most %s suggestions"},
 		{cost.VectorCandidates, "lower k and num_candidates to %s or less"},
 
