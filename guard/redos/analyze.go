@@ -29,7 +29,7 @@ func Analyze(pattern string, o Options) Result {
 	if o.Dialect.Backtracks() || o.Dialect == Postgres && t.inexact {
 		a.backtracking(&r)
 	} else {
-		a.automaton(&r)
+		a.automata(&r)
 	}
 	r.Steps = o.Budget - max(left.left, 0)
 	return r
@@ -66,7 +66,7 @@ type analysis struct {
 // prepare builds what the tests need; false if that is over the bounds.
 func (a *analysis) prepare() bool {
 	a.alpha = newAlphabet(a.tree)
-	g, entry := newGraph(a.tree, newFlavors(a.alpha, a.tree.root))
+	g, entry := newGraph(a.tree, newFlavors(a.alpha, a.tree.root), false)
 	a.graph = g
 	if g.full {
 		return false
@@ -74,6 +74,9 @@ func (a *analysis) prepare() bool {
 	strict := a.options.Dialect == JS
 	a.auto = newAutomaton(g, entry, a.alpha, strict, !a.options.Anchored, a.left)
 	if a.auto == nil || a.left.left <= 0 {
+		return false
+	}
+	if n := len(a.auto.comps); !a.left.spend(n * n / 512) {
 		return false
 	}
 	a.reach = a.auto.reachable()
@@ -208,13 +211,6 @@ func (a *analysis) spell(w attack) Witness {
 		return b.String()
 	}
 	return Witness{word(w.prefix), word(w.pump), word(w.suffix)}
-}
-
-// automaton fills r for an engine that is linear in the text.
-func (a *analysis) automaton(r *Result) {
-	if a.tree.beyond != "" {
-		r.Class, r.Reason = Unknown, a.tree.beyond+" is not followed"
-	}
 }
 
 func quote(s string) string {

@@ -112,6 +112,9 @@ func (c *closure) round(n *eps) int32 {
 	}
 }
 
+// maxEdges bounds the memory of an automaton to about 10 MB.
+const maxEdges = 400_000
+
 type builder struct {
 	*automaton
 	g     *graph
@@ -142,12 +145,14 @@ func newAutomaton(g *graph, entry int32, a *alphabet, strict, search bool, left 
 			b.link(s, c)
 		}
 	}
+	edges := 0
 	for p := range g.positions {
 		c.from(g.positions[p].next)
 		for s := b.first[p]; s < b.first[p]+b.count[p]; s++ {
 			b.link(s, c)
 		}
-		if !left.spend(len(c.found)) {
+		left.spend(len(g.eps) / 64) // what clearing takes
+		if edges += len(c.found) * int(b.count[p]); edges > maxEdges || !left.spend(len(c.found)) {
 			return nil
 		}
 	}

@@ -35,12 +35,14 @@ func (p *parser) spaces() set {
 	}
 }
 
-// wordRunes is what the dialect's \w matches. Beyond ASCII only letters count,
-// and one block of them stands for all: classes that differ there are rare.
+// wordRunes is what the dialect's \w matches. Beyond ASCII it is drawn
+// with a broad brush: whole blocks of letters, since classes that differ there
+// are rare and the exact tables slow.
 func (p *parser) wordRunes() set {
 	if p.dialect.is(Python, DotNet, Postgres, MySQL) && !p.flags.ascii || p.flags.unicodeClasses {
 		return words().with(spans(0xaa, 0xaa, 0xb5, 0xb5, 0xba, 0xba, 0xc0, 0xd6, 0xd8, 0xf6, 0xf8, 0x2ff,
-			0x370, 0x1fff, 0x2c00, 0x2dff, 0x3040, 0xd7ff, 0xf900, 0xfd3d))
+			0x370, 0x167f, 0x1681, 0x180d, 0x180f, 0x1fff, 0x212a, 0x212b, 0x2c00, 0x2dff, 0x3040, 0xd7ff,
+			0xf900, 0xfd3d, 0xff10, 0xff19, 0xff21, 0xff3a, 0xff41, 0xff5a))
 	}
 	return words()
 }

@@ -33,7 +33,7 @@ type position struct {
 // Bounds of the automaton. Past them counted repeats become loops, which adds
 // paths and loses none.
 const (
-	maxPositions = 3000
+	maxPositions = MaxPattern
 	maxCopies    = 320 // positions of the written-out rounds of one repeat
 	maxOptional  = 2   // optional rounds written out
 )
@@ -49,11 +49,12 @@ type graph struct {
 	outer     []int32 // by loop: the one around it
 	inside    int     // copies of groups for backreferences that are being made
 	counted   int     // the largest count that became a loop
+	written   bool    // every counted repeat is written out
 	full      bool
 }
 
-func newGraph(t *tree, f *flavors) (g *graph, entry int32) {
-	g = &graph{flavors: f, groups: t.groups, outer: []int32{0}}
+func newGraph(t *tree, f *flavors, written bool) (g *graph, entry int32) {
+	g = &graph{flavors: f, groups: t.groups, outer: []int32{0}, written: written}
 	end := g.add(eps{kind: epsEnd})
 	return g, g.build(t.root, end)
 }
@@ -156,12 +157,15 @@ func (g *graph) repeat(n *node, next int32) int32 {
 	if high == 0 {
 		return next
 	}
-	size := body.size()
-	if low > 1 && low*size > maxCopies {
+	if g.written && n.size() > maxPositions {
+		g.full = true
+		return next
+	}
+	if !g.written && low > 1 && low > maxCopies/max(body.size(), 1) {
 		g.counted = max(g.counted, min(high, MaxPattern))
 		low, high = 1, unbounded
 	}
-	if high < unbounded && high-low > maxOptional {
+	if !g.written && high < unbounded && high-low > maxOptional {
 		g.counted = max(g.counted, high)
 		high = unbounded
 	}
