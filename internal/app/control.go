@@ -108,8 +108,8 @@ func (s steering) Put(ctx context.Context, who admin.Who, in adminapi.PutSetting
 		v, err = l.Put(ctx, in.Text, who.Name, in.Note)
 	}
 	out, err := s.changed(was, v, err)
-	if cfg, flawed := s.a.parse("settings", in.Text); err == nil && flawed == nil {
-		out.NextStart = s.a.NeedsRestart(cfg)
+	if err == nil {
+		out.NextStart = s.nextStart(in.Text)
 	}
 	s.a.audit(ctx, who, "settings.put", object(v), struct {
 		Base  *int64 `json:"base,omitempty"`
@@ -136,11 +136,23 @@ func (s steering) Rollback(ctx context.Context, who admin.Who, to int64) (admina
 	}
 	v, err := l.Rollback(ctx, to, who.Name)
 	out, err := s.changed(was, v, err)
+	if whole, lost := l.Version(ctx, v.Number); err == nil && lost == nil {
+		out.NextStart = s.nextStart(whole.Text)
+	}
 	s.a.audit(ctx, who, "settings.rollback", object(v), struct {
 		To    int64  `json:"to"`
 		Error string `json:"error,omitempty"`
 	}{to, out.Error}, err)
 	return out, err
+}
+
+// nextStart names what of a valid text holds only when the process starts again.
+func (s steering) nextStart(text []byte) []string {
+	cfg, err := s.a.parse("settings", text)
+	if err != nil {
+		return nil
+	}
+	return s.a.NeedsRestart(cfg)
 }
 
 // object names a version in the audit log.
