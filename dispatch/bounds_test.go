@@ -179,6 +179,50 @@ func TestLaw8RetriesStayWithinTheBudget(t *testing.T) {
 	})
 }
 
+// The budget of a fleet holds over all that name it, beside the budgets of each.
+func TestLaw8BudgetsOfAFleetHoldTogether(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		fleet, err := dispatch.NewRetry(dispatch.RetryConfig{Budget: budget.Config{Ratio: 0.1, Floor: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := newRig(t, 6, dispatch.Config{}, blame.Config{})
+		var wg sync.WaitGroup
+		for route := range 4 {
+			retry, err := dispatch.NewRetry(dispatch.RetryConfig{Budget: budget.Config{Floor: 0.7}, Fleet: fleet})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 50 {
+				wg.Go(func() { r.do(byte(route+1), shut, func(w *dispatch.Work) { w.Retry, w.Off = retry, true }) })
+			}
+		}
+		wg.Wait()
+		all := 0
+		for route := range 4 {
+			n := r.dials[byte(route+1)] - 50
+			if all += n; n > 7 {
+				t.Errorf("route %d retried %d times, want at most its own 7", route, n)
+			}
+		}
+		if all > 10 || all < 8 {
+			t.Errorf("%d retries of all routes, want about the fleet's 10", all)
+		}
+		if _, err := dispatch.NewRetry(dispatch.RetryConfig{Fleet: mustRetry(t, fleet)}); err == nil {
+			t.Error("a fleet's budget may have another above it")
+		}
+	})
+}
+
+func mustRetry(t *testing.T, fleet *dispatch.Retry) *dispatch.Retry {
+	t.Helper()
+	r, err := dispatch.NewRetry(dispatch.RetryConfig{Fleet: fleet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // One caller's failures do not use up what others may retry.
 func TestCallersHaveBudgetsOfTheirOwn(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -16,6 +16,7 @@ type RetryConfig struct {
 	Attempts int            // deliveries of one piece of work; 1 to 10, default 3, and no more than there are workers that live
 	Budget   budget.Config  // share of the traffic that further attempts may add
 	Backoff  backoff.Config // between them; default 25 ms, at most 250 ms
+	Fleet    *Retry         // whose budget holds as well, over all work that names it; nil: none
 }
 
 func (c RetryConfig) withDefaults() RetryConfig {
@@ -33,6 +34,9 @@ func (c RetryConfig) Validate() error {
 	var errs []error
 	if c.Attempts < 0 || c.Attempts > 10 {
 		errs = append(errs, fmt.Errorf("Attempts is %d, want 1 to 10", c.Attempts))
+	}
+	if c.Fleet != nil && c.Fleet.cfg.Fleet != nil {
+		errs = append(errs, errors.New("Fleet has a Fleet itself"))
 	}
 	return errors.Join(append(errs, c.Budget.Validate(), c.Backoff.Validate())...)
 }
@@ -60,12 +64,26 @@ func (r *Retry) first(now time.Time) {
 	r.mu.Lock()
 	r.budget.First(now)
 	r.mu.Unlock()
+	if r.cfg.Fleet != nil {
+		r.cfg.Fleet.first(now)
+	}
 }
 
+// again takes a retry from the budget and from the fleet's, or from neither.
 func (r *Retry) again(now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.budget.Retry(now)
+	if r.cfg.Fleet == nil {
+		return r.budget.Retry(now)
+	}
+	if !r.budget.Retry(now) {
+		return false
+	}
+	if !r.cfg.Fleet.again(now) {
+		r.budget.Return(now)
+		return false
+	}
+	return true
 }
 
 // Used returns how much of the retries that the budget allows now is used: 1
@@ -81,4 +99,7 @@ func (r *Retry) count(now time.Time) {
 	r.mu.Lock()
 	r.budget.Count(now)
 	r.mu.Unlock()
+	if r.cfg.Fleet != nil {
+		r.cfg.Fleet.count(now)
+	}
 }

@@ -36,6 +36,7 @@ type protection struct {
 	circuits *circuit.Circuits
 	stale    *stale.Cache
 	budgets  map[string]*gateway.CallerBudgets
+	retries  map[string]fleetRetry // by fleet
 
 	mu    sync.Mutex                // guards pools, which others look at
 	pools map[string]*overload.Pool // by fleet
@@ -53,7 +54,36 @@ func (a *App) openProtection() error {
 	p := &a.protect
 	p.limiter, p.circuits, p.stale = limiter, circuits, stale.New(stale.Config{})
 	p.pools, p.budgets = map[string]*overload.Pool{}, map[string]*gateway.CallerBudgets{}
+	p.retries = map[string]fleetRetry{}
 	return nil
+}
+
+// nothing is a share or a rate of none: zero would mean the default.
+const nothing = 1e-9
+
+func budgetOf(ratio config.Ratio, floor int) budget.Config {
+	return budget.Config{Ratio: max(float64(ratio), nothing), Floor: max(float64(floor), nothing)}
+}
+
+// fleetRetry is the budget of a fleet's retries, over all its routes, and what
+// it was made of.
+type fleetRetry struct {
+	of    config.Budget
+	retry *dispatch.Retry
+}
+
+// fleetRetry returns the fleet's budget, with what was spent of it if its
+// settings are the same.
+func (p *protection) fleetRetry(fleet string, c config.Budget) (*dispatch.Retry, error) {
+	if r, ok := p.retries[fleet]; ok && r.of == c {
+		return r.retry, nil
+	}
+	r, err := dispatch.NewRetry(dispatch.RetryConfig{Budget: budgetOf(c.Ratio, c.Floor)})
+	if err != nil {
+		return nil, fmt.Errorf("fleets.%s.retries: %w", fleet, err)
+	}
+	p.retries[fleet] = fleetRetry{c, r}
+	return r, nil
 }
 
 // sharedQuota is where quotas are counted over all nodes; nil where there is one.

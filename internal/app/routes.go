@@ -10,7 +10,6 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 	"github.com/bezoar-dev/bezoar/policy/blame"
-	"github.com/bezoar-dev/bezoar/policy/budget"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -109,9 +108,14 @@ func (a *App) bindFleet(next *present, r *config.Route, name string) (gateway.Ro
 	}
 	b := boundRoute{name: name, fleet: r.Fleet, rule: ruleOf(r.Quarantine), printer: p, term: r.Quarantine.For}
 	next.routes = append(next.routes, b)
+	fleet, err := a.protect.fleetRetry(r.Fleet, next.cfg.Fleets[r.Fleet].Retries)
+	if err != nil {
+		return gateway.Route{}, err
+	}
 	retry, err := dispatch.NewRetry(dispatch.RetryConfig{
+		Fleet:    fleet,
 		Attempts: r.Retry.Attempts,
-		Budget:   budget.Config{Ratio: float64(r.Retry.Budget), Floor: float64(r.Retry.BudgetFloor)},
+		Budget:   budgetOf(r.Retry.Budget, r.Retry.BudgetFloor),
 		Backoff:  backoff.Config{Base: r.Retry.BaseDelay, Cap: r.Retry.Cap},
 	})
 	return gateway.Route{

@@ -29,6 +29,10 @@ func (p *protection) tidy(cfg *config.Config) {
 			delete(p.budgets, key)
 		}
 	}
+	maps.DeleteFunc(p.retries, func(fleet string, _ fleetRetry) bool {
+		_, ok := cfg.Fleets[fleet]
+		return !ok
+	})
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	maps.DeleteFunc(p.pools, func(fleet string, _ *overload.Pool) bool {
