@@ -43,7 +43,7 @@ type Watchdog struct {
 	For         time.Duration `yaml:"for" range:"1s..24h"`          // how long it has to last
 	Share       Ratio         `yaml:"share" range:"1%..50%"`        // of the fleet that may be restarting
 	MinUptime   time.Duration `yaml:"min_uptime" range:"0s..24h"`   // before a worker is restarted again
-	PerHour     int           `yaml:"per_hour" range:"1..1000"`     // restarts; then it stops and alarms
+	PerHour     int           `yaml:"per_hour" range:"1..1000"`     // restarts; beyond, it waits and alarms, and stops if half of them did not help
 }
 
 func (w *Watchdog) setDefaults() {
