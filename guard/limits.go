@@ -155,6 +155,11 @@ func (r Rule) validate(classes map[string]bool) error {
 	return nil
 }
 
+// HasClass reports whether there is a class with the name.
+func (l Limits) HasClass(name string) bool {
+	return slices.ContainsFunc(l.Classes, func(c Class) bool { return c.Name == name })
+}
+
 // lineage is the class and those it inherits from, nearest first.
 func (l Limits) lineage(name string) ([]Class, error) {
 	var line []Class

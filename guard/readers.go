@@ -1,9 +1,19 @@
 package guard
 
-import "github.com/bezoar-dev/bezoar/guard/cost"
+import (
+	"github.com/bezoar-dev/bezoar/guard/cost"
+	"github.com/bezoar-dev/bezoar/guard/elastic"
+)
 
 // readerOf makes the reader for a kind.
 func readerOf(k Kind) cost.Reader {
+	switch k {
+	case Elasticsearch, OpenSearch:
+		return &elastic.Reader{}
+	case Regex:
+		return &expressionReader{}
+	case SQL, GraphQL:
+	}
 	return notRead(k)
 }
 

@@ -11,6 +11,7 @@ type grammar struct {
 	DLQ        dlqCmd        `cmd:"" name:"dlq" help:"Dead letters: work set aside with its evidence."`
 	Queue      queueCmd      `cmd:"" help:"Queues: what they hold, and messages in and out."`
 	Work       workCmd       `cmd:"" help:"Work on the messages of any SQS-compatible queue: an isolated process for each."`
+	Guard      guardCmd      `cmd:"" help:"What queries cost, before a backend sees them."`
 	Sift       siftCmd       `cmd:"" help:"Feed rows to a command, find the bad ones by bisection, finish the rest."`
 	Crash      crashCmd      `cmd:"" help:"Say what failed from any program's output: type, place, fingerprint and group."`
 	Fleet      fleetCmd      `cmd:"" help:"Workers, their states and restarts."`

@@ -1,0 +1,221 @@
+package guard
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+)
+
+// Record is one query of a file of queries, or of a log.
+type Record struct {
+	ID     json.RawMessage // as it was written; nil when it was not
+	Query  Query
+	Caller Caller
+}
+
+// MaxRecord bounds one line of a file of queries.
+const MaxRecord = 64 << 20
+
+// recordLine is the form of a line.
+type recordLine struct {
+	ID              json.RawMessage `json:"id"`
+	Kind            string          `json:"kind"`
+	Request         string          `json:"request"` // "POST /idx/_search?size=5"
+	Method          string          `json:"method"`
+	Path            string          `json:"path"` // or URL
+	Body            json.RawMessage `json:"body"` // JSON, or a string that holds it
+	SQL             *string         `json:"sql"`
+	Pattern         *string         `json:"pattern"`
+	GraphQL         *string         `json:"graphql"`
+	Dialect         string          `json:"dialect"`
+	Flags           string          `json:"flags"` // of a pattern
+	ContentType     string          `json:"content_type"`
+	ContentEncoding string          `json:"content_encoding"`
+	Caller          string          `json:"caller"`
+	Class           string          `json:"class"`
+	OpaqueID        string          `json:"opaque_id"`
+	APIKey          string          `json:"api_key"`
+	User            string          `json:"user"`
+}
+
+// ParseRecord reads one line: a JSON object with kind, request, body, sql,
+// pattern or graphql, dialect, and caller, class, opaque_id, api_key, user; or a
+// line of an access log, which has the request in quotes. Of a JSON object that
+// says too little, the ID comes back beside the error.
+func ParseRecord(line []byte) (Record, error) {
+	line = bytes.TrimSpace(line)
+	if len(line) == 0 {
+		return Record{}, errors.New("read a query: the line is empty")
+	}
+	if line[0] != '{' {
+		return parseAccessLine(string(line))
+	}
+	var l recordLine
+	if err := json.Unmarshal(line, &l); err != nil {
+		return Record{ID: l.ID}, fmt.Errorf("read a query: %w", err)
+	}
+	r := Record{ID: l.ID, Caller: Caller{OpaqueID: l.OpaqueID, APIKey: l.APIKey, User: l.User}}
+	q := &r.Query
+	q.Dialect, q.ContentType, q.ContentEncoding, q.Class = l.Dialect, l.ContentType, l.ContentEncoding, l.Class
+	if l.Flags != "" {
+		q.Dialect += "/" + l.Flags
+	}
+	for _, name := range []string{l.Caller, l.OpaqueID, l.User, l.APIKey} {
+		if q.Caller == "" {
+			q.Caller = name
+		}
+	}
+	kind, body, err := l.body()
+	q.Kind, q.Body = kind, body
+	if err == nil {
+		err = l.request(q)
+	}
+	if err != nil {
+		return r, fmt.Errorf("read a query: %w", err)
+	}
+	return r, nil
+}
+
+// body is the kind and the text of a line's query.
+func (l *recordLine) body() (Kind, []byte, error) {
+	kind := Elasticsearch
+	var text *string
+	switch {
+	case l.SQL != nil:
+		kind, text = SQL, l.SQL
+	case l.Pattern != nil:
+		kind, text = Regex, l.Pattern
+	case l.GraphQL != nil:
+		kind, text = GraphQL, l.GraphQL
+	}
+	if l.Kind != "" {
+		k, err := ParseKind(l.Kind)
+		if err != nil {
+			return "", nil, err
+		}
+		kind = k
+	}
+	if text != nil {
+		return kind, []byte(*text), nil
+	}
+	raw := l.Body
+	if len(raw) > 0 && raw[0] == '"' {
+		var s string
+		err := json.Unmarshal(raw, &s)
+		return kind, []byte(s), err
+	}
+	if string(raw) == "null" {
+		raw = nil
+	}
+	if raw == nil && (kind == SQL || kind == Regex || kind == GraphQL) {
+		return kind, nil, fmt.Errorf("there is no %s in it", map[Kind]string{SQL: "sql", Regex: "pattern", GraphQL: "graphql"}[kind])
+	}
+	return kind, raw, nil
+}
+
+func (l *recordLine) request(q *Query) error {
+	target := l.Request
+	if target == "" {
+		target = strings.TrimSpace(l.Method + " " + l.Path)
+	}
+	if target == "" {
+		if q.Kind == Elasticsearch || q.Kind == OpenSearch {
+			q.Method, q.Path = "POST", "/_search"
+		}
+		return nil
+	}
+	return q.SetRequest(target)
+}
+
+// SetRequest reads "POST /idx/_search?size=5". The method may be missing, and
+// then is POST.
+func (q *Query) SetRequest(request string) error {
+	method, target, ok := strings.Cut(strings.TrimSpace(request), " ")
+	if !ok {
+		method, target = "POST", method
+	}
+	target, _, _ = strings.Cut(strings.TrimSpace(target), " ") // HTTP/1.1
+	if _, rest, ok := strings.Cut(target, "://"); ok {
+		_, path, _ := strings.Cut(rest, "/")
+		target = "/" + path
+	}
+	target, _, _ = strings.Cut(target, "#")
+	path, raw, _ := strings.Cut(target, "?")
+	decoded, err := url.PathUnescape(path)
+	if err != nil || !strings.HasPrefix(path, "/") {
+		return fmt.Errorf("%q is no request: write one such as POST /idx/_search?size=5", clip(request))
+	}
+	q.Method, q.Path, q.RawQuery = strings.ToUpper(method), decoded, raw
+	return nil
+}
+
+func clip(s string) string {
+	if len(s) > 80 {
+		return s[:80] + "…"
+	}
+	return s
+}
+
+// parseAccessLine reads a line of the common and combined forms: who asked is
+// the user, or else the address. There are no bodies in such logs.
+func parseAccessLine(line string) (Record, error) {
+	open := strings.IndexByte(line, '"')
+	if open < 0 {
+		return Record{}, errors.New("read a query: the line is neither a JSON object nor of an access log")
+	}
+	request, _, ok := strings.Cut(line[open+1:], `"`)
+	if !ok {
+		return Record{}, errors.New("read a query: the request of the access log has no closing quote")
+	}
+	r := Record{Query: Query{Kind: Elasticsearch}}
+	if err := r.Query.SetRequest(request); err != nil {
+		return r, fmt.Errorf("read a query: %w", err)
+	}
+	if f := strings.Fields(line[:open]); len(f) > 0 {
+		r.Query.Caller = f[0]
+		if len(f) > 2 && f[2] != "-" {
+			r.Query.Caller, r.Caller.User = f[2], f[2]
+		}
+	}
+	return r, nil
+}
+
+// Lines calls do for each line of r that is not blank, with its number from 1.
+// A line longer than MaxRecord is skipped, and do gets the error instead. It
+// stops at the first error that do returns.
+func Lines(r io.Reader, do func(n int, line []byte, err error) error) error {
+	in := bufio.NewReaderSize(r, 64<<10)
+	var line []byte
+	long := false
+	for n := 1; ; {
+		part, err := in.ReadSlice('\n')
+		if long = long || len(line)+len(part) > MaxRecord; long {
+			line = line[:0]
+		} else {
+			line = append(line, part...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		var fault error
+		switch {
+		case long:
+			fault = do(n, nil, fmt.Errorf("read a query: the line is longer than %d bytes", MaxRecord))
+		case len(bytes.TrimSpace(line)) > 0:
+			fault = do(n, line, nil)
+		}
+		if fault != nil || err != nil {
+			return fault
+		}
+		line, long = line[:0], false
+		n++
+	}
+}
