@@ -28,7 +28,8 @@ type file struct {
 	tag     string
 }
 
-// A Handler serves the pages at "/" and "/queues", and their parts beside them.
+// A Handler serves the pages at "/", "/queues" and "/traffic", and their parts
+// beside them.
 type Handler struct {
 	files map[string]file // by URL path
 }

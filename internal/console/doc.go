@@ -5,7 +5,9 @@
 // what happens. The page at "/queues" shows queues, and deals with dead letters:
 // its URL says which view is shown and of what, nothing in a list moves by
 // itself, and what cannot be undone easily is planned, counted and confirmed
-// first. All of it is from the admin API; the pages know nothing that the API
+// first. The page at "/traffic" shows who causes most, what holds traffic back
+// (pools, circuit breakers, overrides) and the versions of the settings. While a
+// fleet is in panic mode, a banner says so. All of it is from the admin API; the pages know nothing that the API
 // does not say.
 //
 // Whatever came with a request or a message is attacker-written: it reaches the

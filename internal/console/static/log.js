@@ -15,6 +15,12 @@ const signs = {
   letter: ["✉", "pill"],
   lane: ["◇", "lane"],
   gate: ["▲", "bad"],
+  panic: ["▲", "bad"],
+  circuit: ["○", "bad"],
+  "worker.sick": ["✖", "bad"],
+  "worker.ejected": ["✖", "bad"],
+  "worker.well": ["●", "good"],
+  "worker.returned": ["●", "good"],
 };
 
 export class Log {

@@ -6,6 +6,7 @@ import { byId, make, put } from "./dom.js";
 import { count, words } from "./format.js";
 import { Demo } from "./demo.js";
 import { Log } from "./log.js";
+import { alarm } from "./panic.js";
 import { Picture } from "./picture.js";
 import { letters, verdicts } from "./quarantine.js";
 
@@ -42,6 +43,7 @@ function link(state) {
 
 async function pollFleets() {
   const { fleets } = await call("GET", "/api/v1/fleets");
+  alarm(fleets);
   pick(fleets);
   const fleet = fleets.find((f) => f.name === shown);
   if (!fleet) return;

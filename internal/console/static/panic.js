@@ -1,0 +1,21 @@
+// The banner of panic mode: so many workers of a fleet look sick that health is
+// not believed.
+
+import { byId, make } from "./dom.js";
+import { clock, visible } from "./format.js";
+
+let told = ""; // what the banner says, so that it is read out once
+
+// alarm shows the banner while any fleet is in panic.
+export function alarm(fleets) {
+  const sick = fleets.filter((f) => f.panic);
+  const key = sick.map((f) => `${f.name} ${f.panic.since} ${f.panic.well} ${f.panic.up}`).join("\n");
+  byId("panic").hidden = sick.length === 0;
+  if (key === told) return;
+  told = key;
+  byId("panic").replaceChildren(...sick.map((f) => make("p", {},
+    make("b", {}, `Panic mode: ${visible(f.name)}`),
+    ` since ${clock(f.panic.since)}. Only ${f.panic.well} of ${f.panic.up} workers look well. `
+    + "When so many look sick the checks are wrong more often than the workers, so all that are up get traffic. "
+    + "Look at what the checks depend on before you look at the workers.")));
+}
