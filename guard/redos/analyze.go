@@ -64,9 +64,9 @@ type analysis struct {
 }
 
 // prepare builds what the tests need; false if that is over the bounds.
-func (a *analysis) prepare() bool {
+func (a *analysis) prepare(c counts) bool {
 	a.alpha = newAlphabet(a.tree)
-	g, entry := newGraph(a.tree, newFlavors(a.alpha, a.tree.root), false)
+	g, entry := newGraph(a.tree, newFlavors(a.alpha, a.tree.root), c)
 	a.graph = g
 	if g.full {
 		return false
@@ -81,7 +81,7 @@ func (a *analysis) prepare() bool {
 	}
 	a.reach = a.auto.reachable()
 	a.forge = newForge(a.auto, a.left)
-	a.forge.wants = g.regions > 0
+	a.forge.wants, a.forge.rough = g.regions > 0, g.counted > 0
 	a.trial = &trial{
 		m: newMachine(compile(a.tree, a.options.Dialect), a.alpha), left: a.left,
 		anchored: a.options.Anchored, counted: g.counted,
@@ -92,13 +92,19 @@ func (a *analysis) prepare() bool {
 
 // backtracking fills r for an engine that tries one way after the other.
 func (a *analysis) backtracking(r *Result) {
-	if !a.prepare() {
+	if !a.prepare(some) {
 		r.Class, r.Reason = Unknown, "its automaton is over the bounds"
 		return
 	}
 	exps := a.auto.exponentials(a.left)
 	if a.exponential(exps, r) {
 		return
+	}
+	if a.tree.root.loosens() {
+		b := &analysis{options: a.options, tree: a.tree, left: a.left}
+		if b.prepare(loose) && b.exponential(b.auto.exponentials(b.left), r) {
+			return
+		}
 	}
 	loops := a.auto.loops()
 	polys := a.auto.polynomials(loops, false, a.reach, a.left)

@@ -39,7 +39,7 @@ func TestBrute(t *testing.T) {
 			t.Fatal(bad.what)
 		}
 		a := &analysis{options: o, tree: tr, left: &budget{1 << 40}}
-		if !a.prepare() {
+		if !a.prepare(some) {
 			t.Fatal("over the bounds")
 		}
 		atoms := func(s string) (word []int) {

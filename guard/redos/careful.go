@@ -44,7 +44,7 @@ func (f *forge) careful(c candidate, reach []bitset) []attack {
 	var out []attack
 	for _, prefix := range f.prefixes(c) {
 		set, ok := f.run([]int32{0}, prefix.prefix, nil, s.region)
-		if !ok {
+		if !ok || !c.seek && !set.has(c.pivot) {
 			continue
 		}
 		set.set(target) // after the first pump it will be

@@ -17,7 +17,7 @@ func TestDbg(t *testing.T) {
 		t.Fatal(f)
 	}
 	a := &analysis{options: o, tree: tr, left: &budget{o.Budget}}
-	if !a.prepare() {
+	if !a.prepare(some) {
 		t.Fatal("prepare")
 	}
 	t.Log("prepared", o.Budget-a.left.left, "states", len(a.auto.states), "atoms", len(a.alpha.runes))

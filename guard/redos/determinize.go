@@ -15,7 +15,7 @@ func (a *analysis) automata(r *Result) {
 		return
 	}
 	a.alpha = newAlphabet(a.tree)
-	g, entry := newGraph(a.tree, newFlavors(a.alpha, a.tree.root), true)
+	g, entry := newGraph(a.tree, newFlavors(a.alpha, a.tree.root), all)
 	if g.full { // as many as that already
 		return
 	}

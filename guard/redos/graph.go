@@ -36,6 +36,7 @@ const (
 	maxPositions = MaxPattern
 	maxCopies    = 320 // positions of the written-out rounds of one repeat
 	maxOptional  = 2   // optional rounds written out
+	maxFew       = 3   // rounds that are written out even in a loose graph
 )
 
 type graph struct {
@@ -49,12 +50,21 @@ type graph struct {
 	outer     []int32 // by loop: the one around it
 	inside    int     // copies of groups for backreferences that are being made
 	counted   int     // the largest count that became a loop
-	written   bool    // every counted repeat is written out
+	counts    counts
 	full      bool
 }
 
-func newGraph(t *tree, f *flavors, written bool) (g *graph, entry int32) {
-	g = &graph{flavors: f, groups: t.groups, outer: []int32{0}, written: written}
+// counts is what becomes of counted repeats.
+type counts uint8
+
+const (
+	some  counts = iota // are written out if that is short, and become loops else
+	all                 // are written out
+	loose               // become loops if more than a few rounds
+)
+
+func newGraph(t *tree, f *flavors, c counts) (g *graph, entry int32) {
+	g = &graph{flavors: f, groups: t.groups, outer: []int32{0}, counts: c}
 	end := g.add(eps{kind: epsEnd})
 	return g, g.build(t.root, end)
 }
@@ -157,15 +167,15 @@ func (g *graph) repeat(n *node, next int32) int32 {
 	if high == 0 {
 		return next
 	}
-	if g.written && n.size() > maxPositions {
+	switch {
+	case g.counts == all && n.size() > maxPositions:
 		g.full = true
 		return next
-	}
-	if !g.written && low > 1 && low > maxCopies/max(body.size(), 1) {
-		g.counted = max(g.counted, min(high, MaxPattern))
+	case g.counts == all:
+	case low > 1 && low > maxCopies/max(body.size(), 1), low > maxFew && g.counts == loose:
+		g.counted = max(g.counted, min(max(low, high%unbounded), MaxPattern))
 		low, high = 1, unbounded
-	}
-	if !g.written && high < unbounded && high-low > maxOptional {
+	case high < unbounded && high-low > maxOptional:
 		g.counted = max(g.counted, high)
 		high = unbounded
 	}
@@ -190,6 +200,33 @@ func (g *graph) repeat(n *node, next int32) int32 {
 		next = g.build(body, next)
 	}
 	return next
+}
+
+// loosens says whether a loose graph may show what another does not: many rounds
+// that must be, each of which can be of more than one length. Before the last of
+// them no match can end.
+func (n *node) loosens() bool {
+	if n.op == opRepeat && n.min > maxFew && n.subs[0].varies() {
+		return true
+	}
+	for _, s := range n.subs {
+		if s.loosens() {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *node) varies() bool {
+	if n.op == opAlt || n.op == opRepeat && n.max > n.min {
+		return true
+	}
+	for _, s := range n.subs {
+		if s.varies() {
+			return true
+		}
+	}
+	return false
 }
 
 // star is a loop of rounds that need not be.

@@ -33,6 +33,7 @@ type forge struct {
 	*automaton
 	left   *budget
 	common []int // by atom: how many states read it
+	rough  bool  // counted repeats were taken for loops: a match ends later than it seems
 	wants  bool  // the pattern has lookaheads that are not modelled
 	order  []int // atoms, those first that fewest states read
 }
@@ -132,6 +133,12 @@ func (f *forge) prefixes(c candidate) []attack {
 	return out
 }
 
+// leads says whether a prefix gets to where the candidate's ways part.
+func (f *forge) leads(p attack, c candidate) bool {
+	set, ok := f.run([]int32{0}, p.prefix, nil, 0)
+	return ok && (c.seek || set.has(c.pivot))
+}
+
 // attacks lists what is worth trying for a candidate, the most promising first.
 func (f *forge) attacks(c candidate) []attack {
 	var out []attack
@@ -143,13 +150,17 @@ func (f *forge) attacks(c candidate) []attack {
 		}
 		w := prefixes[0]
 		for _, p := range prefixes {
-			if _, ok := f.run([]int32{0}, p.prefix, pump, 0); ok {
+			if _, ok := f.run([]int32{0}, p.prefix, pump, 0); ok && f.leads(p, c) {
 				w = p
 				break
 			}
 		}
 		w.pump = pump
 		out = append(out, f.ending(c, w)...)
+		if f.rough {
+			w.prefix, w.start, w.suffix = prefixes[0].prefix, prefixes[0].start, nil
+			out = append(out, w)
+		}
 	}
 	return out
 }
