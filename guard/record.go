@@ -3,6 +3,7 @@ package guard
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,7 +34,8 @@ type recordLine struct {
 	Pattern         *string         `json:"pattern"`
 	GraphQL         *string         `json:"graphql"`
 	Dialect         string          `json:"dialect"`
-	Flags           string          `json:"flags"` // of a pattern
+	Flavor          string          `json:"flavor"` // the same
+	Flags           string          `json:"flags"`  // of a pattern
 	ContentType     string          `json:"content_type"`
 	ContentEncoding string          `json:"content_encoding"`
 	Caller          string          `json:"caller"`
@@ -61,7 +63,7 @@ func ParseRecord(line []byte) (Record, error) {
 	}
 	r := Record{ID: l.ID, Caller: Caller{OpaqueID: l.OpaqueID, APIKey: l.APIKey, User: l.User}}
 	q := &r.Query
-	q.Dialect, q.ContentType, q.ContentEncoding, q.Class = l.Dialect, l.ContentType, l.ContentEncoding, l.Class
+	q.Dialect, q.ContentType, q.ContentEncoding, q.Class = cmp.Or(l.Dialect, l.Flavor), l.ContentType, l.ContentEncoding, l.Class
 	if l.Flags != "" {
 		q.Dialect += "/" + l.Flags
 	}

@@ -109,6 +109,12 @@ func parseNumber(b []byte) (float64, bool) {
 	default:
 		return 0, false // strconv also knows words and hexadecimal
 	}
+	for i, c := range b[1:] { // an error of strconv would cost an allocation: intervals and dates come here
+		digit := c >= '0' && c <= '9' || c == '.' || c == 'e' || c == 'E'
+		if !digit && ((c != '-' && c != '+') || b[i]|0x20 != 'e') {
+			return 0, false
+		}
+	}
 	v, err := strconv.ParseFloat(string(b), 64)
 	if err != nil && !math.IsInf(v, 0) || math.IsNaN(v) {
 		return 0, false
