@@ -1,6 +1,9 @@
 package redos
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // What confirming may take.
 const (
@@ -87,33 +90,52 @@ func leaps(s []int) bool {
 }
 
 // power is the degree by which steps grow when pumps double; 1 if linear or not
-// told.
+// told. Three measurements in a row must agree, so that texts of which every
+// second or third one matches are not mistaken.
 func (t *trial) power(w attack, run runner) (degree float64) {
 	limit, last := polyLimit, polyPumps
 	if t.counted > 0 {
 		limit, last = closeLimit, min(closePumps, max(polyPumps, 8*t.counted))
 	}
 	steps := map[int]int{}
-	degree = 1
+	var measured []float64
 	for n := 2; n <= last; n = more(n) {
 		now, over := run(w, n, limit)
+		if over && len(measured) == 0 && limit < closeLimit {
+			limit = closeLimit
+			now, over = run(w, n, limit)
+		}
 		if over {
 			break
 		}
 		steps[n] = now
-		half, quarter := steps[n/2], steps[n/4]
-		if n%4 != 0 || quarter == 0 {
-			continue
+		if half, quarter := steps[n/2], steps[n/4]; n%4 == 0 && quarter > 0 {
+			measured = append(measured, slope(quarter, half, now))
 		}
-		degree = 1
-		if now > half && half > quarter {
-			degree = math.Log2(float64(now-half) / float64(half-quarter))
-		}
-		if n == polyPumps && degree > 1.1 && degree < squareAt { // on the way up, it may be
+		if low := least(measured); n == polyPumps && low > 1.1 && low < squareAt { // on the way up, it may be
 			limit, last = closeLimit, max(last, closePumps)
 		}
 	}
-	return degree
+	if low := least(measured); low < squareAt {
+		return low
+	}
+	return measured[len(measured)-1]
+}
+
+// slope is the degree between two doublings.
+func slope(quarter, half, now int) float64 {
+	if now <= half || half <= quarter {
+		return 1
+	}
+	return math.Log2(float64(now-half) / float64(half-quarter))
+}
+
+// least is the lowest of the last three measurements; 1 if there is none.
+func least(measured []float64) float64 {
+	if len(measured) == 0 {
+		return 1
+	}
+	return slices.Min(measured[max(0, len(measured)-3):])
 }
 
 // more goes 2, 3, 4, 6, 8, 12, … so that every second number is twice another,
