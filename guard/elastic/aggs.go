@@ -121,7 +121,7 @@ func (r *Reader) agg(key, n int, c scope) buckets {
 		r.areas = savedAreas
 	}
 	if r.o.Explain && own > 0 {
-		factor := fmt.Sprintf("%s %s", pathStep(string(r.bytes(key)))[1:], figure(own))
+		factor := fmt.Sprintf("%s %s", shortName(r.bytes(key)), figure(own))
 		if result.chain != "" {
 			factor += " × " + result.chain
 		}

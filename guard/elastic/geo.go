@@ -321,12 +321,7 @@ func (r *Reader) grid(kind string, v int) float64 {
 	if r.o.Explain {
 		m.Detail = fmt.Sprintf("%s^%s cells, %s: %s", formula, figure(p), source, figure(cells))
 	}
-	size := r.get(v, "size")
-	returned := r.numberOr(size, 10000)
-	if size > none {
-		r.add(cost.AggSize, min(returned, cells), size).Cap = r.bodyCap(size, "", "", 0, 1)
-	}
-	return max(1, min(returned, cells))
+	return max(1, min(r.numberOr(r.get(v, "size"), 10000), cells))
 }
 
 func (r *Reader) defaultPrecision(kind string, at int) float64 {

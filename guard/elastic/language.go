@@ -45,6 +45,7 @@ type lexer struct {
 	node int
 	at   int
 	last operator // that the next literal belongs to
+	held bool     // last stays until the closing parenthesis: like(field, pattern)
 }
 
 type operator uint8
@@ -74,13 +75,16 @@ func (l *lexer) run() {
 			l.number()
 		case isLetter(c) || c == '*' && l.last == opFrom || c == '@':
 			l.word()
+		case c == '=' && l.last == opFrom: // source=index
+			l.at++
 		case c == ':':
 			l.last = opColon
 			l.at++
 		case c == '(' || c == ',' || c == '~':
+			l.held = l.held || c == '(' && l.last != opNone
 			l.at++ // a list of patterns; like~
 		default:
-			l.last = opNone
+			l.last, l.held = opNone, false
 			l.at++
 		}
 	}
@@ -202,10 +206,12 @@ func (l *lexer) word() {
 		l.last = opLucene
 	case "limit", "head", "tail", "top":
 		l.last = opLimit
-	case "from", "source", "index":
+	case "from", "source":
 		l.last = opFrom
 	default:
-		l.last = opNone
+		if !l.held {
+			l.last = opNone
+		}
 	}
 }
 

@@ -54,10 +54,15 @@ func (r *Reader) childToward(n, target int) (int, string) {
 // longName is how much of a name a path shows.
 const longName = 80
 
-func pathStep(name string) string {
+func shortName(name []byte) string {
 	if len(name) > longName {
-		name = strings.ToValidUTF8(name[:longName], "") + "…"
+		return strings.ToValidUTF8(string(name[:longName]), "") + "…"
 	}
+	return string(name)
+}
+
+func pathStep(name string) string {
+	name = shortName([]byte(name))
 	for _, c := range name {
 		if c != '_' && c != '@' && c != '-' && c < 0x80 && !(c >= '0' && c <= '9') && !(c|0x20 >= 'a' && c|0x20 <= 'z') {
 			return "[" + strconv.Quote(name) + "]"

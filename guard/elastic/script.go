@@ -66,12 +66,13 @@ func (r *Reader) scriptValue(v int, _ bool) int {
 	return 1
 }
 
-// weigh judges the source of a script: 1 for a short one; each KiB adds 1, each
-// loop 10 (a loop in a loop multiplies), each two ternaries double the time to
-// compile, and a loop without a bound has no weight that is high enough.
+// weigh judges the source of a script: 1 for a short one; each KiB adds 1, loops
+// double what they may cost, as ternaries beyond the eighth double the time to
+// compile; a loop that counts to n adds n/1000, and one without a bound is
+// unbounded.
 func weigh(s []byte) (weight float64, loops, ternaries int) {
 	weight = 1 + math.Floor(float64(len(s))/1024)
-	largest, looped := 0.0, 1.0
+	largest := 0.0
 	for i := 0; i < len(s); {
 		switch c := s[i]; {
 		case c == '"' || c == '\'':
@@ -86,16 +87,6 @@ func weigh(s []byte) (weight float64, loops, ternaries int) {
 			continue
 		case c == '?' && !(i+1 < len(s) && (s[i+1] == '.' || s[i+1] == ':')):
 			ternaries++
-		case c >= '0' && c <= '9':
-			end := i
-			for end < len(s) && (s[end] >= '0' && s[end] <= '9' || s[end] == '_') {
-				end++
-			}
-			if v, ok := parseNumber(s[i:end]); ok {
-				largest = max(largest, v)
-			}
-			i = end
-			continue
 		case isLetter(c):
 			end := i
 			for end < len(s) && (isLetter(s[end]) || s[end] >= '0' && s[end] <= '9') {
@@ -103,10 +94,10 @@ func weigh(s []byte) (weight float64, loops, ternaries int) {
 			}
 			if isLoop(s[i:end]) {
 				loops++
-				looped = min(looped*10, 1e6)
 				if endless(s[end:]) {
 					weight = math.Inf(1)
 				}
+				largest = max(largest, largestIn(s[end:min(len(s), end+maxHeader)]))
 			}
 			i = end
 			continue
@@ -114,15 +105,41 @@ func weigh(s []byte) (weight float64, loops, ternaries int) {
 		i++
 	}
 	if loops > 0 {
-		weight += looped
-		if largest >= 1e5 {
-			weight += largest / 1000
-		}
+		weight += math.Exp2(min(float64(loops), 64)) + largest/1000
 	}
-	if ternaries > 4 {
-		weight += math.Exp2(math.Min(float64(ternaries)/2, 64))
+	if ternaries > 8 {
+		weight += math.Exp2(min(float64(ternaries-8), 64))
 	}
 	return weight, loops, ternaries
+}
+
+const maxHeader = 128 // bytes of a loop's header that are looked at
+
+// largestIn is the largest number in the parentheses that s begins with.
+func largestIn(s []byte) float64 {
+	largest, depth := 0.0, 0
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '(':
+			depth++
+		case c == ')':
+			if depth--; depth <= 0 {
+				return largest
+			}
+		case depth > 0 && c >= '0' && c <= '9':
+			end := i
+			for end < len(s) && s[end] >= '0' && s[end] <= '9' {
+				end++
+			}
+			if v, ok := parseNumber(s[i:end]); ok {
+				largest = max(largest, v)
+			}
+			i = end - 1
+		case depth == 0 && c > ' ':
+			return 0
+		}
+	}
+	return largest
 }
 
 func isLetter(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }

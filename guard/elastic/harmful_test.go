@@ -1,0 +1,233 @@
+package elastic_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+	"github.com/bezoar-dev/bezoar/guard/elastic"
+)
+
+func nested(open, inner, end string, n int) string {
+	return strings.Repeat(open, n) + inner + strings.Repeat(end, n)
+}
+
+func TestWindowsAreMeasured(t *testing.T) {
+	check(t, []scenario{
+		{"size", "POST /x/_search", `{"size":10001}`, "result_window"},
+		{"from", "POST /x/_search", `{"from":9991,"query":{"match_all":{}}}`, "result_window"},
+		{"from in the URL", "GET /x/_search?from=10000", ``, "result_window"},
+		{"size in the URL wins", "GET /x/_search?size=20000", `{"size":5}`, "result_window"},
+		{"size as text", "POST /x/_search", `{"size":"50000"}`, "result_window"},
+		{"size written with escapes", "POST /x/_search", `{"s\u0069ze":50000}`, "result_window"},
+		{"size as a float", "POST /x/_search", `{"size":1e6}`, "result_window"},
+		{"percent in the URL", "GET /x/_search?s%69ze=%31%30%30%30%31", ``, "result_window"},
+		{"batch of a scroll", "GET /x/_search?scroll=5m&size=10010", ``, "result_window"},
+		{"scroll of two days", "POST /x/_search?scroll=2d", `{"query":{"match_all":{}}}`, "scroll_ttl"},
+		{"scroll that goes on", "POST /_search/scroll", `{"scroll":"48h","scroll_id":"abc"}`, "scroll_ttl"},
+		{"point in time", "POST /x/_pit?keep_alive=25h", ``, "scroll_ttl"},
+		{"point in time in a body", "POST /_search", `{"pit":{"id":"a","keep_alive":"1500m"}}`, "scroll_ttl"},
+		{"rescore", "POST /x/_search", `{"query":{"match_all":{}},"rescore":[{"window_size":10001,"query":{"rescore_query":{"match_all":{}}}}]}`, "rescore_window"},
+		{"inner hits", "POST /x/_search", `{"query":{"nested":{"path":"c","query":{"match_all":{}},"inner_hits":{"from":50,"size":60}}}}`, "inner_window"},
+		{"inner hits of a collapse", "POST /x/_search", `{"collapse":{"field":"u","inner_hits":{"name":"a","size":1000}}}`, "inner_window"},
+		{"top hits", "POST /x/_search", `{"aggs":{"a":{"terms":{"field":"f"},"aggs":{"t":{"top_hits":{"size":200}}}}}}`, "inner_window"},
+		{"doc value fields", "POST /x/_search", `{"docvalue_fields":[` + strings.Repeat(`"f",`, 100) + `"f"]}`, "fetch"},
+		{"script fields", "POST /x/_search", `{"script_fields":{` + manyScripts(33) + `}}`, "fetch"},
+		{"candidates", "POST /x/_search", `{"knn":{"field":"v","query_vector":[1],"k":10,"num_candidates":100000}}`, "vector_candidates"},
+		{"fetch size of SQL", "POST /_sql", `{"query":"SELECT * FROM a","fetch_size":100000}`, "result_window"},
+		{"limit of ES|QL", "POST /_query", `{"query":"FROM a | LIMIT 1000000"}`, "result_window"},
+		{"batch of a reindex", "POST /_reindex", `{"source":{"index":"a","size":20000,"query":{"term":{"a":1}}},"dest":{"index":"b"}}`, "result_window"},
+		{"a body in the URL", "GET /x/_search?source_content_type=application/json&source=%7B%22size%22%3A100000%7D", ``, "result_window"},
+		{"a template's parameter", "GET /x/_search/template", `{"source":"{\"from\":\"{{from}}{{^from}}0{{/from}}\",\"size\":{{size}},\"query\":{\"terms\":{\"a\":{{#toJson}}list{{/toJson}}}}}","params":{"size":20000,"list":[1,2]}}`, "result_window"},
+		{"the second of two searches", "POST /x/_msearch", "{}\n{\"size\":1}\n{\"index\":\"y\"}\n{\"size\":10001}\n", "result_window"},
+		{"the second of two templates", "POST /_msearch/template", "\n{\"id\":\"a\"}\n{}\n{\"source\":{\"size\":\"{{s}}\"},\"params\":{\"s\":10001}}\n", "result_window"},
+	})
+}
+
+func manyScripts(n int) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(`"f` + strings.Repeat("x", i) + `":{"script":"1"}`)
+	}
+	return b.String()
+}
+
+func TestBucketsAreMeasured(t *testing.T) {
+	check(t, []scenario{
+		{"levels multiply", "POST /x/_search", `{"aggs":{"a":{"terms":{"field":"f","size":100},"aggs":{"b":{"terms":{"field":"g","size":50},"aggs":{"c":{"terms":{"field":"h","size":20}}}}}}}}`, "agg_product"},
+		{"siblings are summed", "POST /x/_search", `{"aggs":{"a":{"terms":{"field":"f","size":9000},"aggs":{"b":{"terms":{"field":"g","size":4}},"c":{"terms":{"field":"g","size":4}}}}}}`, "agg_product"},
+		{"all values", "POST /x/_search", `{"aggs":{"a":{"terms":{"field":"f","size":2147483647}}}}`, "agg_product agg_size"},
+		{"all values in old syntax", "POST /x/_search", `{"aggregations":{"a":{"terms":{"field":"f","size":0}}}}`, "agg_product agg_size"},
+		{"many values", "POST /x/_search", `{"aggs":{"a":{"terms":{"field":"f","size":20000}}}}`, "agg_size"},
+		{"adjacency", "POST /x/_search", `{"aggs":{"a":{"adjacency_matrix":{"filters":{` + manyFilters(400) + `}}}}}`, "agg_product"},
+		{"a value for each document", "POST /shop/_search", `{"size":0,"aggs":{"a":{"terms":{"field":"order_id"}}}}`, "agg_cardinality"},
+		{"many values, match_all", "POST /shop/_search", `{"size":0,"query":{"match_all":{}},"aggs":{"a":{"terms":{"field":"customer","size":10}}}}`, "agg_cardinality"},
+		{"many values where there are any", "POST /shop/_search", `{"size":0,"query":{"bool":{"must":[{"exists":{"field":"customer"}}],"must_not":[{"term":{"customer":""}}]}},"aggs":{"a":{"terms":{"field":"customer"}}}}`, "agg_cardinality"},
+		{"pairs of values", "POST /shop/_search", `{"aggs":{"a":{"multi_terms":{"terms":[{"field":"region"},{"field":"status"},{"field":"region"}]}}}}`, "agg_cardinality"},
+		{"many values, all of them again", "POST /shop/_search", `{"query":{"term":{"status":"x"}},"aggs":{"g":{"global":{},"aggs":{"a":{"terms":{"field":"url"}}}}}}`, "agg_cardinality"},
+		{"counting what is unique", "POST /shop/_search", `{"size":0,"aggs":{"a":{"cardinality":{"field":"order_id"}}}}`, "agg_cardinality"},
+		{"significant terms", "POST /shop/_search", `{"aggs":{"a":{"significant_terms":{"field":"url"}}}}`, "agg_cardinality"},
+		{"a template may not hide it", "POST /shop/_search/template", `{"source":{"aggs":{"a":{"terms":{"field":"{{f}}"}}}},"params":{"f":"url"}}`, "agg_cardinality"},
+		{"too deep", "POST /x/_search", `{"aggs":` + nested(`{"a":{"filter":{"term":{"a":1}},"aggs":`, `{"m":{"max":{"field":"f"}}}`, `}}`, 40) + `}`, "agg_depth"},
+	})
+}
+
+func manyFilters(n int) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(`"f` + strings.Repeat("x", i) + `":{"term":{"a":1}}`)
+	}
+	return b.String()
+}
+
+func TestHistogramsAreMeasured(t *testing.T) {
+	check(t, []scenario{
+		{"old bounds from 1970", "POST /x/_search", `{"query":{"range":{"at":{"from":1452543896208,"to":1452544796208}}},"aggs":{"a":{"date_histogram":{"field":"at","interval":"10ms","min_doc_count":0,"extended_bounds":{"min":0,"max":1452544262018}}}}}`, "agg_product histogram_span"},
+		{"seconds without a filter", "POST /x/_search", `{"aggs":{"a":{"date_histogram":{"field":"at","interval":"1s"}}}}`, "histogram_span"},
+		{"a filter on another field", "POST /x/_search", `{"query":{"range":{"updated":{"gte":"now-1h"}}},"aggs":{"a":{"date_histogram":{"field":"at","fixed_interval":"1m"}}}}`, "histogram_span"},
+		{"a filter that aggregations do not see", "POST /x/_search", `{"post_filter":{"range":{"at":{"gte":"now-1h"}}},"aggs":{"a":{"date_histogram":{"field":"at","fixed_interval":"1m"}}}}`, "histogram_span"},
+		{"one of several alternatives", "POST /x/_search", `{"query":{"bool":{"should":[{"range":{"at":{"gte":"now-1h"}}},{"term":{"a":1}}]}},"aggs":{"a":{"date_histogram":{"field":"at","fixed_interval":"1m"}}}}`, "histogram_span"},
+		{"what must not be", "POST /x/_search", `{"query":{"bool":{"must_not":[{"range":{"at":{"gte":"now-1h"}}}]}},"aggs":{"a":{"date_histogram":{"field":"at","fixed_interval":"1m"}}}}`, "histogram_span"},
+		{"a year of seconds", "POST /x/_search", `{"query":{"range":{"at":{"gte":"2023-01-01","lt":"2024-01-01"}}},"aggs":{"a":{"date_histogram":{"field":"at","fixed_interval":"1s"}}}}`, "agg_product histogram_span"},
+		{"past global", "POST /x/_search", `{"query":{"range":{"at":{"gte":"now-1h"}}},"aggs":{"g":{"global":{},"aggs":{"a":{"date_histogram":{"field":"at","fixed_interval":"1m"}}}}}}`, "histogram_span"},
+		{"endless, by a hint", "POST /metrics-*/_search", `{"aggs":{"a":{"date_histogram":{"field":"at","calendar_interval":"1d"}}}}`, "agg_product histogram_span"},
+		{"numbers, by a hint", "POST /shop/_search", `{"aggs":{"a":{"histogram":{"field":"amount","interval":1000}}}}`, "agg_product histogram_span"},
+		{"numbers far apart", "POST /x/_search", `{"aggs":{"a":{"histogram":{"field":"n","interval":1,"extended_bounds":{"min":0,"max":2147483647}}}}}`, "agg_product histogram_span"},
+		{"step far too small", "POST /x/_search", `{"aggs":{"a":{"histogram":{"field":"n","interval":0.0000001}}}}`, "histogram_span"},
+		{"no step", "POST /x/_search", `{"aggs":{"a":{"histogram":{"field":"n","interval":0}}}}`, "histogram_span"},
+		{"in each of many terms", "POST /x/_search", `{"query":{"range":{"at":{"gte":"now-30d","lte":"now"}}},"aggs":{"t":{"terms":{"field":"f","size":1000},"aggs":{"a":{"date_histogram":{"field":"at","fixed_interval":"1h"}}}}}}`, "agg_product"},
+		{"geohash of the world", "POST /x/_search", `{"aggs":{"g":{"geohash_grid":{"field":"at","precision":"8"}}}}`, "geo_cells"},
+		{"geohash at its default", "POST /x/_search", `{"aggs":{"g":{"geohash_grid":{"field":"at"}}}}`, "geo_cells"},
+		{"geohash by meters", "POST /x/_search", `{"aggs":{"g":{"geohash_grid":{"field":"at","precision":"10m"}}}}`, "geo_cells"},
+		{"tiles of a continent", "POST /x/_search", `{"query":{"geo_bounding_box":{"at":{"top":70,"left":-10,"bottom":35,"right":40}}},"aggs":{"g":{"geotile_grid":{"field":"at","precision":22}}}}`, "geo_cells"},
+		{"a box on another field", "POST /x/_search", `{"query":{"geo_bounding_box":{"from":{"top":1,"left":0,"bottom":0,"right":1}}},"aggs":{"g":{"geotile_grid":{"field":"at","precision":15}}}}`, "geo_cells"},
+		{"hexagons", "POST /x/_search", `{"aggs":{"g":{"geohex_grid":{"field":"at","precision":12}}}}`, "geo_cells"},
+	})
+}
+
+func TestClausesAndPatternsAreMeasured(t *testing.T) {
+	check(t, []scenario{
+		{"should clauses", "POST /x/_search", `{"query":{"bool":{"should":[` + strings.Repeat(`{"term":{"a":1}},`, 1100) + `{"term":{"a":1}}]}}}`, "clause_count"},
+		{"words", "POST /x/_search", `{"query":{"match":{"t":"` + strings.Repeat("word ", 1100) + `"}}}`, "clause_count"},
+		{"words of a query string", "POST /x/_search", `{"query":{"query_string":{"default_field":"t","query":"` + strings.Repeat("w OR ", 1100) + `w"}}}`, "clause_count"},
+		{"words in many fields", "POST /x/_search", `{"query":{"multi_match":{"query":"` + strings.Repeat("word ", 120) + `","fields":["a","b","c","d","e","f","g","h","i","j"]}}}`, "clause_count"},
+		{"fuzzy words", "POST /x/_search", `{"query":{"query_string":{"default_field":"t","query":"` + strings.Repeat("word~ ", 30) + `"}}}`, "clause_count"},
+		{"bool in bool", "POST /x/_search", `{"query":` + nested(`{"bool":{"must":[`, `{"term":{"a":1}}`, `]}}`, 50) + `}`, "query_depth"},
+		{"parentheses", "POST /x/_search", `{"query":{"query_string":{"default_field":"t","query":"` + nested("(", "a", ")", 1000) + `"}}}`, "query_depth"},
+		{"parentheses of the simple kind", "POST /x/_search", `{"query":{"simple_query_string":{"fields":["t"],"query":"` + strings.Repeat("(", 1000) + `a"}}}`, "query_depth"},
+		{"old filters", "POST /x/_search", `{"query":{"filtered":{"query":{"match_all":{}},"filter":` + nested(`{"and":[`, `{"term":{"a":1}}`, `]}`, 50) + `}}}`, "query_depth"},
+		{"too many terms", "POST /x/_search", `{"query":{"terms":{"id":[` + strings.Repeat("1,", 70000) + `1]}}}`, "terms_count"},
+		{"too many ids", "POST /x/_search", `{"query":{"ids":{"values":[` + strings.Repeat("1,", 70000) + `1]}}}`, "terms_count"},
+		{"leading star", "POST /x/_search", `{"query":{"wildcard":{"url":{"value":"*google*"}}}}`, "leading_wildcard"},
+		{"leading question mark", "POST /x/_search", `{"query":{"wildcard":{"url":"?oogle"}}}`, "leading_wildcard"},
+		{"escaped in JSON", "POST /x/_search", `{"query":{"wildcard":{"url":"\u002agoogle"}}}`, "leading_wildcard"},
+		{"in a query string", "POST /x/_search", `{"query":{"query_string":{"query":"host:web AND name:*son","default_field":"t"}}}`, "leading_wildcard"},
+		{"in a group of a field", "POST /x/_search", `{"query":{"query_string":{"query":"name:(bob OR *son)","default_field":"t"}}}`, "leading_wildcard"},
+		{"regular expression in a query string", "POST /x/_search", `{"query":{"query_string":{"query":"name:/.*d/","allow_leading_wildcard":false}}}`, "leading_wildcard"},
+		{"in the URL", "GET /x/_search?q=name:*son", ``, "leading_wildcard"},
+		{"in the URL of a count", "GET /x/_count?q=name%3A%2Ason", ``, "leading_wildcard"},
+		{"to be validated", "GET /x/_validate/query?q=name:*son", ``, "leading_wildcard"},
+		{"to be explained", "GET /x/_explain/1", `{"query":{"wildcard":{"a":"*b"}}}`, "leading_wildcard"},
+		{"in SQL", "POST /_sql", `{"query":"SELECT a FROM t WHERE name LIKE '%son'"}`, "leading_wildcard"},
+		{"in ES|QL", "POST /_query", `{"query":"FROM t | WHERE name LIKE \"*son\" | LIMIT 5"}`, "leading_wildcard"},
+		{"a regular expression in ES|QL", "POST /_query", `{"query":"FROM t | WHERE name RLIKE \".*son\" | LIMIT 5"}`, "leading_wildcard"},
+		{"in EQL", "GET /t/_eql/search", `{"query":"process where process.name : \"*shell.exe\""}`, "leading_wildcard"},
+		{"in PPL", "POST /_plugins/_ppl", `{"query":"source=t | where like(name, '%son')"}`, "leading_wildcard"},
+		{"in the filter of SQL", "POST /_sql", `{"query":"SELECT a FROM t","filter":{"wildcard":{"a":"*b"}}}`, "leading_wildcard"},
+		{"in an aggregation", "POST /x/_search", `{"aggs":{"f":{"filters":{"filters":{"a":{"wildcard":{"a":"*b"}}}}}}}`, "leading_wildcard"},
+		{"in a rescore", "POST /x/_search", `{"rescore":{"query":{"rescore_query":{"wildcard":{"a":"*b"}}}}}`, "leading_wildcard"},
+		{"in spans", "POST /x/_search", `{"query":{"span_multi":{"match":{"wildcard":{"a":"*b"}}}}}`, "leading_wildcard"},
+		{"in a plugin's query", "POST /x/_search", `{"query":{"new_thing":{"inner":{"query":{"wildcard":{"a":"*b"}}}}}}`, "leading_wildcard"},
+		{"in a transform", "PUT /_transform/a", `{"source":{"index":"a","query":{"wildcard":{"a":"*b"}}},"dest":{"index":"b"}}`, "leading_wildcard"},
+		{"in the filter of fields", "POST /x/_field_caps", `{"fields":["a"],"index_filter":{"wildcard":{"a":"*b"}}}`, "leading_wildcard"},
+		{"regexp", "POST /x/_search", `{"query":{"regexp":{"t":{"value":".*ou.*id.*"}}}}`, "leading_wildcard"},
+		{"regexp in a group", "POST /x/_search", `{"query":{"regexp":{"t":"(foo|.*bar)"}}}`, "leading_wildcard"},
+		{"regexp behind what may be missing", "POST /x/_search", `{"query":{"regexp":{"t":"a?[a-z]*bar"}}}`, "leading_wildcard"},
+		{"long pattern", "POST /x/_search", `{"query":{"wildcard":{"trace":"a` + strings.Repeat("Ab3", 500) + `"}}}`, "pattern_length"},
+		{"many stars", "POST /x/_search", `{"query":{"wildcard":{"trace":"a*b*c*d*e*f*g*h*i*j*"}}}`, "wildcard_stars"},
+		{"many stars in a field", "POST /x/_search", `{"query":{"exists":{"field":"` + strings.Repeat("*a", 3000) + `"}}}`, "wildcard_stars"},
+		{"long regexp", "POST /x/_search", `{"query":{"regexp":{"t":"a` + strings.Repeat("b|c", 400) + `"}}}`, "regex_length"},
+		{"long include", "POST /x/_search", `{"query":{"term":{"a":1}},"aggs":{"a":{"terms":{"field":"f","include":"` + strings.Repeat("(a|A)", 300) + `"}}}}`, "regex_length"},
+		{"repeats in repeats", "POST /x/_search", `{"query":{"regexp":{"t":"((a{1,100}){1,100}){1,100}"}}}`, "regex_states"},
+		{"a count behind a loop", "POST /x/_search", `{"query":{"regexp":{"t":"x[ac]*a[ac]{50,200}"}}}`, "regex_states"},
+		{"states that are asked for", "POST /x/_search", `{"query":{"regexp":{"t":{"value":"ab","max_determinized_states":2147483647}}}}`, "regex_states"},
+		{"all fields by name", "POST /metrics-*/_search", `{"query":{"multi_match":{"query":"error","fields":["*"]}}}`, "field_fanout"},
+		{"all fields by saying nothing", "POST /metrics-*/_search", `{"query":{"query_string":{"query":"error"}}}`, "field_fanout"},
+		{"all fields in the URL", "GET /metrics-*/_search?q=error", ``, "field_fanout"},
+		{"wildcards in all fields", "POST /x/_search", `{"query":{"query_string":{"query":"foo* ba* qu*"}}}`, "field_fanout"},
+		{"joins in joins", "POST /x/_search", `{"query":` + nested(`{"nested":{"path":"a","query":`, `{"term":{"a":1}}`, `}}`, 3) + `}`, "joining"},
+		{"too many indices", "POST /" + strings.Repeat("a,", 1000) + "a/_search", `{}`, "shards"},
+	})
+}
+
+func TestWritesScriptsAndBatchesAreMeasured(t *testing.T) {
+	ternaries := strings.Repeat("doc['a'].value == 1 ? 1 : (", 24) + "0" + strings.Repeat(")", 24)
+	check(t, []scenario{
+		{"delete all", "POST /x/_delete_by_query", `{"query":{"match_all":{}}}`, "unfiltered_write"},
+		{"delete all, hidden", "POST /x/_delete_by_query", `{"query":{"bool":{"must":[{"constant_score":{"filter":{"match_all":{}}}}]}}}`, "unfiltered_write"},
+		{"delete all by a star", "POST /x/_delete_by_query?q=*", ``, "unfiltered_write"},
+		{"delete without a query", "POST /x/_delete_by_query", ``, "unfiltered_write"},
+		{"delete of old versions", "DELETE /x/_query", `{"query":{"match_all":{}}}`, "unfiltered_write"},
+		{"delete one or all", "POST /x/_delete_by_query", `{"query":{"bool":{"should":[{"term":{"a":1}},{"match_all":{}}]}}}`, "unfiltered_write"},
+		{"update all", "POST /x/_update_by_query?conflicts=proceed", ``, "unfiltered_write"},
+		{"reindex all", "POST /_reindex", `{"source":{"index":"a"},"dest":{"index":"b"}}`, "unfiltered_write"},
+		{"ternaries", "POST /x/_search", `{"query":{"term":{"a":1}},"script_fields":{"f":{"script":{"source":"` + ternaries + `"}}}}`, "script"},
+		{"an endless loop", "POST /x/_search", `{"query":{"script":{"script":"while (true) { } return true"}}}`, "script"},
+		{"a long loop in a sort", "POST /x/_search", `{"sort":{"_script":{"type":"number","script":{"inline":"int s=0; for (int i=0; i<100000000; i++) { s+=i } return s"}}}}`, "script"},
+		{"a script in a runtime field", "POST /x/_search", `{"runtime_mappings":{"f":{"type":"long","script":{"source":"for(;;){}"}}}}`, "script"},
+		{"a script in a function", "POST /x/_search", `{"query":{"function_score":{"functions":[{"filter":{"term":{"a":1}},"script_score":{"script":{"source":"for ( ; ; ) {}"}}}]}}}`, "script"},
+		{"a script in an aggregation", "POST /x/_search", `{"query":{"term":{"a":1}},"aggs":{"a":{"terms":{"script":"while(true){}"}}}}`, "script"},
+		{"a script that is run", "POST /_scripts/painless/_execute", `{"script":{"source":"1"}}`, "denied_endpoint"},
+		{"many searches", "POST /x/_msearch", strings.Repeat("{}\n{\"query\":{\"match_all\":{}}}\n", 101), "batch"},
+	})
+}
+
+// What is encoded is read all the same.
+func TestEncodingsHideNothing(t *testing.T) {
+	const hidden = `{"query":{"wildcard":{"a":"*b"}}}`
+	pack := func(w interface {
+		Write([]byte) (int, error)
+		Close() error
+	}, b *bytes.Buffer,
+	) []byte {
+		if _, err := w.Write([]byte(hidden)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	var gz, zl bytes.Buffer
+	packed := map[string][]byte{"gzip": pack(gzip.NewWriter(&gz), &gz), "deflate": pack(zlib.NewWriter(&zl), &zl)}
+	var r elastic.Reader
+	for range 2 { // and with what the first request left behind
+		for encoding, body := range packed {
+			ms, err := r.Read(nil, cost.Query{Path: "/x/_search", Body: body, ContentEncoding: encoding}, cost.Options{Explain: true})
+			if err != nil || strings.Join(over(ms), " ") != "leading_wildcard" {
+				t.Errorf("%s: over %v, %v", encoding, over(ms), err)
+			}
+			for _, m := range ms {
+				if m.Cap.Place == cost.CapBody {
+					t.Errorf("%s: %v would edit a packed body", encoding, m.Predictor)
+				}
+			}
+		}
+	}
+	once := base64.StdEncoding.EncodeToString([]byte(`{"wildcard":{"a":"*b"}}`))
+	twice := base64.StdEncoding.EncodeToString([]byte(`{"wrapper":{"query":"` + once + `"}}`))
+	check(t, []scenario{
+		{"wrapper", "POST /x/_search", `{"query":{"bool":{"filter":[{"wrapper":{"query":"` + once + `"}}]}}}`, "leading_wildcard"},
+		{"wrapper in a wrapper", "POST /x/_search", `{"query":{"wrapper":{"query":"` + twice + `"}}}`, "leading_wildcard"},
+	})
+}

@@ -1,0 +1,148 @@
+package elastic_test
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+	"github.com/bezoar-dev/bezoar/guard/elastic"
+)
+
+func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
+
+// FuzzReader: no request makes it panic, and explaining changes nothing.
+func FuzzReader(f *testing.F) {
+	for _, seed := range seeds() {
+		f.Add(seed[0], seed[1], []byte(seed[2]))
+	}
+	f.Fuzz(func(t *testing.T, path, raw string, body []byte) {
+		if len(body) > 1<<16 || len(raw) > 1<<14 {
+			return
+		}
+		q := cost.Query{Path: path, RawQuery: raw, Body: body}
+		var r elastic.Reader
+		plain, err := r.Read(nil, q, cost.Options{Hints: hints{}})
+		explained, err2 := r.Read(nil, q, cost.Options{Hints: hints{}, Explain: true})
+		if (err == nil) != (err2 == nil) || len(plain) != len(explained) {
+			t.Fatalf("%d measures, %v; explained %d, %v", len(plain), err, len(explained), err2)
+		}
+		for i := range plain {
+			a, b := plain[i], explained[i]
+			if a.Predictor != b.Predictor || !same(a.Value, b.Value) || a.Offset != b.Offset || a.Part != b.Part || a.Cap != b.Cap {
+				t.Fatalf("measure %d: %+v, explained %+v", i, a, b)
+			}
+			if math.IsNaN(a.Value) || a.Value < 0 || a.Offset < -1 || a.Offset > len(body) || b.Path == "" {
+				t.Fatalf("measure %d: %+v", i, b)
+			}
+			if c := a.Cap; c.Place != cost.CapNone {
+				text := len(body)
+				if c.Place == cost.CapURL {
+					text = len(raw)
+				}
+				if c.Start < 0 || c.End < c.Start || c.End > text {
+					t.Fatalf("measure %d edits %d to %d of %d bytes", i, c.Start, c.End, text)
+				}
+			}
+		}
+		if err != nil || !json.Valid(body) {
+			return
+		}
+		if out := edited(body, capsOf(plain, cost.CapBody, 0), 10); strings.HasPrefix(path, "/x/_search") && !json.Valid(out) {
+			t.Fatalf("caps leave no JSON: %s", out)
+		}
+	})
+}
+
+func seeds() [][3]string {
+	return [][3]string{
+		{"/x/_search", "", `{"from":1,"size":2,"query":{"bool":{"must":[{"match":{"a":"b c"}}],"filter":{"range":{"at":{"gte":"now-1d/d","lt":"2024-01-01||/M"}}},"should":[{"wildcard":{"a":"*b"}}],"must_not":{"exists":{"field":"a*"}}}}}`},
+		{"/x/_search", "scroll=1m&q=a:(b+OR+*c)%20/d.*/&size=5", `{}`},
+		{"/x/_search", "source=%7B%22size%22%3A1%7D&source_content_type=application/json", ``},
+		{"/x/_search", "", `{"aggs":{"a":{"terms":{"field":"f","size":5,"include":"a.*"},"aggs":{"b":{"date_histogram":{"field":"at","fixed_interval":"1h","extended_bounds":{"min":"2020","max":1}}},"c":{"geohash_grid":{"field":"p","precision":"1km","bounds":{"top_left":"u4","bottom_right":[1,2]}}},"d":{"global":{},"aggs":{"e":{"top_hits":{"size":1}}}}}}}}`},
+		{"/x/_search", "", `{"query":{"query_string":{"query":"a:[1 TO *} AND (b~2 OR \"c d\"~3^4) -e* +f:/x{2,3}y/ g:>=5","fields":["t^2","*"]}}}`},
+		{"/x/_search", "", `{"query":{"wrapper":{"query":"eyJtYXRjaF9hbGwiOnt9fQ=="}},"script_fields":{"a":{"script":{"source":"for(i=0;i<10;i++){a?b:c}"}}}}`},
+		{"/x/_search", "", `{"query":{"regexp":{"a":{"value":"(a{2,3}|[b-d]*)+x{5}","max_determinized_states":5}}},"sort":[{"_script":{"script":"1"}}],"suggest":{"s":{"text":"a","term":{"field":"f","size":3}}}}`},
+		{"/x/_msearch", "", "{\"index\":[\"a\",\"b*\"]}\n{\"size\":1}\n\n{\"aggs\":{\"a\":{\"composite\":{\"sources\":[{\"d\":{\"terms\":{\"script\":\"1\"}}}]}}}}\n"},
+		{"/_search/template", "", `{"source":"{\"size\":\"{{s}}\",\"query\":{{#toJson}}q{{/toJson}}{{#l}},\"a\":{{.}}{{/l}}}","params":{"s":3,"q":{"match_all":{}},"l":[1]}}`},
+		{"/x/_delete_by_query", "max_docs=5", `{"query":{"ids":{"values":[1,2]}},"max_docs":7}`},
+		{"/_reindex", "", `{"source":{"index":["a","b"],"size":5,"query":{"match_all":{}}},"dest":{"index":"c"},"script":{"source":"ctx._source.a=1"}}`},
+		{"/_query", "", `{"query":"FROM a*,b | WHERE x LIKE \"*y\" AND QSTR(\"a:*b\") // c\n | LIMIT 5"}`},
+		{"/_sql", "", `{"query":"SELECT * FROM \"a\" WHERE x LIKE '%y''z' /* c */ LIMIT 10","fetch_size":5,"filter":{"term":{"a":1}}}`},
+		{"/x/_rank_eval", "", `{"requests":[{"request":{"size":1,"query":{"match":{"a":"b"}}}}],"templates":[{"template":{"source":{"size":1}}}]}`},
+		{"/_transform/a/_start", "", `{"source":{"index":"a","query":{"match_all":{}}},"pivot":{"aggs":{"a":{"max":{"field":"b"}}}}}`},
+		{"/<a-{now/d}>/_count", "q=*", ``},
+		{"/x/_search", "", `{"query":{"geo_distance":{"distance":"5mi","p":{"lat":1,"lon":2}}},"aggs":{"g":{"geotile_grid":{"field":"p","precision":9}},"h":{"histogram":{"field":"n","interval":"0.1"}}}}`},
+		{"/x/_search", "", `{"query":{"intervals":{"a":{"any_of":{"intervals":[{"wildcard":{"pattern":"*a"}},{"regexp":{"pattern":".*a"}}]}}}},"retriever":{"rrf":{"retrievers":[{"knn":{"k":5}}],"rank_window_size":9}}}`},
+	}
+}
+
+func TestNothingIsAllocatedWhenNothingIsExplained(t *testing.T) {
+	for _, seed := range seeds() {
+		if strings.Contains(seed[0], "template") || strings.Contains(seed[0], "rank_eval") || strings.Contains(seed[2], "wrapper") {
+			continue // what is decoded needs memory
+		}
+		q := cost.Query{Path: seed[0], RawQuery: seed[1], Body: []byte(seed[2])}
+		var r elastic.Reader
+		var out []cost.Measure
+		run := func() {
+			var err error
+			if out, err = r.Read(out[:0], q, cost.Options{Hints: hints{}}); err != nil {
+				t.Fatalf("%s %s: %v", seed[0], seed[2], err)
+			}
+		}
+		run()
+		if n := testing.AllocsPerRun(50, run); n > 0 {
+			t.Errorf("%s?%s %s: %v allocations", seed[0], seed[1], seed[2], n)
+		}
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	body := []byte(typical)
+	b.Run("read", func(b *testing.B) {
+		var r elastic.Reader
+		var out []cost.Measure
+		b.SetBytes(int64(len(body)))
+		b.ReportAllocs()
+		for b.Loop() {
+			out, _ = r.Read(out[:0], cost.Query{Path: "/logs-*/_search", Body: body}, cost.Options{})
+		}
+	})
+	b.Run("json.Valid", func(b *testing.B) {
+		b.SetBytes(int64(len(body)))
+		for b.Loop() {
+			json.Valid(body)
+		}
+	})
+}
+
+// typical is what a dashboard's panel sends: 1 KB.
+const typical = `{
+  "size": 0,
+  "track_total_hits": false,
+  "timeout": "30s",
+  "query": {
+    "bool": {
+      "must": [{"query_string": {"query": "service.name:checkout AND level:(error OR fatal)", "analyze_wildcard": true, "default_field": "message"}}],
+      "filter": [
+        {"range": {"@timestamp": {"gte": "2024-05-14T00:00:00.000Z", "lte": "2024-05-14T06:00:00.000Z", "format": "strict_date_optional_time"}}},
+        {"terms": {"region": ["eu-west-1", "eu-west-2", "eu-central-1", "us-east-1"]}},
+        {"term": {"environment": {"value": "production"}}}
+      ],
+      "must_not": [{"term": {"synthetic": true}}]
+    }
+  },
+  "aggs": {
+    "per_service": {
+      "terms": {"field": "service.name", "size": 20, "order": {"_count": "desc"}},
+      "aggs": {
+        "over_time": {
+          "date_histogram": {"field": "@timestamp", "fixed_interval": "5m", "min_doc_count": 0, "extended_bounds": {"min": 1715644800000, "max": 1715666400000}},
+          "aggs": {"p95": {"percentiles": {"field": "duration", "percents": [50, 95, 99]}}}
+        }
+      }
+    }
+  }
+}`
