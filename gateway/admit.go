@@ -146,6 +146,33 @@ func (s *stay) charge(limits []limit, m *recall, a applicant, at arrival) error 
 	return nil
 }
 
+// afford charges what a query costs beyond what was charged when it came, to all
+// quotas of cost or to none.
+func (s *stay) afford(now time.Time, units int64) *refusal {
+	if s.terms == nil || units <= s.cost {
+		return nil
+	}
+	var more [maxCharges]quota.Charge
+	n := 0
+	for i := range s.n {
+		if s.limits[i].Unit == quota.Cost {
+			more[n] = s.charges[i]
+			more[n].N = units - s.cost
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	d := s.terms.limiter.Admit(now, more[:n])
+	if d.Allowed {
+		s.cost = units
+		return nil
+	}
+	s.decision = d
+	return s.overdrawn(now)
+}
+
 // enter takes a place in the pool.
 func (s *stay) enter(ctx context.Context, a applicant, at arrival) *refusal {
 	pass, no := s.terms.pool.Enter(ctx, overload.Request{Priority: s.priority(a), Caller: s.hash, Deadline: at.deadline, Share: s.over.Concurrency})

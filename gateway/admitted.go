@@ -50,6 +50,9 @@ func (j *job) prepare() error {
 	if err := j.gather(); err != nil {
 		return err
 	}
+	if err := j.guarded(); err != nil {
+		return err
+	}
 	j.forward()
 	j.prepared = true
 	return nil
@@ -57,12 +60,13 @@ func (j *job) prepare() error {
 
 // do has the route's own fleet do the work.
 func (j *job) do() dispatch.Answer {
-	if j.stay.terms == nil {
+	if j.stay.terms == nil && j.route.Guard == nil {
 		return j.route.Doer.Do(j.ctx, j.work(), j)
 	}
 	j.stay.began, j.stay.fate = time.Now(), fate{failed: true} // if it panics
 	a := j.route.Doer.Do(j.ctx, j.work(), j)
 	j.stay.fate = fateOf(a)
+	j.observed(time.Since(j.stay.began), a)
 	return a
 }
 
@@ -100,6 +104,7 @@ func fateOf(a dispatch.Answer) fate {
 // lines where the wire takes them.
 func (j *job) ours(fields []h1.Field) ([]h1.Field, []byte) {
 	s := &j.stay
+	fields = append(fields, j.noted...)
 	if s.terms == nil {
 		return fields, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,6 +115,9 @@ type Route struct {
 	// there is trouble that no Fallback is for.
 	Optional bool
 
+	// Guard looks at the query that a request is; nil: none.
+	Guard *Guard
+
 	// Which workers a caller may use, and how often it is tried again.
 
 	Hand   int            // of how many workers a caller's shard is; 0: of all
@@ -142,7 +146,7 @@ func (c Config) Validate() error {
 	seen := make(map[string]int)
 	for i, r := range c.Routes {
 		d := r.demands(&c)
-		for _, err := range append(r.faults(), d.faults()...) {
+		for _, err := range slices.Concat(r.faults(), d.faults(), r.Guard.faults()) {
 			errs = append(errs, fmt.Errorf("Routes[%d].%w", i, err))
 		}
 		if j, ok := seen[r.name()]; ok {

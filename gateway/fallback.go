@@ -179,7 +179,9 @@ func staleFields(a stale.Answer, age time.Duration, on Trouble) []h1.Field {
 // worker either.
 func (j *job) fallOther(other Doer, on Trouble) bool {
 	j.stay.leave(time.Now()) // what follows says nothing about the route's own fleet
-	if err := j.prepare(); err != nil {
+	if err := j.prepare(); errors.Is(err, errAnswered) {
+		return true
+	} else if err != nil {
 		j.badUpload(err)
 		return true
 	}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -98,7 +99,9 @@ func (g *Gateway) answer(j *job) {
 		j.enqueue()
 		return
 	}
-	if err := j.prepare(); err != nil {
+	if err := j.prepare(); errors.Is(err, errAnswered) {
+		return
+	} else if err != nil {
 		j.badUpload(err)
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/fingerprint"
+	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/internal/h1"
 )
 
@@ -46,6 +47,9 @@ type job struct {
 	prepared bool   // body and head are
 	lines    []byte // fields of our own, for the caller
 	marked   h1.Field
+	noted    []h1.Field // fields of ours for whatever is answered
+	verdict  *guard.Verdict
+	found    []string // by the guard, in fields
 	copy     copier
 
 	input  fingerprint.Input
@@ -75,13 +79,16 @@ func (j *job) begin(ctx context.Context, from caller, req *h1.Request, p peer) {
 func (j *job) end() {
 	j.release()
 	g, head, body, vals, lines := j.g, j.head, j.body, j.vals, j.lines
-	fields, copied := j.resp.Fields, j.copy.fields
+	fields, copied, noted, found, verdict := j.resp.Fields, j.copy.fields, j.noted, j.found, j.verdict
 	clear(vals[:cap(vals)])
 	clear(fields[:cap(fields)])
 	clear(copied[:cap(copied)])
+	clear(noted)
+	clear(found)
 	*j = job{} // in place: a literal with values in it is made elsewhere first
 	j.g, j.head, j.body, j.vals, j.lines = g, head[:0], body[:0], vals[:0], lines[:0]
 	j.resp.Fields, j.copy.fields = fields[:0], copied[:0]
+	j.noted, j.found, j.verdict = noted[:0], found[:0], verdict
 }
 
 // work tells the dispatcher what it needs to know.

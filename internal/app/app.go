@@ -57,6 +57,7 @@ type App struct {
 	now           atomic.Pointer[present]
 	protect       protection
 	overrides     overrides
+	guards        guards
 	sighting      sighting
 	health        *health.Health
 	live          *live.Live // nil: the settings stay as they are

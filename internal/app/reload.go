@@ -76,6 +76,7 @@ func (a *App) Reload(ctx context.Context, cfg config.Config) error {
 	}
 	a.now.Store(next)
 	a.protect.tidy(&next.cfg)
+	a.guards.tidy(next)
 	old := gone(now, next)
 	err = a.see(next, nil, nil)
 	a.retireLater(old)

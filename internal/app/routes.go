@@ -118,10 +118,20 @@ func (a *App) bindFleet(next *present, r *config.Route, name string) (gateway.Ro
 		Budget:   budgetOf(r.Retry.Budget, r.Retry.BudgetFloor),
 		Backoff:  backoff.Config{Base: r.Retry.BaseDelay, Cap: r.Retry.Cap},
 	})
+	if err != nil {
+		return gateway.Route{}, err
+	}
+	var g *gateway.Guard
+	if r.Guard != nil {
+		if g, err = a.guardOf(name, r.Fleet, r.Guard); err != nil {
+			return gateway.Route{}, err
+		}
+	}
 	return gateway.Route{
-		Doer: u.doer, Printer: p, Replay: gateway.Replay(r.Retry.Replay), Buffer: int(r.Buffer),
+		Guard: g,
+		Doer:  u.doer, Printer: p, Replay: gateway.Replay(r.Retry.Replay), Buffer: int(r.Buffer),
 		Timeout: r.Timeout, Rule: b.rule, Retry: retry, Off: r.Quarantine.Off,
-	}, err
+	}, nil
 }
 
 func hosts(r config.Route) []string {

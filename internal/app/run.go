@@ -44,6 +44,7 @@ func (a *App) Run(ctx context.Context) error {
 	inner.run("quotas", a.protect.limiter.Run, failed)
 	inner.run("circuits", a.protect.circuits.Run, failed)
 	inner.run("health", a.health.Run, failed)
+	inner.run("guards", a.tendGuards, failed)
 	a.outer.start(base, failed)
 	a.fronts.start(front, failed)
 	if err := errors.Join(a.replaceAlarms(p), a.replacePushes(p)); err != nil {

@@ -82,6 +82,7 @@ type Route struct {
 	Limits     []Limit       `yaml:"limits"`                   // for everybody
 	Plans      []string      `yaml:"plans"`                    // the first that has the caller applies as well
 	Priority   Priority      `yaml:"priority"`
+	Guard      *Guard        `yaml:"guard"`    // of queries; nil: none
 	Breaker    *Breaker      `yaml:"breaker"`  // nil: none
 	Fallback   []Fallback    `yaml:"fallback"` // tried in this order
 }

@@ -21,10 +21,6 @@ type decoder struct {
 
 type place struct{ line, column int }
 
-// later is what a struct implements to refuse, by name, keys of the format
-// that this version does not know yet. The text says what they are for.
-type later interface{ later() map[string]string }
-
 // shorthand is what a struct implements that may be written as one word.
 type shorthand interface {
 	fromWord(word string) error
@@ -126,12 +122,6 @@ func (d *decoder) unknown(key *yaml.Node, v reflect.Value, path string) {
 	if key.Value == "<<" {
 		d.fault(key, at, flawf("repeat the keys, or alias the whole value", "merge keys are not supported"))
 		return
-	}
-	if l, ok := reflect.TypeAssert[later](v.Addr()); ok {
-		if what, ok := l.later()[key.Value]; ok {
-			d.fault(key, at, flawf("remove it", "is not supported by this version yet (%s)", what))
-			return
-		}
 	}
 	known := keysOf(v.Type())
 	if best := nearest(key.Value, known); best != "" {

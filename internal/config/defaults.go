@@ -128,6 +128,9 @@ func (c *Config) fill() {
 		for j, method := range m.Methods {
 			m.Methods[j] = strings.ToUpper(method)
 		}
+		if g := c.Routes[i].Guard; g != nil && g.Query == "" && g.Regex != "" {
+			g.Query = "regex"
+		}
 		for j := range c.Routes[i].Limits {
 			c.Routes[i].Limits[j].fill()
 		}

@@ -4,8 +4,7 @@
 // [Parse] refuses what it does not know, what has the wrong type and what
 // cannot work, all at once and bounded by [MaxFaults]. Each [Fault] says the
 // line, the column, the field, what is wrong and the fix. Nothing is guessed:
-// a duration needs its unit, a key that belongs to a later version is refused
-// by name, and a second document is not silently dropped.
+// a duration needs its unit, and a second document is not silently dropped.
 //
 // A [Config] built elsewhere, from flags for instance, passes the same rules
 // through [Config.Validate]. [Config.YAML] prints the effective settings with

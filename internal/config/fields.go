@@ -72,14 +72,6 @@ func homeUnder(t reflect.Type, key, path string) string {
 	return ""
 }
 
-// The keys that the format will have once their parts exist.
-
-func (*Route) later() map[string]string {
-	return map[string]string{
-		"guard": "query guards",
-	}
-}
-
 func (q *Quarantine) fromWord(word string) error {
 	switch word {
 	case "off", "false", "no":

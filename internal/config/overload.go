@@ -146,6 +146,9 @@ func (r *Route) checkProtection(k *checker, at string, c *Config) {
 			k.add(at, flawf("add client: header:X-Api-Key, jwt:sub or ip", "leads to a fleet with shards, and does not say who calls"), at+".client")
 		}
 	}
+	if r.Guard != nil {
+		r.Guard.check(k, at+".guard")
+	}
 	k.add(at+".priority.default", priorityFlaw(r.Priority.Default))
 	if h := r.Priority.Header; h != "" {
 		k.add(at+".priority.header", headerFlaw(h))
@@ -163,7 +166,7 @@ func (r *Route) checkProtection(k *checker, at string, c *Config) {
 		for _, of := range []struct {
 			key string
 			set bool
-		}{{"breaker", r.Breaker != nil}, {"fallback", len(r.Fallback) > 0}} {
+		}{{"breaker", r.Breaker != nil}, {"fallback", len(r.Fallback) > 0}, {"guard", r.Guard != nil}} {
 			if of.set {
 				k.addf(at+"."+of.key, "remove it", "has no meaning for requests that are enqueued")
 			}

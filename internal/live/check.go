@@ -64,7 +64,7 @@ func (o Override) Validate() error {
 func (o Override) checkWhat(f *faults) {
 	factor, value := false, false
 	switch o.What {
-	case Rate, Concurrency:
+	case Rate, Concurrency, Guard:
 		factor = true
 		if math.IsNaN(o.Factor) || o.Factor <= 0 || o.Factor > maxFactor {
 			f.add("Factor: %v is not above 0 and at most %d; %s refuses everything", o.Factor, maxFactor, Deny)
@@ -82,7 +82,7 @@ func (o Override) checkWhat(f *faults) {
 			f.add("What: %s needs a route, a caller or a plan: it would refuse everything", Deny)
 		}
 	default:
-		f.add("What: %.40q is none of %s, %s, %s, %s and %s", o.What, Rate, Concurrency, Priority, Deny, Breaker)
+		f.add("What: %.40q is none of %s, %s, %s, %s, %s and %s", o.What, Rate, Concurrency, Priority, Deny, Breaker, Guard)
 		return
 	}
 	if !factor && o.Factor != 0 {

@@ -88,6 +88,7 @@ const (
 	Priority    = "priority"    // Value is the priority
 	Deny        = "deny"        // nothing is served
 	Breaker     = "breaker"     // Value is open or closed
+	Guard       = "guard"       // Factor times the limits of queries
 )
 
 // Override changes what the settings say, for some work and a time.

@@ -1,0 +1,313 @@
+package gateway
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/guard"
+	"github.com/bezoar-dev/bezoar/internal/h1"
+)
+
+// The fields by which an answer says what the guard made of its query.
+const (
+	GuardField = "X-Bezoar-Guard"      // "report; predictor=agg_product" or "cap" or "reject"
+	CapsField  = "X-Bezoar-Guard-Caps" // what was lowered: "result_window 50000→10000"
+)
+
+// Guard judges the queries of a route when their bodies are there, and before a
+// worker sees them. A body that is not held whole is refused: what cannot be
+// looked at may be anything. Rejected ones get 400 with a problem document,
+// which for the kinds Elasticsearch and OpenSearch has the form of their errors
+// too.
+type Guard struct {
+	Guard   *guard.Guard
+	Kind    guard.Kind
+	Dialect string // of SQL and of expressions
+	// Expressions says for the kind Regex where in a request they are:
+	// "query:NAME", "header:NAME", "form:NAME" or "json:$.a.b", where [*] is
+	// every item of a list.
+	Expressions []string
+	// Statement says the same for SQL that is not the whole body.
+	Statement []string
+}
+
+func (g *Guard) faults() []error {
+	if g == nil {
+		return nil
+	}
+	var errs []error
+	if g.Guard == nil {
+		errs = append(errs, errors.New("Guard.Guard is nil"))
+	}
+	if _, err := guard.ParseKind(string(g.Kind)); err != nil {
+		errs = append(errs, fmt.Errorf("Guard.Kind: %w", err))
+	}
+	if g.Kind == guard.Regex && len(g.Expressions) == 0 {
+		errs = append(errs, errors.New("Guard.Expressions is empty"))
+	}
+	for _, place := range append(append([]string(nil), g.Expressions...), g.Statement...) {
+		if err := checkPlace(place); err != nil {
+			errs = append(errs, fmt.Errorf("Guard: %w", err))
+		}
+	}
+	return errs
+}
+
+// errAnswered says that the request has its answer.
+var errAnswered = errors.New("it has been answered")
+
+// guarded holds the request against the route's guard. errAnswered means that it
+// may not go on.
+func (j *job) guarded() error {
+	g := j.route.Guard
+	if g == nil {
+		return nil
+	}
+	if !j.whole {
+		j.from.Close()
+		j.unseen(http.StatusRequestEntityTooLarge,
+			fmt.Sprintf("The query is longer than the %d bytes that can be looked at (the route's buffer), or came too slowly.", j.route.Buffer))
+		return errAnswered
+	}
+	if j.verdict == nil {
+		j.verdict = new(guard.Verdict)
+	}
+	v := j.verdict
+	q := guard.Query{
+		Kind: g.Kind, Method: j.req.Method, Path: j.req.Path, RawQuery: j.req.Query, Dialect: g.Dialect,
+		ContentType: j.first(h1.ContentType), ContentEncoding: j.req.Get("Content-Encoding"), Body: j.body,
+	}
+	who := j.asker()
+	q.Class, q.Caller = g.Guard.Classify(who), j.askerName(&who)
+	places := g.Expressions
+	if g.Kind == guard.SQL {
+		places = g.Statement
+	}
+	if len(places) == 0 {
+		g.Guard.Check(&q, v)
+		return j.judged(v)
+	}
+	j.found = j.texts(j.found[:0], places)
+	if len(j.found) > maxTexts {
+		j.unseen(http.StatusBadRequest, fmt.Sprintf("The request has more than %d texts of its kind, of which so many can be looked at.", maxTexts))
+		return errAnswered
+	}
+	worst := guard.Verdict{Verdict: guard.Accepted}
+	for _, text := range j.found {
+		one := q
+		one.Method, one.Path, one.RawQuery, one.ContentType, one.ContentEncoding, one.Body = "", "", "", "", "", []byte(text)
+		g.Guard.Check(&one, v)
+		if graver(v.Verdict, worst.Verdict) {
+			worst.Verdict, worst.Findings = v.Verdict, append([]guard.Finding(nil), v.Findings...)
+		}
+		worst.Cost, worst.Shape, worst.Class, worst.Version = worst.Cost+v.Cost, v.Shape, v.Class, v.Version
+	}
+	*v = worst
+	if v.Verdict == guard.Capped {
+		v.Verdict = guard.Rejected // within a field nothing is lowered
+	}
+	return j.judged(v)
+}
+
+func graver(a, b guard.Outcome) bool {
+	order := func(o guard.Outcome) int {
+		switch o {
+		case guard.Accepted:
+			return 0
+		case guard.Reported:
+			return 1
+		case guard.Capped:
+			return 2
+		case guard.Rejected:
+		}
+		return 3
+	}
+	return order(a) > order(b)
+}
+
+// judged does what the verdict says.
+func (j *job) judged(v *guard.Verdict) error {
+	j.rec.Cost = int64(v.Cost)
+	switch v.Verdict {
+	case guard.Accepted:
+	case guard.Reported:
+		j.note(GuardField, "report; predictor="+v.Findings[0].Predictor)
+	case guard.Capped:
+		j.lower(v)
+	case guard.Rejected:
+		j.rejected(v)
+		return errAnswered
+	}
+	if r := j.stay.afford(time.Now(), int64(v.Cost)); r != nil {
+		j.refuse(r)
+		return errAnswered
+	}
+	return nil
+}
+
+// note adds a field of ours to whatever is answered.
+func (j *job) note(name, value string) {
+	j.noted = append(j.noted, h1.Field{Name: name, Value: value})
+}
+
+// lower sends what the guard has made of the query.
+func (j *job) lower(v *guard.Verdict) {
+	j.note(GuardField, "cap")
+	j.note(CapsField, plainASCII(strings.Join(v.Caps, ", ")))
+	if v.RawQuery != "" {
+		path, _, _ := strings.Cut(j.req.Target, "?")
+		j.req.Query, j.req.Target = v.RawQuery, path+"?"+v.RawQuery
+	}
+	if v.Body == nil {
+		return
+	}
+	if need := len(v.Body); need > cap(j.body) {
+		j.reserve(int64(need))
+		j.grow(need)
+	}
+	j.body = append(j.body[:0], v.Body...)
+	if j.req.Length >= 0 {
+		j.req.Length = int64(len(j.body))
+	}
+}
+
+// maxCapsField bounds a field's value.
+const maxCapsField = 1024
+
+// plainASCII makes what is written with arrows fit into a field.
+func plainASCII(s string) string {
+	s = strings.ReplaceAll(s, "→", "->")
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, s)
+	return s[:min(len(s), maxCapsField)]
+}
+
+// rejection is the document of a query that is not passed on.
+type rejection struct {
+	problem
+	Rule     string          `json:"rule"`
+	Findings []guard.Finding `json:"findings"`
+	Class    string          `json:"class,omitempty"`
+	Version  int64           `json:"version"` // of the limits
+	Hints    string          `json:"hints_age,omitempty"`
+	Error    *elasticError   `json:"error,omitempty"`
+}
+
+// elasticError is what clients of Elasticsearch look for in an answer.
+type elasticError struct {
+	RootCause []elasticCause `json:"root_cause"`
+	elasticCause
+}
+
+type elasticCause struct {
+	Type   string `json:"type"`
+	Reason string `json:"reason"`
+}
+
+// rejected answers a query that costs too much.
+func (j *job) rejected(v *guard.Verdict) {
+	detail := "The query is beyond the limits."
+	if len(v.Findings) > 0 {
+		f := v.Findings[0]
+		j.rec.Rule = "guard:" + f.Predictor
+		detail = f.String()
+	}
+	j.reject(problem{Type: "query-rejected", Status: http.StatusBadRequest, Detail: detail}, v)
+}
+
+// unseen answers a query that is too long to be looked at.
+func (j *job) unseen(status int, detail string) {
+	j.rec.Rule = "guard:body_bytes"
+	j.reject(problem{Type: "query-rejected", Status: status, Detail: detail}, &guard.Verdict{})
+}
+
+func (j *job) reject(p problem, v *guard.Verdict) {
+	p.Type, p.Title, p.Instance = ProblemPrefix+p.Type, http.StatusText(p.Status), j.id
+	doc := rejection{problem: p, Rule: j.rec.Rule, Findings: v.Findings, Class: v.Class, Version: v.Version}
+	if v.HintsAge > 0 {
+		doc.Hints = v.HintsAge.Round(time.Second).String()
+	}
+	if doc.Findings == nil {
+		doc.Findings = []guard.Finding{}
+	}
+	kind := "application/problem+json"
+	extra := []h1.Field{{Name: GuardField, Value: "reject"}}
+	if k := j.route.Guard.Kind; k == guard.Elasticsearch || k == guard.OpenSearch {
+		cause := elasticCause{Type: "bezoar_query_rejected_exception", Reason: p.Detail}
+		doc.Error = &elasticError{RootCause: []elasticCause{cause}, elasticCause: cause}
+		if k == guard.Elasticsearch {
+			extra = append(extra, h1.Field{Name: "X-Elastic-Product", Value: "Elasticsearch"})
+		}
+		if accept := j.req.Get("Accept"); strings.HasPrefix(accept, "application/vnd.elasticsearch+json") {
+			kind = "application/vnd.elasticsearch+json;compatible-with=8"
+			if _, version, ok := strings.Cut(accept, "compatible-with="); ok && len(version) == 1 && version[0] >= '0' && version[0] <= '9' {
+				kind = "application/vnd.elasticsearch+json;compatible-with=" + version
+			}
+		}
+	}
+	body, err := json.Marshal(doc)
+	if err != nil { // strings and numbers always encode
+		j.from.Abort()
+		return
+	}
+	j.document(p.Status, kind, append(body, '\n'), j.stay.quotaFields(extra))
+}
+
+// asker is what the guard's classes may ask about who sends a query.
+func (j *job) asker() guard.Caller {
+	c := guard.Caller{OpaqueID: j.req.Get("X-Opaque-Id"), Header: j.req.Get}
+	auth := j.req.Get("Authorization")
+	scheme, text, ok := strings.Cut(auth, " ")
+	if !ok || len(text) > 512 {
+		return c
+	}
+	basic := strings.EqualFold(scheme, "Basic")
+	if !basic && !strings.EqualFold(scheme, "ApiKey") {
+		return c
+	}
+	decoded, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return c
+	}
+	id, _, ok := strings.Cut(string(decoded), ":")
+	switch {
+	case !ok:
+	case basic:
+		c.User = id
+	default:
+		c.APIKey = id
+	}
+	return c
+}
+
+// askerName is under whom the query is counted: as the route tells callers
+// apart, or else as they call themselves.
+func (j *job) askerName(c *guard.Caller) string {
+	for _, name := range [...]string{c.OpaqueID, j.rec.Caller, c.APIKey, c.User} {
+		if name != "" {
+			return name
+		}
+	}
+	return j.callerIP()
+}
+
+// observed tells the guard what became of a query that went on.
+func (j *job) observed(took time.Duration, a dispatch.Answer) {
+	if j.route.Guard == nil || j.verdict == nil {
+		return
+	}
+	j.route.Guard.Guard.Observe(guard.Observation{
+		Shape: j.verdict.Shape, Caller: j.rec.Caller, Took: took, Bytes: j.rec.BytesOut,
+		Died: a.Crashed || a.Kind == dispatch.Refused && a.Attempts > 0,
+	})
+}

@@ -1,0 +1,87 @@
+package config
+
+import (
+	"strings"
+	"time"
+)
+
+// Guard holds the queries of a route against limits before a worker sees them.
+type Guard struct {
+	Query      string     `yaml:"query"`       // elasticsearch, opensearch, sql, graphql or regex
+	Regex      string     `yaml:"regex"`       // where expressions are: query:NAME, header:NAME, form:NAME, json:$.a.b; several with commas
+	Statement  string     `yaml:"statement"`   // where SQL is, in the same way; default the whole body
+	Dialect    string     `yaml:"dialect"`     // of SQL and expressions
+	Limits     string     `yaml:"limits"`      // file
+	Rules      string     `yaml:"rules"`       // the same, written here
+	Hints      string     `yaml:"hints"`       // file
+	Poll       *GuardPoll `yaml:"poll"`        // hints from the backend; nil: none
+	ReportOnly bool       `yaml:"report_only"` // nothing is refused, everything is counted
+}
+
+// GuardPoll asks an Elasticsearch or OpenSearch for mappings and sizes.
+type GuardPoll struct {
+	URL     string        `yaml:"url" mask:"url"`
+	Every   time.Duration `yaml:"every" range:"10s..168h"`
+	Indices []string      `yaml:"indices"` // patterns; default *
+	Fields  []string      `yaml:"fields"`  // whose cardinality is asked for, index/field; default none
+}
+
+func (p *GuardPoll) setDefaults() { *p = GuardPoll{Every: 10 * time.Minute, Indices: []string{"*"}} }
+
+func (g *Guard) check(k *checker, at string) {
+	k.add(at+".query", choiceFlaw(g.Query, []string{"elasticsearch", "opensearch", "sql", "graphql", "regex"}))
+	if g.Query == "regex" && g.Regex == "" {
+		k.add(at, flawf("add regex: query:NAME, or another place", "does not say where the expressions are"), at+".regex")
+	}
+	if g.Regex != "" && g.Query != "regex" {
+		k.addf(at+".regex", "make it query: regex", "has no meaning for %s", quoted(g.Query))
+	}
+	if g.Statement != "" && g.Query != "sql" {
+		k.addf(at+".statement", "remove it", "has no meaning for %s", quoted(g.Query))
+	}
+	for key, places := range map[string]string{"regex": g.Regex, "statement": g.Statement} {
+		for _, p := range Places(places) {
+			if f := placeFlaw(p); f != nil {
+				k.add(at+"."+key, f)
+				break
+			}
+		}
+	}
+	if g.Limits != "" && g.Rules != "" {
+		k.addf(at+".rules", "keep one", "limits names a file as well")
+	}
+	if p := g.Poll; p != nil {
+		k.add(at+".poll.url", urlFlaw(p.URL))
+		if g.Query != "elasticsearch" && g.Query != "opensearch" {
+			k.addf(at+".poll", "remove it, or name a hints file", "asks an Elasticsearch or OpenSearch, and this is about %s", quoted(g.Query))
+		}
+		if n := len(p.Indices) + len(p.Fields); n > maxEntries {
+			k.addf(at+".poll", "keep fewer", "has %d indices and fields, more than %d", n, maxEntries)
+		}
+	}
+}
+
+// Places are the parts of a list with commas.
+func Places(list string) []string {
+	var out []string
+	for p := range strings.SplitSeq(list, ",") {
+		if p = strings.TrimSpace(p); p != "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func placeFlaw(p string) *flaw {
+	kind, name, ok := strings.Cut(p, ":")
+	switch {
+	case !ok || name == "":
+	case kind == "query", kind == "form":
+		return nil
+	case kind == "header":
+		return headerFlaw(name)
+	case kind == "json" && jsonPath.MatchString(name):
+		return nil
+	}
+	return flawf("write query:NAME, header:NAME, form:NAME or json:$.a.b", "%s is no place in a request", quoted(p))
+}
