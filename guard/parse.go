@@ -153,19 +153,17 @@ func (r *limitsReader) lineages(f *limitsFile) {
 			continue
 		}
 		if _, err := r.out.lineage(c.Name); err != nil {
-			fix := "name one of the classes"
-			if best := config.Nearest(c.Inherits, known); best != "" && best != c.Inherits {
-				fix = "did you mean " + best + "?"
+			fix := "take one inherits out"
+			if _, ok := f.Classes[c.Inherits]; !ok {
+				others := slices.DeleteFunc(slices.Clone(known), func(k string) bool { return k == c.Name })
+				fix = didYouMean(c.Inherits, others, "name another of the classes")
 			}
 			r.bad("classes."+c.Name+".inherits", fix, "%s", err)
 		}
 	}
 	for i, rule := range f.Rules {
 		if _, ok := f.Classes[rule.Class]; rule.Class != "" && !ok {
-			fix := "name it under classes"
-			if best := config.Nearest(rule.Class, known); best != "" {
-				fix = "did you mean " + best + "?"
-			}
+			fix := didYouMean(rule.Class, known, "name it under classes")
 			r.bad(fmt.Sprintf("rules[%d].class", i), fix, "there is no class %s", config.Quoted(rule.Class))
 		}
 	}
