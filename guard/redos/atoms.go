@@ -1,7 +1,6 @@
 package redos
 
 import (
-	"math/bits"
 	"slices"
 	"unicode"
 )
@@ -41,14 +40,6 @@ func (b bag) empty() bool { return b == bag{} }
 
 func (b bag) meets(c bag) bool {
 	return b[0]&c[0]|b[1]&c[1]|b[2]&c[2]|b[3]&c[3] != 0
-}
-
-func (b bag) count() int {
-	n := 0
-	for _, w := range b {
-		n += bits.OnesCount64(w)
-	}
-	return n
 }
 
 // alphabet cuts all runes into atoms: runes that no class of the pattern tells

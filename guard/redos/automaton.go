@@ -214,13 +214,14 @@ func (b *builder) link(s int32, c *closure) {
 	from.edges = from.edges[:start+len(kept)]
 }
 
-func (b *automaton) again(v int32) bool {
-	return slices.ContainsFunc(b.states[v].edges, func(e step) bool { return e.to == v })
+// again says whether v has an edge to itself.
+func (m *automaton) again(v int32) bool {
+	return slices.ContainsFunc(m.states[v].edges, func(e step) bool { return e.to == v })
 }
 
 // offset is where in the pattern the state comes from.
-func (b *automaton) offset(g *graph, s int32) int {
-	if p := b.states[s].pos; p >= 0 {
+func (m *automaton) offset(g *graph, s int32) int {
+	if p := m.states[s].pos; p >= 0 {
 		return g.positions[p].off
 	}
 	return 0

@@ -73,9 +73,8 @@ func (p *parser) member(first bool) set {
 	if strings.HasPrefix(p.rest(), "[.") || strings.HasPrefix(p.rest(), "[=") {
 		if c := p.src[p.pos+1]; p.dialect.is(Postgres, MySQL) && strings.Contains(p.rest()[2:], string(c)+"]") {
 			p.pos += 2
-			r := p.next()
-			name, _ := p.until(']')
-			_ = name // a collating element of more than one character is taken for its first
+			r := p.next() // of a longer collating element, the first
+			_, _ = p.until(']')
 			return one(r)
 		}
 	}

@@ -111,9 +111,8 @@ func posix(name string) (set, bool) {
 // property is the set of \p{name}.
 func property(name string) (set, bool) {
 	name = strings.TrimSpace(name)
-	if k, v, ok := strings.Cut(name, "="); ok {
-		name = v
-		_ = k // Script, sc, scx, gc, General_Category: names do not clash
+	if _, v, ok := strings.Cut(name, "="); ok {
+		name = v // of Script, sc, scx, gc and so on: their names do not clash
 	}
 	bare := strings.NewReplacer("_", "", " ", "", "-", "").Replace(strings.ToLower(name))
 	switch bare {

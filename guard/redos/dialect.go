@@ -2,6 +2,7 @@ package redos
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -63,10 +64,5 @@ func dialectNames() [Postgres + 1][]string {
 
 // is says whether d is one of some dialects.
 func (d Dialect) is(some ...Dialect) bool {
-	for _, s := range some {
-		if d == s {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(some, d)
 }

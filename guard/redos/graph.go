@@ -1,5 +1,7 @@
 package redos
 
+import "slices"
+
 // An eps is a node of the empty-step graph: Thompson's construction, in which
 // different ways to the same place stay different.
 type eps struct {
@@ -86,8 +88,8 @@ func (g *graph) build(n *node, next int32) int32 {
 	case opClass:
 		return g.rune(n, next)
 	case opConcat:
-		for i := len(n.subs) - 1; i >= 0; i-- {
-			next = g.build(n.subs[i], next)
+		for _, v := range slices.Backward(n.subs) {
+			next = g.build(v, next)
 		}
 		return next
 	case opAlt, opIf:

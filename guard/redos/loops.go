@@ -1,5 +1,7 @@
 package redos
 
+import "slices"
+
 // loop is a set of states that go round: a component, or what is inside one
 // repeat of it.
 type loop struct {
@@ -16,9 +18,9 @@ const maxInner = 64
 // loops lists the components that go round, in topological order.
 func (m *automaton) loops() []loop {
 	var out []loop
-	for c := len(m.comps) - 1; c >= 0; c-- {
+	for c, v := range slices.Backward(m.comps) {
 		if m.cyclic[c] {
-			l := m.loop(m.comps[c])
+			l := m.loop(v)
 			l.seek, l.comp = m.states[l.members[0]].pos < 0, int32(c)
 			out = append(out, l)
 		}

@@ -65,7 +65,7 @@ func TestMatch(t *testing.T) {
 		{JS, `^(?:(a)|b)*\1$`, "", "aa", "c"},
 	} {
 		for want, texts := range map[bool]string{true: c.yes, false: c.no} {
-			for _, text := range strings.Fields(texts) {
+			for text := range strings.FieldsSeq(texts) {
 				if got := run(t, c.pattern, Options{Dialect: c.d, Flags: c.flags}, text, 10_000); got.matched != want {
 					t.Errorf("%v %q %q matches %q: %v, want %v", c.d, c.pattern, c.flags, text, got.matched, want)
 				}

@@ -101,10 +101,12 @@ func (p *parser) setFlag(r rune, on bool) bool {
 	case 'U':
 		f.unicodeClasses = on && p.dialect == Java
 	case 'n':
-		if p.dialect == DotNet {
+		switch p.dialect {
+		case DotNet:
 			f.quiet = on
-		} else if p.dialect == Postgres {
+		case Postgres:
 			f.multi, f.dotall = on, !on
+		default:
 		}
 	case 'w', 'p', 'q', 'b', 'e', 'c', 't', 'd', 'g', 'y', 'l', 'L', 'o', 'r', 'R', 'D', 'A', 'X', 'J', 'j', '^':
 	default:

@@ -39,9 +39,6 @@ type program struct {
 	strict    bool // empty rounds fail, as in JavaScript
 }
 
-// maxCode bounds the program; the tree has maxNodes nodes at most.
-const maxCode = 10 * maxNodes
-
 type compiler struct {
 	program
 	back   bool

@@ -1,0 +1,137 @@
+package redos
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func drawSet(t *rapid.T, name string) set {
+	return spans(rapid.SliceOfN(rapid.Int32Range(0, 300), 0, 8).Draw(t, name)...).ordered()
+}
+
+// ordered drops ranges that are the wrong way round.
+func (s set) ordered() set {
+	var out set
+	for _, p := range s {
+		if p.lo <= p.hi {
+			out = append(out, p)
+		}
+	}
+	return out.norm()
+}
+
+func TestSets(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := drawSet(t, "a"), drawSet(t, "b")
+		for r := range rune(310) {
+			in, and, less, or := a.has(r), a.and(b).has(r), a.less(b).has(r), a.with(b).has(r)
+			if a.negate().has(r) == in || and != (in && b.has(r)) || less != (in && !b.has(r)) || or != (in || b.has(r)) {
+				t.Fatalf("%v and %v at %d", a, b, r)
+			}
+			if in && !a.fold().has(r) {
+				t.Fatalf("%v loses %d when folded", a, r)
+			}
+		}
+	})
+}
+
+// TestAtoms: an atom's rune is in exactly the classes that the atom is in, and
+// all runes have one.
+func TestAtoms(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := &alphabet{}
+		for range rapid.IntRange(1, 80).Draw(t, "classes") {
+			a.class(drawSet(t, "class"))
+		}
+		a.cut()
+		signatures := map[string]bool{}
+		signature := func(in func(class int) bool) string {
+			s := make([]byte, len(a.classes))
+			for c := range s {
+				if in(c) {
+					s[c] = 1
+				}
+			}
+			return string(s)
+		}
+		for atom, r := range a.runes {
+			s := signature(func(c int) bool { return a.in(c, atom) })
+			if s != signature(func(c int) bool { return a.classes[c].has(r) }) {
+				t.Fatalf("%q does not stand for atom %d", r, atom)
+			}
+			if signatures[s] {
+				t.Fatalf("atom %d is there twice", atom)
+			}
+			signatures[s] = true
+			for c := range a.classes {
+				if a.in(c, atom) && !a.bags[c].has(atom) {
+					t.Fatalf("the bag of class %d lacks atom %d", c, atom)
+				}
+			}
+		}
+		for r := range rune(310) {
+			if !signatures[signature(func(c int) bool { return a.classes[c].has(r) })] {
+				t.Fatalf("%q has no atom", r)
+			}
+		}
+	})
+}
+
+func TestDialects(t *testing.T) {
+	for d := JS; d <= Postgres; d++ {
+		if got, err := ParseDialect(d.String()); err != nil || got != d {
+			t.Errorf("%v: %v, %v", d, got, err)
+		}
+	}
+	for name, want := range map[string]Dialect{"JavaScript": JS, "go/re2": RE2, "Elasticsearch": Lucene, "php": PCRE, ".NET": DotNet} {
+		if got, err := ParseDialect(name); err != nil || got != want {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	if _, err := ParseDialect("cobol"); err == nil {
+		t.Error("cobol has regular expressions")
+	}
+	if got := Dialect(99).String() + Class(99).String(); got != "Dialect(99)Class(99)" {
+		t.Error(got)
+	}
+}
+
+func TestAutomata(t *testing.T) {
+	for _, c := range []struct {
+		d              Dialect
+		pattern        string
+		states, repeat int
+	}{
+		{RE2, `abc`, 3, 1},
+		{RE2, `(a{10}b){5}`, 55, 50},
+		{Postgres, `(a{100}){100}`, 10_000, 10_000},
+		{Lucene, `abc`, 5, 1}, // with the beginning and the end without a match
+		{Lucene, `.*a.{3}`, 17, 3},
+		{Lucene, `.*a.{20}`, maxDetermined, 20},
+		{Lucene, `((((a{999}){999}){999}){999}){999}`, MaxSize, MaxSize},
+	} {
+		r := Analyze(c.pattern, Options{Dialect: c.d})
+		if r.Class != Safe || r.States != c.states || r.Repeat != c.repeat {
+			t.Errorf("%v %s: %+v, want %d states and %d", c.d, c.pattern, r, c.states, c.repeat)
+		}
+	}
+}
+
+func TestAnchored(t *testing.T) {
+	for flags, want := range map[string]string{"": srch, "y": safe} {
+		if got := kind(Analyze(`x+y`, Options{Flags: flags})); got != want {
+			t.Errorf("%q: %s, want %s", flags, got, want)
+		}
+	}
+	if got := kind(Analyze(`x+y`, Options{Dialect: Python, Anchored: true})); got != safe {
+		t.Errorf("match: %s", got)
+	}
+}
+
+func TestBudget(t *testing.T) {
+	r := Analyze(`^(?:x+)+y`, Options{Budget: 20})
+	if r.Class != Unknown || r.Steps != 20 || r.Reason == "" {
+		t.Errorf("%+v", r)
+	}
+}
