@@ -71,7 +71,7 @@ func version() string {
 // still on their way; nil: there are none.
 func (a *App) see(next, before *present, routes []gateway.Route) error {
 	s := &a.sighting
-	set := sight.Settings{Routes: routesOf(&next.cfg), Names: sight.NamesHash, Print: s.print}
+	set := sight.Settings{Routes: routesOf(&next.cfg), Names: sight.NamesHash, Hash: s.hash}
 	if before != nil {
 		for _, r := range routesOf(&before.cfg) {
 			if !slices.Contains(set.Routes, r) {
@@ -110,8 +110,8 @@ func routesOf(cfg *config.Config) []sight.Route {
 	return out
 }
 
-// print is what a caller is called where its name must not be shown.
-func (s *sighting) print(caller string) string { return s.printer.Client(caller).String() }
+// hash is what a caller is called where its name must not be shown.
+func (s *sighting) hash(caller string) string { return s.printer.Client(caller).String() }
 
 // logAs has requests logged as cfg says.
 func (s *sighting) logAs(cfg *config.AccessLog, log *slog.Logger) error {

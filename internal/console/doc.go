@@ -7,8 +7,8 @@
 // itself, and what cannot be undone easily is planned, counted and confirmed
 // first. The page at "/traffic" shows who causes most, what holds traffic back
 // (pools, circuit breakers, overrides) and the versions of the settings. While a
-// fleet is in panic mode, a banner says so. All of it is from the admin API; the pages know nothing that the API
-// does not say.
+// fleet is in panic mode, a banner says so. All of it is from the admin API; the
+// pages know nothing that the API does not say.
 //
 // Whatever came with a request or a message is attacker-written: it reaches the
 // pages as JSON and the document as text nodes, never as markup, with characters

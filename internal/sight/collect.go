@@ -74,8 +74,6 @@ func (c *requestCollector) Collect(out chan<- prometheus.Metric) {
 	out <- counter(c.callersEvicted, evicted)
 }
 
-func (n *counts) empty() bool { return *n == counts{} }
-
 func (c *requestCollector) collect(out chan<- prometheus.Metric, r Route, n *counts) {
 	ruleNames := rules()
 	for class, className := range classes() {

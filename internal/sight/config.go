@@ -43,6 +43,6 @@ type Settings struct {
 	Routes []Route // at most [MaxRoutes]; what is more counts for the route ""
 	// Names says how callers are shown: "clear", "hash" or "off".
 	Names string
-	// Print makes the hash of a caller; only for "hash".
-	Print func(caller string) string
+	// Hash makes what callers are shown as; only for "hash".
+	Hash func(caller string) string
 }

@@ -151,3 +151,5 @@ func (c *counts) add(o *counts) {
 	c.firstByte.add(&o.firstByte)
 	c.waited.add(&o.waited)
 }
+
+func (c *counts) empty() bool { return *c == counts{} }

@@ -39,8 +39,8 @@ type shard struct {
 
 // names says how callers are called in lists.
 type names struct {
-	mode  string
-	print func(string) string
+	mode string
+	hash func(string) string
 }
 
 // The values of [Settings].Names.
@@ -52,7 +52,7 @@ const (
 
 func (n *names) of(caller string) sketch.Name {
 	if n.mode == NamesHash {
-		caller = n.print(caller)
+		caller = n.hash(caller)
 	}
 	return sketch.MakeName(caller)
 }
@@ -85,9 +85,9 @@ func New(cfg Config) (*Sight, error) {
 // that are still there count on. When callers are to be shown in another way,
 // those that were counted are forgotten.
 func (s *Sight) Update(set Settings) error {
-	n := names{mode: set.Names, print: set.Print}
+	n := names{mode: set.Names, hash: set.Hash}
 	switch {
-	case n.mode == NamesHash && n.print == nil:
+	case n.mode == NamesHash && n.hash == nil:
 		return fmt.Errorf("sight: callers are to be shown as hashes, and nothing makes them")
 	case n.mode != NamesHash && n.mode != NamesClear && n.mode != NamesOff:
 		return fmt.Errorf("sight: callers are to be shown as %q, want hash, clear or off", n.mode)

@@ -244,7 +244,7 @@ func TestCallersAreCalledAsTheSettingsSay(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	hash := func(id string) string { return fmt.Sprintf("hash of %d bytes", len(id)) }
-	if got := see(Settings{Names: NamesHash, Print: hash}); len(got.Callers) != 1 || got.Callers[0].Caller != "hash of 9 bytes" || got.Names != NamesHash {
+	if got := see(Settings{Names: NamesHash, Hash: hash}); len(got.Callers) != 1 || got.Callers[0].Caller != "hash of 9 bytes" || got.Names != NamesHash {
 		t.Errorf("%+v", got)
 	}
 	if got := see(Settings{Names: NamesOff}); len(got.Callers) != 0 || got.Total != 1 {

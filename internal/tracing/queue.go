@@ -2,7 +2,6 @@ package tracing
 
 import (
 	"context"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -113,7 +112,7 @@ func (q *queue) send(ctx context.Context, batch []sdk.ReadOnlySpan, pause time.D
 	}
 	q.failed.Add(uint64(len(batch)))
 	if pause == 0 && ctx.Err() == nil {
-		q.cfg.Log.Warn("the collector of traces does not take spans; nothing is traced until it does", slog.Any("err", err))
+		q.cfg.Log.Warn("the collector of traces does not take spans; nothing is traced until it does", "err", err)
 	}
 	return min(max(2*pause, firstPause), lastPause)
 }
@@ -155,7 +154,7 @@ func (q *queue) finish(ctx context.Context, batch []sdk.ReadOnlySpan) {
 	}
 	q.dropped.Add(uint64(len(q.spans)))
 	if err := q.exporter.Shutdown(ctx); err != nil {
-		q.cfg.Log.Debug("closing the exporter of traces", slog.Any("err", err))
+		q.cfg.Log.Debug("closing the exporter of traces", "err", err)
 	}
 }
 

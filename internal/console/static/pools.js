@@ -4,7 +4,7 @@
 import { byId, keep, make, put } from "./dom.js";
 import { count, milliseconds, visible } from "./format.js";
 
-const most = 150; // points kept of each line: 5 minutes
+const most = 300; // points kept of each line: 5 minutes
 const wide = 300, high = 100;
 
 // path draws a line of values, the newest on the right. A pure function.

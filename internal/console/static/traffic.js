@@ -10,7 +10,7 @@ import { Pools } from "./pools.js";
 import { settings } from "./settings.js";
 import { TopCallers } from "./topcallers.js";
 
-const every = 2000;
+const every = 1000;
 
 let wake = new AbortController(); // aborted when there is something to ask at once
 

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Every command of the guide to what can be seen is run, in order, and who asked
+// for too much is found.
+func TestObservabilityGuide(t *testing.T) {
+	r := newReader(t, "docs/observability.md")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(r.dir, "bezoar"), ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	r.read(map[string][]string{
+		"bezoar top":        {"by cost, the last ", "by refused, the last ", ": 10 in all", "greedy", `"requests": 30`, `"names": "clear"`},
+		"grep '^bezoar_req": {`route="/*",rule="rate"} 10`},
+		"grep -E":           {`bezoar_pool_limit{fleet="files"} 50`, `bezoar_breaker_state{fleet="files",route="/*",state="closed"} 1`, `bezoar_fleet_well{fleet="files"} 2`, `bezoar_quota_refused_total{quota="/* each"} 10`},
+	})
+	lines := strings.Split(r.printed, "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, "by refused") && !strings.Contains(lines[i+2], "100.0 %       10 ") {
+			t.Errorf("the first by refusals is %q", lines[i+2])
+		}
+	}
+}
