@@ -53,7 +53,7 @@
 // Verdict.Cost is for quotas: 1 for each query, and for each measure its value
 // over the price of its predictor: 1000 hits, buckets, histogram steps, cells or
 // skipped rows, 100 clauses, fields, shards or list values, 100 000 distinct
-// values or documents cost one unit each; a leading wildcard, a script, a
+// values or documents, a MiB of text cost one unit each; a leading wildcard, a script, a
 // condition that no index serves cost twenty. No measure costs more than 1000
 // units, no query more than 100 000.
 package guard

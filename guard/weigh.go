@@ -23,7 +23,7 @@ func weigh(measures []cost.Measure) float64 {
 			units += min(measures[i].Value/price, maxShare)
 		}
 	}
-	return min(units, maxCost)
+	return math.Round(100*min(units, maxCost)) / 100
 }
 
 // priceOf is how much of a predictor makes one unit; 0 is free.
@@ -31,14 +31,16 @@ func priceOf(p cost.Predictor) float64 {
 	switch p {
 	case cost.LeadingWildcard, cost.NonSargable, cost.Regex, cost.Sort, cost.Script, cost.ScriptScore, cost.Recursive, cost.UnfilteredWrite, cost.MissingWhere:
 		return 0.05 // twenty units each
-	case cost.ExpensiveClass, cost.Joining, cost.Batch, cost.JoinCount, cost.GQLDepth:
+	case cost.ExpensiveClass, cost.Joining, cost.Batch, cost.JoinCount, cost.GQLDepth, cost.RegexExponential, cost.RegexPolynomial:
 		return 1
 	case cost.ClauseCount, cost.FieldFanout, cost.Shards, cost.Fetch, cost.InnerWindow, cost.GQLCost, cost.InList:
 		return 100
 	case cost.ResultWindow, cost.AggProduct, cost.HistogramSpan, cost.GeoCells, cost.TermsCount, cost.OffsetRows, cost.RescoreWindow, cost.RegexStates, cost.GQLNodes:
 		return 1000
-	case cost.AggCardinality, cost.GroupCardinality, cost.Unfiltered, cost.FullScan, cost.BodyBytes:
+	case cost.AggCardinality, cost.GroupCardinality, cost.Unfiltered, cost.FullScan:
 		return 100_000
+	case cost.BodyBytes:
+		return 1 << 20
 	default:
 		return 0
 	}
