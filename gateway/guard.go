@@ -84,7 +84,8 @@ func (j *job) guarded() error {
 		ContentType: j.first(h1.ContentType), ContentEncoding: j.req.Get("Content-Encoding"), Body: j.body,
 	}
 	who := j.asker()
-	q.Class, q.Caller = g.Guard.Classify(who), j.askerName(&who)
+	j.asked = j.askerName(&who)
+	q.Class, q.Caller = g.Guard.Classify(who), j.asked
 	places := g.Expressions
 	if g.Kind == guard.SQL {
 		places = g.Statement
@@ -290,13 +291,16 @@ func (j *job) asker() guard.Caller {
 	return c
 }
 
-// askerName is under whom the query is counted: as the route tells callers
-// apart, or else as they call themselves.
+// askerName is under whom the query is counted: as callers call themselves, or
+// else as the route tells them apart.
 func (j *job) askerName(c *guard.Caller) string {
-	for _, name := range [...]string{c.OpaqueID, j.rec.Caller, c.APIKey, c.User} {
+	for _, name := range [...]string{c.OpaqueID, c.APIKey, c.User} {
 		if name != "" {
 			return name
 		}
+	}
+	if j.rec.Caller != "" && j.route.Client != "ip" {
+		return fmt.Sprintf("#%016x", j.stay.hash) // it may be a key
 	}
 	return j.callerIP()
 }
@@ -307,7 +311,7 @@ func (j *job) observed(took time.Duration, a dispatch.Answer) {
 		return
 	}
 	j.route.Guard.Guard.Observe(guard.Observation{
-		Shape: j.verdict.Shape, Caller: j.rec.Caller, Took: took, Bytes: j.rec.BytesOut,
+		Shape: j.verdict.Shape, Caller: j.asked, Took: took, Bytes: j.rec.BytesOut,
 		Died: a.Crashed || a.Kind == dispatch.Refused && a.Attempts > 0,
 	})
 }

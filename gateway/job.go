@@ -50,6 +50,7 @@ type job struct {
 	noted    []h1.Field // fields of ours for whatever is answered
 	verdict  *guard.Verdict
 	found    []string // by the guard, in fields
+	asked    string   // under whom the guard counts
 	copy     copier
 
 	input  fingerprint.Input

@@ -141,6 +141,11 @@ func (g *Guard) SetLoad(pressure float64) {
 	g.load.Store(math.Float64bits(max(0, min(1, pressure))))
 }
 
+// Dial returns what SetDial and SetLoad have said.
+func (g *Guard) Dial() (factor, load float64) {
+	return math.Float64frombits(g.dial.Load()), math.Float64frombits(g.load.Load())
+}
+
 // scale is what limits are multiplied by, for one class.
 func (g *Guard) scale(p *policy, c *classPolicy) float64 {
 	scale := math.Float64frombits(g.dial.Load()) * c.dial

@@ -43,6 +43,9 @@ type Config struct {
 	// Health returns a report of how this process is, with details, to be
 	// answered as JSON. Nil means that there is none.
 	Health func() any
+	// Guards says what the guards of routes have counted, with so many callers
+	// and shapes of each. Nil means that there are none.
+	Guards func(limit int) []adminapi.Guard
 	// Top says who causes most. Nil means that nobody is counted.
 	Top func(adminapi.TopQuery) adminapi.Top
 	// Metrics are shown at /metrics beside those of this package.

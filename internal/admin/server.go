@@ -140,6 +140,7 @@ func (s *Server) routes() http.Handler {
 	short("GET "+adminapi.PathAlarms, s.listAlarms)
 	if s.cfg.Top != nil {
 		short("GET "+adminapi.PathTop, s.listTop)
+		short("GET "+adminapi.PathGuards, s.listGuards)
 	}
 	if s.cfg.Triage != nil {
 		api.Handle("GET "+adminapi.PathDeadExport, s.answered(s.export))

@@ -194,7 +194,7 @@ func (a *App) openAdmin() error {
 		Address: a.cfg.Admin, Token: token, Page: a.opt.Page, Log: a.log,
 		Queues: queueView{a.queues, a.wire}, Triage: a.desk, Alarms: a.alarmStates,
 		Top: a.sighting.counts.Top, Metrics: a.metrics(),
-		Steering: steering{a}, Health: func() any { return a.health.Report() },
+		Steering: steering{a}, Guards: a.guardList, Health: func() any { return a.health.Report() },
 		Livez: a.health.Livez(), Readyz: a.health.Readyz(), Healthz: a.health.Healthz(),
 	}
 	if a.opt.Extra != nil {

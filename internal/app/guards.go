@@ -13,6 +13,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/gateway"
 	"github.com/bezoar-dev/bezoar/guard"
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/live"
 )
@@ -244,4 +245,19 @@ func (a *App) dialGuards(overrides []live.Override) {
 			a.log.Error("the limits of queries were not multiplied", "route", g.route, "err", err)
 		}
 	}
+}
+
+// guardList says what the guards have counted.
+func (a *App) guardList(limit int) []adminapi.Guard {
+	var out []adminapi.Guard
+	for _, g := range a.guards.list() {
+		limits, version := g.guard.Limits()
+		dial, load := g.guard.Dial()
+		out = append(out, adminapi.Guard{
+			Route: g.route, Fleet: g.fleet, Kind: guard.Kind(g.cfg.Query), Version: version, ReportOnly: limits.ReportOnly,
+			Dial: dial, Load: load, HintsAge: adminapi.Duration(g.hints.Age()),
+			Total: g.guard.Total(), Callers: g.guard.Callers(limit), Shapes: g.guard.Shapes(limit),
+		})
+	}
+	return out
 }

@@ -18,6 +18,8 @@ import (
 type guardCmd struct {
 	Check  guardCheckCmd  `cmd:"" help:"Say what queries will cost, and whether limits refuse them."`
 	Replay guardReplayCmd `cmd:"" help:"Say what limits would have refused of a log, and to whom."`
+	Top    guardTopCmd    `cmd:"" help:"Which callers and shapes cost most, predicted and actual, at a running gateway."`
+	Set    guardSetCmd    `cmd:"" help:"Multiply the limits of queries for a while."`
 }
 
 // guardFlags are what the guard's commands have in common.

@@ -1,0 +1,53 @@
+package adminapi
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/bezoar-dev/bezoar/guard"
+)
+
+// PathGuards is what the guards of routes have counted: GET ?limit=, answered by
+// [Guards].
+const PathGuards = "/api/v1/guards"
+
+// MaxGuardRows bounds the callers and the shapes of one guard that are listed;
+// without a limit it is DefaultGuardRows.
+const (
+	MaxGuardRows     = 200
+	DefaultGuardRows = 20
+)
+
+// Guard is the guard of one route. Callers are as they call themselves.
+type Guard struct {
+	Route      string              `json:"route"`
+	Fleet      string              `json:"fleet"`
+	Kind       guard.Kind          `json:"kind"`
+	Version    int64               `json:"version"` // of its limits, in this process
+	ReportOnly bool                `json:"report_only"`
+	Dial       float64             `json:"dial"`      // what operators multiply its limits by
+	Load       float64             `json:"load"`      // pressure on the fleet, 0 to 1
+	HintsAge   Duration            `json:"hints_age"` // 0: there are none
+	Total      guard.Tally         `json:"total"`
+	Callers    []guard.CallerStats `json:"callers"` // those whose queries cost most
+	Shapes     []guard.ShapeStats  `json:"shapes"`  // those that killed, took longest, or were predicted to cost most
+}
+
+// Guards answers GET [PathGuards].
+type Guards struct {
+	Guards []Guard `json:"guards"`
+}
+
+// Guards returns what the guards of routes have counted, with so many callers and
+// shapes of each; 0 means the default.
+func (c *Client) Guards(ctx context.Context, limit int) ([]Guard, error) {
+	var out Guards
+	q := url.Values{}
+	if limit != 0 {
+		q.Set("limit", strconv.Itoa(limit))
+	}
+	err := c.call(ctx, http.MethodGet, PathGuards, q, nil, &out)
+	return out.Guards, wrap(err, "get what the guards have counted")
+}
