@@ -24,7 +24,7 @@ type ServerConfig struct {
 	WriteTimeout time.Duration // for a caller to take anything of its answer; default 60 s
 	IdleTimeout  time.Duration // between requests; default 120 s
 	DrainTimeout time.Duration // for what is in flight when Run is told to stop; default 30 s
-	MaxConns     int           // connections at once; default 16,384
+	MaxConns     int           // connections at once; default 16,384, less where the process may have few files
 
 	Log *slog.Logger // default: none
 }

@@ -13,7 +13,13 @@ import (
 // ServeHTTP answers a request that came over net/http: with TLS, as HTTP/2, or
 // where a program of yours mounts the gateway.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s := &std{g: g, w: w, r: r, rc: http.NewResponseController(w)}
+	g.serveStd(w, r, stdTimeout, stdTimeout)
+}
+
+// serveStd gives the caller so long to send more of its body, and to take
+// anything of its answer.
+func (g *Gateway) serveStd(w http.ResponseWriter, r *http.Request, send, take time.Duration) {
+	s := &std{g: g, w: w, r: r, rc: http.NewResponseController(w), send: send, take: take}
 	req := new(h1.Request)
 	if err := req.Make(r.Method, r.RequestURI, r.Host, fieldsOf(r), r.ContentLength); err != nil {
 		var e *h1.Error
@@ -54,7 +60,7 @@ func fieldsOf(r *http.Request) []h1.Field {
 
 const (
 	readSize   = 32 << 10         // the buffer for a body
-	stdTimeout = 60 * time.Second // for a caller to send or take anything
+	stdTimeout = 60 * time.Second // for a caller to send or take anything, where no server says
 	stdDiscard = time.Second      // for a body that nobody wants
 )
 
@@ -64,6 +70,8 @@ type std struct {
 	w  http.ResponseWriter
 	r  *http.Request
 	rc *http.ResponseController
+
+	send, take time.Duration // for the caller to send or take anything
 
 	// Reading.
 	buf      *[readSize]byte
@@ -185,7 +193,7 @@ func (s *std) Write(p []byte) error {
 		return s.err
 	}
 	s.begin()
-	_ = s.rc.SetWriteDeadline(time.Now().Add(stdTimeout))
+	_ = s.rc.SetWriteDeadline(time.Now().Add(s.take))
 	_, s.err = s.w.Write(p)
 	return s.err
 }
@@ -193,7 +201,7 @@ func (s *std) Write(p []byte) error {
 func (s *std) Flush() error {
 	s.begin()
 	if s.err == nil {
-		_ = s.rc.SetWriteDeadline(time.Now().Add(stdTimeout))
+		_ = s.rc.SetWriteDeadline(time.Now().Add(s.take))
 		s.err = s.rc.Flush()
 	}
 	return s.err

@@ -48,7 +48,7 @@ func (s *std) Next() ([]byte, error) {
 
 // deadline bounds the next read.
 func (s *std) deadline() {
-	by := time.Now().Add(stdTimeout)
+	by := time.Now().Add(s.send)
 	if !s.by.IsZero() && s.by.Before(by) {
 		by = s.by
 	}

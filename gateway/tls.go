@@ -13,22 +13,29 @@ import (
 	"time"
 )
 
+// maxStreams is how many requests an HTTP/2 connection has at once.
+const maxStreams = 250
+
 // runTLS is Run over net/http.
 func (s *Server) runTLS(ctx context.Context) error {
 	work, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
+	take := orDefault(s.cfg.WriteTimeout, time.Minute)
+	hall := newHall(s.ln, s.cfg.MaxConns)
 	var inside sync.WaitGroup // handlers; net/http forgets those of tunnels
 	inside.Add(1)
 	srv := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			inside.Add(1)
 			defer inside.Done()
-			s.gateway.ServeHTTP(w, r)
+			s.gateway.serveStd(w, r, orDefault(s.cfg.BodyTimeout, 30*time.Second), take)
 		}),
 		TLSConfig:         s.cfg.TLS.Clone(),
 		ReadHeaderTimeout: orDefault(s.cfg.HeadTimeout, 10*time.Second),
 		IdleTimeout:       orDefault(s.cfg.IdleTimeout, 2*time.Minute),
 		MaxHeaderBytes:    s.cfg.MaxHead,
+		ConnState:         hall.state,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, WriteByteTimeout: take},
 		BaseContext:       func(net.Listener) context.Context { return work },
 		ErrorLog:          log.New(logWriter{s.cfg.Log}, "", 0),
 	}
@@ -36,7 +43,7 @@ func (s *Server) runTLS(ctx context.Context) error {
 		srv.MaxHeaderBytes = 64 << 10
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- srv.ServeTLS(s.ln, "", "") }()
+	go func() { failed <- srv.ServeTLS(hall, "", "") }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve TLS on %s: %w", s.ln.Addr(), err)

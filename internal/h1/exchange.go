@@ -17,6 +17,8 @@ var (
 
 	errDrained = errors.New("the server is draining")
 	errIdle    = errors.New("the connection was idle for too long")
+	errRest    = errors.New("the connection is idle")
+	errRoom    = errors.New("others need the connection's place")
 )
 
 // Exchange is one request on a caller's connection and the answer to it. It is
@@ -28,12 +30,15 @@ type Exchange struct {
 	srv *Server
 
 	Req    Request
-	Memo   any       // the handler's own, kept for the life of the connection
+	Memo   any       // the handler's own, kept between requests that follow within a moment
 	Remote string    // the caller's IP address
 	Began  time.Time // when the request's first byte was seen, or later
 
 	body     Body
 	phase    atomic.Int32
+	mark     atomic.Int64  // when the phase before the handler's began, Unix nanoseconds
+	leave    atomic.Bool   // the connection ends unless it is in the handler
+	resting  bool          // it is idle and holds no buffers
 	last     time.Time     // end of the previous exchange
 	patience time.Duration // of Next; 0 means none
 	readBy   time.Time     // end of the body, zero means open
@@ -51,10 +56,17 @@ const (
 // Wait bounds the waits for the caller's bytes.
 func (x *Exchange) Wait(since, now time.Time) (time.Time, error) {
 	cfg := &x.srv.cfg
-	switch x.phase.Load() {
+	phase := x.phase.Load()
+	if phase != phaseBody && x.leave.Load() {
+		return time.Time{}, errRoom
+	}
+	switch phase {
 	case phaseIdle:
 		if x.srv.draining.Load() {
 			return time.Time{}, errDrained
+		}
+		if x.mayRest() {
+			return atMost(x.last.Add(restAfter), now, errRest)
 		}
 		return atMost(x.last.Add(cfg.IdleTimeout), now, errIdle)
 	case phaseHead:

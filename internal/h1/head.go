@@ -35,6 +35,8 @@ type Error struct {
 // Error names the rule.
 func (e *Error) Error() string { return "malformed message: " + e.Rule }
 
+func tooMany(max int) error { return &Error{431, "more than " + strconv.Itoa(max) + " fields"} }
+
 func bad(rule string) error { return &Error{Status: 400, Rule: rule} }
 
 // scan looks for the end of a head in b, whose current line starts at line. It
@@ -73,7 +75,7 @@ func parseFields(fields []Field, s string, max int) ([]Field, error) {
 			return fields, nil
 		}
 		if len(fields) >= max {
-			return fields, &Error{431, "more than " + strconv.Itoa(max) + " fields"}
+			return fields, tooMany(max)
 		}
 		f, err := parseField(line)
 		if err != nil {

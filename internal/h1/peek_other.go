@@ -2,6 +2,8 @@
 
 package h1
 
+import "errors"
+
 type liveness int
 
 const (
@@ -15,3 +17,9 @@ type peeker struct{}
 // peek cannot look here: a connection that the peer has closed shows when it is
 // used.
 func (s *sock) peek() liveness { return quiet }
+
+const canRest = false
+
+func (s *sock) rest() error { return errors.ErrUnsupported }
+
+func maxFiles() (uint64, bool) { return 0, false }

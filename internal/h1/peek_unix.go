@@ -2,7 +2,12 @@
 
 package h1
 
-import "syscall"
+import (
+	"errors"
+	"os"
+	"syscall"
+	"time"
+)
 
 // liveness is what a look at a connection without waiting shows.
 type liveness int
@@ -45,4 +50,34 @@ func (p *peeker) look(fd uintptr) {
 	default:
 		p.found = dead
 	}
+}
+
+const canRest = true
+
+// rest waits until there is something to read, without a buffer to read it into.
+func (s *sock) rest() error {
+	readable := func(fd uintptr) bool {
+		s.probe.look(fd)
+		return s.probe.found != quiet
+	}
+	since := time.Now()
+	for now := since; ; now = time.Now() {
+		if err := s.arm(since, now); err != nil {
+			return err
+		}
+		err := s.raw.Read(readable)
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return err
+		}
+		s.armed = time.Time{}
+	}
+}
+
+// maxFiles is how many file descriptors the process may have.
+func maxFiles() (uint64, bool) {
+	var lim syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &lim) != nil {
+		return 0, false
+	}
+	return uint64(lim.Cur), true
 }

@@ -132,8 +132,14 @@ func (r *Request) parseAbsolute() error {
 // checked like one that did. length is -1 when it is not known.
 func (r *Request) Make(method, target, host string, fields []Field, length int64) error {
 	*r = Request{Method: method, Target: target, Minor: 1, Fields: fields, Length: max(length, -1)}
-	if !Token(method) {
+	limits := Limits{}.orDefaults()
+	switch {
+	case !Token(method):
 		return bad("the method is not a token")
+	case len(target) > limits.Target:
+		return &Error{414, "the target is too long"}
+	case len(fields) > limits.Fields:
+		return tooMany(limits.Fields)
 	}
 	if err := r.parseTarget(); err != nil {
 		return err

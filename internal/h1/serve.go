@@ -34,13 +34,11 @@ func (x *Exchange) serve() {
 // the head is malformed.
 func (x *Exchange) accept() bool {
 	x.phase.Store(phaseIdle)
-	if x.w == x.r {
-		x.narrow()
-		if x.fill() != nil {
-			return false
-		}
+	if x.w == x.r && !x.await() {
+		return false
 	}
 	x.Began = time.Now()
+	x.mark.Store(x.Began.UnixNano())
 	x.phase.Store(phaseHead)
 	n, err := x.head(x.srv.cfg.Limits)
 	if err == nil {
@@ -49,6 +47,7 @@ func (x *Exchange) accept() bool {
 		err = x.Req.Parse(head, x.srv.cfg.Limits)
 	}
 	x.phase.Store(phaseBody)
+	x.leave.Store(false)
 	x.resetReply()
 	if err != nil {
 		x.refuse(err)
@@ -112,6 +111,7 @@ func (x *Exchange) settle() bool {
 		return false
 	}
 	x.last = time.Now()
+	x.mark.Store(x.last.UnixNano())
 	return true
 }
 

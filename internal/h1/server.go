@@ -19,7 +19,7 @@ type ServerConfig struct {
 	WriteTimeout time.Duration // for a caller to take anything of its answer; default 60 s
 	IdleTimeout  time.Duration // between two requests; default 120 s
 	DrainTimeout time.Duration // for what is in flight when Serve is told to stop; default 30 s
-	MaxConns     int           // connections at once; further ones wait unaccepted; default 16,384
+	MaxConns     int           // connections at once; see [DefaultConns] for the default
 	Log          *slog.Logger  // default: none
 }
 
@@ -63,7 +63,7 @@ func (c ServerConfig) orDefaults() ServerConfig {
 		}
 	}
 	if c.MaxConns == 0 {
-		c.MaxConns = 16 << 10
+		c.MaxConns = DefaultConns()
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -123,22 +123,21 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 func (s *Server) accept(ctx context.Context, ln net.Listener, wg *sync.WaitGroup) error {
 	const maxPause = time.Second
 	for pause := time.Duration(0); ; {
-		select {
-		case s.seats <- struct{}{}:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
 		nc, err := ln.Accept()
 		if err == nil {
 			pause = 0
+			if err := s.seat(ctx); err != nil {
+				nc.Close()
+				return err
+			}
 			s.start(nc, wg)
 			continue
 		}
-		<-s.seats
 		if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 			return err
 		}
 		// Out of file descriptors, most likely: connections must end first.
+		s.makeRoom()
 		pause = min(max(2*pause, 5*time.Millisecond), maxPause)
 		s.cfg.Log.Warn("cannot accept a connection", "address", ln.Addr().String(), "error", err, "pause", pause)
 		select {
@@ -154,6 +153,7 @@ func (s *Server) start(nc net.Conn, wg *sync.WaitGroup) {
 	x.open(nc, &s.bufs)
 	x.watch = x
 	x.last = time.Now()
+	x.mark.Store(x.last.UnixNano())
 	s.mu.Lock()
 	s.conns[x] = struct{}{}
 	s.mu.Unlock()

@@ -484,17 +484,6 @@ func TestServerDrainIsBounded(t *testing.T) {
 	}
 }
 
-func TestServerMaxConns(t *testing.T) {
-	addr, _ := serve(t, ServerConfig{MaxConns: 1}, echo)
-	first, second := dial(t, addr), dial(t, addr)
-	second.send("GET /2 HTTP/1.1\nHost: x\n\n")
-	first.send("GET /1 HTTP/1.1\nHost: x\nConnection: close\n\n")
-	first.answer("GET") // while the second waits, unaccepted
-	if _, body := second.answer("GET"); body != "GET /2 " {
-		t.Errorf("got %q", body)
-	}
-}
-
 func TestServerConfigValidate(t *testing.T) {
 	err := ServerConfig{HeadTimeout: -1, MaxConns: -1}.Validate()
 	for _, field := range []string{"HeadTimeout", "MaxConns"} {
