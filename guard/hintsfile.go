@@ -226,8 +226,8 @@ func (r *hintsReader) fieldKeys(f *cost.FieldHint, n *config.Node) {
 
 // word reads what one word, or a few, say of a field.
 func word(f *cost.FieldHint, text string) bool {
-	text = strings.ToLower(strings.TrimSpace(text))
-	first, _, _ := strings.Cut(text, " ")
+	text = strings.TrimSpace(text)
+	first, _, _ := strings.Cut(strings.ToLower(text), " ")
 	switch strings.Trim(first, ",.;:()") {
 	case "unique":
 		f.Unique = true

@@ -149,3 +149,25 @@ func FuzzParseLimits(f *testing.F) {
 		}
 	})
 }
+
+// The guide's limits and hints are read, and it names every predictor.
+func TestTheGuideIsTrue(t *testing.T) {
+	guide := string(readFile(t, "../docs", "guard.md"))
+	for _, p := range cost.Predictors() {
+		if !strings.Contains(guide, "`"+p.String()+"`") {
+			t.Errorf("docs/guard.md does not name %s", p)
+		}
+	}
+	parts := strings.Split(guide, "```yaml\n")
+	if len(parts) != 3 {
+		t.Fatalf("docs/guard.md has %d examples of files, want 2", len(parts)-1)
+	}
+	for i, part := range parts[1:] {
+		file, _, _ := strings.Cut(part, "```")
+		if i == 0 {
+			limits(t, file)
+		} else if _, warnings, err := ParseHints("guide", []byte(file)); err != nil || len(warnings) > 0 {
+			t.Error(warnings, err)
+		}
+	}
+}

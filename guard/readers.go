@@ -3,6 +3,7 @@ package guard
 import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 	"github.com/bezoar-dev/bezoar/guard/elastic"
+	"github.com/bezoar-dev/bezoar/guard/graphql"
 )
 
 // readerOf makes the reader for a kind.
@@ -12,7 +13,9 @@ func readerOf(k Kind) cost.Reader {
 		return &elastic.Reader{}
 	case Regex:
 		return &expressionReader{}
-	case SQL, GraphQL:
+	case GraphQL:
+		return &graphql.Reader{}
+	case SQL:
 	}
 	return notRead(k)
 }
