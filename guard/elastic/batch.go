@@ -24,7 +24,11 @@ func (r *Reader) multi(body []byte, derived bool, prefix string, p *parameters, 
 			continue
 		}
 		r.part, r.index = members, index
-		members++
+		clear(r.most[:])
+		if members++; members > maxMembers {
+			r.unreadable(cost.Batch, "too many members", from)
+			break
+		}
 		if !isBlank(body[from:header]) && r.open(body, from, header, base, derived, prefix) {
 			r.header()
 			r.close()

@@ -127,29 +127,36 @@ func (r *Reader) wrapper(v, depth, join int, every bool) selectivity {
 	if q <= none || !r.isText(q) {
 		return selAll
 	}
-	packed := r.bytes(q)
-	from := len(r.arena)
-	r.arena = append(r.arena, make([]byte, base64.StdEncoding.DecodedLen(len(packed)))...)
-	text := r.arena[from:]
-	n, err := base64.StdEncoding.Decode(text, packed)
-	if err != nil {
-		if n, err = base64.RawStdEncoding.Decode(text, packed); err != nil {
-			r.unreadable(cost.Encoding, "a wrapper query that is not base64", r.offset(q))
-			return selAll
-		}
+	text, ok := r.base64(r.bytes(q))
+	if !ok {
+		r.unreadable(cost.Encoding, "a wrapper query that is not base64", r.offset(q))
+		return selAll
 	}
-	text = text[:n:n]
 	if !r.readable(nil, text) {
 		return selAll
 	}
 	if !r.openInside(text, q) {
 		return selAll
 	}
-	expensive := r.query
+	before := r.query
 	sel := r.walkQuery(0, depth+1, join, every)
 	r.close()
-	r.keepNodes(&expensive, q)
+	r.keepNodes(&before, q)
 	return sel
+}
+
+// base64 decodes into the arena. Space between and padding behind do not matter,
+// as for Jackson.
+func (r *Reader) base64(packed []byte) ([]byte, bool) {
+	from := len(r.arena)
+	for _, c := range packed {
+		if c > ' ' {
+			r.arena = append(r.arena, c)
+		}
+	}
+	text := bytes.TrimRight(r.arena[from:], "=")
+	n, err := base64.RawStdEncoding.Decode(text, text) // what is written is behind what is read
+	return text[:n:n], err == nil
 }
 
 // openInside opens a text that node n holds in another form.

@@ -18,7 +18,7 @@ type bound struct {
 const (
 	assumedSpan    = 1826 * 24 * time.Hour
 	assumedNumbers = 60_000
-	maxBounds      = 1024
+	maxBounds      = 128 // ranges, and boxes, that are kept for aggregations
 )
 
 // rangeQuery reads {"field": {"gte", "lt", …}}, also from, to of old.

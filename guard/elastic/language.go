@@ -32,6 +32,7 @@ func (r *Reader) language(root int, p *parameters) {
 			m.Cap = r.bodyCap(at, "", "", 0, 1)
 		}
 	}
+	r.runtime(r.get(root, "runtime_mappings"))
 	l := lexer{r: r, text: r.bytes(text), node: text}
 	l.run()
 	r.finishQuery(root)

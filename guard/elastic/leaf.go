@@ -286,6 +286,7 @@ func (r *Reader) termsQuery(v int) selectivity {
 	for k := v + 1; r.isObject(v) && k < r.next(v); k = r.next(k + 1) {
 		list := k + 1
 		if r.isObject(list) {
+			r.scriptIn(list, false)
 			list = firstOf(r.get(list, "terms"), r.get(list, "tokens"), r.get(list, "query_vector"))
 		}
 		if list > none && (r.isArray(list) || r.isObject(list)) {

@@ -7,48 +7,82 @@ import (
 	"strings"
 )
 
-// path is the JSON path of a node, for people. It walks down from the root, so
-// it costs nothing until somebody asks.
+// maxPath is how long a path, and maxPaths how long all of them together, may
+// become. Beyond that only the beginning is told.
+const (
+	maxPath  = 2 << 10
+	maxPaths = 4 << 20
+)
+
+// step is one level of the way to the last node whose path was asked for: a
+// container, and the key or element in it that the way went through.
+type step struct{ container, child, index int }
+
+// path is the JSON path of a node, for people. It walks down from the root, or on
+// from the last node, so that the paths of nodes in order cost one walk.
 func (r *Reader) path(target int) string {
+	r.walkTo(target)
 	var b strings.Builder
+	b.WriteString(r.t.prefix)
 	if r.t.prefix == "" {
 		b.WriteByte('$')
-	} else {
-		b.WriteString(r.t.prefix)
 	}
-	n := 0
-	for n != target && n < len(r.t.nodes) {
-		child, step := r.childToward(n, target)
-		if child <= none {
+	for _, s := range r.t.way {
+		if b.Len() > maxPath || r.told > maxPaths {
+			b.WriteString("…")
 			break
 		}
-		b.WriteString(step)
-		n = child
+		if r.kind(s.container) == kindArray {
+			b.WriteString("[" + strconv.Itoa(s.index) + "]")
+		} else {
+			b.WriteString(pathStep(string(r.bytes(s.child))))
+		}
 	}
+	r.told += b.Len()
 	return b.String()
 }
 
-// childToward is the member or element of n that holds target.
-func (r *Reader) childToward(n, target int) (int, string) {
-	switch r.kind(n) {
-	case kindObject:
-		for k := n + 1; k < r.next(n); k = r.next(k + 1) {
-			if target < r.next(k+1) {
-				step := pathStep(string(r.bytes(k)))
-				if target == k {
-					return none, step
-				}
-				return k + 1, step
-			}
+func (r *Reader) walkTo(target int) {
+	t := r.t
+	for len(t.way) > 0 { // back to what also leads to the target
+		last := t.way[len(t.way)-1]
+		if target > last.container && target < r.next(last.container) && target >= last.child {
+			break
 		}
-	case kindArray:
-		for i, e := 0, n+1; e < r.next(n); i, e = i+1, r.next(e) {
-			if target < r.next(e) {
-				return e, "[" + strconv.Itoa(i) + "]"
-			}
+		t.way = t.way[:len(t.way)-1]
+	}
+	n := 0
+	if len(t.way) > 0 {
+		last := &t.way[len(t.way)-1]
+		n = r.advance(last, target)
+	}
+	for n != target {
+		s := step{container: n, child: n + 1}
+		if k := r.kind(n); k != kindObject && k != kindArray || target < n || target >= r.next(n) {
+			return
+		}
+		n = r.advance(&s, target)
+		t.way = append(t.way, s)
+	}
+}
+
+// advance moves a step to the child that holds the target, and gives its value.
+func (r *Reader) advance(s *step, target int) int {
+	value := s.child
+	if r.kind(s.container) == kindObject {
+		value++
+	}
+	for target >= r.next(value) && r.next(value) < r.next(s.container) {
+		s.child, s.index = r.next(value), s.index+1
+		value = s.child
+		if r.kind(s.container) == kindObject {
+			value++
 		}
 	}
-	return none, ""
+	if target < value { // the key itself
+		return target
+	}
+	return value
 }
 
 // longName is how much of a name a path shows.

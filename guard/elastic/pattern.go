@@ -101,10 +101,11 @@ func automaton(p []byte) (states float64, leading bool) {
 				depth++
 			}
 			groups[depth] = group{start: atStart}
+			beside = 1
 			i = a.end
 			continue
 		case atomOr:
-			atStart = groups[depth].start
+			atStart, beside = groups[depth].start, 1
 			i = a.end
 			continue
 		case atomSkip:
@@ -137,7 +138,7 @@ func automaton(p []byte) (states float64, leading bool) {
 		default:
 			narrow = true
 		}
-		varied := q.counted && q.varied && a.kind != atomLiteral
+		varied := q.counted && q.varied && (a.kind == atomAny || a.kind == atomClass)
 		if varied {
 			beside *= counted
 			counted = beside

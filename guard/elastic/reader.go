@@ -14,6 +14,9 @@ const (
 	maxTapes  = 8       // texts inside texts: wrappers, templates
 	keepNodes = 1 << 16 // that a reader keeps for the next request
 	keepNames = 4096    // names of fields and indices, likewise
+
+	maxMeasures = 4096   // of one request that are kept whatever they say
+	maxMembers  = 10_000 // of one batch
 )
 
 // Reader measures requests. The zero value is ready; it keeps its memory for the
@@ -44,7 +47,11 @@ type Reader struct {
 
 	fixedURL bool // the URL takes no parameters of the present body
 	aggDepth int
-	aggAt    int // deepest aggregation
+	begun    int          // measure of this request in out
+	most     [256]float64 // of each predictor in this member
+	spare    cost.Measure // where a measure goes that is not kept
+	told     int          // bytes of paths
+	aggAt    int          // deepest aggregation
 }
 
 var _ cost.Reader = (*Reader)(nil)
@@ -77,6 +84,8 @@ func (r *Reader) begin(dst []cost.Measure, q cost.Query, o cost.Options) {
 		o.MaxTokens = maxTokens
 	}
 	r.q, r.o, r.out, r.fault, r.part = q, o, dst, nil, 0
+	r.begun, r.told = len(dst), 0
+	clear(r.most[:])
 	r.depth, r.t, r.arena = 0, nil, r.arena[:0]
 	r.query.reset()
 	r.bounds, r.areas = r.bounds[:0], r.areas[:0]
@@ -105,6 +114,7 @@ func (r *Reader) end() {
 		r.areas = nil
 	}
 	clear(r.bounds[:cap(r.bounds)])
+	clear(r.areas[:cap(r.areas)])
 	if len(r.names) > keepNames {
 		r.names = nil
 	}
@@ -126,7 +136,7 @@ func (r *Reader) open(text []byte, from, to, base int, derived bool, prefix stri
 		return false
 	}
 	t := &r.tapes[r.depth]
-	t.base, t.derived, t.prefix = base, derived, prefix
+	t.base, t.derived, t.prefix, t.way = base, derived, prefix, t.way[:0]
 	t.seed, t.maxDepth, t.maxNodes = r.seed, r.o.MaxDepth, r.o.MaxTokens
 	f := t.scan(text, from, to)
 	at := f.at
@@ -176,18 +186,28 @@ func (r *Reader) add(p cost.Predictor, value float64, n int) *cost.Measure {
 	if n <= none {
 		return r.addURL(p, value, "q")
 	}
-	r.out = append(r.out, cost.Measure{Predictor: p, Value: value, Offset: r.offset(n), Part: r.part, Target: r.index})
-	m := &r.out[len(r.out)-1]
-	if r.o.Explain {
+	m := r.keep(cost.Measure{Predictor: p, Value: value, Offset: r.offset(n), Part: r.part, Target: r.index})
+	if r.o.Explain && m != &r.spare {
 		m.Path = r.path(n)
 	}
 	return m
 }
 
+// keep appends a measure. A request may hold a million patterns: when there are
+// many measures, only those stay that are the largest of their kind so far.
+func (r *Reader) keep(m cost.Measure) *cost.Measure {
+	if len(r.out)-r.begun >= maxMeasures && m.Value <= r.most[m.Predictor] {
+		r.spare = m
+		return &r.spare
+	}
+	r.most[m.Predictor] = max(r.most[m.Predictor], m.Value)
+	r.out = append(r.out, m)
+	return &r.out[len(r.out)-1]
+}
+
 // addURL appends a measure of what the URL says.
 func (r *Reader) addURL(p cost.Predictor, value float64, parameter string) *cost.Measure {
-	r.out = append(r.out, cost.Measure{Predictor: p, Value: value, Offset: -1, Part: r.part, Target: r.index})
-	m := &r.out[len(r.out)-1]
+	m := r.keep(cost.Measure{Predictor: p, Value: value, Offset: -1, Part: r.part, Target: r.index})
 	if r.o.Explain {
 		m.Path = "url"
 		if parameter != "" {

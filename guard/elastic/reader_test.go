@@ -174,3 +174,36 @@ func TestWhatTheURLSaysIsSaidToBeThere(t *testing.T) {
 		}
 	}
 }
+
+// A million patterns are measured, and a few thousand of them told.
+func TestMeasuresAndPathsAreBounded(t *testing.T) {
+	const many = 100_000
+	body := `{"query":{"bool":{"should":[` + strings.Repeat(`{"wildcard":{"a":"b*"}},`, many) + `{"wildcard":{"a":"*c*d*e"}}]}}}`
+	for _, explain := range []bool{false, true} {
+		ms, err := read(t, "POST /x/_search", body, cost.Options{Explain: explain})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(ms) > 5000 {
+			t.Errorf("%d measures", len(ms))
+		}
+		if v, _ := valueOf(ms, cost.WildcardStars); v != 3 {
+			t.Errorf("the last pattern is lost: %v", v)
+		}
+		if v, _ := valueOf(ms, cost.ClauseCount); v != many+1 {
+			t.Errorf("%v clauses", v)
+		}
+		for _, m := range ms {
+			if explain && m.Predictor == cost.WildcardStars && m.Value == 3 && m.Path != fmt.Sprintf("$.query.bool.should[%d].wildcard.a", many) {
+				t.Errorf("path %s", m.Path)
+			}
+		}
+	}
+}
+
+func TestMembersAreBounded(t *testing.T) {
+	_, err := read(t, "POST /_msearch", strings.Repeat("{}\n{}\n", 20_000), cost.Options{})
+	if err == nil {
+		t.Error("20 000 members were read")
+	}
+}

@@ -105,6 +105,32 @@ func TestTapeHoldsTheText(t *testing.T) {
 	})
 }
 
+// The way to the last node helps with the next, whatever the order.
+func TestPathsDoNotDependOnTheirOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text, err := json.Marshal(drawJSON(t, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, f := scanned(string(text))
+		if f.reason != noFault {
+			t.Fatal(f.reason)
+		}
+		r := Reader{t: &tape{scanner: *s}}
+		for range 20 {
+			n := rapid.IntRange(0, len(s.nodes)-1).Draw(t, "node")
+			got := r.path(n)
+			r.t.way = nil
+			if want := r.path(n); got != want {
+				t.Fatalf("node %d of %s is at %s; by a fresh walk %s", n, text, got, want)
+			}
+			if rapid.Bool().Draw(t, "forget") {
+				r.t.way = nil
+			}
+		}
+	})
+}
+
 func drawJSON(t *rapid.T, depth int) any {
 	switch kind := rapid.IntRange(0, 6).Draw(t, "kind"); {
 	case kind == 0 && depth < 4:

@@ -18,7 +18,7 @@ func (r *Reader) scriptIn(n int, functions bool) int {
 	for k := n + 1; k < r.next(n); k = r.next(k + 1) {
 		v := k + 1
 		switch string(r.bytes(k)) {
-		case "script", "_script", "value_script", "lang_script":
+		case "script", "_script", "value_script", "minimum_should_match_script", "script_heuristic":
 			found += r.scriptValue(v, functions)
 		case "init_script", "map_script", "combine_script", "reduce_script":
 			found += r.scriptValue(v, false)

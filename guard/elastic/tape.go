@@ -14,6 +14,7 @@ type tape struct {
 	prefix string // with Explain: the path of what holds it
 	// derived text was decoded: offsets in it mean nothing in Query.Body.
 	derived bool
+	way     []step // with Explain: to the last node whose path was told
 }
 
 // bytes is the text of a string, decoded, and of any other value as written.
@@ -44,7 +45,7 @@ func (r *Reader) get(object int, name string) int {
 		return none
 	}
 	for k := object + 1; k < r.next(object); k = r.next(k + 1) {
-		if string(r.bytes(k)) == name {
+		if string(r.t.name(int32(k))) == name {
 			return k + 1
 		}
 	}
