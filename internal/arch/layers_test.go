@@ -116,6 +116,7 @@ func edges() []edge {
 		{"internal/pool", "internal/child", "its children are isolated as those of one job, and jobs end in the same words"},
 		{"internal/supervise", "internal/probe", "the same health check for workers here and elsewhere"},
 		{"internal/admin", "internal/adminapi", "the server and the contract that it serves"},
+		{"internal/sight", "internal/adminapi", "it answers who causes most in the contract's words"},
 		{"internal/sight", "gateway", "what it counts is the gateway's record of a request"},
 		{"internal/tracing", "gateway", "it is a tracer for the gateway, in its words"},
 		{"internal/demo", "internal/app", "the demonstration runs the real thing"},

@@ -134,7 +134,13 @@ func (t *top) list(dim, window, limit int) adminapi.Top {
 		if d == dim {
 			continue
 		}
-		for _, c := range t.windows[window][d].Sum(now).Counts {
+		also := t.windows[window][d].Sum(now)
+		for i := range out.Callers {
+			if also.Error == 0 { // everybody is known
+				out.Callers[i].Also[name] = 0
+			}
+		}
+		for _, c := range also.Counts {
 			if i, ok := at[c.Key]; ok {
 				out.Callers[i].Also[name] = c.Count
 			}
