@@ -1,0 +1,272 @@
+package graphql
+
+import (
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// scanner goes through JSON, one object or list at a time; what is in its
+// members is skipped, or given to another scanner.
+//
+//	for key, ok := s.first('{'); ok; key, ok = s.more() { … s.skip() … }
+type scanner struct {
+	text  []byte
+	pos   int
+	fault fault
+
+	closing byte    // of the container that is gone through
+	depth   int     // that skip goes into
+	open    *[]byte // closing brackets that skip waits for
+	arena   *[]byte // for names with escapes
+}
+
+func (s *scanner) wrong(why string) bool {
+	if s.fault.reason == "" {
+		s.fault = fault{cost.Unparsable, why, s.pos}
+	}
+	return false
+}
+
+func (s *scanner) space() {
+	for s.pos < len(s.text) {
+		switch s.text[s.pos] {
+		case ' ', '\t', '\n', '\r':
+			s.pos++
+		default:
+			return
+		}
+	}
+}
+
+// at reports whether the next value begins with c.
+func (s *scanner) at(c byte) bool {
+	s.space()
+	return s.pos < len(s.text) && s.text[s.pos] == c
+}
+
+// null goes over a null.
+func (s *scanner) null() bool {
+	if s.at('n') && string(s.text[s.pos:min(s.pos+4, len(s.text))]) == "null" {
+		s.pos += 4
+		return true
+	}
+	return false
+}
+
+// end reports whether all went well and nothing follows.
+func (s *scanner) end() bool {
+	if s.space(); s.pos < len(s.text) {
+		return s.wrong("text after the end of the value")
+	}
+	return s.fault.reason == ""
+}
+
+// first goes into an object or a list: to its first value. key is the name of
+// the value, in an object.
+func (s *scanner) first(c byte) (key []byte, ok bool) {
+	if !s.at(c) {
+		if c == '{' {
+			return nil, s.wrong("no object")
+		}
+		return nil, s.wrong("no list")
+	}
+	s.pos++
+	s.closing = c + 2 // in ASCII
+	if s.at(s.closing) {
+		s.pos++
+		return nil, false
+	}
+	return s.key()
+}
+
+// more goes to the next value.
+func (s *scanner) more() (key []byte, ok bool) {
+	switch {
+	case s.fault.reason != "":
+		return nil, false
+	case s.at(','):
+		s.pos++
+		return s.key()
+	case s.at(s.closing):
+		s.pos++
+		return nil, false
+	}
+	return nil, s.wrong("no comma and no closing bracket")
+}
+
+func (s *scanner) key() (key []byte, ok bool) {
+	if s.closing == ']' {
+		return nil, true
+	}
+	text, escaped, ok := s.str()
+	if !ok {
+		return nil, false
+	}
+	if !s.at(':') {
+		return nil, s.wrong("a name without a value")
+	}
+	s.pos++
+	if escaped {
+		from := len(*s.arena)
+		*s.arena = unescape(*s.arena, text)
+		text = (*s.arena)[from:]
+	}
+	return text, true
+}
+
+// str goes over a string; text is what lies between its quotes.
+func (s *scanner) str() (text []byte, escaped, ok bool) {
+	if !s.at('"') {
+		return nil, false, s.wrong("no string")
+	}
+	from := s.pos + 1
+	for i := from; i < len(s.text); i++ {
+		switch s.text[i] {
+		case '"':
+			s.pos = i + 1
+			return s.text[from:i], escaped, true
+		case '\\':
+			escaped = true
+			i++
+		}
+	}
+	return nil, false, s.wrong("a string without an end")
+}
+
+// skip goes over a value with everything in it.
+func (s *scanner) skip() []byte {
+	s.space()
+	from := s.pos
+	open := (*s.open)[:0]
+	defer func() { *s.open = open }()
+	for {
+		if s.space(); s.pos >= len(s.text) {
+			s.wrong("text that ends within a value")
+			return nil
+		}
+		switch c := s.text[s.pos]; c {
+		case '{', '[':
+			if len(open) >= s.depth {
+				s.fault = fault{cost.BodyDepth, "values nested deeper than is read", s.pos}
+				return nil
+			}
+			open = append(open, c+2)
+			if s.pos++; !s.at(c + 2) {
+				if c == '{' && !s.name() {
+					return nil
+				}
+				continue
+			}
+		case '"':
+			if _, _, ok := s.str(); !ok {
+				return nil
+			}
+		default:
+			if !s.plain() {
+				return nil
+			}
+		}
+		for len(open) > 0 && s.at(open[len(open)-1]) {
+			open = open[:len(open)-1]
+			s.pos++
+		}
+		if len(open) == 0 {
+			return s.text[from:s.pos]
+		}
+		if !s.at(',') {
+			s.wrong("no comma and no closing bracket")
+			return nil
+		}
+		s.pos++
+		if open[len(open)-1] == '}' && !s.name() {
+			return nil
+		}
+	}
+}
+
+// name goes over "name":.
+func (s *scanner) name() bool {
+	if _, _, ok := s.str(); !ok {
+		return false
+	}
+	if !s.at(':') {
+		return s.wrong("a name without a value")
+	}
+	s.pos++
+	return true
+}
+
+// plain goes over a number or a word.
+func (s *scanner) plain() bool {
+	from := s.pos
+	for s.pos < len(s.text) {
+		c := s.text[s.pos]
+		if !nameByte(c) && c != '-' && c != '+' && c != '.' {
+			break
+		}
+		s.pos++
+	}
+	return s.pos > from || s.wrong("no value")
+}
+
+// unescape appends the text of a JSON string.
+func unescape(dst, raw []byte) []byte {
+	for len(raw) > 0 {
+		var n int
+		dst, n = unescapeOne(dst, raw)
+		raw = raw[n:]
+	}
+	return dst
+}
+
+// unescapeOne appends what the first n bytes of raw stand for.
+func unescapeOne(dst, raw []byte) (out []byte, n int) {
+	if raw[0] != '\\' || len(raw) < 2 {
+		return append(dst, raw[0]), 1
+	}
+	switch c := raw[1]; c {
+	case 'n':
+		return append(dst, '\n'), 2
+	case 't':
+		return append(dst, '\t'), 2
+	case 'r':
+		return append(dst, '\r'), 2
+	case 'b':
+		return append(dst, '\b'), 2
+	case 'f':
+		return append(dst, '\f'), 2
+	case 'u':
+		u, ok := hex4(raw[2:])
+		if !ok {
+			return append(dst, c), 2
+		}
+		if utf16.IsSurrogate(u) && len(raw) >= 12 && raw[6] == '\\' && raw[7] == 'u' {
+			if low, ok := hex4(raw[8:]); ok && utf16.DecodeRune(u, low) != utf8.RuneError {
+				return utf8.AppendRune(dst, utf16.DecodeRune(u, low)), 12
+			}
+		}
+		return utf8.AppendRune(dst, u), 6
+	default:
+		return append(dst, c), 2
+	}
+}
+
+func hex4(b []byte) (rune, bool) {
+	if len(b) < 4 {
+		return 0, false
+	}
+	v := rune(0)
+	for _, c := range b[:4] {
+		switch {
+		case digit(c):
+			v = v<<4 | rune(c-'0')
+		case c|0x20 >= 'a' && c|0x20 <= 'f':
+			v = v<<4 | rune(c|0x20-'a'+10)
+		default:
+			return 0, false
+		}
+	}
+	return v, true
+}

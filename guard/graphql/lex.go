@@ -1,0 +1,203 @@
+package graphql
+
+import (
+	"bytes"
+	"math"
+)
+
+type token uint8
+
+const (
+	tokEnd    token = iota
+	tokName         // also keywords
+	tokNumber       // Int and Float
+	tokString       // both kinds, with quotes
+	tokSpread       // ...
+	tokPunct        // the byte at off
+	tokFault        // fault says why
+)
+
+// lexer cuts a document into tokens. It holds one at a time.
+type lexer struct {
+	text  []byte
+	pos   int // after the token
+	tok   token
+	off   int // the token is text[off:pos]
+	count int // tokens so far
+	fault string
+}
+
+func (l *lexer) begin(text []byte) {
+	*l = lexer{text: text}
+	if bytes.HasPrefix(text, bom()) {
+		l.pos = 3
+	}
+	l.next()
+}
+
+func bom() []byte { return []byte("\xef\xbb\xbf") }
+
+// next reads a token.
+func (l *lexer) next() {
+	l.skip()
+	l.off = l.pos
+	if l.pos >= len(l.text) {
+		l.tok = tokEnd
+		return
+	}
+	l.count++
+	c := l.text[l.pos]
+	switch {
+	case nameStart(c):
+		for l.pos++; l.pos < len(l.text) && nameByte(l.text[l.pos]); l.pos++ {
+		}
+		l.tok = tokName
+	case c == '-' || digit(c):
+		l.number()
+	case c == '"':
+		l.str()
+	case c == '.':
+		if !bytes.HasPrefix(l.text[l.pos:], []byte("...")) {
+			l.wrong("a dot that is no spread")
+			return
+		}
+		l.pos += 3
+		l.tok = tokSpread
+	case bytes.IndexByte([]byte("{}()[]:!$@=&|"), c) >= 0:
+		l.pos++
+		l.tok = tokPunct
+	default:
+		l.wrong("a character that begins nothing")
+	}
+}
+
+// skip goes over space, commas and comments.
+func (l *lexer) skip() {
+	for l.pos < len(l.text) {
+		switch l.text[l.pos] {
+		case ' ', '\t', '\n', '\r', ',':
+			l.pos++
+		case '#':
+			for l.pos < len(l.text) && l.text[l.pos] != '\n' && l.text[l.pos] != '\r' {
+				l.pos++
+			}
+		default:
+			return
+		}
+	}
+}
+
+func (l *lexer) wrong(why string) { l.tok, l.fault = tokFault, why }
+
+// number is not checked in full: 1.e, which servers refuse, is taken.
+func (l *lexer) number() {
+	for l.pos++; l.pos < len(l.text); l.pos++ {
+		c := l.text[l.pos]
+		if !digit(c) && c != '.' && c != 'e' && c != 'E' && c != '+' && c != '-' {
+			break
+		}
+	}
+	if l.pos < len(l.text) && nameStart(l.text[l.pos]) {
+		l.wrong("a letter in a number")
+		return
+	}
+	l.tok = tokNumber
+}
+
+func (l *lexer) str() {
+	if bytes.HasPrefix(l.text[l.pos:], []byte(`"""`)) {
+		l.block()
+		return
+	}
+	for l.pos++; l.pos < len(l.text); l.pos++ {
+		switch l.text[l.pos] {
+		case '"':
+			l.pos++
+			l.tok = tokString
+			return
+		case '\\':
+			l.pos++
+		case '\n', '\r':
+			l.wrong("a string that does not end on its line")
+			return
+		}
+	}
+	l.pos = len(l.text)
+	l.wrong("a string without an end")
+}
+
+func (l *lexer) block() {
+	for i := l.pos + 3; ; {
+		n := bytes.Index(l.text[i:], []byte(`"""`))
+		if n < 0 {
+			l.wrong("a string without an end")
+			return
+		}
+		i += n + 3
+		if l.text[i-4] != '\\' { // \""" is text
+			l.pos, l.tok = i, tokString
+			return
+		}
+	}
+}
+
+// is reports whether the token is the punctuator c.
+func (l *lexer) is(c byte) bool { return l.tok == tokPunct && l.text[l.off] == c }
+
+// word reports whether the token is the name w.
+func (l *lexer) word(w string) bool {
+	return l.tok == tokName && string(l.text[l.off:l.pos]) == w
+}
+
+func (l *lexer) span() span { return span{int32(l.off), int32(l.pos)} }
+
+func digit(c byte) bool     { return '0' <= c && c <= '9' }
+func nameStart(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' }
+func nameByte(c byte) bool  { return nameStart(c) || digit(c) }
+
+// whole reads a number, also one in quotes, to its first decimal; 0 when it is
+// none or not above 0.
+func whole(b []byte) float64 {
+	b = bytes.Trim(b, `"`)
+	if len(b) == 0 || !digit(b[0]) {
+		return 0
+	}
+	v, i := 0.0, 0
+	for ; i < len(b) && digit(b[i]); i++ {
+		v = v*10 + float64(b[i]-'0')
+	}
+	if i+1 < len(b) && b[i] == '.' {
+		v += float64(b[i+1]-'0') / 10
+		for i++; i < len(b) && digit(b[i]); i++ {
+		}
+	}
+	if i < len(b) && b[i]|0x20 == 'e' {
+		return scaled(v, b[i+1:])
+	}
+	if i < len(b) {
+		return 0
+	}
+	return v
+}
+
+// scaled is v × 10 to the power that b says.
+func scaled(v float64, b []byte) float64 {
+	sign := 1
+	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
+		if b[0] == '-' {
+			sign = -1
+		}
+		b = b[1:]
+	}
+	power := 0
+	for _, c := range b {
+		if !digit(c) {
+			return 0
+		}
+		power = min(power*10+int(c-'0'), 1000)
+	}
+	if len(b) == 0 {
+		return 0
+	}
+	return v * math.Pow10(sign*power)
+}

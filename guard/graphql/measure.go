@@ -1,0 +1,232 @@
+package graphql
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// measure says what the operations cost: the one that is named, or the worst.
+func (r *Reader) measure(name []byte) bool {
+	d := &r.doc
+	named := int32(none)
+	operations := 0
+	for i := range d.defs {
+		if d.operation(i) == nil {
+			continue
+		}
+		operations++
+		if len(name) > 0 && bytes.Equal(d.text(d.defs[i].name), name) {
+			named = int32(i)
+		}
+	}
+	if operations == 0 {
+		return r.refuseIn(&r.at, fault{cost.Unparsable, "no operation", 0})
+	}
+	worst := func(of func(n *node) float64) *node {
+		var most *node
+		for i := range d.defs {
+			n := d.operation(i)
+			if n == nil || named != none && int32(i) != named {
+				continue
+			}
+			if most == nil || of(n) > of(most) {
+				most = n
+			}
+		}
+		return most
+	}
+	r.place(cost.GQLDepth, worst(depthOf), depthOf)
+	r.place(cost.GQLCost, worst(costOf), costOf)
+	r.place(cost.GQLNodes, worst(nodesOf), nodesOf)
+	r.count(cost.GQLAliases, worst(aliasesOf), aliasesOf, "aliases")
+	r.count(cost.GQLDirectives, worst(directivesOf), directivesOf, "directives")
+	r.count(cost.ExpensiveClass, worst(introsOf), introsOf, "introspections: the server describes its schema")
+	top := worst(rootsOf)
+	if r.roots += top.roots; r.rootsPath == "" {
+		r.rootsAt, r.rootsPath = r.offset(&r.at, int(top.off)), d.kindOf(top)
+	}
+	return true
+}
+
+// operation is the node of definition i, nil when it is a fragment.
+func (d *document) operation(i int) *node {
+	if n := &d.nodes[d.defs[i].from]; n.kind == kindOperation {
+		return n
+	}
+	return nil
+}
+
+func depthOf(n *node) float64      { return float64(n.depth) }
+func costOf(n *node) float64       { return n.cost }
+func nodesOf(n *node) float64      { return n.nodes }
+func aliasesOf(n *node) float64    { return n.aliases }
+func directivesOf(n *node) float64 { return n.below.directives }
+func introsOf(n *node) float64     { return n.intros }
+func rootsOf(n *node) float64      { return n.roots }
+
+// count measures what a whole operation holds.
+func (r *Reader) count(p cost.Predictor, n *node, of func(*node) float64, what string) {
+	value := of(n)
+	if value == 0 {
+		return
+	}
+	m := r.add(p, value, r.offset(&r.at, int(n.off)), "")
+	if r.o.Explain {
+		m.Path = r.doc.kindOf(n)
+		m.Detail = number(value) + " " + what + r.position(n)
+	}
+}
+
+// place measures what comes from one place of an operation, and goes there.
+func (r *Reader) place(p cost.Predictor, top *node, of func(*node) float64) {
+	value := of(top)
+	if value == 0 && p == cost.GQLNodes {
+		return
+	}
+	last := r.doc.last(top, p)
+	m := r.add(p, value, r.offset(&r.at, int(last.off)), "")
+	if r.o.Explain {
+		m.Path = r.doc.path(top, last, p)
+		m.Detail = r.detail(top, last, p)
+	}
+}
+
+// down is where most of what p measures comes from.
+func (d *document) down(n *node, p cost.Predictor) *node {
+	at := n.heaviest
+	switch p {
+	case cost.GQLDepth:
+		at = n.deepest
+	case cost.GQLNodes:
+		at = n.widest
+	default:
+	}
+	if at == none {
+		return nil
+	}
+	return &d.nodes[at]
+}
+
+// last is the field that a way down ends at: of the depth the deepest, of the
+// others the innermost list, or the first field where there are no lists.
+func (d *document) last(top *node, p cost.Predictor) *node {
+	first, deepest, list := top, top, top
+	for n := top; n != nil; n = d.down(n, p) {
+		if n.kind != kindField {
+			continue
+		}
+		if deepest = n; first == top {
+			first = n
+		}
+		if n.times > 1 {
+			list = n
+		}
+	}
+	switch {
+	case p == cost.GQLDepth:
+		return deepest
+	case list != top:
+		return list
+	}
+	return first
+}
+
+// Paths are clipped: the first and the last of their names say enough.
+const (
+	pathHead = 24
+	pathTail = 4
+)
+
+func (d *document) kindOf(n *node) string {
+	switch string(d.text(n.name)) {
+	case "mutation":
+		return "mutation"
+	case "subscription":
+		return "subscription"
+	}
+	return "query"
+}
+
+// path is query.a.b of the way from top to last.
+func (d *document) path(top, last *node, p cost.Predictor) string {
+	names := []string{d.kindOf(top)}
+	cut := false
+	for n := top; n != nil && n != last; {
+		if n = d.down(n, p); n == nil || n.kind != kindField {
+			continue
+		}
+		if len(names) == pathHead+pathTail {
+			copy(names[pathHead:], names[pathHead+1:])
+			names, cut = names[:len(names)-1], true
+		}
+		names = append(names, string(d.text(n.name)))
+	}
+	if cut {
+		names[pathHead-1] = "…"
+	}
+	return strings.Join(names, ".")
+}
+
+// detail is the arithmetic.
+func (r *Reader) detail(top, last *node, p cost.Predictor) string {
+	d := &r.doc
+	switch p {
+	case cost.GQLDepth:
+		return number(float64(top.depth)) + " levels of fields" + r.position(last)
+	case cost.GQLNodes:
+		return fmt.Sprintf("%s = %s nodes, with all that are on the way and beside it%s", d.product(top, last, p), number(top.nodes), r.position(last))
+	default:
+		lists := d.product(top, last, p)
+		if lists == "" {
+			lists = "no lists"
+		}
+		return fmt.Sprintf("fields at 1 and objects at 2, times 1.5 for each level, times %s: %s in all%s", lists, number(top.cost), r.position(last))
+	}
+}
+
+// product is the lists on the way from top to last: a 100 × b 50.
+func (d *document) product(top, last *node, p cost.Predictor) string {
+	var b strings.Builder
+	n, shown := top, 0
+	for n != nil && n != last {
+		if n = d.down(n, p); n == nil || n.kind != kindField || n.times <= 1 {
+			continue
+		}
+		if shown++; shown > pathHead {
+			b.WriteString(" × …")
+			break
+		}
+		if shown > 1 {
+			b.WriteString(" × ")
+		}
+		fmt.Fprintf(&b, "%s %s", d.text(n.name), number(n.times))
+	}
+	return b.String()
+}
+
+// position says where a node is in the document, when that is not where it is
+// in the body.
+func (r *Reader) position(n *node) string {
+	if r.at.base != notInBody && !r.at.escaped {
+		return ""
+	}
+	before := r.doc.lex.text[:n.off]
+	line := 1 + bytes.Count(before, []byte{'\n'})
+	column := 1 + len([]rune(string(before[bytes.LastIndexByte(before, '\n')+1:])))
+	return fmt.Sprintf(" (line %d, column %d of the document)", line, column)
+}
+
+func number(f float64) string {
+	switch {
+	case math.IsInf(f, 1):
+		return "unbounded"
+	case f >= 1e15:
+		return strconv.FormatFloat(f, 'g', 3, 64)
+	}
+	return strconv.FormatFloat(math.Round(f*10)/10, 'f', -1, 64)
+}

@@ -1,0 +1,328 @@
+package graphql
+
+import "github.com/bezoar-dev/bezoar/guard/cost"
+
+// document is one parsed text. Its memory is kept for the next one.
+type document struct {
+	lex      lexer
+	nodes    []node
+	defs     []definition
+	refs     []ref
+	defaults []setting // of variables
+	mutation bool      // the operation that is being read
+	values   []bool    // open values: an object (true) or a list
+	max      limits
+	fault    fault
+}
+
+type limits struct{ tokens, depth int }
+
+// setting is a value that the document gives a variable.
+type setting struct {
+	name          span
+	value, within float64 // of itself, and the greatest length in it
+}
+
+type fault struct {
+	predictor cost.Predictor
+	reason    string
+	at        int
+}
+
+func (d *document) wrong(reason string) bool {
+	if d.fault.reason == "" {
+		if d.lex.tok == tokFault {
+			reason = d.lex.fault
+		}
+		d.fault = fault{cost.Unparsable, reason, d.lex.off}
+	}
+	return false
+}
+
+// next goes to the next token, unless there were too many.
+func (d *document) next() bool {
+	if d.lex.count >= d.max.tokens {
+		d.lex.skip()
+		if d.lex.off = d.lex.pos; d.lex.pos < len(d.lex.text) {
+			d.fault = fault{cost.GQLTokens, "more tokens than are read", d.lex.pos}
+			return false
+		}
+	}
+	d.lex.next()
+	return d.lex.tok != tokFault || d.wrong("")
+}
+
+// parse reads a whole document.
+func (d *document) parse(text []byte, max limits) bool {
+	d.nodes, d.defs, d.refs, d.defaults = d.nodes[:0], d.defs[:0], d.refs[:0], d.defaults[:0]
+	d.max, d.fault = max, fault{}
+	d.lex.begin(text)
+	if d.lex.tok == tokFault {
+		return d.wrong("")
+	}
+	for d.lex.tok != tokEnd {
+		if d.lex.tok == tokString && !d.next() { // a description
+			return false
+		}
+		if !d.definition() {
+			return false
+		}
+	}
+	return true
+}
+
+func (d *document) definition() bool {
+	n := node{kind: kindOperation, parent: none, off: int32(d.lex.off), below: nothing()}
+	def := definition{from: int32(len(d.nodes))}
+	d.mutation = false
+	switch {
+	case d.lex.is('{'):
+	case d.lex.word("fragment"):
+		n.kind = kindFragment
+		if !d.next() {
+			return false
+		}
+		if d.lex.tok != tokName || d.lex.word("on") {
+			return d.wrong("a fragment without a name")
+		}
+	case d.lex.word("query"), d.lex.word("subscription"), d.lex.word("mutation"):
+		d.mutation = d.lex.word("mutation")
+		n.name = d.lex.span()
+		if !d.next() {
+			return false
+		}
+	default:
+		return d.wrong("what is no operation and no fragment")
+	}
+	if d.lex.tok == tokName {
+		def.name = d.lex.span()
+		if !d.next() {
+			return false
+		}
+	}
+	if d.lex.is('(') && !d.variables(&n) {
+		return false
+	}
+	if n.kind == kindFragment {
+		if !d.lex.word("on") {
+			return d.wrong("a fragment that says no type")
+		}
+		if !d.next() || !d.typeName() {
+			return false
+		}
+	}
+	if !d.directives(&n) {
+		return false
+	}
+	if !d.lex.is('{') {
+		return d.wrong("no selections")
+	}
+	n.object = true
+	d.nodes = append(d.nodes, n)
+	if !d.selections(def.from) {
+		return false
+	}
+	def.end = int32(len(d.nodes))
+	d.defs = append(d.defs, def)
+	return true
+}
+
+func (d *document) typeName() bool {
+	if d.lex.tok != tokName {
+		return d.wrong("no name of a type")
+	}
+	return d.next()
+}
+
+// variables reads ($a: Int = 5, …).
+func (d *document) variables(n *node) bool {
+	if !d.next() {
+		return false
+	}
+	for !d.lex.is(')') {
+		if d.lex.tok == tokString && !d.next() {
+			return false
+		}
+		if !d.lex.is('$') || !d.next() || d.lex.tok != tokName {
+			return d.wrong("no variable")
+		}
+		s := setting{name: d.lex.span()}
+		if !d.next() {
+			return false
+		}
+		if !d.lex.is(':') {
+			return d.wrong("a variable that says no type")
+		}
+		if !d.next() || !d.variableType() {
+			return false
+		}
+		if d.lex.is('=') {
+			if !d.next() || !d.setting(s) {
+				return false
+			}
+		}
+		if !d.directives(n) {
+			return false
+		}
+	}
+	return d.next()
+}
+
+// variableType reads [[T!]!]!, in any order of its signs.
+func (d *document) variableType() bool {
+	named := false
+	for d.lex.is('[') || d.lex.is(']') || d.lex.is('!') || d.lex.tok == tokName && !named {
+		named = named || d.lex.tok == tokName
+		if !d.next() {
+			return false
+		}
+	}
+	return named || d.wrong("no type")
+}
+
+// setting reads the value that a variable has where the request gives none.
+func (d *document) setting(s setting) bool {
+	var a argument
+	if !d.value(&a) {
+		return false
+	}
+	s.value, s.within = a.plain, a.within
+	d.defaults = append(d.defaults, s)
+	return true
+}
+
+func (d *document) directives(n *node) bool {
+	for d.lex.is('@') {
+		n.below.directives++
+		if !d.next() {
+			return false
+		}
+		if d.lex.tok != tokName {
+			return d.wrong("a directive without a name")
+		}
+		if !d.next() {
+			return false
+		}
+		if d.lex.is('(') && !d.arguments(nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// selections reads { … } of the node from, with everything in it.
+func (d *document) selections(from int32) bool {
+	open, depth := from, 1
+	if !d.next() { // {
+		return false
+	}
+	if d.lex.is('}') {
+		return d.wrong("no selections")
+	}
+	for {
+		if d.lex.is('}') {
+			open = d.nodes[open].parent
+			if depth--; !d.next() {
+				return false
+			}
+			if depth == 0 {
+				return true
+			}
+			continue
+		}
+		at := int32(len(d.nodes))
+		if !d.selection(open, depth) {
+			return false
+		}
+		if !d.lex.is('{') {
+			continue
+		}
+		if d.nodes[at].kind == kindSpread {
+			return d.wrong("selections of a spread")
+		}
+		if depth++; depth > d.max.depth {
+			d.fault = fault{cost.BodyDepth, "selections nested deeper than is read", d.lex.off}
+			return false
+		}
+		d.nodes[at].object = true
+		open = at
+		if !d.next() {
+			return false
+		}
+		if d.lex.is('}') {
+			return d.wrong("no selections")
+		}
+	}
+}
+
+// selection reads a field, a spread or an inline fragment up to its {.
+func (d *document) selection(parent int32, depth int) bool {
+	n := node{kind: kindField, parent: parent, target: none, off: int32(d.lex.off), refs: int32(len(d.refs)), below: nothing()}
+	switch d.lex.tok {
+	case tokName:
+		if !d.field(&n, depth) {
+			return false
+		}
+	case tokSpread:
+		if !d.spread(&n) {
+			return false
+		}
+	case tokEnd:
+		return d.wrong("the document ends within selections")
+	default:
+		return d.wrong("what is no selection")
+	}
+	n.refEnd = int32(len(d.refs))
+	if !d.directives(&n) {
+		return false
+	}
+	d.nodes = append(d.nodes, n)
+	return n.kind != kindInline || d.lex.is('{') || d.wrong("an inline fragment without selections")
+}
+
+func (d *document) field(n *node, depth int) bool {
+	n.name = d.lex.span()
+	if !d.next() {
+		return false
+	}
+	if d.lex.is(':') {
+		if n.alias = true; !d.next() {
+			return false
+		}
+		if d.lex.tok != tokName {
+			return d.wrong("an alias without a field")
+		}
+		n.name = d.lex.span()
+		if !d.next() {
+			return false
+		}
+	}
+	n.intro = introOf(d.lex.text[n.name.off:n.name.end])
+	if !d.lex.is('(') {
+		return true
+	}
+	if d.mutation && depth == 1 {
+		return d.arguments(&taker{node: n, strict: true})
+	}
+	return d.arguments(&taker{node: n})
+}
+
+func (d *document) spread(n *node) bool {
+	n.kind = kindInline
+	if !d.next() {
+		return false
+	}
+	switch {
+	case d.lex.word("on"):
+		return d.next() && d.typeName()
+	case d.lex.tok == tokName:
+		n.kind, n.name = kindSpread, d.lex.span()
+		if !d.next() {
+			return false
+		}
+		if d.lex.is('(') { // values of a fragment's own variables
+			return d.arguments(&taker{spread: true})
+		}
+	}
+	return true
+}

@@ -1,0 +1,323 @@
+package graphql
+
+import (
+	"bytes"
+	"hash/maphash"
+	"math"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+const (
+	maxBytes   = 16 << 20
+	maxTokens  = 50_000
+	maxDepth   = 500
+	maxMembers = 1000    // of a batch
+	keep       = 1 << 14 // entries of a slice that a Reader keeps for the next request
+	keepNames  = 4096
+)
+
+// Reader measures requests. The zero value is ready; it keeps its memory for the
+// next request, and serves one goroutine at a time.
+type Reader struct {
+	q cost.Query
+	o cost.Options
+
+	out    []cost.Measure
+	fault  *cost.Unreadable
+	part   int
+	tokens int // of all documents so far
+
+	roots     float64 // of all operations
+	rootsAt   int     // the first
+	rootsPath string
+
+	doc       document
+	at        text // where the document lies
+	stack     []frame
+	fragments table
+	names     table // of variables
+	variables []variable
+	raw       []byte // the URL's query
+	arena     []byte // decoded text
+	open      []byte
+	interned  map[string]string // for hints
+	seed      maphash.Seed
+	ready     bool
+}
+
+var _ cost.Reader = (*Reader)(nil)
+
+// Read appends the measures of q to dst. See the package for what it reads.
+func (r *Reader) Read(dst []cost.Measure, q cost.Query, o cost.Options) ([]cost.Measure, error) {
+	r.begin(dst, q, o)
+	r.request()
+	if r.roots > 0 {
+		r.part = 0
+		m := r.add(cost.GQLRootFields, r.roots, r.rootsAt, r.rootsPath)
+		if o.Explain {
+			m.Detail = number(r.roots) + " fields of the root, over all operations"
+		}
+	}
+	out, fault := r.out, r.fault
+	r.end()
+	if fault != nil {
+		return out, fault
+	}
+	return out, nil
+}
+
+func (r *Reader) begin(dst []cost.Measure, q cost.Query, o cost.Options) {
+	if !r.ready {
+		r.seed, r.ready = maphash.MakeSeed(), true
+	}
+	bound := func(n *int, otherwise, most int) {
+		if *n <= 0 {
+			*n = otherwise
+		}
+		*n = min(*n, most)
+	}
+	bound(&o.MaxBytes, maxBytes, math.MaxInt32/8)
+	bound(&o.MaxTokens, maxTokens, math.MaxInt32/8)
+	bound(&o.MaxDepth, maxDepth, math.MaxInt32/8)
+	r.q, r.o, r.out, r.fault, r.part, r.tokens = q, o, dst, nil, 0, 0
+	r.roots, r.rootsAt, r.rootsPath = 0, 0, ""
+	r.raw = append(r.raw[:0], q.RawQuery...)
+	r.arena = r.arena[:0]
+}
+
+// end lets go of the request, and of memory that only a large one needed.
+func (r *Reader) end() {
+	r.q, r.o, r.out, r.fault, r.at = cost.Query{}, cost.Options{}, nil, nil, text{}
+	d := &r.doc
+	d.lex = lexer{}
+	trim(&d.nodes)
+	trim(&d.defs)
+	trim(&d.refs)
+	trim(&d.defaults)
+	trim(&d.values)
+	trim(&r.stack)
+	trim(&r.variables)
+	trim(&r.fragments.slots)
+	trim(&r.names.slots)
+	trim(&r.open)
+	if cap(r.raw) > 4*keep {
+		r.raw = nil
+	}
+	if cap(r.arena) > 4*keep {
+		r.arena = nil
+	}
+	if len(r.interned) > keepNames {
+		r.interned = nil
+	}
+}
+
+func trim[T any](list *[]T) {
+	if cap(*list) > keep {
+		*list = nil
+	}
+}
+
+func (r *Reader) request() {
+	if len(r.q.Body)+len(r.raw) > r.o.MaxBytes {
+		r.refuse(cost.BodyBytes, "more bytes than are read", notInBody)
+		return
+	}
+	if e := r.q.ContentEncoding; e != "" && !strings.EqualFold(e, "identity") {
+		r.refuse(cost.Encoding, "a body that is compressed", notInBody)
+		return
+	}
+	url, ok := r.pairs(r.raw)
+	if !ok {
+		return
+	}
+	body := text{bytes: r.q.Body}
+	if bytes.HasPrefix(body.bytes, bom()) {
+		body = text{bytes: body.bytes[3:], base: 3}
+	}
+	form, _, _ := strings.Cut(r.q.ContentType, ";")
+	switch form = strings.TrimSpace(form); {
+	case len(bytes.TrimSpace(body.bytes)) == 0:
+		r.member(&request{}, &url)
+	case strings.EqualFold(form, "application/graphql"):
+		r.member(&request{query: body, has: hasQuery}, &url)
+	case strings.EqualFold(form, "multipart/form-data"):
+		r.multipart(&body, &url)
+	case strings.EqualFold(form, "application/x-www-form-urlencoded"):
+		if q, ok := r.pairs(body.bytes); ok {
+			r.member(&q, &url)
+		}
+	default:
+		r.sniffed(&body, &url, strings.HasSuffix(strings.ToLower(form), "json"))
+	}
+}
+
+// sniffed reads a body that says what it is by how it begins.
+func (r *Reader) sniffed(body *text, url *request, wantJSON bool) {
+	s := r.scan(body)
+	switch {
+	case s.at('['):
+		r.batch(body, url)
+	case wantJSON || looksJSON(&s):
+		if q, ok := r.object(body); ok {
+			r.member(&q, url)
+		}
+	default:
+		r.member(&request{query: *body, has: hasQuery}, url)
+	}
+}
+
+// looksJSON reports whether a { is that of an object, and not of selections.
+func looksJSON(s *scanner) bool {
+	if !s.at('{') {
+		return false
+	}
+	s.pos++
+	return s.at('"') || s.at('}')
+}
+
+func (r *Reader) batch(body *text, url *request) {
+	s := r.scan(body)
+	n := 0
+	for _, ok := s.first('['); ok; _, ok = s.more() {
+		if n == maxMembers {
+			r.refuse(cost.Batch, "more members of a batch than are read", r.offset(body, s.pos))
+			return
+		}
+		s.space()
+		at := s.pos
+		member := r.inside(body, s.skip(), at, false)
+		if s.fault.reason != "" {
+			break
+		}
+		r.part = n
+		q, ok := r.object(&member)
+		if !ok || !r.member(&q, url) {
+			return
+		}
+		n++
+		r.arena = r.arena[:0]
+		url = &request{} // servers that take batches take the rest from them
+	}
+	r.part = 0
+	if !s.end() {
+		r.refuseIn(body, s.fault)
+		return
+	}
+	if n == 0 {
+		r.refuse(cost.Unparsable, "a batch of nothing", r.offset(body, 0))
+		return
+	}
+	m := r.add(cost.Batch, float64(n), r.offset(body, 0), "")
+	if r.o.Explain {
+		m.Path, m.Detail = "$", number(float64(n))+" requests in one"
+	}
+}
+
+// member measures one request. What the URL says a server may read first.
+func (r *Reader) member(q, url *request) bool {
+	if (q.has|url.has)&hasQuery == 0 {
+		if (q.has|url.has)&hasStored == 0 {
+			r.refuse(cost.Unparsable, "no query", notInBody)
+			return false
+		}
+		m := r.add(cost.StoredTemplate, 1, notInBody, "")
+		if r.o.Explain {
+			m.Path, m.Detail = "extensions.persistedQuery", "the query is one that the server has, and is not in the request"
+		}
+		return true
+	}
+	given := [2]text{q.variables, url.variables}
+	operation := q.operation
+	if len(url.operation) > 0 && !bytes.Equal(operation, url.operation) {
+		if len(operation) > 0 {
+			operation = nil // which of them counts depends on the server
+		} else {
+			operation = url.operation
+		}
+	}
+	ok := true
+	if q.has&hasQuery != 0 {
+		ok = r.document(&q.query, given[:], operation)
+	}
+	if ok && url.has&hasQuery != 0 {
+		ok = r.document(&url.query, given[:], operation)
+	}
+	return ok
+}
+
+// document measures one document.
+func (r *Reader) document(t *text, given []text, operation []byte) bool {
+	d := &r.doc
+	r.at = *t
+	ok := d.parse(t.bytes, limits{tokens: max(r.o.MaxTokens-r.tokens, 0), depth: r.o.MaxDepth})
+	r.tokens += d.lex.count
+	m := r.add(cost.GQLTokens, float64(d.lex.count), r.offset(t, 0), "document")
+	if r.o.Explain {
+		m.Detail = number(m.Value) + " tokens"
+	}
+	if !ok {
+		return r.refuseIn(t, d.fault)
+	}
+	if !r.bind(given) {
+		return false
+	}
+	if !r.weigh() {
+		return r.refuseIn(t, d.fault)
+	}
+	return r.measure(operation)
+}
+
+func (r *Reader) refuse(p cost.Predictor, reason string, offset int) {
+	if r.fault == nil {
+		r.fault = &cost.Unreadable{Predictor: p, Reason: reason, Offset: offset, Part: r.part}
+	}
+}
+
+// refuseIn refuses for a fault within a text.
+func (r *Reader) refuseIn(t *text, f fault) bool {
+	r.refuse(f.predictor, f.reason, r.offset(t, f.at))
+	return false
+}
+
+// offset is where a byte of t lies in Query.Body.
+func (r *Reader) offset(t *text, at int) int {
+	if t.base == notInBody {
+		return notInBody
+	}
+	if !t.escaped {
+		return t.base + at
+	}
+	raw := r.q.Body[t.base:]
+	var room [8]byte
+	n := 0
+	for have := 0; have < at && n < len(raw); {
+		got, size := unescapeOne(room[:0], raw[n:])
+		have += len(got)
+		n += size
+	}
+	return t.base + n
+}
+
+func (r *Reader) add(p cost.Predictor, value float64, offset int, path string) *cost.Measure {
+	r.out = append(r.out, cost.Measure{Predictor: p, Value: value, Offset: offset, Part: r.part})
+	m := &r.out[len(r.out)-1]
+	if r.o.Explain {
+		m.Path = path
+	}
+	return m
+}
+
+// intern is a string that hints can be asked with.
+func (r *Reader) intern(b []byte) string {
+	if s, ok := r.interned[string(b)]; ok {
+		return s
+	}
+	if r.interned == nil || len(r.interned) > keepNames {
+		r.interned = make(map[string]string)
+	}
+	s := string(b)
+	r.interned[s] = s
+	return s
+}

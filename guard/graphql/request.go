@@ -1,0 +1,182 @@
+package graphql
+
+import (
+	"bytes"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// notInBody is the base of a text that does not lie in Query.Body.
+const notInBody = -1
+
+// text is a document, or JSON, that a request holds.
+type text struct {
+	bytes   []byte
+	base    int  // where it begins in Query.Body
+	escaped bool // it lies there as a JSON string with escapes
+}
+
+// request is one member of a batch, or what the URL says.
+type request struct {
+	query     text
+	variables text
+	operation []byte
+	has       members
+}
+
+type members uint8
+
+const (
+	hasQuery members = 1 << iota
+	hasVariables
+	hasOperation
+	hasExtensions
+	hasStored // names a query that the server has
+)
+
+// memberOf knows names of members as servers do that take any case.
+func memberOf(name []byte) members {
+	for _, m := range [...]struct {
+		name string
+		is   members
+	}{{"query", hasQuery}, {"variables", hasVariables}, {"operationName", hasOperation}, {"extensions", hasExtensions}} {
+		if bytes.EqualFold(name, []byte(m.name)) {
+			return m.is
+		}
+	}
+	switch string(name) {
+	case "id", "documentId", "doc_id", "queryId":
+		return hasStored
+	}
+	return 0
+}
+
+// scan is a scanner of a text.
+func (r *Reader) scan(t *text) scanner {
+	return scanner{text: t.bytes, depth: r.o.MaxDepth, open: &r.open, arena: &r.arena}
+}
+
+// object reads one request.
+func (r *Reader) object(t *text) (q request, ok bool) {
+	s := r.scan(t)
+	for key, ok := s.first('{'); ok; key, ok = s.more() {
+		m := memberOf(key)
+		if q.has&m != 0 && m != hasStored {
+			s.wrong("a member that comes twice")
+			break
+		}
+		if s.null() {
+			continue
+		}
+		q.has |= m
+		s.space()
+		at := s.pos
+		switch m {
+		case hasQuery:
+			if raw, escaped, ok := s.str(); ok {
+				q.query = r.inside(t, raw, at+1, escaped)
+			}
+		case hasOperation:
+			raw, escaped, _ := s.str()
+			q.operation = r.inside(t, raw, at+1, escaped).bytes
+		case hasVariables:
+			if s.at('"') { // some clients send the text
+				raw, escaped, _ := s.str()
+				q.variables = r.inside(t, raw, at+1, escaped)
+			} else {
+				q.variables = r.inside(t, s.skip(), at, false)
+			}
+		case hasExtensions:
+			if bytes.Contains(s.skip(), []byte(`"persistedQuery"`)) {
+				q.has |= hasStored
+			}
+		default:
+			s.skip()
+		}
+	}
+	return q, s.end() || r.refuseIn(t, s.fault)
+}
+
+// inside is a part of t that begins at off.
+func (r *Reader) inside(t *text, raw []byte, off int, escaped bool) text {
+	part := text{bytes: raw, base: notInBody, escaped: escaped}
+	if t.base != notInBody {
+		part.base = t.base + off
+	}
+	if escaped {
+		from := len(r.arena)
+		r.arena = unescape(r.arena, raw)
+		part.bytes = r.arena[from:len(r.arena):len(r.arena)]
+	}
+	return part
+}
+
+// pairs reads a=b&c=d, of a URL or a form.
+func (r *Reader) pairs(raw []byte) (q request, ok bool) {
+	for len(raw) > 0 {
+		var pair []byte
+		pair, raw, _ = bytes.Cut(raw, []byte{'&'})
+		name, value, _ := bytes.Cut(pair, []byte{'='})
+		m := memberOf(r.decode(name))
+		if m == 0 {
+			continue
+		}
+		if q.has&m != 0 && m != hasStored {
+			r.refuse(cost.Unparsable, "a parameter that comes twice", notInBody)
+			return q, false
+		}
+		if len(value) == 0 {
+			continue
+		}
+		q.has |= m
+		t := text{bytes: r.decode(value), base: notInBody}
+		switch m {
+		case hasQuery:
+			q.query = t
+		case hasVariables:
+			q.variables = t
+		case hasOperation:
+			q.operation = t.bytes
+		case hasExtensions:
+			if bytes.Contains(t.bytes, []byte(`"persistedQuery"`)) {
+				q.has |= hasStored
+			}
+		default:
+		}
+	}
+	return q, true
+}
+
+// decode is the text of a URL's or a form's parameter.
+func (r *Reader) decode(raw []byte) []byte {
+	if bytes.IndexByte(raw, '%') < 0 && bytes.IndexByte(raw, '+') < 0 {
+		return raw
+	}
+	from := len(r.arena)
+	for i := 0; i < len(raw); i++ {
+		c := raw[i]
+		switch {
+		case c == '+':
+			c = ' '
+		case c == '%' && i+2 < len(raw):
+			high, ok := hex(raw[i+1])
+			low, okLow := hex(raw[i+2])
+			if ok && okLow {
+				c = high<<4 | low
+				i += 2
+			}
+		}
+		r.arena = append(r.arena, c)
+	}
+	return r.arena[from:len(r.arena):len(r.arena)]
+}
+
+func hex(c byte) (byte, bool) {
+	switch {
+	case digit(c):
+		return c - '0', true
+	case c|0x20 >= 'a' && c|0x20 <= 'f':
+		return c | 0x20 - 'a' + 10, true
+	}
+	return 0, false
+}

@@ -1,0 +1,212 @@
+package graphql
+
+import (
+	"bytes"
+	"hash/maphash"
+	"math"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// DefaultList is how long a list is taken to be that says nothing of its length.
+const DefaultList = 10
+
+// From graphql-armor.
+const (
+	leafCost   = 1
+	objectCost = 2
+	deeper     = 1.5
+)
+
+// maxIntroLists is how many lists of an introspection may nest before it is no
+// longer one that a tool sends. Servers refuse three.
+const maxIntroLists = 3
+
+// frame is a definition that is being weighed, from its last node to its first.
+type frame struct{ def, at int32 }
+
+// weigh fills in what is below each node.
+func (r *Reader) weigh() bool {
+	if !r.link() {
+		return false
+	}
+	for i := range r.doc.defs {
+		if r.doc.defs[i].state == stateNew && !r.weighFrom(int32(i)) {
+			return false
+		}
+	}
+	return true
+}
+
+// link makes spreads point to their fragments.
+func (r *Reader) link() bool {
+	d := &r.doc
+	r.fragments.reset(len(d.defs))
+	for i := range d.defs {
+		def := &d.defs[i]
+		if d.nodes[def.from].kind != kindFragment {
+			continue
+		}
+		entry, slot := r.fragment(def.name)
+		if entry != none {
+			d.fault = fault{cost.Unparsable, "two fragments of one name", int(def.name.off)}
+			return false
+		}
+		r.fragments.put(slot, int32(i))
+	}
+	for i := range d.nodes {
+		if n := &d.nodes[i]; n.kind == kindSpread {
+			if n.target, _ = r.fragment(n.name); n.target == none {
+				d.fault = fault{cost.Unparsable, "a spread of a fragment that is not there", int(n.off)}
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (r *Reader) fragment(name span) (entry int32, slot int) {
+	d := &r.doc
+	text := d.lex.text[name.off:name.end]
+	return r.fragments.find(maphash.Bytes(r.seed, text), func(e int32) bool {
+		have := d.defs[e].name
+		return bytes.Equal(d.lex.text[have.off:have.end], text)
+	})
+}
+
+// weighFrom weighs a definition, and before it those that it spreads. The stack
+// is a slice: a chain of fragments may be as long as the document.
+func (r *Reader) weighFrom(first int32) bool {
+	d := &r.doc
+	r.stack = append(r.stack[:0], frame{first, d.defs[first].end - 1})
+	d.defs[first].state = stateOpen
+	for len(r.stack) > 0 {
+		f := &r.stack[len(r.stack)-1]
+		def := &d.defs[f.def]
+		if f.at < def.from {
+			def.state = stateDone
+			r.stack = r.stack[:len(r.stack)-1]
+			continue
+		}
+		n := &d.nodes[f.at]
+		if n.kind == kindSpread {
+			spread := &d.defs[n.target]
+			switch spread.state {
+			case stateOpen:
+				d.fault = fault{cost.Unparsable, "a fragment that spreads itself", int(n.off)}
+				return false
+			case stateNew:
+				spread.state = stateOpen
+				r.stack = append(r.stack, frame{n.target, spread.end - 1})
+				continue
+			case stateDone:
+			}
+			n.takeOver(&d.nodes[spread.from])
+		}
+		r.finish(f.at)
+		f.at--
+	}
+	return true
+}
+
+// takeOver makes what is below a fragment be below its spread.
+func (n *node) takeOver(f *node) {
+	own := n.below.directives
+	n.below = f.below
+	n.below.directives += own
+}
+
+// finish weighs a node, of which everything below is weighed, and adds it to
+// the node around it.
+func (r *Reader) finish(at int32) {
+	n := &r.doc.nodes[at]
+	if n.kind == kindField {
+		r.finishField(n)
+	}
+	if n.parent == none {
+		n.cost = objectCost + deeper*n.sum
+		return
+	}
+	p := &r.doc.nodes[n.parent]
+	field := n.kind == kindField
+	weight, roots := n.sum, n.roots
+	if field {
+		weight, roots = n.cost, 1
+	}
+	p.sum += weight
+	p.nodes += n.nodes
+	p.aliases += n.aliases
+	p.below.directives += n.below.directives
+	p.roots += roots
+	p.intros += n.intros
+	p.lists = max(p.lists, n.lists)
+	p.connected = p.connected || !field && n.connected || field && r.connects(n)
+	n.cost = weight
+	// Of equals the first in the text counts: it comes last here.
+	if p.deepest == none || n.depth >= p.depth {
+		p.depth, p.deepest = n.depth, at
+	}
+	if p.heaviest == none || weight >= r.doc.nodes[p.heaviest].cost {
+		p.heaviest = at
+	}
+	if p.widest == none || n.nodes >= r.doc.nodes[p.widest].nodes {
+		p.widest = at
+	}
+}
+
+func (r *Reader) finishField(n *node) {
+	if n.alias {
+		n.aliases++
+	}
+	if n.intro == introList {
+		n.lists++
+	}
+	if n.intro == introRoot {
+		if n.intros++; n.lists < maxIntroLists { // what is below stays out
+			own := nothing()
+			own.aliases, own.directives, own.intros = n.aliases, n.below.directives, n.intros
+			n.below = own
+			return
+		}
+	}
+	list := false
+	if n.times, list = r.times(n); list {
+		n.nodes = n.times * (1 + n.nodes)
+	}
+	n.depth++
+	n.cost = leafCost
+	if n.object {
+		n.cost = objectCost + deeper*n.sum
+	}
+	n.cost *= n.times
+}
+
+func (r *Reader) connects(n *node) bool {
+	switch string(r.doc.text(n.name)) {
+	case "edges", "nodes":
+		return n.object
+	}
+	return false
+}
+
+// times is the length of the list that a field asks for, and whether it is one.
+func (r *Reader) times(n *node) (float64, bool) {
+	length := n.limit
+	for i := n.refs; i < n.refEnd; i++ {
+		length = max(length, r.length(&r.doc.refs[i]))
+	}
+	if length > 0 {
+		return max(length, 1), true
+	}
+	if n.object && r.o.Hints != nil {
+		if h, ok := r.o.Hints.Field("graphql", r.intern(r.doc.text(n.name))); ok && h.Cardinality > 1 {
+			return min(h.Cardinality, math.MaxFloat64), true
+		}
+	}
+	if n.refEnd > n.refs || n.connected {
+		return DefaultList, true
+	}
+	return 1, false
+}
+
+func (d *document) text(s span) []byte { return d.lex.text[s.off:s.end] }
