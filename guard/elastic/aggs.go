@@ -133,7 +133,7 @@ func (r *Reader) agg(key, n int, c scope) buckets {
 // aggOf measures an aggregation by its kind and gives its buckets for each bucket
 // around it; 0 for a metric. inner is changed for what lies below.
 func (r *Reader) aggOf(kind string, v int, c scope, inner *scope) float64 {
-	r.aggScripts(kind, v)
+	r.scriptIn(v, false)
 	switch kind {
 	case "terms", "multi_terms", "significant_terms", "significant_text", "rare_terms", "categorize_text", "terms_stats", "string_terms":
 		return r.termsAgg(kind, v, c)

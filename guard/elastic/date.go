@@ -4,8 +4,8 @@ import "time"
 
 // date collects the parts of one.
 type date struct {
-	year, month, day, hour, minute, second, milli, nanos int
-	offset                                               int // minutes east
+	year, month, day, hour, minute, second, milli int
+	offset                                        int // minutes east
 }
 
 func newDate() date { return date{year: 1970, month: 1, day: 1} }

@@ -31,7 +31,7 @@ func (r *Reader) timeout(root int, m *members, p *parameters) {
 		parse(r.bytes(m.timeout))
 		r.add(cost.Timeout, seconds, m.timeout).Cap = r.bodyCap(m.timeout, `"`, `s"`, 0, 1)
 	default:
-		r.absent(cost.Timeout, seconds, root, "timeout").Cap = r.insertCap(root, "timeout", `"`, `s"`, 1)
+		r.absent(cost.Timeout, seconds, root, "timeout").Cap = r.insertCap(root, addTimeout(), 1)
 	}
 }
 
@@ -50,7 +50,7 @@ func (r *Reader) terminate(root int, m *members, p *parameters) {
 		positive(r.number(m.terminate))
 		r.add(cost.TerminateAfter, docs, m.terminate).Cap = r.bodyCap(m.terminate, "", "", 0, 1)
 	default:
-		r.absent(cost.TerminateAfter, docs, root, "terminate_after").Cap = r.insertCap(root, "terminate_after", "", "", 1)
+		r.absent(cost.TerminateAfter, docs, root, "terminate_after").Cap = r.insertCap(root, addTerminate(), 1)
 	}
 }
 
@@ -61,7 +61,7 @@ func (r *Reader) totalHits(root int, m *members, p *parameters) {
 	case m.total > none:
 		r.add(cost.TotalHits, hitsCounted(r.bytes(m.total)), m.total).Cap = r.bodyCap(m.total, "", "", 0, 0)
 	default:
-		r.absent(cost.TotalHits, allHits, root, "track_total_hits").Cap = r.insertCap(root, "track_total_hits", "", "", 0)
+		r.absent(cost.TotalHits, allHits, root, "track_total_hits").Cap = r.insertCap(root, addTotal(), 0)
 	}
 }
 
@@ -117,47 +117,24 @@ func (r *Reader) bodyCap(n int, prefix, suffix string, base, least float64) cost
 // insertCap adds a member to the object root: behind its opening bracket, with a
 // comma, so that several can be added at one place. An empty object has nothing
 // that the comma could stand before; there the URL takes the parameter.
-func (r *Reader) insertCap(root int, name, prefix, suffix string, least float64) cost.Cap {
+func (r *Reader) insertCap(root int, a addition, least float64) cost.Cap {
 	if root > none && r.isObject(root) && !r.t.derived && r.count(root) > 0 {
-		before, after := insertion(name, prefix, suffix)
 		at := int(r.t.nodes[root].off) + 1
-		return cost.Cap{Place: cost.CapBody, Start: at, End: at, Least: least, Prefix: before, Suffix: after}
+		return cost.Cap{Place: cost.CapBody, Start: at, End: at, Least: least, Prefix: a.body, Suffix: a.bodyEnd}
 	}
 	if r.fixedURL {
 		return cost.Cap{}
 	}
-	before := ""
-	switch name {
-	case "size":
-		before = "&size="
-	case "timeout":
-		before = "&timeout="
-	case "terminate_after":
-		before = "&terminate_after="
-	case "track_total_hits":
-		before = "&track_total_hits="
-	}
-	after := ""
-	if prefix != "" {
-		after = "s"
-	}
-	return r.urlCap(span{}, false, before, after, 0, least)
+	return r.urlCap(span{}, false, a.url, a.urlEnd, 0, least)
 }
 
-// insertion is static text: it costs no allocation.
-func insertion(name, prefix, suffix string) (string, string) {
-	switch {
-	case name == "size":
-		return `"size":`, ","
-	case name == "timeout":
-		return `"timeout":"`, `s",`
-	case name == "terminate_after":
-		return `"terminate_after":`, ","
-	case name == "track_total_hits":
-		return `"track_total_hits":`, ","
-	}
-	return prefix, suffix
-}
+// addition is what a cap writes around its number, in a body and in a URL.
+type addition struct{ body, bodyEnd, url, urlEnd string }
+
+func addSize() addition      { return addition{`"size":`, ",", "&size=", ""} }
+func addTimeout() addition   { return addition{`"timeout":"`, `s",`, "&timeout=", "s"} }
+func addTerminate() addition { return addition{`"terminate_after":`, ",", "&terminate_after=", ""} }
+func addTotal() addition     { return addition{`"track_total_hits":`, ",", "&track_total_hits=", ""} }
 
 // unfiltered: something that reads every document, because no clause leaves some
 // out.

@@ -118,7 +118,7 @@ func (r *Reader) fieldCaps(root int, p *parameters, ep endpoint) {
 	if f := r.get(root, "index_filter"); f > none {
 		r.query.reset()
 		r.walkQuery(f, 1, 0, false)
-		r.finishQuery(root)
+		r.finishQuery()
 	}
 	if ep == epTermsEnum {
 		if s := r.get(root, "size"); s > none {
@@ -159,5 +159,5 @@ func (r *Reader) transform(root int, p *parameters) {
 	if pivot > none {
 		r.aggregate(firstOf(r.get(pivot, "aggregations"), r.get(pivot, "aggs")), selStrong)
 	}
-	r.finishQuery(root)
+	r.finishQuery()
 }

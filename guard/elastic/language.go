@@ -10,7 +10,7 @@ import (
 // language reads the endpoints whose query is a text: SQL, ES|QL, EQL, PPL. It
 // knows no grammar: patterns, limits and indices are found by the words before
 // them, which these languages share.
-func (r *Reader) language(root int, p *parameters) {
+func (r *Reader) language(root int) {
 	r.query.reset()
 	r.bounds, r.areas = r.bounds[:0], r.areas[:0]
 	text := r.get(root, "query")
@@ -35,8 +35,7 @@ func (r *Reader) language(root int, p *parameters) {
 	r.runtime(r.get(root, "runtime_mappings"))
 	l := lexer{r: r, text: r.bytes(text), node: text}
 	l.run()
-	r.finishQuery(root)
-	_ = p
+	r.finishQuery()
 }
 
 // lexer goes through the words of a query.

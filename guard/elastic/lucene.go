@@ -156,9 +156,10 @@ func (r *Reader) luceneToken(text []byte, i, n int, s *syntax) int {
 // when it does not.
 func quoteEnd(text []byte, i int, quote byte) int {
 	for ; i < len(text); i++ {
-		if text[i] == '\\' {
+		switch text[i] {
+		case '\\':
 			i++
-		} else if text[i] == quote {
+		case quote:
 			return i + 1
 		}
 	}

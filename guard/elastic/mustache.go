@@ -17,14 +17,12 @@ const (
 	maxSections = 32      // in one another
 )
 
-// fill renders text. inJSON: text is the JSON of an object, so that what stands in
-// for a quoted number may lose its quotes, as in the backend.
-func (m *mustache) fill(text []byte, inJSON bool) ([]byte, string) {
+// fill renders text.
+func (m *mustache) fill(text []byte) ([]byte, string) {
 	m.out = make([]byte, 0, len(text)+len(text)/4)
 	if f := m.render(text, none, 0); f != noFault {
 		return nil, f
 	}
-	_ = inJSON
 	return m.out, noFault
 }
 

@@ -81,230 +81,97 @@ type group struct {
 
 const maxGroups = 64
 
+// expression is what is known of a regular expression while it is read.
+type expression struct {
+	groups   [maxGroups]group
+	depth    int
+	atStart  bool    // nothing that must match has been read
+	leading  bool    // it begins with something that matches nearly any character
+	loops    bool    // a loop over more than one character has been read
+	narrow   bool    // and a narrower atom behind it
+	doubling float64 // counts of a wide atom behind both
+	beside   float64 // product of varied counts right beside each other
+}
+
 // automaton estimates the states that a regular expression needs when it is made
 // deterministic, and says whether it begins with something that matches nearly
 // any character. Counted repeats multiply what they repeat; and one that comes
 // behind a loop and a narrower atom doubles the states with each count, because
 // every position in the text may be where it began.
 func automaton(p []byte) (states float64, leading bool) {
-	var groups [maxGroups]group
-	depth := 0
-	groups[0].start = true
-	atStart := true // nothing that must match has been read
-	loops, narrow := false, false
-	doubling, beside := 0.0, 1.0 // beside: varied counts right beside each other
+	x := expression{atStart: true, beside: 1}
+	x.groups[0].start = true
 	for i := 0; i < len(p); {
 		a := atomAt(p, i)
+		i = a.end
 		switch a.kind {
 		case atomOpen:
-			if depth < maxGroups-1 {
-				depth++
-			}
-			groups[depth] = group{start: atStart}
-			beside = 1
-			i = a.end
-			continue
+			x.depth = min(x.depth+1, maxGroups-1)
+			x.groups[x.depth] = group{start: x.atStart}
+			x.beside = 1
 		case atomOr:
-			atStart, beside = groups[depth].start, 1
-			i = a.end
-			continue
+			x.atStart, x.beside = x.groups[x.depth].start, 1
 		case atomSkip:
-			i = a.end
-			continue
+		case atomClose:
+			q := quantifierAt(p, i)
+			x.close(q)
+			i = q.end
+		case atomLiteral, atomAny, atomClass:
+			q := quantifierAt(p, i)
+			x.atom(a.kind, q)
+			i = q.end
 		}
-		q := quantifierAt(p, a.end)
-		inner := 1.0
-		if a.kind == atomClose {
-			inner = max(1, groups[depth].states)
-			if q.optional && groups[depth].start {
-				atStart = true
-			}
-			if depth > 0 {
-				depth--
-			}
-		}
-		if atStart && (a.kind == atomAny || a.kind == atomClass && q.unbounded) {
-			leading = true
-		}
-		counted := 1.0
-		if q.counted {
-			counted = max(1, q.max)
-		}
-		switch {
-		case q.unbounded && a.kind != atomLiteral:
-			loops, narrow = true, false
-		case q.counted && loops && narrow && (a.kind == atomAny || a.kind == atomClass):
-			doubling = max(doubling, counted)
-		default:
-			narrow = true
-		}
-		varied := q.counted && q.varied && (a.kind == atomAny || a.kind == atomClass)
-		if varied {
-			beside *= counted
-			counted = beside
-		} else {
-			beside = 1
-		}
-		groups[depth].states += inner * counted
-		if !q.optional && a.kind != atomClose {
-			atStart = false
-		}
-		i = q.end
 	}
-	for depth > 0 { // unclosed
-		groups[depth-1].states += groups[depth].states
-		depth--
+	for ; x.depth > 0; x.depth-- { // unclosed
+		x.groups[x.depth-1].states += x.groups[x.depth].states
 	}
-	states = groups[0].states
-	if doubling > 0 {
-		states = max(states, math.Exp2(min(doubling, 1023)))
+	states = x.groups[0].states
+	if x.doubling > 0 {
+		states = max(states, math.Exp2(min(x.doubling, 1023)))
 	}
 	if whole := string(p); whole == ".*" || whole == "@" {
-		leading = false // rewritten: is there a value
+		x.leading = false // rewritten: is there a value
 	}
-	return states, leading
+	return states, x.leading
 }
 
-type atomKind uint8
-
-const (
-	atomLiteral atomKind = iota
-	atomAny              // . @ ~
-	atomClass
-	atomOpen
-	atomClose
-	atomOr
-	atomSkip // ^ and $, which people write although Lucene anchors by itself
-)
-
-type atom struct {
-	kind atomKind
-	end  int
+// close ends a group, with what is written behind it.
+func (x *expression) close(q quantifier) {
+	inner := max(1, x.groups[x.depth].states)
+	if q.optional && x.groups[x.depth].start {
+		x.atStart = true
+	}
+	x.depth = max(0, x.depth-1)
+	x.groups[x.depth].states += inner * q.count()
+	x.beside = 1
+	if q.unbounded {
+		x.loops, x.narrow = true, false
+	}
 }
 
-func atomAt(p []byte, i int) atom {
-	switch p[i] {
-	case '(':
-		if i+2 < len(p) && p[i+1] == '?' { // (?: and (?i), which Lucene does not know
-			for j := i + 2; j < min(len(p), i+16); j++ {
-				if p[j] == ':' {
-					return atom{atomOpen, j + 1}
-				}
-				if p[j] == ')' {
-					return atom{atomSkip, j + 1}
-				}
-			}
-		}
-		return atom{atomOpen, i + 1}
-	case ')':
-		return atom{atomClose, i + 1}
-	case '|', '&':
-		return atom{atomOr, i + 1}
-	case '^', '$':
-		return atom{atomSkip, i + 1}
-	case '.', '@', '~', '#':
-		return atom{atomAny, i + 1}
-	case '[':
-		return atom{atomClass, classEnd(p, i)}
-	case '"':
-		for j := i + 1; j < len(p); j++ {
-			if p[j] == '"' {
-				return atom{atomLiteral, j + 1}
-			}
-		}
-	case '<': // a numeric interval
-		for j := i + 1; j < len(p) && j < i+32; j++ {
-			if p[j] == '>' {
-				return atom{atomClass, j + 1}
-			}
-		}
-	case '\\':
-		if i+1 >= len(p) {
-			return atom{atomLiteral, i + 1}
-		}
-		switch p[i+1] {
-		case 'd', 'D', 'w', 'W', 's', 'S', 'p', 'P':
-			return atom{atomClass, i + 2}
-		}
-		return atom{atomLiteral, i + 2}
+// atom reads one that is no group.
+func (x *expression) atom(k atomKind, q quantifier) {
+	wide := k != atomLiteral
+	if x.atStart && (k == atomAny || wide && q.unbounded) {
+		x.leading = true
 	}
-	return atom{atomLiteral, i + 1}
-}
-
-func classEnd(p []byte, i int) int {
-	for j := i + 1; j < len(p); j++ {
-		switch p[j] {
-		case '\\':
-			j++
-		case ']':
-			if j > i+1 {
-				return j + 1
-			}
-		}
+	switch {
+	case q.unbounded && wide:
+		x.loops, x.narrow = true, false
+	case q.counted && x.loops && x.narrow && wide:
+		x.doubling = max(x.doubling, q.count())
+	default:
+		x.narrow = true
 	}
-	return len(p)
-}
-
-type quantifier struct {
-	end       int
-	optional  bool // may match nothing
-	unbounded bool
-	counted   bool
-	varied    bool // {n,m}
-	max       float64
-}
-
-// quantifierAt reads the quantifiers behind an atom; several multiply.
-func quantifierAt(p []byte, i int) quantifier {
-	q := quantifier{end: i, max: 1}
-	for q.end < len(p) {
-		switch p[q.end] {
-		case '*':
-			q.optional, q.unbounded = true, true
-		case '+':
-			q.unbounded = true
-		case '?':
-			q.optional = true
-		case '{':
-			lo, hi, end, ok := bracesAt(p, q.end)
-			if !ok {
-				return q
-			}
-			q.counted, q.max = true, q.max*max(1, max(lo, hi))
-			q.varied = q.varied || lo != hi
-			q.optional = q.optional || lo == 0
-			q.unbounded = q.unbounded || hi < 0
-			q.end = end
-			continue
-		default:
-			return q
-		}
-		q.end++
+	n := q.count()
+	if q.varied && wide {
+		x.beside *= n
+		n = x.beside
+	} else {
+		x.beside = 1
 	}
-	return q
-}
-
-// bracesAt reads {n}, {n,} (hi below 0) or {n,m}.
-func bracesAt(p []byte, i int) (lo, hi float64, end int, ok bool) {
-	number := func(j int) (float64, int) {
-		v, from := 0.0, j
-		for j < len(p) && p[j] >= '0' && p[j] <= '9' {
-			v = v*10 + float64(p[j]-'0')
-			j++
-		}
-		if j == from {
-			return -1, j
-		}
-		return v, j
+	x.groups[x.depth].states += n
+	if !q.optional {
+		x.atStart = false
 	}
-	lo, j := number(i + 1)
-	hi = lo
-	if j < len(p) && p[j] == ',' {
-		hi, j = number(j + 1)
-		lo = max(lo, 0)
-	}
-	if j >= len(p) || p[j] != '}' || lo < 0 {
-		return 0, 0, i, false
-	}
-	return lo, hi, j + 1, true
 }

@@ -28,7 +28,6 @@ type queryState struct {
 	pruned         bool // nothing is read: match_none
 	scored         float64
 	scoredAt       int
-	determinized   float64
 }
 
 func (q *queryState) reset() {
@@ -50,7 +49,7 @@ func (r *Reader) expensive(n int) {
 }
 
 // finishQuery appends the sums.
-func (r *Reader) finishQuery(root int) {
+func (r *Reader) finishQuery() {
 	q := &r.query
 	if q.clauses > 0 {
 		r.add(cost.ClauseCount, q.clauses, q.clausesAt)
@@ -70,7 +69,6 @@ func (r *Reader) finishQuery(root int) {
 	if q.scored > 0 {
 		r.add(cost.ScriptScore, q.scored, q.scoredAt)
 	}
-	_ = root
 }
 
 // walkQuery reads one query, or an array of queries that must all match. every

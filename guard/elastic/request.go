@@ -146,7 +146,7 @@ func (r *Reader) request() {
 	}
 	switch ep {
 	case epMultiSearch, epMultiTemplate:
-		r.shards(&p)
+		r.shards()
 		r.multi(body, derived, prefix, &p, ep == epMultiTemplate)
 		return
 	case epDenied:
@@ -154,7 +154,7 @@ func (r *Reader) request() {
 		return
 	case epScroll, epPit:
 	default:
-		r.shards(&p)
+		r.shards()
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
 		r.body(none, ep, &p)
@@ -201,7 +201,7 @@ func (r *Reader) body(root int, ep endpoint, p *parameters) {
 	case epFieldCaps, epTermsEnum:
 		r.fieldCaps(root, p, ep)
 	case epLanguage:
-		r.language(root, p)
+		r.language(root)
 	case epTransform:
 		r.transform(root, p)
 	}
@@ -209,7 +209,6 @@ func (r *Reader) body(root int, ep endpoint, p *parameters) {
 
 // onlyQuery is an endpoint that has a query and nothing else that costs.
 func (r *Reader) onlyQuery(root int, p *parameters) {
-	sel := r.mainQuery(r.get(root, "query"), p)
-	_ = sel
-	r.finishQuery(root)
+	r.mainQuery(r.get(root, "query"), p)
+	r.finishQuery()
 }

@@ -84,8 +84,8 @@ func (s *scanner) document(i int) (int, fault) {
 		}
 		c := s.text[i]
 		closed := false
-		switch {
-		case c == '{' || c == '[':
+		switch c {
+		case '{', '[':
 			if depth++; depth > s.maxDepth {
 				return i, fault{reason: "nested too deep", at: i, deep: true}
 			}

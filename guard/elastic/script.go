@@ -19,9 +19,9 @@ func (r *Reader) scriptIn(n int, functions bool) int {
 		v := k + 1
 		switch string(r.bytes(k)) {
 		case "script", "_script", "value_script", "minimum_should_match_script", "script_heuristic":
-			found += r.scriptValue(v, functions)
+			found += r.scriptValue(v)
 		case "init_script", "map_script", "combine_script", "reduce_script":
-			found += r.scriptValue(v, false)
+			found += r.scriptValue(v)
 		case "script_score":
 			found += r.scriptIn(v, functions)
 		case "functions":
@@ -37,7 +37,7 @@ func (r *Reader) scriptIn(n int, functions bool) int {
 
 // scriptValue measures one script: text, or an object with source or inline, or
 // one that is stored. It gives 1 when it runs for documents.
-func (r *Reader) scriptValue(v int, _ bool) int {
+func (r *Reader) scriptValue(v int) int {
 	if v <= none {
 		return 0
 	}
@@ -51,7 +51,7 @@ func (r *Reader) scriptValue(v int, _ bool) int {
 			return 0
 		}
 		if r.isObject(source) {
-			return r.scriptValue(source, false)
+			return r.scriptValue(source)
 		}
 	}
 	if !r.isText(source) {
@@ -164,12 +164,6 @@ func endless(s []byte) bool {
 	}
 	text := head[:n]
 	return bytes.HasPrefix(text, []byte("(true)")) || bytes.HasPrefix(text, []byte("(;;")) || bytes.HasPrefix(text, []byte("(1)"))
-}
-
-// aggScripts measures the scripts of an aggregation.
-func (r *Reader) aggScripts(kind string, v int) {
-	_ = kind
-	r.scriptIn(v, false)
 }
 
 // scripts measures script_fields: {"name": {"script": …}}.

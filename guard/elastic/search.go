@@ -11,13 +11,13 @@ import (
 type members struct {
 	query, aggs, size, from, sort, rescore, collapse, highlight int
 	docvalues, fielddata, scriptFields, runtime, suggest, knn   int
-	pit, timeout, terminate, total, retriever, postFilter, rank int
-	script, fields, subSearches, indicesBoost                   int
+	pit, timeout, terminate, total, retriever, postFilter       int
+	fields, subSearches                                         int
 }
 
 func (r *Reader) members(root int) members {
 	m := members{
-		none, none, none, none, none, none, none, none, none, none, none, none, none, none,
+		none, none, none, none, none, none, none, none, none, none, none,
 		none, none, none, none, none, none, none, none, none, none, none,
 	}
 	if !r.isObject(root) {
@@ -73,8 +73,6 @@ func (r *Reader) members(root int) members {
 			m.postFilter = v
 		case "sub_searches":
 			m.subSearches = v
-		case "script":
-			m.script = v
 		}
 	}
 	return m
@@ -85,9 +83,6 @@ func (r *Reader) search(root int, p *parameters, ep endpoint) {
 	r.query.reset()
 	r.bounds, r.areas = r.bounds[:0], r.areas[:0]
 	m := r.members(root)
-	if m.script > none && m.query <= none && r.get(root, "params") > none {
-		m.script = none // the parameters of something else
-	}
 	sel := r.mainQuery(m.query, p)
 	sel = max(sel, r.vectors(m.knn, 1))
 	sel = max(sel, r.retrievers(m.retriever, 1))
@@ -104,7 +99,7 @@ func (r *Reader) search(root int, p *parameters, ep endpoint) {
 	r.runtime(m.runtime)
 	r.suggest(m.suggest)
 	r.aggregate(m.aggs, sel)
-	r.finishQuery(root)
+	r.finishQuery()
 	r.unfiltered(m.aggs, m.sort, sel)
 	if ep != epRankEval {
 		r.effort(root, &m, p)
@@ -143,7 +138,7 @@ func (r *Reader) window(root int, m *members, p *parameters, ep endpoint) {
 		}
 	default:
 		if ep != epRankEval {
-			capped = r.insertCap(root, "size", "", "", 0)
+			capped = r.insertCap(root, addSize(), 0)
 		}
 	}
 	switch {

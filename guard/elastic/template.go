@@ -28,8 +28,6 @@ func (r *Reader) template(root int, p *parameters) {
 // inlineTemplate fills a template in. What no parameter fills stays empty; a
 // text that is no JSON even then is refused.
 func (r *Reader) inlineTemplate(source, params int, p *parameters) {
-	from := len(r.arena)
-	r.arena = r.arena[:from:from] // a fresh piece: it grows while it is read from
 	m := mustache{r: r, params: params, limit: r.o.MaxBytes}
 	v := &r.t.nodes[source]
 	if r.isObject(source) {
@@ -41,7 +39,7 @@ func (r *Reader) inlineTemplate(source, params int, p *parameters) {
 	if v.kind == kindString {
 		text = r.bytes(source)
 	}
-	out, fault := m.fill(text, v.kind != kindString)
+	out, fault := m.fill(text)
 	if fault != noFault {
 		r.unreadable(cost.Unparsable, fault, r.offset(source))
 		return

@@ -28,7 +28,6 @@ type parameters struct {
 	source, sourceType []byte
 	docvalues, fields  int
 	maxDocs            float64 // infinite when not said
-	suggestSize        float64
 	terminateSet       bool
 }
 
@@ -89,8 +88,6 @@ func (r *Reader) parameter(p *parameters, name, value []byte, at span) {
 		if n, ok := parseNumber(value); ok && n >= 0 {
 			p.maxDocs = n
 		}
-	case "suggest_size":
-		p.suggestSize, _ = parseNumber(value)
 	case "fields":
 		p.fields = bytes.Count(value, []byte("*"))
 	}
@@ -135,7 +132,7 @@ func or(v, otherwise float64) float64 {
 }
 
 // shards counts what an index expression stands for.
-func (r *Reader) shards(_ *parameters) {
+func (r *Reader) shards() {
 	total, patterns := r.countShards(r.index)
 	if total <= 1 {
 		return

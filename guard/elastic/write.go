@@ -12,7 +12,7 @@ func (r *Reader) write(root, source int, p *parameters) {
 	r.query.reset()
 	sel := r.mainQuery(r.get(source, "query"), p)
 	r.scriptIn(root, false)
-	r.finishQuery(root)
+	r.finishQuery()
 	limit := p.maxDocs
 	for _, name := range [...]string{"max_docs", "size"} {
 		if root != source && name == "size" || root <= none {
