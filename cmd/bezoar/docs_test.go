@@ -259,7 +259,7 @@ var link = regexp.MustCompile(`\]\(([^)#\s]*)(#[^)\s]*)?\)`)
 
 // Links between pages, and to code, lead somewhere.
 func TestLinksLeadSomewhere(t *testing.T) {
-	for _, page := range []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/queue.md", "docs/work.md", "docs/pool.md", "docs/sift.md", "docs/crash.md", "docs/decisions.md", "docs/live-config.md", "docs/breakers.md", "examples/README.md"} {
+	for _, page := range []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/queue.md", "docs/work.md", "docs/pool.md", "docs/sift.md", "docs/crash.md", "docs/decisions.md", "docs/live-config.md", "docs/breakers.md", "docs/metrics.md", "docs/observability.md", "examples/README.md"} {
 		text, err := os.ReadFile(filepath.Join("../..", page))
 		if err != nil {
 			t.Fatal(err)

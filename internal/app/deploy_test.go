@@ -40,7 +40,7 @@ func (e expression) check(t *testing.T, metrics map[string]metric) {
 		if !ok {
 			t.Errorf("%s: there is no metric %s", e.where, n)
 		}
-		for _, l := range strings.Split(m.labels, ", ") {
+		for l := range strings.SplitSeq(m.labels, ", ") {
 			labels[l] = true
 		}
 		if strings.HasSuffix(n, "_total") != regexp.MustCompile(`\b(?:rate|increase)\(`+n+`\b`).MatchString(e.text) && strings.HasPrefix(n, "bezoar_") && !strings.HasSuffix(n, "_bucket") && !strings.HasSuffix(n, "_count") {
@@ -56,7 +56,7 @@ func (e expression) check(t *testing.T, metrics map[string]metric) {
 		}
 	}
 	for _, s := range by.FindAllStringSubmatch(bare, -1) {
-		for _, l := range strings.Split(s[1], ", ") {
+		for l := range strings.SplitSeq(s[1], ", ") {
 			if !labels[l] {
 				t.Errorf("%s: no metric of %s has the label %s", e.where, e.text, l)
 			}
