@@ -155,7 +155,7 @@ func (a *analysis) exponential(all []candidate, r *Result) bool {
 		}
 	}
 	for _, c := range all[:min(len(all), carefulAttempts)] {
-		if try(c, a.forge.careful(c, a.reach)) {
+		if try(c, a.forge.careful(c, a.reach)) || try(c, a.forge.detours(c)) {
 			return true
 		}
 	}
@@ -192,6 +192,9 @@ func (a *analysis) polynomial(all []candidate, r *Result) bool {
 			break
 		}
 		try(c, a.forge.careful(c, a.reach))
+		if best == 0 && !c.seek {
+			try(c, a.forge.detours(c))
+		}
 	}
 	return best > 0
 }

@@ -34,6 +34,9 @@ func TestBrute(t *testing.T) {
 		dialect := rapid.SampledFrom([]Dialect{JS, Python}).Draw(t, "dialect")
 		o := Options{Dialect: dialect, Anchored: true, Budget: DefaultBudget}
 		got := Analyze(pattern, o)
+		if got.Class == Exponential {
+			return
+		}
 		tr, bad := parse(pattern+"|[a][b][!]", o)
 		if bad != nil {
 			t.Fatal(bad.what)
@@ -52,12 +55,11 @@ func TestBrute(t *testing.T) {
 			}
 			return word
 		}
-		for _, prefix := range words[:7] {
+		for _, prefix := range words[:5] {
 			for _, pump := range words[1:] {
-				for _, suffix := range []string{"", "!", "a!", "b!"} {
+				for _, suffix := range []string{"", "!", "a!"} {
 					w := attack{prefix: atoms(prefix), pump: atoms(pump), suffix: atoms(suffix)}
 					switch {
-					case got.Class == Exponential:
 					case a.trial.doubles(w, a.trial.attempt):
 						t.Fatalf("%v %q is %v, but exponential with %q %q %q", dialect, pattern, got.Class, prefix, pump, suffix)
 					case got.Class == Safe && a.trial.power(w, a.trial.attempt) > 1.8:

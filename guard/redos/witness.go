@@ -82,9 +82,14 @@ func (f *forge) spell(word []bag, rarest bool) []int {
 // prefix leads from the start of the text to state to, if possible by a match
 // that begins there; start is where it begins otherwise.
 func (f *forge) prefix(to int32) (word []bag, start int) {
+	return f.prefixFrom(0, to)
+}
+
+// prefixFrom goes by the state first.
+func (f *forge) prefixFrom(first, to int32) (word []bag, start int) {
 	for _, seeking := range []bool{false, true} {
-		parent := map[int32]int32{0: 0}
-		for queue := []int32{0}; len(queue) > 0 && f.left.spend(1); queue = queue[1:] {
+		parent := map[int32]int32{0: 0, first: 0}
+		for queue := []int32{first}; len(queue) > 0 && f.left.spend(1); queue = queue[1:] {
 			v := queue[0]
 			if v == to {
 				for w := v; w != 0; w = parent[w] {
@@ -128,6 +133,25 @@ func (f *forge) prefixes(c candidate) []attack {
 	if len(f.states[0].edges) > 0 && f.states[0].edges[0].to < f.seek { // a search
 		for _, atom := range f.order[:min(maxLeads, len(f.order))] {
 			out = append(out, attack{prefix: append([]int{atom}, out[0].prefix...), start: start + 1})
+		}
+	}
+	return out
+}
+
+// detours is attacks that get to the candidate by other beginnings: which one is
+// tried first decides whether an engine gets there at all before it matches.
+func (f *forge) detours(c candidate) []attack {
+	var out []attack
+	pump := f.spell(c.pump, true)
+	for _, e := range f.states[0].edges {
+		if e.to < f.seek {
+			continue
+		}
+		if word, _ := f.prefixFrom(e.to, c.pivot); len(word) > 0 {
+			out = append(out, f.ending(c, attack{prefix: f.spell(word, true), pump: pump})...)
+		}
+		if len(out) >= maxLeads*maxSuffixes {
+			break
 		}
 	}
 	return out
