@@ -75,8 +75,10 @@ func TestMeasures(t *testing.T) {
 		{"a connection", `{ a { edges { node { id } } } }`, cost.GQLNodes, graphql.DefaultList, "query.a"},
 		{"a connection in a fragment", `{ a { ...F } } fragment F on T { ... { nodes { id } } }`, cost.GQLNodes, graphql.DefaultList, "query.a"},
 		{"nothing and less", `{ a(first: 0) { nodes { x } } b(first: -5) { nodes { y } } }`, cost.GQLNodes, 20, "query.a"},
-		{"as GitHub counts", `{ v { r(first: 50) { edges { x: node { p(first: 20) { edges { node { l(last: 10) { n } } } } i(first: 20) { t } } } } f(last: 10) { e } } }`,
-			cost.GQLNodes, 50 + 50*20 + 50*20*10 + 50*20 + 10, "query.v.r.edges.node.p.edges.node.l"},
+		{
+			"as GitHub counts", `{ v { r(first: 50) { edges { x: node { p(first: 20) { edges { node { l(last: 10) { n } } } } i(first: 20) { t } } } } f(last: 10) { e } } }`,
+			cost.GQLNodes, 50 + 50*20 + 50*20*10 + 50*20 + 10, "query.v.r.edges.node.p.edges.node.l",
+		},
 		{"huge", `{ a(first: 1e400) { b(first: 99999999999999999999) } }`, cost.GQLCost, inf, "query.a.b"},
 		{"a mutation writes limits", `mutation { setLimit(limit: 50000, input: {first: 9}) { ok } }`, cost.GQLCost, 2 + 1.5*3.5, "mutation.setLimit"},
 		{"but asks for lists below", `mutation { a { b(limit: 5) { c } } }`, cost.GQLNodes, 5, "mutation.a.b"},
