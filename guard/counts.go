@@ -2,6 +2,7 @@ package guard
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -187,10 +188,7 @@ func (g *Guard) Callers(n int) []CallerStats {
 	for _, s := range g.counts.callers {
 		row := *s
 		row.Worst = shapeText(s.shape)
-		row.Rules = make(map[string]int64, len(s.Rules))
-		for k, v := range s.Rules {
-			row.Rules[k] = v
-		}
+		row.Rules = maps.Clone(s.Rules)
 		list = append(list, row)
 	}
 	slices.SortFunc(list, func(a, b CallerStats) int {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
+	"github.com/bezoar-dev/bezoar/internal/config"
 )
 
 func TestLimitsAreReadStrictly(t *testing.T) {
@@ -139,8 +140,8 @@ func FuzzParseLimits(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		l, err := ParseLimits("f", data)
 		if err != nil {
-			if err.Error() == "" || errors.Unwrap(err) == err {
-				t.Fatal("an error without words")
+			if faults := (*config.Faults)(nil); !errors.As(err, &faults) || faults.List[0].Problem == "" {
+				t.Fatalf("%v names no fault", err)
 			}
 			return
 		}

@@ -142,8 +142,15 @@ func TestGlobsAndWhatTwoShare(t *testing.T) {
 		pattern, text string
 		match         bool
 	}{
-		{"", "", true}, {"*", "", true}, {"a*c", "abbc", true}, {"a*c", "abbd", false}, {"a?c", "abc", true},
-		{"*a*b", "xaxbxb", true}, {"a*", "b", false}, {"?", "", false}, {"logs-*-x", "logs-x", false},
+		{"", "", true},
+		{"*", "", true},
+		{"a*c", "abbc", true},
+		{"a*c", "abbd", false},
+		{"a?c", "abc", true},
+		{"*a*b", "xaxbxb", true},
+		{"a*", "b", false},
+		{"?", "", false},
+		{"logs-*-x", "logs-x", false},
 	} {
 		if got := glob(c.pattern, c.text); got != c.match {
 			t.Errorf("glob(%q, %q) = %v", c.pattern, c.text, got)

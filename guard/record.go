@@ -166,11 +166,11 @@ func clip(s string) string {
 // parseAccessLine reads a line of the common and combined forms: who asked is
 // the user, or else the address. There are no bodies in such logs.
 func parseAccessLine(line string) (Record, error) {
-	open := strings.IndexByte(line, '"')
-	if open < 0 {
+	before, rest, ok := strings.Cut(line, `"`)
+	if !ok {
 		return Record{}, errors.New("read a query: the line is neither a JSON object nor of an access log")
 	}
-	request, _, ok := strings.Cut(line[open+1:], `"`)
+	request, _, ok := strings.Cut(rest, `"`)
 	if !ok {
 		return Record{}, errors.New("read a query: the request of the access log has no closing quote")
 	}
@@ -178,7 +178,7 @@ func parseAccessLine(line string) (Record, error) {
 	if err := r.Query.SetRequest(request); err != nil {
 		return r, fmt.Errorf("read a query: %w", err)
 	}
-	if f := strings.Fields(line[:open]); len(f) > 0 {
+	if f := strings.Fields(before); len(f) > 0 {
 		r.Query.Caller = f[0]
 		if len(f) > 2 && f[2] != "-" {
 			r.Query.Caller, r.Caller.User = f[2], f[2]

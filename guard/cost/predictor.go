@@ -116,8 +116,9 @@ func ParsePredictor(name string) (Predictor, error) {
 
 // Predictors are all there are, in the order of their numbers.
 func Predictors() []Predictor {
-	list := make([]Predictor, 0, len(names()))
-	for _, n := range names() {
+	all := names()
+	list := make([]Predictor, 0, len(all))
+	for _, n := range all {
 		list = append(list, n.predictor)
 	}
 	return list
