@@ -12,7 +12,8 @@ import (
 )
 
 // Source is where hints come from. Of two that know the same, the later one in
-// this list is believed: it is nearer to the data.
+// this list is believed: it is nearer to the data. But what is learned are lower
+// bounds, which only raise what the others say.
 type Source int
 
 const (
@@ -30,7 +31,8 @@ type HintSet map[string]IndexHints
 // IndexHints is what is known of one index and its fields.
 type IndexHints struct {
 	cost.IndexHint
-	SameAs string // another name of the set whose hints fill in what is not said here
+	SameAs string   // another name of the set whose hints fill in what is not said here
+	Of     []string // names of the set that this one, an alias, stands for: a pattern that covers one of them passes over it
 	Fields map[string]cost.FieldHint
 }
 
@@ -145,7 +147,8 @@ type mergedHints struct {
 }
 
 type hintEntry struct {
-	name string // folded
+	name string   // folded
+	of   []string // likewise
 	cost.IndexHint
 	fields map[string]cost.FieldHint // by folded name
 }
@@ -184,10 +187,20 @@ func (m *mergedHints) each(index string, do func(*hintEntry)) {
 
 func (m *mergedHints) eachOverlap(pattern string, do func(*hintEntry)) {
 	for _, e := range m.exact {
-		if overlap(e.name, pattern) {
+		if overlap(e.name, pattern) && !e.counted(pattern) {
 			do(e)
 		}
 	}
+}
+
+// counted reports whether what an alias stands for is met by its own name.
+func (e *hintEntry) counted(pattern string) bool {
+	for _, name := range e.of {
+		if overlap(name, pattern) {
+			return true
+		}
+	}
+	return false
 }
 
 // fold appends s in lower case.
@@ -205,7 +218,8 @@ func fold(dst []byte, s string) []byte {
 func mergeHints(sets [sources]HintSet) (*mergedHints, error) {
 	m := &mergedHints{exact: map[string]*hintEntry{}}
 	fields := 0
-	for _, set := range sets {
+	for source, set := range sets {
+		above := m.patterns // of sources before
 		for name, hints := range set {
 			key := string(fold(nil, strings.TrimSpace(name)))
 			e := m.exact[key]
@@ -214,9 +228,11 @@ func mergeHints(sets [sources]HintSet) (*mergedHints, error) {
 				m.exact[key] = e
 				if wild(key) {
 					m.patterns = append(m.patterns, e)
+				} else {
+					e.inherit(above)
 				}
 			}
-			set.fill(e, hints, 0)
+			set.fill(e, hints, Source(source), 0)
 			fields += len(e.fields)
 		}
 	}
@@ -231,15 +247,32 @@ func mergeHints(sets [sources]HintSet) (*mergedHints, error) {
 	return m, nil
 }
 
+// inherit takes over what patterns say of the fields of an index: once it has an
+// entry of its own, they are no longer asked.
+func (e *hintEntry) inherit(patterns []*hintEntry) {
+	for _, p := range patterns {
+		if !glob(p.name, e.name) {
+			continue
+		}
+		for name, f := range p.fields {
+			have, ok := e.fields[name]
+			e.fields[name] = costlier(have, f, ok)
+		}
+	}
+}
+
 // fill writes hints over an entry, and below them those that they are the same as.
-func (set HintSet) fill(e *hintEntry, h IndexHints, depth int) {
+func (set HintSet) fill(e *hintEntry, h IndexHints, source Source, depth int) {
 	if other, ok := set[h.SameAs]; ok && depth < maxInherit {
-		set.fill(e, other, depth+1)
+		set.fill(e, other, source, depth+1)
 	}
 	over := func(to *float64, from float64) {
-		if from != 0 {
+		if from != 0 && (source != Learned || from > *to) {
 			*to = from
 		}
+	}
+	for _, name := range h.Of {
+		e.of = append(e.of, string(fold(nil, name)))
 	}
 	over(&e.Docs, h.Docs)
 	over(&e.Shards, h.Shards)
@@ -254,7 +287,10 @@ func (set HintSet) fill(e *hintEntry, h IndexHints, depth int) {
 		if f.Type != "" {
 			have.Type = f.Type
 		}
-		if f.Cardinality != 0 || f.Unique {
+		switch {
+		case source == Learned:
+			have.Cardinality = max(have.Cardinality, f.Cardinality)
+		case f.Cardinality != 0 || f.Unique:
 			have.Cardinality, have.Unique = f.Cardinality, f.Unique
 		}
 		if f.HasRange {

@@ -139,6 +139,46 @@ func TestLaterSourcesAreBelievedAndTheOldestGivesTheAge(t *testing.T) {
 	})
 }
 
+func TestSourcesJoin(t *testing.T) {
+	s := &HintStore{}
+	set := func(source Source, hints HintSet) {
+		t.Helper()
+		if err := s.Set(source, hints, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	of := func(docs float64, fields map[string]cost.FieldHint, names ...string) IndexHints {
+		return IndexHints{IndexHint: cost.IndexHint{Docs: docs, Shards: 2}, Of: names, Fields: fields}
+	}
+	set(Static, HintSet{"logs-*": of(0, map[string]cost.FieldHint{"user": {Cardinality: 300, Unique: true}, "host": {Cardinality: 9}})})
+	set(Polled, HintSet{
+		"logs-1": of(1000, map[string]cost.FieldHint{"host": {Cardinality: 50}}),
+		"logs-2": of(500, nil),
+		"logs":   of(1500, nil, "logs-1", "logs-2"),
+		"shown":  of(1500, nil, "logs-1", "logs-2"),
+	})
+	set(Learned, HintSet{"logs-1": of(10, map[string]cost.FieldHint{"host": {Cardinality: 20}, "new": {Cardinality: 5}}), "logs-2": of(900, map[string]cost.FieldHint{"host": {Cardinality: 20}})})
+	for _, c := range []struct {
+		index, field string
+		want         float64
+	}{
+		{"logs-1", "user", 1000}, // from the pattern, though logs-1 has an entry of its own
+		{"logs-1", "host", 50},   // a lower bound does not lower
+		{"logs-2", "host", 20},   // but raises
+		{"logs-1", "new", 5},
+		{"logs-3", "host", 9},
+	} {
+		if f, _ := s.Field(c.index, c.field); f.Cardinality != c.want {
+			t.Errorf("%s %s: %+v, want %v", c.index, c.field, f, c.want)
+		}
+	}
+	for index, docs := range map[string]float64{"logs-1": 1000, "logs-2": 900, "logs": 1500, "l*-*": 1900, "sh*": 1500} {
+		if h, _ := s.Index(index); h.Docs != docs {
+			t.Errorf("%s has %v documents, want %v", index, h.Docs, docs)
+		}
+	}
+}
+
 func TestHintsThatAreNone(t *testing.T) {
 	for in, want := range map[string]string{
 		"[1]":           "h:1:1: hints are no list and no word",
