@@ -149,6 +149,25 @@ func (r *Reader) rankEval(root int, p *parameters) {
 	})
 }
 
+// graph measures an exploration: its query, and the vertices that it asks for at
+// each hop.
+func (r *Reader) graph(root int, p *parameters) {
+	r.query.reset()
+	r.mainQuery(r.get(root, "query"), p)
+	r.finishQuery()
+	for hop := root; r.isObject(hop); hop = r.get(hop, "connections") {
+		r.each(r.get(hop, "vertices"), func(e int) {
+			if s := r.get(e, "size"); s > none {
+				m := r.add(cost.AggSize, r.numberOr(s, 5), s)
+				m.Cap = r.bodyCap(s, "", "", 0, 1)
+			}
+		})
+		if q := r.get(hop, "query"); hop != root && q > none {
+			r.walkQuery(q, 1, 0, false)
+		}
+	}
+}
+
 // transform measures the search that a transform runs, again and again.
 func (r *Reader) transform(root int, p *parameters) {
 	source, pivot := r.get(root, "source"), r.get(root, "pivot")

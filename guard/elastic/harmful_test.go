@@ -94,7 +94,7 @@ func TestHistogramsAreMeasured(t *testing.T) {
 	check(t, []scenario{
 		{"old bounds from 1970", "POST /x/_search", `{"query":{"range":{"at":{"from":1452543896208,"to":1452544796208}}},"aggs":{"a":{"date_histogram":{"field":"at","interval":"10ms","min_doc_count":0,"extended_bounds":{"min":0,"max":1452544262018}}}}}`, "agg_product histogram_span"},
 		{"seconds without a filter", "POST /x/_search", `{"aggs":{"a":{"date_histogram":{"field":"at","interval":"1s"}}}}`, "histogram_span"},
-		{"a filter on another field", "POST /x/_search", `{"query":{"range":{"updated":{"gte":"now-1h"}}},"aggs":{"a":{"date_histogram":{"field":"at","fixed_interval":"1m"}}}}`, "histogram_span"},
+		{"a filter on another field", "POST /x/_search", `{"query":{"range":{"price":{"gte":10,"lte":20}}},"aggs":{"a":{"date_histogram":{"field":"at","fixed_interval":"1m"}}}}`, "histogram_span"},
 		{"a filter that aggregations do not see", "POST /x/_search", `{"post_filter":{"range":{"at":{"gte":"now-1h"}}},"aggs":{"a":{"date_histogram":{"field":"at","fixed_interval":"1m"}}}}`, "histogram_span"},
 		{"one of several alternatives", "POST /x/_search", `{"query":{"bool":{"should":[{"range":{"at":{"gte":"now-1h"}}},{"term":{"a":1}}]}},"aggs":{"a":{"date_histogram":{"field":"at","fixed_interval":"1m"}}}}`, "histogram_span"},
 		{"what must not be", "POST /x/_search", `{"query":{"bool":{"must_not":[{"range":{"at":{"gte":"now-1h"}}}]}},"aggs":{"a":{"date_histogram":{"field":"at","fixed_interval":"1m"}}}}`, "histogram_span"},
@@ -187,7 +187,8 @@ func TestWritesScriptsAndBatchesAreMeasured(t *testing.T) {
 		{"a script in a runtime field", "POST /x/_search", `{"runtime_mappings":{"f":{"type":"long","script":{"source":"for(;;){}"}}}}`, "script"},
 		{"a script in a function", "POST /x/_search", `{"query":{"function_score":{"functions":[{"filter":{"term":{"a":1}},"script_score":{"script":{"source":"for ( ; ; ) {}"}}}]}}}`, "script"},
 		{"a script in an aggregation", "POST /x/_search", `{"query":{"term":{"a":1}},"aggs":{"a":{"terms":{"script":"while(true){}"}}}}`, "script"},
-		{"a script that is run", "POST /_scripts/painless/_execute", `{"script":{"source":"1"}}`, "denied_endpoint"},
+		{"a script that is run", "POST /_scripts/painless/_execute", `{"script":{"source":"for(;;){}"}}`, "script"},
+		{"a graph", "POST /x/_graph/explore", `{"query":{"wildcard":{"a":"*b"}},"vertices":[{"field":"a","size":5}],"connections":{"vertices":[{"field":"b","size":50000}]}}`, "agg_size leading_wildcard"},
 		{"many searches", "POST /x/_msearch", strings.Repeat("{}\n{\"query\":{\"match_all\":{}}}\n", 101), "batch"},
 	})
 }

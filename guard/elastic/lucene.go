@@ -170,13 +170,13 @@ func quoteEnd(text []byte, i int, quote byte) int {
 func (r *Reader) luceneTerm(pattern bool) {
 	q := &r.qs
 	q.terms++
-	if !q.fielded {
+	if !q.fielded || string(q.field) == "*" {
 		q.unfielded++
 		if pattern {
 			q.patterns++
 		}
 	}
-	if q.negate {
+	if q.negate || q.fielded && string(q.field) == "_exists_" {
 		q.weak = true
 	} else {
 		q.positive = true

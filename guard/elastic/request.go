@@ -29,7 +29,8 @@ const (
 	epTermsEnum
 	epLanguage
 	epTransform
-	epDenied
+	epGraph
+	epScript
 )
 
 // endpointOf splits a path into the index and what is asked of it. An index may
@@ -102,8 +103,10 @@ func named(rest string, hasIndex bool) endpoint {
 	case "_sql", "_sql/translate", "_query/async", "_eql/search", "_ppl", "_plugins/_sql", "_plugins/_ppl", "_sql/_explain",
 		"_opendistro/_sql", "_opendistro/_ppl", "_plugins/_sql/_explain", "_plugins/_ppl/_explain", "_xpack/sql":
 		return epLanguage
-	case "_scripts/painless/_execute", "_graph/explore", "_xpack/graph/_explore":
-		return epDenied
+	case "_graph/explore", "_xpack/graph/_explore":
+		return epGraph
+	case "_scripts/painless/_execute":
+		return epScript
 	}
 	switch head, _, _ := strings.Cut(rest, "/"); head {
 	case "_explain":
@@ -149,9 +152,6 @@ func (r *Reader) request() {
 		r.shards()
 		r.multi(body, derived, prefix, &p, ep == epMultiTemplate)
 		return
-	case epDenied:
-		r.addURL(cost.DeniedEndpoint, 1, "")
-		return
 	case epScroll, epPit:
 	default:
 		r.shards()
@@ -165,6 +165,7 @@ func (r *Reader) request() {
 		base = -1
 	}
 	if r.open(body, 0, len(body), base, derived, prefix) {
+		r.add(cost.BodyDepth, float64(r.t.deepest), 0)
 		r.body(0, ep, &p)
 		r.close()
 	}
@@ -204,6 +205,10 @@ func (r *Reader) body(root int, ep endpoint, p *parameters) {
 		r.language(root)
 	case epTransform:
 		r.transform(root, p)
+	case epGraph:
+		r.graph(root, p)
+	case epScript:
+		r.scriptIn(root, false)
 	}
 }
 

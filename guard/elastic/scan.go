@@ -39,6 +39,7 @@ type scanner struct {
 	decoded   []byte
 	lenient   bool  // text has what only Jackson accepts
 	duplicate int32 // where a key came twice; -1
+	deepest   int   // level of nesting
 }
 
 type fault struct {
@@ -51,7 +52,7 @@ const noFault = ""
 
 // scan reads one value in text[from:to] and nothing after it but space.
 func (s *scanner) scan(text []byte, from, to int) fault {
-	s.text, s.nodes, s.lenient, s.duplicate = text[:to], s.nodes[:0], false, -1
+	s.text, s.nodes, s.lenient, s.duplicate, s.deepest = text[:to], s.nodes[:0], false, -1, 0
 	i := from
 	if bytes.HasPrefix(s.text[i:], []byte("\xef\xbb\xbf")) {
 		i, s.lenient = i+3, true
@@ -89,6 +90,7 @@ func (s *scanner) document(i int) (int, fault) {
 			if depth++; depth > s.maxDepth {
 				return i, fault{reason: "nested too deep", at: i, deep: true}
 			}
+			s.deepest = max(s.deepest, depth)
 			k, end := kindObject, byte('}')
 			if c == '[' {
 				k, end = kindArray, ']'
