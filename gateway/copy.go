@@ -84,8 +84,12 @@ func (c *copier) Reset() bool {
 	return c.caller.Reset()
 }
 
-// reads reports whether the request may be answered with a copy.
-func (j *job) reads() bool { return j.req.Method == http.MethodGet || j.req.Method == http.MethodHead }
+// reads reports whether the request may be answered with a copy. The key of a
+// copy knows nothing of bodies, so that one with a body has none: searches are
+// sent as GET with a body, and their answers depend on it.
+func (j *job) reads() bool {
+	return j.req.Length == 0 && (j.req.Method == http.MethodGet || j.req.Method == http.MethodHead)
+}
 
 // staleKey is the key of what a GET of the target would be answered, by the
 // headers that answers may depend on.

@@ -191,4 +191,15 @@ func TestStaleCopies(t *testing.T) {
 	if resp, body := c.ask("HEAD /a"); resp.StatusCode != 200 || body != "" || resp.ContentLength != 8 {
 		t.Errorf("HEAD: %d, %d", resp.StatusCode, resp.ContentLength)
 	}
+	for _, body := range bodiesOfGET() {
+		c.send("GET /a HTTP/1.1\nHost: h\n" + body)
+		if resp, _ := c.answer("GET"); resp.StatusCode != 503 {
+			t.Errorf("a body that was never asked for: status %d", resp.StatusCode)
+		}
+	}
+}
+
+// bodiesOfGET are the ends of GETs with a body, on which the answer may depend.
+func bodiesOfGET() []string {
+	return []string{"Content-Length: 1\n\nq", "Transfer-Encoding: chunked\n\n1\nq\n0\n\n"}
 }

@@ -241,10 +241,14 @@ func TestProtectBreaker(t *testing.T) {
 				}
 				_, _ = io.WriteString(w, "good")
 			})
-			if _, body := dial(t, addr).ask("GET /good"); body != "good" {
-				t.Fatalf("%q", body)
+			for i, end := range append(bodiesOfGET(), "\n") {
+				c := dial(t, addr)
+				c.send(fmt.Sprintf("GET /%d HTTP/1.1\nHost: h\n", i) + end)
+				if _, body := c.answer("GET"); body != "good" {
+					t.Fatalf("%q", body)
+				}
 			}
-			settled(t, func() bool { return cache.Stats().Entries == 1 })
+			settled(t, func() bool { return cache.Stats().Entries > 0 })
 			for range 2 {
 				c := dial(t, addr)
 				c.send("GET /?fail HTTP/1.1\nHost: h\n\n")
@@ -252,8 +256,15 @@ func TestProtectBreaker(t *testing.T) {
 			}
 			settled(t, func() bool { return stateOf(all) == breaker.Open })
 			c := dial(t, addr)
-			if resp, body := c.ask("GET /good", "X-Request-Id: 1"); body != "good" || resp.Header.Get(FallbackField) != "stale; on=open" || resp.Header.Get("Age") == "" {
+			if resp, body := c.ask("GET /2", "X-Request-Id: 1"); body != "good" || resp.Header.Get(FallbackField) != "stale; on=open" || resp.Header.Get("Age") == "" {
 				t.Errorf("%q %v", body, resp.Header)
+			}
+			for _, b := range bodiesOfGET() {
+				c := dial(t, addr)
+				c.send("GET /2 HTTP/1.1\nHost: h\n" + b)
+				if resp, body := c.answer("GET"); body != "instead" {
+					t.Errorf("a body that was never asked for: %q %v", body, resp.Header)
+				}
 			}
 			if resp, body := c.ask("GET /new", "X-Request-Id: 2"); body != "instead" || resp.Header.Get(FallbackField) != "other; on=open" {
 				t.Errorf("%q %v", body, resp.Header)

@@ -49,7 +49,7 @@ func (v *visit) serve() {
 		copied.Body = &v.body
 		r = &copied
 	}
-	v.w.taping = v.p.terms.cache != nil && r.Method == http.MethodGet && r.Header.Get("Range") == ""
+	v.w.taping = v.p.terms.cache != nil && r.Method == http.MethodGet && r.ContentLength == 0 && r.Header.Get("Range") == ""
 	v.p.next.ServeHTTP(&v.w, r)
 	if v.r.Context().Err() == nil {
 		v.w.begin(http.StatusOK) // of a handler that wrote nothing
@@ -146,7 +146,7 @@ func (v *visit) fallBack(on Trouble) bool {
 			v.w.Header().Set(FallbackField, markOf(fellOther, on).Value)
 			f.Handler.ServeHTTP(&v.w, v.r)
 			return true
-		case f.Stale != nil && (v.r.Method == http.MethodGet || v.r.Method == http.MethodHead):
+		case f.Stale != nil && v.reads():
 			if a, age, ok := t.cache.Get(v.staleKey(), time.Now(), f.Stale.MaxAge); ok {
 				v.rec.Fallback = fellStale
 				v.send(a.Status, staleFields(a, age, on), a.Body)
@@ -159,6 +159,12 @@ func (v *visit) fallBack(on Trouble) bool {
 		v.send(http.StatusNoContent, []h1.Field{{Name: DegradedField, Value: string(on)}}, nil)
 	}
 	return t.optional
+}
+
+// reads reports whether the request may be answered with a copy, whose key knows
+// nothing of bodies.
+func (v *visit) reads() bool {
+	return v.r.ContentLength == 0 && (v.r.Method == http.MethodGet || v.r.Method == http.MethodHead)
 }
 
 func (v *visit) send(status int, fields []h1.Field, body []byte) {
