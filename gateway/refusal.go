@@ -75,6 +75,12 @@ func (r *refusal) fields(dst []h1.Field) []h1.Field {
 	return dst
 }
 
+// until writes a time of whole seconds, rounded up: who comes back then does not
+// come too early.
+func until(t time.Time) string {
+	return t.Add(time.Second - 1).Truncate(time.Second).UTC().Format(time.RFC3339)
+}
+
 // denied is the refusal that an operator ordered.
 func (s *stay) denied(now time.Time) *refusal {
 	p := problem{
@@ -84,7 +90,7 @@ func (s *stay) denied(now time.Time) *refusal {
 	var left time.Duration
 	if !s.over.Until.IsZero() {
 		left = max(s.over.Until.Sub(now), time.Second)
-		p.Until = s.over.Until.UTC().Format(time.RFC3339)
+		p.Until = until(s.over.Until)
 	}
 	return refuse("", RuleDenied, left, p)
 }
@@ -114,7 +120,7 @@ func (s *stay) overdrawn(now time.Time) *refusal {
 		retry = 0
 		p.Detail = fmt.Sprintf("%s: this request alone is more than all of it by %d.", what, d.Excess)
 	} else {
-		p.Until = now.Add(retry).UTC().Format(time.RFC3339)
+		p.Until = until(now.Add(retry))
 		p.Detail = fmt.Sprintf("%s: with this request it is exceeded by %d. It can be made in %v.", what, d.Excess, retry.Round(time.Millisecond))
 	}
 	r := refuse("", ruleRate+l.Name, retry, p)
@@ -139,17 +145,26 @@ func (s *stay) limitOf(index int) *limit {
 func (s *stay) broken(d breaker.Decision) *refusal {
 	retry := max(d.RetryAfter, time.Second)
 	retry += rand.N(retry/2 + 1)
+	detail := "The service behind this has failed too often. It is given time to recover."
+	if d.Forced {
+		detail = "An operator decided that nothing is sent to the service behind this for now."
+	}
 	return refuse(Open, RuleBreaker, retry, problem{
-		Type: "circuit-open", Status: http.StatusServiceUnavailable, Reason: d.Reason,
-		Detail: "The service behind this has failed too often. It is given time to recover.",
+		Type: "circuit-open", Status: http.StatusServiceUnavailable, Reason: d.Reason, Detail: detail,
 	})
 }
 
 // crowded is the refusal of the pool.
 func (s *stay) crowded(no *overload.Refusal) *refusal {
+	detail := "There is more work than can be done now. The least important is refused first."
+	switch no.Rule {
+	case overload.RulePerCaller:
+		detail = "The caller has as much work here as one caller may have at once."
+	case overload.RuleDeadline:
+		detail = "The work would not be done by the time that its caller gave it."
+	}
 	r := refuse(Shed, no.Rule, no.RetryAfter, problem{
-		Type: "overloaded", Status: http.StatusServiceUnavailable, Reason: no.Reason,
-		Detail: "There is more work than can be done now. The least important is refused first.",
+		Type: "overloaded", Status: http.StatusServiceUnavailable, Reason: no.Reason, Detail: detail,
 	})
 	g := &r.grounds
 	g.Limit, g.InFlight, g.Queued, g.Priority = int64(no.Limit), &no.InFlight, &no.Queued, no.Priority.String()

@@ -38,6 +38,7 @@ type Decision struct {
 	Changed    bool          // the state changed: tell the others; with Probe, claim the lease first
 	RetryAfter time.Duration // of a refusal: when to ask again; spread it
 	Reason     string        // of a refusal
+	Forced     bool          // a refusal that an operator ordered
 }
 
 // Result is how a call ended.
@@ -52,7 +53,7 @@ type Result struct {
 func (b *Breaker) Allow(now time.Time) (Ticket, Decision) {
 	if f := &b.is.Forced; f.holds(now) {
 		if f.State == Open {
-			return Ticket{}, Decision{RetryAfter: f.Until.Sub(now), Reason: b.forced}
+			return Ticket{}, Decision{RetryAfter: f.Until.Sub(now), Reason: b.forced, Forced: true}
 		}
 		return Ticket{}, Decision{Allowed: true}
 	}

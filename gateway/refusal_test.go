@@ -1,0 +1,37 @@
+package gateway
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/overload"
+	"github.com/bezoar-dev/bezoar/policy/breaker"
+)
+
+// TestRefusalsSayWhoseFaultItIs: the text of a refusal fits its rule.
+func TestRefusalsSayWhoseFaultItIs(t *testing.T) {
+	var s stay
+	for want, r := range map[string]*refusal{
+		"failed too often":      s.broken(breaker.Decision{Reason: "10 in a row"}),
+		"An operator decided":   s.broken(breaker.Decision{Reason: "by ann", Forced: true}),
+		"more work than can be": s.crowded(&overload.Refusal{Rule: overload.RuleConcurrency}),
+		"as one caller may":     s.crowded(&overload.Refusal{Rule: overload.RulePerCaller}),
+		"by the time that":      s.crowded(&overload.Refusal{Rule: overload.RuleDeadline}),
+	} {
+		if got := r.grounds.Detail; !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", r.grounds.Rule, got, want)
+		}
+	}
+}
+
+// TestUntilIsNotTooEarly: who comes back at the time that was written is not
+// refused for the part of a second that was left out.
+func TestUntilIsNotTooEarly(t *testing.T) {
+	second := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for at, want := range map[time.Duration]string{0: "2026-01-02T03:04:05Z", 1: "2026-01-02T03:04:06Z", 999 * time.Millisecond: "2026-01-02T03:04:06Z"} {
+		if got := until(second.Add(at)); got != want {
+			t.Errorf("%v: %s, want %s", at, got, want)
+		}
+	}
+}
