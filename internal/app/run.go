@@ -20,6 +20,7 @@ func (a *App) Run(ctx context.Context) error {
 	a.base = context.WithoutCancel(ctx)
 	front, stopFront := context.WithCancel(ctx)
 	defer stopFront()
+	defer context.AfterFunc(front, a.health.Drain)() // before what is in flight has ended
 	a.life = front
 	// A part that fails takes the front down, and with it everything.
 	a.failed = func(what string, err error) error {
@@ -66,7 +67,6 @@ func (a *App) Run(ctx context.Context) error {
 	err := a.serveFront(front)
 	stopFront()
 	a.setReady(errors.New("stopping")) // nothing begins in the background from here on
-	a.health.Drain()
 	a.background.Wait()
 	return errors.Join(err, a.stop(a.now.Load().units, &fronts, &inner, &outer))
 }
