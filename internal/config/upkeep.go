@@ -56,8 +56,9 @@ type Budget struct {
 	Floor int   `yaml:"floor" range:"0..1000"`  // retries a second that are always allowed
 }
 
-// Checks are the thresholds of Bezoar's own health: above the first it is
-// degraded, above 1.05 times it, or when nothing is left, it is not ready.
+// Checks are the thresholds of Bezoar's own health: from one of them on it is
+// degraded, and from halfway between it and all it is not ready. CPU only
+// degrades.
 type Checks struct {
 	Memory      Ratio `yaml:"memory" range:"0%..100%"`      // of the machine's or the group's; 0%: not looked at
 	Disk        Ratio `yaml:"disk" range:"0%..100%"`        // of the store's and the state directory's
