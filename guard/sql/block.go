@@ -1,0 +1,287 @@
+package sql
+
+import (
+	"math"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// block is one SELECT, or the tables and the condition of a statement that
+// writes.
+type block struct {
+	base int // its first relation
+	all  int // relations, also those beyond maxRelations
+
+	selects bool    // a condition that an index can serve narrows it down
+	key     bool    // down to one row
+	share   float64 // of the rows that its equalities leave, by what is known
+	chosen  bool    // an equality was among them
+	joined  bool    // an inner join has a condition
+	loose   int     // equalities between columns that no alias assigns to a table
+	hold    int     // within alternatives: what they join is kept aside
+
+	never int // token of something odd in FROM: then no join is called missing; -1
+	where bool
+	truth truth
+}
+
+// clauses is where the parts of a SELECT begin; -1 when they are absent.
+type clauses struct {
+	list, from, where, group, having, window, end int
+}
+
+// clausesOf finds the parts of the SELECT in tokens i to j.
+func (r *Reader) clausesOf(i, j int) clauses {
+	c := clauses{list: i + 1, from: -1, where: -1, group: -1, having: -1, window: -1, end: j}
+	if r.wordAt(i) == wFrom {
+		c.list = -1
+	}
+	for k := i; k < j; k = r.skip(k) {
+		switch r.tokens[k].word {
+		case none:
+		case wSelect:
+			if c.list < 0 {
+				c.list = k + 1
+			}
+		case wFrom:
+			if c.from < 0 && (c.where < 0 || c.list > c.where) && !r.distinctFrom(k) {
+				c.from = k
+			}
+		case wWhere:
+			if c.where < 0 {
+				c.where = k
+			}
+		case wGroup:
+			if c.group < 0 && (r.wordAt(k+1) == wBy) {
+				c.group = k
+			}
+		case wHaving:
+			if c.having < 0 && k > i {
+				c.having = k
+			}
+		case wQualify, wConnect:
+			if c.having < 0 && c.from >= 0 && (r.wordAt(k) == wQualify && r.kindAt(k+1) != comma && r.kindAt(k+1) != dot || r.wordAt(k+1) == wBy) {
+				c.having = k
+			}
+		case wWindow:
+			if c.window < 0 && c.from >= 0 && r.wordAt(k+2) == wAs {
+				c.window = k
+			}
+		}
+	}
+	return c
+}
+
+// distinctFrom says whether the FROM at k is that of IS DISTINCT FROM.
+func (r *Reader) distinctFrom(k int) bool {
+	return r.wordAt(k-1) == wDistinct && (r.wordAt(k-2) == wIs || r.wordAt(k-2) == wNot)
+}
+
+// after is where the clause that begins at from ends: at the next one.
+func (c clauses) after(from int) int {
+	end := c.end
+	for _, k := range [...]int{c.from, c.where, c.group, c.having, c.window} {
+		if k > from && k < end {
+			end = k
+		}
+	}
+	return end
+}
+
+// selectBlock reads one SELECT.
+func (r *Reader) selectBlock(i, j int) shape {
+	c := r.clausesOf(i, j)
+	b := block{base: len(r.relations), share: 1, never: -1}
+	items, edges, pending := len(r.items), len(r.edges), len(r.pending)
+	r.depth++
+	if r.depth-1 > r.deepest.depth {
+		r.deepest = nesting{r.depth - 1, i}
+	}
+	s := unlimited()
+	aggregate, distinct := r.selectList(c, &s)
+	if c.from >= 0 {
+		r.from(&b, c.from+1, c.after(c.from))
+	}
+	if c.where >= 0 {
+		r.where(&b, c.where, c.after(c.where))
+	}
+	if c.having >= 0 {
+		r.having(c.having, c.after(c.having))
+	}
+	if c.window >= 0 {
+		r.scanAll(c.window+1, c.after(c.window))
+	}
+	r.conclude(&b, i, c.from, pending)
+	switch {
+	case c.group >= 0:
+		r.group(&b, c, items)
+	case distinct >= 0 && !aggregate:
+		r.distinct(&b, distinct, items)
+	}
+	s.fixed = b.all == 0
+	s.single = s.single || b.all == 0 && !r.makesRows(c) || aggregate && c.group < 0 || b.key && b.all == 1
+	s.whole = c.from >= 0 && (!b.where || b.truth == always) && !aggregate && c.group < 0 && distinct < 0 && b.all > 0 && math.IsInf(s.limit, 1)
+	s.at, s.docs = c.from, r.docs(&b)
+	if s.whole && r.onlyNamed(&b) {
+		s.whole = false
+	}
+	if c.group >= 0 || aggregate {
+		s.limit = min(s.limit, math.MaxFloat64) // the rows are groups: GroupCardinality counts them
+	}
+	r.relations, r.items, r.edges = r.relations[:b.base], r.items[:items], r.edges[:edges]
+	r.depth--
+	return s
+}
+
+// makesRows says whether a SELECT without tables gives more than one row.
+func (r *Reader) makesRows(c clauses) bool { return c.from >= 0 }
+
+// onlyNamed says whether a block reads nothing but derived tables: those were
+// judged where they are written.
+func (r *Reader) onlyNamed(b *block) bool {
+	for _, rel := range r.relations[b.base:] {
+		if !rel.derived {
+			return false
+		}
+	}
+	return true
+}
+
+// selectList reads what is between SELECT and FROM. distinct is the token of
+// DISTINCT; -1 without.
+func (r *Reader) selectList(c clauses, s *shape) (aggregate bool, distinct int) {
+	distinct = -1
+	if c.list < 0 {
+		return false, -1
+	}
+	i, end := c.list, c.after(c.list-1)
+	for i < end {
+		switch w := r.wordAt(i); {
+		case w == wDistinct:
+			distinct = i
+			if r.wordAt(i+1) == wOn && r.kindAt(i+2) == openParen {
+				r.scanAll(i+3, r.skip(i+2)-1)
+				i = r.skip(i + 2)
+				continue
+			}
+		case w == wAll, w == wIgnorable, w == wStraight, r.wordIs(i, "sql_calc_found_rows", "sql_no_cache", "sql_cache", "sql_small_result", "sql_big_result", "sql_buffer_result"):
+		case w == wTop && (r.kindAt(i+1) == number || r.kindAt(i+1) == openParen || r.kindAt(i+1) == param):
+			i = r.topRows(i, end, s)
+			continue
+		default:
+			return r.selectItems(i, end), distinct
+		}
+		i++
+	}
+	return false, distinct
+}
+
+// topRows reads TOP n and TOP (n).
+func (r *Reader) topRows(i, end int, s *shape) int {
+	next := r.skip(i + 1)
+	if a := r.amountOf(span{i + 1, next}); a.known && !r.wordIs(next, "percent") {
+		s.limit, s.single = a.value, a.value <= 1
+	}
+	if r.wordIs(next, "percent") {
+		next++
+	}
+	if r.wordAt(next) == wWith && r.wordIs(next+1, "ties") {
+		next += 2
+	}
+	return min(next, end)
+}
+
+// selectItems keeps the first expressions, which GROUP BY may name, and says
+// whether the whole is one aggregate.
+func (r *Reader) selectItems(i, end int) (aggregate bool) {
+	mark := len(r.items)
+	for from := i; from < end; {
+		to := from
+		for to < end && r.kindAt(to) != comma {
+			to = r.skip(to)
+		}
+		to = min(to, end)
+		if len(r.items)-mark < maxGroups {
+			r.items = append(r.items, span{from, to})
+		}
+		e := r.scan(from, to, nil)
+		aggregate = aggregate || e.aggregate
+		from = to + 1
+	}
+	return aggregate
+}
+
+// tableBlock reads TABLE name.
+func (r *Reader) tableBlock(i, j int) shape {
+	b := block{base: len(r.relations), share: 1, never: -1}
+	r.from(&b, i+1, j)
+	s := unlimited()
+	s.whole, s.at, s.docs = true, i, r.docs(&b)
+	if r.onlyNamed(&b) {
+		s.whole = false
+	}
+	r.relations = r.relations[:b.base]
+	return s
+}
+
+// where reads the condition of a block.
+func (r *Reader) where(b *block, i, j int) {
+	if r.conditional(i) { // where some servers see it and others do not
+		r.scanAll(i+1, j)
+		return
+	}
+	b.where = true
+	if r.wordIs(i+1, "current") && r.wordIs(i+2, "of") {
+		b.selects, b.key = true, true
+		return
+	}
+	v := r.condition(b, i+1, j, false)
+	b.truth = v.truth
+	b.selects = b.selects || v.selects
+}
+
+// having reads a condition on groups: it selects no rows.
+func (r *Reader) having(i, j int) {
+	b := block{base: len(r.relations), share: 1, never: -1, hold: 1}
+	pending, edges := len(r.pending), len(r.edges)
+	r.condition(&b, i+1, j, false)
+	kept := r.pending[:pending]
+	for _, p := range r.pending[pending:] {
+		if p.always {
+			kept = append(kept, p)
+		}
+	}
+	r.pending, r.edges = kept, r.edges[:edges]
+}
+
+// measured is a measure that a condition may add.
+type measured struct {
+	predictor cost.Predictor
+	at        span
+	value     float64
+	path      string
+	why       string
+	always    bool // also where another condition selects
+}
+
+// conclude adds what the condition of a block left, and what its joins lack.
+func (r *Reader) conclude(b *block, i, from, pending int) {
+	passes := b.selects || len(r.pending) > pending && r.small(b)
+	for _, p := range r.pending[pending:] {
+		if !p.always && passes {
+			continue
+		}
+		m := r.add(p.predictor, p.value, p.at.from, p.path)
+		m.Target = r.target(b)
+		if r.o.Explain {
+			m.Detail = r.excerpt(p.at.from, p.at.to) + ": " + p.why
+		}
+	}
+	r.pending = r.pending[:pending]
+	if b.all > 1 {
+		if from < 0 {
+			from = i
+		}
+		r.joins(b, from)
+	}
+}

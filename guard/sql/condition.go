@@ -1,0 +1,164 @@
+package sql
+
+// truth is what a condition says whatever the row.
+type truth uint8
+
+const (
+	depends truth = iota
+	always
+	never
+)
+
+func (t truth) not() truth {
+	switch t {
+	case always:
+		return never
+	case never:
+		return always
+	default:
+		return depends
+	}
+}
+
+func truthOf(is bool) truth {
+	if is {
+		return always
+	}
+	return never
+}
+
+// verdict is what a condition does.
+type verdict struct {
+	truth   truth
+	selects bool // an index can find the rows
+	chosen  bool // by an equality
+}
+
+// condition reads a boolean expression. on: it is that of a join.
+func (r *Reader) condition(b *block, i, j int, on bool) verdict {
+	for r.kindAt(i) == openParen && r.skip(i) == j && !r.holdsQuery(i) {
+		i, j = i+1, j-1
+	}
+	if !r.enter(i) {
+		return verdict{}
+	}
+	v := verdict{}
+	if or := r.find(i, j, wOr); or < j {
+		v = r.alternatives(b, i, j, or, on)
+	} else {
+		v = r.conjunction(b, i, j, on)
+	}
+	r.levels--
+	return v
+}
+
+// find is the first such word at this level, or j.
+func (r *Reader) find(i, j int, w word) int {
+	for i < j && r.tokens[i].word != w {
+		i = r.skip(i)
+	}
+	return min(i, j)
+}
+
+// alternatives reads a OR b OR c. What joins tables joins them only if every
+// alternative does.
+func (r *Reader) alternatives(b *block, i, j, or int, on bool) verdict {
+	mark := len(r.edges)
+	joins := true
+	v := verdict{truth: never, selects: true, chosen: true}
+	b.hold++
+	for first := true; i < j; first = false {
+		arm := len(r.edges)
+		a := r.conjunction(b, i, or, on)
+		joins = joins && len(r.edges) > arm
+		if !first {
+			r.edges = r.edges[:min(arm, len(r.edges))]
+		}
+		v.selects, v.chosen = v.selects && a.selects, v.chosen && a.chosen
+		switch {
+		case a.truth == always:
+			v.truth = always
+		case a.truth == depends && v.truth == never:
+			v.truth = depends
+		}
+		i = or + 1
+		or = r.find(i, j, wOr)
+	}
+	b.hold--
+	if !joins {
+		r.edges = r.edges[:mark]
+	}
+	r.release(b, mark)
+	return v
+}
+
+// conjunction reads a AND b AND c.
+func (r *Reader) conjunction(b *block, i, j int, on bool) verdict {
+	v := verdict{truth: always}
+	between := 0
+	for from, k := i, i; from < j; {
+		for k < j {
+			w := r.tokens[k].word
+			if w == wBetween {
+				between++
+			}
+			if w == wAnd && between > 0 {
+				between--
+			} else if w == wAnd || w == oHolds && r.dialect.kind == mysql {
+				break
+			}
+			k = r.skip(k)
+		}
+		k = min(k, j)
+		f := verdict{truth: always} // what only some servers see is not there
+		if r.conditional(from) {
+			r.scanAll(from, k)
+		} else {
+			f = r.factor(b, from, k, on)
+		}
+		v.selects, v.chosen = v.selects || f.selects, v.chosen || f.chosen
+		switch {
+		case f.truth == never:
+			v.truth = never
+		case f.truth == depends && v.truth == always:
+			v.truth = depends
+		}
+		k++
+		from = k
+	}
+	if i >= j {
+		v.truth = depends
+	}
+	return v
+}
+
+// conditional says whether token i is in a comment that only some servers
+// execute, in a statement that is not.
+func (r *Reader) conditional(i int) bool { return r.tok(i).hidden && !r.whole }
+
+// factor reads NOT, brackets, and what is left: one comparison.
+func (r *Reader) factor(b *block, i, j int, on bool) verdict {
+	not := false
+	for i < j && (r.wordAt(i) == wNot || r.kindAt(i) == operator && r.text[r.tokens[i].start] == '!' && r.tokens[i].end == r.tokens[i].start+1) {
+		not, i = !not, i+1
+	}
+	grouped := r.kindAt(i) == openParen && r.skip(i) == j && !r.holdsQuery(i)
+	switch {
+	case i >= j:
+		return verdict{}
+	case not && grouped:
+		mark := len(r.edges)
+		b.hold++
+		v := r.condition(b, i+1, j-1, on)
+		b.hold--
+		r.edges = r.edges[:mark]
+		return verdict{truth: v.truth.not()}
+	case grouped:
+		return r.condition(b, i+1, j-1, on)
+	}
+	v := r.predicate(b, i, j, on, not)
+	if not {
+		v = verdict{truth: v.truth.not()}
+	}
+	return v
+}

@@ -1,0 +1,2 @@
+// Package sql reads SQL statements into measures of their cost.
+package sql

@@ -1,0 +1,310 @@
+package sql
+
+import (
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// relation is one member of a FROM.
+type relation struct {
+	name, alias uint64 // hashes
+	at          int    // token of its name
+	group       int16  // of the relations that conditions join: the index of another, or its own
+	free        bool   // reads no table, or one row of it: to join it costs nothing
+	derived     bool   // a query, a function or a part of WITH
+	ranges      int8   // one-sided conditions that bound it by another
+	ranged      int16  // which one
+}
+
+// joinKind is how a relation comes in.
+type joinKind uint8
+
+const (
+	byComma joinKind = iota
+	byInner
+	byOuter
+	byCross
+	byLateral // sees those before it
+)
+
+// from reads the relations of a FROM with their conditions.
+func (r *Reader) from(b *block, i, j int) {
+	kind, natural := byComma, false
+	for i < j {
+		before := i
+		i = r.relation(b, i, j, kind, natural)
+		i = r.joinCondition(b, i, j, kind)
+		if i < j && i == before {
+			i = r.odd(b, i)
+		}
+		for i < j && r.kindAt(i) != comma && !r.beginsJoin(i) {
+			if n := r.joinCondition(b, i, j, kind); n > i {
+				i = n
+				continue
+			}
+			i = r.odd(b, i)
+		}
+		if i >= j {
+			return
+		}
+		i, kind, natural = r.joinWords(i)
+		if i >= j {
+			b.never = i
+		}
+	}
+}
+
+// odd skips what is no part of a FROM that is known. Joins are not judged then.
+func (r *Reader) odd(b *block, i int) int {
+	if b.never < 0 {
+		b.never = i
+	}
+	if r.kindAt(i) == openParen {
+		r.scanAll(i, r.skip(i))
+	}
+	return r.skip(i)
+}
+
+// beginsJoin says whether a JOIN begins at i.
+func (r *Reader) beginsJoin(i int) bool {
+	switch r.wordAt(i) {
+	case wJoin, wStraight:
+		return true
+	case wInner, wCross, wNatural:
+		return true
+	case wOuter:
+		return r.wordAt(i+1) == wJoin || r.wordAt(i+1) == wOuterWord || r.wordIs(i+1, "semi", "anti", "hash", "merge", "loop", "any", "all", "asof", "array")
+	case wOuterWord:
+		return r.wordAt(i+1) == wApply
+	case none:
+		return r.kindAt(i) == bare && (r.wordAt(i+1) == wJoin || r.wordAt(i+2) == wJoin) && r.wordIs(i, "semi", "anti", "asof", "global", "any", "hash", "positional")
+	}
+	return false
+}
+
+// joinWords reads LEFT OUTER JOIN and the like.
+func (r *Reader) joinWords(i int) (int, joinKind, bool) {
+	if r.kindAt(i) == comma {
+		return i + 1, byComma, false
+	}
+	kind, natural := byInner, false
+	const most = 5
+	for n := 0; n < most; n++ {
+		w := r.wordAt(i)
+		i++
+		switch w {
+		case wOuter:
+			kind = byOuter
+		case wCross:
+			kind = byCross
+		case wNatural:
+			natural = true
+		case wApply:
+			return i, byLateral, false
+		case wJoin, wStraight:
+			return i, kind, natural
+		}
+	}
+	return i, kind, natural
+}
+
+// relation reads one member, its alias and what else stands behind it.
+func (r *Reader) relation(b *block, i, j int, kind joinKind, natural bool) int {
+	for r.wordAt(i) == wOnly && r.kindAt(i+1) != dot || r.wordAt(i) == wLateral || r.wordAt(i) == wIgnorable {
+		if r.wordAt(i) == wLateral {
+			kind = byLateral
+		}
+		i++
+	}
+	if i >= j {
+		return i
+	}
+	rel := relation{at: i}
+	switch {
+	case r.kindAt(i) == openParen && r.holdsQuery(i):
+		s := r.query(i+1, r.skip(i)-1, false)
+		rel.derived, rel.free = true, s.single || s.fixed
+		i = r.skip(i)
+	case r.kindAt(i) == openParen:
+		r.from(b, i+1, r.skip(i)-1)
+		return r.alias(r.skip(i), j, nil)
+	case r.name(i):
+		i = r.table(&rel, i, j)
+	default:
+		return i
+	}
+	i = r.alias(i, j, &rel)
+	r.join(b, rel, kind, natural)
+	return i
+}
+
+// name says whether a name may stand at i.
+func (r *Reader) name(i int) bool {
+	switch t := r.tok(i); t.kind {
+	case bare:
+		return t.word.names() || t.word == wTable || t.word == wOuter && r.kindAt(i+1) == openParen
+	case quoted, text, param:
+		return true
+	default:
+		return false
+	}
+}
+
+// table reads schema.table, a function, or a part of WITH.
+func (r *Reader) table(rel *relation, i, j int) int {
+	for i+2 < j && r.kindAt(i+1) == dot {
+		i += 2
+		for r.kindAt(i) == dot && i+1 < j { // db..table
+			i++
+		}
+	}
+	rel.at = i
+	rel.name = r.hash(i)
+	rel.alias = rel.name
+	i++
+	if r.kindAt(i) == openParen && i < j && !r.wordIs(i+1, "nolock", "updlock", "rowlock", "readpast", "index") {
+		rel.derived, rel.free = true, true
+		if r.wordAt(i-1) == none {
+			r.call(i - 1)
+		}
+		r.scanAll(i+1, r.skip(i)-1)
+		i = r.skip(i)
+		if r.wordAt(i) == wWith && r.wordIs(i+1, "ordinality", "offset") {
+			i += 2
+		}
+		return i
+	}
+	if n := r.lookup(rel.at); n != nil && (rel.at == 0 || r.kindAt(rel.at-1) != dot) {
+		rel.derived, rel.free = true, n.shape.single || n.shape.fixed
+		n.own = n.own || n.open
+	} else if h, ok := r.indexHint(rel.at); ok && h.Docs > 0 && h.Docs <= smallTable {
+		rel.free = true
+	}
+	return i
+}
+
+// smallTable is a number of rows that may be joined with everything.
+const smallTable = 100
+
+// alias reads AS name (columns), and what else may follow: samples, index hints,
+// partitions.
+func (r *Reader) alias(i, j int, rel *relation) int {
+	for i < j {
+		switch t := r.tok(i); {
+		case t.word == wAs && i+1 < j && r.name(i+1):
+			i++
+			i = r.aliasName(i, j, rel)
+		case t.word == wAs && r.kindAt(i+1) == openParen: // AS (a int, b text)
+			i = r.skip(i + 1)
+		case r.wordIs(i, "use", "force", "ignore") && r.wordIs(i+1, "index", "key"):
+			for i < j && r.kindAt(i) != openParen && r.kindAt(i) != comma {
+				i++
+			}
+			i = min(r.skip(i), j)
+		case t.word == wWith && r.kindAt(i+1) == openParen, r.wordIs(i, "partition", "tablesample", "repeatable", "nolock", "bernoulli", "system"):
+			i++
+			for i < j && r.kindAt(i) == bare && !r.beginsJoin(i) && r.wordAt(i) == none {
+				i++
+			}
+			if r.kindAt(i) == openParen {
+				i = r.skip(i)
+			}
+		case t.word == wFor && r.wordIs(i+1, "system_time", "portion"), t.word == wFor && r.wordAt(i+1) == none && r.kindAt(i+1) == bare:
+			for i < j && r.kindAt(i) != comma && !r.beginsJoin(i) && r.wordAt(i) != wOn {
+				i = r.skip(i)
+			}
+		case t.kind == operator && t.word == oStar: // ONLY's opposite
+			i++
+		case r.name(i) && !r.beginsJoin(i) && t.word != wTable && t.kind != param && !r.wordIs(i, "pivot", "unpivot", "match_recognize", "left", "final", "sample", "prewhere"):
+			i = r.aliasName(i, j, rel)
+		default:
+			return i
+		}
+	}
+	return min(i, j)
+}
+
+func (r *Reader) aliasName(i, j int, rel *relation) int {
+	if rel != nil {
+		rel.alias = r.hash(i)
+		if rel.name == 0 {
+			rel.at = i
+		}
+	}
+	i++
+	if r.kindAt(i) == openParen && i < j {
+		i = r.skip(i)
+	}
+	return i
+}
+
+// join adds a relation to the block.
+func (r *Reader) join(b *block, rel relation, kind joinKind, natural bool) {
+	b.all++
+	n := len(r.relations) - b.base
+	if n >= maxRelations {
+		return
+	}
+	rel.group = int16(n)
+	rel.ranged = -1
+	r.relations = append(r.relations, rel)
+	if n > 0 && (natural || kind == byLateral || rel.derived && rel.name != 0 && r.kindAt(rel.at+1) == openParen) {
+		r.link(b, n-1, n)
+	}
+}
+
+// joinCondition reads ON and USING.
+func (r *Reader) joinCondition(b *block, i, j int, kind joinKind) int {
+	switch {
+	case i >= j:
+		return i
+	case r.wordAt(i) == wUsing && r.kindAt(i+1) == openParen:
+		if n := len(r.relations) - b.base; n > 1 {
+			r.link(b, n-2, n-1)
+			b.joined = b.joined || kind != byOuter
+		}
+		return r.alias(r.skip(i+1), j, nil)
+	case r.wordAt(i) != wOn:
+		return i
+	}
+	end := i + 1
+	for end < j && !(r.kindAt(end) == comma || r.beginsJoin(end) || r.wordAt(end) == wOn && end > i+1) {
+		end = r.skip(end)
+	}
+	end = min(end, j)
+	pending, key := len(r.pending), b.key
+	v := r.condition(b, i+1, end, true)
+	if kind == byOuter { // it narrows down one side at most
+		kept := r.pending[:pending]
+		for _, p := range r.pending[pending:] {
+			if p.always {
+				kept = append(kept, p)
+			}
+		}
+		r.pending, b.key = kept, key
+		return end
+	}
+	b.selects = b.selects || v.selects
+	b.joined = b.joined || v.truth != always
+	return end
+}
+
+// joins measures how many relations there are, and which of them nothing joins.
+func (r *Reader) joins(b *block, from int) {
+	m := r.add(cost.JoinCount, float64(b.all), from, "FROM")
+	m.Target = r.target(b)
+	if r.o.Explain {
+		m.Detail = format("%v tables in one FROM", b.all)
+	}
+	if b.never >= 0 || b.all > maxRelations {
+		return
+	}
+	groups := r.groups(b)
+	if groups <= 1 {
+		return
+	}
+	m = r.add(cost.CrossJoin, float64(groups), from, "FROM")
+	m.Target = r.target(b)
+	if r.o.Explain {
+		m.Detail = r.groupsText(b, groups)
+	}
+}

@@ -1,0 +1,143 @@
+package sql
+
+import "github.com/bezoar-dev/bezoar/guard/cost"
+
+// longestName bounds what is looked up as a function.
+const longestName = 64
+
+// sort of a function.
+type sortOf uint8
+
+const (
+	ordinary sortOf = iota
+	aggregates
+	randomly
+	refused
+	matches // its second argument is a regular expression
+)
+
+// note reads a call: k is the token of the function's name, a bracket follows.
+func (r *Reader) note(e *operand, k int) {
+	if e.call < 0 {
+		e.call = k
+	}
+	switch r.call(k) {
+	case aggregates:
+		if !r.windowed(r.skip(k + 1)) {
+			e.aggregate = true
+		}
+	case randomly:
+		if e.random < 0 {
+			e.random = k
+		}
+	case matches:
+		if e.regex < 0 {
+			e.regex = k
+		}
+		r.argumentPattern(k)
+	}
+}
+
+// call classifies the function at k, and measures one that is refused.
+func (r *Reader) call(k int) sortOf {
+	t := r.tok(k)
+	name := r.text[t.start:t.end]
+	if t.kind == quoted {
+		name = inside(name)
+		if r.text[t.start]|0x20 == 'u' { // U&"…": escapes may spell anything
+			r.unreadable(k, "a function whose name is written in escapes")
+			return ordinary
+		}
+	}
+	s := r.functionSort(name)
+	if s == refused {
+		r.denied(k, "")
+	}
+	return s
+}
+
+func (r *Reader) functionSort(name []byte) sortOf {
+	var room [longestName]byte
+	if len(name) > len(room) {
+		return ordinary
+	}
+	low := room[:len(name)]
+	for i, c := range name {
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		low[i] = c
+	}
+	if _, ok := r.o.Denied[string(low)]; ok {
+		return refused
+	}
+	return functionSort(low)
+}
+
+func (r *Reader) isDenied(name []byte) bool { return r.functionSort(name) == refused }
+
+// functionSort knows functions by their names in lower case.
+func functionSort(name []byte) sortOf {
+	switch string(name) {
+	case "count", "sum", "min", "max", "avg", "array_agg", "string_agg", "group_concat", "json_agg", "jsonb_agg", "json_object_agg",
+		"jsonb_object_agg", "json_arrayagg", "json_objectagg", "xmlagg", "listagg", "bool_and", "bool_or", "every", "bit_and", "bit_or", "bit_xor",
+		"stddev", "stddev_pop", "stddev_samp", "std", "variance", "var_pop", "var_samp", "corr", "covar_pop", "covar_samp",
+		"percentile_cont", "percentile_disc", "mode", "median", "any_value", "approx_count_distinct", "approx_distinct", "total",
+		"first_agg", "range_agg", "st_collect", "st_union", "st_extent", "regr_slope", "uniq", "uniqexact", "hll_add_agg", "count_if", "countif", "sumif":
+		return aggregates
+	case "rand", "random", "newid", "uuid", "gen_random_uuid", "uuid_generate_v4", "random_bytes", "dbms_random.value", "generateuuidv4":
+		return randomly
+	case "sleep", "benchmark", "pg_sleep", "pg_sleep_for", "pg_sleep_until", // only burn time
+		"get_lock", "master_pos_wait", "source_pos_wait", "wait_for_executed_gtid_set", "wait_until_sql_thread_after_gtids", // wait
+		"load_file", "lo_import", "lo_export", "pg_read_file", "pg_read_binary_file", "pg_ls_dir", "pg_stat_file", "load_extension", // read and write files
+		"sys_exec", "sys_eval", "xp_cmdshell", "xp_dirtree", "xp_fileexist", "xp_regread", "xp_regwrite", "sp_oacreate", "sp_oamethod", // run commands
+		"dblink", "dblink_exec", "dblink_connect", "dblink_connect_u", "dblink_open", "dblink_send_query", // run statements elsewhere
+		"query_to_xml", "query_to_xmlschema", "query_to_xml_and_xmlschema", "database_to_xml", "schema_to_xml", // run what a string says
+		"pg_terminate_backend", "pg_reload_conf", "pg_rotate_logfile":
+		return refused
+	case "regexp_like", "regexp_matches", "regexp_match", "regexp_replace", "regexp_substr", "regexp_instr", "regexp_count", "regexp_split_to_array", "regexp_split_to_table":
+		return matches
+	}
+	return ordinary
+}
+
+// DeniedFunctions are the functions that [cost.DeniedFunction] counts without
+// being told: they wait, read files, or run commands and statements that the
+// guard does not see. Options.Denied adds to them.
+func DeniedFunctions() []string {
+	return []string{
+		"benchmark", "database_to_xml", "dblink", "dblink_connect", "dblink_connect_u", "dblink_exec", "dblink_open", "dblink_send_query",
+		"get_lock", "lo_export", "lo_import", "load_extension", "load_file", "master_pos_wait", "pg_ls_dir", "pg_read_binary_file",
+		"pg_read_file", "pg_reload_conf", "pg_rotate_logfile", "pg_sleep", "pg_sleep_for", "pg_sleep_until", "pg_stat_file",
+		"pg_terminate_backend", "query_to_xml", "query_to_xml_and_xmlschema", "query_to_xmlschema", "schema_to_xml", "sleep",
+		"source_pos_wait", "sp_oacreate", "sp_oamethod", "sys_eval", "sys_exec", "wait_for_executed_gtid_set",
+		"wait_until_sql_thread_after_gtids", "xp_cmdshell", "xp_dirtree", "xp_fileexist", "xp_regread", "xp_regwrite",
+	}
+}
+
+// windowed says whether a window follows a call: then it gives a value for each
+// row.
+func (r *Reader) windowed(k int) bool {
+	for r.wordAt(k) == wFilter && r.kindAt(k+1) == openParen || r.wordIs(k, "within", "respect", "ignore", "nulls") {
+		if r.wordAt(k) == wFilter {
+			k = r.skip(k + 1)
+			continue
+		}
+		k++
+		if r.wordAt(k) == wGroup && r.kindAt(k+1) == openParen {
+			k = r.skip(k + 1)
+		}
+	}
+	return r.wordAt(k) == wOver
+}
+
+// denied measures a call that is refused. what names it where no function does.
+func (r *Reader) denied(k int, what string) {
+	m := r.add(cost.DeniedFunction, 1, k, "function")
+	if r.o.Explain {
+		if what == "" {
+			what = r.excerpt(k, k+1) + "()"
+		}
+		m.Path, m.Detail = what, "waits, reads files, or runs what the guard does not see"
+	}
+}

@@ -1,0 +1,230 @@
+package sql
+
+import (
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// unknownRelation stands for a column that no alias assigns to a relation, outer
+// for one of a query around this one.
+const (
+	unknownRelation = -1
+	outerRelation   = -2
+)
+
+// edge joins two relations of a block, or something that is not known.
+type edge struct{ a, b int16 }
+
+// relationOf is the relation of the block that a column belongs to. qualifier is
+// a token, -1 without.
+func (r *Reader) relationOf(b *block, qualifier int) int {
+	list := r.relations[b.base:]
+	if qualifier < 0 {
+		if len(list) == 1 && b.all == 1 {
+			return 0
+		}
+		return unknownRelation
+	}
+	h := r.hash(qualifier)
+	for i := range list {
+		if list[i].alias == h {
+			return i
+		}
+	}
+	for i := range list {
+		if list[i].name == h {
+			return i
+		}
+	}
+	if b.all > maxRelations {
+		return unknownRelation
+	}
+	return outerRelation
+}
+
+// root is the relation that stands for a group.
+func (r *Reader) root(b *block, i int) int {
+	list := r.relations[b.base:]
+	for int(list[i].group) != i {
+		list[i].group = list[list[i].group].group
+		i = int(list[i].group)
+	}
+	return i
+}
+
+// link joins two relations, or remembers it while an alternative is read.
+func (r *Reader) link(b *block, x, y int) {
+	if x == y && x >= 0 || x == outerRelation || y == outerRelation {
+		return
+	}
+	if b.hold > 0 {
+		r.edges = append(r.edges, edge{int16(x), int16(y)})
+		return
+	}
+	if x < 0 || y < 0 {
+		b.loose++
+		return
+	}
+	x, y = r.root(b, x), r.root(b, y)
+	r.relations[b.base+max(x, y)].group = int16(min(x, y))
+}
+
+// release links what the alternatives from mark on have in common.
+func (r *Reader) release(b *block, mark int) {
+	if b.hold > 0 {
+		return
+	}
+	for _, e := range r.edges[mark:] {
+		r.link(b, int(e.a), int(e.b))
+	}
+	r.edges = r.edges[:mark]
+}
+
+// linkRange joins two relations when one is bounded by the other from both
+// sides: one inequality alone leaves half of all pairs.
+func (r *Reader) linkRange(b *block, x, y int) {
+	if x < 0 || y < 0 || x == y {
+		if x == unknownRelation || y == unknownRelation {
+			r.link(b, x, y)
+		}
+		return
+	}
+	x, y = min(x, y), max(x, y)
+	rel := &r.relations[b.base+y]
+	if rel.ranges > 0 && int(rel.ranged) == x {
+		r.link(b, x, y)
+		return
+	}
+	rel.ranges, rel.ranged = 1, int16(x)
+}
+
+// pin frees a relation of which a constant picks one row.
+func (r *Reader) pin(b *block, i int) {
+	if i >= 0 && b.hold == 0 {
+		r.relations[b.base+i].free = true
+	}
+}
+
+// groups counts the groups of relations that nothing joins. Those that cost
+// nothing do not count, and equalities between columns without an alias join
+// something.
+func (r *Reader) groups(b *block) int {
+	n := 0
+	var counted [maxRelations]bool
+	for i, rel := range r.relations[b.base:] {
+		if root := r.root(b, i); !rel.free && !counted[root] {
+			counted[root] = true
+			n++
+		}
+	}
+	return max(min(n, 1), n-b.loose)
+}
+
+// groupsText names the groups.
+func (r *Reader) groupsText(b *block, n int) string {
+	var text strings.Builder
+	text.WriteString(format("%d groups of tables that nothing joins: ", n))
+	list := r.relations[b.base:]
+	first := true
+	for root := range list {
+		if r.root(b, root) != root {
+			continue
+		}
+		if !first {
+			text.WriteString(" × ")
+		}
+		first = false
+		with := ""
+		for i := range list {
+			if r.root(b, i) == root {
+				text.WriteString(with)
+				text.WriteString(r.excerpt(list[i].at, list[i].at+1))
+				with = "+"
+			}
+		}
+		if text.Len() > 300 {
+			text.WriteString(" …")
+			break
+		}
+	}
+	return text.String()
+}
+
+// nameOf is the name of a table as hints and rules know it.
+func (r *Reader) nameOf(at int) string {
+	t := r.tok(at)
+	b := r.text[t.start:t.end]
+	if t.kind == quoted || t.kind == text {
+		b = inside(b)
+	}
+	return r.intern(b)
+}
+
+func (r *Reader) indexHint(at int) (cost.IndexHint, bool) {
+	if r.o.Hints == nil {
+		return cost.IndexHint{}, false
+	}
+	return r.o.Hints.Index(r.nameOf(at))
+}
+
+// docs is how many rows the largest table of a block has; 0 when none is known.
+func (r *Reader) docs(b *block) float64 {
+	most := 0.0
+	if r.o.Hints == nil {
+		return 0
+	}
+	for _, rel := range r.relations[b.base:] {
+		if rel.derived {
+			continue
+		}
+		if h, ok := r.indexHint(rel.at); ok {
+			most = max(most, h.Docs)
+		}
+	}
+	return most
+}
+
+// small says whether hints call every table of a block small: then reading one
+// whole costs little.
+func (r *Reader) small(b *block) bool {
+	if r.o.Hints == nil || len(r.relations) == b.base {
+		return false
+	}
+	const few = 10_000
+	for _, rel := range r.relations[b.base:] {
+		h, ok := r.indexHint(rel.at)
+		if rel.derived || !ok || h.Docs <= 0 || h.Docs > few {
+			return false
+		}
+	}
+	return true
+}
+
+// target names the tables of a block, with commas between them.
+func (r *Reader) target(b *block) string {
+	const most = 8
+	r.room = r.room[:0]
+	n := 0
+	for _, rel := range r.relations[b.base:] {
+		if rel.derived {
+			continue
+		}
+		if n++; n > most {
+			break
+		}
+		if n > 1 {
+			r.room = append(r.room, ',')
+		}
+		t := r.tok(rel.at)
+		name := r.text[t.start:t.end]
+		if t.kind == quoted || t.kind == text {
+			name = inside(name)
+		}
+		r.room = append(r.room, name[:min(len(name), 128)]...)
+	}
+	if n == 0 {
+		return ""
+	}
+	return r.intern(r.room)
+}

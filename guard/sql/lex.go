@@ -1,0 +1,299 @@
+package sql
+
+import (
+	"bytes"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// lexer cuts a text into tokens in one pass. No byte is looked at more than a
+// few times: what is searched for and not found is not searched for again.
+type lexer struct {
+	text      []byte
+	dialect   dialect
+	maxDepth  int
+	maxTokens int
+
+	tokens []token
+	open   []int32 // tokens of brackets and CASE that are not closed
+	params int     // placeholders without a number or a name
+
+	hidden   bool // within /*! … */
+	noDollar bool // a $tag$ was not closed: there is none further on
+	steps    int  // bytes looked at, for the test that this is linear
+
+	fault *cost.Unreadable // the first; nothing is read beyond it
+}
+
+// lex reads the text from byte from on. What was read before a fault stays.
+func (l *lexer) lex(from int) {
+	i := from
+	for i < len(l.text) && l.fault == nil {
+		c := l.text[i]
+		switch classOf(c) {
+		case space:
+			i++
+		case letter:
+			i = l.word(i)
+		case digit:
+			i = l.number(i)
+		case quote:
+			i = l.quoted(i, i)
+		case bracket:
+			i = l.bracket(i)
+		case sign:
+			i = l.sign(i)
+		case special:
+			i = l.special(i)
+		case other:
+			if c == 0 && i == len(l.text)-1 {
+				return // a text that C ends
+			}
+			i = l.add(operator, oOther, i, i+1)
+		}
+		if len(l.tokens) > l.maxTokens {
+			l.fail(cost.Unparsable, "too many tokens", i)
+		}
+	}
+	if l.hidden {
+		l.fail(cost.Unparsable, "a comment that is not closed", len(l.text))
+	}
+	l.hidden = false
+}
+
+func (l *lexer) fail(p cost.Predictor, reason string, at int) {
+	if l.fault == nil {
+		l.fault = &cost.Unreadable{Predictor: p, Reason: reason, Offset: at}
+	}
+}
+
+// add appends a token and says where the text goes on.
+func (l *lexer) add(k kind, w word, start, end int) int {
+	l.tokens = append(l.tokens, token{start: int32(start), end: int32(end), match: -1, kind: k, word: w, hidden: l.hidden})
+	l.steps += end - start
+	return end
+}
+
+// addParam appends a placeholder that only its order numbers: match counts.
+func (l *lexer) addParam(start, end int) int {
+	l.add(param, none, start, end)
+	l.tokens[len(l.tokens)-1].match = int32(l.params)
+	l.params++
+	return end
+}
+
+// last is the kind of the last token.
+func (l *lexer) last() token {
+	if n := len(l.tokens); n > 0 {
+		return l.tokens[n-1]
+	}
+	return token{}
+}
+
+// afterOperand says that the last token ends a value, so that a sign goes on
+// with it.
+func (l *lexer) afterOperand() bool {
+	t := l.last()
+	return t.kind.operand() && (t.kind != bare || t.word == none || t.word == wEnd || t.word == wTrue || t.word == wFalse || t.word == wNull || t.word == wNow)
+}
+
+func (l *lexer) word(i int) int {
+	start := i
+	var low [maxWord + 1]byte
+	n := 0
+	for ; i < len(l.text); i++ {
+		c := l.text[i]
+		if cl := classOf(c); cl != letter && cl != digit && c != '$' {
+			break
+		}
+		if n < len(low) {
+			low[n] = c | 0x20 // of A to Z; what becomes of other bytes is no word either
+			if c == '_' {
+				low[n] = c
+			}
+			n++
+		}
+	}
+	if i < len(l.text) && i-start <= 2 && (l.text[i] == '\'' || l.text[i] == '"' || l.text[i] == '&') {
+		if to := l.prefixed(start, i); to > 0 {
+			return to
+		}
+	}
+	w := none
+	if i-start <= maxWord && l.last().kind != dot {
+		w = wordOf(low[:n])
+	}
+	switch w {
+	case wCase:
+		l.push(len(l.tokens))
+	case wEnd:
+		l.end()
+	}
+	return l.add(bare, w, start, i)
+}
+
+// prefixed reads E'…', N'…', X'…', B'…' and U&'…'; 0 when it is none.
+func (l *lexer) prefixed(start, i int) int {
+	switch c := l.text[start] | 0x20; {
+	case i-start == 1 && l.text[i] == '\'' && (c == 'e' || c == 'n' || c == 'x' || c == 'b'):
+		return l.quoted(start, i)
+	case i-start == 1 && c == 'u' && l.text[i] == '&' && i+1 < len(l.text) && (l.text[i+1] == '\'' || l.text[i+1] == '"'):
+		return l.quoted(start, i+1)
+	}
+	return 0
+}
+
+func (l *lexer) number(i int) int {
+	start := i
+	hex := false
+	if l.text[i] == '0' && i+1 < len(l.text) && (l.text[i+1]|0x20 == 'x' || l.text[i+1]|0x20 == 'b' || l.text[i+1]|0x20 == 'o') {
+		hex, i = true, i+2
+	}
+	point := false
+	for ; i < len(l.text); i++ {
+		switch c := l.text[i]; {
+		case c >= '0' && c <= '9', c == '_':
+		case c == '.' && !point && !hex && (i+1 == len(l.text) || l.text[i+1] != '.'): // 1..2 is a range
+			point = true
+		case (c|0x20 == 'e') && !hex && i+1 < len(l.text) && exponent(l.text[i+1:]):
+			i++ // and its sign
+		case classOf(c) == letter:
+			if !point && !hex { // a name may begin with a digit, as in 2fa_codes
+				for ; i < len(l.text) && (classOf(l.text[i]) == letter || classOf(l.text[i]) == digit); i++ {
+				}
+				return l.add(bare, none, start, i)
+			}
+			if !hex {
+				return l.add(number, none, start, i)
+			}
+		default:
+			return l.add(number, none, start, i)
+		}
+	}
+	return l.add(number, none, start, i)
+}
+
+// exponent says whether b goes on with the exponent of a number.
+func exponent(b []byte) bool {
+	if b[0] == '+' || b[0] == '-' {
+		return len(b) > 1 && b[1] >= '0' && b[1] <= '9'
+	}
+	return b[0] >= '0' && b[0] <= '9'
+}
+
+func (l *lexer) bracket(i int) int {
+	switch l.text[i] {
+	case '(':
+		l.push(len(l.tokens))
+		return l.add(openParen, none, i, i+1)
+	case ')':
+		l.pop(i, openParen)
+		return l.add(closeParen, none, i, i+1)
+	case '[':
+		if to := l.bracketed(i); to > 0 {
+			return to
+		}
+		l.push(len(l.tokens))
+		return l.add(openBrack, none, i, i+1)
+	case ']':
+		l.pop(i, openBrack)
+		return l.add(closeBrack, none, i, i+1)
+	case ',':
+		return l.add(comma, none, i, i+1)
+	case ';':
+		return l.add(semicolon, none, i, i+1)
+	}
+	if i+1 < len(l.text) && classOf(l.text[i+1]) == digit && !l.afterOperand() {
+		end := i + 1
+		for end < len(l.text) && (classOf(l.text[end]) == digit || l.text[end] == '_') {
+			end++
+		}
+		if end+1 < len(l.text) && l.text[end]|0x20 == 'e' && exponent(l.text[end+1:]) {
+			for end += 2; end < len(l.text) && classOf(l.text[end]) == digit; end++ {
+			}
+		}
+		return l.add(number, none, i, end)
+	}
+	return l.add(dot, none, i, i+1)
+}
+
+// push opens a level: t is the token that opens it.
+func (l *lexer) push(t int) {
+	if len(l.open) >= l.maxDepth {
+		l.fail(cost.BodyDepth, "nested too deep", int(l.at(t)))
+		return
+	}
+	l.open = append(l.open, int32(t))
+}
+
+// at is where token t begins, or would.
+func (l *lexer) at(t int) int32 {
+	if t < len(l.tokens) {
+		return l.tokens[t].start
+	}
+	if n := len(l.tokens); n > 0 {
+		return l.tokens[n-1].end
+	}
+	return 0
+}
+
+// pop closes the innermost bracket of a kind. A CASE without END inside is none.
+func (l *lexer) pop(i int, k kind) {
+	n := len(l.open)
+	for n > 0 && l.tokens[l.open[n-1]].word == wCase {
+		n--
+	}
+	if n == 0 || l.tokens[l.open[n-1]].kind != k {
+		l.fail(cost.Unparsable, "a bracket that nothing opened", i)
+		return
+	}
+	l.pair(n - 1)
+}
+
+// end closes a CASE, when that is what is open.
+func (l *lexer) end() {
+	if n := len(l.open); n > 0 && l.tokens[l.open[n-1]].word == wCase {
+		l.pair(n - 1)
+	}
+}
+
+// pair makes the next token the closer of an open one.
+func (l *lexer) pair(n int) {
+	l.tokens[l.open[n]].match = int32(len(l.tokens))
+	l.open = l.open[:n]
+}
+
+// settle tells closers what they close, and finds brackets that nothing closed.
+func (l *lexer) settle() {
+	for _, o := range l.open {
+		if l.tokens[o].kind != bare {
+			l.fail(cost.Unparsable, "a bracket that is not closed", int(l.tokens[o].start))
+			break
+		}
+	}
+	for i := range l.tokens {
+		if m := l.tokens[i].match; m > int32(i) {
+			l.tokens[m].match = int32(i)
+		}
+	}
+}
+
+// bracketed reads a [name] as SQL Server writes it; 0 when it is a subscript or
+// a list.
+func (l *lexer) bracketed(i int) int {
+	if l.dialect.kind != generic || l.afterOperand() || l.last().word == wArray {
+		return 0
+	}
+	const longest = 128 // SQL Server's
+	rest := l.text[i+1 : min(len(l.text), i+1+longest)]
+	n := bytes.IndexByte(rest, ']')
+	if n <= 0 || classOf(rest[0]) != letter {
+		return 0
+	}
+	for _, c := range rest[:n] {
+		if cl := classOf(c); cl != letter && cl != digit && cl != space {
+			return 0
+		}
+	}
+	return l.add(quoted, none, i, i+n+2)
+}

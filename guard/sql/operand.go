@@ -1,0 +1,218 @@
+package sql
+
+// operand is one side of a comparison, or any run of tokens that is looked
+// through.
+type operand struct {
+	from, to int
+
+	columns   int // outside of queries in it
+	column    int // token of the first one
+	qualifier int // token of its alias; -1 without
+	relation  int // that it belongs to
+	second    int // another relation; outerRelation when all is one
+	inner     bool // a column belongs to the block itself, as far as is known
+
+	bare      bool // nothing but columns, which an index may know
+	value     bool // a literal or a placeholder is in it
+	query     bool // a query
+	aggregate bool // an aggregate over the block
+	call      int  // token of the first function; -1
+	regex     int  // token of the first function that matches an expression; -1
+	random    int  // token of a function that gives random values; -1
+}
+
+// single says whether it is one token.
+func (e operand) single() bool { return e.to == e.from+1 }
+
+// constant says whether it has one value for all rows, known before the query
+// runs, or as good as.
+func (e operand) constant() bool { return e.columns == 0 && !e.query }
+
+// outside says whether its value is known before the rows of the block are: an
+// index can be asked for it.
+func (e operand) outside() bool { return (e.value || e.query || e.call >= 0 || e.columns > 0) && !e.inner }
+
+// quotedAlone says whether it is one name in double quotes.
+func (e operand) quotedAlone(r *Reader) bool {
+	return e.single() && r.kindAt(e.from) == quoted && r.text[r.tokens[e.from].start] == '"'
+}
+
+// scanAll looks through tokens for queries and calls only.
+func (r *Reader) scanAll(i, j int) { r.scan(i, j, nil) }
+
+// scan looks through all tokens from i to j, and reads the queries among them. b
+// is the block whose columns they name; nil where that does not matter.
+func (r *Reader) scan(i, j int, b *block) operand {
+	e := operand{from: i, to: j, column: -1, qualifier: -1, relation: unknownRelation, second: outerRelation, call: -1, regex: -1, random: -1}
+	plain := true
+	after := false // a value has just ended
+	j = min(j, len(r.tokens))
+	for k := i; k < j; {
+		t := &r.tokens[k]
+		switch t.kind {
+		case openParen:
+			if r.holdsQuery(k) {
+				r.query(k+1, r.skip(k)-1, false)
+				e.query, plain, after = true, false, true
+				k = r.skip(k)
+				continue
+			}
+			after = false
+		case closeParen:
+			after = true
+		case closeBrack:
+			after, plain = true, false
+		case comma:
+			after = false
+		case text, number, param:
+			e.value, plain, after = true, false, true
+		case operator:
+			plain = false
+			if t.word == oCast {
+				k = r.typeName(k+1, j)
+				after = true
+				continue
+			}
+			after = t.word == oStar && !after
+		case bare, quoted:
+			var p bool
+			k, after, p = r.scanWord(&e, k, j, after, b)
+			plain = plain && p
+			continue
+		case openBrack, dot, semicolon, atEnd:
+			plain, after = false, false
+		}
+		k++
+	}
+	e.bare = plain && e.columns > 0
+	return e
+}
+
+// scanWord reads a word within a value: a column, a call, or what belongs to
+// the value before. It says where to go on, whether a value has ended, and
+// whether the whole may still be a bare column.
+func (r *Reader) scanWord(e *operand, k, j int, after bool, b *block) (next int, ended, plain bool) {
+	t := &r.tokens[k]
+	switch t.word {
+	case none:
+	case wNull, wTrue, wFalse, wNow:
+		e.value = true
+		return k + 1, true, false
+	case wCollate:
+		next = k + 2
+		for next+1 < j && r.kindAt(next) == dot {
+			next += 2
+		}
+		return next, true, true
+	case wAs:
+		return r.typeName(k+1, j), true, false
+	case wOver:
+		if r.kindAt(k+1) == openParen {
+			r.scanAll(k+2, r.skip(k+1)-1)
+			return r.skip(k + 1), true, false
+		}
+		return k + 1, true, false
+	case wOuter: // LEFT('abc', 2)
+		if r.kindAt(k+1) == openParen {
+			r.note(e, k)
+		}
+		return k + 1, false, false
+	case wInsert, wReplace:
+		if r.kindAt(k+1) == openParen {
+			r.note(e, k)
+			return k + 1, false, false
+		}
+	default:
+		if !t.word.names() || after || r.kindAt(k+1) != dot && r.operandFollows(k+1) {
+			return k + 1, false, false
+		}
+	}
+	first, last := k, k
+	for last+2 < len(r.tokens) && r.tokens[last+1].kind == dot && (r.tokens[last+2].kind == bare || r.tokens[last+2].kind == quoted) {
+		first, last = last, last+2
+	}
+	switch {
+	case last+1 < j && r.tokens[last+1].kind == openParen && !after:
+		r.note(e, last)
+		return last + 1, false, false
+	case after: // a type, a unit, an alias
+		return last + 1, true, false
+	case last+1 < j && r.tokens[last+1].kind == text: // DATE '2026-01-01'
+		return last + 1, false, false
+	case r.wordAt(last+1) == wFrom && r.kindAt(first-1) == openParen && last+1 < j: // EXTRACT(minute FROM …)
+		return last + 2, false, false
+	}
+	if last == first {
+		first = -1
+	}
+	r.column(e, first, last, b)
+	return last + 1, true, true
+}
+
+// operandFollows says whether a value begins at k: then the word before it is
+// no column.
+func (r *Reader) operandFollows(k int) bool {
+	switch t := r.tok(k); t.kind {
+	case bare:
+		return t.word == none
+	case quoted, text, number, param, openParen, openBrack:
+		return true
+	default:
+		return false
+	}
+}
+
+// column notes a column of an operand.
+func (r *Reader) column(e *operand, qualifier, column int, b *block) {
+	e.columns++
+	rel := unknownRelation
+	if b != nil {
+		rel = r.relationOf(b, qualifier)
+	}
+	if rel != outerRelation {
+		e.inner = true
+	}
+	switch {
+	case e.columns == 1:
+		e.column, e.qualifier, e.relation = column, qualifier, rel
+	case e.second == outerRelation && (rel != e.relation || rel == unknownRelation):
+		e.second = rel
+	}
+}
+
+// connect says that a condition is about all the relations of two operands.
+func (r *Reader) connect(b *block, x, y operand) {
+	have := false
+	last := 0
+	for _, e := range [...]*operand{&x, &y} {
+		if e.columns == 0 {
+			continue
+		}
+		for n, rel := range [...]int{e.relation, e.second} {
+			if rel == outerRelation || n == 1 && e.columns < 2 {
+				continue
+			}
+			if have {
+				r.link(b, last, rel)
+			}
+			have, last = true, rel
+		}
+	}
+}
+
+// typeName skips the name of a type, or an alias, with its brackets.
+func (r *Reader) typeName(k, j int) int {
+	if k < j && (r.kindAt(k) == bare || r.kindAt(k) == quoted || r.kindAt(k) == text) {
+		k++
+	}
+	for k+1 < j && r.kindAt(k) == dot {
+		k += 2
+	}
+	for k < j && r.wordIs(k, "varying", "precision", "integer", "unsigned", "zone", "time") || k < j && r.wordAt(k) == wWith && r.wordIs(k+1, "time") {
+		k++
+	}
+	for k < j && (r.kindAt(k) == openParen && !r.holdsQuery(k) || r.kindAt(k) == openBrack) {
+		k = r.skip(k)
+	}
+	return min(k, j)
+}

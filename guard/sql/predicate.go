@@ -1,0 +1,407 @@
+package sql
+
+import (
+	"bytes"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// comparison is the sign that a predicate turns on.
+type comparison struct {
+	at, right int // the sign, and where its right side begins
+	word      word
+	not       bool
+}
+
+// compare finds the sign at this level: of several, the first that compares.
+func (r *Reader) compare(i, j int) comparison {
+	found := comparison{at: -1}
+	for k := i; k < j; k = r.skip(k) {
+		switch w := r.tokens[k].word; w {
+		case oEqual, oUnequal, oOrdered, oLike:
+			return comparison{k, k + 1, w, r.text[r.tokens[k].start] == '!'}
+		case oRegex:
+			if k > i { // in front it is a complement
+				return comparison{k, k + 1, w, r.text[r.tokens[k].start] == '!'}
+			}
+		case wLike, wGlob, wRegexp, wIn, wBetween:
+			if k > i && !(w == wRegexp && r.kindAt(k+1) == openParen && r.kindAt(k-1) == operator) {
+				return comparison{k, k + 1, w, r.wordAt(k-1) == wNot}
+			}
+		case wSimilar:
+			if r.wordAt(k+1) == wTo {
+				return comparison{k, k + 2, w, r.wordAt(k-1) == wNot}
+			}
+		case wIs:
+			return r.is(k)
+		case wAgainst:
+			found = comparison{at: k, right: k + 1, word: oHolds}
+		case oHolds:
+			if found.at < 0 {
+				found = comparison{at: k, right: k + 1, word: oHolds}
+			}
+		}
+	}
+	return found
+}
+
+// is reads IS NOT DISTINCT FROM, which is an equality, and other kinds of IS.
+func (r *Reader) is(k int) comparison {
+	n := k + 1
+	not := r.wordAt(n) == wNot
+	if not {
+		n++
+	}
+	if r.wordAt(n) == wDistinct && r.wordAt(n+1) == wFrom {
+		w := oUnequal
+		if not {
+			w = oEqual
+		}
+		return comparison{k, n + 2, w, false}
+	}
+	return comparison{k, n, wIs, not}
+}
+
+// predicate reads one comparison. negated: a NOT stands in front.
+func (r *Reader) predicate(b *block, i, j int, on, negated bool) verdict {
+	c := r.compare(i, j)
+	if c.at < 0 {
+		return r.flag(b, i, j)
+	}
+	end := c.at
+	if r.wordAt(end-1) == wNot {
+		end--
+	}
+	left := r.scan(i, end, b)
+	right := r.scan(c.right, j, b)
+	switch c.word {
+	case oEqual:
+		return r.equal(b, left, right, on)
+	case oOrdered:
+		return r.ordered(b, c, left, right)
+	case oUnequal:
+		return verdict{truth: r.sameConstant(left, right).not()}
+	case wLike, wSimilar, wGlob, oLike:
+		return r.like(b, c, left, right, negated)
+	case oRegex, wRegexp:
+		return r.regex(b, c, left, right)
+	case wIn:
+		return r.in(b, c, left, right)
+	case wBetween:
+		return r.between(b, c, left, right)
+	case wIs:
+		return r.isTruth(c, left, right)
+	}
+	r.connect(b, left, right)
+	return verdict{selects: left.columns+right.columns > 0}
+}
+
+// flag reads a condition without a comparison: a column, a call, EXISTS.
+func (r *Reader) flag(b *block, i, j int) verdict {
+	e := r.scan(i, j, b)
+	switch {
+	case r.wordAt(i) == wExists:
+		return verdict{selects: true}
+	case r.kindAt(i) == openParen && r.holdsQuery(i):
+		return verdict{}
+	case e.constant() && j == i+1:
+		return verdict{truth: r.literalTruth(i)}
+	case e.regex >= 0:
+		r.regexCondition(span{i, j})
+	case e.call >= 0:
+		r.connect(b, e, operand{})
+		return verdict{selects: r.indexed(e.call) && e.columns > 0}
+	}
+	return verdict{}
+}
+
+// indexed says whether a function is a condition that an index serves.
+func (r *Reader) indexed(call int) bool {
+	name := r.bytes(call)
+	return len(name) > 3 && (name[0]|0x20 == 's') && (name[1]|0x20 == 't') && name[2] == '_' ||
+		r.wordIs(call, "match", "contains", "freetext", "mbrcontains", "mbrwithin", "mbrintersects", "within", "search", "starts_with", "startswith")
+}
+
+// literalTruth is the truth of a value alone.
+func (r *Reader) literalTruth(i int) truth {
+	switch r.wordAt(i) {
+	case wTrue:
+		return always
+	case wFalse, wNull:
+		return never
+	}
+	if t := r.tok(i); t.kind == text && (foldEqual(inside(r.text[t.start:t.end]), "true") || foldEqual(inside(r.text[t.start:t.end]), "t")) {
+		return always
+	}
+	if v, ok := r.numberAt(i); ok {
+		return truthOf(v != 0)
+	}
+	return depends
+}
+
+// sameConstant compares two constants for equality, or two namings of one
+// column.
+func (r *Reader) sameConstant(x, y operand) truth {
+	switch {
+	case x.single() && y.single():
+		if a, ok := r.numberAt(x.from); ok {
+			if b, ok := r.numberAt(y.from); ok {
+				return truthOf(a == b)
+			}
+		}
+		if r.kindAt(x.from) == text && r.kindAt(y.from) == text {
+			return truthOf(bytes.Equal(inside(r.bytes(x.from)), inside(r.bytes(y.from))))
+		}
+		if x.constant() && y.constant() && r.kindAt(x.from) == bare && r.wordAt(x.from) == r.wordAt(y.from) && r.wordAt(x.from) != wNull {
+			return always // true = true
+		}
+		return depends
+	case x.bare && y.bare && x.columns == 1 && y.columns == 1 && r.hash(x.column) == r.hash(y.column) &&
+		(x.qualifier < 0 && y.qualifier < 0 || x.qualifier >= 0 && y.qualifier >= 0 && r.hash(x.qualifier) == r.hash(y.qualifier)):
+		return always
+	}
+	return depends
+}
+
+// equal reads a = b.
+func (r *Reader) equal(b *block, left, right operand, on bool) verdict {
+	v := verdict{truth: r.sameConstant(left, right)}
+	if v.truth == always && left.columns > 0 && b.all > 1 && left.qualifier < 0 {
+		v.truth = depends
+	}
+	if left.bare && right.bare && v.truth != always {
+		if left.quotedAlone(r) != right.quotedAlone(r) && left.relation != outerRelation && r.dialect.kind == generic {
+			right.columns, right.bare, right.value = 0, false, true // "text" where it may be a name
+		}
+	}
+	r.connect(b, left, right)
+	r.wrapped(b, left, right, "=")
+	switch {
+	case left.bare && right.outside():
+		v.selects, v.chosen = r.choose(b, left, 1, on)
+	case right.bare && left.outside():
+		v.selects, v.chosen = r.choose(b, right, 1, on)
+	}
+	return v
+}
+
+// choose notes that a column equals one of n values.
+func (r *Reader) choose(b *block, column operand, n float64, on bool) (selects, chosen bool) {
+	card := 0.0
+	h, ok := r.fieldHint(b, column.column, column.relation)
+	if ok {
+		card = h.Cardinality
+	}
+	const few = 10 // an index on a column of so few values selects little
+	if card > 0 && card < few {
+		return false, false
+	}
+	if b.hold > 0 {
+		return true, true
+	}
+	if card > 0 {
+		b.share *= min(1, n/card)
+	} else {
+		b.share *= min(1, n/orFloat(r.o.Defaults.Cardinality, defaultCardinality))
+	}
+	if n == 1 && (ok && h.Unique || r.keyName(column.column)) {
+		b.key = true
+		r.pin(b, column.relation)
+	} else if n == 1 && on {
+		r.pin(b, column.relation)
+	}
+	return true, true
+}
+
+// keyName says whether a column is called as keys are.
+func (r *Reader) keyName(column int) bool {
+	t := r.tok(column)
+	name := r.text[t.start:t.end]
+	if t.kind == quoted {
+		name = inside(name)
+	}
+	return foldEqual(name, "id") || foldEqual(name, "uuid") || foldEqual(name, "guid") || foldEqual(name, "pk")
+}
+
+// ordered reads a < b and the like.
+func (r *Reader) ordered(b *block, c comparison, left, right operand) verdict {
+	if left.single() && right.single() && left.constant() && right.constant() {
+		x, okx := r.numberAt(left.from)
+		y, oky := r.numberAt(right.from)
+		if okx && oky {
+			return verdict{truth: orderedTruth(r.bytes(c.at), x, y)}
+		}
+		return verdict{}
+	}
+	if left.relation != outerRelation && right.relation != outerRelation && left.columns > 0 && right.columns > 0 {
+		r.linkRange(b, left.relation, right.relation)
+	}
+	r.wrapped(b, left, right, "an inequality")
+	switch {
+	case left.bare && right.outside():
+		return verdict{selects: !r.trivial(c, right)}
+	case right.bare && left.outside():
+		return verdict{selects: true}
+	}
+	return verdict{}
+}
+
+func orderedTruth(op []byte, x, y float64) truth {
+	switch string(op) {
+	case "<":
+		return truthOf(x < y)
+	case ">":
+		return truthOf(x > y)
+	case "<=":
+		return truthOf(x <= y)
+	case ">=":
+		return truthOf(x >= y)
+	}
+	return depends
+}
+
+// trivial says whether a bound is one that nearly every row is beyond: > 0.
+func (r *Reader) trivial(c comparison, right operand) bool {
+	v, ok := r.numberAt(right.to - 1)
+	if !ok || right.to-right.from > 2 || r.text[r.tokens[c.at].start] != '>' {
+		return false
+	}
+	return v <= 0 || r.wordAt(right.from) == oMinus
+}
+
+// wrapped measures a column that a function, arithmetic or a cast hides from
+// its index, when nothing on the other side can be looked up instead.
+func (r *Reader) wrapped(b *block, left, right operand, sign string) {
+	hides := left
+	switch {
+	case left.columns > 0 && left.inner && !left.bare && !(right.bare && right.inner):
+	case right.columns > 0 && right.inner && !right.bare && !(left.bare && left.inner):
+		hides = right
+	default:
+		return
+	}
+	if hides.aggregate {
+		return
+	}
+	r.pending = append(r.pending, measured{
+		predictor: cost.NonSargable, at: span{hides.from, hides.to}, value: 1, path: "WHERE",
+		why: "no index on the column serves " + sign + " of an expression", always: true,
+	})
+}
+
+// between reads a BETWEEN b AND c.
+func (r *Reader) between(b *block, c comparison, left, right operand) verdict {
+	r.connect(b, left, right)
+	r.wrapped(b, left, operand{value: true, column: -1}, "BETWEEN")
+	if left.constant() && right.constant() && !c.not {
+		and := r.find(right.from, right.to, wAnd)
+		x, okx := r.numberAt(left.from)
+		low, okl := r.numberAt(right.from)
+		high, okh := r.numberAt(and + 1)
+		if okx && okl && okh && left.single() && and == right.from+1 && right.to == and+2 {
+			return verdict{truth: truthOf(x >= low && x <= high)}
+		}
+	}
+	return verdict{selects: !c.not && (left.bare && right.outside() || left.outside() && right.columns > 0)}
+}
+
+// isTruth reads IS NULL, IS TRUE and the like.
+func (r *Reader) isTruth(c comparison, left, right operand) verdict {
+	if !left.constant() || !left.single() || !right.single() {
+		return verdict{}
+	}
+	t := depends
+	isNull := r.wordAt(left.from) == wNull
+	switch r.wordAt(right.from) {
+	case wNull:
+		if r.kindAt(left.from) != param {
+			t = truthOf(isNull)
+		}
+	case wTrue:
+		t = r.literalTruth(left.from)
+	case wFalse:
+		t = r.literalTruth(left.from).not()
+	}
+	if c.not {
+		t = t.not()
+	}
+	return verdict{truth: t}
+}
+
+// in reads a IN (list) and a IN (query).
+func (r *Reader) in(b *block, c comparison, left, right operand) verdict {
+	n := 1.0
+	i := right.from
+	listed := r.kindAt(i) == openParen && !r.holdsQuery(i)
+	if listed {
+		n = float64(r.list(i+1, r.skip(i)-1))
+	} else if r.kindAt(i) == param {
+		if v, ok := r.bound(i); ok {
+			if l, ok := lengthOf(v); ok {
+				n = float64(l)
+			}
+		}
+	}
+	if n > 1 {
+		r.measureList(b, n, c.at, "IN")
+	}
+	if listed && left.constant() && left.single() && right.constant() {
+		return verdict{truth: r.listed(left.from, i+1, r.skip(i)-1, c.not)}
+	}
+	r.connect(b, left, right)
+	if c.not {
+		return verdict{}
+	}
+	r.wrapped(b, left, operand{value: true, column: -1}, "IN")
+	v := verdict{}
+	if left.bare {
+		if listed || r.kindAt(i) == param {
+			v.selects, v.chosen = r.choose(b, left, max(n, 1), false)
+			if n > 1 {
+				return v
+			}
+		}
+		v.selects = v.selects || right.query
+	}
+	return v
+}
+
+// listed says whether a constant is in a list of constants.
+func (r *Reader) listed(at, i, j int, not bool) truth {
+	x := operand{from: at, to: at + 1, value: true}
+	for k := i; k < j; k++ {
+		if r.sameConstant(x, operand{from: k, to: k + 1, value: true}) == always {
+			return truthOf(!not)
+		}
+	}
+	return depends
+}
+
+// list counts the members of a list.
+func (r *Reader) list(i, j int) int {
+	if i >= j {
+		return 0
+	}
+	n := 1
+	for k := i; k < j; k = r.skip(k) {
+		if r.tokens[k].kind == comma {
+			n++
+		}
+	}
+	if n == 1 && j == i+1 && r.kindAt(i) == param { // one placeholder that stands for all
+		if v, ok := r.bound(i); ok {
+			if l, ok := lengthOf(v); ok {
+				return l
+			}
+		}
+	}
+	return n
+}
+
+func (r *Reader) measureList(b *block, n float64, at int, path string) {
+	m := r.add(cost.InList, n, at, path)
+	m.Target = r.target(b)
+	if r.o.Explain {
+		m.Detail = "values in one list"
+	}
+}

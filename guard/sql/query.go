@@ -1,0 +1,324 @@
+package sql
+
+import (
+	"math"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// shape is what a query gives back.
+type shape struct {
+	limit  float64 // rows at most, as far as its text says; unbounded otherwise
+	single bool    // one row at most
+	fixed  bool    // reads no table: its rows are in the text
+	whole  bool    // reads a table without a condition, and gives back its rows
+	docs   float64 // rows of that table, when hints know
+	at     int     // its FROM
+}
+
+func unlimited() shape { return shape{limit: math.Inf(1)} }
+
+// both is the shape of a set operation on two queries.
+func (s shape) both(o shape) shape {
+	s.limit += o.limit
+	s.single = false
+	s.fixed = s.fixed && o.fixed
+	if o.whole && (!s.whole || o.docs > s.docs) {
+		s.at = o.at
+	}
+	s.whole = s.whole || o.whole
+	s.docs += o.docs
+	return s
+}
+
+// enter guards the stack: chains that need no bracket are bounded here.
+func (r *Reader) enter(i int) bool {
+	if r.levels > 2*r.o.MaxDepth+8 {
+		r.fail(cost.BodyDepth, "nested too deep", int(r.tok(i).start))
+		return false
+	}
+	r.levels++
+	return true
+}
+
+// query reads a query with everything in it. top: its rows go to the caller.
+func (r *Reader) query(i, j int, top bool) shape {
+	if !r.enter(i) {
+		return unlimited()
+	}
+	s := r.arms(i, j, top)
+	r.levels--
+	return s
+}
+
+// arms reads the parts of a set operation, usually one, and what comes behind:
+// ORDER BY, LIMIT and the like.
+func (r *Reader) arms(i, j int, top bool) shape {
+	var s shape
+	first, seenFrom := true, false
+	arm := func(from, to int) {
+		a := r.arm(from, to)
+		if first {
+			s, first = a, false
+			return
+		}
+		s = s.both(a)
+	}
+	if r.wordAt(i) == wWith {
+		return r.with(i, j, top)
+	}
+	start, k := i, i
+	for k < j {
+		w := r.tokens[k].word
+		if w == wFrom {
+			seenFrom = true
+		}
+		if w == wUnion && r.setOperation(k, start) {
+			arm(start, k)
+			for k++; r.wordAt(k) == wAll || r.wordAt(k) == wDistinct; k++ {
+			}
+			start, seenFrom = k, false
+			continue
+		}
+		if w != none && k > start && r.tailAt(k, seenFrom) {
+			break
+		}
+		k = r.skip(k)
+	}
+	arm(start, min(k, j))
+	return r.tail(k, j, i, s, top)
+}
+
+// setOperation says whether the word at k joins two queries: a column may be
+// called minus, and * EXCEPT (a, b) leaves out columns.
+func (r *Reader) setOperation(k, start int) bool {
+	if k == start {
+		return false
+	}
+	n := k + 1
+	for r.wordAt(n) == wAll || r.wordAt(n) == wDistinct {
+		n++
+	}
+	switch w := r.wordAt(n); {
+	case w == wSelect, w == wValues, w == wTable, w == wWith, w == wFrom:
+		return true
+	case r.kindAt(n) == openParen:
+		return r.holdsQuery(n)
+	}
+	return false
+}
+
+// holdsQuery says whether the bracket at i is around a query.
+func (r *Reader) holdsQuery(i int) bool {
+	for r.kindAt(i) == openParen {
+		in := i + 1
+		if r.kindAt(in) != openParen {
+			return r.beginsQuery(in)
+		}
+		if next := r.skip(in); next != r.skip(i)-1 && !r.goesOn(next) {
+			return false // ((SELECT …) + 1), or ((SELECT …) a JOIN b)
+		}
+		i = in
+	}
+	return false
+}
+
+func (r *Reader) beginsQuery(i int) bool {
+	switch r.wordAt(i) {
+	case wSelect, wWith:
+		return true
+	case wValues, wTable:
+		return r.kindAt(i+1) != closeParen && r.kindAt(i+1) != comma && r.kindAt(i+1) != operator
+	case wFrom:
+		return r.kindAt(i+1) == bare || r.kindAt(i+1) == quoted
+	default:
+		return false
+	}
+}
+
+// goesOn says whether a query in brackets may go on with token i.
+func (r *Reader) goesOn(i int) bool {
+	switch r.wordAt(i) {
+	case wUnion, wOrder, wLimit, wOffset, wFetch, wFor:
+		return true
+	default:
+		return false
+	}
+}
+
+// arm reads one query without what comes behind it.
+func (r *Reader) arm(i, j int) shape {
+	switch w := r.wordAt(i); {
+	case i >= j:
+		r.unreadable(i, "no query where one is expected")
+	case r.kindAt(i) == openParen && r.skip(i) == j:
+		return r.query(i+1, j-1, false)
+	case w == wSelect, w == wFrom:
+		return r.selectBlock(i, j)
+	case w == wValues:
+		r.valuesList(i, j)
+		return shape{limit: math.Inf(1), fixed: true}
+	case w == wTable:
+		return r.tableBlock(i, j)
+	default:
+		r.scanAll(i, j)
+		r.unreadable(i, "no query that is known")
+	}
+	return unlimited()
+}
+
+// valuesList counts the rows of VALUES.
+func (r *Reader) valuesList(i, j int) {
+	rows := 0
+	for k := i + 1; k < j; k = r.skip(k) {
+		if r.kindAt(k) == openParen {
+			rows++
+		}
+	}
+	r.scanAll(i+1, j)
+	if rows > 1 {
+		m := r.add(cost.InList, float64(rows), i, "VALUES")
+		if r.o.Explain {
+			m.Detail = "rows of VALUES"
+		}
+	}
+}
+
+// named is a part that WITH names.
+type named struct {
+	hash  uint64
+	shape shape
+	open  bool // it is being read
+	own   bool // it reads itself
+}
+
+// with reads the parts that WITH names, and then the statement that uses them.
+func (r *Reader) with(i, j int, top bool) shape {
+	if !r.enter(i) {
+		return unlimited()
+	}
+	mark := len(r.named)
+	k := i + 1
+	recursive := r.wordAt(k) == wRecursive && r.kindAt(k+1) != openParen && r.wordAt(k+1) != wAs
+	if recursive {
+		k++
+	}
+	ok := true
+	for ok && k < j {
+		if k, ok = r.withPart(k, j, recursive); !ok || r.kindAt(k) != comma {
+			break
+		}
+		k++
+	}
+	s := unlimited()
+	if ok && k < j {
+		r.top = top
+		s = r.runIn(k, j)
+	}
+	r.named = r.named[:min(mark, len(r.named))]
+	r.levels--
+	return s
+}
+
+// withPart reads name (columns) AS (statement), and says what follows.
+func (r *Reader) withPart(k, j int, recursive bool) (int, bool) {
+	name := k
+	k++
+	if r.kindAt(k) == openParen {
+		k = r.skip(k)
+	}
+	if r.wordAt(k) != wAs {
+		r.scanAll(k, j)
+		r.unreadable(k, "no AS behind the name of a part of WITH")
+		return k, false
+	}
+	for k++; r.wordAt(k) == wNot || r.wordIs(k, "materialized"); k++ {
+	}
+	if r.kindAt(k) != openParen || r.skip(k) > j {
+		r.scanAll(k, j)
+		r.unreadable(k, "no query behind AS")
+		return k, false
+	}
+	at := -1
+	if len(r.named) < maxNamed {
+		at = len(r.named)
+		r.named = append(r.named, named{hash: r.hash(name), shape: unlimited(), open: recursive})
+		if !recursive {
+			r.named[at].hash = 0 // it is in scope behind its end only
+		}
+	}
+	s := r.runIn(k+1, r.skip(k)-1)
+	if at >= 0 {
+		n := &r.named[at]
+		if n.own {
+			m := r.add(cost.Recursive, 1, name, "WITH RECURSIVE")
+			if r.o.Explain {
+				m.Detail = r.excerpt(name, name+1) + " reads itself"
+			}
+		}
+		n.hash, n.shape, n.open = r.hash(name), s, false
+	}
+	k = r.skip(k)
+	for k < j && r.kindAt(k) != comma && r.kindAt(k) != openParen && !r.beginsPart(k) { // SEARCH, CYCLE
+		k = r.skip(k)
+	}
+	return k, true
+}
+
+func (r *Reader) beginsPart(k int) bool {
+	switch r.wordAt(k) {
+	case wSelect, wInsert, wReplace, wUpdate, wDelete, wMerge, wValues, wTable, wWith, wFrom:
+		return true
+	default:
+		return false
+	}
+}
+
+// runIn reads a statement inside another: a query, or one that writes.
+func (r *Reader) runIn(i, j int) shape {
+	top := r.top
+	switch w := r.wordAt(i); {
+	case w == wSelect, w == wValues, w == wFrom, w == wTable, r.kindAt(i) == openParen:
+		r.top = false
+		return r.query(i, j, top)
+	case w == wWith:
+		r.top = false
+		return r.with(i, j, top)
+	}
+	if r.enter(i) {
+		r.run(i, j)
+		r.levels--
+	}
+	return unlimited()
+}
+
+// lookup is the part of WITH that a table stands for; nil when it is a table.
+func (r *Reader) lookup(name int) *named {
+	if len(r.named) == 0 {
+		return nil
+	}
+	h := r.hash(name)
+	for i := len(r.named) - 1; i >= 0; i-- {
+		if r.named[i].hash == h {
+			return &r.named[i]
+		}
+	}
+	return nil
+}
+
+// hash is that of a name without quotes, in one case.
+func (r *Reader) hash(i int) uint64 {
+	t := r.tok(i)
+	b := r.text[t.start:t.end]
+	if t.kind == quoted || t.kind == text {
+		b = inside(b)
+	}
+	h := uint64(14695981039346656037)
+	for _, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	return h | 1 // 0 is no name
+}

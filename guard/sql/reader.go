@@ -1,0 +1,220 @@
+package sql
+
+import (
+	"math"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// The bounds of a Reader, where Options name none.
+const (
+	DefaultMaxBytes  = 16 << 20
+	DefaultMaxDepth  = 200     // brackets and CASE
+	DefaultMaxTokens = 4 << 20 // 16 bytes each
+)
+
+const (
+	maxRelations = 64      // of one FROM that are looked at as a graph; more are counted
+	maxNamed     = 256     // parts that WITH names, in scope at once
+	maxPatterns  = 16      // regular expressions that are analysed; more are unknown
+	maxGroups    = 32      // columns of one GROUP BY that are looked at
+	keepTokens   = 1 << 16 // that a Reader keeps room for until the next text
+	keepNames    = 4096    // names of tables and columns, likewise
+)
+
+// Named is the value of a placeholder that has a name, :name or @name, among
+// Query.Args.
+type Named struct {
+	Name  string
+	Value any
+}
+
+// Reader measures statements. The zero value is ready; it keeps its memory for
+// the next text, and serves one goroutine at a time.
+type Reader struct {
+	lexer
+
+	q    cost.Query
+	o    cost.Options
+	out  []cost.Measure
+	part int
+
+	relations []relation // of the blocks that are being read, innermost last
+	named     []named    // parts of WITH that are in scope
+	pending   []measured // of the condition that is being read: what counts only if nothing selects
+	edges     []edge     // of the alternatives that are being read
+	items     []span     // of the SELECT list that is being read
+
+	patterns int // regular expressions that were analysed
+	depth    int // of SELECT in SELECT, where the reader is
+	deepest  nesting
+	top      bool // the rows of the next query go to the caller
+	whole    bool // all of the statement is in a comment that only some servers execute
+	levels   int  // of calls on the stack
+
+	names map[string]string // interned, for hints
+	room  []byte
+}
+
+var _ cost.Reader = (*Reader)(nil)
+
+// span is a run of tokens.
+type span struct{ from, to int }
+
+// Read appends the measures of q to dst. A text may hold several statements.
+func (r *Reader) Read(dst []cost.Measure, q cost.Query, o cost.Options) ([]cost.Measure, error) {
+	r.begin(dst, q, o)
+	if len(q.Body) > r.o.MaxBytes {
+		r.fail(cost.BodyBytes, "too long", r.o.MaxBytes)
+	} else {
+		r.lexAll()
+		r.statements()
+	}
+	out, fault := r.out, r.fault
+	r.end()
+	if fault != nil {
+		return out, fault
+	}
+	return out, nil
+}
+
+func (r *Reader) begin(dst []cost.Measure, q cost.Query, o cost.Options) {
+	o.MaxBytes = min(orDefault(o.MaxBytes, DefaultMaxBytes), math.MaxInt32/2)
+	o.MaxDepth = min(orDefault(o.MaxDepth, DefaultMaxDepth), 10_000)
+	o.MaxTokens = orDefault(o.MaxTokens, DefaultMaxTokens)
+	r.q, r.o, r.out, r.part = q, o, dst, 0
+	r.dialect = dialectOf(q.Dialect)
+	r.relations, r.named, r.pending, r.edges, r.items = r.relations[:0], r.named[:0], r.pending[:0], r.edges[:0], r.items[:0]
+	r.patterns, r.depth, r.deepest, r.top = 0, 0, nesting{}, false
+}
+
+func orDefault(v, otherwise int) int {
+	if v <= 0 {
+		return otherwise
+	}
+	return v
+}
+
+// lexAll cuts the whole text into tokens. Where the dialect is not known, and a
+// quote does not end, backslashes are tried as escapes, once.
+func (r *Reader) lexAll() {
+	r.lexOnce()
+	if r.fault != nil && r.dialect.kind == generic && !r.dialect.backslash {
+		first := r.fault
+		r.dialect.backslash = true
+		r.lexOnce()
+		if r.fault != nil {
+			r.dialect.backslash = false
+			r.lexOnce()
+			r.fault = first
+		}
+	}
+	r.settle()
+}
+
+func (r *Reader) lexOnce() {
+	r.lexer = lexer{
+		text: r.q.Body, dialect: r.dialect, maxDepth: r.o.MaxDepth, maxTokens: r.o.MaxTokens,
+		tokens: r.tokens[:0], open: r.open[:0],
+	}
+	from := 0
+	if len(r.text) >= 3 && r.text[0] == 0xef && r.text[1] == 0xbb && r.text[2] == 0xbf {
+		from = 3 // a byte order mark
+	}
+	r.lex(from)
+}
+
+// end lets go of the text, and of memory that only a large one needed.
+func (r *Reader) end() {
+	r.q, r.o, r.out, r.fault, r.text = cost.Query{}, cost.Options{}, nil, nil, nil
+	if cap(r.tokens) > keepTokens {
+		r.tokens = nil
+	}
+	if cap(r.pending) > keepNames {
+		r.pending = nil
+	}
+	if cap(r.edges) > keepNames {
+		r.edges = nil
+	}
+	if len(r.names) > keepNames {
+		r.names = nil
+	}
+}
+
+// tok is token i; beyond the text there is only the end.
+func (r *Reader) tok(i int) token {
+	if i < 0 || i >= len(r.tokens) {
+		return token{start: int32(len(r.text)), end: int32(len(r.text)), match: -1}
+	}
+	return r.tokens[i]
+}
+
+// wordAt is what token i means as a word or an operator.
+func (r *Reader) wordAt(i int) word { return r.tok(i).word }
+
+func (r *Reader) kindAt(i int) kind { return r.tok(i).kind }
+
+func (r *Reader) bytes(i int) []byte {
+	t := r.tok(i)
+	return r.text[t.start:t.end]
+}
+
+// skip is the token behind i, or behind what closes it.
+func (r *Reader) skip(i int) int {
+	if m := int(r.tokens[i].match); m > i {
+		return m + 1
+	}
+	return i + 1
+}
+
+// add appends a measure of token i. The pointer is valid until the next one.
+func (r *Reader) add(p cost.Predictor, value float64, i int, path string) *cost.Measure {
+	offset := -1
+	if i >= 0 && len(r.text) > 0 {
+		offset = min(int(r.tok(i).start), len(r.text)-1)
+	}
+	r.out = append(r.out, cost.Measure{Predictor: p, Value: value, Offset: offset, Part: r.part})
+	m := &r.out[len(r.out)-1]
+	if r.o.Explain {
+		m.Path = path
+	}
+	return m
+}
+
+// unreadable is a measure, not a fault: the statement is odd, the next may not be.
+func (r *Reader) unreadable(i int, why string) {
+	m := r.add(cost.Unparsable, 1, i, "statement")
+	if r.o.Explain {
+		m.Detail = why
+	}
+}
+
+// intern is a string that hints can be asked with.
+func (r *Reader) intern(b []byte) string {
+	if s, ok := r.names[string(b)]; ok {
+		return s
+	}
+	if r.names == nil || len(r.names) > keepNames {
+		r.names = make(map[string]string)
+	}
+	s := string(b)
+	r.names[s] = s
+	return s
+}
+
+// excerpt is the text of some tokens, cut, for a Detail.
+func (r *Reader) excerpt(from, to int) string {
+	const longest = 80
+	if to <= from {
+		return ""
+	}
+	b := r.text[r.tok(from).start:r.tok(to-1).end]
+	if len(b) <= longest {
+		return string(b)
+	}
+	n := longest
+	for n > longest-4 && b[n]&0xc0 == 0x80 {
+		n--
+	}
+	return string(b[:n]) + "…"
+}

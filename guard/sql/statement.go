@@ -1,0 +1,271 @@
+package sql
+
+import "github.com/bezoar-dev/bezoar/guard/cost"
+
+// nesting is the SELECT that most others are around.
+type nesting struct{ depth, at int }
+
+// statements cuts the tokens at semicolons and reads one statement after the
+// other. One that a fault cut off is not judged: what is missing might be its
+// WHERE.
+func (r *Reader) statements() {
+	n := 0
+	for i := 0; i < len(r.tokens); {
+		end := r.statementEnd(i)
+		if end >= len(r.tokens) && r.fault != nil {
+			r.fault.Part = n
+			break
+		}
+		if end > i {
+			r.part = n
+			r.one(i, end)
+			n++
+		}
+		i = end + 1
+	}
+	r.part = 0
+	if n > 1 {
+		m := r.add(cost.MultiStatement, float64(n), 0, "text")
+		if r.o.Explain {
+			m.Detail = "statements between semicolons"
+		}
+	}
+}
+
+// statementEnd is the semicolon that ends the statement at i. Those in the
+// BEGIN … END of a routine that is created do not.
+func (r *Reader) statementEnd(i int) int {
+	routine := r.routine(i)
+	depth := 0
+	for ; i < len(r.tokens); i = r.skip(i) {
+		switch t := r.tokens[i]; {
+		case t.kind == semicolon && depth == 0:
+			return i
+		case !routine:
+		case t.word == wBegin:
+			depth++
+		case t.word == wEnd && depth > 0 && !r.wordIs(i+1, "if", "loop", "while", "repeat", "for", "case"):
+			depth--
+		}
+	}
+	return i
+}
+
+// routine says whether a statement creates a routine.
+func (r *Reader) routine(i int) bool {
+	if r.wordAt(i) != wCreate {
+		return false
+	}
+	const most = 12 // CREATE OR REPLACE DEFINER = 'a'@'b' SQL SECURITY INVOKER PROCEDURE
+	for k := i + 1; k < i+most && k < len(r.tokens); k++ {
+		switch {
+		case r.kindAt(k) == semicolon, r.wordAt(k) == wAs:
+			return false
+		case r.wordIs(k, "procedure", "function", "trigger", "event", "package"):
+			return true
+		}
+	}
+	return false
+}
+
+// one reads a statement.
+func (r *Reader) one(i, j int) {
+	r.relations, r.named, r.pending, r.edges, r.items = r.relations[:0], r.named[:0], r.pending[:0], r.edges[:0], r.items[:0]
+	r.depth, r.deepest, r.top = 0, nesting{}, true
+	r.whole, r.levels = r.tok(i).hidden, 0
+	r.run(i, j)
+	if d := r.deepest; d.depth > 0 {
+		m := r.add(cost.SubqueryDepth, float64(d.depth), d.at, "SELECT")
+		if r.o.Explain {
+			m.Detail = "levels of SELECT in SELECT"
+		}
+	}
+}
+
+// run reads a statement, or one that another holds.
+func (r *Reader) run(i, j int) {
+	top := r.top
+	r.top = false
+	switch w := r.wordAt(i); {
+	case i >= j:
+	case w == wSelect, w == wValues, r.kindAt(i) == openParen:
+		r.query(i, j, top)
+	case w == wTable && r.kindAt(i+1) != openParen:
+		r.query(i, j, top)
+	case w == wFrom:
+		r.query(i, j, top)
+	case w == wWith:
+		r.with(i, j, top)
+	case w == wUpdate:
+		r.update(i, j)
+	case w == wDelete:
+		r.delete(i, j)
+	case w == wInsert, w == wReplace:
+		r.insert(i, j)
+	case w == wMerge:
+		r.merge(i, j)
+	case w == wExplain:
+		r.explain(i, j)
+	case w == wCreate:
+		r.create(i, j)
+	case w == wCopy:
+		r.copy(i, j)
+	case w == wDeclare, w == wPrepare:
+		r.prepared(i, j)
+	case w == wDo:
+		r.do(i, j)
+	case w == wWaitfor:
+		r.denied(i, "WAITFOR")
+	case w == wCall, w == wSet, w == wOrdinary:
+		r.scanAll(i+1, j)
+	case w == wBegin, w == wEnd, w == wLock, w == wFetch, w == wProcedure:
+		r.scanAll(i+1, j)
+	case r.kindAt(i) == operator && r.wordAt(i+1) == wCall: // {call p()} of ODBC
+		r.scanAll(i+1, j)
+	default:
+		r.scanAll(i, j)
+		r.unreadable(i, "no statement that is known")
+	}
+}
+
+// explain reads what is explained: it may run.
+func (r *Reader) explain(i, j int) {
+	for k := i + 1; k < j; k = r.skip(k) {
+		switch r.wordAt(k) {
+		case wSelect, wValues, wWith, wUpdate, wDelete, wInsert, wReplace, wMerge, wCreate, wDeclare:
+			r.run(k, j)
+			return
+		case wTable:
+			if k > i+1 { // EXPLAIN TABLE t is DESCRIBE t
+				r.run(k, j)
+			}
+			return
+		case wFor: // EXPLAIN FOR CONNECTION 5
+			return
+		}
+		if r.kindAt(k) == openParen && r.holdsQuery(k) {
+			r.run(k, j)
+			return
+		}
+	}
+}
+
+// create reads the query of CREATE TABLE … AS and of a materialized view. A view
+// and a routine are not run; their own statements are judged when they are.
+func (r *Reader) create(i, j int) {
+	if r.routine(i) {
+		return
+	}
+	runs := false
+	for k := i + 1; k < j; k = r.skip(k) {
+		switch w := r.wordAt(k); {
+		case w == wTable, r.wordIs(k, "materialized"):
+			runs = true
+		case r.wordIs(k, "view", "index", "policy", "rule", "user", "role", "database", "schema", "statistics"):
+			if !runs {
+				return
+			}
+		case w == wSelect, w == wWith && r.wordAt(k+2) == wAs, w == wWith && r.wordAt(k+1) == wRecursive, w == wValues && r.wordAt(k-1) == wAs:
+			r.run(k, j)
+			return
+		case w == wAs && (r.wordAt(k+1) == wTable || r.kindAt(k+1) == openParen):
+			r.run(k+1, j)
+			return
+		}
+	}
+}
+
+// copy reads COPY (query) TO, and refuses programs.
+func (r *Reader) copy(i, j int) {
+	if r.kindAt(i+1) == openParen {
+		r.run(i+2, r.skip(i+1)-1)
+	}
+	for k := i + 1; k < j; k = r.skip(k) {
+		if r.wordIs(k, "program") && (r.wordAt(k-1) == wFrom || r.wordAt(k-1) == wTo) {
+			r.denied(k, "COPY … PROGRAM")
+		}
+	}
+}
+
+// prepared reads the statement of DECLARE … CURSOR FOR and PREPARE … AS.
+// PREPARE … FROM hides it in a string.
+func (r *Reader) prepared(i, j int) {
+	for k := i + 1; k < j; k = r.skip(k) {
+		switch r.wordAt(k) {
+		case wFor, wAs:
+			r.run(k+1, j)
+			return
+		case wFrom:
+			r.unreadable(k, "a statement in a string or a variable")
+			return
+		}
+	}
+	r.scanAll(i+1, j)
+}
+
+// do reads DO expression of MySQL, and the calls in DO $$ … $$ of PostgreSQL:
+// its text is read as words, not as statements.
+func (r *Reader) do(i, j int) {
+	for k := i + 1; k < j; k++ {
+		if t := r.tok(k); t.kind == text && r.text[t.start] == '$' {
+			r.block(k)
+			return
+		}
+	}
+	r.scanAll(i+1, j)
+}
+
+// block looks for refused functions in a text of procedural code.
+func (r *Reader) block(i int) {
+	t := r.tok(i)
+	b := inside(r.text[t.start:t.end])
+	at := 0
+	for k := 0; k < len(b); {
+		if classOf(b[k]) != letter {
+			k++
+			continue
+		}
+		at, k = k, wordEnd(b, k)
+		end := k
+		for k < len(b) && classOf(b[k]) == space {
+			k++
+		}
+		if k < len(b) && b[k] == '(' && r.isDenied(b[at:end]) {
+			m := r.add(cost.DeniedFunction, 1, i, "DO")
+			if r.o.Explain {
+				m.Detail = "calls " + string(b[at:end])
+			}
+		}
+	}
+}
+
+// wordIs says whether token i is one of some words that mean something in few
+// places only.
+func (r *Reader) wordIs(i int, list ...string) bool {
+	t := r.tok(i)
+	if t.kind != bare {
+		return false
+	}
+	for _, s := range list {
+		if int(t.end-t.start) == len(s) && foldEqual(r.text[t.start:t.end], s) {
+			return true
+		}
+	}
+	return false
+}
+
+// foldEqual compares with a word in lower case.
+func foldEqual(b []byte, low string) bool {
+	if len(b) != len(low) {
+		return false
+	}
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != low[i] {
+			return false
+		}
+	}
+	return true
+}
