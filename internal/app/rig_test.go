@@ -248,9 +248,15 @@ type syncBuffer struct {
 	b  strings.Builder
 }
 
+// maxLog bounds what is kept: a soak logs for hours, and its memory is looked at.
+const maxLog = 1 << 20
+
 func (b *syncBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.b.Len() > maxLog {
+		b.b.Reset()
+	}
 	return b.b.Write(p)
 }
 

@@ -92,10 +92,13 @@ func (w *wire) serve() {
 func (w *wire) keep(conns ...net.Conn) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.cut {
+		return false
+	}
 	for _, c := range conns {
 		w.conns[c] = true
 	}
-	return !w.cut
+	return true
 }
 
 // set cuts the wire, or mends it.
