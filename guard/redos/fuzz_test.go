@@ -18,7 +18,7 @@ func FuzzAnalyze(f *testing.F) {
 		f.Add(seed, "xsm", uint8(2))
 	}
 	f.Fuzz(func(t *testing.T, pattern, flags string, dialect uint8) {
-		o := Options{Dialect: Dialect(dialect % uint8(Postgres+1)), Flags: flags, Budget: 300_000}
+		o := Options{Dialect: Dialect(dialect % uint8(Postgres+1)), Flags: flags, Budget: 150_000}
 		r := Analyze(pattern, o)
 		if r.Steps > o.Budget || r.Offset > len(pattern) {
 			t.Errorf("%+v", r)
@@ -67,8 +67,8 @@ func TestHostile(t *testing.T) {
 		"loops of loop": strings.Repeat("(?:a*b*)*", 1100) + "c",
 	}
 	for name, pattern := range patterns {
-		for _, d := range []Dialect{JS, Python, PCRE, Lucene} {
-			o := Options{Dialect: d, Budget: 500_000}
+		for _, d := range []Dialect{JS, PCRE, Lucene} {
+			o := Options{Dialect: d, Budget: 200_000}
 			r := Analyze(pattern[:min(len(pattern), MaxPattern)], o)
 			if r.Steps > o.Budget {
 				t.Errorf("%s %v: %d steps", name, d, r.Steps)
