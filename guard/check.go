@@ -98,7 +98,7 @@ func (d *desk) read(r cost.Reader, o cost.Options) {
 }
 
 func unreadable(err error) cost.Measure {
-	m := cost.Measure{Predictor: cost.Unparsable, Value: 1, Offset: -1, Detail: err.Error()}
+	m := cost.Measure{Predictor: cost.Unparsable, Value: 1, Offset: -1, Path: "query", Detail: err.Error()}
 	if u, ok := errors.AsType[*cost.Unreadable](err); ok {
 		m.Offset, m.Part, m.Detail = u.Offset, u.Part, u.Reason
 		if u.Predictor != cost.None {

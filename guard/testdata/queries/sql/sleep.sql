@@ -1,0 +1,1 @@
+SELECT id FROM users WHERE id = 1 AND SLEEP(5) = 0

@@ -1,0 +1,1 @@
+SELECT user_id, COUNT(*) FROM events GROUP BY user_id
