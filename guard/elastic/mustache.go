@@ -13,7 +13,7 @@ type mustache struct {
 }
 
 const (
-	maxWork     = 1 << 24 // bytes and parameters that are looked at
+	maxWork     = 1 << 22 // bytes and parameters that are looked at
 	maxSections = 32      // in one another
 )
 

@@ -15,6 +15,7 @@ const (
 	keepNodes = 1 << 16 // that a reader keeps for the next request
 	keepNames = 4096    // names of fields and indices, likewise
 
+	longest     = 512    // name that is kept
 	maxMeasures = 4096   // of one request that are kept whatever they say
 	maxMembers  = 10_000 // of one batch
 )
@@ -217,8 +218,11 @@ func (r *Reader) addURL(p cost.Predictor, value float64, parameter string) *cost
 	return m
 }
 
-// intern is a string that hints can be asked with.
+// intern is a string that hints can be asked with. Long ones are not kept.
 func (r *Reader) intern(b []byte) string {
+	if len(b) > longest {
+		return string(b)
+	}
 	if s, ok := r.names[string(b)]; ok {
 		return s
 	}
@@ -231,7 +235,7 @@ func (r *Reader) intern(b []byte) string {
 }
 
 func (r *Reader) fieldHint(field []byte) (cost.FieldHint, bool) {
-	if r.o.Hints == nil || len(field) == 0 {
+	if r.o.Hints == nil || len(field) == 0 || len(field) > longest {
 		return cost.FieldHint{}, false
 	}
 	return r.o.Hints.Field(r.index, r.intern(field))
