@@ -135,7 +135,9 @@ func (l *lexer) block() {
 		}
 		i += n + 3
 		if l.text[i-4] != '\\' { // \""" is text
-			l.pos, l.tok = i, tokString
+			if l.pos, l.tok = i, tokString; i < len(l.text) && l.text[i] == '"' {
+				l.wrong("more quotes than end a string") // there servers disagree on what is text
+			}
 			return
 		}
 	}

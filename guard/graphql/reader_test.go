@@ -133,6 +133,7 @@ func TestRefuses(t *testing.T) {
 		{"no selections", "", "{ a { } }", cost.Unparsable, 6, "no selections"},
 		{"no arguments", "", "{ a() }", cost.Unparsable, 4, "no arguments"},
 		{"a string over lines", "", "{ a(b: \"\n\") }", cost.Unparsable, 7, "does not end on its line"},
+		{"a string that servers end in two ways", "", `{ a(b: [""""""" ]) { c { d } } # """]) }`, cost.Unparsable, 8, "more quotes"},
 		{"brackets that cross", "", "{ a(b: [{c: 1]}) }", cost.Unparsable, 13, "no name of a member"},
 		{"an odd character", "", "{ a% }", cost.Unparsable, 3, "begins nothing"},
 		{"deep selections", "", strings.Repeat("{a", 1000), cost.BodyDepth, 1000, "nested deeper"},

@@ -1,0 +1,213 @@
+package hints
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/guard"
+	"github.com/bezoar-dev/bezoar/policy/backoff"
+)
+
+// Store takes hints: a *guard.HintStore.
+type Store interface {
+	Set(source guard.Source, set guard.HintSet, at time.Time) error
+}
+
+// Config says whom a Poller asks, what, and when. URL and Store are needed.
+type Config struct {
+	URL    string      `json:"url"`
+	Header http.Header `json:"-"` // such as Authorization; it is not printed
+	Store  Store       `json:"-"`
+	// Client is for TLS settings. Default: one connection for each request, so
+	// that none is sent again by itself, no redirects.
+	Client *http.Client `json:"-"`
+
+	// Indices and Fields are patterns with * of what is looked at; one that begins
+	// with - takes out. Default all. Names with a leading dot, but for backing
+	// indices of data streams, need a pattern with a dot.
+	Indices []string
+	Fields  []string // whose cardinality, or range, is measured at night: of keyword, ip, numeric and date fields
+
+	Interval time.Duration // between polls, spread by a tenth; default 10 min
+	// At is when the night begins, after midnight UTC, 0 to 24 h; NoNight: never.
+	// It is spread over its first half hour.
+	At       time.Duration  // default 2 h
+	Night    time.Duration  // how long it is; default 3 h
+	AtStart  bool           // measure after the first poll, too
+	Pause    time.Duration  // between requests of the night, spread by a fifth; default 1 s
+	MaxPause time.Duration  // default 1 min
+	Slow     time.Duration  // an answer that takes longer doubles the pause; default 1 s
+	Timeout  time.Duration  // of one request; default 10 s
+	Backoff  backoff.Config // after a failure; default 5 s to 10 min
+
+	MaxIndices  int   // default 1000
+	MaxFields   int   // of an index; default 1000
+	MaxMeasured int   // of an index; default 32
+	MaxRequests int   // of a night; default 2000
+	SampleDocs  int   // of a shard, after which a cardinality is extrapolated; default 1 000 000
+	MaxAnswer   int64 // bytes; default 16 MiB
+
+	Log *slog.Logger `json:"-"` // default none
+}
+
+// NoNight as Config.At measures nothing.
+const NoNight = -1
+
+// WithDefaults returns c with every zero field set to its default.
+func (c Config) WithDefaults() Config {
+	set(&c.Interval, 10*time.Minute)
+	set(&c.At, 2*time.Hour)
+	set(&c.Night, 3*time.Hour)
+	set(&c.Pause, time.Second)
+	set(&c.MaxPause, max(time.Minute, c.Pause))
+	set(&c.Slow, time.Second)
+	set(&c.Timeout, 10*time.Second)
+	set(&c.Backoff.Base, 5*time.Second)
+	set(&c.Backoff.Cap, max(10*time.Minute, c.Backoff.Base))
+	set(&c.MaxIndices, 1000)
+	set(&c.MaxFields, 1000)
+	set(&c.MaxMeasured, 32)
+	set(&c.MaxRequests, 2000)
+	set(&c.SampleDocs, 1_000_000)
+	set(&c.MaxAnswer, 16<<20)
+	if c.Client == nil {
+		c.Client = newClient()
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// String is c without its secrets.
+func (c Config) String() string {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return c.URL
+	}
+	return string(text)
+}
+
+func set[T int | int64 | time.Duration](v *T, otherwise T) {
+	if *v == 0 {
+		*v = otherwise
+	}
+}
+
+func newClient() *http.Client {
+	t := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, ResponseHeaderTimeout: time.Minute, MaxResponseHeaderBytes: 64 << 10}
+	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// Validate joins every fault.
+func (c Config) Validate() error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	if u, err := url.Parse(c.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		fault("URL is not one such as https://search:9200")
+	} else if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		fault("URL has a query, a fragment or a password, want none of them; a password belongs in Header")
+	}
+	if c.Store == nil {
+		fault("Store is missing")
+	}
+	c = c.WithDefaults()
+	if c.At != NoNight && (c.At < 0 || c.At > 24*time.Hour) {
+		fault("At is %v, want 0 to 24h", c.At)
+	}
+	for _, d := range []struct {
+		name      string
+		v         time.Duration
+		low, high time.Duration
+	}{
+		{"Interval", c.Interval, time.Second, 24 * time.Hour},
+		{"Night", c.Night, time.Minute, 24 * time.Hour},
+		{"Pause", c.Pause, time.Millisecond, time.Hour},
+		{"MaxPause", c.MaxPause, c.Pause, time.Hour},
+		{"Slow", c.Slow, time.Millisecond, time.Hour},
+		{"Timeout", c.Timeout, 100 * time.Millisecond, 10 * time.Minute},
+	} {
+		if d.v < d.low || d.v > d.high {
+			fault("%s is %v, want %v to %v", d.name, d.v, d.low, d.high)
+		}
+	}
+	for _, n := range []struct {
+		name string
+		v    int64
+		high int64
+	}{
+		{"MaxIndices", int64(c.MaxIndices), guard.MaxHintIndices / 4}, // aliases and static ones need room
+		{"MaxFields", int64(c.MaxFields), 100_000},
+		{"MaxMeasured", int64(c.MaxMeasured), 100_000},
+		{"MaxRequests", int64(c.MaxRequests), 1_000_000},
+		{"SampleDocs", int64(c.SampleDocs), 1 << 31},
+		{"MaxAnswer", c.MaxAnswer, 256 << 20},
+	} {
+		if n.v < 1 || n.v > n.high {
+			fault("%s is %d, want 1 to %d", n.name, n.v, n.high)
+		}
+	}
+	if err := c.Backoff.Validate(); err != nil {
+		fault("Backoff: %w", err)
+	}
+	return errors.Join(faults...)
+}
+
+// chosen reports whether patterns choose a name. Without patterns that choose,
+// all that are not taken out are.
+func chosen(patterns []string, name string) bool {
+	in, asked := false, false
+	for _, p := range patterns {
+		if out, ok := strings.CutPrefix(p, "-"); ok {
+			if glob(out, name) {
+				return false
+			}
+			continue
+		}
+		asked = true
+		in = in || glob(p, name)
+	}
+	return in || !asked
+}
+
+// hidden reports whether a name is one that backends keep for themselves and
+// that no pattern names.
+func hidden(patterns []string, name string) bool {
+	if !strings.HasPrefix(name, ".") || strings.HasPrefix(name, ".ds-") {
+		return false
+	}
+	for _, p := range patterns {
+		if strings.HasPrefix(p, ".") {
+			return false
+		}
+	}
+	return true
+}
+
+// glob takes at most len(pattern) × len(text) steps: it goes back to the last *
+// only.
+func glob(pattern, text string) bool {
+	p, t, star, mark := 0, 0, -1, 0
+	for t < len(text) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, mark = p, t
+			p++
+		case p < len(pattern) && pattern[p] == text[t]:
+			p++
+			t++
+		case star >= 0:
+			mark++
+			p, t = star+1, mark
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}
