@@ -5,7 +5,7 @@ _bezoar() {
   for ((i = 1; i < COMP_CWORD; i++)); do
     [[ ${COMP_WORDS[i]} == -- ]] && return
     case "$path ${COMP_WORDS[i]}" in
-      "bezoar run" | "bezoar serve" | "bezoar demo" | "bezoar quarantine" | "bezoar quarantine ls" | "bezoar quarantine show" | "bezoar quarantine add" | "bezoar quarantine release" | "bezoar dlq" | "bezoar dlq groups" | "bezoar dlq ls" | "bezoar dlq show" | "bezoar dlq edit" | "bezoar dlq redrive" | "bezoar dlq discard" | "bezoar dlq restore" | "bezoar dlq export" | "bezoar dlq tasks" | "bezoar dlq task" | "bezoar dlq audit" | "bezoar queue" | "bezoar queue ls" | "bezoar queue show" | "bezoar queue create" | "bezoar queue send" | "bezoar queue peek" | "bezoar queue purge" | "bezoar queue rm" | "bezoar queue payloads" | "bezoar queue pardon" | "bezoar queue resume" | "bezoar work" | "bezoar guard" | "bezoar guard check" | "bezoar guard replay" | "bezoar sift" | "bezoar crash" | "bezoar fleet" | "bezoar fleet ls" | "bezoar fleet show" | "bezoar fleet restart" | "bezoar top" | "bezoar config" | "bezoar config check" | "bezoar config show" | "bezoar config status" | "bezoar config history" | "bezoar config diff" | "bezoar config apply" | "bezoar config rollback" | "bezoar override" | "bezoar override ls" | "bezoar override set" | "bezoar override lift" | "bezoar breaker" | "bezoar breaker ls" | "bezoar breaker open" | "bezoar breaker close" | "bezoar breaker reset" | "bezoar version" | "bezoar completion") path="$path ${COMP_WORDS[i]}" ;;
+      "bezoar run" | "bezoar serve" | "bezoar demo" | "bezoar quarantine" | "bezoar quarantine ls" | "bezoar quarantine show" | "bezoar quarantine add" | "bezoar quarantine release" | "bezoar dlq" | "bezoar dlq groups" | "bezoar dlq ls" | "bezoar dlq show" | "bezoar dlq edit" | "bezoar dlq redrive" | "bezoar dlq discard" | "bezoar dlq restore" | "bezoar dlq export" | "bezoar dlq tasks" | "bezoar dlq task" | "bezoar dlq audit" | "bezoar queue" | "bezoar queue ls" | "bezoar queue show" | "bezoar queue create" | "bezoar queue send" | "bezoar queue peek" | "bezoar queue purge" | "bezoar queue rm" | "bezoar queue payloads" | "bezoar queue pardon" | "bezoar queue resume" | "bezoar work" | "bezoar guard" | "bezoar guard check" | "bezoar guard replay" | "bezoar guard top" | "bezoar guard set" | "bezoar sift" | "bezoar crash" | "bezoar fleet" | "bezoar fleet ls" | "bezoar fleet show" | "bezoar fleet restart" | "bezoar top" | "bezoar config" | "bezoar config check" | "bezoar config show" | "bezoar config status" | "bezoar config history" | "bezoar config diff" | "bezoar config apply" | "bezoar config rollback" | "bezoar override" | "bezoar override ls" | "bezoar override set" | "bezoar override lift" | "bezoar breaker" | "bezoar breaker ls" | "bezoar breaker open" | "bezoar breaker close" | "bezoar breaker reset" | "bezoar version" | "bezoar completion") path="$path ${COMP_WORDS[i]}" ;;
     esac
   done
   case "$path $prev" in
@@ -183,6 +183,14 @@ _bezoar() {
     "bezoar guard replay --class") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar guard replay --against") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar guard replay --callers") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar guard top --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar guard top --route") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar guard top --limit" | "bezoar guard top -n") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar guard set --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar guard set --route") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar guard set --dial") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar guard set --for") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar guard set --reason") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar sift --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar sift --input" | "bezoar sift -i") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar sift --format" | "bezoar sift -f") COMPREPLY=($(compgen -W "auto lines ndjson csv" -- "$cur")); return ;;
@@ -272,9 +280,11 @@ _bezoar() {
     "bezoar queue pardon") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
     "bezoar queue resume") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
     "bezoar work") COMPREPLY=($(compgen -W "--help --json --queue --store --endpoint --dead-letter --downstream --concurrency --timeout --grace --memory --cpu --pids --visibility --drain --until-idle --mode --recycle --state --output --metrics --log" -- "$cur")) ;;
-    "bezoar guard") COMPREPLY=($(compgen -W "check replay --help --json" -- "$cur")) ;;
+    "bezoar guard") COMPREPLY=($(compgen -W "check replay top set --help --json" -- "$cur")) ;;
     "bezoar guard check") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --limits --hints --class --kind --request --dialect --batch" -- "$cur")) ;;
     "bezoar guard replay") COMPREPLY=($(compgen -W "--help --json --limits --hints --class --against --callers" -- "$cur")) ;;
+    "bezoar guard top") COMPREPLY=($(compgen -W "--help --json --admin --route --limit" -- "$cur")) ;;
+    "bezoar guard set") COMPREPLY=($(compgen -W "--help --json --admin --route --dial --for --reason" -- "$cur")) ;;
     "bezoar sift") COMPREPLY=($(compgen -W "--help --json --admin --input --format --delimiter --output --dead-letter --state --batch --batch-bytes --max-row --parallel --timeout --grace --memory --attempts --max-letters --blame-rows" -- "$cur")) ;;
     "bezoar crash") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --explain --root --own --library" -- "$cur")) ;;
     "bezoar fleet") COMPREPLY=($(compgen -W "ls show restart --help --json" -- "$cur")) ;;
