@@ -73,12 +73,14 @@ type counts struct {
 
 	mu      sync.Mutex // guards what follows
 	total   Tally
+	found   map[foundKey]int64
 	callers map[string]*CallerStats
 	shapes  map[uint64]*ShapeStats
 }
 
 func (c *counts) init(config Config) {
 	c.maxCallers, c.maxShapes = config.MaxCallers, config.MaxShapes
+	c.found = map[foundKey]int64{}
 	c.callers, c.shapes = map[string]*CallerStats{}, map[uint64]*ShapeStats{}
 }
 
@@ -96,6 +98,7 @@ func (c *counts) checked(q *Query, v *Verdict) {
 			who.Rules = map[string]int64{}
 		}
 		who.Rules[v.Findings[i].Predictor]++
+		c.found[foundKey{v.Findings[i].Predictor, v.Findings[i].Action}]++
 	}
 	if s := c.shape(v.Shape, v.Cost); s != nil {
 		s.Kind = q.Kind

@@ -12,7 +12,7 @@ import (
 // are described, also what is not there now.
 func Collectors(cfg Config, b Backend) []prometheus.Collector {
 	return append([]prometheus.Collector{
-		newFleetCollector(b), newQueueCollector(cfg.Queues, cfg.Triage), newAlarmCollector(cfg.Alarms),
+		newFleetCollector(b), newQueueCollector(cfg.Queues, cfg.Triage), newAlarmCollector(cfg.Alarms), newGuardCollector(cfg.Guards),
 	}, cfg.Metrics...)
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/bezoar-dev/bezoar/guard"
 )
@@ -22,17 +23,29 @@ const (
 
 // Guard is the guard of one route. Callers are as they call themselves.
 type Guard struct {
-	Route      string              `json:"route"`
-	Fleet      string              `json:"fleet"`
-	Kind       guard.Kind          `json:"kind"`
-	Version    int64               `json:"version"` // of its limits, in this process
-	ReportOnly bool                `json:"report_only"`
-	Dial       float64             `json:"dial"`      // what operators multiply its limits by
-	Load       float64             `json:"load"`      // pressure on the fleet, 0 to 1
-	HintsAge   Duration            `json:"hints_age"` // 0: there are none
-	Total      guard.Tally         `json:"total"`
-	Callers    []guard.CallerStats `json:"callers"` // those whose queries cost most
-	Shapes     []guard.ShapeStats  `json:"shapes"`  // those that killed, took longest, or were predicted to cost most
+	Route      string               `json:"route"`
+	Fleet      string               `json:"fleet"`
+	Kind       guard.Kind           `json:"kind"`
+	Version    int64                `json:"version"` // of its limits, in this process
+	ReportOnly bool                 `json:"report_only"`
+	Dial       float64              `json:"dial"`      // what operators multiply its limits by
+	Load       float64              `json:"load"`      // pressure on the fleet, 0 to 1
+	HintsAge   Duration             `json:"hints_age"` // 0: there are none
+	Poll       *GuardPoll           `json:"poll,omitempty"`
+	Total      guard.Tally          `json:"total"`
+	Findings   []guard.FindingTally `json:"findings"` // by predictor and action
+	Callers    []guard.CallerStats  `json:"callers"`  // those whose queries cost most
+	Shapes     []guard.ShapeStats   `json:"shapes"`   // those that killed, took longest, or were predicted to cost most
+}
+
+// GuardPoll is how asking the backend for hints goes.
+type GuardPoll struct {
+	Polled   time.Time `json:"polled,omitzero"` // when it last went well
+	Indices  int       `json:"indices"`         // that are known
+	Fields   int       `json:"fields"`
+	Measured int       `json:"measured"`
+	Failures int       `json:"failures"` // in a row
+	Error    string    `json:"error,omitempty"`
 }
 
 // Guards answers GET [PathGuards].

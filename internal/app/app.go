@@ -125,6 +125,7 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 		return nil, err
 	}
 	a.opened = true
+	a.compareSecret(ctx, key)
 	if err := a.openQueues(ctx, a.key); err != nil {
 		return nil, err
 	}
@@ -159,6 +160,7 @@ func (a *App) openGateway() error {
 	if a.gateway, err = gateway.New(cfg); err != nil {
 		return err
 	}
+	a.adoptGuards(a.now.Load())
 	var tc *tls.Config
 	if t := a.cfg.TLS; t != nil {
 		cert, err := tls.LoadX509KeyPair(t.Cert, t.Key)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/gateway"
 	"github.com/bezoar-dev/bezoar/guard"
+	"github.com/bezoar-dev/bezoar/guard/hints"
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/live"
@@ -27,12 +29,22 @@ type guards struct {
 
 // routeGuard is the guard of one route.
 type routeGuard struct {
-	route string
-	fleet string
-	guard *guard.Guard
-	hints *guard.HintStore
-	cfg   config.Guard
-	files [2]stamp // of limits and hints, as they were read
+	route  string
+	fleet  string
+	guard  *guard.Guard
+	hints  *guard.HintStore
+	poller *hints.Poller // nil: nobody is asked
+	cfg    config.Guard
+	files  [2]stamp // of limits and hints, as they were read
+}
+
+// guardChange is what a new generation of settings makes of a guard, once it
+// serves.
+type guardChange struct {
+	routeGuard
+
+	limits guard.Limits
+	static guard.HintSet
 }
 
 // stamp is by what a change of a file is noticed.
@@ -80,89 +92,105 @@ func limitsOf(c *config.Guard) (guard.Limits, error) {
 	return l, err
 }
 
-// readHints reads the hints that the settings name.
-func (g *routeGuard) readHints(log func(warning string)) error {
-	if g.cfg.Hints == "" {
-		return g.hints.Set(guard.Static, nil, time.Time{})
+// hintsOf reads the hints that the settings name.
+func (a *App) hintsOf(route string, c *config.Guard) (guard.HintSet, error) {
+	if c.Hints == "" {
+		return nil, nil
 	}
-	text, err := readGuardFile(g.cfg.Hints)
+	text, err := readGuardFile(c.Hints)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	set, warnings, err := guard.ParseHints(g.cfg.Hints, text)
+	set, warnings, err := guard.ParseHints(c.Hints, text)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, w := range warnings {
-		log(w)
+		a.log.Warn("hints", "route", route, "about", w)
 	}
-	return g.hints.Set(guard.Static, set, stampOf(g.cfg.Hints).at)
+	return set, new(guard.HintStore).Set(guard.Static, set, time.Time{}) // they are not too many
 }
 
-// guardOf makes the guard of a route, or changes the one that it has.
-func (a *App) guardOf(route, fleet string, c *config.Guard) (*gateway.Guard, error) {
-	limits, err := limitsOf(c)
+// guardOf makes the guard of a route for next, or finds the one that it has. The
+// latter stays as it is until next serves: what cannot serve changes nothing.
+func (a *App) guardOf(next *present, route, fleet string, c *config.Guard) (*gateway.Guard, error) {
+	change := guardChange{routeGuard: routeGuard{route: route, fleet: fleet, cfg: *c, files: [2]stamp{stampOf(c.Limits), stampOf(c.Hints)}}}
+	var err error
+	if change.limits, err = limitsOf(c); err != nil {
+		return nil, fmt.Errorf("guard: %w", err)
+	}
+	if change.static, err = a.hintsOf(route, c); err != nil {
+		return nil, fmt.Errorf("guard: hints: %w", err)
+	}
+	kind, err := guard.ParseKind(c.Query)
 	if err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
 	}
 	a.guards.mu.Lock()
 	defer a.guards.mu.Unlock()
-	g := a.guards.all[route]
-	if g == nil {
-		g = &routeGuard{route: route, hints: new(guard.HintStore)}
-		if g.guard, err = guard.New(guard.Config{Limits: limits, Hints: g.hints, Log: a.log}); err != nil {
-			return nil, err
-		}
-	} else if _, err := g.guard.Update(limits); err != nil {
-		return nil, err
+	if g := a.guards.all[route]; g != nil {
+		change.guard, change.hints = g.guard, g.hints
+		err = change.limits.Validate()
+	} else {
+		change.hints = new(guard.HintStore)
+		change.guard, err = guard.New(guard.Config{Limits: change.limits, Hints: change.hints, Log: a.log})
 	}
-	g.cfg, g.fleet = *c, fleet
-	if err := g.readHints(func(w string) { a.log.Warn("hints", "route", route, "about", w) }); err != nil {
-		return nil, fmt.Errorf("guard: hints: %w", err)
+	if err == nil && c.Poll != nil {
+		_, err = hints.New(a.pollOf(&change.routeGuard))
 	}
-	g.files = [2]stamp{stampOf(c.Limits), stampOf(c.Hints)}
-	if a.guards.all == nil {
-		a.guards.all = map[string]*routeGuard{}
+	if err != nil {
+		return nil, fmt.Errorf("guard: %w", err)
 	}
-	a.guards.all[route] = g
-	kind, err := guard.ParseKind(c.Query)
+	next.guarding = append(next.guarding, change)
 	return &gateway.Guard{
-		Guard: g.guard, Kind: kind, Dialect: c.Dialect,
+		Guard: change.guard, Kind: kind, Dialect: c.Dialect,
 		Expressions: config.Places(c.Regex), Statement: config.Places(c.Statement),
-	}, err
+	}, nil
 }
 
-// list returns the guards by their routes.
-func (gs *guards) list() []*routeGuard {
+// adoptGuards has the guards be as p says, which serves, and forgets those of
+// routes that are gone.
+func (a *App) adoptGuards(p *present) {
+	a.guards.mu.Lock()
+	defer a.guards.mu.Unlock()
+	all := make(map[string]*routeGuard, len(p.guarding))
+	for i := range p.guarding {
+		change := &p.guarding[i]
+		g := &change.routeGuard
+		if was := a.guards.all[g.route]; was != nil {
+			g.poller = was.poller
+		}
+		err := errors.Join(a.relimit(g, change.limits), g.hints.Set(guard.Static, change.static, g.files[1].at))
+		if err != nil {
+			a.log.Error("limits or hints of queries were not changed; what held, holds", "route", g.route, "err", err)
+		}
+		all[g.route] = g
+	}
+	a.guards.all, p.guarding = all, nil
+}
+
+// relimit gives a guard limits, if they are others.
+func (a *App) relimit(g *routeGuard, limits guard.Limits) error {
+	if now, _ := g.guard.Limits(); reflect.DeepEqual(now, limits) {
+		return nil
+	}
+	version, err := g.guard.Update(limits)
+	if err == nil {
+		a.log.Info("the limits of queries were changed", "route", g.route, "file", g.cfg.Limits, "version", version)
+	}
+	return err
+}
+
+// list returns the guards by their routes, as they are now.
+func (gs *guards) list() []routeGuard {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
-	out := make([]*routeGuard, 0, len(gs.all))
+	out := make([]routeGuard, 0, len(gs.all))
 	for _, g := range gs.all {
-		out = append(out, g)
+		out = append(out, *g)
 	}
-	slices.SortFunc(out, func(x, y *routeGuard) int { return strings.Compare(x.route, y.route) })
+	slices.SortFunc(out, func(x, y routeGuard) int { return strings.Compare(x.route, y.route) })
 	return out
-}
-
-// tidy forgets the guards of routes that are gone.
-func (gs *guards) tidy(p *present) {
-	gs.mu.Lock()
-	defer gs.mu.Unlock()
-	for route := range gs.all {
-		if !p.guards(route) {
-			delete(gs.all, route)
-		}
-	}
-}
-
-// guards reports whether the route has a guard.
-func (p *present) guards(route string) bool {
-	for i, r := range p.cfg.Routes {
-		if routeName(i, r) == route {
-			return r.Guard != nil
-		}
-	}
-	return false
 }
 
 // tendEvery is how often files of limits and hints, and the pressure, are looked
@@ -181,9 +209,9 @@ func (a *App) tendGuards(ctx context.Context) error {
 		case <-tick.C:
 		}
 		for _, g := range a.guards.list() {
-			g.guard.SetLoad(a.pressure(g))
-			a.refreshGuard(g)
+			g.guard.SetLoad(a.pressure(&g))
 		}
+		a.refreshGuards(false)
 	}
 }
 
@@ -202,27 +230,32 @@ func (a *App) pressure(g *routeGuard) float64 {
 	return min(p, 1)
 }
 
-// refreshGuard reads files that have changed. What is invalid changes nothing.
-func (a *App) refreshGuard(g *routeGuard) {
+// refreshGuards reads files that have changed, or all of them. What is invalid
+// changes nothing.
+func (a *App) refreshGuards(all bool) {
 	a.guards.mu.Lock()
 	defer a.guards.mu.Unlock()
-	is := [2]stamp{stampOf(g.cfg.Limits), stampOf(g.cfg.Hints)}
-	if is == g.files {
-		return
+	for _, g := range a.guards.all {
+		a.refreshGuard(g, all)
 	}
+}
+
+func (a *App) refreshGuard(g *routeGuard, all bool) {
+	is := [2]stamp{stampOf(g.cfg.Limits), stampOf(g.cfg.Hints)}
 	var errs []error
-	if is[0] != g.files[0] {
+	if g.cfg.Limits != "" && (all || is[0] != g.files[0]) {
 		limits, err := limitsOf(&g.cfg)
 		if err == nil {
-			var version int64
-			if version, err = g.guard.Update(limits); err == nil {
-				a.log.Info("the limits of queries were changed", "route", g.route, "file", g.cfg.Limits, "version", version)
-			}
+			err = a.relimit(g, limits)
 		}
 		errs = append(errs, err)
 	}
-	if is[1] != g.files[1] {
-		errs = append(errs, g.readHints(func(w string) { a.log.Warn("hints", "route", g.route, "about", w) }))
+	if g.cfg.Hints != "" && (all || is[1] != g.files[1]) {
+		set, err := a.hintsOf(g.route, &g.cfg)
+		if err == nil {
+			err = g.hints.Set(guard.Static, set, is[1].at)
+		}
+		errs = append(errs, err)
 	}
 	g.files = is
 	if err := errors.Join(errs...); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -247,17 +280,22 @@ func (a *App) dialGuards(overrides []live.Override) {
 	}
 }
 
-// guardList says what the guards have counted.
+// guardList says what the guards have counted, with so many rows of callers and
+// of shapes.
 func (a *App) guardList(limit int) []adminapi.Guard {
 	var out []adminapi.Guard
 	for _, g := range a.guards.list() {
 		limits, version := g.guard.Limits()
 		dial, load := g.guard.Dial()
-		out = append(out, adminapi.Guard{
+		is := adminapi.Guard{
 			Route: g.route, Fleet: g.fleet, Kind: guard.Kind(g.cfg.Query), Version: version, ReportOnly: limits.ReportOnly,
-			Dial: dial, Load: load, HintsAge: adminapi.Duration(g.hints.Age()),
-			Total: g.guard.Total(), Callers: g.guard.Callers(limit), Shapes: g.guard.Shapes(limit),
-		})
+			Dial: dial, Load: load, HintsAge: adminapi.Duration(g.hints.Age()), Poll: g.polled(),
+			Total: g.guard.Total(), Findings: g.guard.Findings(),
+		}
+		if limit > 0 {
+			is.Callers, is.Shapes = g.guard.Callers(limit), g.guard.Shapes(limit)
+		}
+		out = append(out, is)
 	}
 	return out
 }

@@ -74,9 +74,10 @@ func (a *App) applySettings(ctx context.Context, v live.Version, overrides []liv
 	return nil
 }
 
-// hangUp serves an operator's SIGHUP: the file is read again. Without one, the
-// fleets' workers are replaced one after another.
+// hangUp serves an operator's SIGHUP: the files are read again. Without one of
+// settings, the fleets' workers are replaced one after another.
 func (a *App) hangUp(ctx context.Context) {
+	a.refreshGuards(true)
 	if a.live == nil {
 		a.restartAll()
 		return

@@ -16,6 +16,8 @@ type present struct {
 	units  []*unit // in the order of their names
 	byName map[string]*unit
 	routes []boundRoute
+
+	guarding []guardChange // until it serves
 }
 
 func (p *present) add(u *unit) {

@@ -21,9 +21,9 @@ type Guard struct {
 // GuardPoll asks an Elasticsearch or OpenSearch for mappings and sizes.
 type GuardPoll struct {
 	URL     string        `yaml:"url" mask:"url"`
-	Every   time.Duration `yaml:"every" range:"10s..168h"`
-	Indices []string      `yaml:"indices"` // patterns; default *
-	Fields  []string      `yaml:"fields"`  // whose cardinality is asked for, index/field; default none
+	Every   time.Duration `yaml:"every" range:"10s..24h"`
+	Indices []string      `yaml:"indices"` // patterns; - before one takes out; default *
+	Fields  []string      `yaml:"fields"`  // patterns of those whose cardinality is measured, at the start and every night; default none
 }
 
 func (p *GuardPoll) setDefaults() { *p = GuardPoll{Every: 10 * time.Minute, Indices: []string{"*"}} }

@@ -1,0 +1,94 @@
+package app
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/guard"
+	"github.com/bezoar-dev/bezoar/guard/hints"
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+)
+
+// pollPrefix begins the names of the services that ask for hints.
+const pollPrefix = "hints of "
+
+// pollOf says whom a guard's poller asks. A user and a password in the URL
+// become a header, which is in no error.
+func (a *App) pollOf(g *routeGuard) hints.Config {
+	p := g.cfg.Poll
+	c := hints.Config{
+		URL: p.URL, Store: g.hints, Interval: p.Every, Indices: p.Indices, Fields: p.Fields, AtStart: true,
+		Log: a.log.With("route", g.route),
+	}
+	if len(p.Fields) == 0 {
+		c.At = hints.NoNight
+	}
+	if u, err := url.Parse(p.URL); err == nil && u.User != nil {
+		password, _ := u.User.Password()
+		word := base64.StdEncoding.EncodeToString([]byte(u.User.Username() + ":" + password))
+		u.User = nil
+		c.URL, c.Header = u.String(), http.Header{"Authorization": {"Basic " + word}}
+	}
+	return c
+}
+
+// replacePolls has the backends asked for hints as the guards say now.
+func (a *App) replacePolls() error {
+	wanted := map[string]bool{}
+	for _, g := range a.guards.list() {
+		service := pollPrefix + g.route
+		if g.cfg.Poll == nil {
+			continue
+		}
+		wanted[service] = true
+		if a.outer.same(service, *g.cfg.Poll) {
+			continue
+		}
+		poller, err := hints.New(a.pollOf(&g))
+		if err != nil {
+			return fmt.Errorf("route %s: %w", g.route, err)
+		}
+		a.outer.run(service, *g.cfg.Poll, poller.Run)
+		a.polls(g.route, poller)
+	}
+	for _, service := range a.outer.names() {
+		route, ok := strings.CutPrefix(service, pollPrefix)
+		if !ok || wanted[service] {
+			continue
+		}
+		a.outer.end(service)
+		a.polls(route, nil)
+	}
+	return nil
+}
+
+// polls keeps who asks for a route's hints. When nobody does any more, nothing
+// that was asked is believed.
+func (a *App) polls(route string, p *hints.Poller) {
+	a.guards.mu.Lock()
+	defer a.guards.mu.Unlock()
+	g := a.guards.all[route]
+	if g == nil {
+		return
+	}
+	g.poller = p
+	if p != nil {
+		return
+	}
+	if err := g.hints.Set(guard.Polled, nil, time.Time{}); err != nil { // fewer than before are never too many
+		a.log.Error("hints were not forgotten", "route", route, "err", err)
+	}
+}
+
+// polled is how asking for hints goes; nil: nobody is asked.
+func (g *routeGuard) polled() *adminapi.GuardPoll {
+	if g.poller == nil {
+		return nil
+	}
+	s := g.poller.Status()
+	return &adminapi.GuardPoll{Polled: s.Polled, Indices: s.Indices, Fields: s.Fields, Measured: s.Measured, Failures: s.Failures, Error: s.Error}
+}
