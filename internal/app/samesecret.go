@@ -1,0 +1,66 @@
+package app
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// secretMark is where nodes that share a store leave a trace of their secret.
+const (
+	secretMark    = "secret"
+	secretMarkFor = 365 * 24 * time.Hour
+)
+
+// compareSecret says so when the node before this one had another secret. Such
+// nodes work, each for itself: they recognise nothing of each other's verdicts
+// and count the same caller under different keys, which nobody would notice.
+func (a *App) compareSecret(ctx context.Context, key [32]byte) {
+	if !a.follows() {
+		return
+	}
+	switch same, err := sameSecret(ctx, a.stores.Queue, key); {
+	case err != nil:
+		a.log.Warn("whether the nodes of this store have the same secret is not known", "err", err)
+	case !same:
+		a.log.Warn("another node of this store had another secret: until all have the same, they share neither verdicts nor quotas",
+			"secret", "the file secret in state_dir; copy it from one node to all", "state_dir", a.cfg.StateDir)
+	}
+}
+
+// sameSecret compares the secret with the one that was in use last, and leaves a
+// trace of it from which it cannot be found.
+func sameSecret(ctx context.Context, store queue.Marks, key [32]byte) (bool, error) {
+	mac := hmac.New(sha256.New, key[:])
+	mac.Write([]byte("which secret is it?"))
+	mine := hex.EncodeToString(mac.Sum(nil)[:8])
+	found, err := store.Marks(ctx, secretMark)
+	if err != nil {
+		return false, fmt.Errorf("read the trace of the secret: %w", err)
+	}
+	same, version := true, int64(0)
+	for _, m := range found {
+		var theirs string
+		if m.Key != secretMark || json.Unmarshal(m.Doc, &theirs) != nil {
+			continue
+		}
+		same, version = theirs == mine, m.Version
+	}
+	doc, err := json.Marshal(mine)
+	if err != nil {
+		return same, err
+	}
+	// Who loses a race against another node leaves its trace at the next start.
+	_, err = store.PutMark(ctx, queue.Mark{Key: secretMark, Version: version, Doc: doc, TTL: secretMarkFor})
+	if err != nil && !errors.Is(err, queue.ErrConflict) {
+		return same, fmt.Errorf("leave a trace of the secret: %w", err)
+	}
+	return same, nil
+}
