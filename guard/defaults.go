@@ -43,6 +43,7 @@ func elasticDefaults() []defaultRule {
 		{cost.QueryDepth, 30, Reject, ""},            // indices.query.bool.max_nested_depth
 		{cost.ClauseCount, 1024, Reject, ""},         // indices.query.bool.max_clause_count
 		{cost.TermsCount, 65_536, Reject, ""},        // index.max_terms_count
+		{cost.IDsCount, 10_000, Reject, ""},          // each is a lookup in every segment
 		{cost.LeadingWildcard, 0, Reject, ""},        // reads every term, or row
 		{cost.PatternLength, 1000, Reject, ""},       //
 		{cost.RegexLength, 1000, Reject, ""},         // index.max_regex_length

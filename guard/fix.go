@@ -16,7 +16,14 @@ func fixOf(p cost.Predictor, k Kind, limit float64) string {
 			return "begin the pattern with plain text, add another selective condition, or use a full-text or trigram index"
 		}
 		return "begin the pattern with plain text, map the field as wildcard, or index it reversed or as n-grams"
+	case "expensive_class":
+		if k == GraphQL {
+			return "read the schema when building, not at run time; more than " + n + " introspections are reported"
+		}
 	case "unparsable":
+		if k == GraphQL {
+			return "send one document, or JSON with a query, that every server reads in the same way"
+		}
 		if k == Elasticsearch || k == OpenSearch {
 			return "send one JSON object without comments or trailing commas"
 		}
@@ -49,6 +56,7 @@ func fixes() []fix {
 		{cost.QueryDepth, "nest queries at most %s levels deep; join clauses of one bool into a list"},
 		{cost.ClauseCount, "use at most %s clauses; a terms query takes a list as one clause"},
 		{cost.TermsCount, "send at most %s values in a request, or look them up with a terms lookup"},
+		{cost.IDsCount, "ask for at most %s ids at once; _mget fetches documents by id"},
 		{cost.PatternLength, "shorten the pattern to %s bytes; use term or match for plain text"},
 		{cost.RegexLength, "shorten the expression to %s bytes"},
 		{cost.RegexStates, "repeat less, or fewer times, for at most %s states; ask for no more max_determinized_states"},

@@ -15,7 +15,7 @@ func nameOf(p Predictor) string {
 }
 
 // names is an array, not a map: it costs nothing to build and keeps its order.
-func names() [66]named {
+func names() [67]named {
 	return [...]named{
 		{ResultWindow, "result_window"},
 		{InnerWindow, "inner_window"},
@@ -51,6 +51,7 @@ func names() [66]named {
 		{DeniedEndpoint, "denied_endpoint"},
 		{SuggestSize, "suggest_size"},
 		{VectorCandidates, "vector_candidates"},
+		{IDsCount, "ids_count"},
 		{AggSize, "agg_size"},
 
 		{MissingWhere, "missing_where"},

@@ -44,6 +44,7 @@ const (
 	DeniedEndpoint   // 1: an endpoint whose cost cannot be read off the request
 	SuggestSize      // candidates that a suggester asks for
 	VectorCandidates // k or num_candidates of a vector search
+	IDsCount         // values in one ids query
 	AggSize          // buckets that one terms-like aggregation asks for by its size
 )
 

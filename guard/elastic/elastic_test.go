@@ -17,7 +17,7 @@ func limits() map[cost.Predictor]float64 {
 	return map[cost.Predictor]float64{
 		cost.ResultWindow: 10000, cost.InnerWindow: 100, cost.RescoreWindow: 10000, cost.AggProduct: 65536,
 		cost.AggCardinality: 1e6, cost.AggSize: 10000, cost.HistogramSpan: 65536, cost.GeoCells: 65536,
-		cost.AggDepth: 20, cost.QueryDepth: 30, cost.ClauseCount: 1024, cost.TermsCount: 65536,
+		cost.AggDepth: 20, cost.QueryDepth: 30, cost.ClauseCount: 1024, cost.TermsCount: 65536, cost.IDsCount: 10000,
 		cost.LeadingWildcard: 0, cost.PatternLength: 1000, cost.RegexLength: 1000, cost.RegexStates: 10000,
 		cost.WildcardStars: 8, cost.FieldFanout: 100, cost.Script: 10, cost.Joining: 2, cost.ScrollTTL: 86400,
 		cost.Fetch: 100, cost.Shards: 1000, cost.UnfilteredWrite: 0, cost.Batch: 100, cost.SuggestSize: 10000,

@@ -127,7 +127,7 @@ func TestClausesAndPatternsAreMeasured(t *testing.T) {
 		{"parentheses of the simple kind", "POST /x/_search", `{"query":{"simple_query_string":{"fields":["t"],"query":"` + strings.Repeat("(", 1000) + `a"}}}`, "query_depth"},
 		{"old filters", "POST /x/_search", `{"query":{"filtered":{"query":{"match_all":{}},"filter":` + nested(`{"and":[`, `{"term":{"a":1}}`, `]}`, 50) + `}}}`, "query_depth"},
 		{"too many terms", "POST /x/_search", `{"query":{"terms":{"id":[` + strings.Repeat("1,", 70000) + `1]}}}`, "terms_count"},
-		{"too many ids", "POST /x/_search", `{"query":{"ids":{"values":[` + strings.Repeat("1,", 70000) + `1]}}}`, "terms_count"},
+		{"too many ids", "POST /x/_search", `{"query":{"ids":{"values":[` + strings.Repeat("1,", 70000) + `1]}}}`, "ids_count"},
 		{"leading star", "POST /x/_search", `{"query":{"wildcard":{"url":{"value":"*google*"}}}}`, "leading_wildcard"},
 		{"leading question mark", "POST /x/_search", `{"query":{"wildcard":{"url":"?oogle"}}}`, "leading_wildcard"},
 		{"escaped in JSON", "POST /x/_search", `{"query":{"wildcard":{"url":"\u002agoogle"}}}`, "leading_wildcard"},

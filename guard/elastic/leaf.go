@@ -214,7 +214,7 @@ func (r *Reader) termsQuery(v int) selectivity {
 func (r *Reader) idsQuery(v int) selectivity {
 	r.clause(v, 1)
 	if list := firstOf(r.get(v, "values"), r.get(v, "ids")); list > none && r.isArray(list) {
-		r.add(cost.TermsCount, float64(r.count(list)), list)
+		r.add(cost.IDsCount, float64(r.count(list)), list)
 	}
 	return selStrong
 }
