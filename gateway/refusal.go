@@ -85,7 +85,7 @@ func until(t time.Time) string {
 func (s *stay) denied(now time.Time) *refusal {
 	p := problem{
 		Type: "denied", Status: http.StatusForbidden, Reason: s.over.Reason,
-		Detail: "An operator decided that requests of this caller are refused for now.",
+		Detail: "An operator decided that requests like this one are refused for now.",
 	}
 	var left time.Duration
 	if !s.over.Until.IsZero() {

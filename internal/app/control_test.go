@@ -72,6 +72,14 @@ func TestOverridesThroughTheAPI(t *testing.T) {
 		t.Errorf("after it was lifted: %d", got)
 	}
 	wantProblem(t, r.admin.LiftOverride(ctx, o.ID), adminapi.CodeNotFound)
+	if _, err := r.admin.SetOverride(ctx, adminapi.SetOverride{Caller: "2001:db8::7", What: live.Deny, For: adminapi.Duration(time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	for caller, want := range map[string]bool{"2001:db8::/64": true, "2001:db8:0:1::/64": false} { // as routes call them
+		if got := r.as(caller, "/"); (got == http.StatusForbidden) != want {
+			t.Errorf("%s got %d after one of its addresses was denied", caller, got)
+		}
+	}
 	_, err = r.admin.SetOverride(ctx, adminapi.SetOverride{Route: "/none", What: live.Rate, For: adminapi.Duration(time.Hour)})
 	wantProblem(t, err, adminapi.CodeInvalid)
 }

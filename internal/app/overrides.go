@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -24,8 +25,23 @@ func (o *overrides) set(all []live.Override) {
 	for _, v := range all {
 		t := target{v.Route, v.Caller, v.Plan}
 		m[t] = append(m[t], v)
+		if net, ok := network(v.Caller); ok {
+			t.caller = net
+			m[t] = append(m[t], v)
+		}
 	}
 	o.now.Store(&m)
+}
+
+// network is the /64 of an IPv6 address, by which routes tell such callers apart:
+// an operator who types the address that is in a log means whoever has it.
+func network(caller string) (string, bool) {
+	ip, err := netip.ParseAddr(caller)
+	if err != nil || !ip.Is6() || ip.Is4In6() {
+		return "", false
+	}
+	p, err := ip.WithZone("").Prefix(64)
+	return p.String(), err == nil
 }
 
 // of says what holds for a request. Factors multiply; the most specific
