@@ -237,7 +237,7 @@ func (r *Reader) where(b *block, i, j int) {
 	}
 	v := r.condition(b, i+1, j, false)
 	b.truth = v.truth
-	b.selects = b.selects || v.selects
+	b.selects, b.chosen = b.selects || v.selects, b.chosen || v.chosen
 }
 
 // having reads a condition on groups: it selects no rows.

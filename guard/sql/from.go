@@ -283,7 +283,7 @@ func (r *Reader) joinCondition(b *block, i, j int, kind joinKind) int {
 		r.pending, b.key = kept, key
 		return end
 	}
-	b.selects = b.selects || v.selects
+	b.selects, b.chosen = b.selects || v.selects, b.chosen || v.chosen
 	b.joined = b.joined || v.truth != always
 	return end
 }

@@ -65,8 +65,8 @@ const (
 	wOnly
 	wIgnorable // LOW_PRIORITY and the like
 	wConnect   // CONNECT BY
-	wWhen // and THEN, ELSE
-	wConflict // and DUPLICATE, behind ON
+	wWhen      // and THEN, ELSE
+	wConflict  // and DUPLICATE, behind ON
 
 	// Of expressions.
 	wCase

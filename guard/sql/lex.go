@@ -20,7 +20,7 @@ type lexer struct {
 
 	hidden   bool // within /*! … */
 	noDollar bool // a $tag$ was not closed: there is none further on
-	steps    int  // bytes looked at, for the test that this is linear
+	steps    int  // bytes and tokens looked at, for the test that this is linear
 
 	fault *cost.Unreadable // the first; nothing is read beyond it
 }

@@ -5,11 +5,11 @@ package sql
 type operand struct {
 	from, to int
 
-	columns   int // outside of queries in it
-	column    int // token of the first one
-	qualifier int // token of its alias; -1 without
-	relation  int // that it belongs to
-	second    int // another relation; outerRelation when all is one
+	columns   int  // outside of queries in it
+	column    int  // token of the first one
+	qualifier int  // token of its alias; -1 without
+	relation  int  // that it belongs to
+	second    int  // another relation; outerRelation when all is one
 	inner     bool // a column belongs to the block itself, as far as is known
 
 	bare      bool // nothing but columns, which an index may know
@@ -30,7 +30,9 @@ func (e operand) constant() bool { return e.columns == 0 && !e.query }
 
 // outside says whether its value is known before the rows of the block are: an
 // index can be asked for it.
-func (e operand) outside() bool { return (e.value || e.query || e.call >= 0 || e.columns > 0) && !e.inner }
+func (e operand) outside() bool {
+	return (e.value || e.query || e.call >= 0 || e.columns > 0) && !e.inner
+}
 
 // quotedAlone says whether it is one name in double quotes.
 func (e operand) quotedAlone(r *Reader) bool {
@@ -48,6 +50,7 @@ func (r *Reader) scan(i, j int, b *block) operand {
 	after := false // a value has just ended
 	j = min(j, len(r.tokens))
 	for k := i; k < j; {
+		r.steps++
 		t := &r.tokens[k]
 		switch t.kind {
 		case openParen:
@@ -168,6 +171,9 @@ func (r *Reader) column(e *operand, qualifier, column int, b *block) {
 	rel := unknownRelation
 	if b != nil {
 		rel = r.relationOf(b, qualifier)
+		if rel == unknownRelation {
+			rel = r.wholeRow(b, column)
+		}
 	}
 	if rel != outerRelation {
 		e.inner = true
@@ -178,6 +184,18 @@ func (r *Reader) column(e *operand, qualifier, column int, b *block) {
 	case e.second == outerRelation && (rel != e.relation || rel == unknownRelation):
 		e.second = rel
 	}
+}
+
+// wholeRow is the relation that a column names as a whole, as in
+// jsonb_array_elements(…) AS item WHERE item->>'a'.
+func (r *Reader) wholeRow(b *block, column int) int {
+	h := r.hash(column)
+	for i, rel := range r.relations[b.base:] {
+		if rel.derived && rel.alias == h {
+			return i
+		}
+	}
+	return unknownRelation
 }
 
 // connect says that a condition is about all the relations of two operands.

@@ -54,11 +54,16 @@ func (r *Reader) like(b *block, c comparison, left, right operand, negated bool)
 // all parts are counted.
 func (r *Reader) likePattern(i, j int, glob bool) wildcards {
 	w := wildcards{only: true, plain: true}
-	begun := false
+	begun, several := false, r.wordAt(i) == wAny || r.wordAt(i) == wAll
 	for k := i; k < j && k < len(r.tokens); k++ {
 		t := &r.tokens[k]
 		if t.word == wEscape {
 			break
+		}
+		if t.kind == openParen && r.holdsQuery(k) {
+			begun, w.only = true, false
+			k = r.skip(k) - 1
+			continue
 		}
 		switch t.kind {
 		case text, param, quoted:
@@ -82,7 +87,7 @@ func (r *Reader) likePattern(i, j int, glob bool) wildcards {
 				w.only = false
 			}
 			w.only, w.plain = w.only && p.only, w.plain && p.plain
-			if r.alternative(k) { // LIKE ANY (ARRAY['%a', '%b'])
+			if several { // LIKE ANY (ARRAY['a%', '%b'])
 				w.leading, w.only = w.leading || p.leading, false
 			}
 		case number:
@@ -98,12 +103,6 @@ func (r *Reader) likePattern(i, j int, glob bool) wildcards {
 		return wildcards{}
 	}
 	return w
-}
-
-// alternative says whether the text at k is a further member of a list of
-// patterns.
-func (r *Reader) alternative(k int) bool {
-	return r.kindAt(k-1) == comma && (r.kindAt(k-2) == text || r.kindAt(k-2) == param)
 }
 
 // countWildcards counts the runs of % in a pattern. * and ? do the same for GLOB.

@@ -143,6 +143,11 @@ func (r *Reader) literalTruth(i int) truth {
 // column.
 func (r *Reader) sameConstant(x, y operand) truth {
 	switch {
+	case x.columns == 1 && y.columns == 1 && x.bare && y.bare:
+		same := x.qualifier < 0 && y.qualifier < 0 || x.qualifier >= 0 && y.qualifier >= 0 && r.hash(x.qualifier) == r.hash(y.qualifier)
+		if same && r.hash(x.column) == r.hash(y.column) {
+			return always
+		}
 	case x.single() && y.single():
 		if a, ok := r.numberAt(x.from); ok {
 			if b, ok := r.numberAt(y.from); ok {
@@ -155,10 +160,6 @@ func (r *Reader) sameConstant(x, y operand) truth {
 		if x.constant() && y.constant() && r.kindAt(x.from) == bare && r.wordAt(x.from) == r.wordAt(y.from) && r.wordAt(x.from) != wNull {
 			return always // true = true
 		}
-		return depends
-	case x.bare && y.bare && x.columns == 1 && y.columns == 1 && r.hash(x.column) == r.hash(y.column) &&
-		(x.qualifier < 0 && y.qualifier < 0 || x.qualifier >= 0 && y.qualifier >= 0 && r.hash(x.qualifier) == r.hash(y.qualifier)):
-		return always
 	}
 	return depends
 }
@@ -176,13 +177,46 @@ func (r *Reader) equal(b *block, left, right operand, on bool) verdict {
 	}
 	r.connect(b, left, right)
 	r.wrapped(b, left, right, "=")
+	n := r.anyOf(b, right)
 	switch {
+	case n > 1 && left.bare:
+		v.selects, v.chosen = r.choose(b, left, n, on)
 	case left.bare && right.outside():
 		v.selects, v.chosen = r.choose(b, left, 1, on)
 	case right.bare && left.outside():
 		v.selects, v.chosen = r.choose(b, right, 1, on)
 	}
 	return v
+}
+
+// anyOf measures the list in = ANY (ARRAY[…]), = ANY ('{…}') and = ANY ($1); 1
+// when it is none, or not known.
+func (r *Reader) anyOf(b *block, right operand) float64 {
+	k := right.from
+	if w := r.wordAt(k); w != wAny && w != wAll || r.kindAt(k+1) != openParen {
+		return 1
+	}
+	n, in := 1, k+2
+	switch r.kindAt(in) {
+	case bare:
+		if r.wordAt(in) == wArray && r.kindAt(in+1) == openBrack {
+			n = r.list(in+2, r.skip(in+1)-1)
+		}
+	case text:
+		if l, ok := arrayLength(inside(r.bytes(in))); ok {
+			n = l
+		}
+	case param:
+		if v, ok := r.bound(in); ok {
+			if l, ok := lengthOf(v); ok {
+				n = l
+			}
+		}
+	}
+	if n > 1 {
+		r.measureList(b, float64(n), k, "ANY")
+	}
+	return float64(n)
 }
 
 // choose notes that a column equals one of n values.
@@ -280,8 +314,8 @@ func (r *Reader) wrapped(b *block, left, right operand, sign string) {
 	default:
 		return
 	}
-	if hides.aggregate {
-		return
+	if hides.aggregate || hides.relation >= 0 && r.relations[b.base+hides.relation].derived {
+		return // of what a query or a function made, no column has an index
 	}
 	r.pending = append(r.pending, measured{
 		predictor: cost.NonSargable, at: span{hides.from, hides.to}, value: 1, path: "WHERE",

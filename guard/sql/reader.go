@@ -161,6 +161,7 @@ func (r *Reader) bytes(i int) []byte {
 
 // skip is the token behind i, or behind what closes it.
 func (r *Reader) skip(i int) int {
+	r.steps++
 	if m := int(r.tokens[i].match); m > i {
 		return m + 1
 	}

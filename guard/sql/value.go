@@ -173,7 +173,7 @@ func asNumber(v any) (float64, bool) {
 func lengthOf(v any) (int, bool) {
 	switch l := v.(type) {
 	case []byte:
-		return arrayLength(string(l))
+		return arrayLength(l)
 	case string:
 		return arrayLength(l)
 	case nil:
@@ -196,7 +196,7 @@ func lengthOf(v any) (int, bool) {
 }
 
 // arrayLength counts the values of {a,"b,c",d}, or of a JSON array.
-func arrayLength(s string) (int, bool) {
+func arrayLength[T string | []byte](s T) (int, bool) {
 	if len(s) < 2 || s[0] != '{' && s[0] != '[' {
 		return 0, false
 	}

@@ -120,9 +120,10 @@ func (r *Reader) ignorable(k, j int) int {
 // table.
 func (r *Reader) sameTable(b *block, n int) {
 	for i := b.base; i < n && i < len(r.relations); i++ {
-		for _, other := range r.relations[n:] {
+		for k, other := range r.relations[n:] {
 			if other.alias == r.relations[i].alias || other.name == r.relations[i].alias || other.alias == r.relations[i].name {
 				r.relations[i].free = true
+				r.link(b, i-b.base, n+k-b.base)
 			}
 		}
 	}

@@ -137,7 +137,7 @@ type ban struct {
 func bans() []ban {
 	pure := "a policy is a step function: the caller passes time and randomness, holds the lock and does the I/O"
 	wire := "the deciding core must not know the wire, so that a front can be swapped"
-	sql := "only stores know SQL: a front that does cannot be served by another store"
+	sql := "only stores know SQL, and the guard of an application's own: a front that does cannot be served by another store"
 	std := "words and policies must be readable, and importable, without anything else"
 	return []ban{
 		{".", "vendor/...", nil, std},
@@ -159,8 +159,8 @@ func bans() []ban {
 		{"ledger", "net/...", nil, wire},
 		{"fleet", "net/...", nil, wire},
 		{"dispatch", "net/...", nil, wire},
-		{"...", "database/sql/...", []string{"internal/store/*"}, sql},
-		{"...", "github.com/jackc/...", []string{"internal/store/*"}, sql},
+		{"...", "database/sql/...", []string{"internal/store/*", "guard/sqlguard"}, sql},
+		{"...", "github.com/jackc/...", []string{"internal/store/*", "guard/sqlguard"}, sql},
 		{"...", "modernc.org/...", []string{"internal/store/*"}, sql},
 		{"...", "github.com/pressly/...", []string{"internal/store/*"}, sql},
 		{"internal/store/*", "net/http/...", nil, "a store does not know HTTP"},

@@ -1,0 +1,81 @@
+package sqlguard
+
+import (
+	"context"
+	"database/sql/driver"
+	"io"
+)
+
+// Connector guards the connections of a connector, for sql.OpenDB.
+func Connector(c driver.Connector, config Config) (driver.Connector, error) {
+	j, err := config.checked("a connector")
+	if err != nil {
+		return nil, err
+	}
+	return &connector{Connector: c, judge: j}, nil
+}
+
+// Driver guards the connections of a driver, for sql.Register.
+func Driver(d driver.Driver, config Config) (driver.Driver, error) {
+	j, err := config.checked("a driver")
+	if err != nil {
+		return nil, err
+	}
+	if dc, ok := d.(driver.DriverContext); ok {
+		return contextDriver{guardedDriver{d, j}, dc}, nil
+	}
+	return guardedDriver{d, j}, nil
+}
+
+type guardedDriver struct {
+	driver.Driver
+	judge *judge
+}
+
+func (d guardedDriver) Open(name string) (driver.Conn, error) {
+	c, err := d.Driver.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return &conn{Conn: c, judge: d.judge}, nil
+}
+
+// contextDriver is of a driver that makes connectors.
+type contextDriver struct {
+	guardedDriver
+	inner driver.DriverContext
+}
+
+func (d contextDriver) OpenConnector(name string) (driver.Connector, error) {
+	c, err := d.inner.OpenConnector(name)
+	if err != nil {
+		return nil, err
+	}
+	return &connector{Connector: c, judge: d.judge}, nil
+}
+
+type connector struct {
+	driver.Connector
+	judge *judge
+}
+
+func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
+	inner, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &conn{Conn: inner, judge: c.judge}, nil
+}
+
+// Driver is the driver, guarded too.
+func (c *connector) Driver() driver.Driver {
+	return guardedDriver{c.Connector.Driver(), c.judge}
+}
+
+// Close closes a connector that can be closed.
+func (c *connector) Close() error {
+	if closer, ok := c.Connector.(io.Closer); ok {
+		return closer.Close()
+	}
+	return nil
+}

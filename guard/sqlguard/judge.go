@@ -1,0 +1,129 @@
+package sqlguard
+
+import (
+	"context"
+	"database/sql/driver"
+	"slices"
+	"sync"
+
+	"github.com/bezoar-dev/bezoar/guard"
+	"github.com/bezoar-dev/bezoar/guard/sql"
+)
+
+// judge asks the guard. It is safe for concurrent use.
+type judge struct {
+	config Config
+	desks  sync.Pool // of *desk
+
+	mu    sync.Mutex        // guards names
+	names map[string]string // statements of pgx by the names that they were prepared under
+}
+
+// MaxNames bounds how many names of prepared statements of pgx are known.
+const MaxNames = 1000
+
+func (j *judge) remember(name, text string) {
+	if name == "" || name == text {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.names == nil {
+		j.names = map[string]string{}
+	}
+	if _, ok := j.names[name]; ok || len(j.names) < MaxNames {
+		j.names[name] = text
+	}
+}
+
+func (j *judge) recall(name string) (text string, ok bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	text, ok = j.names[name]
+	return text, ok
+}
+
+// desk is what one question is asked on.
+type desk struct {
+	query   guard.Query
+	verdict guard.Verdict
+}
+
+// ask judges a statement. text is what to send, which is the query unless its
+// LIMIT was lowered.
+func (j *judge) ask(ctx context.Context, query string, args []any) (text string, err error) {
+	d, _ := j.desks.Get().(*desk)
+	if d == nil {
+		d = &desk{}
+	}
+	c := &j.config
+	d.query = guard.Query{Kind: guard.SQL, Body: append(d.query.Body[:0], query...), Dialect: c.Dialect, Args: args}
+	if c.Class != nil {
+		d.query.Class = c.Class(ctx)
+	}
+	if c.Caller != nil {
+		d.query.Caller = c.Caller(ctx)
+	}
+	c.Guard.Check(&d.query, &d.verdict)
+	text = query
+	if d.verdict.Verdict != guard.Accepted && c.OnVerdict != nil {
+		c.OnVerdict(ctx, query, &d.verdict)
+	}
+	switch d.verdict.Verdict {
+	case guard.Rejected:
+		err = rejected(query, &d.verdict)
+	case guard.Capped:
+		text = string(d.verdict.Body)
+	case guard.Accepted, guard.Reported:
+	}
+	const keep = 1 << 16
+	if cap(d.query.Body) > keep {
+		d.query.Body = nil
+	}
+	d.query.Args = nil
+	j.desks.Put(d)
+	return text, err
+}
+
+// askPrepared judges a statement that is prepared already: its text cannot be
+// changed any more.
+func (j *judge) askPrepared(ctx context.Context, query string, args []any) error {
+	text, err := j.ask(ctx, query, args)
+	if err == nil && text != query {
+		return &Rejected{Query: query, Verdict: guard.Verdict{Verdict: guard.Rejected, Findings: []guard.Finding{{
+			Predictor: "missing_limit", Path: "LIMIT", Action: guard.Reject,
+			Fix: "bind fewer rows to LIMIT: a statement that is prepared cannot be changed any more",
+		}}}}
+	}
+	return err
+}
+
+// rejected copies what the desk will use again.
+func rejected(query string, v *guard.Verdict) *Rejected {
+	r := &Rejected{Query: query, Verdict: *v}
+	r.Verdict.Findings, r.Verdict.Caps = slices.Clone(v.Findings), slices.Clone(v.Caps)
+	return r
+}
+
+// named turns the values of database/sql into those that the guard reads.
+func named(args []driver.NamedValue) []any {
+	if len(args) == 0 {
+		return nil
+	}
+	list := make([]any, len(args))
+	for i, a := range args {
+		list[i] = a.Value
+		if a.Name != "" {
+			list[i] = sql.Named{Name: a.Name, Value: a.Value}
+		}
+	}
+	return list
+}
+
+func unnamed(args []driver.Value) []any {
+	list := make([]any, len(args))
+	for i, a := range args {
+		list[i] = a
+	}
+	return list
+}
