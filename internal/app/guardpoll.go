@@ -1,10 +1,9 @@
 package app
 
 import (
-	"encoding/base64"
 	"fmt"
 	"net/http"
-	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -16,9 +15,8 @@ import (
 // pollPrefix begins the names of the services that ask for hints.
 const pollPrefix = "hints of "
 
-// pollOf says whom a guard's poller asks. A user and a password in the URL
-// become a header, which is in no error.
-func (a *App) pollOf(g *routeGuard) hints.Config {
+// pollOf says whom a guard's poller asks.
+func (a *App) pollOf(g *routeGuard) (hints.Config, error) {
 	p := g.cfg.Poll
 	c := hints.Config{
 		URL: p.URL, Store: g.hints, Interval: p.Every, Indices: p.Indices, Fields: p.Fields, AtStart: true,
@@ -27,13 +25,23 @@ func (a *App) pollOf(g *routeGuard) hints.Config {
 	if len(p.Fields) == 0 {
 		c.At = hints.NoNight
 	}
-	if u, err := url.Parse(p.URL); err == nil && u.User != nil {
-		password, _ := u.User.Password()
-		word := base64.StdEncoding.EncodeToString([]byte(u.User.Username() + ":" + password))
-		u.User = nil
-		c.URL, c.Header = u.String(), http.Header{"Authorization": {"Basic " + word}}
+	if p.AuthEnv == "" {
+		return c, nil
 	}
-	return c
+	word := os.Getenv(p.AuthEnv)
+	if word == "" {
+		return c, fmt.Errorf("poll.authorization_env: the environment has no %s", p.AuthEnv)
+	}
+	c.Header = http.Header{"Authorization": {word}}
+	return c, nil
+}
+
+func (a *App) pollerOf(g *routeGuard) (*hints.Poller, error) {
+	c, err := a.pollOf(g)
+	if err != nil {
+		return nil, err
+	}
+	return hints.New(c)
 }
 
 // replacePolls has the backends asked for hints as the guards say now.
@@ -48,7 +56,7 @@ func (a *App) replacePolls() error {
 		if a.outer.same(service, *g.cfg.Poll) {
 			continue
 		}
-		poller, err := hints.New(a.pollOf(&g))
+		poller, err := a.pollerOf(&g)
 		if err != nil {
 			return fmt.Errorf("route %s: %w", g.route, err)
 		}

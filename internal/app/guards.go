@@ -136,7 +136,7 @@ func (a *App) guardOf(next *present, route, fleet string, c *config.Guard) (*gat
 		change.guard, err = guard.New(guard.Config{Limits: change.limits, Hints: change.hints, Log: a.log})
 	}
 	if err == nil && c.Poll != nil {
-		_, err = hints.New(a.pollOf(&change.routeGuard))
+		_, err = a.pollerOf(&change.routeGuard)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("guard: %w", err)

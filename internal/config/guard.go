@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"strings"
 	"time"
 )
@@ -21,6 +22,7 @@ type Guard struct {
 // GuardPoll asks an Elasticsearch or OpenSearch for mappings and sizes.
 type GuardPoll struct {
 	URL     string        `yaml:"url" mask:"url"`
+	AuthEnv string        `yaml:"authorization_env"` // its value is sent as Authorization: "ApiKey …"
 	Every   time.Duration `yaml:"every" range:"10s..24h"`
 	Indices []string      `yaml:"indices"` // patterns; - before one takes out; default *
 	Fields  []string      `yaml:"fields"`  // patterns of those whose cardinality is measured, at the start and every night; default none
@@ -54,6 +56,14 @@ func (g *Guard) check(k *checker, at string) {
 		k.add(at+".poll.url", urlFlaw(p.URL))
 		if g.Query != "elasticsearch" && g.Query != "opensearch" {
 			k.addf(at+".poll", "remove it, or name a hints file", "asks an Elasticsearch or OpenSearch, and this is about %s", quoted(g.Query))
+		}
+		if p.AuthEnv != "" && !envName.MatchString(p.AuthEnv) {
+			k.addf(at+".poll.authorization_env", "name an environment variable", "%s is none", quoted(p.AuthEnv))
+		}
+		for i, f := range p.Fields {
+			if f == "" || strings.Contains(f, "/") {
+				k.addf(fmt.Sprintf("%s.poll.fields[%d]", at, i), "write its name only; indices says of which", "%s is no field", quoted(f))
+			}
 		}
 		if n := len(p.Indices) + len(p.Fields); n > maxEntries {
 			k.addf(at+".poll", "keep fewer", "has %d indices and fields, more than %d", n, maxEntries)

@@ -118,6 +118,11 @@ func (c *Config) SecretVariables() []string {
 	for _, a := range c.Alarms {
 		all = append(all, a.SecretEnv)
 	}
+	for i := range c.Routes {
+		if g := c.Routes[i].Guard; g != nil && g.Poll != nil {
+			all = append(all, g.Poll.AuthEnv)
+		}
+	}
 	slices.Sort(all)
 	return slices.DeleteFunc(slices.Compact(all), func(s string) bool { return s == "" })
 }
