@@ -66,6 +66,7 @@ func TestMeasures(t *testing.T) {
 		{"a list", `{ a(first: 10) { b } }`, cost.GQLCost, 2 + 1.5*10*3.5, "query.a"},
 		{"a list of leaves", `{ a(limit: 10) }`, cost.GQLCost, 2 + 1.5*10, "query.a"},
 		{"nested lists", `{ a(first: 10) { b(last: 20) { c } } }`, cost.GQLCost, 2 + 1.5*10*(2+1.5*20*3.5), "query.a.b"},
+		{"as the guide reckons", `query($n: Int = 100) { search(first: $n) { edges { node { name } } } }`, cost.GQLCost, 1933.25, "query.search"},
 		{"the greatest of several", `{ a(first: 3, last: 7, x: 90) }`, cost.GQLNodes, 7, "query.a"},
 		{"paging", `{ a(pagination: {x: {limit: 99}, pageSize: 7}) }`, cost.GQLNodes, 7, "query.a"},
 		{"not paging", `{ a(where: {limit: 7}) }`, cost.GQLNodes, 0, ""},

@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -52,9 +55,7 @@ func (p *Poller) exchange(ctx context.Context, method, target string, body []byt
 	if err != nil {
 		return err
 	}
-	for name, values := range p.cfg.Header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, p.cfg.Header)
 	r.Header.Set("X-Opaque-Id", opaqueID)
 	r.Header.Set("User-Agent", opaqueID)
 	r.Header.Set("Accept", "application/json")
@@ -92,16 +93,12 @@ func (p *Poller) note(took time.Duration) {
 	}
 }
 
-// count is a number that some answers have as text.
+// count is a number that some answers have as text. Others, null, "" and words
+// are not known, and 0.
 type count float64
 
 func (c *count) UnmarshalJSON(data []byte) error {
-	var n json.Number
-	if err := json.Unmarshal(bytes.Trim(data, `"`), &n); err != nil || n == "" {
-		return nil //nolint:nilerror // null, "" and words: not known
-	}
-	f, err := n.Float64()
-	if err == nil && f > 0 {
+	if f, err := strconv.ParseFloat(string(bytes.Trim(data, `"`)), 64); err == nil && f > 0 && !math.IsInf(f, 0) {
 		*c = count(f)
 	}
 	return nil
