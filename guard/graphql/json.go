@@ -1,6 +1,7 @@
 package graphql
 
 import (
+	"bytes"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -214,17 +215,22 @@ func (s *scanner) plain() bool {
 // unescape appends the text of a JSON string.
 func unescape(dst, raw []byte) []byte {
 	for len(raw) > 0 {
-		var n int
+		n := bytes.IndexByte(raw, '\\')
+		if n < 0 {
+			return append(dst, raw...)
+		}
+		dst = append(dst, raw[:n]...)
+		raw = raw[n:]
 		dst, n = unescapeOne(dst, raw)
 		raw = raw[n:]
 	}
 	return dst
 }
 
-// unescapeOne appends what the first n bytes of raw stand for.
+// unescapeOne appends what the escape stands for that the first n bytes are.
 func unescapeOne(dst, raw []byte) (out []byte, n int) {
-	if raw[0] != '\\' || len(raw) < 2 {
-		return append(dst, raw[0]), 1
+	if len(raw) < 2 {
+		return append(dst, raw...), len(raw)
 	}
 	switch c := raw[1]; c {
 	case 'n':

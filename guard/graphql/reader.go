@@ -293,9 +293,14 @@ func (r *Reader) offset(t *text, at int) int {
 	var room [8]byte
 	n := 0
 	for have := 0; have < at && n < len(raw); {
-		got, size := unescapeOne(room[:0], raw[n:])
-		have += len(got)
-		n += size
+		plain := bytes.IndexByte(raw[n:], '\\')
+		if plain < 0 || have+plain >= at {
+			n += at - have
+			break
+		}
+		got, size := unescapeOne(room[:0], raw[n+plain:])
+		have += plain + len(got)
+		n += plain + size
 	}
 	return t.base + n
 }
