@@ -89,17 +89,14 @@ func (l *lexer) skip() {
 
 func (l *lexer) wrong(why string) { l.tok, l.fault = tokFault, why }
 
-// number is not checked in full: 1.e, which servers refuse, is taken.
+// number is not checked in full: what servers refuse, such as 1.e, is taken, and
+// so is a name right behind it, which some read as one.
 func (l *lexer) number() {
 	for l.pos++; l.pos < len(l.text); l.pos++ {
 		c := l.text[l.pos]
 		if !digit(c) && c != '.' && c != 'e' && c != 'E' && c != '+' && c != '-' {
 			break
 		}
-	}
-	if l.pos < len(l.text) && nameStart(l.text[l.pos]) {
-		l.wrong("a letter in a number")
-		return
 	}
 	l.tok = tokNumber
 }
