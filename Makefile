@@ -51,6 +51,10 @@ bench: build ## benchmarks beside the code, then the ratios to nginx, HAProxy an
 bench-queue: build ## the queue beside goqite, River, asynq on Redis and goaws (minutes)
 	cd bench/queue && $(CURDIR)/scripts/with-servers go run -mod=mod . -bezoar $(CURDIR)/bin/bezoar
 
+.PHONY: cluster
+cluster: build ## three nodes over one PostgreSQL, in network namespaces, one of them cut off for 20 s (root)
+	cd bench && $(CURDIR)/scripts/with-servers go run ./cluster -bezoar $(CURDIR)/bin/bezoar
+
 .PHONY: lint
 lint: ## golangci-lint with .golangci.yaml (the first run builds it: minutes)
 	$(TOOL) golangci-lint run $(PKG)

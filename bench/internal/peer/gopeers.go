@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"path/filepath"
 
 	"github.com/bezoar-dev/bezoar/bench/internal/proc"
 )
@@ -23,15 +24,20 @@ func (b *Bench) Stock(ctx context.Context, workers []string) (*Proxy, error) {
 	})
 }
 
+// Binary returns the path of Bezoar's, and builds it if there is none.
+func (b *Bench) Binary(ctx context.Context) (string, error) {
+	if b.cfg.Bezoar != "" {
+		return filepath.Abs(b.cfg.Bezoar)
+	}
+	return b.build(ctx, "..", "./cmd/bezoar", "bezoar")
+}
+
 // Bezoar runs "bezoar run" with everything on: ledger, body hash, SQLite store,
 // journal and admin API. Each of flags is added to its arguments.
 func (b *Bench) Bezoar(ctx context.Context, workers []string, flags ...string) (*Proxy, error) {
-	bin := b.cfg.Bezoar
-	if bin == "" {
-		var err error
-		if bin, err = b.build(ctx, "..", "./cmd/bezoar", "bezoar"); err != nil {
-			return nil, err
-		}
+	bin, err := b.Binary(ctx)
+	if err != nil {
+		return nil, err
 	}
 	addrs, dir, err := b.place("bezoar")
 	if err != nil {
