@@ -69,7 +69,7 @@ type overrideSet struct {
 	Route       string        `placeholder:"ROUTE" help:"For this route, as fleets and verdicts name it: /search/*."`
 	Plan        string        `placeholder:"PLAN" help:"For the callers of this plan."`
 	Rate        *float64      `placeholder:"FACTOR" help:"Times the limits of rate: 0.1 leaves a tenth."`
-	Concurrency *float64      `placeholder:"FACTOR" help:"Times what one caller may have at once."`
+	Concurrency *float64      `placeholder:"FACTOR" help:"Times what one caller may have at once; with --caller or --plan."`
 	Priority    string        `placeholder:"PRIORITY" enum:",critical-plus,critical,sheddable-plus,sheddable" default:"" help:"Instead of what the route says: critical-plus, critical, sheddable-plus or sheddable."`
 	Deny        bool          `help:"Serve nothing."`
 	For         time.Duration `required:"" placeholder:"DURATION" help:"For how long, at most 720h."`
@@ -78,7 +78,8 @@ type overrideSet struct {
 
 // Help shows the usual case.
 func (*overrideSet) Help() string {
-	return "Example: bezoar override set --caller acme --rate 0.1 --for 1h --reason 'a loop in their client'"
+	return "Example: bezoar override set --caller acme --rate 0.1 --for 1h --reason 'a loop in their client'. " +
+		"Without --caller, --route and --plan, --rate and --priority hold for everybody."
 }
 
 func (c *overrideSet) Run(s *session) error {
