@@ -3,6 +3,7 @@ package dispatch
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 )
 
@@ -68,9 +69,12 @@ func (w Worst) String() string {
 	if w.Living < w.Attempts {
 		living = fmt.Sprintf(" (%d while workers live)", w.Living)
 	}
-	return fmt.Sprintf("%d attempts%s × %v + %v of waiting = %s; at most %.3g %% and %.3g/s more deliveries",
-		w.Attempts, living, w.Timeout, w.Waits, total, 100*w.Ratio, w.Floor)
+	return fmt.Sprintf("%d attempts%s × %v + %v of waiting = %s; at most %s %% and %s/s more deliveries",
+		w.Attempts, living, w.Timeout, w.Waits, total, decimal(100*w.Ratio), decimal(w.Floor))
 }
+
+// decimal writes x without an exponent, to the third decimal.
+func decimal(x float64) string { return strconv.FormatFloat(math.Round(1000*x)/1000, 'f', -1, 64) }
 
 // times is d·n, or the longest Duration.
 func times(d time.Duration, n int) time.Duration {

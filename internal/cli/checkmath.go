@@ -26,7 +26,12 @@ type worstCase struct {
 	Total    adminapi.Duration `json:"total"`          // the last moment without an answer
 	Ratio    float64           `json:"extra_ratio"`    // deliveries beyond the work: this share of it …
 	Floor    float64           `json:"extra_a_second"` // … and so many a second
-	text     string
+
+	// What all routes of the fleet together may add.
+	FleetRatio float64 `json:"fleet_extra_ratio"`
+	FleetFloor float64 `json:"fleet_extra_a_second"`
+
+	text string
 }
 
 // worstCases computes what the retries of each route can lead to.
@@ -41,17 +46,29 @@ func worstCases(cfg config.Config) []worstCase {
 		out = append(out, worstCase{
 			Route: matchText(r.Match), Fleet: r.Fleet, Attempts: w.Attempts, Living: w.Living,
 			Timeout: adminapi.Duration(w.Timeout), Waits: adminapi.Duration(w.Waits), Total: adminapi.Duration(w.Total),
-			Ratio: w.Ratio, Floor: w.Floor, text: w.String(),
+			Ratio: exact(w.Ratio), Floor: exact(w.Floor), FleetRatio: float64(f.Retries.Ratio), FleetFloor: float64(f.Retries.Floor),
+			text: w.String(),
 		})
 	}
 	return out
+}
+
+// none is a budget of nothing: zero would mean the default.
+const none = 1e-9
+
+// exact is x, and 0 for none.
+func exact(x float64) float64 {
+	if x <= none {
+		return 0
+	}
+	return x
 }
 
 // retryOf says a route's retries as the gateway is told them.
 func retryOf(r config.Retry) dispatch.RetryConfig {
 	return dispatch.RetryConfig{
 		Attempts: r.Attempts,
-		Budget:   budget.Config{Ratio: float64(r.Budget), Floor: float64(r.BudgetFloor)},
+		Budget:   budget.Config{Ratio: max(float64(r.Budget), none), Floor: max(float64(r.BudgetFloor), none)},
 		Backoff:  backoff.Config{Base: r.BaseDelay, Cap: r.Cap},
 	}
 }
@@ -124,6 +141,21 @@ func chance(p float64) string {
 	return text
 }
 
+// writeFleetBudgets says what the routes of a fleet may add together, where that
+// is less than what they may add one by one.
+func writeFleetBudgets(p *printer, worst []worstCase) {
+	sums := map[string]worstCase{}
+	for _, w := range worst {
+		w.Ratio, w.Floor = max(w.Ratio, sums[w.Fleet].Ratio), w.Floor+sums[w.Fleet].Floor
+		sums[w.Fleet] = w
+	}
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		if w := sums[name]; w.FleetRatio < w.Ratio || w.FleetFloor < w.Floor {
+			p.printf("\nfleet %s: all its routes together at most %.3g %% and %.0f/s more deliveries\n", clean(name), 100*w.FleetRatio, w.FleetFloor)
+		}
+	}
+}
+
 // writeArithmetic says what the settings can lead to.
 func writeArithmetic(p *printer, worst []worstCase, shared []overlap) {
 	if len(worst) > 0 {
@@ -133,6 +165,7 @@ func writeArithmetic(p *printer, worst []worstCase, shared []overlap) {
 			t.add(plain(w.Route), plain(w.Fleet), plain(w.text))
 		}
 		t.write(p, "")
+		writeFleetBudgets(p, worst)
 	}
 	for _, o := range shared {
 		p.printf("\n")
