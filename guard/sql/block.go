@@ -118,7 +118,7 @@ func (r *Reader) selectBlock(i, j int) shape {
 	case distinct >= 0 && !aggregate:
 		r.distinct(&b, distinct, items)
 	}
-	s.fixed = b.all == 0
+	s.fixed, s.groups = b.all == 0, c.group >= 0
 	s.single = s.single || b.all == 0 && !r.makesRows(c) || aggregate && c.group < 0 || b.key && b.all == 1
 	s.whole = c.from >= 0 && (!b.where || b.truth == always) && !aggregate && c.group < 0 && distinct < 0 && b.all > 0 && math.IsInf(s.limit, 1)
 	s.at, s.docs = c.from, r.docs(&b)

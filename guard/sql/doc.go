@@ -1,2 +1,62 @@
-// Package sql reads SQL statements into measures of their cost.
+// Package sql reads SQL statements and measures what they will cost: rows that
+// are written, read, skipped, grouped or joined without need, and calls that
+// only burn time. It is pure: words come from package cost, verdicts from guard.
+//
+//	text ──► tokens: comments, quotes, dollar quotes, casts, placeholders
+//	           │       of PostgreSQL, MySQL and what is like them; brackets are paired
+//	           ▼
+//	       statements ──► queries: WITH, UNION, ORDER BY, LIMIT
+//	                         │
+//	                         ▼
+//	                       blocks: FROM ──► which tables do conditions join?
+//	                               WHERE ─► is it always true? does it select rows?
+//	                               GROUP BY ► how many groups, by hints?
+//
+// It is no full parser. It recognises clauses, conditions and operands in any
+// dialect, and steps over what it does not know; where that is part of a FROM or
+// the beginning of a statement it measures [cost.Unparsable], so that a class
+// can refuse it.
+//
+// # What it guarantees
+//
+//   - Linear time: no byte and no token is looked at more than a bounded number
+//     of times, nothing is tried twice, and no regular expression runs. Bytes,
+//     brackets (DefaultMaxDepth) and tokens are bounded by Options.
+//   - Nothing is allocated without Explain once a Reader is warm, but for what
+//     package redos needs for literal regular expressions, of which the first 16
+//     of a text are analysed.
+//   - What a quote or a comment hides from the database is hidden here, and what
+//     MySQL executes in /*! … */ is read. A WHERE or a LIMIT in such a comment
+//     does not count: servers differ in whether they see it.
+//   - A statement that a fault cut off is not judged, but for the fault: what is
+//     missing might be its WHERE. Those before it are.
+//   - A cap changes the number of a LIMIT, or writes one where the grammar of
+//     PostgreSQL and MySQL wants it: before FOR UPDATE, INTO and comments, behind
+//     the last part of a UNION. No other byte changes.
+//
+// # What it does not
+//
+// It knows the data only from hints. Views, functions, triggers and statements
+// in strings (EXECUTE, PREPARE … FROM) are not visible. Placeholders are shapes
+// until values are bound to them: then LIKE, LIMIT, OFFSET and lists are judged
+// with the values. With the wrong dialect, or none, a text can be written to read
+// differently here than in the database; name it.
+//
+// # How things are judged
+//
+// A condition selects when it compares a bare column with something known
+// outside of the block: a value, a placeholder, a column of the query around it,
+// a subquery. Not so <>, NOT, IS NULL, > 0, and equality with a column of fewer
+// than ten values. An OR selects when each of its sides does. A LIKE that begins
+// with a wildcard is measured where nothing else selects, or hints call the
+// table small.
+//
+// Tables are joined by equalities, BETWEEN, two inequalities from both sides,
+// and conditions with a function of both. Equalities between columns without an
+// alias each join something that is not known. Functions, VALUES and queries of
+// one row join with everything at no cost.
+//
+// Groups are the product of what hints know of the columns; of columns without
+// hints only the largest assumption counts, because columns depend on one
+// another. There are no more groups than rows that equalities leave.
 package sql

@@ -57,6 +57,7 @@ func (r *Reader) from(b *block, i, j int) {
 func (r *Reader) odd(b *block, i int) int {
 	if b.never < 0 {
 		b.never = i
+		r.unreadable(i, "no part of a FROM that is known: whether a join is missing is not judged")
 	}
 	if r.kindAt(i) == openParen {
 		r.scanAll(i, r.skip(i))

@@ -156,6 +156,8 @@ func TestHarmful(t *testing.T) {
 		{text: "SELECT * FROM t WHERE name ~ '((a{100}){100}){100}'", dialect: "pg", want: "regex regex_states"},
 		{text: "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT * FROM r", want: "recursive"},
 		{text: "SELECT 1; SELECT 2", want: "multi_statement"},
+		{text: "SELECT * FROM t WHERE substring(phone from 1 for 2) IN ('13', '31')", want: "non_sargable"},
+		{text: "SELECT a FROM t1, t2 JOIN t3 ON t1.a = t2.a, t1.c = t3.c WHERE id > 1000", want: "unparsable"},
 		{text: "SELEC 1", want: "unparsable"},
 		{text: "SELECT (1", want: "unparsable"},
 		{text: "SELECT 1)", want: "unparsable"},

@@ -142,7 +142,7 @@ func (r *Reader) scanWord(e *operand, k, j int, after bool, b *block) (next int,
 		return last + 1, true, false
 	case last+1 < j && r.tokens[last+1].kind == text: // DATE '2026-01-01'
 		return last + 1, false, false
-	case r.wordAt(last+1) == wFrom && r.kindAt(first-1) == openParen && last+1 < j: // EXTRACT(minute FROM …)
+	case r.wordAt(last+1) == wFrom && last+1 < j && r.wordIs(first-2, "extract", "trim"): // EXTRACT(minute FROM …)
 		return last + 2, false, false
 	}
 	if last == first {

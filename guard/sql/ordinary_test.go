@@ -145,5 +145,11 @@ func TestOrdinary(t *testing.T) {
 		{text: "SELECT * FROM a OUTER APPLY (SELECT TOP 1 * FROM b WHERE b.a_id = a.id) x WHERE a.x = 1"},
 		{text: "SELECT * FROM users u WHERE u.id = 1 FOR UPDATE OF u NOWAIT", dialect: "pg"},
 		{text: "{call refresh(?)}"},
+		{text: "SELECT kind, count(*) FROM t WHERE day = 4 GROUP BY kind ORDER BY 2 LIMIT 10 OFFSET 10000"}, // groups are made in any case
+		{text: "SELECT x.* FROM t x, (SELECT @n := 0) r WHERE x.a = 1", dialect: "mysql"},
+		{text: "SELECT * FROM a, b WHERE a.id = b.a_id(+)"},
+		{text: "SELECT n.name FROM cast_info AS ci, company AS cn, keyword AS k, movie_company AS mc, movie_keyword AS mk, name AS n, title AS t " +
+			"WHERE k.word = 'x' AND n.name LIKE '%Bert%' AND n.id = ci.person_id AND ci.movie_id = t.id AND t.id = mk.movie_id " +
+			"AND mk.keyword_id = k.id AND t.id = mc.movie_id AND mc.company_id = cn.id"},
 	})
 }

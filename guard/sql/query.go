@@ -11,6 +11,7 @@ type shape struct {
 	limit  float64 // rows at most, as far as its text says; unbounded otherwise
 	single bool    // one row at most
 	fixed  bool    // reads no table: its rows are in the text
+	groups bool    // its rows are groups
 	whole  bool    // reads a table without a condition, and gives back its rows
 	docs   float64 // rows of that table, when hints know
 	at     int     // its FROM
@@ -21,7 +22,7 @@ func unlimited() shape { return shape{limit: math.Inf(1)} }
 // both is the shape of a set operation on two queries.
 func (s shape) both(o shape) shape {
 	s.limit += o.limit
-	s.single = false
+	s.single, s.groups = false, s.groups && o.groups
 	s.fixed = s.fixed && o.fixed
 	if o.whole && (!s.whole || o.docs > s.docs) {
 		s.at = o.at

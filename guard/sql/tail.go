@@ -168,7 +168,7 @@ func (r *Reader) measureWindow(w window, start int, s shape, top bool) shape {
 		s.whole = false
 	}
 	if w.offset.to > w.offset.from {
-		r.measureOffset(w, limit)
+		r.measureOffset(w, limit, s.groups)
 	}
 	if !top || s.fixed || s.single && w.keyword < 0 {
 		return s
@@ -183,18 +183,23 @@ func (r *Reader) measureWindow(w window, start int, s shape, top bool) shape {
 	return s
 }
 
-func (r *Reader) measureOffset(w window, limit amount) {
+// measureOffset measures rows that are read to be skipped. Groups are all made
+// in any case, and GroupCardinality counts them: of those only the skipped count.
+func (r *Reader) measureOffset(w window, limit amount, groups bool) {
 	offset := r.amountOf(w.offset)
 	if !offset.known || offset.value == 0 {
 		return
 	}
 	value := offset.value
-	if limit.known && !math.IsInf(limit.value, 1) {
+	if limit.known && !math.IsInf(limit.value, 1) && !groups {
 		value += limit.value
 	}
 	m := r.add(cost.OffsetRows, value, w.offset.from, "OFFSET")
 	if r.o.Explain {
 		m.Detail = format("%v skipped + %v read", offset.value, value-offset.value)
+		if groups {
+			m.Detail = format("%v groups skipped", offset.value)
+		}
 	}
 }
 
