@@ -86,7 +86,8 @@ func TestEveryCommandHelps(t *testing.T) {
 		"run", "serve", "demo", "quarantine ls", "quarantine show", "quarantine add", "quarantine release",
 		"dlq ls", "dlq show", "dlq redrive", "dlq discard", "work", "sift", "crash", "fleet ls", "fleet show", "fleet restart",
 		"config check", "config show", "config status", "config history", "config diff", "config apply", "config rollback",
-		"override ls", "override set", "override lift", "breaker ls", "breaker open", "breaker close", "breaker reset", "version", "completion",
+		"override ls", "override set", "override lift", "breaker ls", "breaker open", "breaker close", "breaker reset",
+		"guard check", "guard replay", "guard top", "guard set", "top", "version", "completion",
 	} {
 		out, errs, code := run(t, append(strings.Fields(path), "--help")...)
 		if code != 0 || errs != "" {
