@@ -95,8 +95,12 @@ func sqlDefaults() []defaultRule {
 
 func otherDefaults() []defaultRule {
 	return []defaultRule{
-		{cost.GQLCost, 5000, Reject, ""},
-		{cost.GQLDepth, 6, Reject, ""},
+		// One list of a hundred with its nodes costs 5000, and Relay's connections
+		// are two levels each.
+		{cost.GQLCost, 5000, Report, ""},
+		{cost.GQLCost, 50_000, Reject, ""},
+		{cost.GQLDepth, 6, Report, ""},
+		{cost.GQLDepth, 12, Reject, ""},
 		{cost.GQLAliases, 15, Reject, ""},
 		{cost.GQLTokens, 1000, Reject, ""},
 		{cost.GQLDirectives, 50, Reject, ""},
