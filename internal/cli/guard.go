@@ -108,7 +108,7 @@ type guardCheckCmd struct {
 	Files   []string `arg:"" optional:"" name:"file" help:"Queries, each in a file of its own; - is standard input."`
 	Kind    string   `placeholder:"KIND" help:"elasticsearch, opensearch, sql, graphql or regex; by default what the file's ending says: .json, .ndjson, .sql, .graphql, .gql, .regex."`
 	Request string   `placeholder:"REQUEST" help:"The request that the file is the body of, such as 'POST /idx/_search?size=5' (default: a search)."`
-	Dialect string   `placeholder:"NAME" help:"Of SQL: postgres or mysql; of a regular expression: js, python, pcre, ruby, java, dotnet, mysql, re2, lucene or postgres (default js)."`
+	Dialect string   `placeholder:"NAME" help:"Of SQL: postgres, mysql or mariadb; of a regular expression: js, python, pcre, ruby, java, dotnet, mysql, re2, lucene or postgres (default js)."`
 	Batch   string   `placeholder:"FILE" help:"Instead of files: one JSON object with id, kind, request, body, sql or pattern, and dialect on each line; - is standard input. Prints a line for each."`
 }
 
