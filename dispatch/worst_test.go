@@ -25,11 +25,13 @@ func TestTheWorstCaseIsSpeltOut(t *testing.T) {
 		{dispatch.RetryConfig{Attempts: 10}, 4, time.Second, 25 * time.Second, "10 attempts (4 while workers live) × 1s + 15s of waiting = 25s; at most 20 % and 3/s more deliveries"},
 		{dispatch.RetryConfig{Attempts: 10}, 0, time.Second, 25 * time.Second, "10 attempts × 1s + 15s of waiting = 25s; at most 20 % and 3/s more deliveries"},
 		{
-			dispatch.RetryConfig{Budget: budget.Config{Ratio: 1, Floor: 1000}}, 3, time.Second, 18 * time.Second,
+			dispatch.RetryConfig{Budget: budget.Config{Ratio: 1, Floor: 1000}},
+			3, time.Second, 18 * time.Second,
 			"3 attempts × 1s + 15s of waiting = 18s; at most 100 % and 1000/s more deliveries",
 		},
 		{
-			dispatch.RetryConfig{Budget: budget.Config{Ratio: 1e-9, Floor: 1e-9}}, 3, time.Second, 18 * time.Second,
+			dispatch.RetryConfig{Budget: budget.Config{Ratio: 1e-9, Floor: 1e-9}},
+			3, time.Second, 18 * time.Second,
 			"3 attempts × 1s + 15s of waiting = 18s; at most 0 % and 0/s more deliveries",
 		},
 		{dispatch.RetryConfig{Attempts: 1}, 8, time.Second, 16 * time.Second, "1 attempt × 1s + 15s of waiting = 16s; no more deliveries than work"},
