@@ -6,7 +6,7 @@
 // its URL says which view is shown and of what, nothing in a list moves by
 // itself, and what cannot be undone easily is planned, counted and confirmed
 // first. The page at "/traffic" shows who causes most, what holds traffic back
-// (pools, circuit breakers, overrides) and the versions of the settings. While a
+// (pools, circuit breakers, query guards, overrides) and the versions of the settings. While a
 // fleet is in panic mode, a banner says so. All of it is from the admin API; the
 // pages know nothing that the API does not say.
 //

@@ -4,6 +4,7 @@
 import { call } from "./api.js";
 import { byId, put } from "./dom.js";
 import { breakers } from "./breakers.js";
+import { guards } from "./guards.js";
 import { form, overrides } from "./overrides.js";
 import { alarm } from "./panic.js";
 import { Pools } from "./pools.js";
@@ -47,6 +48,7 @@ async function round() {
   pools.show(fleets);
   await top.poll().catch(gone("top-empty", "Nobody is counted here."));
   await breakers(act).catch(gone("breakers-empty", "This server has no circuit breakers."));
+  await guards().catch(gone("guards-empty", "This server has no query guards."));
   overrides(await settings(act), act);
 }
 
