@@ -42,7 +42,7 @@ func (r *Reader) condition(b *block, i, j int, on bool) verdict {
 	if !r.enter(i) {
 		return verdict{}
 	}
-	v := verdict{}
+	var v verdict
 	if or := r.find(i, j, wOr); or < j {
 		v = r.alternatives(b, i, j, or, on)
 	} else {

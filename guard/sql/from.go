@@ -89,7 +89,7 @@ func (r *Reader) joinWords(i int) (int, joinKind, bool) {
 	}
 	kind, natural := byInner, false
 	const most = 5
-	for n := 0; n < most; n++ {
+	for range most {
 		w := r.wordAt(i)
 		i++
 		switch w {

@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
@@ -24,6 +25,7 @@ func orFloat(v, otherwise float64) float64 {
 type groups struct {
 	known, assumed float64
 	columns        [maxGroups]uint64 // that were counted
+	seen           int               // of them
 	n              int               // expressions
 	text           []byte            // the arithmetic, for Explain
 }
@@ -146,14 +148,11 @@ func (r *Reader) separates(k int) bool {
 
 func (r *Reader) groupColumn(g *groups, b *block, qualifier, k int) {
 	h := r.hash(k)
-	for _, have := range g.columns[:min(g.n, maxGroups)] {
-		if have == h {
-			return // it was counted: ClientIP, ClientIP - 1
-		}
+	if g.seen == maxGroups || slices.Contains(g.columns[:g.seen], h) {
+		return // it was counted: ClientIP, ClientIP - 1
 	}
-	if g.n <= maxGroups {
-		g.columns[g.n-1] = h
-	}
+	g.columns[g.seen] = h
+	g.seen++
 	hint, ok := r.fieldHint(b, k, r.relationOf(b, qualifier))
 	if ok && hint.Cardinality > 0 {
 		g.multiply(r, hint.Cardinality, span{k, k + 1}, true)
@@ -232,8 +231,22 @@ type unit struct {
 
 func units() [16]unit {
 	return [...]unit{
-		{"second", 60}, {"minute", 60}, {"hour", 24}, {"day", 31}, {"dayofmonth", 31}, {"dow", 7}, {"isodow", 7}, {"dayofweek", 7}, {"weekday", 7},
-		{"doy", 366}, {"dayofyear", 366}, {"week", 53}, {"weekofyear", 53}, {"month", 12}, {"quarter", 4}, {"monthname", 12},
+		{"second", 60},
+		{"minute", 60},
+		{"hour", 24},
+		{"day", 31},
+		{"dayofmonth", 31},
+		{"dow", 7},
+		{"isodow", 7},
+		{"dayofweek", 7},
+		{"weekday", 7},
+		{"doy", 366},
+		{"dayofyear", 366},
+		{"week", 53},
+		{"weekofyear", 53},
+		{"month", 12},
+		{"quarter", 4},
+		{"monthname", 12},
 	}
 }
 

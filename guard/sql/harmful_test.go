@@ -79,7 +79,12 @@ func TestHarmful(t *testing.T) {
 		{text: "SELECT * FROM t WHERE name LIKE $1", dialect: "pg", args: []any{"%x"}, want: "leading_wildcard"},
 		{text: "SELECT * FROM t WHERE name LIKE ? AND a <> ?", args: []any{[]byte("%x"), int64(4)}, want: "leading_wildcard"},
 		{text: "SELECT * FROM t WHERE id = 4 AND name LIKE 'a%b%c%d%e%'", want: "like_wildcards"},
+	})
+}
 
+// TestHarmfulShapes: joins, lists, pages, calls, and what is worth a report.
+func TestHarmfulShapes(t *testing.T) {
+	run(t, cost.Options{Explain: true}, []check{
 		// Joins.
 		{text: "SELECT * FROM a, b", want: "cross_join"},
 		{text: "SELECT * FROM a CROSS JOIN b", want: "cross_join"},

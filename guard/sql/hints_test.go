@@ -50,8 +50,12 @@ func TestHints(t *testing.T) {
 		{text: "SELECT id FROM big WHERE 1=1 ORDER BY id", want: "full_scan"},
 		{text: "SELECT * FROM few UNION ALL SELECT * FROM big", want: "full_scan"},
 		{text: "TABLE big", dialect: "pg", want: "full_scan"},
-		{text: "SELECT * FROM few"}, {text: "SELECT * FROM big LIMIT 10"}, {text: "SELECT count(*) FROM big"}, {text: "SELECT * FROM big WHERE a = 1"},
-		{text: "INSERT INTO copy SELECT * FROM big"}, {text: "SELECT * FROM (SELECT * FROM big) x LIMIT 5"},
+		{text: "SELECT * FROM few"},
+		{text: "SELECT * FROM big LIMIT 10"},
+		{text: "SELECT count(*) FROM big"},
+		{text: "SELECT * FROM big WHERE a = 1"},
+		{text: "INSERT INTO copy SELECT * FROM big"},
+		{text: "SELECT * FROM (SELECT * FROM big) x LIMIT 5"},
 
 		{text: "SELECT * FROM visits CROSS JOIN kinds WHERE visits.counter = 4"}, // eight rows
 		{text: "SELECT * FROM few WHERE name LIKE '%x'"},                         // small enough to read

@@ -171,7 +171,7 @@ func (r *Reader) unescape(b []byte) []byte {
 		switch c := b[i]; {
 		case c == 'x' || c == 'u' || c == 'U':
 			v, n := 0, 0
-			for most := map3(c); n < most && i+1+n < len(b); n++ {
+			for most := hexDigits(c); n < most && i+1+n < len(b); n++ {
 				d, ok := hexDigit(b[i+1+n])
 				if !ok {
 					break
@@ -196,8 +196,8 @@ func (r *Reader) unescape(b []byte) []byte {
 	return r.room
 }
 
-// map3 is how many hexadecimal digits an escape has at most.
-func map3(c byte) int {
+// hexDigits is how many hexadecimal digits an escape has at most.
+func hexDigits(c byte) int {
 	switch c {
 	case 'x':
 		return 2

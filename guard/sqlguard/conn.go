@@ -116,7 +116,7 @@ func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, erro
 	if o.ReadOnly {
 		return nil, errors.New("sql: driver does not support read-only transactions")
 	}
-	tx, err := c.Begin() //nolint:staticcheck // drivers may have only this one
+	tx, err := c.Begin()
 	if err == nil && ctx.Err() != nil {
 		return nil, errors.Join(ctx.Err(), tx.Rollback())
 	}

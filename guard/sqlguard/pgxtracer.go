@@ -120,8 +120,8 @@ func rewritten(ctx context.Context, c *pgx.Conn, query string, args []any) (stri
 // refused is a context that is over, because of the guard: pgx looks before it
 // sends anything, and wraps the error.
 type refused struct {
-	context.Context
-	err error
+	context.Context //nolint:containedctx // it is one itself
+	err             error
 }
 
 func (r refused) Err() error { return r.err }
