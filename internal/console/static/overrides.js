@@ -28,7 +28,7 @@ async function lift(o, act) {
 // form lets a person write one. done is called when it is in force.
 export function form(done) {
   const dialog = byId("override"), value = byId("override-value");
-  const labels = { rate: "Factor", concurrency: "Factor", priority: "Priority", deny: "" };
+  const labels = { rate: "Factor", concurrency: "Factor", guard: "Factor", priority: "Priority", deny: "" };
   byId("override-what").addEventListener("change", (e) => {
     const label = labels[e.target.value];
     value.parentElement.hidden = label === "";
