@@ -11,6 +11,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/guard"
+	"github.com/bezoar-dev/bezoar/guard/cost"
 	"github.com/bezoar-dev/bezoar/internal/h1"
 )
 
@@ -66,7 +67,11 @@ var errAnswered = errors.New("it has been answered")
 // may not go on.
 func (j *job) guarded() error {
 	g := j.route.Guard
-	if g == nil {
+	if g == nil || !g.Kind.Judges(j.req.Path) {
+		return nil
+	}
+	if limits, _ := g.Guard.Limits(); !j.whole && limits.ReportOnly {
+		j.note(GuardField, "report; predictor="+cost.BodyBytes.String())
 		return nil
 	}
 	if !j.whole {
@@ -95,6 +100,9 @@ func (j *job) guarded() error {
 		return j.judged(v)
 	}
 	j.found = j.texts(j.found[:0], places)
+	if len(j.found) == 0 && g.Kind == guard.SQL && len(j.body) > 0 && !json.Valid(j.body) {
+		j.found = append(j.found, string(j.body)) // whatever it is, it is not what the worker expects
+	}
 	if len(j.found) > maxTexts {
 		j.unseen(http.StatusBadRequest, fmt.Sprintf("The request has more than %d texts of its kind, of which so many can be looked at.", maxTexts))
 		return errAnswered
@@ -307,7 +315,7 @@ func (j *job) askerName(c *guard.Caller) string {
 
 // observed tells the guard what became of a query that went on.
 func (j *job) observed(took time.Duration, a dispatch.Answer) {
-	if j.route.Guard == nil || j.verdict == nil {
+	if j.asked == "" { // it was not looked at
 		return
 	}
 	j.route.Guard.Guard.Observe(guard.Observation{

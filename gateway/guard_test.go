@@ -105,6 +105,31 @@ func TestGuardRejects(t *testing.T) {
 	if n := w.deliveries(); n != 1 {
 		t.Errorf("%d requests were delivered after a body beyond the buffer", n)
 	}
+	// Documents are no queries, however long.
+	if resp, body := dial(t, f.addr).post("/idx/_bulk", long); resp.StatusCode != 200 || body != "/idx/_bulk "+long {
+		t.Errorf("a long bulk: %d %.100s", resp.StatusCode, body)
+	}
+	f, _ = guarded(t, &Guard{Guard: newGuard(t, "report_only: yes"), Kind: guard.Elasticsearch}, Config{})
+	if resp, _ := dial(t, f.addr).post("/idx/_search", long); resp.StatusCode != 200 || resp.Header.Get(GuardField) != "report; predictor=body_bytes" {
+		t.Errorf("a body beyond the buffer, reported only: %d %v", resp.StatusCode, resp.Header)
+	}
+}
+
+func TestGuardOfStatements(t *testing.T) {
+	f, w := guarded(t, &Guard{Guard: newGuard(t, "unparsable: reject"), Kind: guard.SQL, Statement: []string{"json:$.q"}}, Config{})
+	c := dial(t, f.addr)
+	for body, want := range map[string]int{
+		`{"q": "SELECT a FROM t WHERE id = 1"}`: 200,
+		`{"q": "DELETE FROM t"}`:                400,
+		`{"q": `:                                400,
+	} {
+		if resp, answer := c.post("/", body); resp.StatusCode != want {
+			t.Errorf("POST %s: %d %s", body, resp.StatusCode, answer)
+		}
+	}
+	if n := w.deliveries(); n != 1 {
+		t.Errorf("%d were delivered, want the good one", n)
+	}
 }
 
 func TestGuardReportsAndCaps(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/guard/elastic"
 )
 
 // Kind is a language of queries.
@@ -37,6 +39,15 @@ func ParseKind(name string) (Kind, error) {
 		return Regex, nil
 	}
 	return "", fmt.Errorf("no kind of query is called %q: use elasticsearch, opensearch, sql, graphql or regex", name)
+}
+
+// Judges reports whether requests to a path are looked at. Those of Elasticsearch
+// and OpenSearch that carry no query, such as documents to be kept, are not.
+func (k Kind) Judges(path string) bool {
+	if k == Elasticsearch || k == OpenSearch {
+		return elastic.Judges(path)
+	}
+	return true
 }
 
 func (k Kind) index() int {

@@ -53,6 +53,13 @@ func endpointOf(path string) (string, endpoint) {
 	}
 }
 
+// Judges reports whether requests to a path are looked at: searches and what else
+// has a query, and not those that write documents or ask about the cluster.
+func Judges(path string) bool {
+	_, ep := endpointOf(path)
+	return ep != epOther
+}
+
 func isAll(rest string) bool { return rest == "_all" || strings.HasPrefix(rest, "_all/") }
 
 // indexOf drops the type that old versions have behind an index.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,6 +80,9 @@ func (a *App) checkFleets(gone, here []*unit) error {
 
 // look says how the fleet is.
 func (u *unit) look(context.Context) error {
+	if !slices.ContainsFunc(u.fleet.Snapshot(), func(s fleet.Status) bool { return s.Lives > 0 }) {
+		return nil // they are starting: whether anything serves, readiness asks itself
+	}
 	switch s := u.fleet.Stats(); {
 	case u.fleet.Serving() == 0:
 		return fmt.Errorf("no worker of %d serves", s.Places)

@@ -90,6 +90,11 @@ func (c *overrideSet) Run(s *session) error {
 	if c.For <= 0 {
 		return exitf(exitUsage, "--for %v: want a positive duration", c.For)
 	}
+	for name, f := range map[string]*float64{"--rate": c.Rate, "--concurrency": c.Concurrency} {
+		if f != nil && !(*f > 0 && *f <= 1000) {
+			return exitf(exitUsage, "%s %g: want above 0, to 1000", name, *f)
+		}
+	}
 	api, err := c.client(s)
 	if err != nil {
 		return err

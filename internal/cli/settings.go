@@ -48,6 +48,9 @@ func (c *configCheck) Run(s *session) error {
 		r.Faults, r.More = faults.List, faults.More
 	case err != nil:
 		return settingsError(err)
+	case guardFileFaults(&cfg) != nil:
+		r.Faults = guardFileFaults(&cfg)
+		err = faultsOf(r.Faults)
 	default:
 		r.OK = true
 		r.Warnings = append(r.Warnings, cfg.Warnings()...)

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/bezoar-dev/bezoar/guard"
+	"github.com/bezoar-dev/bezoar/internal/config"
+)
+
+// guardFileFaults reads the limits and hints that the guards of routes name or
+// hold.
+func guardFileFaults(cfg *config.Config) []config.Fault {
+	var out []config.Fault
+	for i, r := range cfg.Routes {
+		g := r.Guard
+		if g == nil {
+			continue
+		}
+		at := fmt.Sprintf("routes[%d].guard.", i)
+		add := func(key, file string, err error) {
+			if err != nil {
+				out = append(out, config.Fault{File: file, Path: at + key, Problem: err.Error(), Fix: "correct it; a path is from where Bezoar is started"})
+			}
+		}
+		if g.Limits != "" {
+			text, err := os.ReadFile(g.Limits)
+			if err == nil {
+				_, err = guard.ParseLimits(g.Limits, text)
+			}
+			add("limits", g.Limits, err)
+		}
+		if g.Rules != "" {
+			_, err := guard.ParseLimits("rules", []byte(g.Rules))
+			add("rules", "", err)
+		}
+		if g.Hints != "" {
+			text, err := os.ReadFile(g.Hints)
+			if err == nil {
+				_, _, err = guard.ParseHints(g.Hints, text)
+			}
+			add("hints", g.Hints, err)
+		}
+	}
+	return out
+}
+
+// faultsOf is an error that lists faults.
+func faultsOf(list []config.Fault) error {
+	if len(list) == 0 {
+		return nil
+	}
+	return &config.Faults{List: list}
+}
