@@ -160,3 +160,53 @@ func TestTLSIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// Over TLS it is net/http that reads HTTP/1.1, and it takes some of what the own
+// wire refuses: folded fields, bare LF, a length beside chunks. Whatever it takes,
+// a worker can read in one way only.
+func TestOverTLSWorkersGetOneReading(t *testing.T) {
+	const hidden = "GET /hidden HTTP/1.1\r\nHost: h\r\n\r\n"
+	const post = "POST / HTTP/1.1\r\nHost: h\r\n"
+	const chunked = "Transfer-Encoding: chunked\r\n"
+	for name, text := range map[string]string{
+		"CL.TE":                 post + "Content-Length: 6\r\n" + chunked + "\r\n0\r\n\r\nG",
+		"TE.CL":                 post + chunked + "Content-Length: 4\r\n\r\n24\r\n" + hidden + "\r\n0\r\n\r\n",
+		"TE.TE":                 post + chunked + "Transfer-Encoding: cow\r\n\r\n0\r\n\r\n" + hidden,
+		"TE VT":                 post + "Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n" + hidden,
+		"TE space before colon": post + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n" + hidden,
+		"TE folded":             post + "Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n" + hidden,
+		"TE behind a bare LF":   post + "X: a\n" + chunked + "\r\n0\r\n\r\n" + hidden,
+		"TE behind a bare CR":   post + "X: a\r" + chunked + "\r\n0\r\n\r\n" + hidden,
+		"TE with NUL":           post + "Transfer-Encoding: chunked\x00\r\n\r\n0\r\n\r\n" + hidden,
+		"two CL":                post + "Content-Length: 0\r\nContent-Length: 35\r\n\r\n" + hidden,
+		"two equal CL":          post + "Content-Length: 0\r\nContent-Length: 0\r\n\r\n" + hidden,
+		"CL sign":               post + "Content-Length: +35\r\n\r\n" + hidden,
+		"bare LF everywhere":    strings.ReplaceAll(post+"X: y\r\n z\r\n\r\n"+hidden, "\r\n", "\n"),
+		"two Hosts":             "GET / HTTP/1.1\r\nHost: h\r\nHost: i\r\n\r\n" + hidden,
+		"chunk size LF":         post + chunked + "\r\n5\nhello\r\n0\r\n\r\n" + hidden,
+		"chunk size sign":       post + chunked + "\r\n+5\r\nhello\r\n0\r\n\r\n" + hidden,
+		"chunk size overflow":   post + chunked + "\r\n10000000000000005\r\nhello\r\n0\r\n\r\n" + hidden,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := startWorker(t, answering(hello))
+			f, _, pool := overTLS(t, newDirect(t, w.addr), ServerConfig{IdleTimeout: 100 * time.Millisecond, HeadTimeout: 100 * time.Millisecond})
+			c := shaken(t, f, pool, "http/1.1")
+			if _, err := io.WriteString(c, text); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadAll(c); err != nil && errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("the connection does not end: %v", err)
+			}
+			raw := w.raw() // all of it: the caller has seen the end
+			if strings.Contains(strings.ReplaceAll(raw, "\r\n", ""), "\n") || strings.Contains(raw, "\n ") {
+				t.Errorf("the worker got a bare LF or a fold: %q", raw)
+			}
+			for head := range strings.SplitSeq(raw, "\r\n\r\n") {
+				if strings.Count(head, "Content-Length:")+strings.Count(head, "Transfer-Encoding:") > 1 {
+					t.Errorf("the worker got two lengths: %q", head)
+				}
+			}
+		})
+	}
+}

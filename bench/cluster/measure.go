@@ -172,7 +172,7 @@ func (m *measurement) run(ctx context.Context) error {
 		if elsewhere, err = m.round(ctx, during, 0, others); err != nil {
 			return err
 		}
-		if here, err = m.convict(ctx, m.nodes[lonely]); err != nil {
+		if here, err = m.tellVerdict(ctx, during, m.nodes[lonely], nil); err != nil {
 			return err
 		}
 		m.remembers(ctx, known)
@@ -238,17 +238,13 @@ func (m *measurement) phase(ctx context.Context, name string, length time.Durati
 // node, and measures when the others know. It returns the pill.
 func (m *measurement) round(ctx context.Context, when string, at int, all []*node) (string, error) {
 	n := all[at]
-	pill, err := m.convict(ctx, n)
+	others := slices.DeleteFunc(slices.Clone(all), func(o *node) bool { return o == n })
+	pill, err := m.tellVerdict(ctx, when, n, others)
 	if err != nil {
 		return "", err
 	}
-	since, _ := n.convicted(ctx, pill)
-	others := slices.DeleteFunc(slices.Clone(all), func(o *node) bool { return o == n })
-	if err := m.spread(ctx, "verdict", when, since, others, func(o *node) bool { _, ok := o.convicted(ctx, pill); return ok }); err != nil {
-		return "", err
-	}
 	for _, o := range others {
-		if got := o.send(ctx, "pill", http.MethodPost, pill, poison); got != http.StatusServiceUnavailable {
+		if got := o.send(ctx, pill, http.MethodPost, pill, poison); got != http.StatusServiceUnavailable {
 			return "", fmt.Errorf("node %s answers %d to what node %s has convicted", o.name, got, n.name)
 		}
 	}
@@ -269,12 +265,35 @@ func (m *measurement) round(ctx context.Context, when string, at int, all []*nod
 	return pill, m.spread(ctx, "breaker", when, began, others, func(o *node) bool { return o.forced(ctx) == want })
 }
 
-// convict sends a new pill to a node until that has convicted it.
-func (m *measurement) convict(ctx context.Context, n *node) (string, error) {
+// tellVerdict has a pill convicted at one node, and measures when the others know.
+// They are asked from the beginning: the caller of the pill is answered later.
+func (m *measurement) tellVerdict(ctx context.Context, when string, n *node, others []*node) (pill string, err error) {
 	m.pills++
-	pill := fmt.Sprintf("/pill-%d", m.pills)
-	return pill, until(ctx, "node "+n.name+" has convicted a pill", patience, func() bool {
-		n.send(ctx, "pill", http.MethodPost, pill, poison)
+	pill = fmt.Sprintf("/pill-%d?p%d=1", m.pills, m.pills) // of a shape and a caller of its own: no suspicion on either
+	seen, errs := make([]time.Time, len(others)), make([]error, len(others)+1)
+	var wg sync.WaitGroup
+	for i, o := range others {
+		wg.Go(func() {
+			errs[i] = until(ctx, "node "+o.name+" knows of a pill", patience, func() bool { _, ok := o.convicted(ctx, pill); return ok })
+			seen[i] = time.Now()
+		})
+	}
+	errs[len(others)] = m.convict(ctx, n, pill)
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return "", err
+	}
+	since, _ := n.convicted(ctx, pill)
+	for _, at := range seen {
+		m.report.Spread = append(m.report.Spread, Spread{What: "verdict", When: when, MS: ms(at.Sub(since))})
+	}
+	return pill, nil
+}
+
+// convict sends a new pill to a node until that has convicted it.
+func (m *measurement) convict(ctx context.Context, n *node, pill string) error {
+	return until(ctx, "node "+n.name+" has convicted a pill", patience, func() bool {
+		n.send(ctx, pill, http.MethodPost, pill, poison)
 		_, ok := n.convicted(ctx, pill)
 		return ok
 	})
@@ -301,7 +320,7 @@ func (m *measurement) spread(ctx context.Context, what, when string, since time.
 // cut off, for a while.
 func (m *measurement) remembers(ctx context.Context, pill string) {
 	for range 20 {
-		if m.nodes[lonely].send(ctx, "pill", http.MethodPost, pill, poison) == http.StatusServiceUnavailable {
+		if m.nodes[lonely].send(ctx, pill, http.MethodPost, pill, poison) == http.StatusServiceUnavailable {
 			m.report.Refused++
 		} else {
 			m.report.Let++
@@ -336,7 +355,7 @@ func (m *measurement) catchUp(ctx context.Context, since time.Time, elsewhere, h
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	if got := m.nodes[lonely].send(ctx, "pill", http.MethodPost, elsewhere, poison); got != http.StatusServiceUnavailable {
+	if got := m.nodes[lonely].send(ctx, elsewhere, http.MethodPost, elsewhere, poison); got != http.StatusServiceUnavailable {
 		return fmt.Errorf("node %s answers %d to what others convicted while it was cut off", m.nodes[lonely].name, got)
 	}
 	return nil
