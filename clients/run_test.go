@@ -68,14 +68,19 @@ func build(t *testing.T) built {
 		if p[2] == b.bezoar && os.Getenv("BEZOAR_SQS_ENDPOINT") != "" {
 			continue
 		}
-		cmd := exec.CommandContext(t.Context(), "go", "build", "-o", p[2], p[1])
-		cmd.Dir = p[0]
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("go build in %s: %v\n%s", p[0], err, out)
-		}
+		goBuild(t, p[0], p[1], p[2], "CGO_ENABLED=0")
 	}
 	return b
+}
+
+func goBuild(t *testing.T, folder, pkg, into string, environment ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", into, pkg)
+	cmd.Dir = folder
+	cmd.Env = append(os.Environ(), environment...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build in %s: %v\n%s", folder, err, out)
+	}
 }
 
 // absent tells of something that is missing. Where everything has to run, that

@@ -42,9 +42,14 @@ func withKeys(t *testing.T, b built) endpoint {
 // the URL of its SQS endpoint.
 func serve(t *testing.T, b built, environment []string, flags ...string) string {
 	t.Helper()
-	said := &output{found: make(chan string, 1)}
+	return serveAt(t, b, sqsLine, environment, append([]string{"serve", "--sqs", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--listen", ""}, flags...)...)
+}
+
+// serveAt returns what line finds in what Bezoar says.
+func serveAt(t *testing.T, b built, line *regexp.Regexp, environment []string, flags ...string) string {
+	t.Helper()
+	said := &output{line: line, found: make(chan string, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
-	flags = append([]string{"serve", "--sqs", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--listen", ""}, flags...)
 	cmd := exec.CommandContext(ctx, b.bezoar, flags...)
 	cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), environment...)
 	cmd.Stdout, cmd.Stderr = said, said
@@ -73,15 +78,16 @@ func serve(t *testing.T, b built, environment []string, flags ...string) string 
 	case at := <-said.found:
 		return at
 	case <-ended:
-		t.Fatalf("bezoar %s ended before it served SQS", strings.Join(flags, " "))
+		t.Fatalf("bezoar %s ended before it served", strings.Join(flags, " "))
 	case <-time.After(serverTimeout):
-		t.Fatalf("bezoar %s named no SQS endpoint within %v", strings.Join(flags, " "), serverTimeout)
+		t.Fatalf("bezoar %s named no endpoint within %v", strings.Join(flags, " "), serverTimeout)
 	}
 	return ""
 }
 
-// output keeps the end of what Bezoar says, and finds its SQS endpoint in it.
+// output keeps the end of what Bezoar says, and finds its endpoint in it.
 type output struct {
+	line  *regexp.Regexp
 	mu    sync.Mutex // guards text and done
 	text  []byte
 	done  bool
@@ -94,7 +100,7 @@ func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.text = append(o.text, p...)
-	if m := sqsLine.FindSubmatch(o.text); m != nil && !o.done {
+	if m := o.line.FindSubmatch(o.text); m != nil && !o.done {
 		o.done = true
 		o.found <- string(m[1])
 	}
