@@ -32,7 +32,7 @@ func checkPlace(place string) error {
 }
 
 // texts appends what is at the places.
-func (j *job) texts(dst []string, places []string) []string {
+func (j *job) texts(dst, places []string) []string {
 	for _, place := range places {
 		kind, name, _ := strings.Cut(place, ":")
 		switch kind {

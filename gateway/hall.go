@@ -106,7 +106,7 @@ func (h *hall) makeRoom() {
 	}
 	h.mu.Unlock()
 	if found != nil {
-		found.Close()
+		_ = found.Close() // it is gone either way
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -279,9 +280,7 @@ func TestHostileClients(t *testing.T) {
 			all := attacks("")
 			if secure {
 				all = attacks("http/1.1")
-				for name, a := range tlsAttacks() {
-					all[name] = a
-				}
+				maps.Copy(all, tlsAttacks())
 			}
 			end := b.welcome()
 			before, files := b.status("VmRSS"), b.files()
