@@ -30,7 +30,7 @@ func (a *App) openLive(ctx context.Context) error {
 	cfg := live.Config{
 		Path: s.Path, Store: measuredLive{a.stores.Live, a.storeHealth()}, Node: a.node, Poll: a.cfg.Live.Poll, Log: a.log,
 		Check: func(text []byte) error {
-			_, err := a.parse(filepath.Base(s.Path), text)
+			_, err := a.parse("settings", text)
 			return err
 		},
 		CheckOverride: a.checkOverride, Apply: a.applySettings,
