@@ -283,10 +283,9 @@ func TestHostileClients(t *testing.T) {
 				maps.Copy(all, tlsAttacks())
 			}
 			end := b.welcome()
-			before, files := b.status("VmRSS"), b.files()
+			before := b.status("VmRSS")
 			b.under(all)
-			t.Logf("%d of %d files are left", b.files(), files)
-			b.until("every connection is gone", func() bool { return b.files() <= files+32 })
+			b.until("every connection is gone", func() bool { return b.callers() <= welcome })
 			end()
 			b.judge()
 			peak := b.status("VmHWM")

@@ -2,7 +2,9 @@ package h1
 
 import (
 	"io"
+	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -97,4 +99,59 @@ func TestDefaultConns(t *testing.T) {
 	if n := DefaultConns(); n < 1 || n > 16<<10 {
 		t.Errorf("DefaultConns() = %d", n)
 	}
+}
+
+// Connections that have been idle for a moment hold a few kilobytes each, both
+// ends in this process together, whatever their requests needed.
+func TestIdleConnectionsAreCheap(t *testing.T) {
+	const n, most = 400, 16 << 10
+	addr, _ := serve(t, ServerConfig{}, func(x *Exchange) {
+		x.Memo = make([]byte, 32<<10)
+		echo(x)
+	})
+	text := []byte("GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", 40<<10) + "\r\n\r\n")
+	answer := make([]byte, 512)
+	before := inUse()
+	conns := make([]net.Conn, n)
+	for i := range conns {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		conns[i] = c
+		_ = c.SetDeadline(time.Now().Add(patience))
+		if _, err := c.Write(text); err != nil {
+			t.Fatal(err)
+		}
+		if m, err := c.Read(answer); err != nil || !strings.HasPrefix(string(answer[:m]), "HTTP/1.1 200") {
+			t.Fatalf("got %q, %v", answer[:m], err)
+		}
+	}
+	if !canRest {
+		return
+	}
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
+	for late := time.After(patience); ; {
+		each := (inUse() - before) / n
+		if each <= most {
+			t.Logf("%d bytes each", each)
+			return
+		}
+		select {
+		case <-look.C:
+		case <-late:
+			t.Fatalf("%d bytes each, want at most %d", each, most)
+		}
+	}
+}
+
+// inUse is what is reachable, and the stacks.
+func inUse() int64 {
+	runtime.GC()
+	runtime.GC() // pools let go at the second
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
 }
