@@ -14,6 +14,11 @@
 //     within about a second, or when something is written to them.
 //   - Messages that can be read in two ways are refused (400 to callers, 502 for
 //     workers); what is passed on is written anew. Package internal/h1 lists them.
+//     Over TLS net/http reads first, and takes bare LF, folded fields and a length
+//     beside chunks: workers still get one reading, a proxy in front may have another.
+//   - Silent callers cannot keep others out: a [Server] has ServerConfig.MaxConns
+//     connections, and when another one comes, the one that has been silent for the
+//     longest goes. One that is idle for a second holds no buffers.
 //   - Memory is bounded: per connection by its buffers, for bodies by Route.Buffer
 //     and Config.MaxBuffered. What does not fit streams.
 //   - Secrets stay out of dead letters (headers, parameters and user information

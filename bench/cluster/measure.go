@@ -50,10 +50,10 @@ func Measure(ctx context.Context, cfg Config, progress io.Writer) (_ *Report, er
 	}
 	defer func() { err = errors.Join(err, drop()) }()
 	links, err := newNetwork(3)
-	defer links.Close()
 	if err != nil {
 		return nil, err
 	}
+	defer links.Close()
 	to := server.Host
 	server.Host = net.JoinHostPort(storeNet+ourHost, server.Port())
 	way, err := newRelay(server.Host, to)

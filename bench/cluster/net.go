@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"time"
 )
 
 // The networks are of the range that is set aside for measurements (RFC 2544).
@@ -52,7 +54,7 @@ func (n *network) port(kind string, i int) string      { return fmt.Sprintf("bz%
 func (n *network) namespace(i int) string              { return fmt.Sprintf("bz%s-%d", n.tag, i) }
 func (n *network) address(prefix string, i int) string { return fmt.Sprint(prefix, i+1) }
 
-// newNetwork makes all of it. Close it in any case.
+// newNetwork makes all of it, or nothing.
 func newNetwork(nodes int) (*network, error) {
 	n := &network{tag: fmt.Sprint(os.Getpid()), nodes: nodes}
 	do := &script{}
@@ -72,7 +74,11 @@ func newNetwork(nodes int) (*network, error) {
 			do.ip("-n", ns, "link", "set", "eth-"+kind, "up")
 		}
 	}
-	return n, do.err
+	if do.err != nil {
+		n.Close()
+		return nil, do.err
+	}
+	return n, nil
 }
 
 // script stops at the first command that fails.
@@ -140,7 +146,7 @@ func (r *relay) serve() {
 
 func (r *relay) join(c net.Conn) {
 	defer c.Close()
-	up, err := net.Dial("tcp", r.to)
+	up, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(context.Background(), "tcp", r.to)
 	if err != nil {
 		return
 	}
