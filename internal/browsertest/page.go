@@ -110,9 +110,12 @@ func (p *Page) eval(expression string, out any) error {
 			} `json:"exception"`
 		} `json:"exceptionDetails"`
 	}
-	p.call("Runtime.evaluate", map[string]any{
+	err := p.try("Runtime.evaluate", map[string]any{
 		"expression": expression, "returnByValue": true, "awaitPromise": true, "userGesture": true,
 	}, &got)
+	if err != nil {
+		return err
+	}
 	if e := got.ExceptionDetails; e != nil {
 		return fmt.Errorf("%s %s", e.Text, e.Exception.Description)
 	}
@@ -214,6 +217,15 @@ func (p *Page) Problems() []string {
 // call sends one command and waits for its answer.
 func (p *Page) call(method string, params, out any) {
 	p.t.Helper()
+	if err := p.try(method, params, out); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// try is call for who can go on without it: while one page follows another the
+// browser refuses what is about the first.
+func (p *Page) try(method string, params, out any) error {
+	p.t.Helper()
 	got := make(chan answer, 1)
 	p.mu.Lock()
 	p.nextID++
@@ -236,16 +248,17 @@ func (p *Page) call(method string, params, out any) {
 			p.t.Fatalf("%s: the browser is gone", method)
 		}
 		if a.Error != nil {
-			p.t.Fatalf("%s: %s", method, a.Error.Message)
+			return fmt.Errorf("%s: %s", method, a.Error.Message)
 		}
 		if out != nil {
 			if err := json.Unmarshal(a.Result, out); err != nil {
-				p.t.Fatalf("%s: %v", method, err)
+				return fmt.Errorf("%s: %w", method, err)
 			}
 		}
 	case <-time.After(patience):
-		p.t.Fatalf("%s: no answer in %v", method, patience)
+		return fmt.Errorf("%s: no answer in %v", method, patience)
 	}
+	return nil
 }
 
 // read hands out answers and keeps complaints until the connection ends.
