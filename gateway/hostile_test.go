@@ -190,7 +190,7 @@ func TestOverTLSWorkersGetOneReading(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := startWorker(t, answering(hello))
-			f, _, pool := overTLS(t, newDirect(t, w.addr), ServerConfig{IdleTimeout: 100 * time.Millisecond, HeadTimeout: 100 * time.Millisecond})
+			f, _, pool := overTLS(t, newDirect(t, w.addr), ServerConfig{IdleTimeout: 2 * time.Second, HeadTimeout: 2 * time.Second})
 			c := shaken(t, f, pool, "http/1.1")
 			if _, err := io.WriteString(c, text); err != nil {
 				t.Fatal(err)
