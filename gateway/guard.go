@@ -70,11 +70,11 @@ func (j *job) guarded() error {
 	if g == nil || !g.Kind.Judges(j.req.Path) {
 		return nil
 	}
-	if limits, _ := g.Guard.Limits(); !j.whole && limits.ReportOnly {
-		j.note(GuardField, "report; predictor="+cost.BodyBytes.String())
-		return nil
-	}
 	if !j.whole {
+		if limits, _ := g.Guard.Limits(); limits.ReportOnly {
+			j.note(GuardField, "report; predictor="+cost.BodyBytes.String())
+			return nil
+		}
 		j.from.Close()
 		j.unseen(http.StatusRequestEntityTooLarge,
 			fmt.Sprintf("The query is longer than the %d bytes that can be looked at (the route's buffer), or came too slowly.", j.route.Buffer))

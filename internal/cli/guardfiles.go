@@ -44,11 +44,3 @@ func guardFileFaults(cfg *config.Config) []config.Fault {
 	}
 	return out
 }
-
-// faultsOf is an error that lists faults.
-func faultsOf(list []config.Fault) error {
-	if len(list) == 0 {
-		return nil
-	}
-	return &config.Faults{List: list}
-}

@@ -48,10 +48,11 @@ func (c *configCheck) Run(s *session) error {
 		r.Faults, r.More = faults.List, faults.More
 	case err != nil:
 		return settingsError(err)
-	case guardFileFaults(&cfg) != nil:
-		r.Faults = guardFileFaults(&cfg)
-		err = faultsOf(r.Faults)
 	default:
+		if found := guardFileFaults(&cfg); len(found) > 0 {
+			r.Faults, err = found, &config.Faults{List: found}
+			break
+		}
 		r.OK = true
 		r.Warnings = append(r.Warnings, cfg.Warnings()...)
 		r.Retries, r.Shards = worstCases(cfg), overlaps(cfg)
