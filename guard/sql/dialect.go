@@ -1,6 +1,9 @@
 package sql
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // dialect is how a text is cut into tokens.
 type dialect struct {
@@ -18,23 +21,119 @@ const (
 	mysql
 )
 
-// dialectOf reads a name such as postgres, mysql or mariadb, with modes of
-// sql_mode behind it: mysql+ansi_quotes, mysql+no_backslash_escapes. Any other
-// name is read tolerantly. It allocates nothing.
+// spelling is a name of a dialect, and the one that it stands for.
+type spelling struct {
+	name, canonical string
+}
+
+// spellings are the names that are known, each canonical one before its other
+// spellings.
+func spellings() [32]spelling {
+	return [...]spelling{
+		{"postgres", "postgres"},
+		{"postgresql", "postgres"},
+		{"pg", "postgres"},
+		{"pgx", "postgres"},
+		{"psql", "postgres"},
+		{"cockroachdb", "postgres"},
+		{"cockroach", "postgres"},
+		{"redshift", "postgres"},
+		{"timescaledb", "postgres"},
+		{"yugabyte", "postgres"},
+		{"greenplum", "postgres"},
+		{"aurora-postgresql", "postgres"},
+		{"mysql", "mysql"},
+		{"tidb", "mysql"},
+		{"vitess", "mysql"},
+		{"percona", "mysql"},
+		{"aurora-mysql", "mysql"},
+		{"mysql2", "mysql"},
+		{"mariadb", "mariadb"},
+		{"maria", "mariadb"},
+		{"generic", "generic"},
+		{"ansi", "generic"},
+		{"sqlite", "generic"},
+		{"sqlite3", "generic"},
+		{"sqlserver", "generic"},
+		{"mssql", "generic"},
+		{"oracle", "generic"},
+		{"clickhouse", "generic"},
+		{"duckdb", "generic"},
+		{"snowflake", "generic"},
+		{"bigquery", "generic"},
+		{"trino", "generic"},
+	}
+}
+
+// modes may stand behind a dialect, as in mysql+ansi_quotes: what the server's
+// sql_mode says, and for PostgreSQL that standard_conforming_strings is off.
+func modes() [3]string {
+	return [...]string{"ansi_quotes", "no_backslash_escapes", "backslash_escapes"}
+}
+
+// Dialects are the canonical names of the dialects: postgres, mysql, mariadb,
+// and generic, which is read tolerantly and should be used for one's own texts
+// only.
+func Dialects() []string {
+	var list []string
+	for _, s := range spellings() {
+		if s.name == s.canonical {
+			list = append(list, s.name)
+		}
+	}
+	return list
+}
+
+// ParseDialect reads the name of a dialect in any case, a relative's too
+// (cockroachdb, tidb, sqlite …), with modes behind it (mysql+ansi_quotes), and
+// gives the canonical name with its modes. The empty name is generic. A Reader
+// takes what comes out, and reads any other name as generic: ask ParseDialect
+// where a person writes one.
+func ParseDialect(name string) (string, error) {
+	base, rest, more := strings.Cut(strings.ToLower(strings.TrimSpace(name)), "+")
+	canonical := canonicalDialect(base)
+	if canonical == "" && base != "" {
+		return "", fmt.Errorf("no dialect of SQL is called %q: use %s", name, strings.Join(Dialects(), ", "))
+	}
+	if canonical == "" {
+		canonical = "generic"
+	}
+	for more {
+		var mode string
+		mode, rest, more = strings.Cut(rest, "+")
+		if known := modes(); !oneOf(mode, known[:]...) {
+			return "", fmt.Errorf("no mode of a dialect of SQL is called %q in %q: use %s", mode, name, strings.Join(known[:], ", "))
+		}
+		canonical += "+" + mode
+	}
+	return canonical, nil
+}
+
+func canonicalDialect(base string) string {
+	for _, s := range spellings() {
+		if strings.EqualFold(s.name, base) {
+			return s.canonical
+		}
+	}
+	return ""
+}
+
+// dialectOf is what a name means, with the modes behind it. Any name that is not
+// known is read tolerantly. It allocates nothing.
 func dialectOf(name string) dialect {
-	base, modes, _ := strings.Cut(name, "+")
+	base, rest, more := strings.Cut(name, "+")
 	var d dialect
-	switch {
-	case oneOf(base, "postgres", "postgresql", "pg", "pgx", "cockroachdb", "cockroach", "redshift", "timescaledb", "yugabyte", "greenplum"):
+	switch canonicalDialect(base) {
+	case "postgres":
 		d.kind = postgres
-	case oneOf(base, "mysql", "tidb", "vitess", "aurora-mysql", "percona"):
+	case "mysql":
 		d = dialect{kind: mysql, backslash: true, doubleText: true}
-	case oneOf(base, "mariadb"):
+	case "mariadb":
 		d = dialect{kind: mysql, backslash: true, doubleText: true, pcre: true}
 	}
-	for modes != "" {
+	for more {
 		var mode string
-		mode, modes, _ = strings.Cut(modes, "+")
+		mode, rest, more = strings.Cut(rest, "+")
 		switch {
 		case oneOf(mode, "ansi_quotes"):
 			d.doubleText = false

@@ -2,6 +2,7 @@ package sql
 
 import (
 	"math"
+	"strings"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
@@ -54,6 +55,9 @@ type Reader struct {
 
 	names map[string]string // interned, for hints
 	room  []byte
+
+	dialectName string  // the dialect's name, as of the text before
+	dialectIs   dialect // and what it means
 }
 
 var _ cost.Reader = (*Reader)(nil)
@@ -83,7 +87,10 @@ func (r *Reader) begin(dst []cost.Measure, q cost.Query, o cost.Options) {
 	o.MaxDepth = min(orDefault(o.MaxDepth, DefaultMaxDepth), 10_000)
 	o.MaxTokens = orDefault(o.MaxTokens, DefaultMaxTokens)
 	r.q, r.o, r.out, r.part = q, o, dst, 0
-	r.dialect = dialectOf(q.Dialect)
+	if q.Dialect != r.dialectName {
+		r.dialectName, r.dialectIs = strings.Clone(q.Dialect), dialectOf(q.Dialect)
+	}
+	r.dialect = r.dialectIs
 	r.relations, r.named, r.pending, r.edges, r.items = r.relations[:0], r.named[:0], r.pending[:0], r.edges[:0], r.items[:0]
 	r.patterns, r.depth, r.deepest, r.top = 0, 0, nesting{}, false
 }
