@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/bezoar-dev/bezoar"
 )
 
 // Tally counts verdicts.
@@ -57,6 +59,18 @@ type ShapeStats struct {
 	MaxTook   time.Duration `json:"max_took"`
 	Bytes     int64         `json:"bytes"`
 	Deaths    int64         `json:"deaths"` // of workers
+
+	// What answers say themselves; of Elasticsearch and OpenSearch only, and of as
+	// many as there was time to read.
+	Told       int64         `json:"told"`        // answers that were read
+	Backend    time.Duration `json:"backend"`     // sum of what they say that they took
+	MaxBackend time.Duration `json:"max_backend"` // likewise, the longest
+	Buckets    float64       `json:"buckets"`     // sum
+	TimedOut   int64         `json:"timed_out"`
+	Partial    int64         `json:"partial"` // with shards that failed
+	Tripped    int64         `json:"tripped"` // a circuit breaker of the backend refused them
+
+	Fingerprint bezoar.Fingerprint `json:"fingerprint,omitzero"` // of the shape in the ledger; zero where there is none
 }
 
 // Observation is what became of a query that went on.
@@ -66,6 +80,17 @@ type Observation struct {
 	Took   time.Duration
 	Bytes  int64
 	Died   bool // the worker that handled it
+
+	Told *Told // what the answer says of itself; nil when it was not read
+}
+
+// Told is what an answer says of itself.
+type Told struct {
+	Took     time.Duration
+	Buckets  float64
+	TimedOut bool
+	Partial  bool // shards failed
+	Tripped  bool // a circuit breaker of the backend
 }
 
 type counts struct {
@@ -171,9 +196,28 @@ func (g *Guard) Observe(o Observation) {
 		if o.Died {
 			s.Deaths++
 		}
+		s.tell(o.Told)
 	}
 	g.counts.mu.Unlock()
 	g.logSlow(o)
+}
+
+func (s *ShapeStats) tell(t *Told) {
+	if t == nil {
+		return
+	}
+	s.Told++
+	s.Backend += t.Took
+	s.MaxBackend = max(s.MaxBackend, t.Took)
+	s.Buckets += t.Buckets
+	for _, n := range [...]struct {
+		count *int64
+		is    bool
+	}{{&s.TimedOut, t.TimedOut}, {&s.Partial, t.Partial}, {&s.Tripped, t.Tripped}} {
+		if n.is {
+			*n.count++
+		}
+	}
 }
 
 // Total counts all queries.

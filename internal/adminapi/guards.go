@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/guard"
 )
 
@@ -32,10 +33,38 @@ type Guard struct {
 	Load       float64              `json:"load"`      // pressure on the fleet, 0 to 1
 	HintsAge   Duration             `json:"hints_age"` // 0: there are none
 	Poll       *GuardPoll           `json:"poll,omitempty"`
+	Learn      *GuardLearn          `json:"learn,omitempty"`
+	Faults     []GuardFault         `json:"faults,omitempty"` // of its files: what held before them, holds
 	Total      guard.Tally          `json:"total"`
 	Findings   []guard.FindingTally `json:"findings"` // by predictor and action
 	Callers    []guard.CallerStats  `json:"callers"`  // those whose queries cost most
-	Shapes     []guard.ShapeStats   `json:"shapes"`   // those that killed, took longest, or were predicted to cost most
+	Shapes     []GuardShape         `json:"shapes"`   // those that killed, took longest, or were predicted to cost most
+}
+
+// GuardShape is what is known of queries of one shape, and what the ledger holds
+// against it.
+type GuardShape struct {
+	guard.ShapeStats
+
+	Verdict string       `json:"verdict,omitempty"` // its id: GET /api/v1/quarantine/ID
+	State   bezoar.State `json:"state,omitempty"`   // laned, quarantined, probing
+	Score   float64      `json:"score,omitempty"`   // blame gathered, in crashes
+	Refused int64        `json:"refused,omitempty"`
+}
+
+// GuardLearn is how learning from answers goes.
+type GuardLearn struct {
+	Read    int64     `json:"read"`             // answers
+	Missed  int64     `json:"missed"`           // answers there was no time for
+	Fields  int       `json:"fields"`           // with more values than is assumed anyway
+	Learned time.Time `json:"learned,omitzero"` // when that was last told
+}
+
+// GuardFault is a file of a guard that cannot be read, or is gone, since a change.
+type GuardFault struct {
+	File  string    `json:"file"`
+	Error string    `json:"error"`
+	Since time.Time `json:"since"`
 }
 
 // GuardPoll is how asking the backend for hints goes.

@@ -35,7 +35,8 @@ type routeGuard struct {
 	hints  *guard.HintStore
 	poller *hints.Poller // nil: nobody is asked
 	cfg    config.Guard
-	files  [2]stamp // of limits and hints, as they were read
+	files  [2]stamp              // of limits and hints, as they were read
+	faults []adminapi.GuardFault // of those files; replaced, never changed
 }
 
 // guardChange is what a new generation of settings makes of a guard, once it
@@ -242,27 +243,44 @@ func (a *App) refreshGuards(all bool) {
 
 func (a *App) refreshGuard(g *routeGuard, all bool) {
 	is := [2]stamp{stampOf(g.cfg.Limits), stampOf(g.cfg.Hints)}
-	var errs []error
 	if g.cfg.Limits != "" && (all || is[0] != g.files[0]) {
 		limits, err := limitsOf(&g.cfg)
 		if err == nil {
 			err = a.relimit(g, limits)
 		}
-		errs = append(errs, err)
+		a.note(g, g.cfg.Limits, err)
 	}
 	if g.cfg.Hints != "" && (all || is[1] != g.files[1]) {
 		set, err := a.hintsOf(g.route, &g.cfg)
 		if err == nil {
 			err = g.hints.Set(guard.Static, set, is[1].at)
 		}
-		errs = append(errs, err)
+		a.note(g, g.cfg.Hints, err)
 	}
 	g.files = is
-	if err := errors.Join(errs...); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		a.log.Error("limits or hints of queries were not changed; what held, holds", "route", g.route, "err", err)
-	} else if err != nil {
-		a.log.Warn("a file of limits or hints is gone; what held, holds", "route", g.route, "err", err)
+}
+
+// note keeps what is wrong with a file of a guard, until nothing is.
+func (a *App) note(g *routeGuard, file string, err error) {
+	fault := adminapi.GuardFault{File: file, Since: time.Now()}
+	var others []adminapi.GuardFault
+	for _, f := range g.faults {
+		if f.File == file {
+			fault.Since = f.Since
+			continue
+		}
+		others = append(others, f)
 	}
+	if g.faults = others; err == nil {
+		return
+	}
+	fault.Error = err.Error()
+	g.faults = append(others, fault)
+	if errors.Is(err, fs.ErrNotExist) {
+		a.log.Warn("a file of limits or hints is gone; what held, holds", "route", g.route, "err", err)
+		return
+	}
+	a.log.Error("limits or hints of queries were not changed; what held, holds", "route", g.route, "err", err)
 }
 
 // dialGuards multiplies the limits of queries as operators want it for a while.
@@ -289,11 +307,11 @@ func (a *App) guardList(limit int) []adminapi.Guard {
 		dial, load := g.guard.Dial()
 		is := adminapi.Guard{
 			Route: g.route, Fleet: g.fleet, Kind: guard.Kind(g.cfg.Query), Version: version, ReportOnly: limits.ReportOnly,
-			Dial: dial, Load: load, HintsAge: adminapi.Duration(g.hints.Age()), Poll: g.polled(),
+			Dial: dial, Load: load, HintsAge: adminapi.Duration(g.hints.Age()), Poll: g.polled(), Faults: g.faults,
 			Total: g.guard.Total(), Findings: g.guard.Findings(),
 		}
 		if limit > 0 {
-			is.Callers, is.Shapes = g.guard.Callers(limit), g.guard.Shapes(limit)
+			is.Callers, is.Shapes = g.guard.Callers(limit), a.guardShapes(&g, limit)
 		}
 		out = append(out, is)
 	}

@@ -80,7 +80,7 @@ func writeGuard(s *session, g adminapi.Guard) {
 	}
 	shapes := table{head: []string{"SHAPE", "QUERIES", "PREDICTED", "TOOK", "AT MOST", "DEATHS", "PREDICTOR"}}
 	for _, h := range g.Shapes {
-		shapes.add(plain(h.Shape), plain(fmt.Sprint(h.Checked)), plain(fmt.Sprintf("%.0f units", h.MaxCost)), plain(meanTook(h)),
+		shapes.add(plain(h.Shape), plain(fmt.Sprint(h.Checked)), plain(fmt.Sprintf("%.0f units", h.MaxCost)), plain(meanTook(h.ShapeStats)),
 			plain(h.MaxTook.Round(time.Millisecond).String()), cell{fmt.Sprint(h.Deaths), deathStyle(h.Deaths)}, plain(h.Predictor))
 	}
 	shapes.write(s.out, "")
