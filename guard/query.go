@@ -106,7 +106,8 @@ type Verdict struct {
 	Cost     float64       `json:"cost"` // units, for quotas; see Config
 	Shape    uint64        `json:"-"`    // what queries alike in construction have in common
 	Class    string        `json:"class,omitempty"`
-	Version  int64         `json:"version"` // of the limits
+	Version  int64         `json:"version"`            // of the limits
+	Override string        `json:"override,omitempty"` // ids of the overrides that held for it
 	HintsAge time.Duration `json:"-"`
 }
 
@@ -120,9 +121,9 @@ func (v *Verdict) reset() {
 // Finding is one value beyond its limit, with its arithmetic.
 type Finding struct {
 	Predictor string `json:"predictor"`
-	Path      string `json:"path"`             // $.aggs.x.terms.size, url.scroll, or a construct of SQL
-	Line      int    `json:"line,omitempty"`   // from 1; 0 when it is not in the body
-	Column    int    `json:"column,omitempty"` // in characters, from 1
+	Path      string `json:"path"`   // $.aggs.x.terms.size, url.scroll, or a construct of SQL
+	Line      int    `json:"line"`   // from 1; 0 when it is not in the body
+	Column    int    `json:"column"` // in characters, from 1
 	Value     Number `json:"value"`
 	Limit     Number `json:"limit"` // with dial and load
 	Action    Action `json:"action"`
@@ -143,15 +144,18 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s: %s is %s, limit %s (%s): %s", where, f.Predictor, f.Value, f.Limit, f.Action, f.Fix)
 }
 
-// Number is a value or a limit. Without bound it is "unbounded" in JSON, which
-// has no infinity.
+// Number is a value or a limit. In JSON it is a number always, which has no
+// infinity: Unbounded stands for what has no bound.
 type Number float64
+
+// Unbounded, and whatever is larger, is without bound in JSON.
+const Unbounded = 1e308
 
 // String is the shortest form: 100000, 0.5, unbounded.
 func (n Number) String() string {
 	f := float64(n)
 	switch {
-	case math.IsInf(f, 1) || math.IsNaN(f):
+	case !(f < Unbounded):
 		return "unbounded"
 	case math.Abs(f) >= 1e15:
 		return strconv.FormatFloat(f, 'g', 3, 64)
@@ -159,25 +163,25 @@ func (n Number) String() string {
 	return strconv.FormatFloat(math.Round(f*1000)/1000, 'f', -1, 64)
 }
 
-// MarshalJSON writes a number, or "unbounded".
+// MarshalJSON writes a number.
 func (n Number) MarshalJSON() ([]byte, error) {
-	s := n.String()
-	if s == "unbounded" {
-		return []byte(`"unbounded"`), nil
+	switch f := float64(n); {
+	case !(f < Unbounded):
+		return strconv.AppendFloat(nil, Unbounded, 'g', -1, 64), nil
+	case math.Abs(f) >= 1e15:
+		return strconv.AppendFloat(nil, f, 'g', -1, 64), nil
 	}
-	return []byte(s), nil
+	return []byte(n.String()), nil
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (n *Number) UnmarshalJSON(data []byte) error {
-	if string(data) == `"unbounded"` {
-		*n = Number(math.Inf(1))
-		return nil
-	}
 	var f float64
 	if err := json.Unmarshal(data, &f); err != nil {
 		return err
 	}
-	*n = Number(f)
+	if *n = Number(f); f >= Unbounded {
+		*n = Number(math.Inf(1))
+	}
 	return nil
 }

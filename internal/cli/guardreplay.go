@@ -8,7 +8,7 @@ import (
 
 type guardReplayCmd struct {
 	guardFlags
-	Log     string `arg:"" help:"Queries that were sent: lines as for guard check --batch, with caller, opaque_id, user or api_key; or an access log. - is standard input."`
+	Logs    []string `arg:"" name:"log" help:"Queries that were sent: lines as for guard check --batch, with caller, opaque_id, user or api_key; or an access log. Several are read one after the other, compressed ones too; - is standard input."`
 	Against string `placeholder:"FILE" help:"Also judge by these limits, and say what is different."`
 	Callers int    `default:"20" help:"How many callers to list."`
 }
@@ -18,24 +18,31 @@ func (guardReplayCmd) Help() string {
 }
 
 func (c *guardReplayCmd) Run(s *session) error {
-	limits, err := c.guardOf(s, c.Limits)
+	if err := twice(append([]string{c.Limits, c.Against, c.Hints}, c.Logs...)...); err != nil {
+		return err
+	}
+	limits, err := c.classed(s)
 	if err != nil {
 		return err
 	}
 	var against *guard.Guard
 	if c.Against != "" {
-		if against, err = (guardFlags{Hints: c.Hints}).guardOf(s, c.Against); err != nil {
-			return err
+		if against, err = c.guardOf(s, c.Against); err != nil {
+			return fmt.Errorf("--against: %w", err)
 		}
 	}
-	in, done, err := openInput(s, c.Log)
+	lines, err := openLines(s, c.Logs)
 	if err != nil {
 		return err
 	}
-	defer done()
+	in, done := lines.watched()
 	r, err := guard.ReplayLog(in, c.Class, limits, against)
+	done()
 	if err != nil {
-		return fmt.Errorf("replay %s: %w", clean(c.Log), err)
+		return fmt.Errorf("replay: %w", err)
+	}
+	if r.Queries == 0 && r.Unread > 0 {
+		return hinted(exitf(exitUsage, "none of %d lines holds a query", r.Unread), "bezoar guard replay --help says what lines look like")
 	}
 	r.Callers = r.Callers[:min(len(r.Callers), max(c.Callers, 0))]
 	if s.json {

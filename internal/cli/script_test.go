@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http/httptest"
 	"os"
 	"regexp"
@@ -81,6 +84,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": checkCode, "validjson": checkJSON, "signals": sendSignals,
 			"startbezoar": startBezoar, "deadletters": makeLetters, "firstletter": firstLetter, "capture": capture,
+			"gzip": zip, "cut": cutFile,
 		},
 	})
 }
@@ -114,6 +118,28 @@ func capture(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("nothing in stdout matches %s", args[1])
 	}
 	ts.Setenv(args[0], found)
+}
+
+// zip runs "gzip FROM TO".
+func zip(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: gzip FROM TO")
+	}
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	_, err := io.WriteString(z, ts.ReadFile(args[0]))
+	ts.Check(err)
+	ts.Check(z.Close())
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), out.Bytes(), 0o600))
+}
+
+// cutFile runs "cut FROM TO": the first half of it.
+func cutFile(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: cut FROM TO")
+	}
+	text := ts.ReadFile(args[0])
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text[:len(text)/2]), 0o600))
 }
 
 // checkJSON wants that a file holds one JSON document.

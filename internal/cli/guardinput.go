@@ -1,0 +1,276 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/guard"
+)
+
+// maxGuardFile bounds a file of limits or hints, which is read whole.
+const maxGuardFile = 16 << 20
+
+// utf8BOM is what some editors put before a text.
+const utf8BOM = "\ufeff"
+
+// readWhole reads a file, or standard input for -.
+func readWhole(s *session, file string, most int64) (data []byte, more bool, err error) {
+	in := s.Stdin
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, false, unreadable(file, err)
+		}
+		defer f.Close()
+		in = f
+	}
+	data, err = io.ReadAll(io.LimitReader(readerUntil{s, in}, most+1))
+	if err != nil {
+		return nil, false, unreadable(file, err)
+	}
+	return bytes.TrimPrefix(data, []byte(utf8BOM)), int64(len(data)) > most, nil
+}
+
+// readGuardFile reads limits or hints.
+func readGuardFile(s *session, file string) ([]byte, error) {
+	data, more, err := readWhole(s, file, maxGuardFile)
+	if err == nil && more {
+		err = exitf(exitUsage, "%s is larger than %d MiB", clean(file), maxGuardFile>>20)
+	}
+	return data, err
+}
+
+// unreadable is 3 for what is not there, and 2 for what is and cannot be read:
+// 1 says that a query would be rejected.
+func unreadable(file string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return &exitError{code: exitNotFound, err: err}
+	}
+	if _, ok := errors.AsType[*fs.PathError](err); !ok {
+		err = fmt.Errorf("read %s: %w", clean(file), err)
+	}
+	return &exitError{code: exitUsage, err: err}
+}
+
+// twice refuses to read standard input for two purposes.
+func twice(files ...string) error {
+	n := 0
+	for _, f := range files {
+		if f == "-" {
+			n++
+		}
+	}
+	if n > 1 {
+		return exitf(exitUsage, "- is standard input, which can be read only once")
+	}
+	return nil
+}
+
+// lineFiles reads files one after the other, as one of lines. Those that are
+// compressed by gzip are read as what they hold, and a byte order mark at the
+// beginning of a file is no part of its first line.
+type lineFiles struct {
+	s    *session
+	left []string
+	name string // of the file that is being read
+	now  io.Reader
+	file *os.File
+	last byte  // that was read of a file
+	read int64 // bytes, as they lie in the files
+	of   int64 // bytes of all files, 0 when that is not known
+}
+
+// openLines opens the files to see that they are there; it reads them later.
+func openLines(s *session, files []string) (*lineFiles, error) {
+	l := &lineFiles{s: s, left: files, last: '\n'}
+	known := true
+	for _, name := range files {
+		if name == "-" {
+			known = false
+			continue
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, unreadable(name, err)
+		}
+		info, err := f.Stat()
+		_ = f.Close() // it was only looked at
+		switch {
+		case err != nil:
+			return nil, unreadable(name, err)
+		case info.IsDir():
+			return nil, exitf(exitUsage, "%s is a directory", clean(name))
+		case !info.Mode().IsRegular():
+			known = false
+		}
+		l.of += info.Size()
+	}
+	if !known {
+		l.of = 0
+	}
+	return l, nil
+}
+
+// Read implements io.Reader.
+func (l *lineFiles) Read(b []byte) (int, error) {
+	for {
+		if err := l.s.Err(); err != nil {
+			return 0, err
+		}
+		if l.now == nil {
+			if len(l.left) == 0 {
+				return 0, io.EOF
+			}
+			if err := l.next(); err != nil {
+				return 0, err
+			}
+		}
+		n, err := l.now.Read(b)
+		if n > 0 {
+			l.last = b[n-1]
+			return n, nil
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			l.close()
+			if l.last != '\n' && len(l.left) > 0 { // lines of two files are two lines
+				l.last, b[0] = '\n', '\n'
+				return 1, nil
+			}
+		case err != nil:
+			return 0, unreadable(l.name, err)
+		}
+	}
+}
+
+func (l *lineFiles) close() {
+	l.now = nil
+	if l.file != nil {
+		_ = l.file.Close() // it was only read
+		l.file = nil
+	}
+}
+
+// next opens the next file.
+func (l *lineFiles) next() error {
+	l.name, l.left = l.left[0], l.left[1:]
+	raw := l.s.Stdin
+	if l.name != "-" {
+		f, err := os.Open(l.name)
+		if err != nil {
+			return unreadable(l.name, err)
+		}
+		l.file, raw = f, f
+	}
+	in := bufio.NewReaderSize(counting{raw, &l.read}, 64<<10)
+	head, _ := in.Peek(3) // what is wrong with it, the next read says as well
+	l.now = in
+	switch {
+	case len(head) >= 2 && head[0] == 0x1f && head[1] == 0x8b:
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return unreadable(l.name, err)
+		}
+		l.now = z
+	case string(head) == utf8BOM:
+		_, _ = in.Discard(len(utf8BOM)) // it is buffered
+	}
+	return nil
+}
+
+// counting counts what is read.
+type counting struct {
+	r io.Reader
+	n *int64
+}
+
+func (c counting) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	*c.n += int64(n)
+	return n, err
+}
+
+// progress says on a terminal, once a second, how far the reading of a long log
+// is. done takes the line away.
+type progress struct {
+	*lineFiles
+	begun, said time.Time
+}
+
+const sayEvery = time.Second
+
+func (p *progress) Read(b []byte) (int, error) {
+	if now := p.s.now(); now.Sub(p.said) >= sayEvery {
+		p.said = now
+		if p.of > 0 {
+			fmt.Fprintf(p.s.Stderr, "\r\x1b[Kread %s of %s, %.0f %%", size(uint64(p.read)), size(uint64(p.of)), 100*float64(p.read)/float64(p.of))
+		} else {
+			fmt.Fprintf(p.s.Stderr, "\r\x1b[Kread %s", size(uint64(p.read)))
+		}
+	}
+	return p.lineFiles.Read(b)
+}
+
+func (p *progress) done() {
+	if p.said.After(p.begun) {
+		fmt.Fprint(p.s.Stderr, "\r\x1b[K")
+	}
+}
+
+// watched shows progress when somebody looks.
+func (l *lineFiles) watched() (r io.Reader, done func()) {
+	if newPrinter(l.s.Stderr, l.s.Getenv).width == nil {
+		return l, func() {}
+	}
+	now := l.s.now()
+	p := &progress{lineFiles: l, begun: now, said: now}
+	return p, p.done
+}
+
+// changed is when a file was last written: that is how old what it says is.
+func changed(file string, now time.Time) time.Time {
+	if info, err := os.Stat(file); err == nil {
+		return info.ModTime()
+	}
+	return now
+}
+
+// guardOf makes a guard from files; limits may be "".
+func (f guardFlags) guardOf(s *session, limits string) (*guard.Guard, error) {
+	var c guard.Config
+	if limits != "" {
+		data, err := readGuardFile(s, limits)
+		if err != nil {
+			return nil, err
+		}
+		if c.Limits, err = guard.ParseLimits(limits, data); err != nil {
+			return nil, &exitError{code: exitUsage, err: err}
+		}
+	}
+	if f.Hints != "" {
+		data, err := readGuardFile(s, f.Hints)
+		if err != nil {
+			return nil, err
+		}
+		set, warnings, err := guard.ParseHints(f.Hints, data)
+		if err != nil {
+			return nil, &exitError{code: exitUsage, err: err}
+		}
+		for _, w := range warnings {
+			s.say("warning: %s", clean(w))
+		}
+		store := &guard.HintStore{}
+		if err := store.Set(guard.Static, set, changed(f.Hints, s.now())); err != nil {
+			return nil, err
+		}
+		c.Hints = store
+	}
+	return guard.New(c)
+}
