@@ -71,7 +71,8 @@ func (j *job) guarded() error {
 		return nil
 	}
 	if !j.whole {
-		if limits, _ := g.Guard.Limits(); limits.ReportOnly {
+		who := j.asker()
+		if g.Guard.ReportOnly(g.Guard.Classify(who), j.askerName(&who)) {
 			j.note(GuardField, "report; predictor="+cost.BodyBytes.String())
 			return nil
 		}
@@ -115,7 +116,7 @@ func (j *job) guarded() error {
 		if graver(v.Verdict, worst.Verdict) {
 			worst.Verdict, worst.Findings = v.Verdict, append([]guard.Finding(nil), v.Findings...)
 		}
-		worst.Cost, worst.Shape, worst.Class, worst.Version = worst.Cost+v.Cost, v.Shape, v.Class, v.Version
+		worst.Cost, worst.Shape, worst.Class, worst.Version, worst.Override = worst.Cost+v.Cost, v.Shape, v.Class, v.Version, v.Override
 	}
 	*v = worst
 	if v.Verdict == guard.Capped {
@@ -207,7 +208,8 @@ type rejection struct {
 	Rule     string          `json:"rule"`
 	Findings []guard.Finding `json:"findings"`
 	Class    string          `json:"class,omitempty"`
-	Version  int64           `json:"version"` // of the limits
+	Version  int64           `json:"version"`            // of the limits
+	Override string          `json:"override,omitempty"` // ids of what operators changed for a while
 	Hints    string          `json:"hints_age,omitempty"`
 	Error    *elasticError   `json:"error,omitempty"`
 }
@@ -242,7 +244,7 @@ func (j *job) unseen(status int, detail string) {
 
 func (j *job) reject(p problem, v *guard.Verdict) {
 	p.Type, p.Title, p.Instance = ProblemPrefix+p.Type, http.StatusText(p.Status), j.id
-	doc := rejection{problem: p, Rule: j.rec.Rule, Findings: v.Findings, Class: v.Class, Version: v.Version}
+	doc := rejection{problem: p, Rule: j.rec.Rule, Findings: v.Findings, Class: v.Class, Version: v.Version, Override: v.Override}
 	if v.HintsAge > 0 {
 		doc.Hints = v.HintsAge.Round(time.Second).String()
 	}

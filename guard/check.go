@@ -59,7 +59,13 @@ func (g *Guard) Check(q *Query, v *Verdict) {
 		Body: q.Body, Dialect: q.Dialect, Args: q.Args,
 	}
 	t := &class.tables[kind]
-	scale := g.scale(p, class)
+	scale, reportOnly := g.scale(p, class), class.reportOnly
+	v.Override = class.whole.note
+	if len(class.callers)+len(class.patterns) > 0 {
+		c := class.forCaller(q.Caller)
+		scale, reportOnly = scale*times(c.dial), reportOnly || c.reportOnly
+		v.Override = joinNotes(v.Override, c.note)
+	}
 	reader := d.readers[kind]
 	d.read(reader, options)
 	v.Cost, v.Regex = weigh(d.measures), worstRegex(q.Kind, d.measures)
@@ -73,7 +79,7 @@ func (g *Guard) Check(q *Query, v *Verdict) {
 	if fired {
 		options.Explain = true
 		d.read(reader, options)
-		v.judge(q, d.measures, t, scale, class.reportOnly)
+		v.judge(q, d.measures, t, scale, reportOnly)
 	}
 	g.counts.checked(q, v)
 	if v.Verdict != Accepted {

@@ -91,7 +91,7 @@ func New(c Config) (*Guard, error) {
 		return nil, fmt.Errorf("make a guard: %w", err)
 	}
 	c.setDefaults()
-	p, err := compile(c.Limits, 1)
+	p, err := compile(c.Limits, 1, nil)
 	if err != nil {
 		return nil, fmt.Errorf("make a guard: %w", err)
 	}
@@ -110,7 +110,7 @@ func (g *Guard) Update(l Limits) (version int64, err error) {
 	g.update.Lock()
 	defer g.update.Unlock()
 	old := g.policy.Load()
-	p, err := compile(l, old.version+1)
+	p, err := compile(l, old.version+1, old.overrides)
 	if err != nil {
 		return old.version, fmt.Errorf("update limits: %w", err)
 	}
@@ -141,9 +141,10 @@ func (g *Guard) SetLoad(pressure float64) {
 	g.load.Store(math.Float64bits(max(0, min(1, pressure))))
 }
 
-// Dial returns what SetDial and SetLoad have said.
+// Dial returns what SetDial and SetLoad have said, with the dials of overrides
+// that are for all.
 func (g *Guard) Dial() (factor, load float64) {
-	return math.Float64frombits(g.dial.Load()), math.Float64frombits(g.load.Load())
+	return math.Float64frombits(g.dial.Load()) * g.policy.Load().dial, math.Float64frombits(g.load.Load())
 }
 
 // scale is what limits are multiplied by, for one class.

@@ -57,7 +57,7 @@ func (g *Guard) logVerdict(q *Query, v *Verdict) {
 	g.log.log.Info("query not accepted as it is",
 		"verdict", string(v.Verdict), "caller", q.Caller, "class", v.Class, "kind", string(q.Kind), "path", q.Path,
 		"predictor", f.Predictor, "where", f.Path, "value", f.Value.String(), "limit", f.Limit.String(), "rule", f.Rule,
-		"shape", shapeText(v.Shape), "cost", v.Cost, "version", v.Version, "lines_dropped", dropped)
+		"shape", shapeText(v.Shape), "cost", v.Cost, "version", v.Version, "override", v.Override, "lines_dropped", dropped)
 }
 
 func (g *Guard) logSlow(o Observation) {

@@ -85,7 +85,7 @@ classes:
 	if a := l.Assume; a.Cardinality != 5000 || a.DateSpan.Hours() != 90*24 || a.Docs != inf() {
 		t.Errorf("%+v", a)
 	}
-	p, err := compile(l, 1)
+	p, err := compile(l, 1, nil)
 	if _, ok := p.options.Denied["load_file"]; err != nil || !ok {
 		t.Errorf("denied: %v, %v", p.options.Denied, err)
 	}
@@ -145,7 +145,7 @@ func FuzzParseLimits(f *testing.F) {
 			}
 			return
 		}
-		if _, err := compile(l, 1); err != nil {
+		if _, err := compile(l, 1, nil); err != nil {
 			t.Fatalf("what was read is invalid: %v", err)
 		}
 	})

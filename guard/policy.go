@@ -10,12 +10,14 @@ import (
 
 // policy is Limits in the form in which they are applied. It is never changed.
 type policy struct {
-	limits  Limits
-	version int64
-	byName  map[string]*classPolicy
-	other   *classPolicy // callers without a class, and classes that do not exist
-	order   []*classPolicy
-	options cost.Options
+	limits    Limits
+	version   int64
+	overrides []Override
+	dial      float64 // of the overrides that are for all; in the classes' too
+	byName    map[string]*classPolicy
+	other     *classPolicy // callers without a class, and classes that do not exist
+	order     []*classPolicy
+	options   cost.Options
 }
 
 // classPolicy is what holds for one class.
@@ -25,6 +27,10 @@ type classPolicy struct {
 	dial       float64
 	reportOnly bool
 	tables     [kinds]table
+
+	whole    change            // by overrides, for all of the class; dial and reportOnly have it
+	callers  map[string]change // by overrides, for one caller
+	patterns []patterned
 }
 
 // table is the rules for one kind: for each predictor, the most specific first.
@@ -65,18 +71,30 @@ type rank struct {
 	class  int // how near the class is that it is for; 0 is none
 	index  int // characters of its pattern
 	kind   int
-	source int // 0 default, 1 file
+	source int // fromDefault, fromFile or fromOverride
 }
+
+// Where rules come from.
+const (
+	fromDefault = iota
+	fromFile
+	fromOverride
+)
 
 func (a rank) compare(b rank) int {
 	return cmp.Or(cmp.Compare(a.source, b.source), cmp.Compare(a.class, b.class), cmp.Compare(a.index, b.index), cmp.Compare(a.kind, b.kind))
 }
 
-func compile(l Limits, version int64) (*policy, error) {
+func compile(l Limits, version int64, overrides []Override) (*policy, error) {
 	if err := l.Validate(); err != nil {
 		return nil, err
 	}
-	p := &policy{limits: l, version: version, byName: map[string]*classPolicy{}}
+	p := &policy{limits: l, version: version, overrides: overrides, dial: 1, byName: map[string]*classPolicy{}}
+	for _, o := range overrides {
+		if o.Class == "" && o.Caller == "" {
+			p.dial *= times(o.Dial)
+		}
+	}
 	p.options = cost.Options{Defaults: l.Assume}
 	if len(l.DeniedFunctions) > 0 {
 		p.options.Denied = map[string]struct{}{}
@@ -84,13 +102,13 @@ func compile(l Limits, version int64) (*policy, error) {
 			p.options.Denied[strings.ToLower(f)] = struct{}{}
 		}
 	}
-	p.other = l.class(nil)
+	p.other = l.class(nil, overrides)
 	for _, c := range l.Classes {
 		line, err := l.lineage(c.Name)
 		if err != nil {
 			return nil, err
 		}
-		cp := l.class(line)
+		cp := l.class(line, overrides)
 		p.byName[c.Name] = cp
 		p.order = append(p.order, cp)
 	}
@@ -101,7 +119,7 @@ func compile(l Limits, version int64) (*policy, error) {
 }
 
 // class compiles the rules for the class that begins line.
-func (l Limits) class(line []Class) *classPolicy {
+func (l Limits) class(line []Class, overrides []Override) *classPolicy {
 	cp := &classPolicy{dial: 1, reportOnly: l.ReportOnly}
 	near := map[string]int{"": 0}
 	for i, c := range line {
@@ -117,13 +135,16 @@ func (l Limits) class(line []Class) *classPolicy {
 	for i, kind := range Kinds() {
 		t := &cp.tables[i]
 		for _, r := range DefaultRules() {
-			t.add(r, kind, near, 0)
+			t.add(r, kind, near, fromDefault)
 		}
 		for _, r := range l.Rules {
-			t.add(r, kind, near, 1)
+			t.add(r, kind, near, fromFile)
 		}
-		for p := range t.rules {
-			slices.SortStableFunc(t.rules[p], func(a, b compiled) int { return b.rank.compare(a.rank) })
+	}
+	cp.override(overrides, near)
+	for i := range cp.tables {
+		for _, rules := range cp.tables[i].rules {
+			slices.SortStableFunc(rules, func(a, b compiled) int { return b.rank.compare(a.rank) })
 		}
 	}
 	return cp

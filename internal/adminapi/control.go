@@ -85,10 +85,15 @@ type Diff struct {
 
 // SetOverride asks for an override.
 type SetOverride struct {
-	Route  string   `json:"route,omitempty"`  // "": every route
-	Caller string   `json:"caller,omitempty"` // "": every caller
-	Plan   string   `json:"plan,omitempty"`   // "": every plan
-	What   string   `json:"what"`             // as in [live.Override]
+	Route  string `json:"route,omitempty"`  // "": every route
+	Caller string `json:"caller,omitempty"` // "": every caller
+	Plan   string `json:"plan,omitempty"`   // "": every plan
+	// Of queries, as in [live.Override].
+	Class     string `json:"class,omitempty"`
+	Predictor string `json:"predictor,omitempty"`
+	Index     string `json:"index,omitempty"`
+
+	What   string   `json:"what"` // as in [live.Override]
 	Factor float64  `json:"factor,omitempty"`
 	Value  string   `json:"value,omitempty"`
 	For    Duration `json:"for"` // up to live.MaxOverride

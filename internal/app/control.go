@@ -204,7 +204,8 @@ func (s steering) Override(ctx context.Context, who admin.Who, in adminapi.SetOv
 	}
 	ttl := time.Duration(in.For)
 	o := live.Override{
-		Route: in.Route, Caller: in.Caller, Plan: in.Plan, What: in.What, Factor: in.Factor, Value: in.Value,
+		Route: in.Route, Caller: in.Caller, Plan: in.Plan, Class: in.Class, Predictor: in.Predictor, Index: in.Index,
+		What: in.What, Factor: in.Factor, Value: in.Value,
 		Until: time.Now().Add(ttl), By: who.Name, Reason: in.Reason,
 	}
 	whole := o

@@ -17,7 +17,6 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/hints"
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/config"
-	"github.com/bezoar-dev/bezoar/internal/live"
 )
 
 // guards are those of the routes. They outlive a reload, so that what they have
@@ -281,21 +280,6 @@ func (a *App) note(g *routeGuard, file string, err error) {
 		return
 	}
 	a.log.Error("limits or hints of queries were not changed; what held, holds", "route", g.route, "err", err)
-}
-
-// dialGuards multiplies the limits of queries as operators want it for a while.
-func (a *App) dialGuards(overrides []live.Override) {
-	for _, g := range a.guards.list() {
-		dial := 1.0
-		for _, o := range overrides {
-			if o.What == live.Guard && (o.Route == "" || o.Route == g.route) {
-				dial *= o.Factor
-			}
-		}
-		if err := g.guard.SetDial(min(max(dial, 1e-6), guard.MaxDial)); err != nil {
-			a.log.Error("the limits of queries were not multiplied", "route", g.route, "err", err)
-		}
-	}
 }
 
 // guardList says what the guards have counted, with so many rows of callers and

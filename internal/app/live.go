@@ -70,7 +70,7 @@ func (a *App) applySettings(ctx context.Context, v live.Version, overrides []liv
 		a.applied = v.Sum
 	}
 	a.overrides.set(overrides)
-	a.dialGuards(overrides)
+	a.overrideGuards(overrides)
 	return nil
 }
 

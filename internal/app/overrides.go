@@ -113,9 +113,9 @@ func (a *App) checkOverride(o live.Override) error {
 		}
 	case live.Breaker:
 		errs = append(errs, errors.New("what: breakers are forced by their own call, bezoar breaker open and close"))
-	case live.Guard:
-		if o.Caller != "" || o.Plan != "" {
-			errs = append(errs, errors.New("guard: it is for a route or for all: limits of a caller are those of its class"))
+	case live.Guard, live.GuardLimit, live.GuardReport:
+		if err := a.checkGuardOverride(o); err != nil {
+			errs = append(errs, err)
 		}
 	case live.Concurrency:
 		if o.Caller == "" && o.Plan == "" {

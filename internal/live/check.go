@@ -55,6 +55,9 @@ func (o Override) Validate() error {
 	f.text("Route", o.Route, 0, maxName)
 	f.text("Caller", o.Caller, 0, maxName)
 	f.text("Plan", o.Plan, 0, maxName)
+	f.text("Class", o.Class, 0, maxName)
+	f.text("Predictor", o.Predictor, 0, maxName)
+	f.text("Index", o.Index, 0, maxName)
 	f.text("By", o.By, 1, maxName)
 	f.text("Reason", o.Reason, 0, maxNote)
 	o.checkWhat(&f)
@@ -72,6 +75,10 @@ func (o Override) checkWhat(f *faults) {
 	case Priority:
 		value = true
 		f.text("Value", o.Value, 1, maxName)
+	case GuardLimit:
+		value = true
+		f.text("Value", o.Value, 1, maxName)
+	case GuardReport:
 	case Breaker:
 		value = true
 		if o.Value != "open" && o.Value != "closed" {
@@ -82,14 +89,35 @@ func (o Override) checkWhat(f *faults) {
 			f.add("What: %s needs a route, a caller or a plan: it would refuse everything", Deny)
 		}
 	default:
-		f.add("What: %.40q is none of %s, %s, %s, %s, %s and %s", o.What, Rate, Concurrency, Priority, Deny, Breaker, Guard)
+		f.add("What: %.40q is none of %s", o.What, whats)
 		return
 	}
+	o.checkQueries(f)
 	if !factor && o.Factor != 0 {
 		f.add("Factor: %s has none", o.What)
 	}
 	if !value && o.Value != "" {
 		f.add("Value: %s has none", o.What)
+	}
+}
+
+const whats = Rate + ", " + Concurrency + ", " + Priority + ", " + Deny + ", " + Breaker + ", " + Guard + ", " + GuardLimit + " and " + GuardReport
+
+// ForQueries says whether o changes what a guard of queries does.
+func (o Override) ForQueries() bool {
+	return o.What == Guard || o.What == GuardLimit || o.What == GuardReport
+}
+
+// checkQueries checks what only overrides of guards have.
+func (o Override) checkQueries(f *faults) {
+	if !o.ForQueries() && o.Class != "" {
+		f.add("Class: %s has none", o.What)
+	}
+	switch {
+	case o.What != GuardLimit && (o.Predictor != "" || o.Index != ""):
+		f.add("Predictor, Index: %s has none", o.What)
+	case o.What == GuardLimit && o.Predictor == "":
+		f.add("Predictor: is empty")
 	}
 }
 
@@ -105,7 +133,8 @@ func CheckOverride(o Override, ttl time.Duration) error {
 // SameTarget says whether o and other are about the same, so that only one of
 // them can be in force.
 func (o Override) SameTarget(other Override) bool {
-	return o.Route == other.Route && o.Caller == other.Caller && o.Plan == other.Plan && o.What == other.What
+	return o.Route == other.Route && o.Caller == other.Caller && o.Plan == other.Plan && o.What == other.What &&
+		o.Class == other.Class && o.Predictor == other.Predictor && o.Index == other.Index
 }
 
 // CheckLimit says whether so many versions can be listed.

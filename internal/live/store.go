@@ -83,20 +83,30 @@ type Version struct {
 
 // What an [Override] changes.
 const (
-	Rate        = "rate"        // Factor times the limits of rate
-	Concurrency = "concurrency" // Factor times the limits of concurrency
-	Priority    = "priority"    // Value is the priority
-	Deny        = "deny"        // nothing is served
-	Breaker     = "breaker"     // Value is open or closed
-	Guard       = "guard"       // Factor times the limits of queries
+	Rate        = "rate"         // Factor times the limits of rate
+	Concurrency = "concurrency"  // Factor times the limits of concurrency
+	Priority    = "priority"     // Value is the priority
+	Deny        = "deny"         // nothing is served
+	Breaker     = "breaker"      // Value is open or closed
+	Guard       = "guard"        // Factor times the limits of queries
+	GuardLimit  = "guard-limit"  // Value is the limit of Predictor: 5000, "64k report", off
+	GuardReport = "guard-report" // queries are reported only
 )
 
 // Override changes what the settings say, for some work and a time.
 type Override struct {
-	ID     string    `json:"id"`
-	Route  string    `json:"route,omitempty"`  // "": every route
-	Caller string    `json:"caller,omitempty"` // "": every caller
-	Plan   string    `json:"plan,omitempty"`   // "": every plan
+	ID     string `json:"id"`
+	Route  string `json:"route,omitempty"`  // "": every route
+	Caller string `json:"caller,omitempty"` // "": every caller
+	Plan   string `json:"plan,omitempty"`   // "": every plan
+
+	// Of queries: a class of callers, "" for all of them; of GuardLimit what is
+	// limited, and a pattern of indices or tables, "" for all of them. There
+	// Caller is a pattern, too.
+	Class     string `json:"class,omitempty"`
+	Predictor string `json:"predictor,omitempty"`
+	Index     string `json:"index,omitempty"`
+
 	What   string    `json:"what"`
 	Factor float64   `json:"factor,omitempty"`
 	Value  string    `json:"value,omitempty"`

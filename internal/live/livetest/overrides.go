@@ -48,22 +48,30 @@ func testOverrideReplaced(t *testing.T, h Harness) {
 	s := h.Open(t)
 	putOverride(t, s, override(1), time.Hour)
 	// Of the same target, something else; of another target, the same.
-	beside := []live.Override{override(2), override(3), override(4), override(5)}
+	beside := []live.Override{override(2), override(3), override(4), override(5), override(6), override(7), override(8)}
 	for i, change := range []func(*live.Override){
 		func(o *live.Override) { o.What = live.Concurrency },
 		func(o *live.Override) { o.Route = "" },
 		func(o *live.Override) { o.Plan = "" },
 		func(o *live.Override) { o.Caller = "" },
+		func(o *live.Override) { limit(o); o.Class = "" },
+		func(o *live.Override) { limit(o); o.Index = "" },
+		func(o *live.Override) { limit(o); o.Predictor = "in_list" },
 	} {
 		beside[i].Caller = override(1).Caller
 		change(&beside[i])
 		putOverride(t, s, beside[i], time.Hour)
 	}
+	of := override(9)
+	limit(&of)
+	putOverride(t, s, of, time.Hour)
+	of.ID, of.Value = "ov-newer", "off"
+	of = putOverride(t, s, of, time.Hour)
 	again := override(1)
 	again.ID, again.Factor, again.Reason = "ov-again", 2, ""
 	again = putOverride(t, s, again, time.Minute)
 	found := overrides(t, s)
-	if len(found) != 5 {
+	if len(found) != 9 {
 		t.Fatalf("%d overrides are in force: %+v", len(found), found)
 	}
 	for _, o := range found {
@@ -72,6 +80,9 @@ func testOverrideReplaced(t *testing.T, h Harness) {
 		}
 		if o.ID == again.ID {
 			want(t, "the one that replaced it", again, o)
+		}
+		if o.ID == of.ID {
+			want(t, "the limit that replaced another", of, o)
 		}
 	}
 	// Under its own id too.
@@ -84,7 +95,7 @@ func testOverrideReplaced(t *testing.T, h Harness) {
 		t.Error("an id that belongs to another target was accepted")
 	}
 	want(t, "the revision", before, revision(t, s))
-	if found := overrides(t, s); len(found) != 5 {
+	if found := overrides(t, s); len(found) != 9 {
 		t.Errorf("%d overrides are in force", len(found))
 	}
 }
@@ -157,6 +168,10 @@ func testOverridesRefused(t *testing.T, h Harness) {
 		"no priority":        func(o *live.Override, _ *time.Duration) { o.What, o.Factor = live.Priority, 0 },
 		"half open":          func(o *live.Override, _ *time.Duration) { o.What, o.Factor, o.Value = live.Breaker, 0, "half" },
 		"nothing for nobody": func(o *live.Override, _ *time.Duration) { *o = live.Override{ID: "a", What: live.Deny, By: "x"} },
+		"a class of rates":   func(o *live.Override, _ *time.Duration) { o.Class = "batch" },
+		"an index of none":   func(o *live.Override, _ *time.Duration) { o.What, o.Index = live.Guard, "logs-*" },
+		"a limit of nothing": func(o *live.Override, _ *time.Duration) { limit(o); o.Predictor = "" },
+		"no limit":           func(o *live.Override, _ *time.Duration) { limit(o); o.Value = "" },
 		"by nobody":          func(o *live.Override, _ *time.Duration) { o.By = "" },
 		"no time":            func(_ *live.Override, ttl *time.Duration) { *ttl = 0 },
 		"the past":           func(_ *live.Override, ttl *time.Duration) { *ttl = -time.Hour },

@@ -24,6 +24,12 @@ func override(n int) live.Override {
 	}
 }
 
+// limit makes o one of a query's limit.
+func limit(o *live.Override) {
+	o.What, o.Factor, o.Value, o.Caller = live.GuardLimit, 0, "64k report", ""
+	o.Class, o.Predictor, o.Index = "batch", "agg_product", "logs-*"
+}
+
 func node(name string) live.Node {
 	return live.Node{
 		Name: name, Running: 7, Sum: live.Sum(nil), Wanted: 8, Error: "bezoar.yaml:3:5: no such fleet", Overrides: 2,

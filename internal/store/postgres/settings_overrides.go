@@ -12,7 +12,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 )
 
-const overrideColumns = `id, route, caller, plan, what, factor, value, since, until, who, reason`
+const overrideColumns = `id, route, caller, plan, what, factor, value, since, until, who, reason, class, predictor, target`
 
 func (s *settingsStore) PutOverride(ctx context.Context, o live.Override, ttl time.Duration) (live.Override, error) {
 	if err := live.CheckOverride(o, ttl); err != nil {
@@ -21,7 +21,8 @@ func (s *settingsStore) PutOverride(ctx context.Context, o live.Override, ttl ti
 	var since int64
 	err := s.change(ctx, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, s.in(`DELETE FROM {schema}.settings_overrides WHERE until <= `+clock+`
-			OR (route = $1 AND caller = $2 AND plan = $3 AND what = $4)`), o.Route, o.Caller, o.Plan, o.What)
+			OR (route = $1 AND caller = $2 AND plan = $3 AND what = $4
+				AND class = $5 AND predictor = $6 AND target = $7)`), o.Route, o.Caller, o.Plan, o.What, o.Class, o.Predictor, o.Index)
 		if err != nil {
 			return err
 		}
@@ -33,8 +34,9 @@ func (s *settingsStore) PutOverride(ctx context.Context, o live.Override, ttl ti
 			return fmt.Errorf("%d are in force: %w", n, live.ErrFull)
 		}
 		return tx.QueryRow(ctx, s.in(`INSERT INTO {schema}.settings_overrides (`+overrideColumns+`)
-			SELECT $1, $2, $3, $4, $5, $6, $7, t.now, t.now + $8::bigint, $9, $10 FROM (SELECT `+clock+` AS now) t RETURNING since`),
-			o.ID, o.Route, o.Caller, o.Plan, o.What, o.Factor, o.Value, ttl.Microseconds(), o.By, o.Reason).Scan(&since)
+			SELECT $1, $2, $3, $4, $5, $6, $7, t.now, t.now + $8::bigint, $9, $10, $11, $12, $13 FROM (SELECT `+clock+` AS now) t RETURNING since`),
+			o.ID, o.Route, o.Caller, o.Plan, o.What, o.Factor, o.Value, ttl.Microseconds(), o.By, o.Reason,
+			o.Class, o.Predictor, o.Index).Scan(&since)
 	})
 	if isUniqueViolation(err) {
 		return live.Override{}, fmt.Errorf("put override %s: the id belongs to another", o.ID)
@@ -70,13 +72,15 @@ func (s *settingsStore) DeleteOverride(ctx context.Context, id string) error {
 // so that none is over that is listed.
 func (s *settingsStore) Overrides(ctx context.Context) ([]live.Override, time.Time, error) {
 	q := query{s.in(`SELECT t.now, o.id, coalesce(route, ''), coalesce(caller, ''), coalesce(plan, ''), coalesce(what, ''), coalesce(factor, 0),
-			coalesce(value, ''), coalesce(since, 0), coalesce(until, 0), coalesce(who, ''), coalesce(reason, '')
+			coalesce(value, ''), coalesce(since, 0), coalesce(until, 0), coalesce(who, ''), coalesce(reason, ''),
+			coalesce(class, ''), coalesce(predictor, ''), coalesce(target, '')
 		FROM (SELECT ` + clock + ` AS now OFFSET 0) t LEFT JOIN {schema}.settings_overrides o ON o.until > t.now ORDER BY o.since, o.id`), nil}
 	var now int64
 	found, err := collect(ctx, s.db, q, func(row pgx.CollectableRow) (o live.Override, err error) {
 		var id *string // nil: there are none
 		var since, until int64
-		err = row.Scan(&now, &id, &o.Route, &o.Caller, &o.Plan, &o.What, &o.Factor, &o.Value, &since, &until, &o.By, &o.Reason)
+		err = row.Scan(&now, &id, &o.Route, &o.Caller, &o.Plan, &o.What, &o.Factor, &o.Value, &since, &until, &o.By, &o.Reason,
+			&o.Class, &o.Predictor, &o.Index)
 		if id != nil {
 			o.ID = *id
 		}

@@ -12,10 +12,11 @@ import (
 
 const (
 	expireOverrides = `DELETE FROM settings_overrides WHERE until <= ?`
-	replaceOverride = `DELETE FROM settings_overrides WHERE route = ? AND caller = ? AND plan = ? AND what = ?`
+	replaceOverride = `DELETE FROM settings_overrides WHERE route = ? AND caller = ? AND plan = ? AND what = ?
+		AND class = ? AND predictor = ? AND target = ?`
 	countOverrides  = `SELECT count(*) FROM settings_overrides`
-	putOverride     = `INSERT INTO settings_overrides (` + overrideColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	overrideColumns = `id, route, caller, plan, what, factor, value, since, until, who, reason`
+	putOverride     = `INSERT INTO settings_overrides (` + overrideColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	overrideColumns = `id, route, caller, plan, what, factor, value, since, until, who, reason, class, predictor, target`
 	listOverrides   = `SELECT ` + overrideColumns + ` FROM settings_overrides WHERE until > ? ORDER BY since, id`
 	deleteOverride  = `DELETE FROM settings_overrides WHERE id = ?`
 )
@@ -30,7 +31,7 @@ func (s *settingsStore) PutOverride(ctx context.Context, o live.Override, ttl ti
 		if err := t.exec(expireOverrides, now); err != nil {
 			return err
 		}
-		if err := t.exec(replaceOverride, o.Route, o.Caller, o.Plan, o.What); err != nil {
+		if err := t.exec(replaceOverride, o.Route, o.Caller, o.Plan, o.What, o.Class, o.Predictor, o.Index); err != nil {
 			return err
 		}
 		var n int
@@ -41,7 +42,7 @@ func (s *settingsStore) PutOverride(ctx context.Context, o live.Override, ttl ti
 			return fmt.Errorf("%d are in force: %w", n, live.ErrFull)
 		}
 		err := t.exec(putOverride, o.ID, o.Route, o.Caller, o.Plan, o.What, o.Factor, o.Value,
-			now, now+ttl.Microseconds(), o.By, o.Reason)
+			now, now+ttl.Microseconds(), o.By, o.Reason, o.Class, o.Predictor, o.Index)
 		if err != nil {
 			return err
 		}
@@ -85,7 +86,8 @@ func (s *settingsStore) Overrides(ctx context.Context) ([]live.Override, time.Ti
 	err := q.each(ctx, s.db.reader, func(rows *sql.Rows) error {
 		var o live.Override
 		var since, until int64
-		err := rows.Scan(&o.ID, &o.Route, &o.Caller, &o.Plan, &o.What, &o.Factor, &o.Value, &since, &until, &o.By, &o.Reason)
+		err := rows.Scan(&o.ID, &o.Route, &o.Caller, &o.Plan, &o.What, &o.Factor, &o.Value, &since, &until, &o.By, &o.Reason,
+			&o.Class, &o.Predictor, &o.Index)
 		o.Since, o.Until = record.Time(since), record.Time(until)
 		found = append(found, o)
 		return err

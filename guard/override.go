@@ -1,0 +1,225 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// Override changes what the limits say, for some queries and for as long as
+// [Guard.SetOverrides] has it. It has exactly one of Dial, ReportOnly and
+// Predictor.
+type Override struct {
+	ID    string // names it in verdicts and findings
+	Class string // and classes that inherit from it; "" is all
+	// Caller is a pattern of callers as Query.Caller names them; "" is all. A
+	// limit has none: rules belong to classes.
+	Caller string
+
+	Dial       float64 // multiplies all limits, beside every other dial
+	ReportOnly bool    // nothing is rejected or lowered
+
+	// Predictor has this limit and action, whatever rules say.
+	Predictor cost.Predictor
+	Limit     float64
+	Action    Action
+	Index     string // pattern of indices or tables; "" is all
+}
+
+// MaxOverrides bounds how many a guard takes.
+const MaxOverrides = 1000
+
+// Validate joins every fault. A class that the limits do not have is none: it
+// may be in others.
+func (o Override) Validate() error {
+	var faults []error
+	bad := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	if o.ID == "" {
+		bad("ID is empty")
+	}
+	if !(o.Dial >= 0 && o.Dial <= MaxDial) {
+		bad("Dial is %v, want above 0 and at most %d", o.Dial, MaxDial)
+	}
+	changes := 0
+	for _, has := range []bool{o.Dial != 0, o.ReportOnly, o.Predictor != cost.None} {
+		if has {
+			changes++
+		}
+	}
+	if changes != 1 {
+		bad("it has %d of Dial, ReportOnly and Predictor, want one", changes)
+	}
+	switch {
+	case o.Predictor != cost.None:
+		if err := (Rule{Predictor: o.Predictor, Limit: o.Limit, Action: o.Action}).validate(nil); err != nil {
+			faults = append(faults, err)
+		}
+		if o.Caller != "" {
+			bad("Caller is %q: a limit is for a class", o.Caller)
+		}
+	case o.Index != "" || o.Action != "" || o.Limit != 0:
+		bad("Index, Limit and Action belong to a Predictor")
+	}
+	return errors.Join(faults...)
+}
+
+// ParseLimit reads what an override sets a limit to, "5000", "64k report",
+// "unbounded" or "off": a limit as files write it, and an action, which is reject
+// when there is none.
+func ParseLimit(text string) (limit float64, action Action, err error) {
+	if text == string(Off) {
+		return math.Inf(1), Off, nil
+	}
+	word, after, _ := strings.Cut(text, " ")
+	switch action = Action(after); {
+	case after == "":
+		action = Reject
+	case action != Reject && action != Cap && action != Report:
+		return 0, "", fmt.Errorf("%.40q is no action: write reject, cap or report after the limit", after)
+	}
+	if word == "unbounded" {
+		return math.Inf(1), action, nil
+	}
+	if f, ok := number(word); ok {
+		return f, action, nil
+	}
+	if d, err := time.ParseDuration(word); err == nil && d >= 0 {
+		return d.Seconds(), action, nil
+	}
+	return 0, "", fmt.Errorf("%.40q is no limit: write a number such as 10000, 64k or 1e6, a time such as 5m, unbounded or off", word)
+}
+
+// SetOverrides puts these in force, in place of those before, from the next
+// query on. The version of the limits stays; verdicts name the overrides that
+// they were made under. When one is invalid, nothing changes.
+func (g *Guard) SetOverrides(all []Override) error {
+	var faults []error
+	if len(all) > MaxOverrides {
+		faults = append(faults, fmt.Errorf("there are %d, more than %d", len(all), MaxOverrides))
+	}
+	for _, o := range all {
+		if err := o.Validate(); err != nil {
+			faults = append(faults, fmt.Errorf("%.80s: %w", o.ID, err))
+		}
+	}
+	g.update.Lock()
+	defer g.update.Unlock()
+	old := g.policy.Load()
+	if slices.Equal(old.overrides, all) {
+		return nil
+	}
+	err := errors.Join(faults...)
+	if err == nil {
+		var p *policy
+		if p, err = compile(old.limits, old.version, slices.Clone(all)); err == nil {
+			g.policy.Store(p)
+			return nil
+		}
+	}
+	return fmt.Errorf("override limits: %w", err)
+}
+
+// Overrides are those in force.
+func (g *Guard) Overrides() []Override { return slices.Clone(g.policy.Load().overrides) }
+
+// ReportOnly says whether the class's or the caller's queries are only reported,
+// by the limits or an override.
+func (g *Guard) ReportOnly(class, caller string) bool {
+	c := g.policy.Load().class(class)
+	return c.reportOnly || c.forCaller(caller).reportOnly
+}
+
+// change is what overrides change, of a class or of a caller.
+type change struct {
+	dial       float64 // product; 0 counts as 1
+	reportOnly bool
+	note       string // the ids
+}
+
+func (l *change) add(o *Override) {
+	l.join(change{dial: o.Dial, reportOnly: o.ReportOnly, note: o.ID})
+}
+
+func (l *change) join(m change) {
+	l.dial = times(l.dial) * times(m.dial)
+	l.reportOnly = l.reportOnly || m.reportOnly
+	l.note = joinNotes(l.note, m.note)
+}
+
+func times(dial float64) float64 {
+	if dial == 0 {
+		return 1
+	}
+	return dial
+}
+
+// maxOverrideNote bounds what a verdict says of overrides.
+const maxOverrideNote = 200
+
+func joinNotes(a, b string) string {
+	switch {
+	case a == "" || b == "":
+		return a + b
+	case strings.HasSuffix(a, "…"):
+		return a
+	case len(a)+len(b) > maxOverrideNote:
+		return a + ", …"
+	}
+	return a + ", " + b
+}
+
+// patterned is what changes for the callers that a pattern matches.
+type patterned struct {
+	pattern string
+	change
+}
+
+// override adds to a class what overrides change for it. near are the classes
+// that it inherits from, with itself.
+func (c *classPolicy) override(all []Override, near map[string]int) {
+	for i := range all {
+		o := &all[i]
+		if _, ok := near[o.Class]; !ok {
+			continue
+		}
+		switch {
+		case o.Predictor != cost.None:
+			r := Rule{Predictor: o.Predictor, Limit: o.Limit, Action: o.Action, Class: o.Class, Index: o.Index, Where: "override " + o.ID}
+			for k, kind := range Kinds() {
+				c.tables[k].add(r, kind, near, fromOverride)
+			}
+			c.whole.note = joinNotes(c.whole.note, o.ID)
+		case o.Caller == "":
+			c.whole.add(o)
+		case wild(o.Caller):
+			c.patterns = append(c.patterns, patterned{pattern: o.Caller})
+			c.patterns[len(c.patterns)-1].add(o)
+		default:
+			if c.callers == nil {
+				c.callers = map[string]change{}
+			}
+			l := c.callers[o.Caller]
+			l.add(o)
+			c.callers[o.Caller] = l
+		}
+	}
+	c.dial *= times(c.whole.dial)
+	c.reportOnly = c.reportOnly || c.whole.reportOnly
+}
+
+// forCaller is what overrides change for one caller of the class, beside what
+// they do for all of it.
+func (c *classPolicy) forCaller(caller string) change {
+	l := c.callers[caller]
+	for i := range c.patterns {
+		if caller != "" && glob(c.patterns[i].pattern, caller) {
+			l.join(c.patterns[i].change)
+		}
+	}
+	return l
+}

@@ -1,0 +1,81 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/bezoar-dev/bezoar/guard"
+	"github.com/bezoar-dev/bezoar/guard/cost"
+	"github.com/bezoar-dev/bezoar/internal/live"
+)
+
+// overrideGuards has the guards of queries heed what operators want for a while,
+// and nothing of what they wanted before.
+func (a *App) overrideGuards(overrides []live.Override) {
+	for _, g := range a.guards.list() {
+		if err := g.guard.SetOverrides(ofGuard(g.route, overrides)); err != nil {
+			a.log.Error("the overrides of a query guard were not changed", "route", g.route, "err", err)
+		}
+	}
+}
+
+// ofGuard are those of a route's guard, in the guard's words. What a newer
+// program wrote into the store and this one does not understand, is left out.
+func ofGuard(route string, overrides []live.Override) (out []guard.Override) {
+	for _, o := range overrides {
+		if !o.ForQueries() || o.Route != "" && o.Route != route {
+			continue
+		}
+		if g, err := guardOverride(o); err == nil {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+func guardOverride(o live.Override) (guard.Override, error) {
+	out := guard.Override{ID: o.ID, Class: o.Class, Caller: o.Caller, Index: o.Index}
+	var faults []error
+	switch o.What {
+	case live.Guard:
+		out.Dial = o.Factor
+	case live.GuardReport:
+		out.ReportOnly = true
+	case live.GuardLimit:
+		var err error
+		if out.Predictor, err = cost.ParsePredictor(o.Predictor); err != nil {
+			faults = append(faults, fmt.Errorf("predictor: %w", err))
+		}
+		if out.Limit, out.Action, err = guard.ParseLimit(o.Value); err != nil {
+			faults = append(faults, fmt.Errorf("value: %w", err))
+		}
+	}
+	if o.Plan != "" {
+		faults = append(faults, errors.New("plan: guards of queries know classes, not plans"))
+	}
+	if err := errors.Join(faults...); err != nil {
+		return out, err
+	}
+	return out, out.Validate()
+}
+
+// checkGuardOverride says what is wrong with an override of guards.
+func (a *App) checkGuardOverride(o live.Override) error {
+	_, err := guardOverride(o)
+	guarded, known := false, false
+	for _, g := range a.guards.list() {
+		if o.Route == "" || o.Route == g.route {
+			limits, _ := g.guard.Limits()
+			guarded, known = true, known || limits.HasClass(o.Class)
+		}
+	}
+	switch {
+	case !guarded && o.Route == "":
+		err = errors.Join(err, errors.New("what: no route has a guard"))
+	case !guarded:
+		err = errors.Join(err, fmt.Errorf("route: %.100q has no guard", o.Route))
+	case o.Class != "" && !known:
+		err = errors.Join(err, fmt.Errorf("class: no limits have a class %.100q", o.Class))
+	}
+	return err
+}
