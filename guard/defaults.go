@@ -95,17 +95,26 @@ func sqlDefaults() []defaultRule {
 
 func otherDefaults() []defaultRule {
 	return []defaultRule{
-		// One list of a hundred with its nodes costs 5000, and Relay's connections
-		// are two levels each.
+		// What graphql-armor refuses is reported: clients that people use go beyond
+		// it. One list of a hundred with its nodes costs 5000, Relay's connections
+		// are two levels each, and documents made from fragments have a thousand
+		// tokens. Half a million nodes is GitHub's own limit; twenty units for each are
+		// the cost.
 		{cost.GQLCost, 5000, Report, ""},
-		{cost.GQLCost, 50_000, Reject, ""},
+		{cost.GQLCost, 10_000_000, Reject, ""},
 		{cost.GQLDepth, 6, Report, ""},
 		{cost.GQLDepth, 12, Reject, ""},
-		{cost.GQLAliases, 15, Reject, ""},
-		{cost.GQLTokens, 1000, Reject, ""},
+		{cost.GQLAliases, 15, Report, ""},
+		{cost.GQLAliases, 50, Reject, ""},
+		{cost.GQLTokens, 1000, Report, ""},
+		{cost.GQLTokens, 2000, Reject, ""},
 		{cost.GQLDirectives, 50, Reject, ""},
 		{cost.GQLNodes, 500_000, Reject, ""},
+		{cost.GQLIntrospection, 2, Reject, ""}, // servers in JavaScript refuse three
+		{cost.GQLList, 1000, Report, ""},
+		{cost.GQLList, 10_000, Reject, ""},
 		{cost.GQLRootFields, 20, Report, ""},
+		{cost.GQLRootFields, 200, Reject, ""}, // a batch of a hundred has them
 
 		{cost.RegexExponential, 0, Reject, ""},
 		{cost.RegexPolynomial, 1, Reject, ""},

@@ -105,6 +105,8 @@ func fixes() []fix {
 		{cost.GQLDirectives, "use at most %s directives"},
 		{cost.GQLNodes, "lower first or last along the nesting, for at most %s nodes"},
 		{cost.GQLRootFields, "ask for at most %s fields of the root at once"},
+		{cost.GQLIntrospection, "ask for the fields of types by their names instead of in a circle (%s nested lists are allowed)"},
+		{cost.GQLList, "ask for at most %s at a time, and for the rest with after"},
 
 		{cost.RegexExponential, "rewrite the repetition so that a text matches it in one way only, or use an engine without backtracking%.0s"},
 		{cost.RegexPolynomial, "keep repetitions that match the same text apart by a separator, bound them, or use an engine without backtracking (degree %s is allowed)"},

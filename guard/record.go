@@ -114,7 +114,8 @@ func (l *recordLine) body() (Kind, []byte, error) {
 	if string(raw) == "null" {
 		raw = nil
 	}
-	if raw == nil && (kind == SQL || kind == Regex || kind == GraphQL) {
+	inURL := kind == GraphQL && (l.Request != "" || l.Path != "")
+	if raw == nil && !inURL && (kind == SQL || kind == Regex || kind == GraphQL) {
 		return kind, nil, fmt.Errorf("there is no %s in it", map[Kind]string{SQL: "sql", Regex: "pattern", GraphQL: "graphql"}[kind])
 	}
 	return kind, raw, nil

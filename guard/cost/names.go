@@ -15,7 +15,7 @@ func nameOf(p Predictor) string {
 }
 
 // names is an array, not a map: it costs nothing to build and keeps its order.
-func names() [67]named {
+func names() [69]named {
 	return [...]named{
 		{ResultWindow, "result_window"},
 		{InnerWindow, "inner_window"},
@@ -78,6 +78,8 @@ func names() [67]named {
 		{GQLDirectives, "gql_directives"},
 		{GQLNodes, "gql_nodes"},
 		{GQLRootFields, "gql_root_fields"},
+		{GQLList, "gql_list"},
+		{GQLIntrospection, "gql_introspection"},
 
 		{RegexExponential, "regex_exponential"},
 		{RegexPolynomial, "regex_polynomial"},

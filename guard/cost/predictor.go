@@ -70,13 +70,15 @@ const (
 
 // GraphQL.
 const (
-	GQLCost       Predictor = iota + 96 // weighed fields × first or last
-	GQLDepth                            // levels of fields
-	GQLAliases                          // aliases
-	GQLTokens                           // tokens of the document
-	GQLDirectives                       // directives
-	GQLNodes                            // nodes: sum of products of first or last
-	GQLRootFields                       // fields of the root, over all operations
+	GQLCost          Predictor = iota + 96 // weighed fields × first or last
+	GQLDepth                               // levels of fields
+	GQLAliases                             // aliases
+	GQLTokens                              // tokens of the document
+	GQLDirectives                          // directives
+	GQLNodes                               // nodes: sum of products of first or last
+	GQLRootFields                          // fields of the root, over all operations
+	GQLList                                // length of the longest list that is asked for
+	GQLIntrospection                       // nested lists of an introspection
 )
 
 // Regular expressions, judged for an engine that backtracks.

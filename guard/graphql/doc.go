@@ -19,6 +19,8 @@
 //     MaxDepth (500), members of a batch by 1000.
 //   - No schema is needed, and measures come in the same order with and without
 //     Explain. Without it nothing is allocated once a Reader is warm.
+//   - It takes the documents that the language allows, and no others: gqlparser
+//     takes the same, except for what the test says that holds the two together.
 //   - What servers could read in two ways is refused or counted both ways: a
 //     member of the request that comes twice (also in another case, as servers in
 //     Go take it), a query in the URL beside one in the body, two values of one

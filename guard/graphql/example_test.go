@@ -26,5 +26,6 @@ func ExampleReader_Read() {
 	// gql_depth = 6 at query.search.edges.node.issues.nodes.title
 	// gql_cost = 185449 at query.search.edges.node.issues
 	// gql_nodes = 5100 at query.search.edges.node.issues
+	// gql_list = 100 at query.search
 	// gql_root_fields = 1 at query
 }

@@ -3,6 +3,7 @@ package graphql
 import (
 	"bytes"
 	"math"
+	"unicode/utf8"
 )
 
 type token uint8
@@ -29,9 +30,6 @@ type lexer struct {
 
 func (l *lexer) begin(text []byte) {
 	*l = lexer{text: text}
-	if bytes.HasPrefix(text, bom()) {
-		l.pos = 3
-	}
 	l.next()
 }
 
@@ -71,7 +69,8 @@ func (l *lexer) next() {
 	}
 }
 
-// skip goes over space, commas and comments.
+// skip goes over space, commas, comments and byte order marks, which may stand
+// anywhere.
 func (l *lexer) skip() {
 	for l.pos < len(l.text) {
 		switch l.text[l.pos] {
@@ -81,6 +80,11 @@ func (l *lexer) skip() {
 			for l.pos < len(l.text) && l.text[l.pos] != '\n' && l.text[l.pos] != '\r' {
 				l.pos++
 			}
+		case 0xef:
+			if !bytes.HasPrefix(l.text[l.pos:], bom()) {
+				return
+			}
+			l.pos += 3
 		default:
 			return
 		}
@@ -89,16 +93,40 @@ func (l *lexer) skip() {
 
 func (l *lexer) wrong(why string) { l.tok, l.fault = tokFault, why }
 
-// number is not checked in full: what servers refuse, such as 1.e, is taken, and
-// so is a name right behind it, which some read as one.
+// number reads an Int or a Float. A name right behind it is taken: some read it
+// as one.
 func (l *lexer) number() {
-	for l.pos++; l.pos < len(l.text); l.pos++ {
-		c := l.text[l.pos]
-		if !digit(c) && c != '.' && c != 'e' && c != 'E' && c != '+' && c != '-' {
-			break
+	if l.text[l.pos] == '-' {
+		l.pos++
+	}
+	zero := l.pos < len(l.text) && l.text[l.pos] == '0'
+	if n := l.digits(); n == 0 || zero && n > 1 {
+		l.wrong("a number that is none")
+		return
+	}
+	if l.pos < len(l.text) && l.text[l.pos] == '.' {
+		if l.pos++; l.digits() == 0 {
+			l.wrong("a number that ends with its point")
+			return
+		}
+	}
+	if l.pos < len(l.text) && l.text[l.pos]|0x20 == 'e' {
+		if l.pos++; l.pos < len(l.text) && (l.text[l.pos] == '+' || l.text[l.pos] == '-') {
+			l.pos++
+		}
+		if l.digits() == 0 {
+			l.wrong("a number without its exponent")
+			return
 		}
 	}
 	l.tok = tokNumber
+}
+
+func (l *lexer) digits() (n int) {
+	for ; l.pos < len(l.text) && digit(l.text[l.pos]); l.pos++ {
+		n++
+	}
+	return n
 }
 
 func (l *lexer) str() {
@@ -113,7 +141,10 @@ func (l *lexer) str() {
 			l.tok = tokString
 			return
 		case '\\':
-			l.pos++
+			if !l.escape() {
+				l.wrong("a backslash that escapes nothing")
+				return
+			}
 		case '\n', '\r':
 			l.wrong("a string that does not end on its line")
 			return
@@ -121,6 +152,38 @@ func (l *lexer) str() {
 	}
 	l.pos = len(l.text)
 	l.wrong("a string without an end")
+}
+
+// escape goes from a backslash to the last byte of its escape.
+func (l *lexer) escape() bool {
+	rest := l.text[l.pos+1:]
+	if len(rest) == 0 {
+		return false
+	}
+	l.pos++
+	if rest[0] != 'u' {
+		return bytes.IndexByte([]byte(`"\/bfnrt`), rest[0]) >= 0
+	}
+	if rest = rest[1:]; len(rest) > 0 && rest[0] == '{' {
+		return l.braced(rest[1:])
+	}
+	_, ok := hex4(rest)
+	l.pos += 4
+	return ok
+}
+
+// braced goes over what follows \u{: one to eight digits that name a character.
+func (l *lexer) braced(rest []byte) bool {
+	n, v := 0, rune(0)
+	for ; n < len(rest) && n < 8; n++ {
+		d, ok := hex(rest[n])
+		if !ok {
+			break
+		}
+		v = v<<4 | rune(d)
+	}
+	l.pos += n + 2
+	return n > 0 && n < len(rest) && rest[n] == '}' && utf8.ValidRune(v)
 }
 
 func (l *lexer) block() {

@@ -43,9 +43,11 @@ func (r *Reader) measure(name []byte) bool {
 	r.place(cost.GQLDepth, worst(depthOf), depthOf)
 	r.place(cost.GQLCost, worst(costOf), costOf)
 	r.place(cost.GQLNodes, worst(nodesOf), nodesOf)
+	r.place(cost.GQLList, worst(longestOf), longestOf)
 	r.count(cost.GQLAliases, worst(aliasesOf), aliasesOf, "aliases")
 	r.count(cost.GQLDirectives, worst(directivesOf), directivesOf, "directives")
 	r.count(cost.ExpensiveClass, worst(introsOf), introsOf, "introspections: the server describes its schema")
+	r.count(cost.GQLIntrospection, worst(circlesOf), circlesOf, "nested lists of an introspection")
 	top := worst(rootsOf)
 	if r.roots += top.roots; r.rootsPath == "" {
 		r.rootsAt, r.rootsPath = r.offset(&r.at, int(top.off)), d.kindOf(top)
@@ -64,9 +66,11 @@ func (d *document) operation(i int) *node {
 func depthOf(n *node) float64      { return float64(n.depth) }
 func costOf(n *node) float64       { return n.cost }
 func nodesOf(n *node) float64      { return n.nodes }
+func longestOf(n *node) float64    { return n.longest }
 func aliasesOf(n *node) float64    { return n.aliases }
 func directivesOf(n *node) float64 { return n.below.directives }
 func introsOf(n *node) float64     { return n.intros }
+func circlesOf(n *node) float64    { return n.circles }
 func rootsOf(n *node) float64      { return n.roots }
 
 // count measures what a whole operation holds.
@@ -85,7 +89,7 @@ func (r *Reader) count(p cost.Predictor, n *node, of func(*node) float64, what s
 // place measures what comes from one place of an operation, and goes there.
 func (r *Reader) place(p cost.Predictor, top *node, of func(*node) float64) {
 	value := of(top)
-	if value == 0 && p == cost.GQLNodes {
+	if value == 0 && (p == cost.GQLNodes || p == cost.GQLList) {
 		return
 	}
 	last := r.doc.last(top, p)
@@ -104,6 +108,8 @@ func (d *document) down(n *node, p cost.Predictor) *node {
 		at = n.deepest
 	case cost.GQLNodes:
 		at = n.widest
+	case cost.GQLList:
+		at = n.longer
 	default:
 	}
 	if at == none {
@@ -125,6 +131,9 @@ func (d *document) last(top *node, p cost.Predictor) *node {
 		}
 		if n.times > 1 {
 			list = n
+		}
+		if p == cost.GQLList && n.times == top.longest {
+			return n
 		}
 	}
 	switch {
@@ -178,6 +187,8 @@ func (r *Reader) detail(top, last *node, p cost.Predictor) string {
 	switch p {
 	case cost.GQLDepth:
 		return number(float64(top.depth)) + " levels of fields" + r.position(last)
+	case cost.GQLList:
+		return number(top.longest) + " are asked for at once" + r.position(last)
 	case cost.GQLNodes:
 		return fmt.Sprintf("%s = %s nodes, with all that are on the way and beside it%s", d.product(top, last, p), number(top.nodes), r.position(last))
 	default:

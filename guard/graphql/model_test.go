@@ -21,15 +21,35 @@ import (
 type model struct {
 	document *ast.QueryDocument
 	defaults map[string]*ast.Value
+	unsure   bool // a length is written in a way that the model does not read
+	fields   int  // and other selections, so far, with those of fragments
+}
+
+var (
+	lengths = set("first", "last", "limit", "take", "pageSize", "page_size", "perPage", "per_page", "maxResults", "max_results")
+	holders = set("pagination", "paging", "page", "paginate", "options")
+)
+
+// maxModel bounds how many selections a model goes through.
+const maxModel = 20_000
+
+// operation is what one operation holds.
+func (m *model) operation(op *ast.OperationDefinition) total {
+	t := m.set(op.SelectionSet, op.Operation == ast.Mutation)
+	t.directives += float64(len(op.Directives))
+	for _, v := range op.VariableDefinitions {
+		t.directives += float64(len(v.Directives))
+	}
+	return t
 }
 
 type total struct {
-	sum, nodes, aliases, directives, roots, intros float64
-	depth, lists                                   int
-	connected                                      bool
+	circles, longest, sum, nodes, aliases, directives, roots, intros float64
+	depth, lists                                                     int
+	connected                                                        bool
 }
 
-func (m *model) set(list ast.SelectionSet) total {
+func (m *model) set(list ast.SelectionSet, strict bool) total {
 	var t total
 	add := func(u total) {
 		t.sum += u.sum
@@ -39,80 +59,152 @@ func (m *model) set(list ast.SelectionSet) total {
 		t.roots += u.roots
 		t.intros += u.intros
 		t.depth = max(t.depth, u.depth)
+		t.longest = max(t.longest, u.longest)
+		t.circles = max(t.circles, u.circles)
 		t.lists = max(t.lists, u.lists)
 		t.connected = t.connected || u.connected
 	}
 	for _, s := range list {
+		if m.fields++; m.fields > maxModel {
+			break
+		}
 		switch s := s.(type) {
 		case *ast.Field:
-			add(m.field(s))
+			add(m.field(s, strict))
 		case *ast.InlineFragment:
-			u := m.set(s.SelectionSet)
+			u := m.set(s.SelectionSet, false)
 			u.directives += float64(len(s.Directives))
 			add(u)
 		case *ast.FragmentSpread:
 			f := m.document.Fragments.ForName(s.Name)
-			u := m.set(f.SelectionSet)
+			u := m.set(f.SelectionSet, false)
 			u.directives += float64(len(s.Directives) + len(f.Directives))
+			for _, v := range f.VariableDefinition {
+				u.directives += float64(len(v.Directives))
+			}
 			add(u)
 		}
 	}
 	return t
 }
 
-func (m *model) field(f *ast.Field) total {
-	t := m.set(f.SelectionSet)
+func (m *model) field(f *ast.Field, strict bool) total {
+	t := m.set(f.SelectionSet, false)
 	connected := t.connected
 	t.roots, t.connected = 1, f.SelectionSet != nil && (f.Name == "edges" || f.Name == "nodes")
 	t.directives += float64(len(f.Directives))
-	if f.Alias != f.Name {
+	if f.Alias != f.Name || aliased(f) {
 		t.aliases++
 	}
 	switch f.Name {
 	case "fields", "interfaces", "possibleTypes", "inputFields":
 		t.lists++
 	case "__schema", "__type":
+		t.circles = max(t.circles, float64(t.lists))
 		if t.intros++; t.lists < 3 {
-			return total{roots: 1, aliases: t.aliases, directives: t.directives, intros: t.intros}
+			return total{circles: t.circles, roots: 1, aliases: t.aliases, directives: t.directives, intros: t.intros}
 		}
 	}
-	times, list := m.times(f, connected)
+	times, list := m.times(f, connected, strict)
 	own := 1.0
 	if f.SelectionSet != nil {
 		own = 2 + 1.5*t.sum
 	}
 	if list {
 		t.nodes = times * (1 + t.nodes)
+		t.longest = max(t.longest, times)
 	}
 	t.sum = own * times
 	t.depth++
 	return t
 }
 
-func (m *model) times(f *ast.Field, connected bool) (float64, bool) {
+func (m *model) times(f *ast.Field, connected, strict bool) (float64, bool) {
 	most, asked := 0.0, false
-	for _, a := range f.Arguments {
-		if a.Name != "first" && a.Name != "limit" {
-			continue
-		}
-		v := a.Value
+	take := func(v *ast.Value, within bool) {
 		if v.Kind == ast.Variable {
 			asked = true
 			if v = m.defaults[v.Raw]; v == nil {
-				continue
+				return
 			}
 		}
-		if n, err := strconv.Atoi(v.Raw); err == nil && v.Kind == ast.IntValue {
-			most = max(most, float64(n))
+		if !within {
+			most = max(most, m.length(v))
+			return
+		}
+		if v.Kind == ast.ObjectValue {
+			for _, c := range v.Children {
+				if lengths[c.Name] && c.Value.Kind != ast.Variable {
+					most = max(most, m.length(c.Value))
+				}
+			}
+		}
+	}
+	for _, a := range f.Arguments {
+		switch {
+		case strict && a.Name != "first" && a.Name != "last":
+		case lengths[a.Name]:
+			take(a.Value, false)
+		case holders[a.Name]:
+			take(a.Value, true)
+			if a.Value.Kind == ast.ObjectValue {
+				for _, c := range a.Value.Children {
+					if lengths[c.Name] && c.Value.Kind == ast.Variable {
+						take(c.Value, false)
+					}
+				}
+			}
 		}
 	}
 	switch {
 	case most > 0:
-		return most, true
+		return max(most, 1), true
 	case asked || connected:
 		return graphql.DefaultList, true
 	}
 	return 1, false
+}
+
+// aliased reports whether a field is written with an alias, which the tree hides
+// when it is the field's own name.
+func aliased(f *ast.Field) bool {
+	l := lexer.New(&ast.Source{Input: string([]rune(f.Position.Src.Input)[f.Position.Start:])})
+	for n := 0; ; {
+		token, err := l.ReadToken()
+		if err != nil || token.Kind == lexer.EOF {
+			return false
+		}
+		if token.Kind == lexer.Comment {
+			continue
+		}
+		if n++; n == 2 {
+			return token.Kind == lexer.Colon
+		}
+	}
+}
+
+// length reads whole numbers; what else may be one makes the model unsure.
+func (m *model) length(v *ast.Value) float64 {
+	switch v.Kind {
+	case ast.IntValue:
+		n, err := strconv.ParseFloat(v.Raw, 64)
+		if err == nil && n < 1e15 {
+			return max(n, 0)
+		}
+		m.unsure = true
+	case ast.FloatValue, ast.StringValue, ast.BlockValue:
+		m.unsure = true
+	default:
+	}
+	return 0
+}
+
+func set(names ...string) map[string]bool {
+	all := map[string]bool{}
+	for _, n := range names {
+		all[n] = true
+	}
+	return all
 }
 
 // documents draws texts of documents. Fragments spread only those after them.
@@ -191,13 +283,7 @@ func TestAsRecursionWould(t *testing.T) {
 		if err != nil {
 			t.Fatalf("the other parser: %v\n%s", err, text)
 		}
-		op := document.Operations[0]
-		m := &model{document: document, defaults: map[string]*ast.Value{}}
-		for _, v := range op.VariableDefinitions {
-			m.defaults[v.Variable] = v.DefaultValue
-		}
-		want := m.set(op.SelectionSet)
-		want.directives += float64(len(op.Directives))
+		want := newModel(document).operation(document.Operations[0])
 
 		var r graphql.Reader
 		list, err := r.Read(nil, cost.Query{Body: []byte(text)}, cost.Options{Explain: true})
@@ -205,8 +291,8 @@ func TestAsRecursionWould(t *testing.T) {
 			t.Fatalf("%v\n%s", err, text)
 		}
 		for p, value := range map[cost.Predictor]float64{
-			cost.GQLTokens: tokens(t, text), cost.GQLDepth: float64(want.depth), cost.GQLCost: 2 + 1.5*want.sum, cost.GQLNodes: want.nodes,
-			cost.GQLAliases: want.aliases, cost.GQLDirectives: want.directives, cost.ExpensiveClass: want.intros, cost.GQLRootFields: want.roots,
+			cost.GQLTokens: float64(tokens(text)), cost.GQLDepth: float64(want.depth), cost.GQLCost: 2 + 1.5*want.sum, cost.GQLNodes: want.nodes,
+			cost.GQLAliases: want.aliases, cost.GQLDirectives: want.directives, cost.ExpensiveClass: want.intros, cost.GQLRootFields: want.roots, cost.GQLList: want.longest, cost.GQLIntrospection: want.circles,
 		} {
 			if got := find(list, p); math.Abs(got.Value-value) > 1e-9*value {
 				t.Errorf("%s is %v at %s, want %v\n%s", p, got.Value, got.Path, value, text)
@@ -215,20 +301,32 @@ func TestAsRecursionWould(t *testing.T) {
 	})
 }
 
-func tokens(t *rapid.T, text string) float64 {
+// tokens counts those before the first that is none.
+func tokens(text string) (n int) {
 	l := lexer.New(&ast.Source{Input: text})
-	n := 0.0
 	for {
 		token, err := l.ReadToken()
-		if err != nil {
-			t.Fatal(err)
-		}
-		switch token.Kind {
-		case lexer.EOF:
+		if err != nil || token.Kind == lexer.EOF {
 			return n
-		case lexer.Comment:
-		default:
+		}
+		if token.Kind != lexer.Comment {
 			n++
 		}
 	}
+}
+
+// newModel takes the defaults of variables from all operations, as the reader
+// does.
+func newModel(d *ast.QueryDocument) *model {
+	m := &model{document: d, defaults: map[string]*ast.Value{}}
+	for _, op := range d.Operations {
+		for _, v := range op.VariableDefinitions {
+			m.unsure = m.unsure || m.defaults[v.Variable] != nil
+			m.defaults[v.Variable] = v.DefaultValue
+		}
+	}
+	for _, f := range d.Fragments {
+		m.unsure = m.unsure || len(f.VariableDefinition) > 0
+	}
+	return m
 }

@@ -44,15 +44,20 @@ type below struct {
 	directives float64
 	roots      float64 // fields at the level right below
 	intros     float64
+	circles    float64 // nested lists of the deepest introspection
 	depth      int32
-	lists      int32 // nested lists of an introspection
-	deepest    int32 // where depth, cost and nodes come from
+	longest    float64 // list
+	lists      int32   // nested lists of an introspection
+	deepest    int32   // where depth, cost and nodes come from
 	heaviest   int32
 	widest     int32
-	connected  bool // edges or nodes are right below
+	longer     int32 // where the longest list is
+	connected  bool  // edges or nodes are right below
 }
 
-func nothing() below { return below{times: 1, deepest: none, heaviest: none, widest: none} }
+func nothing() below {
+	return below{times: 1, deepest: none, heaviest: none, widest: none, longer: none}
+}
 
 // intro says what a field means to an introspection.
 type intro uint8

@@ -61,8 +61,13 @@ func (d *document) parse(text []byte, max limits) bool {
 		return d.wrong("")
 	}
 	for d.lex.tok != tokEnd {
-		if d.lex.tok == tokString && !d.next() { // a description
-			return false
+		if d.lex.tok == tokString { // a description
+			if !d.next() {
+				return false
+			}
+			if d.lex.is('{') {
+				return d.wrong("a description of what has no name")
+			}
 		}
 		if !d.definition() {
 			return false
@@ -139,6 +144,9 @@ func (d *document) variables(n *node) bool {
 	if !d.next() {
 		return false
 	}
+	if d.lex.is(')') {
+		return d.wrong("no variables")
+	}
 	for !d.lex.is(')') {
 		if d.lex.tok == tokString && !d.next() {
 			return false
@@ -157,7 +165,7 @@ func (d *document) variables(n *node) bool {
 			return false
 		}
 		if d.lex.is('=') {
-			if !d.next() || !d.setting(s) {
+			if !d.next() || !d.setting(s, true) {
 				return false
 			}
 		}
@@ -168,21 +176,40 @@ func (d *document) variables(n *node) bool {
 	return d.next()
 }
 
-// variableType reads [[T!]!]!, in any order of its signs.
+// variableType reads [[T!]!]!.
 func (d *document) variableType() bool {
-	named := false
-	for d.lex.is('[') || d.lex.is(']') || d.lex.is('!') || d.lex.tok == tokName && !named {
-		named = named || d.lex.tok == tokName
+	open := 0
+	for ; d.lex.is('['); open++ {
+		if open >= d.max.depth {
+			d.fault = fault{cost.BodyDepth, "types nested deeper than is read", d.lex.off}
+			return false
+		}
 		if !d.next() {
 			return false
 		}
 	}
-	return named || d.wrong("no type")
+	if !d.typeName() {
+		return false
+	}
+	for {
+		if d.lex.is('!') && !d.next() {
+			return false
+		}
+		if open == 0 {
+			return true
+		}
+		if !d.lex.is(']') {
+			return d.wrong("a list type without an end")
+		}
+		if open--; !d.next() {
+			return false
+		}
+	}
 }
 
 // setting reads the value that a variable has where the request gives none.
-func (d *document) setting(s setting) bool {
-	var a argument
+func (d *document) setting(s setting, fixed bool) bool {
+	a := argument{fixed: fixed}
 	if !d.value(&a) {
 		return false
 	}

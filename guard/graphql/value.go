@@ -15,6 +15,7 @@ type argument struct {
 	within   float64 // the greatest length in an object
 	variable span
 	node     *node // that gets the variables within
+	fixed    bool  // may hold no variables
 }
 
 // arguments reads ( name: value … ).
@@ -49,7 +50,7 @@ func (d *document) argument(t *taker, name span) bool {
 		return d.value(&a)
 	}
 	if t.spread {
-		return d.setting(setting{name: name})
+		return d.setting(setting{name: name}, false)
 	}
 	text := d.lex.text[name.off:name.end]
 	length, paging := isLength(text), isPaging(text)
@@ -141,6 +142,9 @@ func (d *document) scalar(a *argument, key span) bool {
 	var variable span
 	switch {
 	case d.lex.is('$'):
+		if a.fixed {
+			return d.wrong("a variable as what another is by default")
+		}
 		if !d.next() {
 			return false
 		}

@@ -140,6 +140,7 @@ func (r *Reader) finish(at int32) {
 	p.roots += roots
 	p.intros += n.intros
 	p.lists = max(p.lists, n.lists)
+	p.circles = max(p.circles, n.circles)
 	p.connected = p.connected || !field && n.connected || field && r.connects(n)
 	n.cost = weight
 	// Of equals the first in the text counts: it comes last here.
@@ -148,6 +149,9 @@ func (r *Reader) finish(at int32) {
 	}
 	if p.heaviest == none || weight >= r.doc.nodes[p.heaviest].cost {
 		p.heaviest = at
+	}
+	if n.longest > 0 && (p.longer == none || n.longest >= p.longest) {
+		p.longest, p.longer = n.longest, at
 	}
 	if p.widest == none || n.nodes >= r.doc.nodes[p.widest].nodes {
 		p.widest = at
@@ -162,8 +166,10 @@ func (r *Reader) finishField(n *node) {
 		n.lists++
 	}
 	if n.intro == introRoot {
+		n.circles = max(n.circles, float64(n.lists))
 		if n.intros++; n.lists < maxIntroLists { // what is below stays out
 			own := nothing()
+			own.circles = n.circles
 			own.aliases, own.directives, own.intros = n.aliases, n.below.directives, n.intros
 			n.below = own
 			return
@@ -172,6 +178,7 @@ func (r *Reader) finishField(n *node) {
 	list := false
 	if n.times, list = r.times(n); list {
 		n.nodes = n.times * (1 + n.nodes)
+		n.longest = max(n.longest, n.times)
 	}
 	n.depth++
 	n.cost = leafCost
