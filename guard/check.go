@@ -3,6 +3,7 @@ package guard
 import (
 	"errors"
 	"math"
+	"time"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
@@ -36,13 +37,15 @@ func (g *Guard) done(d *desk) {
 
 // Check judges q and fills in v. A query that is accepted costs no allocation.
 func (g *Guard) Check(q *Query, v *Verdict) {
+	began := time.Now()
 	v.reset()
 	p := g.policy.Load()
 	class := p.class(q.Class)
 	v.Class, v.Version = class.name, p.version
 	kind := q.Kind.index()
 	if kind < 0 {
-		g.unknownKind(q, v)
+		v.unknownKind(q)
+		g.counts.checked(q, v, began, time.Now())
 		return
 	}
 	d := g.desks.Get().(*desk)
@@ -68,7 +71,8 @@ func (g *Guard) Check(q *Query, v *Verdict) {
 	}
 	reader := d.readers[kind]
 	d.read(reader, options)
-	v.Cost, v.Regex = weigh(d.measures), worstRegex(q.Kind, d.measures)
+	v.Regex = worstRegex(q.Kind, d.measures)
+	v.weigh(d.measures)
 	v.Shape = shapeOf(q, d.measures)
 	fired := t.patterns
 	for i := range d.measures {
@@ -81,7 +85,7 @@ func (g *Guard) Check(q *Query, v *Verdict) {
 		d.read(reader, options)
 		v.judge(q, d.measures, t, scale, reportOnly)
 	}
-	g.counts.checked(q, v)
+	g.counts.checked(q, v, began, time.Now())
 	if v.Verdict != Accepted {
 		g.logVerdict(q, v)
 	}
@@ -117,13 +121,19 @@ func unreadable(err error) cost.Measure {
 	return m
 }
 
-func (g *Guard) unknownKind(q *Query, v *Verdict) {
+func (v *Verdict) weigh(measures []cost.Measure) {
+	var mostly cost.Predictor
+	if v.Cost, mostly = weigh(measures); mostly != cost.None {
+		v.Mostly = mostly.String()
+	}
+}
+
+func (v *Verdict) unknownKind(q *Query) {
 	v.Verdict = Rejected
 	v.Findings = append(v.Findings, Finding{
 		Predictor: cost.Unparsable.String(), Path: "kind", Value: 1, Action: Reject, Rule: "default",
 		Detail: "the kind " + string(q.Kind) + " is not known", Fix: "use elasticsearch, opensearch, sql, graphql or regex",
 	})
-	g.counts.checked(q, v)
 }
 
 // worstRegex is the gravest word about the expressions in a query: safe when

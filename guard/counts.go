@@ -21,6 +21,15 @@ type Tally struct {
 	Cost     float64 `json:"cost"` // sum of units
 }
 
+func (t *Tally) sum(o *Tally) {
+	t.Checked += o.Checked
+	t.Accepted += o.Accepted
+	t.Capped += o.Capped
+	t.Reported += o.Reported
+	t.Rejected += o.Rejected
+	t.Cost += o.Cost
+}
+
 func (t *Tally) add(v *Verdict) {
 	t.Checked++
 	t.Cost += v.Cost
@@ -39,11 +48,16 @@ func (t *Tally) add(v *Verdict) {
 // CallerStats is what one caller has sent.
 type CallerStats struct {
 	Caller string `json:"caller"`
+	Class  string `json:"class,omitempty"` // of the last query
 	Tally
-	Rules map[string]int64 `json:"rules,omitempty"` // findings by predictor
-	Worst string           `json:"worst,omitempty"` // shape of the costliest query
-	worst float64
-	shape uint64
+	Rules   map[string]int64 `json:"rules,omitempty"`  // findings by predictor
+	Worst   string           `json:"worst,omitempty"`  // shape of the costliest query
+	Shapes  []CallerShape    `json:"shapes,omitempty"` // that cost most; at most MaxCallerShapes
+	Minutes []float64        `json:"minutes"`          // units in each of the last 60 minutes, the current one last
+	worst   float64
+	shape   uint64
+	shapes  []callerShape
+	history history
 }
 
 // ShapeStats is what is known of queries of one shape: predicted and actual.
@@ -52,10 +66,13 @@ type ShapeStats struct {
 	Kind  Kind   `json:"kind"`
 	Tally
 	MaxCost   float64       `json:"max_cost"`
+	Mostly    string        `json:"mostly,omitempty"`    // the predictor that most of the cost comes from
 	Predictor string        `json:"predictor,omitempty"` // of the gravest finding
 	Path      string        `json:"path,omitempty"`
-	Observed  int64         `json:"observed"` // answers
-	Took      time.Duration `json:"took"`     // sum
+	Action    Action        `json:"action,omitempty"` // of the same
+	Rule      string        `json:"rule,omitempty"`   // where it is written
+	Observed  int64         `json:"observed"`         // answers
+	Took      time.Duration `json:"took"`             // sum
 	MaxTook   time.Duration `json:"max_took"`
 	Bytes     int64         `json:"bytes"`
 	Deaths    int64         `json:"deaths"` // of workers
@@ -75,11 +92,17 @@ type ShapeStats struct {
 
 // Observation is what became of a query that went on.
 type Observation struct {
-	Shape  uint64 // of its verdict
-	Caller string
-	Took   time.Duration
-	Bytes  int64
-	Died   bool // the worker that handled it
+	Shape     uint64 // of its verdict, as are the next three
+	Cost      float64
+	Predictor string // Verdict.Mostly
+	Class     string
+	Caller    string
+	Route     string // where it came in; for the log
+	Request   string // its id; for the log
+	Text      []byte // of the query; for the log, which has at most SlowText bytes of it
+	Took      time.Duration
+	Bytes     int64
+	Died      bool // the worker that handled it
 
 	Told *Told // what the answer says of itself; nil when it was not read
 }
@@ -99,22 +122,38 @@ type counts struct {
 	mu      sync.Mutex // guards what follows
 	total   Tally
 	found   map[foundKey]int64
+	classes map[string]*Tally
+	labels  labels
 	callers map[string]*CallerStats
+	others  *CallerStats // nil: all callers have rows
 	shapes  map[uint64]*ShapeStats
+	history history
+	judging Judging
+	slow    int64
 }
 
 func (c *counts) init(config Config) {
 	c.maxCallers, c.maxShapes = config.MaxCallers, config.MaxShapes
 	c.found = map[foundKey]int64{}
+	c.classes, c.labels.own = map[string]*Tally{}, map[string]*Tally{}
 	c.callers, c.shapes = map[string]*CallerStats{}, map[uint64]*ShapeStats{}
 }
 
-func (c *counts) checked(q *Query, v *Verdict) {
+// checked counts a query that was judged between the two times.
+func (c *counts) checked(q *Query, v *Verdict, began, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.total.add(v)
+	c.judging.add(now.Sub(began))
+	minute := now.Unix() / 60
+	c.history.add(minute, v.Cost)
+	c.class(v.Class).add(v)
 	who := c.caller(q.Caller)
+	c.labels.add(who.Caller, v)
 	who.add(v)
+	who.Class = v.Class
+	who.history.add(minute, v.Cost)
+	who.sent(v)
 	if v.Cost > who.worst {
 		who.worst, who.shape = v.Cost, v.Shape
 	}
@@ -128,32 +167,85 @@ func (c *counts) checked(q *Query, v *Verdict) {
 	if s := c.shape(v.Shape, v.Cost); s != nil {
 		s.Kind = q.Kind
 		s.add(v)
-		s.MaxCost = max(s.MaxCost, v.Cost)
+		if v.Cost >= s.MaxCost {
+			s.MaxCost, s.Mostly = v.Cost, v.Mostly
+		}
 		if len(v.Findings) > 0 {
-			s.Predictor, s.Path = v.Findings[0].Predictor, v.Findings[0].Path
+			f := &v.Findings[0]
+			s.Predictor, s.Path, s.Action, s.Rule = f.Predictor, f.Path, f.Action, f.Rule
 		}
 	}
+}
+
+// maxClassTallies bounds the classes that are counted by name, those included
+// that limits no longer have.
+const maxClassTallies = 2 * MaxClasses
+
+func (c *counts) class(name string) *Tally {
+	t := c.classes[name]
+	if t == nil && len(c.classes) >= maxClassTallies {
+		name = Others
+		t = c.classes[name]
+	}
+	if t == nil {
+		t = &Tally{}
+		c.classes[name] = t
+	}
+	return t
 }
 
 // maxCallerName bounds what is kept of a name that a caller chose.
 const maxCallerName = 256
 
+// caller finds the row of a caller. When all are taken, the one that cost least
+// of a few makes room, and is counted among the others: a flood of names comes
+// and goes, and who costs much stays.
 func (c *counts) caller(name string) *CallerStats {
 	if len(name) > maxCallerName {
-		name = name[:maxCallerName]
+		name = strings.ToValidUTF8(name[:maxCallerName], "")
 	}
 	if s, ok := c.callers[name]; ok {
 		return s
 	}
 	if len(c.callers) >= c.maxCallers {
-		name = Others
-		if s, ok := c.callers[name]; ok {
-			return s
-		}
+		c.forget()
 	}
 	s := &CallerStats{Caller: strings.Clone(name)}
 	c.callers[s.Caller] = s
 	return s
+}
+
+// looked bounds how many rows are looked at to find one that makes room.
+const looked = 8
+
+// forget counts one caller among the others.
+func (c *counts) forget() {
+	var victim *CallerStats
+	n := 0
+	for _, s := range c.callers {
+		if victim == nil || s.Cost < victim.Cost {
+			victim = s
+		}
+		if n++; n == looked {
+			break
+		}
+	}
+	delete(c.callers, victim.Caller)
+	if c.others == nil {
+		c.others = &CallerStats{Caller: Others}
+	}
+	o := c.others
+	o.sum(&victim.Tally)
+	o.history.sum(&victim.history)
+	for name, n := range victim.Rules {
+		if o.Rules == nil {
+			o.Rules = map[string]int64{}
+		}
+		o.Rules[name] += n
+	}
+	if victim.worst > o.worst {
+		o.worst, o.shape = victim.worst, victim.shape
+	}
 }
 
 // shape finds the row of a shape. When all are taken, the cheapest of a few
@@ -163,7 +255,6 @@ func (c *counts) shape(id uint64, units float64) *ShapeStats {
 		return s
 	}
 	if len(c.shapes) >= c.maxShapes {
-		const looked = 8
 		var victim uint64
 		var least *ShapeStats
 		n := 0
@@ -198,8 +289,14 @@ func (g *Guard) Observe(o Observation) {
 		}
 		s.tell(o.Told)
 	}
+	slow := g.slow(&o)
+	if slow {
+		g.counts.slow++
+	}
 	g.counts.mu.Unlock()
-	g.logSlow(o)
+	if slow {
+		g.logSlow(&o)
+	}
 }
 
 func (s *ShapeStats) tell(t *Told) {
@@ -227,21 +324,34 @@ func (g *Guard) Total() Tally {
 	return g.counts.total
 }
 
-// Callers are at most n callers, those first whose queries cost most.
+// Callers are at most n callers, those first whose queries cost most. One of
+// them may be Others.
 func (g *Guard) Callers(n int) []CallerStats {
+	minute := time.Now().Unix() / 60
 	g.counts.mu.Lock()
 	defer g.counts.mu.Unlock()
-	list := make([]CallerStats, 0, len(g.counts.callers))
+	list := make([]*CallerStats, 0, len(g.counts.callers)+1)
 	for _, s := range g.counts.callers {
-		row := *s
-		row.Worst = shapeText(s.shape)
-		row.Rules = maps.Clone(s.Rules)
-		list = append(list, row)
+		list = append(list, s)
 	}
-	slices.SortFunc(list, func(a, b CallerStats) int {
+	if o := g.counts.others; o != nil {
+		list = append(list, o)
+	}
+	slices.SortFunc(list, func(a, b *CallerStats) int {
 		return cmp.Or(-cmp.Compare(a.Cost, b.Cost), cmp.Compare(a.Caller, b.Caller))
 	})
-	return list[:min(n, len(list))]
+	list = list[:min(n, len(list))]
+	out := make([]CallerStats, len(list))
+	for i, s := range list {
+		out[i] = *s
+		row := &out[i]
+		row.Worst = shapeText(s.shape)
+		row.Rules = maps.Clone(s.Rules)
+		row.Shapes = s.listShapes()
+		row.Minutes = s.history.list(minute)
+		row.shapes = nil
+	}
+	return out
 }
 
 // Shapes are at most n shapes: those first that killed, then those that took

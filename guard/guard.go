@@ -24,6 +24,9 @@ type Config struct {
 	LogRate   float64       // default 5
 	LogBurst  int           // default 20
 	SlowAfter time.Duration // default 10 s
+	// SlowText is how many bytes of a slow query the log has. The default is none:
+	// queries have secrets in them.
+	SlowText int
 
 	MaxCallers int // counted by name; the others together as Others; default 1000
 	MaxShapes  int // counted; default 1000
@@ -59,6 +62,9 @@ func (c Config) Validate() error {
 	}
 	if c.SlowAfter < 0 {
 		bad("SlowAfter", c.SlowAfter)
+	}
+	if c.SlowText < 0 {
+		bad("SlowText", c.SlowText)
 	}
 	if c.MaxCallers < 0 {
 		bad("MaxCallers", c.MaxCallers)

@@ -3,7 +3,9 @@ package guard
 import (
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,17 +15,43 @@ type logBucket struct {
 	log   *slog.Logger
 	rate  float64
 	burst float64
-	slow  time.Duration
+	slow  atomic.Int64 // nanoseconds
+	text  atomic.Int64 // bytes
 
 	mu      sync.Mutex // guards what follows
 	tokens  float64
 	last    time.Time
-	dropped int64
+	dropped int64 // since the last line
+	lost    int64 // in all
 }
 
 func (b *logBucket) init(c Config) {
-	b.log, b.rate, b.burst, b.slow = c.Log, c.LogRate, float64(c.LogBurst), c.SlowAfter
+	b.log, b.rate, b.burst = c.Log, c.LogRate, float64(c.LogBurst)
+	b.slow.Store(int64(c.SlowAfter))
+	b.text.Store(int64(c.SlowText))
 	b.tokens = b.burst
+}
+
+// SetSlow changes what is called slow, and how many bytes of the text of such a
+// query the log has. 0 is the default of either.
+func (g *Guard) SetSlow(after time.Duration, text int) error {
+	c := Config{SlowAfter: after, SlowText: text}
+	if err := c.Validate(); err != nil {
+		return fmt.Errorf("set what is slow: %w", err)
+	}
+	c.setDefaults()
+	g.log.slow.Store(int64(c.SlowAfter))
+	g.log.text.Store(int64(c.SlowText))
+	return nil
+}
+
+// SlowText is how many bytes of the text of a slow query the log has.
+func (g *Guard) SlowText() int { return int(g.log.text.Load()) }
+
+func (b *logBucket) suppressed() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.lost
 }
 
 // take reports whether a line may be written, and how many were not since the
@@ -37,6 +65,7 @@ func (b *logBucket) take(now time.Time) (ok bool, dropped int64) {
 	b.last = now
 	if b.tokens < 1 {
 		b.dropped++
+		b.lost++
 		return false, 0
 	}
 	b.tokens--
@@ -60,13 +89,30 @@ func (g *Guard) logVerdict(q *Query, v *Verdict) {
 		"shape", shapeText(v.Shape), "cost", v.Cost, "version", v.Version, "override", v.Override, "lines_dropped", dropped)
 }
 
-func (g *Guard) logSlow(o Observation) {
-	if g.log.log == nil || o.Took < g.log.slow && !o.Died {
+// slow reports whether a query is one for the log.
+func (g *Guard) slow(o *Observation) bool {
+	return int64(o.Took) >= g.log.slow.Load() || o.Died
+}
+
+func (g *Guard) logSlow(o *Observation) {
+	if g.log.log == nil {
 		return
 	}
-	if ok, dropped := g.log.take(time.Now()); ok {
-		g.log.log.Info("slow query", "caller", o.Caller, "shape", shapeText(o.Shape), "took", o.Took, "bytes", o.Bytes, "died", o.Died, "lines_dropped", dropped)
+	ok, dropped := g.log.take(time.Now())
+	if !ok {
+		return
 	}
+	attrs := []any{
+		"route", o.Route, "caller", o.Caller, "class", o.Class, "shape", shapeText(o.Shape), "predictor", o.Predictor, "cost", o.Cost,
+		"took", o.Took, "bytes", o.Bytes, "died", o.Died, "request", o.Request, "lines_dropped", dropped,
+	}
+	if t := o.Told; t != nil {
+		attrs = append(attrs, "backend", t.Took, "buckets", t.Buckets)
+	}
+	if most := g.SlowText(); most > 0 && len(o.Text) > 0 {
+		attrs = append(attrs, "text", strings.ToValidUTF8(string(o.Text[:min(most, len(o.Text))]), "�"))
+	}
+	g.log.log.Info("slow query", attrs...)
 }
 
 func shapeText(s uint64) string { return fmt.Sprintf("%016x", s) }

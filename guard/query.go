@@ -104,6 +104,7 @@ type Verdict struct {
 	Caps     []string `json:"caps,omitempty"`
 
 	Cost     float64       `json:"cost"` // units, for quotas; see Config
+	Mostly   string        `json:"-"`    // the predictor that most of the cost comes from; "" is none
 	Shape    uint64        `json:"-"`    // what queries alike in construction have in common
 	Class    string        `json:"class,omitempty"`
 	Version  int64         `json:"version"`            // of the limits

@@ -15,15 +15,20 @@ const (
 
 // weigh is the cost of a query in units: 1 for being a query, and for each
 // measure its value divided by the price of its predictor. A unit is about what
-// a search for one page of hits costs.
-func weigh(measures []cost.Measure) float64 {
-	units := 1.0
+// a search for one page of hits costs. mostly is the predictor of the measure
+// that has the largest part in it.
+func weigh(measures []cost.Measure) (units float64, mostly cost.Predictor) {
+	units = 1
+	most := 0.0
 	for i := range measures {
 		if price := priceOf(measures[i].Predictor); price > 0 {
-			units += min(measures[i].Value/price, maxShare)
+			part := min(measures[i].Value/price, maxShare)
+			if units += part; part > most {
+				most, mostly = part, measures[i].Predictor
+			}
 		}
 	}
-	return math.Round(100*min(units, maxCost)) / 100
+	return math.Round(100*min(units, maxCost)) / 100, mostly
 }
 
 // priceOf is how much of a predictor makes one unit; 0 is free.

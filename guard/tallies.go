@@ -1,0 +1,126 @@
+package guard
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// MaxLabels bounds the callers that metrics name; the others together are Others.
+const MaxLabels = 20
+
+// labels counts some callers under their own names, for metrics: what it has
+// counted for a name or for the others never becomes less, whoever is named.
+type labels struct {
+	own  map[string]*Tally
+	rest Tally
+}
+
+func (l *labels) add(name string, v *Verdict) {
+	t := l.own[name]
+	switch {
+	case t != nil:
+	case len(l.own) < MaxLabels:
+		t = &Tally{}
+		l.own[name] = t
+	default:
+		t = &l.rest
+	}
+	t.add(v)
+}
+
+// choose gives the name of one that costs little away to one that costs twice as
+// much or more.
+func (l *labels) choose(callers map[string]*CallerStats) {
+	if len(l.own) < MaxLabels {
+		return
+	}
+	costs := func(name string) float64 {
+		if s := callers[name]; s != nil {
+			return s.Cost
+		}
+		return 0
+	}
+	named := make([]string, 0, len(l.own))
+	for name := range l.own {
+		named = append(named, name)
+	}
+	byCost := func(a, b string) int { return cmp.Or(cmp.Compare(costs(a), costs(b)), cmp.Compare(a, b)) }
+	slices.SortFunc(named, byCost)
+	var nameless []string
+	for name := range callers {
+		if l.own[name] == nil {
+			nameless = append(nameless, name)
+		}
+	}
+	slices.SortFunc(nameless, func(a, b string) int { return byCost(b, a) })
+	for i := range min(len(named), len(nameless)) {
+		if costs(nameless[i]) < 2*costs(named[i]) || costs(nameless[i]) == 0 {
+			return
+		}
+		delete(l.own, named[i])
+		l.own[nameless[i]] = &Tally{}
+	}
+}
+
+// NamedTally counts the verdicts about one caller or one class.
+type NamedTally struct {
+	Name string `json:"name"`
+	Tally
+}
+
+// Labelled counts the verdicts about callers, for metrics: of at most MaxLabels
+// by name, of whom those cost most that have sent something since, and of all
+// others under Others. No count ever becomes less; a name may lose its place.
+func (g *Guard) Labelled() []NamedTally {
+	g.counts.mu.Lock()
+	defer g.counts.mu.Unlock()
+	l := &g.counts.labels
+	l.choose(g.counts.callers)
+	out := named(l.own)
+	if l.rest.Checked > 0 {
+		out = append(out, NamedTally{Others, l.rest})
+	}
+	return out
+}
+
+// Classes counts the verdicts about classes; "" is callers without one.
+func (g *Guard) Classes() []NamedTally {
+	g.counts.mu.Lock()
+	defer g.counts.mu.Unlock()
+	return named(g.counts.classes)
+}
+
+func named(of map[string]*Tally) []NamedTally {
+	out := make([]NamedTally, 0, len(of)+1)
+	for name, t := range of {
+		out = append(out, NamedTally{name, *t})
+	}
+	slices.SortFunc(out, func(a, b NamedTally) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Judging says how long the judging of queries took.
+func (g *Guard) Judging() Judging {
+	g.counts.mu.Lock()
+	defer g.counts.mu.Unlock()
+	return g.counts.judging
+}
+
+// Minutes are the units of all queries in each of the last minutes, the current
+// one last.
+func (g *Guard) Minutes() []float64 {
+	minute := time.Now().Unix() / 60
+	g.counts.mu.Lock()
+	defer g.counts.mu.Unlock()
+	return g.counts.history.list(minute)
+}
+
+// Slow counts the queries that Observe calls slow, and the lines of the log that
+// were suppressed because there were too many.
+func (g *Guard) Slow() (queries, suppressed int64) {
+	g.counts.mu.Lock()
+	queries = g.counts.slow
+	g.counts.mu.Unlock()
+	return queries, g.log.suppressed()
+}
