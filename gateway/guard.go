@@ -36,6 +36,9 @@ type Guard struct {
 	Expressions []string
 	// Statement says the same for SQL that is not the whole body.
 	Statement []string
+	// Name is how a caller is called who does not say so itself: as it is called
+	// elsewhere. Nil means a hash.
+	Name func(caller string) string
 }
 
 func (g *Guard) faults() []error {
@@ -108,13 +111,16 @@ func (j *job) guarded() error {
 		j.unseen(http.StatusBadRequest, fmt.Sprintf("The request has more than %d texts of its kind, of which so many can be looked at.", maxTexts))
 		return errAnswered
 	}
-	worst := guard.Verdict{Verdict: guard.Accepted}
+	worst, dearest := guard.Verdict{Verdict: guard.Accepted}, 0.0
 	for _, text := range j.found {
 		one := q
 		one.Method, one.Path, one.RawQuery, one.ContentType, one.ContentEncoding, one.Body = "", "", "", "", "", []byte(text)
 		g.Guard.Check(&one, v)
 		if graver(v.Verdict, worst.Verdict) {
 			worst.Verdict, worst.Findings = v.Verdict, append([]guard.Finding(nil), v.Findings...)
+		}
+		if v.Cost > dearest {
+			dearest, worst.Mostly = v.Cost, v.Mostly
 		}
 		worst.Cost, worst.Shape, worst.Class, worst.Version, worst.Override = worst.Cost+v.Cost, v.Shape, v.Class, v.Version, v.Override
 	}
@@ -302,17 +308,25 @@ func (j *job) asker() guard.Caller {
 }
 
 // askerName is under whom the query is counted: as callers call themselves, or
-// else as the route tells them apart.
+// else as they are called in lists of callers that the route tells apart; and if
+// it does not, by their addresses.
 func (j *job) askerName(c *guard.Caller) string {
 	for _, name := range [...]string{c.OpaqueID, c.APIKey, c.User} {
 		if name != "" {
 			return name
 		}
 	}
-	if j.rec.Caller != "" && j.route.Client != "ip" {
+	name := j.rec.Caller
+	switch {
+	case name == "":
+		name = j.callerIP()
+	case j.route.Guard.Name == nil && j.route.Client != "ip":
 		return fmt.Sprintf("#%016x", j.stay.hash) // it may be a key
 	}
-	return j.callerIP()
+	if of := j.route.Guard.Name; of != nil {
+		return of(name)
+	}
+	return name
 }
 
 // observed tells the guard what became of a query that went on.
@@ -320,8 +334,16 @@ func (j *job) observed(took time.Duration, a dispatch.Answer) {
 	if j.asked == "" { // it was not looked at
 		return
 	}
-	j.route.Guard.Guard.Observe(guard.Observation{
-		Shape: j.verdict.Shape, Caller: j.asked, Took: took, Bytes: j.rec.BytesOut,
+	g, v := j.route.Guard.Guard, j.verdict
+	o := guard.Observation{
+		Shape: v.Shape, Cost: v.Cost, Predictor: v.Mostly, Class: v.Class, Caller: j.asked, Route: j.route.Name, Request: j.id,
+		Took: took, Bytes: j.rec.BytesOut,
 		Died: a.Crashed || a.Kind == dispatch.Refused && a.Attempts > 0,
-	})
+	}
+	if most := g.SlowText(); most > 0 {
+		if o.Text = j.body; len(o.Text) == 0 {
+			o.Text = []byte(j.req.Query)
+		}
+	}
+	g.Observe(o)
 }

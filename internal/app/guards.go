@@ -133,7 +133,7 @@ func (a *App) guardOf(next *present, route, fleet string, c *config.Guard) (*gat
 		err = change.limits.Validate()
 	} else {
 		change.hints = new(guard.HintStore)
-		change.guard, err = guard.New(guard.Config{Limits: change.limits, Hints: change.hints, Log: a.log})
+		change.guard, err = guard.New(guard.Config{Limits: change.limits, Hints: change.hints, Log: a.log, SlowAfter: c.Slow, SlowText: int(c.SlowText)})
 	}
 	if err == nil && c.Poll != nil {
 		_, err = a.pollerOf(&change.routeGuard)
@@ -144,7 +144,7 @@ func (a *App) guardOf(next *present, route, fleet string, c *config.Guard) (*gat
 	next.guarding = append(next.guarding, change)
 	return &gateway.Guard{
 		Guard: change.guard, Kind: kind, Dialect: c.Dialect,
-		Expressions: config.Places(c.Regex), Statement: config.Places(c.Statement),
+		Expressions: config.Places(c.Regex), Statement: config.Places(c.Statement), Name: a.sighting.naming(&next.cfg),
 	}, nil
 }
 
@@ -160,7 +160,7 @@ func (a *App) adoptGuards(p *present) {
 		if was := a.guards.all[g.route]; was != nil {
 			g.poller = was.poller
 		}
-		err := errors.Join(a.relimit(g, change.limits), g.hints.Set(guard.Static, change.static, g.files[1].at))
+		err := errors.Join(a.relimit(g, change.limits), g.guard.SetSlow(g.cfg.Slow, int(g.cfg.SlowText)), g.hints.Set(guard.Static, change.static, g.files[1].at))
 		if err != nil {
 			a.log.Error("limits or hints of queries were not changed; what held, holds", "route", g.route, "err", err)
 		}

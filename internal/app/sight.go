@@ -113,6 +113,21 @@ func routesOf(cfg *config.Config) []sight.Route {
 // hash is what a caller is called where its name must not be shown.
 func (s *sighting) hash(caller string) string { return s.printer.Client(caller).String() }
 
+// naming is how callers are called in lists, as the settings want it.
+func (s *sighting) naming(cfg *config.Config) func(caller string) string {
+	mode := sight.NamesHash
+	if l := cfg.AccessLog; l != nil {
+		mode = l.Caller
+	}
+	switch mode {
+	case sight.NamesClear:
+		return func(caller string) string { return caller }
+	case sight.NamesOff:
+		return func(string) string { return "(not listed)" }
+	}
+	return s.hash
+}
+
 // logAs has requests logged as cfg says.
 func (s *sighting) logAs(cfg *config.AccessLog, log *slog.Logger) error {
 	if was := s.log.Load(); was != nil && (was.cfg == nil) == (cfg == nil) && (cfg == nil || *was.cfg == *cfg) {

@@ -17,7 +17,12 @@ type Guard struct {
 	Hints      string     `yaml:"hints"`       // file
 	Poll       *GuardPoll `yaml:"poll"`        // hints from the backend; nil: none
 	ReportOnly bool       `yaml:"report_only"` // nothing is refused, everything is counted
+
+	Slow     time.Duration `yaml:"slow" range:"1ms..24h"`      // queries that take longer are logged
+	SlowText Size          `yaml:"slow_text" range:"0..64KiB"` // of their text, which may hold secrets; default none
 }
+
+func (g *Guard) setDefaults() { *g = Guard{Slow: 10 * time.Second} }
 
 // GuardPoll asks an Elasticsearch or OpenSearch for mappings and sizes.
 type GuardPoll struct {
