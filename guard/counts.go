@@ -303,6 +303,10 @@ func (s *ShapeStats) tell(t *Told) {
 	if t == nil {
 		return
 	}
+	if t.Tripped && t.Took == 0 { // it never ran
+		s.Tripped++
+		return
+	}
 	s.Told++
 	s.Backend += t.Took
 	s.MaxBackend = max(s.MaxBackend, t.Took)

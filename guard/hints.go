@@ -2,7 +2,6 @@ package guard
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,7 +12,8 @@ import (
 
 // Source is where hints come from. Of two that know the same, the later one in
 // this list is believed: it is nearer to the data. But what is learned are lower
-// bounds, which only raise what the others say.
+// bounds of cardinalities, which only raise what the others say: nothing else of
+// that source is looked at, and it makes no index known.
 type Source int
 
 const (
@@ -101,7 +101,32 @@ func (s *HintStore) Field(index, field string) (cost.FieldHint, bool) {
 			}
 		}
 	})
+	if least := m.least(index, key); least > best.Cardinality && !best.Unique {
+		best.Cardinality, best.AtLeast, found = least, true, true
+	}
 	return best, found
+}
+
+// least is the largest of the lower bounds that are known of a field.
+func (m *mergedHints) least(index string, field []byte) float64 {
+	if len(m.learned) == 0 {
+		return 0
+	}
+	most := 0.0
+	for n := (names{rest: index, more: true}); n.more; {
+		name, key := n.next()
+		if !wild(name) {
+			most = max(most, m.learned[string(key)][string(field)])
+			continue
+		}
+		pattern := string(key)
+		for other, fields := range m.learned {
+			if overlap(other, pattern) {
+				most = max(most, fields[string(field)])
+			}
+		}
+	}
+	return most
 }
 
 // Index implements cost.Hints. Sizes of several indices add up.
@@ -143,6 +168,7 @@ func costlier(a, b cost.FieldHint, have bool) cost.FieldHint {
 type mergedHints struct {
 	exact    map[string]*hintEntry // by folded name, patterns too
 	patterns []*hintEntry
+	learned  map[string]map[string]float64 // lower bounds, by folded names of index and field
 	oldest   time.Time
 }
 
@@ -156,12 +182,8 @@ type hintEntry struct {
 // each calls do for the entries that a name, a list or a pattern stands for. A
 // name of its own goes before patterns that cover it.
 func (m *mergedHints) each(index string, do func(*hintEntry)) {
-	var room [256]byte
-	for rest, more := index, true; more; {
-		var name string
-		name, rest, more = strings.Cut(rest, ",")
-		name = target(strings.TrimSpace(name))
-		key := fold(room[:0], name)
+	for n := (names{rest: index, more: true}); n.more; {
+		name, key := n.next()
 		if e, ok := m.exact[string(key)]; ok {
 			do(e)
 			continue
@@ -178,11 +200,25 @@ func (m *mergedHints) each(index string, do func(*hintEntry)) {
 			}
 		}
 		if i := strings.LastIndexByte(name, '.'); !found && i > 0 { // a schema before a table
-			if e, ok := m.exact[string(fold(room[:0], name[i+1:]))]; ok {
+			if e, ok := m.exact[string(fold(key[:0], name[i+1:]))]; ok {
 				do(e)
 			}
 		}
 	}
+}
+
+// names goes through a list of indices.
+type names struct {
+	rest string
+	more bool
+	room [256]byte
+}
+
+// next is a name, and the same folded, which holds until the next one.
+func (n *names) next() (name string, key []byte) {
+	name, n.rest, n.more = strings.Cut(n.rest, ",")
+	name = target(strings.TrimSpace(name))
+	return name, fold(n.room[:0], name)
 }
 
 func (m *mergedHints) eachOverlap(pattern string, do func(*hintEntry)) {
@@ -213,102 +249,4 @@ func fold(dst []byte, s string) []byte {
 		dst = append(dst, c)
 	}
 	return dst
-}
-
-func mergeHints(sets [sources]HintSet) (*mergedHints, error) {
-	m := &mergedHints{exact: map[string]*hintEntry{}}
-	fields := 0
-	for source, set := range sets {
-		above := m.patterns // of sources before
-		for name, hints := range set {
-			key := string(fold(nil, strings.TrimSpace(name)))
-			e := m.exact[key]
-			if e == nil {
-				e = &hintEntry{name: key, fields: map[string]cost.FieldHint{}}
-				m.exact[key] = e
-				if wild(key) {
-					m.patterns = append(m.patterns, e)
-				} else {
-					e.inherit(above)
-				}
-			}
-			set.fill(e, hints, Source(source), 0)
-			fields += len(e.fields)
-		}
-	}
-	if len(m.exact) > MaxHintIndices || fields > MaxHintFields {
-		return nil, fmt.Errorf("%d indices and %d fields are more than %d and %d", len(m.exact), fields, MaxHintIndices, MaxHintFields)
-	}
-	for _, e := range m.exact {
-		for name, f := range e.fields {
-			e.fields[name] = settle(f, e.Docs)
-		}
-	}
-	return m, nil
-}
-
-// inherit takes over what patterns say of the fields of an index: once it has an
-// entry of its own, they are no longer asked.
-func (e *hintEntry) inherit(patterns []*hintEntry) {
-	for _, p := range patterns {
-		if !glob(p.name, e.name) {
-			continue
-		}
-		for name, f := range p.fields {
-			have, ok := e.fields[name]
-			e.fields[name] = costlier(have, f, ok)
-		}
-	}
-}
-
-// fill writes hints over an entry, and below them those that they are the same as.
-func (set HintSet) fill(e *hintEntry, h IndexHints, source Source, depth int) {
-	if other, ok := set[h.SameAs]; ok && depth < maxInherit {
-		set.fill(e, other, source, depth+1)
-	}
-	over := func(to *float64, from float64) {
-		if from != 0 && (source != Learned || from > *to) {
-			*to = from
-		}
-	}
-	for _, name := range h.Of {
-		e.of = append(e.of, string(fold(nil, name)))
-	}
-	over(&e.Docs, h.Docs)
-	over(&e.Shards, h.Shards)
-	over(&e.Indices, h.Indices)
-	over(&e.IndexHint.Fields, h.IndexHint.Fields)
-	if h.Span != 0 || h.Endless {
-		e.Span, e.Endless = h.Span, h.Endless
-	}
-	for name, f := range h.Fields {
-		key := string(fold(nil, name))
-		have := e.fields[key]
-		if f.Type != "" {
-			have.Type = f.Type
-		}
-		switch {
-		case source == Learned:
-			have.Cardinality = max(have.Cardinality, f.Cardinality)
-		case f.Cardinality != 0 || f.Unique:
-			have.Cardinality, have.Unique = f.Cardinality, f.Unique
-		}
-		if f.HasRange {
-			have.HasRange, have.Min, have.Max = true, f.Min, f.Max
-		}
-		e.fields[key] = have
-	}
-}
-
-// settle holds a cardinality against the number of documents.
-func settle(f cost.FieldHint, docs float64) cost.FieldHint {
-	switch {
-	case f.Unique && docs > 0:
-		f.Cardinality = docs
-	case f.Unique:
-		f.Cardinality = math.Inf(1)
-	case docs > 0:
-		f.Cardinality = min(f.Cardinality, docs)
-	}
-	return f
 }

@@ -166,16 +166,117 @@ func TestSourcesJoin(t *testing.T) {
 		{"logs-1", "host", 50},   // a lower bound does not lower
 		{"logs-2", "host", 20},   // but raises
 		{"logs-1", "new", 5},
+		{"l*", "new", 5},
+		{"logs-2,logs-1", "new", 5},
 		{"logs-3", "host", 9},
 	} {
 		if f, _ := s.Field(c.index, c.field); f.Cardinality != c.want {
 			t.Errorf("%s %s: %+v, want %v", c.index, c.field, f, c.want)
 		}
 	}
-	for index, docs := range map[string]float64{"logs-1": 1000, "logs-2": 900, "logs": 1500, "l*-*": 1900, "sh*": 1500} {
+	for index, docs := range map[string]float64{"logs-1": 1000, "logs-2": 500, "logs": 1500, "l*-*": 1500, "sh*": 1500} {
 		if h, _ := s.Index(index); h.Docs != docs {
 			t.Errorf("%s has %v documents, want %v", index, h.Docs, docs)
 		}
+	}
+}
+
+// What is learned of one index must not hide what patterns say of it, nor make
+// an unknown index a known one: either would make the guard blinder.
+func TestLearnedHintsHideNothing(t *testing.T) {
+	s := &HintStore{}
+	set := func(source Source, index string, h IndexHints) {
+		t.Helper()
+		if err := s.Set(source, HintSet{index: h}, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(Static, "logs-*", IndexHints{
+		IndexHint: cost.IndexHint{Docs: 5e9, Shards: 60, Fields: 900, Endless: true},
+		Fields:    map[string]cost.FieldHint{"user": {Cardinality: 500, HasRange: true, Max: 9}, "id": {Unique: true}, "many": {Cardinality: 5e6}},
+	})
+	before, _ := s.Index("logs-1")
+	set(Learned, "logs-1", IndexHints{
+		IndexHint: cost.IndexHint{Docs: 3, Shards: 1, Fields: 1, Span: time.Second},
+		Fields:    map[string]cost.FieldHint{"User": {Cardinality: 150_000, Type: "wildcard"}, "id": {Cardinality: 200_000}, "many": {Cardinality: 150_000}},
+	})
+	if after, ok := s.Index("logs-1"); !ok || after != before {
+		t.Errorf("%+v, before %+v", after, before)
+	}
+	for field, want := range map[string]cost.FieldHint{
+		"user": {Cardinality: 150_000, AtLeast: true, HasRange: true, Max: 9},
+		"id":   {Cardinality: 5e9, Unique: true},
+		"many": {Cardinality: 5e6},
+	} {
+		if f, ok := s.Field("logs-1", field); !ok || f != want {
+			t.Errorf("%s: %+v, want %+v", field, f, want)
+		}
+	}
+	set(Learned, "elsewhere", IndexHints{Fields: map[string]cost.FieldHint{"f": {Cardinality: 1e6}}})
+	for _, name := range []string{"elsewhere", "else*"} {
+		if h, ok := s.Index(name); ok {
+			t.Errorf("%s is known: %+v", name, h)
+		}
+		if f, ok := s.Field(name, "f"); !ok || f != (cost.FieldHint{Cardinality: 1e6, AtLeast: true}) {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}
+
+// Whatever is learned, no measure of a query is smaller for it.
+func TestLearnedHintsLowerNothing(t *testing.T) {
+	learned := HintSet{}
+	for _, index := range []string{"shop", "logs-1", "elsewhere"} {
+		learned[index] = IndexHints{Fields: map[string]cost.FieldHint{}}
+		for _, field := range []string{"id", "colour", "sku", "host", "at", "n", "other"} {
+			learned[index].Fields[field] = cost.FieldHint{Cardinality: 150_000}
+		}
+	}
+	read := func(s *HintStore, path, body string) []cost.Measure {
+		m, err := readerOf(Elasticsearch).Read(nil, cost.Query{Method: "POST", Path: path, Body: []byte(body)}, cost.Options{Hints: s})
+		if err != nil {
+			t.Fatalf("%s: %v", body, err)
+		}
+		return m
+	}
+	raised := 0
+	for _, body := range []string{
+		`{"aggs":{"a":{"terms":{"field":"FIELD","size":1000000}}}}`,
+		`{"aggs":{"a":{"terms":{"field":"FIELD","size":1000000},"aggs":{"b":{"terms":{"field":"other","size":400000}}}}}}`,
+		`{"aggs":{"a":{"multi_terms":{"terms":[{"field":"FIELD"},{"field":"other"}]}}}}`,
+		`{"aggs":{"a":{"cardinality":{"field":"FIELD"}}}}`,
+		`{"aggs":{"a":{"date_histogram":{"field":"FIELD","fixed_interval":"1m"}}}}`,
+		`{"query":{"range":{"FIELD":{"gte":"now-1d","lte":"now"}}},"aggs":{"a":{"histogram":{"field":"FIELD","interval":1}}}}`,
+		`{"query":{"term":{"FIELD":1}},"aggs":{"a":{"terms":{"field":"other"}}}}`,
+		`{"query":{"wildcard":{"FIELD":"*x"}},"sort":["FIELD"]}`,
+		`{"query":{"query_string":{"query":"a*"}},"aggs":{"a":{"composite":{"sources":[{"x":{"terms":{"field":"FIELD"}}}]}}}}`,
+	} {
+		for _, path := range []string{"/shop/_search", "/logs-1/_search", "/logs-*/_search", "/elsewhere/_search", "/_search", "/shop,elsewhere/_search"} {
+			for _, field := range []string{"id", "colour", "sku", "host", "at", "n", "other"} {
+				s, _ := hintStore(t)
+				text := strings.ReplaceAll(body, "FIELD", field)
+				before := read(s, path, text)
+				if err := s.Set(Learned, learned, time.Now()); err != nil {
+					t.Fatal(err)
+				}
+				after := read(s, path, text)
+				if len(after) != len(before) {
+					t.Errorf("%s %s: %d measures, before %d", path, text, len(after), len(before))
+					continue
+				}
+				for i := range before {
+					if after[i].Value < before[i].Value || after[i].Predictor != before[i].Predictor {
+						t.Errorf("%s %s: %v is %v, before %v is %v", path, text, after[i].Predictor, after[i].Value, before[i].Predictor, before[i].Value)
+					}
+					if after[i].Value > before[i].Value {
+						raised++
+					}
+				}
+			}
+		}
+	}
+	if raised == 0 {
+		t.Error("nothing that was learned has raised anything")
 	}
 }
 

@@ -16,13 +16,16 @@ func (r *Reader) cardinality(field []byte) (values float64, known bool) {
 	if ih, found := r.indexHint(); found && ih.Docs > 0 {
 		docs = ih.Docs
 	}
+	assumed := or(r.o.Defaults.Cardinality, assumedCardinality)
 	switch {
 	case ok && h.Unique:
 		return docs, true
+	case ok && h.AtLeast: // how many more there are nobody knows
+		return min(max(h.Cardinality, assumed), docs), false
 	case ok && h.Cardinality > 0:
 		return min(h.Cardinality, docs), true
 	}
-	return min(or(r.o.Defaults.Cardinality, assumedCardinality), docs), false
+	return min(assumed, docs), false
 }
 
 // termsAgg: what terms and its kin collect, what they return, and how many
@@ -137,7 +140,7 @@ func (r *Reader) collects(v int, values float64, known bool, c scope) {
 	}
 	m.Detail = figure(values) + " values, by a hint"
 	if !known {
-		m.Detail = figure(values) + " values, assumed: no hint"
+		m.Detail = figure(values) + " values or more, assumed or seen in an answer: no other hint"
 	}
 	if c.sel == selAll {
 		m.Detail += "; no clause leaves a document out"

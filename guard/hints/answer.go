@@ -26,26 +26,42 @@ func ReadAnswer(head []byte) Answer {
 	return r.answer
 }
 
-// answerReader goes through an answer. learn, if set, is told of each
-// aggregation.
+// answerReader goes through an answer. learn, if set, is told how many values
+// the aggregations of asked have shown, at least.
 type answerReader struct {
 	answer Answer
-	learn  func(name []byte, values float64)
-	exact  func(name []byte) bool // whether buckets come in the order of their size
+	asked  *request
+	learn  func(a *asked, values float64)
 
 	s     scanner
 	stack [maxOpen + 1]level
 }
+
+// place is what an open container of an answer is. Only what lies where the
+// answer to an aggregation lies is one: documents, names of buckets and what
+// callers have sent along (meta) look as their writers like.
+type place uint8
+
+const (
+	placeOther   place = iota
+	placeList          // aggregations
+	placeAgg           // the answer to one
+	placeBuckets       // its buckets
+	placeBucket        // one of them
+)
 
 // level is one open container.
 type level struct {
 	key     []byte
 	array   bool
 	aggs    bool // within aggregations
-	buckets float64
+	is      place
+	agg     int     // of asked
+	buckets float64 // what follows is of an answer to an aggregation
 	least   float64 // documents of the smallest bucket so far; 0: none
 	other   float64 // sum_other_doc_count
 	slack   float64 // doc_count_error_upper_bound
+	bounded bool    // slack
 	value   float64
 	has     bool // value
 }
@@ -76,37 +92,62 @@ func (r *answerReader) read(head []byte) {
 
 func (r *answerReader) opened() {
 	d := r.s.depth
-	up := &r.stack[d-1]
-	r.stack[d] = level{key: r.s.key, array: r.s.array, aggs: up.aggs || d == 2 && (string(r.s.key) == "aggregations" || string(r.s.key) == "aggs")}
+	up, l := &r.stack[d-1], &r.stack[d]
+	*l = level{key: r.s.key, array: r.s.array, aggs: up.aggs || d == 2 && isAggs(r.s.key)}
 	if up.aggs && up.array && string(up.key) == "buckets" && d >= 3 {
-		r.stack[d-2].buckets++
 		r.answer.Buckets++
 	}
+	if r.asked != nil && l.aggs {
+		r.place(d, up, l)
+	}
+}
+
+// place says what a container is that lies in another.
+func (r *answerReader) place(d int, up, l *level) {
+	switch {
+	case d == 2:
+		if !l.array {
+			l.is, l.agg = placeList, -1
+		}
+	case up.is == placeList, up.is == placeBucket, up.is == placeAgg && r.asked.aggs[up.agg].form == formSingle:
+		if i := r.asked.find(up.agg, plainName(l.key)); i >= 0 && !l.array {
+			l.is, l.agg = placeAgg, i
+		}
+	case up.is == placeAgg && l.array && string(l.key) == "buckets":
+		if f := r.asked.aggs[up.agg].form; f == formTerms || f == formBuckets {
+			l.is, l.agg = placeBuckets, up.agg
+		}
+	case up.is == placeBuckets && !l.array:
+		l.is, l.agg = placeBucket, up.agg
+		r.stack[d-2].buckets++
+	}
+}
+
+// plainName is a name without the kind that typed_keys puts before it.
+func plainName(key []byte) []byte {
+	if i := bytes.IndexByte(key, '#'); i >= 0 {
+		return key[i+1:]
+	}
+	return key
 }
 
 // closed comes when depth is again that around the container.
 func (r *answerReader) closed() {
 	l := &r.stack[r.s.depth+1]
-	if r.learn == nil || !l.aggs || l.array || len(l.key) == 0 {
+	if l.is != placeAgg || r.learn == nil {
 		return
 	}
-	name := l.key
-	if i := bytes.IndexByte(name, '#'); i >= 0 { // typed_keys
-		name = name[i+1:]
-	}
-	values := l.buckets
+	a := &r.asked.aggs[l.agg]
 	switch {
-	case l.has && values == 0:
-		values = l.value
-	case values > 0 && l.other > 0:
-		values++
+	case len(a.field) == 0 || a.rough:
+	case a.form == formCount && l.has:
+		r.learn(a, l.value)
+	case a.form != formTerms || l.buckets == 0:
+	case l.other > 0 && l.bounded && l.least > 0 && !a.ordered:
 		// No other bucket has more documents than the smallest that is shown.
-		if l.least > 0 && r.exact(name) {
-			values = max(values, l.buckets+math.Ceil(l.other/(l.least+l.slack)))
-		}
-	}
-	if values > 0 {
-		r.learn(name, values)
+		r.learn(a, l.buckets+math.Ceil(l.other/(l.least+l.slack)))
+	default:
+		r.learn(a, l.buckets)
 	}
 }
 
@@ -128,16 +169,24 @@ func (r *answerReader) scalar() {
 		a.FailedShards = r.s.number()
 	case d == 2 && string(l.key) == "hits" && key == "total", d == 3 && string(l.key) == "total" && key == "value" && string(r.stack[2].key) == "hits":
 		a.Hits = r.s.number()
-	case !l.aggs || l.array:
-	case key == "sum_other_doc_count":
-		l.other = r.s.number()
-	case key == "doc_count_error_upper_bound":
-		l.slack = r.s.number()
-	case key == "value":
-		l.value, l.has = r.s.number(), true
-	case key == "doc_count" && d >= 3 && r.stack[d-1].array && string(r.stack[d-1].key) == "buckets":
+	case l.is == placeAgg:
+		r.member(l, key)
+	case l.is == placeBucket && key == "doc_count":
 		if agg, n := &r.stack[d-2], r.s.number(); n > 0 && (agg.least == 0 || n < agg.least) {
 			agg.least = n
 		}
+	}
+}
+
+// member takes in one number of an answer to an aggregation.
+func (r *answerReader) member(l *level, key string) {
+	switch key {
+	case "sum_other_doc_count":
+		l.other = r.s.number()
+	case "doc_count_error_upper_bound":
+		l.slack = r.s.number()
+		l.bounded = len(r.s.value) > 0 && r.s.value[0] != '-' // -1: it is not known
+	case "value":
+		l.value, l.has = r.s.number(), true
 	}
 }

@@ -5,10 +5,39 @@ import "bytes"
 // maxAsked is how many aggregations of one request are looked at.
 const maxAsked = 32
 
-// asked is an aggregation of a request that shows values of a field.
+// form is how the answer to an aggregation is built.
+type form uint8
+
+const (
+	formOther   form = iota // not looked into
+	formTerms               // buckets of the values of a field
+	formCount               // a cardinality
+	formBuckets             // buckets that may hold aggregations
+	formSingle              // one bucket: what it holds lies beside its count
+)
+
+func formOf(kind string) form {
+	switch kind {
+	case "terms":
+		return formTerms
+	case "cardinality":
+		return formCount
+	case "histogram", "date_histogram", "auto_date_histogram", "range", "date_range", "ip_range", "multi_terms", "rare_terms", "significant_terms", "geohash_grid", "geotile_grid":
+		return formBuckets
+	case "filter", "global", "nested", "reverse_nested", "children", "parent", "sampler":
+		return formSingle
+	}
+	return formOther
+}
+
+// asked is an aggregation of a request.
 type asked struct {
 	name, field []byte
-	counts      bool // its buckets come in the order of their size
+	above       int // the aggregation that it lies in, or -1
+	form        form
+	typed       bool // form is known
+	rough       bool // its answer is less exact than usual
+	ordered     bool // its buckets do not come in the order of their size
 }
 
 // request is what a search asks for, as far as something can be learned from
@@ -16,58 +45,135 @@ type asked struct {
 type request struct {
 	aggs  [maxAsked]asked
 	n     int
-	blind bool // it computes its values: nothing can be learned
+	blind bool // nothing can be learned
 }
+
+// role is what an open container of a request is.
+type role struct {
+	is  part
+	agg int // whose; of partList, in which it lies
+}
+
+type part uint8
+
+const (
+	partOther part = iota
+	partRoot       // the request
+	partList       // aggs
+	partAgg        // one of them
+	partKind       // what says of which kind it is, and of which field
+)
 
 // read goes through a request's body, all of which is looked at: a word at its
 // end could make the rest mean something else.
 func (r *request) read(body []byte) {
 	s := scanner{text: body}
-	var keys [maxOpen + 1][]byte
-	current := -1 // the aggregation that is being read, at depth at
-	at := 0
-	for {
+	var open [maxOpen + 1]role
+	for !r.blind {
 		e := s.next()
-		if bytes.IndexByte(s.key, '\\') >= 0 { // it may spell one of these
-			r.blind = true
-		}
-		switch string(s.key) {
-		case "script", "runtime_mappings", "missing", "random_sampler", "value_type", "script_fields":
-			r.blind = true
-		}
+		r.word(s.key)
 		switch e {
 		case evOpen:
-			keys[s.depth] = s.key
-			if kind := string(s.key); !s.array && s.depth >= 3 && (kind == "terms" || kind == "cardinality") && isAggs(keys[s.depth-2]) {
-				if r.n == maxAsked {
-					r.blind = true
-					return
-				}
-				r.aggs[r.n] = asked{name: keys[s.depth-1], counts: kind == "terms"}
-				current, at = r.n, s.depth
-				r.n++
-			} else if current >= 0 && s.depth == at+1 && kind == "order" {
-				r.aggs[current].counts = false
+			if s.depth == 1 {
+				open[1] = role{is: partRoot}
+				r.blind = r.blind || s.array
+				continue
 			}
+			open[s.depth] = r.opened(open[s.depth-1], &s)
 		case evClose:
-			if s.depth < at {
-				current, at = -1, 0
-			}
 			if s.depth == 0 {
 				_, more := s.skip()
 				r.blind = r.blind || more
 				return
 			}
-		case evString:
-			if current >= 0 && s.depth == at && string(s.key) == "field" {
-				r.aggs[current].field = s.value
+		case evString, evNumber, evWord:
+			if e != evString && !ordinary(s.value) { // a comment may hide anything
+				r.blind = true
 			}
-		case evNumber, evWord:
-			r.blind = r.blind || !ordinary(s.value) // a comment may hide anything
+			if up := open[s.depth]; up.is == partKind {
+				r.said(&r.aggs[up.agg], &s, e == evString)
+			}
 		case evEnd:
 			r.blind = true
 			return
 		}
+	}
+}
+
+// word looks out for what makes an answer about something else than fields.
+func (r *request) word(key []byte) {
+	if bytes.IndexByte(key, '\\') >= 0 { // it may spell one of these
+		r.blind = true
+	}
+	switch string(key) {
+	case "script", "runtime_mappings", "missing", "random_sampler", "value_type", "script_fields", "search_pipeline", "ext":
+		r.blind = true
+	}
+}
+
+// opened says what a container is that lies in another.
+func (r *request) opened(up role, s *scanner) role {
+	list := isAggs(s.key) && !s.array
+	switch up.is {
+	case partRoot:
+		if list {
+			return role{partList, -1}
+		}
+	case partList:
+		return r.named(up.agg, s)
+	case partAgg:
+		switch {
+		case list:
+			return role{partList, up.agg}
+		case string(s.key) == "meta":
+		case s.array || r.aggs[up.agg].typed:
+			r.blind = true
+		default:
+			a := &r.aggs[up.agg]
+			a.form, a.typed = formOf(string(s.key)), true
+			return role{partKind, up.agg}
+		}
+	case partKind:
+		r.said(&r.aggs[up.agg], s, false)
+	case partOther:
+	}
+	return role{}
+}
+
+// named adds an aggregation. One whose name is that of another beside it, or of
+// something else in an answer, makes the answer hard to read.
+func (r *request) named(above int, s *scanner) role {
+	if s.array || r.n == maxAsked || reserved(s.key) || r.find(above, s.key) >= 0 {
+		r.blind = true
+		return role{}
+	}
+	r.aggs[r.n] = asked{name: s.key, above: above}
+	r.n++
+	return role{partAgg, r.n - 1}
+}
+
+// reserved are words of answers, and # that stands between a kind and a name.
+func reserved(name []byte) bool {
+	switch string(name) {
+	case "", "meta", "buckets", "key", "value", "values", "hits", "doc_count", "bg_count", "from", "to", "after_key", "interval":
+		return true
+	}
+	return bytes.IndexByte(name, '#') >= 0
+}
+
+// said takes in one member of what says of which kind an aggregation is.
+func (r *request) said(a *asked, s *scanner, text bool) {
+	switch string(s.key) {
+	case "field":
+		if !text || a.field != nil || bytes.IndexByte(s.value, '\\') >= 0 {
+			r.blind = true
+			return
+		}
+		a.field = s.value
+	case "order":
+		a.ordered = true
+	case "precision_threshold":
+		a.rough = true
 	}
 }
 
@@ -89,19 +195,12 @@ func ordinary(value []byte) bool {
 
 func isAggs(key []byte) bool { return string(key) == "aggs" || string(key) == "aggregations" }
 
-// find is the only aggregation of that name; nil when there is none, or several
-// of different fields.
-func (r *request) find(name []byte) *asked {
-	var found *asked
+// find is the aggregation of that name in another, or -1.
+func (r *request) find(above int, name []byte) int {
 	for i := range r.n {
-		a := &r.aggs[i]
-		if string(a.name) != string(name) || len(a.field) == 0 {
-			continue
+		if a := &r.aggs[i]; a.above == above && string(a.name) == string(name) {
+			return i
 		}
-		if found != nil && string(found.field) != string(a.field) {
-			return nil
-		}
-		found = a
 	}
-	return found
+	return -1
 }

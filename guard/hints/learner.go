@@ -21,7 +21,11 @@ const (
 // LearnConfig says what a Learner keeps. Its zero value is useful: without a
 // Store it still tells predicted from actual.
 type LearnConfig struct {
-	Store      Store         `json:"-"` // nil: fields are not learned
+	Store Store `json:"-"` // nil: fields are not learned
+	// Tell is told of each answer that Submit brought, with what that says: a
+	// Guard's Observe.
+	Tell func(guard.Observation) `json:"-"`
+
 	Interval   time.Duration // between tellings; default 1 min
 	Keep       time.Duration // how long a lower bound stays that is not seen again; default 7 days
 	HalfLife   time.Duration // of what is known of shapes; default 24 h
@@ -89,8 +93,12 @@ type Learner struct {
 	mu      sync.Mutex // guards what follows
 	fields  map[fieldKey]bound
 	turned  time.Time // when the period began
-	changed bool
+	told    time.Time
+	changed bool // since then
+	again   bool // something was seen again since then
 	shapes  shapes
+
+	desk
 }
 
 // NewLearner returns a Learner.
@@ -99,7 +107,9 @@ func NewLearner(c LearnConfig) (*Learner, error) {
 		return nil, fmt.Errorf("learn hints: %w", err)
 	}
 	c = c.WithDefaults()
-	return &Learner{cfg: c, fields: map[fieldKey]bound{}, turned: time.Now(), shapes: shapes{max: c.MaxShapes, halfLife: c.HalfLife, all: map[uint64]*shape{}}}, nil
+	l := &Learner{cfg: c, fields: map[fieldKey]bound{}, turned: time.Now(), shapes: shapes{max: c.MaxShapes, halfLife: c.HalfLife, all: map[uint64]*shape{}}}
+	l.desk.init()
+	return l, nil
 }
 
 // Observe learns from one answer, and returns what it says. It takes time in
@@ -109,10 +119,10 @@ func (l *Learner) Observe(s Seen) Answer {
 	var q request
 	if l.cfg.Store != nil && single(s.Index) && len(s.Body) > 0 && len(s.Body) <= maxBody {
 		if q.read(s.Body); !q.blind && q.n > 0 {
-			r.exact = func(name []byte) bool { f := q.find(name); return f != nil && f.counts }
-			r.learn = func(name []byte, values float64) {
-				if f := q.find(name); f != nil && values > l.cfg.Above {
-					l.learn(s.Index, f.field, values)
+			r.asked = &q
+			r.learn = func(a *asked, values float64) {
+				if values > l.cfg.Above {
+					l.learn(s.Index, a.field, values)
 				}
 			}
 		}
@@ -142,6 +152,7 @@ func (l *Learner) learn(index string, field []byte, values float64) {
 	if !ok && len(l.fields) >= l.cfg.MaxLearned {
 		return // those that are known stay: what comes may be made up
 	}
+	l.again = true
 	if values > b.now {
 		l.changed = l.changed || values > b.before
 		b.now = values
@@ -149,26 +160,41 @@ func (l *Learner) learn(index string, field []byte, values float64) {
 	}
 }
 
-// Run tells the Store what was learned until ctx ends, and then returns nil.
+// Run reads what Submit brings, and tells the Store what was learned, until ctx
+// ends. Then it returns nil.
 func (l *Learner) Run(ctx context.Context) error {
-	if l.cfg.Store == nil {
-		<-ctx.Done()
-		return nil
-	}
 	tick := time.NewTicker(l.cfg.Interval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
+			l.finish()
 			return nil
+		case n := <-l.notes:
+			l.rest(ctx, l.look(n))
 		case <-tick.C:
-			if set, changed := l.turn(time.Now()); changed {
-				if err := l.cfg.Store.Set(guard.Learned, set, time.Now()); err != nil {
-					return fmt.Errorf("learn hints: %w", err)
-				}
+			if err := l.tell(time.Now()); err != nil {
+				return err
 			}
 		}
 	}
+}
+
+// retell is how many Intervals what is known, and seen again, keeps its age.
+const retell = 10
+
+func (l *Learner) tell(now time.Time) error {
+	if l.cfg.Store == nil {
+		return nil
+	}
+	set, changed := l.turn(now)
+	if !changed {
+		return nil
+	}
+	if err := l.cfg.Store.Set(guard.Learned, set, now); err != nil {
+		return fmt.Errorf("learn hints: %w", err)
+	}
+	return nil
 }
 
 // turn begins a new period when it is time, and returns what is known.
@@ -186,10 +212,10 @@ func (l *Learner) turn(now time.Time) (guard.HintSet, bool) {
 			l.fields[key] = b
 		}
 	}
-	if !l.changed {
+	if !l.changed && !(l.again && now.Sub(l.told) >= retell*l.cfg.Interval) {
 		return nil, false
 	}
-	l.changed = false
+	l.changed, l.again, l.told = false, false, now
 	set := guard.HintSet{}
 	for key, b := range l.fields {
 		h, ok := set[key.index]

@@ -63,11 +63,14 @@ func TestLearnsLowerBounds(t *testing.T) {
 		{"with a script that hides", "logs", strings.Replace(users, `"size":2`, `"scr\u0069pt":"random()"`, 1), answered, ""},
 		{"with a script behind a comment", "logs", strings.Replace(users, `"size":2`, `/* " */ "script":"random()" /* " */`, 1), answered, ""},
 		{"with fields of its own", "logs", strings.Replace(users, `"size":0`, `"runtime_mappings":{}`, 1), answered, ""},
-		{"with another name twice", "logs", strings.Replace(users, `"aggs":{"users"`, `"aggs":{"c":{"terms":{"field":"other"}},"users"`, 1), answered, "user.id 499502"},
+		{"with a name twice, in two places", "logs", strings.Replace(users, `"aggs":{"users"`, `"aggs":{"c":{"terms":{"field":"other"}},"users"`, 1), answered, "ip 250000, user.id 499502"},
+		{"in one bucket", "logs", `{"aggs":{"all":{"global":{},"aggs":{"c":{"cardinality":{"field":"ip"}}}}}}`, `{"aggregations":{"all":{"meta":{},"doc_count":9,"c":{"value":250000}}}}`, "ip 250000"},
+		{"without the error of counts", "logs", users, strings.Replace(answered, `"doc_count_error_upper_bound":0,`, "", 1), "ip 250000"},
+		{"with an error that nobody knows", "logs", users, strings.Replace(answered, `bound":0`, `bound":-1`, 1), "ip 250000"},
 		{"cut off request", "logs", users[:len(users)-1], answered, ""},
 		{"two requests", "logs", users + users, answered, ""},
 		{"a query called terms", "logs", `{"query":{"terms":{"field":["users"]}}}`, answered, ""},
-		{"aggregations of those names", "logs", `{"aggs":{"aggs":{"terms":{"field":"f"}}}}`, `{"aggregations":{"aggs":{"sum_other_doc_count":900000,"buckets":[{"doc_count":1}]}}}`, "f 900001"},
+		{"aggregations of those names", "logs", `{"aggs":{"aggs":{"terms":{"field":"f"}}}}`, `{"aggregations":{"aggs":{"doc_count_error_upper_bound":0,"sum_other_doc_count":900000,"buckets":[{"doc_count":1}]}}}`, "f 900001"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			kept := &keeper{}
@@ -87,6 +90,93 @@ func TestLearnsLowerBounds(t *testing.T) {
 				t.Errorf("%q, want %q", s, c.want)
 			}
 		})
+	}
+}
+
+// Callers write requests, and so part of what is answered: names, meta, documents,
+// values that scripts compute. None of that may pass for what is known of a field
+// that others ask for.
+func TestLearnsNothingThatCallersMakeUp(t *testing.T) {
+	const status = `"a":{"cardinality":{"field":"status"}}`
+	for name, c := range map[string]struct{ request, answer string }{
+		"meta": {
+			`{"aggs":{"a":{"cardinality":{"field":"status"},"meta":{"value":9e9,"a":{"value":9e9}}}}}`,
+			`{"aggregations":{"a":{"meta":{"value":9e9,"a":{"value":9e9}},"value":5}}}`,
+		},
+		"meta of another": {
+			`{"aggs":{` + status + `,"b":{"filter":{},"meta":{"a":{"value":9e9}},"aggs":{` + status + `}}}}`,
+			`{"aggregations":{"a":{"value":5},"b":{"meta":{"a":{"value":9e9}},"doc_count":1,"a":{"value":5}}}}`,
+		},
+		"a script's value under a name that is elsewhere a field's": {
+			`{"aggs":{"b":{"filter":{},"aggs":{` + status + `}},"a":{"scripted_metric":{"reduce_script":"return 9e9"}}}}`,
+			`{"aggregations":{"b":{"doc_count":1,"a":{"value":5}},"a":{"value":9e9}}}`,
+		},
+		"a script's object": {
+			`{"aggs":{"b":{"scripted_metric":{"reduce_script":"return m"},"aggs":{` + status + `}}}}`,
+			`{"aggregations":{"b":{"value":{"a":{"value":9e9}},"a":{"value":9e9}}}}`,
+		},
+		"documents": {
+			`{"aggs":{` + status + `,"t":{"top_hits":{},"aggs":{` + status + `}}}}`,
+			`{"aggregations":{"a":{"value":5},"t":{"hits":{"hits":[{"_source":{"a":{"value":9e9},"aggregations":{"a":{"value":9e9}}}}]}}}}`,
+		},
+		"documents first": {
+			`{"aggs":{` + status + `}}`,
+			`{"hits":{"hits":[{"_source":{"aggregations":{"a":{"value":9e9}}}}]},"aggregations":{"a":{"value":5}}}`,
+		},
+		"names of buckets": {
+			`{"aggs":{"f":{"filters":{"filters":{"a":{}}},"aggs":{` + status + `}}}}`,
+			`{"aggregations":{"f":{"buckets":{"a":{"doc_count":1,"value":9e9,"a":{"value":5}}}}}}`,
+		},
+		"keys of a composite": {
+			`{"aggs":{"c":{"composite":{"sources":[{"value":{"terms":{"field":"n"}}}]},"aggs":{"key":{"cardinality":{"field":"status"}}}}}}`,
+			`{"aggregations":{"c":{"buckets":[{"key":{"value":9e9},"doc_count":1,"key":{"value":5}}]}}}`,
+		},
+		"a name with a kind in it": {
+			`{"aggs":{` + status + `,"x#a":{"max":{"field":"n"}}}}`,
+			`{"aggregations":{"a":{"value":5},"x#a":{"value":9e9}}}`,
+		},
+		"another kind": {
+			`{"aggs":{"a":{"sum":{"field":"status"}},"b":{"terms":{"field":"status"}}}}`,
+			`{"aggregations":{"a":{"value":9e9},"b":{"value":9e9,"buckets":[{"doc_count":1}]}}}`,
+		},
+		"two kinds": {
+			`{"aggs":{"a":{"max":{"field":"status"},"cardinality":{"field":"status"}}}}`,
+			`{"aggregations":{"a":{"value":9e9}}}`,
+		},
+		"two fields": {
+			`{"aggs":{"a":{"cardinality":{"field":"id","field":"status"}}}}`,
+			`{"aggregations":{"a":{"value":9e9}}}`,
+		},
+		"two lists": {
+			`{"aggs":{` + status + `},"aggregations":{"a":{"max":{"field":"n"}}}}`,
+			`{"aggregations":{"a":{"value":9e9}}}`,
+		},
+		"aggregations where none are read": {
+			`{"query":{"match_all":{}},"params":{"aggs":{` + status + `}},"ext":{"aggs":{` + status + `}}}`,
+			`{"aggregations":{"a":{"value":9e9}}}`,
+		},
+		"a pipeline of its own": {
+			`{"aggs":{` + status + `},"search_pipeline":{"request_processors":[]}}`,
+			`{"aggregations":{"a":{"value":9e9}}}`,
+		},
+		"a coarse sketch": {
+			`{"aggs":{"a":{"cardinality":{"field":"status","precision_threshold":0}}}}`,
+			`{"aggregations":{"a":{"value":9e9}}}`,
+		},
+		"counts that are hidden": { // with filter_path
+			`{"aggs":{"a":{"terms":{"field":"status","size":1}}}}`,
+			`{"aggregations":{"a":{"sum_other_doc_count":9e9,"buckets":[{"doc_count":1}]}}}`,
+		},
+		"a field without quotes": {`{aggs:{` + status + `,script:{}}}`, `{"aggregations":{"a":{"value":9e9}}}`},
+	} {
+		l, err := NewLearner(LearnConfig{Store: &keeper{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Observe(Seen{Index: "shop", Body: []byte(c.request), Answer: []byte(c.answer)})
+		if set, _ := l.turn(time.Now()); len(set) > 0 {
+			t.Errorf("%s: %+v", name, set)
+		}
 	}
 }
 

@@ -1,0 +1,198 @@
+package hints
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/guard"
+)
+
+// MaxNotes bounds the answers of one Learner whose heads are kept at once, each
+// in 128 KiB. Of those beyond nothing is learned.
+const MaxNotes = 32
+
+// Note keeps the head of an answer while it passes. It belongs to one goroutine,
+// from Note to Submit or Drop.
+type Note struct {
+	Path        string // of the request
+	Body        []byte // of the request; copied by Submit, when something can be learned from it
+	Status      int    // of the answer
+	Encoding    string // its Content-Encoding
+	Predicted   float64
+	Observation guard.Observation // what is told when the answer has been read
+
+	kept, asked int
+	head        [MaxHead]byte
+	body        [maxBody]byte
+}
+
+// Write keeps as much of p as there is room for, and never fails.
+func (n *Note) Write(p []byte) (int, error) {
+	n.kept += copy(n.head[n.kept:], p)
+	return len(p), nil
+}
+
+// Reset forgets what was written: the answer begins again.
+func (n *Note) Reset() { n.kept = 0 }
+
+// desk is where notes wait to be read.
+type desk struct {
+	pool  sync.Pool // of *Note
+	out   atomic.Int32
+	notes chan *Note // never full: it has room for all that are out
+
+	read, missed atomic.Int64
+	unzip        gzip.Reader // what follows belongs to Run
+	zipped       bytes.Reader
+	plain        [MaxHead]byte
+	owed         time.Duration
+}
+
+func (d *desk) init() {
+	d.pool.New = func() any { return new(Note) }
+	d.notes = make(chan *Note, MaxNotes)
+}
+
+// Note returns an empty one, or nil when so many are in use that this answer is
+// better left alone. Submit or Drop is owed.
+func (l *Learner) Note() *Note {
+	if l.out.Add(1) > MaxNotes {
+		l.out.Add(-1)
+		l.missed.Add(1)
+		return nil
+	}
+	return l.pool.Get().(*Note)
+}
+
+// Submit hands in a note of an answer that is complete. It does not wait.
+func (l *Learner) Submit(n *Note) {
+	n.asked = 0
+	if n.Status == 200 && l.cfg.Store != nil && len(n.Body) <= maxBody && searched(n.Path) != "" && (bytes.Contains(n.Body, []byte(`"aggs"`)) || bytes.Contains(n.Body, []byte(`"aggregations"`))) {
+		n.asked = copy(n.body[:], n.Body)
+	}
+	n.Body = nil
+	l.notes <- n
+}
+
+// Drop gives a note back. What it would have told is told without.
+func (l *Learner) Drop(n *Note) {
+	n.Path, n.Body, n.Encoding, n.kept, n.Observation = "", nil, "", 0, guard.Observation{}
+	l.pool.Put(n)
+	l.out.Add(-1)
+}
+
+// searched is the index that a plain search is about, or "".
+func searched(path string) string {
+	index, ok := strings.CutSuffix(path, "/_search")
+	if index = strings.TrimPrefix(index, "/"); !ok || !single(index) {
+		return ""
+	}
+	return index
+}
+
+// look reads a note, and says how long that took.
+func (l *Learner) look(n *Note) time.Duration {
+	began := time.Now()
+	if head, ok := l.text(n); ok {
+		n.Observation.Told = l.says(n, head)
+		l.read.Add(1)
+	} else {
+		l.missed.Add(1)
+	}
+	if l.cfg.Tell != nil {
+		l.cfg.Tell(n.Observation)
+	}
+	l.Drop(n)
+	return time.Since(began)
+}
+
+// says is what an answer says of itself, and learns from it. Of one that went
+// wrong it is only whether the backend has protected itself.
+func (l *Learner) says(n *Note, head []byte) *guard.Told {
+	const breaker = "circuit_breaking_exception"
+	if n.Status != 200 {
+		if n.Status < 400 || !bytes.Contains(head, []byte(breaker)) {
+			return nil
+		}
+		return &guard.Told{Tripped: true}
+	}
+	index := searched(n.Path)
+	if n.asked == 0 {
+		index = ""
+	}
+	a := l.Observe(Seen{Index: index, Body: n.body[:n.asked], Answer: head, Shape: n.Observation.Shape, Predicted: n.Predicted})
+	return &guard.Told{
+		Took: a.Took, Buckets: a.Buckets, TimedOut: a.TimedOut, Partial: a.FailedShards > 0,
+		Tripped: a.FailedShards > 0 && bytes.Contains(head, []byte(breaker)),
+	}
+}
+
+// text is the head of an answer as it was before it was packed. ok is false for
+// what cannot be unpacked.
+func (l *Learner) text(n *Note) (head []byte, ok bool) {
+	switch strings.ToLower(n.Encoding) {
+	case "", "identity":
+		return n.head[:n.kept], true
+	case "gzip", "x-gzip":
+	default:
+		return nil, false
+	}
+	l.zipped.Reset(n.head[:n.kept])
+	if l.unzip.Reset(&l.zipped) != nil {
+		return nil, false
+	}
+	size, _ := io.ReadFull(&l.unzip, l.plain[:]) // what comes before the cut is good
+	return l.plain[:size], size > 0
+}
+
+// rest keeps reading to a tenth of one core.
+func (l *Learner) rest(ctx context.Context, took time.Duration) {
+	const (
+		share = 10
+		least = time.Millisecond
+		most  = 100 * time.Millisecond
+	)
+	if l.owed += (share - 1) * took; l.owed < least {
+		return
+	}
+	t := time.NewTimer(min(l.owed, most))
+	defer t.Stop()
+	l.owed = 0
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+// finish reads what waits, so that nothing that was submitted goes untold.
+func (l *Learner) finish() {
+	for {
+		select {
+		case n := <-l.notes:
+			l.look(n)
+		default:
+			return
+		}
+	}
+}
+
+// LearnStatus is how learning goes.
+type LearnStatus struct {
+	Read   int64     // answers
+	Missed int64     // answers that there was no time for, or that could not be unpacked
+	Fields int       // of which a lower bound is known
+	Told   time.Time // when the Store was last told
+}
+
+// Status says how learning goes.
+func (l *Learner) Status() LearnStatus {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return LearnStatus{Read: l.read.Load(), Missed: l.missed.Load(), Fields: len(l.fields), Told: l.told}
+}

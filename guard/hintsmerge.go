@@ -1,0 +1,122 @@
+package guard
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+func mergeHints(sets [sources]HintSet) (*mergedHints, error) {
+	m := &mergedHints{exact: map[string]*hintEntry{}}
+	fields := 0
+	for _, set := range sets[:Learned] {
+		above := m.patterns // of sources before
+		for name, hints := range set {
+			key := string(fold(nil, strings.TrimSpace(name)))
+			e := m.exact[key]
+			if e == nil {
+				e = &hintEntry{name: key, fields: map[string]cost.FieldHint{}}
+				m.exact[key] = e
+				if wild(key) {
+					m.patterns = append(m.patterns, e)
+				} else {
+					e.inherit(above)
+				}
+			}
+			set.fill(e, hints, 0)
+			fields += len(e.fields)
+		}
+	}
+	fields += m.learn(sets[Learned])
+	if len(m.exact)+len(m.learned) > MaxHintIndices || fields > MaxHintFields {
+		return nil, fmt.Errorf("%d indices and %d fields are more than %d and %d", len(m.exact)+len(m.learned), fields, MaxHintIndices, MaxHintFields)
+	}
+	for _, e := range m.exact {
+		for name, f := range e.fields {
+			e.fields[name] = settle(f, e.Docs)
+		}
+	}
+	return m, nil
+}
+
+// learn keeps lower bounds, and counts them.
+func (m *mergedHints) learn(set HintSet) (fields int) {
+	m.learned = make(map[string]map[string]float64, len(set))
+	for index, h := range set {
+		key := string(fold(nil, strings.TrimSpace(index)))
+		if m.learned[key] == nil {
+			m.learned[key] = make(map[string]float64, len(h.Fields))
+		}
+		for name, f := range h.Fields {
+			field := string(fold(nil, name))
+			m.learned[key][field] = max(m.learned[key][field], f.Cardinality)
+			fields++
+		}
+	}
+	return fields
+}
+
+// inherit takes over what patterns say of the fields of an index: once it has an
+// entry of its own, they are no longer asked.
+func (e *hintEntry) inherit(patterns []*hintEntry) {
+	for _, p := range patterns {
+		if !glob(p.name, e.name) {
+			continue
+		}
+		for name, f := range p.fields {
+			have, ok := e.fields[name]
+			e.fields[name] = costlier(have, f, ok)
+		}
+	}
+}
+
+// fill writes hints over an entry, and below them those that they are the same as.
+func (set HintSet) fill(e *hintEntry, h IndexHints, depth int) {
+	if other, ok := set[h.SameAs]; ok && depth < maxInherit {
+		set.fill(e, other, depth+1)
+	}
+	over := func(to *float64, from float64) {
+		if from != 0 {
+			*to = from
+		}
+	}
+	for _, name := range h.Of {
+		e.of = append(e.of, string(fold(nil, name)))
+	}
+	over(&e.Docs, h.Docs)
+	over(&e.Shards, h.Shards)
+	over(&e.Indices, h.Indices)
+	over(&e.IndexHint.Fields, h.IndexHint.Fields)
+	if h.Span != 0 || h.Endless {
+		e.Span, e.Endless = h.Span, h.Endless
+	}
+	for name, f := range h.Fields {
+		key := string(fold(nil, name))
+		have := e.fields[key]
+		if f.Type != "" {
+			have.Type = f.Type
+		}
+		if f.Cardinality != 0 || f.Unique {
+			have.Cardinality, have.Unique = f.Cardinality, f.Unique
+		}
+		if f.HasRange {
+			have.HasRange, have.Min, have.Max = true, f.Min, f.Max
+		}
+		e.fields[key] = have
+	}
+}
+
+// settle holds a cardinality against the number of documents.
+func settle(f cost.FieldHint, docs float64) cost.FieldHint {
+	switch {
+	case f.Unique && docs > 0:
+		f.Cardinality = docs
+	case f.Unique:
+		f.Cardinality = math.Inf(1)
+	case docs > 0:
+		f.Cardinality = min(f.Cardinality, docs)
+	}
+	return f
+}
