@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/h1"
@@ -56,6 +57,7 @@ type Server struct {
 	gateway *Gateway
 	cfg     ServerConfig
 	ln      net.Listener
+	leaving atomic.Bool // connections end with their next answer
 }
 
 // NewServer opens the listener. The caller owes it a Run, or a Close.
@@ -85,6 +87,10 @@ func (s *Server) Addr() net.Addr { return s.ln.Addr() }
 // Close closes the listener of a server that is not going to run.
 func (s *Server) Close() error { return s.ln.Close() }
 
+// Leave has each connection end with its next answer, so that callers come back
+// elsewhere, before Run is told to stop. New connections are still served.
+func (s *Server) Leave() { s.leaving.Store(true) }
+
 // Run serves until ctx is done, then stops accepting, closes idle connections
 // and waits for what is in flight, for DrainTimeout at most. It returns nil when
 // everything could finish. Call it once.
@@ -107,7 +113,12 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 	})
 	defer stop()
-	srv := h1.NewServer(s.cfg.plain(), func(x *h1.Exchange) { s.gateway.serveExchange(work, x) })
+	srv := h1.NewServer(s.cfg.plain(), func(x *h1.Exchange) {
+		if s.leaving.Load() {
+			x.Close()
+		}
+		s.gateway.serveExchange(work, x)
+	})
 	err := srv.Serve(ctx, s.ln)
 	if err == nil && work.Err() != nil {
 		err = fmt.Errorf("drain %s: work was still waiting after %v", s.ln.Addr(), s.cfg.DrainTimeout)

@@ -28,6 +28,9 @@ func (s *Server) runTLS(ctx context.Context) error {
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			inside.Add(1)
 			defer inside.Done()
+			if s.leaving.Load() {
+				w.Header().Set("Connection", "close") // HTTP/2 says GOAWAY instead
+			}
 			s.gateway.serveStd(w, r, orDefault(s.cfg.BodyTimeout, 30*time.Second), take)
 		}),
 		TLSConfig:         s.cfg.TLS.Clone(),

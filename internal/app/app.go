@@ -40,6 +40,7 @@ type Options struct {
 	Page     http.Handler                      // the console; nil: none
 	Extra    func(a *App) http.Handler         // more of the admin API; nil: none
 	Alarms   alarm.Config                      // its Every and Now; the rest is in the settings
+	Leave    <-chan struct{}                   // closed some time before Run is told to end: not ready any more, and nobody is kept; nil: never
 	Restart  <-chan struct{}                   // each value has Settings read again, or without a file begins a rolling restart of all fleets; nil: none
 	Settings Settings                          // the file that is followed; the zero value: none
 	Started  func(a *App)                      // when the listeners are open
@@ -121,7 +122,10 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 	if a.node, err = nodeName(&cfg); err != nil {
 		return nil, err
 	}
-	if a.stores, err = store.Open(ctx, cfg.Store, store.Config{MaxLetters: maxLetters(cfg.Store)}); err != nil {
+	if err := errors.Join(a.openHealth(), a.listenAdmin()); err != nil {
+		return nil, err
+	}
+	if a.stores, err = a.openStore(ctx); err != nil {
 		return nil, err
 	}
 	a.opened = true
@@ -129,7 +133,7 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 	if err := a.openQueues(ctx, a.key); err != nil {
 		return nil, err
 	}
-	for _, open := range []func() error{a.openHealth, func() error { return a.openSight(ctx) }, a.openProtection, a.openUnits, a.openDesk, a.openGateway, func() error { return a.openLive(ctx) }, a.openAdmin} {
+	for _, open := range []func() error{func() error { return a.openSight(ctx) }, a.openProtection, a.openUnits, a.openDesk, a.openGateway, func() error { return a.openLive(ctx) }, a.openAdmin} {
 		if err := open(); err != nil {
 			return nil, err
 		}
@@ -202,11 +206,17 @@ func (a *App) openAdmin() error {
 	if a.opt.Extra != nil {
 		cfg.Extra = a.opt.Extra(a)
 	}
-	if a.admin, err = admin.New(cfg, backend{a}, &a.hub); err != nil {
-		return err
+	a.admin, err = admin.New(cfg, backend{a}, &a.hub)
+	return err
+}
+
+// listenAdmin opens the admin API's listener, before there is an API.
+func (a *App) listenAdmin() error {
+	if a.cfg.Admin == "" {
+		return nil
 	}
-	a.adminLn, err = net.Listen("tcp", a.cfg.Admin)
-	if err != nil {
+	var err error
+	if a.adminLn, err = net.Listen("tcp", a.cfg.Admin); err != nil {
 		return fmt.Errorf("admin: %w", err)
 	}
 	return nil

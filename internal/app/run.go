@@ -61,15 +61,40 @@ func (a *App) Run(ctx context.Context) error {
 		fronts.run("settings", a.live.Run, failed)
 	}
 	a.setReady(nil)
+	fronts.run("leave", a.leave, failed)
 	if a.opt.Started != nil {
 		a.opt.Started(a)
 	}
 	err := a.serveFront(front)
 	stopFront()
-	a.setReady(errors.New("stopping")) // nothing begins in the background from here on
+	a.setReady(errStops) // nothing begins in the background from here on
 	a.background.Wait()
 	return errors.Join(err, a.stop(a.now.Load().units, &fronts, &inner, &outer))
 }
+
+// leave waits until Bezoar is about to stop, and then sends callers elsewhere:
+// balancers see that it is not ready, and connections end with the next answer.
+// Who comes nevertheless is served as before.
+func (a *App) leave(ctx context.Context) error {
+	select {
+	case <-a.opt.Leave:
+	case <-ctx.Done():
+		return nil
+	}
+	a.health.Drain()
+	a.setReady(errStops)
+	if a.front != nil {
+		a.front.Leave()
+	}
+	if a.sqs != nil {
+		a.sqs.Leave()
+	}
+	a.log.Info("about to stop: not ready any more, and serving until then")
+	return nil
+}
+
+// errStops is why Bezoar is not ready while it stops.
+var errStops = errors.New("stopping")
 
 // stop stops everything in order.
 func (a *App) stop(units []*unit, fronts, inner, outer *stage) error {

@@ -26,7 +26,7 @@ func (c *demoCmd) Run(s *session) error {
 	if c.Seconds == 0 || c.Workers == 0 {
 		return exitf(exitUsage, "--seconds and --workers must not be 0")
 	}
-	ctx, _, stop := s.heed()
+	ctx, _, stop := s.heed(0)
 	defer stop()
 	err = s.Engine.Demo(ctx, Demo{
 		Command: []string{self, "sample-worker"},

@@ -22,6 +22,7 @@ type runCmd struct {
 	Health  string         `placeholder:"PATH" help:"Ask workers for their health here; without it an open port is health enough."`
 	Grace   *time.Duration `help:"From SIGTERM to SIGKILL (default 5s)."`
 	Drain   *time.Duration `help:"For work in flight before SIGTERM (default 30s)."`
+	Delay   *time.Duration `name:"shutdown-delay" placeholder:"TIME" help:"From SIGTERM until no more callers are accepted, while /readyz says no (default 0s)."`
 	Memory  config.Size    `placeholder:"SIZE" help:"Memory limit of each worker, such as 256MiB."`
 	Timeout *time.Duration `help:"Until a worker must begin its answer (default 30s)."`
 	Buffer  *config.Size   `placeholder:"SIZE" help:"Hold bodies up to this size for fingerprint and replay (default 64KiB)."`
@@ -70,6 +71,7 @@ func (c *runCmd) settings() config.Config {
 	set(&cfg.Listen, c.Listen)
 	set(&cfg.Admin, c.Admin)
 	set(&cfg.Store, c.Store)
+	set(&cfg.ShutdownDelay, c.Delay)
 
 	f.Command, f.Workers, f.Replicas = c.Command, c.Worker, c.Replicas
 	f.Health.Path, f.Memory = c.Health, c.Memory
@@ -121,5 +123,5 @@ func flagOf(path string) string {
 	case "health.path":
 		return "--health"
 	}
-	return "--" + base
+	return "--" + strings.ReplaceAll(base, "_", "-")
 }

@@ -45,8 +45,13 @@ func tellingEngine() Engine {
 				return nil
 			}
 			fmt.Println("ready")
+			leave := s.Leave
 			for {
 				select {
+				case <-leave:
+					if leave = nil; os.Getenv("WAIT_FOR_SIGNAL") == "delayed" {
+						fmt.Println("leaving")
+					}
 				case <-ctx.Done():
 					fmt.Println("drained")
 					if os.Getenv("WAIT_FOR_SIGNAL") == "twice" {

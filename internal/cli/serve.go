@@ -96,14 +96,15 @@ func (s *session) serve(cfg config.Config, level slog.Level, serving Serving) er
 	for _, w := range cfg.Warnings() {
 		s.say("bezoar: warning: %s", w)
 	}
-	ctx, hup, stop := s.heed()
+	ctx, told, stop := s.heed(cfg.ShutdownDelay)
 	defer stop()
 	options := &slog.HandlerOptions{Level: level}
 	var handler slog.Handler = slog.NewTextHandler(s.Stderr, options)
 	if s.json {
 		handler = slog.NewJSONHandler(s.Stderr, options)
 	}
-	serving.Log, serving.Output, serving.Restart = slog.New(handler), s.workerOutput(), hup
+	serving.Log, serving.Output, serving.Restart = slog.New(handler), s.workerOutput(), told.hup
+	serving.Leave = told.leaving
 	serving.Ready = func(listen, sqs, admin string) {
 		scheme := "http"
 		if cfg.TLS != nil {
@@ -120,8 +121,8 @@ func (s *session) serve(cfg config.Config, level slog.Level, serving Serving) er
 		}
 	}
 	err := s.Engine.Serve(ctx, cfg, serving)
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil // it was asked to stop
+	if errors.Is(err, context.Canceled) && (ctx.Err() != nil || told.stops()) {
+		return nil // it was asked to
 	}
 	return err
 }

@@ -56,7 +56,7 @@ func (c *siftCmd) Run(s *session) error {
 	if err := cfg.Validate(); err != nil {
 		return &exitError{code: exitUsage, err: errors.New(strings.ReplaceAll(err.Error(), "\n", "\n        "))}
 	}
-	ctx, _, stop := s.heed()
+	ctx, _, stop := s.heed(0)
 	defer stop()
 	cfg.Letters = c.sink(ctx, s)
 	show := newSiftProgress(s)

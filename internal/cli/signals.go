@@ -5,51 +5,85 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
-// heed returns a context that ends with the first SIGINT or SIGTERM, and a
-// channel with a value for every SIGHUP that is not served yet. A second
-// signal ends the process at once. stop must be called, and waits.
-func (s *session) heed() (ctx context.Context, hup <-chan struct{}, stop func()) {
+// signals are what a command that serves is told while it does.
+type signals struct {
+	leaving chan struct{} // closed by the first SIGINT or SIGTERM
+	hup     chan struct{} // has a value for every SIGHUP that is not served yet
+}
+
+// stops reports whether the first signal has come.
+func (t signals) stops() bool {
+	select {
+	case <-t.leaving:
+		return true
+	default:
+		return false
+	}
+}
+
+// heed returns a context that ends delay after the first SIGINT or SIGTERM, or
+// with the second. One more, when it has ended, ends the process at once. stop
+// must be called, and waits.
+func (s *session) heed(delay time.Duration) (ctx context.Context, told signals, stop func()) {
 	ctx, cancel := context.WithCancel(s)
+	told = signals{leaving: make(chan struct{}), hup: make(chan struct{}, 1)}
 	sigs := make(chan os.Signal, 4)
 	signal.Notify(sigs, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	// Who reads our output may go, which is no reason to stop serving. Not
 	// ignored, or the workers would ignore it, too: asked for and not listened to.
 	gone := make(chan os.Signal, 1)
 	signal.Notify(gone, syscall.SIGPIPE)
-	asked := make(chan struct{}, 1)
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		stopping := false
-		for {
-			select {
-			case <-done:
-				return
-			case sig := <-sigs:
-				switch {
-				case sig == syscall.SIGHUP:
-					select {
-					case asked <- struct{}{}:
-					default: // one is waiting already
-					}
-				case stopping:
-					s.say("bezoar: stopped at once")
-					s.Exit(exitInterrupted)
-				default:
-					stopping = true
-					s.say("bezoar: stopping; once more stops at once")
-					cancel()
-				}
-			}
-		}
+		s.obey(sigs, done, told, delay, cancel)
 	}()
-	return ctx, asked, func() {
+	return ctx, told, func() {
 		signal.Stop(sigs)
 		signal.Stop(gone)
 		close(done)
 		<-ended
 		cancel()
+	}
+}
+
+// obey does what signals say until done.
+func (s *session) obey(sigs <-chan os.Signal, done <-chan struct{}, told signals, delay time.Duration, cancel context.CancelFunc) {
+	leaving, stopping := false, false
+	var over <-chan time.Time // of the delay
+	for {
+		select {
+		case <-done:
+			return
+		case <-over:
+			over, stopping = nil, true
+			s.say("bezoar: stopping; once more stops at once")
+			cancel()
+		case sig := <-sigs:
+			switch {
+			case sig == syscall.SIGHUP:
+				select {
+				case told.hup <- struct{}{}:
+				default: // one is waiting already
+				}
+			case stopping:
+				s.say("bezoar: stopped at once")
+				s.Exit(exitInterrupted)
+			case leaving || delay == 0:
+				if !leaving {
+					close(told.leaving)
+				}
+				over, leaving, stopping = nil, true, true
+				s.say("bezoar: stopping; once more stops at once")
+				cancel()
+			default:
+				leaving, over = true, time.After(delay)
+				s.say("bezoar: not ready any more, and stopping in %v; once more stops now", delay)
+				close(told.leaving)
+			}
+		}
 	}
 }

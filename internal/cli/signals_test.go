@@ -14,11 +14,14 @@ import (
 // after the first line.
 func sendSignals(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
-		ts.Fatalf("usage: signals once|twice|deaf")
+		ts.Fatalf("usage: signals once|twice|delayed|deaf")
 	}
 	path, err := exec.LookPath("bezoar")
 	ts.Check(err)
 	cmd := exec.Command(path, "run", "--store", "memory:", "--worker", "http://127.0.0.1:1", "--worker", "http://127.0.0.1:2")
+	if args[0] == "delayed" {
+		cmd.Args = append(cmd.Args, "--shutdown-delay", "10m")
+	}
 	cmd.Env = append(cmd.Environ(), "WAIT_FOR_SIGNAL="+args[0])
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -30,8 +33,11 @@ func sendSignals(ts *testscript.TestScript, neg bool, args []string) {
 	if args[0] == "twice" {
 		send["drained"] = syscall.SIGINT
 	}
-	if args[0] == "deaf" {
+	switch args[0] {
+	case "deaf":
 		send["ready"] = syscall.SIGTERM
+	case "delayed":
+		send["leaving"] = syscall.SIGTERM
 	}
 	var seen []string
 	for sc := bufio.NewScanner(out); sc.Scan(); {
@@ -45,10 +51,13 @@ func sendSignals(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	_ = cmd.Wait()
 	ts.Logf("stdout %q, stderr %q, exit code %d", seen, stderr.String(), cmd.ProcessState.ExitCode())
-	want := map[string]int{"once": exitOK, "twice": exitInterrupted, "deaf": exitOK}[args[0]]
+	want := map[string]int{"once": exitOK, "twice": exitInterrupted, "delayed": exitOK, "deaf": exitOK}[args[0]]
 	all := "ready restarted drained"
-	if args[0] == "deaf" {
+	switch args[0] {
+	case "deaf":
 		all = "ready"
+	case "delayed":
+		all = "ready restarted leaving drained"
 	}
 	if got := strings.Join(seen, " "); got != all || cmd.ProcessState.ExitCode() != want {
 		ts.Fatalf("want %s and exit code %d", all, want)

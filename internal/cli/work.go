@@ -80,7 +80,7 @@ func (c *workCmd) Run(s *session) error {
 		}
 		exit(code)
 	}
-	ctx, _, stop := s.heed()
+	ctx, _, stop := s.heed(0)
 	defer stop()
 	if c.Metrics != "" {
 		quiet, err := show.serveMetrics(ctx, c.Metrics)

@@ -13,10 +13,12 @@ type Config struct {
 	AdminTokenFile string               `yaml:"admin_token_file"`                // first line is the admin token
 	AdminTokenEnv  string               `yaml:"admin_token_env"`                 // environment variable that holds it
 	Store          string               `yaml:"store" mask:"url"`                // sqlite:PATH, postgres://… or memory:
+	StoreWait      time.Duration        `yaml:"store_wait" range:"0s..24h"`      // at the start, for a store that does not answer
 	StateDir       string               `yaml:"state_dir"`                       // the secret and the journals; default beside Store
 	TLS            *TLS                 `yaml:"tls"`                             // of Listen; nil means plain HTTP
 	TrustedProxies []netip.Prefix       `yaml:"trusted_proxies"`                 // whose X-Forwarded-* are believed
 	BufferTotal    Size                 `yaml:"buffer_total" range:"1MiB..1TiB"` // all held bodies together
+	ShutdownDelay  time.Duration        `yaml:"shutdown_delay" range:"0s..10m"`  // from SIGTERM until no more callers are accepted; meanwhile not ready
 	Fleets         map[string]Fleet     `yaml:"fleets"`
 	Routes         []Route              `yaml:"routes"`      // the most specific match wins: host, then path, then methods
 	SQS            string               `yaml:"sqs"`         // SQS-compatible endpoint, host:port; off for none; default none, or DefaultSQS if there are queues

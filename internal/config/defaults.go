@@ -60,6 +60,7 @@ func (c *Config) setDefaults() {
 		Listen:      "127.0.0.1:8080",
 		Admin:       "127.0.0.1:7070",
 		Store:       "sqlite:bezoar.db",
+		StoreWait:   30 * time.Second,
 		BufferTotal: 256 << 20,
 		Health:      Checks{Memory: 0.9, Disk: 0.9, Descriptors: 0.8, CPU: 0.8},
 		Live:        Live{Watch: true, Share: true, Poll: 100 * time.Millisecond},

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/queue"
@@ -42,6 +43,7 @@ type Handler struct {
 	large      chan struct{}   // a token for each large body being read
 	drain      context.Context //nolint:containedctx // ends when waiting receives must
 	stop       context.CancelFunc
+	leaving    atomic.Bool // connections end with their next answer
 	calls      sync.Pool
 }
 
@@ -138,6 +140,10 @@ func newRequestID() string {
 
 func (c *call) serve() {
 	if c.r.Close || oneShot(c.r.UserAgent()) {
+		announce(c.ctx)
+	}
+	if c.h.leaving.Load() {
+		c.w.Header().Set("Connection", "close")
 		announce(c.ctx)
 	}
 	if f := c.h.hosts.refuse(c.r); f != nil {

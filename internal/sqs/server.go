@@ -39,6 +39,10 @@ func NewServer(c Config) (*Server, error) {
 // Handler returns what answers.
 func (s *Server) Handler() *Handler { return s.handler }
 
+// Leave has each connection end with its next answer, so that clients come back
+// elsewhere, before Serve is told to stop. New connections are still served.
+func (s *Server) Leave() { s.handler.leaving.Store(true) }
+
 // Run listens on Config.Address and answers until ctx is over: see Serve.
 func (s *Server) Run(ctx context.Context) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.cfg.Address)

@@ -22,6 +22,7 @@ import (
 type served struct {
 	t      *testing.T
 	engine *queue.Engine
+	server *sqs.Server
 	addr   string
 	stop   context.CancelFunc
 	done   chan error
@@ -49,7 +50,7 @@ func serve(t *testing.T, change func(*sqs.Config)) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.addr = l.Addr().String()
+	s.server, s.addr = server, l.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
 	s.stop = cancel
 	go func() { s.done <- server.Serve(ctx, l) }()
@@ -280,6 +281,37 @@ func TestConnectionsThatVanish(t *testing.T) {
 		}
 	}
 	t.Error("nothing is held by the worker that vanished")
+}
+
+// About to stop, the server ends each connection with its next answer, and holds
+// nobody responsible for that.
+func TestLeaveEndsConnections(t *testing.T) {
+	s := serve(t, nil)
+	s.send(1, 10)
+	old := s.dial()
+	s.write(old, "ListQueues", `{}`)
+	if status, body := s.read(old); status != 200 {
+		t.Fatal(status, body)
+	}
+	s.server.Leave()
+	for _, c := range []net.Conn{old, s.dial()} {
+		s.write(c, "ReceiveMessage", `{"QueueUrl":"QUEUE"}`)
+		if status, body := s.read(c); status != 200 {
+			t.Fatal(status, body)
+		}
+		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("the connection does not end: %v", err)
+		}
+		_ = c.Close()
+	}
+	s.stop()
+	if err := <-s.done; err != nil {
+		t.Error(err)
+	}
+	s.done <- nil
+	if got := s.gone(); len(got) != 0 {
+		t.Errorf("%v count as vanished", got)
+	}
 }
 
 func TestConnectionsAreBounded(t *testing.T) {

@@ -41,6 +41,13 @@ func Open(ctx context.Context, at string, c Config) (Stores, error) {
 	return open(ctx)
 }
 
+// Away reports whether err, of opening at, says that the store is elsewhere and
+// does not answer now, so that it may later. What is wrong with a file is not that.
+func Away(at string, err error) bool {
+	scheme, _, _ := strings.Cut(at, ":")
+	return (scheme == "postgres" || scheme == "postgresql") && postgres.Away(err)
+}
+
 // Check says whether at names a store, without opening it.
 func Check(at string, c Config) error {
 	_, err := find(at, c)

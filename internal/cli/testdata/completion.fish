@@ -29,6 +29,7 @@ complete -c bezoar -n '__fish_seen_subcommand_from run' -l worker -r -F -d 'Fron
 complete -c bezoar -n '__fish_seen_subcommand_from run' -l health -r -F -d 'Ask workers for their health here; without it an open port is health enough.'
 complete -c bezoar -n '__fish_seen_subcommand_from run' -l grace -r -F -d 'From SIGTERM to SIGKILL (default 5s).'
 complete -c bezoar -n '__fish_seen_subcommand_from run' -l drain -r -F -d 'For work in flight before SIGTERM (default 30s).'
+complete -c bezoar -n '__fish_seen_subcommand_from run' -l shutdown-delay -r -F -d 'From SIGTERM until no more callers are accepted, while /readyz says no (default 0s).'
 complete -c bezoar -n '__fish_seen_subcommand_from run' -l memory -r -F -d 'Memory limit of each worker, such as 256MiB.'
 complete -c bezoar -n '__fish_seen_subcommand_from run' -l timeout -r -F -d 'Until a worker must begin its answer (default 30s).'
 complete -c bezoar -n '__fish_seen_subcommand_from run' -l buffer -r -F -d 'Hold bodies up to this size for fingerprint and replay (default 64KiB).'

@@ -17,6 +17,7 @@ _bezoar() {
     "bezoar run --health") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar run --grace") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar run --drain") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar run --shutdown-delay") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar run --memory") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar run --timeout") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar run --buffer") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -248,7 +249,7 @@ _bezoar() {
   esac
   case "$path" in
     "bezoar") COMPREPLY=($(compgen -W "run serve demo quarantine dlq queue work guard sift crash fleet top config override breaker version completion --help --json" -- "$cur")) ;;
-    "bezoar run") COMPREPLY=($(compgen -W "--help --json --replicas --listen --admin --store --worker --health --grace --drain --memory --timeout --buffer --replay --ignore --client --after --within --for --max --quarantine --log" -- "$cur")) ;;
+    "bezoar run") COMPREPLY=($(compgen -W "--help --json --replicas --listen --admin --store --worker --health --grace --drain --shutdown-delay --memory --timeout --buffer --replay --ignore --client --after --within --for --max --quarantine --log" -- "$cur")) ;;
     "bezoar serve") COMPREPLY=($(compgen -W "--help --json --config --listen --sqs --admin --store --log" -- "$cur")) ;;
     "bezoar demo") COMPREPLY=($(compgen -W "--help --json --seconds --workers --pill --rate --serve --admin" -- "$cur")) ;;
     "bezoar quarantine") COMPREPLY=($(compgen -W "ls show add release --help --json" -- "$cur")) ;;

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -54,4 +57,22 @@ func (db *DB) fault(ctx context.Context, err error, format string, args ...any) 
 func isUniqueViolation(err error) bool {
 	refused, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && refused.Code == "23505"
+}
+
+// Away reports whether err, of [Open], says that the database cannot be reached
+// or takes nobody just now: later it may be otherwise, with nothing changed here.
+func Away(err error) bool {
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch refused.Code {
+		case "57P01", "57P02", "57P03", "53300": // it stops, crashed, starts; no connection left
+			return true
+		}
+		return strings.HasPrefix(refused.Code, "08") // a pooler in front has lost it
+	}
+	if errors.Is(err, context.Canceled) {
+		return false
+	}
+	_, unreachable := errors.AsType[*pgconn.ConnectError](err)
+	_, broken := errors.AsType[*net.OpError](err)
+	return unreachable || broken || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }

@@ -1,0 +1,100 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/store"
+	"github.com/bezoar-dev/bezoar/policy/backoff"
+)
+
+// tellEvery is how often it is said that the store is still waited for.
+const tellEvery = 5 * time.Second
+
+// errNoStore is why Bezoar is not ready before it has its store. Everybody may
+// read it: where the store is and what it said is for the log.
+var errNoStore = errors.New("store unreachable")
+
+// openStore opens the store, and waits for one that does not answer: without it
+// Bezoar could neither know what is quarantined nor write attempts down first,
+// so that serving without it is no choice. Whatever else is wrong ends it at once.
+func (a *App) openStore(ctx context.Context) (store.Stores, error) {
+	cfg := store.Config{MaxLetters: maxLetters(a.cfg.Store)}
+	stores, err := store.Open(ctx, a.cfg.Store, cfg)
+	if err == nil || a.cfg.StoreWait == 0 || !store.Away(a.cfg.Store, err) {
+		return stores, err
+	}
+	defer a.answerWaiting()()
+	again := backoff.Config{Base: 250 * time.Millisecond, Cap: 3 * time.Second}
+	began, told := time.Now(), time.Time{}
+	for try := 1; ; try++ {
+		left := a.cfg.StoreWait - time.Since(began)
+		if left <= 0 {
+			return stores, fmt.Errorf("waited %v for the store (store_wait), which did not answer: %w", a.cfg.StoreWait, err)
+		}
+		if time.Since(told) >= tellEvery {
+			told = time.Now()
+			a.log.Warn("the store does not answer; nothing is served before it does", "left", left.Round(time.Second), "admin", a.AdminAddr(), "err", err)
+		}
+		select {
+		case <-time.After(min(again.Wait(try, rand.Float64()), left)):
+		case <-a.opt.Leave:
+			return stores, fmt.Errorf("stopped while waiting for the store: %w", context.Canceled)
+		case <-ctx.Done():
+			return stores, fmt.Errorf("stopped while waiting for the store: %w", ctx.Err())
+		}
+		if stores, err = store.Open(ctx, a.cfg.Store, cfg); err == nil {
+			a.log.Info("the store answers", "after", time.Since(began).Round(time.Millisecond))
+			return stores, nil
+		}
+		if !store.Away(a.cfg.Store, err) {
+			return stores, err
+		}
+	}
+}
+
+// answerWaiting answers on the admin address, while there is nothing else to
+// answer with, that the process is alive and not ready. The returned function
+// ends that and leaves the listener to the admin API.
+func (a *App) answerWaiting() (end func()) {
+	ln, ok := a.adminLn.(*net.TCPListener)
+	if !ok {
+		return func() {}
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/livez", a.health.Livez())
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		http.Error(w, "not ready: "+errNoStore.Error(), http.StatusServiceUnavailable)
+	})
+	srv := &http.Server{
+		Handler: mux, ReadHeaderTimeout: time.Second, WriteTimeout: time.Second, MaxHeaderBytes: 16 << 10,
+		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+	}
+	srv.SetKeepAlivesEnabled(false) // clients come back to the API, not to this
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(lent{ln}) }()
+	return func() {
+		within, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if srv.Shutdown(within) != nil {
+			_ = srv.Close() // who has not said anything by now
+		}
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			a.log.Warn("nobody could ask whether this is alive while it waited for the store", "err", err)
+		}
+		_ = ln.SetDeadline(time.Time{}) // fails on a closed listener only
+	}
+}
+
+// lent is a listener of which Close ends Accept and leaves it open.
+type lent struct{ *net.TCPListener }
+
+// Close ends an Accept in progress and those to come.
+func (l lent) Close() error { return l.SetDeadline(time.Unix(1, 0)) }
