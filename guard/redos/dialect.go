@@ -31,8 +31,17 @@ func (d Dialect) String() string {
 	return fmt.Sprintf("Dialect(%d)", uint8(d))
 }
 
+// Dialects lists the names of the dialects, as [Dialect.String] spells them.
+func Dialects() []string {
+	var all []string
+	for _, names := range dialectNames() {
+		all = append(all, names[0])
+	}
+	return all
+}
+
 // ParseDialect reads the name of a dialect, in any case. It knows the names of
-// languages and products that use it, too.
+// languages and products that use it, too; the error lists all of them.
 func ParseDialect(name string) (Dialect, error) {
 	for d, names := range dialectNames() {
 		for _, n := range names {
@@ -41,7 +50,15 @@ func ParseDialect(name string) (Dialect, error) {
 			}
 		}
 	}
-	return JS, fmt.Errorf("redos: unknown dialect %q: js, python, pcre, ruby, java, dotnet, mysql, re2, lucene or postgres", name)
+	var known []string
+	for _, names := range dialectNames() {
+		one := names[0]
+		if len(names) > 1 {
+			one += " (" + strings.Join(names[1:], ", ") + ")"
+		}
+		known = append(known, one)
+	}
+	return JS, fmt.Errorf("redos: unknown dialect %q: %s", name, strings.Join(known, ", "))
 }
 
 // Backtracks says whether the dialect's engine tries one way after the other.
@@ -49,14 +66,14 @@ func (d Dialect) Backtracks() bool { return d < RE2 }
 
 func dialectNames() [Postgres + 1][]string {
 	return [...][]string{
-		JS:       {"js", "javascript", "ecmascript", "node", "typescript"},
-		Python:   {"python", "py"},
-		PCRE:     {"pcre", "pcre2", "perl", "php", "mariadb"},
+		JS:       {"js", "javascript", "ecmascript", "node", "nodejs", "typescript", "ts"},
+		Python:   {"python", "python3", "py"},
+		PCRE:     {"pcre", "pcre2", "perl", "php", "mariadb", "nginx", "snort"},
 		Ruby:     {"ruby", "onigmo", "oniguruma"},
-		Java:     {"java", "kotlin", "scala"},
-		DotNet:   {"dotnet", ".net", "csharp", "c#"},
-		MySQL:    {"mysql", "icu"},
-		RE2:      {"re2", "go", "golang", "go/re2", "rust"},
+		Java:     {"java", "kotlin", "scala", "groovy", "clojure"},
+		DotNet:   {"dotnet", ".net", "net", "csharp", "c#", "powershell"},
+		MySQL:    {"mysql", "icu", "swift"},
+		RE2:      {"re2", "go", "golang", "go/re2", "rust", "hyperscan", "clickhouse"},
 		Lucene:   {"lucene", "elasticsearch", "opensearch"},
 		Postgres: {"postgres", "postgresql", "pg"},
 	}

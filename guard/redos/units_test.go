@@ -1,6 +1,7 @@
 package redos
 
 import (
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -89,8 +90,20 @@ func TestDialects(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
-	if _, err := ParseDialect("cobol"); err == nil {
-		t.Error("cobol has regular expressions")
+	_, err := ParseDialect("cobol")
+	if err == nil {
+		t.Fatal("cobol has regular expressions")
+	}
+	if len(Dialects()) != int(Postgres)+1 {
+		t.Errorf("%q", Dialects())
+	}
+	for _, d := range Dialects() {
+		if !strings.Contains(err.Error(), d) {
+			t.Errorf("%v does not list %s", err, d)
+		}
+	}
+	if !strings.Contains(err.Error(), "perl") {
+		t.Errorf("%v does not list perl", err)
 	}
 	if got := Dialect(99).String() + Class(99).String(); got != "Dialect(99)Class(99)" {
 		t.Error(got)
