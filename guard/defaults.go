@@ -90,6 +90,8 @@ func sqlDefaults() []defaultRule {
 		{cost.DeniedFunction, 0, Reject, ""},
 		{cost.MultiStatement, 1, Report, ""}, // each statement is judged by itself
 		{cost.FullScan, 1_000_000, Reject, ""},
+		{cost.Generated, 10_000_000, Reject, ""}, // loads of test data make a million; ten make a connection hang
+		{cost.Drop, 0, Report, ""},               // costs nothing and is meant: a class whose callers never mean it refuses it
 	}
 }
 

@@ -6,6 +6,19 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
+// fixFor is fixOf, in words for the construct that was measured.
+func fixFor(m *cost.Measure, k Kind, limit float64) string {
+	if m.Predictor == cost.MissingWhere {
+		switch m.Path {
+		case "DELETE":
+			return "add a WHERE that selects the rows to delete; to empty the table, use TRUNCATE"
+		case "MERGE":
+			return "join target and source by a key in ON"
+		}
+	}
+	return fixOf(m.Predictor, k, limit)
+}
+
 // fixOf says how a query gets below a limit, in one sentence that its author
 // can follow.
 func fixOf(p cost.Predictor, k Kind, limit float64) string {
@@ -81,7 +94,7 @@ func fixes() []fix {
 		{cost.SuggestSize, "ask for at most %s suggestions"},
 		{cost.VectorCandidates, "lower k and num_candidates to %s or less"},
 
-		{cost.MissingWhere, "add a WHERE that selects the rows to change; to empty a table, use TRUNCATE%.0s"},
+		{cost.MissingWhere, "add a WHERE that selects the rows to change; to change all, take them in parts by key%.0s"},
 		{cost.LikeWildcards, "use at most %s wildcards in one pattern, or full-text search"},
 		{cost.CrossJoin, "join every table to the others by an equality in ON or WHERE (%s group is allowed)"},
 		{cost.JoinCount, "join at most %s tables; split the statement, or keep a summary table"},
@@ -97,6 +110,8 @@ func fixes() []fix {
 		{cost.DeniedFunction, "remove the call%.0s"},
 		{cost.MultiStatement, "send at most %s statement at once"},
 		{cost.FullScan, "add WHERE or LIMIT: at most %s rows"},
+		{cost.Generated, "make at most %s rows or bytes: bound the series, the repetition or the recursion"},
+		{cost.Drop, "delete rows by a WHERE, or let a class that may drop tables send it (limit %s)"},
 
 		{cost.GQLCost, "ask for fewer fields, or a smaller first, for a cost of at most %s"},
 		{cost.GQLDepth, "nest fields at most %s levels deep"},

@@ -84,7 +84,7 @@ func finding(q *Query, m *cost.Measure, r *compiled, limit float64, action Actio
 	f := Finding{
 		Predictor: m.Predictor.String(), Path: m.Path, Value: Number(m.Value), Limit: Number(limit), Action: action,
 		Detail: m.Detail, Index: m.Target, Part: m.Part, Rule: r.where,
-		Fix: fixOf(m.Predictor, q.Kind, limit),
+		Fix: fixFor(m, q.Kind, limit),
 	}
 	if m.Offset >= 0 {
 		f.Line, f.Column = place(q.Body, m.Offset)

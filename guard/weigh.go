@@ -42,7 +42,7 @@ func priceOf(p cost.Predictor) float64 {
 		return 100
 	case cost.ResultWindow, cost.AggProduct, cost.HistogramSpan, cost.GeoCells, cost.TermsCount, cost.OffsetRows, cost.RescoreWindow, cost.RegexStates, cost.GQLNodes:
 		return 1000
-	case cost.AggCardinality, cost.GroupCardinality, cost.Unfiltered, cost.FullScan:
+	case cost.AggCardinality, cost.GroupCardinality, cost.Unfiltered, cost.FullScan, cost.Generated:
 		return 100_000
 	case cost.BodyBytes:
 		return 1 << 20

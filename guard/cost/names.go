@@ -15,7 +15,7 @@ func nameOf(p Predictor) string {
 }
 
 // names is an array, not a map: it costs nothing to build and keeps its order.
-func names() [69]named {
+func names() [71]named {
 	return [...]named{
 		{ResultWindow, "result_window"},
 		{InnerWindow, "inner_window"},
@@ -70,6 +70,8 @@ func names() [69]named {
 		{DeniedFunction, "denied_function"},
 		{MultiStatement, "multi_statement"},
 		{FullScan, "full_scan"},
+		{Generated, "generated"},
+		{Drop, "drop"},
 
 		{GQLCost, "gql_cost"},
 		{GQLDepth, "gql_depth"},

@@ -66,6 +66,8 @@ const (
 	DeniedFunction                         // calls of functions that only burn time
 	MultiStatement                         // statements in one text
 	FullScan                               // rows that a SELECT without WHERE, LIMIT and aggregate returns; 1 when not known
+	Generated                              // rows, or bytes of text, that a statement makes out of nothing
+	Drop                                   // tables, columns and partitions that TRUNCATE and DROP empty
 )
 
 // GraphQL.

@@ -19,6 +19,11 @@ type block struct {
 	joined  bool    // an inner join has a condition
 	loose   int     // equalities between columns that no alias assigns to a table
 	hold    int     // within alternatives: what they join is kept aside
+	named   int     // columns, placeholders and queries that conditions name
+	below   float64 // the least number that a column stays below
+	self    int     // the part of WITH RECURSIVE that this one is in and reads, from 1; 0 when it is none
+
+	constant bool // the WHERE says the same for every row
 
 	never int // token of something odd in FROM: then no join is called missing; -1
 	where bool
@@ -91,20 +96,25 @@ func (c clauses) after(from int) int {
 // selectBlock reads one SELECT.
 func (r *Reader) selectBlock(i, j int) shape {
 	c := r.clausesOf(i, j)
-	b := block{base: len(r.relations), share: 1, never: -1}
+	b := block{base: len(r.relations), share: 1, never: -1, below: math.Inf(1)}
 	items, edges, pending := len(r.items), len(r.edges), len(r.pending)
 	r.depth++
 	if r.depth-1 > r.deepest.depth {
 		r.deepest = nesting{r.depth - 1, i}
 	}
 	s := unlimited()
+	if c.group >= 0 {
+		r.reports++
+	}
 	aggregate, distinct := r.selectList(c, &s)
 	if c.from >= 0 {
 		r.from(&b, c.from+1, c.after(c.from))
 	}
+	r.around += b.all
 	if c.where >= 0 {
 		r.where(&b, c.where, c.after(c.where))
 	}
+	r.around -= b.all
 	if c.having >= 0 {
 		r.having(c.having, c.after(c.having))
 	}
@@ -112,6 +122,10 @@ func (r *Reader) selectBlock(i, j int) shape {
 		r.scanAll(c.window+1, c.after(c.window))
 	}
 	r.conclude(&b, i, c.from, pending)
+	r.recurs(&b, i)
+	if c.group >= 0 {
+		r.reports--
+	}
 	switch {
 	case c.group >= 0:
 		r.group(&b, c, items)
@@ -119,6 +133,7 @@ func (r *Reader) selectBlock(i, j int) shape {
 		r.distinct(&b, distinct, items)
 	}
 	s.fixed, s.groups = b.all == 0, c.group >= 0
+	s.eager = aggregate || c.group >= 0 || distinct >= 0
 	s.single = s.single || b.all == 0 && !r.makesRows(c) || aggregate && c.group < 0 || b.key && b.all == 1
 	s.whole = c.from >= 0 && (!b.where || b.truth == always) && !aggregate && c.group < 0 && distinct < 0 && b.all > 0 && math.IsInf(s.limit, 1)
 	s.at, s.docs = c.from, r.docs(&b)
@@ -213,7 +228,7 @@ func (r *Reader) selectItems(i, end int) (aggregate bool) {
 
 // tableBlock reads TABLE name.
 func (r *Reader) tableBlock(i, j int) shape {
-	b := block{base: len(r.relations), share: 1, never: -1}
+	b := block{base: len(r.relations), share: 1, never: -1, below: math.Inf(1)}
 	r.from(&b, i+1, j)
 	s := unlimited()
 	s.whole, s.at, s.docs = true, i, r.docs(&b)
@@ -235,14 +250,15 @@ func (r *Reader) where(b *block, i, j int) {
 		b.selects, b.key = true, true
 		return
 	}
+	named := b.named
 	v := r.condition(b, i+1, j, false)
-	b.truth = v.truth
+	b.truth, b.constant = v.truth, b.named == named && v.truth == depends
 	b.selects, b.chosen = b.selects || v.selects, b.chosen || v.chosen
 }
 
 // having reads a condition on groups: it selects no rows.
 func (r *Reader) having(i, j int) {
-	b := block{base: len(r.relations), share: 1, never: -1, hold: 1}
+	b := block{base: len(r.relations), share: 1, never: -1, hold: 1, below: math.Inf(1)}
 	pending, edges := len(r.pending), len(r.edges)
 	r.condition(&b, i+1, j, false)
 	kept := r.pending[:pending]
@@ -254,6 +270,11 @@ func (r *Reader) having(i, j int) {
 	r.pending, r.edges = kept, r.edges[:edges]
 }
 
+// reportTables is how many tables make a query that groups a report. It reads
+// whole tables with its LIKE and without, so a pattern that its author wrote is
+// reported, not refused.
+const reportTables = 3
+
 // measured is a measure that a condition may add.
 type measured struct {
 	predictor cost.Predictor
@@ -262,6 +283,7 @@ type measured struct {
 	path      string
 	why       string
 	always    bool // also where another condition selects
+	written   bool // a LIKE whose pattern is in the text, not in a value
 }
 
 // conclude adds what the condition of a block left, and what its joins lack.
@@ -270,6 +292,9 @@ func (r *Reader) conclude(b *block, i, from, pending int) {
 	for _, p := range r.pending[pending:] {
 		if !p.always && passes {
 			continue
+		}
+		if p.written && r.reports > 0 && r.around+b.all >= reportTables {
+			p.predictor = cost.NonSargable
 		}
 		m := r.add(p.predictor, p.value, p.at.from, p.path)
 		m.Target = r.target(b)

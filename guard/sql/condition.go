@@ -43,7 +43,7 @@ func (r *Reader) condition(b *block, i, j int, on bool) verdict {
 		return verdict{}
 	}
 	var v verdict
-	if or := r.find(i, j, wOr); or < j {
+	if or := r.or(i, j); or < j {
 		v = r.alternatives(b, i, j, or, on)
 	} else {
 		v = r.conjunction(b, i, j, on)
@@ -60,6 +60,33 @@ func (r *Reader) find(i, j int, w word) int {
 	return min(i, j)
 }
 
+// or is the first OR at this level, or j. In MySQL || is one too, unless it is
+// written as other servers mean it: behind LIKE it joins texts.
+func (r *Reader) or(i, j int) int {
+	if r.dialect.kind != mysql {
+		return r.find(i, j, wOr)
+	}
+	texts := false
+	for ; i < j; i = r.skip(i) {
+		switch r.tokens[i].word {
+		case wOr:
+			return i
+		case oConcat:
+			if !texts {
+				return i
+			}
+		case wLike:
+			texts = true
+		case wAnd:
+			texts = false
+		}
+	}
+	return j
+}
+
+// manyAlternatives is where a chain of OR is as good as a list.
+const manyAlternatives = 100
+
 // alternatives reads a OR b OR c. What joins tables joins them only if every
 // alternative does.
 func (r *Reader) alternatives(b *block, i, j, or int, on bool) verdict {
@@ -67,11 +94,12 @@ func (r *Reader) alternatives(b *block, i, j, or int, on bool) verdict {
 	joins := true
 	v := verdict{truth: never, selects: true, chosen: true}
 	b.hold++
-	for first := true; i < j; first = false {
+	n, start := 0, i
+	for ; i < j; n++ {
 		arm := len(r.edges)
 		a := r.conjunction(b, i, or, on)
 		joins = joins && len(r.edges) > arm
-		if !first {
+		if n > 0 {
 			r.edges = r.edges[:min(arm, len(r.edges))]
 		}
 		v.selects, v.chosen = v.selects && a.selects, v.chosen && a.chosen
@@ -82,9 +110,12 @@ func (r *Reader) alternatives(b *block, i, j, or int, on bool) verdict {
 			v.truth = depends
 		}
 		i = or + 1
-		or = r.find(i, j, wOr)
+		or = r.or(i, j)
 	}
 	b.hold--
+	if n > manyAlternatives {
+		r.measureList(b, float64(n), start, "OR")
+	}
 	if !joins {
 		r.edges = r.edges[:mark]
 	}

@@ -6,13 +6,15 @@ import (
 
 // relation is one member of a FROM.
 type relation struct {
-	name, alias uint64 // hashes
-	at          int    // token of its name
-	group       int16  // of the relations that conditions join: the index of another, or its own
-	free        bool   // reads no table, or one row of it: to join it costs nothing
-	derived     bool   // a query, a function or a part of WITH
-	ranges      int8   // one-sided conditions that bound it by another
-	ranged      int16  // which one
+	name, alias uint64  // hashes
+	at          int     // token of its name
+	group       int16   // of the relations that conditions join: the index of another, or its own
+	free        bool    // reads no table, or one row of it: to join it costs nothing
+	derived     bool    // a query, a function or a part of WITH
+	groups      bool    // its rows are groups
+	ranges      int8    // one-sided conditions that bound it by another
+	ranged      int16   // which one
+	made        float64 // rows that a function makes out of nothing, as far as is known
 }
 
 // joinKind is how a relation comes in.
@@ -123,13 +125,16 @@ func (r *Reader) relation(b *block, i, j int, kind joinKind, natural bool) int {
 	switch {
 	case r.kindAt(i) == openParen && r.holdsQuery(i):
 		s := r.query(i+1, r.skip(i)-1, false)
-		rel.derived, rel.free = true, s.single || s.fixed
+		rel.derived, rel.free, rel.groups = true, s.single || s.fixed, s.groups
+		if s.whole && kind == byLateral {
+			kind = byComma // it does not look at those before it
+		}
 		i = r.skip(i)
 	case r.kindAt(i) == openParen:
 		r.from(b, i+1, r.skip(i)-1)
 		return r.alias(r.skip(i), j, nil)
 	case r.name(i):
-		i = r.table(&rel, i, j)
+		i = r.table(b, &rel, i, j)
 	default:
 		return i
 	}
@@ -151,7 +156,7 @@ func (r *Reader) name(i int) bool {
 }
 
 // table reads schema.table, a function, or a part of WITH.
-func (r *Reader) table(rel *relation, i, j int) int {
+func (r *Reader) table(b *block, rel *relation, i, j int) int {
 	for i+2 < j && r.kindAt(i+1) == dot {
 		i += 2
 		for r.kindAt(i) == dot && i+1 < j { // db..table
@@ -164,8 +169,8 @@ func (r *Reader) table(rel *relation, i, j int) int {
 	i++
 	if r.kindAt(i) == openParen && i < j && !r.wordIs(i+1, "nolock", "updlock", "rowlock", "readpast", "index") {
 		rel.derived, rel.free = true, true
-		if r.wordAt(i-1) == none {
-			r.call(i - 1)
+		if r.wordAt(i-1) == none && r.call(i-1) == makes {
+			rel.made = r.generate(i - 1)
 		}
 		r.scanAll(i+1, r.skip(i)-1)
 		i = r.skip(i)
@@ -174,9 +179,13 @@ func (r *Reader) table(rel *relation, i, j int) int {
 		}
 		return i
 	}
-	if n := r.lookup(rel.at); n != nil && (rel.at == 0 || r.kindAt(rel.at-1) != dot) {
-		rel.derived, rel.free = true, n.shape.single || n.shape.fixed
-		n.own = n.own || n.open
+	if named := r.lookup(rel.at); named >= 0 && (rel.at == 0 || r.kindAt(rel.at-1) != dot) {
+		n := &r.named[named]
+		rel.derived, rel.free, rel.groups = true, n.shape.single || n.shape.fixed, n.shape.groups
+		if n.open {
+			n.own = true
+			b.self = named + 1
+		}
 	} else if h, ok := r.indexHint(rel.at); ok && h.Docs > 0 && h.Docs <= smallTable {
 		rel.free = true
 	}
@@ -248,7 +257,7 @@ func (r *Reader) join(b *block, rel relation, kind joinKind, natural bool) {
 	rel.group = int16(n)
 	rel.ranged = -1
 	r.relations = append(r.relations, rel)
-	if n > 0 && (natural || kind == byLateral || rel.derived && rel.name != 0 && r.kindAt(rel.at+1) == openParen) {
+	if n > 0 && (natural || kind == byLateral || rel.derived && rel.name != 0 && rel.made <= 1 && r.kindAt(rel.at+1) == openParen) {
 		r.link(b, n-1, n)
 	}
 }
@@ -299,6 +308,7 @@ func (r *Reader) joins(b *block, from int) {
 	if b.never >= 0 || b.all > maxRelations {
 		return
 	}
+	r.product(b, from)
 	groups := r.groups(b)
 	if groups <= 1 {
 		return

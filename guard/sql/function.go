@@ -14,6 +14,8 @@ const (
 	randomly
 	refused
 	matches // its second argument is a regular expression
+	makes   // rows or text out of nothing
+	locks   // waits for as long as its last argument says
 )
 
 // note reads a call: k is the token of the function's name, a bracket follows.
@@ -35,6 +37,9 @@ func (r *Reader) note(e *operand, k int) {
 			e.regex = k
 		}
 		r.argumentPattern(k)
+	case makes:
+		r.generate(k)
+	case ordinary, refused, locks:
 	}
 }
 
@@ -50,10 +55,17 @@ func (r *Reader) call(k int) sortOf {
 		}
 	}
 	s := r.functionSort(name)
-	if s == refused {
+	if s == refused || s == locks && r.waits(k) {
 		r.denied(k, "")
 	}
 	return s
+}
+
+// waits says whether GET_LOCK at k has a timeout other than 0.
+func (r *Reader) waits(k int) bool {
+	end := r.skip(k+1) - 1
+	v, ok := r.numberAt(end - 1)
+	return !ok || v != 0 || r.kindAt(end-2) != comma
 }
 
 func (r *Reader) functionSort(name []byte) sortOf {
@@ -74,7 +86,10 @@ func (r *Reader) functionSort(name []byte) sortOf {
 	return functionSort(low)
 }
 
-func (r *Reader) isDenied(name []byte) bool { return r.functionSort(name) == refused }
+func (r *Reader) isDenied(name []byte) bool {
+	s := r.functionSort(name)
+	return s == refused || s == locks
+}
 
 // functionSort knows functions by their names in lower case.
 func functionSort(name []byte) sortOf {
@@ -88,13 +103,18 @@ func functionSort(name []byte) sortOf {
 	case "rand", "random", "newid", "uuid", "gen_random_uuid", "uuid_generate_v4", "random_bytes", "dbms_random.value", "generateuuidv4":
 		return randomly
 	case "sleep", "benchmark", "pg_sleep", "pg_sleep_for", "pg_sleep_until", // only burn time
-		"get_lock", "master_pos_wait", "source_pos_wait", "wait_for_executed_gtid_set", "wait_until_sql_thread_after_gtids", // wait
+		"pg_advisory_lock", "pg_advisory_lock_shared", // wait, and hold what they got until the connection ends
+		"master_pos_wait", "source_pos_wait", "wait_for_executed_gtid_set", "wait_until_sql_thread_after_gtids", // wait
 		"load_file", "lo_import", "lo_export", "pg_read_file", "pg_read_binary_file", "pg_ls_dir", "pg_stat_file", "load_extension", // read and write files
 		"sys_exec", "sys_eval", "xp_cmdshell", "xp_dirtree", "xp_fileexist", "xp_regread", "xp_regwrite", "sp_oacreate", "sp_oamethod", // run commands
 		"dblink", "dblink_exec", "dblink_connect", "dblink_connect_u", "dblink_open", "dblink_send_query", // run statements elsewhere
 		"query_to_xml", "query_to_xmlschema", "query_to_xml_and_xmlschema", "database_to_xml", "schema_to_xml", // run what a string says
 		"pg_terminate_backend", "pg_reload_conf", "pg_rotate_logfile":
 		return refused
+	case "get_lock":
+		return locks
+	case "generate_series", "repeat", "rpad", "lpad", "space", "replicate", "zeroblob", "randomblob":
+		return makes
 	case "regexp_like", "regexp_matches", "regexp_match", "regexp_replace", "regexp_substr", "regexp_instr", "regexp_count", "regexp_split_to_array", "regexp_split_to_table":
 		return matches
 	}
@@ -103,11 +123,13 @@ func functionSort(name []byte) sortOf {
 
 // DeniedFunctions are the functions that [cost.DeniedFunction] counts without
 // being told: they wait, read files, or run commands and statements that the
-// guard does not see. Options.Denied adds to them.
+// guard does not see. GET_LOCK with a timeout of 0 does not wait, and is not
+// counted. Options.Denied adds to them.
 func DeniedFunctions() []string {
 	return []string{
 		"benchmark", "database_to_xml", "dblink", "dblink_connect", "dblink_connect_u", "dblink_exec", "dblink_open", "dblink_send_query",
-		"get_lock", "lo_export", "lo_import", "load_extension", "load_file", "master_pos_wait", "pg_ls_dir", "pg_read_binary_file",
+		"get_lock", "lo_export", "lo_import", "load_extension", "load_file", "master_pos_wait", "pg_advisory_lock",
+		"pg_advisory_lock_shared", "pg_ls_dir", "pg_read_binary_file",
 		"pg_read_file", "pg_reload_conf", "pg_rotate_logfile", "pg_sleep", "pg_sleep_for", "pg_sleep_until", "pg_stat_file",
 		"pg_terminate_backend", "query_to_xml", "query_to_xml_and_xmlschema", "query_to_xmlschema", "schema_to_xml", "sleep",
 		"source_pos_wait", "sp_oacreate", "sp_oamethod", "sys_eval", "sys_exec", "wait_for_executed_gtid_set",

@@ -110,13 +110,17 @@ func (r *Reader) pin(b *block, i int) {
 // nothing do not count, and equalities between columns without an alias join
 // something.
 func (r *Reader) groups(b *block) int {
-	n := 0
+	n, tables := 0, false
 	var counted [maxRelations]bool
 	for i, rel := range r.relations[b.base:] {
+		tables = tables || !rel.free && !rel.groups
 		if root := r.root(b, i); !rel.free && !counted[root] {
 			counted[root] = true
 			n++
 		}
+	}
+	if !tables { // groups beside groups: GroupCardinality counts them
+		return min(n, 1)
 	}
 	return max(min(n, 1), n-b.loose)
 }

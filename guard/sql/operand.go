@@ -55,7 +55,10 @@ func (r *Reader) scan(i, j int, b *block) operand {
 		switch t.kind {
 		case openParen:
 			if r.holdsQuery(k) {
-				r.query(k+1, r.skip(k)-1, false)
+				s := r.query(k+1, r.skip(k)-1, false)
+				if b != nil && !s.fixed {
+					b.named++
+				}
 				e.query, plain, after = true, false, true
 				k = r.skip(k)
 				continue
@@ -69,6 +72,9 @@ func (r *Reader) scan(i, j int, b *block) operand {
 			after = false
 		case text, number, param:
 			e.value, plain, after = true, false, true
+			if t.kind == param && b != nil {
+				b.named++
+			}
 		case operator:
 			plain = false
 			if t.word == oCast {
@@ -170,6 +176,7 @@ func (r *Reader) column(e *operand, qualifier, column int, b *block) {
 	e.columns++
 	rel := unknownRelation
 	if b != nil {
+		b.named++
 		rel = r.relationOf(b, qualifier)
 		if rel == unknownRelation {
 			rel = r.wholeRow(b, column)

@@ -38,7 +38,7 @@ func (r *Reader) like(b *block, c comparison, left, right operand, negated bool)
 	case w.leading:
 		r.pending = append(r.pending, measured{
 			predictor: cost.LeadingWildcard, at: span{left.from, right.to}, value: 1, path: "LIKE",
-			why: "the pattern begins with a wildcard and no other condition selects rows: every row is read",
+			why: "the pattern begins with a wildcard and no other condition selects rows: every row is read", written: right.single() && r.kindAt(right.from) == text,
 		})
 		return verdict{}
 	case not:
@@ -91,8 +91,18 @@ func (r *Reader) likePattern(i, j int, glob bool) wildcards {
 				w.leading, w.only = w.leading || p.leading, false
 			}
 		case number:
-			begun, w.only = true, false
+			b, ok := r.hexNumber(k)
+			if !ok || begun {
+				begun, w.only = true, false
+				continue
+			}
+			p := countWildcards(b, glob)
+			w.runs += p.runs
+			w.known, w.leading, begun, w.only = true, p.leading, true, p.only
 		case bare:
+			if r.kindAt(k+1) == text && r.text[t.start] == '_' { // _utf8mb4'…'
+				continue
+			}
 			if r.kindAt(k+1) == openParen || t.word != none || r.wordAt(k-1) == oCast || r.wordAt(k-1) == wAs {
 				continue // a function, a type: what is in it counts
 			}
@@ -229,6 +239,15 @@ func (r *Reader) unicode(b []byte) []byte {
 		r.room = append(r.room, byte(min(v, 0xff)))
 	}
 	return r.room
+}
+
+// hexNumber is the text that 0x25 stands for in MySQL.
+func (r *Reader) hexNumber(k int) ([]byte, bool) {
+	b := r.bytes(k)
+	if r.dialect.kind == postgres || len(b) < 4 || b[0] != '0' || b[1]|0x20 != 'x' {
+		return nil, false
+	}
+	return r.hexText(b[2:]), true
 }
 
 // hexText decodes X'25'.

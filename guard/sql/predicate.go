@@ -72,8 +72,14 @@ func (r *Reader) predicate(b *block, i, j int, on, negated bool) verdict {
 	if r.wordAt(end-1) == wNot {
 		end--
 	}
+	if c.word == wIs && !c.not && r.wordAt(c.right) == wTrue && c.right+1 == j && r.kindAt(i) == openParen && r.skip(i) == end && !r.holdsQuery(i) {
+		return r.condition(b, i+1, end-1, on) // (…) IS TRUE
+	}
 	left := r.scan(i, end, b)
 	right := r.scan(c.right, j, b)
+	if left.random >= 0 || right.random >= 0 {
+		b.named++ // another value for each row
+	}
 	switch c.word {
 	case oEqual:
 		return r.equal(b, left, right, on)
@@ -99,6 +105,9 @@ func (r *Reader) predicate(b *block, i, j int, on, negated bool) verdict {
 // flag reads a condition without a comparison: a column, a call, EXISTS.
 func (r *Reader) flag(b *block, i, j int) verdict {
 	e := r.scan(i, j, b)
+	if e.random >= 0 {
+		b.named++
+	}
 	switch {
 	case r.wordAt(i) == wExists:
 		return verdict{selects: true}
@@ -144,7 +153,8 @@ func (r *Reader) literalTruth(i int) truth {
 func (r *Reader) sameConstant(x, y operand) truth {
 	switch {
 	case x.columns == 1 && y.columns == 1 && x.bare && y.bare:
-		same := x.qualifier < 0 && y.qualifier < 0 || x.qualifier >= 0 && y.qualifier >= 0 && r.hash(x.qualifier) == r.hash(y.qualifier)
+		same := x.qualifier < 0 && y.qualifier < 0 || x.relation >= 0 && x.relation == y.relation ||
+			x.qualifier >= 0 && y.qualifier >= 0 && r.hash(x.qualifier) == r.hash(y.qualifier)
 		if same && r.hash(x.column) == r.hash(y.column) {
 			return always
 		}
@@ -182,11 +192,17 @@ func (r *Reader) equal(b *block, left, right operand, on bool) verdict {
 	case n > 1 && left.bare:
 		v.selects, v.chosen = r.choose(b, left, n, on)
 	case left.bare && right.outside():
-		v.selects, v.chosen = r.choose(b, left, 1, on)
+		v.selects, v.chosen = r.choose(b, left, 1, on && !r.boolean(right))
 	case right.bare && left.outside():
-		v.selects, v.chosen = r.choose(b, right, 1, on)
+		v.selects, v.chosen = r.choose(b, right, 1, on && !r.boolean(left))
 	}
 	return v
+}
+
+// boolean says whether an operand is TRUE or FALSE: half of a table may equal it.
+func (r *Reader) boolean(e operand) bool {
+	w := r.wordAt(e.from)
+	return e.single() && (w == wTrue || w == wFalse)
 }
 
 // choose notes that a column equals one of n values.
@@ -241,6 +257,7 @@ func (r *Reader) ordered(b *block, c comparison, left, right operand) verdict {
 		r.linkRange(b, left.relation, right.relation)
 	}
 	r.wrapped(b, left, right, "an inequality")
+	r.bounds(b, c, left, right)
 	switch {
 	case left.bare && right.outside():
 		return verdict{selects: !r.trivial(c, right)}
@@ -248,6 +265,22 @@ func (r *Reader) ordered(b *block, c comparison, left, right operand) verdict {
 		return verdict{selects: true}
 	}
 	return verdict{}
+}
+
+// bounds notes a number that a column stays below: the end of a recursion that
+// counts.
+func (r *Reader) bounds(b *block, c comparison, left, right operand) {
+	less := r.text[r.tokens[c.at].start] == '<'
+	limit := right
+	if !less {
+		limit = left
+	}
+	if b.hold > 0 || limit.columns > 0 || limit.query || left.columns+right.columns != 1 {
+		return
+	}
+	if v, ok := r.arithmetic(span{limit.from, limit.to}); ok {
+		b.below = min(b.below, v)
+	}
 }
 
 func orderedTruth(op []byte, x, y float64) truth {

@@ -12,6 +12,7 @@ type shape struct {
 	single bool    // one row at most
 	fixed  bool    // reads no table: its rows are in the text
 	groups bool    // its rows are groups
+	eager  bool    // its first row needs all that it reads
 	whole  bool    // reads a table without a condition, and gives back its rows
 	docs   float64 // rows of that table, when hints know
 	at     int     // its FROM
@@ -23,7 +24,7 @@ func unlimited() shape { return shape{limit: math.Inf(1)} }
 func (s shape) both(o shape) shape {
 	s.limit += o.limit
 	s.single, s.groups = false, s.groups && o.groups
-	s.fixed = s.fixed && o.fixed
+	s.fixed, s.eager = s.fixed && o.fixed, s.eager || o.eager
 	if o.whole && (!s.whole || o.docs > s.docs) {
 		s.at = o.at
 	}
@@ -189,8 +190,10 @@ func (r *Reader) valuesList(i, j int) {
 type named struct {
 	hash  uint64
 	shape shape
-	open  bool // it is being read
-	own   bool // it reads itself
+	open  bool    // it is being read
+	own   bool    // it reads itself
+	made  float64 // rows that it counts up to
+	at    int     // token of its name
 }
 
 // with reads the parts that WITH names, and then the statement that uses them.
@@ -216,6 +219,7 @@ func (r *Reader) with(i, j int, top bool) shape {
 		r.top = top
 		s = r.runIn(k, j)
 	}
+	r.counters(mark, s)
 	r.named = r.named[:min(mark, len(r.named))]
 	r.levels--
 	return s
@@ -243,7 +247,7 @@ func (r *Reader) withPart(k, j int, recursive bool) (int, bool) {
 	at := -1
 	if len(r.named) < maxNamed {
 		at = len(r.named)
-		r.named = append(r.named, named{hash: r.hash(name), shape: unlimited(), open: recursive})
+		r.named = append(r.named, named{hash: r.hash(name), shape: unlimited(), open: recursive, at: name})
 		if !recursive {
 			r.named[at].hash = 0 // it is in scope behind its end only
 		}
@@ -258,6 +262,9 @@ func (r *Reader) withPart(k, j int, recursive bool) (int, bool) {
 			}
 		}
 		n.hash, n.shape, n.open = r.hash(name), s, false
+		if !math.IsInf(s.limit, 1) {
+			n.made = 0 // it has a LIMIT of its own
+		}
 	}
 	k = r.skip(k)
 	for k < j && r.kindAt(k) != comma && r.kindAt(k) != openParen && !r.beginsPart(k) { // SEARCH, CYCLE
@@ -294,17 +301,17 @@ func (r *Reader) runIn(i, j int) shape {
 }
 
 // lookup is the part of WITH that a table stands for; nil when it is a table.
-func (r *Reader) lookup(name int) *named {
+func (r *Reader) lookup(name int) int {
 	if len(r.named) == 0 {
-		return nil
+		return -1
 	}
 	h := r.hash(name)
 	for i := len(r.named) - 1; i >= 0; i-- {
 		if r.named[i].hash == h {
-			return &r.named[i]
+			return i
 		}
 	}
-	return nil
+	return -1
 }
 
 // hash is that of a name without quotes, in one case.

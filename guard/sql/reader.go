@@ -52,6 +52,8 @@ type Reader struct {
 	top      bool // the rows of the next query go to the caller
 	whole    bool // all of the statement is in a comment that only some servers execute
 	levels   int  // of calls on the stack
+	reports  int  // queries with GROUP BY around what is read, and itself
+	around   int  // tables of those around what is read
 
 	names map[string]string // interned, for hints
 	room  []byte
@@ -93,6 +95,7 @@ func (r *Reader) begin(dst []cost.Measure, q cost.Query, o cost.Options) {
 	r.dialect = r.dialectIs
 	r.relations, r.named, r.pending, r.edges, r.items = r.relations[:0], r.named[:0], r.pending[:0], r.edges[:0], r.items[:0]
 	r.patterns, r.depth, r.deepest, r.top = 0, 0, nesting{}, false
+	r.reports, r.around = 0, 0
 }
 
 func orDefault(v, otherwise int) int {

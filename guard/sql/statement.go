@@ -71,7 +71,7 @@ func (r *Reader) routine(i int) bool {
 // one reads a statement.
 func (r *Reader) one(i, j int) {
 	r.relations, r.named, r.pending, r.edges, r.items = r.relations[:0], r.named[:0], r.pending[:0], r.edges[:0], r.items[:0]
-	r.depth, r.deepest, r.top = 0, nesting{}, true
+	r.depth, r.deepest, r.top, r.reports, r.around = 0, nesting{}, true, 0, 0
 	r.whole, r.levels = r.tok(i).hidden, 0
 	r.run(i, j)
 	if d := r.deepest; d.depth > 0 {
@@ -116,7 +116,10 @@ func (r *Reader) run(i, j int) {
 		r.do(i, j)
 	case w == wWaitfor:
 		r.denied(i, "WAITFOR")
-	case w == wCall, w == wSet, w == wOrdinary:
+	case w == wOrdinary:
+		r.drops(i, j)
+		r.scanAll(i+1, j)
+	case w == wCall, w == wSet:
 		r.scanAll(i+1, j)
 	case w == wBegin, w == wEnd, w == wLock, w == wFetch, w == wProcedure:
 		r.scanAll(i+1, j)
@@ -147,6 +150,32 @@ func (r *Reader) explain(i, j int) {
 			r.run(k, j)
 			return
 		}
+	}
+}
+
+// drops counts what TRUNCATE, DROP and ALTER TABLE … DROP empty. Indexes, views
+// and the like hold no rows of their own.
+func (r *Reader) drops(i, j int) {
+	n, path := 0.0, ""
+	switch {
+	case r.wordIs(i, "truncate"):
+		n, path = float64(r.list(i+1, j)), "TRUNCATE"
+	case r.wordIs(i, "drop") && (r.wordAt(i+1) == wTable || r.wordIs(i+1, "database", "schema", "tablespace", "owned") || r.wordIs(i+1, "temporary") && r.wordAt(i+2) == wTable):
+		n, path = float64(r.list(i+1, j)), "DROP"
+	case r.wordIs(i, "alter") && r.wordAt(i+1) == wTable:
+		path = "ALTER TABLE"
+		for k := i + 2; k < j; k = r.skip(k) {
+			if r.wordIs(k, "drop", "truncate") && !r.wordIs(k+1, "index", "key", "constraint", "primary", "foreign", "check", "default", "not", "expression", "identity") {
+				n++
+			}
+		}
+	}
+	if n == 0 {
+		return
+	}
+	m := r.add(cost.Drop, n, i, path)
+	if r.o.Explain {
+		m.Detail = "tables, columns or partitions"
 	}
 }
 

@@ -20,7 +20,7 @@ func (r *Reader) tailAt(k int, seenFrom bool) bool {
 	case wLock:
 		return r.wordAt(k+1) == wIn
 	case wInto:
-		return seenFrom
+		return seenFrom || r.wordIs(k+1, "outfile", "dumpfile")
 	case wProcedure:
 		return r.wordIs(k+1, "analyse")
 	default:
@@ -75,10 +75,14 @@ func (r *Reader) tail(k, j, start int, s shape, top bool) shape {
 		switch r.wordAt(k) {
 		case wOrder:
 			r.order(k, next)
+			s.eager = true
 		case wLimit, wFetch, wOffset:
 			r.rows(&w, k, next)
 		default: // FOR UPDATE, INTO …
 			w.insert = min(w.insert, k-1)
+			if r.wordAt(k) == wInto && r.wordIs(k+1, "outfile", "dumpfile") && r.dialect.kind != postgres {
+				r.denied(k+1, "INTO OUTFILE")
+			}
 			r.scanAll(k+1, next)
 		}
 		k = next
@@ -149,11 +153,9 @@ func (r *Reader) amountOf(s span) amount {
 		return amount{1, true}
 	case r.wordAt(s.from) == wAll, r.wordAt(s.from) == wNull:
 		return amount{math.Inf(1), true}
-	case s.to == s.from+1, r.wordAt(s.from+1) == oCast:
-		v, ok := r.numberAt(s.from)
-		return amount{max(v, 0), ok}
 	}
-	return amount{}
+	v, ok := r.arithmetic(s)
+	return amount{max(v, 0), ok}
 }
 
 // measureWindow measures what a query skips, and what it may give back.
@@ -239,7 +241,17 @@ func (r *Reader) measureLimit(w window, limit amount, start int, s shape) {
 			}
 			m.Cap = cost.Cap{Place: cost.CapBody, Start: int(from.start), End: int(from.end), Prefix: prefix, Suffix: ")"}
 		}
+	case r.holdsParam(w.limit):
 	default:
 		m.Cap = cost.Cap{Place: cost.CapBody, Start: int(from.start), End: int(to.end)}
 	}
+}
+
+func (r *Reader) holdsParam(s span) bool {
+	for k := s.from; k < s.to; k++ {
+		if r.tok(k).kind == param {
+			return true
+		}
+	}
+	return false
 }

@@ -152,11 +152,14 @@ func (r *Reader) writes(b *block, w writing, i, pending int, path string) {
 		r.scanAll(w.returning+1, w.until(w.returning))
 	}
 	r.conclude(b, i, w.from, pending)
-	bounded := b.where && b.truth != always || limited || b.joined && !b.where
+	bounded := b.where && b.truth != always && !b.constant || limited || b.joined && !b.where
 	if !bounded {
 		at, why := i, "no WHERE: every row is written"
 		if w.where >= 0 {
 			at, why = w.where, "the WHERE is true for every row"
+			if b.constant {
+				why = "the WHERE names no column: it is true for every row, or for none"
+			}
 		}
 		m := r.add(cost.MissingWhere, 1, at, path)
 		m.Target = r.target(b)

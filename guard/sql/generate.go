@@ -1,0 +1,196 @@
+package sql
+
+import (
+	"math"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// maxNestedCalls bounds repeat(repeat(repeat(…))): a text that needs more of
+// them to be long has a number that is large enough by itself.
+const maxNestedCalls = 4
+
+// generate measures the rows or the bytes that a call makes out of nothing, and
+// says how many: 1 when its arguments do not tell.
+func (r *Reader) generate(k int) float64 {
+	n := r.made(k, 0)
+	if n <= 1 {
+		return 1
+	}
+	m := r.add(cost.Generated, n, k, "")
+	if r.o.Explain {
+		m.Path = r.excerpt(k, k+1) + "()"
+		m.Detail = "rows, or bytes of text, by its arguments"
+	}
+	return n
+}
+
+// made is how much the call at k makes.
+func (r *Reader) made(k, depth int) float64 {
+	args := [3]span{}
+	n := 0
+	end := r.skip(k+1) - 1
+	for from := k + 2; from < end && n < len(args); n++ {
+		to := from
+		for to < end && r.kindAt(to) != comma {
+			to = r.skip(to)
+		}
+		args[n] = span{from, to}
+		from = to + 1
+	}
+	switch {
+	case n == 0:
+		return 0
+	case r.wordIs(k, "generate_series"):
+		return r.series(args, n)
+	case r.wordIs(k, "repeat", "replicate"):
+		times := r.amountOf(args[1])
+		if n < 2 || !times.known {
+			return 0
+		}
+		return times.value * max(1, r.textLength(args[0], depth))
+	case r.wordIs(k, "rpad", "lpad"):
+		if length := r.amountOf(args[1]); n > 1 && length.known {
+			return length.value
+		}
+		return 0
+	}
+	if length := r.amountOf(args[0]); length.known { // SPACE and the like
+		return length.value
+	}
+	return 0
+}
+
+// textLength is how long a text is that a call or a string makes.
+func (r *Reader) textLength(s span, depth int) float64 {
+	t := r.tok(s.from)
+	switch {
+	case s.to == s.from+1 && t.kind == text:
+		return float64(len(inside(r.text[t.start:t.end])))
+	case depth < maxNestedCalls && t.kind == bare && r.kindAt(s.from+1) == openParen && r.functionSort(r.text[t.start:t.end]) == makes:
+		return r.made(s.from, depth+1)
+	}
+	return 1
+}
+
+// series is the length of generate_series(from, to, step) of numbers.
+func (r *Reader) series(args [3]span, n int) float64 {
+	if n < 2 {
+		return 0
+	}
+	from, okFrom := r.arithmetic(args[0])
+	to, okTo := r.arithmetic(args[1])
+	step, okStep := 1.0, true
+	if n > 2 {
+		step, okStep = r.arithmetic(args[2])
+	}
+	if !okFrom || !okTo || !okStep || step == 0 || math.IsInf(from, 0) || math.IsInf(to, 0) {
+		return 0
+	}
+	return max(0, math.Floor((to-from)/step)+1)
+}
+
+// arithmetic is the value of numbers between + - * and / signs, with casts; the
+// second says whether it is nothing else.
+func (r *Reader) arithmetic(s span) (float64, bool) {
+	for s.to-s.from >= 2 && r.kindAt(s.from) == openParen && r.skip(s.from) == s.to {
+		s.from, s.to = s.from+1, s.to-1
+	}
+	sum, product, sign := 0.0, 1.0, 1.0
+	divide, have := false, false
+	for k := s.from; k < s.to; k++ {
+		switch t := r.tok(k); {
+		case have && t.word == oCast:
+			k = r.typeName(k+1, s.to) - 1
+		case have && t.word == oStar:
+			have, divide = false, false
+		case have && t.kind == operator && r.text[t.start] == '/' && t.end == t.start+1:
+			have, divide = false, true
+		case have && t.word == oMinus:
+			sum += sign * product
+			sign, product, have, divide = signOf(r.text[t.start]), 1, false, false
+		case !have && t.word == oMinus:
+			sign *= signOf(r.text[t.start])
+		case have:
+			return 0, false
+		default:
+			v, ok := r.numberAt(k)
+			if !ok {
+				return 0, false
+			}
+			have = true
+			if divide {
+				v = 1 / v
+			}
+			product *= v
+		}
+	}
+	v := sum + sign*product
+	return v, have && !math.IsNaN(v)
+}
+
+func signOf(c byte) float64 {
+	if c == '-' {
+		return -1
+	}
+	return 1
+}
+
+// product measures series that nothing joins: each row of one meets each of the
+// other.
+func (r *Reader) product(b *block, at int) {
+	var most [maxRelations]float64
+	series := 0
+	for i, rel := range r.relations[b.base:] {
+		if rel.made > 1 {
+			root := r.root(b, i)
+			most[root] = max(most[root], rel.made)
+			series++
+		}
+	}
+	if series < 2 {
+		return
+	}
+	rows := 1.0
+	for _, n := range most[:len(r.relations)-b.base] {
+		rows *= max(n, 1)
+	}
+	m := r.add(cost.Generated, rows, at, "FROM")
+	if r.o.Explain {
+		m.Detail = "rows of series that nothing joins, multiplied"
+	}
+}
+
+// recurs notes how often a part of WITH RECURSIVE that counts by itself goes on:
+// until a number is reached, or for ever. One that reads a table ends with it.
+func (r *Reader) recurs(b *block, i int) {
+	if b.self == 0 || b.all != 1 || b.self > len(r.named) {
+		return
+	}
+	n := &r.named[b.self-1]
+	switch {
+	case !math.IsInf(b.below, 1):
+		n.made = max(n.made, b.below)
+	case !b.where || b.truth == always:
+		if r.wordAt(i-1) == wAll { // UNION without ALL ends where nothing new comes
+			n.made = math.Inf(1)
+		}
+	}
+}
+
+// counters measures the recursions among the parts of WITH from mark on. A query
+// that takes only its first rows ends them, unless it needs all to begin.
+func (r *Reader) counters(mark int, s shape) {
+	if !math.IsInf(s.limit, 1) && !s.eager {
+		return
+	}
+	for _, n := range r.named[min(mark, len(r.named)):] {
+		if n.made <= 1 {
+			continue
+		}
+		m := r.add(cost.Generated, n.made, n.at, "WITH RECURSIVE")
+		if r.o.Explain {
+			m.Detail = r.excerpt(n.at, n.at+1) + " counts, and reads nothing else"
+		}
+	}
+}
