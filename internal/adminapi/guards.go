@@ -22,23 +22,33 @@ const (
 	DefaultGuardRows = 20
 )
 
-// Guard is the guard of one route. Callers are as they call themselves.
+// Guard is the guard of one route. Callers are as they call themselves, and else
+// as [Top] calls them.
 type Guard struct {
 	Route      string               `json:"route"`
 	Fleet      string               `json:"fleet"`
 	Kind       guard.Kind           `json:"kind"`
 	Version    int64                `json:"version"` // of its limits, in this process
 	ReportOnly bool                 `json:"report_only"`
-	Dial       float64              `json:"dial"`      // what operators multiply its limits by
-	Load       float64              `json:"load"`      // pressure on the fleet, 0 to 1
-	HintsAge   Duration             `json:"hints_age"` // 0: there are none
+	Dial       float64              `json:"dial"`             // what operators multiply its limits by
+	Load       float64              `json:"load"`             // pressure on the fleet, 0 to 1
+	Limits     string               `json:"limits,omitempty"` // the file that they are in; "" is the settings, or the default ones
+	HintsAge   Duration             `json:"hints_age"`        // of the oldest; 0: there are none
+	Hints      []guard.HintSource   `json:"hints,omitempty"`
+	HintsFile  string               `json:"hints_file,omitempty"`
 	Poll       *GuardPoll           `json:"poll,omitempty"`
 	Learn      *GuardLearn          `json:"learn,omitempty"`
 	Faults     []GuardFault         `json:"faults,omitempty"` // of its files: what held before them, holds
 	Total      guard.Tally          `json:"total"`
+	Minutes    []float64            `json:"minutes"`  // units in each of the last 60 minutes, the current one last
 	Findings   []guard.FindingTally `json:"findings"` // by predictor and action
-	Callers    []guard.CallerStats  `json:"callers"`  // those whose queries cost most
-	Shapes     []GuardShape         `json:"shapes"`   // those that killed, took longest, or were predicted to cost most
+	Classes    []guard.NamedTally   `json:"classes"`  // those of the limits; "" is callers without one
+	Named      []guard.NamedTally   `json:"named"`    // the callers that metrics name; the others together are guard.Others
+	Judging    guard.Judging        `json:"judging"`
+	Slow       int64                `json:"slow"`       // queries that took long, or killed
+	Suppressed int64                `json:"suppressed"` // lines of the log that there were too many of
+	Callers    []guard.CallerStats  `json:"callers"`    // those whose queries cost most
+	Shapes     []GuardShape         `json:"shapes"`     // those that killed, took longest, or were predicted to cost most
 }
 
 // GuardShape is what is known of queries of one shape, and what the ledger holds

@@ -292,8 +292,11 @@ func (a *App) guardList(limit int) []adminapi.Guard {
 		is := adminapi.Guard{
 			Route: g.route, Fleet: g.fleet, Kind: guard.Kind(g.cfg.Query), Version: version, ReportOnly: limits.ReportOnly,
 			Dial: dial, Load: load, HintsAge: adminapi.Duration(g.hints.Age()), Poll: g.polled(), Faults: g.faults,
-			Total: g.guard.Total(), Findings: g.guard.Findings(),
+			Limits: g.cfg.Limits, Hints: g.hints.Sources(), HintsFile: g.cfg.Hints,
+			Total: g.guard.Total(), Findings: g.guard.Findings(), Minutes: g.guard.Minutes(),
+			Classes: g.guard.Classes(), Named: g.guard.Labelled(), Judging: g.guard.Judging(),
 		}
+		is.Slow, is.Suppressed = g.guard.Slow()
 		if limit > 0 {
 			is.Callers, is.Shapes = g.guard.Callers(limit), a.guardShapes(&g, limit)
 		}

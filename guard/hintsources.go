@@ -1,0 +1,42 @@
+package guard
+
+import "time"
+
+// String is file, backend or answers.
+func (s Source) String() string {
+	switch s {
+	case Static:
+		return "file"
+	case Polled:
+		return "backend"
+	case Learned:
+		return "answers"
+	}
+	return "unknown"
+}
+
+// HintSource is one source of hints that knows something.
+type HintSource struct {
+	Source  string    `json:"source"` // file, backend or answers
+	At      time.Time `json:"at"`     // when what it knows was true
+	Indices int       `json:"indices"`
+	Fields  int       `json:"fields"`
+}
+
+// Sources are those that know something.
+func (s *HintStore) Sources() []HintSource {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []HintSource
+	for i, set := range s.sets {
+		if set == nil {
+			continue
+		}
+		h := HintSource{Source: Source(i).String(), At: s.at[i], Indices: len(set)}
+		for _, index := range set {
+			h.Fields += len(index.Fields)
+		}
+		out = append(out, h)
+	}
+	return out
+}
