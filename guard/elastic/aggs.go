@@ -12,6 +12,8 @@ import (
 type scope struct {
 	depth int
 	sel   selectivity
+	room  float64 // that assumed numbers of buckets may still multiply to
+	below bool    // it has aggregations that make buckets in each of its own
 }
 
 // buckets is what one aggregation holds, and how that came about.
@@ -20,9 +22,16 @@ type buckets struct {
 	chain string // with Explain: the factors on the way to the most buckets
 }
 
-// maxAssumed is what a number of buckets that is assumed, not known, counts as
-// when it is multiplied with others.
+// maxAssumed is what numbers of buckets that are assumed, not known, count as at
+// most, all along one chain, when they are multiplied with others.
 const maxAssumed = 400
+
+// assumed is a number of buckets that nothing is known of, for a product.
+func (c scope) assumed(buckets float64, inner *scope) float64 {
+	buckets = max(1, min(buckets, c.room))
+	inner.room = c.room / buckets
+	return buckets
+}
 
 // aggregate measures the aggregations of a search.
 func (r *Reader) aggregate(n int, sel selectivity) {
@@ -30,7 +39,7 @@ func (r *Reader) aggregate(n int, sel selectivity) {
 		return
 	}
 	r.aggDepth, r.aggAt = 0, n
-	b, at := r.aggs(n, scope{depth: 1, sel: sel})
+	b, at := r.aggs(n, scope{depth: 1, sel: sel, room: maxAssumed})
 	if b.count > 0 {
 		m := r.add(cost.AggProduct, b.count, firstOf(at, n))
 		if r.o.Explain {
@@ -92,7 +101,8 @@ func (r *Reader) agg(key, n int, c scope) buckets {
 		}
 	}
 	bounds, areas := len(r.bounds), len(r.areas)
-	inner := scope{depth: c.depth + 1, sel: c.sel}
+	inner := scope{depth: c.depth + 1, sel: c.sel, room: c.room}
+	c.below = sub > none && r.makesBuckets(sub)
 	own := 0.0
 	var saved []bound
 	var savedAreas []area
@@ -140,11 +150,15 @@ func (r *Reader) aggOf(kind string, v int, c scope, inner *scope) float64 {
 	case "composite":
 		return r.compositeAgg(v)
 	case "date_histogram", "histogram":
-		return r.histogram(kind, v)
+		return r.histogram(kind, v, c, inner)
 	case "auto_date_histogram", "variable_width_histogram":
-		return r.numberOr(r.get(v, "buckets"), 10)
+		return max(1, r.quantity(r.get(v, "buckets"), 10))
 	case "geohash_grid", "geotile_grid", "geohex_grid":
-		return r.grid(kind, v)
+		buckets, known := r.grid(kind, v, c.below)
+		if !known {
+			return c.assumed(buckets, inner)
+		}
+		return buckets
 	case "range", "date_range", "ip_range", "geo_distance":
 		return math.Max(1, float64(max(0, r.countOf(v, "ranges"))))
 	case "filter":
@@ -167,9 +181,24 @@ func (r *Reader) aggOf(kind string, v int, c scope, inner *scope) float64 {
 		r.cardinalityAgg(v, c)
 		return 0
 	case "frequent_item_sets", "time_series", "ip_prefix":
-		return r.numberOr(r.get(v, "size"), 10)
+		return r.quantity(r.get(v, "size"), 10)
 	}
 	return r.unknownAgg(v)
+}
+
+// makesBuckets says whether any of a list of aggregations is no metric.
+func (r *Reader) makesBuckets(n int) bool {
+	for k := n + 1; r.isObject(n) && k < r.next(n); k = r.next(k + 1) {
+		for j := k + 2; r.isObject(k+1) && j < r.next(k+1); j = r.next(j + 1) {
+			switch string(r.bytes(j)) {
+			case "terms", "multi_terms", "significant_terms", "significant_text", "rare_terms", "date_histogram", "histogram",
+				"auto_date_histogram", "variable_width_histogram", "range", "date_range", "ip_range", "filters", "geohash_grid",
+				"geotile_grid", "geohex_grid", "adjacency_matrix", "composite", "aggs", "aggregations":
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (r *Reader) countOf(v int, name string) int {
@@ -181,8 +210,11 @@ func (r *Reader) countOf(v int, name string) int {
 
 // unknownAgg: a metric, or something with a size.
 func (r *Reader) unknownAgg(v int) float64 {
+	for k := v + 1; r.isObject(v) && k < r.next(v); k = r.next(k + 1) {
+		r.scriptIn(k+1, false) // {"value": {"script"}, "weight": {"field"}}
+	}
 	if s := r.get(v, "size"); s > none {
-		return max(0, r.numberOr(s, 0))
+		return max(0, r.quantity(s, 0))
 	}
 	return 0
 }
@@ -214,7 +246,7 @@ func (r *Reader) topHits(kind string, v int) {
 		return
 	}
 	size := r.get(v, "size")
-	m := r.add(cost.InnerWindow, r.numberOr(size, 1), firstOf(size, v))
+	m := r.add(cost.InnerWindow, r.quantity(size, 1), firstOf(size, v))
 	if size > none {
 		m.Cap = r.bodyCap(size, "", "", 0, 1)
 	}
@@ -223,7 +255,7 @@ func (r *Reader) topHits(kind string, v int) {
 // compositeAgg pages through its buckets: only size are made at once.
 func (r *Reader) compositeAgg(v int) float64 {
 	size := r.get(v, "size")
-	n := r.numberOr(size, 10)
+	n := r.quantity(size, 10)
 	if size > none {
 		m := r.add(cost.AggSize, n, size)
 		m.Cap = r.bodyCap(size, "", "", 0, 1)

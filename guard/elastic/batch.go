@@ -73,6 +73,9 @@ func (r *Reader) header() {
 	r.each(at, func(e int) {
 		if r.isText(e) {
 			r.index = r.intern(r.bytes(e))
+			if stars := indexStars(r.index); stars > 1 {
+				r.add(cost.WildcardStars, stars, e)
+			}
 			n, _ := r.countShards(r.index)
 			total += n
 		}

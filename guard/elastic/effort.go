@@ -139,7 +139,7 @@ func addTotal() addition     { return addition{`"track_total_hits":`, ",", "&tra
 // unfiltered: something that reads every document, because no clause leaves some
 // out.
 func (r *Reader) unfiltered(aggs, sort int, sel selectivity) {
-	if sel != selAll || aggs <= none && sort <= none || r.query.pruned {
+	if sel != selAll || aggs <= none && sort <= none {
 		return
 	}
 	at := aggs

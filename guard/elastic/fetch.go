@@ -3,6 +3,7 @@ package elastic
 import (
 	"bytes"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
@@ -30,18 +31,39 @@ func (r *Reader) fetch(m *members, p *parameters) {
 		if q := r.get(h, "highlight_query"); q > none {
 			r.walkQuery(q, 1, 0, false)
 		}
+		r.highlighted(r.get(h, "fields"))
 	}
-	r.each(m.fields, func(e int) {
-		name := e
-		if r.isObject(e) {
-			name = r.get(e, "field")
-		}
-		if name > none && r.isText(name) {
-			if stars := bytes.Count(r.bytes(name), []byte("*")); stars > 1 {
-				r.add(cost.WildcardStars, float64(stars), name)
+	r.each(m.fields, r.fieldStars)
+	r.each(docvalues, r.fieldStars)
+	r.each(m.source, r.fieldStars)
+	for _, name := range [...]string{"includes", "include", "excludes", "exclude"} {
+		r.each(r.get(m.source, name), r.fieldStars)
+	}
+}
+
+// highlighted looks for queries of single fields.
+func (r *Reader) highlighted(fields int) {
+	r.each(fields, func(e int) {
+		for k := e + 1; r.isObject(e) && k < r.next(e); k = r.next(k + 1) {
+			if q := r.get(k+1, "highlight_query"); q > none {
+				r.walkQuery(q, 1, 0, false)
 			}
 		}
 	})
+}
+
+// fieldStars measures a name of a field, or {"field": NAME}. One star is no
+// pattern to speak of.
+func (r *Reader) fieldStars(n int) {
+	if r.isObject(n) {
+		n = r.get(n, "field")
+	}
+	if n <= none || !r.isText(n) {
+		return
+	}
+	if stars := bytes.Count(r.bytes(n), []byte("*")); stars > 1 {
+		r.add(cost.WildcardStars, float64(stars), n)
+	}
 }
 
 func (r *Reader) size(n int) float64 {
@@ -97,15 +119,24 @@ func (r *Reader) suggest(n int) {
 			if c := r.get(v, "collate"); c > none {
 				r.scriptIn(c, false)
 			}
-			for _, name := range [...]string{"size", "shard_size", "max_inspections"} {
-				if s := r.get(v, name); s > none {
-					m := r.add(cost.SuggestSize, r.numberOr(s, 0), s)
-					m.Cap = r.bodyCap(s, "", "", 0, 1)
-				}
+			r.suggestSizes(v)
+			r.each(r.get(v, "direct_generator"), r.suggestSizes)
+			if p := r.get(named, "prefix"); p > none && r.isText(p) { // an automaton of one state for each character
+				r.add(cost.PatternLength, float64(utf8.RuneCount(r.bytes(p))), p)
 			}
 			if x := firstOf(r.get(v, "regex"), r.get(named, "regex")); x > none && r.isText(x) {
 				r.regexpPattern(r.bytes(x), x, nil)
 			}
+		}
+	}
+}
+
+// suggestSizes measures what one suggester, or generator of candidates, asks for.
+func (r *Reader) suggestSizes(v int) {
+	for _, name := range [...]string{"size", "shard_size", "max_inspections"} {
+		if s := r.get(v, name); s > none {
+			m := r.add(cost.SuggestSize, r.quantity(s, 0), s)
+			m.Cap = r.bodyCap(s, "", "", 0, 1)
 		}
 	}
 }
@@ -122,7 +153,7 @@ func (r *Reader) fieldCaps(root int, p *parameters, ep endpoint) {
 	}
 	if ep == epTermsEnum {
 		if s := r.get(root, "size"); s > none {
-			m := r.add(cost.AggSize, r.numberOr(s, 10), s)
+			m := r.add(cost.AggSize, r.quantity(s, 10), s)
 			m.Cap = r.bodyCap(s, "", "", 0, 1)
 		}
 	}
@@ -158,7 +189,7 @@ func (r *Reader) graph(root int, p *parameters) {
 	for hop := root; r.isObject(hop); hop = r.get(hop, "connections") {
 		r.each(r.get(hop, "vertices"), func(e int) {
 			if s := r.get(e, "size"); s > none {
-				m := r.add(cost.AggSize, r.numberOr(s, 5), s)
+				m := r.add(cost.AggSize, r.quantity(s, 5), s)
 				m.Cap = r.bodyCap(s, "", "", 0, 1)
 			}
 		})

@@ -15,9 +15,12 @@ func (r *Reader) multiMatch(kind []byte, v int) selectivity {
 		n = float64(max(1, words(r.bytes(text))))
 	}
 	if k := string(kind); k == "more_like_this" || k == "mlt" {
-		n = r.numberOr(r.get(v, "max_query_terms"), 25)
+		n = r.quantity(r.get(v, "max_query_terms"), 25)
 	}
 	fields := firstOf(r.get(v, "fields"), r.get(v, "fields_list"))
+	if r.isArray(fields) && r.count(fields) == 0 {
+		fields = none // as if nothing were said
+	}
 	count, all := r.fieldCount(fields)
 	if fields <= none {
 		count, all = r.mapped(), true
@@ -36,7 +39,10 @@ func (r *Reader) multiMatch(kind []byte, v int) selectivity {
 	return selStrong
 }
 
-const assumedFields = 50
+const (
+	assumedFields = 50
+	maxGuess      = 25 // fields that a name with a star in it is taken to stand for
+)
 
 // mapped is how many fields an index has.
 func (r *Reader) mapped() float64 {
@@ -74,7 +80,7 @@ func (r *Reader) fieldCount(n int) (count float64, all bool) {
 			count += r.mapped()
 			all = true
 		default: // name.*: some of them
-			count += max(2, r.mapped()/10)
+			count += min(max(2, r.mapped()/10), maxGuess)
 		}
 	})
 	return count, all

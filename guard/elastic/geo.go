@@ -50,7 +50,7 @@ type area struct {
 // geoQuery reads the queries that leave a part of the earth.
 func (r *Reader) geoQuery(kind []byte, v int, every bool) selectivity {
 	r.clause(v, 1)
-	radius := 0.0
+	sel, radius := selStrong, 0.0
 	if string(kind) == "geo_distance" {
 		if d := r.get(v, "distance"); d > none {
 			radius = r.meters(d)
@@ -76,11 +76,14 @@ func (r *Reader) geoQuery(kind []byte, v int, every bool) selectivity {
 				b, ok = r.shapeBox(shape)
 			}
 		}
+		if ok && b.valid() && b.sphere() > 0.5 {
+			sel = selWeak // most of the earth
+		}
 		if ok && every && b.valid() && len(r.areas) < maxBounds {
 			r.areas = append(r.areas, area{field: r.bytes(k), box: b})
 		}
 	}
-	return selStrong
+	return sel
 }
 
 const meterPerDegree = 111_320
@@ -136,7 +139,7 @@ func (r *Reader) boxOf(n int) (box, bool) {
 	b := world()
 	seen := 0
 	for k := n + 1; k < r.next(n); k = r.next(k + 1) {
-		lat, lon, ok := r.point(k + 1)
+		lat, lon, ok := r.corner(k, k+1)
 		x, isNumber := r.number(k + 1)
 		switch name := string(r.bytes(k)); {
 		case name == "top_left" && ok:
@@ -183,6 +186,27 @@ func (r *Reader) point(n int) (lat, lon float64, ok bool) {
 	return 0, 0, false
 }
 
+// corner is the point that a member of bounds names. A geohash stands for the
+// corner of its cell that lies outside.
+func (r *Reader) corner(key, n int) (lat, lon float64, ok bool) {
+	if !r.isText(n) || bytes.IndexByte(r.bytes(n), ',') >= 0 {
+		return r.point(n)
+	}
+	cell, isHash := geohashCell(r.bytes(n))
+	if !isHash {
+		return r.point(n)
+	}
+	lat, lon = cell.bottom, cell.left
+	name := r.bytes(key)
+	if bytes.HasPrefix(name, []byte("top")) {
+		lat = cell.top
+	}
+	if bytes.HasSuffix(name, []byte("right")) {
+		lon = cell.right
+	}
+	return lat, lon, true
+}
+
 func pointText(b []byte) (lat, lon float64, ok bool) {
 	if first, second, found := bytes.Cut(b, []byte(",")); found {
 		lat, a := parseNumber(bytes.TrimSpace(first))
@@ -196,7 +220,8 @@ func pointText(b []byte) (lat, lon float64, ok bool) {
 		}
 		return 0, 0, false
 	}
-	return geohashCenter(b)
+	cell, ok := geohashCell(b)
+	return (cell.top + cell.bottom) / 2, (cell.left + cell.right) / 2, ok
 }
 
 // wktBox reads BBOX(left, right, top, bottom).
@@ -229,16 +254,16 @@ func numbersIn(b []byte, out []float64) int {
 
 const geohashAlphabet = "0123456789bcdefghjkmnpqrstuvwxyz"
 
-func geohashCenter(b []byte) (lat, lon float64, ok bool) {
-	if len(b) == 0 || len(b) > 12 {
-		return 0, 0, false
-	}
+func geohashCell(b []byte) (box, bool) {
 	w := world()
+	if len(b) == 0 || len(b) > 12 {
+		return w, false
+	}
 	even := true
 	for _, c := range b {
 		v := bytes.IndexByte([]byte(geohashAlphabet), c|0x20*boolByte(c >= 'A'))
 		if v < 0 {
-			return 0, 0, false
+			return w, false
 		}
 		for bit := 4; bit >= 0; bit-- {
 			high := v>>bit&1 == 1
@@ -254,7 +279,7 @@ func geohashCenter(b []byte) (lat, lon float64, ok bool) {
 			even = !even
 		}
 	}
-	return (w.top + w.bottom) / 2, (w.left + w.right) / 2, true
+	return w, true
 }
 
 func boolByte(b bool) byte {

@@ -9,13 +9,13 @@ import (
 )
 
 // grid measures a grid of cells and gives its buckets: the backend returns at
-// most size of them, but collects all.
-func (r *Reader) grid(kind string, v int) float64 {
+// most size of them, but collects all. At the precision that it takes by itself,
+// its makers hold a grid of the whole earth to be bearable, unless each cell
+// holds buckets of its own: that counts as what is returned.
+func (r *Reader) grid(kind string, v int, below bool) (buckets float64, known bool) {
 	at := r.get(v, "precision")
-	p, ok := r.number(at)
-	if !ok {
-		p = r.defaultPrecision(kind, at)
-	}
+	usual := usualPrecision(kind)
+	p := r.precision(kind, at, usual)
 	b, source := r.gridBox(v)
 	cells, formula := 0.0, ""
 	switch kind {
@@ -30,23 +30,45 @@ func (r *Reader) grid(kind string, v int) float64 {
 		cells, formula = 122*math.Pow(7, p)*b.sphere(), "122 × 7"
 	}
 	cells = max(1, math.Round(cells))
-	m := r.add(cost.GeoCells, cells, firstOf(at, v))
-	if r.o.Explain {
-		m.Detail = fmt.Sprintf("%s^%s cells, %s: %s", formula, figure(p), source, figure(cells))
+	asked := r.get(v, "size")
+	returned := max(1, min(r.quantity(asked, gridSize), cells))
+	collected, note := cells, ""
+	if p <= usual && !below && cells > returned {
+		collected, note = returned, "; at the precision that the backend itself takes, as many as are returned"
 	}
-	return max(1, min(r.numberOr(r.get(v, "size"), 10000), cells))
+	m := r.add(cost.GeoCells, collected, firstOf(at, v))
+	if r.o.Explain {
+		m.Detail = fmt.Sprintf("%s^%s cells, %s: %s%s", formula, figure(p), source, figure(cells), note)
+	}
+	return returned, asked > none || returned < gridSize
 }
 
-func (r *Reader) defaultPrecision(kind string, at int) float64 {
+// gridSize is how many cells are returned when nothing is said.
+const gridSize = 10_000
+
+// precision of a grid. Text may be a length, for geohashes.
+func (r *Reader) precision(kind string, at int, usual float64) float64 {
 	if kind == "geohash_grid" && at > none && r.isText(at) {
-		if m := r.meters(at); m > 0 { // the length at which a cell is that small
-			p := 0.0
-			for w := 40e6; w > m && p < 12; p++ {
-				w /= math.Sqrt(32)
+		if m := r.meters(at); m > 0 {
+			if _, plain := r.number(at); !plain {
+				return lengthPrecision(m)
 			}
-			return p
 		}
 	}
+	return r.quantity(at, usual)
+}
+
+// lengthPrecision is the length of a geohash whose cells are no larger than m
+// meters.
+func lengthPrecision(m float64) float64 {
+	p := 0.0
+	for w := 40e6; w > m && p < 12; p++ {
+		w /= math.Sqrt(32)
+	}
+	return p
+}
+
+func usualPrecision(kind string) float64 {
 	switch kind {
 	case "geohash_grid":
 		return 5

@@ -24,7 +24,7 @@ const (
 // rangeQuery reads {"field": {"gte", "lt", …}}, also from, to of old.
 func (r *Reader) rangeQuery(v int, every bool) selectivity {
 	r.clause(v, 1)
-	sel := selWeak
+	sel := selAll
 	for k := v + 1; r.isObject(v) && k < r.next(v); k = r.next(k + 1) {
 		if r.isMeta(k) || !r.isObject(k+1) {
 			continue
@@ -54,7 +54,7 @@ func (r *Reader) rangeOf(n int) (lo, hi value, words bool) {
 	read := func(at int) value {
 		switch {
 		case at <= none || r.kind(at) == kindNull:
-			return value{}
+			return value{open: true}
 		case r.kind(at) == kindNumber:
 			x, ok := r.number(at)
 			if ok && format > none && string(r.bytes(format)) == "epoch_second" {
@@ -68,8 +68,10 @@ func (r *Reader) rangeOf(n int) (lo, hi value, words bool) {
 		if format > none {
 			f = r.bytes(format)
 		}
-		x := parseValue(r.bytes(at), f)
-		words = words || !x.ok && len(r.bytes(at)) > 0
+		text := r.bytes(at)
+		x := parseValue(text, f)
+		words = words || !x.ok && len(text) > 0
+		x.open = len(text) == 0
 		return x
 	}
 	lo = read(firstOf(r.get(n, "gte"), r.get(n, "gt"), r.get(n, "from"), r.get(n, "ge")))
@@ -85,6 +87,9 @@ func (r *Reader) bound(field []byte, lo, hi value) {
 
 // rangeSelectivity: what is known of a range alone.
 func (r *Reader) rangeSelectivity(field []byte, lo, hi value) selectivity {
+	if lo.open && hi.open {
+		return selAll // any value: nobody writes that to select
+	}
 	width, ok := lo.until(hi)
 	if h, known := r.fieldHint(field); known && h.HasRange && h.Max > h.Min {
 		a, b := h.Min, h.Max
@@ -140,7 +145,7 @@ type width struct {
 }
 
 // histogram measures date_histogram and histogram and gives their buckets.
-func (r *Reader) histogram(kind string, v int) float64 {
+func (r *Reader) histogram(kind string, v int, c scope, inner *scope) float64 {
 	at := firstOf(r.get(v, "fixed_interval"), r.get(v, "calendar_interval"), r.get(v, "interval"))
 	step, dates, ok := r.interval(kind, at)
 	if !ok {
@@ -157,7 +162,7 @@ func (r *Reader) histogram(kind string, v int) float64 {
 			amount(w.span, dates), amount(step, dates), figure(value), w.source)
 	}
 	if !w.known {
-		return min(value, maxAssumed)
+		return c.assumed(value, inner)
 	}
 	return value
 }

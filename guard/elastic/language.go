@@ -10,7 +10,7 @@ import (
 // language reads the endpoints whose query is a text: SQL, ES|QL, EQL, PPL. It
 // knows no grammar: patterns, limits and indices are found by the words before
 // them, which these languages share.
-func (r *Reader) language(root int) {
+func (r *Reader) language(root int, ep endpoint) {
 	r.query.reset()
 	r.bounds, r.areas = r.bounds[:0], r.areas[:0]
 	text := r.get(root, "query")
@@ -28,13 +28,16 @@ func (r *Reader) language(root int) {
 	}
 	for _, name := range [...]string{"fetch_size", "size"} {
 		if at := r.get(root, name); at > none {
-			m := r.add(cost.ResultWindow, r.numberOr(at, 0), at)
+			m := r.add(cost.ResultWindow, r.quantity(at, 0), at)
 			m.Cap = r.bodyCap(at, "", "", 0, 1)
 		}
 	}
 	r.runtime(r.get(root, "runtime_mappings"))
-	l := lexer{r: r, text: r.bytes(text), node: text}
+	l := lexer{r: r, text: r.bytes(text), node: text, esql: ep == epESQL}
 	l.run()
+	if l.asked {
+		r.each(r.get(root, "params"), l.parameter)
+	}
 	r.finishQuery()
 }
 
@@ -46,7 +49,28 @@ type lexer struct {
 	at   int
 	last operator // that the next literal belongs to
 	held bool     // last stays until the closing parenthesis: like(field, pattern)
+
+	esql  bool
+	asked bool // a pattern is a parameter
 }
+
+// parameter is a value that a pattern may be.
+func (l *lexer) parameter(n int) {
+	r := l.r
+	if r.isObject(n) { // {"name": value}, or {"value": …}
+		for k := n + 1; k < r.next(n); k = r.next(k + 1) {
+			l.parameter(k + 1)
+		}
+		return
+	}
+	if n > none && r.isText(n) {
+		l.last = opLike
+		l.pattern(r.bytes(n))
+	}
+}
+
+// esqlRows is what ES|QL returns at most; a higher LIMIT is cut.
+const esqlRows = 10_000
 
 type operator uint8
 
@@ -79,6 +103,9 @@ func (l *lexer) run() {
 			l.at++
 		case c == ':':
 			l.last = opColon
+			l.at++
+		case c == '?':
+			l.asked = l.asked || l.last == opLike || l.last == opRegexp
 			l.at++
 		case c == '(' || c == ',' || c == '~':
 			l.held = l.held || c == '(' && l.last != opNone
@@ -161,6 +188,9 @@ func (l *lexer) number() {
 		n, ok := parseNumber(l.text[from:l.at])
 		if !ok {
 			n = math.Inf(1)
+		}
+		if l.esql {
+			n = min(n, esqlRows)
 		}
 		l.r.add(cost.ResultWindow, n, l.node)
 	}

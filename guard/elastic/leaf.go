@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"bytes"
+	"unicode/utf8"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
@@ -13,17 +14,16 @@ func (r *Reader) leaf(kind []byte, v, depth, join int, every bool) selectivity {
 		r.clause(v, 1)
 		return selAll
 	case "match_none":
-		r.query.pruned = true
-		return selStrong
+		return selNone
 	case "match", "match_phrase", "match_phrase_prefix", "match_bool_prefix", "text", "field", "common", "fuzzy", "flt_field", "fuzzy_like_this_field":
-		return r.matchQuery(kind, v)
+		return r.leaves(v, r.matchQuery(kind, v))
 	case "multi_match", "combined_fields", "more_like_this", "mlt", "fuzzy_like_this", "flt":
 		return r.multiMatch(kind, v)
 	case "term", "span_term", "match_phrase_query", "term_set":
 		r.clause(v, 1)
-		return selStrong
+		return r.leaves(v, selStrong)
 	case "terms", "in", "terms_set", "weighted_tokens", "sparse_vector":
-		return r.termsQuery(v)
+		return r.leaves(v, r.termsQuery(v))
 	case "ids":
 		return r.idsQuery(v)
 	case "range", "numeric_range":
@@ -32,11 +32,11 @@ func (r *Reader) leaf(kind []byte, v, depth, join int, every bool) selectivity {
 		r.clause(v, 1)
 		return r.existsQuery(v)
 	case "prefix":
-		return r.prefixQuery(v)
+		return r.leaves(v, r.prefixQuery(v))
 	case "wildcard":
-		return r.patternQuery(v, false)
+		return r.leaves(v, r.patternQuery(v, false))
 	case "regexp":
-		return r.patternQuery(v, true)
+		return r.leaves(v, r.patternQuery(v, true))
 	case "query_string", "simple_query_string", "kql":
 		return r.stringQuery(kind, v, every)
 	case "script":
@@ -144,7 +144,7 @@ const fuzzyExpansions = 50
 
 // expansions are the terms that fuzziness adds for each word.
 func (r *Reader) expansions(options int) float64 {
-	return r.numberOr(r.get(options, "max_expansions"), fuzzyExpansions)
+	return r.quantity(r.get(options, "max_expansions"), fuzzyExpansions)
 }
 
 // matchQuery: {"field": "text"} or {"field": {"query": "text", …}}.
@@ -225,6 +225,9 @@ func (r *Reader) existsQuery(v int) selectivity {
 		return selWeak
 	}
 	name := r.bytes(f)
+	if isEverywhere(name) {
+		return selAll
+	}
 	if stars := bytes.Count(name, []byte("*")); stars > 0 {
 		r.add(cost.WildcardStars, float64(stars), f)
 		if len(bytes.Trim(name, "*")) == 0 {
@@ -232,6 +235,29 @@ func (r *Reader) existsQuery(v int) selectivity {
 		}
 	}
 	return selWeak
+}
+
+// isEverywhere: fields that every document has, so that to ask for any of their
+// values leaves none out.
+func isEverywhere(field []byte) bool {
+	switch string(field) {
+	case "_id", "_uid", "_index", "_source", "_version", "_seq_no", "_primary_term", "_doc_count", "_tier":
+		return true
+	}
+	return false
+}
+
+// leaves is what a query on a field leaves, given what it would on an ordinary
+// one. Which index a document is in leaves out none of an index, and any value of
+// a field that all documents have is no condition.
+func (r *Reader) leaves(v int, sel selectivity) selectivity {
+	for k := v + 1; r.isObject(v) && k < r.next(v); k = r.next(k + 1) {
+		name := r.bytes(k)
+		if string(name) == "_index" || sel < selStrong && isEverywhere(name) {
+			return selAll
+		}
+	}
+	return sel
 }
 
 func (r *Reader) prefixQuery(v int) selectivity {
@@ -245,9 +271,14 @@ func (r *Reader) prefixQuery(v int) selectivity {
 		if r.isObject(text) {
 			text = firstOf(r.get(text, "value"), r.get(text, "prefix"))
 		}
-		if text > none && r.isText(text) && len(r.bytes(text)) == 0 {
+		if text <= none || !r.isText(text) {
+			continue
+		}
+		prefix := r.bytes(text)
+		if len(prefix) == 0 {
 			return selWeak
 		}
+		r.add(cost.PatternLength, float64(utf8.RuneCount(prefix)), text) // an automaton of one state for each character
 	}
 	return selStrong
 }
@@ -286,7 +317,7 @@ func (r *Reader) patternQuery(v int, regex bool) selectivity {
 // determinized: the states that a query asks to be allowed.
 func (r *Reader) determinized(options int) {
 	if at := firstOf(r.get(options, "max_determinized_states"), r.get(options, "max_determined_states")); at > none {
-		m := r.add(cost.RegexStates, r.numberOr(at, 0), at)
+		m := r.add(cost.RegexStates, r.quantity(at, 0), at)
 		m.Cap = r.bodyCap(at, "", "", 0, 1)
 	}
 }

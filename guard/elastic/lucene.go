@@ -41,6 +41,9 @@ func (r *Reader) stringQuery(kind []byte, v int, every bool) selectivity {
 		return selAll
 	}
 	s := syntax{simple: string(kind) == "simple_query_string", fields: firstOf(r.get(v, "fields"), r.get(v, "default_field")), every: every}
+	if r.isArray(s.fields) && r.count(s.fields) == 0 {
+		s.fields = firstOf(r.get(v, "default_field")) // as if nothing were said
+	}
 	s.noLeading = r.isFalse(r.get(v, "allow_leading_wildcard"))
 	if op := r.get(v, "default_operator"); op > none {
 		s.and = bytes.EqualFold(r.bytes(op), []byte("and"))
@@ -294,6 +297,11 @@ func (r *Reader) luceneFieldName(name []byte, n int) {
 func (r *Reader) lucenePattern(word []byte, n int, s *syntax) {
 	q := &r.qs
 	stars, leading := wildcards(word)
+	if q.fielded && !q.negate && (string(q.field) == "_index" || isEverywhere(q.field) && len(bytes.Trim(word, "*")) == 0 ||
+		string(q.field) == "_exists_" && isEverywhere(word)) {
+		q.everything, q.fielded = true, q.fieldDepth > 0
+		return
+	}
 	if stars == 0 {
 		r.luceneTerm(false)
 		return

@@ -1,9 +1,13 @@
 package elastic
 
-import "bytes"
+import (
+	"bytes"
+	"strconv"
+)
 
 // mustache fills in templates: variables, sections, inverted sections, lists,
-// toJson, join and url. It allocates, and its output is bounded.
+// toJson, join and url. It allocates, and its output is bounded. Templates that
+// include others, or change what a tag looks like, are refused.
 type mustache struct {
 	r      *Reader
 	params int
@@ -28,7 +32,7 @@ func (m *mustache) fill(text []byte) ([]byte, string) {
 
 // tag is one {{…}}.
 type tag struct {
-	kind       byte // # ^ / ! > & { or 0 for a variable
+	kind       byte // # ^ / ! > & = or 0 for a variable; & also for {{{
 	name       []byte
 	start, end int // of the tag in the text
 }
@@ -41,7 +45,7 @@ func nextTag(text []byte, from int) (tag, bool) {
 	t := tag{start: from + at}
 	i, closing := t.start+2, []byte("}}")
 	if i < len(text) && text[i] == '{' {
-		i, closing = i+1, []byte("}}}")
+		i, closing, t.kind = i+1, []byte("}}}"), '&'
 	}
 	n := bytes.Index(text[i:], closing)
 	if n < 0 {
@@ -51,7 +55,7 @@ func nextTag(text []byte, from int) (tag, bool) {
 	t.name = bytes.TrimSpace(text[i : i+n])
 	if len(t.name) > 0 {
 		switch c := t.name[0]; c {
-		case '#', '^', '/', '!', '>', '&':
+		case '#', '^', '/', '!', '>', '&', '=':
 			t.kind, t.name = c, bytes.TrimSpace(t.name[1:])
 		}
 	}
@@ -77,7 +81,11 @@ func (m *mustache) render(text []byte, scope, depth int) string {
 			return f
 		}
 		switch t.kind {
-		case '!', '/', '>':
+		case '!', '/':
+		case '>':
+			return "a template that includes another"
+		case '=':
+			return "a template that changes its tags"
 		case '#', '^':
 			end, after, ok := sectionEnd(text, t)
 			if !ok {
@@ -88,9 +96,7 @@ func (m *mustache) render(text []byte, scope, depth int) string {
 				return f
 			}
 		default:
-			if v := m.lookup(t.name, scope); v > none {
-				m.value(v)
-			}
+			m.variable(t, scope)
 		}
 	}
 }
@@ -153,8 +159,7 @@ func (m *mustache) section(t tag, inner []byte, scope, depth int) string {
 		return m.render(inner, scope, depth+1)
 	}
 	v := m.lookup(t.name, scope)
-	truthy := v > none && r.kind(v) != kindFalse && r.kind(v) != kindNull && (!r.isArray(v) || r.count(v) > 0)
-	if truthy == (t.kind == '^') {
+	if m.truthy(v) == (t.kind == '^') {
 		return noFault
 	}
 	if t.kind == '#' && r.isArray(v) {
@@ -168,7 +173,44 @@ func (m *mustache) section(t tag, inner []byte, scope, depth int) string {
 	return m.render(inner, v, depth+1)
 }
 
-// lookup finds a.b.c, in the element of the present list first.
+// truthy: an empty text or list counts as false, a zero does not.
+func (m *mustache) truthy(v int) bool {
+	r := m.r
+	if v <= none {
+		return false
+	}
+	switch r.kind(v) {
+	case kindNull, kindFalse:
+		return false
+	case kindString:
+		return len(r.bytes(v)) > 0
+	case kindArray:
+		return r.count(v) > 0
+	case kindTrue, kindNumber, kindObject:
+	}
+	return true
+}
+
+// variable appends a parameter, or how many elements a list has: {{list.size}}.
+func (m *mustache) variable(t tag, scope int) {
+	v := m.lookup(t.name, scope)
+	if v <= none {
+		if of, ok := bytes.CutSuffix(t.name, []byte(".size")); ok {
+			if list := m.lookup(of, scope); list > none && m.r.isArray(list) {
+				m.out = strconv.AppendInt(m.out, int64(m.r.count(list)), 10)
+			}
+		}
+		return
+	}
+	if t.kind == '&' { // as it is: it may end the string that it stands in
+		m.out = append(m.out, m.r.bytes(v)...)
+		return
+	}
+	m.value(v)
+}
+
+// lookup finds a.b.c, in the element of the present list first; list.0 is an
+// element.
 func (m *mustache) lookup(name []byte, scope int) int {
 	if string(name) == "." {
 		return scope
@@ -178,11 +220,28 @@ func (m *mustache) lookup(name []byte, scope int) int {
 		for rest := name; n > none && len(rest) > 0; {
 			one, more, _ := bytes.Cut(rest, []byte("."))
 			m.work += m.r.count(n)
-			n, rest = m.r.get(n, string(one)), more
+			n, rest = m.member(n, one), more
 		}
 		if n > none {
 			return n
 		}
+	}
+	return none
+}
+
+func (m *mustache) member(n int, name []byte) int {
+	if !m.r.isArray(n) {
+		return m.r.get(n, string(name))
+	}
+	i, end, ok := digits(name, 0, 1, 9)
+	if !ok || end < len(name) {
+		return none
+	}
+	for e := n + 1; e < m.r.next(n); e = m.r.next(e) {
+		if i == 0 {
+			return e
+		}
+		i--
 	}
 	return none
 }

@@ -13,6 +13,7 @@ const (
 	selAll    selectivity = iota // every document
 	selWeak                      // perhaps nearly every one: exists, must_not, an open range
 	selStrong                    // what one searches for
+	selNone                      // no document: match_none
 )
 
 // queryState is what all queries of one search add up to.
@@ -25,7 +26,6 @@ type queryState struct {
 	expensiveAt    int
 	vectors        float64
 	vectorsAt      int
-	pruned         bool // nothing is read: match_none
 	scored         float64
 	scoredAt       int
 }
@@ -121,8 +121,7 @@ func (r *Reader) clauseOf(kind []byte, v, depth, join int, every bool) selectivi
 		if f := firstOf(r.get(v, "filter"), r.get(v, "query")); f > none {
 			inner = f
 		}
-		r.walkQuery(inner, depth+1, join, false)
-		return selWeak
+		return negated(r.walkQuery(inner, depth+1, join, false))
 	case "nested", "has_child", "has_parent", "parent_id":
 		return r.joinQuery(v, depth, join)
 	case "wrapper":
@@ -154,9 +153,8 @@ func (r *Reader) boolQuery(v, depth, join int, every bool) selectivity {
 			}
 			sel = max(sel, r.walkQuery(k+1, depth+1, join, every))
 		case "must_not", "mustNot":
-			r.walkQuery(k+1, depth+1, join, false)
-			if r.hasAny(k + 1) {
-				sel = max(sel, selWeak)
+			if least := r.anyOf(k+1, depth+1, join, false); r.hasAny(k + 1) {
+				sel = max(sel, negated(least))
 			}
 		case "should":
 			should = k + 1
@@ -178,12 +176,21 @@ func (r *Reader) boolQuery(v, depth, join int, every bool) selectivity {
 	return sel
 }
 
+// negated is what a query leaves that must not match: everything when it matches
+// nothing. The other way round is not certain enough to be called nothing.
+func negated(sel selectivity) selectivity {
+	if sel == selNone {
+		return selAll
+	}
+	return selWeak
+}
+
 // anyOf reads alternatives: together they leave what the least selective leaves.
 func (r *Reader) anyOf(n, depth, join int, every bool) selectivity {
 	if !r.isArray(n) {
 		return r.walkQuery(n, depth, join, every)
 	}
-	least := selStrong
+	least := selNone
 	if r.count(n) == 0 {
 		least = selAll
 	}
@@ -270,7 +277,7 @@ func (r *Reader) vectors(n, depth int) selectivity {
 	}
 	r.each(n, func(e int) {
 		at := firstOf(r.get(e, "num_candidates"), r.get(e, "k"))
-		value := math.Max(r.numberOr(r.get(e, "num_candidates"), 0), r.numberOr(r.get(e, "k"), 0))
+		value := math.Max(r.quantity(r.get(e, "num_candidates"), 0), r.quantity(r.get(e, "k"), 0))
 		if value > r.query.vectors {
 			r.query.vectors, r.query.vectorsAt = value, at
 		}
@@ -309,7 +316,7 @@ func (r *Reader) retrievers(n, depth int) selectivity {
 		case "knn":
 			sel = max(sel, r.vectors(v, depth+1))
 		case "rank_window_size", "window_size":
-			m := r.add(cost.RescoreWindow, r.numberOr(v, 10), v)
+			m := r.add(cost.RescoreWindow, r.quantity(v, 10), v)
 			m.Cap = r.bodyCap(v, "", "", 0, 1)
 		case "collapse":
 			r.collapse(v)

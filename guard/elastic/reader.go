@@ -48,6 +48,7 @@ type Reader struct {
 
 	fixedURL bool // the URL takes no parameters of the present body
 	aggDepth int
+	stops    float64      // documents that the present search looks at, at most
 	begun    int          // measure of this request in out
 	most     [256]float64 // of each predictor in this member
 	spare    cost.Measure // where a measure goes that is not kept
@@ -85,7 +86,7 @@ func (r *Reader) begin(dst []cost.Measure, q cost.Query, o cost.Options) {
 		o.MaxTokens = maxTokens
 	}
 	r.q, r.o, r.out, r.fault, r.part = q, o, dst, nil, 0
-	r.begun, r.told = len(dst), 0
+	r.begun, r.told, r.stops = len(dst), 0, math.Inf(1)
 	clear(r.most[:])
 	r.depth, r.t, r.arena = 0, nil, r.arena[:0]
 	r.query.reset()

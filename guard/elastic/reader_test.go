@@ -32,6 +32,11 @@ func TestWhatCannotBeReadIsRefused(t *testing.T) {
 		{"a wrapper of nothing", cost.Query{Path: "/x/_search", Body: []byte(`{"query":{"wrapper":{"query":"%%%"}}}`)}, cost.Encoding},
 		{"a wrapper of SMILE", cost.Query{Path: "/x/_search", Body: []byte(`{"query":{"wrapper":{"query":"OikKAPo="}}}`)}, cost.Encoding},
 		{"a batch without its last body", cost.Query{Path: "/_msearch", Body: []byte("{}\n{}\n{}\n")}, cost.Unparsable},
+		{"a template that changes its tags", cost.Query{Path: "/_search/template", Body: []byte(`{"source":"{{=<% %>=}}{\"size\": <% s %>}","params":{"s":99999}}`)}, cost.Unparsable},
+		{"a template that includes another", cost.Query{Path: "/_search/template", Body: []byte(`{"source":"{\"size\": 1 {{> more}}}"}`)}, cost.Unparsable},
+		{"UTF-16", cost.Query{Path: "/x/_search", Body: []byte("{\x00\"\x00s\x00i\x00z\x00e\x00\"\x00:\x009\x00}\x00")}, cost.Unparsable},
+		{"YAML in the URL", cost.Query{Path: "/x/_search", RawQuery: "source=size:%2099999&source_content_type=application/yaml"}, cost.Encoding},
+		{"packed twice", cost.Query{Path: "/x/_search", ContentEncoding: "gzip, gzip", Body: []byte("{}")}, cost.Encoding},
 		{"a template without an end", cost.Query{Path: "/_search/template", Body: []byte(`{"source":"{\"size\": {{#a}}1}"}`)}, cost.Unparsable},
 	} {
 		t.Run(c.name, func(t *testing.T) {

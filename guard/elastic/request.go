@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"bytes"
+	"path"
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
@@ -28,6 +29,10 @@ const (
 	epFieldCaps
 	epTermsEnum
 	epLanguage
+	epESQL
+	epWatch
+	epStatus
+	epStored
 	epTransform
 	epGraph
 	epScript
@@ -36,12 +41,18 @@ const (
 // endpointOf splits a path into the index and what is asked of it. An index may
 // hold slashes when it is date math: <logs-{now/d}>.
 func endpointOf(path string) (string, endpoint) {
+	if strings.Contains(path, "..") { // what a proxy behind this may resolve
+		path = cleaned(path)
+	}
 	path = strings.Trim(path, "/")
 	if path == "" {
 		return "", epSearch
 	}
 	for at := 0; ; {
 		rest := path[at:]
+		if strings.HasPrefix(rest, "_doc/_") { // a type, to version 7
+			rest = rest[len("_doc/"):]
+		}
 		if strings.HasPrefix(rest, "_") && !isAll(rest) {
 			return indexOf(strings.TrimSuffix(path[:at], "/")), named(rest, at > 0)
 		}
@@ -51,6 +62,15 @@ func endpointOf(path string) (string, endpoint) {
 		}
 		at += slash + 1
 	}
+}
+
+// cleaned resolves the dots of a path, unless that makes it something else than a
+// query.
+func cleaned(p string) string {
+	if c := path.Clean("/" + p); c != p && Judges(c) {
+		return c
+	}
+	return p
 }
 
 // Judges reports whether requests to a path are looked at: searches and what else
@@ -72,11 +92,11 @@ func indexOf(s string) string {
 
 func named(rest string, hasIndex bool) endpoint {
 	switch rest {
-	case "_search", "_rollup_search", "_fleet/_fleet_search", "_knn_search", "_percolate", "_suggest", "_semantic_search":
+	case "_search", "_rollup_search", "_fleet/_fleet_search", "_knn_search", "_percolate", "_percolate/count", "_suggest", "_semantic_search":
 		return epSearch
 	case "_async_search", "_plugins/_asynchronous_search", "_opendistro/_asynchronous_search":
 		return epAsyncSearch
-	case "_msearch", "_fleet/_fleet_msearch":
+	case "_msearch", "_fleet/_fleet_msearch", "_mpercolate":
 		return epMultiSearch
 	case "_count", "_search/exists":
 		return epCount
@@ -106,8 +126,10 @@ func named(rest string, hasIndex bool) endpoint {
 		if hasIndex {
 			return epDeleteByQuery // versions 1 and 2
 		}
-		return epLanguage
-	case "_sql", "_sql/translate", "_query/async", "_eql/search", "_ppl", "_plugins/_sql", "_plugins/_ppl", "_sql/_explain",
+		return epESQL
+	case "_query/async":
+		return epESQL
+	case "_sql", "_sql/translate", "_eql/search", "_ppl", "_plugins/_sql", "_plugins/_ppl", "_sql/_explain",
 		"_opendistro/_sql", "_opendistro/_ppl", "_plugins/_sql/_explain", "_plugins/_ppl/_explain", "_xpack/sql":
 		return epLanguage
 	case "_graph/explore", "_xpack/graph/_explore":
@@ -115,9 +137,41 @@ func named(rest string, hasIndex bool) endpoint {
 	case "_scripts/painless/_execute":
 		return epScript
 	}
-	switch head, _, _ := strings.Cut(rest, "/"); head {
+	return under(rest)
+}
+
+// under is what endpoints are that have a name in their path.
+func under(rest string) endpoint {
+	head, below, _ := strings.Cut(rest, "/")
+	switch head {
 	case "_explain":
 		return epExplain
+	case "_async_search":
+		return epStatus
+	case "_scripts":
+		return epStored
+	case "_application":
+		if strings.HasPrefix(below, "search_application/") && strings.HasSuffix(below, "/_search") {
+			return epTemplate
+		}
+	case "_ml":
+		if strings.HasPrefix(below, "datafeeds/") {
+			return epSearch
+		}
+		if strings.HasPrefix(below, "data_frame/analytics/") {
+			return epTransform
+		}
+	case "_watcher":
+		if strings.HasPrefix(below, "watch/") {
+			return epWatch
+		}
+	case "_plugins", "_opendistro":
+		if strings.HasPrefix(below, "_alerting/monitors") {
+			return epWatch
+		}
+		if strings.HasPrefix(below, "_transform") {
+			return epTransform
+		}
 	case "_transform", "_data_frame":
 		return epTransform
 	case "_mvt":
@@ -208,8 +262,16 @@ func (r *Reader) body(root int, ep endpoint, p *parameters) {
 		r.rankEval(root, p)
 	case epFieldCaps, epTermsEnum:
 		r.fieldCaps(root, p, ep)
-	case epLanguage:
-		r.language(root)
+	case epLanguage, epESQL:
+		r.language(root, ep)
+	case epWatch:
+		r.watch(root)
+	case epStored:
+		if s := r.get(root, "script"); r.isObject(s) && string(r.bytes(firstOf(r.get(s, "lang"), s))) != "mustache" {
+			r.scriptValue(s)
+		}
+	case epStatus:
+		r.answerKept(p)
 	case epTransform:
 		r.transform(root, p)
 	case epGraph:

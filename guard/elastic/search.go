@@ -12,13 +12,14 @@ type members struct {
 	query, aggs, size, from, sort, rescore, collapse, highlight int
 	docvalues, fielddata, scriptFields, runtime, suggest, knn   int
 	pit, timeout, terminate, total, retriever, postFilter       int
-	fields, subSearches                                         int
+	fields, subSearches, rank, source                           int
 }
 
 func (r *Reader) members(root int) members {
 	m := members{
 		none, none, none, none, none, none, none, none, none, none, none,
 		none, none, none, none, none, none, none, none, none, none, none,
+		none, none,
 	}
 	if !r.isObject(root) {
 		return m
@@ -73,6 +74,10 @@ func (r *Reader) members(root int) members {
 			m.postFilter = v
 		case "sub_searches":
 			m.subSearches = v
+		case "rank":
+			m.rank = v
+		case "_source":
+			m.source = v
 		}
 	}
 	return m
@@ -83,9 +88,11 @@ func (r *Reader) search(root int, p *parameters, ep endpoint) {
 	r.query.reset()
 	r.bounds, r.areas = r.bounds[:0], r.areas[:0]
 	m := r.members(root)
+	r.stops = r.documents(&m, p)
 	sel := r.mainQuery(m.query, p)
 	sel = max(sel, r.vectors(m.knn, 1))
 	sel = max(sel, r.retrievers(m.retriever, 1))
+	r.retrievers(m.rank, 1)
 	r.subSearches(m.subSearches)
 	if m.postFilter > none {
 		r.walkQuery(m.postFilter, 1, 0, false)
@@ -104,6 +111,19 @@ func (r *Reader) search(root int, p *parameters, ep endpoint) {
 	if ep != epRankEval {
 		r.effort(root, &m, p)
 	}
+}
+
+// documents is how many a search looks at before terminate_after ends it.
+func (r *Reader) documents(m *members, p *parameters) float64 {
+	each := r.quantity(m.terminate, 0)
+	if p.terminateSet {
+		each = p.terminate
+	}
+	if each <= 0 {
+		return math.Inf(1)
+	}
+	total, _ := r.countShards(r.index)
+	return each * max(1, total)
 }
 
 // mainQuery reads the query of the body, or that of q= in the URL.
@@ -132,10 +152,8 @@ func (r *Reader) window(root int, m *members, p *parameters, ep endpoint) {
 	case p.hasSize:
 		size, capped = p.size, r.urlCap(p.sizeAt, true, "", "", 0, 0)
 	case m.size > none:
-		if v, ok := r.number(m.size); ok {
-			size, at = v, m.size
-			capped = r.bodyCap(m.size, "", "", 0, 0)
-		}
+		size, at = r.quantity(m.size, size), m.size
+		capped = r.bodyCap(m.size, "", "", 0, 0)
 	default:
 		if ep != epRankEval {
 			capped = r.insertCap(root, addSize(), 0)
@@ -145,9 +163,12 @@ func (r *Reader) window(root int, m *members, p *parameters, ep endpoint) {
 	case p.hasFrom:
 		from = p.from
 	case m.from > none:
-		from = r.numberOr(m.from, 0)
+		from = r.quantity(m.from, 0)
 	}
 	scroll := r.scrolls(m, p)
+	if ep == epAsyncSearch {
+		r.answerKept(p)
+	}
 	if size < 0 || from < 0 {
 		size, from = math.Inf(1), 0
 	}
@@ -222,7 +243,7 @@ func (r *Reader) rescore(n int) {
 	r.each(n, func(e int) {
 		size, where := 10.0, e
 		if w := r.get(e, "window_size"); w > none {
-			size, where = r.numberOr(w, size), w
+			size, where = r.quantity(w, size), w
 		}
 		if size > largest {
 			largest, at = size, where
@@ -269,7 +290,7 @@ func (r *Reader) collapse(n int) {
 // innerHits measures inner_hits and top_hits: from + size, for each parent.
 func (r *Reader) innerHits(n int) {
 	sizeAt := r.get(n, "size")
-	size, from := r.numberOr(sizeAt, 3), r.numberOr(r.get(n, "from"), 0)
+	size, from := r.quantity(sizeAt, 3), r.quantity(r.get(n, "from"), 0)
 	at := n
 	if sizeAt > none {
 		at = sizeAt

@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 	"unicode/utf16"
@@ -72,6 +73,55 @@ func (r *Reader) number(n int) (float64, bool) {
 	return 0, false
 }
 
+// quantity is a number that a limit is about. What is given but cannot be read
+// is unbounded: the backend may read it.
+func (r *Reader) quantity(n int, otherwise float64) float64 {
+	if n <= none || r.kind(n) == kindNull || r.isText(n) && len(r.bytes(n)) == 0 {
+		return otherwise
+	}
+	if v, ok := r.number(n); ok {
+		return v
+	}
+	if r.isText(n) {
+		if v, ok := javaNumber(r.bytes(n)); ok {
+			return v
+		}
+	}
+	return math.Inf(1)
+}
+
+// javaNumber reads what Java's Double.parseDouble does: also with space around
+// it, a letter for its type behind it, and hexadecimal.
+func javaNumber(b []byte) (float64, bool) {
+	if v, ok := parseNumber(b); ok || len(b) == 0 {
+		return v, ok
+	}
+	for len(b) > 0 && b[0] <= ' ' {
+		b = b[1:]
+	}
+	for len(b) > 0 && b[len(b)-1] <= ' ' {
+		b = b[:len(b)-1]
+	}
+	if len(b) == 0 || len(b) > longNumber {
+		return 0, false
+	}
+	if c := b[len(b)-1] | 0x20; (c == 'd' || c == 'f') && !bytes.ContainsAny(b, "xX") || c == 'd' && bytes.ContainsAny(b, "pP") {
+		b = b[:len(b)-1]
+	}
+	if v, ok := parseNumber(b); ok {
+		return v, true
+	}
+	sign := bytes.TrimLeft(b, "+-")
+	if len(sign) < 2 || sign[0] != '0' || sign[1]|0x20 != 'x' {
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(string(b), 64)
+	return v, err == nil && !math.IsNaN(v)
+}
+
+// longNumber is how many characters a number may have.
+const longNumber = 4096
+
 func (r *Reader) numberOr(n int, or float64) float64 {
 	if v, ok := r.number(n); ok {
 		return v
@@ -90,7 +140,7 @@ func (r *Reader) isFalse(n int) bool {
 
 // parseNumber is quick for whole numbers, and right for all.
 func parseNumber(b []byte) (float64, bool) {
-	if len(b) == 0 || len(b) > 64 {
+	if len(b) == 0 || len(b) > longNumber {
 		return 0, false
 	}
 	if len(b) <= 15 {

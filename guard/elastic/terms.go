@@ -18,7 +18,7 @@ func (r *Reader) cardinality(field []byte) (values float64, known bool) {
 	}
 	assumed := or(r.o.Defaults.Cardinality, assumedCardinality)
 	switch {
-	case ok && h.Unique:
+	case ok && h.Unique, string(field) == "_id", string(field) == "_uid":
 		return docs, true
 	case ok && h.AtLeast: // how many more there are nobody knows
 		return min(max(h.Cardinality, assumed), docs), false
@@ -33,15 +33,13 @@ func (r *Reader) cardinality(field []byte) (values float64, known bool) {
 func (r *Reader) termsAgg(kind string, v int, c scope) float64 {
 	values, known := r.collected(kind, v)
 	values, known = r.included(v, values, known)
-	if c.sel != selStrong {
+	if c.sel < selStrong {
 		r.collects(v, values, known, c)
 	}
 	size := 10.0
 	at := r.get(v, "size")
-	if s, ok := r.number(at); ok {
-		if size = s; size <= 0 || size >= math.MaxInt32 { // 0: all, in versions 1 and 2
-			size = math.Inf(1)
-		}
+	if size = r.quantity(at, size); size <= 0 || size >= math.MaxInt32 { // 0: all, in versions 1 and 2
+		size = math.Inf(1)
 	}
 	if kind == "rare_terms" {
 		size = 1000
@@ -57,8 +55,11 @@ func (r *Reader) termsAgg(kind string, v int, c scope) float64 {
 			m.Detail = fmt.Sprintf("size %s, but the field has %s values", figure(size), figure(values))
 		}
 	}
+	if q := r.get(v, "background_filter"); q > none {
+		r.walkQuery(q, 1, 0, false)
+	}
 	if shard := r.get(v, "shard_size"); shard > none {
-		r.add(cost.AggSize, min(r.numberOr(shard, 0), values), shard)
+		r.add(cost.AggSize, min(r.quantity(shard, 0), values), shard)
 	}
 	return max(1, min(returned, max(values, 1)))
 }
@@ -74,6 +75,7 @@ func (r *Reader) collected(kind string, v int) (values float64, known bool) {
 	}
 	product, unknown := 1.0, false
 	r.each(r.get(v, "terms"), func(e int) {
+		r.scriptIn(e, false)
 		f := r.get(e, "field")
 		if f <= none || !r.isText(f) {
 			unknown = true
@@ -134,12 +136,17 @@ func (r *Reader) includePattern(n int) {
 }
 
 func (r *Reader) collects(v int, values float64, known bool, c scope) {
+	stopped := values > r.stops
+	values = min(values, r.stops)
 	m := r.add(cost.AggCardinality, values, firstOf(r.get(v, "field"), r.get(v, "terms"), v))
 	if !r.o.Explain {
 		return
 	}
 	m.Detail = figure(values) + " values, by a hint"
-	if !known {
+	switch {
+	case stopped:
+		m.Detail = figure(values) + " documents, after which the search ends"
+	case !known:
 		m.Detail = figure(values) + " values or more, assumed or seen in an answer: no other hint"
 	}
 	if c.sel == selAll {
@@ -164,12 +171,12 @@ func (r *Reader) cardinalityAgg(v int, c scope) {
 		return
 	}
 	h, ok := r.fieldHint(r.bytes(f))
-	if ok && h.Unique && c.sel != selStrong && c.depth == 1 {
+	if ok && h.Unique && c.sel < selStrong && c.depth == 1 {
 		values, _ := r.cardinality(r.bytes(f))
 		r.collects(v, values, true, c)
 		return
 	}
-	threshold := min(r.numberOr(r.get(v, "precision_threshold"), precision), maxPrecision)
+	threshold := min(r.quantity(r.get(v, "precision_threshold"), precision), maxPrecision)
 	m := r.add(cost.AggCardinality, threshold, f)
 	if r.o.Explain {
 		m.Detail = "a sketch, exact up to " + figure(threshold) + " values"

@@ -29,10 +29,16 @@ type parameters struct {
 	docvalues, fields  int
 	maxDocs            float64 // infinite when not said
 	terminateSet       bool
+
+	// Of writes.
+	scrollSize, slices     float64
+	scrollSizeAt, slicesAt span
+	hasScrollSize          bool
 }
 
 // parameters reads the query of the URL. Of a name that comes twice the last
-// counts, as in the backend.
+// counts, as in the backend. Some backends part parameters at ; too, others do
+// not: what is before and behind one is read both ways.
 func (r *Reader) parameters() parameters {
 	p := parameters{maxDocs: math.Inf(1)}
 	raw := r.q.RawQuery
@@ -43,12 +49,37 @@ func (r *Reader) parameters() parameters {
 		} else {
 			end += at
 		}
-		pair := raw[at:end]
-		name, value, _ := strings.Cut(pair, "=")
-		r.parameter(&p, r.unpercent(name), r.unpercent(value), span{at + min(len(name)+1, len(pair)), end})
+		r.pair(&p, raw[at:end], at)
+		if strings.IndexByte(raw[at:end], ';') >= 0 {
+			r.parts(&p, raw[at:end], at)
+		}
 		at = end + 1
 	}
 	return p
+}
+
+// pair reads name=value, which begins at byte at.
+func (r *Reader) pair(p *parameters, pair string, at int) {
+	name, value, _ := strings.Cut(pair, "=")
+	r.parameter(p, r.unpercent(name), r.unpercent(value), span{at + min(len(name)+1, len(pair)), at + len(pair)})
+}
+
+// parts reads pairs that are parted by ;. Texts stay as they are without it: the
+// longer one says more.
+func (r *Reader) parts(p *parameters, pairs string, at int) {
+	q, source := p.q, p.source
+	for more := true; more; {
+		var one string
+		one, pairs, more = strings.Cut(pairs, ";")
+		r.pair(p, one, at)
+		at += len(one) + 1
+	}
+	if q != nil && len(q) > len(p.q) {
+		p.q = q
+	}
+	if source != nil && len(source) > len(p.source) {
+		p.source = source
+	}
 }
 
 func (r *Reader) parameter(p *parameters, name, value []byte, at span) {
@@ -88,6 +119,12 @@ func (r *Reader) parameter(p *parameters, name, value []byte, at span) {
 		if n, ok := parseNumber(value); ok && n >= 0 {
 			p.maxDocs = n
 		}
+	case "scroll_size":
+		p.scrollSize, p.hasScrollSize = parseNumber(value)
+		p.scrollSizeAt = at
+	case "slices":
+		p.slices, _ = parseNumber(value) // or auto: as many as there are shards
+		p.slicesAt = at
 	case "fields":
 		p.fields = bytes.Count(value, []byte("*"))
 	}
@@ -133,6 +170,11 @@ func or(v, otherwise float64) float64 {
 
 // shards counts what an index expression stands for.
 func (r *Reader) shards() {
+	if stars := indexStars(r.index); stars > 1 {
+		if m := r.addURL(cost.WildcardStars, stars, ""); r.o.Explain {
+			m.Path = "path"
+		}
+	}
 	total, patterns := r.countShards(r.index)
 	if total <= 1 {
 		return
@@ -145,6 +187,17 @@ func (r *Reader) shards() {
 			m.Detail = "each pattern counts as " + figure(or(r.o.Defaults.Indices, assumedIndices)) + " indices where no hint says better"
 		}
 	}
+}
+
+// indexStars is how many stars the name of one index has at most.
+func indexStars(names string) float64 {
+	most := 0
+	for more := true; more; {
+		var one string
+		one, names, more = strings.Cut(names, ",")
+		most = max(most, strings.Count(one, "*"))
+	}
+	return float64(most)
 }
 
 func (r *Reader) countShards(index string) (total float64, patterns int) {

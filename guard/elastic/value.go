@@ -10,6 +10,7 @@ import (
 type value struct {
 	x             float64
 	ok, now, date bool
+	open          bool // there is no such end
 }
 
 // until is the distance to another value; not ok when it cannot be known. From a

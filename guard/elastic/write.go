@@ -13,6 +13,7 @@ func (r *Reader) write(root, source int, p *parameters) {
 	sel := r.mainQuery(r.get(source, "query"), p)
 	r.scriptIn(root, false)
 	r.finishQuery()
+	r.writeEffort(p)
 	limit := p.maxDocs
 	for _, name := range [...]string{"max_docs", "size"} {
 		if root != source && name == "size" || root <= none {
@@ -45,7 +46,7 @@ func (r *Reader) reindex(root int, p *parameters) {
 		}
 	}
 	if s := r.get(source, "size"); s > none { // of a batch
-		m := r.add(cost.ResultWindow, r.numberOr(s, 1000), s)
+		m := r.add(cost.ResultWindow, r.quantity(s, 1000), s)
 		m.Cap = r.bodyCap(s, "", "", 0, 1)
 	}
 	r.write(root, source, p)

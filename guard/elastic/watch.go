@@ -1,0 +1,75 @@
+package elastic
+
+import (
+	"math"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// watch measures the searches and scripts of a watch, or of a monitor, wherever
+// in it they are: it runs them again and again.
+func (r *Reader) watch(n int) {
+	if r.isArray(n) {
+		for e := n + 1; e < r.next(n); e = r.next(e) {
+			r.watch(e)
+		}
+		return
+	}
+	for k := n + 1; r.isObject(n) && k < r.next(n); k = r.next(k + 1) {
+		switch string(r.bytes(k)) {
+		case "search":
+			r.watched(k + 1)
+		case "script":
+			r.scriptValue(k + 1)
+		default:
+			r.watch(k + 1)
+		}
+	}
+}
+
+// watched measures {"request": {"indices", "body" or "template"}} of a watch, and
+// {"indices", "query": BODY} of a monitor.
+func (r *Reader) watched(v int) {
+	outer, fixed := r.index, r.fixedURL
+	request := firstOf(r.get(v, "request"), v)
+	r.each(r.get(request, "indices"), func(e int) {
+		if r.isText(e) {
+			r.index = r.intern(r.bytes(e))
+		}
+	})
+	r.fixedURL = true
+	p := parameters{maxDocs: math.Inf(1)}
+	if body := firstOf(r.get(request, "body"), r.get(request, "query")); body > none {
+		r.search(body, &p, epSearch)
+	}
+	if t := r.get(request, "template"); t > none {
+		r.template(t, &p)
+	}
+	r.index, r.fixedURL = outer, fixed
+}
+
+// keptFree is for how long backends keep the answer of an asynchronous search by
+// themselves. It is an answer, not a context with files that it holds open.
+const keptFree = 5 * 24 * time.Hour
+
+// answerKept measures for how long the answer of an asynchronous search is kept.
+func (r *Reader) answerKept(p *parameters) {
+	if ms, ok := duration(p.keepAlive); ok && ms > float64(keptFree.Milliseconds()) {
+		r.keepAlive(none, p.keepAlive, "keep_alive")
+	}
+}
+
+// writeEffort measures what the URL says of a write: how many documents it reads
+// at once, in how many requests beside each other, with a context for how long.
+func (r *Reader) writeEffort(p *parameters) {
+	if p.hasScrollSize {
+		r.addURL(cost.ResultWindow, p.scrollSize, "scroll_size").Cap = r.urlCap(p.scrollSizeAt, true, "", "", 0, 1)
+	}
+	if p.slices > 1 {
+		r.addURL(cost.Batch, p.slices, "slices").Cap = r.urlCap(p.slicesAt, true, "", "", 0, 1)
+	}
+	if p.scroll != nil {
+		r.keepAlive(none, p.scroll, "scroll")
+	}
+}
