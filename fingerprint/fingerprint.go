@@ -86,6 +86,10 @@ func (p *Printer) Skeleton(in *Input) string {
 	return text
 }
 
+// Shape returns the shape of a skeleton that somebody made who can read the work
+// better: a query's. Its first byte is 0, which no skeleton of ours begins with.
+func (p *Printer) Shape(skeleton []byte) bezoar.Fingerprint { return sip128(p.shapeKey, skeleton) }
+
 // Client returns the fingerprint of a caller's id; that of "" is zero.
 func (p *Printer) Client(id string) bezoar.Fingerprint {
 	if id == "" {

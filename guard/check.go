@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"encoding/binary"
 	"errors"
 	"math"
 	"time"
@@ -13,6 +14,8 @@ type desk struct {
 	readers  [kinds]cost.Reader
 	measures []cost.Measure
 	query    cost.Query
+	unread   string
+	skeleton []byte
 }
 
 func newDesk() *desk {
@@ -30,8 +33,11 @@ func (g *Guard) done(d *desk) {
 	if cap(d.measures) > maxKept {
 		d.measures = make([]cost.Measure, 0, 64)
 	}
+	if cap(d.skeleton) > 4*maxKept {
+		d.skeleton = nil
+	}
 	clear(d.measures) // no text of a caller stays alive in the pool
-	d.measures, d.query = d.measures[:0], cost.Query{}
+	d.measures, d.query, d.unread = d.measures[:0], cost.Query{}, ""
 	g.desks.Put(d)
 }
 
@@ -57,10 +63,7 @@ func (g *Guard) Check(q *Query, v *Verdict) {
 		options.Hints = g.config.Hints
 		v.HintsAge = g.config.Hints.Age()
 	}
-	d.query = cost.Query{
-		Method: q.Method, Path: q.Path, RawQuery: q.RawQuery, ContentType: q.ContentType, ContentEncoding: q.ContentEncoding,
-		Body: q.Body, Dialect: q.Dialect, Args: q.Args,
-	}
+	d.query, d.unread = q.cost(), q.Unread
 	t := &class.tables[kind]
 	scale, reportOnly := g.scale(p, class), class.reportOnly
 	v.Override = class.whole.note
@@ -73,7 +76,12 @@ func (g *Guard) Check(q *Query, v *Verdict) {
 	d.read(reader, options)
 	v.Regex = worstRegex(q.Kind, d.measures)
 	v.weigh(d.measures)
-	v.Shape = shapeOf(q, d.measures)
+	if v.Shape = shapeOf(q, d.measures); g.config.Print != nil {
+		id, read := g.print(q, d)
+		if v.Shape = binary.BigEndian.Uint64(id[:]); read {
+			v.Print = id
+		}
+	}
 	fired := t.patterns
 	for i := range d.measures {
 		if fired = fired || t.broken(&d.measures[i], scale); fired {
@@ -99,6 +107,10 @@ func (d *desk) read(r cost.Reader, o cost.Options) {
 	list := append(d.measures[:0], cost.Measure{Predictor: cost.BodyBytes, Value: float64(len(d.query.Body)), Offset: -1})
 	if o.Explain {
 		list[0].Path = "body"
+	}
+	if d.unread != "" {
+		d.measures = append(list, unreadable(&cost.Unreadable{Reason: d.unread, Offset: -1}))
+		return
 	}
 	list, err := r.Read(list, d.query, o)
 	if err != nil {

@@ -165,7 +165,7 @@ func (c *counts) checked(q *Query, v *Verdict, began, now time.Time) {
 		c.found[foundKey{v.Findings[i].Predictor, v.Findings[i].Action}]++
 	}
 	if s := c.shape(v.Shape, v.Cost); s != nil {
-		s.Kind = q.Kind
+		s.Kind, s.Fingerprint = q.Kind, v.Print
 		s.add(v)
 		if v.Cost >= s.MaxCost {
 			s.MaxCost, s.Mostly = v.Cost, v.Mostly

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
@@ -27,6 +28,12 @@ type Config struct {
 	// SlowText is how many bytes of a slow query the log has. The default is none:
 	// queries have secrets in them.
 	SlowText int
+
+	// Print makes the identity of a shape out of what queries of the shape have in
+	// common, with a key that callers do not know. Nil: a hash without a key. Scope,
+	// such as the name of a route, keeps shapes of one guard apart from others'.
+	Print func(skeleton []byte) bezoar.Fingerprint `json:"-"`
+	Scope string
 
 	MaxCallers int // counted by name; the others together as Others; default 1000
 	MaxShapes  int // counted; default 1000

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/guard/cost"
 	"github.com/bezoar-dev/bezoar/guard/elastic"
 )
 
@@ -77,8 +79,17 @@ type Query struct {
 	// Args are the values of placeholders, when they are known.
 	Args []any
 
+	Unread string // why it could not be brought into this form, if so: it is unparsable then
+
 	Caller string // who is counted; "" is anonymous
 	Class  string // whose limits apply, as Classify says; unknown ones have the default limits
+}
+
+func (q *Query) cost() cost.Query {
+	return cost.Query{
+		Method: q.Method, Path: q.Path, RawQuery: q.RawQuery, ContentType: q.ContentType, ContentEncoding: q.ContentEncoding,
+		Body: q.Body, Dialect: q.Dialect, Args: q.Args,
+	}
 }
 
 // Outcome is what becomes of a query.
@@ -103,13 +114,14 @@ type Verdict struct {
 	RawQuery string   `json:"-"` // with caps: likewise, "" when it stays
 	Caps     []string `json:"caps,omitempty"`
 
-	Cost     float64       `json:"cost"` // units, for quotas; see Config
-	Mostly   string        `json:"-"`    // the predictor that most of the cost comes from; "" is none
-	Shape    uint64        `json:"-"`    // what queries alike in construction have in common
-	Class    string        `json:"class,omitempty"`
-	Version  int64         `json:"version"`            // of the limits
-	Override string        `json:"override,omitempty"` // ids of the overrides that held for it
-	HintsAge time.Duration `json:"-"`
+	Cost     float64            `json:"cost"` // units, for quotas; see Config
+	Mostly   string             `json:"-"`    // the predictor that most of the cost comes from; "" is none
+	Shape    uint64             `json:"-"`    // what queries alike in construction have in common
+	Print    bezoar.Fingerprint `json:"-"`    // of the shape, with Config.Print and when the query could be read; Shape is how it begins
+	Class    string             `json:"class,omitempty"`
+	Version  int64              `json:"version"`            // of the limits
+	Override string             `json:"override,omitempty"` // ids of the overrides that held for it
+	HintsAge time.Duration      `json:"-"`
 }
 
 // MaxFindings bounds how many findings one verdict lists.
