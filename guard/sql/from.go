@@ -130,6 +130,10 @@ func (r *Reader) relation(b *block, i, j int, kind joinKind, natural bool) int {
 			kind = byComma // it does not look at those before it
 		}
 		i = r.skip(i)
+	case r.wordIs(i, "rows") && r.wordAt(i+1) == wFrom && r.kindAt(i+2) == openParen: // ROWS FROM (f(), g())
+		r.scanAll(i+3, r.skip(i+2)-1)
+		rel.derived, rel.free = true, true
+		i = r.skip(i + 2)
 	case r.kindAt(i) == openParen:
 		r.from(b, i+1, r.skip(i)-1)
 		return r.alias(r.skip(i), j, nil)

@@ -72,7 +72,7 @@ func (r *Reader) scan(i, j int, b *block) operand {
 			after = false
 		case text, number, param:
 			e.value, plain, after = true, false, true
-			if t.kind == param && b != nil {
+			if t.kind == param && b != nil && !r.system(t) {
 				b.named++
 			}
 		case operator:
@@ -95,6 +95,11 @@ func (r *Reader) scan(i, j int, b *block) operand {
 	}
 	e.bare = plain && e.columns > 0
 	return e
+}
+
+// system says whether a token is a variable of the server, as @@version.
+func (r *Reader) system(t *token) bool {
+	return t.end-t.start > 2 && r.text[t.start] == '@' && r.text[t.start+1] == '@'
 }
 
 // scanWord reads a word within a value: a column, a call, or what belongs to

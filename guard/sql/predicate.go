@@ -72,8 +72,8 @@ func (r *Reader) predicate(b *block, i, j int, on, negated bool) verdict {
 	if r.wordAt(end-1) == wNot {
 		end--
 	}
-	if c.word == wIs && !c.not && r.wordAt(c.right) == wTrue && c.right+1 == j && r.kindAt(i) == openParen && r.skip(i) == end && !r.holdsQuery(i) {
-		return r.condition(b, i+1, end-1, on) // (…) IS TRUE
+	if r.affirms(c, i, end, j) {
+		return r.condition(b, i+1, end-1, on)
 	}
 	left := r.scan(i, end, b)
 	right := r.scan(c.right, j, b)
@@ -100,6 +100,14 @@ func (r *Reader) predicate(b *block, i, j int, on, negated bool) verdict {
 	}
 	r.connect(b, left, right)
 	return verdict{selects: left.columns+right.columns > 0}
+}
+
+// affirms says whether a predicate is (condition) IS TRUE, or = 1.
+func (r *Reader) affirms(c comparison, i, end, j int) bool {
+	if c.word != wIs && c.word != oEqual || c.not || c.right+1 != j || r.literalTruth(c.right) != always {
+		return false
+	}
+	return r.kindAt(i) == openParen && r.skip(i) == end && !r.holdsQuery(i) && r.compare(i+1, end-1).at >= 0
 }
 
 // flag reads a condition without a comparison: a column, a call, EXISTS.
@@ -255,6 +263,9 @@ func (r *Reader) ordered(b *block, c comparison, left, right operand) verdict {
 	}
 	if left.relation != outerRelation && right.relation != outerRelation && left.columns > 0 && right.columns > 0 {
 		r.linkRange(b, left.relation, right.relation)
+	}
+	if op := r.bytes(c.at); op[len(op)-1] == '=' && r.sameConstant(left, right) == always {
+		return verdict{truth: always} // id >= id
 	}
 	r.wrapped(b, left, right, "an inequality")
 	r.bounds(b, c, left, right)

@@ -185,6 +185,10 @@ func (r *Reader) create(i, j int) {
 	if r.routine(i) {
 		return
 	}
+	if r.wordIs(j-1, "data") && (r.wordAt(j-2) == wWith || r.wordIs(j-2, "no") && r.wordAt(j-3) == wWith) { // WITH NO DATA
+		for j--; r.wordAt(j) != wWith; j-- {
+		}
+	}
 	runs := false
 	for k := i + 1; k < j; k = r.skip(k) {
 		switch w := r.wordAt(k); {
