@@ -41,12 +41,10 @@ func (l *Live) put(ctx context.Context, base int64, v Version) (Version, error) 
 	if err := v.Validate(); err != nil {
 		return Version{}, fmt.Errorf("put settings: %w", err)
 	}
-	err := l.config.Check(v.Text)
-	if len(bytes.TrimSpace(v.Text)) == 0 {
-		err = errEmpty
-	}
-	if err != nil {
-		return Version{}, &InvalidError{What: "the new text", Err: err}
+	if len(l.names(documentOf(v).Text)) == 0 { // all that matters is there: what is invalid needs no store
+		if err := l.whole(&v); err != nil {
+			return Version{}, err
+		}
 	}
 	leave, err := l.enter(ctx)
 	if err != nil {
@@ -63,11 +61,53 @@ func (l *Live) put(ctx context.Context, base int64, v Version) (Version, error) 
 	return kept.bare(), l.settle(context.WithoutCancel(ctx), true)
 }
 
-// keep puts v on top of base, or of the newest version where that is -1.
-func (l *Live) keep(ctx context.Context, base int64, v Version) (Version, error) {
+// whole adds to a new version the files that its settings name and that it does
+// not come with, as they are in force or else as they are here, and checks it.
+func (l *Live) whole(v *Version) error {
+	d, err := ParseDocument(v.Text)
+	if err == nil && len(bytes.TrimSpace(d.Text)) == 0 {
+		err = errEmpty
+	}
+	if err == nil {
+		d, err = complete(d, l.names(d.Text), func(name string) ([]byte, error) {
+			if text, ok := documentOf(l.newest).File(name); ok {
+				return text, nil
+			}
+			return readFile(name)
+		})
+	}
+	if unread := l.config.Check(v.Text); err != nil && unread != nil {
+		err = unread // of what is invalid nobody knows what it names
+	}
+	for _, f := range d.Files {
+		if wrong := checkPart(f.Text); err == nil && wrong != nil {
+			err = fmt.Errorf("%s: %w", f.Name, wrong)
+		}
+	}
+	if err == nil {
+		v.Text = d.Bytes()
+		v.Sum = Sum(v.Text)
+		err = l.config.Check(v.Text)
+	}
+	if err != nil {
+		return &InvalidError{What: "the new text", Err: err}
+	}
+	if err := v.Validate(); err != nil {
+		return fmt.Errorf("put settings: with the files that it names: %w", err)
+	}
+	return nil
+}
+
+// keep puts what v becomes with the files that it names on top of base, or of
+// the newest version where that is -1.
+func (l *Live) keep(ctx context.Context, base int64, given Version) (Version, error) {
 	for range conflicts {
+		v := given
 		if base >= 0 && base != l.newest.Number {
 			return Version{}, fmt.Errorf("%w: number %d by %s, not %d", ErrConflict, l.newest.Number, l.newest.By, base)
+		}
+		if err := l.whole(&v); err != nil {
+			return Version{}, err
 		}
 		if v.Sum == l.newest.Sum {
 			return l.newest, nil

@@ -16,6 +16,10 @@ type Config struct {
 	Store Store
 	// Node is this process's name among them.
 	Node string
+	// Files lists the files that a text of settings names and that go with it:
+	// what they say is kept with each version, compared, and rolled back. nil:
+	// none. Of a text that is invalid it lists what it can.
+	Files func(text []byte) []string
 	// Check says whether a text can be applied, naming the line; nil accepts
 	// every text. It has no effect.
 	Check func(text []byte) error
@@ -101,6 +105,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Check == nil {
 		c.Check = func([]byte) error { return nil }
+	}
+	if c.Files == nil {
+		c.Files = func([]byte) []string { return nil }
 	}
 	if c.CheckOverride == nil {
 		c.CheckOverride = func(Override) error { return nil }

@@ -153,7 +153,16 @@ func (l *Live) record(ctx context.Context) error {
 		if err := l.adopt(ctx, versions); err != nil {
 			return err
 		}
-		if at := recorded(versions, l.pending.Sum, known); at > 0 {
+		if err := l.again(); err != nil {
+			return nil // it is logged, and in the status
+		}
+		at := recorded(versions, l.pending.Sum, known)
+		if at == 0 {
+			if at, err = l.recordedParts(ctx, versions, known); err != nil {
+				return err
+			}
+		}
+		if at > 0 {
 			l.recordedAs(at)
 			return nil
 		}
@@ -184,8 +193,67 @@ func recorded(versions []Version, sum string, known int64) int64 {
 	return 0
 }
 
+// again makes what pends of what is the newest now. If that is invalid, nothing
+// pends any more.
+func (l *Live) again() error {
+	v, err := l.propose(l.edit)
+	if err == nil && v.Sum != l.pending.Sum {
+		err = l.config.Check(v.Text)
+	}
+	if err == nil {
+		l.pending = &v
+		return nil
+	}
+	for name := range l.edit {
+		l.file.parts[name] = part{} // the next look finds it again
+	}
+	l.edit, l.pending = nil, nil
+	l.behind.Store(false)
+	l.fileRefused("", err)
+	return err
+}
+
+// recordedParts is recorded for each of the files by itself: a newer version
+// may have one as it was and another as somebody put it. What some version has
+// already, pends no more.
+func (l *Live) recordedParts(ctx context.Context, versions []Version, known int64) (at int64, err error) {
+	if len(documentOf(*l.pending).Files) == 0 {
+		return 0, nil
+	}
+	left := l.relevant(l.edit, *l.pending)
+	for i, v := range versions {
+		if len(left) == 0 {
+			break
+		}
+		if i > 0 && known > 0 && (v.Source != FromFile || v.Number <= known) {
+			continue
+		}
+		if v = l.newest; i > 0 {
+			if v, err = l.config.Store.Version(ctx, versions[i].Number); err != nil {
+				return 0, fmt.Errorf("read version %d of the settings: %w", versions[i].Number, err)
+			}
+		}
+		sums := documentOf(v).sums()
+		for name, text := range left {
+			if sums[name] == Sum(ended(text)) {
+				at = max(at, v.Number)
+				delete(left, name)
+			}
+		}
+	}
+	if len(left) == 0 {
+		return at, nil
+	}
+	l.edit = left
+	v, err := l.propose(left)
+	if err == nil {
+		l.pending = &v
+	}
+	return 0, err
+}
+
 func (l *Live) recordedAs(number int64) {
-	l.file.number, l.pending = number, nil
+	l.file.number, l.edit, l.pending = number, nil, nil
 	l.behind.Store(false)
 	if l.newest.Number != number && l.newest.Sum != l.file.sum {
 		l.config.Log.Warn("the file's content was a version already; the newest stays in force",

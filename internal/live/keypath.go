@@ -42,6 +42,9 @@ func (l level) isItem() bool { return strings.HasPrefix(l.name, "[") }
 
 // descend follows one line.
 func descend(above []level, line string) []level {
+	if strings.HasPrefix(line, fileMark) {
+		return []level{{indent: -1, name: strings.Trim(strings.TrimSpace(line[len(fileMark):]), `"`)}}
+	}
 	body := strings.TrimSpace(line)
 	if body == "" || strings.HasPrefix(body, "#") {
 		return above

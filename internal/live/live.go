@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -21,7 +22,8 @@ type Live struct {
 	// It guards the fields of this block.
 	turn     chan struct{}
 	newest   Version   // of the store, as far as it was followed; zero: none
-	pending  *Version  // what the file says and the store has not got yet
+	edit     edit      // what files say and the store has not got yet; nil: nothing
+	pending  *Version  // what newest becomes by that; nil like edit
 	file     fileState // what was read last
 	listed   []expiring
 	running  Version // zero: nothing
@@ -33,6 +35,7 @@ type Live struct {
 	revision atomic.Int64 // of the store, as far as it was followed; -1: not yet
 	behind   atomic.Bool  // something pends that the store should get
 	changed  chan struct{}
+	renamed  chan struct{} // other files are named
 	expiries chan struct{}
 
 	mu     sync.Mutex // guards status; held for copying only
@@ -61,7 +64,7 @@ func New(c Config) (*Live, error) {
 	c = c.withDefaults()
 	l := &Live{
 		config: c, notify: fsnotify.NewWatcher,
-		turn: make(chan struct{}, 1), changed: make(chan struct{}, 1), expiries: make(chan struct{}, 1),
+		turn: make(chan struct{}, 1), changed: make(chan struct{}, 1), renamed: make(chan struct{}, 1), expiries: make(chan struct{}, 1),
 		status: Status{Node: c.Node, File: FileStatus{Path: c.Path}},
 	}
 	l.revision.Store(-1)
@@ -125,15 +128,48 @@ func (l *Live) publish() {
 	}
 	s.Running, s.Wanted, s.Error = l.running.bare(), wanted.bare(), text
 	s.Overrides, s.Revision = l.inForce, max(l.revision.Load(), 0)
-	s.File.Sum, s.File.Version, s.File.Error = l.file.sum, l.file.number, l.file.status()
+	s.File.Sum, s.File.Version, s.File.Error, s.File.ErrorAt = l.file.sum, l.file.number, l.file.status(), l.file.errAt
 	if l.pending != nil {
 		s.File.Version = 0
 	}
-	s.File.Runs = l.file.sum != "" && l.file.sum == l.running.Sum
+	files := l.fileStatuses(&s.File)
+	renamed := !slices.EqualFunc(files, s.File.Files, func(a, b NamedFile) bool { return a.Path == b.Path })
+	s.File.Files = files
 	l.mu.Unlock()
+	if renamed {
+		poke(l.renamed)
+	}
 	if told {
 		poke(l.changed)
 	}
+}
+
+// fileStatuses says how the files that settings name compare with what runs,
+// and in f whether the file does.
+func (l *Live) fileStatuses(f *FileStatus) []NamedFile {
+	running := documentOf(l.running)
+	sums := running.sums()
+	f.Runs = l.file.sum != "" && l.running.Sum != "" && l.file.parts[""].sum == sums[""]
+	names := map[string]bool{}
+	for name := range l.file.parts {
+		names[name] = name != ""
+	}
+	for _, name := range l.names(running.Text) {
+		names[name] = true
+	}
+	var out []NamedFile
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if !names[name] {
+			continue
+		}
+		p := l.file.parts[name]
+		is := NamedFile{Path: name, Sum: p.sum, Error: p.err, ErrorAt: p.errAt}
+		_, is.Runs = sums[name]
+		is.Runs = is.Runs && p.sum == sums[name] && p.err == ""
+		f.Runs = f.Runs && (is.Runs || sums[name] == "")
+		out = append(out, is)
+	}
+	return out
 }
 
 // bare is v without its text.

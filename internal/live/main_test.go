@@ -87,7 +87,7 @@ func newStore(t *testing.T) live.Store {
 // check refuses what does not look like settings.
 func check(text []byte) error {
 	for i, line := range strings.Split(string(text), "\n") {
-		if line != "" && !strings.HasPrefix(line, "#") && !strings.Contains(line, ":") {
+		if line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "---") && !strings.Contains(line, ":") {
 			return fmt.Errorf("line %d: no colon", i+1)
 		}
 	}

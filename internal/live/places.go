@@ -9,7 +9,7 @@ import (
 // maxLinks bounds the symbolic links on the way to a file, as the kernel does.
 const maxLinks = 40
 
-// places lists the names that decide what path leads to, by the folder that
+// places lists the names that decide what the paths lead to, by the folder that
 // each is in: the file's own, those of all symbolic links on the way, and where
 // the way ends, the one that is missing. A ConfigMap of Kubernetes is
 //
@@ -17,8 +17,15 @@ const maxLinks = 40
 //	/etc/bezoar/..data      -> ..2026_05_04
 //
 // and changes when the second link is replaced.
-func places(path string) map[string]map[string]bool {
+func places(paths []string) map[string]map[string]bool {
 	found := make(map[string]map[string]bool)
+	for _, path := range paths {
+		findPlaces(found, path)
+	}
+	return found
+}
+
+func findPlaces(found map[string]map[string]bool, path string) {
 	add := func(folder, name string) {
 		if found[folder] == nil {
 			found[folder] = make(map[string]bool)
@@ -27,7 +34,7 @@ func places(path string) map[string]map[string]bool {
 	}
 	whole, err := filepath.Abs(path)
 	if err != nil {
-		return found
+		return
 	}
 	here, rest := root(whole)
 	for links := 0; len(rest) > 0 && links <= maxLinks; {
@@ -65,7 +72,6 @@ func places(path string) map[string]map[string]bool {
 		}
 		here = next
 	}
-	return found
 }
 
 // root splits an absolute path into its root and the names below it.

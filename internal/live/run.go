@@ -26,12 +26,15 @@ func (l *Live) Start(ctx context.Context) error {
 	}
 	var fileErr error
 	var file Version
+	storeErr := l.refresh(ctx) // first: a file that is named may be in a version only
 	if l.config.Path != "" {
 		if _, fileErr = l.look(); l.pending != nil {
 			file = *l.pending
+			if storeErr == nil {
+				storeErr = l.refresh(ctx)
+			}
 		}
 	}
-	storeErr := l.refresh(ctx)
 	l.answered(ctx, storeErr)
 	err = l.settle(ctx, true)
 	if l.running.Sum != "" {

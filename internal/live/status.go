@@ -30,8 +30,24 @@ type FileStatus struct {
 	Notified bool   `json:"notified"` // changes are noticed at once, not by the slow poll alone
 	Sum      string `json:"sum,omitempty"`
 	Version  int64  `json:"version"` // the newest that its content was recorded as; 0: none yet
-	Runs     bool   `json:"runs"`    // its content is what runs
-	Error    string `json:"error,omitempty"`
+	Runs     bool   `json:"runs"`    // its content is what runs, with those of the files that it names
+	// Error says why it cannot be used as it is, or one that it names, since
+	// ErrorAt; what ran before, runs.
+	Error   string    `json:"error,omitempty"`
+	ErrorAt time.Time `json:"error_at,omitzero"`
+	// Files are those that it, or what runs, names.
+	Files []NamedFile `json:"files,omitempty"`
+}
+
+// NamedFile is how it goes with a file that settings name and that is part of
+// their versions.
+type NamedFile struct {
+	Path string `json:"path"`
+	Sum  string `json:"sum,omitempty"` // as it was read last; "": never
+	Runs bool   `json:"runs"`          // that is what runs
+	// Error says why it cannot be read, since ErrorAt. What runs of it, stays.
+	Error   string    `json:"error,omitempty"`
+	ErrorAt time.Time `json:"error_at,omitzero"`
 }
 
 // Result is what a [Live.Reload] found.

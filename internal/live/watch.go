@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -22,7 +23,7 @@ func (l *Live) followFile(ctx context.Context) {
 	defer slow.Stop()
 	settle := time.NewTimer(l.config.Settle) // it may have changed since Start
 	defer settle.Stop()
-	armed, restarts := entryOf(l.config.Path), 0
+	armed, restarts := w.entries(), 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -31,22 +32,26 @@ func (l *Live) followFile(ctx context.Context) {
 			if !ok {
 				l.unnotified(w, errors.New("the watcher has ended"))
 			} else if w.about(e) {
-				armed = entryOf(l.config.Path)
+				armed = w.entries()
 				settle.Reset(l.config.Settle)
 			}
+		case <-l.renamed:
+			l.renew(w)
+			armed = w.entries()
+			settle.Reset(l.config.Settle)
 		case err := <-w.errors():
 			// Events were lost, perhaps ours.
 			l.config.Log.Warn("notifications of changed files were lost", "err", err)
 			settle.Reset(l.config.Settle)
 		case <-slow.C: // whatever its entry says: some file systems tell time in seconds
-			armed = entryOf(l.config.Path)
+			armed = w.entries()
 			settle.Reset(l.config.Settle)
 		case <-settle.C:
 			l.renew(w)
-			before := entryOf(l.config.Path)
-			if before.same(armed) {
+			before := w.entries()
+			if slices.EqualFunc(before, armed, entry.same) {
 				_ = l.fileChanged(ctx) // it is logged, and in the status
-				if entryOf(l.config.Path).same(before) {
+				if slices.EqualFunc(w.entries(), before, entry.same) {
 					restarts = 0
 					continue
 				}
@@ -54,7 +59,7 @@ func (l *Live) followFile(ctx context.Context) {
 			if restarts++; restarts == restless {
 				l.config.Log.Warn("the file is being written without a pause; it is read when that ends", "file", l.config.Path)
 			}
-			armed = entryOf(l.config.Path)
+			armed = w.entries()
 			settle.Reset(l.config.Settle)
 		}
 	}
@@ -78,9 +83,9 @@ func (a entry) same(b entry) bool {
 	return os.SameFile(a.info, b.info) && a.info.Size() == b.info.Size() && a.info.ModTime().Equal(b.info.ModTime())
 }
 
-// watcher hears of changes in the folders that the file's path leads through.
+// watcher hears of changes in the folders that the files' paths lead through.
 type watcher struct {
-	path    string
+	paths   []string
 	notify  *fsnotify.Watcher          // nil: there are no notifications
 	folders map[string]os.FileInfo     // that are watched
 	names   map[string]map[string]bool // by folder, which names matter
@@ -88,7 +93,7 @@ type watcher struct {
 
 // watch begins to watch; without notifications the slow poll does alone.
 func (l *Live) watch() *watcher {
-	w := &watcher{path: l.config.Path, folders: make(map[string]os.FileInfo)}
+	w := &watcher{paths: []string{l.config.Path}, folders: make(map[string]os.FileInfo)}
 	notify, err := l.notify()
 	if err != nil {
 		l.unnotified(w, err)
@@ -115,6 +120,10 @@ func (l *Live) setNotified(yes bool) {
 // renew follows the path as it leads now: links may point elsewhere, and a
 // folder may be another one of the same name.
 func (l *Live) renew(w *watcher) {
+	w.paths = []string{l.config.Path}
+	for _, f := range l.Status().File.Files {
+		w.paths = append(w.paths, f.Path)
+	}
 	if w.notify == nil {
 		return
 	}
@@ -126,7 +135,7 @@ func (l *Live) renew(w *watcher) {
 }
 
 func (w *watcher) renew() error {
-	w.names = places(w.path)
+	w.names = places(w.paths)
 	for folder, was := range w.folders {
 		now, err := os.Stat(folder)
 		if w.names[folder] == nil || err != nil || !os.SameFile(was, now) {
@@ -152,7 +161,15 @@ func (w *watcher) renew() error {
 	return failed
 }
 
-// about says whether e may be about the file.
+func (w *watcher) entries() []entry {
+	out := make([]entry, len(w.paths))
+	for i, path := range w.paths {
+		out[i] = entryOf(path)
+	}
+	return out
+}
+
+// about says whether e may be about one of the files.
 func (w *watcher) about(e fsnotify.Event) bool {
 	folder, name := split(e.Name)
 	return w.names[folder][name] || w.names[e.Name] != nil
