@@ -75,9 +75,9 @@ func (l *Live) whole(v *Version) error {
 			}
 			return readFile(name)
 		})
-	}
-	if unread := l.config.Check(v.Text); err != nil && unread != nil {
-		err = unread // of what is invalid nobody knows what it names
+		if unread := l.config.Check(v.Text); err != nil && unread != nil {
+			err = unread // of what is invalid nobody knows what it names
+		}
 	}
 	for _, f := range d.Files {
 		if wrong := checkPart(f.Text); err == nil && wrong != nil {
