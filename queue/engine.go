@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/trouble"
 )
 
 // Engine is the queue. Many may share one store, each in its own process.
@@ -19,6 +21,7 @@ type Engine struct {
 	holdings   *holdings
 	conditions *conditions
 	replays    *replays
+	trouble    *trouble.Trouble // of upkeep
 	kick       chan struct{} // upkeep has work
 
 	mu    sync.Mutex // guards known; never held while waiting
@@ -51,6 +54,7 @@ func New(c Config, s Store) (*Engine, error) {
 	return &Engine{
 		config: c, store: s, rules: rules, kick: make(chan struct{}, 1), known: make(map[string]known),
 		holdings: newHoldings(), conditions: newConditions(), replays: newReplays(),
+		trouble: trouble.New(trouble.Config{Log: c.Log, What: "queue upkeep"}),
 	}, nil
 }
 

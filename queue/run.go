@@ -38,14 +38,17 @@ func (e *Engine) Run(ctx context.Context) error {
 			e.expire(ctx)
 			e.holdings.expire(now)
 		}
+		if ctx.Err() == nil {
+			e.trouble.Passed()
+		}
 		timer.Reset(next)
 	}
 }
 
-// complain logs what went wrong; the next round tries again.
+// complain says that something went wrong; the next round tries again.
 func (e *Engine) complain(ctx context.Context, what string, err error) {
 	if err != nil && ctx.Err() == nil {
-		e.config.Log.Error("queue upkeep failed", "doing", what, "err", err)
+		e.trouble.Failed(what, err)
 	}
 }
 

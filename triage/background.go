@@ -22,6 +22,9 @@ func (d *Desk) Run(ctx context.Context) error {
 	for {
 		d.complain(ctx, "work on tasks", d.workOnRuns(ctx, &working, slots))
 		d.complain(ctx, "see how tasks end", d.concludeAll(ctx))
+		if ctx.Err() == nil {
+			d.trouble.Passed()
+		}
 		select {
 		case <-ctx.Done():
 			return nil
@@ -31,10 +34,10 @@ func (d *Desk) Run(ctx context.Context) error {
 	}
 }
 
-// complain logs what went wrong; the next round tries again.
+// complain says that something went wrong; the next round tries again.
 func (d *Desk) complain(ctx context.Context, what string, err error) {
 	if err != nil && ctx.Err() == nil {
-		d.config.Log.Error("triage failed", "doing", what, "err", err)
+		d.trouble.Failed(what, err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/trouble"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -69,10 +70,11 @@ func (d *Desk) SetSources(sources []Source) error {
 // Desk is where dead letters are dealt with. Many may share one store, each in
 // its own process. All methods are safe for concurrent use.
 type Desk struct {
-	config Config
-	id     string // of this desk among those that share the store
-	secret secrets
-	kick   chan struct{} // Run has work
+	config  Config
+	id      string // of this desk among those that share the store
+	secret  secrets
+	kick    chan struct{}    // Run has work
+	trouble *trouble.Trouble // in the background
 
 	sources atomic.Pointer[[]Source]
 }
@@ -93,7 +95,7 @@ func New(c Config) (*Desk, error) {
 	}
 	d := &Desk{
 		config: c, id: newID("desk"), secret: newSecrets(c.Secrets),
-		kick: make(chan struct{}, 1),
+		kick: make(chan struct{}, 1), trouble: trouble.New(trouble.Config{Log: c.Log, What: "triage"}),
 	}
 	d.sources.Store(&c.Sources)
 	return d, nil

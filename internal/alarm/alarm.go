@@ -11,14 +11,16 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/trouble"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
 // Alarms watches over dead letters. All methods are safe for concurrent use.
 type Alarms struct {
-	config Config
-	id     string // of this process among those that share the store
-	client *http.Client
+	config  Config
+	id      string // of this process among those that share the store
+	client  *http.Client
+	looking *trouble.Trouble
 
 	mu     sync.Mutex // guards status; never held while waiting
 	status []Status
@@ -54,7 +56,7 @@ func New(c Config) (*Alarms, error) {
 		return nil, fmt.Errorf("set up alarms: %w", err)
 	}
 	c = c.withDefaults()
-	a := &Alarms{config: c, id: newID(), client: newClient()}
+	a := &Alarms{config: c, id: newID(), client: newClient(), looking: trouble.New(trouble.Config{Log: c.Log, What: "watching letters"})}
 	for _, r := range c.Rules {
 		a.status = append(a.status, Status{Name: r.Name, Kind: r.Kind, Queue: r.queue(), Limit: r.number()})
 	}
@@ -83,6 +85,9 @@ func (a *Alarms) Run(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		a.lookAll(ctx, &telling)
+		if ctx.Err() == nil {
+			a.looking.Passed()
+		}
 		select {
 		case <-ctx.Done():
 			return nil
@@ -114,7 +119,7 @@ func (a *Alarms) lookAll(ctx context.Context, telling *sync.WaitGroup) {
 		}
 		if failed != nil && ctx.Err() == nil {
 			a.note(i, func(s *Status) { s.Failure = clip(failed.Error()) })
-			a.config.Log.Error("an alarm could not look", "alarm", r.Name, "err", failed)
+			a.looking.Failed("look for alarm "+r.Name, failed)
 		}
 		if e != nil {
 			telling.Go(func() { a.tell(ctx, i, r, *e) })

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/trouble"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -108,6 +109,7 @@ func (p *Pusher) Run(ctx context.Context) error {
 	defer p.client.CloseIdleConnections()
 	defer deliveries.Wait()
 	lease, wait := p.cfg.Timeout+margin, queue.MaxWait
+	receiving := trouble.New(trouble.Config{Log: p.cfg.Log.With("queue", p.cfg.Name), What: "push"})
 	for {
 		free := p.free(ctx)
 		if free == 0 {
@@ -118,10 +120,11 @@ func (p *Pusher) Run(ctx context.Context) error {
 			return nil
 		}
 		if err != nil {
-			p.cfg.Log.Error("push cannot receive", "queue", p.cfg.Name, "err", err)
+			receiving.Failed("receive", err)
 			pause(ctx, time.Second)
 			continue
 		}
+		receiving.Passed()
 		met := p.add(len(got))
 		for _, m := range got {
 			deliveries.Go(func() { p.deliver(context.WithoutCancel(ctx), m, met) })
