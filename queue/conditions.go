@@ -173,7 +173,10 @@ func (e *Engine) publishOne(ctx context.Context, s state) error {
 // what they wrote what is newer. It reports whether the store says now what s
 // says. The caller has the mark's turn.
 func (e *Engine) swap(ctx context.Context, s state) (same bool, err error) {
-	stored, err := e.put(ctx, s)
+	e.conditions.mu.Lock()
+	says := newDraft(s)
+	e.conditions.mu.Unlock()
+	stored, err := e.put(ctx, s, says)
 	if !errors.Is(err, ErrConflict) {
 		return err == nil, err
 	}
@@ -187,19 +190,29 @@ func (e *Engine) swap(ctx context.Context, s state) (same bool, err error) {
 	return same, err
 }
 
-// put writes a state, or returns ErrConflict and the mark that is there.
-func (e *Engine) put(ctx context.Context, s state) (Mark, error) {
-	e.conditions.mu.Lock()
+// draft is what a state says, and the version that this was made of.
+type draft struct {
+	mark Mark
+	err  error
+}
+
+// newDraft returns what is to be put of a state. The caller holds the lock, and
+// had it when the state became so: with a version that was learned in between,
+// a claim would replace another's without a conflict.
+func newDraft(s state) draft {
 	doc, err := json.Marshal(s.document())
-	m := Mark{Key: s.at().key, Version: s.at().version, Doc: doc, TTL: markFor}
-	e.conditions.mu.Unlock()
-	if err != nil {
-		return m, err
+	return draft{Mark{Key: s.at().key, Version: s.at().version, Doc: doc, TTL: markFor}, err}
+}
+
+// put writes a draft of a state, or returns ErrConflict and the mark that is there.
+func (e *Engine) put(ctx context.Context, s state, d draft) (Mark, error) {
+	if d.err != nil {
+		return d.mark, d.err
 	}
-	stored, err := e.store.PutMark(ctx, m)
+	stored, err := e.store.PutMark(ctx, d.mark)
 	if err == nil {
 		e.conditions.mu.Lock()
-		s.at().version = stored.Version
+		s.at().version = max(s.at().version, stored.Version) // others may have been heard of since
 		e.conditions.mu.Unlock()
 	}
 	return stored, err

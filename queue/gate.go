@@ -88,6 +88,10 @@ func (e *Engine) probe(ctx context.Context, s *groupState, t *trial, limit time.
 		e.conditions.mu.Lock()
 		s.breaker.Config.ProbeFor = max(e.config.Breaker.ProbeFor, limit)
 		ticket, d := s.breaker.Allow(now)
+		var claim draft
+		if d.Changed {
+			claim = newDraft(s)
+		}
 		e.conditions.mu.Unlock()
 		if d.Allowed {
 			t.group, t.ticket, t.probe = s.name, ticket, d.Probe
@@ -95,7 +99,7 @@ func (e *Engine) probe(ctx context.Context, s *groupState, t *trial, limit time.
 		if !d.Changed {
 			return d.RetryAfter, d.Allowed
 		}
-		stored, err := e.put(ctx, s)
+		stored, err := e.put(ctx, s, claim)
 		switch {
 		case err == nil:
 			return d.RetryAfter, d.Allowed
@@ -132,11 +136,12 @@ func (e *Engine) canary(ctx context.Context, s *queueState, t *trial, limit time
 			return 0, true
 		}
 		granted, ok := s.guard.Canary(now)
+		claim := newDraft(s)
 		e.conditions.mu.Unlock()
 		if !ok {
 			return max(pause.Until.Sub(now), time.Millisecond), false
 		}
-		stored, err := e.put(ctx, s)
+		stored, err := e.put(ctx, s, claim)
 		switch {
 		case err == nil:
 			t.canary = granted
