@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Record is one query of a file of queries, or of a log.
@@ -17,7 +19,14 @@ type Record struct {
 	ID     json.RawMessage // as it was written; nil when it was not
 	Query  Query
 	Caller Caller
+
+	Took    time.Duration // how long its answer took; 0 when that is not known
+	Calls   int64         // how often it was sent, when the record is of several; 0 is once
+	Partial string        // what of the query is not in the record; "" when all is
 }
+
+// NoBody is why a record of an access log is partial.
+const NoBody = "bodies are not in the log"
 
 // MaxRecord bounds one line of a file of queries.
 const MaxRecord = 64 << 20
@@ -43,11 +52,13 @@ type recordLine struct {
 	OpaqueID        string          `json:"opaque_id"`
 	APIKey          string          `json:"api_key"`
 	User            string          `json:"user"`
+	TookMS          float64         `json:"took_ms"`
+	Calls           int64           `json:"calls"`
 }
 
 // ParseRecord reads one line: a JSON object with kind, request, body, sql,
-// pattern or graphql, dialect, and caller, class, opaque_id, api_key, user; or a
-// line of an access log, which has the request in quotes. Of a JSON object that
+// pattern or graphql, dialect, caller, class, opaque_id, api_key, user, and
+// took_ms and calls, where they are known; or a line of an access log, which has the request in quotes. Of a JSON object that
 // says too little, the ID comes back beside the error.
 func ParseRecord(line []byte) (Record, error) {
 	line = bytes.TrimSpace(line)
@@ -61,7 +72,8 @@ func ParseRecord(line []byte) (Record, error) {
 	if err := json.Unmarshal(line, &l); err != nil {
 		return Record{ID: l.ID}, fmt.Errorf("read a query: %w", err)
 	}
-	r := Record{ID: l.ID, Caller: Caller{OpaqueID: l.OpaqueID, APIKey: l.APIKey, User: l.User}}
+	r := Record{ID: l.ID, Caller: Caller{OpaqueID: l.OpaqueID, APIKey: l.APIKey, User: l.User}, Calls: max(l.Calls, 0)}
+	r.Took = millis(l.TookMS)
 	q := &r.Query
 	q.Dialect, q.ContentType, q.ContentEncoding, q.Class = cmp.Or(l.Dialect, l.Flavor), l.ContentType, l.ContentEncoding, l.Class
 	if l.Flags != "" {
@@ -171,7 +183,7 @@ func parseAccessLine(line string) (Record, error) {
 	if !ok {
 		return Record{}, errors.New("read a query: the line is neither a JSON object nor of an access log")
 	}
-	request, _, ok := strings.Cut(rest, `"`)
+	request, after, ok := cutQuoted(rest)
 	if !ok {
 		return Record{}, errors.New("read a query: the request of the access log has no closing quote")
 	}
@@ -179,6 +191,10 @@ func parseAccessLine(line string) (Record, error) {
 	if err := r.Query.SetRequest(request); err != nil {
 		return r, fmt.Errorf("read a query: %w", err)
 	}
+	if m := r.Query.Method; m == "POST" || m == "PUT" {
+		r.Partial = NoBody
+	}
+	r.Took = requestTime(after)
 	if f := strings.Fields(before); len(f) > 0 {
 		r.Query.Caller = f[0]
 		if len(f) > 2 && f[2] != "-" {
@@ -186,6 +202,45 @@ func parseAccessLine(line string) (Record, error) {
 		}
 	}
 	return r, nil
+}
+
+// cutQuoted splits a text at the quote that ends it. nginx writes a quote within
+// as \x22, Apache as \".
+func cutQuoted(s string) (text, after string, ok bool) {
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '"':
+			text = strings.NewReplacer(`\"`, `"`, `\x22`, `"`, `\x5C`, `\`, `\x5c`, `\`, `\\`, `\`).Replace(s[:i])
+			return text, s[i+1:], true
+		}
+	}
+	return "", "", false
+}
+
+// requestTime is the seconds of rt=0.25 or request_time=0.25, as people add them
+// to access logs.
+func requestTime(s string) time.Duration {
+	for word := range strings.FieldsSeq(s) {
+		key, value, ok := strings.Cut(strings.Trim(word, `",`), "=")
+		if !ok || key != "rt" && key != "request_time" {
+			continue
+		}
+		if f, err := strconv.ParseFloat(value, 64); err == nil {
+			return millis(f * 1000)
+		}
+	}
+	return 0
+}
+
+// millis is a time in milliseconds; 0 when it is none, or beyond a year.
+func millis(f float64) time.Duration {
+	const year = 365 * 24 * 3600 * 1000
+	if !(f > 0 && f < year) {
+		return 0
+	}
+	return time.Duration(f * float64(time.Millisecond))
 }
 
 // Lines calls do for each line of r that is not blank, with its number from 1.

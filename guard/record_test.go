@@ -97,6 +97,26 @@ func (r *repeat) Read(b []byte) (int, error) {
 	return n, nil
 }
 
+func replayLines(log string, c ReplayConfig) (Replay, error) {
+	t, err := NewReplayer(c)
+	if err != nil {
+		return Replay{}, err
+	}
+	err = Lines(strings.NewReader(log), func(n int, line []byte, err error) error {
+		var r Record
+		if err == nil {
+			r, err = ParseRecord(line)
+		}
+		if err != nil {
+			t.Unread("log", n, err)
+			return nil
+		}
+		t.Add("log", n, &r)
+		return nil
+	})
+	return t.Report(), err
+}
+
 func TestReplayCountsWhoWouldHaveBeenRefused(t *testing.T) {
 	strict, err := New(Config{Limits: limits(t, `
 classes: {app: {match: {opaque_id: ["app*"]}, rules: [{predictor: result_window, limit: 50}]}}
@@ -117,7 +137,7 @@ rules: [{predictor: result_window, limit: 100}]
 nonsense
 9.9.9.9 - - [x] "GET /a/_search?size=101 HTTP/1.1" 200 1
 `
-	r, err := ReplayLog(strings.NewReader(log), "", strict, loose)
+	r, err := replayLines(log, ReplayConfig{Limits: strict, Against: loose})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,6 +146,12 @@ nonsense
 	}
 	if r.Rules[0].Name != "result_window" || r.Rules[0].Rejected != 3 {
 		t.Errorf("%+v", r.Rules)
+	}
+	if e := r.Examples; len(e) != 3 || e[0].Line != 1 || e[0].Caller != "app-1" || e[0].Finding.Predictor != "result_window" || e[0].Text != "POST /a/_search?size=60" {
+		t.Errorf("examples %+v", e)
+	}
+	if f := r.Faults; len(f) != 1 || f[0].Line != 6 || f[0].Log != "log" {
+		t.Errorf("faults %+v", f)
 	}
 	byName := map[string]ReplayRow{}
 	for _, c := range r.Callers {
@@ -137,9 +163,42 @@ nonsense
 	if c := byName["bob"]; c.Rejected != 0 || c.NoLonger != 1 {
 		t.Errorf("%+v", c)
 	}
-	all, err := ReplayLog(strings.NewReader(log), "app", strict, nil)
+	all, err := replayLines(log, ReplayConfig{Limits: strict, Class: "app"})
 	if err != nil || all.Rejected != 4 || all.Against != nil {
 		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+// TestReplayOfWhatIsKnownBesideTheQuery has times, calls, and parts missing.
+func TestReplayOfWhatIsKnownBesideTheQuery(t *testing.T) {
+	g, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := replayLines(`{"sql":"SELECT * FROM a WHERE b LIKE '%x'","user":"ann","took_ms":1500,"calls":3}
+{"sql":"SELECT * FROM a WHERE b LIKE '%y'","user":"ann","took_ms":2500}
+{"sql":"SELECT b FROM a WHERE id = 1","user":"bob","took_ms":1}
+9.9.9.9 - - [x] "POST /a/_search HTTP/1.1" 200 1 "-" "curl \"x\"" rt=0.250
+9.9.9.9 - - [x] "GET /favicon.ico HTTP/1.1" 200 1
+9.9.9.9 - - [x] "GET /a/_search?q=\x22x\x22 HTTP/1.1" 200 1
+`, ReplayConfig{Limits: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Queries != 7 || r.Rejected != 4 || r.Partial != 1 || r.Skipped != 1 || r.Unread != 0 {
+		t.Errorf("%+v", r)
+	}
+	if r.Took != 7.251 || r.RejectedTook != 7 {
+		t.Errorf("took %v, of that rejected %v", r.Took, r.RejectedTook)
+	}
+	if s := r.Shapes[0]; s.Queries != 4 || s.Rejected != 4 || s.MaxTook != 2.5 || s.Line != 1 || s.Predictor != "leading_wildcard" || s.Text != "SELECT * FROM a WHERE b LIKE '%x'" {
+		t.Errorf("shape %+v", s)
+	}
+	if c := r.Callers[0]; c.Name != "ann" || c.Queries != 4 || c.Took != 7 {
+		t.Errorf("caller %+v", c)
+	}
+	if _, err := NewReplayer(ReplayConfig{}); err == nil {
+		t.Error("a replay without limits")
 	}
 }
 

@@ -2,153 +2,179 @@ package guard
 
 import (
 	"cmp"
-	"io"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
 )
 
-// Replay says what limits would have done to recorded queries.
-type Replay struct {
-	Queries  int `json:"queries"`
-	Unread   int `json:"unread"` // lines that hold no query
-	Rejected int `json:"rejected"`
-	Capped   int `json:"capped"`
-	Reported int `json:"reported"`
+// Bounds of what a Replay lists.
+const (
+	MaxReplayRows     = 1000 // callers, and shapes, that are counted one by one
+	MaxReplayExamples = 20   // queries that would be rejected, and lines that hold none
+	maxReplayText     = 200  // bytes of a query
+)
 
-	// Beside the other limits, when there are any.
-	Against *ReplayDiff `json:"against,omitempty"`
-
-	Rules   []ReplayRow `json:"rules"`   // by predictor, most rejected first
-	Callers []ReplayRow `json:"callers"` // likewise; at most MaxReplayRows
+// ReplayConfig says by what recorded queries are judged. Only Limits is needed.
+type ReplayConfig struct {
+	Limits  *Guard
+	Against *Guard // other limits: what is different is counted
+	Class   string // every caller's, when not empty
 }
 
-// ReplayDiff is how two limits differ over the same queries.
-type ReplayDiff struct {
-	Rejected int `json:"rejected"` // by the other
-	Newly    int `json:"newly"`    // rejected by the new and not by the other
-	NoLonger int `json:"no_longer"`
+// Validate reports every impossible field.
+func (c ReplayConfig) Validate() error {
+	if c.Limits == nil {
+		return errors.New("Limits is nil, want a guard that judges")
+	}
+	return nil
 }
 
-// ReplayRow is what became of the queries of one caller, or of one rule's.
-type ReplayRow struct {
-	Name     string  `json:"name"`
-	Queries  int     `json:"queries"`
-	Rejected int     `json:"rejected"`
-	Newly    int     `json:"newly,omitempty"`
-	NoLonger int     `json:"no_longer,omitempty"`
-	Capped   int     `json:"capped"`
-	Reported int     `json:"reported"`
-	Cost     float64 `json:"cost"`
+// Replayer judges recorded queries, and counts what limits would have done to
+// them. It serves one goroutine at a time.
+type Replayer struct {
+	config         ReplayConfig
+	out            Replay
+	rules, callers map[string]*ReplayRow
+	shapes         map[string]*ReplayShape
+	now, then      Verdict
 }
 
-// MaxReplayRows bounds the callers that a Replay counts one by one.
-const MaxReplayRows = 1000
-
-// ReplayLog judges every query of a log with limits, and, when against is not
-// nil, with others. The log has lines as ParseRecord reads them. class, when not
-// empty, is every caller's.
-func ReplayLog(r io.Reader, class string, limits, against *Guard) (Replay, error) {
-	t := replayer{class: class, limits: limits, against: against, rules: map[string]*ReplayRow{}, callers: map[string]*ReplayRow{}}
-	if against != nil {
+// NewReplayer makes a Replayer.
+func NewReplayer(c ReplayConfig) (*Replayer, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	t := &Replayer{config: c, rules: map[string]*ReplayRow{}, callers: map[string]*ReplayRow{}, shapes: map[string]*ReplayShape{}}
+	if c.Against != nil {
 		t.out.Against = &ReplayDiff{}
 	}
-	err := Lines(r, func(_ int, line []byte, err error) error {
-		if err != nil {
-			t.out.Unread++
-			return nil
-		}
-		t.line(line)
-		return nil
-	})
-	t.out.Rules, t.out.Callers = rows(t.rules), rows(t.callers)
-	return t.out, err
+	return t, nil
 }
 
-type replayer struct {
-	class           string
-	limits, against *Guard
-	out             Replay
-	rules, callers  map[string]*ReplayRow
-	now, then       Verdict
+// Unread counts a line of a log that holds no query where one should be.
+func (t *Replayer) Unread(log string, line int, err error) {
+	if t.out.Unread++; len(t.out.Faults) < MaxReplayExamples {
+		t.out.Faults = append(t.out.Faults, ReplayFault{Log: log, Line: line, Reason: err.Error()})
+	}
 }
 
-func (t *replayer) line(line []byte) {
-	rec, err := ParseRecord(line)
-	if err != nil {
-		t.out.Unread++
+// Add judges a query that a log has at a line. Requests that the kind of guard
+// does not look at are passed over, as the gateway does.
+func (t *Replayer) Add(log string, line int, rec *Record) {
+	if rec.Query.Path != "" && !rec.Query.Kind.Judges(rec.Query.Path) {
+		t.out.Skipped++
 		return
 	}
-	q := &rec.Query
-	if t.class != "" {
-		q.Class = t.class
+	q := rec.Query
+	if t.config.Class != "" {
+		q.Class = t.config.Class
 	}
-	t.out.Queries++
-	judge(t.limits, rec, &t.now)
-	newly, noLonger := false, false
-	if t.against != nil {
-		judge(t.against, rec, &t.then)
-		newly = t.now.Verdict == Rejected && t.then.Verdict != Rejected
-		noLonger = t.now.Verdict != Rejected && t.then.Verdict == Rejected
-		t.out.Against.add(t.then.Verdict == Rejected, newly, noLonger)
+	calls := max(rec.Calls, 1)
+	judge(t.config.Limits, &q, rec.Caller, &t.now)
+	d := delta{calls: calls, outcome: t.now.Verdict, cost: t.now.Cost * float64(calls), took: rec.Took * time.Duration(calls), longest: rec.Took}
+	if t.config.Against != nil {
+		judge(t.config.Against, &q, rec.Caller, &t.then)
+		d.newly = t.now.Verdict == Rejected && t.then.Verdict != Rejected
+		d.noLonger = t.now.Verdict != Rejected && t.then.Verdict == Rejected
+		t.out.Against.add(t.then.Verdict == Rejected, &d)
 	}
-	switch t.now.Verdict {
-	case Rejected:
-		t.out.Rejected++
-	case Capped:
-		t.out.Capped++
-	case Reported:
-		t.out.Reported++
-	case Accepted:
+	t.out.count(&d, rec.Partial != "")
+	t.caller(q.Caller).add(&d)
+	t.countRules(t.now.Findings, &d)
+	if d.noLonger {
+		t.noLonger(t.then.Findings, calls)
 	}
-	t.caller(q.Caller).add(t.now.Verdict, t.now.Cost, newly, noLonger)
-	t.countRules(t.now.Findings, true)
-	if noLonger {
-		t.countRules(t.then.Findings, false)
+	text := ""
+	if s, first := t.shape(t.now.Shape); s != nil {
+		if s.add(&d); first {
+			text = textOf(&q)
+			s.Kind, s.Log, s.Line, s.Text = q.Kind, log, line, text
+		}
+		if len(t.now.Findings) > 0 {
+			s.Predictor = t.now.Findings[0].Predictor
+		}
+		s.MaxCost = max(s.MaxCost, t.now.Cost)
 	}
+	if t.now.Verdict == Rejected && len(t.out.Examples) < MaxReplayExamples {
+		f := t.now.Findings[0]
+		t.out.Examples = append(t.out.Examples, ReplayExample{Log: log, Line: line, Caller: q.Caller, Finding: f, Text: cmp.Or(text, textOf(&q)), Took: rec.Took.Seconds()})
+	}
+}
+
+// Report is what was counted so far.
+func (t *Replayer) Report() Replay {
+	out := t.out
+	out.Rules, out.Callers = rows(t.rules), rows(t.callers)
+	out.Shapes = make([]ReplayShape, 0, len(t.shapes))
+	for _, s := range t.shapes {
+		out.Shapes = append(out.Shapes, *s)
+	}
+	slices.SortFunc(out.Shapes, func(a, b ReplayShape) int {
+		return cmp.Or(-cmp.Compare(a.Rejected, b.Rejected), -cmp.Compare(a.Took, b.Took), -cmp.Compare(a.Cost, b.Cost), cmp.Compare(a.Name, b.Name))
+	})
+	out.Examples, out.Faults = slices.Clone(out.Examples), slices.Clone(out.Faults)
+	return out
+}
+
+// delta is what one record adds.
+type delta struct {
+	calls           int64
+	outcome         Outcome
+	cost            float64
+	took, longest   time.Duration
+	newly, noLonger bool
 }
 
 // judge chooses the class as a gateway would, unless the record names one.
-func judge(g *Guard, rec Record, v *Verdict) {
-	q := rec.Query
-	if q.Class == "" {
-		q.Class = g.Classify(rec.Caller)
+func judge(g *Guard, q *Query, who Caller, v *Verdict) {
+	one := *q
+	if one.Class == "" {
+		one.Class = g.Classify(who)
 	}
-	g.Check(&q, v)
-}
-
-func (d *ReplayDiff) add(rejected, newly, noLonger bool) {
-	for _, c := range []struct {
-		yes bool
-		n   *int
-	}{{rejected, &d.Rejected}, {newly, &d.Newly}, {noLonger, &d.NoLonger}} {
-		if c.yes {
-			*c.n++
-		}
-	}
+	g.Check(&one, v)
 }
 
 // countRules counts a query once for each predictor that it broke.
-func (t *replayer) countRules(findings []Finding, now bool) {
+func (t *Replayer) countRules(findings []Finding, d *delta) {
 	for i, f := range findings {
-		if slices.ContainsFunc(findings[:i], func(o Finding) bool { return o.Predictor == f.Predictor }) {
+		if counted(findings[:i], f) {
 			continue // the gravest came first
 		}
-		r := t.rules[f.Predictor]
-		if r == nil {
-			r = &ReplayRow{Name: f.Predictor}
-			t.rules[f.Predictor] = r
-		}
-		if !now {
-			if f.Action == Reject {
-				r.NoLonger++
-			}
-			continue
-		}
-		outcome := map[Action]Outcome{Reject: Rejected, Cap: Capped, Report: Reported}[f.Action]
-		r.add(outcome, 0, false, false)
+		one := *d
+		one.outcome = map[Action]Outcome{Reject: Rejected, Cap: Capped, Report: Reported}[f.Action]
+		one.newly, one.noLonger = d.newly && f.Action == Reject, false
+		t.rule(f.Predictor).add(&one)
 	}
 }
 
-func (t *replayer) caller(name string) *ReplayRow {
+func (t *Replayer) noLonger(findings []Finding, calls int64) {
+	for i, f := range findings {
+		if f.Action == Reject && !counted(findings[:i], f) {
+			t.rule(f.Predictor).NoLonger += calls
+		}
+	}
+}
+
+func counted(before []Finding, f Finding) bool {
+	return slices.ContainsFunc(before, func(o Finding) bool { return o.Predictor == f.Predictor })
+}
+
+func (t *Replayer) rule(predictor string) *ReplayRow {
+	r := t.rules[predictor]
+	if r == nil {
+		r = &ReplayRow{Name: predictor}
+		t.rules[predictor] = r
+	}
+	return r
+}
+
+func (t *Replayer) caller(name string) *ReplayRow {
+	if len(name) > maxCallerName {
+		name = name[:maxCallerName]
+	}
 	if r, ok := t.callers[name]; ok {
 		return r
 	}
@@ -158,38 +184,46 @@ func (t *replayer) caller(name string) *ReplayRow {
 			return r
 		}
 	}
-	r := &ReplayRow{Name: name}
-	t.callers[name] = r
+	r := &ReplayRow{Name: strings.Clone(name)}
+	t.callers[r.Name] = r
 	return r
 }
 
-func (r *ReplayRow) add(o Outcome, units float64, newly, noLonger bool) {
-	r.Queries++
-	r.Cost += units
-	switch o {
-	case Rejected:
-		r.Rejected++
-	case Capped:
-		r.Capped++
-	case Reported:
-		r.Reported++
-	case Accepted:
+// shape is the row of a shape, and whether it is new. Beyond MaxReplayRows there
+// is none.
+func (t *Replayer) shape(id uint64) (s *ReplayShape, first bool) {
+	name := shapeText(id)
+	if s := t.shapes[name]; s != nil {
+		return s, false
 	}
-	if newly {
-		r.Newly++
+	if len(t.shapes) >= MaxReplayRows {
+		return nil, false
 	}
-	if noLonger {
-		r.NoLonger++
-	}
+	s = &ReplayShape{ReplayRow: ReplayRow{Name: name}}
+	t.shapes[name] = s
+	return s, true
 }
 
-func rows(m map[string]*ReplayRow) []ReplayRow {
-	list := make([]ReplayRow, 0, len(m))
-	for _, r := range m {
-		list = append(list, *r)
+// textOf is the beginning of a query, on one line.
+func textOf(q *Query) string {
+	text := q.Body
+	if len(text) > 4*maxReplayText {
+		text = text[:4*maxReplayText]
 	}
-	slices.SortFunc(list, func(a, b ReplayRow) int {
-		return cmp.Or(-cmp.Compare(a.Rejected, b.Rejected), -cmp.Compare(a.Capped, b.Capped), -cmp.Compare(a.Reported, b.Reported), cmp.Compare(a.Name, b.Name))
-	})
-	return list
+	s := strings.Join(strings.Fields(strings.ToValidUTF8(string(text), "\uFFFD")), " ")
+	if q.Path != "" {
+		target := q.Method + " " + q.Path
+		if q.RawQuery != "" {
+			target += "?" + q.RawQuery
+		}
+		s = strings.TrimSpace(strings.ToValidUTF8(target, "\uFFFD") + " " + s)
+	}
+	if len(s) <= maxReplayText {
+		return s
+	}
+	end := maxReplayText
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
 }

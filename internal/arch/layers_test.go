@@ -63,6 +63,7 @@ func layers() []layer {
 		{"internal/store/*", 3, "stores"},
 		{"gateway", 3, "front: HTTP"},
 		{"guard/sqlguard", 3, "front: guards an application's own statements"},
+		{"guard/querylog", 3, "front: the queries in logs that others wrote"},
 		{"health", 3, "front: how this process and what it calls are, over HTTP"},
 		{"internal/sieve", 3, "front: feeds the rows of a file to a command"},
 		{"worker", 3, "front: commands and Go functions"},

@@ -2,19 +2,26 @@ package cli
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/bezoar-dev/bezoar/guard"
+	"github.com/bezoar-dev/bezoar/guard/querylog"
 )
 
 type guardReplayCmd struct {
 	guardFlags
-	Logs    []string `arg:"" name:"log" help:"Queries that were sent: lines as for guard check --batch, with caller, opaque_id, user or api_key; or an access log. Several are read one after the other, compressed ones too; - is standard input."`
-	Against string `placeholder:"FILE" help:"Also judge by these limits, and say what is different."`
-	Callers int    `default:"20" help:"How many callers to list."`
+	Logs     []string `arg:"" name:"log" help:"Logs with queries, compressed ones too; - is standard input. What each is, is found out."`
+	Format   string   `placeholder:"NAME" help:"Read them as this: lines (JSON, access logs, slow logs of Elasticsearch and OpenSearch), postgres, postgres-csv, mysql, table (pg_stat_statements)."`
+	Kind     string   `placeholder:"KIND" help:"What the requests of access logs ask: elasticsearch, opensearch, sql or graphql (default elasticsearch)."`
+	Against  string   `placeholder:"FILE" help:"Also judge by these limits, and say what is different."`
+	Callers  int      `default:"20" help:"How many callers to list."`
+	Shapes   int      `default:"10" help:"How many shapes of queries to list: those first of which most would be rejected, then those that took longest."`
+	Examples int      `default:"5" help:"How many queries that would be rejected to show, with their lines."`
 }
 
 func (guardReplayCmd) Help() string {
-	return "Judges every query of a log by the limits, and says how many they would have rejected, by which rules and from which callers. Nothing is sent anywhere."
+	return "Judges every query of a log by the limits, and says how many they would have rejected, by which rules, from which callers and of which shapes, and how long they took, where the log says so. Nothing is sent anywhere. " +
+		"Read are lines as for guard check --batch, with caller, opaque_id, user, api_key, took_ms; access logs; slow logs of Elasticsearch, OpenSearch and MySQL; PostgreSQL's log as text, CSV and JSON; pg_stat_statements as CSV."
 }
 
 func (c *guardReplayCmd) Run(s *session) error {
@@ -31,40 +38,145 @@ func (c *guardReplayCmd) Run(s *session) error {
 			return fmt.Errorf("--against: %w", err)
 		}
 	}
-	lines, err := openLines(s, c.Logs)
+	replayer, err := guard.NewReplayer(guard.ReplayConfig{Limits: limits, Against: against, Class: c.Class})
+	if err != nil {
+		return err
+	}
+	for _, log := range c.Logs {
+		if err := c.read(s, log, replayer); err != nil {
+			return fmt.Errorf("replay: %w", err)
+		}
+	}
+	r := replayer.Report()
+	if r.Queries == 0 && r.Unread > 0 {
+		err := exitf(exitUsage, "none of %d lines holds a query: line %d: %s", r.Unread, r.Faults[0].Line, clean(r.Faults[0].Reason))
+		return hinted(err, "bezoar guard replay --help says what lines look like")
+	}
+	r.Callers = r.Callers[:min(len(r.Callers), max(c.Callers, 0))]
+	r.Shapes = r.Shapes[:min(len(r.Shapes), max(c.Shapes, 0))]
+	r.Examples = r.Examples[:min(len(r.Examples), max(c.Examples, 0))]
+	if s.json {
+		return s.out.json(r)
+	}
+	writeReplay(s.out, r, len(c.Logs) > 1)
+	return nil
+}
+
+func (c *guardReplayCmd) options() (o querylog.Options, err error) {
+	if c.Format != "" {
+		if o.Format, err = querylog.ParseFormat(c.Format); err != nil {
+			return o, exitf(exitUsage, "%v", err)
+		}
+	}
+	if c.Kind != "" {
+		if o.Kind, err = guard.ParseKind(c.Kind); err != nil {
+			return o, exitf(exitUsage, "%v", err)
+		}
+	}
+	return o, nil
+}
+
+// read judges the queries of one log: each may have a form of its own.
+func (c *guardReplayCmd) read(s *session, log string, to *guard.Replayer) error {
+	o, err := c.options()
+	if err != nil {
+		return err
+	}
+	lines, err := openLines(s, []string{log})
 	if err != nil {
 		return err
 	}
 	in, done := lines.watched()
-	r, err := guard.ReplayLog(in, c.Class, limits, against)
-	done()
-	if err != nil {
-		return fmt.Errorf("replay: %w", err)
-	}
-	if r.Queries == 0 && r.Unread > 0 {
-		return hinted(exitf(exitUsage, "none of %d lines holds a query", r.Unread), "bezoar guard replay --help says what lines look like")
-	}
-	r.Callers = r.Callers[:min(len(r.Callers), max(c.Callers, 0))]
-	if s.json {
-		return s.out.json(r)
-	}
-	writeReplay(s.out, r)
-	return nil
+	defer done()
+	return querylog.Read(in, o, func(line int, rec *guard.Record, err error) error {
+		if err != nil {
+			to.Unread(log, line, err)
+			return nil
+		}
+		to.Add(log, line, rec)
+		return nil
+	})
 }
 
-func writeReplay(p *printer, r guard.Replay) {
+func writeReplay(p *printer, r guard.Replay, many bool) {
 	p.printf("%s\n", p.paint(bold, fmt.Sprintf("this would have rejected %d of %d queries", r.Rejected, r.Queries)))
 	if r.Capped+r.Reported > 0 {
 		p.printf("  and capped %d, reported %d\n", r.Capped, r.Reported)
 	}
+	if r.Took > 0 && r.Rejected > 0 {
+		p.printf("  which took %s of the %s that all took\n", tookText(r.RejectedTook), tookText(r.Took))
+	}
 	if a := r.Against; a != nil {
 		p.printf("  the other limits reject %d: %d more now, %d no longer\n", a.Rejected, a.Newly, a.NoLonger)
+	}
+	if r.Partial > 0 {
+		p.printf("  %d are not whole in the log, and judged by what is there\n", r.Partial)
+	}
+	if r.Skipped > 0 {
+		p.printf("  %d other requests carry no query\n", r.Skipped)
 	}
 	if r.Unread > 0 {
 		p.printf("  %d lines hold no query\n", r.Unread)
 	}
 	replayTable(p, "by rule", r.Rules, r.Against != nil, false)
 	replayTable(p, "by caller", r.Callers, r.Against != nil, true)
+	shapeTable(p, r.Shapes, r.Took > 0)
+	if len(r.Examples) > 0 {
+		p.printf("\n  the first that it would reject\n")
+	}
+	for _, e := range r.Examples {
+		where := fmt.Sprint(e.Line)
+		if many {
+			where = clean(e.Log) + ":" + where
+		}
+		p.printf("  %s %s  %s\n    %s\n", where, callerText(e.Caller), clean(e.Text), clean(e.Finding.String()))
+	}
+}
+
+func callerText(name string) string {
+	if name == "" {
+		return "(anonymous)"
+	}
+	return clean(name)
+}
+
+// tookText is a time in seconds, to three digits.
+func tookText(seconds float64) string {
+	switch d := time.Duration(seconds * float64(time.Second)); {
+	case d >= time.Minute:
+		return d.Round(time.Second).String()
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	default:
+		return d.Round(10 * time.Microsecond).String()
+	}
+}
+
+// shapeTable lists shapes with what was predicted of one query, and what each
+// took.
+func shapeTable(p *printer, rows []guard.ReplayShape, took bool) {
+	if len(rows) == 0 {
+		return
+	}
+	p.printf("\n")
+	t := table{head: []string{">rejected", ">queries", ">cost of one"}}
+	if took {
+		t.head = append(t.head, ">took", ">at most")
+	}
+	t.head = append(t.head, "predictor", "by shape: the first of it")
+	for _, r := range rows {
+		n := float64(max(r.Queries, 1))
+		cells := []cell{plain(fmt.Sprint(r.Rejected)), plain(fmt.Sprint(r.Queries)), plain(guard.Number(r.Cost / n).String())}
+		if took {
+			cells = append(cells, plain(tookText(r.Took/n)), plain(tookText(r.MaxTook)))
+		}
+		text := []rune(r.Text)
+		if len(text) > 60 {
+			text = append(text[:59], '…')
+		}
+		t.add(append(cells, plain(r.Predictor), plain(fmt.Sprintf("%d: %s", r.Line, string(text))))...)
+	}
+	t.write(p, "  ")
 }
 
 func replayTable(p *printer, title string, rows []guard.ReplayRow, diff, callers bool) {
@@ -88,11 +200,7 @@ func replayTable(p *printer, title string, rows []guard.ReplayRow, diff, callers
 		if callers {
 			cells = append(cells, plain(guard.Number(r.Cost).String()))
 		}
-		name := r.Name
-		if name == "" {
-			name = "(anonymous)"
-		}
-		t.add(append(cells, plain(name))...)
+		t.add(append(cells, plain(callerText(r.Name)))...)
 	}
 	t.write(p, "  ")
 }

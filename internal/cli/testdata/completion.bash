@@ -181,8 +181,12 @@ _bezoar() {
     "bezoar guard replay --limits") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar guard replay --hints") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar guard replay --class") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar guard replay --format") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar guard replay --kind") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar guard replay --against") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar guard replay --callers") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar guard replay --shapes") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar guard replay --examples") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar guard top --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar guard top --route") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar guard top --limit" | "bezoar guard top -n") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -282,7 +286,7 @@ _bezoar() {
     "bezoar work") COMPREPLY=($(compgen -W "--help --json --queue --store --endpoint --dead-letter --downstream --concurrency --timeout --grace --memory --cpu --pids --visibility --drain --until-idle --mode --recycle --state --output --metrics --log" -- "$cur")) ;;
     "bezoar guard") COMPREPLY=($(compgen -W "check replay top set --help --json" -- "$cur")) ;;
     "bezoar guard check") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --limits --hints --class --kind --request --dialect --batch" -- "$cur")) ;;
-    "bezoar guard replay") COMPREPLY=($(compgen -W "--help --json --limits --hints --class --against --callers" -- "$cur")) ;;
+    "bezoar guard replay") COMPREPLY=($(compgen -W "--help --json --limits --hints --class --format --kind --against --callers --shapes --examples" -- "$cur")) ;;
     "bezoar guard top") COMPREPLY=($(compgen -W "--help --json --admin --route --limit" -- "$cur")) ;;
     "bezoar guard set") COMPREPLY=($(compgen -W "--help --json --admin --route --dial --for --reason" -- "$cur")) ;;
     "bezoar sift") COMPREPLY=($(compgen -W "--help --json --admin --input --format --delimiter --output --dead-letter --state --batch --batch-bytes --max-row --parallel --timeout --grace --memory --attempts --max-letters --blame-rows" -- "$cur")) ;;

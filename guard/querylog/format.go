@@ -1,0 +1,92 @@
+package querylog
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// Format is a form of a log.
+type Format string
+
+// Each is detected; to name it is for logs that begin with something else.
+const (
+	Lines       Format = "lines" // those that say by themselves what they are: JSON, access logs, slow logs of Elasticsearch
+	Postgres    Format = "postgres"
+	PostgresCSV Format = "postgres-csv"
+	MySQL       Format = "mysql"
+	Table       Format = "table" // CSV with a head: pg_stat_statements
+)
+
+// Formats are all there are.
+func Formats() []Format { return []Format{Lines, Postgres, PostgresCSV, MySQL, Table} }
+
+// ParseFormat reads a format, and names of the logs that are Lines.
+func ParseFormat(name string) (Format, error) {
+	switch name {
+	case "ndjson", "json", "access", "nginx", "apache", "elasticsearch", "opensearch", "postgres-json":
+		return Lines, nil
+	case "postgresql", "postgres-stderr":
+		return Postgres, nil
+	case "mariadb":
+		return MySQL, nil
+	case "pg_stat_statements":
+		return Table, nil
+	}
+	for _, f := range Formats() {
+		if name == string(f) {
+			return f, nil
+		}
+	}
+	return "", fmt.Errorf("no form of a log is called %.100q: use lines, postgres, postgres-csv, mysql or table", name)
+}
+
+// Detect says what a log is by its first lines. What is none of the others is
+// Lines.
+func Detect(head []byte) Format {
+	for n := 0; len(head) > 0 && n < detectLines; n++ {
+		var line []byte
+		line, head, _ = bytes.Cut(head, []byte{'\n'})
+		if f := detectLine(string(bytes.TrimSpace(line))); f != "" {
+			return f
+		}
+	}
+	return Lines
+}
+
+const (
+	detectBytes = 64 << 10
+	detectLines = 200
+)
+
+func detectLine(line string) Format {
+	switch {
+	case line == "":
+	case line[0] == '{', strings.Contains(line, " took["):
+		return Lines
+	case strings.HasPrefix(line, "# Time: "), strings.HasPrefix(line, "# User@Host: "),
+		strings.Contains(line, ", Version: ") && strings.Contains(line, "started with:"):
+		return MySQL
+	case isTableHead(line):
+		return Table
+	case isPostgresCSV(line):
+		return PostgresCSV
+	case hasRequest(line):
+		return Lines
+	default:
+		if _, severity, _ := cutSeverity(line); severity != "" {
+			return Postgres
+		}
+	}
+	return ""
+}
+
+// hasRequest reports whether a line has one in quotes, as access logs do.
+func hasRequest(line string) bool {
+	_, rest, ok := strings.Cut(line, `] "`)
+	if !ok {
+		return false
+	}
+	method, _, ok := strings.Cut(rest, " /")
+	return ok && method != "" && strings.ToUpper(method) == method && !strings.ContainsAny(method, ` "`)
+}

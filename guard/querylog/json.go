@@ -1,0 +1,165 @@
+package querylog
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/guard"
+)
+
+// parseLine reads a line that says by itself what it is.
+func parseLine(line []byte, kind guard.Kind) (guard.Record, error) {
+	line = bytes.TrimSpace(line)
+	if len(line) > MaxEntry {
+		return guard.Record{}, fmt.Errorf("read a query: the line is longer than %d bytes", MaxEntry)
+	}
+	if len(line) == 0 || line[0] != '{' {
+		if rec, err := slowLine(string(line)); !errors.Is(err, errOther) {
+			return rec, err
+		}
+		rec, err := guard.ParseRecord(line)
+		if err == nil {
+			ofKind(&rec, kind)
+		}
+		return rec, err
+	}
+	o, err := flatten(line)
+	if err != nil {
+		return guard.Record{}, fmt.Errorf("read a query: %w", err)
+	}
+	if text := o.text("log"); text != "" && o.text("stream") != "" { // as containers' logs are kept
+		if inner := strings.TrimSpace(text); !strings.HasPrefix(inner, `{"log"`) {
+			return parseLine([]byte(inner), kind)
+		}
+		return guard.Record{}, errNoQuery
+	}
+	for _, read := range []func(object) (guard.Record, error){slowObject, postgresObject, accessObject} {
+		rec, err := read(o)
+		if errors.Is(err, errOther) {
+			continue
+		}
+		if err == nil && rec.Query.Kind == "" {
+			ofKind(&rec, kind)
+		}
+		return rec, err
+	}
+	for _, key := range []string{"request", "path", "body", "sql", "pattern", "graphql", "kind"} {
+		if o[key] != nil {
+			return guard.ParseRecord(line)
+		}
+	}
+	return guard.Record{}, errors.New("read a query: the object has none: no request, body, sql, pattern or graphql")
+}
+
+// errOther is of a line of another form.
+var errOther = errors.New("another form of log")
+
+// ofKind says what a request of an access log asks.
+func ofKind(rec *guard.Record, kind guard.Kind) {
+	if rec.Query.Kind == "" || kind != "" {
+		rec.Query.Kind = cmp.Or(kind, guard.Elasticsearch)
+	}
+}
+
+// object is a JSON object with its members' members in one: a.b.
+type object map[string]any
+
+// maxLevels bounds how deep flatten goes.
+const maxLevels = 4
+
+func flatten(line []byte) (object, error) {
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.UseNumber()
+	var m map[string]any
+	if err := d.Decode(&m); err != nil {
+		return nil, err
+	}
+	o := object{}
+	o.add("", m, maxLevels)
+	return o, nil
+}
+
+func (o object) add(prefix string, m map[string]any, levels int) {
+	for k, v := range m {
+		o[prefix+k] = v
+		if inner, ok := v.(map[string]any); ok && levels > 0 {
+			o.add(prefix+k+".", inner, levels-1)
+		}
+	}
+}
+
+// text is the first of the members that is there, also when it is a number.
+func (o object) text(names ...string) string {
+	for _, n := range names {
+		switch v := o[n].(type) {
+		case string:
+			if v != "" && v != "-" {
+				return v
+			}
+		case json.Number:
+			return v.String()
+		}
+	}
+	return ""
+}
+
+// duration is the first of the members that is there, in this unit.
+func (o object) duration(unit time.Duration, names ...string) time.Duration {
+	f, err := strconv.ParseFloat(o.text(names...), 64)
+	return times(f, unit, err)
+}
+
+// times is f of a unit; 0 when it is none, or beyond a year.
+func times(f float64, unit time.Duration, err error) time.Duration {
+	const year = 365 * 24 * time.Hour
+	if err != nil || !(f > 0) || f*float64(unit) > float64(year) {
+		return 0
+	}
+	return time.Duration(math.Round(f * float64(unit)))
+}
+
+// accessObject reads a line of an access log: of nginx with its own names for
+// variables, of Caddy, of Traefik, of Bezoar.
+func accessObject(o object) (guard.Record, error) {
+	var rec guard.Record
+	target := o.text("request_uri", "request.uri", "RequestPath")
+	own := o.text("msg") == "request" && o.text("route") != "" && o.text("status") != ""
+	switch {
+	case own:
+		if target = o.text("path"); target == "" {
+			return rec, errors.New("read a query: Bezoar's access log is without paths; have the guard record its queries instead")
+		}
+	case target == "" && o.text("remote_addr") != "" && strings.Contains(o.text("request"), " /"):
+		target = o.text("request")
+	case target == "":
+		return rec, errOther
+	}
+	if !strings.Contains(target, " ") {
+		target = cmp.Or(o.text("request_method", "request.method", "RequestMethod", "method"), "GET") + " " + target
+	}
+	q := &rec.Query
+	if err := q.SetRequest(target); err != nil {
+		return rec, fmt.Errorf("read a query: %w", err)
+	}
+	q.Body, q.ContentType = []byte(o.text("request_body")), o.text("content_type", "http_content_type")
+	rec.Caller.OpaqueID, rec.Caller.User = o.text("http_x_opaque_id", "x_opaque_id"), o.text("remote_user", "ClientUsername", "request.user_id", "user_id")
+	q.Caller = cmp.Or(rec.Caller.OpaqueID, rec.Caller.User, o.text("caller", "remote_addr", "request.remote_ip", "ClientHost"))
+	rec.Took = o.duration(time.Second, "request_time", "duration")
+	if own {
+		rec.Took = o.duration(time.Millisecond, "duration_ms")
+	}
+	if rec.Took == 0 {
+		rec.Took = o.duration(time.Nanosecond, "Duration")
+	}
+	if len(q.Body) == 0 && (q.Method == "POST" || q.Method == "PUT") {
+		rec.Partial = guard.NoBody
+	}
+	return rec, nil
+}
