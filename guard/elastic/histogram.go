@@ -184,8 +184,10 @@ func (r *Reader) interval(kind string, at int) (step float64, dates, ok bool) {
 		return 0, false, false
 	}
 	if kind == "histogram" {
-		step, ok = r.number(at)
-		return step, false, ok
+		if step = r.quantity(at, 0); math.IsInf(step, 0) {
+			step = 0
+		}
+		return step, false, true
 	}
 	if r.isObject(at) { // old: {"value": …}
 		at = firstOf(r.get(at, "value"), at)
@@ -196,8 +198,8 @@ func (r *Reader) interval(kind string, at int) (step float64, dates, ok bool) {
 	if !r.isText(at) {
 		return 0, true, false
 	}
-	step, ok = calendar(r.bytes(at))
-	return step, true, ok
+	step, _ = calendar(r.bytes(at)) // 0: not read, and the backend may
+	return step, true, true
 }
 
 // widthOf finds the span of a histogram.
@@ -218,22 +220,29 @@ func (r *Reader) widthOf(v int, step float64, dates bool) width {
 	}
 	lo, hi := r.tightest(field)
 	filtered, isFiltered := lo.until(hi)
-	if ext := r.get(v, "extended_bounds"); ext > none && r.numberOr(r.get(v, "min_doc_count"), 0) == 0 {
-		from, to := r.minMax(ext, format)
-		if span, ok := from.until(to); ok {
-			if from.now == lo.now && lo.ok && isFiltered { // empty buckets reach to where there are none
-				span = max(span, max(to.x, hi.x)-min(from.x, lo.x))
-			}
-			if isFiltered {
-				span = max(span, filtered)
-			}
-			return width{span, "that of extended_bounds and of the filter", true}
-		}
+	w := width{filtered, "that of the filter on the field", true}
+	if !isFiltered {
+		w = r.hintedWidth(field, lo, hi, step, dates)
 	}
-	if isFiltered {
-		return width{filtered, "that of the filter on the field", true}
+	ext := r.get(v, "extended_bounds")
+	if ext <= none || r.numberOr(r.get(v, "min_doc_count"), 0) != 0 {
+		return w
 	}
-	return r.hintedWidth(field, lo, hi, step, dates)
+	from, to := r.minMax(ext, format)
+	if !to.ok { // one end only: the data has the other
+		to = hi
+	}
+	if !from.ok {
+		from = lo
+	}
+	span, ok := from.until(to)
+	if ok && isFiltered && from.now == lo.now && lo.ok { // empty buckets reach to where there are none
+		span = max(span, max(to.x, hi.x)-min(from.x, lo.x))
+	}
+	if !ok || span <= w.span && !isFiltered { // they only add to what the data spans
+		return w
+	}
+	return width{max(span, w.span), "that of extended_bounds and of the filter", true}
 }
 
 // hintedWidth is the span of a field that no filter closes on both sides.
@@ -284,22 +293,24 @@ func (r *Reader) otherDates() (span float64, ok bool) {
 
 // minMax reads the two ends of bounds.
 func (r *Reader) minMax(n, format int) (lo, hi value) {
-	read := func(at int) value {
-		if at <= none {
-			return value{}
-		}
-		if r.kind(at) == kindNumber {
-			x, ok := r.number(at)
-			return value{x: x, ok: ok}
-		}
-		if !r.isText(at) {
-			return value{}
-		}
-		var f []byte
-		if format > none {
-			f = r.bytes(format)
-		}
-		return parseValue(r.bytes(at), f)
+	return r.endAt(r.get(n, "min"), format), r.endAt(r.get(n, "max"), format)
+}
+
+// endAt reads one end.
+func (r *Reader) endAt(at, format int) value {
+	if at <= none {
+		return value{}
 	}
-	return read(r.get(n, "min")), read(r.get(n, "max"))
+	if r.kind(at) == kindNumber {
+		x, ok := r.number(at)
+		return value{x: x, ok: ok}
+	}
+	if !r.isText(at) {
+		return value{}
+	}
+	var f []byte
+	if format > none {
+		f = r.bytes(format)
+	}
+	return parseValue(r.bytes(at), f)
 }

@@ -14,6 +14,7 @@ type syntax struct {
 	fields    int    // node of the list of fields; none: all that are mapped
 	field     []byte // the one that terms without a field are about, if it is known
 	every     bool
+	kql       bool // operators are in lower case
 }
 
 // luceneState is what a query string adds up to.
@@ -40,7 +41,7 @@ func (r *Reader) stringQuery(kind []byte, v int, every bool) selectivity {
 		r.clause(v, 1)
 		return selAll
 	}
-	s := syntax{simple: string(kind) == "simple_query_string", fields: firstOf(r.get(v, "fields"), r.get(v, "default_field")), every: every}
+	s := syntax{simple: string(kind) == "simple_query_string", kql: string(kind) == "kql", fields: firstOf(r.get(v, "fields"), r.get(v, "default_field")), every: every}
 	if r.isArray(s.fields) && r.count(s.fields) == 0 {
 		s.fields = firstOf(r.get(v, "default_field")) // as if nothing were said
 	}
@@ -255,7 +256,12 @@ func (r *Reader) luceneWord(text []byte, i, n int, s *syntax) int {
 		return i + 1
 	}
 	switch string(word) {
-	case "AND", "and", "OR", "or", "NOT", "not", "TO":
+	case "and", "or", "not":
+		if !s.kql {
+			break // words like others
+		}
+		fallthrough
+	case "AND", "OR", "NOT", "TO":
 		q.and = q.and || word[0]|0x20 == 'a'
 		q.or = q.or || word[0]|0x20 == 'o'
 		q.negate = q.negate || word[0]|0x20 == 'n'

@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"bytes"
 	"math"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
@@ -166,7 +167,7 @@ func (r *Reader) boolQuery(v, depth, join int, every bool) selectivity {
 	msm := r.get(v, "minimum_should_match")
 	required := !conjunctive
 	if msm > none {
-		required = r.numberOr(msm, 1) != 0
+		required = r.required(msm, r.count(should), required)
 	}
 	only := every && required && (r.isObject(should) || r.count(should) == 1)
 	least := r.anyOf(should, depth+1, join, only)
@@ -174,6 +175,22 @@ func (r *Reader) boolQuery(v, depth, join int, every bool) selectivity {
 		sel = max(sel, least)
 	}
 	return sel
+}
+
+// required says whether minimum_should_match asks for any of count alternatives;
+// otherwise when it cannot be told.
+func (r *Reader) required(msm, count int, otherwise bool) bool {
+	if n, ok := r.number(msm); ok {
+		return n > 0 || n < 0 && otherwise
+	}
+	if !r.isText(msm) {
+		return otherwise
+	}
+	share, ok := bytes.CutSuffix(bytes.TrimSpace(r.bytes(msm)), []byte("%"))
+	if n, isNumber := parseNumber(share); ok && isNumber {
+		return n*float64(count)/100 >= 1 || otherwise
+	}
+	return otherwise
 }
 
 // negated is what a query leaves that must not match: everything when it matches

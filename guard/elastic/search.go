@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 
@@ -209,6 +210,25 @@ func (r *Reader) scrolls(m *members, p *parameters) bool {
 	return p.scroll != nil
 }
 
+// kept is a time in milliseconds; what cannot be read is unbounded.
+func kept(text []byte) float64 {
+	text = bytes.TrimSpace(text)
+	if len(text) == 0 {
+		return 0
+	}
+	ms, ok := duration(text)
+	if !ok {
+		ms, ok = parseNumber(text)
+	}
+	switch {
+	case !ok:
+		return math.Inf(1)
+	case text[len(text)-1] == 'S': // milliseconds to version 1, seconds since
+		return ms * 1000
+	}
+	return ms
+}
+
 // keepAlive measures a time that is in the body at node n, or in the URL.
 func (r *Reader) keepAlive(n int, inURL []byte, parameter string) {
 	text := inURL
@@ -218,11 +238,9 @@ func (r *Reader) keepAlive(n int, inURL []byte, parameter string) {
 	if text == nil {
 		return
 	}
-	ms, ok := duration(text)
-	if !ok {
-		if ms, ok = parseNumber(text); !ok {
-			return
-		}
+	ms := kept(text)
+	if ms <= 0 {
+		return
 	}
 	var m *cost.Measure
 	if n > none {

@@ -124,6 +124,7 @@ func mathUnit(c byte) (float64, bool) {
 
 // calendar reads an interval: a word, or a number with a unit.
 func calendar(b []byte) (float64, bool) {
+	b = bytes.TrimSpace(b)
 	switch string(b) {
 	case "second", "1s":
 		return second, true
@@ -178,6 +179,13 @@ func duration(b []byte) (float64, bool) {
 	n, unit := splitUnit(bytes.TrimSpace(b))
 	if unit == nil {
 		return 0, false
+	}
+	var room [8]byte
+	if len(unit) > 1 && len(unit) <= len(room) { // the backend does not mind
+		unit = append(room[:0], unit...)
+		for i, c := range unit {
+			unit[i] = c | 0x20
+		}
 	}
 	switch string(unit) {
 	case "nanos", "ns":

@@ -55,7 +55,7 @@ const keptFree = 5 * 24 * time.Hour
 
 // answerKept measures for how long the answer of an asynchronous search is kept.
 func (r *Reader) answerKept(p *parameters) {
-	if ms, ok := duration(p.keepAlive); ok && ms > float64(keptFree.Milliseconds()) {
+	if kept(p.keepAlive) > float64(keptFree.Milliseconds()) {
 		r.keepAlive(none, p.keepAlive, "keep_alive")
 	}
 }
