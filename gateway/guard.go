@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/guard/cost"
+	"github.com/bezoar-dev/bezoar/guard/hints"
 	"github.com/bezoar-dev/bezoar/internal/h1"
 )
 
@@ -36,6 +36,11 @@ type Guard struct {
 	Expressions []string
 	// Statement says the same for SQL that is not the whole body.
 	Statement []string
+	// Prefix is what paths begin with before those of Elasticsearch or OpenSearch:
+	// /es. Of a query it is left out. What does not begin with it cannot be read.
+	Prefix string
+	// Learner reads the heads of answers; nil: nobody does.
+	Learner *hints.Learner
 	// Name is how a caller is called who does not say so itself: as it is called
 	// elsewhere. Nil means a hash.
 	Name func(caller string) string
@@ -55,6 +60,9 @@ func (g *Guard) faults() []error {
 	if g.Kind == guard.Regex && len(g.Expressions) == 0 {
 		errs = append(errs, errors.New("Guard.Expressions is empty"))
 	}
+	if err := g.checkPrefix(); err != nil {
+		errs = append(errs, err)
+	}
 	for _, place := range append(append([]string(nil), g.Expressions...), g.Statement...) {
 		if err := checkPlace(place); err != nil {
 			errs = append(errs, fmt.Errorf("Guard: %w", err))
@@ -70,7 +78,11 @@ var errAnswered = errors.New("it has been answered")
 // may not go on.
 func (j *job) guarded() error {
 	g := j.route.Guard
-	if g == nil || !g.Kind.Judges(j.req.Path) {
+	if g == nil {
+		return nil
+	}
+	path, judged, why := g.path(j.req.Path)
+	if !judged {
 		return nil
 	}
 	if !j.whole {
@@ -88,10 +100,7 @@ func (j *job) guarded() error {
 		j.verdict = new(guard.Verdict)
 	}
 	v := j.verdict
-	q := guard.Query{
-		Kind: g.Kind, Method: j.req.Method, Path: j.req.Path, RawQuery: j.req.Query, Dialect: g.Dialect,
-		ContentType: j.first(h1.ContentType), ContentEncoding: j.req.Get("Content-Encoding"), Body: j.body,
-	}
+	q := j.query(path, why)
 	who := j.asker()
 	j.asked = j.askerName(&who)
 	q.Class, q.Caller = g.Guard.Classify(who), j.asked
@@ -101,6 +110,7 @@ func (j *job) guarded() error {
 	}
 	if len(places) == 0 {
 		g.Guard.Check(&q, v)
+		j.path, j.shape = path, v.Print
 		return j.judged(v)
 	}
 	j.found = j.texts(j.found[:0], places)
@@ -113,8 +123,7 @@ func (j *job) guarded() error {
 	}
 	worst, dearest := guard.Verdict{Verdict: guard.Accepted}, 0.0
 	for _, text := range j.found {
-		one := q
-		one.Method, one.Path, one.RawQuery, one.ContentType, one.ContentEncoding, one.Body = "", "", "", "", "", []byte(text)
+		one := only(q, text)
 		g.Guard.Check(&one, v)
 		if graver(v.Verdict, worst.Verdict) {
 			worst.Verdict, worst.Findings = v.Verdict, append([]guard.Finding(nil), v.Findings...)
@@ -124,11 +133,23 @@ func (j *job) guarded() error {
 		}
 		worst.Cost, worst.Shape, worst.Class, worst.Version, worst.Override = worst.Cost+v.Cost, v.Shape, v.Class, v.Version, v.Override
 	}
+	if g.Kind == guard.SQL && len(j.found) == 1 { // what the request is about; an expression is but a part of it
+		j.shape = v.Print
+	}
 	*v = worst
 	if v.Verdict == guard.Capped {
 		v.Verdict = guard.Rejected // within a field nothing is lowered
 	}
 	return j.judged(v)
+}
+
+// query is the request as the guard reads it.
+func (j *job) query(path, why string) guard.Query {
+	g := j.route.Guard
+	return guard.Query{
+		Kind: g.Kind, Method: j.req.Method, Path: path, RawQuery: j.req.Query, Dialect: g.Dialect,
+		ContentType: j.first(h1.ContentType), ContentEncoding: j.req.Get("Content-Encoding"), Body: j.body, Unread: why,
+	}
 }
 
 func graver(a, b guard.Outcome) bool {
@@ -327,23 +348,4 @@ func (j *job) askerName(c *guard.Caller) string {
 		return of(name)
 	}
 	return name
-}
-
-// observed tells the guard what became of a query that went on.
-func (j *job) observed(took time.Duration, a dispatch.Answer) {
-	if j.asked == "" { // it was not looked at
-		return
-	}
-	g, v := j.route.Guard.Guard, j.verdict
-	o := guard.Observation{
-		Shape: v.Shape, Cost: v.Cost, Predictor: v.Mostly, Class: v.Class, Caller: j.asked, Route: j.route.Name, Request: j.id,
-		Took: took, Bytes: j.rec.BytesOut,
-		Died: a.Crashed || a.Kind == dispatch.Refused && a.Attempts > 0,
-	}
-	if most := g.SlowText(); most > 0 {
-		if o.Text = j.body; len(o.Text) == 0 {
-			o.Text = []byte(j.req.Query)
-		}
-	}
-	g.Observe(o)
 }

@@ -28,6 +28,7 @@ func (g *Gateway) Identify(r bezoar.Request) (route string, work, shape bezoar.F
 	if err := j.gather(); err != nil {
 		return "", work, shape, fmt.Errorf("identify %s %.100s: %w", r.Method, path, err)
 	}
+	j.shape = j.shapeOf()
 	w := j.work()
 	return rt.Name, w.Fingerprint, w.Shape, nil
 }

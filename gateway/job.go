@@ -11,6 +11,7 @@ import (
 	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/fingerprint"
 	"github.com/bezoar-dev/bezoar/guard"
+	"github.com/bezoar-dev/bezoar/guard/hints"
 	"github.com/bezoar-dev/bezoar/internal/h1"
 )
 
@@ -49,8 +50,11 @@ type job struct {
 	marked   h1.Field
 	noted    []h1.Field // fields of ours for whatever is answered
 	verdict  *guard.Verdict
-	found    []string // by the guard, in fields
-	asked    string   // under whom the guard counts
+	found    []string           // by the guard, in fields
+	asked    string             // under whom the guard counts
+	path     string             // as the guard has read it
+	shape    bezoar.Fingerprint // by the guard; zero when it could not read the query
+	notes    *hints.Note        // of the answer, when the guard learns from it
 	copy     copier
 
 	input  fingerprint.Input
@@ -78,6 +82,7 @@ func (j *job) begin(ctx context.Context, from caller, req *h1.Request, p peer) {
 
 // end forgets the request, but keeps the small buffers.
 func (j *job) end() {
+	j.unlisten()
 	j.release()
 	g, head, body, vals, lines := j.g, j.head, j.body, j.vals, j.lines
 	fields, copied, noted, found, verdict := j.resp.Fields, j.copy.fields, j.noted, j.found, j.verdict
@@ -120,6 +125,9 @@ func (j *job) work() dispatch.Work {
 		Budget:     rt.Budget,
 	}
 	w.Fingerprint, w.Shape = rt.Printer.Work(&j.input)
+	if !j.shape.IsZero() {
+		w.Shape = j.shape
+	}
 	j.print = w.Fingerprint
 	w.Client = j.client()
 	if !j.whole {

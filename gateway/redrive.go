@@ -67,6 +67,7 @@ func (g *Gateway) Redrive(ctx context.Context, letter bezoar.Letter) (Redriven, 
 	if err := j.gather(); err != nil {
 		return out, fmt.Errorf("redrive %s: %w", letter.ID, err)
 	}
+	j.shape = j.shapeOf()
 	j.forward()
 	w := j.work()
 	if !letter.Fingerprint.IsZero() { // of the request as it was, before redaction

@@ -23,14 +23,25 @@ type Note struct {
 	Path        string // of the request
 	Body        []byte // of the request; copied by Submit, when something can be learned from it
 	Status      int    // of the answer
-	Encoding    string // its Content-Encoding
+	Packing     Packing
 	Predicted   float64
 	Observation guard.Observation // what is told when the answer has been read
 
+	index       string // cloned
 	kept, asked int
 	head        [MaxHead]byte
 	body        [maxBody]byte
 }
+
+// Packing is how an answer is packed: its Content-Encoding.
+type Packing uint8
+
+// What is Unknown is not read.
+const (
+	Plain Packing = iota
+	Gzip
+	Unknown
+)
 
 // Write keeps as much of p as there is room for, and never fails.
 func (n *Note) Write(p []byte) (int, error) {
@@ -70,19 +81,26 @@ func (l *Learner) Note() *Note {
 	return l.pool.Get().(*Note)
 }
 
-// Submit hands in a note of an answer that is complete. It does not wait.
+// Submit hands in a note of an answer that is complete. It does not wait, and
+// keeps nothing of the request but copies.
 func (l *Learner) Submit(n *Note) {
-	n.asked = 0
-	if n.Status == 200 && l.cfg.Store != nil && len(n.Body) <= maxBody && searched(n.Path) != "" && (bytes.Contains(n.Body, []byte(`"aggs"`)) || bytes.Contains(n.Body, []byte(`"aggregations"`))) {
-		n.asked = copy(n.body[:], n.Body)
+	n.index, n.asked = "", 0
+	if index := searched(n.Path); n.Status == 200 && l.cfg.Store != nil && index != "" && len(n.Body) <= maxBody && aggregates(n.Body) {
+		n.index, n.asked = strings.Clone(index), copy(n.body[:], n.Body)
 	}
-	n.Body = nil
+	o := &n.Observation
+	o.Caller, o.Request, o.Text = strings.Clone(o.Caller), strings.Clone(o.Request), bytes.Clone(o.Text)
+	n.Path, n.Body = "", nil
 	l.notes <- n
+}
+
+func aggregates(body []byte) bool {
+	return bytes.Contains(body, []byte(`"aggs"`)) || bytes.Contains(body, []byte(`"aggregations"`))
 }
 
 // Drop gives a note back. What it would have told is told without.
 func (l *Learner) Drop(n *Note) {
-	n.Path, n.Body, n.Encoding, n.kept, n.Observation = "", nil, "", 0, guard.Observation{}
+	n.Path, n.Body, n.index, n.kept, n.Observation = "", nil, "", 0, guard.Observation{}
 	l.pool.Put(n)
 	l.out.Add(-1)
 }
@@ -122,11 +140,7 @@ func (l *Learner) says(n *Note, head []byte) *guard.Told {
 		}
 		return &guard.Told{Tripped: true}
 	}
-	index := searched(n.Path)
-	if n.asked == 0 {
-		index = ""
-	}
-	a := l.Observe(Seen{Index: index, Body: n.body[:n.asked], Answer: head, Shape: n.Observation.Shape, Predicted: n.Predicted})
+	a := l.Observe(Seen{Index: n.index, Body: n.body[:n.asked], Answer: head, Shape: n.Observation.Shape, Predicted: n.Predicted})
 	return &guard.Told{
 		Took: a.Took, Buckets: a.Buckets, TimedOut: a.TimedOut, Partial: a.FailedShards > 0,
 		Tripped: a.FailedShards > 0 && bytes.Contains(head, []byte(breaker)),
@@ -136,12 +150,12 @@ func (l *Learner) says(n *Note, head []byte) *guard.Told {
 // text is the head of an answer as it was before it was packed. ok is false for
 // what cannot be unpacked.
 func (l *Learner) text(n *Note) (head []byte, ok bool) {
-	switch strings.ToLower(n.Encoding) {
-	case "", "identity":
+	switch n.Packing {
+	case Plain:
 		return n.head[:n.kept], true
-	case "gzip", "x-gzip":
-	default:
+	case Unknown:
 		return nil, false
+	case Gzip:
 	}
 	l.zipped.Reset(n.head[:n.kept])
 	if l.unzip.Reset(&l.zipped) != nil {

@@ -74,7 +74,7 @@ func pass(l *Learner, n *Note, answer string, piece int) bool {
 	}
 	_, _ = note.Write([]byte("of an attempt that failed"))
 	note.Reset()
-	note.Path, note.Body, note.Status, note.Encoding, note.Observation = n.Path, n.Body, n.Status, n.Encoding, n.Observation
+	note.Path, note.Body, note.Status, note.Packing, note.Observation = n.Path, n.Body, n.Status, n.Packing, n.Observation
 	for len(answer) > 0 {
 		k := min(piece, len(answer))
 		_, _ = note.Write([]byte(answer[:k]))
@@ -88,32 +88,33 @@ func TestNotesAreRead(t *testing.T) {
 	says := guard.Told{Took: 7 * time.Millisecond, TimedOut: true, Partial: true, Tripped: true}
 	long := counted[:len(counted)-2] + `,"x":"` + strings.Repeat("v", 3*MaxHead) + `"}}`
 	for _, c := range []struct {
-		name, path, encoding, answer string
-		status                       int
-		want                         *guard.Told
-		learned                      float64
+		name, path string
+		packing    Packing
+		answer     string
+		status     int
+		want       *guard.Told
+		learned    float64
 	}{
-		{"plain", "/shop/_search", "", counted, 200, &says, 300_000},
-		{"packed", "/shop/_search", "gzip", zip(counted), 200, &says, 300_000},
-		{"by its old name", "/shop/_search", "X-Gzip", zip(counted), 200, &says, 300_000},
-		{"packed and long", "/shop/_search", "gzip", zip(long), 200, &says, 300_000},
-		{"cut off while packed", "/shop/_search", "gzip", zip(counted)[:len(zip(counted))-9], 200, &says, 300_000},
-		{"packed in a way that is not read", "/shop/_search", "br", counted, 200, nil, 0},
-		{"not packed, though it says so", "/shop/_search", "gzip", counted, 200, nil, 0},
-		{"of a pattern", "/shop*/_search", "", counted, 200, &says, 0},
-		{"of a template", "/shop/_search/template", "", counted, 200, &says, 0},
-		{"of an old type", "/shop/doc/_search", "", counted, 200, &says, 0},
-		{"refused by a breaker", "/shop/_search", "", refused, 429, &guard.Told{Tripped: true}, 0},
-		{"refused by a breaker, packed", "/shop/_search", "gzip", zip(refused), 503, &guard.Told{Tripped: true}, 0},
-		{"bad", "/shop/_search", "", `{"error":{"type":"parsing_exception"}}`, 400, nil, 0},
-		{"bad, though it has values", "/shop/_search", "", counted, 404, &guard.Told{Tripped: true}, 0},
-		{"empty", "/shop/_search", "", "", 200, &guard.Told{}, 0},
+		{"plain", "/shop/_search", Plain, counted, 200, &says, 300_000},
+		{"packed", "/shop/_search", Gzip, zip(counted), 200, &says, 300_000},
+		{"packed and long", "/shop/_search", Gzip, zip(long), 200, &says, 300_000},
+		{"cut off while packed", "/shop/_search", Gzip, zip(counted)[:len(zip(counted))-9], 200, &says, 300_000},
+		{"packed in a way that is not read", "/shop/_search", Unknown, counted, 200, nil, 0},
+		{"not packed, though it says so", "/shop/_search", Gzip, counted, 200, nil, 0},
+		{"of a pattern", "/shop*/_search", Plain, counted, 200, &says, 0},
+		{"of a template", "/shop/_search/template", Plain, counted, 200, &says, 0},
+		{"of an old type", "/shop/doc/_search", Plain, counted, 200, &says, 0},
+		{"refused by a breaker", "/shop/_search", Plain, refused, 429, &guard.Told{Tripped: true}, 0},
+		{"refused by a breaker, packed", "/shop/_search", Gzip, zip(refused), 503, &guard.Told{Tripped: true}, 0},
+		{"bad", "/shop/_search", Plain, `{"error":{"type":"parsing_exception"}}`, 400, nil, 0},
+		{"bad, though it has values", "/shop/_search", Plain, counted, 404, &guard.Told{Tripped: true}, 0},
+		{"empty", "/shop/_search", Plain, "", 200, &guard.Told{}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &guard.HintStore{}
 				l, heard := learning(t, store)
-				pass(l, &Note{Path: c.path, Body: []byte(visitors), Status: c.status, Encoding: c.encoding, Observation: guard.Observation{Shape: 5, Bytes: 9}}, c.answer, 1000)
+				pass(l, &Note{Path: c.path, Body: []byte(visitors), Status: c.status, Packing: c.packing, Observation: guard.Observation{Shape: 5, Bytes: 9}}, c.answer, 1000)
 				time.Sleep(2 * time.Minute)
 				told := heard.told()
 				if len(told) != 1 {
@@ -189,16 +190,19 @@ func TestWhatIsSeenAgainStaysYoung(t *testing.T) {
 // BenchmarkNote is what a caller's goroutine does for an answer, and what Run does.
 func BenchmarkNote(b *testing.B) {
 	long := counted[:len(counted)-2] + `,"x":"` + strings.Repeat("v", 2*MaxHead) + `"}}`
-	for name, c := range map[string]struct{ encoding, answer string }{
-		"short": {"", counted}, "short-gzip": {"gzip", zip(counted)}, "long": {"", long},
-		"many-buckets": {"", `{"took":5,"aggregations":{"u":{"buckets":[` + strings.Repeat(`{"key":"some value","doc_count":123456},`, 2000) + `{}]}}}`},
+	for name, c := range map[string]struct {
+		packing Packing
+		answer  string
+	}{
+		"short": {Plain, counted}, "short-gzip": {Gzip, zip(counted)}, "long": {Plain, long},
+		"many-buckets": {Plain, `{"took":5,"aggregations":{"u":{"buckets":[` + strings.Repeat(`{"key":"some value","doc_count":123456},`, 2000) + `{}]}}}`},
 	} {
 		b.Run(name, func(b *testing.B) {
 			l, err := NewLearner(LearnConfig{Store: &guard.HintStore{}})
 			if err != nil {
 				b.Fatal(err)
 			}
-			n := &Note{Path: "/shop/_search", Body: []byte(visitors), Status: 200, Encoding: c.encoding}
+			n := &Note{Path: "/shop/_search", Body: []byte(visitors), Status: 200, Packing: c.packing}
 			b.Run("write", func(b *testing.B) {
 				for b.Loop() {
 					note := l.Note()

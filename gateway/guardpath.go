@@ -1,0 +1,52 @@
+package gateway
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/guard"
+)
+
+// checkPrefix says what is wrong with a prefix of paths.
+func (g *Guard) checkPrefix() error {
+	switch p := g.Prefix; {
+	case p == "":
+	case g.Kind != guard.Elasticsearch && g.Kind != guard.OpenSearch:
+		return fmt.Errorf("Guard.Prefix has no meaning for %s", g.Kind)
+	case p[0] != '/' || strings.HasSuffix(p, "/") || strings.ContainsAny(p, "%*?#") || resolve(p) != p:
+		return fmt.Errorf("Guard.Prefix is %q, want a path such as /es", p)
+	}
+	return nil
+}
+
+// path is what the guard takes a request's path for: without the prefix, and
+// decoded as servers decode, which might see a search in it that is not one as it
+// was received. judged is false for what carries no query; why says why a path
+// cannot be taken for one of the backend's.
+func (g *Guard) path(received string) (path string, judged bool, why string) {
+	if strings.IndexByte(received, '%') >= 0 || g.Prefix != "" && strings.Contains(received, "/.") {
+		decoded := received
+		if d, err := url.PathUnescape(received); err == nil {
+			decoded = d
+		}
+		if g.Prefix != "" {
+			decoded = resolve(decoded)
+		}
+		if path, judged, why = g.within(decoded); judged {
+			return path, judged, why
+		}
+	}
+	return g.within(received)
+}
+
+func (g *Guard) within(path string) (rest string, judged bool, why string) {
+	rest, ok := strings.CutPrefix(path, g.Prefix)
+	if !ok || g.Prefix != "" && rest != "" && rest[0] != '/' {
+		return path, true, fmt.Sprintf("the path does not begin with %s", g.Prefix)
+	}
+	if rest == "" {
+		rest = "/"
+	}
+	return rest, g.Kind.Judges(rest), ""
+}

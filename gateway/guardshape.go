@@ -1,0 +1,35 @@
+package gateway
+
+import (
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/guard"
+)
+
+// shapeOf is the shape of a request that the route's guard can read, and zero
+// otherwise. Nothing is judged or counted.
+func (j *job) shapeOf() bezoar.Fingerprint {
+	g := j.route.Guard
+	if g == nil || !j.whole {
+		return bezoar.Fingerprint{}
+	}
+	path, judged, why := g.path(j.req.Path)
+	switch {
+	case !judged, why != "", g.Kind == guard.Regex:
+		return bezoar.Fingerprint{}
+	}
+	q := j.query(path, why)
+	if g.Kind == guard.SQL && len(g.Statement) > 0 {
+		texts := j.texts(nil, g.Statement)
+		if len(texts) != 1 {
+			return bezoar.Fingerprint{}
+		}
+		q = only(q, texts[0])
+	}
+	return g.Guard.Print(&q)
+}
+
+// only is a query of one text within a request.
+func only(q guard.Query, text string) guard.Query {
+	q.Method, q.Path, q.RawQuery, q.ContentType, q.ContentEncoding, q.Body = "", "", "", "", "", []byte(text)
+	return q
+}
