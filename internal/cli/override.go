@@ -56,6 +56,12 @@ func orAll(s string) string {
 // whatText says what an override changes, in a word or two.
 func whatText(o live.Override) string {
 	switch {
+	case o.What == live.GuardReport:
+		return "queries only reported"
+	case o.What == live.GuardLimit && o.Index != "":
+		return clean(o.Predictor + " " + o.Value + " on " + o.Index)
+	case o.What == live.GuardLimit:
+		return clean(o.Predictor + " " + o.Value)
 	case o.Factor != 0:
 		return fmt.Sprintf("%s × %g", clean(o.What), o.Factor)
 	case o.Value != "":
@@ -150,7 +156,7 @@ func (c *overrideSet) orders() (out []adminapi.SetOverride) {
 // targetText says whom an override is for.
 func targetText(o live.Override) string {
 	var parts []string
-	for _, p := range []struct{ word, name string }{{"caller", o.Caller}, {"plan", o.Plan}, {"route", o.Route}} {
+	for _, p := range []struct{ word, name string }{{"caller", o.Caller}, {"class", o.Class}, {"plan", o.Plan}, {"route", o.Route}} {
 		if p.name != "" {
 			parts = append(parts, p.word+" "+clean(p.name))
 		}

@@ -3,6 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"strconv"
 	"strings"
 
@@ -18,7 +22,8 @@ import (
 type realKey struct{}
 
 // startBezoar runs a real Bezoar in this process for one script; with a file, as
-// that says, and following it.
+// that says, and following it. $WORK in the file is the script's folder,
+// $WORKER a worker that answers everything.
 func startBezoar(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 1 {
 		ts.Fatalf("usage: startbezoar [FILE]")
@@ -28,6 +33,10 @@ func startBezoar(ts *testscript.TestScript, neg bool, args []string) {
 	var opt app.Options
 	if len(args) == 1 {
 		opt.Settings.Path = ts.MkAbs(args[0])
+		worker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))
+		ts.Defer(worker.Close)
+		text := strings.NewReplacer("$WORKER", worker.URL, "$WORK", ts.Getenv("WORK")).Replace(ts.ReadFile(args[0]))
+		ts.Check(os.WriteFile(opt.Settings.Path, []byte(text), 0o600))
 		var err error
 		cfg, err = config.Load(opt.Settings.Path, nil)
 		ts.Check(err)
@@ -43,8 +52,28 @@ func startBezoar(ts *testscript.TestScript, neg bool, args []string) {
 	})
 	ts.Setenv("BEZOAR_ADMIN", a.AdminAddr())
 	ts.Setenv("BEZOAR_ADMIN_TOKEN", "")
+	ts.Setenv("GATEWAY", a.Addr())
 	ts.Setenv("JOBS", "http://"+a.SQSAddr()+"/000000000000/jobs")
 	*ts.Value(realKey{}).(**app.App) = a
+}
+
+// sendQuery runs "query STATUS CALLER PATH BODY": a search that the gateway is to
+// answer so.
+func sendQuery(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: query STATUS CALLER PATH BODY")
+	}
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://"+ts.Getenv("GATEWAY")+args[2], strings.NewReader(args[3]))
+	ts.Check(err)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Opaque-Id", args[1])
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Do(req)
+	ts.Check(err)
+	ts.Check(res.Body.Close())
+	if got := strconv.Itoa(res.StatusCode); got != args[0] {
+		ts.Fatalf("answered %s, want %s", got, args[0])
+	}
 }
 
 // makeLetters runs "deadletters QUEUE N CLASS:FAILURE REASON": N messages that

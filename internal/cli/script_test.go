@@ -89,7 +89,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": checkCode, "validjson": checkJSON, "signals": sendSignals,
 			"startbezoar": startBezoar, "deadletters": makeLetters, "firstletter": firstLetter, "capture": capture,
-			"gzip": zip, "cut": cutFile,
+			"gzip": zip, "cut": cutFile, "query": sendQuery,
 		},
 	})
 }

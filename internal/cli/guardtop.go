@@ -1,0 +1,304 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/guard"
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/live"
+)
+
+type guardTopCmd struct {
+	remote
+	Route  string        `placeholder:"ROUTE" help:"Of this route only."`
+	Caller string        `placeholder:"CALLER" help:"Of this caller only, with its shapes."`
+	Limit  int           `short:"n" default:"10" placeholder:"N" help:"List so many callers and shapes of each route (default 10)."`
+	Watch  bool          `short:"w" help:"Ask again until interrupted."`
+	Every  time.Duration `default:"2s" placeholder:"TIME" help:"How often with --watch (default 2s)."`
+}
+
+// Help says what the columns are.
+func (guardTopCmd) Help() string {
+	return "Callers are as they call themselves (X-Opaque-Id, API key's id, user), and else as bezoar top calls them. PREDICTED is the largest cost of a shape in units, " +
+		"TOOK how long its answers took on average, MOSTLY what most of the cost comes from, LEDGER what is held against the shape because it killed workers."
+}
+
+// Run shows what the guards of the running gateway have counted.
+func (c *guardTopCmd) Run(s *session) error {
+	if c.Limit < 1 || c.Limit > adminapi.MaxGuardRows {
+		return exitf(exitUsage, "-n %d: want 1 to %d", c.Limit, adminapi.MaxGuardRows)
+	}
+	if c.Every < 100*time.Millisecond {
+		return exitf(exitUsage, "--every %v: want 100ms or more", c.Every)
+	}
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	tick := time.NewTicker(c.Every)
+	defer tick.Stop()
+	for {
+		shown, err := c.ask(s, api)
+		if err == nil {
+			err = c.show(s, api, shown)
+		}
+		if err != nil || !c.Watch {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-s.Done():
+			return s.Err()
+		}
+	}
+}
+
+// ask returns the guards that are wanted.
+func (c *guardTopCmd) ask(s *session, api *adminapi.Client) ([]adminapi.Guard, error) {
+	limit := c.Limit
+	if c.Caller != "" { // wherever it stands
+		limit = adminapi.MaxGuardRows
+	}
+	all, err := api.Guards(s, limit)
+	if err != nil {
+		return nil, err
+	}
+	if c.Route != "" {
+		if _, err := guardedRoute(all, c.Route); err != nil {
+			return nil, err
+		}
+		all = slices.DeleteFunc(all, func(g adminapi.Guard) bool { return g.Route != c.Route })
+	}
+	if c.Caller == "" {
+		return all, nil
+	}
+	found := false
+	for i := range all {
+		of := onlyOf(&all[i], c.Caller)
+		found = found || of
+	}
+	if !found {
+		return nil, hinted(exitf(exitNotFound, "no caller %.100q has sent queries, or others cost more", clean(c.Caller)), "bezoar guard top lists them")
+	}
+	return all, nil
+}
+
+// onlyOf keeps one caller, and the shapes that it has sent.
+func onlyOf(g *adminapi.Guard, caller string) bool {
+	g.Callers = slices.DeleteFunc(g.Callers, func(c guard.CallerStats) bool { return c.Caller != caller })
+	g.Shapes = slices.DeleteFunc(g.Shapes, func(h adminapi.GuardShape) bool {
+		return !slices.ContainsFunc(g.Callers, func(c guard.CallerStats) bool {
+			return slices.ContainsFunc(c.Shapes, func(s guard.CallerShape) bool { return s.Shape == h.Shape })
+		})
+	})
+	return len(g.Callers) > 0
+}
+
+// guardedRoute finds the guard of a route, or says which routes have one.
+func guardedRoute(all []adminapi.Guard, route string) (*adminapi.Guard, error) {
+	if len(all) == 0 {
+		return nil, errNoGuard()
+	}
+	names := make([]string, 0, len(all))
+	for i := range all {
+		if all[i].Route == route {
+			return &all[i], nil
+		}
+		names = append(names, clean(all[i].Route))
+	}
+	return nil, hinted(exitf(exitNotFound, "the route %.100q has no guard, or is not there", clean(route)), "guarded are %s", strings.Join(names, ", "))
+}
+
+func errNoGuard() error {
+	return hinted(exitf(exitNotFound, "no route has a guard"), "guard: {query: elasticsearch} at a route of the settings gives it one")
+}
+
+func (c *guardTopCmd) show(s *session, api *adminapi.Client, shown []adminapi.Guard) error {
+	switch {
+	case s.json && c.Watch: // a document a line
+		return json.NewEncoder(s.Stdout).Encode(adminapi.Guards{Guards: shown})
+	case s.json:
+		return s.out.json(adminapi.Guards{Guards: append([]adminapi.Guard{}, shown...)})
+	case c.Watch && s.out.width != nil:
+		s.out.printf("\x1b[H\x1b[2J")
+	}
+	if len(shown) == 0 {
+		s.say("no route has a guard")
+		return nil
+	}
+	overrides, err := api.Overrides(s)
+	if problem, ok := errors.AsType[*adminapi.Problem](err); ok && problem.Code == adminapi.CodeFixed {
+		err = nil // settings that do not change have no overrides
+	}
+	if err != nil {
+		return err
+	}
+	for i, g := range shown {
+		if i > 0 {
+			s.out.printf("\n")
+		}
+		writeGuard(s.out, &g, overrides, s.now(), c.Caller != "")
+	}
+	return nil
+}
+
+// writeGuard tells people about one guard.
+func writeGuard(p *printer, g *adminapi.Guard, overrides []live.Override, now time.Time, whole bool) {
+	p.printf("%s: %s, limits version %d", p.paint(bold, clean(g.Route)), clean(string(g.Kind)), g.Version)
+	if g.Limits != "" {
+		p.printf(" of %s", clean(g.Limits))
+	}
+	if g.ReportOnly {
+		p.printf(", %s", p.paint(yellow, "report only"))
+	}
+	if g.Dial != 1 {
+		p.printf(", %s", p.paint(yellow, fmt.Sprintf("limits × %g", g.Dial)))
+	}
+	if g.Load > 0 {
+		p.printf(", %s", p.paint(yellow, fmt.Sprintf("load %.0f %%", 100*g.Load)))
+	}
+	p.printf("\n")
+	for _, f := range g.Faults {
+		p.printf("%s since %s, what held before holds: %s\n", p.paint(red, "broken"), clock(now, f.Since), clean(f.Error))
+	}
+	for _, o := range overrides {
+		if o.ForQueries() && (o.Route == "" || o.Route == g.Route) {
+			p.printf("%s %s: %s for %s until %s, by %s\n", p.paint(yellow, "override"), clean(o.ID), whatText(o), targetText(o), clock(now, o.Until), clean(o.By))
+		}
+	}
+	writeHints(p, g, now)
+	t := g.Total
+	p.printf("%d queries: %d accepted, %d reported, %d lowered, %d rejected; %.0f units", t.Checked, t.Accepted, t.Reported, t.Capped, t.Rejected, t.Cost)
+	if j := g.Judging; j.Queries > 0 {
+		p.printf("; judged in %v on average", brief(j.Took/time.Duration(j.Queries)))
+	}
+	if g.Slow > 0 {
+		p.printf("; %d slow", g.Slow)
+	}
+	p.printf("\n")
+	if len(g.Callers) > 0 {
+		writeGuardCallers(p, g.Callers, whole)
+	}
+	if len(g.Shapes) > 0 {
+		writeGuardShapes(p, g.Shapes, now)
+	}
+}
+
+// writeHints says what is known of the data, and how old that is.
+func writeHints(p *printer, g *adminapi.Guard, now time.Time) {
+	var parts []string
+	for _, h := range g.Hints {
+		age := "of unknown age"
+		if !h.At.IsZero() {
+			age = brief(now.Sub(h.At)) + " old"
+		}
+		source := h.Source
+		if h.Source == guard.Static.String() && g.HintsFile != "" {
+			source = g.HintsFile
+		}
+		parts = append(parts, fmt.Sprintf("%s %s (%s, %s)", clean(source), age, some(h.Indices, "index", "indices"), some(h.Fields, "field", "fields")))
+	}
+	if len(parts) > 0 {
+		p.printf("hints: %s\n", strings.Join(parts, ", "))
+	}
+	if g.Poll != nil && g.Poll.Error != "" {
+		p.printf("%s: the backend does not tell hints, %d times in a row: %s\n", p.paint(red, "hints"), g.Poll.Failures, clean(g.Poll.Error))
+	}
+}
+
+// some is a number of things.
+func some(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
+
+// brief writes a duration with two or three digits that say something.
+func brief(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0s"
+	case d < time.Millisecond:
+		return d.Round(time.Microsecond).String()
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	case d < time.Hour:
+		return d.Round(time.Second).String()
+	}
+	return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+}
+
+func writeGuardCallers(p *printer, callers []guard.CallerStats, whole bool) {
+	t := table{head: []string{"CALLER", "CLASS", ">QUERIES", ">UNITS", ">REPORTED", ">LOWERED", ">REJECTED", "WORST SHAPE", "MOSTLY FOR"}}
+	for _, c := range callers {
+		rejected := cell{text: fmt.Sprint(c.Rejected)}
+		if c.Rejected > 0 {
+			rejected.style = red
+		}
+		t.add(plain(cmp.Or(c.Caller, "(anonymous)")), plain(cmp.Or(c.Class, "-")), plain(fmt.Sprint(c.Checked)), plain(fmt.Sprintf("%.0f", c.Cost)), plain(fmt.Sprint(c.Reported)),
+			plain(fmt.Sprint(c.Capped)), rejected, plain(c.Worst), plain(mostRules(c.Rules)))
+	}
+	t.write(p, "")
+	if !whole {
+		return
+	}
+	for _, c := range callers {
+		t := table{head: []string{"ITS SHAPES", ">QUERIES", ">UNITS", ">AT MOST", ">REJECTED"}}
+		for _, s := range c.Shapes {
+			t.add(plain(s.Shape), plain(fmt.Sprint(s.Queries)), plain(fmt.Sprintf("%.0f", s.Cost)), plain(fmt.Sprintf("%.0f", s.MaxCost)), plain(fmt.Sprint(s.Rejected)))
+		}
+		t.write(p, "")
+	}
+}
+
+// mostRules are the predictors by which a caller went beyond limits most often.
+func mostRules(rules map[string]int64) string {
+	names := make([]string, 0, len(rules))
+	for name := range rules {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(-cmp.Compare(rules[a], rules[b]), cmp.Compare(a, b)) })
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s (%d)", name, rules[name])
+	}
+	if len(names) == 0 {
+		return "-"
+	}
+	return strings.Join(names[:min(len(names), 3)], ", ")
+}
+
+func writeGuardShapes(p *printer, shapes []adminapi.GuardShape, now time.Time) {
+	t := table{head: []string{"SHAPE", ">QUERIES", ">REJECTED", ">PREDICTED", ">TOOK", ">AT MOST", ">BYTES", ">DEATHS", "LEDGER", "MOSTLY", "BEYOND A LIMIT"}}
+	for _, h := range shapes {
+		held := cell{text: "-"}
+		if h.Verdict != "" {
+			held = cell{clean(fmt.Sprintf("%s %s", h.State, h.Verdict)), red}
+		}
+		took, most, bytes := "-", "-", "-"
+		if h.Observed > 0 {
+			took, most = brief(h.Took/time.Duration(h.Observed)), brief(h.MaxTook)
+			bytes = size(uint64(max(h.Bytes, 0) / h.Observed))
+		}
+		beyond := "-"
+		if h.Predictor != "" {
+			beyond = fmt.Sprintf("%s %s at %s (%s)", h.Action, h.Predictor, h.Path, h.Rule)
+		}
+		deaths := cell{text: fmt.Sprint(h.Deaths)}
+		if h.Deaths > 0 {
+			deaths.style = red
+		}
+		t.add(plain(h.Shape), plain(fmt.Sprint(h.Checked)), plain(fmt.Sprint(h.Rejected)), plain(fmt.Sprintf("%.0f units", h.MaxCost)), plain(took), plain(most), plain(bytes),
+			deaths, held, plain(cmp.Or(h.Mostly, "-")), plain(beyond))
+	}
+	t.write(p, "")
+}
