@@ -84,7 +84,7 @@ func (a *analysis) prepare(c counts) bool {
 	a.forge.wants, a.forge.rough = g.regions > 0, g.counted > 0
 	a.trial = &trial{
 		m: newMachine(compile(a.tree, a.options.Dialect), a.alpha), left: a.left,
-		anchored: a.options.Anchored, counted: g.counted,
+		anchored: a.options.Anchored, counted: g.counted, choice: g.choice,
 		exact: !a.tree.inexact && g.counted == 0,
 	}
 	return true

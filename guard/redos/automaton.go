@@ -18,7 +18,7 @@ type automaton struct {
 type state struct {
 	bag    bag
 	edges  []step
-	accept uint8 // flavors before which its region may end, edgeOfText among them
+	accept uint8 // flavors before which its region may end, edgeOfText and lastLine among them
 	pos    int32 // -1 for those before seek
 	flavor int8
 	region int32
@@ -105,6 +105,8 @@ func (c *closure) round(n *eps) int32 {
 	switch empty := c.onPath[n.out[0]]; {
 	case empty && c.strict:
 		return -1
+	case empty && n.kind == epsFirst:
+		return n.exit
 	case empty || n.kind == epsFirst:
 		return n.out[1]
 	default:

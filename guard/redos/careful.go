@@ -43,12 +43,12 @@ func (f *forge) careful(c candidate, reach []bitset) []attack {
 	s := &careful{forge: f, c: c, region: f.states[target].region, reach: reach, seen: map[string]bool{}}
 	var out []attack
 	for _, prefix := range f.prefixes(c) {
-		set, ok := f.run([]int32{0}, prefix.prefix, nil, s.region)
-		if !ok || !c.seek && !set.has(c.pivot) {
+		at, ok := f.run([]int32{0}, prefix.prefix, s.region)
+		if !ok || !c.seek && !at.set.has(c.pivot) {
 			continue
 		}
-		set.set(target) // after the first pump it will be
-		w, ok := s.search(set)
+		at.set.set(target) // after the first pump it will be
+		w, ok := s.search(at.set)
 		if !ok {
 			continue
 		}

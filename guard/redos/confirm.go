@@ -9,11 +9,13 @@ import (
 const (
 	expLimit   = 16_000  // steps of one run of an exponential attack
 	polyLimit  = 60_000  // of a polynomial one
-	closeLimit = 600_000 // of either when a smaller one does not tell
+	boundLimit = 120_000 // of either where the automaton took counts for loops
+	closeLimit = 400_000 // of either when a smaller one does not tell
 	maxPumps   = 40      // of an exponential attack
 	polyPumps  = 64
 	closePumps = 1024
 	fewestRuns = 5 // that an exponential curve is read from
+	fewRunes   = 8 // of a text on which no harmless expression takes so many steps
 )
 
 // trial runs attacks and looks at how their steps grow.
@@ -23,6 +25,7 @@ type trial struct {
 	anchored bool
 	exact    bool // the automaton has no path that the engine has not
 	counted  int  // the largest counted repeat that the automaton took for a loop
+	choice   bool // which of its rounds are empty is a choice among many
 }
 
 // runner runs an attack with n pumps, for limit steps at most.
@@ -45,11 +48,8 @@ func (t *trial) seek(w attack, n, limit int) (steps int, over bool) {
 // doubles says whether steps multiply with every pump, until the limit is passed.
 func (t *trial) doubles(w attack, run runner) bool {
 	limit := expLimit
-	if t.counted > 0 { // what is bounded in the end must not be mistaken
-		limit = closeLimit / 2
-	}
 	var s []int
-	for n := 1; n <= maxPumps && t.left.left > 0; n++ {
+	for n := 0; n <= maxPumps && t.left.left > 0; n++ {
 		steps, over := run(w, n, limit)
 		switch {
 		case !over:
@@ -57,9 +57,14 @@ func (t *trial) doubles(w attack, run runner) bool {
 			if n >= 12 && !steep(s) {
 				return false
 			}
+		case t.choice && w.size(n) <= fewRunes && soars(append(s, limit)):
+			return true
+		case t.counted > 0 && limit < boundLimit: // what is bounded in the end must not be mistaken
+			limit *= 4
+			n--
 		case n > fewestRuns:
 			return steep(s)
-		case n > 3 && leaps(s), n > 2 && t.exact && leaps(append(s, limit)):
+		case n > 3 && leaps(s), n > 1 && t.exact && leaps(append(s, limit)):
 			return true
 		case limit >= closeLimit:
 			return n > 2
@@ -89,37 +94,83 @@ func leaps(s []int) bool {
 	return n >= 3 && s[n-2] > s[n-3] && s[n-1]-s[n-2] >= 3*(s[n-2]-s[n-3])
 }
 
+// soars says that the last run took far more steps than the one before.
+func soars(s []int) bool {
+	n := len(s)
+	return n == 1 || s[n-1] >= 4*s[n-2]
+}
+
 // power is the degree by which steps grow when pumps double; 1 if linear or not
 // told. Three measurements in a row must agree, so that texts of which every
 // second or third one matches are not mistaken.
 func (t *trial) power(w attack, run runner) (degree float64) {
-	limit, last := polyLimit, polyPumps
+	c := &curve{trial: t, attack: w, run: run, limit: polyLimit, known: map[int]int{}}
+	last := polyPumps
 	if t.counted > 0 {
-		limit, last = closeLimit, min(closePumps, max(polyPumps, 8*t.counted))
+		c.limit, last = boundLimit, min(closePumps, max(polyPumps, 8*t.counted))
 	}
-	steps := map[int]int{}
+	if c.flat(last) && c.flat(last/4*3) {
+		return 1
+	}
 	var measured []float64
 	for n := 2; n <= last; n = more(n) {
-		now, over := run(w, n, limit)
-		if over && len(measured) == 0 && limit < closeLimit {
-			limit = closeLimit
-			now, over = run(w, n, limit)
+		_, ok := c.at(n)
+		if !ok && len(measured) == 0 && c.limit < closeLimit {
+			c.limit = closeLimit
+			_, ok = c.at(n)
 		}
-		if over {
+		if !ok {
 			break
 		}
-		steps[n] = now
-		if half, quarter := steps[n/2], steps[n/4]; n%4 == 0 && quarter > 0 {
-			measured = append(measured, slope(quarter, half, now))
+		if power, ok := c.slope(n); ok {
+			measured = append(measured, power)
 		}
 		if low := least(measured); n == polyPumps && low > 1.1 && low < squareAt { // on the way up, it may be
-			limit, last = closeLimit, max(last, closePumps)
+			c.limit, last = closeLimit, max(last, closePumps)
 		}
 	}
 	if low := least(measured); low < squareAt {
 		return low
 	}
 	return measured[len(measured)-1]
+}
+
+// curve is the steps of an attack by its pumps.
+type curve struct {
+	*trial
+	attack attack
+	run    runner
+	limit  int
+	known  map[int]int
+}
+
+// at is the steps with n pumps; false if those are over the limit.
+func (c *curve) at(n int) (int, bool) {
+	if steps, ok := c.known[n]; ok {
+		return steps, true
+	}
+	steps, over := c.run(c.attack, n, c.limit)
+	if !over {
+		c.known[n] = steps
+	}
+	return steps, !over
+}
+
+// slope is the degree up to n pumps, if n/4 and n/2 are numbers.
+func (c *curve) slope(n int) (float64, bool) {
+	if n%4 != 0 {
+		return 0, false
+	}
+	quarter, a := c.at(n / 4)
+	half, b := c.at(n / 2)
+	now, d := c.at(n)
+	return slope(quarter, half, now), a && b && d
+}
+
+// flat says that up to n pumps steps are as good as linear.
+func (c *curve) flat(n int) bool {
+	power, ok := c.slope(n)
+	return ok && power <= 1.1
 }
 
 // slope is the degree between two doublings.

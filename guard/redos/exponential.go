@@ -27,9 +27,7 @@ func (m *automaton) exponentials(left *budget) []candidate {
 		if !m.cyclic[c] || m.states[members[0]].pos < 0 || len(found) >= maxCandidates {
 			continue
 		}
-		if twice, ok := m.doubled(members, left); ok {
-			found = append(found, twice)
-		}
+		found = append(found, m.doubled(members, left)...)
 		d := &diverging{automaton: m, comp: int32(c), left: left, index: map[[2]int32]int32{}}
 		found = append(found, d.search(members)...)
 	}
@@ -39,17 +37,25 @@ func (m *automaton) exponentials(left *budget) []candidate {
 	return found
 }
 
-// doubled finds an edge inside a component that stands for two ways.
-func (m *automaton) doubled(members []int32, left *budget) (candidate, bool) {
+// doubled finds edges inside a component that stand for two ways, those that
+// read different runes.
+func (m *automaton) doubled(members []int32, left *budget) (found []candidate) {
+	var read []bag
 	for _, v := range members {
 		for _, e := range m.states[v].edges {
-			if e.twice && m.scc[e.to] == m.scc[v] {
-				pump := append([]bag{m.states[e.to].bag}, m.path(e.to, v, left)...)
-				return candidate{class: Exponential, pivot: v, pump: pump}, true
+			b := m.states[e.to].bag
+			if !e.twice || m.scc[e.to] != m.scc[v] || slices.Contains(read, b) {
+				continue
+			}
+			read = append(read, b)
+			pump := append([]bag{b}, m.path(e.to, v, left)...)
+			found = append(found, candidate{class: Exponential, pivot: v, pump: pump})
+			if len(found) == perComponent {
+				return found
 			}
 		}
 	}
-	return candidate{}, false
+	return found
 }
 
 // path is a shortest way inside a component, as what it reads.

@@ -2,11 +2,13 @@ package redos
 
 // A mask says between which neighbours an empty path may pass: bit 8·p+n is for
 // flavor p to the left and n to the right. Flavors are the kinds of runes that
-// the pattern's assertions tell apart; edgeOfText stands for none.
+// the pattern's assertions tell apart; edgeOfText stands for none, and lastLine,
+// to the right only, for a newline that ends the text.
 type mask uint64
 
 const (
-	maxFlavors      = 7
+	maxFlavors      = 6
+	lastLine        = 6
 	edgeOfText      = 7
 	anywhere   mask = 1<<64 - 1
 )
@@ -131,6 +133,9 @@ func (f *flavors) in(class int) (fits uint8, ok bool) {
 			fits |= 1 << i
 		}
 	}
+	if f.alpha.classes[class].has('\n') {
+		fits |= beforeLast
+	}
 	return fits, true
 }
 
@@ -145,8 +150,9 @@ func between(prev, next uint8) mask {
 }
 
 const (
-	textEdge uint8 = 1 << edgeOfText
-	allSides uint8 = 0xff
+	textEdge   uint8 = 1 << edgeOfText
+	beforeLast uint8 = 1 << lastLine
+	allSides   uint8 = 0xff
 )
 
 // assertion is where an assertion holds.
@@ -156,8 +162,10 @@ func (f *flavors) assertion(kind assert) mask {
 	switch kind {
 	case atStart:
 		return between(textEdge, allSides)
-	case atEnd, atEndLine:
+	case atEnd:
 		return between(allSides, textEdge)
+	case atEndLine:
+		return between(allSides, textEdge|beforeLast)
 	case atLineStart:
 		return between(textEdge|lines, allSides)
 	case atLineEnd:

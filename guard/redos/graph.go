@@ -10,6 +10,7 @@ type eps struct {
 	mask   mask  // epsAssert
 	pos    int32 // epsRune
 	region int32 // epsEnd
+	exit   int32 // epsFirst
 }
 
 type epsKind uint8
@@ -36,9 +37,12 @@ type position struct {
 // paths and loses none.
 const (
 	maxPositions = MaxPattern
+	maxSmall     = 100 // positions of a pattern whose repeats are all written out
+	maxWritten   = 24  // positions of a repeat that is written out in any case
 	maxCopies    = 320 // positions of the written-out rounds of one repeat
 	maxOptional  = 2   // optional rounds written out
 	maxFew       = 3   // rounds that are written out even in a loose graph
+	manyRounds   = 16  // each of which may be empty: too many to choose from
 )
 
 type graph struct {
@@ -52,7 +56,9 @@ type graph struct {
 	outer     []int32 // by loop: the one around it
 	inside    int     // copies of groups for backreferences that are being made
 	counted   int     // the largest count that became a loop
+	choice    bool    // one of them has many rounds that may be empty
 	counts    counts
+	small     bool
 	full      bool
 }
 
@@ -66,7 +72,7 @@ const (
 )
 
 func newGraph(t *tree, f *flavors, c counts) (g *graph, entry int32) {
-	g = &graph{flavors: f, groups: t.groups, outer: []int32{0}, counts: c}
+	g = &graph{flavors: f, groups: t.groups, outer: []int32{0}, counts: c, small: t.root.size() <= maxSmall}
 	end := g.add(eps{kind: epsEnd})
 	return g, g.build(t.root, end)
 }
@@ -166,6 +172,7 @@ func (g *graph) look(n *node, next int32) int32 {
 func (g *graph) repeat(n *node, next int32) int32 {
 	body := n.subs[0]
 	low, high := n.min, n.max
+	choice := false // of the rounds may be empty, and which is a choice
 	if high == 0 {
 		return next
 	}
@@ -174,10 +181,13 @@ func (g *graph) repeat(n *node, next int32) int32 {
 		g.full = true
 		return next
 	case g.counts == all:
+	case g.counts == some && (g.small || n.size() <= maxWritten):
 	case low > 1 && low > maxCopies/max(body.size(), 1), low > maxFew && g.counts == loose:
 		g.counted = max(g.counted, min(max(low, high%unbounded), MaxPattern))
 		low, high = 1, unbounded
-	case high < unbounded && high-low > maxOptional:
+		choice = body.nullable()
+		g.choice = g.choice || choice && n.min >= manyRounds
+	case high < unbounded && (high-low > maxOptional || high > maxFew && g.counts == loose):
 		g.counted = max(g.counted, high)
 		high = unbounded
 	}
@@ -189,13 +199,14 @@ func (g *graph) repeat(n *node, next int32) int32 {
 		if low == 0 {
 			next = g.star(body, next)
 		} else {
-			next = g.plus(body, next)
+			next = g.plus(body, next, choice)
 			low--
 		}
 		g.loop = was
 	default:
-		for range high - low {
-			next = g.optional(body, next)
+		exit := next
+		for range high - low { // a round that is not made ends the loop
+			next = g.optional(body, next, exit)
 		}
 	}
 	for range low {
@@ -208,7 +219,7 @@ func (g *graph) repeat(n *node, next int32) int32 {
 // that must be, each of which can be of more than one length. Before the last of
 // them no match can end.
 func (n *node) loosens() bool {
-	if n.op == opRepeat && n.min > maxFew && n.subs[0].varies() {
+	if n.op == opRepeat && (n.min > maxFew || n.max > maxFew && n.max < unbounded) && n.subs[0].varies() {
 		return true
 	}
 	for _, s := range n.subs {
@@ -243,8 +254,8 @@ func (g *graph) star(body *node, next int32) int32 {
 	return head
 }
 
-// plus is a loop with one round that must be.
-func (g *graph) plus(body *node, next int32) int32 {
+// plus is a loop with one round that must be; twice gives every round two ways.
+func (g *graph) plus(body *node, next int32, twice bool) int32 {
 	again := g.add(eps{kind: epsSplit})
 	if !body.nullable() {
 		entry := g.build(body, again)
@@ -255,19 +266,22 @@ func (g *graph) plus(body *node, next int32) int32 {
 	// Where the body begins, a node of its own tells that a round has begun.
 	end := g.add(eps{kind: epsRound, out: [2]int32{again, next}})
 	entry := g.build(body, end)
+	if twice {
+		entry = g.add(eps{kind: epsSplit, out: [2]int32{entry, entry}})
+	}
 	g.eps[again].out = [2]int32{entry, next}
 	return entry
 }
 
-func (g *graph) optional(body *node, next int32) int32 {
+// optional is a round that need not be, before others that end at exit.
+func (g *graph) optional(body *node, next, exit int32) int32 {
 	head := g.add(eps{kind: epsSplit})
 	end := next
 	if body.nullable() {
-		end = g.add(eps{kind: epsRound, out: [2]int32{head, next}})
-		g.eps[end].kind = epsFirst
+		end = g.add(eps{kind: epsFirst, out: [2]int32{head, next}, exit: exit})
 	}
 	entry := g.build(body, end)
-	g.eps[head].out = [2]int32{entry, next}
+	g.eps[head].out = [2]int32{entry, exit}
 	return head
 }
 

@@ -224,9 +224,6 @@ func (m *machine) round(i *inst, pos int) (int32, int, bool) {
 	if i.n >= 0 && m.regs[i.n] == pos && done >= int(loop.n) {
 		return loop.b, pos, !m.prog.strict
 	}
-	if i.n >= 0 && m.regs[i.n] == pos { // the rounds that must be may all be empty
-		done = max(done, int(loop.n)-1)
-	}
 	m.setReg(i.a, done+1)
 	return i.b, pos, true
 }

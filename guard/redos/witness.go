@@ -20,12 +20,15 @@ func (w *attack) text(n int) []int {
 	return append(text, w.suffix...)
 }
 
+func (w *attack) size(n int) int { return len(w.prefix) + n*len(w.pump) + len(w.suffix) }
+
 // How far the search for a suffix that no match survives goes.
 const (
-	maxSuffix    = 3   // runes
-	maxSubsets   = 120 // sets of states
-	maxSuffixes  = 3   // that are tried
-	pumpsToReach = 3   // after which the set of states is taken for stable
+	maxSuffix   = 12  // runes
+	maxSubsets  = 160 // sets of states
+	maxSuffixes = 3   // that are tried
+	maxSettle   = 24  // pumps until the set of states comes again
+	maxPeriod   = 4   // pumps that become one
 )
 
 // forge makes attacks of candidates.
@@ -159,8 +162,8 @@ func (f *forge) detours(c candidate) []attack {
 
 // leads says whether a prefix gets to where the candidate's ways part.
 func (f *forge) leads(p attack, c candidate) bool {
-	set, ok := f.run([]int32{0}, p.prefix, nil, 0)
-	return ok && (c.seek || set.has(c.pivot))
+	at, ok := f.run([]int32{0}, p.prefix, 0)
+	return ok && (c.seek || at.set.has(c.pivot))
 }
 
 // attacks lists what is worth trying for a candidate, the most promising first.
@@ -174,7 +177,7 @@ func (f *forge) attacks(c candidate) []attack {
 		}
 		w := prefixes[0]
 		for _, p := range prefixes {
-			if _, ok := f.run([]int32{0}, p.prefix, pump, 0); ok && f.leads(p, c) {
+			if _, _, ok := f.settle([]int32{0}, p.prefix, pump, 0); ok && f.leads(p, c) {
 				w = p
 				break
 			}
@@ -194,8 +197,9 @@ func (f *forge) attacks(c candidate) []attack {
 func (f *forge) ending(c candidate, w attack) []attack {
 	var suffixes [][]int
 	region := f.states[max(c.pivot, c.target)].region
-	if set, ok := f.run([]int32{0}, w.prefix, w.pump, region); ok {
-		suffixes = f.suffixes(set, region)
+	if at, period, ok := f.settle([]int32{0}, w.prefix, w.pump, region); ok {
+		suffixes = f.suffixes(at, region)
+		w.pump = slices.Repeat(w.pump, period)
 	}
 	if len(suffixes) == 0 {
 		from := []int32{c.pivot}
@@ -205,8 +209,9 @@ func (f *forge) ending(c candidate, w attack) []attack {
 		if c.seek {
 			from = from[1:]
 		}
-		if set, ok := f.run(from, nil, w.pump, region); ok {
-			suffixes = f.suffixes(set, region)
+		if at, period, ok := f.settle(from, nil, w.pump, region); ok {
+			suffixes = f.suffixes(at, region)
+			w.pump = slices.Repeat(w.pump, period)
 		}
 	}
 	if len(suffixes) == 0 {
@@ -224,26 +229,57 @@ func (f *forge) ending(c candidate, w attack) []attack {
 	return out
 }
 
-// run is the states after the prefix and some pumps; ok is false if a match
-// ends on the way.
-func (f *forge) run(from []int32, prefix, pump []int, region int32) (set bitset, ok bool) {
-	set = newBitset(len(f.states))
+// spot is where all ways through a text have come to.
+type spot struct {
+	set  bitset
+	last bool // a match may end before the newline just read if no more follows
+}
+
+func (s spot) equal(t spot) bool { return s.last == t.last && slices.Equal(s.set, t.set) }
+
+// run reads a text; ok is false if a match ends on the way.
+func (f *forge) run(from []int32, text []int, region int32) (at spot, ok bool) {
+	at.set = newBitset(len(f.states))
 	for _, v := range from {
-		set.set(v)
+		at.set.set(v)
 	}
-	for _, atom := range prefix {
-		if set, ok = f.read(set, atom, region); !ok {
-			return nil, false
+	return f.on(at, text, region)
+}
+
+// on reads on.
+func (f *forge) on(at spot, text []int, region int32) (spot, bool) {
+	for _, atom := range text {
+		next, ok := f.read(at.set, atom, region)
+		if !ok {
+			return spot{}, false
 		}
+		at = spot{next, f.alpha.in(f.alpha.lines, atom) && f.ends(at.set, region, beforeLast)}
 	}
-	for range pumpsToReach {
-		for _, atom := range pump {
-			if set, ok = f.read(set, atom, region); !ok {
-				return nil, false
+	return at, true
+}
+
+// settle reads a prefix and pumps until the states come again, after as many
+// pumps as the period says.
+func (f *forge) settle(from []int32, prefix, pump []int, region int32) (at spot, period int, ok bool) {
+	if at, ok = f.run(from, prefix, region); !ok {
+		return spot{}, 0, false
+	}
+	var seen []spot
+	for range maxSettle {
+		if at, ok = f.on(at, pump, region); !ok {
+			return spot{}, 0, false
+		}
+		for i := len(seen) - 1; i >= max(0, len(seen)-maxPeriod); i-- {
+			if !seen[i].equal(at) {
+				continue
 			}
+			for period = len(seen) - i; (i+1)%period != 0; i++ { // whole periods from the beginning
+			}
+			return seen[i], period, true
 		}
+		seen = append(seen, at)
 	}
-	return set, true
+	return at, 1, true
 }
 
 // read is the states after one more rune; ok is false if a match ends before it.
@@ -271,12 +307,12 @@ func (f *forge) read(set bitset, atom int, region int32) (next bitset, ok bool) 
 	return next, true
 }
 
-// ends says whether a match may end here if the text does.
-func (f *forge) ends(set bitset, region int32) bool {
+// ends says whether a match may end before what: a flavor's bit.
+func (f *forge) ends(set bitset, region int32, what uint8) bool {
 	for i, w := range set {
 		for ; w != 0; w &= w - 1 {
 			s := &f.states[i*64+trailing(w)]
-			if s.accept&textEdge != 0 && (s.region == 0 || s.region == region) {
+			if s.accept&what != 0 && (s.region == 0 || s.region == region) {
 				return true
 			}
 		}
@@ -285,18 +321,18 @@ func (f *forge) ends(set bitset, region int32) bool {
 }
 
 // suffixes finds short words after which no match has ended or can.
-func (f *forge) suffixes(set bitset, region int32) [][]int {
+func (f *forge) suffixes(from spot, region int32) [][]int {
 	type node struct {
-		set  bitset
+		spot
 		word []int
 	}
 	var out [][]int
 	seen := map[string]bool{}
-	queue := []node{{set, nil}}
+	queue := []node{{from, nil}}
 	for n := 0; len(queue) > 0 && n < maxSubsets && len(out) < maxSuffixes; n++ {
 		now := queue[0]
 		queue = queue[1:]
-		if !f.ends(now.set, region) {
+		if !now.last && !f.ends(now.set, region, textEdge) {
 			out = append(out, now.word)
 			if len(now.word) == 0 {
 				continue // a rune more makes another suffix worth trying
@@ -306,11 +342,15 @@ func (f *forge) suffixes(set bitset, region int32) [][]int {
 			continue
 		}
 		for _, atom := range f.order {
-			next, ok := f.read(now.set, atom, region)
+			next, ok := f.on(now.spot, []int{atom}, region)
 			if !ok || f.left.left <= 0 {
 				continue
 			}
-			if key := next.key(); !seen[key] {
+			key := next.set.key()
+			if next.last {
+				key += "$"
+			}
+			if !seen[key] {
 				seen[key] = true
 				queue = append(queue, node{next, append(slices.Clone(now.word), atom)})
 			}
