@@ -46,11 +46,11 @@ func TestAnOutageIsNoFlood(t *testing.T) {
 			r.Fatal(err)
 		}
 		stop := r.run(desk.Run)
-		time.Sleep(time.Minute)
+		r.pass(time.Minute)
 		d.away.Store(true)
-		time.Sleep(90 * time.Second)
+		r.pass(90 * time.Second)
 		d.away.Store(false)
-		time.Sleep(time.Minute)
+		r.pass(time.Minute)
 		stop()
 		var got []string
 		for line := range strings.Lines(buf.String()) {
