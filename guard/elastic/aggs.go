@@ -180,6 +180,9 @@ func (r *Reader) aggOf(kind string, v int, c scope, inner *scope) float64 {
 	case "cardinality":
 		r.cardinalityAgg(v, c)
 		return 0
+	case "percentiles", "percentile_ranks", "boxplot", "median_absolute_deviation":
+		r.sketch(v)
+		return 0
 	case "frequent_item_sets", "time_series", "ip_prefix":
 		return r.quantity(r.get(v, "size"), 10)
 	}

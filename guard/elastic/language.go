@@ -10,9 +10,13 @@ import (
 // language reads the endpoints whose query is a text: SQL, ES|QL, EQL, PPL. It
 // knows no grammar: patterns, limits and indices are found by the words before
 // them, which these languages share.
-func (r *Reader) language(root int, ep endpoint) {
+func (r *Reader) language(root int, p *parameters, ep endpoint) {
 	r.query.reset()
 	r.bounds, r.areas = r.bounds[:0], r.areas[:0]
+	if p.statement != nil {
+		l := lexer{r: r, text: p.statement, node: none}
+		l.run()
+	}
 	text := r.get(root, "query")
 	if text <= none || !r.isText(text) {
 		if r.isObject(root) && r.get(root, "cursor") > none {

@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"bytes"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
@@ -59,7 +60,25 @@ func (r *Reader) leaf(kind []byte, v, depth, join int, every bool) selectivity {
 	case "type":
 		return selWeak
 	}
+	if bytes.ContainsFunc(kind, unicode.IsUpper) { // queryString, to version 5
+		return r.clauseOf(r.snake(kind), v, depth, join, every)
+	}
 	return r.unknownQuery(v, depth, join)
+}
+
+// snake is queryString as query_string.
+func (r *Reader) snake(name []byte) []byte {
+	from := len(r.arena)
+	for _, c := range name {
+		if c >= 'A' && c <= 'Z' {
+			r.arena = append(r.arena, '_')
+			c += 'a' - 'A'
+		} else if c >= utf8.RuneSelf {
+			c = '_' // no kind of query has such letters
+		}
+		r.arena = append(r.arena, c)
+	}
+	return r.arena[from:len(r.arena):len(r.arena)]
 }
 
 // unknownQuery counts one clause, and walks what may be queries in it: spans,
@@ -258,77 +277,4 @@ func (r *Reader) leaves(v int, sel selectivity) selectivity {
 		}
 	}
 	return sel
-}
-
-func (r *Reader) prefixQuery(v int) selectivity {
-	r.clause(v, 1)
-	r.expensive(v)
-	for k := v + 1; r.isObject(v) && k < r.next(v); k = r.next(k + 1) {
-		if r.isMeta(k) {
-			continue
-		}
-		text := k + 1
-		if r.isObject(text) {
-			text = firstOf(r.get(text, "value"), r.get(text, "prefix"))
-		}
-		if text <= none || !r.isText(text) {
-			continue
-		}
-		prefix := r.bytes(text)
-		if len(prefix) == 0 {
-			return selWeak
-		}
-		r.add(cost.PatternLength, float64(utf8.RuneCount(prefix)), text) // an automaton of one state for each character
-	}
-	return selStrong
-}
-
-// patternQuery: wildcard and regexp.
-func (r *Reader) patternQuery(v int, regex bool) selectivity {
-	r.clause(v, 1)
-	r.expensive(v)
-	sel := selStrong
-	for k := v + 1; r.isObject(v) && k < r.next(v); k = r.next(k + 1) {
-		if r.isMeta(k) {
-			continue
-		}
-		text, options := k+1, none
-		if r.isObject(text) {
-			options = text
-			text = firstOf(r.get(options, "value"), r.get(options, "wildcard"), r.get(options, "regexp"), r.get(options, "query"))
-		}
-		if text <= none || !r.isText(text) {
-			continue
-		}
-		pattern := r.bytes(text)
-		if regex {
-			r.regexpPattern(pattern, text, r.bytes(k))
-			r.determinized(options)
-		} else {
-			r.wildcardPattern(pattern, text, r.bytes(k))
-		}
-		if len(bytes.Trim(pattern, "*")) == 0 || regex && string(pattern) == ".*" {
-			sel = selWeak
-		}
-	}
-	return sel
-}
-
-// shownStates is what the reference of the backend itself asks for in an example;
-// it counts as what it allows without being asked.
-const (
-	shownStates   = 20_000
-	allowedStates = 10_000
-)
-
-// determinized: the states that a query asks to be allowed.
-func (r *Reader) determinized(options int) {
-	if at := firstOf(r.get(options, "max_determinized_states"), r.get(options, "max_determined_states")); at > none {
-		states := r.quantity(at, 0)
-		if states <= shownStates {
-			states = min(states, allowedStates)
-		}
-		m := r.add(cost.RegexStates, states, at)
-		m.Cap = r.bodyCap(at, "", "", 0, 1)
-	}
 }

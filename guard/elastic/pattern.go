@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"bytes"
 	"math"
 	"unicode/utf8"
 
@@ -173,5 +174,78 @@ func (x *expression) atom(k atomKind, q quantifier) {
 	x.groups[x.depth].states += n
 	if !q.optional {
 		x.atStart = false
+	}
+}
+
+// shownStates is what the reference of the backend itself asks for in an example;
+// it counts as what it allows without being asked.
+const (
+	shownStates   = 20_000
+	allowedStates = 10_000
+)
+
+func (r *Reader) prefixQuery(v int) selectivity {
+	r.clause(v, 1)
+	r.expensive(v)
+	for k := v + 1; r.isObject(v) && k < r.next(v); k = r.next(k + 1) {
+		if r.isMeta(k) {
+			continue
+		}
+		text := k + 1
+		if r.isObject(text) {
+			text = firstOf(r.get(text, "value"), r.get(text, "prefix"))
+		}
+		if text <= none || !r.isText(text) {
+			continue
+		}
+		prefix := r.bytes(text)
+		if len(prefix) == 0 {
+			return selWeak
+		}
+		r.add(cost.PatternLength, float64(utf8.RuneCount(prefix)), text) // an automaton of one state for each character
+	}
+	return selStrong
+}
+
+// patternQuery: wildcard and regexp.
+func (r *Reader) patternQuery(v int, regex bool) selectivity {
+	r.clause(v, 1)
+	r.expensive(v)
+	sel := selStrong
+	for k := v + 1; r.isObject(v) && k < r.next(v); k = r.next(k + 1) {
+		if r.isMeta(k) {
+			continue
+		}
+		text, options := k+1, none
+		if r.isObject(text) {
+			options = text
+			text = firstOf(r.get(options, "value"), r.get(options, "wildcard"), r.get(options, "regexp"), r.get(options, "query"))
+		}
+		if text <= none || !r.isText(text) {
+			continue
+		}
+		pattern := r.bytes(text)
+		if regex {
+			r.regexpPattern(pattern, text, r.bytes(k))
+			r.determinized(options)
+		} else {
+			r.wildcardPattern(pattern, text, r.bytes(k))
+		}
+		if len(bytes.Trim(pattern, "*")) == 0 || regex && string(pattern) == ".*" {
+			sel = selWeak
+		}
+	}
+	return sel
+}
+
+// determinized: the states that a query asks to be allowed.
+func (r *Reader) determinized(options int) {
+	if at := firstOf(r.get(options, "max_determinized_states"), r.get(options, "max_determined_states")); at > none {
+		states := r.quantity(at, 0)
+		if states <= shownStates {
+			states = min(states, allowedStates)
+		}
+		m := r.add(cost.RegexStates, states, at)
+		m.Cap = r.bodyCap(at, "", "", 0, 1)
 	}
 }

@@ -146,6 +146,15 @@ func under(rest string) endpoint {
 	switch head {
 	case "_explain":
 		return epExplain
+	case "_search": // to versions 5 and 7, an id in the path
+		if strings.HasPrefix(below, "scroll/") {
+			return epScroll
+		}
+		if strings.HasPrefix(below, "template/") {
+			return epTemplate
+		}
+	case "_render":
+		return epTemplate
 	case "_async_search":
 		return epStatus
 	case "_scripts":
@@ -263,7 +272,7 @@ func (r *Reader) body(root int, ep endpoint, p *parameters) {
 	case epFieldCaps, epTermsEnum:
 		r.fieldCaps(root, p, ep)
 	case epLanguage, epESQL:
-		r.language(root, ep)
+		r.language(root, p, ep)
 	case epWatch:
 		r.watch(root)
 	case epStored:

@@ -156,6 +156,22 @@ func (r *Reader) collects(v int, values float64, known bool, c scope) {
 	}
 }
 
+// sketchNodes is how many values a t-digest keeps, times its compression.
+const sketchNodes = 20
+
+// sketch measures what percentiles keep, for each bucket around them.
+func (r *Reader) sketch(v int) {
+	at := firstOf(r.get(v, "compression"), r.get(r.get(v, "tdigest"), "compression"))
+	if at <= none {
+		return
+	}
+	values := sketchNodes * r.quantity(at, 0)
+	m := r.add(cost.AggCardinality, values, at)
+	if r.o.Explain {
+		m.Detail = "a sketch of " + figure(values) + " values"
+	}
+}
+
 // precision is what a cardinality aggregation counts exactly, in values.
 const (
 	precision    = 3000

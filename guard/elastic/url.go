@@ -26,6 +26,7 @@ type parameters struct {
 	q, df              []byte
 	and, noLeading     bool
 	source, sourceType []byte
+	statement          []byte // of SQL or PPL
 	docvalues, fields  int
 	maxDocs            float64 // infinite when not said
 	terminateSet       bool
@@ -111,6 +112,8 @@ func (r *Reader) parameter(p *parameters, name, value []byte, at span) {
 		p.noLeading = string(value) == "false"
 	case "source":
 		p.source = value
+	case "sql", "ppl":
+		p.statement = value
 	case "source_content_type":
 		p.sourceType = value
 	case "docvalue_fields", "fielddata_fields":
