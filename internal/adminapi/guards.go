@@ -60,6 +60,8 @@ type GuardShape struct {
 	State   bezoar.State `json:"state,omitempty"`   // laned, quarantined, probing
 	Score   float64      `json:"score,omitempty"`   // blame gathered, in crashes
 	Refused int64        `json:"refused,omitempty"`
+
+	Excess float64 `json:"excess,omitempty"` // how many times longer its answers took than others of that cost; 0: not known
 }
 
 // GuardLearn is how learning from answers goes.

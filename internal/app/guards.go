@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/fingerprint"
 	"github.com/bezoar-dev/bezoar/gateway"
 	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/guard/hints"
@@ -32,7 +33,8 @@ type routeGuard struct {
 	fleet  string
 	guard  *guard.Guard
 	hints  *guard.HintStore
-	poller *hints.Poller // nil: nobody is asked
+	poller *hints.Poller  // nil: nobody is asked
+	learns *hints.Learner // nil: nothing is learned
 	cfg    config.Guard
 	files  [2]stamp              // of limits and hints, as they were read
 	faults []adminapi.GuardFault // of those files; replaced, never changed
@@ -113,7 +115,7 @@ func (a *App) hintsOf(route string, c *config.Guard) (guard.HintSet, error) {
 
 // guardOf makes the guard of a route for next, or finds the one that it has. The
 // latter stays as it is until next serves: what cannot serve changes nothing.
-func (a *App) guardOf(next *present, route, fleet string, c *config.Guard) (*gateway.Guard, error) {
+func (a *App) guardOf(next *present, route, fleet string, c *config.Guard, prints *fingerprint.Printer) (*gateway.Guard, error) {
 	change := guardChange{routeGuard: routeGuard{route: route, fleet: fleet, cfg: *c, files: [2]stamp{stampOf(c.Limits), stampOf(c.Hints)}}}
 	var err error
 	if change.limits, err = limitsOf(c); err != nil {
@@ -126,14 +128,24 @@ func (a *App) guardOf(next *present, route, fleet string, c *config.Guard) (*gat
 	if err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
 	}
+	dialect, err := kind.ParseDialect(c.Dialect)
+	if err != nil {
+		return nil, fmt.Errorf("guard: dialect: %w", err)
+	}
 	a.guards.mu.Lock()
 	defer a.guards.mu.Unlock()
 	if g := a.guards.all[route]; g != nil {
-		change.guard, change.hints = g.guard, g.hints
+		change.guard, change.hints, change.learns = g.guard, g.hints, g.learns
 		err = change.limits.Validate()
 	} else {
 		change.hints = new(guard.HintStore)
-		change.guard, err = guard.New(guard.Config{Limits: change.limits, Hints: change.hints, Log: a.log, SlowAfter: c.Slow, SlowText: int(c.SlowText)})
+		change.guard, err = guard.New(guard.Config{
+			Limits: change.limits, Hints: change.hints, Log: a.log, SlowAfter: c.Slow, SlowText: int(c.SlowText),
+			Print: prints.Shape, Scope: route,
+		})
+	}
+	if err == nil {
+		err = change.learn(kind)
 	}
 	if err == nil && c.Poll != nil {
 		_, err = a.pollerOf(&change.routeGuard)
@@ -143,7 +155,7 @@ func (a *App) guardOf(next *present, route, fleet string, c *config.Guard) (*gat
 	}
 	next.guarding = append(next.guarding, change)
 	return &gateway.Guard{
-		Guard: change.guard, Kind: kind, Dialect: c.Dialect,
+		Guard: change.guard, Kind: kind, Dialect: dialect, Prefix: c.Prefix, Learner: change.learns,
 		Expressions: config.Places(c.Regex), Statement: config.Places(c.Statement), Name: a.sighting.naming(&next.cfg),
 	}, nil
 }
@@ -297,6 +309,7 @@ func (a *App) guardList(limit int) []adminapi.Guard {
 			Classes: g.guard.Classes(), Named: g.guard.Labelled(), Judging: g.guard.Judging(),
 		}
 		is.Slow, is.Suppressed = g.guard.Slow()
+		is.Learn = g.learning()
 		if limit > 0 {
 			is.Callers, is.Shapes = g.guard.Callers(limit), a.guardShapes(&g, limit)
 		}

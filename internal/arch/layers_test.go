@@ -109,6 +109,7 @@ type edge struct{ from, to, why string }
 func edges() []edge {
 	return []edge{
 		{"internal/config", "policy/*", "settings are checked by the policies that they are for"},
+		{"internal/config", "guard/*", "names of dialects are checked by the readers that they are for"},
 		{"dispatch", "ledger", "the dispatcher joins them: it asks the ledger before each attempt and tells it after"},
 		{"dispatch", "fleet", "the dispatcher joins them: it takes workers from the fleet"},
 		{"internal/store", "internal/store/*", "opens the one that the URL names"},

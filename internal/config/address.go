@@ -11,10 +11,11 @@ import (
 
 // The forms of names.
 var (
-	envName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
-	fleetName = regexp.MustCompile(`^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$`)
-	hostName  = regexp.MustCompile(`^(?i:[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)(\.(?i:[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?))*$`)
-	jsonPath  = regexp.MustCompile(`^\$(\.[^.\[*][^.\[]*|\[\*\]|\["[^"]+"\]|\['[^']+'\]){1,64}$`)
+	envName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	fleetName  = regexp.MustCompile(`^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$`)
+	hostName   = regexp.MustCompile(`^(?i:[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)(\.(?i:[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?))*$`)
+	pathPrefix = regexp.MustCompile(`^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$`)
+	jsonPath   = regexp.MustCompile(`^\$(\.[^.\[*][^.\[]*|\[\*\]|\["[^"]+"\]|\['[^']+'\]){1,64}$`)
 )
 
 // addressFlaw checks host:port.

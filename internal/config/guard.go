@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/guard/redos"
+	"github.com/bezoar-dev/bezoar/guard/sql"
 )
 
 // Guard holds the queries of a route against limits before a worker sees them.
@@ -12,17 +15,19 @@ type Guard struct {
 	Regex      string     `yaml:"regex"`       // where expressions are: query:NAME, header:NAME, form:NAME, json:$.a.b; several with commas
 	Statement  string     `yaml:"statement"`   // where SQL is, in the same way; default the whole body
 	Dialect    string     `yaml:"dialect"`     // of SQL and expressions
+	Prefix     string     `yaml:"prefix"`      // of paths, before those of Elasticsearch: /es
 	Limits     string     `yaml:"limits"`      // file
 	Rules      string     `yaml:"rules"`       // the same, written here
 	Hints      string     `yaml:"hints"`       // file
 	Poll       *GuardPoll `yaml:"poll"`        // hints from the backend; nil: none
+	Learn      bool       `yaml:"learn"`       // from answers of Elasticsearch and OpenSearch
 	ReportOnly bool       `yaml:"report_only"` // nothing is refused, everything is counted
 
 	Slow     time.Duration `yaml:"slow" range:"1ms..24h"`      // queries that take longer are logged
 	SlowText Size          `yaml:"slow_text" range:"0..64KiB"` // of their text, which may hold secrets; default none
 }
 
-func (g *Guard) setDefaults() { *g = Guard{Slow: 10 * time.Second} }
+func (g *Guard) setDefaults() { *g = Guard{Slow: 10 * time.Second, Learn: true} }
 
 // GuardPoll asks an Elasticsearch or OpenSearch for mappings and sizes.
 type GuardPoll struct {
@@ -35,7 +40,7 @@ type GuardPoll struct {
 
 func (p *GuardPoll) setDefaults() { *p = GuardPoll{Every: 10 * time.Minute, Indices: []string{"*"}} }
 
-func (g *Guard) check(k *checker, at string) {
+func (g *Guard) check(k *checker, at string, match *Match) {
 	k.add(at+".query", choiceFlaw(g.Query, []string{"elasticsearch", "opensearch", "sql", "graphql", "regex"}))
 	if g.Query == "regex" && g.Regex == "" {
 		k.add(at, flawf("add regex: query:NAME, or another place", "does not say where the expressions are"), at+".regex")
@@ -46,6 +51,7 @@ func (g *Guard) check(k *checker, at string) {
 	if g.Statement != "" && g.Query != "sql" {
 		k.addf(at+".statement", "remove it", "has no meaning for %s", quoted(g.Query))
 	}
+	k.add(at+".dialect", g.dialectFlaw())
 	for key, places := range map[string]string{"regex": g.Regex, "statement": g.Statement} {
 		for _, p := range Places(places) {
 			if f := placeFlaw(p); f != nil {
@@ -57,9 +63,10 @@ func (g *Guard) check(k *checker, at string) {
 	if g.Limits != "" && g.Rules != "" {
 		k.addf(at+".rules", "keep one", "limits names a file as well")
 	}
+	g.checkPrefix(k, at, match)
 	if p := g.Poll; p != nil {
 		k.add(at+".poll.url", urlFlaw(p.URL))
-		if g.Query != "elasticsearch" && g.Query != "opensearch" {
+		if !g.searches() {
 			k.addf(at+".poll", "remove it, or name a hints file", "asks an Elasticsearch or OpenSearch, and this is about %s", quoted(g.Query))
 		}
 		if p.AuthEnv != "" && !envName.MatchString(p.AuthEnv) {
@@ -73,6 +80,49 @@ func (g *Guard) check(k *checker, at string) {
 		if n := len(p.Indices) + len(p.Fields); n > maxEntries {
 			k.addf(at+".poll", "keep fewer", "has %d indices and fields, more than %d", n, maxEntries)
 		}
+	}
+}
+
+// searches reports whether the guard is about Elasticsearch or OpenSearch.
+func (g *Guard) searches() bool { return g.Query == "elasticsearch" || g.Query == "opensearch" }
+
+// dialectFlaw says what is wrong with a dialect.
+func (g *Guard) dialectFlaw() *flaw {
+	if g.Dialect == "" {
+		return nil
+	}
+	switch g.Query {
+	case "sql":
+		base, _, _ := strings.Cut(g.Dialect, "+")
+		if _, err := sql.ParseDialect(base); err != nil {
+			return flawf("write "+strings.Join(sql.Dialects(), ", ")+didYouMean(base, sql.Dialects()), "%s is no dialect of SQL", quoted(base))
+		}
+		if _, err := sql.ParseDialect(g.Dialect); err != nil {
+			return flawf("correct what is behind the +", "%v", err)
+		}
+	case "regex":
+		base, _, _ := strings.Cut(g.Dialect, "/")
+		if _, err := redos.ParseDialect(base); err != nil {
+			return flawf("write "+strings.Join(redos.Dialects(), ", ")+didYouMean(base, redos.Dialects()), "%s is no dialect of expressions", quoted(base))
+		}
+	default:
+		return flawf("remove it", "has no meaning for %s", quoted(g.Query))
+	}
+	return nil
+}
+
+// checkPrefix holds a prefix of paths against what the route matches: one that no
+// request of the route begins with would have all of them refused.
+func (g *Guard) checkPrefix(k *checker, at string, match *Match) {
+	path := strings.TrimSuffix(match.Path, "*")
+	switch {
+	case g.Prefix == "":
+	case !g.searches():
+		k.addf(at+".prefix", "remove it", "has no meaning for %s", quoted(g.Query))
+	case !pathPrefix.MatchString(g.Prefix):
+		k.addf(at+".prefix", "write a path such as /es", "%s is no prefix of paths", quoted(g.Prefix))
+	case !strings.HasPrefix(path+"/", g.Prefix+"/") && !strings.HasPrefix(g.Prefix+"/", path):
+		k.addf(at+".prefix", "make it how the route's paths begin, or remove it", "no path of the route, %s, begins with %s", quoted(match.Path), quoted(g.Prefix))
 	}
 }
 

@@ -147,7 +147,7 @@ func (r *Route) checkProtection(k *checker, at string, c *Config) {
 		}
 	}
 	if r.Guard != nil {
-		r.Guard.check(k, at+".guard")
+		r.Guard.check(k, at+".guard", &r.Match)
 	}
 	k.add(at+".priority.default", priorityFlaw(r.Priority.Default))
 	if h := r.Priority.Header; h != "" {
