@@ -21,7 +21,8 @@
 //   - Nothing is hidden by an encoding: gzip, deflate, base64 of a wrapper query,
 //     escapes, source= and q= in the URL, and templates with their parameters
 //     are decoded, each to a bound; YAML, CBOR and SMILE are refused
-//     as [cost.Encoding].
+//     as [cost.Encoding]. Numbers and times are read in every form that the
+//     backend reads; what is there and cannot be read is unbounded.
 //   - Unknown kinds of queries and aggregations are walked for what is known
 //     inside them. They are never an error.
 //   - Measures come in the same order with and without Explain, and without it
@@ -30,9 +31,9 @@
 // # What it does not
 //
 // It knows the data only from hints. Where there are none it assumes what
-// [cost.Defaults] says, and says so in Detail; a histogram whose span is assumed
-// counts as at most 400 buckets when it is multiplied with others, so that only
-// what is known to be large is called large. What is stored in the backend
+// [cost.Defaults] says, and says so in Detail; histograms whose span is assumed
+// count as at most 400 buckets all together when they are multiplied with others,
+// so that only what is known to be large is called large. What is stored in the backend
 // (templates and scripts by id, saved searches) is not visible: it is reported as
 // [cost.StoredTemplate].
 //
@@ -43,9 +44,9 @@
 // adjacency matrix of n filters n(n+1)/2. Histograms: span / interval, where the
 // span is that of hard_bounds, else of the range filters on the same field that
 // every document must pass (through bool, constant_score, filter aggregations …,
-// not post_filter, which aggregations do not see) together with extended_bounds,
-// else of the hints. Grids: 32^p, 4^z and 122·7^r cells times the share of the
-// earth that bounds and filters leave.
+// not post_filter, which aggregations do not see), else of the hints; and
+// extended_bounds add to it. Grids: 32^p, 4^z and 122·7^r cells times the share of
+// the earth that bounds and filters leave.
 //
 // Regular expressions are judged as Lucene runs them, as automata: by length, by
 // counted repeats, and by the doubling that a counted wide atom behind a loop
