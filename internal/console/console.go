@@ -28,8 +28,8 @@ type file struct {
 	tag     string
 }
 
-// A Handler serves the pages at "/", "/queues" and "/traffic", and their parts
-// beside them.
+// A Handler serves the pages at "/", "/queues", "/traffic" and "/guards", and
+// their parts beside them.
 type Handler struct {
 	files map[string]file // by URL path
 }

@@ -6,9 +6,11 @@
 // its URL says which view is shown and of what, nothing in a list moves by
 // itself, and what cannot be undone easily is planned, counted and confirmed
 // first. The page at "/traffic" shows who causes most, what holds traffic back
-// (pools, circuit breakers, query guards, overrides) and the versions of the settings. While a
-// fleet is in panic mode, a banner says so. All of it is from the admin API; the
-// pages know nothing that the API does not say.
+// (pools, circuit breakers, overrides) and the versions of the settings. The page
+// at "/guards" shows what queries were predicted to cost, whose they are and what
+// became of them; its URL says of which route and caller. While a fleet is in
+// panic mode, a banner says so. All of it is from the admin API; the pages know
+// nothing that the API does not say.
 //
 // Whatever came with a request or a message is attacker-written: it reaches the
 // pages as JSON and the document as text nodes, never as markup, with characters

@@ -1,51 +1,58 @@
-// Query guards: what their routes' queries were predicted to cost, and what
-// they did. Callers and paths are what callers write.
+// Query guards in a few words: a line for each in the page of traffic, and what
+// is unusual about one. Callers and paths are what callers write.
 
 import { call } from "./api.js";
-import { byId, make, put } from "./dom.js";
-import { count, many, milliseconds } from "./format.js";
-import { wild } from "./parts.js";
-
-const rows = 10; // of callers and of shapes
-
-// units writes a cost. A pure function.
-export const units = (n) => (n < 1e6 ? count(Math.round(n)) : n.toExponential(1));
+import { byId, make } from "./dom.js";
+import { clock, count, left, many } from "./format.js";
+import { units } from "./guardpictures.js";
+import { query, wild } from "./parts.js";
 
 // sum says in one line what a guard has done. A pure function.
 export function sum(g) {
-  const t = g.total, parts = [`${many(t.checked, "query").replace("querys", "queries")}: ${count(t.accepted)} accepted, ${count(t.reported)} reported, ${count(t.capped)} lowered, ${count(t.rejected)} rejected; ${units(t.cost)} units`, `limits version ${g.version}`];
+  const t = g.total, parts = [`${many(t.checked, "query").replace("querys", "queries")}: ${count(t.accepted)} accepted, ${count(t.reported)} reported, ${count(t.capped)} lowered, ${count(t.rejected)} rejected; ${units(t.cost)} units`, `limits version ${g.version}${g.limits ? ` of ${g.limits}` : ""}`];
   if (g.report_only) parts.push("report only");
   if (g.dial !== 1) parts.push(`limits × ${g.dial}`);
   if (g.load > 0) parts.push(`pressure ${Math.round(100 * g.load)} %`);
-  if (g.poll?.error) parts.push(`the backend does not tell hints: ${g.poll.error}`);
-  else if (g.poll) parts.push(`hints of ${many(g.poll.indices, "index").replace("indexs", "indices")}`);
+  if (g.slow > 0) parts.push(`${many(g.slow, "slow query").replace("querys", "queries")}`);
   return `${parts.join(" · ")}.`;
 }
 
-const took = (ns) => milliseconds((ns ?? 0) / 1e6);
+// ofQueries says whether an override changes what guards do.
+export const ofQueries = (o) => ["guard", "guard-limit", "guard-report"].includes(o.what);
 
-export async function guards() {
-  const { guards: list } = await call("GET", `/api/v1/guards?limit=${rows}`);
-  byId("guards-empty").hidden = list.length > 0;
-  put(byId("guards-sum"), "");
-  byId("guards-sum").replaceChildren(...list.map((g) => make("p", { class: "soft" }, wild(g.route), ` ${g.kind}. `, wild(sum(g)))));
-  for (const [id, name] of [["guard-callers", "callers"], ["guard-shapes", "shapes"]]) {
-    byId(id).hidden = !list.some((g) => g[name]?.length);
+// changes says what an override changes. A pure function.
+export function changes(o) {
+  switch (o.what) {
+    case "deny": return "everything is refused";
+    case "guard": return `limits of queries × ${o.factor}`;
+    case "guard-limit": return `${o.predictor} ${o.value}${o.index ? ` on ${o.index}` : ""}`;
+    case "guard-report": return "queries are only reported";
   }
-  byId("guard-caller-rows").replaceChildren(...list.flatMap((g) => (g.callers ?? []).map((c) => make("tr", {},
-    make("th", { scope: "row", class: "name" }, wild(c.caller), make("small", {}, wild(g.route))),
-    ...[units(c.cost), count(c.checked), count(c.rejected), count(c.capped), count(c.reported)].map(number),
-    make("td", {}, most(c.rules)), make("td", {}, make("code", {}, c.worst ?? ""))))));
-  byId("guard-shape-rows").replaceChildren(...list.flatMap((g) => (g.shapes ?? []).map((s) => make("tr", { "data-kills": s.deaths > 0 },
-    make("th", { scope: "row", class: "name" }, make("code", {}, s.shape), make("small", {}, wild(g.route))),
-    ...[units(s.max_cost), s.observed ? took(s.took / s.observed) : "–", took(s.max_took), count(s.checked), count(s.deaths)].map(number),
-    make("td", {}, s.predictor ?? "–"), make("td", { class: "name" }, wild(s.path || "–"))))));
+  return `${o.what} ${o.factor ? `× ${o.factor}` : o.value}`;
 }
 
-const number = (text) => make("td", { class: "number" }, text);
+// whom says for whom an override is. A pure function.
+export const whom = (o) => ["caller", "class", "plan", "route"].filter((w) => o[w]).map((w) => `${w} ${o[w]}`).join(", ") || "everybody";
 
-// most is the predictor with which a caller went beyond limits most often.
-function most(rules) {
-  const [first] = Object.entries(rules ?? {}).sort((a, b) => b[1] - a[1]);
-  return first ? `${first[0]} (${count(first[1])})` : "–";
+const old = (time) => (new Date(time).getFullYear() < 1990 ? "of unknown age" : left(time).replace(" ago", " old").replace("in 0 s", "0 s old"));
+
+// notes are what is unusual about a guard, and how old its hints are.
+export function notes(g, overrides) {
+  const out = [];
+  for (const f of g.faults ?? []) out.push({ tone: "bad", text: `✖ broken since ${clock(f.since)}, what held before holds: ${f.error}` });
+  if (g.poll?.error) out.push({ tone: "bad", text: `✖ the backend does not tell hints, ${count(g.poll.failures)} times in a row: ${g.poll.error}` });
+  for (const o of overrides) {
+    if (ofQueries(o) && (!o.route || o.route === g.route)) out.push({ tone: "wait", text: `◔ ${changes(o)} for ${whom(o)}, until ${clock(o.until)}, by ${o.by}${o.reason ? `: ${o.reason}` : ""}` });
+  }
+  const hints = (g.hints ?? []).map((h) => `${h.source === "file" ? g.hints_file : h.source} ${old(h.at)} (${many(h.indices, "index").replace("indexs", "indices")}, ${many(h.fields, "field")})`);
+  out.push({ tone: "", text: hints.length ? `Hints: ${hints.join(", ")}` : "No hints: costs that depend on the data are assumed." });
+  return out;
+}
+
+export async function guards() {
+  const { guards: list } = await call("GET", "/api/v1/guards?limit=1");
+  byId("guards-empty").hidden = list.length > 0;
+  byId("guards-sum").replaceChildren(...list.map((g) => make("p", { class: "soft" },
+    make("a", { href: `guards?${query({ route: g.route })}` }, wild(g.route)), ` ${g.kind}. `, wild(sum(g)),
+    ...(g.faults?.length ? [make("strong", { class: "wrong" }, " ✖ a file is broken")] : []))));
 }

@@ -3,17 +3,13 @@
 import { call } from "./api.js";
 import { ask, byId, keep, make, put } from "./dom.js";
 import { left } from "./format.js";
+import { changes, whom } from "./guards.js";
 import { button, wild } from "./parts.js";
-
-// whom says for whom an override is.
-const whom = (o) => [o.caller && `caller ${o.caller}`, o.plan && `plan ${o.plan}`, o.route && `route ${o.route}`].filter(Boolean).join(", ") || "everybody";
-
-const what = (o) => (o.what === "deny" ? "everything is refused" : `${o.what} ${o.factor ? `× ${o.factor}` : o.value}`);
 
 export function overrides(list, act) {
   byId("overrides-empty").hidden = list.length > 0;
   keep(byId("override-rows"), list, (o) => o.id, (o) => make("tr", {},
-    make("th", { scope: "row", class: "name" }, wild(whom(o))), make("td", {}, wild(what(o))), make("td"),
+    make("th", { scope: "row", class: "name" }, wild(whom(o))), make("td", {}, wild(changes(o))), make("td"),
     make("td", {}, wild(o.by)), make("td", { class: "work" }, wild(o.reason || "–")),
     make("td", { class: "actions-cell" }, button("Lift …", () => lift(o, act), { "aria-label": `Lift ${o.id}` }))),
   (row, o) => put(row.children[2], left(o.until)));
