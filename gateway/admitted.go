@@ -51,6 +51,7 @@ func (j *job) prepare() error {
 		return err
 	}
 	if err := j.guarded(); err != nil {
+		j.recorded(0)
 		return err
 	}
 	j.forward()

@@ -44,6 +44,8 @@ type Guard struct {
 	// Name is how a caller is called who does not say so itself: as it is called
 	// elsewhere. Nil means a hash.
 	Name func(caller string) string
+	// Record says which queries are kept in a file; zero: none.
+	Record GuardRecord
 }
 
 func (g *Guard) faults() []error {
@@ -109,6 +111,7 @@ func (j *job) guarded() error {
 		places = g.Statement
 	}
 	if len(places) == 0 {
+		j.line = g.take(&q, &who)
 		g.Guard.Check(&q, v)
 		j.path, j.shape = path, v.Print
 		return j.judged(v)
@@ -125,6 +128,7 @@ func (j *job) guarded() error {
 	for _, text := range j.found {
 		one := only(q, text)
 		g.Guard.Check(&one, v)
+		g.taken(&one, &who, v.Verdict)
 		if graver(v.Verdict, worst.Verdict) {
 			worst.Verdict, worst.Findings = v.Verdict, append([]guard.Finding(nil), v.Findings...)
 		}

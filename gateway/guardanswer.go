@@ -56,6 +56,7 @@ func (j *job) observed(took time.Duration, a dispatch.Answer) {
 	if j.asked == "" { // it was not looked at
 		return
 	}
+	j.recorded(took)
 	g, v := j.route.Guard.Guard, j.verdict
 	o := guard.Observation{
 		Shape: v.Shape, Cost: v.Cost, Predictor: v.Mostly, Class: v.Class, Caller: j.asked, Route: j.route.Name, Request: j.id,

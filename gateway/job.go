@@ -52,6 +52,7 @@ type job struct {
 	verdict  *guard.Verdict
 	found    []string           // by the guard, in fields
 	asked    string             // under whom the guard counts
+	line     *recordedQuery     // for the record of queries; nil: none
 	path     string             // as the guard has read it
 	shape    bezoar.Fingerprint // by the guard; zero when it could not read the query
 	notes    *hints.Note        // of the answer, when the guard learns from it

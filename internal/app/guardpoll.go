@@ -71,6 +71,7 @@ func (a *App) replacePolls() error {
 		a.outer.end(service)
 		a.polls(route, nil)
 	}
+	a.replaceRecords()
 	return nil
 }
 

@@ -25,6 +25,8 @@ import (
 type guards struct {
 	mu  sync.Mutex // guards all below
 	all map[string]*routeGuard
+
+	records map[string]*queryFile // by name
 }
 
 // routeGuard is the guard of one route.
@@ -153,10 +155,14 @@ func (a *App) guardOf(next *present, route, fleet string, c *config.Guard, print
 	if err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
 	}
+	record, err := a.recordOf(c.Record)
+	if err != nil {
+		return nil, fmt.Errorf("guard: %w", err)
+	}
 	next.guarding = append(next.guarding, change)
 	return &gateway.Guard{
 		Guard: change.guard, Kind: kind, Dialect: dialect, Prefix: c.Prefix, Learner: change.learns,
-		Expressions: config.Places(c.Regex), Statement: config.Places(c.Statement), Name: a.sighting.naming(&next.cfg),
+		Expressions: config.Places(c.Regex), Statement: config.Places(c.Statement), Record: record, Name: a.sighting.naming(&next.cfg),
 	}, nil
 }
 

@@ -23,6 +23,8 @@ type Guard struct {
 	Learn      bool       `yaml:"learn"`       // from answers of Elasticsearch and OpenSearch
 	ReportOnly bool       `yaml:"report_only"` // nothing is refused, everything is counted
 
+	Record *GuardRecord `yaml:"record"` // keeps queries in a file; nil: none
+
 	Slow     time.Duration `yaml:"slow" range:"1ms..24h"`      // queries that take longer are logged
 	SlowText Size          `yaml:"slow_text" range:"0..64KiB"` // of their text, which may hold secrets; default none
 }
@@ -64,6 +66,9 @@ func (g *Guard) check(k *checker, at string, match *Match) {
 		k.addf(at+".rules", "keep one", "limits names a file as well")
 	}
 	g.checkPrefix(k, at, match)
+	if g.Record != nil {
+		g.Record.check(k, at+".record")
+	}
 	if p := g.Poll; p != nil {
 		k.add(at+".poll.url", urlFlaw(p.URL))
 		if !g.searches() {

@@ -1,0 +1,274 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/bezoar-dev/bezoar/guard"
+)
+
+// Bounds of a GuardRecorder.
+const (
+	DefaultRecordBytes = 64 << 20 // of a file; there are two
+	MaxRecordedQuery   = 1 << 20  // bytes of a body; longer ones are left out
+	recordQueue        = 1024     // queries that wait to be written
+	recordWaiting      = 16 << 20 // bytes of them
+	recordRetry        = 10 * time.Second
+)
+
+// GuardRecorderConfig says where queries are recorded. Only File is required.
+type GuardRecorderConfig struct {
+	File     string
+	MaxBytes int64 // of the file, which then becomes File.1, in place of the one before; default 64 MiB
+	Log      *slog.Logger
+}
+
+// Validate reports every impossible field.
+func (c GuardRecorderConfig) Validate() error {
+	var errs []error
+	if c.File == "" {
+		errs = append(errs, errors.New("File is empty"))
+	}
+	if c.MaxBytes < 0 {
+		errs = append(errs, fmt.Errorf("MaxBytes is %d, want more than 0", c.MaxBytes))
+	}
+	return errors.Join(errs...)
+}
+
+// GuardRecorder keeps the queries that guards have judged in a file, a line of
+// JSON for each, as guard.ParseRecord reads them: what limits would have done can
+// be asked later. What is in a query is in the file, which only its owner can
+// read; what says who may ask (Authorization, cookies) is not.
+//
+// A request never waits for it: what cannot be written as fast as it comes is
+// dropped, and counted. It is safe for concurrent use.
+type GuardRecorder struct {
+	cfg     GuardRecorderConfig
+	queue   chan *recordedQuery
+	waiting atomic.Int64
+
+	recorded, dropped atomic.Int64
+
+	file *os.File // below: Run's own
+	size int64
+	next time.Time // after a fault: when to try again
+}
+
+// NewGuardRecorder makes a recorder. It writes while its Run runs.
+func NewGuardRecorder(cfg GuardRecorderConfig) (*GuardRecorder, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("record of queries: %w", err)
+	}
+	if cfg.MaxBytes == 0 {
+		cfg.MaxBytes = DefaultRecordBytes
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	return &GuardRecorder{cfg: cfg, queue: make(chan *recordedQuery, recordQueue)}, nil
+}
+
+// GuardRecorderStats says what became of queries.
+type GuardRecorderStats struct {
+	Recorded int64 `json:"recorded"`
+	Dropped  int64 `json:"dropped"` // too long, not text, or too fast for the disk
+}
+
+// Stats is what became of queries so far.
+func (r *GuardRecorder) Stats() GuardRecorderStats {
+	return GuardRecorderStats{Recorded: r.recorded.Load(), Dropped: r.dropped.Load()}
+}
+
+// recordedQuery is a line of the file.
+type recordedQuery struct {
+	At              time.Time     `json:"at"`
+	Kind            guard.Kind    `json:"kind"`
+	Method          string        `json:"method,omitempty"`
+	Path            string        `json:"path,omitempty"` // with the URL's query
+	Body            string        `json:"body"`
+	Dialect         string        `json:"dialect,omitempty"`
+	ContentType     string        `json:"content_type,omitempty"`
+	ContentEncoding string        `json:"content_encoding,omitempty"`
+	Caller          string        `json:"caller,omitempty"`
+	Class           string        `json:"class,omitempty"` // when a header decided on it, which is not recorded
+	OpaqueID        string        `json:"opaque_id,omitempty"`
+	APIKey          string        `json:"api_key,omitempty"` // its id
+	User            string        `json:"user,omitempty"`
+	Verdict         guard.Outcome `json:"verdict"`
+	TookMS          float64       `json:"took_ms,omitempty"`
+}
+
+func (q *recordedQuery) bytes() int64 { return int64(len(q.Body) + len(q.Path) + 512) }
+
+// record hands a query over, or drops it.
+func (r *GuardRecorder) record(q *recordedQuery) {
+	n := q.bytes()
+	if r.waiting.Add(n) > recordWaiting {
+		r.waiting.Add(-n)
+		r.dropped.Add(1)
+		return
+	}
+	select {
+	case r.queue <- q:
+	default:
+		r.waiting.Add(-n)
+		r.dropped.Add(1)
+	}
+}
+
+// Run writes queries until ctx ends, and then those that wait.
+func (r *GuardRecorder) Run(ctx context.Context) error {
+	defer r.close()
+	for {
+		select {
+		case q := <-r.queue:
+			r.write(q)
+		case <-ctx.Done():
+			for {
+				select {
+				case q := <-r.queue:
+					r.write(q)
+				default:
+					return nil
+				}
+			}
+		}
+	}
+}
+
+// write appends a line. A disk that is full is tried again later: the gateway
+// goes on.
+func (r *GuardRecorder) write(q *recordedQuery) {
+	r.waiting.Add(-q.bytes())
+	line, err := json.Marshal(q)
+	if err == nil {
+		err = r.append(append(line, '\n'))
+	}
+	if err == nil {
+		r.recorded.Add(1)
+		return
+	}
+	r.dropped.Add(1)
+	if !errors.Is(err, errWaiting) {
+		r.next = time.Now().Add(recordRetry)
+		r.close()
+		r.cfg.Log.Error("a query was not recorded; it is tried again later", "file", r.cfg.File, "err", err)
+	}
+}
+
+// errWaiting says that the file had a fault a moment ago.
+var errWaiting = errors.New("waits after a fault")
+
+func (r *GuardRecorder) append(line []byte) error {
+	if r.file == nil {
+		if time.Now().Before(r.next) {
+			return errWaiting
+		}
+		if err := r.open(); err != nil {
+			return err
+		}
+	}
+	if r.size > 0 && r.size+int64(len(line)) > r.cfg.MaxBytes {
+		r.close()
+		if err := os.Rename(r.cfg.File, r.cfg.File+".1"); err != nil {
+			return fmt.Errorf("put the full file aside: %w", err)
+		}
+		if err := r.open(); err != nil {
+			return err
+		}
+	}
+	n, err := r.file.Write(line)
+	r.size += int64(n)
+	return err
+}
+
+// open opens the file for its owner alone, whatever it was before.
+func (r *GuardRecorder) open() error {
+	f, err := os.OpenFile(r.cfg.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no file", r.cfg.File)
+	}
+	if err == nil && info.Mode().Perm() != 0o600 {
+		err = f.Chmod(0o600)
+	}
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	r.file, r.size = f, info.Size()
+	return nil
+}
+
+func (r *GuardRecorder) close() {
+	if r.file == nil {
+		return
+	}
+	if err := r.file.Close(); err != nil {
+		r.cfg.Log.Error("the record of queries was not closed", "file", r.cfg.File, "err", err)
+	}
+	r.file, r.size = nil, 0
+}
+
+// GuardRecord says which of a route's queries are recorded, and by whom.
+type GuardRecord struct {
+	Recorder *GuardRecorder
+	Sample   float64 // the share of them; 0 is all
+}
+
+// take makes a line of a query as it came, before anything in it was lowered, if
+// it is its turn. nil is none.
+func (g *Guard) take(q *guard.Query, who *guard.Caller) *recordedQuery {
+	c := g.Record
+	if c.Recorder == nil || c.Sample > 0 && c.Sample < 1 && rand.Float64() >= c.Sample {
+		return nil
+	}
+	if len(q.Body) > MaxRecordedQuery || !utf8.Valid(q.Body) {
+		c.Recorder.dropped.Add(1)
+		return nil
+	}
+	line := &recordedQuery{
+		At: time.Now(), Kind: q.Kind, Method: q.Method, Body: string(q.Body), Dialect: q.Dialect, ContentType: q.ContentType, ContentEncoding: q.ContentEncoding,
+		Caller: q.Caller, OpaqueID: who.OpaqueID, APIKey: who.APIKey, User: who.User,
+	}
+	if line.Path = (&url.URL{Path: q.Path}).EscapedPath(); q.RawQuery != "" {
+		line.Path += "?" + q.RawQuery
+	}
+	named := *who
+	named.Header = nil
+	if g.Guard.Classify(named) != q.Class {
+		line.Class = q.Class
+	}
+	return line
+}
+
+// taken records a text that was judged within a request.
+func (g *Guard) taken(q *guard.Query, who *guard.Caller, v guard.Outcome) {
+	if line := g.take(q, who); line != nil {
+		line.Verdict = v
+		g.Record.Recorder.record(line)
+	}
+}
+
+// recorded hands over the request's query, once it is known how long it took; 0
+// says that it did not run.
+func (j *job) recorded(took time.Duration) {
+	line := j.line
+	if line == nil {
+		return
+	}
+	j.line = nil
+	line.Verdict, line.TookMS = j.verdict.Verdict, float64(took.Microseconds())/1000
+	j.route.Guard.Record.Recorder.record(line)
+}

@@ -1,0 +1,70 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/gateway"
+	"github.com/bezoar-dev/bezoar/internal/config"
+)
+
+// recordPrefix begins the names of the services that record queries.
+const recordPrefix = "record in "
+
+// queryFile is a file in which queries are recorded. It outlives a reload.
+type queryFile struct {
+	max      config.Size
+	recorder *gateway.GuardRecorder
+}
+
+// recordOf says how the queries of a route are recorded. a.guards.mu is held.
+func (a *App) recordOf(c *config.GuardRecord) (gateway.GuardRecord, error) {
+	if c == nil {
+		return gateway.GuardRecord{}, nil
+	}
+	f := a.guards.records[c.File]
+	if f == nil || f.max != c.MaxBytes {
+		r, err := gateway.NewGuardRecorder(gateway.GuardRecorderConfig{File: c.File, MaxBytes: int64(c.MaxBytes), Log: a.log})
+		if err != nil {
+			return gateway.GuardRecord{}, err
+		}
+		f = &queryFile{c.MaxBytes, r}
+		if a.guards.records == nil {
+			a.guards.records = map[string]*queryFile{}
+		}
+		a.guards.records[c.File] = f
+	}
+	return gateway.GuardRecord{Recorder: f.recorder, Sample: float64(c.Sample)}, nil
+}
+
+// replaceRecords has queries recorded as the guards say now.
+func (a *App) replaceRecords() {
+	wanted := map[string]bool{}
+	for _, g := range a.guards.list() {
+		c := g.cfg.Record
+		if c == nil {
+			continue
+		}
+		service := recordPrefix + c.File
+		wanted[service] = true
+		a.guards.mu.Lock()
+		f := a.guards.records[c.File]
+		a.guards.mu.Unlock()
+		if f != nil && !a.outer.same(service, f) {
+			a.outer.run(service, f, f.recorder.Run)
+		}
+	}
+	for _, service := range a.outer.names() {
+		file, ok := strings.CutPrefix(service, recordPrefix)
+		if !ok || wanted[service] {
+			continue
+		}
+		a.outer.end(service)
+		a.guards.mu.Lock()
+		if f := a.guards.records[file]; f != nil {
+			a.log.Info("queries are not recorded any more", "file", file, "was", fmt.Sprintf("%+v", f.recorder.Stats()))
+			delete(a.guards.records, file)
+		}
+		a.guards.mu.Unlock()
+	}
+}

@@ -1,0 +1,17 @@
+package config
+
+// GuardRecord keeps the queries of a route in a file, to try limits on them
+// later. They are there as they came.
+type GuardRecord struct {
+	File     string `yaml:"file"`                            // NDJSON, for its owner only
+	MaxBytes Size   `yaml:"max_bytes" range:"64KiB..100GiB"` // of the file; one before it is kept
+	Sample   Ratio  `yaml:"sample" range:"0.01%..100%"`      // the share of queries that are recorded
+}
+
+func (r *GuardRecord) setDefaults() { *r = GuardRecord{MaxBytes: 64 << 20, Sample: 1} }
+
+func (r *GuardRecord) check(k *checker, at string) {
+	if r.File == "" {
+		k.add(at, flawf("add file: queries.ndjson", "names no file"), at+".file")
+	}
+}
