@@ -22,7 +22,7 @@ type Engine struct {
 	conditions *conditions
 	replays    *replays
 	trouble    *trouble.Trouble // of upkeep
-	kick       chan struct{} // upkeep has work
+	kick       chan struct{}    // upkeep has work
 
 	mu    sync.Mutex // guards known; never held while waiting
 	known map[string]known
