@@ -168,3 +168,52 @@ func TestQueryStringsAreRead(t *testing.T) {
 		}
 	}
 }
+
+func TestNumbersAreReadAsJavaReadsThem(t *testing.T) {
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		text string
+		want float64
+		ok   bool
+	}{
+		{"10", 10, true}, {" 10 ", 10, true}, {"10d", 10, true}, {"1e3F", 1000, true}, {"+5", 5, true}, {"-5", -5, true},
+		{"0x1p4", 16, true}, {"-0X1P4d", -16, true}, {"1e999", inf, true}, {"0000000000000000000000000000000000000000000000000000000000000000007", 7, true},
+		{"", 0, false}, {"ten", 0, false}, {"1 0", 0, false}, {"d", 0, false}, {"NaN", 0, false}, {"0x", 0, false}, {"1_000", 0, false},
+	} {
+		if got, ok := javaNumber([]byte(c.text)); got != c.want || ok != c.ok {
+			t.Errorf("%q is %v, %v; want %v, %v", c.text, got, ok, c.want, c.ok)
+		}
+	}
+}
+
+func TestTimesThatSomethingIsKept(t *testing.T) {
+	for text, want := range map[string]float64{
+		"": 0, "1m": minute, " 2h ": 2 * hour, "3 s": 3 * second, "4S": 4 * second, "5MS": 5, "1D": day, "500": 500, "-1": math.Inf(1), "ever": math.Inf(1),
+	} {
+		if got := kept([]byte(text)); got != want {
+			t.Errorf("%q is %v ms, want %v", text, got, want)
+		}
+	}
+}
+
+// FuzzNumber: a number that is read is one, and every number of JSON is read.
+func FuzzNumber(f *testing.F) {
+	for _, seed := range []string{"1", " 1e5d", "0x1p-3F", "-0", "1.5.", "9e999", "+.5"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		v, ok := javaNumber([]byte(text))
+		if ok && math.IsNaN(v) {
+			t.Fatalf("%q is no number, and was read", text)
+		}
+		if plain, isPlain := parseNumber([]byte(text)); isPlain && (!ok || v != plain) {
+			t.Fatalf("%q is %v, then %v, %v", text, plain, v, ok)
+		}
+		if numberEnd([]byte(text+" "), 0) == len(text) && len(text) > 0 && len(text) < longNumber && !ok {
+			t.Fatalf("%q is a number, and was not read", text)
+		}
+		if ms := kept([]byte(text)); math.IsNaN(ms) {
+			t.Fatalf("%q is kept for no time", text)
+		}
+	})
+}

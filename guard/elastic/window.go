@@ -92,7 +92,7 @@ func kept(text []byte) float64 {
 	switch {
 	case !ok:
 		return math.Inf(1)
-	case text[len(text)-1] == 'S': // milliseconds to version 1, seconds since
+	case bytes.HasSuffix(text, []byte("S")) && !bytes.HasSuffix(text, []byte("MS")): // milliseconds to version 1, seconds since
 		return ms * 1000
 	}
 	return ms
