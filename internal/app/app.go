@@ -133,7 +133,7 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 	if err := a.openQueues(ctx, a.key); err != nil {
 		return nil, err
 	}
-	for _, open := range []func() error{func() error { return a.openSight(ctx) }, a.openProtection, a.openUnits, a.openDesk, func() error { return a.openGateway(ctx) }, func() error { return a.openLive(ctx) }, a.openAdmin} {
+	for _, open := range []func() error{func() error { return a.openSight(ctx) }, a.openProtection, a.openUnits, a.openDesk, a.openGateway, func() error { return a.openLive(ctx) }, a.openAdmin} {
 		if err := open(); err != nil {
 			return nil, err
 		}
@@ -153,11 +153,10 @@ func (a *App) openState() ([32]byte, error) {
 	return secret.Load(filepath.Join(a.cfg.StateDir, "secret"))
 }
 
-func (a *App) openGateway(ctx context.Context) error {
+func (a *App) openGateway() error {
 	if a.cfg.Listen == "" || len(a.cfg.Routes) == 0 {
 		return nil // nobody would be answered anything but 404
 	}
-	a.now.Load().files = a.filesElsewhere(ctx, &a.cfg)
 	cfg, err := a.gatewayConfig(a.now.Load())
 	if err != nil {
 		return err
