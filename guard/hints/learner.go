@@ -26,7 +26,7 @@ type LearnConfig struct {
 	// Guard's Observe.
 	Tell func(guard.Observation) `json:"-"`
 
-	Interval   time.Duration // between tellings; default 1 min
+	Interval   time.Duration // between tellings, at least; default 1 min
 	Keep       time.Duration // how long a lower bound stays that is not seen again; default 7 days
 	HalfLife   time.Duration // of what is known of shapes; default 24 h
 	Above      float64       // cardinalities up to this are not told, since as much is assumed of every field; default 100 000
@@ -172,6 +172,12 @@ func (l *Learner) Run(ctx context.Context) error {
 			return nil
 		case n := <-l.notes:
 			l.rest(ctx, l.look(n))
+			if !l.news(time.Now()) {
+				continue
+			}
+			if err := l.tell(time.Now()); err != nil {
+				return err
+			}
 		case <-tick.C:
 			if err := l.tell(time.Now()); err != nil {
 				return err
@@ -195,6 +201,13 @@ func (l *Learner) tell(now time.Time) error {
 		return fmt.Errorf("learn hints: %w", err)
 	}
 	return nil
+}
+
+// news reports whether there is something to tell, and nothing was for a while.
+func (l *Learner) news(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.changed && now.Sub(l.told) >= l.cfg.Interval
 }
 
 // turn begins a new period when it is time, and returns what is known.
