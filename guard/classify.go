@@ -10,14 +10,22 @@ type Caller struct {
 	Header   func(name string) string // may be nil
 }
 
-// Classify is the name of the class that the caller belongs to, or "".
+// Classify is the name of the class that the caller belongs to, or "": of those
+// whose conditions all hold the one with the most, then the one whose patterns
+// that hold are the longest, then the first by name. The order in which classes
+// are written does not matter.
 func (g *Guard) Classify(c Caller) string {
-	for _, class := range g.policy.Load().order {
-		if class.match.conditions() > 0 && class.match.matches(c) {
-			return class.name
+	best, most, longest := "", 0, 0
+	for _, class := range g.policy.Load().order { // by conditions, then by name
+		n := class.match.conditions()
+		if n == 0 || n < most {
+			break
+		}
+		if length, ok := class.match.matches(c); ok && (n > most || length > longest) {
+			best, most, longest = class.name, n, length
 		}
 	}
-	return ""
+	return best
 }
 
 func (m Match) conditions() int {
@@ -30,41 +38,41 @@ func (m Match) conditions() int {
 	return n
 }
 
-// literal is how much plain text must match, at least.
-func (m Match) literal() int {
-	total := 0
-	for _, list := range [][]string{m.OpaqueID, m.APIKey, m.User} {
-		least := -1
-		for _, p := range list {
-			if n := literal(p); least < 0 || n < least {
-				least = n
-			}
-		}
-		total += max(least, 0)
-	}
-	for _, h := range m.Header {
-		total += literal(h)
-	}
-	return total
-}
-
-func (m Match) matches(c Caller) bool {
+// matches reports whether all conditions hold, and how much plain text is in the
+// patterns that do.
+func (m Match) matches(c Caller) (length int, ok bool) {
 	for _, h := range m.Header {
 		name, pattern, _ := strings.Cut(h, ":")
-		if c.Header == nil || !anyOf([]string{strings.TrimSpace(pattern)}, c.Header(strings.TrimSpace(name))) {
-			return false
+		pattern = strings.TrimSpace(pattern)
+		if c.Header == nil {
+			return 0, false
 		}
+		if text := c.Header(strings.TrimSpace(name)); text == "" || !glob(pattern, text) {
+			return 0, false
+		}
+		length += literal(pattern)
 	}
-	return anyOf(m.OpaqueID, c.OpaqueID) && anyOf(m.APIKey, c.APIKey) && anyOf(m.User, c.User)
+	for _, of := range [...]struct {
+		patterns []string
+		text     string
+	}{{m.OpaqueID, c.OpaqueID}, {m.APIKey, c.APIKey}, {m.User, c.User}} {
+		n, ok := anyOf(of.patterns, of.text)
+		if !ok {
+			return 0, false
+		}
+		length += n
+	}
+	return length, true
 }
 
-// anyOf reports whether text matches one of the patterns, or there are none.
-// A caller who says nothing matches no pattern, not even *.
-func anyOf(patterns []string, text string) bool {
+// anyOf reports whether text matches one of the patterns, or there are none, and
+// how much plain text is in the longest that does. A caller who says nothing
+// matches no pattern, not even *.
+func anyOf(patterns []string, text string) (length int, ok bool) {
 	for _, p := range patterns {
 		if text != "" && glob(p, text) {
-			return true
+			length, ok = max(length, literal(p)), true
 		}
 	}
-	return len(patterns) == 0
+	return length, ok || len(patterns) == 0
 }

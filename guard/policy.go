@@ -113,7 +113,7 @@ func compile(l Limits, version int64, overrides []Override) (*policy, error) {
 		p.order = append(p.order, cp)
 	}
 	slices.SortFunc(p.order, func(a, b *classPolicy) int {
-		return cmp.Or(-cmp.Compare(a.match.conditions(), b.match.conditions()), -cmp.Compare(a.match.literal(), b.match.literal()), cmp.Compare(a.name, b.name))
+		return cmp.Or(-cmp.Compare(a.match.conditions(), b.match.conditions()), cmp.Compare(a.name, b.name))
 	})
 	return p, nil
 }

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
@@ -76,6 +77,57 @@ func TestCallersAreClassified(t *testing.T) {
 	} {
 		if got := g.Classify(c.caller); got != c.want {
 			t.Errorf("%+v is %q, want %q", c.caller, got, c.want)
+		}
+	}
+}
+
+// Which class a caller belongs to does not depend on the order in which classes
+// are written, nor on what else their patterns would take.
+func TestTheMostSpecificClassWins(t *testing.T) {
+	classes := []Class{
+		{Name: "a-all", Match: Match{User: []string{"*"}}},
+		{Name: "batch", Match: Match{User: []string{"etl-*", "x"}}}, // short, but not what matches
+		{Name: "nightly", Match: Match{User: []string{"etl-n*", "*"}}},
+		{Name: "one", Match: Match{User: []string{"etl-night-1"}}},
+		{Name: "panels", Match: Match{OpaqueID: []string{"kibana*", "k"}}},
+		{Name: "team", Match: Match{Header: []string{"X-A-Very-Long-Name-Of-A-Header: d*"}}},
+		{Name: "team-batch", Match: Match{Header: []string{"X-A-Very-Long-Name-Of-A-Header: d*"}, User: []string{"*"}}},
+		{Name: "z-panels", Match: Match{OpaqueID: []string{"kiban?*"}}},
+		{Name: "nobody"},
+	}
+	header := func(value string) func(string) string {
+		return func(name string) string {
+			if name == "X-A-Very-Long-Name-Of-A-Header" {
+				return value
+			}
+			return ""
+		}
+	}
+	for _, c := range []struct {
+		caller Caller
+		want   string
+	}{
+		{Caller{}, ""},
+		{Caller{User: "bob"}, "a-all"}, // nightly's * is as long; the first by name
+		{Caller{User: "etl-7"}, "batch"},
+		{Caller{User: "etl-night-2"}, "nightly"},
+		{Caller{User: "etl-night-1"}, "one"},
+		{Caller{User: "x"}, "batch"},
+		{Caller{OpaqueID: "kibana7"}, "panels"}, // six letters, the other five
+		{Caller{OpaqueID: "kibanX"}, "z-panels"},
+		{Caller{OpaqueID: "kibana7", Header: header("data")}, "panels"},
+		{Caller{Header: header("data")}, "team"},
+		{Caller{Header: header("ops")}, ""},
+		{Caller{User: "etl-night-1", Header: header("data")}, "team-batch"}, // two conditions
+	} {
+		for turn := range classes {
+			g, err := New(Config{Limits: Limits{Classes: append(slices.Clone(classes[turn:]), classes[:turn]...)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := g.Classify(c.caller); got != c.want {
+				t.Errorf("%d: %+v is %q, want %q", turn, c.caller, got, c.want)
+			}
 		}
 	}
 }
