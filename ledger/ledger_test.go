@@ -88,6 +88,11 @@ func open(t *testing.T, st ledger.Store, observe func(ledger.Event)) *book {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return opened(t, l)
+}
+
+func opened(t *testing.T, l *ledger.Ledger) *book {
+	t.Helper()
 	if err := l.Load(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}

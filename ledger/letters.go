@@ -180,7 +180,7 @@ func (l *Ledger) writeLetter(ctx context.Context, m bezoar.Letter) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	if _, err := l.cfg.Store.PutLetter(ctx, m); err != nil {
-		l.cfg.Log.Error("the dead letter could not be stored", "fleet", l.cfg.Fleet, "fingerprint", m.Fingerprint.Short(), "err", err)
+		l.storing.Failed("store the dead letter of "+m.Fingerprint.Short(), err)
 		return false
 	}
 	return true
@@ -217,7 +217,7 @@ func (l *Ledger) addCopies(ctx context.Context, fp bezoar.Fingerprint, n int64) 
 	defer cancel()
 	old, err := l.cfg.Store.Letters(qctx, LetterQuery{Fleet: l.cfg.Fleet, Fingerprint: fp, Limit: 1})
 	if err != nil {
-		l.cfg.Log.Error("the dead letter could not be looked up", "fleet", l.cfg.Fleet, "fingerprint", fp.Short(), "err", err)
+		l.storing.Failed("look up the dead letter of "+fp.Short(), err)
 		return false
 	}
 	if len(old) == 0 {

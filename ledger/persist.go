@@ -188,6 +188,7 @@ func (l *Ledger) write(ctx context.Context, due bool) {
 	if l.cfg.Store == nil || !l.catchUp(ctx) || !l.flushLetters(ctx) {
 		return
 	}
+	l.storing.Passed()
 	if due {
 		l.refresh(ctx)
 	}
@@ -219,7 +220,7 @@ func (l *Ledger) catchUp(ctx context.Context) bool {
 	l.persisting.Lock()
 	defer l.persisting.Unlock()
 	if err != nil {
-		l.cfg.Log.Error("the verdicts could not be stored", "fleet", l.cfg.Fleet, "err", err)
+		l.storing.Failed("store the verdicts", err)
 		return false
 	}
 	for id := range gone {

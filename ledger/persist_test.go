@@ -1,8 +1,11 @@
 package ledger_test
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -71,6 +74,35 @@ func TestTheStoreCatchesUpWithReleasesToo(t *testing.T) {
 		stored, err := st.Verdicts(t.Context(), "test")
 		if err != nil || len(stored) != 2 || !slices.Equal(ids(stored), ids(b.Verdicts())) {
 			t.Errorf("the store holds %v, the ledger %v (%v)", ids(stored), ids(b.Verdicts()), err)
+		}
+	})
+}
+
+// An outage is told when it begins, once a minute, and when it ends, however
+// often the store is tried and whatever waits for it.
+func TestAnOutageIsNoFlood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var buf bytes.Buffer // read when nobody writes
+		st := newStore(t)
+		l, err := ledger.New(ledger.Config{Fleet: "test", Store: st, Log: slog.New(slog.NewTextHandler(&buf, &slog.HandlerOptions{Level: slog.LevelError}))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := opened(t, l)
+		st.fail.Store(true)
+		for n := range byte(3) {
+			b.convict(work(n))
+		}
+		time.Sleep(150 * time.Second) // of the bubble's time
+		st.fail.Store(false)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		stored, err := st.Verdicts(t.Context(), "test")
+		if err != nil || len(stored) != 3 {
+			t.Errorf("%d verdicts are stored, %v", len(stored), err)
+		}
+		if n := strings.Count(buf.String(), "\n"); n != 4 { // the verdict that was first, and three minutes begun
+			t.Errorf("logged %d lines:\n%s", n, &buf)
 		}
 	})
 }
