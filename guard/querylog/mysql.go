@@ -1,6 +1,7 @@
 package querylog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -60,14 +61,15 @@ func (m *mysqlReader) next(n int, line string) error {
 // does in three lines.
 func isMySQLStart(line string) bool {
 	return strings.Contains(line, ", Version: ") && strings.Contains(line, "started with:") ||
-		strings.HasPrefix(line, "Tcp port: ") || strings.HasPrefix(line, "Time  ") && strings.Contains(line, " Command ")
+		strings.HasPrefix(line, "Tcp port: ") || strings.HasPrefix(line, "Time") && strings.Contains(line, " Id Command")
 }
 
 func (m *mysqlReader) head(line string) {
 	switch {
 	case strings.HasPrefix(line, "# User@Host: "):
-		name, _, _ := strings.Cut(line[len("# User@Host: "):], "[")
-		m.user = strings.TrimSpace(name)
+		name, rest, _ := strings.Cut(line[len("# User@Host: "):], "[")
+		as, _, _ := strings.Cut(rest, "]")
+		m.user = cmp.Or(strings.TrimSpace(name), as)
 	case strings.HasPrefix(line, "# Query_time: "):
 		words := strings.Fields(line[len("# Query_time: "):])
 		if len(words) > 0 {

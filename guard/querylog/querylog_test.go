@@ -100,6 +100,7 @@ func TestLogs(t *testing.T) {
 		"mysql.log": {querylog.MySQL, `
 9 sql mysql "SELECT *\n# a comment of the statement\nFROM t WHERE name LIKE '%x';" caller=app id= user=app took=2.000123s
 21 sql mysql "SELECT 1;" caller=ann id= user=ann took=250ms
+31 sql mysql "SELECT 2;" caller=root id= user=root took=1ms
 `},
 		"statements.csv": {querylog.Table, `
 2 sql postgres "SELECT \"a\",\n b FROM t WHERE id = $1" caller=app id= user=app took=2ms calls=1200 (values are not in the table)

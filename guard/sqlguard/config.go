@@ -39,17 +39,24 @@ func (c Config) checked(what string) (*judge, error) {
 	return &judge{config: c}, nil
 }
 
+// ErrRejected is what errors.Is finds in the error of every statement that was
+// not sent.
+var ErrRejected = errors.New("the guard rejects the statement")
+
 // Rejected is the error of a statement that was not sent.
 type Rejected struct {
 	Query   string
 	Verdict guard.Verdict // with what was found, the gravest first
 }
 
+// Is reports whether target is ErrRejected.
+func (r *Rejected) Is(target error) bool { return target == ErrRejected }
+
 func (r *Rejected) Error() string {
 	if len(r.Verdict.Findings) == 0 {
-		return "the guard rejects the statement"
+		return ErrRejected.Error()
 	}
-	text := "the guard rejects the statement: " + r.Verdict.Findings[0].String()
+	text := ErrRejected.Error() + ": " + r.Verdict.Findings[0].String()
 	if n := len(r.Verdict.Findings) - 1 + r.Verdict.More; n > 0 {
 		text += fmt.Sprintf(" (and %d more)", n)
 	}

@@ -16,9 +16,12 @@
 //
 //   - A statement that is rejected does not reach the database, and its
 //     connection stays usable; a transaction around it stays open. The error is
-//     a *[Rejected], which errors.As finds through whatever wraps it.
+//     a *[Rejected], which errors.As finds through whatever wraps it, and errors.Is
+//     as [ErrRejected]. Errors of the driver are its own.
 //   - A prepared statement is judged twice: its shape when it is prepared, and
-//     with the bound values each time it runs. Both are counted by the guard.
+//     with the bound values each time it runs. Both are counted by the guard. A
+//     driver that wants each statement with values prepared, as that of MySQL does
+//     without interpolateParams, asks for both after the first look.
 //   - A wrapped connection has the abilities of the one inside: contexts, bulk
 //     arguments, named values, session resets, pings. What the driver lacks is
 //     answered as database/sql itself would.

@@ -59,7 +59,7 @@ func Example() {
 		panic(err)
 	}
 	// Output:
-	// rejected: 1:1 DELETE: missing_where is 1, limit 0 (reject): add a WHERE that selects the rows to change; to empty a table, use TRUNCATE
+	// rejected: 1:1 DELETE: missing_where is 1, limit 0 (reject): add a WHERE that selects the rows to delete; to empty the table, use TRUNCATE
 	// auk
 	// bee-eater
 }

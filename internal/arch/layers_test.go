@@ -171,6 +171,7 @@ func bans() []ban {
 		{"...", "github.com/santhosh-tekuri/...", []string{"internal/schema"}, "whose schemas and bodies are hostile: only there is a check bounded"},
 		{"...", "go.yaml.in/...", []string{"internal/config"}, "one strict reader of settings"},
 		{"...", "github.com/vektah/...", nil, "tests hold guard/graphql against it; it builds a tree, and recurses"},
+		{"...", "github.com/lib/...", nil, "tests hold guard/sqlguard against it"},
 		{"...", "log", []string{"gateway", "internal/demo/sample", "examples/*"}, "log/slog, from the caller; only http.Server wants a *log.Logger"},
 		{"...", "testing/...", nil, "tests stay out of the binary"},
 		{"...", "net/http/httptest", nil, "tests stay out of the binary"},
