@@ -177,7 +177,7 @@ func (r *limitsReader) rule(path string, f ruleFile, class string) {
 		r.bad(path, "add predictor: agg_product, or another", "names no predictor")
 		return
 	case err != nil:
-		r.bad(path+".predictor", didYouMean(f.Predictor, predictorNames(), "docs/guard.md lists them"), "%s is no predictor", config.Quoted(f.Predictor))
+		r.bad(path+".predictor", didYouMean(f.Predictor, predictorNames(), "docs/guard-limits.md lists them"), "%s is no predictor", config.Quoted(f.Predictor))
 		return
 	}
 	out.Predictor, out.Limit = p, defaultLimit(p)

@@ -16,7 +16,7 @@ func TestLimitsAreReadStrictly(t *testing.T) {
 		"dial: NaN":               `g:1:7: dial: "NaN" is no such factor — write a factor above 0 and at most 1000, such as 0.5 or 50%`,
 		"load_floor: 150%":        `g:1:13: load_floor: "150%" is no such factor — write a factor above 0 and at most 1, such as 0.5 or 50%`,
 		"rules: [{limit: 3}]":     "g:1:9: rules[0]: names no predictor — add predictor: agg_product, or another",
-		"rules: [{predictor: x}]": `g:1:21: rules[0].predictor: "x" is no predictor — docs/guard.md lists them`,
+		"rules: [{predictor: x}]": `g:1:21: rules[0].predictor: "x" is no predictor — docs/guard-limits.md lists them`,
 		"rules: [{predictor: agg_prodct, limit: 1}]":                                 `g:1:21: rules[0].predictor: "agg_prodct" is no predictor — did you mean agg_product?`,
 		"rules: [{predictor: script}]":                                               "g:1:9: rules[0]: changes nothing — add limit: 1000, action: off, or both",
 		"rules: [{predictor: script, limit: many}]":                                  `g:1:36: rules[0].limit: "many" is no limit — write a number such as 10000, 64k or 1e6, a time such as 5m, or unbounded`,
@@ -153,15 +153,15 @@ func FuzzParseLimits(f *testing.F) {
 
 // The guide's limits and hints are read, and it names every predictor.
 func TestTheGuideIsTrue(t *testing.T) {
-	guide := string(readFile(t, "../docs", "guard.md"))
+	guide := string(readFile(t, "../docs", "guard-limits.md"))
 	for _, p := range cost.Predictors() {
 		if !strings.Contains(guide, "`"+p.String()+"`") {
-			t.Errorf("docs/guard.md does not name %s", p)
+			t.Errorf("docs/guard-limits.md does not name %s", p)
 		}
 	}
 	parts := strings.Split(guide, "```yaml\n")
 	if len(parts) < 3 {
-		t.Fatalf("docs/guard.md has %d examples of files, want limits and hints last", len(parts)-1)
+		t.Fatalf("docs/guard-limits.md has %d examples of files, want limits and hints last", len(parts)-1)
 	}
 	for i, part := range parts[len(parts)-2:] {
 		file, _, _ := strings.Cut(part, "```")

@@ -154,5 +154,6 @@ async function run() {
 }
 
 byId("guard-route").addEventListener("change", (e) => choose({ route: e.target.value, caller: null }));
+addEventListener("resize", () => show());
 byId("shapes-all").addEventListener("click", () => choose({ caller: null }));
 run();

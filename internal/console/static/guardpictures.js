@@ -55,6 +55,9 @@ export function decades(values) {
   return [low, high > low ? high : low + 1];
 }
 
+// time writes milliseconds, and what is less. A pure function.
+const time = (ms) => (ms < 1 ? `${Number((ms * 1000).toPrecision(2))} µs` : milliseconds(ms).replace(/[.]0+ /, " "));
+
 const power = (n) => (n < 4 && n > -4 ? String(10 ** n) : `10^${n}`);
 
 // plot draws shapes by what was predicted and how long they took, both in powers
@@ -78,7 +81,7 @@ export function plot(shapes, wide, wanted) {
   }
   for (let n = ys[0]; n <= ys[1]; n++) {
     picture.append(svg("path", { class: "grid", d: `M${left} ${y(10 ** n)}H${wide - right}` }));
-    text({ x: left - 6, y: y(10 ** n) + 4 }, milliseconds(10 ** n), { "text-anchor": "end" });
+    text({ x: left - 6, y: y(10 ** n) + 4 }, time(10 ** n), { "text-anchor": "end" });
   }
   text({ x: (left + wide) / 2, y: high - 6 }, "units predicted", { "text-anchor": "middle" });
   const names = [];
@@ -96,7 +99,7 @@ export function plot(shapes, wide, wanted) {
 
 // mark is one shape: a circle, or a cross when it has killed.
 function mark(s, cx, cy, ms, of) {
-  const words = `${s.shape}: ${units(s.max_cost)} units, ${milliseconds(ms)}, ${count(s.checked)} queries${s.deaths ? `, ${count(s.deaths)} deaths` : ""}${s.mostly ? `, mostly ${s.mostly}` : ""}`;
+  const words = `${s.shape}: ${units(s.max_cost)} units, ${time(ms)}, ${count(s.checked)} queries${s.deaths ? `, ${count(s.deaths)} deaths` : ""}${s.mostly ? `, mostly ${s.mostly}` : ""}`;
   const title = svg("title", {});
   title.textContent = words;
   const link = svg("a", { href: `#shape-${s.shape}`, "aria-label": words, class: `${s.deaths > 0 ? "kills" : s.predictor ? "beyond" : ""} ${of ? "of" : ""}`.trim() });
