@@ -156,6 +156,9 @@ func (r *Reader) fieldCaps(root int, p *parameters, ep endpoint) {
 			m := r.add(cost.AggSize, r.quantity(s, 10), s)
 			m.Cap = r.bodyCap(s, "", "", 0, 1)
 		}
+		if s := r.get(root, "string"); s > none { // a prefix, or what made an automaton of it
+			r.add(cost.PatternLength, float64(utf8.RuneCount(r.bytes(s))), s)
+		}
 	}
 }
 

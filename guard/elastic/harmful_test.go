@@ -203,6 +203,7 @@ func TestClausesAndPatternsAreMeasured(t *testing.T) {
 		{"wildcards in all fields", "POST /x/_search", `{"query":{"query_string":{"query":"foo* ba* qu*"}}}`, "field_fanout"},
 		{"joins in joins", "POST /x/_search", `{"query":` + nested(`{"nested":{"path":"a","query":`, `{"term":{"a":1}}`, `}}`, 3) + `}`, "joining"},
 		{"long prefix", "POST /x/_search", `{"query":{"prefix":{"t":{"value":"` + strings.Repeat("ab", 600) + `"}}}}`, "pattern_length"},
+		{"long start of terms", "POST /x/_terms_enum", `{"field":"t","string":"` + strings.Repeat("ab", 600) + `"}`, "pattern_length"},
 		{"long prefix to complete", "POST /x/_search", `{"suggest":{"s":{"prefix":"` + strings.Repeat("ab", 600) + `","completion":{"field":"c"}}}}`, "pattern_length"},
 		{"candidates of a phrase", "POST /x/_search", `{"suggest":{"s":{"text":"a","phrase":{"field":"c","direct_generator":[{"field":"c","size":100000}]}}}}`, "suggest_size"},
 		{"stars in what is fetched", "POST /x/_search", `{"_source":{"excludes":["a*b*c*d*e*f*g*h*i*j"]}}`, "wildcard_stars"},

@@ -176,9 +176,23 @@ func TestNumbersAreReadAsJavaReadsThem(t *testing.T) {
 		want float64
 		ok   bool
 	}{
-		{"10", 10, true}, {" 10 ", 10, true}, {"10d", 10, true}, {"1e3F", 1000, true}, {"+5", 5, true}, {"-5", -5, true},
-		{"0x1p4", 16, true}, {"-0X1P4d", -16, true}, {"1e999", inf, true}, {"0000000000000000000000000000000000000000000000000000000000000000007", 7, true},
-		{"", 0, false}, {"ten", 0, false}, {"1 0", 0, false}, {"d", 0, false}, {"NaN", 0, false}, {"0x", 0, false}, {"1_000", 0, false},
+		{"10", 10, true},
+		{" 10 ", 10, true},
+		{"10d", 10, true},
+		{"1e3F", 1000, true},
+		{"+5", 5, true},
+		{"-5", -5, true},
+		{"0x1p4", 16, true},
+		{"-0X1P4d", -16, true},
+		{"1e999", inf, true},
+		{"0000000000000000000000000000000000000000000000000000000000000000007", 7, true},
+		{"", 0, false},
+		{"ten", 0, false},
+		{"1 0", 0, false},
+		{"d", 0, false},
+		{"NaN", 0, false},
+		{"0x", 0, false},
+		{"1_000", 0, false},
 	} {
 		if got, ok := javaNumber([]byte(c.text)); got != c.want || ok != c.ok {
 			t.Errorf("%q is %v, %v; want %v, %v", c.text, got, ok, c.want, c.ok)
