@@ -5,7 +5,7 @@ import "slices"
 // Bounds of one careful search.
 const (
 	maxCareful      = 1200    // places
-	carefulBudget   = 400_000 // steps
+	carefulBudget   = 200_000 // steps
 	carefulAttempts = 8       // candidates of one pattern
 )
 
@@ -32,18 +32,39 @@ type careful struct {
 
 // careful is the attacks with such a pump; none if there is none nearby.
 func (f *forge) careful(c candidate, reach []bitset) []attack {
-	target := c.pivot
-	if c.class == Polynomial {
-		target = c.target
-	}
 	saved := f.left.left
 	f.left.left = min(saved, carefulBudget)
 	given := f.left.left
 	defer func() { f.left.left += saved - given }()
+	out := f.carefully(c, reach)
+	for _, o := range c.others {
+		if len(out) > 0 || f.left.left <= 0 {
+			break
+		}
+		c.pivot = o[0]
+		if c.class == Polynomial {
+			c.target = o[1]
+		}
+		out = f.carefully(c, reach)
+	}
+	return out
+}
+
+func (f *forge) carefully(c candidate, reach []bitset) []attack {
+	target := c.pivot
+	if c.class == Polynomial {
+		target = c.target
+	}
 	s := &careful{forge: f, c: c, region: f.states[target].region, reach: reach, seen: map[string]bool{}}
 	var out []attack
-	for _, prefix := range f.prefixes(c) {
-		at, ok := f.run([]int32{0}, prefix.prefix, s.region)
+	prefixes := f.prefixes(c)
+	if _, ok := f.run(prefixes[0], c.seek, s.region); !ok && !c.seek {
+		if p, ok := f.quiet(c.pivot, s.region); ok {
+			prefixes = []attack{p}
+		}
+	}
+	for _, prefix := range prefixes {
+		at, ok := f.run(prefix, c.seek, s.region)
 		if !ok || !c.seek && !at.set.has(c.pivot) {
 			continue
 		}

@@ -5,12 +5,13 @@ import "slices"
 // candidate is a loop that the automaton can go through in more than one way.
 type candidate struct {
 	class  Class
-	seek   bool  // one of the ways is that the match has not begun
-	pivot  int32 // the state where the ways part
-	target int32 // of a polynomial: the state where they meet
-	pump   []bag // a rune of each, in turn
-	depth  int   // of a polynomial: how many loops follow one another
-	a, b   loop  // the first and second
+	seek   bool       // one of the ways is that the match has not begun
+	pivot  int32      // the state where the ways part
+	target int32      // of a polynomial: the state where they meet
+	pump   []bag      // a rune of each, in turn
+	depth  int        // of a polynomial: how many loops follow one another
+	a, b   loop       // the first and second
+	others [][2]int32 // pivots and targets that may do as well
 }
 
 // What is kept of one component, and of all.
@@ -32,9 +33,26 @@ func (m *automaton) exponentials(left *budget) []candidate {
 		found = append(found, d.search(members)...)
 	}
 	for i := range found {
-		found[i].a = m.loop(m.comps[m.scc[found[i].pivot]])
+		members := m.comps[m.scc[found[i].pivot]]
+		found[i].a, found[i].others = m.loop(members), m.others(found[i].pivot, members)
 	}
 	return found
+}
+
+// others is more states of a component, those that read other runes than v first.
+func (m *automaton) others(v int32, members []int32) [][2]int32 {
+	var first, then [][2]int32
+	read := []bag{m.states[v].bag}
+	for _, w := range members {
+		if b := m.states[w].bag; !slices.Contains(read, b) {
+			read = append(read, b)
+			first = append(first, [2]int32{w, w})
+		} else if w != v && len(then) < maxOthers {
+			then = append(then, [2]int32{w, w})
+		}
+	}
+	first = append(first, then...)
+	return first[:min(len(first), maxOthers)]
 }
 
 // doubled finds edges inside a component that stand for two ways, those that

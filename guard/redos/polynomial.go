@@ -62,6 +62,9 @@ func (m *automaton) reachable() []bitset {
 // perPair is how many cycles of a pair of loops are looked at.
 const perPair = 4
 
+// maxOthers is how many more places to begin a pump are kept.
+const maxOthers = 4
+
 // common says whether two loops read a rune in common.
 func (m *automaton) common(a, b loop) bool {
 	var x, y bag
@@ -106,10 +109,33 @@ func (m *automaton) between(a, b loop, reach []bitset, left *budget) (candidate,
 		from, to := p.pairs[v][0], p.pairs[v][1]
 		t := &triples{automaton: m, left: left, reach: reach, a: a, b: b}
 		if word, ok := t.search(from, to); ok {
-			return candidate{class: Polynomial, pivot: from, target: to, pump: word, a: a, b: b}, true
+			c := candidate{class: Polynomial, pivot: from, target: to, pump: word, a: a, b: b}
+			c.others = p.others(members)
+			return c, true
 		}
 	}
 	return candidate{}, false
+}
+
+// others is more pairs of one cycle, those that read different runes first: what
+// is wrong with the word of one may not be with that of another.
+func (p *pairing) others(members []int32) [][2]int32 {
+	var first, then [][2]int32
+	read := []bag{p.read(members[0])}
+	for _, v := range members[1:] {
+		if b := p.read(v); !slices.Contains(read, b) {
+			read = append(read, b)
+			first = append(first, p.pairs[v])
+		} else if len(then) < maxOthers {
+			then = append(then, p.pairs[v])
+		}
+	}
+	first = append(first, then...)
+	return first[:min(len(first), maxOthers)]
+}
+
+func (p *pairing) read(v int32) bag {
+	return p.states[p.pairs[v][0]].bag.and(p.states[p.pairs[v][1]].bag)
 }
 
 // pairing is the pair automaton of two loops.

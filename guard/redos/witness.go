@@ -82,87 +82,9 @@ func (f *forge) spell(word []bag, rarest bool) []int {
 	return out
 }
 
-// prefix leads from the start of the text to state to, if possible by a match
-// that begins there; start is where it begins otherwise.
-func (f *forge) prefix(to int32) (word []bag, start int) {
-	return f.prefixFrom(0, to)
-}
-
-// prefixFrom goes by the state first.
-func (f *forge) prefixFrom(first, to int32) (word []bag, start int) {
-	for _, seeking := range []bool{false, true} {
-		parent := map[int32]int32{0: 0, first: 0}
-		for queue := []int32{first}; len(queue) > 0 && f.left.spend(1); queue = queue[1:] {
-			v := queue[0]
-			if v == to {
-				for w := v; w != 0; w = parent[w] {
-					word = append(word, f.states[w].bag)
-					if w < f.seek {
-						start++
-					}
-				}
-				slices.Reverse(word)
-				return word, start
-			}
-			for _, e := range f.states[v].edges {
-				if _, seen := parent[e.to]; !seen && (seeking || e.to >= f.seek) {
-					parent[e.to] = v
-					queue = append(queue, e.to)
-				}
-			}
-		}
-	}
-	return nil, 0
-}
-
-// maxLeads is how many runes are tried before a prefix that ends a match.
-const maxLeads = 4
-
-// prefixes leads to the candidate: directly, and if a match ends on the way,
-// after a rune that keeps it from beginning.
-func (f *forge) prefixes(c candidate) []attack {
-	var out []attack
-	word, start := []bag(nil), 0
-	if !c.seek { // else the first pump serves
-		word, start = f.prefix(c.pivot)
-	}
-	for _, rarest := range []bool{true, false} {
-		p := f.spell(word, rarest)
-		if len(out) > 0 && slices.Equal(out[0].prefix, p) {
-			break
-		}
-		out = append(out, attack{prefix: p, start: start})
-	}
-	if len(f.states[0].edges) > 0 && f.states[0].edges[0].to < f.seek { // a search
-		for _, atom := range f.order[:min(maxLeads, len(f.order))] {
-			out = append(out, attack{prefix: append([]int{atom}, out[0].prefix...), start: start + 1})
-		}
-	}
-	return out
-}
-
-// detours is attacks that get to the candidate by other beginnings: which one is
-// tried first decides whether an engine gets there at all before it matches.
-func (f *forge) detours(c candidate) []attack {
-	var out []attack
-	pump := f.spell(c.pump, true)
-	for _, e := range f.states[0].edges {
-		if e.to < f.seek {
-			continue
-		}
-		if word, _ := f.prefixFrom(e.to, c.pivot); len(word) > 0 {
-			out = append(out, f.ending(c, attack{prefix: f.spell(word, true), pump: pump})...)
-		}
-		if len(out) >= maxLeads*maxSuffixes {
-			break
-		}
-	}
-	return out
-}
-
 // leads says whether a prefix gets to where the candidate's ways part.
 func (f *forge) leads(p attack, c candidate) bool {
-	at, ok := f.run([]int32{0}, p.prefix, 0)
+	at, ok := f.run(p, c.seek, 0)
 	return ok && (c.seek || at.set.has(c.pivot))
 }
 
@@ -177,7 +99,8 @@ func (f *forge) attacks(c candidate) []attack {
 		}
 		w := prefixes[0]
 		for _, p := range prefixes {
-			if _, _, ok := f.settle([]int32{0}, p.prefix, pump, 0); ok && f.leads(p, c) {
+			p.pump = pump
+			if _, _, ok := f.settle(p, c.seek, 0); ok && f.leads(p, c) {
 				w = p
 				break
 			}
@@ -197,7 +120,7 @@ func (f *forge) attacks(c candidate) []attack {
 func (f *forge) ending(c candidate, w attack) []attack {
 	var suffixes [][]int
 	region := f.states[max(c.pivot, c.target)].region
-	if at, period, ok := f.settle([]int32{0}, w.prefix, w.pump, region); ok {
+	if at, period, ok := f.settle(w, c.seek, region); ok {
 		suffixes = f.suffixes(at, region)
 		w.pump = slices.Repeat(w.pump, period)
 	}
@@ -209,7 +132,11 @@ func (f *forge) ending(c candidate, w attack) []attack {
 		if c.seek {
 			from = from[1:]
 		}
-		if at, period, ok := f.settle(from, nil, w.pump, region); ok {
+		at := spot{set: newBitset(len(f.states))}
+		for _, v := range from {
+			at.set.set(v)
+		}
+		if at, period, ok := f.pumped(at, w.pump, false, region); ok {
 			suffixes = f.suffixes(at, region)
 			w.pump = slices.Repeat(w.pump, period)
 		}
@@ -237,36 +164,54 @@ type spot struct {
 
 func (s spot) equal(t spot) bool { return s.last == t.last && slices.Equal(s.set, t.set) }
 
-// run reads a text; ok is false if a match ends on the way.
-func (f *forge) run(from []int32, text []int, region int32) (at spot, ok bool) {
+// run reads a prefix, up to its start as a search does that has not begun to
+// match, and from there on as one match does, or if seeking as all that begin.
+// ok is false if a match ends on the way.
+func (f *forge) run(w attack, seeking bool, region int32) (at spot, ok bool) {
 	at.set = newBitset(len(f.states))
-	for _, v := range from {
-		at.set.set(v)
+	at.set.set(0)
+	if at, ok = f.on(at, w.prefix[:w.start], true, region); ok {
+		at, ok = f.on(at, w.prefix[w.start:], seeking, region)
 	}
-	return f.on(at, text, region)
+	return at, ok
 }
 
 // on reads on.
-func (f *forge) on(at spot, text []int, region int32) (spot, bool) {
+func (f *forge) on(at spot, text []int, seeking bool, region int32) (spot, bool) {
 	for _, atom := range text {
 		next, ok := f.read(at.set, atom, region)
 		if !ok {
 			return spot{}, false
+		}
+		if !seeking {
+			f.begun(next)
 		}
 		at = spot{next, f.alpha.in(f.alpha.lines, atom) && f.ends(at.set, region, beforeLast)}
 	}
 	return at, true
 }
 
-// settle reads a prefix and pumps until the states come again, after as many
-// pumps as the period says.
-func (f *forge) settle(from []int32, prefix, pump []int, region int32) (at spot, period int, ok bool) {
-	if at, ok = f.run(from, prefix, region); !ok {
+// begun takes out the states of a search that has not begun to match: what
+// begins later is tried later, and too late to help.
+func (f *forge) begun(set bitset) {
+	for v := range f.seek {
+		set[v/64] &^= 1 << (v % 64)
+	}
+}
+
+// settle reads prefix and pumps until the states come again, after as many pumps
+// as the period says.
+func (f *forge) settle(w attack, seeking bool, region int32) (at spot, period int, ok bool) {
+	if at, ok = f.run(w, seeking, region); !ok {
 		return spot{}, 0, false
 	}
+	return f.pumped(at, w.pump, seeking, region)
+}
+
+func (f *forge) pumped(at spot, pump []int, seeking bool, region int32) (_ spot, period int, ok bool) {
 	var seen []spot
 	for range maxSettle {
-		if at, ok = f.on(at, pump, region); !ok {
+		if at, ok = f.on(at, pump, seeking, region); !ok {
 			return spot{}, 0, false
 		}
 		for i := len(seen) - 1; i >= max(0, len(seen)-maxPeriod); i-- {
@@ -328,6 +273,8 @@ func (f *forge) suffixes(from spot, region int32) [][]int {
 	}
 	var out [][]int
 	seen := map[string]bool{}
+	from.set = slices.Clone(from.set)
+	f.begun(from.set)
 	queue := []node{{from, nil}}
 	for n := 0; len(queue) > 0 && n < maxSubsets && len(out) < maxSuffixes; n++ {
 		now := queue[0]
@@ -342,7 +289,7 @@ func (f *forge) suffixes(from spot, region int32) [][]int {
 			continue
 		}
 		for _, atom := range f.order {
-			next, ok := f.on(now.spot, []int{atom}, region)
+			next, ok := f.on(now.spot, []int{atom}, false, region)
 			if !ok || f.left.left <= 0 {
 				continue
 			}

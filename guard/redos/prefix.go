@@ -1,0 +1,127 @@
+package redos
+
+import "slices"
+
+// prefix leads from the start of the text to state to, if possible by a match
+// that begins there; start is where it begins otherwise.
+func (f *forge) prefix(to int32) (word []bag, start int) {
+	return f.prefixFrom(0, to)
+}
+
+// prefixFrom goes by the state first.
+func (f *forge) prefixFrom(first, to int32) (word []bag, start int) {
+	for _, seeking := range []bool{false, true} {
+		parent := map[int32]int32{0: 0, first: 0}
+		for queue := []int32{first}; len(queue) > 0 && f.left.spend(1); queue = queue[1:] {
+			v := queue[0]
+			if v == to {
+				for w := v; w != 0; w = parent[w] {
+					word = append(word, f.states[w].bag)
+					if w < f.seek {
+						start++
+					}
+				}
+				slices.Reverse(word)
+				return word, start
+			}
+			for _, e := range f.states[v].edges {
+				if _, seen := parent[e.to]; !seen && (seeking || e.to >= f.seek) {
+					parent[e.to] = v
+					queue = append(queue, e.to)
+				}
+			}
+		}
+	}
+	return nil, 0
+}
+
+// maxLeads is how many runes are tried before a prefix that ends a match.
+const maxLeads = 4
+
+// prefixes leads to the candidate: directly, and if a match ends on the way,
+// after a rune that keeps it from beginning.
+func (f *forge) prefixes(c candidate) []attack {
+	var out []attack
+	word, start := []bag(nil), 0
+	if !c.seek { // else the first pump serves
+		word, start = f.prefix(c.pivot)
+	}
+	for _, rarest := range []bool{true, false} {
+		p := f.spell(word, rarest)
+		if len(out) > 0 && slices.Equal(out[0].prefix, p) {
+			break
+		}
+		out = append(out, attack{prefix: p, start: start})
+	}
+	if len(f.states[0].edges) > 0 && f.states[0].edges[0].to < f.seek { // a search
+		for _, atom := range f.order[:min(maxLeads, len(f.order))] {
+			out = append(out, attack{prefix: append([]int{atom}, out[0].prefix...), start: start + 1})
+		}
+	}
+	return out
+}
+
+// detours is attacks that get to the candidate by other beginnings: which one is
+// tried first decides whether an engine gets there at all before it matches.
+func (f *forge) detours(c candidate) []attack {
+	var out []attack
+	pump := f.spell(c.pump, true)
+	for _, e := range f.states[0].edges {
+		if e.to < f.seek {
+			continue
+		}
+		if word, _ := f.prefixFrom(e.to, c.pivot); len(word) > 0 {
+			out = append(out, f.ending(c, attack{prefix: f.spell(word, true), pump: pump})...)
+		}
+		if len(out) >= maxLeads*maxSuffixes {
+			break
+		}
+	}
+	return out
+}
+
+// maxQuiet bounds the search for a prefix that ends no match.
+const maxQuiet = 300
+
+// quiet is a prefix to state to on which no match ends, if there is one nearby.
+func (f *forge) quiet(to, region int32) (p attack, ok bool) {
+	type place struct {
+		at   int32
+		set  bitset
+		from int
+		atom int
+	}
+	first := newBitset(len(f.states))
+	first.set(0)
+	places := []place{{set: first, from: -1}}
+	seen := map[string]bool{}
+	for i := 0; i < len(places) && len(places) < maxQuiet && f.left.left > 0; i++ {
+		for _, atom := range f.order {
+			next, ok := f.read(places[i].set, atom, region)
+			if !ok {
+				continue
+			}
+			key := next.key()
+			for _, e := range f.states[places[i].at].edges {
+				id := key + string([]byte{byte(e.to), byte(e.to >> 8)})
+				if !f.states[e.to].bag.has(atom) || seen[id] {
+					continue
+				}
+				seen[id] = true
+				places = append(places, place{e.to, next, i, atom})
+				if e.to != to {
+					continue
+				}
+				for i := len(places) - 1; i > 0; i = places[i].from {
+					p.prefix = append(p.prefix, places[i].atom)
+					if places[i].at < f.seek {
+						p.start++
+					}
+				}
+				slices.Reverse(p.prefix)
+				return p, true
+			}
+		}
+	}
+	return attack{}, false
+}
