@@ -85,10 +85,20 @@ func (r *Reader) distinctFrom(k int) bool {
 // after is where the clause that begins at from ends: at the next one.
 func (c clauses) after(from int) int {
 	end := c.end
-	for _, k := range [...]int{c.from, c.where, c.group, c.having, c.window} {
-		if k > from && k < end {
-			end = k
-		}
+	if c.from > from {
+		end = c.from
+	}
+	if c.where > from {
+		end = min(end, c.where)
+	}
+	if c.group > from {
+		end = min(end, c.group)
+	}
+	if c.having > from {
+		end = min(end, c.having)
+	}
+	if c.window > from {
+		end = min(end, c.window)
 	}
 	return end
 }
@@ -179,7 +189,7 @@ func (r *Reader) selectList(c clauses, s *shape) (aggregate bool, distinct int) 
 				i = r.skip(i + 2)
 				continue
 			}
-		case w == wAll, w == wIgnorable, w == wStraight, r.wordIs(i, "sql_calc_found_rows", "sql_no_cache", "sql_cache", "sql_small_result", "sql_big_result", "sql_buffer_result"):
+		case w == wAll, w == wIgnorable, w == wStraight, w == none && r.selectOption(i):
 		case w == wTop && (r.kindAt(i+1) == number || r.kindAt(i+1) == openParen || r.kindAt(i+1) == param):
 			i = r.topRows(i, end, s)
 			continue
@@ -189,6 +199,22 @@ func (r *Reader) selectList(c clauses, s *shape) (aggregate bool, distinct int) 
 		i++
 	}
 	return false, distinct
+}
+
+// plain says whether an expression of one token holds no query and no call.
+func (r *Reader) plain(i int) bool {
+	t := &r.tokens[i]
+	return t.kind != openParen && (t.word == none || t.word == oStar)
+}
+
+// selectOption says whether token i is SQL_NO_CACHE or the like.
+func (r *Reader) selectOption(i int) bool {
+	const shortest = len("sql_cache")
+	t := r.tok(i)
+	if t.kind != bare || int(t.end-t.start) < shortest || r.text[t.start]|0x20 != 's' {
+		return false
+	}
+	return r.wordIs(i, "sql_calc_found_rows", "sql_no_cache", "sql_cache", "sql_small_result", "sql_big_result", "sql_buffer_result")
 }
 
 // topRows reads TOP n and TOP (n).
@@ -219,8 +245,10 @@ func (r *Reader) selectItems(i, end int) (aggregate bool) {
 		if len(r.items)-mark < maxGroups {
 			r.items = append(r.items, span{from, to})
 		}
-		e := r.scan(from, to, nil)
-		aggregate = aggregate || e.aggregate
+		if to != from+1 || !r.plain(from) {
+			e := r.scan(from, to, nil)
+			aggregate = aggregate || e.aggregate
+		}
 		from = to + 1
 	}
 	return aggregate

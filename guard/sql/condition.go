@@ -63,6 +63,9 @@ func (r *Reader) find(i, j int, w word) int {
 // or is the first OR at this level, or j. In MySQL || is one too, unless it is
 // written as other servers mean it: behind LIKE it joins texts.
 func (r *Reader) or(i, j int) int {
+	if !r.ors {
+		return j
+	}
 	if r.dialect.kind != mysql {
 		return r.find(i, j, wOr)
 	}
@@ -165,7 +168,7 @@ func (r *Reader) conjunction(b *block, i, j int, on bool) verdict {
 
 // conditional says whether token i is in a comment that only some servers
 // execute, in a statement that is not.
-func (r *Reader) conditional(i int) bool { return r.tok(i).hidden && !r.whole }
+func (r *Reader) conditional(i int) bool { return r.hides && !r.whole && r.tok(i).hidden }
 
 // factor reads NOT, brackets, and what is left: one comparison.
 func (r *Reader) factor(b *block, i, j int, on bool) verdict {

@@ -204,6 +204,8 @@ const smallTable = 100
 func (r *Reader) alias(i, j int, rel *relation) int {
 	for i < j {
 		switch t := r.tok(i); {
+		case t.word == wOn, t.kind == comma: // the usual ends, before what is rare
+			return i
 		case t.word == wAs && i+1 < j && r.name(i+1):
 			i++
 			i = r.aliasName(i, j, rel)

@@ -70,7 +70,7 @@ func FuzzRead(f *testing.F) {
 func checkTokens(t *testing.T, text, dialect string) {
 	t.Helper()
 	var r Reader
-	r.begin(nil, cost.Query{Body: []byte(text), Dialect: dialect}, cost.Options{MaxDepth: 30})
+	r.begin(nil, &cost.Query{Body: []byte(text), Dialect: dialect}, &cost.Options{MaxDepth: 30})
 	r.lexAll()
 	at := int32(0)
 	for i, tok := range r.tokens {

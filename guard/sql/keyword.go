@@ -113,6 +113,16 @@ const (
 	oOther
 )
 
+// words is a set of those words that say where a clause begins; the others are
+// not told apart in it.
+type words uint64
+
+func (s *words) add(w word) { *s |= 1 << (w & 63) }
+
+// parts are the words of which a text with several arms, or with something
+// behind them, has at least one.
+const parts words = 1<<wUnion | 1<<wOrder | 1<<wLimit | 1<<wOffset | 1<<wFetch | 1<<wFor | 1<<wLock | 1<<wInto | 1<<wProcedure
+
 // names says whether a word may also name a column or a table: it means
 // something only in its place.
 func (w word) names() bool {

@@ -14,11 +14,16 @@ type lexer struct {
 	maxDepth  int
 	maxTokens int
 
-	tokens []token
-	open   []int32 // tokens of brackets and CASE that are not closed
-	params int     // placeholders without a number or a name
+	tokens   []token
+	previous kind    // of the last token
+	seen     words   // of the tokens
+	open     []int32 // tokens of brackets and CASE that are not closed
+	params   int     // placeholders without a number or a name
 
 	hidden   bool // within /*! … */
+	hides    bool // a token was
+	several  bool // a semicolon was read
+	ors      bool // an OR was, or what may be one
 	noDollar bool // a $tag$ was not closed: there is none further on
 	steps    int  // bytes and tokens looked at, for the test that this is linear
 
@@ -30,6 +35,10 @@ func (l *lexer) lex(from int) {
 	i := from
 	for i < len(l.text) && l.fault == nil {
 		c := l.text[i]
+		if c == ' ' { // between most tokens
+			i++
+			continue
+		}
 		switch classOf(c) {
 		case space:
 			i++
@@ -70,6 +79,8 @@ func (l *lexer) fail(p cost.Predictor, reason string, at int) {
 // add appends a token and says where the text goes on.
 func (l *lexer) add(k kind, w word, start, end int) int {
 	l.tokens = append(l.tokens, token{start: int32(start), end: int32(end), match: -1, kind: k, word: w, hidden: l.hidden})
+	l.previous = k
+	l.seen.add(w)
 	l.steps += end - start
 	return end
 }
@@ -93,43 +104,56 @@ func (l *lexer) last() token {
 // afterOperand says that the last token ends a value, so that a sign goes on
 // with it.
 func (l *lexer) afterOperand() bool {
+	if !l.previous.operand() {
+		return false
+	}
 	t := l.last()
-	return t.kind.operand() && (t.kind != bare || t.word == none || t.word == wEnd || t.word == wTrue || t.word == wFalse || t.word == wNull || t.word == wNow)
+	return t.kind != bare || t.word == none || t.word == wEnd || t.word == wTrue || t.word == wFalse || t.word == wNull || t.word == wNow
 }
 
 func (l *lexer) word(i int) int {
 	start := i
-	var low [maxWord + 1]byte
-	n := 0
-	for ; i < len(l.text); i++ {
-		c := l.text[i]
-		if cl := classOf(c); cl != letter && cl != digit && c != '$' {
-			break
-		}
-		if n < len(low) {
-			low[n] = c | 0x20 // of A to Z; what becomes of other bytes is no word either
-			if c == '_' {
-				low[n] = c
-			}
-			n++
-		}
+	for i < len(l.text) && inWord(l.text[i]) {
+		i++
 	}
-	if i < len(l.text) && i-start <= 2 && (l.text[i] == '\'' || l.text[i] == '"' || l.text[i] == '&') {
+	n := i - start
+	if n <= 2 && i < len(l.text) && (l.text[i] == '\'' || l.text[i] == '"' || l.text[i] == '&') {
 		if to := l.prefixed(start, i); to > 0 {
 			return to
 		}
 	}
 	w := none
-	if i-start <= maxWord && l.last().kind != dot {
-		w = wordOf(low[:n])
+	if n > 1 && n <= maxWord && l.previous != dot {
+		w = l.meaning(start, i)
 	}
+	return l.add(bare, w, start, i)
+}
+
+// inWord says whether a byte goes on with a word.
+func inWord(c byte) bool {
+	return c >= 0x80 || classes[c&0x7f]-letter <= digit-letter || c == '$'
+}
+
+// meaning is what a bare word means, and notes what the reader wants to know of
+// the text as a whole.
+func (l *lexer) meaning(start, end int) word {
+	var low [maxWord]byte
+	for k, c := range l.text[start:end] {
+		if c-'A' < 26 {
+			c |= 0x20
+		}
+		low[k] = c
+	}
+	w := wordOf(low[:end-start])
 	switch w {
 	case wCase:
 		l.push(len(l.tokens))
 	case wEnd:
 		l.end()
+	case wOr:
+		l.ors = true
 	}
-	return l.add(bare, w, start, i)
+	return w
 }
 
 // prefixed reads E'…', N'…', X'…', B'…' and U&'…'; 0 when it is none.
@@ -201,6 +225,7 @@ func (l *lexer) bracket(i int) int {
 	case ',':
 		return l.add(comma, none, i, i+1)
 	case ';':
+		l.several = true
 		return l.add(semicolon, none, i, i+1)
 	}
 	if i+1 < len(l.text) && classOf(l.text[i+1]) == digit && !l.afterOperand() {

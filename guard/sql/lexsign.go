@@ -22,6 +22,7 @@ func (l *lexer) sign(i int) int {
 		return i + 2
 	}
 	n, w := operatorAt(l.text[i:])
+	l.ors = l.ors || w == oConcat
 	return l.add(operator, w, i, i+n)
 }
 
@@ -45,7 +46,7 @@ func (l *lexer) line(i int) int {
 func (l *lexer) comment(i int) int {
 	if l.dialect.kind != postgres && !l.hidden {
 		if to := executable(l.text, i); to > 0 {
-			l.hidden = true
+			l.hidden, l.hides = true, true
 			return to
 		}
 	}
@@ -97,24 +98,32 @@ func executable(text []byte, i int) int {
 
 // operatorAt is the longest operator that text begins with.
 func operatorAt(text []byte) (int, word) {
+	if len(text) > 1 && classOf(text[1]) < sign { // the usual: nothing that goes on with it
+		return 1, operatorOf(text[0])
+	}
 	for n := min(4, len(text)); n > 1; n-- {
 		if w := operatorWord(text[:n]); w != none {
 			return n, w
 		}
 	}
-	switch text[0] {
+	return 1, operatorOf(text[0])
+}
+
+// operatorOf is an operator of one sign.
+func operatorOf(c byte) word {
+	switch c {
 	case '=':
-		return 1, oEqual
+		return oEqual
 	case '<', '>':
-		return 1, oOrdered
+		return oOrdered
 	case '~':
-		return 1, oRegex
+		return oRegex
 	case '*':
-		return 1, oStar
+		return oStar
 	case '-', '+':
-		return 1, oMinus
+		return oMinus
 	}
-	return 1, oOther
+	return oOther
 }
 
 func operatorWord(b []byte) word {
@@ -170,6 +179,7 @@ func (l *lexer) special(i int) int {
 		}
 	case '\\':
 		if len(rest) > 1 && (rest[1] == 'G' || rest[1] == 'g') { // as in the shells of MySQL and PostgreSQL
+			l.several = true
 			return l.add(semicolon, none, i, i+2)
 		}
 	}

@@ -4,7 +4,7 @@ import "github.com/bezoar-dev/bezoar/guard/cost"
 
 // anyOf measures the list in = ANY (ARRAY[…]), = ANY ('{…}') and = ANY ($1); 1
 // when it is none, or not known.
-func (r *Reader) anyOf(b *block, right operand) float64 {
+func (r *Reader) anyOf(b *block, right *operand) float64 {
 	k := right.from
 	if w := r.wordAt(k); w != wAny && w != wAll || r.kindAt(k+1) != openParen {
 		return 1
@@ -33,7 +33,7 @@ func (r *Reader) anyOf(b *block, right operand) float64 {
 }
 
 // in reads a IN (list) and a IN (query).
-func (r *Reader) in(b *block, c comparison, left, right operand) verdict {
+func (r *Reader) in(b *block, c comparison, left, right *operand) verdict {
 	n := 1.0
 	i := right.from
 	listed := r.kindAt(i) == openParen && !r.holdsQuery(i)
@@ -56,7 +56,7 @@ func (r *Reader) in(b *block, c comparison, left, right operand) verdict {
 	if c.not {
 		return verdict{}
 	}
-	r.wrapped(b, left, operand{value: true, column: -1}, "IN")
+	r.wrapped(b, left, &operand{value: true, column: -1}, "IN")
 	v := verdict{}
 	if left.bare {
 		if listed || r.kindAt(i) == param {
@@ -72,9 +72,9 @@ func (r *Reader) in(b *block, c comparison, left, right operand) verdict {
 
 // listed says whether a constant is in a list of constants.
 func (r *Reader) listed(at, i, j int, not bool) truth {
-	x := operand{from: at, to: at + 1, value: true}
+	x := &operand{from: at, to: at + 1, value: true}
 	for k := i; k < j; k++ {
-		if r.sameConstant(x, operand{from: k, to: k + 1, value: true}) == always {
+		if r.sameConstant(x, &operand{from: k, to: k + 1, value: true}) == always {
 			return truthOf(!not)
 		}
 	}

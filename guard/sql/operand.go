@@ -22,20 +22,20 @@ type operand struct {
 }
 
 // single says whether it is one token.
-func (e operand) single() bool { return e.to == e.from+1 }
+func (e *operand) single() bool { return e.to == e.from+1 }
 
 // constant says whether it has one value for all rows, known before the query
 // runs, or as good as.
-func (e operand) constant() bool { return e.columns == 0 && !e.query }
+func (e *operand) constant() bool { return e.columns == 0 && !e.query }
 
 // outside says whether its value is known before the rows of the block are: an
 // index can be asked for it.
-func (e operand) outside() bool {
+func (e *operand) outside() bool {
 	return (e.value || e.query || e.call >= 0 || e.columns > 0) && !e.inner
 }
 
 // quotedAlone says whether it is one name in double quotes.
-func (e operand) quotedAlone(r *Reader) bool {
+func (e *operand) quotedAlone(r *Reader) bool {
 	return e.single() && r.kindAt(e.from) == quoted && r.text[r.tokens[e.from].start] == '"'
 }
 
@@ -44,11 +44,20 @@ func (r *Reader) scanAll(i, j int) { r.scan(i, j, nil) }
 
 // scan looks through all tokens from i to j, and reads the queries among them. b
 // is the block whose columns they name; nil where that does not matter.
-func (r *Reader) scan(i, j int, b *block) operand {
-	e := operand{from: i, to: j, column: -1, qualifier: -1, relation: unknownRelation, second: outerRelation, call: -1, regex: -1, random: -1}
+func (r *Reader) scan(i, j int, b *block) (e operand) {
+	r.scanTo(&e, i, j, b)
+	return e
+}
+
+// scanTo is scan for an operand that is at hand: it is large.
+func (r *Reader) scanTo(e *operand, i, j int, b *block) {
+	*e = operand{from: i, to: j, column: -1, qualifier: -1, relation: unknownRelation, second: outerRelation, call: -1, regex: -1, random: -1}
+	j = min(j, len(r.tokens))
+	if j == i+1 && r.scanOne(e, b) {
+		return
+	}
 	plain := true
 	after := false // a value has just ended
-	j = min(j, len(r.tokens))
 	for k := i; k < j; {
 		r.steps++
 		t := &r.tokens[k]
@@ -85,7 +94,7 @@ func (r *Reader) scan(i, j int, b *block) operand {
 			after = t.word == oStar && !after
 		case bare, quoted:
 			var p bool
-			k, after, p = r.scanWord(&e, k, j, after, b)
+			k, after, p = r.scanWord(e, k, j, after, b)
 			plain = plain && p
 			continue
 		case openBrack, dot, semicolon, atEnd:
@@ -94,7 +103,28 @@ func (r *Reader) scan(i, j int, b *block) operand {
 		k++
 	}
 	e.bare = plain && e.columns > 0
-	return e
+}
+
+// scanOne looks at a value of one token, as most are; false when it is none of
+// the usual ones.
+func (r *Reader) scanOne(e *operand, b *block) bool {
+	t := &r.tokens[e.from]
+	switch {
+	case t.kind == text, t.kind == number:
+		e.value = true
+	case t.kind == param:
+		e.value = true
+		if b != nil && !r.system(t) {
+			b.named++
+		}
+	case t.kind == quoted, t.kind == bare && t.word == none:
+		r.column(e, -1, e.from, b)
+		e.bare = true
+	default:
+		return false
+	}
+	r.steps++
+	return true
 }
 
 // system says whether a token is a variable of the server, as @@version.
@@ -211,10 +241,10 @@ func (r *Reader) wholeRow(b *block, column int) int {
 }
 
 // connect says that a condition is about all the relations of two operands.
-func (r *Reader) connect(b *block, x, y operand) {
+func (r *Reader) connect(b *block, x, y *operand) {
 	have := false
 	last := 0
-	for _, e := range [...]*operand{&x, &y} {
+	for _, e := range [...]*operand{x, y} {
 		if e.columns == 0 {
 			continue
 		}

@@ -15,7 +15,7 @@ type wildcards struct {
 }
 
 // like reads a LIKE b and its relatives.
-func (r *Reader) like(b *block, c comparison, left, right operand, negated bool) verdict {
+func (r *Reader) like(b *block, c comparison, left, right *operand, negated bool) verdict {
 	r.connect(b, left, right)
 	not := c.not || negated
 	w := r.likePattern(right.from, right.to, c.word == wGlob)
@@ -262,7 +262,7 @@ func (r *Reader) hexText(b []byte) []byte {
 }
 
 // regex reads a ~ b, a REGEXP b.
-func (r *Reader) regex(b *block, c comparison, left, right operand) verdict {
+func (r *Reader) regex(b *block, c comparison, left, right *operand) verdict {
 	r.connect(b, left, right)
 	r.regexCondition(span{left.from, right.to})
 	d := redos.Postgres

@@ -75,8 +75,10 @@ func (r *Reader) predicate(b *block, i, j int, on, negated bool) verdict {
 	if r.affirms(c, i, end, j) {
 		return r.condition(b, i+1, end-1, on)
 	}
-	left := r.scan(i, end, b)
-	right := r.scan(c.right, j, b)
+	var sides [2]operand
+	left, right := &sides[0], &sides[1]
+	r.scanTo(left, i, end, b)
+	r.scanTo(right, c.right, j, b)
 	if left.random >= 0 || right.random >= 0 {
 		b.named++ // another value for each row
 	}
@@ -126,7 +128,7 @@ func (r *Reader) flag(b *block, i, j int) verdict {
 	case e.regex >= 0:
 		r.regexCondition(span{i, j})
 	case e.call >= 0:
-		r.connect(b, e, operand{})
+		r.connect(b, &e, &operand{})
 		return verdict{selects: r.indexed(e.call) && e.columns > 0}
 	}
 	return verdict{}
@@ -158,7 +160,7 @@ func (r *Reader) literalTruth(i int) truth {
 
 // sameConstant compares two constants for equality, or two namings of one
 // column.
-func (r *Reader) sameConstant(x, y operand) truth {
+func (r *Reader) sameConstant(x, y *operand) truth {
 	switch {
 	case x.columns == 1 && y.columns == 1 && x.bare && y.bare:
 		same := x.qualifier < 0 && y.qualifier < 0 || x.relation >= 0 && x.relation == y.relation ||
@@ -183,7 +185,7 @@ func (r *Reader) sameConstant(x, y operand) truth {
 }
 
 // equal reads a = b.
-func (r *Reader) equal(b *block, left, right operand, on bool) verdict {
+func (r *Reader) equal(b *block, left, right *operand, on bool) verdict {
 	v := verdict{truth: r.sameConstant(left, right)}
 	if v.truth == always && left.columns > 0 && b.all > 1 && left.qualifier < 0 {
 		v.truth = depends
@@ -208,13 +210,13 @@ func (r *Reader) equal(b *block, left, right operand, on bool) verdict {
 }
 
 // boolean says whether an operand is TRUE or FALSE: half of a table may equal it.
-func (r *Reader) boolean(e operand) bool {
+func (r *Reader) boolean(e *operand) bool {
 	w := r.wordAt(e.from)
 	return e.single() && (w == wTrue || w == wFalse)
 }
 
 // choose notes that a column equals one of n values.
-func (r *Reader) choose(b *block, column operand, n float64, on bool) (selects, chosen bool) {
+func (r *Reader) choose(b *block, column *operand, n float64, on bool) (selects, chosen bool) {
 	card := 0.0
 	h, ok := r.fieldHint(b, column.column, column.relation)
 	if ok {
@@ -252,7 +254,7 @@ func (r *Reader) keyName(column int) bool {
 }
 
 // ordered reads a < b and the like.
-func (r *Reader) ordered(b *block, c comparison, left, right operand) verdict {
+func (r *Reader) ordered(b *block, c comparison, left, right *operand) verdict {
 	if left.single() && right.single() && left.constant() && right.constant() {
 		x, okx := r.numberAt(left.from)
 		y, oky := r.numberAt(right.from)
@@ -280,7 +282,7 @@ func (r *Reader) ordered(b *block, c comparison, left, right operand) verdict {
 
 // bounds notes a number that a column stays below: the end of a recursion that
 // counts.
-func (r *Reader) bounds(b *block, c comparison, left, right operand) {
+func (r *Reader) bounds(b *block, c comparison, left, right *operand) {
 	less := r.text[r.tokens[c.at].start] == '<'
 	limit := right
 	if !less {
@@ -309,7 +311,7 @@ func orderedTruth(op []byte, x, y float64) truth {
 }
 
 // trivial says whether a bound is one that nearly every row is beyond: > 0.
-func (r *Reader) trivial(c comparison, right operand) bool {
+func (r *Reader) trivial(c comparison, right *operand) bool {
 	v, ok := r.numberAt(right.to - 1)
 	if !ok || right.to-right.from > 2 || r.text[r.tokens[c.at].start] != '>' {
 		return false
@@ -319,7 +321,7 @@ func (r *Reader) trivial(c comparison, right operand) bool {
 
 // wrapped measures a column that a function, arithmetic or a cast hides from
 // its index, when nothing on the other side can be looked up instead.
-func (r *Reader) wrapped(b *block, left, right operand, sign string) {
+func (r *Reader) wrapped(b *block, left, right *operand, sign string) {
 	hides := left
 	switch {
 	case left.columns > 0 && left.inner && !left.bare && !(right.bare && right.inner):
@@ -338,9 +340,9 @@ func (r *Reader) wrapped(b *block, left, right operand, sign string) {
 }
 
 // between reads a BETWEEN b AND c.
-func (r *Reader) between(b *block, c comparison, left, right operand) verdict {
+func (r *Reader) between(b *block, c comparison, left, right *operand) verdict {
 	r.connect(b, left, right)
-	r.wrapped(b, left, operand{value: true, column: -1}, "BETWEEN")
+	r.wrapped(b, left, &operand{value: true, column: -1}, "BETWEEN")
 	if left.constant() && right.constant() && !c.not {
 		and := r.find(right.from, right.to, wAnd)
 		x, okx := r.numberAt(left.from)
@@ -354,7 +356,7 @@ func (r *Reader) between(b *block, c comparison, left, right operand) verdict {
 }
 
 // isTruth reads IS NULL, IS TRUE and the like.
-func (r *Reader) isTruth(c comparison, left, right operand) verdict {
+func (r *Reader) isTruth(c comparison, left, right *operand) verdict {
 	if !left.constant() || !left.single() || !right.single() {
 		return verdict{}
 	}

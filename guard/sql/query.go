@@ -70,6 +70,9 @@ func (r *Reader) arms(i, j int, top bool) shape {
 		return r.with(i, j, top)
 	}
 	start, k := i, i
+	if r.seen&parts == 0 {
+		k = j
+	}
 	for k < j {
 		w := r.tokens[k].word
 		if w == wFrom {

@@ -2,7 +2,6 @@ package sql
 
 import (
 	"math"
-	"strings"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
@@ -35,7 +34,7 @@ type Named struct {
 type Reader struct {
 	lexer
 
-	q    cost.Query
+	args []any
 	o    cost.Options
 	out  []cost.Measure
 	part int
@@ -58,8 +57,9 @@ type Reader struct {
 	names map[string]string // interned, for hints
 	room  []byte
 
-	dialectName string  // the dialect's name, as of the text before
-	dialectIs   dialect // and what it means
+	dialectName [32]byte // the dialect's name, as of the text before
+	dialectLen  int
+	dialectIs   dialect // what it means
 }
 
 var _ cost.Reader = (*Reader)(nil)
@@ -69,7 +69,7 @@ type span struct{ from, to int }
 
 // Read appends the measures of q to dst. A text may hold several statements.
 func (r *Reader) Read(dst []cost.Measure, q cost.Query, o cost.Options) ([]cost.Measure, error) {
-	r.begin(dst, q, o)
+	r.begin(dst, &q, &o)
 	if len(q.Body) > r.o.MaxBytes {
 		r.fail(cost.BodyBytes, "too long", r.o.MaxBytes)
 	} else {
@@ -84,13 +84,14 @@ func (r *Reader) Read(dst []cost.Measure, q cost.Query, o cost.Options) ([]cost.
 	return out, nil
 }
 
-func (r *Reader) begin(dst []cost.Measure, q cost.Query, o cost.Options) {
-	o.MaxBytes = min(orDefault(o.MaxBytes, DefaultMaxBytes), math.MaxInt32/2)
-	o.MaxDepth = min(orDefault(o.MaxDepth, DefaultMaxDepth), 10_000)
-	o.MaxTokens = orDefault(o.MaxTokens, DefaultMaxTokens)
-	r.q, r.o, r.out, r.part = q, o, dst, 0
-	if q.Dialect != r.dialectName {
-		r.dialectName, r.dialectIs = strings.Clone(q.Dialect), dialectOf(q.Dialect)
+func (r *Reader) begin(dst []cost.Measure, q *cost.Query, o *cost.Options) {
+	r.o, r.args, r.out, r.part = *o, q.Args, dst, 0
+	r.o.MaxBytes = min(orDefault(o.MaxBytes, DefaultMaxBytes), math.MaxInt32/2)
+	r.o.MaxDepth = min(orDefault(o.MaxDepth, DefaultMaxDepth), 10_000)
+	r.o.MaxTokens = orDefault(o.MaxTokens, DefaultMaxTokens)
+	r.text = q.Body
+	if string(r.dialectName[:r.dialectLen]) != q.Dialect || r.dialectLen == len(r.dialectName) {
+		r.dialectIs, r.dialectLen = dialectOf(q.Dialect), copy(r.dialectName[:], q.Dialect)
 	}
 	r.dialect = r.dialectIs
 	r.relations, r.named, r.pending, r.edges, r.items = r.relations[:0], r.named[:0], r.pending[:0], r.edges[:0], r.items[:0]
@@ -124,7 +125,7 @@ func (r *Reader) lexAll() {
 
 func (r *Reader) lexOnce() {
 	r.lexer = lexer{
-		text: r.q.Body, dialect: r.dialect, maxDepth: r.o.MaxDepth, maxTokens: r.o.MaxTokens,
+		text: r.text, dialect: r.dialect, maxDepth: r.o.MaxDepth, maxTokens: r.o.MaxTokens,
 		tokens: r.tokens[:0], open: r.open[:0],
 	}
 	from := 0
@@ -136,7 +137,7 @@ func (r *Reader) lexOnce() {
 
 // end lets go of the text, and of memory that only a large one needed.
 func (r *Reader) end() {
-	r.q, r.o, r.out, r.fault, r.text = cost.Query{}, cost.Options{}, nil, nil, nil
+	r.args, r.o.Hints, r.o.Denied, r.out, r.fault, r.text = nil, nil, nil, nil, nil, nil
 	if cap(r.tokens) > keepTokens {
 		r.tokens = nil
 	}

@@ -35,6 +35,9 @@ func (r *Reader) statements() {
 // statementEnd is the semicolon that ends the statement at i. Those in the
 // BEGIN … END of a routine that is created do not.
 func (r *Reader) statementEnd(i int) int {
+	if !r.several {
+		return len(r.tokens)
+	}
 	routine := r.routine(i)
 	depth := 0
 	for ; i < len(r.tokens); i = r.skip(i) {

@@ -96,7 +96,7 @@ func hexDigit(c byte) (byte, bool) {
 // bound is the value of the placeholder at i: by its number, its name, or its
 // order.
 func (r *Reader) bound(i int) (any, bool) {
-	if len(r.q.Args) == 0 {
+	if len(r.args) == 0 {
 		return nil, false
 	}
 	t := r.tok(i)
@@ -111,7 +111,7 @@ func (r *Reader) bound(i int) (any, bool) {
 		name = name[1:]
 	}
 	name = name[:wordEnd(name, 0)]
-	for _, a := range r.q.Args[:min(len(r.q.Args), maxNamed)] {
+	for _, a := range r.args[:min(len(r.args), maxNamed)] {
 		if n, ok := a.(Named); ok && n.Name == string(name) {
 			return n.Value, true
 		}
@@ -125,13 +125,13 @@ func (r *Reader) bound(i int) (any, bool) {
 }
 
 func (r *Reader) arg(n int) (any, bool) {
-	if n >= len(r.q.Args) {
+	if n >= len(r.args) {
 		return nil, false
 	}
-	if v, ok := r.q.Args[n].(Named); ok {
+	if v, ok := r.args[n].(Named); ok {
 		return v.Value, true
 	}
-	return r.q.Args[n], true
+	return r.args[n], true
 }
 
 func asNumber(v any) (float64, bool) {
