@@ -175,7 +175,7 @@ func writeGuard(p *printer, g *adminapi.Guard, overrides []live.Override, now ti
 	}
 	writeHints(p, g, now)
 	t := g.Total
-	p.printf("%d queries: %d accepted, %d reported, %d lowered, %d rejected; %.0f units", t.Checked, t.Accepted, t.Reported, t.Capped, t.Rejected, t.Cost)
+	p.printf("%d queries: %d accepted, %d reported, %d lowered, %d rejected; %s units", t.Checked, t.Accepted, t.Reported, t.Capped, t.Rejected, unitsText(t.Cost))
 	if j := g.Judging; j.Queries > 0 {
 		p.printf("; judged in %v on average", brief(j.Took/time.Duration(j.Queries)))
 	}
@@ -221,6 +221,14 @@ func some(n int, one, more string) string {
 	return fmt.Sprintf("%d %s", n, more)
 }
 
+// unitsText writes a cost with as many digits as say something.
+func unitsText(units float64) string {
+	if units < 10 {
+		return fmt.Sprintf("%.1f", units)
+	}
+	return fmt.Sprintf("%.0f", units)
+}
+
 // brief writes a duration with two or three digits that say something.
 func brief(d time.Duration) string {
 	switch {
@@ -245,7 +253,7 @@ func writeGuardCallers(p *printer, callers []guard.CallerStats, whole bool) {
 		if c.Rejected > 0 {
 			rejected.style = red
 		}
-		t.add(plain(cmp.Or(c.Caller, "(anonymous)")), plain(cmp.Or(c.Class, "-")), plain(fmt.Sprint(c.Checked)), plain(fmt.Sprintf("%.0f", c.Cost)), plain(fmt.Sprint(c.Reported)),
+		t.add(plain(cmp.Or(c.Caller, "(anonymous)")), plain(cmp.Or(c.Class, "-")), plain(fmt.Sprint(c.Checked)), plain(unitsText(c.Cost)), plain(fmt.Sprint(c.Reported)),
 			plain(fmt.Sprint(c.Capped)), rejected, plain(c.Worst), plain(mostRules(c.Rules)))
 	}
 	t.write(p, "")
@@ -255,7 +263,7 @@ func writeGuardCallers(p *printer, callers []guard.CallerStats, whole bool) {
 	for _, c := range callers {
 		t := table{head: []string{"ITS SHAPES", ">QUERIES", ">UNITS", ">AT MOST", ">REJECTED"}}
 		for _, s := range c.Shapes {
-			t.add(plain(s.Shape), plain(fmt.Sprint(s.Queries)), plain(fmt.Sprintf("%.0f", s.Cost)), plain(fmt.Sprintf("%.0f", s.MaxCost)), plain(fmt.Sprint(s.Rejected)))
+			t.add(plain(s.Shape), plain(fmt.Sprint(s.Queries)), plain(unitsText(s.Cost)), plain(unitsText(s.MaxCost)), plain(fmt.Sprint(s.Rejected)))
 		}
 		t.write(p, "")
 	}
@@ -297,7 +305,7 @@ func writeGuardShapes(p *printer, shapes []adminapi.GuardShape, now time.Time) {
 		if h.Deaths > 0 {
 			deaths.style = red
 		}
-		t.add(plain(h.Shape), plain(fmt.Sprint(h.Checked)), plain(fmt.Sprint(h.Rejected)), plain(fmt.Sprintf("%.0f units", h.MaxCost)), plain(took), plain(most), plain(bytes),
+		t.add(plain(h.Shape), plain(fmt.Sprint(h.Checked)), plain(fmt.Sprint(h.Rejected)), plain(unitsText(h.MaxCost)+" units"), plain(took), plain(most), plain(bytes),
 			deaths, held, plain(cmp.Or(h.Mostly, "-")), plain(beyond))
 	}
 	t.write(p, "")

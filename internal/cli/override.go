@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,9 +39,16 @@ func (c *overrideLs) Run(s *session) error {
 	}
 	now := s.now()
 	t := table{head: []string{"ID", "WHAT", "ROUTE", "PLAN", "CALLER", "ENDS", "BY", "REASON"}}
+	classed := slices.ContainsFunc(overrides, func(o live.Override) bool { return o.Class != "" })
+	if classed { // of queries
+		t.head = slices.Insert(t.head, 4, "CLASS")
+	}
 	for _, o := range overrides {
-		t.add(plain(o.ID), cell{whatText(o), yellow}, plain(orAll(o.Route)), plain(orAll(o.Plan)), plain(orAll(o.Caller)),
-			plain(until(now, o.Until)), plain(o.By), plain(o.Reason))
+		cells := []cell{plain(o.ID), {whatText(o), yellow}, plain(orAll(o.Route)), plain(orAll(o.Plan))}
+		if classed {
+			cells = append(cells, plain(orAll(o.Class)))
+		}
+		t.add(append(cells, plain(orAll(o.Caller)), plain(until(now, o.Until)), plain(o.By), plain(o.Reason))...)
 	}
 	t.write(s.out, "")
 	return nil
