@@ -22,6 +22,7 @@ type guardCollector struct {
 	slow, suppressed                     *prometheus.Desc
 	age, indices, fields, polled, failed *prometheus.Desc
 	learned, learnedRead, learnedMissed  *prometheus.Desc
+	recorded, unrecorded                 *prometheus.Desc
 }
 
 func newGuardCollector(guards func(limit int) []adminapi.Guard) *guardCollector {
@@ -53,6 +54,8 @@ func newGuardCollector(guards func(limit int) []adminapi.Guard) *guardCollector 
 		learned:       desc("learned_fields", "Fields of which answers have told more than is assumed anyway."),
 		learnedRead:   desc("learned_answers_total", "Answers that were read to learn from them."),
 		learnedMissed: desc("learned_answers_missed_total", "Answers that there was no time to read."),
+		recorded:      desc("recorded_queries_total", "Queries that were written to the route's record, which routes may share."),
+		unrecorded:    desc("unrecorded_queries_total", "Queries that were not, because they are too long, no text, or too fast for the disk."),
 	}
 }
 
@@ -60,7 +63,7 @@ func newGuardCollector(guards func(limit int) []adminapi.Guard) *guardCollector 
 func (c *guardCollector) Describe(out chan<- *prometheus.Desc) {
 	describe(out, c.queries, c.findings, c.units, c.judging, c.classQueries, c.classUnits, c.callerQueries, c.callerUnits,
 		c.version, c.report, c.dial, c.load, c.broken, c.slow, c.suppressed,
-		c.age, c.indices, c.fields, c.polled, c.failed, c.learned, c.learnedRead, c.learnedMissed)
+		c.age, c.indices, c.fields, c.polled, c.failed, c.learned, c.learnedRead, c.learnedMissed, c.recorded, c.unrecorded)
 }
 
 // Collect implements [prometheus.Collector].
@@ -136,5 +139,9 @@ func (c *guardCollector) hints(out chan<- prometheus.Metric, g *adminapi.Guard) 
 		out <- gauge(c.learned, float64(l.Fields), g.Route)
 		out <- counter(c.learnedRead, float64(l.Read), g.Route)
 		out <- counter(c.learnedMissed, float64(l.Missed), g.Route)
+	}
+	if r := g.Record; r != nil {
+		out <- counter(c.recorded, float64(r.Recorded), g.Route)
+		out <- counter(c.unrecorded, float64(r.Dropped), g.Route)
 	}
 }

@@ -38,6 +38,7 @@ type Guard struct {
 	HintsFile  string               `json:"hints_file,omitempty"`
 	Poll       *GuardPoll           `json:"poll,omitempty"`
 	Learn      *GuardLearn          `json:"learn,omitempty"`
+	Record     *GuardRecord         `json:"record,omitempty"`
 	Faults     []GuardFault         `json:"faults,omitempty"` // of its files: what held before them, holds
 	Total      guard.Tally          `json:"total"`
 	Minutes    []float64            `json:"minutes"`  // units in each of the last 60 minutes, the current one last
@@ -70,6 +71,13 @@ type GuardLearn struct {
 	Missed  int64     `json:"missed"`           // answers there was no time for
 	Fields  int       `json:"fields"`           // with more values than is assumed anyway
 	Learned time.Time `json:"learned,omitzero"` // when that was last told
+}
+
+// GuardRecord is how recording queries goes. Routes may share a file.
+type GuardRecord struct {
+	File     string `json:"file"`
+	Recorded int64  `json:"recorded"`
+	Dropped  int64  `json:"dropped"` // too long, no text, or too fast for the disk
 }
 
 // GuardFault is a file of a guard that cannot be read, or is gone, since a change.

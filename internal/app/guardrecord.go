@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/gateway"
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/config"
 )
 
@@ -67,4 +68,20 @@ func (a *App) replaceRecords() {
 		}
 		a.guards.mu.Unlock()
 	}
+}
+
+// recorded is how recording a guard's queries goes; nil: they are not.
+func (a *App) recorded(g *routeGuard) *adminapi.GuardRecord {
+	c := g.cfg.Record
+	if c == nil {
+		return nil
+	}
+	a.guards.mu.Lock()
+	f := a.guards.records[c.File]
+	a.guards.mu.Unlock()
+	if f == nil {
+		return nil
+	}
+	s := f.recorder.Stats()
+	return &adminapi.GuardRecord{File: c.File, Recorded: s.Recorded, Dropped: s.Dropped}
 }

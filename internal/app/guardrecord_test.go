@@ -31,6 +31,12 @@ func TestQueriesAreRecorded(t *testing.T) {
 			t.Errorf("%s has no %s", line, want)
 		}
 	}
+	if rec := r.guard().Record; rec == nil || rec.File != file || rec.Dropped != 0 {
+		t.Errorf("%+v", rec)
+	}
+	if f := r.scrape(); value(f["bezoar_guard_recorded_queries_total"]) == 0 {
+		t.Errorf("%v", f["bezoar_guard_recorded_queries_total"])
+	}
 	r.reload(text(""))
 	r.searchFor(`{"size": 13}`, "/shop/_search", "ann")
 	r.until("the log says that it ends", func() bool { return strings.Contains(r.log.String(), "queries are not recorded any more") })

@@ -309,7 +309,7 @@ func (a *App) guardList(limit int) []adminapi.Guard {
 		dial, load := g.guard.Dial()
 		is := adminapi.Guard{
 			Route: g.route, Fleet: g.fleet, Kind: guard.Kind(g.cfg.Query), Version: version, ReportOnly: limits.ReportOnly,
-			Dial: dial, Load: load, HintsAge: adminapi.Duration(g.hints.Age()), Poll: g.polled(), Faults: g.faults,
+			Dial: dial, Load: load, HintsAge: adminapi.Duration(g.hints.Age()), Poll: g.polled(), Record: a.recorded(&g), Faults: g.faults,
 			Limits: g.cfg.Limits, Hints: g.hints.Sources(), HintsFile: g.cfg.Hints,
 			Total: g.guard.Total(), Findings: g.guard.Findings(), Minutes: g.guard.Minutes(),
 			Classes: g.guard.Classes(), Named: g.guard.Labelled(), Judging: g.guard.Judging(),
