@@ -2,6 +2,7 @@ package sql
 
 import (
 	"math"
+	"strings"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
@@ -309,7 +310,8 @@ type measured struct {
 	at        span
 	value     float64
 	path      string
-	why       string
+	why       string // with a place for the sign
+	sign      string
 	always    bool // also where another condition selects
 	written   bool // a LIKE whose pattern is in the text, not in a value
 }
@@ -327,7 +329,7 @@ func (r *Reader) conclude(b *block, i, from, pending int) {
 		m := r.add(p.predictor, p.value, p.at.from, p.path)
 		m.Target = r.target(b)
 		if r.o.Explain {
-			m.Detail = r.excerpt(p.at.from, p.at.to) + ": " + p.why
+			m.Detail = r.excerpt(p.at.from, p.at.to) + ": " + strings.Replace(p.why, "%s", p.sign, 1)
 		}
 	}
 	r.pending = r.pending[:pending]

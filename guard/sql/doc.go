@@ -48,13 +48,18 @@
 // outside of the block: a value, a placeholder, a column of the query around it,
 // a subquery. Not so <>, NOT, IS NULL, > 0, and equality with a column of fewer
 // than ten values. An OR selects when each of its sides does. A LIKE that begins
-// with a wildcard is measured where nothing else selects, or hints call the
-// table small.
+// with a wildcard is measured where nothing else selects, unless hints call
+// the table small. A statement that writes needs a WHERE that names a column: all
+// others are true for every row, or for none.
 //
 // Tables are joined by equalities, BETWEEN, two inequalities from both sides,
 // and conditions with a function of both. Equalities between columns without an
 // alias each join something that is not known. Functions, VALUES and queries of
 // one row join with everything at no cost.
+//
+// Rows and text that calls make out of nothing are measured by their literal or
+// bound arguments. A recursion that reads nothing but itself makes rows until its
+// condition bounds it by a number; one that reads a table ends with the table.
 //
 // Groups are the product of what hints know of the columns; of columns without
 // hints only the largest assumption counts, because columns depend on one

@@ -20,6 +20,9 @@ func seeds() []string {
 		"INSERT INTO t (a) SELECT * FROM s ON CONFLICT (a) DO UPDATE SET a = 1 RETURNING *",
 		"COPY (SELECT 1) TO PROGRAM 'x'", "DO $$ BEGIN PERFORM pg_sleep(1); END $$", "SELECT TOP (5) * FROM t FOR UPDATE", "EXPLAIN DECLARE c CURSOR FOR TABLE t",
 		"SELECT * FROM a LEFT JOIN b ON a.x BETWEEN b.y AND b.z AND NOT (a.t ~ '(a+)+$') WHERE (a.i, a.j) IN ((1, 2), (3, 4))",
+		"WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 1e9) SELECT repeat(rpad('x', 5), 2 * 3 / 4) FROM generate_series(1, 9) a, r",
+		"TRUNCATE a, b; ALTER TABLE t DROP c; SELECT 1 INTO OUTFILE 'x'; SELECT GET_LOCK('a', 0) WHERE (a = 1) = 1 OR a LIKE 0x25 || _utf8'%'",
+		"SELECT * FROM ROWS FROM (f(1), generate_series(-1, $1::int)) x, LATERAL (SELECT * FROM t) y WHERE (SELECT true) AND @@v >= @@v",
 		"((SELECT 1) UNION (SELECT 2 FETCH FIRST ROW ONLY)) LIMIT ALL", "{call p(?)}", "SELECT 'a\\'b' -- '", "/* /* */ */ SELECT 1",
 	}
 }
@@ -128,6 +131,17 @@ func TestLinear(t *testing.T) {
 		"limits":      func(n int) string { return "SELECT 1 " + strings.Repeat("LIMIT 1 ", n) },
 		"groups": func(n int) string {
 			return "SELECT " + strings.Repeat("a,", n) + "a FROM t GROUP BY " + strings.Repeat("a,", n) + "a"
+		},
+		"series": func(n int) string { return "SELECT 1 FROM " + strings.Repeat("generate_series(1, 2 + 3), ", n) + "t" },
+		"repeats": func(n int) string {
+			return "SELECT " + strings.Repeat(strings.Repeat("repeat(", 90)+"1"+strings.Repeat(", 2)", 90)+",", n/900+1) + "1"
+		},
+		"counters": func(n int) string {
+			return strings.Repeat("WITH RECURSIVE r AS (SELECT 1 UNION ALL SELECT 2 FROM r) SELECT 1 FROM r;", n/70+1)
+		},
+		"drops": func(n int) string { return "DROP TABLE " + strings.Repeat("a, ", n) + "a" },
+		"affirmations": func(n int) string {
+			return "SELECT 1 FROM t WHERE " + strings.Repeat(strings.Repeat("(", 90)+"a = 1"+strings.Repeat(") = 1", 90)+" AND ", n/500+1) + "1"
 		},
 		"list":           func(n int) string { return "SELECT 1 FROM t WHERE a IN (" + strings.Repeat("1,", n) + "1)" },
 		"values":         func(n int) string { return "VALUES " + strings.Repeat("(1),", n) + "(1)" },

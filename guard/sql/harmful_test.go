@@ -46,6 +46,17 @@ func TestHarmful(t *testing.T) {
 		{text: "PREPARE p AS DELETE FROM t", dialect: "pg", want: "missing_where"},
 		{text: "UPDATE t SET a = 1 WHERE 1 = ?", args: []any{int64(1)}, want: "missing_where"},
 
+		{text: "DELETE FROM t WHERE coalesce(1, 0) = 1", want: "missing_where"},
+		{text: "DELETE FROM t WHERE 1 = 1 + 0", want: "missing_where"},
+		{text: "DELETE FROM t WHERE (SELECT true)", want: "missing_where"},
+		{text: "DELETE FROM t WHERE EXISTS (SELECT 1)", want: "missing_where"},
+		{text: "DELETE FROM t WHERE now() > '2020-01-01'", want: "missing_where"},
+		{text: "DELETE FROM t WHERE @@version IS NOT NULL", dialect: "mysql", want: "missing_where"},
+		{text: "DELETE FROM t WHERE id = t.id", want: "missing_where"},
+		{text: "DELETE FROM t WHERE id >= id", want: "missing_where"},
+		{text: "DELETE FROM t WHERE id = 1 || 1", dialect: "mysql", want: "missing_where"},
+		{text: "DELETE FROM t WHERE (1 = 1) IS TRUE", want: "missing_where"},
+
 		// Patterns that begin with anything.
 		{text: "SELECT * FROM t WHERE name LIKE '%x'", want: "leading_wildcard"},
 		{text: "SELECT * FROM t WHERE name ILIKE '%x%'", dialect: "pg", want: "leading_wildcard"},
@@ -76,7 +87,12 @@ func TestHarmful(t *testing.T) {
 		{text: "SELECT * FROM a WHERE a.id = 4 AND a.x IN (SELECT x FROM b WHERE name LIKE '%x%')", want: "leading_wildcard"},
 		{text: "SELECT * FROM a WHERE id = 4 UNION SELECT * FROM b WHERE name LIKE '%x'", want: "leading_wildcard"},
 		{text: "UPDATE t SET a = 1 WHERE name LIKE '%x'", want: "leading_wildcard"},
-		{text: "SELECT * FROM t WHERE name LIKE $1", dialect: "pg", args: []any{"%x"}, want: "leading_wildcard"},
+		{text: "SELECT * FROM t WHERE name LIKE 0x2578", dialect: "mysql", want: "leading_wildcard"},
+		{text: "SELECT * FROM t WHERE name LIKE _utf8mb4'%x'", dialect: "mysql", want: "leading_wildcard"},
+		{text: "SELECT * FROM t WHERE (name LIKE '%x') IS TRUE", want: "leading_wildcard"},
+		{text: "SELECT * FROM t WHERE (name LIKE '%x') = 1", dialect: "mysql", want: "leading_wildcard"},
+		{text: "SELECT kind, count(*) FROM t WHERE name LIKE '%x%' GROUP BY kind", want: "leading_wildcard"},
+		{text: "SELECT kind, count(*) FROM a JOIN b ON a.id = b.a_id JOIN c ON b.id = c.b_id WHERE a.name LIKE '%' || $1 GROUP BY kind", want: "leading_wildcard"},
 		{text: "SELECT * FROM t WHERE name LIKE ? AND a <> ?", args: []any{[]byte("%x"), int64(4)}, want: "leading_wildcard"},
 		{text: "SELECT * FROM t WHERE id = 4 AND name LIKE 'a%b%c%d%e%'", want: "like_wildcards"},
 	})
@@ -102,7 +118,13 @@ func TestHarmfulShapes(t *testing.T) {
 		{text: "WITH x AS (SELECT * FROM a), y AS (SELECT * FROM b) SELECT * FROM x, y", want: "cross_join"},
 		{text: "select * from t1 join t2 on t1.id=t2.id join t3 on t2.id=t3.id join t4 on t3.id=t4.id join t5 on t4.id=t5.id join t6 on t5.id=t6.id join t7 on t6.id=t7.id join t8 on t7.id=t8.id join t9 on t8.id=t9.id", want: "join_count"},
 
+		{text: "SELECT * FROM a, LATERAL (SELECT * FROM b) x", dialect: "pg", want: "cross_join"},
+		{text: "SELECT * FROM a JOIN b ON b.active = true", want: "cross_join"},
+		{text: "SELECT * FROM a, (SELECT kind, count(*) FROM b GROUP BY kind) x", want: "cross_join"},
+
 		// Lists, pages, depth.
+		{text: "SELECT * FROM t WHERE " + strings.Repeat("id = 1 OR ", 1000) + "id = 2", want: "in_list"},
+		{text: "SELECT * FROM t ORDER BY id LIMIT 10 OFFSET (20 * 1000)", want: "offset"},
 		{text: "SELECT * FROM t WHERE id IN (" + list(1001) + ")", want: "in_list"},
 		{text: "SELECT * FROM t WHERE id NOT IN (" + list(1001) + ")", want: "in_list"},
 		{text: "SELECT * FROM t WHERE id = ANY(ARRAY[" + list(1001) + "])", dialect: "pg", want: "in_list"},
@@ -135,6 +157,10 @@ func TestHarmfulShapes(t *testing.T) {
 		{text: "CALL p(sleep(5))", dialect: "mysql", want: "denied_function"},
 		{text: "SET @a = SLEEP(5)", dialect: "mysql", want: "denied_function"},
 		{text: "WAITFOR DELAY '0:0:5'", want: "denied_function"},
+		{text: "SELECT pg_advisory_lock(1)", dialect: "pg", want: "denied_function"},
+		{text: "SELECT GET_LOCK('a', 10)", dialect: "mysql", want: "denied_function"},
+		{text: "SELECT 'x' INTO OUTFILE '/tmp/x'", dialect: "mysql", want: "denied_function"},
+		{text: "SELECT * FROM t WHERE id = 1 INTO DUMPFILE '/tmp/x'", dialect: "mysql", want: "denied_function"},
 		{text: "COPY t FROM PROGRAM 'cat /etc/passwd'", dialect: "pg", want: "denied_function"},
 		{text: "EXEC xp_cmdshell('dir')", want: "denied_function"},
 
@@ -159,7 +185,7 @@ func TestHarmfulShapes(t *testing.T) {
 		{text: "SELECT * FROM t WHERE name RLIKE '(a+)+$'", dialect: "mysql", want: "regex regex_exponential"},
 		{text: "SELECT REGEXP_REPLACE(name, '^(a|a)*$', '') FROM t WHERE id = 1", dialect: "mariadb", want: "regex_exponential"},
 		{text: "SELECT * FROM t WHERE name ~ '((a{100}){100}){100}'", dialect: "pg", want: "regex regex_states"},
-		{text: "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT * FROM r", want: "recursive"},
+		{text: "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT * FROM r", want: "generated recursive"},
 		{text: "SELECT 1; SELECT 2", want: "multi_statement"},
 		{text: "SELECT * FROM t WHERE substring(phone from 1 for 2) IN ('13', '31')", want: "non_sargable"},
 		{text: "SELECT a FROM t1, t2 JOIN t3 ON t1.a = t2.a, t1.c = t3.c WHERE id > 1000", want: "unparsable"},

@@ -335,7 +335,7 @@ func (r *Reader) wrapped(b *block, left, right *operand, sign string) {
 	}
 	r.pending = append(r.pending, measured{
 		predictor: cost.NonSargable, at: span{hides.from, hides.to}, value: 1, path: "WHERE",
-		why: "no index on the column serves " + sign + " of an expression", always: true,
+		why: "no index on the column serves %s of an expression", sign: sign, always: true,
 	})
 }
 

@@ -19,6 +19,7 @@ func limits() map[cost.Predictor]float64 {
 		cost.MissingWhere: 0, cost.LeadingWildcard: 0, cost.LikeWildcards: 4, cost.CrossJoin: 1, cost.JoinCount: 8, cost.InList: 1000,
 		cost.OffsetRows: 10_000, cost.GroupCardinality: 1_000_000, cost.SubqueryDepth: 5, cost.DeniedFunction: 0, cost.FullScan: 1_000_000,
 		cost.RegexExponential: 0, cost.RegexPolynomial: 1, cost.RegexStates: 10_000, cost.RegexLength: 1000,
+		cost.Generated:   10_000_000,
 		cost.NonSargable: 0, cost.Regex: 0, cost.Sort: 0, cost.Recursive: 0, cost.MultiStatement: 1, cost.Unparsable: 0,
 	}
 }
