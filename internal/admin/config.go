@@ -40,6 +40,9 @@ type Config struct {
 	// Steering answers the calls about settings, overrides and circuit breakers.
 	// Nil means that there are none.
 	Steering Steering
+	// Limiting answers the calls about limits of queries. Nil means that there
+	// are none.
+	Limiting Limiting
 	// Health returns a report of how this process is, with details, to be
 	// answered as JSON. Nil means that there is none.
 	Health func() any

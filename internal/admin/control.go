@@ -32,6 +32,7 @@ type Steering interface {
 	Versions(ctx context.Context, limit int) ([]live.Version, error)
 	Version(ctx context.Context, number int64) (live.Version, error)
 	Diff(ctx context.Context, from, to int64) (adminapi.Diff, error)
+	Compare(ctx context.Context, in adminapi.Compare) (adminapi.Diff, error)
 
 	Override(ctx context.Context, who Who, in adminapi.SetOverride) (live.Override, error)
 	Lift(ctx context.Context, who Who, id string) error
@@ -67,6 +68,7 @@ func (s *Server) steeringRoutes() map[string]handler {
 		"GET " + adminapi.PathVersions:    s.versions,
 		"GET " + adminapi.PathVersion:     s.version,
 		"GET " + adminapi.PathDiff:        s.diff,
+		"POST " + adminapi.PathDiff:       s.compare,
 		"GET " + adminapi.PathOverrides:   s.overrides,
 		"POST " + adminapi.PathOverrides:  s.setOverride,
 		"DELETE " + adminapi.PathOverride: s.liftOverride,
@@ -178,4 +180,19 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return reply(w, http.StatusOK, s.cfg.Health())
+}
+
+func (s *Server) compare(w http.ResponseWriter, r *http.Request) error {
+	var in adminapi.Compare
+	if err := decode(w, r, &in); err != nil {
+		return err
+	}
+	if in.From < 0 {
+		return invalid("from %d is negative", in.From)
+	}
+	d, err := s.cfg.Steering.Compare(r.Context(), in)
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, d)
 }

@@ -63,6 +63,18 @@ func (h *helm) Diff(_ context.Context, from, to int64) (adminapi.Diff, error) {
 	return adminapi.Diff{From: from, To: to, Text: "+x\n"}, h.fail
 }
 
+func (h *helm) Compare(_ context.Context, in adminapi.Compare) (adminapi.Diff, error) {
+	return adminapi.Diff{From: in.From, Text: "+" + string(in.Text)}, h.fail
+}
+
+func (h *helm) GuardLimits(_ context.Context, route string) (adminapi.GuardLimits, error) {
+	return adminapi.GuardLimits{Route: route, Version: 7, Text: []byte("dial: 1")}, h.fail
+}
+
+func (h *helm) PutGuardLimits(_ context.Context, who Who, route string, in adminapi.PutGuardLimits) (adminapi.Changed, error) {
+	return adminapi.Changed{Version: live.Version{Number: 8}}, h.note("limit %s to %s by %s", route, in.Text, who.Name)
+}
+
 func (h *helm) Override(_ context.Context, who Who, in adminapi.SetOverride) (live.Override, error) {
 	err := h.note("%s × %g for %s for %v by %s", in.What, in.Factor, in.Caller, time.Duration(in.For), who.Name)
 	return live.Override{ID: "ov-1", What: in.What}, err

@@ -134,6 +134,10 @@ func (s *Server) routes() http.Handler {
 	for pattern, h := range s.steeringRoutes() {
 		short(pattern, h)
 	}
+	if s.cfg.Limiting != nil {
+		short("GET "+adminapi.PathGuardLimits, s.guardLimits)
+		short("PUT "+adminapi.PathGuardLimits, s.putGuardLimits)
+	}
 	if s.cfg.Health != nil {
 		short("GET "+adminapi.PathHealth, s.health)
 	}

@@ -20,7 +20,7 @@ const (
 	PathSettings  = "/api/v1/settings"                 // GET [live.Status], PUT [PutSettings]
 	PathVersions  = "/api/v1/settings/versions"        // GET ?limit=
 	PathVersion   = "/api/v1/settings/versions/{id}"   // GET [live.Version], whole; newest for the newest
-	PathDiff      = "/api/v1/settings/diff"            // GET ?from= &to=; without them: what the running version changed
+	PathDiff      = "/api/v1/settings/diff"            // GET ?from= &to=; without them: what the running version changed. POST [Compare]
 	PathRollback  = "/api/v1/settings/rollback"        // POST [Rollback]
 	PathOverrides = "/api/v1/overrides"                // GET, POST [SetOverride]
 	PathOverride  = "/api/v1/overrides/{id}"           // DELETE
@@ -81,6 +81,13 @@ type Diff struct {
 	From int64  `json:"from"`
 	To   int64  `json:"to"`
 	Text string `json:"text"` // in the unified format; "" if the texts are equal
+}
+
+// Compare asks what putting a text would change.
+type Compare struct {
+	From int64  `json:"from,omitempty"` // 0: the version that runs
+	Name string `json:"name,omitempty"` // of the text, in the answer
+	Text []byte `json:"text"`
 }
 
 // SetOverride asks for an override.
@@ -174,6 +181,13 @@ func (c *Client) Diff(ctx context.Context, from, to int64) (Diff, error) {
 	}
 	err := c.call(ctx, http.MethodGet, PathDiff, q, nil, &out)
 	return out, wrap(err, "compare versions of the settings")
+}
+
+// Compare says what putting a text would change.
+func (c *Client) Compare(ctx context.Context, in Compare) (Diff, error) {
+	var out Diff
+	err := c.call(ctx, http.MethodPost, PathDiff, nil, in, &out)
+	return out, wrap(err, "compare settings")
 }
 
 // Overrides lists what is in force.

@@ -133,7 +133,7 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 	if err := a.openQueues(ctx, a.key); err != nil {
 		return nil, err
 	}
-	for _, open := range []func() error{func() error { return a.openSight(ctx) }, a.openProtection, a.openUnits, a.openDesk, a.openGateway, func() error { return a.openLive(ctx) }, a.openAdmin} {
+	for _, open := range []func() error{func() error { return a.openSight(ctx) }, a.openProtection, a.openUnits, a.openDesk, func() error { return a.openGateway(ctx) }, func() error { return a.openLive(ctx) }, a.openAdmin} {
 		if err := open(); err != nil {
 			return nil, err
 		}
@@ -153,10 +153,11 @@ func (a *App) openState() ([32]byte, error) {
 	return secret.Load(filepath.Join(a.cfg.StateDir, "secret"))
 }
 
-func (a *App) openGateway() error {
+func (a *App) openGateway(ctx context.Context) error {
 	if a.cfg.Listen == "" || len(a.cfg.Routes) == 0 {
 		return nil // nobody would be answered anything but 404
 	}
+	a.now.Load().files = a.filesElsewhere(ctx, &a.cfg)
 	cfg, err := a.gatewayConfig(a.now.Load())
 	if err != nil {
 		return err
@@ -200,7 +201,7 @@ func (a *App) openAdmin() error {
 		Address: a.cfg.Admin, Token: token, Page: a.opt.Page, Log: a.log,
 		Queues: queueView{a.queues, a.wire}, Triage: a.desk, Alarms: a.alarmStates,
 		Top: a.sighting.counts.Top, Metrics: a.metrics(),
-		Steering: steering{a}, Guards: a.guardList, Health: func() any { return a.health.Report() },
+		Steering: steering{a}, Limiting: steering{a}, Guards: a.guardList, Health: func() any { return a.health.Report() },
 		Livez: a.health.Livez(), Readyz: a.health.Readyz(), Healthz: a.health.Healthz(),
 	}
 	if a.opt.Extra != nil {

@@ -52,6 +52,7 @@ func (s steering) Version(ctx context.Context, number int64) (live.Version, erro
 		return live.Version{}, err
 	}
 	v, err := l.Version(ctx, number)
+	v.Text = s.a.shown(v.Text)
 	return v, s.answered("read a version", err)
 }
 
@@ -70,8 +71,41 @@ func (s steering) Diff(ctx context.Context, from, to int64) (adminapi.Diff, erro
 			return adminapi.Diff{}, err
 		}
 	}
-	text, err := l.Diff(ctx, from, to)
+	text, err := s.compare(ctx, l, from, to)
 	return adminapi.Diff{From: from, To: to, Text: text}, s.answered("compare versions", err)
+}
+
+func (s steering) compare(ctx context.Context, l *live.Live, from, to int64) (string, error) {
+	a, err := l.Version(ctx, from)
+	if err != nil {
+		return "", err
+	}
+	b, err := l.Version(ctx, to)
+	if err != nil {
+		return "", err
+	}
+	return live.DiffText(fmt.Sprintf("version %d", from), s.a.shown(a.Text), fmt.Sprintf("version %d", to), s.a.shown(b.Text)), nil
+}
+
+// Compare says what putting a text would change of a version; 0 means the one
+// that runs.
+func (s steering) Compare(ctx context.Context, in adminapi.Compare) (adminapi.Diff, error) {
+	l, err := s.live()
+	if err != nil {
+		return adminapi.Diff{}, err
+	}
+	if in.From == 0 {
+		if in.From, err = s.running(l); err != nil {
+			return adminapi.Diff{}, err
+		}
+	}
+	v, err := l.Version(ctx, in.From)
+	if err != nil {
+		return adminapi.Diff{}, s.answered("read a version", err)
+	}
+	text := l.Completed(v, in.Text)
+	name := cmp.Or(clip(in.Name, 255), "the text")
+	return adminapi.Diff{From: v.Number, Text: live.DiffText(fmt.Sprintf("version %d", v.Number), s.a.shown(v.Text), name, s.a.shown(text))}, nil
 }
 
 // running is the number of the version that runs here.
@@ -148,7 +182,7 @@ func (s steering) Rollback(ctx context.Context, who admin.Who, to int64) (admina
 
 // nextStart names what of a valid text holds only when the process starts again.
 func (s steering) nextStart(text []byte) []string {
-	cfg, err := s.a.parse("settings", text)
+	cfg, _, err := s.a.parse(settingsName, text)
 	if err != nil {
 		return nil
 	}

@@ -208,10 +208,10 @@ func TestTheGuardFollowsItsFile(t *testing.T) {
 	}
 
 	const broken = "rules:\n  - {predictor: result_widow, limit: 1}\n"
-	said := func() int { return strings.Count(r.log.String(), "were not changed; what held, holds") }
+	said := func() int { return strings.Count(r.log.String(), "the old settings stay in force") }
 	put(t, file, broken)
 	r.until("it is said that the file is invalid", func() bool { return said() == 1 })
-	if log := r.log.String(); !located(log[strings.Index(log, "were not changed"):]) || !strings.Contains(log, "result_widow") {
+	if log := r.log.String(); !located(log[strings.Index(log, "the old settings stay"):]) || !strings.Contains(log, "result_widow") {
 		t.Errorf("the log does not say where the fault is: %s", log)
 	}
 	r.hangUp <- struct{}{} // reads it again, although it has not changed
@@ -219,7 +219,7 @@ func TestTheGuardFollowsItsFile(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	r.until("it is said that the file is gone", func() bool { return strings.Contains(r.log.String(), "is gone; what held, holds") })
+	r.until("it is said that the file is gone", func() bool { return strings.Contains(r.log.String(), "cannot be read; what is in force of it, stays") })
 	if g := r.guard(); g.Version != 3 {
 		t.Errorf("invalid limits have changed the version: %+v", g)
 	}

@@ -38,8 +38,10 @@ type routeGuard struct {
 	poller *hints.Poller  // nil: nobody is asked
 	learns *hints.Learner // nil: nothing is learned
 	cfg    config.Guard
-	files  [2]stamp              // of limits and hints, as they were read
-	faults []adminapi.GuardFault // of those files; replaced, never changed
+
+	versioned bool                  // its limits came with the settings: the file is followed as those are
+	files     [2]stamp              // of limits and hints, as they were read
+	faults    []adminapi.GuardFault // of those files; replaced, never changed
 }
 
 // guardChange is what a new generation of settings makes of a guard, once it
@@ -79,14 +81,18 @@ func readGuardFile(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// limitsOf reads the limits that the settings name or hold.
-func limitsOf(c *config.Guard) (guard.Limits, error) {
+// limitsOf reads the limits that the settings name or hold, from f if the file
+// came with them.
+func limitsOf(c *config.Guard, f files) (guard.Limits, error) {
 	var l guard.Limits
 	var err error
 	switch {
 	case c.Limits != "":
-		var text []byte
-		if text, err = readGuardFile(c.Limits); err == nil {
+		text, ok := f[c.Limits]
+		if !ok {
+			text, err = readGuardFile(c.Limits)
+		}
+		if err == nil {
 			l, err = guard.ParseLimits(c.Limits, text)
 		}
 	case c.Rules != "":
@@ -120,12 +126,13 @@ func (a *App) hintsOf(route string, c *config.Guard) (guard.HintSet, error) {
 func (a *App) guardOf(next *present, route, fleet string, c *config.Guard, prints *fingerprint.Printer) (*gateway.Guard, error) {
 	change := guardChange{routeGuard: routeGuard{route: route, fleet: fleet, cfg: *c, files: [2]stamp{stampOf(c.Limits), stampOf(c.Hints)}}}
 	var err error
-	if change.limits, err = limitsOf(c); err != nil {
+	if change.limits, err = limitsOf(c, next.files); err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
 	}
 	if change.static, err = a.hintsOf(route, c); err != nil {
 		return nil, fmt.Errorf("guard: hints: %w", err)
 	}
+	_, change.versioned = next.files[c.Limits]
 	kind, err := guard.ParseKind(c.Query)
 	if err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
@@ -260,8 +267,8 @@ func (a *App) refreshGuards(all bool) {
 
 func (a *App) refreshGuard(g *routeGuard, all bool) {
 	is := [2]stamp{stampOf(g.cfg.Limits), stampOf(g.cfg.Hints)}
-	if g.cfg.Limits != "" && (all || is[0] != g.files[0]) {
-		limits, err := limitsOf(&g.cfg)
+	if g.cfg.Limits != "" && !g.versioned && (all || is[0] != g.files[0]) {
+		limits, err := limitsOf(&g.cfg, nil)
 		if err == nil {
 			err = a.relimit(g, limits)
 		}
@@ -309,7 +316,7 @@ func (a *App) guardList(limit int) []adminapi.Guard {
 		dial, load := g.guard.Dial()
 		is := adminapi.Guard{
 			Route: g.route, Fleet: g.fleet, Kind: guard.Kind(g.cfg.Query), Version: version, ReportOnly: limits.ReportOnly,
-			Dial: dial, Load: load, HintsAge: adminapi.Duration(g.hints.Age()), Poll: g.polled(), Record: a.recorded(&g), Faults: g.faults,
+			Dial: dial, Load: load, HintsAge: adminapi.Duration(g.hints.Age()), Poll: g.polled(), Record: a.recorded(&g), Faults: a.faultsOf(&g),
 			Limits: g.cfg.Limits, Hints: g.hints.Sources(), HintsFile: g.cfg.Hints,
 			Total: g.guard.Total(), Findings: g.guard.Findings(), Minutes: g.guard.Minutes(),
 			Classes: g.guard.Classes(), Named: g.guard.Labelled(), Judging: g.guard.Judging(),

@@ -13,13 +13,6 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/store"
 )
 
-// Settings is the file that a running App follows.
-type Settings struct {
-	Path string // what is watched and read again
-	// Edit changes what was read as it did at the start; nil: nothing.
-	Edit func(*config.Config)
-}
-
 // openLive makes what follows the settings. Without a file they stay as they
 // are.
 func (a *App) openLive(ctx context.Context) error {
@@ -29,11 +22,7 @@ func (a *App) openLive(ctx context.Context) error {
 	}
 	cfg := live.Config{
 		Path: s.Path, Store: measuredLive{a.stores.Live, a.storeHealth()}, Node: a.node, Poll: a.cfg.Live.Poll, Log: a.log,
-		Check: func(text []byte) error {
-			_, err := a.parse("settings", text)
-			return err
-		},
-		CheckOverride: a.checkOverride, Apply: a.applySettings,
+		Files: a.named, Check: a.check, CheckOverride: a.checkOverride, Apply: a.applySettings,
 	}
 	if !a.cfg.Live.Share {
 		own, err := store.Open(ctx, config.MemoryStore, store.Config{})
@@ -47,15 +36,10 @@ func (a *App) openLive(ctx context.Context) error {
 	return err
 }
 
-// parse reads settings as they were at the start.
-func (a *App) parse(name string, text []byte) (config.Config, error) {
-	return config.ParseEdited(name, text, a.opt.Settings.Edit)
-}
-
 // applySettings makes a version and the overrides hold.
 func (a *App) applySettings(ctx context.Context, v live.Version, overrides []live.Override) error {
 	if v.Sum != a.applied {
-		cfg, err := a.parse(fmt.Sprintf("version %d", v.Number), v.Text)
+		cfg, f, err := a.parse(fmt.Sprintf("version %d", v.Number), v.Text)
 		if err != nil {
 			return err
 		}
@@ -64,7 +48,7 @@ func (a *App) applySettings(ctx context.Context, v live.Version, overrides []liv
 				a.log.Warn("some settings change at the next start only", "settings", strings.Join(keys, ", "))
 			}
 		}
-		if err := a.Reload(ctx, cfg); err != nil {
+		if err := a.reload(ctx, cfg, f); err != nil {
 			return err
 		}
 		a.applied = v.Sum

@@ -16,6 +16,7 @@ type present struct {
 	units  []*unit // in the order of their names
 	byName map[string]*unit
 	routes []boundRoute
+	files  files // that came with cfg
 
 	guarding []guardChange // until it serves
 }

@@ -48,7 +48,10 @@ var errStopping = errors.New("the settings cannot change: Bezoar is not serving"
 // all of cfg holds when it returns, or it returns an error and what was there
 // still does; what cannot change while it runs stays as it is. One call waits for
 // another; once Run has begun to stop it is an error.
-func (a *App) Reload(ctx context.Context, cfg config.Config) error {
+func (a *App) Reload(ctx context.Context, cfg config.Config) error { return a.reload(ctx, cfg, nil) }
+
+// reload is Reload with what the files say that cfg names.
+func (a *App) reload(ctx context.Context, cfg config.Config, f files) error {
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
 	if a.life == nil || a.life.Err() != nil {
@@ -63,6 +66,7 @@ func (a *App) Reload(ctx context.Context, cfg config.Config) error {
 	now := a.now.Load()
 	next, added, err := a.nextUnits(ctx, now, cfg)
 	if err == nil {
+		next.files = f
 		err = a.await(ctx, added)
 	}
 	if err == nil {

@@ -84,21 +84,7 @@ func (c *configDiff) withFile(s *session, api *adminapi.Client) (adminapi.Diff, 
 	if err != nil {
 		return adminapi.Diff{}, err
 	}
-	number := c.A
-	if number == 0 {
-		st, err := api.Settings(s)
-		if err != nil {
-			return adminapi.Diff{}, err
-		}
-		if number = st.Running.Number; number == 0 {
-			return adminapi.Diff{}, exitf(exitUnhealthy, "what runs there is in no store yet: name a version")
-		}
-	}
-	v, err := api.Version(s, number)
-	if err != nil {
-		return adminapi.Diff{}, err
-	}
-	return adminapi.Diff{From: v.Number, Text: live.DiffText(fmt.Sprintf("version %d", v.Number), v.Text, c.File, text)}, nil
+	return api.Compare(s, adminapi.Compare{From: c.A, Name: c.File, Text: text})
 }
 
 type configApply struct {
@@ -191,8 +177,8 @@ func invalidThere(err error, file string) error {
 	}
 	lines := []string{"the settings are invalid, nothing has changed"}
 	for _, f := range p.Faults {
-		if file != "" && file != "-" {
-			f.File = file
+		if file != "" && file != "-" && (f.File == "settings" || f.File == "limits") {
+			f.File = file // what is wrong may be in a file that they name, too
 		}
 		lines = append(lines, clean(f.Error()))
 	}

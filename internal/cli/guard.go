@@ -17,6 +17,7 @@ type guardCmd struct {
 	Replay guardReplayCmd `cmd:"" help:"Say what limits would have refused of a log, and to whom."`
 	Top    guardTopCmd    `cmd:"" help:"Which callers and shapes cost most, predicted and actual, at a running gateway."`
 	Set    guardSetCmd    `cmd:"" help:"Tighten or loosen the limits of queries for a while."`
+	Limits guardLimitsCmd `cmd:"" help:"Show the limits of a route, or put others, as a version of the settings."`
 }
 
 // guardFlags are what the guard's commands have in common.

@@ -64,18 +64,9 @@ func (l *Live) put(ctx context.Context, base int64, v Version) (Version, error) 
 // whole adds to a new version the files that its settings name and that it does
 // not come with, as they are in force or else as they are here, and checks it.
 func (l *Live) whole(v *Version) error {
-	d, err := ParseDocument(v.Text)
-	if err == nil && len(bytes.TrimSpace(d.Text)) == 0 {
-		err = errEmpty
-	}
-	if err == nil {
-		d, err = complete(d, l.names(d.Text), func(name string) ([]byte, error) {
-			if text, ok := documentOf(l.newest).File(name); ok {
-				return text, nil
-			}
-			return readFile(name)
-		})
-		if unread := l.config.Check(v.Text); err != nil && unread != nil {
+	d, err := l.completed(l.newest, v.Text, readFile)
+	if err != nil && !errors.Is(err, errEmpty) {
+		if unread := l.config.Check(v.Text); unread != nil {
 			err = unread // of what is invalid nobody knows what it names
 		}
 	}
@@ -149,6 +140,32 @@ func (l *Live) History(ctx context.Context, limit int) ([]Version, error) {
 	ctx, cancel := l.in(ctx)
 	defer cancel()
 	return l.config.Store.Versions(ctx, limit)
+}
+
+// Completed is what putting text on top of v would make of it: with the files
+// that it names and does not come with, as far as v has them. It is not checked.
+func (l *Live) Completed(v Version, text []byte) []byte {
+	d, err := l.completed(v, text, func(string) ([]byte, error) { return nil, ErrNotFound })
+	if err != nil {
+		return text
+	}
+	return d.Bytes()
+}
+
+func (l *Live) completed(base Version, text []byte, read func(name string) ([]byte, error)) (Document, error) {
+	d, err := ParseDocument(text)
+	if err != nil {
+		return Document{}, err
+	}
+	if len(bytes.TrimSpace(d.Text)) == 0 {
+		return Document{}, errEmpty
+	}
+	return complete(d, l.names(d.Text), func(name string) ([]byte, error) {
+		if text, ok := documentOf(base).File(name); ok {
+			return text, nil
+		}
+		return read(name)
+	})
 }
 
 // Diff shows what changed from version a to version b, as [DiffText] does.

@@ -1,0 +1,196 @@
+package app
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/guard"
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/live"
+)
+
+// Settings is the file that a running App follows.
+type Settings struct {
+	Path string // what is watched and read again
+	// Edit changes what was read as it did at the start; nil: nothing.
+	Edit func(*config.Config)
+}
+
+// files are what files say that settings name and that go with their version,
+// by name. Those that are not among them are read where they are.
+type files map[string][]byte
+
+// limitFiles are the files of limits that the guards of routes name. They go
+// with a version, since they say as much of what is refused as the settings do;
+// files of hints do not: they say what the backend is like, and may be large.
+func limitFiles(cfg *config.Config) (out []string) {
+	for _, r := range cfg.Routes {
+		if r.Guard != nil && r.Guard.Limits != "" {
+			out = append(out, r.Guard.Limits)
+		}
+	}
+	return out
+}
+
+// parse reads a version's text, settings as they were at the start.
+func (a *App) parse(name string, text []byte) (config.Config, files, error) {
+	d, err := live.ParseDocument(text)
+	if err != nil {
+		return config.Config{}, nil, err
+	}
+	cfg, err := config.ParseEdited(name, d.Text, a.opt.Settings.Edit)
+	f := make(files, len(d.Files))
+	for _, file := range d.Files {
+		f[file.Name] = file.Text
+	}
+	return cfg, f, err
+}
+
+// named lists the files that go with settings.
+func (a *App) named(text []byte) []string {
+	cfg, err := config.ParseEdited("settings", text, a.opt.Settings.Edit)
+	if err != nil {
+		return nil // check says so
+	}
+	return limitFiles(&cfg)
+}
+
+// settingsName is what settings that are no file yet are called in faults.
+const settingsName = "settings"
+
+// check says what is wrong with a version's text, with the lines.
+func (a *App) check(text []byte) error {
+	if config.WasRedacted(text) {
+		return errors.New("it holds no secrets but what stands for them where settings are shown: begin with the file that they came from")
+	}
+	cfg, f, err := a.parse(settingsName, text)
+	if err != nil {
+		return err
+	}
+	d, err := live.ParseDocument(text)
+	if err != nil {
+		return err
+	}
+	var faults config.Faults
+	for i, r := range cfg.Routes {
+		g := r.Guard
+		if g == nil {
+			continue
+		}
+		if content, ok := f[g.Limits]; ok {
+			_, err := guard.ParseLimits(g.Limits, content)
+			gather(&faults, g.Limits, err, nil)
+		}
+		if g.Rules != "" {
+			path := fmt.Sprintf("routes[%d].guard.rules", i)
+			_, err := guard.ParseLimits(settingsName, []byte(g.Rules))
+			gather(&faults, settingsName, err, func(f *config.Fault) {
+				if b, ok := config.FindBlock(d.Text, path); ok && f.Line > 0 {
+					f.Line, f.Column = b.Line+f.Line-1, b.Indent+f.Column
+				} else {
+					f.Line, f.Column = 0, 0
+				}
+				f.Path = path + ": " + f.Path
+			})
+		}
+	}
+	if len(faults.List) == 0 {
+		return nil
+	}
+	return &faults
+}
+
+// gather adds what is wrong with a text of limits, each fault once: several
+// routes may name one file.
+func gather(all *config.Faults, name string, err error, place func(*config.Fault)) {
+	if err == nil {
+		return
+	}
+	list, more := []config.Fault{{File: name, Problem: err.Error()}}, 0
+	if f, ok := errors.AsType[*config.Faults](err); ok {
+		list, more = f.List, f.More
+	}
+	seen := make(map[config.Fault]bool, len(all.List))
+	for _, f := range all.List {
+		seen[f] = true
+	}
+	all.More += more
+	for _, f := range list {
+		if place != nil {
+			place(&f)
+		}
+		switch {
+		case seen[f]:
+		case len(all.List) < config.MaxFaults:
+			all.List = append(all.List, f)
+		default:
+			all.More++
+		}
+	}
+}
+
+// filesElsewhere are those that the settings name and that are not here, as the
+// store's newest version has them: this process may have been given the settings
+// alone.
+func (a *App) filesElsewhere(ctx context.Context, cfg *config.Config) files {
+	out := files{}
+	for _, name := range limitFiles(cfg) {
+		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+			out[name] = nil
+		}
+	}
+	if len(out) == 0 || a.opt.Settings.Path == "" || !cfg.Live.Share {
+		return nil
+	}
+	v, err := a.stores.Live.Version(ctx, 0)
+	if err != nil {
+		return nil // reading the file says that it is not there
+	}
+	d, err := live.ParseDocument(v.Text)
+	if err != nil {
+		return nil
+	}
+	found := files{}
+	for name := range out {
+		if text, ok := d.File(name); ok {
+			found[name] = text
+			a.log.Warn("a file of limits is not here; what the newest version of the settings has of it, holds", "file", name, "version", v.Number)
+		}
+	}
+	return found
+}
+
+// shown is a version's text without its secrets.
+func (a *App) shown(text []byte) []byte {
+	return config.Redact(text, func(secret string) string {
+		mac := hmac.New(sha256.New, a.key[:])
+		mac.Write([]byte("shown settings\x00" + secret))
+		return hex.EncodeToString(mac.Sum(nil)[:4])
+	})
+}
+
+// faultsOf says what is wrong with a guard's files.
+func (a *App) faultsOf(g *routeGuard) []adminapi.GuardFault {
+	if !g.versioned || a.live == nil {
+		return g.faults
+	}
+	f := a.live.Status().File
+	var out []adminapi.GuardFault
+	if strings.Contains(f.Error, g.cfg.Limits) {
+		out = append(out, adminapi.GuardFault{File: g.cfg.Limits, Error: f.Error, Since: f.ErrorAt})
+	}
+	for _, n := range f.Files {
+		if n.Path == g.cfg.Limits && n.Error != "" {
+			out = append(out, adminapi.GuardFault{File: n.Path, Error: n.Error, Since: n.ErrorAt})
+		}
+	}
+	return append(out, g.faults...)
+}

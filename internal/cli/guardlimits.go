@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+)
+
+type guardLimitsCmd struct {
+	remote
+	Route string `arg:"" help:"The route, as verdicts name it: /search/*."`
+	Set   string `placeholder:"FILE" help:"Put these limits, - for stdin, in the place of those that are there."`
+	Note  string `placeholder:"TEXT" help:"What changes and why, for the history."`
+	Base  *int64 `placeholder:"N" help:"The version of the settings that the change was made on: nothing changes (exit code 5) if there is a newer one."`
+}
+
+// Help says what becomes of the limits.
+func (*guardLimitsCmd) Help() string {
+	return "Example: bezoar guard limits '/search/*' > limits.yaml; edit it; bezoar guard limits '/search/*' --set limits.yaml. " +
+		"The limits are part of the settings: this makes a version of them, which all nodes follow, and which config diff, history and " +
+		"rollback know. A file that the settings name for several routes changes for all of them. Invalid limits change nothing."
+}
+
+// Run shows the limits of a route's guard, or changes them.
+func (c *guardLimitsCmd) Run(s *session) error {
+	switch {
+	case c.Set == "" && (c.Note != "" || c.Base != nil):
+		return exitf(exitUsage, "--note and --base are about a change: say --set FILE")
+	case c.Base != nil && *c.Base < 0:
+		return exitf(exitUsage, "--base %d: versions are numbered from 1", *c.Base)
+	}
+	var text []byte
+	if c.Set != "" {
+		var err error
+		if text, err = readSettings(s.Stdin, c.Set); err != nil {
+			return err
+		}
+	}
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	if c.Set != "" {
+		done, err := api.PutGuardLimits(s, c.Route, adminapi.PutGuardLimits{Text: text, Note: c.Note, Base: c.Base})
+		if err != nil {
+			return invalidThere(err, c.Set)
+		}
+		return s.changed(done)
+	}
+	l, err := api.GuardLimits(s, c.Route)
+	switch {
+	case err != nil:
+		return err
+	case s.json:
+		return s.out.json(l)
+	}
+	where := "written into the settings"
+	if l.File != "" {
+		where = "the file " + clean(l.File)
+	}
+	s.say("version %d of the settings, %s%s", l.Version, where, sharedBy(l))
+	s.out.printf("%s", cleanLines(string(l.Text)))
+	if n := len(l.Text); n > 0 && l.Text[n-1] != '\n' {
+		s.out.printf("\n")
+	}
+	return nil
+}
+
+// sharedBy names the other routes that have the same limits.
+func sharedBy(l adminapi.GuardLimits) string {
+	var others []string
+	for _, r := range l.Routes {
+		if r != l.Route {
+			others = append(others, clean(r))
+		}
+	}
+	if len(others) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", shared by %s", strings.Join(others, ", "))
+}
