@@ -209,7 +209,8 @@ func BenchmarkGuarded(b *testing.B) {
 			g := newGateway(b, Config{Routes: []Route{{Doer: does, Printer: p, Guard: c.guard}}})
 			req := new(h1.Request)
 			fields := []h1.Field{
-				{Name: "Content-Type", Value: "application/json", Key: h1.ContentType}, {Name: "X-Opaque-Id", Value: "dashboard"},
+				{Name: "Content-Type", Value: "application/json", Key: h1.ContentType},
+				{Name: "X-Opaque-Id", Value: "dashboard"},
 				{Name: "X-Request-Id", Value: "r1", Key: h1.RequestID},
 			}
 			if err := req.Make("POST", "/logs-1/_search", "h", fields, int64(len(body))); err != nil {

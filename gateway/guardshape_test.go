@@ -125,8 +125,11 @@ func TestGuardBehindAPrefix(t *testing.T) {
 		t.Errorf("accepted by a rule: %d", resp.StatusCode)
 	}
 	for _, bad := range []Guard{
-		{Kind: guard.SQL, Prefix: "/es"}, {Kind: guard.Elasticsearch, Prefix: "es"}, {Kind: guard.Elasticsearch, Prefix: "/es/"},
-		{Kind: guard.Elasticsearch, Prefix: "/es/*"}, {Kind: guard.Elasticsearch, Prefix: "/a/../b"},
+		{Kind: guard.SQL, Prefix: "/es"},
+		{Kind: guard.Elasticsearch, Prefix: "es"},
+		{Kind: guard.Elasticsearch, Prefix: "/es/"},
+		{Kind: guard.Elasticsearch, Prefix: "/es/*"},
+		{Kind: guard.Elasticsearch, Prefix: "/a/../b"},
 	} {
 		bad.Guard = newGuard(t, "")
 		if _, err := New(Config{Routes: []Route{{Doer: doFunc(nil), Printer: newPrinter(t), Guard: &bad}}}); err == nil || !strings.Contains(err.Error(), "Guard.Prefix") {

@@ -125,8 +125,8 @@ func (r *answerReader) place(d int, up, l *level) {
 
 // plainName is a name without the kind that typed_keys puts before it.
 func plainName(key []byte) []byte {
-	if i := bytes.IndexByte(key, '#'); i >= 0 {
-		return key[i+1:]
+	if _, name, ok := bytes.Cut(key, []byte("#")); ok {
+		return name
 	}
 	return key
 }
