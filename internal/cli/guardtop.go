@@ -261,6 +261,9 @@ func writeGuardCallers(p *printer, callers []guard.CallerStats, whole bool) {
 		return
 	}
 	for _, c := range callers {
+		if len(c.Shapes) == 0 {
+			continue
+		}
 		t := table{head: []string{"ITS SHAPES", ">QUERIES", ">UNITS", ">AT MOST", ">REJECTED"}}
 		for _, s := range c.Shapes {
 			t.add(plain(s.Shape), plain(fmt.Sprint(s.Queries)), plain(unitsText(s.Cost)), plain(unitsText(s.MaxCost)), plain(fmt.Sprint(s.Rejected)))
