@@ -3,6 +3,7 @@ package redos
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -90,6 +91,24 @@ func (a *analysis) prepare(c counts) bool {
 	return true
 }
 
+// What each search for an attack may cost, in steps. An attack that is not found
+// within them is taken for none; together they are less than DefaultBudget.
+const (
+	directShare  = 400_000
+	looseShare   = 400_000
+	carefulShare = 150_000
+)
+
+// within runs find with a share of the budget.
+func (a *analysis) within(share int, find func() bool) bool {
+	saved := a.left.left
+	given := min(saved, share)
+	a.left.left = given
+	found := find()
+	a.left.left += saved - given
+	return found
+}
+
 // backtracking fills r for an engine that tries one way after the other.
 func (a *analysis) backtracking(r *Result) {
 	if !a.prepare(some) {
@@ -100,11 +119,8 @@ func (a *analysis) backtracking(r *Result) {
 	if a.exponential(exps, r) {
 		return
 	}
-	if a.tree.root.loosens() {
-		b := &analysis{options: a.options, tree: a.tree, left: a.left}
-		if b.prepare(loose) && b.exponential(b.auto.exponentials(b.left), r) {
-			return
-		}
+	if a.tree.root.loosens() && a.within(looseShare, func() bool { return a.loosely(r) }) {
+		return
 	}
 	loops := a.auto.loops()
 	polys := a.auto.polynomials(loops, false, a.reach, a.left)
@@ -122,7 +138,7 @@ func (a *analysis) backtracking(r *Result) {
 	if !a.options.Anchored && a.polynomial(a.auto.polynomials(loops, true, a.reach, a.left), r) {
 		return
 	}
-	if a.tree.behind && a.blind(r) {
+	if a.tree.behind && a.within(directShare, func() bool { return a.blind(r) }) {
 		return
 	}
 	switch {
@@ -133,6 +149,12 @@ func (a *analysis) backtracking(r *Result) {
 	case len(exps)+len(polys) > 0:
 		r.Reason = "no text was found that its loops cannot match in the end"
 	}
+}
+
+// loosely looks at counted repeats as if they were loops.
+func (a *analysis) loosely(r *Result) bool {
+	b := &analysis{options: a.options, tree: a.tree, left: a.left}
+	return b.prepare(loose) && b.exponential(b.auto.exponentials(b.left), r)
 }
 
 // exponential confirms a candidate, with the shortest pumps first.
@@ -149,17 +171,15 @@ func (a *analysis) exponential(all []candidate, r *Result) bool {
 		}
 		return false
 	}
-	for _, c := range all {
-		if try(c, a.forge.attacks(c)) {
-			return true
-		}
+	directly := func() bool {
+		return slices.ContainsFunc(all, func(c candidate) bool { return try(c, a.forge.attacks(c)) })
 	}
-	for _, c := range all[:min(len(all), carefulAttempts)] {
-		if try(c, a.forge.careful(c, a.reach)) || try(c, a.forge.detours(c)) {
-			return true
-		}
+	carefully := func() bool {
+		return slices.ContainsFunc(all[:min(len(all), carefulAttempts)], func(c candidate) bool {
+			return try(c, a.forge.careful(c, a.reach)) || try(c, a.forge.detours(c))
+		})
 	}
-	return false
+	return a.within(directShare, directly) || a.within(carefulShare, carefully)
 }
 
 // maxPolynomials is how many candidates are run. They come deepest first.
@@ -181,22 +201,28 @@ func (a *analysis) polynomial(all []candidate, r *Result) bool {
 			}
 		}
 	}
-	for i, c := range all {
-		if i == maxPolynomials || best > 0 && (i >= 3 || math.Round(best) >= float64(c.depth+1)) {
-			break
+	directly := func() bool {
+		for i, c := range all {
+			if i == maxPolynomials || best > 0 && (i >= 3 || math.Round(best) >= float64(c.depth+1)) {
+				break
+			}
+			try(c, a.forge.attacks(c))
 		}
-		try(c, a.forge.attacks(c))
+		return best > 0
 	}
-	for i, c := range all {
-		if i == carefulAttempts || best > 0 {
-			break
+	carefully := func() bool {
+		for i, c := range all {
+			if i == carefulAttempts || best > 0 {
+				break
+			}
+			try(c, a.forge.careful(c, a.reach))
+			if best == 0 && !c.seek {
+				try(c, a.forge.detours(c))
+			}
 		}
-		try(c, a.forge.careful(c, a.reach))
-		if best == 0 && !c.seek {
-			try(c, a.forge.detours(c))
-		}
+		return best > 0
 	}
-	return best > 0
+	return a.within(directShare, directly) || a.within(carefulShare, carefully)
 }
 
 func (a *analysis) report(c candidate, w attack, power float64, r *Result) {

@@ -4,9 +4,9 @@ import "slices"
 
 // Bounds of one careful search.
 const (
-	maxCareful      = 1200    // places
-	carefulBudget   = 200_000 // steps
-	carefulAttempts = 8       // candidates of one pattern
+	maxCareful      = 1200   // places
+	carefulBudget   = 50_000 // steps
+	carefulAttempts = 8      // candidates of one pattern
 )
 
 // place is where a careful search is: two or three ways through the loops, and
@@ -91,8 +91,12 @@ func (s *careful) search(set bitset) ([]int, bool) {
 	for i := 0; i < len(s.places) && i < maxCareful && s.left.left > 0; i++ {
 		for _, atom := range s.order {
 			next, ok := s.read(s.places[i].set, atom, s.region)
-			if ok && s.move(int32(i), atom, next) {
-				return s.word(), true
+			if !ok || !s.move(int32(i), atom, next) {
+				continue
+			}
+			w := s.word()
+			if _, ok := s.read(s.places[len(s.places)-1].set, w[0], s.region); ok { // nor does one end here
+				return w, true
 			}
 		}
 	}

@@ -8,9 +8,9 @@ import (
 // What confirming may take.
 const (
 	expLimit   = 16_000  // steps of one run of an exponential attack
-	polyLimit  = 60_000  // of a polynomial one
-	boundLimit = 120_000 // of either where the automaton took counts for loops
-	closeLimit = 400_000 // of either when a smaller one does not tell
+	polyLimit  = 40_000  // of a polynomial one
+	boundLimit = 100_000 // of either where the automaton took counts for loops
+	closeLimit = 200_000 // of either when a smaller one does not tell
 	maxPumps   = 40      // of an exponential attack
 	polyPumps  = 64
 	closePumps = 1024
@@ -48,10 +48,15 @@ func (t *trial) seek(w attack, n, limit int) (steps int, over bool) {
 // doubles says whether steps multiply with every pump, until the limit is passed.
 func (t *trial) doubles(w attack, run runner) bool {
 	limit := expLimit
+	if t.counted > 0 { // what is bounded in the end must not be mistaken
+		limit = boundLimit
+	}
 	var s []int
 	for n := 0; n <= maxPumps && t.left.left > 0; n++ {
 		steps, over := run(w, n, limit)
 		switch {
+		case over && t.left.left <= 0: // it is the budget that ended the run
+			return false
 		case !over:
 			s = append(s, steps)
 			if n >= 12 && !steep(s) {
@@ -59,9 +64,6 @@ func (t *trial) doubles(w attack, run runner) bool {
 			}
 		case t.choice && w.size(n) <= fewRunes && soars(append(s, limit)):
 			return true
-		case t.counted > 0 && limit < boundLimit: // what is bounded in the end must not be mistaken
-			limit *= 4
-			n--
 		case n > fewestRuns:
 			return steep(s)
 		case n > 3 && leaps(s), n > 1 && t.exact && leaps(append(s, limit)):
@@ -109,7 +111,7 @@ func (t *trial) power(w attack, run runner) (degree float64) {
 	if t.counted > 0 {
 		c.limit, last = boundLimit, min(closePumps, max(polyPumps, 8*t.counted))
 	}
-	if c.flat(last) && c.flat(last/4*3) {
+	if c.flat(polyPumps) && c.flat(polyPumps/4*3) {
 		return 1
 	}
 	var measured []float64
@@ -129,8 +131,8 @@ func (t *trial) power(w attack, run runner) (degree float64) {
 			c.limit, last = closeLimit, max(last, closePumps)
 		}
 	}
-	if low := least(measured); low < squareAt {
-		return low
+	if low := least(measured); low < squareAt || len(measured) < 3 && t.left.left <= 0 {
+		return 1
 	}
 	return measured[len(measured)-1]
 }
