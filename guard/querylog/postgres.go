@@ -276,11 +276,8 @@ func prefixOf(prefix string) (session, user, app string) {
 
 // bracketedNumber is the number of [123], [123-1] or [123]:.
 func bracketedNumber(word string) string {
-	i := strings.IndexByte(word, '[')
-	if i < 0 {
-		return ""
-	}
-	inner, _, ok := strings.Cut(word[i+1:], "]")
+	_, rest, _ := strings.Cut(word, "[")
+	inner, _, ok := strings.Cut(rest, "]")
 	number, _, _ := strings.Cut(inner, "-")
 	if _, err := strconv.ParseUint(number, 10, 64); !ok || err != nil {
 		return ""
