@@ -161,7 +161,7 @@ func (f Finding) String() string {
 // infinity: Unbounded stands for what has no bound.
 type Number float64
 
-// Unbounded, and whatever is larger, is without bound in JSON.
+// Unbounded is what has no bound in JSON, as is whatever is larger.
 const Unbounded = 1e308
 
 // String is the shortest form: 100000, 0.5, unbounded.

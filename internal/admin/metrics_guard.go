@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -105,7 +106,7 @@ func (c *guardCollector) counts(out chan<- prometheus.Metric, g *adminapi.Guard)
 
 func verdicts(out chan<- prometheus.Metric, d *prometheus.Desc, t *guard.Tally, labels ...string) {
 	for verdict, n := range map[guard.Outcome]int64{guard.Accepted: t.Accepted, guard.Reported: t.Reported, guard.Capped: t.Capped, guard.Rejected: t.Rejected} {
-		out <- counter(d, float64(n), append(labels[:len(labels):len(labels)], string(verdict))...)
+		out <- counter(d, float64(n), append(slices.Clip(labels), string(verdict))...)
 	}
 }
 

@@ -245,10 +245,10 @@ func (t *batchSum) add(j *batchJob) {
 func (t *batchSum) tell(s *session, took time.Duration) error {
 	s.say("%d queries in %s, %.0f a second: %d accepted, %d reported, %d capped, %d rejected",
 		t.queries, took.Round(time.Millisecond), float64(t.queries)/max(took.Seconds(), 1e-9), t.accepted, t.reported, t.capped, t.refused)
-	switch {
-	case t.unread == 0:
+	switch t.unread {
+	case 0:
 		return nil
-	case t.unread == t.queries:
+	case t.queries:
 		return exitf(exitUsage, "none of %d lines could be read", t.queries)
 	}
 	return exitf(exitPartly, "%d of %d lines could not be read", t.unread, t.queries)
