@@ -10,6 +10,7 @@ import (
 // few times: what is searched for and not found is not searched for again.
 type lexer struct {
 	text      []byte
+	words     *dictionary
 	dialect   dialect
 	maxDepth  int
 	maxTokens int
@@ -137,14 +138,7 @@ func inWord(c byte) bool {
 // meaning is what a bare word means, and notes what the reader wants to know of
 // the text as a whole.
 func (l *lexer) meaning(start, end int) word {
-	var low [maxWord]byte
-	for k, c := range l.text[start:end] {
-		if c-'A' < 26 {
-			c |= 0x20
-		}
-		low[k] = c
-	}
-	w := wordOf(low[:end-start])
+	w := l.words.find(l.text, start, end)
 	switch w {
 	case wCase:
 		l.push(len(l.tokens))

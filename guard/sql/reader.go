@@ -54,8 +54,9 @@ type Reader struct {
 	reports  int  // queries with GROUP BY around what is read, and itself
 	around   int  // tables of those around what is read
 
-	names map[string]string // interned, for hints
-	room  []byte
+	dictionary dictionary
+	names      map[string]string // interned, for hints
+	room       []byte
 
 	dialectName [32]byte // the dialect's name, as of the text before
 	dialectLen  int
@@ -97,6 +98,9 @@ func (r *Reader) begin(dst []cost.Measure, q *cost.Query, o *cost.Options) {
 	r.relations, r.named, r.pending, r.edges, r.items = r.relations[:0], r.named[:0], r.pending[:0], r.edges[:0], r.items[:0]
 	r.patterns, r.depth, r.deepest, r.top = 0, 0, nesting{}, false
 	r.reports, r.around = 0, 0
+	if !r.dictionary.ready {
+		r.dictionary.fill()
+	}
 }
 
 func orDefault(v, otherwise int) int {
@@ -124,10 +128,10 @@ func (r *Reader) lexAll() {
 }
 
 func (r *Reader) lexOnce() {
-	r.lexer = lexer{
-		text: r.text, dialect: r.dialect, maxDepth: r.o.MaxDepth, maxTokens: r.o.MaxTokens,
-		tokens: r.tokens[:0], open: r.open[:0],
-	}
+	r.words, r.maxDepth, r.maxTokens = &r.dictionary, r.o.MaxDepth, r.o.MaxTokens
+	r.tokens, r.open, r.previous, r.seen, r.params = r.tokens[:0], r.open[:0], atEnd, 0, 0
+	r.hidden, r.hides, r.several, r.ors, r.noDollar = false, false, false, false, false
+	r.steps, r.fault = 0, nil
 	from := 0
 	if len(r.text) >= 3 && r.text[0] == 0xef && r.text[1] == 0xbb && r.text[2] == 0xbf {
 		from = 3 // a byte order mark
@@ -161,9 +165,19 @@ func (r *Reader) tok(i int) token {
 }
 
 // wordAt is what token i means as a word or an operator.
-func (r *Reader) wordAt(i int) word { return r.tok(i).word }
+func (r *Reader) wordAt(i int) word {
+	if uint(i) < uint(len(r.tokens)) {
+		return r.tokens[i].word
+	}
+	return none
+}
 
-func (r *Reader) kindAt(i int) kind { return r.tok(i).kind }
+func (r *Reader) kindAt(i int) kind {
+	if uint(i) < uint(len(r.tokens)) {
+		return r.tokens[i].kind
+	}
+	return atEnd
+}
 
 func (r *Reader) bytes(i int) []byte {
 	t := r.tok(i)
