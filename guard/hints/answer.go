@@ -8,6 +8,7 @@ import (
 
 // Answer is what the head of a search's answer says.
 type Answer struct {
+	Timed        bool // it says how long it took
 	Took         time.Duration
 	TimedOut     bool
 	Hits         float64 // that matched, or as many as were counted
@@ -34,6 +35,7 @@ type answerReader struct {
 	learn  func(a *asked, values float64)
 
 	s     scanner
+	base  int // containers around the answer: that of an asynchronous search lies in another
 	stack [maxOpen + 1]level
 }
 
@@ -93,7 +95,10 @@ func (r *answerReader) read(head []byte) {
 func (r *answerReader) opened() {
 	d := r.s.depth
 	up, l := &r.stack[d-1], &r.stack[d]
-	*l = level{key: r.s.key, array: r.s.array, aggs: up.aggs || d == 2 && isAggs(r.s.key)}
+	*l = level{key: r.s.key, array: r.s.array, aggs: up.aggs || d == 2+r.base && isAggs(r.s.key)}
+	if d == 2 && r.asked == nil && string(r.s.key) == "response" {
+		r.base = 1
+	}
 	if up.aggs && up.array && string(up.key) == "buckets" && d >= 3 {
 		r.answer.Buckets++
 	}
@@ -156,25 +161,34 @@ func (r *answerReader) scalar() {
 	if d == 0 {
 		return
 	}
-	l, a := &r.stack[d], &r.answer
+	l := &r.stack[d]
 	key := string(r.s.key)
 	switch {
-	case d == 1 && key == "took":
-		a.Took = time.Duration(min(r.s.number(), 1e9)) * time.Millisecond
-	case d == 1 && key == "timed_out":
-		a.TimedOut = string(r.s.value) == "true"
-	case d == 2 && string(l.key) == "_shards" && key == "total":
-		a.Shards = r.s.number()
-	case d == 2 && string(l.key) == "_shards" && key == "failed":
-		a.FailedShards = r.s.number()
-	case d == 2 && string(l.key) == "hits" && key == "total", d == 3 && string(l.key) == "total" && key == "value" && string(r.stack[2].key) == "hits":
-		a.Hits = r.s.number()
 	case l.is == placeAgg:
 		r.member(l, key)
 	case l.is == placeBucket && key == "doc_count":
 		if agg, n := &r.stack[d-2], r.s.number(); n > 0 && (agg.least == 0 || n < agg.least) {
 			agg.least = n
 		}
+	case d > r.base:
+		r.whole(l, d-r.base, key)
+	}
+}
+
+// whole takes in what an answer says of all of itself.
+func (r *answerReader) whole(l *level, d int, key string) {
+	a := &r.answer
+	switch {
+	case d == 1 && key == "took":
+		a.Timed, a.Took = true, time.Duration(min(r.s.number(), 1e9))*time.Millisecond
+	case d == 1 && key == "timed_out":
+		a.TimedOut = string(r.s.value) == "true"
+	case d == 2 && string(l.key) == "_shards" && key == "total":
+		a.Shards = r.s.number()
+	case d == 2 && string(l.key) == "_shards" && key == "failed":
+		a.FailedShards = r.s.number()
+	case d == 2 && string(l.key) == "hits" && key == "total", d == 3 && string(l.key) == "total" && key == "value" && string(r.stack[2+r.base].key) == "hits":
+		a.Hits = r.s.number()
 	}
 }
 

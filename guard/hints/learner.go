@@ -128,9 +128,11 @@ func (l *Learner) Observe(s Seen) Answer {
 		}
 	}
 	r.read(s.Answer)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.shapes.add(time.Now(), s.Shape, s.Predicted, r.answer)
+	if r.answer.Timed {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.shapes.add(time.Now(), s.Shape, s.Predicted, r.answer)
+	}
 	return r.answer
 }
 

@@ -141,6 +141,9 @@ func (l *Learner) says(n *Note, head []byte) *guard.Told {
 		return &guard.Told{Tripped: true}
 	}
 	a := l.Observe(Seen{Index: n.index, Body: n.body[:n.asked], Answer: head, Shape: n.Observation.Shape, Predicted: n.Predicted})
+	if !a.Timed { // not the answer to a search
+		return nil
+	}
 	return &guard.Told{
 		Took: a.Took, Buckets: a.Buckets, TimedOut: a.TimedOut, Partial: a.FailedShards > 0,
 		Tripped: a.FailedShards > 0 && bytes.Contains(head, []byte(breaker)),
