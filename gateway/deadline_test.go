@@ -250,7 +250,8 @@ func TestWhatWorkersAreToldOfTimeAndAttempts(t *testing.T) {
 		{"a forged attempt", "X-Bezoar-Attempt: 7", nil, []string{"attempt"}},
 		{"a timeout", "X-Request-Timeout: 100s", []string{"X-Request-Timeout: ms"}, []string{"100s", "grpc"}},
 		{"a gRPC timeout", "Grpc-Timeout: 100S", []string{"X-Request-Timeout: ms", "grpc-timeout: m"}, []string{"100S"}},
-		{"a misspelt timeout", "X-Request-Timeout: soon", []string{"X-Request-Timeout: soon"}, []string{"ms"}},
+		{"a misspelt timeout", "X-Request-Timeout: soon", nil, []string{"soon", "ms", "Timeout"}},
+		{"a timeout before now", "X-Request-Timeout: -5\nGrpc-Timeout: -5S", nil, []string{"-5", "ms", "imeout"}},
 		{"both", "X-Request-Timeout: 100s\nX-Request-Deadline: 5", []string{"X-Request-Timeout: ms", "X-Request-Deadline: "}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

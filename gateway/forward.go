@@ -40,9 +40,7 @@ func (j *job) passFields(b []byte) []byte {
 		switch f.Key {
 		case h1.Other, h1.ContentType, h1.Date, h1.IdempotencyKey, h1.RequestDeadline:
 		case h1.RequestTimeout, h1.GRPCTimeout:
-			if !j.by.IsZero() {
-				continue // every attempt has its own
-			}
+			continue // every attempt has its own, unless what the caller says makes no sense
 		case h1.TraceParent:
 			if !j.traced || j.spans != nil {
 				continue // invalid, or every attempt has its own

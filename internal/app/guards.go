@@ -27,6 +27,8 @@ type guards struct {
 	all map[string]*routeGuard
 
 	records map[string]*queryFile // by name
+
+	said sync.Map // by route: what was logged of its hints last
 }
 
 // routeGuard is the guard of one route.
@@ -115,8 +117,9 @@ func (a *App) hintsOf(route string, c *config.Guard) (guard.HintSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range warnings {
-		a.log.Warn("hints", "route", route, "about", w)
+	about := strings.Join(warnings, "; ")
+	if was, _ := a.guards.said.Swap(route, about); about != "" && was != about { // each generation of settings reads them
+		a.log.Warn("hints", "route", route, "about", about)
 	}
 	return set, new(guard.HintStore).Set(guard.Static, set, time.Time{}) // they are not too many
 }

@@ -47,7 +47,7 @@ func (a *App) openProtection() error {
 	if err != nil {
 		return err
 	}
-	circuits, err := circuit.New(circuit.Config{Node: a.node, Store: marks{a.stores.Queue}, Log: a.log, Observe: a.circuitChanged})
+	circuits, err := circuit.New(circuit.Config{Node: a.node, Poll: max(a.cfg.Live.Poll, 10*time.Millisecond), Store: marks{a.stores.Queue}, Log: a.log, Observe: a.circuitChanged})
 	if err != nil {
 		return err
 	}

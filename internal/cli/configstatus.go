@@ -36,7 +36,11 @@ func (c *configStatus) Run(s *session) error {
 
 // settled is nil when every node runs what it should.
 func settled(st live.Status) error {
-	for _, is := range []struct{ what, fault string }{{"", st.Error}, {"the file: ", st.File.Error}, {"the store: ", st.Store.Error}} {
+	faults := []struct{ what, fault string }{{"", st.Error}, {"the file: ", st.File.Error}, {"the store: ", st.Store.Error}}
+	for _, f := range st.File.Files {
+		faults = append(faults, struct{ what, fault string }{"a file of the settings: ", f.Error})
+	}
+	for _, is := range faults {
 		if is.fault != "" {
 			return exitf(exitUnhealthy, "node %s: %s%s", clean(st.Node), is.what, cleanLines(is.fault))
 		}
@@ -64,15 +68,29 @@ func writeSettings(p *printer, now time.Time, st live.Status) {
 	}
 	if st.Error != "" {
 		line("error", red, st.Error)
+		line("", "", fmt.Sprintf("since %s; %s runs instead", clock(now, st.ErrorAt), versionText(st.Running)))
 	}
 	text, style := fileText(st)
 	line("file", style, text)
+	if st.File.Error != "" {
+		line("", "", fmt.Sprintf("since %s; what was in force before is", clock(now, st.File.ErrorAt)))
+	}
+	for _, f := range st.File.Files {
+		text, style := namedText(now, st, f)
+		line("", style, text)
+	}
 	if e := st.Store.Error; e != "" {
 		line("store", red, fmt.Sprintf("has not answered since %s: %s", clock(now, st.Store.Since), e))
 	} else {
 		line("store", "", "answers")
 	}
 	line("overrides", "", fmt.Sprintf("%d in force", len(st.Overrides)))
+	for _, o := range st.Overrides[:min(len(st.Overrides), mostOverrides)] {
+		line("", "", fmt.Sprintf("%s for %s until %s, %s", whatText(o), targetText(o), clock(now, o.Until), o.ID))
+	}
+	if more := len(st.Overrides) - mostOverrides; more > 0 {
+		line("", "", fmt.Sprintf("and %d more: bezoar override ls", more))
+	}
 	if len(st.Nodes) == 0 {
 		return
 	}
@@ -113,8 +131,10 @@ func fileText(st live.Status) (text, style string) {
 		return f.Error, red
 	case f.Runs:
 		text = f.Path + " is what runs"
-	case f.Version == st.Wanted.Number:
+	case f.Version == st.Wanted.Number && st.Wanted.Sum != st.Running.Sum:
 		text, style = f.Path+" is what should run", yellow
+	case f.Version == st.Running.Number: // but for a file that it names
+		text, style = f.Path+" is what runs", ""
 	default:
 		text, style = fmt.Sprintf("%s is version %d; something newer was put", f.Path, f.Version), yellow
 	}
@@ -122,6 +142,22 @@ func fileText(st live.Status) (text, style string) {
 		text += "; looked at every 10s only"
 	}
 	return text, style
+}
+
+// mostOverrides bounds those that the status lists.
+const mostOverrides = 10
+
+// namedText says how a file that the settings name compares with what runs.
+func namedText(now time.Time, st live.Status, f live.NamedFile) (text, style string) {
+	switch {
+	case f.Error != "":
+		return fmt.Sprintf("%s, since %s; what version %d has of it, holds", f.Error, clock(now, f.ErrorAt), st.Running.Number), yellow
+	case f.Runs:
+		return f.Path + " is what runs", ""
+	case st.File.Error != "":
+		return f.Path + " is not what runs", yellow
+	}
+	return fmt.Sprintf("%s differs from what is in force since version %d (%s): edit it, or put it by bezoar guard limits", f.Path, st.Running.Number, st.Running.Source), yellow
 }
 
 // cleanLines is clean for what may have several lines.

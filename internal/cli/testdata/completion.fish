@@ -298,6 +298,7 @@ complete -c bezoar -n '__fish_seen_subcommand_from guard' -a check -d 'Say what 
 complete -c bezoar -n '__fish_seen_subcommand_from guard' -a replay -d 'Say what limits would have refused of a log, and to whom.'
 complete -c bezoar -n '__fish_seen_subcommand_from guard' -a top -d 'Which callers and shapes cost most, predicted and actual, at a running gateway.'
 complete -c bezoar -n '__fish_seen_subcommand_from guard' -a set -d 'Tighten or loosen the limits of queries for a while.'
+complete -c bezoar -n '__fish_seen_subcommand_from guard' -a limits -d 'Show the limits of a route, or put others, as a version of the settings.'
 complete -c bezoar -n '__fish_seen_subcommand_from guard' -l help -s h -d 'Show context-sensitive help.'
 complete -c bezoar -n '__fish_seen_subcommand_from guard' -l json -d 'Print one JSON document with stable names instead of text; messages and logs stay on stderr.'
 complete -c bezoar -n '__fish_seen_subcommand_from check; and __fish_seen_subcommand_from guard' -F
@@ -343,6 +344,12 @@ complete -c bezoar -n '__fish_seen_subcommand_from set; and __fish_seen_subcomma
 complete -c bezoar -n '__fish_seen_subcommand_from set; and __fish_seen_subcommand_from guard' -l report-only -d 'Reject and lower nothing, and say what would have been.'
 complete -c bezoar -n '__fish_seen_subcommand_from set; and __fish_seen_subcommand_from guard' -l for -r -F -d 'For how long, at most 720h.'
 complete -c bezoar -n '__fish_seen_subcommand_from set; and __fish_seen_subcommand_from guard' -l reason -r -F -d 'Why, for those who look.'
+complete -c bezoar -n '__fish_seen_subcommand_from limits; and __fish_seen_subcommand_from guard' -l help -s h -d 'Show context-sensitive help.'
+complete -c bezoar -n '__fish_seen_subcommand_from limits; and __fish_seen_subcommand_from guard' -l json -d 'Print one JSON document with stable names instead of text; messages and logs stay on stderr.'
+complete -c bezoar -n '__fish_seen_subcommand_from limits; and __fish_seen_subcommand_from guard' -l admin -r -F -d 'The admin API of the running Bezoar (default $BEZOAR_ADMIN, or 127.0.0.1:7070).'
+complete -c bezoar -n '__fish_seen_subcommand_from limits; and __fish_seen_subcommand_from guard' -l set -r -F -d 'Put these limits, - for stdin, in the place of those that are there.'
+complete -c bezoar -n '__fish_seen_subcommand_from limits; and __fish_seen_subcommand_from guard' -l note -r -F -d 'What changes and why, for the history.'
+complete -c bezoar -n '__fish_seen_subcommand_from limits; and __fish_seen_subcommand_from guard' -l base -r -F -d 'The version of the settings that the change was made on: nothing changes (exit code 5) if there is a newer one.'
 complete -c bezoar -n '__fish_seen_subcommand_from sift' -F
 complete -c bezoar -n '__fish_seen_subcommand_from sift' -l help -s h -d 'Show context-sensitive help.'
 complete -c bezoar -n '__fish_seen_subcommand_from sift' -l json -d 'Print one JSON document with stable names instead of text; messages and logs stay on stderr.'
