@@ -7,19 +7,52 @@ import (
 )
 
 // multi reads _msearch: lines of header and body in turn. An empty line is an
-// empty header.
+// empty header. To version 7 an empty first line is skipped instead, and what
+// would be bodies are headers: such a batch is read both ways.
 func (r *Reader) multi(body []byte, derived bool, prefix string, p *parameters, templates bool) {
-	base := 0
-	if derived {
-		base = -1
-	}
-	r.fixedURL = true
 	index := r.index
-	members := 0
-	for from := 0; from < len(body) && r.fault == nil; {
+	r.fixedURL = true
+	b := batch{body: body, derived: derived, prefix: prefix, templates: templates}
+	r.pairs(&b, p)
+	if len(body) > 0 && body[0] == '\n' {
+		b.from, b.shifted = 1, true
+		r.index = index
+		r.pairs(&b, p)
+	}
+	r.fixedURL = false
+	r.part, r.index = 0, index
+	r.add1(cost.Batch, float64(b.members))
+}
+
+// batch is how the lines of one are read.
+type batch struct {
+	body      []byte
+	from      int
+	derived   bool
+	prefix    string
+	templates bool
+	shifted   bool // it is the second way: nothing is edited, and faults were told
+	members   int
+}
+
+func (b *batch) open(r *Reader, from, to int) bool {
+	switch {
+	case b.derived:
+		return r.open(b.body, from, to, -1, true, b.prefix)
+	case b.shifted:
+		return r.open(b.body, from, to, from, true, b.prefix)
+	}
+	return r.open(b.body, from, to, 0, false, b.prefix)
+}
+
+// pairs reads headers and bodies in turn.
+func (r *Reader) pairs(b *batch, p *parameters) {
+	body, index, members := b.body, r.index, 0
+	for from := b.from; from < len(body) && r.fault == nil; {
 		header, next := lineAt(body, from)
 		text, after := lineAt(body, next)
-		if isBlank(body[from:header]) && isBlank(body[next:text]) {
+		noHeader, noText := isBlank(body[from:header]), isBlank(body[next:text])
+		if noText && (noHeader || b.shifted) {
 			from = after
 			continue
 		}
@@ -29,14 +62,14 @@ func (r *Reader) multi(body []byte, derived bool, prefix string, p *parameters, 
 			r.unreadable(cost.Batch, "too many members", from)
 			break
 		}
-		if !isBlank(body[from:header]) && r.open(body, from, header, base, derived, prefix) {
+		if !noHeader && b.open(r, from, header) {
 			r.header()
 			r.close()
 		}
-		if isBlank(body[next:text]) {
+		if noText {
 			r.unreadable(cost.Unparsable, "a header without a body", from)
-		} else if r.open(body, next, text, base, derived, prefix) {
-			if templates {
+		} else if b.open(r, next, text) {
+			if b.templates {
 				r.template(0, p)
 			} else {
 				r.search(0, p, epSearch)
@@ -45,9 +78,7 @@ func (r *Reader) multi(body []byte, derived bool, prefix string, p *parameters, 
 		}
 		from = after
 	}
-	r.fixedURL = false
-	r.part, r.index = 0, index
-	r.add1(cost.Batch, float64(members))
+	b.members = max(b.members, members)
 }
 
 // lineAt is where the line at from ends, and where the next begins.

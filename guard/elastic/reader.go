@@ -3,6 +3,7 @@ package elastic
 import (
 	"hash/maphash"
 	"math"
+	"unicode/utf8"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
@@ -151,6 +152,9 @@ func (r *Reader) open(text []byte, from, to, base int, derived bool, prefix stri
 		return false
 	case f.reason != noFault:
 		r.unreadable(cost.Unparsable, f.reason, at)
+		return false
+	case !utf8.Valid(text[from:to]): // backends decode letters that are written with too many bytes
+		r.unreadable(cost.Unparsable, "the text is not UTF-8", base)
 		return false
 	case t.duplicate >= 0:
 		if at = int(t.duplicate); derived {

@@ -39,7 +39,9 @@ const (
 )
 
 // endpointOf splits a path into the index and what is asked of it. An index may
-// hold slashes when it is date math: <logs-{now/d}>.
+// hold slashes when it is date math: <logs-{now/d}>. What begins like an endpoint
+// and is none may be an index as well, or the part of a plugin: _all,a and
+// _origin:a.
 func endpointOf(path string) (string, endpoint) {
 	if strings.Contains(path, "..") { // what a proxy behind this may resolve
 		path = cleaned(path)
@@ -54,7 +56,9 @@ func endpointOf(path string) (string, endpoint) {
 			rest = rest[len("_doc/"):]
 		}
 		if strings.HasPrefix(rest, "_") && !isAll(rest) {
-			return indexOf(strings.TrimSuffix(path[:at], "/")), named(rest, at > 0)
+			if ep := named(rest, at > 0); ep != epOther {
+				return indexOf(strings.TrimSuffix(path[:at], "/")), ep
+			}
 		}
 		slash := strings.IndexByte(rest, '/')
 		if slash < 0 {

@@ -190,7 +190,7 @@ func (s *scanner) space(i int) (int, fault) {
 			end := -1
 			switch rest := s.text[i+1:]; {
 			case len(rest) > 0 && rest[0] == '/':
-				if end = bytes.IndexByte(rest, '\n'); end < 0 {
+				if end = bytes.IndexAny(rest, "\r\n"); end < 0 { // a carriage return ends it too
 					end = len(rest)
 				}
 			case len(rest) > 0 && rest[0] == '*':

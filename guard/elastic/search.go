@@ -1,6 +1,10 @@
 package elastic
 
-import "math"
+import (
+	"math"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
 
 // members are the nodes of a search body that cost; none where absent.
 type members struct {
@@ -102,6 +106,9 @@ func (r *Reader) search(root int, p *parameters, ep endpoint) {
 	r.scripts(m.scriptFields)
 	r.runtime(m.runtime)
 	r.suggest(m.suggest)
+	if p.suggestSize > 0 {
+		r.addURL(cost.SuggestSize, p.suggestSize, "suggest_size")
+	}
 	r.processors(m.pipeline)
 	r.aggregate(m.aggs, sel)
 	r.finishQuery()

@@ -67,7 +67,7 @@ func seeds() [][3]string {
 		{"/x/_msearch", "", "{\"index\":[\"a\",\"b*\"]}\n{\"size\":1}\n\n{\"aggs\":{\"a\":{\"composite\":{\"sources\":[{\"d\":{\"terms\":{\"script\":\"1\"}}}]}}}}\n"},
 		{"/_search/template", "", `{"source":"{\"size\":\"{{s}}\",\"query\":{{#toJson}}q{{/toJson}}{{#l}},\"a\":{{.}}{{/l}}}","params":{"s":3,"q":{"match_all":{}},"l":[1]}}`},
 		{"/_search/template", "", `{"source":"{\"a\":\"{{{v}}}{{&v}}{{l.size}}{{l.0}}{{!c}}\"{{^e}},\"size\":1{{/e}}}","params":{"v":"\"","l":[[1,2],3],"e":""}}`},
-		{"/x/_update_by_query", "slices=5;scroll_size=7&q=a;b&scroll=+1S", `{"query":{"bool":{"must_not":[{"match_none":{}}],"should":[{"range":{"_id":{"gte":""}}}],"minimum_should_match":"30%"}}}`},
+		{"/x/_update_by_query", "slices=5&scroll_size=7&q=a;b&scroll=+1S", `{"query":{"bool":{"must_not":[{"match_none":{}}],"should":[{"range":{"_id":{"gte":""}}}],"minimum_should_match":"30%"}}}`},
 		{"/_watcher/watch/w", "", `{"input":{"chain":{"inputs":[{"a":{"search":{"request":{"indices":["x","y"],"body":{"size":"0x1p3"}}}}},{"b":{"search":{"request":{"template":{"id":"t"}}}}}]}},"condition":{"script":"1"}}`},
 		{"/_async_search/a", "keep_alive=9d", ``},
 		{"/x/_doc/_search", "", `{"search_pipeline":{"request_processors":[{"filter_query":{"query":{"queryString":{"query":"_id:* and a"}}}},{"script":{"source":"1"}}]},"rank":{"rrf":{"rank_window_size":5}},"_source":["a*b*"],"size":" 7d "}`},

@@ -28,6 +28,7 @@ type parameters struct {
 	source, sourceType []byte
 	statement          []byte // of SQL or PPL
 	docvalues, fields  int
+	suggestSize        float64
 	maxDocs            float64 // infinite when not said
 	terminateSet       bool
 
@@ -38,8 +39,8 @@ type parameters struct {
 }
 
 // parameters reads the query of the URL. Of a name that comes twice the last
-// counts, as in the backend. Some backends part parameters at ; too, others do
-// not: what is before and behind one is read both ways.
+// counts, as in the backend. Old versions part parameters at ; too, others do
+// not: what could be read both ways is refused.
 func (r *Reader) parameters() parameters {
 	p := parameters{maxDocs: math.Inf(1)}
 	raw := r.q.RawQuery
@@ -51,12 +52,25 @@ func (r *Reader) parameters() parameters {
 			end += at
 		}
 		r.pair(&p, raw[at:end], at)
-		if strings.IndexByte(raw[at:end], ';') >= 0 {
-			r.parts(&p, raw[at:end], at)
+		if _, behind, more := strings.Cut(raw[at:end], ";"); more {
+			r.behind(behind)
 		}
 		at = end + 1
 	}
 	return p
+}
+
+// behind refuses what is a parameter for those versions that part at ;.
+func (r *Reader) behind(pairs string) {
+	var ignored parameters
+	for more := true; more; {
+		var one string
+		one, pairs, more = strings.Cut(pairs, ";")
+		name, _, _ := strings.Cut(one, "=")
+		if r.parameter(&ignored, r.unpercent(name), nil, span{}) {
+			r.unreadable(cost.Unparsable, "a parameter behind a semicolon, where not all versions part", -1)
+		}
+	}
 }
 
 // pair reads name=value, which begins at byte at.
@@ -65,31 +79,14 @@ func (r *Reader) pair(p *parameters, pair string, at int) {
 	r.parameter(p, r.unpercent(name), r.unpercent(value), span{at + min(len(name)+1, len(pair)), at + len(pair)})
 }
 
-// parts reads pairs that are parted by ;. Texts stay as they are without it: the
-// longer one says more.
-func (r *Reader) parts(p *parameters, pairs string, at int) {
-	q, source := p.q, p.source
-	for more := true; more; {
-		var one string
-		one, pairs, more = strings.Cut(pairs, ";")
-		r.pair(p, one, at)
-		at += len(one) + 1
-	}
-	if q != nil && len(q) > len(p.q) {
-		p.q = q
-	}
-	if source != nil && len(source) > len(p.source) {
-		p.source = source
-	}
-}
-
-func (r *Reader) parameter(p *parameters, name, value []byte, at span) {
+// parameter keeps a parameter that is known.
+func (r *Reader) parameter(p *parameters, name, value []byte, at span) (known bool) {
 	switch string(name) {
 	case "size":
-		p.size, p.hasSize = parseNumber(value)
+		p.size, p.hasSize = quantityOf(value)
 		p.sizeAt = at
 	case "from":
-		p.from, p.hasFrom = parseNumber(value)
+		p.from, p.hasFrom = quantityOf(value)
 		p.fromAt = at
 	case "scroll":
 		p.scroll = value
@@ -98,7 +95,8 @@ func (r *Reader) parameter(p *parameters, name, value []byte, at span) {
 	case "timeout":
 		p.timeout, p.timeoutAt = value, at
 	case "terminate_after":
-		p.terminate, p.terminateSet = parseNumber(value)
+		p.terminate, _ = parseNumber(value) // or none: it bounds nothing
+		p.terminateSet = len(value) > 0
 		p.terminateAt = at
 	case "track_total_hits":
 		p.total, p.totalAt = value, at
@@ -119,18 +117,35 @@ func (r *Reader) parameter(p *parameters, name, value []byte, at span) {
 	case "docvalue_fields", "fielddata_fields":
 		p.docvalues = 1 + bytes.Count(value, []byte(","))
 	case "max_docs":
+		p.maxDocs = math.Inf(1)
 		if n, ok := parseNumber(value); ok && n >= 0 {
 			p.maxDocs = n
 		}
 	case "scroll_size":
-		p.scrollSize, p.hasScrollSize = parseNumber(value)
+		p.scrollSize, p.hasScrollSize = quantityOf(value)
 		p.scrollSizeAt = at
 	case "slices":
-		p.slices, _ = parseNumber(value) // or auto: as many as there are shards
+		if p.slices, _ = quantityOf(value); string(value) == "auto" {
+			p.slices = 0 // as many as there are shards
+		}
 		p.slicesAt = at
+	case "suggest_size":
+		p.suggestSize, _ = quantityOf(value)
 	case "fields":
 		p.fields = bytes.Count(value, []byte("*"))
+	default:
+		return false
 	}
+	return true
+}
+
+// quantityOf is a number of the URL. What is given but cannot be read is
+// unbounded: Java knows digits of other scripts.
+func quantityOf(value []byte) (n float64, given bool) {
+	if n, ok := parseNumber(value); ok {
+		return n, true
+	}
+	return math.Inf(1), len(value) > 0
 }
 
 // unpercent decodes %xx and + into the arena; a plain text costs a copy.

@@ -1,0 +1,82 @@
+package elastic_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+	"github.com/bezoar-dev/bezoar/guard/elastic"
+)
+
+// What a backend reads in another way than it looks at first is seen, or
+// refused.
+func TestTwoReadingsHideNothing(t *testing.T) {
+	const wild = `{"query":{"wildcard":{"a":"*b"}}}`
+	for _, s := range []struct{ name, request, body string }{
+		{"a comment that a carriage return ends", "POST /x/_search", "{\"size\":1 // a\r,\"from\":20000\n}"},
+		{"a name in overlong UTF-8", "POST /x/_search", "{\"\xc1\xb3ize\":20000}"},
+		{"a pattern in overlong UTF-8", "POST /x/_search", "{\"query\":{\"wildcard\":{\"a\":\"\xc0\xaab\"}}}"},
+		{"a batch that begins with an empty line", "POST /_msearch", "\n{}\n" + wild + "\n{}\n"},
+		{"a batch that begins with two empty lines", "POST /_msearch", "\n\n" + wild + "\n{}\n"},
+		{"an empty line in the middle of a batch", "POST /_msearch", "{}\n{}\n\n" + wild + "\n{}\n{}\n"},
+		{"two empty lines in the middle of a batch", "POST /_msearch", "{}\n{}\n\n\n" + wild + "\n{}\n{}\n"},
+		{"_all among other indices", "POST /_all,x/_search", wild},
+		{"a cluster that begins with an underscore", "POST /_origin:x/_search", wild},
+		{"a document that is explained, to version 7", "POST /x/_doc/1/_explain", wild},
+		{"a search of a plugin", "POST /_plugins/_anomaly_detection/detectors/results/_search", wild},
+		{"a larger size before a semicolon", "GET /x/_search?size=20000&a=b;size=1", ""},
+		{"a query behind a semicolon", "GET /x/_search?q=abcdefghijklmnopqrst;q=*z", ""},
+		{"a size behind a semicolon", "GET /x/_search?pretty;size=20000", ""},
+		{"a last max_docs that is none", "POST /x/_delete_by_query?max_docs=5&max_docs=-1", `{"query":{"match_all":{}}}`},
+		{"a size in other digits", "GET /x/_search?size=%D9%A9%D9%A9%D9%A9%D9%A9%D9%A9", ""},
+		{"a size with a sign", "GET /x/_search?size=%2B20000", ""},
+		{"a size and more", "GET /x/_search?size=20000;pretty", ""},
+		{"a body twice", "POST /x/_search", "{}" + wild},
+		{"UTF-16", "POST /x/_search", "\xff\xfe{\x00}\x00"},
+		{"UTF-16 without a mark", "POST /x/_search", "\x00{\x00}"},
+		{"UTF-32", "POST /x/_search", "{\x00\x00\x00}\x00\x00\x00"},
+		{"nothing but a mark and a body", "POST /x/_search", "\xef\xbb\xbf" + wild},
+		{"half a mark", "POST /x/_search", "\xef\xbb" + wild},
+		{"a suggestion in the URL", "GET /x/_search?suggest_field=a&suggest_text=b&suggest_size=50000", ""},
+		{"scroll of a search with a type", "GET /x/y/_search?scroll=3d", ""},
+		{"terminate_after and a large size", "GET /x/_search?size=20000&terminate_after=1", ""},
+		{"an unquoted name", "POST /x/_search", "{size:20000}"},
+		{"single quotes", "POST /x/_search", "{'size':20000}"},
+		{"a comment with a number sign", "POST /x/_search", "{\"size\":1 #,\n}"},
+		{"NaN", "POST /x/_search", `{"size":NaN}`},
+		{"an index in a batch as text", "POST /_msearch", "{\"index\":\"*\"}\n" + wild + "\n"},
+		{"a batch without the last line end", "POST /_msearch", "{}\n" + wild},
+		{"a batch with carriage returns", "POST /_msearch", "{}\r\n" + wild + "\r\n"},
+		{"a batch parted by carriage returns", "POST /_msearch", "{}\r" + wild + "\r"},
+	} {
+		method, path, raw := split(s.request)
+		var r elastic.Reader
+		ms, err := r.Read(nil, cost.Query{Method: method, Path: path, RawQuery: raw, Body: []byte(s.body)}, cost.Options{Explain: true})
+		if err == nil && len(over(ms)) == 0 {
+			t.Errorf("%s: is accepted: %q", s.name, s.body)
+		}
+		if !elastic.Judges(path) {
+			t.Errorf("%s: %s is not looked at", s.name, path)
+		}
+	}
+}
+
+// Nothing of this is refused for how it is written.
+func TestOrdinaryFormsAreRead(t *testing.T) {
+	for _, s := range []struct{ name, request, body string }{
+		{"letters beyond ASCII", "POST /x/_search", `{"query":{"match":{"título":"größe 石 🪨"}}}`},
+		{"half of a pair of surrogates", "POST /x/_search", `{"query":{"match":{"a":"\ud83d"}}}`},
+		{"a semicolon in a query string", "GET /x/_search?q=a%3Bb;c&size=5", ""},
+		{"empty lines at the end of a batch", "POST /_msearch", "{}\n{\"size\":5}\n\n"},
+		{"empty headers of a batch", "POST /_msearch", "\n{\"size\":5}\n\n{\"size\":6}\n"},
+		{"a comment", "POST /x/_search", "{\"size\":1 // a\n}"},
+		{"a document of a plugin", "POST /_plugins/_ml/models/a/_predict", `{"size":[]}`},
+	} {
+		method, path, raw := split(s.request)
+		var r elastic.Reader
+		ms, err := r.Read(nil, cost.Query{Method: method, Path: path, RawQuery: raw, Body: []byte(s.body)}, cost.Options{})
+		if err != nil || len(over(ms)) > 0 {
+			t.Errorf("%s: %v, over %s", s.name, err, strings.Join(over(ms), " "))
+		}
+	}
+}
