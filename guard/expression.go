@@ -44,6 +44,9 @@ func (r *expressionReader) measures(dst []cost.Measure, length int, backtracks, 
 		m := cost.Measure{Predictor: p, Value: value, Offset: at}
 		if explain {
 			m.Path, m.Detail = "pattern", r.detail(p)
+			if p != cost.RegexLength && p != cost.RegexStates {
+				m.Fix = r.result.Fix
+			}
 		}
 		dst = append(dst, m)
 	}

@@ -8,6 +8,9 @@ import (
 
 // fixFor is fixOf, in words for the construct that was measured.
 func fixFor(m *cost.Measure, k Kind, limit float64) string {
+	if m.Fix != "" {
+		return m.Fix
+	}
 	if m.Predictor == cost.MissingWhere {
 		switch m.Path {
 		case "DELETE":

@@ -18,19 +18,23 @@ func Analyze(pattern string, o Options) Result {
 		return Result{
 			Class: Unknown, Offset: MaxPattern,
 			Reason: fmt.Sprintf("longer than %d bytes", MaxPattern),
+			Fix:    fmt.Sprintf("shorten the expression to %d bytes, or look its words up in a set", MaxPattern),
 		}
 	}
 	t, bad := parse(pattern, o)
 	if bad != nil {
-		return Result{Class: Unknown, Reason: "not readable: " + bad.what, Offset: bad.at}
+		return Result{Class: Unknown, Reason: "not readable: " + bad.what, Fix: "correct the expression: " + bad.what, Offset: bad.at}
 	}
 	left := &budget{o.Budget}
-	a := &analysis{options: o, tree: t, left: left}
+	a := &analysis{src: pattern, options: o, tree: t, left: left}
 	r := Result{Class: Safe, Offset: -1, States: t.root.size(), Repeat: t.root.product(1)}
 	if o.Dialect.Backtracks() || o.Dialect == Postgres && t.inexact {
 		a.backtracking(&r)
 	} else {
 		a.automata(&r)
+	}
+	if r.Class == Unknown {
+		r.Fix = repair(t)
 	}
 	r.Steps = o.Budget - max(left.left, 0)
 	return r
@@ -53,6 +57,7 @@ func (n *node) product(outer int) int {
 }
 
 type analysis struct {
+	src     string
 	options Options
 	tree    *tree
 	left    *budget
@@ -153,7 +158,7 @@ func (a *analysis) backtracking(r *Result) {
 
 // loosely looks at counted repeats as if they were loops.
 func (a *analysis) loosely(r *Result) bool {
-	b := &analysis{options: a.options, tree: a.tree, left: a.left}
+	b := &analysis{src: a.src, options: a.options, tree: a.tree, left: a.left}
 	return b.prepare(loose) && b.exponential(b.auto.exponentials(b.left), r)
 }
 
@@ -164,7 +169,7 @@ func (a *analysis) exponential(all []candidate, r *Result) bool {
 			if a.trial.doubles(w, a.trial.attempt) {
 				r.Class, r.Confirmed = Exponential, true
 				r.Witness = a.spell(w)
-				r.Offset = a.auto.offset(a.graph, c.pivot)
+				r.Fix, r.Offset = a.advice().exponential(c)
 				r.Reason = "a loop can read " + quote(r.Witness.Pump) + " in more than one way, every time"
 				return true
 			}
@@ -229,12 +234,16 @@ func (a *analysis) report(c candidate, w attack, power float64, r *Result) {
 	r.Class, r.Confirmed, r.SearchOnly = Polynomial, true, c.seek
 	r.Degree = max(2, int(math.Round(power)))
 	r.Witness = a.spell(w)
-	r.Offset = a.auto.offset(a.graph, max(c.pivot, c.target))
+	r.Fix, r.Offset = a.advice().polynomial(c)
 	if c.seek {
 		r.Reason = "a search begins anew at every " + quote(r.Witness.Pump) + ", and reads all that follow"
 	} else {
 		r.Reason = "loops one after the other can share " + quote(r.Witness.Pump) + " out in many ways"
 	}
+}
+
+func (a *analysis) advice() *advice {
+	return &advice{src: a.src, dialect: a.options.Dialect, graph: a.graph, auto: a.auto}
 }
 
 func (a *analysis) spell(w attack) Witness {

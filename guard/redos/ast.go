@@ -45,6 +45,7 @@ type node struct {
 	neg        bool // an opLook that must not match
 	fold       bool // an opBackref that ignores case
 	off        int  // byte in the pattern
+	end        int  // of an opRepeat: the byte after it
 	min, max   int
 	n          int // group
 	set        set

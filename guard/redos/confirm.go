@@ -48,7 +48,7 @@ func (t *trial) seek(w attack, n, limit int) (steps int, over bool) {
 // doubles says whether steps multiply with every pump, until the limit is passed.
 func (t *trial) doubles(w attack, run runner) bool {
 	limit := expLimit
-	if t.counted > 0 { // what is bounded in the end must not be mistaken
+	if t.counted > 0 && !t.choice { // what is bounded in the end must not be mistaken
 		limit = boundLimit
 	}
 	var s []int
@@ -62,8 +62,11 @@ func (t *trial) doubles(w attack, run runner) bool {
 			if n >= 12 && !steep(s) {
 				return false
 			}
-		case t.choice && w.size(n) <= fewRunes && soars(append(s, limit)):
+		case t.choice && w.size(n) <= fewRunes && (len(s) > 1 && soars(s) || soars(append(s, limit))):
 			return true
+		case t.choice && limit < boundLimit:
+			limit = boundLimit
+			n--
 		case n > fewestRuns:
 			return steep(s)
 		case n > 3 && leaps(s), n > 1 && t.exact && leaps(append(s, limit)):

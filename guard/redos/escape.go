@@ -243,7 +243,7 @@ func (p *parser) quoted(start int) *node {
 		return nil
 	}
 	if len(subs) > 1 { // a quantifier after \E repeats the last character
-		last := p.quantified(subs[len(subs)-1])
+		last := p.quantified(subs[len(subs)-1], subs[len(subs)-1].off)
 		subs[len(subs)-1] = last
 	}
 	return p.node(node{op: opConcat, subs: subs, off: start})

@@ -12,6 +12,8 @@ type candidate struct {
 	depth  int        // of a polynomial: how many loops follow one another
 	a, b   loop       // the first and second
 	others [][2]int32 // pivots and targets that may do as well
+	along  []int32    // of an exponential: the states that the pump goes through
+	twice  bool       // of an exponential: it is one edge that stands for two ways
 }
 
 // What is kept of one component, and of all.
@@ -66,8 +68,8 @@ func (m *automaton) doubled(members []int32, left *budget) (found []candidate) {
 				continue
 			}
 			read = append(read, b)
-			pump := append([]bag{b}, m.path(e.to, v, left)...)
-			found = append(found, candidate{class: Exponential, pivot: v, pump: pump})
+			along := append([]int32{e.to}, m.path(e.to, v, left)...)
+			found = append(found, candidate{class: Exponential, pivot: v, pump: m.reads(along), along: along, twice: true})
 			if len(found) == perComponent {
 				return found
 			}
@@ -76,8 +78,8 @@ func (m *automaton) doubled(members []int32, left *budget) (found []candidate) {
 	return found
 }
 
-// path is a shortest way inside a component, as what it reads.
-func (m *automaton) path(from, to int32, left *budget) []bag {
+// path is a shortest way inside a component, as the states that it comes to.
+func (m *automaton) path(from, to int32, left *budget) []int32 {
 	if from == to {
 		return nil
 	}
@@ -90,7 +92,7 @@ func (m *automaton) path(from, to int32, left *budget) []bag {
 			}
 			parent[e.to] = v
 			if e.to == to {
-				return m.unwind(parent, from, to)
+				return unwind(parent, from, to)
 			}
 			queue = append(queue, e.to)
 		}
@@ -98,12 +100,21 @@ func (m *automaton) path(from, to int32, left *budget) []bag {
 	return nil
 }
 
-func (m *automaton) unwind(parent map[int32]int32, from, to int32) []bag {
-	var word []bag
+func unwind(parent map[int32]int32, from, to int32) []int32 {
+	var way []int32
 	for v := to; v != from; v = parent[v] {
+		way = append(way, v)
+	}
+	slices.Reverse(way)
+	return way
+}
+
+// reads is what a way reads.
+func (m *automaton) reads(way []int32) []bag {
+	var word []bag
+	for _, v := range way {
 		word = append(word, m.states[v].bag)
 	}
-	slices.Reverse(word)
 	return word
 }
 
@@ -144,7 +155,8 @@ func (d *diverging) search(members []int32) []candidate {
 			continue
 		}
 		used[p.from] = true
-		found = append(found, candidate{class: Exponential, pivot: p.from, pump: d.word(int32(i))})
+		pump, along := d.word(int32(i))
+		found = append(found, candidate{class: Exponential, pivot: p.from, pump: pump, along: along})
 		if len(found) == perComponent {
 			break
 		}
@@ -220,16 +232,17 @@ func (d *diverging) converge() {
 	}
 }
 
-// word is what leads from where pair i parted back to there.
-func (d *diverging) word(i int32) []bag {
+// word is what leads from where pair i parted back to there, and the states on
+// both ways.
+func (d *diverging) word(i int32) (word []bag, along []int32) {
 	start := d.pairs[i].from
-	var word []bag
 	for {
 		p := &d.pairs[i]
 		word = append(word, d.states[p.r].bag.and(d.states[p.s].bag))
+		along = append(along, p.r, p.s)
 		if p.meet >= 0 {
-			word = append(word, d.states[p.meet].bag)
-			return append(word, d.path(p.meet, start, d.left)...)
+			back := append([]int32{p.meet}, d.path(p.meet, start, d.left)...)
+			return append(word, d.reads(back)...), append(along, back...)
 		}
 		i = p.next
 	}

@@ -54,6 +54,7 @@ type graph struct {
 	regions   int32
 	loop      int32
 	outer     []int32 // by loop: the one around it
+	repeats   []*node // by loop: what it is of
 	inside    int     // copies of groups for backreferences that are being made
 	counted   int     // the largest count that became a loop
 	choice    bool    // one of them has many rounds that may be empty
@@ -72,7 +73,7 @@ const (
 )
 
 func newGraph(t *tree, f *flavors, c counts) (g *graph, entry int32) {
-	g = &graph{flavors: f, groups: t.groups, outer: []int32{0}, counts: c, small: t.root.size() <= maxSmall}
+	g = &graph{flavors: f, groups: t.groups, outer: []int32{0}, repeats: []*node{nil}, counts: c, small: t.root.size() <= maxSmall}
 	end := g.add(eps{kind: epsEnd})
 	return g, g.build(t.root, end)
 }
@@ -194,7 +195,7 @@ func (g *graph) repeat(n *node, next int32) int32 {
 	switch {
 	case high >= unbounded:
 		was := g.loop
-		g.outer = append(g.outer, was)
+		g.outer, g.repeats = append(g.outer, was), append(g.repeats, n)
 		g.loop = int32(len(g.outer) - 1)
 		if low == 0 {
 			next = g.star(body, next)

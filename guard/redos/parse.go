@@ -206,11 +206,12 @@ func (p *parser) sequence() *node {
 		if p.dialect == Lucene && p.take("&") { // both must match: more than either may
 			continue
 		}
+		from := p.pos
 		n := p.atom()
 		if n == nil {
 			continue
 		}
-		subs = append(subs, p.quantified(n))
+		subs = append(subs, p.quantified(n, from))
 	}
 	switch len(subs) {
 	case 0:

@@ -2,8 +2,8 @@ package redos
 
 import "strings"
 
-// quantified wraps n in the quantifiers that follow.
-func (p *parser) quantified(n *node) *node {
+// quantified wraps n, which begins at from, in the quantifiers that follow.
+func (p *parser) quantified(n *node, from int) *node {
 	for wrapped := 0; p.more(); wrapped++ {
 		p.skipBlank()
 		start := p.pos
@@ -26,13 +26,14 @@ func (p *parser) quantified(n *node) *node {
 			p.pos = start
 			return p.fail("the counts of a repeat are out of order")
 		}
-		r := node{op: opRepeat, min: low, max: high, off: n.off, subs: []*node{n}}
+		r := node{op: opRepeat, min: low, max: high, off: from, subs: []*node{n}}
 		r.lazy, r.possessive = p.suffix()
 		if r.possessive && p.dialect == Ruby && p.src[start] == '{' { // in Ruby {n}+ repeats the repeat
 			r.possessive = false
 			inner := r
-			r = node{op: opRepeat, min: 1, max: unbounded, off: n.off, subs: []*node{&inner}}
+			r = node{op: opRepeat, min: 1, max: unbounded, off: from, subs: []*node{&inner}}
 		}
+		r.end = p.pos
 		p.tree.inexact = p.tree.inexact || r.possessive
 		n = p.node(r)
 		if strings.HasPrefix(p.rest(), "*") && !p.dialect.is(Ruby, Java, MySQL, Lucene) && p.dialect != DotNet {

@@ -78,7 +78,8 @@ type Result struct {
 	States, Repeat int
 	Steps          int    // that the analysis took
 	Reason         string // why, in words
-	Offset         int    // byte in the pattern that Reason is about; -1 if none
+	Fix            string // what its author can do about it; "" if Safe
+	Offset         int    // byte in the pattern that Reason is about: where a loop begins; -1 if none
 }
 
 // MaxSize is where States and Repeat stop counting.

@@ -57,6 +57,21 @@ func TestAnalyze(t *testing.T) {
 		// The failing way out matters, not the whole expression.
 		{expo, `^(?:(?:x+)+y|x*)`, "", nil},
 		{expo, `^(?:x+)+y|z`, "", nil},
+		// An end that fails must fail after many pumps, not after a few.
+		{expo, `^(?:x+)+xxxxx$`, "", nil},
+		{poly, `^\s*#?.*$`, "", nil},
+		{expo, `^(?:.+,)+$`, "", []Dialect{JS, Python, PCRE, Java}},
+		{expo, `^(?:x+|y+|z+)*z`, "", nil},
+		// The pump that comes first ends a match, another does not.
+		{expo, `^(?:(?:x|z)x*)*z`, "", nil},
+		{srch, `(?:x|y|yx)*y`, "", []Dialect{Ruby}},
+		{expo, `^(?:(?:y|z){3,6}|\b|y)*y`, "", []Dialect{JS}},
+		{poly, `^\s*(\S*)\s*(\S*)\s*$`, "", nil},
+		// Counted rounds.
+		{expo, `^(?:x?){40}x{40}$`, "", nil},
+		{safe, `^(?:x|x|y){1,8}z`, "", nil},
+		{safe, `^(?:x{1,2},){1,4}$`, "", nil},
+		{expo, `^(?:x|y)(?:x{1,3})+$`, "", nil},
 		// One after the other.
 		{poly, `^x*x*y`, "", nil},
 		{poly, `^\s*\w*\s*\w*$`, "", nil},
@@ -90,6 +105,7 @@ func TestAnalyze(t *testing.T) {
 		{expo, `^(?=.*[A-Z])(?=.*\d)(?:[A-Za-z\d]+)+$`, "", nil},
 		{safe, `^(?=.*[A-Z])(?=.*\d)[A-Za-z\d]+$`, "", nil},
 		{safe, `^(?:(?=x)x|(?!x)\w)*!`, "", nil},
+		{srch, `(?>(?:xx)*)*$`, "", []Dialect{PCRE}}, // whatever begins later is tried later
 		{srch, `(?<=x+)y`, "", []Dialect{JS, DotNet}},
 		// Backreferences.
 		{poly, `^(x*)\1y`, "", nil},

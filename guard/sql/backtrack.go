@@ -23,7 +23,7 @@ func (r *Reader) backtracks(k int, got redos.Result) {
 	}
 	m := r.add(p, value, k, "regular expression")
 	if r.o.Explain {
-		m.Detail = got.Reason
+		m.Detail, m.Fix = got.Reason, got.Fix
 		if got.Confirmed {
 			m.Detail = format("%q, then %q again and again, then %q", got.Witness.Prefix, got.Witness.Pump, got.Witness.Suffix)
 		}
