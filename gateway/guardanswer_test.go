@@ -170,6 +170,28 @@ func TestTheGuardLearnsNothingFromBrokenAnswers(t *testing.T) {
 	}
 }
 
+// A Doer that panics takes no note with it.
+func TestNotesSurviveAPanic(t *testing.T) {
+	g, _ := learned(t, &guard.HintStore{})
+	panics := doFunc(func(_ context.Context, _ dispatch.Work, j dispatch.Job) dispatch.Answer {
+		if j.(*job).listen(&h1.Response{Status: 200}) == nil {
+			t.Error("there is no note left")
+		}
+		panic("of a Doer")
+	})
+	gw := newGateway(t, Config{Routes: []Route{{Doer: panics, Printer: newPrinter(t), Guard: g}}})
+	for range 2 * hints.MaxNotes {
+		req := new(h1.Request)
+		if err := req.Make("POST", "/i/_search", "h", nil, int64(len(visitors))); err != nil {
+			t.Fatal(err)
+		}
+		func() {
+			defer func() { _ = recover() }()
+			gw.handle(t.Context(), &recorder{body: []byte(visitors)}, req, peer{ip: "192.0.2.1"})
+		}()
+	}
+}
+
 // BenchmarkGuarded is a search's way through the gateway and back: without a
 // guard, with one, and with one that learns.
 func BenchmarkGuarded(b *testing.B) {

@@ -83,7 +83,6 @@ func (j *job) begin(ctx context.Context, from caller, req *h1.Request, p peer) {
 
 // end forgets the request, but keeps the small buffers.
 func (j *job) end() {
-	j.unlisten()
 	j.release()
 	g, head, body, vals, lines := j.g, j.head, j.body, j.vals, j.lines
 	fields, copied, noted, found, verdict := j.resp.Fields, j.copy.fields, j.noted, j.found, j.verdict
