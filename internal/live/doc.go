@@ -23,6 +23,15 @@
 // that it has been recorded since its own file last changed, and follows the
 // newest.
 //
+// # Files
+//
+// A text may name files that go with it ([Config.Files]): their contents are part
+// of the version, as a [Document]. Each part follows its own file: what becomes a
+// version when a file changes is the newest with that part exchanged, and a part
+// that some version has had since it changed here last, changes nothing. A put
+// that names files without bringing them takes them from the newest version, or
+// else from where they are on this node.
+//
 // # Overrides
 //
 // An override tightens or loosens something for a route, a caller or a plan
@@ -59,11 +68,11 @@
 // A writer that pauses for longer than Settle in the middle of a file whose
 // beginning is valid cannot be told from one that has finished: write beside
 // and rename. At start it is read as it is. Nodes do not change at the same moment. Texts are kept as they
-// are: what must stay secret belongs into a file that the settings name.
+// are: what must stay secret belongs elsewhere.
 //
 // # Bounds
 //
-// A text has at most [MaxText] bytes; a store keeps [KeepVersions] of them and
+// A text has at most [MaxText] bytes and [MaxFiles] files; a store keeps [KeepVersions] of them and
 // [MaxOverrides] overrides. Live holds three texts at most: what runs, the
 // newest, and what the file says. [DiffText] compares line by line up to
 // about a thousand differing lines.
