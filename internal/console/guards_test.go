@@ -155,6 +155,13 @@ func TestGuardsInPage(t *testing.T) {
 	p = browsertest.Start(t).Open("http://"+a.AdminAddr()+"/traffic", browsertest.Look{})
 	p.Wait(`document.querySelectorAll("#guards-sum a").length === 2 && document.querySelector("#guards-sum a").getAttribute("href").startsWith("guards?route=")`)
 	p.Wait(`document.querySelector("#override-rows").innerText.includes("class panels") && document.querySelector("#override-rows").innerText.includes("agg_product 500")`)
+	p.Click("#override-new")
+	p.Eval(`(() => { const s = document.querySelector("#override-what"); s.value = "guard"; s.dispatchEvent(new Event("change", {bubbles: true})); })()`, nil)
+	p.Wait(`document.querySelector("#override-class").checkVisibility()`)
+	p.Eval(`document.querySelector("#override-class").focus()`, nil)
+	p.Type("panels")
+	p.Press("Enter")
+	p.Wait(`!document.querySelector("#override").open && document.querySelector("#override-rows").innerText.includes("limits of queries × 0.5")`)
 	harmless(t, p)
 }
 

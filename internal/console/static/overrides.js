@@ -28,6 +28,7 @@ export function form(done) {
   byId("override-what").addEventListener("change", (e) => {
     const label = labels[e.target.value];
     value.parentElement.hidden = label === "";
+    byId("override-class-field").hidden = e.target.value !== "guard";
     put(byId("override-value-label"), label);
     value.value = label === "Factor" ? "0.5" : label === "Priority" ? "sheddable" : "";
   });
@@ -41,9 +42,9 @@ export function form(done) {
     const kind = byId("override-what").value, wanted = { what: kind, for: byId("override-for").value.trim() };
     if (labels[kind] === "Factor") wanted.factor = Number(value.value.replace(",", "."));
     else if (labels[kind] === "Priority") wanted.value = value.value.trim();
-    for (const part of ["caller", "route", "reason"]) {
+    for (const part of ["caller", "route", "reason", "class"]) {
       const text = byId(`override-${part}`).value.trim();
-      if (text) wanted[part] = text;
+      if (text && (part !== "class" || kind === "guard")) wanted[part] = text;
     }
     try {
       await call("POST", "/api/v1/overrides", wanted);
