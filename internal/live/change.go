@@ -42,7 +42,7 @@ func (l *Live) put(ctx context.Context, base int64, v Version) (Version, error) 
 		return Version{}, fmt.Errorf("put settings: %w", err)
 	}
 	if len(l.names(documentOf(v).Text)) == 0 { // all that matters is there: what is invalid needs no store
-		if err := l.whole(&v); err != nil {
+		if err := l.whole(&v, Version{}); err != nil {
 			return Version{}, err
 		}
 	}
@@ -62,9 +62,9 @@ func (l *Live) put(ctx context.Context, base int64, v Version) (Version, error) 
 }
 
 // whole adds to a new version the files that its settings name and that it does
-// not come with, as they are in force or else as they are here, and checks it.
-func (l *Live) whole(v *Version) error {
-	d, err := l.completed(l.newest, v.Text, readFile)
+// not come with, as base has them or else as they are here, and checks it.
+func (l *Live) whole(v *Version, base Version) error {
+	d, err := l.completed(base, v.Text, readFile)
 	if err != nil && !errors.Is(err, errEmpty) {
 		if unread := l.config.Check(v.Text); unread != nil {
 			err = unread // of what is invalid nobody knows what it names
@@ -97,7 +97,7 @@ func (l *Live) keep(ctx context.Context, base int64, given Version) (Version, er
 		if base >= 0 && base != l.newest.Number {
 			return Version{}, fmt.Errorf("%w: number %d by %s, not %d", ErrConflict, l.newest.Number, l.newest.By, base)
 		}
-		if err := l.whole(&v); err != nil {
+		if err := l.whole(&v, l.newest); err != nil {
 			return Version{}, err
 		}
 		if v.Sum == l.newest.Sum {
