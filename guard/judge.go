@@ -37,6 +37,11 @@ func (v *Verdict) judge(q *Query, measures []cost.Measure, t *table, scale float
 	if len(v.Findings) == 0 {
 		return
 	}
+	for i := range v.Findings { // of those that are kept: each costs a look at the whole text before it
+		if f := &v.Findings[i]; f.Line > 0 {
+			f.Line, f.Column = place(q.Body, f.Line-1)
+		}
+	}
 	worst := v.Findings[0].Action
 	if reportOnly && worst != Report {
 		for i := range v.Findings {
@@ -62,7 +67,7 @@ func (v *Verdict) judge(q *Query, measures []cost.Measure, t *table, scale float
 func (v *Verdict) add(f Finding) {
 	for i := range v.Findings {
 		have := &v.Findings[i]
-		if have.Predictor == f.Predictor && have.Path == f.Path && have.Part == f.Part && have.Line == f.Line && have.Column == f.Column && have.Action == f.Action {
+		if have.Predictor == f.Predictor && have.Path == f.Path && have.Part == f.Part && have.Line == f.Line && have.Action == f.Action {
 			if f.Value > have.Value {
 				*have = f
 			}
@@ -86,9 +91,7 @@ func finding(q *Query, m *cost.Measure, r *compiled, limit float64, action Actio
 		Detail: m.Detail, Index: m.Target, Part: m.Part, Rule: r.where,
 		Fix: fixFor(m, q.Kind, limit),
 	}
-	if m.Offset >= 0 {
-		f.Line, f.Column = place(q.Body, m.Offset)
-	}
+	f.Line = m.Offset + 1 // until it is known which are kept
 	return f
 }
 

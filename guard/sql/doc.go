@@ -21,7 +21,8 @@
 //
 //   - Linear time: no byte and no token is looked at more than a bounded number
 //     of times, nothing is tried twice, and no regular expression runs. Bytes,
-//     brackets (DefaultMaxDepth) and tokens are bounded by Options.
+//     brackets (DefaultMaxDepth) and tokens are bounded by Options; a text beyond a
+//     bound is a fault that the default limits refuse, never one that passes unread.
 //   - Nothing is allocated without Explain once a Reader is warm, but for what
 //     package redos needs for literal regular expressions, of which the first 16
 //     of a text are analysed.

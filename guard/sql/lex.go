@@ -62,7 +62,7 @@ func (l *lexer) lex(from int) {
 			i = l.add(operator, oOther, i, i+1)
 		}
 		if len(l.tokens) > l.maxTokens {
-			l.fail(cost.Unparsable, "too many tokens", i)
+			l.fail(cost.BodyBytes, "too many tokens", i) // what a database may read, and the guard has not
 		}
 	}
 	if l.hidden {
