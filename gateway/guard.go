@@ -116,8 +116,8 @@ func (j *job) guarded() error {
 		j.path, j.shape = path, v.Print
 		return j.judged(v)
 	}
-	j.found = j.texts(j.found[:0], places)
-	if len(j.found) == 0 && g.Kind == guard.SQL && len(j.body) > 0 && !json.Valid(j.body) {
+	why = ""
+	if j.found, why = j.texts(j.found[:0], places); len(j.found) == 0 && why == "" && g.Kind == guard.SQL && len(j.body) > 0 && !json.Valid(j.body) {
 		j.found = append(j.found, string(j.body)) // whatever it is, it is not what the worker expects
 	}
 	if len(j.found) > maxTexts {
@@ -125,10 +125,9 @@ func (j *job) guarded() error {
 		return errAnswered
 	}
 	worst, dearest := guard.Verdict{Verdict: guard.Accepted}, 0.0
-	for _, text := range j.found {
-		one := only(q, text)
-		g.Guard.Check(&one, v)
-		g.taken(&one, &who, v.Verdict)
+	judge := func(one *guard.Query) {
+		g.Guard.Check(one, v)
+		g.taken(one, &who, v.Verdict)
 		if graver(v.Verdict, worst.Verdict) {
 			worst.Verdict, worst.Findings = v.Verdict, append([]guard.Finding(nil), v.Findings...)
 		}
@@ -136,6 +135,14 @@ func (j *job) guarded() error {
 			dearest, worst.Mostly = v.Cost, v.Mostly
 		}
 		worst.Cost, worst.Shape, worst.Class, worst.Version, worst.Override = worst.Cost+v.Cost, v.Shape, v.Class, v.Version, v.Override
+	}
+	if why != "" {
+		q.Unread = why
+		judge(&q)
+	}
+	for _, text := range j.found {
+		one := only(q, text)
+		judge(&one)
 	}
 	if g.Kind == guard.SQL && len(j.found) == 1 { // what the request is about; an expression is but a part of it
 		j.shape = v.Print
@@ -308,8 +315,8 @@ func (j *job) reject(p problem, v *guard.Verdict) {
 // asker is what the guard's classes may ask about who sends a query.
 func (j *job) asker() guard.Caller {
 	c := guard.Caller{OpaqueID: j.req.Get("X-Opaque-Id"), Header: j.req.Get}
-	auth := j.req.Get("Authorization")
-	scheme, text, ok := strings.Cut(auth, " ")
+	scheme, text, ok := strings.Cut(j.req.Get("Authorization"), " ")
+	text = strings.TrimRight(strings.TrimSpace(text), "=") // backends ask for neither
 	if !ok || len(text) > 512 {
 		return c
 	}
@@ -317,7 +324,7 @@ func (j *job) asker() guard.Caller {
 	if !basic && !strings.EqualFold(scheme, "ApiKey") {
 		return c
 	}
-	decoded, err := base64.StdEncoding.DecodeString(text)
+	decoded, err := base64.RawStdEncoding.DecodeString(text)
 	if err != nil {
 		return c
 	}

@@ -25,6 +25,9 @@ func (g *Guard) checkPrefix() error {
 // was received. judged is false for what carries no query; why says why a path
 // cannot be taken for one of the backend's.
 func (g *Guard) path(received string) (path string, judged bool, why string) {
+	if hidesEndpoint(received) && (g.Kind == guard.Elasticsearch || g.Kind == guard.OpenSearch) {
+		return received, true, "an encoded slash before what begins like an endpoint: servers differ on where it leads"
+	}
 	if strings.IndexByte(received, '%') >= 0 || g.Prefix != "" && strings.Contains(received, "/.") {
 		decoded := received
 		if d, err := url.PathUnescape(received); err == nil {
@@ -38,6 +41,20 @@ func (g *Guard) path(received string) (path string, judged bool, why string) {
 		}
 	}
 	return g.within(received)
+}
+
+// hidesEndpoint reports whether a path has another endpoint when %2f is a slash:
+// a%2f_scripts%2fb/_search is a search of one odd index, or a script.
+func hidesEndpoint(received string) bool {
+	for i := 0; i+3 < len(received); i++ {
+		if received[i] != '%' || !strings.EqualFold(received[i:i+3], "%2f") {
+			continue
+		}
+		if next := received[i+3:]; next[0] == '_' || len(next) > 2 && strings.EqualFold(next[:3], "%5f") {
+			return true
+		}
+	}
+	return false
 }
 
 func (g *Guard) within(path string) (rest string, judged bool, why string) {

@@ -1,8 +1,12 @@
 package gateway
 
 import (
-	"encoding/json"
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
 	"net/url"
 	"strings"
 
@@ -31,49 +35,131 @@ func checkPlace(place string) error {
 	return fmt.Errorf("%q is no place: want query:NAME, header:NAME, form:NAME or json:$.a.b", place)
 }
 
-// texts appends what is at the places.
-func (j *job) texts(dst, places []string) []string {
+// texts appends what is at the places. why says why the body cannot be searched
+// for them, if so.
+func (j *job) texts(dst, places []string) (texts []string, why string) {
+	media, _, _ := strings.Cut(strings.ToLower(j.first(h1.ContentType)), ";")
+	media = strings.TrimSpace(media)
+	inBody := false
 	for _, place := range places {
 		kind, name, _ := strings.Cut(place, ":")
 		switch kind {
 		case "query":
 			dst = valuesOf(dst, j.req.Query, name)
-		case "form":
-			if strings.HasPrefix(strings.ToLower(j.first(h1.ContentType)), "application/x-www-form-urlencoded") {
-				dst = valuesOf(dst, string(j.body), name)
-			}
 		case "header":
 			for i := range j.req.Fields {
 				if f := &j.req.Fields[i]; strings.EqualFold(f.Name, name) {
 					dst = append(dst, f.Value)
 				}
 			}
-		case "json":
-			dst = j.jsonTexts(dst, name)
+		case "form", "json":
+			inBody = true
+		}
+	}
+	if !inBody || len(j.body) == 0 {
+		return dst, ""
+	}
+	if e := j.req.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		return dst, "the body is packed: content encoding " + e
+	}
+	for _, place := range places {
+		fault := ""
+		switch kind, name, _ := strings.Cut(place, ":"); {
+		case kind == "form" && media == "application/x-www-form-urlencoded":
+			dst = valuesOf(dst, string(j.body), name)
+		case kind == "form" && media == "multipart/form-data":
+			dst, fault = partsOf(dst, j.first(h1.ContentType), j.body, name)
+		case kind == "json" && mayBeJSON(media, j.body):
+			dst, fault = jsonTexts(dst, j.body, name)
+		}
+		if why == "" {
+			why = fault
+		}
+	}
+	return dst, why
+}
+
+// mayBeJSON reports whether a worker may read a body of a media type as JSON.
+// Many do not look at the type.
+func mayBeJSON(media string, body []byte) bool {
+	switch {
+	case media == "application/x-www-form-urlencoded", strings.HasPrefix(media, "multipart/"):
+		return false
+	case media == "", strings.Contains(media, "json"), strings.HasPrefix(media, "text/"):
+		return true
+	}
+	body = bytes.TrimLeft(body, "\xef\xbb\xbf \t\r\n")
+	return len(body) > 0 && (body[0] == '{' || body[0] == '[')
+}
+
+// maxFormParts bounds the parts of a form that are looked at.
+const maxFormParts = 1000
+
+// partsOf appends the values of a name in a form of several parts. Files are none.
+func partsOf(dst []string, contentType string, body []byte, name string) (texts []string, why string) {
+	_, params, err := mime.ParseMediaType(contentType)
+	if err != nil || params["boundary"] == "" {
+		return dst, "a form without a boundary"
+	}
+	r := multipart.NewReader(bytes.NewReader(body), params["boundary"])
+	for range maxFormParts {
+		part, err := r.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			return dst, ""
+		}
+		if err != nil {
+			return dst, "a form that cannot be read: " + err.Error()
+		}
+		if !called(part.FormName(), name) || part.FileName() != "" {
+			continue
+		}
+		value, err := io.ReadAll(part)
+		if err != nil {
+			return dst, "a form that cannot be read: " + err.Error()
+		}
+		if dst = append(dst, string(value)); len(dst) > maxTexts {
+			return dst, ""
+		}
+	}
+	return dst, "a form of too many parts"
+}
+
+// valuesOf appends the decoded values of a parameter. What does not decode is
+// taken as it is: a worker may read it so. Some workers part at ; too: what is
+// between is taken as well.
+func valuesOf(dst []string, query, name string) []string {
+	for query != "" && len(dst) <= maxTexts {
+		var pair string
+		pair, query, _ = strings.Cut(query, "&")
+		dst = valueOf(dst, pair, name)
+		for more := strings.Contains(pair, ";"); more && len(dst) <= maxTexts; {
+			var part string
+			part, pair, more = strings.Cut(pair, ";")
+			dst = valueOf(dst, part, name)
 		}
 	}
 	return dst
 }
 
-// valuesOf appends the decoded values of a parameter. What does not decode is
-// taken as it is: a worker may read it so.
-func valuesOf(dst []string, query, name string) []string {
-	for query != "" && len(dst) <= maxTexts {
-		var pair string
-		pair, query, _ = strings.Cut(query, "&")
-		key, value, _ := strings.Cut(pair, "=")
-		if k, err := url.QueryUnescape(key); err == nil {
-			key = k
-		}
-		if key != name {
-			continue
-		}
-		if v, err := url.QueryUnescape(value); err == nil {
-			value = v
-		}
-		dst = append(dst, value)
+func valueOf(dst []string, pair, name string) []string {
+	key, value, _ := strings.Cut(pair, "=")
+	if k, err := url.QueryUnescape(key); err == nil {
+		key = k
 	}
-	return dst
+	if !called(key, name) {
+		return dst
+	}
+	if v, err := url.QueryUnescape(value); err == nil {
+		value = v
+	}
+	return append(dst, value)
+}
+
+// called reports whether a worker may give a parameter the name: also as an item
+// of a list, name[].
+func called(key, name string) bool {
+	rest, ok := strings.CutPrefix(key, name)
+	return ok && (rest == "" || rest[0] == '[')
 }
 
 // parsePath splits $.a["b"][*] into names; "" is every item of a list.
@@ -110,43 +196,4 @@ func parsePath(path string) ([]string, error) {
 		return nil, fmt.Errorf("the path %q has %d names, want 1 to 16", path, len(names))
 	}
 	return names, nil
-}
-
-// jsonTexts appends the strings at a path. A body that is no JSON has none: the
-// worker will not find any either.
-func (j *job) jsonTexts(dst []string, path string) []string {
-	names, err := parsePath(path)
-	if err != nil {
-		return dst
-	}
-	var doc any
-	if json.Unmarshal(j.body, &doc) != nil {
-		return dst
-	}
-	return stringsAt(dst, doc, names)
-}
-
-func stringsAt(dst []string, v any, names []string) []string {
-	if len(names) == 0 {
-		if s, ok := v.(string); ok {
-			dst = append(dst, s)
-		}
-		return dst
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		if next, ok := v[names[0]]; ok {
-			dst = stringsAt(dst, next, names[1:])
-		}
-	case []any:
-		if names[0] != "" {
-			break
-		}
-		for _, item := range v {
-			if dst = stringsAt(dst, item, names[1:]); len(dst) > maxTexts {
-				break
-			}
-		}
-	}
-	return dst
 }

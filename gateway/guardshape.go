@@ -19,8 +19,8 @@ func (j *job) shapeOf() bezoar.Fingerprint {
 	}
 	q := j.query(path, why)
 	if g.Kind == guard.SQL && len(g.Statement) > 0 {
-		texts := j.texts(nil, g.Statement)
-		if len(texts) != 1 {
+		texts, why := j.texts(nil, g.Statement)
+		if len(texts) != 1 || why != "" {
 			return bezoar.Fingerprint{}
 		}
 		q = only(q, texts[0])

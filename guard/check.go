@@ -15,6 +15,7 @@ type desk struct {
 	measures []cost.Measure
 	query    cost.Query
 	unread   string
+	packed   bool // the reader would take it for text
 	skeleton []byte
 }
 
@@ -63,7 +64,7 @@ func (g *Guard) Check(q *Query, v *Verdict) {
 		options.Hints = g.config.Hints
 		v.HintsAge = g.config.Hints.Age()
 	}
-	d.query, d.unread = q.cost(), q.Unread
+	d.query, d.unread, d.packed = q.cost(), q.Unread, q.packed()
 	t := &class.tables[kind]
 	scale, reportOnly := g.scale(p, class), class.reportOnly
 	v.Override = class.whole.note
@@ -108,8 +109,12 @@ func (d *desk) read(r cost.Reader, o cost.Options) {
 	if o.Explain {
 		list[0].Path = "body"
 	}
-	if d.unread != "" {
+	if d.unread != "" && !d.packed {
 		d.measures = append(list, unreadable(&cost.Unreadable{Reason: d.unread, Offset: -1}))
+		return
+	}
+	if d.packed {
+		d.measures = append(list, unreadable(&cost.Unreadable{Predictor: cost.Encoding, Reason: "content encoding " + d.query.ContentEncoding, Offset: -1}))
 		return
 	}
 	list, err := r.Read(list, d.query, o)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -90,6 +91,12 @@ func (q *Query) cost() cost.Query {
 		Method: q.Method, Path: q.Path, RawQuery: q.RawQuery, ContentType: q.ContentType, ContentEncoding: q.ContentEncoding,
 		Body: q.Body, Dialect: q.Dialect, Args: q.Args,
 	}
+}
+
+// packed reports whether the body is encoded, and of a kind whose reader does not
+// look at that.
+func (q *Query) packed() bool {
+	return (q.Kind == SQL || q.Kind == Regex) && len(q.Body) > 0 && q.ContentEncoding != "" && !strings.EqualFold(q.ContentEncoding, "identity")
 }
 
 // Outcome is what becomes of a query.

@@ -1,0 +1,183 @@
+package gateway
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/bezoar-dev/bezoar/guard"
+)
+
+func gzipped(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// An expression that a worker finds is found, in whatever form it is sent.
+func TestExpressionsDoNotHide(t *testing.T) {
+	const evil = `(a+)+$`
+	escaped := url.QueryEscape(evil)
+	g := &Guard{Guard: newGuard(t, "unparsable: reject"), Kind: guard.Regex, Dialect: "js", Expressions: []string{"query:p", "form:p", "json:$.p"}}
+	f, w := guarded(t, g, Config{})
+	part := func(disposition, value string) string {
+		return "--b\r\nContent-Disposition: form-data; " + disposition + "\r\n\r\n" + value + "\r\n--b--\r\n"
+	}
+	const form, several, plain = "application/x-www-form-urlencoded", "multipart/form-data; boundary=b", "text/plain"
+	for _, c := range []struct{ name, target, kind, encoding, body string }{
+		{"a JSON body", "/", "application/json", "", `{"p":"` + evil + `"}`},
+		{"JSON of no type", "/", "", "", `{"p":"` + evil + `"}`},
+		{"JSON that is called text", "/", plain, "", `{"p":"` + evil + `"}`},
+		{"JSON that is called something", "/", "application/octet-stream", "", ` {"p":"` + evil + `"}`},
+		{"JSON that is packed", "/", "application/json", "gzip", gzipped(t, `{"p":"`+evil+`"}`)},
+		{"a form that is packed", "/", form, "gzip", gzipped(t, "p="+escaped)},
+		{"a byte order mark", "/", "application/json", "", "\xef\xbb\xbf" + `{"p":"` + evil + `"}`},
+		{"the first of two names", "/", "application/json", "", `{"p":"` + evil + `","p":"a"}`},
+		{"the last of two names", "/", "application/json", "", `{"p":"a","p":"` + evil + `"}`},
+		{"a name in large letters", "/", "application/json", "", `{"P":"` + evil + `"}`},
+		{"a name with an escape", "/", "application/json", "", `{"\u0070":"` + evil + `"}`},
+		{"a list of one", "/", "application/json", "", `{"p":["` + evil + `"]}`},
+		{"deep beside it", "/", "application/json", "", `{"p":"` + evil + `","x":` + strings.Repeat("[", 1500) + strings.Repeat("]", 1500) + `}`},
+		{"a comment", "/", "application/json", "", `{"p":"` + evil + `"/**/}`},
+		{"another encoding", "/", "application/json", "", "\xff\xfe{\x00}\x00"},
+		{"a form", "/", form, "", "p=" + escaped},
+		{"a form with its set of characters", "/", "Application/x-www-form-urlencoded; charset=utf-8", "", "p=" + escaped},
+		{"behind a semicolon", "/", form, "", "x=1;p=" + escaped},
+		{"a form of parts", "/", several, "", part(`name="p"`, evil)},
+		{"a form of parts without quotes", "/", several, "", part(`name=p`, evil)},
+		{"a form that ends early", "/", several, "", strings.TrimSuffix(part(`name="p"`, evil), "--b--\r\n")},
+		{"a form without a boundary", "/", "multipart/form-data", "", part(`name="p"`, evil)},
+		{"a list in the URL", "/?p[]=" + escaped, "", "", ""},
+		{"an item in the URL", "/?p%5B0%5D=" + escaped, "", "", ""},
+		{"the second in the URL", "/?p=a&p=" + escaped, "", "", ""},
+		{"in the URL, beside a body that is none", "/?p=" + escaped, "application/json", "", "{"},
+	} {
+		lines := []string{"Content-Length: " + fmt.Sprint(len(c.body))}
+		if c.kind != "" {
+			lines = append(lines, "Content-Type: "+c.kind)
+		}
+		if c.encoding != "" {
+			lines = append(lines, "Content-Encoding: "+c.encoding)
+		}
+		conn := dial(t, f.addr)
+		conn.send("POST " + c.target + " HTTP/1.1\nHost: h\n" + strings.Join(lines, "\n") + "\n\n")
+		_, _ = conn.Write([]byte(c.body))
+		if resp, answer := conn.answer("POST"); resp.StatusCode != 400 {
+			t.Errorf("%s: %d %.200s", c.name, resp.StatusCode, answer)
+		}
+	}
+	if n := w.deliveries(); n != 0 {
+		t.Errorf("%d were delivered", n)
+	}
+	conn := dial(t, f.addr)
+	for kind, body := range map[string]string{
+		"image/png": "\x89PNG", several: part(`name="p"; filename="a"`, evil) /* a file is no text */, form: "q=" + escaped, "application/json": `{"q":"` + evil + `","x":{"p":"` + evil + `"}}`,
+	} {
+		conn.send(fmt.Sprintf("POST / HTTP/1.1\nHost: h\nContent-Type: %s\nContent-Length: %d\n\n", kind, len(body)))
+		_, _ = conn.Write([]byte(body))
+		if resp, answer := conn.answer("POST"); resp.StatusCode != 200 {
+			t.Errorf("%s: %d %.200s", kind, resp.StatusCode, answer)
+		}
+	}
+}
+
+// A statement that is packed is not taken for text.
+func TestStatementsThatArePacked(t *testing.T) {
+	for _, places := range [][]string{nil, {"json:$.q"}} {
+		f, w := guarded(t, &Guard{Guard: newGuard(t, ""), Kind: guard.SQL, Statement: places}, Config{})
+		if resp, answer := dial(t, f.addr).post("/", gzipped(t, `{"q":"DELETE FROM t"}`), "Content-Encoding: gzip"); resp.StatusCode != 400 || !strings.Contains(answer, "guard:encoding") {
+			t.Errorf("%v: %d %s", places, resp.StatusCode, answer)
+		}
+		if n := w.deliveries(); n != 0 {
+			t.Errorf("%v: %d were delivered", places, n)
+		}
+	}
+}
+
+// Whatever a backend takes a path for, its search is read.
+func TestPathsDoNotHideSearches(t *testing.T) {
+	f, w := guarded(t, &Guard{Guard: newGuard(t, ""), Kind: guard.Elasticsearch}, Config{})
+	for _, target := range []string{
+		"/idx/_search", "//idx/_search", "/idx//_search", "/idx/_search/", "/idx/_search//", "/_all/_search", "/_all,idx/_search", "/%5fall/_search",
+		"/idx/%5fsearch", "/idx/_searc%68", "/a/../idx/_search", "/idx/./_search", "/idx/_search/x/..", "http://h/idx/_search", "/idx/_search?pretty",
+		"/<a-%7Bnow%2Fd%7D>/_search", "/idx,*%2f_scripts%2fx/_search", "/idx,*%2F_render%2Fx/_search", "/idx,*%2f%5fasync_search%2fx/_search",
+	} {
+		if resp, answer := dial(t, f.addr).post(target, costly); resp.StatusCode != 400 || !strings.Contains(answer, "guard:") {
+			t.Errorf("%s: %d %.200s", target, resp.StatusCode, answer)
+		}
+	}
+	if n := w.deliveries(); n != 0 {
+		t.Errorf("%d were delivered", n)
+	}
+	if resp, answer := dial(t, f.addr).post("/<a-%7Bnow%2Fd%7D>/_search", cheap); resp.StatusCode != 200 {
+		t.Errorf("an index of today: %d %.200s", resp.StatusCode, answer)
+	}
+}
+
+// The walk finds what a full decoding finds, and does not fall over anything.
+func TestJSONWalkAgreesWithDecoding(t *testing.T) {
+	leaf := rapid.OneOf(rapid.Just[any](nil), rapid.Just[any](true), rapid.Map(rapid.Float64Range(-1e9, 1e9), func(f float64) any { return f }),
+		rapid.Map(rapid.StringMatching(`[ab"\\{}\[\],: é]{0,6}`), func(s string) any { return s }))
+	var value func(depth int) *rapid.Generator[any]
+	value = func(depth int) *rapid.Generator[any] {
+		if depth == 0 {
+			return leaf
+		}
+		below := rapid.Deferred(func() *rapid.Generator[any] { return value(depth - 1) })
+		return rapid.OneOf(leaf,
+			rapid.Map(rapid.SliceOfN(below, 0, 4), func(l []any) any { return l }),
+			rapid.Map(rapid.MapOfN(rapid.SampledFrom([]string{"a", "b", `c"d`}), below, 0, 3), func(m map[string]any) any { return m }))
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		doc := value(4).Draw(t, "doc")
+		text, err := json.MarshalIndent(doc, "", rapid.SampledFrom([]string{"", " ", "\t"}).Draw(t, "indent"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "", `c"d`}), 1, 3).Draw(t, "names")
+		var want []string
+		var find func(v any, names []string)
+		find = func(v any, names []string) {
+			switch v := v.(type) {
+			case string:
+				if len(names) == 0 {
+					want = append(want, v)
+				}
+			case []any:
+				for _, e := range v {
+					if _, isList := e.([]any); len(names) == 0 && !isList {
+						find(e, nil)
+					} else if len(names) > 0 && names[0] == "" {
+						find(e, names[1:])
+					}
+				}
+			case map[string]any:
+				if len(names) > 0 && names[0] != "" {
+					if e, ok := v[names[0]]; ok {
+						find(e, names[1:])
+					}
+				}
+			}
+		}
+		find(doc, names)
+		w := jsonWalk{text: text}
+		w.value(names)
+		if !slices.Equal(w.found, want) && len(want) <= maxTexts {
+			t.Fatalf("%s at %q: %q, want %q", text, names, w.found, want)
+		}
+	})
+}
