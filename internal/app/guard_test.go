@@ -228,7 +228,7 @@ func TestTheGuardFollowsItsFile(t *testing.T) {
 	}
 	put(t, file, window(1000, "reject"))
 	r.until("the file is read again", func() bool { return r.guard().Version == 4 })
-	if sent := stop(); sent < 50 {
+	if sent := stop(); sent < 10 {
 		t.Errorf("only %d queries were sent", sent)
 	}
 }

@@ -86,7 +86,7 @@ func TestLimitsAreVersionedSettings(t *testing.T) {
 		return strings.Contains(f.Error, "guard.yaml:1:") && !f.ErrorAt.IsZero() && r.version() == 4
 	})
 	r.limitsByAPI(t, file)
-	if sent := stop(); sent < 50 {
+	if sent := stop(); sent < 10 {
 		t.Errorf("only %d queries were sent", sent)
 	}
 }
@@ -191,7 +191,7 @@ func TestNodesShareLimits(t *testing.T) {
 	}
 	both(200)
 	for _, stop := range stops {
-		if sent := stop(); sent < 20 {
+		if sent := stop(); sent < 10 {
 			t.Errorf("only %d queries were sent", sent)
 		}
 	}
