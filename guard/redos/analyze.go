@@ -99,9 +99,10 @@ func (a *analysis) prepare(c counts) bool {
 // What each search for an attack may cost, in steps. An attack that is not found
 // within them is taken for none; together they are less than DefaultBudget.
 const (
-	directShare  = 400_000
-	looseShare   = 400_000
-	carefulShare = 150_000
+	searchShare  = 400_000 // for candidates of one kind
+	directShare  = 300_000
+	looseShare   = 300_000
+	carefulShare = 100_000
 )
 
 // within runs find with a share of the budget.
@@ -120,7 +121,8 @@ func (a *analysis) backtracking(r *Result) {
 		r.Class, r.Reason = Unknown, "its automaton is over the bounds"
 		return
 	}
-	exps := a.auto.exponentials(a.left)
+	var exps []candidate
+	a.within(searchShare, func() bool { exps = a.auto.exponentials(a.left); return false })
 	if a.exponential(exps, r) {
 		return
 	}
@@ -128,32 +130,40 @@ func (a *analysis) backtracking(r *Result) {
 		return
 	}
 	loops := a.auto.loops()
-	polys := a.auto.polynomials(loops, false, a.reach, a.left)
+	polys := a.polynomials(loops, false)
 	if a.polynomial(append(polys, exps...), r) {
 		return
 	}
 	if inner := a.auto.inner(a.graph); len(inner) > 0 {
 		loops = append(loops, inner...)
-		more := a.auto.polynomials(loops, false, a.reach, a.left)
+		more := a.polynomials(loops, false)
 		polys = append(polys, more...)
 		if a.polynomial(more, r) {
 			return
 		}
 	}
-	if !a.options.Anchored && a.polynomial(a.auto.polynomials(loops, true, a.reach, a.left), r) {
+	if !a.options.Anchored && a.polynomial(a.polynomials(loops, true), r) {
 		return
 	}
 	if a.tree.behind && a.within(directShare, func() bool { return a.blind(r) }) {
 		return
 	}
 	switch {
-	case a.left.left <= 0:
+	case a.left.left <= 0 || a.auto.partial:
 		r.Class, r.Reason = Unknown, "the budget is spent"
 	case a.tree.beyond != "":
 		r.Class, r.Reason = Unknown, a.tree.beyond+" is not followed"
 	case len(exps)+len(polys) > 0:
 		r.Reason = "no text was found that its loops cannot match in the end"
 	}
+}
+
+func (a *analysis) polynomials(loops []loop, seek bool) (found []candidate) {
+	a.within(searchShare, func() bool {
+		found = a.auto.polynomials(loops, seek, a.reach, a.left)
+		return false
+	})
+	return found
 }
 
 // loosely looks at counted repeats as if they were loops.

@@ -13,6 +13,8 @@ type automaton struct {
 	scc    []int32 // by state
 	comps  [][]int32
 	cyclic []bool // by component
+
+	partial bool // a search in it was cut off
 }
 
 type state struct {

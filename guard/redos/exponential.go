@@ -20,6 +20,12 @@ type candidate struct {
 const (
 	perComponent  = 4
 	maxCandidates = 16
+	maxPairs      = 6000 // of states, that one component is searched for
+)
+
+// A new pair or triple costs as much as so many edges.
+const (
+	perPairMade = 16
 )
 
 // exponentials finds the states that one word leads back to themselves in two
@@ -142,10 +148,11 @@ func (d *diverging) search(members []int32) []candidate {
 		d.part(v)
 	}
 	for i := 0; i < len(d.pairs); i++ {
-		d.follow(int32(i))
-		if d.left.left <= 0 {
-			return nil
+		if d.left.left <= 0 || i >= maxPairs { // what was found so far may do
+			d.partial = true
+			break
 		}
+		d.follow(int32(i))
 	}
 	d.converge()
 	var found []candidate
@@ -186,6 +193,7 @@ func (d *diverging) pair(r, s, from int32) int32 {
 	i, ok := d.index[key]
 	if !ok {
 		i = int32(len(d.pairs))
+		d.left.spend(perPairMade)
 		d.index[key] = i
 		d.pairs = append(d.pairs, pair{r: key[0], s: key[1], from: from, next: -1, meet: -1})
 	} else if d.pairs[i].from < 0 {

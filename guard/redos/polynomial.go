@@ -17,6 +17,7 @@ func (m *automaton) polynomials(loops []loop, seek bool, reach []bitset, left *b
 				!reach[a.comp].has(b.comp) || !m.common(a, b) || left.left <= 0 {
 				continue
 			}
+			left.spend(perTwoLoops)
 			c, ok := m.between(a, b, reach, left)
 			if !ok {
 				continue
@@ -62,6 +63,12 @@ func (m *automaton) reachable() []bitset {
 // perPair is how many cycles of a pair of loops are looked at.
 const perPair = 4
 
+// perTwoLoops is what looking at two loops costs beside the edges.
+const perTwoLoops = 400
+
+// maxTriples bounds the search of one pair.
+const maxTriples = 8000
+
 // maxOthers is how many more places to begin a pump are kept.
 const maxOthers = 4
 
@@ -85,6 +92,10 @@ func (m *automaton) between(a, b loop, reach []bitset, left *budget) (candidate,
 	for _, v := range a.members {
 		for _, w := range b.members {
 			if m.states[v].bag.meets(m.states[w].bag) {
+				if left.spend(perPairMade); len(p.pairs) >= maxPairs || left.left <= 0 {
+					m.partial = true
+					return candidate{}, false
+				}
 				p.index[[2]int32{v, w}] = int32(len(p.pairs))
 				p.pairs = append(p.pairs, [2]int32{v, w})
 			}
@@ -192,7 +203,8 @@ func (t *triples) search(p, q int32) ([]bag, bool) {
 		if t.expand(int32(i), goal) {
 			return t.word(), true
 		}
-		if t.left.left <= 0 {
+		if t.left.left <= 0 || i >= maxTriples {
+			t.partial = true
 			break
 		}
 	}
@@ -221,6 +233,7 @@ func (t *triples) expand(i int32, goal [3]int32) bool {
 					continue
 				}
 				t.seen[to] = true
+				t.left.spend(perPairMade)
 				t.nodes = append(t.nodes, triple{to, i, all})
 				if to == goal {
 					return true

@@ -31,7 +31,7 @@ func (c Class) String() string {
 // What an analysis may cost.
 const (
 	MaxPattern    = 10_000    // bytes; longer ones are Unknown
-	DefaultBudget = 4_000_000 // steps; some tens of milliseconds
+	DefaultBudget = 2_000_000 // steps; about twenty milliseconds at worst
 )
 
 // Options say how an expression is used. The zero value is a JavaScript search
