@@ -2,6 +2,7 @@ package sql
 
 import (
 	"math"
+	"slices"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
@@ -309,8 +310,8 @@ func (r *Reader) lookup(name int) int {
 		return -1
 	}
 	h := r.hash(name)
-	for i := len(r.named) - 1; i >= 0; i-- {
-		if r.named[i].hash == h {
+	for i, n := range slices.Backward(r.named) {
+		if n.hash == h {
 			return i
 		}
 	}
