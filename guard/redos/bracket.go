@@ -1,6 +1,9 @@
 package redos
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // bracket reads a bracket expression after its [.
 func (p *parser) bracket() set {
@@ -142,9 +145,21 @@ func (p *parser) endpoint() (rune, set) {
 	case c == 'q' && p.flags.sets && strings.HasPrefix(p.rest(), "q{"):
 		p.pos += 2
 		text, _ := p.until('}')
-		return 0, chars(strings.ReplaceAll(text, "|", "")).with(nil)
+		return 0, singles(text)
 	}
 	return p.character(), nil
+}
+
+// singles is the strings of \q{…} that are one character; longer ones are left
+// out.
+func singles(text string) set {
+	var s set
+	for part := range strings.SplitSeq(text, "|") {
+		if utf8.RuneCountInString(part) == 1 {
+			s = s.with(chars(part))
+		}
+	}
+	return s.with(nil)
 }
 
 // posixClass reads [:name:] and [:^name:].

@@ -12,8 +12,9 @@ func (f *forge) prefix(to int32) (word []bag, start int) {
 func (f *forge) prefixFrom(first, to int32) (word []bag, start int) {
 	for _, seeking := range []bool{false, true} {
 		parent := map[int32]int32{0: 0, first: 0}
-		for queue := []int32{first}; len(queue) > 0 && f.left.spend(1); queue = queue[1:] {
+		for queue := []int32{first}; len(queue) > 0 && f.left.spend(perPairMade); queue = queue[1:] {
 			v := queue[0]
+			f.left.spend(2 * len(f.states[v].edges))
 			if v == to {
 				for w := v; w != 0; w = parent[w] {
 					word = append(word, f.states[w].bag)

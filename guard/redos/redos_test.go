@@ -128,6 +128,8 @@ func TestAnalyze(t *testing.T) {
 		{safe, `^(?:[a-z&&[^x]]|x)+!`, "", []Dialect{Java, Ruby}},
 		{safe, `^(?:[a-z-[x]]|x)+!`, "", []Dialect{DotNet}},
 		{safe, `^(?:[a-z--x]|x)+!`, "v", []Dialect{JS}},
+		{safe, `^[\q{xy}]*[\q{xy}]*$`, "v", []Dialect{JS}},
+		{poly, `^[\q{x|y}]*[\q{x}]*$`, "v", []Dialect{JS}},
 		{safe, `^(?:[^]|[])*!`, "", []Dialect{JS}},
 		{expo, `^(?<n>x+)+\k<n>y`, "", []Dialect{JS, PCRE, Java, DotNet, Ruby}},
 		{expo, `^(?P<n>x+)+(?P=n)y`, "", []Dialect{Python, PCRE}},
