@@ -237,7 +237,7 @@ func (d *dictionary) find(text []byte, start, end int) word {
 	key := keyOf(text, start, end)
 	for at := slotOf(key, end-start); d.slots[at] != 0; at = (at + 1) % len(d.slots) {
 		i := d.slots[at]
-		if e := &vocabulary[i-1]; d.keys[i] == key && len(e.text) == end-start &&
+		if e := vocabulary[i-1]; d.keys[i] == key && len(e.text) == end-start &&
 			(end-start <= 8 || foldEqual(text[start+8:end], e.text[8:])) {
 			return e.word
 		}
