@@ -242,9 +242,11 @@ func TestTheWaitForTheStoreCanBeEnded(t *testing.T) {
 	if err := s.ended(); !errors.Is(err, context.Canceled) {
 		t.Errorf("told to leave, it ended with %v", err)
 	}
-	if c, err := net.Dial("tcp", admin); err == nil {
-		c.Close()
-		t.Error("the admin address still answers")
+	if resp, err := http.Get("http://" + admin + "/livez"); err == nil {
+		resp.Body.Close()
+		if resp.StatusCode == http.StatusOK {
+			t.Error("the admin address still answers")
+		}
 	}
 	s = begin(t, waiting(t, nobody(t), "http://127.0.0.1:1", "24h"), nil)
 	s.waits()
