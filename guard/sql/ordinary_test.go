@@ -106,6 +106,13 @@ func TestOrdinary(t *testing.T) {
 		{text: "DELETE FROM t1 USING t1 JOIN t2 ON t1.id = t2.id WHERE t2.x = 1", dialect: "mysql"},
 		{text: "WITH old AS (SELECT id FROM t WHERE at < now() LIMIT 100 FOR UPDATE SKIP LOCKED) DELETE FROM t USING old WHERE t.id = old.id RETURNING t.*", dialect: "pg"},
 		{text: "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET a = s.a WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.a)", dialect: "pg"},
+	})
+}
+
+// TestOrdinaryStatements: statements that are no queries, and text that is
+// written in unusual ways.
+func TestOrdinaryStatements(t *testing.T) {
+	run(t, cost.Options{Explain: true}, []check{
 		{text: "BEGIN"},
 		{text: "COMMIT"},
 		{text: "ROLLBACK TO SAVEPOINT x"},
