@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
@@ -12,12 +13,18 @@ import (
 // judge turns explained measures into findings, and findings into a verdict.
 func (v *Verdict) judge(q *Query, measures []cost.Measure, t *table, scale float64, reportOnly bool) {
 	var caps []capping
+	var fired []*compiled
 	for i := range measures {
 		m := &measures[i]
 		if m.Predictor == cost.None {
 			continue
 		}
+		fired = fired[:0]
 		t.exceeded(m, scale, func(r *compiled, limit float64) {
+			if slices.Contains(fired, r) { // for another index of the same list
+				return
+			}
+			fired = append(fired, r)
 			action := r.action
 			if action == Cap {
 				edit, ok := capOf(m, limit)
@@ -88,11 +95,21 @@ func (v *Verdict) add(f Finding) {
 func finding(q *Query, m *cost.Measure, r *compiled, limit float64, action Action) Finding {
 	f := Finding{
 		Predictor: m.Predictor.String(), Path: m.Path, Value: Number(m.Value), Limit: Number(limit), Action: action,
-		Detail: m.Detail, Index: m.Target, Part: m.Part, Rule: r.where,
+		Detail: shorten(m.Detail), Index: shorten(m.Target), Part: m.Part, Rule: r.where,
 		Fix: fixFor(m, q.Kind, limit),
 	}
 	f.Line = m.Offset + 1 // until it is known which are kept
 	return f
+}
+
+// maxWords bounds what a finding says of a query in its own words.
+const maxWords = 512
+
+func shorten(s string) string {
+	if len(s) > maxWords {
+		return strings.ToValidUTF8(s[:maxWords], "") + "…"
+	}
+	return s
 }
 
 // place is the line and column, in characters, of a byte.

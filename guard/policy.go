@@ -166,11 +166,19 @@ func (t *table) add(r Rule, kind Kind, near map[string]int, source int) {
 	t.rules[r.Predictor] = append(t.rules[r.Predictor], c)
 }
 
+// maxTarget is how long a list of indices may be that is looked at name by name; a
+// longer one is held against the rules for any.
+const maxTarget = 2 << 10
+
 // exceeded calls fire for each rule that a measure breaks, with the limit that
 // it broke. A measure of several indices is held against the rules for each.
 func (t *table) exceeded(m *cost.Measure, scale float64, fire func(r *compiled, limit float64)) {
 	rules := t.rules[m.Predictor]
 	if len(rules) == 0 {
+		return
+	}
+	if len(m.Target) > maxTarget {
+		t.exceededOn(rules, "*", m.Value, scale, fire)
 		return
 	}
 	for rest, more := m.Target, true; more; {

@@ -100,17 +100,14 @@ func (r *Reader) header() {
 	if at <= none {
 		return
 	}
-	total := 0.0
-	r.each(at, func(e int) {
-		if r.isText(e) {
-			r.index = r.intern(r.bytes(e))
-			if stars := indexStars(r.index); stars > 1 {
-				r.add(cost.WildcardStars, stars, e)
-			}
-			n, _ := r.countShards(r.index)
-			total += n
-		}
-	})
+	names, total := r.list(at)
+	if names == "" {
+		return
+	}
+	r.index = names
+	if stars := indexStars(names); stars > 1 {
+		r.add(cost.WildcardStars, stars, at)
+	}
 	if total > 1 {
 		r.add(cost.Shards, total, at)
 	}

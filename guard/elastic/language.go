@@ -56,6 +56,8 @@ type lexer struct {
 
 	esql  bool
 	asked bool // a pattern is a parameter
+
+	listed bool // the next index is read beside those before
 }
 
 // parameter is a value that a pattern may be.
@@ -241,7 +243,9 @@ func (l *lexer) word() {
 	case "limit", "head", "tail", "top":
 		l.last = opLimit
 	case "from", "source":
-		l.last = opFrom
+		l.last, l.listed = opFrom, false
+	case "join":
+		l.last, l.listed = opFrom, true
 	default:
 		if !l.held {
 			l.last = opNone
@@ -251,12 +255,22 @@ func (l *lexer) word() {
 
 // index that is read from. Several with commas are counted one by one.
 func (l *lexer) index(name []byte) {
+	r, one := l.r, l.r.intern(name)
+	switch {
+	case !l.listed:
+		r.index = one
+	case len(r.index) < 4*longest:
+		r.joined = append(append(append(r.joined[:0], r.index...), ','), name...)
+		r.index = r.intern(r.joined)
+	}
+	for l.at < len(l.text) && l.text[l.at] <= ' ' {
+		l.at++
+	}
 	l.last = opNone
-	if l.at < len(l.text) && l.text[l.at] == ',' { // the list goes on
+	if l.listed = l.at < len(l.text) && l.text[l.at] == ','; l.listed { // the list goes on
 		l.last = opFrom
 	}
-	l.r.index = l.r.intern(name)
-	if n, _ := l.r.countShards(l.r.index); n > 1 {
-		l.r.add(cost.Shards, n, l.node)
+	if n, _ := r.countShards(one); n > 1 {
+		r.add(cost.Shards, n, l.node)
 	}
 }

@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// maxPath is how long a path, and maxPaths how long all of them together, may
-// become. Beyond that only the beginning is told.
+// maxPath is how long a path, maxStep how long a name that is decoded for it, and maxPaths how
+// long all of them together may become. Beyond that only the beginning is told.
 const (
+	maxStep  = 256
 	maxPath  = 2 << 10
 	maxPaths = 4 << 20
 )
@@ -35,11 +36,20 @@ func (r *Reader) path(target int) string {
 		if r.kind(s.container) == kindArray {
 			b.WriteString("[" + strconv.Itoa(s.index) + "]")
 		} else {
-			b.WriteString(pathStep(string(r.bytes(s.child))))
+			b.WriteString(pathStep(r.label(s.child)))
 		}
 	}
 	r.told += b.Len()
 	return b.String()
+}
+
+// label is the text of a key. A long one is not decoded, so that it costs nothing
+// to say it often.
+func (r *Reader) label(key int) []byte {
+	if v := &r.t.nodes[key]; v.end-v.off > maxStep {
+		return r.t.text[v.off : v.off+maxStep]
+	}
+	return r.bytes(key)
 }
 
 func (r *Reader) walkTo(target int) {
@@ -95,8 +105,8 @@ func shortName(name []byte) string {
 	return string(name)
 }
 
-func pathStep(name string) string {
-	name = shortName([]byte(name))
+func pathStep(key []byte) string {
+	name := shortName(key)
 	for _, c := range name {
 		if c != '_' && c != '@' && c != '-' && c < 0x80 && !(c >= '0' && c <= '9') && !(c|0x20 >= 'a' && c|0x20 <= 'z') {
 			return "[" + strconv.Quote(name) + "]"

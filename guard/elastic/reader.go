@@ -36,10 +36,11 @@ type Reader struct {
 	tapes [maxTapes]tape
 	depth int // of tapes in use
 
-	arena []byte            // decoded strings
-	names map[string]string // interned, for hints
-	seed  maphash.Seed
-	ready bool
+	arena  []byte            // decoded strings
+	joined []byte            // a list of indices
+	names  map[string]string // interned, for hints
+	seed   maphash.Seed
+	ready  bool
 
 	query  queryState
 	bounds []bound // ranges that every document passes
@@ -52,6 +53,8 @@ type Reader struct {
 	stops    float64      // documents that the present search looks at, at most
 	begun    int          // measure of this request in out
 	most     [256]float64 // of each predictor in this member
+	dropped  [256]bool    // predictors of which measures were not kept
+	drops    bool         // there are any
 	spare    cost.Measure // where a measure goes that is not kept
 	told     int          // bytes of paths
 	aggAt    int          // deepest aggregation
@@ -64,6 +67,7 @@ var _ cost.Reader = (*Reader)(nil)
 func (r *Reader) Read(dst []cost.Measure, q cost.Query, o cost.Options) ([]cost.Measure, error) {
 	r.begin(dst, q, o)
 	r.request()
+	r.uncap()
 	out, fault := r.out, r.fault
 	r.end()
 	if fault != nil {
@@ -109,6 +113,9 @@ func (r *Reader) end() {
 	}
 	if cap(r.arena) > keepNodes {
 		r.arena = nil
+	}
+	if cap(r.joined) > keepNodes {
+		r.joined = nil
 	}
 	if cap(r.bounds) > keepNames {
 		r.bounds = nil
@@ -204,11 +211,26 @@ func (r *Reader) add(p cost.Predictor, value float64, n int) *cost.Measure {
 func (r *Reader) keep(m cost.Measure) *cost.Measure {
 	if len(r.out)-r.begun >= maxMeasures && m.Value <= r.most[m.Predictor] {
 		r.spare = m
+		r.dropped[m.Predictor], r.drops = true, true
 		return &r.spare
 	}
 	r.most[m.Predictor] = max(r.most[m.Predictor], m.Value)
 	r.out = append(r.out, m)
 	return &r.out[len(r.out)-1]
+}
+
+// uncap takes back that values can be lowered where not all are known: the others
+// would stay as they are.
+func (r *Reader) uncap() {
+	if !r.drops {
+		return
+	}
+	for i := r.begun; i < len(r.out); i++ {
+		if m := &r.out[i]; r.dropped[m.Predictor] {
+			m.Cap = cost.Cap{}
+		}
+	}
+	r.drops, r.dropped = false, [256]bool{}
 }
 
 // addURL appends a measure of what the URL says.
@@ -237,6 +259,22 @@ func (r *Reader) intern(b []byte) string {
 	s := string(b)
 	r.names[s] = s
 	return s
+}
+
+// list is the names of an array, or the one that there is, as a list of indices
+// has them, and the shards of all.
+func (r *Reader) list(at int) (names string, shards float64) {
+	r.joined = r.joined[:0]
+	r.each(at, func(e int) {
+		if r.isText(e) {
+			r.joined = append(append(r.joined, r.bytes(e)...), ',')
+		}
+	})
+	if n := len(r.joined); n > 1 {
+		names = r.intern(r.joined[:n-1])
+		shards, _ = r.countShards(names)
+	}
+	return names, shards
 }
 
 func (r *Reader) fieldHint(field []byte) (cost.FieldHint, bool) {

@@ -33,11 +33,9 @@ func (r *Reader) watch(n int) {
 func (r *Reader) watched(v int) {
 	outer, fixed := r.index, r.fixedURL
 	request := firstOf(r.get(v, "request"), v)
-	r.each(r.get(request, "indices"), func(e int) {
-		if r.isText(e) {
-			r.index = r.intern(r.bytes(e))
-		}
-	})
+	if names, _ := r.list(r.get(request, "indices")); names != "" {
+		r.index = names
+	}
 	r.fixedURL = true
 	p := parameters{maxDocs: math.Inf(1)}
 	if body := firstOf(r.get(request, "body"), r.get(request, "query")); body > none {

@@ -33,14 +33,10 @@ func (r *Reader) write(root, source int, p *parameters) {
 func (r *Reader) reindex(root int, p *parameters) {
 	source := r.get(root, "source")
 	if at := r.get(source, "index"); at > none {
-		total, patterns := 0.0, 0
-		r.each(at, func(e int) {
-			if r.isText(e) {
-				n, some := r.countShards(r.intern(r.bytes(e)))
-				total, patterns = total+n, patterns+some
-				r.index = r.intern(r.bytes(e))
-			}
-		})
+		names, total := r.list(at)
+		if names != "" {
+			r.index = names
+		}
 		if total > 1 {
 			r.add(cost.Shards, total, at)
 		}
