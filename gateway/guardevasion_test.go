@@ -42,6 +42,7 @@ func TestExpressionsDoNotHide(t *testing.T) {
 		{"a JSON body", "/", "application/json", "", `{"p":"` + evil + `"}`},
 		{"JSON of no type", "/", "", "", `{"p":"` + evil + `"}`},
 		{"JSON that is called text", "/", plain, "", `{"p":"` + evil + `"}`},
+		{"JSON that is called a form", "/", form, "", `{"p":"` + evil + `"}`},
 		{"JSON that is called something", "/", "application/octet-stream", "", ` {"p":"` + evil + `"}`},
 		{"JSON that is packed", "/", "application/json", "gzip", gzipped(t, `{"p":"`+evil+`"}`)},
 		{"a form that is packed", "/", form, "gzip", gzipped(t, "p="+escaped)},

@@ -82,10 +82,7 @@ func (j *job) texts(dst, places []string) (texts []string, why string) {
 // mayBeJSON reports whether a worker may read a body of a media type as JSON.
 // Many do not look at the type.
 func mayBeJSON(media string, body []byte) bool {
-	switch {
-	case media == "application/x-www-form-urlencoded", strings.HasPrefix(media, "multipart/"):
-		return false
-	case media == "", strings.Contains(media, "json"), strings.HasPrefix(media, "text/"):
+	if media == "" || strings.Contains(media, "json") || strings.HasPrefix(media, "text/") {
 		return true
 	}
 	body = bytes.TrimLeft(body, "\xef\xbb\xbf \t\r\n")

@@ -193,6 +193,9 @@ func (r *GuardRecorder) append(line []byte) error {
 
 // open opens the file for its owner alone, whatever it was before.
 func (r *GuardRecorder) open() error {
+	if info, err := os.Stat(r.cfg.File); err == nil && !info.Mode().IsRegular() { // to open a pipe waits for a reader
+		return fmt.Errorf("%s is no file", r.cfg.File)
+	}
 	f, err := os.OpenFile(r.cfg.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

@@ -1,0 +1,26 @@
+//go:build unix
+
+package gateway
+
+import (
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/bezoar-dev/bezoar/guard"
+)
+
+// A pipe in place of the file does not hold up the recorder, which would not end
+// either.
+func TestGuardRecorderRefusesAPipe(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "q")
+	if err := syscall.Mkfifo(file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, stop := startRecorder(t, GuardRecorderConfig{File: file})
+	r.record(&recordedQuery{Kind: guard.SQL, Body: "SELECT 1"})
+	stop()
+	if r.Stats() != (GuardRecorderStats{Dropped: 1}) {
+		t.Errorf("%+v", r.Stats())
+	}
+}
