@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,8 @@ type fileState struct {
 	err    error  // why it cannot be used as it is
 	errAt  time.Time
 	parts  map[string]part // by name; "" is the file itself
+
+	refused map[string]string // sums of what was there when err came, by name; nil when nothing was refused
 }
 
 // part is one of the files, as it was read last.
@@ -43,8 +46,15 @@ func (f *fileState) fail(err error, badSum string) bool {
 	if f.err == nil {
 		f.errAt = time.Now()
 	}
-	f.err, f.badSum = err, badSum
+	f.err, f.badSum, f.refused = err, badSum, nil
 	return was != f.status()
+}
+
+// refuses reports whether the file of that name is now another than sum says, and
+// of no use.
+func (f *fileState) refuses(name, sum string) bool {
+	now, ok := f.refused[name]
+	return ok && now != sum
 }
 
 // edit is what files say and the store has not got yet, by their names; "" is
@@ -73,14 +83,14 @@ func (l *Live) look() (changed bool, err error) {
 	}
 	next, news, err := l.understand(found)
 	if err != nil {
-		l.fileRefused(sum, err)
+		l.fileRefused(found, sum, err)
 		return false, l.file.err
 	}
 	if l.file.err != nil {
 		l.config.Log.Info("the file can be used again", "file", l.config.Path)
 		l.say(Event{Kind: FileBack, Sum: sum})
 	}
-	l.file.err, l.file.badSum, l.file.errAt = nil, "", time.Time{}
+	l.file.err, l.file.badSum, l.file.errAt, l.file.refused = nil, "", time.Time{}, nil
 	l.remember(found, lost)
 	if len(news) == 0 {
 		return false, nil
@@ -239,9 +249,24 @@ func (l *Live) fileLost(err error) {
 	l.say(Event{Kind: FileLost, Err: l.file.err})
 }
 
-func (l *Live) fileRefused(sum string, err error) {
-	l.file.fail(&InvalidError{What: "the file " + l.config.Path, Err: err}, sum)
-	l.config.Log.Error("the file is invalid; the old settings stay in force", "file", l.config.Path, "running", l.running.Number, "err", err)
+// fileRefused blames the file that has changed; the settings when it is not the
+// only one.
+func (l *Live) fileRefused(found edit, sum string, err error) {
+	refused, path := make(map[string]string, len(found)), ""
+	for name, text := range found {
+		refused[name] = Sum(ended(text))
+		switch {
+		case refused[name] == l.file.parts[name].sum:
+		case path == "" && name != "":
+			path = name
+		default:
+			path = l.config.Path
+		}
+	}
+	path = cmp.Or(path, l.config.Path)
+	l.file.fail(&InvalidError{What: "the file " + path, Err: err}, sum)
+	l.file.refused = refused
+	l.config.Log.Error("the file is invalid; the old settings stay in force", "file", path, "running", l.running.Number, "err", err)
 	l.say(Event{Kind: Refused, Sum: sum, Err: l.file.err})
 }
 

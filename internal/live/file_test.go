@@ -347,6 +347,7 @@ func TestOneFileOnManyNodes(t *testing.T) {
 		replace(t, path, "n: 1\n")
 	}
 	all("4: n: 1 []")
+	nodes[1].until("has read its own file", func() bool { return nodes[1].live.Status().File.Runs })
 	replace(t, paths[1], "n: 2\n")
 	all("5: n: 2 []")
 	if history, err := nodes[0].live.History(t.Context(), 0); err != nil || len(history) != 5 {

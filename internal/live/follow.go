@@ -207,9 +207,10 @@ func (l *Live) again() error {
 	for name := range l.edit {
 		l.file.parts[name] = part{} // the next look finds it again
 	}
+	of := l.edit
 	l.edit, l.pending = nil, nil
 	l.behind.Store(false)
-	l.fileRefused("", err)
+	l.fileRefused(of, "", err)
 	return err
 }
 

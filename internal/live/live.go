@@ -165,7 +165,7 @@ func (l *Live) fileStatuses(f *FileStatus) []NamedFile {
 		p := l.file.parts[name]
 		is := NamedFile{Path: name, Sum: p.sum, Error: p.err, ErrorAt: p.errAt}
 		_, is.Runs = sums[name]
-		is.Runs = is.Runs && p.sum == sums[name] && p.err == ""
+		is.Runs = is.Runs && p.sum == sums[name] && p.err == "" && !l.file.refuses(name, sums[name])
 		f.Runs = f.Runs && (is.Runs || sums[name] == "")
 		out = append(out, is)
 	}

@@ -134,6 +134,9 @@ func TestANamedFileThatIsBadKeepsTheOld(t *testing.T) {
 				return bad.say != "" && strings.Contains(f.Error, bad.say) && !f.ErrorAt.IsZero() ||
 					bad.named != "" && len(f.Files) == 1 && strings.Contains(f.Files[0].Error, bad.named) && !f.Files[0].ErrorAt.IsZero()
 			})
+			if f := r.live.Status().File; f.Runs || f.Files[0].Runs || bad.named == "" && !strings.HasPrefix(f.Error, "the file "+p.limits+" is invalid: ") {
+				t.Errorf("the status is %+v", f)
+			}
 			p.write("", "l: 1")
 			r.until("it is mended", func() bool {
 				f := r.live.Status().File
