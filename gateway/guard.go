@@ -160,6 +160,7 @@ func (j *job) query(path, why string) guard.Query {
 	return guard.Query{
 		Kind: g.Kind, Method: j.req.Method, Path: path, RawQuery: j.req.Query, Dialect: g.Dialect,
 		ContentType: j.first(h1.ContentType), ContentEncoding: j.req.Get("Content-Encoding"), Body: j.body, Unread: why,
+		Route: j.route.Name, Request: j.id,
 	}
 }
 
@@ -269,7 +270,9 @@ func (j *job) rejected(v *guard.Verdict) {
 	if len(v.Findings) > 0 {
 		f := v.Findings[0]
 		j.rec.Rule = "guard:" + f.Predictor
-		detail = f.String()
+		if detail = f.String(); f.Detail != "" {
+			detail += " (" + f.Detail + ")"
+		}
 	}
 	j.reject(problem{Type: "query-rejected", Status: http.StatusBadRequest, Detail: detail}, v)
 }
@@ -297,7 +300,11 @@ func (j *job) reject(p problem, v *guard.Verdict) {
 		if k == guard.Elasticsearch {
 			extra = append(extra, h1.Field{Name: "X-Elastic-Product", Value: "Elasticsearch"})
 		}
-		if accept := j.req.Get("Accept"); strings.HasPrefix(accept, "application/vnd.elasticsearch+json") {
+		accept := j.req.Get("Accept")
+		if !strings.Contains(accept, kind) {
+			kind = "application/json" // clients look for the error in no other
+		}
+		if strings.HasPrefix(accept, "application/vnd.elasticsearch+json") {
 			kind = "application/vnd.elasticsearch+json;compatible-with=8"
 			if _, version, ok := strings.Cut(accept, "compatible-with="); ok && len(version) == 1 && version[0] >= '0' && version[0] <= '9' {
 				kind = "application/vnd.elasticsearch+json;compatible-with=" + version

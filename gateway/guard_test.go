@@ -88,7 +88,10 @@ func TestGuardRejects(t *testing.T) {
 		resp.Header.Get("Content-Type") != "application/vnd.elasticsearch+json;compatible-with=8" {
 		t.Errorf("head %v", resp.Header)
 	}
-	if resp, _ := c.post("/idx/_search", costly); resp.Header.Get("Content-Type") != "application/problem+json" {
+	if resp, _ := c.post("/idx/_search", costly); resp.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("head %v", resp.Header)
+	}
+	if resp, _ := c.ask("GET /idx/_search?size=90000", "Accept: application/problem+json"); resp.Header.Get("Content-Type") != "application/problem+json" {
 		t.Errorf("head %v", resp.Header)
 	}
 	if resp, _ := c.ask("GET /idx/_search?from=9000&size=9000"); resp.StatusCode != 400 {

@@ -84,9 +84,10 @@ func (g *Guard) logVerdict(q *Query, v *Verdict) {
 	}
 	f := v.Findings[0]
 	g.log.log.Info("query not accepted as it is",
-		"verdict", string(v.Verdict), "caller", q.Caller, "class", v.Class, "kind", string(q.Kind), "path", q.Path,
+		"verdict", string(v.Verdict), "route", q.Route, "caller", q.Caller, "class", v.Class, "kind", string(q.Kind), "path", q.Path,
 		"predictor", f.Predictor, "where", f.Path, "value", f.Value.String(), "limit", f.Limit.String(), "rule", f.Rule,
-		"shape", shapeText(v.Shape), "cost", v.Cost, "version", v.Version, "override", v.Override, "lines_dropped", dropped)
+		"shape", shapeText(v.Shape), "cost", v.Cost, "version", v.Version, "override", v.Override,
+		"request", q.Request, "lines_dropped", dropped)
 }
 
 // slow reports whether a query is one for the log.

@@ -84,6 +84,8 @@ type Query struct {
 
 	Caller string // who is counted; "" is anonymous
 	Class  string // whose limits apply, as Classify says; unknown ones have the default limits
+
+	Route, Request string // for the log: which route it took, and the request's id
 }
 
 func (q *Query) cost() cost.Query {
