@@ -25,7 +25,7 @@ type guardTopCmd struct {
 
 // Help says what the columns are.
 func (guardTopCmd) Help() string {
-	return "Callers are as they call themselves (X-Opaque-Id, API key's id, user), and else as bezoar top calls them. PREDICTED is the largest cost of a shape in units, " +
+	return "Callers are as they call themselves (X-Opaque-Id, API key's id, user), and else as bezoar top calls them. Shapes that killed a worker come first, then those whose answers took longest. PREDICTED is the largest cost of a shape in units, " +
 		"TOOK how long its answers took on average, MOSTLY what most of the cost comes from, LEDGER what is held against the shape because it killed workers."
 }
 
@@ -175,7 +175,7 @@ func writeGuard(p *printer, g *adminapi.Guard, overrides []live.Override, now ti
 	}
 	writeHints(p, g, now)
 	t := g.Total
-	p.printf("%d queries: %d accepted, %d reported, %d lowered, %d rejected; %s units", t.Checked, t.Accepted, t.Reported, t.Capped, t.Rejected, unitsText(t.Cost))
+	p.printf("%d queries: %d accepted, %d reported, %d capped, %d rejected; %s units", t.Checked, t.Accepted, t.Reported, t.Capped, t.Rejected, unitsText(t.Cost))
 	if j := g.Judging; j.Queries > 0 {
 		p.printf("; judged in %v on average", brief(j.Took/time.Duration(j.Queries)))
 	}
@@ -247,7 +247,7 @@ func brief(d time.Duration) string {
 }
 
 func writeGuardCallers(p *printer, callers []guard.CallerStats, whole bool) {
-	t := table{head: []string{"CALLER", "CLASS", ">QUERIES", ">UNITS", ">REPORTED", ">LOWERED", ">REJECTED", "WORST SHAPE", "MOSTLY FOR"}}
+	t := table{head: []string{"CALLER", "CLASS", ">QUERIES", ">UNITS", ">REPORTED", ">CAPPED", ">REJECTED", "WORST SHAPE", "MOSTLY FOR"}}
 	for _, c := range callers {
 		rejected := cell{text: fmt.Sprint(c.Rejected)}
 		if c.Rejected > 0 {

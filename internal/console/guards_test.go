@@ -117,7 +117,7 @@ func TestGuardsInPage(t *testing.T) {
 	}
 	for what, script := range map[string]string{
 		"bars of the last hour":     `document.querySelectorAll("#hour rect").length >= 1 && document.querySelectorAll("#guard-caller-rows .minutes rect").length >= 2`,
-		"parts of verdicts":         `document.querySelector("#guard-caller-rows .verdicts").getAttribute("aria-label") === "0 accepted, 1 reported, 0 lowered, 3 rejected" && document.querySelectorAll("#guard-caller-rows tr:first-child .verdicts rect").length === 2`,
+		"parts of verdicts":         `document.querySelector("#guard-caller-rows .verdicts").getAttribute("aria-label") === "0 accepted, 1 reported, 0 capped, 3 rejected" && document.querySelectorAll("#guard-caller-rows tr:first-child .verdicts rect").length === 2`,
 		"points of shapes":          `document.querySelectorAll("#plot circle").length === 2 && document.querySelectorAll("#plot .beyond circle").length === 1`,
 		"names of the axes":         `[...document.querySelectorAll("#plot text")].some((t) => t.textContent === "units predicted") && [...document.querySelectorAll("#plot text")].some((t) => /^10+ (ms|µs)$|^1 (ms|s)$/.test(t.textContent))`,
 		"a rule":                    `document.querySelector("#guard-shape-rows").innerText.includes("reject result_window at $.size")`,

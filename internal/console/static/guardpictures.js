@@ -33,7 +33,7 @@ export const kinds = [["accept", "accepted"], ["report", "reported"], ["cap", "c
 
 // verdicts draws what became of a caller's queries, as parts of all of them.
 export function verdicts(tally) {
-  const text = kinds.map(([, key]) => `${count(tally[key])} ${key === "capped" ? "lowered" : key}`).join(", ");
+  const text = kinds.map(([, key]) => `${count(tally[key])} ${key}`).join(", ");
   const picture = svg("svg", { class: "verdicts", viewBox: "0 0 100 10", preserveAspectRatio: "none", role: "img", "aria-label": text });
   const title = svg("title", {});
   title.textContent = text;
@@ -58,7 +58,7 @@ export function decades(values) {
 // time writes milliseconds, and what is less. A pure function.
 const time = (ms) => (ms < 1 ? `${Number((ms * 1000).toPrecision(2))} µs` : milliseconds(ms).replace(/[.]0+ /, " "));
 
-const power = (n) => (n < 4 && n > -4 ? String(10 ** n) : `10^${n}`);
+const power = (n) => (n < 0 && n > -4 ? String(10 ** n) : n >= 0 && n < 7 ? count(10 ** n) : `10^${n}`);
 
 // plot draws shapes by what was predicted and how long they took, both in powers
 // of ten. wanted says which belong to the caller that is looked at.

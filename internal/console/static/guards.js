@@ -9,7 +9,7 @@ import { query, wild } from "./parts.js";
 
 // sum says in one line what a guard has done. A pure function.
 export function sum(g) {
-  const t = g.total, parts = [`${many(t.checked, "query").replace("querys", "queries")}: ${count(t.accepted)} accepted, ${count(t.reported)} reported, ${count(t.capped)} lowered, ${count(t.rejected)} rejected; ${units(t.cost)} units`, `limits version ${g.version}${g.limits ? ` of ${g.limits}` : ""}`];
+  const t = g.total, parts = [`${many(t.checked, "query").replace("querys", "queries")}: ${count(t.accepted)} accepted, ${count(t.reported)} reported, ${count(t.capped)} capped, ${count(t.rejected)} rejected; ${units(t.cost)} units`, `limits version ${g.version}${g.limits ? ` of ${g.limits}` : ""}`];
   if (g.report_only) parts.push("report only");
   if (g.dial !== 1) parts.push(`limits × ${g.dial}`);
   if (g.load > 0) parts.push(`pressure ${Math.round(100 * g.load)} %`);
