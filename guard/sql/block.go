@@ -10,8 +10,9 @@ import (
 // block is one SELECT, or the tables and the condition of a statement that
 // writes.
 type block struct {
-	base int // its first relation
-	all  int // relations, also those beyond maxRelations
+	base  int // its first relation
+	all   int // relations, also those beyond maxRelations
+	light int // of them: functions, lists and what is made of those
 
 	selects bool    // a condition that an index can serve narrows it down
 	key     bool    // down to one row
@@ -117,7 +118,11 @@ func (r *Reader) selectBlock(i, j int) shape {
 	if c.group >= 0 {
 		r.reports++
 	}
+	outside := r.rowsEach
+	r.rowsEach = 1
 	aggregate, distinct := r.selectList(c, &s)
+	listed := r.rowsEach
+	r.rowsEach = outside
 	if c.from >= 0 {
 		r.from(&b, c.from+1, c.after(c.from))
 	}
@@ -144,6 +149,11 @@ func (r *Reader) selectBlock(i, j int) shape {
 		r.distinct(&b, distinct, items)
 	}
 	s.fixed, s.groups = b.all == 0, c.group >= 0
+	s.values = distinct >= 0 && !r.listsAll(items)
+	s.light, s.narrow = b.all == b.light, b.selects
+	if s.rows = listed * r.rowsMade(&b); aggregate && c.group < 0 || s.rows <= 1 {
+		s.rows = 0
+	}
 	s.eager = aggregate || c.group >= 0 || distinct >= 0
 	s.single = s.single || b.all == 0 && !r.makesRows(c) || aggregate && c.group < 0 || b.key && b.all == 1
 	s.whole = c.from >= 0 && (!b.where || b.truth == always) && !aggregate && c.group < 0 && distinct < 0 && b.all > 0 && math.IsInf(s.limit, 1)
@@ -161,6 +171,16 @@ func (r *Reader) selectBlock(i, j int) shape {
 
 // makesRows says whether a SELECT without tables gives more than one row.
 func (r *Reader) makesRows(c clauses) bool { return c.from >= 0 }
+
+// listsAll says whether a SELECT list, from items on, has a * in it.
+func (r *Reader) listsAll(items int) bool {
+	for _, s := range r.items[items:] {
+		if s.to > s.from && r.wordAt(s.to-1) == oStar {
+			return true
+		}
+	}
+	return false
+}
 
 // onlyNamed says whether a block reads nothing but derived tables: those were
 // judged where they are written.

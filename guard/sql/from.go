@@ -11,10 +11,22 @@ type relation struct {
 	group       int16   // of the relations that conditions join: the index of another, or its own
 	free        bool    // reads no table, or one row of it: to join it costs nothing
 	derived     bool    // a query, a function or a part of WITH
-	groups      bool    // its rows are groups
+	groups      bool    // its rows are groups, or values of which each is there once
+	narrow      bool    // a query that an index, or its LIMIT, leaves few rows
 	ranges      int8    // one-sided conditions that bound it by another
 	ranged      int16   // which one
 	made        float64 // rows that a function makes out of nothing, as far as is known
+}
+
+// fewRows may be joined with a table, or be read whole.
+const fewRows = 10_000
+
+// standFor notes what the query is that a relation stands for.
+func (rel *relation) standFor(s shape) {
+	rel.derived = true
+	rel.made = min(s.rows, s.limit)
+	rel.free = (s.single || s.light) && rel.made <= fewRows
+	rel.groups, rel.narrow = s.groups || s.values, s.narrow || s.limit <= fewRows
 }
 
 // joinKind is how a relation comes in.
@@ -125,7 +137,10 @@ func (r *Reader) relation(b *block, i, j int, kind joinKind, natural bool) int {
 	switch {
 	case r.kindAt(i) == openParen && r.holdsQuery(i):
 		s := r.query(i+1, r.skip(i)-1, false)
-		rel.derived, rel.free, rel.groups = true, s.single || s.fixed, s.groups
+		rel.standFor(s)
+		if s.light {
+			b.light++
+		}
 		if s.whole && kind == byLateral {
 			kind = byComma // it does not look at those before it
 		}
@@ -133,6 +148,7 @@ func (r *Reader) relation(b *block, i, j int, kind joinKind, natural bool) int {
 	case r.wordIs(i, "rows") && r.wordAt(i+1) == wFrom && r.kindAt(i+2) == openParen: // ROWS FROM (f(), g())
 		r.scanAll(i+3, r.skip(i+2)-1)
 		rel.derived, rel.free = true, true
+		b.light++
 		i = r.skip(i + 2)
 	case r.kindAt(i) == openParen:
 		r.from(b, i+1, r.skip(i)-1)
@@ -172,10 +188,11 @@ func (r *Reader) table(b *block, rel *relation, i, j int) int {
 	rel.alias = rel.name
 	i++
 	if r.kindAt(i) == openParen && i < j && !r.wordIs(i+1, "nolock", "updlock", "rowlock", "readpast", "index") {
-		rel.derived, rel.free = true, true
 		if r.wordAt(i-1) == none && r.call(i-1) == makes {
 			rel.made = r.generate(i - 1)
 		}
+		rel.derived, rel.free = true, rel.made <= fewRows
+		b.light++
 		r.scanAll(i+1, r.skip(i)-1)
 		i = r.skip(i)
 		if r.wordAt(i) == wWith && r.wordIs(i+1, "ordinality", "offset") {
@@ -185,11 +202,17 @@ func (r *Reader) table(b *block, rel *relation, i, j int) int {
 	}
 	if named := r.lookup(rel.at); named >= 0 && (rel.at == 0 || r.kindAt(rel.at-1) != dot) {
 		n := &r.named[named]
-		rel.derived, rel.free, rel.groups = true, n.shape.single || n.shape.fixed, n.shape.groups
+		rel.standFor(n.shape)
+		if n.shape.light || n.open {
+			b.light++
+		}
 		if n.open {
 			n.own = true
 			b.self = named + 1
 		}
+	} else if r.wordIs(rel.at, "dual") { // one row that no table has
+		rel.derived, rel.free = true, true
+		b.light++
 	} else if h, ok := r.indexHint(rel.at); ok && h.Docs > 0 && h.Docs <= smallTable {
 		rel.free = true
 	}

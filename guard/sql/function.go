@@ -15,7 +15,6 @@ const (
 	refused
 	matches // its second argument is a regular expression
 	makes   // rows or text out of nothing
-	locks   // waits for as long as its last argument says
 )
 
 // note reads a call: k is the token of the function's name, a bracket follows.
@@ -39,7 +38,7 @@ func (r *Reader) note(e *operand, k int) {
 		r.argumentPattern(k)
 	case makes:
 		r.generate(k)
-	case ordinary, refused, locks:
+	case ordinary, refused:
 	}
 }
 
@@ -55,17 +54,10 @@ func (r *Reader) call(k int) sortOf {
 		}
 	}
 	s := r.functionSort(name)
-	if s == refused || s == locks && r.waits(k) {
+	if s == refused {
 		r.denied(k, "")
 	}
 	return s
-}
-
-// waits says whether GET_LOCK at k has a timeout other than 0.
-func (r *Reader) waits(k int) bool {
-	end := r.skip(k+1) - 1
-	v, ok := r.numberAt(end - 1)
-	return !ok || v != 0 || r.kindAt(end-2) != comma
 }
 
 func (r *Reader) functionSort(name []byte) sortOf {
@@ -87,8 +79,7 @@ func (r *Reader) functionSort(name []byte) sortOf {
 }
 
 func (r *Reader) isDenied(name []byte) bool {
-	s := r.functionSort(name)
-	return s == refused || s == locks
+	return r.functionSort(name) == refused
 }
 
 // functionSort knows functions by their names in lower case.
@@ -103,7 +94,6 @@ func functionSort(name []byte) sortOf {
 	case "rand", "random", "newid", "uuid", "gen_random_uuid", "uuid_generate_v4", "random_bytes", "dbms_random.value", "generateuuidv4":
 		return randomly
 	case "sleep", "benchmark", "pg_sleep", "pg_sleep_for", "pg_sleep_until", // only burn time
-		"pg_advisory_lock", "pg_advisory_lock_shared", // wait, and hold what they got until the connection ends
 		"master_pos_wait", "source_pos_wait", "wait_for_executed_gtid_set", "wait_until_sql_thread_after_gtids", // wait
 		"load_file", "lo_import", "lo_export", "pg_read_file", "pg_read_binary_file", "pg_ls_dir", "pg_stat_file", "load_extension", // read and write files
 		"sys_exec", "sys_eval", "xp_cmdshell", "xp_dirtree", "xp_fileexist", "xp_regread", "xp_regwrite", "sp_oacreate", "sp_oamethod", // run commands
@@ -111,8 +101,6 @@ func functionSort(name []byte) sortOf {
 		"query_to_xml", "query_to_xmlschema", "query_to_xml_and_xmlschema", "database_to_xml", "schema_to_xml", // run what a string says
 		"pg_terminate_backend", "pg_reload_conf", "pg_rotate_logfile":
 		return refused
-	case "get_lock":
-		return locks
 	case "generate_series", "repeat", "rpad", "lpad", "space", "replicate", "zeroblob", "randomblob":
 		return makes
 	case "regexp_like", "regexp_matches", "regexp_match", "regexp_replace", "regexp_substr", "regexp_instr", "regexp_count", "regexp_split_to_array", "regexp_split_to_table":
@@ -123,13 +111,13 @@ func functionSort(name []byte) sortOf {
 
 // DeniedFunctions are the functions that [cost.DeniedFunction] counts without
 // being told: they wait, read files, or run commands and statements that the
-// guard does not see. GET_LOCK with a timeout of 0 does not wait, and is not
-// counted. Options.Denied adds to them.
+// guard does not see. Those that lock, such as GET_LOCK and pg_advisory_lock,
+// are not among them: migrations and elections of a leader are made of them.
+// Options.Denied adds to them.
 func DeniedFunctions() []string {
 	return []string{
 		"benchmark", "database_to_xml", "dblink", "dblink_connect", "dblink_connect_u", "dblink_exec", "dblink_open", "dblink_send_query",
-		"get_lock", "lo_export", "lo_import", "load_extension", "load_file", "master_pos_wait", "pg_advisory_lock",
-		"pg_advisory_lock_shared", "pg_ls_dir", "pg_read_binary_file",
+		"lo_export", "lo_import", "load_extension", "load_file", "master_pos_wait", "pg_ls_dir", "pg_read_binary_file",
 		"pg_read_file", "pg_reload_conf", "pg_rotate_logfile", "pg_sleep", "pg_sleep_for", "pg_sleep_until", "pg_stat_file",
 		"pg_terminate_backend", "query_to_xml", "query_to_xml_and_xmlschema", "query_to_xmlschema", "schema_to_xml", "sleep",
 		"source_pos_wait", "sp_oacreate", "sp_oamethod", "sys_eval", "sys_exec", "wait_for_executed_gtid_set",

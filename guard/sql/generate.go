@@ -17,6 +17,9 @@ func (r *Reader) generate(k int) float64 {
 	if n <= 1 {
 		return 1
 	}
+	if r.wordIs(k, "generate_series") {
+		r.rowsEach *= n
+	}
 	m := r.add(cost.Generated, n, k, "")
 	if r.o.Explain {
 		m.Path = r.excerpt(k, k+1) + "()"
@@ -139,26 +142,38 @@ func signOf(c byte) float64 {
 // product measures series that nothing joins: each row of one meets each of the
 // other.
 func (r *Reader) product(b *block, at int) {
-	var most [maxRelations]float64
 	series := 0
-	for i, rel := range r.relations[b.base:] {
+	for _, rel := range r.relations[b.base:] {
 		if rel.made > 1 {
-			root := r.root(b, i)
-			most[root] = max(most[root], rel.made)
 			series++
 		}
 	}
 	if series < 2 {
 		return
 	}
-	rows := 1.0
-	for _, n := range most[:len(r.relations)-b.base] {
-		rows *= max(n, 1)
-	}
+	rows := r.rowsMade(b)
 	m := r.add(cost.Generated, rows, at, "FROM")
 	if r.o.Explain {
 		m.Detail = "rows of series that nothing joins, multiplied"
 	}
+}
+
+// rowsMade is how many rows the series of a block make together; 1 when none is
+// known.
+func (r *Reader) rowsMade(b *block) float64 {
+	if b.light == 0 {
+		return 1
+	}
+	var most [maxRelations]float64
+	for i, rel := range r.relations[b.base:] {
+		root := r.root(b, i)
+		most[root] = max(most[root], rel.made)
+	}
+	rows := 1.0
+	for _, n := range most[:len(r.relations)-b.base] {
+		rows *= max(n, 1)
+	}
+	return rows
 }
 
 // recurs notes how often a part of WITH RECURSIVE that counts by itself goes on:

@@ -189,20 +189,37 @@ func (r *Reader) docs(b *block) float64 {
 	return most
 }
 
-// small says whether hints call every table of a block small: then reading one
-// whole costs little.
+// small says whether every table of a block is small, by hints or as a catalog:
+// then reading one whole costs little.
 func (r *Reader) small(b *block) bool {
-	if r.o.Hints == nil || len(r.relations) == b.base {
+	if len(r.relations) == b.base {
 		return false
 	}
-	const few = 10_000
 	for _, rel := range r.relations[b.base:] {
+		if rel.derived {
+			return false
+		}
 		h, ok := r.indexHint(rel.at)
-		if rel.derived || !ok || h.Docs <= 0 || h.Docs > few {
+		if !r.catalog(rel.at) && (!ok || h.Docs <= 0 || h.Docs > fewRows) {
 			return false
 		}
 	}
 	return true
+}
+
+// catalog says whether a table is one of the server's own: it has a row for each
+// table, connection or the like.
+func (r *Reader) catalog(at int) bool {
+	if at > 1 && r.kindAt(at-1) == dot {
+		name := r.bytes(at - 2)
+		if r.kindAt(at-2) == quoted {
+			name = inside(name)
+		}
+		return foldEqual(name, "information_schema") || foldEqual(name, "pg_catalog") || foldEqual(name, "performance_schema")
+	}
+	const prefix = "pg_" // of the server's, by its manual
+	name := r.bytes(at)
+	return r.dialect.kind == postgres && r.kindAt(at) == bare && len(name) > len(prefix) && foldEqual(name[:len(prefix)], prefix)
 }
 
 // target names the tables of a block, with commas between them.

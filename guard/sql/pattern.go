@@ -36,10 +36,15 @@ func (r *Reader) like(b *block, c comparison, left, right *operand, negated bool
 		}
 		return verdict{truth: always}
 	case w.leading:
-		r.pending = append(r.pending, measured{
+		m := measured{
 			predictor: cost.LeadingWildcard, at: span{left.from, right.to}, value: 1, path: "LIKE",
 			why: "the pattern begins with a wildcard and no other condition selects rows: every row is read", written: right.single() && r.kindAt(right.from) == text,
-		})
+		}
+		if not || left.relation >= 0 && r.relations[b.base+left.relation].narrow {
+			m.predictor = cost.NonSargable // it costs no more than reading those rows without it
+			m.why = "the pattern begins with a wildcard: every row that is left is read"
+		}
+		r.pending = append(r.pending, m)
 		return verdict{}
 	case not:
 		return verdict{}

@@ -13,6 +13,10 @@ type shape struct {
 	single bool    // one row at most
 	fixed  bool    // reads no table: its rows are in the text
 	groups bool    // its rows are groups
+	values bool    // its rows are the values of columns, each once
+	light  bool    // reads nothing but functions, lists and what is made of those
+	rows   float64 // that it makes out of nothing, as far as is known
+	narrow bool    // an index can find what it reads
 	eager  bool    // its first row needs all that it reads
 	whole  bool    // reads a table without a condition, and gives back its rows
 	docs   float64 // rows of that table, when hints know
@@ -24,7 +28,9 @@ func unlimited() shape { return shape{limit: math.Inf(1)} }
 // both is the shape of a set operation on two queries.
 func (s shape) both(o shape) shape {
 	s.limit += o.limit
-	s.single, s.groups = false, s.groups && o.groups
+	s.single, s.groups, s.values = false, s.groups && o.groups, s.values && o.values
+	s.light, s.narrow = s.light && o.light, s.narrow && o.narrow
+	s.rows += o.rows
 	s.fixed, s.eager = s.fixed && o.fixed, s.eager || o.eager
 	if o.whole && (!s.whole || o.docs > s.docs) {
 		s.at = o.at
@@ -163,7 +169,7 @@ func (r *Reader) arm(i, j int) shape {
 		return r.selectBlock(i, j)
 	case w == wValues:
 		r.valuesList(i, j)
-		return shape{limit: math.Inf(1), fixed: true}
+		return shape{limit: math.Inf(1), fixed: true, light: true}
 	case w == wTable:
 		return r.tableBlock(i, j)
 	default:
@@ -265,10 +271,11 @@ func (r *Reader) withPart(k, j int, recursive bool) (int, bool) {
 				m.Detail = r.excerpt(name, name+1) + " reads itself"
 			}
 		}
-		n.hash, n.shape, n.open = r.hash(name), s, false
 		if !math.IsInf(s.limit, 1) {
 			n.made = 0 // it has a LIMIT of its own
 		}
+		s.rows = max(s.rows, n.made)
+		n.hash, n.shape, n.open = r.hash(name), s, false
 	}
 	k = r.skip(k)
 	for k < j && r.kindAt(k) != comma && r.kindAt(k) != openParen && !r.beginsPart(k) { // SEARCH, CYCLE

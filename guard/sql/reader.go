@@ -48,11 +48,12 @@ type Reader struct {
 	patterns int // regular expressions that were analysed
 	depth    int // of SELECT in SELECT, where the reader is
 	deepest  nesting
-	top      bool // the rows of the next query go to the caller
-	whole    bool // all of the statement is in a comment that only some servers execute
-	levels   int  // of calls on the stack
-	reports  int  // queries with GROUP BY around what is read, and itself
-	around   int  // tables of those around what is read
+	top      bool    // the rows of the next query go to the caller
+	whole    bool    // all of the statement is in a comment that only some servers execute
+	levels   int     // of calls on the stack
+	reports  int     // queries with GROUP BY around what is read, and itself
+	around   int     // tables of those around what is read
+	rowsEach float64 // rows that the SELECT list that is read makes of each
 
 	dictionary dictionary
 	names      map[string]string // interned, for hints

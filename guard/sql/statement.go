@@ -1,6 +1,10 @@
 package sql
 
-import "github.com/bezoar-dev/bezoar/guard/cost"
+import (
+	"bytes"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
 
 // nesting is the SELECT that most others are around.
 type nesting struct{ depth, at int }
@@ -74,7 +78,7 @@ func (r *Reader) routine(i int) bool {
 // one reads a statement.
 func (r *Reader) one(i, j int) {
 	r.relations, r.named, r.pending, r.edges, r.items = r.relations[:0], r.named[:0], r.pending[:0], r.edges[:0], r.items[:0]
-	r.depth, r.deepest, r.top, r.reports, r.around = 0, nesting{}, true, 0, 0
+	r.depth, r.deepest, r.top, r.reports, r.around, r.rowsEach = 0, nesting{}, true, 0, 0, 1
 	r.whole, r.levels = r.tok(i).hidden, 0
 	r.run(i, j)
 	if d := r.deepest; d.depth > 0 {
@@ -121,6 +125,7 @@ func (r *Reader) run(i, j int) {
 		r.denied(i, "WAITFOR")
 	case w == wOrdinary:
 		r.drops(i, j)
+		r.load(i, j)
 		r.scanAll(i+1, j)
 	case w == wCall, w == wSet:
 		r.scanAll(i+1, j)
@@ -211,14 +216,37 @@ func (r *Reader) create(i, j int) {
 	}
 }
 
-// copy reads COPY (query) TO, and refuses programs.
+// copy reads COPY (query) TO, and refuses programs and files of the server.
 func (r *Reader) copy(i, j int) {
 	if r.kindAt(i+1) == openParen {
 		r.run(i+2, r.skip(i+1)-1)
 	}
 	for k := i + 1; k < j; k = r.skip(k) {
-		if r.wordIs(k, "program") && (r.wordAt(k-1) == wFrom || r.wordAt(k-1) == wTo) {
+		switch behind := r.wordAt(k-1) == wFrom || r.wordAt(k-1) == wTo; {
+		case behind && r.wordIs(k, "program"):
 			r.denied(k, "COPY … PROGRAM")
+		case behind && r.file(k):
+			r.denied(k, "COPY of a file")
+		}
+	}
+}
+
+// file says whether a text names a file, and not something in a store.
+func (r *Reader) file(k int) bool {
+	return r.kindAt(k) == text && !bytes.Contains(r.bytes(k), []byte("://"))
+}
+
+// load refuses LOAD DATA INFILE, which reads a file of the server, unlike LOCAL.
+func (r *Reader) load(i, j int) {
+	for k := i + 1; k < j && r.wordIs(i, "load"); k = r.skip(k) {
+		switch {
+		case r.wordIs(k, "local"):
+			return
+		case r.wordIs(k, "infile"):
+			if r.file(k + 1) {
+				r.denied(k, "LOAD DATA INFILE")
+			}
+			return
 		}
 	}
 }
