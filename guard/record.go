@@ -126,6 +126,9 @@ func (l *recordLine) body() (Kind, []byte, error) {
 	if string(raw) == "null" {
 		raw = nil
 	}
+	if len(l.Body) == 0 && l.Kind == "" && l.Request == "" && l.Path == "" {
+		return kind, nil, errors.New("the object has none: no request, body, sql, pattern or graphql")
+	}
 	inURL := kind == GraphQL && (l.Request != "" || l.Path != "")
 	if raw == nil && !inURL && (kind == SQL || kind == Regex || kind == GraphQL) {
 		return kind, nil, fmt.Errorf("there is no %s in it", map[Kind]string{SQL: "sql", Regex: "pattern", GraphQL: "graphql"}[kind])

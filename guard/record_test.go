@@ -37,7 +37,7 @@ func TestRecordsOfEveryForm(t *testing.T) {
 			t.Errorf("%s\n got %+v\nwant %+v", c.line, got, want)
 		}
 	}
-	for _, line := range []string{"", "GET /", `1.2.3.4 "GET /a`, `{"id":1,"kind":"lisp"}`, `{"id":1`, `{"id":1,"kind":"sql"}`, `{"id":1,"request":"GET nowhere"}`, `1.2.3.4 - - "-" 400`} {
+	for _, line := range []string{"", "GET /", `1.2.3.4 "GET /a`, `{"id":1,"kind":"lisp"}`, `{"id":1`, `{"id":1,"kind":"sql"}`, `{"id":1,"took_ms":3}`, `{"id":1,"request":"GET nowhere"}`, `1.2.3.4 - - "-" 400`} {
 		r, err := ParseRecord([]byte(line))
 		if err == nil {
 			t.Errorf("%s was read", line)

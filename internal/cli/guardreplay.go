@@ -110,13 +110,16 @@ func writeReplay(p *printer, r guard.Replay, many bool) {
 		p.printf("  the other limits reject %d: %d more now, %d no longer\n", a.Rejected, a.Newly, a.NoLonger)
 	}
 	if r.Partial > 0 {
-		p.printf("  %d are not whole in the log, and judged by what is there\n", r.Partial)
+		p.printf("  %s not whole in the log, and judged by what is there\n", count(int64(r.Partial), "is", "are"))
 	}
 	if r.Skipped > 0 {
-		p.printf("  %d other requests carry no query\n", r.Skipped)
+		p.printf("  %s no query\n", count(int64(r.Skipped), "other request carries", "other requests carry"))
 	}
 	if r.Unread > 0 {
-		p.printf("  %d lines hold no query\n", r.Unread)
+		p.printf("  %s no query\n", count(int64(r.Unread), "line holds", "lines hold"))
+	}
+	if r.Queries == 0 {
+		p.printf("  nothing in it is a query of a form that is known: --format says which it is\n")
 	}
 	replayTable(p, "by rule", r.Rules, r.Against != nil, false)
 	replayTable(p, "by caller", r.Callers, r.Against != nil, true)
