@@ -80,6 +80,7 @@ func TestOrdinary(t *testing.T) {
 		{text: "SELECT table_name FROM information_schema.columns WHERE column_name LIKE '%email%'", dialect: "mysql"},
 		{text: "SELECT 1, id FROM dual, users WHERE id < 10", dialect: "mysql"},
 		{text: "SELECT * FROM shops s CROSS JOIN (SELECT 'x' AS tag FROM dual) t", dialect: "mysql"},
+		{text: "SELECT p.id, p.price * r.rate FROM products p, rates r WHERE r.code = 'EUR' AND p.shop_id = 3"},
 		{text: "SELECT * FROM shops CROSS JOIN (SELECT * FROM (VALUES ('a'), ('b')) AS v(kind)) k", dialect: "pg"},
 		{text: "SELECT * FROM shops CROSS JOIN (SELECT * FROM unnest($1::int[]) AS n) x", dialect: "pg"},
 		{text: "WITH days AS (SELECT d::date AS day FROM generate_series('2026-01-01'::date, '2026-01-31', '1 day') d) SELECT s.id, d.day, sum(x.total) " +

@@ -250,7 +250,29 @@ func (r *Reader) keyName(column int) bool {
 	if t.kind == quoted {
 		name = inside(name)
 	}
-	return foldEqual(name, "id") || foldEqual(name, "uuid") || foldEqual(name, "guid") || foldEqual(name, "pk")
+	const longest = len("token")
+	if len(name) == 0 || len(name) > longest {
+		return false
+	}
+	switch name[0] | 0x20 {
+	case 'i':
+		return foldEqual(name, "id")
+	case 'u':
+		return foldEqual(name, "uuid")
+	case 'g':
+		return foldEqual(name, "guid")
+	case 'p':
+		return foldEqual(name, "pk")
+	case 'k':
+		return foldEqual(name, "key")
+	case 'c':
+		return foldEqual(name, "code")
+	case 's':
+		return foldEqual(name, "slug") || foldEqual(name, "sku")
+	case 't':
+		return foldEqual(name, "token")
+	}
+	return false
 }
 
 // ordered reads a < b and the like.
