@@ -57,7 +57,7 @@ func (r *Reader) productDetail(b buckets) string {
 	if levels == 1 {
 		word = "level"
 	}
-	return fmt.Sprintf("%d %s: %s; with what lies beside them %s buckets", levels, word, b.chain, figure(b.count))
+	return fmt.Sprintf("%d %s: %s; %s buckets in all", levels, word, b.chain, figure(b.count))
 }
 
 // aggs sums over siblings. The node is that of the one with the most buckets.

@@ -28,5 +28,5 @@ func ExampleReader() {
 	// histogram_span 168 at $.aggs.hosts.aggs.load.date_histogram.fixed_interval
 	//   span 168h0m0s / interval 1h0m0s = 168 buckets; the span is that of the filter on the field
 	// agg_product 8400 at $.aggs.hosts
-	//   2 levels: hosts 50 × load 168; with what lies beside them 8400 buckets
+	//   2 levels: hosts 50 × load 168; 8400 buckets in all
 }

@@ -113,7 +113,7 @@ func TestValuesAndPlaces(t *testing.T) {
 	}{
 		{cost.ResultWindow, 105, "$.size", "from 5 + size 100 = 105", "100"},
 		{cost.HistogramSpan, 48, `$.aggs.by_url.aggs["per hour"].date_histogram.fixed_interval`, "span 48h0m0s / interval 1h0m0s = 48 buckets; the span is that of the filter on the field", `"1h"`},
-		{cost.AggProduct, 48000, "$.aggs.by_url", "3 levels: by_url 100 × per hour 48 × types 10; with what lies beside them 48000 buckets", `{"terms"`},
+		{cost.AggProduct, 48000, "$.aggs.by_url", "3 levels: by_url 100 × per hour 48 × types 10; 48000 buckets in all", `{"terms"`},
 		{cost.AggDepth, 3, `$.aggs.by_url.aggs["per hour"].aggs`, "", `{"types"`},
 		{cost.QueryDepth, 1, "$.query", "", `{"range"`},
 		{cost.Shards, 6, "path", "", ""},
