@@ -93,7 +93,16 @@ func (s *HintStore) Field(index, field string) (cost.FieldHint, bool) {
 	}
 	var room [128]byte
 	key := fold(room[:0], field)
-	found := false
+	if _, anywhere := m.fields[string(key)]; !anywhere {
+		return best, false
+	}
+	if v := m.view(index); v != nil {
+		return v.field(m, key)
+	}
+	return m.field(index, key)
+}
+
+func (m *mergedHints) field(index string, key []byte) (best cost.FieldHint, found bool) {
 	m.each(index, func(e *hintEntry) {
 		if f, ok := e.fields[string(key)]; ok {
 			if best, found = costlier(best, f, found), true; f.Unique && e.Docs > best.Cardinality {
@@ -136,7 +145,13 @@ func (s *HintStore) Index(index string) (cost.IndexHint, bool) {
 	if m == nil {
 		return sum, false
 	}
-	found := false
+	if v := m.view(index); v != nil {
+		return v.index, v.found
+	}
+	return m.index(index)
+}
+
+func (m *mergedHints) index(index string) (sum cost.IndexHint, found bool) {
 	m.each(index, func(e *hintEntry) {
 		found = true
 		sum.Docs += e.Docs
@@ -164,12 +179,16 @@ func costlier(a, b cost.FieldHint, have bool) cost.FieldHint {
 	return out
 }
 
-// mergedHints is never changed.
+// mergedHints is never changed, but for what it remembers.
 type mergedHints struct {
 	exact    map[string]*hintEntry // by folded name, patterns too
 	patterns []*hintEntry
 	learned  map[string]map[string]float64 // lower bounds, by folded names of index and field
+	fields   map[string]struct{}           // all folded names of fields: most that are asked for are none of them
 	oldest   time.Time
+
+	mu    sync.Mutex // guards views
+	views map[string]*hintView
 }
 
 type hintEntry struct {

@@ -33,9 +33,16 @@ func mergeHints(sets [sources]HintSet) (*mergedHints, error) {
 	if len(m.exact)+len(m.learned) > MaxHintIndices || fields > MaxHintFields {
 		return nil, fmt.Errorf("%d indices and %d fields are more than %d and %d", len(m.exact)+len(m.learned), fields, MaxHintIndices, MaxHintFields)
 	}
+	m.fields = map[string]struct{}{}
 	for _, e := range m.exact {
 		for name, f := range e.fields {
 			e.fields[name] = settle(f, e.Docs)
+			m.fields[name] = struct{}{}
+		}
+	}
+	for _, learned := range m.learned {
+		for name := range learned {
+			m.fields[name] = struct{}{}
 		}
 	}
 	return m, nil

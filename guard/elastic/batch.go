@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
@@ -48,6 +49,7 @@ func (b *batch) open(r *Reader, from, to int) bool {
 // pairs reads headers and bodies in turn.
 func (r *Reader) pairs(b *batch, p *parameters) {
 	body, index, members := b.body, r.index, 0
+	last, patterns := "", 0
 	for from := b.from; from < len(body) && r.fault == nil; {
 		header, next := lineAt(body, from)
 		text, after := lineAt(body, next)
@@ -65,6 +67,12 @@ func (r *Reader) pairs(b *batch, p *parameters) {
 		if !noHeader && b.open(r, from, header) {
 			r.header()
 			r.close()
+			if r.index != last && strings.ContainsAny(r.index, "*,") {
+				if last, patterns = r.index, patterns+1; patterns > maxPatterns {
+					r.unreadable(cost.Batch, "too many lists of indices", from)
+					break
+				}
+			}
 		}
 		if noText {
 			r.unreadable(cost.Unparsable, "a header without a body", from)

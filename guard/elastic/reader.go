@@ -19,6 +19,7 @@ const (
 	longest     = 512    // name that is kept
 	maxMeasures = 4096   // of one request that are kept whatever they say
 	maxMembers  = 10_000 // of one batch
+	maxPatterns = 1000   // of indices in their headers, each of which hints may have much to say about
 )
 
 // Reader measures requests. The zero value is ready; it keeps its memory for the
