@@ -33,6 +33,7 @@ func (r *Reader) fetch(m *members, p *parameters) {
 		}
 		r.highlighted(r.get(h, "fields"))
 	}
+	r.urlStars(p)
 	r.each(m.fields, r.fieldStars)
 	r.each(docvalues, r.fieldStars)
 	r.each(m.source, r.fieldStars)
@@ -63,6 +64,13 @@ func (r *Reader) fieldStars(n int) {
 	}
 	if stars := bytes.Count(r.bytes(n), []byte("*")); stars > 1 {
 		r.add(cost.WildcardStars, float64(stars), n)
+	}
+}
+
+// urlStars is fieldStars for the names in the URL.
+func (r *Reader) urlStars(p *parameters) {
+	if p.stars > 1 {
+		r.addURL(cost.WildcardStars, float64(p.stars), p.starsIn)
 	}
 }
 
@@ -143,9 +151,8 @@ func (r *Reader) suggestSizes(v int) {
 
 // fieldCaps measures the endpoints about fields.
 func (r *Reader) fieldCaps(root int, p *parameters, ep endpoint) {
-	if p.fields > 1 {
-		r.addURL(cost.WildcardStars, 1, "fields")
-	}
+	r.each(r.get(root, "fields"), r.fieldStars)
+	r.urlStars(p)
 	if f := r.get(root, "index_filter"); f > none {
 		r.query.reset()
 		r.walkQuery(f, 1, 0, false)

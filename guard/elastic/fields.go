@@ -21,21 +21,19 @@ func (r *Reader) multiMatch(kind []byte, v int) selectivity {
 	if r.isArray(fields) && r.count(fields) == 0 {
 		fields = none // as if nothing were said
 	}
-	count, all := r.fieldCount(fields)
+	set := r.fieldsOf(fields)
 	if fields <= none {
-		count, all = r.mapped(), true
+		set = fieldSet{spread: r.mapped(), all: true}
 	}
-	clauses := n * count
-	if all {
-		clauses = n * min(count, r.hintedFields())
+	clauses := n * (set.named + set.spread)
+	if set.all {
+		clauses = n * min(set.named+set.spread, r.hintedFields())
 	}
 	if f := r.get(v, "fuzziness"); f > none && string(r.bytes(f)) != "0" {
 		clauses += n * r.expansions(v)
 	}
 	r.clause(v, clauses)
-	if fields <= none || all || count > 1 {
-		r.fanout(count, 1, firstOf(fields, v), all)
-	}
+	r.fanout(set, 1, 0, firstOf(fields, v))
 	return selStrong
 }
 
@@ -61,8 +59,15 @@ func (r *Reader) hintedFields() float64 {
 	return 5
 }
 
-// fieldCount counts the fields of a list; all says that "*" is among them.
-func (r *Reader) fieldCount(n int) (count float64, all bool) {
+// fieldSet is how many fields a text is searched in.
+type fieldSet struct {
+	named  float64 // one by one: that they are many is meant
+	spread float64 // that a star, or nothing, stands for
+	all    bool    // "*", or nothing, is among them
+}
+
+// fieldsOf counts the fields of a list.
+func (r *Reader) fieldsOf(n int) (s fieldSet) {
 	r.each(n, func(e int) {
 		if !r.isText(e) {
 			return
@@ -75,24 +80,40 @@ func (r *Reader) fieldCount(n int) (count float64, all bool) {
 		base, _, _ := bytes.Cut(name, []byte("^"))
 		switch {
 		case stars == 0:
-			count++
+			s.named++
 		case len(bytes.Trim(base, "*.")) == 0:
-			count += r.mapped()
-			all = true
+			s.spread += r.mapped()
+			s.all = true
 		default: // name.*: some of them
-			count += min(max(2, r.mapped()/10), maxGuess)
+			s.spread += min(max(2, r.mapped()/10), maxGuess)
 		}
 	})
-	return count, all
+	return s
 }
 
-func (r *Reader) fanout(fields, patterns float64, n int, all bool) {
-	m := r.add(cost.FieldFanout, fields*max(1, patterns), n)
+// fanout measures what is built for each field. Fields that a caller names are
+// clauses like others, but for patterns, of which each field has an automaton of its own.
+func (r *Reader) fanout(s fieldSet, patterns, automata float64, n int) {
+	spread, named := s.spread*max(1, patterns), 0.0
+	if s.named > 1 {
+		named = s.named * automata
+	}
+	if spread+named == 0 {
+		return
+	}
+	m := r.add(cost.FieldFanout, spread+named, n)
 	if !r.o.Explain {
 		return
 	}
-	m.Detail = fmt.Sprintf("%s fields × %s", figure(fields), figure(max(1, patterns)))
-	if h, ok := r.indexHint(); all && (!ok || h.Fields <= 0) {
+	switch {
+	case spread == 0:
+		m.Detail = fmt.Sprintf("%s fields × %s", figure(s.named), figure(automata))
+	case named == 0:
+		m.Detail = fmt.Sprintf("%s fields × %s", figure(s.spread), figure(max(1, patterns)))
+	default:
+		m.Detail = fmt.Sprintf("%s fields × %s + %s × %s", figure(s.spread), figure(max(1, patterns)), figure(s.named), figure(automata))
+	}
+	if h, ok := r.indexHint(); s.all && (!ok || h.Fields <= 0) {
 		m.Detail += " (no hint how many fields the index maps: assumed)"
 	}
 }

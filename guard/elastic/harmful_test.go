@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"compress/zlib"
 	"encoding/base64"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -14,6 +15,15 @@ import (
 
 func nested(open, inner, end string, n int) string {
 	return strings.Repeat(open, n) + inner + strings.Repeat(end, n)
+}
+
+// numbered is format n times, with numbers in place of %d and commas between.
+func numbered(format string, n int) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf(format, i)
+	}
+	return strings.Join(all, ",")
 }
 
 func TestWindowsAreMeasured(t *testing.T) {
@@ -206,6 +216,12 @@ func TestClausesAndPatternsAreMeasured(t *testing.T) {
 		{"long prefix to complete", "POST /x/_search", `{"suggest":{"s":{"prefix":"` + strings.Repeat("ab", 600) + `","completion":{"field":"c"}}}}`, "pattern_length"},
 		{"candidates of a phrase", "POST /x/_search", `{"suggest":{"s":{"text":"a","phrase":{"field":"c","direct_generator":[{"field":"c","size":100000}]}}}}`, "suggest_size"},
 		{"stars in what is fetched", "POST /x/_search", `{"_source":{"excludes":["a*b*c*d*e*f*g*h*i*j"]}}`, "wildcard_stars"},
+		{"stars in what is fetched, in the URL", "GET /x/_search?_source_includes=b,a*b*c*d*e*f*g*h*i*j", ``, "wildcard_stars"},
+		{"stars in what is asked of fields", "GET /x/_field_caps?fields=b,a*b*c*d*e*f*g*h*i*j", ``, "wildcard_stars"},
+		{"stars in what is asked of fields, in the body", "POST /x/_field_caps", `{"fields":["a*b*c*d*e*f*g*h*i*j"]}`, "wildcard_stars"},
+		{"places behind a star", "POST /x/_search", `{"query":{"wildcard":{"trace":"a*b?????????"}}}`, "wildcard_stars"},
+		{"places behind a star, in ES|QL", "POST /_query", `{"query":"FROM t | WHERE a LIKE \"a*b?????????\""}`, "wildcard_stars"},
+		{"a pattern in fields by name", "POST /x/_search", `{"query":{"query_string":{"query":"fo*bar","fields":[` + numbered(`"f%d"`, 150) + `]}}}`, "field_fanout"},
 		{"stars in an index", "GET /a*b*c*d*e*f*g*h*i*j/_search", ``, "wildcard_stars"},
 		{"stars in the index of a member", "POST /_msearch", "{\"index\":\"a*b*c*d*e*f*g*h*i*j\"}\n{}\n", "wildcard_stars"},
 		{"no fields are all fields", "POST /metrics-*/_search", `{"query":{"query_string":{"query":"error","fields":[]}}}`, "field_fanout"},
@@ -247,6 +263,14 @@ func TestWritesScriptsAndBatchesAreMeasured(t *testing.T) {
 		{"delete one or all", "POST /x/_delete_by_query", `{"query":{"bool":{"should":[{"term":{"a":1}},{"match_all":{}}]}}}`, "unfiltered_write"},
 		{"update all", "POST /x/_update_by_query?conflicts=proceed", ``, "unfiltered_write"},
 		{"reindex all", "POST /_reindex", `{"source":{"index":"a"},"dest":{"index":"b"}}`, "unfiltered_write"},
+		{"loops in loops without braces", "POST /x/_search", `{"query":{"term":{"a":1}},"script_fields":{"f":{"script":{"source":"for (a in l) for (b in l) for (c in l) for (d in l) n++; return n"}}}}`, "script"},
+		{"loops in loops", "POST /x/_search", `{"query":{"term":{"a":1}},"script_fields":{"f":{"script":{"source":"for (a in l) { if (a > 1) { for (b in l) { while (n < 9) { for (;n < 5;) { n++; } } } } }"}}}}`, "script"},
+		{"loops behind else", "POST /x/_search", `{"query":{"term":{"a":1}},"script_fields":{"f":{"script":{"source":"for (a in l) if (f) { n++; } else { for (b in l) if (f) { n++; } else { for (c in l) if (f) {} else { for (d in l) n++; } } }"}}}}`, "script"},
+		{"loops behind what looks like the end of blocks", "POST /x/_search", `{"query":{"term":{"a":1}},"script_fields":{"f":{"script":{"source":"for (a in l) { /* }}}} */ for (b in l) { s =~ /}}}}/; for (c in l) { t = '}}}}'; for (d in l) { n++; } } } }"}}}}`, "script"},
+		{"loops in very many blocks", "POST /x/_search", `{"query":{"term":{"a":1}},"script_fields":{"f":{"script":{"source":"` + nested("if (x) { n++; ", "for (a in l) { n++; for (b in l) { n++; for (c in l) { n++; for (d in l) { n++; } } } }", "}", 40) + `"}}}}`, "script"},
+		{"closures in closures", "POST /x/_search", `{"query":{"term":{"a":1}},"script_fields":{"f":{"script":{"source":"l.forEach(a -> { n++; m.forEach(b -> { n++; o.forEach(c -> p.forEach(d -> q.add(d))); }); })"}}}}`, "script"},
+		{"very many loops", "POST /x/_search", `{"query":{"term":{"a":1}},"script_fields":{"f":{"script":{"source":"` + strings.Repeat("for (a in l) { n++; } ", 40) + `"}}}}`, "script"},
+		{"ternaries in braces", "POST /x/_search", `{"query":{"term":{"a":1}},"script_fields":{"f":{"script":{"source":"if (a) { return ` + ternaries + `; }"}}}}`, "script"},
 		{"ternaries", "POST /x/_search", `{"query":{"term":{"a":1}},"script_fields":{"f":{"script":{"source":"` + ternaries + `"}}}}`, "script"},
 		{"an endless loop", "POST /x/_search", `{"query":{"script":{"script":"while (true) { } return true"}}}`, "script"},
 		{"a long loop in a sort", "POST /x/_search", `{"sort":{"_script":{"type":"number","script":{"inline":"int s=0; for (int i=0; i<100000000; i++) { s+=i } return s"}}}}`, "script"},

@@ -168,17 +168,25 @@ func (l *lexer) literal(quote byte) {
 
 // pattern of LIKE: % and _ in SQL, * and ? elsewhere.
 func (l *lexer) pattern(text []byte) {
-	stars := 0
+	stars, found := 0, false
 	for _, c := range text {
-		if c == '%' || c == '*' || c == '?' && l.last == opLike {
+		switch {
+		case c == '%' || c == '*':
+			stars++
+		case c != '?' || l.last != opLike:
+			continue
+		case stars > 0:
 			stars++
 		}
+		found = true
 	}
-	if stars == 0 {
+	if !found {
 		return
 	}
 	l.r.add(cost.PatternLength, float64(len(text)), l.node)
-	l.r.add(cost.WildcardStars, float64(stars), l.node)
+	if stars > 0 {
+		l.r.add(cost.WildcardStars, float64(stars), l.node)
+	}
 	rest := bytes.Trim(text, "%*")
 	if len(rest) > 0 && (text[0] == '%' || text[0] == '*' || text[0] == '?') {
 		l.r.leading(text, l.node)

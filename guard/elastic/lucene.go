@@ -21,6 +21,7 @@ type syntax struct {
 type luceneState struct {
 	terms, unfielded   float64
 	patterns           float64 // wildcards and regular expressions without a field
+	automata           float64 // those of them that are more than the start of a word
 	fuzzy              float64
 	depth, deepest     int
 	fieldDepth         int // of the parentheses that a field is before; 0 outside
@@ -93,19 +94,19 @@ func (r *Reader) lucene(text []byte, n int, s syntax) selectivity {
 // luceneFields measures how many fields the terms without one are run against.
 func (r *Reader) luceneFields(n int, s *syntax) {
 	q := &r.qs
-	count, all := 1.0, false
+	f := fieldSet{named: 1}
 	if q.unfielded > 0 && s.fields > none {
-		count, all = r.fieldCount(s.fields)
+		f = r.fieldsOf(s.fields)
 	} else if q.unfielded > 0 && s.field == nil {
-		count, all = r.mapped(), true
+		f = fieldSet{spread: r.mapped(), all: true}
 	}
-	counted := count
-	if all {
-		counted = min(count, r.hintedFields())
+	counted := f.named + f.spread
+	if f.all {
+		counted = min(counted, r.hintedFields())
 	}
 	r.clause(n, max(1, q.terms-q.unfielded+q.unfielded*counted+q.fuzzy*fuzzyExpansions))
-	if q.unfielded > 0 && (all || count > 1) {
-		r.fanout(count, q.patterns, n, all)
+	if q.unfielded > 0 {
+		r.fanout(f, q.patterns, q.automata, n)
 	}
 }
 
@@ -141,7 +142,7 @@ func (r *Reader) luceneToken(text []byte, i, n int, s *syntax) int {
 		return i + 1
 	case c == '"':
 		end := quoteEnd(text, i+1, '"')
-		r.luceneTerm(false)
+		r.luceneTerm(plain)
 		return end
 	case c == '/' && !s.simple:
 		if end := quoteEnd(text, i+1, '/'); end <= len(text) && text[end-1] == '/' && end > i+1 {
@@ -170,14 +171,26 @@ func quoteEnd(text []byte, i int, quote byte) int {
 	return len(text)
 }
 
+// term is what has to be built to find a term.
+type term uint8
+
+const (
+	plain     term = iota
+	beginning      // of a word: a range of terms
+	pattern        // an automaton
+)
+
 // luceneTerm counts a term.
-func (r *Reader) luceneTerm(pattern bool) {
+func (r *Reader) luceneTerm(t term) {
 	q := &r.qs
 	q.terms++
 	if !q.fielded || string(q.field) == "*" {
 		q.unfielded++
-		if pattern {
+		if t != plain {
 			q.patterns++
+		}
+		if t == pattern {
+			q.automata++
 		}
 	}
 	if q.negate || q.fielded && string(q.field) == "_exists_" {
@@ -191,10 +204,10 @@ func (r *Reader) luceneTerm(pattern bool) {
 	}
 }
 
-func (r *Reader) luceneRegexp(pattern []byte, n int) {
+func (r *Reader) luceneRegexp(expression []byte, n int) {
 	field := r.luceneField(nil)
-	r.regexpPattern(pattern, n, field)
-	r.luceneTerm(true)
+	r.regexpPattern(expression, n, field)
+	r.luceneTerm(pattern)
 }
 
 func (r *Reader) luceneField(otherwise []byte) []byte {
@@ -216,7 +229,7 @@ func (r *Reader) luceneRange(text []byte, i int, s *syntax) int {
 			r.bound(r.qs.field, luceneBound(lo), luceneBound(hi))
 		}
 	}
-	r.luceneTerm(false)
+	r.luceneTerm(plain)
 	return min(end+1, len(text))
 }
 
@@ -269,7 +282,7 @@ func (r *Reader) luceneWord(text []byte, i, n int, s *syntax) int {
 	}
 	if fuzzy {
 		q.fuzzy++
-		r.luceneTerm(false)
+		r.luceneTerm(plain)
 		return afterNumber(text, end+1)
 	}
 	r.lucenePattern(word, n, s)
@@ -302,14 +315,14 @@ func (r *Reader) luceneFieldName(name []byte, n int) {
 // lucenePattern reads a term that may have wildcards.
 func (r *Reader) lucenePattern(word []byte, n int, s *syntax) {
 	q := &r.qs
-	stars, leading := wildcards(word)
+	first, stars, leading := wildcards(word)
 	if q.fielded && !q.negate && (string(q.field) == "_index" || isEverywhere(q.field) && len(bytes.Trim(word, "*")) == 0 ||
 		string(q.field) == "_exists_" && isEverywhere(word)) {
 		q.everything, q.fielded = true, q.fieldDepth > 0
 		return
 	}
-	if stars == 0 {
-		r.luceneTerm(false)
+	if first < 0 {
+		r.luceneTerm(plain)
 		return
 	}
 	if len(bytes.Trim(word, "*")) == 0 {
@@ -327,11 +340,17 @@ func (r *Reader) lucenePattern(word []byte, n int, s *syntax) {
 	}
 	r.add(cost.PatternLength, float64(len(word)), n)
 	if !s.simple {
-		r.add(cost.WildcardStars, float64(stars), n)
+		if stars > 0 {
+			r.add(cost.WildcardStars, float64(stars), n)
+		}
 		field := r.luceneField(s.field)
 		if leading && !s.noLeading && !r.madeForWildcards(field) {
 			r.leading(word, n)
 		}
 	}
-	r.luceneTerm(true)
+	if first == len(word)-1 && word[first] == '*' {
+		r.luceneTerm(beginning)
+	} else {
+		r.luceneTerm(pattern)
+	}
 }

@@ -11,7 +11,7 @@ import (
 // wildcardPattern measures a pattern of * and ? on a field; nil when the field is not
 // known.
 func (r *Reader) wildcardPattern(p []byte, n int, field []byte) {
-	stars, leading := wildcards(p)
+	_, stars, leading := wildcards(p)
 	r.add(cost.PatternLength, float64(utf8.RuneCount(p)), n)
 	if stars > 0 {
 		r.add(cost.WildcardStars, float64(stars), n)
@@ -35,27 +35,32 @@ func (r *Reader) leading(p []byte, n int) {
 	}
 }
 
-// wildcards counts them. A pattern of nothing but stars reads no terms: it asks
-// whether there is a value.
-func wildcards(p []byte) (stars int, leading bool) {
+// wildcards finds the first of them, and counts those that multiply the states of
+// an automaton: each star, and each ? behind one, where the star may have ended
+// anywhere. A ? before any star is one state more. A pattern of nothing but stars
+// reads no terms: it asks whether there is a value.
+func wildcards(p []byte) (first, stars int, leading bool) {
 	other := false
+	first = -1
 	for i := 0; i < len(p); i++ {
 		switch p[i] {
 		case '\\':
 			i++
 			other = true
-		case '*':
-			stars++
+		case '*', '?':
+			if first < 0 {
+				first = i
+			}
+			if p[i] == '*' || stars > 0 {
+				stars++
+			}
 			leading = leading || !other
-		case '?':
-			stars++
-			leading = leading || !other
-			other = true
+			other = other || p[i] == '?'
 		default:
 			other = true
 		}
 	}
-	return stars, leading && other
+	return first, stars, leading && other
 }
 
 // regexpPattern measures a regular expression of Lucene.

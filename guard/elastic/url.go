@@ -27,7 +27,9 @@ type parameters struct {
 	and, noLeading     bool
 	source, sourceType []byte
 	statement          []byte // of SQL or PPL
-	docvalues, fields  int
+	docvalues          int
+	stars              int    // that one name of a field holds at most
+	starsIn            string // the parameter that it comes from
 	suggestSize        float64
 	maxDocs            float64 // infinite when not said
 	terminateSet       bool
@@ -116,6 +118,7 @@ func (r *Reader) parameter(p *parameters, name, value []byte, at span) (known bo
 		p.sourceType = value
 	case "docvalue_fields", "fielddata_fields":
 		p.docvalues = 1 + bytes.Count(value, []byte(","))
+		p.names("docvalue_fields", value)
 	case "max_docs":
 		p.maxDocs = math.Inf(1)
 		if n, ok := parseNumber(value); ok && n >= 0 {
@@ -132,11 +135,26 @@ func (r *Reader) parameter(p *parameters, name, value []byte, at span) (known bo
 	case "suggest_size":
 		p.suggestSize, _ = quantityOf(value)
 	case "fields":
-		p.fields = bytes.Count(value, []byte("*"))
+		p.names("fields", value)
+	case "stored_fields":
+		p.names("stored_fields", value)
+	case "_source", "_source_includes", "_source_include", "_source_excludes", "_source_exclude":
+		p.names("_source", value)
 	default:
 		return false
 	}
 	return true
+}
+
+// names keeps how many stars a name in a list of fields has.
+func (p *parameters) names(parameter string, list []byte) {
+	for more := true; more; {
+		var one []byte
+		one, list, more = bytes.Cut(list, []byte(","))
+		if stars := bytes.Count(one, []byte("*")); stars > p.stars {
+			p.stars, p.starsIn = stars, parameter
+		}
+	}
 }
 
 // quantityOf is a number of the URL. What is given but cannot be read is

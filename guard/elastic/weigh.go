@@ -1,0 +1,224 @@
+package elastic
+
+import (
+	"bytes"
+	"math"
+)
+
+// weight is what was counted in the source of a script.
+type weight struct {
+	loops   int     // all of them
+	deepest int     // most in one another
+	chained int     // most ternaries in one statement
+	largest float64 // number that a loop counts to
+	endless bool
+}
+
+// total is 1 for a short script, and 1 more for each KiB and each loop. Loops in
+// one another double what they may cost, as ternaries in one statement beyond the
+// eighth double the time to compile. A loop that counts to n adds n/1000, and one
+// without a bound is unbounded.
+func (w *weight) total(length int) float64 {
+	if w.endless {
+		return math.Inf(1)
+	}
+	sum := 1 + math.Floor(float64(length)/1024)
+	if w.loops > 0 {
+		sum += math.Exp2(min(float64(w.deepest), 64)) + float64(w.loops-w.deepest) + w.largest/1000
+	}
+	if w.chained > 8 {
+		sum += math.Exp2(min(float64(w.chained-8), 64))
+	}
+	return sum
+}
+
+const maxBlocks = 32 // that are told apart; in what is deeper, loops count as in one another
+
+// weigher goes through a script once.
+type weigher struct {
+	weight
+	block
+	blocks [maxBlocks]block
+	depth  int
+	closed bool // a block has just ended, and the statement with it if nothing like else follows
+	before byte // what was read last
+}
+
+// block is where a weigher is in a block.
+type block struct {
+	outside   int // loops around the block
+	here      int // loops that this statement began
+	parens    int
+	ternaries int // of this statement, and those that the block is in
+}
+
+func weigh(s []byte) weight {
+	var w weigher
+	for i := 0; i < len(s); {
+		switch c := s[i]; {
+		case c <= ' ':
+			i++
+			continue
+		case c == '"' || c == '\'':
+			i = quoteEnd(s, i+1, c)
+		case c == '/':
+			i = w.slash(s, i)
+		case isLetter(c):
+			end := i
+			for end < len(s) && (isLetter(s[end]) || s[end] >= '0' && s[end] <= '9') {
+				end++
+			}
+			w.word(s[i:end], s[end:])
+			i = end
+		case c == '?' && !(i+1 < len(s) && (s[i+1] == '.' || s[i+1] == ':')):
+			w.ternaries++
+			w.chained = max(w.chained, w.ternaries)
+			i++
+		default:
+			w.punctuation(c)
+			i++
+		}
+		w.before = s[min(i, len(s))-1]
+	}
+	return w.weight
+}
+
+// slash skips a comment, or an expression that is written between slashes where no
+// number could be divided.
+func (w *weigher) slash(s []byte, i int) int {
+	end := -1
+	switch {
+	case i+1 < len(s) && s[i+1] == '/':
+		end = bytes.IndexByte(s[i:], '\n')
+	case i+1 < len(s) && s[i+1] == '*':
+		if end = bytes.Index(s[i+2:], []byte("*/")); end >= 0 {
+			end += 4
+		}
+	case isLetter(w.before) || w.before >= '0' && w.before <= '9' || w.before == ')' || w.before == ']':
+		return i + 1
+	default:
+		return quoteEnd(s, i+1, '/')
+	}
+	if end < 0 {
+		return len(s)
+	}
+	return i + end
+}
+
+func (w *weigher) word(word, behind []byte) {
+	switch string(word) {
+	case "else", "catch", "finally":
+		w.closed = false
+	default:
+		w.open()
+	}
+	if !isLoop(word) {
+		return
+	}
+	w.loops++
+	w.here++
+	w.deepest = max(w.deepest, w.outside+w.here)
+	w.endless = w.endless || endless(behind)
+	w.largest = max(w.largest, largestIn(behind[:min(len(behind), maxHeader)]))
+}
+
+// open begins a statement, where a block has ended the last one.
+func (w *weigher) open() {
+	if w.closed {
+		w.closed = false
+		w.statement()
+	}
+}
+
+// punctuation ends statements, and begins and ends blocks. A block within
+// parentheses is part of the statement around it.
+func (w *weigher) punctuation(c byte) {
+	if c != '}' && c != '{' {
+		w.open()
+	}
+	switch c {
+	case '(':
+		w.parens++
+	case ')':
+		w.parens = max(0, w.parens-1)
+	case ';':
+		if w.parens == 0 {
+			w.statement()
+		}
+	case '{':
+		if w.depth < maxBlocks {
+			w.blocks[w.depth] = w.block
+			w.block = block{outside: w.outside + w.here, ternaries: w.ternaries}
+		}
+		w.depth++
+	case '}':
+		if w.depth = max(0, w.depth-1); w.depth < maxBlocks {
+			w.block = w.blocks[w.depth]
+			w.closed = w.parens == 0
+		}
+	}
+}
+
+// statement begins another.
+func (w *weigher) statement() {
+	if w.depth > maxBlocks {
+		return
+	}
+	w.here, w.ternaries = 0, 0
+	if w.depth > 0 {
+		w.ternaries = w.blocks[w.depth-1].ternaries
+	}
+}
+
+const maxHeader = 128 // bytes of a loop's header that are looked at
+
+// largestIn is the largest number in the parentheses that s begins with.
+func largestIn(s []byte) float64 {
+	largest, depth := 0.0, 0
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '(':
+			depth++
+		case c == ')':
+			if depth--; depth <= 0 {
+				return largest
+			}
+		case depth > 0 && c >= '0' && c <= '9':
+			end := i
+			for end < len(s) && s[end] >= '0' && s[end] <= '9' {
+				end++
+			}
+			if v, ok := parseNumber(s[i:end]); ok {
+				largest = max(largest, v)
+			}
+			i = end - 1
+		case depth == 0 && c > ' ':
+			return 0
+		}
+	}
+	return largest
+}
+
+func isLetter(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+func isLoop(word []byte) bool {
+	switch string(word) {
+	case "for", "while", "do", "each", "forEach", "times":
+		return true
+	}
+	return false
+}
+
+// endless: (true) or (;;) right behind the word.
+func endless(s []byte) bool {
+	var head [8]byte
+	n := 0
+	for i := 0; i < len(s) && i < 64 && n < len(head); i++ {
+		if s[i] > ' ' {
+			head[n] = s[i]
+			n++
+		}
+	}
+	text := head[:n]
+	return bytes.HasPrefix(text, []byte("(true)")) || bytes.HasPrefix(text, []byte("(;;")) || bytes.HasPrefix(text, []byte("(1)"))
+}
