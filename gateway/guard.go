@@ -120,6 +120,10 @@ func (j *job) guarded() error {
 	if j.found, why = j.texts(j.found[:0], places); len(j.found) == 0 && why == "" && g.Kind == guard.SQL && len(j.body) > 0 && !json.Valid(j.body) {
 		j.found = append(j.found, string(j.body)) // whatever it is, it is not what the worker expects
 	}
+	if len(j.found) > maxTexts && g.Guard.ReportOnly(q.Class, j.asked) {
+		j.note(GuardField, "report; predictor="+cost.BodyBytes.String())
+		j.found = j.found[:maxTexts]
+	}
 	if len(j.found) > maxTexts {
 		j.unseen(http.StatusBadRequest, fmt.Sprintf("The request has more than %d texts of its kind, of which so many can be looked at.", maxTexts))
 		return errAnswered
@@ -346,12 +350,20 @@ func (j *job) asker() guard.Caller {
 	return c
 }
 
+// maxAsker bounds a name that a caller chose.
+const maxAsker = 256
+
 // askerName is under whom the query is counted: as callers call themselves, or
 // else as they are called in lists of callers that the route tells apart; and if
 // it does not, by their addresses.
 func (j *job) askerName(c *guard.Caller) string {
 	for _, name := range [...]string{c.OpaqueID, c.APIKey, c.User} {
-		if name != "" {
+		switch {
+		case name == guard.Others: // there are such
+			return strings.Trim(name, "()")
+		case len(name) > maxAsker:
+			return strings.ToValidUTF8(name[:maxAsker], "")
+		case name != "":
 			return name
 		}
 	}

@@ -129,6 +129,30 @@ func TestPathsDoNotHideSearches(t *testing.T) {
 	}
 }
 
+// Names that callers choose are short, and none is the name of all others.
+func TestNamesOfAskers(t *testing.T) {
+	g := newGuard(t, "")
+	f, _ := guarded(t, &Guard{Guard: g, Kind: guard.Elasticsearch}, Config{})
+	for _, name := range []string{guard.Others, strings.Repeat("é", 4000)} {
+		if resp, answer := dial(t, f.addr).post("/i/_search", cheap, "X-Opaque-Id: "+name); resp.StatusCode != 200 {
+			t.Errorf("%.20s: %d %s", name, resp.StatusCode, answer)
+		}
+	}
+	for _, s := range g.Callers(10) {
+		if s.Caller == guard.Others || len(s.Caller) > maxAsker || s.Checked != 1 {
+			t.Errorf("%d queries of %q", s.Checked, s.Caller)
+		}
+	}
+}
+
+// What is only reported goes on, however many texts it has.
+func TestManyTextsAreReported(t *testing.T) {
+	f, _ := guarded(t, &Guard{Guard: newGuard(t, "report_only: yes"), Kind: guard.Regex, Expressions: []string{"json:$.p"}}, Config{})
+	if resp, answer := dial(t, f.addr).post("/", `{"p":["a"`+strings.Repeat(`,"a"`, 100)+`]}`); resp.StatusCode != 200 || resp.Header.Get(GuardField) == "" {
+		t.Errorf("%d %v %.200s", resp.StatusCode, resp.Header, answer)
+	}
+}
+
 // The walk finds what a full decoding finds, and does not fall over anything.
 func TestJSONWalkAgreesWithDecoding(t *testing.T) {
 	leaf := rapid.OneOf(rapid.Just[any](nil), rapid.Just[any](true), rapid.Map(rapid.Float64Range(-1e9, 1e9), func(f float64) any { return f }),
