@@ -57,8 +57,11 @@ func (c *guardLimitsCmd) Run(s *session) error {
 		return s.out.json(l)
 	}
 	where := "written into the settings"
-	if l.File != "" {
+	switch {
+	case l.File != "":
 		where = "the file " + clean(l.File)
+	case len(l.Text) == 0:
+		where = "none of its own: the default ones hold (rules or limits of the route's guard would change them)"
 	}
 	s.say("version %d of the settings, %s%s", l.Version, where, sharedBy(l))
 	s.out.printf("%s", cleanLines(string(l.Text)))
