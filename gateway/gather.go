@@ -48,6 +48,7 @@ func (j *job) gather() error {
 				return errTooLarge
 			}
 			if !fits {
+				j.crowded = true
 				return nil
 			}
 		case errors.Is(err, io.EOF):

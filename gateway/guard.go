@@ -94,6 +94,10 @@ func (j *job) guarded() error {
 			return nil
 		}
 		j.from.Close()
+		if j.crowded {
+			j.unseen(http.StatusServiceUnavailable, "There is no room to hold the query until it has been looked at. Try again in a moment.")
+			return errAnswered
+		}
 		j.unseen(http.StatusRequestEntityTooLarge,
 			fmt.Sprintf("The query is longer than the %d bytes that can be looked at (the route's buffer), or came too slowly.", j.route.Buffer))
 		return errAnswered
@@ -298,6 +302,9 @@ func (j *job) reject(p problem, v *guard.Verdict) {
 	}
 	kind := "application/problem+json"
 	extra := []h1.Field{{Name: GuardField, Value: "reject"}}
+	if p.Status == http.StatusServiceUnavailable {
+		extra = append(extra, retryAfter(time.Second))
+	}
 	if k := j.route.Guard.Kind; k == guard.Elasticsearch || k == guard.OpenSearch {
 		cause := elasticCause{Type: "bezoar_query_rejected_exception", Reason: p.Detail}
 		doc.Error = &elasticError{RootCause: []elasticCause{cause}, elasticCause: cause}

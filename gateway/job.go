@@ -38,6 +38,7 @@ type job struct {
 
 	body     []byte // what is held of the body
 	whole    bool   // that is all of it
+	crowded  bool   // there was no room for more of it
 	framed   int    // bytes behind body that frame it as chunks
 	reserved int64  // of Gateway.held, for body
 	lent     bool   // body is from Gateway.large

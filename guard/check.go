@@ -42,8 +42,17 @@ func (g *Guard) done(d *desk) {
 	g.desks.Put(d)
 }
 
-// Check judges q and fills in v. A query that is accepted costs no allocation.
+// largeQuery is from how many bytes on a query waits for its turn: to judge it may
+// take fifty times its own memory.
+const largeQuery = 256 << 10
+
+// Check judges q and fills in v. A query that is accepted costs no allocation. Of
+// large ones, as many are judged at once as there are processors; others wait.
 func (g *Guard) Check(q *Query, v *Verdict) {
+	if len(q.Body) > largeQuery {
+		g.turns <- struct{}{}
+		defer func() { <-g.turns }()
+	}
 	began := time.Now()
 	v.reset()
 	p := g.policy.Load()

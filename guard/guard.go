@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -92,6 +93,7 @@ type Guard struct {
 	dial   atomic.Uint64 // bits of a float64: SetDial's, beside the limits' own
 	load   atomic.Uint64 // bits of a float64: SetLoad's
 	desks  sync.Pool     // of *desk
+	turns  chan struct{} // of large queries that are being judged
 	log    logBucket
 	counts counts
 
@@ -108,7 +110,7 @@ func New(c Config) (*Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a guard: %w", err)
 	}
-	g := &Guard{config: c}
+	g := &Guard{config: c, turns: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	g.policy.Store(p)
 	g.dial.Store(math.Float64bits(1))
 	g.desks.New = func() any { return newDesk() }

@@ -18,6 +18,7 @@ const (
 	maxNamed     = 256     // parts that WITH names, in scope at once
 	maxPatterns  = 16      // regular expressions that are analysed; more are unknown
 	maxGroups    = 32      // columns of one GROUP BY that are looked at
+	maxMeasures  = 4096    // of one text that are kept whatever they say
 	keepTokens   = 1 << 16 // that a Reader keeps room for until the next text
 	keepNames    = 4096    // names of tables and columns, likewise
 )
@@ -38,6 +39,12 @@ type Reader struct {
 	o    cost.Options
 	out  []cost.Measure
 	part int
+
+	begun   int          // measure of this text in out
+	most    [256]float64 // of each predictor
+	dropped [256]bool    // predictors of which measures were not kept
+	lossy   bool         // there are any
+	spare   cost.Measure // where a measure goes that is not kept
 
 	relations []relation // of the blocks that are being read, innermost last
 	named     []named    // parts of WITH that are in scope
@@ -78,6 +85,7 @@ func (r *Reader) Read(dst []cost.Measure, q cost.Query, o cost.Options) ([]cost.
 		r.lexAll()
 		r.statements()
 	}
+	r.uncap()
 	out, fault := r.out, r.fault
 	r.end()
 	if fault != nil {
@@ -88,6 +96,8 @@ func (r *Reader) Read(dst []cost.Measure, q cost.Query, o cost.Options) ([]cost.
 
 func (r *Reader) begin(dst []cost.Measure, q *cost.Query, o *cost.Options) {
 	r.o, r.args, r.out, r.part = *o, q.Args, dst, 0
+	r.begun = len(dst)
+	clear(r.most[:])
 	r.o.MaxBytes = min(orDefault(o.MaxBytes, DefaultMaxBytes), math.MaxInt32/2)
 	r.o.MaxDepth = min(orDefault(o.MaxDepth, DefaultMaxDepth), 10_000)
 	r.o.MaxTokens = orDefault(o.MaxTokens, DefaultMaxTokens)
@@ -200,8 +210,7 @@ func (r *Reader) add(p cost.Predictor, value float64, i int, path string) *cost.
 	if i >= 0 && len(r.text) > 0 {
 		offset = min(int(r.tok(i).start), len(r.text)-1)
 	}
-	r.out = append(r.out, cost.Measure{Predictor: p, Value: value, Offset: offset, Part: r.part})
-	m := &r.out[len(r.out)-1]
+	m := r.keep(cost.Measure{Predictor: p, Value: value, Offset: offset, Part: r.part})
 	if r.o.Explain {
 		m.Path = path
 	}
@@ -244,4 +253,31 @@ func (r *Reader) excerpt(from, to int) string {
 		n--
 	}
 	return string(b[:n]) + "…"
+}
+
+// keep appends a measure. A text may hold a million statements: when there are
+// many measures, only those stay that are the largest of their kind so far.
+func (r *Reader) keep(m cost.Measure) *cost.Measure {
+	if len(r.out)-r.begun >= maxMeasures && m.Value <= r.most[m.Predictor] {
+		r.spare = m
+		r.dropped[m.Predictor], r.lossy = true, true
+		return &r.spare
+	}
+	r.most[m.Predictor] = max(r.most[m.Predictor], m.Value)
+	r.out = append(r.out, m)
+	return &r.out[len(r.out)-1]
+}
+
+// uncap takes back that values can be lowered where not all are known: the others
+// would stay as they are.
+func (r *Reader) uncap() {
+	if !r.lossy {
+		return
+	}
+	for i := r.begun; i < len(r.out); i++ {
+		if m := &r.out[i]; r.dropped[m.Predictor] {
+			m.Cap = cost.Cap{}
+		}
+	}
+	r.lossy, r.dropped = false, [256]bool{}
 }
