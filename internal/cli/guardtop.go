@@ -209,7 +209,7 @@ func writeHints(p *printer, g *adminapi.Guard, now time.Time) {
 		p.printf("hints: %s\n", strings.Join(parts, ", "))
 	}
 	if g.Poll != nil && g.Poll.Error != "" {
-		p.printf("%s: the backend does not tell hints, %d times in a row: %s\n", p.paint(red, "hints"), g.Poll.Failures, clean(g.Poll.Error))
+		p.printf("%s: the backend does not tell hints, %s in a row: %s\n", p.paint(red, "hints"), count(int64(g.Poll.Failures), "failure", "failures"), clean(g.Poll.Error))
 	}
 }
 

@@ -40,7 +40,7 @@ const old = (time) => (new Date(time).getFullYear() < 1990 ? "of unknown age" : 
 export function notes(g, overrides) {
   const out = [];
   for (const f of g.faults ?? []) out.push({ tone: "bad", text: `✖ broken since ${clock(f.since)}, what held before holds: ${f.error}` });
-  if (g.poll?.error) out.push({ tone: "bad", text: `✖ the backend does not tell hints, ${count(g.poll.failures)} times in a row: ${g.poll.error}` });
+  if (g.poll?.error) out.push({ tone: "bad", text: `✖ the backend does not tell hints, ${many(g.poll.failures, "failure")} in a row: ${g.poll.error}` });
   for (const o of overrides) {
     if (ofQueries(o) && (!o.route || o.route === g.route)) out.push({ tone: "wait", text: `◔ ${changes(o)} for ${whom(o)}, until ${clock(o.until)}, by ${o.by}${o.reason ? `: ${o.reason}` : ""}` });
   }
