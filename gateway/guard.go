@@ -24,8 +24,8 @@ const (
 // Guard judges the queries of a route when their bodies are there, and before a
 // worker sees them. A body that is not held whole is refused: what cannot be
 // looked at may be anything. Rejected ones get 400 with a problem document,
-// which for the kinds Elasticsearch and OpenSearch has the form of their errors
-// too.
+// which for the kinds Elasticsearch, OpenSearch and GraphQL has the form of their
+// errors too.
 type Guard struct {
 	Guard   *guard.Guard
 	Kind    guard.Kind
@@ -120,7 +120,6 @@ func (j *job) guarded() error {
 		j.path, j.shape = path, v.Print
 		return j.judged(v)
 	}
-	why = ""
 	if j.found, why = j.texts(j.found[:0], places); len(j.found) == 0 && why == "" && g.Kind == guard.SQL && len(j.body) > 0 && !json.Valid(j.body) {
 		j.found = append(j.found, string(j.body)) // whatever it is, it is not what the worker expects
 	}
@@ -247,87 +246,6 @@ func plainASCII(s string) string {
 		return r
 	}, s)
 	return s[:min(len(s), maxCapsField)]
-}
-
-// rejection is the document of a query that is not passed on.
-type rejection struct {
-	problem
-	Rule     string          `json:"rule"`
-	Findings []guard.Finding `json:"findings"`
-	Class    string          `json:"class,omitempty"`
-	Version  int64           `json:"version"`            // of the limits
-	Override string          `json:"override,omitempty"` // ids of what operators changed for a while
-	Hints    string          `json:"hints_age,omitempty"`
-	Error    *elasticError   `json:"error,omitempty"`
-}
-
-// elasticError is what clients of Elasticsearch look for in an answer.
-type elasticError struct {
-	RootCause []elasticCause `json:"root_cause"`
-	elasticCause
-}
-
-type elasticCause struct {
-	Type   string `json:"type"`
-	Reason string `json:"reason"`
-}
-
-// rejected answers a query that costs too much.
-func (j *job) rejected(v *guard.Verdict) {
-	detail := "The query is beyond the limits."
-	if len(v.Findings) > 0 {
-		f := v.Findings[0]
-		j.rec.Rule = "guard:" + f.Predictor
-		if detail = f.String(); f.Detail != "" {
-			detail += " (" + f.Detail + ")"
-		}
-	}
-	j.reject(problem{Type: "query-rejected", Status: http.StatusBadRequest, Detail: detail}, v)
-}
-
-// unseen answers a query that is too long to be looked at.
-func (j *job) unseen(status int, detail string) {
-	j.rec.Rule = "guard:body_bytes"
-	j.reject(problem{Type: "query-rejected", Status: status, Detail: detail}, &guard.Verdict{})
-}
-
-func (j *job) reject(p problem, v *guard.Verdict) {
-	p.Type, p.Title, p.Instance = ProblemPrefix+p.Type, http.StatusText(p.Status), j.id
-	doc := rejection{problem: p, Rule: j.rec.Rule, Findings: v.Findings, Class: v.Class, Version: v.Version, Override: v.Override}
-	if v.HintsAge > 0 {
-		doc.Hints = v.HintsAge.Round(time.Second).String()
-	}
-	if doc.Findings == nil {
-		doc.Findings = []guard.Finding{}
-	}
-	kind := "application/problem+json"
-	extra := []h1.Field{{Name: GuardField, Value: "reject"}}
-	if p.Status == http.StatusServiceUnavailable {
-		extra = append(extra, retryAfter(time.Second))
-	}
-	if k := j.route.Guard.Kind; k == guard.Elasticsearch || k == guard.OpenSearch {
-		cause := elasticCause{Type: "bezoar_query_rejected_exception", Reason: p.Detail}
-		doc.Error = &elasticError{RootCause: []elasticCause{cause}, elasticCause: cause}
-		if k == guard.Elasticsearch {
-			extra = append(extra, h1.Field{Name: "X-Elastic-Product", Value: "Elasticsearch"})
-		}
-		accept := j.req.Get("Accept")
-		if !strings.Contains(accept, kind) {
-			kind = "application/json" // clients look for the error in no other
-		}
-		if strings.HasPrefix(accept, "application/vnd.elasticsearch+json") {
-			kind = "application/vnd.elasticsearch+json;compatible-with=8"
-			if _, version, ok := strings.Cut(accept, "compatible-with="); ok && len(version) == 1 && version[0] >= '0' && version[0] <= '9' {
-				kind = "application/vnd.elasticsearch+json;compatible-with=" + version
-			}
-		}
-	}
-	body, err := json.Marshal(doc)
-	if err != nil { // strings and numbers always encode
-		j.from.Abort()
-		return
-	}
-	j.document(p.Status, kind, append(body, '\n'), j.stay.quotaFields(extra))
 }
 
 // asker is what the guard's classes may ask about who sends a query.
