@@ -38,7 +38,7 @@ func elasticDefaults() []defaultRule {
 		{cost.AggProduct, 65_536, Reject, ""},        // search.max_buckets
 		{cost.AggCardinality, 1_000_000, Reject, ""}, // each value is a bucket in memory before the first is dropped
 		{cost.HistogramSpan, 65_536, Reject, ""},     // search.max_buckets; empty buckets count
-		{cost.GeoCells, 250_000, Reject, ""},         // a city block at precision 8 passes, the earth in map tiles of zoom 9 does not
+		{cost.GeoCells, 3_000_000, Reject, ""},       // some 16 bytes each: a town at the zoom of its houses passes, the earth in map tiles of zoom 11 does not
 		{cost.AggDepth, 20, Reject, ""},              // older nodes die of deep ones; people nest five
 		{cost.QueryDepth, 30, Reject, ""},            // indices.query.bool.max_nested_depth
 		{cost.ClauseCount, 1024, Reject, ""},         // indices.query.bool.max_clause_count

@@ -170,15 +170,10 @@ func (l *lexer) literal(quote byte) {
 func (l *lexer) pattern(text []byte) {
 	stars, found := 0, false
 	for _, c := range text {
-		switch {
-		case c == '%' || c == '*':
-			stars++
-		case c != '?' || l.last != opLike:
-			continue
-		case stars > 0:
+		if c == '%' || c == '*' {
 			stars++
 		}
-		found = true
+		found = found || stars > 0 || c == '?' && l.last == opLike
 	}
 	if !found {
 		return

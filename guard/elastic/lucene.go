@@ -321,7 +321,7 @@ func (r *Reader) lucenePattern(word []byte, n int, s *syntax) {
 		q.everything, q.fielded = true, q.fieldDepth > 0
 		return
 	}
-	if first < 0 {
+	if first < 0 || isQuestion(word) {
 		r.luceneTerm(plain)
 		return
 	}

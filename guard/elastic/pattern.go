@@ -35,10 +35,9 @@ func (r *Reader) leading(p []byte, n int) {
 	}
 }
 
-// wildcards finds the first of them, and counts those that multiply the states of
-// an automaton: each star, and each ? behind one, where the star may have ended
-// anywhere. A ? before any star is one state more. A pattern of nothing but stars
-// reads no terms: it asks whether there is a value.
+// wildcards finds the first of them, and counts stars: a ? is one more state of an
+// automaton, like a letter. A pattern of nothing but stars reads no terms: it asks
+// whether there is a value.
 func wildcards(p []byte) (first, stars int, leading bool) {
 	other := false
 	first = -1
@@ -51,7 +50,7 @@ func wildcards(p []byte) (first, stars int, leading bool) {
 			if first < 0 {
 				first = i
 			}
-			if p[i] == '*' || stars > 0 {
+			if p[i] == '*' {
 				stars++
 			}
 			leading = leading || !other
@@ -60,8 +59,12 @@ func wildcards(p []byte) (first, stars int, leading bool) {
 			other = true
 		}
 	}
-	return first, stars, leading && other
+	return first, stars, leading && other && !isQuestion(p)
 }
+
+// isQuestion: the mark at the end of a question, where people write it apart. It
+// finds terms of one letter.
+func isQuestion(word []byte) bool { return string(word) == "?" || string(word) == "??" }
 
 // regexpPattern measures a regular expression of Lucene.
 func (r *Reader) regexpPattern(p []byte, n int, field []byte) {

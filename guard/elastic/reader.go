@@ -51,6 +51,7 @@ type Reader struct {
 
 	fixedURL bool // the URL takes no parameters of the present body
 	aggDepth int
+	chunk    chunk        // of a datafeed
 	stops    float64      // documents that the present search looks at, at most
 	begun    int          // measure of this request in out
 	most     [256]float64 // of each predictor in this member

@@ -31,6 +31,7 @@ const (
 	epLanguage
 	epESQL
 	epWatch
+	epDatafeed
 	epStatus
 	epStored
 	epTransform
@@ -169,7 +170,7 @@ func under(rest string) endpoint {
 		}
 	case "_ml":
 		if strings.HasPrefix(below, "datafeeds/") {
-			return epSearch
+			return epDatafeed
 		}
 		if strings.HasPrefix(below, "data_frame/analytics/") {
 			return epTransform
@@ -279,6 +280,8 @@ func (r *Reader) body(root int, ep endpoint, p *parameters) {
 		r.language(root, p, ep)
 	case epWatch:
 		r.watch(root)
+	case epDatafeed:
+		r.datafeed(root, p)
 	case epStored:
 		if s := r.get(root, "script"); r.isObject(s) && string(r.bytes(firstOf(r.get(s, "lang"), s))) != "mustache" {
 			r.scriptValue(s)

@@ -47,6 +47,37 @@ func (r *Reader) watched(v int) {
 	r.index, r.fixedURL = outer, fixed
 }
 
+// chunk is the part of time that one search of a datafeed is about: so many
+// milliseconds, or so many steps of its histogram.
+type chunk struct{ span, steps float64 }
+
+// usualChunk is what datafeeds with aggregations take by themselves.
+const usualChunk = 1000
+
+func (c chunk) of(w width, step float64) width {
+	if span := c.span + c.steps*step; span > 0 && span < w.span {
+		return width{span, "that of a chunk of the datafeed", c.span > 0}
+	}
+	return w
+}
+
+// datafeed measures the search that a datafeed runs over one chunk of time after
+// another.
+func (r *Reader) datafeed(root int, p *parameters) {
+	if names, _ := r.list(firstOf(r.get(root, "indices"), r.get(root, "indexes"))); names != "" {
+		r.index = names
+	}
+	r.chunk = chunk{steps: usualChunk}
+	config := r.get(root, "chunking_config")
+	if mode := r.get(config, "mode"); mode > none && string(r.bytes(mode)) == "off" {
+		r.chunk = chunk{}
+	} else if span, _, ok := r.interval("", r.get(config, "time_span")); ok {
+		r.chunk = chunk{span: span}
+	}
+	r.search(root, p, epSearch)
+	r.chunk = chunk{}
+}
+
 // keptFree is for how long backends keep the answer of an asynchronous search by
 // themselves. It is an answer, not a context with files that it holds open.
 const keptFree = 5 * 24 * time.Hour
