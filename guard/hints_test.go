@@ -32,6 +32,7 @@ logs-*: {docs: 10, time_span_days_unfiltered: "unknown, treat as unbounded", fie
 logs-b*: {docs: 20, span: 90d, fields: {host: 9, n: {min: 0, max: 50}}}
 counted: {buckets_1m_entire_range: above 65536 (somebody tried), surprise: 1}
 word: nothing
+alone: {same_as: shpo, docs: 3}
 `
 
 func hintStore(t *testing.T) (*HintStore, []string) {
@@ -87,7 +88,7 @@ func TestHintsAreFoundByNamePatternAndList(t *testing.T) {
 	if _, ok := s.Index("elsewhere"); ok {
 		t.Error("something is known of an index that is not in the hints")
 	}
-	for i, want := range []string{"h.yaml:18:", "h.yaml:22:", "h.yaml:23:"} {
+	for i, want := range []string{"h.yaml:18:", "h.yaml:22:", "h.yaml:23:", "h.yaml:24:"} {
 		if i >= len(warnings) || !strings.HasPrefix(warnings[i], want) {
 			t.Errorf("warnings %q, want one at %s", warnings, want)
 		}

@@ -40,12 +40,18 @@ func ParseHints(name string, data []byte) (set HintSet, warnings []string, err e
 	case config.Scalar, config.List:
 		return nil, nil, fmt.Errorf("%s:%d:%d: hints are no list and no word — write index: {fields: {…}} lines", name, root.Line, root.Column)
 	}
+	for _, n := range r.same {
+		if _, ok := r.set[n.Text]; !ok {
+			r.warn(n, "%s has no hints to be the same as", config.Quoted(n.Text))
+		}
+	}
 	return r.set, r.warnings, nil
 }
 
 type hintsReader struct {
 	name     string
 	set      HintSet
+	same     []*config.Node // names that others are the same as
 	warnings []string
 }
 
@@ -105,6 +111,7 @@ func (r *hintsReader) entry(h *IndexHints, key, value *config.Node) {
 		r.number(&h.IndexHint.Fields, value)
 	case "same_as":
 		h.SameAs = value.Text
+		r.same = append(r.same, value)
 	case "span", "time_span", "time_span_days", "time_span_unfiltered", "time_span_days_unfiltered":
 		r.span(h, value, strings.Contains(k, "days"))
 	case "source", "note", "notes", "comment", "why", "description":
