@@ -61,6 +61,7 @@ type analysis struct {
 	options Options
 	tree    *tree
 	left    *budget
+	rest    int // of the budget, beside the share that is being spent
 	alpha   *alphabet
 	graph   *graph
 	auto    *automaton
@@ -103,16 +104,34 @@ const (
 	directShare  = 300_000
 	looseShare   = 300_000
 	carefulShare = 100_000
+	boundedShare = 400_000 // beside the others
 )
 
 // within runs find with a share of the budget.
 func (a *analysis) within(share int, find func() bool) bool {
-	saved := a.left.left
-	given := min(saved, share)
-	a.left.left = given
+	saved := a.rest
+	given := min(a.left.left, share)
+	a.left.left, a.rest = given, a.left.left-given
 	found := find()
-	a.left.left += saved - given
+	a.left.left, a.rest = a.left.left+a.rest, saved
 	return found
+}
+
+// bounded says whether steps that seem to grow with a power grow with the text
+// only, once it is longer than the largest count that was taken for a loop.
+func (a *analysis) bounded(w attack, run runner) bool {
+	size := w.size(1) - w.size(0)
+	if a.graph.counted == 0 || size == 0 {
+		return false
+	}
+	share := min(a.rest, boundedShare)
+	saved := a.left.left
+	a.left.left, a.rest = share, a.rest-share
+	n := (2*a.graph.counted/size + 4) &^ 3
+	c := &curve{trial: a.trial, attack: w, run: run, limit: share, known: map[int]int{}}
+	power, told := c.slope(n)
+	a.left.left, a.rest = saved, a.rest+max(0, a.left.left)
+	return told && power < squareAt
 }
 
 // backtracking fills r for an engine that tries one way after the other.
@@ -202,18 +221,22 @@ const maxPolynomials = 12
 
 // polynomial takes the candidate whose steps grow with the highest power.
 func (a *analysis) polynomial(all []candidate, r *Result) bool {
-	best := 0.0
+	best, ends := 0.0, false
 	try := func(c candidate, attacks []attack) {
 		run := runner(a.trial.attempt)
 		if c.seek {
 			run = a.trial.seek
 		}
 		for _, w := range attacks {
-			if power := a.trial.power(w, run); power >= squareAt && power > best {
+			power := a.trial.power(w, run)
+			if power < squareAt || power <= best {
+				continue
+			}
+			if ends = a.bounded(w, run); !ends {
 				best = power
 				a.report(c, w, power, r)
-				return
 			}
+			return
 		}
 	}
 	directly := func() bool {
@@ -227,7 +250,7 @@ func (a *analysis) polynomial(all []candidate, r *Result) bool {
 	}
 	carefully := func() bool {
 		for i, c := range all {
-			if i == carefulAttempts || best > 0 {
+			if i == carefulAttempts || best > 0 || ends {
 				break
 			}
 			try(c, a.forge.careful(c, a.reach))

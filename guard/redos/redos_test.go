@@ -41,6 +41,11 @@ func TestAnalyze(t *testing.T) {
 		{safe, `^(?:x+)+y?`, "", nil}, // neither
 		{safe, `^(?:x{1,2}){1,3}$`, "", nil},
 		{safe, `^(?:\d{1,3}\.){3}\d{1,3}$`, "", nil},
+		// A repeat with a bound, before a loop, costs its bound at most for each rune.
+		{safe, `^[\w.-]{1,256}\.\w{1,6}\b[\w.-]*$`, "", nil},
+		{safe, `^[-.]{1,300}\.[-.]*$`, "", nil},
+		{poly, `^[-.]{1,300}-\.*-?\.*$`, "", nil},
+		{poly, `^z{1,300}|^x*x*$`, "", nil},
 		// Alternatives that overlap.
 		{expo, `^(?:x|x)*y`, "", nil},
 		{expo, `^(?:x|xx)*y`, "", nil},
