@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -135,6 +136,8 @@ func fileText(st live.Status) (text, style string) {
 		text, style = f.Path+" is what should run", yellow
 	case f.Version == st.Running.Number: // but for a file that it names
 		text, style = f.Path+" is what runs", ""
+	case slices.ContainsFunc(f.Files, func(n live.NamedFile) bool { return n.Error != "" }):
+		text, style = fmt.Sprintf("%s is version %d, and names a file that cannot be read", f.Path, f.Version), yellow
 	default:
 		text, style = fmt.Sprintf("%s is version %d; something newer was put", f.Path, f.Version), yellow
 	}
