@@ -196,7 +196,7 @@ func (r *GuardRecorder) open() error {
 	if info, err := os.Stat(r.cfg.File); err == nil && !info.Mode().IsRegular() { // to open a pipe waits for a reader
 		return fmt.Errorf("%s is no file", r.cfg.File)
 	}
-	f, err := os.OpenFile(r.cfg.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(r.cfg.File, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
 	}
@@ -207,11 +207,27 @@ func (r *GuardRecorder) open() error {
 	if err == nil && info.Mode().Perm() != 0o600 {
 		err = f.Chmod(0o600)
 	}
+	if err == nil {
+		err = endLine(f, info.Size())
+	}
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
 	r.file, r.size = f, info.Size()
 	return nil
+}
+
+// endLine ends a line of which a full disk, or the end of a process, left half.
+func endLine(f *os.File, size int64) error {
+	if size == 0 {
+		return nil
+	}
+	var last [1]byte
+	if _, err := f.ReadAt(last[:], size-1); err != nil || last[0] == '\n' {
+		return err
+	}
+	_, err := f.WriteString("\n")
+	return err
 }
 
 func (r *GuardRecorder) close() {

@@ -181,3 +181,22 @@ func TestGuardRecorderWithoutPlace(t *testing.T) {
 		}
 	}
 }
+
+// TestGuardRecorderAfterHalfALine: what comes behind it can be read.
+func TestGuardRecorderAfterHalfALine(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "q")
+	if err := os.WriteFile(file, []byte("{\"kind\":\"sql\",\"body\":\"SEL"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, stop := startRecorder(t, GuardRecorderConfig{File: file})
+	r.record(&recordedQuery{Kind: guard.SQL, Body: "SELECT 1"})
+	stop()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, second, _ := strings.Cut(string(text), "\n")
+	if rec, err := guard.ParseRecord([]byte(second)); err != nil || string(rec.Query.Body) != "SELECT 1" {
+		t.Errorf("%s: %v", text, err)
+	}
+}
