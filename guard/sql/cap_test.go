@@ -47,6 +47,7 @@ func TestCap(t *testing.T) {
 		{text: "SELECT * FROM t FOR SHARE OF t SKIP LOCKED", dialect: "pg", want: "SELECT * FROM t LIMIT 50 FOR SHARE OF t SKIP LOCKED"},
 		{text: "SELECT * FROM t LOCK IN SHARE MODE", dialect: "mysql", want: "SELECT * FROM t LIMIT 50 LOCK IN SHARE MODE"},
 		{text: "SELECT * FROM t PROCEDURE ANALYSE()", dialect: "mysql", want: "SELECT * FROM t LIMIT 50 PROCEDURE ANALYSE()"},
+		{text: "SELECT * FROM t LIMIT -1", want: "SELECT * FROM t LIMIT 50"},
 		{text: "SELECT * FROM t INTO OUTFILE '/x'", dialect: "mysql", want: "SELECT * FROM t LIMIT 50 INTO OUTFILE '/x'"},
 		{text: "SELECT * FROM t OFFSET 10", dialect: "pg", want: "SELECT * FROM t OFFSET 10 LIMIT 50"},
 		{text: "SELECT * FROM t LIMIT 100", want: "SELECT * FROM t LIMIT 50"},

@@ -108,6 +108,7 @@ func TestHarmfulShapes(t *testing.T) {
 		{text: "SELECT * FROM (SELECT DISTINCT * FROM a) x CROSS JOIN (SELECT DISTINCT * FROM b) y", want: "cross_join"},
 		{text: "SELECT * FROM (SELECT * FROM posts WHERE deleted_at IS NULL) p WHERE p.title LIKE '%x%'", want: "leading_wildcard"},
 		{text: "SELECT * FROM a CROSS JOIN b", want: "cross_join"},
+		{text: "SELECT * FROM (SELECT * FROM a LIMIT -1) x, b", want: "cross_join"},
 		{text: "SELECT * FROM a JOIN b", dialect: "mysql", want: "cross_join"},
 		{text: "SELECT * FROM a JOIN b ON true", want: "cross_join"},
 		{text: "SELECT * FROM a JOIN b ON 1=1 WHERE a.x > 5", want: "cross_join"},

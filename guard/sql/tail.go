@@ -48,6 +48,8 @@ func (r *Reader) counts(k int) bool {
 	switch t := r.tok(k); t.kind {
 	case number, param, openParen, text:
 		return true
+	case operator:
+		return t.word == oMinus && r.kindAt(k+1) == number
 	case bare:
 		return t.word == wAll || t.word == wNull || t.word == none && (r.kindAt(k+1) == atEnd || r.kindAt(k+1) == semicolon || r.kindAt(k+1) == openParen || r.kindAt(k+1) == closeParen || r.wordAt(k+1) == wOffset)
 	default:
@@ -158,11 +160,18 @@ func (r *Reader) amountOf(s span) amount {
 	return amount{max(v, 0), ok}
 }
 
+// noLimit is written for all rows where OFFSET needs a LIMIT: MySQL's manual has
+// 18446744073709551615, and Hibernate the largest int.
+const noLimit = math.MaxInt32
+
 // measureWindow measures what a query skips, and what it may give back.
 func (r *Reader) measureWindow(w window, start int, s shape, top bool) shape {
 	limit := amount{math.Inf(1), true}
 	if w.keyword >= 0 && !w.hidden {
 		limit = r.amountOf(w.limit)
+		if limit.value >= noLimit || r.wordAt(w.limit.from) == oMinus { // LIMIT -1 of SQLite
+			limit.value = math.Inf(1)
+		}
 		if limit.known {
 			s.limit = min(s.limit, limit.value)
 			s.single = s.single || limit.value <= 1
