@@ -7,11 +7,12 @@ import (
 
 // weight is what was counted in the source of a script.
 type weight struct {
-	loops   int     // all of them
-	deepest int     // most in one another
-	chained int     // most ternaries in one statement
-	largest float64 // number that a loop counts to
-	endless bool
+	loops     int     // all of them
+	deepest   int     // most in one another
+	chained   int     // most ternaries in one statement
+	largest   float64 // number that a loop counts to
+	endless   bool
+	functions bool // some are defined: their loops count as in one another
 }
 
 // total is 1 for a short script, and 1 more for each KiB and each loop. Loops in
@@ -22,9 +23,12 @@ func (w *weight) total(length int) float64 {
 	if w.endless {
 		return math.Inf(1)
 	}
-	sum := 1 + math.Floor(float64(length)/1024)
+	sum, deepest := 1+math.Floor(float64(length)/1024), w.deepest
+	if w.functions {
+		deepest = w.loops
+	}
 	if w.loops > 0 {
-		sum += math.Exp2(min(float64(w.deepest), 64)) + float64(w.loops-w.deepest) + w.largest/1000
+		sum += math.Exp2(min(float64(deepest), 64)) + float64(w.loops-deepest) + w.largest/1000
 	}
 	if w.chained > 8 {
 		sum += math.Exp2(min(float64(w.chained-8), 64))
@@ -49,7 +53,8 @@ type block struct {
 	outside   int // loops around the block
 	here      int // loops that this statement began
 	parens    int
-	ternaries int // of this statement, and those that the block is in
+	ternaries int  // of this statement, and those that the block is in
+	head      bool // this statement has a word like if, which a block follows
 }
 
 func weigh(s []byte) weight {
@@ -86,7 +91,7 @@ func weigh(s []byte) weight {
 // slash skips a comment, or an expression that is written between slashes where no
 // number could be divided.
 func (w *weigher) slash(s []byte, i int) int {
-	end := -1
+	var end int
 	switch {
 	case i+1 < len(s) && s[i+1] == '/':
 		end = bytes.IndexByte(s[i:], '\n')
@@ -112,6 +117,7 @@ func (w *weigher) word(word, behind []byte) {
 	default:
 		w.open()
 	}
+	w.head = w.head || isLoop(word) || isHead(word)
 	if !isLoop(word) {
 		return
 	}
@@ -146,6 +152,9 @@ func (w *weigher) punctuation(c byte) {
 			w.statement()
 		}
 	case '{':
+		if w.before == ')' && !w.head { // what calls it may do so in a loop
+			w.functions = true
+		}
 		if w.depth < maxBlocks {
 			w.blocks[w.depth] = w.block
 			w.block = block{outside: w.outside + w.here, ternaries: w.ternaries}
@@ -164,7 +173,7 @@ func (w *weigher) statement() {
 	if w.depth > maxBlocks {
 		return
 	}
-	w.here, w.ternaries = 0, 0
+	w.here, w.ternaries, w.head = 0, 0, false
 	if w.depth > 0 {
 		w.ternaries = w.blocks[w.depth-1].ternaries
 	}
@@ -204,6 +213,15 @@ func isLetter(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
 func isLoop(word []byte) bool {
 	switch string(word) {
 	case "for", "while", "do", "each", "forEach", "times":
+		return true
+	}
+	return false
+}
+
+// isHead: words behind which a block in braces follows parentheses.
+func isHead(word []byte) bool {
+	switch string(word) {
+	case "if", "else", "switch", "catch", "synchronized":
 		return true
 	}
 	return false
