@@ -65,7 +65,7 @@ rules: [{predictor: result_window, limit: %d, action: reject}]
 		return nil
 	})
 	bodies := []string{`{"size":500,"query":{"term":{"a":1}},"aggs":{"x":{"terms":{"field":"u","size":10}}}}`, `{"size":500}` + strings.Repeat(" ", 300<<10)}
-	const askers, each = 100, 30
+	const askers, each = 100, 10
 	for i := range askers {
 		checking.Go(func() {
 			var v guard.Verdict
