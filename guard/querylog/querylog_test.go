@@ -171,10 +171,10 @@ func TestLongEntries(t *testing.T) {
 	long := strings.Repeat("x", querylog.MaxEntry+1)
 	lines := strings.Repeat(strings.Repeat("\t"+strings.Repeat("y", 1<<20)+"\n", 1), querylog.MaxEntry>>20+1)
 	for name, log := range map[string]string{
-		"postgres":     "x [1] LOG:  statement: a\n" + lines + "x [1] LOG:  statement: SELECT 1\n",
-		"mysql":        "# Time: x\nSELECT\n" + lines + "# Time: x\nSELECT 1\n",
-		"table":        "query,calls\n\"" + long + "\",1\nSELECT 1,1\n",
-		"lines":        "{\"sql\":\"" + long + "\"}\n{\"sql\":\"SELECT 1\"}\n",
+		"postgres": "x [1] LOG:  statement: a\n" + lines + "x [1] LOG:  statement: SELECT 1\n",
+		"mysql":    "# Time: x\nSELECT\n" + lines + "# Time: x\nSELECT 1\n",
+		"table":    "query,calls\n\"" + long + "\",1\nSELECT 1,1\n",
+		"lines":    "{\"sql\":\"" + long + "\"}\n{\"sql\":\"SELECT 1\"}\n",
 	} {
 		got := shown(t, []byte(log), querylog.Options{})
 		first, second, _ := strings.Cut(got, "\n")
