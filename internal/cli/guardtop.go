@@ -223,7 +223,7 @@ func some(n int, one, more string) string {
 
 // unitsText writes a cost with as many digits as say something.
 func unitsText(units float64) string {
-	if units < 10 {
+	if units > 0 && units < 10 {
 		return fmt.Sprintf("%.1f", units)
 	}
 	return fmt.Sprintf("%.0f", units)
