@@ -103,6 +103,7 @@ func TestBucketsAreMeasured(t *testing.T) {
 		{"pairs of values", "POST /shop/_search", `{"aggs":{"a":{"multi_terms":{"terms":[{"field":"region"},{"field":"status"},{"field":"region"}]}}}}`, "agg_cardinality"},
 		{"many values, all of them again", "POST /shop/_search", `{"query":{"term":{"status":"x"}},"aggs":{"g":{"global":{},"aggs":{"a":{"terms":{"field":"url"}}}}}}`, "agg_cardinality"},
 		{"counting what is unique", "POST /shop/_search", `{"size":0,"aggs":{"a":{"cardinality":{"field":"order_id"}}}}`, "agg_cardinality"},
+		{"counting what is unique, in buckets", "POST /shop/_search", `{"size":0,"aggs":{"s":{"terms":{"field":"status","order":{"a":"desc"}},"aggs":{"a":{"cardinality":{"field":"order_id"}}}}}}`, "agg_cardinality"},
 		{"each document by its id", "POST /x/_search", `{"size":0,"aggs":{"a":{"terms":{"field":"_id"}}}}`, "agg_cardinality"},
 		{"all values when half of the earth is left", "POST /shop/_search", `{"query":{"geo_bounding_box":{"p":{"top":90,"left":-180,"bottom":-60,"right":180}}},"aggs":{"a":{"terms":{"field":"url"}}}}`, "agg_cardinality"},
 		{"significant terms", "POST /shop/_search", `{"aggs":{"a":{"significant_terms":{"field":"url"}}}}`, "agg_cardinality"},

@@ -179,15 +179,16 @@ const (
 )
 
 // cardinalityAgg keeps a sketch of bounded size. Only on a field with a value of
-// its own in every document, over every document, is it as bad as its field:
-// there is nothing to learn from it.
+// its own in every document, over every document, is it as bad as its field: there
+// is nothing to learn from it, and in buckets, which hold as many values between
+// them, each has a sketch of its own.
 func (r *Reader) cardinalityAgg(v int, c scope) {
 	f := r.get(v, "field")
 	if f <= none || !r.isText(f) {
 		return
 	}
 	h, ok := r.fieldHint(r.bytes(f))
-	if ok && h.Unique && c.sel < selStrong && c.depth == 1 {
+	if ok && h.Unique && c.sel < selStrong {
 		values, _ := r.cardinality(r.bytes(f))
 		r.collects(v, values, true, c)
 		return
