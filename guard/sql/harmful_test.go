@@ -106,6 +106,7 @@ func TestHarmfulShapes(t *testing.T) {
 		{text: "SELECT u.id, g.i FROM users u CROSS JOIN generate_series(1, 100000) AS g(i)", dialect: "pg", want: "cross_join"},
 		{text: "SELECT u.id, g.i FROM users u CROSS JOIN (SELECT generate_series(1, 100000) AS i) g", dialect: "pg", want: "cross_join"},
 		{text: "SELECT * FROM (SELECT DISTINCT * FROM a) x CROSS JOIN (SELECT DISTINCT * FROM b) y", want: "cross_join"},
+		{text: "SELECT id FROM partners WHERE active = true AND name ILIKE '%x%'", dialect: "pg", want: "leading_wildcard"},
 		{text: "SELECT * FROM (SELECT * FROM posts WHERE deleted_at IS NULL) p WHERE p.title LIKE '%x%'", want: "leading_wildcard"},
 		{text: "SELECT * FROM a CROSS JOIN b", want: "cross_join"},
 		{text: "SELECT * FROM (SELECT * FROM a LIMIT -1) x, b", want: "cross_join"},

@@ -201,10 +201,11 @@ func (r *Reader) equal(b *block, left, right *operand, on bool) verdict {
 	switch {
 	case n > 1 && left.bare:
 		v.selects, v.chosen = r.choose(b, left, n, on)
+	case r.boolean(left), r.boolean(right):
 	case left.bare && right.outside():
-		v.selects, v.chosen = r.choose(b, left, 1, on && !r.boolean(right))
+		v.selects, v.chosen = r.choose(b, left, 1, on)
 	case right.bare && left.outside():
-		v.selects, v.chosen = r.choose(b, right, 1, on && !r.boolean(left))
+		v.selects, v.chosen = r.choose(b, right, 1, on)
 	}
 	return v
 }
