@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,10 +32,12 @@ rules: [{predictor: result_window, limit: %d, action: reject}]
 	}
 	// Even versions allow 100 hits, odd ones 1000.
 	var changing, checking sync.WaitGroup
-	var stop atomic.Bool
+	ticks := make(chan struct{}, 16) // not more changes than queries
 	change := func(do func(i int) error) {
 		changing.Go(func() {
-			for i := 0; !stop.Load(); i++ {
+			i := 0
+			for range ticks {
+				i++
 				if err := do(i); err != nil {
 					t.Error(err)
 					return
@@ -45,7 +46,7 @@ rules: [{predictor: result_window, limit: %d, action: reject}]
 		})
 	}
 	change(func(i int) error {
-		_, err := g.Update(limitsOf([]int{100, 1000}[i%2]))
+		_, err := g.Update(limitsOf([]int{1000, 100}[i%2]))
 		return err
 	})
 	change(func(i int) error {
@@ -65,7 +66,7 @@ rules: [{predictor: result_window, limit: %d, action: reject}]
 		return nil
 	})
 	bodies := []string{`{"size":500,"query":{"term":{"a":1}},"aggs":{"x":{"terms":{"field":"u","size":10}}}}`, `{"size":500}` + strings.Repeat(" ", 300<<10)}
-	const askers, each = 100, 10
+	const askers, each = 100, 20
 	for i := range askers {
 		checking.Go(func() {
 			var v guard.Verdict
@@ -73,6 +74,10 @@ rules: [{predictor: result_window, limit: %d, action: reject}]
 				q := guard.Query{
 					Kind: guard.Elasticsearch, Method: "POST", Path: "/big1,big2*/_search", Body: []byte(bodies[min(1, (i+n)%20/19)]),
 					Caller: fmt.Sprintf("c%d", i), Class: g.Classify(guard.Caller{OpaqueID: fmt.Sprintf("a%d", i)}),
+				}
+				select {
+				case ticks <- struct{}{}:
+				default:
 				}
 				g.Check(&q, &v)
 				limit := []float64{100, 1000}[v.Version%2]
@@ -89,7 +94,7 @@ rules: [{predictor: result_window, limit: %d, action: reject}]
 		})
 	}
 	checking.Wait()
-	stop.Store(true)
+	close(ticks)
 	changing.Wait()
 	total := g.Total()
 	if total.Checked != askers*each || total.Accepted+total.Rejected+total.Reported+total.Capped != total.Checked {
