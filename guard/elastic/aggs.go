@@ -154,7 +154,7 @@ func (r *Reader) aggOf(kind string, v int, c scope, inner *scope) float64 {
 	case "auto_date_histogram", "variable_width_histogram":
 		return max(1, r.quantity(r.get(v, "buckets"), 10))
 	case "geohash_grid", "geotile_grid", "geohex_grid":
-		buckets, known := r.grid(kind, v, c.below)
+		buckets, known := r.grid(kind, v, c)
 		if !known {
 			return c.assumed(buckets, inner)
 		}

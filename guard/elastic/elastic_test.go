@@ -34,6 +34,8 @@ func (hints) Index(index string) (cost.IndexHint, bool) {
 	switch {
 	case strings.HasPrefix(index, "shop"):
 		return cost.IndexHint{Docs: 5e7, Fields: 40, Shards: 6}, true
+	case index == "museums":
+		return cost.IndexHint{Docs: 5000}, true
 	case index == "metrics-*":
 		return cost.IndexHint{Fields: 993, Endless: true}, true
 	case index == "week":

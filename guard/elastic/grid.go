@@ -9,10 +9,11 @@ import (
 )
 
 // grid measures a grid of cells and gives its buckets: the backend returns at
-// most size of them, but collects all. At the precision that it takes by itself,
-// its makers hold a grid of the whole earth to be bearable, unless each cell
-// holds buckets of its own: that counts as what is returned.
-func (r *Reader) grid(kind string, v int, below bool) (buckets float64, known bool) {
+// most size of them, but collects all that hold a document. At the precision that
+// it takes by itself, its makers hold a grid of the whole earth to be bearable for
+// some of the documents, and at coarser ones for all, unless each cell holds
+// buckets of its own: that counts as what is returned.
+func (r *Reader) grid(kind string, v int, c scope) (buckets float64, known bool) {
 	at := r.get(v, "precision")
 	usual := usualPrecision(kind)
 	p := r.precision(kind, at, usual)
@@ -33,8 +34,11 @@ func (r *Reader) grid(kind string, v int, below bool) (buckets float64, known bo
 	asked := r.get(v, "size")
 	returned := max(1, min(r.quantity(asked, gridSize), cells))
 	collected, note := cells, ""
-	if p <= usual && !below && cells > returned {
+	bearable := p < usual || p == usual && c.sel >= selStrong
+	if bearable && !c.below && cells > returned {
 		collected, note = returned, "; at the precision that the backend itself takes, as many as are returned"
+	} else if h, ok := r.indexHint(); ok && h.Docs > 0 && h.Docs < cells {
+		collected, note = h.Docs, ", for as many documents as there are by a hint"
 	}
 	m := r.add(cost.GeoCells, collected, firstOf(at, v))
 	if r.o.Explain {

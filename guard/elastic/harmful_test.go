@@ -149,6 +149,7 @@ func TestHistogramsAreMeasured(t *testing.T) {
 		{"in each of many terms", "POST /x/_search", `{"query":{"range":{"at":{"gte":"now-30d","lte":"now"}}},"aggs":{"t":{"terms":{"field":"f","size":1000},"aggs":{"a":{"date_histogram":{"field":"at","fixed_interval":"1h"}}}}}}`, "agg_product"},
 		{"geohash of the world", "POST /x/_search", `{"aggs":{"g":{"geohash_grid":{"field":"at","precision":"8"}}}}`, "geo_cells"},
 		{"geohash at its default, with buckets in each cell", "POST /x/_search", `{"aggs":{"g":{"geohash_grid":{"field":"at"},"aggs":{"t":{"terms":{"field":"f"}}}}}}`, "geo_cells"},
+		{"geohash at its default, of all", "POST /x/_search", `{"query":{"match_all":{}},"aggs":{"g":{"geohash_grid":{"field":"at"}}}}`, "geo_cells"},
 		{"geohash finer than its default", "POST /x/_search", `{"aggs":{"g":{"geohash_grid":{"field":"at","precision":6}}}}`, "geo_cells"},
 		{"geohash cells as corners", "POST /x/_search", `{"query":{"geo_bounding_box":{"at":{"top_left":"u","bottom_right":"u"}}},"aggs":{"g":{"geohash_grid":{"field":"at","precision":9}}}}`, "geo_cells"},
 		{"geohash by meters", "POST /x/_search", `{"aggs":{"g":{"geohash_grid":{"field":"at","precision":"10m"}}}}`, "geo_cells"},
