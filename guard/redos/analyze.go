@@ -61,7 +61,8 @@ type analysis struct {
 	options Options
 	tree    *tree
 	left    *budget
-	rest    int // of the budget, beside the share that is being spent
+	rest    int  // of the budget, beside the share that is being spent
+	cut     bool // a search for candidates ended with its share: there may be more
 	alpha   *alphabet
 	graph   *graph
 	auto    *automaton
@@ -113,6 +114,7 @@ func (a *analysis) within(share int, find func() bool) bool {
 	given := min(a.left.left, share)
 	a.left.left, a.rest = given, a.left.left-given
 	found := find()
+	a.cut = a.cut || !found && a.left.left <= 0 && share >= searchShare
 	a.left.left, a.rest = a.left.left+a.rest, saved
 	return found
 }
@@ -168,7 +170,7 @@ func (a *analysis) backtracking(r *Result) {
 		return
 	}
 	switch {
-	case a.left.left <= 0 || a.auto.partial:
+	case a.left.left <= 0 || a.auto.partial || a.cut || a.trial.untold:
 		r.Class, r.Reason = Unknown, "the budget is spent"
 	case a.tree.beyond != "":
 		r.Class, r.Reason = Unknown, a.tree.beyond+" is not followed"

@@ -26,6 +26,15 @@ type trial struct {
 	exact    bool // the automaton has no path that the engine has not
 	counted  int  // the largest counted repeat that the automaton took for a loop
 	choice   bool // which of its rounds are empty is a choice among many
+	untold   bool // an attack took so long at once that its growth was not seen
+}
+
+// absurd says whether the text of n pumps is so short that no expression without
+// an attack takes so many steps on it: each state, at each place, as often as
+// there are places would be far less.
+func (t *trial) absurd(w attack, n, steps int) bool {
+	size := w.size(n) + 1
+	return t.exact && size*size*len(t.m.prog.code) < steps/4
 }
 
 // runner runs an attack with n pumps, for limit steps at most.
@@ -56,12 +65,15 @@ func (t *trial) doubles(w attack, run runner) bool {
 		steps, over := run(w, n, limit)
 		switch {
 		case over && t.left.left <= 0: // it is the budget that ended the run
+			t.untold = true
 			return false
 		case !over:
 			s = append(s, steps)
 			if n >= 12 && !steep(s) {
 				return false
 			}
+		case t.absurd(w, n, limit):
+			return true
 		case t.choice && w.size(n) <= fewRunes && (len(s) > 1 && soars(s) || soars(append(s, limit))):
 			return true
 		case t.choice && limit < boundLimit:
@@ -72,6 +84,7 @@ func (t *trial) doubles(w attack, run runner) bool {
 		case n > 3 && leaps(s), n > 1 && t.exact && leaps(append(s, limit)):
 			return true
 		case limit >= closeLimit:
+			t.untold = t.untold || n <= 2
 			return n > 2
 		default:
 			limit *= 4
@@ -125,6 +138,10 @@ func (t *trial) power(w attack, run runner) (degree float64) {
 			_, ok = c.at(n)
 		}
 		if !ok {
+			if len(measured) == 0 && t.left.left > 0 && t.absurd(w, n, c.limit) {
+				return math.Log2(float64(c.limit)) / math.Log2(float64(w.size(n)+1))
+			}
+			t.untold = t.untold || len(measured) == 0
 			break
 		}
 		if power, ok := c.slope(n); ok {

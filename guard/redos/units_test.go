@@ -148,3 +148,16 @@ func TestBudget(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// Many loops in a row take so long on the shortest text that no growth is seen:
+// that hides none of them, and what was not searched to the end is not safe.
+func TestManyLoopsHideNothing(t *testing.T) {
+	for loop, upTo := range map[string]int{`(a|a)*`: 24, `(.|.)*`: 24, `(\w|\d|[^x])*`: 24, `(a+)+`: 12, `(x+x+)+`: 8, `.*`: 0} {
+		for n := 1; n <= 24; n++ {
+			r := Analyze(strings.Repeat(loop, n)+"y", Options{Dialect: JS})
+			if r.Class == Safe || n <= upTo && r.Class != Exponential {
+				t.Errorf("%d × %s is %s: %s", n, loop, r.Class, r.Reason)
+			}
+		}
+	}
+}
