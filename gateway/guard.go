@@ -88,19 +88,7 @@ func (j *job) guarded() error {
 		return nil
 	}
 	if !j.whole {
-		who := j.asker()
-		if g.Guard.ReportOnly(g.Guard.Classify(who), j.askerName(&who)) {
-			j.note(GuardField, "report; predictor="+cost.BodyBytes.String())
-			return nil
-		}
-		j.from.Close()
-		if j.crowded {
-			j.unseen(http.StatusServiceUnavailable, "There is no room to hold the query until it has been looked at. Try again in a moment.")
-			return errAnswered
-		}
-		j.unseen(http.StatusRequestEntityTooLarge,
-			fmt.Sprintf("The query is longer than the %d bytes that can be looked at (the route's buffer), or came too slowly.", j.route.Buffer))
-		return errAnswered
+		return j.unheld()
 	}
 	if j.verdict == nil {
 		j.verdict = new(guard.Verdict)
@@ -159,6 +147,23 @@ func (j *job) guarded() error {
 		v.Verdict = guard.Rejected // within a field nothing is lowered
 	}
 	return j.judged(v)
+}
+
+// unheld refuses a query that is not there whole, or only reports it.
+func (j *job) unheld() error {
+	g, who := j.route.Guard.Guard, j.asker()
+	if g.ReportOnly(g.Classify(who), j.askerName(&who)) {
+		j.note(GuardField, "report; predictor="+cost.BodyBytes.String())
+		return nil
+	}
+	j.from.Close()
+	if j.crowded {
+		j.unseen(http.StatusServiceUnavailable, "There is no room to hold the query until it has been looked at. Try again in a moment.")
+		return errAnswered
+	}
+	j.unseen(http.StatusRequestEntityTooLarge,
+		fmt.Sprintf("The query is longer than the %d bytes that can be looked at (the route's buffer), or came too slowly.", j.route.Buffer))
+	return errAnswered
 }
 
 // query is the request as the guard reads it.
