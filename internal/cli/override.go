@@ -70,6 +70,8 @@ func whatText(o live.Override) string {
 		return clean(o.Predictor + " " + o.Value + " on " + o.Index)
 	case o.What == live.GuardLimit:
 		return clean(o.Predictor + " " + o.Value)
+	case o.What == live.Guard:
+		return fmt.Sprintf("limits of queries × %g", o.Factor)
 	case o.Factor != 0:
 		return fmt.Sprintf("%s × %g", clean(o.What), o.Factor)
 	case o.Value != "":
