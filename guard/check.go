@@ -157,7 +157,7 @@ func (v *Verdict) weigh(measures []cost.Measure) {
 func (v *Verdict) unknownKind(q *Query) {
 	v.Verdict = Rejected
 	v.Findings = append(v.Findings, Finding{
-		Predictor: cost.Unparsable.String(), Path: "kind", Value: 1, Action: Reject, Rule: "default",
+		Predictor: cost.Unparsable.String(), Path: "kind", Value: 1, Action: Reject, Rule: byDefault,
 		Detail: "the kind " + string(q.Kind) + " is not known", Fix: "use elasticsearch, opensearch, sql, graphql or regex",
 	})
 }

@@ -12,10 +12,13 @@ import (
 func DefaultRules() []Rule {
 	var rules []Rule
 	for _, d := range defaults() {
-		rules = append(rules, Rule{Predictor: d.predictor, Limit: d.limit, Action: d.action, Kind: d.kind, Where: "default"})
+		rules = append(rules, Rule{Predictor: d.predictor, Limit: d.limit, Action: d.action, Kind: d.kind, Where: byDefault})
 	}
 	return rules
 }
+
+// byDefault is where default rules are written.
+const byDefault = "default"
 
 type defaultRule struct {
 	predictor cost.Predictor

@@ -329,3 +329,34 @@ func FuzzParseHints(f *testing.F) {
 		}
 	})
 }
+
+// What only answers have shown rejects nobody by a default limit.
+func TestLearnedHintsAreReportedByDefault(t *testing.T) {
+	q := Query{Kind: Elasticsearch, Method: "POST", Path: "/shop/_search", Body: []byte(`{"size": 0, "aggs": {"a": {"terms": {"field": "visitor"}}}}`)}
+	known := HintSet{"shop": {Fields: map[string]cost.FieldHint{"visitor": {Cardinality: 5e6}}}}
+	own := []Rule{{Predictor: cost.AggCardinality, Limit: 1e6, Action: Reject, Where: "limits.yaml:1"}}
+	for _, tt := range []struct {
+		name        string
+		source      Source
+		rules       []Rule
+		want        Outcome
+		action, was Action
+	}{
+		{"answers, default limit", Learned, nil, Reported, Report, Reject},
+		{"answers, a limit of one's own", Learned, own, Rejected, Reject, ""},
+		{"a file, default limit", Static, nil, Rejected, Reject, ""},
+	} {
+		store := &HintStore{}
+		if err := store.Set(tt.source, known, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		g, err := New(Config{Hints: store, Limits: Limits{Rules: tt.rules}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := check(g, q)
+		if v.Verdict != tt.want || len(v.Findings) != 1 || v.Findings[0].Action != tt.action || v.Findings[0].Would != tt.was {
+			t.Errorf("%s: %s %+v", tt.name, v.Verdict, v.Findings)
+		}
+	}
+}

@@ -34,7 +34,11 @@ func (v *Verdict) judge(q *Query, measures []cost.Measure, t *table, scale float
 					action = Reject
 				}
 			}
-			v.add(finding(q, m, r, limit, action))
+			f := finding(q, m, r, limit, action)
+			if m.Learnt && action == Reject && r.where == byDefault {
+				f.Action, f.Would = Report, Reject // it was let through before, so nobody is cut off unasked
+			}
+			v.add(f)
 		})
 	}
 	slices.SortStableFunc(v.Findings, func(a, b Finding) int { return cmp.Compare(b.Action.weight(), a.Action.weight()) })

@@ -139,6 +139,7 @@ func (r *Reader) collects(v int, values float64, known bool, c scope) {
 	stopped := values > r.stops
 	values = min(values, r.stops)
 	m := r.add(cost.AggCardinality, values, firstOf(r.get(v, "field"), r.get(v, "terms"), v))
+	m.Learnt = !known && values > or(r.o.Defaults.Cardinality, assumedCardinality)
 	if !r.o.Explain {
 		return
 	}
@@ -146,8 +147,10 @@ func (r *Reader) collects(v int, values float64, known bool, c scope) {
 	switch {
 	case stopped:
 		m.Detail = figure(values) + " documents, after which the search ends"
+	case m.Learnt:
+		m.Detail = figure(values) + " values or more, as an answer showed: no other hint"
 	case !known:
-		m.Detail = figure(values) + " values or more, assumed or seen in an answer: no other hint"
+		m.Detail = figure(values) + " values or more, assumed: no hint"
 	}
 	if c.sel == selAll {
 		m.Detail += "; no clause leaves a document out"

@@ -14,8 +14,9 @@ import (
 func TestTheGuardLearnsFromAnswers(t *testing.T) {
 	t.Parallel()
 	e := newElastic(t)
+	const strict = `, rules: "rules: [{predictor: agg_cardinality, action: reject}]"`
 	text := func(more string) string { return guardSettings(e.worker(), "", "report_only: false"+more) }
-	r := follow(t, text(""))
+	r := follow(t, text(strict))
 	visitors := func() answer { // the client asks for gzip
 		return r.searchFor(`{"size": 0, "query": {"match_all": {}}, "aggs": {"seen_by": {"terms": {"field": "visitor", "size": 10}}}}`, "/shop/_search", "")
 	}
@@ -33,18 +34,22 @@ func TestTheGuardLearnsFromAnswers(t *testing.T) {
 	if s := g.Shapes[0]; s.Told == 0 || s.Backend != time.Duration(s.Told)*900*time.Millisecond || s.TimedOut != s.Told || s.Buckets != 2*float64(s.Told) || s.Excess == 0 || s.Fingerprint.IsZero() {
 		t.Errorf("%+v", s)
 	}
-	r.reload(text("")) // what was learned outlives a reload
+	r.reload(text(strict + ", slow: 3s")) // what was learned outlives a reload
 	if a := visitors(); a.status != 400 {
 		t.Errorf("after a reload: %d %s", a.status, a.body)
 	}
-	r.reload(text(", learn: no")) // and ends with learning
+	r.reload(text("")) // the default limit cuts nobody off for it
+	if a := visitors(); a.status != 200 || a.header.Get("X-Bezoar-Guard") != "report; predictor=agg_cardinality" {
+		t.Errorf("by the default limit: %d %v", a.status, a.header)
+	}
+	r.reload(text(strict + ", learn: no")) // and ends with learning
 	if a := visitors(); a.status != 200 {
 		t.Errorf("after learning was taken away: %d %s", a.status, a.body)
 	}
 	if g := r.guard(); g.Learn != nil || g.HintsAge != 0 {
 		t.Errorf("%+v", g)
 	}
-	r.reload(text(""))
+	r.reload(text(strict))
 	r.until("it is learned again", func() bool { return visitors().status == 400 })
 }
 
