@@ -135,12 +135,8 @@ func (l *life) reply(sent <-chan struct{}) child.Result {
 		next = over
 	default:
 	}
-	if sent != nil {
-		select {
-		case <-sent:
-		default:
-			next = over // it answered what it has not read: the rest is in the way
-		}
+	if sent != nil && !soon(sent) {
+		next = over // it answered what it has not read: the rest is in the way
 	}
 	l.served++
 	res := child.Result{Report: answer.report}
@@ -157,6 +153,27 @@ func (l *life) reply(sent <-chan struct{}) child.Result {
 	l.proc.CatchUp()
 	res.Stdout, res.Stderr = l.end(next)
 	return res
+}
+
+// sentPatience is how long after an answer it may be noticed that its message was
+// written: the child may be quicker than the goroutine that wrote.
+const sentPatience = 100 * time.Millisecond
+
+// soon reports whether c is closed within sentPatience.
+func soon(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+	}
+	late := time.NewTimer(sentPatience)
+	defer late.Stop()
+	select {
+	case <-c:
+		return true
+	case <-late.C:
+		return false
+	}
 }
 
 // bury makes a result of a death.

@@ -89,11 +89,21 @@ func (q *queue) run(ctx context.Context) {
 		if !full || ctx.Err() != nil {
 			continue
 		}
-		pause = q.send(ctx, batch, pause)
+		flight, land := outlast(ctx)
+		pause = q.send(flight, batch, pause)
+		land()
 		batch = batch[:0]
 		q.rest(ctx, pause)
 	}
 	q.finish(context.WithoutCancel(ctx), batch)
+}
+
+// outlast returns a context that ends endPatience after ctx: what is on its way
+// then may still arrive.
+func outlast(ctx context.Context) (flight context.Context, land func()) {
+	flight, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(endPatience, cancel) })
+	return flight, func() { stop(); cancel() }
 }
 
 // send sends a batch, and returns how long the collector is to be left alone
@@ -126,7 +136,7 @@ func (q *queue) rest(ctx context.Context, pause time.Duration) {
 	defer q.down.Store(false)
 	over := time.NewTimer(pause)
 	defer over.Stop()
-	for {
+	for ctx.Err() == nil { // what waits then is for finish
 		select {
 		case <-q.spans:
 			q.dropped.Add(1)
