@@ -35,7 +35,7 @@ func (v *Verdict) judge(q *Query, measures []cost.Measure, t *table, scale float
 				}
 			}
 			f := finding(q, m, r, limit, action)
-			if m.Learnt && action == Reject && r.where == byDefault {
+			if m.Learned && action == Reject && r.where == byDefault {
 				f.Action, f.Would = Report, Reject // it was let through before, so nobody is cut off unasked
 			}
 			v.add(f)

@@ -11,7 +11,7 @@ type Measure struct {
 	Detail string // only with Explain: the arithmetic, as in "3 levels: 100 × 50 × 20 = 100000"
 	Fix    string // only with Explain: how to lower this very one; "" for what the predictor's limit says
 	Target string // index or table; "" when unknown or all. Without Explain only if it costs no allocation
-	Learnt bool   // it is known from answers alone that it is so much
+	Learned bool   // it is known from answers alone that it is so much
 
 	Cap Cap // how the value can be lowered in place; zero when it cannot
 }

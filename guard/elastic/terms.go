@@ -139,7 +139,7 @@ func (r *Reader) collects(v int, values float64, known bool, c scope) {
 	stopped := values > r.stops
 	values = min(values, r.stops)
 	m := r.add(cost.AggCardinality, values, firstOf(r.get(v, "field"), r.get(v, "terms"), v))
-	m.Learnt = !known && values > or(r.o.Defaults.Cardinality, assumedCardinality)
+	m.Learned = !known && values > or(r.o.Defaults.Cardinality, assumedCardinality)
 	if !r.o.Explain {
 		return
 	}
@@ -147,7 +147,7 @@ func (r *Reader) collects(v int, values float64, known bool, c scope) {
 	switch {
 	case stopped:
 		m.Detail = figure(values) + " documents, after which the search ends"
-	case m.Learnt:
+	case m.Learned:
 		m.Detail = figure(values) + " values or more, as an answer showed: no other hint"
 	case !known:
 		m.Detail = figure(values) + " values or more, assumed: no hint"
