@@ -157,7 +157,7 @@ func (l *life) reply(sent <-chan struct{}) child.Result {
 
 // sentPatience is how long after an answer it may be noticed that its message was
 // written: the child may be quicker than the goroutine that wrote.
-const sentPatience = 100 * time.Millisecond
+const sentPatience = 20 * time.Millisecond
 
 // soon reports whether c is closed within sentPatience.
 func soon(c <-chan struct{}) bool {

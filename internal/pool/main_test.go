@@ -68,7 +68,7 @@ func beChild(mode string) int {
 			}
 			if strings.Contains(string(b[:n]), `"id":"m1"`) {
 				answer(message{ID: "m1"}, fmt.Sprintf(`,"reason":"%d"`, os.Getpid()))
-				<-time.After(10 * time.Millisecond)
+				<-time.After(300 * time.Millisecond)
 			}
 		}
 	case "slow":
