@@ -283,7 +283,11 @@ func TestAsRecursionWould(t *testing.T) {
 		if err != nil {
 			t.Fatalf("the other parser: %v\n%s", err, text)
 		}
-		want := newModel(document).operation(document.Operations[0])
+		m := newModel(document)
+		want := m.operation(document.Operations[0])
+		if m.fields > maxModel { // it has not gone through all
+			t.Skip("written out it is too large")
+		}
 
 		var r graphql.Reader
 		list, err := r.Read(nil, cost.Query{Body: []byte(text)}, cost.Options{Explain: true})
