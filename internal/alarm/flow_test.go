@@ -200,7 +200,7 @@ func TestOneOfManyProcessesTells(t *testing.T) {
 			a, _ := r.watch(Rule{Name: "any", Kind: Depth})
 			all = append(all, a)
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute + time.Second) // between two looks
 		if told := r.heard.take(); len(told) > 0 {
 			t.Fatalf("told %+v of nothing", told)
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -116,6 +117,7 @@ func program(role string) {
 	case "sleeper":
 		forever()
 	case "bomb":
+		haveThreads()
 		for {
 			c := exec.Command(os.Args[0])
 			c.Env = []string{envRole + "=bomb"}
@@ -129,6 +131,23 @@ func program(role string) {
 	default:
 		panic("no role " + role)
 	}
+}
+
+// haveThreads makes threads that stay for later: Go's runtime ends a process that
+// is refused one at the limit.
+func haveThreads() {
+	const threads = 8
+	var here, gone sync.WaitGroup
+	here.Add(threads)
+	for range threads {
+		gone.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			here.Done()
+			here.Wait()
+		})
+	}
+	gone.Wait()
 }
 
 func forever() { <-time.After(time.Hour) }
