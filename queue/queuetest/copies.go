@@ -13,7 +13,7 @@ func copyTests() map[string]func(*rig) {
 		"CopiesWait": testCopiesWait, "CopiesWaitForNobodyElse": testCopiesElsewhere, "WaitingCopiesBlockNobody": testCopiesBlockNobody,
 		"CopiesAfterLease": testCopiesAfterLease, "CopiesAfterRelease": testCopiesAfterRelease, "CopiesAfterPurge": testCopiesAfterPurge,
 		"CopiesGivenTogether": testCopiesTogether, "CopiesOfPriority": testCopiesOfPriority, "LateDeleteOfAWaitingCopy": testLateCopy,
-		"CopiesInFIFO": testCopiesFIFO,
+		"CopiesInFIFO": testCopiesFIFO, "CopiesOfAProvenSuspect": testCopiesProvenSuspect,
 	}
 }
 
@@ -189,6 +189,28 @@ func testLateCopy(r *rig) {
 	d.done(late)
 	d.done(b...)
 	r.wantCounts("jobs", 0, 0, 0)
+}
+
+// Copies of a proven payload fly together. When the worker of one vanishes, and
+// the store learns of its death only as it receives, the suspect still waits for
+// the others.
+func testCopiesProvenSuspect(r *rig) {
+	d := r.at("jobs", nil)
+	d.put(1, "a", "b", "c")
+	d.done(d.only())
+	both := d.claim(10).Messages
+	if len(both) != 2 {
+		r.Fatalf("received %v", bodies(both))
+	}
+	lost, stays := both[0], both[1]
+	d.change(queue.Change{Receipt: stays.Receipt, For: 3 * lease})
+	d.vanish(lost)
+	if c := d.claim(10); len(c.Messages) > 0 || !c.Held {
+		r.Fatalf("while another is in flight received %v, held: %v", bodies(c.Messages), c.Held)
+	}
+	d.wantState(1, poison.Suspect)
+	d.done(stays)
+	d.take(string(lost.Body))
 }
 
 // In a FIFO queue the whole group waits.

@@ -117,7 +117,7 @@ func (t *queueTx) unpark(d definition, p bezoar.Fingerprint, k *poison.Case) err
 	}
 	n := 1
 	switch {
-	case d.Settings.Quarantine.Off, k != nil && k.State == poison.Watched && k.Proven:
+	case d.Settings.Quarantine.Off, free(k):
 		n = whenProven
 	case k != nil && k.State == poison.Quarantined && t.now < k.Until:
 		n = whenRefused

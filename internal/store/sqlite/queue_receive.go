@@ -241,17 +241,33 @@ func (r *receiver) about(m *messageRow) (k *poison.Case, copied bool, err error)
 	if k, err = r.findCase(r.from.ID, m.Payload); err != nil {
 		return k, false, err
 	}
-	all := r.memo.flying
-	if k != nil && k.State == poison.Watched && k.Proven { // there may be many, and only these matter
-		all = r.memo.vanished
-	}
-	if copies := all.of(m.key()); len(copies) > 0 {
-		if copied, err = r.settleCopies(m, copies); err != nil {
-			return k, false, err
+	if free(k) { // there may be many in flight, and only the vanished matter
+		vanished := r.memo.vanished.of(m.key())
+		if k, copied, err = r.settled(m, k, vanished); err != nil {
+			return k, copied, err
 		}
-		k, err = r.findCase(r.from.ID, m.Payload)
+		if free(k) && !slices.Contains(vanished, m.seq) { // whose own end makes it a suspect
+			return k, copied, nil
+		}
 	}
-	return k, copied, err
+	return r.settled(m, k, r.memo.flying.of(m.key()))
+}
+
+// free reports whether copies need not wait for each other.
+func free(k *poison.Case) bool { return k != nil && k.State == poison.Watched && k.Proven }
+
+// settled is what is known of a payload once those copies have ended whose
+// lease is over, and whether one of them is in flight.
+func (r *receiver) settled(m *messageRow, k *poison.Case, copies []int64) (*poison.Case, bool, error) {
+	if len(copies) == 0 {
+		return k, false, nil
+	}
+	flies, err := r.settleCopies(m, copies)
+	if err != nil {
+		return k, false, err
+	}
+	k, err = r.findCase(r.from.ID, m.Payload)
+	return k, flies, err
 }
 
 func (r *receiver) give(m *fullRow, alone bool) {
