@@ -171,9 +171,26 @@ func (j *job) query(path, why string) guard.Query {
 	g := j.route.Guard
 	return guard.Query{
 		Kind: g.Kind, Method: j.req.Method, Path: path, RawQuery: j.req.Query, Dialect: g.Dialect,
-		ContentType: j.first(h1.ContentType), ContentEncoding: j.req.Get("Content-Encoding"), Body: j.body, Unread: why,
+		ContentType: j.first(h1.ContentType), ContentEncoding: j.encoding(), Body: j.body, Unread: why,
 		Route: j.route.Name, Request: j.id,
 	}
+}
+
+// encoding is how the body is packed. Several fields are one list: a worker may
+// heed any of them.
+func (j *job) encoding() string {
+	all := ""
+	for i := range j.req.Fields {
+		f := &j.req.Fields[i]
+		switch {
+		case !strings.EqualFold(f.Name, "Content-Encoding"):
+		case all == "":
+			all = f.Value
+		default:
+			all += ", " + f.Value
+		}
+	}
+	return all
 }
 
 func graver(a, b guard.Outcome) bool {

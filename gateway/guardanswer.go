@@ -26,7 +26,7 @@ func (j *job) listen(r *h1.Response) *hints.Note {
 	return j.notes
 }
 
-// packing is how an answer is packed.
+// packing is how an answer is packed. What is packed twice is not read.
 func packing(r *h1.Response) hints.Packing {
 	found := hints.Plain
 	for i := range r.Fields {
@@ -34,10 +34,21 @@ func packing(r *h1.Response) hints.Packing {
 		if !strings.EqualFold(f.Name, "Content-Encoding") || strings.EqualFold(f.Value, "identity") {
 			continue
 		}
-		if found != hints.Plain || !strings.EqualFold(f.Value, "gzip") && !strings.EqualFold(f.Value, "x-gzip") {
+		if found != hints.Plain {
 			return hints.Unknown
 		}
-		found = hints.Gzip
+		switch strings.ToLower(f.Value) {
+		case "gzip", "x-gzip":
+			found = hints.Gzip
+		case "deflate":
+			found = hints.Deflate
+		case "br":
+			found = hints.Brotli
+		case "zstd":
+			found = hints.Zstd
+		default:
+			return hints.Unknown
+		}
 	}
 	return found
 }

@@ -3,12 +3,17 @@ package gateway
 import (
 	"bytes"
 	"compress/gzip"
+	"compress/zlib"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/guard"
@@ -27,6 +32,19 @@ func zipped(text string) string {
 	_, _ = w.Write([]byte(text))
 	_ = w.Close()
 	return b.String()
+}
+
+// packedBy is what a backend answers, packed.
+func packedBy[W io.WriteCloser](by func(io.Writer) W) string {
+	var b bytes.Buffer
+	w := by(&b)
+	_, _ = w.Write([]byte(visited))
+	_ = w.Close()
+	return b.String()
+}
+
+func newZstd(w io.Writer) *zstd.Encoder {
+	return must(zstd.NewWriter(w, zstd.WithEncoderConcurrency(1)))
 }
 
 // learned is a guard with a learner that runs until the test ends, and what the
@@ -62,7 +80,12 @@ func TestTheGuardReadsAnswers(t *testing.T) {
 	answers := map[string]string{ // by index
 		"plain":   "HTTP/1.1 200 OK\nContent-Length: %d\n\n" + visited,
 		"packed":  "HTTP/1.1 200 OK\nContent-Encoding: gzip\nContent-Length: %d\n\n" + zipped(visited),
+		"br":      "HTTP/1.1 200 OK\nContent-Encoding: br\nContent-Length: %d\n\n" + packedBy(brotli.NewWriter),
+		"zstd":    "HTTP/1.1 200 OK\nContent-Encoding: ZSTD\nContent-Length: %d\n\n" + packedBy(newZstd),
+		"deflate": "HTTP/1.1 200 OK\nContent-Encoding: deflate\nContent-Length: %d\n\n" + packedBy(zlib.NewWriter),
 		"odd":     "HTTP/1.1 200 OK\nContent-Encoding: br\nContent-Length: %d\n\n" + visited,
+		"unknown": "HTTP/1.1 200 OK\nContent-Encoding: snappy\nContent-Length: %d\n\n" + visited,
+		"fields":  "HTTP/1.1 200 OK\nContent-Encoding: gzip\nContent-Encoding: br\nContent-Length: %d\n\n" + visited,
 		"twice":   "HTTP/1.1 200 OK\nContent-Encoding: gzip, gzip\nContent-Length: %d\n\n" + visited,
 		"tripped": "HTTP/1.1 429 Too Many Requests\nContent-Length: %d\n\n" + `{"error":{"type":"circuit_breaking_exception"}}`,
 		"chunked": "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n" + chunks(visited),
@@ -97,7 +120,7 @@ func TestTheGuardReadsAnswers(t *testing.T) {
 			t.Errorf("%s: %+v", index, o)
 		}
 		switch index {
-		case "odd", "twice":
+		case "odd", "twice", "unknown", "fields":
 			if o.Told != nil {
 				t.Errorf("%s: %+v", index, o.Told)
 			}
@@ -124,12 +147,12 @@ func TestTheGuardReadsAnswers(t *testing.T) {
 			}
 		}
 	}
-	for _, index := range []string{"odd", "twice", "tripped"} {
+	for _, index := range []string{"odd", "twice", "unknown", "fields", "tripped"} {
 		if h, ok := store.Field(index, "user"); ok {
 			t.Errorf("%s: %+v", index, h)
 		}
 	}
-	if s := g.Guard.Shapes(10); len(s) == 0 || s[0].Told != 3 || s[0].Backend != 21*time.Millisecond || s[0].Tripped != 1 || s[0].Observed != 6 {
+	if s := g.Guard.Shapes(10); len(s) == 0 || s[0].Told != 6 || s[0].Backend != 42*time.Millisecond || s[0].Tripped != 1 || s[0].Observed != 11 {
 		t.Errorf("%+v", s)
 	}
 }

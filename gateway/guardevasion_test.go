@@ -2,14 +2,18 @@ package gateway
 
 import (
 	"bytes"
+	"compress/flate"
 	"compress/gzip"
+	"compress/zlib"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/andybalholm/brotli"
 	"pgregory.net/rapid"
 
 	"github.com/bezoar-dev/bezoar/guard"
@@ -107,6 +111,77 @@ func TestStatementsThatArePacked(t *testing.T) {
 			t.Errorf("%v: %d were delivered", places, n)
 		}
 	}
+}
+
+// A body that is packed is read as what it holds, or refused, whatever a backend
+// can unpack.
+func TestPackedQueriesDoNotHide(t *testing.T) {
+	statement, document := "DELETE FROM t", `{"query": "{ a }"}`
+	for _, c := range []struct {
+		name, body string
+		fields     []string
+		want       string // the rule; "" is that it goes on
+	}{
+		{"gzip", gzipped(t, cheap), []string{"gzip"}, ""},
+		{"x-gzip", gzipped(t, cheap), []string{"X-GZIP"}, ""},
+		{"nothing", cheap, []string{"identity"}, ""},
+		{"costly gzip", gzipped(t, costly), []string{"gzip"}, "agg_product"},
+		{"costly x-gzip", gzipped(t, costly), []string{"x-gzip"}, "agg_product"},
+		{"costly deflate", deflated(zlib.NewWriter(nil), costly), []string{"deflate"}, "agg_product"},
+		{"deflate without a head", deflated(must(flate.NewWriter(nil, 5)), costly), []string{"deflate"}, "encoding"},
+		{"br", packedBy(brotli.NewWriter), []string{"br"}, "encoding"},
+		{"zstd", packedBy(newZstd), []string{"zstd"}, "encoding"},
+		{"what nobody knows", cheap, []string{"snappy"}, "encoding"},
+		{"twice", gzipped(t, gzipped(t, cheap)), []string{"gzip, gzip"}, "encoding"},
+		{"a list with nothing in it", gzipped(t, costly), []string{"identity, gzip"}, "encoding"},
+		{"two fields", gzipped(t, costly), []string{"identity", "gzip"}, "encoding"},
+		{"two fields, the other way round", gzipped(t, costly), []string{"gzip", "identity"}, "encoding"},
+		{"not called gzip", gzipped(t, costly), nil, "encoding"},
+		{"gzip that is none", cheap, []string{"gzip"}, "encoding"},
+		{"gzip that is cut off", gzipped(t, cheap)[:20], []string{"gzip"}, "encoding"},
+	} {
+		var lines []string
+		for _, f := range c.fields {
+			lines = append(lines, "Content-Encoding: "+f)
+		}
+		f, w := guarded(t, &Guard{Guard: newGuard(t, ""), Kind: guard.Elasticsearch}, Config{})
+		resp, answer := dial(t, f.addr).post("/idx/_search", c.body, lines...)
+		if ok := resp.StatusCode == 200; ok != (c.want == "") || !ok && (w.deliveries() != 0 || !strings.Contains(answer, `"guard:`+c.want+`"`)) {
+			t.Errorf("%s: %d %.300s", c.name, resp.StatusCode, answer)
+		}
+		if len(c.fields) == 0 || c.fields[0] == "identity" && len(c.fields) == 1 {
+			continue
+		}
+		for _, g := range []Guard{ // nothing that is packed is read
+			{Kind: guard.SQL}, {Kind: guard.SQL, Statement: []string{"json:$.q"}}, {Kind: guard.GraphQL}, {Kind: guard.Regex, Expressions: []string{"form:p"}},
+		} {
+			g.Guard = newGuard(t, "unparsable: reject")
+			f, w := guarded(t, &g, Config{})
+			body := gzipped(t, map[guard.Kind]string{guard.SQL: statement, guard.GraphQL: document, guard.Regex: "p=(a%2B)%2B%24"}[g.Kind])
+			if resp, answer := dial(t, f.addr).post("/", body, lines...); resp.StatusCode != 400 || w.deliveries() != 0 {
+				t.Errorf("%s, %s at %v: %d %.200s", c.name, g.Kind, g.Statement, resp.StatusCode, answer)
+			}
+		}
+	}
+}
+
+// deflated is a text as a packer makes it.
+func deflated(w interface {
+	io.WriteCloser
+	Reset(to io.Writer)
+}, text string) string {
+	var b bytes.Buffer
+	w.Reset(&b)
+	_, _ = w.Write([]byte(text))
+	_ = w.Close()
+	return b.String()
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err) // its arguments are right
+	}
+	return v
 }
 
 // Whatever a backend takes a path for, its search is read.

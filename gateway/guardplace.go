@@ -59,7 +59,7 @@ func (j *job) texts(dst, places []string) (texts []string, why string) {
 	if !inBody || len(j.body) == 0 {
 		return dst, ""
 	}
-	if e := j.req.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+	if e := j.encoding(); e != "" && !strings.EqualFold(e, "identity") {
 		return dst, "the body is packed: content encoding " + e
 	}
 	for _, place := range places {

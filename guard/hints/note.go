@@ -2,9 +2,7 @@ package hints
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
-	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,16 +31,6 @@ type Note struct {
 	body        [maxBody]byte
 }
 
-// Packing is how an answer is packed: its Content-Encoding.
-type Packing uint8
-
-// What is Unknown is not read.
-const (
-	Plain Packing = iota
-	Gzip
-	Unknown
-)
-
 // Write keeps as much of p as there is room for, and never fails.
 func (n *Note) Write(p []byte) (int, error) {
 	n.kept += copy(n.head[n.kept:], p)
@@ -59,9 +47,7 @@ type desk struct {
 	notes chan *Note // never full: it has room for all that are out
 
 	read, missed atomic.Int64
-	unzip        gzip.Reader // what follows belongs to Run
-	zipped       bytes.Reader
-	plain        [MaxHead]byte
+	unpacker     unpacker // what follows belongs to Run
 	owed         time.Duration
 }
 
@@ -117,7 +103,7 @@ func searched(path string) string {
 // look reads a note, and says how long that took.
 func (l *Learner) look(n *Note) time.Duration {
 	began := time.Now()
-	if head, ok := l.text(n); ok {
+	if head, ok := l.unpacker.text(n.Packing, n.head[:n.kept]); ok {
 		n.Observation.Told = l.says(n, head)
 		l.read.Add(1)
 	} else {
@@ -148,24 +134,6 @@ func (l *Learner) says(n *Note, head []byte) *guard.Told {
 		Took: a.Took, Buckets: a.Buckets, TimedOut: a.TimedOut, Partial: a.FailedShards > 0,
 		Tripped: a.FailedShards > 0 && bytes.Contains(head, []byte(breaker)),
 	}
-}
-
-// text is the head of an answer as it was before it was packed. ok is false for
-// what cannot be unpacked.
-func (l *Learner) text(n *Note) (head []byte, ok bool) {
-	switch n.Packing {
-	case Plain:
-		return n.head[:n.kept], true
-	case Unknown:
-		return nil, false
-	case Gzip:
-	}
-	l.zipped.Reset(n.head[:n.kept])
-	if l.unzip.Reset(&l.zipped) != nil {
-		return nil, false
-	}
-	size, _ := io.ReadFull(&l.unzip, l.plain[:]) // what comes before the cut is good
-	return l.plain[:size], size > 0
 }
 
 // rest keeps reading to a tenth of one core.

@@ -98,6 +98,10 @@ func TestNotesAreRead(t *testing.T) {
 		{"plain", "/shop/_search", Plain, counted, 200, &says, 300_000},
 		{"packed", "/shop/_search", Gzip, zip(counted), 200, &says, 300_000},
 		{"packed and long", "/shop/_search", Gzip, zip(long), 200, &says, 300_000},
+		{"packed as br", "/shop/_search", Brotli, string(pack(t, Brotli, []byte(long))), 200, &says, 300_000},
+		{"packed as zstd", "/shop/_search", Zstd, string(pack(t, Zstd, []byte(long))), 200, &says, 300_000},
+		{"packed as deflate", "/shop/_search", Deflate, string(pack(t, Deflate, []byte(long))), 200, &says, 300_000},
+		{"packed as br, and called zstd", "/shop/_search", Zstd, string(pack(t, Brotli, []byte(counted))), 200, nil, 0},
 		{"cut off while packed", "/shop/_search", Gzip, zip(counted)[:len(zip(counted))-9], 200, &says, 300_000},
 		{"packed in a way that is not read", "/shop/_search", Unknown, counted, 200, nil, 0},
 		{"not packed, though it says so", "/shop/_search", Gzip, counted, 200, nil, 0},
@@ -196,6 +200,7 @@ func BenchmarkNote(b *testing.B) {
 		answer  string
 	}{
 		"short": {Plain, counted}, "short-gzip": {Gzip, zip(counted)}, "long": {Plain, long},
+		"short-br": {Brotli, string(pack(b, Brotli, []byte(counted)))}, "short-zstd": {Zstd, string(pack(b, Zstd, []byte(counted)))},
 		"many-buckets": {Plain, `{"took":5,"aggregations":{"u":{"buckets":[` + strings.Repeat(`{"key":"some value","doc_count":123456},`, 2000) + `{}]}}}`},
 	} {
 		b.Run(name, func(b *testing.B) {
