@@ -90,8 +90,9 @@ func (a *analysis) prepare(c counts) bool {
 	a.reach = a.auto.reachable()
 	a.forge = newForge(a.auto, a.left)
 	a.forge.wants, a.forge.rough = g.regions > 0, g.counted > 0
+	prog := compile(a.tree, a.options.Dialect)
 	a.trial = &trial{
-		m: newMachine(compile(a.tree, a.options.Dialect), a.alpha), left: a.left,
+		m: newMachine(prog, a.alpha), tally: newTally(prog, a.alpha), left: a.left,
 		anchored: a.options.Anchored, counted: g.counted, choice: g.choice,
 		exact: !a.tree.inexact && g.counted == 0,
 	}

@@ -21,6 +21,7 @@ const (
 // trial runs attacks and looks at how their steps grow.
 type trial struct {
 	m        *machine
+	tally    *tally // nil where only the machine will do
 	left     *budget
 	anchored bool
 	exact    bool // the automaton has no path that the engine has not
@@ -42,15 +43,25 @@ type runner func(w attack, n, limit int) (steps int, over bool)
 
 // attempt is the steps of one attempt where the match begins.
 func (t *trial) attempt(w attack, n, limit int) (steps int, over bool) {
-	e := t.m.attempt(w.text(n), w.start, min(limit, t.left.left))
-	t.left.spend(e.total)
+	var e effort
+	if limit = min(limit, t.left.left); t.tally != nil {
+		e = t.tally.attempt(w, n, limit)
+	} else {
+		e = t.m.attempt(w.text(n), w.start, limit)
+	}
+	t.left.spend(e.work)
 	return e.total, e.over
 }
 
 // seek is the steps of a whole search.
 func (t *trial) seek(w attack, n, limit int) (steps int, over bool) {
-	e := t.m.search(w.text(n), t.anchored, min(limit, t.left.left))
-	t.left.spend(e.total)
+	var e effort
+	if limit = min(limit, t.left.left); t.tally != nil {
+		e = t.tally.search(w, n, t.anchored, limit)
+	} else {
+		e = t.m.search(w.text(n), t.anchored, limit)
+	}
+	t.left.spend(e.work)
 	return e.total, e.over
 }
 

@@ -30,6 +30,7 @@ func newMachine(p *program, a *alphabet) *machine {
 // effort is what a search took.
 type effort struct {
 	total   int // steps
+	work    int // what it took to count them
 	matched bool
 	over    bool // it was cut off
 }
@@ -46,7 +47,7 @@ func (m *machine) search(text []int, anchored bool, limit int) effort {
 	for start := 0; start <= last && !e.matched && m.steps < m.limit; start++ {
 		e.matched = m.try(start)
 	}
-	e.total, e.over = m.steps, m.steps >= m.limit
+	e.total, e.work, e.over = m.steps, m.steps, m.steps >= m.limit
 	return e
 }
 
@@ -54,7 +55,7 @@ func (m *machine) search(text []int, anchored bool, limit int) effort {
 func (m *machine) attempt(text []int, start, limit int) effort {
 	m.text, m.steps, m.limit = text, 0, limit
 	matched := m.try(start)
-	return effort{total: m.steps, matched: matched, over: m.steps >= m.limit}
+	return effort{total: m.steps, work: m.steps, matched: matched, over: m.steps >= m.limit}
 }
 
 func (m *machine) try(start int) bool {
@@ -153,7 +154,7 @@ func (m *machine) step(pc int32, pos int) (next int32, to int, ok bool) {
 	case inSave:
 		m.setSlot(i.a, pos)
 	case inAssert:
-		return pc + 1, pos, m.holds(i.kind, pos)
+		return pc + 1, pos, m.alpha.holds(i.kind, m.text, pos)
 	case inBackref:
 		return m.backref(i, pc, pos)
 	case inLook, inAtomic:
@@ -252,10 +253,11 @@ func (m *machine) backref(i *inst, pc int32, pos int) (int32, int, bool) {
 	return pc + 1, pos + to - from, true
 }
 
-func (m *machine) holds(kind assert, pos int) bool {
-	end := len(m.text)
-	line := func(i int) bool { return m.alpha.in(m.alpha.lines, m.text[i]) }
-	word := func(i int) bool { return i >= 0 && i < end && m.alpha.in(m.alpha.words, m.text[i]) }
+// holds says whether an assertion does at pos.
+func (a *alphabet) holds(kind assert, text []int, pos int) bool {
+	end := len(text)
+	line := func(i int) bool { return a.in(a.lines, text[i]) }
+	word := func(i int) bool { return i >= 0 && i < end && a.in(a.words, text[i]) }
 	switch kind {
 	case atStart, atSearch:
 		return pos == 0

@@ -3,7 +3,7 @@ package redos
 // An instruction of the matcher.
 type inst struct {
 	op   inOp
-	neg  bool // inLook
+	neg  bool // inLook; inCount: lazy; inHere: of a loop that counts
 	back bool // step to the left
 	fold bool // inBackref
 	kind assert
@@ -204,7 +204,7 @@ func (c *compiler) counted(n *node, empty bool) {
 	c.add(inst{op: inZero, a: rounds})
 	loop := c.add(inst{op: inCount, a: rounds, n: int32(n.min), m: int32(n.max), neg: n.lazy})
 	if empty {
-		c.add(inst{op: inHere, a: place})
+		c.add(inst{op: inHere, a: place, neg: true})
 	}
 	c.emit(n.subs[0])
 	round := inst{op: inRound, a: rounds, b: int32(loop), n: -1}

@@ -11,8 +11,10 @@ type attack struct {
 	start                int // where in the prefix the match begins
 }
 
-func (w *attack) text(n int) []int {
-	text := make([]int, 0, len(w.prefix)+n*len(w.pump)+len(w.suffix))
+func (w *attack) text(n int) []int { return w.appendTo(make([]int, 0, w.size(n)), n) }
+
+// appendTo appends the text of n pumps.
+func (w *attack) appendTo(text []int, n int) []int {
 	text = append(text, w.prefix...)
 	for range n {
 		text = append(text, w.pump...)
