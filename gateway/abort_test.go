@@ -100,27 +100,13 @@ func TestCallerGoneBeforeItsTurn(t *testing.T) {
 	}
 }
 
-// TestOverdue: an answer that does not begin in time, and one that begins in time
-// and then takes its time.
+// TestOverdue: an answer that does not begin in time.
 func TestOverdue(t *testing.T) {
-	goOn := make(chan bool)
 	w := startWorker(t, func(c *workerConn) {
-		for {
-			r, _ := c.request()
-			switch {
-			case r == nil:
-				return
-			case r.URL.Path == "/late":
-				c.hungUp()
-			case r.URL.Path == "/half":
-				c.send("HTTP/1.1 200 OK\nContent-")
-				c.hungUp()
-			default:
-				c.send("HTTP/1.1 200 OK\nContent-Length: 5\n\nhe")
-				<-goOn
-				c.send("llo")
-			}
+		if r, _ := c.request(); r != nil && r.URL.Path == "/half" {
+			c.send("HTTP/1.1 200 OK\nContent-")
 		}
+		c.hungUp()
 	})
 	d := newDirect(t, w.addr)
 	const timeout = 50 * time.Millisecond
@@ -139,65 +125,107 @@ func TestOverdue(t *testing.T) {
 			t.Errorf("%s: fault %d, begun %v", path, r.Fault, r.Begun)
 		}
 	}
-	c := dial(t, f.addr)
-	c.send("GET /slow HTTP/1.1\nHost: h\n\n")
-	resp, err := http.ReadResponse(c.br, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-time.After(2 * timeout)
-	close(goOn)
-	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "hello" {
-		t.Errorf("got %q, %v", body, err)
-	}
 }
 
-// TestSlowUploadIsNotOverdue: while a body streams, its progress counts, and the
-// worker is not blamed for a caller that is slow.
+// TestBegunInTime: an answer that begins in time may then take its time.
+func TestBegunInTime(t *testing.T) {
+	given(t, 50*time.Millisecond, func(timeout time.Duration) bool {
+		goOn := make(chan bool, 1)
+		defer close(goOn)
+		w := startWorker(t, func(c *workerConn) {
+			if r, _ := c.request(); r == nil {
+				return
+			}
+			c.send("HTTP/1.1 200 OK\nContent-Length: 5\n\nhe")
+			<-goOn
+			c.send("llo")
+		})
+		f := serve(t, Route{Doer: newDirect(t, w.addr), Timeout: timeout}, Config{}, ServerConfig{})
+		c := dial(t, f.addr)
+		c.send("GET / HTTP/1.1\nHost: h\n\n")
+		resp, err := http.ReadResponse(c.br, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode == http.StatusGatewayTimeout {
+			return false
+		}
+		<-time.After(2 * timeout)
+		goOn <- true
+		if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "hello" {
+			t.Errorf("got %q, %v", body, err)
+		}
+		return true
+	})
+}
+
+// TestSlowUploadIsNotOverdue: while a body streams, its progress counts.
 func TestSlowUploadIsNotOverdue(t *testing.T) {
+	w := startWorker(t, answering(hello))
+	given(t, 60*time.Millisecond, func(timeout time.Duration) bool {
+		d := newDirect(t, w.addr)
+		f := serve(t, Route{Doer: d, Timeout: timeout, Buffer: 10}, Config{}, ServerConfig{BodyTimeout: 4 * timeout})
+		c := dial(t, f.addr)
+		c.send("POST / HTTP/1.1\nHost: h\nContent-Length: 30\n\n0123456789")
+		for range 2 {
+			<-time.After(2 * timeout)
+			_, _ = io.WriteString(c, "0123456789")
+		}
+		resp, err := http.ReadResponse(c.br, nil)
+		if err != nil || resp.StatusCode == http.StatusRequestTimeout || resp.StatusCode == http.StatusGatewayTimeout {
+			return false // we were too slow, or the worker
+		}
+		if resp.StatusCode != http.StatusOK {
+			t.Errorf("status %d", resp.StatusCode)
+		}
+		if r := d.result(); r.Fault != dispatch.NoFault {
+			t.Errorf("fault %d, %v", r.Fault, r.Err)
+		}
+		return true
+	})
+}
+
+// TestStalledUploads: the worker is not blamed for a caller who sends nothing
+// more, and is for reading nothing more.
+func TestStalledUploads(t *testing.T) {
+	over := make(chan bool)
 	w := startWorker(t, func(c *workerConn) {
 		r, err := http.ReadRequest(c.br)
 		if err != nil {
 			return
 		}
 		if r.URL.Path == "/deaf" { // reads nothing of the body
-			<-time.After(patience / 10)
+			<-over
 			c.reset()
 			return
 		}
 		_, _ = io.Copy(io.Discard, r.Body)
 		c.send(hello)
 	})
-	d := newDirect(t, w.addr)
-	const timeout = 60 * time.Millisecond
-	f := serve(t, Route{Doer: d, Timeout: timeout, Buffer: 10}, Config{}, ServerConfig{BodyTimeout: 4 * timeout})
-
-	t.Run("slow caller", func(t *testing.T) {
-		c := dial(t, f.addr)
-		c.send("POST / HTTP/1.1\nHost: h\nContent-Length: 30\n\n0123456789")
-		for range 2 {
-			<-time.After(2 * timeout)
-			c.send("0123456789")
-		}
-		if resp, _ := c.answer("POST"); resp.StatusCode != 200 {
-			t.Errorf("status %d", resp.StatusCode)
-		}
-		if r := d.result(); r.Fault != dispatch.NoFault {
-			t.Errorf("fault %d, %v", r.Fault, r.Err)
-		}
-	})
+	t.Cleanup(func() { close(over) })
+	serving := func(timeout time.Duration) (*direct, *rawCaller) {
+		d := newDirect(t, w.addr)
+		return d, dial(t, serve(t, Route{Doer: d, Timeout: timeout, Buffer: 10}, Config{}, ServerConfig{BodyTimeout: 4 * timeout}).addr)
+	}
 	t.Run("silent caller", func(t *testing.T) {
-		c := dial(t, f.addr)
-		c.send("POST / HTTP/1.1\nHost: h\nContent-Length: 30\n\n0123456789")
-		if resp, _ := c.answer("POST"); resp.StatusCode != 408 {
-			t.Errorf("status %d", resp.StatusCode)
-		}
-		if r := d.result(); r.Fault != dispatch.CallerGone {
-			t.Errorf("fault %d, %v", r.Fault, r.Err)
-		}
+		given(t, 60*time.Millisecond, func(timeout time.Duration) bool {
+			d, c := serving(timeout)
+			c.send("POST / HTTP/1.1\nHost: h\nContent-Length: 30\n\n0123456789")
+			switch resp, _ := c.answer("POST"); resp.StatusCode {
+			case http.StatusRequestTimeout:
+			case http.StatusGatewayTimeout: // the head alone took longer
+				return false
+			default:
+				t.Errorf("status %d", resp.StatusCode)
+			}
+			if r := d.result(); r.Fault != dispatch.CallerGone {
+				t.Errorf("fault %d, %v", r.Fault, r.Err)
+			}
+			return true
+		})
 	})
 	t.Run("deaf worker", func(t *testing.T) {
-		c := dial(t, f.addr)
+		d, c := serving(60 * time.Millisecond)
 		c.send("POST /deaf HTTP/1.1\nHost: h\nContent-Length: 100000000\n\n")
 		go func() {
 			for piece := make([]byte, 100_000); ; {

@@ -24,7 +24,20 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is how long a test waits for what must happen.
-const patience = 10 * time.Second
+const patience = time.Minute
+
+// given runs a trial with ever more time, until it says that the time was enough:
+// what has to happen within a timeout does so in the end, on the slowest machine.
+func given(t *testing.T, first time.Duration, trial func(timeout time.Duration) bool) {
+	t.Helper()
+	for timeout := first; timeout < patience/4; timeout *= 5 {
+		if trial(timeout) || t.Failed() {
+			return
+		}
+		t.Logf("%v was not enough", timeout)
+	}
+	t.Error("no time was enough")
+}
 
 // crlf turns the line ends of a literal into those of HTTP.
 func crlf(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }

@@ -256,6 +256,7 @@ func TestPoolGetsEveryPlaceBack(t *testing.T) {
 		c.Close()
 		settled(t, func() bool { return pool.Stats().InFlight == 0 })
 	}
+	settled(t, func() bool { return all.List()[0].Counts.Calls >= 2 })
 	if s := all.List()[0]; s.Counts.Calls != 2 || s.Counts.Failed != 1 {
 		t.Errorf("the breaker has seen %+v, want one good call and one that panicked", s.Counts)
 	}
