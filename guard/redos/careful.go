@@ -14,7 +14,7 @@ const (
 type place struct {
 	at    [3]int32
 	split bool // the first two ways have parted
-	set   bitset
+	set   int32
 	from  int32
 	atom  int
 }
@@ -24,10 +24,16 @@ type place struct {
 type careful struct {
 	*forge
 	c      candidate
-	region int32
+	as     *subsets
 	reach  []bitset
 	places []place
-	seen   map[string]bool
+	seen   map[visit]bool
+}
+
+type visit struct {
+	at    [3]int32
+	set   int32
+	split bool
 }
 
 // careful is the attacks with such a pump; none if there is none nearby.
@@ -55,21 +61,21 @@ func (f *forge) carefully(c candidate, reach []bitset) []attack {
 	if c.class == Polynomial {
 		target = c.target
 	}
-	s := &careful{forge: f, c: c, region: f.states[target].region, reach: reach, seen: map[string]bool{}}
+	s := &careful{forge: f, c: c, as: f.as(target), reach: reach, seen: map[visit]bool{}}
 	var out []attack
 	prefixes := f.prefixes(c)
-	if _, ok := f.run(prefixes[0], c.seek, s.region); !ok && !c.seek {
-		if p, ok := f.quiet(c.pivot, s.region); ok {
+	if _, ok := s.as.run(prefixes[0], c.seek); !ok && !c.seek {
+		if p, ok := f.quiet(s.as, c.pivot); ok {
 			prefixes = []attack{p}
 		}
 	}
 	for _, prefix := range prefixes {
-		at, ok := f.run(prefix, c.seek, s.region)
-		if !ok || !c.seek && !at.set.has(c.pivot) {
+		at, ok := s.as.run(prefix, c.seek)
+		if !ok || !c.seek && !s.as.has(at.set, c.pivot) {
 			continue
 		}
-		at.set.set(target) // after the first pump it will be
-		w, ok := s.search(at.set)
+		w, ok := s.search(s.as.with(at.set, target)) // after the first pump it will be
+
 		if !ok {
 			continue
 		}
@@ -81,7 +87,7 @@ func (f *forge) carefully(c candidate, reach []bitset) []attack {
 	return out
 }
 
-func (s *careful) search(set bitset) ([]int, bool) {
+func (s *careful) search(set int32) ([]int, bool) {
 	clear(s.seen)
 	first := place{at: [3]int32{s.c.pivot, s.c.pivot, s.c.target}, set: set, from: -1}
 	if s.c.class == Exponential {
@@ -90,12 +96,12 @@ func (s *careful) search(set bitset) ([]int, bool) {
 	s.places = append(s.places[:0], first)
 	for i := 0; i < len(s.places) && i < maxCareful && s.left.left > 0; i++ {
 		for _, atom := range s.order {
-			next, ok := s.read(s.places[i].set, atom, s.region)
+			next, ok := s.as.read(s.places[i].set, atom)
 			if !ok || !s.move(int32(i), atom, next) {
 				continue
 			}
 			w := s.word()
-			if _, ok := s.read(s.places[len(s.places)-1].set, w[0], s.region); ok { // nor does one end here
+			if _, ok := s.as.read(s.places[len(s.places)-1].set, w[0]); ok { // nor does one end here
 				return w, true
 			}
 		}
@@ -104,9 +110,8 @@ func (s *careful) search(set bitset) ([]int, bool) {
 }
 
 // move reads an atom in every way; true if that closes the loop.
-func (s *careful) move(i int32, atom int, set bitset) bool {
+func (s *careful) move(i int32, atom int, set int32) bool {
 	p := s.places[i]
-	key := set.key()
 	for _, e := range s.states[p.at[0]].edges {
 		if !s.c.a.in.has(e.to) || !s.states[e.to].bag.has(atom) {
 			continue
@@ -119,7 +124,7 @@ func (s *careful) move(i int32, atom int, set bitset) bool {
 				if s.c.a.in.has(f.to) {
 					next := place{at: [3]int32{e.to, f.to, s.c.pivot}, set: set, from: i, atom: atom}
 					next.split = p.split || e.to != f.to || f.twice && p.at[0] == p.at[1]
-					if s.add(next, key) {
+					if s.add(next) {
 						return true
 					}
 				}
@@ -130,7 +135,7 @@ func (s *careful) move(i int32, atom int, set bitset) bool {
 			}
 			for _, g := range s.states[p.at[2]].edges {
 				if s.c.b.in.has(g.to) && s.states[g.to].bag.has(atom) &&
-					s.add(place{at: [3]int32{e.to, f.to, g.to}, set: set, from: i, atom: atom}, key) {
+					s.add(place{at: [3]int32{e.to, f.to, g.to}, set: set, from: i, atom: atom}) {
 					return true
 				}
 			}
@@ -140,17 +145,12 @@ func (s *careful) move(i int32, atom int, set bitset) bool {
 }
 
 // add remembers a place; true if it is the goal.
-func (s *careful) add(p place, key string) bool {
-	for _, v := range p.at {
-		key += string([]byte{byte(v), byte(v >> 8)})
-	}
-	if p.split {
-		key += "!"
-	}
-	if s.seen[key] {
+func (s *careful) add(p place) bool {
+	v := visit{p.at, p.set, p.split}
+	if s.seen[v] {
 		return false
 	}
-	s.seen[key] = true
+	s.seen[v] = true
 	s.places = append(s.places, p)
 	if s.c.class == Exponential {
 		return p.split && p.at == [3]int32{s.c.pivot, s.c.pivot, s.c.pivot}

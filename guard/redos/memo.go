@@ -5,7 +5,7 @@ package redos
 type rounds struct {
 	all []round
 	ids map[round]int32
-	on  []int32 // by number: the same after a rune more; 0: not asked yet
+	to  []turns // by number
 }
 
 // round is how far one loop is.
@@ -16,8 +16,15 @@ type round struct {
 	moved bool  // this round has read a rune
 }
 
+// turns is where a round leads; 0: not asked yet.
+type turns struct {
+	read  int32 // after a rune more
+	again int32 // when the next round begins
+	inner int32 // into the loop that was entered last
+}
+
 func (r *rounds) reset() {
-	r.all, r.on = append(r.all[:0], round{moved: true}), append(r.on[:0], 0)
+	r.all, r.to = append(r.all[:0], round{moved: true}), append(r.to[:0], turns{})
 	r.ids = nil
 }
 
@@ -30,25 +37,41 @@ func (r *rounds) id(k round) int32 {
 	}
 	id := int32(len(r.all))
 	r.ids[k] = id
-	r.all, r.on = append(r.all, k), append(r.on, 0)
+	r.all, r.to = append(r.all, k), append(r.to, turns{})
 	return id
 }
 
 // enter begins a loop inside another.
 func (r *rounds) enter(outer, loop int32) int32 {
-	return r.id(round{outer: outer, loop: loop})
+	if in := r.to[outer].inner; in != 0 && r.all[in].loop == loop {
+		return in
+	}
+	in := r.id(round{outer: outer, loop: loop})
+	r.to[outer].inner = in
+	return in
+}
+
+// again begins the next round, of those up to most, past which they are alike.
+func (r *rounds) again(id, most int32) int32 {
+	if r.to[id].again == 0 {
+		k := r.all[id]
+		k.done, k.moved = min(k.done+1, most), false
+		next := r.id(k)
+		r.to[id].again = next
+	}
+	return r.to[id].again
 }
 
 // read is the rounds after a rune: all that are open have moved.
 func (r *rounds) read(id int32) int32 {
-	if id == 0 || r.on[id] != 0 {
-		return r.on[id]
+	if id == 0 || r.to[id].read != 0 {
+		return r.to[id].read
 	}
 	k := r.all[id]
 	k.outer, k.moved = r.read(k.outer), true
-	on := r.id(k)
-	r.on[id] = on
-	return on
+	next := r.id(k)
+	r.to[id].read = next
+	return next
 }
 
 // memo finds cells by key, in a table that is emptied without being cleared.
@@ -65,7 +88,7 @@ type entry struct {
 }
 
 const (
-	smallestTable = 256
+	smallestTable = 512
 	epochTags     = 1 << 15 // one for all texts, and one for each
 )
 

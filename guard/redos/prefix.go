@@ -85,26 +85,23 @@ func (f *forge) detours(c candidate) []attack {
 const maxQuiet = 300
 
 // quiet is a prefix to state to on which no match ends, if there is one nearby.
-func (f *forge) quiet(to, region int32) (p attack, ok bool) {
+func (f *forge) quiet(d *subsets, to int32) (p attack, ok bool) {
 	type place struct {
 		at   int32
-		set  bitset
+		set  int32
 		from int
 		atom int
 	}
-	first := newBitset(len(f.states))
-	first.set(0)
-	places := []place{{set: first, from: -1}}
-	seen := map[string]bool{}
+	places := []place{{set: d.start(), from: -1}}
+	seen := map[[2]int32]bool{}
 	for i := 0; i < len(places) && len(places) < maxQuiet && f.left.left > 0; i++ {
 		for _, atom := range f.order {
-			next, ok := f.read(places[i].set, atom, region)
+			next, ok := d.read(places[i].set, atom)
 			if !ok {
 				continue
 			}
-			key := next.key()
 			for _, e := range f.states[places[i].at].edges {
-				id := key + string([]byte{byte(e.to), byte(e.to >> 8)})
+				id := [2]int32{next, e.to}
 				if !f.states[e.to].bag.has(atom) || seen[id] {
 					continue
 				}

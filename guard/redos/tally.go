@@ -295,11 +295,11 @@ func (t *tally) turn(i *inst, pc, in int32) (int32, int32, bool) {
 		if i.n >= 0 && !r.moved && r.done >= loop.n {
 			return loop.b, r.outer, !t.prog.strict
 		}
-		done := r.done + 1
-		if loop.m >= unbounded { // more rounds than must be make no difference
-			done = min(done, loop.n)
+		most := loop.m
+		if most >= unbounded { // more rounds than must be make no difference
+			most = loop.n
 		}
-		return i.b, t.rounds.id(round{outer: r.outer, loop: r.loop, done: done}), true
+		return i.b, t.rounds.again(in, most), true
 	case inSave:
 		return pc + 1, in, true
 	default:

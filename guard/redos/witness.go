@@ -37,14 +37,26 @@ const (
 type forge struct {
 	*automaton
 	left   *budget
-	common []int // by atom: how many states read it
-	rough  bool  // counted repeats were taken for loops: a match ends later than it seems
-	wants  bool  // the pattern has lookaheads that are not modelled
-	order  []int // atoms, those first that fewest states read
+	common []int              // by atom: how many states read it
+	rough  bool               // counted repeats were taken for loops: a match ends later than it seems
+	wants  bool               // the pattern has lookaheads that are not modelled
+	order  []int              // atoms, those first that fewest states read
+	seen   map[int32]*subsets // by region
+}
+
+// as is the automaton determinised as the region of a state sees it.
+func (f *forge) as(state int32) *subsets {
+	region := f.states[state].region
+	d := f.seen[region]
+	if d == nil {
+		d = newSubsets(f.automaton, region, f.left)
+		f.seen[region] = d
+	}
+	return d
 }
 
 func newForge(m *automaton, left *budget) *forge {
-	f := &forge{automaton: m, left: left, common: make([]int, len(m.alpha.runes))}
+	f := &forge{automaton: m, left: left, common: make([]int, len(m.alpha.runes)), seen: map[int32]*subsets{}}
 	for atom := range f.common {
 		f.order = append(f.order, atom)
 	}
@@ -86,8 +98,9 @@ func (f *forge) spell(word []bag, rarest bool) []int {
 
 // leads says whether a prefix gets to where the candidate's ways part.
 func (f *forge) leads(p attack, c candidate) bool {
-	at, ok := f.run(p, c.seek, 0)
-	return ok && (c.seek || at.set.has(c.pivot))
+	d := f.as(0)
+	at, ok := d.run(p, c.seek)
+	return ok && (c.seek || d.has(at.set, c.pivot))
 }
 
 // attacks lists what is worth trying for a candidate, the most promising first.
@@ -102,7 +115,7 @@ func (f *forge) attacks(c candidate) []attack {
 		w := prefixes[0]
 		for _, p := range prefixes {
 			p.pump = pump
-			if _, _, ok := f.settle(p, c.seek, 0); ok && f.leads(p, c) {
+			if _, _, ok := f.as(0).settle(p, c.seek); ok && f.leads(p, c) {
 				w = p
 				break
 			}
@@ -121,9 +134,9 @@ func (f *forge) attacks(c candidate) []attack {
 // least of what goes through the loop.
 func (f *forge) ending(c candidate, w attack) []attack {
 	var suffixes [][]int
-	region := f.states[max(c.pivot, c.target)].region
-	if at, period, ok := f.settle(w, c.seek, region); ok {
-		suffixes = f.suffixes(at, region)
+	d := f.as(max(c.pivot, c.target))
+	if at, period, ok := d.settle(w, c.seek); ok {
+		suffixes = f.suffixes(d, at)
 		w.pump = slices.Repeat(w.pump, period)
 	}
 	if len(suffixes) == 0 {
@@ -134,12 +147,8 @@ func (f *forge) ending(c candidate, w attack) []attack {
 		if c.seek {
 			from = from[1:]
 		}
-		at := spot{set: newBitset(len(f.states))}
-		for _, v := range from {
-			at.set.set(v)
-		}
-		if at, period, ok := f.pumped(at, w.pump, false, region); ok {
-			suffixes = f.suffixes(at, region)
+		if at, period, ok := d.pumped(spot{set: d.of(from...)}, w.pump, false); ok {
+			suffixes = f.suffixes(d, at)
 			w.pump = slices.Repeat(w.pump, period)
 		}
 	}
@@ -160,64 +169,53 @@ func (f *forge) ending(c candidate, w attack) []attack {
 
 // spot is where all ways through a text have come to.
 type spot struct {
-	set  bitset
+	set  int32
 	last bool // a match may end before the newline just read if no more follows
 }
-
-func (s spot) equal(t spot) bool { return s.last == t.last && slices.Equal(s.set, t.set) }
 
 // run reads a prefix, up to its start as a search does that has not begun to
 // match, and from there on as one match does, or if seeking as all that begin.
 // ok is false if a match ends on the way.
-func (f *forge) run(w attack, seeking bool, region int32) (at spot, ok bool) {
-	at.set = newBitset(len(f.states))
-	at.set.set(0)
-	if at, ok = f.on(at, w.prefix[:w.start], true, region); ok {
-		at, ok = f.on(at, w.prefix[w.start:], seeking, region)
+func (d *subsets) run(w attack, seeking bool) (at spot, ok bool) {
+	at.set = d.start()
+	if at, ok = d.on(at, w.prefix[:w.start], true); ok {
+		at, ok = d.on(at, w.prefix[w.start:], seeking)
 	}
 	return at, ok
 }
 
 // on reads on.
-func (f *forge) on(at spot, text []int, seeking bool, region int32) (spot, bool) {
+func (d *subsets) on(at spot, text []int, seeking bool) (spot, bool) {
 	for _, atom := range text {
-		next, ok := f.read(at.set, atom, region)
+		next, ok := d.read(at.set, atom)
 		if !ok {
 			return spot{}, false
 		}
 		if !seeking {
-			f.begun(next)
+			next = d.begun(next)
 		}
-		at = spot{next, f.alpha.in(f.alpha.lines, atom) && f.ends(at.set, region, beforeLast)}
+		at = spot{next, d.alpha.in(d.alpha.lines, atom) && d.ends(at.set, beforeLast)}
 	}
 	return at, true
 }
 
-// begun takes out the states of a search that has not begun to match: what
-// begins later is tried later, and too late to help.
-func (f *forge) begun(set bitset) {
-	for v := range f.seek {
-		set[v/64] &^= 1 << (v % 64)
-	}
-}
-
 // settle reads prefix and pumps until the states come again, after as many pumps
 // as the period says.
-func (f *forge) settle(w attack, seeking bool, region int32) (at spot, period int, ok bool) {
-	if at, ok = f.run(w, seeking, region); !ok {
+func (d *subsets) settle(w attack, seeking bool) (at spot, period int, ok bool) {
+	if at, ok = d.run(w, seeking); !ok {
 		return spot{}, 0, false
 	}
-	return f.pumped(at, w.pump, seeking, region)
+	return d.pumped(at, w.pump, seeking)
 }
 
-func (f *forge) pumped(at spot, pump []int, seeking bool, region int32) (_ spot, period int, ok bool) {
+func (d *subsets) pumped(at spot, pump []int, seeking bool) (_ spot, period int, ok bool) {
 	var seen []spot
 	for range maxSettle {
-		if at, ok = f.on(at, pump, seeking, region); !ok {
+		if at, ok = d.on(at, pump, seeking); !ok {
 			return spot{}, 0, false
 		}
 		for i := len(seen) - 1; i >= max(0, len(seen)-maxPeriod); i-- {
-			if !seen[i].equal(at) {
+			if seen[i] != at {
 				continue
 			}
 			for period = len(seen) - i; (i+1)%period != 0; i++ { // whole periods from the beginning
@@ -229,59 +227,20 @@ func (f *forge) pumped(at spot, pump []int, seeking bool, region int32) (_ spot,
 	return at, 1, true
 }
 
-// read is the states after one more rune; ok is false if a match ends before it.
-func (f *forge) read(set bitset, atom int, region int32) (next bitset, ok bool) {
-	next = newBitset(len(f.states))
-	fits := uint8(0)
-	for v := range f.states[1:f.seek] {
-		if f.states[v+1].bag.has(atom) {
-			fits |= 1 << f.states[v+1].flavor
-		}
-	}
-	for i, w := range set {
-		for ; w != 0; w &= w - 1 {
-			s := &f.states[i*64+trailing(w)]
-			if !f.left.spend(len(s.edges)) || s.accept&fits != 0 && (s.region == 0 || s.region == region) {
-				return nil, false
-			}
-			for _, e := range s.edges {
-				if f.states[e.to].bag.has(atom) {
-					next.set(e.to)
-				}
-			}
-		}
-	}
-	return next, true
-}
-
-// ends says whether a match may end before what: a flavor's bit.
-func (f *forge) ends(set bitset, region int32, what uint8) bool {
-	for i, w := range set {
-		for ; w != 0; w &= w - 1 {
-			s := &f.states[i*64+trailing(w)]
-			if s.accept&what != 0 && (s.region == 0 || s.region == region) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // suffixes finds short words after which no match has ended or can.
-func (f *forge) suffixes(from spot, region int32) [][]int {
+func (f *forge) suffixes(d *subsets, from spot) [][]int {
 	type node struct {
 		spot
 		word []int
 	}
 	var out [][]int
-	seen := map[string]bool{}
-	from.set = slices.Clone(from.set)
-	f.begun(from.set)
+	from.set = d.begun(from.set)
+	seen := map[spot]bool{}
 	queue := []node{{from, nil}}
 	for n := 0; len(queue) > 0 && n < maxSubsets && len(out) < maxSuffixes; n++ {
 		now := queue[0]
 		queue = queue[1:]
-		if !now.last && !f.ends(now.set, region, textEdge) {
+		if !now.last && !d.ends(now.set, textEdge) {
 			out = append(out, now.word)
 			if len(now.word) == 0 {
 				continue // a rune more makes another suffix worth trying
@@ -291,16 +250,9 @@ func (f *forge) suffixes(from spot, region int32) [][]int {
 			continue
 		}
 		for _, atom := range f.order {
-			next, ok := f.on(now.spot, []int{atom}, false, region)
-			if !ok || f.left.left <= 0 {
-				continue
-			}
-			key := next.set.key()
-			if next.last {
-				key += "$"
-			}
-			if !seen[key] {
-				seen[key] = true
+			next, ok := d.on(now.spot, []int{atom}, false)
+			if ok && f.left.left > 0 && !seen[next] {
+				seen[next] = true
 				queue = append(queue, node{next, append(slices.Clone(now.word), atom)})
 			}
 		}
