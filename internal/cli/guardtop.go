@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,11 +15,10 @@ import (
 
 type guardTopCmd struct {
 	remote
-	Route  string        `placeholder:"ROUTE" help:"Of this route only."`
-	Caller string        `placeholder:"CALLER" help:"Of this caller only, with its shapes."`
-	Limit  int           `short:"n" default:"10" placeholder:"N" help:"List so many callers and shapes of each route (default 10)."`
-	Watch  bool          `short:"w" help:"Ask again until interrupted."`
-	Every  time.Duration `default:"2s" placeholder:"TIME" help:"How often with --watch (default 2s)."`
+	Route  string `placeholder:"ROUTE" help:"Of this route only."`
+	Caller string `placeholder:"CALLER" help:"Of this caller only, with its shapes."`
+	Limit  int    `short:"n" default:"10" placeholder:"N" help:"List so many callers and shapes of each route (default 10)."`
+	watching
 }
 
 // Help says what the columns are.
@@ -34,34 +32,25 @@ func (c *guardTopCmd) Run(s *session) error {
 	if c.Limit < 1 || c.Limit > adminapi.MaxGuardRows {
 		return exitf(exitUsage, "-n %d: want 1 to %d", c.Limit, adminapi.MaxGuardRows)
 	}
-	if c.Every < 100*time.Millisecond {
-		return exitf(exitUsage, "--every %v: want 100ms or more", c.Every)
+	if err := c.check(); err != nil {
+		return err
 	}
 	api, err := c.client(s)
 	if err != nil {
 		return err
 	}
 	defer api.Close()
-	tick := time.NewTicker(c.Every)
-	defer tick.Stop()
-	for {
-		shown, err := c.ask(s, api)
-		if err == nil {
-			err = c.show(s, api, shown)
-		}
-		if err != nil || !c.Watch {
+	return c.ask(s, func() error {
+		shown, err := c.wanted(s, api)
+		if err != nil {
 			return err
 		}
-		select {
-		case <-tick.C:
-		case <-s.Done():
-			return s.Err()
-		}
-	}
+		return c.show(s, api, shown)
+	})
 }
 
-// ask returns the guards that are wanted.
-func (c *guardTopCmd) ask(s *session, api *adminapi.Client) ([]adminapi.Guard, error) {
+// wanted returns the guards that are wanted.
+func (c *guardTopCmd) wanted(s *session, api *adminapi.Client) ([]adminapi.Guard, error) {
 	limit := c.Limit
 	if c.Caller != "" { // wherever it stands
 		limit = adminapi.MaxGuardRows
@@ -121,14 +110,10 @@ func errNoGuard() error {
 }
 
 func (c *guardTopCmd) show(s *session, api *adminapi.Client, shown []adminapi.Guard) error {
-	switch {
-	case s.json && c.Watch: // a document a line
-		return json.NewEncoder(s.Stdout).Encode(adminapi.Guards{Guards: shown})
-	case s.json:
-		return s.out.json(adminapi.Guards{Guards: append([]adminapi.Guard{}, shown...)})
-	case c.Watch && s.out.width != nil:
-		s.out.printf("\x1b[H\x1b[2J")
+	if s.json {
+		return c.json(s, adminapi.Guards{Guards: append([]adminapi.Guard{}, shown...)})
 	}
+	c.clear(s)
 	if len(shown) == 0 {
 		s.say("no route has a guard")
 		return nil

@@ -52,7 +52,7 @@ func Main(ctx context.Context, p Process) int {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	parsed, err := parser.Parse(args)
+	parsed, err := parse(parser, args)
 	if exited {
 		return exitOK
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -11,11 +10,10 @@ import (
 
 type topCmd struct {
 	remote
-	By     string        `enum:"cost,requests,refused,errors,bytes,units" default:"cost" placeholder:"WHAT" help:"Rank by cost (time on workers; the default), requests, refused, errors, bytes or units (of the guard)."`
-	Window string        `enum:"1m,10m" default:"1m" placeholder:"TIME" help:"Count the last 1m (the default) or 10m."`
-	Limit  int           `short:"n" default:"20" placeholder:"N" help:"List so many (default 20)."`
-	Watch  bool          `short:"w" help:"Ask again until interrupted."`
-	Every  time.Duration `default:"2s" placeholder:"TIME" help:"How often with --watch (default 2s)."`
+	By     string `enum:"cost,requests,refused,errors,bytes,units" default:"cost" placeholder:"WHAT" help:"Rank by cost (time on workers; the default), requests, refused, errors, bytes or units (of the guard)."`
+	Window string `enum:"1m,10m" default:"1m" placeholder:"TIME" help:"Count the last 1m (the default) or 10m."`
+	Limit  int    `short:"n" default:"20" placeholder:"N" help:"List so many (default 20)."`
+	watching
 }
 
 // Help says what the numbers are worth.
@@ -29,43 +27,26 @@ func (c *topCmd) Run(s *session) error {
 	if c.Limit < 1 || c.Limit > adminapi.MaxTop {
 		return exitf(exitUsage, "-n %d: want 1 to %d", c.Limit, adminapi.MaxTop)
 	}
-	if c.Every < 100*time.Millisecond {
-		return exitf(exitUsage, "--every %v: want 100ms or more", c.Every)
+	if err := c.check(); err != nil {
+		return err
 	}
 	api, err := c.client(s)
 	if err != nil {
 		return err
 	}
 	defer api.Close()
-	tick := time.NewTicker(c.Every)
-	defer tick.Stop()
-	for {
+	return c.ask(s, func() error {
 		top, err := api.Top(s, adminapi.TopQuery{By: c.By, Window: c.Window, Limit: c.Limit})
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case s.json:
+			return c.json(s, top)
 		}
-		if err := c.show(s, top); err != nil || !c.Watch {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-s.Done():
-			return s.Err()
-		}
-	}
-}
-
-func (c *topCmd) show(s *session, top adminapi.Top) error {
-	switch {
-	case s.json && c.Watch: // a document a line
-		return json.NewEncoder(s.Stdout).Encode(top)
-	case s.json:
-		return s.out.json(top)
-	case c.Watch && s.out.width != nil:
-		s.out.printf("\x1b[H\x1b[2J")
-	}
-	writeTop(s.out, top)
-	return nil
+		c.clear(s)
+		writeTop(s.out, top)
+		return nil
+	})
 }
 
 func writeTop(p *printer, top adminapi.Top) {

@@ -168,19 +168,6 @@ func (l *Live) completed(base Version, text []byte, read func(name string) ([]by
 	})
 }
 
-// Diff shows what changed from version a to version b, as [DiffText] does.
-func (l *Live) Diff(ctx context.Context, a, b int64) (string, error) {
-	from, err := l.Version(ctx, a)
-	if err != nil {
-		return "", err
-	}
-	to, err := l.Version(ctx, b)
-	if err != nil {
-		return "", err
-	}
-	return DiffText(name(from), from.Text, name(to), to.Text), nil
-}
-
 // Override puts o in force everywhere until o.Until, which is taken as a time
 // of this process's clock, and from there on for as long by the store's. Its ID
 // is made here. It replaces one of the same target and What.

@@ -38,9 +38,14 @@ func Example() {
 			fmt.Println(err)
 		}
 	}
-	if diff, err := l.Diff(ctx, 1, 2); err == nil {
-		fmt.Print(diff)
+	history, err := l.History(ctx, 2) // the newest first
+	if err != nil {
+		fmt.Println(err)
 	}
+	for _, v := range history {
+		fmt.Printf("%d by %s\n", v.Number, v.By)
+	}
+	fmt.Print(live.DiffText("1", []byte("rate: 10\n"), "2", []byte("rate: 20\n")))
 	if _, err := l.Rollback(ctx, 1, "ann"); err != nil {
 		fmt.Println(err)
 	}
@@ -52,13 +57,13 @@ func Example() {
 	// run 1: rate: 10, overrides: 0
 	// the new text is invalid: line 1: rate: fast is no number
 	// run 2: rate: 20, overrides: 0
-	// --- version 1
-	// +++ version 2
+	// 2 by ann
+	// 1 by ann
+	// --- 1
+	// +++ 2
 	// @@ -1 +1 @@
 	// -rate: 10
-	// \ No newline at end of file
 	// +rate: 20
-	// \ No newline at end of file
 	// run 3: rate: 10, overrides: 0
 	// run 3: rate: 10, overrides: 1
 }

@@ -246,3 +246,16 @@ func (r *rig) put(text string) live.Version {
 	}
 	return v
 }
+
+// diff is what changed from one version to another.
+func (r *rig) diff(from, to int64) string {
+	r.t.Helper()
+	read := func(number int64) []byte {
+		v, err := r.live.Version(r.t.Context(), number)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		return v.Text
+	}
+	return live.DiffText(fmt.Sprintf("version %d", from), read(from), fmt.Sprintf("version %d", to), read(to))
+}

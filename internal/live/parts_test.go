@@ -84,9 +84,9 @@ func TestFilesThatSettingsNameAreVersioned(t *testing.T) {
 	if v, err := r.live.Version(t.Context(), 2); err != nil || v.Note != p.limits || v.Source != live.FromFile {
 		t.Errorf("version 2 is %+v, %v", v, err)
 	}
-	diff, err := r.live.Diff(t.Context(), 1, 2)
-	if err != nil || !strings.Contains(diff, "-l: 1\n+l: 2\n") || !strings.Contains(diff, "@@ "+p.limits) {
-		t.Errorf("the diff is\n%s%v", diff, err)
+	diff := r.diff(1, 2)
+	if !strings.Contains(diff, "-l: 1\n+l: 2\n") || !strings.Contains(diff, "@@ "+p.limits) {
+		t.Errorf("the diff is\n%s", diff)
 	}
 	f := r.live.Status().File
 	if !f.Runs || len(f.Files) != 1 || !f.Files[0].Runs || f.Files[0].Path != p.limits {
