@@ -50,7 +50,7 @@ func TestNothingOutlivesItsJob(t *testing.T) {
 					t.Errorf("%s: process %d lives", c.role, pid)
 				}
 			}
-			if took > 10*time.Second {
+			if took > time.Minute { // those that are left sleep for an hour
 				t.Errorf("%s took %v", c.role, took)
 			}
 			r.nothingLeft()
@@ -191,8 +191,8 @@ func TestSweep(t *testing.T) {
 	for _, groups := range []bool{true, false} {
 		t.Run(fmt.Sprint("groups=", groups), func(t *testing.T) {
 			r := run(t, nil)
-			other, others := victim(t, t.Name()+"-other", groups)
-			first, left := victim(t, t.Name(), groups)
+			other, others := victim(t, mark(t)+"-other", groups)
+			first, left := victim(t, mark(t), groups)
 			all := func(pids []int, want bool) {
 				t.Helper()
 				for _, pid := range pids {
@@ -234,7 +234,7 @@ func TestSweep(t *testing.T) {
 			// What is left of the other is for who has its mark.
 			_ = other.Process.Kill()
 			_ = other.Wait()
-			heir := run(t, func(c *Config) { c.Mark = t.Name() + "-other" })
+			heir := run(t, func(c *Config) { c.Mark = mark(t) + "-other" })
 			if n, err := heir.Sweep(t.Context()); n < 8 || err != nil {
 				t.Errorf("the heir's Sweep = %d, %v, want 8", n, err)
 			}
@@ -277,7 +277,7 @@ func TestUnprivileged(t *testing.T) {
 		return n
 	}
 	defer sweep() // a bomb that we let go must not outlive the test
-	watchdog := time.AfterFunc(20*time.Second, func() { sweep() })
+	watchdog := time.AfterFunc(2*time.Minute, func() { sweep() })
 	defer watchdog.Stop()
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -172,6 +172,10 @@ type running struct {
 	stop func()
 }
 
+// mark is one that no other test has, nor this one in another run of the tests on
+// this machine: a runner sweeps whatever has its mark.
+func mark(t *testing.T) string { return fmt.Sprintf("%s-%d", t.Name(), os.Getpid()) }
+
 // run starts a Runner of the test binary. When the test ends it looks for
 // anything that was left.
 func run(t *testing.T, edit func(*Config), tweaks ...func(*Runner)) *running {
@@ -179,7 +183,7 @@ func run(t *testing.T, edit func(*Config), tweaks ...func(*Runner)) *running {
 	r := &running{t: t, log: &logged{}}
 	cfg := Config{
 		Command: []string{os.Args[0]},
-		Mark:    t.Name(),
+		Mark:    mark(t),
 		Grace:   2 * time.Second,
 		Log:     slog.New(slog.NewTextHandler(r.log, nil)),
 	}

@@ -2,7 +2,8 @@ package proc
 
 import (
 	"bytes"
-	"hash/fnv"
+	"crypto/sha256"
+	"encoding/binary"
 	"os"
 )
 
@@ -21,11 +22,13 @@ const (
 	brandBit                   = Brand(1) << (seqBits + pidBits + markBits)
 )
 
-// NewBrand makes the brand of this process's seq-th job; seq counts round.
+// NewBrand makes the brand of this process's seq-th job; seq counts round. Marks
+// often differ in their last digit alone, which has to change the few bits of
+// the hash that there is room for.
 func NewBrand(mark string, seq uint64) Brand {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(mark))
-	return brandBit | Brand(h.Sum64()>>(64-markBits))<<(seqBits+pidBits) |
+	sum := sha256.Sum256([]byte(mark))
+	h := binary.BigEndian.Uint64(sum[:]) >> (64 - markBits)
+	return brandBit | Brand(h)<<(seqBits+pidBits) |
 		Brand(os.Getpid()&(1<<pidBits-1))<<seqBits | Brand(seq&(1<<seqBits-1))
 }
 

@@ -71,6 +71,20 @@ func until(t *testing.T, what string, cond func() bool) {
 	}
 }
 
+// Marks that are nearly the same have other brands: one owner must not take what
+// another's job has left for its own.
+func TestMarksThatAreAlike(t *testing.T) {
+	seen := map[Brand]string{}
+	for i := range 100 {
+		mark := fmt.Sprintf("worker of http://127.0.0.1:9324/000000000000/jobs-%d", i)
+		b := NewBrand(mark, 1)
+		if other, ok := seen[b]; ok {
+			t.Errorf("%q and %q have one brand", mark, other)
+		}
+		seen[b] = mark
+	}
+}
+
 // A brand goes with fork, exec, a session of one's own and a cleared
 // environment, and can be read from the dead.
 func TestBrandSticks(t *testing.T) {
