@@ -222,6 +222,10 @@ func (p *parser) countGroups() int {
 		case ']':
 			inClass = false
 		case '(':
+			if strings.HasPrefix(p.src[i:], "(?(") { // what a conditional asks for is no group
+				i += 2
+				continue
+			}
 			if inClass || i+1 < len(p.src) && p.src[i+1] == '?' && !captures(p.src[i+2:]) {
 				continue
 			}
