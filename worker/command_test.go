@@ -42,7 +42,6 @@ bug*) echo "Traceback (most recent call last):
     x = y['price']
 KeyError: 'price'" >&2; exit 1 ;;
 later*) if [ "$BEZOAR_RECEIVE_COUNT" -gt 3 ]; then exit 0; fi; exit 75 ;;
-hang*) trap '' TERM; while :; do sleep 10; done ;;
 esac`
 	want := map[string]string{
 		"good":    "done done",
@@ -51,7 +50,24 @@ esac`
 		"abrt":    "crash retry, crash dead",
 		"bug":     "bug retry, bug retry, bug dead",
 		"later":   "transient retry, transient retry, transient retry, done done",
-		"hang":    "timeout retry, timeout retry, timeout retry, timeout dead",
+	}
+	testEnds(t, shell(script), 0, want)
+}
+
+// Children that hang are killed, though they do not listen.
+func TestEndsOfChildrenThatHang(t *testing.T) {
+	command := shell(`trap '' TERM; while :; do sleep 10; done`)
+	command.Grace = 50 * time.Millisecond
+	testEnds(t, command, 300*time.Millisecond, map[string]string{"hang": "timeout retry, timeout retry, timeout retry, timeout dead"})
+}
+
+// testEnds sends a message for each name, and compares its ends.
+func testEnds(t *testing.T, command worker.Command, timeout time.Duration, want map[string]string) {
+	t.Helper()
+	events, letters := 0, 0
+	for _, ends := range want {
+		events += 1 + strings.Count(ends, ", ")
+		letters += strings.Count(ends, " dead")
 	}
 	eachSource(t, func(t *testing.T, r *rig, kind string) {
 		r.create("jobs", func(s *queue.Settings) {
@@ -72,19 +88,16 @@ esac`
 		if s, ok := source.(*worker.SQSQueue); ok && kind == "foreign" {
 			s.DeadLetter = r.foreign + "dead"
 		}
-		command := shell(script)
-		command.Grace = 50 * time.Millisecond
 		r.start(worker.Config{
-			Source: source, Command: command, Timeout: 300 * time.Millisecond, Retry: backoff.Config{Strategy: backoff.Immediate},
-			State: t.TempDir(),
+			Source: source, Command: command, Timeout: timeout, Retry: backoff.Config{Strategy: backoff.Immediate}, State: t.TempDir(),
 		})
 		dead := "jobs-dlq"
 		if kind == "foreign" {
 			dead = "dead"
 		}
 		r.counts("jobs", 0, 0, 0)
-		r.counts(dead, 5, 0, 0)
-		all := r.wait(func(all []worker.Event) bool { return len(all) >= 17 })
+		r.counts(dead, int64(letters), 0, 0)
+		all := r.wait(func(all []worker.Event) bool { return len(all) >= events })
 		got := map[string]string{}
 		for _, e := range all {
 			name := ids[e.ID]

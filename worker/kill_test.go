@@ -122,7 +122,7 @@ func (p *process) term(t testing.TB) {
 	_ = p.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.ended:
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("it does not stop")
 	}
 }
@@ -132,7 +132,7 @@ func (p *process) next(t testing.TB) worker.Event {
 	select {
 	case e := <-p.events:
 		return e
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("nothing happens")
 	}
 	panic("unreachable")
@@ -141,7 +141,7 @@ func (p *process) next(t testing.TB) worker.Event {
 // files waits until a folder holds n files and returns what is in them.
 func files(t testing.TB, dir string, n int) []string {
 	t.Helper()
-	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); <-time.After(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(5 * time.Millisecond) {
 		names, _ := filepath.Glob(filepath.Join(dir, "*"))
 		var all []string
 		for _, name := range names {
@@ -183,7 +183,7 @@ func TestAKilledWorkersMessages(t *testing.T) {
 			pids, done := t.TempDir(), t.TempDir()
 			s := setup{
 				URL: url + "jobs", State: filepath.Join(t.TempDir(), "state"), Concurrency: 3, Visibility: time.Minute,
-				Script: fmt.Sprintf(`echo $$ > %s/$BEZOAR_MESSAGE_ID; exec sleep 60`, pids),
+				Script: fmt.Sprintf(`echo $$ > %s/$BEZOAR_MESSAGE_ID; exec sleep 600`, pids),
 			}
 			first := r.spawn(s)
 			running := files(t, pids, 3)
@@ -280,9 +280,11 @@ func survives(t *testing.T, r *rig, w *process, dead string) bool {
 // nothing that is innocent enough to be set aside.
 func TestKilledAtRandom(t *testing.T) {
 	t.Parallel()
+	const n, kills = 300, 12
 	r := newRig(t)
-	r.create("jobs", nil)
-	const n = 300
+	// Twelve deaths that hit one and the same message, each of them half a strike,
+	// are not enough.
+	r.create("jobs", func(s *queue.Settings) { s.Quarantine.After, s.Retry.Attempts = kills/2+1, 2*kills })
 	done := t.TempDir()
 	for i := range n {
 		r.send("jobs", fmt.Sprintf("message number %d", i))
@@ -292,7 +294,7 @@ func TestKilledAtRandom(t *testing.T) {
 		Script: fmt.Sprintf(`cat > %s/$BEZOAR_MESSAGE_ID`, done),
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 12 {
+	for range kills {
 		w := r.spawn(s)
 		select {
 		case <-time.After(time.Duration(30+random.IntN(200)) * time.Millisecond):
@@ -302,7 +304,7 @@ func TestKilledAtRandom(t *testing.T) {
 		w.kill()
 	}
 	last := r.spawn(s)
-	for deadline := time.Now().Add(60 * time.Second); ; <-time.After(20 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * patience); ; <-time.After(20 * time.Millisecond) {
 		c, err := r.engine.Counts(t.Context(), "jobs")
 		if err != nil {
 			t.Fatal(err)

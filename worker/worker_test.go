@@ -149,56 +149,63 @@ func TestClasses(t *testing.T) {
 // The lease of a message that takes long is extended, so that nobody else gets
 // it; one that is lost all the same is stopped.
 func TestLeases(t *testing.T) {
-	eachSource(t, func(t *testing.T, r *rig, kind string) {
-		r.create("jobs", nil)
-		r.send("jobs", "this takes long", "this is taken away")
-		ended := make(chan error, 1)
-		started := make(chan worker.Message, 2)
-		r.start(worker.Config{
-			Source: r.source(kind, "jobs"), Visibility: 2 * time.Second, Heartbeat: 200 * time.Millisecond,
-			Handler: func(ctx context.Context, m worker.Message) error {
-				started <- m
-				if strings.Contains(string(m.Body), "away") {
-					<-ctx.Done()
-					ended <- context.Cause(ctx)
-					return ctx.Err()
-				}
-				select {
-				case <-ctx.Done():
-					return ctx.Err()
-				case <-time.After(3 * time.Second):
-					return nil
-				}
-			},
-		})
-		for range 2 {
-			m := <-started
-			if strings.Contains(string(m.Body), "away") {
-				receipt, err := queue.ParseReceipt(m.Receipt)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if q, _ := r.engine.Queue(t.Context(), "jobs"); receipt.Queue == 0 {
-					receipt.Queue = q.ID
-				}
-				if err := r.engine.Delete(t.Context(), "jobs", receipt); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		if err := <-ended; err == nil || !strings.Contains(err.Error(), "lost") {
-			t.Errorf("it was stopped because of %v", err)
-		}
-		all := r.waitFor(2)
-		fates := map[worker.Fate]int{}
-		for _, e := range all {
-			fates[e.Fate]++
-		}
-		if diff := cmp.Diff(map[worker.Fate]int{worker.FateDone: 1, worker.FateLost: 1}, fates); diff != "" {
-			t.Error(diff)
-		}
-		r.counts("jobs", 0, 0, 0)
+	eachSource(t, func(t *testing.T, _ *rig, kind string) {
+		given(t, func(lease time.Duration) bool { return extends(t, kind, lease) })
 	})
+}
+
+// extends reports whether a lease was held for longer than it lasts.
+func extends(t *testing.T, kind string, lease time.Duration) bool {
+	r := newRig(t)
+	r.create("jobs", nil)
+	r.send("jobs", "this takes long", "this is taken away")
+	ended := make(chan error, 100)
+	started := make(chan worker.Message, 100)
+	r.start(worker.Config{
+		Source: r.source(kind, "jobs"), Visibility: lease, Heartbeat: lease / 10,
+		Handler: func(ctx context.Context, m worker.Message) error {
+			started <- m
+			if strings.Contains(string(m.Body), "away") {
+				<-ctx.Done()
+				ended <- context.Cause(ctx)
+				return ctx.Err()
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(lease * 3 / 2):
+				return nil
+			}
+		},
+	})
+	m := <-started
+	for !strings.Contains(string(m.Body), "away") {
+		m = <-started
+	}
+	receipt, err := queue.ParseReceipt(m.Receipt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q, _ := r.engine.Queue(t.Context(), "jobs"); receipt.Queue == 0 {
+		receipt.Queue = q.ID
+	}
+	if err := r.engine.Delete(t.Context(), "jobs", receipt); err != nil {
+		t.Logf("it cannot be taken away: %v", err)
+		return false
+	}
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "lost") {
+		t.Errorf("it was stopped because of %v", err)
+	}
+	fates := map[worker.Fate]int{}
+	for _, e := range r.waitFor(2) {
+		fates[e.Fate]++
+	}
+	if diff := cmp.Diff(map[worker.Fate]int{worker.FateDone: 1, worker.FateLost: 1}, fates); diff != "" {
+		t.Log(diff)
+		return false
+	}
+	r.counts("jobs", 0, 0, 0)
+	return true
 }
 
 // When it is to stop, a worker lets go on what runs, for a while, then interrupts
