@@ -38,7 +38,8 @@ func (t *trial) absurd(w attack, n, steps int) bool {
 	return t.exact && size*size*len(t.m.prog.code) < steps/4
 }
 
-// runner runs an attack with n pumps, for limit steps at most.
+// runner runs an attack with n pumps. It is over when it has taken limit steps,
+// or if most of them need not be taken to be counted, that much work.
 type runner func(w attack, n, limit int) (steps int, over bool)
 
 // attempt is the steps of one attempt where the match begins.
@@ -74,6 +75,7 @@ func (t *trial) doubles(w attack, run runner) bool {
 	var s []int
 	for n := 0; n <= maxPumps && t.left.left > 0; n++ {
 		steps, over := run(w, n, limit)
+		over = over || steps >= limit
 		switch {
 		case over && t.left.left <= 0: // it is the budget that ended the run
 			t.untold = true
@@ -183,7 +185,7 @@ func (c *curve) at(n int) (int, bool) {
 		return steps, true
 	}
 	steps, over := c.run(c.attack, n, c.limit)
-	if !over {
+	if over = over || c.counted > 0 && steps >= c.limit; !over {
 		c.known[n] = steps
 	}
 	return steps, !over

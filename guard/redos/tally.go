@@ -80,7 +80,8 @@ func (t *tally) load(w attack, n, limit int) {
 	t.work, t.limit = 0, limit
 }
 
-// attempt is the steps of one attempt where the match begins.
+// attempt is the steps of one attempt where the match begins, which may be more
+// than limit, which is what counting them may take.
 func (t *tally) attempt(w attack, n, limit int) effort {
 	t.load(w, n, limit)
 	o, ok := t.run(int32(w.start))
@@ -97,7 +98,7 @@ func (t *tally) search(w attack, n int, anchored bool, limit int) effort {
 	total := number(0)
 	for start := 0; start <= last; start++ {
 		o, ok := t.run(int32(start))
-		if total += o.steps; !ok || o.left >= 0 || total >= number(limit) {
+		if total += o.steps; !ok || o.left >= 0 {
 			return t.effort(total, ok && o.left >= 0, !ok)
 		}
 	}
@@ -106,7 +107,7 @@ func (t *tally) search(w attack, n int, anchored bool, limit int) effort {
 
 func (t *tally) effort(steps number, matched, over bool) effort {
 	most := number(1 << 60)
-	return effort{total: int(min(steps, most)), work: t.work, matched: matched, over: over || steps >= number(t.limit)}
+	return effort{total: int(min(steps, most)), work: t.work, matched: matched, over: over}
 }
 
 // run finds the outcome at the beginning of the program; false over the limit.
