@@ -162,6 +162,9 @@ func (q *Query) SetRequest(request string) error {
 		_, path, _ := strings.Cut(rest, "/")
 		target = "/" + path
 	}
+	if ok && isMethod(method) && (strings.HasPrefix(target, "_") || target != "" && target[0] != '/' && strings.Contains(target, "/_")) { // as in the backends' consoles
+		target = "/" + target
+	}
 	target, _, _ = strings.Cut(target, "#")
 	path, raw, _ := strings.Cut(target, "?")
 	decoded, err := url.PathUnescape(path)
@@ -170,6 +173,14 @@ func (q *Query) SetRequest(request string) error {
 	}
 	q.Method, q.Path, q.RawQuery = strings.ToUpper(method), decoded, raw
 	return nil
+}
+
+func isMethod(word string) bool {
+	switch strings.ToUpper(word) {
+	case "GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS":
+		return true
+	}
+	return false
 }
 
 func clip(s string) string {

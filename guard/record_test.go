@@ -19,6 +19,7 @@ func TestRecordsOfEveryForm(t *testing.T) {
 		{`{"pattern":"a+","flavor":"js","flags":"i"}`, Query{Kind: Regex, Body: []byte("a+"), Dialect: "js/i"}, ""},
 		{`{"kind":"graphql","body":"{ me }","opaque_id":"o"}`, Query{Kind: GraphQL, Body: []byte("{ me }"), Caller: "o"}, ""},
 		{`{"body":null}`, Query{Kind: Elasticsearch, Method: "POST", Path: "/_search"}, ""},
+		{`{"request":"GET a/_count"}`, Query{Kind: Elasticsearch, Method: "GET", Path: "/a/_count"}, ""},
 		{`{"request":"http://es:9200/a/_count"}`, Query{Kind: Elasticsearch, Method: "POST", Path: "/a/_count"}, ""},
 		{`10.0.0.1 - ann [28/Nov/2026:10:00:00 +0000] "GET /a/_search?size=9 HTTP/1.1" 200 5`, Query{Kind: Elasticsearch, Method: "GET", Path: "/a/_search", RawQuery: "size=9", Caller: "ann"}, ""},
 		{`10.0.0.1 - - [x] "DELETE /a HTTP/1.1" 200`, Query{Kind: Elasticsearch, Method: "DELETE", Path: "/a", Caller: "10.0.0.1"}, ""},

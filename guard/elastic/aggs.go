@@ -152,6 +152,7 @@ func (r *Reader) aggOf(kind string, v int, c scope, inner *scope) float64 {
 	case "date_histogram", "histogram":
 		return r.histogram(kind, v, c, inner)
 	case "auto_date_histogram", "variable_width_histogram":
+		r.keeps(v, "shard_size", "initial_buffer")
 		return max(1, r.quantity(r.get(v, "buckets"), 10))
 	case "geohash_grid", "geotile_grid", "geohex_grid":
 		buckets, known := r.grid(kind, v, c)
@@ -172,6 +173,7 @@ func (r *Reader) aggOf(kind string, v int, c scope, inner *scope) float64 {
 	case "global", "missing", "nested", "reverse_nested", "children", "parent", "sampler", "random_sampler", "diversified_sampler":
 		if strings.HasSuffix(kind, "sampler") {
 			inner.sel = selStrong
+			r.keeps(v, "shard_size")
 		}
 		return 1
 	case "top_hits", "top_metrics":
@@ -182,6 +184,11 @@ func (r *Reader) aggOf(kind string, v int, c scope, inner *scope) float64 {
 		return 0
 	case "percentiles", "percentile_ranks", "boxplot", "median_absolute_deviation":
 		r.sketch(v)
+		return 0
+	case "serial_diff", "moving_avg", "geo_line":
+		r.keeps(v, "lag", "window", "predict", "size")
+		return 0
+	case "bucket_sort": // it takes buckets away
 		return 0
 	case "frequent_item_sets", "time_series", "ip_prefix":
 		return r.quantity(r.get(v, "size"), 10)

@@ -25,6 +25,7 @@ func (r *Reader) fetch(m *members, p *parameters) {
 		r.fetched(n*scriptFieldWeight, m.scriptFields, "script fields, each as much as 3.125 doc value fields")
 	}
 	if h := m.highlight; h > none {
+		r.fragments(h)
 		if n := r.size(r.get(h, "fields")); n > 0 {
 			r.fetched(n, r.get(h, "fields"), "highlighted fields")
 		}
@@ -46,6 +47,7 @@ func (r *Reader) fetch(m *members, p *parameters) {
 func (r *Reader) highlighted(fields int) {
 	r.each(fields, func(e int) {
 		for k := e + 1; r.isObject(e) && k < r.next(e); k = r.next(k + 1) {
+			r.fragments(k + 1)
 			if q := r.get(k+1, "highlight_query"); q > none {
 				r.walkQuery(q, 1, 0, false)
 			}
@@ -145,6 +147,12 @@ func (r *Reader) suggestSizes(v int) {
 		if s := r.get(v, name); s > none {
 			m := r.add(cost.SuggestSize, r.quantity(s, 0), s)
 			m.Cap = r.bodyCap(s, "", "", 0, 1)
+		}
+	}
+	if s := r.get(v, "token_limit"); s > none { // one call goes down for each word
+		m := r.add(cost.SuggestSize, r.quantity(s, 0)*tokenWeight, s)
+		if r.o.Explain {
+			m.Detail = "words of a phrase, each as much as ten suggestions: " + figure(r.quantity(s, 0))
 		}
 	}
 }

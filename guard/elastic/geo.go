@@ -59,6 +59,7 @@ func (r *Reader) geoQuery(kind []byte, v int, every bool) selectivity {
 	for k := v + 1; r.isObject(v) && k < r.next(v); k = r.next(k + 1) {
 		var b box
 		ok := false
+		r.shapeDepth(r.get(k+1, "shape"))
 		switch string(kind) {
 		case "geo_bounding_box":
 			b, ok = r.boxOf(k + 1)

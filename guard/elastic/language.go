@@ -3,6 +3,7 @@ package elastic
 import (
 	"bytes"
 	"math"
+	"strings"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
@@ -37,7 +38,7 @@ func (r *Reader) language(root int, p *parameters, ep endpoint) {
 		}
 	}
 	r.runtime(r.get(root, "runtime_mappings"))
-	l := lexer{r: r, text: r.bytes(text), node: text, esql: ep == epESQL}
+	l := lexer{r: r, text: r.bytes(text), node: text, esql: ep == epESQL, search: strings.Contains(r.q.Path, "_ppl")}
 	l.run()
 	if l.asked {
 		r.each(r.get(root, "params"), l.parameter)
@@ -54,8 +55,9 @@ type lexer struct {
 	last operator // that the next literal belongs to
 	held bool     // last stays until the closing parenthesis: like(field, pattern)
 
-	esql  bool
-	asked bool // a pattern is a parameter
+	esql   bool
+	search bool // of PPL, to its first pipe: words and comparisons are patterns
+	asked  bool // a pattern is a parameter
 
 	listed bool // the next index is read beside those before
 }
@@ -107,13 +109,21 @@ func (l *lexer) run() {
 			l.word()
 		case c == '=' && l.last == opFrom: // source=index
 			l.at++
+		case l.search && c == '=':
+			l.last = opColon
+			l.at++
+		case l.search && (c == '*' || c == '?'):
+			l.bare()
+		case c == '|':
+			l.search, l.last, l.held = false, opNone, false
+			l.at++
 		case c == ':':
 			l.last = opColon
 			l.at++
 		case c == '?':
 			l.asked = l.asked || l.last == opLike || l.last == opRegexp
 			l.at++
-		case c == '(' || c == ',' || c == '~':
+		case c == '(' || c == ',' || c == '~' || l.held && (c == '[' || c == ']'):
 			l.held = l.held || c == '(' && l.last != opNone
 			l.at++ // a list of patterns; like~
 		default:
@@ -131,6 +141,16 @@ func (l *lexer) skipTo(end string) {
 		return
 	}
 	l.at = len(l.text)
+}
+
+// bare is a pattern without quotes that begins with a wildcard.
+func (l *lexer) bare() {
+	from := l.at
+	for l.at < len(l.text) && l.text[l.at] > ' ' && l.text[l.at] != '|' && l.text[l.at] != ')' {
+		l.at++
+	}
+	l.pattern(l.text[from:l.at])
+	l.last = opNone
 }
 
 // literal reads a quoted text. A doubled quote is one.
@@ -225,7 +245,7 @@ func (l *lexer) word() {
 		l.index(word)
 		return
 	}
-	var lower [12]byte
+	var lower [16]byte
 	if len(word) > len(lower) {
 		l.last = opNone
 		return
@@ -237,7 +257,7 @@ func (l *lexer) word() {
 		lower[i] = c
 	}
 	switch string(lower[:len(word)]) {
-	case "like", "ilike":
+	case "like", "ilike", "wildcard_query", "wildcardquery":
 		l.last = opLike
 	case "rlike", "regexp", "regex", "matches", "parse_regex":
 		l.last = opRegexp

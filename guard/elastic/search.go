@@ -11,14 +11,14 @@ type members struct {
 	query, aggs, size, from, sort, rescore, collapse, highlight int
 	docvalues, fielddata, scriptFields, runtime, suggest, knn   int
 	pit, timeout, terminate, total, retriever, postFilter       int
-	fields, subSearches, rank, source, pipeline                 int
+	fields, subSearches, rank, source, pipeline, slice          int
 }
 
 func (r *Reader) members(root int) members {
 	m := members{
 		none, none, none, none, none, none, none, none, none, none, none,
 		none, none, none, none, none, none, none, none, none, none, none,
-		none, none, none,
+		none, none, none, none,
 	}
 	if !r.isObject(root) {
 		return m
@@ -79,6 +79,8 @@ func (r *Reader) members(root int) members {
 			m.pipeline = v
 		case "_source":
 			m.source = v
+		case "slice":
+			m.slice = v
 		}
 	}
 	return m
@@ -113,6 +115,7 @@ func (r *Reader) search(root int, p *parameters, ep endpoint) {
 		r.addURL(cost.SuggestSize, p.suggestSize, "suggest_size")
 	}
 	r.processors(m.pipeline)
+	r.slice(m.slice)
 	r.aggregate(m.aggs, sel)
 	r.finishQuery()
 	r.unfiltered(m.aggs, m.sort, sel)

@@ -12,6 +12,7 @@ func (r *Reader) write(root, source int, p *parameters) {
 	r.query.reset()
 	sel := r.mainQuery(r.get(source, "query"), p)
 	r.scriptIn(root, false)
+	r.slice(firstOf(r.get(source, "slice"), r.get(root, "slice")))
 	r.finishQuery()
 	r.writeEffort(p)
 	limit := p.maxDocs
