@@ -90,13 +90,17 @@ func (a *analysis) prepare(c counts) bool {
 	a.reach = a.auto.reachable()
 	a.forge = newForge(a.auto, a.left)
 	a.forge.wants, a.forge.rough = g.regions > 0, g.counted > 0
-	prog := compile(a.tree, a.options.Dialect)
-	a.trial = &trial{
-		m: newMachine(prog, a.alpha), tally: newTally(prog, a.alpha), left: a.left,
-		anchored: a.options.Anchored, counted: g.counted, choice: g.choice,
-		exact: !a.tree.inexact && g.counted == 0,
-	}
+	a.trial = a.newTrial()
+	a.trial.counted, a.trial.choice = g.counted, g.choice
+	a.trial.exact = !a.tree.inexact && g.counted == 0
 	return true
+}
+
+func (a *analysis) newTrial() *trial {
+	prog := compile(a.tree, a.options.Dialect)
+	return &trial{
+		m: newMachine(prog, a.alpha), tally: newTally(prog, a.alpha), left: a.left, anchored: a.options.Anchored,
+	}
 }
 
 // What each search for an attack may cost, in steps. An attack that is not found
@@ -139,13 +143,19 @@ func (a *analysis) bounded(w attack, run runner) bool {
 
 // backtracking fills r for an engine that tries one way after the other.
 func (a *analysis) backtracking(r *Result) {
-	if !a.prepare(some) {
-		r.Class, r.Reason = Unknown, "its automaton is over the bounds"
+	if !a.within(a.left.left-partShare, func() bool { return a.prepare(some) }) {
+		if !a.within(partShare, func() bool { return a.parts(r) }) {
+			r.Class, r.Reason = Unknown, "its automaton is over the bounds"
+		}
 		return
 	}
 	var exps []candidate
 	a.within(searchShare, func() bool { exps = a.auto.exponentials(a.left); return false })
 	if a.exponential(exps, r) {
+		return
+	}
+	if hidden := a.cut || a.auto.partial || a.trial.untold || a.graph.counted > 0 && len(exps) > 0; hidden &&
+		a.within(partShare, func() bool { return a.parts(r) }) {
 		return
 	}
 	if a.tree.root.loosens() && a.within(looseShare, func() bool { return a.loosely(r) }) {
@@ -199,10 +209,8 @@ func (a *analysis) exponential(all []candidate, r *Result) bool {
 	try := func(c candidate, attacks []attack) bool {
 		for _, w := range attacks {
 			if a.trial.doubles(w, a.trial.attempt) {
-				r.Class, r.Confirmed = Exponential, true
-				r.Witness = a.spell(w)
 				r.Fix, r.Offset = a.advice().exponential(c)
-				r.Reason = "a loop can read " + quote(r.Witness.Pump) + " in more than one way, every time"
+				a.exponentially(w, r)
 				return true
 			}
 		}
@@ -217,6 +225,12 @@ func (a *analysis) exponential(all []candidate, r *Result) bool {
 		})
 	}
 	return a.within(directShare, directly) || a.within(carefulShare, carefully)
+}
+
+func (a *analysis) exponentially(w attack, r *Result) {
+	r.Class, r.Confirmed = Exponential, true
+	r.Witness = a.spell(w)
+	r.Reason = "a loop can read " + quote(r.Witness.Pump) + " in more than one way, every time"
 }
 
 // maxPolynomials is how many candidates are run. They come deepest first.

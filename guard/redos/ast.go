@@ -52,6 +52,7 @@ type node struct {
 	subs       []*node
 
 	class int // of an opClass: its number, once numbered
+	least int // the shortest text that it matches, once measured
 }
 
 // nullable says whether the node may match nothing.

@@ -49,6 +49,7 @@ type alphabet struct {
 	runes   []rune     // by atom: what stands for it
 	bags    []bag      // by class
 	member  [][]uint64 // by class: its atoms, exactly
+	pieces  []piece    // of all runes, in order
 	fold    []int      // by atom: the atom of the other case of its rune, or itself
 	words   int        // the class of \w, as \b means it
 	lines   int        // the class of what ends lines
@@ -84,6 +85,21 @@ func newAlphabet(t *tree) *alphabet {
 	return a
 }
 
+// piece is a range of runes, up to the next one, that are of one atom.
+type piece struct {
+	from rune
+	atom int
+}
+
+// atom is the one that a rune is of.
+func (a *alphabet) atom(r rune) int {
+	i, found := slices.BinarySearchFunc(a.pieces, r, func(p piece, r rune) int { return int(p.from - r) })
+	if !found {
+		i--
+	}
+	return a.pieces[i].atom
+}
+
 // edge is where a class begins or ends.
 type edge struct {
 	at    rune
@@ -105,7 +121,7 @@ func (a *alphabet) cut() {
 	seen := map[string]int{}
 	var sigs [][]uint64
 	from := rune(0)
-	piece := func(lo, hi rune) {
+	cut := func(lo, hi rune) {
 		for i, w := range now {
 			for j := range 8 {
 				key[i*8+j] = byte(w >> (8 * j))
@@ -120,16 +136,17 @@ func (a *alphabet) cut() {
 		} else if r := pick(lo, hi); rank(r) < rank(a.runes[atom]) {
 			a.runes[atom] = r
 		}
+		a.pieces = append(a.pieces, piece{lo, atom})
 	}
 	for _, e := range edges {
 		if e.at > from {
-			piece(from, e.at-1)
+			cut(from, e.at-1)
 			from = e.at
 		}
 		now[e.class/64] ^= 1 << (e.class % 64)
 	}
 	if from <= maxRune {
-		piece(from, maxRune)
+		cut(from, maxRune)
 	}
 	a.fill(sigs)
 }

@@ -73,6 +73,9 @@ func (t *trial) doubles(w attack, run runner) bool {
 		limit = boundLimit
 	}
 	var s []int
+	if steps, over := run(w, 0, closeLimit); !over { // what it takes to get there is no sign of anything
+		limit = max(limit, min(8*steps, closeLimit))
+	}
 	for n := 0; n <= maxPumps && t.left.left > 0; n++ {
 		steps, over := run(w, n, limit)
 		over = over || steps >= limit

@@ -1,0 +1,109 @@
+package redos
+
+import "slices"
+
+// measure notes for every node how short a text it matches, up to maxWord.
+func (n *node) measure(t *tree) int {
+	least := 0
+	switch n.op {
+	case opClass:
+		least = 1
+	case opAlt, opIf:
+		least = maxWord
+		for _, s := range n.subs {
+			least = min(least, s.measure(t))
+		}
+	case opBackref:
+		if g := n.group(t); g != nil {
+			least = g.least // its own is measured before, if it stands before
+		}
+	default:
+		for _, s := range n.subs {
+			least += s.measure(t)
+		}
+		if n.op == opRepeat {
+			least = min(n.min, maxWord) * least
+		}
+	}
+	if n.op == opLook {
+		least = 0
+	}
+	n.least = min(least, maxWord)
+	return n.least
+}
+
+// group is what a backreference refers to; nil if it is not known or around it.
+func (n *node) group(t *tree) *node {
+	if n.n <= 0 || n.n >= len(t.groups) || t.groups[n.n].contains(n) {
+		return nil
+	}
+	return t.groups[n.n]
+}
+
+// way is the shortest text that leads past some nodes, as far as that can be
+// said without looking around; false if it is too long.
+func (a *analysis) way(before *link) ([]int, bool) {
+	s := &speller{analysis: a, picked: map[int]int{}}
+	var nodes []*node
+	for l := before; l != nil; l = l.next {
+		nodes = append(nodes, l.node)
+	}
+	for _, n := range slices.Backward(nodes) {
+		if len(s.word)+n.least > maxWord {
+			return nil, false
+		}
+		s.spell(n)
+	}
+	return s.word, a.left.spend(len(s.word))
+}
+
+type speller struct {
+	*analysis
+	word   []int
+	picked map[int]int // by class
+}
+
+func (s *speller) spell(n *node) {
+	if n.least == 0 {
+		return
+	}
+	switch n.op {
+	case opClass:
+		s.word = append(s.word, s.pick(n.class))
+	case opAlt, opIf:
+		shortest := n.subs[0]
+		for _, m := range n.subs {
+			if m.least < shortest.least {
+				shortest = m
+			}
+		}
+		s.spell(shortest)
+	case opRepeat:
+		for range n.min {
+			s.spell(n.subs[0])
+		}
+	case opBackref:
+		if g := n.group(s.tree); g != nil {
+			s.spell(g)
+		}
+	default:
+		for _, m := range n.subs {
+			s.spell(m)
+		}
+	}
+}
+
+// pick chooses one atom of a class, always the same.
+func (s *speller) pick(class int) int {
+	if atom, ok := s.picked[class]; ok {
+		return atom
+	}
+	best := -1
+	for atom, r := range s.alpha.runes {
+		if s.alpha.in(class, atom) && (best < 0 || rank(r) < rank(s.alpha.runes[best])) {
+			best = atom
+		}
+	}
+	s.picked[class] = max(best, 0)
+	return s.picked[class]
+}

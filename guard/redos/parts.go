@@ -1,0 +1,194 @@
+package redos
+
+import "slices"
+
+// Bounds of looking at loops one by one.
+const (
+	partShare  = 500_000 // steps for all of them
+	partRunes  = 200     // places that read a rune, of a loop that is looked at as a whole
+	afterRunes = 60      // of what follows it
+	perPart    = 600     // what making a part costs in steps, beside its size
+	perRune    = 20
+	maxWord    = 2 * MaxPattern // runes that lead to a part
+)
+
+// part is a loop with what comes before and after it. It is judged without what
+// comes before, and with only the beginning of what comes after: what does not
+// match that, does not match at all. So no loop hides behind the size of the rest.
+type part struct {
+	loop          *node
+	before, after *link
+}
+
+// link is a list of nodes: the nearest to the loop first.
+type link struct {
+	node *node
+	next *link
+}
+
+// parts looks at the loops one by one, and runs what it finds on the whole.
+func (a *analysis) parts(r *Result) bool {
+	a.tree.root.measure(a.tree)
+	if a.trial == nil {
+		a.trial = a.newTrial()
+	}
+	seen := map[string]bool{}
+	return a.tree.root.eachPart(nil, nil, func(p part) bool {
+		text := a.src[p.loop.off:p.loop.end]
+		if seen[text] || !a.left.spend(perPart+perRune*(p.loop.runes()+afterRunes)) {
+			return false
+		}
+		if len(seen) < maxParts {
+			seen[text] = true
+		}
+		return a.part(p, r)
+	})
+}
+
+// maxParts is how many loops are remembered not to be looked at again.
+const maxParts = 1000
+
+// part looks for an attack on one loop that works on the whole pattern.
+func (a *analysis) part(p part, r *Result) bool {
+	t := *a.tree
+	t.root = p.slice()
+	o := a.options
+	o.Anchored = true
+	b := &analysis{src: a.src, options: o, tree: &t, left: a.left}
+	if !b.prepare(some) {
+		return false
+	}
+	found := b.auto.exponentials(a.left)
+	if len(found) == 0 {
+		return false
+	}
+	way, ok := a.way(p.before)
+	if !ok {
+		return false
+	}
+	whole := *a.trial
+	whole.exact, whole.counted, whole.choice = false, b.trial.counted, b.trial.choice
+	for _, c := range found {
+		for _, w := range append(b.forge.attacks(c), b.forge.careful(c, b.reach)...) {
+			w = attack{prefix: append(slices.Clone(way), a.translate(b, w.prefix)...), pump: a.translate(b, w.pump), suffix: a.translate(b, w.suffix)}
+			if whole.doubles(w, whole.attempt) {
+				r.Fix, r.Offset = b.advice().exponential(c)
+				a.exponentially(w, r)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// translate writes atoms of a part's alphabet in that of the whole.
+func (a *analysis) translate(b *analysis, atoms []int) []int {
+	out := make([]int, 0, len(atoms))
+	for _, atom := range atoms {
+		out = append(out, a.alpha.atom(b.alpha.runes[atom]))
+	}
+	return out
+}
+
+// eachPart calls f for the outermost loops that are small enough, until it says
+// that one will do.
+func (n *node) eachPart(before, after *link, f func(part) bool) bool {
+	switch n.op {
+	case opRepeat:
+		if n.max > maxFew && n.subs[0].varies() && n.runes() <= partRunes {
+			return f(part{n, before, after})
+		}
+	case opLook:
+		if n.behind {
+			return false
+		}
+		after = nil // a match of it ends there
+	case opConcat:
+		rest := make([]*link, len(n.subs))
+		for i, s := range slices.Backward(n.subs) {
+			rest[i] = after
+			after = &link{s, after}
+		}
+		for i, s := range n.subs {
+			if s.eachPart(before, rest[i], f) {
+				return true
+			}
+			before = &link{s, before}
+		}
+		return false
+	default:
+	}
+	for _, s := range n.subs {
+		if s.eachPart(before, after, f) {
+			return true
+		}
+	}
+	return false
+}
+
+// runes counts the places that read a rune as they are written.
+func (n *node) runes() int {
+	count := 0
+	if n.op == opClass {
+		count++
+	}
+	for _, s := range n.subs {
+		count += s.runes()
+	}
+	return count
+}
+
+// slice is the part as a pattern of its own. Of what follows it takes as much as
+// there is room for, and then what must be there.
+func (p part) slice() *node {
+	subs := []*node{p.loop.clone()}
+	room := afterRunes
+	for l := p.after; l != nil; l = l.next {
+		n := l.node
+		size := n.runes()
+		if room -= size; room >= 0 {
+			subs = append(subs, n.clone())
+			continue
+		}
+		if n.least > 0 {
+			subs = append(subs, &node{op: opClass, set: n.first(), off: n.off})
+			break
+		}
+		room += size
+	}
+	return &node{op: opConcat, subs: subs, off: p.loop.off}
+}
+
+func (n *node) clone() *node {
+	m := *n
+	m.subs = make([]*node, 0, len(n.subs))
+	for _, s := range n.subs {
+		m.subs = append(m.subs, s.clone())
+	}
+	return &m
+}
+
+// first is the runes that n may begin with, or more.
+func (n *node) first() set {
+	var all set
+	switch n.op {
+	case opClass:
+		return n.set
+	case opBackref:
+		return allRunes()
+	case opLook:
+		return nil
+	case opConcat:
+		for _, s := range n.subs {
+			all = all.with(s.first())
+			if s.least > 0 {
+				break
+			}
+		}
+	default:
+		for _, s := range n.subs {
+			all = append(all, s.first()...)
+		}
+	}
+	return all.norm()
+}
