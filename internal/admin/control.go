@@ -28,6 +28,7 @@ type Steering interface {
 	// Status says which settings run; an error means that they are fixed.
 	Status() (live.Status, error)
 	Put(ctx context.Context, who Who, in adminapi.PutSettings) (adminapi.Changed, error)
+	Try(ctx context.Context, in adminapi.PutSettings) (adminapi.Tried, error) // what Put would do
 	Rollback(ctx context.Context, who Who, to int64) (adminapi.Changed, error)
 	Versions(ctx context.Context, limit int) ([]live.Version, error)
 	Version(ctx context.Context, number int64) (live.Version, error)
@@ -64,6 +65,7 @@ func (s *Server) steeringRoutes() map[string]handler {
 	return map[string]handler{
 		"GET " + adminapi.PathSettings:    s.settings,
 		"PUT " + adminapi.PathSettings:    s.putSettings,
+		"POST " + adminapi.PathTry:        s.trySettings,
 		"POST " + adminapi.PathRollback:   s.rollback,
 		"GET " + adminapi.PathVersions:    s.versions,
 		"GET " + adminapi.PathVersion:     s.version,
@@ -91,22 +93,41 @@ func (s *Server) settings(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) putSettings(w http.ResponseWriter, r *http.Request) error {
-	var in adminapi.PutSettings
-	if err := decode(w, r, &in); err != nil {
+	in, err := newSettings(w, r)
+	if err != nil {
 		return err
-	}
-	if n := len(in.Text); n > live.MaxText {
-		return adminapi.NewProblem(http.StatusRequestEntityTooLarge, adminapi.CodeTooLarge,
-			fmt.Sprintf("the text has %d bytes, more than %d", n, live.MaxText))
-	}
-	if in.Base != nil && *in.Base < 0 {
-		return invalid("base %d is negative", *in.Base)
 	}
 	done, err := s.cfg.Steering.Put(r.Context(), who(r), in)
 	if err != nil {
 		return err
 	}
 	return reply(w, http.StatusOK, done)
+}
+
+func (s *Server) trySettings(w http.ResponseWriter, r *http.Request) error {
+	in, err := newSettings(w, r)
+	if err != nil {
+		return err
+	}
+	done, err := s.cfg.Steering.Try(r.Context(), in)
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, done)
+}
+
+func newSettings(w http.ResponseWriter, r *http.Request) (in adminapi.PutSettings, err error) {
+	if err := decode(w, r, &in); err != nil {
+		return in, err
+	}
+	if n := len(in.Text); n > live.MaxText {
+		return in, adminapi.NewProblem(http.StatusRequestEntityTooLarge, adminapi.CodeTooLarge,
+			fmt.Sprintf("the text has %d bytes, more than %d", n, live.MaxText))
+	}
+	if in.Base != nil && *in.Base < 0 {
+		return in, invalid("base %d is negative", *in.Base)
+	}
+	return in, nil
 }
 
 func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {

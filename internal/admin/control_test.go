@@ -47,6 +47,10 @@ func (h *helm) Put(_ context.Context, who Who, in adminapi.PutSettings) (adminap
 	return adminapi.Changed{Version: live.Version{Number: 8}, Before: 7, New: true}, err
 }
 
+func (h *helm) Try(_ context.Context, in adminapi.PutSettings) (adminapi.Tried, error) {
+	return adminapi.Tried{Before: int64(len(in.Text)), New: true, Diff: "+x\n"}, h.fail
+}
+
 func (h *helm) Rollback(_ context.Context, who Who, to int64) (adminapi.Changed, error) {
 	return adminapi.Changed{Version: live.Version{Number: 9}}, h.note("rollback to %d by %s", to, who.Name)
 }
@@ -107,6 +111,12 @@ func TestSteeringThroughTheClient(t *testing.T) {
 	}
 	if d, err := c.PutSettings(ctx, adminapi.PutSettings{Text: bytes.Repeat([]byte{'\xff'}, live.MaxText), Note: "n", Base: &seven}); err != nil || d.Version.Number != 8 || !d.New {
 		t.Errorf("PutSettings = %+v, %v", d, err)
+	}
+	if d, err := c.TrySettings(ctx, adminapi.PutSettings{Text: []byte("text")}); err != nil || d.Before != 4 || !d.New || d.Diff != "+x\n" {
+		t.Errorf("TrySettings = %+v, %v", d, err)
+	}
+	if _, err := c.TrySettings(ctx, adminapi.PutSettings{Text: make([]byte, live.MaxText+1)}); err == nil {
+		t.Error("too long a text is sent to be tried")
 	}
 	if _, err := c.PutSettings(ctx, adminapi.PutSettings{Text: make([]byte, live.MaxText+1)}); err == nil {
 		t.Error("a text that is too large is sent")

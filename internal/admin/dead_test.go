@@ -174,7 +174,7 @@ func changeTask(t *testing.T, c *adminapi.Client) {
 
 func ended(t *testing.T, c *adminapi.Client, id string, want queue.MoveState) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

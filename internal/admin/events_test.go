@@ -70,7 +70,7 @@ func TestHubWakesEveryReader(t *testing.T) {
 // which starts with prefix.
 func stream(t *testing.T, base, last string) (next func(prefix string) string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	req, err := http.NewRequestWithContext(ctx, "GET", base+adminapi.PathEvents, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func TestSlowReadersAreDropped(t *testing.T) {
 		t.Fatalf("%d streams are open, want 1", len(s.streams))
 	}
 	big := strings.Repeat("x", adminapi.MaxEventBytes/2)
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for len(s.streams) > 0 {
 		hub.Publish(adminapi.Event{Text: big})
 		if time.Now().After(deadline) {
@@ -171,7 +171,7 @@ func TestClientFollowsEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	stop := make(chan struct{})
 	var wg sync.WaitGroup

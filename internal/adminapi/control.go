@@ -20,6 +20,7 @@ const (
 	PathSettings  = "/api/v1/settings"                 // GET [live.Status], PUT [PutSettings]
 	PathVersions  = "/api/v1/settings/versions"        // GET ?limit=
 	PathVersion   = "/api/v1/settings/versions/{id}"   // GET [live.Version], whole; newest for the newest
+	PathTry       = "/api/v1/settings/try"             // POST [PutSettings]: nothing changes, [Tried]
 	PathDiff      = "/api/v1/settings/diff"            // GET ?from= &to=; without them: what the running version changed. POST [Compare]
 	PathRollback  = "/api/v1/settings/rollback"        // POST [Rollback]
 	PathOverrides = "/api/v1/overrides"                // GET, POST [SetOverride]
@@ -52,6 +53,16 @@ type PutSettings struct {
 	// Base is the version that the change was made on: if it is no longer the
 	// newest, nothing changes, 409. Nil: on top of whatever is.
 	Base *int64 `json:"base,omitempty"`
+}
+
+// Tried is what [PutSettings] would have come to: it answers POST [PathTry],
+// which is refused as a put would be.
+type Tried struct {
+	Before int64  `json:"before"` // the newest version
+	New    bool   `json:"new"`    // false: it has that text already
+	Diff   string `json:"diff"`   // from it to the text, without secrets
+	// NextStart are the settings that would change only when the process starts.
+	NextStart []string `json:"next_start,omitempty"`
 }
 
 // Rollback asks for the text of an older version. 0 means the one before that
@@ -138,6 +149,16 @@ func (c *Client) PutSettings(ctx context.Context, in PutSettings) (Changed, erro
 	}
 	err := c.call(ctx, http.MethodPut, PathSettings, nil, in, &out)
 	return out, wrap(err, "put settings")
+}
+
+// TrySettings says what PutSettings would do.
+func (c *Client) TrySettings(ctx context.Context, in PutSettings) (Tried, error) {
+	var out Tried
+	if len(in.Text) > live.MaxText {
+		return out, fmt.Errorf("try settings: %d bytes, at most %d", len(in.Text), live.MaxText)
+	}
+	err := c.call(ctx, http.MethodPost, PathTry, nil, in, &out)
+	return out, wrap(err, "try settings")
 }
 
 // Rollback makes the text of an older version the newest.

@@ -154,6 +154,26 @@ func (s steering) Put(ctx context.Context, who admin.Who, in adminapi.PutSetting
 	return out, err
 }
 
+// Try says what Put would do. Nothing changes, and so it is not written down.
+func (s steering) Try(ctx context.Context, in adminapi.PutSettings) (adminapi.Tried, error) {
+	l, err := s.live()
+	if err != nil {
+		return adminapi.Tried{}, err
+	}
+	base := int64(-1)
+	if in.Base != nil {
+		base = *in.Base
+	}
+	would, newest, err := l.Try(ctx, base, in.Text)
+	if err != nil {
+		return adminapi.Tried{}, s.answered("try settings", err)
+	}
+	return adminapi.Tried{
+		Before: newest.Number, New: would.Number != newest.Number, NextStart: s.nextStart(in.Text),
+		Diff: live.DiffText(fmt.Sprintf("version %d", newest.Number), s.a.shown(newest.Text), "the text", s.a.shown(would.Text)),
+	}, nil
+}
+
 func (s steering) Rollback(ctx context.Context, who admin.Who, to int64) (adminapi.Changed, error) {
 	l, err := s.live()
 	if err != nil {

@@ -229,6 +229,10 @@ func TestNoSecretOfSettingsIsShown(t *testing.T) {
 	if d, err = r.admin.Compare(ctx, adminapi.Compare{Text: []byte(text("hunter2-new"))}); err != nil || d.Text != "" {
 		t.Errorf("%s, %v", d.Text, err)
 	}
+	would, err := r.admin.TrySettings(ctx, adminapi.PutSettings{Text: []byte(text("hunter2-third"))})
+	if err != nil || !would.New || would.Before != 2 || strings.Contains(would.Diff, "hunter2") || !strings.Contains(would.Diff, "(secret; 13 bytes; ") || r.version() != 2 {
+		t.Errorf("%+v, %v", would, err)
+	}
 	// What is shown cannot come back in the place of the secrets.
 	_, err = r.admin.PutSettings(ctx, adminapi.PutSettings{Text: v.Text})
 	if p := problem(t, err); p.Status != http.StatusUnprocessableEntity || r.version() != 2 {

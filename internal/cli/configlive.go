@@ -92,6 +92,7 @@ type configApply struct {
 	File string `arg:"" help:"The settings, - for stdin."`
 	Note string `placeholder:"TEXT" help:"What changes and why, for the history."`
 	Base *int64 `placeholder:"N" help:"The version that the change was made on: nothing changes (exit code 5) if there is a newer one."`
+	Dry  bool   `name:"dry-run" help:"Change nothing: have the server check it, and show what it would change. Exit codes are the same."`
 }
 
 // Help says what apply changes.
@@ -113,11 +114,36 @@ func (c *configApply) Run(s *session) error {
 		return err
 	}
 	defer api.Close()
-	done, err := api.PutSettings(s, adminapi.PutSettings{Text: text, Note: c.Note, Base: c.Base})
+	in := adminapi.PutSettings{Text: text, Note: c.Note, Base: c.Base}
+	if c.Dry {
+		return c.try(s, api, in)
+	}
+	done, err := api.PutSettings(s, in)
 	if err != nil {
 		return invalidThere(err, c.File)
 	}
 	return s.changed(done)
+}
+
+// try shows what the settings would change.
+func (c *configApply) try(s *session, api *adminapi.Client, in adminapi.PutSettings) error {
+	would, err := api.TrySettings(s, in)
+	switch {
+	case err != nil:
+		return invalidThere(err, c.File)
+	case s.json:
+		return s.out.json(would)
+	}
+	writeDiff(s.out, would.Diff)
+	if len(would.NextStart) > 0 {
+		s.say("bezoar: warning: these would change when Bezoar starts again: %s", clean(fmt.Sprint(would.NextStart)))
+	}
+	if would.New {
+		s.say("valid; this would be put on top of version %d", would.Before)
+	} else {
+		s.say("version %d has that text already", would.Before)
+	}
+	return nil
 }
 
 type configRollback struct {

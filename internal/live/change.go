@@ -61,6 +61,44 @@ func (l *Live) put(ctx context.Context, base int64, v Version) (Version, error) 
 	return kept.bare(), l.settle(context.WithoutCancel(ctx), true)
 }
 
+// Try says what Put, or PutIf with a base that is not negative, would make of
+// text and on top of what, and changes nothing: with the same number both are
+// the same.
+func (l *Live) Try(ctx context.Context, base int64, text []byte) (would, newest Version, err error) {
+	v := Version{By: l.config.Node, Source: FromAPI, Text: bytes.Clone(text), Sum: Sum(text)}
+	if err := v.Validate(); err != nil {
+		return Version{}, Version{}, fmt.Errorf("try settings: %w", err)
+	}
+	leave, err := l.enter(ctx)
+	if err != nil {
+		return Version{}, Version{}, err
+	}
+	defer leave()
+	if err := l.refresh(ctx); err != nil {
+		return Version{}, Version{}, fmt.Errorf("try settings: %w", err)
+	}
+	newest = l.newest
+	if err := l.fits(base); err != nil {
+		return Version{}, newest, err
+	}
+	if err := l.whole(&v, newest); err != nil {
+		return Version{}, newest, err
+	}
+	if v.Sum == newest.Sum {
+		return newest, newest, nil
+	}
+	v.Number = newest.Number + 1
+	return v, newest, nil
+}
+
+// fits is ErrConflict unless the newest version is number base; -1 fits always.
+func (l *Live) fits(base int64) error {
+	if base >= 0 && base != l.newest.Number {
+		return fmt.Errorf("%w: number %d by %s, not %d", ErrConflict, l.newest.Number, l.newest.By, base)
+	}
+	return nil
+}
+
 // whole adds to a new version the files that its settings name and that it does
 // not come with, as base has them or else as they are here, and checks it.
 func (l *Live) whole(v *Version, base Version) error {
@@ -94,8 +132,8 @@ func (l *Live) whole(v *Version, base Version) error {
 func (l *Live) keep(ctx context.Context, base int64, given Version) (Version, error) {
 	for range conflicts {
 		v := given
-		if base >= 0 && base != l.newest.Number {
-			return Version{}, fmt.Errorf("%w: number %d by %s, not %d", ErrConflict, l.newest.Number, l.newest.By, base)
+		if err := l.fits(base); err != nil {
+			return Version{}, err
 		}
 		if err := l.whole(&v, l.newest); err != nil {
 			return Version{}, err

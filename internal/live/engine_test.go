@@ -367,6 +367,43 @@ func TestRollback(t *testing.T) {
 	})
 }
 
+// What a put would come to is known before it is made.
+func TestTry(t *testing.T) {
+	inBubble(t, func(t *testing.T, s live.Store) {
+		a, b := node(t, s, live.Config{Node: "a"}).start(), node(t, s, live.Config{Node: "b"}).start()
+		a.put("n: 1\n")
+		invalid := errors.New("an InvalidError")
+		for _, c := range []struct {
+			base   int64
+			text   string
+			number int64
+			err    error
+		}{
+			{-1, "n: 2\n", 2, nil},
+			{1, "n: 2\n", 2, nil},
+			{1, "n: 1\n", 1, nil},
+			{0, "n: 2\n", 0, live.ErrConflict},
+			{3, "n: 2\n", 0, live.ErrConflict},
+			{-1, "broken\n", 0, invalid},
+			{-1, " \n", 0, invalid},
+		} {
+			would, newest, err := b.live.Try(t.Context(), c.base, []byte(c.text))
+			if _, ok := errors.AsType[*live.InvalidError](err); ok {
+				err = invalid
+			}
+			if !errors.Is(err, c.err) || would.Number != c.number || newest.Number != 1 || err == nil && string(would.Text) != c.text {
+				t.Errorf("%q on %d: %+v on %+v, %v", c.text, c.base, would, newest, err)
+			}
+		}
+		if _, _, err := b.live.Try(t.Context(), -1, make([]byte, live.MaxText+1)); err == nil {
+			t.Error("too long a text would be put")
+		}
+		if history, err := b.live.History(t.Context(), 0); err != nil || len(history) != 1 {
+			t.Errorf("%+v, %v", history, err)
+		}
+	})
+}
+
 func TestStart(t *testing.T) {
 	inBubble(t, func(t *testing.T, s live.Store) {
 		empty := node(t, s, live.Config{})

@@ -434,6 +434,7 @@ complete -c bezoar -n '__fish_seen_subcommand_from apply; and __fish_seen_subcom
 complete -c bezoar -n '__fish_seen_subcommand_from apply; and __fish_seen_subcommand_from config' -l admin -r -F -d 'The admin API of the running Bezoar (default $BEZOAR_ADMIN, or 127.0.0.1:7070).'
 complete -c bezoar -n '__fish_seen_subcommand_from apply; and __fish_seen_subcommand_from config' -l note -r -F -d 'What changes and why, for the history.'
 complete -c bezoar -n '__fish_seen_subcommand_from apply; and __fish_seen_subcommand_from config' -l base -r -F -d 'The version that the change was made on: nothing changes (exit code 5) if there is a newer one.'
+complete -c bezoar -n '__fish_seen_subcommand_from apply; and __fish_seen_subcommand_from config' -l dry-run -d 'Change nothing: have the server check it, and show what it would change. Exit codes are the same.'
 complete -c bezoar -n '__fish_seen_subcommand_from rollback; and __fish_seen_subcommand_from config' -l help -s h -d 'Show context-sensitive help.'
 complete -c bezoar -n '__fish_seen_subcommand_from rollback; and __fish_seen_subcommand_from config' -l json -d 'Print one JSON document with stable names instead of text; messages and logs stay on stderr.'
 complete -c bezoar -n '__fish_seen_subcommand_from rollback; and __fish_seen_subcommand_from config' -l admin -r -F -d 'The admin API of the running Bezoar (default $BEZOAR_ADMIN, or 127.0.0.1:7070).'

@@ -316,7 +316,7 @@ _bezoar() {
     "bezoar config status") COMPREPLY=($(compgen -W "--help --json --admin --check" -- "$cur")) ;;
     "bezoar config history") COMPREPLY=($(compgen -W "--help --json --admin --limit" -- "$cur")) ;;
     "bezoar config diff") COMPREPLY=($(compgen -W "--help --json --admin --file" -- "$cur")) ;;
-    "bezoar config apply") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --admin --note --base" -- "$cur")) ;;
+    "bezoar config apply") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --admin --note --base --dry-run" -- "$cur")) ;;
     "bezoar config rollback") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
     "bezoar override") COMPREPLY=($(compgen -W "ls set lift --help --json" -- "$cur")) ;;
     "bezoar override ls") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
