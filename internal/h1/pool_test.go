@@ -232,7 +232,7 @@ func TestPoolCountsBroken(t *testing.T) {
 
 func TestPoolBounds(t *testing.T) {
 	w := startWorker(t, answering(hello))
-	p := newPool(t, w.addr, PoolConfig{MaxIdle: 2, IdleTimeout: 50 * time.Millisecond})
+	p := newPool(t, w.addr, PoolConfig{MaxIdle: 2, IdleTimeout: time.Hour})
 	use := func(n int) {
 		var conns []*Conn
 		for range n {
@@ -252,7 +252,7 @@ func TestPoolBounds(t *testing.T) {
 	}
 	p.mu.Lock()
 	for _, c := range p.idle {
-		c.since = c.since.Add(-time.Second)
+		c.since = c.since.Add(-2 * time.Hour)
 	}
 	p.mu.Unlock()
 	c := getConn(t, p)

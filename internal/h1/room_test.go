@@ -61,10 +61,12 @@ func TestServerMakesRoom(t *testing.T) {
 
 // A connection that has been idle for a while serves as before.
 func TestServerWakesFromRest(t *testing.T) {
-	memos := 0
+	memos, forgotten := 0, make(chan struct{}, 3)
 	addr, stop := serve(t, ServerConfig{}, func(x *Exchange) {
 		if x.Memo == nil {
-			x.Memo = new(int)
+			memo := new([64]byte) // large enough to be one of its own
+			runtime.AddCleanup(memo, func(c chan struct{}) { c <- struct{}{} }, forgotten)
+			x.Memo = memo
 			memos++
 		}
 		echo(x)
@@ -77,11 +79,18 @@ func TestServerWakesFromRest(t *testing.T) {
 			t.Fatalf("got %d %q", resp.StatusCode, body)
 		}
 		if i == 0 {
-			_ = c.SetReadDeadline(time.Now().Add(restAfter + 200*time.Millisecond))
+			_ = c.SetReadDeadline(time.Now().Add(restAfter))
 			if _, err := c.br.ReadByte(); err == nil {
 				t.Fatal("bytes from nowhere")
 			}
-			_ = c.SetReadDeadline(time.Now().Add(patience))
+			_ = c.SetReadDeadline(time.Now().Add(2 * patience))
+			for late := time.After(patience); canRest && len(forgotten) == 0; runtime.GC() {
+				select {
+				case <-late:
+					t.Fatal("it does not rest")
+				default:
+				}
+			}
 		}
 	}
 	if canRest && memos != 2 {
