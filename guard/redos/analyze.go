@@ -113,6 +113,9 @@ const (
 	boundedShare = 400_000 // beside the others
 )
 
+// manyStates is from where on the loops are looked at one by one first.
+const manyStates = 1500
+
 // within runs find with a share of the budget.
 func (a *analysis) within(share int, find func() bool) bool {
 	saved := a.rest
@@ -135,7 +138,7 @@ func (a *analysis) bounded(w attack, run runner) bool {
 	saved := a.left.left
 	a.left.left, a.rest = share, a.rest-share
 	n := (2*a.graph.counted/size + 4) &^ 3
-	c := &curve{trial: a.trial, attack: w, run: run, limit: share, known: map[int]int{}}
+	c := &curve{trial: a.trial, attack: w, run: run, limit: share, known: map[int]number{}}
 	power, told := c.slope(n)
 	a.left.left, a.rest = saved, a.rest+max(0, a.left.left)
 	return told && power < squareAt
@@ -149,12 +152,16 @@ func (a *analysis) backtracking(r *Result) {
 		}
 		return
 	}
+	apart := len(a.auto.states) > manyStates
+	if apart && a.within(partShare, func() bool { return a.parts(r) }) {
+		return
+	}
 	var exps []candidate
 	a.within(searchShare, func() bool { exps = a.auto.exponentials(a.left); return false })
 	if a.exponential(exps, r) {
 		return
 	}
-	if hidden := a.cut || a.auto.partial || a.trial.untold || a.graph.counted > 0 && len(exps) > 0; hidden &&
+	if hidden := a.cut || a.auto.partial || a.trial.untold || a.graph.counted > 0 && len(exps) > 0; hidden && !apart &&
 		a.within(partShare, func() bool { return a.parts(r) }) {
 		return
 	}

@@ -7,11 +7,12 @@ import (
 
 // What confirming may take.
 const (
-	expLimit   = 16_000  // steps of one run of an exponential attack
-	polyLimit  = 40_000  // of a polynomial one
-	boundLimit = 100_000 // of either where the automaton took counts for loops
-	closeLimit = 200_000 // of either when a smaller one does not tell
-	maxPumps   = 40      // of an exponential attack
+	expLimit   = 16_000     // steps of one run of an exponential attack
+	polyLimit  = 40_000     // of a polynomial one
+	boundLimit = 100_000    // of either where the automaton took counts for loops
+	closeLimit = 200_000    // of either when a smaller one does not tell
+	sureLimit  = 10_000_000 // of an exponential one, if they need not be taken
+	maxPumps   = 40         // of an exponential attack
 	polyPumps  = 64
 	closePumps = 1024
 	fewestRuns = 5 // that an exponential curve is read from
@@ -33,17 +34,17 @@ type trial struct {
 // absurd says whether the text of n pumps is so short that no expression without
 // an attack takes so many steps on it: each state, at each place, as often as
 // there are places would be far less.
-func (t *trial) absurd(w attack, n, steps int) bool {
+func (t *trial) absurd(w attack, n, limit int) bool {
 	size := w.size(n) + 1
-	return t.exact && size*size*len(t.m.prog.code) < steps/4
+	return t.exact && size*size*len(t.m.prog.code) < limit/4
 }
 
 // runner runs an attack with n pumps. It is over when it has taken limit steps,
 // or if most of them need not be taken to be counted, that much work.
-type runner func(w attack, n, limit int) (steps int, over bool)
+type runner func(w attack, n, limit int) (steps number, over bool)
 
 // attempt is the steps of one attempt where the match begins.
-func (t *trial) attempt(w attack, n, limit int) (steps int, over bool) {
+func (t *trial) attempt(w attack, n, limit int) (steps number, over bool) {
 	var e effort
 	if limit = min(limit, t.left.left); t.tally != nil {
 		e = t.tally.attempt(w, n, limit)
@@ -55,7 +56,7 @@ func (t *trial) attempt(w attack, n, limit int) (steps int, over bool) {
 }
 
 // seek is the steps of a whole search.
-func (t *trial) seek(w attack, n, limit int) (steps int, over bool) {
+func (t *trial) seek(w attack, n, limit int) (steps number, over bool) {
 	var e effort
 	if limit = min(limit, t.left.left); t.tally != nil {
 		e = t.tally.search(w, n, t.anchored, limit)
@@ -66,38 +67,41 @@ func (t *trial) seek(w attack, n, limit int) (steps int, over bool) {
 	return e.total, e.over
 }
 
-// doubles says whether steps multiply with every pump, until the limit is passed.
+// doubles says whether steps multiply with every pump, until there are so many
+// that it makes no difference whether they go on.
 func (t *trial) doubles(w attack, run runner) bool {
 	limit := expLimit
 	if t.counted > 0 && !t.choice { // what is bounded in the end must not be mistaken
 		limit = boundLimit
 	}
-	var s []int
 	if steps, over := run(w, 0, closeLimit); !over { // what it takes to get there is no sign of anything
-		limit = max(limit, min(8*steps, closeLimit))
+		limit = max(limit, int(min(8*steps, closeLimit)))
 	}
+	var s []number
 	for n := 0; n <= maxPumps && t.left.left > 0; n++ {
 		steps, over := run(w, n, limit)
-		over = over || steps >= limit
 		switch {
-		case over && t.left.left <= 0: // it is the budget that ended the run
-			t.untold = true
-			return false
 		case !over:
 			s = append(s, steps)
 			if n >= 12 && !steep(s) {
 				return false
 			}
+			if n > fewestRuns && steps >= sureLimit {
+				return steep(s)
+			}
+		case t.left.left <= 0: // it is the budget that ended the run
+			t.untold = true
+			return false
 		case t.absurd(w, n, limit):
 			return true
-		case t.choice && w.size(n) <= fewRunes && (len(s) > 1 && soars(s) || soars(append(s, limit))):
+		case t.choice && w.size(n) <= fewRunes && (len(s) > 1 && soars(s) || soars(append(s, number(limit)))):
 			return true
 		case t.choice && limit < boundLimit:
 			limit = boundLimit
 			n--
-		case n > fewestRuns:
+		case n > fewestRuns && (t.tally == nil || limit >= closeLimit):
 			return steep(s)
-		case n > 3 && leaps(s), n > 1 && t.exact && leaps(append(s, limit)):
+		case n > 3 && leaps(s), n > 1 && t.exact && leaps(append(s, number(limit))):
 			return true
 		case limit >= closeLimit:
 			t.untold = t.untold || n <= 2
@@ -112,7 +116,7 @@ func (t *trial) doubles(w attack, run runner) bool {
 
 // steep says whether steps at least double over two pumps. Two, so that what
 // happens at every second pump shows too.
-func steep(s []int) bool {
+func steep(s []number) bool {
 	n := len(s)
 	if n < fewestRuns {
 		return false
@@ -123,13 +127,13 @@ func steep(s []int) bool {
 
 // leaps says the same of few runs, each of which must take far more steps than
 // the one before.
-func leaps(s []int) bool {
+func leaps(s []number) bool {
 	n := len(s)
 	return n >= 3 && s[n-2] > s[n-3] && s[n-1]-s[n-2] >= 3*(s[n-2]-s[n-3])
 }
 
 // soars says that the last run took far more steps than the one before.
-func soars(s []int) bool {
+func soars(s []number) bool {
 	n := len(s)
 	return n == 1 || s[n-1] >= 4*s[n-2]
 }
@@ -138,7 +142,7 @@ func soars(s []int) bool {
 // told. Three measurements in a row must agree, so that texts of which every
 // second or third one matches are not mistaken.
 func (t *trial) power(w attack, run runner) (degree float64) {
-	c := &curve{trial: t, attack: w, run: run, limit: polyLimit, known: map[int]int{}}
+	c := &curve{trial: t, attack: w, run: run, limit: polyLimit, known: map[int]number{}}
 	last := polyPumps
 	if t.counted > 0 {
 		c.limit, last = boundLimit, min(closePumps, max(polyPumps, 8*t.counted))
@@ -179,16 +183,16 @@ type curve struct {
 	attack attack
 	run    runner
 	limit  int
-	known  map[int]int
+	known  map[int]number
 }
 
 // at is the steps with n pumps; false if those are over the limit.
-func (c *curve) at(n int) (int, bool) {
+func (c *curve) at(n int) (number, bool) {
 	if steps, ok := c.known[n]; ok {
 		return steps, true
 	}
 	steps, over := c.run(c.attack, n, c.limit)
-	if over = over || c.counted > 0 && steps >= c.limit; !over {
+	if over = over || c.counted > 0 && steps >= number(c.limit); !over {
 		c.known[n] = steps
 	}
 	return steps, !over
@@ -212,11 +216,11 @@ func (c *curve) flat(n int) bool {
 }
 
 // slope is the degree between two doublings.
-func slope(quarter, half, now int) float64 {
+func slope(quarter, half, now number) float64 {
 	if now <= half || half <= quarter {
 		return 1
 	}
-	return math.Log2(float64(now-half) / float64(half-quarter))
+	return math.Log2((now - half) / (half - quarter))
 }
 
 // least is the lowest of the last three measurements; 1 if there is none.

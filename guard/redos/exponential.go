@@ -31,9 +31,14 @@ const (
 // exponentials finds the states that one word leads back to themselves in two
 // ways: the pair automaton leaves the diagonal and comes back to it.
 func (m *automaton) exponentials(left *budget) []candidate {
+	return m.exponentialsOf(left, func([]int32) bool { return true })
+}
+
+// exponentialsOf looks at some components only.
+func (m *automaton) exponentialsOf(left *budget, wanted func(members []int32) bool) []candidate {
 	var found []candidate
 	for c, members := range m.comps {
-		if !m.cyclic[c] || m.states[members[0]].pos < 0 || len(found) >= maxCandidates {
+		if !m.cyclic[c] || !wanted(members) || m.states[members[0]].pos < 0 || len(found) >= maxCandidates {
 			continue
 		}
 		found = append(found, m.doubled(members, left)...)

@@ -29,8 +29,8 @@ func newMachine(p *program, a *alphabet) *machine {
 
 // effort is what a search took.
 type effort struct {
-	total   int // steps
-	work    int // what it took to count them
+	total   number // of steps
+	work    int    // what it took to count them
 	matched bool
 	over    bool // it was cut off
 }
@@ -47,7 +47,7 @@ func (m *machine) search(text []int, anchored bool, limit int) effort {
 	for start := 0; start <= last && !e.matched && m.steps < m.limit; start++ {
 		e.matched = m.try(start)
 	}
-	e.total, e.work, e.over = m.steps, m.steps, m.steps >= m.limit
+	e.total, e.work, e.over = number(m.steps), m.steps, m.steps >= m.limit
 	return e
 }
 
@@ -55,7 +55,7 @@ func (m *machine) search(text []int, anchored bool, limit int) effort {
 func (m *machine) attempt(text []int, start, limit int) effort {
 	m.text, m.steps, m.limit = text, 0, limit
 	matched := m.try(start)
-	return effort{total: m.steps, work: m.steps, matched: matched, over: m.steps >= m.limit}
+	return effort{total: number(m.steps), work: m.steps, matched: matched, over: m.steps >= m.limit}
 }
 
 func (m *machine) try(start int) bool {

@@ -32,21 +32,26 @@ func (a *analysis) parts(r *Result) bool {
 	if a.trial == nil {
 		a.trial = a.newTrial()
 	}
-	seen := map[string]bool{}
-	return a.tree.root.eachPart(nil, nil, func(p part) bool {
+	var all []part
+	first := map[string]bool{}
+	last := map[string]int{} // the last of those that are written alike
+	a.tree.root.eachPart(nil, nil, func(p part) {
 		text := a.src[p.loop.off:p.loop.end]
-		if seen[text] || !a.left.spend(perPart+perRune*(p.loop.runes()+afterRunes)) {
-			return false
+		if i, again := last[text]; again {
+			all[i] = p
+			return
 		}
-		if len(seen) < maxParts {
-			seen[text] = true
+		if !first[text] {
+			first[text] = true
+		} else {
+			last[text] = len(all)
 		}
-		return a.part(p, r)
+		all = append(all, p)
+	})
+	return slices.ContainsFunc(all, func(p part) bool {
+		return a.left.spend(perPart+perRune*(p.loop.runes()+afterRunes)) && a.part(p, r)
 	})
 }
-
-// maxParts is how many loops are remembered not to be looked at again.
-const maxParts = 1000
 
 // part looks for an attack on one loop that works on the whole pattern.
 func (a *analysis) part(p part, r *Result) bool {
@@ -58,7 +63,10 @@ func (a *analysis) part(p part, r *Result) bool {
 	if !b.prepare(some) {
 		return false
 	}
-	found := b.auto.exponentials(a.left)
+	found := b.auto.exponentialsOf(a.left, func(members []int32) bool {
+		at := b.auto.offset(b.graph, members[0])
+		return at >= p.loop.off && at < p.loop.end
+	})
 	if len(found) == 0 {
 		return false
 	}
@@ -90,17 +98,17 @@ func (a *analysis) translate(b *analysis, atoms []int) []int {
 	return out
 }
 
-// eachPart calls f for the outermost loops that are small enough, until it says
-// that one will do.
-func (n *node) eachPart(before, after *link, f func(part) bool) bool {
+// eachPart calls f for the outermost loops that are small enough.
+func (n *node) eachPart(before, after *link, f func(part)) {
 	switch n.op {
 	case opRepeat:
 		if n.max > maxFew && n.subs[0].varies() && n.runes() <= partRunes {
-			return f(part{n, before, after})
+			f(part{n, before, after})
+			return
 		}
 	case opLook:
 		if n.behind {
-			return false
+			return
 		}
 		after = nil // a match of it ends there
 	case opConcat:
@@ -110,20 +118,15 @@ func (n *node) eachPart(before, after *link, f func(part) bool) bool {
 			after = &link{s, after}
 		}
 		for i, s := range n.subs {
-			if s.eachPart(before, rest[i], f) {
-				return true
-			}
+			s.eachPart(before, rest[i], f)
 			before = &link{s, before}
 		}
-		return false
+		return
 	default:
 	}
 	for _, s := range n.subs {
-		if s.eachPart(before, after, f) {
-			return true
-		}
+		s.eachPart(before, after, f)
 	}
-	return false
 }
 
 // runes counts the places that read a rune as they are written.

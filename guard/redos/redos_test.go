@@ -179,15 +179,15 @@ func grows(t *testing.T, pattern string, o Options, r Result) {
 		t.Errorf("%v %q: incomplete: %+v", o.Dialect, pattern, r)
 	}
 	const limit = 100_000
-	steps := func(n int) int { return run(t, pattern, o, r.Witness.Text(n), limit).total }
+	steps := func(n int) number { return run(t, pattern, o, r.Witness.Text(n), limit).total }
 	if r.Class == Exponential {
 		if few, many := steps(5), steps(12); many < 8*few && many < limit {
-			t.Errorf("%v %q: %d and %d steps with 5 and 12 pumps of %+v", o.Dialect, pattern, few, many, r.Witness)
+			t.Errorf("%v %q: %.0f and %.0f steps with 5 and 12 pumps of %+v", o.Dialect, pattern, few, many, r.Witness)
 		}
 		return
 	}
 	if few, many := steps(100), steps(200); many < 3*few && many < limit {
-		t.Errorf("%v %q: %d and %d steps with 100 and 200 pumps of %+v", o.Dialect, pattern, few, many, r.Witness)
+		t.Errorf("%v %q: %.0f and %.0f steps with 100 and 200 pumps of %+v", o.Dialect, pattern, few, many, r.Witness)
 	}
 }
 

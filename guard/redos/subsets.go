@@ -65,6 +65,7 @@ func (d *subsets) id(b bitset) int32 {
 		return id
 	}
 	id := int32(len(d.all))
+	d.left.spend(len(b))
 	d.ids[key] = id
 	s := subset{states: append(bitset(nil), b...), begun: unasked}
 	for i, w := range b {
@@ -110,6 +111,7 @@ func (d *subsets) ends(set int32, what uint8) bool { return d.all[set].ends&what
 // read is the set after one more rune; ok is false if a match ends before it.
 func (d *subsets) read(set int32, atom int) (next int32, ok bool) {
 	if d.all[set].next == nil {
+		d.left.spend(len(d.alpha.runes) / 8)
 		d.all[set].next = make([]int32, len(d.alpha.runes))
 		for i := range d.all[set].next {
 			d.all[set].next[i] = unasked

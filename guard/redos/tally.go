@@ -35,7 +35,7 @@ type wait struct {
 	steps  number // up to here, since what waits before
 }
 
-// number is a count of steps, of which there may be 2¹⁰⁰.
+// number is a count of steps, of which there may be 2¹⁰⁰⁰.
 type number = float64
 
 // outcome is what comes of a branch: the steps until a match or the last failure.
@@ -106,8 +106,7 @@ func (t *tally) search(w attack, n int, anchored bool, limit int) effort {
 }
 
 func (t *tally) effort(steps number, matched, over bool) effort {
-	most := number(1 << 60)
-	return effort{total: int(min(steps, most)), work: t.work, matched: matched, over: over}
+	return effort{total: steps, work: t.work, matched: matched, over: over}
 }
 
 // run finds the outcome at the beginning of the program; false over the limit.
