@@ -15,7 +15,7 @@ func nameOf(p Predictor) string {
 }
 
 // names is an array, not a map: it costs nothing to build and keeps its order.
-func names() [71]named {
+func names() [72]named {
 	return [...]named{
 		{ResultWindow, "result_window"},
 		{InnerWindow, "inner_window"},
@@ -53,6 +53,7 @@ func names() [71]named {
 		{VectorCandidates, "vector_candidates"},
 		{IDsCount, "ids_count"},
 		{AggSize, "agg_size"},
+		{AnalysisTokens, "analysis_tokens"},
 
 		{MissingWhere, "missing_where"},
 		{LikeWildcards, "like_wildcards"},

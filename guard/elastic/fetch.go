@@ -181,9 +181,12 @@ func (r *Reader) fieldCaps(root int, p *parameters, ep endpoint) {
 func (r *Reader) rankEval(root int, p *parameters) {
 	members := 0
 	r.each(r.get(root, "requests"), func(e int) {
+		r.part = members
 		if q := r.get(e, "request"); q > none {
-			r.part = members
 			r.search(q, p, epRankEval)
+		}
+		if id := r.get(e, "template_id"); id > none && r.fault == nil {
+			r.rankTemplate(root, id, r.get(e, "params"), p)
 		}
 		members++
 	})
@@ -191,10 +194,21 @@ func (r *Reader) rankEval(root int, p *parameters) {
 	if members > 0 {
 		r.add(cost.Batch, float64(members), r.get(root, "requests"))
 	}
+}
+
+// rankTemplate fills the template that a request names.
+func (r *Reader) rankTemplate(root, id, params int, p *parameters) {
 	r.each(r.get(root, "templates"), func(e int) {
-		if t := r.get(e, "template"); t > none {
-			r.inlineTemplate(t, none, p)
+		t := r.get(e, "template")
+		if t <= none || !bytes.Equal(r.bytes(firstOf(r.get(e, "id"), e)), r.bytes(id)) {
+			return
 		}
+		v := &r.t.nodes[t]
+		if r.filled += int(v.end - v.off); r.filled > r.o.MaxBytes {
+			r.unreadable(cost.BodyBytes, "templates that become too long", -1)
+			return
+		}
+		r.inlineTemplate(t, params, p)
 	})
 }
 

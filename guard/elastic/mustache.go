@@ -14,6 +14,7 @@ type mustache struct {
 	limit  int
 	out    []byte
 	work   int
+	assume bool // what no parameter fills is there, and a 1
 }
 
 const (
@@ -159,7 +160,7 @@ func (m *mustache) section(t tag, inner []byte, scope, depth int) string {
 		return m.render(inner, scope, depth+1)
 	}
 	v := m.lookup(t.name, scope)
-	if m.truthy(v) == (t.kind == '^') {
+	if (m.truthy(v) || v <= none && m.assume) == (t.kind == '^') {
 		return noFault
 	}
 	if t.kind == '#' && r.isArray(v) {
@@ -199,6 +200,9 @@ func (m *mustache) variable(t tag, scope int) {
 			if list := m.lookup(of, scope); list > none && m.r.isArray(list) {
 				m.out = strconv.AppendInt(m.out, int64(m.r.count(list)), 10)
 			}
+		}
+		if m.assume {
+			m.out = append(m.out, '1')
 		}
 		return
 	}

@@ -59,7 +59,11 @@ type Reader struct {
 	drops    bool         // there are any
 	spare    cost.Measure // where a measure goes that is not kept
 	told     int          // bytes of paths
-	aggAt    int          // deepest aggregation
+
+	expressions int // of this request that were analysed
+	steps       int // that they took
+	filled      int // bytes of templates that were named, and names that were filled in
+	aggAt       int // deepest aggregation
 }
 
 var _ cost.Reader = (*Reader)(nil)
@@ -94,6 +98,7 @@ func (r *Reader) begin(dst []cost.Measure, q cost.Query, o cost.Options) {
 	}
 	r.q, r.o, r.out, r.fault, r.part = q, o, dst, nil, 0
 	r.begun, r.told, r.stops = len(dst), 0, math.Inf(1)
+	r.expressions, r.steps, r.filled = 0, 0, 0
 	clear(r.most[:])
 	r.depth, r.t, r.arena = 0, nil, r.arena[:0]
 	r.query.reset()

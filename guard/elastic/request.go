@@ -37,6 +37,8 @@ const (
 	epTransform
 	epGraph
 	epScript
+	epAnalyze
+	epSimulate
 )
 
 // endpointOf splits a path into the index and what is asked of it. An index may
@@ -141,6 +143,8 @@ func named(rest string, hasIndex bool) endpoint {
 		return epGraph
 	case "_scripts/painless/_execute":
 		return epScript
+	case "_analyze":
+		return epAnalyze
 	}
 	return under(rest)
 }
@@ -185,6 +189,10 @@ func under(rest string) endpoint {
 		}
 		if strings.HasPrefix(below, "_transform") {
 			return epTransform
+		}
+	case "_ingest":
+		if strings.HasSuffix(rest, "/_simulate") {
+			return epSimulate
 		}
 	case "_transform", "_data_frame":
 		return epTransform
@@ -283,9 +291,7 @@ func (r *Reader) body(root int, ep endpoint, p *parameters) {
 	case epDatafeed:
 		r.datafeed(root, p)
 	case epStored:
-		if s := r.get(root, "script"); r.isObject(s) && string(r.bytes(firstOf(r.get(s, "lang"), s))) != "mustache" {
-			r.scriptValue(s)
-		}
+		r.stored(r.get(root, "script"))
 	case epStatus:
 		r.answerKept(p)
 	case epTransform:
@@ -294,6 +300,10 @@ func (r *Reader) body(root int, ep endpoint, p *parameters) {
 		r.graph(root, p)
 	case epScript:
 		r.scriptIn(root, false)
+	case epAnalyze:
+		r.analyze(root)
+	case epSimulate:
+		r.simulate(root)
 	}
 }
 

@@ -1,6 +1,10 @@
 package elastic
 
-import "github.com/bezoar-dev/bezoar/guard/cost"
+import (
+	"math"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
 
 // template reads _search/template: one that is stored is not visible, one that
 // is inline is filled in with its parameters.
@@ -25,21 +29,52 @@ func (r *Reader) template(root int, p *parameters) {
 	r.inlineTemplate(source, params, p)
 }
 
+// stored measures what is kept to be run later. Of a template nobody knows with
+// what it will be filled: each parameter is taken for a 1, and what is no search
+// then is not judged.
+func (r *Reader) stored(script int) {
+	if !r.isObject(script) {
+		return
+	}
+	if string(r.bytes(firstOf(r.get(script, "lang"), script))) != "mustache" {
+		r.scriptValue(script)
+		return
+	}
+	source := firstOf(r.get(script, "source"), r.get(script, "inline"))
+	if source <= none {
+		return
+	}
+	m := mustache{r: r, params: r.get(script, "params"), limit: r.o.MaxBytes, assume: true}
+	out, fault := m.fill(r.textOf(source))
+	fixed, index, hints, refused := r.fixedURL, r.index, r.o.Hints, r.fault
+	if fault == noFault && r.openInside(out, source) {
+		r.fixedURL, r.o.Hints = true, nil // of which index nobody knows
+		r.search(0, &parameters{maxDocs: math.Inf(1)}, epSearch)
+		r.fixedURL, r.index, r.o.Hints = fixed, index, hints
+		r.close()
+	}
+	r.fault = refused
+}
+
+// textOf is a text, or anything else as it is written.
+func (r *Reader) textOf(n int) []byte {
+	if r.isText(n) {
+		return r.bytes(n)
+	}
+	v := &r.t.nodes[n]
+	return r.t.text[v.off:v.end]
+}
+
 // inlineTemplate fills a template in. What no parameter fills stays empty; a
 // text that is no JSON even then is refused.
 func (r *Reader) inlineTemplate(source, params int, p *parameters) {
 	m := mustache{r: r, params: params, limit: r.o.MaxBytes}
-	v := &r.t.nodes[source]
 	if r.isObject(source) {
 		if s := firstOf(r.get(source, "source"), r.get(source, "inline")); s > none {
-			source, v = s, &r.t.nodes[s]
+			source = s
 		}
 	}
-	text := r.t.text[v.off:v.end]
-	if v.kind == kindString {
-		text = r.bytes(source)
-	}
-	out, fault := m.fill(text)
+	out, fault := m.fill(r.textOf(source))
 	if fault != noFault {
 		r.unreadable(cost.Unparsable, fault, r.offset(source))
 		return

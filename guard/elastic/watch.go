@@ -64,6 +64,9 @@ func (c chunk) of(w width, step float64) width {
 // datafeed measures the search that a datafeed runs over one chunk of time after
 // another.
 func (r *Reader) datafeed(root int, p *parameters) {
+	if tried := r.get(root, "datafeed_config"); tried > none { // of _preview
+		root = tried
+	}
 	if names, _ := r.list(firstOf(r.get(root, "indices"), r.get(root, "indexes"))); names != "" {
 		r.index = names
 	}

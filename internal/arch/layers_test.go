@@ -117,6 +117,7 @@ func edges() []edge {
 		{"triage", "queue", "dead letters are messages"},
 		{"guard/hints", "guard", "it fills the guard's store of hints, in its words"},
 		{"guard/sql", "guard/redos", "expressions in statements are judged by the same tests"},
+		{"guard/elastic", "guard/redos", "as are those that backends run by trying one way after the other"},
 		{"internal/vitals", "internal/cgroup", "one reader of where groups are mounted, in both versions"},
 		{"internal/pool", "internal/child", "its children are isolated as those of one job, and jobs end in the same words"},
 		{"internal/supervise", "internal/probe", "the same health check for workers here and elsewhere"},
