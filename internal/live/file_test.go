@@ -129,7 +129,7 @@ func TestBadFileKeepsTheOld(t *testing.T) {
 func TestHalfAFileIsNotRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bezoar.yaml")
 	c := noPoll(path)
-	c.Settle = 300 * time.Millisecond
+	c.Settle = 2 * time.Second // its parts come within that
 	r := watching(t, newStore(t), c)
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {

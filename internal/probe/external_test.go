@@ -109,7 +109,7 @@ func TestHangIsKeptOutUntilItAnswers(t *testing.T) {
 	p := &process{t: t, addr: freeAddr(t)}
 	p.start()
 	reg := newRecorder()
-	x := keep(t, reg, func(c *Config) { c.Health.Timeout = 200 * time.Millisecond }, p.addr)
+	x := keep(t, reg, func(c *Config) { c.Health.Timeout = 2 * time.Second }, p.addr)
 	reg.wait(t, "up", 1)
 	epoch := reg.epoch(p.addr)
 	if h := x.Check(t.Context(), p.addr, epoch, fleet.Overdue); h != fleet.Alive {

@@ -5,10 +5,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -68,10 +70,15 @@ type process struct {
 	cmd  *exec.Cmd
 }
 
-// freeAddr returns a loopback address that nobody listens on.
+// freeAddr returns a loopback address that nobody listens on. Where the whole of
+// 127.0.0.0/8 is one, nobody else takes the port while no worker has it.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	host := "127.0.0.1"
+	if runtime.GOOS == "linux" {
+		host = fmt.Sprintf("127.%d.%d.%d", 1+rand.N(254), rand.N(256), 1+rand.N(254))
+	}
+	ln, err := net.Listen("tcp", host+":0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +119,7 @@ func (p *process) freeze() {
 
 func (p *process) get(path string) string {
 	p.t.Helper()
-	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Second}
+	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
 	resp, err := c.Get("http://" + p.addr + path)
 	if err != nil {
 		p.t.Fatal(err)
@@ -128,7 +135,7 @@ func (p *process) get(path string) string {
 // until polls what has no event to wait for: another process.
 func until(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for !cond() {
 		if !sleep(ctx, nil, 5*time.Millisecond) {
@@ -234,7 +241,7 @@ func (r *recorder) Down(worker string, epoch uint64, end fleet.End) {
 // wait waits for the n-th entry from the start that equals want.
 func (r *recorder) wait(t *testing.T, want string, n int) {
 	t.Helper()
-	timeout := time.After(15 * time.Second)
+	timeout := time.After(time.Minute)
 	for {
 		r.mu.Lock()
 		seen := 0

@@ -61,7 +61,7 @@ func until(t *testing.T, what string, cond func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	timeout := time.After(10 * time.Second)
+	timeout := time.After(time.Minute)
 	for !cond() {
 		select {
 		case <-tick.C:

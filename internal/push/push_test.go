@@ -83,7 +83,7 @@ func deliver(t *testing.T, url string, timeout time.Duration, messages ...queue.
 	for range messages {
 		select {
 		case <-s.settled:
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("a message was not settled")
 		}
 	}

@@ -68,7 +68,7 @@ func TestCommands(t *testing.T) {
 		},
 		{
 			name: "timeout", in: numbers(8),
-			cfg: Config{Command: sh(`while read n; do [ $n = 3 ] && exec sleep 60; echo $n; done`), Timeout: 300 * time.Millisecond},
+			cfg: Config{Command: sh(`while read n; do [ $n = 3 ] && exec sleep 60; echo $n; done`), Timeout: time.Second},
 			out: without(8, 3), set: "3:timeout",
 		},
 		{

@@ -239,7 +239,7 @@ func TestDrainEndsWaitingReceives(t *testing.T) {
 	began := time.Now()
 	s.stop()
 	status, body := s.read(c)
-	if status != 200 || body != `{}` || time.Since(began) > 10*time.Second {
+	if status != 200 || body != `{}` || time.Since(began) > 15*time.Second {
 		t.Errorf("got %d %s after %v", status, body, time.Since(began))
 	}
 	if err := <-s.done; err != nil {

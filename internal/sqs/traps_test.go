@@ -261,7 +261,7 @@ func TestTrapLongPollWakesUp(t *testing.T) {
 			if a := <-got; a.at("Messages", 0) == nil {
 				t.Error("nothing was received: ", a.body)
 			}
-			if took := time.Since(began); took > 10*time.Second {
+			if took := time.Since(began); took > 15*time.Second {
 				t.Errorf("it took %v", took)
 			}
 		})
@@ -697,7 +697,7 @@ func within(t *testing.T, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); <-tick.C {
+	for deadline := time.Now().Add(time.Minute); !holds(); <-tick.C {
 		if time.Now().After(deadline) {
 			t.Fatal("it did not come about in time")
 		}

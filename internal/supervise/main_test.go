@@ -133,7 +133,7 @@ func (r *recorder) Down(worker string, epoch uint64, end fleet.End) {
 // wait waits until at least n entries begin with prefix.
 func (r *recorder) wait(t *testing.T, prefix string, n int) {
 	t.Helper()
-	timeout := time.After(20 * time.Second)
+	timeout := time.After(time.Minute)
 	for {
 		r.mu.Lock()
 		news := r.news
@@ -256,7 +256,7 @@ func (r *running) stop() {
 			if err != nil {
 				r.t.Errorf("Run: %v", err)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			r.t.Fatalf("Run does not end; status %+v", r.Status())
 		}
 		for _, p := range processes(r.t, r.flag()) {
@@ -270,7 +270,7 @@ func (r *running) stop() {
 // get sends one request to a worker over a connection of its own and returns
 // the body; an error when the worker died on it.
 func (r *running) get(worker, path string) (string, error) {
-	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 15 * time.Second}
+	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
 	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, "http://"+r.reg.addr(worker)+path, nil)
 	if err != nil {
 		return "", err
@@ -310,7 +310,7 @@ func until(t *testing.T, what string, cond func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	timeout := time.After(15 * time.Second)
+	timeout := time.After(time.Minute)
 	for !cond() {
 		select {
 		case <-tick.C:
