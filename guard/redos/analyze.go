@@ -63,6 +63,7 @@ type analysis struct {
 	left    *budget
 	rest    int  // of the budget, beside the share that is being spent
 	cut     bool // a search for candidates ended with its share: there may be more
+	spent   bool // a search of some kind did
 	alpha   *alphabet
 	graph   *graph
 	auto    *automaton
@@ -73,7 +74,9 @@ type analysis struct {
 
 // prepare builds what the tests need; false if that is over the bounds.
 func (a *analysis) prepare(c counts) bool {
-	a.alpha = newAlphabet(a.tree)
+	if a.alpha = newAlphabet(a.tree, a.left); a.alpha == nil {
+		return false
+	}
 	g, entry := newGraph(a.tree, newFlavors(a.alpha, a.tree.root), c)
 	a.graph = g
 	if g.full {
@@ -122,6 +125,7 @@ func (a *analysis) within(share int, find func() bool) bool {
 	given := min(a.left.left, share)
 	a.left.left, a.rest = given, a.left.left-given
 	found := find()
+	a.spent = a.spent || !found && a.left.left <= 0
 	a.cut = a.cut || !found && a.left.left <= 0 && share >= searchShare
 	a.left.left, a.rest = a.left.left+a.rest, saved
 	return found
@@ -146,7 +150,8 @@ func (a *analysis) bounded(w attack, run runner) bool {
 
 // backtracking fills r for an engine that tries one way after the other.
 func (a *analysis) backtracking(r *Result) {
-	if !a.within(a.left.left-partShare, func() bool { return a.prepare(some) }) {
+	kept := min(partShare, a.left.left/4)
+	if !a.within(a.left.left-kept, func() bool { return a.prepare(some) }) {
 		if !a.within(partShare, func() bool { return a.parts(r) }) {
 			r.Class, r.Reason = Unknown, "its automaton is over the bounds"
 		}
@@ -161,8 +166,8 @@ func (a *analysis) backtracking(r *Result) {
 	if a.exponential(exps, r) {
 		return
 	}
-	if hidden := a.cut || a.auto.partial || a.trial.untold || a.graph.counted > 0 && len(exps) > 0; hidden && !apart &&
-		a.within(partShare, func() bool { return a.parts(r) }) {
+	hidden := a.spent || a.auto.partial || a.trial.untold || a.graph.counted > 0 && len(exps) > 0
+	if hidden && !apart && a.within(partShare, func() bool { return a.parts(r) }) {
 		return
 	}
 	if a.tree.root.loosens() && a.within(looseShare, func() bool { return a.loosely(r) }) {

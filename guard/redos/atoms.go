@@ -46,24 +46,47 @@ func (b bag) meets(c bag) bool {
 // apart. One rune of each stands for all.
 type alphabet struct {
 	classes []set
-	runes   []rune     // by atom: what stands for it
-	bags    []bag      // by class
-	member  [][]uint64 // by class: its atoms, exactly
-	pieces  []piece    // of all runes, in order
-	fold    []int      // by atom: the atom of the other case of its rune, or itself
-	words   int        // the class of \w, as \b means it
-	lines   int        // the class of what ends lines
+	ids     map[string]int // of classes, once there are many
+	runes   []rune         // by atom: what stands for it
+	bags    []bag          // by class
+	member  [][]uint64     // by class: its atoms, exactly
+	pieces  []piece        // of all runes, in order
+	fold    []int          // by atom: the atom of the other case of its rune, or itself
+	words   int            // the class of \w, as \b means it
+	lines   int            // the class of what ends lines
 }
+
+// fewClasses are compared one by one.
+const fewClasses = 32
 
 // class numbers a set, finding equal ones again.
 func (a *alphabet) class(s set) int {
-	for i := range a.classes {
-		if a.classes[i].equal(s) {
-			return i
+	if len(a.classes) < fewClasses {
+		for i := range a.classes {
+			if a.classes[i].equal(s) {
+				return i
+			}
 		}
+	} else if id, ok := a.known(s); ok {
+		return id
 	}
 	a.classes = append(a.classes, s)
 	return len(a.classes) - 1
+}
+
+// known looks a set up, and remembers it for the next number if it is new.
+func (a *alphabet) known(s set) (id int, ok bool) {
+	if a.ids == nil {
+		a.ids = map[string]int{}
+		for i, c := range a.classes {
+			a.ids[c.key()] = i
+		}
+	}
+	key := s.key()
+	if id, ok = a.ids[key]; !ok {
+		a.ids[key] = len(a.classes)
+	}
+	return id, ok
 }
 
 // number gives every class of the tree its number.
@@ -76,11 +99,23 @@ func (a *alphabet) number(n *node) {
 	}
 }
 
-func newAlphabet(t *tree) *alphabet {
+// maxSigns is how many times a rune may be looked for in a class, which bounds
+// the memory of an alphabet to some ten megabytes.
+const maxSigns = 64_000_000
+
+// newAlphabet is nil over its bounds.
+func newAlphabet(t *tree, left *budget) *alphabet {
 	a := &alphabet{}
 	a.words = a.class(t.words)
 	a.lines = a.class(t.lines)
 	a.number(t.root)
+	edges := 0
+	for _, s := range a.classes {
+		edges += 2 * len(s)
+	}
+	if edges*len(a.classes) > maxSigns || !left.spend(edges*(len(a.classes)+63)/512) {
+		return nil
+	}
 	a.cut()
 	return a
 }

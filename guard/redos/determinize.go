@@ -14,7 +14,9 @@ func (a *analysis) automata(r *Result) {
 	if a.options.Dialect != Lucene {
 		return
 	}
-	a.alpha = newAlphabet(a.tree)
+	if a.alpha = newAlphabet(a.tree, a.left); a.alpha == nil {
+		return
+	}
 	g, entry := newGraph(a.tree, newFlavors(a.alpha, a.tree.root), all)
 	if g.full { // as many as that already
 		return

@@ -25,7 +25,7 @@ func TestFixes(t *testing.T) {
 		{JS, `([`, 2, []string{"missing ]"}},
 		{JS, `a(b`, 3, []string{"missing )"}},
 		{PCRE, `^(m(?R)?n)$`, -1, []string{"recursion"}},
-		{JS, strings.Repeat("m", MaxPattern+1), MaxPattern, []string{"10000"}},
+		{JS, strings.Repeat("m", MaxPattern+1), MaxPattern, []string{"65536"}},
 	} {
 		r := Analyze(c.pattern, Options{Dialect: c.d})
 		if r.Offset != c.offset {

@@ -36,7 +36,7 @@ type position struct {
 // Bounds of the automaton. Past them counted repeats become loops, which adds
 // paths and loses none.
 const (
-	maxPositions = MaxPattern
+	maxPositions = 10_000
 	maxSmall     = 100 // positions of a pattern whose repeats are all written out
 	maxWritten   = 24  // positions of a repeat that is written out in any case
 	maxCopies    = 320 // positions of the written-out rounds of one repeat
@@ -184,7 +184,7 @@ func (g *graph) repeat(n *node, next int32) int32 {
 	case g.counts == all:
 	case g.counts == some && (g.small || n.size() <= maxWritten):
 	case low > 1 && low > maxCopies/max(body.size(), 1), low > maxFew && g.counts == loose:
-		g.counted = max(g.counted, min(max(low, high%unbounded), MaxPattern))
+		g.counted = max(g.counted, min(max(low, high%unbounded), maxPositions))
 		low, high = 1, unbounded
 		choice = body.nullable()
 		g.choice = g.choice || choice && n.min >= manyRounds

@@ -9,7 +9,7 @@ const (
 	afterRunes = 60      // of what follows it
 	perPart    = 600     // what making a part costs in steps, beside its size
 	perRune    = 20
-	maxWord    = 2 * MaxPattern // runes that lead to a part
+	maxWord    = 20_000 // runes that lead to a part
 )
 
 // part is a loop with what comes before and after it. It is judged without what
@@ -28,6 +28,9 @@ type link struct {
 
 // parts looks at the loops one by one, and runs what it finds on the whole.
 func (a *analysis) parts(r *Result) bool {
+	if a.alpha == nil {
+		return false
+	}
 	a.tree.root.measure(a.tree)
 	if a.trial == nil {
 		a.trial = a.newTrial()

@@ -30,7 +30,7 @@ func (c Class) String() string {
 
 // What an analysis may cost.
 const (
-	MaxPattern    = 10_000    // bytes; longer ones are Unknown
+	MaxPattern    = 65_536    // bytes; longer ones are Unknown
 	DefaultBudget = 2_000_000 // steps; about twenty milliseconds at worst
 )
 

@@ -78,6 +78,15 @@ func (s set) has(r rune) bool {
 	return found || i > 0 && s[i-1].hi >= r
 }
 
+// key makes the set a map's key.
+func (s set) key() string {
+	out := make([]byte, 0, 6*len(s))
+	for _, p := range s {
+		out = append(out, byte(p.lo), byte(p.lo>>8), byte(p.lo>>16), byte(p.hi), byte(p.hi>>8), byte(p.hi>>16))
+	}
+	return string(out)
+}
+
 func (s set) equal(t set) bool { return slices.Equal(s, t) }
 
 // fold adds the other cases of the runes of s.

@@ -16,7 +16,7 @@ func TestTally(t *testing.T) {
 		if bad != nil {
 			t.Fatal(bad.what)
 		}
-		alpha := newAlphabet(tr)
+		alpha := newAlphabet(tr, &budget{1 << 40})
 		prog := compile(tr, o.Dialect)
 		m, c := newMachine(prog, alpha), newTally(prog, alpha)
 		if c == nil {

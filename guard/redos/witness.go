@@ -57,17 +57,19 @@ func (f *forge) as(state int32) *subsets {
 
 func newForge(m *automaton, left *budget) *forge {
 	f := &forge{automaton: m, left: left, common: make([]int, len(m.alpha.runes)), seen: map[int32]*subsets{}}
-	for atom := range f.common {
-		f.order = append(f.order, atom)
-	}
+	var often [maxAtoms]int
 	for _, s := range m.states[m.seek:] {
-		for atom := range f.common {
-			if s.bag.has(atom) {
-				f.common[atom]++
+		for i, w := range s.bag {
+			for ; w != 0; w &= w - 1 {
+				often[i*64+trailing(w)]++
 			}
 		}
-		left.spend(1)
 	}
+	for atom := range f.common {
+		f.order = append(f.order, atom)
+		f.common[atom] = often[min(atom, maxAtoms-1)]
+	}
+	left.spend(len(m.states) + len(f.order))
 	slices.SortFunc(f.order, func(a, b int) int {
 		return cmp.Or(f.common[a]-f.common[b], rank(m.alpha.runes[a])-rank(m.alpha.runes[b]))
 	})
