@@ -19,6 +19,7 @@ type block struct {
 	share   float64 // of the rows that its equalities leave, by what is known
 	chosen  bool    // an equality was among them
 	joined  bool    // an inner join has a condition
+	joining int     // the first relation of the side that is being joined
 	loose   int     // equalities between columns that no alias assigns to a table
 	hold    int     // within alternatives: what they join is kept aside
 	named   int     // columns, placeholders and queries that conditions name
@@ -109,7 +110,7 @@ func (c clauses) after(from int) int {
 func (r *Reader) selectBlock(i, j int) shape {
 	c := r.clausesOf(i, j)
 	b := block{base: len(r.relations), share: 1, never: -1, below: math.Inf(1)}
-	items, edges, pending := len(r.items), len(r.edges), len(r.pending)
+	items, edges, pending, reached := len(r.items), len(r.edges), len(r.pending), len(r.reached)
 	r.depth++
 	if r.depth-1 > r.deepest.depth {
 		r.deepest = nesting{r.depth - 1, i}
@@ -138,6 +139,7 @@ func (r *Reader) selectBlock(i, j int) shape {
 		r.scanAll(c.window+1, c.after(c.window))
 	}
 	r.conclude(&b, i, c.from, pending)
+	r.meets(&b, i, listed)
 	r.recurs(&b, i)
 	if c.group >= 0 {
 		r.reports--
@@ -165,6 +167,7 @@ func (r *Reader) selectBlock(i, j int) shape {
 		s.limit = min(s.limit, math.MaxFloat64) // the rows are groups: GroupCardinality counts them
 	}
 	r.relations, r.items, r.edges = r.relations[:b.base], r.items[:items], r.edges[:edges]
+	r.outer(reached, b.base)
 	r.depth--
 	return s
 }
@@ -336,8 +339,13 @@ type measured struct {
 	written   bool // a LIKE whose pattern is in the text, not in a value
 }
 
-// conclude adds what the condition of a block left, and what its joins lack.
+// conclude adds what the condition of a block left, and what its joins lack. Of
+// one that is never true nothing is left: servers read no table for it.
 func (r *Reader) conclude(b *block, i, from, pending int) {
+	if b.where && b.truth == never {
+		r.pending = r.pending[:pending]
+		return
+	}
 	passes := b.selects || len(r.pending) > pending && r.small(b)
 	for _, p := range r.pending[pending:] {
 		if !p.always && passes {

@@ -37,9 +37,10 @@
 //
 // # What it does not
 //
-// It knows the data only from hints. Views, functions, triggers and statements
-// in strings (EXECUTE, PREPARE … FROM) are not visible. Placeholders are shapes
-// until values are bound to them: then LIKE, LIMIT, OFFSET and lists are judged
+// It knows the data only from hints. Views, functions and triggers are not
+// visible, nor is a statement that EXECUTE or PREPARE … FROM puts together when it
+// runs; one that stands in the text is read, as is the code in DO $$ … $$.
+// Placeholders are shapes until values are bound to them: then LIKE, LIMIT, OFFSET and lists are judged
 // with the values. With the wrong dialect, or none, a text can be written to read
 // differently here than in the database; name it.
 //
@@ -54,9 +55,12 @@
 // others are true for every row, or for none.
 //
 // Tables are joined by equalities, BETWEEN, two inequalities from both sides,
-// and conditions with a function of both. Equalities between columns without an
-// alias each join something that is not known. Functions, VALUES and queries of
-// one row join with everything at no cost.
+// conditions with a function of both, and conditions with a query that names both.
+// Equalities between columns without an alias each join something that is not
+// known. Functions, VALUES and queries of one row join with everything at no cost.
+//
+// What is explained without being run, a
+// condition that is never true, and LIMIT 0 cost no more than their plan.
 //
 // Rows and text that calls make out of nothing are measured by their literal or
 // bound arguments. A recursion that reads nothing but itself makes rows until its

@@ -54,7 +54,7 @@ func (r *Reader) choose(b *block, column *operand, n float64, on bool) (selects,
 	if n == 1 && (ok && h.Unique || r.keyName(column.column)) {
 		b.key = true
 		r.pin(b, column.relation)
-	} else if n == 1 && on {
+	} else if n == 1 && on && column.relation >= b.joining { // a lookup: what it finds is joined, not what was there
 		r.pin(b, column.relation)
 	}
 	return true, true

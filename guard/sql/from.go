@@ -45,7 +45,9 @@ func (r *Reader) from(b *block, i, j int) {
 	kind, natural := byComma, false
 	for i < j {
 		before := i
+		joining := len(r.relations) - b.base
 		i = r.relation(b, i, j, kind, natural)
+		b.joining = joining
 		i = r.joinCondition(b, i, j, kind)
 		if i < j && i == before {
 			i = r.odd(b, i)
@@ -210,6 +212,9 @@ func (r *Reader) table(b *block, rel *relation, i, j int) int {
 			n.own = true
 			b.self = named + 1
 		}
+	} else if n := r.sequence(rel.at); n > 1 {
+		rel.derived, rel.free, rel.made = true, n <= fewRows, n
+		b.light++
 	} else if r.wordIs(rel.at, "dual") { // one row that no table has
 		rel.derived, rel.free = true, true
 		b.light++
@@ -312,6 +317,9 @@ func (r *Reader) joinCondition(b *block, i, j int, kind joinKind) int {
 	end = min(end, j)
 	pending, key := len(r.pending), b.key
 	v := r.condition(b, i+1, end, true)
+	if n := len(r.relations) - b.base; v.truth == never && n > 1 && b.joining < n && b.joining > 0 {
+		r.link(b, b.joining-1, b.joining) // no pair is made
+	}
 	if kind == byOuter { // it narrows down one side at most
 		kept := r.pending[:pending]
 		for _, p := range r.pending[pending:] {

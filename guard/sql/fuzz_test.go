@@ -23,6 +23,9 @@ func seeds() []string {
 		"WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 1e9) SELECT repeat(rpad('x', 5), 2 * 3 / 4) FROM generate_series(1, 9) a, r",
 		"TRUNCATE a, b; ALTER TABLE t DROP c; SELECT 1 INTO OUTFILE 'x'; SELECT GET_LOCK('a', 0) WHERE (a = 1) = 1 OR a LIKE 0x25 || _utf8'%'",
 		"SELECT * FROM ROWS FROM (f(1), generate_series(-1, $1::int)) x, LATERAL (SELECT * FROM t) y WHERE (SELECT true) AND @@v >= @@v",
+		"DO $$ BEGIN IF a THEN DELETE FROM t; ELSE EXECUTE 'UPDATE t SET a = ''x'''; END IF; FOR i IN 1..9 LOOP PERFORM 1; END LOOP; END $$",
+		"BEGIN NOT ATOMIC FOR r IN (SELECT 1) DO EXECUTE IMMEDIATE 'SELECT 1' USING 2; END FOR; END", "EXPLAIN (ANALYZE 0) DELETE FROM t", "ANALYZE FORMAT=JSON SELECT 1 LIMIT 0",
+		"SELECT generate_series(1, 9) FROM seq_1_to_9_step_2 a, b WHERE EXISTS (SELECT 1 FROM c WHERE c.x = a.x AND c.y = b.y) OR 1 = 2",
 		"((SELECT 1) UNION (SELECT 2 FETCH FIRST ROW ONLY)) LIMIT ALL", "{call p(?)}", "SELECT 'a\\'b' -- '", "/* /* */ */ SELECT 1",
 	}
 }
@@ -123,12 +126,21 @@ func TestLinear(t *testing.T) {
 		},
 		"with chains": func(n int) string { return strings.Repeat("WITH x AS (SELECT 1) ", n) },
 		"prepares":    func(n int) string { return strings.Repeat("PREPARE x AS ", n) },
-		"explains":    func(n int) string { return strings.Repeat("EXPLAIN ", n) },
-		"declares":    func(n int) string { return strings.Repeat("EXPLAIN DECLARE c CURSOR FOR ", n) },
-		"statements":  func(n int) string { return strings.Repeat("SELECT 1;", n) },
-		"routine":     func(n int) string { return "CREATE FUNCTION f() " + strings.Repeat("BEGIN ;", n) },
-		"unions":      func(n int) string { return strings.Repeat("SELECT 1 UNION ", n) + "SELECT 1" },
-		"limits":      func(n int) string { return "SELECT 1 " + strings.Repeat("LIMIT 1 ", n) },
+		"ifs":         func(n int) string { return strings.Repeat("IF ", n) },
+		"branches":    func(n int) string { return strings.Repeat("IF 1 THEN PREPARE x AS ", n) },
+		"loops":       func(n int) string { return strings.Repeat("FOR x IN 1..2 LOOP ", n) },
+		"texts":       func(n int) string { return strings.Repeat("DO $$ SELECT 1; $$;", n/9+1) },
+		"one text":    func(n int) string { return "DO $$" + strings.Repeat("PERFORM 1; IF x THEN y := 2;", n/9+1) + "$$" },
+		"doubled":     func(n int) string { return "EXECUTE IMMEDIATE '" + strings.Repeat("SELECT '''';", n/5+1) + "'" },
+		"correlated": func(n int) string {
+			return "SELECT 1 FROM a" + strings.Repeat(", a", 60) + " WHERE EXISTS (SELECT 1 FROM b WHERE " + strings.Repeat("b.x = q.y AND ", n) + "1)"
+		},
+		"explains":   func(n int) string { return strings.Repeat("EXPLAIN ", n) },
+		"declares":   func(n int) string { return strings.Repeat("EXPLAIN DECLARE c CURSOR FOR ", n) },
+		"statements": func(n int) string { return strings.Repeat("SELECT 1;", n) },
+		"routine":    func(n int) string { return "CREATE FUNCTION f() " + strings.Repeat("BEGIN ;", n) },
+		"unions":     func(n int) string { return strings.Repeat("SELECT 1 UNION ", n) + "SELECT 1" },
+		"limits":     func(n int) string { return "SELECT 1 " + strings.Repeat("LIMIT 1 ", n) },
 		"groups": func(n int) string {
 			return "SELECT " + strings.Repeat("a,", n) + "a FROM t GROUP BY " + strings.Repeat("a,", n) + "a"
 		},

@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"bytes"
 	"math"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
@@ -93,6 +94,55 @@ func (r *Reader) series(args [3]span, n int) float64 {
 	return max(0, math.Floor((to-from)/step)+1)
 }
 
+// rounds measures how often FOR n IN from..to goes round.
+func (r *Reader) rounds(at int, from, to span) {
+	if by := r.find(to.from, to.to, wBy); by < to.to {
+		to.to = by
+	}
+	first, okFirst := r.arithmetic(from)
+	last, okLast := r.arithmetic(to)
+	if n := math.Abs(last-first) + 1; okFirst && okLast && n > 1 {
+		m := r.add(cost.Generated, n, at, "FOR")
+		if r.o.Explain {
+			m.Detail = "rounds of a loop"
+		}
+	}
+}
+
+// sequence is how many rows the table seq_1_to_1000 or seq_1_to_1000_step_5 of
+// MariaDB has, which its engine makes; 0 when it is none.
+func (r *Reader) sequence(at int) float64 {
+	const prefix, longest = "seq_", 80
+	t := r.tok(at)
+	name := r.text[t.start:t.end]
+	if t.kind == quoted {
+		name = inside(name)
+	}
+	if r.dialect.kind != mysql || len(name) <= len(prefix) || len(name) > longest || !foldEqual(name[:len(prefix)], prefix) {
+		return 0
+	}
+	first, rest, ok := bytes.Cut(name[len(prefix):], []byte("_to_"))
+	if !ok {
+		return 0
+	}
+	last, step, _ := bytes.Cut(rest, []byte("_step_"))
+	from, okFrom := parseNumber(first)
+	to, okTo := parseNumber(last)
+	by, okBy := parseNumber(step)
+	if !okFrom || !okTo {
+		return 0
+	}
+	if !okBy || by == 0 {
+		by = 1
+	}
+	n := math.Floor(math.Abs(to-from)/by) + 1
+	m := r.add(cost.Generated, n, at, "")
+	if r.o.Explain {
+		m.Path, m.Detail = r.excerpt(at, at+1), "rows of a sequence"
+	}
+	return n
+}
+
 // arithmetic is the value of numbers between + - * and / signs, with casts; the
 // second says whether it is nothing else.
 func (r *Reader) arithmetic(s span) (float64, bool) {
@@ -155,6 +205,27 @@ func (r *Reader) product(b *block, at int) {
 	m := r.add(cost.Generated, rows, at, "FROM")
 	if r.o.Explain {
 		m.Detail = "rows of series that nothing joins, multiplied"
+	}
+}
+
+// meets measures a series in the SELECT list: the whole of it is made for each row
+// of the FROM.
+func (r *Reader) meets(b *block, i int, listed float64) {
+	if listed <= 1 || b.all == 0 || b.where && b.truth == never {
+		return
+	}
+	if rows := r.rowsMade(b); rows > 1 {
+		m := r.add(cost.Generated, rows*listed, i, "SELECT")
+		if r.o.Explain {
+			m.Detail = format("%v rows for each of %v", listed, rows)
+		}
+	}
+	if listed > fewRows && b.all > b.light && !b.key {
+		m := r.add(cost.CrossJoin, 2, i, "SELECT")
+		m.Target = r.target(b)
+		if r.o.Explain {
+			m.Detail = format("a table × %v rows of a series", listed)
+		}
 	}
 }
 

@@ -122,7 +122,11 @@ func (r *Reader) groups(b *block) int {
 	if !tables { // groups beside groups: GroupCardinality counts them
 		return min(n, 1)
 	}
-	return max(min(n, 1), n-b.loose)
+	n = max(min(n, 1), n-b.loose)
+	if n == 2 && r.catalogs(b) {
+		return 1
+	}
+	return n
 }
 
 // groupsText names the groups.
@@ -207,6 +211,27 @@ func (r *Reader) small(b *block) bool {
 	return true
 }
 
+// catalogs says whether every table of a block is another one of the server's
+// own: two of those make few pairs. The same one twice is what is written to make
+// a server busy.
+func (r *Reader) catalogs(b *block) bool {
+	list := r.relations[b.base:]
+	for i, rel := range list {
+		if rel.free {
+			continue
+		}
+		if rel.derived || !r.catalog(rel.at) {
+			return false
+		}
+		for _, other := range list[:i] {
+			if other.name == rel.name {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // catalog says whether a table is one of the server's own: it has a row for each
 // table, connection or the like.
 func (r *Reader) catalog(at int) bool {
@@ -215,7 +240,7 @@ func (r *Reader) catalog(at int) bool {
 		if r.kindAt(at-2) == quoted {
 			name = inside(name)
 		}
-		return foldEqual(name, "information_schema") || foldEqual(name, "pg_catalog") || foldEqual(name, "performance_schema")
+		return foldEqual(name, "information_schema") || foldEqual(name, "pg_catalog") || foldEqual(name, "performance_schema") || foldEqual(name, "sys")
 	}
 	const prefix = "pg_" // of the server's, by its manual
 	name := r.bytes(at)

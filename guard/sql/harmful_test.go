@@ -202,7 +202,7 @@ func TestHarmfulShapes(t *testing.T) {
 		{text: "SELECT 'a", want: "unparsable"},
 		{text: "SELECT /* a", want: "unparsable"},
 		{text: "SELECT $a$ x", dialect: "pg", want: "unparsable"},
-		{text: "PREPARE p FROM 'DELETE FROM t'", dialect: "mysql", want: "unparsable"},
+		{text: "PREPARE p FROM 'DELETE FROM t'", dialect: "mysql", want: "missing_where"},
 		{text: "UPDATE t SET a = 'x", want: "unparsable"}, // and no missing WHERE: it may have been cut off
 		{text: "DELETE FROM t; SELECT 'x", want: "missing_where unparsable"},
 	})

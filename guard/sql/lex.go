@@ -222,7 +222,7 @@ func (l *lexer) bracket(i int) int {
 		l.several = true
 		return l.add(semicolon, none, i, i+1)
 	}
-	if i+1 < len(l.text) && classOf(l.text[i+1]) == digit && !l.afterOperand() {
+	if i+1 < len(l.text) && classOf(l.text[i+1]) == digit && !l.afterOperand() && (i == 0 || l.text[i-1] != '.') { // 1..10 is a range
 		end := i + 1
 		for end < len(l.text) && (classOf(l.text[end]) == digit || l.text[end] == '_') {
 			end++

@@ -216,6 +216,9 @@ func (r *Reader) column(e *operand, qualifier, column int, b *block) {
 		if rel == unknownRelation {
 			rel = r.wholeRow(b, column)
 		}
+		if rel == outerRelation {
+			r.reach(b.base, qualifier)
+		}
 	}
 	if rel != outerRelation {
 		e.inner = true

@@ -66,7 +66,7 @@ func (r *Reader) is(k int) comparison {
 func (r *Reader) predicate(b *block, i, j int, on, negated bool) verdict {
 	c := r.compare(i, j)
 	if c.at < 0 {
-		return r.flag(b, i, j)
+		return r.flag(b, i, j, negated)
 	}
 	end := c.at
 	if r.wordAt(end-1) == wNot {
@@ -77,8 +77,10 @@ func (r *Reader) predicate(b *block, i, j int, on, negated bool) verdict {
 	}
 	var sides [2]operand
 	left, right := &sides[0], &sides[1]
+	mark := len(r.reached)
 	r.scanTo(left, i, end, b)
 	r.scanTo(right, c.right, j, b)
+	r.correlate(b, mark, negated || c.not || c.word == oUnequal, left, right)
 	if left.random >= 0 || right.random >= 0 {
 		b.named++ // another value for each row
 	}
@@ -113,8 +115,10 @@ func (r *Reader) affirms(c comparison, i, end, j int) bool {
 }
 
 // flag reads a condition without a comparison: a column, a call, EXISTS.
-func (r *Reader) flag(b *block, i, j int) verdict {
+func (r *Reader) flag(b *block, i, j int, negated bool) verdict {
+	mark := len(r.reached)
 	e := r.scan(i, j, b)
+	r.correlate(b, mark, negated, &e)
 	if e.random >= 0 {
 		b.named++
 	}

@@ -64,6 +64,7 @@ func (r *Reader) query(i, j int, top bool) shape {
 // ORDER BY, LIMIT and the like.
 func (r *Reader) arms(i, j int, top bool) shape {
 	var s shape
+	mark := len(r.out)
 	first, seenFrom := true, false
 	arm := func(from, to int) {
 		a := r.arm(from, to)
@@ -98,7 +99,10 @@ func (r *Reader) arms(i, j int, top bool) shape {
 		k = r.skip(k)
 	}
 	arm(start, min(k, j))
-	return r.tail(k, j, i, s, top)
+	if s = r.tail(k, j, i, s, top); s.limit == 0 {
+		r.unrun(mark) // LIMIT 0 asks for the columns only
+	}
+	return s
 }
 
 // setOperation says whether the word at k joins two queries: a column may be

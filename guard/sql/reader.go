@@ -46,18 +46,26 @@ type Reader struct {
 	lossy   bool         // there are any
 	spare   cost.Measure // where a measure goes that is not kept
 
+	nested  int            // texts around the one that is read
+	inner   *Reader        // of a text in it that holds statements
+	kept    []cost.Measure // room for what an inner reader finds
+	doubled []byte         // room for its text, where quotes were doubled
+
 	relations []relation // of the blocks that are being read, innermost last
 	named     []named    // parts of WITH that are in scope
 	pending   []measured // of the condition that is being read: what counts only if nothing selects
 	edges     []edge     // of the alternatives that are being read
 	items     []span     // of the SELECT list that is being read
+	reached   []int32    // relations that queries in the condition that is being read name from within
 
 	patterns int // regular expressions that were analysed
 	depth    int // of SELECT in SELECT, where the reader is
 	deepest  nesting
 	top      bool    // the rows of the next query go to the caller
 	whole    bool    // all of the statement is in a comment that only some servers execute
+	planned  bool    // what is read is explained, and does not run
 	levels   int     // of calls on the stack
+	blocks   int     // of procedural code, likewise
 	reports  int     // queries with GROUP BY around what is read, and itself
 	around   int     // tables of those around what is read
 	rowsEach float64 // rows that the SELECT list that is read makes of each
@@ -106,9 +114,9 @@ func (r *Reader) begin(dst []cost.Measure, q *cost.Query, o *cost.Options) {
 		r.dialectIs, r.dialectLen = dialectOf(q.Dialect), copy(r.dialectName[:], q.Dialect)
 	}
 	r.dialect = r.dialectIs
-	r.relations, r.named, r.pending, r.edges, r.items = r.relations[:0], r.named[:0], r.pending[:0], r.edges[:0], r.items[:0]
+	r.relations, r.named, r.pending, r.edges, r.items, r.reached = r.relations[:0], r.named[:0], r.pending[:0], r.edges[:0], r.items[:0], r.reached[:0]
 	r.patterns, r.depth, r.deepest, r.top = 0, 0, nesting{}, false
-	r.reports, r.around = 0, 0
+	r.reports, r.around, r.blocks = 0, 0, 0
 	if !r.dictionary.ready {
 		r.dictionary.fill()
 	}

@@ -77,9 +77,9 @@ func (r *Reader) routine(i int) bool {
 
 // one reads a statement.
 func (r *Reader) one(i, j int) {
-	r.relations, r.named, r.pending, r.edges, r.items = r.relations[:0], r.named[:0], r.pending[:0], r.edges[:0], r.items[:0]
-	r.depth, r.deepest, r.top, r.reports, r.around, r.rowsEach = 0, nesting{}, true, 0, 0, 1
-	r.whole, r.levels = r.tok(i).hidden, 0
+	r.relations, r.named, r.pending, r.edges, r.items, r.reached = r.relations[:0], r.named[:0], r.pending[:0], r.edges[:0], r.items[:0], r.reached[:0]
+	r.depth, r.deepest, r.top, r.reports, r.around, r.rowsEach = 0, nesting{}, r.nested == 0, 0, 0, 1
+	r.whole, r.levels, r.planned = r.tok(i).hidden, 0, false
 	r.run(i, j)
 	if d := r.deepest; d.depth > 0 {
 		m := r.add(cost.SubqueryDepth, float64(d.depth), d.at, "SELECT")
@@ -123,13 +123,17 @@ func (r *Reader) run(i, j int) {
 		r.do(i, j)
 	case w == wWaitfor:
 		r.denied(i, "WAITFOR")
+	case w == wOrdinary && r.wordIs(i, "analyze", "analyse"):
+		r.explain(i, j)
 	case w == wOrdinary:
 		r.drops(i, j)
 		r.load(i, j)
 		r.scanAll(i+1, j)
-	case w == wCall, w == wSet:
-		r.scanAll(i+1, j)
-	case w == wBegin, w == wEnd, w == wLock, w == wFetch, w == wProcedure:
+	case w == wCall:
+		r.execute(i, j)
+	case w == wBegin, w == wFor, w == wCase, w == wWhen, r.wordIs(i, "if", "elseif", "while", "loop", "repeat", "until"):
+		r.procedure(i, j)
+	case w == wSet, w == wEnd, w == wLock, w == wFetch, w == wProcedure:
 		r.scanAll(i+1, j)
 	case r.kindAt(i) == operator && r.wordAt(i+1) == wCall: // {call p()} of ODBC
 		r.scanAll(i+1, j)
@@ -139,25 +143,22 @@ func (r *Reader) run(i, j int) {
 	}
 }
 
-// explain reads what is explained: it may run.
-func (r *Reader) explain(i, j int) {
-	for k := i + 1; k < j; k = r.skip(k) {
-		switch r.wordAt(k) {
-		case wSelect, wValues, wWith, wUpdate, wDelete, wInsert, wReplace, wMerge, wCreate, wDeclare:
-			r.run(k, j)
-			return
-		case wTable:
-			if k > i+1 { // EXPLAIN TABLE t is DESCRIBE t
-				r.run(k, j)
-			}
-			return
-		case wFor: // EXPLAIN FOR CONNECTION 5
-			return
+// execute reads CALL, EXEC and EXECUTE: what a routine does is not seen, but a
+// statement in a text is.
+func (r *Reader) execute(i, j int) {
+	switch {
+	case r.wordIs(i, "call"):
+		r.scanAll(i+1, j)
+	case r.wordIs(i+1, "immediate"):
+		r.dynamic(i+2, j)
+	case r.kindAt(i+1) == openParen, r.wordIs(i+1, "sp_executesql"):
+		k := i + 1
+		if r.kindAt(k) != openParen {
+			k++
 		}
-		if r.kindAt(k) == openParen && r.holdsQuery(k) {
-			r.run(k, j)
-			return
-		}
+		r.dynamic(k, j)
+	default:
+		r.scanAll(i+1, j)
 	}
 }
 
@@ -252,7 +253,7 @@ func (r *Reader) load(i, j int) {
 }
 
 // prepared reads the statement of DECLARE … CURSOR FOR and PREPARE … AS.
-// PREPARE … FROM hides it in a string.
+// PREPARE … FROM has it in a text.
 func (r *Reader) prepared(i, j int) {
 	for k := i + 1; k < j; k = r.skip(k) {
 		switch r.wordAt(k) {
@@ -260,19 +261,7 @@ func (r *Reader) prepared(i, j int) {
 			r.run(k+1, j)
 			return
 		case wFrom:
-			r.unreadable(k, "a statement in a string or a variable")
-			return
-		}
-	}
-	r.scanAll(i+1, j)
-}
-
-// do reads DO expression of MySQL, and the calls in DO $$ … $$ of PostgreSQL:
-// its text is read as words, not as statements.
-func (r *Reader) do(i, j int) {
-	for k := i + 1; k < j; k++ {
-		if t := r.tok(k); t.kind == text && r.text[t.start] == '$' {
-			r.block(k)
+			r.dynamic(k+1, j)
 			return
 		}
 	}

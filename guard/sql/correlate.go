@@ -1,0 +1,70 @@
+package sql
+
+import "slices"
+
+const (
+	maxOuter   = 64   // relations around a query that a column of it may belong to; more are not looked at
+	maxReached = 1024 // columns of queries around that are remembered at once
+	sameReach  = 8    // of them that are compared, since one is often named again at once
+)
+
+// reach remembers that a query names a column of one around it: a condition that
+// holds the query is then about that relation. first is the first relation of
+// the query itself.
+func (r *Reader) reach(first, qualifier int) {
+	if first == 0 || len(r.reached) >= maxReached {
+		return
+	}
+	h := r.hash(qualifier)
+	for i := first - 1; i >= max(0, first-maxOuter); i-- {
+		if rel := &r.relations[i]; rel.alias == h || rel.name == h {
+			if !slices.Contains(r.reached[max(0, len(r.reached)-sameReach):], int32(i)) {
+				r.reached = append(r.reached, int32(i))
+			}
+			return
+		}
+	}
+}
+
+// correlate joins the relations of a block that one condition is about by the
+// queries in it, from mark on, as EXISTS (… c.a = a.id AND c.b = b.id): with one
+// another, and with the columns beside those queries. A condition that is negated
+// leaves nearly all pairs.
+func (r *Reader) correlate(b *block, mark int, negated bool, sides ...*operand) {
+	if len(r.reached) == mark {
+		return
+	}
+	if negated {
+		r.outer(mark, b.base)
+		return
+	}
+	last, have := 0, false
+	for _, e := range sides {
+		if e.columns > 0 && e.relation != outerRelation {
+			last, have = e.relation, true
+		}
+	}
+	for _, at := range r.reached[mark:] {
+		rel := int(at) - b.base
+		if rel < 0 {
+			continue
+		}
+		if have {
+			r.link(b, last, rel)
+		}
+		last, have = rel, true
+	}
+	r.outer(mark, b.base)
+}
+
+// outer forgets what queries named of the block that begins with relation base;
+// what they named of those around it stays.
+func (r *Reader) outer(mark, base int) {
+	kept := r.reached[:mark]
+	for _, at := range r.reached[mark:] {
+		if int(at) < base {
+			kept = append(kept, at)
+		}
+	}
+	r.reached = kept
+}

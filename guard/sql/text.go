@@ -1,0 +1,129 @@
+package sql
+
+import (
+	"bytes"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// maxTexts is how many texts in one another are read: DO $$ … EXECUTE '…' … $$.
+const maxTexts = 2
+
+// do reads DO expression of MySQL, and the code in DO $$ … $$ of PostgreSQL.
+func (r *Reader) do(i, j int) {
+	for k := i + 1; k < j && r.dialect.kind != mysql; k = r.skip(k) {
+		if r.kindAt(k) == text {
+			r.code(i, k, j)
+			return
+		}
+	}
+	r.scanAll(i+1, j)
+}
+
+// code reads the text k of DO: that of PL/pgSQL as statements, that of another
+// language as words.
+func (r *Reader) code(i, k, j int) {
+	for l := i + 1; l+1 < j; l++ {
+		if r.wordIs(l, "language") && !r.wordIs(l+1, "plpgsql") {
+			r.block(k)
+			return
+		}
+	}
+	r.statementsIn(k, true)
+}
+
+// dynamic reads what EXECUTE, PREPARE … FROM and the like run: a statement in a
+// text, if it is there and not made when it runs.
+func (r *Reader) dynamic(i, j int) {
+	for r.kindAt(i) == openParen && r.skip(i) == j {
+		i, j = i+1, j-1
+	}
+	if next := r.tok(i + 1); i < j && r.kindAt(i) == text && (i+1 == j || next.kind == comma || next.word == wUsing || next.word == wInto) {
+		r.statementsIn(i, false)
+		r.scanAll(i+1, j)
+		return
+	}
+	r.scanAll(i, j)
+	r.unreadable(i, "a statement that is put together when it runs")
+}
+
+// statementsIn reads the statements in the text of token i, which run now. Their
+// places are those in the whole text, unless quotes are doubled in them.
+func (r *Reader) statementsIn(i int, procedural bool) {
+	if r.nested >= maxTexts {
+		r.unreadable(i, "a statement in a text within another")
+		return
+	}
+	if r.inner == nil {
+		r.inner = &Reader{nested: r.nested + 1}
+	}
+	in := r.inner
+	raw := r.bytes(i)
+	body := inside(raw)
+	base, exact := int(r.tok(i).start)+cap(raw)-cap(body), true
+	if raw[0] != '$' {
+		if r.escapes(int(r.tok(i).start), int(r.tok(i).start)+bytes.IndexByte(raw, '\'')) && bytes.IndexByte(body, '\\') >= 0 {
+			r.unreadable(i, "a statement in a text with escapes")
+			return
+		}
+		if bytes.Contains(body, []byte("''")) {
+			in.doubled = undouble(in.doubled[:0], body)
+			body, exact = in.doubled, false
+		}
+	}
+	in.begin(in.kept[:0], &cost.Query{Body: body}, &r.o)
+	in.dialect, in.patterns = r.dialect, r.patterns
+	in.lexAll()
+	if procedural {
+		in.procedures()
+	} else {
+		in.statements()
+	}
+	in.uncap()
+	r.steps, r.patterns = r.steps+in.steps, in.patterns
+	for _, m := range in.out {
+		switch {
+		case m.Offset < 0:
+		case exact:
+			m.Offset += base
+		default:
+			m.Offset = int(r.tok(i).start)
+		}
+		m.Part, m.Cap = r.part, cost.Cap{}
+		*r.keep(m) = m
+	}
+	if f := in.fault; f != nil && f.Predictor != cost.Unparsable {
+		r.fail(f.Predictor, f.Reason, int(r.tok(i).start))
+	} else if f != nil {
+		r.unreadable(i, f.Reason)
+	}
+	if in.kept = in.out[:0]; cap(in.kept) > maxMeasures {
+		in.kept = nil
+	}
+	if cap(in.doubled) > keepTokens {
+		in.doubled = nil
+	}
+	in.end()
+}
+
+// procedures reads all tokens as procedural code. What a fault cut off is not
+// judged.
+func (r *Reader) procedures() {
+	end := len(r.tokens)
+	for r.fault != nil && end > 0 && r.tokens[end-1].kind != semicolon {
+		end--
+	}
+	r.deepest = nesting{}
+	r.procedure(0, end)
+}
+
+// undouble appends a text with each pair of quotes as one.
+func undouble(dst, b []byte) []byte {
+	for i := 0; i < len(b); i++ {
+		dst = append(dst, b[i])
+		if b[i] == '\'' && i+1 < len(b) && b[i+1] == '\'' {
+			i++
+		}
+	}
+	return dst
+}
