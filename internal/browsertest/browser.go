@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,7 +13,7 @@ import (
 )
 
 // patience is how long anything in the browser may take.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // names are what the browser is called, by preference.
 func names() []string { return []string{"chromium", "chromium-browser", "google-chrome"} }
@@ -31,17 +32,24 @@ func Start(t testing.TB) *Browser {
 	if path == "" {
 		t.Skipf("no browser here: install one of %s to run this test", strings.Join(names(), ", "))
 	}
+	// What it writes beside its profile is there as well. The name is short: there
+	// are sockets in it.
+	dir, err := os.MkdirTemp("", "b") //nolint:usetesting // of t.TempDir it would be too long
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, path, "--headless=new", "--no-sandbox", "--disable-gpu",
 		"--disable-background-networking", "--disable-component-update", "--disable-default-apps",
 		"--disable-extensions", "--disable-sync", "--disable-dev-shm-usage", "--no-first-run",
 		"--hide-scrollbars", "--force-color-profile=srgb", "--remote-allow-origins=*",
-		"--remote-debugging-port=0", "--user-data-dir="+t.TempDir(), "about:blank")
+		"--remote-debugging-port=0", "--user-data-dir="+filepath.Join(dir, "profile"), "about:blank")
 	// Its helpers are in its group, and go with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
-	cmd.Env = append(os.Environ(), "DBUS_SESSION_BUS_ADDRESS=/dev/null")
+	cmd.Env = append(os.Environ(), "DBUS_SESSION_BUS_ADDRESS=/dev/null", "TMPDIR="+dir)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

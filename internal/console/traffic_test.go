@@ -134,7 +134,7 @@ func (s *shop) until(what string, is func() bool) {
 	s.t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	late := time.After(30 * time.Second)
+	late := time.After(time.Minute)
 	for !is() {
 		select {
 		case <-tick.C:
