@@ -101,3 +101,33 @@ func TestExpressionsOfARequestAreBounded(t *testing.T) {
 		t.Errorf("%d measures say so, want 1: %v", n, ms)
 	}
 }
+
+// Whatever slashes, dots, types and prefixes a path has, the endpoint is what the
+// backend, or a proxy before it, takes it for.
+func TestPathsHideNothing(t *testing.T) {
+	query := `{"query":{"wildcard":{"a":"*x"}}}`
+	template := `{"source":"{\"query\":{\"wildcard\":{\"a\":\"*x\"}}}"}`
+	statement := `{"query":"SELECT a FROM t WHERE b LIKE '%x'"}`
+	var list []scenario
+	for body, paths := range map[string][]string{
+		query: {
+			"/a/_search/", "//a//_search", "/a/_search/.", "/a/./_search", "/a/x/../_search", "/a/t/_search", "/_all/_search", "/_all/t/_search",
+			"/<logs-{now/d}>/_search", "/<logs-{now/d{yyyy.MM.dd|+12:00}}>,b/_search", "/*:*/_search", "/a:b*,-a:bc/_search", "/a/_search?expand_wildcards=all&filter_path=hits.total",
+			"/a/t/_validate/query", "/a/t/1/_explain", "/a/_mvt/f/1/1/1", "/a/t/_update_by_query", "/_plugins/_alerting/monitors/_search", "/_ml/data_frame/_evaluate", "/_xpack/ml/datafeeds/x",
+		},
+		template: {"/_search//template", "/a//_search/template", "/a/t/_search/template", "/_search/template/", "/_render//template"},
+		statement: {
+			"/_plugins//_sql", "/_opendistro/_sql/", "/_sql/translate", "/_xpack/sql", "/_xpack/sql/translate", "/_xpack//sql", "/_query/view/v",
+		},
+		"{}\n" + template + "\n":                                          {"/_msearch//template", "/a/_msearch/template/"},
+		`{"input":{"search":{"request":{"body":` + query + `}}}}`:         {"/_xpack/watcher/watch/x", "/_watcher/watch/x/_execute"},
+		`{"transform":{"data_selection_query":{"wildcard":{"a":"*x"}}}}`:  {"/_plugins/_transform/t", "/_plugins/_transform/_preview"},
+		`{"config":{"source":{"query":{"wildcard":{"a":"*x"}}}}}`:         {"/_ml/data_frame/analytics/_preview"},
+		`{"indices":["a"],"filter_query":{"wildcard":{"a":"*x"}},"f":[]}`: {"/_plugins/_anomaly_detection/detectors"},
+	} {
+		for _, p := range paths {
+			list = append(list, scenario{p, "POST " + p, body, "leading_wildcard"})
+		}
+	}
+	check(t, append(list, scenario{"Grok that is tried", "POST /_text_structure/test_grok_pattern", `{"grok_pattern":"(\\s*%{NOTSPACE})*x","text":["a"]}`, "regex_exponential"}))
+}

@@ -1,6 +1,10 @@
 package elastic_test
 
 import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -77,6 +81,50 @@ func TestOrdinaryFormsAreRead(t *testing.T) {
 		ms, err := r.Read(nil, cost.Query{Method: method, Path: path, RawQuery: raw, Body: []byte(s.body)}, cost.Options{})
 		if err != nil || len(over(ms)) > 0 {
 			t.Errorf("%s: %v, over %s", s.name, err, strings.Join(over(ms), " "))
+		}
+	}
+}
+
+// A body is read as the backend reads it by its media type and packing, or refused.
+func TestMediaTypesAndPackingsHideNothing(t *testing.T) {
+	query := `{"query":{"wildcard":{"a":"*x"}}}`
+	lines := "{}\n" + query + "\r\n"
+	packed := func(text string) string {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		_, _ = w.Write([]byte(text)) // to a buffer
+		_ = w.Close()
+		return b.String()
+	}
+	wide := func(text string) string { return "\x00" + strings.Join(strings.Split(text, ""), "\x00") } // UTF-16
+	inURL := "GET /a/_search?source_content_type=%s&source=" + url.QueryEscape(query)
+	for _, c := range []struct {
+		request, media, packing, body string
+		refused                       bool
+	}{
+		{"POST /_msearch", "application/x-ndjson", "", lines, false},
+		{"POST /_msearch", "application/vnd.elasticsearch+x-ndjson;compatible-with=8", "", lines, false},
+		{"POST /a/_search", "application/vnd.elasticsearch+json;compatible-with=8", "", query, false},
+		{"POST /a/_search", "application/json; charset=iso-8859-1", "", query, false},
+		{"POST /a/_search", "application/x-www-form-urlencoded", "", query, false},
+		{"POST /a/_search", "", " GZip ", packed(query), false},
+		{"POST /a/_search", "", "gzip", packed(query) + packed("  "), false},
+		{fmt.Sprintf(inURL, "application/vnd.elasticsearch%2Bjson"), "", "gzip", "", false},
+		{fmt.Sprintf(inURL, "application/yaml"), "", "", "", true},
+		{"POST /a/_search", "application/vnd.elasticsearch+cbor;compatible-with=8", "", query, true},
+		{"POST /a/_search", "application/json", "", "query:\n  wildcard:\n    a: '*x'\n", true},
+		{"POST /a/_search", "application/json; charset=utf-16", "", wide(query), true},
+		{"POST /a/_search", "", "gzip, gzip", packed(packed(query)), true},
+		{"POST /a/_search", "", "br", packed(query), true},
+		{"POST /a/_search", "", "", `{"size":1}` + query, true},
+	} {
+		method, path, raw := split(c.request)
+		var r elastic.Reader
+		ms, err := r.Read(nil, cost.Query{
+			Method: method, Path: path, RawQuery: raw, Body: []byte(c.body), ContentType: c.media, ContentEncoding: c.packing,
+		}, cost.Options{})
+		if got := strings.Join(over(ms), " "); (err != nil) != c.refused || !c.refused && got != "leading_wildcard" {
+			t.Errorf("%s, %q, %q, %.40q: over %q, %v", c.request, c.media, c.packing, c.body, got, err)
 		}
 	}
 }

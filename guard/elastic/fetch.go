@@ -233,11 +233,15 @@ func (r *Reader) graph(root int, p *parameters) {
 
 // transform measures the search that a transform runs, again and again.
 func (r *Reader) transform(root int, p *parameters) {
+	root = firstOf(r.get(root, "config"), r.get(root, "transform"), root) // of a preview, and of OpenSearch
 	source, pivot := r.get(root, "source"), r.get(root, "pivot")
 	r.query.reset()
 	r.bounds, r.areas = r.bounds[:0], r.areas[:0]
-	r.mainQuery(r.get(source, "query"), p)
+	r.mainQuery(firstOf(r.get(source, "query"), r.get(root, "data_selection_query")), p)
 	r.runtime(r.get(source, "runtime_mappings"))
+	if a := r.get(root, "aggregations"); a > none {
+		r.aggregate(a, selStrong)
+	}
 	if pivot > none {
 		r.aggregate(firstOf(r.get(pivot, "aggregations"), r.get(pivot, "aggs")), selStrong)
 	}

@@ -15,6 +15,9 @@ import (
 func (r *Reader) simulate(root int) {
 	r.processing(r.get(root, "pipeline"))
 	r.processing(r.get(root, "pipeline_substitutions"))
+	if p := r.get(root, "grok_pattern"); p > none {
+		r.grokPattern(p, none)
+	}
 }
 
 // processing reads processors, wherever below n they are.
@@ -50,20 +53,22 @@ func (r *Reader) processing(n int) {
 // of its own, which nothing else is.
 func (r *Reader) grok(v int) {
 	definitions := r.get(v, "pattern_definitions")
-	r.each(r.get(v, "patterns"), func(e int) {
-		if !r.isText(e) {
-			return
+	r.each(r.get(v, "patterns"), func(e int) { r.grokPattern(e, definitions) })
+}
+
+func (r *Reader) grokPattern(n, definitions int) {
+	if !r.isText(n) {
+		return
+	}
+	g := grok{r: r, definitions: definitions}
+	if !g.fill(r.bytes(n), 0) {
+		m := r.add(cost.RegexExponential, math.Inf(1), n)
+		if r.o.Explain {
+			m.Detail = "definitions that lead back to themselves, or to too long an expression"
 		}
-		g := grok{r: r, definitions: definitions}
-		if !g.fill(r.bytes(e), 0) {
-			m := r.add(cost.RegexExponential, math.Inf(1), e)
-			if r.o.Explain {
-				m.Detail = "definitions that lead back to themselves, or to too long an expression"
-			}
-			return
-		}
-		r.backtracks(e, g.out.String(), redos.Ruby, true)
-	})
+		return
+	}
+	r.backtracks(n, g.out.String(), redos.Ruby, true)
 }
 
 // grok fills names in.

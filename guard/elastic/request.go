@@ -46,8 +46,8 @@ const (
 // and is none may be an index as well, or the part of a plugin: _all,a and
 // _origin:a.
 func endpointOf(path string) (string, endpoint) {
-	if strings.Contains(path, "..") { // what a proxy behind this may resolve
-		path = cleaned(path)
+	if strings.Contains(path, "..") || strings.Contains(path, "//") || strings.Contains(path, "/./") || strings.HasSuffix(path, "/.") {
+		path = cleaned(path) // what a proxy behind this may resolve
 	}
 	path = strings.Trim(path, "/")
 	if path == "" {
@@ -71,7 +71,7 @@ func endpointOf(path string) (string, endpoint) {
 	}
 }
 
-// cleaned resolves the dots of a path, unless that makes it something else than a
+// cleaned resolves the dots of a path, and slashes in a row, unless that makes it something else than a
 // query.
 func cleaned(p string) string {
 	if c := path.Clean("/" + p); c != p && Judges(c) {
@@ -179,12 +179,26 @@ func under(rest string) endpoint {
 		if strings.HasPrefix(below, "data_frame/analytics/") {
 			return epTransform
 		}
+		if below == "data_frame/_evaluate" {
+			return epCount
+		}
 	case "_watcher":
 		if strings.HasPrefix(below, "watch/") {
 			return epWatch
 		}
+	case "_xpack": // version 6
+		return named("_"+below, false)
+	case "_query": // views
+		return epESQL
+	case "_text_structure":
+		if below == "test_grok_pattern" {
+			return epSimulate
+		}
 	case "_plugins", "_opendistro":
-		if strings.HasPrefix(below, "_alerting/monitors") {
+		if strings.HasSuffix(below, "/_search") { // what the plugin itself keeps
+			return epSearch
+		}
+		if strings.HasPrefix(below, "_alerting/monitors") || strings.HasPrefix(below, "_anomaly_detection/detectors") {
 			return epWatch
 		}
 		if strings.HasPrefix(below, "_transform") {

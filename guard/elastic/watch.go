@@ -20,12 +20,22 @@ func (r *Reader) watch(n int) {
 		switch string(r.bytes(k)) {
 		case "search":
 			r.watched(k + 1)
+		case "filter_query", "aggregation_query": // of a detector
+			r.detected(k + 1)
 		case "script":
 			r.scriptValue(k + 1)
 		default:
 			r.watch(k + 1)
 		}
 	}
+}
+
+// detected measures what a detector asks again and again: a query, or named
+// aggregations.
+func (r *Reader) detected(v int) {
+	r.query.reset()
+	r.walkQuery(v, 1, 0, false)
+	r.finishQuery()
 }
 
 // watched measures {"request": {"indices", "body" or "template"}} of a watch, and
