@@ -13,7 +13,7 @@ func copyTests() map[string]func(*rig) {
 		"CopiesWait": testCopiesWait, "CopiesWaitForNobodyElse": testCopiesElsewhere, "WaitingCopiesBlockNobody": testCopiesBlockNobody,
 		"CopiesAfterLease": testCopiesAfterLease, "CopiesAfterRelease": testCopiesAfterRelease, "CopiesAfterPurge": testCopiesAfterPurge,
 		"CopiesGivenTogether": testCopiesTogether, "CopiesOfPriority": testCopiesOfPriority, "LateDeleteOfAWaitingCopy": testLateCopy,
-		"CopiesInFIFO": testCopiesFIFO, "CopiesOfAProvenSuspect": testCopiesProvenSuspect,
+		"CopiesInFIFO": testCopiesFIFO, "CopiesBehindOthers": testCopiesBehind, "CopiesBehindTheirOwn": testCopiesOwn, "CopiesOfAProvenSuspect": testCopiesProvenSuspect,
 	}
 }
 
@@ -216,15 +216,12 @@ func testCopiesProvenSuspect(r *rig) {
 // In a FIFO queue the whole group waits.
 func testCopiesFIFO(r *rig) {
 	d := r.at("jobs.fifo", fifo)
-	put := func(group, body string, n byte) {
-		d.send(queue.Entry{SendInput: queue.SendInput{Body: []byte(body), Group: group}, Payload: work(n)})
-	}
-	put("a", "a0", 1)
+	d.putIn("a", "a0", 1)
 	m := d.take("a0")
-	put("b", "b0", 1)
-	put("b", "b1", 2)
-	put("c", "c0", 3)
-	put("c", "c1", 1)
+	d.putIn("b", "b0", 1)
+	d.putIn("b", "b1", 2)
+	d.putIn("c", "c0", 3)
+	d.putIn("c", "c1", 1)
 	m = append(m, d.take("c0")...)
 	for _, m := range m {
 		if string(m.Body) == "c0" {
@@ -235,7 +232,7 @@ func testCopiesFIFO(r *rig) {
 	if len(c.Messages) > 0 || !c.Held {
 		r.Fatalf("while a copy is in flight received %v", bodies(c.Messages))
 	}
-	put("b", "b2", 4)
+	d.putIn("b", "b2", 4)
 	d.take()
 	for _, m := range m {
 		if string(m.Body) == "a0" {
@@ -243,4 +240,41 @@ func testCopiesFIFO(r *rig) {
 		}
 	}
 	d.take("b0", "b1", "b2", "c1")
+}
+
+// putIn sends a message of a FIFO group.
+func (d *desk) putIn(group, body string, n byte) {
+	d.Helper()
+	d.send(queue.Entry{SendInput: queue.SendInput{Body: []byte(body), Group: group}, Payload: work(n)})
+}
+
+// A group waits for a copy until its lease is over, also when what is before
+// the copy keeps its own group locked.
+func testCopiesBehind(r *rig) {
+	d := r.at("jobs.fifo", fifo)
+	d.putIn("a", "a0", 1)
+	d.putIn("a", "a1", 2)
+	m := d.take("a0", "a1")
+	d.putIn("b", "b0", 2)
+	d.take()
+	for _, m := range m {
+		if string(m.Body) == "a0" {
+			d.change(queue.Change{Receipt: m.Receipt, For: 10 * lease})
+		}
+	}
+	r.age(lease + time.Second)
+	d.take("b0")
+}
+
+// What a group has in flight comes back when its lease is over, also when what
+// is behind it waits for a copy.
+func testCopiesOwn(r *rig) {
+	d := r.at("jobs.fifo", fifo)
+	d.putIn("a", "a0", 2)
+	d.change(queue.Change{Receipt: d.one("a0")[0].Receipt, For: 10 * lease})
+	d.putIn("b", "b0", 1)
+	d.putIn("b", "b1", 2)
+	d.take("b0")
+	r.age(lease + time.Second)
+	d.take("b0")
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
-	"testing"
 	"time"
 
 	"pgregory.net/rapid"
@@ -120,21 +118,13 @@ type player struct {
 	deliveries  []delivery
 }
 
-func testModel(t *testing.T, h Harness, fifo bool) {
-	r := newRig(t, h)
-	var games atomic.Int64
-	var lost atomic.Bool                                    // then it is played again, to make it shorter
-	rapid.Check(struct{ testing.TB }{t}, func(t *rapid.T) { // without its deadline, which a bubble has not
-		n := games.Add(1)
-		if h.Games > 0 && n > h.Games && !lost.Load() {
-			return
-		}
-		defer func() { lost.Store(lost.Load() || t.Failed()) }()
+func playMessages(fifo bool) func(*rapid.T, *rig, string) {
+	return func(t *rapid.T, r *rig, game string) {
 		p, suffix := &player{oracle: oracle{fifo: fifo}, ctx: r.ctx(), rig: r}, ""
 		if fifo {
 			suffix = ".fifo"
 		}
-		p.name, p.grave = fmt.Sprint("game", n, suffix), fmt.Sprint("grave", n, suffix)
+		p.name, p.grave = game+suffix, "grave-"+game+suffix
 		for _, name := range []string{p.grave, p.name} {
 			s := queue.DefaultSettings()
 			s.FIFO = fifo
@@ -145,16 +135,18 @@ func testModel(t *testing.T, h Harness, fifo bool) {
 				t.Fatal(err)
 			}
 		}
+		defer func() { // also of a game that is lost: the next one's sweep is its own
+			for _, name := range []string{p.name, p.grave} {
+				if err := r.DeleteQueue(p.ctx, name); err != nil {
+					r.Error(err)
+				}
+			}
+		}()
 		t.Repeat(map[string]func(*rapid.T){
 			"send": p.send, "receive": p.receive, "receive again": p.receive, "delete": p.delete, "change": p.change,
 			"release": p.release, "age": p.age, "sweep": p.sweep, "": p.compare,
 		})
-		for _, name := range []string{p.name, p.grave} { // the next game's sweep is its own
-			if err := r.DeleteQueue(p.ctx, name); err != nil {
-				t.Fatal(err)
-			}
-		}
-	})
+	}
 }
 
 func (p *player) send(t *rapid.T) {

@@ -21,9 +21,13 @@ type Harness struct {
 	// Reopen closes the store and opens it again; nil if nothing is to
 	// outlive it.
 	Reopen func(t *testing.T, s queue.Store) queue.Store
-	// Games bounds the random games against the oracle, each of some 30
-	// moves; 0 means as many as rapid plays.
+	// Games bounds the random games against an oracle, each of some 30
+	// moves; 0 means as many as rapid plays, as does -rapid.checks.
 	Games int64
+	// Game runs one random game, when each has a time of its own, as in a
+	// bubble: rapid itself has to see the world's. nil has all of them run by
+	// one Around.
+	Game func(t *testing.T, game func(*testing.T))
 	// Around runs one test; nil calls it.
 	Around func(t *testing.T, test func(*testing.T))
 }
@@ -43,10 +47,16 @@ func Run(t *testing.T, h Harness) {
 			})
 		}
 	}
-	t.Run("Model", func(t *testing.T) { h.Around(t, func(t *testing.T) { testModel(t, h, false) }) })
-	t.Run("ModelFIFO", func(t *testing.T) { h.Around(t, func(t *testing.T) { testModel(t, h, true) }) })
+	for name, play := range models() {
+		t.Run(name, func(t *testing.T) {
+			if h.Game != nil {
+				games(t, h, play)
+				return
+			}
+			h.Around(t, func(t *testing.T) { games(t, h, play) })
+		})
+	}
 	t.Run("Linearizable", func(t *testing.T) { h.Around(t, func(t *testing.T) { testLinearizable(t, h) }) })
-	t.Run("ModelCopies", func(t *testing.T) { h.Around(t, func(t *testing.T) { testModelCopies(t, h) }) })
 	if h.Reopen != nil {
 		t.Run("Reopen", func(t *testing.T) { h.Around(t, func(t *testing.T) { testReopen(t, h) }) })
 		t.Run("ReopenWork", func(t *testing.T) { h.Around(t, func(t *testing.T) { testReopenWork(t, h) }) })

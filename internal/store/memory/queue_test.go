@@ -22,5 +22,6 @@ func TestQueue(t *testing.T) {
 		},
 		Age:    func(_ testing.TB, _ queue.Store, d time.Duration) { time.Sleep(d) },
 		Around: synctest.Test,
+		Game:   synctest.Test,
 	})
 }

@@ -100,7 +100,7 @@ func queueHarness(top *testing.T, at string) queuetest.Harness {
 	s := &shelf{at: at, configs: map[*postgres.DB]postgres.Config{}, opened: map[queue.Store]*postgres.DB{}}
 	find := s.find
 	return queuetest.Harness{
-		Games: 12,
+		Games: 9,
 		Around: func(t *testing.T, test func(*testing.T)) {
 			t.Parallel() // they mostly wait for the server
 			test(t)

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -35,9 +34,9 @@ type queueTx struct {
 	tx
 	memo *memo
 	now  int64
-	// groups are FIFO groups to look at again, and for which payload they
+	// groups are FIFO groups to look at again, and for which copy they
 	// wait.
-	groups map[groupKey]bezoar.Fingerprint
+	groups map[groupKey]waits
 	freed  bool // messages that waited for a copy may be received
 }
 

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"database/sql"
 	"errors"
 
 	"github.com/bezoar-dev/bezoar"
@@ -12,32 +13,34 @@ import (
 // are many, no receive may have to look at all of them: they are parked, out of
 // the order of what may be received, in a FIFO queue by their group. As long as
 // any is parked there is another message with that payload that is not; whenever
-// one of those ends, as many are let go on as may.
+// one of those ends, as many are let go on as may. In a FIFO queue that one may
+// be where nobody looks at it once its lease is over, behind others of its own
+// group: so each group looks for itself by then.
 
-// settleCopies ends the deliveries of copies whose lease is over, and reports
-// whether one is in flight that was not given just now: copies that go to one
+// settleCopies ends the deliveries of copies whose lease is over, and says until
+// when one is in flight that was not given just now: copies that go to one
 // worker together need not wait for each other.
-func (r *receiver) settleCopies(m *messageRow, all []int64) (flies bool, err error) {
+func (r *receiver) settleCopies(m *messageRow, all []int64) (until int64, err error) {
 	for _, seq := range all {
 		if seq == m.seq || r.given[seq] {
 			continue
 		}
 		copied, found, err := r.state(queue.Receipt{Bucket: m.bucket, Sequence: seq})
 		if err != nil {
-			return false, err
+			return 0, err
 		}
 		if !found {
 			continue
 		}
 		if copied.Locks(r.now) {
-			flies = true
+			until = max(until, copied.Visible)
 			continue
 		}
 		r.outdate(seq)
 		r.looks++
 		dead, err := r.expired(&copied, r.from, r.claim.Policy)
 		if err != nil {
-			return false, err
+			return 0, err
 		}
 		if dead {
 			err = r.gained(r.bury(&copied, r.from, r.claim.Policy, nil))
@@ -45,10 +48,10 @@ func (r *receiver) settleCopies(m *messageRow, all []int64) (flies bool, err err
 			err = r.update(&copied)
 		}
 		if err != nil {
-			return false, err
+			return 0, err
 		}
 	}
-	return flies, nil
+	return until, nil
 }
 
 // outdate notes that a message is not any more as it was perhaps read.
@@ -70,11 +73,11 @@ func (r *receiver) refresh(m *messageRow) (bool, error) {
 	return found && fresh.Due == 0 && fresh.Visible <= r.now, err
 }
 
-// park has a message wait for a copy of its.
-func (t *queueTx) park(m *messageRow) error {
+// park has a message wait for a copy of its that is in flight until then.
+func (t *queueTx) park(m *messageRow, until int64) error {
 	if m.locking {
 		t.touch(m)
-		t.groups[groupKey{m.bucket, m.group}] = m.Payload
+		t.groups[groupKey{m.bucket, m.group}] = waits{m.Payload, until}
 		return t.update(m)
 	}
 	t.memo.park(m.key(), 1)
@@ -85,6 +88,12 @@ func (t *queueTx) park(m *messageRow) error {
 // landed lets copies go on after the end of a delivery, or of the message.
 func (t *queueTx) landed(m *messageRow) error {
 	t.memo.fly(m.key(), m.seq, false, false)
+	return t.letOn(m)
+}
+
+// letOn lets copies of a message go on, or look again for how long they have to
+// wait.
+func (t *queueTx) letOn(m *messageRow) error {
 	if t.memo.parked[m.key()] == 0 {
 		return nil
 	}
@@ -122,14 +131,24 @@ func (t *queueTx) unpark(d definition, p bezoar.Fingerprint, k *poison.Case) err
 	case k != nil && k.State == poison.Quarantined && t.now < k.Until:
 		n = whenRefused
 	}
-	query := `UPDATE queue_messages SET due = 0 WHERE (bucket, seq) IN (SELECT bucket, seq FROM queue_messages INDEXED BY queue_messages_parked
-		WHERE due < 0 AND bucket = ? AND fp = ? ORDER BY rank, visible, seq LIMIT ?)`
 	if d.Settings.FIFO {
-		query = `UPDATE queue_groups SET waits = NULL WHERE (bucket, grp) IN (SELECT bucket, grp FROM queue_groups INDEXED BY queue_groups_waiting
-			WHERE bucket = ? AND waits = ? ORDER BY ready LIMIT ?)`
+		return t.unparkGroups(key, n)
 	}
-	changed, err := t.changed(query, d.bucket, p[:], n)
+	changed, err := t.changed(`UPDATE queue_messages SET due = 0 WHERE (bucket, seq) IN (SELECT bucket, seq FROM queue_messages INDEXED BY queue_messages_parked
+		WHERE due < 0 AND bucket = ? AND fp = ? ORDER BY rank, visible, seq LIMIT ?)`, d.bucket, p[:], n)
 	t.memo.park(key, -changed)
 	t.freed = t.freed || changed > 0
 	return err
+}
+
+// unparkGroups has groups looked at again: regroup says when.
+func (t *queueTx) unparkGroups(key payloadKey, n int) error {
+	return t.each(`SELECT grp FROM queue_groups INDEXED BY queue_groups_waiting WHERE bucket = ? AND waits = ? ORDER BY ready LIMIT ?`,
+		[]any{key.bucket, key.payload[:], n}, func(rows *sql.Rows) error {
+			m := messageRow{bucket: key.bucket, locking: true}
+			err := rows.Scan(&m.group)
+			t.touch(&m)
+			t.freed = true
+			return err
+		})
 }

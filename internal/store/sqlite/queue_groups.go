@@ -12,17 +12,24 @@ type groupKey struct {
 	group  string
 }
 
+// waits is what a FIFO group waits for: a copy with this payload that is in
+// flight until then. Zero: for nothing.
+type waits struct {
+	copy  bezoar.Fingerprint
+	until int64
+}
+
 // touch notes that a FIFO group has changed.
 func (t *queueTx) touch(m *messageRow) {
 	if !m.locking {
 		return
 	}
 	if t.groups == nil {
-		t.groups = make(map[groupKey]bezoar.Fingerprint)
+		t.groups = make(map[groupKey]waits)
 	}
 	key := groupKey{m.bucket, m.group}
 	if _, noted := t.groups[key]; !noted {
-		t.groups[key] = bezoar.Fingerprint{}
+		t.groups[key] = waits{}
 	}
 }
 
@@ -57,12 +64,15 @@ func (t *queueTx) regroup() error {
 			}
 			continue
 		}
-		if !waits.IsZero() {
-			t.memo.park(payloadKey{key.bucket, waits}, 1)
+		if !waits.copy.IsZero() {
+			t.memo.park(payloadKey{key.bucket, waits.copy}, 1)
+			if ready.Int64 <= t.now { // else it is locked, and what locks it may be first again
+				ready.Int64 = waits.until
+			}
 		}
 		err := t.exec(`INSERT INTO queue_groups (bucket, grp, ready, waits) VALUES (?, ?, ?, ?)
 			ON CONFLICT (bucket, grp) DO UPDATE SET ready = excluded.ready, waits = excluded.waits`,
-			key.bucket, key.group, ready.Int64, stored(&waits))
+			key.bucket, key.group, ready.Int64, stored(&waits.copy))
 		if err != nil {
 			return err
 		}

@@ -187,6 +187,7 @@ func (t *queueTx) change(d definition, c queue.Change, p queue.Policy) (result, 
 	if err != nil {
 		return nil, err
 	}
+	before := m.Visible
 	ruling, result := m.Change(c, p, k, t.now)
 	if result != nil {
 		return result, nil
@@ -202,8 +203,13 @@ func (t *queueTx) change(d definition, c queue.Change, p queue.Policy) (result, 
 		m.parked = false
 		t.memo.park(m.key(), -1)
 	}
-	if err := t.update(&m); err != nil || m.Hold == record.Leased || !m.recognised() {
+	switch err := t.update(&m); {
+	case err != nil || !m.recognised():
 		return nil, err
+	case m.Hold != record.Leased:
+		return nil, t.landed(&m)
+	case m.locking && m.Visible < before:
+		return nil, t.letOn(&m)
 	}
-	return nil, t.landed(&m)
+	return nil, nil
 }

@@ -78,9 +78,8 @@ const (
 	firstOfRank = `SELECT min(visible) FROM queue_messages INDEXED BY queue_messages_ready
 		WHERE locking = 0 AND due = 0 AND bucket = ? AND rank = ? AND visible > ?`
 	readyGroups = `SELECT grp, ready FROM queue_groups INDEXED BY queue_groups_by_ready
-		WHERE waits IS NULL AND bucket = ? AND ready <= ? ORDER BY ready, grp LIMIT ?`
-	// A group that waits does so until the other one has ended, at the latest.
-	firstGroup = `SELECT min(ready) FROM queue_groups INDEXED BY queue_groups_by_ready WHERE waits IS NULL AND bucket = ? AND ready > ?`
+		WHERE bucket = ? AND ready <= ? ORDER BY ready, grp LIMIT ?`
+	firstGroup = `SELECT min(ready) FROM queue_groups INDEXED BY queue_groups_by_ready WHERE bucket = ? AND ready > ?`
 	ofGroup    = `SELECT ` + fullColumns + ` FROM queue_messages m INDEXED BY queue_messages_group` + fullJoins + `
 		WHERE m.locking = 1 AND m.bucket = ? AND m.grp = ? AND m.due = 0 AND m.visible <= ? ORDER BY m.seq LIMIT ?`
 )
@@ -173,7 +172,7 @@ func (r *receiver) fromGroup(group string) error {
 			return err
 		}
 		if step == record.Pass { // nothing overtakes it
-			r.over = r.over || r.groups[groupKey{r.from.bucket, group}].IsZero() // a suspect: it goes first in the next receive
+			r.over = r.over || r.groups[groupKey{r.from.bucket, group}].copy.IsZero() // a suspect: it goes first in the next receive
 			return nil
 		}
 	}
@@ -203,15 +202,15 @@ func (r *receiver) look(m *fullRow) (record.Step, error) {
 		return record.Bury, r.gained(r.lapse(&m.messageRow, r.from, r.claim.Policy, r.claim.Retention))
 	}
 	var k *poison.Case
-	var copied bool
+	var until int64 // copies of it are in flight
 	if m.Judged(r.claim.Policy) {
 		var err error
-		if k, copied, err = r.about(&m.messageRow); err != nil {
+		if k, until, err = r.about(&m.messageRow); err != nil {
 			return record.Pass, err
 		}
 	}
 	before := m.Hold
-	ruling := m.Receive(r.claim, k, copied, len(r.out.Messages) == 0, r.now)
+	ruling := m.Receive(r.claim, k, until > 0, len(r.out.Messages) == 0, r.now)
 	if err := r.changedCase(r.from, &m.messageRow, k, ruling.Case); err != nil {
 		return record.Pass, err
 	}
@@ -219,9 +218,9 @@ func (r *receiver) look(m *fullRow) (record.Step, error) {
 	case record.Bury:
 		return ruling.Step, r.gained(r.bury(&m.messageRow, r.from, r.claim.Policy, ruling.Cause))
 	case record.Pass:
-		if copied {
+		if until > 0 {
 			r.out.Held = true
-			return ruling.Step, r.park(&m.messageRow)
+			return ruling.Step, r.park(&m.messageRow, until)
 		}
 		if m.Hold == before {
 			return ruling.Step, nil // nothing of it has changed
@@ -235,19 +234,19 @@ func (r *receiver) look(m *fullRow) (record.Step, error) {
 	return ruling.Step, r.update(&m.messageRow)
 }
 
-// about finds out what is known of a message's payload, and whether it has to
-// wait for a copy.
-func (r *receiver) about(m *messageRow) (k *poison.Case, copied bool, err error) {
+// about finds out what is known of a message's payload, and until when copies of
+// it are in flight that it may have to wait for: 0 means none.
+func (r *receiver) about(m *messageRow) (k *poison.Case, until int64, err error) {
 	if k, err = r.findCase(r.from.ID, m.Payload); err != nil {
-		return k, false, err
+		return k, 0, err
 	}
 	if free(k) { // there may be many in flight, and only the vanished matter
 		vanished := r.memo.vanished.of(m.key())
-		if k, copied, err = r.settled(m, k, vanished); err != nil {
-			return k, copied, err
+		if k, until, err = r.settled(m, k, vanished); err != nil {
+			return k, until, err
 		}
 		if free(k) && !slices.Contains(vanished, m.seq) { // whose own end makes it a suspect
-			return k, copied, nil
+			return k, until, nil
 		}
 	}
 	return r.settled(m, k, r.memo.flying.of(m.key()))
@@ -257,17 +256,17 @@ func (r *receiver) about(m *messageRow) (k *poison.Case, copied bool, err error)
 func free(k *poison.Case) bool { return k != nil && k.State == poison.Watched && k.Proven }
 
 // settled is what is known of a payload once those copies have ended whose
-// lease is over, and whether one of them is in flight.
-func (r *receiver) settled(m *messageRow, k *poison.Case, copies []int64) (*poison.Case, bool, error) {
+// lease is over, and until when one of them is in flight.
+func (r *receiver) settled(m *messageRow, k *poison.Case, copies []int64) (*poison.Case, int64, error) {
 	if len(copies) == 0 {
-		return k, false, nil
+		return k, 0, nil
 	}
-	flies, err := r.settleCopies(m, copies)
+	until, err := r.settleCopies(m, copies)
 	if err != nil {
-		return k, false, err
+		return k, 0, err
 	}
 	k, err = r.findCase(r.from.ID, m.Payload)
-	return k, flies, err
+	return k, until, err
 }
 
 func (r *receiver) give(m *fullRow, alone bool) {

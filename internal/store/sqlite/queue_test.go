@@ -42,7 +42,7 @@ func TestQueue(t *testing.T) {
 		return opened[s], configs[s]
 	}
 	queuetest.Run(t, queuetest.Harness{
-		Games: 12,
+		Games: 9,
 		Around: func(t *testing.T, test func(*testing.T)) {
 			t.Parallel() // they mostly wait for the disk
 			test(t)

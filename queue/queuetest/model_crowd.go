@@ -1,0 +1,222 @@
+package queuetest
+
+import (
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/bezoar-dev/bezoar/policy/poison"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+func (c *crowd) find(body string) *copied {
+	if i := slices.IndexFunc(c.alive, func(o *copied) bool { return o.body == body }); i >= 0 {
+		return c.alive[i]
+	}
+	return nil
+}
+
+func (c *crowd) remove(o *copied) {
+	c.alive = slices.DeleteFunc(c.alive, func(other *copied) bool { return other == o })
+}
+
+func (c *crowd) die(o *copied) {
+	c.remove(o)
+	c.dead[o.body] = *o
+}
+
+func (c *crowd) exhausted(o *copied) bool { return c.most > 0 && o.receives >= c.most }
+
+// flying counts the copies of a payload that are in flight, but for one.
+func (c *crowd) flying(n byte, but *copied) (flying int) {
+	for _, o := range c.alive {
+		if o != but && o.n == n && o.flies(c.now) {
+			flying++
+		}
+	}
+	return flying
+}
+
+// unswept counts the copies of a payload whose receives are used up: their
+// deliveries are over when Sweep has ended them.
+func (c *crowd) unswept(n byte) (unswept int) {
+	for _, o := range c.alive {
+		if o.n == n && o.leased && c.exhausted(o) {
+			unswept++
+		}
+	}
+	return unswept
+}
+
+// locked reports whether a FIFO group has something in flight, or that it waits
+// for, and until when.
+func (c *crowd) locked(group string) (until int) {
+	for _, o := range c.alive {
+		if c.fifo && o.group == group && o.locks(c.now) {
+			until = max(until, o.visible)
+		}
+	}
+	return until
+}
+
+// refused reports whether a payload is in quarantine. The store's clock counts
+// less than a minute.
+func refused(k *poison.Case) bool {
+	return k != nil && k.State == poison.Quarantined && k.Until > time.Now().Add(30*time.Second).UnixMicro()
+}
+
+func suspected(k *poison.Case) bool { return k != nil && k.State != poison.Watched }
+func trusted(k *poison.Case) bool   { return k != nil && k.State == poison.Watched && k.Proven }
+
+// alike compares cases but for their times.
+func alike(a, b *poison.Case) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	x, y := *a, *b
+	x.Since, x.Touched, x.Until = y.Since, y.Touched, y.Until
+	return x == y
+}
+
+// bury finds out who has died, and whether there is a reason.
+func (c *crowd) bury(t *rapid.T, told []string) {
+	letters, err := c.Peek(c.ctx(), c.p.DeadLetter, 0, 256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range letters {
+		body := string(letters[i].Body)
+		if _, ok := c.dead[body]; ok {
+			continue
+		}
+		o := c.find(body)
+		if o == nil {
+			t.Fatalf("%s died, which had ended", body)
+		}
+		if o.visible > c.now || c.exhausted(o) && !o.gone {
+			t.Fatalf("%s died in the middle of its life: %+v", body, *o)
+		}
+		if k := c.known(o.n); !refused(k) && (!o.gone || !suspected(k)) {
+			t.Fatalf("%s died of nothing: %+v", body, k)
+		}
+		if !slices.Contains(told, c.p.DeadLetter) {
+			t.Fatalf("%s died, but that is said of %v", body, told)
+		}
+		c.die(o)
+	}
+	if len(letters) != len(c.dead) {
+		t.Fatalf("%d letters are there, want %d", len(letters), len(c.dead))
+	}
+}
+
+// checkGiven checks law 3, that suspects are alone, and the order.
+func (c *crowd) checkGiven(t *rapid.T, got queue.Claimed, most int) {
+	if len(got.Messages) > most {
+		t.Fatalf("received %d messages, want at most %d", len(got.Messages), most)
+	}
+	given := map[string]int{} // by group
+	for i := range got.Messages {
+		m := &got.Messages[i]
+		o := c.find(string(m.Body))
+		if o == nil {
+			t.Fatalf("received %s, which has ended", m.Body)
+		}
+		if o.visible > c.now || c.exhausted(o) || c.locked(o.group) > 0 {
+			t.Fatalf("received %+v, which is not to be had", *o)
+		}
+		k := c.known(o.n)
+		if !trusted(k) && c.flying(o.n, o) > 0 {
+			t.Fatalf("received %s while a copy is in flight; known is %+v", o.body, k)
+		}
+		if m.Alone != suspected(k) || m.Alone && len(got.Messages) > 1 {
+			t.Fatalf("received %s with %d others, alone: %v; known is %+v", o.body, len(got.Messages)-1, m.Alone, k)
+		}
+		if refused(k) {
+			t.Fatalf("received %s, whose payload is refused: %+v", o.body, k)
+		}
+		if c.fifo {
+			if first := c.inLine(o.group, given[o.group]); first != o {
+				t.Fatalf("received %s, want %s of its group first", o.body, first.body)
+			}
+			given[o.group]++
+		}
+	}
+}
+
+// inLine returns what of a group is to be received after n others.
+func (c *crowd) inLine(group string, n int) *copied {
+	for _, o := range c.alive {
+		if o.group == group && !c.exhausted(o) {
+			if n == 0 {
+				return o
+			}
+			n--
+		}
+	}
+	return nil
+}
+
+// checkLeft is for when the store says that there is no more: what is visible
+// has to wait for a copy whose delivery is not over, and that has to be said.
+func (c *crowd) checkLeft(t *rapid.T, got queue.Claimed) {
+	held, next := false, -1
+	looked := map[string]bool{}
+	for _, o := range c.alive {
+		until := o.visible
+		if c.fifo {
+			if looked[o.group] || c.exhausted(o) && c.locked(o.group) == 0 {
+				continue
+			}
+			looked[o.group] = true // only the first is in line
+			until = max(c.locked(o.group), until)
+		} else if c.exhausted(o) {
+			continue
+		}
+		if until > c.now {
+			if next < 0 || until < next {
+				next = until
+			}
+			continue
+		}
+		held = true
+		k := c.known(o.n)
+		if n := c.flying(o.n, o) + c.unswept(o.n); n == 0 || trusted(k) || refused(k) {
+			t.Fatalf("%s was not received; %d copies are in flight, known is %+v", o.body, n, k)
+		}
+	}
+	if got.Held != held && !(c.fifo && got.Held) { // in FIFO queues also of what is not first
+		t.Fatalf("something waits for a copy: %v, want %v", got.Held, held)
+	}
+	want := time.Duration(next-c.now) * time.Minute
+	if next < 0 {
+		if got.Next >= 0 {
+			t.Fatalf("there is said to be more in %v, but that is all", got.Next)
+		}
+		return
+	}
+	if got.Next <= want-30*time.Second && !(held && got.Next > 0) || got.Next > want || got.Next < 0 {
+		t.Fatalf("there is said to be more in %v, want %v", got.Next, want)
+	}
+}
+
+func (c *crowd) compare(t *rapid.T) {
+	var want queue.Counts
+	for _, o := range c.alive {
+		switch {
+		case o.visible <= c.now:
+			want.Visible++
+		case o.leased || o.held:
+			want.InFlight++
+		default:
+			want.Delayed++
+		}
+	}
+	got, err := c.Counts(c.ctx(), c.q.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Oldest = 0; got != want {
+		t.Fatalf("the queue holds %+v, want %+v", got, want)
+	}
+}
