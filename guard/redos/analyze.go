@@ -93,6 +93,9 @@ func (a *analysis) prepare(c counts) bool {
 	a.reach = a.auto.reachable()
 	a.forge = newForge(a.auto, a.left)
 	a.forge.wants, a.forge.rough = g.regions > 0, g.counted > 0
+	if a.forge.wants {
+		a.forge.ask(a.tree.root, false)
+	}
 	a.trial = a.newTrial()
 	a.trial.counted, a.trial.choice = g.counted, g.choice
 	a.trial.exact = !a.tree.inexact && g.counted == 0

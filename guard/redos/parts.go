@@ -9,7 +9,7 @@ const (
 	afterRunes = 60      // of what follows it
 	perPart    = 600     // what making a part costs in steps, beside its size
 	perRune    = 20
-	maxWord    = 20_000 // runes that lead to a part
+	maxWord    = MaxPattern // runes that lead to a part
 )
 
 // part is a loop with what comes before and after it. It is judged without what

@@ -22,6 +22,17 @@ type tally struct {
 	inner  int // so many runes before the end of the text come after a pump at least
 	work   int // instructions followed
 	limit  int
+	lead   lead
+}
+
+// lead is the way to the first choice, in the prefix that all texts of an attack
+// begin with.
+type lead struct {
+	known bool
+	start int32
+	head  head
+	taken int
+	ends  ending
 }
 
 // head is a place in a program, in a text and in its loops.
@@ -71,6 +82,7 @@ func (t *tally) load(w attack, n, limit int) {
 		!slices.Equal(w.suffix, t.attack.suffix) || n+1 >= epochTags {
 		t.fresh, t.attack = false, w
 		t.memo.forget()
+		t.lead = lead{}
 	}
 	t.text = w.appendTo(t.text[:0], n)
 	t.pumps, t.inner = n, 0
@@ -113,9 +125,9 @@ func (t *tally) effort(steps number, matched, over bool) effort {
 func (t *tally) run(start int32) (outcome, bool) {
 	t.waits = t.waits[:0]
 	h, sum := head{pos: start}, number(0)
-	for {
-		taken, ends := t.follow(&h)
-		if t.work += taken + 1; t.work >= t.limit {
+	taken, ends := t.begin(&h)
+	for ; ; taken, ends = t.follow(&h) {
+		if t.work >= t.limit {
 			return outcome{sum, failed}, false
 		}
 		sum += number(taken)
@@ -148,6 +160,23 @@ func (t *tally) run(start int32) (outcome, bool) {
 		}
 	}
 }
+
+// begin follows the program from its first instruction.
+func (t *tally) begin(h *head) (taken int, ends ending) {
+	if l := &t.lead; l.known && l.start == h.pos {
+		*h = l.head
+		return l.taken, l.ends
+	}
+	start := h.pos
+	taken, ends = t.follow(h)
+	if taken > longLead && int(h.pos) < len(t.attack.prefix) {
+		t.lead = lead{known: true, start: start, head: *h, taken: taken, ends: ends}
+	}
+	return taken, ends
+}
+
+// longLead is how long a lead must be to be worth remembering.
+const longLead = 6
 
 // resume gives an outcome to what waits for it, until there is a way to go on.
 func (t *tally) resume(r *outcome) (h head, sum number, done bool) {
@@ -228,7 +257,10 @@ const (
 // follow goes on up to a choice, the end, or what must be known first.
 func (t *tally) follow(h *head) (taken int, e ending) {
 	pc, pos, in := h.pc, h.pos, h.rounds
-	defer func() { *h = head{pc, pos, in} }()
+	defer func() {
+		*h = head{pc, pos, in}
+		t.work += taken + 1
+	}()
 	for {
 		i := &t.prog.code[pc]
 		ok := true

@@ -9,7 +9,7 @@ import (
 // TestTally counts the same attacks on the tally and on the machine.
 func TestTally(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		pattern := rapid.SampledFrom([]string{"^", "", `\b`, "(?<=a)"}).Draw(t, "begin") + anything(3).Draw(t, "pattern") +
+		pattern := rapid.SampledFrom([]string{"^", "", `\b`, "(?<=a)", "^aaaaa[ab]b"}).Draw(t, "begin") + anything(3).Draw(t, "pattern") +
 			rapid.SampledFrom([]string{"$", "c", "", `\b`, "(?!a)"}).Draw(t, "end")
 		o := Options{Dialect: rapid.SampledFrom([]Dialect{JS, Python, PCRE}).Draw(t, "dialect")}
 		tr, bad := parse(pattern+"|[a][b][!]", o)
@@ -22,17 +22,16 @@ func TestTally(t *testing.T) {
 		if c == nil {
 			t.Fatal("no tally")
 		}
-		word := func(name string, from int) (w []int) {
-			for _, r := range rapid.StringOfN(rapid.SampledFrom([]rune("ab!")), from, 3, -1).Draw(t, name) {
-				for atom, stands := range alpha.runes {
-					if stands == r {
-						w = append(w, atom)
-					}
-				}
+		atoms := func(text string) (w []int) {
+			for _, r := range text {
+				w = append(w, alpha.atom(r))
 			}
 			return w
 		}
-		w := attack{prefix: word("prefix", 0), pump: word("pump", 1), suffix: word("suffix", 0)}
+		word := func(name string, from int) []int {
+			return atoms(rapid.StringOfN(rapid.SampledFrom([]rune("ab!")), from, 3, -1).Draw(t, name))
+		}
+		w := attack{prefix: append(atoms(rapid.SampledFrom([]string{"", "aaaaaab"}).Draw(t, "lead")), word("prefix", 0)...), pump: word("pump", 1), suffix: word("suffix", 0)}
 		w.start = rapid.IntRange(0, len(w.prefix)).Draw(t, "start")
 		const limit = 20_000
 		for _, n := range rapid.SliceOfN(rapid.IntRange(0, 12), 1, 6).Draw(t, "pumps") {

@@ -40,6 +40,7 @@ type forge struct {
 	common []int              // by atom: how many states read it
 	rough  bool               // counted repeats were taken for loops: a match ends later than it seems
 	wants  bool               // the pattern has lookaheads that are not modelled
+	asked  []int              // a rune of each class in those that must match
 	order  []int              // atoms, those first that fewest states read
 	seen   map[int32]*subsets // by region
 }
@@ -163,8 +164,13 @@ func (f *forge) ending(c candidate, w attack) []attack {
 		out = append(out, w)
 	}
 	if f.wants { // what lookaheads want to see, after what makes the match fail
-		w.suffix = append(slices.Clone(suffixes[len(suffixes)-1]), f.readable()...)
+		last := suffixes[len(suffixes)-1]
+		w.suffix = append(slices.Clone(last), f.readable()...)
 		out = append(out, w)
+		if len(f.asked) > 0 {
+			w.suffix = append(slices.Clone(last), f.asked...)
+			out = append(out, w)
+		}
 	}
 	return out
 }
@@ -261,6 +267,25 @@ func (f *forge) suffixes(d *subsets, from spot) [][]int {
 	}
 	return out
 }
+
+// ask collects a rune of every class that lookaheads in n want to see. Where
+// others want to see none of some runes, all runes would be too many.
+func (f *forge) ask(n *node, inside bool) {
+	if n.op == opLook {
+		inside = !n.neg && !n.behind
+	}
+	if n.op == opClass && inside && len(f.asked) < maxAsked {
+		if atom := f.spell([]bag{f.alpha.bags[n.class]}, true)[0]; !slices.Contains(f.asked, atom) {
+			f.asked = append(f.asked, atom)
+		}
+	}
+	for _, s := range n.subs {
+		f.ask(s, inside)
+	}
+}
+
+// maxAsked is how many such runes are shown.
+const maxAsked = 24
 
 // readable is all atoms, line ends last, since few lookaheads look past them.
 func (f *forge) readable() []int {
