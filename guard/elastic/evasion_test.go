@@ -3,7 +3,6 @@ package elastic_test
 import (
 	"bytes"
 	"compress/gzip"
-	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -97,7 +96,9 @@ func TestMediaTypesAndPackingsHideNothing(t *testing.T) {
 		return b.String()
 	}
 	wide := func(text string) string { return "\x00" + strings.Join(strings.Split(text, ""), "\x00") } // UTF-16
-	inURL := "GET /a/_search?source_content_type=%s&source=" + url.QueryEscape(query)
+	inURL := func(media string) string {
+		return "GET /a/_search?source_content_type=" + media + "&source=" + url.QueryEscape(query)
+	}
 	for _, c := range []struct {
 		request, media, packing, body string
 		refused                       bool
@@ -109,8 +110,8 @@ func TestMediaTypesAndPackingsHideNothing(t *testing.T) {
 		{"POST /a/_search", "application/x-www-form-urlencoded", "", query, false},
 		{"POST /a/_search", "", " GZip ", packed(query), false},
 		{"POST /a/_search", "", "gzip", packed(query) + packed("  "), false},
-		{fmt.Sprintf(inURL, "application/vnd.elasticsearch%2Bjson"), "", "gzip", "", false},
-		{fmt.Sprintf(inURL, "application/yaml"), "", "", "", true},
+		{inURL("application/vnd.elasticsearch%2Bjson"), "", "gzip", "", false},
+		{inURL("application/yaml"), "", "", "", true},
 		{"POST /a/_search", "application/vnd.elasticsearch+cbor;compatible-with=8", "", query, true},
 		{"POST /a/_search", "application/json", "", "query:\n  wildcard:\n    a: '*x'\n", true},
 		{"POST /a/_search", "application/json; charset=utf-16", "", wide(query), true},
