@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -23,11 +22,7 @@ import (
 // Every command of the guide to queues is run, in order. Its Python is run where
 // boto3 is installed.
 func TestQueueGuide(t *testing.T) {
-	r := newReader(t, "docs/queue.md")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(r.dir, "bezoar"), ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	r := newBuilt(t, "docs/queue.md")
 	r.read(map[string][]string{
 		"queue ls":           {"reports-dlq by verdict"},
 		"db:deadlock":        {`"failure": "db:deadlock"`, `"failure": "curl"`, `"receives": 3`},
@@ -44,11 +39,7 @@ func TestQueueGuide(t *testing.T) {
 
 // Every command of the guide to live settings is run, in order.
 func TestLiveGuide(t *testing.T) {
-	r := newReader(t, "docs/live-config.md")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(r.dir, "bezoar"), ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	r := newBuilt(t, "docs/live-config.md")
 	r.read(map[string][]string{
 		"config check":    {"live.yaml: ok", "3 attempts (2 while workers live) × 30s + 30s of waiting = 2m0s"},
 		"config status":   {"running    version 1 from file", "live.yaml is what runs", "\n+    limits: [{rate: 50/s}]\n", "version 2 runs", "half of it"},
@@ -63,11 +54,7 @@ func TestLiveGuide(t *testing.T) {
 
 // Every command of the guide to circuit breakers is run, in order.
 func TestBreakerGuide(t *testing.T) {
-	r := newReader(t, "docs/breakers.md")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(r.dir, "bezoar"), ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	r := newBuilt(t, "docs/breakers.md")
 	r.read(map[string][]string{"breaker open": {
 		"files  /pages/*  closed", "files /pages/* is open, forced until", "the circuit is forced open until", "files  /pages/*  open, forced",
 		"files /pages/* is closed\n", "404\n",
@@ -76,12 +63,8 @@ func TestBreakerGuide(t *testing.T) {
 
 // Every command of the guide to workers is run, in order.
 func TestWorkGuide(t *testing.T) {
-	r := newReader(t, "docs/work.md")
+	r := newBuilt(t, "docs/work.md")
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(r.dir, "bezoar"), ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
 	r.read(map[string][]string{
 		"-- sh handler.sh":   {`ordered: {"order": 7, "price": 3}`, "1 done, 1 invalid", "there is no price in message"},
 		"-- sh throttled.sh": {"throttled: quota of the day"},
@@ -90,11 +73,7 @@ func TestWorkGuide(t *testing.T) {
 
 // The guide to crash reads a log, and prints what the page shows.
 func TestCrashGuide(t *testing.T) {
-	r := newReader(t, "docs/crash.md")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(r.dir, "bezoar"), ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	r := newBuilt(t, "docs/crash.md")
 	for _, b := range blocks(t, "../../docs/crash.md") {
 		if b.lang == "text" {
 			r.read(map[string][]string{"crash worker.log": {b.text}})
@@ -147,7 +126,7 @@ func TestQueueGuideNamesEverySetting(t *testing.T) {
 	if len(defaults) < 10 {
 		t.Fatalf("docs/queue.md: the table has %d defaults of attributes, want all", len(defaults))
 	}
-	if shown := attributes(t, newReader(t, "docs/queue.md"), defaults); !reflect.DeepEqual(shown, defaults) {
+	if shown := attributes(t, newBuilt(t, "docs/queue.md"), defaults); !reflect.DeepEqual(shown, defaults) {
 		t.Errorf("docs/queue.md: these are the defaults: %v\nthe table says %v", shown, defaults)
 	}
 }
@@ -174,10 +153,6 @@ func keys(of reflect.Type, before string) []string {
 // attributes asks a new queue for those that are named.
 func attributes(t *testing.T, r *reader, named map[string]string) map[string]string {
 	t.Helper()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(r.dir, "bezoar"), ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
 	const endpoint = "http://127.0.0.1:9324"
 	r.run(block{note: "background=" + endpoint + "/health", text: "./bezoar serve --store memory:"}, nil)
 	var names []string
@@ -194,7 +169,7 @@ func attributes(t *testing.T, r *reader, named map[string]string) map[string]str
 			t.Fatal(err)
 		}
 		req.Header.Set("X-Amz-Target", "AmazonSQS."+action)
-		res, err := (&http.Client{Timeout: 10 * time.Second}).Do(req)
+		res, err := (&http.Client{Timeout: patience}).Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,18 +1,12 @@
 package main
 
 import (
-	"os/exec"
-	"path/filepath"
 	"testing"
 )
 
 // Every command of the guide to the query guard is run, in order.
 func TestGuardGuide(t *testing.T) {
-	r := newReader(t, "docs/guard.md")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(r.dir, "bezoar"), ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	r := newBuilt(t, "docs/guard.md")
 	r.read(map[string][]string{
 		"panel.json":         {"agg_product 2000000, limit 65536  at 1:27 $.aggs.a\n", "refused"},
 		"delete from orders": {"missing_where", "regex_exponential", "refused"},

@@ -19,8 +19,27 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/golden"
 )
 
+// patience is how long a test waits for what must happen.
+const patience = 2 * time.Minute
+
+// guides is the folder of what the guides' tests build.
+var guides string
+
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"bezoar": main})
+	testscript.Main(tidy{m}, map[string]func(){"bezoar": main})
+}
+
+// tidy runs tests and removes their folder.
+type tidy struct{ *testing.M }
+
+func (m tidy) Run() int {
+	var err error
+	if guides, err = os.MkdirTemp("", "bezoar-guides-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(guides)
+	return m.M.Run()
 }
 
 func TestScripts(t *testing.T) {
@@ -79,8 +98,9 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 		_ = s.cmd.Process.Signal(syscall.SIGTERM)
 		select {
 		case <-s.exited:
-		case <-time.After(20 * time.Second):
+		case <-time.After(patience):
 			_ = s.cmd.Process.Kill()
+			<-s.exited
 		}
 		ts.Logf("[stderr of %s]\n%s", args[0], s.text())
 	})
@@ -93,8 +113,8 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Setenv(from.name, addr)
 		case <-s.exited:
 			ts.Fatalf("%s ended before it served", args[0])
-		case <-time.After(30 * time.Second):
-			ts.Fatalf("%s did not serve within 30 s", args[0])
+		case <-time.After(patience):
+			ts.Fatalf("%s did not serve within %v", args[0], patience)
 		}
 	}
 }
@@ -129,8 +149,8 @@ func sendSignal(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	select {
 	case <-s.exited:
-	case <-time.After(30 * time.Second):
-		ts.Fatalf("%s did not end within 30 s of SIG%s", args[0], args[1])
+	case <-time.After(patience):
+		ts.Fatalf("%s did not end within %v of SIG%s", args[0], patience, args[1])
 	}
 	if code := s.cmd.ProcessState.ExitCode(); sig == syscall.SIGTERM && code != 0 {
 		ts.Fatalf("%s exited with code %d", args[0], code)
@@ -142,7 +162,7 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: await TEXT CMD ARGS...")
 	}
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		cmd := exec.Command(args[1], args[2:]...)
 		cmd.Dir = ts.MkAbs(".")
@@ -153,7 +173,7 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			ts.Fatalf("%q did not come within 30 s; the last output was:\n%s", args[0], out)
+			ts.Fatalf("%q did not come within %v; the last output was:\n%s", args[0], patience, out)
 		}
 	}
 }
@@ -182,7 +202,7 @@ func fetch(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	req, err := http.NewRequest(args[1], "http://"+ts.Getenv("LISTEN")+args[2], body)
 	ts.Check(err)
-	client := http.Client{Timeout: 30 * time.Second}
+	client := http.Client{Timeout: patience}
 	defer client.CloseIdleConnections()
 	resp, err := client.Do(req)
 	ts.Check(err)

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -10,11 +8,7 @@ import (
 // Every command of the guide to what can be seen is run, in order, and who asked
 // for too much is found.
 func TestObservabilityGuide(t *testing.T) {
-	r := newReader(t, "docs/observability.md")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(r.dir, "bezoar"), ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	r := newBuilt(t, "docs/observability.md")
 	r.read(map[string][]string{
 		"bezoar top":        {"by cost, the last ", "by refused, the last ", ": 10 in all", "greedy", `"value": 30`, `"names": "clear"`},
 		"grep '^bezoar_req": {`route="/*",rule="rate"} 10`},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -85,14 +87,44 @@ func newReader(t *testing.T, file string) *reader {
 	return r
 }
 
-func freePort(t *testing.T) string {
+// newBuilt is a reader who has built bezoar already.
+func newBuilt(t *testing.T, file string) *reader {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	r := newReader(t, file)
+	bin, err := build()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	if err := os.Symlink(bin, filepath.Join(r.dir, "bezoar")); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// build builds bezoar as users do, once for all guides, in a folder that
+// TestMain removes.
+var build = sync.OnceValues(func() (bin string, err error) {
+	bin = filepath.Join(guides, "bezoar")
+	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return bin, nil
+})
+
+// freePort finds an address that is free, and stays so: its port is from a range
+// that systems do not hand out to those who do not ask for it.
+func freePort(t *testing.T) string {
+	t.Helper()
+	var err error
+	for range 100 {
+		var l net.Listener
+		if l, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))); err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
+	}
+	t.Fatal(err)
+	return ""
 }
 
 // reader does what a page says.
@@ -151,12 +183,16 @@ func (r *reader) run(b block, want []string) {
 		script = strings.Replace(script, "bezoar run", "bezoar run --listen "+r.ports.Replace("127.0.0.1:8080")+" --admin "+admin, 1)
 		script = strings.Replace(script, "bezoar serve", "bezoar serve --sqs "+r.ports.Replace("127.0.0.1:9324")+" --admin "+admin, 1)
 	}
-	ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Minute)
+	most := 5 * time.Minute
+	if background {
+		most = time.Hour // it goes on as long as the page does
+	}
+	ctx, cancel := context.WithTimeout(r.t.Context(), most)
 	cmd := exec.CommandContext(ctx, "sh", "-e", "-c", script)
 	cmd.Dir, cmd.Env = r.dir, append(os.Environ(), "BEZOAR_ADMIN="+admin)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	cmd.WaitDelay = 20 * time.Second
+	cmd.WaitDelay = patience
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
@@ -185,7 +221,9 @@ func (r *reader) run(b block, want []string) {
 		}
 		r.stop = func() {}
 	}
-	if err := answers(ctx, r.ports.Replace(url)); err != nil {
+	waits, over := context.WithTimeout(ctx, patience)
+	defer over()
+	if err := answers(waits, r.ports.Replace(url)); err != nil {
 		r.t.Fatalf("%s:%d: %v", r.file, b.line, err)
 	}
 }

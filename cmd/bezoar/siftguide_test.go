@@ -1,18 +1,12 @@
 package main
 
 import (
-	"os/exec"
-	"path/filepath"
 	"testing"
 )
 
 // Every command of the guide to sifting is run, in order.
 func TestSiftGuide(t *testing.T) {
-	r := newReader(t, "docs/sift.md")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(r.dir, "bezoar"), ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	r := newBuilt(t, "docs/sift.md")
 	r.read(map[string][]string{
 		"totals.txt || test $? = 6\nwc": {"998 of 1,000 rows done, 2 set aside", "KeyError: 'quantity' ", " load.py:5 (<module>)", "load.py:4", `{"id": 612,`, "\n998\n"},
 		"not today":                     {"99 of 100 rows done, 1 set aside", "1 run, 0 failed", "not today"},

@@ -117,7 +117,7 @@ func TestNobodyIsRefusedWhileABalancerLetsGo(t *testing.T) {
 	var watcher, callers sync.WaitGroup
 	var refused atomic.Pointer[string]
 	tr := &http.Transport{MaxIdleConnsPerHost: 8}
-	client := http.Client{Transport: tr, Timeout: 30 * time.Second}
+	client := http.Client{Transport: tr, Timeout: patience}
 	defer tr.CloseIdleConnections()
 	for range 4 {
 		callers.Go(func() {
@@ -181,7 +181,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(30 * time.Second); !ok(); <-tick.C {
+	for end := time.Now().Add(patience); !ok(); <-tick.C {
 		if time.Now().After(end) {
 			t.Fatalf("gave up waiting until %s", what)
 		}
