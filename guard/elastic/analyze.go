@@ -69,8 +69,8 @@ func (r *Reader) piece(n int, a *analysis, tokenizer bool) {
 	case "shingle":
 		a.becomes(a.tokens*grams("min_shingle_size", "max_shingle_size", 2, 2), n)
 	case "min_hash":
-		room := r.quantity(r.get(n, "hash_count"), 1) * r.quantity(r.get(n, "bucket_count"), 512) * r.quantity(r.get(n, "hash_set_size"), 1)
-		a.becomes(room, n)
+		room := max(1, r.quantity(r.get(n, "hash_count"), 1)) * max(1, r.quantity(r.get(n, "bucket_count"), 512))
+		a.becomes(room*max(1, r.quantity(r.get(n, "hash_set_size"), 1)), n)
 	case "pattern", "pattern_replace", "pattern_capture", "keyword_marker":
 		for _, name := range [...]string{"pattern", "patterns", "keywords_pattern"} {
 			r.each(r.get(n, name), func(e int) {

@@ -216,6 +216,7 @@ func (r *Reader) add(p cost.Predictor, value float64, n int) *cost.Measure {
 // keep appends a measure. A request may hold a million patterns: when there are
 // many measures, only those stay that are the largest of their kind so far.
 func (r *Reader) keep(m cost.Measure) *cost.Measure {
+	m.Value = max(0, m.Value) // backends refuse to do less than nothing
 	if len(r.out)-r.begun >= maxMeasures && m.Value <= r.most[m.Predictor] {
 		r.spare = m
 		r.dropped[m.Predictor], r.drops = true, true

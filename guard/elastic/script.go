@@ -57,10 +57,10 @@ func (r *Reader) scriptValue(v int) int {
 	}
 	text := r.bytes(source)
 	w := weigh(text)
-	m := r.add(cost.Script, w.total(len(text)), source)
+	m := r.add(cost.Script, w.total(), source)
 	if r.o.Explain {
 		m.Detail = fmt.Sprintf("%d bytes, %d loops, %d in one another, %d ternaries in one statement: weight %s",
-			len(text), w.loops, w.deepest, w.chained, figure(w.total(len(text))))
+			len(text), w.loops, w.deepest, w.chained, figure(w.total()))
 	}
 	return 1
 }

@@ -12,18 +12,20 @@ type weight struct {
 	chained   int     // most ternaries in one statement
 	largest   float64 // number that a loop counts to
 	endless   bool
-	functions bool // some are defined: their loops count as in one another
+	called    int  // loops in one another that functions add, if each is called from a loop of another
+	functions bool // some are defined where others cannot be: all loops count as in one another
+	code      int  // bytes, but for space and comments
 }
 
 // total is 1 for a short script, and 1 more for each KiB and each loop. Loops in
 // one another double what they may cost, as ternaries in one statement beyond the
 // eighth double the time to compile. A loop that counts to n adds n/1000, and one
 // without a bound is unbounded.
-func (w *weight) total(length int) float64 {
+func (w *weight) total() float64 {
 	if w.endless {
 		return math.Inf(1)
 	}
-	sum, deepest := 1+math.Floor(float64(length)/1024), w.deepest
+	sum, deepest := 1+math.Floor(float64(w.code)/1024), min(w.deepest+w.called, w.loops)
 	if w.functions {
 		deepest = w.loops
 	}
@@ -46,6 +48,8 @@ type weigher struct {
 	depth  int
 	closed bool // a block has just ended, and the statement with it if nothing like else follows
 	before byte // what was read last
+	body   bool // of a function
+	own    int  // loops in one another of that function
 }
 
 // block is where a weigher is in a block.
@@ -60,12 +64,16 @@ type block struct {
 func weigh(s []byte) weight {
 	var w weigher
 	for i := 0; i < len(s); {
+		from := i
 		switch c := s[i]; {
 		case c <= ' ':
 			i++
 			continue
 		case c == '"' || c == '\'':
 			i = quoteEnd(s, i+1, c)
+		case c == '/' && i+1 < len(s) && (s[i+1] == '/' || s[i+1] == '*'):
+			i = commentEnd(s, i)
+			continue
 		case c == '/':
 			i = w.slash(s, i)
 		case isLetter(c):
@@ -84,30 +92,32 @@ func weigh(s []byte) weight {
 			i++
 		}
 		w.before = s[min(i, len(s))-1]
+		w.code += i - from
 	}
+	w.called += w.own
 	return w.weight
 }
 
-// slash skips a comment, or an expression that is written between slashes where no
-// number could be divided.
-func (w *weigher) slash(s []byte, i int) int {
-	var end int
-	switch {
-	case i+1 < len(s) && s[i+1] == '/':
-		end = bytes.IndexByte(s[i:], '\n')
-	case i+1 < len(s) && s[i+1] == '*':
+func commentEnd(s []byte, i int) int {
+	end := bytes.IndexByte(s[i:], '\n')
+	if s[i+1] == '*' {
 		if end = bytes.Index(s[i+2:], []byte("*/")); end >= 0 {
 			end += 4
 		}
-	case isLetter(w.before) || w.before >= '0' && w.before <= '9' || w.before == ')' || w.before == ']':
-		return i + 1
-	default:
-		return quoteEnd(s, i+1, '/')
 	}
 	if end < 0 {
 		return len(s)
 	}
 	return i + end
+}
+
+// slash skips an expression that is written between slashes, where no number could
+// be divided.
+func (w *weigher) slash(s []byte, i int) int {
+	if isLetter(w.before) || w.before >= '0' && w.before <= '9' || w.before == ')' || w.before == ']' {
+		return i + 1
+	}
+	return quoteEnd(s, i+1, '/')
 }
 
 func (w *weigher) word(word, behind []byte) {
@@ -123,7 +133,11 @@ func (w *weigher) word(word, behind []byte) {
 	}
 	w.loops++
 	w.here++
-	w.deepest = max(w.deepest, w.outside+w.here)
+	if w.body {
+		w.own = max(w.own, w.outside+w.here)
+	} else {
+		w.deepest = max(w.deepest, w.outside+w.here)
+	}
 	w.endless = w.endless || endless(behind)
 	w.largest = max(w.largest, largestIn(behind[:min(len(behind), maxHeader)]))
 }
@@ -153,7 +167,8 @@ func (w *weigher) punctuation(c byte) {
 		}
 	case '{':
 		if w.before == ')' && !w.head { // what calls it may do so in a loop
-			w.functions = true
+			w.functions = w.functions || w.depth > 0
+			w.body = w.body || w.depth == 0
 		}
 		if w.depth < maxBlocks {
 			w.blocks[w.depth] = w.block
@@ -164,6 +179,9 @@ func (w *weigher) punctuation(c byte) {
 		if w.depth = max(0, w.depth-1); w.depth < maxBlocks {
 			w.block = w.blocks[w.depth]
 			w.closed = w.parens == 0
+		}
+		if w.depth == 0 && w.body {
+			w.called, w.own, w.body = w.called+w.own, 0, false
 		}
 	}
 }
