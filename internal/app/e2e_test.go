@@ -35,8 +35,8 @@ func TestAPillCostsTwoWorkersAndNobodyElseNotices(t *testing.T) {
 		{"crash, POST, not replayed", "POST", "/orders", `{"item":"crash"}`, 1, setup{}},
 		{"crash, 64 copies at once", "GET", "/search?q=crash", "", 64, setup{}},
 		{"crash, 64 POSTs at once", "POST", "/orders", `{"item":"crash"}`, 64, setup{}},
-		{"hang", "GET", "/loop?q=hang", "", 1, setup{Health: "/healthz", Timeout: time.Second}},
-		{"hang, 64 copies at once", "GET", "/loop?q=hang", "", 64, setup{Health: "/healthz", Timeout: time.Second}},
+		{"hang", "GET", "/loop?q=hang", "", 1, setup{Health: "/healthz", Timeout: 2 * time.Second}},
+		{"hang, 64 copies at once", "GET", "/loop?q=hang", "", 64, setup{Health: "/healthz", Timeout: 2 * time.Second}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.setup.Replicas = 4
@@ -155,7 +155,7 @@ func TestWhatIsNotTheWorkConvictsNobody(t *testing.T) {
 
 func TestAnOverdueRequestOnALivingWorkerIsStruck(t *testing.T) {
 	t.Parallel()
-	r := run(t, setup{Replicas: 2, Health: "/healthz", Timeout: 300 * time.Millisecond})
+	r := run(t, setup{Replicas: 2, Health: "/healthz", Timeout: time.Second})
 	for i := range 3 {
 		a := r.get("/x?q=dawdle")
 		if i < 2 && a.status != http.StatusGatewayTimeout {

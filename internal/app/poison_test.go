@@ -102,18 +102,31 @@ func hire(t *testing.T, n int, endpoint, queueURL, diary string) (fire func()) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	log := logOf(t)
 	var crew sync.WaitGroup
 	for range n {
 		crew.Go(func() {
 			for ctx.Err() == nil {
 				cmd := exec.CommandContext(ctx, exe)
 				cmd.Env = append(os.Environ(), roleVar+"=consumer", sqsVar+"="+endpoint, queueVar+"="+queueURL, diaryVar+"="+diary)
-				cmd.Stderr = os.Stderr
+				cmd.Stderr = log
 				_ = cmd.Run() // that it dies is the point
 			}
 		})
 	}
 	return func() { cancel(); crew.Wait() }
+}
+
+// logOf keeps what the processes of a test say, which is of interest when it
+// fails.
+func logOf(t *testing.T) *syncBuffer {
+	log := new(syncBuffer)
+	t.Cleanup(func() {
+		if said := log.String(); t.Failed() && said != "" {
+			t.Logf("its processes said:\n%s", said)
+		}
+	})
+	return log
 }
 
 // Poison costs at most two consumers for each distinct body, however many
@@ -135,7 +148,7 @@ func poisonRun(t *testing.T, store, dir string, messages, bodies, copies int) {
 	cfg := setup{Store: store, StateDir: dir}.config()
 	cfg.Fleets, cfg.Routes, cfg.Listen, cfg.SQS = nil, nil, "", "127.0.0.1:0"
 	q := config.DefaultQueue()
-	q.Visibility = 3 * time.Second
+	q.Visibility = 10 * time.Second // who takes longer for ten messages counts as dead
 	cfg.Queues = map[string]config.Queue{"jobs": q}
 	a, stop := launch(t, cfg.Normalize())
 	defer stop()

@@ -61,13 +61,14 @@ func keep(t *testing.T, diary string) (url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	log := logOf(t)
 	var crew sync.WaitGroup
 	ctx := t.Context()
 	crew.Go(func() {
 		for ctx.Err() == nil {
 			cmd := exec.CommandContext(ctx, exe)
 			cmd.Env = append(os.Environ(), roleVar+"=fragile", diaryVar+"="+diary)
-			cmd.ExtraFiles, cmd.Stderr = []*os.File{file}, os.Stderr
+			cmd.ExtraFiles, cmd.Stderr = []*os.File{file}, log
 			_ = cmd.Run() // that it dies is the point
 		}
 	})
@@ -161,19 +162,38 @@ queues:
 	}
 }
 
+// silentPort takes a port that refuses connections until listen is called. Nobody
+// else can have it meanwhile.
+func silentPort(t *testing.T) (address string, listen func() net.Listener) {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	must(err)
+	file := os.NewFile(uintptr(fd), "a port")
+	t.Cleanup(func() { file.Close() })
+	must(syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	at, err := syscall.Getsockname(fd)
+	must(err)
+	return fmt.Sprintf("127.0.0.1:%d", at.(*syscall.SockaddrInet4).Port), func() net.Listener {
+		t.Helper()
+		must(syscall.Listen(fd, 16))
+		l, err := net.FileListener(file)
+		must(err)
+		return l
+	}
+}
+
 // A server that is down blames no message: they wait, and are done when it is
 // back.
 func TestPushOutlivesAServerThatIsDown(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address, listen := silentPort(t)
 	n := serve(t, head(sqliteIn(dir), dir)+fmt.Sprintf(`queues:
   jobs: {max_receive_count: 1000, retry: {base: 1ms, cap: 20ms, budget: 100%%, budget_floor: 1000}, push: {url: "http://%s"}}
 `, address))
@@ -184,9 +204,7 @@ func TestPushOutlivesAServerThatIsDown(t *testing.T) {
 		page, err := n.admin.Peek(t.Context(), "jobs", 0, 1)
 		return err == nil && len(page) == 1 && len(page[0].Attempts) > 0
 	})
-	if l, err = net.Listen("tcp", address); err != nil {
-		t.Fatal(err)
-	}
+	l := listen()
 	var done atomic.Int64
 	server := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { done.Add(1) }), ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(l) }()

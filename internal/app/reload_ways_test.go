@@ -166,7 +166,7 @@ routes:
 	if n := refused("greedy"); n != 0 {
 		t.Fatalf("%d refused before", n)
 	}
-	until := time.Now().Add(time.Second)
+	until := time.Now().Add(3 * time.Second)
 	if _, err := r.live().Override(t.Context(), live.Override{Caller: "greedy", What: live.Rate, Factor: 0.00001, Until: until, By: "ann", Reason: "too much"}); err != nil {
 		t.Fatal(err)
 	}

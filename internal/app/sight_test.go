@@ -94,6 +94,7 @@ func TestCallersAreSeenAsTheSettingsSay(t *testing.T) {
 			if names != "" {
 				more = fmt.Sprintf("access_log: {sample: 100%%, errors: 3, caller: %s}", names)
 			}
+			began := time.Now()
 			n := serveWith(t, observed(t, more), app.Options{Log: slog.New(slog.NewJSONHandler(log, nil))})
 			n.until("a worker serves", func() bool { s, _ := n.visit("/search/a", "alice"); return s == http.StatusOK })
 			for range 30 {
@@ -105,7 +106,8 @@ func TestCallersAreSeenAsTheSettingsSay(t *testing.T) {
 				if top, err = n.admin.Top(t.Context(), adminapi.TopQuery{By: adminapi.ByRequests}); err != nil {
 					t.Fatal(err)
 				}
-				return top.Total >= 31
+				// The first caller may have asked more than once.
+				return top.Total >= 31 && (names == "off" || top.Callers[0].Value >= 30)
 			})
 			switch names {
 			case "off":
@@ -123,7 +125,7 @@ func TestCallersAreSeenAsTheSettingsSay(t *testing.T) {
 			}
 			n.stop()
 			lines := records(t, log)
-			n.lines(names, lines, top)
+			n.lines(names, lines, top, time.Since(began))
 			if s := log.String(); strings.Contains(s, "s3cret") || names != "clear" && strings.Contains(s, "sk-greedy") {
 				t.Error("a secret is in the log")
 			}
@@ -131,8 +133,8 @@ func TestCallersAreSeenAsTheSettingsSay(t *testing.T) {
 	}
 }
 
-// lines checks those of the access log.
-func (n *node) lines(names string, lines []map[string]any, top adminapi.Top) {
+// lines checks those of the access log, which was written for so long.
+func (n *node) lines(names string, lines []map[string]any, top adminapi.Top, length time.Duration) {
 	t := n.t
 	t.Helper()
 	if names == "" {
@@ -155,7 +157,7 @@ func (n *node) lines(names string, lines []map[string]any, top adminapi.Top) {
 			t.Errorf("a line says %v", l)
 		}
 	}
-	if good < 11 || bad < 3 || bad > 9 { // three at once, and three a second
+	if good < 11 || bad < 3 || float64(bad) > 3+3*length.Seconds() { // three at once, and three a second
 		t.Errorf("%d good and %d bad requests are logged", good, bad)
 	}
 }

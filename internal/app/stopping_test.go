@@ -39,7 +39,7 @@ routes: [{match: {path: /*}, fleet: app, retry: {attempts: 1}}]
 	}
 	eventually := func(path string, want int) {
 		t.Helper()
-		for end := time.Now().Add(10 * time.Second); status(path) != want; {
+		for end := time.Now().Add(time.Minute); status(path) != want; {
 			if time.Now().After(end) {
 				t.Fatalf("%s is not %d", path, want)
 			}

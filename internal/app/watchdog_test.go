@@ -21,7 +21,8 @@ import (
 // leakVar is how many MiB a leaky worker takes when it starts.
 const leakVar = "APP_TEST_LEAK"
 
-// leaky is a worker that takes memory when it is asked to, and keeps it.
+// leaky is a worker that takes memory after it was asked to, and keeps it: it may
+// be restarted for it before it has all.
 func leaky() int {
 	var mu sync.Mutex
 	var kept [][]byte
@@ -40,7 +41,7 @@ func leaky() int {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/leak", func(w http.ResponseWriter, r *http.Request) {
 		n, _ := strconv.Atoi(r.FormValue("mib"))
-		leak(n)
+		go leak(n)
 		fmt.Fprint(w, os.Getpid())
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
