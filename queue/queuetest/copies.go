@@ -13,7 +13,7 @@ func copyTests() map[string]func(*rig) {
 		"CopiesWait": testCopiesWait, "CopiesWaitForNobodyElse": testCopiesElsewhere, "WaitingCopiesBlockNobody": testCopiesBlockNobody,
 		"CopiesAfterLease": testCopiesAfterLease, "CopiesAfterRelease": testCopiesAfterRelease, "CopiesAfterPurge": testCopiesAfterPurge,
 		"CopiesGivenTogether": testCopiesTogether, "CopiesOfPriority": testCopiesOfPriority, "LateDeleteOfAWaitingCopy": testLateCopy,
-		"CopiesInFIFO": testCopiesFIFO, "CopiesBehindOthers": testCopiesBehind, "CopiesBehindTheirOwn": testCopiesOwn, "CopiesOfAProvenSuspect": testCopiesProvenSuspect,
+		"CopiesInFIFO": testCopiesFIFO, "CopiesBehindOthers": testCopiesBehind, "CopiesBehindTheirOwn": testCopiesOwn, "CopiesJudgedNoMore": testCopiesOff, "CopiesOfAProvenSuspect": testCopiesProvenSuspect,
 	}
 }
 
@@ -277,4 +277,22 @@ func testCopiesOwn(r *rig) {
 	d.take("b0")
 	r.age(lease + time.Second)
 	d.take("b0")
+}
+
+// Where payloads are judged no more, what waited waits no more.
+func testCopiesOff(r *rig) {
+	for _, d := range []*desk{r.at("jobs", nil), r.at("jobs.fifo", fifo)} {
+		for _, body := range []string{"a", "b", "c"} {
+			d.putIn(body, body, 1)
+		}
+		first := d.one("a")
+		d.take()
+		d.p.Poison.Off = true
+		rest := d.take("b", "c")
+		d.p.Poison.Off = false
+		d.putIn("d", "d", 1)
+		d.take()
+		d.done(append(first, rest...)...)
+		d.take("d")
+	}
 }

@@ -21,6 +21,7 @@ type crowd struct {
 	t     *rapid.T
 	fifo  bool
 	most  int // receives of a message; 0: any number
+	kept  int // how long a message is; 0: longer than the game
 	now   int
 	sent  int
 	alive []*copied // by the order of sending
@@ -33,6 +34,7 @@ type copied struct {
 	body, group string
 	n           byte // its payload
 	priority    int
+	since       int
 	visible     int
 	leased      bool // in flight, while visible is to come
 	held        bool // its group waits for it, while visible is to come
@@ -53,6 +55,7 @@ func (o *copied) locks(now int) bool { return (o.leased || o.held) && o.visible 
 func playCopies(fifo bool) func(*rapid.T, *rig, string) {
 	return func(t *rapid.T, r *rig, game string) {
 		c := &crowd{t: t, fifo: fifo, dead: map[string]copied{}, most: rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "receives")}
+		c.kept = rapid.SampledFrom([]int{0, 0, 5, 10}).Draw(t, "kept")
 		name, grave := "copies-"+game, "grave-"+game
 		if fifo {
 			name, grave = name+".fifo", grave+".fifo"
@@ -60,6 +63,7 @@ func playCopies(fifo bool) func(*rapid.T, *rig, string) {
 		r.create(grave, func(s *queue.Settings) { s.FIFO = fifo })
 		c.desk = r.at(name, func(s *queue.Settings) {
 			s.FIFO = fifo
+			s.KeepExpired = rapid.Bool().Draw(t, "keep")
 			s.Quarantine.After = rapid.IntRange(1, 3).Draw(t, "after")
 			s.Quarantine.For, s.Quarantine.Max = time.Duration(rapid.SampledFrom([]int{2, 15}).Draw(t, "term"))*time.Minute, 30*time.Minute
 			if c.most > 0 {
@@ -81,7 +85,8 @@ func playCopies(fifo bool) func(*rapid.T, *rig, string) {
 		t.Repeat(map[string]func(*rapid.T){
 			"send": c.sendCopies, "receive": c.receiveSome, "receive again": c.receiveSome, "receive all": c.receiveAll, "done": c.doneCopy, "fail": c.failCopy,
 			"release": c.releaseCopy, "vanish": c.vanishCopies, "age": c.ageCopies, "age again": c.ageCopies, "late": c.lateCopy, "sweep": c.sweepCopies,
-			"purge": c.purgeCopies, "redrive": c.redriveCopies, "forget": c.forgetCase, "": c.compare,
+			"purge": c.purgeCopies, "redrive": c.redriveCopies, "forget": c.forgetCase, "expire": c.expireCopies, "off": c.switchOff, "reopen": c.reopen,
+			"": c.compare,
 		})
 		c.drain(t)
 	}
@@ -91,7 +96,7 @@ func (c *crowd) sendCopies(t *rapid.T) {
 	n := rapid.SampledFrom([]byte{1, 1, 2, 3}).Draw(t, "payload")
 	for range rapid.IntRange(1, 3).Draw(t, "copies") {
 		c.sent++
-		m := &copied{body: fmt.Sprint(n, "/", c.sent), n: n, visible: c.now}
+		m := &copied{body: fmt.Sprint(n, "/", c.sent), n: n, since: c.now, visible: c.now}
 		in := queue.SendInput{Body: []byte(m.body)}
 		e := queue.Entry{Payload: work(n)}
 		if c.fifo {
@@ -130,12 +135,13 @@ func (c *crowd) receiveAll(t *rapid.T) {
 // order, so who is known for what, and who died of it, is asked of it.
 func (c *crowd) receive(t *rapid.T, most, lease int) queue.Claimed {
 	got, err := c.store.Receive(c.ctx(), c.q.ID, queue.Claim{
-		Policy: c.p, Max: most, Visibility: time.Duration(lease) * time.Minute, Retention: time.Hour * 24,
+		Policy: c.p, Max: most, Visibility: time.Duration(lease) * time.Minute, Retention: c.retention(),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.bury(t, got.Queues)
+	c.lose(t)
 	c.checkGiven(t, got, most)
 	for i := range got.Messages {
 		m := &got.Messages[i]
@@ -172,7 +178,7 @@ func (c *crowd) doneCopy(t *rapid.T) {
 func (c *crowd) worked(t *rapid.T, o *copied) {
 	c.done(queue.Message{Receipt: o.receipt})
 	c.remove(o)
-	if k := c.known(o.n); k != nil && (k.State != poison.Watched || !k.Proven) {
+	if k := c.known(o.n); k != nil && !c.p.Poison.Off && (k.State != poison.Watched || !k.Proven) {
 		t.Fatalf("after %s had worked its payload is %+v", o.body, k)
 	}
 }
@@ -301,8 +307,54 @@ func (c *crowd) redriveCopies(t *rapid.T) {
 			t.Fatalf("%s is dead", m.Body)
 		}
 		delete(c.dead, was.body)
-		c.alive = append(c.alive, &copied{body: was.body, group: was.group, n: was.n, priority: was.priority, visible: c.now})
+		c.alive = append(c.alive, &copied{body: was.body, group: was.group, n: was.n, priority: was.priority, since: c.now, visible: c.now})
 	}
+}
+
+// expireCopies removes what is kept no longer.
+func (c *crowd) expireCopies(t *rapid.T) {
+	n, err := c.store.Expire(c.ctx(), c.q.ID, c.p, c.retention(), 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := len(c.alive)
+	for _, o := range slices.Clone(c.alive) {
+		switch {
+		case !c.old(o) || c.p.KeepExpired && o.locks(c.now):
+		case c.p.KeepExpired:
+			c.die(o)
+		default:
+			c.remove(o)
+		}
+	}
+	if n != before-len(c.alive) {
+		t.Fatalf("%d messages expired, want %d", n, before-len(c.alive))
+	}
+	c.bury(t, nil)
+	c.lose(t)
+}
+
+// switchOff has payloads judged no more, or again.
+func (c *crowd) switchOff(t *rapid.T) {
+	if rapid.IntRange(0, 4).Draw(t, "switch") > 0 {
+		t.Skip("not often")
+	}
+	c.q.Settings.Quarantine.Off = !c.q.Settings.Quarantine.Off
+	c.p.Poison = c.q.Settings.Quarantine.Poison()
+	q, err := c.store.UpdateQueue(c.ctx(), c.q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.q = q
+}
+
+// reopen has the store begin anew with what it has stored.
+func (c *crowd) reopen(t *rapid.T) {
+	if c.harness.Reopen == nil || rapid.IntRange(0, 9).Draw(t, "reopen") > 0 {
+		t.Skip("not often")
+	}
+	c.store = c.harness.Reopen(c.T, c.store)
+	c.Engine = rigOver(c.T, c.harness, c.store).Engine
 }
 
 // forgetCase is what an operator does who releases a payload.
@@ -318,6 +370,7 @@ func (c *crowd) forgetCase(t *rapid.T) {
 func (c *crowd) drain(t *rapid.T) {
 	for range 3 {
 		c.pass(60)
+		c.expireCopies(t)
 		c.sweepCopies(t)
 		for {
 			got := c.receive(t, 10, 1)

@@ -26,6 +26,15 @@ func (c *crowd) die(o *copied) {
 	c.dead[o.body] = *o
 }
 
+func (c *crowd) retention() time.Duration {
+	if c.kept == 0 {
+		return 24 * time.Hour
+	}
+	return time.Duration(c.kept) * time.Minute
+}
+
+func (c *crowd) old(o *copied) bool { return c.kept > 0 && o.since <= c.now-c.kept }
+
 func (c *crowd) exhausted(o *copied) bool { return c.most > 0 && o.receives >= c.most }
 
 // flying counts the copies of a payload that are in flight, but for one.
@@ -62,12 +71,17 @@ func (c *crowd) locked(group string) (until int) {
 
 // refused reports whether a payload is in quarantine. The store's clock counts
 // less than a minute.
-func refused(k *poison.Case) bool {
-	return k != nil && k.State == poison.Quarantined && k.Until > time.Now().Add(30*time.Second).UnixMicro()
+func (c *crowd) refused(k *poison.Case) bool {
+	return k != nil && !c.p.Poison.Off && k.State == poison.Quarantined && k.Until > time.Now().Add(30*time.Second).UnixMicro()
 }
 
-func suspected(k *poison.Case) bool { return k != nil && k.State != poison.Watched }
-func trusted(k *poison.Case) bool   { return k != nil && k.State == poison.Watched && k.Proven }
+func (c *crowd) suspected(k *poison.Case) bool {
+	return k != nil && k.State != poison.Watched && !c.p.Poison.Off
+}
+
+func (c *crowd) trusted(k *poison.Case) bool {
+	return k != nil && k.State == poison.Watched && k.Proven || c.p.Poison.Off
+}
 
 // alike compares cases but for their times.
 func alike(a, b *poison.Case) bool {
@@ -77,6 +91,27 @@ func alike(a, b *poison.Case) bool {
 	x, y := *a, *b
 	x.Since, x.Touched, x.Until = y.Since, y.Touched, y.Until
 	return x == y
+}
+
+// lose finds out what is not there any more, and whether it is too old.
+func (c *crowd) lose(t *rapid.T) {
+	there, err := c.Peek(c.ctx(), c.q.Name, 0, 256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := map[string]bool{}
+	for i := range there {
+		left[string(there[i].Body)] = true
+	}
+	for _, o := range slices.Clone(c.alive) {
+		if left[o.body] {
+			continue
+		}
+		if c.p.KeepExpired || !c.old(o) || o.visible > c.now {
+			t.Fatalf("%+v is lost", *o)
+		}
+		c.remove(o)
+	}
 }
 
 // bury finds out who has died, and whether there is a reason.
@@ -94,10 +129,10 @@ func (c *crowd) bury(t *rapid.T, told []string) {
 		if o == nil {
 			t.Fatalf("%s died, which had ended", body)
 		}
-		if o.visible > c.now || c.exhausted(o) && !o.gone {
+		if o.visible > c.now || c.exhausted(o) && !o.gone && !c.old(o) {
 			t.Fatalf("%s died in the middle of its life: %+v", body, *o)
 		}
-		if k := c.known(o.n); !refused(k) && (!o.gone || !suspected(k)) {
+		if k := c.known(o.n); !c.refused(k) && (!o.gone || !c.suspected(k)) && !(c.old(o) && c.p.KeepExpired) {
 			t.Fatalf("%s died of nothing: %+v", body, k)
 		}
 		if !slices.Contains(told, c.p.DeadLetter) {
@@ -122,17 +157,17 @@ func (c *crowd) checkGiven(t *rapid.T, got queue.Claimed, most int) {
 		if o == nil {
 			t.Fatalf("received %s, which has ended", m.Body)
 		}
-		if o.visible > c.now || c.exhausted(o) || c.locked(o.group) > 0 {
+		if o.visible > c.now || c.exhausted(o) || c.old(o) || c.locked(o.group) > 0 {
 			t.Fatalf("received %+v, which is not to be had", *o)
 		}
 		k := c.known(o.n)
-		if !trusted(k) && c.flying(o.n, o) > 0 {
+		if !c.trusted(k) && c.flying(o.n, o) > 0 {
 			t.Fatalf("received %s while a copy is in flight; known is %+v", o.body, k)
 		}
-		if m.Alone != suspected(k) || m.Alone && len(got.Messages) > 1 {
+		if m.Alone != c.suspected(k) || m.Alone && len(got.Messages) > 1 {
 			t.Fatalf("received %s with %d others, alone: %v; known is %+v", o.body, len(got.Messages)-1, m.Alone, k)
 		}
-		if refused(k) {
+		if c.refused(k) {
 			t.Fatalf("received %s, whose payload is refused: %+v", o.body, k)
 		}
 		if c.fifo {
@@ -181,7 +216,7 @@ func (c *crowd) checkLeft(t *rapid.T, got queue.Claimed) {
 		}
 		held = true
 		k := c.known(o.n)
-		if n := c.flying(o.n, o) + c.unswept(o.n); n == 0 || trusted(k) || refused(k) {
+		if n := c.flying(o.n, o) + c.unswept(o.n); n == 0 || c.trusted(k) || c.refused(k) {
 			t.Fatalf("%s was not received; %d copies are in flight, known is %+v", o.body, n, k)
 		}
 	}

@@ -143,12 +143,36 @@ func (t *queueTx) unpark(d definition, p bezoar.Fingerprint, k *poison.Case) err
 
 // unparkGroups has groups looked at again: regroup says when.
 func (t *queueTx) unparkGroups(key payloadKey, n int) error {
-	return t.each(`SELECT grp FROM queue_groups INDEXED BY queue_groups_waiting WHERE bucket = ? AND waits = ? ORDER BY ready LIMIT ?`,
-		[]any{key.bucket, key.payload[:], n}, func(rows *sql.Rows) error {
-			m := messageRow{bucket: key.bucket, locking: true}
-			err := rows.Scan(&m.group)
-			t.touch(&m)
-			t.freed = true
-			return err
-		})
+	return t.touchGroups(`SELECT bucket, grp FROM queue_groups INDEXED BY queue_groups_waiting WHERE bucket = ? AND waits = ? ORDER BY ready LIMIT ?`,
+		key.bucket, key.payload[:], n)
+}
+
+func (t *queueTx) touchGroups(query string, args ...any) error {
+	return t.each(query, args, func(rows *sql.Rows) error {
+		m := messageRow{locking: true}
+		err := rows.Scan(&m.bucket, &m.group)
+		t.touch(&m)
+		t.freed = true
+		return err
+	})
+}
+
+// unparkAll lets copies go on in a queue whose payloads are judged no more.
+func (t *queueTx) unparkAll(d definition) error {
+	if t.memo.waiting[d.bucket] == 0 {
+		return nil
+	}
+	if d.Settings.FIFO {
+		err := t.touchGroups(`SELECT bucket, grp FROM queue_groups INDEXED BY queue_groups_waiting WHERE bucket = ? AND waits IS NOT NULL LIMIT ?`,
+			d.bucket, whenProven)
+		return errors.Join(err, t.regroup())
+	}
+	return t.each(`UPDATE queue_messages SET due = 0 WHERE (bucket, seq) IN (SELECT bucket, seq FROM queue_messages INDEXED BY queue_messages_parked
+		WHERE due < 0 AND bucket = ? LIMIT ?) RETURNING fp`, []any{d.bucket, whenProven}, func(rows *sql.Rows) error {
+		key := payloadKey{bucket: d.bucket}
+		err := rows.Scan((*payload)(&key.payload))
+		t.memo.park(key, -1)
+		t.freed = true
+		return err
+	})
 }

@@ -21,6 +21,11 @@ func (t *queueTx) receive(id int64, c queue.Claim) (queue.Claimed, error) {
 		return queue.Claimed{}, err
 	}
 	r := receiver{queueTx: t, from: d, claim: c, next: -1, out: queue.Claimed{Next: -1}}
+	if c.Poison.Off {
+		if err := t.unparkAll(d); err != nil {
+			return queue.Claimed{}, err
+		}
+	}
 	if c.FIFO {
 		err = r.fromGroups()
 	} else {
