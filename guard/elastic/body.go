@@ -184,6 +184,7 @@ func (r *Reader) keepNodes(before *queryState, n int) {
 	q.clausesAt = stay(before.clausesAt, q.clausesAt, n)
 	q.expensiveAt = stay(before.expensiveAt, q.expensiveAt, n)
 	q.scoredAt = stay(before.scoredAt, q.scoredAt, n)
+	q.patternsAt = stay(before.patternsAt, q.patternsAt, n)
 }
 
 func stay(before, now, n int) int {

@@ -218,6 +218,7 @@ func (r *Reader) graph(root int, p *parameters) {
 	r.query.reset()
 	r.mainQuery(r.get(root, "query"), p)
 	r.finishQuery()
+	r.keeps(r.get(root, "controls"), "sample_size")
 	for hop := root; r.isObject(hop); hop = r.get(hop, "connections") {
 		r.each(r.get(hop, "vertices"), func(e int) {
 			if s := r.get(e, "size"); s > none {

@@ -19,6 +19,8 @@ func TestRoomThatIsAskedForIsMeasured(t *testing.T) {
 		{"a sampler", "POST /x/_search", `{"aggs":{"s":{"sampler":{"shard_size":2000000000},"aggs":{"a":{"terms":{"field":"f"}}}}}}`, "agg_size"},
 		{"a diversified sampler", "POST /x/_search", `{"aggs":{"s":{"diversified_sampler":{"shard_size":1000000,"field":"a"}}}}`, "agg_size"},
 		{"an ordinary sampler", "POST /x/_search", `{"aggs":{"s":{"sampler":{"shard_size":5000},"aggs":{"a":{"terms":{"field":"f"}}}}}}`, ""},
+		{"a sample of a graph", "POST /x/_graph/explore", `{"controls":{"sample_size":2000000000},"query":{"match":{"a":"b"}},"vertices":[{"field":"f"}]}`, "agg_size"},
+		{"an ordinary sample of a graph", "POST /x/_graph/explore", `{"controls":{"sample_size":2000,"timeout":2000},"query":{"match":{"a":"b"}},"vertices":[{"field":"f","size":5}],"connections":{"vertices":[{"field":"g"}]}}`, ""},
 		{"a lag", "POST /x/_search", months(`{"serial_diff":{"buckets_path":"t","lag":2147483647}}`), "agg_size"},
 		{"an ordinary lag", "POST /x/_search", months(`{"serial_diff":{"buckets_path":"t","lag":30}}`), ""},
 		{"a moving window", "POST /x/_search", months(`{"moving_avg":{"buckets_path":"t","window":1000000000}}`), "agg_size"},
@@ -39,6 +41,9 @@ func TestRoomThatIsAskedForIsMeasured(t *testing.T) {
 		{"slices of a scroll", "GET /x/_search?scroll=1m", `{"slice":{"id":0,"max":1025},"query":{"match_all":{}}}`, "batch"},
 		{"slices of a write", "POST /x/_delete_by_query", `{"slice":{"id":0,"max":5000},"query":{"term":{"a":1}}}`, "batch"},
 		{"as many slices as backends allow", "GET /x/_search?scroll=1m", `{"slice":{"id":7,"max":1024}}`, ""},
+		{"many long patterns", "POST /x/_search", `{"query":{"bool":{"should":[` + numbered(`{"wildcard":{"a":"`+strings.Repeat("x", 90)+`%d*"}}`, 900) + `]}}}`, "pattern_length"},
+		{"many patterns in a text", "POST /x/_search", `{"query":{"query_string":{"default_field":"a","query":"` + strings.Repeat(strings.Repeat("x", 100)+"?y ", 800) + `"}}}`, "pattern_length"},
+		{"many short patterns", "POST /x/_search", `{"query":{"bool":{"should":[` + numbered(`{"wildcard":{"a":"C:\\Windows\\System32\\x%d*.exe"}}`, 500) + `]}}}`, ""},
 		{"a shape in shapes", "POST /x/_search", shape(1500), "query_depth"},
 		{"an ordinary shape", "POST /x/_search", `{"query":{"geo_shape":{"l":{"shape":"GEOMETRYCOLLECTION (POINT (1 1), MULTIPOLYGON (((1 1, 2 1, 2 2, 1 1)), ((5 5, 6 5, 6 6, 5 5))))"}}}}`, ""},
 	})

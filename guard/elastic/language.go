@@ -198,7 +198,7 @@ func (l *lexer) pattern(text []byte) {
 	if !found {
 		return
 	}
-	l.r.add(cost.PatternLength, float64(len(text)), l.node)
+	l.r.pattern(cost.PatternLength, len(text), l.node)
 	if stars > 0 {
 		l.r.add(cost.WildcardStars, float64(stars), l.node)
 	}

@@ -338,7 +338,7 @@ func (r *Reader) lucenePattern(word []byte, n int, s *syntax) {
 		}
 		return
 	}
-	r.add(cost.PatternLength, float64(len(word)), n)
+	r.pattern(cost.PatternLength, len(word), n)
 	if !s.simple {
 		if stars > 0 {
 			r.add(cost.WildcardStars, float64(stars), n)

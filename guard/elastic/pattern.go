@@ -12,7 +12,7 @@ import (
 // known.
 func (r *Reader) wildcardPattern(p []byte, n int, field []byte) {
 	_, stars, leading := wildcards(p)
-	r.add(cost.PatternLength, float64(utf8.RuneCount(p)), n)
+	r.pattern(cost.PatternLength, utf8.RuneCount(p), n)
 	if stars > 0 {
 		r.add(cost.WildcardStars, float64(stars), n)
 	}
@@ -68,7 +68,7 @@ func isQuestion(word []byte) bool { return string(word) == "?" || string(word) =
 
 // regexpPattern measures a regular expression of Lucene.
 func (r *Reader) regexpPattern(p []byte, n int, field []byte) {
-	r.add(cost.RegexLength, float64(utf8.RuneCount(p)), n)
+	r.pattern(cost.RegexLength, utf8.RuneCount(p), n)
 	states, leading := automaton(p)
 	if states > 1 {
 		m := r.add(cost.RegexStates, states, n)
@@ -210,7 +210,7 @@ func (r *Reader) prefixQuery(v int) selectivity {
 		if len(prefix) == 0 {
 			return selWeak
 		}
-		r.add(cost.PatternLength, float64(utf8.RuneCount(prefix)), text) // an automaton of one state for each character
+		r.pattern(cost.PatternLength, utf8.RuneCount(prefix), text) // an automaton of one state for each character
 	}
 	return selStrong
 }
