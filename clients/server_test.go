@@ -16,7 +16,7 @@ import (
 )
 
 // serverTimeout bounds how long Bezoar takes to serve, and to stop.
-const serverTimeout = 30 * time.Second
+const serverTimeout = 2 * time.Minute
 
 func onSQLite(t *testing.T, b built) endpoint {
 	return endpoint{url: serve(t, b, nil, "--store", "sqlite:"+filepath.Join(t.TempDir(), "queue.db"))}

@@ -134,7 +134,7 @@ func TestTheGuardReadsAnswers(t *testing.T) {
 			}
 		}
 	}
-	deadline := time.NewTimer(10 * time.Second)
+	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

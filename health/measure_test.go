@@ -87,6 +87,23 @@ func TestTrack(t *testing.T) {
 	}
 }
 
+// overdue is a context whose deadline has passed once done is closed.
+type overdue struct {
+	context.Context
+	done chan struct{}
+}
+
+func (o *overdue) Done() <-chan struct{} { return o.done }
+
+func (o *overdue) Err() error {
+	select {
+	case <-o.done:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
 // late is a context whose deadline has passed, and which has not noticed.
 type late struct{ context.Context }
 
@@ -112,12 +129,16 @@ func TestTrackAllocatesNothing(t *testing.T) {
 }
 
 func TestWrap(t *testing.T) {
-	hang := make(chan struct{})
+	hang, hanging := make(chan struct{}), make(chan struct{}, 10)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch s := r.URL.Query().Get("status"); s {
 		case "cut":
 			panic(http.ErrAbortHandler)
 		case "hang":
+			select {
+			case hanging <- struct{}{}:
+			default: // nobody waits for it
+			}
 			select {
 			case <-r.Context().Done():
 			case <-hang:
@@ -161,8 +182,8 @@ func TestWrap(t *testing.T) {
 	if err := call(t.Context(), "cut"); err == nil || counts(d) != "good 0, failed 1, timeouts 0" {
 		t.Errorf("a broken connection: %v", err)
 	}
-	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
+	short := &overdue{Context: t.Context(), done: make(chan struct{})}
+	go func() { <-hanging; close(short.done) }()
 	if err := call(short, "hang"); !errors.Is(err, context.DeadlineExceeded) || counts(d) != "good 0, failed 0, timeouts 1" {
 		t.Errorf("a deadline: %v", err)
 	}
@@ -170,13 +191,20 @@ func TestWrap(t *testing.T) {
 		t.Errorf("a deadline that was over before: %v", err)
 	}
 	gone, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(20*time.Millisecond, cancel)
+	go func() { <-hanging; cancel() }()
 	if err := call(gone, "hang"); !errors.Is(err, context.Canceled) || counts(d) != "good 0, failed 0, timeouts 0" {
 		t.Errorf("a caller who gave up: %v", err)
 	}
-	patient := &http.Client{Transport: client.Transport, Timeout: 20 * time.Millisecond}
-	if _, err := patient.Get(srv.URL + "?status=hang"); err == nil || counts(d) != "good 0, failed 0, timeouts 1" {
-		t.Errorf("the client's own timeout: %v", err)
+	// A timeout that is over before the request has begun says nothing.
+	patient, got := &http.Client{Transport: client.Transport, Timeout: 20 * time.Millisecond}, ""
+	for ; got != "good 0, failed 0, timeouts 1" && patient.Timeout < time.Minute; patient.Timeout *= 5 {
+		if _, err := patient.Get(srv.URL + "?status=hang"); err == nil {
+			t.Fatal("an answer came")
+		}
+		got = counts(d)
+	}
+	if got != "good 0, failed 0, timeouts 1" {
+		t.Errorf("the client's own timeout: %s", got)
 	}
 }
 

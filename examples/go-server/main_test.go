@@ -15,6 +15,9 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/supervise"
 )
 
+// patience is how long a test waits for what must happen.
+const patience = time.Minute
+
 // Each example is started and supervised as a user would, and does what the
 // README's table says.
 func TestExamples(t *testing.T) {
@@ -108,7 +111,7 @@ func start(t *testing.T, command []string) (*fleet.Fleet, <-chan fleet.End) {
 // worker returns a worker that serves.
 func worker(t *testing.T, f *fleet.Fleet) *fleet.Worker {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	w, err := f.Acquire(ctx, fleet.Want{})
 	if err != nil {
@@ -123,7 +126,7 @@ func next(t *testing.T, ends <-chan fleet.End) fleet.End {
 	select {
 	case end := <-ends:
 		return end
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the worker does not end")
 		return fleet.End{}
 	}

@@ -140,7 +140,7 @@ func try(t *testing.T, d doer) {
 // Handlers in a pool work at the same time and end when their stdin does.
 func TestHandlersEnd(t *testing.T) {
 	for _, l := range languages(t) {
-		cfg := pool.Config{Child: config(l.pool, t.Name()), Size: 2, Exit: 30 * time.Second}
+		cfg := pool.Config{Child: config(l.pool, t.Name()), Size: 2, Exit: 2 * time.Minute}
 		p, err := pool.New(cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -163,7 +163,7 @@ func TestHandlersEnd(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s: %v", l.name, err)
 			}
-		case <-time.After(20 * time.Second): // before anybody is killed
+		case <-time.After(time.Minute): // before anybody is killed
 			t.Errorf("%s: does not end at the end of its stdin", l.name)
 		}
 	}

@@ -22,14 +22,14 @@ func TestWorker(t *testing.T) {
 		t.Skipf("python3 is not on this machine, so its example was not run: %v", err)
 	}
 	q := queue{t, serve(t)}
-	q.call("CreateQueue", map[string]any{"QueueName": "jobs", "Attributes": map[string]string{"VisibilityTimeout": "3", "BezoarRetryStrategy": "immediate"}})
+	q.call("CreateQueue", map[string]any{"QueueName": "jobs", "Attributes": map[string]string{"VisibilityTimeout": "6", "BezoarRetryStrategy": "immediate"}})
 	for _, body := range []string{`{"text": "bezoar"}`, `{"crash": true}`, `{"text": "stone"}`, `{"text": 12345}`, `no JSON at all`} {
 		q.call("SendMessage", map[string]any{"QueueUrl": q.url("jobs"), "MessageBody": body})
 	}
 
 	deaths, said := 0, ""
 	for {
-		cmd := exec.CommandContext(t.Context(), "python3", "worker.py", q.endpoint, "jobs", "5")
+		cmd := exec.CommandContext(t.Context(), "python3", "worker.py", q.endpoint, "jobs", "15")
 		var words bytes.Buffer
 		cmd.Stderr = &words
 		out, err := cmd.Output()
