@@ -200,3 +200,64 @@ func TestGuardRecorderAfterHalfALine(t *testing.T) {
 		t.Errorf("%s: %v", text, err)
 	}
 }
+
+// What is masked tells neither values nor names, and is judged as it was.
+func TestGuardRecordsMasked(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "queries.ndjson")
+	r, stop := startRecorder(t, GuardRecorderConfig{File: file})
+	const limits = `
+rules: [{predictor: result_window, limit: 100}, {predictor: result_window, limit: 5000, class: dash}]
+classes: {dash: {match: {opaque_id: ["secret-*"]}}}
+`
+	g := newGuard(t, limits)
+	f, _ := guarded(t, &Guard{Guard: g, Kind: guard.Elasticsearch, Record: GuardRecord{Recorder: r, Masked: true}}, Config{})
+	c := dial(t, f.addr)
+	const body = `{"size": 700, "query": {"bool": {"must": [{"match": {"t": "secret words"}}, {"wildcard": {"t": "*secret"}}]}}}`
+	for _, who := range []string{"X-Opaque-Id: secret-7", "X-Opaque-Id: secret-7", "Authorization: Basic c2VjcmV0OnNlY3JldA==", "Authorization: ApiKey c2VjcmV0OnNlY3JldA=="} {
+		c.post("/idx/_search?routing=secret", body, who)
+	}
+	c.post("/idx/_explain/secret", `{"query": {"term": {"t": "secret"}}}`, "X-Opaque-Id: other")
+	stop()
+	text, err := os.ReadFile(file)
+	if err != nil || strings.Contains(strings.ToLower(string(text)), "secret") {
+		t.Errorf("%s, %v", text, err)
+	}
+	got := recordedIn(t, file)
+	if len(got) != 5 || r.Stats() != (GuardRecorderStats{Recorded: 5}) {
+		t.Fatalf("%d records, %+v", len(got), r.Stats())
+	}
+	if a, b, c := got[0].Query, got[1].Query, got[2].Query; a.Caller != b.Caller || a.Caller == c.Caller || a.Class != "dash" || c.Class != "" || len(a.Body) != len(body) || string(a.Body) == string(b.Body) {
+		t.Errorf("%+v", got)
+	}
+	replay, err := guard.NewReplayer(guard.ReplayConfig{Limits: newGuard(t, limits)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, rec := range got {
+		replay.Add(file, i, &rec)
+	}
+	// The wildcard rejects four; the page is too large as well, but for the class.
+	report := replay.Report()
+	rules := map[string]int64{}
+	for _, row := range report.Rules {
+		rules[row.Name] = row.Rejected
+	}
+	if report.Rejected != 4 || rules["leading_wildcard"] != 4 || rules["result_window"] != 2 {
+		t.Errorf("%d rejected, %v", report.Rejected, rules)
+	}
+}
+
+// What would be judged otherwise is left out, and so is what cannot be masked.
+func TestGuardRecordsNothingThatIsNotMasked(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "queries.ndjson")
+	r, stop := startRecorder(t, GuardRecorderConfig{File: file})
+	f, _ := guarded(t, &Guard{Guard: newGuard(t, ""), Kind: guard.Elasticsearch, Record: GuardRecord{Recorder: r, Masked: true}}, Config{})
+	c := dial(t, f.addr)
+	c.post("/i/_search/template", `{"source": "{\"query\":{\"term\":{\"a\":\"{{{v}}}\"}}}", "params": {"v": "b\"}},\"size\":20000,\"x\":{\"y\":{\"z\":\"c"}}`)
+	c.post("/i/_search", gzipped(t, cheap), "Content-Encoding: gzip")
+	c.post("/i/_search", cheap)
+	stop()
+	if got := recordedIn(t, file); len(got) != 1 || r.Stats() != (GuardRecorderStats{Recorded: 1, Dropped: 2}) {
+		t.Errorf("%+v, %+v", got, r.Stats())
+	}
+}

@@ -24,19 +24,12 @@ func (g *Guard) print(q *Query, d *desk) (id bezoar.Fingerprint, read bool) {
 // Print is the identity of a query's shape, as a Verdict has it, without judging
 // the query or counting it: zero when the guard has no key, or cannot read it.
 func (g *Guard) Print(q *Query) bezoar.Fingerprint {
-	kind := q.Kind.index()
-	if kind < 0 || g.config.Print == nil {
+	if q.Kind.index() < 0 || g.config.Print == nil {
 		return bezoar.Fingerprint{}
 	}
 	d := g.desks.Get().(*desk)
 	defer g.done(d)
-	options := g.policy.Load().options
-	options.MaxBytes = maxBytes
-	if g.config.Hints != nil {
-		options.Hints = g.config.Hints
-	}
-	d.query = q.cost()
-	d.read(d.readers[kind], options)
+	g.measure(q, d)
 	id, read := g.print(q, d)
 	if !read {
 		return bezoar.Fingerprint{}
