@@ -44,6 +44,8 @@ type node struct {
 	behind     bool // an opLook to the left
 	neg        bool // an opLook that must not match
 	fold       bool // an opBackref that ignores case
+	kept       bool // written as a group that its engine keeps as one
+	form       form // of an opClass
 	off        int  // byte in the pattern
 	end        int  // of an opRepeat: the byte after it
 	min, max   int

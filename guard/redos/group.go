@@ -22,7 +22,9 @@ func (p *parser) group(start int) *node {
 		p.pos += end + 1
 		return nil
 	case p.take(":"), p.dialect == PCRE && p.take("|"):
-		return p.body()
+		n := p.body()
+		n.kept = n.kept || p.dialect == JS
+		return n
 	case p.take(">"):
 		p.tree.inexact = true
 		return p.node(node{op: opAtomic, off: start, subs: []*node{p.body()}})
@@ -177,6 +179,7 @@ func (p *parser) inlineFlags(start int) *node {
 			return nil // until the end of the group around it
 		case r == ':':
 			n := p.body()
+			n.kept = true
 			p.flags = saved
 			return n
 		case !p.setFlag(r, on):

@@ -183,10 +183,10 @@ func (p *parser) alternatives() *node {
 		p.pos++
 		subs = append(subs, p.sequence())
 	}
-	if len(subs) == 1 {
+	if len(subs) == 1 || p.err != nil {
 		return subs[0]
 	}
-	return p.node(node{op: opAlt, subs: subs, off: start})
+	return p.merge(start, subs)
 }
 
 func (p *parser) sequence() *node {
@@ -213,13 +213,7 @@ func (p *parser) sequence() *node {
 		}
 		subs = append(subs, p.quantified(n, from))
 	}
-	switch len(subs) {
-	case 0:
-		return p.node(node{op: opEmpty, off: start})
-	case 1:
-		return subs[0]
-	}
-	return p.node(node{op: opConcat, subs: subs, off: start})
+	return p.concat(start, subs)
 }
 
 // skipBlank skips what free spacing ignores.
@@ -283,7 +277,7 @@ func (p *parser) class(start int, s set) *node {
 	if p.flags.fold {
 		s = s.fold()
 	}
-	return p.node(node{op: opClass, set: s, off: start})
+	return p.node(node{op: opClass, set: s, form: p.form(start), off: start})
 }
 
 func (p *parser) anchor(c byte, start int) *node {
