@@ -9,10 +9,12 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/app"
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/queue"
@@ -50,11 +52,31 @@ func startBezoar(ts *testscript.TestScript, neg bool, args []string) {
 		cancel()
 		ts.Check(<-done)
 	})
+	if len(args) == 1 {
+		awaitSettings(ts, a.AdminAddr())
+	}
 	ts.Setenv("BEZOAR_ADMIN", a.AdminAddr())
 	ts.Setenv("BEZOAR_ADMIN_TOKEN", "")
 	ts.Setenv("GATEWAY", a.Addr())
 	ts.Setenv("JOBS", "http://"+a.SQSAddr()+"/000000000000/jobs")
 	*ts.Value(realKey{}).(**app.App) = a
+}
+
+// awaitSettings waits until a Bezoar says that its settings run.
+func awaitSettings(ts *testscript.TestScript, admin string) {
+	c, err := adminapi.New(adminapi.Config{Address: admin})
+	ts.Check(err)
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for {
+		st, err := c.Settings(ctx)
+		ts.Check(err)
+		if st.Running.Number > 0 {
+			return
+		}
+		<-time.After(5 * time.Millisecond)
+	}
 }
 
 // sendQuery runs "query STATUS CALLER PATH BODY": a search that the gateway is to

@@ -36,6 +36,9 @@ func newGuarded(ctx context.Context, c Config, after int) (*guarded, error) {
 	fleet.Command, fleet.Replicas, fleet.Memory = c.Command, c.Workers, memory
 	fleet.Env = map[string]string{sample.EnvBoot: c.boot.String()}
 	fleet.Health.Path, fleet.Health.Interval = healthPath, healthEvery
+	if c.slowest > defaultSlowest {
+		fleet.Health.Timeout = c.slowest
+	}
 	fleet.Grace, fleet.Drain = time.Second, time.Second
 	cfg.Fleets = map[string]config.Fleet{fleetName: fleet}
 

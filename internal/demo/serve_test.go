@@ -16,7 +16,7 @@ import (
 // play runs a server until the test ends and returns its page.
 func play(t *testing.T) string {
 	t.Helper()
-	s, err := NewServer(Config{Command: command(t), Workers: 4, Rate: 60, boot: 300 * time.Millisecond, slowest: 10 * time.Second}, "127.0.0.1:0", nil)
+	s, err := NewServer(Config{Command: command(t), Workers: 4, Rate: 20, boot: 300 * time.Millisecond, slowest: 20 * time.Second}, "127.0.0.1:0", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
