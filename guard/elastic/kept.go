@@ -92,3 +92,30 @@ func (r *Reader) shapeDepth(n int) {
 		r.query.depth, r.query.depthAt = deepest, n
 	}
 }
+
+// Patterns that are short alone add up: each is an automaton of its own.
+const (
+	ordinaryPatterns = 10_000
+	patternWeight    = 1.0 / 50
+)
+
+// pattern measures the length of a pattern, and keeps it for the sum of all.
+func (r *Reader) pattern(p cost.Predictor, length, n int) {
+	r.add(p, float64(length), n)
+	if r.query.patternsAt <= none {
+		r.query.patternsAt = n
+	}
+	r.query.patterns += float64(length)
+}
+
+// allPatterns measures their sum.
+func (r *Reader) allPatterns() {
+	q := &r.query
+	if q.patterns <= ordinaryPatterns {
+		return
+	}
+	m := r.add(cost.PatternLength, q.patterns*patternWeight, q.patternsAt)
+	if r.o.Explain {
+		m.Detail = "patterns of " + figure(q.patterns) + " characters, fifty of them as much as one of a single pattern"
+	}
+}

@@ -71,27 +71,7 @@ func (r *Reader) finishQuery() {
 	if q.scored > 0 {
 		r.add(cost.ScriptScore, q.scored, q.scoredAt)
 	}
-	if q.patterns > ordinaryPatterns {
-		m := r.add(cost.PatternLength, q.patterns*patternWeight, q.patternsAt)
-		if r.o.Explain {
-			m.Detail = "patterns of " + figure(q.patterns) + " characters, fifty of them as much as one of a single pattern"
-		}
-	}
-}
-
-// Patterns that are short alone add up: each is an automaton of its own.
-const (
-	ordinaryPatterns = 10_000
-	patternWeight    = 1.0 / 50
-)
-
-// pattern measures the length of a pattern, and keeps it for the sum of all.
-func (r *Reader) pattern(p cost.Predictor, length, n int) {
-	r.add(p, float64(length), n)
-	if r.query.patternsAt <= none {
-		r.query.patternsAt = n
-	}
-	r.query.patterns += float64(length)
+	r.allPatterns()
 }
 
 // walkQuery reads one query, or an array of queries that must all match. every

@@ -1,0 +1,226 @@
+package elastic
+
+import (
+	"path"
+	"strings"
+)
+
+type endpoint uint8
+
+const (
+	epOther endpoint = iota
+	epSearch
+	epAsyncSearch
+	epMultiSearch
+	epCount
+	epScroll
+	epPit
+	epDeleteByQuery
+	epUpdateByQuery
+	epReindex
+	epTemplate
+	epMultiTemplate
+	epValidate
+	epExplain
+	epRankEval
+	epFieldCaps
+	epTermsEnum
+	epLanguage
+	epESQL
+	epWatch
+	epDatafeed
+	epStatus
+	epStored
+	epTransform
+	epGraph
+	epScript
+	epAnalyze
+	epSimulate
+)
+
+// endpointOf splits a path into the index and what is asked of it. An index may
+// hold slashes when it is date math: <logs-{now/d}>. What begins like an endpoint
+// and is none may be an index as well, or the part of a plugin: _all,a and
+// _origin:a.
+func endpointOf(path string) (string, endpoint) {
+	if strings.Contains(path, "..") || strings.Contains(path, "//") || strings.Contains(path, "/./") || strings.HasSuffix(path, "/.") {
+		path = cleaned(path) // what a proxy behind this may resolve
+	}
+	path = strings.Trim(path, "/")
+	if path == "" {
+		return "", epSearch
+	}
+	for at := 0; ; {
+		rest := path[at:]
+		if strings.HasPrefix(rest, "_doc/_") { // a type, to version 7
+			rest = rest[len("_doc/"):]
+		}
+		if strings.HasPrefix(rest, "_") && !isAll(rest) {
+			if ep := named(rest, at > 0); ep != epOther {
+				return indexOf(strings.TrimSuffix(path[:at], "/")), ep
+			}
+		}
+		slash := strings.IndexByte(rest, '/')
+		if slash < 0 {
+			return indexOf(path), epOther
+		}
+		at += slash + 1
+	}
+}
+
+// cleaned resolves the dots of a path, and slashes in a row, unless that makes it something else than a
+// query.
+func cleaned(p string) string {
+	if c := path.Clean("/" + p); c != p && Judges(c) {
+		return c
+	}
+	return p
+}
+
+// Judges reports whether requests to a path are looked at: searches and what else
+// has a query, and not those that write documents or ask about the cluster.
+func Judges(path string) bool {
+	_, ep := endpointOf(path)
+	return ep != epOther
+}
+
+func isAll(rest string) bool { return rest == "_all" || strings.HasPrefix(rest, "_all/") }
+
+// indexOf drops the type that old versions have behind an index.
+func indexOf(s string) string {
+	if slash := strings.IndexByte(s, '/'); slash >= 0 && !strings.Contains(s, "<") {
+		return s[:slash]
+	}
+	return s
+}
+
+func named(rest string, hasIndex bool) endpoint {
+	switch rest {
+	case "_search", "_rollup_search", "_fleet/_fleet_search", "_knn_search", "_percolate", "_percolate/count", "_suggest", "_semantic_search":
+		return epSearch
+	case "_async_search", "_plugins/_asynchronous_search", "_opendistro/_asynchronous_search":
+		return epAsyncSearch
+	case "_msearch", "_fleet/_fleet_msearch", "_mpercolate":
+		return epMultiSearch
+	case "_count", "_search/exists":
+		return epCount
+	case "_search/scroll":
+		return epScroll
+	case "_pit", "_search/point_in_time":
+		return epPit
+	case "_delete_by_query":
+		return epDeleteByQuery
+	case "_update_by_query":
+		return epUpdateByQuery
+	case "_reindex":
+		return epReindex
+	case "_search/template", "_render/template":
+		return epTemplate
+	case "_msearch/template":
+		return epMultiTemplate
+	case "_validate/query":
+		return epValidate
+	case "_rank_eval":
+		return epRankEval
+	case "_field_caps":
+		return epFieldCaps
+	case "_terms_enum":
+		return epTermsEnum
+	case "_query":
+		if hasIndex {
+			return epDeleteByQuery // versions 1 and 2
+		}
+		return epESQL
+	case "_query/async":
+		return epESQL
+	case "_sql", "_sql/translate", "_eql/search", "_ppl", "_plugins/_sql", "_plugins/_ppl", "_sql/_explain",
+		"_opendistro/_sql", "_opendistro/_ppl", "_plugins/_sql/_explain", "_plugins/_ppl/_explain", "_xpack/sql":
+		return epLanguage
+	case "_graph/explore", "_xpack/graph/_explore":
+		return epGraph
+	case "_scripts/painless/_execute":
+		return epScript
+	case "_analyze":
+		return epAnalyze
+	}
+	return under(rest)
+}
+
+// under is what endpoints are that have a name in their path.
+func under(rest string) endpoint {
+	head, below, _ := strings.Cut(rest, "/")
+	switch head {
+	case "_explain":
+		return epExplain
+	case "_search": // to versions 5 and 7, an id in the path
+		if strings.HasPrefix(below, "scroll/") {
+			return epScroll
+		}
+		if strings.HasPrefix(below, "template/") {
+			return epTemplate
+		}
+	case "_render":
+		return epTemplate
+	case "_async_search":
+		return epStatus
+	case "_scripts":
+		return epStored
+	case "_application":
+		if strings.HasPrefix(below, "search_application/") && strings.HasSuffix(below, "/_search") {
+			return epTemplate
+		}
+	case "_ml":
+		return learning(below)
+	case "_watcher":
+		if strings.HasPrefix(below, "watch/") {
+			return epWatch
+		}
+	case "_xpack": // version 6
+		return named("_"+below, false)
+	case "_query": // views
+		return epESQL
+	case "_text_structure":
+		if below == "test_grok_pattern" {
+			return epSimulate
+		}
+	case "_plugins", "_opendistro":
+		return plugin(below)
+	case "_ingest":
+		if strings.HasSuffix(rest, "/_simulate") {
+			return epSimulate
+		}
+	case "_transform", "_data_frame":
+		return epTransform
+	case "_mvt":
+		return epSearch
+	case "_validate":
+		return epValidate
+	}
+	return epOther
+}
+
+// learning is what endpoints are of machine learning.
+func learning(below string) endpoint {
+	switch {
+	case strings.HasPrefix(below, "datafeeds/"):
+		return epDatafeed
+	case strings.HasPrefix(below, "data_frame/analytics/"):
+		return epTransform
+	case below == "data_frame/_evaluate":
+		return epCount
+	}
+	return epOther
+}
+
+// plugin is what endpoints are of OpenSearch's plugins.
+func plugin(below string) endpoint {
+	switch {
+	case strings.HasSuffix(below, "/_search"): // what the plugin itself keeps
+		return epSearch
+	case strings.HasPrefix(below, "_alerting/monitors"), strings.HasPrefix(below, "_anomaly_detection/detectors"):
+		return epWatch
+	case strings.HasPrefix(below, "_transform"):
+		return epTransform
+	}
+	return epOther
+}
