@@ -98,10 +98,12 @@ func every(ctx context.Context, begin, end time.Time, interval time.Duration, f 
 		timer.Reset(time.Until(next))
 		select {
 		case <-timer.C:
-			f(next)
 		case <-ctx.Done():
+		}
+		if ctx.Err() != nil { // also when the next time has come as well
 			return
 		}
+		f(next)
 	}
 }
 

@@ -77,7 +77,8 @@ func TestCrowdCounts(t *testing.T) {
 func TestEveryEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	n := 0
-	every(ctx, time.Now(), time.Now().Add(time.Hour), time.Millisecond, func(time.Time) {
+	begin := time.Now().Add(-time.Minute) // all are due
+	every(ctx, begin, begin.Add(time.Hour), time.Millisecond, func(time.Time) {
 		if n++; n == 3 {
 			cancel()
 		}
