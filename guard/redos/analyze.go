@@ -153,7 +153,7 @@ func (a *analysis) bounded(w attack, run runner) bool {
 
 // backtracking fills r for an engine that tries one way after the other.
 func (a *analysis) backtracking(r *Result) {
-	kept := min(partShare, a.left.left/4)
+	kept := min(partShare, a.left.left*2/5)
 	if !a.within(a.left.left-kept, func() bool { return a.prepare(some) }) {
 		if !a.within(partShare, func() bool { return a.parts(r) }) {
 			r.Class, r.Reason = Unknown, "its automaton is over the bounds"

@@ -6,7 +6,12 @@ type rounds struct {
 	all []round
 	ids map[round]int32
 	to  []turns // by number
+
+	entered [32]door
 }
+
+// door is a loop that was entered lately.
+type door struct{ outer, loop, in int32 }
 
 // round is how far one loop is.
 type round struct {
@@ -20,12 +25,12 @@ type round struct {
 type turns struct {
 	read  int32 // after a rune more
 	again int32 // when the next round begins
-	inner int32 // into the loop that was entered last
 }
 
 func (r *rounds) reset() {
 	r.all, r.to = append(r.all[:0], round{moved: true}), append(r.to[:0], turns{})
 	r.ids = nil
+	clear(r.entered[:])
 }
 
 func (r *rounds) id(k round) int32 {
@@ -43,12 +48,11 @@ func (r *rounds) id(k round) int32 {
 
 // enter begins a loop inside another.
 func (r *rounds) enter(outer, loop int32) int32 {
-	if in := r.to[outer].inner; in != 0 && r.all[in].loop == loop {
-		return in
+	d := &r.entered[uint32(outer*31+loop)%uint32(len(r.entered))]
+	if d.in == 0 || d.outer != outer || d.loop != loop {
+		*d = door{outer, loop, r.id(round{outer: outer, loop: loop})}
 	}
-	in := r.id(round{outer: outer, loop: loop})
-	r.to[outer].inner = in
-	return in
+	return d.in
 }
 
 // again begins the next round, of those up to most, past which they are alike.

@@ -31,7 +31,7 @@ func (c Class) String() string {
 // What an analysis may cost.
 const (
 	MaxPattern    = 65_536    // bytes; longer ones are Unknown
-	DefaultBudget = 2_000_000 // steps; about twenty milliseconds at worst
+	DefaultBudget = 1_200_000 // steps; some twenty milliseconds at worst
 )
 
 // Options say how an expression is used. The zero value is a JavaScript search

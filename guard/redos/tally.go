@@ -22,6 +22,7 @@ type tally struct {
 	inner  int // so many runes before the end of the text come after a pump at least
 	work   int // instructions followed
 	limit  int
+	old    int // what was remembered before
 	lead   lead
 }
 
@@ -90,7 +91,12 @@ func (t *tally) load(w attack, n, limit int) {
 		t.inner = n*len(w.pump) + len(w.suffix)
 	}
 	t.work, t.limit = 0, limit
+	t.old = len(t.memo.cells) + perRound*len(t.rounds.all)
 }
+
+// perRound is what a new state of loops costs, in cells that are remembered,
+// each of which costs an instruction more.
+const perRound = 8
 
 // attempt is the steps of one attempt where the match begins, which may be more
 // than limit, which is what counting them may take.
@@ -118,7 +124,8 @@ func (t *tally) search(w attack, n int, anchored bool, limit int) effort {
 }
 
 func (t *tally) effort(steps number, matched, over bool) effort {
-	return effort{total: steps, work: t.work, matched: matched, over: over}
+	made := len(t.memo.cells) + perRound*len(t.rounds.all) - t.old
+	return effort{total: steps, work: t.work + made, matched: matched, over: over}
 }
 
 // run finds the outcome at the beginning of the program; false over the limit.
