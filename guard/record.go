@@ -65,12 +65,18 @@ func ParseRecord(line []byte) (Record, error) {
 	if len(line) == 0 {
 		return Record{}, errors.New("read a query: the line is empty")
 	}
+	if line[0] == '[' && json.Valid(line) {
+		return Record{}, errors.New("read a query: the line is a list, want an object")
+	}
 	if line[0] != '{' {
 		return parseAccessLine(string(line))
 	}
 	var l recordLine
 	if err := json.Unmarshal(line, &l); err != nil {
-		return Record{ID: l.ID}, fmt.Errorf("read a query: %w", err)
+		if l.ID == nil {
+			l.ID = idOf(line)
+		}
+		return Record{ID: l.ID}, fmt.Errorf("read a query: %w", ofLine(err))
 	}
 	r := Record{ID: l.ID, Caller: Caller{OpaqueID: l.OpaqueID, APIKey: l.APIKey, User: l.User}, Calls: max(l.Calls, 0)}
 	r.Took = millis(l.TookMS)
@@ -95,24 +101,38 @@ func ParseRecord(line []byte) (Record, error) {
 	return r, nil
 }
 
+// ofLine says in the words of a line what is wrong with it.
+func ofLine(err error) error {
+	if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("%s is a JSON %s, want a %s", bad.Field, bad.Value, bad.Type.Kind())
+	}
+	return err
+}
+
+// idOf is the id of a line that is no JSON as a whole, as far as it can be found.
+func idOf(line []byte) json.RawMessage {
+	d := json.NewDecoder(bytes.NewReader(line))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil
+	}
+	for d.More() {
+		name, err := d.Token()
+		var value json.RawMessage
+		if err != nil || d.Decode(&value) != nil {
+			return nil
+		}
+		if name == "id" {
+			return value
+		}
+	}
+	return nil
+}
+
 // body is the kind and the text of a line's query.
 func (l *recordLine) body() (Kind, []byte, error) {
-	kind := Elasticsearch
-	var text *string
-	switch {
-	case l.SQL != nil:
-		kind, text = SQL, l.SQL
-	case l.Pattern != nil:
-		kind, text = Regex, l.Pattern
-	case l.GraphQL != nil:
-		kind, text = GraphQL, l.GraphQL
-	}
-	if l.Kind != "" {
-		k, err := ParseKind(l.Kind)
-		if err != nil {
-			return "", nil, err
-		}
-		kind = k
+	kind, text, err := l.text()
+	if err != nil {
+		return "", nil, err
 	}
 	if text != nil {
 		return kind, []byte(*text), nil
@@ -131,9 +151,37 @@ func (l *recordLine) body() (Kind, []byte, error) {
 	}
 	inURL := kind == GraphQL && (l.Request != "" || l.Path != "")
 	if raw == nil && !inURL && (kind == SQL || kind == Regex || kind == GraphQL) {
-		return kind, nil, fmt.Errorf("there is no %s in it", map[Kind]string{SQL: "sql", Regex: "pattern", GraphQL: "graphql"}[kind])
+		return kind, nil, fmt.Errorf("there is no %s in it, or body that is a string", map[Kind]string{SQL: "sql", Regex: "pattern", GraphQL: "graphql"}[kind])
 	}
 	return kind, raw, nil
+}
+
+// text is the kind of a line's query, and its text when that is under a name of
+// its own. A kind that is named says which of several counts.
+func (l *recordLine) text() (kind Kind, text *string, err error) {
+	kind = Elasticsearch
+	if l.Kind != "" {
+		if kind, err = ParseKind(strings.ToLower(l.Kind)); err != nil {
+			return "", nil, err
+		}
+	}
+	n := 0
+	for _, of := range [...]struct {
+		kind Kind
+		text *string
+	}{{SQL, l.SQL}, {Regex, l.Pattern}, {GraphQL, l.GraphQL}} {
+		switch {
+		case of.text == nil:
+		case l.Kind == "":
+			kind, text, n = of.kind, of.text, n+1
+		case kind == of.kind:
+			return kind, of.text, nil
+		}
+	}
+	if empty := string(l.Body); n > 1 || n > 0 && empty != "" && empty != "null" && empty != `""` {
+		return "", nil, errors.New("there is more than one query in it: say which kind")
+	}
+	return kind, text, nil
 }
 
 func (l *recordLine) request(q *Query) error {

@@ -38,6 +38,28 @@ func TestRecordsOfEveryForm(t *testing.T) {
 			t.Errorf("%s\n got %+v\nwant %+v", c.line, got, want)
 		}
 	}
+	for line, want := range map[string]string{ // a part of the fault, or of the query
+		`{"id":1,"pattern":5}`:                                      "pattern is a JSON number, want a string",
+		`{"id":1,"calls":"x"}`:                                      "calls is a JSON string, want a int64",
+		`{"x":[{"id":2}],"id":1,"sql":"a"} b`:                       "after top-level value",
+		`{"id":1,"sql":"a`:                                          "unexpected end",
+		`["id"]`:                                                    "is a list, want an object",
+		`{"id":1,"body":{"size":1},"sql":"a"}`:                      "more than one query",
+		`{"id":1,"pattern":"b","sql":"a"}`:                          "more than one query",
+		`{"id":1,"kind":"SQL","body":"","sql":"a","pattern":"b"}`:   "sql a",
+		`{"id":1,"kind":"es","body":{"size":1},"sql":"a"}`:          `elasticsearch {"size":1}`,
+		`{"id":1,"kind":"regex","body":"","sql":null,"pattern":""}`: "regex ",
+		`{"id":1,"body":null,"sql":"a"}`:                            "sql a",
+	} {
+		r, err := ParseRecord([]byte(line))
+		got := string(r.Query.Kind) + " " + string(r.Query.Body)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, want) || line[0] == '{' && string(r.ID) != "1" {
+			t.Errorf("%s: %s, id %s", line, got, r.ID)
+		}
+	}
 	for _, line := range []string{"", "GET /", `1.2.3.4 "GET /a`, `{"id":1,"kind":"lisp"}`, `{"id":1`, `{"id":1,"kind":"sql"}`, `{"id":1,"took_ms":3}`, `{"id":1,"request":"GET nowhere"}`, `1.2.3.4 - - "-" 400`} {
 		r, err := ParseRecord([]byte(line))
 		if err == nil {

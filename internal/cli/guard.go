@@ -112,6 +112,9 @@ func (c *guardCheckCmd) file(s *session, g *guard.Guard, file string) (rejected 
 	if q.Body, _, err = readWhole(s, file, maxQueryFile); err != nil {
 		return false, err
 	}
+	if c.Kind == "" && c.Request == "" && aBatch(file, q.Body) {
+		return false, exitf(exitUsage, "%s is a batch: its lines name kinds and requests themselves; use --batch %s", clean(file), clean(file))
+	}
 	if q.Kind == guard.Regex { // the line's end is not the expression's
 		q.Body = bytes.TrimSuffix(bytes.TrimSuffix(q.Body, []byte("\n")), []byte("\r"))
 	}
@@ -122,6 +125,24 @@ func (c *guardCheckCmd) file(s *session, g *guard.Guard, file string) (rejected 
 	}
 	writeGuarded(s.out, file, &v)
 	return v.Verdict == guard.Rejected, nil
+}
+
+// aBatch reports whether a file that its name says is a _msearch is a batch.
+func aBatch(file string, body []byte) bool {
+	if !strings.EqualFold(filepath.Ext(file), ".ndjson") {
+		return false
+	}
+	line, _, _ := bytes.Cut(body, []byte("\n"))
+	var names map[string]json.RawMessage
+	if json.Unmarshal(line, &names) != nil {
+		return false
+	}
+	for _, name := range [...]string{"kind", "request", "sql", "pattern", "graphql", "body"} { // no head of a search has these
+		if names[name] != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // checkedLine is what --json prints of a file.
@@ -151,7 +172,7 @@ func (c *guardCheckCmd) query(file string) (guard.Query, error) {
 		return q, errors.New("the name does not say what kind of query it is: add --kind")
 	}
 	var err error
-	if q.Kind, err = guard.ParseKind(kind); err != nil {
+	if q.Kind, err = guard.ParseKind(strings.ToLower(kind)); err != nil {
 		return q, err
 	}
 	switch q.Kind {

@@ -29,6 +29,7 @@ type batchLine struct {
 	Cost     float64         `json:"cost"`
 	Class    string          `json:"class,omitempty"`
 	HintsAge string          `json:"hints_age,omitempty"`
+	Note     string          `json:"note,omitempty"`  // what was taken for something else
 	Error    string          `json:"error,omitempty"` // why the line could not be read
 }
 
@@ -283,5 +284,10 @@ func (c *guardCheckCmd) answer(g *guard.Guard, n int, line []byte, err error, v 
 	g.Check(&q, v)
 	out := lineOf(v)
 	out.ID = id
+	if q.Kind == guard.SQL || q.Kind == guard.Regex {
+		if _, err := q.Kind.ParseDialect(q.Dialect); err != nil {
+			out.Note = fmt.Sprintf("there is no dialect %.40q, or it has no such flags: judged as the default one", q.Dialect)
+		}
+	}
 	return out
 }

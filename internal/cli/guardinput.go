@@ -11,6 +11,10 @@ import (
 	"os"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+
 	"github.com/bezoar-dev/bezoar/guard"
 )
 
@@ -31,11 +35,21 @@ func readWhole(s *session, file string, most int64) (data []byte, more bool, err
 		defer f.Close()
 		in = f
 	}
-	data, err = io.ReadAll(io.LimitReader(readerUntil{s, in}, most+1))
+	data, err = io.ReadAll(io.LimitReader(inUTF8(bufio.NewReader(readerUntil{s, in})), most+1))
 	if err != nil {
 		return nil, false, unreadable(file, err)
 	}
 	return bytes.TrimPrefix(data, []byte(utf8BOM)), int64(len(data)) > most, nil
+}
+
+// inUTF8 reads a text that begins with the byte order mark of UTF-16, as some
+// shells write it, in UTF-8.
+func inUTF8(in *bufio.Reader) io.Reader {
+	head, _ := in.Peek(2) // what is wrong with it, the next read says as well
+	if string(head) != "\xff\xfe" && string(head) != "\xfe\xff" {
+		return in
+	}
+	return transform.NewReader(in, unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder())
 }
 
 // readGuardFile reads limits or hints.
@@ -73,9 +87,13 @@ func twice(files ...string) error {
 	return nil
 }
 
+// maxLogWindow is what zstd may want remembered of a log: as much as its own tool
+// allows unasked.
+const maxLogWindow = 128 << 20
+
 // lineFiles reads files one after the other, as one of lines. Those that are
-// compressed by gzip are read as what they hold, and a byte order mark at the
-// beginning of a file is no part of its first line.
+// compressed by gzip or zstd, or in UTF-16, are read as what they hold, and a byte
+// order mark at the beginning of a file is no part of its first line.
 type lineFiles struct {
 	s    *session
 	left []string
@@ -170,7 +188,7 @@ func (l *lineFiles) next() error {
 		l.file, raw = f, f
 	}
 	in := bufio.NewReaderSize(counting{raw, &l.read}, 64<<10)
-	head, _ := in.Peek(3) // what is wrong with it, the next read says as well
+	head, _ := in.Peek(4) // what is wrong with it, the next read says as well
 	l.now = in
 	switch {
 	case len(head) >= 2 && head[0] == 0x1f && head[1] == 0x8b:
@@ -179,8 +197,16 @@ func (l *lineFiles) next() error {
 			return unreadable(l.name, err)
 		}
 		l.now = z
-	case string(head) == utf8BOM:
+	case string(head) == "\x28\xb5\x2f\xfd":
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxLogWindow))
+		if err != nil {
+			return unreadable(l.name, err)
+		}
+		l.now = z
+	case bytes.HasPrefix(head, []byte(utf8BOM)):
 		_, _ = in.Discard(len(utf8BOM)) // it is buffered
+	default:
+		l.now = inUTF8(in)
 	}
 	return nil
 }

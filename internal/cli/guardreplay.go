@@ -117,6 +117,13 @@ func writeReplay(p *printer, r guard.Replay, many bool) {
 	}
 	if r.Unread > 0 {
 		p.printf("  %s no query\n", count(int64(r.Unread), "line holds", "lines hold"))
+		for _, f := range r.Faults[:min(len(r.Faults), 3)] {
+			where := fmt.Sprintf("line %d", f.Line)
+			if many {
+				where = fmt.Sprintf("%s:%d", clean(f.Log), f.Line)
+			}
+			p.printf("    %s: %s\n", where, cut(clean(f.Reason), 200))
+		}
 	}
 	if r.Queries == 0 {
 		p.printf("  nothing in it is a query of a form that is known: --format says which it is\n")

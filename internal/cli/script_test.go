@@ -12,7 +12,9 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/text/encoding/unicode"
 
 	"github.com/bezoar-dev/bezoar/internal/app"
 	"github.com/bezoar-dev/bezoar/internal/config"
@@ -89,7 +91,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": checkCode, "validjson": checkJSON, "signals": sendSignals,
 			"startbezoar": startBezoar, "deadletters": makeLetters, "firstletter": firstLetter, "capture": capture,
-			"gzip": zip, "cut": cutFile, "query": sendQuery,
+			"gzip": zip, "zstd": zipZstd, "utf16": widen, "cut": cutFile, "query": sendQuery,
 		},
 	})
 }
@@ -123,6 +125,26 @@ func capture(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("nothing in stdout matches %s", args[1])
 	}
 	ts.Setenv(args[0], found)
+}
+
+// zipZstd runs "zstd FROM TO".
+func zipZstd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: zstd FROM TO")
+	}
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), z.EncodeAll([]byte(ts.ReadFile(args[0])), nil), 0o600))
+}
+
+// widen runs "utf16 FROM TO".
+func widen(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: utf16 FROM TO")
+	}
+	out, err := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewEncoder().String(ts.ReadFile(args[0]))
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(out), 0o600))
 }
 
 // zip runs "gzip FROM TO".
