@@ -296,7 +296,7 @@ func TestUnprivileged(t *testing.T) {
 func unprivileged() {
 	r, err := New(Config{
 		Command: []string{os.Args[0]}, Mark: "unprivileged-" + strconv.Itoa(os.Getpid()), Environ: []string{},
-		Memory: 512 << 20, Pids: 60, Grace: 100 * time.Millisecond, Timeout: 15 * time.Second,
+		Memory: 512 << 20, Pids: 60, Grace: 100 * time.Millisecond, Timeout: time.Minute,
 	})
 	if err != nil {
 		panic(err)

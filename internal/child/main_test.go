@@ -208,7 +208,7 @@ func run(t *testing.T, edit func(*Config), tweaks ...func(*Runner)) *running {
 			if err != nil {
 				t.Errorf("Run: %v", err)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("Run does not end")
 		}
 		r.nothingLeft()

@@ -16,7 +16,7 @@ import (
 func TestRunCrash(t *testing.T) {
 	var out, progress bytes.Buffer
 	r, err := Run(t.Context(), Config{
-		Command: command(t), Length: 3 * time.Second, Workers: 4, Rate: 20, JSON: true,
+		Command: command(t), Length: 6 * time.Second, Workers: 4, Rate: 20, JSON: true,
 		Out: &out, Err: &progress, boot: 300 * time.Millisecond, slowest: 20 * time.Second,
 	})
 	if err != nil {

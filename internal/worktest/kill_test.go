@@ -127,7 +127,7 @@ func (v *victim) stopped(c *crew) map[string]bool {
 	if err := syscall.Kill(c.pid(), syscall.SIGSTOP); err != nil {
 		v.Fatal(err)
 	}
-	v.until(10*time.Second, "the worker is stopped", nil, func() bool {
+	v.until(time.Minute, "the worker is stopped", nil, func() bool {
 		p, _ := look(c.pid())
 		return p.state == 'T'
 	})
@@ -144,7 +144,7 @@ func (v *victim) stopped(c *crew) map[string]bool {
 // not come to their end, once the death of their worker has reached all handlers.
 func (v *victim) interrupted(before int) map[string]bool {
 	v.Helper()
-	v.until(10*time.Second, "the handlers are dead", nil, func() bool {
+	v.until(time.Minute, "the handlers are dead", nil, func() bool {
 		return !slices.ContainsFunc(processes(v), func(p process) bool {
 			id, _, _ := strings.Cut(p.job, "/")
 			return v.sent[id] != "" && strings.HasPrefix(p.command, "bash ")
@@ -233,7 +233,7 @@ func (v *victim) successor(c *crew) {
 	v.strays += len(left)
 	begun := len(v.entries())
 	var suspects []string
-	over := time.After(30 * time.Second)
+	over := time.After(2 * time.Minute)
 	for working := false; !working || len(suspects) < len(v.last); {
 		var e worker.Event
 		select {

@@ -134,7 +134,7 @@ func poison(t *testing.T, l language, mode string, overSQS bool) {
 	}
 	began := time.Now()
 	c := r.work([]string{
-		"--mode", mode, "--concurrency", strconv.Itoa(soak(4, 3)), "--timeout", "3s", "--grace", "200ms", "--memory", l.memory, "--pids", "32", "--drain", "5s",
+		"--mode", mode, "--concurrency", strconv.Itoa(soak(4, 3)), "--timeout", "6s", "--grace", "200ms", "--memory", l.memory, "--pids", "32", "--drain", "5s",
 	}, command)
 	w := watch{crew: c, l: l, mode: mode, sent: sent, attempts: map[string]int{}}
 	w.run()
@@ -209,7 +209,7 @@ func (w *watch) run() {
 				w.Fatalf("the worker ended by itself:\n%s", w.log)
 			}
 			w.event(e)
-		case <-time.After(60 * time.Second):
+		case <-time.After(3 * time.Minute):
 			w.Errorf("nothing happens, and %d messages are not through", w.left)
 			return
 		}

@@ -160,7 +160,7 @@ func (r *rig) serve() (stop func()) {
 	log := &text{more: make(chan struct{}, 1)}
 	cmd, ended := r.bezoar(io.Discard, log, "serve", "--sqs", "127.0.0.1:0", "--admin", "", "--store", r.store(), "--log", "warn")
 	const says = "sqs endpoint on "
-	r.until(30*time.Second, "bezoar serves", log.more, func() bool {
+	r.until(2*time.Minute, "bezoar serves", log.more, func() bool {
 		_, at, ok := strings.Cut(log.String(), says)
 		if line, _, whole := strings.Cut(at, "\n"); ok && whole {
 			r.url = line + "/000000000000/" + jobs
@@ -245,7 +245,7 @@ func (c *crew) term() {
 	_ = c.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-c.ended:
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		c.Fatalf("bezoar work does not stop:\n%s", c.log)
 	}
 	if code := c.cmd.ProcessState.ExitCode(); code != 0 {
