@@ -42,9 +42,10 @@ func (l *lexer) line(i int) int {
 }
 
 // comment skips /* … */. PostgreSQL nests them, MySQL does not, and executes
-// what is in /*! … */; where the dialect is not known more is read as code.
+// what is in /*! … */, also in another one, of which the first */ ends both; where
+// the dialect is not known more is read as code.
 func (l *lexer) comment(i int) int {
-	if l.dialect.kind != postgres && !l.hidden {
+	if l.dialect.kind != postgres {
 		if to := executable(l.text, i); to > 0 {
 			l.hidden, l.hides = true, true
 			return to
@@ -90,10 +91,15 @@ func executable(text []byte, i int) int {
 		return 0
 	}
 	i++
-	for n := 0; n < 6 && i < len(text) && text[i] >= '0' && text[i] <= '9'; n++ {
-		i++
+	const shortest, longest = 5, 6 // digits of a version; fewer are code
+	n := 0
+	for n < longest && i+n < len(text) && classOf(text[i+n]) == digit {
+		n++
 	}
-	return i
+	if n < shortest {
+		n = 0
+	}
+	return i + n
 }
 
 // operatorAt is the longest operator that text begins with.
