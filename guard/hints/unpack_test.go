@@ -84,7 +84,7 @@ func TestUnpack(t *testing.T) {
 // A few bytes that would be many are read as far as there is room, and what they
 // want remembered is bounded.
 func TestUnpackBombs(t *testing.T) {
-	zeros := make([]byte, 64<<20)
+	zeros := make([]byte, 16<<20)
 	for _, how := range packings {
 		bomb := pack(t, how, zeros)
 		if len(bomb) > MaxHead {
@@ -98,7 +98,7 @@ func TestUnpackBombs(t *testing.T) {
 		if !ok || len(got) != MaxHead {
 			t.Errorf("%d: %d bytes, %v", how, len(got), ok)
 		}
-		if used := after.TotalAlloc - before.TotalAlloc; used > 40<<20 {
+		if used := after.TotalAlloc - before.TotalAlloc; used > 12<<20 { // a window of zstd, and no more
 			t.Errorf("%d: it takes %d MiB", how, used>>20)
 		}
 	}
