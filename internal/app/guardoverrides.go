@@ -3,6 +3,8 @@ package app
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/guard/cost"
@@ -63,10 +65,14 @@ func guardOverride(o live.Override) (guard.Override, error) {
 func (a *App) checkGuardOverride(o live.Override) error {
 	_, err := guardOverride(o)
 	guarded, known := false, false
+	var classes []string
 	for _, g := range a.guards.list() {
 		if o.Route == "" || o.Route == g.route {
 			limits, _ := g.guard.Limits()
 			guarded, known = true, known || limits.HasClass(o.Class)
+			for _, c := range limits.Classes {
+				classes = append(classes, c.Name)
+			}
 		}
 	}
 	switch {
@@ -75,7 +81,21 @@ func (a *App) checkGuardOverride(o live.Override) error {
 	case !guarded:
 		err = errors.Join(err, fmt.Errorf("route: %.100q has no guard", o.Route))
 	case o.Class != "" && !known:
-		err = errors.Join(err, fmt.Errorf("class: no limits have a class %.100q", o.Class))
+		err = errors.Join(err, noClass(o.Class, classes))
 	}
 	return err
+}
+
+// noClass names the classes that there are: as many as one can take in.
+func noClass(name string, classes []string) error {
+	slices.Sort(classes)
+	classes = slices.Compact(classes)
+	more := ""
+	if most := 20; len(classes) > most {
+		classes, more = classes[:most], " and others"
+	}
+	if len(classes) == 0 {
+		return fmt.Errorf("class: no limits have a class %.100q, or any other", name)
+	}
+	return fmt.Errorf("class: no limits have a class %.100q; they have %s%s", name, strings.Join(classes, ", "), more)
 }

@@ -120,7 +120,7 @@ func (c *configApply) Run(s *session) error {
 	}
 	done, err := api.PutSettings(s, in)
 	if err != nil {
-		return invalidThere(err, c.File)
+		return invalidThere(err, "settings", c.File)
 	}
 	return s.changed(done)
 }
@@ -130,7 +130,7 @@ func (c *configApply) try(s *session, api *adminapi.Client, in adminapi.PutSetti
 	would, err := api.TrySettings(s, in)
 	switch {
 	case err != nil:
-		return invalidThere(err, c.File)
+		return invalidThere(err, "settings", c.File)
 	case s.json:
 		return s.out.json(would)
 	}
@@ -162,7 +162,7 @@ func (c *configRollback) Run(s *session) error {
 	defer api.Close()
 	done, err := api.Rollback(s, c.To)
 	if err != nil {
-		return invalidThere(err, "")
+		return invalidThere(err, "settings", "")
 	}
 	return s.changed(done)
 }
@@ -194,14 +194,14 @@ func (s *session) changed(done adminapi.Changed) error {
 	return nil
 }
 
-// invalidThere lists what the server found wrong with settings, with the places
-// in file.
-func invalidThere(err error, file string) error {
+// invalidThere lists what the server found wrong with settings or limits, with the
+// places in file.
+func invalidThere(err error, what, file string) error {
 	var p *adminapi.Problem
 	if !errors.As(err, &p) || len(p.Faults) == 0 {
 		return err
 	}
-	lines := []string{"the settings are invalid, nothing has changed"}
+	lines := []string{"the " + what + " are invalid, nothing has changed"}
 	for _, f := range p.Faults {
 		if file != "" && file != "-" && (f.File == "settings" || f.File == "limits") {
 			f.File = file // what is wrong may be in a file that they name, too

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/live"
 )
 
 type guardLimitsCmd struct {
@@ -33,7 +34,7 @@ func (c *guardLimitsCmd) Run(s *session) error {
 	var text []byte
 	if c.Set != "" {
 		var err error
-		if text, err = readSettings(s.Stdin, c.Set); err != nil {
+		if text, err = c.read(s); err != nil {
 			return err
 		}
 	}
@@ -45,7 +46,7 @@ func (c *guardLimitsCmd) Run(s *session) error {
 	if c.Set != "" {
 		done, err := api.PutGuardLimits(s, c.Route, adminapi.PutGuardLimits{Text: text, Note: c.Note, Base: c.Base})
 		if err != nil {
-			return invalidThere(err, c.Set)
+			return invalidThere(err, "limits", c.Set)
 		}
 		return s.changed(done)
 	}
@@ -69,6 +70,15 @@ func (c *guardLimitsCmd) Run(s *session) error {
 		s.out.printf("\n")
 	}
 	return nil
+}
+
+// read reads what is to be put.
+func (c *guardLimitsCmd) read(s *session) ([]byte, error) {
+	text, more, err := readWhole(s, c.Set, live.MaxText)
+	if err == nil && more {
+		err = exitf(exitUsage, "%s has more than %d bytes", clean(c.Set), live.MaxText)
+	}
+	return text, err
 }
 
 // sharedBy names the other routes that have the same limits.

@@ -177,8 +177,11 @@ func shapeTable(p *printer, rows []guard.ReplayShape, took bool) {
 	for _, r := range rows {
 		n := float64(max(r.Queries, 1))
 		cells := []cell{plain(fmt.Sprint(r.Rejected)), plain(fmt.Sprint(r.Queries)), plain(guard.Number(r.Cost / n).String())}
-		if took {
+		switch {
+		case took && r.MaxTook > 0:
 			cells = append(cells, plain(tookText(r.Took/n)), plain(tookText(r.MaxTook)))
+		case took: // none of them has run
+			cells = append(cells, plain("-"), plain("-"))
 		}
 		text := []rune(r.Text)
 		if len(text) > 60 {
