@@ -14,7 +14,7 @@
 //
 //   - Linear time and no recursion deeper than Options.MaxDepth (1000), which is
 //     counted before anything is walked. Bytes are bounded by MaxBytes (16 MiB),
-//     nodes by MaxTokens (2 million). No regular expression runs.
+//     nodes by MaxTokens (2 million). No regular expression of a request runs.
 //   - What Jackson accepts in front of Elasticsearch is accepted here: comments, a
 //     byte order mark, escaped keys. Duplicate keys are measured and then refused,
 //     as the backend does: two readers could disagree on which one counts.
@@ -50,5 +50,7 @@
 //
 // Regular expressions are judged as Lucene runs them, as automata: by length, by
 // counted repeats, and by the doubling that a counted wide atom behind a loop
-// brings. Leading wildcards read every term of a field.
+// brings. Leading wildcards read every term of a field. Those of analyzers, and of
+// Grok, run on engines that try one way after the other: package redos judges them,
+// for a bounded time in each request.
 package elastic
