@@ -7,6 +7,7 @@ const (
 	partShare  = 500_000 // steps for all of them
 	partRunes  = 200     // places that read a rune, of a loop that is looked at as a whole
 	afterRunes = 60      // of what follows it
+	longWay    = 1000    // runes before a loop that are worth being counted once only
 	perPart    = 600     // what making a part costs in steps, beside its size
 	perRune    = 20
 	maxWord    = MaxPattern // runes that lead to a part
@@ -81,7 +82,12 @@ func (a *analysis) part(p part, r *Result) bool {
 	whole.exact, whole.counted, whole.choice = false, b.trial.counted, b.trial.choice
 	for _, c := range found {
 		for _, w := range append(b.forge.attacks(c), b.forge.careful(c, b.reach)...) {
-			w = attack{prefix: append(slices.Clone(way), a.translate(b, w.prefix)...), pump: a.translate(b, w.pump), suffix: a.translate(b, w.suffix)}
+			pump := a.translate(b, w.pump)
+			prefix := append(slices.Clone(way), a.translate(b, w.prefix)...)
+			if len(way) > longWay { // so that it ends before the texts differ
+				prefix = append(append(prefix, pump...), pump...)
+			}
+			w = attack{prefix: prefix, pump: pump, suffix: a.translate(b, w.suffix)}
 			if whole.doubles(w, whole.attempt) {
 				r.Fix, r.Offset = b.advice().exponential(c)
 				a.exponentially(w, r)
