@@ -36,7 +36,10 @@
 // searched. Then the attack is run with more and more pumps on a backtracking
 // matcher that counts its steps. Where the automaton has more ways than the
 // engine (atomic groups, possessive repeats, backreferences, wider lookaround,
-// counted repeats taken for loops), that is what keeps false alarms out.
+// counted repeats taken for loops), that is what keeps false alarms out. The
+// matcher remembers what comes after each branch, so that it counts steps without
+// taking each of them. Where the whole is too large, loops are judged one by one,
+// and attacks on them run on the whole.
 //
 // # Guarantees
 //
@@ -48,7 +51,8 @@
 // # What it does not say
 //
 // Safe means that nothing was found: a text that only a construct beyond
-// automata makes slow may be missed. Balancing groups are read and not followed;
+// automata makes slow may be missed. Alternatives are merged as CPython, V8 and
+// .NET merge them; JavaScriptCore does not. Balancing groups are read and not followed;
 // recursion and backtracking verbs lead to Unknown unless something is found
 // without them. Engines have optimisations that the matcher has not: a result
 // may be too strict for one that remembers where it has failed (Ruby from 3.2
