@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
@@ -13,7 +14,10 @@ import (
 )
 
 func concurrentTests() map[string]func(*rig) {
-	return map[string]func(*rig){"Concurrent": testConcurrent, "ConcurrentFIFO": testConcurrentFIFO, "ConcurrentUpdates": testConcurrentUpdates}
+	return map[string]func(*rig){
+		"Concurrent": testConcurrent, "ConcurrentFIFO": testConcurrentFIFO, "ConcurrentUpdates": testConcurrentUpdates,
+		"ConcurrentCopies": func(r *rig) { testConcurrentCopies(r, false) }, "ConcurrentCopiesFIFO": func(r *rig) { testConcurrentCopies(r, true) },
+	}
 }
 
 // No message is delivered twice while its lease holds, and none is lost.
@@ -178,5 +182,77 @@ func testReopen(t *testing.T, h Harness) {
 	}
 	if newest := r.send("jobs", text("new")); newest.Sequence <= m[0].Sequence {
 		r.Errorf("sequence %d after %d", newest.Sequence, m[0].Sequence)
+	}
+}
+
+// Law 3: however many receive at a time, of a payload that has never worked one
+// of them has copies. In the end all can be worked, and all are there.
+func testConcurrentCopies(r *rig, ordered bool) {
+	const payloads, copies, consumers, rounds = 3, 6, 5, 12
+	name := "jobs"
+	if ordered {
+		name = "jobs.fifo"
+	}
+	d := r.at(name, func(s *queue.Settings) { s.FIFO = ordered })
+	for i := range copies {
+		for n := range byte(payloads) {
+			d.putIn(fmt.Sprint("g", (i+int(n))%4), fmt.Sprint(n, "/", i), n+1)
+		}
+	}
+	var mu sync.Mutex // guards has
+	has := map[bezoar.Fingerprint]int{}
+	var wg sync.WaitGroup
+	for w := range consumers {
+		wg.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(w)))
+			for range rounds {
+				got, err := d.store.Receive(d.ctx(), d.q.ID, queue.Claim{
+					Policy: d.p, Max: 1 + random.IntN(4), Visibility: time.Hour, Retention: 24 * time.Hour, Worker: fmt.Sprint("w", w),
+				})
+				if err != nil {
+					r.Error(err)
+					return
+				}
+				mu.Lock()
+				for _, m := range got.Messages {
+					if other := has[m.Payload]; other > 0 && other != w+1 {
+						r.Errorf("workers %d and %d have copies of one payload", other-1, w)
+					}
+					has[m.Payload] = w + 1
+				}
+				mu.Unlock()
+				changes := make([]queue.Change, len(got.Messages))
+				for i, m := range got.Messages {
+					changes[i] = queue.Change{Receipt: m.Receipt, Release: random.IntN(2) == 0}
+					if changes[i].Release && random.IntN(2) == 0 {
+						changes[i].Outcome = &queue.Outcome{Class: bezoar.Bug, Failure: fmt.Sprint(random.Int()), Reason: "why"}
+					}
+				}
+				mu.Lock()
+				for _, m := range got.Messages {
+					has[m.Payload] = 0
+				}
+				mu.Unlock()
+				if len(changes) == 0 {
+					continue
+				}
+				if err := one(d.store.Change(d.ctx(), d.q.ID, d.p, changes)); err != nil {
+					r.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	worked := 0
+	for {
+		got := d.claim(10)
+		d.done(got.Messages...)
+		if worked += len(got.Messages); len(got.Messages) == 0 && got.Next != 0 {
+			break
+		}
+	}
+	if worked != payloads*copies {
+		r.Errorf("%d of %d messages were worked", worked, payloads*copies)
 	}
 }

@@ -46,5 +46,6 @@ func games(t *testing.T, h Harness, play func(t *rapid.T, r *rig, game string)) 
 func models() map[string]func(*rapid.T, *rig, string) {
 	return map[string]func(*rapid.T, *rig, string){
 		"Model": playMessages(false), "ModelFIFO": playMessages(true), "ModelCopies": playCopies(false), "ModelCopiesFIFO": playCopies(true),
+		"ModelLetters": playLetters,
 	}
 }
