@@ -169,7 +169,8 @@ func TestPackedQueriesDoNotHide(t *testing.T) {
 func deflated(w interface {
 	io.WriteCloser
 	Reset(to io.Writer)
-}, text string) string {
+}, text string,
+) string {
 	var b bytes.Buffer
 	w.Reset(&b)
 	_, _ = w.Write([]byte(text))

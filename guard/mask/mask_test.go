@@ -16,40 +16,57 @@ var told = []struct {
 	query guard.Query
 	stays []string
 }{
-	{"clauses", es("/KEEP/_search", `{"query":{"bool":{"must":[{"term":{"KEEP":"SECRET"}},{"term":{"KEEP":{"value":8086,"boost":17.5}}},{"terms":{"KEEP":["SECRET",8086,"SECRET"]}},
+	{
+		"clauses", es("/KEEP/_search", `{"query":{"bool":{"must":[{"term":{"KEEP":"SECRET"}},{"term":{"KEEP":{"value":8086,"boost":17.5}}},{"terms":{"KEEP":["SECRET",8086,"SECRET"]}},
 		{"match":{"KEEP":{"query":"the SECRET of 8086","operator":"and","fuzziness":"AUTO:12,34"}}},{"multi_match":{"query":"SECRET","fields":["KEEP^12"],"type":"phrase"}},
 		{"range":{"KEEP":{"gte":8086,"lte":"SECRET"}}},{"range":{"at":{"gte":"now-7d/d","lt":"2024-10-31"}}},{"ids":{"values":["SECRET",8086]}},{"prefix":{"KEEP":"SECRET"}},
 		{"more_like_this":{"fields":["KEEP"],"like":["SECRET",{"_id":"8086"}],"max_query_terms":25}},{"exists":{"field":"KEEP"}},{"fuzzy":{"KEEP":{"value":"SECRET"}}},
 		{"terms":{"KEEP":{"index":"KEEP","id":"SECRET","path":"KEEP"}}},{"match_phrase":{"KEEP":"SECRET"}}]}},"size":345,"from":120,"search_after":["SECRET",8086],"sort":[{"KEEP":"desc"}]}`),
-		[]string{`"size":345`, `"from":120`, `"max_query_terms":25`, `"boost":17.5`, `"AUTO:12,34"`, `"KEEP^12"`, "now-7d/d", "2024-10-31", `"phrase"`}},
-	{"aggregations", es("/i/_search", `{"aggs":{"KEEP":{"terms":{"field":"KEEP","size":5000,"include":"SECRET.*[0-9]{2,3}","exclude":["SECRET"],"missing":"SECRET"},
+		[]string{`"size":345`, `"from":120`, `"max_query_terms":25`, `"boost":17.5`, `"AUTO:12,34"`, `"KEEP^12"`, "now-7d/d", "2024-10-31", `"phrase"`},
+	},
+	{
+		"aggregations", es("/i/_search", `{"aggs":{"KEEP":{"terms":{"field":"KEEP","size":5000,"include":"SECRET.*[0-9]{2,3}","exclude":["SECRET"],"missing":"SECRET"},
 		"aggs":{"b":{"filters":{"filters":{"KEEP":{"term":{"KEEP":"SECRET"}}}}},"c":{"range":{"field":"KEEP","ranges":[{"from":12,"to":345,"key":"SECRET"}]}},
 		"d":{"composite":{"size":777,"sources":[{"KEEP":{"terms":{"field":"KEEP"}}}],"after":{"KEEP":"SECRET 8086"}}}}}}}`),
-		[]string{`"size":5000`, `.*[0-9]{2,3}`, `"from":12,"to":345`, `"size":777`}},
-	{"patterns", es("/i/_search", `{"query":{"bool":{"should":[{"wildcard":{"KEEP":{"value":"*SEC?RET*"}}},{"regexp":{"KEEP":"(SECRET|8086)+.*[a-f]"}},
+		[]string{`"size":5000`, `.*[0-9]{2,3}`, `"from":12,"to":345`, `"size":777`},
+	},
+	{
+		"patterns", es("/i/_search", `{"query":{"bool":{"should":[{"wildcard":{"KEEP":{"value":"*SEC?RET*"}}},{"regexp":{"KEEP":"(SECRET|8086)+.*[a-f]"}},
 		{"query_string":{"query":"KEEP:SECRET AND (8086 OR *SECRET~2^17) NOT KEEP:[8086 TO now-17d] /SE+CRET/ _exists_:KEEP \"SECRET words\"~12","default_field":"KEEP"}}]}}}`),
-		[]string{"KEEP:", " AND (", " OR *", "~2^17", " TO now-17d]", "_exists_:KEEP", "~12", "+.*[a-f]"}},
-	{"names and comments", es("/i/_search", "{\"query\": /* SECRET */ {\"term\": {\"KEEP\": \"\\u0053ECRET \\\"8086\\\"\"}}, // SECRET\r \"_name\": \"SECRET\", \"preference\": \"SECRET\", \"runtime_mappings\": {\"KEEP\": {\"type\": \"long\", \"script\": {\"source\": \"emit(KEEP(doc['SECRET'])) // SECRET\", \"params\": {\"KEEP\": \"SECRET 8086\"}}}}}"),
-		[]string{"emit(KEEP(doc['"}},
-	{"vectors and places", es("/i/_search", `{"knn":{"field":"KEEP","query_vector":[0.8086123,-0.80861],"k":10,"num_candidates":333},"query":{"bool":{"must":[
+		[]string{"KEEP:", " AND (", " OR *", "~2^17", " TO now-17d]", "_exists_:KEEP", "~12", "+.*[a-f]"},
+	},
+	{
+		"names and comments", es("/i/_search", "{\"query\": /* SECRET */ {\"term\": {\"KEEP\": \"\\u0053ECRET \\\"8086\\\"\"}}, // SECRET\r \"_name\": \"SECRET\", \"preference\": \"SECRET\", \"runtime_mappings\": {\"KEEP\": {\"type\": \"long\", \"script\": {\"source\": \"emit(KEEP(doc['SECRET'])) // SECRET\", \"params\": {\"KEEP\": \"SECRET 8086\"}}}}}"),
+		[]string{"emit(KEEP(doc['"},
+	},
+	{
+		"vectors and places", es("/i/_search", `{"knn":{"field":"KEEP","query_vector":[0.8086123,-0.80861],"k":10,"num_candidates":333},"query":{"bool":{"must":[
 		{"geo_distance":{"distance":"12km","KEEP":{"lat":52.8086,"lon":"4.8086"}}},{"weighted_tokens":{"KEEP":{"tokens":{"SECRET":0.8086}}}},{"percolate":{"field":"KEEP","document":{"KEEP":"SECRET"}}},{"wrapper":{"query":"eyJ0ZXJtIjp7IktFRVAiOiJTRUNSRVQifX0="}}]}}}`),
-		[]string{`"k":10`, `"num_candidates":333`, `"12km"`, `"lat":52.`, `"4.`}},
+		[]string{`"k":10`, `"num_candidates":333`, `"12km"`, `"lat":52.`, `"4.`},
+	},
 	{"a template", es("/i/_search/template", `{"source":"{\"query\":{\"term\":{\"KEEP\":\"{{KEEP}}\"}},\"size\":{{n}},\"x\":\"SECRET\"}","params":{"KEEP":"SECRET","n":500}}`), []string{"{{KEEP}}", "{{n}}", "500"}},
 	{"many searches", es("/_msearch", "{\"index\":\"KEEP\",\"routing\":\"SECRET\"}\n{\"query\":{\"match\":{\"KEEP\":\"SECRET\"}},\"size\":99}\n{}\n{\"query\":{\"match_all\":{}}}\n"), []string{`"size":99`, "match_all"}},
 	{"a URL", guard.Query{Kind: guard.OpenSearch, Method: "GET", Path: "/KEEP/_search", RawQuery: "q=KEEP%3ASECRET+AND+8086&size=500&routing=SECRET&preference=SECRET&SECRET&pretty&sort=KEEP:desc&x;KEEP=SECRET"}, []string{"size=500", "sort=KEEP:desc", "&pretty&"}},
 	{"ids in a path", guard.Query{Kind: guard.Elasticsearch, Method: "GET", Path: "/KEEP/_explain/SECRET-8086"}, nil},
 	{"nearly JSON", es("/i/_search", `{"query":{"term":{"KEEP":"SECRET"}}`), nil},
-	{"statements", sqlQuery("postgres", "SELECT KEEP, lower('SECRET') -- SECRET 8086\nFROM \"KEEP\" /* SECRET */ WHERE KEEP = 'SECRET''s' AND n IN (8086, 80860, '8086') AND KEEP LIKE '%SEC_RET%' AND KEEP ~ '^(SECRET|x)+$' AND x > 8086.5 AND e = E'SECRET\\x38' AND d = $$SECRET$$ AND at > now() - interval '17 days' ORDER BY 1 LIMIT 345 OFFSET 1234"),
-		[]string{"lower('", "\"KEEP\"", "LIKE '%", "_", "%'", "^(", ")+$", "interval '17 days'", "LIMIT 345 OFFSET 1234"}},
-	{"other statements", sqlQuery("mysql", "INSERT INTO KEEP (a, KEEP) VALUES (\"SECRET\", 8086), ('SEC\\'RET', 0x38303836); # SECRET\nUPDATE KEEP SET a = 'SECRET' WHERE id = 80864; SELECT date_format(at, 'SECRET') FROM KEEP LIMIT 20, 45 /*+ KEEP(1) */"),
-		[]string{"LIMIT 20, 45", "/*+ KEEP(1) */"}},
+	{
+		"statements", sqlQuery("postgres", "SELECT KEEP, lower('SECRET') -- SECRET 8086\nFROM \"KEEP\" /* SECRET */ WHERE KEEP = 'SECRET''s' AND n IN (8086, 80860, '8086') AND KEEP LIKE '%SEC_RET%' AND KEEP ~ '^(SECRET|x)+$' AND x > 8086.5 AND e = E'SECRET\\x38' AND d = $$SECRET$$ AND at > now() - interval '17 days' ORDER BY 1 LIMIT 345 OFFSET 1234"),
+		[]string{"lower('", "\"KEEP\"", "LIKE '%", "_", "%'", "^(", ")+$", "interval '17 days'", "LIMIT 345 OFFSET 1234"},
+	},
+	{
+		"other statements", sqlQuery("mysql", "INSERT INTO KEEP (a, KEEP) VALUES (\"SECRET\", 8086), ('SEC\\'RET', 0x38303836); # SECRET\nUPDATE KEEP SET a = 'SECRET' WHERE id = 80864; SELECT date_format(at, 'SECRET') FROM KEEP LIMIT 20, 45 /*+ KEEP(1) */"),
+		[]string{"LIMIT 20, 45", "/*+ KEEP(1) */"},
+	},
 	{"made rows", sqlQuery("postgres", "SELECT * FROM generate_series(1, 5000000) AS s WHERE KEEP = 'SECRET' AND id = 8086"), []string{"generate_series(1, 5000000)"}},
 	{"statements that end nowhere", sqlQuery("postgres", "SELECT KEEP FROM KEEP WHERE a = 80861 AND b = 'SECRET 8086"), []string{"SELECT KEEP"}},
 	{"code", sqlQuery("postgres", "DO $$ BEGIN EXECUTE 'DELETE FROM KEEP WHERE a = ''SECRET'' AND b = 8086'; END $$"), []string{"EXECUTE 'DELETE FROM KEEP WHERE a = ''"}},
 	{"an expression", guard.Query{Kind: guard.Regex, Dialect: "js", Body: []byte(`^SECRET(?<KEEP>\d{2,30}|8086)*[a-z]+(?:SE|CRET)$`)}, []string{"(?<KEEP>", `\d{2,30}`, "[a-z]+"}},
 	{"a document", guard.Query{Kind: guard.GraphQL, Method: "POST", Path: "/graphql", Body: []byte("query KEEP($KEEP: Int = 12) { KEEP(id: 8086, first: 450, name: \"SECRET\", text: \"\"\"SECRET\"\"\") { KEEP(last: $KEEP) } } # SECRET")}, []string{"first: 450", "= 12"}},
-	{"a request", guard.Query{Kind: guard.GraphQL, Method: "POST", Path: "/graphql", ContentType: "application/json", Body: []byte(`{"variables":{"n":500,"id":8086,"KEEP":{"KEEP":"SECRET","first":70}},"query":"query KEEP($n: Int) { KEEP(first: $n, id: \"SECRET\") { KEEP } }","operationName":"KEEP","extensions":{"hash":"SECRET"}}`)},
-		[]string{`"n":500`, `"first":70`, `"operationName":"KEEP"`}},
+	{
+		"a request",
+		guard.Query{Kind: guard.GraphQL, Method: "POST", Path: "/graphql", ContentType: "application/json", Body: []byte(`{"variables":{"n":500,"id":8086,"KEEP":{"KEEP":"SECRET","first":70}},"query":"query KEEP($n: Int) { KEEP(first: $n, id: \"SECRET\") { KEEP } }","operationName":"KEEP","extensions":{"hash":"SECRET"}}`)},
+		[]string{`"n":500`, `"first":70`, `"operationName":"KEEP"`},
+	},
 }
 
 func es(path, body string) guard.Query {
@@ -130,7 +147,7 @@ func TestEqualsStayEqual(t *testing.T) {
 
 // None of these takes long: nothing is looked at again and again.
 func TestHostileQueries(t *testing.T) {
-	const n = 100_000
+	const n = 20_000
 	for _, part := range []string{
 		`[`, `{`, `"`, `\`, `/`, `//`, `/*`, `{{`, `(`, `(?P=`, `\Q`, `\x{`, `[[:`, `{1,`, `$`, `$a$`, `'`, `a:`, `1 `, `{"terms":`, `{"a":[`, `"wrapper":{"query":"`, `AND `, `-`, `é`, `,`, `--`, `x'`, `:$a`,
 	} {

@@ -2,6 +2,7 @@ package mask
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/guard/sql"
@@ -117,12 +118,7 @@ func (s *sqlMask) unit(i int) bool {
 }
 
 func (*sqlMask) word(w string, list ...string) bool {
-	for _, l := range list {
-		if w == l {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(list, w)
 }
 
 // stays reports whether a number asks for so much.
