@@ -139,7 +139,9 @@ func (r *Reader) selectBlock(i, j int) shape {
 		r.scanAll(c.window+1, c.after(c.window))
 	}
 	r.conclude(&b, i, c.from, pending)
-	r.meets(&b, i, listed)
+	if listed > 1 {
+		r.meets(&b, i, listed)
+	}
 	r.recurs(&b, i)
 	if c.group >= 0 {
 		r.reports--
@@ -167,7 +169,9 @@ func (r *Reader) selectBlock(i, j int) shape {
 		s.limit = min(s.limit, math.MaxFloat64) // the rows are groups: GroupCardinality counts them
 	}
 	r.relations, r.items, r.edges = r.relations[:b.base], r.items[:items], r.edges[:edges]
-	r.outer(reached, b.base)
+	if len(r.reached) > reached {
+		r.outer(reached, b.base)
+	}
 	r.depth--
 	return s
 }

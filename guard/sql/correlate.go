@@ -30,16 +30,13 @@ func (r *Reader) reach(first, qualifier int) {
 // queries in it, from mark on, as EXISTS (… c.a = a.id AND c.b = b.id): with one
 // another, and with the columns beside those queries. A condition that is negated
 // leaves nearly all pairs.
-func (r *Reader) correlate(b *block, mark int, negated bool, sides ...*operand) {
-	if len(r.reached) == mark {
-		return
-	}
+func (r *Reader) correlate(b *block, mark int, negated bool, x, y *operand) {
 	if negated {
 		r.outer(mark, b.base)
 		return
 	}
 	last, have := 0, false
-	for _, e := range sides {
+	for _, e := range [...]*operand{x, y} {
 		if e.columns > 0 && e.relation != outerRelation {
 			last, have = e.relation, true
 		}

@@ -211,7 +211,7 @@ func (r *Reader) product(b *block, at int) {
 // meets measures a series in the SELECT list: the whole of it is made for each row
 // of the FROM.
 func (r *Reader) meets(b *block, i int, listed float64) {
-	if listed <= 1 || b.all == 0 || b.where && b.truth == never {
+	if b.all == 0 || b.where && b.truth == never {
 		return
 	}
 	if rows := r.rowsMade(b); rows > 1 {

@@ -38,7 +38,7 @@ func TestHarmful(t *testing.T) {
 		{text: "DELETE FROM t /* WHERE id = 4 */", want: "missing_where"},
 		{text: "DELETE FROM t /*!99999 WHERE id = 4 */", dialect: "mysql", want: "missing_where"},
 		{text: "/*!50000 DELETE FROM t */", dialect: "mysql", want: "missing_where"},
-		{text: "/*!50000 DELETE /*! FROM t */", dialect: "mysql", want: "missing_where"}, // the first */ ends both
+		{text: "/*!50000 DELETE /*! FROM t */", dialect: "mysql", want: "missing_where"},             // the first */ ends both
 		{text: "DELETE FROM t WHERE id = 5 OR /*!5 = 5 */", dialect: "mysql", want: "missing_where"}, // no version has one digit
 		{text: "DELETE a FROM a LEFT JOIN b ON a.id = b.a_id", dialect: "mysql", want: "missing_where"},
 		{text: "MERGE INTO t USING s ON 1=1 WHEN MATCHED THEN DELETE", want: "cross_join missing_where"},

@@ -80,7 +80,9 @@ func (r *Reader) predicate(b *block, i, j int, on, negated bool) verdict {
 	mark := len(r.reached)
 	r.scanTo(left, i, end, b)
 	r.scanTo(right, c.right, j, b)
-	r.correlate(b, mark, negated || c.not || c.word == oUnequal, left, right)
+	if len(r.reached) > mark {
+		r.correlate(b, mark, negated || c.not || c.word == oUnequal, left, right)
+	}
 	if left.random >= 0 || right.random >= 0 {
 		b.named++ // another value for each row
 	}
@@ -118,7 +120,9 @@ func (r *Reader) affirms(c comparison, i, end, j int) bool {
 func (r *Reader) flag(b *block, i, j int, negated bool) verdict {
 	mark := len(r.reached)
 	e := r.scan(i, j, b)
-	r.correlate(b, mark, negated, &e)
+	if len(r.reached) > mark {
+		r.correlate(b, mark, negated, &e, &operand{})
+	}
 	if e.random >= 0 {
 		b.named++
 	}

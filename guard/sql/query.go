@@ -99,10 +99,7 @@ func (r *Reader) arms(i, j int, top bool) shape {
 		k = r.skip(k)
 	}
 	arm(start, min(k, j))
-	if s = r.tail(k, j, i, s, top); s.limit == 0 {
-		r.unrun(mark) // LIMIT 0 asks for the columns only
-	}
-	return s
+	return r.tail(k, j, i, mark, s, top)
 }
 
 // setOperation says whether the word at k joins two queries: a column may be

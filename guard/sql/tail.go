@@ -65,8 +65,9 @@ type window struct {
 	hidden        bool // in a comment that only some servers execute
 }
 
-// tail reads ORDER BY, LIMIT and the like behind the query that began at start.
-func (r *Reader) tail(k, j, start int, s shape, top bool) shape {
+// tail reads ORDER BY, LIMIT and the like behind the query that began at start
+// and with measure mark.
+func (r *Reader) tail(k, j, start, mark int, s shape, top bool) shape {
 	w := window{insert: j - 1, keyword: -1}
 	for k < j {
 		next := k + 1
@@ -88,6 +89,9 @@ func (r *Reader) tail(k, j, start int, s shape, top bool) shape {
 			r.scanAll(k+1, next)
 		}
 		k = next
+	}
+	if w.keyword >= 0 && !w.hidden && r.amountOf(w.limit) == (amount{0, true}) {
+		r.unrun(mark) // LIMIT 0 asks for the columns only
 	}
 	return r.measureWindow(w, start, s, top)
 }
