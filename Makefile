@@ -22,14 +22,14 @@ build: ## one static binary: bin/bezoar
 .PHONY: test
 test: ## vet, then every test in random order, with PostgreSQL where it can be had
 	go vet $(PKG)
-	scripts/with-servers go test -vet=off -shuffle=on -timeout 9m $(PKG)
+	scripts/with-servers go test -vet=off -shuffle=on -timeout 15m $(PKG)
 	cd bench && go vet ./... && go test -vet=off -shuffle=on ./...
 	cd bench/queue && go vet ./... && go test -vet=off -shuffle=on ./...
-	cd clients && go vet ./... && ../scripts/with-servers --mariadb go test -vet=off -shuffle=on -timeout 9m ./...
+	cd clients && go vet ./... && ../scripts/with-servers --mariadb go test -vet=off -shuffle=on -timeout 20m ./...
 
 .PHONY: race
 race: ## the same under the race detector (needs a C compiler)
-	CGO_ENABLED=1 scripts/with-servers go test -vet=off -race -shuffle=on -timeout 12m $(PKG)
+	CGO_ENABLED=1 scripts/with-servers go test -vet=off -race -shuffle=on -timeout 20m $(PKG)
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (10s)

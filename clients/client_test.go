@@ -15,7 +15,7 @@ import (
 )
 
 // clientTimeout bounds one client's run: several take turns on few cores.
-const clientTimeout = 5 * time.Minute
+const clientTimeout = 10 * time.Minute
 
 // client is one real client: what runs it, and how its output tells that a
 // check has passed. So many must, lest a client that runs nothing passes.

@@ -21,7 +21,7 @@ import (
 )
 
 // patience bounds how long a change of limits takes.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 type round struct {
 	es, zipped *elasticsearch.TypedClient
