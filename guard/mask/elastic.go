@@ -26,6 +26,7 @@ type scope struct {
 	key    string // of the member that the value is of
 	parent string // of the member that the object is of
 	verb   string // the endpoint
+	hints  bool   // below suggest, where a term names its field
 }
 
 // elastic returns a body, or several lines of it, with other values.
@@ -36,6 +37,10 @@ func (m *masker) elastic(path string, body []byte) []byte {
 	if strings.Contains(path, "template") {
 		verb = "template"
 	}
+	if strings.Contains(path, "/_plugins/") || strings.Contains(path, "/_opendistro/") {
+		verb = "_plugins" + verb
+	}
+	m.templates = strings.Contains(path, "template") || strings.Contains(path, "_scripts") || strings.Contains(path, "_watcher") || strings.Contains(path, "_ingest")
 	return m.document(body, scope{verb: verb})
 }
 
@@ -47,30 +52,10 @@ func (m *masker) document(body []byte, in scope) []byte {
 	return m.strings(nil, body)
 }
 
-// strings appends a text that is nearly JSON: what stands in quotes and is no name
-// becomes other words.
-func (m *masker) strings(dst, text []byte) []byte {
-	for i := 0; i < len(text); {
-		if text[i] != '"' {
-			dst = append(dst, text[i])
-			i++
-			continue
-		}
-		end := stringEnd(text, i)
-		if rest := bytes.TrimLeft(text[end:], " \t\r\n"); len(rest) > 0 && rest[0] == ':' {
-			dst = append(dst, text[i:end]...)
-		} else {
-			dst = requote(dst, text[i:end], m.word)
-		}
-		i = end
-	}
-	return dst
-}
-
 // below is what holds for a member.
 func (m *masker) below(w *walk[scope], in scope, key []byte, value int) scope {
 	name := string(key)
-	s := scope{key: name, parent: in.key, verb: in.verb, is: in.is, deep: in.deep, params: in.params || name == "params"}
+	s := scope{key: name, parent: in.key, verb: in.verb, is: in.is, deep: in.deep, params: in.params || name == "params", hints: in.hints || name == "suggest"}
 	object := value < len(w.text) && w.text[value] == '{'
 	switch {
 	case in.deep:
@@ -78,6 +63,7 @@ func (m *masker) below(w *walk[scope], in scope, key []byte, value int) scope {
 		s.key = in.key
 	case in.is != settled: // such an object
 		switch scalar := !object && (value >= len(w.text) || w.text[value] != '['); {
+		case in.is == bounds && scalar && name == "from": // as versions before 8 take it
 		case verbatim(name):
 			s.is = settled
 		case in.is == places || scalar:
@@ -98,7 +84,7 @@ func (m *masker) below(w *walk[scope], in scope, key []byte, value int) scope {
 func (m *masker) clause(w *walk[scope], s scope, name string, value int, object bool) scope {
 	kind, isLeaf := leaf(name)
 	switch {
-	case isLeaf && object && !aggregates(w.text, value):
+	case isLeaf && object && !(namesField(name, s.hints) && aggregates(w.text, value)):
 		s.is, s.fields = kind, true
 	case isValues(name):
 		s.is, s.deep = words, true
@@ -136,8 +122,12 @@ func aggregates(text []byte, i int) bool {
 	return false
 }
 
-// name appends the name of a member. Tokens of vectors are words of users.
+// name appends the name of a member. Tokens of vectors are words of users, and so
+// are filters often called.
 func (m *masker) name(dst []byte, in scope, token []byte) []byte {
+	if in.is == settled && in.key == "filters" && (in.parent == "filters" || in.parent == "adjacency_matrix") {
+		return requote(dst, token, m.word)
+	}
 	if in.deep && (in.key == "tokens" || in.key == "query_vector" || in.key == "query_tokens") {
 		return requote(dst, token, m.word)
 	}
@@ -149,11 +139,12 @@ func (m *masker) scalar(dst []byte, in scope, token []byte) []byte {
 	if token[0] == '"' {
 		return requote(dst, token, func(dst, text []byte) []byte { return m.text(dst, in, text) })
 	}
-	if c := token[0]; c != '-' && (c < '0' || c > '9') { // true, null
-		return append(dst, token...)
-	}
 	switch {
-	case in.is == settled, in.verb == "template" && in.is == words && in.params:
+	case !isNumber(token):
+		return m.bare(dst, token)
+	case in.is == settled && m.told(in, token):
+		return m.number(dst, token)
+	case in.is == settled, in.verb == "template" && in.is == words && in.params && digits(token) <= mostDigits:
 	case in.is == bounds && m.spans, in.is == places && m.grids:
 	case in.is == places:
 		return m.degrees(dst, token)
@@ -161,6 +152,21 @@ func (m *masker) scalar(dst []byte, in scope, token []byte) []byte {
 		return m.number(dst, token)
 	}
 	return append(dst, token...)
+}
+
+// mostDigits bounds how long a number is that says how much is asked for, where
+// values may stand, too: those of cards and of accounts are longer.
+const mostDigits = 9
+
+// told reports whether a number of the structure is rather a value.
+func (*masker) told(in scope, token []byte) bool {
+	switch in.key {
+	case "query", "value", "string", "text", "q":
+		return true
+	case "id":
+		return in.parent != "slice"
+	}
+	return digits(token) > mostDigits && !verbatim(in.key) && !strings.HasSuffix(in.parent, "bounds")
 }
 
 // degrees appends a coordinate, of which whole degrees stay.
@@ -213,16 +219,16 @@ func (m *masker) setting(dst []byte, in scope, text []byte) []byte {
 	switch {
 	case in.key == "query" && (in.parent == "query_string" || in.parent == "simple_query_string" || in.parent == "queryString"), in.key == "q":
 		return m.lucene(dst, text)
-	case in.key == "query" && in.parent == "" && (strings.HasPrefix(in.verb, "_sql") || strings.HasPrefix(in.verb, "_query") || in.verb == "_ppl" || in.verb == "_eql" || in.verb == "_esql"):
+	case in.key == "query" && in.parent == "" && strings.HasPrefix(in.verb, "_sql"):
 		return append(dst, m.sql(text, "")...)
+	case in.key == "query" && in.parent == "" && (strings.HasPrefix(in.verb, "_plugins_") || strings.HasPrefix(in.verb, "_query") || in.verb == "_esql"):
+		return append(dst, m.piped(text)...)
 	case in.key == "query" && in.parent == "wrapper":
 		return m.wrapped(dst, in, text)
 	case in.key == "include" || in.key == "exclude" || in.key == "regex" || in.key == "pattern" && in.parent == "regexp":
 		return append(dst, m.expression(text)...)
-	case verbatim(in.key), temporal(text), strings.HasSuffix(in.parent, "bounds"), in.key == "" && in.parent == "":
+	case temporal(text), strings.HasSuffix(in.parent, "bounds"), verbatim(in.key) && (in.key != "from" || isNumber(text)):
 		return append(dst, text...)
-	case isValues(in.parent):
-		return m.word(dst, text)
 	}
 	return m.word(dst, text)
 }

@@ -22,14 +22,14 @@ func (m *masker) graph(contentType string, body []byte) []byte {
 		return m.word(nil, body)
 	case strings.Contains(contentType, "graphql") && !strings.Contains(contentType, "json"):
 	case len(text) > 0 && text[0] == '[', len(text) > 1 && text[0] == '{' && strings.HasPrefix(strings.TrimLeft(string(text[1:min(len(text), 64)]), " \t\r\n"), `"`):
-		return m.graphJSON(body, "")
+		return m.graphJSON(body, scope{})
 	}
 	return m.graphText(body)
 }
 
 // graphJSON is a request as JSON, or its variables. Numbers of variables that a
 // size may be taken from stay: those that are short, or called like one.
-func (m *masker) graphJSON(body []byte, key string) []byte {
+func (m *masker) graphJSON(body []byte, is scope) []byte {
 	asked := map[string]bool{}
 	w := walk[scope]{text: body}
 	w.below = func(_ *walk[scope], in scope, key []byte, _ int) scope {
@@ -38,25 +38,25 @@ func (m *masker) graphJSON(body []byte, key string) []byte {
 	}
 	w.scalar = func(dst []byte, in scope, token []byte) []byte {
 		switch {
-		case token[0] == '"' && in.key == "query" && !in.deep:
+		case token[0] == '"' && in.key == "query" && in.parent == "" && !in.deep:
 			sized(content(token), asked)
 			return requote(dst, token, func(dst, text []byte) []byte { return append(dst, m.graphText(text)...) })
 		case token[0] == '"' && in.key == "operationName" && !in.deep:
 		case token[0] == '"':
 			return requote(dst, token, m.word)
-		case token[0] == '-' || token[0] >= '0' && token[0] <= '9':
-			if !sizes(in.key) && !asked[in.key] {
-				return m.number(dst, token)
-			}
+		case !isNumber(token):
+			return m.bare(dst, token)
+		case !sizes(in.key) && !asked[in.key]:
+			return m.number(dst, token)
 		}
 		return append(dst, token...)
 	}
 	// Twice: the variables may come before the query that says what they are.
-	if !w.documents(scope{key: key}) {
+	if !w.documents(is) {
 		return m.strings(nil, body)
 	}
 	w.at, w.out = 0, make([]byte, 0, len(body))
-	w.documents(scope{key: key})
+	w.documents(is)
 	return w.out
 }
 
@@ -115,7 +115,7 @@ func (m *masker) graphText(text []byte) []byte {
 			}
 			before := bytes.TrimRight(text[:i], " \t\r\n,-")
 			name, is := bytes.CutSuffix(before, []byte(":"))
-			if argument := lastName(name); is && (sizes(argument) || asked[argument]) || bytes.HasSuffix(before, []byte("=")) { // a default
+			if argument := lastName(name); is && (sizes(argument) || asked[argument]) || bytes.HasSuffix(before, []byte("=")) && end-i <= mostDigits { // a default
 				out = append(out, text[i:end]...)
 			} else {
 				out = m.number(out, text[i:end])

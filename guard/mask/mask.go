@@ -48,6 +48,7 @@ type masker struct {
 	key [32]byte
 	// Of Elasticsearch: bounds, or coordinates, make cells.
 	spans, grids bool
+	templates    bool // {{names}} are names
 	room         []byte
 	codes        int // strings in one another that are read as code
 }
@@ -74,11 +75,11 @@ func (d *draw) next(n int) int {
 // Letters that stand for those of as many bytes.
 const of2, of3, of4 = "ö", "中", "𐌰"
 
-// word appends a text with other letters and digits. {{names}} of templates stay.
+// word appends a text with other letters and digits. {{names}} in templates stay.
 func (m *masker) word(dst, text []byte) []byte {
 	d := m.draw(text)
 	for i := 0; i < len(text); {
-		if bytes.HasPrefix(text[i:], []byte("{{")) {
+		if m.templates && bytes.HasPrefix(text[i:], []byte("{{")) {
 			if n := bytes.Index(near(text[i:]), []byte("}}")); n > 0 {
 				dst = append(dst, text[i:i+n+2]...)
 				i += n + 2

@@ -16,12 +16,24 @@ func leaf(name string) (is what, ok bool) {
 	return settled, false
 }
 
+// namesField reports whether what is called like a clause may be something else,
+// which names its field: an aggregation, or what is suggested.
+func namesField(name string, hints bool) bool {
+	switch name {
+	case "terms", "range", "geo_distance", "semantic", "text":
+		return true
+	case "term":
+		return hints
+	}
+	return false
+}
+
 // isValues: members that hold values of users, however deep.
 func isValues(name string) bool {
 	switch name {
 	case "values", "params", "document", "documents", "like", "unlike", "like_text", "docs", "search_after", "after", "query_vector",
 		"vector", "tokens", "ids", "doc", "artificial_document", "origin", "missing", "lookup", "dfs", "routing", "preference", "model_text", "query_text",
-		"query_tokens", "from_value", "context", "contexts":
+		"query_tokens", "from_value", "context", "contexts", "upsert", "match_criteria":
 		return true
 	}
 	return false

@@ -108,11 +108,6 @@ func (x *expressionMask) escape(i int) int {
 	for ; most > 0 && i < len(x.text) && nibble(x.text[i]) >= 0; most-- {
 		i++
 	}
-	if c == 'Q' {
-		if n := bytes.Index(near(x.text[i:]), []byte(`\E`)); n >= 0 {
-			return i + n // what is quoted stays: in other dialects it is no literal
-		}
-	}
 	return i
 }
 

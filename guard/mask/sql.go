@@ -39,15 +39,32 @@ func (m *masker) after(dst, text []byte) []byte {
 	return comments(dst, text)
 }
 
-// comments appends what lies between two tokens. What some servers execute, or
-// heed, stays.
+// comments appends what lies between two tokens. What some servers heed stays, as
+// do versions of /*!40101 … */, whose code, where it is code, is tokens.
 func comments(dst, text []byte) []byte {
-	for _, begins := range [...]string{"/*!", "/*M!", "/*+"} {
-		if bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte(begins)) {
-			return append(dst, text...)
+	for len(text) > 0 {
+		n := bytes.Index(text, []byte("/*"))
+		if n < 0 {
+			return blank(dst, text)
 		}
+		dst, text = blank(dst, text[:n]), text[n:]
+		end := bytes.Index(text[2:], []byte("*/"))
+		if n = 2 + end + 2; end < 0 {
+			n = len(text)
+		}
+		switch inside := bytes.TrimPrefix(text[2:], []byte("M")); {
+		case bytes.HasPrefix(text, []byte("/*+")) && end >= 0:
+			dst = append(dst, text[:n]...)
+		case bytes.HasPrefix(inside, []byte("!")):
+			inside = bytes.TrimLeft(inside, "!0123456789")
+			n = len(text) - len(inside)
+			dst = append(dst, text[:n]...)
+		default:
+			dst = blank(dst, text[:n])
+		}
+		text = text[n:]
 	}
-	return blank(dst, text)
+	return dst
 }
 
 type sqlMask struct {
@@ -93,7 +110,8 @@ func (s *sqlMask) token(dst []byte, i int) []byte {
 			return s.m.number(dst, text)
 		}
 	case sql.Text:
-		if !s.within() && !s.word(s.of(i-1), "interval", ".") && s.of(i+1) != "." && !s.unit(i) {
+		much := s.within() || s.of(i-1) == "interval"
+		if s.of(i-1) != "." && s.of(i+1) != "." && !s.unit(i) && !(much && lasts(bytes.Trim(text, `'"`))) {
 			return s.string(dst, i)
 		}
 	case sql.Word, sql.Name, sql.Param:
@@ -123,14 +141,14 @@ func (*sqlMask) word(w string, list ...string) bool {
 
 // stays reports whether a number asks for so much.
 func (s *sqlMask) stays(i int) bool {
-	if s.recursive || s.within() {
+	if s.within() || s.recursive && s.tokens[i].end-s.tokens[i].start <= mostDigits {
 		return true
 	}
 	before := s.of(i - 1)
 	if before == "," { // LIMIT 20, 10
 		before = s.of(i - 3)
 	}
-	return s.word(before, "limit", "offset", "first", "next", "top", "fetch", "interval", "maxrecursion", "rows", "sample")
+	return s.word(before, "limit", "offset", "first", "next", "top", "head", "fetch", "interval", "maxrecursion", "rows", "sample")
 }
 
 // string appends a string with other letters between its quotes. Patterns of
@@ -162,7 +180,7 @@ func (s *sqlMask) string(dst []byte, i int) []byte {
 		dst = append(dst, s.m.expression(inside)...)
 	case prefix == 'x':
 		dst = s.m.hex(dst, inside)
-	case prefix == 'b':
+	case prefix == 'b' && len(bytes.Trim(inside, "01")) == 0:
 		dst = append(dst, inside...)
 	case prefix == 'e' || prefix == 'u' || s.backslash && text[open] != '$':
 		dst = s.m.escaped(dst, inside, prefix == 'u')

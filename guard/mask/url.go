@@ -9,15 +9,35 @@ import (
 // scrolls, of tasks.
 func (m *masker) path(path string) string {
 	parts := strings.Split(path, "/")
-	for i := 1; i < len(parts); i++ {
-		switch parts[i-1] {
-		case "_doc", "_source", "_create", "_update", "_explain", "_termvectors", "_mlt", "_percolate", "_async_search", "_tasks", "scroll", "_scroll":
-			if !strings.HasPrefix(parts[i], "_") {
-				parts[i] = string(m.word(nil, []byte(parts[i])))
+	before, names := "", 0
+	for i, part := range parts {
+		switch {
+		case part == "":
+			continue
+		case (part == "status" || part == "delete" || part == "stop") && (strings.HasSuffix(before, "/async") || strings.HasSuffix(before, "search")): // before an id
+		case strings.HasPrefix(part, "_"):
+			names = 3
+		default:
+			if names++; names == 3 || endsPath(before) { // INDEX/TYPE/ID
+				parts[i] = string(m.word(nil, []byte(part)))
 			}
 		}
+		before += "/" + part
 	}
 	return strings.Join(parts, "/")
+}
+
+// endsPath reports whether an id stands behind a path.
+func endsPath(path string) bool {
+	switch last := path[strings.LastIndexByte(path, '/')+1:]; last {
+	case "_doc", "_source", "_create", "_update", "_explain", "_termvectors", "_mlt", "_percolate", "_async_search", "_tasks", "scroll", "_scroll", "async":
+		return true
+	case "status", "delete", "stop":
+		return strings.Contains(path, "/async/") || strings.Contains(path, "search/")
+	case "search":
+		return strings.HasSuffix(path, "/_eql/search")
+	}
+	return false
 }
 
 // url returns a query of a URL with other values. What cannot be decoded has no
@@ -63,7 +83,7 @@ func (m *masker) parameter(name, value string) (string, bool) {
 		return "", false
 	case name == "q":
 		return string(m.lucene(nil, []byte(value))), true
-	case name == "sql" || name == "query":
+	case name == "sql":
 		return string(m.sql([]byte(value), "")), true
 	case name == "source":
 		return string(m.elastic("", []byte(value))), true
@@ -77,7 +97,7 @@ func (m *masker) graphParameter(name, value string) (string, bool) {
 	case "query":
 		return string(m.graphText([]byte(value))), true
 	case "variables":
-		return string(m.graphJSON([]byte(value), "variables")), true
+		return string(m.graphJSON([]byte(value), scope{key: "variables", deep: true})), true
 	case "operationName", "":
 		return "", false
 	}
