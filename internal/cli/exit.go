@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -97,6 +98,8 @@ func hintFor(err error) string {
 		return "is Bezoar running there? --admin or BEZOAR_ADMIN names another address"
 	case errors.As(err, &problem) && problem.Code == adminapi.CodeUnauthorized:
 		return "put the admin token into BEZOAR_ADMIN_TOKEN"
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "is it another Bezoar? --listen and --admin, or the settings, name other addresses"
 	}
 	return ""
 }

@@ -60,7 +60,7 @@ type guardCheckCmd struct {
 func (guardCheckCmd) Help() string {
 	return "Exits with 0 when every query may go on, with 1 when one would be rejected, with 2 when the command is wrong or a file cannot be read, " +
 		"with 3 when a file is not there, with 6 when that is so of some files. With --json one line per file. " +
-		"With --batch there is one line out for each line in, in the same order; rejections are in those lines, and the exit code is 0 when all lines could be read, and 6 otherwise. " +
+		"With --batch there is one line out for each line in, in the same order; rejections are in those lines, and the exit code is 0 when all lines could be read, 6 when some could not, and 2 when none could. " +
 		"In JSON, 1e308 is what has no bound."
 }
 

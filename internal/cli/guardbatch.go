@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -281,13 +282,27 @@ func (c *guardCheckCmd) answer(g *guard.Guard, n int, line []byte, err error, v 
 		q.Class = g.Classify(r.Caller)
 	}
 	q.Dialect = first(q.Dialect, c.Dialect)
+	note := knownDialect(&q)
 	g.Check(&q, v)
 	out := lineOf(v)
-	out.ID = id
-	if q.Kind == guard.SQL || q.Kind == guard.Regex {
-		if _, err := q.Kind.ParseDialect(q.Dialect); err != nil {
-			out.Note = fmt.Sprintf("there is no dialect %.40q, or it has no such flags: judged as the default one", q.Dialect)
-		}
-	}
+	out.ID, out.Note = id, note
 	return out
+}
+
+// knownDialect puts the default dialect in the place of one that nobody knows, and
+// says so: a pattern that goes unread tells less than one that is read as another
+// engine does.
+func knownDialect(q *guard.Query) (note string) {
+	if q.Kind != guard.SQL && q.Kind != guard.Regex {
+		return ""
+	}
+	if _, err := q.Kind.ParseDialect(q.Dialect); err == nil {
+		return ""
+	}
+	note = fmt.Sprintf("there is no dialect %.40q, or it has no such flags: judged as the default one", q.Dialect)
+	if q.Kind == guard.Regex {
+		_, flags, _ := strings.Cut(q.Dialect, "/")
+		q.Dialect = "/" + flags
+	}
+	return note
 }

@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"net"
+	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
@@ -48,6 +50,18 @@ func TestExitCodes(t *testing.T) {
 	}
 	if got := codeOf(errors.New("anything")); got != 1 {
 		t.Errorf("an unknown error exits %d", got)
+	}
+}
+
+func TestATakenAddressComesWithAHint(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, err = net.Listen("tcp", l.Addr().String())
+	if hint := hintFor(fmt.Errorf("gateway server: %w", err)); err == nil || !strings.Contains(hint, "--listen") {
+		t.Errorf("%v: hint %q", err, hint)
 	}
 }
 
