@@ -106,7 +106,7 @@ func ofLine(err error) error {
 	if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("%s is a JSON %s, want a %s", bad.Field, bad.Value, bad.Type.Kind())
 	}
-	return err
+	return fmt.Errorf("the line is no whole JSON object: %w", err)
 }
 
 // idOf is the id of a line that is no JSON as a whole, as far as it can be found.
