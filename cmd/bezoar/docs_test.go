@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -230,32 +231,49 @@ func TestArchitectureNamesTestsThatAreThere(t *testing.T) {
 	}
 }
 
-var link = regexp.MustCompile(`\]\(([^)#\s]*)(#[^)\s]*)?\)`)
+var (
+	link     = regexp.MustCompile(`\]\(([^)#\s]*)(#[^)\s]*)?\)`)
+	unlinked = regexp.MustCompile("[^\\pL\\pN _-]+") // what the anchor of a title is without
+)
 
-// Links between pages, and to code, lead somewhere.
+// Links between pages, to their titles, and to code lead somewhere.
 func TestLinksLeadSomewhere(t *testing.T) {
-	for _, page := range []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/queue.md", "docs/work.md", "docs/pool.md", "docs/sift.md", "docs/crash.md", "docs/decisions.md", "docs/live-config.md", "docs/breakers.md", "docs/metrics.md", "docs/observability.md", "examples/README.md"} {
+	var pages []string
+	for _, where := range []string{"*.md", "docs/*.md", "*/README.md"} {
+		found, err := fs.Glob(os.DirFS("../.."), where)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, found...)
+	}
+	texts, anchors := map[string]string{}, map[string]map[string]bool{}
+	for _, page := range pages {
 		text, err := os.ReadFile(filepath.Join("../..", page))
 		if err != nil {
 			t.Fatal(err)
 		}
-		anchors := map[string]bool{}
+		texts[page], anchors[page] = string(text), map[string]bool{}
 		for line := range strings.Lines(string(text)) {
 			if title, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && strings.HasPrefix(line, "#") {
-				anchors["#"+strings.ReplaceAll(strings.ToLower(strings.TrimSpace(title)), " ", "-")] = true
+				title = unlinked.ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), "")
+				anchors[page]["#"+strings.ReplaceAll(title, " ", "-")] = true
 			}
 		}
-		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
-			switch to := m[1]; {
-			case strings.Contains(to, "://"):
-			case to == "":
-				if !anchors[m[2]] {
-					t.Errorf("%s: nothing has the title of %s", page, m[2])
-				}
-			default:
-				if _, err := os.Stat(filepath.Join("../..", filepath.Dir(page), to)); err != nil {
-					t.Errorf("%s: %v", page, err)
-				}
+	}
+	for _, page := range pages {
+		for _, m := range link.FindAllStringSubmatch(texts[page], -1) {
+			to := path.Join(path.Dir(page), m[1])
+			if m[1] == "" {
+				to = page
+			}
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join("../..", to)); err != nil {
+				t.Errorf("%s: %v", page, err)
+			}
+			if m[2] != "" && anchors[to] != nil && !anchors[to][m[2]] {
+				t.Errorf("%s: nothing in %s has the title of %s", page, to, m[2])
 			}
 		}
 	}

@@ -59,6 +59,7 @@ func TestReadme(t *testing.T) {
 		"quarantine ls": {"/crash"},
 		"bezoar work":   {"BEZOAR", "STONE", "CUP", "crash:", "bug:", "AttributeError", "would redrive 1 letter to jobs"},
 		"bezoar sift":   {"oops", "1 of 100,000 rows set aside", "AttributeError", "process.py:", "quality     A"},
+		"guard check":   {"no WHERE: every row is written", "refused"},
 	})
 	if n := strings.Count(r.printed, " crash: SIGSEGV\n"); n != 2 {
 		t.Errorf("%d handlers died of the README's message, want 2:\n%s", n, r.printed)
