@@ -233,7 +233,7 @@ func TestArchitectureNamesTestsThatAreThere(t *testing.T) {
 
 var (
 	link     = regexp.MustCompile(`\]\(([^)#\s]*)(#[^)\s]*)?\)`)
-	unlinked = regexp.MustCompile("[^\\pL\\pN _-]+") // what the anchor of a title is without
+	unlinked = regexp.MustCompile(`[^\pL\pN _-]+`) // what the anchor of a title is without
 )
 
 // Links between pages, to their titles, and to code lead somewhere.
