@@ -31,6 +31,24 @@ func TestARefusalShowsItsArithmetic(t *testing.T) {
 	}
 }
 
+// A pattern that is only reported is mended as one that is refused.
+func TestFixesAreForWhatIsWritten(t *testing.T) {
+	g, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"SELECT * FROM t WHERE name NOT LIKE '%x'": "begin the pattern with plain text",
+		"SELECT * FROM t WHERE lower(name) = 'x'":  "compare the bare column",
+		"DELETE FROM t":      "selects the rows to delete",
+		"UPDATE t SET a = 1": "add a WHERE",
+	} {
+		if v := check(g, Query{Kind: SQL, Body: []byte(text)}); len(v.Findings) != 1 || !strings.Contains(v.Findings[0].Fix, want) {
+			t.Errorf("%s: %+v, want %q", text, v.Findings, want)
+		}
+	}
+}
+
 func TestPlacesAreInLinesAndCharacters(t *testing.T) {
 	text := []byte("ab\ncé\n\nx")
 	for _, c := range []struct{ offset, line, column int }{{0, 1, 1}, {2, 1, 3}, {3, 2, 1}, {6, 2, 3}, {7, 3, 1}, {8, 4, 1}, {9, 4, 2}, {99, 4, 2}} {

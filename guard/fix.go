@@ -19,6 +19,9 @@ func fixFor(m *cost.Measure, k Kind, limit float64) string {
 			return "join target and source by a key in ON"
 		}
 	}
+	if m.Predictor == cost.NonSargable && m.Path == "LIKE" { // what a leading wildcard is where it costs little
+		return fixOf(cost.LeadingWildcard, k, limit)
+	}
 	return fixOf(m.Predictor, k, limit)
 }
 
