@@ -48,18 +48,18 @@ func comments(dst, text []byte) []byte {
 			return blank(dst, text)
 		}
 		dst, text = blank(dst, text[:n]), text[n:]
-		end := bytes.Index(text[2:], []byte("*/"))
-		if n = 2 + end + 2; end < 0 {
-			n = len(text)
+		if code := bytes.TrimPrefix(text[2:], []byte("M")); bytes.HasPrefix(code, []byte("!")) {
+			n = len(text) - len(bytes.TrimLeft(code[:min(7, len(code))], "!0123456789")) - max(0, len(code)-7)
+			dst, text = append(dst, text[:n]...), text[n:]
+			continue
 		}
-		switch inside := bytes.TrimPrefix(text[2:], []byte("M")); {
-		case bytes.HasPrefix(text, []byte("/*+")) && end >= 0:
+		end := bytes.Index(text[2:], []byte("*/"))
+		if end < 0 {
+			return blank(dst, text)
+		}
+		if n = 2 + end + 2; text[2] == '+' {
 			dst = append(dst, text[:n]...)
-		case bytes.HasPrefix(inside, []byte("!")):
-			inside = bytes.TrimLeft(inside, "!0123456789")
-			n = len(text) - len(inside)
-			dst = append(dst, text[:n]...)
-		default:
+		} else {
 			dst = blank(dst, text[:n])
 		}
 		text = text[n:]
