@@ -7,23 +7,36 @@ import (
 	"syscall"
 )
 
-// gone reports whether the other end has closed a connection, without waiting
-// and without taking bytes from whoever reads it. The request's context says
-// the same, but only once a goroutine has got its turn.
+// gone reports whether the other end has closed a connection. The request's
+// context says the same, but only once a goroutine has got its turn.
 func gone(c net.Conn) bool {
+	n, err := peek(c)
+	return err == nil && n == 0 || err != nil && err != syscall.EAGAIN && err != syscall.EINTR
+}
+
+// asks reports whether the other end has sent what nobody has read.
+func asks(c net.Conn) bool {
+	n, err := peek(c)
+	return err == nil && n > 0
+}
+
+// peek looks for a byte, without waiting and without taking it from whoever
+// reads the connection.
+func peek(c net.Conn) (n int, err error) {
 	with, ok := c.(syscall.Conn)
 	if !ok {
-		return false
+		return 0, syscall.EAGAIN
 	}
 	raw, err := with.SyscallConn()
 	if err != nil {
-		return false
+		return 0, err
 	}
-	closed := false
-	err = raw.Control(func(fd uintptr) {
+	failed := raw.Control(func(fd uintptr) {
 		var b [1]byte
-		n, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		closed = err == nil && n == 0 || err != nil && err != syscall.EAGAIN && err != syscall.EINTR
+		n, _, err = syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 	})
-	return err != nil || closed
+	if failed != nil {
+		return 0, failed
+	}
+	return n, err
 }

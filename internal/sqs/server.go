@@ -24,7 +24,7 @@ const (
 type Server struct {
 	cfg     Config
 	handler *Handler
-	silent  sync.Map // of net.Conn: those that have not asked for anything yet
+	silent  sync.Map // of net.Conn: those whose first request is not read yet
 }
 
 // NewServer returns a server that Run runs.
@@ -53,7 +53,7 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // Serve answers on l, which it closes, until ctx is over. Then it stops
-// accepting, ends waiting receives at once, gives what is under way up to ten
+// accepting, ends waiting receives at once, gives what has been asked up to ten
 // seconds, and returns nil. It may be called once.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{
@@ -76,7 +76,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	s.handler.Drain()
 	s.silent.Range(func(c, _ any) bool {
-		_ = c.(net.Conn).Close() // or Shutdown would give it five seconds
+		if p := c.(*limited).peer; !p.asked.Load() && !asks(p.conn) {
+			_ = c.(net.Conn).Close() // or Shutdown would give it five seconds
+		}
 		return true
 	})
 	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
@@ -93,6 +95,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // peer is who is at the other end of a connection.
 type peer struct {
 	conn      net.Conn
+	asked     atomic.Bool  // it has sent something
 	received  atomic.Bool  // messages were given to it
 	announced atomic.Bool  // it said, or we decided, that the connection ends
 	idleSince atomic.Int64 // Unix nanoseconds
@@ -171,6 +174,14 @@ type limited struct {
 	peer   *peer
 	free   chan struct{}
 	closed atomic.Bool
+}
+
+func (c *limited) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 && !c.peer.asked.Load() {
+		c.peer.asked.Store(true)
+	}
+	return n, err
 }
 
 func (c *limited) Close() error {

@@ -231,7 +231,7 @@ func TestDrainEndsWaitingReceives(t *testing.T) {
 	s := serve(t, nil)
 	c := s.dial()
 	s.write(c, "ReceiveMessage", `{"QueueUrl":"QUEUE","WaitTimeSeconds":20}`)
-	busy := s.dial() // its request came before the end and is answered
+	busy := s.dial() // once it is answered the first has been accepted, and perhaps not yet been read
 	s.write(busy, "SendMessage", `{"QueueUrl":"QUEUE","MessageBody":"for nobody","DelaySeconds":900}`)
 	if status, _ := s.read(busy); status != 200 {
 		t.Fatal(status)
