@@ -48,7 +48,7 @@ func (p *parser) bracket() set {
 	}
 	if neg {
 		if p.flags.fold {
-			s = s.fold()
+			s = p.fold(s)
 		}
 		s = s.negate()
 	}

@@ -1,6 +1,7 @@
 package redos
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -134,6 +135,13 @@ func (p *parser) property(neg bool) (set, bool) {
 	if rest, ok := strings.CutPrefix(name, "^"); ok {
 		name, neg = rest, !neg
 	}
+	key := name
+	if neg {
+		key = "^" + name
+	}
+	if s, ok := p.properties[key]; ok {
+		return s, true
+	}
 	s, ok := property(name)
 	if !ok { // unknown here: any rune beyond ASCII letters may belong to it
 		s = letters().with(set{{128, maxRune}})
@@ -141,7 +149,11 @@ func (p *parser) property(neg bool) (set, bool) {
 	if neg {
 		s = s.negate()
 	}
-	return s, true
+	if p.properties == nil {
+		p.properties = map[string]set{}
+	}
+	p.properties[key] = slices.Clip(s)
+	return p.properties[key], true
 }
 
 // numbered reads \1 and on: a group if there are so many, else octal or text.

@@ -1,6 +1,7 @@
 package redos
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -39,6 +40,8 @@ type parser struct {
 	refTo   []string
 	closed  int // groups that the scan ahead counted
 	err     *fault
+
+	folded, properties map[string]set // that have been made once
 }
 
 func parse(src string, o Options) (*tree, *fault) {
@@ -275,9 +278,30 @@ func (p *parser) atom() *node {
 // class is a node that matches one rune of s.
 func (p *parser) class(start int, s set) *node {
 	if p.flags.fold {
-		s = s.fold()
+		s = p.fold(s)
 	}
 	return p.node(node{op: opClass, set: s, form: p.form(start), off: start})
+}
+
+// few are the ranges of a set that is folded anew each time.
+const few = 8
+
+// fold adds the other cases, once for all sets that are alike: those of \p{L} are
+// thousands, and an expression may have it ten thousand times.
+func (p *parser) fold(s set) set {
+	if len(s) <= few {
+		return s.fold()
+	}
+	key := s.key()
+	out, ok := p.folded[key]
+	if !ok {
+		if p.folded == nil {
+			p.folded = map[string]set{}
+		}
+		out = slices.Clip(s.fold()) // who appends, copies
+		p.folded[key] = out
+	}
+	return out
 }
 
 func (p *parser) anchor(c byte, start int) *node {

@@ -161,3 +161,20 @@ func TestManyLoopsHideNothing(t *testing.T) {
 		}
 	}
 }
+
+// The other cases of a large set are looked for once, however often it comes.
+func TestFoldedOnce(t *testing.T) {
+	for source, sets := range map[string]int{`\p{L}a\p{L}`: 1, `[^\p{L}1]b[^\p{L}1]`: 2, `abc[d-f]`: 0} {
+		p := &parser{src: source, dialect: MySQL, names: map[string]int{}}
+		p.setFlags("")
+		p.alternatives()
+		if p.err != nil || len(p.folded) != sets {
+			t.Errorf("%s: %v, %d sets, want %d", source, p.err, len(p.folded), sets)
+		}
+	}
+	p := &parser{}
+	s := letters().with(spans('0', '1', '3', '3', '5', '5', '7', '7', 0xe0, 0xe5, 0x3b1, 0x3b1, 0x430, 0x430, 0x531, 0x531))
+	if got, want := p.fold(s), s.fold(); !got.equal(want) || !p.fold(s).equal(want) || &p.fold(s)[0] != &got[0] {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
