@@ -3,6 +3,7 @@
 package sqs
 
 import (
+	"errors"
 	"net"
 	"syscall"
 )
@@ -11,7 +12,10 @@ import (
 // context says the same, but only once a goroutine has got its turn.
 func gone(c net.Conn) bool {
 	n, err := peek(c)
-	return err == nil && n == 0 || err != nil && err != syscall.EAGAIN && err != syscall.EINTR
+	if err == nil {
+		return n == 0
+	}
+	return !errors.Is(err, syscall.EAGAIN) && !errors.Is(err, syscall.EINTR)
 }
 
 // asks reports whether the other end has sent what nobody has read.
