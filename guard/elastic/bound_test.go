@@ -97,3 +97,29 @@ func TestLongNamesAreToldShortly(t *testing.T) {
 		}
 	}
 }
+
+// Comments cost nothing: neither in what is measured, nor, however many are in one
+// line, by being looked at more than once.
+func TestCommentsOfScriptsAreReadOnce(t *testing.T) {
+	values := func(between string) (all []float64) {
+		ms, err := read(t, "POST /x/_search", `{"script_fields":{"a":{"script":"for(x:y){`+between+`for(x:y){`+between+`b++}}"}}}`, cost.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range ms {
+			if m.Predictor != cost.BodyBytes {
+				all = append(all, m.Value)
+			}
+		}
+		return all
+	}
+	want := fmt.Sprint(values(""))
+	for _, comment := range []string{"/*for*/", "/*\\n*/", "/**/", "/*/*/"} {
+		if got := fmt.Sprint(values(strings.Repeat(comment, (2<<20)/len(comment)))); got != want {
+			t.Errorf("with %s: %s, want %s", comment, got, want)
+		}
+	}
+	if got := fmt.Sprint(values("//for\\n")); got != want {
+		t.Errorf("with a line: %s, want %s", got, want)
+	}
+}

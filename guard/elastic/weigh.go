@@ -98,17 +98,18 @@ func weigh(s []byte) weight {
 	return w.weight
 }
 
+// commentEnd looks no further than the comment goes: a script may have any number
+// of them in one line.
 func commentEnd(s []byte, i int) int {
-	end := bytes.IndexByte(s[i:], '\n')
+	mark, behind := "\n", 0
 	if s[i+1] == '*' {
-		if end = bytes.Index(s[i+2:], []byte("*/")); end >= 0 {
-			end += 4
-		}
+		mark, behind = "*/", len("*/")
 	}
+	end := bytes.Index(s[i+2:], []byte(mark))
 	if end < 0 {
 		return len(s)
 	}
-	return i + end
+	return i + 2 + end + behind
 }
 
 // slash skips an expression that is written between slashes, where no number could
