@@ -10,17 +10,17 @@ import (
 // shape is what a query gives back.
 type shape struct {
 	limit  float64 // rows at most, as far as its text says; unbounded otherwise
+	rows   float64 // that it makes out of nothing, as far as is known
+	docs   float64 // rows of the table that it reads whole, when hints know
+	at     int     // its FROM
 	single bool    // one row at most
 	fixed  bool    // reads no table: its rows are in the text
 	groups bool    // its rows are groups
 	values bool    // its rows are the values of columns, each once
 	light  bool    // reads nothing but functions, lists and what is made of those
-	rows   float64 // that it makes out of nothing, as far as is known
 	narrow bool    // an index can find what it reads
 	eager  bool    // its first row needs all that it reads
 	whole  bool    // reads a table without a condition, and gives back its rows
-	docs   float64 // rows of that table, when hints know
-	at     int     // its FROM
 }
 
 func unlimited() shape { return shape{limit: math.Inf(1)} }
@@ -99,7 +99,8 @@ func (r *Reader) arms(i, j int, top bool) shape {
 		k = r.skip(k)
 	}
 	arm(start, min(k, j))
-	return r.tail(k, j, i, mark, s, top)
+	r.tail(k, j, i, mark, &s, top)
+	return s
 }
 
 // setOperation says whether the word at k joins two queries: a column may be

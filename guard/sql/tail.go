@@ -67,7 +67,7 @@ type window struct {
 
 // tail reads ORDER BY, LIMIT and the like behind the query that began at start
 // and with measure mark.
-func (r *Reader) tail(k, j, start, mark int, s shape, top bool) shape {
+func (r *Reader) tail(k, j, start, mark int, s *shape, top bool) {
 	w := window{insert: j - 1, keyword: -1}
 	for k < j {
 		next := k + 1
@@ -93,7 +93,7 @@ func (r *Reader) tail(k, j, start, mark int, s shape, top bool) shape {
 	if w.keyword >= 0 && !w.hidden && r.amountOf(w.limit) == (amount{0, true}) {
 		r.unrun(mark) // LIMIT 0 asks for the columns only
 	}
-	return r.measureWindow(w, start, s, top)
+	r.measureWindow(&w, start, s, top)
 }
 
 // order finds sorts that no index serves.
@@ -169,7 +169,7 @@ func (r *Reader) amountOf(s span) amount {
 const noLimit = math.MaxInt32
 
 // measureWindow measures what a query skips, and what it may give back.
-func (r *Reader) measureWindow(w window, start int, s shape, top bool) shape {
+func (r *Reader) measureWindow(w *window, start int, s *shape, top bool) {
 	limit := amount{math.Inf(1), true}
 	if w.keyword >= 0 && !w.hidden {
 		limit = r.amountOf(w.limit)
@@ -186,7 +186,7 @@ func (r *Reader) measureWindow(w window, start int, s shape, top bool) shape {
 		r.measureOffset(w, limit, s.groups)
 	}
 	if !top || s.fixed || s.single && w.keyword < 0 {
-		return s
+		return
 	}
 	if s.whole {
 		m := r.add(cost.FullScan, max(1, s.docs), s.at, "FROM")
@@ -195,12 +195,11 @@ func (r *Reader) measureWindow(w window, start int, s shape, top bool) shape {
 		}
 	}
 	r.measureLimit(w, limit, start, s)
-	return s
 }
 
 // measureOffset measures rows that are read to be skipped. Groups are all made
 // in any case, and GroupCardinality counts them: of those only the skipped count.
-func (r *Reader) measureOffset(w window, limit amount, groups bool) {
+func (r *Reader) measureOffset(w *window, limit amount, groups bool) {
 	offset := r.amountOf(w.offset)
 	if !offset.known || offset.value == 0 {
 		return
@@ -220,7 +219,7 @@ func (r *Reader) measureOffset(w window, limit amount, groups bool) {
 
 // measureLimit measures the rows that go to the caller, and says how to lower
 // them: by another number, or by a LIMIT where none is.
-func (r *Reader) measureLimit(w window, limit amount, start int, s shape) {
+func (r *Reader) measureLimit(w *window, limit amount, start int, s *shape) {
 	if !limit.known || w.keyword < 0 && !math.IsInf(s.limit, 1) && !math.IsNaN(s.limit) {
 		return
 	}
