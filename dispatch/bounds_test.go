@@ -3,6 +3,7 @@ package dispatch_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -381,22 +382,42 @@ func TestAWorkerThatTakesNoConnectionsIsEjected(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, 8, dispatch.Config{}, blame.Config{})
 		r.closed = "w3"
-		for i := range 200 {
-			if a := r.do(byte(i), good, func(w *dispatch.Work) { w.Caller = uint64(1 + i) }); a.Kind != dispatch.Answered {
-				t.Fatalf("work %d got %+v", i, a)
+		held := func() (names []string) {
+			for _, st := range r.fleet.Snapshot() {
+				if st.HeldOut {
+					names = append(names, st.Name)
+				}
 			}
+			return names
 		}
-		knocks := 0
-		for _, st := range r.fleet.Snapshot() {
-			if (st.Name == "w3") != st.HeldOut {
-				t.Errorf("worker %s is held out: %v", st.Name, st.HeldOut)
+		dials := func() (n int) {
+			for _, of := range r.dials {
+				n += of
 			}
+			return n
 		}
-		for id := range r.dials {
-			knocks += r.dials[id]
+		sent := 0
+		send := func() {
+			if a := r.do(byte(sent), good, func(w *dispatch.Work) { w.Caller = uint64(1 + sent) }); a.Kind != dispatch.Answered {
+				t.Fatalf("work %d got %+v", sent, a)
+			}
+			sent++
 		}
-		if knocks > 230 {
-			t.Errorf("%d dials for 200 pieces of work", knocks)
+		for len(held()) == 0 && sent < 2000 { // how often it is picked is left to luck
+			send()
+		}
+		if got := held(); !slices.Equal(got, []string{"w3"}) {
+			t.Fatalf("after %d pieces of work %v are held out", sent, got)
+		}
+		if extra := dials() - sent; extra > 60 {
+			t.Errorf("%d dials for %d pieces of work", dials(), sent)
+		}
+		before := dials()
+		for range 50 {
+			send()
+		}
+		if n := dials() - before; n != 50 {
+			t.Errorf("%d dials for 50 pieces of work while it is held out", n)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bezoar-dev/bezoar/guard"
 )
@@ -26,6 +27,23 @@ func startRecorder(t *testing.T, cfg GuardRecorderConfig) (r *GuardRecorder, sto
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// recorded waits until so many queries are written or dropped: each is handed
+// over once its answer has gone.
+func recorded(t *testing.T, r *GuardRecorder, n int64) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); ; <-tick.C {
+		s := r.Stats()
+		if s.Recorded+s.Dropped >= n {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%+v, want %d", s, n)
 		}
 	}
 }
@@ -69,6 +87,7 @@ classes: {batch: {match: {header: ["X-Team: night"]}}}
 		c.post(q.target, q.body, q.field)
 	}
 	c.post("/idx/_search", "\xff\xfe", "X-Opaque-Id: dash") // no text
+	recorded(t, r, 4)
 	stop()
 	got := recordedIn(t, file)
 	if len(got) != 3 || r.Stats() != (GuardRecorderStats{Recorded: 3, Dropped: 1}) {
@@ -99,6 +118,7 @@ func TestGuardRecordsTexts(t *testing.T) {
 	r, stop := startRecorder(t, GuardRecorderConfig{File: file})
 	f, _ := guarded(t, &Guard{Guard: newGuard(t, ""), Kind: guard.SQL, Dialect: "mysql", Statement: []string{"json:$.sql[*]"}, Record: GuardRecord{Recorder: r}}, Config{})
 	dial(t, f.addr).post("/run", `{"sql": ["SELECT 1", "DELETE FROM t"]}`)
+	recorded(t, r, 2)
 	stop()
 	got := recordedIn(t, file)
 	if len(got) != 2 || string(got[0].Query.Body) != "SELECT 1" || string(got[1].Query.Body) != "DELETE FROM t" || got[1].Query.Dialect != "mysql" {
@@ -217,6 +237,7 @@ classes: {dash: {match: {opaque_id: ["secret-*"]}}}
 		c.post("/idx/_search?routing=secret", body, who)
 	}
 	c.post("/idx/_explain/secret", `{"query": {"term": {"t": "secret"}}}`, "X-Opaque-Id: other")
+	recorded(t, r, 5)
 	stop()
 	text, err := os.ReadFile(file)
 	if err != nil || strings.Contains(strings.ToLower(string(text)), "secret") {
@@ -256,6 +277,7 @@ func TestGuardRecordsNothingThatIsNotMasked(t *testing.T) {
 	c.post("/i/_search/template", `{"source": "{\"query\":{\"term\":{\"a\":\"{{{v}}}\"}}}", "params": {"v": "b\"}},\"size\":20000,\"x\":{\"y\":{\"z\":\"c"}}`)
 	c.post("/i/_search", gzipped(t, cheap), "Content-Encoding: gzip")
 	c.post("/i/_search", cheap)
+	recorded(t, r, 3)
 	stop()
 	if got := recordedIn(t, file); len(got) != 1 || r.Stats() != (GuardRecorderStats{Recorded: 1, Dropped: 2}) {
 		t.Errorf("%+v, %+v", got, r.Stats())

@@ -150,7 +150,7 @@ func (s *Server) versions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	limit, err := number(q, "limit", 1, live.KeepVersions)
+	limit, err := number(q, "limit", 1, live.MaxVersions)
 	if err != nil {
 		return err
 	}

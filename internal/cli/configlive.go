@@ -17,8 +17,8 @@ type configHistory struct {
 }
 
 func (c *configHistory) Run(s *session) error {
-	if c.Limit < 1 || c.Limit > live.KeepVersions {
-		return exitf(exitUsage, "--limit %d: want 1 to %d", c.Limit, live.KeepVersions)
+	if c.Limit < 1 || c.Limit > live.MaxVersions {
+		return exitf(exitUsage, "--limit %d: want 1 to %d", c.Limit, live.MaxVersions)
 	}
 	api, err := c.client(s)
 	if err != nil {

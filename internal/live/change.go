@@ -170,10 +170,10 @@ func (l *Live) Version(ctx context.Context, number int64) (Version, error) {
 }
 
 // History lists the newest versions without their texts, newest first. Limit
-// is 1 to KeepVersions; 0 means all that are kept.
+// is 1 to MaxVersions; 0 means all that are kept.
 func (l *Live) History(ctx context.Context, limit int) ([]Version, error) {
 	if limit == 0 {
-		limit = KeepVersions
+		limit = MaxVersions
 	}
 	ctx, cancel := l.in(ctx)
 	defer cancel()

@@ -139,8 +139,8 @@ func (o Override) SameTarget(other Override) bool {
 
 // CheckLimit says whether so many versions can be listed.
 func CheckLimit(limit int) error {
-	if limit < 1 || limit > KeepVersions {
-		return fmt.Errorf("list versions: limit: %d is not within 1 to %d", limit, KeepVersions)
+	if limit < 1 || limit > MaxVersions {
+		return fmt.Errorf("list versions: limit: %d is not within 1 to %d", limit, MaxVersions)
 	}
 	return nil
 }

@@ -72,7 +72,7 @@
 //
 // # Bounds
 //
-// A text has at most [MaxText] bytes and [MaxFiles] files; a store keeps [KeepVersions] of them and
+// A text has at most [MaxText] bytes and [MaxFiles] files; a store keeps [MaxVersions] of them and
 // [MaxOverrides] overrides. Live holds three texts at most: what runs, the
 // newest, and what the file says. [DiffText] compares line by line up to
 // about a thousand differing lines.

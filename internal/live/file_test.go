@@ -313,6 +313,24 @@ func TestStartWithAKnownFile(t *testing.T) {
 	fourth.hears(live.Refused)
 }
 
+// However often something is put: a restart does not take the file for new.
+func TestStartAfterManyPuts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bezoar.yaml")
+	s := newStore(t)
+	first := watching(t, s, noPoll(path))
+	last := live.Version{}
+	for i := range live.KeepVersions + 5 {
+		last = first.put(fmt.Sprint("n: ", 1000+i))
+	}
+	first.stop()
+	second := node(t, s, noPoll(path)).start()
+	second.runs(fmt.Sprintf("%d: %s []", last.Number, "n: 1104"))
+	second.stop()
+	if v, err := s.Version(t.Context(), 0); err != nil || v.Number != last.Number {
+		t.Errorf("the newest is %+v, %v", v, err)
+	}
+}
+
 // All nodes get one file, at different times; it is one version, and the last
 // to get it does not undo what was put meanwhile.
 func TestOneFileOnManyNodes(t *testing.T) {

@@ -89,7 +89,7 @@ func (l *Live) refresh(ctx context.Context) error {
 
 // read learns the newest version and the overrides.
 func (l *Live) read(ctx context.Context) error {
-	versions, err := l.config.Store.Versions(ctx, KeepVersions)
+	versions, err := l.config.Store.Versions(ctx, MaxVersions)
 	if err != nil {
 		return fmt.Errorf("list the versions of the settings: %w", err)
 	}
@@ -145,7 +145,7 @@ func (l *Live) adopt(ctx context.Context, versions []Version) error {
 // known of the file before, an earlier life of this one.
 func (l *Live) record(ctx context.Context) error {
 	for range conflicts {
-		versions, err := l.config.Store.Versions(ctx, KeepVersions)
+		versions, err := l.config.Store.Versions(ctx, MaxVersions)
 		if err != nil {
 			return fmt.Errorf("list the versions of the settings: %w", err)
 		}

@@ -10,6 +10,7 @@ import (
 const (
 	MaxText      = 1 << 20             // bytes of one version's text
 	KeepVersions = 100                 // the newest versions; older ones go
+	MaxVersions  = KeepVersions + 1    // with the newest that came from a file
 	MaxOverrides = 1_000               // at one time
 	MaxOverride  = 30 * 24 * time.Hour // that one may last
 	MaxNodes     = 1_000               // that are listed
@@ -37,14 +38,15 @@ type Store interface {
 
 	// PutVersion keeps v under the number after base, at the store's time, if
 	// base is the newest version's number (0: there is none). Otherwise it
-	// returns ErrConflict and changes nothing. Of older versions the newest
-	// KeepVersions stay.
+	// returns ErrConflict and changes nothing. Then the newest
+	// KeepVersions stay, and the newest of FromFile, by which a node knows
+	// at its start that its file is older than what has been put since.
 	PutVersion(ctx context.Context, base int64, v Version) (Version, error)
 	// Version returns one version whole, or ErrNotFound; number 0 means the
 	// newest.
 	Version(ctx context.Context, number int64) (Version, error)
 	// Versions lists the newest versions without their texts, newest first;
-	// limit is 1 to KeepVersions.
+	// limit is 1 to MaxVersions.
 	Versions(ctx context.Context, limit int) ([]Version, error)
 
 	// PutOverride keeps o from now on for ttl. One of the same target and What

@@ -36,6 +36,7 @@ func Run(t *testing.T, h Harness) {
 		"versions/put and read":          testVersions,
 		"versions/compare and swap":      testCompareAndSwap,
 		"versions/bounded":               testVersionsBounded,
+		"versions/of the file":           testFileVersionStays,
 		"versions/refused":               testVersionsRefused,
 		"versions/any bytes":             testAnyBytes,
 		"versions/nothing is shared":     testNothingShared,

@@ -80,11 +80,44 @@ func testVersionsBounded(t *testing.T, h Harness) {
 	if v, err := s.Version(t.Context(), beyond+1); err != nil || string(v.Text) != fmt.Sprint("n: ", beyond) {
 		t.Errorf("the oldest that is kept: %+v, %v", v, err)
 	}
-	for _, limit := range []int{0, -1, live.KeepVersions + 1} {
+	for _, limit := range []int{0, -1, live.MaxVersions + 1} {
 		if _, err := s.Versions(t.Context(), limit); err == nil {
 			t.Errorf("a limit of %d was accepted", limit)
 		}
 	}
+}
+
+// The file's newest version outlives however many come from elsewhere.
+func testFileVersionStays(t *testing.T, h Harness) {
+	s := h.Open(t)
+	n := int64(0)
+	from := func(source string) {
+		t.Helper()
+		v := version(fmt.Sprint("n: ", n))
+		v.Source = source
+		if _, err := s.PutVersion(t.Context(), n, v); err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	oldest := func(number int64, source string, all int) {
+		t.Helper()
+		found := history(t, s, live.MaxVersions)
+		if last := found[len(found)-1]; len(found) != all || last.Number != number || last.Source != source {
+			t.Errorf("of %d versions %d are listed; the oldest is %+v", n, len(found), last)
+		}
+	}
+	from(live.FromFile)
+	from(live.FromFile)
+	for range live.KeepVersions + 10 {
+		from(live.FromAPI)
+	}
+	oldest(2, live.FromFile, live.MaxVersions)
+	if v, err := s.Version(t.Context(), 2); err != nil || string(v.Text) != "n: 1" {
+		t.Errorf("its text: %q, %v", v.Text, err)
+	}
+	from(live.FromFile)
+	oldest(n-live.KeepVersions+1, live.FromAPI, live.KeepVersions)
 }
 
 func testVersionsRefused(t *testing.T, h Harness) {

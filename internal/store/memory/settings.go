@@ -65,9 +65,15 @@ func (s *settingsStore) PutVersion(ctx context.Context, base int64, v live.Versi
 	}
 	v.Number, v.At = base+1, record.Time(micros())
 	s.versions = append(s.versions, cloneVersion(v))
-	if beyond := len(s.versions) - live.KeepVersions; beyond > 0 {
-		s.versions = slices.Delete(s.versions, 0, beyond)
+	file := int64(0)
+	for _, v := range s.versions {
+		if v.Source == live.FromFile {
+			file = v.Number
+		}
 	}
+	s.versions = slices.DeleteFunc(s.versions, func(o live.Version) bool {
+		return o.Number <= v.Number-live.KeepVersions && o.Number != file
+	})
 	s.revision++
 	return cloneVersion(v), nil
 }

@@ -67,7 +67,8 @@ func (s *settingsStore) PutVersion(ctx context.Context, base int64, v live.Versi
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, s.in(`DELETE FROM {schema}.settings_versions WHERE number <= $1`), base+1-live.KeepVersions)
+		_, err = tx.Exec(ctx, s.in(`DELETE FROM {schema}.settings_versions WHERE number <= $1
+			AND number <> coalesce((SELECT max(number) FROM {schema}.settings_versions WHERE source = $2), 0)`), base+1-live.KeepVersions, live.FromFile)
 		return err
 	})
 	if errors.Is(err, errKeep) {

@@ -24,7 +24,8 @@ var _ live.Store = (*settingsStore)(nil)
 const (
 	newestVersion = `SELECT coalesce(max(number), 0) FROM settings_versions`
 	putVersion    = `INSERT INTO settings_versions (number, at, who, source, note, sum, body) VALUES (?, ?, ?, ?, ?, ?, ?)`
-	pruneVersions = `DELETE FROM settings_versions WHERE number <= ?`
+	pruneVersions = `DELETE FROM settings_versions WHERE number <= ?
+		AND number <> coalesce((SELECT max(number) FROM settings_versions WHERE source = ?), 0)`
 	getVersion    = `SELECT number, at, who, source, note, sum, body FROM settings_versions
 		WHERE number = CASE WHEN ?1 = 0 THEN (SELECT max(number) FROM settings_versions) ELSE ?1 END`
 	listVersions = `SELECT number, at, who, source, note, sum FROM settings_versions ORDER BY number DESC LIMIT ?`
@@ -54,7 +55,7 @@ func (s *settingsStore) PutVersion(ctx context.Context, base int64, v live.Versi
 		if err := t.exec(putVersion, base+1, now, v.By, v.Source, v.Note, v.Sum, body); err != nil {
 			return err
 		}
-		if err := t.exec(pruneVersions, base+1-live.KeepVersions); err != nil {
+		if err := t.exec(pruneVersions, base+1-live.KeepVersions, live.FromFile); err != nil {
 			return err
 		}
 		return t.exec(bumpRevision)
