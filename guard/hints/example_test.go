@@ -83,7 +83,7 @@ func ExampleLearner() {
 		Answer: []byte(`{"took": 900, "aggregations": {"users": {"sum_other_doc_count": 999000, "buckets": [{"key": "a", "doc_count": 3}, {"key": "b", "doc_count": 2}]}}}`),
 	})
 	for _, f := range l.Fits(1) {
-		fmt.Println(f.Predicted, f.Took, f.Buckets)
+		fmt.Println(f.Predicted, f.Took.Round(time.Millisecond), f.Buckets) // what was seen weighs less as time passes
 	}
 	// Output: 4 900ms 2
 }

@@ -183,7 +183,7 @@ func TestSteeringRefusals(t *testing.T) {
 		{"PUT", "/api/v1/settings", `{"text":"a: 1"}`, 400, "base64"},
 		{"POST", "/api/v1/settings/rollback", `{"to":-1}`, 400, "to -1 is negative"},
 		{"GET", "/api/v1/settings?x=1", "", 400, "no parameter"},
-		{"GET", "/api/v1/settings/versions?limit=101", "", 400, "from 1 to 100"},
+		{"GET", "/api/v1/settings/versions?limit=102", "", 400, "from 1 to 101"},
 		{"GET", "/api/v1/settings/versions/0", "", 400, "neither a number from 1 nor newest"},
 		{"GET", "/api/v1/settings/versions/x", "", 400, "neither a number from 1 nor newest"},
 		{"GET", "/api/v1/settings/diff?from=0", "", 400, "from 1"},

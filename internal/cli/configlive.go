@@ -13,7 +13,7 @@ import (
 
 type configHistory struct {
 	remote
-	Limit int `default:"20" placeholder:"N" help:"At most this many, up to 100 (default ${default})."`
+	Limit int `default:"20" placeholder:"N" help:"At most this many, up to 101 (default ${default})."`
 }
 
 func (c *configHistory) Run(s *session) error {

@@ -423,7 +423,7 @@ complete -c bezoar -n '__fish_seen_subcommand_from status; and __fish_seen_subco
 complete -c bezoar -n '__fish_seen_subcommand_from history; and __fish_seen_subcommand_from config' -l help -s h -d 'Show context-sensitive help.'
 complete -c bezoar -n '__fish_seen_subcommand_from history; and __fish_seen_subcommand_from config' -l json -d 'Print one JSON document with stable names instead of text; messages and logs stay on stderr.'
 complete -c bezoar -n '__fish_seen_subcommand_from history; and __fish_seen_subcommand_from config' -l admin -r -F -d 'The admin API of the running Bezoar (default $BEZOAR_ADMIN, or 127.0.0.1:7070).'
-complete -c bezoar -n '__fish_seen_subcommand_from history; and __fish_seen_subcommand_from config' -l limit -r -F -d 'At most this many, up to 100 (default 20).'
+complete -c bezoar -n '__fish_seen_subcommand_from history; and __fish_seen_subcommand_from config' -l limit -r -F -d 'At most this many, up to 101 (default 20).'
 complete -c bezoar -n '__fish_seen_subcommand_from diff; and __fish_seen_subcommand_from config' -l help -s h -d 'Show context-sensitive help.'
 complete -c bezoar -n '__fish_seen_subcommand_from diff; and __fish_seen_subcommand_from config' -l json -d 'Print one JSON document with stable names instead of text; messages and logs stay on stderr.'
 complete -c bezoar -n '__fish_seen_subcommand_from diff; and __fish_seen_subcommand_from config' -l admin -r -F -d 'The admin API of the running Bezoar (default $BEZOAR_ADMIN, or 127.0.0.1:7070).'
