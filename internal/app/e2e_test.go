@@ -208,24 +208,27 @@ func TestWorkThatKillsBezoarTwiceIsRecognised(t *testing.T) {
 		for range 20 {
 			p.get("/popular?q=1")
 		}
-		var wg sync.WaitGroup
-		wg.Go(func() { p.get("/x?q=dawdle") })
-		p.until("the request is in flight", func() bool {
-			n := 0
+		p.until("they are over", func() bool {
 			for _, w := range p.fleet().Workers {
-				n += w.InFlight
+				if w.InFlight > 0 {
+					return false
+				}
 			}
-			return n > 0
+			return true
 		})
+		resp, err := p.http.Get(p.url + "/x?q=linger") // returns once a worker has it
+		if err != nil {
+			t.Fatal(err)
+		}
 		p.kill()
-		wg.Wait()
+		_ = resp.Body.Close()
 	}
 	p := start(t, s)
 	vs := p.convicts()
 	if len(vs) != 1 || !strings.Contains(vs[0].Reason, "Bezoar itself") {
 		t.Fatalf("verdicts %+v", vs)
 	}
-	checkRefusal(t, p.get("/x?q=dawdle"))
+	checkRefusal(t, p.get("/x?q=linger"))
 	if a := p.get("/popular?q=1"); a.status != 200 {
 		t.Errorf("the innocent got %d %s", a.status, a.body)
 	}

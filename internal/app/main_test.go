@@ -77,6 +77,9 @@ func worker() {
 			select {}
 		case strings.Contains(work, "dawdle"):
 			select {}
+		case strings.Contains(work, "linger"): // its answer begins, and never ends
+			_ = http.NewResponseController(w).Flush()
+			select {}
 		case strings.Contains(work, "ms=20"):
 			time.Sleep(20 * time.Millisecond)
 		case strings.Contains(work, "slow"):

@@ -50,7 +50,8 @@ func leave(t *testing.T, b Brand, before ...string) (sleeper int) {
 	}
 	until(t, "it sleeps", func() bool {
 		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", sleeper))
-		return string(b) == "sleep\n"
+		v, _ := Variable(sleeper, "PROC_TEST") // its environment comes after its name
+		return string(b) == "sleep\n" && (v == "left" || len(before) > 0)
 	})
 	t.Cleanup(func() { _ = syscall.Kill(sleeper, syscall.SIGKILL) })
 	return sleeper
