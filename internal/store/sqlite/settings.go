@@ -26,7 +26,7 @@ const (
 	putVersion    = `INSERT INTO settings_versions (number, at, who, source, note, sum, body) VALUES (?, ?, ?, ?, ?, ?, ?)`
 	pruneVersions = `DELETE FROM settings_versions WHERE number <= ?
 		AND number <> coalesce((SELECT max(number) FROM settings_versions WHERE source = ?), 0)`
-	getVersion    = `SELECT number, at, who, source, note, sum, body FROM settings_versions
+	getVersion = `SELECT number, at, who, source, note, sum, body FROM settings_versions
 		WHERE number = CASE WHEN ?1 = 0 THEN (SELECT max(number) FROM settings_versions) ELSE ?1 END`
 	listVersions = `SELECT number, at, who, source, note, sum FROM settings_versions ORDER BY number DESC LIMIT ?`
 	bumpRevision = `UPDATE settings_state SET revision = revision + 1`
