@@ -5,6 +5,9 @@ SHELL := /bin/sh
 
 # Packages to work on, as in: make test PKG=./ledger/...
 PKG ?= ./...
+# Order of the tests and draws of the property tests: the same each time, so that
+# a failure is the change's; SEED=on explores others.
+SEED ?= 1
 # How long each fuzz target runs.
 FUZZTIME ?= 10s
 # A tool of tools/go.mod, built once and then from the cache.
@@ -20,16 +23,16 @@ build: ## one static binary: bin/bezoar
 	CGO_ENABLED=0 go build -trimpath -o bin/bezoar ./cmd/bezoar
 
 .PHONY: test
-test: ## vet, then every test in random order, with PostgreSQL where it can be had
+test: ## vet, then every test in the order of SEED (1, or on for any), with PostgreSQL where it can be had
 	go vet $(PKG)
-	scripts/with-servers go test -vet=off -shuffle=on -timeout 15m $(PKG)
-	cd bench && go vet ./... && go test -vet=off -shuffle=on ./...
-	cd bench/queue && go vet ./... && go test -vet=off -shuffle=on ./...
-	cd clients && go vet ./... && ../scripts/with-servers --mariadb go test -vet=off -shuffle=on -timeout 20m ./...
+	scripts/with-servers scripts/go-test $(SEED) -vet=off -timeout=15m $(PKG)
+	cd bench && go vet ./... && go test -vet=off -shuffle=$(SEED) ./...
+	cd bench/queue && go vet ./... && go test -vet=off -shuffle=$(SEED) ./...
+	cd clients && go vet ./... && ../scripts/with-servers --mariadb go test -vet=off -shuffle=$(SEED) -timeout 20m ./...
 
 .PHONY: race
 race: ## the same under the race detector (needs a C compiler)
-	CGO_ENABLED=1 scripts/with-servers go test -vet=off -race -shuffle=on -timeout 20m $(PKG)
+	CGO_ENABLED=1 scripts/with-servers scripts/go-test $(SEED) -vet=off -race -timeout=20m $(PKG)
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (10s)
