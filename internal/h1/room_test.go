@@ -73,6 +73,7 @@ func TestServerWakesFromRest(t *testing.T) {
 	})
 	long := strings.Repeat("a", 50<<10)
 	c, never := dial(t, addr), dial(t, addr)
+	var rested time.Time
 	for i := range 3 {
 		c.send("POST /x HTTP/1.1\nHost: x\nX: " + long + "\nContent-Length: 3\n\nabc")
 		if resp, body := c.answer("POST"); resp.StatusCode != http.StatusOK || body != "POST /x abc" {
@@ -91,9 +92,11 @@ func TestServerWakesFromRest(t *testing.T) {
 				default:
 				}
 			}
+			rested = time.Now()
 		}
 	}
-	if canRest && memos != 2 {
+	again := time.Since(rested) >= restAfter // as it may if this took so long
+	if canRest && memos != 2 && !(again && memos == 3) {
 		t.Errorf("%d memos, want one before the rest and one after it", memos)
 	}
 	if err := stop(); err != nil { // both rest, and end at once
