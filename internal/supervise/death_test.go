@@ -53,7 +53,7 @@ func TestDeathsAreToldApart(t *testing.T) {
 		for range 8 {
 			wg.Go(func() {
 				h := r.Check(t.Context(), "w-1", epoch, fleet.Broken)
-				for n := 0; h == fleet.Alive && n < 20; n++ { // a busy machine is slow to write a dump
+				for late := time.Now().Add(time.Minute); h == fleet.Alive && time.Now().Before(late); { // a busy machine is slow to write a dump
 					h = r.Check(t.Context(), "w-1", epoch, fleet.Broken)
 				}
 				if h == fleet.Gone && r.reg.epoch("w-1") == epoch {
@@ -89,11 +89,12 @@ func TestLiveWorkerStaysAlive(t *testing.T) {
 	r := run(t, "server", nil)
 	r.reg.wait(t, "up", 1)
 	epoch := r.reg.epoch("w-1")
-	for _, doubt := range []fleet.Doubt{fleet.Broken, fleet.Overdue} {
-		if h := r.Check(t.Context(), "w-1", epoch, doubt); h != fleet.Alive {
-			t.Errorf("Check(%v) of a live worker = %v", doubt, h)
-		}
+	if h := r.Check(t.Context(), "w-1", epoch, fleet.Broken); h != fleet.Alive {
+		t.Errorf("Check of a live worker = %v", h)
 	}
+	until(t, "a worker that answers is found alive", func() bool { // a look may end before its answer comes
+		return r.Check(t.Context(), "w-1", epoch, fleet.Overdue) == fleet.Alive
+	})
 	if h := r.Check(t.Context(), "w-1", epoch+1, fleet.Broken); h != fleet.Gone {
 		t.Errorf("Check of another epoch = %v", h)
 	}
