@@ -104,12 +104,13 @@ func otherDefaults() []defaultRule {
 		// What graphql-armor refuses is reported: clients that people use go beyond
 		// it. One list of a hundred with its nodes costs 5000, Relay's connections
 		// are two levels each, and documents made from fragments have a thousand
-		// tokens. Half a million nodes is GitHub's own limit; twenty units for each are
-		// the cost.
+		// tokens. Half a million nodes is GitHub's own limit; two hundred units for
+		// each are the cost: at the depth of GitHub's own client a leaf is a hundred.
+		// That client nests 14 fields, and GitLab refuses more than 15.
 		{cost.GQLCost, 5000, Report, ""},
-		{cost.GQLCost, 10_000_000, Reject, ""},
+		{cost.GQLCost, 100_000_000, Reject, ""},
 		{cost.GQLDepth, 6, Report, ""},
-		{cost.GQLDepth, 12, Reject, ""},
+		{cost.GQLDepth, 15, Reject, ""},
 		{cost.GQLAliases, 15, Report, ""},
 		{cost.GQLAliases, 50, Reject, ""},
 		{cost.GQLTokens, 1000, Report, ""},

@@ -66,5 +66,5 @@ func ExampleGuard_Check_middleware() {
 	}
 	// Output:
 	// 200 served
-	// 400 1:45 query.users.friends.friends: gql_cost is 11857802, limit 10000000 (reject): ask for fewer fields, or a smaller first, for a cost of at most 10000000
+	// 400 1:45 query.users.friends.friends: gql_nodes is 1010100, limit 500000 (reject): lower first or last along the nesting, for at most 500000 nodes
 }

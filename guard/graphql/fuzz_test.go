@@ -24,6 +24,7 @@ func FuzzRead(f *testing.F) {
 			f.Add([]byte(seed), kind)
 		}
 	}
+	f.Add([]byte("--x\r\nContent-Disposition: form-data; name=operations\r\n\r\n{a}\r\n--x--"), uint8(0))
 	f.Fuzz(func(t *testing.T, body []byte, kind uint8) {
 		q := cost.Query{Body: body}
 		switch kind % 5 {
@@ -68,6 +69,10 @@ func TestBodies(t *testing.T) {
 		{"a value twice", cost.Query{Body: []byte(`{"variables": {"n": 40, "n": 1}, "query": "` + document + `"}`)}, 40, "a(first"},
 		{"no variables", cost.Query{Body: []byte(`{"variables": null, "query": "` + document + `"}`)}, graphql.DefaultList, "a(first"},
 		{"a form with files", cost.Query{ContentType: `multipart/form-data; boundary="xyz"`, Body: []byte(form)}, 40, "a(first: $n) {\\u0020"},
+		{"a form with files of which nobody says that it is one", cost.Query{Body: []byte(form)}, 40, "a(first: $n) {\\u0020"},
+		{"a form of which nobody says that it is one", cost.Query{Body: []byte(values.Encode())}, 40, ""},
+		{"a number below nothing", cost.Query{Body: []byte(`{"query": "` + document + `", "variables": {"n": -40}}`)}, 40, "a(first"},
+		{"a program's number below nothing", cost.Query{Body: []byte(document), Args: []any{map[string]any{"n": -40}}}, 40, "a(first"},
 		{"a form", cost.Query{ContentType: "application/x-www-form-urlencoded", Body: []byte(values.Encode())}, 40, ""},
 		{"the URL", cost.Query{Method: "GET", RawQuery: values.Encode()}, 40, ""},
 		{"plain text", cost.Query{Body: []byte(document), Args: []any{map[string]any{"n": 40}}}, 40, "a(first"},

@@ -217,10 +217,27 @@ func digit(c byte) bool     { return '0' <= c && c <= '9' }
 func nameStart(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' }
 func nameByte(c byte) bool  { return nameStart(c) || digit(c) }
 
-// whole reads a number, also one in quotes, to its first decimal; 0 when it is
-// none or not above 0.
-func whole(b []byte) float64 {
+// lengthOf reads the length of a list that a number asks for, also one in quotes:
+// to its first decimal; 0 when it is none. One below 0 asks some servers for so
+// many from the end, and others for all there are.
+func lengthOf(b []byte) float64 {
 	b = bytes.Trim(b, `"`)
+	if rest, ok := bytes.CutPrefix(b, []byte{'-'}); ok {
+		return backwards(positive(rest))
+	}
+	return positive(b)
+}
+
+// backwards is a length that was written below 0.
+func backwards(v float64) float64 {
+	if v > 0 {
+		return max(v, DefaultList)
+	}
+	return 0
+}
+
+// positive reads a number without a sign; 0 when it is none.
+func positive(b []byte) float64 {
 	if len(b) == 0 || !digit(b[0]) {
 		return 0
 	}

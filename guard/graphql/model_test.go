@@ -26,7 +26,8 @@ type model struct {
 }
 
 var (
-	lengths = set("first", "last", "limit", "take", "pageSize", "page_size", "perPage", "per_page", "maxResults", "max_results")
+	lengths = set("first", "last", "limit", "take", "count", "pageSize", "page_size", "perPage", "per_page", "itemsPerPage",
+		"items_per_page", "hitsPerPage", "resultsPerPage", "maxResults", "max_results", "maxItems")
 	holders = set("pagination", "paging", "page", "paginate", "options")
 )
 
@@ -188,8 +189,11 @@ func (m *model) length(v *ast.Value) float64 {
 	switch v.Kind {
 	case ast.IntValue:
 		n, err := strconv.ParseFloat(v.Raw, 64)
-		if err == nil && n < 1e15 {
-			return max(n, 0)
+		switch {
+		case err == nil && n < 0 && n > -1e15:
+			return max(-n, graphql.DefaultList)
+		case err == nil && n < 1e15:
+			return n
 		}
 		m.unsure = true
 	case ast.FloatValue, ast.StringValue, ast.BlockValue:

@@ -8,8 +8,7 @@ import (
 )
 
 // multipart reads a form with files: its part "operations" is the request.
-func (r *Reader) multipart(body *text, url *request) {
-	boundary := boundaryOf(r.q.ContentType)
+func (r *Reader) multipart(body *text, url *request, boundary string) {
 	if boundary == "" {
 		r.refuse(cost.Unparsable, "a form without a boundary", notInBody)
 		return
@@ -55,6 +54,12 @@ func boundaryOf(contentType string) string {
 	}
 	b, _, _ = strings.Cut(b, ";")
 	return strings.TrimSpace(b)
+}
+
+// firstBoundary is that of a form of which nobody says it: its first line.
+func firstBoundary(body []byte) string {
+	line, _, _ := bytes.Cut(body, []byte("\r\n"))
+	return string(bytes.TrimPrefix(line, []byte("--")))
 }
 
 // nextPart is where the part behind the next --boundary begins.

@@ -81,7 +81,8 @@ func introOf(name []byte) intro {
 // isLength reports whether an argument says how long a list is.
 func isLength(name []byte) bool {
 	switch string(name) {
-	case "first", "last", "limit", "take", "pageSize", "page_size", "perPage", "per_page", "maxResults", "max_results":
+	case "first", "last", "limit", "take", "count", "pageSize", "page_size", "perPage", "per_page", "itemsPerPage", "items_per_page",
+		"hitsPerPage", "resultsPerPage", "maxResults", "max_results", "maxItems":
 		return true
 	}
 	return false

@@ -136,14 +136,18 @@ func (r *Reader) request() {
 	if bytes.HasPrefix(body.bytes, bom()) {
 		body = text{bytes: body.bytes[3:], base: 3}
 	}
-	form, _, _ := strings.Cut(r.q.ContentType, ";")
-	switch form = strings.TrimSpace(form); {
+	form := r.form(&body)
+	switch {
 	case len(bytes.TrimSpace(body.bytes)) == 0:
 		r.member(&request{}, &url)
 	case strings.EqualFold(form, "application/graphql"):
 		r.member(&request{query: body, has: hasQuery}, &url)
 	case strings.EqualFold(form, "multipart/form-data"):
-		r.multipart(&body, &url)
+		boundary := boundaryOf(r.q.ContentType)
+		if r.q.ContentType == "" {
+			boundary = firstBoundary(body.bytes)
+		}
+		r.multipart(&body, &url, boundary)
 	case strings.EqualFold(form, "application/x-www-form-urlencoded"):
 		if q, ok := r.pairs(body.bytes); ok {
 			r.member(&q, &url)
@@ -151,6 +155,35 @@ func (r *Reader) request() {
 	default:
 		r.sniffed(&body, &url, strings.HasSuffix(strings.ToLower(form), "json"))
 	}
+}
+
+// form is the media type of a body: the one that the request names, or else, as
+// logs often leave it out, that of a form if the body begins as one and as no
+// document can.
+func (r *Reader) form(body *text) string {
+	form, _, _ := strings.Cut(r.q.ContentType, ";")
+	if form = strings.TrimSpace(form); form != "" {
+		return form
+	}
+	name, _, pair := bytes.Cut(body.bytes, []byte{'='})
+	switch {
+	case bytes.HasPrefix(body.bytes, []byte("--")):
+		return "multipart/form-data"
+	case pair && plainName(name):
+		return "application/x-www-form-urlencoded"
+	}
+	return ""
+}
+
+// plainName reports whether a name stands where a document would have more before
+// its first =.
+func plainName(b []byte) bool {
+	for _, c := range b {
+		if !nameByte(c) {
+			return false
+		}
+	}
+	return len(b) > 0
 }
 
 // sniffed reads a body that says what it is by how it begins.

@@ -153,7 +153,7 @@ func (d *document) scalar(a *argument, key span) bool {
 		}
 		variable = d.lex.span()
 	case d.lex.tok == tokNumber || d.lex.tok == tokString:
-		number = whole(d.lex.text[d.lex.off:d.lex.pos])
+		number = lengthOf(d.lex.text[d.lex.off:d.lex.pos])
 	case d.lex.tok == tokName:
 	default:
 		return d.wrong("no value")

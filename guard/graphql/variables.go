@@ -94,14 +94,14 @@ func (r *Reader) given(t *text) bool {
 		}
 		v := &r.variables[entry]
 		if !s.at('{') {
-			v.value = max(v.value, whole(s.skip()))
+			v.value = max(v.value, lengthOf(s.skip()))
 			continue
 		}
 		inner := r.scan(&text{bytes: s.skip(), base: notInBody}) // which skip has found whole
 		for name, ok := inner.first('{'); ok; name, ok = inner.more() {
 			length := isLength(name)
 			if value := inner.skip(); length {
-				v.within = max(v.within, whole(value))
+				v.within = max(v.within, lengthOf(value))
 			}
 		}
 	}
@@ -131,10 +131,13 @@ func numberOf(v any) float64 {
 	case json.Number:
 		f, _ = n.Float64()
 	}
-	if math.IsNaN(f) {
+	switch {
+	case math.IsNaN(f):
 		return 0
+	case f < 0:
+		return backwards(-f)
 	}
-	return max(f, 0)
+	return f
 }
 
 func withinOf(v any) float64 {
@@ -143,8 +146,10 @@ func withinOf(v any) float64 {
 		return 0
 	}
 	most := 0.0
-	for _, name := range [...]string{"first", "last", "limit", "take", "pageSize", "page_size", "perPage", "per_page", "maxResults", "max_results"} {
-		most = max(most, numberOf(m[name]))
+	for name, value := range m {
+		if isLength([]byte(name)) {
+			most = max(most, numberOf(value))
+		}
 	}
 	return most
 }
