@@ -119,14 +119,22 @@ func freePort(t *testing.T) string {
 	var err error
 	for range 100 {
 		var l net.Listener
-		if l, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))); err == nil {
+		addr := fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))
+		if _, taken := handedOut.LoadOrStore(addr, true); taken {
+			continue
+		}
+		if l, err = net.Listen("tcp", addr); err == nil {
 			defer l.Close()
-			return l.Addr().String()
+			return addr
 		}
 	}
 	t.Fatal(err)
 	return ""
 }
+
+// handedOut holds the addresses that freePort has returned: nobody listens there
+// until a page says so.
+var handedOut sync.Map
 
 // reader does what a page says.
 type reader struct {
