@@ -85,7 +85,7 @@ func (r *Reader) agg(key, n int, c scope) buckets {
 	if !r.isObject(n) {
 		return buckets{}
 	}
-	sub, kindAt := none, none
+	sub, kindAt, narrowed := none, none, none
 	for k := n + 1; k < r.next(n); k = r.next(k + 1) {
 		switch string(r.bytes(k)) {
 		case "aggs", "aggregations", "facets":
@@ -93,6 +93,8 @@ func (r *Reader) agg(key, n int, c scope) buckets {
 		case "meta", "global", "facet_filter":
 			if string(r.bytes(k)) == "global" && kindAt <= none {
 				kindAt = k
+			} else if string(r.bytes(k)) == "facet_filter" {
+				narrowed = k + 1
 			}
 		default:
 			if kindAt <= none || !r.isObject(kindAt+1) {
@@ -112,6 +114,10 @@ func (r *Reader) agg(key, n int, c scope) buckets {
 			inner.sel, saved, savedAreas = selAll, r.bounds, r.areas
 			r.bounds, bounds = r.bounds[len(r.bounds):], 0
 			r.areas, areas = r.areas[len(r.areas):], 0
+		}
+		if narrowed > none {
+			inner.sel = max(inner.sel, r.walkQuery(narrowed, 1, 0, true))
+			c.sel = inner.sel
 		}
 		own = r.aggOf(kind, kindAt+1, c, &inner)
 	}
@@ -161,14 +167,15 @@ func (r *Reader) aggOf(kind string, v int, c scope, inner *scope) float64 {
 		}
 		return buckets
 	case "range", "date_range", "ip_range", "geo_distance":
+		r.rangesBound(v)
 		return math.Max(1, float64(max(0, r.countOf(v, "ranges"))))
 	case "filter":
 		inner.sel = max(inner.sel, r.walkQuery(v, 1, 0, true))
 		return 1
 	case "filters":
-		return r.filtersAgg(v)
+		return r.filtersAgg(v, inner)
 	case "adjacency_matrix":
-		n := r.filtersAgg(v)
+		n := r.filtersAgg(v, inner)
 		return n * (n + 1) / 2
 	case "global", "missing", "nested", "reverse_nested", "children", "parent", "sampler", "random_sampler", "diversified_sampler":
 		if strings.HasSuffix(kind, "sampler") {
@@ -229,27 +236,6 @@ func (r *Reader) unknownAgg(v int) float64 {
 	return 0
 }
 
-func (r *Reader) filtersAgg(v int) float64 {
-	list := r.get(v, "filters")
-	if list <= none {
-		return 1
-	}
-	if r.isArray(list) {
-		for e := list + 1; e < r.next(list); e = r.next(e) {
-			r.walkQuery(e, 1, 0, false)
-		}
-	} else if r.isObject(list) {
-		for k := list + 1; k < r.next(list); k = r.next(k + 1) {
-			r.walkQuery(k+1, 1, 0, false)
-		}
-	}
-	n := float64(r.count(list))
-	if r.isTrue(r.get(v, "other_bucket")) || r.get(v, "other_bucket_key") > none {
-		n++
-	}
-	return max(1, n)
-}
-
 func (r *Reader) topHits(kind string, v int) {
 	if kind == "top_hits" {
 		r.innerHits(v)
@@ -270,13 +256,16 @@ func (r *Reader) compositeAgg(v int) float64 {
 		m := r.add(cost.AggSize, n, size)
 		m.Cap = r.bodyCap(size, "", "", 0, 1)
 	}
-	r.each(r.get(v, "sources"), func(e int) {
-		for k := e + 1; r.isObject(e) && k < r.next(e); k = r.next(k + 1) {
-			r.scriptIn(k+1, false)
-			for j := k + 2; r.isObject(k+1) && j < r.next(k+1); j = r.next(j + 1) {
-				r.scriptIn(j+1, false)
-			}
-		}
-	})
+	r.each(r.get(v, "sources"), r.groups)
 	return max(1, n)
+}
+
+// groups measures the scripts of what documents are grouped by: {"name": {"terms": …}}.
+func (r *Reader) groups(n int) {
+	for k := n + 1; r.isObject(n) && k < r.next(n); k = r.next(k + 1) {
+		r.scriptIn(k+1, false)
+		for j := k + 2; r.isObject(k+1) && j < r.next(k+1); j = r.next(j + 1) {
+			r.scriptIn(j+1, false)
+		}
+	}
 }

@@ -244,6 +244,7 @@ func (r *Reader) transform(root int, p *parameters) {
 		r.aggregate(a, selStrong)
 	}
 	if pivot > none {
+		r.groups(r.get(pivot, "group_by"))
 		r.aggregate(firstOf(r.get(pivot, "aggregations"), r.get(pivot, "aggs")), selStrong)
 	}
 	r.finishQuery()

@@ -1,7 +1,6 @@
 package elastic
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"time"
@@ -9,16 +8,9 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// bound is a range that every document passes.
-type bound struct {
-	field  []byte
-	lo, hi value
-}
-
 const (
 	assumedSpan    = 1826 * 24 * time.Hour
 	assumedNumbers = 60_000
-	maxBounds      = 128 // ranges, and boxes, that are kept for aggregations
 )
 
 // rangeQuery reads {"field": {"gte", "lt", …}}, also from, to of old.
@@ -79,12 +71,6 @@ func (r *Reader) rangeOf(n int) (lo, hi value, words bool) {
 	return lo, hi, words
 }
 
-func (r *Reader) bound(field []byte, lo, hi value) {
-	if len(r.bounds) < maxBounds && (lo.ok || hi.ok) {
-		r.bounds = append(r.bounds, bound{field: field, lo: lo, hi: hi})
-	}
-}
-
 // rangeSelectivity: what is known of a range alone.
 func (r *Reader) rangeSelectivity(field []byte, lo, hi value) selectivity {
 	if lo.open && hi.open {
@@ -118,23 +104,6 @@ func (r *Reader) dateSpan() time.Duration {
 		return r.o.Defaults.DateSpan
 	}
 	return assumedSpan
-}
-
-// tightest intersects the ranges on a field.
-func (r *Reader) tightest(field []byte) (lo, hi value) {
-	for i := range r.bounds {
-		b := &r.bounds[i]
-		if !bytes.Equal(b.field, field) {
-			continue
-		}
-		if b.lo.ok && (!lo.ok || b.lo.now == lo.now && b.lo.x > lo.x) {
-			lo = b.lo
-		}
-		if b.hi.ok && (!hi.ok || b.hi.now == hi.now && b.hi.x < hi.x) {
-			hi = b.hi
-		}
-	}
-	return lo, hi
 }
 
 // width is the span of a histogram, in units of its field, and how it is known.
@@ -218,8 +187,9 @@ func (r *Reader) widthOf(v int, step float64, dates bool) width {
 			return width{span, "that of hard_bounds", true}
 		}
 	}
-	lo, hi := r.tightest(field)
-	filtered, isFiltered := lo.until(hi)
+	tight := r.tightest(field)
+	lo, hi := tight.lo, tight.hi
+	filtered, isFiltered := tight.span(r.numberOr(r.get(v, "min_doc_count"), 0) == 0)
 	w := width{filtered, "that of the filter on the field", true}
 	if !isFiltered {
 		w = r.hintedWidth(field, lo, hi, step, dates)
@@ -271,6 +241,9 @@ func (r *Reader) hintedWidth(field []byte, lo, hi value, step float64, dates boo
 		}
 		if span, ok := r.otherDates(); ok {
 			return width{span, "assumed: that of the filter on another date", false}
+		}
+		if span, ok := dated(r.index); ok && span < float64(r.dateSpan().Milliseconds()) {
+			return width{span, "assumed: that of the dates in the names of the indices", false}
 		}
 		return width{float64(r.dateSpan().Milliseconds()), "assumed: no filter on both sides, no hint", false}
 	}

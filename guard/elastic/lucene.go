@@ -27,6 +27,7 @@ type luceneState struct {
 	fieldDepth         int // of the parentheses that a field is before; 0 outside
 	fielded            bool
 	field              []byte
+	compared           byte // > or < behind the field; 0: equal
 	everything, and    bool
 	or, positive, weak bool
 	negate             bool
@@ -142,6 +143,7 @@ func (r *Reader) luceneToken(text []byte, i, n int, s *syntax) int {
 		return i + 1
 	case c == '"':
 		end := quoteEnd(text, i+1, '"')
+		r.luceneCompared(bytes.Trim(text[i:end], `"`), s)
 		r.luceneTerm(plain)
 		return end
 	case c == '/' && !s.simple:
@@ -198,7 +200,7 @@ func (r *Reader) luceneTerm(t term) {
 	} else {
 		q.positive = true
 	}
-	q.negate = false
+	q.negate, q.compared = false, 0
 	if q.fieldDepth == 0 {
 		q.fielded = false
 	}
@@ -215,30 +217,6 @@ func (r *Reader) luceneField(otherwise []byte) []byte {
 		return r.qs.field
 	}
 	return otherwise
-}
-
-// luceneRange reads [a TO b], {a TO b} and what mixes them.
-func (r *Reader) luceneRange(text []byte, i int, s *syntax) int {
-	end := i + 1
-	for end < len(text) && text[end] != ']' && text[end] != '}' {
-		end++
-	}
-	if r.qs.fielded && s.every && r.qs.depth == 0 && !r.qs.negate {
-		lo, hi, ok := bytes.Cut(text[i+1:end], []byte(" TO "))
-		if ok {
-			r.bound(r.qs.field, luceneBound(lo), luceneBound(hi))
-		}
-	}
-	r.luceneTerm(plain)
-	return min(end+1, len(text))
-}
-
-func luceneBound(b []byte) value {
-	b = bytes.Trim(b, " \"")
-	if len(b) == 0 || string(b) == "*" {
-		return value{}
-	}
-	return parseValue(b, nil)
 }
 
 // luceneWord reads a word, an operator, or the name of a field with its colon.
@@ -263,7 +241,11 @@ func (r *Reader) luceneWord(text []byte, i, n int, s *syntax) int {
 	word := text[i:end]
 	if end < len(text) && text[end] == ':' && !s.simple {
 		r.luceneFieldName(word, n)
-		return luceneOperator(text, end+1)
+		next := luceneOperator(text, end+1)
+		if at := bytes.IndexAny(text[end:next], "<>"); at >= 0 {
+			q.compared = text[end+at]
+		}
+		return next
 	}
 	if end == i {
 		return i + 1
@@ -296,20 +278,12 @@ func afterNumber(text []byte, i int) int {
 	return min(i, len(text))
 }
 
-// luceneOperator skips space, and the comparison in field:>10.
-func luceneOperator(text []byte, i int) int {
-	for i < len(text) && (text[i] == ' ' || text[i] == '>' || text[i] == '<' || text[i] == '=') {
-		i++
-	}
-	return i
-}
-
 func (r *Reader) luceneFieldName(name []byte, n int) {
 	q := &r.qs
 	if stars := bytes.Count(name, []byte("*")); stars > 0 && string(name) != "*" {
 		r.add(cost.WildcardStars, float64(stars), n)
 	}
-	q.field, q.fielded = name, true
+	q.field, q.fielded, q.compared = name, true, 0
 }
 
 // lucenePattern reads a term that may have wildcards.
@@ -322,6 +296,7 @@ func (r *Reader) lucenePattern(word []byte, n int, s *syntax) {
 		return
 	}
 	if first < 0 || isQuestion(word) {
+		r.luceneCompared(word, s)
 		r.luceneTerm(plain)
 		return
 	}

@@ -112,7 +112,7 @@ func (r *Reader) clauseOf(kind []byte, v, depth, join int, every bool) selectivi
 		"fquery", "query", "pinned", "rule", "rule_query", "indices", "top_children", "custom_boost_factor":
 		return r.wrapping(string(kind), v, depth, join, every)
 	case "dis_max", "or", "hybrid":
-		return r.disjunction(v, depth, join)
+		return r.disjunction(v, depth, join, every)
 	case "and":
 		filters := v
 		if f := r.get(v, "filters"); f > none {
@@ -171,8 +171,7 @@ func (r *Reader) boolQuery(v, depth, join int, every bool) selectivity {
 	if msm > none {
 		required = r.required(msm, r.count(should), required)
 	}
-	only := every && required && (r.isObject(should) || r.count(should) == 1)
-	least := r.anyOf(should, depth+1, join, only)
+	least := r.anyOf(should, depth+1, join, every && required)
 	if required && r.hasAny(should) {
 		sel = max(sel, least)
 	}
@@ -180,10 +179,11 @@ func (r *Reader) boolQuery(v, depth, join int, every bool) selectivity {
 }
 
 // required says whether minimum_should_match asks for any of count alternatives;
-// otherwise when it cannot be told.
+// otherwise when it asks for none, or it cannot be told: where nothing else must
+// match, the backend wants one of them all the same.
 func (r *Reader) required(msm, count int, otherwise bool) bool {
 	if n, ok := r.number(msm); ok {
-		return n > 0 || n < 0 && otherwise
+		return n > 0 || otherwise
 	}
 	if !r.isText(msm) {
 		return otherwise
@@ -204,32 +204,8 @@ func negated(sel selectivity) selectivity {
 	return selWeak
 }
 
-// anyOf reads alternatives: together they leave what the least selective leaves.
-func (r *Reader) anyOf(n, depth, join int, every bool) selectivity {
-	if !r.isArray(n) {
-		return r.walkQuery(n, depth, join, every)
-	}
-	least := selNone
-	if r.count(n) == 0 {
-		least = selAll
-	}
-	for e := n + 1; e < r.next(n); e = r.next(e) {
-		least = min(least, r.walkQuery(e, depth, join, every))
-	}
-	return least
-}
-
 func (r *Reader) hasAny(n int) bool {
 	return n > none && (r.isObject(n) || r.isArray(n)) && r.count(n) > 0
-}
-
-func (r *Reader) disjunction(v, depth, join int) selectivity {
-	alternatives := v
-	if q := firstOf(r.get(v, "queries"), r.get(v, "filters")); q > none {
-		alternatives = q
-	}
-	r.clause(v, 1)
-	return r.anyOf(alternatives, depth+1, join, false)
 }
 
 // wrapping reads queries that hold others under a few names.

@@ -1,0 +1,74 @@
+package elastic
+
+import (
+	"strings"
+	"time"
+)
+
+// datedSlack is how much time an index holds from the date in its name on: a day
+// or a month, and where a new one begins when the last is large, some weeks.
+const datedSlack = 31 * day
+
+// dated is the span of indices that all have a date in their names: logs-2024.05.17,
+// logs-2024-05-*, <logs-{now/d-1d}>. ok is false when one has none.
+func dated(names string) (span float64, ok bool) {
+	var lo, hi value
+	for first := true; ; first = false {
+		one, more, found := strings.Cut(names, ",")
+		at := dateOfName(one)
+		if !at.ok || !first && at.now != lo.now {
+			return 0, false
+		}
+		if first {
+			lo, hi = at, at
+		}
+		lo, hi = lower(lo, at), higher(hi, at)
+		if !found {
+			return hi.x - lo.x + datedSlack, true
+		}
+		names = more
+	}
+}
+
+// dateOfName finds a year and a month, parted by a dot or a dash, and perhaps a day.
+func dateOfName(name string) value {
+	if _, math, found := strings.Cut(name, "{now"); found {
+		end := strings.IndexAny(math, "{}|")
+		if end < 0 {
+			return value{}
+		}
+		shift, ok := dateMath([]byte(math[:end]))
+		return value{x: shift, ok: ok, now: true}
+	}
+	for i := 0; i+len("2006-01") <= len(name); i++ {
+		if i > 0 && isDigit(name[i-1]) || name[i+4] != '.' && name[i+4] != '-' {
+			continue
+		}
+		y, m := fixedDigits(name[i:i+4]), fixedDigits(name[i+5:i+7])
+		if y < 1970 || y > 2200 || m < 1 || m > 12 {
+			continue
+		}
+		d := 1
+		if rest := name[i+7:]; len(rest) >= 3 && rest[0] == name[i+4] {
+			if n := fixedDigits(rest[1:3]); n >= 1 && n <= 31 {
+				d = n
+			}
+		}
+		return value{x: float64(time.Date(y, time.Month(m), d, 0, 0, 0, 0, time.UTC).UnixMilli()), ok: true}
+	}
+	return value{}
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// fixedDigits is the number that s is, or -1.
+func fixedDigits(s string) int {
+	n := 0
+	for i := range len(s) {
+		if !isDigit(s[i]) {
+			return -1
+		}
+		n = n*10 + int(s[i]-'0')
+	}
+	return n
+}
