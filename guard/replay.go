@@ -115,7 +115,7 @@ func (t *Replayer) Report() Replay {
 	slices.SortFunc(out.Shapes, func(a, b ReplayShape) int {
 		return cmp.Or(-cmp.Compare(a.Rejected, b.Rejected), -cmp.Compare(a.Took, b.Took), -cmp.Compare(a.Cost, b.Cost), cmp.Compare(a.Name, b.Name))
 	})
-	out.Examples, out.Faults = slices.Clone(out.Examples), slices.Clone(out.Faults)
+	out.Examples, out.Faults = append([]ReplayExample{}, out.Examples...), append([]ReplayFault{}, out.Faults...)
 	return out
 }
 

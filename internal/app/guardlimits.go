@@ -140,7 +140,7 @@ func (s steering) putLimits(ctx context.Context, l *live.Live, who admin.Who, ro
 	}
 	text, err := t.with(in.Text)
 	if err != nil {
-		return live.Version{}, &live.InvalidError{What: "the new text", Err: err}
+		return live.Version{}, &live.InvalidError{What: "the change", Err: err}
 	}
 	return l.PutIf(ctx, base, text, who.Name, cmp.Or(in.Note, clip("limits of "+route, 500)))
 }

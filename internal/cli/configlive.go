@@ -120,7 +120,7 @@ func (c *configApply) Run(s *session) error {
 	}
 	done, err := api.PutSettings(s, in)
 	if err != nil {
-		return invalidThere(err, "settings", c.File)
+		return invalidThere(err, settingsText, c.File)
 	}
 	return s.changed(done)
 }
@@ -130,7 +130,7 @@ func (c *configApply) try(s *session, api *adminapi.Client, in adminapi.PutSetti
 	would, err := api.TrySettings(s, in)
 	switch {
 	case err != nil:
-		return invalidThere(err, "settings", c.File)
+		return invalidThere(err, settingsText, c.File)
 	case s.json:
 		return s.out.json(would)
 	}
@@ -162,7 +162,7 @@ func (c *configRollback) Run(s *session) error {
 	defer api.Close()
 	done, err := api.Rollback(s, c.To)
 	if err != nil {
-		return invalidThere(err, "settings", "")
+		return invalidThere(err, settingsText, "")
 	}
 	return s.changed(done)
 }
@@ -194,6 +194,12 @@ func (s *session) changed(done adminapi.Changed) error {
 	return nil
 }
 
+// What may be invalid there.
+const (
+	settingsText = "settings"
+	limitsText   = "limits"
+)
+
 // invalidThere lists what the server found wrong with settings or limits, with the
 // places in file.
 func invalidThere(err error, what, file string) error {
@@ -203,7 +209,7 @@ func invalidThere(err error, what, file string) error {
 	}
 	lines := []string{"the " + what + " are invalid, nothing has changed"}
 	for _, f := range p.Faults {
-		if file != "" && file != "-" && (f.File == "settings" || f.File == "limits") {
+		if file != "" && file != "-" && (f.File == settingsText || f.File == limitsText) {
 			f.File = file // what is wrong may be in a file that they name, too
 		}
 		lines = append(lines, clean(f.Error()))
@@ -211,7 +217,11 @@ func invalidThere(err error, what, file string) error {
 	if p.More > 0 {
 		lines = append(lines, fmt.Sprintf("… and %d more", p.More))
 	}
-	return &exitError{code: exitFailure, err: errors.New(strings.Join(lines, "\n"))}
+	code := exitFailure
+	if what == limitsText {
+		code = exitUsage // as where guard check reads them
+	}
+	return &exitError{code: code, err: errors.New(strings.Join(lines, "\n"))}
 }
 
 // readSettings reads what may become a version.
@@ -227,7 +237,7 @@ func readSettings(stdin io.Reader, file string) ([]byte, error) {
 	}
 	text, err := io.ReadAll(io.LimitReader(in, live.MaxText+1))
 	if err != nil {
-		return nil, fmt.Errorf("read settings: %w", err)
+		return nil, exitf(exitUsage, "read settings: %w", err)
 	}
 	if len(text) > live.MaxText {
 		return nil, exitf(exitUsage, "%s has more than %d bytes", file, live.MaxText)

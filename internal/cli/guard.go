@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/guard"
@@ -74,6 +76,9 @@ func (c *guardCheckCmd) Run(s *session) error {
 	if err := twice(append([]string{c.Limits, c.Hints, c.Batch}, c.Files...)...); err != nil {
 		return err
 	}
+	if len(c.Files) > 0 && c.Dialect != "" && !slices.ContainsFunc(c.Files, c.hasDialect) {
+		return exitf(exitUsage, "--dialect is about SQL and regular expressions, and no file is one of them: --kind says otherwise")
+	}
 	g, err := c.classed(s)
 	if err != nil {
 		return err
@@ -106,6 +111,9 @@ const maxQueryFile = 64 << 20
 
 func (c *guardCheckCmd) file(s *session, g *guard.Guard, file string) (rejected bool, err error) {
 	q, err := c.query(file)
+	if info, statErr := os.Stat(file); err != nil && statErr == nil && info.IsDir() {
+		err = errors.New("is a directory") // whose name says no kind
+	}
 	if err != nil {
 		return false, &exitError{code: exitUsage, err: fmt.Errorf("%s: %w", clean(file), err)}
 	}
@@ -149,6 +157,12 @@ func aBatch(file string, body []byte) bool {
 type checkedLine struct {
 	File string `json:"file"`
 	batchLine
+}
+
+// hasDialect reports whether the file's query may have a dialect.
+func (c *guardCheckCmd) hasDialect(file string) bool {
+	q, err := c.query(file)
+	return err != nil || q.Kind == guard.SQL || q.Kind == guard.Regex // what is wrong is said in its turn
 }
 
 // query is what flags and the file's name say of it.

@@ -113,6 +113,9 @@ func (c *guardCheckCmd) batch(s *session, g *guard.Guard) error {
 		err = <-read
 		wg.Wait()
 	}
+	if _, told := errors.AsType[*exitError](err); told { // with the file's name
+		return err
+	}
 	if err != nil {
 		return fmt.Errorf("judge %s: %w", clean(c.Batch), err)
 	}
@@ -245,15 +248,27 @@ func (t *batchSum) add(j *batchJob) {
 
 // tell says in a line what became of a batch, and how fast.
 func (t *batchSum) tell(s *session, took time.Duration) error {
-	s.say("%d queries in %s, %.0f a second: %d accepted, %d reported, %d capped, %d rejected",
-		t.queries, took.Round(time.Millisecond), float64(t.queries)/max(took.Seconds(), 1e-9), t.accepted, t.reported, t.capped, t.refused)
+	unread := ""
+	if t.unread > 0 {
+		unread = fmt.Sprintf(", %d unread", t.unread)
+	}
+	s.say("%s in %s, %.0f a second: %d accepted, %d reported, %d capped, %d rejected%s", count(int64(t.queries), "query", "queries"),
+		took.Round(time.Millisecond), float64(t.queries)/max(took.Seconds(), 1e-9), t.accepted, t.reported, t.capped, t.refused, unread)
 	switch t.unread {
 	case 0:
 		return nil
 	case t.queries:
-		return exitf(exitUsage, "none of %d lines could be read", t.queries)
+		return exitf(exitUsage, "%s could be read", noneOf(int64(t.queries)))
 	}
 	return exitf(exitPartly, "%d of %d lines could not be read", t.unread, t.queries)
+}
+
+// noneOf is the subject of what holds for no line.
+func noneOf(lines int64) string {
+	if lines == 1 {
+		return "not one line"
+	}
+	return fmt.Sprintf("none of %d lines", lines)
 }
 
 // answer judges one line. One that cannot be read is rejected: nobody knows what

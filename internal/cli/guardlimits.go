@@ -46,7 +46,7 @@ func (c *guardLimitsCmd) Run(s *session) error {
 	if c.Set != "" {
 		done, err := api.PutGuardLimits(s, c.Route, adminapi.PutGuardLimits{Text: text, Note: c.Note, Base: c.Base})
 		if err != nil {
-			return invalidThere(err, "limits", c.Set)
+			return invalidThere(err, limitsText, c.Set)
 		}
 		return s.changed(done)
 	}

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/guard"
@@ -28,6 +30,10 @@ func (c *guardReplayCmd) Run(s *session) error {
 	if err := twice(append([]string{c.Limits, c.Against, c.Hints}, c.Logs...)...); err != nil {
 		return err
 	}
+	o, err := c.options()
+	if err != nil {
+		return err
+	}
 	limits, err := c.classed(s)
 	if err != nil {
 		return err
@@ -43,18 +49,18 @@ func (c *guardReplayCmd) Run(s *session) error {
 		return err
 	}
 	for _, log := range c.Logs {
-		if err := c.read(s, log, replayer); err != nil {
+		if err := c.read(s, log, o, replayer); err != nil {
 			return fmt.Errorf("replay: %w", err)
 		}
 	}
 	r := replayer.Report()
 	if r.Queries == 0 && r.Unread > 0 {
-		err := exitf(exitUsage, "none of %d lines holds a query: line %d: %s", r.Unread, r.Faults[0].Line, clean(r.Faults[0].Reason))
+		err := exitf(exitUsage, "%s holds a query: line %d: %s", noneOf(r.Unread), r.Faults[0].Line, clean(r.Faults[0].Reason))
 		return hinted(err, "bezoar guard replay --help says what lines look like")
 	}
-	r.Callers = r.Callers[:min(len(r.Callers), max(c.Callers, 0))]
-	r.Shapes = r.Shapes[:min(len(r.Shapes), max(c.Shapes, 0))]
-	r.Examples = r.Examples[:min(len(r.Examples), max(c.Examples, 0))]
+	r.Callers = r.Callers[:min(len(r.Callers), c.Callers)]
+	r.Shapes = r.Shapes[:min(len(r.Shapes), c.Shapes)]
+	r.Examples = r.Examples[:min(len(r.Examples), c.Examples)]
 	if s.json {
 		return s.out.json(r)
 	}
@@ -62,33 +68,42 @@ func (c *guardReplayCmd) Run(s *session) error {
 	return nil
 }
 
+// options are what the flags say of the logs.
 func (c *guardReplayCmd) options() (o querylog.Options, err error) {
 	if c.Format != "" {
 		if o.Format, err = querylog.ParseFormat(c.Format); err != nil {
-			return o, exitf(exitUsage, "%v", err)
+			return o, exitf(exitUsage, "--format: %w", err)
 		}
 	}
 	if c.Kind != "" {
-		if o.Kind, err = guard.ParseKind(c.Kind); err != nil {
-			return o, exitf(exitUsage, "%v", err)
+		o.Kind, err = guard.ParseKind(strings.ToLower(c.Kind))
+		if err == nil && o.Kind == guard.Regex {
+			err = errors.New("requests of access logs ask no regex: use elasticsearch, opensearch, sql or graphql")
+		}
+		if err != nil {
+			return o, exitf(exitUsage, "--kind: %w", err)
+		}
+	}
+	for _, n := range []struct {
+		flag string
+		rows int
+	}{{"callers", c.Callers}, {"shapes", c.Shapes}, {"examples", c.Examples}} {
+		if n.rows < 0 {
+			return o, exitf(exitUsage, "--%s %d: want 0 or more", n.flag, n.rows)
 		}
 	}
 	return o, nil
 }
 
 // read judges the queries of one log: each may have a form of its own.
-func (c *guardReplayCmd) read(s *session, log string, to *guard.Replayer) error {
-	o, err := c.options()
-	if err != nil {
-		return err
-	}
+func (c *guardReplayCmd) read(s *session, log string, o querylog.Options, to *guard.Replayer) error {
 	lines, err := openLines(s, []string{log})
 	if err != nil {
 		return err
 	}
 	in, done := lines.watched()
 	defer done()
-	return querylog.Read(in, o, func(line int, rec *guard.Record, err error) error {
+	err = querylog.Read(in, o, func(line int, rec *guard.Record, err error) error {
 		if err != nil {
 			to.Unread(log, line, err)
 			return nil
@@ -96,10 +111,14 @@ func (c *guardReplayCmd) read(s *session, log string, to *guard.Replayer) error 
 		to.Add(log, line, rec)
 		return nil
 	})
+	if _, told := errors.AsType[*exitError](err); err == nil || told || s.Err() != nil {
+		return err
+	}
+	return exitf(exitUsage, "%s: %w", clean(log), err)
 }
 
 func writeReplay(p *printer, r guard.Replay, many bool) {
-	p.printf("%s\n", p.paint(bold, fmt.Sprintf("this would have rejected %d of %d queries", r.Rejected, r.Queries)))
+	p.printf("%s\n", p.paint(bold, fmt.Sprintf("this would have rejected %d of %s", r.Rejected, count(r.Queries, "query", "queries"))))
 	if r.Capped+r.Reported > 0 {
 		p.printf("  and capped %d, reported %d\n", r.Capped, r.Reported)
 	}

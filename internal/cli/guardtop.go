@@ -160,7 +160,7 @@ func writeGuard(p *printer, g *adminapi.Guard, overrides []live.Override, now ti
 	}
 	writeHints(p, g, now)
 	t := g.Total
-	p.printf("%d queries: %d accepted, %d reported, %d capped, %d rejected; %s units", t.Checked, t.Accepted, t.Reported, t.Capped, t.Rejected, unitsText(t.Cost))
+	p.printf("%s: %d accepted, %d reported, %d capped, %d rejected; %s units", count(t.Checked, "query", "queries"), t.Accepted, t.Reported, t.Capped, t.Rejected, unitsText(t.Cost))
 	if j := g.Judging; j.Queries > 0 {
 		p.printf("; judged in %v on average", brief(j.Took/time.Duration(j.Queries)))
 	}
@@ -188,7 +188,7 @@ func writeHints(p *printer, g *adminapi.Guard, now time.Time) {
 		if h.Source == guard.Static.String() && g.HintsFile != "" {
 			source = g.HintsFile
 		}
-		parts = append(parts, fmt.Sprintf("%s %s (%s, %s)", clean(source), age, some(h.Indices, "index", "indices"), some(h.Fields, "field", "fields")))
+		parts = append(parts, fmt.Sprintf("%s %s (%s, %s)", clean(source), age, count(int64(h.Indices), "index", "indices"), count(int64(h.Fields), "field", "fields")))
 	}
 	if len(parts) > 0 {
 		p.printf("hints: %s\n", strings.Join(parts, ", "))
@@ -196,14 +196,6 @@ func writeHints(p *printer, g *adminapi.Guard, now time.Time) {
 	if g.Poll != nil && g.Poll.Error != "" {
 		p.printf("%s: the backend does not tell hints, %s in a row: %s\n", p.paint(red, "hints"), count(int64(g.Poll.Failures), "failure", "failures"), clean(g.Poll.Error))
 	}
-}
-
-// some is a number of things.
-func some(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
 }
 
 // unitsText writes a cost with as many digits as say something.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,6 +53,7 @@ func Main(ctx context.Context, p Process) int {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
+	args = spelled(args)
 	parsed, err := parse(parser, args)
 	if exited {
 		return exitOK
@@ -105,7 +107,28 @@ func usageError(err error, args []string) error {
 	if len(words) > 0 && (words[0] == "run" || words[0] == "sift") && strings.HasPrefix(err.Error(), "unknown flag") {
 		hint = "flags of the command to run belong behind --: bezoar " + words[0] + " -- CMD ARGS"
 	}
+	if text := err.Error(); strings.Contains(text, noChoice) { // a flag that may be left out
+		err = errors.New(strings.Replace(text, noChoice, "must be one of ", 1))
+	}
 	return &exitError{code: exitUsage, err: err, hint: hint}
+}
+
+// noChoice is what the parser says of a flag's values when one of them is none.
+const noChoice = `must be one of "",`
+
+// spelled puts --help behind the words of "help COMMAND", as other tools know it.
+func spelled(args []string) []string {
+	if args[0] != "help" {
+		return args
+	}
+	words := args[1:]
+	for i, a := range words {
+		if strings.HasPrefix(a, "-") {
+			words = words[:i]
+			break
+		}
+	}
+	return append(slices.Clone(words), "--help")
 }
 
 // say writes a message for people.
