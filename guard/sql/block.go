@@ -14,17 +14,20 @@ type block struct {
 	all   int // relations, also those beyond maxRelations
 	light int // of them: functions, lists and what is made of those
 
-	selects bool    // a condition that an index can serve narrows it down
-	key     bool    // down to one row
-	share   float64 // of the rows that its equalities leave, by what is known
-	chosen  bool    // an equality was among them
-	joined  bool    // an inner join has a condition
-	joining int     // the first relation of the side that is being joined
-	loose   int     // equalities between columns that no alias assigns to a table
-	hold    int     // within alternatives: what they join is kept aside
-	named   int     // columns, placeholders and queries that conditions name
-	below   float64 // the least number that a column stays below
-	self    int     // the part of WITH RECURSIVE that this one is in and reads, from 1; 0 when it is none
+	selects  bool    // a condition that an index can serve narrows it down
+	key      bool    // down to one row
+	share    float64 // of the rows that its equalities leave, by what is known
+	chosen   bool    // an equality was among them
+	joined   bool    // an inner join has a condition
+	joining  int     // the first relation of the side that is being joined
+	loose    int     // equalities between columns that no alias assigns to a table
+	writes   bool    // it is that of a statement that writes
+	vague    bool    // a condition names a column without an alias, or holds a query
+	hold     int     // within alternatives: what they join is kept aside
+	negative bool    // within a condition that does not hold
+	named    int     // columns, placeholders and queries that conditions name
+	below    float64 // the least number that a column stays below
+	self     int     // the part of WITH RECURSIVE that this one is in and reads, from 1; 0 when it is none
 
 	constant bool // the WHERE says the same for every row
 
@@ -162,6 +165,9 @@ func (r *Reader) selectBlock(i, j int) shape {
 	s.single = s.single || b.all == 0 && !r.makesRows(c) || aggregate && c.group < 0 || b.key && b.all == 1
 	s.whole = c.from >= 0 && (!b.where || b.truth == always) && !aggregate && c.group < 0 && distinct < 0 && b.all > 0 && math.IsInf(s.limit, 1)
 	s.at, s.docs = c.from, r.docs(&b)
+	if b.all == 1 && c.group < 0 && c.having < 0 && (!b.where || b.truth == always) {
+		r.unasked(&b, &s, items, aggregate)
+	}
 	if s.whole && r.onlyNamed(&b) {
 		s.whole = false
 	}
@@ -174,6 +180,25 @@ func (r *Reader) selectBlock(i, j int) shape {
 	}
 	r.depth--
 	return s
+}
+
+// unasked notes what a query of one table without a condition gives back.
+func (r *Reader) unasked(b *block, s *shape, items int, aggregate bool) {
+	rel, list := &r.relations[b.base], r.items[items:]
+	if len(list) != 1 || rel.derived && rel.every == 0 {
+		return
+	}
+	item := list[0]
+	n := item.to - item.from
+	const longest = 4 // tokens of count(*): more may name a column of a query around it
+	s.unasked = n == 1 || aggregate && n <= longest
+	if aggregate || n != 1 && (n != 3 || r.kindAt(item.from+1) != dot) {
+		return
+	}
+	s.every, s.item = rel.name, r.hash(item.to-1)
+	if rel.derived {
+		s.every = rel.every
+	}
 }
 
 // makesRows says whether a SELECT without tables gives more than one row.

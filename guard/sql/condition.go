@@ -87,45 +87,6 @@ func (r *Reader) or(i, j int) int {
 	return j
 }
 
-// manyAlternatives is where a chain of OR is as good as a list.
-const manyAlternatives = 100
-
-// alternatives reads a OR b OR c. What joins tables joins them only if every
-// alternative does.
-func (r *Reader) alternatives(b *block, i, j, or int, on bool) verdict {
-	mark := len(r.edges)
-	joins := true
-	v := verdict{truth: never, selects: true, chosen: true}
-	b.hold++
-	n, start := 0, i
-	for ; i < j; n++ {
-		arm := len(r.edges)
-		a := r.conjunction(b, i, or, on)
-		joins = joins && len(r.edges) > arm
-		if n > 0 {
-			r.edges = r.edges[:min(arm, len(r.edges))]
-		}
-		v.selects, v.chosen = v.selects && a.selects, v.chosen && a.chosen
-		switch {
-		case a.truth == always:
-			v.truth = always
-		case a.truth == depends && v.truth == never:
-			v.truth = depends
-		}
-		i = or + 1
-		or = r.or(i, j)
-	}
-	b.hold--
-	if n > manyAlternatives {
-		r.measureList(b, float64(n), start, "OR")
-	}
-	if !joins {
-		r.edges = r.edges[:mark]
-	}
-	r.release(b, mark)
-	return v
-}
-
 // conjunction reads a AND b AND c.
 func (r *Reader) conjunction(b *block, i, j int, on bool) verdict {
 	v := verdict{truth: always}
@@ -181,12 +142,7 @@ func (r *Reader) factor(b *block, i, j int, on bool) verdict {
 	case i >= j:
 		return verdict{}
 	case not && grouped:
-		mark := len(r.edges)
-		b.hold++
-		v := r.condition(b, i+1, j-1, on)
-		b.hold--
-		r.edges = r.edges[:mark]
-		return verdict{truth: v.truth.not()}
+		return r.denies(b, i+1, j-1, on)
 	case grouped:
 		return r.condition(b, i+1, j-1, on)
 	}
@@ -195,4 +151,16 @@ func (r *Reader) factor(b *block, i, j int, on bool) verdict {
 		v = verdict{truth: v.truth.not()}
 	}
 	return v
+}
+
+// denies reads a condition that does not hold: NOT (…).
+func (r *Reader) denies(b *block, i, j int, on bool) verdict {
+	edges, nulls := len(r.edges), len(r.nulls)
+	b.hold++
+	b.negative = !b.negative
+	v := r.condition(b, i, j, on)
+	b.negative = !b.negative
+	b.hold--
+	r.edges, r.nulls = r.edges[:edges], r.nulls[:nulls]
+	return verdict{truth: v.truth.not()}
 }

@@ -18,6 +18,7 @@ func (r *Reader) reach(first, qualifier int) {
 	h := r.hash(qualifier)
 	for i := first - 1; i >= max(0, first-maxOuter); i-- {
 		if rel := &r.relations[i]; rel.alias == h || rel.name == h {
+			rel.named = true
 			if !slices.Contains(r.reached[max(0, len(r.reached)-sameReach):], int32(i)) {
 				r.reached = append(r.reached, int32(i))
 			}

@@ -12,6 +12,9 @@ func (r *Reader) equal(b *block, left, right *operand, on bool) verdict {
 		}
 	}
 	r.connect(b, left, right)
+	if r.sameRow(b, left, right) {
+		return verdict{truth: always}
+	}
 	r.wrapped(b, left, right, "=")
 	n := r.anyOf(b, right)
 	switch {
@@ -46,6 +49,9 @@ func (r *Reader) choose(b *block, column *operand, n float64, on bool) (selects,
 	if b.hold > 0 {
 		return true, true
 	}
+	if column.relation >= 0 && n <= fewLooked && (r.keyName(column.column) || r.calledName(column.column)) {
+		r.relations[b.base+column.relation].looked = true
+	}
 	if card > 0 {
 		b.share *= min(1, n/card)
 	} else {
@@ -58,6 +64,19 @@ func (r *Reader) choose(b *block, column *operand, n float64, on bool) (selects,
 		r.pin(b, column.relation)
 	}
 	return true, true
+}
+
+// fewLooked is how many names a condition may ask for and still find few rows.
+const fewLooked = 100
+
+// calledName says whether a column is called as what people tell things apart by.
+func (r *Reader) calledName(column int) bool {
+	t := r.tok(column)
+	name := r.text[t.start:t.end]
+	if t.kind == quoted {
+		name = inside(name)
+	}
+	return foldEqual(name, "name") || foldEqual(name, "email") || foldEqual(name, "login") || foldEqual(name, "username")
 }
 
 // keyName says whether a column is called as keys are.

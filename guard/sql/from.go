@@ -13,6 +13,9 @@ type relation struct {
 	derived     bool    // a query, a function or a part of WITH
 	groups      bool    // its rows are groups, or values of which each is there once
 	narrow      bool    // a query that an index, or its LIMIT, leaves few rows
+	looked      bool    // a few of its rows are found by a name
+	named       bool    // a condition names it
+	every       uint64  // of a query: the table of which it gives back every row; its hash
 	ranges      int8    // one-sided conditions that bound it by another
 	ranged      int16   // which one
 	made        float64 // rows that a function makes out of nothing, as far as is known
@@ -26,6 +29,7 @@ func (rel *relation) standFor(s shape) {
 	rel.derived = true
 	rel.made = min(s.rows, s.limit)
 	rel.free = (s.single || s.light) && rel.made <= fewRows
+	rel.every = s.every
 	rel.groups, rel.narrow = s.groups || s.values, s.narrow || s.limit <= fewRows
 }
 
@@ -291,6 +295,9 @@ func (r *Reader) join(b *block, rel relation, kind joinKind, natural bool) {
 	rel.group = int16(n)
 	rel.ranged = -1
 	r.relations = append(r.relations, rel)
+	if n > 0 && natural {
+		r.relations[b.base+n-1].named, r.relations[b.base+n].named = true, true
+	}
 	if n > 0 && (natural || kind == byLateral || rel.derived && rel.name != 0 && rel.made <= 1 && r.kindAt(rel.at+1) == openParen) {
 		r.link(b, n-1, n)
 	}
@@ -304,6 +311,7 @@ func (r *Reader) joinCondition(b *block, i, j int, kind joinKind) int {
 	case r.wordAt(i) == wUsing && r.kindAt(i+1) == openParen:
 		if n := len(r.relations) - b.base; n > 1 {
 			r.link(b, n-2, n-1)
+			r.relations[b.base+n-2].named, r.relations[b.base+n-1].named = true, true
 			b.joined = b.joined || kind != byOuter
 		}
 		return r.alias(r.skip(i+1), j, nil)

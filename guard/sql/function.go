@@ -48,9 +48,8 @@ func (r *Reader) call(k int) sortOf {
 	name := r.text[t.start:t.end]
 	if t.kind == quoted {
 		name = inside(name)
-		if r.text[t.start]|0x20 == 'u' { // U&"…": escapes may spell anything
-			r.unreadable(k, "a function whose name is written in escapes")
-			return ordinary
+		if r.escaped(k) { // escapes may spell anything
+			name = r.unicode(name)
 		}
 	}
 	s := r.functionSort(name)
@@ -58,6 +57,12 @@ func (r *Reader) call(k int) sortOf {
 		r.denied(k, "")
 	}
 	return s
+}
+
+// escaped says whether token k is a name in escapes, as U&"…".
+func (r *Reader) escaped(k int) bool {
+	t := r.tok(k)
+	return t.kind == quoted && r.text[t.start]|0x20 == 'u'
 }
 
 func (r *Reader) functionSort(name []byte) sortOf {

@@ -149,8 +149,11 @@ func (r *Reader) arithmetic(s span) (float64, bool) {
 	for s.to-s.from >= 2 && r.kindAt(s.from) == openParen && r.skip(s.from) == s.to {
 		s.from, s.to = s.from+1, s.to-1
 	}
-	sum, product, sign := 0.0, 1.0, 1.0
-	divide, have := false, false
+	if v, ok := r.shifted(s); ok {
+		return v, true
+	}
+	sum, product, sign, factor := 0.0, 1.0, 1.0, 1.0
+	divide, power, have := false, false, false
 	for k := s.from; k < s.to; k++ {
 		switch t := r.tok(k); {
 		case have && t.word == oCast:
@@ -159,6 +162,8 @@ func (r *Reader) arithmetic(s span) (float64, bool) {
 			have, divide = false, false
 		case have && t.kind == operator && r.text[t.start] == '/' && t.end == t.start+1:
 			have, divide = false, true
+		case have && t.kind == operator && r.text[t.start] == '^' && t.end == t.start+1 && r.dialect.kind == postgres:
+			have, power = false, true
 		case have && t.word == oMinus:
 			sum += sign * product
 			sign, product, have, divide = signOf(r.text[t.start]), 1, false, false
@@ -172,14 +177,29 @@ func (r *Reader) arithmetic(s span) (float64, bool) {
 				return 0, false
 			}
 			have = true
-			if divide {
+			switch {
+			case power:
+				product /= factor
+				v = math.Pow(factor, v)
+			case divide:
 				v = 1 / v
 			}
+			factor, power = v, false
 			product *= v
 		}
 	}
 	v := sum + sign*product
 	return v, have && !math.IsNaN(v)
+}
+
+// shifted is the value of 1 << 30.
+func (r *Reader) shifted(s span) (float64, bool) {
+	if t := r.tok(s.from + 1); s.to != s.from+3 || t.kind != operator || string(r.text[t.start:t.end]) != "<<" {
+		return 0, false
+	}
+	x, okx := r.numberAt(s.from)
+	n, okn := r.numberAt(s.from + 2)
+	return math.Ldexp(x, int(max(0, min(n, 64)))), okx && okn
 }
 
 func signOf(c byte) float64 {
@@ -258,10 +278,27 @@ func (r *Reader) recurs(b *block, i int) {
 	case !math.IsInf(b.below, 1):
 		n.made = max(n.made, b.below)
 	case !b.where || b.truth == always:
-		if r.wordAt(i-1) == wAll { // UNION without ALL ends where nothing new comes
+		if r.wordAt(i-1) == wAll || r.grows(i) { // UNION without ALL ends where nothing new comes
 			n.made = math.Inf(1)
 		}
 	}
+}
+
+// grows says whether the SELECT at i gives back something new each time: a sum
+// that nothing wraps around.
+func (r *Reader) grows(i int) bool {
+	plus := false
+	for k := i + 1; k < len(r.tokens); k++ {
+		switch t := r.tokens[k]; {
+		case t.word == wFrom:
+			return plus
+		case t.word == oMinus && r.text[t.start] == '+', t.word == oConcat:
+			plus = true
+		case t.kind == operator && t.word != oCast, t.kind == openParen, t.word == wCase:
+			return false
+		}
+	}
+	return false
 }
 
 // counters measures the recursions among the parts of WITH from mark on. A query

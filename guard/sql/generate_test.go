@@ -19,6 +19,9 @@ func TestGenerated(t *testing.T) {
 		{text: "SELECT * FROM generate_series(10, 1, -1) g", want: 10},
 		{text: "SELECT * FROM generate_series(1, 1000 * 1000 * 1000)", want: 1e9},
 		{text: "SELECT * FROM generate_series(2 - 1, 6 + 4 / 2)", want: 8},
+		{text: "SELECT * FROM generate_series(1, 10^9 - 1)", want: 1e9 - 1},
+		{text: "SELECT * FROM generate_series(1, 2 * 10^3)", want: 2000},
+		{text: "SELECT repeat('x', 1 << 30)", want: 1 << 30},
 		{text: "SELECT * FROM generate_series($1, $2)", want: 0},
 		{text: "SELECT * FROM generate_series($1, $2)", want: 2e8, args: []any{1, int64(2e8)}},
 		{text: "SELECT * FROM generate_series(1, t.n) g, t", want: 0},
@@ -47,6 +50,8 @@ func TestGenerated(t *testing.T) {
 		{text: "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r LIMIT 5", want: math.Inf(1)},
 		{text: "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r LIMIT 50) SELECT count(*) FROM r", want: 0},
 		{text: "WITH RECURSIVE r(n) AS (SELECT 1 UNION SELECT n % 3 FROM r) SELECT * FROM r", want: 0},
+		{text: "WITH RECURSIVE r(n) AS (SELECT 1 UNION SELECT (n + 1) % 3 FROM r) SELECT * FROM r", want: 0},
+		{text: "WITH RECURSIVE r(n) AS (SELECT 1 UNION SELECT n + 1 FROM r) SELECT * FROM r", want: math.Inf(1)},
 		{text: "WITH RECURSIVE r AS (SELECT id FROM t UNION ALL SELECT t.id FROM t, r WHERE t.up = r.id) SELECT * FROM r", want: 0},
 		{text: "WITH RECURSIVE r(d) AS (SELECT '2026-01-01'::date UNION ALL SELECT d + 1 FROM r WHERE d < '2026-12-31') SELECT d FROM r", want: 0},
 	} {

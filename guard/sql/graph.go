@@ -13,8 +13,12 @@ const (
 	outerRelation   = -2
 )
 
-// edge joins two relations of a block, or something that is not known.
-type edge struct{ a, b int16 }
+// edge joins two relations of a block, or something that is not known. left and
+// right are tokens of the columns that do; -1 where that is not told.
+type edge struct {
+	a, b        int16
+	left, right int32
+}
 
 // relationOf is the relation of the block that a column belongs to. qualifier is
 // a token, -1 without.
@@ -54,12 +58,15 @@ func (r *Reader) root(b *block, i int) int {
 }
 
 // link joins two relations, or remembers it while an alternative is read.
-func (r *Reader) link(b *block, x, y int) {
+func (r *Reader) link(b *block, x, y int) { r.linkBy(b, x, y, -1, -1) }
+
+// linkBy is link by two columns.
+func (r *Reader) linkBy(b *block, x, y, left, right int) {
 	if x == y && x >= 0 || x == outerRelation || y == outerRelation {
 		return
 	}
 	if b.hold > 0 {
-		r.edges = append(r.edges, edge{int16(x), int16(y)})
+		r.edges = append(r.edges, edge{int16(x), int16(y), int32(left), int32(right)})
 		return
 	}
 	if x < 0 || y < 0 {
@@ -123,10 +130,27 @@ func (r *Reader) groups(b *block) int {
 		return min(n, 1)
 	}
 	n = max(min(n, 1), n-b.loose)
-	if n == 2 && r.catalogs(b) {
+	if n == 2 && r.catalogs(b) || n > 1 && r.lookedUp(b) {
 		return 1
 	}
 	return n
+}
+
+// lookedUp says whether of each group of relations a few are found by name: then
+// a few meet a few.
+func (r *Reader) lookedUp(b *block) bool {
+	var found [maxRelations]bool
+	for i, rel := range r.relations[b.base:] {
+		if rel.looked {
+			found[r.root(b, i)] = true
+		}
+	}
+	for i, rel := range r.relations[b.base:] {
+		if !rel.free && !found[r.root(b, i)] {
+			return false
+		}
+	}
+	return true
 }
 
 // groupsText names the groups.

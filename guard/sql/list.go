@@ -9,27 +9,33 @@ func (r *Reader) anyOf(b *block, right *operand) float64 {
 	if w := r.wordAt(k); w != wAny && w != wAll || r.kindAt(k+1) != openParen {
 		return 1
 	}
-	n, in := 1, k+2
-	switch r.kindAt(in) {
-	case bare:
-		if r.wordAt(in) == wArray && r.kindAt(in+1) == openBrack {
-			n = r.list(in+2, r.skip(in+1)-1)
-		}
-	case text:
-		if l, ok := arrayLength(inside(r.bytes(in))); ok {
-			n = l
-		}
-	case param:
-		if v, ok := r.bound(in); ok {
-			if l, ok := lengthOf(v); ok {
-				n = l
-			}
-		}
-	}
+	n := r.members(k + 2)
 	if n > 1 {
 		r.measureList(b, float64(n), k, "ANY")
 	}
 	return float64(n)
+}
+
+// members is how many values ARRAY[…], '{…}' or a bound array at k holds; 1 when
+// it is none, or not known.
+func (r *Reader) members(k int) int {
+	switch r.kindAt(k) {
+	case bare:
+		if r.wordAt(k) == wArray && r.kindAt(k+1) == openBrack {
+			return r.list(k+2, r.skip(k+1)-1)
+		}
+	case text:
+		if n, ok := arrayLength(inside(r.bytes(k))); ok {
+			return n
+		}
+	case param:
+		if v, ok := r.bound(k); ok {
+			if n, ok := lengthOf(v); ok {
+				return n
+			}
+		}
+	}
+	return 1
 }
 
 // in reads a IN (list) and a IN (query).
@@ -45,16 +51,24 @@ func (r *Reader) in(b *block, c comparison, left, right *operand) verdict {
 				n = float64(l)
 			}
 		}
+	} else if r.wordIs(i+2, "unnest") && r.kindAt(i+3) == openParen { // IN (SELECT unnest(…))
+		n = float64(r.members(i + 4))
 	}
 	if n > 1 {
 		r.measureList(b, n, c.at, "IN")
 	}
+	if listed && left.columns == 1 {
+		r.listed = listing{span{left.from, right.to}, left.column, n}
+	}
 	if listed && left.constant() && left.single() && right.constant() {
-		return verdict{truth: r.listed(left.from, i+1, r.skip(i)-1, c.not)}
+		return verdict{truth: r.inList(left.from, i+1, r.skip(i)-1, c.not)}
 	}
 	r.connect(b, left, right)
 	if c.not {
 		return verdict{}
+	}
+	if right.query && r.holdsQuery(i) && r.skip(i) == right.to && r.ownRows(b, left, r.every, r.item) {
+		return verdict{truth: always}
 	}
 	r.wrapped(b, left, &operand{value: true, column: -1}, "IN")
 	v := verdict{}
@@ -70,8 +84,8 @@ func (r *Reader) in(b *block, c comparison, left, right *operand) verdict {
 	return v
 }
 
-// listed says whether a constant is in a list of constants.
-func (r *Reader) listed(at, i, j int, not bool) truth {
+// inList says whether a constant is in a list of constants.
+func (r *Reader) inList(at, i, j int, not bool) truth {
 	x := &operand{from: at, to: at + 1, value: true}
 	for k := i; k < j; k++ {
 		if r.sameConstant(x, &operand{from: k, to: k + 1, value: true}) == always {

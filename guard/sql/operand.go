@@ -18,6 +18,7 @@ type operand struct {
 	aggregate bool // an aggregate over the block
 	call      int  // token of the first function; -1
 	regex     int  // token of the first function that matches an expression; -1
+	apart     bool // an operator that is no arithmetic, as a distance, is in it
 	random    int  // token of a function that gives random values; -1
 }
 
@@ -32,6 +33,11 @@ func (e *operand) constant() bool { return e.columns == 0 && !e.query }
 // index can be asked for it.
 func (e *operand) outside() bool {
 	return (e.value || e.query || e.call >= 0 || e.columns > 0) && !e.inner
+}
+
+// pairs says whether it is a function, or a distance, of two relations.
+func (e *operand) pairs() bool {
+	return e.columns > 1 && e.relation >= 0 && e.second >= 0 && (e.call >= 0 || e.apart)
 }
 
 // quotedAlone says whether it is one name in double quotes.
@@ -66,8 +72,12 @@ func (r *Reader) scanTo(e *operand, i, j int, b *block) {
 			if r.holdsQuery(k) {
 				s := r.query(k+1, r.skip(k)-1, false)
 				if b != nil && !s.fixed {
-					b.named++
+					b.vague = true
+					if !s.unasked {
+						b.named++
+					}
 				}
+				r.every, r.item = s.every, s.item
 				e.query, plain, after = true, false, true
 				k = r.skip(k)
 				continue
@@ -86,10 +96,15 @@ func (r *Reader) scanTo(e *operand, i, j int, b *block) {
 			}
 		case operator:
 			plain = false
-			if t.word == oCast {
+			switch t.word {
+			case oCast:
 				k = r.typeName(k+1, j)
 				after = true
 				continue
+			case oLike:
+				r.likeWithin(e, k, j, b)
+			case oOther, oHolds:
+				e.apart = e.apart || t.end-t.start > 1
 			}
 			after = t.word == oStar && !after
 		case bare, quoted:
@@ -139,6 +154,9 @@ func (r *Reader) scanWord(e *operand, k, j int, after bool, b *block) (next int,
 	t := &r.tokens[k]
 	switch t.word {
 	case none:
+	case wLike, wSimilar:
+		r.likeWithin(e, k, j, b)
+		return k + 1, false, false
 	case wNull, wTrue, wFalse, wNow:
 		e.value = true
 		return k + 1, true, false
@@ -179,6 +197,9 @@ func (r *Reader) scanWord(e *operand, k, j int, after bool, b *block) (next int,
 	case last+1 < j && r.tokens[last+1].kind == openParen && !after:
 		r.note(e, last)
 		return last + 1, false, false
+	case r.escaped(last) && r.wordIs(last+1, "uescape") && r.kindAt(last+3) == openParen:
+		r.denied(last, "a function whose name is in escapes")
+		return last + 3, false, false
 	case after: // a type, a unit, an alias
 		return last + 1, true, false
 	case last+1 < j && r.tokens[last+1].kind == text: // DATE '2026-01-01'
@@ -216,8 +237,13 @@ func (r *Reader) column(e *operand, qualifier, column int, b *block) {
 		if rel == unknownRelation {
 			rel = r.wholeRow(b, column)
 		}
-		if rel == outerRelation {
+		switch {
+		case rel == outerRelation:
 			r.reach(b.base, qualifier)
+		case rel == unknownRelation:
+			b.vague = true
+		default:
+			r.relations[b.base+rel].named = true
 		}
 	}
 	if rel != outerRelation {
@@ -246,7 +272,7 @@ func (r *Reader) wholeRow(b *block, column int) int {
 // connect says that a condition is about all the relations of two operands.
 func (r *Reader) connect(b *block, x, y *operand) {
 	have := false
-	last := 0
+	last, column := 0, -1
 	for _, e := range [...]*operand{x, y} {
 		if e.columns == 0 {
 			continue
@@ -255,10 +281,14 @@ func (r *Reader) connect(b *block, x, y *operand) {
 			if rel == outerRelation || n == 1 && e.columns < 2 {
 				continue
 			}
-			if have {
-				r.link(b, last, rel)
+			at := -1
+			if n == 0 {
+				at = e.column
 			}
-			have, last = true, rel
+			if have {
+				r.linkBy(b, last, rel, column, at)
+			}
+			have, last, column = true, rel, at
 		}
 	}
 }

@@ -1,8 +1,9 @@
 package sql
 
 import (
+	"bytes"
+
 	"github.com/bezoar-dev/bezoar/guard/cost"
-	"github.com/bezoar-dev/bezoar/guard/redos"
 )
 
 // wildcards is what is known of a LIKE pattern.
@@ -10,6 +11,7 @@ type wildcards struct {
 	runs    int  // of % that follow one another
 	leading bool // the first character may be anything
 	known   bool // its beginning is
+	ends    bool // the last character may be anything
 	only    bool // nothing but %
 	plain   bool // no wildcard at all
 }
@@ -17,7 +19,7 @@ type wildcards struct {
 // like reads a LIKE b and its relatives.
 func (r *Reader) like(b *block, c comparison, left, right *operand, negated bool) verdict {
 	r.connect(b, left, right)
-	not := c.not || negated
+	not := (c.not != negated) != b.negative
 	w := r.likePattern(right.from, right.to, c.word == wGlob)
 	if w.runs > 1 {
 		r.pending = append(r.pending, measured{
@@ -26,7 +28,7 @@ func (r *Reader) like(b *block, c comparison, left, right *operand, negated bool
 	}
 	switch {
 	case left.columns == 0 || left.aggregate:
-		if w.only && left.constant() && left.value {
+		if left.constant() && left.value && (w.only || w.plain && r.sameConstant(left, right) == always) {
 			return verdict{truth: truthOf(!c.not)}
 		}
 		return verdict{}
@@ -55,6 +57,30 @@ func (r *Reader) like(b *block, c comparison, left, right *operand, negated bool
 	return verdict{selects: left.bare && right.outside()}
 }
 
+// likeWithin reads the LIKE at token k of an expression that a condition is made
+// of, as in CASE WHEN name LIKE '%x' THEN …: no index serves it.
+func (r *Reader) likeWithin(e *operand, k, j int, b *block) {
+	if b == nil || e.columns == 0 {
+		return
+	}
+	end := k + 1
+	for end < j && r.kindAt(end) != comma && r.kindAt(end) != closeParen && !r.separates(end) {
+		end = r.skip(end)
+	}
+	w := r.likePattern(k+1, min(end, j), false)
+	if !w.leading || w.only {
+		return
+	}
+	m := measured{
+		predictor: cost.LeadingWildcard, at: span{e.from, min(end, j)}, value: 1, path: "LIKE",
+		why: "the pattern begins with a wildcard and no other condition selects rows: every row is read", written: r.kindAt(k+1) == text,
+	}
+	if (r.wordAt(k-1) == wNot) != b.negative || e.relation >= 0 && r.relations[b.base+e.relation].narrow {
+		m.predictor, m.why = cost.NonSargable, "the pattern begins with a wildcard: every row that is left is read"
+	}
+	r.pending = append(r.pending, m)
+}
+
 // likePattern looks through the pattern: its first part decides how it begins,
 // all parts are counted.
 func (r *Reader) likePattern(i, j int, glob bool) wildcards {
@@ -65,20 +91,20 @@ func (r *Reader) likePattern(i, j int, glob bool) wildcards {
 		if t.word == wEscape {
 			break
 		}
-		if t.kind == openParen && r.holdsQuery(k) {
-			begun, w.only = true, false
+		if t.kind == openParen && r.holdsQuery(k) && !(r.kindAt(k+2) == text && r.skip(k) == k+4) { // (SELECT '%x')
+			begun, w.only, w.ends = true, false, false
 			k = r.skip(k) - 1
 			continue
 		}
 		switch t.kind {
 		case text, param, quoted:
 			if t.kind == quoted && r.text[t.start] != '"' {
-				begun, w.only = true, false // a column
+				begun, w.only, w.ends = true, false, false // a column
 				continue
 			}
 			b, ok := r.textAt(k)
 			if !ok {
-				begun, w.only, w.plain = true, false, false
+				begun, w.only, w.plain, w.ends = true, false, false, false
 				continue
 			}
 			if len(b) == 0 {
@@ -86,6 +112,7 @@ func (r *Reader) likePattern(i, j int, glob bool) wildcards {
 			}
 			p := countWildcards(b, glob)
 			w.runs += p.runs
+			w.ends = p.ends
 			if !begun {
 				w.known, w.leading, begun = true, p.leading, true
 			} else if w.leading && w.only && !p.only { // '%' || 'x'
@@ -98,20 +125,29 @@ func (r *Reader) likePattern(i, j int, glob bool) wildcards {
 		case number:
 			b, ok := r.hexNumber(k)
 			if !ok || begun {
-				begun, w.only = true, false
+				begun, w.only, w.ends = true, false, false
 				continue
 			}
 			p := countWildcards(b, glob)
 			w.runs += p.runs
-			w.known, w.leading, begun, w.only = true, p.leading, true, p.only
+			w.known, w.leading, begun, w.only, w.ends = true, p.leading, true, p.only, p.ends
 		case bare:
 			if r.kindAt(k+1) == text && r.text[t.start] == '_' { // _utf8mb4'…'
+				continue
+			}
+			if p, ok := r.patternCall(k, glob); ok && k < j {
+				w.runs += p.runs
+				if !begun {
+					w.known, w.leading, begun = p.known, p.leading, true
+				}
+				w.only, w.plain, w.ends = w.only && p.only, w.plain && p.plain, p.ends
+				k = r.skip(k+1) - 1
 				continue
 			}
 			if r.kindAt(k+1) == openParen || t.word != none || r.wordAt(k-1) == oCast || r.wordAt(k-1) == wAs {
 				continue // a function, a type: what is in it counts
 			}
-			begun, w.only = true, false // a column
+			begun, w.only, w.ends = true, false, false // a column
 		}
 	}
 	if !begun {
@@ -128,6 +164,7 @@ func countWildcards(p []byte, glob bool) wildcards {
 	}
 	w := wildcards{known: true, only: true, plain: true}
 	for i := 0; i < len(p); i++ {
+		w.ends = p[i] == many || p[i] == one
 		switch c := p[i]; {
 		case c == '\\' && !glob:
 			i++
@@ -148,203 +185,44 @@ func countWildcards(p []byte, glob bool) wildcards {
 	return w
 }
 
-// textAt is the text of a string or a bound placeholder, decoded as far as
-// wildcards need it.
-func (r *Reader) textAt(k int) ([]byte, bool) {
-	t := r.tok(k)
-	if t.kind == param {
-		v, ok := r.bound(k)
-		if !ok {
-			return nil, false
+// patternCall reads a call that makes a pattern other than by putting texts
+// behind one another.
+func (r *Reader) patternCall(k int, glob bool) (wildcards, bool) {
+	if r.kindAt(k+1) != openParen || r.skip(k+1) <= k+3 {
+		return wildcards{}, false
+	}
+	first, end := k+2, r.skip(k+1)-1
+	switch {
+	case r.wordIs(k, "reverse"):
+		w := r.likePattern(first, end, glob)
+		w.leading, w.ends = w.ends, w.leading
+		return w, true
+	case r.wordIs(k, "chr", "char", "nchar"):
+		r.room = r.room[:0]
+		for i := first; i < end && r.kindAt(i) == number; i += 2 { // CHAR(37, 120)
+			if v, ok := r.numberAt(i); ok && v < 0x80 {
+				r.room = append(r.room, byte(v))
+			}
 		}
-		room, ok := asText(r.room[:0], v)
-		r.room = room
-		return room, ok
+		return countWildcards(r.room, glob), len(r.room) > 0
+	case r.wordIs(k, "unhex") && r.kindAt(first) == text:
+		return countWildcards(r.hexText(inside(r.bytes(first))), glob), true
+	case r.wordIs(k, "replace") && end == first+5 && r.kindAt(first) == text && r.kindAt(first+2) == text && r.kindAt(first+4) == text:
+		return r.replacedPattern(inside(r.bytes(first)), inside(r.bytes(first+2)), inside(r.bytes(first+4)), glob), true
 	}
-	raw := r.text[t.start:t.end]
-	in := inside(raw)
-	switch raw[0] | 0x20 {
-	case 'e':
-		return r.unescape(in), true
-	case 'u':
-		return r.unicode(in), true
-	case 'x':
-		return r.hexText(in), true
-	}
-	return in, true // in MySQL \% stays as it is
+	return wildcards{}, false
 }
 
-// unescape decodes what could hide a wildcard in E'…': \x25, \45, \u0025.
-func (r *Reader) unescape(b []byte) []byte {
+// replacedPattern is what is known of replace('*x*', '*', '%').
+func (r *Reader) replacedPattern(s, old, with []byte, glob bool) wildcards {
 	r.room = r.room[:0]
-	for i := 0; i < len(b); i++ {
-		if b[i] != '\\' || i+1 >= len(b) {
-			r.room = append(r.room, b[i])
-			continue
+	for len(old) > 0 && len(r.room) < maxText {
+		before, after, ok := bytes.Cut(s, old)
+		r.room = append(r.room, before...)
+		if s = after; !ok {
+			break
 		}
-		i++
-		switch c := b[i]; {
-		case c == 'x' || c == 'u' || c == 'U':
-			v, n := 0, 0
-			for most := hexDigits(c); n < most && i+1+n < len(b); n++ {
-				d, ok := hexDigit(b[i+1+n])
-				if !ok {
-					break
-				}
-				v = v<<4 | int(d)
-			}
-			i += n
-			r.room = append(r.room, byte(min(v, 0xff)))
-		case c >= '0' && c <= '7':
-			v, n := 0, 0
-			for ; n < 3 && i+n < len(b) && b[i+n] >= '0' && b[i+n] <= '7'; n++ {
-				v = v<<3 | int(b[i+n]-'0')
-			}
-			i += n - 1
-			r.room = append(r.room, byte(v))
-		case c == '\\':
-			r.room = append(r.room, '\\')
-		default:
-			r.room = append(r.room, c)
-		}
+		r.room = append(r.room, with...)
 	}
-	return r.room
-}
-
-// hexDigits is how many hexadecimal digits an escape has at most.
-func hexDigits(c byte) int {
-	switch c {
-	case 'x':
-		return 2
-	case 'u':
-		return 4
-	}
-	return 8
-}
-
-// unicode decodes U&'\0025'.
-func (r *Reader) unicode(b []byte) []byte {
-	r.room = r.room[:0]
-	for i := 0; i < len(b); i++ {
-		v, n := 0, 0
-		if b[i] == '\\' {
-			for ; n < 4 && i+1+n < len(b); n++ {
-				d, ok := hexDigit(b[i+1+n])
-				if !ok {
-					break
-				}
-				v = v<<4 | int(d)
-			}
-		}
-		if n < 4 {
-			r.room = append(r.room, b[i])
-			continue
-		}
-		i += n
-		r.room = append(r.room, byte(min(v, 0xff)))
-	}
-	return r.room
-}
-
-// hexNumber is the text that 0x25 stands for in MySQL.
-func (r *Reader) hexNumber(k int) ([]byte, bool) {
-	b := r.bytes(k)
-	if r.dialect.kind == postgres || len(b) < 4 || b[0] != '0' || b[1]|0x20 != 'x' {
-		return nil, false
-	}
-	return r.hexText(b[2:]), true
-}
-
-// hexText decodes X'25'.
-func (r *Reader) hexText(b []byte) []byte {
-	r.room = r.room[:0]
-	for i := 0; i+1 < len(b); i += 2 {
-		h, _ := hexDigit(b[i])
-		l, _ := hexDigit(b[i+1])
-		r.room = append(r.room, h<<4|l)
-	}
-	return r.room
-}
-
-// regex reads a ~ b, a REGEXP b.
-func (r *Reader) regex(b *block, c comparison, left, right *operand) verdict {
-	r.connect(b, left, right)
-	r.regexCondition(span{left.from, right.to})
-	d := redos.Postgres
-	if c.word == wRegexp {
-		d = redos.MySQL
-		if r.dialect.pcre {
-			d = redos.PCRE
-		}
-		if r.dialect.kind == generic {
-			d = redos.RE2
-		}
-	}
-	if k := right.from; right.to > k && (r.kindAt(k) == text || r.kindAt(k) == param) {
-		r.analyse(k, d)
-	}
-	return verdict{}
-}
-
-func (r *Reader) regexCondition(at span) {
-	r.pending = append(r.pending, measured{
-		predictor: cost.Regex, at: at, value: 1, path: "WHERE", why: "an expression is matched against every row that is left", always: true,
-	})
-}
-
-// argumentPattern analyses the second argument of a function.
-func (r *Reader) argumentPattern(k int) {
-	end := r.skip(k+1) - 1
-	for i := k + 2; i < end; i = r.skip(i) {
-		if r.kindAt(i) != comma {
-			continue
-		}
-		d := redos.Postgres
-		switch {
-		case r.dialect.pcre:
-			d = redos.PCRE
-		case r.dialect.kind == mysql:
-			d = redos.MySQL
-		case r.dialect.kind == generic:
-			d = redos.RE2
-		}
-		if r.kindAt(i+1) == text || r.kindAt(i+1) == param {
-			r.analyse(i+1, d)
-		}
-		return
-	}
-}
-
-// analyse measures an expression: for an engine that backtracks how its time
-// grows, for an automaton how large it becomes.
-func (r *Reader) analyse(k int, d redos.Dialect) {
-	b, ok := r.textAt(k)
-	if !ok {
-		return
-	}
-	if r.patterns++; r.patterns > maxPatterns {
-		if r.patterns == maxPatterns+1 {
-			m := r.add(cost.RegexUnknown, 1, k, "regular expression")
-			if r.o.Explain {
-				m.Detail = format("only the first %d expressions of a text are analysed", maxPatterns)
-			}
-		}
-		return
-	}
-	m := r.add(cost.RegexLength, float64(len(b)), k, "regular expression")
-	if r.o.Explain {
-		m.Detail = "bytes"
-	}
-	const budget = redos.DefaultBudget / 4
-	got := redos.Analyze(string(b), redos.Options{Dialect: d, Budget: budget})
-	if !d.Backtracks() {
-		if got.States > 1 {
-			m := r.add(cost.RegexStates, float64(got.States), k, "regular expression")
-			if r.o.Explain {
-				m.Detail = "states, with counted repeats written out"
-			}
-		}
-		return
-	}
-	r.backtracks(k, got)
+	return countWildcards(append(r.room, s...), glob)
 }

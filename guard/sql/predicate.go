@@ -72,8 +72,10 @@ func (r *Reader) predicate(b *block, i, j int, on, negated bool) verdict {
 	if r.wordAt(end-1) == wNot {
 		end--
 	}
-	if r.affirms(c, i, end, j) {
-		return r.condition(b, i+1, end-1, on)
+	if s, says, ok := r.asserts(c, i, end, j); ok && says {
+		return r.condition(b, s.from, s.to, on)
+	} else if ok {
+		return r.denies(b, s.from, s.to, on)
 	}
 	var sides [2]operand
 	left, right := &sides[0], &sides[1]
@@ -92,6 +94,9 @@ func (r *Reader) predicate(b *block, i, j int, on, negated bool) verdict {
 	case oOrdered:
 		return r.ordered(b, c, left, right)
 	case oUnequal:
+		if r.everyKey(b, r.bytes(c.at), left, right) {
+			return verdict{truth: always}
+		}
 		return verdict{truth: r.sameConstant(left, right).not()}
 	case wLike, wSimilar, wGlob, oLike:
 		return r.like(b, c, left, right, negated)
@@ -102,18 +107,35 @@ func (r *Reader) predicate(b *block, i, j int, on, negated bool) verdict {
 	case wBetween:
 		return r.between(b, c, left, right)
 	case wIs:
-		return r.isTruth(c, left, right)
+		return r.isTruth(b, c, left, right)
 	}
 	r.connect(b, left, right)
 	return verdict{selects: left.columns+right.columns > 0}
 }
 
-// affirms says whether a predicate is (condition) IS TRUE, or = 1.
-func (r *Reader) affirms(c comparison, i, end, j int) bool {
-	if c.word != wIs && c.word != oEqual || c.not || c.right+1 != j || r.literalTruth(c.right) != always {
-		return false
+// asserts finds the condition in (condition) IS TRUE, 0 = (condition) and the
+// like, and whether they say that it holds, or that it does not.
+func (r *Reader) asserts(c comparison, i, end, j int) (s span, says, ok bool) {
+	if c.word != wIs && c.word != oEqual && c.word != oUnequal {
+		return span{}, false, false
 	}
-	return r.kindAt(i) == openParen && r.skip(i) == end && !r.holdsQuery(i) && r.compare(i+1, end-1).at >= 0
+	s, value := span{i, end}, c.right
+	if r.kindAt(i) != openParen && c.word != wIs {
+		s, value = span{c.right, j}, i
+		if end != i+1 {
+			return span{}, false, false
+		}
+	} else if j != c.right+1 {
+		return span{}, false, false
+	}
+	if r.kindAt(s.from) != openParen || r.skip(s.from) != s.to || r.holdsQuery(s.from) || r.compare(s.from+1, s.to-1).at < 0 {
+		return span{}, false, false
+	}
+	t := r.literalTruth(value)
+	if t == depends || r.wordAt(value) == wNull {
+		return span{}, false, false
+	}
+	return span{s.from + 1, s.to - 1}, (t == always) == (!c.not && c.word != oUnequal), true
 }
 
 // flag reads a condition without a comparison: a column, a call, EXISTS.
@@ -128,18 +150,52 @@ func (r *Reader) flag(b *block, i, j int, negated bool) verdict {
 	}
 	switch {
 	case r.wordAt(i) == wExists:
+		if r.kindAt(i+1) == openParen && r.skip(i+1) == j && r.oneRow(i+2, j-1) {
+			return verdict{truth: always}
+		}
 		return verdict{selects: true}
 	case r.kindAt(i) == openParen && r.holdsQuery(i):
 		return verdict{}
 	case e.constant() && j == i+1:
 		return verdict{truth: r.literalTruth(i)}
+	case e.constant() && e.call < 0:
+		if v, ok := r.arithmetic(span{i, j}); ok {
+			return verdict{truth: truthOf(v != 0)}
+		}
 	case e.regex >= 0:
 		r.regexCondition(span{i, j})
-	case e.call >= 0:
+	case e.call >= 0, e.pairs(), e.second >= 0 && r.overlaps(i, j):
 		r.connect(b, &e, &operand{})
+		if e.call < 0 {
+			return verdict{}
+		}
 		return verdict{selects: r.indexed(e.call) && e.columns > 0}
 	}
 	return verdict{}
+}
+
+// overlaps says whether a condition is (a, b) OVERLAPS (c, d).
+func (r *Reader) overlaps(i, j int) bool {
+	for k := i; k < j; k = r.skip(k) {
+		if r.wordIs(k, "overlaps") {
+			return true
+		}
+	}
+	return false
+}
+
+// oneRow says whether a query reads nothing and has no condition, as SELECT 1.
+func (r *Reader) oneRow(i, j int) bool {
+	if r.wordAt(i) != wSelect {
+		return false
+	}
+	for k := i + 1; k < j; k = r.skip(k) {
+		switch r.wordAt(k) {
+		case wFrom, wWhere, wHaving, wLimit, wOffset, wFetch, wUnion:
+			return false
+		}
+	}
+	return true
 }
 
 // indexed says whether a function is a condition that an index serves.
@@ -189,18 +245,27 @@ func (r *Reader) sameConstant(x, y *operand) truth {
 			return always // true = true
 		}
 	}
+	if r.sameExpression(x, y) {
+		return always
+	}
+	if a, ok := r.folded(x); ok {
+		if b, ok := r.folded(y); ok {
+			return truthOf(a == b)
+		}
+	}
 	return depends
 }
 
 // ordered reads a < b and the like.
 func (r *Reader) ordered(b *block, c comparison, left, right *operand) verdict {
-	if left.single() && right.single() && left.constant() && right.constant() {
-		x, okx := r.numberAt(left.from)
-		y, oky := r.numberAt(right.from)
-		if okx && oky {
-			return verdict{truth: orderedTruth(r.bytes(c.at), x, y)}
-		}
-		return verdict{}
+	if left.constant() && right.constant() {
+		return verdict{truth: r.orderedConstants(r.bytes(c.at), left, right)}
+	}
+	if r.everyKey(b, r.bytes(c.at), left, right) {
+		return verdict{truth: always}
+	}
+	if left.pairs() || right.pairs() {
+		r.connect(b, left, right)
 	}
 	if left.relation != outerRelation && right.relation != outerRelation && left.columns > 0 && right.columns > 0 {
 		r.linkRange(b, left.relation, right.relation)
@@ -295,7 +360,14 @@ func (r *Reader) between(b *block, c comparison, left, right *operand) verdict {
 }
 
 // isTruth reads IS NULL, IS TRUE and the like.
-func (r *Reader) isTruth(c comparison, left, right *operand) verdict {
+func (r *Reader) isTruth(b *block, c comparison, left, right *operand) verdict {
+	if r.wordAt(right.from) == wNull && right.single() {
+		if !c.not {
+			r.absent(b, left)
+		} else if r.numbersRows(b, left) { // no key is NULL
+			return verdict{truth: always}
+		}
+	}
 	if !left.constant() || !left.single() || !right.single() {
 		return verdict{}
 	}

@@ -9,18 +9,21 @@ import (
 
 // shape is what a query gives back.
 type shape struct {
-	limit  float64 // rows at most, as far as its text says; unbounded otherwise
-	rows   float64 // that it makes out of nothing, as far as is known
-	docs   float64 // rows of the table that it reads whole, when hints know
-	at     int     // its FROM
-	single bool    // one row at most
-	fixed  bool    // reads no table: its rows are in the text
-	groups bool    // its rows are groups
-	values bool    // its rows are the values of columns, each once
-	light  bool    // reads nothing but functions, lists and what is made of those
-	narrow bool    // an index can find what it reads
-	eager  bool    // its first row needs all that it reads
-	whole  bool    // reads a table without a condition, and gives back its rows
+	limit   float64 // rows at most, as far as its text says; unbounded otherwise
+	rows    float64 // that it makes out of nothing, as far as is known
+	docs    float64 // rows of the table that it reads whole, when hints know
+	at      int     // its FROM
+	every   uint64  // the table of which it gives back a column of every row; its hash
+	item    uint64  // that column
+	single  bool    // one row at most
+	fixed   bool    // reads no table: its rows are in the text
+	groups  bool    // its rows are groups
+	values  bool    // its rows are the values of columns, each once
+	light   bool    // reads nothing but functions, lists and what is made of those
+	narrow  bool    // an index can find what it reads
+	eager   bool    // its first row needs all that it reads
+	unasked bool    // no condition narrows down what it reads: it is the same for each row around it
+	whole   bool    // reads a table without a condition, and gives back its rows
 }
 
 func unlimited() shape { return shape{limit: math.Inf(1)} }
@@ -28,6 +31,7 @@ func unlimited() shape { return shape{limit: math.Inf(1)} }
 // both is the shape of a set operation on two queries.
 func (s shape) both(o shape) shape {
 	s.limit += o.limit
+	s.every, s.unasked = 0, false
 	s.single, s.groups, s.values = false, s.groups && o.groups, s.values && o.values
 	s.light, s.narrow = s.light && o.light, s.narrow && o.narrow
 	s.rows += o.rows
@@ -66,7 +70,9 @@ func (r *Reader) arms(i, j int, top bool) shape {
 	var s shape
 	mark := len(r.out)
 	first, seenFrom := true, false
+	n := 0
 	arm := func(from, to int) {
+		n++
 		a := r.arm(from, to)
 		if first {
 			s, first = a, false
@@ -99,6 +105,12 @@ func (r *Reader) arms(i, j int, top bool) shape {
 		k = r.skip(k)
 	}
 	arm(start, min(k, j))
+	if n > manyAlternatives && !(s.fixed && i == r.inserted) {
+		m := r.add(cost.InList, float64(n), i, "UNION")
+		if r.o.Explain {
+			m.Detail = "queries in one UNION"
+		}
+	}
 	r.tail(k, j, i, mark, &s, top)
 	return s
 }

@@ -55,8 +55,14 @@ type Reader struct {
 	named     []named    // parts of WITH that are in scope
 	pending   []measured // of the condition that is being read: what counts only if nothing selects
 	edges     []edge     // of the alternatives that are being read
+	nulls     []null     // columns that the alternatives that are being read say are absent
 	items     []span     // of the SELECT list that is being read
 	reached   []int32    // relations that queries in the condition that is being read name from within
+
+	listed   listing // the list that was read last
+	every    uint64  // of the query that was read last: shape.every
+	item     uint64  // likewise
+	inserted int     // token of the query whose rows are inserted
 
 	patterns int // regular expressions that were analysed
 	depth    int // of SELECT in SELECT, where the reader is
@@ -80,6 +86,13 @@ type Reader struct {
 }
 
 var _ cost.Reader = (*Reader)(nil)
+
+// listing is a predicate that compares a column with a list.
+type listing struct {
+	span
+	column int
+	values float64
+}
 
 // span is a run of tokens.
 type span struct{ from, to int }
@@ -115,6 +128,7 @@ func (r *Reader) begin(dst []cost.Measure, q *cost.Query, o *cost.Options) {
 	}
 	r.dialect = r.dialectIs
 	r.relations, r.named, r.pending, r.edges, r.items, r.reached = r.relations[:0], r.named[:0], r.pending[:0], r.edges[:0], r.items[:0], r.reached[:0]
+	r.nulls, r.inserted, r.listed = r.nulls[:0], -1, listing{}
 	r.patterns, r.depth, r.deepest, r.top = 0, 0, nesting{}, false
 	r.reports, r.around, r.blocks = 0, 0, 0
 	if !r.dictionary.ready {

@@ -80,6 +80,7 @@ func (r *Reader) one(i, j int) {
 	r.relations, r.named, r.pending, r.edges, r.items, r.reached = r.relations[:0], r.named[:0], r.pending[:0], r.edges[:0], r.items[:0], r.reached[:0]
 	r.depth, r.deepest, r.top, r.reports, r.around, r.rowsEach = 0, nesting{}, r.nested == 0, 0, 0, 1
 	r.whole, r.levels, r.planned = r.tok(i).hidden, 0, false
+	r.nulls, r.inserted = r.nulls[:0], -1
 	r.run(i, j)
 	if d := r.deepest; d.depth > 0 {
 		m := r.add(cost.SubqueryDepth, float64(d.depth), d.at, "SELECT")

@@ -110,24 +110,28 @@ func (r *Reader) order(i, j int) {
 // rows reads LIMIT n, LIMIT m, n, LIMIT n OFFSET m, OFFSET n ROWS, FETCH FIRST n
 // ROWS ONLY.
 func (r *Reader) rows(w *window, i, j int) {
-	if r.conditional(i) {
-		w.hidden = true
-		return
-	}
+	hidden := r.conditional(i)
 	switch r.wordAt(i) {
 	case wLimit:
 		end := i + 1
 		for end < j && r.kindAt(end) != comma && !r.wordIs(end, "by", "with") {
 			end = r.skip(end)
 		}
-		w.keyword, w.limit = i, span{i + 1, end}
+		limit := span{i + 1, end}
 		if r.kindAt(end) == comma && end < j { // LIMIT offset, rows
-			w.offset, w.limit = w.limit, span{end + 1, j}
+			w.offset, limit = limit, span{end + 1, j}
 		}
+		if !hidden {
+			w.keyword, w.limit = i, limit
+		}
+		w.hidden = w.hidden || hidden
 	case wOffset:
 		w.offset = span{i + 1, r.beforeRows(i+1, j)}
 	case wFetch:
-		w.keyword, w.limit = i, span{i + 2, r.beforeRows(i+2, j)}
+		if !hidden {
+			w.keyword, w.limit = i, span{i + 2, r.beforeRows(i+2, j)}
+		}
+		w.hidden = w.hidden || hidden
 	}
 	r.scanAll(i+1, j)
 }
@@ -180,7 +184,7 @@ func (r *Reader) measureWindow(w *window, start int, s *shape, top bool) {
 			s.limit = min(s.limit, limit.value)
 			s.single = s.single || limit.value <= 1
 		}
-		s.whole = false
+		s.whole, s.every = false, 0
 	}
 	if w.offset.to > w.offset.from {
 		r.measureOffset(w, limit, s.groups)

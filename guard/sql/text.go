@@ -44,7 +44,36 @@ func (r *Reader) dynamic(i, j int) {
 		return
 	}
 	r.scanAll(i, j)
+	if k := r.assigned(i); k >= 0 && (i+1 == j || r.wordAt(i+1) == wUsing) {
+		r.statementsIn(k, false)
+		return
+	}
 	r.unreadable(i, "a statement that is put together when it runs")
+}
+
+// assigned is the text that the variable at token i was set to shortly before,
+// as in SET @q = '…'; PREPARE s FROM @q; -1 when that is not known.
+func (r *Reader) assigned(i int) int {
+	const before = 200 // tokens
+	if r.kindAt(i) != param || r.text[r.tok(i).start] != '@' {
+		return -1
+	}
+	for k := i - 1; k > max(0, i-before); k-- {
+		r.steps++
+		if r.kindAt(k) != param || !bytes.EqualFold(r.bytes(k), r.bytes(i)) {
+			continue
+		}
+		next := r.tok(k + 1)
+		switch {
+		case (next.word == oEqual || next.word == oAssign) && r.kindAt(k+2) == text && (r.kindAt(k+3) == semicolon || r.kindAt(k+3) == comma):
+			return k + 2
+		case r.wordAt(k-1) == wInto && r.kindAt(k-2) == text && r.wordAt(k-3) == wSelect:
+			return k - 2
+		case next.word == oEqual || next.word == oAssign:
+			return -1
+		}
+	}
+	return -1
 }
 
 // statementsIn reads the statements in the text of token i, which run now. Their

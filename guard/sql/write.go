@@ -5,10 +5,12 @@ import "github.com/bezoar-dev/bezoar/guard/cost"
 // writing is where the parts of an UPDATE or a DELETE begin; -1 when absent.
 type writing struct {
 	set, from, using, where, order, limit, returning, end int
+
+	first, last int // tokens that name what is written where several tables are; none when it is the first of them
 }
 
 func (r *Reader) writingOf(i, j int) writing {
-	w := writing{-1, -1, -1, -1, -1, -1, -1, j}
+	w := writing{set: -1, from: -1, using: -1, where: -1, order: -1, limit: -1, returning: -1, end: j}
 	first := func(to *int, k int) {
 		if *to < 0 {
 			*to = k
@@ -66,6 +68,7 @@ func (r *Reader) update(i, j int) {
 		r.unreadable(i, "UPDATE without SET")
 		return
 	}
+	b.writes = true
 	k := r.ignorable(i+1, w.set)
 	if r.wordAt(k) == wTop {
 		k = r.skip(k + 1)
@@ -73,7 +76,9 @@ func (r *Reader) update(i, j int) {
 	}
 	r.from(&b, k, min(w.set, w.until(i)))
 	r.scanAll(w.set+1, w.until(w.set))
+	w.first, w.last = w.set+1, w.until(w.set)
 	if w.from > w.set {
+		w.last = w.first // the one in front is written
 		targets := len(r.relations)
 		r.from(&b, w.from+1, w.until(w.from))
 		r.sameTable(&b, targets)
@@ -86,7 +91,9 @@ func (r *Reader) delete(i, j int) {
 	w := r.writingOf(i, j)
 	b := block{base: len(r.relations), share: 1, never: -1}
 	pending := len(r.pending)
+	b.writes = true
 	k := r.ignorable(i+1, j)
+	w.first, w.last = k, k
 	if r.wordAt(k) == wTop {
 		w.limit = k
 		k = r.skip(k + 1)
@@ -100,6 +107,7 @@ func (r *Reader) delete(i, j int) {
 		r.from(&b, w.using+1, w.until(w.using))
 		r.sameTable(&b, targets)
 	default:
+		w.last = w.from
 		r.from(&b, w.from+1, w.until(w.from))
 		if n := r.find(w.from+1, w.until(w.from), wFrom); n < w.until(w.from) { // DELETE FROM a FROM b JOIN a …
 			r.from(&b, n+1, w.until(n))
@@ -153,75 +161,21 @@ func (r *Reader) writes(b *block, w writing, i, pending int, path string) {
 	}
 	r.conclude(b, i, w.from, pending)
 	bounded := b.where && b.truth != always && !b.constant || limited || b.joined && !b.where
-	if !bounded {
+	apart := bounded && !limited && b.all > 1 && r.unnamed(b, w)
+	if !bounded || apart {
 		at, why := i, "no WHERE: every row is written"
-		if w.where >= 0 {
+		switch {
+		case apart:
+			why = "no condition names the table that is written: every row of it is, or none"
+		case w.where >= 0 && b.constant:
+			at, why = w.where, "the WHERE names no column: it is true for every row, or for none"
+		case w.where >= 0:
 			at, why = w.where, "the WHERE is true for every row"
-			if b.constant {
-				why = "the WHERE names no column: it is true for every row, or for none"
-			}
 		}
 		m := r.add(cost.MissingWhere, 1, at, path)
 		m.Target = r.target(b)
 		if r.o.Explain {
 			m.Detail = why
-		}
-	}
-	r.relations = r.relations[:b.base]
-}
-
-// insert reads INSERT and REPLACE: what they read, not what they write.
-func (r *Reader) insert(i, j int) {
-	k := i + 1
-	for k < j {
-		switch w := r.wordAt(k); {
-		case w == wOn && r.wordAt(k+1) == wConflict, w == wReturning && k > i+2, w == wSet && k > i+2:
-			r.scanAll(k+1, j)
-			return
-		case w == wValues && (r.kindAt(k+1) == openParen || r.wordIs(k+1, "row")):
-			r.scanAll(k+1, j) // a list that is written is no condition: its length is that of the text
-			return
-		case w == wSelect, w == wWith && (r.wordAt(k+1) == wRecursive || r.wordAt(k+2) == wAs || r.kindAt(k+2) == openParen), w == wTable && k > i+2,
-			r.kindAt(k) == openParen && r.holdsQuery(k):
-			end := k
-			for end < j && !(r.wordAt(end) == wOn && r.wordAt(end+1) == wConflict) && r.wordAt(end) != wReturning {
-				end = r.skip(end)
-			}
-			end = min(end, j)
-			r.query(k, end, false)
-			r.scanAll(end, j)
-			return
-		}
-		k = r.skip(k)
-	}
-}
-
-// merge reads MERGE INTO target USING source ON condition WHEN ….
-func (r *Reader) merge(i, j int) {
-	using, on, when := r.find(i+1, j, wUsing), r.find(i+1, j, wOn), r.find(i+1, j, wWhen)
-	if using >= j || on >= j || on < using {
-		r.scanAll(i+1, j)
-		r.unreadable(i, "MERGE without USING and ON")
-		return
-	}
-	when = max(when, on)
-	b := block{base: len(r.relations), share: 1, never: -1}
-	pending := len(r.pending)
-	k := i + 1
-	if r.wordAt(k) == wInto {
-		k++
-	}
-	r.from(&b, k, using)
-	r.from(&b, using+1, on)
-	v := r.condition(&b, on+1, when, true)
-	b.selects = b.selects || v.selects
-	r.scanAll(when, j)
-	r.conclude(&b, i, using, pending)
-	if v.truth == always {
-		m := r.add(cost.MissingWhere, 1, on, "MERGE")
-		m.Target = r.target(&b)
-		if r.o.Explain {
-			m.Detail = "the ON is true for every row"
 		}
 	}
 	r.relations = r.relations[:b.base]

@@ -1,0 +1,37 @@
+package sql
+
+// unnamed says whether a table that is written is one that no condition names,
+// beside others: DELETE FROM a USING b WHERE b.id = 4. Where a condition names
+// columns without an alias, or holds a query, that is not known.
+func (r *Reader) unnamed(b *block, w writing) bool {
+	if b.vague || b.all > maxRelations || b.all != len(r.relations)-b.base {
+		return false
+	}
+	if w.last <= w.first {
+		return !r.groupNamed(b, 0)
+	}
+	for k := w.first; k < w.last; k = r.skip(k) {
+		if k > w.first && r.kindAt(k-1) != comma {
+			continue
+		}
+		if w.set >= 0 && r.kindAt(k+1) != dot { // SET x = …
+			return false
+		}
+		if rel := r.relationOf(b, k); rel >= 0 && !r.groupNamed(b, rel) {
+			return true
+		}
+	}
+	return false
+}
+
+// groupNamed says whether a condition names a relation, or one that it is joined
+// with.
+func (r *Reader) groupNamed(b *block, i int) bool {
+	root := r.root(b, i)
+	for k := range r.relations[b.base:] {
+		if r.relations[b.base+k].named && r.root(b, k) == root {
+			return true
+		}
+	}
+	return false
+}
