@@ -104,7 +104,7 @@ func TestBrandSticks(t *testing.T) {
 		t.Error("we, or nobody, are branded")
 	}
 	for _, k := range []Kin{{}, {Brand: other}, {Session: os.Getpid()}, {Variable: "PROC_TEST=left"}} {
-		if n, err := EndAdopted(k, time.Second); n != 0 || err != nil {
+		if n, err := EndAdopted(k, time.Minute); n != 0 || err != nil {
 			t.Errorf("EndAdopted(%+v) = %d, %v", k, n, err)
 		}
 	}
@@ -116,7 +116,7 @@ func TestBrandSticks(t *testing.T) {
 	if got := BrandOf(pid); got != b {
 		t.Errorf("BrandOf a zombie = %x, want %x", got, b)
 	}
-	if n, err := EndAdopted(Kin{Brand: b}, time.Second); n != 0 || err != nil {
+	if n, err := EndAdopted(Kin{Brand: b}, time.Minute); n != 0 || err != nil {
 		t.Errorf("EndAdopted of the dead = %d, %v", n, err)
 	}
 	if _, ok := Born(pid); ok {
@@ -133,7 +133,7 @@ func TestEndAdopted(t *testing.T) {
 		if v, ok := Variable(pid, "PROC_TEST"); !ok || v != "left" {
 			t.Errorf("Variable = %q, %v", v, ok)
 		}
-		if n, err := EndAdopted(k, time.Second); n != 1 || err != nil {
+		if n, err := EndAdopted(k, time.Minute); n != 1 || err != nil {
 			t.Errorf("EndAdopted(%+v) = %d, %v, want 1", k, n, err)
 		}
 		if _, ok := Born(pid); ok {

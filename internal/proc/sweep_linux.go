@@ -58,8 +58,10 @@ func EndAdopted(kin Kin, patience time.Duration) (int, error) {
 
 // killBranded kills everything alive that has a brand, whoever its parent is,
 // and waits for nothing: what is left behind may be forking faster than one by
-// one could be waited for.
+// one could be waited for. Who has got the signal has no more children, though it
+// may take a while to die.
 func killBranded(b Brand, deadline time.Time) {
+	killed := map[int]bool{}
 	for time.Now().Before(deadline) {
 		pids, err := all()
 		if err != nil {
@@ -71,8 +73,9 @@ func killBranded(b Brand, deadline time.Time) {
 				continue
 			}
 			if fd, err := unix.PidfdOpen(pid, 0); err == nil {
-				if BrandOf(pid) == b && !dying(pid) {
-					found = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil || found
+				if BrandOf(pid) == b && !dying(pid) && unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil {
+					found = found || !killed[pid]
+					killed[pid] = true
 				}
 				_ = unix.Close(fd)
 			}
