@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/admin"
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/app"
 	"github.com/bezoar-dev/bezoar/internal/browsertest"
@@ -120,6 +121,7 @@ func TestGuardsInPage(t *testing.T) {
 		"parts of verdicts":         `document.querySelector("#guard-caller-rows .verdicts").getAttribute("aria-label") === "0 accepted, 1 reported, 0 capped, 3 rejected" && document.querySelectorAll("#guard-caller-rows tr:first-child .verdicts rect").length === 2`,
 		"points of shapes":          `document.querySelectorAll("#plot circle").length === 2 && document.querySelectorAll("#plot .beyond circle").length === 1`,
 		"names of the axes":         `[...document.querySelectorAll("#plot text")].some((t) => t.textContent === "units predicted") && [...document.querySelectorAll("#plot text")].some((t) => /^10+ (ms|µs)$|^1 (ms|s)$/.test(t.textContent))`,
+		"one query that is one":     `[...document.querySelectorAll("#plot title")].some((t) => / 1 query(,|$)/.test(t.textContent))`,
 		"a rule":                    `document.querySelector("#guard-shape-rows").innerText.includes("reject result_window at $.size")`,
 		"two routes to choose from": `document.querySelectorAll("#guard-route option").length === 2`,
 	} {
@@ -163,6 +165,23 @@ func TestGuardsInPage(t *testing.T) {
 	p.Press("Enter")
 	p.Wait(`!document.querySelector("#override").open && document.querySelector("#override-rows").innerText.includes("limits of queries × 0.5")`)
 	harmless(t, p)
+}
+
+// A page that has no answer yet does not say that there is no guard, whatever its
+// window does meanwhile.
+func TestGuardsPageWaits(t *testing.T) {
+	url := serve(t, newStory(), new(admin.Hub), false, "correct-horse-battery")
+	p := browsertest.Start(t).Open(url+"guards", browsertest.Look{})
+	p.Wait(`document.querySelector("#login").open`)
+	p.See(browsertest.Look{Width: 360, Height: 780, Phone: true})
+	var begins bool
+	if p.Eval(`(() => { dispatchEvent(new Event("resize")); return !document.querySelector("#begin").hidden; })()`, &begins); begins {
+		t.Errorf("the page says %q", p.Text("#begin"))
+	}
+	p.Eval(`document.querySelector("#login-token").focus()`, nil)
+	p.Type("correct-horse-battery")
+	p.Press("Enter")
+	p.Wait(`document.querySelector("#begin").checkVisibility()`) // the backend has no guards
 }
 
 // Where there is no guard, the page says how to begin.

@@ -2,8 +2,8 @@
 
 export const count = (n) => Number(n ?? 0).toLocaleString("en").replaceAll(",", "\u202f");
 
-// many is a number of things: "1 letter", "2 letters".
-export const many = (n, thing) => `${count(n)} ${thing}${Number(n) === 1 ? "" : "s"}`;
+// many is a number of things: "1 letter", "2 letters"; things when that is no s.
+export const many = (n, thing, things = `${thing}s`) => `${count(n)} ${Number(n) === 1 ? thing : things}`;
 
 export function clock(time) {
   const at = new Date(time);

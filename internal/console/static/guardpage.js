@@ -12,7 +12,7 @@ import { value } from "./topcallers.js";
 
 const every = 2000, rows = 50;
 
-let list = [], overrides = [];
+let list = null, overrides = []; // null until the first answer
 const parameters = new URLSearchParams(location.search);
 const chosen = { route: parameters.get("route"), caller: parameters.get("caller") };
 
@@ -36,6 +36,7 @@ async function round() {
 }
 
 function show() {
+  if (list === null) return; // a window may change its size before
   byId("begin").hidden = list.length > 0;
   for (const part of document.querySelectorAll(".guarded")) part.hidden = list.length === 0;
   if (list.length === 0) return;

@@ -1,7 +1,7 @@
 // Pictures of what queries cost. They say nothing that is not beside them in
 // words as well.
 
-import { count, milliseconds } from "./format.js";
+import { count, many, milliseconds } from "./format.js";
 
 const svg = (tag, attributes, ...children) => {
   const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -99,7 +99,7 @@ export function plot(shapes, wide, wanted) {
 
 // mark is one shape: a circle, or a cross when it has killed.
 function mark(s, cx, cy, ms, of) {
-  const words = `${s.shape}: ${units(s.max_cost)} units, ${time(ms)}, ${count(s.checked)} queries${s.deaths ? `, ${count(s.deaths)} deaths` : ""}${s.mostly ? `, mostly ${s.mostly}` : ""}`;
+  const words = `${s.shape}: ${units(s.max_cost)} units, ${time(ms)}, ${many(s.checked, "query", "queries")}${s.deaths ? `, ${many(s.deaths, "death")}` : ""}${s.mostly ? `, mostly ${s.mostly}` : ""}`;
   const title = svg("title", {});
   title.textContent = words;
   const link = svg("a", { href: `#shape-${s.shape}`, "aria-label": words, class: `${s.deaths > 0 ? "kills" : s.predictor ? "beyond" : ""} ${of ? "of" : ""}`.trim() });

@@ -9,11 +9,11 @@ import { query, wild } from "./parts.js";
 
 // sum says in one line what a guard has done. A pure function.
 export function sum(g) {
-  const t = g.total, parts = [`${many(t.checked, "query").replace("querys", "queries")}: ${count(t.accepted)} accepted, ${count(t.reported)} reported, ${count(t.capped)} capped, ${count(t.rejected)} rejected; ${units(t.cost)} units`, `limits version ${g.version}${g.limits ? ` of ${g.limits}` : ""}`];
+  const t = g.total, parts = [`${many(t.checked, "query", "queries")}: ${count(t.accepted)} accepted, ${count(t.reported)} reported, ${count(t.capped)} capped, ${count(t.rejected)} rejected; ${units(t.cost)} units`, `limits version ${g.version}${g.limits ? ` of ${g.limits}` : ""}`];
   if (g.report_only) parts.push("report only");
   if (g.dial !== 1) parts.push(`limits × ${g.dial}`);
   if (g.load > 0) parts.push(`pressure ${Math.round(100 * g.load)} %`);
-  if (g.slow > 0) parts.push(`${many(g.slow, "slow query").replace("querys", "queries")}`);
+  if (g.slow > 0) parts.push(many(g.slow, "slow query", "slow queries"));
   return `${parts.join(" · ")}.`;
 }
 
@@ -44,7 +44,7 @@ export function notes(g, overrides) {
   for (const o of overrides) {
     if (ofQueries(o) && (!o.route || o.route === g.route)) out.push({ tone: "wait", text: `◔ ${changes(o)} for ${whom(o)}, until ${clock(o.until)}, by ${o.by}${o.reason ? `: ${o.reason}` : ""}` });
   }
-  const hints = (g.hints ?? []).map((h) => `${h.source === "file" ? g.hints_file : h.source} ${old(h.at)} (${many(h.indices, "index").replace("indexs", "indices")}, ${many(h.fields, "field")})`);
+  const hints = (g.hints ?? []).map((h) => `${h.source === "file" ? g.hints_file : h.source} ${old(h.at)} (${many(h.indices, "index", "indices")}, ${many(h.fields, "field")})`);
   out.push({ tone: "", text: hints.length ? `Hints: ${hints.join(", ")}` : "No hints: costs that depend on the data are assumed." });
   return out;
 }

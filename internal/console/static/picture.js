@@ -3,7 +3,7 @@
 
 import { byId, keep, make, put } from "./dom.js";
 import { Dots } from "./dots.js";
-import { count } from "./format.js";
+import { count, many } from "./format.js";
 
 const looks = {
   serving: ["●", "serving"],
@@ -111,7 +111,7 @@ export class Picture {
     what.dataset.sign = looks[state][0];
     put(what, looks[state][1]);
     busy.firstChild.style.width = `${Math.min(100, worker.in_flight * 12.5)}%`;
-    put(more, `, ${worker.in_flight} in flight, ended ${worker.restarts} times`);
+    put(more, `, ${worker.in_flight} in flight, ended ${many(worker.restarts, "time")}`);
     li.title = worker.last_end ? `last end: ${worker.last_end.detail}` : "";
   }
 

@@ -3,7 +3,7 @@
 
 import { call } from "./api.js";
 import { ask, byId, facts, keep, make, put, show } from "./dom.js";
-import { bytes, clock, count, left, visible } from "./format.js";
+import { bytes, clock, count, left, many, visible } from "./format.js";
 
 const scopes = { work: "", shape: "everything of this shape", client: "everything of this caller" };
 
@@ -52,7 +52,7 @@ async function showVerdict(id, act) {
     show(visible(v.sample || v.id),
       facts([
         ["Reason", visible(v.reason)], ["State", v.state], ["Covers", scopes[v.scope] || "this exact work"],
-        ["Fleet", v.fleet], ["Route", v.route], ["Score", `${v.score.toFixed(2)} crashes`], ["Convicted", `${v.level} times`],
+        ["Fleet", v.fleet], ["Route", v.route], ["Score", `${v.score.toFixed(2)} crashes`], ["Convicted", many(v.level, "time")],
         ["Since", clock(v.since)], ["Until", v.state === "quarantined" ? `${clock(v.until)}, ${left(v.until)}` : ""],
         ["Refused", count(v.refused)], ["Fingerprint", v.fingerprint], ["Id", v.id],
       ]),
