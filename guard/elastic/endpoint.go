@@ -143,11 +143,11 @@ func named(rest string, hasIndex bool) endpoint {
 	case "_analyze":
 		return epAnalyze
 	}
-	return under(rest)
+	return under(rest, hasIndex)
 }
 
 // under is what endpoints are that have a name in their path.
-func under(rest string) endpoint {
+func under(rest string, hasIndex bool) endpoint {
 	head, below, _ := strings.Cut(rest, "/")
 	switch head {
 	case "_explain":
@@ -171,14 +171,19 @@ func under(rest string) endpoint {
 		}
 	case "_ml":
 		return learning(below)
-	case "_watcher":
+	case "_watcher", "_security":
+		if strings.HasPrefix(below, "_query/") { // a search of what is kept there
+			return epSearch
+		}
 		if strings.HasPrefix(below, "watch/") {
 			return epWatch
 		}
 	case "_xpack": // version 6
 		return named("_"+below, false)
 	case "_query": // views
-		return epESQL
+		if !hasIndex {
+			return epESQL
+		}
 	case "_text_structure":
 		if below == "test_grok_pattern" {
 			return epSimulate

@@ -129,3 +129,16 @@ func TestPathsHideNothing(t *testing.T) {
 	}
 	check(t, append(list, scenario{"Grok that is tried", "POST /_text_structure/test_grok_pattern", `{"grok_pattern":"(\\s*%{NOTSPACE})*x","text":["a"]}`, "regex_exponential"}))
 }
+
+// Some name what they ask for _query, and have nothing to do with its language.
+func TestQueriesOfWhatIsKept(t *testing.T) {
+	check(t, []scenario{
+		{"keys", "POST /_security/_query/api_key?with_limited_by=true", `{"query":{"term":{"owner":"ann"}},"size":100,"aggs":{"t":{"terms":{"field":"type"}}}}`, ""},
+		{"users", "GET /_security/_query/user", `{"query":{"prefix":{"roles":"other"}},"sort":["username"]}`, ""},
+		{"watches", "POST /_watcher/_query/watches", `{"from":0,"size":500,"sort":["metadata.name.keyword"]}`, ""},
+		{"settings of a plugin", "PUT /_plugins/_query/settings", `{"transient":{"plugins.sql.enabled":"false"}}`, ""},
+		{"a view", "PUT /_query/view/v", `{"query":"FROM a | WHERE b LIKE \"*x\""}`, "leading_wildcard"},
+		{"too many keys", "POST /_security/_query/api_key", `{"size":100000}`, "result_window"},
+		{"keys by a pattern", "POST /_security/_query/api_key", `{"query":{"wildcard":{"name":"*x"}}}`, "leading_wildcard"},
+	})
+}
