@@ -176,6 +176,13 @@ func (a *analysis) backtracking(r *Result) {
 	if a.tree.root.loosens() && a.within(looseShare, func() bool { return a.loosely(r) }) {
 		return
 	}
+	var mirrors []*analysis
+	if a.tree.behind && a.within(looseShare, func() bool {
+		mirrors = a.mirrors()
+		return a.lookingBack(mirrors, r)
+	}) {
+		return
+	}
 	loops := a.auto.loops()
 	polys := a.polynomials(loops, false)
 	if a.polynomial(append(polys, exps...), r) {
@@ -188,6 +195,9 @@ func (a *analysis) backtracking(r *Result) {
 		if a.polynomial(more, r) {
 			return
 		}
+	}
+	if a.within(directShare, func() bool { return a.lookingFar(mirrors, r) }) {
+		return
 	}
 	if !a.options.Anchored && a.polynomial(a.polynomials(loops, true), r) {
 		return
@@ -266,7 +276,7 @@ func (a *analysis) polynomial(all []candidate, r *Result) bool {
 			}
 			if ends = a.bounded(w, run); !ends {
 				best = power
-				a.report(c, w, power, r)
+				a.report(c, w, power, a.advice(), r)
 			}
 			return
 		}
@@ -295,11 +305,11 @@ func (a *analysis) polynomial(all []candidate, r *Result) bool {
 	return a.within(directShare, directly) || a.within(carefulShare, carefully)
 }
 
-func (a *analysis) report(c candidate, w attack, power float64, r *Result) {
+func (a *analysis) report(c candidate, w attack, power float64, how *advice, r *Result) {
 	r.Class, r.Confirmed, r.SearchOnly = Polynomial, true, c.seek
 	r.Degree = max(2, int(math.Round(power)))
 	r.Witness = a.spell(w)
-	r.Fix, r.Offset = a.advice().polynomial(c)
+	r.Fix, r.Offset = how.polynomial(c)
 	if c.seek {
 		r.Reason = "a search begins anew at every " + quote(r.Witness.Pump) + ", and reads all that follow"
 	} else {

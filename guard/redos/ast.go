@@ -89,6 +89,8 @@ func (n *node) nullable() bool {
 type tree struct {
 	root   *node
 	groups []*node // by number; groups[0] is nil
+	// elsewhere is those groups that are not in root, but referred to.
+	elsewhere []*node
 	// beyond names a construct that is parsed and only approximated; "" if none.
 	beyond string
 	// inexact: the automaton has paths that the engine has not: atomic groups,

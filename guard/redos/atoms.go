@@ -109,6 +109,9 @@ func newAlphabet(t *tree, left *budget) *alphabet {
 	a.words = a.class(t.words)
 	a.lines = a.class(t.lines)
 	a.number(t.root)
+	for _, g := range t.elsewhere {
+		a.number(g)
+	}
 	edges := 0
 	for _, s := range a.classes {
 		edges += 2 * len(s)

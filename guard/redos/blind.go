@@ -20,7 +20,7 @@ func (a *analysis) blind(r *Result) bool {
 				}
 				if c.class == Polynomial {
 					if power := a.trial.power(w, a.trial.seek); power >= squareAt {
-						a.report(c, w, power, r)
+						a.report(c, w, power, a.advice(), r)
 						r.Fix = "look behind for a text of bounded length, or match it before"
 						return true
 					}

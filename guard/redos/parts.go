@@ -59,11 +59,7 @@ func (a *analysis) parts(r *Result) bool {
 
 // part looks for an attack on one loop that works on the whole pattern.
 func (a *analysis) part(p part, r *Result) bool {
-	t := *a.tree
-	t.root = p.slice()
-	o := a.options
-	o.Anchored = true
-	b := &analysis{src: a.src, options: o, tree: &t, left: a.left}
+	b := a.alone(p.slice(), (*node).clone)
 	if !b.prepare(some) {
 		return false
 	}
@@ -169,6 +165,29 @@ func (p part) slice() *node {
 		room += size
 	}
 	return &node{op: opConcat, subs: subs, off: p.loop.off}
+}
+
+// alone is the analysis of one part, made by copying, which matches at its
+// beginning only. What it refers to is copied likewise: classes are numbered anew.
+func (a *analysis) alone(root *node, copied func(*node) *node) *analysis {
+	t := *a.tree
+	t.root, t.groups, t.elsewhere = root, slices.Clone(t.groups), nil
+	var refer func(n *node)
+	refer = func(n *node) {
+		if n.op == opBackref && n.n > 0 && n.n < len(t.groups) && t.groups[n.n] == a.tree.groups[n.n] {
+			g := copied(t.groups[n.n])
+			t.groups[n.n], t.elsewhere = g, append(t.elsewhere, g)
+			a.left.spend(perRune * g.runes())
+			refer(g)
+		}
+		for _, s := range n.subs {
+			refer(s)
+		}
+	}
+	refer(root)
+	o := a.options
+	o.Anchored = true
+	return &analysis{src: a.src, options: o, tree: &t, left: a.left}
 }
 
 func (n *node) clone() *node {

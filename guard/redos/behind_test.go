@@ -1,0 +1,54 @@
+package redos
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestBehind looks into lookbehinds, which are read from right to left.
+func TestBehind(t *testing.T) {
+	for _, c := range []struct{ want, pattern string }{
+		{expo, `(?<=^(?:x+y?)+)z`},
+		{expo, `(?<!^(?:x+y?)+)z`},
+		{expo, `(?<=-(?:\w+ ?)+)z`},
+		{expo, `(?<=a(?:(?:xy|x|y)+)b)z`},
+		{expo, `(?<=^(?<n>(?:\w|\d+)+)!)z`},
+		{expo, `\w(?<=^(?:x+)+y)`},
+		{expo, `\d+(?<!\.(?:\d+\d?)+)$`},
+		{expo, `(?<=(?=(?:x+)+y).)z`},
+		{poly, `(?<=^.*,.*,.*)z`},
+		{poly, `(?<!^x*x*y)z`},
+		{srch, `(?<=x+)y`},
+		{srch, `(?<=^x+)y`},
+		{safe, `(?<=xy)z`},
+		{safe, `(?<=^x{1,3})y`},
+		{safe, `(?<=\$\d{1,9})z`},
+		{safe, `(?<!\b(?:Mr|Mrs|Dr))\. `},
+	} {
+		for _, d := range []Dialect{JS, DotNet} {
+			r := Analyze(c.pattern, Options{Dialect: d})
+			if got := kind(r); got != c.want {
+				t.Errorf("%v %q: %s, want %s: %+v", d, c.pattern, got, c.want, r)
+			}
+			grows(t, c.pattern, Options{Dialect: d}, r)
+		}
+	}
+}
+
+// TestElsewhere has loops that are judged by themselves refer to groups outside
+// of them.
+func TestElsewhere(t *testing.T) {
+	var b strings.Builder
+	for c := 'a'; c <= 't'; c++ {
+		b.WriteString("([" + string(c) + string(c+1) + "])")
+	}
+	after := strings.Repeat(`[a-f]{2}z?y`, 400)
+	for want, loop := range map[string]string{
+		expo: `(?:(?:\20|x|x)+y?)+`, // \20 is one of t and u
+		safe: `(?:\20x|x)+`,
+	} {
+		if r := Analyze(`^`+b.String()+loop+after+`$`, Options{Dialect: PCRE}); kind(r) != want {
+			t.Errorf("%s: %+v", loop, r)
+		}
+	}
+}
