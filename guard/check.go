@@ -3,6 +3,7 @@ package guard
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -158,7 +159,7 @@ func (v *Verdict) unknownKind(q *Query) {
 	v.Verdict = Rejected
 	v.Findings = append(v.Findings, Finding{
 		Predictor: cost.Unparsable.String(), Path: "kind", Value: 1, Action: Reject, Rule: byDefault,
-		Detail: "the kind " + string(q.Kind) + " is not known", Fix: "use elasticsearch, opensearch, sql, graphql or regex",
+		Detail: fmt.Sprintf("the kind %q is not known", clip(string(q.Kind))), Fix: "use elasticsearch, opensearch, sql, graphql or regex",
 	})
 }
 

@@ -37,7 +37,11 @@ func fixOf(p cost.Predictor, k Kind, limit float64) string {
 		return "begin the pattern with plain text, map the field as wildcard, or index it reversed or as n-grams"
 	case "expensive_class":
 		if k == GraphQL {
-			return "read the schema when building, not at run time; more than " + n + " introspections are reported"
+			return "read the schema when building, not at run time (limit " + n + ")"
+		}
+	case "batch":
+		if k == GraphQL {
+			return "split the batch: at most " + n + " requests in one"
 		}
 	case "unparsable":
 		if k == GraphQL {
@@ -84,7 +88,7 @@ func fixes() []fix {
 		{cost.Script, "use a stored script, or compute the value when indexing; weight %s is allowed"},
 		{cost.ScriptScore, "filter first, or rescore the best hits only, so that the script does not run for every document (limit %s)"},
 		{cost.Joining, "nest has_child, has_parent and nested at most %s levels deep; store what belongs together in one document"},
-		{cost.ExpensiveClass, "prefer term, match and range on keyword, numeric and date fields; more than %s of this clause is reported"},
+		{cost.ExpensiveClass, "prefer term, match and range on keyword, numeric and date fields (limit %s)"},
 		{cost.ScrollTTL, "keep a scroll, a point in time or an answer for at most %s seconds; each request renews it"},
 		{cost.Fetch, "ask for at most %s of these fields"},
 		{cost.Shards, "name the indices, or narrow the pattern by date, for at most %s shards"},

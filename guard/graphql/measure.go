@@ -44,10 +44,10 @@ func (r *Reader) measure(name []byte) bool {
 	r.place(cost.GQLCost, worst(costOf), costOf)
 	r.place(cost.GQLNodes, worst(nodesOf), nodesOf)
 	r.place(cost.GQLList, worst(longestOf), longestOf)
-	r.count(cost.GQLAliases, worst(aliasesOf), aliasesOf, "aliases")
-	r.count(cost.GQLDirectives, worst(directivesOf), directivesOf, "directives")
-	r.count(cost.ExpensiveClass, worst(introsOf), introsOf, "introspections: the server describes its schema")
-	r.count(cost.GQLIntrospection, worst(circlesOf), circlesOf, "nested lists of an introspection")
+	r.count(cost.GQLAliases, worst(aliasesOf), aliasesOf, "alias", "aliases")
+	r.count(cost.GQLDirectives, worst(directivesOf), directivesOf, "directive", "directives")
+	r.count(cost.ExpensiveClass, worst(introsOf), introsOf, "introspection: the server describes its schema", "introspections: the server describes its schema")
+	r.count(cost.GQLIntrospection, worst(circlesOf), circlesOf, "list of an introspection", "nested lists of an introspection")
 	top := worst(rootsOf)
 	if r.roots += top.roots; r.rootsPath == "" {
 		r.rootsAt, r.rootsPath = r.offset(&r.at, int(top.off)), d.kindOf(top)
@@ -74,7 +74,7 @@ func circlesOf(n *node) float64    { return n.circles }
 func rootsOf(n *node) float64      { return n.roots }
 
 // count measures what a whole operation holds.
-func (r *Reader) count(p cost.Predictor, n *node, of func(*node) float64, what string) {
+func (r *Reader) count(p cost.Predictor, n *node, of func(*node) float64, one, many string) {
 	value := of(n)
 	if value == 0 {
 		return
@@ -82,7 +82,7 @@ func (r *Reader) count(p cost.Predictor, n *node, of func(*node) float64, what s
 	m := r.add(p, value, r.offset(&r.at, int(n.off)), "")
 	if r.o.Explain {
 		m.Path = r.doc.kindOf(n)
-		m.Detail = number(value) + " " + what + r.position(n)
+		m.Detail = things(value, one, many) + r.position(n)
 	}
 }
 
@@ -186,9 +186,9 @@ func (r *Reader) detail(top, last *node, p cost.Predictor) string {
 	d := &r.doc
 	switch p {
 	case cost.GQLDepth:
-		return number(float64(top.depth)) + " levels of fields" + r.position(last)
+		return things(float64(top.depth), "level of fields", "levels of fields") + r.position(last)
 	case cost.GQLList:
-		return number(top.longest) + " are asked for at once" + r.position(last)
+		return things(top.longest, "is asked for", "are asked for at once") + r.position(last)
 	case cost.GQLNodes:
 		return fmt.Sprintf("%s = %s nodes, with all that are on the way and beside it%s", d.product(top, last, p), number(top.nodes), r.position(last))
 	default:
@@ -230,6 +230,14 @@ func (r *Reader) position(n *node) string {
 	line := 1 + bytes.Count(before, []byte{'\n'})
 	column := 1 + len([]rune(string(before[bytes.LastIndexByte(before, '\n')+1:])))
 	return fmt.Sprintf(" (line %d, column %d of the document)", line, column)
+}
+
+// things is a number of them.
+func things(n float64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return number(n) + " " + many
 }
 
 func number(f float64) string {

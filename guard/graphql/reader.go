@@ -57,7 +57,7 @@ func (r *Reader) Read(dst []cost.Measure, q cost.Query, o cost.Options) ([]cost.
 		r.part = 0
 		m := r.add(cost.GQLRootFields, r.roots, r.rootsAt, r.rootsPath)
 		if o.Explain {
-			m.Detail = number(r.roots) + " fields of the root, over all operations"
+			m.Detail = things(r.roots, "field of the root", "fields of the root, over all operations")
 		}
 	}
 	out, fault := r.out, r.fault
@@ -244,7 +244,7 @@ func (r *Reader) batch(body *text, url *request) {
 	}
 	m := r.add(cost.Batch, float64(n), r.offset(body, 0), "")
 	if r.o.Explain {
-		m.Path, m.Detail = "$", number(float64(n))+" requests in one"
+		m.Path, m.Detail = "$", things(float64(n), "request in a batch", "requests in one")
 	}
 }
 
@@ -288,7 +288,7 @@ func (r *Reader) document(t *text, given []text, operation []byte) bool {
 	r.tokens += d.lex.count
 	m := r.add(cost.GQLTokens, float64(d.lex.count), r.offset(t, 0), "document")
 	if r.o.Explain {
-		m.Detail = number(m.Value) + " tokens"
+		m.Detail = things(m.Value, "token", "tokens")
 	}
 	if !ok {
 		return r.refuseIn(t, d.fault)

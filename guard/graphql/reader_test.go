@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -178,6 +179,31 @@ func TestRefuses(t *testing.T) {
 	}
 	if _, fault := read(t, cost.Query{Body: []byte("{ a }")}, cost.Options{MaxBytes: 4}); fault == nil || fault.Predictor != cost.BodyBytes {
 		t.Errorf("more than MaxBytes: %v", fault)
+	}
+}
+
+// One is not several.
+func TestDetailsCount(t *testing.T) {
+	for document, want := range map[string]string{
+		`{ a: b(first: 1) @c { d } }`:                "1 alias, 1 directive, 1 is asked for, 1 field of the root",
+		`{ a { __typename } }`:                       "2 levels of fields",
+		`{ __schema { types { fields { name } } } }`: "1 introspection: the server describes its schema, 1 list of an introspection",
+		`[{"query": "{a}"}]`:                         "1 request in a batch, 1 level of fields",
+	} {
+		var r graphql.Reader
+		list, err := r.Read(nil, cost.Query{Body: []byte(document)}, cost.Options{Explain: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var details []string
+		for _, m := range list {
+			details = append(details, m.Detail)
+		}
+		for part := range strings.SplitSeq(want, ", ") {
+			if !slices.Contains(details, part) {
+				t.Errorf("%s: no %q in %q", document, part, details)
+			}
+		}
 	}
 }
 
