@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
@@ -56,6 +57,10 @@ func (r *Reader) scriptValue(v int) int {
 		return 0
 	}
 	text := r.bytes(source)
+	if lang := r.get(v, "lang"); lang > none && isCompiled(r.bytes(lang)) {
+		r.add(cost.Script, 1+math.Floor(float64(len(text))/compiledPart), source)
+		return 1
+	}
 	w := weigh(text)
 	m := r.add(cost.Script, w.total(), source)
 	if r.o.Explain {
@@ -64,6 +69,19 @@ func (r *Reader) scriptValue(v int) int {
 	}
 	return 1
 }
+
+// isCompiled: languages in which OpenSearch's SQL and PPL write down what they have
+// made of an expression, in base64: nothing to compile, and no loops.
+func isCompiled(lang []byte) bool {
+	switch string(lang) {
+	case "opensearch_query_expression", "opensearch_compounded_script", "opensearch_calcite_expression":
+		return true
+	}
+	return false
+}
+
+// compiledPart is how many bytes of that are as much as a KiB of code.
+const compiledPart = 8 << 10
 
 // scripts measures script_fields: {"name": {"script": …}}.
 func (r *Reader) scripts(n int) {

@@ -57,6 +57,7 @@ func FuzzReader(f *testing.F) {
 
 func seeds() [][3]string {
 	return [][3]string{
+		{"/x-2026.01.01,<y-{now/d}>/_search", "q=t:>now-1h", `{"query":{"bool":{"should":[{"range":{"t":{"gte":"now-1h"}}},{"range":{"t":{"gte":5,"lt":"2026"}}},{"geo_bounding_box":{"g":{"top_left":[1,2],"bottom_right":[2,1]}}}],"minimum_should_match":0}},"aggs":{"f":{"filters":{"filters":{"a":{"range":{"t":{"lt":7}}},"b":{"match_none":{}}}},"aggs":{"r":{"date_range":{"field":"t","ranges":[{"from":1,"to":"now"}]},"aggs":{"h":{"date_histogram":{"field":"t","fixed_interval":"1s","min_doc_count":1}},"g":{"geohash_grid":{"field":"g"}}}}}}}}`},
 		{"/x/_search", "", `{"from":1,"size":2,"query":{"bool":{"must":[{"match":{"a":"b c"}}],"filter":{"range":{"at":{"gte":"now-1d/d","lt":"2024-01-01||/M"}}},"should":[{"wildcard":{"a":"*b"}}],"must_not":{"exists":{"field":"a*"}}}}}`},
 		{"/x/_search", "scroll=1m&q=a:(b+OR+*c)%20/d.*/&size=5", `{}`},
 		{"/x/_search", "source=%7B%22size%22%3A1%7D&source_content_type=application/json", ``},
