@@ -89,7 +89,7 @@ func (r *Reader) distinctFrom(k int) bool {
 }
 
 // after is where the clause that begins at from ends: at the next one.
-func (c clauses) after(from int) int {
+func (c *clauses) after(from int) int {
 	end := c.end
 	if c.from > from {
 		end = c.from
@@ -110,7 +110,7 @@ func (c clauses) after(from int) int {
 }
 
 // selectBlock reads one SELECT.
-func (r *Reader) selectBlock(i, j int) shape {
+func (r *Reader) selectBlock(s *shape, i, j int) {
 	c := r.clausesOf(i, j)
 	b := block{base: len(r.relations), share: 1, never: -1, below: math.Inf(1)}
 	items, edges, pending, reached := len(r.items), len(r.edges), len(r.pending), len(r.reached)
@@ -118,13 +118,12 @@ func (r *Reader) selectBlock(i, j int) shape {
 	if r.depth-1 > r.deepest.depth {
 		r.deepest = nesting{r.depth - 1, i}
 	}
-	s := unlimited()
 	if c.group >= 0 {
 		r.reports++
 	}
 	outside := r.rowsEach
 	r.rowsEach = 1
-	aggregate, distinct := r.selectList(c, &s)
+	aggregate, distinct := r.selectList(&c, s)
 	listed := r.rowsEach
 	r.rowsEach = outside
 	if c.from >= 0 {
@@ -151,7 +150,7 @@ func (r *Reader) selectBlock(i, j int) shape {
 	}
 	switch {
 	case c.group >= 0:
-		r.group(&b, c, items)
+		r.group(&b, &c, items)
 	case distinct >= 0 && !aggregate:
 		r.distinct(&b, distinct, items)
 	}
@@ -162,11 +161,11 @@ func (r *Reader) selectBlock(i, j int) shape {
 		s.rows = 0
 	}
 	s.eager = aggregate || c.group >= 0 || distinct >= 0
-	s.single = s.single || b.all == 0 && !r.makesRows(c) || aggregate && c.group < 0 || b.key && b.all == 1
+	s.single = s.single || b.all == 0 && !r.makesRows(&c) || aggregate && c.group < 0 || b.key && b.all == 1
 	s.whole = c.from >= 0 && (!b.where || b.truth == always) && !aggregate && c.group < 0 && distinct < 0 && b.all > 0 && math.IsInf(s.limit, 1)
 	s.at, s.docs = c.from, r.docs(&b)
 	if b.all == 1 && c.group < 0 && c.having < 0 && (!b.where || b.truth == always) {
-		r.unasked(&b, &s, items, aggregate)
+		r.unasked(&b, s, items, aggregate)
 	}
 	if s.whole && r.onlyNamed(&b) {
 		s.whole = false
@@ -179,7 +178,6 @@ func (r *Reader) selectBlock(i, j int) shape {
 		r.outer(reached, b.base)
 	}
 	r.depth--
-	return s
 }
 
 // unasked notes what a query of one table without a condition gives back.
@@ -202,7 +200,7 @@ func (r *Reader) unasked(b *block, s *shape, items int, aggregate bool) {
 }
 
 // makesRows says whether a SELECT without tables gives more than one row.
-func (r *Reader) makesRows(c clauses) bool { return c.from >= 0 }
+func (r *Reader) makesRows(c *clauses) bool { return c.from >= 0 }
 
 // listsAll says whether a SELECT list, from items on, has a * in it.
 func (r *Reader) listsAll(items int) bool {
@@ -227,7 +225,7 @@ func (r *Reader) onlyNamed(b *block) bool {
 
 // selectList reads what is between SELECT and FROM. distinct is the token of
 // DISTINCT; -1 without.
-func (r *Reader) selectList(c clauses, s *shape) (aggregate bool, distinct int) {
+func (r *Reader) selectList(c *clauses, s *shape) (aggregate bool, distinct int) {
 	distinct = -1
 	if c.list < 0 {
 		return false, -1
@@ -308,16 +306,14 @@ func (r *Reader) selectItems(i, end int) (aggregate bool) {
 }
 
 // tableBlock reads TABLE name.
-func (r *Reader) tableBlock(i, j int) shape {
+func (r *Reader) tableBlock(s *shape, i, j int) {
 	b := block{base: len(r.relations), share: 1, never: -1, below: math.Inf(1)}
 	r.from(&b, i+1, j)
-	s := unlimited()
 	s.whole, s.at, s.docs = true, i, r.docs(&b)
 	if r.onlyNamed(&b) {
 		s.whole = false
 	}
 	r.relations = r.relations[:b.base]
-	return s
 }
 
 // where reads the condition of a block.

@@ -49,7 +49,8 @@ func (r *Reader) choose(b *block, column *operand, n float64, on bool) (selects,
 	if b.hold > 0 {
 		return true, true
 	}
-	if column.relation >= 0 && n <= fewLooked && (r.keyName(column.column) || r.calledName(column.column)) {
+	key := n <= fewLooked && r.keyName(column.column)
+	if b.all > 1 && column.relation >= 0 && (key || n <= fewLooked && r.calledName(column.column)) {
 		r.relations[b.base+column.relation].looked = true
 	}
 	if card > 0 {
@@ -57,7 +58,7 @@ func (r *Reader) choose(b *block, column *operand, n float64, on bool) (selects,
 	} else {
 		b.share *= min(1, n/orFloat(r.o.Defaults.Cardinality, defaultCardinality))
 	}
-	if n == 1 && (ok && h.Unique || r.keyName(column.column)) {
+	if n == 1 && (ok && h.Unique || key) {
 		b.key = true
 		r.pin(b, column.relation)
 	} else if n == 1 && on && column.relation >= b.joining { // a lookup: what it finds is joined, not what was there

@@ -113,12 +113,15 @@ func (r *Reader) rounds(at int, from, to span) {
 // MariaDB has, which its engine makes; 0 when it is none.
 func (r *Reader) sequence(at int) float64 {
 	const prefix, longest = "seq_", 80
+	if r.dialect.kind != mysql {
+		return 0
+	}
 	t := r.tok(at)
 	name := r.text[t.start:t.end]
 	if t.kind == quoted {
 		name = inside(name)
 	}
-	if r.dialect.kind != mysql || len(name) <= len(prefix) || len(name) > longest || !foldEqual(name[:len(prefix)], prefix) {
+	if len(name) > 0 && name[0]|0x20 != 's' || len(name) <= len(prefix) || len(name) > longest || !foldEqual(name[:len(prefix)], prefix) {
 		return 0
 	}
 	first, rest, ok := bytes.Cut(name[len(prefix):], []byte("_to_"))
@@ -149,8 +152,13 @@ func (r *Reader) arithmetic(s span) (float64, bool) {
 	for s.to-s.from >= 2 && r.kindAt(s.from) == openParen && r.skip(s.from) == s.to {
 		s.from, s.to = s.from+1, s.to-1
 	}
-	if v, ok := r.shifted(s); ok {
-		return v, true
+	switch s.to - s.from {
+	case 1: // as most are
+		return r.numberAt(s.from)
+	case 3:
+		if v, ok := r.shifted(s); ok {
+			return v, true
+		}
 	}
 	sum, product, sign, factor := 0.0, 1.0, 1.0, 1.0
 	divide, power, have := false, false, false

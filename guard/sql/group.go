@@ -31,7 +31,7 @@ type groups struct {
 }
 
 // group measures GROUP BY.
-func (r *Reader) group(b *block, c clauses, items int) {
+func (r *Reader) group(b *block, c *clauses, items int) {
 	i, j := c.group+2, c.after(c.group)
 	r.scanAll(i, j)
 	g := groups{known: 1}

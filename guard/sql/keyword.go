@@ -123,6 +123,9 @@ func (s *words) add(w word) { *s |= 1 << (w & 63) }
 // behind them, has at least one.
 const parts words = 1<<wUnion | 1<<wOrder | 1<<wLimit | 1<<wOffset | 1<<wFetch | 1<<wFor | 1<<wLock | 1<<wInto | 1<<wProcedure
 
+// tails says whether a word may begin what comes behind the parts of a query.
+func (w word) tails() bool { return w >= wOrder && w <= wProcedure }
+
 // acts says whether a word begins a statement of which something is measured.
 func (w word) acts() bool {
 	return w >= wSelect && w <= wOrdinary && w != wDeclare && w != wDo && w != wBegin && w != wSet

@@ -135,7 +135,11 @@ func (l *lexer) word(i int) int {
 	if n > 1 && n <= maxWord && l.previous != dot {
 		w = l.meaning(start, i)
 	}
-	return l.add(bare, w, start, i)
+	l.add(bare, w, start, i)
+	if w == wEnd {
+		l.end()
+	}
+	return i
 }
 
 // inWord says whether a byte goes on with a word.
@@ -150,8 +154,6 @@ func (l *lexer) meaning(start, end int) word {
 	switch w {
 	case wCase:
 		l.push(len(l.tokens))
-	case wEnd:
-		l.end()
 	case wOr:
 		l.ors = true
 	}
@@ -213,8 +215,7 @@ func (l *lexer) bracket(i int) int {
 		l.push(len(l.tokens))
 		return l.add(openParen, none, i, i+1)
 	case ')':
-		l.pop(i, openParen)
-		return l.add(closeParen, none, i, i+1)
+		return l.pop(i, openParen, closeParen)
 	case '[':
 		if to := l.bracketed(i); to > 0 {
 			return to
@@ -222,8 +223,7 @@ func (l *lexer) bracket(i int) int {
 		l.push(len(l.tokens))
 		return l.add(openBrack, none, i, i+1)
 	case ']':
-		l.pop(i, openBrack)
-		return l.add(closeBrack, none, i, i+1)
+		return l.pop(i, openBrack, closeBrack)
 	case ',':
 		return l.add(comma, none, i, i+1)
 	case ';':
@@ -265,42 +265,40 @@ func (l *lexer) at(t int) int32 {
 }
 
 // pop closes the innermost bracket of a kind. A CASE without END inside is none.
-func (l *lexer) pop(i int, k kind) {
+func (l *lexer) pop(i int, k, closer kind) int {
 	n := len(l.open)
 	for n > 0 && l.tokens[l.open[n-1]].word == wCase {
 		n--
 	}
 	if n == 0 || l.tokens[l.open[n-1]].kind != k {
 		l.fail(cost.Unparsable, "a bracket that nothing opened", i)
-		return
+		return l.add(closer, none, i, i+1)
 	}
+	l.add(closer, none, i, i+1)
 	l.pair(n - 1)
+	return i + 1
 }
 
-// end closes a CASE, when that is what is open.
+// end closes a CASE, when that is what is open, with the last token.
 func (l *lexer) end() {
 	if n := len(l.open); n > 0 && l.tokens[l.open[n-1]].word == wCase {
 		l.pair(n - 1)
 	}
 }
 
-// pair makes the next token the closer of an open one.
+// pair makes the last token the closer of an open one.
 func (l *lexer) pair(n int) {
-	l.tokens[l.open[n]].match = int32(len(l.tokens))
+	o, last := l.open[n], len(l.tokens)-1
+	l.tokens[o].match, l.tokens[last].match = int32(last), o
 	l.open = l.open[:n]
 }
 
-// settle tells closers what they close, and finds brackets that nothing closed.
+// settle finds brackets that nothing closed.
 func (l *lexer) settle() {
 	for _, o := range l.open {
 		if l.tokens[o].kind != bare {
 			l.fail(cost.Unparsable, "a bracket that is not closed", int(l.tokens[o].start))
 			break
-		}
-	}
-	for i := range l.tokens {
-		if m := l.tokens[i].match; m > int32(i) {
-			l.tokens[m].match = int32(i)
 		}
 	}
 }

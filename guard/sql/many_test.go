@@ -39,3 +39,17 @@ func TestManyStatementsAreBounded(t *testing.T) {
 		t.Errorf("after it, %d values of one statement can be lowered", lowered)
 	}
 }
+
+// What is planned, or asks for no rows, is taken back, and hides nothing of what
+// comes behind it, however much there is.
+func TestManyPlannedHideNothing(t *testing.T) {
+	var r sql.Reader
+	text := strings.Repeat("SELECT a FROM t WHERE b > 1;", 5000) + "EXPLAIN DELETE FROM t; SELECT * FROM a, b, c LIMIT 0; DELETE FROM t; SELECT * FROM a, b WHERE a.x = 1"
+	list, err := r.Read(nil, cost.Query{Body: []byte(text)}, cost.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if where, cross := find(list, cost.MissingWhere), find(list, cost.CrossJoin); where != 1 || cross != 2 {
+		t.Errorf("missing_where %v, cross_join %v", where, cross)
+	}
+}

@@ -197,11 +197,13 @@ func (r *Reader) scanWord(e *operand, k, j int, after bool, b *block) (next int,
 	case last+1 < j && r.tokens[last+1].kind == openParen && !after:
 		r.note(e, last)
 		return last + 1, false, false
-	case r.escaped(last) && r.wordIs(last+1, "uescape") && r.kindAt(last+3) == openParen:
-		r.denied(last, "a function whose name is in escapes")
-		return last + 3, false, false
 	case after: // a type, a unit, an alias
 		return last + 1, true, false
+	case r.tokens[last].kind == quoted && last+3 < j && r.tokens[last+2].kind == text && r.escaped(last) && r.wordIs(last+1, "uescape"):
+		if r.kindAt(last+3) == openParen {
+			r.denied(last, "a function whose name is in escapes")
+		}
+		return last + 3, true, false
 	case last+1 < j && r.tokens[last+1].kind == text: // DATE '2026-01-01'
 		return last + 1, false, false
 	case r.wordAt(last+1) == wFrom && last+1 < j && r.wordIs(first-2, "extract", "trim"): // EXTRACT(minute FROM …)

@@ -22,7 +22,7 @@ func (r *Reader) unrun(mark int) {
 			kept = append(kept, m)
 		}
 	}
-	r.out = kept
+	r.out, r.full = kept, false // what was taken back may have been the largest
 }
 
 // explain reads EXPLAIN, which only plans, and EXPLAIN ANALYZE, which runs; in

@@ -59,29 +59,32 @@ func (r *Reader) query(i, j int, top bool) shape {
 	if !r.enter(i) {
 		return unlimited()
 	}
-	s := r.arms(i, j, top)
+	var s shape
+	r.arms(&s, i, j, top)
 	r.levels--
 	return s
 }
 
 // arms reads the parts of a set operation, usually one, and what comes behind:
 // ORDER BY, LIMIT and the like.
-func (r *Reader) arms(i, j int, top bool) shape {
-	var s shape
+func (r *Reader) arms(s *shape, i, j int, top bool) {
 	mark := len(r.out)
 	first, seenFrom := true, false
 	n := 0
 	arm := func(from, to int) {
 		n++
-		a := r.arm(from, to)
 		if first {
-			s, first = a, false
+			first = false
+			r.arm(s, from, to)
 			return
 		}
-		s = s.both(a)
+		var other shape
+		r.arm(&other, from, to)
+		*s = s.both(other)
 	}
 	if r.wordAt(i) == wWith {
-		return r.with(i, j, top)
+		*s = r.with(i, j, top)
+		return
 	}
 	start, k := i, i
 	if r.seen&parts == 0 {
@@ -99,7 +102,7 @@ func (r *Reader) arms(i, j int, top bool) shape {
 			start, seenFrom = k, false
 			continue
 		}
-		if w != none && k > start && r.tailAt(k, seenFrom) {
+		if w.tails() && k > start && r.tailAt(k, seenFrom) {
 			break
 		}
 		k = r.skip(k)
@@ -111,8 +114,7 @@ func (r *Reader) arms(i, j int, top bool) shape {
 			m.Detail = "queries in one UNION"
 		}
 	}
-	r.tail(k, j, i, mark, &s, top)
-	return s
+	r.tail(k, j, i, mark, s, top)
 }
 
 // setOperation says whether the word at k joins two queries: a column may be
@@ -173,24 +175,24 @@ func (r *Reader) goesOn(i int) bool {
 }
 
 // arm reads one query without what comes behind it.
-func (r *Reader) arm(i, j int) shape {
+func (r *Reader) arm(s *shape, i, j int) {
+	*s = unlimited()
 	switch w := r.wordAt(i); {
 	case i >= j:
 		r.unreadable(i, "no query where one is expected")
 	case r.kindAt(i) == openParen && r.skip(i) == j:
-		return r.query(i+1, j-1, false)
+		*s = r.query(i+1, j-1, false)
 	case w == wSelect, w == wFrom:
-		return r.selectBlock(i, j)
+		r.selectBlock(s, i, j)
 	case w == wValues:
 		r.valuesList(i, j)
-		return shape{limit: math.Inf(1), fixed: true, light: true}
+		s.fixed, s.light = true, true
 	case w == wTable:
-		return r.tableBlock(i, j)
+		r.tableBlock(s, i, j)
 	default:
 		r.scanAll(i, j)
 		r.unreadable(i, "no query that is known")
 	}
-	return unlimited()
 }
 
 // valuesList counts the rows of VALUES.

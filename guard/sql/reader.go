@@ -41,7 +41,8 @@ type Reader struct {
 	part int
 
 	begun   int          // measure of this text in out
-	most    [256]float64 // of each predictor
+	full    bool         // there are maxMeasures
+	most    [256]float64 // of each predictor, when it is full
 	dropped [256]bool    // predictors of which measures were not kept
 	lossy   bool         // there are any
 	spare   cost.Measure // where a measure goes that is not kept
@@ -118,7 +119,7 @@ func (r *Reader) Read(dst []cost.Measure, q cost.Query, o cost.Options) ([]cost.
 func (r *Reader) begin(dst []cost.Measure, q *cost.Query, o *cost.Options) {
 	r.o, r.args, r.out, r.part = *o, q.Args, dst, 0
 	r.begun = len(dst)
-	clear(r.most[:])
+	r.full = false
 	r.o.MaxBytes = min(orDefault(o.MaxBytes, DefaultMaxBytes), math.MaxInt32/2)
 	r.o.MaxDepth = min(orDefault(o.MaxDepth, DefaultMaxDepth), 10_000)
 	r.o.MaxTokens = orDefault(o.MaxTokens, DefaultMaxTokens)
@@ -280,14 +281,28 @@ func (r *Reader) excerpt(from, to int) string {
 // keep appends a measure. A text may hold a million statements: when there are
 // many measures, only those stay that are the largest of their kind so far.
 func (r *Reader) keep(m cost.Measure) *cost.Measure {
-	if len(r.out)-r.begun >= maxMeasures && m.Value <= r.most[m.Predictor] {
-		r.spare = m
-		r.dropped[m.Predictor], r.lossy = true, true
-		return &r.spare
+	if len(r.out)-r.begun >= maxMeasures {
+		if !r.full {
+			r.fill()
+		}
+		if m.Value <= r.most[m.Predictor] {
+			r.spare = m
+			r.dropped[m.Predictor], r.lossy = true, true
+			return &r.spare
+		}
+		r.most[m.Predictor] = m.Value
 	}
-	r.most[m.Predictor] = max(r.most[m.Predictor], m.Value)
 	r.out = append(r.out, m)
 	return &r.out[len(r.out)-1]
+}
+
+// fill finds the largest of the measures that there are.
+func (r *Reader) fill() {
+	r.full = true
+	clear(r.most[:])
+	for _, m := range r.out[r.begun:] {
+		r.most[m.Predictor] = max(r.most[m.Predictor], m.Value)
+	}
 }
 
 // uncap takes back that values can be lowered where not all are known: the others

@@ -71,7 +71,7 @@ func (r *Reader) tail(k, j, start, mark int, s *shape, top bool) {
 	w := window{insert: j - 1, keyword: -1}
 	for k < j {
 		next := k + 1
-		for next < j && !r.tailAt(next, true) {
+		for next < j && !(r.tokens[next].word.tails() && r.tailAt(next, true)) {
 			next = r.skip(next)
 		}
 		next = min(next, j)
