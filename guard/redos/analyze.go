@@ -96,6 +96,9 @@ func (a *analysis) prepare(c counts) bool {
 	if a.forge.wants {
 		a.forge.ask(a.tree.root, false)
 	}
+	if a.tree.inexact {
+		a.forge.shown = a.shown()
+	}
 	a.trial = a.newTrial()
 	a.trial.counted, a.trial.choice = g.counted, g.choice
 	a.trial.exact = !a.tree.inexact && g.counted == 0
@@ -261,6 +264,10 @@ func (a *analysis) exponentially(w attack, r *Result) {
 // maxPolynomials is how many candidates are run. They come deepest first.
 const maxPolynomials = 12
 
+// maxPower is the degree from which on steps may well double, if there are not so
+// many loops one after the other.
+const maxPower = 8
+
 // polynomial takes the candidate whose steps grow with the highest power.
 func (a *analysis) polynomial(all []candidate, r *Result) bool {
 	best, ends := 0.0, false
@@ -276,6 +283,11 @@ func (a *analysis) polynomial(all []candidate, r *Result) bool {
 			}
 			if ends = a.bounded(w, run); !ends {
 				best = power
+				if !a.trial.exact && power > max(maxPower, float64(2*c.depth+2)) && a.trial.doubles(w, run) {
+					r.Fix, r.Offset = a.advice().polynomial(c)
+					a.exponentially(w, r)
+					return
+				}
 				a.report(c, w, power, a.advice(), r)
 			}
 			return

@@ -35,6 +35,29 @@ func TestBehind(t *testing.T) {
 	}
 }
 
+// TestShown has loops begin only where a lookaround over several runes matches.
+func TestShown(t *testing.T) {
+	for _, c := range []struct{ want, pattern string }{
+		{srch, `(?=<!)[^"]*?>`},
+		{srch, `(?<=<!)[^"]*?(?=>)`},
+		{srch, `(?<=<td>).*(?=</td>)`},
+		{srch, `(?=ab)\w+;`},
+		{srch, `(?<=key: ).*(?=\.)`},
+		{expo, `^(?:(?=xyz)\w+)+;`},
+		{expo, `(?:(?<=ab)\w+)+;`},
+		{safe, `(?=<!)[^<]*?>`},
+		{safe, `(?<="key":")[^"]*(?=")`},
+	} {
+		for _, d := range []Dialect{JS, Java} {
+			r := Analyze(c.pattern, Options{Dialect: d})
+			if got := kind(r); got != c.want {
+				t.Errorf("%v %q: %s, want %s: %+v", d, c.pattern, got, c.want, r)
+			}
+			grows(t, c.pattern, Options{Dialect: d}, r)
+		}
+	}
+}
+
 // TestElsewhere has loops that are judged by themselves refer to groups outside
 // of them.
 func TestElsewhere(t *testing.T) {

@@ -69,8 +69,12 @@ func (f *forge) carefully(c candidate, reach []bitset) []attack {
 			prefixes = []attack{p}
 		}
 	}
-	for _, prefix := range prefixes {
+	for i, prefix := range prefixes {
 		at, ok := s.as.run(prefix, c.seek)
+		if !ok && !c.seek && i == len(prefixes)-1 { // other ways may be tried later
+			at, ok = spot{set: s.as.of(c.pivot)}, true
+			prefix = prefixes[0]
+		}
 		if !ok || !c.seek && !s.as.has(at.set, c.pivot) {
 			continue
 		}

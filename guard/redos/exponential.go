@@ -201,8 +201,8 @@ func (d *diverging) pair(r, s, from int32) int32 {
 		d.left.spend(perPairMade)
 		d.index[key] = i
 		d.pairs = append(d.pairs, pair{r: key[0], s: key[1], from: from, next: -1, meet: -1})
-	} else if d.pairs[i].from < 0 {
-		d.pairs[i].from = from
+	} else if p := &d.pairs[i]; from >= 0 && (p.from < 0 || from == p.r || from == p.s) { // the latter is the shorter way round
+		p.from = from
 	}
 	return i
 }

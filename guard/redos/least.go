@@ -107,3 +107,31 @@ func (s *speller) pick(class int) int {
 	s.picked[class] = max(best, 0)
 	return s.picked[class]
 }
+
+// maxShown is how many lookarounds attacks are made for.
+const maxShown = 3
+
+// shown is the shortest text of each lookaround over more than one rune that must
+// match, up to maxAsked runes.
+func (a *analysis) shown() [][]int {
+	var words [][]int
+	var find func(n *node)
+	find = func(n *node) {
+		if n.op != opLook {
+			for _, m := range n.subs {
+				find(m)
+			}
+			return
+		}
+		if n.neg || n.simple() || len(words) == maxShown {
+			return
+		}
+		s := &speller{analysis: a, picked: map[int]int{}}
+		if least := n.subs[0].measure(a.tree); least > 0 && least <= maxAsked {
+			s.spell(n.subs[0])
+			words = append(words, s.word)
+		}
+	}
+	find(a.tree.root)
+	return words
+}

@@ -64,6 +64,12 @@ func TestAnalyze(t *testing.T) {
 		{poly, `^\s*#?.*$`, "", nil},
 		{expo, `^(?:.+,)+$`, "", []Dialect{JS, Python, PCRE, Java}},
 		{expo, `^(?:x+|y+|z+)*z`, "", nil},
+		// A match may be found in the end, after all else.
+		{poly, `^(.*?)(\d*)$`, "m", []Dialect{JS, Python, PCRE, Java, DotNet}},
+		{poly, `^([^x]*?)(?:y*|z)$`, "m", []Dialect{JS, Python, PCRE, Java, DotNet}},
+		{expo, `^(?:(?:x|x)*y)*`, "", nil},
+		{expo, `(?:(?:x|xx)*y)*`, "", nil},
+		{safe, `^(?:x*y)*`, "", nil},
 		// The pump that comes first ends a match, another does not.
 		{expo, `^(?:(?:x|z)x*)*z`, "", nil},
 		{srch, `(?:x|y|yx)*y`, "", []Dialect{Ruby}},

@@ -41,6 +41,7 @@ type forge struct {
 	rough  bool               // counted repeats were taken for loops: a match ends later than it seems
 	wants  bool               // the pattern has lookaheads that are not modelled
 	asked  []int              // a rune of each class in those that must match
+	shown  [][]int            // what wide lookarounds that must match do match
 	order  []int              // atoms, those first that fewest states read
 	seen   map[int32]*subsets // by region
 }
@@ -130,6 +131,18 @@ func (f *forge) attacks(c candidate) []attack {
 			out = append(out, w)
 		}
 	}
+	for _, word := range f.shown { // a round or match begins only where that stands, or after it
+		w := attack{pump: append(slices.Clone(word), f.spell(c.pump, true)...)}
+		out = append(out, f.ending(c, w)...)
+		if c.class == Exponential {
+			w.prefix, w.start = word, len(word)
+			out = append(out, f.ending(c, w)...)
+		}
+		if p := prefixes[0]; len(p.prefix) > 0 {
+			w.prefix, w.start = p.prefix, p.start
+			out = append(out, f.ending(c, w)...)
+		}
+	}
 	return out
 }
 
@@ -142,13 +155,9 @@ func (f *forge) ending(c candidate, w attack) []attack {
 		suffixes = f.suffixes(d, at)
 		w.pump = slices.Repeat(w.pump, period)
 	}
-	if len(suffixes) == 0 {
-		from := []int32{c.pivot}
-		if c.class == Polynomial {
-			from = append(from, c.target)
-		}
-		if c.seek {
-			from = from[1:]
+	for _, from := range f.loopsOf(c) {
+		if len(suffixes) > 0 {
+			break
 		}
 		if at, period, ok := d.pumped(spot{set: d.of(from...)}, w.pump, false); ok {
 			suffixes = f.suffixes(d, at)
@@ -173,6 +182,19 @@ func (f *forge) ending(c candidate, w attack) []attack {
 		}
 	}
 	return out
+}
+
+// loopsOf is the loops of which all, or the last alone, must fail: an engine may
+// try the first only when the last has failed everywhere.
+func (f *forge) loopsOf(c candidate) [][]int32 {
+	switch {
+	case c.class != Polynomial:
+		return [][]int32{{c.pivot}}
+	case c.seek:
+		return [][]int32{{c.target}}
+	default:
+		return [][]int32{{c.pivot, c.target}, {c.target}}
+	}
 }
 
 // spot is where all ways through a text have come to.
