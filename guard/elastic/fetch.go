@@ -12,6 +12,10 @@ import (
 // one and 100 of the other.
 const scriptFieldWeight = 100.0 / 32
 
+// A field that is to be highlighted costs what of it is there and matches: searches
+// of many kinds of things name hundreds, and backends allow any number.
+const highlightWeight = 1.0 / 10
+
 // fetch measures what is fetched for each hit.
 func (r *Reader) fetch(m *members, p *parameters) {
 	docvalues := m.docvalues
@@ -27,7 +31,7 @@ func (r *Reader) fetch(m *members, p *parameters) {
 	if h := m.highlight; h > none {
 		r.fragments(h)
 		if n := r.size(r.get(h, "fields")); n > 0 {
-			r.fetched(n, r.get(h, "fields"), "highlighted fields")
+			r.fetched(n*highlightWeight, r.get(h, "fields"), "highlighted fields, ten of them as much as one doc value field")
 		}
 		if q := r.get(h, "highlight_query"); q > none {
 			r.walkQuery(q, 1, 0, false)

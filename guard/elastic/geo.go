@@ -76,6 +76,11 @@ func (r *Reader) geoQuery(kind []byte, v int, every bool) selectivity {
 			if shape := r.get(k+1, "shape"); shape > none {
 				b, ok = r.shapeBox(shape)
 			}
+			if relation := r.get(k+1, "relation"); relation > none && bytes.EqualFold(r.bytes(relation), []byte("disjoint")) {
+				ok, sel = false, selWeak // all that is elsewhere
+			}
+		case "geo_grid":
+			b, ok = r.gridCell(k + 1)
 		}
 		if ok && b.valid() && b.sphere() > 0.5 {
 			sel = selWeak // most of the earth
@@ -225,18 +230,6 @@ func pointText(b []byte) (lat, lon float64, ok bool) {
 	return (cell.top + cell.bottom) / 2, (cell.left + cell.right) / 2, ok
 }
 
-// wktBox reads BBOX(left, right, top, bottom).
-func wktBox(b []byte) (box, bool) {
-	if len(b) < 5 || !bytes.EqualFold(b[:4], []byte("BBOX")) {
-		return box{}, false
-	}
-	var x [4]float64
-	if numbersIn(b, x[:]) < 4 {
-		return box{}, false
-	}
-	return box{top: x[2], left: x[0], bottom: x[3], right: x[1]}, true
-}
-
 func numbersIn(b []byte, out []float64) int {
 	n := 0
 	for i := 0; i < len(b) && n < len(out); {
@@ -251,32 +244,4 @@ func numbersIn(b []byte, out []float64) int {
 		i = max(j, i+1)
 	}
 	return n
-}
-
-// hull is the box around a list of points.
-func (r *Reader) hull(n int) (box, bool) {
-	b := box{top: -90, left: 180, bottom: 90, right: -180}
-	if !r.isArray(n) || r.count(n) == 0 {
-		return b, false
-	}
-	for e := n + 1; e < r.next(n); e = r.next(e) {
-		lat, lon, ok := r.point(e)
-		if !ok {
-			return b, false
-		}
-		b = box{max(b.top, lat), min(b.left, lon), min(b.bottom, lat), max(b.right, lon)}
-	}
-	return b, true
-}
-
-// shapeBox reads an envelope; other shapes are not bounded here.
-func (r *Reader) shapeBox(n int) (box, bool) {
-	if r.isText(n) {
-		return wktBox(r.bytes(n))
-	}
-	t, c := r.get(n, "type"), r.get(n, "coordinates")
-	if t <= none || c <= none || !bytes.EqualFold(r.bytes(t), []byte("envelope")) {
-		return box{}, false
-	}
-	return r.hull(c)
 }

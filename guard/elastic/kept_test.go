@@ -36,6 +36,8 @@ func TestRoomThatIsAskedForIsMeasured(t *testing.T) {
 		{"fragments of all fields", "POST /x/_search", highlight(`{"number_of_fragments":"500000000","fields":[{"m":{}}]}`), "fetch"},
 		{"fragments of inner hits", "POST /x/_search", `{"query":{"nested":{"path":"c","query":{"match":{"c.t":"a"}},"inner_hits":{"highlight":{"fields":{"c.t":{"number_of_fragments":100000000}}}}}}}`, "fetch"},
 		{"as many fragments as backends allow", "POST /x/_search", highlight(`{"number_of_fragments":10000,"fragment_size":2147483647,"fields":{"*":{}}}`), ""},
+		{"fields of many kinds", "POST /x/_search", highlight(`{"fields":{` + numbered(`"k%d.name":{}`, 300) + `}}`), ""},
+		{"thousands of fields", "POST /x/_search", highlight(`{"fields":[` + numbered(`{"k%d":{}}`, 2000) + `]}`), "fetch"},
 		{"words of a phrase", "POST /x/_search", `{"suggest":{"p":{"text":"` + strings.Repeat("a ", 2000) + `","phrase":{"field":"t","token_limit":10000000}}}}`, "suggest_size"},
 		{"as many words as backends allow", "POST /x/_search", `{"suggest":{"p":{"text":"a b","phrase":{"field":"t","token_limit":1000}}}}`, ""},
 		{"slices of a scroll", "GET /x/_search?scroll=1m", `{"slice":{"id":0,"max":1025},"query":{"match_all":{}}}`, "batch"},

@@ -57,6 +57,7 @@ func FuzzReader(f *testing.F) {
 
 func seeds() [][3]string {
 	return [][3]string{
+		{"/x/_search", "", `{"query":{"bool":{"filter":[{"geo_shape":{"g":{"shape":"POLYGON ((1 2, 3 4.5, 1 2))","relation":"within"}}},{"geo_shape":{"g":{"shape":{"type":"geometrycollection","geometries":[{"type":"circle","coordinates":[1,2],"radius":"3km"},{"type":"polygon","coordinates":[[[1,2],[3,4]]]}]}}}},{"geo_grid":{"g":{"geotile":"6/32/22"}}}]}},"aggs":{"g":{"geotile_grid":{"field":"g","precision":9}}}}`},
 		{"/x-2026.01.01,<y-{now/d}>/_search", "q=t:>now-1h", `{"query":{"bool":{"should":[{"range":{"t":{"gte":"now-1h"}}},{"range":{"t":{"gte":5,"lt":"2026"}}},{"geo_bounding_box":{"g":{"top_left":[1,2],"bottom_right":[2,1]}}}],"minimum_should_match":0}},"aggs":{"f":{"filters":{"filters":{"a":{"range":{"t":{"lt":7}}},"b":{"match_none":{}}}},"aggs":{"r":{"date_range":{"field":"t","ranges":[{"from":1,"to":"now"}]},"aggs":{"h":{"date_histogram":{"field":"t","fixed_interval":"1s","min_doc_count":1}},"g":{"geohash_grid":{"field":"g"}}}}}}}}`},
 		{"/x/_search", "", `{"from":1,"size":2,"query":{"bool":{"must":[{"match":{"a":"b c"}}],"filter":{"range":{"at":{"gte":"now-1d/d","lt":"2024-01-01||/M"}}},"should":[{"wildcard":{"a":"*b"}}],"must_not":{"exists":{"field":"a*"}}}}}`},
 		{"/x/_search", "scroll=1m&q=a:(b+OR+*c)%20/d.*/&size=5", `{}`},
