@@ -8,23 +8,37 @@ import (
 // sizes are arguments that say how much is asked for.
 func sizes(name string) bool {
 	switch name {
-	case "first", "last", "limit", "take", "pageSize", "page_size", "perPage", "per_page", "maxResults", "max_results", "offset", "skip", "page", "size", "count":
+	case "first", "last", "limit", "take", "count", "pageSize", "page_size", "perPage", "per_page", "itemsPerPage", "items_per_page", "hitsPerPage", "resultsPerPage",
+		"maxResults", "max_results", "maxItems", "offset", "skip", "page", "size":
 		return true
 	}
 	return false
 }
 
-// graph returns a body with other strings and numbers: a document, or JSON that
-// holds it.
+// graph returns a body with other strings and numbers: a document, or JSON or a
+// form that holds it.
 func (m *masker) graph(contentType string, body []byte) []byte {
 	switch text := bytes.TrimLeft(body, "\ufeff \t\r\n"); {
-	case strings.Contains(contentType, "multipart"):
+	case strings.Contains(contentType, "multipart"), contentType == "" && bytes.HasPrefix(text, []byte("--")):
 		return m.word(nil, body)
+	case strings.Contains(contentType, "urlencoded"), contentType == "" && aForm(text):
+		return []byte(m.url(string(body), m.graphParameter))
 	case strings.Contains(contentType, "graphql") && !strings.Contains(contentType, "json"):
 	case len(text) > 0 && text[0] == '[', len(text) > 1 && text[0] == '{' && strings.HasPrefix(strings.TrimLeft(string(text[1:min(len(text), 64)]), " \t\r\n"), `"`):
 		return m.graphJSON(body, scope{})
 	}
 	return m.graphText(body)
+}
+
+// aForm reports whether a body begins as name=, as a form does and no document.
+func aForm(text []byte) bool {
+	name, _, ok := bytes.Cut(text, []byte{'='})
+	for _, c := range name {
+		if !alnum(c) && c != '_' {
+			return false
+		}
+	}
+	return ok && len(name) > 0
 }
 
 // graphJSON is a request as JSON, or its variables. Numbers of variables that a

@@ -94,6 +94,9 @@ var told = []struct {
 	{"statements that end nowhere", sqlQuery("postgres", "SELECT KEEP FROM KEEP WHERE a = 80861 AND b = 'SECRET 8086"), []string{"SELECT KEEP"}},
 	{"code", sqlQuery("postgres", "DO $$ BEGIN EXECUTE 'DELETE FROM KEEP WHERE a = ''SECRET'' AND b = 8086'; END $$"), []string{"EXECUTE 'DELETE FROM KEEP WHERE a = ''"}},
 	{"an expression", guard.Query{Kind: guard.Regex, Dialect: "js", Body: []byte(`^SECRET(?<KEEP>\d{2,30}|8086)*[a-z]+(?:SE|CRET)$`)}, []string{"(?<KEEP>", `\d{2,30}`, "[a-z]+"}},
+	{"a form", guard.Query{Kind: guard.GraphQL, Method: "POST", Path: "/graphql", ContentType: "application/x-www-form-urlencoded", Body: []byte("token=SECRET&query=%7BKEEP(first%3A450,a%3A%22SECRET%22)%7D&variables=%7B%22KEEP%22%3A%22SECRET%22%7D&id=8086")}, []string{"450"}},
+	{"a form that nobody names", guard.Query{Kind: guard.GraphQL, Method: "POST", Path: "/graphql", Body: []byte("token=SECRET&query={KEEP(itemsPerPage:450,a:%22SECRET%22)}")}, []string{"450"}},
+	{"a form with files that nobody names", guard.Query{Kind: guard.GraphQL, Method: "POST", Path: "/graphql", Body: []byte("--x\r\nContent-Disposition: form-data; name=\"token\"\r\n\r\nSECRET 8086\r\n--x--")}, nil},
 	{"a document", guard.Query{Kind: guard.GraphQL, Method: "POST", Path: "/graphql", Body: []byte("query KEEP($KEEP: Int = 12) { KEEP(id: 8086, first: 450, name: \"SECRET\", text: \"\"\"SECRET\"\"\") { KEEP(last: $KEEP) } } # SECRET")}, []string{"first: 450", "= 12"}},
 	{
 		"a request",
