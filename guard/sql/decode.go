@@ -63,6 +63,33 @@ func (r *Reader) unescape(b []byte) []byte {
 	return r.room
 }
 
+// unslash decodes a string of MySQL, in which '\\\\d' is the expression \\d.
+func (r *Reader) unslash(b []byte) []byte {
+	r.room = r.room[:0]
+	for i := 0; i < len(b); i++ {
+		if c := b[i]; c != '\\' || i+1 >= len(b) {
+			r.room = append(r.room, c)
+			continue
+		}
+		i++
+		switch c := b[i]; c {
+		case 'n':
+			r.room = append(r.room, '\n')
+		case 't':
+			r.room = append(r.room, '\t')
+		case 'r':
+			r.room = append(r.room, '\r')
+		case '0':
+			r.room = append(r.room, 0)
+		case '%', '_': // these stay as they are
+			r.room = append(r.room, '\\', c)
+		default:
+			r.room = append(r.room, c)
+		}
+	}
+	return r.room
+}
+
 // hexDigits is how many hexadecimal digits an escape has at most.
 func hexDigits(c byte) int {
 	switch c {

@@ -51,11 +51,15 @@
 // a subquery. Not so <>, NOT, IS NULL, > 0, and equality with a column of fewer
 // than ten values. An OR selects when each of its sides does. A LIKE that begins
 // with a wildcard is measured where nothing else selects, unless hints call
-// the table small. A statement that writes needs a WHERE that names a column: all
-// others are true for every row, or for none.
+// the table small, also within an expression. A statement that writes needs a
+// WHERE that names a column of what is written: all others are true for every
+// row, or for none. So are those that leave out no row, as far as their text
+// shows it: a column called id is taken for a number that begins with 1.
 //
 // Tables are joined by equalities, BETWEEN, two inequalities from both sides,
-// conditions with a function of both, and conditions with a query that names both.
+// conditions with a function or a distance of both, and conditions with a query
+// that names both. An OR joins when each of its sides does, but for those where
+// a column that joins in another is NULL, or both are.
 // Equalities between columns without an alias each join something that is not
 // known. Functions, VALUES and queries of one row join with everything at no cost.
 //

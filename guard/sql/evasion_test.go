@@ -34,6 +34,10 @@ func TestAlwaysTrue(t *testing.T) {
 		{text: "DELETE FROM t WHERE id = 5 OR 'a' < 'b'", want: "missing_where"},
 		{text: "DELETE FROM t WHERE id = 5 OR 'x' LIKE 'x'", want: "missing_where"},
 		{text: "DELETE FROM t WHERE id = 5 OR EXISTS (SELECT 1)", want: "missing_where"},
+		{text: "DELETE FROM t WHERE id = 3 OR 10 % 3 = 1", want: "missing_where"},
+		{text: "DELETE FROM t WHERE id = 3 OR 2 * 7 % 4 = 2", want: "missing_where"},
+		{text: "DELETE FROM t WHERE id BETWEEN id AND id", want: "missing_where"},
+		{text: "DELETE FROM t WHERE id BETWEEN low AND high"},
 		{text: "DELETE FROM t WHERE (1 = 2) IS FALSE", want: "missing_where"},
 		{text: "DELETE FROM t WHERE false = (1 = 2)", want: "missing_where"},
 		{text: "UPDATE t SET a = 1 FROM t u WHERE t.id = u.id", dialect: "pg", want: "missing_where"},
@@ -118,6 +122,11 @@ func TestHiddenLists(t *testing.T) {
 		{text: "SELECT * FROM t WHERE id IN (" + unions + ")", want: "in_list"},
 		{text: "SELECT * FROM t JOIN (" + unions + ") v ON v.id = t.id", want: "in_list"},
 
+		{text: "SELECT sum(CASE WHEN id IN (" + list(1001) + ") THEN 1 END) FROM t WHERE a = 1", want: "in_list"},
+		{text: "SELECT * FROM t WHERE coalesce(id IN (" + list(1001) + "), false)", want: "in_list"},
+		{text: "SELECT position('x' IN name) FROM t WHERE id = 1"},
+		{text: "ALTER TABLE t ADD PARTITION (PARTITION p VALUES IN (" + list(1001) + "))", dialect: "mysql"},
+
 		{text: "SELECT * FROM t WHERE id IN (" + list(500) + ") OR id IN (" + list(500) + ")"},
 		{text: "SELECT * FROM t WHERE a IN (" + list(600) + ") OR b IN (" + list(600) + ")"},
 		{text: "SELECT * FROM t WHERE (a IN (" + list(600) + ") AND b = 1) OR (a IN (" + list(600) + ") AND b = 2)"},
@@ -140,5 +149,14 @@ func TestHiddenCalls(t *testing.T) {
 		{text: "SET @q = 'SELECT 1'; SET @q = f(1); PREPARE s FROM @q", dialect: "mysql", want: "multi_statement unparsable"},
 		{text: "SELECT * FROM t WHERE a = 3 LIMIT 10 /*!40000 OFFSET 70000 */", dialect: "mysql", want: "offset"},
 		{text: "SELECT * FROM t WHERE a = 3 /*!40000 LIMIT 70000, 10 */", dialect: "mysql", want: "offset"},
+	})
+}
+
+// TestEscapedExpressions: in MySQL a backslash of an expression is written twice.
+func TestEscapedExpressions(t *testing.T) {
+	run(t, cost.Options{Explain: true}, []check{
+		{text: `SELECT * FROM t WHERE id = 4 AND v REGEXP '^(\\d+)+$'`, dialect: "mysql", want: "regex regex_exponential"},
+		{text: `SELECT * FROM t WHERE id = 4 AND v REGEXP '^(\d+)+$'`, dialect: "mysql+no_backslash_escapes", want: "regex regex_exponential"},
+		{text: `SELECT * FROM t WHERE id = 4 AND v REGEXP '^\\d+$'`, dialect: "mysql", want: "regex"},
 	})
 }

@@ -61,6 +61,9 @@ func (r *Reader) analyse(k int, d redos.Dialect) {
 	if !ok {
 		return
 	}
+	if t := r.tok(k); t.kind == text && r.dialect.backslash && (r.text[t.start] == '\'' || r.text[t.start] == '"') {
+		b = r.unslash(b)
+	}
 	if r.patterns++; r.patterns > maxPatterns {
 		if r.patterns == maxPatterns+1 {
 			m := r.add(cost.RegexUnknown, 1, k, "regular expression")

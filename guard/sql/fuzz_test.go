@@ -26,6 +26,10 @@ func seeds() []string {
 		"DO $$ BEGIN IF a THEN DELETE FROM t; ELSE EXECUTE 'UPDATE t SET a = ''x'''; END IF; FOR i IN 1..9 LOOP PERFORM 1; END LOOP; END $$",
 		"BEGIN NOT ATOMIC FOR r IN (SELECT 1) DO EXECUTE IMMEDIATE 'SELECT 1' USING 2; END FOR; END", "EXPLAIN (ANALYZE 0) DELETE FROM t", "ANALYZE FORMAT=JSON SELECT 1 LIMIT 0",
 		"SELECT generate_series(1, 9) FROM seq_1_to_9_step_2 a, b WHERE EXISTS (SELECT 1 FROM c WHERE c.x = a.x AND c.y = b.y) OR 1 = 2",
+		"DELETE FROM a USING a b WHERE a.x = b.x OR NOT (a.x = b.x) OR a.y IS NULL AND b.y IS NULL OR (a.i IN (1, 2)) OR a.i IN (3) OR 2 ^ 3 % 1 << 4 BETWEEN 1 AND 2",
+		"SELECT U&\"a\\0062\" UESCAPE '!' (1) FROM a JOIN b ON f(a.x, b.x) < 4 OR (a.s, a.t) OVERLAPS (b.s, b.t) WHERE a.n LIKE reverse('x' || chr(37)) IS FALSE OR (a.n NOT LIKE replace('*', '*', '%')) = 0",
+		"SET @q = 'DELETE FROM t WHERE id IN (SELECT id FROM (SELECT t.id FROM t) x) OR 1 + 1 = 2'; PREPARE s FROM @q; SELECT 1 LIMIT 1 /*!40000 OFFSET 7 */",
+		"WITH a AS (INSERT INTO t VALUES (1) RETURNING *) UPDATE t SET a = CASE WHEN b LIKE '%x' THEN 1 END FROM a WHERE a.id IN (SELECT unnest(ARRAY[1, 2])) AND NOT NOT (t.v ~ 'a')",
 		"((SELECT 1) UNION (SELECT 2 FETCH FIRST ROW ONLY)) LIMIT ALL", "{call p(?)}", "SELECT 'a\\'b' -- '", "/* /* */ */ SELECT 1",
 	}
 }

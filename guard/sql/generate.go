@@ -161,7 +161,7 @@ func (r *Reader) arithmetic(s span) (float64, bool) {
 		}
 	}
 	sum, product, sign, factor := 0.0, 1.0, 1.0, 1.0
-	divide, power, have := false, false, false
+	divide, power, modulo, have := false, false, false, false
 	for k := s.from; k < s.to; k++ {
 		switch t := r.tok(k); {
 		case have && t.word == oCast:
@@ -170,6 +170,8 @@ func (r *Reader) arithmetic(s span) (float64, bool) {
 			have, divide = false, false
 		case have && t.kind == operator && r.text[t.start] == '/' && t.end == t.start+1:
 			have, divide = false, true
+		case have && t.kind == operator && r.text[t.start] == '%' && t.end == t.start+1:
+			have, modulo = false, true
 		case have && t.kind == operator && r.text[t.start] == '^' && t.end == t.start+1 && r.dialect.kind == postgres:
 			have, power = false, true
 		case have && t.word == oMinus:
@@ -186,6 +188,8 @@ func (r *Reader) arithmetic(s span) (float64, bool) {
 			}
 			have = true
 			switch {
+			case modulo: // of what is in front of it, as in 6 * 5 % 4
+				product, v, modulo = math.Mod(product, v), 1, false
 			case power:
 				product /= factor
 				v = math.Pow(factor, v)

@@ -2,17 +2,20 @@ package sql
 
 import "github.com/bezoar-dev/bezoar/guard/cost"
 
-// insert reads INSERT and REPLACE: what they read, not what they write.
-func (r *Reader) insert(i, j int) {
+// insert reads INSERT and REPLACE: what they read, not what they write. It says
+// what RETURNING gives back.
+func (r *Reader) insert(i, j int) shape {
+	s := unlimited()
 	k := i + 1
 	for k < j {
 		switch w := r.wordAt(k); {
 		case w == wOn && r.wordAt(k+1) == wConflict, w == wReturning && k > i+2, w == wSet && k > i+2:
 			r.scanAll(k+1, j)
-			return
+			return s
 		case w == wValues && (r.kindAt(k+1) == openParen || r.wordIs(k+1, "row")):
 			r.scanAll(k+1, j) // a list that is written is no condition: its length is that of the text
-			return
+			s.light = true
+			return s
 		case w == wSelect, w == wWith && (r.wordAt(k+1) == wRecursive || r.wordAt(k+2) == wAs || r.kindAt(k+2) == openParen), w == wTable && k > i+2,
 			r.kindAt(k) == openParen && r.holdsQuery(k):
 			end := k
@@ -21,13 +24,14 @@ func (r *Reader) insert(i, j int) {
 			}
 			end = min(end, j)
 			r.inserted = k
-			r.query(k, end, false)
-			r.inserted = -1
+			s = r.query(k, end, false)
+			r.inserted, s.whole = -1, false
 			r.scanAll(end, j)
-			return
+			return s
 		}
 		k = r.skip(k)
 	}
+	return s
 }
 
 // merge reads MERGE INTO target USING source ON condition WHEN ….

@@ -23,7 +23,11 @@ func TestJoined(t *testing.T) {
 		{text: "SELECT * FROM a JOIN b ON a.x = b.x OR 1 = 0"},
 		{text: "INSERT INTO grants SELECT r.id, p.id FROM roles r, permissions p WHERE r.name = 'admin' AND p.name IN ('a', 'b')"},
 		{text: "SELECT * FROM shops s CROSS JOIN users u WHERE s.slug = 'x' AND u.email = 'y'"},
+		{text: "WITH d AS (DELETE FROM cart WHERE cart_id = $1 RETURNING *), o AS (INSERT INTO orders (user_id) VALUES ($2) RETURNING id) " +
+			"INSERT INTO lines (order_id, sku) SELECT o.id, d.sku FROM d CROSS JOIN o", dialect: "pg"},
+		{text: "WITH o AS (INSERT INTO orders (user_id) SELECT $1 RETURNING id) INSERT INTO lines (order_id, sku) SELECT o.id, c.sku FROM cart c, o WHERE c.id = $2", dialect: "pg"},
 
+		{text: "WITH o AS (INSERT INTO x SELECT * FROM y RETURNING id) SELECT * FROM o, cart", dialect: "pg", want: "cross_join"},
 		{text: "SELECT * FROM a JOIN b ON length(a.x) > 5", want: "cross_join non_sargable"},
 		{text: "SELECT * FROM a JOIN b ON a.x + b.x > 0", want: "cross_join non_sargable"},
 		{text: "SELECT * FROM a JOIN b ON a.x = b.x OR a.x IS NULL OR b.y = 4", want: "cross_join"},

@@ -118,7 +118,9 @@ func (r *Reader) list(i, j int) int {
 
 func (r *Reader) measureList(b *block, n float64, at int, path string) {
 	m := r.add(cost.InList, n, at, path)
-	m.Target = r.target(b)
+	if b != nil {
+		m.Target = r.target(b)
+	}
 	if r.o.Explain {
 		m.Detail = "values in one list"
 	}

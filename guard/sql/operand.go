@@ -154,6 +154,13 @@ func (r *Reader) scanWord(e *operand, k, j int, after bool, b *block) (next int,
 	t := &r.tokens[k]
 	switch t.word {
 	case none:
+	case wIn:
+		if r.depth > 0 && r.kindAt(k+1) == openParen && !r.holdsQuery(k+1) {
+			if n := r.list(k+2, r.skip(k+1)-1); n > 1 {
+				r.measureList(b, float64(n), k, "IN")
+			}
+		}
+		return k + 1, false, false
 	case wLike, wSimilar:
 		r.likeWithin(e, k, j, b)
 		return k + 1, false, false

@@ -347,6 +347,12 @@ func (r *Reader) wrapped(b *block, left, right *operand, sign string) {
 func (r *Reader) between(b *block, c comparison, left, right *operand) verdict {
 	r.connect(b, left, right)
 	r.wrapped(b, left, &operand{value: true, column: -1}, "BETWEEN")
+	if b.writes && !c.not && left.bare { // id BETWEEN id AND id
+		and, all := r.find(right.from, right.to, wAnd), span{left.from, left.to}
+		if r.sameText(all, span{right.from, and}) && r.sameText(all, span{and + 1, right.to}) {
+			return verdict{truth: always}
+		}
+	}
 	if left.constant() && right.constant() && !c.not {
 		and := r.find(right.from, right.to, wAnd)
 		x, okx := r.numberAt(left.from)

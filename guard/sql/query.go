@@ -320,11 +320,17 @@ func (r *Reader) runIn(i, j int) shape {
 		r.top = false
 		return r.with(i, j, top)
 	}
+	s := unlimited()
 	if r.enter(i) {
-		r.run(i, j)
+		if w := r.wordAt(i); w == wInsert || w == wReplace {
+			r.top = false
+			s = r.insert(i, j)
+		} else {
+			r.run(i, j)
+		}
 		r.levels--
 	}
-	return unlimited()
+	return s
 }
 
 // lookup is the part of WITH that a table stands for; nil when it is a table.
