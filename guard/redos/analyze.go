@@ -186,7 +186,7 @@ func (a *analysis) backtracking(r *Result) {
 	}) {
 		return
 	}
-	loops := a.auto.loops()
+	loops := a.auto.loops(a.graph)
 	polys := a.polynomials(loops, false)
 	if a.polynomial(append(polys, exps...), r) {
 		return

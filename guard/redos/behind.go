@@ -99,7 +99,7 @@ func (a *analysis) lookingBack(mirrors []*analysis, r *Result) bool {
 // lookingFar finds lookbehinds whose loops share a text out in many ways.
 func (a *analysis) lookingFar(mirrors []*analysis, r *Result) bool {
 	for _, b := range mirrors {
-		for _, c := range b.auto.polynomials(b.auto.loops(), false, b.reach, b.left) {
+		for _, c := range b.auto.polynomials(b.auto.loops(b.graph), false, b.reach, b.left) {
 			for _, w := range a.turned(b, c) {
 				if power := a.trial.power(w, a.trial.seek); power >= squareAt {
 					a.report(c, w, power, b.advice(), r)

@@ -87,6 +87,10 @@ func TestAnalyze(t *testing.T) {
 		{poly, `^\w+\d+$`, "", nil},
 		{poly, `^.{0,900}x{0,900}y`, "", nil},
 		{safe, `^[a-z]{0,20}[a-z0-9]{0,20}$`, "", nil},
+		{safe, `^.{1,32}\|.{1,32}\|.{1,64}$`, "", nil}, // share out in few ways
+		{safe, `^[a-z]{2,50}\s{0,50}[a-z]{2,50}\s{0,50}$`, "", nil},
+		{safe, `[^"]{1,100}"[^"]{1,100}"[^"]{1,100}"`, "", nil},
+		{poly, `^.{0,600}.{0,600}.{0,600}x`, "", nil}, // in many
 		{safe, `^x*y*z*!`, "", nil},
 		{safe, `x*x*`, "", nil},
 		// Searching.
