@@ -69,7 +69,7 @@ func (g *Guard) Check(q *Query, v *Verdict) {
 	defer g.done(d)
 
 	options := p.options
-	options.MaxBytes = maxBytes
+	options.MaxBytes, options.Now = maxBytes, began
 	if g.config.Hints != nil {
 		options.Hints = g.config.Hints
 		v.HintsAge = g.config.Hints.Age()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
@@ -28,6 +29,23 @@ func TestARefusalShowsItsArithmetic(t *testing.T) {
 	}
 	if s := f.String(); !strings.Contains(s, "agg_product is 1000000, limit 65536 (reject)") {
 		t.Errorf("%s", s)
+	}
+}
+
+// A range that begins at a date and does not end is as long as it is by now.
+func TestVerdictsKnowTheTime(t *testing.T) {
+	g, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	since := func(days int) string {
+		from := time.Now().AddDate(0, 0, -days).UTC().Format(time.RFC3339)
+		return `{"size":0,"query":{"range":{"at":{"gte":"` + from + `"}}},"aggs":{"h":{"date_histogram":{"field":"at","fixed_interval":"1m"}}}}`
+	}
+	for days, want := range map[int]Outcome{7: Accepted, 700: Rejected} {
+		if v := check(g, Query{Kind: Elasticsearch, Method: "POST", Path: "/logs/_search", Body: []byte(since(days))}); v.Verdict != want {
+			t.Errorf("minutes of %d days: %v, want %v; %+v", days, v.Verdict, want, v.Findings)
+		}
 	}
 }
 

@@ -126,7 +126,7 @@ func otherDefaults() []defaultRule {
 		{cost.RegexExponential, 0, Reject, ""},
 		{cost.RegexPolynomial, 1, Reject, ""},
 		{cost.RegexPolynomial, 1, Report, SQL}, // values are short there, and MySQL and MariaDB give up on an expression that takes long
-		{cost.RegexSearch, 1, Report, ""}, // every search for a word is; harmful only on long texts
+		{cost.RegexSearch, 1, Report, ""},      // every search for a word is; harmful only on long texts
 		{cost.RegexUnknown, 0, Report, ""},
 
 		// What the guard cannot read and the backend can would be a way around

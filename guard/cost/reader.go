@@ -1,6 +1,9 @@
 package cost
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Query is what a reader reads.
 type Query struct {
@@ -26,6 +29,10 @@ type Options struct {
 	Explain  bool // also fill in Path, Detail and Target
 	Hints    Hints
 	Defaults Defaults
+
+	// Now is the time of the query. Without it, what begins at a date and does not
+	// end has no known length.
+	Now time.Time
 
 	// Bounds; 0 is the reader's own default. Beyond one, Read measures
 	// BodyBytes or BodyDepth, or gives an *Unreadable; it never goes on.

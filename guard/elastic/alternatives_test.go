@@ -3,6 +3,8 @@ package elastic_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
 // What each of several alternatives bounds, they bound together.
@@ -109,4 +111,27 @@ func TestNamesOfIndicesTellTheirTime(t *testing.T) {
 		{"two clocks", "GET /a-2026.11.27,<logs-{now/d}>/_search", minutes, "histogram_span"},
 		{"no date", "GET /a-2026-13-01,a-19-12/_search", minutes, "histogram_span"},
 	})
+}
+
+// What begins at a date and does not end goes to now, and what ends now begins there.
+func TestOpenRangesEndNow(t *testing.T) {
+	minutes := func(bounds string) string {
+		return `{"size":0,"query":{"range":{"t":{` + bounds + `}}},"aggs":{"h":{"date_histogram":{"field":"t","fixed_interval":"1m"}}}}`
+	}
+	check(t, []scenario{
+		{"since a day", "POST /x/_search", minutes(`"gte":"2026-11-20"`), ""},
+		{"since a day till now", "POST /x/_search", minutes(`"gte":"2026-11-20","lt":"now"`), ""},
+		{"since a day in milliseconds", "POST /x/_search", minutes(`"gte":1795132800000,"format":"epoch_millis"`), ""},
+		{"from a moment to a day", "POST /x/_search", minutes(`"gte":"now-30d","lt":"2026-11-27"`), ""},
+		{"since a day, where nothing else is known to end", "POST /metrics-*/_search", minutes(`"gte":"2026-11-20"`), ""},
+		{"since long ago", "POST /x/_search", minutes(`"gte":"2026-01-01"`), "histogram_span"},
+		{"since before what is assumed", "POST /x/_search", minutes(`"gte":"1998-01-01"`), "histogram_span"},
+		{"since a day that has not come", "POST /x/_search", minutes(`"gte":"2027-01-01"`), "histogram_span"},
+		{"up to a day", "POST /x/_search", minutes(`"lt":"2026-11-20"`), "histogram_span"},
+		{"up to years from now", "POST /x/_search", minutes(`"gte":"2026-11-20","lt":"now+3y"`), "histogram_span"},
+	})
+	ms, err := read(t, "POST /x/_search", minutes(`"gte":"2026-11-20"`), cost.Options{})
+	if v, _ := valueOf(ms, cost.HistogramSpan); err != nil || v < 1e6 {
+		t.Errorf("without a clock: %v buckets, %v; want those of five years", v, err)
+	}
 }

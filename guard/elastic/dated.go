@@ -1,9 +1,66 @@
 package elastic
 
 import (
+	"math"
 	"strings"
 	"time"
 )
+
+// timeWidth is the span of dates that are not between two ends of one clock.
+func (r *Reader) timeWidth(lo, hi value) width {
+	since, isSince := r.toNow(lo, hi)
+	if h, ok := r.indexHint(); ok && (h.Endless || h.Span > 0) {
+		w := width{math.Inf(1), "without an end, by a hint", true}
+		if !h.Endless {
+			w = width{float64(h.Span.Milliseconds()), "that of the index, by a hint", true}
+		}
+		if isSince && since < w.span {
+			return width{since, "that from the filter on the field to now", true}
+		}
+		return w
+	}
+	w := width{float64(r.dateSpan().Milliseconds()), "assumed: no filter on both sides, no hint", false}
+	if span, ok := r.otherDates(); ok {
+		w = width{span, "assumed: that of the filter on another date", false}
+	} else if span, ok := dated(r.index); ok && span < w.span {
+		w = width{span, "assumed: that of the dates in the names of the indices", false}
+	}
+	if isSince && since < w.span {
+		w = width{since, "assumed: that from the filter on the field to now", false}
+	}
+	return w
+}
+
+// toNow is the span from a date to now, or to a moment that is told from now, and
+// from such a moment to a date.
+func (r *Reader) toNow(lo, hi value) (float64, bool) {
+	if r.o.Now.IsZero() || !lo.ok {
+		return 0, false
+	}
+	now := float64(r.o.Now.UnixMilli())
+	from, to := lo.x, now
+	if lo.now {
+		from += now
+	}
+	if hi.ok {
+		if to = hi.x; hi.now {
+			to += now
+		}
+	}
+	return to - from, to > from
+}
+
+// otherDates is the span of the tightest filter on any date: the day and the
+// moment of an event are two fields.
+func (r *Reader) otherDates() (span float64, ok bool) {
+	for i := range r.bounds {
+		b := &r.bounds[i]
+		if s, known := b.lo.until(b.hi); known && (b.lo.date || b.hi.date) && (!ok || s < span) {
+			span, ok = s, true
+		}
+	}
+	return span, ok
+}
 
 // datedSlack is how much time an index holds from the date in its name on: a day
 // or a month, and where a new one begins when the last is large, some weeks.

@@ -105,7 +105,7 @@ func check(t *testing.T, list []scenario) {
 	t.Helper()
 	for _, c := range list {
 		t.Run(c.name, func(t *testing.T) {
-			ms, err := read(t, c.request, c.body, cost.Options{Hints: hints{}, Explain: true})
+			ms, err := read(t, c.request, c.body, cost.Options{Hints: hints{}, Explain: true, Now: time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC)})
 			if err != nil {
 				t.Fatalf("cannot be read: %v", err)
 			}

@@ -231,21 +231,7 @@ func (r *Reader) hintedWidth(field []byte, lo, hi value, step float64, dates boo
 		return width{max(0, b-a), "that of the field, by a hint", true}
 	}
 	if dates {
-		if h, ok := r.indexHint(); ok {
-			if h.Endless {
-				return width{math.Inf(1), "without an end, by a hint", true}
-			}
-			if h.Span > 0 {
-				return width{float64(h.Span.Milliseconds()), "that of the index, by a hint", true}
-			}
-		}
-		if span, ok := r.otherDates(); ok {
-			return width{span, "assumed: that of the filter on another date", false}
-		}
-		if span, ok := dated(r.index); ok && span < float64(r.dateSpan().Milliseconds()) {
-			return width{span, "assumed: that of the dates in the names of the indices", false}
-		}
-		return width{float64(r.dateSpan().Milliseconds()), "assumed: no filter on both sides, no hint", false}
+		return r.timeWidth(lo, hi)
 	}
 	// A step below 1 says that the values are small.
 	span := or(r.o.Defaults.NumberSpan, assumedNumbers)
@@ -253,18 +239,6 @@ func (r *Reader) hintedWidth(field []byte, lo, hi value, step float64, dates boo
 		span = max(span/1000, span*step)
 	}
 	return width{span, "assumed: no filter on both sides, no hint", false}
-}
-
-// otherDates is the span of the tightest filter on any date: the day and the
-// moment of an event are two fields.
-func (r *Reader) otherDates() (span float64, ok bool) {
-	for i := range r.bounds {
-		b := &r.bounds[i]
-		if s, known := b.lo.until(b.hi); known && (b.lo.date || b.hi.date) && (!ok || s < span) {
-			span, ok = s, true
-		}
-	}
-	return span, ok
 }
 
 // minMax reads the two ends of bounds.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
 	"github.com/bezoar-dev/bezoar/guard/elastic"
@@ -23,8 +24,9 @@ func FuzzReader(f *testing.F) {
 		}
 		q := cost.Query{Path: path, RawQuery: raw, Body: body}
 		var r elastic.Reader
-		plain, err := r.Read(nil, q, cost.Options{Hints: hints{}})
-		explained, err2 := r.Read(nil, q, cost.Options{Hints: hints{}, Explain: true})
+		now := time.Unix(1.8e9, 0)
+		plain, err := r.Read(nil, q, cost.Options{Hints: hints{}, Now: now})
+		explained, err2 := r.Read(nil, q, cost.Options{Hints: hints{}, Now: now, Explain: true})
 		if (err == nil) != (err2 == nil) || len(plain) != len(explained) {
 			t.Fatalf("%d measures, %v; explained %d, %v", len(plain), err, len(explained), err2)
 		}
