@@ -57,6 +57,7 @@ var told = []struct {
 	},
 	{"what is put where nothing is", es("/i/_update/SECRET", `{"script":{"source":"KEEP"},"upsert":{"type":"SECRET","KEEP":8086}}`), nil},
 	{"a template's long numbers", es("/_search/template", `{"id":"x","params":{"KEEP":80868086808680,"size":500}}`), []string{"500"}},
+	{"a number with a long exponent", es("/i/_search", `{"query":{"term":{"KEEP":1}},"KEEP":0E8086808680}`), []string{"0E"}},
 	{"words without quotes", es("/i/_search", "{'KEEP':{KEEP:SECRET,\"KEEP\":'SECRET'}} SECRET"), nil},
 	{"a text", es("/_search/scroll", `SECRET8086AAAA`), nil},
 	{"a text in quotes", es("/i/_search", `["SECRET"]`), nil},

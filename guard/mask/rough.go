@@ -59,6 +59,10 @@ func (m *masker) bare(dst, token []byte) []byte {
 	if isNumber(token) {
 		return m.number(dst, token)
 	}
+	// One whose exponent may tell something is a number still.
+	if e := bytes.IndexAny(token, "eE"); e > 0 && isNumber(token[:e]) && len(bytes.Trim(token[e+1:], "0123456789-+")) == 0 {
+		return m.word(append(m.number(dst, token[:e]), token[e]), token[e+1:])
+	}
 	return m.word(dst, token)
 }
 
