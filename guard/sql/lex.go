@@ -41,7 +41,7 @@ func (l *lexer) lex(from int) {
 			i++
 			continue
 		}
-		switch classOf(c) {
+		switch l.words.classes[c] {
 		case space:
 			i++
 		case letter:
@@ -121,8 +121,8 @@ func (l *lexer) afterOperand() bool {
 }
 
 func (l *lexer) word(i int) int {
-	start := i
-	for i < len(l.text) && inWord(l.text[i]) {
+	start, in := i, &l.words.inWord
+	for i < len(l.text) && in[l.text[i]] {
 		i++
 	}
 	n := i - start
@@ -140,11 +140,6 @@ func (l *lexer) word(i int) int {
 		l.end()
 	}
 	return i
-}
-
-// inWord says whether a byte goes on with a word.
-func inWord(c byte) bool {
-	return c >= 0x80 || classes[c&0x7f]-letter <= digit-letter || c == '$'
 }
 
 // meaning is what a bare word means, and notes what the reader wants to know of

@@ -233,7 +233,8 @@ func (r *Reader) add(p cost.Predictor, value float64, i int, path string) *cost.
 	if i >= 0 && len(r.text) > 0 {
 		offset = min(int(r.tok(i).start), len(r.text)-1)
 	}
-	m := r.keep(cost.Measure{Predictor: p, Value: value, Offset: offset, Part: r.part})
+	m := r.keep(p, value)
+	m.Offset, m.Part = offset, r.part
 	if r.o.Explain {
 		m.Path = path
 	}
@@ -278,22 +279,24 @@ func (r *Reader) excerpt(from, to int) string {
 	return string(b[:n]) + "…"
 }
 
-// keep appends a measure. A text may hold a million statements: when there are
+// keep appends an empty measure of a value. A text may hold a million statements: when there are
 // many measures, only those stay that are the largest of their kind so far.
-func (r *Reader) keep(m cost.Measure) *cost.Measure {
+func (r *Reader) keep(p cost.Predictor, value float64) *cost.Measure {
 	if len(r.out)-r.begun >= maxMeasures {
 		if !r.full {
 			r.fill()
 		}
-		if m.Value <= r.most[m.Predictor] {
-			r.spare = m
-			r.dropped[m.Predictor], r.lossy = true, true
+		if value <= r.most[p] {
+			r.spare = cost.Measure{Predictor: p, Value: value}
+			r.dropped[p], r.lossy = true, true
 			return &r.spare
 		}
-		r.most[m.Predictor] = m.Value
+		r.most[p] = value
 	}
-	r.out = append(r.out, m)
-	return &r.out[len(r.out)-1]
+	r.out = append(r.out, cost.Measure{})
+	m := &r.out[len(r.out)-1]
+	m.Predictor, m.Value = p, value
+	return m
 }
 
 // fill finds the largest of the measures that there are.

@@ -119,7 +119,7 @@ func (r *Reader) statementsIn(i int, procedural bool) {
 			m.Offset = int(r.tok(i).start)
 		}
 		m.Part, m.Cap = r.part, cost.Cap{}
-		*r.keep(m) = m
+		*r.keep(m.Predictor, m.Value) = m
 	}
 	if f := in.fault; f != nil && f.Predictor != cost.Unparsable {
 		r.fail(f.Predictor, f.Reason, int(r.tok(i).start))

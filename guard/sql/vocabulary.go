@@ -190,9 +190,13 @@ var vocabulary = [...]struct {
 
 // dictionary finds words by their first eight bytes, as one number.
 type dictionary struct {
-	slots [1 << slotBits]uint8        // place in the vocabulary, from 1; 0 is free
-	keys  [len(vocabulary) + 1]uint64 // of the words
-	ready bool
+	slots   [1 << slotBits]uint8        // place in the vocabulary, from 1; 0 is free
+	keys    [len(vocabulary) + 1]uint64 // of the words
+	lengths [len(vocabulary) + 1]uint8  // likewise
+	words   [len(vocabulary) + 1]word   // likewise
+	classes [1 << 8]class               // of all bytes
+	inWord  [1 << 8]bool                // bytes that go on with a word
+	ready   bool
 }
 
 const slotBits = 10
@@ -202,12 +206,16 @@ func (d *dictionary) fill() {
 	for i := range vocabulary {
 		text := []byte(vocabulary[i].text)
 		key := keyOf(text, 0, len(text))
-		d.keys[i+1] = key
+		d.keys[i+1], d.lengths[i+1], d.words[i+1] = key, uint8(len(text)), vocabulary[i].word
 		at := slotOf(key, len(text))
 		for d.slots[at] != 0 {
 			at = (at + 1) % len(d.slots)
 		}
 		d.slots[at] = uint8(i + 1)
+	}
+	for c := range d.classes {
+		d.classes[c] = classOf(byte(c))
+		d.inWord[c] = d.classes[c] == letter || d.classes[c] == digit || c == '$'
 	}
 	d.ready = true
 }
@@ -234,12 +242,11 @@ func slotOf(key uint64, n int) int {
 
 // find is what the word from start to end means.
 func (d *dictionary) find(text []byte, start, end int) word {
-	key := keyOf(text, start, end)
-	for at := slotOf(key, end-start); d.slots[at] != 0; at = (at + 1) % len(d.slots) {
-		i := d.slots[at]
-		if e := vocabulary[i-1]; d.keys[i] == key && len(e.text) == end-start &&
-			(end-start <= 8 || foldEqual(text[start+8:end], e.text[8:])) {
-			return e.word
+	key, n := keyOf(text, start, end), end-start
+	for at := slotOf(key, n); d.slots[at] != 0; at = (at + 1) % len(d.slots) {
+		i := int(d.slots[at])
+		if d.keys[i] == key && int(d.lengths[i]) == n && (n <= 8 || foldEqual(text[start+8:end], vocabulary[i-1].text[8:])) {
+			return d.words[i]
 		}
 	}
 	return none
