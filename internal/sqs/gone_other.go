@@ -10,3 +10,6 @@ func gone(net.Conn) bool { return false }
 
 // asks cannot look either.
 func asks(net.Conn) bool { return false }
+
+// await cannot look either.
+func await(net.Conn) bool { return false }

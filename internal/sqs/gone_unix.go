@@ -24,6 +24,27 @@ func asks(c net.Conn) bool {
 	return err == nil && n > 0
 }
 
+// await waits until there is something to read, and reports whether there is.
+func await(c net.Conn) bool {
+	with, ok := c.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := with.SyscallConn()
+	if err != nil {
+		return false
+	}
+	return raw.Read(func(fd uintptr) bool {
+		for {
+			var b [1]byte
+			_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+			if !errors.Is(err, syscall.EINTR) {
+				return !errors.Is(err, syscall.EAGAIN)
+			}
+		}
+	}) == nil
+}
+
 // peek looks for a byte, without waiting and without taking it from whoever
 // reads the connection.
 func peek(c net.Conn) (n int, err error) {

@@ -2,7 +2,6 @@ package sqs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -67,34 +66,56 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		},
 		ConnState: s.state,
 	}
-	served := make(chan error, 1)
-	go func() { served <- srv.Serve(&limit{Listener: l, free: make(chan struct{}, s.cfg.MaxConnections)}) }()
+	served, seats, shut := make(chan error, 1), make(chan struct{}, s.cfg.MaxConnections), make(chan struct{})
+	go func() { served <- srv.Serve(&limit{Listener: l, free: seats, shut: shut}) }()
 	select {
 	case err := <-served:
 		return fmt.Errorf("serve SQS calls on %s: %w", l.Addr(), err)
 	case <-ctx.Done():
 	}
 	s.handler.Drain()
-	s.silent.Range(func(c, _ any) bool {
-		if p := c.(*limited).peer; !p.asked.Load() && !asks(p.conn) {
-			_ = c.(net.Conn).Close() // or Shutdown would give it five seconds
-		}
-		return true
-	})
+	close(shut)
+	_ = l.Close()
+	<-served // whoever has been accepted is known now
 	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
+	s.empty(over, srv, seats)
 	if srv.Shutdown(over) != nil {
 		_ = srv.Close() // calls that would not finish
 	}
-	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve SQS calls on %s: %w", l.Addr(), err)
-	}
 	return nil
+}
+
+// empty waits until everybody has got an answer and has left. Shutdown alone
+// drops each call that is read after it has begun.
+func (s *Server) empty(ctx context.Context, srv *http.Server, seats chan<- struct{}) {
+	srv.SetKeepAlivesEnabled(false)
+	s.silent.Range(func(c, _ any) bool {
+		p := c.(*limited).peer
+		p.first.Lock()
+		defer p.first.Unlock()
+		if !p.asked.Load() && !asks(p.conn) {
+			_ = c.(net.Conn).Close()
+		}
+		return true
+	})
+	late := time.NewTimer(grace / 2) // half of a call holds nobody up for longer
+	defer late.Stop()
+	for range cap(seats) {
+		select {
+		case seats <- struct{}{}:
+		case <-late.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // peer is who is at the other end of a connection.
 type peer struct {
 	conn      net.Conn
+	first     sync.Mutex   // held while its first bytes are taken, so that they are either there or in asked
 	asked     atomic.Bool  // it has sent something
 	received  atomic.Bool  // messages were given to it
 	announced atomic.Bool  // it said, or we decided, that the connection ends
@@ -156,10 +177,15 @@ func (s *Server) state(c net.Conn, state http.ConnState) {
 type limit struct {
 	net.Listener
 	free chan struct{}
+	shut <-chan struct{} // nobody is waited for any more
 }
 
 func (l *limit) Accept() (net.Conn, error) {
-	l.free <- struct{}{}
+	select {
+	case l.free <- struct{}{}:
+	case <-l.shut:
+		return nil, net.ErrClosed
+	}
 	c, err := l.Listener.Accept()
 	if err != nil {
 		<-l.free
@@ -177,10 +203,16 @@ type limited struct {
 }
 
 func (c *limited) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	if n > 0 && !c.peer.asked.Load() {
-		c.peer.asked.Store(true)
+	p := c.peer
+	if p.asked.Load() {
+		return c.Conn.Read(b)
 	}
+	if await(p.conn) { // the read does not wait
+		p.first.Lock()
+		defer p.first.Unlock()
+	}
+	n, err := c.Conn.Read(b)
+	p.asked.Store(n > 0)
 	return n, err
 }
 

@@ -227,6 +227,29 @@ func TestReceiveIsUndoneAtEveryEnd(t *testing.T) {
 	}
 }
 
+// Whatever has arrived when the server ends is answered, also what is just being
+// read then.
+func TestDrainAnswersWhatHasArrived(t *testing.T) {
+	for range 20 {
+		s := serve(t, nil)
+		waiting := make([]net.Conn, 30)
+		for i := range waiting {
+			waiting[i] = s.dial()
+			s.write(waiting[i], "ReceiveMessage", `{"QueueUrl":"QUEUE","WaitTimeSeconds":20}`)
+		}
+		last := s.dial() // once it is answered all have been accepted
+		s.write(last, "ListQueues", `{}`)
+		s.read(last)
+		s.stop()
+		for _, c := range waiting {
+			if status, body := s.read(c); status != 200 || body != `{}` {
+				t.Errorf("got %d %s", status, body)
+			}
+			c.Close()
+		}
+	}
+}
+
 func TestDrainEndsWaitingReceives(t *testing.T) {
 	s := serve(t, nil)
 	c := s.dial()
