@@ -44,17 +44,18 @@ func TestAPillCostsTwoWorkersAndNobodyElseNotices(t *testing.T) {
 			c := r.crowd(8)
 			r.until("the crowd is at work", func() bool { return c.sent.Load() > 100 })
 			var wg sync.WaitGroup
-			for range tc.copies {
-				wg.Go(func() { r.send(tc.method, tc.target, tc.body) })
+			told := make([]answer, tc.copies, tc.copies+4)
+			for i := range tc.copies {
+				wg.Go(func() { told[i] = r.send(tc.method, tc.target, tc.body) })
 			}
 			wg.Wait()
-			for range 3 {
-				r.send(tc.method, tc.target, tc.body)
+			for range 4 {
+				told = append(told, r.send(tc.method, tc.target, tc.body))
 			}
-			a := r.send(tc.method, tc.target, tc.body)
+			a := told[len(told)-1]
 			c.end()
 			if d := r.deaths(); d != 2 {
-				t.Errorf("%d workers died, want 2", d)
+				t.Errorf("%d workers died, want 2; callers were told %v; the fleet: %+v", d, told, r.fleet())
 			}
 			checkRefusal(t, a)
 			if vs := r.convicts(); len(vs) != 1 || len(vs[0].Evidence) != 2 || vs[0].Sample == "" {

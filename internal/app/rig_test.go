@@ -65,7 +65,7 @@ func open(t *testing.T, addr, admin string, workers int) *rig {
 // until waits for what is true sooner or later.
 func (r *rig) until(what string, ok func() bool) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

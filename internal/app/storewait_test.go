@@ -58,7 +58,7 @@ func (s *starting) ended() error {
 	case err := <-s.done:
 		s.done <- err
 		return err
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		s.t.Fatal("it goes on")
 		return nil
 	}
@@ -68,7 +68,7 @@ func (s *starting) ended() error {
 // is waited for.
 func (s *starting) waits() (admin string) {
 	s.t.Helper()
-	until(s.t, 30*time.Second, "it waits for the store", func() bool {
+	until(s.t, time.Minute, "it waits for the store", func() bool {
 		for line := range strings.Lines(s.log.String()) {
 			var e struct{ Msg, Admin string }
 			if json.Unmarshal([]byte(line), &e) == nil && strings.HasPrefix(e.Msg, "the store does not answer") {
@@ -161,7 +161,7 @@ func TestStartWaitsForItsStore(t *testing.T) {
 	if "http://"+a.AdminAddr() != at {
 		t.Errorf("the admin API is at %s, was waiting at %s", a.AdminAddr(), at)
 	}
-	until(t, 30*time.Second, "it is ready", func() bool { status, _ := ask(t, at+"/readyz"); return status == http.StatusOK })
+	until(t, time.Minute, "it is ready", func() bool { status, _ := ask(t, at+"/readyz"); return status == http.StatusOK })
 	if status, text := ask(t, "http://"+a.Addr()+"/pill"); status != http.StatusServiceUnavailable || pills.Load() != 0 {
 		t.Errorf("what is quarantined is answered %d %q, and %d workers had it", status, text, pills.Load())
 	}
