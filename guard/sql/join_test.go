@@ -15,6 +15,7 @@ func TestJoined(t *testing.T) {
 		{text: "SELECT * FROM people a JOIN people b ON a.id < b.id AND levenshtein(a.name, b.name) <= 2 WHERE a.batch = 3", dialect: "pg", want: "non_sargable"},
 		{text: "SELECT * FROM points a JOIN points b ON a.geom <-> b.geom < 50 WHERE a.region = 1", dialect: "pg", want: "non_sargable"},
 		{text: "SELECT * FROM bookings a JOIN blocks b ON (a.s, a.e) OVERLAPS (b.s, b.e) WHERE a.room = 3", dialect: "pg"},
+		{text: "SELECT * FROM companies a JOIN companies b ON a.name % b.name AND a.id <> b.id WHERE a.country = 'DE'", dialect: "pg"},
 		{text: "SELECT * FROM a JOIN b ON a.x = b.x OR (a.x IS NULL AND b.x IS NULL) WHERE a.day = 4"},
 		{text: "SELECT * FROM a JOIN b ON (a.x IS NULL AND b.x IS NULL) OR a.x = b.x WHERE a.day = 4"},
 		{text: "SELECT * FROM a JOIN b ON a.k = b.k AND (a.x = b.x OR a.x IS NULL AND b.x IS NULL)"},

@@ -246,10 +246,10 @@ func (r *Reader) column(e *operand, qualifier, column int, b *block) {
 		if rel == unknownRelation {
 			rel = r.wholeRow(b, column)
 		}
-		switch {
-		case rel == outerRelation:
+		switch rel {
+		case outerRelation:
 			r.reach(b.base, qualifier)
-		case rel == unknownRelation:
+		case unknownRelation:
 			b.vague = true
 		default:
 			r.relations[b.base+rel].named = true

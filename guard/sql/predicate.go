@@ -164,24 +164,13 @@ func (r *Reader) flag(b *block, i, j int, negated bool) verdict {
 		}
 	case e.regex >= 0:
 		r.regexCondition(span{i, j})
-	case e.call >= 0, e.pairs(), e.second >= 0 && r.overlaps(i, j):
+	case e.call < 0 && e.relation >= 0 && e.second >= 0: // a.name % b.name, (a.s, a.e) OVERLAPS (b.s, b.e)
 		r.connect(b, &e, &operand{})
-		if e.call < 0 {
-			return verdict{}
-		}
+	case e.call >= 0:
+		r.connect(b, &e, &operand{})
 		return verdict{selects: r.indexed(e.call) && e.columns > 0}
 	}
 	return verdict{}
-}
-
-// overlaps says whether a condition is (a, b) OVERLAPS (c, d).
-func (r *Reader) overlaps(i, j int) bool {
-	for k := i; k < j; k = r.skip(k) {
-		if r.wordIs(k, "overlaps") {
-			return true
-		}
-	}
-	return false
 }
 
 // oneRow says whether a query reads nothing and has no condition, as SELECT 1.
