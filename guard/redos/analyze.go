@@ -264,9 +264,11 @@ func (a *analysis) exponentially(w attack, r *Result) {
 // maxPolynomials is how many candidates are run. They come deepest first.
 const maxPolynomials = 12
 
-// maxPower is the degree from which on steps may well double, if there are not so
-// many loops one after the other.
-const maxPower = 8
+// pastSearch is the degree of a search from which on one attempt may not be linear.
+const pastSearch = 2.5
+
+// manyPowers is the degree from which on steps may well double instead.
+const manyPowers = 8
 
 // polynomial takes the candidate whose steps grow with the highest power.
 func (a *analysis) polynomial(all []candidate, r *Result) bool {
@@ -282,13 +284,7 @@ func (a *analysis) polynomial(all []candidate, r *Result) bool {
 				continue
 			}
 			if ends = a.bounded(w, run); !ends {
-				best = power
-				if !a.trial.exact && power > max(maxPower, float64(2*c.depth+2)) && a.trial.doubles(w, run) {
-					r.Fix, r.Offset = a.advice().polynomial(c)
-					a.exponentially(w, r)
-					return
-				}
-				a.report(c, w, power, a.advice(), r)
+				best = a.grown(c, w, power, r)
 			}
 			return
 		}
@@ -315,6 +311,29 @@ func (a *analysis) polynomial(all []candidate, r *Result) bool {
 		return best > 0
 	}
 	return a.within(directShare, directly) || a.within(carefulShare, carefully)
+}
+
+// grown reports a candidate whose steps grow with a power, unless it is another
+// that grows: more than loops one after the other make, or one attempt by itself.
+// It returns the power of the search, past all others if it is none.
+func (a *analysis) grown(c candidate, w attack, power float64, r *Result) (best float64) {
+	best = power
+	run := runner(a.trial.attempt)
+	if c.seek {
+		run = a.trial.seek
+		if power > pastSearch {
+			if alone := a.trial.power(w, a.trial.attempt); alone >= squareAt {
+				c.seek, power, run = false, alone, a.trial.attempt
+			}
+		}
+	}
+	if power > float64(max(manyPowers, a.auto.cycles()+2)) && a.trial.doubles(w, run) {
+		a.exponentially(w, r)
+		r.Fix, r.Offset = a.advice().polynomial(c)
+		return math.Inf(1)
+	}
+	a.report(c, w, power, a.advice(), r)
+	return best
 }
 
 func (a *analysis) report(c candidate, w attack, power float64, how *advice, r *Result) {

@@ -113,6 +113,17 @@ func (n *node) longest() int {
 	return total
 }
 
+// cycles is how many components go round.
+func (m *automaton) cycles() int {
+	n := 0
+	for _, goes := range m.cyclic {
+		if goes {
+			n++
+		}
+	}
+	return n
+}
+
 func (m *automaton) loop(members []int32) loop {
 	l := loop{members: members, in: newBitset(len(m.states))}
 	for _, v := range members {

@@ -68,6 +68,7 @@ func TestAnalyze(t *testing.T) {
 		{poly, `^(.*?)(\d*)$`, "m", []Dialect{JS, Python, PCRE, Java, DotNet}},
 		{poly, `^([^x]*?)(?:y*|z)$`, "m", []Dialect{JS, Python, PCRE, Java, DotNet}},
 		{expo, `^(?:(?:x|x)*y)*`, "", nil},
+		{expo, `^(?:[bc]*?(?:\W*)+)+?.+?$`, "m", []Dialect{JS}}, // behind a line end
 		{expo, `(?:(?:x|xx)*y)*`, "", nil},
 		{safe, `^(?:x*y)*`, "", nil},
 		// The pump that comes first ends a match, another does not.
@@ -103,6 +104,8 @@ func TestAnalyze(t *testing.T) {
 		{safe, `\bx+\b`, "", nil},
 		{safe, `\bword\b`, "", nil},
 		{safe, `(?<!x)x+y`, "", nil}, // begins once a run
+		{poly, `=(\{(?:\{(?:\{[^}]*\}|[^}])*\}|[^}])+\})`, "", nil}, // one attempt is cubic
+		{srch, `=\{[^}]*\}`, "", nil},
 		// Assertions.
 		{poly, `\b\w+\w+$`, "", nil},
 		{srch, `^\s+!`, "m", []Dialect{JS, Python, PCRE, Java, DotNet}},
