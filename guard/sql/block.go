@@ -1,11 +1,6 @@
 package sql
 
-import (
-	"math"
-	"strings"
-
-	"github.com/bezoar-dev/bezoar/guard/cost"
-)
+import "math"
 
 // block is one SELECT, or the tables and the condition of a statement that
 // writes.
@@ -154,30 +149,43 @@ func (r *Reader) selectBlock(s *shape, i, j int) {
 	case distinct >= 0 && !aggregate:
 		r.distinct(&b, distinct, items)
 	}
-	s.fixed, s.groups = b.all == 0, c.group >= 0
-	s.values = distinct >= 0 && !r.listsAll(items)
-	s.light, s.narrow = b.all == b.light, b.selects
-	if s.rows = listed * r.rowsMade(&b); aggregate && c.group < 0 || s.rows <= 1 {
-		s.rows = 0
-	}
-	s.eager = aggregate || c.group >= 0 || distinct >= 0
-	s.single = s.single || b.all == 0 && !r.makesRows(&c) || aggregate && c.group < 0 || b.key && b.all == 1
-	s.whole = c.from >= 0 && (!b.where || b.truth == always) && !aggregate && c.group < 0 && distinct < 0 && b.all > 0 && math.IsInf(s.limit, 1)
-	s.at, s.docs = c.from, r.docs(&b)
-	if b.all == 1 && c.group < 0 && c.having < 0 && (!b.where || b.truth == always) {
-		r.unasked(&b, s, items, aggregate)
-	}
-	if s.whole && r.onlyNamed(&b) {
-		s.whole = false
-	}
-	if c.group >= 0 || aggregate {
-		s.limit = min(s.limit, math.MaxFloat64) // the rows are groups: GroupCardinality counts them
-	}
+	r.gives(s, &b, &c, given{items, listed, aggregate, distinct >= 0})
 	r.relations, r.items, r.edges = r.relations[:b.base], r.items[:items], r.edges[:edges]
 	if len(r.reached) > reached {
 		r.outer(reached, b.base)
 	}
 	r.depth--
+}
+
+// given is what is known of a SELECT list.
+type given struct {
+	items     int     // its first expression in Reader.items
+	listed    float64 // rows that it makes of each
+	aggregate bool
+	distinct  bool
+}
+
+// gives notes what a block gives back.
+func (r *Reader) gives(s *shape, b *block, c *clauses, g given) {
+	s.fixed, s.groups = b.all == 0, c.group >= 0
+	s.values = g.distinct && !r.listsAll(g.items)
+	s.light, s.narrow = b.all == b.light, b.selects
+	if s.rows = g.listed * r.rowsMade(b); g.aggregate && c.group < 0 || s.rows <= 1 {
+		s.rows = 0
+	}
+	s.eager = g.aggregate || c.group >= 0 || g.distinct
+	s.single = s.single || b.all == 0 && !r.makesRows(c) || g.aggregate && c.group < 0 || b.key && b.all == 1
+	s.whole = c.from >= 0 && (!b.where || b.truth == always) && !g.aggregate && c.group < 0 && !g.distinct && b.all > 0 && math.IsInf(s.limit, 1)
+	s.at, s.docs = c.from, r.docs(b)
+	if b.all == 1 && c.group < 0 && c.having < 0 && (!b.where || b.truth == always) {
+		r.unasked(b, s, g.items, g.aggregate)
+	}
+	if s.whole && r.onlyNamed(b) {
+		s.whole = false
+	}
+	if c.group >= 0 || g.aggregate {
+		s.limit = min(s.limit, math.MaxFloat64) // the rows are groups: GroupCardinality counts them
+	}
 }
 
 // unasked notes what a query of one table without a condition gives back.
@@ -314,82 +322,4 @@ func (r *Reader) tableBlock(s *shape, i, j int) {
 		s.whole = false
 	}
 	r.relations = r.relations[:b.base]
-}
-
-// where reads the condition of a block.
-func (r *Reader) where(b *block, i, j int) {
-	if r.conditional(i) { // where some servers see it and others do not
-		r.scanAll(i+1, j)
-		return
-	}
-	b.where = true
-	if r.wordIs(i+1, "current") && r.wordIs(i+2, "of") {
-		b.selects, b.key = true, true
-		return
-	}
-	named := b.named
-	v := r.condition(b, i+1, j, false)
-	b.truth, b.constant = v.truth, b.named == named && v.truth == depends
-	b.selects, b.chosen = b.selects || v.selects, b.chosen || v.chosen
-}
-
-// having reads a condition on groups: it selects no rows.
-func (r *Reader) having(i, j int) {
-	b := block{base: len(r.relations), share: 1, never: -1, hold: 1, below: math.Inf(1)}
-	pending, edges := len(r.pending), len(r.edges)
-	r.condition(&b, i+1, j, false)
-	kept := r.pending[:pending]
-	for _, p := range r.pending[pending:] {
-		if p.always {
-			kept = append(kept, p)
-		}
-	}
-	r.pending, r.edges = kept, r.edges[:edges]
-}
-
-// reportTables is how many tables make a query that groups a report. It reads
-// whole tables with its LIKE and without, so a pattern that its author wrote is
-// reported, not refused.
-const reportTables = 3
-
-// measured is a measure that a condition may add.
-type measured struct {
-	predictor cost.Predictor
-	at        span
-	value     float64
-	path      string
-	why       string // with a place for the sign
-	sign      string
-	always    bool // also where another condition selects
-	written   bool // a LIKE whose pattern is in the text, not in a value
-}
-
-// conclude adds what the condition of a block left, and what its joins lack. Of
-// one that is never true nothing is left: servers read no table for it.
-func (r *Reader) conclude(b *block, i, from, pending int) {
-	if b.where && b.truth == never {
-		r.pending = r.pending[:pending]
-		return
-	}
-	passes := b.selects || len(r.pending) > pending && r.small(b)
-	for _, p := range r.pending[pending:] {
-		if !p.always && passes {
-			continue
-		}
-		if p.written && r.reports > 0 && r.around+b.all >= reportTables {
-			p.predictor = cost.NonSargable
-		}
-		m := r.add(p.predictor, p.value, p.at.from, p.path)
-		m.Target = r.target(b)
-		if r.o.Explain {
-			m.Detail = r.excerpt(p.at.from, p.at.to) + ": " + strings.Replace(p.why, "%s", p.sign, 1)
-		}
-	}
-	r.pending = r.pending[:pending]
-	if b.all > 1 {
-		if from < 0 {
-			from = i
-		}
-		r.joins(b, from)
-	}
 }

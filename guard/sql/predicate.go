@@ -1,10 +1,6 @@
 package sql
 
-import (
-	"bytes"
-
-	"github.com/bezoar-dev/bezoar/guard/cost"
-)
+import "github.com/bezoar-dev/bezoar/guard/cost"
 
 // comparison is the sign that a predicate turns on.
 type comparison struct {
@@ -113,31 +109,6 @@ func (r *Reader) predicate(b *block, i, j int, on, negated bool) verdict {
 	return verdict{selects: left.columns+right.columns > 0}
 }
 
-// asserts finds the condition in (condition) IS TRUE, 0 = (condition) and the
-// like, and whether they say that it holds, or that it does not.
-func (r *Reader) asserts(c comparison, i, end, j int) (s span, says, ok bool) {
-	if c.word != wIs && c.word != oEqual && c.word != oUnequal {
-		return span{}, false, false
-	}
-	s, value := span{i, end}, c.right
-	if r.kindAt(i) != openParen && c.word != wIs {
-		s, value = span{c.right, j}, i
-		if end != i+1 {
-			return span{}, false, false
-		}
-	} else if j != c.right+1 {
-		return span{}, false, false
-	}
-	if r.kindAt(s.from) != openParen || r.skip(s.from) != s.to || r.holdsQuery(s.from) || r.compare(s.from+1, s.to-1).at < 0 {
-		return span{}, false, false
-	}
-	t := r.literalTruth(value)
-	if t == depends || r.wordAt(value) == wNull {
-		return span{}, false, false
-	}
-	return span{s.from + 1, s.to - 1}, (t == always) == (!c.not && c.word != oUnequal), true
-}
-
 // flag reads a condition without a comparison: a column, a call, EXISTS.
 func (r *Reader) flag(b *block, i, j int, negated bool) verdict {
 	mark := len(r.reached)
@@ -173,76 +144,11 @@ func (r *Reader) flag(b *block, i, j int, negated bool) verdict {
 	return verdict{}
 }
 
-// oneRow says whether a query reads nothing and has no condition, as SELECT 1.
-func (r *Reader) oneRow(i, j int) bool {
-	if r.wordAt(i) != wSelect {
-		return false
-	}
-	for k := i + 1; k < j; k = r.skip(k) {
-		switch r.wordAt(k) {
-		case wFrom, wWhere, wHaving, wLimit, wOffset, wFetch, wUnion:
-			return false
-		}
-	}
-	return true
-}
-
 // indexed says whether a function is a condition that an index serves.
 func (r *Reader) indexed(call int) bool {
 	name := r.bytes(call)
 	return len(name) > 3 && (name[0]|0x20 == 's') && (name[1]|0x20 == 't') && name[2] == '_' ||
 		r.wordIs(call, "match", "contains", "freetext", "mbrcontains", "mbrwithin", "mbrintersects", "within", "search", "starts_with", "startswith")
-}
-
-// literalTruth is the truth of a value alone.
-func (r *Reader) literalTruth(i int) truth {
-	switch r.wordAt(i) {
-	case wTrue:
-		return always
-	case wFalse, wNull:
-		return never
-	}
-	if t := r.tok(i); t.kind == text && (foldEqual(inside(r.text[t.start:t.end]), "true") || foldEqual(inside(r.text[t.start:t.end]), "t")) {
-		return always
-	}
-	if v, ok := r.numberAt(i); ok {
-		return truthOf(v != 0)
-	}
-	return depends
-}
-
-// sameConstant compares two constants for equality, or two namings of one
-// column.
-func (r *Reader) sameConstant(x, y *operand) truth {
-	switch {
-	case x.columns == 1 && y.columns == 1 && x.bare && y.bare:
-		same := x.qualifier < 0 && y.qualifier < 0 || x.relation >= 0 && x.relation == y.relation ||
-			x.qualifier >= 0 && y.qualifier >= 0 && r.hash(x.qualifier) == r.hash(y.qualifier)
-		if same && r.hash(x.column) == r.hash(y.column) {
-			return always
-		}
-	case x.single() && y.single():
-		if a, ok := r.numberAt(x.from); ok {
-			if b, ok := r.numberAt(y.from); ok {
-				return truthOf(a == b)
-			}
-		}
-		if r.kindAt(x.from) == text && r.kindAt(y.from) == text {
-			return truthOf(bytes.Equal(inside(r.bytes(x.from)), inside(r.bytes(y.from))))
-		}
-		if x.constant() && y.constant() && r.kindAt(x.from) == bare && r.wordAt(x.from) == r.wordAt(y.from) && r.wordAt(x.from) != wNull {
-			return always // true = true
-		}
-	}
-	if r.sameExpression(x, y) {
-		return always
-	}
-	if a, ok := r.folded(x); ok {
-		if b, ok := r.folded(y); ok {
-			return truthOf(a == b)
-		}
-	}
-	return depends
 }
 
 // ordered reads a < b and the like.
@@ -287,20 +193,6 @@ func (r *Reader) bounds(b *block, c comparison, left, right *operand) {
 	if v, ok := r.arithmetic(span{limit.from, limit.to}); ok {
 		b.below = min(b.below, v)
 	}
-}
-
-func orderedTruth(op []byte, x, y float64) truth {
-	switch string(op) {
-	case "<":
-		return truthOf(x < y)
-	case ">":
-		return truthOf(x > y)
-	case "<=":
-		return truthOf(x <= y)
-	case ">=":
-		return truthOf(x >= y)
-	}
-	return depends
 }
 
 // trivial says whether a bound is one that nearly every row is beyond: > 0.
@@ -352,34 +244,4 @@ func (r *Reader) between(b *block, c comparison, left, right *operand) verdict {
 		}
 	}
 	return verdict{selects: !c.not && (left.bare && right.outside() || left.outside() && right.columns > 0)}
-}
-
-// isTruth reads IS NULL, IS TRUE and the like.
-func (r *Reader) isTruth(b *block, c comparison, left, right *operand) verdict {
-	if r.wordAt(right.from) == wNull && right.single() {
-		if !c.not {
-			r.absent(b, left)
-		} else if r.numbersRows(b, left) { // no key is NULL
-			return verdict{truth: always}
-		}
-	}
-	if !left.constant() || !left.single() || !right.single() {
-		return verdict{}
-	}
-	t := depends
-	isNull := r.wordAt(left.from) == wNull
-	switch r.wordAt(right.from) {
-	case wNull:
-		if r.kindAt(left.from) != param {
-			t = truthOf(isNull)
-		}
-	case wTrue:
-		t = r.literalTruth(left.from)
-	case wFalse:
-		t = r.literalTruth(left.from).not()
-	}
-	if c.not {
-		t = t.not()
-	}
-	return verdict{truth: t}
 }

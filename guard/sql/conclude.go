@@ -1,0 +1,86 @@
+package sql
+
+import (
+	"math"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/guard/cost"
+)
+
+// where reads the condition of a block.
+func (r *Reader) where(b *block, i, j int) {
+	if r.conditional(i) { // where some servers see it and others do not
+		r.scanAll(i+1, j)
+		return
+	}
+	b.where = true
+	if r.wordIs(i+1, "current") && r.wordIs(i+2, "of") {
+		b.selects, b.key = true, true
+		return
+	}
+	named := b.named
+	v := r.condition(b, i+1, j, false)
+	b.truth, b.constant = v.truth, b.named == named && v.truth == depends
+	b.selects, b.chosen = b.selects || v.selects, b.chosen || v.chosen
+}
+
+// having reads a condition on groups: it selects no rows.
+func (r *Reader) having(i, j int) {
+	b := block{base: len(r.relations), share: 1, never: -1, hold: 1, below: math.Inf(1)}
+	pending, edges := len(r.pending), len(r.edges)
+	r.condition(&b, i+1, j, false)
+	kept := r.pending[:pending]
+	for _, p := range r.pending[pending:] {
+		if p.always {
+			kept = append(kept, p)
+		}
+	}
+	r.pending, r.edges = kept, r.edges[:edges]
+}
+
+// reportTables is how many tables make a query that groups a report. It reads
+// whole tables with its LIKE and without, so a pattern that its author wrote is
+// reported, not refused.
+const reportTables = 3
+
+// measured is a measure that a condition may add.
+type measured struct {
+	predictor cost.Predictor
+	at        span
+	value     float64
+	path      string
+	why       string // with a place for the sign
+	sign      string
+	always    bool // also where another condition selects
+	written   bool // a LIKE whose pattern is in the text, not in a value
+}
+
+// conclude adds what the condition of a block left, and what its joins lack. Of
+// one that is never true nothing is left: servers read no table for it.
+func (r *Reader) conclude(b *block, i, from, pending int) {
+	if b.where && b.truth == never {
+		r.pending = r.pending[:pending]
+		return
+	}
+	passes := b.selects || len(r.pending) > pending && r.small(b)
+	for _, p := range r.pending[pending:] {
+		if !p.always && passes {
+			continue
+		}
+		if p.written && r.reports > 0 && r.around+b.all >= reportTables {
+			p.predictor = cost.NonSargable
+		}
+		m := r.add(p.predictor, p.value, p.at.from, p.path)
+		m.Target = r.target(b)
+		if r.o.Explain {
+			m.Detail = r.excerpt(p.at.from, p.at.to) + ": " + strings.Replace(p.why, "%s", p.sign, 1)
+		}
+	}
+	r.pending = r.pending[:pending]
+	if b.all > 1 {
+		if from < 0 {
+			from = i
+		}
+		r.joins(b, from)
+	}
+}
