@@ -169,13 +169,14 @@ await check("a long poll is woken by a send", async () => {
 await check("FIFO keeps order, locks groups and drops duplicates", async () => {
   const url = await queue("order.fifo", { FifoQueue: "true", ContentBasedDeduplication: "true" });
   const ids = [];
-  for (const [group, body] of [["A", "a1"], ["A", "a2"], ["B", "b1"], ["A", "a1"]]) {
+  for (const [group, body] of [["A", "a1"], ["A", "a2"], ["A", "a1"]]) {
     ids.push((await send(url, body, { MessageGroupId: group })).MessageId);
   }
-  assert.equal(ids[3], ids[0]);
+  assert.equal(ids[2], ids[0]);
   const one = await call("ReceiveMessage", { QueueUrl: url, WaitTimeSeconds: 5, AttributeNames: ["All"] });
   assert.deepEqual([one.Messages[0].Body, one.Messages[0].Attributes.MessageGroupId], ["a1", "A"]);
-  assert.deepEqual((await receive(url)).map((m) => m.Body), ["b1"]);
+  await send(url, "b1", { MessageGroupId: "B" }); // of two groups that are free, either may come first
+  assert.deepEqual((await receive(url, 5)).map((m) => m.Body), ["b1"]);
   await call("DeleteMessage", { QueueUrl: url, ReceiptHandle: one.Messages[0].ReceiptHandle });
   assert.deepEqual((await receive(url, 5)).map((m) => m.Body), ["a2"]);
   await refused(send(url, "x"), "MissingParameter");

@@ -14,10 +14,11 @@ func (r *round) fifo() error {
 	if err != nil {
 		return err
 	}
-	last := ""
-	for i, e := range [][2]string{{"A", "a1"}, {"A", "a2"}, {"B", "b1"}, {"A", "a3"}} {
+	last, sent := "", 0
+	send := func(group, body string) error {
+		sent++
 		out, err := r.c.SendMessage(r.ctx, &sqs.SendMessageInput{
-			QueueUrl: &url, MessageBody: &e[1], MessageGroupId: &e[0], MessageDeduplicationId: aws.String(fmt.Sprint("d", i)),
+			QueueUrl: &url, MessageBody: &body, MessageGroupId: &group, MessageDeduplicationId: aws.String(fmt.Sprint("d", sent)),
 		})
 		if err != nil {
 			return err
@@ -26,6 +27,10 @@ func (r *round) fifo() error {
 			return fmt.Errorf("sequence number %q after %q", n, last)
 		}
 		last = *out.SequenceNumber
+		return nil
+	}
+	if err := errors.Join(send("A", "a1"), send("A", "a2")); err != nil {
+		return err
 	}
 	first, err := r.c.ReceiveMessage(r.ctx, &sqs.ReceiveMessageInput{
 		QueueUrl: &url, MaxNumberOfMessages: 1, WaitTimeSeconds: 5, AttributeNames: []types.QueueAttributeName{"All"},
@@ -37,10 +42,13 @@ func (r *round) fifo() error {
 		return err
 	}
 	a := first.Messages[0].Attributes
-	if err := same("group, deduplication id", []string{a["MessageGroupId"], a["MessageDeduplicationId"]}, []string{"A", "d0"}); err != nil {
+	if err := same("group, deduplication id", []string{a["MessageGroupId"], a["MessageDeduplicationId"]}, []string{"A", "d1"}); err != nil {
 		return err
 	}
-	others, err := r.receive(url, 0)
+	if err := errors.Join(send("B", "b1"), send("A", "a3")); err != nil { // of two groups that are free, either may come first
+		return err
+	}
+	others, err := r.receive(url, 5)
 	if err != nil {
 		return err
 	}
