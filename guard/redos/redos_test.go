@@ -103,7 +103,7 @@ func TestAnalyze(t *testing.T) {
 		{safe, `x+y?`, "", nil},
 		{safe, `\bx+\b`, "", nil},
 		{safe, `\bword\b`, "", nil},
-		{safe, `(?<!x)x+y`, "", nil}, // begins once a run
+		{safe, `(?<!x)x+y`, "", nil},                                // begins once a run
 		{poly, `=(\{(?:\{(?:\{[^}]*\}|[^}])*\}|[^}])+\})`, "", nil}, // one attempt is cubic
 		{srch, `=\{[^}]*\}`, "", nil},
 		// Assertions.
