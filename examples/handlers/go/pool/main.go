@@ -82,6 +82,7 @@ func work(body []byte, a *answer) {
 	}
 	if j.Crash {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
+		time.Sleep(time.Hour) // another thread may be the one to get it
 	}
 	if j.Hang {
 		time.Sleep(time.Hour)

@@ -41,6 +41,7 @@ func main() {
 	if j.Crash {
 		debug.SetTraceback("crash") // Go's runtime ends by exit code 2 after most crashes; so it ends by a signal
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
+		time.Sleep(time.Hour) // another thread may be the one to get it
 	}
 	if j.Hang {
 		time.Sleep(time.Hour)
