@@ -97,7 +97,7 @@ func (a *analysis) prepare(c counts) bool {
 		a.forge.ask(a.tree.root, false)
 	}
 	if a.tree.inexact {
-		a.forge.shown = a.shown()
+		a.forge.shown, a.forge.denied = a.looked()
 	}
 	a.trial = a.newTrial()
 	a.trial.counted, a.trial.choice = g.counted, g.choice

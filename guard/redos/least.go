@@ -111,10 +111,9 @@ func (s *speller) pick(class int) int {
 // maxShown is how many lookarounds attacks are made for.
 const maxShown = 3
 
-// shown is the shortest text of each lookaround over more than one rune that must
-// match, up to maxAsked runes.
-func (a *analysis) shown() [][]int {
-	var words [][]int
+// looked is the shortest text of each lookaround over more than one rune, up to
+// maxAsked runes: of those that must match, and of lookaheads that must not.
+func (a *analysis) looked() (shown, denied [][]int) {
 	var find func(n *node)
 	find = func(n *node) {
 		if n.op != opLook {
@@ -123,15 +122,19 @@ func (a *analysis) shown() [][]int {
 			}
 			return
 		}
-		if n.neg || n.simple() || len(words) == maxShown {
+		words := &shown
+		if n.neg {
+			words = &denied
+		}
+		if n.simple() || n.neg && n.behind || len(*words) == maxShown {
 			return
 		}
 		s := &speller{analysis: a, picked: map[int]int{}}
 		if least := n.subs[0].measure(a.tree); least > 0 && least <= maxAsked {
 			s.spell(n.subs[0])
-			words = append(words, s.word)
+			*words = append(*words, s.word)
 		}
 	}
 	find(a.tree.root)
-	return words
+	return shown, denied
 }

@@ -42,6 +42,7 @@ type forge struct {
 	wants  bool               // the pattern has lookaheads that are not modelled
 	asked  []int              // a rune of each class in those that must match
 	shown  [][]int            // what wide lookarounds that must match do match
+	denied [][]int            // what wide lookaheads that must not match do match
 	order  []int              // atoms, those first that fewest states read
 	seen   map[int32]*subsets // by region
 }
@@ -180,6 +181,10 @@ func (f *forge) ending(c candidate, w attack) []attack {
 			w.suffix = append(slices.Clone(last), f.asked...)
 			out = append(out, w)
 		}
+	}
+	for _, word := range f.denied {
+		w.suffix = word
+		out = append(out, w)
 	}
 	return out
 }
