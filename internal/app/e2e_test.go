@@ -40,29 +40,41 @@ func TestAPillCostsTwoWorkersAndNobodyElseNotices(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.setup.Replicas = 4
-			r := run(t, tc.setup)
-			c := r.crowd(8)
-			r.until("the crowd is at work", func() bool { return c.sent.Load() > 100 })
-			var wg sync.WaitGroup
-			told := make([]answer, tc.copies, tc.copies+4)
-			for i := range tc.copies {
-				wg.Go(func() { told[i] = r.send(tc.method, tc.target, tc.body) })
-			}
-			wg.Wait()
-			for range 4 {
-				told = append(told, r.send(tc.method, tc.target, tc.body))
-			}
-			a := told[len(told)-1]
-			c.end()
-			if d := r.deaths(); d != 2 {
-				t.Errorf("%d workers died, want 2; callers were told %v; the fleet: %+v", d, told, r.fleet())
-			}
-			checkRefusal(t, a)
-			if vs := r.convicts(); len(vs) != 1 || len(vs[0].Evidence) != 2 || vs[0].Sample == "" {
-				t.Errorf("verdicts %+v, want one with the evidence of two deaths", vs)
+			for ; !costsTwo(t, tc.setup, tc.copies, func(r *rig) answer { return r.send(tc.method, tc.target, tc.body) }); tc.setup.Timeout *= 4 {
+				t.Logf("%v was not enough for the crowd", tc.setup.Timeout)
 			}
 		})
 	}
+}
+
+// costsTwo sends so many copies of a pill at once and some more, and reports
+// whether the crowd beside it had time enough on this machine.
+func costsTwo(t *testing.T, s setup, copies int, pill func(r *rig) answer) bool {
+	r := run(t, s)
+	r.hurried = s.Timeout != 0 && s.Timeout < 30*time.Second
+	c := r.crowd(8)
+	r.until("the crowd is at work", func() bool { return c.sent.Load() > 100 })
+	var wg sync.WaitGroup
+	told := make([]answer, copies, copies+4)
+	for i := range copies {
+		wg.Go(func() { told[i] = pill(r) })
+	}
+	wg.Wait()
+	for range 4 {
+		told = append(told, pill(r))
+	}
+	c.end()
+	if c.late.Load() > 0 {
+		return false
+	}
+	if d := r.deaths(); d != 2 {
+		t.Errorf("%d workers died, want 2; callers were told %v; the fleet: %+v", d, told, r.fleet())
+	}
+	checkRefusal(t, told[len(told)-1])
+	if vs := r.convicts(); len(vs) != 1 || len(vs[0].Evidence) != 2 || vs[0].Sample == "" {
+		t.Errorf("verdicts %+v, want one with the evidence of two deaths", vs)
+	}
+	return true
 }
 
 // checkRefusal holds a refusal to what a caller needs (law 12).
