@@ -73,7 +73,13 @@ func TestNamesTarget(t *testing.T) {
 		{text: "UPDATE a JOIN b SET a.x = b.y WHERE b.id = 4", dialect: "mysql", want: "missing_where"},
 		{text: "DELETE a FROM a, b WHERE b.id = 4", dialect: "mysql", want: "missing_where"},
 
+		{text: "DELETE s.a FROM s.a INNER JOIN s.b WHERE s.b.id = 4", dialect: "mysql", want: "missing_where"},
+		{text: "UPDATE s.a, s.b SET s.a.x = 1 WHERE s.b.id = 4", dialect: "mysql", want: "missing_where"},
+
 		{text: "UPDATE a, b SET a.x = b.y WHERE a.id = 4", dialect: "mysql"},
+		{text: "UPDATE s.a, s.b SET s.a.x = 1 WHERE s.a.id = 3", dialect: "mysql"},
+		{text: "DELETE s.a FROM s.a INNER JOIN s.b WHERE s.a.id = 4", dialect: "mysql"},
+		{text: "UPDATE s.a SET x = 1 FROM s.b WHERE a.id = 4 AND b.id = 5", dialect: "pg"},
 		{text: "UPDATE a SET x = b.y FROM b WHERE a.id = 5 AND b.key = 'k'", dialect: "pg"},
 		{text: "UPDATE a SET x = b.y FROM b WHERE b.id = 4 AND group_id = 3", dialect: "pg"},
 		{text: "UPDATE a JOIN b USING (id) SET a.x = 1 WHERE b.id = 4", dialect: "mysql"},

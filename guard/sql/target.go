@@ -17,7 +17,11 @@ func (r *Reader) unnamed(b *block, w writing) bool {
 		if w.set >= 0 && r.kindAt(k+1) != dot { // SET x = …
 			return false
 		}
-		if rel := r.relationOf(b, k); rel >= 0 && !r.groupNamed(b, rel) {
+		name := k // the table's, behind that of its database
+		for behind := name + 1; r.kindAt(behind) == dot && (w.set < 0 && r.name(behind+1) || r.kindAt(behind+2) == dot); behind = name + 1 {
+			name += 2
+		}
+		if rel := r.relationOf(b, name); rel >= 0 && !r.groupNamed(b, rel) {
 			return true
 		}
 	}
