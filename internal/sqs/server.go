@@ -2,6 +2,7 @@ package sqs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -76,12 +77,15 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	s.handler.Drain()
 	close(shut)
 	_ = l.Close()
-	<-served // whoever has been accepted is known now
+	accepted := <-served // whoever came before is known now
 	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	s.empty(over, srv, seats)
 	if srv.Shutdown(over) != nil {
 		_ = srv.Close() // calls that would not finish
+	}
+	if !errors.Is(accepted, net.ErrClosed) {
+		return fmt.Errorf("serve SQS calls on %s: %w", l.Addr(), accepted)
 	}
 	return nil
 }
