@@ -196,8 +196,9 @@ func (c *cluster) meter(caller string, length time.Duration, apart int) {
 	const lag = 2 * (0.2 + 0.1) // an interval and a round trip
 	bound := alone + others*min(each*lag, clusterBurst+clusterRate*lag)
 	c.t.Logf("%s: %d of %d served in %v; at most %.0f, and by one node alone %.0f", caller, served.Load(), sent.Load(), took.Round(time.Millisecond), bound, clusterBurst+clusterRate*took.Seconds())
-	if got := float64(served.Load()); got > bound || got < clusterBurst {
-		c.t.Errorf("%s got %.0f of %d requests in %v, want %d to %.0f", caller, got, sent.Load(), took, clusterBurst, bound)
+	least := float64(min(sent.Load(), clusterBurst)) // a slow machine may send fewer than fit
+	if got := float64(served.Load()); got > bound || got < least {
+		c.t.Errorf("%s got %.0f of %d requests in %v, want %.0f to %.0f", caller, got, sent.Load(), took, least, bound)
 	}
 }
 
