@@ -64,6 +64,7 @@ type analysis struct {
 	rest    int  // of the budget, beside the share that is being spent
 	cut     bool // a search for candidates ended with its share: there may be more
 	spent   bool // a search of some kind did
+	anew    bool // it is tried from every place, though it is anchored
 	alpha   *alphabet
 	graph   *graph
 	auto    *automaton
@@ -186,7 +187,7 @@ func (a *analysis) backtracking(r *Result) {
 	}) {
 		return
 	}
-	loops := a.auto.loops(a.graph)
+	loops := a.loops()
 	polys := a.polynomials(loops, false)
 	if a.polynomial(append(polys, exps...), r) {
 		return

@@ -15,7 +15,8 @@ func (a *analysis) mirrors() []*analysis {
 			return
 		}
 		if n.op == opLook && n.behind && !n.simple() {
-			if b := a.alone(n.subs[0].mirrored(), (*node).mirrored); a.left.spend(perRune*n.runes()) && b.prepare(some) {
+			b := a.alone(n.subs[0].mirrored(), (*node).mirrored)
+			if b.anew = true; a.left.spend(perRune*n.runes()) && b.prepare(some) {
 				all = append(all, b)
 			}
 		}
@@ -99,7 +100,7 @@ func (a *analysis) lookingBack(mirrors []*analysis, r *Result) bool {
 // lookingFar finds lookbehinds whose loops share a text out in many ways.
 func (a *analysis) lookingFar(mirrors []*analysis, r *Result) bool {
 	for _, b := range mirrors {
-		for _, c := range b.auto.polynomials(b.auto.loops(b.graph), false, b.reach, b.left) {
+		for _, c := range b.auto.polynomials(b.loops(), false, b.reach, b.left) {
 			for _, w := range a.turned(b, c) {
 				if power := a.trial.power(w, a.trial.seek); power >= squareAt {
 					a.report(c, w, power, b.advice(), r)

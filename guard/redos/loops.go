@@ -17,63 +17,22 @@ const maxInner = 64
 
 // loops lists the components that go round, in topological order, but for those
 // of counted repeats that end soon enough.
-func (m *automaton) loops(g *graph) []loop {
-	short := m.short(g)
+func (a *analysis) loops() []loop {
+	m, short := a.auto, a.short()
 	var out []loop
-	for c, v := range slices.Backward(m.comps) {
+	for c := range slices.Backward(m.comps) {
 		if m.cyclic[c] && !slices.Contains(short, int32(c)) {
-			l := m.loop(v)
-			l.seek, l.comp = m.states[l.members[0]].pos < 0, int32(c)
-			out = append(out, l)
+			out = append(out, m.component(int32(c)))
 		}
 	}
 	return out
 }
 
-// Bounds of counted repeats that are no loops to the search for two loops one
-// after the other: runes that each reads, and ways to share a text out among those
-// that read a rune in common. More steps for a rune they never cost.
-const (
-	shortLoop = 512
-	fewShares = 1_000_000
-	maxShort  = 64 // of them
-)
-
-// short is the components of such repeats.
-func (m *automaton) short(g *graph) []int32 {
-	var all []int32
-	var reads []bag
-	var most []int
-	for c, members := range m.comps {
-		if g.counted == 0 || !m.cyclic[c] || len(all) > maxShort {
-			continue
-		}
-		longest := m.longest(g, members[0])
-		if longest > shortLoop {
-			continue
-		}
-		var b bag
-		for _, v := range members {
-			b = b.or(m.states[v].bag)
-		}
-		all, reads, most = append(all, int32(c)), append(reads, b), append(most, longest)
-	}
-	if len(all) > maxShort {
-		return nil
-	}
-	var few []int32
-	for i, c := range all {
-		shares := 1
-		for j := range all {
-			if reads[i].meets(reads[j]) {
-				shares = min(shares*most[j], fewShares+1)
-			}
-		}
-		if shares <= fewShares {
-			few = append(few, c)
-		}
-	}
-	return few
+// component is a component as a loop.
+func (m *automaton) component(c int32) loop {
+	l := m.loop(m.comps[c])
+	l.seek, l.comp = m.states[l.members[0]].pos < 0, c
+	return l
 }
 
 // longest is how many runes the outermost repeat around a state reads at most.

@@ -92,6 +92,15 @@ func TestAnalyze(t *testing.T) {
 		{safe, `^[a-z]{2,50}\s{0,50}[a-z]{2,50}\s{0,50}$`, "", nil},
 		{safe, `[^"]{1,100}"[^"]{1,100}"[^"]{1,100}"`, "", nil},
 		{poly, `^.{0,600}.{0,600}.{0,600}x`, "", nil}, // in many
+		{safe, `^x{1,500}x{1,500}y`, "", nil},         // once
+		{poly, `x{1,500}x{1,500}y`, "", nil},          // from every place
+		{poly, `^.*x{1,500}x{1,500}y`, "", nil},
+		{poly, `(?<=x{1,500}x{1,500})y`, "", []Dialect{JS, DotNet}},
+		{poly, `\d{1,300}\w{1,400}!`, "", nil},
+		{poly, `.{1,32}\|.{1,32}\|.{1,64}$`, "", nil},
+		{safe, `[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}$`, "", nil}, // parted
+		{safe, `x{1,200}y{1,200}x{1,200}z`, "", nil},
+		{safe, `.{0,100}foo.{0,100}bar`, "", nil}, // three runes at a time
 		{safe, `^x*y*z*!`, "", nil},
 		{safe, `x*x*`, "", nil},
 		// Searching.
