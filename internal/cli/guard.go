@@ -56,7 +56,7 @@ type guardCheckCmd struct {
 	Kind    string   `placeholder:"KIND" help:"elasticsearch, opensearch, sql, graphql or regex; by default what the file's ending says: .json, .ndjson, .sql, .graphql, .gql, .regex."`
 	Request string   `placeholder:"REQUEST" help:"The request that the file is the body of, such as 'POST /idx/_search?size=5' (default: a search)."`
 	Dialect string   `placeholder:"NAME" help:"Of SQL: postgres, mysql, mariadb and others; of a regular expression: js, python, pcre, ruby, java, dotnet, mysql, re2, lucene or postgres (default js), with flags behind a slash: js/is."`
-	Batch   string   `placeholder:"FILE" help:"Instead of files: one JSON object with id, kind, request, body, sql or pattern, and dialect on each line; - is standard input. Prints a line for each."`
+	Batch   string   `placeholder:"FILE" help:"Instead of files: one JSON object with id, kind, request, body, sql, graphql or pattern, and dialect on each line; - is standard input. Prints a line for each."`
 }
 
 func (guardCheckCmd) Help() string {
