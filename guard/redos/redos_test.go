@@ -97,6 +97,8 @@ func TestAnalyze(t *testing.T) {
 		{poly, `^.*x{1,500}x{1,500}y`, "", nil},
 		{poly, `(?<=x{1,500}x{1,500})y`, "", []Dialect{JS, DotNet}},
 		{poly, `\d{1,300}\w{1,400}!`, "", nil},
+		{poly, `x{2,400}\wx{0,20}[xy]{2,60}z`, "", nil}, // of which some are written out
+		{srch, `x{2,400}\wx{0,20}z`, "", nil},
 		{poly, `.{1,32}\|.{1,32}\|.{1,64}$`, "", nil},
 		{safe, `[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}$`, "", nil}, // parted
 		{safe, `x{1,200}y{1,200}x{1,200}z`, "", nil},

@@ -1,5 +1,7 @@
 package redos
 
+import "slices"
+
 // Bounds of counted repeats that are no loops to the search for two loops one
 // after the other: runes that each reads, and ways to share a text out among those
 // of which one can go on with what another reads. More steps they never cost:
@@ -16,7 +18,7 @@ type brief struct {
 	comp  int32
 	reads bag
 	most  int  // runes that it reads
-	anew  bool // it is tried again further on: by a search, or behind a loop without an end
+	anew  bool // it is tried for each rune of a text: by a search, or with a loop without an end
 }
 
 // short is the components of counted repeats that share a text out in few ways.
@@ -28,11 +30,28 @@ func (a *analysis) short() []int32 {
 		if all[i].anew {
 			limit = fewAnew
 		}
+		limit /= a.written(a.tree.root, all[i].reads)
 		if shares(all, i, limit, brief.meets) <= limit || shares(all, i, limit, a.goesOn) <= limit {
 			few = append(few, all[i].comp)
 		}
 	}
 	return few
+}
+
+// written is how many lengths the repeats of one rune may have that are written out,
+// of runes that are read by another.
+func (a *analysis) written(n *node, reads bag) int {
+	if n.op == opRepeat && slices.Contains(a.graph.repeats, n) {
+		return 1
+	}
+	if n.op == opRepeat && n.max < unbounded && n.subs[0].op == opClass && a.alpha.bags[n.subs[0].class].meets(reads) {
+		return n.max - n.min + 1
+	}
+	ways := 1
+	for _, s := range n.subs {
+		ways = min(ways*a.written(s, reads), fewShares)
+	}
+	return ways
 }
 
 // briefs is the components of counted repeats that end soon; none if they are many.
@@ -63,7 +82,7 @@ func (a *analysis) briefs() []brief {
 	}
 	for i := range all {
 		for _, c := range endless {
-			all[i].anew = all[i].anew || a.reach[c].has(all[i].comp)
+			all[i].anew = all[i].anew || a.reach[c].has(all[i].comp) || a.reach[all[i].comp].has(c)
 		}
 	}
 	return all
@@ -72,19 +91,19 @@ func (a *analysis) briefs() []brief {
 // shares is how many ways there are to share a text out among repeat i and those
 // that go with it, by so many runes at a time; past limit when more.
 func shares(all []brief, i, limit int, with func(x, y brief) (runes int)) int {
-	n, least := 1, all[i].most
+	n, least := 1, 0
 	for j := range all {
 		if i == j || n > limit {
 			continue
 		}
 		if runes := with(all[i], all[j]); runes > 0 {
-			n, least = min(n*max(1, all[j].most/runes), limit+1), min(least, runes)
+			n = min(n*max(1, all[j].most/runes), limit+1)
+			if least == 0 || runes < least {
+				least = runes
+			}
 		}
 	}
-	if n > 1 {
-		n *= max(1, all[i].most/least)
-	}
-	return min(n, limit+1)
+	return min(n*max(1, all[i].most/max(1, least)), limit+1)
 }
 
 // meets: repeats that read a rune in common may go together.
