@@ -37,12 +37,13 @@ type position struct {
 // paths and loses none.
 const (
 	maxPositions = 10_000
-	maxSmall     = 100 // positions of a pattern whose repeats are all written out
-	maxWritten   = 24  // positions of a repeat that is written out in any case
-	maxCopies    = 320 // positions of the written-out rounds of one repeat
-	maxOptional  = 2   // optional rounds written out
-	maxFew       = 3   // rounds that are written out even in a loose graph
-	manyRounds   = 16  // each of which may be empty: too many to choose from
+	maxSmall     = 100   // positions of a pattern whose repeats are all written out
+	maxWays      = 5_000 // to match, of such a pattern: more are worth an attack
+	maxWritten   = 24    // positions of a repeat that is written out in any case
+	maxCopies    = 320   // positions of the written-out rounds of one repeat
+	maxOptional  = 2     // optional rounds written out
+	maxFew       = 3     // rounds that are written out even in a loose graph
+	manyRounds   = 16    // each of which may be empty: too many to choose from
 )
 
 type graph struct {
@@ -60,6 +61,7 @@ type graph struct {
 	choice    bool    // one of them has many rounds that may be empty
 	counts    counts
 	small     bool
+	many      bool // ways to match it, though it is small
 	full      bool
 }
 
@@ -74,6 +76,9 @@ const (
 
 func newGraph(t *tree, f *flavors, c counts) (g *graph, entry int32) {
 	g = &graph{flavors: f, groups: t.groups, outer: []int32{0}, repeats: []*node{nil}, counts: c, small: t.root.size() <= maxSmall}
+	if g.small && t.root.ways() > maxWays {
+		g.small, g.many = false, true
+	}
 	end := g.add(eps{kind: epsEnd})
 	return g, g.build(t.root, end)
 }
@@ -182,7 +187,7 @@ func (g *graph) repeat(n *node, next int32) int32 {
 		g.full = true
 		return next
 	case g.counts == all:
-	case g.counts == some && (g.small || n.size() <= maxWritten):
+	case g.counts == some && (g.small || n.size() <= maxWritten && !g.many):
 	case low > 1 && low > maxCopies/max(body.size(), 1), low > maxFew && g.counts == loose:
 		g.counted = max(g.counted, min(max(low, high%unbounded), maxPositions))
 		low, high = 1, unbounded
@@ -214,6 +219,30 @@ func (g *graph) repeat(n *node, next int32) int32 {
 		next = g.build(body, next)
 	}
 	return next
+}
+
+// ways is how many there are to match n, at one place, of those that counts allow:
+// at most so many, up to more than maxWays.
+func (n *node) ways() int {
+	ways := 1
+	for _, s := range n.subs {
+		if n.op == opAlt {
+			ways = min(ways+s.ways(), maxWays+1)
+		} else {
+			ways = min(ways*s.ways(), maxWays+1)
+		}
+	}
+	if n.op != opRepeat || n.max >= unbounded {
+		return ways
+	}
+	sum, power := 0, 1
+	for i := 0; i <= n.max && sum <= maxWays; i++ {
+		if i >= n.min {
+			sum += power
+		}
+		power = min(power*ways, maxWays+1)
+	}
+	return max(1, min(sum, maxWays+1))
 }
 
 // loosens says whether a loose graph may show what another does not: many rounds

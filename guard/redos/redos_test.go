@@ -99,6 +99,9 @@ func TestAnalyze(t *testing.T) {
 		{poly, `\d{1,300}\w{1,400}!`, "", nil},
 		{poly, `x{2,400}\wx{0,20}[xy]{2,60}z`, "", nil}, // of which some are written out
 		{srch, `x{2,400}\wx{0,20}z`, "", nil},
+		{poly, `^(?:x{1,8}){1,8}y`, "", nil}, // 16 million ways, though short
+		{poly, `x{1,15}x{1,15}x{1,15}x{1,15}x{1,15}y`, "", nil},
+		{safe, `^(?:[A-F0-9]{1,4}:){7}[A-F0-9]{1,4}$`, "", nil},
 		{poly, `.{1,32}\|.{1,32}\|.{1,64}$`, "", nil},
 		{safe, `[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}$`, "", nil}, // parted
 		{safe, `x{1,200}y{1,200}x{1,200}z`, "", nil},
