@@ -26,9 +26,11 @@ build: ## one static binary: bin/bezoar
 test: ## vet, then every test in the order of SEED (1, or on for any), with PostgreSQL where it can be had
 	go vet $(PKG)
 	scripts/with-servers scripts/go-test $(SEED) -vet=off -timeout=15m $(PKG)
+ifeq ($(PKG),./...)
 	cd bench && go vet ./... && go test -vet=off -shuffle=$(SEED) ./...
 	cd bench/queue && go vet ./... && go test -vet=off -shuffle=$(SEED) ./...
 	cd clients && go vet ./... && ../scripts/with-servers --mariadb go test -vet=off -shuffle=$(SEED) -timeout 20m ./...
+endif
 
 .PHONY: race
 race: ## the same under the race detector (needs a C compiler)
