@@ -76,8 +76,12 @@ func (r *Reader) geoQuery(kind []byte, v int, every bool) selectivity {
 			if shape := r.get(k+1, "shape"); shape > none {
 				b, ok = r.shapeBox(shape)
 			}
-			if relation := r.get(k+1, "relation"); relation > none && bytes.EqualFold(r.bytes(relation), []byte("disjoint")) {
+			switch relation := r.get(k+1, "relation"); {
+			case relation <= none:
+			case bytes.EqualFold(r.bytes(relation), []byte("disjoint")):
 				ok, sel = false, selWeak // all that is elsewhere
+			case bytes.EqualFold(r.bytes(relation), []byte("contains")):
+				ok = false // what reaches around it
 			}
 		case "geo_grid":
 			b, ok = r.gridCell(k + 1)

@@ -24,6 +24,7 @@ func TestShapesBoundGrids(t *testing.T) {
 		{"a point without a second number", "POST /x/_search", shape(`"LINESTRING (13.3 52.4, 13.5)"`), "geo_cells"},
 		{"no shape", "POST /x/_search", shape(`"POLYGON EMPTY"`), "geo_cells"},
 		{"all but a shape", "POST /x/_search", grid(`{"geo_shape":{"at":{"shape":{"type":"envelope","coordinates":[[13.3,52.6],[13.5,52.4]]},"relation":"DISJOINT"}}}`), "geo_cells"},
+		{"around a shape", "POST /x/_search", grid(`{"geo_shape":{"at":{"shape":{"type":"envelope","coordinates":[[13.3,52.6],[13.5,52.4]]},"relation":"contains"}}}`), "geo_cells"},
 		{"within a shape", "POST /x/_search", grid(`{"geo_shape":{"at":{"shape":{"type":"envelope","coordinates":[[13.3,52.6],[13.5,52.4]]},"relation":"within"}}}`), ""},
 		{"a shape that is kept elsewhere", "POST /x/_search", grid(`{"geo_shape":{"at":{"indexed_shape":{"index":"s","id":"1"}}}}`), "geo_cells"},
 		{"a cell", "POST /x/_search", grid(`{"geo_grid":{"at":{"geohash":"u33db"}}}`), ""},

@@ -55,24 +55,43 @@ func (r *Reader) orderedConstants(op []byte, x, y *operand) truth {
 	return depends
 }
 
-// everyKey says whether a condition compares a column that is called as keys are
-// with what none of them is: id > 0, id <> -1. In a statement that writes it
-// stands there for want of another.
-func (r *Reader) everyKey(b *block, op []byte, left, right *operand) bool {
+// keys compares a column that is called as keys are with what none of them is:
+// id > 0, 0 < id, id <> -1. In a statement that writes such a condition stands
+// there for want of another. One that no key passes is only told where it must
+// not hold: NOT (id < 0).
+func (r *Reader) keys(b *block, op []byte, left, right *operand) truth {
+	sign := string(op)
+	if left.constant() {
+		left, right, sign = right, left, turnedSign(sign)
+	}
 	if !r.numbersRows(b, left) || !right.constant() {
-		return false
+		return depends
 	}
 	v, ok := r.folded(right)
-	switch string(op) {
-	case ">":
-		return ok && v <= 0
-	case ">=":
-		return ok && v <= 1
-	case "<>", "!=":
-		return ok && v <= 0 || right.single() && r.kindAt(right.from) == text && len(inside(r.bytes(right.from))) == 0
-	default:
-		return false
+	empty := right.single() && r.kindAt(right.from) == text && len(inside(r.bytes(right.from))) == 0
+	switch {
+	case sign == ">" && ok && v <= 0, sign == ">=" && ok && v <= 1:
+		return always
+	case (sign == "<>" || sign == "!=") && (ok && v <= 0 || empty):
+		return always
+	case b.negative && ok && (sign == "<" && v <= 1 || sign == "<=" && v <= 0):
+		return never
 	}
+	return depends
+}
+
+func turnedSign(sign string) string {
+	switch sign {
+	case "<":
+		return ">"
+	case "<=":
+		return ">="
+	case ">":
+		return "<"
+	case ">=":
+		return "<="
+	}
+	return sign
 }
 
 // numbersRows says whether an operand is the column id of the only table that is

@@ -15,6 +15,9 @@ func (r *Reader) equal(b *block, left, right *operand, on bool) verdict {
 	if r.sameRow(b, left, right) {
 		return verdict{truth: always}
 	}
+	if right.query && r.wordAt(right.from) == wAny && r.ownRows(b, left, r.every, r.item) {
+		return verdict{truth: always}
+	}
 	r.wrapped(b, left, right, "=")
 	n := r.anyOf(b, right)
 	switch {

@@ -88,6 +88,9 @@ func (r *Reader) series(args [3]span, n int) float64 {
 	if n > 2 {
 		step, okStep = r.arithmetic(args[2])
 	}
+	if okFrom && !okTo && r.sums(args[1]) || okTo && !okFrom && r.sums(args[0]) { // signs that are not known here
+		return math.Inf(1)
+	}
 	if !okFrom || !okTo || !okStep || step == 0 || math.IsInf(from, 0) || math.IsInf(to, 0) {
 		return 0
 	}
@@ -182,11 +185,11 @@ func (r *Reader) arithmetic(s span) (float64, bool) {
 		case have:
 			return 0, false
 		default:
-			v, ok := r.numberAt(k)
+			v, next, ok := r.term(k, s.to)
 			if !ok {
 				return 0, false
 			}
-			have = true
+			k, have = next-1, true
 			switch {
 			case modulo: // of what is in front of it, as in 6 * 5 % 4
 				product, v, modulo = math.Mod(product, v), 1, false
@@ -202,6 +205,44 @@ func (r *Reader) arithmetic(s span) (float64, bool) {
 	}
 	v := sum + sign*product
 	return v, have && !math.IsNaN(v)
+}
+
+// term reads a number, an expression in parentheses or a power at token k, and
+// says where it ends.
+func (r *Reader) term(k, j int) (v float64, next int, ok bool) {
+	switch {
+	case r.kindAt(k) == openParen && r.skip(k) <= j:
+		next = r.skip(k)
+		v, ok = r.arithmetic(span{k + 1, next - 1})
+		return v, next, ok
+	case r.wordIs(k, "power", "pow") && r.kindAt(k+1) == openParen && r.skip(k+1) <= j:
+		next = r.skip(k + 1)
+		at := k + 2
+		for at < next && r.kindAt(at) != comma {
+			at = r.skip(at)
+		}
+		x, okx := r.arithmetic(span{k + 2, at})
+		y, oky := r.arithmetic(span{at + 1, next - 1})
+		return math.Pow(x, y), next, okx && oky
+	}
+	v, ok = r.numberAt(k)
+	return v, k + 1, ok
+}
+
+// sums says whether an expression is made of numbers and signs alone.
+func (r *Reader) sums(s span) bool {
+	numbers := 0
+	for k := s.from; k < s.to; k++ {
+		switch t := r.tok(k); {
+		case t.word == oCast:
+			k = r.typeName(k+1, s.to) - 1
+		case t.kind == number:
+			numbers++
+		case t.kind != operator && t.kind != openParen && t.kind != closeParen:
+			return false
+		}
+	}
+	return numbers > 0
 }
 
 // shifted is the value of 1 << 30.
@@ -304,8 +345,9 @@ func (r *Reader) grows(i int) bool {
 		switch t := r.tokens[k]; {
 		case t.word == wFrom:
 			return plus
-		case t.word == oMinus && r.text[t.start] == '+', t.word == oConcat:
+		case t.word == oMinus, t.word == oConcat:
 			plus = true
+		case t.kind == openParen && r.kindAt(k-1) != quoted && (r.kindAt(k-1) != bare || r.wordAt(k-1) != none): // no call
 		case t.kind == operator && t.word != oCast, t.kind == openParen, t.word == wCase:
 			return false
 		}

@@ -210,7 +210,19 @@ func (r *Reader) patternCall(k int, glob bool) (wildcards, bool) {
 	case r.wordIs(k, "replace") && end == first+5 && r.kindAt(first) == text && r.kindAt(first+2) == text && r.kindAt(first+4) == text:
 		return r.replacedPattern(inside(r.bytes(first)), inside(r.bytes(first+2)), inside(r.bytes(first+4)), glob), true
 	}
+	if r.cuts(k) {
+		for i := first; i < end; i++ {
+			if r.kindAt(i) == text && bytes.IndexByte(r.bytes(i), '%') >= 0 {
+				return wildcards{runs: 1, known: true, leading: true}, true
+			}
+		}
+	}
 	return wildcards{}, false
+}
+
+// cuts says whether a function may put what is in a text at its beginning.
+func (r *Reader) cuts(k int) bool {
+	return r.wordIs(k, "substr", "substring", "mid", "right", "lpad", "split_part", "elt")
 }
 
 // replacedPattern is what is known of replace('*x*', '*', '%').

@@ -90,8 +90,8 @@ func (r *Reader) predicate(b *block, i, j int, on, negated bool) verdict {
 	case oOrdered:
 		return r.ordered(b, c, left, right)
 	case oUnequal:
-		if r.everyKey(b, r.bytes(c.at), left, right) {
-			return verdict{truth: always}
+		if t := r.keys(b, r.bytes(c.at), left, right); t != depends {
+			return verdict{truth: t}
 		}
 		return verdict{truth: r.sameConstant(left, right).not()}
 	case wLike, wSimilar, wGlob, oLike:
@@ -156,8 +156,8 @@ func (r *Reader) ordered(b *block, c comparison, left, right *operand) verdict {
 	if left.constant() && right.constant() {
 		return verdict{truth: r.orderedConstants(r.bytes(c.at), left, right)}
 	}
-	if r.everyKey(b, r.bytes(c.at), left, right) {
-		return verdict{truth: always}
+	if t := r.keys(b, r.bytes(c.at), left, right); t != depends {
+		return verdict{truth: t}
 	}
 	if left.pairs() || right.pairs() {
 		r.connect(b, left, right)

@@ -69,7 +69,7 @@ func (r *Reader) assigned(i int) int {
 			return k + 2
 		case r.wordAt(k-1) == wInto && r.kindAt(k-2) == text && r.wordAt(k-3) == wSelect:
 			return k - 2
-		case next.word == oEqual || next.word == oAssign:
+		case r.wordAt(k-1) != wFrom: // it may be another text by then
 			return -1
 		}
 	}
