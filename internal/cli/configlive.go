@@ -237,7 +237,7 @@ func readSettings(stdin io.Reader, file string) ([]byte, error) {
 	}
 	text, err := io.ReadAll(io.LimitReader(in, live.MaxText+1))
 	if err != nil {
-		return nil, exitf(exitUsage, "read settings: %w", err)
+		return nil, settingsError(fmt.Errorf("read settings: %w", err))
 	}
 	if len(text) > live.MaxText {
 		return nil, exitf(exitUsage, "%s has more than %d bytes", file, live.MaxText)

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"sync"
+	"syscall"
 
 	"github.com/bezoar-dev/bezoar/internal/config"
 )
@@ -84,6 +85,8 @@ func settingsError(err error) error {
 		return &exitError{code: exitNotFound, err: err, hint: "bezoar serve -c FILE and bezoar config check FILE name another"}
 	case errors.Is(err, fs.ErrPermission):
 		return &exitError{code: exitNotAllowed, err: err}
+	case errors.Is(err, syscall.EISDIR):
+		return &exitError{code: exitUsage, err: err}
 	}
 	if _, ok := errors.AsType[*config.Faults](err); ok {
 		return &exitError{code: exitFailure, err: fmt.Errorf("the settings cannot be used\n%w", err)}
