@@ -88,11 +88,18 @@ func (r *Reader) series(args [3]span, n int) float64 {
 	if n > 2 {
 		step, okStep = r.arithmetic(args[2])
 	}
-	if okFrom && !okTo && r.sums(args[1]) || okTo && !okFrom && r.sums(args[0]) { // signs that are not known here
-		return math.Inf(1)
+	if !okTo && okFrom {
+		to = r.atMost(args[1])
+		okTo = to > 0
+	} else if !okFrom && okTo {
+		from = -r.atMost(args[0])
+		okFrom = from < 0
 	}
-	if !okFrom || !okTo || !okStep || step == 0 || math.IsInf(from, 0) || math.IsInf(to, 0) {
+	switch {
+	case !okFrom || !okTo || !okStep || step == 0:
 		return 0
+	case math.IsInf(from, 0) || math.IsInf(to, 0):
+		return math.Inf(1)
 	}
 	return max(0, math.Floor((to-from)/step)+1)
 }
@@ -229,20 +236,32 @@ func (r *Reader) term(k, j int) (v float64, next int, ok bool) {
 	return v, k + 1, ok
 }
 
-// sums says whether an expression is made of numbers and signs alone.
-func (r *Reader) sums(s span) bool {
-	numbers := 0
+// atMost is how large an expression of numbers and signs alone may be, of which
+// some signs are not followed; 0 when there is more in it. Bits are no more than
+// those that are put together.
+func (r *Reader) atMost(s span) float64 {
+	sum, bits := 0.0, true
 	for k := s.from; k < s.to; k++ {
 		switch t := r.tok(k); {
 		case t.word == oCast:
 			k = r.typeName(k+1, s.to) - 1
 		case t.kind == number:
-			numbers++
-		case t.kind != operator && t.kind != openParen && t.kind != closeParen:
-			return false
+			v, _ := r.numberAt(k)
+			sum += v
+		case t.kind == operator:
+			switch string(r.text[t.start:t.end]) {
+			case "&", "|", "#", "+", "-":
+			default:
+				bits = false
+			}
+		case t.kind != openParen && t.kind != closeParen:
+			return 0
 		}
 	}
-	return numbers > 0
+	if !bits && sum > 0 {
+		return math.Inf(1)
+	}
+	return sum
 }
 
 // shifted is the value of 1 << 30.

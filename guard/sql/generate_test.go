@@ -24,6 +24,9 @@ func TestGenerated(t *testing.T) {
 		{text: "SELECT * FROM generate_series(1, power(10, 2 + 1)::int)", want: 1000},
 		{text: "SELECT * FROM generate_series(1, ~ -1000000000)", want: math.Inf(1)}, // signs that are not known
 		{text: "SELECT * FROM generate_series(1, 2 << 20 << 10)", want: math.Inf(1)},
+		{text: "SELECT * FROM generate_series(1, 1000000000 | 1)", want: 1e9 + 1},
+		{text: "SELECT * FROM generate_series(1, 3 & 7)", want: 10},
+		{text: "SELECT * FROM generate_series(-5000, length('x'))", want: 0},
 		{text: "SELECT * FROM generate_series(1, extract(day from now())::int)", want: 0},
 		{text: "SELECT * FROM generate_series(1, array_length(ARRAY[1, 2], 1))", want: 0},
 		{text: "SELECT * FROM generate_series(now() - interval '1 day', now(), '1 hour')", want: 0},
