@@ -130,6 +130,15 @@ func TestOpenRangesEndNow(t *testing.T) {
 		{"up to a day", "POST /x/_search", minutes(`"lt":"2026-11-20"`), "histogram_span"},
 		{"up to years from now", "POST /x/_search", minutes(`"gte":"2026-11-20","lt":"now+3y"`), "histogram_span"},
 	})
+	filled := func(bounds, ends string) string {
+		return strings.Replace(minutes(bounds), `"1m"`, `"1m","extended_bounds":{`+ends+`}`, 1)
+	}
+	check(t, []scenario{
+		{"filled since a day", "POST /x/_search", filled(`"gte":"now-1d"`, `"min":"2026-11-20"`), ""},
+		{"filled since long ago", "POST /x/_search", filled(`"gte":"now-1d"`, `"min":"2000-01-01"`), "agg_product histogram_span"},
+		{"filled by two clocks", "POST /x/_search", filled(`"gte":"now-1d","lt":"now"`, `"min":"now-1d","max":"2026-11-28"`), ""},
+		{"filled till years from now", "POST /x/_search", filled(`"gte":"now-1d","lt":"now"`, `"min":"now-1d","max":"2036-11-28"`), "agg_product histogram_span"},
+	})
 	ms, err := read(t, "POST /x/_search", minutes(`"gte":"2026-11-20"`), cost.Options{})
 	if v, _ := valueOf(ms, cost.HistogramSpan); err != nil || v < 1e6 {
 		t.Errorf("without a clock: %v buckets, %v; want those of five years", v, err)

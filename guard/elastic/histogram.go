@@ -209,7 +209,9 @@ func (r *Reader) widthOf(v int, step float64, dates bool) width {
 		from = lo
 	}
 	span, ok := from.until(to)
-	if ok && isFiltered && from.now == lo.now && lo.ok { // empty buckets reach to where there are none
+	if !ok { // to now, or told by two clocks
+		span, ok = r.toNow(from, to)
+	} else if isFiltered && from.now == lo.now && lo.ok { // empty buckets reach to where there are none
 		span = max(span, max(to.x, hi.x)-min(from.x, lo.x))
 	}
 	if !ok || span <= w.span && !isFiltered { // they only add to what the data spans
