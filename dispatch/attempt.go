@@ -185,7 +185,7 @@ func (c *call) judge(ctx context.Context, t blame.Ticket, w *fleet.Worker, res R
 	d, inLane := c.d, c.target.Lane
 	doubt, strike := fleet.Broken, blame.Faulted
 	if res.Fault == OverdueHead {
-		doubt, strike = fleet.Overdue, blame.Overstayed
+		doubt, strike = fleet.Overdue, blame.TimedOut
 	}
 	health := d.cfg.Fleet.Settle(ctx, w, doubt)
 	if health == fleet.Unresponsive && doubt == fleet.Overdue {

@@ -192,7 +192,7 @@ func (c *call) turn(ctx context.Context) step {
 	switch dec.Action {
 	case blame.Refuse:
 		return c.refuse(dec)
-	case blame.Twin:
+	case blame.Duplicate:
 		return c.await(ctx, wait)
 	case blame.ToLane:
 		return c.inLane(ctx, t, dec)

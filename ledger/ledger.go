@@ -73,7 +73,7 @@ type Ledger struct {
 	cfg Config
 
 	mu    sync.Mutex // guards book, twins and todo
-	book  *blame.Book
+	book  *blame.State
 	twins map[bezoar.Fingerprint]chan struct{}
 	todo  []Event
 
@@ -158,7 +158,7 @@ func (l *Ledger) Admit(w blame.Work) (t blame.Ticket, d blame.Decision, wait <-c
 	now := time.Now()
 	l.mu.Lock()
 	t, d = l.book.Admit(now, w)
-	if d.Action == blame.Twin {
+	if d.Action == blame.Duplicate {
 		c, ok := l.twins[w.Fingerprint]
 		if !ok {
 			c = make(chan struct{})

@@ -108,7 +108,7 @@ func opened(t *testing.T, l *ledger.Ledger) *book {
 func (b *book) kill(w blame.Work) bool {
 	b.t.Helper()
 	t, d, _ := b.Admit(w)
-	if d.Action == blame.Refuse || d.Action == blame.Twin {
+	if d.Action == blame.Refuse || d.Action == blame.Duplicate {
 		b.t.Fatalf("admitted as %v", d.Action)
 	}
 	b.lives++
@@ -131,7 +131,7 @@ func (b *book) refused(w blame.Work) bool {
 	case blame.Refuse:
 		b.Refused(w, "/*", kept(w.Fingerprint[0]))
 		return true
-	case blame.Twin:
+	case blame.Duplicate:
 		return false
 	}
 	b.Close(t, w.Fingerprint)
@@ -271,7 +271,7 @@ func TestTwinsAreWoken(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 50 {
 			_, d, wait := b.Admit(work(1))
-			if d.Action != blame.Twin || wait == nil {
+			if d.Action != blame.Duplicate || wait == nil {
 				t.Fatalf("a copy got %+v", d)
 			}
 			wg.Go(func() { <-wait })
@@ -330,7 +330,7 @@ func TestConcurrentUse(t *testing.T) {
 				case blame.Refuse:
 					b.Refused(w, "/*", kept(1))
 					continue
-				case blame.Twin:
+				case blame.Duplicate:
 					select {
 					case <-wait:
 					case <-time.After(time.Millisecond):

@@ -46,7 +46,7 @@ func TestLaw10MemoryIsFlat(t *testing.T) {
 		w := unique(1<<40+n, 1<<62)
 		for range 2 {
 			tk, d, _ := l.Admit(w)
-			if d.Action == blame.Refuse || d.Action == blame.Twin {
+			if d.Action == blame.Refuse || d.Action == blame.Duplicate {
 				return
 			}
 			lives++

@@ -188,7 +188,7 @@ func TestDecisionsAreToldInOrder(t *testing.T) {
 			for i := range 200 {
 				w := work(byte((i + g) % 30))
 				tk, d, _ := b.Admit(w)
-				if d.Action == blame.Refuse || d.Action == blame.Twin {
+				if d.Action == blame.Refuse || d.Action == blame.Duplicate {
 					continue
 				}
 				e := lives.Add(1)

@@ -154,7 +154,7 @@ func (w *world) turn(slot int32) {
 			w.end(slot, refused)
 		}
 		return
-	case blame.Twin:
+	case blame.Duplicate:
 		if !w.faults.noTwins {
 			w.await(slot, true)
 			return
@@ -305,7 +305,7 @@ func (w *world) again(slot int32, f *blame.Finding, crashed bool, strike blame.R
 	switch {
 	case r.begun:
 		w.end(slot, cut)
-	case !crashed && strike == blame.Overstayed:
+	case !crashed && strike == blame.TimedOut:
 		w.end(slot, timedOut)
 	case r.unsafe:
 		w.end(slot, failed)

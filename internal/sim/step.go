@@ -112,7 +112,7 @@ func (w *world) handleAttempt(kind eventKind, slot int32) {
 			return
 		}
 		w.leave(slot)
-		w.judge(slot, blame.Overstayed)
+		w.judge(slot, blame.TimedOut)
 	}
 }
 

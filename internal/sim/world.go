@@ -46,7 +46,7 @@ type world struct {
 	rule blame.Rule
 	now  int64
 	heap heap
-	book *blame.Book
+	book *blame.State
 
 	workers []worker
 	names   []string

@@ -14,7 +14,7 @@ const probeLease = 30 * time.Second
 // without an event. Of two on the same work the graver one holds, of equally grave
 // ones that with the smaller id, so that all processes come to the same. It
 // reports whether v holds now, and the id of the verdict that does not any more.
-func (b *Book) Adopt(now time.Time, v bezoar.Verdict, rule *Rule) (superseded string, ok bool) {
+func (state *State) Adopt(now time.Time, v bezoar.Verdict, rule *Rule) (superseded string, ok bool) {
 	if _, known := parseID(v.ID); !known {
 		return "", false
 	}
@@ -25,28 +25,28 @@ func (b *Book) Adopt(now time.Time, v bezoar.Verdict, rule *Rule) (superseded st
 	}
 	var mine string
 	if v.Scope == bezoar.ScopeWork {
-		mine, ok = b.yieldCase(&v)
+		mine, ok = state.replaceCase(&v)
 	} else {
-		mine, ok = b.yieldGroup(&v)
+		mine, ok = state.replaceGroup(&v)
 	}
 	if !ok {
 		return "", false
 	}
-	b.Restore(now, v, rule)
+	state.Restore(now, v, rule)
 	if mine != v.ID {
 		superseded = mine
 	}
 	return superseded, true
 }
 
-// yieldCase clears what is held against v's work if v counts more, and returns
+// replaceCase clears what is held against v's work if v counts more, and returns
 // the id that it had.
-func (b *Book) yieldCase(v *bezoar.Verdict) (mine string, ok bool) {
-	i, held := b.byFP[v.Fingerprint]
+func (state *State) replaceCase(v *bezoar.Verdict) (mine string, ok bool) {
+	i, held := state.byFP[v.Fingerprint]
 	if !held {
 		return "", true
 	}
-	c := &b.cases[i]
+	c := &state.cases[i]
 	if c.state != unheld && c.id != 0 {
 		mine = verdictID(c.id)
 	}
@@ -56,12 +56,12 @@ func (b *Book) yieldCase(v *bezoar.Verdict) (mine string, ok bool) {
 	if mine == v.ID {
 		v.Refused = max(v.Refused, c.refused)
 	}
-	b.setClear(i)
+	state.setClear(i)
 	return mine, true
 }
 
-func (b *Book) yieldGroup(v *bezoar.Verdict) (mine string, ok bool) {
-	g := b.groups.find(v.Fingerprint)
+func (state *State) replaceGroup(v *bezoar.Verdict) (mine string, ok bool) {
+	g := state.groups.find(v.Fingerprint)
 	if g == nil {
 		return "", true
 	}
@@ -74,7 +74,7 @@ func (b *Book) yieldGroup(v *bezoar.Verdict) (mine string, ok bool) {
 	if mine == v.ID {
 		v.Refused = max(v.Refused, g.refused)
 	}
-	b.clearGroup(g)
+	state.clearGroup(g)
 	return mine, true
 }
 
@@ -91,13 +91,13 @@ func outweighs(mine string, is standing, v *bezoar.Verdict) bool {
 		weight = conditional
 	case bezoar.Suspected, bezoar.Laned:
 	}
-	if gravity(is) != gravity(weight) {
-		return gravity(is) > gravity(weight)
+	if severity(is) != severity(weight) {
+		return severity(is) > severity(weight)
 	}
 	return mine < v.ID
 }
 
-func gravity(s standing) int {
+func severity(s standing) int {
 	switch s {
 	case quarantined:
 		return 3
@@ -112,6 +112,6 @@ func gravity(s standing) int {
 
 // Withdraw lets go of what is held under the verdict's id, without an event:
 // another process has decided so.
-func (b *Book) Withdraw(id string) (bezoar.Verdict, bool) {
-	return b.letGo(id, func(bezoar.Verdict) {})
+func (state *State) Withdraw(id string) (bezoar.Verdict, bool) {
+	return state.letGo(id, func(bezoar.Verdict) {})
 }

@@ -25,9 +25,9 @@ const (
 	conditional
 )
 
-// kase is what is held against one fingerprint, in about 300 bytes. What people
+// workCase is what is held against one fingerprint, in about 300 bytes. What people
 // want to read besides is in its detail, while there is room for one.
-type kase struct {
+type workCase struct {
 	work     Work
 	id       uint64
 	since    int64
@@ -52,13 +52,13 @@ type kase struct {
 }
 
 type count struct {
-	at    int32 // seconds since the book began
+	at    int32 // seconds since the state began
 	share float32
 	lane  bool // alone in the lane
 	self  bool // Bezoar itself died
 }
 
-func (c *kase) score() float64 {
+func (c *workCase) score() float64 {
 	s := 0.0
 	for i := range c.crashes {
 		s += float64(c.counts[i].share)
@@ -66,8 +66,8 @@ func (c *kase) score() float64 {
 	return s
 }
 
-// lighten takes evidence down to a score: successes have halved it meanwhile.
-func (c *kase) lighten(score float64) {
+// scaleTo takes evidence down to a score: successes have halved it meanwhile.
+func (c *workCase) scaleTo(score float64) {
 	sum := c.score()
 	if sum <= score {
 		return
@@ -77,7 +77,7 @@ func (c *kase) lighten(score float64) {
 	}
 }
 
-func (c *kase) laneCrashes() int {
+func (c *workCase) laneCrashes() int {
 	n := 0
 	for i := range c.crashes {
 		if c.counts[i].lane {
@@ -89,7 +89,7 @@ func (c *kase) laneCrashes() int {
 
 // addCount adds one crash, the newest last; the oldest makes room. Crashes that
 // weigh nothing take one place together.
-func (c *kase) addCount(n count) {
+func (c *workCase) addCount(n count) {
 	if n.share == 0 && c.crashes > 0 && c.counts[c.crashes-1].share == 0 {
 		c.counts[c.crashes-1] = n
 		return
@@ -103,7 +103,7 @@ func (c *kase) addCount(n count) {
 }
 
 // forget drops counts and strikes older than the window.
-func (c *kase) forget(oldest int32) {
+func (c *workCase) forget(oldest int32) {
 	n := uint8(0)
 	for i := range c.crashes {
 		if c.counts[i].at >= oldest {
@@ -122,45 +122,45 @@ func (c *kase) forget(oldest int32) {
 }
 
 // secondOf is the signed second of an instant, for counts.
-func (b *Book) secondOf(at int64) int32 { return int32((at - b.start) / int64(time.Second)) }
+func (state *State) secondOf(at int64) int32 { return int32((at - state.start) / int64(time.Second)) }
 
 // caseFor returns fp's case, making one; none when the table is full of
 // convicts.
-func (b *Book) caseFor(now int64, w *Work) uint32 {
-	if i, ok := b.byFP[w.Fingerprint]; ok {
-		b.refresh(now, i)
+func (state *State) caseFor(now int64, w *Work) uint32 {
+	if i, ok := state.byFP[w.Fingerprint]; ok {
+		state.refresh(now, i)
 		return i
 	}
-	i, ok := b.roomForCase(now)
+	i, ok := state.roomForCase(now)
 	if !ok {
 		return none
 	}
-	b.cases[i] = kase{work: *w, claim: none, detail: none}
-	b.byFP[w.Fingerprint] = i
+	state.cases[i] = workCase{work: *w, claim: none, detail: none}
+	state.byFP[w.Fingerprint] = i
 	return i
 }
 
 // evictionSample bounds the search for the least suspicious case.
 const evictionSample = 16
 
-func (b *Book) roomForCase(now int64) (uint32, bool) {
-	if n := len(b.freeK); n > 0 {
-		i := b.freeK[n-1]
-		b.freeK = b.freeK[:n-1]
+func (state *State) roomForCase(now int64) (uint32, bool) {
+	if n := len(state.freeCases); n > 0 {
+		i := state.freeCases[n-1]
+		state.freeCases = state.freeCases[:n-1]
 		return i, true
 	}
-	if len(b.cases) < b.cfg.MaxCases {
-		b.cases = append(b.cases, kase{})
-		return uint32(len(b.cases) - 1), true
+	if len(state.cases) < state.cfg.MaxCases {
+		state.cases = append(state.cases, workCase{})
+		return uint32(len(state.cases) - 1), true
 	}
 	victim, least := none, math.Inf(1)
 	for range evictionSample {
-		i := uint32(b.cfg.Rand.IntN(len(b.cases)))
-		c := &b.cases[i]
+		i := uint32(state.cfg.Rand.IntN(len(state.cases)))
+		c := &state.cases[i]
 		if c.claim != none {
 			continue
 		}
-		b.refresh(now, i)
+		state.refresh(now, i)
 		score := c.score()
 		switch c.state {
 		case conditional:
@@ -181,48 +181,48 @@ func (b *Book) roomForCase(now int64) (uint32, bool) {
 	if victim == none {
 		return none, false
 	}
-	b.dropCase(now, victim)
-	b.freeK = b.freeK[:len(b.freeK)-1]
+	state.dropCase(now, victim)
+	state.freeCases = state.freeCases[:len(state.freeCases)-1]
 	return victim, true
 }
 
-func (b *Book) dropCase(now int64, i uint32) {
-	c := &b.cases[i]
+func (state *State) dropCase(now int64, i uint32) {
+	c := &state.cases[i]
 	if c.state != unheld {
-		b.emitCase(Dropped, now, i, nil)
+		state.emitCase(Dropped, now, i, nil)
 	}
-	b.dropDetail(i)
-	delete(b.byFP, c.work.Fingerprint)
-	*c = kase{claim: none, detail: none}
-	b.freeK = append(b.freeK, i)
+	state.dropDetail(i)
+	delete(state.byFP, c.work.Fingerprint)
+	*c = workCase{claim: none, detail: none}
+	state.freeCases = append(state.freeCases, i)
 }
 
 // refresh lets time do its part: evidence leaves the window, suspects without
 // evidence are clear again.
-func (b *Book) refresh(now int64, i uint32) {
-	c := &b.cases[i]
-	c.forget(b.secondOf(now - int64(b.rule(&c.work).Within)))
+func (state *State) refresh(now int64, i uint32) {
+	c := &state.cases[i]
+	c.forget(state.secondOf(now - int64(state.rule(&c.work).Within)))
 	if (c.state == suspected || c.state == conditional) && c.crashes == 0 && c.struck == 0 && c.claim == none {
-		b.emitCase(Dropped, now, i, nil)
-		b.setClear(i)
+		state.emitCase(Dropped, now, i, nil)
+		state.setClear(i)
 	}
 }
 
-func (b *Book) setClear(i uint32) {
-	c := &b.cases[i]
+func (state *State) setClear(i uint32) {
+	c := &state.cases[i]
 	c.state, c.crashes, c.struck, c.relapses, c.wins, c.manual, c.doubted = unheld, 0, 0, 0, 0, false, false
-	b.dropDetail(i)
+	state.dropDetail(i)
 }
 
 // judgeCase decides for work that has a case; false leaves it to other rules.
-func (b *Book) judgeCase(now int64, i uint32) (Decision, bool) {
-	b.refresh(now, i)
-	c := &b.cases[i]
+func (state *State) judgeCase(now int64, i uint32) (Decision, bool) {
+	state.refresh(now, i)
+	c := &state.cases[i]
 	d := Decision{Score: c.score()}
 	switch c.state {
 	case quarantined:
-		if c.claim != none && now-c.since < int64(volley) {
-			return Decision{Action: Twin}, true // its conviction may still be taken back
+		if c.claim != none && now-c.since < int64(sameMoment) {
+			return Decision{Action: Duplicate}, true // its conviction may still be taken back
 		}
 		if now < c.until || c.claim != none {
 			c.refused++
@@ -237,8 +237,8 @@ func (b *Book) judgeCase(now int64, i uint32) (Decision, bool) {
 			// It is known, so that suspects come first.
 			d.Cause, d.Score = ByCondition, 0
 		}
-		if c.claim != none && !b.begunLongAgo(now, c.claim) {
-			d.Action = Twin
+		if c.claim != none && !state.begunLongAgo(now, c.claim) {
+			d.Action = Duplicate
 		}
 		return d, true
 	}
@@ -246,8 +246,8 @@ func (b *Book) judgeCase(now int64, i uint32) (Decision, bool) {
 }
 
 // cleared records a clean run of work that has a case.
-func (b *Book) cleared(now int64, i uint32, lane bool) {
-	c := &b.cases[i]
+func (state *State) cleared(now int64, i uint32, lane bool) {
+	c := &state.cases[i]
 	c.struck = 0
 	if !lane {
 		for j := range c.crashes {
@@ -258,20 +258,20 @@ func (b *Book) cleared(now int64, i uint32, lane bool) {
 	switch c.state {
 	case suspected:
 		c.pardons = min(c.pardons+1, 255-1)
-		b.emitCase(Pardoned, now, i, nil)
+		state.emitCase(Pardoned, now, i, nil)
 		c.state, c.crashes, c.doubted = unheld, 0, false
-		b.dropDetail(i)
+		state.dropDetail(i)
 	case quarantined:
 		if c.manual && now < c.until {
 			return // an operator's order outlives a clean run
 		}
 		c.pardons = min(c.pardons+1, 255-1)
-		b.emitCase(Released, now, i, nil)
-		b.setClear(i)
+		state.emitCase(Released, now, i, nil)
+		state.setClear(i)
 	case conditional:
 		if c.wins++; c.wins >= laneWinsFree<<c.freed {
-			b.emitCase(Released, now, i, nil)
-			b.setClear(i)
+			state.emitCase(Released, now, i, nil)
+			state.setClear(i)
 			c.freed, c.relapses = min(c.freed+1, maxFreed), 1
 		}
 	}

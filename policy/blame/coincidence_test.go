@@ -21,7 +21,7 @@ func TestLaw6WorkersThatDieWithTheLane(t *testing.T) {
 		{"a second later", time.Second, blame.Refuse},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			b := newBook(t, blame.Config{})
+			b := newState(t, blame.Config{})
 			b.SetFleet(4)
 			for i := range 40 {
 				b.runs(work(uint64(i%4), 1))

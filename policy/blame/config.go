@@ -62,7 +62,7 @@ func (r Rule) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Config bounds a [Book]. The zero value is useful.
+// Config bounds a [State]. The zero value is useful.
 type Config struct {
 	Rule Rule // for work that brings none of its own
 

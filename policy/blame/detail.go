@@ -14,48 +14,48 @@ const maxDetails = 4096
 
 // detail is what people want to read about a case.
 type detail struct {
-	kase     uint32
-	route    string
-	sample   string
-	reason   string
-	evidence []bezoar.Evidence
+	caseIndex uint32
+	route     string
+	sample    string
+	reason    string
+	evidence  []bezoar.Evidence
 }
 
-func (b *Book) detailOf(i uint32) *detail {
-	c := &b.cases[i]
+func (state *State) detailOf(i uint32) *detail {
+	c := &state.cases[i]
 	if c.detail != none {
-		return &b.details[c.detail]
+		return &state.details[c.detail]
 	}
-	d := uint32(len(b.details))
-	if n := len(b.freeD); n > 0 {
-		d = b.freeD[n-1]
-		b.freeD = b.freeD[:n-1]
-	} else if len(b.details) < maxDetails {
-		b.details = append(b.details, detail{})
+	d := uint32(len(state.details))
+	if n := len(state.freeDetails); n > 0 {
+		d = state.freeDetails[n-1]
+		state.freeDetails = state.freeDetails[:n-1]
+	} else if len(state.details) < maxDetails {
+		state.details = append(state.details, detail{})
 	} else {
-		d = b.nextD % maxDetails
-		b.nextD++
-		if old := b.details[d].kase; old != none {
-			b.cases[old].detail = none
+		d = state.nextDetail % maxDetails
+		state.nextDetail++
+		if old := state.details[d].caseIndex; old != none {
+			state.cases[old].detail = none
 		}
 	}
-	b.details[d] = detail{kase: i}
+	state.details[d] = detail{caseIndex: i}
 	c.detail = d
-	return &b.details[d]
+	return &state.details[d]
 }
 
-func (b *Book) dropDetail(i uint32) {
-	c := &b.cases[i]
+func (state *State) dropDetail(i uint32) {
+	c := &state.cases[i]
 	if c.detail == none {
 		return
 	}
-	b.details[c.detail] = detail{kase: none}
-	b.freeD = append(b.freeD, c.detail)
+	state.details[c.detail] = detail{caseIndex: none}
+	state.freeDetails = append(state.freeDetails, c.detail)
 	c.detail = none
 }
 
-func (b *Book) addEvidence(i uint32, ev *bezoar.Evidence) {
-	d := b.detailOf(i)
+func (state *State) addEvidence(i uint32, ev *bezoar.Evidence) {
+	d := state.detailOf(i)
 	if len(d.evidence) == bezoar.MaxEvidence {
 		d.evidence = d.evidence[1:]
 	}
@@ -63,20 +63,20 @@ func (b *Book) addEvidence(i uint32, ev *bezoar.Evidence) {
 	d.evidence = append(slices.Clip(d.evidence), *ev)
 }
 
-// Describe tells the book what people call the work of fp: a sample of at most
+// Describe tells the state what people call the work of fp: a sample of at most
 // 200 bytes without secrets, and its route.
-func (b *Book) Describe(fp bezoar.Fingerprint, sample, route string) {
-	if i, ok := b.byFP[fp]; ok && b.cases[i].state != unheld {
-		d := b.detailOf(i)
+func (state *State) Describe(fp bezoar.Fingerprint, sample, route string) {
+	if i, ok := state.byFP[fp]; ok && state.cases[i].state != unheld {
+		d := state.detailOf(i)
 		d.sample, d.route = sample[:min(len(sample), 200)], route
 	}
 }
 
 // verdictOf builds the verdict of case i.
-func (b *Book) verdictOf(i uint32) bezoar.Verdict {
-	c := &b.cases[i]
+func (state *State) verdictOf(i uint32) bezoar.Verdict {
+	c := &state.cases[i]
 	if c.id == 0 {
-		c.id = b.newID()
+		c.id = state.newID()
 	}
 	v := bezoar.Verdict{
 		ID: verdictID(c.id), Scope: bezoar.ScopeWork, State: c.name(),
@@ -88,7 +88,7 @@ func (b *Book) verdictOf(i uint32) bezoar.Verdict {
 		v.Until = time.Unix(0, c.until)
 	}
 	if c.detail != none {
-		d := &b.details[c.detail]
+		d := &state.details[c.detail]
 		v.Reason, v.Sample, v.Route, v.Evidence = d.reason, d.sample, d.route, d.evidence
 	}
 	if v.Reason == "" && c.state == suspected {
@@ -97,7 +97,7 @@ func (b *Book) verdictOf(i uint32) bezoar.Verdict {
 	return v
 }
 
-func (c *kase) name() bezoar.State {
+func (c *workCase) name() bezoar.State {
 	switch c.state {
 	case suspected:
 		return bezoar.Suspected
@@ -112,6 +112,6 @@ func (c *kase) name() bezoar.State {
 	return ""
 }
 
-func (b *Book) newID() uint64 { return b.cfg.Rand.Uint64()>>16 | 1<<40 }
+func (state *State) newID() uint64 { return state.cfg.Rand.Uint64()>>16 | 1<<40 }
 
 func verdictID(id uint64) string { return fmt.Sprintf("q-%012x", id&(1<<48-1)) }

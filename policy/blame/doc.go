@@ -1,5 +1,5 @@
 // Package blame decides whose fault a crash was, and what follows for the work
-// that was in flight. It is pure: a [Book] is plain state with step functions
+// that was in flight. It is pure: a [State] is plain data with step functions
 // that take the time as an argument and draw randomness from the generator in
 // its [Config], so that the same code runs in production, under a virtual clock
 // and in simulations. It is not safe for concurrent use; package ledger holds
@@ -7,9 +7,9 @@
 //
 // # One request
 //
-// A piece of work holds a [Ticket] from [Book.Admit] to [Book.Close]. Each
-// delivery to a worker is one [Book.Begin] … [Book.End] pair on that ticket.
-// [Book.Crash] ends an epoch and leaves a [Finding] on every ticket that was in
+// A piece of work holds a [Ticket] from [State.Admit] to [State.Close]. Each
+// delivery to a worker is one [State.Begin] … [State.End] pair on that ticket.
+// [State.Crash] ends an epoch and leaves a [Finding] on every ticket that was in
 // flight there.
 //
 // # The states of a fingerprint

@@ -7,23 +7,23 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// ghosts is how many abandoned attempts an epoch remembers. The caller hung
+// maxAbandoned is how many abandoned attempts an epoch remembers. The caller hung
 // up, but the worker may still be at it.
-const ghosts = 8
+const maxAbandoned = 8
 
-// ghostFor is how long after the caller left a crash may still be its doing.
-const ghostFor = 5 * time.Second
+// abandonedFor is how long after the caller left a crash may still be its doing.
+const abandonedFor = 5 * time.Second
 
 type epoch struct {
-	id       uint64
-	head     uint32 // first ticket in flight, or none
-	inFlight int
-	answered int64 // latest start among the attempts that were answered
-	haunted  [ghosts]ghost
-	nextHost int
+	id            uint64
+	head          uint32 // first ticket in flight, or none
+	inFlight      int
+	answered      int64 // latest start among the attempts that were answered
+	abandoned     [maxAbandoned]abandonedAttempt
+	nextAbandoned int
 }
 
-type ghost struct {
+type abandonedAttempt struct {
 	work    Work
 	started int64
 	left    int64
@@ -33,48 +33,48 @@ type ghost struct {
 	lane    bool
 }
 
-func (e *epoch) haunt(g ghost) {
-	e.haunted[e.nextHost%ghosts] = g
-	e.nextHost++
+func (e *epoch) addAbandoned(g abandonedAttempt) {
+	e.abandoned[e.nextAbandoned%maxAbandoned] = g
+	e.nextAbandoned++
 }
 
 // OpenEpoch says that a worker has begun a new life. Ids are never reused.
-func (b *Book) OpenEpoch(id uint64) {
-	if _, ok := b.byEpoch[id]; ok {
+func (state *State) OpenEpoch(id uint64) {
+	if _, ok := state.byEpoch[id]; ok {
 		return
 	}
 	var i uint32
-	if n := len(b.freeEpoch); n > 0 {
-		i = b.freeEpoch[n-1]
-		b.freeEpoch = b.freeEpoch[:n-1]
+	if n := len(state.freeEpochs); n > 0 {
+		i = state.freeEpochs[n-1]
+		state.freeEpochs = state.freeEpochs[:n-1]
 	} else {
-		b.epochs = append(b.epochs, epoch{})
-		i = uint32(len(b.epochs) - 1)
+		state.epochs = append(state.epochs, epoch{})
+		i = uint32(len(state.epochs) - 1)
 	}
-	b.epochs[i] = epoch{id: id, head: none}
-	b.byEpoch[id] = i
+	state.epochs[i] = epoch{id: id, head: none}
+	state.byEpoch[id] = i
 }
 
-func (b *Book) link(t, e uint32) {
-	ep, tk := &b.epochs[e], &b.tickets[t]
+func (state *State) link(t, e uint32) {
+	ep, tk := &state.epochs[e], &state.tickets[t]
 	tk.epoch, tk.prev, tk.next = e, none, ep.head
 	if ep.head != none {
-		b.tickets[ep.head].prev = t
+		state.tickets[ep.head].prev = t
 	}
 	ep.head = t
 	ep.inFlight++
 }
 
-func (b *Book) unlink(t uint32) {
-	tk := &b.tickets[t]
-	ep := &b.epochs[tk.epoch]
+func (state *State) unlink(t uint32) {
+	tk := &state.tickets[t]
+	ep := &state.epochs[tk.epoch]
 	if tk.prev != none {
-		b.tickets[tk.prev].next = tk.next
+		state.tickets[tk.prev].next = tk.next
 	} else {
 		ep.head = tk.next
 	}
 	if tk.next != none {
-		b.tickets[tk.next].prev = tk.prev
+		state.tickets[tk.next].prev = tk.prev
 	}
 	tk.epoch = none
 	ep.inFlight--
@@ -84,7 +84,7 @@ func (b *Book) unlink(t uint32) {
 // of it that were in flight together answer as one: one crash is one crash,
 // however often its suspect was there.
 type accused struct {
-	ticket uint32 // first of its tickets, chained by next; none for ghosts
+	ticket uint32 // first of its tickets, chained by next; none for abandoned attempts
 	work   Work
 	prior  float64
 	weight float64
@@ -92,8 +92,8 @@ type accused struct {
 	lane   bool
 }
 
-// well reports whether its work had a record of success when it was sent.
-func (a *accused) well() bool { return 1/a.prior-2 >= provenWell }
+// proven reports whether its work had a record of success when it was sent.
+func (a *accused) proven() bool { return 1/a.prior-2 >= provenWell }
 
 // popular reports whether it had a long one.
 func (a *accused) popular() bool { return 1/a.prior-2 >= provenPopular }
@@ -106,28 +106,28 @@ type accusedKey struct {
 
 // Crash ends an epoch. A planned end blames nobody. Otherwise the blame of one
 // crash is shared out over what was in flight; every ticket there gets a
-// [Finding]. ev brings what is known of the death; the book fills in the rest.
-func (b *Book) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evidence) {
-	e, ok := b.byEpoch[id]
+// [Finding]. ev brings what is known of the death; the state fills in the rest.
+func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evidence) {
+	e, ok := state.byEpoch[id]
 	if !ok {
 		return
 	}
 	at := now.UnixNano()
-	acc, flight := b.accuse(at, &b.epochs[e], planned, ev.Class)
-	fresh := b.epochs[e].answered == 0
-	delete(b.byEpoch, id)
-	b.epochs[e] = epoch{head: none}
-	b.freeEpoch = append(b.freeEpoch, e)
+	acc, flight := state.accuse(at, &state.epochs[e], planned, ev.Class)
+	fresh := state.epochs[e].answered == 0
+	delete(state.byEpoch, id)
+	state.epochs[e] = epoch{head: none}
+	state.freeEpochs = append(state.freeEpochs, e)
 
 	ev.Epoch, ev.At, ev.InFlight = id, now, flight
 	if planned {
 		for i := range acc {
-			b.found(acc[i].ticket, Finding{Planned: true})
+			state.found(acc[i].ticket, Finding{Planned: true})
 		}
-		b.emit(Event{Kind: EpochEnded, At: now, Evidence: ev, Planned: true})
+		state.emit(Event{Kind: EpochEnded, At: now, Evidence: ev, Planned: true})
 		return
 	}
-	b.crashes++
+	state.crashes++
 	shareOut(acc)
 	slices.SortStableFunc(acc, func(x, y accused) int {
 		switch {
@@ -139,59 +139,59 @@ func (b *Book) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evidence)
 		return 0
 	})
 	ev.Lane = laneDeath(acc)
-	b.emit(Event{Kind: EpochEnded, At: now, Evidence: ev})
-	sick := fresh && b.sickly(at, acc)
-	b.observe(at, acc, &ev)
+	state.emit(Event{Kind: EpochEnded, At: now, Evidence: ev})
+	sick := fresh && state.badBuild(at, acc)
+	state.observe(at, acc, &ev)
 	for i := range acc {
-		b.blame(at, acc, i, sick, ev)
+		state.blame(at, acc, i, sick, ev)
 	}
 }
 
 // accuse collects what was in flight on e and takes it off the epoch. flight is
 // the number of attempts among them.
-func (b *Book) accuse(now int64, e *epoch, planned bool, class bezoar.Class) (acc []accused, flight int) {
+func (state *State) accuse(now int64, e *epoch, planned bool, class bezoar.Class) (acc []accused, flight int) {
 	acc = make([]accused, 0, e.inFlight)
-	clear(b.merge)
+	clear(state.merge)
 	for t := e.head; t != none; t = e.head {
-		tk := &b.tickets[t]
-		b.unlink(t)
+		tk := &state.tickets[t]
+		state.unlink(t)
 		tk.next = none
 		if tk.started > now && !planned {
 			// It was sent when the worker had died already.
-			b.found(t, Finding{Planned: true})
+			state.found(t, Finding{Planned: true})
 			continue
 		}
 		flight++
-		i := b.accuseOne(&acc, accused{
+		i := state.accuseOne(&acc, accused{
 			ticket: none, work: tk.work, lane: tk.lane, prior: float64(tk.prior),
-			weight: float64(tk.prior) * b.hazard(now, tk.started, tk.overdue, class),
+			weight: float64(tk.prior) * state.hazard(now, tk.started, tk.overdue, class),
 		})
 		tk.next, acc[i].ticket = acc[i].ticket, t
 	}
 	if planned {
 		return acc, flight
 	}
-	for i := range e.haunted {
-		g := &e.haunted[i]
-		if g.started == 0 || !b.haunts(now, g, e, class) {
+	for i := range e.abandoned {
+		g := &e.abandoned[i]
+		if g.started == 0 || !state.mayHaveKilled(now, g, e, class) {
 			continue
 		}
 		flight++
-		b.accuseOne(&acc, accused{
+		state.accuseOne(&acc, accused{
 			ticket: none, work: g.work, lane: g.lane, prior: float64(g.prior),
-			weight: float64(g.prior) * b.hazard(now, g.started, g.overdue, class) * g.fade(now, class),
+			weight: float64(g.prior) * state.hazard(now, g.started, g.overdue, class) * g.likelihood(now, class),
 		})
 	}
 	return acc, flight
 }
 
 // accuseOne adds a to acc, or to the copy of its work that is there.
-func (b *Book) accuseOne(acc *[]accused, a accused) int {
+func (state *State) accuseOne(acc *[]accused, a accused) int {
 	key := accusedKey{a.work.Fingerprint, a.work.Exempt}
-	i, ok := b.merge[key]
+	i, ok := state.merge[key]
 	if !ok {
 		i = len(*acc)
-		b.merge[key] = i
+		state.merge[key] = i
 		*acc = append(*acc, a)
 		return i
 	}
@@ -217,7 +217,7 @@ func laneDeath(acc []accused) bool {
 }
 
 // aloneShare is how much of the blame makes work count as alone in the lane:
-// abandoned attempts that hardly haunt the worker any more do not hide it.
+// abandoned attempts that hardly weigh any more do not hide it.
 const aloneShare = 0.75
 
 // alone reports whether acc[i] died alone in the lane: nothing else was in
@@ -234,35 +234,35 @@ func alone(acc []accused, i int) bool {
 	return true
 }
 
-// haunts reports whether an abandoned attempt may have had a part in the end
+// mayHaveKilled reports whether an abandoned attempt may have had a part in the end
 // of e. A hang is laid at its door only while nothing that came after it was
 // answered; other crashes only shortly after the caller left.
-func (b *Book) haunts(now int64, g *ghost, e *epoch, class bezoar.Class) bool {
+func (state *State) mayHaveKilled(now int64, g *abandonedAttempt, e *epoch, class bezoar.Class) bool {
 	if class == bezoar.Timeout {
 		return !g.begun && e.answered <= g.started
 	}
-	return now-g.left <= int64(ghostFor)
+	return now-g.left <= int64(abandonedFor)
 }
 
-// fade weighs how likely the worker is still at it: less with every second
+// likelihood weighs how likely the worker is still at it: less with every second
 // since the caller left. A hang does not end.
-func (g *ghost) fade(now int64, class bezoar.Class) float64 {
+func (g *abandonedAttempt) likelihood(now int64, class bezoar.Class) float64 {
 	if class == bezoar.Timeout {
 		return 1
 	}
-	return max(0.01, 1-float64(now-g.left)/float64(ghostFor))
+	return max(0.01, 1-float64(now-g.left)/float64(abandonedFor))
 }
 
 // hazard weighs how likely an attempt of this age is the killer: most pills
 // kill at once, and what hangs is overdue.
-func (b *Book) hazard(now, started, overdue int64, class bezoar.Class) float64 {
+func (state *State) hazard(now, started, overdue int64, class bezoar.Class) float64 {
 	if overdue != 0 && now >= overdue {
 		if class == bezoar.Timeout {
 			return 16
 		}
 		return 4
 	}
-	if class != bezoar.Timeout && now-started <= int64(b.cfg.Young) {
+	if class != bezoar.Timeout && now-started <= int64(state.cfg.Young) {
 		return 2
 	}
 	return 1
@@ -293,9 +293,9 @@ func share(acc []accused, nobody float64) {
 const idleWeight = 0.25
 
 // found leaves f on every ticket of the chain that begins with t.
-func (b *Book) found(t uint32, f Finding) {
+func (state *State) found(t uint32, f Finding) {
 	for t != none {
-		tk := &b.tickets[t]
+		tk := &state.tickets[t]
 		tk.finding, tk.found = f, true
 		t, tk.next = tk.next, none
 	}
@@ -303,34 +303,34 @@ func (b *Book) found(t uint32, f Finding) {
 
 // blame lays acc[i]'s share at its fingerprint's door and judges it. sick says
 // that the death may be the worker's own fault.
-func (b *Book) blame(now int64, acc []accused, i int, sick bool, ev bezoar.Evidence) {
+func (state *State) blame(now int64, acc []accused, i int, sick bool, ev bezoar.Evidence) {
 	a := &acc[i]
 	if a.work.Exempt {
-		b.found(a.ticket, Finding{Share: a.share})
+		state.found(a.ticket, Finding{Share: a.share})
 		return
 	}
 	ev.Share, ev.Others, ev.Lane = a.share, others(acc, i), alone(acc, i)
-	b.groups.crash(b, now, a)
-	c := b.caseFor(now, &a.work)
-	f := Finding{Share: a.share, Gated: b.gated(now)}
+	state.groups.crash(state, now, a)
+	c := state.caseFor(now, &a.work)
+	f := Finding{Share: a.share, Gated: state.gated(now)}
 	if c == none {
 		// The table is full of convicts: the evidence cannot be kept, so the
 		// shape answers for it.
-		b.groups.escalate(b, now, a)
+		state.groups.escalate(state, now, a)
 		f.Score = a.share
-		b.found(a.ticket, f)
+		state.found(a.ticket, f)
 		return
 	}
-	if k := &b.cases[c]; sick && !k.doubted && (ev.Lane || b.rule(&a.work).After == 1) {
+	if k := &state.cases[c]; sick && !k.doubted && (ev.Lane || state.rule(&a.work).After == 1) {
 		k.doubted, f.Gated = true, true // once: two such workers are enough
 	}
 	if f.Gated {
 		ev.Share = 0 // it is the fleet: nothing of it is laid on the work
 	}
-	b.accuseCase(now, c, a, f.Gated, &ev)
-	f.Score = b.cases[c].score()
-	f.Convicted = b.sentence(now, c, a, f.Gated, &ev)
-	b.found(a.ticket, f)
+	state.accuseCase(now, c, a, f.Gated, &ev)
+	f.Score = state.cases[c].score()
+	f.Convicted = state.decide(now, c, a, f.Gated, &ev)
+	state.found(a.ticket, f)
 }
 
 // others lists the largest shares besides acc[i]'s; acc is sorted.

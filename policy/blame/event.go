@@ -6,7 +6,7 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// EventKind says what the book decided.
+// EventKind says what the state decided.
 type EventKind uint8
 
 // The kinds of events.
@@ -45,31 +45,31 @@ type Event struct {
 // maxEvents bounds what is held between two drains; beyond it the oldest go.
 const maxEvents = 1 << 16
 
-func (b *Book) emit(e Event) {
-	if len(b.events) >= maxEvents {
-		b.events = b.events[1:]
+func (state *State) emit(e Event) {
+	if len(state.events) >= maxEvents {
+		state.events = state.events[1:]
 	}
-	b.events = append(b.events, e)
+	state.events = append(state.events, e)
 }
 
-func (b *Book) emitCase(k EventKind, now int64, i uint32, ev *bezoar.Evidence) {
-	e := Event{Kind: k, At: time.Unix(0, now), Verdict: b.verdictOf(i)}
+func (state *State) emitCase(k EventKind, now int64, i uint32, ev *bezoar.Evidence) {
+	e := Event{Kind: k, At: time.Unix(0, now), Verdict: state.verdictOf(i)}
 	if ev != nil {
 		e.Evidence = *ev
 	}
-	b.emit(e)
+	state.emit(e)
 }
 
 // Drain appends the decisions made since the last call to dst, oldest first.
-func (b *Book) Drain(dst []Event) []Event {
-	dst = append(dst, b.events...)
-	clear(b.events)
-	b.events = b.events[:0]
-	if cap(b.events) > 1024 {
-		b.events = nil // a burst's room is not kept
+func (state *State) Drain(dst []Event) []Event {
+	dst = append(dst, state.events...)
+	clear(state.events)
+	state.events = state.events[:0]
+	if cap(state.events) > 1024 {
+		state.events = nil // a burst's room is not kept
 	}
 	return dst
 }
 
 // Pending reports whether there is anything to drain.
-func (b *Book) Pending() bool { return len(b.events) > 0 }
+func (state *State) Pending() bool { return len(state.events) > 0 }

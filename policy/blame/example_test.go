@@ -10,27 +10,27 @@ import (
 
 // The life of one poisonous request: it kills a worker in the fleet and one in
 // the lane, and is refused after that.
-func ExampleBook() {
+func ExampleState() {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	book := blame.New(blame.Config{}, now)
-	book.SetFleet(8)
+	state := blame.New(blame.Config{}, now)
+	state.SetFleet(8)
 	pill := blame.Work{Fingerprint: bezoar.Fingerprint{1}}
 	where := map[blame.Action]string{blame.ToFleet: "the fleet", blame.ToLane: "the lane", blame.Refuse: "nowhere"}
 	for epoch := uint64(1); ; epoch++ {
-		ticket, decision := book.Admit(now, pill)
+		ticket, decision := state.Admit(now, pill)
 		fmt.Println("it goes to", where[decision.Action])
 		if decision.Action == blame.Refuse {
 			break
 		}
-		book.OpenEpoch(epoch)
-		book.Begin(now, ticket, epoch, now.Add(time.Second), decision.Action == blame.ToLane)
+		state.OpenEpoch(epoch)
+		state.Begin(now, ticket, epoch, now.Add(time.Second), decision.Action == blame.ToLane)
 		now = now.Add(10 * time.Millisecond)
-		book.Crash(now, epoch, false, bezoar.Evidence{Worker: "w", Class: bezoar.Crash})
-		finding, _ := book.Finding(ticket)
+		state.Crash(now, epoch, false, bezoar.Evidence{Worker: "w", Class: bezoar.Crash})
+		finding, _ := state.Finding(ticket)
 		fmt.Printf("with %.0f %% of the blame for a death; convicted: %v\n", 100*finding.Share, finding.Convicted)
-		book.Close(ticket)
+		state.Close(ticket)
 	}
-	v, _ := book.Lookup(&pill)
+	v, _ := state.Lookup(&pill)
 	fmt.Println(v.Reason)
 	// Output:
 	// it goes to the fleet

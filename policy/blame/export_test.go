@@ -8,18 +8,18 @@ import (
 
 // Wakes reports whether somebody's Close is going to say that copies of fp may
 // ask again.
-func (b *Book) Wakes(fp bezoar.Fingerprint) bool {
-	if _, ok := b.leaders[fp]; ok {
+func (state *State) Wakes(fp bezoar.Fingerprint) bool {
+	if _, ok := state.leaders[fp]; ok {
 		return true
 	}
-	i, ok := b.byFP[fp]
-	return ok && b.cases[i].claim != none
+	i, ok := state.byFP[fp]
+	return ok && state.cases[i].claim != none
 }
 
-// Check reports the first of the book's indices that does not agree with the
+// Check reports the first of the state's indices that does not agree with the
 // others.
-func (b *Book) Check() error {
-	for _, check := range []func() error{b.checkEpochs, b.checkTickets, b.checkCases, b.checkGroups} {
+func (state *State) Check() error {
+	for _, check := range []func() error{state.checkEpochs, state.checkTickets, state.checkCases, state.checkGroups} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -27,16 +27,16 @@ func (b *Book) Check() error {
 	return nil
 }
 
-func (b *Book) checkEpochs() error {
+func (state *State) checkEpochs() error {
 	inFlight := 0
-	for id, e := range b.byEpoch {
-		ep := &b.epochs[e]
+	for id, e := range state.byEpoch {
+		ep := &state.epochs[e]
 		if ep.id != id {
 			return fmt.Errorf("epoch %d is filed as %d", ep.id, id)
 		}
 		n, prev := 0, none
-		for t := ep.head; t != none; t = b.tickets[t].next {
-			tk := &b.tickets[t]
+		for t := ep.head; t != none; t = state.tickets[t].next {
+			tk := &state.tickets[t]
 			if !tk.live || tk.epoch != e || tk.prev != prev {
 				return fmt.Errorf("ticket %d in epoch %d's list: %+v", t, id, tk)
 			}
@@ -48,51 +48,51 @@ func (b *Book) checkEpochs() error {
 		}
 		inFlight += n
 	}
-	for t := range b.tickets {
-		if b.tickets[t].epoch != none {
+	for t := range state.tickets {
+		if state.tickets[t].epoch != none {
 			inFlight--
 		}
 	}
-	if inFlight != 0 || len(b.byEpoch)+len(b.freeEpoch) != len(b.epochs) {
-		return fmt.Errorf("%d tickets are in flight nowhere; %d epochs open, %d free of %d", -inFlight, len(b.byEpoch), len(b.freeEpoch), len(b.epochs))
+	if inFlight != 0 || len(state.byEpoch)+len(state.freeEpochs) != len(state.epochs) {
+		return fmt.Errorf("%d tickets are in flight nowhere; %d epochs open, %d free of %d", -inFlight, len(state.byEpoch), len(state.freeEpochs), len(state.epochs))
 	}
 	return nil
 }
 
-func (b *Book) checkTickets() error {
+func (state *State) checkTickets() error {
 	free := map[uint32]bool{}
-	for _, t := range b.free {
-		if free[t] || b.tickets[t].live {
+	for _, t := range state.freeTickets {
+		if free[t] || state.tickets[t].live {
 			return fmt.Errorf("ticket %d is free twice, or open", t)
 		}
 		free[t] = true
 	}
 	canaries, leaders := 0, 0
-	for t := range b.tickets {
-		tk := &b.tickets[t]
+	for t := range state.tickets {
+		tk := &state.tickets[t]
 		if tk.live == free[uint32(t)] {
 			return fmt.Errorf("ticket %d: live %v, free %v", t, tk.live, free[uint32(t)])
 		}
 		if tk.canary {
 			canaries++
 		}
-		if tk.leads {
+		if tk.leader {
 			leaders++
-			if b.leaders[tk.work.Fingerprint] != uint32(t) {
-				return fmt.Errorf("ticket %d leads, and copies wait for %d", t, b.leaders[tk.work.Fingerprint])
+			if state.leaders[tk.work.Fingerprint] != uint32(t) {
+				return fmt.Errorf("ticket %d leads, and copies wait for %d", t, state.leaders[tk.work.Fingerprint])
 			}
 		}
 	}
-	if canaries != b.canaries || leaders != len(b.leaders) {
-		return fmt.Errorf("%d canaries counted as %d, %d leaders as %d", canaries, b.canaries, leaders, len(b.leaders))
+	if canaries != state.canaries || leaders != len(state.leaders) {
+		return fmt.Errorf("%d canaries counted as %d, %d leaders as %d", canaries, state.canaries, leaders, len(state.leaders))
 	}
 	return nil
 }
 
-func (b *Book) checkCases() error {
+func (state *State) checkCases() error {
 	details := 0
-	for fp, i := range b.byFP {
-		c := &b.cases[i]
+	for fp, i := range state.byFP {
+		c := &state.cases[i]
 		if c.work.Fingerprint != fp {
 			return fmt.Errorf("case %d of %v is filed under %v", i, c.work.Fingerprint, fp)
 		}
@@ -100,46 +100,46 @@ func (b *Book) checkCases() error {
 			return fmt.Errorf("case %d: %+v", i, c)
 		}
 		if c.claim != none {
-			if tk := &b.tickets[c.claim]; !tk.live || tk.kase != i || tk.work.Fingerprint != fp {
+			if tk := &state.tickets[c.claim]; !tk.live || tk.caseIndex != i || tk.work.Fingerprint != fp {
 				return fmt.Errorf("case %d is claimed by %+v", i, tk)
 			}
 		}
 		if c.detail != none {
 			details++
-			if b.details[c.detail].kase != i {
-				return fmt.Errorf("case %d has the detail of %d", i, b.details[c.detail].kase)
+			if state.details[c.detail].caseIndex != i {
+				return fmt.Errorf("case %d has the detail of %d", i, state.details[c.detail].caseIndex)
 			}
 		}
 		if c.state != unheld && c.id == 0 {
 			return fmt.Errorf("case %d is held without an id", i)
 		}
 	}
-	if len(b.byFP)+len(b.freeK) != len(b.cases) || details+len(b.freeD) != len(b.details) {
+	if len(state.byFP)+len(state.freeCases) != len(state.cases) || details+len(state.freeDetails) != len(state.details) {
 		return fmt.Errorf("%d cases, %d free of %d; %d details, %d free of %d",
-			len(b.byFP), len(b.freeK), len(b.cases), details, len(b.freeD), len(b.details))
+			len(state.byFP), len(state.freeCases), len(state.cases), details, len(state.freeDetails), len(state.details))
 	}
 	return nil
 }
 
-func (b *Book) checkGroups() error {
+func (state *State) checkGroups() error {
 	active := 0
-	for i := range b.groups.all {
-		g := &b.groups.all[i]
-		if b.groups.byFP[g.fp] != uint32(i) {
-			return fmt.Errorf("group %d is filed as %d", i, b.groups.byFP[g.fp])
+	for i := range state.groups.all {
+		g := &state.groups.all[i]
+		if state.groups.byFP[g.fp] != uint32(i) {
+			return fmt.Errorf("group %d is filed as %d", i, state.groups.byFP[g.fp])
 		}
 		if g.state != unheld {
 			active++
 		}
-		if g.claim != none && !b.tickets[g.claim].live {
+		if g.claim != none && !state.tickets[g.claim].live {
 			return fmt.Errorf("group %d is claimed by a ticket that was given back", i)
 		}
 		if g.good < 0 || g.bad < -1e-9 || g.laneBad < 0 || g.laneGood < 0 {
 			return fmt.Errorf("group %d: %+v", i, g)
 		}
 	}
-	if active != b.groups.active || len(b.groups.byFP) != len(b.groups.all) {
-		return fmt.Errorf("%d active groups counted as %d; %d filed of %d", active, b.groups.active, len(b.groups.byFP), len(b.groups.all))
+	if active != state.groups.active || len(state.groups.byFP) != len(state.groups.all) {
+		return fmt.Errorf("%d active groups counted as %d; %d filed of %d", active, state.groups.active, len(state.groups.byFP), len(state.groups.all))
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// gateRing bounds the deaths, troubles and convictions that the gate looks
+// gateRing bounds the deaths, failed attempts and convictions that the gate looks
 // back on.
 const gateRing = 1024
 
@@ -28,29 +28,29 @@ const gateSuccesses = 20
 
 // gate tells a sick fleet from sick work (law 6).
 type gate struct {
-	deaths   []death
-	born     []stillborn
-	troubles []trouble
-	recent   []recently // convictions
-	blamed   []recently // crashes that weigh
-	answers  [32]struct {
+	deaths         []death
+	failedStarts   []failedStart
+	failedAttempts []failedAttempt
+	recent         []revocable // convictions
+	blamed         []revocable // crashes that weigh
+	answers        [32]struct {
 		second int64
 		count  uint32
 	}
 	until  int64
 	closed bool   // GateClosed has been said
 	struck int64  // when many deaths closed it last
-	base   uint64 // the book's successes when it closed
+	base   uint64 // the state's successes when it closed
 
 	known map[bezoar.Fingerprint]struct{} // scratch
 	names map[string]struct{}             // scratch
 }
 
-// recently is what may have to be taken back.
-type recently struct {
-	at    int64
-	kase  uint32
-	again bool // it stood convicted before
+// revocable is what may have to be taken back.
+type revocable struct {
+	at        int64
+	caseIndex uint32
+	again     bool // it stood convicted before
 }
 
 func (g *gate) init() {
@@ -69,14 +69,16 @@ func (g *gate) within(oldest int64) int {
 
 // convicted notes a conviction that the gate may take back.
 func (g *gate) convicted(now int64, i uint32, again bool) {
-	g.recent = keep(g.recent, recently{now, i, again})
+	g.recent = appendRing(g.recent, revocable{now, i, again})
 }
 
 // accused notes evidence that the gate may take the weight off.
-func (g *gate) accused(now int64, i uint32) { g.blamed = keep(g.blamed, recently{at: now, kase: i}) }
+func (g *gate) accused(now int64, i uint32) {
+	g.blamed = appendRing(g.blamed, revocable{at: now, caseIndex: i})
+}
 
-// keep appends to a ring that forgets the oldest.
-func keep[T any](ring []T, v T) []T {
+// appendRing appends to a ring that forgets the oldest.
+func appendRing[T any](ring []T, v T) []T {
 	if len(ring) == gateRing {
 		copy(ring, ring[1:])
 		ring = ring[:gateRing-1]
@@ -91,16 +93,16 @@ type death struct {
 	unproven []bezoar.Fingerprint // exact work that may explain it
 	shapes   []bezoar.Fingerprint // shapes that have hardly ever succeeded
 	odd      bool                 // idle, or work of a shape that used to run
-	base     uint64               // the book's successes at the time
+	base     uint64               // the state's successes at the time
 }
 
-// stillborn is the death of a worker that had never answered anything.
-type stillborn struct {
+// failedStart is the death of a worker that had never answered anything.
+type failedStart struct {
 	at       int64
 	suspects []bezoar.Fingerprint
 }
 
-type trouble struct {
+type failedAttempt struct {
 	at int64
 	fp bezoar.Fingerprint
 }
@@ -124,152 +126,152 @@ func (g *gate) successes(now, window int64) (n uint32) {
 	return n
 }
 
-func (b *Book) gateClosed(now int64) bool { return now < b.gate.until }
+func (state *State) gateClosed(now int64) bool { return now < state.gate.until }
 
 // Three disjoint deaths within a minute without a single answer in between say
 // that nothing works, in fleets of any size.
 const (
-	barrenDeaths = 3
-	barrenWindow = time.Minute
-	barrenMost   = 16 // deaths that are looked at
+	noAnswerDeaths = 3
+	noAnswerWindow = time.Minute
+	noAnswerMost   = 16 // deaths that are looked at
 )
 
-// controls is how many answers after the gate closed show that workers can
+// controlAnswers is how many answers after the gate closed show that workers can
 // serve.
-const controls = 5
+const controlAnswers = 5
 
-// volley is how close together the deaths of one strike at the fleet are.
-const volley = 250 * time.Millisecond
+// sameMoment is how close together the deaths of one strike at the fleet are.
+const sameMoment = 250 * time.Millisecond
 
 // gated reports whether a conviction is suspended now. A closed gate lets
 // through what the lane tells apart: other work is answered again, and no
 // second worker died in the same moment.
-func (b *Book) gated(now int64) bool {
-	if !b.gateClosed(now) {
+func (state *State) gated(now int64) bool {
+	if !state.gateClosed(now) {
 		return false
 	}
-	if b.successes-b.gate.base < controls {
+	if state.successes-state.gate.base < controlAnswers {
 		return true
 	}
-	return b.gate.within(now-int64(volley)+1) >= 2
+	return state.gate.within(now-int64(sameMoment)+1) >= 2
 }
 
 // threshold is how many workers must be struck for it to be the fleet.
-func (b *Book) threshold() int {
-	return min(max(3, int(math.Ceil(b.cfg.GateShare*float64(b.fleet)))), gateMost)
+func (state *State) threshold() int {
+	return min(max(3, int(math.Ceil(state.cfg.GateShare*float64(state.fleet)))), gateMost)
 }
 
 // observe shows a death to the gate. Deaths in the lane say nothing about the
 // fleet.
-func (b *Book) observe(now int64, acc []accused, ev *bezoar.Evidence) {
+func (state *State) observe(now int64, acc []accused, ev *bezoar.Evidence) {
 	if ev.Lane {
 		return
 	}
-	d := death{at: now, worker: ev.Worker, odd: len(acc) == 0, base: b.successes}
+	d := death{at: now, worker: ev.Worker, odd: len(acc) == 0, base: state.successes}
 	for i := range acc[:min(len(acc), gateSuspects)] {
 		a := &acc[i]
 		if 1/a.prior-2 < provenEnough {
 			d.unproven = append(d.unproven, a.work.Fingerprint)
 		}
-		if b.groups.sound(a.work.Shape) {
+		if state.groups.sound(a.work.Shape) {
 			d.odd = d.odd || i == 0
 		} else if !a.work.Shape.IsZero() {
 			d.shapes = append(d.shapes, a.work.Shape)
 		}
 	}
-	g := &b.gate
-	g.deaths = keep(g.deaths, d)
-	if barren := g.barren(now, b.successes); b.roots(barren, false, barrenDeaths) {
-		g.base = b.successes
-		b.closeGate(now, barren[0].at)
+	g := &state.gate
+	g.deaths = appendRing(g.deaths, d)
+	if unanswered := g.sinceLastAnswer(now, state.successes); state.unrelated(unanswered, false, noAnswerDeaths) {
+		g.base = state.successes
+		state.closeGate(now, unanswered[0].at)
 	}
-	if b.coincidence(now) {
+	if state.coincidence(now) {
 		g.struck = now
-		b.closeGate(now, now-int64(massWindow))
+		state.closeGate(now, now-int64(massWindow))
 		return
 	}
-	hold := int64(b.cfg.GateHold)
+	hold := int64(state.cfg.GateHold)
 	if n := len(g.recent); now-g.struck < hold/2 && (n == 0 || g.recent[n-1].at < now-int64(massWindow)) {
 		return // closed for long enough, and nothing to take back
 	}
-	need := b.threshold()
-	if b.roots(g.since(now-int64(massWindow)), false, need) {
+	need := state.threshold()
+	if state.unrelated(g.since(now-int64(massWindow)), false, need) {
 		g.struck = now
-		b.closeGate(now, now-int64(massWindow))
+		state.closeGate(now, now-int64(massWindow))
 		return
 	}
 	recent := g.since(now - hold)
 	need = max(need, 1+int(g.successes(now, hold))/gateSuccesses)
-	if b.roots(recent, b.successes > 0, need) {
+	if state.unrelated(recent, state.successes > 0, need) {
 		g.struck = now
-		b.closeGate(now, now-hold)
+		state.closeGate(now, now-hold)
 	}
 }
 
 // coincidence reports whether workers that had nothing to do with it died in
 // the same moment as the lane, just when that was held against a piece of work:
 // two of them, or all that there are in a small fleet. Somebody ended them all.
-func (b *Book) coincidence(now int64) bool {
-	g := &b.gate
+func (state *State) coincidence(now int64) bool {
+	g := &state.gate
 	n := len(g.recent)
-	return n > 0 && b.fleet > 2 && g.recent[n-1].at > now-int64(volley) &&
-		b.roots(g.since(now-int64(volley)+1), false, min(2, b.fleet-2))
+	return n > 0 && state.fleet > 2 && g.recent[n-1].at > now-int64(sameMoment) &&
+		state.unrelated(g.since(now-int64(sameMoment)+1), false, min(2, state.fleet-2))
 }
 
-// sickly notes the death of a worker that had never answered anything, and
+// badBuild notes the death of a worker that had never answered anything, and
 // reports whether others like it have died of other work: then it may be their
 // build, and the death says little about what was in flight.
-func (b *Book) sickly(now int64, acc []accused) bool {
+func (state *State) badBuild(now int64, acc []accused) bool {
 	acc = acc[:min(len(acc), gateSuspects)]
 	sick := false
-	for _, d := range b.gate.born {
-		sick = sick || d.at >= now-int64(barrenWindow) && !slices.ContainsFunc(acc, func(a accused) bool {
+	for _, d := range state.gate.failedStarts {
+		sick = sick || d.at >= now-int64(noAnswerWindow) && !slices.ContainsFunc(acc, func(a accused) bool {
 			return slices.Contains(d.suspects, a.work.Fingerprint)
 		})
 	}
-	d := stillborn{at: now}
+	d := failedStart{at: now}
 	for i := range acc {
 		d.suspects = append(d.suspects, acc[i].work.Fingerprint)
 	}
-	if len(b.gate.born) == barrenMost {
-		b.gate.born = b.gate.born[:copy(b.gate.born, b.gate.born[1:])]
+	if len(state.gate.failedStarts) == noAnswerMost {
+		state.gate.failedStarts = state.gate.failedStarts[:copy(state.gate.failedStarts, state.gate.failedStarts[1:])]
 	}
-	b.gate.born = append(b.gate.born, d)
+	state.gate.failedStarts = append(state.gate.failedStarts, d)
 	return sick
 }
 
 // since returns the deaths since oldest.
 func (g *gate) since(oldest int64) []death { return g.deaths[len(g.deaths)-g.within(oldest):] }
 
-// barren returns the latest deaths, of those since the last answer.
-func (g *gate) barren(now int64, successes uint64) []death {
-	recent := g.since(now - int64(barrenWindow))
+// sinceLastAnswer returns the latest deaths, of those since the last answer.
+func (g *gate) sinceLastAnswer(now int64, successes uint64) []death {
+	recent := g.since(now - int64(noAnswerWindow))
 	n := len(recent)
-	for n > max(0, len(recent)-barrenMost) && recent[n-1].base == successes {
+	for n > max(0, len(recent)-noAnswerMost) && recent[n-1].base == successes {
 		n--
 	}
 	return recent[n:]
 }
 
-// roots reports whether at least need workers died for reasons that have
+// unrelated reports whether at least need workers died for reasons that have
 // nothing in common: neither an unproven piece of work nor an unsound shape.
-func (b *Book) roots(recent []death, oddOnly bool, need int) bool {
+func (state *State) unrelated(recent []death, oddOnly bool, need int) bool {
 	if len(recent) < need {
 		return false
 	}
-	g, n := &b.gate, 0
+	g, n := &state.gate, 0
 	clear(g.known)
 	clear(g.names)
 	for i := range recent {
 		d := &recent[i]
-		if oddOnly && !d.odd || b.explained(d) {
+		if oddOnly && !d.odd || state.explained(d) {
 			continue
 		}
-		shared := g.share(d.unproven)
-		shared = g.share(d.shapes) || shared
+		shared := g.addKnown(d.unproven)
+		shared = g.addKnown(d.shapes) || shared
 		// Small fleets have too few workers to count: each life counts there.
 		_, counted := g.names[d.worker]
-		if !shared && (b.fleet < 3 || !counted) {
+		if !shared && (state.fleet < 3 || !counted) {
 			g.names[d.worker] = struct{}{}
 			n++
 		}
@@ -277,8 +279,8 @@ func (b *Book) roots(recent []death, oddOnly bool, need int) bool {
 	return n >= need
 }
 
-// share notes fps and reports whether one of them was known.
-func (g *gate) share(fps []bezoar.Fingerprint) (shared bool) {
+// addKnown notes fps and reports whether one of them was known.
+func (g *gate) addKnown(fps []bezoar.Fingerprint) (shared bool) {
 	for _, fp := range fps {
 		_, ok := g.known[fp]
 		shared = shared || ok
@@ -289,44 +291,44 @@ func (g *gate) share(fps []bezoar.Fingerprint) (shared bool) {
 
 // explained reports whether a death has been brought home: something that was
 // in flight killed the lane too, while other work is still answered.
-func (b *Book) explained(d *death) bool {
-	if b.successes == d.base {
+func (state *State) explained(d *death) bool {
+	if state.successes == d.base {
 		return false
 	}
 	for _, fp := range d.unproven {
-		if i, ok := b.byFP[fp]; ok && b.cases[i].state == quarantined {
+		if i, ok := state.byFP[fp]; ok && state.cases[i].state == quarantined {
 			return true
 		}
 	}
 	return false
 }
 
-// trouble shows an overdue or faulted attempt to the gate.
-func (g *gate) trouble(b *Book, now int64, fp bezoar.Fingerprint) {
-	g.troubles = keep(g.troubles, trouble{now, fp})
-	hold := int64(b.cfg.GateHold)
+// attemptFailed shows an overdue or faulted attempt to the gate.
+func (g *gate) attemptFailed(state *State, now int64, fp bezoar.Fingerprint) {
+	g.failedAttempts = appendRing(g.failedAttempts, failedAttempt{now, fp})
+	hold := int64(state.cfg.GateHold)
 	clear(g.known)
-	for i := len(g.troubles) - 1; i >= 0 && g.troubles[i].at >= now-hold; i-- {
-		g.known[g.troubles[i].fp] = struct{}{}
+	for i := len(g.failedAttempts) - 1; i >= 0 && g.failedAttempts[i].at >= now-hold; i-- {
+		g.known[g.failedAttempts[i].fp] = struct{}{}
 	}
 	n := len(g.known)
-	if n < b.threshold() || int(g.successes(now, hold)) >= gateSuccesses*n {
+	if n < state.threshold() || int(g.successes(now, hold)) >= gateSuccesses*n {
 		return
 	}
 	// An outage: what it struck starts anew afterwards.
 	for fp := range g.known {
-		if i, ok := b.byFP[fp]; ok {
-			b.cases[i].struck = 0
+		if i, ok := state.byFP[fp]; ok {
+			state.cases[i].struck = 0
 		}
 	}
-	b.closeGate(now, now-hold)
+	state.closeGate(now, now-hold)
 }
 
 // pop takes the newest off a ring if it is not older than oldest.
-func pop(ring *[]recently, oldest int64) (recently, bool) {
+func pop(ring *[]revocable, oldest int64) (revocable, bool) {
 	n := len(*ring) - 1
 	if n < 0 || (*ring)[n].at < oldest {
-		return recently{}, false
+		return revocable{}, false
 	}
 	last := (*ring)[n]
 	*ring = (*ring)[:n]
@@ -334,58 +336,58 @@ func pop(ring *[]recently, oldest int64) (recently, bool) {
 }
 
 // closeGate suspends convictions and takes back those since oldest.
-func (b *Book) closeGate(now, oldest int64) {
-	g := &b.gate
-	g.until = max(g.until, now+int64(b.cfg.GateHold))
+func (state *State) closeGate(now, oldest int64) {
+	g := &state.gate
+	g.until = max(g.until, now+int64(state.cfg.GateHold))
 	if !g.closed {
-		g.closed, g.base = true, b.successes
-		b.emit(Event{Kind: GateClosed, At: time.Unix(0, now)})
+		g.closed, g.base = true, state.successes
+		state.emit(Event{Kind: GateClosed, At: time.Unix(0, now)})
 	}
 	for last, ok := pop(&g.blamed, oldest); ok; last, ok = pop(&g.blamed, oldest) {
-		c := &b.cases[last.kase]
-		b.excuse(last.kase, oldest)
+		c := &state.cases[last.caseIndex]
+		state.excuse(last.caseIndex, oldest)
 		if c.state == conditional && c.since >= oldest {
-			b.refund(now, last.kase)
+			state.refund(now, last.caseIndex)
 		}
 	}
 	for last, ok := pop(&g.recent, oldest); ok; last, ok = pop(&g.recent, oldest) {
-		c := &b.cases[last.kase]
+		c := &state.cases[last.caseIndex]
 		if c.state != quarantined || c.manual || c.since != last.at {
 			continue
 		}
 		c.level -= min(c.level, 1)
 		if last.again { // what it was convicted for before stands
-			c.until = now + b.term(b.rule(&c.work), int(c.level))
+			c.until = now + state.term(state.rule(&c.work), int(c.level))
 			continue
 		}
-		b.refund(now, last.kase)
+		state.refund(now, last.caseIndex)
 	}
-	b.groups.refund(b, now, oldest)
+	state.groups.refund(state, now, oldest)
 }
 
 // refund makes a case that was judged in haste a suspect again.
-func (b *Book) refund(now int64, i uint32) {
-	c := &b.cases[i]
+func (state *State) refund(now int64, i uint32) {
+	c := &state.cases[i]
 	c.state, c.since, c.until = suspected, now, 0
 	if c.detail != none {
-		b.details[c.detail].reason = ""
+		state.details[c.detail].reason = ""
 	}
-	b.emitCase(Refunded, now, i, nil)
+	state.emitCase(Refunded, now, i, nil)
 }
 
 // Suspend closes the gate until the given time: a rollout is on its way.
-func (b *Book) Suspend(now, until time.Time) {
-	b.gate.until = max(b.gate.until, until.UnixNano())
-	if !b.gate.closed && b.gateClosed(now.UnixNano()) {
-		b.gate.closed, b.gate.base = true, b.successes
-		b.emit(Event{Kind: GateClosed, At: now, Planned: true})
+func (state *State) Suspend(now, until time.Time) {
+	state.gate.until = max(state.gate.until, until.UnixNano())
+	if !state.gate.closed && state.gateClosed(now.UnixNano()) {
+		state.gate.closed, state.gate.base = true, state.successes
+		state.emit(Event{Kind: GateClosed, At: now, Planned: true})
 	}
 }
 
 // Tick lets time pass: it reopens the gate. Call it about once a second.
-func (b *Book) Tick(now time.Time) {
-	if b.gate.closed && !b.gateClosed(now.UnixNano()) {
-		b.gate.closed = false
-		b.emit(Event{Kind: GateOpened, At: now})
+func (state *State) Tick(now time.Time) {
+	if state.gate.closed && !state.gateClosed(now.UnixNano()) {
+		state.gate.closed = false
+		state.emit(Event{Kind: GateOpened, At: now})
 	}
 }

@@ -103,7 +103,7 @@ func TestWhatClosesTheGate(t *testing.T) {
 		}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			b := newBook(t, blame.Config{})
+			b := newState(t, blame.Config{})
 			b.SetFleet(tc.fleet)
 			b.well()
 			tc.deaths(b)
@@ -116,7 +116,7 @@ func TestWhatClosesTheGate(t *testing.T) {
 
 // Work that the gate was closed over weighs nothing afterwards.
 func TestAMassCrashLeavesNoWeight(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	innocent := work(1, 1)
 	b.runs(innocent)
@@ -143,7 +143,7 @@ func TestAMassCrashLeavesNoWeight(t *testing.T) {
 
 // While many workers die of everything, work with a record is not isolated.
 func TestPopularWorkFlowsWhileTheGateIsClosed(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	for i := range uint64(4) {
 		b.dies(fmt.Sprint(i), work(10+i, 10+i))
@@ -162,7 +162,7 @@ func TestPopularWorkFlowsWhileTheGateIsClosed(t *testing.T) {
 
 // A convict whose failed probe is taken back is still a convict.
 func TestARefundUndoesTheLastConvictionOnly(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	w := work(1, 1)
 	v := b.convict(w)
@@ -177,7 +177,7 @@ func TestARefundUndoesTheLastConvictionOnly(t *testing.T) {
 }
 
 func TestAnAnnouncedRolloutSuspendsConvictions(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	b.Suspend(b.now, b.now.Add(10*time.Second))
 	if n := b.count(blame.GateClosed); n != 1 {
@@ -196,7 +196,7 @@ func TestAnAnnouncedRolloutSuspendsConvictions(t *testing.T) {
 
 // A closed gate lets through what the lane tells apart from the fleet.
 func TestAPillIsConvictedWhileOthersAreAnswered(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	b.Suspend(b.now, b.now.Add(time.Minute))
 	w := work(1, 1)
@@ -214,7 +214,7 @@ func TestAPillIsConvictedWhileOthersAreAnswered(t *testing.T) {
 // A worker that has never answered is no evidence while others like it die of
 // other work.
 func TestABuildThatDiesOfEverythingConvictsNobody(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.SetFleet(100)
 	b.well()
 	for i := range uint64(5) {
@@ -233,7 +233,7 @@ func TestABuildThatDiesOfEverythingConvictsNobody(t *testing.T) {
 
 // Two such workers are enough: a pill must not live on the doubt.
 func TestTheDoubtIsGivenOnce(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.SetFleet(100)
 	b.well()
 	b.killsOn(b.life(), work(1, 1))
@@ -249,7 +249,7 @@ func TestTheDoubtIsGivenOnce(t *testing.T) {
 
 // While the gate is closed only the lane tells work and fleet apart.
 func TestNobodyIsConvictedInTheFleetWhileTheGateIsClosed(t *testing.T) {
-	b := newBook(t, blame.Config{Rule: blame.Rule{After: 1}.WithDefaults()})
+	b := newState(t, blame.Config{Rule: blame.Rule{After: 1}.WithDefaults()})
 	b.well()
 	b.Suspend(b.now, b.now.Add(time.Minute))
 	b.well()
@@ -263,7 +263,7 @@ func TestNobodyIsConvictedInTheFleetWhileTheGateIsClosed(t *testing.T) {
 }
 
 func TestNewBuildLetsConvictsProbeAtOnce(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	w, ordered := work(1, 1), work(2, 2)
 	b.convict(w)

@@ -76,7 +76,7 @@ func (gs *groups) sound(shape bezoar.Fingerprint) bool {
 }
 
 // get finds or makes a group; nil when the table is full of held groups.
-func (gs *groups) get(b *Book, fp bezoar.Fingerprint, client bool, rule *Rule) *group {
+func (gs *groups) get(state *State, fp bezoar.Fingerprint, client bool, rule *Rule) *group {
 	if fp.IsZero() {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (gs *groups) get(b *Book, fp bezoar.Fingerprint, client bool, rule *Rule) *
 	} else {
 		victim := none
 		for range evictionSample {
-			j := uint32(b.cfg.Rand.IntN(len(gs.all)))
+			j := uint32(state.cfg.Rand.IntN(len(gs.all)))
 			if g := &gs.all[j]; g.state == unheld && (victim == none || g.good+g.bad < gs.all[victim].good+gs.all[victim].bad) {
 				victim = j
 			}
@@ -105,57 +105,57 @@ func (gs *groups) get(b *Book, fp bezoar.Fingerprint, client bool, rule *Rule) *
 	return &gs.all[i]
 }
 
-func (gs *groups) success(b *Book, now int64, tk *ticket) {
-	rule := b.rule(&tk.work)
-	if g := gs.get(b, tk.work.Shape, false, rule); g != nil {
+func (gs *groups) success(state *State, now int64, tk *ticket) {
+	rule := state.rule(&tk.work)
+	if g := gs.get(state, tk.work.Shape, false, rule); g != nil {
 		if g.good++; g.good == groupSeen {
-			b.seen.add(now, g.fp)
+			state.seen.add(now, g.fp)
 		}
 		if tk.lane && g.state != unheld {
 			g.laneGood++
-			gs.probed(b, now, g, tk)
+			gs.probed(state, now, g, tk)
 		}
 	}
-	if g := gs.get(b, tk.work.Client, true, rule); g != nil {
+	if g := gs.get(state, tk.work.Client, true, rule); g != nil {
 		g.good++
 	}
 }
 
 // probed releases a quarantined shape whose probe ran clean: it goes on in the
 // lane, and is free when it stays quiet there.
-func (gs *groups) probed(b *Book, now int64, g *group, tk *ticket) {
+func (gs *groups) probed(state *State, now int64, g *group, tk *ticket) {
 	if g.state != quarantined || tk.group == none || &gs.all[tk.group] != g || now < g.until {
 		return
 	}
 	if g.manual {
-		b.emitGroup(Released, now, g)
-		b.clearGroup(g)
+		state.emitGroup(Released, now, g)
+		state.clearGroup(g)
 		return
 	}
 	g.state, g.since, g.laneGood, g.laneBad = suspected, now, 0, 0
 	g.reason = "a copy that was tried alone ran clean: unproven work of this kind runs alone for a while"
-	b.emitGroup(GroupLaned, now, g)
+	state.emitGroup(GroupLaned, now, g)
 }
 
-func (gs *groups) crash(b *Book, now int64, a *accused) {
-	rule := b.rule(&a.work)
-	if g := gs.get(b, a.work.Shape, false, rule); g != nil {
+func (gs *groups) crash(state *State, now int64, a *accused) {
+	rule := state.rule(&a.work)
+	if g := gs.get(state, a.work.Shape, false, rule); g != nil {
 		g.bad += a.share
 		// Of a batch that died, at most one is to blame.
-		if a.lane && a.share >= 0.5 && g.state != unheld && !b.gated(now) {
+		if a.lane && a.share >= 0.5 && g.state != unheld && !state.gated(now) {
 			g.laneBad++
 			g.died = now
-			gs.condemn(b, now, g)
+			gs.quarantine(state, now, g)
 		}
 	}
-	if g := gs.get(b, a.work.Client, true, rule); g != nil {
+	if g := gs.get(state, a.work.Client, true, rule); g != nil {
 		g.bad += a.share
 	}
 }
 
-// condemn quarantines a laned shape that goes on killing, unless nearly all of
+// quarantine quarantines a laned shape that goes on killing, unless nearly all of
 // it runs well.
-func (gs *groups) condemn(b *Book, now int64, g *group) {
+func (gs *groups) quarantine(state *State, now int64, g *group) {
 	probe := g.state == quarantined && now >= g.until
 	if g.client || g.ratio() > groupSound || !probe && g.state == quarantined {
 		return
@@ -165,52 +165,52 @@ func (gs *groups) condemn(b *Book, now int64, g *group) {
 	}
 	g.state, g.since = quarantined, now
 	g.level = min(g.level+1, 255-1)
-	g.until = now + b.term(g.rule, int(g.level))
+	g.until = now + state.term(g.rule, int(g.level))
 	g.reason = fmt.Sprintf("unproven work of this shape killed the lane %d times after %d of its kind were convicted", g.laneBad, groupConvicts)
-	b.emitGroup(Convicted, now, g)
+	state.emitGroup(Convicted, now, g)
 }
 
 // convicted counts a conviction against the work's shape and client.
-func (gs *groups) convicted(b *Book, now int64, w *Work) {
+func (gs *groups) convicted(state *State, now int64, w *Work) {
 	for _, g := range []*group{gs.find(w.Shape), gs.find(w.Client)} {
 		if g == nil || g.state != unheld {
 			continue
 		}
 		copy(g.convicts[:], g.convicts[1:])
 		g.convicts[groupConvicts-1] = now
-		if g.convicts[0] >= now-int64(g.rule.Within) && g.convicts[0] != 0 && gs.excessive(b, g) {
-			gs.lane(b, now, g)
+		if g.convicts[0] >= now-int64(g.rule.Within) && g.convicts[0] != 0 && gs.excessive(state, g) {
+			gs.lane(state, now, g)
 		}
 	}
 }
 
 // excessive compares the group's crash rate with everything else's.
-func (gs *groups) excessive(b *Book, g *group) bool {
+func (gs *groups) excessive(state *State, g *group) bool {
 	if g.client && g.ratio() > groupSound {
 		return false
 	}
 	rate := g.bad / (g.good + g.bad)
-	crashes := max(float64(b.crashes)-g.bad, 0) + 0.5
-	attempts := max(float64(b.attempts)-g.good-g.bad, 0) + 100
+	crashes := max(float64(state.crashes)-g.bad, 0) + 0.5
+	attempts := max(float64(state.attempts)-g.good-g.bad, 0) + 100
 	return rate >= groupExcess*crashes/attempts
 }
 
-func (gs *groups) lane(b *Book, now int64, g *group) {
+func (gs *groups) lane(state *State, now int64, g *group) {
 	g.state, g.since, g.laneGood, g.laneBad = suspected, now, 0, 0
 	gs.active++
 	g.reason = fmt.Sprintf("%d of this kind were convicted within %v at %d times the crash rate of everything else: unproven work of it runs alone", groupConvicts, g.rule.Within, groupExcess)
-	b.emitGroup(GroupLaned, now, g)
+	state.emitGroup(GroupLaned, now, g)
 }
 
 // escalate lanes a shape at once: there is no room to hold its works apart.
-func (gs *groups) escalate(b *Book, now int64, a *accused) {
-	if g := gs.get(b, a.work.Shape, false, b.rule(&a.work)); g != nil && g.state == unheld && !b.gated(now) {
-		gs.lane(b, now, g)
+func (gs *groups) escalate(state *State, now int64, a *accused) {
+	if g := gs.get(state, a.work.Shape, false, state.rule(&a.work)); g != nil && g.state == unheld && !state.gated(now) {
+		gs.lane(state, now, g)
 	}
 }
 
 // refund takes back the quarantines of shapes since oldest: they are laned again.
-func (gs *groups) refund(b *Book, now, oldest int64) {
+func (gs *groups) refund(state *State, now, oldest int64) {
 	if gs.active == 0 {
 		return
 	}
@@ -219,36 +219,36 @@ func (gs *groups) refund(b *Book, now, oldest int64) {
 		if g.state == quarantined && !g.manual && g.since >= oldest && g.since <= now {
 			g.state, g.since, g.laneGood, g.laneBad = suspected, now, 0, 0
 			g.level -= min(g.level, 1)
-			b.emitGroup(Refunded, now, g)
+			state.emitGroup(Refunded, now, g)
 		}
 	}
 }
 
 // refreshGroup lets a laned group go that has not killed the lane for a while.
-func (b *Book) refreshGroup(now int64, g *group) {
+func (state *State) refreshGroup(now int64, g *group) {
 	if g.state == suspected && now-max(g.since, g.died) > int64(g.rule.Within) {
-		b.emitGroup(Dropped, now, g)
-		b.clearGroup(g)
+		state.emitGroup(Dropped, now, g)
+		state.clearGroup(g)
 	}
 }
 
 // judgeGroups decides for unproven work of a held shape or client. The index
 // returned is the group that the ticket probes. Only an operator's order holds
 // proven work, too.
-func (b *Book) judgeGroups(now int64, w *Work, successes float64) (Decision, uint32, bool) {
-	if b.groups.active == 0 {
+func (state *State) judgeGroups(now int64, w *Work, successes float64) (Decision, uint32, bool) {
+	if state.groups.active == 0 {
 		return Decision{}, none, false
 	}
 	for _, fp := range [...]bezoar.Fingerprint{w.Shape, w.Client} {
-		i, ok := b.groups.byFP[fp]
+		i, ok := state.groups.byFP[fp]
 		if !ok || fp.IsZero() {
 			continue
 		}
-		g := &b.groups.all[i]
+		g := &state.groups.all[i]
 		if successes >= provenWell && !g.manual {
 			continue
 		}
-		b.refreshGroup(now, g)
+		state.refreshGroup(now, g)
 		switch g.state {
 		case quarantined:
 			if now < g.until || g.claim != none {
@@ -267,9 +267,9 @@ func (b *Book) judgeGroups(now int64, w *Work, successes float64) (Decision, uin
 	return Decision{}, none, false
 }
 
-func (b *Book) clearGroup(g *group) {
+func (state *State) clearGroup(g *group) {
 	if g.state != unheld {
-		b.groups.active--
+		state.groups.active--
 	}
 	g.state, g.manual, g.laneBad, g.laneGood, g.level = unheld, false, 0, 0, 0
 	g.convicts = [groupConvicts]int64{}
@@ -277,23 +277,23 @@ func (b *Book) clearGroup(g *group) {
 
 // unseen reports whether w's shape has yet to prove itself (canary requests:
 // Dean and Barroso, "The Tail at Scale", 2013, moved to admission).
-func (b *Book) unseen(now int64, w *Work) bool {
-	if w.Shape.IsZero() || now-b.start < int64(b.cfg.Learning) {
+func (state *State) unseen(now int64, w *Work) bool {
+	if w.Shape.IsZero() || now-state.start < int64(state.cfg.Learning) {
 		return false
 	}
-	if g := b.groups.find(w.Shape); g != nil && g.good >= groupSeen {
+	if g := state.groups.find(w.Shape); g != nil && g.good >= groupSeen {
 		return false
 	}
-	return !b.seen.has(w.Shape)
+	return !state.seen.has(w.Shape)
 }
 
-func (b *Book) emitGroup(k EventKind, now int64, g *group) {
-	b.emit(Event{Kind: k, At: time.Unix(0, now), Verdict: b.groupVerdict(g)})
+func (state *State) emitGroup(k EventKind, now int64, g *group) {
+	state.emit(Event{Kind: k, At: time.Unix(0, now), Verdict: state.groupVerdict(g)})
 }
 
-func (b *Book) groupVerdict(g *group) bezoar.Verdict {
+func (state *State) groupVerdict(g *group) bezoar.Verdict {
 	if g.id == 0 {
-		g.id = b.newID()
+		g.id = state.newID()
 	}
 	v := bezoar.Verdict{
 		ID: verdictID(g.id), Scope: bezoar.ScopeShape, State: bezoar.Laned, Fingerprint: g.fp,

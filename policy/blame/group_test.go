@@ -23,7 +23,7 @@ func (b *clock) shape(n uint64) bezoar.State {
 }
 
 func TestThreeConvictsOfOneShapeLaneIt(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	b.convicts(5, 2)
 	if s := b.shape(5); s != "" {
@@ -37,7 +37,7 @@ func TestThreeConvictsOfOneShapeLaneIt(t *testing.T) {
 	if d.Action != blame.ToLane || d.Cause != blame.ByShape || d.Overflow {
 		t.Errorf("unproven work of the shape got %+v", d)
 	}
-	if a := b.action(work(100, 5)); a != blame.Twin {
+	if a := b.action(work(100, 5)); a != blame.Duplicate {
 		t.Errorf("a copy of it goes to %v", a)
 	}
 	b.Close(tk)
@@ -49,7 +49,7 @@ func TestThreeConvictsOfOneShapeLaneIt(t *testing.T) {
 // One pill that fails its probes is one convict, however often.
 func TestOnePillDoesNotLaneItsShape(t *testing.T) {
 	rule := blame.Rule{For: time.Second, Max: time.Second}.WithDefaults()
-	b := newBook(t, blame.Config{Rule: rule})
+	b := newState(t, blame.Config{Rule: rule})
 	b.well()
 	w := work(1, 5)
 	b.convict(w)
@@ -63,7 +63,7 @@ func TestOnePillDoesNotLaneItsShape(t *testing.T) {
 }
 
 func TestAShapeThatMostlySucceedsIsNotLaned(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	for i := range uint64(3000) {
 		b.runs(work(1000+i%50, 5))
 		b.runs(work(2000+i%50, 6))
@@ -79,7 +79,7 @@ func TestAShapeThatMostlySucceedsIsNotLaned(t *testing.T) {
 }
 
 func TestTwoMoreDeathsInTheLaneQuarantineTheShape(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	proven := work(7, 5)
 	for range 10 {
@@ -126,7 +126,7 @@ func TestTwoMoreDeathsInTheLaneQuarantineTheShape(t *testing.T) {
 
 // A laned shape is free when it has been quiet since it last killed the lane.
 func TestALanedShapeIsFreeAfterItsLastDeath(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	b.convicts(5, 3)
 	b.pass(8 * time.Minute)
@@ -142,7 +142,7 @@ func TestALanedShapeIsFreeAfterItsLastDeath(t *testing.T) {
 }
 
 func TestAShapeThatNearlyAlwaysSucceedsIsNeverRefused(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	for i := range uint64(5000) {
 		b.runs(work(1000+i, 5))
 	}
@@ -158,7 +158,7 @@ func TestAShapeThatNearlyAlwaysSucceedsIsNeverRefused(t *testing.T) {
 
 // A batch of suspects that dies is one death in the lane, not one for each.
 func TestABatchThatDiesCountsOnceAgainstItsShape(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	var suspects []blame.Work
 	for i := range uint64(6) {
@@ -193,7 +193,7 @@ func TestABatchThatDiesCountsOnceAgainstItsShape(t *testing.T) {
 }
 
 func TestACallerIsLanedButNeverRefused(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	client := fp(1 << 41)
 	pill := func(i uint64) blame.Work {
@@ -228,7 +228,7 @@ func TestACallerIsLanedButNeverRefused(t *testing.T) {
 
 // With the table full of convicts the shape answers for what cannot be held.
 func TestAFullTableLanesTheShape(t *testing.T) {
-	b := newBook(t, blame.Config{MaxCases: 16, Rule: blame.Rule{For: time.Hour}.WithDefaults()})
+	b := newState(t, blame.Config{MaxCases: 16, Rule: blame.Rule{For: time.Hour}.WithDefaults()})
 	b.well()
 	for i := range uint64(16) {
 		b.convict(work(i, 1000+i))
@@ -244,7 +244,7 @@ func TestAFullTableLanesTheShape(t *testing.T) {
 }
 
 func TestCanariesGoFirst(t *testing.T) {
-	b := newBook(t, blame.Config{CanaryMax: 2})
+	b := newState(t, blame.Config{CanaryMax: 2})
 	if d := b.runs(work(1, 77)); d.Action != blame.ToFleet {
 		t.Fatalf("while it learns, an unseen shape goes to %v", d.Action)
 	}

@@ -27,20 +27,20 @@ func work(n, s uint64) blame.Work {
 	return blame.Work{Fingerprint: fp(n), Shape: fp(1<<40 + s)}
 }
 
-// clock is a book with a time of its own.
+// clock is a state with a time of its own.
 type clock struct {
-	*blame.Book
+	*blame.State
 	t   testing.TB
 	now time.Time
 	ids uint64
 }
 
-func newBook(t testing.TB, cfg blame.Config) *clock {
+func newState(t testing.TB, cfg blame.Config) *clock {
 	t.Helper()
 	if cfg.Rand == nil {
 		cfg.Rand = rand.New(rand.NewPCG(7, 7))
 	}
-	b := &clock{Book: blame.New(cfg, start), t: t, now: start}
+	b := &clock{State: blame.New(cfg, start), t: t, now: start}
 	b.SetFleet(8)
 	return b
 }
@@ -61,7 +61,7 @@ func (b *clock) life() uint64 {
 func (b *clock) admit(w blame.Work) (blame.Ticket, blame.Decision) {
 	b.t.Helper()
 	t, d := b.Admit(b.now, w)
-	if d.Action == blame.Twin || d.Action == blame.Refuse {
+	if d.Action == blame.Duplicate || d.Action == blame.Refuse {
 		b.t.Fatalf("work was not let through: %+v", d)
 	}
 	return t, d
@@ -109,7 +109,7 @@ func (b *clock) killsOn(e uint64, w blame.Work) (blame.Decision, blame.Finding) 
 
 func (b *clock) action(w blame.Work) blame.Action {
 	t, d := b.Admit(b.now, w)
-	if d.Action != blame.Twin && d.Action != blame.Refuse {
+	if d.Action != blame.Duplicate && d.Action != blame.Refuse {
 		b.Close(t)
 	}
 	return d.Action
@@ -119,7 +119,7 @@ func (b *clock) action(w blame.Work) blame.Action {
 // somebody may be taking down the workers.
 func TestLaw4KnownWorkNeedsMoreDeathsInTheLane(t *testing.T) {
 	for _, tc := range []struct{ successes, deaths int }{{0, 1}, {2, 1}, {3, 2}, {40, 3}} {
-		b, w := newBook(t, blame.Config{}), work(1, 1)
+		b, w := newState(t, blame.Config{}), work(1, 1)
 		for range tc.successes {
 			b.runs(w)
 		}
@@ -143,7 +143,7 @@ func TestLaw4KnownWorkNeedsMoreDeathsInTheLane(t *testing.T) {
 // Law 2: one crash per epoch, and its blame sums to 1 whatever was in flight.
 func TestLaw2TheBlameOfOneCrashSumsToOne(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		b := newBook(t, blame.Config{})
+		b := newState(t, blame.Config{})
 		e := b.life()
 		n := rapid.IntRange(1, 40).Draw(rt, "in flight")
 		var tickets []blame.Ticket
@@ -181,7 +181,7 @@ func TestLaw2TheBlameOfOneCrashSumsToOne(t *testing.T) {
 
 // Law 2: what nobody is to blame for blames nobody.
 func TestLaw2PlannedEndsIdleDeathsAndFaultsBlameNobody(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	e := b.life()
 	var tickets []blame.Ticket
 	for i := range 5 {
@@ -209,7 +209,7 @@ func TestLaw2PlannedEndsIdleDeathsAndFaultsBlameNobody(t *testing.T) {
 // Law 3: the crash that convicts is the N-th.
 func TestLaw3ConvictionTakesNCrashes(t *testing.T) {
 	for n := 1; n <= 4; n++ {
-		b := newBook(t, blame.Config{Rule: blame.Rule{After: n}})
+		b := newState(t, blame.Config{Rule: blame.Rule{After: n}})
 		for i := range 50 { // a fleet that is well
 			b.runs(work(uint64(100+i%10), 2))
 		}
@@ -231,20 +231,20 @@ func TestLaw3ConvictionTakesNCrashes(t *testing.T) {
 
 // Law 3: copies of an unproven fingerprint wait for the first.
 func TestLaw3CopiesOfUnprovenWorkWait(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	w := work(1, 1)
 	first, _ := b.admit(w)
-	if a := b.action(w); a != blame.Twin {
+	if a := b.action(w); a != blame.Duplicate {
 		t.Errorf("a copy goes to %v", a)
 	}
 	b.Begin(b.now, first, b.life(), time.Time{}, false)
 	b.Begun(b.now, first)
 	b.pass(999 * time.Millisecond)
-	if a := b.action(w); a != blame.Twin {
+	if a := b.action(w); a != blame.Duplicate {
 		t.Errorf("while the answer is young a copy goes to %v", a)
 	}
 	b.pass(time.Millisecond)
-	if a := b.action(w); a == blame.Twin {
+	if a := b.action(w); a == blame.Duplicate {
 		t.Error("copies wait for an answer that has been streaming for a second")
 	}
 	b.End(b.now, first, blame.Survived)
@@ -257,7 +257,7 @@ func TestLaw3CopiesOfUnprovenWorkWait(t *testing.T) {
 // Law 4: busy work that was in flight at every death is never convicted, as
 // long as it runs clean alone.
 func TestLaw4PopularWorkAtEveryDeathIsNotConvicted(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	busy := work(1, 1)
 	for range 30 {
 		b.runs(busy)
@@ -291,7 +291,7 @@ func TestLaw4PopularWorkAtEveryDeathIsNotConvicted(t *testing.T) {
 // Law 6: many disjoint suspects at once are no reason to convict, and what was
 // convicted in the same moment is let go.
 func TestLaw6TheGateSuspendsConvictions(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.SetFleet(8)
 	hasty := work(1, 1)
 	b.kills(hasty)
@@ -330,7 +330,7 @@ func TestLaw6TheGateSuspendsConvictions(t *testing.T) {
 
 // Law 10: newcomers never evict convicts, and nothing grows.
 func TestLaw10AFullTableKeepsItsConvicts(t *testing.T) {
-	b := newBook(t, blame.Config{MaxCases: 64, MaxGroups: 64, Rule: blame.Rule{For: time.Hour}})
+	b := newState(t, blame.Config{MaxCases: 64, MaxGroups: 64, Rule: blame.Rule{For: time.Hour}})
 	for i := range 20 {
 		b.runs(work(uint64(i), 1))
 	}
@@ -367,7 +367,7 @@ func TestLaw10AFullTableKeepsItsConvicts(t *testing.T) {
 
 // Law 12: a verdict shows its evidence.
 func TestLaw12AVerdictShowsItsEvidence(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	w := work(1, 1)
 	b.kills(w)
 	b.Describe(w.Fingerprint, "GET /x", "/*")

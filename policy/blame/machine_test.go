@@ -12,10 +12,10 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
-// machine drives a small book through anything that may happen to it, and
+// machine drives a small state through anything that may happen to it, and
 // keeps an account of its own.
 type machine struct {
-	b       *blame.Book
+	b       *blame.State
 	now     time.Time
 	rule    blame.Rule
 	epochs  []uint64
@@ -71,7 +71,7 @@ func (m *machine) Admit(t *rapid.T) {
 	tk, d := m.b.Admit(m.now, w)
 	v, held := m.b.Lookup(&w)
 	switch d.Action {
-	case blame.Twin:
+	case blame.Duplicate:
 		if !m.b.Wakes(w.Fingerprint) {
 			t.Fatalf("a copy of %v waits for nobody", w.Fingerprint.Short())
 		}
@@ -254,7 +254,7 @@ func (m *machine) check(t *rapid.T) {
 	}
 	z := m.b.Sizes()
 	if z.Tickets != len(m.open) || z.Epochs != len(m.epochs) || z.Cases > 16 || z.Groups > 16 || z.Canaries > 2 {
-		t.Fatalf("the book holds %+v with %d tickets and %d epochs open", z, len(m.open), len(m.epochs))
+		t.Fatalf("the state holds %+v with %d tickets and %d epochs open", z, len(m.open), len(m.epochs))
 	}
 }
 
@@ -292,7 +292,7 @@ func (m *machine) conviction(t *rapid.T, e *blame.Event) {
 	}
 }
 
-// Whatever happens, the book's indices agree, nobody waits for ever, and no one
+// Whatever happens, the state's indices agree, nobody waits for ever, and no one
 // is convicted or refused without a reason.
 func TestAnyHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -321,7 +321,7 @@ func TestAnyHistory(t *testing.T) {
 			t.Fatalf("%d copies wait when all have left", len(m.waiting))
 		}
 		if z := m.b.Sizes(); z.Leaders != 0 || z.Canaries != 0 {
-			t.Fatalf("the book holds %+v when all have left", z)
+			t.Fatalf("the state holds %+v when all have left", z)
 		}
 	})
 }

@@ -27,7 +27,7 @@ type proven struct {
 type provenSlot struct {
 	fp    bezoar.Fingerprint
 	count float32
-	at    uint32 // seconds since the book began
+	at    uint32 // seconds since the state began
 }
 
 func newProven(entries int) *proven {

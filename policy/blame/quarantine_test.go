@@ -8,7 +8,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
-// well makes the book one of a fleet that answers all the time.
+// well makes the state one of a fleet that answers all the time.
 func (b *clock) well() {
 	for i := range 50 {
 		b.runs(work(uint64(1<<20+i%10), 1<<20))
@@ -44,7 +44,7 @@ func (b *clock) count(k blame.EventKind) (n int) {
 }
 
 func TestOneProbeAtATimeWhenAQuarantineHasRunOut(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	w := work(1, 1)
 	v := b.convict(w)
@@ -80,7 +80,7 @@ func TestOneProbeAtATimeWhenAQuarantineHasRunOut(t *testing.T) {
 
 func TestEachConvictionDoublesTheTimeWithJitter(t *testing.T) {
 	rule := blame.Rule{For: time.Minute, Max: 10 * time.Minute, Within: 24 * time.Hour}.WithDefaults()
-	b := newBook(t, blame.Config{Rule: rule})
+	b := newState(t, blame.Config{Rule: rule})
 	b.well()
 	w := work(1, 1)
 	v := b.convict(w)
@@ -106,7 +106,7 @@ func TestEachConvictionDoublesTheTimeWithJitter(t *testing.T) {
 }
 
 func TestACleanRunAlonePardons(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	w := work(1, 1)
 	b.kills(w)
@@ -126,7 +126,7 @@ func TestACleanRunAlonePardons(t *testing.T) {
 }
 
 func TestASuccessInTheFleetHalvesTheScore(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	w := work(1, 1)
 	b.runs(w) // once, so that two copies may run
@@ -158,7 +158,7 @@ func (b *clock) conditional(w blame.Work) {
 }
 
 func TestConditionalPoisonIsPinnedToTheLaneAndNeverRefused(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	w := work(1, 1)
 	b.conditional(w)
@@ -166,7 +166,7 @@ func TestConditionalPoisonIsPinnedToTheLaneAndNeverRefused(t *testing.T) {
 	if d.Action != blame.ToLane || d.Cause != blame.ByCondition || d.Proven || d.Overflow || d.Score != 0 {
 		t.Errorf("it got %+v", d)
 	}
-	if a := b.action(w); a != blame.Twin {
+	if a := b.action(w); a != blame.Duplicate {
 		t.Errorf("beside it a copy goes to %v", a)
 	}
 	if !b.Close(first) {
@@ -196,7 +196,7 @@ func TestConditionalPoisonIsPinnedToTheLaneAndNeverRefused(t *testing.T) {
 }
 
 func TestEightCleanRunsFreeConditionalPoisonAndThenSixteen(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	w := work(1, 1)
 	b.conditional(w)
@@ -217,7 +217,7 @@ func TestEightCleanRunsFreeConditionalPoisonAndThenSixteen(t *testing.T) {
 }
 
 func TestWhatWaitedWhileItsCopyWasConvictedIsOvertaken(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	w := work(1, 1)
 	b.runs(w)
@@ -247,7 +247,7 @@ func TestWhatWaitedWhileItsCopyWasConvictedIsOvertaken(t *testing.T) {
 }
 
 func TestCopiesJoinAStreamInWavesThatDouble(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	w := work(1, 1)
 	var running []blame.Ticket
 	begin := func(tk blame.Ticket) {
@@ -291,7 +291,7 @@ func TestAnAbandonedAttemptMayStillBeTheKiller(t *testing.T) {
 		{"a hang, long after", time.Minute, bezoar.Timeout, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			b := newBook(t, blame.Config{})
+			b := newState(t, blame.Config{})
 			w, e := work(1, 1), b.life()
 			tk, _ := b.admit(w)
 			b.Begin(b.now, tk, e, time.Time{}, false)
@@ -307,10 +307,10 @@ func TestAnAbandonedAttemptMayStillBeTheKiller(t *testing.T) {
 	}
 }
 
-func TestGhostsFade(t *testing.T) {
+func TestAbandonedAttemptsFade(t *testing.T) {
 	last := 1.0
 	for _, after := range []time.Duration{0, 2 * time.Second, 4900 * time.Millisecond} {
-		b := newBook(t, blame.Config{})
+		b := newState(t, blame.Config{})
 		e := b.life()
 		ghost, _ := b.admit(work(2, 2))
 		b.Begin(b.now, ghost, e, time.Time{}, false)
@@ -324,14 +324,14 @@ func TestGhostsFade(t *testing.T) {
 		f, _ := b.Finding(mine)
 		rest := 1 - f.Share
 		if rest <= 0 || rest > 0.34 || rest >= last {
-			t.Errorf("%v after the caller left the ghost's share is %v", after, rest)
+			t.Errorf("%v after the caller left the abandoned attempt's share is %v", after, rest)
 		}
 		last = rest
 	}
 }
 
-func TestGhostsOfProvenWorkDoNotHideAPillInTheLane(t *testing.T) {
-	b := newBook(t, blame.Config{})
+func TestAbandonedAttemptsOfProvenWorkDoNotHideAPillInTheLane(t *testing.T) {
+	b := newState(t, blame.Config{})
 	b.well()
 	w := work(1, 1)
 	b.kills(w)
@@ -350,7 +350,7 @@ func TestGhostsOfProvenWorkDoNotHideAPillInTheLane(t *testing.T) {
 }
 
 func TestAPillWhoseCallersHangUpIsConvictedAllTheSame(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	w := work(1, 1)
 	for deaths := 1; ; deaths++ {
@@ -373,7 +373,7 @@ func TestAPillWhoseCallersHangUpIsConvictedAllTheSame(t *testing.T) {
 
 // Copies in flight together on one worker that dies are one suspect.
 func TestCopiesThatDieTogetherCountOnce(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	w := work(1, 1)
 	b.runs(w)
@@ -397,7 +397,7 @@ func TestCopiesThatDieTogetherCountOnce(t *testing.T) {
 }
 
 func TestWhatWasSentToADeadWorkerIsNotBlamed(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	e := b.life()
 	tk, _ := b.admit(work(1, 1))
 	died := b.now
@@ -428,7 +428,7 @@ func TestHazard(t *testing.T) {
 		{"one overdue in a hang", bezoar.Timeout, 2 * time.Second, true, 16. / 17},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			b := newBook(t, blame.Config{})
+			b := newState(t, blame.Config{})
 			e := b.life()
 			other, _ := b.admit(work(2, 2))
 			mine, _ := b.admit(work(1, 1))

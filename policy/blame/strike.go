@@ -10,50 +10,50 @@ import (
 // strike records an attempt that overstayed or broke its connection while the
 // worker lived. Enough of them convict work that has not succeeded meanwhile;
 // work with a record of success must fail once in the lane, too.
-func (b *Book) strike(now int64, tk *ticket, e *epoch, r Result) {
+func (state *State) strike(now int64, tk *ticket, e *epoch, r Result) {
 	if tk.work.Exempt {
 		return
 	}
-	i := b.caseFor(now, &tk.work)
+	i := state.caseFor(now, &tk.work)
 	if i == none {
 		return
 	}
-	c := &b.cases[i]
-	if !c.strike(b.secondOf(now), e.id, r) {
+	c := &state.cases[i]
+	if !c.strike(state.secondOf(now), e.id, r) {
 		return
 	}
-	b.gate.trouble(b, now, tk.work.Fingerprint)
+	state.gate.attemptFailed(state, now, tk.work.Fingerprint)
 	class, what := bezoar.Timeout, "kept a worker busy past the deadline"
 	if r == Faulted {
 		class, what = bezoar.Bug, "broke its connection to a living worker"
 	}
 	ev := bezoar.Evidence{Epoch: e.id, At: time.Unix(0, now), Class: class, Detail: what, ExitCode: -1, Lane: tk.lane, InFlight: e.inFlight + 1}
-	rule := b.rule(&tk.work)
+	rule := state.rule(&tk.work)
 	if c.state == quarantined {
 		if tk.lane && now >= c.until {
-			b.addEvidence(i, &ev)
-			b.convict(now, i, class, what+" when it was tried again", &ev)
+			state.addEvidence(i, &ev)
+			state.convict(now, i, class, what+" when it was tried again", &ev)
 		}
 		return
 	}
 	// Strikes are not tried in the lane, so that a closed gate suspends them all.
-	if int(c.struck) < min(rule.Strikes, len(c.strikes)) || b.gateClosed(now) {
+	if int(c.struck) < min(rule.Strikes, len(c.strikes)) || state.gateClosed(now) {
 		return
 	}
-	b.addEvidence(i, &ev)
+	state.addEvidence(i, &ev)
 	if 1/float64(tk.prior)-2 >= provenWell && !tk.lane {
 		if c.state == unheld {
 			c.state, c.since, c.cause = suspected, now, class
-			b.emitCase(Suspect, now, i, &ev)
+			state.emitCase(Suspect, now, i, &ev)
 		}
 		return
 	}
-	b.convict(now, i, class, fmt.Sprintf("%s %d times within %v without one success", what, c.struck, rule.Within), &ev)
+	state.convict(now, i, class, fmt.Sprintf("%s %d times within %v without one success", what, c.struck, rule.Within), &ev)
 }
 
 // strike counts one strike. Copies whose connections to one worker break
 // together are one fault: it reports false for all but the first.
-func (c *kase) strike(second int32, epoch uint64, r Result) bool {
+func (c *workCase) strike(second int32, epoch uint64, r Result) bool {
 	if r == Faulted {
 		if c.struck > 0 && c.faulted == epoch && second-c.strikes[c.struck-1] <= 1 {
 			return false
@@ -64,7 +64,7 @@ func (c *kase) strike(second int32, epoch uint64, r Result) bool {
 	return true
 }
 
-func (c *kase) addStrike(at int32) {
+func (c *workCase) addStrike(at int32) {
 	if int(c.struck) == len(c.strikes) {
 		copy(c.strikes[:], c.strikes[1:])
 		c.struck--

@@ -26,10 +26,10 @@ func TestThreeStrikesConvict(t *testing.T) {
 		cause  bezoar.Class
 		reason string
 	}{
-		{blame.Overstayed, bezoar.Timeout, "kept a worker busy past the deadline 3 times"},
+		{blame.TimedOut, bezoar.Timeout, "kept a worker busy past the deadline 3 times"},
 		{blame.Faulted, bezoar.Bug, "broke its connection to a living worker 3 times"},
 	} {
-		b := newBook(t, blame.Config{})
+		b := newState(t, blame.Config{})
 		b.well()
 		w := work(1, 1)
 		for i := range 3 {
@@ -46,12 +46,12 @@ func TestThreeStrikesConvict(t *testing.T) {
 }
 
 func TestASuccessTakesTheStrikesBack(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	w := work(1, 1)
 	for range 5 {
-		b.strikes(w, blame.Overstayed)
-		b.strikes(w, blame.Overstayed)
+		b.strikes(w, blame.TimedOut)
+		b.strikes(w, blame.TimedOut)
 		b.runs(w)
 	}
 	if s := b.state(w); s != "" {
@@ -60,11 +60,11 @@ func TestASuccessTakesTheStrikesBack(t *testing.T) {
 }
 
 func TestStrikesLeaveTheWindow(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	w := work(1, 1)
 	for range 6 {
-		b.strikes(w, blame.Overstayed)
+		b.strikes(w, blame.TimedOut)
 		b.pass(6 * time.Minute)
 	}
 	if s := b.state(w); s != "" {
@@ -73,7 +73,7 @@ func TestStrikesLeaveTheWindow(t *testing.T) {
 }
 
 func TestConnectionsThatBreakTogetherAreOneStrike(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	w, e := work(1, 1), b.life()
 	b.runs(w)
@@ -94,14 +94,14 @@ func TestConnectionsThatBreakTogetherAreOneStrike(t *testing.T) {
 
 // Popular work that hangs is tried alone before it is refused.
 func TestStrikesOfWorkWithARecordAreTriedInTheLane(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	w := work(1, 1)
 	for range 10 {
 		b.runs(w)
 	}
 	for range 3 {
-		b.strikes(w, blame.Overstayed)
+		b.strikes(w, blame.TimedOut)
 	}
 	if s := b.state(w); s != bezoar.Suspected {
 		t.Fatalf("after three strikes it is %q", s)
@@ -110,23 +110,23 @@ func TestStrikesOfWorkWithARecordAreTriedInTheLane(t *testing.T) {
 		t.Fatalf("the suspect got %+v and is %q", d, b.state(w))
 	}
 	for range 3 {
-		b.strikes(w, blame.Overstayed)
+		b.strikes(w, blame.TimedOut)
 	}
-	if d := b.strikes(w, blame.Overstayed); d.Action != blame.ToLane || b.state(w) != bezoar.Quarantined {
+	if d := b.strikes(w, blame.TimedOut); d.Action != blame.ToLane || b.state(w) != bezoar.Quarantined {
 		t.Errorf("overdue alone, it got %+v and is %q", d, b.state(w))
 	}
 }
 
 func TestAStrikeOfAProbeConvictsAgain(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	w := work(1, 1)
 	for range 3 {
-		b.strikes(w, blame.Overstayed)
+		b.strikes(w, blame.TimedOut)
 	}
 	v, _ := b.Lookup(&w)
 	b.pass(v.Until.Sub(b.now))
-	if d := b.strikes(w, blame.Overstayed); d.Cause != blame.ByProbe {
+	if d := b.strikes(w, blame.TimedOut); d.Cause != blame.ByProbe {
 		t.Fatalf("the probe got %+v", d)
 	}
 	if again, _ := b.Lookup(&w); again.Level != 2 || again.Until.Sub(b.now) < time.Minute {
@@ -136,7 +136,7 @@ func TestAStrikeOfAProbeConvictsAgain(t *testing.T) {
 
 // When much work is overdue and little is answered, it is an outage.
 func TestAnOutageConvictsNobodyAndLeavesNoStrikes(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	for round := range 5 {
 		for i := range 10 {
 			w := work(uint64(i), 1)
@@ -145,7 +145,7 @@ func TestAnOutageConvictsNobodyAndLeavesNoStrikes(t *testing.T) {
 				t.Fatalf("in round %d of the outage work goes to %v", round, d.Action)
 			}
 			b.Begin(b.now, tk, b.life(), time.Time{}, false)
-			b.End(b.now, tk, blame.Overstayed)
+			b.End(b.now, tk, blame.TimedOut)
 			b.Close(tk)
 		}
 		b.pass(2 * time.Second)
@@ -159,7 +159,7 @@ func TestAnOutageConvictsNobodyAndLeavesNoStrikes(t *testing.T) {
 	b.pass(time.Minute)
 	b.well()
 	for range 2 {
-		b.strikes(work(1, 1), blame.Overstayed)
+		b.strikes(work(1, 1), blame.TimedOut)
 	}
 	if s := b.state(work(1, 1)); s != "" {
 		t.Errorf("two strikes after the outage left it %q", s)
@@ -167,7 +167,7 @@ func TestAnOutageConvictsNobodyAndLeavesNoStrikes(t *testing.T) {
 }
 
 func TestExemptWorkIsNeverHeld(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	w := work(1, 1)
 	w.Exempt = true
 	for range 5 {
@@ -180,7 +180,7 @@ func TestExemptWorkIsNeverHeld(t *testing.T) {
 		b.Close(tk)
 		tk = b.Open(w)
 		b.Begin(b.now, tk, b.life(), time.Time{}, false)
-		b.End(b.now, tk, blame.Overstayed)
+		b.End(b.now, tk, blame.TimedOut)
 		b.Close(tk)
 	}
 	if vs := b.Verdicts(b.now); len(vs) != 0 {

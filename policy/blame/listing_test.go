@@ -16,7 +16,7 @@ import (
 )
 
 func TestAnOperatorsOrderHoldsUntilItsTime(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	w := work(1, 1)
 	for range 10 {
 		b.runs(w)
@@ -52,7 +52,7 @@ func TestAnOperatorsOrderHoldsUntilItsTime(t *testing.T) {
 
 // An order against a shape holds for all of it, proven or not.
 func TestAnOrderAgainstAShape(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	w := work(1, 5)
 	for range 10 {
 		b.runs(w)
@@ -73,7 +73,7 @@ func TestAnOrderAgainstAShape(t *testing.T) {
 }
 
 func TestReleaseForgetsHowOftenItWasConvicted(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	w := work(1, 1)
 	v := b.convict(w)
@@ -122,7 +122,7 @@ func TestRestore(t *testing.T) {
 		{"conditional", func(b *clock) blame.Work { b.conditional(work(1, 1)); return work(1, 1) }},
 		{"struck", func(b *clock) blame.Work {
 			for range 3 {
-				b.strikes(work(1, 1), blame.Overstayed)
+				b.strikes(work(1, 1), blame.TimedOut)
 			}
 			return work(1, 1)
 		}},
@@ -155,11 +155,11 @@ func TestRestore(t *testing.T) {
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			b := newBook(t, blame.Config{})
+			b := newState(t, blame.Config{})
 			b.well()
 			w := tc.make(b)
 			stored := b.Verdicts(b.now)
-			again := &clock{Book: blame.New(blame.Config{Rand: rand.New(rand.NewPCG(7, 7))}, b.now), t: t, now: b.now, ids: 1 << 20}
+			again := &clock{State: blame.New(blame.Config{Rand: rand.New(rand.NewPCG(7, 7))}, b.now), t: t, now: b.now, ids: 1 << 20}
 			again.SetFleet(8)
 			for _, v := range stored {
 				again.Restore(again.now, v, nil)
@@ -202,7 +202,7 @@ func TestRestore(t *testing.T) {
 
 // What successes have taken off the score before the restart does not come back.
 func TestRestoreKeepsTheScore(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	w := work(1, 1)
 	b.SelfCrash(b.now, []blame.InFlight{{Work: w}})
@@ -211,7 +211,7 @@ func TestRestoreKeepsTheScore(t *testing.T) {
 	b.End(b.now, tk, blame.Survived)
 	b.Close(tk)
 	v, _ := b.Lookup(&w)
-	again := newBook(t, blame.Config{})
+	again := newState(t, blame.Config{})
 	again.Restore(again.now, v, nil)
 	if got, _ := again.Lookup(&w); v.Score != 0.5 || got.Score != 0.5 {
 		t.Errorf("a score of %v came back as %v", v.Score, got.Score)
@@ -219,7 +219,7 @@ func TestRestoreKeepsTheScore(t *testing.T) {
 }
 
 func TestRestoreIgnoresWhatItCannotRead(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	for _, id := range []string{"", "q-", "q-nonsense0000", "dl-0123456789ab", "q-0123456789abc"} {
 		b.Restore(b.now, bezoar.Verdict{ID: id, Scope: bezoar.ScopeWork, State: bezoar.Quarantined, Fingerprint: fp(1)}, nil)
 	}
@@ -229,7 +229,7 @@ func TestRestoreIgnoresWhatItCannotRead(t *testing.T) {
 }
 
 func TestTwoDeathsOfBezoarConvictWhatNeverSucceeded(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	pill, busy := work(1, 1), work(2, 2)
 	flight := []blame.InFlight{{Work: pill}, {Work: busy, Successes: 40}, {Work: pill}}
 	b.SelfCrash(b.now, flight)
@@ -247,7 +247,7 @@ func TestTwoDeathsOfBezoarConvictWhatNeverSucceeded(t *testing.T) {
 }
 
 func TestOldEvidenceLeavesTheWindow(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	b.well()
 	w := work(1, 1)
 	b.kills(w)
@@ -263,14 +263,14 @@ func TestOldEvidenceLeavesTheWindow(t *testing.T) {
 
 // Details are for some thousand cases; the verdicts of all others stand.
 func TestVerdictsOutliveTheirDetails(t *testing.T) {
-	b := newBook(t, blame.Config{MaxGroups: 16})
+	b := newState(t, blame.Config{MaxGroups: 16})
 	for i := range uint64(5000) {
 		if _, err := b.Quarantine(b.now, b.now.Add(time.Hour), work(i, i), fmt.Sprint("order ", i), ""); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if z := b.Sizes(); z.Cases != 5000 || z.Details != 4096 {
-		t.Errorf("the book holds %+v", z)
+		t.Errorf("the state holds %+v", z)
 	}
 	for _, i := range []uint64{0, 4999} {
 		w := work(i, i)
@@ -285,7 +285,7 @@ func TestVerdictsOutliveTheirDetails(t *testing.T) {
 }
 
 func TestEventsAreBounded(t *testing.T) {
-	b := newBook(t, blame.Config{})
+	b := newState(t, blame.Config{})
 	for range 70_000 {
 		b.Crash(b.now, b.life(), true, bezoar.Evidence{})
 	}

@@ -12,12 +12,12 @@ const suspicion = 1.0 / 3
 
 // accuseCase adds one crash to a case's evidence. While convictions are
 // suspended it keeps the suspicion alive and weighs nothing: it is the fleet.
-func (b *Book) accuseCase(now int64, i uint32, a *accused, gated bool, ev *bezoar.Evidence) {
-	c := &b.cases[i]
-	n := count{at: b.secondOf(now)}
+func (state *State) accuseCase(now int64, i uint32, a *accused, gated bool, ev *bezoar.Evidence) {
+	c := &state.cases[i]
+	n := count{at: state.secondOf(now)}
 	if !gated {
 		n.share, n.lane = float32(ev.Share), ev.Lane
-		b.gate.accused(now, i)
+		state.gate.accused(now, i)
 	}
 	c.addCount(n)
 	if !gated && a.share >= suspicion {
@@ -26,15 +26,15 @@ func (b *Book) accuseCase(now int64, i uint32, a *accused, gated bool, ev *bezoa
 			c.relapses = min(c.relapses+1, 255-1)
 		}
 	}
-	b.addEvidence(i, ev)
+	state.addEvidence(i, ev)
 }
 
 // excuse takes the weight off what has been gathered against case i since
 // oldest: it was the fleet.
-func (b *Book) excuse(i uint32, oldest int64) {
-	c := &b.cases[i]
+func (state *State) excuse(i uint32, oldest int64) {
+	c := &state.cases[i]
 	for j := range c.crashes {
-		if n := &c.counts[j]; n.at >= b.secondOf(oldest) && !n.self {
+		if n := &c.counts[j]; n.at >= state.secondOf(oldest) && !n.self {
 			n.share, n.lane = 0, false
 		}
 	}
@@ -42,7 +42,7 @@ func (b *Book) excuse(i uint32, oldest int64) {
 	if c.detail == none {
 		return
 	}
-	d := &b.details[c.detail]
+	d := &state.details[c.detail]
 	d.evidence = slices.Clone(d.evidence) // the slice may have been handed out
 	for j := range d.evidence {
 		if ev := &d.evidence[j]; ev.At.UnixNano() >= oldest && ev.Worker != Self {
@@ -51,18 +51,18 @@ func (b *Book) excuse(i uint32, oldest int64) {
 	}
 }
 
-// sentence decides what a crash makes of a case: convict, conditional or
+// decide says what a crash makes of a case: convict, conditional or
 // suspect.
-func (b *Book) sentence(now int64, i uint32, a *accused, gated bool, ev *bezoar.Evidence) (convicted bool) {
-	c := &b.cases[i]
+func (state *State) decide(now int64, i uint32, a *accused, gated bool, ev *bezoar.Evidence) (convicted bool) {
+	c := &state.cases[i]
 	if c.state == quarantined && !a.lane {
 		return true // a straggler that was on its way when its copy was convicted
 	}
-	if !gated && b.guilty(now, c, a, ev.Lane) {
-		b.convict(now, i, ev.Class, b.convictionReason(c, ev), ev)
+	if !gated && state.guilty(now, c, a, ev.Lane) {
+		state.convict(now, i, ev.Class, state.convictionReason(c, ev), ev)
 		return true
 	}
-	if gated && a.well() && c.state == unheld {
+	if gated && a.proven() && c.state == unheld {
 		return false // it is the fleet, and what it answers so often is not worth the lane
 	}
 	was := c.state
@@ -70,8 +70,8 @@ func (b *Book) sentence(now int64, i uint32, a *accused, gated bool, ev *bezoar.
 	case c.state == quarantined:
 		// A probe that told nothing apart: the lane was not its own, or the
 		// gate is closed.
-		c.until = now + b.term(b.rule(&c.work), int(c.level))
-		b.emitCase(Convicted, now, i, ev)
+		c.until = now + state.term(state.rule(&c.work), int(c.level))
+		state.emitCase(Convicted, now, i, ev)
 		return true
 	case c.state == conditional || c.relapses >= 2:
 		c.state = conditional
@@ -83,12 +83,12 @@ func (b *Book) sentence(now int64, i uint32, a *accused, gated bool, ev *bezoar.
 	}
 	c.since, c.cause = now, ev.Class
 	if c.state == suspected {
-		b.emitCase(Suspect, now, i, ev)
+		state.emitCase(Suspect, now, i, ev)
 		return false
 	}
-	b.detailOf(i).reason = fmt.Sprintf("ran clean alone (%s) but was in flight at %s after that: it kills only under load, so it runs alone",
+	state.detailOf(i).reason = fmt.Sprintf("ran clean alone (%s) but was in flight at %s after that: it kills only under load, so it runs alone",
 		plural(int(c.pardons), "time"), plural(int(c.relapses), "death"))
-	b.emitCase(MadeConditional, now, i, ev)
+	state.emitCase(MadeConditional, now, i, ev)
 	return false
 }
 
@@ -98,10 +98,10 @@ func (b *Book) sentence(now int64, i uint32, a *accused, gated bool, ev *bezoar.
 // often that a deploy finds it there by chance. Work that ran clean in the lane before is
 // convicted only by the lane, too: until then it may need company to kill. And
 // while the gate is closed only the lane tells work and fleet apart.
-func (b *Book) guilty(now int64, c *kase, a *accused, alone bool) bool {
-	n := min(b.rule(&c.work).After, len(c.counts))
+func (state *State) guilty(now int64, c *workCase, a *accused, alone bool) bool {
+	n := min(state.rule(&c.work).After, len(c.counts))
 	need := max(1, n-1)
-	if a.well() {
+	if a.proven() {
 		need++
 	}
 	if a.popular() {
@@ -112,7 +112,7 @@ func (b *Book) guilty(now int64, c *kase, a *accused, alone bool) bool {
 	}
 	const slack = 1e-4
 	switch {
-	case a.well() || c.pardons > 0 || b.gateClosed(now):
+	case a.proven() || c.pardons > 0 || state.gateClosed(now):
 		return false
 	case n == 1 && a.ticket != none && a.share >= 1-slack:
 		return true
@@ -135,8 +135,8 @@ func plural(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-func (b *Book) convictionReason(c *kase, ev *bezoar.Evidence) string {
-	within := b.rule(&c.work).Within
+func (state *State) convictionReason(c *workCase, ev *bezoar.Evidence) string {
+	within := state.rule(&c.work).Within
 	if ev.Lane {
 		return fmt.Sprintf("killed %s within %v (%v), the last one alone in the lane", plural(int(c.crashes), "worker"), within, ev.Class)
 	}
@@ -145,23 +145,23 @@ func (b *Book) convictionReason(c *kase, ev *bezoar.Evidence) string {
 
 // convict quarantines a case. Each conviction doubles the time, jittered by
 // 10 % so that what was convicted together does not come back together.
-func (b *Book) convict(now int64, i uint32, cause bezoar.Class, reason string, ev *bezoar.Evidence) {
-	c := &b.cases[i]
+func (state *State) convict(now int64, i uint32, cause bezoar.Class, reason string, ev *bezoar.Evidence) {
+	c := &state.cases[i]
 	again := c.state == quarantined
 	c.level = min(c.level+1, 255-1)
 	c.state, c.since, c.cause = quarantined, now, cause
-	c.until = now + b.term(b.rule(&c.work), int(c.level))
-	b.detailOf(i).reason = reason
-	b.proven.forget(c.work.Fingerprint)
-	b.emitCase(Convicted, now, i, ev)
-	b.gate.convicted(now, i, again)
+	c.until = now + state.term(state.rule(&c.work), int(c.level))
+	state.detailOf(i).reason = reason
+	state.proven.forget(c.work.Fingerprint)
+	state.emitCase(Convicted, now, i, ev)
+	state.gate.convicted(now, i, again)
 	if !again { // one pill that fails its probes is not three of its shape
-		b.groups.convicted(b, now, &c.work)
+		state.groups.convicted(state, now, &c.work)
 	}
 }
 
 // term is the jittered length of the level-th quarantine.
-func (b *Book) term(r *Rule, level int) int64 {
+func (state *State) term(r *Rule, level int) int64 {
 	d := r.For
 	for range min(level-1, 62) {
 		if d >= r.Max/2 {
@@ -171,5 +171,5 @@ func (b *Book) term(r *Rule, level int) int64 {
 		d *= 2
 	}
 	d = min(d, r.Max)
-	return int64(float64(d) * (0.9 + 0.2*b.cfg.Rand.Float64()))
+	return int64(float64(d) * (0.9 + 0.2*state.cfg.Rand.Float64()))
 }

@@ -8,20 +8,20 @@ import (
 )
 
 // Verdicts returns everything held, in no order.
-func (b *Book) Verdicts(now time.Time) []bezoar.Verdict {
+func (state *State) Verdicts(now time.Time) []bezoar.Verdict {
 	var out []bezoar.Verdict
-	for i := range b.cases {
-		if b.cases[i].state == unheld {
+	for i := range state.cases {
+		if state.cases[i].state == unheld {
 			continue
 		}
-		if b.refresh(now.UnixNano(), uint32(i)); b.cases[i].state != unheld {
-			out = append(out, b.verdictOf(uint32(i)))
+		if state.refresh(now.UnixNano(), uint32(i)); state.cases[i].state != unheld {
+			out = append(out, state.verdictOf(uint32(i)))
 		}
 	}
-	for i := range b.groups.all {
-		g := &b.groups.all[i]
-		if b.refreshGroup(now.UnixNano(), g); g.state != unheld {
-			out = append(out, b.groupVerdict(g))
+	for i := range state.groups.all {
+		g := &state.groups.all[i]
+		if state.refreshGroup(now.UnixNano(), g); g.state != unheld {
+			out = append(out, state.groupVerdict(g))
 		}
 	}
 	return out
@@ -29,19 +29,19 @@ func (b *Book) Verdicts(now time.Time) []bezoar.Verdict {
 
 // Lookup returns what is held against w: against its fingerprint, or else its
 // shape or client.
-func (b *Book) Lookup(w *Work) (bezoar.Verdict, bool) {
-	if i, ok := b.byFP[w.Fingerprint]; ok && b.cases[i].state != unheld {
-		return b.verdictOf(i), true
+func (state *State) Lookup(w *Work) (bezoar.Verdict, bool) {
+	if i, ok := state.byFP[w.Fingerprint]; ok && state.cases[i].state != unheld {
+		return state.verdictOf(i), true
 	}
 	for _, fp := range [...]bezoar.Fingerprint{w.Shape, w.Client} {
-		if g := b.groups.find(fp); g != nil && g.state != unheld {
-			return b.groupVerdict(g), true
+		if g := state.groups.find(fp); g != nil && g.state != unheld {
+			return state.groupVerdict(g), true
 		}
 	}
 	return bezoar.Verdict{}, false
 }
 
-// Sizes is how much a [Book] holds, each bounded.
+// Sizes is how much a [State] holds, each bounded.
 type Sizes struct {
 	Tickets  int // open
 	Leaders  int // of them, those that copies wait for
@@ -54,50 +54,50 @@ type Sizes struct {
 	Events   int // not drained
 }
 
-// Sizes returns how much b holds.
-func (b *Book) Sizes() Sizes {
+// Sizes returns how much the state holds.
+func (state *State) Sizes() Sizes {
 	return Sizes{
-		Tickets: len(b.tickets) - len(b.free), Leaders: len(b.leaders), Canaries: b.canaries,
-		Epochs: len(b.byEpoch), Cases: len(b.byFP), Details: len(b.details) - len(b.freeD),
-		Groups: len(b.groups.byFP), Ring: max(len(b.gate.deaths), len(b.gate.troubles), len(b.gate.recent)),
-		Events: len(b.events),
+		Tickets: len(state.tickets) - len(state.freeTickets), Leaders: len(state.leaders), Canaries: state.canaries,
+		Epochs: len(state.byEpoch), Cases: len(state.byFP), Details: len(state.details) - len(state.freeDetails),
+		Groups: len(state.groups.byFP), Ring: max(len(state.gate.deaths), len(state.gate.failedAttempts), len(state.gate.recent)),
+		Events: len(state.events),
 	}
 }
 
 // GateClosed reports whether the fleet gate is closed.
-func (b *Book) GateClosed(now time.Time) bool { return b.gateClosed(now.UnixNano()) }
+func (state *State) GateClosed(now time.Time) bool { return state.gateClosed(now.UnixNano()) }
 
 // Overtaken reports whether what was decided about t's work when it was
 // admitted holds no more, because another copy has come under suspicion or was
 // convicted since. It must be closed and admitted again, before an attempt.
-func (b *Book) Overtaken(t Ticket) bool {
-	tk := &b.tickets[t]
+func (state *State) Overtaken(t Ticket) bool {
+	tk := &state.tickets[t]
 	if tk.work.Exempt || tk.probe {
 		return false
 	}
-	if i, ok := b.byFP[tk.work.Fingerprint]; ok {
-		switch c := &b.cases[i]; c.state {
+	if i, ok := state.byFP[tk.work.Fingerprint]; ok {
+		switch c := &state.cases[i]; c.state {
 		case quarantined:
 			return true
 		case suspected:
-			return tk.kase != i
+			return tk.caseIndex != i
 		case conditional:
 			return false
 		}
 	}
-	return b.groupOvertook(uint32(t))
+	return state.groupOvertook(uint32(t))
 }
 
 // groupOvertook reports whether t's shape or client has been quarantined
 // meanwhile. Proven work is held by an operator's order only.
-func (b *Book) groupOvertook(t uint32) bool {
-	if b.groups.active == 0 {
+func (state *State) groupOvertook(t uint32) bool {
+	if state.groups.active == 0 {
 		return false
 	}
-	w := &b.tickets[t].work
+	w := &state.tickets[t].work
 	for _, fp := range [...]bezoar.Fingerprint{w.Shape, w.Client} {
-		g := b.groups.find(fp)
-		if g != nil && g.state == quarantined && g.claim != t && (g.manual || b.proven.successes(w.Fingerprint, 0) < provenWell) {
+		g := state.groups.find(fp)
+		if g != nil && g.state == quarantined && g.claim != t && (g.manual || state.proven.successes(w.Fingerprint, 0) < provenWell) {
 			return true
 		}
 	}
@@ -106,56 +106,56 @@ func (b *Book) groupOvertook(t uint32) bool {
 
 // Quarantine holds w by an operator's order until the given time: its exact
 // fingerprint, or its shape when the fingerprint is zero.
-func (b *Book) Quarantine(now, until time.Time, w Work, reason, sample string) (bezoar.Verdict, error) {
+func (state *State) Quarantine(now, until time.Time, w Work, reason, sample string) (bezoar.Verdict, error) {
 	at := now.UnixNano()
 	if w.Fingerprint.IsZero() {
-		g := b.groups.get(b, w.Shape, false, b.rule(&w))
+		g := state.groups.get(state, w.Shape, false, state.rule(&w))
 		if g == nil {
 			return bezoar.Verdict{}, fmt.Errorf("quarantine shape %v: no room, release another first", w.Shape)
 		}
 		if g.state == unheld {
-			b.groups.active++
+			state.groups.active++
 		}
 		g.state, g.manual, g.since, g.until, g.reason, g.sample = quarantined, true, at, until.UnixNano(), reason, sample
-		b.emitGroup(Convicted, at, g)
-		return b.groupVerdict(g), nil
+		state.emitGroup(Convicted, at, g)
+		return state.groupVerdict(g), nil
 	}
-	i := b.caseFor(at, &w)
+	i := state.caseFor(at, &w)
 	if i == none {
 		return bezoar.Verdict{}, fmt.Errorf("quarantine %v: no room, release another first", w.Fingerprint)
 	}
-	c := &b.cases[i]
+	c := &state.cases[i]
 	c.state, c.manual, c.since, c.until, c.cause = quarantined, true, at, until.UnixNano(), bezoar.Invalid
 	c.level = max(c.level, 1)
-	d := b.detailOf(i)
+	d := state.detailOf(i)
 	d.reason, d.sample = reason, sample
-	b.emitCase(Convicted, at, i, nil)
-	return b.verdictOf(i), nil
+	state.emitCase(Convicted, at, i, nil)
+	return state.verdictOf(i), nil
 }
 
 // Release lets go of what is held under the verdict's id.
-func (b *Book) Release(now time.Time, id string) (bezoar.Verdict, bool) {
-	return b.letGo(id, func(v bezoar.Verdict) {
-		b.emit(Event{Kind: Released, At: now, Verdict: v})
+func (state *State) Release(now time.Time, id string) (bezoar.Verdict, bool) {
+	return state.letGo(id, func(v bezoar.Verdict) {
+		state.emit(Event{Kind: Released, At: now, Verdict: v})
 	})
 }
 
 // letGo clears what is held under the id, after it has told of it.
-func (b *Book) letGo(id string, tell func(bezoar.Verdict)) (bezoar.Verdict, bool) {
-	for i := range b.cases {
-		if c := &b.cases[i]; c.state != unheld && c.id != 0 && verdictID(c.id) == id {
-			v := b.verdictOf(uint32(i))
+func (state *State) letGo(id string, tell func(bezoar.Verdict)) (bezoar.Verdict, bool) {
+	for i := range state.cases {
+		if c := &state.cases[i]; c.state != unheld && c.id != 0 && verdictID(c.id) == id {
+			v := state.verdictOf(uint32(i))
 			tell(v)
-			b.setClear(uint32(i))
+			state.setClear(uint32(i))
 			c.level, c.pardons = 0, 0
 			return v, true
 		}
 	}
-	for i := range b.groups.all {
-		if g := &b.groups.all[i]; g.state != unheld && g.id != 0 && verdictID(g.id) == id {
-			v := b.groupVerdict(g)
+	for i := range state.groups.all {
+		if g := &state.groups.all[i]; g.state != unheld && g.id != 0 && verdictID(g.id) == id {
+			v := state.groupVerdict(g)
 			tell(v)
-			b.clearGroup(g)
+			state.clearGroup(g)
 			return v, true
 		}
 	}
@@ -164,34 +164,34 @@ func (b *Book) letGo(id string, tell func(bezoar.Verdict)) (bezoar.Verdict, bool
 
 // NewBuild lets every convict be tried soon: the workers run other code now.
 // Operators' orders stand.
-func (b *Book) NewBuild(now time.Time) {
+func (state *State) NewBuild(now time.Time) {
 	at := now.UnixNano()
-	for i := range b.cases {
-		if c := &b.cases[i]; c.state == quarantined && !c.manual {
+	for i := range state.cases {
+		if c := &state.cases[i]; c.state == quarantined && !c.manual {
 			c.until = min(c.until, at)
 		}
 	}
-	for i := range b.groups.all {
-		if g := &b.groups.all[i]; g.state == quarantined && !g.manual {
+	for i := range state.groups.all {
+		if g := &state.groups.all[i]; g.state == quarantined && !g.manual {
 			g.until = min(g.until, at)
 		}
 	}
 }
 
 // Restore puts a stored verdict back, without an event.
-func (b *Book) Restore(now time.Time, v bezoar.Verdict, rule *Rule) {
+func (state *State) Restore(now time.Time, v bezoar.Verdict, rule *Rule) {
 	id, ok := parseID(v.ID)
 	if !ok {
 		return
 	}
 	w := Work{Fingerprint: v.Fingerprint, Shape: v.Shape, Rule: rule}
 	if v.Scope != bezoar.ScopeWork {
-		g := b.groups.get(b, v.Fingerprint, v.Scope == bezoar.ScopeClient, b.rule(&w))
+		g := state.groups.get(state, v.Fingerprint, v.Scope == bezoar.ScopeClient, state.rule(&w))
 		if g == nil {
 			return
 		}
 		if g.state == unheld {
-			b.groups.active++
+			state.groups.active++
 		}
 		g.id, g.state, g.level, g.manual = id, suspected, uint8(min(v.Level, 254)), v.Manual
 		g.since, g.reason, g.sample, g.refused, g.bad = v.Since.UnixNano(), v.Reason, v.Sample, v.Refused, v.Score
@@ -201,11 +201,11 @@ func (b *Book) Restore(now time.Time, v bezoar.Verdict, rule *Rule) {
 		return
 	}
 	at := now.UnixNano()
-	i := b.caseFor(at, &w)
+	i := state.caseFor(at, &w)
 	if i == none {
 		return
 	}
-	c := &b.cases[i]
+	c := &state.cases[i]
 	c.id, c.level, c.manual, c.cause = id, uint8(min(v.Level, 254)), v.Manual, v.Cause
 	c.since, c.refused = v.Since.UnixNano(), v.Refused
 	switch v.State {
@@ -217,11 +217,11 @@ func (b *Book) Restore(now time.Time, v bezoar.Verdict, rule *Rule) {
 		c.state = suspected
 	}
 	for _, ev := range v.Evidence {
-		c.addCount(count{at: b.secondOf(ev.At.UnixNano()), share: float32(ev.Share), lane: ev.Lane && ev.Share > 0, self: ev.Worker == Self})
-		b.addEvidence(i, &ev)
+		c.addCount(count{at: state.secondOf(ev.At.UnixNano()), share: float32(ev.Share), lane: ev.Lane && ev.Share > 0, self: ev.Worker == Self})
+		state.addEvidence(i, &ev)
 	}
-	c.lighten(v.Score)
-	d := b.detailOf(i)
+	c.scaleTo(v.Score)
+	d := state.detailOf(i)
 	d.reason, d.sample, d.route = v.Reason, v.Sample, v.Route
 }
 
@@ -243,43 +243,43 @@ type InFlight struct {
 // SelfCrash accounts for Bezoar's own death: what was in flight shares the
 // blame, and work without any success that was there at N deaths is
 // quarantined. The lane cannot protect Bezoar, so nothing milder would.
-func (b *Book) SelfCrash(now time.Time, flight []InFlight) {
+func (state *State) SelfCrash(now time.Time, flight []InFlight) {
 	at := now.UnixNano()
 	acc := make([]accused, 0, len(flight))
-	clear(b.merge)
+	clear(state.merge)
 	for _, f := range flight {
 		prior := 1 / (f.Successes + 2)
-		b.accuseOne(&acc, accused{ticket: none, work: f.Work, prior: prior, weight: prior})
+		state.accuseOne(&acc, accused{ticket: none, work: f.Work, prior: prior, weight: prior})
 	}
 	share(acc, 0)
 	for i := range acc {
-		b.blameSelf(at, &acc[i], bezoar.Evidence{
+		state.blameSelf(at, &acc[i], bezoar.Evidence{
 			Worker: Self, At: now, Class: bezoar.Crash, ExitCode: -1,
 			Detail: "Bezoar itself died with this in flight", InFlight: len(flight), Share: acc[i].share,
 		})
 	}
 }
 
-func (b *Book) blameSelf(now int64, a *accused, ev bezoar.Evidence) {
-	i := b.caseFor(now, &a.work)
-	if i == none || b.cases[i].state == quarantined {
+func (state *State) blameSelf(now int64, a *accused, ev bezoar.Evidence) {
+	i := state.caseFor(now, &a.work)
+	if i == none || state.cases[i].state == quarantined {
 		return
 	}
-	c := &b.cases[i]
-	c.addCount(count{at: b.secondOf(now), share: float32(a.share), self: true})
-	b.addEvidence(i, &ev)
+	c := &state.cases[i]
+	c.addCount(count{at: state.secondOf(now), share: float32(a.share), self: true})
+	state.addEvidence(i, &ev)
 	deaths := 0
 	for _, n := range c.counts[:c.crashes] {
 		if n.self {
 			deaths++
 		}
 	}
-	if deaths >= b.rule(&a.work).After && 1/a.prior-2 < provenEnough {
-		b.convict(now, i, bezoar.Crash, fmt.Sprintf("was in flight at %s of Bezoar itself and has never succeeded", plural(deaths, "death")), &ev)
+	if deaths >= state.rule(&a.work).After && 1/a.prior-2 < provenEnough {
+		state.convict(now, i, bezoar.Crash, fmt.Sprintf("was in flight at %s of Bezoar itself and has never succeeded", plural(deaths, "death")), &ev)
 		return
 	}
 	if c.state == unheld {
 		c.state, c.since, c.cause = suspected, now, bezoar.Crash
 	}
-	b.emitCase(Suspect, now, i, &ev)
+	state.emitCase(Suspect, now, i, &ev)
 }

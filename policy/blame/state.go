@@ -1,0 +1,395 @@
+package blame
+
+import (
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// Work is one piece of work as the state sees it.
+type Work struct {
+	Fingerprint bezoar.Fingerprint
+	Shape       bezoar.Fingerprint // zero: no shape is watched
+	Client      bezoar.Fingerprint // zero: no client is watched
+	Rule        *Rule              // nil means Config.Rule; complete, and never changed
+	Exempt      bool               // takes its share of a crash, but nothing is held against it
+}
+
+// Action is where admitted work goes.
+type Action uint8
+
+// The actions.
+const (
+	ToFleet   Action = iota // any worker
+	ToCanary                // any worker, one set apart for unseen shapes first
+	ToLane                  // alone in the lane
+	Duplicate               // an unproven copy is in flight: wait for it, ask again
+	Refuse                  // quarantined
+)
+
+// Cause says which rule made a [Decision].
+type Cause uint8
+
+// The causes.
+const (
+	ByDefault Cause = iota
+	BySuspicion
+	ByProbe
+	ByCondition
+	ByShape
+	ByClient
+	ByVerdict
+	ByShapeVerdict
+)
+
+// Decision answers [State.Admit].
+type Decision struct {
+	Action Action
+	Cause  Cause
+	// Score orders the lane: highest first.
+	Score float64
+	// Overflow allows the fleet when the lane is full: its shape mostly succeeds.
+	Overflow bool
+	// Proven says that the work has succeeded often enough to share a batch.
+	Proven bool
+	// Until is when a Refuse ends at the earliest.
+	Until time.Time
+}
+
+// Ticket is the hold that one piece of work has on the state.
+type Ticket uint32
+
+// Result says how one attempt ended without the end of its epoch.
+type Result uint8
+
+// The results.
+const (
+	Survived  Result = iota // the worker answered, whatever it answered
+	Unsent                  // not a byte left: as if it had not been
+	Faulted                 // the connection broke, the worker lives
+	TimedOut                // no answer by the deadline, the worker lives
+	Abandoned               // the caller hung up
+)
+
+// Finding is what a crash left on a ticket.
+type Finding struct {
+	Share     float64
+	Score     float64 // of the fingerprint, after the crash
+	Convicted bool
+	Gated     bool // convictions are suspended
+	Planned   bool // the epoch's end blames nobody
+}
+
+const none = ^uint32(0)
+
+type ticket struct {
+	work      Work
+	epoch     uint32 // index of the epoch it is in flight on, or none
+	prev      uint32 // neighbours in the epoch's list
+	next      uint32
+	caseIndex uint32 // the case it holds the claim of, or none
+	group     uint32 // the group it probes, or none
+	started   int64
+	overdue   int64 // when its attempt counts as overdue; 0 never
+	begunAt   int64 // when its answer began; 0 not yet
+	prior     float32
+	leader    bool   // unproven copies wait for it
+	wave      uint8  // how often the lead was passed on while answers streamed
+	room      uint16 // copies that may still join its wave
+	canary    bool
+	probe     bool // it tries work that stands convicted
+	lane      bool
+	live      bool // between Admit and Close
+	finding   Finding
+	found     bool
+}
+
+// State is everything known about the work of one fleet. Create it with [New].
+type State struct {
+	cfg   Config
+	start int64
+
+	tickets     []ticket
+	freeTickets []uint32
+
+	epochs     []epoch
+	freeEpochs []uint32
+	byEpoch    map[uint64]uint32
+
+	cases       []workCase
+	freeCases   []uint32
+	details     []detail
+	freeDetails []uint32
+	nextDetail  uint32
+	byFP        map[bezoar.Fingerprint]uint32
+	leaders     map[bezoar.Fingerprint]uint32
+
+	proven *proven
+	groups groups
+	seen   bloom
+	gate   gate
+
+	fleet     int // workers, for the gate
+	canaries  int
+	successes uint64
+	attempts  uint64
+	crashes   uint64
+
+	events []Event
+	merge  map[accusedKey]int // scratch of accuse
+}
+
+// New returns an empty state that begins at now. It panics if cfg does not
+// validate: check first.
+func New(cfg Config, now time.Time) *State {
+	if err := cfg.Validate(); err != nil {
+		panic("blame.New: " + err.Error())
+	}
+	cfg = cfg.WithDefaults()
+	state := &State{
+		cfg:     cfg,
+		start:   now.UnixNano(),
+		byEpoch: map[uint64]uint32{},
+		byFP:    map[bezoar.Fingerprint]uint32{},
+		leaders: map[bezoar.Fingerprint]uint32{},
+		merge:   map[accusedKey]int{},
+		proven:  newProven(cfg.MaxProven),
+	}
+	state.groups.init(cfg.MaxGroups)
+	state.seen.init(now.UnixNano())
+	state.gate.init()
+	return state
+}
+
+// SetFleet tells the state how many workers there are, for the fleet gate.
+func (state *State) SetFleet(workers int) { state.fleet = workers }
+
+func (state *State) second(now int64) uint32 {
+	return uint32(max(0, now-state.start) / int64(time.Second))
+}
+
+func (state *State) rule(w *Work) *Rule {
+	if w.Rule != nil {
+		return w.Rule
+	}
+	return &state.cfg.Rule
+}
+
+// Admit decides where w goes and opens a ticket for it. For Duplicate and Refuse no
+// ticket is opened; for everything else the caller owes [State.Close].
+func (state *State) Admit(now time.Time, w Work) (Ticket, Decision) {
+	t := now.UnixNano()
+	d, caseIndex, group := state.judge(t, &w)
+	if d.Action == Duplicate || d.Action == Refuse {
+		return Ticket(none), d
+	}
+	i := state.takeTicket()
+	tk := &state.tickets[i]
+	*tk = ticket{work: w, epoch: none, caseIndex: caseIndex, group: group, live: true}
+	if caseIndex != none {
+		state.cases[caseIndex].claim = i
+		if d.Cause == ByProbe {
+			tk.probe = true
+			state.emitCase(Probed, t, caseIndex, nil)
+		}
+	}
+	if group != none {
+		state.groups.all[group].claim = i
+		state.emitGroup(Probed, t, &state.groups.all[group])
+	}
+	if caseIndex == none && !d.Proven {
+		state.setLeader(i)
+		if d.Action == ToFleet && state.canaries < state.cfg.CanaryMax && state.unseen(t, &w) {
+			state.canaries++
+			tk.canary = true
+			d.Action = ToCanary
+		}
+	}
+	// What kills in company never shares a batch.
+	d.Proven = d.Cause != ByCondition && state.proven.successes(w.Fingerprint, state.second(t)) >= provenWell
+	return Ticket(i), d
+}
+
+// Redrive opens a ticket for work that an operator sends through the lane
+// whatever is held against it. It reports false while a copy is in the lane.
+func (state *State) Redrive(w Work) (Ticket, bool) {
+	caseIndex := none
+	if i, ok := state.byFP[w.Fingerprint]; ok && state.cases[i].state != unheld {
+		if state.cases[i].claim != none {
+			return Ticket(none), false
+		}
+		caseIndex = i
+	}
+	i := state.takeTicket()
+	state.tickets[i] = ticket{work: w, epoch: none, caseIndex: caseIndex, group: none, probe: true, live: true}
+	if caseIndex != none {
+		state.cases[caseIndex].claim = i
+	} else if _, ok := state.leaders[w.Fingerprint]; !ok {
+		state.setLeader(i)
+	}
+	return Ticket(i), true
+}
+
+// Open opens a ticket without a decision: for work whose route has the
+// quarantine off.
+func (state *State) Open(w Work) Ticket {
+	i := state.takeTicket()
+	state.tickets[i] = ticket{work: w, epoch: none, caseIndex: none, group: none, live: true}
+	return Ticket(i)
+}
+
+// judge returns the decision for w, and the case and group that a ticket must
+// claim.
+func (state *State) judge(now int64, w *Work) (d Decision, caseIndex, group uint32) {
+	caseIndex, group = none, none
+	if len(state.byFP) > 0 {
+		if i, ok := state.byFP[w.Fingerprint]; ok {
+			if d, decided := state.judgeCase(now, i); decided {
+				if d.Action == ToLane {
+					caseIndex = i
+				}
+				return d, caseIndex, group
+			}
+		}
+	}
+	s := state.proven.successes(w.Fingerprint, state.second(now))
+	d.Proven = s >= provenEnough
+	if d, g, decided := state.judgeGroups(now, w, s); decided {
+		if d.Action == ToLane {
+			if state.mustWait(now, w.Fingerprint) {
+				return Decision{Action: Duplicate}, caseIndex, group
+			}
+			group = g
+		}
+		return d, caseIndex, group
+	}
+	if s < provenEnough && state.mustWait(now, w.Fingerprint) {
+		d.Action = Duplicate
+	}
+	return d, caseIndex, group
+}
+
+// provenEnough is the decayed successes from which copies stop waiting for one
+// another.
+const provenEnough = 0.5
+
+// provenWell is the decayed successes from which work counts as proven against
+// evidence: it needs one more crash in the lane, and shares a batch there.
+const provenWell = 2.5
+
+// provenPopular is the decayed successes from which it needs yet another crash
+// there.
+const provenPopular = 32
+
+func (state *State) takeTicket() uint32 {
+	if n := len(state.freeTickets); n > 0 {
+		i := state.freeTickets[n-1]
+		state.freeTickets = state.freeTickets[:n-1]
+		return i
+	}
+	state.tickets = append(state.tickets, ticket{})
+	return uint32(len(state.tickets) - 1)
+}
+
+// Begin records an attempt of t on epoch, before its first byte leaves. overdue
+// is by when its answer must begin, zero for never. It reports false when the
+// epoch has ended: nothing may be sent then.
+func (state *State) Begin(now time.Time, t Ticket, epoch uint64, overdue time.Time, lane bool) bool {
+	e, ok := state.byEpoch[epoch]
+	if !ok {
+		return false
+	}
+	tk := &state.tickets[t]
+	tk.started, tk.begunAt, tk.overdue = now.UnixNano(), 0, 0
+	if !overdue.IsZero() {
+		tk.overdue = overdue.UnixNano()
+	}
+	tk.lane, tk.found, tk.finding = lane, false, Finding{}
+	tk.prior = float32(1 / (state.proven.successes(tk.work.Fingerprint, state.second(tk.started)) + 2))
+	state.link(uint32(t), e)
+	state.attempts++
+	return true
+}
+
+// Successes returns the decayed successes that t's work had when its attempt
+// began.
+func (state *State) Successes(t Ticket) float64 { return 1/float64(state.tickets[t].prior) - 2 }
+
+// Begun notes that the answer to t's attempt has begun.
+func (state *State) Begun(now time.Time, t Ticket) { state.tickets[t].begunAt = now.UnixNano() }
+
+// End ends t's attempt. If a crash has been found on it meanwhile, that stands
+// and End does nothing.
+func (state *State) End(now time.Time, t Ticket, r Result) {
+	tk := &state.tickets[t]
+	if tk.found || tk.epoch == none {
+		return
+	}
+	e := &state.epochs[tk.epoch]
+	state.unlink(uint32(t))
+	at := now.UnixNano()
+	switch r {
+	case Survived:
+		state.survived(at, tk, e)
+	case Unsent:
+		state.attempts--
+	case Faulted, TimedOut:
+		state.strike(at, tk, e, r)
+	case Abandoned:
+		e.addAbandoned(abandonedAttempt{work: tk.work, started: tk.started, left: at, prior: tk.prior, overdue: tk.overdue, begun: tk.begunAt != 0, lane: tk.lane})
+	}
+}
+
+func (state *State) survived(now int64, tk *ticket, e *epoch) {
+	state.successes++
+	state.gate.success(now)
+	e.answered = max(e.answered, tk.started)
+	state.proven.add(tk.work.Fingerprint, state.second(now))
+	state.groups.success(state, now, tk)
+	if len(state.byFP) > 0 {
+		if i, ok := state.byFP[tk.work.Fingerprint]; ok {
+			state.cleared(now, i, tk.lane)
+		}
+	}
+}
+
+// Finding returns what a crash left on t, once.
+func (state *State) Finding(t Ticket) (Finding, bool) {
+	tk := &state.tickets[t]
+	f, ok := tk.finding, tk.found
+	tk.found, tk.finding = false, Finding{}
+	return f, ok
+}
+
+// Close gives the ticket back. Copies that waited for it may ask again: the
+// caller wakes them when wake is true.
+func (state *State) Close(t Ticket) (wake bool) {
+	tk := &state.tickets[t]
+	if !tk.live {
+		return false
+	}
+	if tk.epoch != none {
+		state.unlink(uint32(t))
+	}
+	if tk.leader {
+		delete(state.leaders, tk.work.Fingerprint)
+		wake = true
+	}
+	if tk.canary {
+		state.canaries--
+	}
+	if tk.caseIndex != none {
+		if c := &state.cases[tk.caseIndex]; c.claim == uint32(t) {
+			c.claim = none
+			wake = true
+		}
+	}
+	if tk.group != none {
+		if g := &state.groups.all[tk.group]; g.claim == uint32(t) {
+			g.claim = none
+		}
+	}
+	*tk = ticket{epoch: none, caseIndex: none, group: none}
+	state.freeTickets = append(state.freeTickets, uint32(t))
+	return wake
+}
