@@ -67,7 +67,7 @@ func (l *Ledger) adopt(ctx context.Context, v bezoar.Verdict) {
 	}
 	now := time.Now()
 	l.mu.Lock()
-	superseded, ok := l.book.Adopt(now, v, l.rule(v.Route))
+	superseded, ok := l.state.Adopt(now, v, l.rule(v.Route))
 	l.settle()
 	l.mu.Unlock()
 	if !ok {
@@ -89,7 +89,7 @@ func (l *Ledger) withdraw(id string) {
 		return
 	}
 	l.mu.Lock()
-	v, ok := l.book.Withdraw(id)
+	v, ok := l.state.Withdraw(id)
 	l.mu.Unlock()
 	delete(l.stored, id)
 	delete(l.foreign, id)

@@ -72,10 +72,10 @@ func (c Config) Validate() error {
 type Ledger struct {
 	cfg Config
 
-	mu    sync.Mutex // guards book, twins and todo
-	book  *blame.State
-	twins map[bezoar.Fingerprint]chan struct{}
-	todo  []Event
+	mu         sync.Mutex // guards state, duplicates and todo
+	state      *blame.State
+	duplicates map[bezoar.Fingerprint]chan struct{}
+	todo       []Event
 
 	storing *trouble.Trouble // of what Run writes
 
@@ -100,7 +100,7 @@ func New(cfg Config) (*Ledger, error) {
 	if cfg.Blame.Rand == nil {
 		cfg.Blame.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}
-	l := &Ledger{cfg: cfg, book: blame.New(cfg.Blame, time.Now()), twins: map[bezoar.Fingerprint]chan struct{}{}, stored: map[string]int64{}, foreign: map[string]bool{}}
+	l := &Ledger{cfg: cfg, state: blame.New(cfg.Blame, time.Now()), duplicates: map[bezoar.Fingerprint]chan struct{}{}, stored: map[string]int64{}, foreign: map[string]bool{}}
 	l.letters.init()
 	l.storing = trouble.New(trouble.Config{Log: cfg.Log.With("fleet", cfg.Fleet), What: "storing verdicts and letters"})
 	return l, nil
@@ -118,7 +118,7 @@ func (l *Ledger) Load(ctx context.Context, flight []Record) error {
 		l.persisting.Lock()
 		l.mu.Lock()
 		for _, v := range vs {
-			l.book.Restore(now, v, l.rule(v.Route))
+			l.state.Restore(now, v, l.rule(v.Route))
 			l.stored[v.ID] = v.Refused
 		}
 		l.mu.Unlock()
@@ -130,7 +130,7 @@ func (l *Ledger) Load(ctx context.Context, flight []Record) error {
 			fs[i] = blame.InFlight{Work: blame.Work{Fingerprint: r.Fingerprint, Shape: r.Shape}, Successes: r.Successes}
 		}
 		l.mu.Lock()
-		l.book.SelfCrash(now, fs)
+		l.state.SelfCrash(now, fs)
 		l.settle()
 		l.mu.Unlock()
 		l.persist(ctx)
@@ -149,20 +149,20 @@ func (l *Ledger) rule(route string) *blame.Rule {
 func (l *Ledger) SetFleet(workers int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.book.SetFleet(workers)
+	l.state.SetFleet(workers)
 }
 
 // Admit decides where w goes. For ToFleet, ToCanary and ToLane the caller owes
-// Close. For Twin, wait returns when asking again makes sense.
+// Close. For Duplicate, wait returns when asking again makes sense.
 func (l *Ledger) Admit(w blame.Work) (t blame.Ticket, d blame.Decision, wait <-chan struct{}) {
 	now := time.Now()
 	l.mu.Lock()
-	t, d = l.book.Admit(now, w)
+	t, d = l.state.Admit(now, w)
 	if d.Action == blame.Duplicate {
-		c, ok := l.twins[w.Fingerprint]
+		c, ok := l.duplicates[w.Fingerprint]
 		if !ok {
 			c = make(chan struct{})
-			l.twins[w.Fingerprint] = c
+			l.duplicates[w.Fingerprint] = c
 		}
 		wait = c
 	}
@@ -179,7 +179,7 @@ func (l *Ledger) Admit(w blame.Work) (t blame.Ticket, d blame.Decision, wait <-c
 func (l *Ledger) Redrive(w blame.Work) (blame.Ticket, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.book.Redrive(w)
+	return l.state.Redrive(w)
 }
 
 // Open opens a ticket without a decision: for work whose route has the
@@ -187,7 +187,7 @@ func (l *Ledger) Redrive(w blame.Work) (blame.Ticket, bool) {
 func (l *Ledger) Open(w blame.Work) blame.Ticket {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.book.Open(w)
+	return l.state.Open(w)
 }
 
 // Begin writes down an attempt before its first byte leaves; false when the
@@ -195,10 +195,10 @@ func (l *Ledger) Open(w blame.Work) blame.Ticket {
 func (l *Ledger) Begin(t blame.Ticket, w *blame.Work, epoch uint64, overdue time.Time, lane bool) bool {
 	now := time.Now()
 	l.mu.Lock()
-	ok := l.book.Begin(now, t, epoch, overdue, lane)
+	ok := l.state.Begin(now, t, epoch, overdue, lane)
 	var s float64
 	if ok && l.cfg.Journal != nil {
-		s = l.book.Successes(t)
+		s = l.state.Successes(t)
 	}
 	l.mu.Unlock()
 	if ok && l.cfg.Journal != nil {
@@ -211,7 +211,7 @@ func (l *Ledger) Begin(t blame.Ticket, w *blame.Work, epoch uint64, overdue time
 func (l *Ledger) Begun(t blame.Ticket) {
 	now := time.Now()
 	l.mu.Lock()
-	l.book.Begun(now, t)
+	l.state.Begun(now, t)
 	l.mu.Unlock()
 }
 
@@ -222,7 +222,7 @@ func (l *Ledger) End(t blame.Ticket, r blame.Result) {
 	}
 	now := time.Now()
 	l.mu.Lock()
-	l.book.End(now, t, r)
+	l.state.End(now, t, r)
 	quiet := l.quiet()
 	l.mu.Unlock()
 	if !quiet {
@@ -236,21 +236,21 @@ func (l *Ledger) End(t blame.Ticket, r blame.Result) {
 func (l *Ledger) Overtaken(t blame.Ticket) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.book.Overtaken(t)
+	return l.state.Overtaken(t)
 }
 
 // Finding takes what a crash left on t.
 func (l *Ledger) Finding(t blame.Ticket) (blame.Finding, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.book.Finding(t)
+	return l.state.Finding(t)
 }
 
 // Close gives t back and wakes the copies that waited for it.
 func (l *Ledger) Close(t blame.Ticket, fp bezoar.Fingerprint) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.book.Close(t) {
+	if l.state.Close(t) {
 		l.wake(fp)
 	}
 }
@@ -262,8 +262,8 @@ func (l *Ledger) Finish(t blame.Ticket, fp bezoar.Fingerprint, r blame.Result) {
 	}
 	now := time.Now()
 	l.mu.Lock()
-	l.book.End(now, t, r)
-	if l.book.Close(t) {
+	l.state.End(now, t, r)
+	if l.state.Close(t) {
 		l.wake(fp)
 	}
 	quiet := l.quiet()
@@ -275,11 +275,11 @@ func (l *Ledger) Finish(t blame.Ticket, fp bezoar.Fingerprint, r blame.Result) {
 
 // wake must be called with mu held.
 func (l *Ledger) wake(fp bezoar.Fingerprint) {
-	if len(l.twins) == 0 {
+	if len(l.duplicates) == 0 {
 		return
 	}
-	if c, ok := l.twins[fp]; ok {
-		delete(l.twins, fp)
+	if c, ok := l.duplicates[fp]; ok {
+		delete(l.duplicates, fp)
 		close(c)
 	}
 }
@@ -288,7 +288,7 @@ func (l *Ledger) wake(fp bezoar.Fingerprint) {
 func (l *Ledger) Opened(epoch uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.book.OpenEpoch(epoch)
+	l.state.OpenEpoch(epoch)
 }
 
 // Ended ends an epoch: the blame is shared out and stored when it returns.
@@ -298,7 +298,7 @@ func (l *Ledger) Ended(epoch uint64, planned bool, ev bezoar.Evidence) {
 		now = time.Now()
 	}
 	l.mu.Lock()
-	l.book.Crash(now, epoch, planned, ev)
+	l.state.Crash(now, epoch, planned, ev)
 	l.settle()
 	l.mu.Unlock()
 	l.persist(context.Background())
@@ -308,7 +308,7 @@ func (l *Ledger) Ended(epoch uint64, planned bool, ev bezoar.Evidence) {
 func (l *Ledger) Suspend(d time.Duration) {
 	now := time.Now()
 	l.mu.Lock()
-	l.book.Suspend(now, now.Add(d))
+	l.state.Suspend(now, now.Add(d))
 	l.settle()
 	l.mu.Unlock()
 	l.persist(context.Background())
@@ -319,12 +319,12 @@ func (l *Ledger) Suspend(d time.Duration) {
 func (l *Ledger) GateClosed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.book.GateClosed(time.Now())
+	return l.state.GateClosed(time.Now())
 }
 
 // NewBuild lets every convict be tried soon: the workers run other code now.
 func (l *Ledger) NewBuild() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.book.NewBuild(time.Now())
+	l.state.NewBuild(time.Now())
 }

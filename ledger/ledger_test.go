@@ -75,14 +75,14 @@ func (s *store) PutLetter(ctx context.Context, l bezoar.Letter) (bezoar.Letter, 
 	return s.Store.PutLetter(ctx, l)
 }
 
-// book is a ledger that runs, with lives to spend.
-type book struct {
+// rig is a ledger that runs, with lives to spend.
+type rig struct {
 	*ledger.Ledger
 	t     *testing.T
 	lives uint64
 }
 
-func open(t *testing.T, st ledger.Store, observe func(ledger.Event)) *book {
+func open(t *testing.T, st ledger.Store, observe func(ledger.Event)) *rig {
 	t.Helper()
 	l, err := ledger.New(ledger.Config{Fleet: "test", Store: st, Observe: observe})
 	if err != nil {
@@ -91,7 +91,7 @@ func open(t *testing.T, st ledger.Store, observe func(ledger.Event)) *book {
 	return opened(t, l)
 }
 
-func opened(t *testing.T, l *ledger.Ledger) *book {
+func opened(t *testing.T, l *ledger.Ledger) *rig {
 	t.Helper()
 	if err := l.Load(t.Context(), nil); err != nil {
 		t.Fatal(err)
@@ -101,11 +101,11 @@ func opened(t *testing.T, l *ledger.Ledger) *book {
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = l.Run(ctx) })
 	t.Cleanup(func() { cancel(); wg.Wait() })
-	return &book{Ledger: l, t: t}
+	return &rig{Ledger: l, t: t}
 }
 
 // kill lets w kill a worker, and returns whether it stands convicted.
-func (b *book) kill(w blame.Work) bool {
+func (b *rig) kill(w blame.Work) bool {
 	b.t.Helper()
 	t, d, _ := b.Admit(w)
 	if d.Action == blame.Refuse || d.Action == blame.Duplicate {
@@ -124,7 +124,7 @@ func (b *book) kill(w blame.Work) bool {
 	return f.Convicted
 }
 
-func (b *book) refused(w blame.Work) bool {
+func (b *rig) refused(w blame.Work) bool {
 	b.t.Helper()
 	t, d, _ := b.Admit(w)
 	switch d.Action {
@@ -263,7 +263,7 @@ func TestWorkInFlightAtTwoDeathsOfBezoarIsConvicted(t *testing.T) {
 	})
 }
 
-func TestTwinsAreWoken(t *testing.T) {
+func TestDuplicatesAreWoken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, nil, nil)
 		first, _, _ := b.Admit(work(1))

@@ -115,8 +115,8 @@ type Keeper interface {
 func (l *Ledger) Conclude(ctx context.Context, w blame.Work, route string, k Keeper, convicted bool) (bezoar.Verdict, bool) {
 	sample := k.Sample()
 	l.mu.Lock()
-	l.book.Describe(w.Fingerprint, sample, route)
-	v, ok := l.book.Lookup(&w)
+	l.state.Describe(w.Fingerprint, sample, route)
+	v, ok := l.state.Lookup(&w)
 	l.mu.Unlock()
 	v.Fleet = l.cfg.Fleet
 	if ok && convicted && l.cfg.Store != nil {
@@ -131,7 +131,7 @@ func (l *Ledger) setAside(ctx context.Context, w blame.Work, route string, k Kee
 	l.letters.admit(w.Fingerprint, time.Now())
 	l.persisting.Lock()
 	l.mu.Lock()
-	now, ok := l.book.Lookup(&w)
+	now, ok := l.state.Lookup(&w)
 	l.mu.Unlock()
 	if ok && now.ID == v.ID { // not released meanwhile
 		now.Fleet = l.cfg.Fleet
@@ -151,7 +151,7 @@ func (l *Ledger) setAside(ctx context.Context, w blame.Work, route string, k Kee
 // letter if none is known, in the background.
 func (l *Ledger) Refused(w blame.Work, route string, k Keeper) (bezoar.Verdict, bool) {
 	l.mu.Lock()
-	v, ok := l.book.Lookup(&w)
+	v, ok := l.state.Lookup(&w)
 	l.mu.Unlock()
 	v.Fleet = l.cfg.Fleet
 	if !ok || l.cfg.Store == nil || l.letters.count(w.Fingerprint) {
@@ -226,7 +226,7 @@ func (l *Ledger) addCopies(ctx context.Context, fp bezoar.Fingerprint, n int64) 
 	}
 	m := old[0]
 	l.mu.Lock()
-	v, ok := l.book.Lookup(&blame.Work{Fingerprint: fp})
+	v, ok := l.state.Lookup(&blame.Work{Fingerprint: fp})
 	l.mu.Unlock()
 	if ok { // otherwise released meanwhile, or refused for its shape: the letter stands as it is
 		m.Verdict, m.Class, m.Reason, m.Evidence = v.ID, v.Cause, v.Reason, v.Evidence

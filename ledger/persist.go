@@ -18,12 +18,12 @@ const storeTimeout = 2 * time.Second
 // refused copies.
 const refreshBeats = 30
 
-// settle moves the book's decisions to what is to be persisted. mu is held.
+// settle moves the state's decisions to what is to be persisted. mu is held.
 func (l *Ledger) settle() {
-	if !l.book.Pending() {
+	if !l.state.Pending() {
 		return
 	}
-	for _, e := range l.book.Drain(nil) {
+	for _, e := range l.state.Drain(nil) {
 		e.Verdict.Fleet = l.cfg.Fleet
 		l.todo = append(l.todo, Event{Fleet: l.cfg.Fleet, Event: e})
 	}
@@ -174,7 +174,7 @@ func (l *Ledger) Run(ctx context.Context) error {
 		case <-tick.C:
 		}
 		l.mu.Lock()
-		l.book.Tick(time.Now())
+		l.state.Tick(time.Now())
 		l.settle()
 		l.mu.Unlock()
 		l.persist(ctx)
@@ -278,7 +278,7 @@ func (l *Ledger) refreshOne(ctx context.Context, v bezoar.Verdict) bool {
 		w = blame.Work{Client: v.Fingerprint}
 	}
 	l.mu.Lock()
-	now, held := l.book.Lookup(&w)
+	now, held := l.state.Lookup(&w)
 	l.mu.Unlock()
 	// What is kept of the evidence in memory is bounded: do not overwrite what
 	// the store has with less.

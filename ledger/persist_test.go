@@ -26,7 +26,7 @@ func ids(vs []bezoar.Verdict) (ids []string) {
 }
 
 // well shows that the fleet answers: what dies in between is the work's doing.
-func (b *book) well() {
+func (b *rig) well() {
 	b.lives++
 	b.Opened(b.lives)
 	for n := range byte(30) {
@@ -38,7 +38,7 @@ func (b *book) well() {
 }
 
 // convict has w convicted.
-func (b *book) convict(w blame.Work) {
+func (b *rig) convict(w blame.Work) {
 	b.t.Helper()
 	b.well()
 	b.kill(w)

@@ -31,7 +31,7 @@
 //	law 6   A mass crash or a bad build leaves no innocent convicted (as for
 //	        law 4), and a mass crash closes the gate of a fleet of six workers
 //	        or more that has been serving.
-//	law 10  Everything the book holds stays within its bounds, and tickets,
+//	law 10  Everything the state holds stays within its bounds, and tickets,
 //	        leaders and epochs are no more than what is in flight; when all
 //	        have left, no ticket, leader or canary remains.
 //

@@ -111,7 +111,7 @@ func (w *world) laneRun() {
 	var stale []int32
 	for _, slot := range slots {
 		r := &w.requests[slot]
-		if w.book.Overtaken(r.ticket) {
+		if w.state.Overtaken(r.ticket) {
 			stale = append(stale, slot)
 			continue
 		}

@@ -78,7 +78,7 @@ func (l *laws) crashed(w *world, i int32, planned bool, cause int32) {
 	excused := false
 	for s := k.head; s != none; s = w.requests[s].next {
 		r := &w.requests[s]
-		r.finding, r.found = w.book.Finding(r.ticket)
+		r.finding, r.found = w.state.Finding(r.ticket)
 		if !r.found || r.finding.Planned != planned {
 			l.breakLaw(w, 2, "the end of epoch %d (planned %v) left %+v on a request in flight", k.epoch, planned, r.finding)
 			return
@@ -106,7 +106,7 @@ func (l *laws) crashed(w *world, i int32, planned bool, cause int32) {
 		sum += share
 	}
 	// What is missing was laid on abandoned attempts.
-	if sum > 1+1e-9 || sum < 1-1e-9 && len(l.shared) > 0 && !planned && !l.haunted(w) {
+	if sum > 1+1e-9 || sum < 1-1e-9 && len(l.shared) > 0 && !planned && !l.abandonedHoldBlame(w) {
 		l.breakLaw(w, 2, "the shares of one crash sum to %.12f", sum)
 	}
 	if cause != none && !planned {
@@ -114,8 +114,8 @@ func (l *laws) crashed(w *world, i int32, planned bool, cause int32) {
 	}
 }
 
-// haunted reports whether abandoned attempts may hold blame.
-func (l *laws) haunted(w *world) bool { return w.Noise&Aborts != 0 || w.Pills&Deserted != 0 }
+// abandonedHoldBlame reports whether abandoned attempts may hold blame.
+func (l *laws) abandonedHoldBlame(w *world) bool { return w.Noise&Aborts != 0 || w.Pills&Deserted != 0 }
 
 // charge counts one worker against a pill. What it costs while convictions are
 // suspended, or so shortly before that they are taken back, does not count.
@@ -124,7 +124,7 @@ func (l *laws) charge(w *world, cause int32, excused bool) {
 	p.deaths++
 	w.stats.PillDeaths++
 	w.stats.MostDeaths = max(w.stats.MostDeaths, p.deaths)
-	switch closed := w.book.GateClosed(w.at()); {
+	switch closed := w.state.GateClosed(w.at()); {
 	case excused || closed:
 		p.excused++
 	default:
@@ -143,7 +143,7 @@ func (l *laws) charge(w *world, cause int32, excused bool) {
 
 // watchGate excuses what pills have cost shortly before the gate closed.
 func (l *laws) watchGate(w *world) {
-	closed := w.book.GateClosed(w.at())
+	closed := w.state.GateClosed(w.at())
 	if closed && !l.closed {
 		for i := len(l.recent) - 1; i >= 0 && l.recent[i].at >= w.now-int64(10*time.Second); i-- {
 			w.pills[l.recent[i].pill].excused++
@@ -156,7 +156,7 @@ func (l *laws) watchGate(w *world) {
 // admitted checks a decision about a request (law 4).
 func (l *laws) admitted(w *world, r *request, d *blame.Decision) {
 	if w.trace != nil && (r.pill != none || d.Action != blame.ToFleet) {
-		w.tell("  %s pill %d: action %d cause %d score %.3f", r.work.Fingerprint.Short(), r.pill, d.Action, d.Cause, d.Score)
+		w.tracef("  %s pill %d: action %d cause %d score %.3f", r.work.Fingerprint.Short(), r.pill, d.Action, d.Cause, d.Score)
 	}
 	if d.Action != blame.Refuse || d.Cause == blame.ByShapeVerdict || !l.innocent(w, r.work.Fingerprint) {
 		return
@@ -170,10 +170,10 @@ func (l *laws) admitted(w *world, r *request, d *blame.Decision) {
 	}
 }
 
-// decision follows the book's own account.
+// decision follows the state's own account.
 func (l *laws) decision(w *world, e *blame.Event) {
 	if w.trace != nil && e.Kind != blame.EpochEnded {
-		w.tell("  %v %s %s score %.3f %s", e.Kind, e.Verdict.Scope, e.Verdict.Fingerprint.Short(), e.Verdict.Score, e.Verdict.Reason)
+		w.tracef("  %v %s %s score %.3f %s", e.Kind, e.Verdict.Scope, e.Verdict.Fingerprint.Short(), e.Verdict.Score, e.Verdict.Reason)
 	}
 	if e.Verdict.Scope != bezoar.ScopeWork {
 		return
@@ -220,15 +220,15 @@ func (w *world) check() {
 	w.laws.watchGate(w)
 	if l := &w.laws; l.massAt != 0 && w.now > l.massAt {
 		l.massAt = 0
-		if !w.book.GateClosed(w.at()) {
+		if !w.state.GateClosed(w.at()) {
 			l.breakLaw(w, 6, "all %d workers died, and the gate is open", w.Workers)
 		}
 	}
-	z := w.book.Sizes()
+	z := w.state.Sizes()
 	w.stats.MaxCases = max(w.stats.MaxCases, z.Cases)
 	if z.Cases > 1<<16 || z.Groups > 1<<12 || z.Details > 4096 || z.Ring > 1024 ||
 		z.Tickets > w.inside || z.Leaders > z.Tickets || z.Epochs > w.Workers || z.Events != 0 {
-		w.laws.breakLaw(w, 10, "the book holds %+v for %d requests", z, w.inside)
+		w.laws.breakLaw(w, 10, "the state holds %+v for %d requests", z, w.inside)
 	}
 }
 
@@ -238,8 +238,8 @@ func (w *world) finishLaws() {
 	if w.laws.broken != nil {
 		return
 	}
-	if z := w.book.Sizes(); z.Tickets != 0 || z.Leaders != 0 || z.Canaries != 0 {
-		w.laws.breakLaw(w, 10, "the book still holds %+v when everybody has left", z)
+	if z := w.state.Sizes(); z.Tickets != 0 || z.Leaders != 0 || z.Canaries != 0 {
+		w.laws.breakLaw(w, 10, "the state still holds %+v when everybody has left", z)
 	}
 	for fp, since := range w.laws.accused {
 		if w.now-since > int64(time.Second) {

@@ -75,8 +75,8 @@ func (w *world) rollBack() {
 
 func (w *world) announce() {
 	if w.set.suspends {
-		w.book.Suspend(w.at(), w.at().Add(10*time.Second))
+		w.state.Suspend(w.at(), w.at().Add(10*time.Second))
 		w.drain()
 	}
-	w.book.NewBuild(w.at())
+	w.state.NewBuild(w.at())
 }

@@ -85,7 +85,7 @@ func (w *world) planPills(k Pills, r *rand.Rand) {
 			p.slack = streaming(p.delay)
 		case Deserted:
 			p.delay = between(20*time.Millisecond, 200*time.Millisecond)
-			// In the lane its ghost leaves the next suspect a part of the blame,
+			// In the lane its abandoned attempt leaves the next suspect a part of the blame,
 			// two thirds at most.
 			p.slack = 2*max(2, w.set.after) + 1
 		case Unique:
@@ -118,8 +118,8 @@ func streaming(d time.Duration) int {
 	return n
 }
 
-// swallow lets copies of a pill arrive.
-func (w *world) swallow(id int32, copies int) {
+// arriveCopies lets copies of a pill arrive.
+func (w *world) arriveCopies(id int32, copies int) {
 	for range copies {
 		p := &w.pills[id]
 		service := time.Duration(w.traffic.rand.ExpFloat64()*float64(w.set.service)) + time.Microsecond

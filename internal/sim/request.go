@@ -9,14 +9,14 @@ import (
 
 // What dispatch waits for, and how often it tries.
 const (
-	patience   = 15 * time.Second
-	twinPoll   = 500 * time.Millisecond
-	attempts   = 3
-	maxFree    = 8
-	maxDied    = 2
-	overflowAt = 8
-	laneQueue  = 512
-	linger     = 100 * time.Millisecond
+	patience      = 15 * time.Second
+	duplicatePoll = 500 * time.Millisecond
+	attempts      = 3
+	maxFree       = 8
+	maxDied       = 2
+	overflowAt    = 8
+	laneQueue     = 512
+	linger        = 100 * time.Millisecond
 )
 
 // request is one piece of work on its way, as a dispatch call holds it.
@@ -60,7 +60,7 @@ type place uint8
 
 const (
 	nowhere place = iota
-	waitsTwin
+	waitsDuplicate
 	waitsWorker
 	waitsLane
 	flies
@@ -135,7 +135,7 @@ func (w *world) end(slot int32, e ending) {
 func (w *world) turn(slot int32) {
 	r := &w.requests[slot]
 	if r.isolate {
-		t, ok := w.book.Redrive(r.work)
+		t, ok := w.state.Redrive(r.work)
 		if !ok {
 			w.await(slot, false)
 			return
@@ -144,7 +144,7 @@ func (w *world) turn(slot int32) {
 		w.intoLane(slot)
 		return
 	}
-	t, d := w.book.Admit(w.at(), r.work)
+	t, d := w.state.Admit(w.at(), r.work)
 	w.laws.admitted(w, r, &d)
 	switch d.Action {
 	case blame.Refuse:
@@ -155,11 +155,11 @@ func (w *world) turn(slot int32) {
 		}
 		return
 	case blame.Duplicate:
-		if !w.faults.noTwins {
+		if !w.faults.noDuplicates {
 			w.await(slot, true)
 			return
 		}
-		t = w.book.Open(r.work)
+		t = w.state.Open(r.work)
 	}
 	r.ticket, r.score, r.proven = t, d.Score, d.Proven
 	r.probe, r.canary = d.Cause == blame.ByProbe, d.Action == blame.ToCanary
@@ -181,35 +181,35 @@ func (w *world) patient(slot int32) bool {
 	return w.now < r.until
 }
 
-// twinWait is one request's wait for a copy.
-type twinWait struct {
+// duplicateWait is one request's wait for a copy.
+type duplicateWait struct {
 	slot int32
 	wait uint32
 }
 
 // await waits for the copy that goes first.
-func (w *world) await(slot int32, twin bool) {
+func (w *world) await(slot int32, duplicate bool) {
 	r := &w.requests[slot]
 	if !w.patient(slot) {
 		w.end(slot, unavailable)
 		return
 	}
-	r.where = waitsTwin
+	r.where = waitsDuplicate
 	r.wait++
-	if twin {
-		w.twins[r.work.Fingerprint] = append(w.twins[r.work.Fingerprint], twinWait{slot, r.wait})
+	if duplicate {
+		w.duplicates[r.work.Fingerprint] = append(w.duplicates[r.work.Fingerprint], duplicateWait{slot, r.wait})
 	}
-	w.after(twinPoll, evPoll, slot, r.wait)
+	w.after(duplicatePoll, evPoll, slot, r.wait)
 }
 
 // closeTicket gives the ticket back and wakes who waits for it.
 func (w *world) closeTicket(slot int32) {
 	r := &w.requests[slot]
-	if w.faults.keepTickets || !w.book.Close(r.ticket) {
+	if w.faults.keepTickets || !w.state.Close(r.ticket) {
 		return
 	}
-	if list, ok := w.twins[r.work.Fingerprint]; ok {
-		delete(w.twins, r.work.Fingerprint)
+	if list, ok := w.duplicates[r.work.Fingerprint]; ok {
+		delete(w.duplicates, r.work.Fingerprint)
 		for _, t := range list {
 			w.after(0, evPoll, t.slot, t.wait)
 		}
@@ -231,7 +231,7 @@ func (w *world) overFleet(slot int32) {
 		w.waiting = append(w.waiting, slot)
 		return
 	}
-	if waited && w.book.Overtaken(r.ticket) {
+	if waited && w.state.Overtaken(r.ticket) {
 		r.where = nowhere
 		w.closeTicket(slot)
 		w.turn(slot)
@@ -241,7 +241,7 @@ func (w *world) overFleet(slot int32) {
 		r.avoid = i
 		if i = w.take(i, false); w.workers[i].gone {
 			r.where = waitsWorker
-			w.after(twinPoll/10, evRedial, slot, r.gen)
+			w.after(duplicatePoll/10, evRedial, slot, r.gen)
 			return
 		}
 	}
@@ -255,7 +255,7 @@ func (w *world) send(slot int32, inLane bool) {
 	k := &w.workers[r.worker]
 	r.where, r.inLane, r.begun, r.started = flies, inLane, false, w.now
 	deadline := time.Unix(0, w.now+int64(w.set.timeout))
-	if !w.book.Begin(w.at(), r.ticket, k.epoch, deadline, inLane) {
+	if !w.state.Begin(w.at(), r.ticket, k.epoch, deadline, inLane) {
 		w.laws.breakLaw(w, 1, "an attempt on worker %d was not recorded", r.worker)
 	}
 	r.attempts++
@@ -263,7 +263,7 @@ func (w *world) send(slot int32, inLane bool) {
 	if inLane {
 		w.stats.LaneRuns++
 	}
-	w.fate(slot)
+	w.planEnd(slot)
 }
 
 // judge decides what becomes of a request whose worker died or went silent, or
@@ -272,12 +272,12 @@ func (w *world) judge(slot int32, strike blame.Result) {
 	r := &w.requests[slot]
 	f, crashed := r.finding, r.found
 	if r.found = false; !crashed {
-		w.book.End(w.at(), r.ticket, strike)
+		w.state.End(w.at(), r.ticket, strike)
 		w.drain()
 	}
 	convicted := crashed && !f.Planned && f.Convicted
 	if !crashed {
-		v, held := w.book.Lookup(&r.work)
+		v, held := w.state.Lookup(&r.work)
 		convicted = held && isConvict(v.State)
 	}
 	if convicted && !r.begun {

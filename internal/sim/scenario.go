@@ -110,7 +110,7 @@ type settings struct {
 	eventLoop bool          // one hang stops the whole worker
 	popular   int           // distinct popular works
 	unique    float64       // part of the traffic that is one of a kind
-	suspends  bool          // rollouts are announced to the book
+	suspends  bool          // rollouts are announced to the state
 	unsafe    float64       // part of the traffic that may not be replayed
 }
 

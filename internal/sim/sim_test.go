@@ -89,7 +89,7 @@ func report(t *testing.T, err error) {
 	}
 	small := Shrink(b.Scenario, func(s Scenario) bool { return breaks(s, b.Law) })
 	var story strings.Builder
-	_, err = Tell(small, &story)
+	_, err = Trace(small, &story)
 	lines := strings.Split(story.String(), "\n")
 	t.Errorf("shrunk: %v\n%s", err, strings.Join(lines[max(0, len(lines)-40):], "\n"))
 }
@@ -109,7 +109,7 @@ func TestFaultsAreFound(t *testing.T) {
 	}{
 		{"planned ends are reported as crashes", 2, faults{reportPlanned: true}},
 		{"suspects run in the fleet", 3, faults{noLane: true}},
-		{"copies do not wait for one another", 3, faults{noTwins: true}},
+		{"copies do not wait for one another", 3, faults{noDuplicates: true}},
 		{"something else kills the lane's worker", 4, faults{killLane: true}},
 		{"all deaths are said to be one worker's", 6, faults{oneName: true}},
 		{"tickets are not given back", 10, faults{keepTickets: true}},
@@ -146,7 +146,7 @@ func TestFaultsAreFound(t *testing.T) {
 func TestRunsRepeat(t *testing.T) {
 	var stories [2]strings.Builder
 	for i := range stories {
-		if _, err := Tell(From(7, 20, 3_000), &stories[i]); err != nil {
+		if _, err := Trace(From(7, 20, 3_000), &stories[i]); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,7 +16,7 @@ const (
 	evAbort                      // its caller hangs up
 	evFault                      // its connection breaks
 	evOverdue                    // its deadline passes
-	evGhost                      // a: ghost that kills
+	evAbandoned                  // a: abandoned attempt that kills
 	evPatience                   // a: request, b: life; it has waited long enough
 	evPoll                       // a: request, b: wait; it asks again
 	evUp                         // a: worker
@@ -38,8 +38,8 @@ const (
 	evLinger    // b: turn
 )
 
-// ghost is what an abandoned attempt is still going to do.
-type ghost struct {
+// abandonedAttempt is what an abandoned attempt is still going to do.
+type abandonedAttempt struct {
 	worker int32
 	epoch  uint64
 	pill   int32
@@ -78,14 +78,14 @@ func (w *world) handleAttempt(kind eventKind, slot int32) {
 			return
 		}
 		w.leave(slot)
-		w.book.End(w.at(), r.ticket, blame.Survived)
+		w.state.End(w.at(), r.ticket, blame.Survived)
 		w.closeTicket(slot)
 		w.runOver(slot)
 		w.drain()
 		w.end(slot, answered)
 	case evBegun:
 		r.begun = true
-		w.book.Begun(w.at(), r.ticket)
+		w.state.Begun(w.at(), r.ticket)
 	case evKill:
 		cause := r.pill
 		if k.bad {
@@ -93,9 +93,9 @@ func (w *world) handleAttempt(kind eventKind, slot int32) {
 		}
 		w.die(i, w.deathClass(cause), false, cause)
 	case evAbort:
-		w.haunt(slot)
+		w.leaveAbandoned(slot)
 		w.leave(slot)
-		w.book.End(w.at(), r.ticket, blame.Abandoned)
+		w.state.End(w.at(), r.ticket, blame.Abandoned)
 		w.closeTicket(slot)
 		w.runOver(slot)
 		w.end(slot, aborted)
@@ -126,7 +126,7 @@ func (w *world) deathClass(pill int32) bezoar.Class {
 func (w *world) handleWait(kind eventKind, slot int32) {
 	r := &w.requests[slot]
 	switch {
-	case r.where == waitsTwin:
+	case r.where == waitsDuplicate:
 		r.where = nowhere
 		if kind == evPatience {
 			w.end(slot, unavailable)
@@ -181,8 +181,8 @@ func (w *world) handleLane(e *event) {
 
 func (w *world) handleFleet(e *event) {
 	switch e.kind {
-	case evGhost:
-		g := w.ghosts[e.a]
+	case evAbandoned:
+		g := w.abandoned[e.a]
 		if k := &w.workers[g.worker]; k.state != down && k.epoch == g.epoch {
 			w.die(g.worker, g.class, false, g.pill)
 		}
@@ -212,13 +212,13 @@ func (w *world) handleFleet(e *event) {
 	case evGood:
 		w.rollBack()
 	case evPill:
-		w.swallow(e.a, int(e.b))
+		w.arriveCopies(e.a, int(e.b))
 	case evRedial:
 		if r := &w.requests[e.a]; r.gen == e.b && r.where == waitsWorker {
 			w.overFleet(e.a)
 		}
 	case evTick:
-		w.book.Tick(w.at())
+		w.state.Tick(w.at())
 		w.drain()
 		w.laws.tick(w)
 		w.after(time.Second, evTick, 0, 0)

@@ -93,8 +93,8 @@ func (w *world) arrive() {
 	w.turn(slot)
 }
 
-// fate plans the next thing that happens to an attempt that has just begun.
-func (w *world) fate(slot int32) {
+// planEnd plans the next thing that happens to an attempt that has just begun.
+func (w *world) planEnd(slot int32) {
 	r := &w.requests[slot]
 	k := &w.workers[r.worker]
 	random := w.traffic.rand
@@ -125,8 +125,8 @@ func (w *world) fate(slot int32) {
 	w.heap.push(event{at: at, kind: kind, a: slot, b: r.gen})
 }
 
-// haunt leaves behind what an abandoned attempt is still going to do.
-func (w *world) haunt(slot int32) {
+// leaveAbandoned leaves behind what an abandoned attempt is still going to do.
+func (w *world) leaveAbandoned(slot int32) {
 	r := &w.requests[slot]
 	if r.killAt == 0 {
 		return
@@ -136,6 +136,6 @@ func (w *world) haunt(slot int32) {
 	if k.bad {
 		cause = none
 	}
-	w.ghosts = append(w.ghosts, ghost{worker: r.worker, epoch: k.epoch, pill: cause, class: w.deathClass(cause)})
-	w.heap.push(event{at: r.killAt, kind: evGhost, a: int32(len(w.ghosts) - 1)})
+	w.abandoned = append(w.abandoned, abandonedAttempt{worker: r.worker, epoch: k.epoch, pill: cause, class: w.deathClass(cause)})
+	w.heap.push(event{at: r.killAt, kind: evAbandoned, a: int32(len(w.abandoned) - 1)})
 }

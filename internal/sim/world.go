@@ -42,11 +42,11 @@ type worker struct {
 // world is one run of a scenario.
 type world struct {
 	Scenario
-	set  settings
-	rule blame.Rule
-	now  int64
-	heap heap
-	book *blame.State
+	set   settings
+	rule  blame.Rule
+	now   int64
+	heap  heap
+	state *blame.State
 
 	workers []worker
 	names   []string
@@ -55,18 +55,18 @@ type world struct {
 	fewDie  bool // the mass crash hit too few to be one
 	badNow  bool // new lives run the bad build
 
-	requests []request
-	slots    []int32                           // free places in requests
-	twins    map[bezoar.Fingerprint][]twinWait // who waits for a copy
-	waiting  []int32                           // who waits for a worker
-	lane     laneState
-	left     int // requests to arrive
-	inside   int // requests that have arrived and not left
+	requests   []request
+	slots      []int32                                // free places in requests
+	duplicates map[bezoar.Fingerprint][]duplicateWait // who waits for a copy
+	waiting    []int32                                // who waits for a worker
+	lane       laneState
+	left       int // requests to arrive
+	inside     int // requests that have arrived and not left
 
-	traffic *traffic
-	pills   []pill
-	ghosts  []ghost
-	pick    *rand.Rand
+	traffic   *traffic
+	pills     []pill
+	abandoned []abandonedAttempt
+	pick      *rand.Rand
 
 	laws   laws
 	stats  Stats
@@ -78,13 +78,13 @@ type world struct {
 type faults struct {
 	reportPlanned bool // planned ends are reported as crashes
 	noLane        bool // suspects run in the fleet
-	noTwins       bool // copies do not wait
+	noDuplicates  bool // copies do not wait
 	killLane      bool // every run in the lane ends in a crash
 	oneName       bool // all workers have the same name
 	keepTickets   bool // tickets are not closed
 }
 
-func (w *world) tell(format string, args ...any) {
+func (w *world) tracef(format string, args ...any) {
 	if w.trace != nil {
 		fmt.Fprintf(w.trace, "%12v ", time.Duration(w.now-w.start()))
 		fmt.Fprintf(w.trace, format+"\n", args...)
@@ -108,8 +108,8 @@ type Stats struct {
 // Run runs s to its end and returns the first law that it breaks.
 func Run(s Scenario) (Stats, error) { return newWorld(s).run() }
 
-// Tell does what [Run] does, and writes the story to out.
-func Tell(s Scenario, out io.Writer) (Stats, error) {
+// Trace does what [Run] does, and writes the story to out.
+func Trace(s Scenario, out io.Writer) (Stats, error) {
 	w := newWorld(s)
 	w.trace = out
 	return w.run()
@@ -143,13 +143,13 @@ func (w *world) run() (Stats, error) {
 func newWorld(s Scenario) *world {
 	w := &world{
 		Scenario: s, set: s.settings(),
-		twins: map[bezoar.Fingerprint][]twinWait{},
-		left:  s.Requests, pick: s.stream(1),
+		duplicates: map[bezoar.Fingerprint][]duplicateWait{},
+		left:       s.Requests, pick: s.stream(1),
 	}
 	w.now = w.start()
 	w.rule = blame.Rule{After: w.set.after}.WithDefaults()
-	w.book = blame.New(blame.Config{Rule: w.rule, Rand: s.stream(2)}, w.at())
-	w.book.SetFleet(s.Workers)
+	w.state = blame.New(blame.Config{Rule: w.rule, Rand: s.stream(2)}, w.at())
+	w.state.SetFleet(s.Workers)
 	w.lane.worker = none
 	w.laws.init()
 	w.workers = make([]worker, s.Workers)
@@ -181,7 +181,7 @@ func (w *world) up(i int32) {
 	w.epochs++
 	k.epoch, k.state, k.mute, k.gone, k.hung, k.bad = w.epochs, serving, false, false, none, w.badNow
 	k.served = 0
-	w.book.OpenEpoch(k.epoch)
+	w.state.OpenEpoch(k.epoch)
 	w.offer(i)
 }
 
@@ -245,7 +245,7 @@ func (w *world) canary() int32 {
 	return i
 }
 
-// die ends a life: the book is told, and everything in flight finds out. cause
+// die ends a life: the state is told, and everything in flight finds out. cause
 // is the pill that did it, or none.
 func (w *world) die(i int32, class bezoar.Class, planned bool, cause int32) {
 	k := &w.workers[i]
@@ -259,13 +259,13 @@ func (w *world) die(i int32, class bezoar.Class, planned bool, cause int32) {
 		w.stats.Deaths++
 	}
 	if w.trace != nil {
-		w.tell("worker %d ends: %v, planned %v, bad %v, cause %d, in flight %s", i, class, planned, k.bad, cause, w.list(i))
+		w.tracef("worker %d ends: %v, planned %v, bad %v, cause %d, in flight %s", i, class, planned, k.bad, cause, w.list(i))
 	}
 	name := w.names[i]
 	if w.faults.oneName {
 		name = w.names[0]
 	}
-	w.book.Crash(w.at(), epoch, planned && !w.faults.reportPlanned, bezoar.Evidence{Worker: name, Class: class, ExitCode: -1})
+	w.state.Crash(w.at(), epoch, planned && !w.faults.reportPlanned, bezoar.Evidence{Worker: name, Class: class, ExitCode: -1})
 	w.laws.crashed(w, i, planned, cause)
 	w.drain()
 	wasLane := w.lane.worker == i
@@ -321,12 +321,12 @@ func (w *world) leave(slot int32) {
 	}
 }
 
-// drain reads the book's decisions.
+// drain reads the state's decisions.
 func (w *world) drain() {
-	if !w.book.Pending() {
+	if !w.state.Pending() {
 		return
 	}
-	w.laws.events = w.book.Drain(w.laws.events[:0])
+	w.laws.events = w.state.Drain(w.laws.events[:0])
 	for i := range w.laws.events {
 		w.laws.decision(w, &w.laws.events[i])
 	}

@@ -13,7 +13,7 @@ import (
 // Verdicts returns everything held, oldest first.
 func (l *Ledger) Verdicts() []bezoar.Verdict {
 	l.mu.Lock()
-	vs := l.book.Verdicts(time.Now())
+	vs := l.state.Verdicts(time.Now())
 	l.settle()
 	l.mu.Unlock()
 	for i := range vs {
@@ -51,7 +51,7 @@ func (l *Ledger) Quarantine(ctx context.Context, o Order) (bezoar.Verdict, error
 	}
 	now := time.Now()
 	l.mu.Lock()
-	v, err := l.book.Quarantine(now, now.Add(o.For), o.Work, o.Reason, o.Sample)
+	v, err := l.state.Quarantine(now, now.Add(o.For), o.Work, o.Reason, o.Sample)
 	l.settle()
 	l.mu.Unlock()
 	l.persist(ctx)
@@ -62,7 +62,7 @@ func (l *Ledger) Quarantine(ctx context.Context, o Order) (bezoar.Verdict, error
 // Release lets go of what is held under a verdict's id, or returns ErrNotFound.
 func (l *Ledger) Release(ctx context.Context, id string) (bezoar.Verdict, error) {
 	l.mu.Lock()
-	v, ok := l.book.Release(time.Now(), id)
+	v, ok := l.state.Release(time.Now(), id)
 	l.settle()
 	l.mu.Unlock()
 	l.persist(ctx)
@@ -77,6 +77,6 @@ func (l *Ledger) Release(ctx context.Context, id string) (bezoar.Verdict, error)
 func (l *Ledger) Convicted(fp bezoar.Fingerprint) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	v, ok := l.book.Lookup(&blame.Work{Fingerprint: fp})
+	v, ok := l.state.Lookup(&blame.Work{Fingerprint: fp})
 	return ok && (v.State == bezoar.Quarantined || v.State == bezoar.Probing)
 }
