@@ -70,7 +70,7 @@ func (r Retry) inTime(s Settings) error {
 	if r.Deadline == 0 || n == 0 {
 		return nil
 	}
-	waits := r.Backoff().Worst(n)
+	waits := r.Backoff().RetryBound(n)
 	work := time.Duration(n) * s.Visibility
 	if all := s.Delay + work + waits; all > r.Deadline {
 		return invalid("Retry.Deadline: %v is less than the worst case of %v: delay %v + %d attempts × visibility %v = %v, + waits %s; lower Attempts, Cap or the visibility, or raise the deadline",

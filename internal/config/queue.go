@@ -256,7 +256,7 @@ func (q *Queue) checkDeadline(k *checker, at string) {
 		return // said already
 	}
 	work := time.Duration(n) * q.Visibility
-	if all := q.Delay + work + b.Worst(n); all > q.Retry.Deadline {
+	if all := q.Delay + work + b.RetryBound(n); all > q.Retry.Deadline {
 		k.add(at+".retry.deadline", flawf("lower attempts, cap or visibility, or raise the deadline to "+formatDuration(all),
 			"%s is less than the worst case, %s: delay %s + %d attempts of %s + waits of %s",
 			formatDuration(q.Retry.Deadline), formatDuration(all), formatDuration(q.Delay), n, formatDuration(q.Visibility), b.Explain(n)),

@@ -120,5 +120,5 @@ func share(d time.Duration, random float64) time.Duration {
 	return min(time.Duration(random*float64(d)), d) // a rounded float may be above d
 }
 
-// forever stands for every sum that does not fit.
-const forever = time.Duration(math.MaxInt64)
+// maxDuration stands for every sum that does not fit.
+const maxDuration = time.Duration(math.MaxInt64)

@@ -8,6 +8,6 @@
 // c: full c/2, equal 3c/4, decorrelated 2·Base for the first one.
 //
 // No wait exceeds [Config.Ceiling], and all waits of n deliveries together do
-// not exceed [Config.Worst] of n: a deadline shorter than that can be refused
+// not exceed [Config.RetryBound] of n: a deadline shorter than that can be refused
 // when it is configured, with the arithmetic of [Config.Explain].
 package backoff

@@ -87,8 +87,8 @@ func draw(t *rapid.T) backoff.Config {
 }
 
 // Whatever is drawn, no wait is above its ceiling, no ceiling above the cap or
-// below the one before, and no sequence takes longer than the worst case.
-func TestNoSequenceOfWaitsExceedsTheWorst(t *testing.T) {
+// below the one before, and no sequence takes longer than the retry bound.
+func TestNoSequenceOfWaitsExceedsTheRetryBound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := draw(t)
 		deliveries := rapid.IntRange(1, 80).Draw(t, "deliveries")
@@ -108,8 +108,8 @@ func TestNoSequenceOfWaitsExceedsTheWorst(t *testing.T) {
 				previous = wait
 			}
 		}
-		if worst := c.Worst(deliveries); sum > worst {
-			t.Fatalf("the waits of %d deliveries of %+v took %v, want at most %v", deliveries, c, sum, worst)
+		if bound := c.RetryBound(deliveries); sum > bound {
+			t.Fatalf("the waits of %d deliveries of %+v took %v, want at most %v", deliveries, c, sum, bound)
 		}
 	})
 }

@@ -39,21 +39,21 @@ func (c Config) runs(attempts int) []run {
 	return out
 }
 
-// Worst is the longest that all waits between attempts deliveries can take
+// RetryBound is the longest that all waits between attempts deliveries can take
 // together. The deliveries themselves come on top. What is longer than a
 // [time.Duration] can be is the longest Duration.
-func (c Config) Worst(attempts int) time.Duration {
+func (c Config) RetryBound(attempts int) time.Duration {
 	sum := time.Duration(0)
 	for _, r := range c.runs(attempts) {
-		if r.each > 0 && time.Duration(r.count) > (forever-sum)/r.each {
-			return forever
+		if r.each > 0 && time.Duration(r.count) > (maxDuration-sum)/r.each {
+			return maxDuration
 		}
 		sum += r.each * time.Duration(r.count)
 	}
 	return sum
 }
 
-// Explain writes the arithmetic of [Config.Worst] in one line:
+// Explain writes the arithmetic of [Config.RetryBound] in one line:
 // "1s + 2s + 4s + 8s = 15s".
 func (c Config) Explain(attempts int) string {
 	runs := c.runs(attempts)
@@ -70,8 +70,8 @@ func (c Config) Explain(attempts int) string {
 		}
 	}
 	sum := "more than 292 years"
-	if worst := c.Worst(attempts); worst < forever {
-		sum = worst.String()
+	if bound := c.RetryBound(attempts); bound < maxDuration {
+		sum = bound.String()
 	}
 	return strings.Join(terms, " + ") + " = " + sum
 }

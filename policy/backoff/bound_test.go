@@ -12,11 +12,11 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 )
 
-func TestTheWorstCaseIsSpeltOut(t *testing.T) {
+func TestTheRetryBoundIsSpeltOut(t *testing.T) {
 	for _, tc := range []struct {
 		cfg      backoff.Config
 		attempts int
-		worst    time.Duration
+		bound    time.Duration
 		explain  string
 	}{
 		{backoff.Config{}, 0, 0, "no waits = 0s"},
@@ -34,8 +34,8 @@ func TestTheWorstCaseIsSpeltOut(t *testing.T) {
 		{backoff.Config{Cap: math.MaxInt64}, 100, math.MaxInt64, "1s + 2s + 4s + … (30 more) + 2386092h56m32s + 65 × 2562047h47m16.854775807s = more than 292 years"},
 		{backoff.Config{}, math.MaxInt, math.MaxInt64, "1s + 2s + 4s + … (5 more) + 4m16s + 9223372036854775797 × 5m0s = more than 292 years"},
 	} {
-		if got := tc.cfg.Worst(tc.attempts); got != tc.worst {
-			t.Errorf("%+v: the worst of %d deliveries is %v, want %v", tc.cfg, tc.attempts, got, tc.worst)
+		if got := tc.cfg.RetryBound(tc.attempts); got != tc.bound {
+			t.Errorf("%+v: the bound of %d deliveries is %v, want %v", tc.cfg, tc.attempts, got, tc.bound)
 		}
 		if got := tc.cfg.Explain(tc.attempts); got != tc.explain {
 			t.Errorf("%+v: %d deliveries are explained as\n%s, want\n%s", tc.cfg, tc.attempts, got, tc.explain)
@@ -43,7 +43,7 @@ func TestTheWorstCaseIsSpeltOut(t *testing.T) {
 	}
 }
 
-func TestTheWorstIsTheSumOfTheCeilings(t *testing.T) {
+func TestTheRetryBoundIsTheSumOfTheCeilings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := draw(t)
 		n := rapid.IntRange(0, 200).Draw(t, "deliveries")
@@ -52,8 +52,8 @@ func TestTheWorstIsTheSumOfTheCeilings(t *testing.T) {
 			sum += float64(c.Ceiling(i))
 		}
 		want := min(sum, math.MaxInt64)
-		if got := float64(c.Worst(n)); math.Abs(got-want) > 1e-9*want {
-			t.Fatalf("the worst of %d deliveries of %+v is %g, want %g", n, c, got, want)
+		if got := float64(c.RetryBound(n)); math.Abs(got-want) > 1e-9*want {
+			t.Fatalf("the bound of %d deliveries of %+v is %g, want %g", n, c, got, want)
 		}
 		if line := c.Explain(n); len(line) > 250 || strings.ContainsAny(line, "\n\r") {
 			t.Fatalf("%q is no readable line", line)
@@ -64,7 +64,7 @@ func TestTheWorstIsTheSumOfTheCeilings(t *testing.T) {
 // A deadline that the waits alone can exceed is refused with the arithmetic.
 func ExampleConfig_Explain() {
 	c, attempts, deadline := backoff.Config{Base: time.Second, Cap: time.Minute}, 10, 3*time.Minute
-	if worst := c.Worst(attempts); worst > deadline {
+	if bound := c.RetryBound(attempts); bound > deadline {
 		fmt.Printf("the waits of %d attempts can take %s, more than the deadline of %v\n", attempts, c.Explain(attempts), deadline)
 	}
 	// Output:
