@@ -10,12 +10,12 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
-// forsakenPoll is how often the lane's worker is looked at after the caller of
+// abandonedPoll is how often the lane's worker is looked at after the caller of
 // what it runs has gone.
-const forsakenPoll = 250 * time.Millisecond
+const abandonedPoll = 250 * time.Millisecond
 
-// suspect is work in the lane whose caller does not wait any longer.
-type suspect struct {
+// abandonedRun is work in the lane whose caller does not wait any longer.
+type abandonedRun struct {
 	ticket blame.Ticket
 	work   blame.Work
 	route  string
@@ -24,8 +24,8 @@ type suspect struct {
 	hung   time.Time // when it counts as hanging
 }
 
-func (c *call) suspect(t blame.Ticket, k ledger.Keeper, hung time.Time) suspect {
-	return suspect{ticket: t, work: c.bw, route: c.w.Route, keeper: k, worker: c.target.Worker, hung: hung}
+func (c *call) abandon(t blame.Ticket, k ledger.Keeper, hung time.Time) abandonedRun {
+	return abandonedRun{ticket: t, work: c.bw, route: c.w.Route, keeper: k, worker: c.target.Worker, hung: hung}
 }
 
 // kept is what is remembered of a suspect after its request is gone.
@@ -37,10 +37,10 @@ type kept struct {
 func (k kept) Sample() string       { return k.sample }
 func (k kept) Keep() bezoar.Request { return k.request }
 
-// givenUp ends an attempt that took longer than its caller wanted to wait. That
+// callerLeft ends an attempt that took longer than its caller wanted to wait. That
 // says nothing about the work: callers choose their deadlines. A suspect in
 // the lane is looked after by the lane, since its caller wants to hear now.
-func (c *call) givenUp(ctx context.Context, t blame.Ticket, e *entry, res Result, hung time.Time) step {
+func (c *call) callerLeft(ctx context.Context, t blame.Ticket, e *entry, res Result, hung time.Time) step {
 	d := c.d
 	a := c.expired("the worker had not answered")
 	a.Result = res
@@ -49,20 +49,20 @@ func (c *call) givenUp(ctx context.Context, t blame.Ticket, e *entry, res Result
 		d.cfg.Ledger.Finish(t, c.bw.Fingerprint, blame.Abandoned)
 		return done(a)
 	}
-	s := c.suspect(t, kept{c.job.Sample(), c.job.Keep()}, hung)
-	if !e.bequeath(func(ctx context.Context) { d.stay(ctx, s) }) {
-		d.stay(context.WithoutCancel(ctx), s)
+	s := c.abandon(t, kept{c.job.Sample(), c.job.Keep()}, hung)
+	if !e.handOver(func(ctx context.Context) { d.watchAbandoned(ctx, s) }) {
+		d.watchAbandoned(context.WithoutCancel(ctx), s)
 	}
 	return done(a)
 }
 
-// stay keeps an eye on a suspect whose caller has gone before the answer began:
+// watchAbandoned keeps an eye on a suspect whose caller has gone before the answer began:
 // what hangs would otherwise go free, and its next copy pin another worker. It
 // ends when the worker answers its health check, dies, or is still mute when
 // the work counts as hanging, and is killed for it; or with ctx. It closes the
 // ticket and releases the worker.
-func (d *Dispatcher) stay(ctx context.Context, s suspect) {
-	tick := time.NewTicker(forsakenPoll)
+func (d *Dispatcher) watchAbandoned(ctx context.Context, s abandonedRun) {
+	tick := time.NewTicker(abandonedPoll)
 	defer tick.Stop()
 	for {
 		health := d.cfg.Fleet.Settle(ctx, s.worker, fleet.Overdue)

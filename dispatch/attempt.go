@@ -13,13 +13,13 @@ import (
 // that cost the worker, not the work.
 func (c *call) fleet(ctx context.Context, t blame.Ticket, canary bool) step {
 	d := c.d
-	want := fleet.Want{Canary: canary, Caller: c.w.Caller, Hand: c.w.Hand, Cells: c.w.Cells, Spill: c.w.Spill}
+	want := fleet.Want{Canary: canary, Caller: c.w.Caller, Shard: c.w.Shard, Cells: c.w.Cells, Overflow: c.w.Overflow}
 	for {
 		want.Avoid = c.avoid
 		w := d.cfg.Fleet.TryAcquire(want)
 		if w == nil {
 			var err error
-			wctx, cancel := context.WithTimeout(ctx, c.patience())
+			wctx, cancel := context.WithTimeout(ctx, c.waitLeft())
 			w, err = d.cfg.Fleet.Acquire(wctx, want)
 			cancel()
 			if err != nil {
@@ -66,19 +66,19 @@ func (c *call) mayRedial(ctx context.Context) step {
 		c.refusals++
 	}
 	switch {
-	case c.patience() <= 0, c.refusals >= c.reach():
+	case c.waitLeft() <= 0, c.refusals >= c.usableWorkers():
 		return done(c.unavailable(RuleUnavailable, "no worker could be reached: "+c.reason))
-	case !c.gone && !c.afford(ctx):
+	case !c.gone && !c.waitForBudget(ctx):
 		return done(c.unavailable(RuleBudget, "the budget of retries is used up, and a worker could not be reached: "+c.reason))
 	}
 	c.d.retries.Add(1)
 	if c.dials > 1 {
-		pause(ctx, min(c.backoff(c.dials-1), max(c.patience(), 0)))
+		pause(ctx, min(c.backoff(c.dials-1), max(c.waitLeft(), 0)))
 	}
 	switch {
 	case ctx.Err() != nil:
 		return done(Answer{Kind: Aborted, Reason: "the caller hung up"})
-	case c.late():
+	case c.pastDeadline():
 		return done(c.expired("no worker could be reached: " + c.reason))
 	}
 	return step{again: true}
@@ -114,8 +114,8 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 	c.attempts++
 	c.target.Attempt = c.attempts
 	res := c.job.Send(ctx, &c.target)
-	if (res.Fault == OverdueHead || res.Fault == CallerGone && !res.Begun) && c.late() {
-		return c.givenUp(ctx, t, e, res, hung), true
+	if (res.Fault == OverdueHead || res.Fault == CallerGone && !res.Begun) && c.pastDeadline() {
+		return c.callerLeft(ctx, t, e, res, hung), true
 	}
 	switch res.Fault {
 	case NoFault:
@@ -130,7 +130,7 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 		return c.unsent(ctx, w, errText(res.Err)), false
 	case CallerGone:
 		if inLane && !res.Begun {
-			d.stay(context.WithoutCancel(ctx), c.suspect(t, c.job, hung))
+			d.watchAbandoned(context.WithoutCancel(ctx), c.abandon(t, c.job, hung))
 			return done(Answer{Kind: Aborted, Result: res, Reason: "the caller hung up"}), true
 		}
 		d.cfg.Fleet.Release(w)
@@ -278,7 +278,7 @@ func (c *call) after(ctx context.Context, f blame.Finding, crashed bool, res Res
 		return done(Answer{Kind: Failed, Result: res, Reason: what + ", as in its attempts before"})
 	case f.Planned || f.Gated:
 		c.w.Retry.count(time.Now())
-	case !c.afford(ctx):
+	case !c.waitForBudget(ctx):
 		a := c.unavailable(RuleBudget, "the budget of retries is used up, and "+what)
 		a.Result = res
 		return done(a)

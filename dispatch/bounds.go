@@ -8,8 +8,8 @@ import (
 
 func randomFloat() float64 { return rand.Float64() }
 
-// patience returns how much longer this call may wait for something.
-func (c *call) patience() time.Duration {
+// waitLeft returns how much longer this call may wait for something.
+func (c *call) waitLeft() time.Duration {
 	if c.waited.IsZero() {
 		c.waited = time.Now().Add(max(c.d.cfg.Wait, c.w.Timeout))
 		if by := c.w.Deadline; !by.IsZero() && by.Before(c.waited) {
@@ -19,15 +19,15 @@ func (c *call) patience() time.Duration {
 	return time.Until(c.waited)
 }
 
-// late reports whether the caller's deadline has passed.
-func (c *call) late() bool {
+// pastDeadline reports whether the caller's deadline has passed.
+func (c *call) pastDeadline() bool {
 	return !c.w.Deadline.IsZero() && !time.Now().Before(c.w.Deadline)
 }
 
 // unavailable is the answer to work that waited in vain. When that was for want
 // of the caller's own time, it is told so.
 func (c *call) unavailable(rule, reason string) Answer {
-	if c.late() {
+	if c.pastDeadline() {
 		return c.expired(reason)
 	}
 	// Spread the callers over the time that follows.
@@ -42,22 +42,22 @@ func (c *call) expired(what string) Answer {
 	return Answer{Kind: TimedOut, Rule: RuleDeadline, Reason: "the caller's deadline has passed" + what}
 }
 
-// reach returns how many workers there are for the work. One that is alone counts
+// usableWorkers returns how many workers there are for the work. One that is alone counts
 // as two: a connection may break because it was old.
-func (c *call) reach() int {
+func (c *call) usableWorkers() int {
 	n := c.d.cfg.Fleet.Size()
 	if c.w.Cells > 1 {
 		n = (n + c.w.Cells - 1) / c.w.Cells
 	}
-	if c.w.Hand > 0 {
-		n = min(n, c.w.Hand)
+	if c.w.Shard > 0 {
+		n = min(n, c.w.Shard)
 	}
 	return max(n, 2)
 }
 
 // deliveries returns how often the work may be delivered: once to each worker,
 // where the next life of one that ended with it counts as another.
-func (c *call) deliveries() int { return min(c.w.Retry.cfg.Attempts, c.reach()+c.lost) }
+func (c *call) deliveries() int { return min(c.w.Retry.cfg.Attempts, c.usableWorkers()+c.lost) }
 
 // take takes a retry from the caller's budget and the fleet's, or from neither.
 func (c *call) take(now time.Time) bool {
@@ -85,22 +85,22 @@ func (c *call) first(now time.Time) {
 // budgeted reports whether the caller has a budget of its own.
 func (c *call) budgeted() bool { return c.w.Budget != nil && c.w.Caller != 0 }
 
-// thrift is how long a retry beyond the budget may wait to be within it.
-const thrift = 2 * time.Second
+// budgetWait is how long a retry beyond the budget may wait to be within it.
+const budgetWait = 2 * time.Second
 
-// afford takes a retry from the budgets. One that is beyond them waits for a
+// waitForBudget takes a retry from the budgets. One that is beyond them waits for a
 // while, so that the few more innocents than usual that a crash leaves behind
 // are not refused for it, while a herd is held back.
-func (c *call) afford(ctx context.Context) bool {
+func (c *call) waitForBudget(ctx context.Context) bool {
 	d := c.d
 	if c.take(time.Now()) {
 		return true
 	}
-	defer d.thrifty.Add(-1)
-	if d.thrifty.Add(1) > int64(d.cfg.Queue) {
+	defer d.waitingForBudget.Add(-1)
+	if d.waitingForBudget.Add(1) > int64(d.cfg.Queue) {
 		return false
 	}
-	end := time.Now().Add(min(thrift, c.patience()))
+	end := time.Now().Add(min(budgetWait, c.waitLeft()))
 	for n := 2; ; n++ {
 		left := time.Until(end)
 		if left <= 0 || ctx.Err() != nil {

@@ -40,7 +40,7 @@ func TestLaw8TheCallersDeadlineEndsEverything(t *testing.T) {
 			r.do(1, snap, unsafeWork) // under suspicion now
 			r.downAll(true)
 		}, good, 1},
-		{"waiting for a twin", func(t *testing.T, r *rig) {
+		{"waiting for a duplicate", func(t *testing.T, r *rig) {
 			r.do(1, snap, unsafeWork)
 			ctx, cancel := context.WithCancel(t.Context())
 			t.Cleanup(cancel)
@@ -128,15 +128,15 @@ func TestAttemptsAreNumbered(t *testing.T) {
 // there are, within its caller's shard.
 func TestLaw8NoMoreAttemptsThanWorkers(t *testing.T) {
 	for _, tc := range []struct {
-		workers, hand, cells int
-		want, dials          int
+		workers, shard, cells int
+		want, dials           int
 	}{{1, 0, 0, 2, 2}, {2, 0, 0, 2, 2}, {5, 0, 0, 5, 5}, {5, 2, 0, 2, 2}, {8, 0, 2, 4, 4}, {20, 0, 0, 10, 20}} {
 		bubble(t, func(t *testing.T) {
 			retry, err := dispatch.NewRetry(dispatch.RetryConfig{Attempts: 10, Budget: budget.Config{Floor: 100}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			edit := func(w *dispatch.Work) { w.Retry, w.Hand, w.Cells, w.Caller = retry, tc.hand, tc.cells, 7 }
+			edit := func(w *dispatch.Work) { w.Retry, w.Shard, w.Cells, w.Caller = retry, tc.shard, tc.cells, 7 }
 			r := newRig(t, tc.workers, dispatch.Config{}, blame.Config{Rule: blame.Rule{After: 8, Strikes: 8}})
 			if a := r.do(1, snap, edit); a.Attempts != tc.want || r.sends[1] != tc.want {
 				t.Errorf("%+v: %d deliveries, want %d", tc, r.sends[1], tc.want)

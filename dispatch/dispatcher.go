@@ -20,7 +20,7 @@ type Config struct {
 	Ledger  *ledger.Ledger
 	Retry   RetryConfig   // for work that names no Retry of its own
 	Timeout time.Duration // until an answer begins, for work that names none; default 30 s
-	Wait    time.Duration // for a worker, the lane or a twin; default 15 s
+	Wait    time.Duration // for a worker, the lane or a duplicate; default 15 s
 	Queue   int           // who may wait for the lane; default 512
 	Linger  time.Duration // how long an idle lane keeps its worker; default 100 ms
 }
@@ -72,11 +72,11 @@ type Dispatcher struct {
 
 	retry *Retry // for work that names none
 
-	kinds    [Cut + 1]atomic.Uint64
-	attempts atomic.Uint64
-	laneRuns atomic.Uint64
-	retries  atomic.Uint64
-	thrifty  atomic.Int64 // who waits for the budget
+	kinds            [Cut + 1]atomic.Uint64
+	attempts         atomic.Uint64
+	laneRuns         atomic.Uint64
+	retries          atomic.Uint64
+	waitingForBudget atomic.Int64 // who waits for the budget
 }
 
 // New returns a dispatcher. Work that needs the lane waits until Run runs.
@@ -163,7 +163,7 @@ func done(a Answer) step { return step{answer: a} }
 
 func (c *call) run(ctx context.Context) Answer {
 	for {
-		if c.late() {
+		if c.pastDeadline() {
 			return c.expired(c.reason)
 		}
 		s := c.turn(ctx)
@@ -216,15 +216,15 @@ func (c *call) refuse(dec blame.Decision) step {
 
 // twinPoll is how often a waiting copy asks whether the answer to the first
 // has begun meanwhile.
-const twinPoll = 500 * time.Millisecond
+const duplicatePoll = 500 * time.Millisecond
 
 // await waits for the copy that goes first.
 func (c *call) await(ctx context.Context, wait <-chan struct{}) step {
-	left := c.patience()
+	left := c.waitLeft()
 	if left <= 0 {
-		return done(c.unavailable(RuleTwin, "an identical copy that has never succeeded is still in flight"))
+		return done(c.unavailable(RuleDuplicate, "an identical copy that has never succeeded is still in flight"))
 	}
-	timer := time.NewTimer(min(left, twinPoll))
+	timer := time.NewTimer(min(left, duplicatePoll))
 	defer timer.Stop()
 	select {
 	case <-wait:

@@ -7,7 +7,7 @@
 //	            │
 //	  ┌─────────┼──────────┬───────────────┐
 //	  ▼         ▼          ▼               ▼
-//	fleet     lane       twin           refused
+//	fleet     lane       duplicate      refused
 //	  │         │          └─► waits for its copy, then Admit
 //	  ▼         ▼
 //	Connect ─► Begin ─► Send ─► answer ─────────────────► Answered
@@ -33,7 +33,7 @@
 // more workers that live. Every further attempt comes out of the fleet's budget
 // and the caller's, from when it is decided on: one that is beyond them waits at
 // most two seconds to be within them. Free are attempts after a worker that had
-// ended before it was reached, and the few that law 6 gives back. [WorstCase] is the
+// ended before it was reached, and the few that law 6 gives back. [RetryBoundOf] is the
 // arithmetic.
 //
 // Nothing is waited for or begun past [Work].Deadline, and the caller hears of it

@@ -31,9 +31,9 @@ type Work struct {
 	// means none.
 	Deadline time.Time
 	Caller   uint64         // a hash of who calls; 0 when callers are not told apart
-	Hand     int            // of how many workers the caller's shard is; 0 means the whole fleet
+	Shard    int            // of how many workers the caller's shard is; 0 means the whole fleet
 	Cells    int            // fixed parts of the fleet, one of which is the caller's; 0 means none
-	Spill    fleet.Spill    // when the caller may use other workers
+	Overflow fleet.Overflow // when the caller may use other workers
 	Budget   *CallerBudgets // of retries, by Caller, beside Retry's; nil means none
 }
 
@@ -127,7 +127,7 @@ const (
 	RuleQuarantine  = "quarantine"
 	RuleUnavailable = "unavailable" // no worker could be had in time
 	RuleLane        = "lane"        // it must run alone, and the lane is full
-	RuleTwin        = "twin"        // an identical copy goes first, and takes long
+	RuleDuplicate   = "duplicate"   // an identical copy goes first, and takes long
 	RuleBudget      = "retry_budget"
 	RuleDeadline    = "deadline" // the caller's
 )

@@ -24,27 +24,27 @@ type entry struct {
 
 	began atomic.Bool // its answer has begun
 
-	mu   sync.Mutex // guards what follows
-	left bool       // the lane looks after it no longer
-	heir func(ctx context.Context)
+	mu       sync.Mutex // guards what follows
+	released bool       // the lane looks after it no longer
+	next     func(ctx context.Context)
 }
 
-// bequeath leaves f to the lane to do once done is closed. It reports false
+// handOver leaves f to the lane to do once done is closed. It reports false
 // when the lane looks after e no longer.
-func (e *entry) bequeath(f func(ctx context.Context)) bool {
+func (e *entry) handOver(f func(ctx context.Context)) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.left {
-		e.heir = f
+	if !e.released {
+		e.next = f
 	}
-	return !e.left
+	return !e.released
 }
 
-// leave does what was left to the lane, the last thing that it does with e.
-func (e *entry) leave(ctx context.Context) {
+// release does what was left to the lane, the last thing that it does with e.
+func (e *entry) release(ctx context.Context) {
 	e.mu.Lock()
-	f := e.heir
-	e.left = true
+	f := e.next
+	e.released = true
 	e.mu.Unlock()
 	if f != nil {
 		f(ctx)
@@ -152,7 +152,7 @@ func (c *call) inLane(ctx context.Context, t blame.Ticket, dec blame.Decision) s
 // counted in flight, or the answer when there will be none.
 func (c *call) queue(ctx context.Context, e *entry) (*fleet.Worker, Answer) {
 	d := c.d
-	left := c.patience()
+	left := c.waitLeft()
 	if left <= 0 || !d.lane.push(e, d.cfg.Queue) {
 		return nil, c.unavailable(RuleLane, "it must run alone, and too many wait for that")
 	}
@@ -233,7 +233,7 @@ func (d *Dispatcher) finish(ctx context.Context, picked []*entry) bool {
 	streaming := map[*entry]bool{}
 	defer func() {
 		for _, e := range picked {
-			e.leave(ctx)
+			e.release(ctx)
 		}
 	}()
 	for _, e := range picked {

@@ -13,13 +13,13 @@ const (
 	defaultWait    = 15 * time.Second
 )
 
-// Worst is the worst that can become of one piece of work, and of the load on
+// RetryBound is the worst that can become of one piece of work, and of the load on
 // its workers, when every attempt fails.
-type Worst struct {
+type RetryBound struct {
 	Attempts int           // deliveries, when each ends its worker; then it is convicted long before
 	Living   int           // deliveries while workers live: no more than there are
 	Timeout  time.Duration // of each
-	Waits    time.Duration // for a worker, the lane, a twin, the budget and between attempts together
+	Waits    time.Duration // for a worker, the lane, a duplicate, the budget and between attempts together
 	Total    time.Duration // the last moment at which the caller can still be without an answer
 
 	// More deliveries than there is work, in the long run: this share of the
@@ -27,17 +27,17 @@ type Worst struct {
 	Ratio, Floor float64
 }
 
-// WorstCase computes what a retry policy can lead to before a fleet of workers
+// RetryBoundOf computes what a retry policy can lead to before a fleet of workers
 // whose answers begin within timeout (0 means the default). Zero workers are as
 // many as it takes. What a caller's own deadline is shorter by, is not counted,
 // nor are attempts given back because a whole fleet was in trouble (at most 8
 // more), nor the look at a worker that broke off.
-func WorstCase(cfg RetryConfig, workers int, timeout time.Duration) Worst {
+func RetryBoundOf(cfg RetryConfig, workers int, timeout time.Duration) RetryBound {
 	cfg = cfg.withDefaults()
 	if timeout == 0 {
 		timeout = defaultTimeout
 	}
-	w := Worst{Attempts: cfg.Attempts, Living: cfg.Attempts, Timeout: timeout, Waits: max(defaultWait, timeout)}
+	w := RetryBound{Attempts: cfg.Attempts, Living: cfg.Attempts, Timeout: timeout, Waits: max(defaultWait, timeout)}
 	if workers > 0 {
 		w.Living = min(cfg.Attempts, max(workers, 2))
 	}
@@ -51,13 +51,13 @@ func WorstCase(cfg RetryConfig, workers int, timeout time.Duration) Worst {
 
 // Load returns how many deliveries a second there are in the long run when rate
 // pieces of work a second come and every attempt fails.
-func (w Worst) Load(rate float64) float64 {
+func (w RetryBound) Load(rate float64) float64 {
 	return rate + min(w.Ratio*rate+w.Floor, rate*float64(w.Attempts-1))
 }
 
 // String writes the arithmetic in one line: "3 attempts × 30s + 30s of waiting =
 // 2m0s; at most 20 % and 3/s more deliveries".
-func (w Worst) String() string {
+func (w RetryBound) String() string {
 	total := w.Total.String()
 	if w.Total == math.MaxInt64 {
 		total = "more than 292 years"

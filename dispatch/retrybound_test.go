@@ -12,7 +12,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/budget"
 )
 
-func TestTheWorstCaseIsSpeltOut(t *testing.T) {
+func TestTheRetryBoundIsSpeltOut(t *testing.T) {
 	for _, tc := range []struct {
 		cfg     dispatch.RetryConfig
 		workers int
@@ -41,7 +41,7 @@ func TestTheWorstCaseIsSpeltOut(t *testing.T) {
 			"3 attempts × 1752000h0m0s + 1752000h0m0s of waiting = more than 292 years; at most 5 % and 0.5/s more deliveries",
 		},
 	} {
-		w := dispatch.WorstCase(tc.cfg, tc.workers, tc.timeout)
+		w := dispatch.RetryBoundOf(tc.cfg, tc.workers, tc.timeout)
 		if w.Total != tc.total || w.String() != tc.text {
 			t.Errorf("%+v, %d workers, %v: %v,\n%s, want %v,\n%s", tc.cfg, tc.workers, tc.timeout, w.Total, w, tc.total, tc.text)
 		}
@@ -49,15 +49,15 @@ func TestTheWorstCaseIsSpeltOut(t *testing.T) {
 }
 
 // However often work comes and fails, what is delivered in the long run stays
-// within the worst case, because the budget is asked before each retry.
-func TestNoLoadIsAboveTheWorst(t *testing.T) {
+// within the bound, because the budget is asked before each retry.
+func TestNoLoadIsAboveTheRetryBound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := dispatch.RetryConfig{
 			Attempts: rapid.IntRange(1, 10).Draw(t, "attempts"),
 			Budget:   budget.Config{Ratio: rapid.Float64Range(0.01, 1).Draw(t, "ratio"), Floor: rapid.Float64Range(0.1, 20).Draw(t, "floor")},
 			Backoff:  backoff.Config{Strategy: backoff.Immediate},
 		}
-		w := dispatch.WorstCase(cfg, rapid.IntRange(0, 12).Draw(t, "workers"), time.Second)
+		w := dispatch.RetryBoundOf(cfg, rapid.IntRange(0, 12).Draw(t, "workers"), time.Second)
 		rate := rapid.IntRange(1, 200).Draw(t, "work a second")
 		b := budget.Budget{Config: cfg.Budget}
 		const seconds = 100
@@ -80,8 +80,8 @@ func TestNoLoadIsAboveTheWorst(t *testing.T) {
 }
 
 // A route whose callers give it less time than it may need is worth a warning.
-func ExampleWorstCase() {
-	w := dispatch.WorstCase(dispatch.RetryConfig{Attempts: 5}, 4, 10*time.Second)
+func ExampleRetryBoundOf() {
+	w := dispatch.RetryBoundOf(dispatch.RetryConfig{Attempts: 5}, 4, 10*time.Second)
 	fmt.Println(w)
 	fmt.Printf("100 pieces of work a second become at most %.0f deliveries\n", w.Load(100))
 	// Output:

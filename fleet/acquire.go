@@ -7,25 +7,25 @@ import (
 
 // Want narrows [Fleet.Acquire].
 type Want struct {
-	Avoid  string // prefer any other worker than this one
-	Canary bool   // prefer the canaries: the first eighth of the fleet
-	Caller uint64 // keyed hash of who asks; 0 means unknown, who has the whole fleet
-	Hand   int    // how many workers the caller may use; 0 means all, of its cell
-	Cells  int    // into how many fixed cells the fleet is cut; 0 and 1 mean none
-	Spill  Spill  // when the caller may use others
+	Avoid    string   // prefer any other worker than this one
+	Canary   bool     // prefer the canaries: the first eighth of the fleet
+	Caller   uint64   // keyed hash of who asks; 0 means unknown, who has the whole fleet
+	Shard    int      // how many workers the caller may use; 0 means all, of its cell
+	Cells    int      // into how many fixed cells the fleet is cut; 0 and 1 mean none
+	Overflow Overflow // when the caller may use others
 }
 
 // waiter is one call of Acquire that waits.
 type waiter struct {
-	got    chan *Worker // buffered, one worker
-	want   Want
-	hand   []int // places; nil means the whole fleet
-	deck   int32 // when hand was dealt
-	queued bool
+	got        chan *Worker // buffered, one worker
+	want       Want
+	shard      []int // places; nil means the whole fleet
+	generation int32 // when shard was computed
+	queued     bool
 }
 
-// loose reports whether a worker outside the hand may do.
-func (wt *waiter) loose() bool { return wt.hand == nil || wt.want.Spill != SpillNever }
+// mayOverflow reports whether a worker outside the shard may do.
+func (wt *waiter) mayOverflow() bool { return wt.shard == nil || wt.want.Overflow != OverflowNever }
 
 // TryAcquire hands out a worker if one is free. The caller owes
 // [Fleet.Release]. It overtakes nobody: a free worker is one for which nobody
@@ -34,11 +34,11 @@ func (f *Fleet) TryAcquire(want Want) *Worker { return f.try(&want) }
 
 func (f *Fleet) try(want *Want) *Worker {
 	f.mu.Lock()
-	var hand []int
+	var members []int
 	if want.Caller != 0 {
-		hand = f.deal(want)
+		members = f.shardOf(want)
 	}
-	w := f.pick(want, hand)
+	w := f.pick(want, members)
 	if w != nil {
 		f.grant(w)
 	}
@@ -77,14 +77,14 @@ func (f *Fleet) Acquire(ctx context.Context, want Want) (*Worker, error) {
 }
 
 // enqueue lets wt wait, if there is room: for all of MaxWaiting, and for one
-// caller as much of that as its hand is of the fleet. mu is held.
+// caller as much of that as its shard is of the fleet. mu is held.
 func (f *Fleet) enqueue(wt *waiter) bool {
 	if len(f.waiting) >= f.cfg.MaxWaiting {
 		return false
 	}
 	f.count(wt, 1)
-	if wt.hand != nil {
-		room := max(1, f.cfg.MaxWaiting*len(wt.hand)/len(f.places))
+	if wt.shard != nil {
+		room := max(1, f.cfg.MaxWaiting*len(wt.shard)/len(f.places))
 		for _, o := range f.waiting {
 			if o.want.Caller == wt.want.Caller {
 				room--
@@ -99,16 +99,16 @@ func (f *Fleet) enqueue(wt *waiter) bool {
 	return true
 }
 
-// count deals a waiter its hand (by 1) and keeps count of who is waited for.
+// count gives a waiter its shard (by 1) and keeps count of who is waited for.
 // mu is held.
 func (f *Fleet) count(wt *waiter, by int) {
 	if by > 0 {
-		wt.hand, wt.deck = slices.Clone(f.deal(&wt.want)), f.deck
+		wt.shard, wt.generation = slices.Clone(f.shardOf(&wt.want)), f.generation
 	}
-	if wt.loose() {
-		f.loose += by
+	if wt.mayOverflow() {
+		f.mayOverflow += by
 	}
-	for _, i := range wt.hand {
+	for _, i := range wt.shard {
 		f.places[i].wanted += by
 	}
 }
@@ -130,7 +130,7 @@ func (f *Fleet) dequeue(i int) {
 // those who may have them. w is the only one that has become free; nil means
 // that anything may have changed. mu is held.
 func (f *Fleet) serve(w *Worker) {
-	if len(f.waiting) == 0 || w != nil && f.loose == 0 && w.place.wanted == 0 {
+	if len(f.waiting) == 0 || w != nil && f.mayOverflow == 0 && w.place.wanted == 0 {
 		return
 	}
 	for i := 0; i < len(f.waiting); {
@@ -138,11 +138,11 @@ func (f *Fleet) serve(w *Worker) {
 			return
 		}
 		wt := f.waiting[i]
-		if wt.deck != f.deck {
+		if wt.generation != f.generation {
 			f.count(wt, -1)
 			f.count(wt, 1)
 		}
-		got := f.pick(&wt.want, wt.hand)
+		got := f.pick(&wt.want, wt.shard)
 		if got == nil {
 			i++
 			continue
@@ -173,7 +173,7 @@ func (f *Fleet) Release(w *Worker) {
 		if f.takes(w) {
 			f.offer(w)
 		} else {
-			f.serve(w) // it is held out, but may be the last resort of a hand
+			f.serve(w) // it is held out, but may be the last resort of a shard
 		}
 	}
 	f.mu.Unlock()

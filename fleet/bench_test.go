@@ -30,9 +30,9 @@ func BenchmarkAcquire(b *testing.B) {
 		want fleet.Want
 	}{
 		{"all", 8, fleet.Want{}},
-		{"hand of 2 of 8", 8, fleet.Want{Hand: 2}},
-		{"hand of 4 of 64", 64, fleet.Want{Hand: 4}},
-		{"hand of 4 of 1024", 1024, fleet.Want{Hand: 4}},
+		{"shard of 2 of 8", 8, fleet.Want{Shard: 2}},
+		{"shard of 4 of 64", 64, fleet.Want{Shard: 4}},
+		{"shard of 4 of 1024", 1024, fleet.Want{Shard: 4}},
 		{"cell of 2 of 8", 8, fleet.Want{Cells: 4}},
 	} {
 		b.Run(bc.name, func(b *testing.B) {

@@ -36,15 +36,15 @@
 //
 // # Shards and cells
 //
-// A [Want] with a Caller and a Hand gets only the workers that policy/shard deals
-// to that caller, by the names of places: a hand outlives lives. Cells narrow it
-// to a fixed part of the fleet. [Spill] says when it may leave them; it gets as
-// narrow a hand of those that take work then. With SpillNever a hand in which
+// A [Want] with a Caller and a Shard gets only the workers that policy/shard assigns
+// to that caller, by the names of places: a shard outlives lives. Cells narrow it
+// to a fixed part of the fleet. [Overflow] says when it may leave them; it gets as
+// narrow a shard of those that take work then. With OverflowNever a shard in which
 // nobody takes work falls back on those of its workers that are merely held out.
 //
-// A hand is stronger than a canary: a canary is preferred inside the hand, never
-// sought outside. The lane is nobody's hand: what runs there is alone, and the
-// caller whose hand it was taken from has a worker less until it is given back.
+// A shard is stronger than a canary: a canary is preferred inside the shard, never
+// sought outside. The lane is nobody's shard: what runs there is alone, and the
+// caller whose shard it was taken from has a worker less until it is given back.
 //
 // # Guarantees
 //
@@ -53,15 +53,15 @@
 // held out. Acquire picks the least loaded worker (of two at random in fleets
 // above 16), a fresh one the more seldom the younger it is if SlowStart is set.
 // It waits in a bounded queue when there is none: first come first served among
-// those who may have the same worker. Whoever waits for a hand neither blocks
-// others nor takes more of the queue than its hand is of the fleet. It never
+// those who may have the same worker. Whoever waits for a shard neither blocks
+// others nor takes more of the queue than its shard is of the fleet. It never
 // returns a worker that was down, draining or the lane at that moment.
 //
 // All methods are safe for concurrent use. No lock is held during callbacks.
 //
 // # Bounds
 //
-// MaxWaiting who wait; about 1 KB for each place; 56 KiB of remembered hands.
-// Acquire and Observe allocate nothing unless they wait. A hand costs a look at
-// every place when it is not remembered.
+// MaxWaiting who wait; about 1 KB for each place; 56 KiB of cached shards.
+// Acquire and Observe allocate nothing unless they wait. A shard costs a look at
+// every place when it is not cached.
 package fleet

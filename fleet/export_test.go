@@ -33,15 +33,15 @@ func (f *Fleet) Check() error {
 	if up != f.up || well != f.well || free != len(f.free) {
 		return fmt.Errorf("%d up, %d well, %d free; counted %d, %d, %d", up, well, free, f.up, f.well, len(f.free))
 	}
-	loose, wanted := 0, make([]int, len(f.places))
+	mayOverflow, wanted := 0, make([]int, len(f.places))
 	for _, wt := range f.waiting {
-		if wt.loose() {
-			loose++
+		if wt.mayOverflow() {
+			mayOverflow++
 		}
-		for _, i := range wt.hand {
+		for _, i := range wt.shard {
 			wanted[i]++
 		}
-		if w := f.pick(&wt.want, wt.hand); w != nil {
+		if w := f.pick(&wt.want, wt.shard); w != nil {
 			return fmt.Errorf("%s is free for %+v, who waits", w.name, wt.want)
 		}
 	}
@@ -50,18 +50,18 @@ func (f *Fleet) Check() error {
 			return fmt.Errorf("%d wait for %s; counted %d", wanted[i], s.name, s.wanted)
 		}
 	}
-	if loose != f.loose {
-		return fmt.Errorf("%d waiters are loose; counted %d", loose, f.loose)
+	if mayOverflow != f.mayOverflow {
+		return fmt.Errorf("%d waiters may overflow; counted %d", mayOverflow, f.mayOverflow)
 	}
 	return nil
 }
 
-// Hand returns the names of the workers that want may use.
-func (f *Fleet) Hand(want Want) []string {
+// Shard returns the names of the workers that want may use.
+func (f *Fleet) Shard(want Want) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var out []string
-	for _, i := range f.deal(&want) {
+	for _, i := range f.shardOf(&want) {
 		out = append(out, f.places[i].name)
 	}
 	return out

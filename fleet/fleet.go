@@ -27,18 +27,18 @@ type Fleet struct {
 	cfg   Config                        // what Tune changes is guarded by mu
 	eject atomic.Pointer[balance.Eject] // cfg.Eject, or what Tune made of it
 
-	mu      sync.Mutex // guards everything below
-	keeper  Keeper
-	slots   map[string]*slot
-	places  []*slot   // in the order they were added
-	hashes  []uint64  // of their names
-	deck    int32     // counts changes of places
-	free    []*Worker // that take work, with room; nobody who waits may have one of them
-	waiting []*waiter
-	loose   int // waiters that are not bound to their hand
-	lane    *Worker
-	epochs  uint64
-	rand    *rand.Rand
+	mu          sync.Mutex // guards everything below
+	keeper      Keeper
+	slots       map[string]*slot
+	places      []*slot   // in the order they were added
+	hashes      []uint64  // of their names
+	generation  int32     // counts changes of places
+	free        []*Worker // that take work, with room; nobody who waits may have one of them
+	waiting     []*waiter
+	mayOverflow int // waiters that are not bound to their shard
+	lane        *Worker
+	epochs      uint64
+	rand        *rand.Rand
 
 	up, well   int  // lives that serve or are the lane, and those not held out
 	panic      bool // opinions are distrusted
@@ -46,18 +46,18 @@ type Fleet struct {
 	rampEnd    time.Time   // by when no worker is fresh any more; zero when none is
 	notes      []Judgement // to be reported by unlock
 
-	panics, ejections, spilled uint64
+	panics, ejections, overflowed uint64
 
-	dealt       []dealt          // remembered hands; nil until there is one
-	hand, spare []int            // scratch
-	samples     []balance.Sample // scratch
+	shardCache                 []cachedShard    // cached shards; nil until there is one
+	scratchShard, scratchOther []int            // scratch
+	samples                    []balance.Sample // scratch
 }
 
 // slot is the place of one worker across its lives.
 type slot struct {
 	name    string
 	life    *Worker // nil while down
-	wanted  int     // waiters that have it in their hand
+	wanted  int     // waiters that have it in their shard
 	last    *End    // of the life before
 	deaths  int     // unplanned ends
 	lives   int
@@ -96,12 +96,12 @@ func (f *Fleet) Add(worker string) {
 		f.slots[worker] = s
 		f.places = append(f.places, s)
 		f.hashes = append(f.hashes, shard.Name(worker))
-		f.deck++
+		f.generation++
 	}
 }
 
 // Remove takes away the place of a worker that is down, and what is known of its
-// lives. Hands that had it get one other worker in its stead; cells and canaries
+// lives. Shards that had it get one other worker in its stead; cells and canaries
 // go by the order of places, and those behind it move up. Without such a place
 // it does nothing.
 func (f *Fleet) Remove(worker string) error {
@@ -117,13 +117,13 @@ func (f *Fleet) Remove(worker string) error {
 		return fmt.Errorf("remove worker %s of fleet %s: it is not down but %s", worker, f.cfg.Name, state)
 	}
 	for _, wt := range f.waiting {
-		f.count(wt, -1) // their hands are places that move
+		f.count(wt, -1) // their shards are places that move
 	}
 	i := slices.Index(f.places, s)
 	f.places = slices.Delete(f.places, i, i+1)
 	f.hashes = slices.Delete(f.hashes, i, i+1)
 	delete(f.slots, worker)
-	f.deck++
+	f.generation++
 	for _, wt := range f.waiting {
 		f.count(wt, 1)
 	}

@@ -221,18 +221,18 @@ func TestTheLaneIsAWorkerThatIsWell(t *testing.T) {
 	})
 }
 
-// A fresh worker's share grows, in small fleets, large ones, and hands.
+// A fresh worker's share grows, in small fleets, large ones, and shards.
 func TestSlowStart(t *testing.T) {
 	for _, c := range []struct {
 		n    int
 		want fleet.Want
-	}{{4, fleet.Want{}}, {40, fleet.Want{}}, {8, fleet.Want{Caller: 7, Hand: 2}}} {
+	}{{4, fleet.Want{}}, {40, fleet.Want{}}, {8, fleet.Want{Caller: 7, Shard: 2}}} {
 		synctest.Test(t, func(t *testing.T) {
 			const over = 10 * time.Second
 			f := open(t, c.n, fleet.Config{SlowStart: over})
 			fresh, of := "w0", c.n
-			if hand := f.Hand(c.want); hand != nil {
-				fresh, of = hand[0], len(hand)
+			if members := f.Shard(c.want); members != nil {
+				fresh, of = members[0], len(members)
 			}
 			time.Sleep(over)
 			down(f, fresh)
@@ -286,7 +286,7 @@ func TestConcurrentOpinions(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			want := fleet.Want{Caller: uint64(i), Hand: 2, Spill: fleet.Spill(i % 3)}
+			want := fleet.Want{Caller: uint64(i), Shard: 2, Overflow: fleet.Overflow(i % 3)}
 			for k := range 300 {
 				w, err := f.Acquire(t.Context(), want)
 				if err != nil {

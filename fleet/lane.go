@@ -71,7 +71,7 @@ func (f *Fleet) reserve(settled bool) (*Worker, <-chan struct{}) {
 	}
 	f.withdraw(best)
 	best.state, f.lane = Lane, best
-	f.serve(nil) // who spills over has lost a worker
+	f.serve(nil) // who overflows has lost a worker
 	if best.inFlight == 0 {
 		return best, nil
 	}

@@ -33,12 +33,12 @@ func (m *machine) worker(t *rapid.T) (name string, e uint64) {
 
 func drawWant(t *rapid.T) fleet.Want {
 	return fleet.Want{
-		Avoid:  rapid.SampledFrom([]string{"", "w0"}).Draw(t, "avoid"),
-		Canary: rapid.Bool().Draw(t, "canary"),
-		Caller: rapid.Uint64Range(0, 5).Draw(t, "caller"),
-		Hand:   rapid.IntRange(0, 4).Draw(t, "hand"),
-		Cells:  rapid.IntRange(0, 3).Draw(t, "cells"),
-		Spill:  rapid.SampledFrom([]fleet.Spill{fleet.SpillNever, fleet.SpillDown, fleet.SpillBusy}).Draw(t, "spill"),
+		Avoid:    rapid.SampledFrom([]string{"", "w0"}).Draw(t, "avoid"),
+		Canary:   rapid.Bool().Draw(t, "canary"),
+		Caller:   rapid.Uint64Range(0, 5).Draw(t, "caller"),
+		Shard:    rapid.IntRange(0, 4).Draw(t, "shard"),
+		Cells:    rapid.IntRange(0, 3).Draw(t, "cells"),
+		Overflow: rapid.SampledFrom([]fleet.Overflow{fleet.OverflowNever, fleet.OverflowDown, fleet.OverflowBusy}).Draw(t, "overflow"),
 	}
 }
 
@@ -51,22 +51,22 @@ func (m *machine) try(t *rapid.T) {
 		return
 	}
 	m.out = append(m.out, w)
-	hand := m.Hand(want)
-	inside := hand == nil || slices.Contains(hand, w.Name())
+	members := m.Shard(want)
+	inside := members == nil || slices.Contains(members, w.Name())
 	for _, st := range before {
-		switch mine := hand == nil || slices.Contains(hand, st.Name); {
+		switch mine := members == nil || slices.Contains(members, st.Name); {
 		case st.Name == w.Name():
-			last := st.HeldOut && want.Spill == fleet.SpillNever && hand != nil
+			last := st.HeldOut && want.Overflow == fleet.OverflowNever && members != nil
 			if st.State != fleet.Serving || st.InFlight >= m.max || st.HeldOut && !last {
 				t.Fatalf("%+v was given for %+v", st, want)
 			}
 		case inside || !mine || st.State != fleet.Serving || st.HeldOut:
-		case st.InFlight < m.max || want.Spill != fleet.SpillBusy:
-			t.Fatalf("%s was given for %+v, though %+v is in the hand %v", w.Name(), want, st, hand)
+		case st.InFlight < m.max || want.Overflow != fleet.OverflowBusy:
+			t.Fatalf("%s was given for %+v, though %+v is in the shard %v", w.Name(), want, st, members)
 		}
 	}
-	if !inside && want.Spill == fleet.SpillNever {
-		t.Fatalf("%s was given for %+v with the hand %v", w.Name(), want, hand)
+	if !inside && want.Overflow == fleet.OverflowNever {
+		t.Fatalf("%s was given for %+v with the shard %v", w.Name(), want, members)
 	}
 }
 

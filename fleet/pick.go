@@ -11,37 +11,37 @@ import (
 // two at random are (Mitzenmacher, "The Power of Two Choices", 2001).
 const scanUpTo = 16
 
-// deal returns the places that want may use, valid until the next call; nil
+// shardOf returns the places that want may use, valid until the next call; nil
 // means all. mu is held.
-func (f *Fleet) deal(want *Want) []int {
+func (f *Fleet) shardOf(want *Want) []int {
 	n := len(f.places)
-	if n == 0 || want.Caller == 0 || want.Cells <= 1 && (want.Hand <= 0 || want.Hand >= n) {
+	if n == 0 || want.Caller == 0 || want.Cells <= 1 && (want.Shard <= 0 || want.Shard >= n) {
 		return nil
 	}
-	k, cells := want.Hand, min(want.Cells, n)
+	k, cells := want.Shard, min(want.Cells, n)
 	if k <= 0 || k > n {
 		k = n
 	}
-	if hand, ok := f.recall(want.Caller, k, cells); ok {
-		return hand
+	if members, ok := f.lookupShard(want.Caller, k, cells); ok {
+		return members
 	}
 	if cells <= 1 {
-		f.hand = shard.Hand(want.Caller, f.hashes, k, f.hand[:0])
+		f.scratchShard = shard.Assign(want.Caller, f.hashes, k, f.scratchShard[:0])
 	} else {
 		cell := shard.Cell(want.Caller, cells)
-		f.hand = shard.HandOf(want.Caller, f.hashes, k, f.hand[:0], func(i int) bool {
+		f.scratchShard = shard.AssignAmong(want.Caller, f.hashes, k, f.scratchShard[:0], func(i int) bool {
 			return shard.WorkerCell(i, cells) == cell
 		})
 	}
-	f.remember(want.Caller, k, cells, f.hand)
-	return f.hand
+	f.cacheShard(want.Caller, k, cells, f.scratchShard)
+	return f.scratchShard
 }
 
-// pick returns a worker that can have one more, or nil. hand is what deal
+// pick returns a worker that can have one more, or nil. members is what shardOf
 // returned for want. mu is held.
-func (f *Fleet) pick(want *Want, hand []int) *Worker {
-	if hand != nil {
-		return f.pickHand(want, hand)
+func (f *Fleet) pick(want *Want, members []int) *Worker {
+	if members != nil {
+		return f.pickShard(want, members)
 	}
 	if len(f.free) == 0 {
 		return nil
@@ -54,29 +54,29 @@ func (f *Fleet) pick(want *Want, hand []int) *Worker {
 	return f.leastLoaded(want.Avoid)
 }
 
-// pickHand picks from a hand, or beside it as the rule of spilling says.
-func (f *Fleet) pickHand(want *Want, hand []int) *Worker {
-	w, takes := f.best(want, hand, false)
+// pickShard picks from a shard, or beside it as the rule of overflow says.
+func (f *Fleet) pickShard(want *Want, members []int) *Worker {
+	w, takes := f.best(want, members, false)
 	switch {
-	case w != nil || takes && want.Spill != SpillBusy:
+	case w != nil || takes && want.Overflow != OverflowBusy:
 		return w
-	case want.Spill == SpillNever:
+	case want.Overflow == OverflowNever:
 		// Better a worker that looks sick than none.
-		w, _ = f.best(want, hand, true)
+		w, _ = f.best(want, members, true)
 		return w
 	}
-	// The next hand is dealt from who takes work: as narrow as the first, and
+	// The next shard is chosen from who takes work: as narrow as the first, and
 	// the same each time.
-	k := want.Hand
+	k := want.Shard
 	if k <= 0 {
 		k = len(f.places)
 	}
-	f.spare = shard.HandOf(want.Caller, f.hashes, k, f.spare[:0], func(i int) bool {
+	f.scratchOther = shard.AssignAmong(want.Caller, f.hashes, k, f.scratchOther[:0], func(i int) bool {
 		o := f.places[i].life
-		return o != nil && f.takes(o) && (want.Spill == SpillDown || !f.full(o))
+		return o != nil && f.takes(o) && (want.Overflow == OverflowDown || !f.full(o))
 	})
-	if w, _ = f.best(want, f.spare, false); w != nil {
-		f.spilled++
+	if w, _ = f.best(want, f.scratchOther, false); w != nil {
+		f.overflowed++
 	}
 	return w
 }
@@ -87,17 +87,17 @@ const (
 	avoided  = 1e12
 )
 
-// best returns the least loaded worker of a hand that has room, and whether any
+// best returns the least loaded worker of a shard that has room, and whether any
 // takes work. With anyhow, those held out do.
-func (f *Fleet) best(want *Want, hand []int, anyhow bool) (best *Worker, takes bool) {
-	if len(hand) == 0 {
+func (f *Fleet) best(want *Want, members []int, anyhow bool) (best *Worker, takes bool) {
+	if len(members) == 0 {
 		return nil, false
 	}
 	now, ramping := f.ramping()
-	start := f.rand.IntN(len(hand)) // so that ties do not all fall on the first
+	start := f.rand.IntN(len(members)) // so that ties do not all fall on the first
 	least := 0.0
-	for k := range hand {
-		i := hand[(start+k)%len(hand)]
+	for k := range members {
+		i := members[(start+k)%len(members)]
 		w := f.places[i].life
 		if w == nil || !f.takes(w) && !(anyhow && w.state == Serving) {
 			continue

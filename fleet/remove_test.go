@@ -10,20 +10,20 @@ import (
 	"github.com/bezoar-dev/bezoar/fleet"
 )
 
-// A hand changes by the worker that has left it, and by no other.
+// A shard changes by the worker that has left it, and by no other.
 func TestRemoveMovesOnlyWhatItMust(t *testing.T) {
 	const callers = 2000
 	f := open(t, 9, fleet.Config{})
-	hands := func() [][]string {
+	shards := func() [][]string {
 		var out [][]string
 		for c := uint64(1); c <= callers; c++ {
-			h := f.Hand(fleet.Want{Caller: c, Hand: 3})
+			h := f.Shard(fleet.Want{Caller: c, Shard: 3})
 			slices.Sort(h)
 			out = append(out, h)
 		}
 		return out
 	}
-	before := hands()
+	before := shards()
 	if err := f.Remove("w4"); err == nil {
 		t.Fatal("a worker that serves was removed")
 	}
@@ -31,7 +31,7 @@ func TestRemoveMovesOnlyWhatItMust(t *testing.T) {
 	if err := f.Remove("w4"); err != nil {
 		t.Fatal(err)
 	}
-	for i, h := range hands() {
+	for i, h := range shards() {
 		kept := slices.DeleteFunc(slices.Clone(before[i]), func(s string) bool { return s == "w4" })
 		left := 0
 		for _, w := range kept {
@@ -43,22 +43,22 @@ func TestRemoveMovesOnlyWhatItMust(t *testing.T) {
 			t.Fatalf("caller %d had %v and has %v", i+1, before[i], h)
 		}
 	}
-	// What was dealt before must not be remembered after as many come as went.
+	// What was computed before must not be cached after as many come as went.
 	f.Up("w4", "127.0.0.1:1")
-	if got := hands(); fmt.Sprint(got) != fmt.Sprint(before) {
-		t.Error("with the worker back, hands are not what they were")
+	if got := shards(); fmt.Sprint(got) != fmt.Sprint(before) {
+		t.Error("with the worker back, shards are not what they were")
 	}
 	if err := f.Remove("nobody"); err != nil {
 		t.Errorf("removing what is not there: %v", err)
 	}
 }
 
-// Who waits for a hand gets the worker that takes the place of the one removed.
+// Who waits for a shard gets the worker that takes the place of the one removed.
 func TestRemoveServesWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, 3, fleet.Config{MaxInFlight: 1})
-		want := fleet.Want{Caller: 7, Hand: 1}
-		mine := f.Hand(want)[0]
+		want := fleet.Want{Caller: 7, Shard: 1}
+		mine := f.Shard(want)[0]
 		f.Down(mine, epoch(f, mine), fleet.End{Planned: true})
 		got := make(chan *fleet.Worker, 1)
 		go func() {
@@ -70,13 +70,13 @@ func TestRemoveServesWhoWaits(t *testing.T) {
 		}()
 		synctest.Wait()
 		if len(got) > 0 {
-			t.Fatal("a worker outside the hand was given")
+			t.Fatal("a worker outside the shard was given")
 		}
 		if err := f.Remove(mine); err != nil {
 			t.Fatal(err)
 		}
-		if w := <-got; w.Name() != f.Hand(want)[0] {
-			t.Errorf("%s was given, the hand is %v", w.Name(), f.Hand(want))
+		if w := <-got; w.Name() != f.Shard(want)[0] {
+			t.Errorf("%s was given, the shard is %v", w.Name(), f.Shard(want))
 		}
 	})
 }
@@ -89,7 +89,7 @@ func TestRemoveTheLast(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, want := range []fleet.Want{{}, {Caller: 1, Hand: 2}, {Caller: 1, Cells: 2}} {
+	for _, want := range []fleet.Want{{}, {Caller: 1, Shard: 2}, {Caller: 1, Cells: 2}} {
 		if _, err := f.Acquire(ctx, want); err == nil {
 			t.Errorf("nobody is there, and somebody was given for %+v", want)
 		}

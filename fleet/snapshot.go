@@ -72,7 +72,7 @@ type Stats struct {
 	PanicSince time.Time `json:"panic_since,omitzero"`
 	Panics     uint64    `json:"panics"`
 	Ejections  uint64    `json:"ejections"`
-	Spilled    uint64    `json:"spilled"` // handed out beside a caller's hand
+	Overflowed uint64    `json:"overflowed"` // given outside a caller's shard
 }
 
 // Stats returns the counts so far.
@@ -82,7 +82,7 @@ func (f *Fleet) Stats() Stats {
 	return Stats{
 		Places: len(f.places), Up: f.up, Well: f.well, Waiting: len(f.waiting),
 		Panic: f.panic, PanicSince: f.panicSince, Panics: f.panics,
-		Ejections: f.ejections, Spilled: f.spilled,
+		Ejections: f.ejections, Overflowed: f.overflowed,
 	}
 }
 

@@ -13,12 +13,12 @@ import (
 	"github.com/bezoar-dev/bezoar/fleet"
 )
 
-// Who waits for its hand neither gets another worker nor keeps others waiting.
-func TestWaitersHonourTheirHand(t *testing.T) {
+// Who waits for its shard neither gets another worker nor keeps others waiting.
+func TestWaitersHonourTheirShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, 8, fleet.Config{MaxInFlight: 1})
-		want := fleet.Want{Caller: 7, Hand: 2}
-		hand := f.Hand(want)
+		want := fleet.Want{Caller: 7, Shard: 2}
+		members := f.Shard(want)
 		a, b := f.TryAcquire(want), f.TryAcquire(want)
 		var order []string
 		var wg sync.WaitGroup
@@ -35,7 +35,7 @@ func TestWaitersHonourTheirHand(t *testing.T) {
 		}
 		all := try(f, fleet.Want{}, 8)
 		if len(all) != 6 {
-			t.Errorf("others got %v, want the 6 workers outside %v", all, hand)
+			t.Errorf("others got %v, want the 6 workers outside %v", all, members)
 		}
 		for name := range all {
 			f.Release(f.Worker(name, epoch(f, name)))
@@ -56,12 +56,12 @@ func TestWaitersHonourTheirHand(t *testing.T) {
 	})
 }
 
-// Who waits and may spill is served when the last of its hand becomes the lane.
-func TestWaiterSpillsWhenItsHandBecomesTheLane(t *testing.T) {
+// Who waits and may overflow is served when the last of its shard becomes the lane.
+func TestWaiterOverflowsWhenItsShardBecomesTheLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, 2, fleet.Config{MaxInFlight: 2})
-		want := fleet.Want{Caller: 1, Hand: 1, Spill: fleet.SpillDown}
-		for f.Hand(want)[0] != "w1" {
+		want := fleet.Want{Caller: 1, Shard: 1, Overflow: fleet.OverflowDown}
+		for f.Shard(want)[0] != "w1" {
 			want.Caller++
 		}
 		w := f.Worker("w1", epoch(f, "w1"))
@@ -85,11 +85,11 @@ func TestWaiterSpillsWhenItsHandBecomesTheLane(t *testing.T) {
 	})
 }
 
-// Who waits and may spill is served when the last of its hand goes down.
-func TestWaiterSpillsWhenItsHandGoesDown(t *testing.T) {
+// Who waits and may overflow is served when the last of its shard goes down.
+func TestWaiterOverflowsWhenItsShardGoesDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, 4, fleet.Config{MaxInFlight: 1})
-		want := fleet.Want{Caller: 7, Hand: 1, Spill: fleet.SpillDown}
+		want := fleet.Want{Caller: 7, Shard: 1, Overflow: fleet.OverflowDown}
 		w := f.TryAcquire(want)
 		var got *fleet.Worker
 		var wg sync.WaitGroup
@@ -106,12 +106,12 @@ func TestWaiterSpillsWhenItsHandGoesDown(t *testing.T) {
 	})
 }
 
-// Whoever waits for a hand takes no more of the waiting room than the hand is of
+// Whoever waits for a shard takes no more of the waiting room than the shard is of
 // the fleet.
 func TestOneCallerDoesNotFillTheWaitingRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, 8, fleet.Config{MaxInFlight: 1, MaxWaiting: 16})
-		want := fleet.Want{Caller: 7, Hand: 2}
+		want := fleet.Want{Caller: 7, Shard: 2}
 		try(f, want, 2)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

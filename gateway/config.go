@@ -120,10 +120,10 @@ type Route struct {
 
 	// Which workers a caller may use, and how often it is tried again.
 
-	Hand   int            // of how many workers a caller's shard is; 0: of all
-	Cells  int            // fixed parts of the fleet, one of which is a caller's; 0: none
-	Spill  fleet.Spill    // when it may use others
-	Budget *CallerBudgets // of each caller's retries; nil: none
+	Shard    int            // of how many workers a caller's shard is; 0: of all
+	Cells    int            // fixed parts of the fleet, one of which is a caller's; 0: none
+	Overflow fleet.Overflow // when it may use others
+	Budget   *CallerBudgets // of each caller's retries; nil: none
 }
 
 func (r *Route) demands(c *Config) demands {
@@ -203,8 +203,8 @@ func (r Route) faults() []error {
 	if r.Buffer < 0 || r.MaxBody < 0 || r.Timeout < 0 || r.Upload < 0 {
 		add("Buffer, MaxBody, Timeout or Upload is negative")
 	}
-	if r.Cost < 0 || r.Slow < 0 || r.Hand < 0 || r.Cells < 0 {
-		add("Cost, Slow, Hand or Cells is negative")
+	if r.Cost < 0 || r.Slow < 0 || r.Shard < 0 || r.Cells < 0 {
+		add("Cost, Slow, Shard or Cells is negative")
 	}
 	for i := range r.Fallback {
 		f := &r.Fallback[i]

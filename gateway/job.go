@@ -120,9 +120,9 @@ func (j *job) work() dispatch.Work {
 		Replayable: j.replayable(),
 		Deadline:   j.by,
 		Caller:     j.stay.hash,
-		Hand:       rt.Hand,
+		Shard:      rt.Shard,
 		Cells:      rt.Cells,
-		Spill:      rt.Spill,
+		Overflow:   rt.Overflow,
 		Budget:     rt.Budget,
 	}
 	w.Fingerprint, w.Shape = rt.Printer.Work(&j.input)

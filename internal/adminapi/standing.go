@@ -33,11 +33,11 @@ type Class struct {
 
 // Shard says which workers a caller may meet.
 type Shard struct {
-	Hand    int     `json:"hand,omitempty"`  // workers of each caller; 0: there are cells
-	Cells   int     `json:"cells,omitempty"` // fixed parts of the fleet; 0: there are hands
-	Spill   string  `json:"spill"`
-	Spilled uint64  `json:"spilled"` // requests that left their hand
-	Whole   float64 `json:"whole"`   // probability that two callers share all of it
+	Size       int     `json:"size,omitempty"`  // workers of each caller; 0: there are cells
+	Cells      int     `json:"cells,omitempty"` // fixed parts of the fleet; 0: there are shards
+	Overflow   string  `json:"overflow"`
+	Overflowed uint64  `json:"overflowed"` // requests that left their shard
+	Whole      float64 `json:"whole"`      // probability that two callers share all of it
 }
 
 // Held says why a worker gets no work, or less, though it is up.

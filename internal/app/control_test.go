@@ -23,7 +23,7 @@ admin: 127.0.0.1:0
 store: 'memory:'
 node: here
 fleets:
-  app: {command: [%q], env: {%s: worker}, replicas: 2, health: {path: /healthz}, shard: {hand: 1}, concurrency: {limit: 9, per_caller: 5}}
+  app: {command: [%q], env: {%s: worker}, replicas: 2, health: {path: /healthz}, shard: {size: 1}, concurrency: {limit: 9, per_caller: 5}}
 routes:
   - {match: {path: /*}, fleet: app, client: "header:X-Api-Key", breaker: on, limits: [{rate: 100000/s}]}
 `, self(t), roleVar)
@@ -209,7 +209,7 @@ func TestFleetsShowTheirProtection(t *testing.T) {
 	if p := f.Pool; p == nil || p.Limit != 9 || p.Adaptive || len(p.Classes) != 4 || p.Classes[1].Priority != "critical" || p.Classes[1].Admitted < 1 {
 		t.Errorf("pool %+v", f.Pool)
 	}
-	if s := f.Shard; s == nil || s.Hand != 1 || s.Whole != 0.5 || s.Spill != "down" {
+	if s := f.Shard; s == nil || s.Size != 1 || s.Whole != 0.5 || s.Overflow != "down" {
 		t.Errorf("shard %+v", f.Shard)
 	}
 	for _, w := range f.Workers {

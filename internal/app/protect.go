@@ -178,11 +178,11 @@ func (a *App) terms(next *present, out *gateway.Route, r *config.Route, quotas m
 	f := cfg.Fleets[r.Fleet]
 	out.Optional, out.Pool = f.Optional, a.protect.pool(r.Fleet)
 	if s := f.Shard; s != nil {
-		out.Hand, out.Cells = s.Hand, s.Cells
-		if s.Hand == 0 && s.Cells == 0 {
-			out.Hand = shard.Default(max(f.Replicas, len(f.Workers)))
+		out.Shard, out.Cells = s.Size, s.Cells
+		if s.Size == 0 && s.Cells == 0 {
+			out.Shard = shard.Default(max(f.Replicas, len(f.Workers)))
 		}
-		if out.Spill, err = fleet.ParseSpill(s.Spill); err != nil {
+		if out.Overflow, err = fleet.ParseOverflow(s.Overflow); err != nil {
 			return err
 		}
 	}

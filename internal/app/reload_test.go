@@ -218,7 +218,7 @@ func different(mark string, i int) generation {
 		"{static: {status: 200, body: gone}, on: [open]}", "{stale: 1m, on: [open]}", "",
 	}[i%3]
 	if i%2 == 1 {
-		g.balance = ", balance: {slow_start: 50ms}, shard: {hand: 2, spill: busy}"
+		g.balance = ", balance: {slow_start: 50ms}, shard: {size: 2, overflow: busy}"
 	}
 	if g.extra && i%3 == 2 {
 		g.fallback = "{fleet: app, on: [open, unavailable]}"

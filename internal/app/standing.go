@@ -20,7 +20,7 @@ func (a *App) standing(u *unit, f *adminapi.Fleet) {
 		f.Pool = poolView(p.Stats(), cfg.Concurrency)
 	}
 	if s := cfg.Shard; s != nil {
-		f.Shard = shardView(s, u.size(), st.Spilled)
+		f.Shard = shardView(s, u.size(), st.Overflowed)
 	}
 }
 
@@ -49,16 +49,16 @@ func poolView(st overload.Stats, c *config.Concurrency) *adminapi.Pool {
 	return out
 }
 
-func shardView(s *config.Shard, workers int, spilled uint64) *adminapi.Shard {
-	out := &adminapi.Shard{Hand: s.Hand, Cells: s.Cells, Spill: s.Spill, Spilled: spilled}
+func shardView(s *config.Shard, workers int, overflowed uint64) *adminapi.Shard {
+	out := &adminapi.Shard{Size: s.Size, Cells: s.Cells, Overflow: s.Overflow, Overflowed: overflowed}
 	switch {
 	case s.Cells > 0:
 		out.Whole = 1 / float64(s.Cells)
-	case s.Hand == 0:
-		out.Hand = shard.Default(workers)
+	case s.Size == 0:
+		out.Size = shard.Default(workers)
 		fallthrough
 	default:
-		out.Whole = shard.Overlap(workers, out.Hand).Whole()
+		out.Whole = shard.Overlap(workers, out.Size).Whole()
 	}
 	return out
 }

@@ -42,7 +42,7 @@ func worstCases(cfg config.Config) []worstCase {
 			continue // done later, by a queue
 		}
 		f := cfg.Fleets[r.Fleet]
-		w := dispatch.WorstCase(retryOf(r.Retry), max(f.Replicas, len(f.Workers)), r.Timeout)
+		w := dispatch.RetryBoundOf(retryOf(r.Retry), max(f.Replicas, len(f.Workers)), r.Timeout)
 		out = append(out, worstCase{
 			Route: matchText(r.Match), Fleet: r.Fleet, Attempts: w.Attempts, Living: w.Living,
 			Timeout: adminapi.Duration(w.Timeout), Waits: adminapi.Duration(w.Waits), Total: adminapi.Duration(w.Total),
@@ -81,9 +81,9 @@ func matchText(m config.Match) string {
 type overlap struct {
 	Fleet   string    `json:"fleet"`
 	Workers int       `json:"workers"`
-	Hand    int       `json:"hand,omitempty"`   // workers of each caller; 0: there are cells
-	Cells   int       `json:"cells,omitempty"`  // 0: there are hands
-	Hands   float64   `json:"hands,omitempty"`  // different ones
+	Size    int       `json:"size,omitempty"`   // workers of each caller; 0: there are cells
+	Cells   int       `json:"cells,omitempty"`  // 0: there are shards
+	Shards  float64   `json:"shards,omitempty"` // different ones
 	Shared  []float64 `json:"shared,omitempty"` // by how many workers: the probability that two callers share them
 	Whole   float64   `json:"whole"`            // the probability that they share all
 }
@@ -96,15 +96,15 @@ func overlaps(cfg config.Config) []overlap {
 		if f.Shard == nil {
 			continue
 		}
-		o := overlap{Fleet: name, Workers: max(f.Replicas, len(f.Workers)), Hand: f.Shard.Hand, Cells: f.Shard.Cells}
+		o := overlap{Fleet: name, Workers: max(f.Replicas, len(f.Workers)), Size: f.Shard.Size, Cells: f.Shard.Cells}
 		if o.Cells > 0 {
 			o.Whole = 1 / float64(o.Cells)
 		} else {
-			if o.Hand == 0 {
-				o.Hand = shard.Default(o.Workers)
+			if o.Size == 0 {
+				o.Size = shard.Default(o.Workers)
 			}
-			t := shard.Overlap(o.Workers, o.Hand)
-			o.Hands, o.Shared, o.Whole = t.Hands(), t.Shared, t.Whole()
+			t := shard.Overlap(o.Workers, o.Size)
+			o.Shards, o.Shared, o.Whole = t.Shards(), t.Shared, t.Whole()
 		}
 		out = append(out, o)
 	}
@@ -119,12 +119,12 @@ func (o overlap) lines() []string {
 			"two callers share their whole cell with probability " + chance(o.Whole),
 		}
 	}
-	out := []string{fmt.Sprintf("fleet %s: %d workers, hands of %d: %.0f different ones", clean(o.Fleet), o.Workers, o.Hand, o.Hands)}
-	for j := o.Hand; j >= 0; j-- {
-		what := fmt.Sprintf("%d of %d", j, o.Hand)
+	out := []string{fmt.Sprintf("fleet %s: %d workers, shards of %d: %.0f different ones", clean(o.Fleet), o.Workers, o.Size, o.Shards)}
+	for j := o.Size; j >= 0; j-- {
+		what := fmt.Sprintf("%d of %d", j, o.Size)
 		switch j {
-		case o.Hand:
-			what = "their whole hand"
+		case o.Size:
+			what = "their whole shard"
 		case 0:
 			what = "nothing"
 		}

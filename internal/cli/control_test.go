@@ -20,7 +20,7 @@ func sampleFleet() adminapi.Fleet {
 			{Priority: "critical", Admitted: 900, Waited: 80, Shed: 3, Rules: map[string]uint64{"deadline": 3}},
 			{Priority: "sheddable", Admitted: 20, Shed: 400, Rules: map[string]uint64{"concurrency": 380, "per_caller": 20}},
 		}},
-		Shard: &adminapi.Shard{Hand: 2, Spill: "down", Spilled: 7, Whole: 1.0 / 3},
+		Shard: &adminapi.Shard{Size: 2, Overflow: "down", Overflowed: 7, Whole: 1.0 / 3},
 		Workers: []adminapi.Worker{
 			{Name: "search-1", State: "ready", Epoch: 3, Share: 1, Results: 40, Latency: adminapi.Duration(12345 * time.Microsecond)},
 			{Name: "search-2", State: "ready", Epoch: 4, Share: 0.25, Held: &adminapi.Held{Sick: "GET /healthz: 500 \x1b[31mno"}},

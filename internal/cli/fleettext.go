@@ -114,9 +114,9 @@ func poolText(l *adminapi.Pool) string {
 }
 
 func shardText(s *adminapi.Shard) string {
-	what := count(int64(s.Hand), "worker", "workers") + " for each caller"
+	what := count(int64(s.Size), "worker", "workers") + " for each caller"
 	if s.Cells > 0 {
 		what = count(int64(s.Cells), "cell", "cells")
 	}
-	return fmt.Sprintf("shards %s, two callers share all with probability %s; spill %s, %d spilled", what, chance(s.Whole), clean(s.Spill), s.Spilled)
+	return fmt.Sprintf("shards %s, two callers share all with probability %s; overflow %s, %d overflowed", what, chance(s.Whole), clean(s.Overflow), s.Overflowed)
 }

@@ -28,11 +28,11 @@ func (f *Fleet) contradictions(at string, say func(string, ...any)) {
 	}
 	if s := f.Shard; s != nil {
 		size := max(f.Replicas, len(f.Workers))
-		hand := s.Hand
-		if hand == 0 && s.Cells == 0 {
-			hand = shard.Default(size)
+		members := s.Size
+		if members == 0 && s.Cells == 0 {
+			members = shard.Default(size)
 		}
-		if hand >= size || s.Cells == 1 {
+		if members >= size || s.Cells == 1 {
 			say("%s.shard: everybody may meet all %d workers, so that one caller can take them all down", at, size)
 		}
 	}

@@ -14,7 +14,7 @@ func TestSettingsThatDefeatEachOtherAreNamed(t *testing.T) {
 			"plans: {pro: {callers: [a], limits: [{rate: 10/s}, {rate: 5/m}, {rate: 50/s, burst: 90}]}}", "",
 		},
 		"watchdog above the limit": {"memory: 1GiB, watchdog: {memory: 1GiB}", "", "", "fleets.app.watchdog.memory: 1GiB is not below memory, 1GiB"},
-		"a hand of all":            {"replicas: 2, shard: auto", "client: ip", "", "fleets.app.shard: everybody may meet all 2 workers"},
+		"a shard of all":           {"replicas: 2, shard: auto", "client: ip", "", "fleets.app.shard: everybody may meet all 2 workers"},
 		"one cell":                 {"replicas: 8, shard: {cells: 1}", "client: ip", "", "fleets.app.shard: everybody may meet all 8 workers"},
 		"one caller takes all":     {"concurrency: {limit: 10, per_caller: 10}", "client: ip", "", "concurrency.per_caller: 10 is not below what the fleet may have, 10"},
 		"of an adaptive limit":     {"concurrency: {max: 10, per_caller: 11}", "client: ip", "", "concurrency.per_caller: 11 is not below what the fleet may have, 10"},

@@ -39,22 +39,22 @@ func (p Priority) toWord() (string, bool) { return p.Default, p.Header == "" }
 // Shard gives each caller few of a fleet's workers, so that one who kills what
 // it touches does not touch all.
 type Shard struct {
-	Hand  int    `yaml:"hand" range:"0..64"`  // workers of each caller; 0: by the fleet's size
-	Cells int    `yaml:"cells" range:"0..64"` // instead: fixed parts of the fleet
-	Spill string `yaml:"spill"`               // never, down or busy: when others may help
+	Size     int    `yaml:"size" range:"0..64"`  // workers of each caller; 0: by the fleet's size
+	Cells    int    `yaml:"cells" range:"0..64"` // instead: fixed parts of the fleet
+	Overflow string `yaml:"overflow"`            // never, down or busy: when others may help
 }
 
-func (s *Shard) setDefaults() { *s = Shard{Spill: "down"} }
+func (s *Shard) setDefaults() { *s = Shard{Overflow: "down"} }
 
 func (s *Shard) fromWord(word string) error {
 	if word != "auto" {
-		return flawf("write auto, or keys such as hand: 2", "is the value %s, want keys with values", quoted(word))
+		return flawf("write auto, or keys such as size: 2", "is the value %s, want keys with values", quoted(word))
 	}
 	s.setDefaults()
 	return nil
 }
 
-func (s Shard) toWord() (string, bool) { return "auto", s == Shard{Spill: "down"} }
+func (s Shard) toWord() (string, bool) { return "auto", s == Shard{Overflow: "down"} }
 
 // Breaker stops calls to a fleet by a route that fails, for a while.
 type Breaker struct {

@@ -111,12 +111,12 @@ func (f *Fleet) checkProtection(k *checker, at string) {
 		k.add(at+".concurrency.min", flawf("lower it, or raise max", "%d is more than max, %d", n.Min, n.Max), at+".concurrency.max")
 	}
 	if s := f.Shard; s != nil {
-		k.add(at+".shard.spill", choiceFlaw(s.Spill, []string{"never", "down", "busy"}))
+		k.add(at+".shard.overflow", choiceFlaw(s.Overflow, []string{"never", "down", "busy"}))
 		size := max(f.Replicas, len(f.Workers))
 		switch {
-		case s.Hand > 0 && s.Cells > 0:
-			k.addf(at+".shard", "keep hand for shuffle shards, or cells for fixed ones", "has both hand and cells")
-		case s.Hand > size || s.Cells > size:
+		case s.Size > 0 && s.Cells > 0:
+			k.addf(at+".shard", "keep size for shuffle shards, or cells for fixed ones", "has both size and cells")
+		case s.Size > size || s.Cells > size:
 			k.addf(at+".shard", fmt.Sprintf("write %d or less", size), "asks for more workers than the fleet has, %d", size)
 		}
 	}

@@ -44,7 +44,7 @@ func rules() [numRules]string {
 		ruleNone: "none", ruleRate: "rate", ruleConcurrency: overload.RuleConcurrency, ruleQueue: overload.RuleQueue,
 		rulePerCaller: overload.RulePerCaller, ruleDeadline: dispatch.RuleDeadline, ruleBreaker: gateway.RuleBreaker,
 		ruleQuarantine: dispatch.RuleQuarantine, ruleUnavailable: dispatch.RuleUnavailable, ruleLane: dispatch.RuleLane,
-		ruleTwin: dispatch.RuleTwin, ruleBudget: dispatch.RuleBudget, ruleDenied: gateway.RuleDenied,
+		ruleTwin: dispatch.RuleDuplicate, ruleBudget: dispatch.RuleBudget, ruleDenied: gateway.RuleDenied,
 		ruleRepeated: gateway.RuleRepeated, ruleOther: "other",
 	}
 }
@@ -69,7 +69,7 @@ func ruleOf(rule string) int {
 		return ruleUnavailable
 	case dispatch.RuleLane:
 		return ruleLane
-	case dispatch.RuleTwin:
+	case dispatch.RuleDuplicate:
 		return ruleTwin
 	case dispatch.RuleBudget:
 		return ruleBudget

@@ -112,9 +112,9 @@ func (e Engines) fleets() part {
 	panicking := desc("fleet_panic", "1 while so few workers look well that health is not believed.", "fleet")
 	panics := desc("fleet_panics_total", "How often the fleet has come into panic mode.", "fleet")
 	ejections := desc("fleet_ejections_total", "Workers ejected because of their results.", "fleet")
-	spilled := desc("fleet_spilled_total", "Requests that went beside their caller's hand of workers.", "fleet")
+	overflowed := desc("fleet_overflowed_total", "Requests that left their caller's shard of workers.", "fleet")
 	waiting := desc("fleet_waiting", "Requests that wait for any worker.", "fleet")
-	return part{[]*prometheus.Desc{places, up, well, heldOut, panicking, panics, ejections, spilled, waiting}, func(out chan<- prometheus.Metric) {
+	return part{[]*prometheus.Desc{places, up, well, heldOut, panicking, panics, ejections, overflowed, waiting}, func(out chan<- prometheus.Metric) {
 		for _, f := range call(e.Fleets) {
 			s := f.Stats
 			out <- gauge(places, float64(s.Places), f.Name)
@@ -125,7 +125,7 @@ func (e Engines) fleets() part {
 			out <- gauge(waiting, float64(s.Waiting), f.Name)
 			out <- counter(panics, s.Panics, f.Name)
 			out <- counter(ejections, s.Ejections, f.Name)
-			out <- counter(spilled, s.Spilled, f.Name)
+			out <- counter(overflowed, s.Overflowed, f.Name)
 		}
 	}}
 }

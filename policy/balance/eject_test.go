@@ -100,14 +100,14 @@ func TestPoisonOfAShardEjectsNobody(t *testing.T) {
 			h := newHerd(n, balance.Eject{})
 			h.rng = rand.New(rand.NewPCG(seed, 9))
 			poison := []uint64{h.rng.Uint64() | 1, h.rng.Uint64() | 1}
-			var hand []int
+			var members []int
 			for k := range 20_000 {
 				caller, p := 1+h.rng.Uint64N(500), 0.002
 				if k%3 == 0 { // a third of all work
 					caller, p = poison[h.rng.IntN(2)], 1
 				}
-				hand = shard.Hand(caller, h.names, 2, hand[:0])
-				if why, out := h.add(hand[h.rng.IntN(2)], h.outcome(p, caller)); out {
+				members = shard.Assign(caller, h.names, 2, members[:0])
+				if why, out := h.add(members[h.rng.IntN(2)], h.outcome(p, caller)); out {
 					t.Fatalf("%d workers, seed %d: at the %dth one was ejected: %s", n, seed, k, why)
 				}
 			}

@@ -53,14 +53,14 @@ func Pick(now time.Time, entries []Entry, dst []int) []int {
 			single = i
 		}
 	}
-	if single >= 0 && (oldest < 0 || !entries[oldest].overripe(now) || !entries[oldest].Since.Before(entries[single].Since)) {
+	if single >= 0 && (oldest < 0 || !entries[oldest].overdue(now) || !entries[oldest].Since.Before(entries[single].Since)) {
 		return append(dst[:0], single)
 	}
 	slices.SortStableFunc(dst, func(a, b int) int { return entries[a].Since.Compare(entries[b].Since) })
 	return dst[:min(len(dst), MaxBatch)]
 }
 
-func (e *Entry) overripe(now time.Time) bool { return now.Sub(e.Since) >= Patience }
+func (e *Entry) overdue(now time.Time) bool { return now.Sub(e.Since) >= Patience }
 
 // before orders work that runs alone: what has not killed the lane yet comes
 // first, since its success tells a sick fleet from sick work; then what has
@@ -69,8 +69,8 @@ func before(now time.Time, a, b *Entry) bool {
 	if a.Died != b.Died {
 		return a.Died < b.Died
 	}
-	ripe := a.overripe(now)
-	if ripe != b.overripe(now) {
+	ripe := a.overdue(now)
+	if ripe != b.overdue(now) {
 		return ripe
 	}
 	if !ripe && a.Score != b.Score {

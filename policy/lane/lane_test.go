@@ -35,7 +35,7 @@ func TestPick(t *testing.T) {
 		{"never what must be single", []lane.Entry{{Score: 0.01, Proven: true, Single: true, Since: since(1)}, proven(0.01, 5)}, []int{0}},
 		{"an impatient batch before a newcomer", []lane.Entry{{Score: 0.9, Since: since(100)}, proven(0.01, 2000), proven(0, 3)}, []int{1, 2}},
 		{"but after who has waited longer", []lane.Entry{{Score: 0.9, Since: since(2500)}, proven(0.01, 2000)}, []int{0}},
-		{"patience before suspicion", []lane.Entry{{Score: 0.9, Since: since(100)}, {Score: 0.1, Since: since(2000)}}, []int{1}},
+		{"overdue before suspicion", []lane.Entry{{Score: 0.9, Since: since(100)}, {Score: 0.1, Since: since(2000)}}, []int{1}},
 		{"what has killed the lane last", []lane.Entry{{Score: 2, Died: 1, Since: since(5000)}, {Score: 0.1, Since: since(1)}}, []int{1}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

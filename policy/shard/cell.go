@@ -14,7 +14,7 @@ func Cell(caller uint64, cells int) int {
 	return at
 }
 
-// WorkerCell returns the cell of the i-th worker. Workers are dealt in turn, so
+// WorkerCell returns the cell of the i-th worker. Workers are assigned in turn, so
 // that cells differ by one worker at most, nobody moves when one is added at the
 // end, and people can tell by the number.
 func WorkerCell(i, cells int) int {

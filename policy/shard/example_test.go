@@ -14,15 +14,15 @@ func Example() {
 	}
 	const alice, bob = 0x1f3a, 0x77c2 // keyed hashes of who calls
 	for _, caller := range []uint64{alice, bob} {
-		var hand []string
-		for _, i := range shard.Hand(caller, workers, shard.Default(len(workers)), nil) {
-			hand = append(hand, names[i])
+		var members []string
+		for _, i := range shard.Assign(caller, workers, shard.Default(len(workers)), nil) {
+			members = append(members, names[i])
 		}
-		fmt.Println(hand)
+		fmt.Println(members)
 	}
-	fmt.Printf("1 in %.0f shares a whole hand\n", 1/shard.Overlap(8, 2).Whole())
+	fmt.Printf("1 in %.0f shares a whole shard\n", 1/shard.Overlap(8, 2).Whole())
 	// Output:
 	// [search-1 search-6]
 	// [search-1 search-3]
-	// 1 in 28 shares a whole hand
+	// 1 in 28 shares a whole shard
 }

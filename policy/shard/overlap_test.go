@@ -13,7 +13,7 @@ import (
 func TestOverlapIsTheClosedForm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 300).Draw(t, "workers")
-		k := rapid.IntRange(0, n).Draw(t, "hand")
+		k := rapid.IntRange(0, n).Draw(t, "shard")
 		table := shard.Overlap(n, k)
 		sum := 0.0
 		for j, got := range table.Shared {
@@ -42,19 +42,19 @@ func TestOverlapForPeople(t *testing.T) {
 		n, k int
 		want string
 	}{
-		{10, 2, `10 workers, hands of 2: 45 different ones
+		{10, 2, `10 workers, shards of 2: 45 different ones
 shared  callers
   0 of 2  62.2222 %
   1 of 2  35.5556 %  1 in 3
   2 of 2   2.2222 %  1 in 45
 `},
-		{3, 2, `3 workers, hands of 2: 3 different ones
+		{3, 2, `3 workers, shards of 2: 3 different ones
 shared  callers
   0 of 2   0.0000 %
   1 of 2  66.6667 %
   2 of 2  33.3333 %  1 in 3
 `},
-		{0, 4, `0 workers, hands of 0: 1 different ones
+		{0, 4, `0 workers, shards of 0: 1 different ones
 shared  callers
   0 of 0 100.0000 %
 `},
@@ -64,6 +64,6 @@ shared  callers
 		}
 	}
 	if got := shard.Overlap(4096, 4).Whole(); got > 1e-13 || got <= 0 {
-		t.Errorf("of 4,096 workers, hands of 4 are whole with probability %g", got)
+		t.Errorf("of 4,096 workers, shards of 4 are whole with probability %g", got)
 	}
 }

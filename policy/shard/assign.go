@@ -1,7 +1,7 @@
 package shard
 
-// Name hashes a worker's name for [Hand]: the same in every process, so that
-// all nodes deal a caller the same hand.
+// Name hashes a worker's name for [Assign]: the same in every process, so that
+// all nodes give a caller the same shard.
 func Name(name string) uint64 {
 	h := uint64(0xcbf29ce484222325) // FNV-1a; its low bits are weak, mix makes up for it
 	for i := range len(name) {
@@ -19,23 +19,23 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Hand deals caller its k of the workers, whose names are hashed by [Name]. It
+// Assign gives caller its k of the workers, whose names are hashed by [Name]. It
 // appends their indices to dst, the most preferred first, and returns it. With
-// k at least len(workers) it deals all.
-func Hand(caller uint64, workers []uint64, k int, dst []int) []int {
-	return HandOf(caller, workers, k, dst, nil)
+// k at least len(workers) it gives all.
+func Assign(caller uint64, workers []uint64, k int, dst []int) []int {
+	return AssignAmong(caller, workers, k, dst, nil)
 }
 
-// HandOf deals only workers of which may reports true; nil means all. What it
-// deals is the hand of a fleet that has no others.
-func HandOf(caller uint64, workers []uint64, k int, dst []int, may func(i int) bool) []int {
+// AssignAmong gives only workers of which may reports true; nil means all. What it
+// gives is the shard of a fleet that has no others.
+func AssignAmong(caller uint64, workers []uint64, k int, dst []int, may func(i int) bool) []int {
 	if k <= 0 {
 		return dst
 	}
 	from := len(dst)
 	salt := mix(caller)
 	score := func(i int) uint64 { return mix(salt ^ workers[i]) }
-	var least uint64 // of those dealt, once there are k
+	var least uint64 // of those chosen, once there are k
 	for i := range workers {
 		if may != nil && !may(i) {
 			continue

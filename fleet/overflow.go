@@ -1,0 +1,39 @@
+package fleet
+
+import "fmt"
+
+// Overflow says when a caller may use workers outside its shard and cell.
+type Overflow int
+
+// The rules, from the strictest.
+const (
+	OverflowNever Overflow = iota // the bulkhead holds: it waits, or goes without
+	OverflowDown                  // when none of its workers takes work: down, draining, the lane, held out
+	OverflowBusy                  // also when all of them that do are full
+)
+
+// String returns the rule's name: never, down, busy.
+func (s Overflow) String() string {
+	switch s {
+	case OverflowNever:
+		return "never"
+	case OverflowDown:
+		return "down"
+	case OverflowBusy:
+		return "busy"
+	}
+	return "unknown"
+}
+
+// ParseOverflow reads what String writes; "" is OverflowNever.
+func ParseOverflow(s string) (Overflow, error) {
+	switch s {
+	case "", "never":
+		return OverflowNever, nil
+	case "down":
+		return OverflowDown, nil
+	case "busy":
+		return OverflowBusy, nil
+	}
+	return 0, fmt.Errorf("overflow is %.20q, want never, down or busy", s)
+}
