@@ -15,16 +15,16 @@ import (
 // machine drives a small state through anything that may happen to it, and
 // keeps an account of its own.
 type machine struct {
-	b       *blame.State
-	now     time.Time
-	rule    blame.Rule
-	epochs  []uint64
-	ids     uint64
-	open    []*opened
-	waiting map[bezoar.Fingerprint]bool
-	good    map[bezoar.Fingerprint]int // successes
-	levels  map[string]int             // by verdict: a higher one is a conviction
-	ghosts  bool                       // attempts were abandoned
+	b         *blame.State
+	now       time.Time
+	rule      blame.Rule
+	epochs    []uint64
+	ids       uint64
+	open      []*opened
+	waiting   map[bezoar.Fingerprint]bool
+	good      map[bezoar.Fingerprint]int // successes
+	levels    map[string]int             // by verdict: a higher one is a conviction
+	abandoned bool                       // attempts were abandoned
 }
 
 // opened is one ticket that is held.
@@ -136,7 +136,7 @@ func (m *machine) End(t *rapid.T) {
 	case blame.Survived:
 		m.good[o.work.Fingerprint]++
 	case blame.Abandoned:
-		m.ghosts = true
+		m.abandoned = true
 	}
 	if r != blame.Unsent {
 		m.close(t, o)
@@ -199,7 +199,7 @@ func (m *machine) Crash(t *rapid.T) {
 	if planned {
 		return
 	}
-	if sum > 1+1e-9 || len(shares) > 0 && !m.ghosts && sum < 1-1e-9 {
+	if sum > 1+1e-9 || len(shares) > 0 && !m.abandoned && sum < 1-1e-9 {
 		t.Fatalf("the shares of one crash sum to %v", sum)
 	}
 }
