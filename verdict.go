@@ -8,9 +8,11 @@ type Scope string
 // The scopes, from narrow to wide. A quarantine escalates along them only when
 // the narrower one does not contain the damage.
 const (
-	ScopeWork   Scope = "work"   // one exact fingerprint
-	ScopeShape  Scope = "shape"  // everything of one shape
-	ScopeClient Scope = "client" // everything of one caller
+	ScopeVariant Scope = "variant" // one request as its caller sent it
+	ScopeFeature Scope = "feature" // the requests of one fingerprint that share something
+	ScopeWork    Scope = "work"    // one exact fingerprint
+	ScopeShape   Scope = "shape"   // everything of one shape
+	ScopeClient  Scope = "client"  // everything of one caller
 )
 
 // State is where a verdict stands.
@@ -31,8 +33,10 @@ type Verdict struct {
 	ID          string      `json:"id"` // "q-" and 12 hexadecimal digits
 	Scope       Scope       `json:"scope"`
 	State       State       `json:"state"`
-	Fingerprint Fingerprint `json:"fingerprint"` // of the work, shape or client, by Scope
-	Shape       Fingerprint `json:"shape"`       // zero when unknown
+	Fingerprint Fingerprint `json:"fingerprint"`      // of the work, shape or client, by Scope
+	Variant     Fingerprint `json:"variant,omitzero"` // of ScopeVariant
+	Client      Fingerprint `json:"client,omitzero"`  // of ScopeFeature: only this caller's; zero for everybody's
+	Shape       Fingerprint `json:"shape"`            // zero when unknown
 	Fleet       string      `json:"fleet"`
 	Route       string      `json:"route,omitempty"`
 	Cause       Class       `json:"cause"`
@@ -46,6 +50,16 @@ type Verdict struct {
 	Manual      bool        `json:"manual,omitempty"`   // an operator's own
 	Node        string      `json:"node,omitempty"`     // the process that decided last, where several share a store
 	Evidence    []Evidence  `json:"evidence,omitempty"` // at most MaxEvidence, newest last
+
+	// What tells killers apart from successes, of ScopeFeature. The hashes are
+	// keyed; the texts hold no secrets.
+	Features      []string `json:"features,omitempty"`
+	FeatureHashes []uint64 `json:"feature_hashes,omitempty"`
+	Killers       int      `json:"killers,omitempty"`   // variants that killed alone
+	Successes     int      `json:"successes,omitempty"` // that they were compared with
+
+	Pace float64  `json:"pace,omitempty"` // of ScopeShape and ScopeClient: unproven work a second
+	Why  []string `json:"why,omitempty"`  // for people: which deaths, which level, why not wider or narrower, what frees it
 }
 
 // MaxEvidence bounds the crashes kept with one verdict.

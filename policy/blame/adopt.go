@@ -24,7 +24,7 @@ func (state *State) Adopt(now time.Time, v bezoar.Verdict, rule *Rule) (supersed
 		}
 	}
 	var mine string
-	if v.Scope == bezoar.ScopeWork {
+	if v.Scope == bezoar.ScopeWork || v.Scope == bezoar.ScopeVariant {
 		mine, ok = state.replaceCase(&v)
 	} else {
 		mine, ok = state.replaceGroup(&v)
@@ -42,7 +42,11 @@ func (state *State) Adopt(now time.Time, v bezoar.Verdict, rule *Rule) (supersed
 // replaceCase clears what is held against v's work if v counts more, and returns
 // the id that it had.
 func (state *State) replaceCase(v *bezoar.Verdict) (mine string, ok bool) {
-	i, held := state.byFP[v.Fingerprint]
+	key := v.Variant
+	if v.Scope == bezoar.ScopeWork || key.IsZero() {
+		key = v.Fingerprint
+	}
+	i, held := state.byVariant[key]
 	if !held {
 		return "", true
 	}
@@ -61,7 +65,8 @@ func (state *State) replaceCase(v *bezoar.Verdict) (mine string, ok bool) {
 }
 
 func (state *State) replaceGroup(v *bezoar.Verdict) (mine string, ok bool) {
-	g := state.groups.find(v.Fingerprint)
+	key, _ := groupKey(v)
+	g := state.groups.find(key)
 	if g == nil {
 		return "", true
 	}

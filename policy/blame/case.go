@@ -2,6 +2,7 @@ package blame
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -25,8 +26,9 @@ const (
 	conditional
 )
 
-// workCase is what is held against one fingerprint, in about 300 bytes. What people
-// want to read besides is in its detail, while there is room for one.
+// workCase is what is held against one variant, or one fingerprint as a whole, in
+// about 400 bytes. What people want to read besides is in its detail, while there
+// is room for one.
 type workCase struct {
 	work     Work
 	id       uint64
@@ -35,6 +37,8 @@ type workCase struct {
 	refused  int64
 	faulted  uint64 // the epoch of the last connection fault
 	claim    uint32 // the ticket that runs it in the lane, or none
+	before   uint32 // neighbours among the cases of its fingerprint, or none
+	after    uint32
 	detail   uint32 // index of its detail, or none
 	counts   [bezoar.MaxEvidence]count
 	strikes  [bezoar.MaxEvidence]int32
@@ -49,12 +53,14 @@ type workCase struct {
 	cause    bezoar.Class
 	manual   bool
 	doubted  bool // a death was not counted because its worker may have been sick
+	late     bool // it may kill after its answer: the lane keeps time free behind it
+	clean    bool // its next run in the lane is to decide
 }
 
 type count struct {
 	at    int32 // seconds since the state began
 	share float32
-	lane  bool // alone in the lane
+	lane  bool // alone in the lane, on a clean worker
 	self  bool // Bezoar itself died
 }
 
@@ -124,10 +130,11 @@ func (c *workCase) forget(oldest int32) {
 // secondOf is the signed second of an instant, for counts.
 func (state *State) secondOf(at int64) int32 { return int32((at - state.start) / int64(time.Second)) }
 
-// caseFor returns fp's case, making one; none when the table is full of
-// convicts.
+// caseFor returns the case of w's variant, making one; none when the table is
+// full of convicts.
 func (state *State) caseFor(now int64, w *Work) uint32 {
-	if i, ok := state.byFP[w.Fingerprint]; ok {
+	variant := w.variant()
+	if i, ok := state.byVariant[variant]; ok {
 		state.refresh(now, i)
 		return i
 	}
@@ -135,8 +142,15 @@ func (state *State) caseFor(now int64, w *Work) uint32 {
 	if !ok {
 		return none
 	}
-	state.cases[i] = workCase{work: *w, claim: none, detail: none}
+	state.cases[i] = workCase{work: w.kept(), claim: none, detail: none, before: none, after: none}
+	if head, ok := state.byFP[w.Fingerprint]; ok {
+		state.cases[i].after = head
+		state.cases[head].before = i
+	} else {
+		state.changes++ // other variants may have to run in the lane
+	}
 	state.byFP[w.Fingerprint] = i
+	state.byVariant[variant] = i
 	return i
 }
 
@@ -150,7 +164,7 @@ func (state *State) roomForCase(now int64) (uint32, bool) {
 		return i, true
 	}
 	if len(state.cases) < state.cfg.MaxCases {
-		state.cases = append(state.cases, workCase{})
+		state.cases = append(state.cases, workCase{before: none, after: none})
 		return uint32(len(state.cases) - 1), true
 	}
 	victim, least := none, math.Inf(1)
@@ -192,8 +206,19 @@ func (state *State) dropCase(now int64, i uint32) {
 		state.emitCase(Dropped, now, i, nil)
 	}
 	state.dropDetail(i)
-	delete(state.byFP, c.work.Fingerprint)
-	*c = workCase{claim: none, detail: none}
+	switch {
+	case c.before != none:
+		state.cases[c.before].after = c.after
+	case c.after != none:
+		state.byFP[c.work.Fingerprint] = c.after
+	default:
+		delete(state.byFP, c.work.Fingerprint)
+	}
+	if c.after != none {
+		state.cases[c.after].before = c.before
+	}
+	delete(state.byVariant, c.work.Variant)
+	*c = workCase{claim: none, detail: none, before: none, after: none}
 	state.freeCases = append(state.freeCases, i)
 }
 
@@ -211,11 +236,12 @@ func (state *State) refresh(now int64, i uint32) {
 func (state *State) setClear(i uint32) {
 	c := &state.cases[i]
 	c.state, c.crashes, c.struck, c.relapses, c.wins, c.manual, c.doubted = unheld, 0, 0, 0, 0, false, false
+	c.late, c.clean = false, false
 	state.dropDetail(i)
 }
 
 // judgeCase decides for work that has a case; false leaves it to other rules.
-func (state *State) judgeCase(now int64, i uint32) (Decision, bool) {
+func (state *State) judgeCase(now int64, i uint32, w *Work) (Decision, bool) {
 	state.refresh(now, i)
 	c := &state.cases[i]
 	d := Decision{Score: c.score()}
@@ -224,15 +250,14 @@ func (state *State) judgeCase(now int64, i uint32) (Decision, bool) {
 		if c.claim != none && now-c.since < int64(sameMoment) {
 			return Decision{Action: Duplicate}, true // its conviction may still be taken back
 		}
-		if now < c.until || c.claim != none {
+		if now < c.until || c.claim != none || !state.mayProbe(c, w) {
 			c.refused++
 			d.Action, d.Cause, d.Until = Refuse, ByVerdict, time.Unix(0, max(c.until, now+int64(time.Second)))
 			return d, true
 		}
-		d.Action, d.Cause = ToLane, ByProbe
-		return d, true
+		d.Action, d.Cause, d.Clean = ToLane, ByProbe, c.late
 	case suspected, conditional:
-		d.Action, d.Cause = ToLane, BySuspicion
+		d.Action, d.Cause, d.Clean = ToLane, BySuspicion, c.clean
 		if c.state == conditional {
 			// It is known, so that suspects come first.
 			d.Cause, d.Score = ByCondition, 0
@@ -240,9 +265,23 @@ func (state *State) judgeCase(now int64, i uint32) (Decision, bool) {
 		if c.claim != none && !state.begunLongAgo(now, c.claim) {
 			d.Action = Duplicate
 		}
-		return d, true
+	default:
+		return Decision{}, false
 	}
-	return Decision{}, false
+	if c.late && d.Action == ToLane {
+		d.Window = time.Duration(max(0, state.window(now)))
+	}
+	return d, true
+}
+
+// mayProbe reports whether a copy of w may try what is quarantined: a fingerprint
+// that is refused as a whole is tried by a caller whose variants have not killed.
+func (state *State) mayProbe(c *workCase, w *Work) bool {
+	if c.manual || !c.work.whole() || w.Traits == nil || w.Client.IsZero() {
+		return true
+	}
+	h := state.histories.find(w.Fingerprint)
+	return h == nil || !slices.ContainsFunc(h.killers, func(k killer) bool { return k.client == w.Client })
 }
 
 // cleared records a clean run of work that has a case.
@@ -259,7 +298,7 @@ func (state *State) cleared(now int64, i uint32, lane bool) {
 	case suspected:
 		c.pardons = min(c.pardons+1, 255-1)
 		state.emitCase(Pardoned, now, i, nil)
-		c.state, c.crashes, c.doubted = unheld, 0, false
+		c.state, c.crashes, c.doubted, c.late, c.clean = unheld, 0, false, false, false
 		state.dropDetail(i)
 	case quarantined:
 		if c.manual && now < c.until {
@@ -267,6 +306,9 @@ func (state *State) cleared(now int64, i uint32, lane bool) {
 		}
 		c.pardons = min(c.pardons+1, 255-1)
 		state.emitCase(Released, now, i, nil)
+		if h := state.histories.find(c.work.Fingerprint); h != nil {
+			h.cleared(c.work.Variant, true)
+		}
 		state.setClear(i)
 	case conditional:
 		if c.wins++; c.wins >= laneWinsFree<<c.freed {

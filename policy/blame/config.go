@@ -76,6 +76,11 @@ type Config struct {
 	Learning  time.Duration // after the start every shape counts as seen; default 60 s
 	CanaryMax int           // unseen shapes in flight before they overflow to the fleet; default 8
 
+	// Window is how long a worker must outlive its answer for it to count as a
+	// success, unless the work has proven itself before; default 1 s, five times as
+	// long after deaths that nothing explains. Negative: answers count at once.
+	Window time.Duration
+
 	Rand *rand.Rand // jitter and sampling; default a generator seeded with 1
 }
 
@@ -102,6 +107,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.Learning == 0 {
 		c.Learning = time.Minute
+	}
+	if c.Window == 0 {
+		c.Window = time.Second
 	}
 	if c.Rand == nil {
 		c.Rand = rand.New(rand.NewPCG(1, 1))

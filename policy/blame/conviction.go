@@ -92,12 +92,11 @@ func (state *State) decide(now int64, i uint32, a *accused, gated bool, ev *bezo
 	return false
 }
 
-// guilty applies law 4: a crash alone in the lane, or blame of N over two or
-// more epochs. Work with a record of success is convicted only by the lane,
-// and needs one crash more there, or two when it is popular: it is in the lane so
-// often that a deploy finds it there by chance. Work that ran clean in the lane before is
-// convicted only by the lane, too: until then it may need company to kill. And
-// while the gate is closed only the lane tells work and fleet apart.
+// guilty applies law 4: a crash alone on a clean worker of the lane. Work with a
+// record of success needs one crash more there, or two when it is popular: it is in
+// the lane so often that a deploy finds it there by chance. With N = 1 a crash alone
+// in the fleet is enough, unless the work ran clean in the lane before, or the gate
+// is closed: only the lane tells work and fleet apart then.
 func (state *State) guilty(now int64, c *workCase, a *accused, alone bool) bool {
 	n := min(state.rule(&c.work).After, len(c.counts))
 	need := max(1, n-1)
@@ -111,13 +110,7 @@ func (state *State) guilty(now int64, c *workCase, a *accused, alone bool) bool 
 		return true
 	}
 	const slack = 1e-4
-	switch {
-	case a.proven() || c.pardons > 0 || state.gateClosed(now):
-		return false
-	case n == 1 && a.ticket != none && a.share >= 1-slack:
-		return true
-	}
-	return c.crashes >= 2 && c.score() >= float64(max(n, 2))-slack
+	return n == 1 && a.ticket != none && a.share >= 1-slack && !a.proven() && c.pardons == 0 && !state.gateClosed(now)
 }
 
 func suspicionReason(crashes int, score float64) string {
@@ -137,10 +130,11 @@ func plural(n int, thing string) string {
 
 func (state *State) convictionReason(c *workCase, ev *bezoar.Evidence) string {
 	within := state.rule(&c.work).Within
+	where := "alone in the fleet"
 	if ev.Lane {
-		return fmt.Sprintf("killed %s within %v (%v), the last one alone in the lane", plural(int(c.crashes), "worker"), within, ev.Class)
+		where = "alone in the lane, on a clean worker"
 	}
-	return fmt.Sprintf("gathered the blame of %.2f crashes over %d workers' deaths within %v (%v)", c.score(), c.crashes, within, ev.Class)
+	return fmt.Sprintf("was there when %s died within %v (%v), the last time %s", plural(int(c.crashes), "worker"), within, ev.Class, where)
 }
 
 // convict quarantines a case. Each conviction doubles the time, jittered by
@@ -152,12 +146,11 @@ func (state *State) convict(now int64, i uint32, cause bezoar.Class, reason stri
 	c.state, c.since, c.cause = quarantined, now, cause
 	c.until = now + state.term(state.rule(&c.work), int(c.level))
 	state.detailOf(i).reason = reason
-	state.proven.forget(c.work.Fingerprint)
+	state.proven.forget(c.work.Variant)
+	state.changes++
+	state.explain(c.work.Variant)
 	state.emitCase(Convicted, now, i, ev)
 	state.gate.convicted(now, i, again)
-	if !again { // one pill that fails its probes is not three of its shape
-		state.groups.convicted(state, now, &c.work)
-	}
 }
 
 // term is the jittered length of the level-th quarantine.

@@ -63,10 +63,10 @@ func (state *State) addEvidence(i uint32, ev *bezoar.Evidence) {
 	d.evidence = append(slices.Clip(d.evidence), *ev)
 }
 
-// Describe tells the state what people call the work of fp: a sample of at most
-// 200 bytes without secrets, and its route.
-func (state *State) Describe(fp bezoar.Fingerprint, sample, route string) {
-	if i, ok := state.byFP[fp]; ok && state.cases[i].state != unheld {
+// Describe tells the state what people call the work that is held: a sample of at
+// most 200 bytes without secrets, and its route.
+func (state *State) Describe(w *Work, sample, route string) {
+	if i, ok := state.heldCase(w); ok {
 		d := state.detailOf(i)
 		d.sample, d.route = sample[:min(len(sample), 200)], route
 	}
@@ -83,6 +83,9 @@ func (state *State) verdictOf(i uint32) bezoar.Verdict {
 		Fingerprint: c.work.Fingerprint, Shape: c.work.Shape,
 		Cause: c.cause, Score: c.score(), Level: int(c.level),
 		Since: time.Unix(0, c.since), Refused: c.refused, Manual: c.manual,
+	}
+	if !c.work.whole() {
+		v.Scope, v.Variant = bezoar.ScopeVariant, c.work.Variant
 	}
 	if c.state == quarantined {
 		v.Until = time.Unix(0, c.until)

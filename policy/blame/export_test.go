@@ -9,11 +9,15 @@ import (
 // Wakes reports whether somebody's Close is going to say that copies of fp may
 // ask again.
 func (state *State) Wakes(fp bezoar.Fingerprint) bool {
-	if _, ok := state.leaders[fp]; ok {
+	if d, ok := state.leaders[fp]; ok && d.running > 0 {
 		return true
 	}
-	i, ok := state.byFP[fp]
-	return ok && state.cases[i].claim != none
+	for i, ok := state.byFP[fp]; ok && i != none; i = state.cases[i].after {
+		if state.cases[i].claim != none {
+			return true
+		}
+	}
+	return false
 }
 
 // Check reports the first of the state's indices that does not agree with the
@@ -78,29 +82,44 @@ func (state *State) checkTickets() error {
 		}
 		if tk.leader {
 			leaders++
-			if state.leaders[tk.work.Fingerprint] != uint32(t) {
-				return fmt.Errorf("ticket %d leads, and copies wait for %d", t, state.leaders[tk.work.Fingerprint])
+			if state.leaders[tk.work.Fingerprint].running == 0 {
+				return fmt.Errorf("ticket %d leads, and nothing of it is said to run", t)
 			}
 		}
 	}
-	if canaries != state.canaries || leaders != len(state.leaders) {
-		return fmt.Errorf("%d canaries counted as %d, %d leaders as %d", canaries, state.canaries, leaders, len(state.leaders))
+	for _, d := range state.leaders {
+		leaders -= int(d.running)
+	}
+	if canaries != state.canaries || leaders != 0 {
+		return fmt.Errorf("%d canaries counted as %d, %d leaders more than counted", canaries, state.canaries, leaders)
 	}
 	return nil
 }
 
 func (state *State) checkCases() error {
 	details := 0
+	listed := 0
 	for fp, i := range state.byFP {
+		for before := none; i != none; before, i = i, state.cases[i].after {
+			listed++
+			if c := &state.cases[i]; c.work.Fingerprint != fp || c.before != before || state.byVariant[c.work.Variant] != i {
+				return fmt.Errorf("case %d of %v is listed under %v behind %d", i, c.work.Fingerprint, fp, before)
+			}
+		}
+	}
+	if listed != len(state.byVariant) {
+		return fmt.Errorf("%d cases are listed of %d", listed, len(state.byVariant))
+	}
+	for variant, i := range state.byVariant {
 		c := &state.cases[i]
-		if c.work.Fingerprint != fp {
-			return fmt.Errorf("case %d of %v is filed under %v", i, c.work.Fingerprint, fp)
+		if c.work.Variant != variant {
+			return fmt.Errorf("case %d of %v is filed under %v", i, c.work.Variant, variant)
 		}
 		if int(c.crashes) > len(c.counts) || int(c.struck) > len(c.strikes) || c.score() < 0 {
 			return fmt.Errorf("case %d: %+v", i, c)
 		}
 		if c.claim != none {
-			if tk := &state.tickets[c.claim]; !tk.live || tk.caseIndex != i || tk.work.Fingerprint != fp {
+			if tk := &state.tickets[c.claim]; !tk.live || tk.caseIndex != i || tk.work.Fingerprint != c.work.Fingerprint {
 				return fmt.Errorf("case %d is claimed by %+v", i, tk)
 			}
 		}
@@ -114,9 +133,9 @@ func (state *State) checkCases() error {
 			return fmt.Errorf("case %d is held without an id", i)
 		}
 	}
-	if len(state.byFP)+len(state.freeCases) != len(state.cases) || details+len(state.freeDetails) != len(state.details) {
+	if len(state.byVariant)+len(state.freeCases) != len(state.cases) || details+len(state.freeDetails) != len(state.details) {
 		return fmt.Errorf("%d cases, %d free of %d; %d details, %d free of %d",
-			len(state.byFP), len(state.freeCases), len(state.cases), details, len(state.freeDetails), len(state.details))
+			len(state.byVariant), len(state.freeCases), len(state.cases), details, len(state.freeDetails), len(state.details))
 	}
 	return nil
 }
@@ -134,7 +153,7 @@ func (state *State) checkGroups() error {
 		if g.claim != none && !state.tickets[g.claim].live {
 			return fmt.Errorf("group %d is claimed by a ticket that was given back", i)
 		}
-		if g.good < 0 || g.bad < -1e-9 || g.laneBad < 0 || g.laneGood < 0 {
+		if g.ran < 0 || g.blamed < -1e-9 || g.pace < 0 {
 			return fmt.Errorf("group %d: %+v", i, g)
 		}
 	}

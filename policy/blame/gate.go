@@ -363,6 +363,7 @@ func (state *State) closeGate(now, oldest int64) {
 		state.refund(now, last.caseIndex)
 	}
 	state.groups.refund(state, now, oldest)
+	state.company.excuseAll(oldest)
 }
 
 // refund makes a case that was judged in haste a suspect again.
@@ -386,6 +387,11 @@ func (state *State) Suspend(now, until time.Time) {
 
 // Tick lets time pass: it reopens the gate. Call it about once a second.
 func (state *State) Tick(now time.Time) {
+	at := now.UnixNano()
+	state.flushAll(at)
+	state.unravel(at)
+	state.forgetHistories(at)
+	state.forgetDuplicates(at)
 	if state.gate.closed && !state.gateClosed(now.UnixNano()) {
 		state.gate.closed = false
 		state.emit(Event{Kind: GateOpened, At: now})

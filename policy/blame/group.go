@@ -2,56 +2,115 @@ package blame
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
 )
 
 const (
-	groupConvicts = 3    // convicts of one shape or client that lane it
-	groupExcess   = 10   // times the crash rate of everything else
-	groupLaneDied = 2    // further deaths in the lane that quarantine a shape
-	groupSound    = 0.99 // success ratio above which a shape is never refused
-	groupFair     = 0.90 // success ratio above which laned work may overflow to the fleet
-	groupSeen     = 3    // successes after which a shape is no canary's business
+	clientDeaths = 1.5 // blame from which a caller may be escalated
+	shapeDeaths  = 2.5 // … and a shape, whose callers come first
+	groupExcess  = 10  // times the crash rate of everything else
+	groupSound   = 16  // successes from which a shape or caller may be established
+	groupSeen    = 3   // successes after which a shape is no canary's business
 )
 
-// group is what is known of one shape or one client.
+// The pace at which unproven work of an escalated level may run, a second.
+const (
+	firstPace   = 0.5
+	slowestPace = 1.0 / 64
+	freePace    = 64.0 // from there on it is no limit
+	paceWins    = 8    // successes that double it
+)
+
+// kind says what a group is of.
+type kind uint8
+
+const (
+	ofShape kind = iota
+	ofClient
+	ofFeature // requests of one fingerprint that share features
+)
+
+// group is what is known of one shape, one caller, or one fingerprint's requests
+// with certain features.
 type group struct {
-	fp       bezoar.Fingerprint
-	id       uint64
-	rule     *Rule
-	client   bool
-	manual   bool
-	state    standing // unheld, suspected (laned) or quarantined
-	claim    uint32   // the ticket that probes it, or none
-	level    uint8
-	good     float64 // successes
-	bad      float64 // blame
-	convicts [groupConvicts]int64
-	laneGood int
-	laneBad  int
-	since    int64
-	until    int64
-	died     int64 // when the lane last died of it
-	refused  int64
-	reason   string
-	sample   string
+	fp     bezoar.Fingerprint // the key
+	id     uint64
+	rule   *Rule
+	kind   kind
+	manual bool
+	state  standing // unheld, suspected (escalated: its unproven work runs in the lane) or quarantined
+	claim  uint32   // the ticket that probes it, or none
+	level  uint8
+	tally
+	deaths  int // since it was escalated
+	pace    float64
+	wins    int   // successes since the pace last changed
+	next    int64 // when the next of it may run
+	since   int64
+	until   int64
+	died    int64 // when it last killed
+	refused int64
+	reason  string
+	sample  string
+
+	of       bezoar.Fingerprint // of ofFeature: the fingerprint
+	client   bezoar.Fingerprint // of ofFeature: only this caller's; zero for everybody's
+	features []uint64           // of ofFeature: what is refused has all of them
+	texts    []string           // … for people
+	killers  int
+	good     int // successes that it was compared with
+}
+
+// tally counts successes and blame. Both are forgotten with provenHalfLife.
+type tally struct {
+	ran    float64
+	blamed float64
+	second uint32
+}
+
+func (t *tally) touch(second uint32) {
+	if second > t.second {
+		f := halved(second - t.second)
+		t.ran, t.blamed, t.second = t.ran*f, t.blamed*f, second
+	}
 }
 
 func (g *group) ratio() float64 {
-	if g.good+g.bad == 0 {
+	if g.ran+g.blamed == 0 {
 		return 0
 	}
-	return g.good / (g.good + g.bad)
+	return g.ran / (g.ran + g.blamed)
 }
 
-// groups is the bounded table of shapes and clients.
+// established reports whether the shape or caller has a record of running well.
+func (g *group) established() bool {
+	return g.state == unheld && g.ran >= groupSound && g.ratio() >= 0.97
+}
+
+// established reports whether both the shape and the caller of w have a record of
+// running well. Callers that are not told apart count as one that has.
+func (gs *groups) established(w *Work) bool {
+	s := gs.find(w.Shape)
+	if s == nil || !s.established() {
+		return false
+	}
+	if w.Client.IsZero() {
+		return true
+	}
+	c := gs.find(w.Client)
+	return c != nil && c.established()
+}
+
+// groups is the bounded table of them.
 type groups struct {
 	max    int
 	all    []group
 	byFP   map[bezoar.Fingerprint]uint32
-	active int // of them laned or quarantined
+	active int // of them held
+	total  tally
 }
 
 func (gs *groups) init(limit int) {
@@ -72,11 +131,11 @@ func (gs *groups) find(fp bezoar.Fingerprint) *group {
 // sound reports whether work of this shape is known to run well.
 func (gs *groups) sound(shape bezoar.Fingerprint) bool {
 	g := gs.find(shape)
-	return g != nil && g.good >= groupSeen && g.ratio() >= 0.5
+	return g != nil && g.ran >= groupSeen && g.ratio() >= 0.5
 }
 
 // get finds or makes a group; nil when the table is full of held groups.
-func (gs *groups) get(state *State, fp bezoar.Fingerprint, client bool, rule *Rule) *group {
+func (gs *groups) get(state *State, fp bezoar.Fingerprint, k kind, rule *Rule) *group {
 	if fp.IsZero() {
 		return nil
 	}
@@ -90,7 +149,7 @@ func (gs *groups) get(state *State, fp bezoar.Fingerprint, client bool, rule *Ru
 		victim := none
 		for range evictionSample {
 			j := uint32(state.cfg.Rand.IntN(len(gs.all)))
-			if g := &gs.all[j]; g.state == unheld && (victim == none || g.good+g.bad < gs.all[victim].good+gs.all[victim].bad) {
+			if g := &gs.all[j]; g.state == unheld && (victim == none || g.ran+g.blamed < gs.all[victim].ran+gs.all[victim].blamed) {
 				victim = j
 			}
 		}
@@ -100,179 +159,152 @@ func (gs *groups) get(state *State, fp bezoar.Fingerprint, client bool, rule *Ru
 		delete(gs.byFP, gs.all[victim].fp)
 		i = victim
 	}
-	gs.all[i] = group{fp: fp, client: client, rule: rule, claim: none}
+	gs.all[i] = group{fp: fp, kind: k, rule: rule, claim: none}
 	gs.byFP[fp] = i
 	return &gs.all[i]
 }
 
-func (gs *groups) success(state *State, now int64, tk *ticket) {
-	rule := state.rule(&tk.work)
-	if g := gs.get(state, tk.work.Shape, false, rule); g != nil {
-		if g.good++; g.good == groupSeen {
+// success counts one, and quickens the pace of what is escalated.
+func (gs *groups) success(state *State, now int64, a *answer) {
+	second := state.second(now)
+	gs.total.touch(second)
+	gs.total.ran++
+	rule := state.rule(&a.work)
+	if g := gs.get(state, a.work.Shape, ofShape, rule); g != nil {
+		g.touch(second)
+		if g.ran++; g.ran >= groupSeen && g.ran < groupSeen+1 {
 			state.seen.add(now, g.fp)
 		}
-		if tk.lane && g.state != unheld {
-			g.laneGood++
-			gs.probed(state, now, g, tk)
-		}
+		g.quicken(a.lane)
 	}
-	if g := gs.get(state, tk.work.Client, true, rule); g != nil {
-		g.good++
+	if g := gs.get(state, a.work.Client, ofClient, rule); g != nil {
+		g.touch(second)
+		g.ran++
+		g.quicken(a.lane)
 	}
 }
 
-// probed releases a quarantined shape whose probe ran clean: it goes on in the
-// lane, and is free when it stays quiet there.
-func (gs *groups) probed(state *State, now int64, g *group, tk *ticket) {
-	if g.state != quarantined || tk.group == none || &gs.all[tk.group] != g || now < g.until {
+// quicken lets an escalated level run faster after successes in the lane.
+func (g *group) quicken(lane bool) {
+	if g.state != suspected || !lane || g.pace >= freePace {
 		return
 	}
-	if g.manual {
-		state.emitGroup(Released, now, g)
-		state.clearGroup(g)
-		return
+	if g.wins++; g.wins >= paceWins {
+		g.wins = 0
+		g.pace *= 2
 	}
-	g.state, g.since, g.laneGood, g.laneBad = suspected, now, 0, 0
-	g.reason = "a copy that was tried alone ran clean: unproven work of this kind runs alone for a while"
-	state.emitGroup(GroupLaned, now, g)
 }
 
+// crash lays a's share at the door of its caller and its shape. A shape does not
+// answer for callers who are escalated already: that is the narrower level.
 func (gs *groups) crash(state *State, now int64, a *accused) {
 	rule := state.rule(&a.work)
-	if g := gs.get(state, a.work.Shape, false, rule); g != nil {
-		g.bad += a.share
-		// Of a batch that died, at most one is to blame.
-		if a.lane && a.share >= 0.5 && g.state != unheld && !state.gated(now) {
-			g.laneBad++
-			g.died = now
-			gs.quarantine(state, now, g)
-		}
+	second := state.second(now)
+	c := gs.get(state, a.work.Client, ofClient, rule)
+	laned := c != nil && c.state == suspected
+	if c != nil {
+		gs.blame(state, now, second, c, a, clientDeaths)
 	}
-	if g := gs.get(state, a.work.Client, true, rule); g != nil {
-		g.bad += a.share
+	if s := gs.get(state, a.work.Shape, ofShape, rule); s != nil {
+		if laned && s.state == unheld {
+			return
+		}
+		gs.blame(state, now, second, s, a, shapeDeaths)
 	}
 }
 
-// quarantine quarantines a laned shape that goes on killing, unless nearly all of
-// it runs well.
-func (gs *groups) quarantine(state *State, now int64, g *group) {
-	probe := g.state == quarantined && now >= g.until
-	if g.client || g.ratio() > groupSound || !probe && g.state == quarantined {
-		return
-	}
-	if !probe && (g.laneBad < groupLaneDied || float64(g.laneGood) >= 99*float64(g.laneBad)) {
-		return
-	}
-	g.state, g.since = quarantined, now
-	g.level = min(g.level+1, 255-1)
-	g.until = now + state.term(g.rule, int(g.level))
-	g.reason = fmt.Sprintf("unproven work of this shape killed the lane %d times after %d of its kind were convicted", g.laneBad, groupConvicts)
-	state.emitGroup(Convicted, now, g)
-}
-
-// convicted counts a conviction against the work's shape and client.
-func (gs *groups) convicted(state *State, now int64, w *Work) {
-	for _, g := range []*group{gs.find(w.Shape), gs.find(w.Client)} {
-		if g == nil || g.state != unheld {
-			continue
-		}
-		copy(g.convicts[:], g.convicts[1:])
-		g.convicts[groupConvicts-1] = now
-		if g.convicts[0] >= now-int64(g.rule.Within) && g.convicts[0] != 0 && gs.excessive(state, g) {
-			gs.lane(state, now, g)
-		}
+func (gs *groups) blame(state *State, now int64, second uint32, g *group, a *accused, most float64) {
+	g.touch(second)
+	g.blamed += a.share
+	switch {
+	case g.state == suspected && a.share >= suspicion:
+		g.died = now
+		g.slow(now)
+	case g.state == unheld && g.blamed >= most && gs.excessive(g, second):
+		gs.escalate(state, now, g, fmt.Sprintf("it has %.1f of the blame for deaths lately, %d times or more what its part of the traffic explains", g.blamed, groupExcess))
 	}
 }
 
-// excessive compares the group's crash rate with everything else's.
-func (gs *groups) excessive(state *State, g *group) bool {
-	if g.client && g.ratio() > groupSound {
-		return false
-	}
-	rate := g.bad / (g.good + g.bad)
-	crashes := max(float64(state.crashes)-g.bad, 0) + 0.5
-	attempts := max(float64(state.attempts)-g.good-g.bad, 0) + 100
+// slow halves the pace after a death.
+func (g *group) slow(now int64) {
+	g.deaths++
+	g.wins = 0
+	g.pace = max(slowestPace, min(g.pace, firstPace*2)/2)
+	g.next = max(g.next, now+g.gap())
+}
+
+func (g *group) gap() int64 { return int64(float64(time.Second) / g.pace) }
+
+// excessive compares the group's crash rate with everything else's: a test with
+// one side, in which the rest is given half a death to begin with.
+func (gs *groups) excessive(g *group, second uint32) bool {
+	gs.total.touch(second)
+	rate := g.blamed / (g.ran + g.blamed)
+	crashes := max(gs.total.blamed-g.blamed, 0) + 0.5
+	attempts := max(gs.total.ran+gs.total.blamed-g.ran-g.blamed, 0) + 100
 	return rate >= groupExcess*crashes/attempts
 }
 
-func (gs *groups) lane(state *State, now int64, g *group) {
-	g.state, g.since, g.laneGood, g.laneBad = suspected, now, 0, 0
+// escalate sends the group's unproven work to the lane, at a pace.
+func (gs *groups) escalate(state *State, now int64, g *group, why string) {
+	g.state, g.since, g.died, g.deaths = suspected, now, now, 0
+	g.pace, g.wins, g.next = firstPace, 0, now+int64(time.Second)
 	gs.active++
-	g.reason = fmt.Sprintf("%d of this kind were convicted within %v at %d times the crash rate of everything else: unproven work of it runs alone", groupConvicts, g.rule.Within, groupExcess)
+	state.changes++
+	g.reason = why + ": its unproven work runs in the lane, at a pace that halves with each death"
 	state.emitGroup(GroupLaned, now, g)
 }
 
-// escalate lanes a shape at once: there is no room to hold its works apart.
-func (gs *groups) escalate(state *State, now int64, a *accused) {
-	if g := gs.get(state, a.work.Shape, false, state.rule(&a.work)); g != nil && g.state == unheld && !state.gated(now) {
-		gs.lane(state, now, g)
+// escalateCompany escalates a caller whose work was answered before several
+// deaths that nothing explains.
+func (gs *groups) escalateCompany(state *State, now int64, w *Work) {
+	if g := gs.get(state, w.Client, ofClient, state.rule(w)); g != nil && g.state == unheld {
+		gs.escalate(state, now, g, fmt.Sprintf("its work was answered shortly before %d deaths that nothing in flight explains", companyDeaths))
 	}
 }
 
-// refund takes back the quarantines of shapes since oldest: they are laned again.
+// escalateFull escalates a shape at once: there is no room to hold its works
+// apart.
+func (gs *groups) escalateFull(state *State, now int64, a *accused) {
+	if g := gs.get(state, a.work.Shape, ofShape, state.rule(&a.work)); g != nil && g.state == unheld && !state.gated(now) {
+		gs.escalate(state, now, g, "the table of suspects is full, so that its shape answers for it")
+	}
+}
+
+// refund takes back what was held against groups since oldest: it was the fleet.
 func (gs *groups) refund(state *State, now, oldest int64) {
 	if gs.active == 0 {
 		return
 	}
 	for i := range gs.all {
 		g := &gs.all[i]
-		if g.state == quarantined && !g.manual && g.since >= oldest && g.since <= now {
-			g.state, g.since, g.laneGood, g.laneBad = suspected, now, 0, 0
-			g.level -= min(g.level, 1)
-			state.emitGroup(Refunded, now, g)
+		if g.state == unheld || g.manual || g.since < oldest || g.since > now {
+			continue
 		}
+		state.emitGroup(Dropped, now, g)
+		state.clearGroup(g)
+		g.blamed = 0
 	}
 }
 
-// refreshGroup lets a laned group go that has not killed the lane for a while.
+// refreshGroup lets a group go that has not killed for a while.
 func (state *State) refreshGroup(now int64, g *group) {
-	if g.state == suspected && now-max(g.since, g.died) > int64(g.rule.Within) {
+	switch {
+	case g.state == suspected && now-max(g.since, g.died) > int64(g.rule.Within),
+		g.kind == ofFeature && g.state == quarantined && g.claim == none && now > g.until+int64(g.rule.Within):
 		state.emitGroup(Dropped, now, g)
 		state.clearGroup(g)
 	}
-}
-
-// judgeGroups decides for unproven work of a held shape or client. The index
-// returned is the group that the ticket probes. Only an operator's order holds
-// proven work, too.
-func (state *State) judgeGroups(now int64, w *Work, successes float64) (Decision, uint32, bool) {
-	if state.groups.active == 0 {
-		return Decision{}, none, false
-	}
-	for _, fp := range [...]bezoar.Fingerprint{w.Shape, w.Client} {
-		i, ok := state.groups.byFP[fp]
-		if !ok || fp.IsZero() {
-			continue
-		}
-		g := &state.groups.all[i]
-		if successes >= provenWell && !g.manual {
-			continue
-		}
-		state.refreshGroup(now, g)
-		switch g.state {
-		case quarantined:
-			if now < g.until || g.claim != none {
-				g.refused++
-				return Decision{Action: Refuse, Cause: ByShapeVerdict, Until: time.Unix(0, max(g.until, now+int64(time.Second)))}, none, true
-			}
-			return Decision{Action: ToLane, Cause: ByProbe}, i, true
-		case suspected:
-			cause := ByShape
-			if g.client {
-				cause = ByClient
-			}
-			return Decision{Action: ToLane, Cause: cause, Overflow: g.ratio() > groupFair}, none, true
-		}
-	}
-	return Decision{}, none, false
 }
 
 func (state *State) clearGroup(g *group) {
 	if g.state != unheld {
 		state.groups.active--
 	}
-	g.state, g.manual, g.laneBad, g.laneGood, g.level = unheld, false, 0, 0, 0
-	g.convicts = [groupConvicts]int64{}
+	if h := state.histories.find(g.of); h != nil {
+		h.verdicts = slices.DeleteFunc(h.verdicts, func(key bezoar.Fingerprint) bool { return key == g.fp })
+	}
+	g.state, g.manual, g.level, g.deaths, g.pace = unheld, false, 0, 0, 0
 }
 
 // unseen reports whether w's shape has yet to prove itself (canary requests:
@@ -281,7 +313,7 @@ func (state *State) unseen(now int64, w *Work) bool {
 	if w.Shape.IsZero() || now-state.start < int64(state.cfg.Learning) {
 		return false
 	}
-	if g := state.groups.find(w.Shape); g != nil && g.good >= groupSeen {
+	if g := state.groups.find(w.Shape); g != nil && g.ran >= groupSeen {
 		return false
 	}
 	return !state.seen.has(w.Shape)
@@ -297,13 +329,21 @@ func (state *State) groupVerdict(g *group) bezoar.Verdict {
 	}
 	v := bezoar.Verdict{
 		ID: verdictID(g.id), Scope: bezoar.ScopeShape, State: bezoar.Laned, Fingerprint: g.fp,
-		Cause: bezoar.Crash, Reason: g.reason, Sample: g.sample, Score: g.bad, Level: int(g.level),
+		Cause: bezoar.Crash, Reason: g.reason, Sample: g.sample, Score: g.blamed, Level: int(g.level),
 		Since: time.Unix(0, g.since), Refused: g.refused, Manual: g.manual,
 	}
-	if g.client {
-		v.Scope = bezoar.ScopeClient
-	} else {
+	switch g.kind {
+	case ofShape:
 		v.Shape = g.fp
+	case ofClient:
+		v.Scope = bezoar.ScopeClient
+	case ofFeature:
+		v.Scope, v.Fingerprint, v.Client = bezoar.ScopeFeature, g.of, g.client
+		v.Features, v.FeatureHashes = g.texts, g.features
+		v.Killers, v.Successes = g.killers, g.good
+	}
+	if g.kind != ofFeature && g.state == suspected {
+		v.Pace = g.pace
 	}
 	if g.state == quarantined {
 		v.State, v.Until = bezoar.Quarantined, time.Unix(0, g.until)

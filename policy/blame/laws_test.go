@@ -40,6 +40,9 @@ func newState(t testing.TB, cfg blame.Config) *clock {
 	if cfg.Rand == nil {
 		cfg.Rand = rand.New(rand.NewPCG(7, 7))
 	}
+	if cfg.Window == 0 {
+		cfg.Window = -1 // answers count at once, unless a test is about the window
+	}
 	b := &clock{State: blame.New(cfg, start), t: t, now: start}
 	b.SetFleet(8)
 	return b
@@ -61,7 +64,14 @@ func (b *clock) life() uint64 {
 func (b *clock) admit(w blame.Work) (blame.Ticket, blame.Decision) {
 	b.t.Helper()
 	t, d := b.Admit(b.now, w)
-	if d.Action == blame.Duplicate || d.Action == blame.Refuse {
+	for range 100 {
+		if d.Action != blame.Pace {
+			break
+		}
+		b.pass(d.Until.Sub(b.now)) // it waits for its turn
+		t, d = b.Admit(b.now, w)
+	}
+	if d.Action == blame.Duplicate || d.Action == blame.Refuse || d.Action == blame.Pace {
 		b.t.Fatalf("work was not let through: %+v", d)
 	}
 	return t, d
@@ -109,7 +119,7 @@ func (b *clock) killsOn(e uint64, w blame.Work) (blame.Decision, blame.Finding) 
 
 func (b *clock) action(w blame.Work) blame.Action {
 	t, d := b.Admit(b.now, w)
-	if d.Action != blame.Duplicate && d.Action != blame.Refuse {
+	if d.Action != blame.Duplicate && d.Action != blame.Refuse && d.Action != blame.Pace {
 		b.Close(t)
 	}
 	return d.Action
@@ -370,7 +380,7 @@ func TestLaw12AVerdictShowsItsEvidence(t *testing.T) {
 	b := newState(t, blame.Config{})
 	w := work(1, 1)
 	b.kills(w)
-	b.Describe(w.Fingerprint, "GET /x", "/*")
+	b.Describe(&w, "GET /x", "/*")
 	b.kills(w)
 	v, ok := b.Lookup(&w)
 	if !ok || v.State != bezoar.Quarantined || v.Reason == "" || v.Sample != "GET /x" || v.Route != "/*" || v.Level != 1 {

@@ -6,35 +6,93 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// setLeader makes ticket i the one that unproven copies wait for, or one of those
-// that need not wait: the leader has been streaming its answer for a while. An
-// answer may still kill its worker late, so copies join in waves that double.
-func (state *State) setLeader(i uint32) {
-	tk := &state.tickets[i]
-	old, ok := state.leaders[tk.work.Fingerprint]
-	if ok {
-		first := &state.tickets[old]
-		if first.room > 0 {
-			first.room--
-			return
-		}
-		first.leader = false
-		tk.wave = min(first.wave+1, 15)
-		tk.room = 1<<tk.wave - 1
-	}
-	tk.leader = true
-	state.leaders[tk.work.Fingerprint] = i
+// duplicates is what runs of one unproven fingerprint at a time. The first goes
+// alone. What follows an answer may still kill its worker, so that the others
+// follow in numbers that double.
+type duplicates struct {
+	first    uint32 // the ticket that the others wait for
+	running  uint32
+	answered int64 // when the first answer was complete; 0 not yet
+	waited   bool  // somebody had to wait: what is known is kept a little longer
 }
 
-// mustWait reports whether unproven work must wait for a copy that goes first.
-func (state *State) mustWait(now int64, fp bezoar.Fingerprint) bool {
-	i, ok := state.leaders[fp]
-	return ok && state.tickets[i].room == 0 && !state.begunLongAgo(now, i)
-}
+// doubling is how long it takes until twice as many duplicates may run, counted
+// from the first answer.
+const doubling = 50 * time.Millisecond
 
 // begunGrace is how long an answer must have been streaming before copies stop
 // waiting for its end: it has not killed its worker so far.
 const begunGrace = time.Second
+
+// duplicatesKept is how long the first answer is remembered when nothing of the
+// fingerprint runs any more, and somebody had to wait.
+const duplicatesKept = 2 * time.Second
+
+// lead counts ticket i among the running duplicates of its work.
+func (state *State) lead(i uint32) {
+	tk := &state.tickets[i]
+	d := state.leaders[tk.work.Fingerprint]
+	if d.running == 0 {
+		d.first = i
+	}
+	d.running++
+	state.leading++
+	tk.leader = true
+	state.leaders[tk.work.Fingerprint] = d
+}
+
+// led ends what lead began.
+func (state *State) led(tk *ticket) {
+	fp := tk.work.Fingerprint
+	d := state.leaders[fp]
+	state.leading--
+	if d.running--; d.running == 0 && !(d.waited && d.answered != 0) {
+		delete(state.leaders, fp)
+		return
+	}
+	state.leaders[fp] = d
+}
+
+// leadAnswered notes the first answer among duplicates.
+func (state *State) leadAnswered(now int64, fp bezoar.Fingerprint) {
+	if d, ok := state.leaders[fp]; ok && d.answered == 0 {
+		d.answered = now
+		state.leaders[fp] = d
+	}
+}
+
+// mustWait reports whether unproven work must wait for copies that go first, and
+// when asking again makes sense, if nothing ends before.
+func (state *State) mustWait(now int64, fp bezoar.Fingerprint) (until int64, wait bool) {
+	d, ok := state.leaders[fp]
+	if !ok || d.running == 0 {
+		return 0, false
+	}
+	if d.answered != 0 {
+		if most := uint32(1) << min(20, (now-d.answered)/int64(doubling)); d.running < most {
+			return 0, false
+		}
+		until = now + int64(doubling)
+	} else if begun := state.tickets[d.first].begunAt; begun != 0 {
+		if until = begun + int64(begunGrace); now >= until {
+			return 0, false
+		}
+	}
+	if !d.waited {
+		d.waited = true
+		state.leaders[fp] = d
+	}
+	return until, true
+}
+
+// forgetDuplicates drops what is only kept for those who waited.
+func (state *State) forgetDuplicates(now int64) {
+	for fp, d := range state.leaders {
+		if d.running == 0 && now-d.answered > int64(duplicatesKept) {
+			delete(state.leaders, fp)
+		}
+	}
+}
 
 func (state *State) begunLongAgo(now int64, i uint32) bool {
 	at := state.tickets[i].begunAt

@@ -7,7 +7,7 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// Verdicts returns everything held, in no order.
+// Verdicts returns everything held and why, in no order.
 func (state *State) Verdicts(now time.Time) []bezoar.Verdict {
 	var out []bezoar.Verdict
 	for i := range state.cases {
@@ -15,13 +15,17 @@ func (state *State) Verdicts(now time.Time) []bezoar.Verdict {
 			continue
 		}
 		if state.refresh(now.UnixNano(), uint32(i)); state.cases[i].state != unheld {
-			out = append(out, state.verdictOf(uint32(i)))
+			v := state.verdictOf(uint32(i))
+			v.Why = state.caseWhy(&state.cases[i], &v)
+			out = append(out, v)
 		}
 	}
 	for i := range state.groups.all {
 		g := &state.groups.all[i]
 		if state.refreshGroup(now.UnixNano(), g); g.state != unheld {
-			out = append(out, state.groupVerdict(g))
+			v := state.groupVerdict(g)
+			v.Why = groupWhy(g)
+			out = append(out, v)
 		}
 	}
 	return out
@@ -30,8 +34,16 @@ func (state *State) Verdicts(now time.Time) []bezoar.Verdict {
 // Lookup returns what is held against w: against its fingerprint, or else its
 // shape or client.
 func (state *State) Lookup(w *Work) (bezoar.Verdict, bool) {
-	if i, ok := state.byFP[w.Fingerprint]; ok && state.cases[i].state != unheld {
+	if i, ok := state.heldCase(w); ok {
 		return state.verdictOf(i), true
+	}
+	if h := state.histories.find(w.Fingerprint); h != nil {
+		v := view{Work: w}
+		for _, key := range h.verdicts {
+			if g := state.groups.find(key); g != nil && g.covers(w, state.look(&v)) {
+				return state.groupVerdict(g), true
+			}
+		}
 	}
 	for _, fp := range [...]bezoar.Fingerprint{w.Shape, w.Client} {
 		if g := state.groups.find(fp); g != nil && g.state != unheld {
@@ -57,8 +69,8 @@ type Sizes struct {
 // Sizes returns how much the state holds.
 func (state *State) Sizes() Sizes {
 	return Sizes{
-		Tickets: len(state.tickets) - len(state.freeTickets), Leaders: len(state.leaders), Canaries: state.canaries,
-		Epochs: len(state.byEpoch), Cases: len(state.byFP), Details: len(state.details) - len(state.freeDetails),
+		Tickets: len(state.tickets) - len(state.freeTickets), Leaders: state.leading, Canaries: state.canaries,
+		Epochs: len(state.byEpoch), Cases: len(state.byVariant), Details: len(state.details) - len(state.freeDetails),
 		Groups: len(state.groups.byFP), Ring: max(len(state.gate.deaths), len(state.gate.failedAttempts), len(state.gate.recent)),
 		Events: len(state.events),
 	}
@@ -75,33 +87,24 @@ func (state *State) Overtaken(t Ticket) bool {
 	if tk.work.Exempt || tk.probe {
 		return false
 	}
-	if i, ok := state.byFP[tk.work.Fingerprint]; ok {
-		switch c := &state.cases[i]; c.state {
+	if i, ok := state.heldCase(&tk.work); ok {
+		switch state.cases[i].state {
 		case quarantined:
 			return true
 		case suspected:
 			return tk.caseIndex != i
 		case conditional:
 			return false
+		case unheld:
 		}
 	}
-	return state.groupOvertook(uint32(t))
-}
-
-// groupOvertook reports whether t's shape or client has been quarantined
-// meanwhile. Proven work is held by an operator's order only.
-func (state *State) groupOvertook(t uint32) bool {
-	if state.groups.active == 0 {
+	if tk.lane || tk.caseIndex != none || tk.group != none || tk.changes == state.changes {
 		return false
 	}
-	w := &state.tickets[t].work
-	for _, fp := range [...]bezoar.Fingerprint{w.Shape, w.Client} {
-		g := state.groups.find(fp)
-		if g != nil && g.state == quarantined && g.claim != t && (g.manual || state.proven.successes(w.Fingerprint, 0) < provenWell) {
-			return true
-		}
-	}
-	return false
+	// Something has come to be held since: against its caller, its shape or other
+	// variants of its fingerprint. Unless much speaks for it, it is judged again.
+	tk.changes = state.changes
+	return state.record(state.start, &tk.work) < provenWell
 }
 
 // Quarantine holds w by an operator's order until the given time: its exact
@@ -109,7 +112,7 @@ func (state *State) groupOvertook(t uint32) bool {
 func (state *State) Quarantine(now, until time.Time, w Work, reason, sample string) (bezoar.Verdict, error) {
 	at := now.UnixNano()
 	if w.Fingerprint.IsZero() {
-		g := state.groups.get(state, w.Shape, false, state.rule(&w))
+		g := state.groups.get(state, w.Shape, ofShape, state.rule(&w))
 		if g == nil {
 			return bezoar.Verdict{}, fmt.Errorf("quarantine shape %v: no room, release another first", w.Shape)
 		}
@@ -119,6 +122,9 @@ func (state *State) Quarantine(now, until time.Time, w Work, reason, sample stri
 		g.state, g.manual, g.since, g.until, g.reason, g.sample = quarantined, true, at, until.UnixNano(), reason, sample
 		state.emitGroup(Convicted, at, g)
 		return state.groupVerdict(g), nil
+	}
+	if w.Variant.IsZero() {
+		w.Variant = w.Fingerprint // all variants of it
 	}
 	i := state.caseFor(at, &w)
 	if i == none {
@@ -146,6 +152,9 @@ func (state *State) letGo(id string, tell func(bezoar.Verdict)) (bezoar.Verdict,
 		if c := &state.cases[i]; c.state != unheld && c.id != 0 && verdictID(c.id) == id {
 			v := state.verdictOf(uint32(i))
 			tell(v)
+			if h := state.histories.find(c.work.Fingerprint); h != nil {
+				h.cleared(c.work.Variant, true)
+			}
 			state.setClear(uint32(i))
 			c.level, c.pardons = 0, 0
 			return v, true
@@ -176,53 +185,6 @@ func (state *State) NewBuild(now time.Time) {
 			g.until = min(g.until, at)
 		}
 	}
-}
-
-// Restore puts a stored verdict back, without an event.
-func (state *State) Restore(now time.Time, v bezoar.Verdict, rule *Rule) {
-	id, ok := parseID(v.ID)
-	if !ok {
-		return
-	}
-	w := Work{Fingerprint: v.Fingerprint, Shape: v.Shape, Rule: rule}
-	if v.Scope != bezoar.ScopeWork {
-		g := state.groups.get(state, v.Fingerprint, v.Scope == bezoar.ScopeClient, state.rule(&w))
-		if g == nil {
-			return
-		}
-		if g.state == unheld {
-			state.groups.active++
-		}
-		g.id, g.state, g.level, g.manual = id, suspected, uint8(min(v.Level, 254)), v.Manual
-		g.since, g.reason, g.sample, g.refused, g.bad = v.Since.UnixNano(), v.Reason, v.Sample, v.Refused, v.Score
-		if v.State == bezoar.Quarantined || v.State == bezoar.Probing {
-			g.state, g.until = quarantined, v.Until.UnixNano()
-		}
-		return
-	}
-	at := now.UnixNano()
-	i := state.caseFor(at, &w)
-	if i == none {
-		return
-	}
-	c := &state.cases[i]
-	c.id, c.level, c.manual, c.cause = id, uint8(min(v.Level, 254)), v.Manual, v.Cause
-	c.since, c.refused = v.Since.UnixNano(), v.Refused
-	switch v.State {
-	case bezoar.Quarantined, bezoar.Probing:
-		c.state, c.until = quarantined, v.Until.UnixNano()
-	case bezoar.Conditional:
-		c.state = conditional
-	default:
-		c.state = suspected
-	}
-	for _, ev := range v.Evidence {
-		c.addCount(count{at: state.secondOf(ev.At.UnixNano()), share: float32(ev.Share), lane: ev.Lane && ev.Share > 0, self: ev.Worker == Self})
-		state.addEvidence(i, &ev)
-	}
-	c.scaleTo(v.Score)
-	d := state.detailOf(i)
-	d.reason, d.sample, d.route = v.Reason, v.Sample, v.Route
 }
 
 func parseID(s string) (uint64, bool) {

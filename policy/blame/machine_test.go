@@ -77,6 +77,8 @@ func (m *machine) Admit(t *rapid.T) {
 		}
 		m.waiting[w.Fingerprint] = true
 		return
+	case blame.Pace:
+		return
 	case blame.Refuse:
 		if !held || v.State != bezoar.Quarantined && v.State != bezoar.Probing {
 			t.Fatalf("refused %v, against which is held %+v", w.Fingerprint.Short(), v)
@@ -230,7 +232,7 @@ func (m *machine) Operator(t *rapid.T) {
 	case 3:
 		m.b.Suspend(m.now, m.now.Add(time.Second))
 	case 4:
-		m.b.Describe(w.Fingerprint, "GET /x", "/*")
+		m.b.Describe(&w, "GET /x", "/*")
 	case 5:
 		m.b.SelfCrash(m.now, []blame.InFlight{{Work: w}, {Work: m.work(t), Successes: 5}, {Work: w}})
 	}

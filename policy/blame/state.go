@@ -11,6 +11,8 @@ type Work struct {
 	Fingerprint bezoar.Fingerprint
 	Shape       bezoar.Fingerprint // zero: no shape is watched
 	Client      bezoar.Fingerprint // zero: no client is watched
+	Variant     bezoar.Fingerprint // what it is convicted by; zero: Traits are asked when it matters
+	Traits      Traits             // nil: its variant is its fingerprint, and it has no features
 	Rule        *Rule              // nil means Config.Rule; complete, and never changed
 	Exempt      bool               // takes its share of a crash, but nothing is held against it
 }
@@ -25,6 +27,7 @@ const (
 	ToLane                  // alone in the lane
 	Duplicate               // an unproven copy is in flight: wait for it, ask again
 	Refuse                  // quarantined
+	Pace                    // what it belongs to has killed: it runs later
 )
 
 // Cause says which rule made a [Decision].
@@ -38,8 +41,11 @@ const (
 	ByCondition
 	ByShape
 	ByClient
+	ByFingerprint // another variant of its fingerprint has killed, and none has succeeded since
+	ByFeature     // it has something that only killers have
 	ByVerdict
-	ByShapeVerdict
+	ByFeatureVerdict
+	ByShapeVerdict // by an operator's order
 )
 
 // Decision answers [State.Admit].
@@ -52,8 +58,16 @@ type Decision struct {
 	Overflow bool
 	// Proven says that the work has succeeded often enough to share a batch.
 	Proven bool
-	// Until is when a Refuse ends at the earliest.
+	// Until is when a Refuse ends at the earliest, and when to ask again after a
+	// Pace or a Duplicate; zero for a Duplicate when only an end will tell.
 	Until time.Time
+	// Window is how long the lane's worker must be left alone after the answer, so
+	// that its death can be told to be this work's doing. Zero: not at all.
+	Window time.Duration
+	// Clean asks for a decisive run: alone, on a worker on which nothing else was
+	// answered for Quiet.
+	Clean bool
+	Quiet time.Duration
 }
 
 // Ticket is the hold that one piece of work has on the state.
@@ -78,6 +92,9 @@ type Finding struct {
 	Convicted bool
 	Gated     bool // convictions are suspended
 	Planned   bool // the epoch's end blames nobody
+	Company   bool // it died in the lane with others, or after others: nobody is convicted for it
+	Alone     bool // of those the more likely ones: it is to run alone next
+	Free      bool // its share was so small that the attempt does not count
 }
 
 const none = ^uint32(0)
@@ -93,9 +110,10 @@ type ticket struct {
 	overdue   int64 // when its attempt counts as overdue; 0 never
 	begunAt   int64 // when its answer began; 0 not yet
 	prior     float32
-	leader    bool   // unproven copies wait for it
-	wave      uint8  // how often the lead was passed on while answers streamed
-	room      uint16 // copies that may still join its wave
+	changes   uint32 // State.changes when it was admitted
+	features  []uint64
+	known     bool // its variant and features are known
+	leader    bool // unproven copies wait for it
 	canary    bool
 	probe     bool // it tries work that stands convicted
 	lane      bool
@@ -121,22 +139,30 @@ type State struct {
 	details     []detail
 	freeDetails []uint32
 	nextDetail  uint32
-	byFP        map[bezoar.Fingerprint]uint32
-	leaders     map[bezoar.Fingerprint]uint32
+	byFP        map[bezoar.Fingerprint]uint32 // the first case of each fingerprint
+	byVariant   map[bezoar.Fingerprint]uint32
+	leaders     map[bezoar.Fingerprint]duplicates
 
-	proven *proven
-	groups groups
-	seen   bloom
-	gate   gate
+	proven    *proven
+	groups    groups
+	histories histories
+	company   company
+	seen      bloom
+	gate      gate
 
 	fleet     int // workers, for the gate
 	canaries  int
+	leading   int // tickets that duplicates wait for, or that run beside them
 	successes uint64
 	attempts  uint64
 	crashes   uint64
 
-	events []Event
-	merge  map[accusedKey]int // scratch of accuse
+	carefulUntil int64  // unproven answers are trusted late until then
+	changes      uint32 // counts what makes decisions about waiting work obsolete
+
+	events  []Event
+	merge   map[accusedKey]int // scratch of accuse
+	scratch []uint64           // … of look
 }
 
 // New returns an empty state that begins at now. It panics if cfg does not
@@ -151,10 +177,13 @@ func New(cfg Config, now time.Time) *State {
 		start:   now.UnixNano(),
 		byEpoch: map[uint64]uint32{},
 		byFP:    map[bezoar.Fingerprint]uint32{},
-		leaders: map[bezoar.Fingerprint]uint32{},
+		leaders: map[bezoar.Fingerprint]duplicates{},
 		merge:   map[accusedKey]int{},
 		proven:  newProven(cfg.MaxProven),
 	}
+	state.byVariant = map[bezoar.Fingerprint]uint32{}
+	state.histories.byFP = map[bezoar.Fingerprint]*history{}
+	state.company.seen = map[bezoar.Fingerprint]companion{}
 	state.groups.init(cfg.MaxGroups)
 	state.seen.init(now.UnixNano())
 	state.gate.init()
@@ -175,17 +204,23 @@ func (state *State) rule(w *Work) *Rule {
 	return &state.cfg.Rule
 }
 
-// Admit decides where w goes and opens a ticket for it. For Duplicate and Refuse no
-// ticket is opened; for everything else the caller owes [State.Close].
+// Admit decides where w goes and opens a ticket for it. For Duplicate, Pace and
+// Refuse no ticket is opened; for everything else the caller owes [State.Close].
 func (state *State) Admit(now time.Time, w Work) (Ticket, Decision) {
 	t := now.UnixNano()
-	d, caseIndex, group := state.judge(t, &w)
+	v := view{Work: &w}
+	d, caseIndex, group := state.judge(t, &v)
+	if d.Action == ToLane {
+		if until, wait := state.paced(t, &v); wait {
+			return Ticket(none), Decision{Action: Pace, Cause: d.Cause, Until: time.Unix(0, until)}
+		}
+	}
 	if d.Action == Duplicate || d.Action == Refuse {
 		return Ticket(none), d
 	}
-	i := state.takeTicket()
+	i := state.open(w, &v)
 	tk := &state.tickets[i]
-	*tk = ticket{work: w, epoch: none, caseIndex: caseIndex, group: group, live: true}
+	tk.caseIndex, tk.group = caseIndex, group
 	if caseIndex != none {
 		state.cases[caseIndex].claim = i
 		if d.Cause == ByProbe {
@@ -194,79 +229,133 @@ func (state *State) Admit(now time.Time, w Work) (Ticket, Decision) {
 		}
 	}
 	if group != none {
+		tk.probe = true
 		state.groups.all[group].claim = i
 		state.emitGroup(Probed, t, &state.groups.all[group])
 	}
 	if caseIndex == none && !d.Proven {
-		state.setLeader(i)
+		state.lead(i)
 		if d.Action == ToFleet && state.canaries < state.cfg.CanaryMax && state.unseen(t, &w) {
 			state.canaries++
 			tk.canary = true
 			d.Action = ToCanary
 		}
 	}
-	// What kills in company never shares a batch.
-	d.Proven = d.Cause != ByCondition && state.proven.successes(w.Fingerprint, state.second(t)) >= provenWell
+	// What kills in company never shares a batch, nor what nothing speaks for yet.
+	d.Proven = d.Cause != ByCondition && state.record(t, &w) >= provenWell
+	if w := state.window(t); w > 0 && d.Action == ToLane && d.Quiet == 0 {
+		d.Quiet = time.Duration(w)
+	}
 	return Ticket(i), d
+}
+
+// open returns a new ticket for w.
+func (state *State) open(w Work, v *view) uint32 {
+	i := state.takeTicket()
+	tk := &state.tickets[i]
+	features := tk.features[:0]
+	*tk = ticket{work: w, epoch: none, caseIndex: none, group: none, live: true, changes: state.changes}
+	if v == nil {
+		return i
+	}
+	if h := len(state.histories.byFP); h > 0 && v.Traits != nil &&
+		(state.histories.find(w.Fingerprint) != nil || state.histories.find(w.Shape) != nil) {
+		tk.work.variant()
+		tk.known = true
+		tk.features = append(features, state.look(v)...)
+	} else if !w.Variant.IsZero() {
+		tk.known = !w.whole()
+	}
+	return i
 }
 
 // Redrive opens a ticket for work that an operator sends through the lane
 // whatever is held against it. It reports false while a copy is in the lane.
 func (state *State) Redrive(w Work) (Ticket, bool) {
 	caseIndex := none
-	if i, ok := state.byFP[w.Fingerprint]; ok && state.cases[i].state != unheld {
+	if i, ok := state.heldCase(&w); ok {
 		if state.cases[i].claim != none {
 			return Ticket(none), false
 		}
 		caseIndex = i
 	}
-	i := state.takeTicket()
-	state.tickets[i] = ticket{work: w, epoch: none, caseIndex: caseIndex, group: none, probe: true, live: true}
+	v := view{Work: &w}
+	i := state.open(w, &v)
+	tk := &state.tickets[i]
+	tk.caseIndex, tk.probe = caseIndex, true
 	if caseIndex != none {
 		state.cases[caseIndex].claim = i
 	} else if _, ok := state.leaders[w.Fingerprint]; !ok {
-		state.setLeader(i)
+		state.lead(i)
 	}
 	return Ticket(i), true
 }
 
 // Open opens a ticket without a decision: for work whose route has the
 // quarantine off.
-func (state *State) Open(w Work) Ticket {
-	i := state.takeTicket()
-	state.tickets[i] = ticket{work: w, epoch: none, caseIndex: none, group: none, live: true}
-	return Ticket(i)
+func (state *State) Open(w Work) Ticket { return Ticket(state.open(w, nil)) }
+
+// heldCase returns the case that is held against w: of its variant, or of its
+// fingerprint as a whole.
+func (state *State) heldCase(w *Work) (uint32, bool) {
+	if _, ok := state.byFP[w.Fingerprint]; !ok {
+		return none, false
+	}
+	for _, key := range [...]bezoar.Fingerprint{w.variant(), w.Fingerprint} {
+		if i, ok := state.byVariant[key]; ok && state.cases[i].state != unheld {
+			return i, true
+		}
+	}
+	return none, false
 }
 
-// judge returns the decision for w, and the case and group that a ticket must
-// claim.
-func (state *State) judge(now int64, w *Work) (d Decision, caseIndex, group uint32) {
+// judge returns the decision for the work, and the case and group that a ticket
+// must claim.
+func (state *State) judge(now int64, v *view) (d Decision, caseIndex, group uint32) {
 	caseIndex, group = none, none
 	if len(state.byFP) > 0 {
-		if i, ok := state.byFP[w.Fingerprint]; ok {
-			if d, decided := state.judgeCase(now, i); decided {
-				if d.Action == ToLane {
-					caseIndex = i
+		if _, ok := state.byFP[v.Fingerprint]; ok {
+			for _, key := range [...]bezoar.Fingerprint{v.variant(), v.Fingerprint} {
+				i, ok := state.byVariant[key]
+				if !ok {
+					continue
 				}
-				return d, caseIndex, group
+				if d, decided := state.judgeCase(now, i, v.Work); decided {
+					if d.Action == ToLane {
+						caseIndex = i
+					}
+					return d, caseIndex, group
+				}
 			}
 		}
 	}
-	s := state.proven.successes(w.Fingerprint, state.second(now))
+	s := state.proven.successes(v.Fingerprint, state.second(now))
 	d.Proven = s >= provenEnough
-	if d, g, decided := state.judgeGroups(now, w, s); decided {
-		if d.Action == ToLane {
-			if state.mustWait(now, w.Fingerprint) {
-				return Decision{Action: Duplicate}, caseIndex, group
+	if state.groups.active > 0 || len(state.histories.byFP) > 0 {
+		if d, g, decided := state.judgeLevels(now, v, s); decided {
+			if d.Action == ToLane && s < provenEnough {
+				if until, wait := state.mustWait(now, v.Fingerprint); wait {
+					return duplicate(until), caseIndex, none
+				}
 			}
-			group = g
+			return d, caseIndex, g
 		}
-		return d, caseIndex, group
 	}
-	if s < provenEnough && state.mustWait(now, w.Fingerprint) {
-		d.Action = Duplicate
+	if s < provenEnough {
+		if until, wait := state.mustWait(now, v.Fingerprint); wait {
+			return duplicate(until), caseIndex, group
+		}
 	}
 	return d, caseIndex, group
+}
+
+// duplicate is the decision for a copy that waits.
+func duplicate(until int64) Decision {
+	d := Decision{Action: Duplicate}
+	if until != 0 {
+		d.Until = time.Unix(0, until)
+	}
+	return d
 }
 
 // provenEnough is the decayed successes from which copies stop waiting for one
@@ -305,7 +394,7 @@ func (state *State) Begin(now time.Time, t Ticket, epoch uint64, overdue time.Ti
 		tk.overdue = overdue.UnixNano()
 	}
 	tk.lane, tk.found, tk.finding = lane, false, Finding{}
-	tk.prior = float32(1 / (state.proven.successes(tk.work.Fingerprint, state.second(tk.started)) + 2))
+	tk.prior = float32(1 / (state.record(tk.started, &tk.work) + 2))
 	state.link(uint32(t), e)
 	state.attempts++
 	return true
@@ -330,6 +419,9 @@ func (state *State) End(now time.Time, t Ticket, r Result) {
 	at := now.UnixNano()
 	switch r {
 	case Survived:
+		if tk.leader {
+			state.leadAnswered(at, tk.work.Fingerprint)
+		}
 		state.survived(at, tk, e)
 	case Unsent:
 		state.attempts--
@@ -337,19 +429,6 @@ func (state *State) End(now time.Time, t Ticket, r Result) {
 		state.strike(at, tk, e, r)
 	case Abandoned:
 		e.addAbandoned(abandonedAttempt{work: tk.work, started: tk.started, left: at, prior: tk.prior, overdue: tk.overdue, begun: tk.begunAt != 0, lane: tk.lane})
-	}
-}
-
-func (state *State) survived(now int64, tk *ticket, e *epoch) {
-	state.successes++
-	state.gate.success(now)
-	e.answered = max(e.answered, tk.started)
-	state.proven.add(tk.work.Fingerprint, state.second(now))
-	state.groups.success(state, now, tk)
-	if len(state.byFP) > 0 {
-		if i, ok := state.byFP[tk.work.Fingerprint]; ok {
-			state.cleared(now, i, tk.lane)
-		}
 	}
 }
 
@@ -372,7 +451,7 @@ func (state *State) Close(t Ticket) (wake bool) {
 		state.unlink(uint32(t))
 	}
 	if tk.leader {
-		delete(state.leaders, tk.work.Fingerprint)
+		state.led(tk)
 		wake = true
 	}
 	if tk.canary {
@@ -389,7 +468,7 @@ func (state *State) Close(t Ticket) (wake bool) {
 			g.claim = none
 		}
 	}
-	*tk = ticket{epoch: none, caseIndex: none, group: none}
+	*tk = ticket{epoch: none, caseIndex: none, group: none, features: tk.features[:0]}
 	state.freeTickets = append(state.freeTickets, uint32(t))
 	return wake
 }

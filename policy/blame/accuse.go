@@ -1,0 +1,274 @@
+package blame
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// accused is one distinct piece of work in flight when an epoch ended. Copies
+// of it that were in flight together answer as one: one crash is one crash,
+// however often its suspect was there.
+type accused struct {
+	ticket   uint32 // first of its tickets, chained by next; none when it is not in flight
+	work     Work   // with its variant
+	features []uint64
+	record   float64 // decayed successes that speak for it
+	prior    float64
+	weight   float64
+	share    float64
+	lane     bool
+	late     bool // it was answered before the worker died
+}
+
+// proven reports whether its work has a record of success.
+func (a *accused) proven() bool { return a.record >= provenWell }
+
+// popular reports whether it has a long one.
+func (a *accused) popular() bool { return a.record >= provenPopular }
+
+// accusedKey tells pieces of work apart.
+type accusedKey struct {
+	fp     bezoar.Fingerprint
+	exempt bool
+}
+
+// accuse collects what was in flight on e and takes it off the epoch. flight is
+// the number of attempts among them.
+func (state *State) accuse(now int64, e *epoch, planned bool, class bezoar.Class) (acc []accused, flight int) {
+	acc = make([]accused, 0, e.inFlight)
+	clear(state.merge)
+	crowd := e.inFlight > 1
+	for t := e.head; t != none; t = e.head {
+		tk := &state.tickets[t]
+		state.unlink(t)
+		tk.next = none
+		if tk.started > now && !planned {
+			// It was sent when the worker had died already.
+			state.found(t, Finding{Planned: true})
+			continue
+		}
+		flight++
+		tk.work.variant()
+		prior := state.doubt(now, &tk.work, float64(tk.prior))
+		weight := prior * state.hazard(now, tk.started, tk.overdue, class)
+		if tk.lane && crowd && class != bezoar.Timeout {
+			weight = prior * staggered(now-tk.started)
+		}
+		i := state.accuseOne(&acc, accused{
+			ticket: none, work: tk.work, features: tk.features, lane: tk.lane, prior: prior,
+			record: 1/float64(tk.prior) - 2, weight: weight,
+		})
+		tk.features = nil // the accused keep them
+		tk.next, acc[i].ticket = acc[i].ticket, t
+	}
+	if planned {
+		return acc, flight
+	}
+	for i := range e.abandoned {
+		g := &e.abandoned[i]
+		if g.started == 0 || !state.mayHaveKilled(now, g, e, class) {
+			continue
+		}
+		flight++
+		state.accuseOne(&acc, accused{
+			ticket: none, work: g.work, lane: g.lane, prior: float64(g.prior), record: 1/float64(g.prior) - 2,
+			weight: float64(g.prior) * state.hazard(now, g.started, g.overdue, class) * g.likelihood(now, class),
+		})
+	}
+	state.accuseAnswered(&acc, now, e)
+	return acc, flight
+}
+
+// accuseAnswered adds what was answered within the window and does not count as a
+// success yet: its success is revoked. Work of established shapes and callers is
+// left out, unless deaths have gone unexplained lately: it hardly ever kills after
+// its answer, and would hide what does kill.
+func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
+	w := state.window(now)
+	careful := state.careful(now)
+	for i := range e.answers.all {
+		a := e.answers.nth(i)
+		if now-a.at > w || a.counted && !careful || a.work.Exempt {
+			continue
+		}
+		if !careful && state.groups.established(&a.work) {
+			continue
+		}
+		if a.counted && state.proven.successes(a.work.Fingerprint, state.second(now)) >= provenPopular {
+			continue
+		}
+		if a.work.Variant.IsZero() {
+			a.work.Variant = a.work.Fingerprint // its traits are gone
+		}
+		weight := lateness(now-a.at, w)
+		if careful {
+			weight = lateWeight
+		}
+		state.accuseOne(acc, accused{
+			ticket: none, work: a.work, features: a.features, lane: a.lane, late: true, prior: 0.5, weight: weight,
+		})
+	}
+}
+
+// before lists the different work that an epoch has answered lately, for the
+// statistics of deaths that nothing explains.
+func (state *State) before(now int64, e *epoch) []Work {
+	if state.cfg.Window < 0 {
+		return nil
+	}
+	var out []Work
+	for i := range e.answers.all {
+		a := e.answers.nth(i)
+		if now-a.at <= int64(answersFor) && !a.work.Exempt &&
+			!slices.ContainsFunc(out, func(w Work) bool { return w.Fingerprint == a.work.Fingerprint }) {
+			out = append(out, a.work)
+		}
+	}
+	return out
+}
+
+// doubt is the prior that work in flight is the killer. Neither a popular address
+// nor a good caller alone speaks for it: a new caller of a popular address is
+// unknown.
+func (state *State) doubt(now int64, w *Work, prior float64) float64 {
+	if w.Client.IsZero() {
+		return prior
+	}
+	s := 0.0
+	if g := state.groups.find(w.Client); g != nil {
+		g.touch(state.second(now))
+		s = g.ran
+	}
+	return max(prior, 1/(s+2))
+}
+
+// accuseOne adds a to acc, or to the copy of its work that is there.
+func (state *State) accuseOne(acc *[]accused, a accused) int {
+	key := accusedKey{a.work.Variant, a.work.Exempt}
+	if a.work.Variant.IsZero() {
+		key.fp = a.work.Fingerprint
+	}
+	i, ok := state.merge[key]
+	if !ok {
+		i = len(*acc)
+		state.merge[key] = i
+		*acc = append(*acc, a)
+		return i
+	}
+	old := &(*acc)[i]
+	old.weight += a.weight
+	old.prior = min(old.prior, a.prior)
+	old.record = max(old.record, a.record)
+	if old.ticket == none { // what is still running says where, not what was left behind
+		old.lane = old.lane || a.lane
+	}
+	return i
+}
+
+// laneDeath reports whether a worker died as the lane.
+func laneDeath(acc []accused) bool {
+	lane := false
+	for i := range acc {
+		if acc[i].ticket != none {
+			return acc[i].lane
+		}
+		lane = lane || acc[i].lane
+	}
+	return lane
+}
+
+// aloneShare is how much of the blame makes work count as alone in the lane:
+// abandoned attempts that hardly weigh any more do not hide it.
+const aloneShare = 0.75
+
+// alone reports whether acc[i] killed a clean worker alone in the lane: nothing
+// else was in flight there or answered within the window, and hardly anything may
+// have been left behind.
+func alone(acc []accused, i int) bool {
+	if !acc[i].lane || acc[i].share < aloneShare {
+		return false
+	}
+	for j := range acc {
+		if j != i && (acc[j].ticket != none || acc[j].late) {
+			return false
+		}
+	}
+	return true
+}
+
+// mayHaveKilled reports whether an abandoned attempt may have had a part in the end
+// of e. A hang is laid at its door only while nothing that came after it was
+// answered; other crashes only shortly after the caller left.
+func (state *State) mayHaveKilled(now int64, g *abandonedAttempt, e *epoch, class bezoar.Class) bool {
+	if class == bezoar.Timeout {
+		return !g.begun && e.answered <= g.started
+	}
+	return now-g.left <= int64(abandonedFor)
+}
+
+// likelihood weighs how likely the worker is still at it: less with every second
+// since the caller left. A hang does not end.
+func (g *abandonedAttempt) likelihood(now int64, class bezoar.Class) float64 {
+	if class == bezoar.Timeout {
+		return 1
+	}
+	return max(0.01, 1-float64(now-g.left)/float64(abandonedFor))
+}
+
+// lateWeight is the weight of answered work while its delay is unknown.
+const lateWeight = 0.5
+
+// lateness weighs work that was answered some time ago, in flight being 1: half as
+// much for every third of the window.
+func lateness(ago, window int64) float64 {
+	return 0.5 * math.Exp2(-3*float64(ago)/float64(window))
+}
+
+// staggered weighs how likely an attempt of this age killed a lane worker on which
+// several run beside each other, started one after the other: half as much every
+// 25 ms, and never nothing.
+func staggered(age int64) float64 {
+	return 2*math.Exp2(-float64(age)/float64(25*time.Millisecond)) + 0.05
+}
+
+// hazard weighs how likely an attempt of this age is the killer: most pills
+// kill at once, and what hangs is overdue.
+func (state *State) hazard(now, started, overdue int64, class bezoar.Class) float64 {
+	if overdue != 0 && now >= overdue {
+		if class == bezoar.Timeout {
+			return 16
+		}
+		return 4
+	}
+	if class != bezoar.Timeout && now-started <= int64(state.cfg.Young) {
+		return 2
+	}
+	return 1
+}
+
+// shareOut makes the shares sum to 1. Where only abandoned attempts are left
+// the worker may have died idle: that takes a share that is laid on nobody.
+func shareOut(acc []accused) {
+	if slices.ContainsFunc(acc, func(a accused) bool { return a.ticket != none }) {
+		share(acc, 0)
+		return
+	}
+	share(acc, idleWeight)
+}
+
+func share(acc []accused, nobody float64) {
+	sum := nobody
+	for i := range acc {
+		sum += acc[i].weight
+	}
+	for i := range acc {
+		acc[i].share = acc[i].weight / sum
+	}
+}
+
+// idleWeight is the weight of an idle worker's death by itself: half of work
+// that has never succeeded has.
+const idleWeight = 0.25

@@ -1,0 +1,154 @@
+package blame
+
+import "time"
+
+// Bounds on what an epoch remembers of what it has answered.
+const (
+	maxAnswers = 64               // the oldest makes room
+	answersFor = 10 * time.Second // for the statistics of who was answered before a death
+	widen      = 5                // times the window is longer while deaths go unexplained
+	carefulFor = 10 * time.Minute // after the last death that was not explained
+)
+
+// answer is work that an epoch has answered and that has not proven itself. It
+// may have done harm that shows only later.
+type answer struct {
+	work     Work // without traits
+	features []uint64
+	started  int64
+	at       int64
+	lane     bool
+	counted  bool // it counts as a success already
+}
+
+// answers is a ring, oldest first.
+type answers struct {
+	all   []answer
+	first int // index of the oldest, once the ring is full
+	open  int // of all, how many do not count yet
+}
+
+// push adds an answer and returns the one that it displaced, if any.
+func (a *answers) push(n answer) (old answer, displaced bool) {
+	if !n.counted {
+		a.open++
+	}
+	if len(a.all) < maxAnswers {
+		a.all = append(a.all, n)
+		return answer{}, false
+	}
+	old = a.all[a.first]
+	if !old.counted {
+		a.open--
+	}
+	a.all[a.first] = n
+	a.first = (a.first + 1) % maxAnswers
+	return old, true
+}
+
+// nth returns the n-th oldest.
+func (a *answers) nth(n int) *answer { return &a.all[(a.first+n)%len(a.all)] }
+
+// window is how long after an answer its worker's death may still be its doing.
+// It is longer while deaths go unexplained. Negative: nothing is provisional.
+func (state *State) window(now int64) int64 {
+	w := int64(state.cfg.Window)
+	if w > 0 && state.careful(now) {
+		return widen * w
+	}
+	return w
+}
+
+// careful reports whether a death has lately gone unexplained: everything that
+// was in flight ran clean afterwards, or nothing was. Work may kill after its
+// answer then, so nothing unproven is trusted early.
+func (state *State) careful(now int64) bool { return now < state.carefulUntil }
+
+// survived records an answer. Work that has proven itself counts at once,
+// everything else when its worker has outlived the window.
+func (state *State) survived(now int64, tk *ticket, e *epoch) {
+	state.successes++
+	state.gate.success(now)
+	e.answered = max(e.answered, tk.started)
+	if state.cfg.Window < 0 {
+		state.succeeded(now, &answer{work: tk.work, features: tk.features, started: tk.started, at: now, lane: tk.lane})
+		return
+	}
+	record := state.proven.successes(tk.work.Fingerprint, state.second(now))
+	if !tk.known && record >= provenPopular {
+		state.succeeded(now, &answer{work: tk.work, started: tk.started, at: now, lane: tk.lane})
+		return
+	}
+	n := answer{work: tk.work.kept(), started: tk.started, at: now, lane: tk.lane, counted: !tk.known && record >= provenWell}
+	if len(tk.features) > 0 {
+		n.features, tk.features = tk.features, nil // the ring keeps them
+	}
+	if n.counted {
+		state.succeeded(now, &n)
+	}
+	state.flush(now, e)
+	if old, displaced := e.answers.push(n); displaced && !old.counted {
+		state.succeeded(now, &old)
+	}
+}
+
+// flush lets answers count whose worker has outlived the window.
+func (state *State) flush(now int64, e *epoch) {
+	if e.answers.open == 0 {
+		return
+	}
+	w := state.window(now)
+	for i := range e.answers.all {
+		a := e.answers.nth(i)
+		if now-a.at < w {
+			return
+		}
+		if !a.counted {
+			a.counted = true
+			e.answers.open--
+			state.succeeded(now, a)
+		}
+	}
+}
+
+// flushAll lets answers of all epochs count. Called about once a second.
+func (state *State) flushAll(now int64) {
+	for i := range state.epochs {
+		if state.epochs[i].answers.open > 0 {
+			state.flush(now, &state.epochs[i])
+		}
+	}
+}
+
+// succeeded counts one success of a: for good, unless something contradicts it
+// later.
+func (state *State) succeeded(now int64, a *answer) {
+	second := state.second(now)
+	state.proven.add(a.work.Fingerprint, second)
+	if !a.work.Variant.IsZero() && !a.work.whole() {
+		state.proven.add(a.work.Variant, second)
+	}
+	state.groups.success(state, now, a)
+	if len(state.byFP) > 0 {
+		if _, ok := state.byFP[a.work.Fingerprint]; ok {
+			state.clearCases(now, a)
+		}
+	}
+	if len(state.histories.byFP) > 0 {
+		state.remember(now, a)
+	}
+}
+
+// clearCases clears the cases that a's success speaks for: that of its variant,
+// and that of its fingerprint as a whole.
+func (state *State) clearCases(now int64, a *answer) {
+	if j, ok := state.byVariant[a.work.Fingerprint]; ok {
+		state.cleared(now, j, a.lane)
+	}
+	if a.work.Variant.IsZero() || a.work.whole() {
+		return
+	}
+	if j, ok := state.byVariant[a.work.Variant]; ok {
+		state.cleared(now, j, a.lane)
+	}
+}

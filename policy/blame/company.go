@@ -1,0 +1,153 @@
+package blame
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// Bounds of the statistics about company.
+const (
+	maxCompany    = 1024
+	companyDeaths = 3               // unexplained deaths with the same company make it suspect
+	explainWithin = 2 * time.Second // a death that has convicted nobody by then is unexplained
+	maxMysteries  = 64              // deaths that are waited for
+	maxLate       = 8               // answered works that one death makes suspects
+	lateShare     = 1.0 / (2 * maxAnswers)
+)
+
+// company finds work that kills later than the window after its answer. Such a
+// death is laid on whatever happens to be in flight, which then runs clean. What
+// had been answered before each of several such deaths becomes suspect: it runs
+// in the lane, with time kept free behind it.
+type company struct {
+	seen      map[bezoar.Fingerprint]companion // by fingerprint, or by caller
+	mysteries []mystery                        // deaths that may be explained yet, oldest first
+}
+
+type companion struct {
+	deaths int
+	at     int64
+}
+
+// mystery is a death that convicted nobody so far.
+type mystery struct {
+	at      int64
+	accused []bezoar.Fingerprint // variants in flight, a few
+	before  []Work               // answered before it
+}
+
+// puzzle notes a death that convicted nobody.
+func (state *State) puzzle(now int64, acc []accused, before []Work) {
+	m := mystery{at: now, before: before}
+	for i := range acc[:min(len(acc), gateSuspects)] {
+		m.accused = append(m.accused, acc[i].work.Variant)
+	}
+	c := &state.company
+	if len(c.mysteries) == maxMysteries {
+		copy(c.mysteries, c.mysteries[1:])
+		c.mysteries = c.mysteries[:maxMysteries-1]
+	}
+	c.mysteries = append(c.mysteries, m)
+}
+
+// explain forgets the deaths that a conviction of variant explains.
+func (state *State) explain(variant bezoar.Fingerprint) {
+	c := &state.company
+	kept := c.mysteries[:0]
+	for _, m := range c.mysteries {
+		explained := false
+		for _, v := range m.accused {
+			explained = explained || v == variant
+		}
+		if !explained {
+			kept = append(kept, m)
+		}
+	}
+	clear(c.mysteries[len(kept):])
+	c.mysteries = kept
+}
+
+// excuseAll forgets the deaths since oldest: it was the fleet.
+func (c *company) excuseAll(oldest int64) {
+	for len(c.mysteries) > 0 && c.mysteries[len(c.mysteries)-1].at >= oldest {
+		c.mysteries = c.mysteries[:len(c.mysteries)-1]
+	}
+}
+
+// unravel gives up on deaths that nothing has explained in time: from then on
+// work that was answered is trusted later, and company is counted.
+func (state *State) unravel(now int64) {
+	c := &state.company
+	n := 0
+	for n < len(c.mysteries) && now-c.mysteries[n].at >= int64(explainWithin) {
+		if !state.gateClosed(now) {
+			state.carefulUntil = now + int64(carefulFor)
+			state.keepCompany(now, &c.mysteries[n])
+		}
+		n++
+	}
+	if n > 0 {
+		c.mysteries = append(c.mysteries[:0], c.mysteries[n:]...)
+	}
+}
+
+// keepCompany counts who had been answered before an unexplained death, and makes
+// suspects of those who were there too often.
+func (state *State) keepCompany(now int64, m *mystery) {
+	within := int64(state.cfg.Rule.Within)
+	for i := range m.before {
+		w := &m.before[i]
+		if state.proven.successes(w.Fingerprint, state.second(now)) < provenPopular &&
+			state.met(now, w.Fingerprint, within) >= companyDeaths {
+			state.suspectLate(now, w)
+		}
+		if w.Client.IsZero() {
+			continue
+		}
+		if g := state.groups.find(w.Client); (g == nil || !g.established()) && state.met(now, w.Client, within) >= companyDeaths {
+			state.groups.escalateCompany(state, now, w)
+		}
+	}
+}
+
+// met counts one more unexplained death after the company of fp.
+func (state *State) met(now int64, fp bezoar.Fingerprint, within int64) int {
+	c := &state.company
+	m, ok := c.seen[fp]
+	if ok && m.at == now {
+		return 0 // counted for this death
+	}
+	if !ok && len(c.seen) >= maxCompany {
+		for old, v := range c.seen { // any that has not been met for longest of a few
+			if now-v.at > within || len(c.seen) >= maxCompany {
+				delete(c.seen, old)
+				break
+			}
+		}
+	}
+	if now-m.at > within {
+		m.deaths = 0
+	}
+	m.deaths, m.at = m.deaths+1, now
+	c.seen[fp] = m
+	return m.deaths
+}
+
+// suspectLate makes a suspect of work that may kill long after its answer.
+func (state *State) suspectLate(now int64, w *Work) {
+	i := state.caseFor(now, w)
+	if i == none {
+		return
+	}
+	c := &state.cases[i]
+	c.late = true
+	if c.state != unheld {
+		return
+	}
+	c.state, c.since, c.cause = suspected, now, bezoar.Crash
+	c.addCount(count{at: state.secondOf(now)})
+	state.detailOf(i).reason = fmt.Sprintf("it was answered shortly before %d deaths that nothing in flight explains: it runs alone, with time to see what it leaves behind", companyDeaths)
+	state.emitCase(Suspect, now, i, nil)
+}

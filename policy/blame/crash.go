@@ -1,0 +1,188 @@
+package blame
+
+import (
+	"slices"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// Crash ends an epoch. A planned end blames nobody. Otherwise the blame of one
+// crash is shared out over what was in flight and what was answered within the
+// window before, if it has not proven itself; every ticket there gets a
+// [Finding]. ev brings what is known of the death; the state fills in the rest.
+func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evidence) {
+	e, ok := state.byEpoch[id]
+	if !ok {
+		return
+	}
+	at := now.UnixNano()
+	ep := &state.epochs[e]
+	if planned {
+		for i := range ep.answers.all {
+			if a := ep.answers.nth(i); !a.counted {
+				state.succeeded(at, a)
+			}
+		}
+		ep.answers.open = 0
+	} else {
+		state.flush(at, ep)
+	}
+	acc, flight := state.accuse(at, ep, planned, ev.Class)
+	before := state.before(at, ep)
+	fresh := ep.answered == 0
+	delete(state.byEpoch, id)
+	clear(ep.answers.all)
+	*ep = epoch{head: none, answers: answers{all: ep.answers.all[:0]}}
+	state.freeEpochs = append(state.freeEpochs, e)
+
+	ev.Epoch, ev.At, ev.InFlight = id, now, flight
+	if planned {
+		for i := range acc {
+			state.found(acc[i].ticket, Finding{Planned: true})
+		}
+		state.emit(Event{Kind: EpochEnded, At: now, Evidence: ev, Planned: true})
+		return
+	}
+	state.crashes++
+	shareOut(acc)
+	slices.SortStableFunc(acc, func(x, y accused) int {
+		switch {
+		case x.share > y.share:
+			return -1
+		case x.share < y.share:
+			return 1
+		}
+		return 0
+	})
+	ev.Lane = laneDeath(acc)
+	state.emit(Event{Kind: EpochEnded, At: now, Evidence: ev})
+	sick := fresh && state.badBuild(at, acc)
+	state.observe(at, acc, &ev)
+	if !state.gated(at) {
+		state.groups.total.touch(state.second(at))
+		state.groups.total.blamed++
+	}
+	few := youngest(acc)
+	convicted := false
+	for i, late := 0, 0; i < len(acc); i++ {
+		if acc[i].ticket == none && acc[i].late {
+			if late++; late > maxLate || acc[i].share < lateShare {
+				continue
+			}
+		}
+		convicted = state.blame(at, acc, i, i < few, sick, ev) || convicted
+	}
+	if !convicted && len(before) > 0 && !state.gateClosed(at) {
+		state.puzzle(at, acc, before)
+	}
+}
+
+// youngest returns how many of acc, which is sorted, are much more likely than the
+// others to have killed a lane worker on which several ran: they run alone next.
+// It returns 0 when they cannot be told apart.
+func youngest(acc []accused) int {
+	const most = 3
+	n := 0
+	for n < len(acc) && acc[n].share >= acc[0].share/2 {
+		n++
+	}
+	if n > most {
+		return 0
+	}
+	return n
+}
+
+// found leaves f on every ticket of the chain that begins with t.
+func (state *State) found(t uint32, f Finding) {
+	for t != none {
+		tk := &state.tickets[t]
+		tk.finding, tk.found = f, true
+		t, tk.next = tk.next, none
+	}
+}
+
+// blame lays acc[i]'s share at the door of its work and judges it. It reports
+// whether the work stands convicted. few says that it is one of few that may have
+// killed; sick, that the death may be the worker's own fault.
+func (state *State) blame(now int64, acc []accused, i int, few, sick bool, ev bezoar.Evidence) bool {
+	a := &acc[i]
+	if a.work.Exempt {
+		state.found(a.ticket, Finding{Share: a.share})
+		return false
+	}
+	ev.Share, ev.Others, ev.Lane = a.share, others(acc, i), alone(acc, i)
+	gated := state.gated(now)
+	if !gated || ev.Lane {
+		state.groups.crash(state, now, a)
+	}
+	c := state.caseFor(now, &a.work)
+	f := Finding{Share: a.share, Gated: gated}
+	if c == none {
+		// The table is full of convicts: the evidence cannot be kept, so the
+		// shape answers for it.
+		state.groups.escalateFull(state, now, a)
+		f.Score = a.share
+		state.found(a.ticket, f)
+		return false
+	}
+	k := &state.cases[c]
+	if sick && !k.doubted && (ev.Lane || state.rule(&a.work).After == 1) {
+		k.doubted, f.Gated = true, true // once: two such workers are enough
+	}
+	if f.Gated {
+		ev.Share = 0 // it is the fleet: nothing of it is laid on the work
+	}
+	if a.lane && !ev.Lane && !f.Gated {
+		f.Company, f.Alone, f.Free = true, few, a.share < 0.5
+		k.clean = k.clean || few
+	}
+	k.late = k.late || a.late && a.ticket == none
+	state.accuseCase(now, c, a, f.Gated, &ev)
+	f.Score = state.cases[c].score()
+	if !f.Gated && (ev.Lane || a.share >= suspicion) {
+		state.witness(now, a, ev.Lane)
+	}
+	f.Convicted = state.decide(now, c, a, f.Gated, &ev)
+	if f.Convicted && ev.Lane && !f.Gated {
+		state.widen(now, a, &ev)
+	}
+	state.found(a.ticket, f)
+	return f.Convicted
+}
+
+// witness remembers what a killer consists of, for its fingerprint and its shape.
+func (state *State) witness(now int64, a *accused, alone bool) {
+	if a.work.Traits == nil && len(a.features) == 0 {
+		return
+	}
+	k := killer{variant: a.work.Variant, client: a.work.Client, weight: a.share, alone: alone, features: a.features}
+	if k.features == nil {
+		k.features = a.work.features(nil)
+	}
+	for _, fp := range [...]bezoar.Fingerprint{a.work.Fingerprint, a.work.Shape} {
+		if h := state.historyFor(fp); h != nil {
+			if len(h.killers) == 0 {
+				state.changes++
+			}
+			h.killed(now, k)
+		}
+	}
+}
+
+// others lists the largest shares besides acc[i]'s; acc is sorted.
+func others(acc []accused, i int) []bezoar.Suspect {
+	if len(acc) < 2 {
+		return nil
+	}
+	out := make([]bezoar.Suspect, 0, min(len(acc)-1, bezoar.MaxOthers))
+	for j := range acc {
+		if len(out) == cap(out) {
+			break
+		}
+		if j != i {
+			out = append(out, bezoar.Suspect{Fingerprint: acc[j].work.Fingerprint, Share: acc[j].share})
+		}
+	}
+	return out
+}

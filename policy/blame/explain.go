@@ -1,0 +1,106 @@
+package blame
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// caseWhy explains a verdict about one variant or one fingerprint, a sentence a
+// line: which deaths, which level, why nothing wider and nothing narrower, and what
+// frees it.
+func (state *State) caseWhy(c *workCase, v *bezoar.Verdict) []string {
+	var why []string
+	for i := range v.Evidence {
+		why = append(why, evidenceWhy(&v.Evidence[i]))
+	}
+	h := state.histories.find(c.work.Fingerprint)
+	switch {
+	case c.manual:
+		why = append(why, "An operator ordered it.")
+	case c.state == quarantined && c.work.whole():
+		why = append(why, "The whole fingerprint is refused: nothing narrower is known, or several variants of several callers killed alone and none has succeeded.")
+	case c.state == quarantined:
+		why = append(why, "Only this variant is refused: the request exactly as its caller sent it. Nothing narrower exists.")
+		why = append(why, narrowness(h))
+	case c.state == suspected && c.late:
+		why = append(why, "Nothing is refused. It runs alone, and the worker is watched after its answer, because it may kill late.")
+	case c.state == suspected:
+		why = append(why, "Nothing is refused. It runs alone until it has run clean or killed alone.")
+	case c.state == conditional:
+		why = append(why, "Nothing is refused. It runs clean alone and is there when busy workers die, so it always runs alone.")
+	}
+	switch {
+	case c.state == quarantined && c.manual:
+		why = append(why, fmt.Sprintf("It ends on %s, or with a release.", v.Until.UTC().Format(time.RFC3339)))
+	case c.state == quarantined:
+		why = append(why, fmt.Sprintf("The next copy after %s runs alone as a probe: if its worker survives, the verdict ends; if not, the term doubles. An operator can release it.", v.Until.UTC().Format(time.RFC3339)))
+	}
+	return why
+}
+
+// evidenceWhy tells one death.
+func evidenceWhy(ev *bezoar.Evidence) string {
+	if ev.Worker == Self {
+		return fmt.Sprintf("At %s Bezoar itself died with it in flight: %s.", ev.At.UTC().Format(time.RFC3339), ev.Detail)
+	}
+	what := ev.Detail
+	if what == "" {
+		what = ev.Class.String()
+	}
+	worker := ev.Worker
+	if worker == "" {
+		worker = "a worker"
+	}
+	at := ev.At.UTC().Format(time.RFC3339)
+	switch {
+	case ev.Lane:
+		return fmt.Sprintf("At %s %s died (%s) while it ran there alone, with nothing else answered there shortly before.", at, worker, what)
+	case ev.InFlight <= 1:
+		return fmt.Sprintf("At %s %s died (%s) with only this in flight; its share of the blame is %.2f.", at, worker, what, ev.Share)
+	}
+	return fmt.Sprintf("At %s %s died (%s) with %s in flight; its share of the blame is %.2f.", at, worker, what, plural(ev.InFlight, "request"), ev.Share)
+}
+
+// narrowness says why a verdict about a variant is not wider.
+func narrowness(h *history) string {
+	if h == nil {
+		return "Nothing wider is refused: other requests of this fingerprint are judged by themselves."
+	}
+	variants, clients, _ := h.alone()
+	if h.runs > 0 {
+		return fmt.Sprintf("Nothing wider is refused: %s of this fingerprint killed alone, but %s of it succeeded meanwhile.", plural(variants, "variant"), plural(h.runs, "request"))
+	}
+	return fmt.Sprintf("Nothing wider is refused yet: %s from %s killed alone; the fingerprint as a whole needs %d variants from 2 callers and no success.",
+		plural(variants, "variant"), plural(clients, "caller"), enoughKillers)
+}
+
+// groupWhy explains a verdict about a shape, a caller or features.
+func groupWhy(g *group) []string {
+	var why []string
+	switch {
+	case g.manual:
+		why = append(why, "An operator ordered it.")
+	case g.kind == ofFeature && g.client.IsZero():
+		why = append(why,
+			fmt.Sprintf("All %d variants of this fingerprint that killed alone have %s.", g.killers, strings.Join(g.texts, " and ")),
+			fmt.Sprintf("None of %d remembered successes has it. The first success that has it ends this verdict.", g.good),
+			"Not wider: requests of this fingerprint without it succeed. Not narrower: the killers differ in everything else.")
+	case g.kind == ofFeature:
+		why = append(why,
+			fmt.Sprintf("%d variants of this fingerprint killed alone, all from one caller, and none from that caller succeeded.", g.killers),
+			"Only this caller's requests of this fingerprint are refused. Not wider: no other caller's variant has killed.")
+	default:
+		what := "shape"
+		if g.kind == ofClient {
+			what = "caller"
+		}
+		why = append(why,
+			fmt.Sprintf("Deaths of this %s: %s since it was escalated.", what, plural(g.deaths, "death")),
+			fmt.Sprintf("Nothing is refused for it. Its unproven work runs in the lane, at most %.3g a second: half as fast after each death, twice as fast after %d successes.", g.pace, paceWins),
+			fmt.Sprintf("It ends after %v without a death.", g.rule.Within))
+	}
+	return why
+}

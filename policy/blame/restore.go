@@ -1,0 +1,92 @@
+package blame
+
+import (
+	"slices"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// Restore puts a stored verdict back, without an event.
+func (state *State) Restore(now time.Time, v bezoar.Verdict, rule *Rule) {
+	id, ok := parseID(v.ID)
+	if !ok {
+		return
+	}
+	if v.Scope != bezoar.ScopeWork && v.Scope != bezoar.ScopeVariant {
+		state.restoreGroup(now, id, &v, rule)
+		return
+	}
+	w := Work{Fingerprint: v.Fingerprint, Shape: v.Shape, Rule: rule, Variant: v.Variant}
+	if v.Scope == bezoar.ScopeWork || w.Variant.IsZero() {
+		w.Variant = v.Fingerprint
+	}
+	at := now.UnixNano()
+	i := state.caseFor(at, &w)
+	if i == none {
+		return
+	}
+	c := &state.cases[i]
+	c.id, c.level, c.manual, c.cause = id, uint8(min(v.Level, 254)), v.Manual, v.Cause
+	c.since, c.refused = v.Since.UnixNano(), v.Refused
+	switch v.State {
+	case bezoar.Quarantined, bezoar.Probing:
+		c.state, c.until = quarantined, v.Until.UnixNano()
+	case bezoar.Conditional:
+		c.state = conditional
+	default:
+		c.state = suspected
+	}
+	for _, ev := range v.Evidence {
+		c.addCount(count{at: state.secondOf(ev.At.UnixNano()), share: float32(ev.Share), lane: ev.Lane && ev.Share > 0, self: ev.Worker == Self})
+		state.addEvidence(i, &ev)
+	}
+	c.scaleTo(v.Score)
+	d := state.detailOf(i)
+	d.reason, d.sample, d.route = v.Reason, v.Sample, v.Route
+	state.changes++
+}
+
+// groupKey returns the key under which a verdict about more than one variant is
+// held, and what it is of.
+func groupKey(v *bezoar.Verdict) (bezoar.Fingerprint, kind) {
+	switch v.Scope {
+	case bezoar.ScopeClient:
+		return v.Fingerprint, ofClient
+	case bezoar.ScopeFeature:
+		return keyOf(v.Fingerprint, v.Client, v.FeatureHashes), ofFeature
+	default:
+		return v.Fingerprint, ofShape
+	}
+}
+
+func (state *State) restoreGroup(now time.Time, id uint64, v *bezoar.Verdict, rule *Rule) {
+	at := now.UnixNano()
+	key, k := groupKey(v)
+	g := state.groups.get(state, key, k, state.rule(&Work{Rule: rule}))
+	if g == nil {
+		return
+	}
+	if g.state == unheld {
+		state.groups.active++
+	}
+	state.changes++
+	g.id, g.state, g.level, g.manual = id, suspected, uint8(min(v.Level, 254)), v.Manual
+	g.since, g.reason, g.sample, g.refused = v.Since.UnixNano(), v.Reason, v.Sample, v.Refused
+	g.died, g.next = at, at
+	g.pace = min(freePace, max(slowestPace, v.Pace))
+	if v.State == bezoar.Quarantined || v.State == bezoar.Probing {
+		g.state, g.until = quarantined, v.Until.UnixNano()
+	}
+	if k != ofFeature {
+		return
+	}
+	g.of, g.client, g.features, g.texts = v.Fingerprint, v.Client, v.FeatureHashes, v.Features
+	g.killers, g.good = v.Killers, v.Successes
+	if h := state.historyFor(v.Fingerprint); h != nil {
+		h.died = max(h.died, at)
+		if !slices.Contains(h.verdicts, key) {
+			h.verdicts = append(h.verdicts, key)
+		}
+	}
+}
