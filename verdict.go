@@ -55,7 +55,7 @@ type Verdict struct {
 	// keyed; the texts hold no secrets.
 	Features      []string `json:"features,omitempty"`
 	FeatureHashes []uint64 `json:"feature_hashes,omitempty"`
-	Killers       int      `json:"killers,omitempty"`   // variants that killed alone
+	Killers       int      `json:"killers,omitempty"`   // variants that killed alone; of ScopeShape and ScopeClient: deaths since it was escalated
 	Successes     int      `json:"successes,omitempty"` // that they were compared with
 
 	Pace float64  `json:"pace,omitempty"` // of ScopeShape and ScopeClient: unproven work a second

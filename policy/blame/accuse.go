@@ -19,6 +19,7 @@ type accused struct {
 	prior    float64
 	weight   float64
 	share    float64
+	group    uint32 // that it was the probe of, or none
 	lane     bool
 	late     bool // it was answered before the worker died
 }
@@ -58,7 +59,7 @@ func (state *State) accuse(now int64, e *epoch, planned bool, class bezoar.Class
 			weight = prior * staggered(now-tk.started)
 		}
 		i := state.accuseOne(&acc, accused{
-			ticket: none, work: tk.work, features: tk.features, lane: tk.lane, prior: prior,
+			ticket: none, work: tk.work, features: tk.features, lane: tk.lane, group: tk.group, prior: prior,
 			record: 1/float64(tk.prior) - 2, weight: weight,
 		})
 		tk.features = nil // the accused keep them
@@ -74,7 +75,7 @@ func (state *State) accuse(now int64, e *epoch, planned bool, class bezoar.Class
 		}
 		flight++
 		state.accuseOne(&acc, accused{
-			ticket: none, work: g.work, lane: g.lane, prior: float64(g.prior), record: 1/float64(g.prior) - 2,
+			ticket: none, group: none, work: g.work, lane: g.lane, prior: float64(g.prior), record: 1/float64(g.prior) - 2,
 			weight: float64(g.prior) * state.hazard(now, g.started, g.overdue, class) * g.likelihood(now, class),
 		})
 	}
@@ -108,7 +109,7 @@ func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 			weight = lateWeight
 		}
 		state.accuseOne(acc, accused{
-			ticket: none, work: a.work, features: a.features, lane: a.lane, late: true, prior: 0.5, weight: weight,
+			ticket: none, group: none, work: a.work, features: a.features, lane: a.lane, late: true, prior: 0.5, weight: weight,
 		})
 	}
 }

@@ -1,6 +1,10 @@
 package blame
 
-import "time"
+import (
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+)
 
 // Bounds on what an epoch remembers of what it has answered.
 const (
@@ -17,6 +21,7 @@ type answer struct {
 	features []uint64
 	started  int64
 	at       int64
+	probed   bezoar.Fingerprint // key of the group that it was the probe of; zero for none
 	lane     bool
 	counted  bool // it counts as a success already
 }
@@ -70,16 +75,20 @@ func (state *State) survived(now int64, tk *ticket, e *epoch) {
 	state.successes++
 	state.gate.success(now)
 	e.answered = max(e.answered, tk.started)
+	var probed bezoar.Fingerprint
+	if tk.group != none {
+		probed = state.groups.all[tk.group].fp
+	}
 	if state.cfg.Window < 0 {
-		state.succeeded(now, &answer{work: tk.work, features: tk.features, started: tk.started, at: now, lane: tk.lane})
+		state.succeeded(now, &answer{work: tk.work, features: tk.features, started: tk.started, at: now, lane: tk.lane, probed: probed})
 		return
 	}
 	record := state.proven.successes(tk.work.Fingerprint, state.second(now))
-	if !tk.known && record >= provenPopular {
+	if !tk.known && record >= provenPopular && tk.group == none {
 		state.succeeded(now, &answer{work: tk.work, started: tk.started, at: now, lane: tk.lane})
 		return
 	}
-	n := answer{work: tk.work.kept(), started: tk.started, at: now, lane: tk.lane, counted: !tk.known && record >= provenWell}
+	n := answer{work: tk.work.kept(), started: tk.started, at: now, lane: tk.lane, probed: probed, counted: !tk.known && record >= provenWell}
 	if len(tk.features) > 0 {
 		n.features, tk.features = tk.features, nil // the ring keeps them
 	}

@@ -59,10 +59,6 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 	state.emit(Event{Kind: EpochEnded, At: now, Evidence: ev})
 	sick := fresh && state.badBuild(at, acc)
 	state.observe(at, acc, &ev)
-	if !state.gated(at) {
-		state.groups.total.touch(state.second(at))
-		state.groups.total.blamed++
-	}
 	few := youngest(acc)
 	convicted := false
 	for i, late := 0, 0; i < len(acc); i++ {
@@ -113,9 +109,7 @@ func (state *State) blame(now int64, acc []accused, i int, few, sick bool, ev be
 	}
 	ev.Share, ev.Others, ev.Lane = a.share, others(acc, i), alone(acc, i)
 	gated := state.gated(now)
-	if !gated || ev.Lane {
-		state.groups.crash(state, now, a)
-	}
+	state.groups.crash(state, now, a)
 	c := state.caseFor(now, &a.work)
 	f := Finding{Share: a.share, Gated: gated}
 	if c == none {
@@ -142,6 +136,9 @@ func (state *State) blame(now int64, acc []accused, i int, few, sick bool, ev be
 	f.Score = state.cases[c].score()
 	if !f.Gated && (ev.Lane || a.share >= suspicion) {
 		state.witness(now, a, ev.Lane)
+	}
+	if ev.Lane && !f.Gated && a.group != none {
+		state.relapse(now, &state.groups.all[a.group])
 	}
 	f.Convicted = state.decide(now, c, a, f.Gated, &ev)
 	if f.Convicted && ev.Lane && !f.Gated {

@@ -85,12 +85,12 @@ func groupWhy(g *group) []string {
 		why = append(why, "An operator ordered it.")
 	case g.kind == ofFeature && g.client.IsZero():
 		why = append(why,
-			fmt.Sprintf("All %d variants of this fingerprint that killed alone have %s.", g.killers, strings.Join(g.texts, " and ")),
+			fmt.Sprintf("All %d variants of this fingerprint that killed alone have %s.", g.killed, strings.Join(g.texts, " and ")),
 			fmt.Sprintf("None of %d remembered successes has it. The first success that has it ends this verdict.", g.good),
 			"Not wider: requests of this fingerprint without it succeed. Not narrower: the killers differ in everything else.")
 	case g.kind == ofFeature:
 		why = append(why,
-			fmt.Sprintf("%d variants of this fingerprint killed alone, all from one caller, and none from that caller succeeded.", g.killers),
+			fmt.Sprintf("%d variants of this fingerprint killed alone, all from one caller, and none from that caller succeeded.", g.killed),
 			"Only this caller's requests of this fingerprint are refused. Not wider: no other caller's variant has killed.")
 	default:
 		what := "shape"

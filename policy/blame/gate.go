@@ -178,6 +178,12 @@ func (state *State) observe(now int64, acc []accused, ev *bezoar.Evidence) {
 		} else if !a.work.Shape.IsZero() {
 			d.shapes = append(d.shapes, a.work.Shape)
 		}
+		// So is a caller whose work has hardly ever succeeded.
+		if c := a.work.Client; !c.IsZero() {
+			if g := state.groups.find(c); g == nil || g.ran < groupSound || g.state != unheld {
+				d.shapes = append(d.shapes, c)
+			}
+		}
 	}
 	g := &state.gate
 	g.deaths = appendRing(g.deaths, d)

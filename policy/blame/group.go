@@ -45,6 +45,7 @@ type group struct {
 	claim  uint32   // the ticket that probes it, or none
 	level  uint8
 	tally
+	killers [maxKillers]culprit
 	deaths  int // since it was escalated
 	pace    float64
 	wins    int   // successes since the pace last changed
@@ -60,8 +61,36 @@ type group struct {
 	client   bezoar.Fingerprint // of ofFeature: only this caller's; zero for everybody's
 	features []uint64           // of ofFeature: what is refused has all of them
 	texts    []string           // … for people
-	killers  int
-	good     int // successes that it was compared with
+	killed   int                // variants that killed alone
+	good     int                // successes that it was compared with
+}
+
+// culprit is one variant that is blamed, so that one pill is one killer however
+// many deaths it takes to convict it.
+type culprit struct {
+	variant bezoar.Fingerprint
+	share   float64
+}
+
+// charge returns by how much a variant's share is more than it has been blamed for
+// before, and notes it. The smallest makes room.
+func (g *group) charge(variant bezoar.Fingerprint, share float64) float64 {
+	least := 0
+	for i := range g.killers {
+		k := &g.killers[i]
+		if k.variant == variant {
+			more := max(0, share-k.share)
+			k.share += more
+			return more
+		}
+		if k.share < g.killers[least].share {
+			least = i
+		}
+	}
+	if share > g.killers[least].share {
+		g.killers[least] = culprit{variant, share}
+	}
+	return share
 }
 
 // tally counts successes and blame. Both are forgotten with provenHalfLife.
@@ -177,6 +206,10 @@ func (gs *groups) success(state *State, now int64, a *answer) {
 		}
 		g.quicken(a.lane)
 	}
+	if g := gs.find(a.probed); g != nil && g.state == quarantined && now >= g.until {
+		state.emitGroup(Released, now, g)
+		state.clearGroup(g)
+	}
 	if g := gs.get(state, a.work.Client, ofClient, rule); g != nil {
 		g.touch(second)
 		g.ran++
@@ -200,24 +233,31 @@ func (g *group) quicken(lane bool) {
 func (gs *groups) crash(state *State, now int64, a *accused) {
 	rule := state.rule(&a.work)
 	second := state.second(now)
-	c := gs.get(state, a.work.Client, ofClient, rule)
+	gs.total.touch(second)
+	c, s := gs.get(state, a.work.Client, ofClient, rule), gs.get(state, a.work.Shape, ofShape, rule)
+	more := a.share
+	if s != nil {
+		more = s.charge(a.work.Variant, a.share)
+	}
 	laned := c != nil && c.state == suspected
 	if c != nil {
-		gs.blame(state, now, second, c, a, clientDeaths)
-	}
-	if s := gs.get(state, a.work.Shape, ofShape, rule); s != nil {
-		if laned && s.state == unheld {
-			return
+		charged := c.charge(a.work.Variant, a.share)
+		if s == nil {
+			more = charged
 		}
-		gs.blame(state, now, second, s, a, shapeDeaths)
+		gs.blame(state, now, second, c, a.share, charged, clientDeaths)
+	}
+	gs.total.blamed += more
+	if s != nil && (!laned || s.state != unheld) {
+		gs.blame(state, now, second, s, a.share, more, shapeDeaths)
 	}
 }
 
-func (gs *groups) blame(state *State, now int64, second uint32, g *group, a *accused, most float64) {
+func (gs *groups) blame(state *State, now int64, second uint32, g *group, share, charged, most float64) {
 	g.touch(second)
-	g.blamed += a.share
+	g.blamed += charged
 	switch {
-	case g.state == suspected && a.share >= suspicion:
+	case g.state == suspected && share >= suspicion:
 		g.died = now
 		g.slow(now)
 	case g.state == unheld && g.blamed >= most && gs.excessive(g, second):
@@ -272,13 +312,15 @@ func (gs *groups) escalateFull(state *State, now int64, a *accused) {
 }
 
 // refund takes back what was held against groups since oldest: it was the fleet.
+// What dies far more often than everything else goes on running in the lane.
 func (gs *groups) refund(state *State, now, oldest int64) {
 	if gs.active == 0 {
 		return
 	}
 	for i := range gs.all {
 		g := &gs.all[i]
-		if g.state == unheld || g.manual || g.since < oldest || g.since > now {
+		if g.state == unheld || g.manual || g.since < oldest || g.since > now ||
+			g.state == suspected && gs.excessive(g, state.second(now)) {
 			continue
 		}
 		state.emitGroup(Dropped, now, g)
@@ -297,6 +339,16 @@ func (state *State) refreshGroup(now int64, g *group) {
 	}
 }
 
+// relapse holds a group on whose probe has killed its worker.
+func (state *State) relapse(now int64, g *group) {
+	if g.state != quarantined || g.manual || now < g.until {
+		return
+	}
+	g.level = min(g.level+1, 255-1)
+	g.since, g.until = now, now+state.term(g.rule, int(g.level))
+	state.emitGroup(Convicted, now, g)
+}
+
 func (state *State) clearGroup(g *group) {
 	if g.state != unheld {
 		state.groups.active--
@@ -305,6 +357,7 @@ func (state *State) clearGroup(g *group) {
 		h.verdicts = slices.DeleteFunc(h.verdicts, func(key bezoar.Fingerprint) bool { return key == g.fp })
 	}
 	g.state, g.manual, g.level, g.deaths, g.pace = unheld, false, 0, 0, 0
+	g.killers, g.blamed = [maxKillers]culprit{}, 0
 }
 
 // unseen reports whether w's shape has yet to prove itself (canary requests:
@@ -340,10 +393,10 @@ func (state *State) groupVerdict(g *group) bezoar.Verdict {
 	case ofFeature:
 		v.Scope, v.Fingerprint, v.Client = bezoar.ScopeFeature, g.of, g.client
 		v.Features, v.FeatureHashes = g.texts, g.features
-		v.Killers, v.Successes = g.killers, g.good
+		v.Killers, v.Successes = g.killed, g.good
 	}
 	if g.kind != ofFeature && g.state == suspected {
-		v.Pace = g.pace
+		v.Pace, v.Killers = g.pace, g.deaths
 	}
 	if g.state == quarantined {
 		v.State, v.Until = bezoar.Quarantined, time.Unix(0, g.until)

@@ -78,7 +78,9 @@ func TestAShapeThatMostlySucceedsIsNotLaned(t *testing.T) {
 	}
 }
 
-func TestTwoMoreDeathsInTheLaneQuarantineTheShape(t *testing.T) {
+// An escalated shape is never refused. Its unproven work waits for its turn, half
+// as often after each death, and twice as often after eight successes.
+func TestDeathsHalveThePaceOfAShapeAndSuccessesDoubleIt(t *testing.T) {
 	b := newState(t, blame.Config{})
 	b.well()
 	proven := work(7, 5)
@@ -86,41 +88,71 @@ func TestTwoMoreDeathsInTheLaneQuarantineTheShape(t *testing.T) {
 		b.runs(proven)
 	}
 	b.convicts(5, 3)
-	for i := range uint64(2) {
-		if _, d := b.admit(work(100+i, 5)); d.Action != blame.ToLane {
-			t.Fatalf("before death %d unproven work goes to %v", i+1, d.Action)
-		}
+	pace := func() float64 {
+		v, _ := b.Lookup(&blame.Work{Shape: proven.Shape})
+		return v.Pace
+	}
+	before := pace()
+	if before != 0.25 { // the last convict died once more in the lane
+		t.Fatalf("the shape runs at %v a second, want 0.25", before)
+	}
+	for i := range uint64(3) {
 		b.kills(work(200+i, 5))
-		b.well()
+		if p := pace(); p != before/2 {
+			t.Errorf("after death %d the pace is %v, want %v", i+1, p, before/2)
+		}
+		before = pace()
+		_, d := b.Admit(b.now, work(300+i, 5))
+		if d.Action != blame.Pace || d.Until.Sub(b.now) < 2*time.Second {
+			t.Errorf("right after a death unproven work got %+v", d)
+		}
+		if d := b.runs(proven); d.Action != blame.ToFleet {
+			t.Errorf("proven work of the shape goes to %v", d.Action)
+		}
 	}
-	if s := b.shape(5); s != bezoar.Quarantined {
-		t.Fatalf("after two deaths in the lane the shape is %q", s)
+	for i := range uint64(8) {
+		if d := b.runs(work(400+i, 5)); d.Action != blame.ToLane || d.Cause != blame.ByShape {
+			t.Errorf("unproven work got %+v", d)
+		}
 	}
-	if _, d := b.Admit(b.now, work(300, 5)); d.Action != blame.Refuse || d.Cause != blame.ByShapeVerdict {
-		t.Errorf("unproven work got %+v", d)
+	if p := pace(); p != 2*before {
+		t.Errorf("after eight successes the pace is %v, want %v", p, 2*before)
 	}
-	if d := b.runs(proven); d.Action != blame.ToFleet {
-		t.Errorf("proven work of the shape goes to %v", d.Action)
-	}
-	// Its own probe: one at a time, and a clean one lanes it again.
-	v, _ := b.Lookup(&blame.Work{Shape: proven.Shape})
-	b.pass(v.Until.Sub(b.now))
-	probe, d := b.admit(work(301, 5))
-	if d.Action != blame.ToLane || d.Cause != blame.ByProbe || b.shape(5) != bezoar.Probing {
-		t.Fatalf("the probe got %+v, the shape is %q", d, b.shape(5))
-	}
-	if a := b.action(work(302, 5)); a != blame.Refuse {
-		t.Errorf("beside the probe work goes to %v", a)
-	}
-	b.Begin(b.now, probe, b.life(), time.Time{}, true)
-	b.End(b.now, probe, blame.Survived)
-	b.Close(probe)
-	if s := b.shape(5); s != bezoar.Laned {
-		t.Errorf("after a clean probe the shape is %q", s)
-	}
-	b.pass(11 * time.Minute)
-	if d := b.runs(work(303, 5)); d.Action == blame.ToLane || b.shape(5) != "" {
-		t.Errorf("after ten quiet minutes work goes to %v, the shape is %q", d.Action, b.shape(5))
+}
+
+// A caller whose pills differ costs a bounded number of workers, however fast they
+// come.
+func TestUniquePillsOfOneCallerAreBounded(t *testing.T) {
+	for _, rate := range []int{2, 10, 50} {
+		b := newState(t, blame.Config{})
+		for i := range uint64(200) {
+			w := work(1000+i%20, 3)
+			w.Client = fp(1<<42 + i%5)
+			b.runs(w)
+		}
+		deaths := 0
+		end := b.now.Add(time.Minute)
+		for n := uint64(0); b.now.Before(end); n++ {
+			w := work(1<<30+n, 5)
+			w.Client = fp(1 << 41)
+			tk, d := b.Admit(b.now, w)
+			if d.Action != blame.Pace {
+				e := b.servedLife()
+				b.Begin(b.now, tk, e, time.Time{}, d.Action == blame.ToLane)
+				b.Crash(b.now, e, false, bezoar.Evidence{Worker: "w", Class: bezoar.Crash})
+				b.Close(tk)
+				deaths++
+			}
+			b.pass(time.Second / time.Duration(rate))
+			for i := range uint64(100 / rate) {
+				good := work(1000+i%20, 3)
+				good.Client = fp(1<<42 + i%5)
+				b.runs(good)
+			}
+		}
+		if deaths > 10 {
+			t.Errorf("%d pills a second cost %d workers in a minute, want at most 10", rate, deaths)
+		}
 	}
 }
 
@@ -221,7 +253,7 @@ func TestACallerIsLanedButNeverRefused(t *testing.T) {
 	}
 	other := work(3000, 3000)
 	other.Client = fp(1<<41 + 1)
-	if d := b.runs(other); d.Action != blame.ToFleet {
+	if d := b.runs(other); d.Action != blame.ToFleet && d.Action != blame.ToCanary {
 		t.Errorf("another caller's work goes to %v", d.Action)
 	}
 }
@@ -238,8 +270,8 @@ func TestAFullTableLanesTheShape(t *testing.T) {
 	if s := b.shape(5); s != bezoar.Laned {
 		t.Errorf("the shape is %q", s)
 	}
-	if a := b.action(work(101, 5)); a != blame.ToLane {
-		t.Errorf("unproven work of it goes to %v", a)
+	if _, d := b.admit(work(101, 5)); d.Action != blame.ToLane {
+		t.Errorf("unproven work of it goes to %v", d.Action)
 	}
 }
 

@@ -238,7 +238,7 @@ func (state *State) convictFeatures(now int64, h *history, a *accused, features 
 		state.changes++
 		h.verdicts = append(h.verdicts, key)
 	}
-	g.of, g.client, g.features, g.killers, g.good = h.fp, client, slices.Clone(features), killers, len(h.good)
+	g.of, g.client, g.features, g.killed, g.good = h.fp, client, slices.Clone(features), killers, len(h.good)
 	g.level = min(g.level+1, 255-1)
 	g.state, g.since, g.until = quarantined, now, now+state.term(g.rule, int(g.level))
 	g.texts = nil

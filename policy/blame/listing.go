@@ -211,7 +211,7 @@ func (state *State) SelfCrash(now time.Time, flight []InFlight) {
 	clear(state.merge)
 	for _, f := range flight {
 		prior := 1 / (f.Successes + 2)
-		state.accuseOne(&acc, accused{ticket: none, work: f.Work, prior: prior, weight: prior})
+		state.accuseOne(&acc, accused{ticket: none, group: none, work: f.Work, prior: prior, weight: prior})
 	}
 	share(acc, 0)
 	for i := range acc {

@@ -24,7 +24,7 @@ type machine struct {
 	waiting   map[bezoar.Fingerprint]bool
 	good      map[bezoar.Fingerprint]int // successes
 	levels    map[string]int             // by verdict: a higher one is a conviction
-	abandoned bool                       // attempts were abandoned
+	abandoned bool                       // what is not in flight may have a share
 }
 
 // opened is one ticket that is held.
@@ -40,10 +40,13 @@ func newMachine(t *rapid.T) *machine {
 		now: start, waiting: map[bezoar.Fingerprint]bool{}, good: map[bezoar.Fingerprint]int{}, levels: map[string]int{},
 		rule: blame.Rule{After: rapid.IntRange(1, 3).Draw(t, "N"), Within: time.Minute, For: 2 * time.Second, Max: 10 * time.Second}.WithDefaults(),
 	}
-	m.b = blame.New(blame.Config{
+	cfg := blame.Config{
 		Rule: m.rule, MaxCases: 16, MaxProven: 64, MaxGroups: 16, Learning: time.Second, CanaryMax: 2,
+		Window:   time.Duration(rapid.SampledFrom([]int{-1, int(time.Second)}).Draw(t, "window")),
 		GateHold: 3 * time.Second, Rand: rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)),
-	}, m.now)
+	}
+	m.b = blame.New(cfg, m.now)
+	m.abandoned = cfg.Window > 0 // what was answered shortly before a death has a share, too
 	m.b.SetFleet(rapid.IntRange(1, 10).Draw(t, "fleet"))
 	return m
 }

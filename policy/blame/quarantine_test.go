@@ -246,29 +246,27 @@ func TestWhatWaitedWhileItsCopyWasConvictedIsOvertaken(t *testing.T) {
 	}
 }
 
-func TestCopiesJoinAStreamInWavesThatDouble(t *testing.T) {
+// Copies wait until an answer that has begun has been streaming for a second, and
+// then go all at once: the worker has outlived what it might have done.
+func TestCopiesFollowAStreamAllAtOnce(t *testing.T) {
 	b := newState(t, blame.Config{})
 	w := work(1, 1)
-	var running []blame.Ticket
-	begin := func(tk blame.Ticket) {
-		b.Begin(b.now, tk, b.life(), time.Time{}, false)
-		b.Begun(b.now, tk)
-		running = append(running, tk)
+	first, _ := b.admit(w)
+	b.Begin(b.now, first, b.life(), time.Time{}, false)
+	b.Begun(b.now, first)
+	_, d := b.Admit(b.now, w)
+	if d.Action != blame.Duplicate || d.Until.Sub(b.now) != time.Second {
+		t.Fatalf("a copy of a young stream got %+v", d)
 	}
-	tk, _ := b.admit(w)
-	begin(tk)
-	for _, wave := range []int{2, 4, 8} {
-		b.pass(time.Second)
-		joined := 0
-		for range 20 {
-			if tk, d := b.Admit(b.now, w); d.Action == blame.ToFleet {
-				begin(tk)
-				joined++
-			}
+	b.pass(time.Second)
+	running := []blame.Ticket{first}
+	for range 20 {
+		tk, d := b.Admit(b.now, w)
+		if d.Action != blame.ToFleet {
+			t.Fatalf("copy %d of an old stream got %+v", len(running), d)
 		}
-		if joined != wave {
-			t.Errorf("%d copies joined, want %d", joined, wave)
-		}
+		b.Begin(b.now, tk, b.life(), time.Time{}, false)
+		running = append(running, tk)
 	}
 	for _, tk := range running {
 		b.End(b.now, tk, blame.Survived)
@@ -276,6 +274,33 @@ func TestCopiesJoinAStreamInWavesThatDouble(t *testing.T) {
 	}
 	if z := b.Sizes(); z.Leaders != 0 || z.Tickets != 0 {
 		t.Errorf("left %+v", z)
+	}
+}
+
+// After the first answer copies follow in numbers that double every 50 ms: what
+// kills just after its answer must not take all workers with it.
+func TestCopiesFollowAnAnswerInNumbersThatDouble(t *testing.T) {
+	b := newState(t, blame.Config{Window: time.Second})
+	w := work(1, 1)
+	first, _ := b.admit(w)
+	b.Begin(b.now, first, b.life(), time.Time{}, false)
+	b.action(w) // somebody waits
+	b.End(b.now, first, blame.Survived)
+	b.Close(first)
+	running := 0
+	for _, want := range []int{1, 2, 4, 8, 16} {
+		for range 40 {
+			tk, d := b.Admit(b.now, w)
+			if d.Action != blame.ToFleet {
+				break
+			}
+			b.Begin(b.now, tk, b.life(), time.Time{}, false)
+			running++
+		}
+		if running != want {
+			t.Errorf("%d copies run, want %d", running, want)
+		}
+		b.now = b.now.Add(50 * time.Millisecond)
 	}
 }
 

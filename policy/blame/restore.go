@@ -73,16 +73,18 @@ func (state *State) restoreGroup(now time.Time, id uint64, v *bezoar.Verdict, ru
 	state.changes++
 	g.id, g.state, g.level, g.manual = id, suspected, uint8(min(v.Level, 254)), v.Manual
 	g.since, g.reason, g.sample, g.refused = v.Since.UnixNano(), v.Reason, v.Sample, v.Refused
-	g.died, g.next = at, at
+	g.touch(state.second(at))
+	g.blamed, g.died, g.next = v.Score, at, at
 	g.pace = min(freePace, max(slowestPace, v.Pace))
 	if v.State == bezoar.Quarantined || v.State == bezoar.Probing {
 		g.state, g.until = quarantined, v.Until.UnixNano()
 	}
 	if k != ofFeature {
+		g.deaths = v.Killers
 		return
 	}
 	g.of, g.client, g.features, g.texts = v.Fingerprint, v.Client, v.FeatureHashes, v.Features
-	g.killers, g.good = v.Killers, v.Successes
+	g.killed, g.good = v.Killers, v.Successes
 	if h := state.historyFor(v.Fingerprint); h != nil {
 		h.died = max(h.died, at)
 		if !slices.Contains(h.verdicts, key) {
