@@ -230,11 +230,11 @@ func (c *call) confirmed() bool {
 	timer := time.NewTimer(confirmation)
 	defer timer.Stop()
 	<-timer.C
-	return c.d.cfg.Ledger.Convicted(c.bw.Fingerprint)
+	return c.d.cfg.Ledger.Convicted(c.bw)
 }
 
 // struck reports whether the work stands convicted after a strike.
-func (d *Dispatcher) struck(c *call) bool { return d.cfg.Ledger.Convicted(c.bw.Fingerprint) }
+func (d *Dispatcher) struck(c *call) bool { return d.cfg.Ledger.Convicted(c.bw) }
 
 // maxFree bounds the attempts that are given back.
 const maxFree = 8

@@ -253,10 +253,10 @@ func TestWorkInFlightAtTwoDeathsOfBezoarIsConvicted(t *testing.T) {
 			if err := l.Load(t.Context(), []ledger.Record{pill, busy}); err != nil {
 				t.Fatal(err)
 			}
-			if got := l.Convicted(pill.Fingerprint); got != (death == 2) {
+			if got := l.Convicted(blame.Work{Fingerprint: pill.Fingerprint}); got != (death == 2) {
 				t.Errorf("after %d deaths convicted is %v", death, got)
 			}
-			if l.Convicted(busy.Fingerprint) {
+			if l.Convicted(busy) {
 				t.Errorf("after %d deaths the busy one is convicted", death)
 			}
 		}

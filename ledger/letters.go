@@ -115,7 +115,7 @@ type Keeper interface {
 func (l *Ledger) Conclude(ctx context.Context, w blame.Work, route string, k Keeper, convicted bool) (bezoar.Verdict, bool) {
 	sample := k.Sample()
 	l.mu.Lock()
-	l.state.Describe(w.Fingerprint, sample, route)
+	l.state.Describe(&w, sample, route)
 	v, ok := l.state.Lookup(&w)
 	l.mu.Unlock()
 	v.Fleet = l.cfg.Fleet

@@ -73,10 +73,19 @@ func (l *Ledger) Release(ctx context.Context, id string) (bezoar.Verdict, error)
 	return v, nil
 }
 
-// Convicted reports whether work with this exact fingerprint is quarantined.
-func (l *Ledger) Convicted(fp bezoar.Fingerprint) bool {
+// Convicted reports whether w is quarantined: its variant, its fingerprint as a
+// whole, or what it has in common with killers.
+func (l *Ledger) Convicted(w blame.Work) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	v, ok := l.state.Lookup(&blame.Work{Fingerprint: fp})
+	v, ok := l.state.Lookup(&w)
 	return ok && (v.State == bezoar.Quarantined || v.State == bezoar.Probing)
+}
+
+// ConvictedAny reports whether anything with this fingerprint is quarantined: one
+// of its variants at least.
+func (l *Ledger) ConvictedAny(fp bezoar.Fingerprint) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state.ConvictedAny(fp)
 }
