@@ -250,10 +250,11 @@ func (state *State) hazard(now, started, overdue int64, class bezoar.Class) floa
 	return 1
 }
 
-// shareOut makes the shares sum to 1. Where only abandoned attempts are left
-// the worker may have died idle: that takes a share that is laid on nobody.
+// shareOut makes the shares sum to 1. Where only abandoned attempts and answered
+// work are left the worker may have died idle: that takes a share that is laid on
+// nobody, except in the lane, which is watched after an answer just for that.
 func shareOut(acc []accused) {
-	if slices.ContainsFunc(acc, func(a accused) bool { return a.ticket != none }) {
+	if slices.ContainsFunc(acc, func(a accused) bool { return a.ticket != none || a.late && a.lane }) {
 		share(acc, 0)
 		return
 	}

@@ -75,12 +75,6 @@ func (state *State) judgeLevels(now int64, v *view, s float64) (d Decision, grou
 			lane = true
 		}
 	}
-	if proven && !lane {
-		// Only an operator's order about a shape holds for proven work.
-		if g := state.groups.find(v.Shape); g == nil || !g.manual {
-			return Decision{}, none, false
-		}
-	}
 	return state.judgeWide(now, v, d, lane, proven)
 }
 
@@ -130,7 +124,7 @@ func (state *State) judgeWide(now int64, v *view, d Decision, lane, proven bool)
 		state.refreshGroup(now, client)
 	}
 	if proven && !lane {
-		return Decision{}, none, false
+		return state.judgeProven(now, v, client)
 	}
 	if shape != nil && (shape.state != suspected || !state.kin(v)) {
 		shape = nil
@@ -152,6 +146,25 @@ func (state *State) judgeWide(now int64, v *view, d Decision, lane, proven bool)
 		return Decision{}, none, false
 	}
 	return d, none, true
+}
+
+// judgeProven decides for work of a fingerprint that runs well. Its shape and its
+// caller do not count, unless this is a variant that nobody knows: one that looks
+// like the killers of the shape, or comes from a caller that kills.
+func (state *State) judgeProven(now int64, v *view, client *group) (Decision, uint32, bool) {
+	if v.Traits == nil {
+		return Decision{}, none, false
+	}
+	h := state.histories.find(v.Shape)
+	alike := h != nil && len(h.good) >= someGood && h.resembles(state.look(v))
+	suspectCaller := client != nil && client.state == suspected
+	if !alike && !suspectCaller || state.proven.successes(v.variant(), state.second(now)) >= provenEnough {
+		return Decision{}, none, false
+	}
+	if alike {
+		return Decision{Action: ToLane, Cause: ByFeature}, none, true
+	}
+	return Decision{Action: ToLane, Cause: ByClient, Overflow: true}, none, true
 }
 
 // kin reports whether work belongs to what makes its shape suspect: it resembles

@@ -258,8 +258,7 @@ func (state *State) open(w Work, v *view) uint32 {
 	if v == nil {
 		return i
 	}
-	if h := len(state.histories.byFP); h > 0 && v.Traits != nil &&
-		(state.histories.find(w.Fingerprint) != nil || state.histories.find(w.Shape) != nil) {
+	if v.Traits != nil && state.interesting(&w) {
 		tk.work.variant()
 		tk.known = true
 		tk.features = append(features, state.look(v)...)
@@ -267,6 +266,19 @@ func (state *State) open(w Work, v *view) uint32 {
 		tk.known = !w.whole()
 	}
 	return i
+}
+
+// interesting reports whether it matters what w consists of: its fingerprint or its
+// shape has killed, or its caller is escalated.
+func (state *State) interesting(w *Work) bool {
+	if len(state.histories.byFP) > 0 && (state.histories.find(w.Fingerprint) != nil || state.histories.find(w.Shape) != nil) {
+		return true
+	}
+	if state.groups.active == 0 {
+		return false
+	}
+	g := state.groups.find(w.Client)
+	return g != nil && g.state == suspected
 }
 
 // Redrive opens a ticket for work that an operator sends through the lane
