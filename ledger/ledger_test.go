@@ -256,7 +256,7 @@ func TestWorkInFlightAtTwoDeathsOfBezoarIsConvicted(t *testing.T) {
 			if got := l.Convicted(blame.Work{Fingerprint: pill.Fingerprint}); got != (death == 2) {
 				t.Errorf("after %d deaths convicted is %v", death, got)
 			}
-			if l.Convicted(busy) {
+			if l.Convicted(blame.Work{Fingerprint: busy.Fingerprint}) {
 				t.Errorf("after %d deaths the busy one is convicted", death)
 			}
 		}
