@@ -45,7 +45,7 @@ const (
 
 // source is where numbers about this machine come from.
 type source struct {
-	self   func() (vitals.Vitals, error)
+	self   func() (vitals.Process, error)
 	memory func() (vitals.Mem, error)
 	disk   func(string) (vitals.Space, error)
 	cpu    func() (vitals.PSI, error)

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type machine struct {
 	mu     sync.Mutex
 	memory vitals.Mem
-	self   vitals.Vitals
+	self   vitals.Process
 	disk   vitals.Space
 	cpu    vitals.PSI
 	err    error // of the processor's pressure
@@ -36,7 +36,7 @@ func (m *machine) set(change func()) {
 
 func (m *machine) source() source {
 	return source{
-		self: func() (vitals.Vitals, error) {
+		self: func() (vitals.Process, error) {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			return m.self, nil
@@ -64,7 +64,7 @@ func (m *machine) source() source {
 func idle() *machine {
 	return &machine{
 		memory: vitals.Mem{Total: 1000, Available: 900},
-		self:   vitals.Vitals{FDs: 10, FDLimit: 1000},
+		self:   vitals.Process{FDs: 10, FDLimit: 1000},
 		disk:   vitals.Space{Total: 1000, Free: 900, Available: 900},
 	}
 }

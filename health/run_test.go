@@ -384,7 +384,7 @@ func TestWhatTheMachineDoesNotTell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := idle()
 		m.err = fmt.Errorf("pressure: %w", vitals.ErrUnsupported)
-		m.self = vitals.Vitals{FDs: vitals.Unknown}
+		m.self = vitals.Process{FDs: vitals.Unknown}
 		m.broken = errors.New("input/output error")
 		h := newHealth(t, Config{Interval: time.Second}, m)
 		run(t, h)

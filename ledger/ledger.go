@@ -77,7 +77,7 @@ type Ledger struct {
 	twins map[bezoar.Fingerprint]chan struct{}
 	todo  []Event
 
-	storing *trouble.Trouble // of what Run writes
+	storing *trouble.Limiter // of what Run writes
 
 	persisting sync.Mutex       // held while events are written and told, in order; taken before mu
 	behind     bool             // guarded by persisting: the store missed something, catchUp will write it

@@ -21,7 +21,7 @@ type Engine struct {
 	holdings   *holdings
 	conditions *conditions
 	replays    *replays
-	trouble    *trouble.Trouble // of upkeep
+	trouble    *trouble.Limiter // of upkeep
 	kick       chan struct{}    // upkeep has work
 
 	mu    sync.Mutex // guards known; never held while waiting

@@ -74,7 +74,7 @@ type Desk struct {
 	id      string // of this desk among those that share the store
 	secret  secrets
 	kick    chan struct{}    // Run has work
-	trouble *trouble.Trouble // in the background
+	trouble *trouble.Limiter // in the background
 
 	sources atomic.Pointer[[]Source]
 }

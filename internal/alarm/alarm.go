@@ -20,7 +20,7 @@ type Alarms struct {
 	config  Config
 	id      string // of this process among those that share the store
 	client  *http.Client
-	looking *trouble.Trouble
+	looking *trouble.Limiter
 
 	mu     sync.Mutex // guards status; never held while waiting
 	status []Status

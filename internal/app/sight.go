@@ -19,7 +19,7 @@ import (
 
 // sighting is what sees requests. It outlives a reload, so that counts do.
 type sighting struct {
-	counts  *sight.Sight
+	counts  *sight.Requests
 	tracing *tracing.Tracing // nil: none
 	printer *fingerprint.Printer
 	log     atomic.Pointer[accessLog]

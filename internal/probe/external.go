@@ -81,7 +81,7 @@ func (x *External) watch(ctx context.Context, r *remote) {
 			if r.current() != nil || x.await(stay, r) {
 				x.attend(stay, r)
 			}
-		case r.Ending() && x.takeOut(ctx, r) && x.dismiss(r):
+		case r.Removing() && x.takeOut(ctx, r) && x.dismiss(r):
 			return
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // remote is the place of one worker across its lives.
 type remote struct {
-	tenure.Tenure
+	tenure.Removal
 
 	name string // host:port
 

@@ -47,7 +47,7 @@ func (x *External) people(addresses []string) {
 	for _, addr := range addresses {
 		wanted[addr] = true
 		if r := x.workers[addr]; r != nil {
-			r.Renew()
+			r.Keep()
 			continue
 		}
 		r := &remote{name: addr}
@@ -62,7 +62,7 @@ func (x *External) people(addresses []string) {
 		case x.begin == nil: // nobody is watched yet
 			delete(x.workers, addr)
 		default:
-			r.End()
+			r.Remove()
 		}
 	}
 }
@@ -92,7 +92,7 @@ func (x *External) takeOut(ctx context.Context, r *remote) bool {
 		return true
 	}
 	x.reg.Drain(r.name)
-	goes := r.Wait(func(renewed context.Context) {
+	goes := r.Drain(func(renewed context.Context) {
 		bound, cancel := context.WithTimeout(renewed, x.cfg.Load().Drain)
 		defer cancel()
 		defer context.AfterFunc(ctx, cancel)()
@@ -114,7 +114,7 @@ func (x *External) takeOut(ctx context.Context, r *remote) bool {
 func (x *External) dismiss(r *remote) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !r.Ending() {
+	if !r.Removing() {
 		return false
 	}
 	delete(x.workers, r.name)

@@ -21,7 +21,7 @@ func counter[N uint64 | int | int64](d *prometheus.Desc, v N, labels ...string) 
 
 // requestCollector shows what a Sight has counted.
 type requestCollector struct {
-	s *Sight
+	s *Requests
 
 	requests, fallbacks, bytes, attempts, lane, cut, units *prometheus.Desc
 	duration, firstByte, wait                              *prometheus.Desc
@@ -29,7 +29,7 @@ type requestCollector struct {
 }
 
 // Collector shows what s has counted.
-func (s *Sight) Collector() prometheus.Collector {
+func (s *Requests) Collector() prometheus.Collector {
 	of := func(name, help string, more ...string) *prometheus.Desc {
 		return desc("request"+name, help, append([]string{"route", "fleet"}, more...)...)
 	}

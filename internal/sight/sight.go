@@ -17,8 +17,8 @@ import (
 
 const maxShards = 16
 
-// Sight counts requests. Create it with [New]; it is safe for concurrent use.
-type Sight struct {
+// Requests counts requests. Create it with [New]; it is safe for concurrent use.
+type Requests struct {
 	seed   maphash.Seed
 	shards []shard
 	top    top
@@ -59,7 +59,7 @@ func (n *names) of(caller string) sketch.Name {
 
 // New returns a Sight that knows no route and lists no callers until it is told
 // by [Sight.Update], or every fault of cfg.
-func New(cfg Config) (*Sight, error) {
+func New(cfg Config) (*Requests, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("sight: %w", err)
 	}
@@ -69,7 +69,7 @@ func New(cfg Config) (*Sight, error) {
 	if cfg.Shards == 0 {
 		cfg.Shards = min(1<<bits.Len(uint(runtime.GOMAXPROCS(0)-1)), maxShards)
 	}
-	s := &Sight{seed: maphash.MakeSeed(), shards: make([]shard, cfg.Shards), routes: []Route{{}}}
+	s := &Requests{seed: maphash.MakeSeed(), shards: make([]shard, cfg.Shards), routes: []Route{{}}}
 	if err := s.top.open(cfg.Counters); err != nil {
 		return nil, fmt.Errorf("sight: %w", err)
 	}
@@ -84,7 +84,7 @@ func New(cfg Config) (*Sight, error) {
 // Update says which routes have counters, and how callers are shown. Routes
 // that are still there count on. When callers are to be shown in another way,
 // those that were counted are forgotten.
-func (s *Sight) Update(set Settings) error {
+func (s *Requests) Update(set Settings) error {
 	n := names{mode: set.Names, hash: set.Hash}
 	switch {
 	case n.mode == NamesHash && n.hash == nil:
@@ -119,7 +119,7 @@ func (s *Sight) Update(set Settings) error {
 
 // place gives the routes their places: those that had one keep it, and others get
 // a free one. It returns the places that others had.
-func (s *Sight) place(routes []Route) (fresh []int, index map[string]int) {
+func (s *Requests) place(routes []Route) (fresh []int, index map[string]int) {
 	index = make(map[string]int, len(routes))
 	wanted := make(map[Route]bool, len(routes))
 	for _, r := range routes {
@@ -151,7 +151,7 @@ func (s *Sight) place(routes []Route) (fresh []int, index map[string]int) {
 }
 
 // Observe counts a request that has ended. It keeps nothing of r.
-func (s *Sight) Observe(r *gateway.Record) {
+func (s *Requests) Observe(r *gateway.Record) {
 	w := weigh(r)
 	var key uint64
 	if r.Caller != "" {
@@ -177,7 +177,7 @@ func (s *Sight) Observe(r *gateway.Record) {
 }
 
 // flush adds what the shards have counted of callers to the windows.
-func (s *Sight) flush() {
+func (s *Requests) flush() {
 	for i := range s.shards {
 		sh := &s.shards[i]
 		sh.mu.Lock()
@@ -190,7 +190,7 @@ func (s *Sight) flush() {
 const flushEvery = time.Second
 
 // Run counts callers in time until ctx ends. It returns nil.
-func (s *Sight) Run(ctx context.Context) error {
+func (s *Requests) Run(ctx context.Context) error {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
 	for {
@@ -204,7 +204,7 @@ func (s *Sight) Run(ctx context.Context) error {
 }
 
 // sum returns the routes and what was counted of each.
-func (s *Sight) sum() ([]Route, []counts) {
+func (s *Requests) sum() ([]Route, []counts) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := make([]counts, len(s.routes))

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func newSight(t testing.TB, cfg Config, set Settings) *Sight {
+func newSight(t testing.TB, cfg Config, set Settings) *Requests {
 	t.Helper()
 	s, err := New(cfg)
 	if err != nil {
@@ -307,7 +307,7 @@ func BenchmarkObserve(b *testing.B) {
 		callers[i] = fmt.Sprintf("10.1.%d.%d", i>>8, i&255)
 	}
 	for name, n := range map[string]int{"callers=100": 100, "callers=65536": 1 << 16} {
-		run := func(b *testing.B, s *Sight) func() {
+		run := func(b *testing.B, s *Requests) func() {
 			i := rand.Int()
 			r := gateway.Record{Status: 200, Attempts: 1, Duration: 12 * time.Millisecond, TTFB: 11 * time.Millisecond, Waited: time.Millisecond, BytesIn: 100, BytesOut: 1000}
 			return func() {

@@ -92,7 +92,7 @@ func (t *top) drain(from *tally) {
 const defaultTop = 20
 
 // Top says who causes most. Unknown words mean the defaults.
-func (s *Sight) Top(q adminapi.TopQuery) adminapi.Top {
+func (s *Requests) Top(q adminapi.TopQuery) adminapi.Top {
 	s.flush()
 	dim, window := 0, 0
 	for i, name := range dims() {

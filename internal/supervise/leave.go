@@ -10,7 +10,7 @@ var errLeft = errors.New("the worker's place was taken away")
 
 // excuse says why something ended that w was asked for.
 func (w *slot) excuse(err error) error {
-	if err != nil && w.Ending() {
+	if err != nil && w.Removing() {
 		return errLeft
 	}
 	return err
@@ -36,7 +36,7 @@ func (w *slot) drain(ctx context.Context, l *life) {
 
 // retire drains l. It reports false when w is to stay after all.
 func (w *slot) retire(l *life) bool {
-	return w.Wait(func(ctx context.Context) { w.drain(ctx, l) })
+	return w.Drain(func(ctx context.Context) { w.drain(ctx, l) })
 }
 
 // resume takes back a drain. v is not watching.

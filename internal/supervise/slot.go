@@ -21,7 +21,7 @@ const stableAfter = 10 * time.Second
 
 // slot is the place of one worker across its lives.
 type slot struct {
-	tenure.Tenure
+	tenure.Removal
 
 	s        *Supervisor
 	name     string
@@ -229,7 +229,7 @@ func (w *slot) handOver(l, next *life, o order) {
 // replaceBy asks for a new life and waits until it serves and the old one has
 // ended.
 func (w *slot) replaceBy(ctx context.Context, why string) error {
-	if w.Ending() {
+	if w.Removing() {
 		return errLeft
 	}
 	o := order{why: why, done: make(chan error, 1)}

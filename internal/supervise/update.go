@@ -104,11 +104,11 @@ func (s *Supervisor) resize(n int) {
 		numbers[w.number] = true
 		switch {
 		case w.number <= n:
-			w.Renew()
+			w.Keep()
 		case s.begin == nil: // nothing runs yet
 			s.forget(w)
 		default:
-			w.End()
+			w.Remove()
 		}
 	}
 	for number := 1; number <= n; number++ {
@@ -134,7 +134,7 @@ func (s *Supervisor) forget(w *slot) {
 func (s *Supervisor) dismiss(w *slot) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !w.Ending() {
+	if !w.Removing() {
 		return false
 	}
 	s.forget(w)
@@ -184,7 +184,7 @@ func (w *slot) begins(c *Config) {
 }
 
 func (w *slot) outdated() bool {
-	if w.Ending() {
+	if w.Removing() {
 		return false
 	}
 	w.mu.Lock()

@@ -5,78 +5,78 @@ import (
 	"sync"
 )
 
-// Tenure is one place's. [Tenure.Begin] comes before everything else but Ending,
+// Removal is one place's. [Tenure.Begin] comes before everything else but Ending,
 // End and Renew, which do nothing before it. All methods may be called
 // concurrently.
-type Tenure struct {
-	mu     sync.Mutex // guards what follows
-	ending bool
-	base   context.Context    //nolint:containedctx // of everything
-	stay   context.Context    //nolint:containedctx // base, until told to go
-	leave  context.CancelFunc // ends stay; nil before Begin
-	remain context.CancelFunc // ends Wait; nil when nobody waits
+type Removal struct {
+	mu       sync.Mutex // guards what follows
+	removing bool
+	base     context.Context    //nolint:containedctx // of everything
+	active   context.Context    //nolint:containedctx // base, until told to go
+	cancel   context.CancelFunc // ends stay; nil before Begin
+	keep     context.CancelFunc // ends Wait; nil when nobody waits
 }
 
 // Begin begins it. It ends with ctx.
-func (t *Tenure) Begin(ctx context.Context) {
+func (t *Removal) Begin(ctx context.Context) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.base = ctx
-	t.stay, t.leave = context.WithCancel(ctx)
+	t.active, t.cancel = context.WithCancel(ctx)
 }
 
-// End tells whoever works here to go.
-func (t *Tenure) End() {
+// Remove tells whoever works here to go.
+func (t *Removal) Remove() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.leave != nil {
-		t.ending = true
-		t.leave()
+	if t.cancel != nil {
+		t.removing = true
+		t.cancel()
 	}
 }
 
-// Renew takes back End.
-func (t *Tenure) Renew() {
+// Keep takes back End.
+func (t *Removal) Keep() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.ending {
+	if !t.removing {
 		return
 	}
-	t.ending = false
-	t.stay, t.leave = context.WithCancel(t.base)
-	if t.remain != nil {
-		t.remain()
+	t.removing = false
+	t.active, t.cancel = context.WithCancel(t.base)
+	if t.keep != nil {
+		t.keep()
 	}
 }
 
-// Ending reports whether End was called and not taken back.
-func (t *Tenure) Ending() bool {
+// Removing reports whether End was called and not taken back.
+func (t *Removal) Removing() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.ending
+	return t.removing
 }
 
 // Context ends when whoever works here has to go, or everything ends.
-func (t *Tenure) Context() context.Context {
+func (t *Removal) Context() context.Context {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.stay
+	return t.active
 }
 
-// Wait calls finish, whose context ends when the tenure is renewed, and not when
+// Drain calls finish, whose context ends when the tenure is renewed, and not when
 // everything ends. It reports false when it was renewed before finish returned.
-func (t *Tenure) Wait(finish func(ctx context.Context)) bool {
+func (t *Removal) Drain(finish func(ctx context.Context)) bool {
 	ctx, remain := context.WithCancel(context.Background())
 	defer remain()
 	t.mu.Lock()
-	t.remain = remain
-	if t.stay.Err() == nil {
+	t.keep = remain
+	if t.active.Err() == nil {
 		remain()
 	}
 	t.mu.Unlock()
 	finish(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.remain = nil
+	t.keep = nil
 	return ctx.Err() == nil
 }

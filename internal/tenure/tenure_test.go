@@ -12,43 +12,43 @@ import (
 func TestToldToGoAndToStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		var x tenure.Tenure
-		x.End()
-		x.Renew()
-		if x.Ending() {
+		var x tenure.Removal
+		x.Remove()
+		x.Keep()
+		if x.Removing() {
 			t.Error("it ends before it has begun")
 		}
 		x.Begin(ctx)
 		first := x.Context()
-		x.Renew()
+		x.Keep()
 		if first.Err() != nil || x.Context() != first {
 			t.Error("renewing what goes on has changed it")
 		}
-		x.End()
-		x.End()
-		if first.Err() == nil || !x.Ending() {
+		x.Remove()
+		x.Remove()
+		if first.Err() == nil || !x.Removing() {
 			t.Error("nobody was told to go")
 		}
 		went := make(chan bool)
-		go func() { went <- x.Wait(func(ctx context.Context) { <-ctx.Done() }) }()
+		go func() { went <- x.Drain(func(ctx context.Context) { <-ctx.Done() }) }()
 		synctest.Wait()
-		x.Renew()
-		if <-went || x.Ending() || x.Context().Err() != nil {
+		x.Keep()
+		if <-went || x.Removing() || x.Context().Err() != nil {
 			t.Error("it was renewed, and nobody stays")
 		}
-		if x.Wait(func(context.Context) {}) {
+		if x.Drain(func(context.Context) {}) {
 			t.Error("somebody went who was to stay")
 		}
-		x.End()
-		if !x.Wait(func(context.Context) {}) || !x.Ending() {
+		x.Remove()
+		if !x.Drain(func(context.Context) {}) || !x.Removing() {
 			t.Error("nobody went")
 		}
-		x.Renew()
+		x.Keep()
 		cancel()
-		if x.Context().Err() == nil || x.Ending() {
+		if x.Context().Err() == nil || x.Removing() {
 			t.Error("the end of everything is no order to go, and ends it")
 		}
-		if !x.Wait(func(ctx context.Context) {
+		if !x.Drain(func(ctx context.Context) {
 			if ctx.Err() != nil {
 				t.Error("the end of everything cuts short what finishes")
 			}
@@ -60,7 +60,7 @@ func TestToldToGoAndToStay(t *testing.T) {
 
 // Whatever the order, who was told to stay last has a context that goes on.
 func TestConcurrentChanges(t *testing.T) {
-	var x tenure.Tenure
+	var x tenure.Removal
 	x.Begin(t.Context())
 	done := make(chan struct{})
 	var worker sync.WaitGroup
@@ -68,19 +68,19 @@ func TestConcurrentChanges(t *testing.T) {
 		for {
 			select {
 			case <-x.Context().Done():
-				x.Wait(func(ctx context.Context) {})
+				x.Drain(func(ctx context.Context) {})
 			case <-done:
 				return
 			}
 		}
 	})
 	for range 1000 {
-		x.End()
-		x.Renew()
+		x.Remove()
+		x.Keep()
 	}
 	close(done)
 	worker.Wait()
-	if x.Ending() || x.Context().Err() != nil {
+	if x.Removing() || x.Context().Err() != nil {
 		t.Error("it was told to stay, and ends")
 	}
 }

@@ -15,9 +15,9 @@ type Config struct {
 	Calm  time.Duration // without a failure, until it is over; 0: 3 s
 }
 
-// Trouble is what is known of one thing that is tried again and again. Its
+// Limiter is what is known of one thing that is tried again and again. Its
 // methods may be called at the same time.
-type Trouble struct {
+type Limiter struct {
 	cfg Config
 
 	mu       sync.Mutex // guards what follows; not held while logging
@@ -29,18 +29,18 @@ type Trouble struct {
 }
 
 // New returns a Trouble that is none yet.
-func New(cfg Config) *Trouble {
+func New(cfg Config) *Limiter {
 	if cfg.Every == 0 {
 		cfg.Every = time.Minute
 	}
 	if cfg.Calm == 0 {
 		cfg.Calm = 3 * time.Second
 	}
-	return &Trouble{cfg: cfg}
+	return &Limiter{cfg: cfg}
 }
 
 // Failed notes that something could not be done; it will be tried again.
-func (t *Trouble) Failed(doing string, err error) {
+func (t *Limiter) Failed(doing string, err error) {
 	now := time.Now()
 	t.mu.Lock()
 	if t.failures == 0 {
@@ -66,7 +66,7 @@ func (t *Trouble) Failed(doing string, err error) {
 
 // Passed notes that something could be done. The trouble is over when there was
 // no failure for a while: that one thing works does not mean that all do.
-func (t *Trouble) Passed() {
+func (t *Limiter) Passed() {
 	now := time.Now()
 	t.mu.Lock()
 	over := t.failures > 0 && now.Sub(t.last) >= t.cfg.Calm

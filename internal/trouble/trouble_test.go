@@ -22,7 +22,7 @@ func lines(buf *bytes.Buffer) (out []string) {
 	return out
 }
 
-func setUp(level slog.Level) (*bytes.Buffer, *trouble.Trouble) {
+func setUp(level slog.Level) (*bytes.Buffer, *trouble.Limiter) {
 	var buf bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&buf, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {

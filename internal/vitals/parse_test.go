@@ -144,12 +144,12 @@ func TestShares(t *testing.T) {
 			t.Errorf("%s: %g, want %g", tc.name, tc.got, tc.want)
 		}
 	}
-	for _, v := range []Vitals{{FDs: Unknown, FDLimit: 10}, {FDs: 3}, {FDs: 3, FDLimit: Unknown}} {
+	for _, v := range []Process{{FDs: Unknown, FDLimit: 10}, {FDs: 3}, {FDs: 3, FDLimit: Unknown}} {
 		if s, known := v.FDShare(); known {
 			t.Errorf("%+v: %g, want unknown", v, s)
 		}
 	}
-	if s, known := (Vitals{FDs: 3, FDLimit: 4}).FDShare(); s != 0.75 || !known {
+	if s, known := (Process{FDs: 3, FDLimit: 4}).FDShare(); s != 0.75 || !known {
 		t.Errorf("%g, %v", s, known)
 	}
 }

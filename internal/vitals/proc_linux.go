@@ -17,44 +17,44 @@ import (
 const maxFile = 16 << 10
 
 // Self returns the vitals of this process.
-func Self() (Vitals, error) { return Of(os.Getpid()) }
+func Self() (Process, error) { return Of(os.Getpid()) }
 
 // Of returns the vitals of a process. The error is [ErrGone] when there is none;
 // where /proc hides the processes of others, they look gone.
-func Of(pid int) (Vitals, error) {
+func Of(pid int) (Process, error) {
 	v, err := of(pid)
 	if err != nil {
-		return Vitals{}, fmt.Errorf("vitals of process %d: %w", pid, err)
+		return Process{}, fmt.Errorf("vitals of process %d: %w", pid, err)
 	}
 	return v, nil
 }
 
-func of(pid int) (Vitals, error) {
+func of(pid int) (Process, error) {
 	if pid <= 0 {
-		return Vitals{}, ErrGone
+		return Process{}, ErrGone
 	}
 	var buf [maxFile]byte
 	proc := "/proc/" + strconv.Itoa(pid)
 	text, err := read(proc+"/stat", buf[:])
 	if err != nil {
-		return Vitals{}, gone(err)
+		return Process{}, gone(err)
 	}
 	s, err := parseStat(text)
 	if err != nil {
-		return Vitals{}, err
+		return Process{}, err
 	}
 	if s.dead() {
-		return Vitals{}, ErrGone
+		return Process{}, ErrGone
 	}
-	v := Vitals{
+	v := Process{
 		PID: pid, RSS: s.rssPages * int64(os.Getpagesize()), Threads: s.threads,
 		CPU: s.cpu, Birth: s.birth, Started: startedAt(s.birth, time.Now()),
 	}
 	if v.FDs, err = countFDs(proc+"/fd", pid == os.Getpid()); err != nil {
-		return Vitals{}, err
+		return Process{}, err
 	}
 	if v.FDLimit, err = fdLimit(proc+"/limits", buf[:]); err != nil {
-		return Vitals{}, err
+		return Process{}, err
 	}
 	return v, nil
 }

@@ -17,8 +17,8 @@ var ErrGone = errors.New("vitals: no such process")
 // Unknown is a number that the kernel did not tell us.
 const Unknown = -1
 
-// Vitals is one process at one moment.
-type Vitals struct {
+// Process is one process at one moment.
+type Process struct {
 	PID     int
 	RSS     int64         // bytes of memory it has resident
 	Threads int           //
@@ -31,7 +31,7 @@ type Vitals struct {
 
 // FDShare is which share of its file descriptors a process has open, and
 // whether that is known.
-func (v Vitals) FDShare() (float64, bool) {
+func (v Process) FDShare() (float64, bool) {
 	if v.FDs < 0 || v.FDLimit <= 0 {
 		return 0, false
 	}
