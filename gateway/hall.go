@@ -12,78 +12,78 @@ import (
 
 const (
 	// Who came, or was answered, as recently as this keeps its place.
-	hallFresh = 250 * time.Millisecond
+	minSilence = 250 * time.Millisecond
 	// Of so many connections the one that has been silent for the longest goes.
-	hallSample = 64
+	evictionSample = 64
 )
 
-// hall is a listener that bounds the connections of net/http's server, as
+// connLimiter is a listener that bounds the connections of net/http's server, as
 // internal/h1's bounds its own: while it is full, who is silent makes room for
 // who comes.
-type hall struct {
+type connLimiter struct {
 	net.Listener
-	seats  chan struct{} // one per open connection
+	slots  chan struct{} // one per open connection
 	closed chan struct{}
 	once   sync.Once
 
-	mu     sync.Mutex // guards what follows, and silent of guests
-	guests map[*guest]struct{}
+	mu    sync.Mutex // guards what follows, and silent of guests
+	conns map[*limitedConn]struct{}
 }
 
-// guest is a connection that gives its seat back when it is closed.
-type guest struct {
+// limitedConn is a connection that gives its seat back when it is closed.
+type limitedConn struct {
 	net.Conn
-	hall   *hall
-	once   sync.Once
-	silent time.Time // since when it has no request in progress; zero: it has one
+	limiter *connLimiter
+	once    sync.Once
+	silent  time.Time // since when it has no request in progress; zero: it has one
 }
 
-func newHall(ln net.Listener, seats int) *hall {
+func newConnLimiter(ln net.Listener, seats int) *connLimiter {
 	if seats == 0 {
 		seats = h1.DefaultConns()
 	}
-	return &hall{
-		Listener: ln, seats: make(chan struct{}, seats),
-		closed: make(chan struct{}), guests: make(map[*guest]struct{}),
+	return &connLimiter{
+		Listener: ln, slots: make(chan struct{}, seats),
+		closed: make(chan struct{}), conns: make(map[*limitedConn]struct{}),
 	}
 }
 
 // Accept waits for a connection, and then for a seat for it.
-func (h *hall) Accept() (net.Conn, error) {
+func (h *connLimiter) Accept() (net.Conn, error) {
 	c, err := h.Listener.Accept()
 	if err != nil {
-		h.makeRoom() // out of file descriptors, most likely
+		h.evictIdle() // out of file descriptors, most likely
 		return nil, err
 	}
-	if !h.seat() {
+	if !h.acquire() {
 		c.Close()
 		return nil, net.ErrClosed
 	}
-	g := &guest{Conn: c, hall: h, silent: time.Now()}
+	g := &limitedConn{Conn: c, limiter: h, silent: time.Now()}
 	h.mu.Lock()
-	h.guests[g] = struct{}{}
+	h.conns[g] = struct{}{}
 	h.mu.Unlock()
 	return g, nil
 }
 
 // Close ends Accept, also while it waits for a seat.
-func (h *hall) Close() error {
+func (h *connLimiter) Close() error {
 	h.once.Do(func() { close(h.closed) })
 	return h.Listener.Close()
 }
 
-func (h *hall) seat() bool {
+func (h *connLimiter) acquire() bool {
 	select {
-	case h.seats <- struct{}{}:
+	case h.slots <- struct{}{}:
 		return true
 	default:
 	}
-	again := time.NewTicker(hallFresh / 8)
+	again := time.NewTicker(minSilence / 8)
 	defer again.Stop()
 	for {
-		h.makeRoom()
+		h.evictIdle()
 		select {
-		case h.seats <- struct{}{}:
+		case h.slots <- struct{}{}:
 			return true
 		case <-again.C:
 		case <-h.closed:
@@ -92,11 +92,11 @@ func (h *hall) seat() bool {
 	}
 }
 
-func (h *hall) makeRoom() {
-	var found *guest
-	oldest, left := time.Now().Add(-hallFresh), hallSample
+func (h *connLimiter) evictIdle() {
+	var found *limitedConn
+	oldest, left := time.Now().Add(-minSilence), evictionSample
 	h.mu.Lock()
-	for g := range h.guests { // begins anywhere
+	for g := range h.conns { // begins anywhere
 		if !g.silent.IsZero() && g.silent.Before(oldest) {
 			found, oldest = g, g.silent
 		}
@@ -112,11 +112,11 @@ func (h *hall) makeRoom() {
 
 // state hears from net/http what becomes of a connection. A handshake, and a
 // head that has not come whole, are silence.
-func (h *hall) state(c net.Conn, s http.ConnState) {
+func (h *connLimiter) state(c net.Conn, s http.ConnState) {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
 	}
-	g, ok := c.(*guest)
+	g, ok := c.(*limitedConn)
 	if !ok {
 		return
 	}
@@ -132,13 +132,13 @@ func (h *hall) state(c net.Conn, s http.ConnState) {
 }
 
 // Close gives the seat back.
-func (g *guest) Close() error {
+func (g *limitedConn) Close() error {
 	err := g.Conn.Close()
 	g.once.Do(func() {
-		g.hall.mu.Lock()
-		delete(g.hall.guests, g)
-		g.hall.mu.Unlock()
-		<-g.hall.seats
+		g.limiter.mu.Lock()
+		delete(g.limiter.conns, g)
+		g.limiter.mu.Unlock()
+		<-g.limiter.slots
 	})
 	return err
 }

@@ -51,20 +51,20 @@ func (x *Exchange) mayRest() bool {
 	return canRest && !x.resting && x.raw != nil && x.srv.cfg.IdleTimeout > restAfter
 }
 
-// seat waits for a place among the connections. While there is none, somebody
+// acquire waits for a place among the connections. While there is none, somebody
 // who is silent goes.
-func (s *Server) seat(ctx context.Context) error {
+func (s *Server) acquire(ctx context.Context) error {
 	select {
-	case s.seats <- struct{}{}:
+	case s.slots <- struct{}{}:
 		return nil
 	default:
 	}
 	again := time.NewTicker(fresh / 8)
 	defer again.Stop()
 	for {
-		s.makeRoom()
+		s.evictIdle()
 		select {
-		case s.seats <- struct{}{}:
+		case s.slots <- struct{}{}:
 			return nil
 		case <-again.C:
 		case <-ctx.Done():
@@ -73,9 +73,9 @@ func (s *Server) seat(ctx context.Context) error {
 	}
 }
 
-// makeRoom ends one of the connections that have neither sent a whole request
+// evictIdle ends one of the connections that have neither sent a whole request
 // nor wait for an answer.
-func (s *Server) makeRoom() {
+func (s *Server) evictIdle() {
 	if x := s.silent(time.Now().Add(-fresh)); x != nil {
 		x.leave.Store(true)
 		x.wake()
