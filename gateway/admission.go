@@ -58,17 +58,17 @@ type Override struct {
 	Until  time.Time // zero: not known
 }
 
-// Trouble is why a request could not be handed to a worker.
-type Trouble string
+// FallbackCause is why a request could not be handed to a worker.
+type FallbackCause string
 
 // The troubles that a [Fallback] can be for.
 const (
-	Open        Trouble = "open"        // the circuit breaker refuses
-	Shed        Trouble = "shed"        // too much at once
-	Unavailable Trouble = "unavailable" // there is no worker
+	Open        FallbackCause = "open"        // the circuit breaker refuses
+	Shed        FallbackCause = "shed"        // too much at once
+	Unavailable FallbackCause = "unavailable" // there is no worker
 )
 
-func troubles() []Trouble { return []Trouble{Open, Shed, Unavailable} }
+func fallbackCauses() []FallbackCause { return []FallbackCause{Open, Shed, Unavailable} }
 
 // maxCharges bounds the limits that one request is counted in.
 const maxCharges = 8
@@ -76,8 +76,8 @@ const maxCharges = 8
 // maxFallbacks bounds the fallbacks of a route.
 const maxFallbacks = 8
 
-// demands are the terms of a [Route] or a [Protection], as they were given.
-type demands struct {
+// admissionConfig are the terms of a [Route] or a [Protection], as they were given.
+type admissionConfig struct {
 	client   string
 	limits   []Limit
 	plans    []Plan
@@ -86,7 +86,7 @@ type demands struct {
 	fallback []Fallback
 }
 
-func (d *demands) faults() []error {
+func (d *admissionConfig) faults() []error {
 	var errs []error
 	client, err := d.clientKey()
 	if err != nil {
@@ -122,14 +122,14 @@ func (d *demands) faults() []error {
 	return errs
 }
 
-func (d *demands) clientKey() (*key, error) {
+func (d *admissionConfig) clientKey() (*key, error) {
 	if d.client == "" {
 		return nil, nil
 	}
 	return parseKey(d.client, nil)
 }
 
-func (d *demands) limitFaults(at string, limits []Limit, client *key) []error {
+func (d *admissionConfig) limitFaults(at string, limits []Limit, client *key) []error {
 	var errs []error
 	for i, l := range limits {
 		if l.Quota < 0 || l.Quota >= d.quotas {

@@ -11,22 +11,22 @@ import (
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
-// stay is one request under terms, from admit to leave. Its zero value is ready.
+// admission is one request under terms, from admit to leave. Its zero value is ready.
 //
 //	admit ─► denied? ─► limits ─► breaker ─► pool ─► served ─► leave
 //	             │         │         │         │
 //	             └─────────┴────┬────┴─────────┘
 //	                            ▼
 //	               a refusal, or a fallback's answer
-type stay struct {
-	terms   *terms
-	caller  string
-	hash    uint64 // of caller; 0 when callers are not told apart
-	plan    *plan  // of the caller; nil without one
-	over    Override
-	charges [maxCharges]quota.Charge
-	limits  [maxCharges]*limit // of charges
-	n       int                // of charges
+type admission struct {
+	policy   *routePolicy
+	caller   string
+	hash     uint64 // of caller; 0 when callers are not told apart
+	plan     *plan  // of the caller; nil without one
+	override Override
+	charges  [maxCharges]quota.Charge
+	limits   [maxCharges]*limit // of charges
+	n        int                // of charges
 
 	cost     int64 // units charged
 	decision quota.Decision
@@ -38,20 +38,20 @@ type stay struct {
 	entered bool          // pass is owed to the pool
 	waited  time.Duration // for the pass
 
-	began time.Time // being served
-	head  time.Time // when the answer began; zero when it has not
-	fate  fate
+	began   time.Time // being served
+	head    time.Time // when the answer began; zero when it has not
+	outcome outcome
 }
 
-// fate is how being served ended, for those who learn from it.
-type fate struct {
+// outcome is how being served ended, for those who learn from it.
+type outcome struct {
 	failed  bool // the downstream's failure
 	dropped bool // it was too busy
 	ignored bool // says nothing about the downstream
 }
 
-// arrival is what admission needs to know of a request besides who calls.
-type arrival struct {
+// requestInfo is what admission needs to know of a request besides who calls.
+type requestInfo struct {
 	now      time.Time
 	deadline time.Time // of the caller; zero: none
 	length   int64     // of the body, declared; -1 when it is not known
@@ -59,13 +59,13 @@ type arrival struct {
 
 // admit decides about a request, before its body is read. A nil refusal means
 // that it may go on, and that leave is owed; so it is after a refusal.
-func (s *stay) admit(ctx context.Context, t *terms, m *recall, a applicant, at arrival) *refusal {
-	s.terms = t
+func (s *admission) admit(ctx context.Context, t *routePolicy, m *recall, a clientIdentity, at requestInfo) *refusal {
+	s.policy = t
 	if t.client != nil {
 		s.caller = t.client.id(m, a, t.route)
 		sum, err := t.client.sum(&t.secret, m, a, t.route)
 		if err != nil {
-			return s.unclear()
+			return s.ambiguousClient()
 		}
 		s.hash = binary.LittleEndian.Uint64(sum[:])
 	}
@@ -76,7 +76,7 @@ func (s *stay) admit(ctx context.Context, t *terms, m *recall, a applicant, at a
 		}
 	}
 	if t.overrides != nil {
-		if s.over = t.overrides(t.route, s.caller, s.planName()); s.over.Deny {
+		if s.override = t.overrides(t.route, s.caller, s.planName()); s.override.Deny {
 			return s.denied(at.now)
 		}
 	}
@@ -86,17 +86,17 @@ func (s *stay) admit(ctx context.Context, t *terms, m *recall, a applicant, at a
 	if t.breaker != nil {
 		ticket, d := t.breaker.Allow(ctx, at.now)
 		if !d.Allowed {
-			return s.broken(d)
+			return s.breakerOpen(d)
 		}
 		s.ticket, s.allowed = ticket, true
 	}
 	if t.pool != nil {
-		return s.enter(ctx, a, at)
+		return s.enterPool(ctx, a, at)
 	}
 	return nil
 }
 
-func (s *stay) planName() string {
+func (s *admission) planName() string {
 	if s.plan == nil {
 		return ""
 	}
@@ -104,30 +104,30 @@ func (s *stay) planName() string {
 }
 
 // count charges the request to all its quotas, or to none.
-func (s *stay) count(m *recall, a applicant, at arrival) *refusal {
-	if err := s.charge(s.terms.limits, m, a, at); err != nil {
-		return s.unclear()
+func (s *admission) count(m *recall, a clientIdentity, at requestInfo) *refusal {
+	if err := s.charge(s.policy.limits, m, a, at); err != nil {
+		return s.ambiguousClient()
 	}
 	if s.plan != nil {
 		if err := s.charge(s.plan.limits, m, a, at); err != nil {
-			return s.unclear()
+			return s.ambiguousClient()
 		}
 	}
 	if s.n == 0 {
 		return nil
 	}
-	s.decision = s.terms.limiter.Admit(at.now, s.charges[:s.n])
+	s.decision = s.policy.limiter.Admit(at.now, s.charges[:s.n])
 	s.counted = s.decision.Allowed
 	if !s.decision.Allowed {
-		return s.overdrawn(at.now)
+		return s.quotaExceeded(at.now)
 	}
 	return nil
 }
 
-func (s *stay) charge(limits []limit, m *recall, a applicant, at arrival) error {
+func (s *admission) charge(limits []limit, m *recall, a clientIdentity, at requestInfo) error {
 	for i := range limits {
 		l := &limits[i]
-		k, err := l.key.sum(&s.terms.secret, m, a, s.terms.route)
+		k, err := l.key.sum(&s.policy.secret, m, a, s.policy.route)
 		if err != nil {
 			return err
 		}
@@ -136,20 +136,20 @@ func (s *stay) charge(limits []limit, m *recall, a applicant, at arrival) error 
 		case quota.Bytes:
 			n = max(at.length, 0)
 		case quota.Cost:
-			n = s.terms.cost
+			n = s.policy.cost
 			s.cost = n
 		}
-		s.charges[s.n] = quota.Charge{Quota: l.index, Key: k, N: n, Scale: s.over.Rate}
+		s.charges[s.n] = quota.Charge{Quota: l.index, Key: k, N: n, Scale: s.override.Rate}
 		s.limits[s.n] = l
 		s.n++
 	}
 	return nil
 }
 
-// afford charges what a query costs beyond what was charged when it came, to all
+// chargeQuery charges what a query costs beyond what was charged when it came, to all
 // quotas of cost or to none.
-func (s *stay) afford(now time.Time, units int64) *refusal {
-	if s.terms == nil || units <= s.cost {
+func (s *admission) chargeQuery(now time.Time, units int64) *refusal {
+	if s.policy == nil || units <= s.cost {
 		return nil
 	}
 	var more [maxCharges]quota.Charge
@@ -164,21 +164,21 @@ func (s *stay) afford(now time.Time, units int64) *refusal {
 	if n == 0 {
 		return nil
 	}
-	d := s.terms.limiter.Admit(now, more[:n])
+	d := s.policy.limiter.Admit(now, more[:n])
 	if d.Allowed {
 		s.cost = units
 		return nil
 	}
 	s.decision = d
-	return s.overdrawn(now)
+	return s.quotaExceeded(now)
 }
 
-// enter takes a place in the pool.
-func (s *stay) enter(ctx context.Context, a applicant, at arrival) *refusal {
-	pass, no := s.terms.pool.Enter(ctx, overload.Request{Priority: s.priority(a), Caller: s.hash, Deadline: at.deadline, Share: s.over.Concurrency})
+// enterPool takes a place in the pool.
+func (s *admission) enterPool(ctx context.Context, a clientIdentity, at requestInfo) *refusal {
+	pass, no := s.policy.pool.Enter(ctx, overload.Request{Priority: s.priority(a), Caller: s.hash, Deadline: at.deadline, Share: s.override.Concurrency})
 	if no != nil {
 		s.waited = time.Since(at.now)
-		return s.crowded(no)
+		return s.poolFull(no)
 	}
 	s.pass, s.entered, s.waited = pass, true, pass.Waited()
 	return nil
@@ -186,11 +186,11 @@ func (s *stay) enter(ctx context.Context, a applicant, at arrival) *refusal {
 
 // priority is how important the request is: as an operator says, or its header,
 // its caller's plan, or the route.
-func (s *stay) priority(a applicant) shed.Priority {
-	if s.over.Priority != nil {
-		return *s.over.Priority
+func (s *admission) priority(a clientIdentity) shed.Priority {
+	if s.override.Priority != nil {
+		return *s.override.Priority
 	}
-	if h := s.terms.header; h != "" {
+	if h := s.policy.priorityHeader; h != "" {
 		if v, clear := a.field(h); clear && v != "" {
 			if p, err := shed.ParsePriority(v); err == nil {
 				return p
@@ -200,12 +200,12 @@ func (s *stay) priority(a applicant) shed.Priority {
 	if s.plan != nil && s.plan.Priority != nil {
 		return *s.plan.Priority
 	}
-	return s.terms.usual
+	return s.policy.defaultPriority
 }
 
-// extra charges what is known only afterwards: the bytes of a body of unknown
+// chargeTransfer charges what is known only afterwards: the bytes of a body of unknown
 // length, and of the answer.
-func (s *stay) extra(now time.Time, length, in, out int64) {
+func (s *admission) chargeTransfer(now time.Time, length, in, out int64) {
 	if !s.counted {
 		return
 	}
@@ -220,14 +220,14 @@ func (s *stay) extra(now time.Time, length, in, out int64) {
 			c.N += out
 		}
 		if c.N > 0 {
-			s.terms.limiter.Add(now, c)
+			s.policy.limiter.Add(now, c)
 		}
 	}
 }
 
-// leave gives back what admit took, and reports how it went.
-func (s *stay) leave(now time.Time) {
-	if s.terms == nil {
+// release gives back what admit took, and reports how it went.
+func (s *admission) release(now time.Time) {
+	if s.policy == nil {
 		return
 	}
 	took := time.Duration(0)
@@ -238,15 +238,15 @@ func (s *stay) leave(now time.Time) {
 		}
 	}
 	if s.entered {
-		s.terms.pool.Leave(s.pass, shed.Outcome{
-			Latency: took, Dropped: s.fate.dropped, Ignored: s.fate.ignored || s.began.IsZero() || s.fate.failed && !s.fate.dropped,
+		s.policy.pool.Leave(s.pass, shed.Outcome{
+			Latency: took, Dropped: s.outcome.dropped, Ignored: s.outcome.ignored || s.began.IsZero() || s.outcome.failed && !s.outcome.dropped,
 		})
 		s.entered = false
 	}
 	if s.allowed {
-		slow := s.terms.slow > 0 && took > s.terms.slow
-		s.terms.breaker.Done(now, s.ticket, breaker.Result{
-			Failed: s.fate.failed && !s.fate.ignored, Slow: slow, Ignored: s.began.IsZero() || s.fate.ignored && !slow,
+		slow := s.policy.slow > 0 && took > s.policy.slow
+		s.policy.breaker.Done(now, s.ticket, breaker.Result{
+			Failed: s.outcome.failed && !s.outcome.ignored, Slow: slow, Ignored: s.began.IsZero() || s.outcome.ignored && !slow,
 		})
 		s.allowed = false
 	}

@@ -52,15 +52,15 @@ func (j *job) record() {
 
 // Begin starts the copy, if it is a worker's answer and one of the route's own.
 func (c *copier) Begin(h *h1.Head) error {
-	if j := c.job; !j.stay.head.IsZero() && j.marked.Name == "" {
+	if j := c.job; !j.admission.head.IsZero() && j.marked.Name == "" {
 		c.fields = c.fields[:0]
 		for i := range h.Fields {
 			if f := &h.Fields[i]; f.Key != h1.RequestID && f.Name != policyField && f.Name != limitField {
 				c.fields = append(c.fields, stale.Field{Name: f.Name, Value: f.Value})
 			}
 		}
-		c.tape = j.stay.terms.cache.Record(j.staleKey(), stale.Answer{
-			Status: h.Status, Header: c.fields, Credentials: j.stay.terms.credentials(j),
+		c.tape = j.admission.policy.cache.Record(j.staleKey(), stale.Answer{
+			Status: h.Status, Header: c.fields, Credentials: j.admission.policy.credentials(j),
 		}, time.Now())
 	}
 	return c.caller.Begin(h)
@@ -80,7 +80,7 @@ func (c *copier) End(trailers []h1.Field) error {
 
 func (c *copier) Reset() bool {
 	c.tape.Discard()
-	c.job.stay.head = time.Time{}
+	c.job.admission.head = time.Time{}
 	return c.caller.Reset()
 }
 
@@ -93,7 +93,7 @@ func (j *job) reads() bool {
 
 // staleKey is the key of what a GET of the target would be answered, by the
 // headers that answers may depend on.
-func (t *terms) staleKey(m *recall, host, target string, value func(name string) string) [16]byte {
+func (t *routePolicy) staleKey(m *recall, host, target string, value func(name string) string) [16]byte {
 	b := append(m.buf[:0], t.secret[:]...)
 	for _, s := range [...]string{t.route, host, target} {
 		b = binary.AppendUvarint(b, uint64(len(s)))
@@ -108,7 +108,7 @@ func (t *terms) staleKey(m *recall, host, target string, value func(name string)
 }
 
 func (j *job) staleKey() [16]byte {
-	return j.route.terms.staleKey(j.recall(), j.req.Host, j.req.Target, func(name string) string { return j.joined(name) })
+	return j.route.policy.staleKey(j.recall(), j.req.Host, j.req.Target, func(name string) string { return j.joined(name) })
 }
 
 // joined returns the field's lines as one.
@@ -130,8 +130,8 @@ func (j *job) joined(name string) string {
 
 // credentials reports whether the request has something that tells users apart,
 // so that its answer may be for one of them alone.
-func (t *terms) credentials(a applicant) bool {
-	for _, name := range t.personal {
+func (t *routePolicy) credentials(a clientIdentity) bool {
+	for _, name := range t.identityHeaders {
 		if v, clear := a.field(name); v != "" || !clear {
 			return true
 		}

@@ -85,8 +85,8 @@ func (g *Gateway) answer(j *job) {
 		j.tooLarge()
 		return
 	}
-	if rt.terms != nil {
-		defer j.leave()
+	if rt.policy != nil {
+		defer j.releaseAdmission()
 		if !j.admit(time.Now()) {
 			return
 		}

@@ -14,8 +14,8 @@ import (
 // maxParts bounds what a key combines.
 const maxParts = 4
 
-// applicant is a request as admission sees it, whatever wire it came over.
-type applicant interface {
+// clientIdentity is a request as admission sees it, whatever wire it came over.
+type clientIdentity interface {
 	// field returns the value of the header field whose lower-case name is
 	// given. clear is false when the field is repeated with another value.
 	// Names are the same that differ only in - and _, as they are for many
@@ -78,7 +78,7 @@ var errRepeated = errors.New("the header that says who calls is repeated")
 
 // sum returns the hash of who k counts: never the same for two of them, as far as
 // 128 bits go, and not to be guessed without the secret.
-func (k *key) sum(secret *[32]byte, m *recall, a applicant, route string) ([16]byte, error) {
+func (k *key) sum(secret *[32]byte, m *recall, a clientIdentity, route string) ([16]byte, error) {
 	b := append(m.buf[:0], secret[:]...)
 	for i := range k.parts {
 		p := &k.parts[i]
@@ -111,7 +111,7 @@ func (k *key) sum(secret *[32]byte, m *recall, a applicant, route string) ([16]b
 
 // of returns what the part is about, and its value. Callers who do not say who
 // they are share nothing but their address.
-func (p *part) of(m *recall, a applicant, route string) (kind, string, error) {
+func (p *part) of(m *recall, a clientIdentity, route string) (kind, string, error) {
 	switch p.kind {
 	case byRoute:
 		return byRoute, route, nil
@@ -137,7 +137,7 @@ func (p *part) of(m *recall, a applicant, route string) (kind, string, error) {
 }
 
 // id returns who k counts as people write it: the values, joined by +.
-func (k *key) id(m *recall, a applicant, route string) string {
+func (k *key) id(m *recall, a clientIdentity, route string) string {
 	if len(k.parts) == 1 {
 		return k.parts[0].said(m, a, route)
 	}
@@ -159,7 +159,7 @@ func (k *key) id(m *recall, a applicant, route string) string {
 }
 
 // said is of for people: who cannot be told apart goes by the address.
-func (p *part) said(m *recall, a applicant, route string) string {
+func (p *part) said(m *recall, a clientIdentity, route string) string {
 	_, v, err := p.of(m, a, route)
 	if err != nil {
 		return m.network(a.address())
@@ -224,8 +224,8 @@ func (j *job) recall() *recall {
 // not.
 func (j *job) caller() string {
 	switch {
-	case j.stay.caller != "":
-		return j.stay.caller
+	case j.admission.caller != "":
+		return j.admission.caller
 	case j.route.client == nil:
 		return ""
 	}

@@ -31,10 +31,10 @@ type job struct {
 	rec   Record    // filled in on the way
 	meter meter     // in front of from
 
-	traced bool   // the caller has a valid traceparent
-	grpc   bool   // the caller has a valid grpc-timeout
-	spans  *spans // nil without a Tracer
-	stay   stay   // under the route's terms
+	traced    bool      // the caller has a valid traceparent
+	grpc      bool      // the caller has a valid grpc-timeout
+	spans     *spans    // nil without a Tracer
+	admission admission // under the route's terms
 
 	body     []byte // what is held of the body
 	whole    bool   // that is all of it
@@ -119,7 +119,7 @@ func (j *job) work() dispatch.Work {
 		Timeout:    rt.Timeout,
 		Replayable: j.replayable(),
 		Deadline:   j.by,
-		Caller:     j.stay.hash,
+		Caller:     j.admission.hash,
 		Hand:       rt.Hand,
 		Cells:      rt.Cells,
 		Spill:      rt.Spill,

@@ -118,7 +118,7 @@ func TestProtectRefusesAsGatewaysDo(t *testing.T) {
 					}
 					continue
 				}
-				if d := cmp.Diff(decode(t, bodyA), decode(t, bodyB), cmp.AllowUnexported(grounds{}), cmpopts.IgnoreFields(grounds{}, "RetryAfter"),
+				if d := cmp.Diff(decode(t, bodyA), decode(t, bodyB), cmp.AllowUnexported(refusalBody{}), cmpopts.IgnoreFields(refusalBody{}, "RetryAfter"),
 					cmpopts.IgnoreFields(problem{}, "Until", "Detail")); d != "" {
 					t.Errorf("%q: %s", head, d)
 				}
@@ -231,7 +231,7 @@ func TestProtectBreaker(t *testing.T) {
 			recs := new(records)
 			addr := protect(t, Protection{
 				Breaker: b, Stale: cache, Pool: newPool(t, overload.Config{}), Observe: recs.note,
-				Fallback: []Fallback{{On: []Trouble{Open}, Stale: &Stale{}}, {Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				Fallback: []Fallback{{On: []FallbackCause{Open}, Stale: &Stale{}}, {Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					_, _ = io.WriteString(w, "instead")
 				})}},
 			}, func(w http.ResponseWriter, r *http.Request) {

@@ -14,30 +14,30 @@ import (
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
-// terms are what a route, or a protected handler, asks of those who call it;
+// routePolicy are what a route, or a protected handler, asks of those who call it;
 // ready to use. They never change.
-type terms struct {
-	route     string
-	secret    [32]byte // of the hashes of callers
-	client    *key     // nil: callers are not told apart
-	limiter   *quota.Limiter
-	limits    []limit // of everybody
-	plans     []plan
-	policy    string // of limits, for the RateLimit-Policy field; "" when it is not sent
-	quiet     bool   // accepted answers do not speak of quotas
-	cost      int64
-	overrides func(route, caller, plan string) Override
+type routePolicy struct {
+	route           string
+	secret          [32]byte // of the hashes of callers
+	client          *key     // nil: callers are not told apart
+	limiter         *quota.Limiter
+	limits          []limit // of everybody
+	plans           []plan
+	rateLimitPolicy string // of limits, for the RateLimit-Policy field; "" when it is not sent
+	hideLimits      bool   // accepted answers do not speak of quotas
+	cost            int64
+	overrides       func(route, caller, plan string) Override
 
-	breaker *circuit.Breaker
-	slow    time.Duration
-	pool    *overload.Pool
-	header  string // that may name a priority, in lower case
-	usual   shed.Priority
+	breaker         *circuit.Breaker
+	slow            time.Duration
+	pool            *overload.Pool
+	priorityHeader  string // that may name a priority, in lower case
+	defaultPriority shed.Priority
 
-	fallback []Fallback
-	cache    *stale.Cache
-	personal []string // headers that tell users apart, in lower case
-	optional bool
+	fallback        []Fallback
+	cache           *stale.Cache
+	identityHeaders []string // headers that tell users apart, in lower case
+	optional        bool
 }
 
 // limit is a [Limit], ready to use.
@@ -51,31 +51,31 @@ type limit struct {
 // plan is a [Plan], ready to use.
 type plan struct {
 	Plan
-	limits []limit
-	policy string
+	limits          []limit
+	rateLimitPolicy string
 }
 
-// newTerms makes terms of what has been found valid. It returns nil when nothing
+// newRoutePolicy makes terms of what has been found valid. It returns nil when nothing
 // is asked.
-func newTerms(c *Config, r *Route, secret [32]byte) *terms {
+func newRoutePolicy(c *Config, r *Route, secret [32]byte) *routePolicy {
 	if r.Client == "" && len(r.Limits) == 0 && len(r.Plans) == 0 && r.Pool == nil && r.Breaker == nil && len(r.Fallback) == 0 &&
 		r.Stale == nil && !r.Optional && c.Overrides == nil {
 		return nil
 	}
-	t := &terms{
-		route: r.name(), secret: secret, limiter: c.Limiter, quiet: c.HideLimits, cost: r.Cost, overrides: c.Overrides,
-		breaker: r.Breaker, slow: r.Slow, pool: r.Pool, usual: r.Priority.Default,
+	t := &routePolicy{
+		route: r.name(), secret: secret, limiter: c.Limiter, hideLimits: c.HideLimits, cost: r.Cost, overrides: c.Overrides,
+		breaker: r.Breaker, slow: r.Slow, pool: r.Pool, defaultPriority: r.Priority.Default,
 		fallback: r.Fallback, cache: r.Stale, optional: r.Optional,
 	}
-	t.header = lowerName(r.Priority.Header)
-	d := r.demands(c)
+	t.priorityHeader = lowerName(r.Priority.Header)
+	d := r.admissionConfig(c)
 	t.client, _ = d.clientKey()
-	t.ready(&d)
+	t.compileLimits(&d)
 	return t
 }
 
-// ready compiles the limits.
-func (t *terms) ready(d *demands) {
+// compileLimits compiles the limits.
+func (t *routePolicy) compileLimits(d *admissionConfig) {
 	if t.cost == 0 {
 		t.cost = 1
 	}
@@ -83,40 +83,40 @@ func (t *terms) ready(d *demands) {
 	if t.limiter != nil {
 		quotas = t.limiter.Quotas()
 	}
-	t.personal = []string{"authorization", "cookie"}
-	t.learn(t.client)
+	t.identityHeaders = []string{"authorization", "cookie"}
+	t.noteHeaders(t.client)
 	t.limits = t.compile(quotas, d.limits)
-	t.policy = policyOf(t.limits)
+	t.rateLimitPolicy = rateLimitPolicyOf(t.limits)
 	for _, p := range d.plans {
 		limits := t.compile(quotas, p.Limits)
-		t.plans = append(t.plans, plan{Plan: p, limits: limits, policy: policyOf(slices.Concat(t.limits, limits))})
+		t.plans = append(t.plans, plan{Plan: p, limits: limits, rateLimitPolicy: rateLimitPolicyOf(slices.Concat(t.limits, limits))})
 	}
 }
 
-func (t *terms) compile(quotas []quota.Quota, limits []Limit) []limit {
+func (t *routePolicy) compile(quotas []quota.Quota, limits []Limit) []limit {
 	var out []limit
 	for _, l := range limits {
 		k, _ := parseKey(l.key(t.client), t.client)
-		t.learn(k)
+		t.noteHeaders(k)
 		out = append(out, limit{Quota: quotas[l.Quota].WithDefaults(), index: l.Quota, key: k, answers: l.Answers})
 	}
 	return out
 }
 
-// learn notes the headers that k looks at.
-func (t *terms) learn(k *key) {
+// noteHeaders notes the headers that k looks at.
+func (t *routePolicy) noteHeaders(k *key) {
 	if k == nil {
 		return
 	}
 	for _, p := range k.parts {
-		if p.kind == byHeader && !slices.Contains(t.personal, p.name) {
-			t.personal = append(t.personal, p.name)
+		if p.kind == byHeader && !slices.Contains(t.identityHeaders, p.name) {
+			t.identityHeaders = append(t.identityHeaders, p.name)
 		}
 	}
 }
 
-// policyOf lists the quotas of limits, each once.
-func policyOf(limits []limit) string {
+// rateLimitPolicyOf lists the quotas of limits, each once.
+func rateLimitPolicyOf(limits []limit) string {
 	var b []byte
 	seen := make(map[int]bool)
 	for _, l := range limits {

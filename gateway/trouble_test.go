@@ -263,26 +263,26 @@ func TestPoolGetsEveryPlaceBack(t *testing.T) {
 }
 
 // TestFates: what counts as the fleet's failure, and what is no sign of it.
-func TestFates(t *testing.T) {
+func TestOutcomes(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		a    dispatch.Answer
-		want fate
+		want outcome
 	}{
-		{"good", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 200}}, fate{}},
-		{"the caller's fault", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 404}}, fate{}},
-		{"a worker's own limit", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 429}}, fate{dropped: true}},
-		{"an error", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 500}}, fate{failed: true}},
-		{"busy", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 503}}, fate{failed: true, dropped: true}},
-		{"well after a retry", dispatch.Answer{Kind: dispatch.Answered, Attempts: 2, Result: dispatch.Result{Status: 200}}, fate{}},
-		{"overdue", dispatch.Answer{Kind: dispatch.TimedOut}, fate{failed: true, dropped: true}},
-		{"broken", dispatch.Answer{Kind: dispatch.Failed}, fate{failed: true}},
-		{"cut", dispatch.Answer{Kind: dispatch.Cut}, fate{failed: true}},
-		{"poison", dispatch.Answer{Kind: dispatch.Refused, Crashed: true}, fate{ignored: true}},
-		{"nobody there", dispatch.Answer{Kind: dispatch.Unavailable}, fate{ignored: true}},
-		{"the caller left", dispatch.Answer{Kind: dispatch.Aborted}, fate{ignored: true}},
+		{"good", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 200}}, outcome{}},
+		{"the caller's fault", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 404}}, outcome{}},
+		{"a worker's own limit", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 429}}, outcome{dropped: true}},
+		{"an error", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 500}}, outcome{failed: true}},
+		{"busy", dispatch.Answer{Kind: dispatch.Answered, Result: dispatch.Result{Status: 503}}, outcome{failed: true, dropped: true}},
+		{"well after a retry", dispatch.Answer{Kind: dispatch.Answered, Attempts: 2, Result: dispatch.Result{Status: 200}}, outcome{}},
+		{"overdue", dispatch.Answer{Kind: dispatch.TimedOut}, outcome{failed: true, dropped: true}},
+		{"broken", dispatch.Answer{Kind: dispatch.Failed}, outcome{failed: true}},
+		{"cut", dispatch.Answer{Kind: dispatch.Cut}, outcome{failed: true}},
+		{"poison", dispatch.Answer{Kind: dispatch.Refused, Crashed: true}, outcome{ignored: true}},
+		{"nobody there", dispatch.Answer{Kind: dispatch.Unavailable}, outcome{ignored: true}},
+		{"the caller left", dispatch.Answer{Kind: dispatch.Aborted}, outcome{ignored: true}},
 	} {
-		if got := fateOf(tc.a); got != tc.want {
+		if got := outcomeOf(tc.a); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", tc.name, got, tc.want)
 		}
 	}
@@ -299,12 +299,12 @@ func TestSlowAnswersOpenTheCircuit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		var s stay
-		if no := s.admit(t.Context(), &terms{breaker: b, slow: time.Second}, new(recall), from("192.0.2.1"), arrival{now: time.Now()}); no != nil {
+		var s admission
+		if no := s.admit(t.Context(), &routePolicy{breaker: b, slow: time.Second}, new(recall), from("192.0.2.1"), requestInfo{now: time.Now()}); no != nil {
 			t.Fatal(no)
 		}
-		s.began, s.fate = time.Now(), fate{ignored: true}
-		s.leave(s.began.Add(2 * time.Second))
+		s.began, s.outcome = time.Now(), outcome{ignored: true}
+		s.release(s.began.Add(2 * time.Second))
 	}
 	if s := stateOf(all); s != breaker.Open {
 		t.Errorf("the circuit is %v", s)

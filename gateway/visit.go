@@ -13,43 +13,43 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/h1"
 )
 
-// visit is one request to a protected handler.
-type visit struct {
-	p      *protector
-	r      *http.Request
-	stay   stay
-	recall recall
-	w      visitWriter
-	rec    Record
-	body   counter
-	whole  bool // the handler has returned
+// protectedRequest is one request to a protected handler.
+type protectedRequest struct {
+	p         *protector
+	r         *http.Request
+	admission admission
+	recall    recall
+	w         protectedWriter
+	rec       Record
+	body      counter
+	returned  bool // the handler has returned
 }
 
-func (v *visit) begin(w http.ResponseWriter, r *http.Request) {
-	v.r, v.whole = r, false
-	v.w = visitWriter{ResponseWriter: w, visit: v, fields: v.w.fields[:0]}
-	v.rec = Record{Time: time.Now(), Route: v.p.terms.route, Method: r.Method, Host: r.Host, Path: r.URL.Path}
+func (v *protectedRequest) begin(w http.ResponseWriter, r *http.Request) {
+	v.r, v.returned = r, false
+	v.w = protectedWriter{ResponseWriter: w, request: v, fields: v.w.fields[:0]}
+	v.rec = Record{Time: time.Now(), Route: v.p.policy.route, Method: r.Method, Host: r.Host, Path: r.URL.Path}
 }
 
 // serve answers the request.
-func (v *visit) serve() {
-	at := arrival{now: v.rec.Time, length: v.r.ContentLength}
+func (v *protectedRequest) serve() {
+	at := requestInfo{now: v.rec.Time, length: v.r.ContentLength}
 	at.deadline, _ = v.r.Context().Deadline()
-	no := v.stay.admit(v.r.Context(), v.p.terms, &v.recall, v, at)
-	v.rec.Caller, v.rec.Plan, v.rec.Waited, v.rec.Cost = v.stay.caller, v.stay.planName(), v.stay.waited, v.stay.cost
+	no := v.admission.admit(v.r.Context(), v.p.policy, &v.recall, v, at)
+	v.rec.Caller, v.rec.Plan, v.rec.Waited, v.rec.Cost = v.admission.caller, v.admission.planName(), v.admission.waited, v.admission.cost
 	if no != nil {
 		v.refuse(no)
 		return
 	}
-	v.stay.began = time.Now()
+	v.admission.began = time.Now()
 	r := v.r
-	if r.ContentLength < 0 && r.Body != nil && v.stay.counted {
+	if r.ContentLength < 0 && r.Body != nil && v.admission.counted {
 		copied := *r
 		v.body = counter{ReadCloser: r.Body}
 		copied.Body = &v.body
 		r = &copied
 	}
-	v.w.taping = v.p.terms.cache != nil && r.Method == http.MethodGet && r.ContentLength == 0 && r.Header.Get("Range") == ""
+	v.w.recordable = v.p.policy.cache != nil && r.Method == http.MethodGet && r.ContentLength == 0 && r.Header.Get("Range") == ""
 	v.p.next.ServeHTTP(&v.w, r)
 	if v.r.Context().Err() == nil {
 		v.w.begin(http.StatusOK) // of a handler that wrote nothing
@@ -58,51 +58,51 @@ func (v *visit) serve() {
 
 // end gives back what admission took, also when the handler panics, and tells
 // how it went.
-func (v *visit) end() {
+func (v *protectedRequest) end() {
 	now := time.Now()
 	v.settle()
-	if v.whole {
-		v.w.tape.Commit(now)
+	if v.returned {
+		v.w.recorder.Commit(now)
 	}
-	v.w.tape.Discard()
-	v.stay.leave(now)
+	v.w.recorder.Discard()
+	v.admission.release(now)
 	in := max(v.r.ContentLength, v.body.n)
-	v.stay.extra(now, v.r.ContentLength, in, v.w.n)
+	v.admission.chargeTransfer(now, v.r.ContentLength, in, v.w.n)
 	if v.p.observe != nil {
 		v.rec.Duration, v.rec.BytesIn, v.rec.BytesOut, v.rec.Status = now.Sub(v.rec.Time), max(in, 0), v.w.n, v.w.status
-		if !v.stay.head.IsZero() {
-			v.rec.TTFB = v.stay.head.Sub(v.rec.Time)
+		if !v.admission.head.IsZero() {
+			v.rec.TTFB = v.admission.head.Sub(v.rec.Time)
 		}
 		v.rec.RequestID = v.id()
 		v.p.observe(&v.rec)
 	}
-	if !v.whole {
+	if !v.returned {
 		return // somebody may hold on to what a panic left behind
 	}
 	fields := v.w.fields
 	clear(fields[:cap(fields)])
-	*v = visit{p: v.p, recall: v.recall}
+	*v = protectedRequest{p: v.p, recall: v.recall}
 	v.w.fields = fields[:0]
-	v.p.visits.Put(v)
+	v.p.requests.Put(v)
 }
 
 // settle says what the answer tells about the handler.
-func (v *visit) settle() {
-	if v.stay.began.IsZero() {
+func (v *protectedRequest) settle() {
+	if v.admission.began.IsZero() {
 		return
 	}
 	switch status := v.w.status; {
-	case (status == 0 && !v.w.hijacked || !v.whole) && v.r.Context().Err() != nil:
-		v.stay.fate = fate{ignored: !errors.Is(v.r.Context().Err(), context.DeadlineExceeded), failed: true, dropped: true}
-	case !v.whole || status >= 500:
-		v.stay.fate = fate{failed: true, dropped: status == 503}
+	case (status == 0 && !v.w.hijacked || !v.returned) && v.r.Context().Err() != nil:
+		v.admission.outcome = outcome{ignored: !errors.Is(v.r.Context().Err(), context.DeadlineExceeded), failed: true, dropped: true}
+	case !v.returned || status >= 500:
+		v.admission.outcome = outcome{failed: true, dropped: status == 503}
 	case status == 429:
-		v.stay.fate = fate{dropped: true}
+		v.admission.outcome = outcome{dropped: true}
 	}
 }
 
 // id returns the request's id.
-func (v *visit) id() string {
+func (v *protectedRequest) id() string {
 	if v.rec.RequestID == "" {
 		if v.rec.RequestID = v.r.Header.Get("X-Request-Id"); !isID(v.rec.RequestID) {
 			v.rec.RequestID = newID()
@@ -112,23 +112,23 @@ func (v *visit) id() string {
 }
 
 // refuse answers a request that is not admitted.
-func (v *visit) refuse(no *refusal) {
-	v.rec.Rule = no.grounds.Rule
-	if v.fallBack(no.trouble) {
+func (v *protectedRequest) refuse(no *refusal) {
+	v.rec.Rule = no.body.Rule
+	if v.fallBack(no.cause) {
 		return
 	}
-	fields := append(v.stay.quotaFields(no.fields(nil)),
+	fields := append(v.admission.quotaFields(no.fields(nil)),
 		h1.Field{Name: "Content-Type", Value: "application/problem+json"},
 		h1.Field{Name: "Cache-Control", Value: "no-store"},
 		h1.Field{Name: "X-Request-Id", Value: v.id()},
 	)
-	v.send(no.grounds.Status, fields, no.document(v.id()))
+	v.send(no.body.Status, fields, no.document(v.id()))
 }
 
 // fallBack answers what the handler cannot be asked, if there is something to
 // answer with.
-func (v *visit) fallBack(on Trouble) bool {
-	t := v.p.terms
+func (v *protectedRequest) fallBack(on FallbackCause) bool {
+	t := v.p.policy
 	if on == "" {
 		return false
 	}
@@ -141,7 +141,7 @@ func (v *visit) fallBack(on Trouble) bool {
 			v.send(f.Static.status(), f.Static.fields([]h1.Field{markOf(fellStatic, on)}), f.Static.Body)
 			return true
 		case f.Handler != nil:
-			v.stay.leave(time.Now())
+			v.admission.release(time.Now())
 			v.rec.Fallback = fellOther
 			v.w.Header().Set(FallbackField, markOf(fellOther, on).Value)
 			f.Handler.ServeHTTP(&v.w, v.r)
@@ -163,11 +163,11 @@ func (v *visit) fallBack(on Trouble) bool {
 
 // reads reports whether the request may be answered with a copy, whose key knows
 // nothing of bodies.
-func (v *visit) reads() bool {
+func (v *protectedRequest) reads() bool {
 	return v.r.ContentLength == 0 && (v.r.Method == http.MethodGet || v.r.Method == http.MethodHead)
 }
 
-func (v *visit) send(status int, fields []h1.Field, body []byte) {
+func (v *protectedRequest) send(status int, fields []h1.Field, body []byte) {
 	h := v.w.Header()
 	for _, f := range fields {
 		h.Add(f.Name, f.Value)
@@ -178,14 +178,14 @@ func (v *visit) send(status int, fields []h1.Field, body []byte) {
 	}
 }
 
-func (v *visit) staleKey() [16]byte {
-	return v.p.terms.staleKey(&v.recall, v.r.Host, v.r.URL.RequestURI(), func(name string) string {
+func (v *protectedRequest) staleKey() [16]byte {
+	return v.p.policy.staleKey(&v.recall, v.r.Host, v.r.URL.RequestURI(), func(name string) string {
 		return strings.Join(v.r.Header.Values(name), ", ")
 	})
 }
 
 // field and address make a visit an applicant.
-func (v *visit) field(lower string) (value string, clear bool) {
+func (v *protectedRequest) field(lower string) (value string, clear bool) {
 	if lower == "host" {
 		return v.r.Host, true
 	}
@@ -204,7 +204,7 @@ func (v *visit) field(lower string) (value string, clear bool) {
 	return value, true
 }
 
-func (v *visit) address() string {
+func (v *protectedRequest) address() string {
 	host, _, err := net.SplitHostPort(v.r.RemoteAddr)
 	if err != nil {
 		host = v.r.RemoteAddr
