@@ -59,7 +59,7 @@ type requestInfo struct {
 
 // admit decides about a request, before its body is read. A nil refusal means
 // that it may go on, and that leave is owed; so it is after a refusal.
-func (s *admission) admit(ctx context.Context, t *routePolicy, m *recall, a clientIdentity, at requestInfo) *refusal {
+func (s *admission) admit(ctx context.Context, t *routePolicy, m *clientCache, a clientIdentity, at requestInfo) *refusal {
 	s.policy = t
 	if t.client != nil {
 		s.caller = t.client.id(m, a, t.route)
@@ -104,7 +104,7 @@ func (s *admission) planName() string {
 }
 
 // count charges the request to all its quotas, or to none.
-func (s *admission) count(m *recall, a clientIdentity, at requestInfo) *refusal {
+func (s *admission) count(m *clientCache, a clientIdentity, at requestInfo) *refusal {
 	if err := s.charge(s.policy.limits, m, a, at); err != nil {
 		return s.ambiguousClient()
 	}
@@ -124,7 +124,7 @@ func (s *admission) count(m *recall, a clientIdentity, at requestInfo) *refusal 
 	return nil
 }
 
-func (s *admission) charge(limits []limit, m *recall, a clientIdentity, at requestInfo) error {
+func (s *admission) charge(limits []limit, m *clientCache, a clientIdentity, at requestInfo) error {
 	for i := range limits {
 		l := &limits[i]
 		k, err := l.key.sum(&s.policy.secret, m, a, s.policy.route)

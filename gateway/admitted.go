@@ -14,7 +14,7 @@ func (j *job) admit(now time.Time) bool {
 	if t == nil {
 		return true
 	}
-	r := j.admission.admit(j.ctx, t, j.recall(), j, requestInfo{now: now, deadline: j.by, length: j.req.Length})
+	r := j.admission.admit(j.ctx, t, j.clientCache(), j, requestInfo{now: now, deadline: j.by, length: j.req.Length})
 	j.rec.Caller, j.rec.Plan, j.rec.Waited, j.rec.Cost = j.admission.caller, j.admission.planName(), j.admission.waited, j.admission.cost
 	switch {
 	case r != nil:
@@ -25,7 +25,7 @@ func (j *job) admit(now time.Time) bool {
 		return false
 	}
 	if t.cache != nil {
-		j.record()
+		j.recordAnswer()
 	}
 	return true
 }
@@ -76,7 +76,7 @@ func (j *job) releaseAdmission() {
 	if j.admission.policy == nil {
 		return
 	}
-	j.copy.tape.Discard()
+	j.cacheWriter.recorder.Discard()
 	now := time.Now()
 	j.admission.release(now)
 	j.admission.chargeTransfer(now, j.req.Length, j.rec.BytesIn, j.rec.BytesOut)
@@ -116,7 +116,7 @@ func (j *job) ours(fields []h1.Field) ([]h1.Field, []byte) {
 	if !s.counted || s.policy.hideLimits {
 		return fields, nil
 	}
-	if j.peer.memo == nil { // net/http's wire keeps what it is given
+	if j.peer.cache == nil { // net/http's wire keeps what it is given
 		return s.quotaFields(fields), nil
 	}
 	j.lines = s.quotaLines(j.lines[:0])

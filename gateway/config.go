@@ -110,7 +110,7 @@ type Route struct {
 	Fallback []Fallback
 	// Stale keeps the good answers of the route's GETs, for a Fallback. What
 	// may be kept, and shown to others, its package says. Routes may share it.
-	Stale *Copies
+	Stale *AnswerCache
 	// Optional answers an empty 204 with the field X-Bezoar-Degraded when
 	// there is trouble that no Fallback is for.
 	Optional bool

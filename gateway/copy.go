@@ -12,32 +12,32 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/stale"
 )
 
-// Copies keeps good answers for the fallbacks of routes and protected handlers.
-type Copies = stale.Cache
+// AnswerCache keeps good answers for the fallbacks of routes and protected handlers.
+type AnswerCache = stale.Cache
 
-// CopiesConfig bounds [Copies].
-type CopiesConfig = stale.Config
+// AnswerCacheConfig bounds [Copies].
+type AnswerCacheConfig = stale.Config
 
-// NewCopies returns an empty cache, or every fault of cfg.
-func NewCopies(cfg CopiesConfig) (*Copies, error) {
+// NewAnswerCache returns an empty cache, or every fault of cfg.
+func NewAnswerCache(cfg AnswerCacheConfig) (*AnswerCache, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("copies of answers: %w", err)
 	}
 	return stale.New(cfg), nil
 }
 
-// copier is a caller's wire that keeps a copy of the worker's answer while it
+// cacheWriter is a caller's wire that keeps a copy of the worker's answer while it
 // passes.
-type copier struct {
+type cacheWriter struct {
 	caller
-	job    *job
-	tape   stale.Recorder
-	fields []stale.Field // the head's, used again
+	job      *job
+	recorder stale.Recorder
+	fields   []stale.Field // the head's, used again
 }
 
-// record puts a copier between the request and its wire, if a copy of the answer
+// recordAnswer puts a copier between the request and its wire, if a copy of the answer
 // can be of use to others.
-func (j *job) record() {
+func (j *job) recordAnswer() {
 	if j.req.Method != http.MethodGet || j.req.Length != 0 || j.req.Upgrade != "" {
 		return
 	}
@@ -46,12 +46,12 @@ func (j *job) record() {
 			return
 		}
 	}
-	j.copy.caller, j.copy.job = j.from, j
-	j.from = &j.copy
+	j.cacheWriter.caller, j.cacheWriter.job = j.from, j
+	j.from = &j.cacheWriter
 }
 
 // Begin starts the copy, if it is a worker's answer and one of the route's own.
-func (c *copier) Begin(h *h1.Head) error {
+func (c *cacheWriter) Begin(h *h1.Head) error {
 	if j := c.job; !j.admission.head.IsZero() && j.marked.Name == "" {
 		c.fields = c.fields[:0]
 		for i := range h.Fields {
@@ -59,27 +59,27 @@ func (c *copier) Begin(h *h1.Head) error {
 				c.fields = append(c.fields, stale.Field{Name: f.Name, Value: f.Value})
 			}
 		}
-		c.tape = j.admission.policy.cache.Record(j.staleKey(), stale.Answer{
+		c.recorder = j.admission.policy.cache.Record(j.staleKey(), stale.Answer{
 			Status: h.Status, Header: c.fields, Credentials: j.admission.policy.credentials(j),
 		}, time.Now())
 	}
 	return c.caller.Begin(h)
 }
 
-func (c *copier) Write(p []byte) error {
-	_, _ = c.tape.Write(p) // never fails
+func (c *cacheWriter) Write(p []byte) error {
+	_, _ = c.recorder.Write(p) // never fails
 	return c.caller.Write(p)
 }
 
-func (c *copier) End(trailers []h1.Field) error {
+func (c *cacheWriter) End(trailers []h1.Field) error {
 	if len(trailers) == 0 {
-		c.tape.Commit(time.Now())
+		c.recorder.Commit(time.Now())
 	}
 	return c.caller.End(trailers)
 }
 
-func (c *copier) Reset() bool {
-	c.tape.Discard()
+func (c *cacheWriter) Reset() bool {
+	c.recorder.Discard()
 	c.job.admission.head = time.Time{}
 	return c.caller.Reset()
 }
@@ -93,7 +93,7 @@ func (j *job) reads() bool {
 
 // staleKey is the key of what a GET of the target would be answered, by the
 // headers that answers may depend on.
-func (t *routePolicy) staleKey(m *recall, host, target string, value func(name string) string) [16]byte {
+func (t *routePolicy) staleKey(m *clientCache, host, target string, value func(name string) string) [16]byte {
 	b := append(m.buf[:0], t.secret[:]...)
 	for _, s := range [...]string{t.route, host, target} {
 		b = binary.AppendUvarint(b, uint64(len(s)))
@@ -101,14 +101,14 @@ func (t *routePolicy) staleKey(m *recall, host, target string, value func(name s
 	}
 	b = t.cache.AppendVary(b, value)
 	full := sha256.Sum256(b)
-	if m.buf = b; cap(b) > maxRecall {
+	if m.buf = b; cap(b) > maxCached {
 		m.buf = nil
 	}
 	return [16]byte(full[:16])
 }
 
 func (j *job) staleKey() [16]byte {
-	return j.route.policy.staleKey(j.recall(), j.req.Host, j.req.Target, func(name string) string { return j.joined(name) })
+	return j.route.policy.staleKey(j.clientCache(), j.req.Host, j.req.Target, func(name string) string { return j.joined(name) })
 }
 
 // joined returns the field's lines as one.

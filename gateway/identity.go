@@ -78,7 +78,7 @@ var errRepeated = errors.New("the header that says who calls is repeated")
 
 // sum returns the hash of who k counts: never the same for two of them, as far as
 // 128 bits go, and not to be guessed without the secret.
-func (k *key) sum(secret *[32]byte, m *recall, a clientIdentity, route string) ([16]byte, error) {
+func (k *key) sum(secret *[32]byte, m *clientCache, a clientIdentity, route string) ([16]byte, error) {
 	b := append(m.buf[:0], secret[:]...)
 	for i := range k.parts {
 		p := &k.parts[i]
@@ -99,7 +99,7 @@ func (k *key) sum(secret *[32]byte, m *recall, a clientIdentity, route string) (
 	}
 	full := sha256.Sum256(b)
 	sum := [16]byte(full[:16])
-	if len(b) > maxRecall {
+	if len(b) > maxCached {
 		m.buf = nil
 		return sum, nil
 	}
@@ -111,7 +111,7 @@ func (k *key) sum(secret *[32]byte, m *recall, a clientIdentity, route string) (
 
 // of returns what the part is about, and its value. Callers who do not say who
 // they are share nothing but their address.
-func (p *part) of(m *recall, a clientIdentity, route string) (kind, string, error) {
+func (p *part) of(m *clientCache, a clientIdentity, route string) (kind, string, error) {
 	switch p.kind {
 	case byRoute:
 		return byRoute, route, nil
@@ -137,7 +137,7 @@ func (p *part) of(m *recall, a clientIdentity, route string) (kind, string, erro
 }
 
 // id returns who k counts as people write it: the values, joined by +.
-func (k *key) id(m *recall, a clientIdentity, route string) string {
+func (k *key) id(m *clientCache, a clientIdentity, route string) string {
 	if len(k.parts) == 1 {
 		return k.parts[0].said(m, a, route)
 	}
@@ -148,7 +148,7 @@ func (k *key) id(m *recall, a clientIdentity, route string) string {
 		}
 		b = append(b, k.parts[i].said(m, a, route)...)
 	}
-	if m.buf = b; len(b) > maxRecall {
+	if m.buf = b; len(b) > maxCached {
 		m.buf = nil
 		return string(b)
 	}
@@ -159,7 +159,7 @@ func (k *key) id(m *recall, a clientIdentity, route string) string {
 }
 
 // said is of for people: who cannot be told apart goes by the address.
-func (p *part) said(m *recall, a clientIdentity, route string) string {
+func (p *part) said(m *clientCache, a clientIdentity, route string) string {
 	_, v, err := p.of(m, a, route)
 	if err != nil {
 		return m.network(a.address())
@@ -208,16 +208,16 @@ func (j *job) field(lower string) (value string, clear bool) {
 
 func (j *job) address() string { return j.callerIP() }
 
-// recall returns what is remembered for the connection, or for the job when
+// clientCache returns what is remembered for the connection, or for the job when
 // nothing is kept for that.
-func (j *job) recall() *recall {
-	if m := j.peer.memo; m != nil {
-		return &m.recall
+func (j *job) clientCache() *clientCache {
+	if m := j.peer.cache; m != nil {
+		return &m.clients
 	}
-	if j.own == nil {
-		j.own = new(recall)
+	if j.ownCache == nil {
+		j.ownCache = new(clientCache)
 	}
-	return j.own
+	return j.ownCache
 }
 
 // caller returns who called, as the route tells callers apart, "" when it does
@@ -229,7 +229,7 @@ func (j *job) caller() string {
 	case j.route.client == nil:
 		return ""
 	}
-	return j.route.client.id(j.recall(), j, j.route.Name)
+	return j.route.client.id(j.clientCache(), j, j.route.Name)
 }
 
 // client returns the fingerprint of who called.
@@ -239,7 +239,7 @@ func (j *job) client() bezoar.Fingerprint {
 		return bezoar.Fingerprint{}
 	}
 	p := j.route.Printer
-	m := j.peer.memo
+	m := j.peer.cache
 	if m == nil {
 		return p.Client(id)
 	}

@@ -77,7 +77,7 @@ func TestWhoIsCounted(t *testing.T) {
 		{"route", from("192.0.2.1"), from("192.0.2.2"), true},
 	} {
 		k := mustKey(t, tc.key, client)
-		for _, m := range []*recall{new(recall), warm(t, k, tc.b)} {
+		for _, m := range []*clientCache{new(clientCache), warm(t, k, tc.b)} {
 			a, err := k.sum(&[32]byte{1}, m, tc.a, "r")
 			if err != nil {
 				t.Fatal(err)
@@ -92,16 +92,16 @@ func TestWhoIsCounted(t *testing.T) {
 		}
 	}
 	k := mustKey(t, "ip", nil)
-	a, _ := k.sum(&[32]byte{1}, new(recall), from("192.0.2.1"), "r")
-	b, _ := k.sum(&[32]byte{2}, new(recall), from("192.0.2.1"), "r")
+	a, _ := k.sum(&[32]byte{1}, new(clientCache), from("192.0.2.1"), "r")
+	b, _ := k.sum(&[32]byte{2}, new(clientCache), from("192.0.2.1"), "r")
 	if a == b {
 		t.Error("the hash does not depend on the secret")
 	}
 }
 
 // warm is a memory that has seen many others, and a.
-func warm(t *testing.T, k *key, a *someone) *recall {
-	m := new(recall)
+func warm(t *testing.T, k *key, a *someone) *clientCache {
+	m := new(clientCache)
 	for i := range 9 {
 		who := from("10.0.0."+strconv.Itoa(i), "X-Api-Key: "+strconv.Itoa(i), token(`{"sub":"`+strconv.Itoa(i)+`"}`))
 		if _, err := k.sum(&[32]byte{1}, m, who, "r"); err != nil {
@@ -123,17 +123,17 @@ func TestRepeatedHeaders(t *testing.T) {
 		from("192.0.2.1", "Authorization: a", "authorization: b", "X-Api-Key: a"),
 	} {
 		k := mustKey(t, "header:X-Api-Key+jwt:sub", nil)
-		if _, err := k.sum(new([32]byte), new(recall), who, ""); err == nil {
+		if _, err := k.sum(new([32]byte), new(clientCache), who, ""); err == nil {
 			t.Errorf("%v is counted", who)
 		}
-		if id := mustKey(t, "header:X-Api-Key", nil).id(new(recall), from("192.0.2.1", "X-Api-Key: a", "X-Api-Key: b"), ""); id != "192.0.2.1" {
+		if id := mustKey(t, "header:X-Api-Key", nil).id(new(clientCache), from("192.0.2.1", "X-Api-Key: a", "X-Api-Key: b"), ""); id != "192.0.2.1" {
 			t.Errorf("it is called %q", id)
 		}
 	}
 }
 
 func TestCallersForPeople(t *testing.T) {
-	m := new(recall)
+	m := new(clientCache)
 	for _, tc := range []struct {
 		key, want string
 		who       *someone
@@ -165,7 +165,7 @@ func TestKeysThatMeanNothing(t *testing.T) {
 // TestRecallIsBounded: what a connection remembers does not grow with what it
 // was sent.
 func TestRecallIsBounded(t *testing.T) {
-	m := new(recall)
+	m := new(clientCache)
 	k := mustKey(t, "header:A+jwt:sub+ip", nil)
 	for i := range 20 {
 		who := from("192.0.2.1", "A: "+long(60_000+i), token(`{"sub":"`+long(5000+i)+`"}`))
@@ -178,14 +178,14 @@ func TestRecallIsBounded(t *testing.T) {
 	for i := range m.sums {
 		size += cap(m.sums[i].text)
 	}
-	if size > 8*maxRecall {
+	if size > 8*maxCached {
 		t.Errorf("%d bytes are kept", size)
 	}
 }
 
 // TestRecallAllocatesNothing: a caller who comes again costs no memory.
-func TestRecallAllocatesNothing(t *testing.T) {
-	m, secret := new(recall), new([32]byte)
+func TestClientCacheAllocatesNothing(t *testing.T) {
+	m, secret := new(clientCache), new([32]byte)
 	who := from("2001:db8::1", "X-Api-Key: k", token(`{"sub":"alice"}`))
 	keys := []*key{mustKey(t, "header:X-Api-Key", nil), mustKey(t, "jwt:sub+ip", nil), mustKey(t, "ip", nil)}
 	if n := testing.AllocsPerRun(100, func() {

@@ -390,7 +390,7 @@ func TestImpossibleTerms(t *testing.T) {
 			t.Errorf("no word of %q in\n%v", want, err)
 		}
 	}
-	if _, err := NewCopies(CopiesConfig{MaxBytes: -1}); err == nil || !strings.Contains(err.Error(), "MaxBytes") {
+	if _, err := NewAnswerCache(AnswerCacheConfig{MaxBytes: -1}); err == nil || !strings.Contains(err.Error(), "MaxBytes") {
 		t.Errorf("NewCopies: %v", err)
 	}
 	if _, err := Protect(Protection{Limits: []Limit{{}}, Fallback: []Fallback{{Other: doFunc(nil)}}, Slow: -1}); err == nil ||
@@ -408,7 +408,7 @@ func TestAdmissionAllocatesNothing(t *testing.T) {
 		Client: "header:X-Api-Key", Limits: []Limit{{}, {Key: "jwt:sub+ip"}}, Plans: []Plan{{Name: "p", Limits: []Limit{{Key: "route"}}}},
 		Pool: newPool(t, overload.Config{PerCaller: 2}), Breaker: b, Priority: PriorityRule{Header: "X-Priority"},
 	}, [32]byte{1})
-	m, lines := new(recall), make([]byte, 0, 256)
+	m, lines := new(clientCache), make([]byte, 0, 256)
 	j := &job{req: &h1.Request{Fields: from("", "X-Api-Key: k", "X-Priority: sheddable", token(`{"sub":"alice"}`)).fields}, peer: peer{ip: "192.0.2.1"}, s: new(settings)}
 	s := new(admission)
 	if n := testing.AllocsPerRun(100, func() {

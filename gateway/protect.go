@@ -30,7 +30,7 @@ type Protection struct {
 	Priority PriorityRule
 	Fallback []Fallback // for "open" and "shed"; with Handler instead of Other
 	Optional bool
-	Stale    *Copies
+	Stale    *AnswerCache
 
 	Limiter        *quota.Limiter
 	HideLimits     bool

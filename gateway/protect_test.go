@@ -224,7 +224,7 @@ func TestProtectBreaker(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, all := newBreaker(t)
-			cache, err := NewCopies(CopiesConfig{})
+			cache, err := NewAnswerCache(AnswerCacheConfig{})
 			if err != nil {
 				t.Fatal(err)
 			}

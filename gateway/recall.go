@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// maxRecall bounds every text and buffer that is kept with a connection.
-const maxRecall = 2 << 10
+// maxCached bounds every text and buffer that is kept with a connection.
+const maxCached = 2 << 10
 
-// recall remembers what is dear to compute about callers and likely to be asked
+// clientCache remembers what is dear to compute about callers and likely to be asked
 // again: it is kept for a connection. What it knows depends on its own contents
 // only, so that it can be wrong about nobody.
-type recall struct {
+type clientCache struct {
 	buf   []byte // for what is hashed
 	token []byte // for what is decoded
 	used  int    // of sums: what is next to be forgotten
@@ -28,7 +28,7 @@ type recall struct {
 }
 
 // readClaim returns the claim of a bearer's token, "" when there is none.
-func (m *recall) readClaim(authorization, claim string) string {
+func (m *clientCache) readClaim(authorization, claim string) string {
 	if m.authorization == authorization && m.claim == claim {
 		return m.value
 	}
@@ -38,10 +38,10 @@ func (m *recall) readClaim(authorization, claim string) string {
 	}
 	v, scratch := claimOf(m.token, payload, claim)
 	value := string(v)
-	if m.token = scratch; cap(scratch) > maxRecall {
+	if m.token = scratch; cap(scratch) > maxCached {
 		m.token = nil
 	}
-	if len(authorization) <= maxRecall {
+	if len(authorization) <= maxCached {
 		m.authorization, m.claim, m.value = strings.Clone(authorization), claim, value
 	}
 	return value
@@ -49,7 +49,7 @@ func (m *recall) readClaim(authorization, claim string) string {
 
 // network returns the part of an address that tells callers apart: all of IPv4's,
 // and of IPv6's the first 64 bits, because the rest is the caller's to choose.
-func (m *recall) network(addr string) string {
+func (m *clientCache) network(addr string) string {
 	if strings.IndexByte(addr, ':') < 0 {
 		return addr // IPv4, or none
 	}

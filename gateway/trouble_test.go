@@ -300,7 +300,7 @@ func TestSlowAnswersOpenTheCircuit(t *testing.T) {
 	}
 	for range 3 {
 		var s admission
-		if no := s.admit(t.Context(), &routePolicy{breaker: b, slow: time.Second}, new(recall), from("192.0.2.1"), requestInfo{now: time.Now()}); no != nil {
+		if no := s.admit(t.Context(), &routePolicy{breaker: b, slow: time.Second}, new(clientCache), from("192.0.2.1"), requestInfo{now: time.Now()}); no != nil {
 			t.Fatal(no)
 		}
 		s.began, s.outcome = time.Now(), outcome{ignored: true}

@@ -18,7 +18,7 @@ type protectedRequest struct {
 	p         *protector
 	r         *http.Request
 	admission admission
-	recall    recall
+	clients   clientCache
 	w         protectedWriter
 	rec       Record
 	body      counter
@@ -35,7 +35,7 @@ func (v *protectedRequest) begin(w http.ResponseWriter, r *http.Request) {
 func (v *protectedRequest) serve() {
 	at := requestInfo{now: v.rec.Time, length: v.r.ContentLength}
 	at.deadline, _ = v.r.Context().Deadline()
-	no := v.admission.admit(v.r.Context(), v.p.policy, &v.recall, v, at)
+	no := v.admission.admit(v.r.Context(), v.p.policy, &v.clients, v, at)
 	v.rec.Caller, v.rec.Plan, v.rec.Waited, v.rec.Cost = v.admission.caller, v.admission.planName(), v.admission.waited, v.admission.cost
 	if no != nil {
 		v.refuse(no)
@@ -81,7 +81,7 @@ func (v *protectedRequest) end() {
 	}
 	fields := v.w.fields
 	clear(fields[:cap(fields)])
-	*v = protectedRequest{p: v.p, recall: v.recall}
+	*v = protectedRequest{p: v.p, clients: v.clients}
 	v.w.fields = fields[:0]
 	v.p.requests.Put(v)
 }
@@ -179,7 +179,7 @@ func (v *protectedRequest) send(status int, fields []h1.Field, body []byte) {
 }
 
 func (v *protectedRequest) staleKey() [16]byte {
-	return v.p.policy.staleKey(&v.recall, v.r.Host, v.r.URL.RequestURI(), func(name string) string {
+	return v.p.policy.staleKey(&v.clients, v.r.Host, v.r.URL.RequestURI(), func(name string) string {
 		return strings.Join(v.r.Header.Values(name), ", ")
 	})
 }

@@ -35,7 +35,7 @@ func (x *Exchange) await() bool {
 	}
 	x.free()
 	x.out, x.vec, x.slots = nil, nil, [3][]byte{}
-	x.Memo, x.Req, x.body = nil, Request{}, Body{}
+	x.ConnData, x.Req, x.body = nil, Request{}, Body{}
 	x.resting = true
 	defer func() { x.resting = false }()
 	if x.rest() != nil {

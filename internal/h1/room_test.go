@@ -63,10 +63,10 @@ func TestServerMakesRoom(t *testing.T) {
 func TestServerWakesFromRest(t *testing.T) {
 	memos, forgotten := 0, make(chan struct{}, 3)
 	addr, stop := serve(t, ServerConfig{}, func(x *Exchange) {
-		if x.Memo == nil {
+		if x.ConnData == nil {
 			memo := new([64]byte) // large enough to be one of its own
 			runtime.AddCleanup(memo, func(c chan struct{}) { c <- struct{}{} }, forgotten)
-			x.Memo = memo
+			x.ConnData = memo
 			memos++
 		}
 		echo(x)
@@ -118,7 +118,7 @@ func TestDefaultConns(t *testing.T) {
 func TestIdleConnectionsAreCheap(t *testing.T) {
 	const n, most = 400, 16 << 10
 	addr, _ := serve(t, ServerConfig{}, func(x *Exchange) {
-		x.Memo = make([]byte, 32<<10)
+		x.ConnData = make([]byte, 32<<10)
 		echo(x)
 	})
 	text := []byte("GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", 40<<10) + "\r\n\r\n")

@@ -76,7 +76,7 @@ type part struct {
 func (e Engines) Collector() prometheus.Collector {
 	return &enginesCollector{e, []part{
 		e.build(), e.fleets(), e.pools(), e.poolCounts(), e.circuits(), e.quotas(), e.verdicts(),
-		e.budgets(), e.watchdogs(), e.copies(), e.settings(), e.health(), e.spans(),
+		e.budgets(), e.watchdogs(), e.answerCaches(), e.settings(), e.health(), e.spans(),
 	}}
 }
 
@@ -161,7 +161,7 @@ func (e Engines) budgets() part {
 	}}
 }
 
-func (e Engines) copies() part {
+func (e Engines) answerCaches() part {
 	entries := desc("stale_answers", "Last good answers that are kept for when there is nothing better.")
 	bytes := desc("stale_bytes", "What they take.")
 	asked := desc("stale_asked_total", "How often one was asked for, by what was found.", "result")
