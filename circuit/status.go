@@ -59,7 +59,7 @@ func (c *Circuits) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return Stats{
-		Breakers: len(c.breakers), Untold: len(c.untold) + len(c.gone), StoreErrors: c.errors.Load(),
+		Breakers: len(c.breakers), Untold: len(c.unwritten) + len(c.gone), StoreErrors: c.errors.Load(),
 		Alone: c.alone.Load(), DroppedEvents: c.dropped.Load(), Read: c.read,
 	}
 }

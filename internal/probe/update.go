@@ -14,7 +14,7 @@ import (
 // leave the registry, in the background; one that is listed again before goes on.
 // Health holds from the next look on. Name, Registry, Conns and Log stay. An
 // invalid cfg changes nothing.
-func (x *External) Update(cfg Config) error {
+func (x *ExternalWorkers) Update(cfg Config) error {
 	cfg.Name, cfg.Registry, cfg.Conns, cfg.Log = x.name, x.reg, x.conns, x.log
 	if err := cfg.Validate(); err != nil {
 		return fmt.Errorf("update fleet %s: %w", x.name, err)
@@ -23,7 +23,7 @@ func (x *External) Update(cfg Config) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.cfg.Store(&next)
-	x.people(next.addresses())
+	x.setWorkers(next.addresses())
 	close(x.changed)
 	x.changed = make(chan struct{})
 	return nil
@@ -40,9 +40,9 @@ func (c *Config) addresses() []string {
 	return out
 }
 
-// people has these workers, and no others, watched. mu is held, or nobody knows
+// setWorkers has these workers, and no others, watched. mu is held, or nobody knows
 // x yet.
-func (x *External) people(addresses []string) {
+func (x *ExternalWorkers) setWorkers(addresses []string) {
 	wanted := make(map[string]bool, len(addresses))
 	for _, addr := range addresses {
 		wanted[addr] = true
@@ -67,22 +67,22 @@ func (x *External) people(addresses []string) {
 	}
 }
 
-func (x *External) find(worker string) *remote {
+func (x *ExternalWorkers) find(worker string) *remote {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.workers[worker]
 }
 
 // change returns a channel that is closed when settings change.
-func (x *External) change() <-chan struct{} {
+func (x *ExternalWorkers) change() <-chan struct{} {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.changed
 }
 
-// takeOut has a worker finish what it has and ends its life. It reports false
+// drainWorker has a worker finish what it has and ends its life. It reports false
 // when the worker is to stay after all, or ctx has ended.
-func (x *External) takeOut(ctx context.Context, r *remote) bool {
+func (x *ExternalWorkers) drainWorker(ctx context.Context, r *remote) bool {
 	l := r.newest()
 	if l == nil {
 		return true
@@ -110,8 +110,8 @@ func (x *External) takeOut(ctx context.Context, r *remote) bool {
 	return true
 }
 
-// dismiss takes away a worker whose life has ended, unless it is wanted again.
-func (x *External) dismiss(r *remote) bool {
+// removeWorker takes away a worker whose life has ended, unless it is wanted again.
+func (x *ExternalWorkers) removeWorker(r *remote) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !r.Removing() {

@@ -6,16 +6,16 @@ const (
 	rise = 2 // and good ones before it is held well again
 )
 
-// Watch turns single looks into a steady opinion: a worker is sick after three
+// Debouncer turns single looks into a steady opinion: a worker is sick after three
 // failures in a row and well again after two good answers. The zero Watch holds
 // the worker well. It is not safe for concurrent use.
-type Watch struct {
+type Debouncer struct {
 	row  int // looks in a row that contradict the opinion
 	sick bool
 }
 
-// See takes one more look into account and reports whether the worker is sick.
-func (w *Watch) See(r Result) bool {
+// Add takes one more look into account and reports whether the worker is sick.
+func (w *Debouncer) Add(r Result) bool {
 	switch {
 	case r.Healthy() != w.sick:
 		w.row = 0
@@ -27,11 +27,11 @@ func (w *Watch) See(r Result) bool {
 	return w.sick
 }
 
-func (w *Watch) count(enough int) {
+func (w *Debouncer) count(enough int) {
 	if w.row++; w.row >= enough {
-		*w = Watch{sick: !w.sick}
+		*w = Debouncer{sick: !w.sick}
 	}
 }
 
-// Trust holds the worker sick at once: it said so itself.
-func (w *Watch) Trust() { *w = Watch{sick: true} }
+// MarkSick holds the worker sick at once: it said so itself.
+func (w *Debouncer) MarkSick() { *w = Debouncer{sick: true} }

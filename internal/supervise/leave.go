@@ -21,7 +21,7 @@ func (w *slot) excuse(err error) error {
 func (w *slot) drain(ctx context.Context, l *life) {
 	w.enter(Draining, l)
 	w.s.reg.Drain(w.name)
-	bound := w.s.terms(l).Drain
+	bound := w.s.settingsFor(l).Drain
 	timed, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	err := w.s.reg.Idle(timed, w.name)
@@ -40,7 +40,7 @@ func (w *slot) retire(l *life) bool {
 }
 
 // resume takes back a drain. v is not watching.
-func (w *slot) resume(v *vigil) {
+func (w *slot) resume(v *healthLoop) {
 	w.s.reg.Resume(w.name)
 	if v.out {
 		return // it stays drained for its health

@@ -34,7 +34,7 @@ func (s *Supervisor) Update(cfg Config) (restart bool, err error) {
 	was := s.cfg.Load()
 	for _, w := range s.slots {
 		if l := w.current(); l != nil {
-			s.terms(l) // it keeps the newest that it may have
+			s.settingsFor(l) // it keeps the newest that it may have
 		}
 	}
 	if sameProcess(was, &next) {
@@ -58,8 +58,8 @@ func sameProcess(a, b *Config) bool {
 		slices.Equal(a.Env, b.Env) && slices.Equal(a.Environ, b.Environ) && slices.Equal(a.Secrets, b.Secrets)
 }
 
-// terms are the newest settings that hold for a life.
-func (s *Supervisor) terms(l *life) *Config {
+// settingsFor are the newest settings that hold for a life.
+func (s *Supervisor) settingsFor(l *life) *Config {
 	own, now := l.cfg.Load(), s.cfg.Load()
 	if own != now && sameProcess(own, now) {
 		l.cfg.Store(now)
