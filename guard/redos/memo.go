@@ -78,8 +78,8 @@ func (r *rounds) read(id int32) int32 {
 	return next
 }
 
-// memo finds cells by key, in a table that is emptied without being cleared.
-type memo struct {
+// cellCache finds cells by key, in a table that is emptied without being cleared.
+type cellCache struct {
 	cells []outcome
 	table []entry // a power of two of them, half of them free
 	epoch uint32
@@ -96,7 +96,7 @@ const (
 	epochTags     = 1 << 15 // one for all texts, and one for each
 )
 
-func (m *memo) forget() {
+func (m *cellCache) clear() {
 	m.cells = m.cells[:0]
 	if m.epoch += epochTags; m.epoch > 1<<31 {
 		m.epoch = epochTags
@@ -106,7 +106,7 @@ func (m *memo) forget() {
 
 // cell is the number of the cell for key, in the text with n-1 pumps or, if n is
 // 0, in every one. A new one is open.
-func (m *memo) cell(key uint64, n int) (cell int32, known bool) {
+func (m *cellCache) cell(key uint64, n int) (cell int32, known bool) {
 	if 2*len(m.cells) >= len(m.table) {
 		m.grow()
 	}
@@ -125,7 +125,7 @@ func (m *memo) cell(key uint64, n int) (cell int32, known bool) {
 	}
 }
 
-func (m *memo) grow() {
+func (m *cellCache) grow() {
 	old := m.table
 	m.table = make([]entry, max(smallestTable, 2*len(old)))
 	mask := uint64(len(m.table) - 1)
