@@ -7,12 +7,12 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fleet"
-	"github.com/bezoar-dev/bezoar/internal/tenure"
+	"github.com/bezoar-dev/bezoar/internal/removal"
 )
 
 // remote is the place of one worker across its lives.
 type remote struct {
-	tenure.Removal
+	removal.Removal
 
 	name string // host:port
 

@@ -12,7 +12,7 @@ import (
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fleet"
 	"github.com/bezoar-dev/bezoar/internal/proc"
-	"github.com/bezoar-dev/bezoar/internal/tenure"
+	"github.com/bezoar-dev/bezoar/internal/removal"
 )
 
 // stableAfter is how long a worker must have been up for its next restart to be
@@ -21,7 +21,7 @@ const stableAfter = 10 * time.Second
 
 // slot is the place of one worker across its lives.
 type slot struct {
-	tenure.Removal
+	removal.Removal
 
 	s        *Supervisor
 	name     string

@@ -13,13 +13,13 @@ import (
 	"github.com/bezoar-dev/bezoar/fingerprint"
 	"github.com/bezoar-dev/bezoar/gateway"
 	"github.com/bezoar-dev/bezoar/internal/config"
-	"github.com/bezoar-dev/bezoar/internal/sight"
+	"github.com/bezoar-dev/bezoar/internal/metrics"
 	"github.com/bezoar-dev/bezoar/internal/tracing"
 )
 
 // sighting is what sees requests. It outlives a reload, so that counts do.
 type sighting struct {
-	counts  *sight.Requests
+	counts  *metrics.Requests
 	tracing *tracing.Tracing // nil: none
 	printer *fingerprint.Printer
 	log     atomic.Pointer[accessLog]
@@ -34,7 +34,7 @@ type accessLog struct {
 
 // retries are a route's.
 type retries struct {
-	route  sight.Route
+	route  metrics.Route
 	budget *dispatch.Retry
 }
 
@@ -42,7 +42,7 @@ type retries struct {
 func (a *App) openSight(ctx context.Context) error {
 	s := &a.sighting
 	var err error
-	if s.counts, err = sight.New(sight.Config{}); err != nil {
+	if s.counts, err = metrics.New(metrics.Config{}); err != nil {
 		return err
 	}
 	if s.printer, err = fingerprint.New(a.key, fingerprint.Config{}); err != nil {
@@ -71,7 +71,7 @@ func version() string {
 // still on their way; nil: there are none.
 func (a *App) see(next, before *present, routes []gateway.Route) error {
 	s := &a.sighting
-	set := sight.Settings{Routes: routesOf(&next.cfg), Names: sight.NamesHash, Hash: s.hash}
+	set := metrics.Settings{Routes: routesOf(&next.cfg), Names: metrics.NamesHash, Hash: s.hash}
 	if before != nil {
 		for _, r := range routesOf(&before.cfg) {
 			if !slices.Contains(set.Routes, r) {
@@ -98,10 +98,10 @@ func (a *App) see(next, before *present, routes []gateway.Route) error {
 }
 
 // routesOf are the routes that are counted, in the order of the settings.
-func routesOf(cfg *config.Config) []sight.Route {
-	out := make([]sight.Route, 0, len(cfg.Routes))
+func routesOf(cfg *config.Config) []metrics.Route {
+	out := make([]metrics.Route, 0, len(cfg.Routes))
 	for i := range cfg.Routes {
-		r := sight.Route{Name: routeName(i, cfg.Routes[i])}
+		r := metrics.Route{Name: routeName(i, cfg.Routes[i])}
 		if cfg.Routes[i].Enqueue == "" {
 			r.Fleet = cfg.Routes[i].Fleet
 		}
@@ -115,14 +115,14 @@ func (s *sighting) hash(caller string) string { return s.printer.Client(caller).
 
 // naming is how callers are called in lists, as the settings want it.
 func (s *sighting) naming(cfg *config.Config) func(caller string) string {
-	mode := sight.NamesHash
+	mode := metrics.NamesHash
 	if l := cfg.AccessLog; l != nil {
 		mode = l.Caller
 	}
 	switch mode {
-	case sight.NamesClear:
+	case metrics.NamesClear:
 		return func(caller string) string { return caller }
-	case sight.NamesOff:
+	case metrics.NamesOff:
 		return func(string) string { return "(not listed)" }
 	}
 	return s.hash
@@ -137,11 +137,11 @@ func (s *sighting) logAs(cfg *config.AccessLog, log *slog.Logger) error {
 		s.log.Store(&accessLog{})
 		return nil
 	}
-	c := gateway.AccessLogConfig{Log: log, Every: -1, Rate: float64(cfg.Errors), Burst: cfg.Errors, Clear: cfg.Caller == sight.NamesClear}
+	c := gateway.AccessLogConfig{Log: log, Every: -1, Rate: float64(cfg.Errors), Burst: cfg.Errors, Clear: cfg.Caller == metrics.NamesClear}
 	if cfg.Sample > 0 {
 		c.Every = max(int(math.Round(1/float64(cfg.Sample))), 1)
 	}
-	if cfg.Caller == sight.NamesHash {
+	if cfg.Caller == metrics.NamesHash {
 		c.Printer = s.printer
 	}
 	l, err := gateway.NewAccessLog(c)
@@ -172,7 +172,7 @@ func (s *sighting) tracer() gateway.Tracer {
 
 // run has what sees requests do what it does aside.
 func (s *sighting) run(in *stage, failed func(string, error) error) {
-	in.run("sight", s.counts.Run, failed)
+	in.run("request metrics", s.counts.Run, failed)
 	if s.tracing != nil {
 		in.run("tracing", s.tracing.Run, failed)
 	}

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package vitals
+package procstat
 
 // Group is where the control groups of one process are.
 type Group struct{}

@@ -1,4 +1,4 @@
-package sight
+package metrics
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,7 +19,7 @@ func counter[N uint64 | int | int64](d *prometheus.Desc, v N, labels ...string) 
 	return prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
 }
 
-// requestCollector shows what a Sight has counted.
+// requestCollector shows what a Requests has counted.
 type requestCollector struct {
 	s *Requests
 

@@ -1,4 +1,4 @@
-package vitals
+package procstat
 
 import (
 	"errors"
@@ -16,15 +16,15 @@ import (
 // stands well before it.
 const maxFile = 16 << 10
 
-// Self returns the vitals of this process.
+// Self returns the statistics of this process.
 func Self() (Process, error) { return Of(os.Getpid()) }
 
-// Of returns the vitals of a process. The error is [ErrGone] when there is none;
+// Of returns the statistics of a process. The error is [ErrGone] when there is none;
 // where /proc hides the processes of others, they look gone.
 func Of(pid int) (Process, error) {
 	v, err := of(pid)
 	if err != nil {
-		return Process{}, fmt.Errorf("vitals of process %d: %w", pid, err)
+		return Process{}, fmt.Errorf("statistics of process %d: %w", pid, err)
 	}
 	return v, nil
 }

@@ -1,23 +1,22 @@
-package tenure
+package removal
 
 import (
 	"context"
 	"sync"
 )
 
-// Removal is one place's. [Tenure.Begin] comes before everything else but Ending,
-// End and Renew, which do nothing before it. All methods may be called
-// concurrently.
+// Removal is the state of one worker. Call [Removal.Begin] first: before it,
+// Remove, Keep and Removing do nothing. All methods may be called concurrently.
 type Removal struct {
 	mu       sync.Mutex // guards what follows
 	removing bool
 	base     context.Context    //nolint:containedctx // of everything
-	active   context.Context    //nolint:containedctx // base, until told to go
-	cancel   context.CancelFunc // ends stay; nil before Begin
-	keep     context.CancelFunc // ends Wait; nil when nobody waits
+	active   context.Context    //nolint:containedctx // base, until Remove
+	cancel   context.CancelFunc // ends active; nil before Begin
+	keep     context.CancelFunc // ends Drain; nil when nobody drains
 }
 
-// Begin begins it. It ends with ctx.
+// Begin makes the worker active until ctx ends.
 func (t *Removal) Begin(ctx context.Context) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -25,7 +24,7 @@ func (t *Removal) Begin(ctx context.Context) {
 	t.active, t.cancel = context.WithCancel(ctx)
 }
 
-// Remove tells whoever works here to go.
+// Remove ends the context of the worker.
 func (t *Removal) Remove() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -35,7 +34,7 @@ func (t *Removal) Remove() {
 	}
 }
 
-// Keep takes back End.
+// Keep takes back Remove.
 func (t *Removal) Keep() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -49,29 +48,30 @@ func (t *Removal) Keep() {
 	}
 }
 
-// Removing reports whether End was called and not taken back.
+// Removing reports whether Remove was called and not taken back.
 func (t *Removal) Removing() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.removing
 }
 
-// Context ends when whoever works here has to go, or everything ends.
+// Context ends when the worker is to be removed, or when the context of Begin
+// ends.
 func (t *Removal) Context() context.Context {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.active
 }
 
-// Drain calls finish, whose context ends when the tenure is renewed, and not when
-// everything ends. It reports false when it was renewed before finish returned.
+// Drain calls finish, whose context ends with Keep, and not with the context of
+// Begin. It reports false when Keep was called before finish returned.
 func (t *Removal) Drain(finish func(ctx context.Context)) bool {
-	ctx, remain := context.WithCancel(context.Background())
-	defer remain()
+	ctx, keep := context.WithCancel(context.Background())
+	defer keep()
 	t.mu.Lock()
-	t.keep = remain
+	t.keep = keep
 	if t.active.Err() == nil {
-		remain()
+		keep()
 	}
 	t.mu.Unlock()
 	finish(ctx)

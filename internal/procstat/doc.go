@@ -1,4 +1,4 @@
-// Package vitals reads what the kernel says about a process and the machine
+// Package procstat reads what the kernel says about a process and the machine
 // under it: memory, open files, threads, processor time, pressure, disks.
 //
 // # What it costs
@@ -22,4 +22,4 @@
 // RSS is what the kernel counts: some pages per processor late, so that a young
 // process may have 0, and what was swapped out not at all. In a process namespace, ids are those that
 // the mounted /proc shows.
-package vitals
+package procstat

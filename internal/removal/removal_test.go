@@ -1,4 +1,4 @@
-package tenure_test
+package removal_test
 
 import (
 	"context"
@@ -6,61 +6,61 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/bezoar-dev/bezoar/internal/tenure"
+	"github.com/bezoar-dev/bezoar/internal/removal"
 )
 
-func TestToldToGoAndToStay(t *testing.T) {
+func TestRemoveAndKeep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		var x tenure.Removal
+		var x removal.Removal
 		x.Remove()
 		x.Keep()
 		if x.Removing() {
-			t.Error("it ends before it has begun")
+			t.Error("it is being removed before it has begun")
 		}
 		x.Begin(ctx)
 		first := x.Context()
 		x.Keep()
 		if first.Err() != nil || x.Context() != first {
-			t.Error("renewing what goes on has changed it")
+			t.Error("Keep has changed an active worker")
 		}
 		x.Remove()
 		x.Remove()
 		if first.Err() == nil || !x.Removing() {
-			t.Error("nobody was told to go")
+			t.Error("Remove has not ended the context")
 		}
 		went := make(chan bool)
 		go func() { went <- x.Drain(func(ctx context.Context) { <-ctx.Done() }) }()
 		synctest.Wait()
 		x.Keep()
 		if <-went || x.Removing() || x.Context().Err() != nil {
-			t.Error("it was renewed, and nobody stays")
+			t.Error("Keep was called, and the worker is not active")
 		}
 		if x.Drain(func(context.Context) {}) {
-			t.Error("somebody went who was to stay")
+			t.Error("Drain reports the end of a worker that is kept")
 		}
 		x.Remove()
 		if !x.Drain(func(context.Context) {}) || !x.Removing() {
-			t.Error("nobody went")
+			t.Error("Drain reports that the worker is kept")
 		}
 		x.Keep()
 		cancel()
 		if x.Context().Err() == nil || x.Removing() {
-			t.Error("the end of everything is no order to go, and ends it")
+			t.Error("the end of the context of Begin is no Remove, and ends the worker's context")
 		}
 		if !x.Drain(func(ctx context.Context) {
 			if ctx.Err() != nil {
-				t.Error("the end of everything cuts short what finishes")
+				t.Error("the end of the context of Begin cuts Drain short")
 			}
 		}) {
-			t.Error("nobody went at the end of everything")
+			t.Error("Drain reports a worker as kept at the end")
 		}
 	})
 }
 
-// Whatever the order, who was told to stay last has a context that goes on.
+// Whatever the order, the context goes on when Keep came last.
 func TestConcurrentChanges(t *testing.T) {
-	var x tenure.Removal
+	var x removal.Removal
 	x.Begin(t.Context())
 	done := make(chan struct{})
 	var worker sync.WaitGroup
@@ -81,6 +81,6 @@ func TestConcurrentChanges(t *testing.T) {
 	close(done)
 	worker.Wait()
 	if x.Removing() || x.Context().Err() != nil {
-		t.Error("it was told to stay, and ends")
+		t.Error("Keep came last, and the worker is not active")
 	}
 }

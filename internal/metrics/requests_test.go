@@ -1,4 +1,4 @@
-package sight
+package metrics
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func newSight(t testing.TB, cfg Config, set Settings) *Requests {
+func newRequests(t testing.TB, cfg Config, set Settings) *Requests {
 	t.Helper()
 	s, err := New(cfg)
 	if err != nil {
@@ -70,7 +70,7 @@ func has(t *testing.T, text string, want ...string) {
 }
 
 func TestRequestsAreCountedByRouteClassAndRule(t *testing.T) {
-	s := newSight(t, Config{Shards: 4}, Settings{Routes: []Route{{"/search/*", "search"}, {"/jobs", ""}}})
+	s := newRequests(t, Config{Shards: 4}, Settings{Routes: []Route{{"/search/*", "search"}, {"/jobs", ""}}})
 	for _, r := range []gateway.Record{
 		{Route: "/search/*", Status: 200, Attempts: 2, Duration: 30 * time.Millisecond, TTFB: 20 * time.Millisecond, Waited: 3 * time.Millisecond, BytesIn: 4, BytesOut: 100, Lane: true, Cost: 9},
 		{Route: "/search/*", Status: 200, Attempts: 1, Duration: time.Minute},
@@ -114,7 +114,7 @@ func TestRequestsAreCountedByRouteClassAndRule(t *testing.T) {
 
 // Whatever callers send, the labels are those of the settings.
 func TestLabelsAreBounded(t *testing.T) {
-	s := newSight(t, Config{}, Settings{Routes: []Route{{"a", "f"}, {"b", "f"}}})
+	s := newRequests(t, Config{}, Settings{Routes: []Route{{"a", "f"}, {"b", "f"}}})
 	r := rand.New(rand.NewPCG(1, 2))
 	before := -1
 	for range 3 {
@@ -134,7 +134,7 @@ func TestLabelsAreBounded(t *testing.T) {
 
 func TestRoutesKeepTheirCountsWhenOthersGo(t *testing.T) {
 	a, b, c := Route{"a", "f"}, Route{"b", "f"}, Route{"c", "g"}
-	s := newSight(t, Config{}, Settings{Routes: []Route{a, b}})
+	s := newRequests(t, Config{}, Settings{Routes: []Route{a, b}})
 	count := func(route string) { s.Observe(&gateway.Record{Route: route, Status: 200}) }
 	update := func(routes ...Route) {
 		t.Helper()
@@ -172,7 +172,7 @@ func TestRoutesKeepTheirCountsWhenOthersGo(t *testing.T) {
 
 func TestTopCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSight(t, Config{}, Settings{})
+		s := newRequests(t, Config{}, Settings{})
 		for i := range 1000 {
 			s.Observe(&gateway.Record{Caller: fmt.Sprintf("small-%d", i%10), Status: 200, Attempts: 1, Duration: 10 * time.Millisecond})
 		}
@@ -214,7 +214,7 @@ func TestTopCallers(t *testing.T) {
 // What waits in a shard is counted when it came, not when somebody asks.
 func TestCallersAreCountedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSight(t, Config{}, Settings{})
+		s := newRequests(t, Config{}, Settings{})
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { _ = s.Run(ctx) }) // it never fails
@@ -229,7 +229,7 @@ func TestCallersAreCountedInTime(t *testing.T) {
 }
 
 func TestCallersAreCalledAsTheSettingsSay(t *testing.T) {
-	s := newSight(t, Config{}, Settings{})
+	s := newRequests(t, Config{}, Settings{})
 	see := func(set Settings) adminapi.Top {
 		t.Helper()
 		if set.Names != "" {
@@ -260,7 +260,7 @@ func TestCallersAreCalledAsTheSettingsSay(t *testing.T) {
 // A flood of new callers, from many at once, neither hides who has most nor
 // loses a count.
 func TestNothingIsLostInAFlood(t *testing.T) {
-	s := newSight(t, Config{Shards: 2, Counters: 32}, Settings{Routes: []Route{{"a", "f"}}})
+	s := newRequests(t, Config{Shards: 2, Counters: 32}, Settings{Routes: []Route{{"a", "f"}}})
 	const goroutines, each = 4, 5000
 	var wg sync.WaitGroup
 	for g := range goroutines {
@@ -283,7 +283,7 @@ func TestNothingIsLostInAFlood(t *testing.T) {
 }
 
 func TestObserveAllocatesNothing(t *testing.T) {
-	s := newSight(t, Config{}, Settings{Routes: []Route{{"a", "f"}}})
+	s := newRequests(t, Config{}, Settings{Routes: []Route{{"a", "f"}}})
 	r := gateway.Record{Route: "a", Caller: "alice", Status: 200, Attempts: 1, Duration: time.Millisecond, Worker: "w", TTFB: time.Microsecond}
 	if n := testing.AllocsPerRun(1000, func() { s.Observe(&r) }); n != 0 {
 		t.Errorf("%v allocations", n)
@@ -292,7 +292,7 @@ func TestObserveAllocatesNothing(t *testing.T) {
 
 func TestConfigsNameEveryFault(t *testing.T) {
 	_, err := New(Config{Counters: -1, Shards: 3})
-	if want := "sight: Counters is -1, want 1 to 16384\nShards is 3, want a power of two up to 16"; fmt.Sprint(err) != want {
+	if want := "metrics: Counters is -1, want 1 to 16384\nShards is 3, want a power of two up to 16"; fmt.Sprint(err) != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
@@ -317,7 +317,7 @@ func BenchmarkObserve(b *testing.B) {
 			}
 		}
 		b.Run(name, func(b *testing.B) {
-			s := newSight(b, Config{}, Settings{Routes: routes})
+			s := newRequests(b, Config{}, Settings{Routes: routes})
 			do := run(b, s)
 			b.ReportAllocs()
 			for b.Loop() {
@@ -325,7 +325,7 @@ func BenchmarkObserve(b *testing.B) {
 			}
 		})
 		b.Run(name+"/parallel", func(b *testing.B) {
-			s := newSight(b, Config{}, Settings{Routes: routes})
+			s := newRequests(b, Config{}, Settings{Routes: routes})
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				do := run(b, s)

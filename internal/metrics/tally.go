@@ -1,4 +1,4 @@
-package sight
+package metrics
 
 import (
 	"github.com/bezoar-dev/bezoar/gateway"

@@ -1,4 +1,4 @@
-package trouble
+package errlog
 
 import (
 	"log/slog"
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Config says who is in trouble and where that is told. Only Log is required.
+// Config names the operation and the log. Only Log is required.
 type Config struct {
 	Log  *slog.Logger
 	What string // that fails, such as: queue upkeep
@@ -15,8 +15,8 @@ type Config struct {
 	Calm  time.Duration // without a failure, until it is over; 0: 3 s
 }
 
-// Limiter is what is known of one thing that is tried again and again. Its
-// methods may be called at the same time.
+// Limiter logs the failures of one operation. Its methods may be called at the
+// same time.
 type Limiter struct {
 	cfg Config
 
@@ -28,7 +28,7 @@ type Limiter struct {
 	known    bool       // there was a line since it began
 }
 
-// New returns a Trouble that is none yet.
+// New returns a Limiter without a failure.
 func New(cfg Config) *Limiter {
 	if cfg.Every == 0 {
 		cfg.Every = time.Minute
@@ -64,8 +64,8 @@ func (t *Limiter) Failed(doing string, err error) {
 	}
 }
 
-// Passed notes that something could be done. The trouble is over when there was
-// no failure for a while: that one thing works does not mean that all do.
+// Passed notes a success. The failures are over when there was none for a while:
+// one success does not mean that everything works.
 func (t *Limiter) Passed() {
 	now := time.Now()
 	t.mu.Lock()

@@ -1,4 +1,4 @@
-package trouble_test
+package errlog_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/trouble"
+	"github.com/bezoar-dev/bezoar/internal/errlog"
 )
 
 // lines are what was logged, from level info, without the time.
@@ -22,7 +22,7 @@ func lines(buf *bytes.Buffer) (out []string) {
 	return out
 }
 
-func setUp(level slog.Level) (*bytes.Buffer, *trouble.Limiter) {
+func setUp(level slog.Level) (*bytes.Buffer, *errlog.Limiter) {
 	var buf bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&buf, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
@@ -30,7 +30,7 @@ func setUp(level slog.Level) (*bytes.Buffer, *trouble.Limiter) {
 		}
 		return a
 	}}))
-	return &buf, trouble.New(trouble.Config{Log: log, What: "upkeep"})
+	return &buf, errlog.New(errlog.Config{Log: log, What: "upkeep"})
 }
 
 var errAway = errors.New("away")

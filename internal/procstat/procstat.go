@@ -1,4 +1,4 @@
-package vitals
+package procstat
 
 import (
 	"errors"
@@ -8,11 +8,11 @@ import (
 
 // ErrUnsupported says that this system does not tell what was asked for. It is
 // also an [errors.ErrUnsupported].
-var ErrUnsupported = fmt.Errorf("vitals: %w", errors.ErrUnsupported)
+var ErrUnsupported = fmt.Errorf("procstat: %w", errors.ErrUnsupported)
 
 // ErrGone says that there is no such process, or that it has ended and only
 // waits to be collected.
-var ErrGone = errors.New("vitals: no such process")
+var ErrGone = errors.New("procstat: no such process")
 
 // Unknown is a number that the kernel did not tell us.
 const Unknown = -1

@@ -1,4 +1,4 @@
-package sight
+package metrics
 
 import (
 	"context"
@@ -57,11 +57,11 @@ func (n *names) of(caller string) sketch.Name {
 	return sketch.MakeName(caller)
 }
 
-// New returns a Sight that knows no route and lists no callers until it is told
-// by [Sight.Update], or every fault of cfg.
+// New returns a Requests that knows no route and lists no callers until it is told
+// by [Requests.Update], or every fault of cfg.
 func New(cfg Config) (*Requests, error) {
 	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("sight: %w", err)
+		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	if cfg.Counters == 0 {
 		cfg.Counters = DefaultCounters
@@ -71,7 +71,7 @@ func New(cfg Config) (*Requests, error) {
 	}
 	s := &Requests{seed: maphash.MakeSeed(), shards: make([]shard, cfg.Shards), routes: []Route{{}}}
 	if err := s.top.open(cfg.Counters); err != nil {
-		return nil, fmt.Errorf("sight: %w", err)
+		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	for i := range s.shards {
 		s.shards[i].counts = make([]counts, 1)
@@ -88,9 +88,9 @@ func (s *Requests) Update(set Settings) error {
 	n := names{mode: set.Names, hash: set.Hash}
 	switch {
 	case n.mode == NamesHash && n.hash == nil:
-		return fmt.Errorf("sight: callers are to be shown as hashes, and nothing makes them")
+		return fmt.Errorf("metrics: callers are to be shown as hashes, and nothing makes them")
 	case n.mode != NamesHash && n.mode != NamesClear && n.mode != NamesOff:
-		return fmt.Errorf("sight: callers are to be shown as %q, want hash, clear or off", n.mode)
+		return fmt.Errorf("metrics: callers are to be shown as %q, want hash, clear or off", n.mode)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
