@@ -20,7 +20,7 @@ var (
 type Circuits struct {
 	config Config
 	events chan Event
-	wake   chan struct{} // something is untold
+	wake   chan struct{} // something is to be written
 	nudge  chan struct{} // read the store now
 
 	down    atomic.Bool // the store failed, which has been logged

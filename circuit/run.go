@@ -71,7 +71,7 @@ type storeOp struct {
 	key, name string
 }
 
-// writeAll runs all errands that there are. The first that fails ends the round,
+// writeAll runs all store operations that there are. The first that fails ends the round,
 // so that a store that hangs is asked a few times and not thousands.
 func (c *Circuits) writeAll(ctx context.Context) {
 	c.mu.Lock()
@@ -128,7 +128,7 @@ func (c *Circuits) runOp(ctx context.Context, e storeOp) error {
 	return nil
 }
 
-// retryLater has an errand run again when the store has been read.
+// retryLater has an operation run again when the store has been read.
 func (c *Circuits) retryLater(e storeOp) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,9 +11,10 @@ import (
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
-// admission is one request under terms, from admit to leave. Its zero value is ready.
+// admission is the admission of one request by the policy of its route, from admit
+// to release. Its zero value is ready.
 //
-//	admit ─► denied? ─► limits ─► breaker ─► pool ─► served ─► leave
+//	admit ─► denied? ─► limits ─► breaker ─► pool ─► served ─► release
 //	             │         │         │         │
 //	             └─────────┴────┬────┴─────────┘
 //	                            ▼
@@ -58,7 +59,7 @@ type requestInfo struct {
 }
 
 // admit decides about a request, before its body is read. A nil refusal means
-// that it may go on, and that leave is owed; so it is after a refusal.
+// that it may go on, and that release is owed; so it is after a refusal.
 func (s *admission) admit(ctx context.Context, t *routePolicy, m *clientCache, a clientIdentity, at requestInfo) *refusal {
 	s.policy = t
 	if t.client != nil {

@@ -12,16 +12,16 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/stale"
 )
 
-// AnswerCache keeps good answers for the fallbacks of routes and protected handlers.
+// AnswerCache keeps the last good answers for the fallbacks of routes and protected handlers.
 type AnswerCache = stale.Cache
 
-// AnswerCacheConfig bounds [Copies].
+// AnswerCacheConfig bounds [AnswerCache].
 type AnswerCacheConfig = stale.Config
 
 // NewAnswerCache returns an empty cache, or every fault of cfg.
 func NewAnswerCache(cfg AnswerCacheConfig) (*AnswerCache, error) {
 	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("copies of answers: %w", err)
+		return nil, fmt.Errorf("answer cache: %w", err)
 	}
 	return stale.New(cfg), nil
 }
@@ -35,7 +35,7 @@ type cacheWriter struct {
 	fields   []stale.Field // the head's, used again
 }
 
-// recordAnswer puts a copier between the request and its wire, if a copy of the answer
+// recordAnswer puts the cacheWriter between the request and its wire, if a copy of the answer
 // can be of use to others.
 func (j *job) recordAnswer() {
 	if j.req.Method != http.MethodGet || j.req.Length != 0 || j.req.Upgrade != "" {

@@ -187,7 +187,7 @@ func sameName(name, lower string) bool {
 	return true
 }
 
-// field and address make a job an applicant.
+// field and address make a job a clientIdentity.
 func (j *job) field(lower string) (value string, clear bool) {
 	if lower == "host" {
 		return j.req.Host, true

@@ -9,7 +9,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/h1"
 )
 
-// someone is an applicant.
+// someone is a clientIdentity.
 type someone struct {
 	fields []h1.Field
 	ip     string

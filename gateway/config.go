@@ -112,7 +112,7 @@ type Route struct {
 	// may be kept, and shown to others, its package says. Routes may share it.
 	Stale *AnswerCache
 	// Optional answers an empty 204 with the field X-Bezoar-Degraded when
-	// there is trouble that no Fallback is for.
+	// no Fallback is for the cause.
 	Optional bool
 
 	// Guard looks at the query that a request is; nil: none.

@@ -26,11 +26,11 @@ type connLimiter struct {
 	closed chan struct{}
 	once   sync.Once
 
-	mu    sync.Mutex // guards what follows, and silent of guests
+	mu    sync.Mutex // guards what follows, and silent of conns
 	conns map[*limitedConn]struct{}
 }
 
-// limitedConn is a connection that gives its seat back when it is closed.
+// limitedConn is a connection that gives its slot back when it is closed.
 type limitedConn struct {
 	net.Conn
 	limiter *connLimiter
@@ -38,17 +38,17 @@ type limitedConn struct {
 	silent  time.Time // since when it has no request in progress; zero: it has one
 }
 
-func newConnLimiter(ln net.Listener, seats int) *connLimiter {
-	if seats == 0 {
-		seats = h1.DefaultConns()
+func newConnLimiter(ln net.Listener, slots int) *connLimiter {
+	if slots == 0 {
+		slots = h1.DefaultConns()
 	}
 	return &connLimiter{
-		Listener: ln, slots: make(chan struct{}, seats),
+		Listener: ln, slots: make(chan struct{}, slots),
 		closed: make(chan struct{}), conns: make(map[*limitedConn]struct{}),
 	}
 }
 
-// Accept waits for a connection, and then for a seat for it.
+// Accept waits for a connection, and then for a slot for it.
 func (h *connLimiter) Accept() (net.Conn, error) {
 	c, err := h.Listener.Accept()
 	if err != nil {
@@ -66,7 +66,7 @@ func (h *connLimiter) Accept() (net.Conn, error) {
 	return g, nil
 }
 
-// Close ends Accept, also while it waits for a seat.
+// Close ends Accept, also while it waits for a slot.
 func (h *connLimiter) Close() error {
 	h.once.Do(func() { close(h.closed) })
 	return h.Listener.Close()
@@ -131,7 +131,7 @@ func (h *connLimiter) state(c net.Conn, s http.ConnState) {
 	}
 }
 
-// Close gives the seat back.
+// Close gives the slot back.
 func (g *limitedConn) Close() error {
 	err := g.Conn.Close()
 	g.once.Do(func() {

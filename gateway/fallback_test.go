@@ -110,7 +110,7 @@ func TestFallbackWhenNobodyIsThere(t *testing.T) {
 }
 
 // TestStaleCopies: good answers to GETs are kept while they pass, and shown with
-// their age when there is trouble; what is personal is not.
+// their age when the worker cannot answer; what is personal is not.
 func TestStaleCopies(t *testing.T) {
 	var mu sync.Mutex
 	gone := false

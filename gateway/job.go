@@ -34,7 +34,7 @@ type job struct {
 	traced    bool      // the caller has a valid traceparent
 	grpc      bool      // the caller has a valid grpc-timeout
 	spans     *spans    // nil without a Tracer
-	admission admission // under the route's terms
+	admission admission // by the policy of the route
 
 	body     []byte // what is held of the body
 	whole    bool   // that is all of it

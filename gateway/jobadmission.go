@@ -8,7 +8,7 @@ import (
 )
 
 // admit decides about the request before its body is read. It reports false when
-// the request has been answered. leave is owed either way.
+// the request has been answered. releaseAdmission is owed either way.
 func (j *job) admit(now time.Time) bool {
 	t := j.route.policy
 	if t == nil {

@@ -58,10 +58,11 @@ type Override struct {
 	Until  time.Time // zero: not known
 }
 
-// FallbackCause is why a request could not be handed to a worker.
+// FallbackCause is why a request could not be handed to a worker, so that a
+// [Fallback] may answer it.
 type FallbackCause string
 
-// The troubles that a [Fallback] can be for.
+// The causes that a [Fallback] can be for.
 const (
 	Open        FallbackCause = "open"        // the circuit breaker refuses
 	Shed        FallbackCause = "shed"        // too much at once
@@ -76,7 +77,7 @@ const maxCharges = 8
 // maxFallbacks bounds the fallbacks of a route.
 const maxFallbacks = 8
 
-// admissionConfig are the terms of a [Route] or a [Protection], as they were given.
+// admissionConfig is what a [Route] or a [Protection] configures for admission.
 type admissionConfig struct {
 	client   string
 	limits   []Limit

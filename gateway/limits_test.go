@@ -31,7 +31,7 @@ func newLimiter(t testing.TB, quotas ...quota.Quota) *quota.Limiter {
 	return l
 }
 
-// serveLimited runs a gateway whose worker says hello, under the route's terms.
+// serveLimited runs a gateway whose worker says hello, with the route's limits.
 func serveLimited(t *testing.T, route Route, cfg Config) *front {
 	t.Helper()
 	route.Doer = newDirect(t, startWorker(t, answering(hello)).addr)
@@ -391,7 +391,7 @@ func TestImpossibleTerms(t *testing.T) {
 		}
 	}
 	if _, err := NewAnswerCache(AnswerCacheConfig{MaxBytes: -1}); err == nil || !strings.Contains(err.Error(), "MaxBytes") {
-		t.Errorf("NewCopies: %v", err)
+		t.Errorf("NewAnswerCache: %v", err)
 	}
 	if _, err := Protect(Protection{Limits: []Limit{{}}, Fallback: []Fallback{{Other: doFunc(nil)}}, Slow: -1}); err == nil ||
 		!strings.Contains(err.Error(), "Limits[0].Quota") || !strings.Contains(err.Error(), "Fallback[0].Other") || !strings.Contains(err.Error(), "Slow") {

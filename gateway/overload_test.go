@@ -262,7 +262,7 @@ func TestPoolGetsEveryPlaceBack(t *testing.T) {
 	}
 }
 
-// TestFates: what counts as the fleet's failure, and what is no sign of it.
+// TestOutcomes: what counts as the fleet's failure, and what is no sign of it.
 func TestOutcomes(t *testing.T) {
 	for _, tc := range []struct {
 		name string

@@ -14,7 +14,7 @@ import (
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
-// Protection is what [Protect] puts in front of a handler: the terms of a [Route]
+// Protection is what [Protect] puts in front of a handler: the limits of a [Route]
 // for a server written in Go. Fields that both have mean the same. Its zero value
 // asks nothing.
 type Protection struct {
@@ -98,13 +98,13 @@ func Protect(p Protection) (func(http.Handler) http.Handler, error) {
 	}, nil
 }
 
-// protector is a handler behind its terms.
+// protector is a handler behind its policy.
 type protector struct {
 	policy   *routePolicy
 	proxies  []netip.Prefix
 	observe  func(*Record)
 	next     http.Handler
-	requests sync.Pool // of *visit
+	requests sync.Pool // of *protectedRequest
 }
 
 // ServeHTTP admits the request and has the next handler answer it.

@@ -38,7 +38,7 @@ func protect(t *testing.T, p Protection, h http.HandlerFunc) string {
 	return s.Listener.Addr().String()
 }
 
-// TestProtectRefusesAsGatewaysDo: the same terms give the same refusals.
+// TestProtectRefusesAsGatewaysDo: the same limits give the same refusals.
 func TestProtectRefusesAsGatewaysDo(t *testing.T) {
 	bytes := perHour("bytes", 10)
 	bytes.Unit = quota.Bytes
@@ -339,7 +339,7 @@ func TestProtectSilentHandlers(t *testing.T) {
 	}
 }
 
-// TestProtectNothing: without terms, requests pass.
+// TestProtectNothing: without limits, requests pass.
 func TestProtectNothing(t *testing.T) {
 	addr := protect(t, Protection{}, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })
 	if resp, body := dial(t, addr).ask("GET /"); resp.StatusCode != 200 || body != "hello" {

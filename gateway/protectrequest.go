@@ -184,7 +184,7 @@ func (v *protectedRequest) staleKey() [16]byte {
 	})
 }
 
-// field and address make a visit an applicant.
+// field and address make a protectedRequest a clientIdentity.
 func (v *protectedRequest) field(lower string) (value string, clear bool) {
 	if lower == "host" {
 		return v.r.Host, true

@@ -14,8 +14,8 @@ import (
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
-// routePolicy are what a route, or a protected handler, asks of those who call it;
-// ready to use. They never change.
+// routePolicy is what a route, or a protected handler, asks of those who call it,
+// ready to use. It never changes.
 type routePolicy struct {
 	route           string
 	secret          [32]byte // of the hashes of callers
@@ -55,8 +55,8 @@ type plan struct {
 	rateLimitPolicy string
 }
 
-// newRoutePolicy makes terms of what has been found valid. It returns nil when nothing
-// is asked.
+// newRoutePolicy makes the policy of a route that has been found valid. It returns
+// nil when the route asks nothing.
 func newRoutePolicy(c *Config, r *Route, secret [32]byte) *routePolicy {
 	if r.Client == "" && len(r.Limits) == 0 && len(r.Plans) == 0 && r.Pool == nil && r.Breaker == nil && len(r.Fallback) == 0 &&
 		r.Stale == nil && !r.Optional && c.Overrides == nil {

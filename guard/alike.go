@@ -30,7 +30,7 @@ func (g *Guard) Alike(a, b *Query) bool {
 	return true
 }
 
-// measure is what is measured of a query; the desk has it until it is done.
+// measure is what is measured of a query; the scratch space has it until it is done.
 func (g *Guard) measure(q *Query, d *scratch) []cost.Measure {
 	options := g.policy.Load().options
 	options.MaxBytes = maxBytes

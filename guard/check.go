@@ -10,7 +10,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// scratch is what one Check works on: readers that keep their buffers.
+// scratch is the working memory of one Check: readers that keep their buffers.
 type scratch struct {
 	readers  [kinds]cost.Reader
 	measures []cost.Measure
@@ -28,7 +28,7 @@ func newScratch() *scratch {
 	return d
 }
 
-// maxKept bounds how many measures a desk keeps room for.
+// maxKept bounds how many measures a scratch space keeps room for.
 const maxKept = 4096
 
 func (g *Guard) done(d *scratch) {
@@ -113,7 +113,7 @@ func (g *Guard) Check(q *Query, v *Verdict) {
 // maxBytes is where readers stop. Limits on body_bytes refuse earlier.
 const maxBytes = 64 << 20
 
-// read fills in the desk's measures; what cannot be read is one of them.
+// read fills in the measures; what cannot be read is one of them.
 func (d *scratch) read(r cost.Reader, o cost.Options) {
 	list := append(d.measures[:0], cost.Measure{Predictor: cost.BodyBytes, Value: float64(len(d.query.Body)), Offset: -1})
 	if o.Explain {

@@ -92,7 +92,7 @@ type Guard struct {
 	policy    atomic.Pointer[policy]
 	dial      atomic.Uint64 // bits of a float64: SetDial's, beside the limits' own
 	load      atomic.Uint64 // bits of a float64: SetLoad's
-	scratches sync.Pool     // of *desk
+	scratches sync.Pool     // of *scratch
 	turns     chan struct{} // of large queries that are being judged
 	log       logBucket
 	counts    counts

@@ -38,7 +38,7 @@ type stripe struct {
 }
 
 // counted is one quota in force and what is known of its keys. The scheme is
-// replaced by an update, the book is not.
+// replaced by an update, the tables are not.
 type counted struct {
 	scheme
 	*keyTables

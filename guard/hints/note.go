@@ -40,7 +40,7 @@ func (n *Note) Write(p []byte) (int, error) {
 // Reset forgets what was written: the answer begins again.
 func (n *Note) Reset() { n.kept = 0 }
 
-// noteQueue is where notes wait to be read.
+// noteQueue holds the notes that wait to be read.
 type noteQueue struct {
 	pool  sync.Pool // of *Note
 	out   atomic.Int32

@@ -78,7 +78,7 @@ func (r *rounds) read(id int32) int32 {
 	return next
 }
 
-// cellCache finds cells by key, in a table that is emptied without being cleared.
+// cellCache holds cells by key, in a table that is emptied without being cleared.
 type cellCache struct {
 	cells []outcome
 	table []entry // a power of two of them, half of them free

@@ -19,7 +19,7 @@ const (
 	fewRunes   = 8 // of a text on which no harmless expression takes so many steps
 )
 
-// growthTest runs attacks and looks at how their steps grow.
+// growthTest runs attacks and measures how their steps grow.
 type growthTest struct {
 	m        *machine
 	tally    *tally // nil where only the machine will do

@@ -15,7 +15,7 @@ type tally struct {
 	waits  []wait
 	near   bool // the program looks one rune to the left at most
 
-	attack attack // that memo is about
+	attack attack // that cache is about
 	fresh  bool   // there was none yet
 	text   []int
 	pumps  int

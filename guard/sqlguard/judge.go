@@ -13,7 +13,7 @@ import (
 // judge asks the guard. It is safe for concurrent use.
 type judge struct {
 	config    Config
-	scratches sync.Pool // of *desk
+	scratches sync.Pool // of *scratch
 
 	mu    sync.Mutex        // guards names
 	names map[string]string // statements of pgx by the names that they were prepared under
@@ -43,7 +43,7 @@ func (j *judge) recall(name string) (text string, ok bool) {
 	return text, ok
 }
 
-// scratch is what one question is asked on.
+// scratch is the working memory of one question.
 type scratch struct {
 	query   guard.Query
 	verdict guard.Verdict
@@ -98,7 +98,7 @@ func (j *judge) askPrepared(ctx context.Context, query string, args []any) error
 	return err
 }
 
-// rejected copies what the desk will use again.
+// rejected copies what the scratch space will use again.
 func rejected(query string, v *guard.Verdict) *Rejected {
 	r := &Rejected{Query: query, Verdict: *v}
 	r.Verdict.Findings, r.Verdict.Caps = slices.Clone(v.Findings), slices.Clone(v.Caps)

@@ -64,9 +64,9 @@ func TestServerWakesFromRest(t *testing.T) {
 	memos, forgotten := 0, make(chan struct{}, 3)
 	addr, stop := serve(t, ServerConfig{}, func(x *Exchange) {
 		if x.ConnData == nil {
-			memo := new([64]byte) // large enough to be one of its own
+			data := new([64]byte) // large enough to be one of its own
 			runtime.AddCleanup(memo, func(c chan struct{}) { c <- struct{}{} }, forgotten)
-			x.ConnData = memo
+			x.ConnData = data
 			memos++
 		}
 		echo(x)

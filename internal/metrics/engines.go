@@ -164,7 +164,7 @@ func (e Engines) budgets() part {
 func (e Engines) answerCaches() part {
 	entries := desc("stale_answers", "Last good answers that are kept for when there is nothing better.")
 	bytes := desc("stale_bytes", "What they take.")
-	asked := desc("stale_asked_total", "How often one was asked for, by what was found.", "result")
+	asked := desc("stale_lookups_total", "Lookups of such answers, by result.", "result")
 	evicted := desc("stale_evicted_total", "Answers that made room for others.")
 	return part{[]*prometheus.Desc{entries, bytes, asked, evicted}, func(out chan<- prometheus.Metric) {
 		if e.Stale == nil {

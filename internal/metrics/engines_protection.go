@@ -50,9 +50,9 @@ func (e Engines) circuits() part {
 	state := desc("breaker_state", "1 for the state that the circuit breaker is in.", "fleet", "route", "state")
 	forced := desc("breaker_forced", "1 while an operator holds it.", "fleet", "route")
 	level := desc("breaker_trips", "Trips in a row; 0 after it has closed.", "fleet", "route")
-	untold := desc("breaker_changes_untold", "Changes of breakers that the store does not know yet.")
+	pending := desc("breaker_changes_pending", "Changes of breakers that the store does not know yet.")
 	storeErrors := desc("breaker_store_errors_total", "Calls of the store about breakers that failed.")
-	return part{[]*prometheus.Desc{state, forced, level, untold, storeErrors}, func(out chan<- prometheus.Metric) {
+	return part{[]*prometheus.Desc{state, forced, level, pending, storeErrors}, func(out chan<- prometheus.Metric) {
 		if e.Circuits == nil {
 			return
 		}
@@ -66,7 +66,7 @@ func (e Engines) circuits() part {
 			out <- gauge(forced, yes(b.Forced != nil), fleet, route)
 			out <- gauge(level, float64(b.Level), fleet, route)
 		}
-		out <- gauge(untold, float64(stats.Untold))
+		out <- gauge(pending, float64(stats.Pending))
 		out <- counter(storeErrors, stats.StoreErrors)
 	}}
 }

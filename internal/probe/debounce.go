@@ -1,16 +1,16 @@
 package probe
 
-// When a [Watch] changes its mind.
+// When a [Debouncer] changes its result.
 const (
 	fall = 3 // looks in a row that must fail before a worker is held sick
 	rise = 2 // and good ones before it is held well again
 )
 
-// Debouncer turns single looks into a steady opinion: a worker is sick after three
-// failures in a row and well again after two good answers. The zero Watch holds
+// Debouncer turns single looks into a steady result: a worker is sick after three
+// failures in a row and well again after two good answers. The zero Debouncer holds
 // the worker well. It is not safe for concurrent use.
 type Debouncer struct {
-	row  int // looks in a row that contradict the opinion
+	row  int // looks in a row that contradict the result
 	sick bool
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/bezoar-dev/bezoar/fleet"
 )
 
-// ExternalWorkers keeps workers that somebody else starts. Create it with [New].
+// ExternalWorkers checks the health of workers that somebody else starts. Create it with [New].
 type ExternalWorkers struct {
 	name  string
 	reg   Registry
@@ -28,7 +28,7 @@ type ExternalWorkers struct {
 
 var _ fleet.Keeper = (*ExternalWorkers)(nil)
 
-// New returns an External that has not looked at anything yet.
+// New returns ExternalWorkers that have not looked at anything yet.
 func New(cfg Config) (*ExternalWorkers, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("fleet %s: %w", cfg.Name, err)
@@ -259,7 +259,7 @@ func (x *ExternalWorkers) ask(ctx context.Context, r *remote, l *span) Result {
 	return res
 }
 
-// The bounds of seeOff.
+// The bounds of portLost.
 const (
 	breakSettle  = 500 * time.Millisecond // for the connections of a crashed worker to be reported
 	orderlyBound = 30 * time.Second       // for a worker that stops to finish its work

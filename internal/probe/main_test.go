@@ -286,7 +286,7 @@ func (r *recorder) end() fleet.End {
 	return r.last
 }
 
-// keep runs an External over addrs until the test ends.
+// keep runs ExternalWorkers over addrs until the test ends.
 func keep(t *testing.T, reg Registry, edit func(*Config), addrs ...string) *ExternalWorkers {
 	t.Helper()
 	cfg := Config{Name: "test", Registry: reg, Health: Health{Interval: 50 * time.Millisecond}}

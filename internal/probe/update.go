@@ -81,7 +81,7 @@ func (x *ExternalWorkers) change() <-chan struct{} {
 }
 
 // drainWorker has a worker finish what it has and ends its life. It reports false
-// when the worker is to stay after all, or ctx has ended.
+// when the worker is kept after all, or ctx has ended.
 func (x *ExternalWorkers) drainWorker(ctx context.Context, r *remote) bool {
 	l := r.newest()
 	if l == nil {

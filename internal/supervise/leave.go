@@ -34,7 +34,7 @@ func (w *slot) drain(ctx context.Context, l *life) {
 	w.enter(Stopping, l)
 }
 
-// retire drains l. It reports false when w is to stay after all.
+// retire drains l. It reports false when w is kept after all.
 func (w *slot) retire(l *life) bool {
 	return w.Drain(func(ctx context.Context) { w.drain(ctx, l) })
 }

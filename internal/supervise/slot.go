@@ -60,7 +60,7 @@ func (w *slot) run(ctx context.Context, fail context.CancelCauseFunc) {
 			if w.s.dismiss(w) {
 				break
 			}
-			continue // it is to stay after all
+			continue // it is kept after all
 		}
 		l, err := w.startLife(active, false)
 		if asked != nil {
