@@ -62,7 +62,7 @@ type peer struct {
 	cache  *connCache // kept for the connection; nil when nothing is kept
 }
 
-// connCache remembers what is dear to compute and the same for all requests of a
+// connCache holds what is expensive to compute and the same for all requests of a
 // connection.
 type connCache struct {
 	s          *settings // under which the rest is true

@@ -8,9 +8,9 @@ import (
 // maxCached bounds every text and buffer that is kept with a connection.
 const maxCached = 2 << 10
 
-// clientCache remembers what is dear to compute about callers and likely to be asked
-// again: it is kept for a connection. What it knows depends on its own contents
-// only, so that it can be wrong about nobody.
+// clientCache holds what is expensive to compute about callers and likely to be
+// asked again, for one connection. Each entry is a function of its own key, so that
+// it cannot be wrong about a caller.
 type clientCache struct {
 	buf   []byte // for what is hashed
 	token []byte // for what is decoded

@@ -15,7 +15,7 @@ import (
 
 // The fields that mark answers which are not what the workers of the route would
 // have said. Their values begin with the kind of the fallback, and with the
-// trouble.
+// cause.
 const (
 	FallbackField = "X-Bezoar-Fallback" // "static; on=open"
 	DegradedField = "X-Bezoar-Degraded" // "open": the answer is empty, because the route is Optional

@@ -36,7 +36,7 @@ func (j *judge) remember(name, text string) {
 	}
 }
 
-func (j *judge) recall(name string) (text string, ok bool) {
+func (j *judge) lookup(name string) (text string, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	text, ok = j.names[name]

@@ -61,13 +61,13 @@ func TestServerMakesRoom(t *testing.T) {
 
 // A connection that has been idle for a while serves as before.
 func TestServerWakesFromRest(t *testing.T) {
-	memos, forgotten := 0, make(chan struct{}, 3)
+	made, forgotten := 0, make(chan struct{}, 3)
 	addr, stop := serve(t, ServerConfig{}, func(x *Exchange) {
 		if x.ConnData == nil {
 			data := new([64]byte) // large enough to be one of its own
-			runtime.AddCleanup(memo, func(c chan struct{}) { c <- struct{}{} }, forgotten)
+			runtime.AddCleanup(data, func(c chan struct{}) { c <- struct{}{} }, forgotten)
 			x.ConnData = data
-			memos++
+			made++
 		}
 		echo(x)
 	})
@@ -96,8 +96,8 @@ func TestServerWakesFromRest(t *testing.T) {
 		}
 	}
 	again := time.Since(rested) >= restAfter // as it may if this took so long
-	if canRest && memos != 2 && !(again && memos == 3) {
-		t.Errorf("%d memos, want one before the rest and one after it", memos)
+	if canRest && made != 2 && !(again && made == 3) {
+		t.Errorf("%d objects, want one before the rest and one after it", made)
 	}
 	if err := stop(); err != nil { // both rest, and end at once
 		t.Error(err)

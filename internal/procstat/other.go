@@ -6,10 +6,10 @@ package procstat
 type Group struct{}
 
 // Self returns ErrUnsupported.
-func Self() (Vitals, error) { return Vitals{}, ErrUnsupported }
+func Self() (Process, error) { return Process{}, ErrUnsupported }
 
 // Of returns ErrUnsupported.
-func Of(int) (Vitals, error) { return Vitals{}, ErrUnsupported }
+func Of(int) (Process, error) { return Process{}, ErrUnsupported }
 
 // Pressure returns ErrUnsupported.
 func Pressure() (PSI, error) { return PSI{}, ErrUnsupported }
