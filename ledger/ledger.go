@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/trouble"
+	"github.com/bezoar-dev/bezoar/internal/errlog"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
@@ -77,7 +77,7 @@ type Ledger struct {
 	duplicates map[bezoar.Fingerprint]chan struct{}
 	todo       []Event
 
-	storing *trouble.Trouble // of what Run writes
+	storing *errlog.Limiter // of what Run writes
 
 	persisting sync.Mutex       // held while events are written and told, in order; taken before mu
 	behind     bool             // guarded by persisting: the store missed something, catchUp will write it
@@ -102,7 +102,7 @@ func New(cfg Config) (*Ledger, error) {
 	}
 	l := &Ledger{cfg: cfg, state: blame.New(cfg.Blame, time.Now()), duplicates: map[bezoar.Fingerprint]chan struct{}{}, stored: map[string]int64{}, foreign: map[string]bool{}}
 	l.letters.init()
-	l.storing = trouble.New(trouble.Config{Log: cfg.Log.With("fleet", cfg.Fleet), What: "storing verdicts and letters"})
+	l.storing = errlog.New(errlog.Config{Log: cfg.Log.With("fleet", cfg.Fleet), What: "storing verdicts and letters"})
 	return l, nil
 }
 

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/trouble"
+	"github.com/bezoar-dev/bezoar/internal/errlog"
 )
 
 // Engine is the queue. Many may share one store, each in its own process.
@@ -21,8 +21,8 @@ type Engine struct {
 	holdings   *holdings
 	conditions *conditions
 	replays    *replays
-	trouble    *trouble.Trouble // of upkeep
-	kick       chan struct{}    // upkeep has work
+	trouble    *errlog.Limiter // of upkeep
+	kick       chan struct{}   // upkeep has work
 
 	mu    sync.Mutex // guards known; never held while waiting
 	known map[string]known
@@ -54,7 +54,7 @@ func New(c Config, s Store) (*Engine, error) {
 	return &Engine{
 		config: c, store: s, rules: rules, kick: make(chan struct{}, 1), known: make(map[string]known),
 		holdings: newHoldings(), conditions: newConditions(), replays: newReplays(),
-		trouble: trouble.New(trouble.Config{Log: c.Log, What: "queue upkeep"}),
+		trouble: errlog.New(errlog.Config{Log: c.Log, What: "queue upkeep"}),
 	}, nil
 }
 

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/trouble"
+	"github.com/bezoar-dev/bezoar/internal/errlog"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -73,8 +73,8 @@ type Desk struct {
 	config  Config
 	id      string // of this desk among those that share the store
 	secret  secrets
-	kick    chan struct{}    // Run has work
-	trouble *trouble.Trouble // in the background
+	kick    chan struct{}   // Run has work
+	trouble *errlog.Limiter // in the background
 
 	sources atomic.Pointer[[]Source]
 }
@@ -95,7 +95,7 @@ func New(c Config) (*Desk, error) {
 	}
 	d := &Desk{
 		config: c, id: newID("desk"), secret: newSecrets(c.Secrets),
-		kick: make(chan struct{}, 1), trouble: trouble.New(trouble.Config{Log: c.Log, What: "triage"}),
+		kick: make(chan struct{}, 1), trouble: errlog.New(errlog.Config{Log: c.Log, What: "triage"}),
 	}
 	d.sources.Store(&c.Sources)
 	return d, nil

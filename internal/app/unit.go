@@ -32,11 +32,11 @@ type unit struct {
 	ledger *ledger.Ledger
 	doer   *dispatch.Dispatcher
 	keeper keeper
-	super  *supervise.Supervisor // nil when somebody else starts the workers
-	prober *probe.External       // nil when Bezoar starts them
-	dog    *kennel               // nil when somebody else starts the workers
-	flight []ledger.Record       // in flight when the process died the last time
-	closer io.Closer             // the journal; nil without one
+	super  *supervise.Supervisor  // nil when somebody else starts the workers
+	prober *probe.ExternalWorkers // nil when Bezoar starts them
+	dog    *kennel                // nil when somebody else starts the workers
+	flight []ledger.Record        // in flight when the process died the last time
+	closer io.Closer              // the journal; nil without one
 	rules  atomic.Pointer[map[string]*blame.Rule]
 
 	restarting atomic.Bool // a rolling restart is under way

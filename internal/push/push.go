@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/trouble"
+	"github.com/bezoar-dev/bezoar/internal/errlog"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -109,7 +109,7 @@ func (p *Pusher) Run(ctx context.Context) error {
 	defer p.client.CloseIdleConnections()
 	defer deliveries.Wait()
 	lease, wait := p.cfg.Timeout+margin, queue.MaxWait
-	receiving := trouble.New(trouble.Config{Log: p.cfg.Log.With("queue", p.cfg.Name), What: "push"})
+	receiving := errlog.New(errlog.Config{Log: p.cfg.Log.With("queue", p.cfg.Name), What: "push"})
 	for {
 		free := p.free(ctx)
 		if free == 0 {

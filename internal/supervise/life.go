@@ -35,7 +35,7 @@ type life struct {
 	born   uint64 // in the kernel's ticks; 0 unknown
 	began  time.Time
 	cmd    *exec.Cmd
-	cfg    atomic.Pointer[Config] // see Supervisor.terms
+	cfg    atomic.Pointer[Config] // see Supervisor.settingsFor
 	group  *cgroup.Group          // nil without a limit
 	tail   tail
 	pipes  [2]*os.File   // our ends of stdout and stderr

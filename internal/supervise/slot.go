@@ -12,7 +12,7 @@ import (
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fleet"
 	"github.com/bezoar-dev/bezoar/internal/proc"
-	"github.com/bezoar-dev/bezoar/internal/tenure"
+	"github.com/bezoar-dev/bezoar/internal/removal"
 )
 
 // stableAfter is how long a worker must have been up for its next restart to be
@@ -21,7 +21,7 @@ const stableAfter = 10 * time.Second
 
 // slot is the place of one worker across its lives.
 type slot struct {
-	tenure.Tenure
+	removal.Removal
 
 	s        *Supervisor
 	name     string
@@ -55,14 +55,14 @@ func (w *slot) run(ctx context.Context, fail context.CancelCauseFunc) {
 	fails := 0
 	var asked chan error // who waits for the next life
 	for ctx.Err() == nil {
-		stay := w.Context()
-		if stay.Err() != nil {
+		active := w.Context()
+		if active.Err() != nil {
 			if w.s.dismiss(w) {
 				break
 			}
-			continue // it is to stay after all
+			continue // it is kept after all
 		}
-		l, err := w.bring(stay, false)
+		l, err := w.startLife(active, false)
 		if asked != nil {
 			asked <- w.excuse(err)
 		}
@@ -73,7 +73,7 @@ func (w *slot) run(ctx context.Context, fail context.CancelCauseFunc) {
 			}
 		case ctx.Err() != nil:
 			return
-		case stay.Err() != nil:
+		case active.Err() != nil:
 			asked = nil
 			continue
 		case proc.Hopeless(err) && !w.s.proven.Load():
@@ -83,7 +83,7 @@ func (w *slot) run(ctx context.Context, fail context.CancelCauseFunc) {
 			w.note(func(st *WorkerStatus) { st.LastError = err.Error() })
 			w.s.log.Warn("worker did not start", "worker", w.name, "tries", fails+1, "why", err)
 		}
-		asked = w.rest(stay, w.s.cfg.Load().Backoff.Wait(fails, rand.Float64()))
+		asked = w.waitBackoff(active, w.s.cfg.Load().Backoff.Wait(fails, rand.Float64()))
 		fails++
 	}
 	if asked != nil {
@@ -91,9 +91,9 @@ func (w *slot) run(ctx context.Context, fail context.CancelCauseFunc) {
 	}
 }
 
-// rest waits before the next start. An order ends the wait: whoever asks has a
+// waitBackoff waits before the next start. An order ends the wait: whoever asks has a
 // new build.
-func (w *slot) rest(ctx context.Context, wait time.Duration) chan error {
+func (w *slot) waitBackoff(ctx context.Context, wait time.Duration) chan error {
 	w.enter(Down, nil)
 	w.begins(nil)
 	t := time.NewTimer(wait)
@@ -107,9 +107,9 @@ func (w *slot) rest(ctx context.Context, wait time.Duration) chan error {
 	return nil
 }
 
-// bring starts a process and waits until it is ready, beside another or not. On
+// startLife starts a process and waits until it is ready, beside another or not. On
 // error nothing is left of it.
-func (w *slot) bring(ctx context.Context, beside bool) (*life, error) {
+func (w *slot) startLife(ctx context.Context, beside bool) (*life, error) {
 	w.starts++
 	n := w.starts
 	cfg := w.choose(beside)
@@ -141,7 +141,7 @@ func (w *slot) serve(ctx context.Context, l *life) time.Duration {
 	w.open(l)
 	for {
 		began := time.Now()
-		if next := w.tend(ctx, l); next != nil {
+		if next := w.superviseLife(ctx, l); next != nil {
 			l = next
 			continue
 		}
@@ -172,18 +172,18 @@ func (w *slot) open(l *life) {
 	}
 }
 
-// tend looks after a life that is up. It returns the life that replaced it, or
+// superviseLife looks after a life that is up. It returns the life that replaced it, or
 // nil when it has ended.
-func (w *slot) tend(ctx context.Context, l *life) *life {
-	v := &vigil{w: w, l: l}
+func (w *slot) superviseLife(ctx context.Context, l *life) *life {
+	v := &healthLoop{w: w, l: l}
 	stopWatch := v.watch()
 	defer func() { stopWatch() }()
 	for {
-		stay := w.Context()
+		active := w.Context()
 		select {
 		case <-l.gone:
 			return nil
-		case <-stay.Done():
+		case <-active.Done():
 			stopWatch()
 			if !w.retire(l) {
 				w.resume(v)
@@ -194,10 +194,10 @@ func (w *slot) tend(ctx context.Context, l *life) *life {
 			if ctx.Err() == nil {
 				why = "one of too many"
 			}
-			l.stop(why, w.s.terms(l).Grace)
+			l.stop(why, w.s.settingsFor(l).Grace)
 			return nil
 		case o := <-w.replaces:
-			next, err := w.bring(stay, true)
+			next, err := w.startLife(active, true)
 			if err != nil {
 				w.begins(l.cfg.Load())
 				w.note(func(st *WorkerStatus) { st.LastError = err.Error() })
@@ -220,7 +220,7 @@ func (w *slot) handOver(l, next *life, o order) {
 	})
 	w.open(next)
 	w.s.lives.Go(func() {
-		l.stop("replaced", w.s.terms(l).Grace)
+		l.stop("replaced", w.s.settingsFor(l).Grace)
 		w.ended(l)
 		o.done <- nil
 	})
@@ -229,7 +229,7 @@ func (w *slot) handOver(l, next *life, o order) {
 // replaceBy asks for a new life and waits until it serves and the old one has
 // ended.
 func (w *slot) replaceBy(ctx context.Context, why string) error {
-	if w.Ending() {
+	if w.Removing() {
 		return errLeft
 	}
 	o := order{why: why, done: make(chan error, 1)}

@@ -34,7 +34,7 @@ func (s *Supervisor) Update(cfg Config) (restart bool, err error) {
 	was := s.cfg.Load()
 	for _, w := range s.slots {
 		if l := w.current(); l != nil {
-			s.terms(l) // it keeps the newest that it may have
+			s.settingsFor(l) // it keeps the newest that it may have
 		}
 	}
 	if sameProcess(was, &next) {
@@ -58,8 +58,8 @@ func sameProcess(a, b *Config) bool {
 		slices.Equal(a.Env, b.Env) && slices.Equal(a.Environ, b.Environ) && slices.Equal(a.Secrets, b.Secrets)
 }
 
-// terms are the newest settings that hold for a life.
-func (s *Supervisor) terms(l *life) *Config {
+// settingsFor are the newest settings that hold for a life.
+func (s *Supervisor) settingsFor(l *life) *Config {
 	own, now := l.cfg.Load(), s.cfg.Load()
 	if own != now && sameProcess(own, now) {
 		l.cfg.Store(now)
@@ -104,11 +104,11 @@ func (s *Supervisor) resize(n int) {
 		numbers[w.number] = true
 		switch {
 		case w.number <= n:
-			w.Renew()
+			w.Keep()
 		case s.begin == nil: // nothing runs yet
 			s.forget(w)
 		default:
-			w.End()
+			w.Remove()
 		}
 	}
 	for number := 1; number <= n; number++ {
@@ -134,7 +134,7 @@ func (s *Supervisor) forget(w *slot) {
 func (s *Supervisor) dismiss(w *slot) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !w.Ending() {
+	if !w.Removing() {
 		return false
 	}
 	s.forget(w)
@@ -184,7 +184,7 @@ func (w *slot) begins(c *Config) {
 }
 
 func (w *slot) outdated() bool {
-	if w.Ending() {
+	if w.Removing() {
 		return false
 	}
 	w.mu.Lock()
