@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/referee"
+	"github.com/bezoar-dev/bezoar/internal/judge"
 	"github.com/bezoar-dev/bezoar/internal/starts"
 )
 
@@ -20,20 +20,20 @@ type delivery struct {
 	ctx       context.Context //nolint:containedctx // of its run: ends when that is to stop
 	cancel    context.CancelCauseFunc
 	lease     *lease
-	trial     *referee.Trial
+	trial     *judge.Trial
 
-	payload bezoar.Fingerprint
-	meeting referee.Meeting
-	record  starts.Record
-	slot    int
-	written bool // in slot
-	placed  bool // it has a place to run in
-	ran     bool
-	settled bool // without running
-	res     result
+	payload   bezoar.Fingerprint
+	admission judge.Admission
+	record    starts.Record
+	slot      int
+	written   bool // in slot
+	placed    bool // it has a place to run in
+	ran       bool
+	settled   bool // without running
+	res       result
 }
 
-func (w *Worker) newDelivery(receiving, running context.Context, m Message, began time.Time, trial *referee.Trial) *delivery {
+func (w *Worker) newDelivery(receiving, running context.Context, m Message, began time.Time, trial *judge.Trial) *delivery {
 	ctx, cancel := context.WithCancelCause(running)
 	m.Queue = w.about.Queue
 	d := &delivery{w: w, m: m, began: began, receiving: receiving, ctx: ctx, cancel: cancel, trial: trial}
@@ -71,7 +71,7 @@ func (w *Worker) admit(all []*delivery) {
 	var records []starts.Record
 	for _, d := range all {
 		d.payload = w.payload(&d.m)
-		if d.settled = !d.meet(); d.settled || w.journal == nil {
+		if d.settled = !d.admit(); d.settled || w.journal == nil {
 			continue
 		}
 		d.record = starts.Record{
@@ -92,23 +92,23 @@ func (w *Worker) admit(all []*delivery) {
 	}
 }
 
-// meet asks the referee whether the message may run.
-func (d *delivery) meet() bool {
-	r := d.w.referee
-	if r == nil {
+// admit asks the judge whether the message may run.
+func (d *delivery) admit() bool {
+	j := d.w.judge
+	if j == nil {
 		return true
 	}
 	now := time.Now()
 	if d.m.Receives <= 1 {
-		r.First(now)
+		j.First(now)
 	}
 	var err error
-	d.meeting, err = r.Meet(now, d.payload, d.trial)
+	d.admission, err = j.Admit(now, d.payload, d.trial)
 	d.w.judged("look a payload up", err) // law 11: it runs
-	if !d.meeting.Refuse {
+	if !d.admission.Refuse {
 		return true
 	}
-	c := d.meeting.Case
+	c := d.admission.Case
 	d.res = result{class: c.Class, failure: c.Failure, reason: c.Reason}
 	return false
 }
@@ -117,7 +117,7 @@ func (d *delivery) meet() bool {
 // to call when it has ended. One that may kill this process runs alone, so that
 // nothing else is suspected then.
 func (d *delivery) company() (leave func()) {
-	dangerous := d.w.killed(d.payload) || (d.m.Alone || d.meeting.Alone) && !d.w.runner.isolated()
+	dangerous := d.w.killed(d.payload) || (d.m.Alone || d.admission.Alone) && !d.w.runner.isolated()
 	if !dangerous {
 		d.w.alone.RLock()
 		return d.w.alone.RUnlock

@@ -9,7 +9,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/book"
-	"github.com/bezoar-dev/bezoar/internal/referee"
+	"github.com/bezoar-dev/bezoar/internal/judge"
 	"github.com/bezoar-dev/bezoar/internal/starts"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -66,7 +66,7 @@ func (w *Worker) tell(ctx context.Context, l starts.Left, holding int) error {
 		e.Fate = FateDone
 		err = w.cfg.Source.Done(ctx, m)
 	case end.Class == bezoar.Interrupted || end.Class == bezoar.SpawnFailed || !w.about.Judges:
-		// One that a referee judges comes again at once: what it did is not worth
+		// Where internal/judge decides, it comes again at once: what it did is not worth
 		// a verdict that nobody heard.
 		e.Class, e.Reason = end.Class, end.Reason
 		err = w.cfg.Source.Release(ctx, m, Release{Refund: true, Outcome: &queue.Outcome{Class: bezoar.Interrupted, Reason: end.Reason}})
@@ -102,7 +102,7 @@ func (w *Worker) died(ctx context.Context, e *Event, m Message, l starts.Left, h
 	if w.about.Judges {
 		return w.cfg.Source.Release(ctx, m, Release{Outcome: &o, Holding: holding, Weak: weak})
 	}
-	ruling, err := w.referee.Failed(time.Now(), referee.Ending{
+	ruling, err := w.judge.Failed(time.Now(), judge.Ending{
 		ID: m.ID, Payload: m.Payload, Class: o.Class, Failure: o.Failure, Reason: reason, Weak: weak, Holding: holding, Receives: 1, Received: l.At,
 	})
 	w.judged("judge a message of a dead predecessor", err)
@@ -168,7 +168,7 @@ func (w *Worker) killed(p bezoar.Fingerprint) (known bool) {
 
 // learn notes that a payload did not kill its worker this time.
 func (w *Worker) learn(d *delivery) {
-	if d.res.class == bezoar.Interrupted || d.res.class == bezoar.SpawnFailed || d.meeting.Refuse || !w.killed(d.payload) {
+	if d.res.class == bezoar.Interrupted || d.res.class == bezoar.SpawnFailed || d.admission.Refuse || !w.killed(d.payload) {
 		return
 	}
 	w.judged("clear a suspect", w.book.Update(func(tx *book.Tx) error {

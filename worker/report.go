@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/referee"
+	"github.com/bezoar-dev/bezoar/internal/judge"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -49,13 +49,13 @@ func (d *delivery) settle(e *Event) {
 		return
 	}
 	switch {
-	case d.meeting.Refuse:
+	case d.admission.Refuse:
 		d.dead(e, FateRefused, "its payload is convicted")
 	case d.res.class == bezoar.Done:
 		d.done(e)
 	case d.res.class == bezoar.Interrupted || d.res.class == bezoar.SpawnFailed:
 		d.returned(e)
-	case d.w.referee == nil:
+	case d.w.judge == nil:
 		e.Fate = FateReported
 		d.release(e, Release{
 			Outcome: d.res.outcome(), RetryAfter: d.res.after, Downstream: d.res.downstream, Reject: d.res.class == bezoar.Invalid, Weak: d.res.weak,
@@ -78,8 +78,8 @@ func (d *delivery) done(e *Event) {
 	if d.persist("delete a message", func(ctx context.Context) error { return d.w.cfg.Source.Done(ctx, d.m) }) != nil {
 		e.Fate = FateLost
 	}
-	if d.w.referee != nil {
-		d.w.judged("note a success", d.w.referee.Done(time.Now(), d.m.ID, d.payload, d.trial))
+	if d.w.judge != nil {
+		d.w.judged("note a success", d.w.judge.Done(time.Now(), d.m.ID, d.payload, d.trial))
 	}
 }
 
@@ -103,10 +103,10 @@ func (d *delivery) returned(e *Event) {
 	d.release(e, r)
 }
 
-// judge does what the referee says.
+// judge does what w.judge decides.
 func (d *delivery) judge(e *Event) {
 	r := &d.res
-	ruling, err := d.w.referee.Failed(time.Now(), referee.Ending{
+	ruling, err := d.w.judge.Failed(time.Now(), judge.Ending{
 		ID: d.m.ID, Payload: d.payload, Class: r.class, Failure: r.failure, Reason: r.reason, Votes: r.votes, Span: r.span, Weak: r.weak,
 		Downstream: r.downstream, RetryAfter: r.after, Receives: d.m.Receives, Received: d.began, Trial: d.trial,
 	})
@@ -184,7 +184,7 @@ func (d *delivery) persist(doing string, do func(ctx context.Context) error) err
 }
 
 func (d *delivery) waste() {
-	if d.trial != nil && d.w.referee != nil {
-		d.w.judged("give a trial back", d.w.referee.Waste(time.Now(), d.trial))
+	if d.trial != nil && d.w.judge != nil {
+		d.w.judged("give a trial back", d.w.judge.Waste(time.Now(), d.trial))
 	}
 }

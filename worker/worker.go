@@ -13,7 +13,7 @@ import (
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fingerprint"
 	"github.com/bezoar-dev/bezoar/internal/book"
-	"github.com/bezoar-dev/bezoar/internal/referee"
+	"github.com/bezoar-dev/bezoar/internal/judge"
 	"github.com/bezoar-dev/bezoar/internal/secret"
 	"github.com/bezoar-dev/bezoar/internal/starts"
 	"github.com/bezoar-dev/bezoar/queue"
@@ -38,8 +38,8 @@ type Worker struct {
 	about   About
 	journal *starts.Journal // nil without State
 	book    *book.Book
-	referee *referee.Referee // nil where the queue judges
-	printer *sync.Pool       // of *fingerprint.Printer
+	judge   *judge.Judge // nil where the queue judges
+	printer *sync.Pool   // of *fingerprint.Printer
 
 	slots    *slots
 	alone    sync.RWMutex  // held for writing by a message that runs with nothing beside it
@@ -237,7 +237,7 @@ func (w *Worker) open() (left []starts.Left, err error) {
 	}
 	rules := w.cfg.policies()
 	rules.Book, rules.Queue = w.book, w.about.Queue
-	w.referee, err = referee.New(rules)
+	w.judge, err = judge.New(rules)
 	return left, err
 }
 

@@ -52,7 +52,7 @@ func layers() []layer {
 		{"circuit", 2, "engine: circuit breakers that nodes share"},
 		{"watchdog", 2, "engine: restarts workers that are about to fail"},
 		{"internal/stale", 2, "engine: the last good answers"},
-		{"internal/referee", 2, "engine: judges for queues that do not judge"},
+		{"internal/judge", 2, "engine: judges for queues that do not judge"},
 		{"internal/child", 2, "engine: one job in one process"},
 		{"internal/pool", 2, "engine: one job after another in one process"},
 		{"internal/live", 2, "engine: which settings run"},

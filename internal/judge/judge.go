@@ -1,4 +1,4 @@
-package referee
+package judge
 
 import (
 	"errors"
@@ -63,8 +63,8 @@ func (c Config) ValidatePolicies() error {
 	return errors.Join(faults...)
 }
 
-// Referee judges one queue. It is safe for concurrent use.
-type Referee struct {
+// Judge judges one queue. It is safe for concurrent use.
+type Judge struct {
 	cfg  Config
 	seed maphash.Seed
 
@@ -79,16 +79,16 @@ type group struct {
 	budget  budget.Budget
 }
 
-// New returns a referee.
-func New(c Config) (*Referee, error) {
+// New returns a judge.
+func New(c Config) (*Judge, error) {
 	if err := c.Validate(); err != nil {
-		return nil, fmt.Errorf("make a referee: %w", err)
+		return nil, fmt.Errorf("make a judge: %w", err)
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	c.Retry = c.Retry.WithDefaults()
-	return &Referee{
+	return &Judge{
 		cfg: c, seed: maphash.MakeSeed(), guard: outage.Guard{Config: c.Outage}, budget: budget.Budget{Config: c.Budget}, breakers: map[string]*group{},
 	}, nil
 }
@@ -111,40 +111,40 @@ type Gate struct {
 }
 
 // Gate asks whether messages may be received.
-func (r *Referee) Gate(now time.Time) (g Gate, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := r.cfg.Book.View(func(tx *book.Tx) error { return r.merge(tx, now, r.cfg.Downstream) }); err != nil {
+func (j *Judge) Gate(now time.Time) (g Gate, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := j.cfg.Book.View(func(tx *book.Tx) error { return j.merge(tx, now, j.cfg.Downstream) }); err != nil {
 		return g, err
 	}
-	own := r.group(r.cfg.Downstream)
-	_, paused := r.guard.Paused()
+	own := j.group(j.cfg.Downstream)
+	_, paused := j.guard.Paused()
 	if !paused && (own == nil || own.breaker.State(now) == breaker.Closed) {
 		return Gate{Open: true}, nil
 	}
-	err = r.cfg.Book.Update(func(tx *book.Tx) error {
-		if err := r.merge(tx, now, r.cfg.Downstream); err != nil {
+	err = j.cfg.Book.Update(func(tx *book.Tx) error {
+		if err := j.merge(tx, now, j.cfg.Downstream); err != nil {
 			return err
 		}
-		g = r.trial(now, own)
-		return r.store(tx, r.cfg.Downstream)
+		g = j.trial(now, own)
+		return j.store(tx, j.cfg.Downstream)
 	})
 	return g, err
 }
 
-func (r *Referee) trial(now time.Time, own *group) Gate {
+func (j *Judge) trial(now time.Time, own *group) Gate {
 	t := &Trial{}
 	if own != nil && own.breaker.State(now) != breaker.Closed {
 		ticket, d := own.breaker.Allow(now)
 		if !d.Allowed {
-			return Gate{Wait: d.RetryAfter, Why: "the breaker of " + r.cfg.Downstream + " is open: " + d.Reason}
+			return Gate{Wait: d.RetryAfter, Why: "the breaker of " + j.cfg.Downstream + " is open: " + d.Reason}
 		}
-		t.group, t.ticket, t.probe = r.cfg.Downstream, ticket, d.Probe
+		t.group, t.ticket, t.probe = j.cfg.Downstream, ticket, d.Probe
 	}
-	if pause, paused := r.guard.Paused(); paused {
-		canary, ok := r.guard.Canary(now)
+	if pause, paused := j.guard.Paused(); paused {
+		canary, ok := j.guard.Canary(now)
 		if !ok {
-			r.waste(now, t)
+			j.waste(now, t)
 			return Gate{Wait: max(pause.Until.Sub(now), time.Millisecond), Why: pause.Why}
 		}
 		t.canary = canary
@@ -153,55 +153,55 @@ func (r *Referee) trial(now time.Time, own *group) Gate {
 }
 
 // Waste gives back a leave that was not used, or whose message says nothing.
-func (r *Referee) Waste(now time.Time, t *Trial) error {
+func (j *Judge) Waste(now time.Time, t *Trial) error {
 	if t == nil {
 		return nil
 	}
-	return r.update(now, t.group, func(*book.Tx) error {
-		r.waste(now, t)
+	return j.update(now, t.group, func(*book.Tx) error {
+		j.waste(now, t)
 		return nil
 	})
 }
 
-func (r *Referee) waste(now time.Time, t *Trial) {
-	if g := r.group(t.group); g != nil && t.probe {
+func (j *Judge) waste(now time.Time, t *Trial) {
+	if g := j.group(t.group); g != nil && t.probe {
 		g.breaker.Done(now, t.ticket, breaker.Result{Ignored: true}, rand.Float64())
 	}
 	if t.canary != 0 {
-		r.guard.Returned(now, t.canary, outage.Lost, "")
+		j.guard.Returned(now, t.canary, outage.Lost, "")
 	}
 }
 
 // update runs f as a transaction in which pause and breaker are as all others
 // know them, and tells what has become of them.
-func (r *Referee) update(now time.Time, downstream string, f func(*book.Tx) error) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.cfg.Book.Update(func(tx *book.Tx) error {
-		if err := r.merge(tx, now, downstream); err != nil {
+func (j *Judge) update(now time.Time, downstream string, f func(*book.Tx) error) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.cfg.Book.Update(func(tx *book.Tx) error {
+		if err := j.merge(tx, now, downstream); err != nil {
 			return err
 		}
 		if err := f(tx); err != nil {
 			return err
 		}
-		return r.store(tx, downstream)
+		return j.store(tx, downstream)
 	})
 }
 
-func (r *Referee) pauseKey() string       { return "outage/" + r.cfg.Queue }
+func (j *Judge) pauseKey() string         { return "outage/" + j.cfg.Queue }
 func breakerKey(downstream string) string { return "breaker/" + downstream }
-func (r *Referee) caseKey(p bezoar.Fingerprint) string {
-	return "case/" + r.cfg.Queue + "/" + p.String()
+func (j *Judge) caseKey(p bezoar.Fingerprint) string {
+	return "case/" + j.cfg.Queue + "/" + p.String()
 }
 
-func (r *Referee) merge(tx *book.Tx, now time.Time, downstream string) error {
+func (j *Judge) merge(tx *book.Tx, now time.Time, downstream string) error {
 	var pause outage.Snapshot
-	if ok, err := tx.Get(r.pauseKey(), &pause); err != nil {
+	if ok, err := tx.Get(j.pauseKey(), &pause); err != nil {
 		return err
 	} else if ok {
-		r.guard.Merge(now, pause)
+		j.guard.Merge(now, pause)
 	}
-	g := r.group(downstream)
+	g := j.group(downstream)
 	if g == nil {
 		return nil
 	}
@@ -213,17 +213,17 @@ func (r *Referee) merge(tx *book.Tx, now time.Time, downstream string) error {
 	return err
 }
 
-func (r *Referee) store(tx *book.Tx, downstream string) error {
+func (j *Judge) store(tx *book.Tx, downstream string) error {
 	var pause outage.Snapshot
-	if _, err := tx.Get(r.pauseKey(), &pause); err != nil {
+	if _, err := tx.Get(j.pauseKey(), &pause); err != nil {
 		return err
 	}
-	if is := r.guard.Snapshot(); is != pause {
-		if err := tx.Put(r.pauseKey(), is); err != nil {
+	if is := j.guard.Snapshot(); is != pause {
+		if err := tx.Put(j.pauseKey(), is); err != nil {
 			return err
 		}
 	}
-	g := r.group(downstream)
+	g := j.group(downstream)
 	if g == nil {
 		return nil
 	}
@@ -238,22 +238,22 @@ func (r *Referee) store(tx *book.Tx, downstream string) error {
 }
 
 // group returns what is known of a downstream, nil for none.
-func (r *Referee) group(name string) *group {
+func (j *Judge) group(name string) *group {
 	if name == "" {
 		return nil
 	}
-	g := r.breakers[name]
+	g := j.breakers[name]
 	if g == nil {
-		if len(r.breakers) >= maxGroups {
-			for other := range r.breakers {
-				if other != r.cfg.Downstream {
-					delete(r.breakers, other)
+		if len(j.breakers) >= maxGroups {
+			for other := range j.breakers {
+				if other != j.cfg.Downstream {
+					delete(j.breakers, other)
 					break
 				}
 			}
 		}
-		g = &group{breaker: breaker.Breaker{Config: r.cfg.Breaker}, budget: budget.Budget{Config: r.cfg.Budget}}
-		r.breakers[name] = g
+		g = &group{breaker: breaker.Breaker{Config: j.cfg.Breaker}, budget: budget.Budget{Config: j.cfg.Budget}}
+		j.breakers[name] = g
 	}
 	return g
 }

@@ -1,10 +1,10 @@
-// Package referee judges how runs of messages ended, for queues that do not judge
+// Package judge judges how runs of messages ended, for queues that do not judge
 // themselves: any SQS-compatible queue but Bezoar's.
 //
-//	Gate ──► receive ──► Meet ──► run ──► Done, or Failed ──► Ruling
-//	  │                    │                                    │
-//	  │ paused or          │ convicted:                         │ again after a delay, or
-//	  │ breaker open       │ refuse                             │ dead
+//	Gate ──► receive ──► Admit ──► run ──► Done, or Failed ──► Ruling
+//	  │                    │                                     │
+//	  │ paused or          │ convicted:                          │ again after a delay, or
+//	  │ breaker open       │ refuse                              │ dead
 //
 // The questions are those of package queue and are asked in its order: is it
 // everything (package outage), is it the downstream (package breaker), is it the
@@ -23,4 +23,4 @@
 //
 // At most MaxCases cases in all; what was touched longest ago goes first, watched
 // before suspects, convicts last. At most 1,000 downstream groups.
-package referee
+package judge

@@ -1,4 +1,4 @@
-package referee
+package judge
 
 import (
 	"crypto/sha256"
@@ -13,7 +13,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/budget"
 )
 
-// table is some referees of one machine, and a clock.
+// table is some judges of one machine, and a clock.
 type table struct {
 	*testing.T
 	now  time.Time
@@ -24,7 +24,7 @@ func newTable(t *testing.T) *table {
 	return &table{T: t, now: time.Unix(1_700_000_000, 0), path: filepath.Join(t.TempDir(), "book")}
 }
 
-func (t *table) referee(c Config) *Referee {
+func (t *table) judge(c Config) *Judge {
 	t.Helper()
 	b, err := book.Open(t.path)
 	if err != nil {
@@ -48,7 +48,7 @@ func body(n int) bezoar.Fingerprint {
 	return bezoar.Fingerprint(sum[:16])
 }
 
-func (t *table) fail(r *Referee, e Ending) Ruling {
+func (t *table) fail(r *Judge, e Ending) Ruling {
 	t.Helper()
 	e.ID = fmt.Sprint(e.Payload)
 	e.Received = t.now
@@ -60,7 +60,7 @@ func (t *table) fail(r *Referee, e Ending) Ruling {
 	return ruling
 }
 
-func (t *table) gate(r *Referee) Gate {
+func (t *table) gate(r *Judge) Gate {
 	t.Helper()
 	g, err := r.Gate(t.now)
 	if err != nil {
@@ -71,29 +71,29 @@ func (t *table) gate(r *Referee) Gate {
 
 func TestTwoDeathsConvictOnEveryWorker(t *testing.T) {
 	tb := newTable(t)
-	a, b := tb.referee(Config{}), tb.referee(Config{})
+	a, b := tb.judge(Config{}), tb.judge(Config{})
 	pill := Ending{Payload: body(1), Class: bezoar.Crash, Reason: "SIGSEGV"}
 	if r := tb.fail(a, pill); r.Dead {
 		t.Fatalf("one death: %+v", r)
 	}
-	if m, err := b.Meet(tb.now, body(1), nil); err != nil || !m.Alone || m.Refuse {
-		t.Errorf("the other worker meets %+v, %v", m, err)
+	if got, err := b.Admit(tb.now, body(1), nil); err != nil || !got.Alone || got.Refuse {
+		t.Errorf("the other worker is told %+v, %v", got, err)
 	}
 	if r := tb.fail(b, pill); !r.Dead || r.Why == "" {
 		t.Errorf("two deaths: %+v", r)
 	}
-	if m, _ := a.Meet(tb.now, body(1), nil); !m.Refuse || m.Case.Reason != "SIGSEGV" {
-		t.Errorf("a convict is met as %+v", m)
+	if got, _ := a.Admit(tb.now, body(1), nil); !got.Refuse || got.Case.Reason != "SIGSEGV" {
+		t.Errorf("a convict is met as %+v", got)
 	}
 	tb.now = tb.now.Add(time.Hour)
-	if m, _ := a.Meet(tb.now, body(1), nil); m.Refuse || !m.Alone {
-		t.Errorf("when its term is over it is met as %+v, want a probe", m)
+	if got, _ := a.Admit(tb.now, body(1), nil); got.Refuse || !got.Alone {
+		t.Errorf("when its term is over it is met as %+v, want a probe", got)
 	}
 	if err := a.Done(tb.now, "id", body(1), nil); err != nil {
 		t.Fatal(err)
 	}
-	if m, _ := b.Meet(tb.now, body(1), nil); m.Alone {
-		t.Errorf("after it worked it is met as %+v", m)
+	if got, _ := b.Admit(tb.now, body(1), nil); got.Alone {
+		t.Errorf("after it worked it is met as %+v", got)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestWhatRepeatsItselfEndsEarly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tb := newTable(t)
-			r := tb.referee(Config{})
+			r := tb.judge(Config{})
 			if name != "one that is not recognised" {
 				tc.e.Payload = body(1)
 			}
@@ -140,7 +140,7 @@ func TestWhatRepeatsItselfEndsEarly(t *testing.T) {
 // is charged, and one canary tries.
 func TestLaw6AnOutagePausesAllWorkers(t *testing.T) {
 	tb := newTable(t)
-	a, b := tb.referee(Config{}), tb.referee(Config{})
+	a, b := tb.judge(Config{}), tb.judge(Config{})
 	var last Ruling
 	for n := range 5 {
 		last = tb.fail(a, Ending{Payload: body(n), Class: bezoar.Bug, Failure: "refused", Votes: 2})
@@ -148,7 +148,7 @@ func TestLaw6AnOutagePausesAllWorkers(t *testing.T) {
 	if last.Dead || last.Delay < 20*time.Second {
 		t.Errorf("the fifth is ruled %+v", last)
 	}
-	for _, r := range []*Referee{a, b} {
+	for _, r := range []*Judge{a, b} {
 		if g := tb.gate(r); g.Open || g.Wait <= 0 || g.Why == "" {
 			t.Errorf("while it lasts the gate is %+v", g)
 		}
@@ -180,7 +180,7 @@ func TestLaw6AnOutagePausesAllWorkers(t *testing.T) {
 func TestABreakerOpensForAllWorkers(t *testing.T) {
 	tb := newTable(t)
 	c := Config{Downstream: "billing"}
-	a, b := tb.referee(c), tb.referee(c)
+	a, b := tb.judge(c), tb.judge(c)
 	for n := range 10 {
 		tb.fail(a, Ending{Payload: body(n), Class: bezoar.Throttled, Failure: fmt.Sprint("f", n)})
 	}
@@ -211,7 +211,7 @@ func TestABreakerOpensForAllWorkers(t *testing.T) {
 
 func TestWaits(t *testing.T) {
 	tb := newTable(t)
-	r := tb.referee(Config{Retry: backoff.Config{Strategy: backoff.Fixed, Base: 2 * time.Second, Cap: time.Minute}, Budget: budget.Config{Floor: 0.2}})
+	r := tb.judge(Config{Retry: backoff.Config{Strategy: backoff.Fixed, Base: 2 * time.Second, Cap: time.Minute}, Budget: budget.Config{Floor: 0.2}})
 	fail := func(n int, after time.Duration) time.Duration {
 		return tb.fail(r, Ending{Payload: body(n), Class: bezoar.Transient, Failure: fmt.Sprint(n), RetryAfter: after, Receives: 1}).Delay
 	}
@@ -255,10 +255,10 @@ func TestLaw10CasesAreBounded(t *testing.T) {
 	if n > MaxCases || n < MaxCases-roomFor {
 		t.Errorf("%d cases are kept", n)
 	}
-	if m, _ := r.Meet(now, body(-1), nil); !m.Refuse {
+	if got, _ := r.Admit(now, body(-1), nil); !got.Refuse {
 		t.Error("a convict was forgotten for newcomers")
 	}
-	if m, _ := r.Meet(now, body(0), nil); m.Case.Times != 0 {
+	if got, _ := r.Admit(now, body(0), nil); got.Case.Times != 0 {
 		t.Error("the oldest is still there")
 	}
 }

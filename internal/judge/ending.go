@@ -1,4 +1,4 @@
-package referee
+package judge
 
 import (
 	"fmt"
@@ -13,68 +13,68 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/poison"
 )
 
-// Meeting is what may be done with a message that was received.
-type Meeting struct {
+// Admission is what may be done with a message that was received.
+type Admission struct {
 	Refuse bool // set it aside, undelivered
 	Alone  bool // its payload is suspect
 	Case   Case
 }
 
-// Meet asks what may be done with a message.
-func (r *Referee) Meet(now time.Time, payload bezoar.Fingerprint, t *Trial) (m Meeting, err error) {
+// Admit asks what may be done with a message.
+func (j *Judge) Admit(now time.Time, payload bezoar.Fingerprint, t *Trial) (a Admission, err error) {
 	if payload.IsZero() {
-		return m, nil
+		return a, nil
 	}
-	err = r.cfg.Book.View(func(tx *book.Tx) error {
-		known, err := tx.Get(r.caseKey(payload), &m.Case)
+	err = j.cfg.Book.View(func(tx *book.Tx) error {
+		known, err := tx.Get(j.caseKey(payload), &a.Case)
 		if err != nil || !known {
 			return err
 		}
-		switch r.cfg.Poison.Admit(&m.Case.Case, false, true, now.UnixMicro()) {
+		switch j.cfg.Poison.Admit(&a.Case.Case, false, true, now.UnixMicro()) {
 		case poison.Refuse:
-			m.Refuse = true
+			a.Refuse = true
 		case poison.Alone:
-			m.Alone = true
+			a.Alone = true
 		case poison.Deliver, poison.Wait:
 		}
 		return nil
 	})
 	if t != nil {
-		t.alone = m.Alone
+		t.alone = a.Alone
 	}
-	return m, err
+	return a, err
 }
 
 // First counts a first attempt, on which the retry budget rests.
-func (r *Referee) First(now time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.budget.First(now)
-	if g := r.group(r.cfg.Downstream); g != nil {
+func (j *Judge) First(now time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.budget.First(now)
+	if g := j.group(j.cfg.Downstream); g != nil {
 		g.budget.First(now)
 	}
 }
 
 // Done takes a message that was done.
-func (r *Referee) Done(now time.Time, id string, payload bezoar.Fingerprint, t *Trial) error {
-	if t != nil || r.known(payload) {
-		return r.update(now, r.cfg.Downstream, func(tx *book.Tx) error {
-			r.succeeded(now, id, payload, t)
-			return r.worked(tx, now, payload)
+func (j *Judge) Done(now time.Time, id string, payload bezoar.Fingerprint, t *Trial) error {
+	if t != nil || j.known(payload) {
+		return j.update(now, j.cfg.Downstream, func(tx *book.Tx) error {
+			j.succeeded(now, id, payload, t)
+			return j.worked(tx, now, payload)
 		})
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.succeeded(now, id, payload, nil)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.succeeded(now, id, payload, nil)
 	return nil
 }
 
-func (r *Referee) succeeded(now time.Time, id string, payload bezoar.Fingerprint, t *Trial) {
-	r.guard.Succeeded(now, payload, r.hash(id))
+func (j *Judge) succeeded(now time.Time, id string, payload bezoar.Fingerprint, t *Trial) {
+	j.guard.Succeeded(now, payload, j.hash(id))
 	if t != nil && t.canary != 0 {
-		r.guard.Returned(now, t.canary, outage.Worked, "")
+		j.guard.Returned(now, t.canary, outage.Worked, "")
 	}
-	g := r.group(r.cfg.Downstream)
+	g := j.group(j.cfg.Downstream)
 	switch {
 	case g == nil:
 	case t != nil && t.probe:
@@ -86,28 +86,28 @@ func (r *Referee) succeeded(now time.Time, id string, payload bezoar.Fingerprint
 	}
 }
 
-func (r *Referee) known(payload bezoar.Fingerprint) (known bool) {
+func (j *Judge) known(payload bezoar.Fingerprint) (known bool) {
 	if payload.IsZero() {
 		return false
 	}
 	var c Case
-	_ = r.cfg.Book.View(func(tx *book.Tx) (err error) { // what cannot be read is read again, and complained of, by the update
-		known, err = tx.Get(r.caseKey(payload), &c)
+	_ = j.cfg.Book.View(func(tx *book.Tx) (err error) { // what cannot be read is read again, and complained of, by the update
+		known, err = tx.Get(j.caseKey(payload), &c)
 		known = known || err != nil
 		return nil
 	})
 	return known
 }
 
-func (r *Referee) worked(tx *book.Tx, now time.Time, payload bezoar.Fingerprint) error {
+func (j *Judge) worked(tx *book.Tx, now time.Time, payload bezoar.Fingerprint) error {
 	if payload.IsZero() {
 		return nil
 	}
 	var c Case
-	if known, err := tx.Get(r.caseKey(payload), &c); !known || err != nil {
+	if known, err := tx.Get(j.caseKey(payload), &c); !known || err != nil {
 		return err
 	}
-	tx.Drop(r.caseKey(payload)) // proven or unknown is the same here: nobody waits for copies
+	tx.Drop(j.caseKey(payload)) // proven or unknown is the same here: nobody waits for copies
 	return nil
 }
 
@@ -137,59 +137,59 @@ type Ruling struct {
 }
 
 // Failed judges an ending.
-func (r *Referee) Failed(now time.Time, e Ending) (ruling Ruling, err error) {
+func (j *Judge) Failed(now time.Time, e Ending) (ruling Ruling, err error) {
 	if free(e.Class) {
-		return Ruling{Why: "it is not to blame"}, r.Waste(now, e.Trial)
+		return Ruling{Why: "it is not to blame"}, j.Waste(now, e.Trial)
 	}
 	if e.Class == bezoar.Throttled || e.Class == bezoar.Outage || e.Class == bezoar.Transient {
 		e.Votes = 0 // what passes is no poison, however often it comes
 	}
 	group := e.Downstream
 	if group == "" {
-		group = r.cfg.Downstream
+		group = j.cfg.Downstream
 	}
-	err = r.update(now, group, func(tx *book.Tx) error {
+	err = j.update(now, group, func(tx *book.Tx) error {
 		ruling = Ruling{}
-		excused := r.everything(now, e, &ruling)
-		r.downstream(now, e, group)
+		excused := j.everything(now, e, &ruling)
+		j.downstream(now, e, group)
 		if excused {
 			return nil
 		}
-		ruling.Delay = r.wait(now, e, group)
+		ruling.Delay = j.wait(now, e, group)
 		if e.Class == bezoar.Invalid {
 			ruling.Dead, ruling.Why = true, "it is invalid"
 			return nil
 		}
-		return r.message(tx, now, e, &ruling)
+		return j.message(tx, now, e, &ruling)
 	})
 	return ruling, err
 }
 
 // everything asks whether all kinds of messages fail alike: then this one is
 // excused.
-func (r *Referee) everything(now time.Time, e Ending, ruling *Ruling) bool {
+func (j *Judge) everything(now time.Time, e Ending, ruling *Ruling) bool {
 	failure := alike(e)
 	if t := e.Trial; t != nil && t.canary != 0 {
 		end := outage.Failed
 		if t.alone || e.Class == bezoar.Invalid {
 			end = outage.Lost
 		}
-		r.guard.Returned(now, t.canary, end, e.Failure)
+		j.guard.Returned(now, t.canary, end, e.Failure)
 	}
-	if !r.guard.Excuses(failure) {
-		trip := r.guard.Failed(now, failure, e.Payload, r.hash(e.ID))
+	if !j.guard.Excuses(failure) {
+		trip := j.guard.Failed(now, failure, e.Payload, j.hash(e.ID))
 		if trip == nil {
 			return false
 		}
-		r.cfg.Log.Warn("receiving pauses: it looks like an outage", "queue", r.cfg.Queue, "until", trip.Until, "failure", trip.Failure, "why", trip.Why)
+		j.cfg.Log.Warn("receiving pauses: it looks like an outage", "queue", j.cfg.Queue, "until", trip.Until, "failure", trip.Failure, "why", trip.Why)
 	}
-	pause, _ := r.guard.Paused()
+	pause, _ := j.guard.Paused()
 	ruling.Delay, ruling.Why = max(pause.Until.Sub(now), e.RetryAfter, time.Second), "it is the outage's: "+pause.Why
 	return true
 }
 
-func (r *Referee) downstream(now time.Time, e Ending, group string) {
-	g := r.group(group)
+func (j *Judge) downstream(now time.Time, e Ending, group string) {
+	g := j.group(group)
 	if g == nil {
 		return
 	}
@@ -201,28 +201,28 @@ func (r *Referee) downstream(now time.Time, e Ending, group string) {
 		return
 	}
 	if ticket, d := g.breaker.Allow(now); d.Allowed && !d.Probe && g.breaker.Done(now, ticket, breaker.Result{Failed: true}, rand.Float64()) {
-		r.cfg.Log.Warn("breaker opened", "group", group, "why", g.breaker.Snapshot().Reason)
+		j.cfg.Log.Warn("breaker opened", "group", group, "why", g.breaker.Snapshot().Reason)
 	}
 }
 
 // wait is how long the message waits before it is tried again.
-func (r *Referee) wait(now time.Time, e Ending, group string) time.Duration {
-	ok := r.budget.Retry(now)
-	if g := r.group(group); ok && g != nil {
+func (j *Judge) wait(now time.Time, e Ending, group string) time.Duration {
+	ok := j.budget.Retry(now)
+	if g := j.group(group); ok && g != nil {
 		ok = g.budget.Retry(now)
 	}
 	if !ok {
-		return max(r.cfg.Retry.Cap, e.RetryAfter)
+		return max(j.cfg.Retry.Cap, e.RetryAfter)
 	}
-	return max(r.cfg.Retry.After(max(e.Receives-1, 0), 0, rand.Float64()), e.RetryAfter)
+	return max(j.cfg.Retry.After(max(e.Receives-1, 0), 0, rand.Float64()), e.RetryAfter)
 }
 
 // message judges the payload.
-func (r *Referee) message(tx *book.Tx, now time.Time, e Ending, ruling *Ruling) error {
+func (j *Judge) message(tx *book.Tx, now time.Time, e Ending, ruling *Ruling) error {
 	if e.Payload.IsZero() {
 		return nil
 	}
-	key := r.caseKey(e.Payload)
+	key := j.caseKey(e.Payload)
 	var c Case
 	var was *poison.Case
 	known, err := tx.Get(key, &c)
@@ -234,7 +234,7 @@ func (r *Referee) message(tx *book.Tx, now time.Time, e Ending, ruling *Ruling) 
 	}
 	repeated := c.vote(e, now)
 	end := poison.End{Class: e.Class, Reason: e.Reason, Holding: e.Holding, Weak: e.Weak, Received: e.Received.UnixMicro()}
-	next, dead := r.cfg.Poison.Fail(was, end, now.UnixMicro())
+	next, dead := j.cfg.Poison.Fail(was, end, now.UnixMicro())
 	if next == nil {
 		return nil
 	}
@@ -246,7 +246,7 @@ func (r *Referee) message(tx *book.Tx, now time.Time, e Ending, ruling *Ruling) 
 	case repeated:
 		ruling.Dead, ruling.Why = true, fmt.Sprintf("the same failure %d times", c.Times)
 	}
-	return r.keep(tx, now, key, c)
+	return j.keep(tx, now, key, c)
 }
 
 func alike(e Ending) string {
@@ -267,4 +267,4 @@ func blamesDownstream(c bezoar.Class) bool {
 
 // hash stands for a message whose payload is not recognised. It means nothing
 // outside of this process, where the guard keeps it.
-func (r *Referee) hash(id string) uint64 { return maphash.String(r.seed, id) }
+func (j *Judge) hash(id string) uint64 { return maphash.String(j.seed, id) }

@@ -1,4 +1,4 @@
-package referee
+package judge
 
 import (
 	"encoding/json"
@@ -40,18 +40,18 @@ func (c *Case) vote(e Ending, now time.Time) bool {
 }
 
 // keep stores a case, and makes room for it.
-func (r *Referee) keep(tx *book.Tx, now time.Time, key string, c Case) error {
+func (j *Judge) keep(tx *book.Tx, now time.Time, key string, c Case) error {
 	var old Case
 	if known, err := tx.Get(key, &old); err != nil {
 		return err
 	} else if !known && tx.Len() >= MaxCases {
-		r.makeRoom(tx, now)
+		j.makeRoom(tx, now)
 	}
 	return tx.Put(key, c)
 }
 
 // makeRoom drops what is forgotten anyway, and then what was touched longest ago.
-func (r *Referee) makeRoom(tx *book.Tx, now time.Time) {
+func (j *Judge) makeRoom(tx *book.Tx, now time.Time) {
 	type found struct {
 		key string
 		Case
@@ -59,7 +59,7 @@ func (r *Referee) makeRoom(tx *book.Tx, now time.Time) {
 	var all []found
 	for key, fact := range tx.All("case/") {
 		f := found{key: key}
-		if json.Unmarshal(fact, &f.Case) != nil || r.cfg.Poison.Forgotten(&f.Case.Case, now.UnixMicro()) {
+		if json.Unmarshal(fact, &f.Case) != nil || j.cfg.Poison.Forgotten(&f.Case.Case, now.UnixMicro()) {
 			tx.Drop(key)
 			continue
 		}
