@@ -52,7 +52,7 @@ type Config struct {
 	// running.
 	State string
 	// Shared is a directory that workers on one machine may share: the secret
-	// by which payloads are recognised, and the book of payloads and
+	// by which payloads are recognised, and the facts about payloads and
 	// downstreams. Default State; without either, both are in memory.
 	Shared string
 

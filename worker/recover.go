@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/book"
+	"github.com/bezoar-dev/bezoar/internal/facts"
 	"github.com/bezoar-dev/bezoar/internal/judge"
 	"github.com/bezoar-dev/bezoar/internal/starts"
 	"github.com/bezoar-dev/bezoar/queue"
@@ -132,7 +132,7 @@ func (w *Worker) suspect(p bezoar.Fingerprint, at time.Time) {
 	if p.IsZero() {
 		return
 	}
-	err := w.book.Update(func(tx *book.Tx) error {
+	err := w.facts.Update(func(tx *facts.Tx) error {
 		n, oldest, when := 0, "", time.Time{}
 		for key := range tx.All("died/") {
 			var t time.Time
@@ -158,7 +158,7 @@ func (w *Worker) killed(p bezoar.Fingerprint) (known bool) {
 	if p.IsZero() {
 		return false
 	}
-	err := w.book.View(func(tx *book.Tx) (err error) {
+	err := w.facts.View(func(tx *facts.Tx) (err error) {
 		known = tx.Has(w.deathKey(p))
 		return nil
 	})
@@ -171,7 +171,7 @@ func (w *Worker) learn(d *delivery) {
 	if d.res.class == bezoar.Interrupted || d.res.class == bezoar.SpawnFailed || d.admission.Refuse || !w.killed(d.payload) {
 		return
 	}
-	w.judged("clear a suspect", w.book.Update(func(tx *book.Tx) error {
+	w.judged("clear a suspect", w.facts.Update(func(tx *facts.Tx) error {
 		tx.Drop(w.deathKey(d.payload))
 		return nil
 	}))

@@ -12,7 +12,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fingerprint"
-	"github.com/bezoar-dev/bezoar/internal/book"
+	"github.com/bezoar-dev/bezoar/internal/facts"
 	"github.com/bezoar-dev/bezoar/internal/judge"
 	"github.com/bezoar-dev/bezoar/internal/secret"
 	"github.com/bezoar-dev/bezoar/internal/starts"
@@ -37,7 +37,7 @@ type Worker struct {
 	runner  runner
 	about   About
 	journal *starts.Journal // nil without State
-	book    *book.Book
+	facts   *facts.Store
 	judge   *judge.Judge // nil where the queue judges
 	printer *sync.Pool   // of *fingerprint.Printer
 
@@ -236,14 +236,14 @@ func (w *Worker) open() (left []starts.Left, err error) {
 		return left, nil
 	}
 	rules := w.cfg.policies()
-	rules.Book, rules.Queue = w.book, w.about.Queue
+	rules.Facts, rules.Queue = w.facts, w.about.Queue
 	w.judge, err = judge.New(rules)
 	return left, err
 }
 
 func (w *Worker) openShared() (key fingerprint.Key, err error) {
 	if w.cfg.Shared == "" {
-		w.book = book.InMemory()
+		w.facts = facts.InMemory()
 		return randomKey(), nil
 	}
 	if err := os.MkdirAll(w.cfg.Shared, 0o700); err != nil {
@@ -253,10 +253,10 @@ func (w *Worker) openShared() (key fingerprint.Key, err error) {
 	if err != nil {
 		return key, err
 	}
-	if w.book, err = book.Open(filepath.Join(w.cfg.Shared, "book")); err != nil {
+	if w.facts, err = facts.Open(filepath.Join(w.cfg.Shared, "facts")); err != nil {
 		return key, err
 	}
-	if note := w.book.Note(); note != "" {
+	if note := w.facts.Note(); note != "" {
 		w.cfg.Log.Warn(note)
 	}
 	return fingerprint.Key(k), nil
@@ -275,9 +275,9 @@ func (w *Worker) close() error {
 		errs = append(errs, w.journal.Close())
 		w.journal = nil
 	}
-	if w.book != nil {
-		errs = append(errs, w.book.Close())
-		w.book = nil
+	if w.facts != nil {
+		errs = append(errs, w.facts.Close())
+		w.facts = nil
 	}
 	return errors.Join(errs...)
 }

@@ -29,7 +29,7 @@ func layers() []layer {
 		{"internal/schema", 1, "leaf: checks bodies against JSON Schemas"},
 		{"internal/secret", 1, "leaf: the deployment's secret"},
 		{"internal/sigv4", 1, "leaf: who signed a request"},
-		{"internal/book", 1, "leaf: what workers of one folder know together"},
+		{"internal/facts", 1, "leaf: what workers of one folder know together"},
 		{"internal/starts", 1, "leaf: which messages have started, kept across a worker's death"},
 		{"internal/trouble", 1, "leaf: tells of what is tried again and again, in few lines"},
 		{"internal/tenure", 1, "leaf: who is to stay, when whoever decides changes their mind"},

@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/book"
+	"github.com/bezoar-dev/bezoar/internal/facts"
 	"github.com/bezoar-dev/bezoar/policy/poison"
 )
 
-// MaxCases bounds the cases of a book, and roomFor is how many go at once when
+// MaxCases bounds the cases of a fact store, and roomFor is how many go at once when
 // there are so many.
 const (
 	MaxCases = 10_000
@@ -40,7 +40,7 @@ func (c *Case) vote(e Ending, now time.Time) bool {
 }
 
 // keep stores a case, and makes room for it.
-func (j *Judge) keep(tx *book.Tx, now time.Time, key string, c Case) error {
+func (j *Judge) keep(tx *facts.Tx, now time.Time, key string, c Case) error {
 	var old Case
 	if known, err := tx.Get(key, &old); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (j *Judge) keep(tx *book.Tx, now time.Time, key string, c Case) error {
 }
 
 // makeRoom drops what is forgotten anyway, and then what was touched longest ago.
-func (j *Judge) makeRoom(tx *book.Tx, now time.Time) {
+func (j *Judge) makeRoom(tx *facts.Tx, now time.Time) {
 	type found struct {
 		key string
 		Case

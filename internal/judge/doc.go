@@ -11,7 +11,7 @@
 // message (package poison)? And how long to wait: package backoff, within what
 // package budget allows.
 //
-// Cases, pauses and breakers are in a [book.Book], which all workers with the same
+// Cases, pauses and breakers are in a [facts.Store], which all workers with the same
 // folder share. The windows in which failures are counted are each process's own.
 //
 // # Not guaranteed

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/book"
+	"github.com/bezoar-dev/bezoar/internal/facts"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 	"github.com/bezoar-dev/bezoar/policy/outage"
 	"github.com/bezoar-dev/bezoar/policy/poison"
@@ -25,7 +25,7 @@ func (j *Judge) Admit(now time.Time, payload bezoar.Fingerprint, t *Trial) (a Ad
 	if payload.IsZero() {
 		return a, nil
 	}
-	err = j.cfg.Book.View(func(tx *book.Tx) error {
+	err = j.cfg.Facts.View(func(tx *facts.Tx) error {
 		known, err := tx.Get(j.caseKey(payload), &a.Case)
 		if err != nil || !known {
 			return err
@@ -58,7 +58,7 @@ func (j *Judge) First(now time.Time) {
 // Done takes a message that was done.
 func (j *Judge) Done(now time.Time, id string, payload bezoar.Fingerprint, t *Trial) error {
 	if t != nil || j.known(payload) {
-		return j.update(now, j.cfg.Downstream, func(tx *book.Tx) error {
+		return j.update(now, j.cfg.Downstream, func(tx *facts.Tx) error {
 			j.succeeded(now, id, payload, t)
 			return j.worked(tx, now, payload)
 		})
@@ -91,7 +91,7 @@ func (j *Judge) known(payload bezoar.Fingerprint) (known bool) {
 		return false
 	}
 	var c Case
-	_ = j.cfg.Book.View(func(tx *book.Tx) (err error) { // what cannot be read is read again, and complained of, by the update
+	_ = j.cfg.Facts.View(func(tx *facts.Tx) (err error) { // what cannot be read is read again, and complained of, by the update
 		known, err = tx.Get(j.caseKey(payload), &c)
 		known = known || err != nil
 		return nil
@@ -99,7 +99,7 @@ func (j *Judge) known(payload bezoar.Fingerprint) (known bool) {
 	return known
 }
 
-func (j *Judge) worked(tx *book.Tx, now time.Time, payload bezoar.Fingerprint) error {
+func (j *Judge) worked(tx *facts.Tx, now time.Time, payload bezoar.Fingerprint) error {
 	if payload.IsZero() {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (j *Judge) Failed(now time.Time, e Ending) (ruling Ruling, err error) {
 	if group == "" {
 		group = j.cfg.Downstream
 	}
-	err = j.update(now, group, func(tx *book.Tx) error {
+	err = j.update(now, group, func(tx *facts.Tx) error {
 		ruling = Ruling{}
 		excused := j.everything(now, e, &ruling)
 		j.downstream(now, e, group)
@@ -218,7 +218,7 @@ func (j *Judge) wait(now time.Time, e Ending, group string) time.Duration {
 }
 
 // message judges the payload.
-func (j *Judge) message(tx *book.Tx, now time.Time, e Ending, ruling *Ruling) error {
+func (j *Judge) message(tx *facts.Tx, now time.Time, e Ending, ruling *Ruling) error {
 	if e.Payload.IsZero() {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/book"
+	"github.com/bezoar-dev/bezoar/internal/facts"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 	"github.com/bezoar-dev/bezoar/policy/budget"
@@ -20,10 +20,10 @@ import (
 
 const maxGroups = 1000
 
-// Config says how to judge. Book and Queue are required; the rest is useful at
+// Config says how to judge. Facts and Queue are required; the rest is useful at
 // zero.
 type Config struct {
-	Book       *book.Book
+	Facts      *facts.Store
 	Queue      string // its name; cases and pauses are its own
 	Downstream string // the group that its messages depend on; "" for none
 	Poison     poison.Config
@@ -37,8 +37,8 @@ type Config struct {
 // Validate reports every field that is at fault.
 func (c Config) Validate() error {
 	var missing error
-	if c.Book == nil || c.Queue == "" {
-		missing = errors.New("Book or Queue: is missing")
+	if c.Facts == nil || c.Queue == "" {
+		missing = errors.New("Facts or Queue: is missing")
 	}
 	return errors.Join(missing, c.ValidatePolicies())
 }
@@ -68,7 +68,7 @@ type Judge struct {
 	cfg  Config
 	seed maphash.Seed
 
-	mu       sync.Mutex // guards all below; held during transactions of the book
+	mu       sync.Mutex // guards all below; held during transactions of the fact store
 	guard    outage.Guard
 	budget   budget.Budget
 	breakers map[string]*group
@@ -114,7 +114,7 @@ type Gate struct {
 func (j *Judge) Gate(now time.Time) (g Gate, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if err := j.cfg.Book.View(func(tx *book.Tx) error { return j.merge(tx, now, j.cfg.Downstream) }); err != nil {
+	if err := j.cfg.Facts.View(func(tx *facts.Tx) error { return j.merge(tx, now, j.cfg.Downstream) }); err != nil {
 		return g, err
 	}
 	own := j.group(j.cfg.Downstream)
@@ -122,7 +122,7 @@ func (j *Judge) Gate(now time.Time) (g Gate, err error) {
 	if !paused && (own == nil || own.breaker.State(now) == breaker.Closed) {
 		return Gate{Open: true}, nil
 	}
-	err = j.cfg.Book.Update(func(tx *book.Tx) error {
+	err = j.cfg.Facts.Update(func(tx *facts.Tx) error {
 		if err := j.merge(tx, now, j.cfg.Downstream); err != nil {
 			return err
 		}
@@ -157,7 +157,7 @@ func (j *Judge) Waste(now time.Time, t *Trial) error {
 	if t == nil {
 		return nil
 	}
-	return j.update(now, t.group, func(*book.Tx) error {
+	return j.update(now, t.group, func(*facts.Tx) error {
 		j.waste(now, t)
 		return nil
 	})
@@ -174,10 +174,10 @@ func (j *Judge) waste(now time.Time, t *Trial) {
 
 // update runs f as a transaction in which pause and breaker are as all others
 // know them, and tells what has become of them.
-func (j *Judge) update(now time.Time, downstream string, f func(*book.Tx) error) error {
+func (j *Judge) update(now time.Time, downstream string, f func(*facts.Tx) error) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.cfg.Book.Update(func(tx *book.Tx) error {
+	return j.cfg.Facts.Update(func(tx *facts.Tx) error {
 		if err := j.merge(tx, now, downstream); err != nil {
 			return err
 		}
@@ -194,7 +194,7 @@ func (j *Judge) caseKey(p bezoar.Fingerprint) string {
 	return "case/" + j.cfg.Queue + "/" + p.String()
 }
 
-func (j *Judge) merge(tx *book.Tx, now time.Time, downstream string) error {
+func (j *Judge) merge(tx *facts.Tx, now time.Time, downstream string) error {
 	var pause outage.Snapshot
 	if ok, err := tx.Get(j.pauseKey(), &pause); err != nil {
 		return err
@@ -213,7 +213,7 @@ func (j *Judge) merge(tx *book.Tx, now time.Time, downstream string) error {
 	return err
 }
 
-func (j *Judge) store(tx *book.Tx, downstream string) error {
+func (j *Judge) store(tx *facts.Tx, downstream string) error {
 	var pause outage.Snapshot
 	if _, err := tx.Get(j.pauseKey(), &pause); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/book"
+	"github.com/bezoar-dev/bezoar/internal/facts"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 	"github.com/bezoar-dev/bezoar/policy/budget"
 )
@@ -21,17 +21,17 @@ type table struct {
 }
 
 func newTable(t *testing.T) *table {
-	return &table{T: t, now: time.Unix(1_700_000_000, 0), path: filepath.Join(t.TempDir(), "book")}
+	return &table{T: t, now: time.Unix(1_700_000_000, 0), path: filepath.Join(t.TempDir(), "facts")}
 }
 
 func (t *table) judge(c Config) *Judge {
 	t.Helper()
-	b, err := book.Open(t.path)
+	b, err := facts.Open(t.path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = b.Close() })
-	c.Book, c.Queue = b, "jobs"
+	c.Facts, c.Queue = b, "jobs"
 	if c.Retry.Base == 0 {
 		c.Retry.Strategy = backoff.Immediate
 	}
@@ -228,8 +228,8 @@ func TestWaits(t *testing.T) {
 
 // Law 10: cases are bounded, and convicts are not evicted by newcomers.
 func TestLaw10CasesAreBounded(t *testing.T) {
-	b := book.InMemory()
-	r, err := New(Config{Book: b, Queue: "jobs"})
+	b := facts.InMemory()
+	r, err := New(Config{Facts: b, Queue: "jobs"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestLaw10CasesAreBounded(t *testing.T) {
 		}
 	}
 	n := 0
-	_ = b.View(func(tx *book.Tx) error {
+	_ = b.View(func(tx *facts.Tx) error {
 		for range tx.All("case/") {
 			n++
 		}
@@ -265,9 +265,9 @@ func TestLaw10CasesAreBounded(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	if _, err := New(Config{}); err == nil {
-		t.Error("without a book and a queue")
+		t.Error("without a fact store and a queue")
 	}
-	if _, err := New(Config{Book: book.InMemory(), Queue: "q", Retry: backoff.Config{Strategy: "odd"}}); err == nil {
+	if _, err := New(Config{Facts: facts.InMemory(), Queue: "q", Retry: backoff.Config{Strategy: "odd"}}); err == nil {
 		t.Error("with an odd strategy")
 	}
 }

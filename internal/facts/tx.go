@@ -1,4 +1,4 @@
-package book
+package facts
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 
 // Tx is one transaction, or one look.
 type Tx struct {
-	b        *Book
+	s        *Store
 	readOnly bool
 	changed  map[string]json.RawMessage // nil: dropped
 }
@@ -18,13 +18,13 @@ type Tx struct {
 func (t *Tx) Get(key string, v any) (bool, error) {
 	fact, ok := t.changed[key]
 	if !ok {
-		fact = t.b.facts[key]
+		fact = t.s.facts[key]
 	}
 	if fact == nil {
 		return false, nil
 	}
 	if err := json.Unmarshal(fact, v); err != nil {
-		return false, fmt.Errorf("what the book says of %.100q: %w", key, err)
+		return false, fmt.Errorf("what the fact store says of %.100q: %w", key, err)
 	}
 	return true, nil
 }
@@ -32,16 +32,16 @@ func (t *Tx) Get(key string, v any) (bool, error) {
 // Put stores a fact.
 func (t *Tx) Put(key string, v any) error {
 	if t.readOnly || key == "" || len(key) > maxKey {
-		return fmt.Errorf("put %.100q into the book: that is no key, or this is no transaction", key)
+		return fmt.Errorf("put %.100q into the fact store: that is no key, or this is no transaction", key)
 	}
 	fact, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Errorf("put %.100q into the book: %w", key, err)
+		return fmt.Errorf("put %.100q into the fact store: %w", key, err)
 	}
 	if len(fact) > MaxFact {
-		return fmt.Errorf("put %.100q into the book: it has %d bytes, more than %d", key, len(fact), MaxFact)
+		return fmt.Errorf("put %.100q into the fact store: it has %d bytes, more than %d", key, len(fact), MaxFact)
 	}
-	if _, known := t.b.facts[key]; !known && len(t.b.facts)+len(t.changed) >= MaxFacts {
+	if _, known := t.s.facts[key]; !known && len(t.s.facts)+len(t.changed) >= MaxFacts {
 		return fmt.Errorf("put %.100q: %w", key, ErrFull)
 	}
 	t.changed[key] = fact
@@ -50,7 +50,7 @@ func (t *Tx) Put(key string, v any) error {
 
 // Drop forgets a fact.
 func (t *Tx) Drop(key string) {
-	if _, known := t.b.facts[key]; known && !t.readOnly {
+	if _, known := t.s.facts[key]; known && !t.readOnly {
 		t.changed[key] = nil
 	} else {
 		delete(t.changed, key)
@@ -58,13 +58,13 @@ func (t *Tx) Drop(key string) {
 }
 
 // Len is how many facts there were at the beginning.
-func (t *Tx) Len() int { return len(t.b.facts) }
+func (t *Tx) Len() int { return len(t.s.facts) }
 
 // All lists the facts whose keys begin with prefix, as they were at the
 // beginning, in no order.
 func (t *Tx) All(prefix string) iter.Seq2[string, json.RawMessage] {
 	return func(yield func(string, json.RawMessage) bool) {
-		for key, fact := range t.b.facts {
+		for key, fact := range t.s.facts {
 			if strings.HasPrefix(key, prefix) && !yield(key, fact) {
 				return
 			}
@@ -77,5 +77,5 @@ func (t *Tx) Has(key string) bool {
 	if fact, ok := t.changed[key]; ok {
 		return fact != nil
 	}
-	return t.b.facts[key] != nil
+	return t.s.facts[key] != nil
 }

@@ -1,4 +1,4 @@
-package book
+package facts
 
 import (
 	"errors"
@@ -10,26 +10,26 @@ import (
 	"testing"
 )
 
-func open(t *testing.T, path string) *Book {
+func open(t *testing.T, path string) *Store {
 	t.Helper()
-	b, err := Open(path)
+	s, err := Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = b.Close() })
-	return b
+	t.Cleanup(func() { _ = s.Close() })
+	return s
 }
 
-func put(t *testing.T, b *Book, key string, v any) {
+func put(t *testing.T, s *Store, key string, v any) {
 	t.Helper()
-	if err := b.Update(func(tx *Tx) error { return tx.Put(key, v) }); err != nil {
+	if err := s.Update(func(tx *Tx) error { return tx.Put(key, v) }); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func get(t *testing.T, b *Book, key string) (n int, ok bool) {
+func get(t *testing.T, s *Store, key string) (n int, ok bool) {
 	t.Helper()
-	err := b.View(func(tx *Tx) (err error) {
+	err := s.View(func(tx *Tx) (err error) {
 		ok, err = tx.Get(key, &n)
 		return err
 	})
@@ -40,7 +40,7 @@ func get(t *testing.T, b *Book, key string) (n int, ok bool) {
 }
 
 func TestWhatOneWritesTheOtherReads(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "book")
+	path := filepath.Join(t.TempDir(), "facts")
 	a, b := open(t, path), open(t, path)
 	put(t, a, "x", 1)
 	if n, ok := get(t, b, "x"); !ok || n != 1 {
@@ -63,10 +63,10 @@ func TestWhatOneWritesTheOtherReads(t *testing.T) {
 
 // Transactions are one after another, whoever makes them, through rewrites too.
 func TestNoUpdateIsLost(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "book")
-	const each, books = 700, 3
+	path := filepath.Join(t.TempDir(), "facts")
+	const each, stores = 700, 3
 	var wg sync.WaitGroup
-	for range books {
+	for range stores {
 		b := open(t, path)
 		wg.Go(func() {
 			for range each {
@@ -85,8 +85,8 @@ func TestNoUpdateIsLost(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n, _ := get(t, open(t, path), "n"); n != each*books {
-		t.Errorf("counted to %d, want %d", n, each*books)
+	if n, _ := get(t, open(t, path), "n"); n != each*stores {
+		t.Errorf("counted to %d, want %d", n, each*stores)
 	}
 	info, err := os.Stat(path)
 	if err != nil || info.Size() > 40*(slack+2) {
@@ -103,7 +103,7 @@ func TestInMemory(t *testing.T) {
 }
 
 func TestDamageIsPassedOver(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "book")
+	path := filepath.Join(t.TempDir(), "facts")
 	text := `{"k":"a","v":1}` + "\n" + `{"k":"b",` + "\n\x00\x01\n" + strings.Repeat("z", 200_000) + "\n" + `{"k":"c","v":3}` + "\n" + `{"k":"d","v`
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestDamageIsPassedOver(t *testing.T) {
 }
 
 func TestBounds(t *testing.T) {
-	b := open(t, filepath.Join(t.TempDir(), "book"))
+	b := open(t, filepath.Join(t.TempDir(), "facts"))
 	if err := b.Update(func(tx *Tx) error { return tx.Put("big", strings.Repeat("x", MaxFact)) }); err == nil {
 		t.Error("a fact that is too large is kept")
 	}
@@ -160,7 +160,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"k":"a","v":1}` + "\n" + `{"k":"a"}` + "\n"))
 	f.Add([]byte("\n\n{"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		path := filepath.Join(t.TempDir(), "book")
+		path := filepath.Join(t.TempDir(), "facts")
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package book
+package facts
 
 import "os"
 
