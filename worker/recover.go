@@ -10,7 +10,7 @@ import (
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/facts"
 	"github.com/bezoar-dev/bezoar/internal/judge"
-	"github.com/bezoar-dev/bezoar/internal/starts"
+	"github.com/bezoar-dev/bezoar/internal/startlog"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -19,7 +19,7 @@ const recoverFor = 10 * time.Second
 
 // recover deals with what a predecessor has left: processes, and messages that
 // it was running when it died.
-func (w *Worker) recover(ctx context.Context, left []starts.Left) error {
+func (w *Worker) recover(ctx context.Context, left []startlog.Left) error {
 	if w.cfg.State != "" {
 		n, err := w.runner.sweep(ctx)
 		switch {
@@ -42,7 +42,7 @@ func (w *Worker) recover(ctx context.Context, left []starts.Left) error {
 			}
 			w.cfg.Log.Error("cannot report a message of a dead predecessor: it comes back when its lease is over", "message", l.ID, "err", err)
 		}
-		if err := w.journal.Clear(l.Slot); err != nil {
+		if err := w.starts.Clear(l.Slot); err != nil {
 			return err
 		}
 	}
@@ -50,7 +50,7 @@ func (w *Worker) recover(ctx context.Context, left []starts.Left) error {
 }
 
 // tell reports one message of a dead predecessor.
-func (w *Worker) tell(ctx context.Context, l starts.Left, holding int) error {
+func (w *Worker) tell(ctx context.Context, l startlog.Left, holding int) error {
 	ctx, cancel := context.WithTimeout(ctx, recoverFor)
 	defer cancel()
 	m := Message{ID: l.ID, Receipt: l.Receipt, Queue: l.Queue, Group: l.Group, Payload: l.Payload}
@@ -86,7 +86,7 @@ func (w *Worker) tell(ctx context.Context, l starts.Left, holding int) error {
 
 // died blames a message that was running when the worker died: alone it is a
 // strike, in company a suspicion. Here it runs alone from now on.
-func (w *Worker) died(ctx context.Context, e *Event, m Message, l starts.Left, holding int) error {
+func (w *Worker) died(ctx context.Context, e *Event, m Message, l startlog.Left, holding int) error {
 	reason := "the worker died while it ran this message alone"
 	if holding > 1 {
 		reason = fmt.Sprintf("the worker died while it ran this message and %d others", holding-1)

@@ -36,7 +36,7 @@ func (d *delivery) report() {
 	d.settle(&e)
 	d.lease.release()
 	if d.written {
-		d.behind(w.journal.Clear(d.slot))
+		d.behind(w.starts.Clear(d.slot))
 	}
 	w.observe(e)
 }

@@ -30,7 +30,7 @@ func layers() []layer {
 		{"internal/secret", 1, "leaf: the deployment's secret"},
 		{"internal/sigv4", 1, "leaf: who signed a request"},
 		{"internal/facts", 1, "leaf: what workers of one folder know together"},
-		{"internal/starts", 1, "leaf: which messages have started, kept across a worker's death"},
+		{"internal/startlog", 1, "leaf: which messages have started, kept across a worker's death"},
 		{"internal/trouble", 1, "leaf: tells of what is tried again and again, in few lines"},
 		{"internal/tenure", 1, "leaf: who is to stay, when whoever decides changes their mind"},
 		{"internal/demo/*", 1, "leaves: what the demonstration is made of"},

@@ -1,6 +1,6 @@
 //go:build unix
 
-package starts
+package startlog
 
 import (
 	"errors"

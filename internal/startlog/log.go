@@ -1,4 +1,4 @@
-package starts
+package startlog
 
 import (
 	"errors"
@@ -53,8 +53,8 @@ type Left struct {
 	Record
 }
 
-// Journal is an open journal. All methods are safe for concurrent use.
-type Journal struct {
+// Log is an open start log. All methods are safe for concurrent use.
+type Log struct {
 	lock *os.File
 	file *os.File
 	sync syncer
@@ -79,11 +79,11 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("the state directory %s is in use by process %d", e.Dir, e.PID)
 }
 
-// Open takes the journal in a folder, which it makes. It returns what the last
+// Open takes the start log in a folder, which it makes. It returns what the last
 // owner was running when it died.
-func Open(dir string, slots int) (*Journal, []Left, error) {
+func Open(dir string, slots int) (*Log, []Left, error) {
 	if slots < 1 || slots > MaxSlots {
-		return nil, nil, fmt.Errorf("open the journal in %s: %d slots are not within 1 to %d", dir, slots, MaxSlots)
+		return nil, nil, fmt.Errorf("open the start log in %s: %d slots are not within 1 to %d", dir, slots, MaxSlots)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, nil, fmt.Errorf("make the state directory: %w", err)
@@ -92,43 +92,43 @@ func Open(dir string, slots int) (*Journal, []Left, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	j := &Journal{lock: lock, boot: bootID(), some: make(chan struct{}, 1)}
-	left, err := j.load(filepath.Join(dir, "journal"), slots)
+	l := &Log{lock: lock, boot: bootID(), some: make(chan struct{}, 1)}
+	left, err := l.load(filepath.Join(dir, "starts"), slots)
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("open the journal in %s: %w", dir, err), lock.Close())
+		return nil, nil, errors.Join(fmt.Errorf("open the start log in %s: %w", dir, err), lock.Close())
 	}
-	j.sync.sync = func() error { return datasync(j.file) }
-	return j, left, nil
+	l.sync.sync = func() error { return datasync(l.file) }
+	return l, left, nil
 }
 
 // Note says what was wrong with the file that Open found, or "".
-func (j *Journal) Note() string { return j.note }
+func (l *Log) Note() string { return l.note }
 
 // Begin writes down that messages are about to run and returns their slots once
 // that is durable. It waits for slots to be free.
-func (j *Journal) Begin(all ...Record) (slots []int, err error) {
+func (l *Log) Begin(all ...Record) (slots []int, err error) {
 	pages := make([][]byte, len(all))
 	for i, r := range all {
-		r.Boot = j.boot
+		r.Boot = l.boot
 		if pages[i], err = encode(r); err != nil {
 			return nil, err
 		}
 	}
 	slots = make([]int, len(all))
 	for i := range slots {
-		slots[i] = j.take()
+		slots[i] = l.take()
 	}
 	for i, page := range pages {
-		if _, err = j.file.WriteAt(page, at(slots[i])); err != nil {
+		if _, err = l.file.WriteAt(page, at(slots[i])); err != nil {
 			break
 		}
 	}
 	if err == nil {
-		err = j.sync.wait()
+		err = l.sync.wait()
 	}
 	if err != nil {
 		for _, slot := range slots {
-			j.give(slot)
+			l.give(slot)
 		}
 		return nil, fmt.Errorf("write the start of %d messages down: %w", len(all), err)
 	}
@@ -136,75 +136,75 @@ func (j *Journal) Begin(all ...Record) (slots []int, err error) {
 }
 
 // Running says that a message has begun.
-func (j *Journal) Running(slot int) error { return j.mark(slot, running) }
+func (l *Log) Running(slot int) error { return l.mark(slot, running) }
 
 // Done says that a message has ended well.
-func (j *Journal) Done(slot int) error { return j.mark(slot, done) }
+func (l *Log) Done(slot int) error { return l.mark(slot, done) }
 
-func (j *Journal) mark(slot int, state byte) error {
-	if _, err := j.file.WriteAt([]byte{state}, at(slot)+stateAt); err != nil {
-		return fmt.Errorf("mark slot %d of the journal: %w", slot, err)
+func (l *Log) mark(slot int, state byte) error {
+	if _, err := l.file.WriteAt([]byte{state}, at(slot)+stateAt); err != nil {
+		return fmt.Errorf("mark slot %d of the start log: %w", slot, err)
 	}
 	return nil
 }
 
 // Amend replaces the record in a slot, for as long as the machine lives.
-func (j *Journal) Amend(slot int, r Record) error {
-	r.Boot = j.boot
+func (l *Log) Amend(slot int, r Record) error {
+	r.Boot = l.boot
 	page, err := encode(r)
 	if err != nil {
 		return err
 	}
-	if _, err := j.file.WriteAt(page, at(slot)); err != nil {
+	if _, err := l.file.WriteAt(page, at(slot)); err != nil {
 		return fmt.Errorf("amend the record of message %.100s: %w", r.ID, err)
 	}
 	return nil
 }
 
 // Clear gives a slot back: its message has ended and somebody was told.
-func (j *Journal) Clear(slot int) error {
-	_, err := j.file.WriteAt(make([]byte, stateAt), at(slot))
-	j.give(slot)
+func (l *Log) Clear(slot int) error {
+	_, err := l.file.WriteAt(make([]byte, stateAt), at(slot))
+	l.give(slot)
 	if err != nil {
-		return fmt.Errorf("clear slot %d of the journal: %w", slot, err)
+		return fmt.Errorf("clear slot %d of the start log: %w", slot, err)
 	}
 	return nil
 }
 
 // Stopping writes down that the owner was asked to stop: if it dies from now on,
 // what it was running has ended as interrupted, and nothing is to blame.
-func (j *Journal) Stopping() error {
-	if _, err := j.file.WriteAt([]byte{1}, stoppedAt); err != nil {
+func (l *Log) Stopping() error {
+	if _, err := l.file.WriteAt([]byte{1}, stoppedAt); err != nil {
 		return fmt.Errorf("write down that the worker stops: %w", err)
 	}
 	return nil
 }
 
 // Close gives the folder up. What is in the slots stays.
-func (j *Journal) Close() error {
-	return errors.Join(j.file.Close(), j.lock.Close())
+func (l *Log) Close() error {
+	return errors.Join(l.file.Close(), l.lock.Close())
 }
 
-func (j *Journal) take() int {
+func (l *Log) take() int {
 	for {
-		j.mu.Lock()
-		if n := len(j.free); n > 0 {
-			slot := j.free[n-1]
-			j.free = j.free[:n-1]
-			j.mu.Unlock()
+		l.mu.Lock()
+		if n := len(l.free); n > 0 {
+			slot := l.free[n-1]
+			l.free = l.free[:n-1]
+			l.mu.Unlock()
 			return slot
 		}
-		j.mu.Unlock()
-		<-j.some
+		l.mu.Unlock()
+		<-l.some
 	}
 }
 
-func (j *Journal) give(slot int) {
-	j.mu.Lock()
-	j.free = append(j.free, slot)
-	j.mu.Unlock()
+func (l *Log) give(slot int) {
+	l.mu.Lock()
+	l.free = append(l.free, slot)
+	l.mu.Unlock()
 	select {
-	case j.some <- struct{}{}:
+	case l.some <- struct{}{}:
 	default:
 	}
 }

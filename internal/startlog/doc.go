@@ -1,4 +1,4 @@
-// Package starts writes down which messages a worker is about to run, before it
+// Package startlog writes down which messages a worker is about to run, before it
 // runs them, so that the next start knows exactly which ones a dead worker was
 // running.
 //
@@ -16,7 +16,7 @@
 // the kernel: after a machine's death a record that is due counts as running, and
 // there may be one of what had just ended.
 //
-// One process at a time has a folder; another one is told whose it is. A journal
+// One process at a time has a folder; another one is told whose it is. A start log
 // that is damaged is moved aside, and Note says so: it is never a reason not to
 // start. A single record that was torn belongs to a Begin that had not returned.
 //
@@ -24,4 +24,4 @@
 //
 // The file has 4 KiB for each slot and does not grow beyond the most slots
 // that were ever asked for. A Record that does not fit is refused.
-package starts
+package startlog

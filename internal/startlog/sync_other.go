@@ -1,6 +1,6 @@
 //go:build !linux
 
-package starts
+package startlog
 
 import "os"
 

@@ -1,4 +1,4 @@
-package starts
+package startlog
 
 import (
 	"encoding/binary"
@@ -78,11 +78,11 @@ func decode(b []byte) (r Record, ok bool) {
 }
 
 // load opens the file, or makes it, and finds what is in it.
-func (j *Journal) load(path string, slots int) (left []Left, err error) {
+func (l *Log) load(path string, slots int) (left []Left, err error) {
 	b, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, j.make(path, slots)
+		return nil, l.make(path, slots)
 	case err != nil:
 		return nil, err
 	}
@@ -91,8 +91,8 @@ func (j *Journal) load(path string, slots int) (left []Left, err error) {
 		if err := os.Rename(path, aside); err != nil {
 			return nil, err
 		}
-		j.note = fmt.Sprintf("the journal was no journal any more and is now %s: what was running when the last worker died is not known", aside)
-		return nil, j.make(path, slots)
+		l.note = fmt.Sprintf("the start log could not be read and is now %s: what was running when the last worker died is not known", aside)
+		return nil, l.make(path, slots)
 	}
 	stopped := b[stoppedAt] != 0
 	had := len(b)/page - 1
@@ -102,16 +102,16 @@ func (j *Journal) load(path string, slots int) (left []Left, err error) {
 			left, used[i] = append(left, Left{Slot: i, Record: r}), true
 		}
 	}
-	if j.file, err = os.OpenFile(path, os.O_RDWR, 0o600); err != nil {
+	if l.file, err = os.OpenFile(path, os.O_RDWR, 0o600); err != nil {
 		return nil, err
 	}
 	// What is left keeps its slot until it has been dealt with: others come on top.
-	if err := j.extend(had, slots+len(left), left, stopped); err != nil {
-		return nil, errors.Join(err, j.file.Close())
+	if err := l.extend(had, slots+len(left), left, stopped); err != nil {
+		return nil, errors.Join(err, l.file.Close())
 	}
 	for i := max(had, slots+len(left)) - 1; i >= 0; i-- {
 		if !used[i] {
-			j.free = append(j.free, i)
+			l.free = append(l.free, i)
 		}
 	}
 	return left, nil
@@ -120,15 +120,15 @@ func (j *Journal) load(path string, slots int) (left []Left, err error) {
 // extend makes room, and has what was running when the last owner was stopped,
 // or was not running yet, end as interrupted, before the mark of that is
 // cleared. What a machine's death may have cost its mark counts as running.
-func (j *Journal) extend(had, want int, left []Left, stopped bool) error {
+func (l *Log) extend(had, want int, left []Left, stopped bool) error {
 	if want > had {
-		if _, err := j.file.WriteAt(make([]byte, (want-had)*page), at(had)); err != nil {
+		if _, err := l.file.WriteAt(make([]byte, (want-had)*page), at(had)); err != nil {
 			return err
 		}
 	}
 	for i := range left {
 		r := &left[i].Record
-		waited := !r.Running && r.Boot == j.boot && j.boot != ""
+		waited := !r.Running && r.Boot == l.boot && l.boot != ""
 		switch {
 		case r.Ended != nil || !waited && !stopped:
 			continue
@@ -137,19 +137,19 @@ func (j *Journal) extend(had, want int, left []Left, stopped bool) error {
 		default:
 			r.Ended = &Ended{Class: bezoar.Interrupted, Reason: "the worker was stopped while it ran this message"}
 		}
-		if err := j.Amend(left[i].Slot, left[i].Record); err != nil {
+		if err := l.Amend(left[i].Slot, left[i].Record); err != nil {
 			return err
 		}
 	}
-	if _, err := j.file.WriteAt([]byte{0}, stoppedAt); err != nil {
+	if _, err := l.file.WriteAt([]byte{0}, stoppedAt); err != nil {
 		return err
 	}
-	return j.file.Sync()
+	return l.file.Sync()
 }
 
 // make writes an empty file, whole or not at all.
-func (j *Journal) make(path string, slots int) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".journal-")
+func (l *Log) make(path string, slots int) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".starts-")
 	if err != nil {
 		return err
 	}
@@ -179,9 +179,9 @@ func (j *Journal) make(path string, slots int) (err error) {
 	if _, err = f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	j.file = f
+	l.file = f
 	for i := slots - 1; i >= 0; i-- {
-		j.free = append(j.free, i)
+		l.free = append(l.free, i)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package starts
+package startlog
 
 import (
 	"errors"
@@ -18,28 +18,28 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-func open(t testing.TB, dir string, slots int) (*Journal, []Left) {
+func open(t testing.TB, dir string, slots int) (*Log, []Left) {
 	t.Helper()
-	j, left, err := Open(dir, slots)
+	log, left, err := Open(dir, slots)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = j.Close() })
-	return j, left
+	t.Cleanup(func() { _ = log.Close() })
+	return log, left
 }
 
 func record(id string) Record {
 	return Record{ID: id, Receipt: "r-" + id, Queue: "jobs", At: time.Unix(1700000000, 0).UTC(), Payload: bezoar.Fingerprint{1, 2}}
 }
 
-func begin(t testing.TB, j *Journal, r Record) int {
+func begin(t testing.TB, log *Log, r Record) int {
 	t.Helper()
-	slots, err := j.Begin(r)
+	slots, err := log.Begin(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if r.Running {
-		must(t, j.Running(slots[0]))
+		must(t, log.Running(slots[0]))
 	}
 	return slots[0]
 }
@@ -54,14 +54,14 @@ func must(t testing.TB, err error) {
 // TestMain runs this binary as the owner that dies.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("OWNER_OF"); dir != "" {
-		j, _, err := Open(dir, 3)
+		log, _, err := Open(dir, 3)
 		if err != nil {
 			panic(err)
 		}
 		for _, id := range []string{"a", "b", "c"} {
-			slots, err := j.Begin(record(id))
+			slots, err := log.Begin(record(id))
 			if err == nil && id != "c" {
-				err = j.Running(slots[0])
+				err = log.Running(slots[0])
 			}
 			if err != nil {
 				panic(err)
@@ -107,47 +107,47 @@ func TestWhatWasRunningWhenItsOwnerWasKilled(t *testing.T) {
 
 func TestALifeOfRecords(t *testing.T) {
 	dir := t.TempDir()
-	j, left := open(t, dir, 2)
-	if len(left) != 0 || j.Note() != "" {
-		t.Fatalf("a new journal has %v, %q", left, j.Note())
+	log, left := open(t, dir, 2)
+	if len(left) != 0 || log.Note() != "" {
+		t.Fatalf("a new start log has %v, %q", left, log.Note())
 	}
 	running := record("running")
-	slot := begin(t, j, record("done"))
-	must(t, j.Done(slot))
-	must(t, j.Clear(slot))
-	slot = begin(t, j, running)
+	slot := begin(t, log, record("done"))
+	must(t, log.Done(slot))
+	must(t, log.Clear(slot))
+	slot = begin(t, log, running)
 	running.Running, running.PID, running.Since = true, 77, 88
-	must(t, j.Amend(slot, running))
+	must(t, log.Amend(slot, running))
 	ended := record("ended")
-	slot = begin(t, j, ended)
+	slot = begin(t, log, ended)
 	ended.Running = true
 	ended.Ended = &Ended{Class: bezoar.Bug, Failure: "f", Reason: "why"}
-	must(t, j.Amend(slot, ended))
+	must(t, log.Amend(slot, ended))
 	waits := make(chan int)
-	go func() { waits <- begin(t, j, record("third")) }()
+	go func() { waits <- begin(t, log, record("third")) }()
 	select {
 	case n := <-waits:
 		t.Fatalf("slot %d was given away twice", n)
 	case <-time.After(10 * time.Millisecond):
 	}
-	must(t, j.Clear(slot))
+	must(t, log.Clear(slot))
 	slot = <-waits
-	must(t, j.Amend(slot, ended))
-	must(t, j.Close())
+	must(t, log.Amend(slot, ended))
+	must(t, log.Close())
 
-	j, left = open(t, dir, 1)
+	log, left = open(t, dir, 1)
 	running.Boot, ended.Boot = bootID(), bootID()
 	if diff := cmp.Diff([]Record{running, ended}, []Record{left[0].Record, left[1].Record}); diff != "" {
 		t.Error(diff)
 	}
 	fresh := record("fresh")
 	fresh.Running = true
-	if n := begin(t, j, fresh); n == left[0].Slot || n == left[1].Slot {
+	if n := begin(t, log, fresh); n == left[0].Slot || n == left[1].Slot {
 		t.Error("a record that nobody has dealt with was overwritten")
 	}
-	must(t, j.Clear(left[0].Slot))
-	must(t, j.Stopping())
-	must(t, j.Close())
+	must(t, log.Clear(left[0].Slot))
+	must(t, log.Stopping())
+	must(t, log.Close())
 
 	_, left = open(t, dir, 4)
 	classes := map[string]bezoar.Class{}
@@ -161,27 +161,27 @@ func TestALifeOfRecords(t *testing.T) {
 
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
-	j, _ := open(t, dir, 2)
-	begin(t, j, record("a"))
-	b := begin(t, j, record("b"))
-	if _, err := j.file.WriteAt([]byte{'x'}, at(b)+100); err != nil {
+	log, _ := open(t, dir, 2)
+	begin(t, log, record("a"))
+	b := begin(t, log, record("b"))
+	if _, err := log.file.WriteAt([]byte{'x'}, at(b)+100); err != nil {
 		t.Fatal(err)
 	}
-	must(t, j.Close())
-	j, left := open(t, dir, 2)
+	must(t, log.Close())
+	log, left := open(t, dir, 2)
 	if len(left) != 1 || left[0].ID != "a" {
 		t.Errorf("of a torn record is left %v", left)
 	}
-	must(t, j.Close())
-	must(t, os.WriteFile(filepath.Join(dir, "journal"), []byte("something else"), 0o600))
-	j, left = open(t, dir, 2)
-	if len(left) != 0 || !strings.Contains(j.Note(), "journal.damaged") {
-		t.Errorf("of something else is left %v, %q", left, j.Note())
+	must(t, log.Close())
+	must(t, os.WriteFile(filepath.Join(dir, "starts"), []byte("something else"), 0o600))
+	log, left = open(t, dir, 2)
+	if len(left) != 0 || !strings.Contains(log.Note(), "starts.damaged") {
+		t.Errorf("of something else is left %v, %q", left, log.Note())
 	}
-	if text, err := os.ReadFile(filepath.Join(dir, "journal.damaged")); err != nil || string(text) != "something else" {
+	if text, err := os.ReadFile(filepath.Join(dir, "starts.damaged")); err != nil || string(text) != "something else" {
 		t.Errorf("moved aside: %q %v", text, err)
 	}
-	if _, err := j.Begin(Record{ID: "x", Receipt: strings.Repeat("x", page)}); err == nil {
+	if _, err := log.Begin(Record{ID: "x", Receipt: strings.Repeat("x", page)}); err == nil {
 		t.Error("a record that does not fit was taken")
 	}
 }
@@ -229,20 +229,20 @@ func FuzzDecode(f *testing.F) {
 func BenchmarkBegin(b *testing.B) {
 	for _, together := range []int{1, 4, 16} {
 		b.Run(fmt.Sprint(together), func(b *testing.B) {
-			j, _ := open(b, b.TempDir(), 16)
+			log, _ := open(b, b.TempDir(), 16)
 			r := record("a")
 			var wg sync.WaitGroup
 			for range together {
 				wg.Go(func() {
 					for range b.N/together + 1 {
-						slots, err := j.Begin(r)
+						slots, err := log.Begin(r)
 						if err != nil {
 							b.Error(err)
 							return
 						}
-						_ = j.Running(slots[0])
-						_ = j.Done(slots[0])
-						_ = j.Clear(slots[0])
+						_ = log.Running(slots[0])
+						_ = log.Done(slots[0])
+						_ = log.Clear(slots[0])
 					}
 				})
 			}
@@ -254,10 +254,10 @@ func BenchmarkBegin(b *testing.B) {
 // When the machine died, what was due may have run.
 func TestWhatWasDueWhenTheMachineDied(t *testing.T) {
 	dir := t.TempDir()
-	j, _ := open(t, dir, 2)
-	j.boot = "another life of the machine"
-	begin(t, j, record("a"))
-	must(t, j.Close())
+	log, _ := open(t, dir, 2)
+	log.boot = "another life of the machine"
+	begin(t, log, record("a"))
+	must(t, log.Close())
 	if _, left := open(t, dir, 2); len(left) != 1 || left[0].Ended != nil {
 		t.Errorf("left is %+v", left)
 	}
@@ -266,13 +266,13 @@ func TestWhatWasDueWhenTheMachineDied(t *testing.T) {
 // What had ended well is told apart from what was running.
 func TestWhatWasDoneWhenItsOwnerDied(t *testing.T) {
 	dir := t.TempDir()
-	j, _ := open(t, dir, 2)
-	slots, err := j.Begin(record("a"), record("b"))
+	log, _ := open(t, dir, 2)
+	slots, err := log.Begin(record("a"), record("b"))
 	must(t, err)
-	must(t, j.Running(slots[0]))
-	must(t, j.Running(slots[1]))
-	must(t, j.Done(slots[1]))
-	must(t, j.Close())
+	must(t, log.Running(slots[0]))
+	must(t, log.Running(slots[1]))
+	must(t, log.Done(slots[1]))
+	must(t, log.Close())
 	_, left := open(t, dir, 2)
 	if len(left) != 2 || left[0].ID != "a" && left[1].ID != "a" {
 		t.Fatalf("left is %+v", left)
