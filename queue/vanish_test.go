@@ -118,7 +118,7 @@ func TestLaw6ManyWorkersThatVanishConvictNothing(t *testing.T) {
 			pass(300 * time.Millisecond)
 		}
 		pass(time.Minute)
-		for i := range 6 { // each lease is over: their fate is decided when somebody receives
+		for i := range 6 { // each lease is over: what becomes of them is decided when somebody receives
 			for _, m := range r.receive("jobs", fmt.Sprint("x", i), 10) {
 				r.delete("jobs", m)
 			}

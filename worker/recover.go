@@ -57,13 +57,13 @@ func (w *Worker) tell(ctx context.Context, l startlog.Left, holding int) error {
 	if l.Queue != w.about.Queue {
 		return fmt.Errorf("it is of queue %.100q", l.Queue)
 	}
-	e := Event{Queue: l.Queue, ID: l.ID, Fate: FateReturned}
+	e := Event{Queue: l.Queue, ID: l.ID, Outcome: OutcomeReturned}
 	var err error
 	switch end := l.Ended; {
 	case end == nil:
 		err = w.died(ctx, &e, m, l, holding)
 	case end.Class == bezoar.Done:
-		e.Fate = FateDone
+		e.Outcome = OutcomeDone
 		err = w.cfg.Source.Done(ctx, m)
 	case end.Class == bezoar.Interrupted || end.Class == bezoar.SpawnFailed || !w.about.Judges:
 		// Where internal/judge decides, it comes again at once: what it did is not worth
@@ -71,14 +71,14 @@ func (w *Worker) tell(ctx context.Context, l startlog.Left, holding int) error {
 		e.Class, e.Reason = end.Class, end.Reason
 		err = w.cfg.Source.Release(ctx, m, Release{Refund: true, Outcome: &queue.Outcome{Class: bezoar.Interrupted, Reason: end.Reason}})
 	default:
-		e.Class, e.Reason, e.Fate = end.Class, end.Reason, FateReported
+		e.Class, e.Reason, e.Outcome = end.Class, end.Reason, OutcomeReported
 		err = w.cfg.Source.Release(ctx, m, Release{
 			Outcome: &queue.Outcome{Class: end.Class, Failure: end.Failure, Reason: end.Reason}, Reject: end.Class == bezoar.Invalid,
 		})
 	}
 	if errors.Is(err, ErrLost) {
 		w.cfg.Log.Info("the lease of a dead predecessor's message is over", "message", l.ID)
-		e.Fate, err = FateLost, nil
+		e.Outcome, err = OutcomeLost, nil
 	}
 	w.observe(e)
 	return err
@@ -97,7 +97,7 @@ func (w *Worker) died(ctx context.Context, e *Event, m Message, l startlog.Left,
 	if weak {
 		o.Failure = "" // and twice that is not the same failure twice
 	}
-	e.Class, e.Reason, e.Failure, e.Fate = o.Class, reason, o.Failure, FateReported
+	e.Class, e.Reason, e.Failure, e.Outcome = o.Class, reason, o.Failure, OutcomeReported
 	w.suspect(m.Payload, l.At)
 	if w.about.Judges {
 		return w.cfg.Source.Release(ctx, m, Release{Outcome: &o, Holding: holding, Weak: weak})
@@ -106,7 +106,7 @@ func (w *Worker) died(ctx context.Context, e *Event, m Message, l startlog.Left,
 		ID: m.ID, Payload: m.Payload, Class: o.Class, Failure: o.Failure, Reason: reason, Weak: weak, Holding: holding, Receives: 1, Received: l.At,
 	})
 	w.judged("judge a message of a dead predecessor", err)
-	e.Fate, e.Why, e.Delay = FateRetry, ruling.Why, ruling.Delay
+	e.Outcome, e.Why, e.Delay = OutcomeRetry, ruling.Why, ruling.Delay
 	if ruling.Dead {
 		e.Delay = 0 // its body is needed: it is refused when it comes again
 	}
