@@ -1,4 +1,4 @@
-package sieve
+package rowfeed
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 )
 
 // envRun makes the test binary a sifting of its own; it holds its Config.
-const envRun = "SIEVE_TEST_RUN"
+const envRun = "ROWFEED_TEST_RUN"
 
 // job is what a process of the tests sifts.
 type job struct {

@@ -1,4 +1,4 @@
-// Package sieve feeds the rows of a file to a command, in batches on its standard
+// Package rowfeed feeds the rows of a file to a command, in batches on its standard
 // input, and sees to it that every row is finished or set aside: package sift
 // decides, this package does.
 //
@@ -25,4 +25,4 @@
 // In memory there are at most Parallel batches of BatchBytes, the index of the
 // input (package rows), and 1 MiB of output per run; more of it waits in an unlinked
 // file, up to MaxOutput. The state grows by a line for each run that worked.
-package sieve
+package rowfeed

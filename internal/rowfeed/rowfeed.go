@@ -1,4 +1,4 @@
-package sieve
+package rowfeed
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"github.com/bezoar-dev/bezoar/sift"
 )
 
-// sieve is one Run.
-type sieve struct {
+// session is one Run.
+type session struct {
 	cfg    Config
 	state  *state
 	begin  begin
@@ -39,7 +39,7 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 	if err := cfg.Validate(); err != nil {
 		return Report{}, &InputError{err}
 	}
-	s := &sieve{cfg: cfg.withDefaults()}
+	s := &session{cfg: cfg.withDefaults()}
 	err := s.open()
 	if err == nil {
 		err = s.run(ctx)
@@ -51,7 +51,7 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 	return s.report, err
 }
 
-func (s *sieve) open() error {
+func (s *session) open() error {
 	st, recs, err := openState(s.cfg.State)
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (s *sieve) open() error {
 }
 
 // beside names a file that belongs to the state; "" without one.
-func (s *sieve) beside(suffix string) string {
+func (s *session) beside(suffix string) string {
 	if s.cfg.State == "" {
 		return ""
 	}
@@ -117,7 +117,7 @@ func (s *sieve) beside(suffix string) string {
 
 // apart wants what is read and what is written to be different files, before
 // anything is written to any of them.
-func (s *sieve) apart() error {
+func (s *session) apart() error {
 	type named struct {
 		name string
 		f    *os.File
@@ -149,7 +149,7 @@ func (s *sieve) apart() error {
 }
 
 // name names a new sifting.
-func (s *sieve) name() error {
+func (s *session) name() error {
 	var id [6]byte
 	if _, err := rand.Read(id[:]); err != nil {
 		return fmt.Errorf("name the sifting: %w", err)
@@ -166,7 +166,7 @@ func (s *sieve) name() error {
 }
 
 // fresh begins a new sifting, and returns how long the output is.
-func (s *sieve) fresh(out *os.File, length int64) (int64, error) {
+func (s *session) fresh(out *os.File, length int64) (int64, error) {
 	if s.cfg.OutputPath != "" && out != nil { // is ours alone
 		if err := out.Truncate(0); err != nil {
 			return 0, fmt.Errorf("empty the output: %w", err)
@@ -178,7 +178,7 @@ func (s *sieve) fresh(out *os.File, length int64) (int64, error) {
 }
 
 // replay takes up what was done before.
-func (s *sieve) replay(recs []record, length int64) error {
+func (s *session) replay(recs []record, length int64) error {
 	s.out.end = s.begin.Base
 	told := map[int]bool{}
 	var letters []sift.Letter
@@ -231,7 +231,7 @@ func (s *sieve) replay(recs []record, length int64) error {
 }
 
 // keep completes a letter and lists it.
-func (s *sieve) keep(l sift.Letter) (Letter, error) {
+func (s *session) keep(l sift.Letter) (Letter, error) {
 	full, err := s.in.letter(s.begin.ID, l, time.Now())
 	if err != nil {
 		return full, err
@@ -244,7 +244,7 @@ func (s *sieve) keep(l sift.Letter) (Letter, error) {
 }
 
 // tell gives letters to the sink.
-func (s *sieve) tell(letters []Letter) error {
+func (s *session) tell(letters []Letter) error {
 	if s.sink == nil || len(letters) == 0 {
 		return nil
 	}
@@ -258,7 +258,7 @@ func (s *sieve) tell(letters []Letter) error {
 	return s.state.write(record{Told: rows})
 }
 
-func (s *sieve) run(ctx context.Context) error {
+func (s *session) run(ctx context.Context) error {
 	jobs := s.cfg.child()
 	jobs.Mark = s.begin.ID
 	runner, err := child.New(jobs)
@@ -298,13 +298,13 @@ func (s *sieve) run(ctx context.Context) error {
 	return err
 }
 
-func (s *sieve) finish(b sift.Batch, o sift.Outcome) error {
+func (s *session) finish(b sift.Batch, o sift.Outcome) error {
 	return s.out.finish(b, o.Output.(*spill))
 }
 
 // setAside writes a letter down before anybody is told, so that it is told after
 // a crash, too.
-func (s *sieve) setAside(l sift.Letter) error {
+func (s *session) setAside(l sift.Letter) error {
 	if err := s.state.write(record{Letter: &l}); err != nil {
 		return err
 	}
