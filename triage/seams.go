@@ -15,7 +15,7 @@ type Shelf interface {
 	CountLetters(ctx context.Context, s queue.Selection) (n, last int64, err error)
 }
 
-// Queue is what the desk needs of the queues. A [queue.Engine] is one.
+// Queue is what the service needs of the queues. A [queue.Engine] is one.
 type Queue interface {
 	Shelf
 	Tasks
@@ -40,7 +40,7 @@ type Log interface {
 }
 
 // Source is dead letters that are in no queue, such as requests that the
-// gateway set aside. The desk shows them beside the others, and moves many by
+// gateway set aside. The service shows them beside the others, and moves many by
 // doing so one by one.
 type Source interface {
 	Shelf
@@ -84,9 +84,9 @@ func (s shelf) first(ctx context.Context, sel queue.Selection, after int64, n in
 }
 
 // shelves are those that a selection may find letters on.
-func (d *Desk) shelves(s queue.Selection) []shelf {
+func (svc *Service) shelves(s queue.Selection) []shelf {
 	var out []shelf
-	for _, source := range *d.sources.Load() {
+	for _, source := range *svc.sources.Load() {
 		if s.Queue == source.Name() {
 			return []shelf{{source, source}}
 		}
@@ -94,12 +94,12 @@ func (d *Desk) shelves(s queue.Selection) []shelf {
 			out = append(out, shelf{source, source})
 		}
 	}
-	return append([]shelf{{Shelf: d.config.Queue}}, out...)
+	return append([]shelf{{Shelf: svc.config.Queue}}, out...)
 }
 
 // source returns the one of a name, or nil.
-func (d *Desk) source(name string) Source {
-	for _, s := range *d.sources.Load() {
+func (svc *Service) source(name string) Source {
+	for _, s := range *svc.sources.Load() {
 		if s.Name() == name {
 			return s
 		}

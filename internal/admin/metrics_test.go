@@ -33,7 +33,7 @@ func scrape(t *testing.T, s *Server) (map[string]*dto.MetricFamily, string) {
 }
 
 func TestQueueMetrics(t *testing.T) {
-	engine, desk := newDesk(t)
+	engine, svc := newTriage(t)
 	kill(t, engine, 2, "parse", "no \"such\" field\n\xff")
 	h := newHall("jobs", "paused")
 	p := h.queues["paused"]
@@ -44,7 +44,7 @@ func TestQueueMetrics(t *testing.T) {
 	alarms := func() []adminapi.Alarm {
 		return []adminapi.Alarm{{Name: "any", Firing: true, Value: 2, Looked: time.Unix(1_800_000_000, 0), Told: 1, Untold: 4}, {Name: "none", Limit: 9}}
 	}
-	s, err := New(Config{Address: "127.0.0.1:7070", Queues: h, Triage: desk, Alarms: alarms}, newShelf(), new(Hub))
+	s, err := New(Config{Address: "127.0.0.1:7070", Queues: h, Triage: svc, Alarms: alarms}, newShelf(), new(Hub))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,10 +14,10 @@ import (
 	"github.com/bezoar-dev/bezoar/triage"
 )
 
-// openDesk makes where dead letters are dealt with, those of fleets among them.
-func (a *App) openDesk() error {
+// openTriage makes where dead letters are dealt with, those of fleets among them.
+func (a *App) openTriage() error {
 	var err error
-	if a.desk, err = triage.New(triage.Config{Queue: a.queues, Sources: a.sources(a.now.Load()), Log: a.log}); err != nil {
+	if a.triage, err = triage.New(triage.Config{Queue: a.queues, Sources: a.sources(a.now.Load()), Log: a.log}); err != nil {
 		return err
 	}
 	return a.checkOuter(&a.cfg)
@@ -33,9 +33,9 @@ func (a *App) sources(p *present) []triage.Source {
 }
 
 // Triage returns where dead letters are dealt with.
-func (a *App) Triage() *triage.Desk { return a.desk }
+func (a *App) Triage() *triage.Service { return a.triage }
 
-// keptLetters are the letters of one fleet's requests, as the desk deals with
+// keptLetters are the letters of one fleet's requests, as triage deals with
 // them.
 type keptLetters struct {
 	b     backend
@@ -79,7 +79,7 @@ func (k keptLetters) Redrive(ctx context.Context, id string) (queue.Outcome, err
 	return o, nil
 }
 
-// letterError says in the desk's words that a letter is gone.
+// letterError says in the words of triage that a letter is gone.
 func letterError(err error) error {
 	if errors.Is(err, ledger.ErrNotFound) {
 		return fmt.Errorf("%w: %w", queue.ErrLetterNotFound, err)
