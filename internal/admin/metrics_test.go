@@ -35,7 +35,7 @@ func scrape(t *testing.T, s *Server) (map[string]*dto.MetricFamily, string) {
 func TestQueueMetrics(t *testing.T) {
 	engine, svc := newTriage(t)
 	kill(t, engine, 2, "parse", "no \"such\" field\n\xff")
-	h := newHall("jobs", "paused")
+	h := newQueuesStub("jobs", "paused")
 	p := h.queues["paused"]
 	p.State = "paused: everything fails"
 	h.queues["paused"] = p
@@ -86,7 +86,7 @@ func TestQueueMetrics(t *testing.T) {
 
 // However much there is, what becomes labels is bounded.
 func TestMetricsAreBounded(t *testing.T) {
-	h := newHall()
+	h := newQueuesStub()
 	for i := range 1500 {
 		name := fmt.Sprintf("q-%04d", i)
 		h.queues[name] = adminapi.Queue{Name: name, State: "ok"}

@@ -9,22 +9,22 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// desk works on one queue by the store alone: what the engine makes of bodies
+// storeClient works on one queue by the store alone: what the engine makes of bodies
 // and outcomes is not what is tested with it.
-type desk struct {
+type storeClient struct {
 	*rig
 	q queue.Queue
 	p queue.Policy
 }
 
-// lease is how long a desk's receives hide a message.
+// lease is how long a storeClient's receives hide a message.
 const lease = 30 * time.Second
 
 // at makes a queue without a dead-letter queue of its own.
-func (r *rig) at(name string, edit func(*queue.Settings)) *desk {
+func (r *rig) at(name string, edit func(*queue.Settings)) *storeClient {
 	r.Helper()
 	q := r.create(name, edit)
-	return &desk{r, q, queue.Policy{
+	return &storeClient{r, q, queue.Policy{
 		FIFO: q.Settings.FIFO, DeadLetter: queue.ImplicitName(name), Implicit: true,
 		Poison: q.Settings.Quarantine.Poison(), KeepExpired: q.Settings.KeepExpired,
 	}}
@@ -37,14 +37,14 @@ func fifo(s *queue.Settings) { s.FIFO = true }
 func work(n byte) bezoar.Fingerprint { return bezoar.Fingerprint{0: n, 15: 1} }
 
 // put sends a message with the nth payload; 0 is one that is not recognised.
-func (d *desk) put(n byte, bodies ...string) {
+func (d *storeClient) put(n byte, bodies ...string) {
 	d.Helper()
 	for _, body := range bodies {
 		d.send(queue.Entry{SendInput: text(body), Payload: work(n)})
 	}
 }
 
-func (d *desk) send(e queue.Entry) {
+func (d *storeClient) send(e queue.Entry) {
 	d.Helper()
 	if e.ID == "" {
 		e.ID = string(e.Body)
@@ -58,7 +58,7 @@ func (d *desk) send(e queue.Entry) {
 	d.must(second(d.store.Send(d.ctx(), d.q.ID, []queue.Entry{e})))
 }
 
-func (d *desk) claim(n int) queue.Claimed {
+func (d *storeClient) claim(n int) queue.Claimed {
 	d.Helper()
 	c, err := d.store.Receive(d.ctx(), d.q.ID, queue.Claim{
 		Policy: d.p, Max: n, Visibility: lease, Retention: d.q.Settings.Retention, Worker: "w1",
@@ -68,7 +68,7 @@ func (d *desk) claim(n int) queue.Claimed {
 }
 
 // take receives up to ten, and wants these, in any order.
-func (d *desk) take(want ...string) []queue.Message {
+func (d *storeClient) take(want ...string) []queue.Message {
 	d.Helper()
 	m := d.claim(10).Messages
 	got := bodies(m)
@@ -81,7 +81,7 @@ func (d *desk) take(want ...string) []queue.Message {
 }
 
 // alone receives a suspect.
-func (d *desk) alone(want string) queue.Message {
+func (d *storeClient) alone(want string) queue.Message {
 	d.Helper()
 	m := d.take(want)[0]
 	if !m.Alone {
@@ -90,7 +90,7 @@ func (d *desk) alone(want string) queue.Message {
 	return m
 }
 
-func (d *desk) done(all ...queue.Message) {
+func (d *storeClient) done(all ...queue.Message) {
 	d.Helper()
 	for _, m := range all {
 		d.must(one(d.store.Delete(d.ctx(), d.q.ID, d.p.FIFO, []queue.Receipt{m.Receipt})))
@@ -98,18 +98,18 @@ func (d *desk) done(all ...queue.Message) {
 }
 
 // fail reports how a delivery ended.
-func (d *desk) fail(m queue.Message, c bezoar.Class, failure string) {
+func (d *storeClient) fail(m queue.Message, c bezoar.Class, failure string) {
 	d.Helper()
 	d.change(queue.Change{Receipt: m.Receipt, Release: true, Outcome: &queue.Outcome{Class: c, Failure: failure, Reason: "why"}})
 }
 
-func (d *desk) change(c queue.Change) {
+func (d *storeClient) change(c queue.Change) {
 	d.Helper()
 	d.must(one(d.store.Change(d.ctx(), d.q.ID, d.p, []queue.Change{c})))
 }
 
 // vanish is the death of a worker that held these, and the end of its leases.
-func (d *desk) vanish(all ...queue.Message) {
+func (d *storeClient) vanish(all ...queue.Message) {
 	d.Helper()
 	var receipts []queue.Receipt
 	for _, m := range all {
@@ -120,7 +120,7 @@ func (d *desk) vanish(all ...queue.Message) {
 }
 
 // known returns what is known of the nth payload, nil for nothing.
-func (d *desk) known(n byte) *poison.Case {
+func (d *storeClient) known(n byte) *poison.Case {
 	d.Helper()
 	all, err := d.store.Cases(d.ctx(), d.q.ID, -1, 100)
 	d.must(err)
@@ -132,7 +132,7 @@ func (d *desk) known(n byte) *poison.Case {
 	return nil
 }
 
-func (d *desk) wantState(n byte, want poison.State) poison.Case {
+func (d *storeClient) wantState(n byte, want poison.State) poison.Case {
 	d.Helper()
 	c := d.known(n)
 	if c == nil || c.State != want {
@@ -141,7 +141,7 @@ func (d *desk) wantState(n byte, want poison.State) poison.Case {
 	return *c
 }
 
-func (d *desk) wantUnknown(n byte) {
+func (d *storeClient) wantUnknown(n byte) {
 	d.Helper()
 	if c := d.known(n); c != nil {
 		d.Fatalf("of payload %d is known %+v, want nothing", n, c)
@@ -149,7 +149,7 @@ func (d *desk) wantUnknown(n byte) {
 }
 
 // wantDead wants that the dead-letter queue holds these.
-func (d *desk) wantDead(want ...string) []queue.Message {
+func (d *storeClient) wantDead(want ...string) []queue.Message {
 	d.Helper()
 	m, err := d.Peek(d.ctx(), d.p.DeadLetter, 0, 100)
 	if len(want) > 0 || queue.CodeOf(err) != queue.ErrQueueNotFound {
