@@ -6,11 +6,11 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// memo is what the one writer of the file knows by heart, so that ordinary
+// cache is what the one writer of the file holds in memory, so that ordinary
 // messages cost no look into tables that say nothing about them. It belongs to
 // whoever commits, is filled when the file is opened, and is exact: what a
 // transaction changed is taken back when it fails.
-type memo struct {
+type cache struct {
 	byID   map[int64]definition // queues as they were read since the last change
 	byName map[string]definition
 	bucket map[int64]definition
@@ -70,15 +70,15 @@ const (
 // maxDefinitions bounds the queues that are remembered.
 const maxDefinitions = 4096
 
-func newMemo() *memo {
-	return &memo{
+func newCache() *cache {
+	return &cache{
 		byID: make(map[int64]definition), byName: make(map[string]definition), bucket: make(map[int64]definition),
 		cases: make(map[caseKey]struct{}), known: make(map[int64]int),
 		flying: newFlights(), vanished: newFlights(), parked: make(map[payloadKey]int), waiting: make(map[int64]int), sizes: make(map[int64]int64),
 	}
 }
 
-func (m *memo) remember(d definition) {
+func (m *cache) remember(d definition) {
 	if len(m.byID) >= maxDefinitions {
 		m.forget()
 	}
@@ -86,14 +86,14 @@ func (m *memo) remember(d definition) {
 }
 
 // forget has definitions read again.
-func (m *memo) forget() {
+func (m *cache) forget() {
 	clear(m.byID)
 	clear(m.byName)
 	clear(m.bucket)
 }
 
 // ended is called when a transaction is over.
-func (m *memo) ended(kept bool) {
+func (m *cache) ended(kept bool) {
 	if !kept {
 		m.forget()
 		for _, s := range slices.Backward(m.log) {
@@ -105,7 +105,7 @@ func (m *memo) ended(kept bool) {
 	m.bodies = m.bodies[:0]
 }
 
-func (m *memo) undo(s step) {
+func (m *cache) undo(s step) {
 	switch s.kind {
 	case flew:
 		m.flying.remove(s.key, s.n)
@@ -170,7 +170,7 @@ func (f flights) of(key payloadKey) []int64 {
 	return append([]int64{one}, f.more[key]...)
 }
 
-func (m *memo) count(key payloadKey, n int64) {
+func (m *cache) count(key payloadKey, n int64) {
 	if m.parked[key] += int(n); m.parked[key] <= 0 {
 		delete(m.parked, key)
 	}
@@ -179,12 +179,12 @@ func (m *memo) count(key payloadKey, n int64) {
 	}
 }
 
-func (m *memo) rememberCase(key caseKey) {
+func (m *cache) rememberCase(key caseKey) {
 	m.cases[key] = struct{}{}
 	m.known[key.queue]++
 }
 
-func (m *memo) forgetCase(key caseKey) {
+func (m *cache) forgetCase(key caseKey) {
 	delete(m.cases, key)
 	if m.known[key.queue]--; m.known[key.queue] == 0 {
 		delete(m.known, key.queue)
@@ -192,7 +192,7 @@ func (m *memo) forgetCase(key caseKey) {
 }
 
 // fly notes whether a message is leased, and whether its worker is gone.
-func (m *memo) fly(key payloadKey, seq int64, leased, gone bool) {
+func (m *cache) fly(key payloadKey, seq int64, leased, gone bool) {
 	switch {
 	case leased && m.flying.add(key, seq):
 		m.log = append(m.log, step{flew, key, seq})
@@ -208,19 +208,19 @@ func (m *memo) fly(key payloadKey, seq int64, leased, gone bool) {
 }
 
 // park notes that so many more messages wait.
-func (m *memo) park(key payloadKey, n int64) {
+func (m *cache) park(key payloadKey, n int64) {
 	m.count(key, n)
 	m.log = append(m.log, step{parked, key, n})
 }
 
-func (m *memo) open(key caseKey) {
+func (m *cache) open(key caseKey) {
 	if _, ok := m.cases[key]; !ok {
 		m.rememberCase(key)
 		m.log = append(m.log, step{opened, payloadKey{key.queue, key.payload}, 0})
 	}
 }
 
-func (m *memo) close(key caseKey) {
+func (m *cache) close(key caseKey) {
 	if _, ok := m.cases[key]; ok {
 		m.forgetCase(key)
 		m.log = append(m.log, step{closed, payloadKey{key.queue, key.payload}, 0})

@@ -15,7 +15,7 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// remembered is a memo in a form that can be compared.
+// remembered is a cache in a form that can be compared.
 type remembered struct {
 	Cases            []caseKey
 	Known            map[int64]int
@@ -24,7 +24,7 @@ type remembered struct {
 	Waiting          map[int64]int
 }
 
-func (m *memo) show() remembered {
+func (m *cache) show() remembered {
 	out := remembered{nil, m.known, map[payloadKey][]int64{}, map[payloadKey][]int64{}, m.parked, m.waiting}
 	for key := range m.cases {
 		out.Cases = append(out.Cases, key)
@@ -38,23 +38,23 @@ func (m *memo) show() remembered {
 	return out
 }
 
-// Whatever is written and whatever of it fails: what the writer knows by heart
+// Whatever is written and whatever of it fails: what the writer holds in memory
 // is what it would read.
-func TestMemoIsExact(t *testing.T) {
+func TestCacheIsExact(t *testing.T) {
 	for _, fifo := range []bool{false, true} {
 		t.Run(fmt.Sprint("fifo=", fifo), func(t *testing.T) {
-			g := newMemoGame(t, fifo)
+			g := newCacheGame(t, fifo)
 			for i := range 400 {
 				g.move(i)
-				fresh := &queueStore{g.db, newMemo()}
-				if err := fresh.recall(t.Context()); err != nil {
+				fresh := &queueStore{g.db, newCache()}
+				if err := fresh.load(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(fresh.memo.show(), g.s.memo.show(), cmp.AllowUnexported(caseKey{}, payloadKey{})); diff != "" {
-					t.Fatalf("after move %d (- file, + memo):\n%s", i, diff)
+				if diff := cmp.Diff(fresh.cache.show(), g.s.cache.show(), cmp.AllowUnexported(caseKey{}, payloadKey{})); diff != "" {
+					t.Fatalf("after move %d (- file, + cache):\n%s", i, diff)
 				}
-				if len(g.s.memo.log) > 0 || len(g.s.memo.sizes) > 0 {
-					t.Fatalf("after move %d the transaction has left %v, %v", i, g.s.memo.log, g.s.memo.sizes)
+				if len(g.s.cache.log) > 0 || len(g.s.cache.sizes) > 0 {
+					t.Fatalf("after move %d the transaction has left %v, %v", i, g.s.cache.log, g.s.cache.sizes)
 				}
 				if i%40 == 0 {
 					g.counted()
@@ -64,7 +64,7 @@ func TestMemoIsExact(t *testing.T) {
 	}
 }
 
-type memoGame struct {
+type cacheGame struct {
 	*testing.T
 	db       *DB
 	s        *queueStore
@@ -74,8 +74,8 @@ type memoGame struct {
 	received []queue.Message
 }
 
-func newMemoGame(t *testing.T, fifo bool) *memoGame {
-	g := &memoGame{T: t, db: openTest(t), r: rand.New(rand.NewPCG(1, 2))}
+func newCacheGame(t *testing.T, fifo bool) *cacheGame {
+	g := &cacheGame{T: t, db: openTest(t), r: rand.New(rand.NewPCG(1, 2))}
 	g.s = g.db.queue
 	settings := queue.DefaultSettings()
 	settings.FIFO = fifo
@@ -90,7 +90,7 @@ func newMemoGame(t *testing.T, fifo bool) *memoGame {
 var errSpoiled = errors.New("spoiled")
 
 // move writes something, and half of the time spoils the transaction.
-func (g *memoGame) move(i int) {
+func (g *cacheGame) move(i int) {
 	spoil := g.r.IntN(2) == 0
 	var got []queue.Message
 	err := g.s.write(g.Context(), "play", func(t *queueTx) error {
@@ -109,7 +109,7 @@ func (g *memoGame) move(i int) {
 	}
 }
 
-func (g *memoGame) act(t *queueTx, i int) (got []queue.Message, err error) {
+func (g *cacheGame) act(t *queueTx, i int) (got []queue.Message, err error) {
 	d, err := t.open(g.q.ID)
 	if err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func (g *memoGame) act(t *queueTx, i int) (got []queue.Message, err error) {
 }
 
 // counted holds the kept counts to the messages that there are.
-func (g *memoGame) counted() {
+func (g *cacheGame) counted() {
 	var wrong int
 	err := g.db.reader.QueryRowContext(g.Context(), `SELECT
 		(SELECT count(*) FROM queues q WHERE coalesce((SELECT n FROM queue_sizes s WHERE s.bucket = q.bucket), 0)

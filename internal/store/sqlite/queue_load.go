@@ -9,13 +9,13 @@ import (
 	"github.com/bezoar-dev/bezoar"
 )
 
-// recall fills the memo from the file: which payloads have a case, which are in
+// load fills the cache from the file: which payloads have a case, which are in
 // flight and which wait.
-func (s *queueStore) recall(ctx context.Context) error {
+func (s *queueStore) load(ctx context.Context) error {
 	err := s.scan(ctx, `SELECT queue, payload FROM queue_cases`, func(rows *sql.Rows) error {
 		var key caseKey
 		err := rows.Scan(&key.queue, (*payload)(&key.payload))
-		s.memo.rememberCase(key)
+		s.cache.rememberCase(key)
 		return err
 	})
 	if err != nil {
@@ -26,7 +26,7 @@ func (s *queueStore) recall(ctx context.Context) error {
 		var key payloadKey
 		var n int64
 		err := rows.Scan(&key.bucket, (*payload)(&key.payload), &n)
-		s.memo.count(key, n)
+		s.cache.count(key, n)
 		return err
 	})
 	if err != nil {
@@ -43,14 +43,14 @@ func (s *queueStore) recall(ctx context.Context) error {
 			var seq int64
 			var gone bool
 			err := rows.Scan(&key.bucket, (*payload)(&key.payload), &seq, &gone)
-			s.memo.fly(key, seq, true, gone)
+			s.cache.fly(key, seq, true, gone)
 			return err
 		})
 		if err != nil {
 			return err
 		}
 	}
-	s.memo.ended(true)
+	s.cache.ended(true)
 	return nil
 }
 
@@ -63,11 +63,11 @@ func (s *queueStore) scan(ctx context.Context, text string, f func(*sql.Rows) er
 // settle does once for a transaction what its writes have in common: it removes
 // bodies, and notes how much each bucket has grown.
 func (s *queueStore) settle(t tx) error {
-	if err := t.removeBodies(s.memo.bodies); err != nil {
+	if err := t.removeBodies(s.cache.bodies); err != nil {
 		return err
 	}
-	for _, bucket := range slices.Sorted(maps.Keys(s.memo.sizes)) {
-		if n := s.memo.sizes[bucket]; n != 0 {
+	for _, bucket := range slices.Sorted(maps.Keys(s.cache.sizes)) {
+		if n := s.cache.sizes[bucket]; n != 0 {
 			err := t.exec(`INSERT INTO queue_sizes (bucket, n) VALUES (?, ?) ON CONFLICT (bucket) DO UPDATE SET n = n + excluded.n`, bucket, n)
 			if err != nil {
 				return err
@@ -96,7 +96,7 @@ func (t tx) removeBodies(ids []int64) error {
 
 // forgetCases drops those of a queue that is gone.
 func (t *queueTx) forgetCases(id int64) error {
-	if t.memo.known[id] == 0 {
+	if t.cache.known[id] == 0 {
 		return nil
 	}
 	var gone []bezoar.Fingerprint
@@ -105,7 +105,7 @@ func (t *queueTx) forgetCases(id int64) error {
 		return rows.Scan((*payload)(&gone[len(gone)-1]))
 	})
 	for _, p := range gone {
-		t.memo.close(caseKey{id, p})
+		t.cache.close(caseKey{id, p})
 	}
 	return err
 }
