@@ -18,9 +18,9 @@ const (
 	startTries    = 3
 )
 
-// trial is the first time of a fleet that a reload adds: what fails then is the
+// firstStart is the first start of a fleet that a reload adds: what fails then is the
 // reload's fault, and takes down nothing else.
-type trial struct {
+type firstStart struct {
 	failed func(what string, err error) error
 
 	mu   sync.Mutex // guards what follows
@@ -28,46 +28,46 @@ type trial struct {
 	err  error
 }
 
-func (t *trial) fail(what string, err error) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.over {
-		return t.failed(what, err)
+func (s *firstStart) fail(what string, err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return s.failed(what, err)
 	}
-	t.err = errors.Join(t.err, err)
+	s.err = errors.Join(s.err, err)
 	return err
 }
 
-func (t *trial) fault() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.err
+func (s *firstStart) fault() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
 }
 
 // end ends it, and says what failed.
-func (t *trial) end() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.over = true
-	return t.err
+func (s *firstStart) end() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	return s.err
 }
 
 // await starts fleets and waits until one worker of each serves.
 func (a *App) await(ctx context.Context, units []*unit) error {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	trials := make([]*trial, len(units))
+	starts := make([]*firstStart, len(units))
 	for i, u := range units {
 		if err := u.ledger.Load(ctx, u.flight); err != nil {
 			return err
 		}
-		trials[i] = &trial{failed: a.failed}
-		u.start(a.base, trials[i].fail)
+		starts[i] = &firstStart{failed: a.failed}
+		u.start(a.base, starts[i].fail)
 	}
 	for i, u := range units {
-		err := u.awaitFirst(ctx, trials[i])
+		err := u.awaitFirst(ctx, starts[i])
 		if err == nil {
-			err = trials[i].end()
+			err = starts[i].end()
 		}
 		if err != nil {
 			return fmt.Errorf("fleets.%s: none of its workers serves: %w", u.name, err)
@@ -77,7 +77,7 @@ func (a *App) await(ctx context.Context, units []*unit) error {
 }
 
 // awaitFirst waits until a worker serves, or none is going to.
-func (u *unit) awaitFirst(ctx context.Context, t *trial) error {
+func (u *unit) awaitFirst(ctx context.Context, s *firstStart) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for u.fleet.Serving() == 0 {
@@ -86,7 +86,7 @@ func (u *unit) awaitFirst(ctx context.Context, t *trial) error {
 			return fmt.Errorf("after %v: %w", startPatience, ctx.Err())
 		case <-tick.C:
 		}
-		if err := errors.Join(t.fault(), u.hopeless()); err != nil {
+		if err := errors.Join(s.fault(), u.hopeless()); err != nil {
 			return err
 		}
 	}
