@@ -253,7 +253,7 @@ func (w *Worker) openShared() (key fingerprint.Key, err error) {
 	if err != nil {
 		return key, err
 	}
-	if w.facts, err = facts.Open(filepath.Join(w.cfg.Shared, "facts")); err != nil {
+	if w.facts, err = facts.Open(facts.Config{Path: filepath.Join(w.cfg.Shared, "facts"), Log: w.cfg.Log}); err != nil {
 		return key, err
 	}
 	if note := w.facts.Note(); note != "" {

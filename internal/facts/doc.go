@@ -9,6 +9,15 @@
 // is written anew when most of it has been overtaken. A last line that was torn
 // is cut off; lines that are damaged are passed over, and Note counts them.
 //
+// # A process that stands still
+//
+// One that is stopped in a transaction keeps the lock. No other waits for it for
+// longer than Config.Wait, and from then on hardly at all: transactions run on
+// what this process knows, one line in the log says so, and what they change is
+// held in memory. The next Update or View that finds the lock free writes it,
+// except for facts that others have changed meanwhile, which stay as they wrote
+// them. Until then nothing of it survives this process.
+//
 // # Bounds
 //
 // Facts are at most MaxFact bytes each, and MaxFacts in number: when there is no

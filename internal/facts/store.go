@@ -1,16 +1,13 @@
 package facts
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
+	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
+	"time"
 )
 
 // The bounds.
@@ -22,21 +19,34 @@ const (
 	slack    = 1000 // lines that may be overtaken before it is worth to write anew
 )
 
+// DefaultWait is how long a transaction waits for those of other processes.
+const DefaultWait = 2 * time.Second
+
 // ErrFull is wrapped when there is no room for another fact.
 var ErrFull = errors.New("the fact store is full")
+
+// Config says where the facts are. Path is required.
+type Config struct {
+	Path string        // of the file; its folder must exist
+	Log  *slog.Logger  // nil discards
+	Wait time.Duration // for transactions of other processes; default DefaultWait
+}
 
 // Store is an open fact store. It is safe for concurrent use.
 type Store struct {
 	path string
+	log  *slog.Logger
+	wait time.Duration
+	lock lock
 
-	mu      sync.Mutex // guards all below; held during transactions
-	lock    *os.File
-	file    *os.File
-	is      os.FileInfo // file's
-	read    int64       // how much of file is in facts
+	mu      sync.Mutex // guards all below; held during transactions, never while waiting for the lock
+	file    *os.File   // nil: not there yet
+	is      os.FileInfo
+	read    int64 // how much of file is in facts
 	lines   int
 	facts   map[string]json.RawMessage
 	damaged int
+	ahead   ahead
 }
 
 type line struct {
@@ -44,18 +54,30 @@ type line struct {
 	Fact json.RawMessage `json:"v,omitempty"` // none: dropped
 }
 
-// Open opens the fact store at path, and makes it. The folder must exist.
-func Open(path string) (*Store, error) {
-	lock, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+// Open opens the fact store at Config.Path, and makes it.
+func Open(c Config) (*Store, error) {
+	if c.Path == "" {
+		return nil, errors.New("open the fact store: Path is missing")
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Wait <= 0 {
+		c.Wait = DefaultWait
+	}
+	lock, err := openLock(c.Path)
 	if err != nil {
 		return nil, fmt.Errorf("open the fact store: %w", err)
 	}
-	s := &Store{path: path, lock: lock, facts: map[string]json.RawMessage{}}
-	if err := s.Update(func(*Tx) error { return nil }); err != nil {
-		return nil, errors.Join(err, lock.Close())
+	s := InMemory()
+	s.path, s.log, s.wait, s.lock = c.Path, c.Log, c.Wait, lock
+	if err := s.Update(nothing); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
+
+func nothing(*Tx) error { return nil }
 
 // Note says what could not be read, or "".
 func (s *Store) Note() string {
@@ -68,36 +90,77 @@ func (s *Store) Note() string {
 }
 
 // InMemory returns a fact store that nobody shares and that ends with the process.
-func InMemory() *Store { return &Store{facts: map[string]json.RawMessage{}} }
+func InMemory() *Store {
+	return &Store{log: slog.New(slog.DiscardHandler), facts: map[string]json.RawMessage{}}
+}
 
-// Close lets go of the files.
-func (s *Store) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// Close lets go of the files. What could not be shared is tried once more.
+func (s *Store) Close() (err error) {
 	if s.path == "" {
 		return nil
 	}
-	return errors.Join(s.file.Close(), s.lock.Close())
-}
-
-// Update runs f as one transaction. Nothing of it is kept when f fails.
-func (s *Store) Update(f func(*Tx) error) (err error) {
+	if s.behind() {
+		err = s.Update(nothing)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.path != "" {
-		if err := lockFile(s.lock); err != nil {
-			return fmt.Errorf("lock the fact store %s: %w", s.path, err)
-		}
-		defer func() { err = errors.Join(err, unlockFile(s.lock)) }()
+	if s.file != nil {
+		err = errors.Join(err, s.file.Close())
 	}
+	return errors.Join(err, s.lock.close())
+}
+
+// Update runs f as one transaction. Nothing of it is kept when f fails. If
+// another process has the lock for longer than Config.Wait, f runs on what this
+// process knows, and what it changes is written later.
+func (s *Store) Update(f func(*Tx) error) error {
+	if s.path == "" {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.transact(f)
+	}
+	began := time.Now()
+	locked, err := s.lock.acquire(s.patience)
+	if err != nil {
+		return fmt.Errorf("lock the fact store %s: %w", s.path, err)
+	}
+	if !locked {
+		return s.updateAhead(f, time.Since(began))
+	}
+	caught, err := s.updateLocked(f)
+	err = errors.Join(err, s.lock.release())
+	if caught != nil {
+		s.log.Info("the facts of all workers of this folder are shared again",
+			"file", s.path, "written", caught.written, "overtaken", caught.overtaken)
+	}
+	return err
+}
+
+func (s *Store) updateLocked(f func(*Tx) error) (*caught, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.catchUp(true); err != nil {
-		return fmt.Errorf("read the fact store %s: %w", s.path, err)
+		return nil, fmt.Errorf("read the fact store %s: %w", s.path, err)
 	}
+	caught, err := s.writeAhead()
+	if err != nil {
+		return nil, fmt.Errorf("write the fact store %s: %w", s.path, err)
+	}
+	return caught, s.transact(f)
+}
+
+// transact runs f on what is known and writes what it changed. The caller holds
+// the mutex, and the lock of the file if there is one.
+func (s *Store) transact(f func(*Tx) error) error {
 	tx := &Tx{s: s, changed: map[string]json.RawMessage{}}
 	if err := f(tx); err != nil || len(tx.changed) == 0 {
 		return err
 	}
-	if err := s.write(tx); err != nil {
+	if s.path == "" {
+		s.apply(tx.changed)
+		return nil
+	}
+	if err := s.write(tx.changed); err != nil {
 		return fmt.Errorf("write the fact store %s: %w", s.path, err)
 	}
 	return nil
@@ -106,179 +169,14 @@ func (s *Store) Update(f func(*Tx) error) (err error) {
 // View runs f on what is known. It does not wait for transactions of other
 // processes.
 func (s *Store) View(f func(*Tx) error) error {
+	if s.due() {
+		// What fails here fails in the next Update, which says so.
+		_ = s.Update(nothing)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.catchUp(false); err != nil {
 		return fmt.Errorf("read the fact store %s: %w", s.path, err)
 	}
 	return f(&Tx{s: s, readOnly: true})
-}
-
-// catchUp reads what has been written since. Who has the lock may cut a torn
-// line off: nobody is writing it any more.
-func (s *Store) catchUp(locked bool) error {
-	if s.path == "" {
-		return nil
-	}
-	info, err := os.Stat(s.path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if !locked && s.file != nil {
-			return nil
-		}
-		return s.rewrite()
-	case err != nil:
-		return err
-	}
-	if s.file == nil || !os.SameFile(info, s.is) || info.Size() < s.read {
-		if err := s.reopen(); err != nil {
-			return err
-		}
-	}
-	if info.Size() == s.read {
-		return nil
-	}
-	return s.readOn(locked)
-}
-
-func (s *Store) reopen() error {
-	f, err := os.OpenFile(s.path, os.O_RDWR|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return errors.Join(err, f.Close())
-	}
-	s.adopt(f, info)
-	s.read, s.lines = 0, 0
-	clear(s.facts)
-	return nil
-}
-
-func (s *Store) adopt(f *os.File, info os.FileInfo) {
-	if s.file != nil {
-		_ = s.file.Close() // there is nothing in it that we need
-	}
-	s.file, s.is = f, info
-}
-
-// readOn takes in the lines behind what has been read.
-func (s *Store) readOn(locked bool) error {
-	r := bufio.NewReaderSize(io.NewSectionReader(s.file, s.read, 1<<62), 64<<10)
-	for {
-		text, err := r.ReadSlice('\n')
-		for errors.Is(err, bufio.ErrBufferFull) { // no line of ours
-			s.read += int64(len(text))
-			text, err = r.ReadSlice('\n')
-		}
-		if errors.Is(err, io.EOF) {
-			if len(text) > 0 && locked {
-				return s.file.Truncate(s.read)
-			}
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		s.read += int64(len(text))
-		s.lines++
-		s.take(text)
-	}
-}
-
-func (s *Store) take(text []byte) {
-	var l line
-	switch err := json.Unmarshal(text, &l); {
-	case err != nil || l.Key == "" || len(text) > maxLine:
-		s.damaged++
-	case l.Fact == nil:
-		delete(s.facts, l.Key)
-	default:
-		if _, known := s.facts[l.Key]; known || len(s.facts) < MaxFacts {
-			s.facts[l.Key] = bytes.Clone(l.Fact)
-		}
-	}
-}
-
-func (s *Store) write(tx *Tx) error {
-	if s.path == "" {
-		s.apply(tx)
-		return nil
-	}
-	var out []byte
-	for key, fact := range tx.changed {
-		text, err := json.Marshal(line{key, fact})
-		if err != nil {
-			return err
-		}
-		out = append(append(out, text...), '\n')
-	}
-	if _, err := s.file.Write(out); err != nil {
-		return errors.Join(err, s.file.Truncate(s.read))
-	}
-	if err := datasync(s.file); err != nil {
-		return err
-	}
-	s.read += int64(len(out))
-	s.lines += len(tx.changed)
-	s.apply(tx)
-	if s.lines > 2*len(s.facts)+slack {
-		return s.rewrite()
-	}
-	return nil
-}
-
-func (s *Store) apply(tx *Tx) {
-	for key, fact := range tx.changed {
-		if fact == nil {
-			delete(s.facts, key)
-		} else {
-			s.facts[key] = fact
-		}
-	}
-}
-
-// rewrite writes what holds into a new file, whole or not at all.
-func (s *Store) rewrite() (err error) {
-	f, err := os.CreateTemp(filepath.Dir(s.path), ".facts-")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
-		}
-	}()
-	w := bufio.NewWriter(f)
-	for key, fact := range s.facts {
-		text, err := json.Marshal(line{key, fact})
-		if err != nil {
-			return err
-		}
-		if _, err := w.Write(append(text, '\n')); err != nil {
-			return err
-		}
-	}
-	if err = w.Flush(); err != nil {
-		return err
-	}
-	if err = f.Sync(); err != nil {
-		return err
-	}
-	if err = os.Rename(f.Name(), s.path); err != nil {
-		return err
-	}
-	appending, err := os.OpenFile(s.path, os.O_RDWR|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	info, err := appending.Stat()
-	if err != nil {
-		return errors.Join(err, appending.Close())
-	}
-	_ = f.Close() // it is synced
-	s.adopt(appending, info)
-	s.read, s.lines = info.Size(), len(s.facts)
-	return nil
 }

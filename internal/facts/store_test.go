@@ -8,11 +8,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 func open(t *testing.T, path string) *Store {
 	t.Helper()
-	s, err := Open(path)
+	s, err := Open(Config{Path: path, Wait: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

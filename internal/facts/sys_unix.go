@@ -3,17 +3,23 @@
 package facts
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
 )
 
-// lockFile waits for its turn among the processes that have the file open.
-func lockFile(f *os.File) error {
+// tryLock takes the lock of a file, which ends with the process, if nobody has it.
+func tryLock(f *os.File) (bool, error) {
 	for {
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != unix.EINTR {
-			return err
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case errors.Is(err, unix.EWOULDBLOCK):
+			return false, nil
 		}
+		return err == nil, err
 	}
 }
 

@@ -18,7 +18,7 @@ type Tx struct {
 func (t *Tx) Get(key string, v any) (bool, error) {
 	fact, ok := t.changed[key]
 	if !ok {
-		fact = t.s.facts[key]
+		fact = t.s.fact(key)
 	}
 	if fact == nil {
 		return false, nil
@@ -41,7 +41,7 @@ func (t *Tx) Put(key string, v any) error {
 	if len(fact) > MaxFact {
 		return fmt.Errorf("put %.100q into the fact store: it has %d bytes, more than %d", key, len(fact), MaxFact)
 	}
-	if _, known := t.s.facts[key]; !known && len(t.s.facts)+len(t.changed) >= MaxFacts {
+	if t.s.fact(key) == nil && t.s.count()+len(t.changed) >= MaxFacts {
 		return fmt.Errorf("put %.100q: %w", key, ErrFull)
 	}
 	t.changed[key] = fact
@@ -50,7 +50,7 @@ func (t *Tx) Put(key string, v any) error {
 
 // Drop forgets a fact.
 func (t *Tx) Drop(key string) {
-	if _, known := t.s.facts[key]; known && !t.readOnly {
+	if t.s.fact(key) != nil && !t.readOnly {
 		t.changed[key] = nil
 	} else {
 		delete(t.changed, key)
@@ -58,13 +58,13 @@ func (t *Tx) Drop(key string) {
 }
 
 // Len is how many facts there were at the beginning.
-func (t *Tx) Len() int { return len(t.s.facts) }
+func (t *Tx) Len() int { return t.s.count() }
 
 // All lists the facts whose keys begin with prefix, as they were at the
 // beginning, in no order.
 func (t *Tx) All(prefix string) iter.Seq2[string, json.RawMessage] {
 	return func(yield func(string, json.RawMessage) bool) {
-		for key, fact := range t.s.facts {
+		for key, fact := range t.s.known() {
 			if strings.HasPrefix(key, prefix) && !yield(key, fact) {
 				return
 			}
@@ -77,5 +77,5 @@ func (t *Tx) Has(key string) bool {
 	if fact, ok := t.changed[key]; ok {
 		return fact != nil
 	}
-	return t.s.facts[key] != nil
+	return t.s.fact(key) != nil
 }

@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"hash/maphash"
+	"log/slog"
 	"math/rand/v2"
 	"time"
 
@@ -148,10 +149,12 @@ func (j *Judge) Failed(now time.Time, e Ending) (ruling Ruling, err error) {
 	if group == "" {
 		group = j.cfg.Downstream
 	}
+	var told notices
+	defer func() { told.log(j.cfg.Log) }() // when nobody waits for it any more
 	err = j.update(now, group, func(tx *facts.Tx) error {
 		ruling = Ruling{}
-		excused := j.everything(now, e, &ruling)
-		j.downstream(now, e, group)
+		excused := j.everything(now, e, &ruling, &told)
+		j.downstream(now, e, group, &told)
 		if excused {
 			return nil
 		}
@@ -167,7 +170,7 @@ func (j *Judge) Failed(now time.Time, e Ending) (ruling Ruling, err error) {
 
 // everything asks whether all kinds of messages fail alike: then this one is
 // excused.
-func (j *Judge) everything(now time.Time, e Ending, ruling *Ruling) bool {
+func (j *Judge) everything(now time.Time, e Ending, ruling *Ruling, told *notices) bool {
 	failure := alike(e)
 	if t := e.Trial; t != nil && t.canary != 0 {
 		end := outage.Failed
@@ -181,14 +184,14 @@ func (j *Judge) everything(now time.Time, e Ending, ruling *Ruling) bool {
 		if trip == nil {
 			return false
 		}
-		j.cfg.Log.Warn("receiving pauses: it looks like an outage", "queue", j.cfg.Queue, "until", trip.Until, "failure", trip.Failure, "why", trip.Why)
+		told.add("receiving pauses: it looks like an outage", "queue", j.cfg.Queue, "until", trip.Until, "failure", trip.Failure, "why", trip.Why)
 	}
 	pause, _ := j.guard.Paused()
 	ruling.Delay, ruling.Why = max(pause.Until.Sub(now), e.RetryAfter, time.Second), "it is the outage's: "+pause.Why
 	return true
 }
 
-func (j *Judge) downstream(now time.Time, e Ending, group string) {
+func (j *Judge) downstream(now time.Time, e Ending, group string, told *notices) {
 	g := j.group(group)
 	if g == nil {
 		return
@@ -201,7 +204,7 @@ func (j *Judge) downstream(now time.Time, e Ending, group string) {
 		return
 	}
 	if ticket, d := g.breaker.Allow(now); d.Allowed && !d.Probe && g.breaker.Done(now, ticket, breaker.Result{Failed: true}, rand.Float64()) {
-		j.cfg.Log.Warn("breaker opened", "group", group, "why", g.breaker.Snapshot().Reason)
+		told.add("breaker opened", "group", group, "why", g.breaker.Snapshot().Reason)
 	}
 }
 
@@ -247,6 +250,22 @@ func (j *Judge) message(tx *facts.Tx, now time.Time, e Ending, ruling *Ruling) e
 		ruling.Dead, ruling.Why = true, fmt.Sprintf("the same failure %d times", c.Times)
 	}
 	return j.keep(tx, now, key, c)
+}
+
+// notices are warnings that are logged once no lock is held: a log may block.
+type notices []notice
+
+type notice struct {
+	text string
+	args []any
+}
+
+func (n *notices) add(text string, args ...any) { *n = append(*n, notice{text, args}) }
+
+func (n *notices) log(log *slog.Logger) {
+	for _, w := range *n {
+		log.Warn(w.text, w.args...)
+	}
 }
 
 func alike(e Ending) string {

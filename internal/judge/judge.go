@@ -68,7 +68,7 @@ type Judge struct {
 	cfg  Config
 	seed maphash.Seed
 
-	mu       sync.Mutex // guards all below; held during transactions of the fact store
+	mu       sync.Mutex // guards all below; taken within transactions of the fact store, never around them
 	guard    outage.Guard
 	budget   budget.Budget
 	breakers map[string]*group
@@ -112,24 +112,31 @@ type Gate struct {
 
 // Gate asks whether messages may be received.
 func (j *Judge) Gate(now time.Time) (g Gate, err error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if err := j.cfg.Facts.View(func(tx *facts.Tx) error { return j.merge(tx, now, j.cfg.Downstream) }); err != nil {
-		return g, err
+	if err := j.cfg.Facts.View(func(tx *facts.Tx) error {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		err := j.merge(tx, now, j.cfg.Downstream)
+		g.Open = j.open(now)
+		return err
+	}); err != nil {
+		return Gate{}, err
 	}
-	own := j.group(j.cfg.Downstream)
-	_, paused := j.guard.Paused()
-	if !paused && (own == nil || own.breaker.State(now) == breaker.Closed) {
-		return Gate{Open: true}, nil
+	if g.Open {
+		return g, nil
 	}
-	err = j.cfg.Facts.Update(func(tx *facts.Tx) error {
-		if err := j.merge(tx, now, j.cfg.Downstream); err != nil {
-			return err
-		}
-		g = j.trial(now, own)
-		return j.store(tx, j.cfg.Downstream)
+	err = j.update(now, j.cfg.Downstream, func(*facts.Tx) error {
+		g = j.trial(now, j.group(j.cfg.Downstream))
+		return nil
 	})
 	return g, err
+}
+
+// open reports whether anything may be received: nothing pauses, no breaker is
+// open.
+func (j *Judge) open(now time.Time) bool {
+	own := j.group(j.cfg.Downstream)
+	_, paused := j.guard.Paused()
+	return !paused && (own == nil || own.breaker.State(now) == breaker.Closed)
 }
 
 func (j *Judge) trial(now time.Time, own *group) Gate {
@@ -175,9 +182,9 @@ func (j *Judge) waste(now time.Time, t *Trial) {
 // update runs f as a transaction in which pause and breaker are as all others
 // know them, and tells what has become of them.
 func (j *Judge) update(now time.Time, downstream string, f func(*facts.Tx) error) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	return j.cfg.Facts.Update(func(tx *facts.Tx) error {
+		j.mu.Lock()
+		defer j.mu.Unlock()
 		if err := j.merge(tx, now, downstream); err != nil {
 			return err
 		}

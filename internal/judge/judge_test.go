@@ -26,7 +26,7 @@ func newTable(t *testing.T) *table {
 
 func (t *table) judge(c Config) *Judge {
 	t.Helper()
-	b, err := facts.Open(t.path)
+	b, err := facts.Open(facts.Config{Path: t.path})
 	if err != nil {
 		t.Fatal(err)
 	}
