@@ -34,9 +34,9 @@ func (svc *Service) export(ctx context.Context, w io.Writer, s queue.Selection) 
 	}
 	out := json.NewEncoder(w)
 	out.SetEscapeHTML(false)
-	for _, shelf := range svc.shelves(s) {
+	for _, store := range svc.stores(s) {
 		frozen := s
-		n, last, err := shelf.CountLetters(ctx, s)
+		n, last, err := store.CountLetters(ctx, s)
 		if err != nil {
 			return written, err
 		}
@@ -45,7 +45,7 @@ func (svc *Service) export(ctx context.Context, w io.Writer, s queue.Selection) 
 		}
 		frozen.Last = last
 		for after := int64(0); ; {
-			page, err := shelf.Letters(ctx, frozen, after, exportPage)
+			page, err := store.Letters(ctx, frozen, after, exportPage)
 			if err != nil {
 				return written, err
 			}
@@ -54,7 +54,7 @@ func (svc *Service) export(ctx context.Context, w io.Writer, s queue.Selection) 
 			}
 			for _, l := range page {
 				after = l.Sequence
-				whole, err := shelf.Letter(ctx, l.ID)
+				whole, err := store.Letter(ctx, l.ID)
 				if errors.Is(err, queue.ErrLetterNotFound) {
 					continue
 				}

@@ -30,8 +30,8 @@ func (svc *Service) Groups(ctx context.Context, s queue.Selection, limit int) ([
 		return nil, wrap(err, "group letters")
 	}
 	var all []queue.Group
-	for _, shelf := range svc.shelves(s) {
-		groups, err := shelf.Groups(ctx, s, limit)
+	for _, store := range svc.stores(s) {
+		groups, err := store.Groups(ctx, s, limit)
 		if err != nil {
 			return nil, wrap(err, "group letters")
 		}
@@ -47,8 +47,8 @@ func (svc *Service) Count(ctx context.Context, s queue.Selection) (int64, error)
 		return 0, wrap(err, "count letters")
 	}
 	var all int64
-	for _, shelf := range svc.shelves(s) {
-		n, _, err := shelf.CountLetters(ctx, s)
+	for _, store := range svc.stores(s) {
+		n, _, err := store.CountLetters(ctx, s)
 		if err != nil {
 			return 0, wrap(err, "count letters")
 		}
@@ -80,24 +80,24 @@ func (svc *Service) Letters(ctx context.Context, s queue.Selection, next string,
 		return fail(err)
 	}
 	var lists []list
-	for _, shelf := range svc.shelves(s) {
-		letters, err := shelf.first(ctx, s, at[shelf.name()], limit+1)
+	for _, store := range svc.stores(s) {
+		letters, err := store.first(ctx, s, at[store.name()], limit+1)
 		if err != nil {
 			return fail(err)
 		}
-		lists = append(lists, list{shelf.name(), letters})
+		lists = append(lists, list{store.name(), letters})
 	}
 	return merge(lists, at, limit), nil
 }
 
-// list is the letters of one shelf, in its order.
+// list is the letters of one store, in its order.
 type list struct {
-	shelf   string
+	store   string
 	letters []queue.Death
 }
 
 // merge takes the newest of the first letters of all lists, again and again.
-// How far it has come on each shelf is noted in at.
+// How far it has come in each store is noted in at.
 func merge(lists []list, at place, limit int) Page {
 	p := Page{Letters: []Letter{}}
 	for {
@@ -115,7 +115,7 @@ func merge(lists []list, at place, limit int) Page {
 			return p
 		}
 		l := &lists[newest]
-		at[l.shelf] = l.letters[0].Sequence
+		at[l.store] = l.letters[0].Sequence
 		p.Letters = append(p.Letters, outline(l.letters[0]))
 		l.letters = l.letters[1:]
 	}
@@ -128,7 +128,7 @@ func died(m queue.Death) time.Time {
 	return m.Letter.Died
 }
 
-// place is how far a list has come on each shelf.
+// place is how far a list has come in each store.
 type place map[string]int64
 
 // String returns the opaque form that parsePlace reads.
@@ -175,12 +175,12 @@ func (svc *Service) Letter(ctx context.Context, id string) (Letter, error) {
 
 // find looks for a letter wherever it may be.
 func (svc *Service) find(ctx context.Context, id string) (queue.Death, Source, error) {
-	for _, shelf := range svc.shelves(queue.Selection{}) {
-		m, err := shelf.Letter(ctx, id)
+	for _, store := range svc.stores(queue.Selection{}) {
+		m, err := store.Letter(ctx, id)
 		if errors.Is(err, queue.ErrLetterNotFound) {
 			continue
 		}
-		return m, shelf.source, err
+		return m, store.source, err
 	}
 	return queue.Death{}, nil, queue.ErrLetterNotFound
 }

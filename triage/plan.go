@@ -94,8 +94,8 @@ func (svc *Service) plan(ctx context.Context, who Actor, v Verb, s queue.Selecti
 	if o.Destination != "" {
 		p.Destinations = append(p.Destinations, o.Destination)
 	}
-	for _, shelf := range svc.shelves(s) {
-		parts, err := svc.parts(ctx, shelf, s)
+	for _, store := range svc.stores(s) {
+		parts, err := svc.parts(ctx, store, s)
 		if err != nil {
 			return p, err
 		}
@@ -103,7 +103,7 @@ func (svc *Service) plan(ctx context.Context, who Actor, v Verb, s queue.Selecti
 			if err := svc.suits(ctx, part, o); err != nil {
 				return p, err
 			}
-			if err := svc.describe(ctx, &p, shelf, part); err != nil {
+			if err := svc.describe(ctx, &p, store, part); err != nil {
 				return p, err
 			}
 			p.Parts, p.Count = append(p.Parts, part), p.Count+part.Count
@@ -119,20 +119,20 @@ func (svc *Service) plan(ctx context.Context, who Actor, v Verb, s queue.Selecti
 	return p, nil
 }
 
-// parts freezes what a selection picks on one shelf, a part for each queue.
-func (svc *Service) parts(ctx context.Context, shelf shelf, s queue.Selection) (parts []Part, err error) {
-	n, last, err := shelf.CountLetters(ctx, s)
+// parts freezes what a selection picks in one store, a part for each queue.
+func (svc *Service) parts(ctx context.Context, store namedStore, s queue.Selection) (parts []Part, err error) {
+	n, last, err := store.CountLetters(ctx, s)
 	if err != nil || n == 0 {
 		return nil, err
 	}
 	s.Last = last
-	if shelf.source != nil {
-		s.Queue = shelf.name()
+	if store.source != nil {
+		s.Queue = store.name()
 	}
 	if s.Queue != "" {
 		return []Part{{s.Queue, last, n}}, nil
 	}
-	groups, err := shelf.Groups(ctx, s, MaxGroups)
+	groups, err := store.Groups(ctx, s, MaxGroups)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (svc *Service) parts(ctx context.Context, shelf shelf, s queue.Selection) (
 	rest := n
 	for _, name := range names {
 		part := Part{Queue: name, Last: last}
-		if part.Count, _, err = shelf.CountLetters(ctx, part.of(s)); err != nil {
+		if part.Count, _, err = store.CountLetters(ctx, part.of(s)); err != nil {
 			return nil, err
 		}
 		if part.Count > 0 {
@@ -171,7 +171,7 @@ func (svc *Service) suits(ctx context.Context, part Part, o Options) error {
 }
 
 // describe adds what people want to see of a part.
-func (svc *Service) describe(ctx context.Context, p *Plan, s shelf, part Part) error {
+func (svc *Service) describe(ctx context.Context, p *Plan, s namedStore, part Part) error {
 	groups, err := s.Groups(ctx, part.of(p.Selection), maxPlanGroups)
 	if err != nil {
 		return err
@@ -278,7 +278,7 @@ func (svc *Service) unchanged(ctx context.Context, p Plan) error {
 		if err := svc.known(s); err != nil {
 			return err // the source is not configured any more
 		}
-		n, _, err := svc.shelves(s)[0].CountLetters(ctx, s)
+		n, _, err := svc.stores(s)[0].CountLetters(ctx, s)
 		if err != nil {
 			return err
 		}

@@ -143,13 +143,13 @@ func (svc *Service) arrivals(ctx context.Context, t Task) (int64, error) {
 	if s.Before = t.Ended; !s.Before.IsZero() && !s.After.Before(s.Before) {
 		return 0, nil
 	}
-	shelf := svc.shelves(s)[0]
-	then, _, err := shelf.CountLetters(ctx, s)
+	store := svc.stores(s)[0]
+	then, _, err := store.CountLetters(ctx, s)
 	if err != nil {
 		return 0, err
 	}
 	s.Last = 0
-	now, _, err := shelf.CountLetters(ctx, s)
+	now, _, err := store.CountLetters(ctx, s)
 	return max(now-then, 0), err
 }
 

@@ -16,7 +16,7 @@ const maxLooked = 1024
 
 // warn says which letters would come straight back: copies of payloads that
 // are quarantined where they go.
-func (svc *Service) warn(ctx context.Context, p *Plan, s shelf, part Part) error {
+func (svc *Service) warn(ctx context.Context, p *Plan, s namedStore, part Part) error {
 	if p.Verb != Redrive || s.source != nil {
 		return nil
 	}
