@@ -14,8 +14,8 @@ import (
 )
 
 // leave starts a shell that leaves a sleeper in a session of its own and ends.
-// The shell is branded before it begins. before stands before the sleeper.
-func leave(t *testing.T, b Brand, before ...string) (sleeper int) {
+// The shell is tagged before it begins. before stands before the sleeper.
+func leave(t *testing.T, b Tag, before ...string) (sleeper int) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", "read go; setsid sh -c 'echo $$; exec "+strings.Join(before, " ")+" sleep 100' & exit 0")
 	cmd.Env = append(os.Environ(), "PROC_TEST=left")
@@ -34,7 +34,7 @@ func leave(t *testing.T, b Brand, before ...string) (sleeper int) {
 		t.Fatal(err)
 	}
 	_ = w.Close()
-	if err := (Limits{Brand: b}).Apply(cmd.Process.Pid); err != nil {
+	if err := (Limits{Tag: b}).Apply(cmd.Process.Pid); err != nil {
 		t.Error(err)
 	}
 	fmt.Fprintln(in, "go")
@@ -72,51 +72,51 @@ func until(t *testing.T, what string, cond func() bool) {
 	}
 }
 
-// Marks that are nearly the same have other brands: one owner must not take what
+// Marks that are nearly the same have other tags: one owner must not take what
 // another's job has left for its own.
 func TestMarksThatAreAlike(t *testing.T) {
-	seen := map[Brand]string{}
+	seen := map[Tag]string{}
 	for i := range 100 {
 		mark := fmt.Sprintf("worker of http://127.0.0.1:9324/000000000000/jobs-%d", i)
-		b := NewBrand(mark, 1)
+		b := NewTag(mark, 1)
 		if other, ok := seen[b]; ok {
-			t.Errorf("%q and %q have one brand", mark, other)
+			t.Errorf("%q and %q have one tag", mark, other)
 		}
 		seen[b] = mark
 	}
 }
 
-// A brand goes with fork, exec, a session of one's own and a cleared
+// A tag goes with fork, exec, a session of one's own and a cleared
 // environment, and can be read from the dead.
-func TestBrandSticks(t *testing.T) {
+func TestTagSticks(t *testing.T) {
 	if err := BecomeSubreaper(); err != nil {
 		t.Fatal(err)
 	}
-	b, other := NewBrand("mark", 7), NewBrand("mark", 8)
-	if !b.Valid() || b == other || !b.SameMark(other) || b.SameMark(NewBrand("another", 7)) || b.Owner() != os.Getpid() {
-		t.Errorf("brands %x and %x", b, other)
+	b, other := NewTag("mark", 7), NewTag("mark", 8)
+	if !b.Valid() || b == other || !b.SameMark(other) || b.SameMark(NewTag("another", 7)) || b.Owner() != os.Getpid() {
+		t.Errorf("tags %x and %x", b, other)
 	}
 	pid := leave(t, b, "env", "-i")
-	if got := BrandOf(pid); got != b {
-		t.Errorf("BrandOf = %x, want %x", got, b)
+	if got := TagOf(pid); got != b {
+		t.Errorf("TagOf = %x, want %x", got, b)
 	}
-	if BrandOf(os.Getpid()) != 0 || BrandOf(1<<30) != 0 {
-		t.Error("we, or nobody, are branded")
+	if TagOf(os.Getpid()) != 0 || TagOf(1<<30) != 0 {
+		t.Error("we, or nobody, are tagged")
 	}
-	for _, k := range []Kin{{}, {Brand: other}, {Session: os.Getpid()}, {Variable: "PROC_TEST=left"}} {
+	for _, k := range []Family{{}, {Tag: other}, {Session: os.Getpid()}, {Variable: "PROC_TEST=left"}} {
 		if n, err := EndAdopted(k, time.Minute); n != 0 || err != nil {
 			t.Errorf("EndAdopted(%+v) = %d, %v", k, n, err)
 		}
 	}
 	if _, alive := Alive(pid); !alive {
-		t.Fatal("another's kin was ended")
+		t.Fatal("a process of another job was ended")
 	}
 	_ = syscall.Kill(pid, syscall.SIGKILL)
 	until(t, "it is a zombie", func() bool { _, alive := Alive(pid); return !alive })
-	if got := BrandOf(pid); got != b {
-		t.Errorf("BrandOf a zombie = %x, want %x", got, b)
+	if got := TagOf(pid); got != b {
+		t.Errorf("TagOf a zombie = %x, want %x", got, b)
 	}
-	if n, err := EndAdopted(Kin{Brand: b}, time.Minute); n != 0 || err != nil {
+	if n, err := EndAdopted(Family{Tag: b}, time.Minute); n != 0 || err != nil {
 		t.Errorf("EndAdopted of the dead = %d, %v", n, err)
 	}
 	if _, ok := Born(pid); ok {
@@ -128,8 +128,8 @@ func TestEndAdopted(t *testing.T) {
 	if err := BecomeSubreaper(); err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range []Kin{{Brand: NewBrand("mark", 9)}, {Variable: "PROC_TEST=left"}} {
-		pid := leave(t, NewBrand("mark", 9))
+	for _, k := range []Family{{Tag: NewTag("mark", 9)}, {Variable: "PROC_TEST=left"}} {
+		pid := leave(t, NewTag("mark", 9))
 		if v, ok := Variable(pid, "PROC_TEST"); !ok || v != "left" {
 			t.Errorf("Variable = %q, %v", v, ok)
 		}
@@ -165,12 +165,12 @@ func TestSweepKillsWhatMatchesTwice(t *testing.T) {
 }
 
 // Whose the dead were nobody can tell any more; they are collected in the end.
-func TestUndertaker(t *testing.T) {
+func TestReaper(t *testing.T) {
 	if err := BecomeSubreaper(); err != nil {
 		t.Fatal(err)
 	}
 	pid := leave(t, 0)
-	var u Undertaker
+	var u Reaper
 	nobody := func(int) bool { return false }
 	u.Round(nobody)
 	_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -230,7 +230,7 @@ func TestLimitsOfTheDeadAreNoError(t *testing.T) {
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err)
 	}
-	if err := (Limits{Data: 1 << 30, CPU: 1, Tasks: 10, Brand: NewBrand("x", 1)}).Apply(cmd.Process.Pid); err != nil {
+	if err := (Limits{Data: 1 << 30, CPU: 1, Tasks: 10, Tag: NewTag("x", 1)}).Apply(cmd.Process.Pid); err != nil {
 		t.Error(err)
 	}
 }
