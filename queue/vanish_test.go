@@ -211,7 +211,7 @@ func TestWhoeverHoldsASuspectGetsNothingElse(t *testing.T) {
 		r.must(r.Release(r.Context(), "jobs", queue.ReleaseInput{Receipt: other[0].Receipt, Refund: true}))
 		r.delete("jobs", m[0])
 		if n := <-got; n != 1 {
-			r.Errorf("with its hands free the worker received %d, want 1", n)
+			r.Errorf("the worker, free again, received %d, want 1", n)
 		}
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/startlog"
 )
 
-// delivery is one message in the worker's hands.
+// delivery is one message that the worker received.
 type delivery struct {
 	w         *Worker
 	m         Message

@@ -15,7 +15,7 @@ import (
 	"github.com/bezoar-dev/bezoar/triage"
 )
 
-// Triage is where dead letters are dealt with. *triage.Service is one.
+// Triage is where people deal with dead letters. *triage.Service is one.
 type Triage interface {
 	Count(ctx context.Context, s queue.Selection) (int64, error)
 	Groups(ctx context.Context, s queue.Selection, limit int) ([]queue.Group, error)

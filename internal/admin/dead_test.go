@@ -74,7 +74,7 @@ func TestDeadLetterCallsThroughTheClient(t *testing.T) {
 	alarms := func() []adminapi.Alarm {
 		return []adminapi.Alarm{{Name: "any", Kind: "depth", Queue: "*", Firing: true}}
 	}
-	_, base := start(t, Config{Triage: svc, Alarms: alarms}, newShelf(), new(Hub))
+	_, base := start(t, Config{Triage: svc, Alarms: alarms}, newBackendStub(), new(Hub))
 	c, err := adminapi.New(adminapi.Config{Address: base, Actor: "me\x1b@here"})
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func ended(t *testing.T, c *adminapi.Client, id string, want queue.MoveState) {
 
 func TestDeadLetterRefusals(t *testing.T) {
 	_, svc := newTriage(t)
-	s, err := New(Config{Address: "127.0.0.1:7070", Triage: svc}, newShelf(), new(Hub))
+	s, err := New(Config{Address: "127.0.0.1:7070", Triage: svc}, newBackendStub(), new(Hub))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestDeadLetterRefusals(t *testing.T) {
 
 // Without queues and triage there are no such calls.
 func TestNoQueuesNoCalls(t *testing.T) {
-	s, err := New(Config{Address: "127.0.0.1:7070"}, newShelf(), new(Hub))
+	s, err := New(Config{Address: "127.0.0.1:7070"}, newBackendStub(), new(Hub))
 	if err != nil {
 		t.Fatal(err)
 	}

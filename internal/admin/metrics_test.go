@@ -44,7 +44,7 @@ func TestQueueMetrics(t *testing.T) {
 	alarms := func() []adminapi.Alarm {
 		return []adminapi.Alarm{{Name: "any", Firing: true, Value: 2, Looked: time.Unix(1_800_000_000, 0), Told: 1, Untold: 4}, {Name: "none", Limit: 9}}
 	}
-	s, err := New(Config{Address: "127.0.0.1:7070", Queues: h, Triage: svc, Alarms: alarms}, newShelf(), new(Hub))
+	s, err := New(Config{Address: "127.0.0.1:7070", Queues: h, Triage: svc, Alarms: alarms}, newBackendStub(), new(Hub))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestMetricsAreBounded(t *testing.T) {
 		h.queues[name] = adminapi.Queue{Name: name, State: "ok"}
 		h.blocked = append(h.blocked, adminapi.Condition{Kind: "breaker", Name: name, State: "open"})
 	}
-	s, err := New(Config{Address: "127.0.0.1:7070", Queues: h}, newShelf(), new(Hub))
+	s, err := New(Config{Address: "127.0.0.1:7070", Queues: h}, newBackendStub(), new(Hub))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -154,7 +154,7 @@ func (h *queuesStub) Stats() queue.Stats { return h.stats }
 
 func TestQueueCallsThroughTheClient(t *testing.T) {
 	h := newQueuesStub("jobs", "jobs-dlq", "other")
-	_, base := start(t, Config{Queues: h}, newShelf(), new(Hub))
+	_, base := start(t, Config{Queues: h}, newBackendStub(), new(Hub))
 	c, err := adminapi.New(adminapi.Config{Address: base})
 	if err != nil {
 		t.Fatal(err)
@@ -222,7 +222,7 @@ func TestListsOfManyQueues(t *testing.T) {
 		name := fmt.Sprintf("q-%04d", i)
 		h.queues[name] = adminapi.Queue{Name: name}
 	}
-	_, base := start(t, Config{Queues: h}, newShelf(), new(Hub))
+	_, base := start(t, Config{Queues: h}, newBackendStub(), new(Hub))
 	c, err := adminapi.New(adminapi.Config{Address: base})
 	if err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func TestListsOfManyQueues(t *testing.T) {
 }
 
 func TestQueueRefusals(t *testing.T) {
-	s, err := New(Config{Address: "127.0.0.1:7070", Queues: newQueuesStub("jobs")}, newShelf(), new(Hub))
+	s, err := New(Config{Address: "127.0.0.1:7070", Queues: newQueuesStub("jobs")}, newBackendStub(), new(Hub))
 	if err != nil {
 		t.Fatal(err)
 	}

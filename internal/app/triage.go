@@ -14,7 +14,7 @@ import (
 	"github.com/bezoar-dev/bezoar/triage"
 )
 
-// openTriage makes where dead letters are dealt with, those of fleets among them.
+// openTriage makes where people deal with dead letters, those of fleets among them.
 func (a *App) openTriage() error {
 	var err error
 	if a.triage, err = triage.New(triage.Config{Queue: a.queues, Sources: a.sources(a.now.Load()), Log: a.log}); err != nil {
@@ -32,7 +32,7 @@ func (a *App) sources(p *present) []triage.Source {
 	return out
 }
 
-// Triage returns where dead letters are dealt with.
+// Triage returns where people deal with dead letters.
 func (a *App) Triage() *triage.Service { return a.triage }
 
 // keptLetters are the letters of one fleet's requests, as triage deals with

@@ -40,7 +40,7 @@ func layers() []layer {
 		{"dispatch", 2, "engine: admit, attempt, judge"},
 		{"queue", 2, "engine"},
 		{"quota", 2, "engine: who uses how much"},
-		{"triage", 2, "engine: where dead letters are dealt with"},
+		{"triage", 2, "engine: where people deal with dead letters"},
 		{"flow", 2, "engine"},
 		{"outbox", 2, "engine"},
 		{"guard", 2, "engine"},
