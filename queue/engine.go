@@ -15,7 +15,7 @@ type Engine struct {
 	config Config
 	store  Store
 	hub    hub
-	rules  *rulebook
+	rules  *ruleCache
 	stats  stats
 
 	holdings   *holdings
@@ -47,7 +47,7 @@ func New(c Config, s Store) (*Engine, error) {
 		return nil, fmt.Errorf("make a queue engine: %w", err)
 	}
 	c = c.withDefaults()
-	rules, err := newRulebook(c.Key)
+	rules, err := newRuleCache(c.Key)
 	if err != nil {
 		return nil, fmt.Errorf("make a queue engine: %w", err)
 	}

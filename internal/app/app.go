@@ -72,7 +72,7 @@ type App struct {
 	wire          *sqs.Handler // knows the queues' attributes by their SQS names
 	sqs           *sqs.Server  // nil without
 	sqsLn         net.Listener
-	desk          *triage.Desk
+	triage        *triage.Service
 	alarms        atomic.Pointer[alarm.Alarms] // nil without
 	outer, fronts services                     // what the settings name and a reload replaces
 	// convicted are verdicts that queues are to hear of.
@@ -133,7 +133,7 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 	if err := a.openQueues(ctx, a.key); err != nil {
 		return nil, err
 	}
-	for _, open := range []func() error{func() error { return a.openSight(ctx) }, a.openProtection, a.openUnits, a.openDesk, func() error { return a.openGateway(ctx) }, func() error { return a.openLive(ctx) }, a.openAdmin} {
+	for _, open := range []func() error{func() error { return a.openSight(ctx) }, a.openProtection, a.openUnits, a.openTriage, func() error { return a.openGateway(ctx) }, func() error { return a.openLive(ctx) }, a.openAdmin} {
 		if err := open(); err != nil {
 			return nil, err
 		}
@@ -199,7 +199,7 @@ func (a *App) openAdmin() error {
 	}
 	cfg := admin.Config{
 		Address: a.cfg.Admin, Token: token, Page: a.opt.Page, Log: a.log,
-		Queues: queueView{a.queues, a.wire}, Triage: a.desk, Alarms: a.alarmStates,
+		Queues: queueView{a.queues, a.wire}, Triage: a.triage, Alarms: a.alarmStates,
 		Top: a.sighting.counts.Top, Metrics: a.metrics(),
 		Steering: steering{a}, Limiting: steering{a}, Guards: a.guardList, Health: func() any { return a.health.Report() },
 		Livez: a.health.Livez(), Readyz: a.health.Readyz(), Healthz: a.health.Healthz(),

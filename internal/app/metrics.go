@@ -66,11 +66,11 @@ func (a *App) verdicts() []bezoar.Verdict {
 func (a *App) watchdogs() []watchdog.Status {
 	var out []watchdog.Status
 	for _, u := range a.now.Load().units {
-		if u.dog == nil {
+		if u.watchdog == nil {
 			continue
 		}
-		if dog, _ := u.dog.current(); dog != nil {
-			out = append(out, dog.Status())
+		if wd, _ := u.watchdog.current(); wd != nil {
+			out = append(out, wd.Status())
 		}
 	}
 	return out

@@ -56,7 +56,7 @@ func (u *unit) rollout(ctx context.Context, a *App) {
 		return
 	}
 	u.ledger.NewBuild()
-	u.dog.clear("")
+	u.watchdog.clear("")
 }
 
 // suspend keeps the fleet gate closed until ctx ends.

@@ -26,18 +26,18 @@ import (
 
 // unit is one fleet with everything that belongs to it.
 type unit struct {
-	name   string
-	cfg    atomic.Pointer[config.Fleet]
-	fleet  *fleet.Fleet
-	ledger *ledger.Ledger
-	doer   *dispatch.Dispatcher
-	keeper keeper
-	super  *supervise.Supervisor  // nil when somebody else starts the workers
-	prober *probe.ExternalWorkers // nil when Bezoar starts them
-	dog    *kennel                // nil when somebody else starts the workers
-	flight []ledger.Record        // in flight when the process died the last time
-	closer io.Closer              // the journal; nil without one
-	rules  atomic.Pointer[map[string]*blame.Rule]
+	name     string
+	cfg      atomic.Pointer[config.Fleet]
+	fleet    *fleet.Fleet
+	ledger   *ledger.Ledger
+	doer     *dispatch.Dispatcher
+	keeper   keeper
+	super    *supervise.Supervisor  // nil when somebody else starts the workers
+	prober   *probe.ExternalWorkers // nil when Bezoar starts them
+	watchdog *fleetWatchdog         // nil when somebody else starts the workers
+	flight   []ledger.Record        // in flight when the process died the last time
+	closer   io.Closer              // the journal; nil without one
+	rules    atomic.Pointer[map[string]*blame.Rule]
 
 	restarting atomic.Bool // a rolling restart is under way
 	due        atomic.Bool // and there are settings that it may not have given to all

@@ -193,7 +193,7 @@ func (s *Supervisor) end(l *life) {
 	l.reaped = true
 	close(l.exited)
 	l.mu.Unlock()
-	if _, err := proc.EndAdopted(proc.Kin{Group: l.pid}, orphanPatience); err != nil {
+	if _, err := proc.EndAdopted(proc.Family{Group: l.pid}, orphanPatience); err != nil {
 		s.log.Warn("what a worker left stays", "worker", l.worker, "why", err)
 	}
 }
@@ -213,10 +213,10 @@ func (l *life) drain() {
 
 // bury removes what a life has left behind.
 func (s *Supervisor) bury(l *life) {
-	kin := proc.Kin{Variable: envLife + "=" + l.mark}
+	family := proc.Family{Variable: envLife + "=" + l.mark}
 	n, err := proc.Sweep(func(pid int) bool {
 		born, ok := proc.Born(pid)
-		return ok && born >= l.born && kin.Has(pid)
+		return ok && born >= l.born && family.Has(pid)
 	})
 	if n > 0 || err != nil {
 		s.log.Warn("killed what a dead worker left running", "worker", l.worker, "processes", n, "error", err)

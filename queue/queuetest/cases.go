@@ -17,7 +17,7 @@ func caseTests() map[string]func(*rig) {
 	}
 }
 
-func (d *desk) set(p bezoar.Fingerprint, to *poison.Case) {
+func (d *storeClient) set(p bezoar.Fingerprint, to *poison.Case) {
 	d.Helper()
 	d.must(d.store.ChangeCase(d.ctx(), d.q.ID, p, func(*poison.Case, int64) *poison.Case { return to }))
 }

@@ -42,8 +42,8 @@ const emptied = `
 	DELETE FROM {schema}.queue_leftovers; DELETE FROM {schema}.queue_letters; DELETE FROM {schema}.queue_deaths; DELETE FROM {schema}.queue_cases;
 	DELETE FROM {schema}.queue_moves; DELETE FROM {schema}.queue_endings; DELETE FROM {schema}.queue_marks; DELETE FROM {schema}.queue_audit`
 
-// shelf keeps open stores between tests.
-type shelf struct {
+// openStores keeps open stores between tests.
+type openStores struct {
 	at string
 
 	mu      sync.Mutex // guards all below
@@ -52,14 +52,14 @@ type shelf struct {
 	opened  map[queue.Store]*postgres.DB
 }
 
-func (s *shelf) find(of queue.Store) (*postgres.DB, postgres.Config) {
+func (s *openStores) find(of queue.Store) (*postgres.DB, postgres.Config) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.opened[of], s.configs[s.opened[of]]
 }
 
 // lend opens a store until the test is over.
-func (s *shelf) lend(t *testing.T, db *postgres.DB, c postgres.Config) queue.Store {
+func (s *openStores) lend(t *testing.T, db *postgres.DB, c postgres.Config) queue.Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.configs[db], s.opened[db.Queue()] = c, db
@@ -74,7 +74,7 @@ func (s *shelf) lend(t *testing.T, db *postgres.DB, c postgres.Config) queue.Sto
 	return db.Queue()
 }
 
-func (s *shelf) take() (*postgres.DB, postgres.Config) {
+func (s *openStores) take() (*postgres.DB, postgres.Config) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := len(s.free) - 1
@@ -86,7 +86,7 @@ func (s *shelf) take() (*postgres.DB, postgres.Config) {
 	return db, s.configs[db]
 }
 
-func (s *shelf) reopen(t *testing.T, top testing.TB, of queue.Store) queue.Store {
+func (s *openStores) reopen(t *testing.T, top testing.TB, of queue.Store) queue.Store {
 	db, c := s.find(of)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func (s *shelf) reopen(t *testing.T, top testing.TB, of queue.Store) queue.Store
 
 // queueHarness makes stores at a URL; what it opens lives as long as top.
 func queueHarness(top *testing.T, at string) queuetest.Harness {
-	s := &shelf{at: at, configs: map[*postgres.DB]postgres.Config{}, opened: map[queue.Store]*postgres.DB{}}
+	s := &openStores{at: at, configs: map[*postgres.DB]postgres.Config{}, opened: map[queue.Store]*postgres.DB{}}
 	find := s.find
 	clocks, err := pgxpool.New(top.Context(), server(top))
 	if err != nil {
