@@ -42,6 +42,11 @@ const emptied = `
 	DELETE FROM {schema}.queue_leftovers; DELETE FROM {schema}.queue_letters; DELETE FROM {schema}.queue_deaths; DELETE FROM {schema}.queue_cases;
 	DELETE FROM {schema}.queue_moves; DELETE FROM {schema}.queue_endings; DELETE FROM {schema}.queue_marks; DELETE FROM {schema}.queue_audit`
 
+// convicts are cases of queue $1 with fingerprints $2 and class $3.
+const convicts = `
+	INSERT INTO {schema}.queue_cases (queue, fp, state, proven, strikes, level, since, touched, until, same, class, failure, reason)
+	SELECT $1, u.fp, 2, false, 0, 0, 0, u.n, 0, 0, $3, '', '' FROM unnest($2::bytea[]) WITH ORDINALITY u (fp, n)`
+
 // shelf keeps open stores between tests.
 type shelf struct {
 	at string
@@ -121,6 +126,17 @@ func queueHarness(top *testing.T, at string) queuetest.Harness {
 			return s.lend(t, db, c)
 		},
 		Reopen: func(t *testing.T, of queue.Store) queue.Store { return s.reopen(t, top, of) },
+		Convict: func(t testing.TB, s queue.Store, id int64, payloads []bezoar.Fingerprint) {
+			t.Helper()
+			_, c := find(s)
+			all := make([][]byte, len(payloads))
+			for i := range all {
+				all[i] = payloads[i][:]
+			}
+			if _, err := clocks.Exec(t.Context(), inSchema(c.Schema, convicts), id, all, bezoar.Class(0).String()); err != nil {
+				t.Fatal(err)
+			}
+		},
 		Age: func(t testing.TB, s queue.Store, d time.Duration) {
 			t.Helper()
 			_, c := find(s)
