@@ -27,7 +27,7 @@ type Harness struct {
 	// each; nil has the store write them.
 	Convict func(t testing.TB, s queue.Store, id int64, payloads []bezoar.Fingerprint)
 	// Games bounds the random games against an oracle, each of some 30
-	// moves; 0 means as many as rapid plays, as does -rapid.checks.
+	// moves; 0 means as many as rapid plays, as do -rapid.checks and BEZOAR_SOAK.
 	Games int64
 	// Game runs one random game, when each has a time of its own, as in a
 	// bubble: rapid itself has to see the world's. nil has all of them run by
