@@ -87,6 +87,7 @@ func layers() []layer {
 		{"examples/handlers/*", 5, "likewise"},
 		{"examples/handlers/go/*", 5, "likewise"},
 		{"internal/arch", 5, "reads source, imports nothing"},
+		{"internal/testrun", 5, "runs go test, imports nothing"},
 	}
 }
 

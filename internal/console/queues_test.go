@@ -148,6 +148,7 @@ func at(view string) string {
 }
 
 func TestRedriveAndRestore(t *testing.T) {
+	t.Parallel()
 	r := startRig(t)
 	r.create("orders")
 	r.kill("orders", queue.Outcome{Class: bezoar.Crash, Failure: "sigsegv@parse", Reason: "segfault in parse() " + hostile}, numbered(101)...)

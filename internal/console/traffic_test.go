@@ -148,6 +148,7 @@ func (s *shop) until(what string, is func() bool) {
 const wicked = "<img src=x onerror=document.title='owned'>\u202egnp.exe"
 
 func TestTraffic(t *testing.T) {
+	t.Parallel()
 	s := startShop(t)
 	defer http.DefaultClient.CloseIdleConnections()
 	for range 40 {
@@ -292,6 +293,7 @@ func (s *shop) panicInPage(p *browsertest.Page) {
 
 // The page's pure functions, and what it says where there is nothing.
 func TestTrafficOfALittleServer(t *testing.T) {
+	t.Parallel()
 	r := startRig(t)
 	p := browsertest.Start(t).Open(strings.TrimSuffix(r.url, "queues")+"traffic", browsertest.Look{})
 	p.Wait(`!document.querySelector("#top-empty").hidden && !document.querySelector("#pools-empty").hidden && !document.querySelector("#breakers-empty").hidden`)
