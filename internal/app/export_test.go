@@ -13,3 +13,12 @@ func (a *App) Kept() (quotas, breakers, budgets, pools int) {
 	p := &a.protect
 	return len(p.limiter.Quotas()), len(p.circuits.List()), len(p.budgets), len(p.pools)
 }
+
+// OnStacks are the functions that are looked for on the stack of a crash.
+func OnStacks() []string { return []string{delivers, serves, answers, answers2} }
+
+// OverOther reports whether a crash was over a request that was not in flight.
+var OverOther = overOther
+
+// Whole rounds successes for the journal.
+var Whole = whole

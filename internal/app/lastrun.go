@@ -112,7 +112,7 @@ func (a *App) tellLast(inFlight int, proof blame.Proof) {
 		args = append(args, "note", last.Note)
 	}
 	if last.How != lastrun.Orderly && last.How != lastrun.First {
-		args = append(args, "in_flight", inFlight, "so", concluded(last, inFlight, proof))
+		args = append(args, "in_flight", inFlight, "concluded", concluded(last, inFlight, proof))
 	} else if last.Note == "" {
 		level = slog.LevelInfo
 	}

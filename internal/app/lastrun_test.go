@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/app"
 	"github.com/bezoar-dev/bezoar/internal/cgroup"
 )
 
@@ -270,6 +272,80 @@ func TestACrashOverAnotherRequestBlamesNobody(t *testing.T) {
 	p.said("how=panic", "in_flight=1", "stack overflow", "was over a request that was not in flight yet")
 	if vs, err := p.admin.Verdicts(t.Context(), ""); err != nil || len(vs) > 0 {
 		t.Errorf("verdicts %+v, %v", vs, err)
+	}
+}
+
+// What a journal holds of one run is not judged by the end of another.
+func TestAJournalOfAnEarlierRunIsNotJudged(t *testing.T) {
+	t.Parallel()
+	s := lasting(t, 2)
+	p := start(t, s)
+	p.lingers("/x?q=linger")
+	p.kill()
+	journal := filepath.Join(s.StateDir, "inflight-app.journal")
+	content, err := os.ReadFile(journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p = start(t, s)
+	p.dies("panic")
+	if err := os.WriteFile(journal, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p = start(t, s)
+	p.said("how=panic", "in_flight=0", "nothing was in flight")
+	if vs, err := p.admin.Verdicts(t.Context(), ""); err != nil || len(vs) > 0 {
+		t.Errorf("verdicts %+v, %v", vs, err)
+	}
+}
+
+// A success is one in the journal, also when it has decayed a little.
+func TestSuccessesInTheJournal(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[float64]uint16{0: 0, 1e-9: 0, 0.4: 1, 0.999: 1, 1: 1, 1.5: 2, 40.2: 41, 1e9: 65535} {
+		if got := app.Whole(in); got != want {
+			t.Errorf("%v becomes %d, want %d", in, got, want)
+		}
+	}
+}
+
+// What is looked for on stacks is in the binary by that name.
+func TestFunctionsOnStacksAreThere(t *testing.T) {
+	t.Parallel()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	exe, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range app.OnStacks() {
+		if !bytes.Contains(exe, []byte(name+"\x00")) { // as the runtime's table of names ends each
+			t.Errorf("there is no function %s", name)
+		}
+	}
+}
+
+func TestWhatACrashWasOver(t *testing.T) {
+	t.Parallel()
+	on := app.OnStacks()
+	delivers, serves, answers, answers2 := on[0], on[1], on[2], "net/http/internal/http2.(*s"+on[3]
+	for _, tc := range []struct {
+		calls []string
+		other bool
+	}{
+		{nil, false}, // unknown
+		{[]string{"panic", "github.com/bezoar-dev/bezoar/gateway.(*upload).run"}, false},
+		{[]string{"panic", "x.f", delivers, "x.g", serves}, false},
+		{[]string{"panic", "x.f", delivers, "x.g", answers2}, false},
+		{[]string{"x.f", serves}, true},
+		{[]string{"x.f", "net/http.HandlerFunc.ServeHTTP", answers, "net/http.(*Server).Serve"}, true},
+		{[]string{"x.f", answers2}, true},
+	} {
+		if got := app.OverOther(tc.calls); got != tc.other {
+			t.Errorf("%q: %v", tc.calls, got)
+		}
 	}
 }
 

@@ -186,4 +186,9 @@ func ends(w http.ResponseWriter, r *http.Request) {
 const panicSecret = "open-sesame"
 
 //go:noinline
-func endless(n int) int { return endless(n+1) + n }
+func endless(n int) int {
+	if n < 0 {
+		return 0 // never: the stack ends long before
+	}
+	return endless(n+1) + n
+}
