@@ -39,25 +39,32 @@ func (a *App) secrets() []string {
 // load restores what the fleets knew, and judges what was in flight when the
 // last run died.
 func (a *App) load(ctx context.Context, units []*unit) error {
-	total := 0
-	flights := make([][]ledger.Record, len(units))
+	runs, total := a.lastRuns(units)
+	a.tellLast(total)
 	for i, u := range units {
-		if u.wrote == a.last.ID && a.last.ID != 0 { // a journal may be of an earlier run
-			flights[i] = u.flight
-			total += distinct(u.flight)
-		}
-	}
-	proof := a.proof()
-	a.tellLast(total, proof)
-	for i, u := range units {
-		last := &ledger.LastRun{Flight: flights[i], Death: blame.SelfDeath{
-			Proof: proof, Line: a.last.Line, Trace: a.last.Trace, Elsewhere: total - distinct(flights[i]),
-		}}
-		if err := u.ledger.Load(ctx, last); err != nil {
+		if err := u.ledger.Load(ctx, runs[i]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// lastRuns is the last run as each of the fleets is told of it, and how many
+// pieces of work were in flight in all of them.
+func (a *App) lastRuns(units []*unit) (runs []*ledger.LastRun, total int) {
+	death := blame.SelfDeath{Proof: a.proof(), Line: a.last.Line, Trace: a.last.Trace}
+	for _, u := range units {
+		run := &ledger.LastRun{Death: death}
+		if u.wrote == a.last.ID && a.last.ID != 0 { // a journal may be of an earlier run
+			run.Flight = u.flight
+			total += distinct(u.flight)
+		}
+		runs = append(runs, run)
+	}
+	for _, run := range runs {
+		run.Death.Elsewhere = total - distinct(run.Flight)
+	}
+	return runs, total
 }
 
 func distinct(flight []ledger.Record) int {
@@ -96,7 +103,7 @@ func overOther(calls []string) bool {
 }
 
 // tellLast logs how the last run ended, and what follows.
-func (a *App) tellLast(inFlight int, proof blame.Proof) {
+func (a *App) tellLast(inFlight int) {
 	last, level := &a.last, slog.LevelWarn
 	args := []any{"how", last.How.String()}
 	if !last.Began.IsZero() {
@@ -112,7 +119,7 @@ func (a *App) tellLast(inFlight int, proof blame.Proof) {
 		args = append(args, "note", last.Note)
 	}
 	if last.How != lastrun.Orderly && last.How != lastrun.First {
-		args = append(args, "in_flight", inFlight, "concluded", concluded(last, inFlight, proof))
+		args = append(args, "in_flight", inFlight, "concluded", concluded(last, inFlight, a.proof()))
 	} else if last.Note == "" {
 		level = slog.LevelInfo
 	}

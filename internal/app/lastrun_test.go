@@ -24,6 +24,9 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/app"
 	"github.com/bezoar-dev/bezoar/internal/cgroup"
+	"github.com/bezoar-dev/bezoar/internal/lastrun"
+	"github.com/bezoar-dev/bezoar/ledger"
+	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
 // lasting is a setup of which everything outlives the process.
@@ -296,6 +299,26 @@ func TestAJournalOfAnEarlierRunIsNotJudged(t *testing.T) {
 	p.said("how=panic", "in_flight=0", "nothing was in flight")
 	if vs, err := p.admin.Verdicts(t.Context(), ""); err != nil || len(vs) > 0 {
 		t.Errorf("verdicts %+v, %v", vs, err)
+	}
+}
+
+// Work is alone only if no other fleet had any.
+func TestWhatOtherFleetsHadInFlight(t *testing.T) {
+	t.Parallel()
+	one, two := ledger.Record{Fingerprint: bezoar.Fingerprint{1}}, ledger.Record{Fingerprint: bezoar.Fingerprint{2}}
+	last := lastrun.Report{How: lastrun.Panicked, ID: 7, Line: "panic: boom"}
+	runs, total := app.LastRuns(last, []ledger.Record{one, one}, nil, []ledger.Record{one, two})
+	if total != 3 || len(runs) != 3 {
+		t.Fatalf("%d in flight in %d fleets", total, len(runs))
+	}
+	for i, want := range []int{2, 3, 1} {
+		if d := runs[i].Death; d.Elsewhere != want || d.Proof != blame.Panicked || d.Line != last.Line {
+			t.Errorf("fleet %d is told %+v, want %d elsewhere", i, d, want)
+		}
+	}
+	last.ID = 0 // the file did not say
+	if runs, total := app.LastRuns(last, []ledger.Record{one}); total != 0 || len(runs[0].Flight) != 0 {
+		t.Errorf("of an unknown run %+v", runs[0])
 	}
 }
 

@@ -151,7 +151,7 @@ func (b *Book) blameSelf(now int64, a *accused, guilty bool, ev bezoar.Evidence)
 		return Dropped
 	}
 	c := &b.cases[i]
-	if c.state == quarantined && (c.manual || now < c.until) {
+	if c.state == quarantined && now < c.until {
 		return Dropped
 	}
 	c.addCount(count{at: b.secondOf(now), share: float32(a.share), self: true, oom: ev.Class == bezoar.OOM})

@@ -83,6 +83,9 @@ func TestAPanicConvictsWhatWasAloneInFlight(t *testing.T) {
 		if convicted != tc.convicted || suspected != tc.suspected || b.state(pill) != tc.state || b.state(busy) != "" || b.state(exempt) != "" {
 			t.Errorf("%s: %d convicted, %d suspects; the pill is %q", tc.name, convicted, suspected, b.state(pill))
 		}
+		if v, _ := b.Lookup(&pill); tc.elsewhere == 1 && v.Score != 0.5 {
+			t.Errorf("%s: it has %v of the blame", tc.name, v.Score)
+		}
 		if err := b.Check(); err != nil {
 			t.Error(err)
 		}
