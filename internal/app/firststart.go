@@ -58,7 +58,7 @@ func (a *App) await(ctx context.Context, units []*unit) error {
 	defer cancel()
 	starts := make([]*firstStart, len(units))
 	for i, u := range units {
-		if err := u.ledger.Load(ctx, u.flight); err != nil {
+		if err := u.ledger.Load(ctx, nil); err != nil {
 			return err
 		}
 		starts[i] = &firstStart{failed: a.failed}

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"path"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"syscall"
@@ -151,10 +153,42 @@ func victim() int {
 	err := app.Run(ctx, s.config(), app.Options{
 		Log:     slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Started: func(a *app.App) { fmt.Println(a.Addr(), a.AdminAddr()) },
+		Extra:   func(*app.App) http.Handler { return http.HandlerFunc(ends) },
+		Alone:   true,
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return 0
+}
+
+// ends ends the process in a way that the path names.
+func ends(w http.ResponseWriter, r *http.Request) {
+	switch path.Base(r.URL.Path) {
+	case "panic": // on a goroutine that serves nobody, as when an upload does
+		go panic("a test wants it, with token=" + panicSecret)
+		select {}
+	case "overflow": // over this request
+		debug.SetMaxStack(1 << 18)
+		fmt.Fprintln(w, endless(0))
+	case "memory":
+		for hoard := [][]byte{}; ; {
+			b := make([]byte, 1<<20)
+			for i := 0; i < len(b); i += 4096 {
+				b[i] = 1
+			}
+			hoard = append(hoard, b)
+		}
+	}
+}
+
+const panicSecret = "open-sesame"
+
+//go:noinline
+func endless(n int) int {
+	if n < 0 {
+		return 0 // never: the stack ends long before
+	}
+	return endless(n+1) + n
 }

@@ -59,6 +59,7 @@ func layers() []layer {
 
 		{"internal/adminapi", 3, "the contract of the admin API, in the engines' words"},
 		{"internal/journal", 3, "keeps what is in flight across a crash of Bezoar"},
+		{"internal/lastrun", 3, "says how the last run of Bezoar ended"},
 		{"internal/probe", 3, "keeper of workers that run elsewhere"},
 		{"internal/supervise", 3, "keeper of workers that Bezoar starts"},
 		{"internal/store", 3, "store: chooses one by its URL"},

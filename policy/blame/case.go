@@ -56,6 +56,7 @@ type count struct {
 	share float32
 	lane  bool // alone in the lane
 	self  bool // Bezoar itself died
+	oom   bool // of what it died, with self: for lack of memory
 }
 
 func (c *workCase) score() float64 {

@@ -217,7 +217,7 @@ func (state *State) Restore(now time.Time, v bezoar.Verdict, rule *Rule) {
 		c.state = suspected
 	}
 	for _, ev := range v.Evidence {
-		c.addCount(count{at: state.secondOf(ev.At.UnixNano()), share: float32(ev.Share), lane: ev.Lane && ev.Share > 0, self: ev.Worker == Self})
+		c.addCount(count{at: state.secondOf(ev.At.UnixNano()), share: float32(ev.Share), lane: ev.Lane && ev.Share > 0, self: ev.Worker == Self, oom: ev.Class == bezoar.OOM})
 		state.addEvidence(i, &ev)
 	}
 	c.scaleTo(v.Score)
@@ -229,57 +229,4 @@ func parseID(s string) (uint64, bool) {
 	var id uint64
 	n, err := fmt.Sscanf(s, "q-%12x", &id)
 	return id, n == 1 && err == nil && len(s) == 14
-}
-
-// Self is the worker's name in evidence of Bezoar's own death.
-const Self = "bezoar"
-
-// InFlight is one piece of work that was in flight when Bezoar itself died.
-type InFlight struct {
-	Work      Work
-	Successes float64 // decayed, when it was sent
-}
-
-// SelfCrash accounts for Bezoar's own death: what was in flight shares the
-// blame, and work without any success that was there at N deaths is
-// quarantined. The lane cannot protect Bezoar, so nothing milder would.
-func (state *State) SelfCrash(now time.Time, flight []InFlight) {
-	at := now.UnixNano()
-	acc := make([]accused, 0, len(flight))
-	clear(state.merge)
-	for _, f := range flight {
-		prior := 1 / (f.Successes + 2)
-		state.accuseOne(&acc, accused{ticket: none, work: f.Work, prior: prior, weight: prior})
-	}
-	share(acc, 0)
-	for i := range acc {
-		state.blameSelf(at, &acc[i], bezoar.Evidence{
-			Worker: Self, At: now, Class: bezoar.Crash, ExitCode: -1,
-			Detail: "Bezoar itself died with this in flight", InFlight: len(flight), Share: acc[i].share,
-		})
-	}
-}
-
-func (state *State) blameSelf(now int64, a *accused, ev bezoar.Evidence) {
-	i := state.caseFor(now, &a.work)
-	if i == none || state.cases[i].state == quarantined {
-		return
-	}
-	c := &state.cases[i]
-	c.addCount(count{at: state.secondOf(now), share: float32(a.share), self: true})
-	state.addEvidence(i, &ev)
-	deaths := 0
-	for _, n := range c.counts[:c.crashes] {
-		if n.self {
-			deaths++
-		}
-	}
-	if deaths >= state.rule(&a.work).After && 1/a.prior-2 < provenEnough {
-		state.convict(now, i, bezoar.Crash, fmt.Sprintf("was in flight at %s of Bezoar itself and has never succeeded", plural(deaths, "death")), &ev)
-		return
-	}
-	if c.state == unheld {
-		c.state, c.since, c.cause = suspected, now, bezoar.Crash
-	}
-	state.emitCase(Suspect, now, i, &ev)
 }

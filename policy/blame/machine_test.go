@@ -232,7 +232,7 @@ func (m *machine) Operator(t *rapid.T) {
 	case 4:
 		m.b.Describe(w.Fingerprint, "GET /x", "/*")
 	case 5:
-		m.b.SelfCrash(m.now, []blame.InFlight{{Work: w}, {Work: m.work(t), Successes: 5}, {Work: w}})
+		m.selfCrash(t)
 	}
 }
 
@@ -263,7 +263,10 @@ func (m *machine) check(t *rapid.T) {
 // alone is enough. Work with a record is convicted only by what it did alone.
 func (m *machine) conviction(t *rapid.T, e *blame.Event) {
 	v := &e.Verdict
-	lanes, strikes, selfs, sum, epochs := 0, 0, 0, 0.0, 0
+	if e.Evidence.Worker == blame.Self {
+		return // selfCrash has looked at it
+	}
+	lanes, strikes, sum, epochs := 0, 0, 0.0, 0
 	for _, ev := range v.Evidence {
 		if strings.Contains(ev.Detail, "past the deadline") || strings.Contains(ev.Detail, "broke its connection") {
 			strikes++
@@ -277,13 +280,10 @@ func (m *machine) conviction(t *rapid.T, e *blame.Event) {
 		if ev.Lane {
 			lanes++
 		}
-		if ev.Worker == blame.Self {
-			selfs++
-		}
 	}
 	record := m.good[v.Fingerprint] >= 8 && m.now.Sub(start) < time.Minute
 	switch {
-	case lanes > 0 || strikes > 0 && !record || selfs >= m.rule.After && !record:
+	case lanes > 0 || strikes > 0 && !record:
 	case strikes > 0 && e.Evidence.Lane:
 	case m.rule.After == 1 && e.Evidence.Share > 1-1e-3 && !record:
 	case epochs >= 2 && sum >= float64(max(2, m.rule.After))-1e-3 && !record:
