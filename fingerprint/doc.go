@@ -134,9 +134,11 @@
 // 60 bits behind 4 bits for the kind. Volatile fields
 // are features by their presence only. JSON members lie at most four steps deep, and all
 // elements of an array are one, [*]. Names and values are decoded as for the
-// fingerprint, and the body is read as far as it is well-formed.
+// fingerprint. The body is read as far as it is well-formed, and at most the first
+// 64 KiB of it.
 //
 // [Printer.Features] keeps at most 64, and says which groups it had to cut; [Lacks]
 // tells what is not there from what was left out. Neither Features nor Variant
-// reads Input.Header; both may be called while others read the same Input.
+// reads Input.Header; both may be called while others read the same Input. [Traits]
+// binds both to one request.
 package fingerprint

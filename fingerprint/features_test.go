@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -385,4 +386,55 @@ func TestMoreFieldsKeepTheFeatures(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestTraits(t *testing.T) {
+	p := printer(t, fingerprint.Config{})
+	in, me := sending(get("/ws", "a=1"), "Host", "h"), p.Client("me")
+	plain, bound := fingerprint.Traits{Printer: p, Input: in, Caller: me}, fingerprint.Traits{Printer: p, Input: in, Caller: me, Bound: true}
+	if plain.Variant() != variant(p, in) || bound.Variant() != p.Variant(in, me) {
+		t.Error("the variant is another")
+	}
+	want := p.Features(in, me, nil)
+	if got := plain.Features([]uint64{1})[1:]; !slices.Equal(got, want) || !slices.Equal(bound.Features(nil), want) {
+		t.Errorf("features %x, want %x", got, want)
+	}
+	if got := plain.Text(want[len(want)-1]); got != "caller" {
+		t.Errorf("text %q", got)
+	}
+	if got := plain.Text(1); got != "" {
+		t.Errorf("text of nothing %q", got)
+	}
+}
+
+// A large body is read for features only at its beginning.
+func TestFeaturesOfLargeBodies(t *testing.T) {
+	p := printer(t, fingerprint.Config{MaxBody: fingerprint.MaxMaxBody})
+	in := post(jsonType, `{"first":1,"pad":"`+strings.Repeat("x", 70<<10)+`","last":1}`)
+	got := texts(t, p, in, bezoar.Fingerprint{})
+	want := []string{"JSON member $.first = 1", "JSON member $.first present", "JSON member $.pad present", "body of 65536 to 131071 bytes", "method POST"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("features (-want +got):\n%s", d)
+	}
+	if variant(p, in) == variant(p, post(jsonType, strings.Replace(string(in.Body), "last", "lost", 1))) {
+		t.Error("the end of the body does not count in the variant")
+	}
+}
+
+// One request is read by many at once.
+func TestTraitsAreForConcurrentUse(t *testing.T) {
+	p := printer(t, fingerprint.Config{})
+	tr := fingerprint.Traits{Printer: p, Input: stuffed([]string{"X-Theme", "neon"}, 20), Caller: p.Client("me")}
+	v, fs := tr.Variant(), tr.Features(nil)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for i := range 50 {
+				if tr.Variant() != v || !slices.Equal(tr.Features(nil), fs) || tr.Text(fs[i%len(fs)]) == "" {
+					t.Error("others read something else")
+				}
+			}
+		})
+	}
+	wg.Wait()
 }

@@ -85,6 +85,9 @@ func (s *scratch) pairFeatures(k kind, in []byte, whole bool) {
 	}
 }
 
+// maxFeatureBody bounds the bytes of a body that are read for features.
+const maxFeatureBody = 64 << 10
+
 // bodyFeatures notes what the body holds, or how long it is when it could not be
 // read to its end.
 func (s *scratch) bodyFeatures(p *Printer, in *Input) {
@@ -95,8 +98,9 @@ func (s *scratch) bodyFeatures(p *Printer, in *Input) {
 	if len(b) == 0 && length == 0 {
 		return
 	}
-	s.feat.whole = in.Complete && len(b) <= p.rules.maxBody
-	b = b[:min(len(b), p.rules.maxBody)]
+	most := min(p.rules.maxBody, maxFeatureBody)
+	s.feat.whole = in.Complete && len(b) <= most
+	b = b[:min(len(b), most)]
 	m := s.media(in.ContentType)
 	s.buf, s.skel = s.buf[:0], s.skel[:0]
 	read := false
