@@ -54,11 +54,13 @@ func TestFeatures(t *testing.T) {
 			},
 		},
 		"an odd request id": {
-			sending(get("/", ""), "X-Request-Id", "<script>"), bezoar.Fingerprint{},
+			sending(get("/", ""), "X-Request-Id", "<script>"),
+			bezoar.Fingerprint{},
 			[]string{"method GET", "header X-Request-Id present", `header X-Request-Id: "\x3cscript\x3e"`},
 		},
 		"cookies": {
-			sending(get("/", ""), "Cookie", "theme=neon;  session=abc=;; flag"), bezoar.Fingerprint{},
+			sending(get("/", ""), "Cookie", "theme=neon;  session=abc=;; flag"),
+			bezoar.Fingerprint{},
 			[]string{
 				"method GET", "header Cookie present", "cookie theme present", "cookie theme (value hidden)",
 				"cookie session present", "cookie session (value hidden)", `cookie "" present`, `cookie "" (value hidden)`,
@@ -77,22 +79,26 @@ func TestFeatures(t *testing.T) {
 			get("/", "dGhlIHNhbXBsZSBub25jZQ1"), bezoar.Fingerprint{}, []string{"method GET", "query (name hidden) present"},
 		},
 		"query": {
-			get("/", "q=7&q=8&flag&empty=&a%20b=c+d&ts=1&&bad=%zz"), bezoar.Fingerprint{},
+			get("/", "q=7&q=8&flag&empty=&a%20b=c+d&ts=1&&bad=%zz"),
+			bezoar.Fingerprint{},
 			[]string{
 				"method GET", "query q present", "query q=7", "query q=8", "query flag present", "query empty present", `query empty=""`,
 				"query a b present", "query a b=c d", "query ts present", "query ts=1", "query bad present", "query bad=%zz",
 			},
 		},
 		"form": {
-			post(formType, "q=7&flag"), bezoar.Fingerprint{},
+			post(formType, "q=7&flag"),
+			bezoar.Fingerprint{},
 			[]string{"method POST", "form field q present", "form field q=7", "form field flag present"},
 		},
 		"a form's head": {
-			cutForm, bezoar.Fingerprint{},
+			cutForm,
+			bezoar.Fingerprint{},
 			[]string{"method POST", "form field a present", "form field a=1", "body of unknown length"},
 		},
 		"JSON": {
-			post(jsonType, `{"theme":"neon","n":{"a":[1,true,{"x y":null}]},"e":[]}`), bezoar.Fingerprint{},
+			post(jsonType, `{"theme":"neon","n":{"a":[1,true,{"x y":null}]},"e":[]}`),
+			bezoar.Fingerprint{},
 			[]string{
 				"method POST", "JSON member $.theme present", `JSON member $.theme = "neon"`, "JSON member $.n present", "JSON member $.n.a present",
 				"JSON member $.n.a[*] present", "JSON member $.n.a[*] = 1", "JSON member $.n.a[*] = true",
@@ -100,11 +106,13 @@ func TestFeatures(t *testing.T) {
 			},
 		},
 		"deep JSON": {
-			post(jsonType, `{"a":{"b":{"c":{"d":{"e":1}}}}}`), bezoar.Fingerprint{},
+			post(jsonType, `{"a":{"b":{"c":{"d":{"e":1}}}}}`),
+			bezoar.Fingerprint{},
 			[]string{"method POST", "JSON member $.a present", "JSON member $.a.b present", "JSON member $.a.b.c present", "JSON member $.a.b.c.d present"},
 		},
 		"secret members": {
-			post(jsonType, `{"password":{"old":"hunter2"},"pin":1234}`), bezoar.Fingerprint{},
+			post(jsonType, `{"password":{"old":"hunter2"},"pin":1234}`),
+			bezoar.Fingerprint{},
 			[]string{
 				"method POST", "JSON member $.password present", "JSON member $.password.old present", "JSON member $.password.old (value hidden)",
 				"JSON member $.pin present", "JSON member $.pin (value hidden)",
@@ -112,22 +120,26 @@ func TestFeatures(t *testing.T) {
 		},
 		"JSON alone": {post(jsonType, ` "neon" `), bezoar.Fingerprint{}, []string{"method POST", `JSON member $ = "neon"`}},
 		"malformed JSON": {
-			post(jsonType, `{"a":1,"b":2,}`), bezoar.Fingerprint{},
+			post(jsonType, `{"a":1,"b":2,}`),
+			bezoar.Fingerprint{},
 			[]string{
 				"method POST", "JSON member $.a present", "JSON member $.a = 1", "JSON member $.b present", "JSON member $.b = 2",
 				"body of 8 to 15 bytes",
 			},
 		},
 		"a JSON document's head": {
-			cut, bezoar.Fingerprint{},
+			cut,
+			bezoar.Fingerprint{},
 			[]string{"method POST", "JSON member $.theme present", `JSON member $.theme = "neon"`, "JSON member $.n present", "body of 4096 to 8191 bytes"},
 		},
 		"lines": {
-			post("application/x-ndjson", "{\"a\":1}\n{\"a\":2}\n"), bezoar.Fingerprint{},
+			post("application/x-ndjson", "{\"a\":1}\n{\"a\":2}\n"),
+			bezoar.Fingerprint{},
 			[]string{"method POST", "JSON member $.a present", "JSON member $.a = 1", "JSON member $.a = 2"},
 		},
 		"encoded": {
-			sending(post(jsonType, `{"a":1}`), "Content-Encoding", "gzip"), bezoar.Fingerprint{},
+			sending(post(jsonType, `{"a":1}`), "Content-Encoding", "gzip"),
+			bezoar.Fingerprint{},
 			[]string{"method POST", "header Content-Encoding present", "header Content-Encoding: gzip", "body of 4 to 7 bytes"},
 		},
 		"bytes":    {post("image/png", "x"), bezoar.Fingerprint{}, []string{"method POST", "body of 1 bytes"}},

@@ -144,7 +144,8 @@ func (s *scratch) walk(b []byte, i, depth, steps int, h uint64) int {
 	if i >= len(b) {
 		return -1
 	}
-	at, sat, end := len(s.buf), len(s.skel), -1
+	at, sat := len(s.buf), len(s.skel)
+	var end int
 	switch b[i] {
 	case '{', '[':
 		switch {
