@@ -80,6 +80,7 @@ type Route struct {
 	Buffer     Size          `yaml:"buffer" range:"0..16MiB"`  // of one body, for fingerprint and replay
 	Ignore     []string      `yaml:"ignore"`                   // header:NAME, query:NAME, form:NAME, json:$.a.b
 	Headers    []string      `yaml:"headers"`                  // that belong to a request's identity
+	Volatile   []string      `yaml:"volatile"`                 // headers that differ in every request, beside the usual ones
 	Client     string        `yaml:"client"`                   // header:NAME, jwt:CLAIM or ip; empty: callers are not told apart
 	Limits     []Limit       `yaml:"limits"`                   // for everybody
 	Plans      []string      `yaml:"plans"`                    // the first that has the caller applies as well
