@@ -15,7 +15,7 @@ import (
 func (b *clock) restart(t *testing.T) {
 	t.Helper()
 	stored := b.Verdicts(b.now)
-	b.State = newState(t, blame.Config{}).Book
+	b.State = newState(t, blame.Config{}).State
 	for _, v := range stored {
 		b.Restore(b.now, v, nil)
 	}
@@ -178,7 +178,7 @@ func TestDeathsForLackOfMemory(t *testing.T) {
 				}
 			}
 			stored := b.Verdicts(b.now)
-			b.State = newState(t, blame.Config{Rule: tc.rule}).Book
+			b.State = newState(t, blame.Config{Rule: tc.rule}).State
 			for _, v := range stored {
 				b.Restore(b.now, v, nil)
 			}
