@@ -15,7 +15,8 @@ import (
 //
 // A worker that must start anew while nobody has started with the new settings
 // yet tries them once, and then what the last good start had: what cannot start
-// shall not take down what can.
+// shall not take down what can. With Bake it does not try them at all: it starts
+// with what it had, until a restart has replaced all workers.
 //
 // An invalid cfg changes nothing.
 func (s *Supervisor) Update(cfg Config) (restart bool, err error) {
@@ -41,6 +42,9 @@ func (s *Supervisor) Update(cfg Config) (restart bool, err error) {
 		s.good.CompareAndSwap(was, &next)
 	}
 	s.doubted.Store(nil)
+	if !sameProcess(was, &next) {
+		s.distrusted.Store(false)
+	}
 	s.cfg.Store(&next)
 	s.resize(next.Replicas)
 	close(s.changed)
@@ -154,7 +158,7 @@ func (s *Supervisor) doubt(c *Config) {
 	s.log.Warn("nothing has started with the new settings: workers that die start with those of before")
 }
 
-// trust remembers settings with which a worker has started.
+// trust remembers settings that have shown that they work.
 func (s *Supervisor) trust(c *Config) {
 	if now := s.cfg.Load(); sameProcess(c, now) {
 		s.good.Store(now)
@@ -164,13 +168,31 @@ func (s *Supervisor) trust(c *Config) {
 	}
 }
 
-// choose returns what the next process of w begins with.
-func (w *slot) choose(beside bool) *Config {
+// cameUp takes into account that a worker has become ready with c. Where new
+// processes must prove themselves that is not enough, unless nothing else is
+// known to work.
+func (s *Supervisor) cameUp(c *Config) {
+	if good := s.good.Load(); good == nil || sameProcess(good, c) || !c.Bake.on() {
+		s.trust(c)
+	}
+}
+
+// didNotStart takes into account that a worker could not start with c.
+func (w *slot) didNotStart(c *Config, ordered bool) {
+	w.s.doubt(c)
+	w.fallen = !ordered && !sameProcess(c, w.s.cfg.Load())
+}
+
+// choose returns what the next process of w begins with: what is new if somebody
+// asked for it or nothing speaks against it, else what last worked, and the two in
+// turn when that does not start any more.
+func (w *slot) choose(ordered bool) *Config {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := w.s.cfg.Load()
-	if !beside && w.s.doubted.Load() == c {
-		c = w.s.good.Load()
+	good := w.s.good.Load()
+	if !ordered && !w.fallen && good != nil && !sameProcess(good, c) && (c.Bake.on() || w.s.doubted.Load() == c) {
+		c = good
 	}
 	w.made = c
 	return c
