@@ -49,6 +49,10 @@ func (f *failure) Error() string {
 		f.worker, f.why, f.took.Round(10*time.Millisecond), f.answered)
 }
 
+// errSuperseded means that there are newer settings than those that a process has
+// to prove.
+var errSuperseded = errors.New("the settings changed before the new process had proven itself")
+
 // prove watches l, which is up, until it has proven itself for r. It returns a
 // *failure when it did not, and another error when it is not to go on.
 func (w *slot) prove(stay context.Context, l *life, r *rollout) error {
@@ -78,6 +82,9 @@ func (w *slot) prove(stay context.Context, l *life, r *rollout) error {
 			return stay.Err()
 		case <-tick.C:
 		}
+		if !sameProcess(l.cfg.Load(), w.s.cfg.Load()) {
+			return errSuperseded
+		}
 		answered, out := reg.Proof(w.name, epoch)
 		if out != "" {
 			return fail(out)
@@ -103,7 +110,8 @@ func (w *slot) handOver(stay context.Context, l, next *life, o order) *life {
 	w.open(next)
 	err := w.prove(stay, next, o.roll)
 	var f *failure
-	if errors.As(err, &f) && w.takeBack(l, next) {
+	if (errors.As(err, &f) || errors.Is(err, errSuperseded)) && w.takeBack(l, next) {
+		w.note(func(st *WorkerStatus) { st.LastError = err.Error() })
 		o.done <- w.excuse(err)
 		return l
 	}

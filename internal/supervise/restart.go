@@ -42,8 +42,9 @@ func (s *Supervisor) Restart(ctx context.Context) (err error) {
 		return err
 	}
 	// Those that died meanwhile began with what was before.
-	slots = slices.DeleteFunc(s.places(), func(w *slot) bool { return !r.target.Bake.on() || !w.outdated() })
-	if s.cfg.Load() == r.target && len(slots) > 0 {
+	now := s.cfg.Load()
+	slots = slices.DeleteFunc(s.places(), func(w *slot) bool { return !now.Bake.on() || !w.outdated() })
+	if len(slots) > 0 {
 		r.again(len(slots))
 		if err := s.replaceAll(ctx, slots, r); err != nil {
 			return err
@@ -80,7 +81,13 @@ func (s *Supervisor) renew(ctx context.Context, w *slot, r *rollout) error {
 		r.begin()
 		err := w.replaceBy(ctx, replaced, r)
 		var f *failure
-		if !errors.As(err, &f) {
+		switch {
+		case errors.Is(err, errSuperseded):
+			if r.aim(s.cfg.Load()); !w.outdated() {
+				return nil // the settings are again what its process has
+			}
+			continue
+		case !errors.As(err, &f):
 			return err
 		}
 		r.fail(f)

@@ -58,13 +58,12 @@ type attempt struct {
 
 // rollout is one rolling restart. The package comment has its rule.
 type rollout struct {
-	target *Config // that it gives to all
-
-	mu    sync.Mutex // guards what follows
-	st    Rollout
-	olds  int       // workers of the old version that have died in work since it began
-	fails []attempt // in the present place
-	from  int       // olds when the present try began
+	mu     sync.Mutex // guards what follows
+	st     Rollout
+	target *Config   // that it gives to all
+	olds   int       // workers of the old version that have died in work since it began
+	fails  []attempt // in the present place
+	from   int       // olds when the present try began
 }
 
 func newRollout(number, workers int, target *Config) *rollout {
@@ -98,6 +97,13 @@ func (r *rollout) again(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.st.Replaced = max(0, r.st.Replaced-n)
+}
+
+// aim begins the present place anew, with other settings.
+func (r *rollout) aim(target *Config) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.target, r.st.Tries, r.fails = target, 0, nil
 }
 
 // begin begins a try.
@@ -167,16 +173,20 @@ func (r *rollout) condemned() string {
 	return ""
 }
 
+// doubted reports whether it would stop if nothing explained what it saw.
+func (r *rollout) doubted() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n, _ := r.unexplained()
+	return n >= maxUnexplained
+}
+
 // verdict is condemned once it is known whether something explains the last try.
 func (r *rollout) verdict(ctx context.Context) string {
 	tick := time.NewTicker(bakeLook)
 	defer tick.Stop()
 	for {
-		why := r.condemned()
-		r.mu.Lock()
-		n, _ := r.unexplained()
-		r.mu.Unlock()
-		if why != "" || n < maxUnexplained {
+		if why := r.condemned(); why != "" || !r.doubted() {
 			return why
 		}
 		select {
