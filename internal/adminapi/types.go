@@ -104,7 +104,7 @@ type Fleet struct {
 // Rollout is a rolling restart of a fleet.
 type Rollout struct {
 	Number   int       `json:"number"` // of the fleet's, from 1 since Bezoar started
-	State    string    `json:"state"`  // "running", "stopped" or "done"
+	State    string    `json:"state"`  // "running", "stopped", "done", or "reverted": it stopped, and the settings went back
 	Began    time.Time `json:"began"`
 	Ended    time.Time `json:"ended,omitzero"`
 	Workers  int       `json:"workers"`          // to be replaced

@@ -191,6 +191,15 @@ func TestWorkersThatDieStartWithWhatIsProven(t *testing.T) {
 	if is("w-1") != "old" || !r.Outdated() {
 		t.Error("w-1 started with what did not prove itself")
 	}
+	if r.update(func(c *Config) { c.Drain = time.Minute }) {
+		t.Error("another setting has the build tried again that did not prove itself")
+	}
+	if r.update(func(c *Config) { c.Env = c.Env[:len(c.Env)-1] }) {
+		t.Error("going back needs a restart")
+	}
+	if st, _ := r.Rollout(); st.State != RolloutReverted {
+		t.Errorf("after going back %+v", st)
+	}
 }
 
 // The settings may change again while a process bakes.

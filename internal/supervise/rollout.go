@@ -12,9 +12,10 @@ type RolloutState string
 
 // The states.
 const (
-	RolloutRunning RolloutState = "running"
-	RolloutStopped RolloutState = "stopped"
-	RolloutDone    RolloutState = "done"
+	RolloutRunning  RolloutState = "running"
+	RolloutStopped  RolloutState = "stopped"
+	RolloutDone     RolloutState = "done"
+	RolloutReverted RolloutState = "reverted" // it stopped, and the settings are again what the processes have
 )
 
 // Rollout is how the newest rolling restart stands, for people.
@@ -207,6 +208,15 @@ func (r *rollout) end(err error) {
 		return
 	}
 	r.st.State, r.st.Worker, r.st.Tries = RolloutDone, "", 0
+}
+
+// revert says that the settings are again what the processes have.
+func (r *rollout) revert() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.st.State == RolloutStopped {
+		r.st.State = RolloutReverted
+	}
 }
 
 // Rollout returns how the newest rolling restart stands; false when there was

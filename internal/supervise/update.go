@@ -10,7 +10,8 @@ import (
 // too many finish what they have (within Drain), end, and leave the registry, in
 // the background. Command, Dir, Env, Environ, Secrets and Memory hold for
 // processes that begin from now on; restart says that some run without them,
-// which [Supervisor.Restart] would change. Until then such a process is asked
+// which [Supervisor.Restart] would change, and that it has not just stopped for
+// them. Until then such a process is asked
 // for its health as before. Name, Registry, Output and Log stay.
 //
 // A worker that must start anew while nobody has started with the new settings
@@ -49,7 +50,11 @@ func (s *Supervisor) Update(cfg Config) (restart bool, err error) {
 	s.resize(next.Replicas)
 	close(s.changed)
 	s.changed = make(chan struct{})
-	return slices.ContainsFunc(s.slots, (*slot).outdated), nil
+	outdated, changed := slices.ContainsFunc(s.slots, (*slot).outdated), !sameProcess(was, &next)
+	if r := s.roll.Load(); r != nil && changed && !outdated {
+		r.revert()
+	}
+	return outdated && (changed || !s.distrusted.Load()), nil
 }
 
 // Outdated reports whether a process runs that a restart would give settings
