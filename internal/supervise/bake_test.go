@@ -304,3 +304,41 @@ func TestTheRuleOfRollouts(t *testing.T) {
 		t.Errorf("what is explained does not count: %+v", got)
 	}
 }
+
+// When only the files behind the command have changed, a worker that dies after
+// the restart has stopped has nothing else to start with: it waits while the others
+// can do without it.
+func TestAWorkerWithNothingButADoubtfulBuild(t *testing.T) {
+	r := run(t, "server", ever)
+	r.reg.wait(t, "up", 3)
+	if wait := r.find("w-1").pause(0); wait >= doubtfulPause {
+		t.Errorf("before any restart it waits %v", wait)
+	}
+	done := r.roll()
+	r.killBaking(1)
+	r.killBaking(2)
+	if err := <-done; err == nil {
+		t.Fatal("the restart went on")
+	}
+	if wait := r.find("w-1").pause(0); wait < doubtfulPause {
+		t.Errorf("it waits %v", wait)
+	}
+	// The two that are left wait for a minute; the last of three would not.
+	_, _ = r.get("w-1", "/exit?code=9")
+	until(t, "w-1 waits", func() bool { return r.Status()[0].State == Down })
+	_, _ = r.get("w-2", "/exit?code=9")
+	until(t, "w-2 waits", func() bool { return r.Status()[1].State == Down })
+	if wait := r.find("w-3").pause(0); wait >= doubtfulPause {
+		t.Errorf("with nobody else up it waits %v", wait)
+	}
+	// Whoever restarts the fleet wakes them.
+	for _, w := range []string{"w-1", "w-2", "w-3"} {
+		r.answers(w, 10)
+	}
+	if err := r.Restart(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if wait := r.find("w-1").pause(0); wait >= doubtfulPause {
+		t.Errorf("after a restart that went well it waits %v", wait)
+	}
+}
