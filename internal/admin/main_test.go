@@ -37,7 +37,8 @@ func newBackendStub() *backendStub {
 		verdicts: map[string]bezoar.Verdict{v.ID: v},
 		letters:  map[string]bezoar.Letter{l.ID: l},
 		fleets: []adminapi.Fleet{{
-			Name: "shop", State: "ok",
+			Name: "shop", State: "ok", Managed: true,
+			Rollout: &adminapi.Rollout{Number: 4, State: "stopped", Workers: 3, Why: "2 new processes ended", Stopped: 3},
 			Workers: []adminapi.Worker{
 				{Name: "shop/0", State: "ready", InFlight: 2, Restarts: 3},
 				{Name: "shop/1", State: "ready", Lane: true},

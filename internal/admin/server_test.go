@@ -209,6 +209,8 @@ func TestMetrics(t *testing.T) {
 		`bezoar_lane_waiting{fleet="shop"} 4`,
 		`bezoar_refused_total{fleet="shop"} 7`,
 		`bezoar_lane_runs_total{fleet="shop"} 5`,
+		`bezoar_rollout_stopped{fleet="shop"} 1`,
+		`bezoar_rollouts_stopped_total{fleet="shop"} 3`,
 		`go_goroutines`,
 	} {
 		if !strings.Contains(w.Body.String(), want) {

@@ -28,6 +28,7 @@ import (
 const (
 	roleVar  = "APP_TEST_ROLE"
 	setupVar = "APP_TEST_SETUP"
+	buildVar = "APP_TEST_BUILD" // a file; a worker that finds "bad" in it when it starts dies of every request
 )
 
 func TestMain(m *testing.M) {
@@ -56,6 +57,7 @@ func TestMain(m *testing.M) {
 func worker() {
 	var loop sync.Mutex
 	mux := http.NewServeMux()
+	build, _ := os.ReadFile(os.Getenv(buildVar)) // none: a good one
 	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {
 		loop.Lock()
 		defer loop.Unlock()
@@ -68,7 +70,7 @@ func worker() {
 			defer loop.Unlock()
 		}
 		switch {
-		case strings.Contains(work, "crash"):
+		case strings.Contains(work, "crash"), string(build) == "bad":
 			_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
 			select {}
 		case strings.Contains(work, "exit"):
@@ -106,6 +108,8 @@ type setup struct {
 	StateDir string
 	For      time.Duration
 	Off      bool
+	Build    string      // the file that says how good new workers are
+	Bake     config.Bake `json:",omitzero"`
 }
 
 func (s setup) config() config.Config {
@@ -121,7 +125,10 @@ func (s setup) config() config.Config {
 		if exe, err := os.Executable(); err == nil {
 			f.Command[0] = exe
 		}
-		f.Env = map[string]string{roleVar: "worker"}
+		f.Env = map[string]string{roleVar: "worker", buildVar: s.Build}
+	}
+	if s.Bake != (config.Bake{}) {
+		f.Bake = s.Bake
 	}
 	f.Health.Path = s.Health
 	f.Grace = time.Second

@@ -41,8 +41,9 @@ type unit struct {
 	closer   io.Closer              // the journal; nil without one
 	rules    atomic.Pointer[map[string]*blame.Rule]
 
-	restarting atomic.Bool // a rolling restart is under way
-	due        atomic.Bool // and there are settings that it may not have given to all
+	restarting atomic.Bool  // a rolling restart is under way
+	due        atomic.Bool  // and there are settings that it may not have given to all
+	stopped    atomic.Int64 // rolling restarts that have stopped
 
 	inner, workers stage // what runs for it; workers stop first
 }
@@ -152,6 +153,7 @@ func (u *unit) local(cfg *config.Fleet, opt Options, log *slog.Logger) supervise
 		Name: u.name, Command: cfg.Command, Replicas: cfg.Replicas, Dir: cfg.Dir,
 		Env: environment(cfg.Env), Secrets: opt.Secrets,
 		Health: supervise.Health{Path: cfg.Health.Path, Interval: cfg.Health.Interval, Timeout: cfg.Health.Timeout},
+		Bake:   supervise.Bake{Requests: cfg.Bake.Requests, Time: cfg.Bake.Time},
 		Grace:  cfg.Grace, Drain: cfg.Drain, Memory: int64(cfg.Memory),
 		Output: output(opt.Output), Log: log, Registry: u.fleet,
 	}

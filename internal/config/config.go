@@ -51,6 +51,7 @@ type Fleet struct {
 	Health      Health            `yaml:"health"`
 	Grace       time.Duration     `yaml:"grace" range:"0s..10m"` // between SIGTERM and SIGKILL
 	Drain       time.Duration     `yaml:"drain" range:"0s..1h"`  // for work in flight before SIGTERM
+	Bake        Bake              `yaml:"bake"`                  // what a new process has to do before the next worker is replaced
 	Memory      Size              `yaml:"memory" range:"4MiB..16TiB"`
 	MaxInFlight int               `yaml:"max_in_flight" range:"1..100000"` // per worker
 	Concurrency *Concurrency      `yaml:"concurrency"`                     // of the whole fleet; nil: as much as comes

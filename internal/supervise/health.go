@@ -155,7 +155,7 @@ func (v *healthLoop) clear() {
 	was := v.out
 	v.told, v.out = false, false
 	v.w.s.log.Info("worker well again", "worker", v.w.name)
-	v.w.s.reg.Well(v.w.name, v.l.epoch)
+	v.w.s.reg.Well(v.w.name, v.l.epoch())
 	if was {
 		v.w.enter(Ready, v.l)
 	}
@@ -176,7 +176,7 @@ func (v *healthLoop) see(res probe.Result, now time.Time) {
 	}
 	was := v.out
 	if v.opinion.Add(res) {
-		v.out = s.reg.Sick(v.w.name, v.l.epoch, res.String())
+		v.out = s.reg.Sick(v.w.name, v.l.epoch(), res.String())
 		if !v.told || v.out != was {
 			s.log.Warn("worker looks sick", "worker", v.w.name, "why", res, "held_out", v.out)
 		}

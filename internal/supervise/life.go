@@ -48,8 +48,8 @@ type life struct {
 	buried chan struct{} // closed when nothing of it is left
 	end    fleet.End     // valid once gone is closed
 
-	opened chan struct{} // closed when epoch is known, or never will be
-	epoch  uint64        // valid once opened is closed; 0 when it never was up
+	stint  atomic.Pointer[stint] // the newest; never nil
+	failed bool                  // a restart has counted its end; owned by the goroutine of its slot
 
 	mu      sync.Mutex // guards what follows
 	asked   ask
@@ -58,6 +58,17 @@ type life struct {
 	reaped  bool // its id may belong to another: no more signals
 	over    bool // it must not be opened any more
 }
+
+// stint is one time in which a life is up in the registry.
+type stint struct {
+	opened chan struct{} // closed when epoch is known, or never will be
+	epoch  uint64        // valid once opened is closed; 0 when it never was up
+}
+
+func newStint() *stint { return &stint{opened: make(chan struct{})} }
+
+// epoch is that of the newest stint, which has been opened.
+func (l *life) epoch() uint64 { return l.stint.Load().epoch }
 
 // launch starts the n-th life of worker with cfg.
 func (s *Supervisor) launch(worker string, n int, cfg *Config) (*life, error) {
@@ -75,8 +86,8 @@ func (s *Supervisor) launch(worker string, n int, cfg *Config) (*life, error) {
 		exited: make(chan struct{}),
 		gone:   make(chan struct{}),
 		buried: make(chan struct{}),
-		opened: make(chan struct{}),
 	}
+	l.stint.Store(newStint())
 	l.cfg.Store(cfg)
 	if err := s.fork(l); err != nil {
 		s.ports.give(port)
@@ -229,17 +240,23 @@ func (s *Supervisor) bury(l *life) {
 	s.ports.give(l.port)
 }
 
-// open brings a life up in the registry, unless it has died meanwhile.
+// open brings a life up in the registry, unless it has died meanwhile. It may do so
+// again once the registry has been told of the end of the stint before.
 func (l *life) open(reg Registry) bool {
-	defer close(l.opened)
 	l.mu.Lock()
+	st := l.stint.Load()
+	if l.opening {
+		st = newStint()
+	}
+	defer close(st.opened)
 	if l.over {
 		l.mu.Unlock()
 		return false
 	}
+	l.stint.Store(st)
 	l.opening = true
 	l.mu.Unlock()
-	l.epoch = reg.Up(l.worker, l.addr)
+	st.epoch = reg.Up(l.worker, l.addr)
 	return true
 }
 
@@ -251,8 +268,9 @@ func (l *life) finish(reg Registry, d death) {
 	l.mu.Unlock()
 	l.end = judge(d)
 	if d.ready {
-		<-l.opened
-		reg.Down(l.worker, l.epoch, l.end)
+		st := l.stint.Load()
+		<-st.opened
+		reg.Down(l.worker, st.epoch, l.end)
 	}
 	close(l.gone)
 }
