@@ -115,6 +115,17 @@ func workerCommand(ctx context.Context, lang string, bench *peer.Bench) ([]strin
 
 // start runs Bezoar and waits until all workers are ready.
 func (g *gate) start(ctx context.Context, workers int) error {
+	if err := g.launch(ctx); err != nil {
+		return err
+	}
+	return g.until(ctx, func() bool {
+		f, err := g.fleet(ctx)
+		return err == nil && f.ready() == workers
+	})
+}
+
+// launch runs Bezoar and waits until it answers through to a worker.
+func (g *gate) launch(ctx context.Context) error {
 	child, err := g.bench.Start(proc.Spec{
 		Name: "bezoar", Dir: g.dir, Args: []string{g.bin, "serve", "-c", g.file()},
 	})
@@ -122,13 +133,7 @@ func (g *gate) start(ctx context.Context, workers int) error {
 		return err
 	}
 	g.child = child
-	if err := peer.Wait(ctx, child, "http://"+g.addr+healthPath); err != nil {
-		return err
-	}
-	return g.until(ctx, func() bool {
-		f, err := g.fleet(ctx)
-		return err == nil && f.ready() == workers
-	})
+	return peer.Wait(ctx, child, "http://"+g.addr+healthPath)
 }
 
 // until looks again and again.

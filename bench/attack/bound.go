@@ -17,6 +17,7 @@ type bound struct {
 	slowest   time.Duration // of the innocents; 0 for no bound
 	contained bool          // no pill is answered 2xx in the last third
 	refused   bool          // every pill of the last third is refused
+	connect   time.Duration // the slowest of the class target; 0 for no bound
 }
 
 // missed says which parts of the bound a run has missed.
@@ -34,6 +35,9 @@ func (b bound) missed(r *Run) []string {
 	// than one for each death.
 	miss(b.good == 100 && r.Cut > r.Lost, "%d unsafe requests cut short by %d deaths", r.Cut, r.Lost)
 	miss(b.slowest > 0 && r.Slowest >= openloop.MS(b.slowest), "slowest %.1f s", r.Slowest/1000)
+	if c := r.Classes["target"]; b.connect > 0 && c != nil {
+		miss(c.Slowest >= openloop.MS(b.connect), "slowest target %.1f s", c.Slowest/1000)
+	}
 	if r.Evidence != nil {
 		miss(len(r.Evidence.Wrong) > 0, "%d convicted wrongly", len(r.Evidence.Wrong))
 	}

@@ -25,11 +25,12 @@ const (
 
 // A stream says what is sent when.
 type stream struct {
-	rate  float64                          // per second; 0: once
-	burst int                              // how many each time; 0 means 1
-	after time.Duration                    // from the begin of the attack to the first
-	make  func(n int, r *rand.Rand) shot   // the n-th
-	serve func(ctx context.Context, n int) // in place of make: does it all itself
+	rate  float64                        // per second; 0: once
+	burst int                            // how many each time; 0 means 1
+	after time.Duration                  // from the begin of the attack to the first
+	make  func(n int, r *rand.Rand) shot // the n-th
+	// serve sends the shot in place of an ordinary call, and counts what comes of it.
+	serve func(ctx context.Context, c *crowd, s *shot, until time.Time)
 }
 
 // A crowd sends to one proxy, at fixed times whatever the answers (open loop).
@@ -83,13 +84,13 @@ func (c *crowd) play(ctx context.Context, s stream, seed uint64, begin, end time
 	fire := func(at time.Time) {
 		c.tally.late(time.Since(at))
 		for range max(1, s.burst) {
-			if s.serve != nil {
-				i := n
-				c.wg.Go(func() { s.serve(ctx, i) })
-			} else {
-				c.launch(ctx, s.make(n, r), at)
-			}
+			one := s.make(n, r)
 			n++
+			if s.serve != nil {
+				c.wg.Go(func() { s.serve(ctx, c, &one, end) })
+				continue
+			}
+			c.launch(ctx, one, at)
 		}
 	}
 	begin = begin.Add(s.after)

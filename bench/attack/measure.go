@@ -43,6 +43,7 @@ type scene struct {
 	tally      *tally
 	crowd      *crowd
 	begin, end time.Time // of the attack
+	kills      int       // of Bezoar itself
 }
 
 func measureRow(ctx context.Context, cfg Config, r row) (*Run, error) {
@@ -67,7 +68,7 @@ func measureRow(ctx context.Context, cfg Config, r row) (*Run, error) {
 		defer close(watched)
 		evidence.watch(watching, g)
 	}()
-	err = s.play(ctx)
+	err = s.play(ctx, g)
 	stop()
 	<-watched
 	if err != nil {
@@ -82,8 +83,8 @@ func newScene(cfg Config, r row, addr string) *scene {
 	return s
 }
 
-// play sends everything and waits for the answers.
-func (s *scene) play(ctx context.Context) error {
+// play sends everything and waits for the answers. g is for the row's script.
+func (s *scene) play(ctx context.Context, g *gate) error {
 	s.begin = time.Now().Add(lead)
 	s.end = s.begin.Add(s.cfg.Length)
 	s.tally.count(s.begin, s.end)
@@ -109,8 +110,15 @@ func (s *scene) play(ctx context.Context) error {
 	for i, st := range streams {
 		s.crowd.senders.Go(func() { s.crowd.play(ctx, st, uint64(i), s.begin, s.end) })
 	}
+	var err error
+	if s.row.script != nil && g != nil {
+		err = s.row.script(ctx, s, g)
+	}
 	s.crowd.senders.Wait()
 	s.crowd.wg.Wait() // each has its patience
+	if err != nil {
+		return err
+	}
 	return context.Cause(ctx)
 }
 
@@ -126,6 +134,12 @@ func (s *scene) sumUp(ctx context.Context, g *gate, evidence *file) (*Run, error
 	}
 	run := newRun(bezoar, s.tally)
 	run.Started, run.Lost, run.LostByPill, run.LostByAPI = b.started, b.lost, b.pills, f.Counters["deaths"]
+	if run.Kills = s.kills; run.Kills > 0 {
+		run.LostByAPI = -1 // who was killed has not counted on
+	}
+	if s.row.faults != nil {
+		run.Faults = s.row.faults(s, run, b)
+	}
 	run.Evidence, err = evidence.findings(ctx, g, s.tally, func(again *shot) ending {
 		return s.crowd.call(ctx, again, s.tally.begun(again))
 	})

@@ -84,15 +84,16 @@ func (r *Run) refusedBy() string {
 	return tell(r.Refused)
 }
 
-// convicted says how many convicts there are, how many of them wrongly, and how
-// many deaths their evidence tells of.
+// convicted says how many convicts there are, and how many of them wrongly.
 func (r *Run) convicted() string {
 	e := r.Evidence
 	switch {
 	case e == nil:
 		return "–"
+	case e.Convicts == 0:
+		return "0"
 	case len(e.Wrong) > 0:
-		return fmt.Sprintf("%d, %d wrong", e.Convicts, len(e.Wrong))
+		return fmt.Sprintf("%d, %d WRONG", e.Convicts, len(e.Wrong))
 	}
 	return fmt.Sprintf("%d right", e.Convicts)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -19,6 +20,10 @@ type row struct {
 	rate  int                     // of good, in place of Config.Rate
 	also  func(w *world) []stream // innocents beside these
 	evil  func(w *world) []stream
+	// script runs beside the streams and changes the gate.
+	script func(ctx context.Context, s *scene, g *gate) error
+	// faults says what is wrong that no other row asks for.
+	faults func(s *scene, r *Run, b balance) []string
 }
 
 const (
@@ -42,7 +47,7 @@ func (w *world) pill(s shot) shot {
 func rows() []row {
 	return slices.Concat(
 		[]row{{name: "calm", what: "no attack: the rig's own check", bound: bound{text: "100 %, no death", deaths: 0, good: 100}, peers: true}},
-		headerRows(), lateRows(), uniqueRows(), crowdRows(), everydayRows(),
+		headerRows(), lateRows(), uniqueRows(), crowdRows(), longRows(), operationRows(), everydayRows(),
 	)
 }
 

@@ -10,14 +10,13 @@ import (
 type Run struct {
 	Proxy   string            `json:"proxy"`
 	Classes map[string]*count `json:"innocents"` // by what they ask for
-	// Sent, OK and Cut are the innocents of all classes.
+	// The innocents of all classes together.
 	count
 	GoodPercent float64        `json:"good_percent"`
 	GetPercent  float64        `json:"get_percent"`
 	PostPercent float64        `json:"post_percent"`
 	Refused     map[string]int `json:"innocents_refused"` // by status and rule
 	Failed      map[string]int `json:"innocents_failed"`  // by what they got
-	Slowest     float64        `json:"slowest_ms"`        // innocent, whatever it got
 	SlowestTo   string         `json:"slowest"`
 	P50         float64        `json:"p50_ms"` // of innocents that were answered 2xx
 	P99         float64        `json:"p99_ms"`
@@ -29,7 +28,9 @@ type Run struct {
 	Started    int `json:"workers_started"`
 	Lost       int `json:"workers_lost"`         // lives that ended unasked, as the workers tell
 	LostByPill int `json:"workers_lost_by_pill"` // those that said so
-	LostByAPI  int `json:"workers_lost_by_api"`  // what Bezoar counts; -1 for others
+	LostByAPI  int `json:"workers_lost_by_api"`  // what Bezoar counts; -1 where it does not
+
+	Kills int `json:"bezoar_kills,omitempty"` // of Bezoar itself
 
 	Evidence *Findings `json:"evidence,omitempty"` // nil for others
 	Faults   []string  `json:"faults,omitempty"`   // of what is particular to the row
@@ -45,8 +46,8 @@ func newRun(proxy string, t *tally) *Run {
 	defer t.mu.Unlock()
 	r := &Run{
 		Proxy: proxy, Classes: t.classes, count: t.sum(), Refused: t.refused, Failed: t.failed,
-		Slowest: openloop.MS(t.slowest), SlowestTo: t.slowTo,
-		P50: openloop.MS(openloop.Quantile(t.times, 0.50)), P99: openloop.MS(openloop.Quantile(t.times, 0.99)),
+		SlowestTo: t.slowTo,
+		P50:       openloop.MS(openloop.Quantile(t.times, 0.50)), P99: openloop.MS(openloop.Quantile(t.times, 0.99)),
 		Pills: t.pills, PillsSaid: t.pillSaid, LastPills: t.lastSaid,
 		LostByAPI: -1, LateMS: openloop.MS(t.lateMax), notes: t.notes,
 	}

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/bench/internal/openloop"
 )
 
 const (
@@ -19,6 +21,9 @@ type count struct {
 	// Cut were unsafe, and under way in a worker that died: nobody may send them
 	// again.
 	Cut int `json:"cut,omitempty"`
+	// Broken were WebSockets or event streams that had begun and then ended.
+	Broken  int     `json:"broken,omitempty"`
+	Slowest float64 `json:"slowest_ms"` // whatever it got
 }
 
 // origin is whose a request was.
@@ -41,7 +46,7 @@ type tally struct {
 	byWhich map[string]int // verdict → innocents refused by it
 	times   []time.Duration
 	slowest time.Duration
-	slowTo  string
+	slowTo  string // the line of that request
 	lateMax time.Duration
 	notes   []string
 
@@ -118,12 +123,9 @@ func (t *tally) ended(s *shot, at time.Time, how ending) {
 		}
 		return
 	}
-	c := t.classes[s.class]
-	if c == nil {
-		c = new(count)
-		t.classes[s.class] = c
-	}
+	c := t.class(s.class)
 	c.Sent++
+	c.Slowest = max(c.Slowest, openloop.MS(how.took))
 	if how.took > t.slowest {
 		t.slowest, t.slowTo = how.took, s.line()
 	}
@@ -133,6 +135,25 @@ func (t *tally) ended(s *shot, at time.Time, how ending) {
 		return
 	}
 	t.trouble(s, at, how, c)
+}
+
+// class returns the count of a class.
+func (t *tally) class(name string) *count {
+	c := t.classes[name]
+	if c == nil {
+		c = new(count)
+		t.classes[name] = c
+	}
+	return c
+}
+
+// broke counts a WebSocket or an event stream of the class that had begun well.
+func (t *tally) broke(class string, at time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if at.After(t.begin) {
+		t.class(class).Broken++
+	}
 }
 
 // trouble counts an innocent that got no good answer.
@@ -165,6 +186,8 @@ func (t *tally) sum() count {
 		all.Sent += c.Sent
 		all.OK += c.OK
 		all.Cut += c.Cut
+		all.Broken += c.Broken
+		all.Slowest = max(all.Slowest, c.Slowest)
 	}
 	return all
 }
