@@ -52,6 +52,10 @@ bench: build ## benchmarks beside the code, then the ratios to nginx, HAProxy an
 	cd bench && go run ./gateway -bezoar $(CURDIR)/bin/bezoar && go run ./pill -bezoar $(CURDIR)/bin/bezoar -rows nginx-lenient,nginx-retry,haproxy-retry,haproxy-table,bezoar
 	cd bench && go run ./overload -svg overload/overload.svg
 
+.PHONY: attack
+attack: build ## every attack on real workers, ROWS=header,shape for some (a minute for each row)
+	cd bench && go run ./attack -bezoar $(CURDIR)/bin/bezoar $(if $(ROWS),-rows $(ROWS)) $(ATTACK)
+
 .PHONY: bench-queue
 bench-queue: build ## the queue beside goqite, River, asynq on Redis and goaws (minutes)
 	cd bench/queue && $(CURDIR)/scripts/with-servers go run -mod=mod . -bezoar $(CURDIR)/bin/bezoar
