@@ -107,7 +107,10 @@ func TestConvictionsAreJudged(t *testing.T) {
 		"the attacker's":                  {verdict{ID: "q-1", Sample: "GET /b"}, unknown, true},
 		"an innocent's by its id":         {verdict{ID: "q-1", Sample: "GET /a"}, innocent, false},
 		"the attacker's by its id":        {verdict{ID: "q-1", Sample: "GET /a"}, attacker, true},
-		"nobody's":                        {verdict{ID: "q-2", Sample: "GET /c"}, unknown, false},
+		"nobody's":                        {verdict{ID: "q-2", Sample: "GET /c", Scope: "work"}, unknown, false},
+		"a shape":                         {verdict{ID: "q-2", Scope: "shape"}, unknown, false},
+		"a caller":                        {verdict{ID: "q-2", Scope: "client"}, unknown, true},
+		"a caller, with innocents":        {verdict{ID: "q-3", Scope: "client"}, unknown, false},
 		"the attacker's, but too wide":    {verdict{ID: "q-3", Sample: "GET /b"}, attacker, false},
 		"both ask, nobody is known by id": {verdict{ID: "q-4", Sample: "GET /a"}, unknown, true}, // a copy is sent
 	} {

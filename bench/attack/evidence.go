@@ -137,13 +137,17 @@ func (t *tally) accuse(v *verdict, sender origin) string {
 			sender = innocent
 		}
 	}
-	switch sender {
-	case attacker:
+	switch {
+	case sender == attacker:
 		return ""
-	case innocent:
+	case sender == innocent:
 		return "an innocent's request"
+	case v.Scope == "shape": // innocents ask for the same in every row
+		return "a whole shape"
+	case v.Scope == "work":
+		return "nobody sent this"
 	}
-	return "nobody sent this"
+	return "" // a caller or a feature: wrong when innocents are refused
 }
 
 // senders reads from the dead letters whose request stands behind each verdict.

@@ -13,26 +13,49 @@ import (
 func Measure(ctx context.Context, cfg Config, progress io.Writer) (*Report, error) {
 	report := newReport(cfg)
 	picked, _ := chosen(cfg.Rows)
+	absent := map[string]bool{}
 	for _, r := range picked {
-		line := Row{Name: r.name, What: r.what, Bound: r.bound.text}
-		for i := range cfg.Runs {
-			run, err := measureRow(ctx, cfg, r)
+		proxies := []func() (*Run, error){func() (*Run, error) { return measureRow(ctx, cfg, r) }}
+		for _, rv := range rivals() {
+			switch {
+			case !cfg.Peers || !r.peers:
+			case installed(rv.program):
+				proxies = append(proxies, func() (*Run, error) { return measurePeer(ctx, cfg, r, rv) })
+			case !absent[rv.program]:
+				absent[rv.program] = true
+				report.Skipped = append(report.Skipped, rv.program+" is not installed, its rows were left out: run scripts/peers")
+			}
+		}
+		for _, measure := range proxies {
+			line, err := repeat(cfg, r, measure, progress)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", r.name, err)
 			}
-			run.judge(r.bound)
-			line.Runs = append(line.Runs, run)
-			fmt.Fprintf(progress, "%s, run %d of %d: %s\n", r.name, i+1, cfg.Runs, run.summary())
-			if cfg.Explain {
-				for _, note := range run.explain() {
-					fmt.Fprintln(progress, "  ", note)
-				}
-			}
+			report.Rows = append(report.Rows, line)
 		}
-		line.Worst = worst(line.Runs)
-		report.Rows = append(report.Rows, line)
 	}
 	return report, nil
+}
+
+// repeat runs a row as often as wanted.
+func repeat(cfg Config, r row, measure func() (*Run, error), progress io.Writer) (Row, error) {
+	line := Row{Name: r.name, What: r.what, Bound: r.bound.text}
+	for i := range cfg.Runs {
+		run, err := measure()
+		if err != nil {
+			return line, err
+		}
+		run.judge(r.bound)
+		line.Runs = append(line.Runs, run)
+		fmt.Fprintf(progress, "%s, run %d of %d: %s\n", r.name, i+1, cfg.Runs, run.summary())
+		if cfg.Explain {
+			for _, note := range run.explain() {
+				fmt.Fprintln(progress, "  ", note)
+			}
+		}
+	}
+	line.Worst = worst(line.Runs)
+	return line, nil
 }
 
 // A scene is one run of one row.

@@ -18,6 +18,8 @@ type Report struct {
 	Callers string  `json:"callers"`
 	Rate    int     `json:"good_per_second"`
 	Rows    []Row   `json:"rows"`
+	// Skipped says which proxies were left out, and why.
+	Skipped []string `json:"skipped,omitempty"`
 }
 
 // A Row is one attack on one proxy.
@@ -64,6 +66,9 @@ func (r *Report) WriteTable(w io.Writer) error {
 		line(row.Name, n.Proxy, n.losses(), fmt.Sprintf("%.2f", n.GoodPercent), fmt.Sprintf("%.2f", n.GetPercent),
 			fmt.Sprintf("%.2f", n.PostPercent), n.refusedBy(), fmt.Sprint(n.Cut), fmt.Sprintf("%.0f", n.Slowest),
 			fmt.Sprintf("%.0f", n.P50), fmt.Sprintf("%.0f", n.P99), n.convicted(), row.Bound, verdict)
+	}
+	for _, why := range r.Skipped {
+		fmt.Fprintln(out, "\n"+why)
 	}
 	return out.Flush()
 }
