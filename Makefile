@@ -22,18 +22,18 @@ help: ## say what there is
 build: ## one static binary: bin/bezoar
 	CGO_ENABLED=0 go build -trimpath -o bin/bezoar ./cmd/bezoar
 
+# Without cgo, as the binary is built: everything is compiled once, not once for
+# the tests and once for what they run. Vetting is make lint's.
 .PHONY: test
-test: ## vet, then every test in the order of SEED (1, or on for any), with PostgreSQL where it can be had
-	go vet $(PKG)
-	scripts/with-servers scripts/go-test $(SEED) -vet=off -timeout=15m $(PKG)
+test: ## every test in the order of SEED (1, or on for any), with PostgreSQL where it can be had; names the 20 slowest
 ifeq ($(PKG),./...)
-	cd bench && go vet ./... && go test -vet=off -shuffle=$(SEED) ./...
-	cd bench/queue && go vet ./... && go test -vet=off -shuffle=$(SEED) ./...
-	cd clients && go vet ./... && ../scripts/with-servers --mariadb go test -vet=off -shuffle=$(SEED) -timeout 20m ./...
+	CGO_ENABLED=0 scripts/with-servers --mariadb scripts/go-test $(SEED) -vet=off -timeout=20m ./... -- clients bench bench/queue
+else
+	CGO_ENABLED=0 scripts/with-servers scripts/go-test $(SEED) -vet=off -timeout=20m $(PKG)
 endif
 
 .PHONY: race
-race: ## the same under the race detector (needs a C compiler)
+race: ## the same under the race detector, where anything runs at once (needs a C compiler)
 	CGO_ENABLED=1 scripts/with-servers scripts/go-test $(SEED) -vet=off -race -timeout=20m $(PKG)
 
 .PHONY: fuzz
@@ -52,6 +52,10 @@ bench: build ## benchmarks beside the code, then the ratios to nginx, HAProxy an
 	cd bench && go run ./gateway -bezoar $(CURDIR)/bin/bezoar && go run ./pill -bezoar $(CURDIR)/bin/bezoar -rows nginx-lenient,nginx-retry,haproxy-retry,haproxy-table,bezoar
 	cd bench && go run ./overload -svg overload/overload.svg
 
+.PHONY: attack
+attack: build ## every attack on real workers, ROWS=header,shape for some (a minute for each row)
+	cd bench && go run ./attack -bezoar $(CURDIR)/bin/bezoar $(if $(ROWS),-rows $(ROWS)) $(ATTACK)
+
 .PHONY: bench-queue
 bench-queue: build ## the queue beside goqite, River, asynq on Redis and goaws (minutes)
 	cd bench/queue && $(CURDIR)/scripts/with-servers go run -mod=mod . -bezoar $(CURDIR)/bin/bezoar
@@ -60,8 +64,10 @@ bench-queue: build ## the queue beside goqite, River, asynq on Redis and goaws (
 cluster: build ## three nodes over one PostgreSQL, in network namespaces, one of them cut off for 20 s (root)
 	cd bench && $(CURDIR)/scripts/with-servers go run ./cluster -bezoar $(CURDIR)/bin/bezoar
 
+# It compiles without cgo, as the tests do: what they have compiled is there.
 .PHONY: lint
-lint: ## golangci-lint with .golangci.yaml (the first run builds it: minutes)
+lint: export CGO_ENABLED = 0
+lint: ## golangci-lint with .golangci.yaml, go vet in it (the first run builds it: minutes)
 	$(TOOL) golangci-lint run $(PKG)
 	cd bench && $(TOOL) golangci-lint run -c ../.golangci.yaml ./...
 	cd bench/queue && $(TOOL) golangci-lint run -c ../../.golangci.yaml ./...
@@ -80,8 +86,8 @@ sim: ## the policies in virtual time: 200 seeds of 10,000 workers and a million 
 	BEZOAR_SIM_SEEDS=200 go test -count=1 -v -timeout 2h -run TestLawsHold ./internal/sim
 
 .PHONY: soak
-soak: ## what takes longer: full tables, the race detector three times over, five minutes for each fuzz target
-	BEZOAR_SOAK=1 go test -count=1 -v -timeout 30m -run Law10 ./ledger
+soak: ## what takes hours: all random games, kills and clients, the race detector three times over, five minutes for each fuzz target
+	BEZOAR_SOAK=1 CGO_ENABLED=0 scripts/with-servers --mariadb scripts/go-test $(SEED) -vet=off -count=1 -timeout=4h ./... -- clients
 	CGO_ENABLED=1 scripts/with-servers go test -vet=off -race -shuffle=on -count=3 -timeout 90m $(PKG)
 	$(MAKE) fuzz FUZZTIME=5m
 

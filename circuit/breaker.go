@@ -139,7 +139,7 @@ func (b *Breaker) tell() {
 	}
 	c := b.circuits
 	c.mu.Lock()
-	c.untold[b] = struct{}{}
+	c.unwritten[b] = struct{}{}
 	c.mu.Unlock()
 	poke(c.wake)
 }

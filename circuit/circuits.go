@@ -20,7 +20,7 @@ var (
 type Circuits struct {
 	config Config
 	events chan Event
-	wake   chan struct{} // something is untold
+	wake   chan struct{} // something is to be written
 	nudge  chan struct{} // read the store now
 
 	down    atomic.Bool // the store failed, which has been logged
@@ -28,11 +28,11 @@ type Circuits struct {
 	alone   atomic.Uint64
 	dropped atomic.Uint64
 
-	mu       sync.Mutex // guards what follows; taken after a breaker's
-	breakers map[string]*Breaker
-	untold   map[*Breaker]struct{} // what the store does not know
-	gone     map[string]string     // keys of what was removed and the store still has, and their names
-	read     time.Time
+	mu        sync.Mutex // guards what follows; taken after a breaker's
+	breakers  map[string]*Breaker
+	unwritten map[*Breaker]struct{} // what the store does not know
+	gone      map[string]string     // keys of what was removed and the store still has, and their names
+	read      time.Time
 }
 
 // New returns no breakers yet.
@@ -41,13 +41,13 @@ func New(cfg Config) (*Circuits, error) {
 		return nil, fmt.Errorf("circuit breakers: %w", err)
 	}
 	return &Circuits{
-		config:   cfg.WithDefaults(),
-		events:   make(chan Event, maxEvents),
-		wake:     make(chan struct{}, 1),
-		nudge:    make(chan struct{}, 1),
-		breakers: make(map[string]*Breaker),
-		untold:   make(map[*Breaker]struct{}),
-		gone:     make(map[string]string),
+		config:    cfg.WithDefaults(),
+		events:    make(chan Event, maxEvents),
+		wake:      make(chan struct{}, 1),
+		nudge:     make(chan struct{}, 1),
+		breakers:  make(map[string]*Breaker),
+		unwritten: make(map[*Breaker]struct{}),
+		gone:      make(map[string]string),
 	}, nil
 }
 
@@ -96,7 +96,7 @@ func (c *Circuits) Remove(name string) {
 		return
 	}
 	delete(c.breakers, name)
-	delete(c.untold, b)
+	delete(c.unwritten, b)
 	c.bury(b)
 	c.mu.Unlock()
 	b.mu.Lock()

@@ -142,7 +142,7 @@ func TestNodesAgreeInTheEnd(t *testing.T) {
 			}
 			for _, n := range nodes {
 				x := n.status()
-				if x.State != stored.State || x.Reason != stored.Reason || x.Node != stored.Node || !x.Told || n.Stats().Untold != 0 ||
+				if x.State != stored.State || x.Reason != stored.Reason || x.Node != stored.Node || !x.Told || n.Stats().Pending != 0 ||
 					x.State != breaker.Closed && (!x.Until.Equal(stored.Until) || x.Level != int(stored.Level)) {
 					fault = fmt.Sprintf("%s has %+v (%+v), the store %+v", n.b.Name(), x, n.Stats(), stored)
 				}

@@ -13,7 +13,7 @@
 //	       ▼                  ▼                          ▼
 //	     probe              refused                    probe, alone
 //
-//	every change ──► untold ──► Run ──► the store ──► each Poll ──► the other nodes
+//	every change ──► unwritten ──► Run ──► the store ──► each Poll ──► the other nodes
 //
 // What the states are and when they change is said in [breaker]. A downstream is
 // whatever has a name: "fleet/route", a group of queues, a sink.

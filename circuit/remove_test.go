@@ -31,7 +31,7 @@ func TestAMarkGoesWithItsBreaker(t *testing.T) {
 		}
 		a.view.mend()
 		pass(time.Second)
-		if x := a.Stats(); x.Untold != 0 || x.Breakers != 0 {
+		if x := a.Stats(); x.Pending != 0 || x.Breakers != 0 {
 			t.Errorf("%+v", x)
 		}
 		// Who still has it has one that nobody else hears of.

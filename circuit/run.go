@@ -13,8 +13,8 @@ import (
 const (
 	// maxEvents bounds the events that wait for Observe.
 	maxEvents = 1024
-	// tellers is how many marks are written at the same time.
-	tellers = 4
+	// writers is how many marks are written at the same time.
+	writers = 4
 )
 
 // Run keeps the breakers of all nodes together, and tells Observe, until ctx
@@ -23,7 +23,7 @@ func (c *Circuits) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	all.Go(func() { c.observe(ctx) })
 	all.Go(func() { c.poll(ctx) })
-	all.Go(func() { c.speak(ctx) })
+	all.Go(func() { c.writeMarks(ctx) })
 	all.Wait()
 	return nil
 }
@@ -51,38 +51,38 @@ func (c *Circuits) poll(ctx context.Context) {
 	}
 }
 
-// speak tells the store what it does not know. After a failure it waits until
+// writeMarks tells the store what it does not know. After a failure it waits until
 // the store has been read, or something else is to be told.
-func (c *Circuits) speak(ctx context.Context) {
+func (c *Circuits) writeMarks(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-c.wake:
-			c.tellAll(ctx)
+			c.writeAll(ctx)
 		}
 	}
 }
 
-// errand is something to write: what a breaker says, or that there is none of
+// storeOp is something to write: what a breaker says, or that there is none of
 // that name any more.
-type errand struct {
+type storeOp struct {
 	b         *Breaker // nil: delete the mark
 	key, name string
 }
 
-// tellAll runs all errands that there are. The first that fails ends the round,
+// writeAll runs all store operations that there are. The first that fails ends the round,
 // so that a store that hangs is asked a few times and not thousands.
-func (c *Circuits) tellAll(ctx context.Context) {
+func (c *Circuits) writeAll(ctx context.Context) {
 	c.mu.Lock()
-	errands := make([]errand, 0, len(c.untold)+len(c.gone))
-	for b := range c.untold {
-		errands = append(errands, errand{b, b.key, b.name})
+	ops := make([]storeOp, 0, len(c.unwritten)+len(c.gone))
+	for b := range c.unwritten {
+		ops = append(ops, storeOp{b, b.key, b.name})
 	}
 	for key, name := range c.gone {
-		errands = append(errands, errand{nil, key, name})
+		ops = append(ops, storeOp{nil, key, name})
 	}
-	clear(c.untold)
+	clear(c.unwritten)
 	clear(c.gone)
 	c.mu.Unlock()
 
@@ -90,15 +90,15 @@ func (c *Circuits) tellAll(ctx context.Context) {
 	defer stop()
 	var next atomic.Int64
 	var all sync.WaitGroup
-	for range min(tellers, len(errands)) {
+	for range min(writers, len(ops)) {
 		all.Go(func() {
 			for {
 				i := int(next.Add(1)) - 1
-				if i >= len(errands) {
+				if i >= len(ops) {
 					return
 				}
-				if err := c.run(round, errands[i]); err != nil {
-					c.keep(errands[i])
+				if err := c.runOp(round, ops[i]); err != nil {
+					c.retryLater(ops[i])
 					if round.Err() == nil && !errors.Is(err, ErrConflict) {
 						c.complain(err)
 						stop()
@@ -110,7 +110,7 @@ func (c *Circuits) tellAll(ctx context.Context) {
 	all.Wait()
 }
 
-func (c *Circuits) run(ctx context.Context, e errand) error {
+func (c *Circuits) runOp(ctx context.Context, e storeOp) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -128,8 +128,8 @@ func (c *Circuits) run(ctx context.Context, e errand) error {
 	return nil
 }
 
-// keep has an errand run again when the store has been read.
-func (c *Circuits) keep(e errand) {
+// retryLater has an operation run again when the store has been read.
+func (c *Circuits) retryLater(e storeOp) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	there := c.breakers[e.name]
@@ -137,7 +137,7 @@ func (c *Circuits) keep(e errand) {
 	case e.b == nil && there == nil && len(c.gone) < c.config.Max:
 		c.gone[e.key] = e.name
 	case e.b != nil && there == e.b:
-		c.untold[e.b] = struct{}{}
+		c.unwritten[e.b] = struct{}{}
 	}
 }
 

@@ -125,7 +125,7 @@ func (c *Circuits) learn(now time.Time, all []*Breaker, marks []Mark) {
 	}
 	c.mu.Lock()
 	c.read = now
-	told := len(c.untold) == 0 && len(c.gone) == 0
+	told := len(c.unwritten) == 0 && len(c.gone) == 0
 	c.mu.Unlock()
 	if !told {
 		poke(c.wake)

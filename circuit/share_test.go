@@ -33,7 +33,7 @@ func TestATripIsKnownToAllNodesWithinAPoll(t *testing.T) {
 		a.wantState(breaker.Closed)
 		c.calls(1, good)
 		for _, n := range []*node{a, b, c} {
-			if x := n.Stats(); x.Untold != 0 || x.StoreErrors != 0 || x.Alone != 0 || time.Since(x.Read) > 500*time.Millisecond {
+			if x := n.Stats(); x.Pending != 0 || x.StoreErrors != 0 || x.Alone != 0 || time.Since(x.Read) > 500*time.Millisecond {
 				t.Errorf("%+v", x)
 			}
 			if !n.status().Told || n.log.Len() > 0 {
@@ -110,7 +110,7 @@ func TestAStoreThatHangsHoldsUpOneCallShortly(t *testing.T) {
 			t.Errorf("the next took %v", got)
 		}
 		pass(time.Minute)
-		if x := n.Stats(); x.Alone != 1 || x.StoreErrors == 0 || x.Untold != 1 {
+		if x := n.Stats(); x.Alone != 1 || x.StoreErrors == 0 || x.Pending != 1 {
 			t.Errorf("%+v", x)
 		}
 		if n.status().Told || strings.Count(n.log.String(), "\n") != 1 || !strings.Contains(n.log.String(), "on their own") {
@@ -324,7 +324,7 @@ func TestManyBreakers(t *testing.T) {
 		if puts := a.view.calls("put") - before; puts > 60 {
 			t.Errorf("%d puts in a minute to a store that hangs", puts)
 		}
-		if x := a.Stats(); x.Untold != many {
+		if x := a.Stats(); x.Pending != many {
 			t.Errorf("%+v", x)
 		}
 		a.view.mend()

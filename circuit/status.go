@@ -35,7 +35,7 @@ type Event struct {
 // Stats are numbers about all breakers.
 type Stats struct {
 	Breakers      int
-	Untold        int       // changes that are not in the store yet
+	Pending       int       // changes that are not in the store yet
 	StoreErrors   uint64    // calls of the store that failed
 	Alone         uint64    // probes that were sent without the store's leave
 	DroppedEvents uint64    // that Observe was too slow for
@@ -59,7 +59,7 @@ func (c *Circuits) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return Stats{
-		Breakers: len(c.breakers), Untold: len(c.untold) + len(c.gone), StoreErrors: c.errors.Load(),
+		Breakers: len(c.breakers), Pending: len(c.unwritten) + len(c.gone), StoreErrors: c.errors.Load(),
 		Alone: c.alone.Load(), DroppedEvents: c.dropped.Load(), Read: c.read,
 	}
 }

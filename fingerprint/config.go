@@ -34,6 +34,9 @@ type Config struct {
 	// "header:X-Request-Id", "query:ts", "form:nonce", "json:$.ts",
 	// "json:$.items[*].id", `json:$["odd name"]`.
 	Ignore []string
+	// Volatile names header fields that differ from request to request, such as
+	// X-Nonce. They are left out of variants, beside those of [DefaultVolatile].
+	Volatile []string
 	// MaxBody bounds the bytes of a body that are canonicalised and hashed
 	// when the work is admitted; 0 means DefaultMaxBody.
 	MaxBody int
@@ -47,11 +50,13 @@ func (c Config) Validate() error {
 
 // rules is a Config in the form that the Printer works with.
 type rules struct {
-	headers []string // sorted, as configured
-	query   []string
-	form    []string
-	json    *node // nil when nothing is ignored
-	maxBody int
+	headers  []string // sorted, as configured
+	query    []string
+	form     []string
+	json     *node // nil when nothing is ignored
+	maxBody  int
+	volatile map[string]bool // in lower case
+	prefixes []string        // of volatile fields
 }
 
 func (c Config) compile() (rules, error) {
@@ -88,6 +93,7 @@ func (c Config) compile() (rules, error) {
 			errs = append(errs, fmt.Errorf("Ignore[%d]: %w", i, err))
 		}
 	}
+	errs = append(errs, r.volatiles(c.Volatile, seen)...)
 	return r, errors.Join(errs...)
 }
 

@@ -1,6 +1,7 @@
 // Package fingerprint turns requests into keyed 128-bit fingerprints, which
 // say that two pieces of work are the same, and shapes, which say that they are
-// alike.
+// alike. Beside these it has variants, which say that callers sent the same, and
+// features, by which work that kills can be told from work that does not.
 //
 // # What is guaranteed
 //
@@ -101,4 +102,43 @@
 // hex, uuid, bool, word, words, url, email, date, token (ids, base64), text, meta
 // (syntax of regular expressions, SQL or shells) and binary. Nothing may be
 // refused by shape alone.
+//
+// # Variants
+//
+// A variant is SHA-256(secret ‖ domain tag ‖ what was sent), cut to 128 bits.
+// Nothing is made canonical in it: method, path and query as received, the fields
+// in their order (names in lower case), and the bytes of the body. Config.Ignore
+// takes nothing out of it, since what a route ignores may be what kills. Left out
+// are:
+//
+//   - Fields that end at Bezoar: those about the connection, those that Connection
+//     names, the framing of the body (Content-Length, Transfer-Encoding, Trailer,
+//     Expect), and the timeouts that Bezoar writes anew. TE and Upgrade count.
+//   - The volatile fields: those of [DefaultVolatile] and Config.Volatile, when
+//     their value is ordinary, which is at most 1,024 bytes of letters, digits,
+//     blanks and -_.:;=,/+@~|"()[]*%. Any other value counts, or else a caller
+//     could hide what kills in a trace id, and others who ask for the same would be
+//     taken for it.
+//   - The caller, unless it is given.
+//
+// So two variants may be one work, and one variant is one work. Of a body beyond
+// [Printer.MaxBody] its first bytes and its declared length count. A field that is
+// left out can still be what kills: an ordinary trace id, or an address.
+//
+// # Features
+//
+// A feature is one property of a request: the presence of a header field, cookie,
+// query parameter, form field or JSON member, one of these with its value, the
+// method, the caller, or the length of a body that could not be read to its end
+// (its number of bits). It is SipHash-2-4 under a key drawn from the secret, cut to
+// 60 bits behind 4 bits for the kind. Volatile fields
+// are features by their presence only. JSON members lie at most four steps deep, and all
+// elements of an array are one, [*]. Names and values are decoded as for the
+// fingerprint. The body is read as far as it is well-formed, and at most the first
+// 64 KiB of it.
+//
+// [Printer.Features] keeps at most 64, and says which groups it had to cut; [Lacks]
+// tells what is not there from what was left out. Neither Features nor Variant
+// reads Input.Header; both may be called while others read the same Input. [Traits]
+// binds both to one request.
 package fingerprint

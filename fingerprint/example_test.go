@@ -86,3 +86,29 @@ func ExampleConfig_Validate() {
 	// Ignore[0]: "json:ts": a path begins with $
 	// Ignore[1]: "cookie:sid": kind "cookie" is unknown, want header, query, form or json
 }
+
+// What kills is told from what does not by what the one has and the other lacks.
+func ExampleTraits() {
+	p, err := fingerprint.New(fingerprint.Key{}, fingerprint.Config{Volatile: []string{"X-Nonce"}})
+	if err != nil {
+		panic(err)
+	}
+	killer := &fingerprint.Traits{Printer: p, Input: &fingerprint.Input{
+		Method: "GET", Path: "/home", Complete: true,
+		Fields: fieldList{"Host", "shop.example", "X-Theme", "neon", "X-Nonce", "1"},
+	}}
+	other := &fingerprint.Traits{Printer: p, Input: &fingerprint.Input{
+		Method: "GET", Path: "/home", Complete: true,
+		Fields: fieldList{"Host", "shop.example", "X-Theme", "dark", "X-Nonce", "2"},
+	}}
+	fmt.Println(killer.Variant() == other.Variant())
+	good := other.Features(nil)
+	for _, f := range killer.Features(nil) {
+		if fingerprint.Lacks(good, f) {
+			fmt.Println(killer.Text(f))
+		}
+	}
+	// Output:
+	// false
+	// header X-Theme: neon
+}

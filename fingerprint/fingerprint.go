@@ -23,6 +23,9 @@ type Input struct {
 	RawQuery    string // without the '?'
 	ContentType string
 	Header      Header // nil when there are no fields
+	// Fields are all fields, for Variant and Features, which read no Header;
+	// nil when they are not known.
+	Fields Fields
 	// Body is the whole body, or its head when Complete is false. A head must
 	// be at least [Printer.MaxBody] bytes, or else identity depends on how
 	// much somebody happened to buffer.
@@ -33,20 +36,23 @@ type Input struct {
 
 // Printer makes fingerprints. It is immutable and safe for concurrent use.
 type Printer struct {
-	key      Key
-	shapeKey sipKey
-	rules    rules
-	pool     sync.Pool // of *scratch
-	streams  sync.Pool // of *Stream
+	key        Key
+	shapeKey   sipKey
+	featureKey sipKey
+	rules      rules
+	pool       sync.Pool // of *scratch
+	streams    sync.Pool // of *Stream
 }
 
 // Domain tags, one for each kind of thing that is hashed under the secret. The
 // digit is the version of the canonical form.
 const (
-	tagWork     = "W1"
-	tagClient   = "C1"
-	tagStream   = "S1"
-	tagShapeKey = "K1"
+	tagWork       = "W1"
+	tagClient     = "C1"
+	tagStream     = "S1"
+	tagVariant    = "V1"
+	tagShapeKey   = "K1"
+	tagFeatureKey = "K2"
 )
 
 // New returns a Printer, or every fault of c.
@@ -57,6 +63,7 @@ func New(key Key, c Config) (*Printer, error) {
 	}
 	p := &Printer{key: key, rules: r}
 	p.shapeKey = newSIPKey(sha256.Sum256(append(key[:], tagShapeKey...)))
+	p.featureKey = newSIPKey(sha256.Sum256(append(key[:], tagFeatureKey...)))
 	p.pool.New = func() any { return new(scratch) }
 	p.streams.New = func() any { return &Stream{p: p, h: sha256.New()} }
 	return p, nil
@@ -105,6 +112,9 @@ func (p *Printer) Client(id string) bezoar.Fingerprint {
 // put gives s back unless one huge request has swollen it.
 func (p *Printer) put(s *scratch) {
 	if cap(s.buf)+cap(s.skel)+cap(s.tmp)+cap(s.in) <= 8*p.rules.maxBody+256<<10 && cap(s.keys) <= 16*maxSorted {
+		if s.feat != nil && cap(s.feat.path) > 1<<10 {
+			s.feat.path = nil
+		}
 		p.pool.Put(s)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/bezoar-dev/bezoar/fingerprint"
 )
 
 // writeFalling writes doc indented, the names of its objects in falling order.
@@ -39,4 +41,18 @@ func writeFalling(out *bytes.Buffer, doc any) {
 		}
 		out.Write(b)
 	}
+}
+
+// fieldList is a request's fields: names and values by turns.
+type fieldList []string
+
+func (l fieldList) NumField() int { return len(l) / 2 }
+
+func (l fieldList) Field(i int) (name, value string) { return l[2*i], l[2*i+1] }
+
+// sending returns in with these fields.
+func sending(in *fingerprint.Input, fields ...string) *fingerprint.Input {
+	out := *in
+	out.Fields = fieldList(fields)
+	return &out
 }

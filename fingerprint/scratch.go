@@ -10,13 +10,15 @@ import (
 // scratch is the memory of one run: what is hashed, its skeleton, and what
 // puts members in order. It is pooled; nothing in it outlives a run.
 type scratch struct {
-	buf   []byte   // secret, tag and canonical request in one piece
-	skel  []byte   // the skeleton
-	tmp   []byte   // a decoded value, or a region being put in order
-	in    []byte   // the query as bytes
-	keys  []member // a stack: members of the objects that are open
-	items []span   // a stack: their skeletons
-	deep  bool     // the JSON was nested beyond maxDepth
+	buf   []byte      // secret, tag and canonical request in one piece
+	skel  []byte      // the skeleton
+	tmp   []byte      // a decoded value, or a region being put in order
+	in    []byte      // the query as bytes
+	keys  []member    // a stack: members of the objects that are open
+	items []span      // a stack: their skeletons
+	deep  bool        // the JSON was nested beyond maxDepth
+	named []uint64    // hashes of the fields that Connection names
+	feat  *featureSet // nil until features are asked for
 }
 
 // span is a range of buf or skel.

@@ -57,6 +57,7 @@ type Fleet struct {
 type slot struct {
 	name    string
 	life    *Worker // nil while down
+	before  *Worker // the life before; nil when there was none
 	wanted  int     // waiters that have it in their shard
 	last    *End    // of the life before
 	deaths  int     // unplanned ends
@@ -186,7 +187,7 @@ func (f *Fleet) Down(worker string, epoch uint64, end End) {
 		return
 	}
 	w := s.life
-	s.life, s.last, s.lastEnd = nil, &end, end.At
+	s.life, s.before, s.last, s.lastEnd = nil, w, &end, end.At
 	if !end.Planned {
 		s.deaths++
 	}

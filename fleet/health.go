@@ -63,6 +63,9 @@ func (w *Worker) heldOut() bool { return w.sick != "" || w.ejected != nil }
 // Observe tells how one attempt in the fleet went, once per attempt. Attempts in
 // the lane are not told: what runs there is suspected already.
 func (f *Fleet) Observe(w *Worker, o balance.Outcome) {
+	if !o.Failed && o.Status < 500 {
+		w.answered.Add(1)
+	}
 	now := time.Now()
 	w.book.Lock()
 	suspect := w.record.Add(now, f.eject.Load(), o)

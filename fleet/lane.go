@@ -96,6 +96,9 @@ func (f *Fleet) reservable(settled bool) (best *Worker, serving int) {
 			continue
 		}
 		serving++
+		if w.baking && len(f.places) > 1 {
+			continue
+		}
 		if best == nil || w.inFlight < best.inFlight || w.inFlight == best.inFlight && w.epoch < best.epoch {
 			best = w
 		}
@@ -106,7 +109,7 @@ func (f *Fleet) reservable(settled bool) (best *Worker, serving int) {
 	most := best.inFlight + settledExtra
 	for _, s := range f.places {
 		w := s.life
-		if w != nil && f.takes(w) && w.inFlight <= most && w.epoch > best.epoch && w.served.Load() >= settledAfter {
+		if w != nil && f.takes(w) && !w.baking && w.inFlight <= most && w.epoch > best.epoch && w.served.Load() >= settledAfter {
 			best = w
 		}
 	}

@@ -36,6 +36,8 @@ type Worker struct {
 	idle     chan struct{} // guarded by Fleet.mu; closed when inFlight reaches 0, nil when nobody waits
 	check    *check        // guarded by Fleet.mu; the look that is under way
 	served   atomic.Uint64
+	answered atomic.Uint64 // attempts that ended in an answer below 500
+	baking   bool          // guarded by Fleet.mu; see Fleet.Bake
 
 	place   *slot       // fixed once it is up
 	at      int         // guarded by Fleet.mu; index in Fleet.free, -1 when it is not there

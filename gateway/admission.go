@@ -1,153 +1,254 @@
 package gateway
 
 import (
-	"errors"
-	"fmt"
+	"context"
+	"encoding/binary"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/overload"
+	"github.com/bezoar-dev/bezoar/policy/breaker"
 	"github.com/bezoar-dev/bezoar/policy/shed"
+	"github.com/bezoar-dev/bezoar/quota"
 )
 
-// Limit has the requests of a route counted in one quota.
-type Limit struct {
-	// Quota is the index in the Quotas of the Limiter.
-	Quota int
-	// Key says who is counted: "ip" (IPv6 by /64), "header:NAME", "jwt:CLAIM"
-	// (of the bearer's token, which is not verified here), "client" (as the
-	// route tells callers apart), "route", or up to four of them joined by +.
-	// Callers without the header or the claim are counted by their address.
-	// Default "client", or "ip" on a route that does not tell callers apart.
-	//
-	// Who may choose a header freely, chooses whom it is counted as: keep a
-	// second limit by "ip" beside keys that the worker has yet to check.
-	Key string
-	// Answers counts the bytes of answers too, in a quota of bytes. They are
-	// known afterwards, so that the last answer may exceed the limit.
-	Answers bool
+// admission is the admission of one request by the policy of its route, from admit
+// to release. Its zero value is ready.
+//
+//	admit ─► denied? ─► limits ─► breaker ─► pool ─► served ─► release
+//	             │         │         │         │
+//	             └─────────┴────┬────┴─────────┘
+//	                            ▼
+//	               a refusal, or a fallback's answer
+type admission struct {
+	policy   *routePolicy
+	caller   string
+	hash     uint64 // of caller; 0 when callers are not told apart
+	plan     *plan  // of the caller; nil without one
+	override Override
+	charges  [maxCharges]quota.Charge
+	limits   [maxCharges]*limit // of charges
+	n        int                // of charges
+
+	cost     int64 // units charged
+	decision quota.Decision
+	counted  bool // charges have been taken, and decision is about them
+
+	ticket  breaker.Ticket
+	allowed bool // ticket is owed to the breaker
+	pass    overload.Pass
+	entered bool          // pass is owed to the pool
+	waited  time.Duration // for the pass
+
+	began   time.Time // being served
+	head    time.Time // when the answer began; zero when it has not
+	outcome outcome
 }
 
-// Plan is a tier of callers, with limits beside those of everybody.
-type Plan struct {
-	Name string
-	// Callers reports who belongs to it; nil: everybody. It is asked for every
-	// request.
-	Callers  func(caller string) bool
-	Limits   []Limit
-	Priority *shed.Priority // nil: the route's
+// outcome is how being served ended, for those who learn from it.
+type outcome struct {
+	failed  bool // the downstream's failure
+	dropped bool // it was too busy
+	ignored bool // says nothing about the downstream
 }
 
-// PriorityRule says how important a route's requests are.
-type PriorityRule struct {
-	Default shed.Priority
-	// Header, if a request has it with the name of a priority, wins over plan
-	// and default. Name one only where callers are trusted to be modest.
-	Header string
+// requestInfo is what admission needs to know of a request besides who calls.
+type requestInfo struct {
+	now      time.Time
+	deadline time.Time // of the caller; zero: none
+	length   int64     // of the body, declared; -1 when it is not known
 }
 
-// Override changes for some time what a caller, a plan or a route may have. The
-// zero Override changes nothing.
-type Override struct {
-	Rate        float64        // multiplies the limits of quotas; 0 means 1
-	Concurrency float64        // multiplies how many requests of one caller run at once; 0 means 1
-	Priority    *shed.Priority // instead of what the request would have; nil: nothing
-	Deny        bool           // every request is refused
-
-	// For the refusals of Deny.
-	Reason string
-	Until  time.Time // zero: not known
-}
-
-// Trouble is why a request could not be handed to a worker.
-type Trouble string
-
-// The troubles that a [Fallback] can be for.
-const (
-	Open        Trouble = "open"        // the circuit breaker refuses
-	Shed        Trouble = "shed"        // too much at once
-	Unavailable Trouble = "unavailable" // there is no worker
-)
-
-func troubles() []Trouble { return []Trouble{Open, Shed, Unavailable} }
-
-// maxCharges bounds the limits that one request is counted in.
-const maxCharges = 8
-
-// maxFallbacks bounds the fallbacks of a route.
-const maxFallbacks = 8
-
-// demands are the terms of a [Route] or a [Protection], as they were given.
-type demands struct {
-	client   string
-	limits   []Limit
-	plans    []Plan
-	quotas   int // of the limiter; -1 without one
-	priority PriorityRule
-	fallback []Fallback
-}
-
-func (d *demands) faults() []error {
-	var errs []error
-	client, err := d.clientKey()
-	if err != nil {
-		errs = append(errs, fmt.Errorf("Client %w", err))
-	}
-	errs = append(errs, d.limitFaults("Limits", d.limits, client)...)
-	most := 0
-	for i, p := range d.plans {
-		at := fmt.Sprintf("Plans[%d].", i)
-		if p.Name == "" {
-			errs = append(errs, errors.New(at+"Name is empty"))
+// admit decides about a request, before its body is read. A nil refusal means
+// that it may go on, and that release is owed; so it is after a refusal.
+func (s *admission) admit(ctx context.Context, t *routePolicy, m *clientCache, a clientIdentity, at requestInfo) *refusal {
+	s.policy = t
+	if t.client != nil {
+		s.caller = t.client.id(m, a, t.route)
+		sum, err := t.client.sum(&t.secret, m, a, t.route)
+		if err != nil {
+			return s.ambiguousClient()
 		}
-		if p.Callers != nil && d.client == "" {
-			errs = append(errs, errors.New(at+"Callers is set, and Client does not tell callers apart"))
-		}
-		errs = append(errs, d.limitFaults(at+"Limits", p.Limits, client)...)
-		most = max(most, len(p.Limits))
+		s.hash = binary.LittleEndian.Uint64(sum[:])
 	}
-	if n := len(d.limits) + most; n > maxCharges {
-		errs = append(errs, fmt.Errorf("Limits and those of a plan are %d, want at most %d", n, maxCharges))
-	}
-	if h := d.priority.Header; h != "" && !h1.Token(h) {
-		errs = append(errs, fmt.Errorf("Priority.Header is %q, which is not the name of a header", h))
-	}
-	if n := len(d.fallback); n > maxFallbacks {
-		errs = append(errs, fmt.Errorf("Fallback has %d items, want at most %d", n, maxFallbacks))
-	}
-	for i := range d.fallback {
-		if err := d.fallback[i].fault(); err != nil {
-			errs = append(errs, fmt.Errorf("Fallback[%d]%w", i, err))
+	for i := range t.plans {
+		if p := &t.plans[i]; p.Callers == nil || p.Callers(s.caller) {
+			s.plan = p
+			break
 		}
 	}
-	return errs
-}
-
-func (d *demands) clientKey() (*key, error) {
-	if d.client == "" {
-		return nil, nil
-	}
-	return parseKey(d.client, nil)
-}
-
-func (d *demands) limitFaults(at string, limits []Limit, client *key) []error {
-	var errs []error
-	for i, l := range limits {
-		if l.Quota < 0 || l.Quota >= d.quotas {
-			errs = append(errs, fmt.Errorf("%s[%d].Quota is %d, and the Limiter has %d", at, i, l.Quota, max(d.quotas, 0)))
-		}
-		if _, err := parseKey(l.key(client), client); err != nil {
-			errs = append(errs, fmt.Errorf("%s[%d].Key %w", at, i, err))
+	if t.overrides != nil {
+		if s.override = t.overrides(t.route, s.caller, s.planName()); s.override.Deny {
+			return s.denied(at.now)
 		}
 	}
-	return errs
+	if r := s.count(m, a, at); r != nil {
+		return r
+	}
+	if t.breaker != nil {
+		ticket, d := t.breaker.Allow(ctx, at.now)
+		if !d.Allowed {
+			return s.breakerOpen(d)
+		}
+		s.ticket, s.allowed = ticket, true
+	}
+	if t.pool != nil {
+		return s.enterPool(ctx, a, at)
+	}
+	return nil
 }
 
-func (l *Limit) key(client *key) string {
-	switch {
-	case l.Key != "":
-		return l.Key
-	case client != nil:
-		return "client"
+func (s *admission) planName() string {
+	if s.plan == nil {
+		return ""
 	}
-	return "ip"
+	return s.plan.Name
+}
+
+// count charges the request to all its quotas, or to none.
+func (s *admission) count(m *clientCache, a clientIdentity, at requestInfo) *refusal {
+	if err := s.charge(s.policy.limits, m, a, at); err != nil {
+		return s.ambiguousClient()
+	}
+	if s.plan != nil {
+		if err := s.charge(s.plan.limits, m, a, at); err != nil {
+			return s.ambiguousClient()
+		}
+	}
+	if s.n == 0 {
+		return nil
+	}
+	s.decision = s.policy.limiter.Admit(at.now, s.charges[:s.n])
+	s.counted = s.decision.Allowed
+	if !s.decision.Allowed {
+		return s.quotaExceeded(at.now)
+	}
+	return nil
+}
+
+func (s *admission) charge(limits []limit, m *clientCache, a clientIdentity, at requestInfo) error {
+	for i := range limits {
+		l := &limits[i]
+		k, err := l.key.sum(&s.policy.secret, m, a, s.policy.route)
+		if err != nil {
+			return err
+		}
+		n := int64(1)
+		switch l.Unit {
+		case quota.Bytes:
+			n = max(at.length, 0)
+		case quota.Cost:
+			n = s.policy.cost
+			s.cost = n
+		}
+		s.charges[s.n] = quota.Charge{Quota: l.index, Key: k, N: n, Scale: s.override.Rate}
+		s.limits[s.n] = l
+		s.n++
+	}
+	return nil
+}
+
+// chargeQuery charges what a query costs beyond what was charged when it came, to all
+// quotas of cost or to none.
+func (s *admission) chargeQuery(now time.Time, units int64) *refusal {
+	if s.policy == nil || units <= s.cost {
+		return nil
+	}
+	var more [maxCharges]quota.Charge
+	n := 0
+	for i := range s.n {
+		if s.limits[i].Unit == quota.Cost {
+			more[n] = s.charges[i]
+			more[n].N = units - s.cost
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	d := s.policy.limiter.Admit(now, more[:n])
+	if d.Allowed {
+		s.cost = units
+		return nil
+	}
+	s.decision = d
+	return s.quotaExceeded(now)
+}
+
+// enterPool takes a place in the pool.
+func (s *admission) enterPool(ctx context.Context, a clientIdentity, at requestInfo) *refusal {
+	pass, no := s.policy.pool.Enter(ctx, overload.Request{Priority: s.priority(a), Caller: s.hash, Deadline: at.deadline, Share: s.override.Concurrency})
+	if no != nil {
+		s.waited = time.Since(at.now)
+		return s.poolFull(no)
+	}
+	s.pass, s.entered, s.waited = pass, true, pass.Waited()
+	return nil
+}
+
+// priority is how important the request is: as an operator says, or its header,
+// its caller's plan, or the route.
+func (s *admission) priority(a clientIdentity) shed.Priority {
+	if s.override.Priority != nil {
+		return *s.override.Priority
+	}
+	if h := s.policy.priorityHeader; h != "" {
+		if v, clear := a.field(h); clear && v != "" {
+			if p, err := shed.ParsePriority(v); err == nil {
+				return p
+			}
+		}
+	}
+	if s.plan != nil && s.plan.Priority != nil {
+		return *s.plan.Priority
+	}
+	return s.policy.defaultPriority
+}
+
+// chargeTransfer charges what is known only afterwards: the bytes of a body of unknown
+// length, and of the answer.
+func (s *admission) chargeTransfer(now time.Time, length, in, out int64) {
+	if !s.counted {
+		return
+	}
+	for i := range s.n {
+		l := s.limits[i]
+		if l.Unit != quota.Bytes {
+			continue
+		}
+		c := s.charges[i]
+		c.N = max(in-max(length, 0), 0)
+		if l.answers {
+			c.N += out
+		}
+		if c.N > 0 {
+			s.policy.limiter.Add(now, c)
+		}
+	}
+}
+
+// release gives back what admit took, and reports how it went.
+func (s *admission) release(now time.Time) {
+	if s.policy == nil {
+		return
+	}
+	took := time.Duration(0)
+	if !s.began.IsZero() {
+		took = now.Sub(s.began)
+		if !s.head.IsZero() {
+			took = s.head.Sub(s.began) // the rest is the caller's pace too
+		}
+	}
+	if s.entered {
+		s.policy.pool.Leave(s.pass, shed.Outcome{
+			Latency: took, Dropped: s.outcome.dropped, Ignored: s.outcome.ignored || s.began.IsZero() || s.outcome.failed && !s.outcome.dropped,
+		})
+		s.entered = false
+	}
+	if s.allowed {
+		slow := s.policy.slow > 0 && took > s.policy.slow
+		s.policy.breaker.Done(now, s.ticket, breaker.Result{
+			Failed: s.outcome.failed && !s.outcome.ignored, Slow: slow, Ignored: s.began.IsZero() || s.outcome.ignored && !slow,
+		})
+		s.allowed = false
+	}
 }

@@ -51,7 +51,7 @@ func BenchmarkJob(b *testing.B) {
 				req.Length = 1024
 				from.body = []byte(strings.Repeat("x", 1024))
 			}
-			p := peer{ip: "192.0.2.1", memo: new(memo)}
+			p := peer{ip: "192.0.2.1", cache: new(connCache)}
 			b.ReportAllocs()
 			for b.Loop() {
 				from.read = false
@@ -104,7 +104,7 @@ func BenchmarkAdmit(b *testing.B) {
 			if err := req.Parse(crlf(strings.Replace(benchRequest, "\n\n", "\nX-Request-Id: r1\nX-Api-Key: k\n"+token(`{"sub":"alice","iat":1700000000,"scope":"read"}`)+"\n\n", 1)), h1.Limits{}); err != nil {
 				b.Fatal(err)
 			}
-			p := peer{ip: "192.0.2.1", memo: new(memo)}
+			p := peer{ip: "192.0.2.1", cache: new(connCache)}
 			from := &sink{}
 			b.ReportAllocs()
 			for b.Loop() {
@@ -125,7 +125,7 @@ func BenchmarkRefuse(b *testing.B) {
 	if err := req.Parse(crlf(benchRequest), h1.Limits{}); err != nil {
 		b.Fatal(err)
 	}
-	p := peer{ip: "192.0.2.1", memo: new(memo)}
+	p := peer{ip: "192.0.2.1", cache: new(connCache)}
 	from := &sink{}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -149,7 +149,7 @@ func BenchmarkObserved(b *testing.B) {
 	if err := req.Parse(crlf(text), h1.Limits{}); err != nil {
 		b.Fatal(err)
 	}
-	from, p := &sink{}, peer{ip: "192.0.2.1", memo: new(memo)}
+	from, p := &sink{}, peer{ip: "192.0.2.1", cache: new(connCache)}
 	b.ReportAllocs()
 	for b.Loop() {
 		g.handle(b.Context(), from, req, p)

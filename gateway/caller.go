@@ -57,19 +57,19 @@ var _ caller = (*h1.Exchange)(nil)
 
 // peer is who is on the other end of a caller's connection.
 type peer struct {
-	ip     string // of the other end
-	secure bool   // it speaks TLS with us
-	memo   *memo  // kept for the connection; nil when nothing is kept
+	ip     string     // of the other end
+	secure bool       // it speaks TLS with us
+	cache  *connCache // kept for the connection; nil when nothing is kept
 }
 
-// memo remembers what is dear to compute and the same for all requests of a
+// connCache holds what is expensive to compute and the same for all requests of a
 // connection.
-type memo struct {
-	s       *settings // under which the rest is true
-	recall  recall
-	printer Printer
-	id      string
-	client  bezoar.Fingerprint
-	known   bool // the next field says something
-	trusted bool // the peer is a trusted proxy
+type connCache struct {
+	s          *settings // under which the rest is true
+	clients    clientCache
+	printer    Printer
+	id         string
+	client     bezoar.Fingerprint
+	trustKnown bool // the next field says something
+	trusted    bool // the peer is a trusted proxy
 }

@@ -110,9 +110,9 @@ type Route struct {
 	Fallback []Fallback
 	// Stale keeps the good answers of the route's GETs, for a Fallback. What
 	// may be kept, and shown to others, its package says. Routes may share it.
-	Stale *Copies
+	Stale *AnswerCache
 	// Optional answers an empty 204 with the field X-Bezoar-Degraded when
-	// there is trouble that no Fallback is for.
+	// no Fallback is for the cause.
 	Optional bool
 
 	// Guard looks at the query that a request is; nil: none.
@@ -126,8 +126,8 @@ type Route struct {
 	Budget   *CallerBudgets // of each caller's retries; nil: none
 }
 
-func (r *Route) demands(c *Config) demands {
-	d := demands{client: r.Client, limits: r.Limits, plans: r.Plans, priority: r.Priority, fallback: r.Fallback}
+func (r *Route) admissionConfig(c *Config) admissionConfig {
+	d := admissionConfig{client: r.Client, limits: r.Limits, plans: r.Plans, priority: r.Priority, fallback: r.Fallback}
 	if c.Limiter != nil {
 		d.quotas = len(c.Limiter.Quotas())
 	}
@@ -145,7 +145,7 @@ func (c Config) Validate() error {
 	}
 	seen := make(map[string]int)
 	for i, r := range c.Routes {
-		d := r.demands(&c)
+		d := r.admissionConfig(&c)
 		for _, err := range slices.Concat(r.faults(), d.faults(), r.Guard.faults()) {
 			errs = append(errs, fmt.Errorf("Routes[%d].%w", i, err))
 		}

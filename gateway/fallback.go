@@ -15,7 +15,7 @@ import (
 
 // The fields that mark answers which are not what the workers of the route would
 // have said. Their values begin with the kind of the fallback, and with the
-// trouble.
+// cause.
 const (
 	FallbackField = "X-Bezoar-Fallback" // "static; on=open"
 	DegradedField = "X-Bezoar-Degraded" // "open": the answer is empty, because the route is Optional
@@ -32,11 +32,11 @@ const (
 // Fallback is what is answered when no worker can be asked. One of Static, Stale
 // and Other (Handler, for [Protect]) is set.
 type Fallback struct {
-	On      []Trouble    // empty: all
-	Static  *Static      // always the same
-	Stale   *Stale       // the last good answer to the same GET
-	Other   Doer         // what another fleet says; its own limits are its own
-	Handler http.Handler // what another handler says
+	On      []FallbackCause // empty: all
+	Static  *Static         // always the same
+	Stale   *Stale          // the last good answer to the same GET
+	Other   Doer            // what another fleet says; its own limits are its own
+	Handler http.Handler    // what another handler says
 }
 
 // Static is an answer that is always the same.
@@ -62,7 +62,7 @@ func (f *Fallback) fault() error {
 		return fmt.Errorf(" has %d answers, want one of Static, Stale and Other", n)
 	}
 	for _, on := range f.On {
-		if !slices.Contains(troubles(), on) {
+		if !slices.Contains(fallbackCauses(), on) {
 			return fmt.Errorf(".On has %q, want open, shed or unavailable", on)
 		}
 	}
@@ -85,7 +85,7 @@ func (f *Fallback) fault() error {
 	return nil
 }
 
-func (f *Fallback) isFor(t Trouble) bool { return len(f.On) == 0 || slices.Contains(f.On, t) }
+func (f *Fallback) isFor(t FallbackCause) bool { return len(f.On) == 0 || slices.Contains(f.On, t) }
 
 // status and fields are what is sent of a static answer, apart from its body.
 func (s *Static) status() int {
@@ -111,14 +111,14 @@ func (s *Static) fields(dst []h1.Field) []h1.Field {
 // bare reports whether answers of the status have no body.
 func bare(status int) bool { return status == http.StatusNoContent || status == http.StatusNotModified }
 
-func markOf(kind string, on Trouble) h1.Field {
+func markOf(kind string, on FallbackCause) h1.Field {
 	return h1.Field{Name: FallbackField, Value: kind + "; on=" + string(on)}
 }
 
 // fallBack answers a request that no worker can be asked about, if there is
 // something to answer with.
-func (j *job) fallBack(on Trouble) bool {
-	t := j.route.terms
+func (j *job) fallBack(on FallbackCause) bool {
+	t := j.route.policy
 	if t == nil || on == "" {
 		return false
 	}
@@ -148,17 +148,17 @@ func (j *job) fallBack(on Trouble) bool {
 	return false
 }
 
-func (j *job) fallStatic(s *Static, on Trouble) bool {
+func (j *job) fallStatic(s *Static, on FallbackCause) bool {
 	j.rec.Fallback = fellStatic
 	j.send(s.status(), s.fields(append(j.resp.Fields[:0], markOf(fellStatic, on))), s.Body)
 	return true
 }
 
-func (j *job) fallStale(s *Stale, on Trouble) bool {
+func (j *job) fallStale(s *Stale, on FallbackCause) bool {
 	if !j.reads() {
 		return false
 	}
-	a, age, ok := j.route.terms.cache.Get(j.staleKey(), time.Now(), s.MaxAge)
+	a, age, ok := j.route.policy.cache.Get(j.staleKey(), time.Now(), s.MaxAge)
 	if !ok {
 		return false
 	}
@@ -167,7 +167,7 @@ func (j *job) fallStale(s *Stale, on Trouble) bool {
 	return true
 }
 
-func staleFields(a stale.Answer, age time.Duration, on Trouble) []h1.Field {
+func staleFields(a stale.Answer, age time.Duration, on FallbackCause) []h1.Field {
 	fields := []h1.Field{markOf(fellStale, on), {Name: "Age", Value: strconv.FormatInt(int64(age/time.Second), 10)}}
 	for _, f := range a.Header {
 		fields = append(fields, h1.Field{Name: f.Name, Value: f.Value, Key: h1.KeyOf(f.Name)})
@@ -177,8 +177,8 @@ func staleFields(a stale.Answer, age time.Duration, on Trouble) []h1.Field {
 
 // fallOther has another fleet do the work. It reports false when that has no
 // worker either.
-func (j *job) fallOther(other Doer, on Trouble) bool {
-	j.stay.leave(time.Now()) // what follows says nothing about the route's own fleet
+func (j *job) fallOther(other Doer, on FallbackCause) bool {
+	j.admission.release(time.Now()) // what follows says nothing about the route's own fleet
 	if err := j.prepare(); errors.Is(err, errAnswered) {
 		return true
 	} else if err != nil {

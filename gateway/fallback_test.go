@@ -33,8 +33,8 @@ func TestBreakerAndFallbacks(t *testing.T) {
 	}{
 		{"none", nil, false, 503, "", "", ""},
 		{"static", []Fallback{static}, false, 203, "static", "static; on=open", "static"},
-		{"for something else", []Fallback{{On: []Trouble{Shed, Unavailable}, Static: static.Static}}, false, 503, "", "", ""},
-		{"other", []Fallback{{On: []Trouble{Open}, Other: other}, static}, false, 200, "other", "other; on=open", "other"},
+		{"for something else", []Fallback{{On: []FallbackCause{Shed, Unavailable}, Static: static.Static}}, false, 503, "", "", ""},
+		{"other", []Fallback{{On: []FallbackCause{Open}, Other: other}, static}, false, 200, "other", "other; on=open", "other"},
 		{"other has nobody", []Fallback{{Other: nobody}, static}, false, 203, "static", "static; on=open", "static"},
 		{"no copy is there", []Fallback{{Stale: &Stale{}}, static}, false, 203, "static", "static; on=open", "static"},
 		{"optional", nil, true, 204, "", "", "degraded"},
@@ -98,7 +98,7 @@ func TestFallbackWhenNobodyIsThere(t *testing.T) {
 	nobody := doFunc(func(context.Context, dispatch.Work, dispatch.Job) dispatch.Answer {
 		return dispatch.Answer{Kind: dispatch.Unavailable, RetryAfter: time.Second, Reason: "no worker"}
 	})
-	f := serve(t, Route{Doer: nobody, Fallback: []Fallback{{On: []Trouble{Unavailable}, Other: other}}}, Config{}, ServerConfig{})
+	f := serve(t, Route{Doer: nobody, Fallback: []Fallback{{On: []FallbackCause{Unavailable}, Other: other}}}, Config{}, ServerConfig{})
 	c := dial(t, f.addr)
 	for range 2 {
 		c.send("POST / HTTP/1.1\nHost: h\nContent-Length: 5\n\nhello")
@@ -110,7 +110,7 @@ func TestFallbackWhenNobodyIsThere(t *testing.T) {
 }
 
 // TestStaleCopies: good answers to GETs are kept while they pass, and shown with
-// their age when there is trouble; what is personal is not.
+// their age when the worker cannot answer; what is personal is not.
 func TestStaleCopies(t *testing.T) {
 	var mu sync.Mutex
 	gone := false

@@ -107,12 +107,12 @@ func (j *job) trusted() bool {
 	if len(j.s.cfg.TrustedProxies) == 0 {
 		return false
 	}
-	m := j.peer.memo
+	m := j.peer.cache
 	if m == nil {
 		return j.s.trusts(j.peer.ip)
 	}
-	if !m.known {
-		m.known, m.trusted = true, j.s.trusts(j.peer.ip)
+	if !m.trustKnown {
+		m.trustKnown, m.trusted = true, j.s.trusts(j.peer.ip)
 	}
 	return m.trusted
 }

@@ -44,12 +44,12 @@ func (g *Gateway) Held() int64 { return g.held.Load() }
 
 // serveExchange answers one request of the plain-text server.
 func (g *Gateway) serveExchange(ctx context.Context, x *h1.Exchange) {
-	m, ok := x.Memo.(*memo)
+	m, ok := x.ConnData.(*connCache)
 	if !ok {
-		m = new(memo)
-		x.Memo = m
+		m = new(connCache)
+		x.ConnData = m
 	}
-	g.handle(ctx, x, &x.Req, peer{ip: x.Remote, memo: m})
+	g.handle(ctx, x, &x.Req, peer{ip: x.Remote, cache: m})
 }
 
 // handle answers one request, on any wire.
@@ -85,8 +85,8 @@ func (g *Gateway) answer(j *job) {
 		j.tooLarge()
 		return
 	}
-	if rt.terms != nil {
-		defer j.leave()
+	if rt.policy != nil {
+		defer j.releaseAdmission()
 		if !j.admit(time.Now()) {
 			return
 		}

@@ -222,7 +222,7 @@ func (j *job) judged(v *guard.Verdict) error {
 		j.rejected(v)
 		return errAnswered
 	}
-	if r := j.stay.afford(time.Now(), int64(v.Cost)); r != nil {
+	if r := j.admission.chargeQuery(time.Now(), int64(v.Cost)); r != nil {
 		j.refuse(r)
 		return errAnswered
 	}
@@ -319,7 +319,7 @@ func (j *job) askerName(c *guard.Caller) string {
 	case name == "":
 		name = j.callerIP()
 	case j.route.Guard.Name == nil && j.route.Client != "ip":
-		return fmt.Sprintf("#%016x", j.stay.hash) // it may be a key
+		return fmt.Sprintf("#%016x", j.admission.hash) // it may be a key
 	}
 	if of := j.route.Guard.Name; of != nil {
 		return of(name)

@@ -87,7 +87,7 @@ func (j *job) reject(p problem, v *guard.Verdict) {
 		j.from.Abort()
 		return
 	}
-	j.document(p.Status, rejectionType(j.route.Guard.Kind, j.req.Get("Accept")), append(body, '\n'), j.stay.quotaFields(extra))
+	j.document(p.Status, rejectionType(j.route.Guard.Kind, j.req.Get("Accept")), append(body, '\n'), j.admission.quotaFields(extra))
 }
 
 // rejectionType is the type of a rejection. Clients of backends that have such

@@ -18,23 +18,23 @@ import (
 // job is one request on its way: what the dispatcher sends, again if need be.
 // Jobs are pooled; nothing may hold on to one once its request is answered.
 type job struct {
-	g     *Gateway
-	s     *settings       // those of when the request began
-	ctx   context.Context //nolint:containedctx // a job is one call, and waits inside its reads
-	from  caller
-	req   *h1.Request
-	peer  peer
-	own   *recall // of callers, where nothing is kept for the connection
-	route *route
-	id    string    // of the request
-	by    time.Time // the caller's deadline; zero when it named none
-	rec   Record    // filled in on the way
-	meter meter     // in front of from
+	g        *Gateway
+	s        *settings       // those of when the request began
+	ctx      context.Context //nolint:containedctx // a job is one call, and waits inside its reads
+	from     caller
+	req      *h1.Request
+	peer     peer
+	ownCache *clientCache // of callers, where nothing is kept for the connection
+	route    *route
+	id       string    // of the request
+	by       time.Time // the caller's deadline; zero when it named none
+	rec      Record    // filled in on the way
+	meter    meter     // in front of from
 
-	traced bool   // the caller has a valid traceparent
-	grpc   bool   // the caller has a valid grpc-timeout
-	spans  *spans // nil without a Tracer
-	stay   stay   // under the route's terms
+	traced    bool      // the caller has a valid traceparent
+	grpc      bool      // the caller has a valid grpc-timeout
+	spans     *spans    // nil without a Tracer
+	admission admission // by the policy of the route
 
 	body     []byte // what is held of the body
 	whole    bool   // that is all of it
@@ -44,20 +44,20 @@ type job struct {
 	lent     bool   // body is from Gateway.large
 	trailers []h1.Field
 
-	head     []byte // for the worker
-	base     int    // what of head is the same for all attempts
-	prepared bool   // body and head are
-	lines    []byte // fields of our own, for the caller
-	marked   h1.Field
-	noted    []h1.Field // fields of ours for whatever is answered
-	verdict  *guard.Verdict
-	found    []string           // by the guard, in fields
-	asked    string             // under whom the guard counts
-	line     *recordedQuery     // for the record of queries; nil: none
-	path     string             // as the guard has read it
-	shape    bezoar.Fingerprint // by the guard; zero when it could not read the query
-	notes    *hints.Note        // of the answer, when the guard learns from it
-	copy     copier
+	head        []byte // for the worker
+	base        int    // what of head is the same for all attempts
+	prepared    bool   // body and head are
+	lines       []byte // fields of our own, for the caller
+	marked      h1.Field
+	noted       []h1.Field // fields of ours for whatever is answered
+	verdict     *guard.Verdict
+	found       []string           // by the guard, in fields
+	asked       string             // under whom the guard counts
+	line        *recordedQuery     // for the record of queries; nil: none
+	path        string             // as the guard has read it
+	shape       bezoar.Fingerprint // by the guard; zero when it could not read the query
+	notes       *hints.Note        // of the answer, when the guard learns from it
+	cacheWriter cacheWriter
 
 	input  fingerprint.Input
 	print  bezoar.Fingerprint // of the work
@@ -76,8 +76,8 @@ var _ dispatch.Job = (*job)(nil)
 
 func (j *job) begin(ctx context.Context, from caller, req *h1.Request, p peer) {
 	j.s, j.ctx, j.from, j.req, j.peer = j.g.now.Load(), ctx, from, req, p
-	if m := p.memo; m != nil && m.s != j.s {
-		*m = memo{s: j.s} // what it remembers may be otherwise now
+	if m := p.cache; m != nil && m.s != j.s {
+		*m = connCache{s: j.s} // what it remembers may be otherwise now
 	}
 	j.id = requestID(req)
 }
@@ -86,7 +86,7 @@ func (j *job) begin(ctx context.Context, from caller, req *h1.Request, p peer) {
 func (j *job) end() {
 	j.release()
 	g, head, body, vals, lines := j.g, j.head, j.body, j.vals, j.lines
-	fields, copied, noted, found, verdict := j.resp.Fields, j.copy.fields, j.noted, j.found, j.verdict
+	fields, copied, noted, found, verdict := j.resp.Fields, j.cacheWriter.fields, j.noted, j.found, j.verdict
 	clear(vals[:cap(vals)])
 	clear(fields[:cap(fields)])
 	clear(copied[:cap(copied)])
@@ -94,7 +94,7 @@ func (j *job) end() {
 	clear(found)
 	*j = job{} // in place: a literal with values in it is made elsewhere first
 	j.g, j.head, j.body, j.vals, j.lines = g, head[:0], body[:0], vals[:0], lines[:0]
-	j.resp.Fields, j.copy.fields = fields[:0], copied[:0]
+	j.resp.Fields, j.cacheWriter.fields = fields[:0], copied[:0]
 	j.noted, j.found, j.verdict = noted[:0], found[:0], verdict
 }
 
@@ -119,7 +119,7 @@ func (j *job) work() dispatch.Work {
 		Timeout:    rt.Timeout,
 		Replayable: j.replayable(),
 		Deadline:   j.by,
-		Caller:     j.stay.hash,
+		Caller:     j.admission.hash,
 		Shard:      rt.Shard,
 		Cells:      rt.Cells,
 		Overflow:   rt.Overflow,

@@ -31,7 +31,7 @@ func newLimiter(t testing.TB, quotas ...quota.Quota) *quota.Limiter {
 	return l
 }
 
-// serveLimited runs a gateway whose worker says hello, under the route's terms.
+// serveLimited runs a gateway whose worker says hello, with the route's limits.
 func serveLimited(t *testing.T, route Route, cfg Config) *front {
 	t.Helper()
 	route.Doer = newDirect(t, startWorker(t, answering(hello)).addr)
@@ -46,7 +46,7 @@ func (c *rawCaller) ask(lines ...string) (*http.Response, string) {
 	return c.answer(method)
 }
 
-func decode(t *testing.T, body string) (g grounds) {
+func decode(t *testing.T, body string) (g refusalBody) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(body), &g); err != nil {
 		t.Fatalf("%v: %s", err, body)
@@ -379,7 +379,7 @@ func TestImpossibleTerms(t *testing.T) {
 		Plans:    []Plan{{}, {Name: "p", Limits: []Limit{{Quota: -1}}}},
 		Cost:     -1,
 		Priority: PriorityRule{Header: "a b"},
-		Fallback: []Fallback{{}, {Static: &Static{Status: 99}, On: []Trouble{"rain"}}, {Stale: &Stale{}}, {Handler: http.NotFoundHandler()}},
+		Fallback: []Fallback{{}, {Static: &Static{Status: 99}, On: []FallbackCause{"rain"}}, {Stale: &Stale{}}, {Handler: http.NotFoundHandler()}},
 	}
 	_, err := New(Config{Routes: []Route{r}, Limiter: newLimiter(t, perHour("q", 1))})
 	for _, want := range []string{
@@ -390,8 +390,8 @@ func TestImpossibleTerms(t *testing.T) {
 			t.Errorf("no word of %q in\n%v", want, err)
 		}
 	}
-	if _, err := NewCopies(CopiesConfig{MaxBytes: -1}); err == nil || !strings.Contains(err.Error(), "MaxBytes") {
-		t.Errorf("NewCopies: %v", err)
+	if _, err := NewAnswerCache(AnswerCacheConfig{MaxBytes: -1}); err == nil || !strings.Contains(err.Error(), "MaxBytes") {
+		t.Errorf("NewAnswerCache: %v", err)
 	}
 	if _, err := Protect(Protection{Limits: []Limit{{}}, Fallback: []Fallback{{Other: doFunc(nil)}}, Slow: -1}); err == nil ||
 		!strings.Contains(err.Error(), "Limits[0].Quota") || !strings.Contains(err.Error(), "Fallback[0].Other") || !strings.Contains(err.Error(), "Slow") {
@@ -404,20 +404,20 @@ func TestAdmissionAllocatesNothing(t *testing.T) {
 	wide := perHour("q", 1<<40)
 	cfg := Config{Limiter: newLimiter(t, wide), Overrides: func(string, string, string) Override { return Override{} }}
 	b, _ := newBreaker(t)
-	terms := newTerms(&cfg, &Route{
+	policy := newRoutePolicy(&cfg, &Route{
 		Client: "header:X-Api-Key", Limits: []Limit{{}, {Key: "jwt:sub+ip"}}, Plans: []Plan{{Name: "p", Limits: []Limit{{Key: "route"}}}},
 		Pool: newPool(t, overload.Config{PerCaller: 2}), Breaker: b, Priority: PriorityRule{Header: "X-Priority"},
 	}, [32]byte{1})
-	m, lines := new(recall), make([]byte, 0, 256)
+	m, lines := new(clientCache), make([]byte, 0, 256)
 	j := &job{req: &h1.Request{Fields: from("", "X-Api-Key: k", "X-Priority: sheddable", token(`{"sub":"alice"}`)).fields}, peer: peer{ip: "192.0.2.1"}, s: new(settings)}
-	s := new(stay)
+	s := new(admission)
 	if n := testing.AllocsPerRun(100, func() {
-		*s = stay{}
-		if no := s.admit(t.Context(), terms, m, j, arrival{now: time.Now()}); no != nil {
-			t.Fatal(no.grounds)
+		*s = admission{}
+		if no := s.admit(t.Context(), policy, m, j, requestInfo{now: time.Now()}); no != nil {
+			t.Fatal(no.body)
 		}
 		lines = s.quotaLines(lines[:0])
-		s.leave(time.Now())
+		s.release(time.Now())
 	}); n > 0 {
 		t.Errorf("%v allocations", n)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
-// Protection is what [Protect] puts in front of a handler: the terms of a [Route]
+// Protection is what [Protect] puts in front of a handler: the limits of a [Route]
 // for a server written in Go. Fields that both have mean the same. Its zero value
 // asks nothing.
 type Protection struct {
@@ -30,7 +30,7 @@ type Protection struct {
 	Priority PriorityRule
 	Fallback []Fallback // for "open" and "shed"; with Handler instead of Other
 	Optional bool
-	Stale    *Copies
+	Stale    *AnswerCache
 
 	Limiter        *quota.Limiter
 	HideLimits     bool
@@ -48,7 +48,7 @@ type Protection struct {
 // Validate reports every fault, each with its field.
 func (p Protection) Validate() error {
 	r, c := p.route()
-	d := r.demands(c)
+	d := r.admissionConfig(c)
 	errs := d.faults()
 	if p.Cost < 0 || p.Slow < 0 {
 		errs = append(errs, errors.New("Cost or Slow is negative"))
@@ -87,31 +87,31 @@ func Protect(p Protection) (func(http.Handler) http.Handler, error) {
 		_, _ = rand.Read(p.Key[:]) // never fails
 	}
 	r, c := p.route()
-	t := newTerms(c, r, p.Key)
+	t := newRoutePolicy(c, r, p.Key)
 	if t == nil {
-		t = &terms{route: r.name()}
+		t = &routePolicy{route: r.name()}
 	}
 	return func(next http.Handler) http.Handler {
-		g := &protector{terms: t, proxies: p.TrustedProxies, observe: p.Observe, next: next}
-		g.visits.New = func() any { return &visit{p: g} }
+		g := &protector{policy: t, proxies: p.TrustedProxies, observe: p.Observe, next: next}
+		g.requests.New = func() any { return &protectedRequest{p: g} }
 		return g
 	}, nil
 }
 
-// protector is a handler behind its terms.
+// protector is a handler behind its policy.
 type protector struct {
-	terms   *terms
-	proxies []netip.Prefix
-	observe func(*Record)
-	next    http.Handler
-	visits  sync.Pool // of *visit
+	policy   *routePolicy
+	proxies  []netip.Prefix
+	observe  func(*Record)
+	next     http.Handler
+	requests sync.Pool // of *protectedRequest
 }
 
 // ServeHTTP admits the request and has the next handler answer it.
 func (p *protector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	v := p.visits.Get().(*visit)
+	v := p.requests.Get().(*protectedRequest)
 	v.begin(w, r)
 	defer v.end()
 	v.serve()
-	v.whole = true
+	v.returned = true
 }

@@ -38,7 +38,7 @@ func protect(t *testing.T, p Protection, h http.HandlerFunc) string {
 	return s.Listener.Addr().String()
 }
 
-// TestProtectRefusesAsGatewaysDo: the same terms give the same refusals.
+// TestProtectRefusesAsGatewaysDo: the same limits give the same refusals.
 func TestProtectRefusesAsGatewaysDo(t *testing.T) {
 	bytes := perHour("bytes", 10)
 	bytes.Unit = quota.Bytes
@@ -118,7 +118,7 @@ func TestProtectRefusesAsGatewaysDo(t *testing.T) {
 					}
 					continue
 				}
-				if d := cmp.Diff(decode(t, bodyA), decode(t, bodyB), cmp.AllowUnexported(grounds{}), cmpopts.IgnoreFields(grounds{}, "RetryAfter"),
+				if d := cmp.Diff(decode(t, bodyA), decode(t, bodyB), cmp.AllowUnexported(refusalBody{}), cmpopts.IgnoreFields(refusalBody{}, "RetryAfter"),
 					cmpopts.IgnoreFields(problem{}, "Until", "Detail")); d != "" {
 					t.Errorf("%q: %s", head, d)
 				}
@@ -224,14 +224,14 @@ func TestProtectBreaker(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, all := newBreaker(t)
-			cache, err := NewCopies(CopiesConfig{})
+			cache, err := NewAnswerCache(AnswerCacheConfig{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			recs := new(records)
 			addr := protect(t, Protection{
 				Breaker: b, Stale: cache, Pool: newPool(t, overload.Config{}), Observe: recs.note,
-				Fallback: []Fallback{{On: []Trouble{Open}, Stale: &Stale{}}, {Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				Fallback: []Fallback{{On: []FallbackCause{Open}, Stale: &Stale{}}, {Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					_, _ = io.WriteString(w, "instead")
 				})}},
 			}, func(w http.ResponseWriter, r *http.Request) {
@@ -339,7 +339,7 @@ func TestProtectSilentHandlers(t *testing.T) {
 	}
 }
 
-// TestProtectNothing: without terms, requests pass.
+// TestProtectNothing: without limits, requests pass.
 func TestProtectNothing(t *testing.T) {
 	addr := protect(t, Protection{}, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })
 	if resp, body := dial(t, addr).ask("GET /"); resp.StatusCode != 200 || body != "hello" {

@@ -10,30 +10,30 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/stale"
 )
 
-// visitWriter is what a protected handler writes to. It adds the fields about
+// protectedWriter is what a protected handler writes to. It adds the fields about
 // quotas, counts, and keeps a copy where one is wanted.
-type visitWriter struct {
+type protectedWriter struct {
 	http.ResponseWriter
-	visit    *visit
-	status   int // 0 until the answer has begun
-	n        int64
-	hijacked bool
-	taping   bool
-	tape     stale.Recorder
-	fields   []stale.Field // used again
+	request    *protectedRequest
+	status     int // 0 until the answer has begun
+	n          int64
+	hijacked   bool
+	recordable bool
+	recorder   stale.Recorder
+	fields     []stale.Field // used again
 }
 
 var (
-	_ http.Flusher  = (*visitWriter)(nil)
-	_ http.Hijacker = (*visitWriter)(nil)
-	_ io.ReaderFrom = (*visitWriter)(nil)
+	_ http.Flusher  = (*protectedWriter)(nil)
+	_ http.Hijacker = (*protectedWriter)(nil)
+	_ io.ReaderFrom = (*protectedWriter)(nil)
 )
 
 // Unwrap is for [http.ResponseController].
-func (w *visitWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *protectedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // WriteHeader begins the answer, unless status is that of an interim one.
-func (w *visitWriter) WriteHeader(status int) {
+func (w *protectedWriter) WriteHeader(status int) {
 	if status >= 200 || status == http.StatusSwitchingProtocols {
 		w.begin(status)
 	}
@@ -41,51 +41,51 @@ func (w *visitWriter) WriteHeader(status int) {
 }
 
 // begin notes that the answer begins.
-func (w *visitWriter) begin(status int) {
+func (w *protectedWriter) begin(status int) {
 	if w.status != 0 || w.hijacked {
 		return
 	}
 	w.status = status
-	v := w.visit
-	v.stay.head = time.Now()
+	v := w.request
+	v.admission.head = time.Now()
 	h := w.Header()
-	if w.taping {
+	if w.recordable {
 		w.record(h)
 	}
-	if v.stay.counted && !v.p.terms.quiet {
-		for _, f := range v.stay.quotaFields(nil) {
+	if v.admission.counted && !v.p.policy.hideLimits {
+		for _, f := range v.admission.quotaFields(nil) {
 			h.Add(f.Name, f.Value)
 		}
 	}
 }
 
 // record begins the copy.
-func (w *visitWriter) record(h http.Header) {
+func (w *protectedWriter) record(h http.Header) {
 	for name, values := range h {
 		for _, value := range values {
 			w.fields = append(w.fields, stale.Field{Name: name, Value: value})
 		}
 	}
-	v := w.visit
-	w.tape = v.p.terms.cache.Record(v.staleKey(), stale.Answer{
-		Status: w.status, Header: w.fields, Credentials: v.p.terms.credentials(v),
-	}, v.stay.head)
+	v := w.request
+	w.recorder = v.p.policy.cache.Record(v.staleKey(), stale.Answer{
+		Status: w.status, Header: w.fields, Credentials: v.p.policy.credentials(v),
+	}, v.admission.head)
 }
 
 // Write begins the answer if need be, and adds to its body.
-func (w *visitWriter) Write(p []byte) (int, error) {
+func (w *protectedWriter) Write(p []byte) (int, error) {
 	w.begin(http.StatusOK)
 	n, err := w.ResponseWriter.Write(p)
 	w.n += int64(n)
-	_, _ = w.tape.Write(p[:n]) // never fails
+	_, _ = w.recorder.Write(p[:n]) // never fails
 	return n, err
 }
 
 // ReadFrom has the server's writer read, which may not even look at the bytes,
 // unless they are to be copied.
-func (w *visitWriter) ReadFrom(r io.Reader) (int64, error) {
+func (w *protectedWriter) ReadFrom(r io.Reader) (int64, error) {
 	w.begin(http.StatusOK)
-	if from, ok := w.ResponseWriter.(io.ReaderFrom); ok && !w.taping {
+	if from, ok := w.ResponseWriter.(io.ReaderFrom); ok && !w.recordable {
 		n, err := from.ReadFrom(r)
 		w.n += n
 		return n, err
@@ -94,20 +94,20 @@ func (w *visitWriter) ReadFrom(r io.Reader) (int64, error) {
 }
 
 // Flush sends what has been written, if the server's writer can.
-func (w *visitWriter) Flush() { _ = w.FlushError() }
+func (w *protectedWriter) Flush() { _ = w.FlushError() }
 
 // FlushError is Flush with what went wrong.
-func (w *visitWriter) FlushError() error {
+func (w *protectedWriter) FlushError() error {
 	w.begin(http.StatusOK)
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
 // Hijack gives the connection away, if the server's writer can.
-func (w *visitWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (w *protectedWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err == nil {
 		w.hijacked = true
-		w.visit.stay.head = time.Now()
+		w.request.admission.head = time.Now()
 	}
 	return conn, rw, err
 }

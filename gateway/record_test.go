@@ -227,7 +227,7 @@ func TestObservingAllocatesNothing(t *testing.T) {
 	if err := req.Parse(crlf(text), h1.Limits{}); err != nil {
 		t.Fatal(err)
 	}
-	from, p := &sink{}, peer{ip: "192.0.2.1", memo: new(memo)}
+	from, p := &sink{}, peer{ip: "192.0.2.1", cache: new(connCache)}
 	j := &job{g: g} // not from the pool, which forgets now and then
 	if n := testing.AllocsPerRun(200, func() { j.run(t.Context(), from, req, p); j.end() }); n > 0 {
 		t.Errorf("%g allocations a request, want none", n)

@@ -25,13 +25,13 @@ const (
 
 // refusal is why a request is not served, with what its caller is told.
 type refusal struct {
-	trouble Trouble       // "" when no fallback is for it
-	retry   time.Duration // 0: nobody knows
-	grounds grounds
+	cause FallbackCause // "" when no fallback is for it
+	retry time.Duration // 0: nobody knows
+	body  refusalBody
 }
 
-// grounds is a problem document that names rule, limit, value and time.
-type grounds struct {
+// refusalBody is a problem document that names rule, limit, value and time.
+type refusalBody struct {
 	problem
 	Rule       string   `json:"rule"`
 	Quota      string   `json:"quota,omitempty"`
@@ -48,15 +48,15 @@ type grounds struct {
 }
 
 // refuse makes a refusal.
-func refuse(trouble Trouble, rule string, retry time.Duration, p problem) *refusal {
-	r := &refusal{trouble: trouble, retry: retry, grounds: grounds{problem: p, Rule: rule}}
-	r.grounds.RetryAfter = float64(retry.Round(time.Millisecond)) / float64(time.Second)
+func refuse(cause FallbackCause, rule string, retry time.Duration, p problem) *refusal {
+	r := &refusal{cause: cause, retry: retry, body: refusalBody{problem: p, Rule: rule}}
+	r.body.RetryAfter = float64(retry.Round(time.Millisecond)) / float64(time.Second)
 	return r
 }
 
 // document returns the body. id is the request's.
 func (r *refusal) document(id string) []byte {
-	g := &r.grounds
+	g := &r.body
 	g.Type = ProblemPrefix + g.Type
 	g.Title = http.StatusText(g.Status)
 	g.Instance = id
@@ -82,29 +82,29 @@ func until(t time.Time) string {
 }
 
 // denied is the refusal that an operator ordered.
-func (s *stay) denied(now time.Time) *refusal {
+func (s *admission) denied(now time.Time) *refusal {
 	p := problem{
-		Type: "denied", Status: http.StatusForbidden, Reason: s.over.Reason,
+		Type: "denied", Status: http.StatusForbidden, Reason: s.override.Reason,
 		Detail: "An operator decided that requests like this one are refused for now.",
 	}
 	var left time.Duration
-	if !s.over.Until.IsZero() {
-		left = max(s.over.Until.Sub(now), time.Second)
-		p.Until = until(s.over.Until)
+	if !s.override.Until.IsZero() {
+		left = max(s.override.Until.Sub(now), time.Second)
+		p.Until = until(s.override.Until)
 	}
 	return refuse("", RuleDenied, left, p)
 }
 
-// unclear is the refusal of a request that names its caller twice.
-func (s *stay) unclear() *refusal {
+// ambiguousClient is the refusal of a request that names its caller twice.
+func (s *admission) ambiguousClient() *refusal {
 	return refuse("", RuleRepeated, 0, problem{
 		Type: "repeated-header", Status: http.StatusBadRequest,
 		Detail: "A header that says who calls is repeated with another value, so that nobody knows who is to be counted.",
 	})
 }
 
-// overdrawn is the refusal of a quota.
-func (s *stay) overdrawn(now time.Time) *refusal {
+// quotaExceeded is the refusal of a quota.
+func (s *admission) quotaExceeded(now time.Time) *refusal {
 	d := &s.decision
 	l := s.limitOf(d.Quota)
 	if l == nil {
@@ -124,14 +124,14 @@ func (s *stay) overdrawn(now time.Time) *refusal {
 		p.Detail = fmt.Sprintf("%s: with this request it is exceeded by %d. It can be made in %v.", what, d.Excess, retry.Round(time.Millisecond))
 	}
 	r := refuse("", ruleRate+l.Name, retry, p)
-	g := &r.grounds
+	g := &r.body
 	g.Quota, g.Violated, g.Unit = l.Name, []string{l.Name}, string(l.Unit)
 	g.Limit, g.Used, g.Excess, g.Window = d.Limit, &d.Used, d.Excess, l.Per.String()
 	return r
 }
 
 // limitOf returns the limit that charges the quota.
-func (s *stay) limitOf(index int) *limit {
+func (s *admission) limitOf(index int) *limit {
 	for _, l := range s.limits[:s.n] {
 		if l.index == index {
 			return l
@@ -140,9 +140,9 @@ func (s *stay) limitOf(index int) *limit {
 	return nil
 }
 
-// broken is the refusal of the circuit breaker. Callers come back spread over
+// breakerOpen is the refusal of the circuit breaker. Callers come back spread over
 // half as much time again, but a second at least.
-func (s *stay) broken(d breaker.Decision) *refusal {
+func (s *admission) breakerOpen(d breaker.Decision) *refusal {
 	retry := max(d.RetryAfter, time.Second)
 	retry += rand.N(retry/2 + 1)
 	detail := "The service behind this has failed too often. It is given time to recover."
@@ -154,8 +154,8 @@ func (s *stay) broken(d breaker.Decision) *refusal {
 	})
 }
 
-// crowded is the refusal of the pool.
-func (s *stay) crowded(no *overload.Refusal) *refusal {
+// poolFull is the refusal of the pool.
+func (s *admission) poolFull(no *overload.Refusal) *refusal {
 	detail := "There is more work than can be done now. The least important is refused first."
 	switch no.Rule {
 	case overload.RulePerCaller:
@@ -166,56 +166,56 @@ func (s *stay) crowded(no *overload.Refusal) *refusal {
 	r := refuse(Shed, no.Rule, no.RetryAfter, problem{
 		Type: "overloaded", Status: http.StatusServiceUnavailable, Reason: no.Reason, Detail: detail,
 	})
-	g := &r.grounds
+	g := &r.body
 	g.Limit, g.InFlight, g.Queued, g.Priority = int64(no.Limit), &no.InFlight, &no.Queued, no.Priority.String()
 	return r
 }
 
 // quotaFields appends the fields about the caller's quotas.
-func (s *stay) quotaFields(dst []h1.Field) []h1.Field {
+func (s *admission) quotaFields(dst []h1.Field) []h1.Field {
 	l := s.limitOf(s.decision.Quota)
 	if l == nil {
 		return dst
 	}
 	return append(dst,
-		h1.Field{Name: policyField, Value: s.policy()},
-		h1.Field{Name: limitField, Value: string(appendLimit(nil, l.Name, s.decision.Remaining, s.resets()))},
+		h1.Field{Name: policyField, Value: s.policyHeader()},
+		h1.Field{Name: limitField, Value: string(appendLimit(nil, l.Name, s.decision.Remaining, s.resetAfter()))},
 	)
 }
 
 // quotaLines is quotaFields, ready for the wire.
-func (s *stay) quotaLines(b []byte) []byte {
+func (s *admission) quotaLines(b []byte) []byte {
 	l := s.limitOf(s.decision.Quota)
 	if l == nil {
 		return b
 	}
-	b = h1.AppendField(b, policyField, s.policy())
+	b = h1.AppendField(b, policyField, s.policyHeader())
 	b = append(b, limitField+": "...)
-	b = appendLimit(b, l.Name, s.decision.Remaining, s.resets())
+	b = appendLimit(b, l.Name, s.decision.Remaining, s.resetAfter())
 	return append(b, "\r\n"...)
 }
 
-// resets is when there is more of the quota.
-func (s *stay) resets() time.Duration {
+// resetAfter is when there is more of the quota.
+func (s *admission) resetAfter() time.Duration {
 	if s.decision.Allowed {
 		return s.decision.Reset
 	}
 	return max(s.decision.RetryAfter, time.Second)
 }
 
-// policy lists the caller's quotas.
-func (s *stay) policy() string {
-	if s.over.Rate != 0 && s.over.Rate != 1 {
+// policyHeader lists the caller's quotas.
+func (s *admission) policyHeader() string {
+	if s.override.Rate != 0 && s.override.Rate != 1 {
 		var b []byte
 		for i, l := range s.limits[:s.n] {
 			if s.limitOf(l.index) == s.limits[i] {
-				b = l.appendPolicy(b, s.over.Rate)
+				b = l.appendPolicy(b, s.override.Rate)
 			}
 		}
 		return string(b)
 	}
 	if s.plan != nil {
-		return s.plan.policy
+		return s.plan.rateLimitPolicy
 	}
-	return s.terms.policy
+	return s.policy.rateLimitPolicy
 }

@@ -11,16 +11,16 @@ import (
 
 // TestRefusalsSayWhoseFaultItIs: the text of a refusal fits its rule.
 func TestRefusalsSayWhoseFaultItIs(t *testing.T) {
-	var s stay
+	var s admission
 	for want, r := range map[string]*refusal{
-		"failed too often":      s.broken(breaker.Decision{Reason: "10 in a row"}),
-		"An operator decided":   s.broken(breaker.Decision{Reason: "by ann", Forced: true}),
-		"more work than can be": s.crowded(&overload.Refusal{Rule: overload.RuleConcurrency}),
-		"as one caller may":     s.crowded(&overload.Refusal{Rule: overload.RulePerCaller}),
-		"by the time that":      s.crowded(&overload.Refusal{Rule: overload.RuleDeadline}),
+		"failed too often":      s.breakerOpen(breaker.Decision{Reason: "10 in a row"}),
+		"An operator decided":   s.breakerOpen(breaker.Decision{Reason: "by ann", Forced: true}),
+		"more work than can be": s.poolFull(&overload.Refusal{Rule: overload.RuleConcurrency}),
+		"as one caller may":     s.poolFull(&overload.Refusal{Rule: overload.RulePerCaller}),
+		"by the time that":      s.poolFull(&overload.Refusal{Rule: overload.RuleDeadline}),
 	} {
-		if got := r.grounds.Detail; !strings.Contains(got, want) {
-			t.Errorf("%s: %q, want %q", r.grounds.Rule, got, want)
+		if got := r.body.Detail; !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", r.body.Rule, got, want)
 		}
 	}
 }

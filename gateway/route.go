@@ -13,8 +13,8 @@ type route struct {
 	Route
 	prefix bool // path matches as a prefix
 	path   string
-	client *key   // of Client; nil without one
-	terms  *terms // nil when none are asked
+	client *key         // of Client; nil without one
+	policy *routePolicy // nil when none are asked
 }
 
 func newRoute(c Route) *route {

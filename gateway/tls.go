@@ -21,7 +21,7 @@ func (s *Server) runTLS(ctx context.Context) error {
 	work, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	take := orDefault(s.cfg.WriteTimeout, time.Minute)
-	hall := newHall(s.ln, s.cfg.MaxConns)
+	limiter := newConnLimiter(s.ln, s.cfg.MaxConns)
 	var inside sync.WaitGroup // handlers; net/http forgets those of tunnels
 	inside.Add(1)
 	srv := &http.Server{
@@ -37,7 +37,7 @@ func (s *Server) runTLS(ctx context.Context) error {
 		ReadHeaderTimeout: orDefault(s.cfg.HeadTimeout, 10*time.Second),
 		IdleTimeout:       orDefault(s.cfg.IdleTimeout, 2*time.Minute),
 		MaxHeaderBytes:    s.cfg.MaxHead,
-		ConnState:         hall.state,
+		ConnState:         limiter.state,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, WriteByteTimeout: take},
 		BaseContext:       func(net.Listener) context.Context { return work },
 		ErrorLog:          log.New(logWriter{s.cfg.Log}, "", 0),
@@ -46,7 +46,7 @@ func (s *Server) runTLS(ctx context.Context) error {
 		srv.MaxHeaderBytes = 64 << 10
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- srv.ServeTLS(hall, "", "") }()
+	go func() { failed <- srv.ServeTLS(limiter, "", "") }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve TLS on %s: %w", s.ln.Addr(), err)

@@ -13,7 +13,7 @@ func (g *Guard) Alike(a, b *Query) bool {
 	if a.Kind != b.Kind || a.Kind.index() < 0 {
 		return a.Kind == b.Kind
 	}
-	c, d := g.desks.Get().(*desk), g.desks.Get().(*desk)
+	c, d := g.scratches.Get().(*scratch), g.scratches.Get().(*scratch)
 	defer g.done(c)
 	defer g.done(d)
 	x, y := g.measure(a, c), g.measure(b, d)
@@ -30,8 +30,8 @@ func (g *Guard) Alike(a, b *Query) bool {
 	return true
 }
 
-// measure is what is measured of a query; the desk has it until it is done.
-func (g *Guard) measure(q *Query, d *desk) []cost.Measure {
+// measure is what is measured of a query; the scratch space has it until it is done.
+func (g *Guard) measure(q *Query, d *scratch) []cost.Measure {
 	options := g.policy.Load().options
 	options.MaxBytes = maxBytes
 	if g.config.Hints != nil {

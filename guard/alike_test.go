@@ -48,7 +48,7 @@ func TestPrintAfterOneThatIsPacked(t *testing.T) {
 	}
 	packed := Query{Kind: SQL, Body: []byte("x"), ContentEncoding: "br"}
 	plain := Query{Kind: SQL, Body: []byte("SELECT 1")}
-	for range 100 { // whichever desk is free
+	for range 100 { // whichever scratch space is free
 		var v Verdict
 		g.Check(&packed, &v)
 		if !v.Print.IsZero() {

@@ -68,8 +68,8 @@ func BenchmarkJSONValid(b *testing.B) {
 func TestAcceptedQueriesCostNoAllocation(t *testing.T) {
 	g, q := benchGuard(t), dashboardQuery()
 	var v Verdict
-	d := newDesk()
-	g.desks.New = func() any { return d } // under the race detector a pool forgets at random
+	d := newScratch()
+	g.scratches.New = func() any { return d } // under the race detector a pool forgets at random
 	if n := testing.AllocsPerRun(200, func() { g.Check(q, &v) }); n >= 1 {
 		t.Errorf("%v allocations", n)
 	}

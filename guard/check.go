@@ -10,8 +10,8 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// desk is what one Check works on: readers that keep their buffers.
-type desk struct {
+// scratch is the working memory of one Check: readers that keep their buffers.
+type scratch struct {
 	readers  [kinds]cost.Reader
 	measures []cost.Measure
 	query    cost.Query
@@ -20,18 +20,18 @@ type desk struct {
 	skeleton []byte
 }
 
-func newDesk() *desk {
-	d := &desk{measures: make([]cost.Measure, 0, 64)}
+func newScratch() *scratch {
+	d := &scratch{measures: make([]cost.Measure, 0, 64)}
 	for i, k := range Kinds() {
 		d.readers[i] = readerOf(k)
 	}
 	return d
 }
 
-// maxKept bounds how many measures a desk keeps room for.
+// maxKept bounds how many measures a scratch space keeps room for.
 const maxKept = 4096
 
-func (g *Guard) done(d *desk) {
+func (g *Guard) done(d *scratch) {
 	if cap(d.measures) > maxKept {
 		d.measures = make([]cost.Measure, 0, 64)
 	}
@@ -40,7 +40,7 @@ func (g *Guard) done(d *desk) {
 	}
 	clear(d.measures) // no text of a caller stays alive in the pool
 	d.measures, d.query, d.unread = d.measures[:0], cost.Query{}, ""
-	g.desks.Put(d)
+	g.scratches.Put(d)
 }
 
 // largeQuery is from how many bytes on a query waits for its turn: to judge it may
@@ -65,7 +65,7 @@ func (g *Guard) Check(q *Query, v *Verdict) {
 		g.counts.checked(q, v, began, time.Now())
 		return
 	}
-	d := g.desks.Get().(*desk)
+	d := g.scratches.Get().(*scratch)
 	defer g.done(d)
 
 	options := p.options
@@ -113,8 +113,8 @@ func (g *Guard) Check(q *Query, v *Verdict) {
 // maxBytes is where readers stop. Limits on body_bytes refuse earlier.
 const maxBytes = 64 << 20
 
-// read fills in the desk's measures; what cannot be read is one of them.
-func (d *desk) read(r cost.Reader, o cost.Options) {
+// read fills in the measures; what cannot be read is one of them.
+func (d *scratch) read(r cost.Reader, o cost.Options) {
 	list := append(d.measures[:0], cost.Measure{Predictor: cost.BodyBytes, Value: float64(len(d.query.Body)), Offset: -1})
 	if o.Explain {
 		list[0].Path = "body"

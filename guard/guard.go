@@ -88,14 +88,14 @@ func (c Config) Validate() error {
 
 // Guard judges queries. It is safe for concurrent use.
 type Guard struct {
-	config Config
-	policy atomic.Pointer[policy]
-	dial   atomic.Uint64 // bits of a float64: SetDial's, beside the limits' own
-	load   atomic.Uint64 // bits of a float64: SetLoad's
-	desks  sync.Pool     // of *desk
-	turns  chan struct{} // of large queries that are being judged
-	log    logBucket
-	counts counts
+	config    Config
+	policy    atomic.Pointer[policy]
+	dial      atomic.Uint64 // bits of a float64: SetDial's, beside the limits' own
+	load      atomic.Uint64 // bits of a float64: SetLoad's
+	scratches sync.Pool     // of *scratch
+	turns     chan struct{} // of large queries that are being judged
+	log       logBucket
+	counts    counts
 
 	update sync.Mutex // guards the making of a new policy, so that versions follow one another
 }
@@ -113,7 +113,7 @@ func New(c Config) (*Guard, error) {
 	g := &Guard{config: c, turns: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	g.policy.Store(p)
 	g.dial.Store(math.Float64bits(1))
-	g.desks.New = func() any { return newDesk() }
+	g.scratches.New = func() any { return newScratch() }
 	g.log.init(c)
 	g.counts.init(c)
 	return g, nil

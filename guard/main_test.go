@@ -33,8 +33,8 @@ func withMeasures(tb testing.TB, l Limits, measures ...cost.Measure) *Guard {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	g.desks.New = func() any {
-		d := newDesk()
+	g.scratches.New = func() any {
+		d := newScratch()
 		for i := range d.readers {
 			d.readers[i] = fixedReader(measures)
 		}

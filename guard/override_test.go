@@ -149,8 +149,8 @@ func TestAcceptingUnderOverridesAllocatesNothing(t *testing.T) {
 	g := withMeasures(t, Limits{}, product(1, "orders"))
 	override(t, g, Override{ID: "a", Dial: 0.5}, Override{ID: "b", Caller: "dash-*", Dial: 0.5}, Override{ID: "c", Caller: "app", Dial: 2})
 	q, v := Query{Kind: Elasticsearch, Caller: "somebody"}, Verdict{}
-	d := g.desks.Get()
-	g.desks.New = func() any { return d } // under the race detector a pool forgets at random
+	d := g.scratches.Get()
+	g.scratches.New = func() any { return d } // under the race detector a pool forgets at random
 	if n := testing.AllocsPerRun(100, func() { g.Check(&q, &v) }); n >= 1 {
 		t.Errorf("%v allocations", n)
 	}

@@ -16,7 +16,7 @@ const skeletonTag = "\x00guard 1\x00"
 // print is the identity of a query's shape under the deployment's key, and
 // whether the query was read: what a fault or an encoding hides has nothing in
 // common with other queries.
-func (g *Guard) print(q *Query, d *desk) (id bezoar.Fingerprint, read bool) {
+func (g *Guard) print(q *Query, d *scratch) (id bezoar.Fingerprint, read bool) {
 	d.skeleton, read = appendSkeleton(append(append(d.skeleton[:0], skeletonTag...), g.config.Scope...), q, d.measures)
 	return g.config.Print(d.skeleton), read
 }
@@ -27,7 +27,7 @@ func (g *Guard) Print(q *Query) bezoar.Fingerprint {
 	if q.Kind.index() < 0 || g.config.Print == nil {
 		return bezoar.Fingerprint{}
 	}
-	d := g.desks.Get().(*desk)
+	d := g.scratches.Get().(*scratch)
 	defer g.done(d)
 	g.measure(q, d)
 	id, read := g.print(q, d)

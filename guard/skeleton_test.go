@@ -183,8 +183,8 @@ func TestAKeyCostsNoAllocation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, v, d := dashboardQuery(), Verdict{}, newDesk()
-	g.desks.New = func() any { return d } // under the race detector a pool forgets at random
+	q, v, d := dashboardQuery(), Verdict{}, newScratch()
+	g.scratches.New = func() any { return d } // under the race detector a pool forgets at random
 	if n := testing.AllocsPerRun(100, func() { g.Check(q, &v) }); n >= 1 {
 		t.Errorf("%v allocations", n)
 	}

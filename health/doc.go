@@ -43,7 +43,7 @@
 //
 // # What it does not do
 //
-// Readiness is for the process's own troubles. When every replica fails readiness
+// Readiness is for the process's own faults. When every replica fails readiness
 // for a dependency that all of them share, there is nowhere left to send traffic:
 // make it Optional, or have a balancer that distrusts its checks then. Too few
 // calls say nothing, so a dependency that is never called is ok. A wrapped

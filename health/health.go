@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/vitals"
+	"github.com/bezoar-dev/bezoar/internal/procstat"
 )
 
 // Health knows how this process is, and what it calls. Its methods are safe for
@@ -45,10 +45,10 @@ const (
 
 // source is where numbers about this machine come from.
 type source struct {
-	self   func() (vitals.Vitals, error)
-	memory func() (vitals.Mem, error)
-	disk   func(string) (vitals.Space, error)
-	cpu    func() (vitals.PSI, error)
+	self   func() (procstat.Process, error)
+	memory func() (procstat.Mem, error)
+	disk   func(string) (procstat.Space, error)
+	cpu    func() (procstat.PSI, error)
 }
 
 // entry is what all checks have in common.
@@ -79,7 +79,7 @@ func New(cfg Config) (*Health, error) {
 	}
 	h := &Health{
 		cfg:    cfg.WithDefaults(),
-		source: source{self: vitals.Self, memory: vitals.Memory, disk: vitals.Disk, cpu: cpuPressure},
+		source: source{self: procstat.Self, memory: procstat.Memory, disk: procstat.Disk, cpu: cpuPressure},
 		random: jitter,
 		wake:   make(chan struct{}, 1),
 		faults: map[string]string{},

@@ -7,7 +7,7 @@ import (
 	"math"
 	"os"
 
-	"github.com/bezoar-dev/bezoar/internal/vitals"
+	"github.com/bezoar-dev/bezoar/internal/procstat"
 	policy "github.com/bezoar-dev/bezoar/policy/health"
 )
 
@@ -54,7 +54,7 @@ func (h *Health) local(name, measure string, l Limits, look func(context.Context
 // numbered is what a look at this machine has found.
 func numbered(value float64, err error, detail string) sample {
 	switch {
-	case errors.Is(err, vitals.ErrUnsupported):
+	case errors.Is(err, procstat.ErrUnsupported):
 		return sample{skipped: "this system does not tell", detail: err.Error()}
 	case err != nil:
 		return sample{broken: true, detail: err.Error()}
@@ -64,11 +64,11 @@ func numbered(value float64, err error, detail string) sample {
 
 // cpuPressure is the pressure on our own group, which a limit of processor time
 // raises too, or else on the machine.
-func cpuPressure() (vitals.PSI, error) {
-	if g, err := vitals.GroupOf(os.Getpid()); err == nil {
+func cpuPressure() (procstat.PSI, error) {
+	if g, err := procstat.GroupOf(os.Getpid()); err == nil {
 		if p, err := g.Pressure(); err == nil {
 			return p, nil
 		}
 	}
-	return vitals.Pressure()
+	return procstat.Pressure()
 }

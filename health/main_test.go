@@ -11,7 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/bezoar-dev/bezoar/internal/vitals"
+	"github.com/bezoar-dev/bezoar/internal/procstat"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -19,10 +19,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // machine is a machine whose numbers a test sets.
 type machine struct {
 	mu     sync.Mutex
-	memory vitals.Mem
-	self   vitals.Vitals
-	disk   vitals.Space
-	cpu    vitals.PSI
+	memory procstat.Mem
+	self   procstat.Process
+	disk   procstat.Space
+	cpu    procstat.PSI
 	err    error // of the processor's pressure
 	broken error // of the disk
 	paths  []string
@@ -36,23 +36,23 @@ func (m *machine) set(change func()) {
 
 func (m *machine) source() source {
 	return source{
-		self: func() (vitals.Vitals, error) {
+		self: func() (procstat.Process, error) {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			return m.self, nil
 		},
-		memory: func() (vitals.Mem, error) {
+		memory: func() (procstat.Mem, error) {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			return m.memory, nil
 		},
-		disk: func(path string) (vitals.Space, error) {
+		disk: func(path string) (procstat.Space, error) {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			m.paths = append(m.paths, path)
 			return m.disk, m.broken
 		},
-		cpu: func() (vitals.PSI, error) {
+		cpu: func() (procstat.PSI, error) {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			return m.cpu, m.err
@@ -63,9 +63,9 @@ func (m *machine) source() source {
 // idle is a machine with nothing to do.
 func idle() *machine {
 	return &machine{
-		memory: vitals.Mem{Total: 1000, Available: 900},
-		self:   vitals.Vitals{FDs: 10, FDLimit: 1000},
-		disk:   vitals.Space{Total: 1000, Free: 900, Available: 900},
+		memory: procstat.Mem{Total: 1000, Available: 900},
+		self:   procstat.Process{FDs: 10, FDLimit: 1000},
+		disk:   procstat.Space{Total: 1000, Free: 900, Available: 900},
 	}
 }
 

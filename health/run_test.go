@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/vitals"
+	"github.com/bezoar-dev/bezoar/internal/procstat"
 )
 
 func TestReadinessOverALife(t *testing.T) {
@@ -347,7 +347,7 @@ func TestTheMachine(t *testing.T) {
 			}
 		}
 		// Half of the limit of our group is worse than a machine without work.
-		m.set(func() { m.memory.Group = vitals.GroupMem{Limit: 100, Used: 96} })
+		m.set(func() { m.memory.Group = procstat.GroupMem{Limit: 100, Used: 96} })
 		after(1200 * time.Millisecond)
 		wantState(t, h, "memory", Failing)
 		if m.paths[0] != "/data" {
@@ -383,8 +383,8 @@ func TestPressureOnlyDegrades(t *testing.T) {
 func TestWhatTheMachineDoesNotTell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := idle()
-		m.err = fmt.Errorf("pressure: %w", vitals.ErrUnsupported)
-		m.self = vitals.Vitals{FDs: vitals.Unknown}
+		m.err = fmt.Errorf("pressure: %w", procstat.ErrUnsupported)
+		m.self = procstat.Process{FDs: procstat.Unknown}
 		m.broken = errors.New("input/output error")
 		h := newHealth(t, Config{Interval: time.Second}, m)
 		run(t, h)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/trouble"
+	"github.com/bezoar-dev/bezoar/internal/errlog"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
@@ -27,6 +27,13 @@ type Record struct {
 	Shape       bezoar.Fingerprint
 	Start       time.Time
 	Successes   float64 // decayed, when it was sent
+	Exempt      bool    // nothing is held against it
+}
+
+// LastRun is what is known of the process before this one.
+type LastRun struct {
+	Flight []Record        // what was in flight when it died; none if it stopped in order
+	Death  blame.SelfDeath // how it died
 }
 
 // Event is one decision with the fleet it was made for.
@@ -77,7 +84,7 @@ type Ledger struct {
 	duplicates map[bezoar.Fingerprint]chan struct{}
 	todo       []Event
 
-	storing *trouble.Trouble // of what Run writes
+	storing *errlog.Limiter // of what Run writes
 
 	persisting sync.Mutex       // held while events are written and told, in order; taken before mu
 	behind     bool             // guarded by persisting: the store missed something, catchUp will write it
@@ -102,13 +109,14 @@ func New(cfg Config) (*Ledger, error) {
 	}
 	l := &Ledger{cfg: cfg, state: blame.New(cfg.Blame, time.Now()), duplicates: map[bezoar.Fingerprint]chan struct{}{}, stored: map[string]int64{}, foreign: map[string]bool{}}
 	l.letters.init()
-	l.storing = trouble.New(trouble.Config{Log: cfg.Log.With("fleet", cfg.Fleet), What: "storing verdicts and letters"})
+	l.storing = errlog.New(errlog.Config{Log: cfg.Log.With("fleet", cfg.Fleet), What: "storing verdicts and letters"})
 	return l, nil
 }
 
 // Load restores the stored verdicts, and accounts for what was in flight when
-// the process died the last time. Call it once, before work is admitted.
-func (l *Ledger) Load(ctx context.Context, flight []Record) error {
+// the process died the last time; nil when that is not known. Call it once,
+// before work is admitted.
+func (l *Ledger) Load(ctx context.Context, last *LastRun) error {
 	now := time.Now()
 	if l.cfg.Store != nil {
 		vs, err := l.cfg.Store.Verdicts(ctx, l.cfg.Fleet)
@@ -124,18 +132,23 @@ func (l *Ledger) Load(ctx context.Context, flight []Record) error {
 		l.mu.Unlock()
 		l.persisting.Unlock()
 	}
-	if len(flight) > 0 {
-		fs := make([]blame.InFlight, len(flight))
-		for i, r := range flight {
-			fs[i] = blame.InFlight{Work: blame.Work{Fingerprint: r.Fingerprint, Shape: r.Shape}, Successes: r.Successes}
-		}
-		l.mu.Lock()
-		l.state.SelfCrash(now, fs)
-		l.settle()
-		l.mu.Unlock()
-		l.persist(ctx)
+	if last != nil && len(last.Flight) > 0 {
+		l.loadLast(ctx, now, last)
 	}
 	return nil
+}
+
+func (l *Ledger) loadLast(ctx context.Context, now time.Time, last *LastRun) {
+	fs := make([]blame.InFlight, len(last.Flight))
+	for i, r := range last.Flight {
+		fs[i] = blame.InFlight{Work: blame.Work{Fingerprint: r.Fingerprint, Shape: r.Shape, Exempt: r.Exempt}, Successes: r.Successes}
+	}
+	l.mu.Lock()
+	convicted, suspected := l.state.SelfCrash(now, fs, last.Death)
+	l.settle()
+	l.mu.Unlock()
+	l.persist(ctx)
+	l.cfg.Log.Info("judged what was in flight when the last run ended", "fleet", l.cfg.Fleet, "in_flight", len(fs), "quarantined", convicted, "suspects", suspected)
 }
 
 func (l *Ledger) rule(route string) *blame.Rule {
@@ -202,7 +215,7 @@ func (l *Ledger) Begin(t blame.Ticket, w *blame.Work, epoch uint64, overdue time
 	}
 	l.mu.Unlock()
 	if ok && l.cfg.Journal != nil {
-		l.cfg.Journal.Begin(int(t), Record{Fingerprint: w.Fingerprint, Shape: w.Shape, Start: now, Successes: s})
+		l.cfg.Journal.Begin(int(t), Record{Fingerprint: w.Fingerprint, Shape: w.Shape, Start: now, Successes: s, Exempt: w.Exempt})
 	}
 	return ok
 }

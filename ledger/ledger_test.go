@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -240,27 +242,51 @@ func TestLaw7ARestartForgetsNoVerdict(t *testing.T) {
 	})
 }
 
-func TestWorkInFlightAtTwoDeathsOfBezoarIsConvicted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		st := newStore(t)
-		pill := ledger.Record{Fingerprint: work(1).Fingerprint, Shape: work(1).Shape}
-		busy := ledger.Record{Fingerprint: work(2).Fingerprint, Shape: work(2).Shape, Successes: 40}
-		for death := 1; death <= 2; death++ {
-			l, err := ledger.New(ledger.Config{Fleet: "test", Store: st})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := l.Load(t.Context(), []ledger.Record{pill, busy}); err != nil {
-				t.Fatal(err)
-			}
-			if got := l.Convicted(blame.Work{Fingerprint: pill.Fingerprint}); got != (death == 2) {
-				t.Errorf("after %d deaths convicted is %v", death, got)
-			}
-			if l.Convicted(blame.Work{Fingerprint: busy.Fingerprint}) {
-				t.Errorf("after %d deaths the busy one is convicted", death)
-			}
-		}
-	})
+// Bezoar dies three times; each ledger begins with what the one before stored.
+func TestBezoarsOwnDeath(t *testing.T) {
+	pill := ledger.Record{Fingerprint: work(1).Fingerprint, Shape: work(1).Shape}
+	busy := ledger.Record{Fingerprint: work(2).Fingerprint, Shape: work(2).Shape, Successes: 40}
+	exempt := ledger.Record{Fingerprint: work(3).Fingerprint, Exempt: true}
+	for _, tc := range []struct {
+		name   string
+		death  blame.SelfDeath
+		flight []ledger.Record
+		want   int // the death that convicts the pill; 0: none
+	}{
+		{"without proof", blame.SelfDeath{}, []ledger.Record{pill}, 0},
+		{"a panic with it alone", blame.SelfDeath{Proof: blame.Panicked}, []ledger.Record{pill, pill}, 1},
+		{"a panic with others", blame.SelfDeath{Proof: blame.Panicked}, []ledger.Record{pill, busy, exempt}, 0},
+		{"a panic with another fleet's", blame.SelfDeath{Proof: blame.Panicked, Elsewhere: 1}, []ledger.Record{pill}, 0},
+		{"no memory", blame.SelfDeath{Proof: blame.OutOfMemory}, []ledger.Record{pill, busy, exempt}, 2},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := newStore(t)
+				for death := 1; death <= 3; death++ {
+					var log strings.Builder
+					l, err := ledger.New(ledger.Config{Fleet: "test", Store: st, Log: slog.New(slog.NewTextHandler(&log, nil))})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := l.Load(t.Context(), &ledger.LastRun{Flight: tc.flight, Death: tc.death}); err != nil {
+						t.Fatal(err)
+					}
+					if got := l.Convicted(blame.Work{Fingerprint: pill.Fingerprint}); got != (tc.want > 0 && death >= tc.want) {
+						t.Errorf("after %d deaths convicted is %v", death, got)
+					}
+					for _, v := range l.Verdicts() {
+						if v.Fingerprint != pill.Fingerprint {
+							t.Errorf("after %d deaths against an innocent is held %+v", death, v)
+						}
+					}
+					want := fmt.Sprintf("fleet=test in_flight=%d quarantined=%d ", len(tc.flight), map[bool]int{true: 1}[death == tc.want])
+					if !strings.Contains(log.String(), want) {
+						t.Errorf("the log lacks %q: %s", want, log.String())
+					}
+				}
+			})
+		})
+	}
 }
 
 func TestDuplicatesAreWoken(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 // Every message that is sent is recognised: that must cost nothing but hashing.
 func TestPayloadsAllocateNothing(t *testing.T) {
-	b, err := newRulebook(fingerprint.Key{1})
+	b, err := newRuleCache(fingerprint.Key{1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -253,6 +253,12 @@ func (e *Engine) refresh(ctx context.Context) {
 
 // learn takes from marks what is newer, and reports whether anything was.
 func (e *Engine) learn(ctx context.Context, now time.Time, marks []Mark) (changed bool) {
+	failed := map[string]error{}
+	defer func() { // when the lock is no longer held: a log may block
+		for key, err := range failed {
+			e.complain(ctx, "read mark "+key, err)
+		}
+	}()
 	c := e.conditions
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -264,7 +270,7 @@ func (e *Engine) learn(ctx context.Context, now time.Time, marks []Mark) (change
 		}
 		_, newer, err := s.merge(now, m.Doc)
 		if err != nil {
-			e.complain(ctx, "read mark "+m.Key, err)
+			failed[m.Key] = err
 			continue
 		}
 		s.at().version = m.Version

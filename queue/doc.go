@@ -58,7 +58,7 @@
 //
 // The message: its payload, the keyed hash of its body in canonical form, is
 // judged whatever message it comes in (see package poison). A copy of an
-// unproven payload waits while another receive has one. What was in the hands of a worker
+// unproven payload waits while another receive has one. What was in flight at a worker
 // that vanished is tried alone, by a worker that has nothing else, and is
 // convicted by what it does there. Convicted payloads are refused for a time
 // that grows, and probed.

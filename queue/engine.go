@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/trouble"
+	"github.com/bezoar-dev/bezoar/internal/errlog"
 )
 
 // Engine is the queue. Many may share one store, each in its own process.
@@ -15,14 +15,14 @@ type Engine struct {
 	config Config
 	store  Store
 	hub    hub
-	rules  *rulebook
+	rules  *ruleCache
 	stats  stats
 
 	holdings   *holdings
 	conditions *conditions
 	replays    *replays
-	trouble    *trouble.Trouble // of upkeep
-	kick       chan struct{}    // upkeep has work
+	trouble    *errlog.Limiter // of upkeep
+	kick       chan struct{}   // upkeep has work
 
 	mu    sync.Mutex // guards known; never held while waiting
 	known map[string]known
@@ -47,14 +47,14 @@ func New(c Config, s Store) (*Engine, error) {
 		return nil, fmt.Errorf("make a queue engine: %w", err)
 	}
 	c = c.withDefaults()
-	rules, err := newRulebook(c.Key)
+	rules, err := newRuleCache(c.Key)
 	if err != nil {
 		return nil, fmt.Errorf("make a queue engine: %w", err)
 	}
 	return &Engine{
 		config: c, store: s, rules: rules, kick: make(chan struct{}, 1), known: make(map[string]known),
 		holdings: newHoldings(), conditions: newConditions(), replays: newReplays(),
-		trouble: trouble.New(trouble.Config{Log: c.Log, What: "queue upkeep"}),
+		trouble: errlog.New(errlog.Config{Log: c.Log, What: "queue upkeep"}),
 	}, nil
 }
 

@@ -47,7 +47,7 @@ func (o *oneMark) put(t *testing.T, key string, doc any) Mark {
 }
 
 // crowd makes a lock so busy that who wants it twice does not get it twice in a
-// row: a mutex for which somebody has waited for a millisecond goes from hand to hand.
+// row: a mutex for which somebody has waited for a millisecond is handed over in turn.
 func crowd(mu *sync.Mutex) (end func()) {
 	var over atomic.Bool
 	var wg sync.WaitGroup

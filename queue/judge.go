@@ -146,6 +146,7 @@ func (e *Engine) rule(ctx context.Context, q *Queue, in ReleaseInput, o Outcome)
 	c, now := e.conditions, time.Now()
 	var r ruling
 	var changed []state
+	var told []warning
 	c.mu.Lock()
 	qs, gs := e.queueState(q.Name, true), e.groupState(group, true)
 	t := c.trials[in.Receipt]
@@ -164,19 +165,29 @@ func (e *Engine) rule(ctx context.Context, q *Queue, in ReleaseInput, o Outcome)
 		if trip := qs.guard.Failed(now, alike(o), payload, uint64(in.Receipt.Sequence)); trip != nil {
 			r.refund, r.free = true, true
 			changed = append(changed, qs)
-			e.config.Log.Warn("queue paused: it looks like an outage", "queue", q.Name, "until", trip.Until, "failure", trip.Failure, "why", trip.Why)
+			told = append(told, warning{"queue paused: it looks like an outage", []any{"queue", q.Name, "until", trip.Until, "failure", trip.Failure, "why", trip.Why}})
 		}
 	}
 	if (t == nil || !t.probe || t.group != group) && gs != nil && blamesDownstream(o.Class) && gs.count(now, true) {
 		changed = append(changed, gs)
-		e.config.Log.Warn("breaker opened", "group", gs.name, "why", gs.breaker.Snapshot().Reason)
+		told = append(told, warning{"breaker opened", []any{"group", gs.name, "why", gs.breaker.Snapshot().Reason}})
 	}
 	if !r.free {
 		r.broke = !e.afford(now, q, qs, gs)
 	}
 	c.mu.Unlock()
+	for _, w := range told {
+		e.config.Log.Warn(w.text, w.args...)
+	}
 	e.publish(ctx, changed...)
 	return r
+}
+
+// warning is for the log, once no lock is held: a log may block, or ask the
+// engine how it is.
+type warning struct {
+	text string
+	args []any
 }
 
 // afford takes one retry from the budgets of a queue and a group. The caller

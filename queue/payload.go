@@ -19,8 +19,8 @@ type rules struct {
 	schema  *schema.Schema // nil: none
 }
 
-// rulebook keeps the rules of queues by their ID.
-type rulebook struct {
+// ruleCache keeps the rules of queues by their ID.
+type ruleCache struct {
 	key   fingerprint.Key
 	plain *fingerprint.Printer // of queues without rules of their own
 
@@ -28,18 +28,18 @@ type rulebook struct {
 	rules map[int64]rules
 }
 
-func newRulebook(key fingerprint.Key) (*rulebook, error) {
+func newRuleCache(key fingerprint.Key) (*ruleCache, error) {
 	plain, err := fingerprint.New(key, fingerprint.Config{MaxBody: MaxBytes})
 	if err != nil {
 		return nil, err
 	}
-	return &rulebook{key: key, plain: plain, rules: make(map[int64]rules)}, nil
+	return &ruleCache{key: key, plain: plain, rules: make(map[int64]rules)}, nil
 }
 
 // of returns the rules of a queue. Settings that do not compile, though they
 // did when they were set, count as if they were not there: nobody is refused
 // for them.
-func (b *rulebook) of(q *Queue) (rules, error) {
+func (b *ruleCache) of(q *Queue) (rules, error) {
 	s := &q.Settings
 	if s.Schema == "" && len(s.Quarantine.Ignore) == 0 {
 		return rules{printer: b.plain}, nil
@@ -60,7 +60,7 @@ func (b *rulebook) of(q *Queue) (rules, error) {
 	return r, err
 }
 
-func (b *rulebook) compile(q *Queue) (rules, error) {
+func (b *ruleCache) compile(q *Queue) (rules, error) {
 	r := rules{version: q.Version, printer: b.plain}
 	if ignore := q.Settings.Quarantine.Ignore; len(ignore) > 0 {
 		p, err := fingerprint.New(b.key, ignoring(ignore))

@@ -9,7 +9,7 @@ import (
 const sample = `{"id":100000000001,"name":"report","args":["one","two",{"three":3}],"at":"2026-11-28T03:00:00Z","trace":{"id":"4bf92f3577b34da6a3ce929d0e0e4736","span":"00f067aa0ba902b7"}}`
 
 func TestRulesFollowTheirQueue(t *testing.T) {
-	b, err := newRulebook(fingerprint.Key{1})
+	b, err := newRuleCache(fingerprint.Key{1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestRulesFollowTheirQueue(t *testing.T) {
 }
 
 func BenchmarkPayload(b *testing.B) {
-	rules, err := newRulebook(fingerprint.Key{1})
+	rules, err := newRuleCache(fingerprint.Key{1})
 	if err != nil {
 		b.Fatal(err)
 	}

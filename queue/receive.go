@@ -47,7 +47,7 @@ func (e *Engine) Receive(ctx context.Context, queue string, in ReceiveInput) ([]
 
 // errBusy says that a worker holds a message that it received alone, or
 // something else when it was to receive one alone.
-var errBusy = errors.New("the worker has its hands full")
+var errBusy = errors.New("the worker is busy")
 
 // await waits for messages. A worker that may have none does not stand in line
 // before others.

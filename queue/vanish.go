@@ -15,7 +15,7 @@ const (
 	blameFor = time.Minute
 )
 
-// departure is one worker that vanished with deliveries in its hands.
+// departure is one worker that vanished with deliveries in flight.
 type departure struct {
 	worker  *holder // nil once it has been looked at
 	at      time.Time

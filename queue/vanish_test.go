@@ -118,7 +118,7 @@ func TestLaw6ManyWorkersThatVanishConvictNothing(t *testing.T) {
 			pass(300 * time.Millisecond)
 		}
 		pass(time.Minute)
-		for i := range 6 { // each lease is over: their fate is decided when somebody receives
+		for i := range 6 { // each lease is over: what becomes of them is decided when somebody receives
 			for _, m := range r.receive("jobs", fmt.Sprint("x", i), 10) {
 				r.delete("jobs", m)
 			}
@@ -211,7 +211,7 @@ func TestWhoeverHoldsASuspectGetsNothingElse(t *testing.T) {
 		r.must(r.Release(r.Context(), "jobs", queue.ReleaseInput{Receipt: other[0].Receipt, Refund: true}))
 		r.delete("jobs", m[0])
 		if n := <-got; n != 1 {
-			r.Errorf("with its hands free the worker received %d, want 1", n)
+			r.Errorf("the worker, free again, received %d, want 1", n)
 		}
 	})
 }

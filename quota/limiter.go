@@ -38,14 +38,14 @@ type stripe struct {
 }
 
 // counted is one quota in force and what is known of its keys. The scheme is
-// replaced by an update, the book is not.
+// replaced by an update, the tables are not.
 type counted struct {
 	scheme
-	*book
+	*keyTables
 }
 
-// book is what is known of the keys of one quota.
-type book struct {
+// keyTables is what is known of the keys of one quota.
+type keyTables struct {
 	tables  [stripes]table
 	refused atomic.Uint64
 }
@@ -82,10 +82,10 @@ func (l *Limiter) Update(quotas []Quota) error {
 			return o.id == next[i].id && o.quota.Shared == q.Shared
 		})
 		if same >= 0 {
-			next[i].book = old[same].book
+			next[i].keyTables = old[same].keyTables
 			continue
 		}
-		next[i].book = new(book)
+		next[i].keyTables = new(keyTables)
 		for s := range next[i].tables {
 			next[i].tables[s].words = keyWords + next[i].words
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/bezoar-dev/bezoar/sift"
 )
 
-// A thousand rows, of which one breaks whatever has it in hand.
+// A thousand rows, of which one breaks whatever works on it.
 func ExampleRun() {
 	load := func(b sift.Batch) error {
 		for _, s := range b.Spans() {

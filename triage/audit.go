@@ -36,7 +36,7 @@ func noted(s queue.Selection) (*queue.Selection, int) {
 
 // audit writes down what somebody did, or tried to. It does so even when the
 // caller has hung up, and a log that fails is not hidden from the operator.
-func (d *Desk) audit(ctx context.Context, who Actor, action, object string, detail Detail, failed error) {
+func (svc *Service) audit(ctx context.Context, who Actor, action, object string, detail Detail, failed error) {
 	const patience = 10 * time.Second
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
@@ -56,20 +56,20 @@ func (d *Desk) audit(ctx context.Context, who Actor, action, object string, deta
 	if failed != nil {
 		e.Error = bound(failed.Error(), 1024)
 	}
-	if _, err := d.config.Queue.Audit(ctx, e); err != nil {
-		d.config.Log.Error("the audit log could not be written", "actor", e.Actor, "action", action, "object", e.Object,
+	if _, err := svc.config.Queue.Audit(ctx, e); err != nil {
+		svc.config.Log.Error("the audit log could not be written", "actor", e.Actor, "action", action, "object", e.Object,
 			"detail", string(raw), "outcome", e.Error, "err", err)
 	}
 }
 
 // AuditLog lists what was done, the newest first, from below the entry number
 // before (0: from the newest on).
-func (d *Desk) AuditLog(ctx context.Context, before int64, limit int) ([]queue.AuditEntry, error) {
+func (svc *Service) AuditLog(ctx context.Context, before int64, limit int) ([]queue.AuditEntry, error) {
 	limit, err := within(limit, MaxLetters)
 	if err != nil {
 		return nil, wrap(err, "list the audit log")
 	}
-	entries, err := d.config.Queue.AuditLog(ctx, before, limit)
+	entries, err := svc.config.Queue.AuditLog(ctx, before, limit)
 	return entries, wrap(err, "list the audit log")
 }
 

@@ -12,37 +12,37 @@ import (
 )
 
 // Run works on the tasks of sources and writes down how tasks ended, until ctx
-// is over. Any number of processes may run desks on one store.
-func (d *Desk) Run(ctx context.Context) error {
+// is over. Any number of processes may run services on one store.
+func (svc *Service) Run(ctx context.Context) error {
 	var working sync.WaitGroup
 	defer working.Wait()
 	slots := make(chan struct{}, runsAtOnce)
-	tick := time.NewTicker(max(d.config.PollEvery, time.Millisecond))
+	tick := time.NewTicker(max(svc.config.PollEvery, time.Millisecond))
 	defer tick.Stop()
 	for {
-		d.complain(ctx, "work on tasks", d.workOnRuns(ctx, &working, slots))
-		d.complain(ctx, "see how tasks end", d.concludeAll(ctx))
+		svc.complain(ctx, "work on tasks", svc.workOnRuns(ctx, &working, slots))
+		svc.complain(ctx, "see how tasks end", svc.concludeAll(ctx))
 		if ctx.Err() == nil {
-			d.trouble.Passed()
+			svc.trouble.Passed()
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-		case <-d.kick:
+		case <-svc.kick:
 		}
 	}
 }
 
 // complain says that something went wrong; the next round tries again.
-func (d *Desk) complain(ctx context.Context, what string, err error) {
+func (svc *Service) complain(ctx context.Context, what string, err error) {
 	if err != nil && ctx.Err() == nil {
-		d.trouble.Failed(what, err)
+		svc.trouble.Failed(what, err)
 	}
 }
 
-func (d *Desk) workOnRuns(ctx context.Context, working *sync.WaitGroup, slots chan struct{}) error {
-	runs, err := d.runs(ctx)
+func (svc *Service) workOnRuns(ctx context.Context, working *sync.WaitGroup, slots chan struct{}) error {
+	runs, err := svc.runs(ctx)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (d *Desk) workOnRuns(ctx context.Context, working *sync.WaitGroup, slots ch
 		default:
 			return nil // they are kept for later, or for others
 		}
-		w, err := d.claim(ctx, r)
+		w, err := svc.claim(ctx, r)
 		if w == nil {
 			<-slots
 			if err != nil {
@@ -62,7 +62,7 @@ func (d *Desk) workOnRuns(ctx context.Context, working *sync.WaitGroup, slots ch
 		}
 		working.Go(func() {
 			defer func() { <-slots }()
-			d.complain(ctx, "work on task "+w.Task.ID, w.work(ctx))
+			svc.complain(ctx, "work on task "+w.Task.ID, w.work(ctx))
 		})
 	}
 	return nil
@@ -72,48 +72,48 @@ func (d *Desk) workOnRuns(ctx context.Context, working *sync.WaitGroup, slots ch
 type followed struct {
 	Actor   Actor
 	Planned int64
-	By      string // the desk that is about to; "": none
+	By      string // the service that is about to; "": none
 }
 
 const (
 	followPrefix = "triage/open/"
 	followFor    = 90 * 24 * time.Hour
-	concludeFor  = time.Minute // a desk that has not done it by then is gone
+	concludeFor  = time.Minute // a service that has not done it by then is gone
 )
 
-// follow makes Run, of whichever desk, write down how a task ends.
-func (d *Desk) follow(ctx context.Context, id string, who Actor, planned int64) {
-	_, err := d.putFollowed(context.WithoutCancel(ctx), id, followed{Actor: who, Planned: planned}, 0)
+// follow makes Run, of whichever service, write down how a task ends.
+func (svc *Service) follow(ctx context.Context, id string, who Actor, planned int64) {
+	_, err := svc.putFollowed(context.WithoutCancel(ctx), id, followed{Actor: who, Planned: planned}, 0)
 	if err != nil {
-		d.config.Log.Error("the end of a task will not be in the audit log", "task", id, "err", err)
+		svc.config.Log.Error("the end of a task will not be in the audit log", "task", id, "err", err)
 	}
 }
 
-func (d *Desk) putFollowed(ctx context.Context, id string, f followed, version int64) (int64, error) {
+func (svc *Service) putFollowed(ctx context.Context, id string, f followed, version int64) (int64, error) {
 	doc, err := json.Marshal(f)
 	if err != nil {
 		return 0, err
 	}
-	m, err := d.Marks().PutMark(ctx, queue.Mark{Key: followPrefix + id, Version: version, Doc: doc, TTL: followFor})
+	m, err := svc.Marks().PutMark(ctx, queue.Mark{Key: followPrefix + id, Version: version, Doc: doc, TTL: followFor})
 	return m.Version, err
 }
 
 // concludeAll writes down how tasks ended, each once, and once more if the
-// desk that did dies over it.
-func (d *Desk) concludeAll(ctx context.Context) error {
-	marks, err := d.Marks().Marks(ctx, followPrefix)
+// service that did dies over it.
+func (svc *Service) concludeAll(ctx context.Context) error {
+	marks, err := svc.Marks().Marks(ctx, followPrefix)
 	if err != nil {
 		return err
 	}
 	for _, m := range marks {
-		if err := d.conclude(ctx, m); err != nil {
+		if err := svc.conclude(ctx, m); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *Desk) conclude(ctx context.Context, m queue.Mark) error {
+func (svc *Service) conclude(ctx context.Context, m queue.Mark) error {
 	id := strings.TrimPrefix(m.Key, followPrefix)
 	var f followed
 	if err := json.Unmarshal(m.Doc, &f); err != nil {
@@ -122,7 +122,7 @@ func (d *Desk) conclude(ctx context.Context, m queue.Mark) error {
 	if f.By != "" && m.Age < concludeFor {
 		return nil
 	}
-	t, err := d.task(ctx, id)
+	t, err := svc.task(ctx, id)
 	gone := errors.Is(err, queue.ErrMoveNotFound) // forgotten as one of too many
 	if err != nil && !gone {
 		return err
@@ -130,10 +130,10 @@ func (d *Desk) conclude(ctx context.Context, m queue.Mark) error {
 	if !gone && !t.Over() {
 		return nil
 	}
-	f.By = d.id
-	version, err := d.putFollowed(ctx, id, f, m.Version)
+	f.By = svc.id
+	version, err := svc.putFollowed(ctx, id, f, m.Version)
 	if errors.Is(err, queue.ErrConflict) {
-		return nil // another desk does it
+		return nil // another service does it
 	}
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func (d *Desk) conclude(ctx context.Context, m queue.Mark) error {
 		if t.State == queue.MoveFailed {
 			failed = errors.New(t.Failure)
 		}
-		d.audit(ctx, f.Actor, string(t.Verb)+".end", id, note, failed)
+		svc.audit(ctx, f.Actor, string(t.Verb)+".end", id, note, failed)
 	}
-	return d.Marks().DeleteMark(ctx, followPrefix+id, version)
+	return svc.Marks().DeleteMark(ctx, followPrefix+id, version)
 }

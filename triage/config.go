@@ -11,11 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/trouble"
+	"github.com/bezoar-dev/bezoar/internal/errlog"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// Config sets a [Desk] up. Only Queue is required.
+// Config sets a [Service] up. Only Queue is required.
 type Config struct {
 	Queue   Queue    // *queue.Engine
 	Sources []Source // dead letters that are in no queue
@@ -59,28 +59,28 @@ func checkSources(sources []Source) error {
 
 // SetSources replaces those of the Config. A task on a source that is not there
 // any more fails.
-func (d *Desk) SetSources(sources []Source) error {
+func (svc *Service) SetSources(sources []Source) error {
 	if err := checkSources(sources); err != nil {
 		return fmt.Errorf("change what dead letters come from: %w", err)
 	}
-	d.sources.Store(&sources)
+	svc.sources.Store(&sources)
 	return nil
 }
 
-// Desk is where dead letters are dealt with. Many may share one store, each in
+// Service is where people deal with dead letters. Many may share one store, each in
 // its own process. All methods are safe for concurrent use.
-type Desk struct {
+type Service struct {
 	config  Config
-	id      string // of this desk among those that share the store
+	id      string // of this service among those that share the store
 	secret  secrets
-	kick    chan struct{}    // Run has work
-	trouble *trouble.Trouble // in the background
+	kick    chan struct{}   // Run has work
+	trouble *errlog.Limiter // in the background
 
 	sources atomic.Pointer[[]Source]
 }
 
-// New returns a desk. Someone has to Run it.
-func New(c Config) (*Desk, error) {
+// New returns a service. Someone has to Run it.
+func New(c Config) (*Service, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("set up triage: %w", err)
 	}
@@ -93,9 +93,9 @@ func New(c Config) (*Desk, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	d := &Desk{
-		config: c, id: newID("desk"), secret: newSecrets(c.Secrets),
-		kick: make(chan struct{}, 1), trouble: trouble.New(trouble.Config{Log: c.Log, What: "triage"}),
+	d := &Service{
+		config: c, id: newID("triage"), secret: newSecrets(c.Secrets),
+		kick: make(chan struct{}, 1), trouble: errlog.New(errlog.Config{Log: c.Log, What: "triage"}),
 	}
 	d.sources.Store(&c.Sources)
 	return d, nil
@@ -103,7 +103,7 @@ func New(c Config) (*Desk, error) {
 
 // Marks are the facts that all processes share: what watches over dead letters
 // keeps its own there.
-func (d *Desk) Marks() queue.Marks { return d.config.Queue.Marks() }
+func (svc *Service) Marks() queue.Marks { return svc.config.Queue.Marks() }
 
 // pause waits, or says why it did not.
 func pause(ctx context.Context, t time.Duration) error {

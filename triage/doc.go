@@ -1,4 +1,4 @@
-// Package triage is the desk where dead letters are dealt with: those of every
+// Package triage is where people deal with dead letters: those of every
 // queue, and those that a [Source] adds. It looks at them by what failed, and
 // sends them again, discards or restores them, one or a hundred thousand.
 //
@@ -17,7 +17,7 @@
 // A letter that arrives after the plan was made is never touched by it. One that
 // is gone, because somebody else moved it or a worker received it, makes
 // Execute refuse. Between that check and the task's first step a letter may
-// still go; then it is not moved, and the task's count says so. [Desk.Do] plans
+// still go; then it is not moved, and the task's count says so. [Service.Do] plans
 // and executes at once, for those who say how many letters they expect.
 //
 // # Tasks
@@ -32,8 +32,8 @@
 //	cancelled ◄────────────┴──── from running, too;  failed: the destination is gone
 //
 // The queues move their letters themselves, in transactions, and go on after a
-// crash where they were. The letters of a source are moved by [Desk.Run] of one
-// of the desks that have it, one by one: which one is written down before it is
+// crash where they were. The letters of a source are moved by [Service.Run] of one
+// of the services that have it, one by one: which one is written down before it is
 // run. If that process dies, another one, or the same after its start, goes on
 // within two minutes; the letter that was being run counts as failed again and
 // is not run twice by the task.

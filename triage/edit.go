@@ -31,16 +31,16 @@ type Edited struct {
 // there, with its lineage, and the letter in the trash, or nothing happened.
 // queue.ErrConflict if the letter was received, moved or replaced since it was
 // read; queue.ErrSchema if the destination's schema refuses the body.
-func (d *Desk) EditLetter(ctx context.Context, who Actor, id string, e Edit) (Edited, error) {
-	out, err := d.edit(ctx, id, e)
+func (svc *Service) EditLetter(ctx context.Context, who Actor, id string, e Edit) (Edited, error) {
+	out, err := svc.edit(ctx, id, e)
 	err = wrap(err, "edit letter %.100q", id)
 	note := Detail{Options: &Options{Destination: e.Destination, Reason: bound(e.Reason, maxReason)}, Into: out.ID}
-	d.audit(ctx, who, "letter.edit", bound(id, 100), note, err)
+	svc.audit(ctx, who, "letter.edit", bound(id, 100), note, err)
 	return out, err
 }
 
-func (d *Desk) edit(ctx context.Context, id string, e Edit) (Edited, error) {
-	m, source, err := d.find(ctx, id)
+func (svc *Service) edit(ctx context.Context, id string, e Edit) (Edited, error) {
+	m, source, err := svc.find(ctx, id)
 	switch {
 	case err != nil:
 		return Edited{}, err
@@ -57,7 +57,7 @@ func (d *Desk) edit(ctx context.Context, id string, e Edit) (Edited, error) {
 	if err != nil {
 		return Edited{}, err
 	}
-	sent, err := d.config.Queue.Resend(ctx, id, in)
+	sent, err := svc.config.Queue.Resend(ctx, id, in)
 	if err != nil {
 		return Edited{}, err
 	}

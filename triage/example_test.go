@@ -34,21 +34,21 @@ func Example() {
 	}
 	engine.Reject(ctx, "reports", m[0].Receipt, queue.Outcome{Class: bezoar.Invalid, Reason: "no such report"})
 
-	desk, err := triage.New(triage.Config{Queue: engine})
+	service, err := triage.New(triage.Config{Queue: engine})
 	if err != nil {
 		panic(err)
 	}
-	plan, err := desk.Plan(ctx, "ann", triage.Redrive, queue.Selection{Queue: "reports-dlq"}, triage.Options{Reason: "the report is there now"})
+	plan, err := service.Plan(ctx, "ann", triage.Redrive, queue.Selection{Queue: "reports-dlq"}, triage.Options{Reason: "the report is there now"})
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println(plan.Count, "letter:", plan.Groups[0].Reason, "→", plan.Destinations)
 
-	tasks, err := desk.Execute(ctx, "ann", plan.ID)
+	tasks, err := service.Execute(ctx, "ann", plan.ID)
 	if err != nil {
 		panic(err)
 	}
-	for task, err := range desk.Watch(ctx, tasks[0].ID) {
+	for task, err := range service.Watch(ctx, tasks[0].ID) {
 		if err != nil {
 			panic(err)
 		}

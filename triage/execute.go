@@ -10,19 +10,19 @@ import (
 // Execute starts what a plan says, if each of its parts still has as many
 // letters as when it was made; else a [ChangedError]. Each part is a task.
 // A plan is used once, also when what it starts fails: then plan anew.
-func (d *Desk) Execute(ctx context.Context, who Actor, plan string) ([]Task, error) {
-	p, version, err := d.usePlan(ctx, plan)
+func (svc *Service) Execute(ctx context.Context, who Actor, plan string) ([]Task, error) {
+	p, version, err := svc.usePlan(ctx, plan)
 	if err != nil {
 		err = wrap(err, "execute plan %.64q", plan)
-		d.audit(ctx, who, refusedAction(p), bound(plan, 64), Detail{Plan: p.ID}, err)
+		svc.audit(ctx, who, refusedAction(p), bound(plan, 64), Detail{Plan: p.ID}, err)
 		return nil, err
 	}
-	tasks, err := d.start(ctx, who, p)
+	tasks, err := svc.start(ctx, who, p)
 	for _, t := range tasks {
 		p.Tasks = append(p.Tasks, t.ID)
 	}
-	if _, e := d.putPlan(ctx, p, version, usedFor); e != nil {
-		d.config.Log.Warn("a plan does not know its tasks", "plan", p.ID, "tasks", p.Tasks, "err", e)
+	if _, e := svc.putPlan(ctx, p, version, usedFor); e != nil {
+		svc.config.Log.Warn("a plan does not know its tasks", "plan", p.ID, "tasks", p.Tasks, "err", e)
 	}
 	return tasks, wrap(err, "execute plan %s", p.ID)
 }
@@ -36,8 +36,8 @@ func refusedAction(p Plan) string {
 
 // Do plans and executes at once, if there are exactly as many letters as the
 // caller expects; else a [ChangedError]. A negative expect takes what is there.
-func (d *Desk) Do(ctx context.Context, who Actor, v Verb, s queue.Selection, o Options, expect int64) ([]Task, error) {
-	p, err := d.plan(ctx, who, v, s, o)
+func (svc *Service) Do(ctx context.Context, who Actor, v Verb, s queue.Selection, o Options, expect int64) ([]Task, error) {
+	p, err := svc.plan(ctx, who, v, s, o)
 	switch {
 	case err == nil && expect >= 0 && expect != p.Count:
 		err = &ChangedError{Planned: expect, Now: p.Count}
@@ -46,32 +46,32 @@ func (d *Desk) Do(ctx context.Context, who Actor, v Verb, s queue.Selection, o O
 	}
 	if err != nil {
 		err = wrap(err, "%s", v)
-		d.audit(ctx, who, string(v)+".start", s.Queue, d.planned(p, s, o), err)
+		svc.audit(ctx, who, string(v)+".start", s.Queue, svc.planned(p, s, o), err)
 		return nil, err
 	}
 	p.ID = "" // nobody will ask for it
-	tasks, err := d.start(ctx, who, p)
+	tasks, err := svc.start(ctx, who, p)
 	return tasks, wrap(err, "%s", v)
 }
 
 // RedriveLetters sends single letters again, by their ids: all or none.
-func (d *Desk) RedriveLetters(ctx context.Context, who Actor, ids []string, o Options) ([]Task, error) {
-	return d.letters(ctx, who, Redrive, ids, o)
+func (svc *Service) RedriveLetters(ctx context.Context, who Actor, ids []string, o Options) ([]Task, error) {
+	return svc.letters(ctx, who, Redrive, ids, o)
 }
 
 // DiscardLetters moves single letters to the trash, by their ids: all or none.
-func (d *Desk) DiscardLetters(ctx context.Context, who Actor, ids []string, o Options) ([]Task, error) {
-	return d.letters(ctx, who, Discard, ids, o)
+func (svc *Service) DiscardLetters(ctx context.Context, who Actor, ids []string, o Options) ([]Task, error) {
+	return svc.letters(ctx, who, Discard, ids, o)
 }
 
 // RestoreLetters takes single letters from the trash, by their ids: all or
 // none.
-func (d *Desk) RestoreLetters(ctx context.Context, who Actor, ids []string, o Options) ([]Task, error) {
-	return d.letters(ctx, who, Restore, ids, o)
+func (svc *Service) RestoreLetters(ctx context.Context, who Actor, ids []string, o Options) ([]Task, error) {
+	return svc.letters(ctx, who, Restore, ids, o)
 }
 
 // letters does v to letters that somebody named, if they are all there.
-func (d *Desk) letters(ctx context.Context, who Actor, v Verb, ids []string, o Options) ([]Task, error) {
+func (svc *Service) letters(ctx context.Context, who Actor, v Verb, ids []string, o Options) ([]Task, error) {
 	distinct := make(map[string]bool, len(ids))
 	for _, id := range ids {
 		distinct[id] = true
@@ -81,28 +81,28 @@ func (d *Desk) letters(ctx context.Context, who Actor, v Verb, ids []string, o O
 		err = wrap(err, "%s %d letters", v, len(distinct))
 		note := Detail{Options: &o}
 		note.Selection, note.More = noted(s)
-		d.audit(ctx, who, string(v)+".start", "", note, err)
+		svc.audit(ctx, who, string(v)+".start", "", note, err)
 		return nil, err
 	}
 	if len(ids) == 0 {
 		return refuse(invalid("ids: none is given"))
 	}
-	p, err := d.plan(ctx, who, v, s, o)
+	p, err := svc.plan(ctx, who, v, s, o)
 	if err != nil && CodeOf(err) != ErrNothing {
 		return refuse(err)
 	}
 	if p.Count != int64(len(distinct)) {
-		return refuse(d.missing(ctx, v, ids, p.Count))
+		return refuse(svc.missing(ctx, v, ids, p.Count))
 	}
 	p.ID = ""
-	tasks, err := d.start(ctx, who, p)
+	tasks, err := svc.start(ctx, who, p)
 	return tasks, wrap(err, "%s %d letters", v, len(ids))
 }
 
 // missing names the first letter that is not where v needs it.
-func (d *Desk) missing(ctx context.Context, v Verb, ids []string, n int64) error {
+func (svc *Service) missing(ctx context.Context, v Verb, ids []string, n int64) error {
 	for _, id := range ids {
-		m, _, err := d.find(ctx, id)
+		m, _, err := svc.find(ctx, id)
 		switch {
 		case err != nil:
 			return wrap(err, "letter %.100q", id)
@@ -117,25 +117,25 @@ func (d *Desk) missing(ctx context.Context, v Verb, ids []string, n int64) error
 
 // start starts a task for each part, and says so in the log. The tasks that
 // were started before one could not be go on.
-func (d *Desk) start(ctx context.Context, who Actor, p Plan) ([]Task, error) {
+func (svc *Service) start(ctx context.Context, who Actor, p Plan) ([]Task, error) {
 	var tasks []Task
 	for _, part := range p.Parts {
-		t, err := d.startPart(ctx, who, p, part)
+		t, err := svc.startPart(ctx, who, p, part)
 		note := Detail{Plan: p.ID, Planned: &part.Count, Options: &p.Options}
 		note.Selection, note.More = noted(part.of(p.Selection))
 		if err != nil {
-			d.audit(ctx, who, string(p.Verb)+".start", part.Queue, note, err)
+			svc.audit(ctx, who, string(p.Verb)+".start", part.Queue, note, err)
 			return tasks, err
 		}
 		note.Actual, note.Tasks = &t.ToMove, []string{t.ID}
-		d.audit(ctx, who, string(p.Verb)+".start", t.ID, note, nil)
-		d.follow(ctx, t.ID, who, part.Count)
+		svc.audit(ctx, who, string(p.Verb)+".start", t.ID, note, nil)
+		svc.follow(ctx, t.ID, who, part.Count)
 		tasks = append(tasks, view(t))
 	}
 	return tasks, nil
 }
 
-func (d *Desk) startPart(ctx context.Context, who Actor, p Plan, part Part) (queue.MoveTask, error) {
+func (svc *Service) startPart(ctx context.Context, who Actor, p Plan, part Part) (queue.MoveTask, error) {
 	kind, err := p.Verb.kind()
 	if err != nil {
 		return queue.MoveTask{}, err
@@ -145,9 +145,9 @@ func (d *Desk) startPart(ctx context.Context, who Actor, p Plan, part Part) (que
 		Rate: p.Options.Rate, Canary: p.Options.Canary, HaltAbove: p.Options.HaltAbove,
 		Actor: bound(string(who), 256), Reason: p.Options.Reason,
 	}
-	if d.source(part.Queue) != nil {
+	if svc.source(part.Queue) != nil {
 		t.ToMove = part.Count
-		return d.startRun(ctx, t)
+		return svc.startRun(ctx, t)
 	}
-	return d.config.Queue.StartTask(ctx, t)
+	return svc.config.Queue.StartTask(ctx, t)
 }

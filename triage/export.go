@@ -18,25 +18,25 @@ const exportPage = 200
 // body and all evidence, and returns how many it wrote. It writes what was there
 // when it began and still is when its turn comes. Memory does not grow with the
 // number of letters.
-func (d *Desk) Export(ctx context.Context, who Actor, w io.Writer, s queue.Selection) (int64, error) {
+func (svc *Service) Export(ctx context.Context, who Actor, w io.Writer, s queue.Selection) (int64, error) {
 	buffered := bufio.NewWriterSize(w, 64<<10)
-	n, err := d.export(ctx, buffered, s)
+	n, err := svc.export(ctx, buffered, s)
 	err = wrap(errors.Join(err, buffered.Flush()), "export letters")
 	note := Detail{Actual: &n}
 	note.Selection, note.More = noted(s)
-	d.audit(ctx, who, "letters.export", s.Queue, note, err)
+	svc.audit(ctx, who, "letters.export", s.Queue, note, err)
 	return n, err
 }
 
-func (d *Desk) export(ctx context.Context, w io.Writer, s queue.Selection) (written int64, err error) {
-	if err := d.known(s); err != nil {
+func (svc *Service) export(ctx context.Context, w io.Writer, s queue.Selection) (written int64, err error) {
+	if err := svc.known(s); err != nil {
 		return 0, err
 	}
 	out := json.NewEncoder(w)
 	out.SetEscapeHTML(false)
-	for _, shelf := range d.shelves(s) {
+	for _, store := range svc.stores(s) {
 		frozen := s
-		n, last, err := shelf.CountLetters(ctx, s)
+		n, last, err := store.CountLetters(ctx, s)
 		if err != nil {
 			return written, err
 		}
@@ -45,7 +45,7 @@ func (d *Desk) export(ctx context.Context, w io.Writer, s queue.Selection) (writ
 		}
 		frozen.Last = last
 		for after := int64(0); ; {
-			page, err := shelf.Letters(ctx, frozen, after, exportPage)
+			page, err := store.Letters(ctx, frozen, after, exportPage)
 			if err != nil {
 				return written, err
 			}
@@ -54,14 +54,14 @@ func (d *Desk) export(ctx context.Context, w io.Writer, s queue.Selection) (writ
 			}
 			for _, l := range page {
 				after = l.Sequence
-				whole, err := shelf.Letter(ctx, l.ID)
+				whole, err := store.Letter(ctx, l.ID)
 				if errors.Is(err, queue.ErrLetterNotFound) {
 					continue
 				}
 				if err != nil {
 					return written, err
 				}
-				if err := out.Encode(d.whole(whole)); err != nil {
+				if err := out.Encode(svc.whole(whole)); err != nil {
 					return written, err
 				}
 				written++

@@ -89,10 +89,10 @@ func outline(m queue.Death) Letter {
 }
 
 // whole is a letter with all there is, but secrets.
-func (d *Desk) whole(m queue.Death) Letter {
+func (svc *Service) whole(m queue.Death) Letter {
 	l := outline(m)
 	l.Body = NewBody(m.Body)
-	l.Attributes, l.System = d.secret.mask(m.Attributes), d.secret.mask(m.System)
+	l.Attributes, l.System = svc.secret.mask(m.Attributes), svc.secret.mask(m.System)
 	if m.Letter != nil {
 		l.Attempts = m.Letter.Attempts
 	}

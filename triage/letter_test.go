@@ -65,8 +65,8 @@ func TestBodiesAreTextOrBase64(t *testing.T) {
 	})
 }
 
-// Whatever is on which shelf, and however short the pages: every letter is
-// listed once, and of two shelves the newer letter comes first.
+// Whatever is in which store, and however short the pages: every letter is
+// listed once, and of two stores the newer letter comes first.
 func TestPagesHoldEveryLetterOnce(t *testing.T) {
 	test(t, newSource(), func(r *rig) {
 		rapid.Check(t, func(rt *rapid.T) {

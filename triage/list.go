@@ -21,17 +21,17 @@ const (
 
 // Groups counts letters by what failed, the newest death first. Limit is 1 to
 // MaxGroups, 0 means 100.
-func (d *Desk) Groups(ctx context.Context, s queue.Selection, limit int) ([]queue.Group, error) {
+func (svc *Service) Groups(ctx context.Context, s queue.Selection, limit int) ([]queue.Group, error) {
 	limit, err := within(limit, MaxGroups)
 	if err != nil {
 		return nil, wrap(err, "group letters")
 	}
-	if err := d.known(s); err != nil {
+	if err := svc.known(s); err != nil {
 		return nil, wrap(err, "group letters")
 	}
 	var all []queue.Group
-	for _, shelf := range d.shelves(s) {
-		groups, err := shelf.Groups(ctx, s, limit)
+	for _, store := range svc.stores(s) {
+		groups, err := store.Groups(ctx, s, limit)
 		if err != nil {
 			return nil, wrap(err, "group letters")
 		}
@@ -42,13 +42,13 @@ func (d *Desk) Groups(ctx context.Context, s queue.Selection, limit int) ([]queu
 }
 
 // Count says how many letters there are.
-func (d *Desk) Count(ctx context.Context, s queue.Selection) (int64, error) {
-	if err := d.known(s); err != nil {
+func (svc *Service) Count(ctx context.Context, s queue.Selection) (int64, error) {
+	if err := svc.known(s); err != nil {
 		return 0, wrap(err, "count letters")
 	}
 	var all int64
-	for _, shelf := range d.shelves(s) {
-		n, _, err := shelf.CountLetters(ctx, s)
+	for _, store := range svc.stores(s) {
+		n, _, err := store.CountLetters(ctx, s)
 		if err != nil {
 			return 0, wrap(err, "count letters")
 		}
@@ -66,13 +66,13 @@ type Page struct {
 // Letters lists letters without bodies, attributes and attempts, the newest
 // death first, from where a Page's Next says on. Limit is 1 to MaxLetters, 0
 // means 100.
-func (d *Desk) Letters(ctx context.Context, s queue.Selection, next string, limit int) (Page, error) {
+func (svc *Service) Letters(ctx context.Context, s queue.Selection, next string, limit int) (Page, error) {
 	fail := func(err error) (Page, error) { return Page{}, wrap(err, "list letters") }
 	limit, err := within(limit, MaxLetters)
 	if err != nil {
 		return fail(err)
 	}
-	if err := d.known(s); err != nil {
+	if err := svc.known(s); err != nil {
 		return fail(err)
 	}
 	at, err := parsePlace(next)
@@ -80,24 +80,24 @@ func (d *Desk) Letters(ctx context.Context, s queue.Selection, next string, limi
 		return fail(err)
 	}
 	var lists []list
-	for _, shelf := range d.shelves(s) {
-		letters, err := shelf.first(ctx, s, at[shelf.name()], limit+1)
+	for _, store := range svc.stores(s) {
+		letters, err := store.first(ctx, s, at[store.name()], limit+1)
 		if err != nil {
 			return fail(err)
 		}
-		lists = append(lists, list{shelf.name(), letters})
+		lists = append(lists, list{store.name(), letters})
 	}
 	return merge(lists, at, limit), nil
 }
 
-// list is the letters of one shelf, in its order.
+// list is the letters of one store, in its order.
 type list struct {
-	shelf   string
+	store   string
 	letters []queue.Death
 }
 
 // merge takes the newest of the first letters of all lists, again and again.
-// How far it has come on each shelf is noted in at.
+// How far it has come in each store is noted in at.
 func merge(lists []list, at place, limit int) Page {
 	p := Page{Letters: []Letter{}}
 	for {
@@ -115,7 +115,7 @@ func merge(lists []list, at place, limit int) Page {
 			return p
 		}
 		l := &lists[newest]
-		at[l.shelf] = l.letters[0].Sequence
+		at[l.store] = l.letters[0].Sequence
 		p.Letters = append(p.Letters, outline(l.letters[0]))
 		l.letters = l.letters[1:]
 	}
@@ -128,7 +128,7 @@ func died(m queue.Death) time.Time {
 	return m.Letter.Died
 }
 
-// place is how far a list has come on each shelf.
+// place is how far a list has come in each store.
 type place map[string]int64
 
 // String returns the opaque form that parsePlace reads.
@@ -165,29 +165,29 @@ func parsePlace(s string) (place, error) {
 }
 
 // Letter returns one letter with all there is but secrets.
-func (d *Desk) Letter(ctx context.Context, id string) (Letter, error) {
-	m, _, err := d.find(ctx, id)
+func (svc *Service) Letter(ctx context.Context, id string) (Letter, error) {
+	m, _, err := svc.find(ctx, id)
 	if err != nil {
 		return Letter{}, wrap(err, "show letter %.100q", id)
 	}
-	return d.whole(m), nil
+	return svc.whole(m), nil
 }
 
 // find looks for a letter wherever it may be.
-func (d *Desk) find(ctx context.Context, id string) (queue.Death, Source, error) {
-	for _, shelf := range d.shelves(queue.Selection{}) {
-		m, err := shelf.Letter(ctx, id)
+func (svc *Service) find(ctx context.Context, id string) (queue.Death, Source, error) {
+	for _, store := range svc.stores(queue.Selection{}) {
+		m, err := store.Letter(ctx, id)
 		if errors.Is(err, queue.ErrLetterNotFound) {
 			continue
 		}
-		return m, shelf.source, err
+		return m, store.source, err
 	}
 	return queue.Death{}, nil, queue.ErrLetterNotFound
 }
 
 // known refuses a source that is not there: it must not look empty.
-func (d *Desk) known(s queue.Selection) error {
-	if strings.Contains(s.Queue, ":") && d.source(s.Queue) == nil {
+func (svc *Service) known(s queue.Selection) error {
+	if strings.Contains(s.Queue, ":") && svc.source(s.Queue) == nil {
 		return fmt.Errorf("%.100q: %w", s.Queue, queue.ErrQueueNotFound)
 	}
 	return nil

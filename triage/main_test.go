@@ -21,14 +21,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig is an engine and a desk that run, in a bubble.
+// rig is an engine and a service that run, in a bubble.
 type rig struct {
 	*testing.T
-	*triage.Desk
+	*triage.Service
 	engine *queue.Engine
 	store  queue.Store
 	source *source
-	stop   func() // stops the desk
+	stop   func() // stops the service
 }
 
 const (
@@ -37,7 +37,7 @@ const (
 	ann  = triage.Actor("ann")
 )
 
-// test runs f in a bubble. The source is at the desk when with is not nil.
+// test runs f in a bubble. The source is at the service when with is not nil.
 func test(t *testing.T, with *source, f func(r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -49,13 +49,13 @@ func test(t *testing.T, with *source, f func(r *rig)) {
 		if r.engine, err = queue.New(queue.Config{}, r.store); err != nil {
 			t.Fatal(err)
 		}
-		r.Desk = r.desk()
+		r.Service = r.service()
 		settings := queue.DefaultSettings()
 		r.must(r.engine.CreateQueue(t.Context(), dlq, settings, nil))
 		settings.DeadLetter = queue.DeadLetter{Queue: dlq, MaxReceives: 3}
 		r.must(r.engine.CreateQueue(t.Context(), jobs, settings, nil))
 		r.run(r.engine.Run)
-		r.stop = r.run(r.Desk.Run)
+		r.stop = r.run(r.Service.Run)
 		f(r)
 	})
 }
@@ -75,7 +75,7 @@ func (r *rig) run(service func(context.Context) error) (stop func()) {
 	return stop
 }
 
-func (r *rig) desk() *triage.Desk {
+func (r *rig) service() *triage.Service {
 	c := triage.Config{Queue: r.engine}
 	if r.source != nil {
 		c.Sources = []triage.Source{r.source}
@@ -87,7 +87,7 @@ func (r *rig) desk() *triage.Desk {
 	return d
 }
 
-// abandon makes it look as if the desk that works on a run had died: another
+// abandon makes it look as if the service that works on a run had died: another
 // one is written down as its owner.
 func (r *rig) abandon(id string) {
 	r.Helper()
@@ -99,7 +99,7 @@ func (r *rig) abandon(id string) {
 	if err := json.Unmarshal(marks[0].Doc, &doc); err != nil {
 		r.Fatal(err)
 	}
-	doc["Owner"] = "desk-that-died"
+	doc["Owner"] = "triage-that-died"
 	marks[0].Doc, err = json.Marshal(doc)
 	r.must(nil, err)
 	r.must(r.Marks().PutMark(r.Context(), marks[0]))

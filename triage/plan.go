@@ -56,22 +56,22 @@ func (p Part) of(s queue.Selection) queue.Selection {
 
 // Plan says what v would do to the letters of s, and keeps that for PlanFor.
 // Nothing is moved.
-func (d *Desk) Plan(ctx context.Context, who Actor, v Verb, s queue.Selection, o Options) (Plan, error) {
-	p, err := d.plan(ctx, who, v, s, o)
+func (svc *Service) Plan(ctx context.Context, who Actor, v Verb, s queue.Selection, o Options) (Plan, error) {
+	p, err := svc.plan(ctx, who, v, s, o)
 	if err == nil {
-		_, err = d.putPlan(ctx, p, 0, PlanFor)
+		_, err = svc.putPlan(ctx, p, 0, PlanFor)
 	}
-	note := d.planned(p, s, o)
+	note := svc.planned(p, s, o)
 	if err != nil {
 		err = wrap(err, "plan to %s", v)
-		d.audit(ctx, who, string(v)+".plan", s.Queue, note, err)
+		svc.audit(ctx, who, string(v)+".plan", s.Queue, note, err)
 		return Plan{}, err
 	}
-	d.audit(ctx, who, string(v)+".plan", p.ID, note, nil)
+	svc.audit(ctx, who, string(v)+".plan", p.ID, note, nil)
 	return p, nil
 }
 
-func (d *Desk) planned(p Plan, s queue.Selection, o Options) Detail {
+func (svc *Service) planned(p Plan, s queue.Selection, o Options) Detail {
 	note := Detail{Options: &o, Plan: p.ID}
 	note.Selection, note.More = noted(s)
 	if p.Count > 0 {
@@ -81,29 +81,29 @@ func (d *Desk) planned(p Plan, s queue.Selection, o Options) Detail {
 }
 
 // plan freezes and describes a selection.
-func (d *Desk) plan(ctx context.Context, who Actor, v Verb, s queue.Selection, o Options) (Plan, error) {
+func (svc *Service) plan(ctx context.Context, who Actor, v Verb, s queue.Selection, o Options) (Plan, error) {
 	p := Plan{ID: newID("plan"), Verb: v, Actor: who, Groups: []queue.Group{}, Destinations: []string{}}
 	s, err := v.check(s, o)
 	if err != nil {
 		return p, err
 	}
-	if err := d.known(s); err != nil {
+	if err := svc.known(s); err != nil {
 		return p, err
 	}
 	p.Selection, p.Options.Destination = s, o.Destination
 	if o.Destination != "" {
 		p.Destinations = append(p.Destinations, o.Destination)
 	}
-	for _, shelf := range d.shelves(s) {
-		parts, err := d.parts(ctx, shelf, s)
+	for _, store := range svc.stores(s) {
+		parts, err := svc.parts(ctx, store, s)
 		if err != nil {
 			return p, err
 		}
 		for _, part := range parts {
-			if err := d.suits(ctx, part, o); err != nil {
+			if err := svc.suits(ctx, part, o); err != nil {
 				return p, err
 			}
-			if err := d.describe(ctx, &p, shelf, part); err != nil {
+			if err := svc.describe(ctx, &p, store, part); err != nil {
 				return p, err
 			}
 			p.Parts, p.Count = append(p.Parts, part), p.Count+part.Count
@@ -114,25 +114,25 @@ func (d *Desk) plan(ctx context.Context, who Actor, v Verb, s queue.Selection, o
 	}
 	t := o.task(v, p.Count)
 	p.Options = Options{Destination: o.Destination, Rate: t.Rate, Canary: t.Canary, HaltAbove: t.HaltAbove, Reason: o.Reason}
-	p.Made = d.config.Now()
+	p.Made = svc.config.Now()
 	p.Expires = p.Made.Add(PlanFor)
 	return p, nil
 }
 
-// parts freezes what a selection picks on one shelf, a part for each queue.
-func (d *Desk) parts(ctx context.Context, shelf shelf, s queue.Selection) (parts []Part, err error) {
-	n, last, err := shelf.CountLetters(ctx, s)
+// parts freezes what a selection picks in one store, a part for each queue.
+func (svc *Service) parts(ctx context.Context, store namedStore, s queue.Selection) (parts []Part, err error) {
+	n, last, err := store.CountLetters(ctx, s)
 	if err != nil || n == 0 {
 		return nil, err
 	}
 	s.Last = last
-	if shelf.source != nil {
-		s.Queue = shelf.name()
+	if store.source != nil {
+		s.Queue = store.name()
 	}
 	if s.Queue != "" {
 		return []Part{{s.Queue, last, n}}, nil
 	}
-	groups, err := shelf.Groups(ctx, s, MaxGroups)
+	groups, err := store.Groups(ctx, s, MaxGroups)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (d *Desk) parts(ctx context.Context, shelf shelf, s queue.Selection) (parts
 	rest := n
 	for _, name := range names {
 		part := Part{Queue: name, Last: last}
-		if part.Count, _, err = shelf.CountLetters(ctx, part.of(s)); err != nil {
+		if part.Count, _, err = store.CountLetters(ctx, part.of(s)); err != nil {
 			return nil, err
 		}
 		if part.Count > 0 {
@@ -159,19 +159,19 @@ func (d *Desk) parts(ctx context.Context, shelf shelf, s queue.Selection) (parts
 }
 
 // suits says whether the letters of a part can be moved like that.
-func (d *Desk) suits(ctx context.Context, part Part, o Options) error {
+func (svc *Service) suits(ctx context.Context, part Part, o Options) error {
 	switch {
-	case o.Destination != "" && d.source(part.Queue) != nil:
+	case o.Destination != "" && svc.source(part.Queue) != nil:
 		return fmt.Errorf("Destination: letters of %q go back to where they came from: %w", part.Queue, ErrUnsupported)
 	case o.Destination != "":
-		_, err := d.config.Queue.Queue(ctx, o.Destination)
+		_, err := svc.config.Queue.Queue(ctx, o.Destination)
 		return wrap(err, "Destination")
 	}
 	return nil
 }
 
 // describe adds what people want to see of a part.
-func (d *Desk) describe(ctx context.Context, p *Plan, s shelf, part Part) error {
+func (svc *Service) describe(ctx context.Context, p *Plan, s namedStore, part Part) error {
 	groups, err := s.Groups(ctx, part.of(p.Selection), maxPlanGroups)
 	if err != nil {
 		return err
@@ -184,7 +184,7 @@ func (d *Desk) describe(ctx context.Context, p *Plan, s shelf, part Part) error 
 			p.Destinations = append(p.Destinations, g.Origin)
 		}
 	}
-	if err := d.warn(ctx, p, s, part); err != nil {
+	if err := svc.warn(ctx, p, s, part); err != nil {
 		return err
 	}
 	letters, err := s.Letters(ctx, part.of(p.Selection), 0, MaxSample)
@@ -200,7 +200,7 @@ func (d *Desk) describe(ctx context.Context, p *Plan, s shelf, part Part) error 
 func planKey(id string) string { return "plan/" + id }
 
 // putPlan keeps a plan without its sample, which has no bound of its own.
-func (d *Desk) putPlan(ctx context.Context, p Plan, version int64, ttl time.Duration) (int64, error) {
+func (svc *Service) putPlan(ctx context.Context, p Plan, version int64, ttl time.Duration) (int64, error) {
 	p.Sample = nil
 	doc, err := json.Marshal(p)
 	if err != nil {
@@ -209,23 +209,23 @@ func (d *Desk) putPlan(ctx context.Context, p Plan, version int64, ttl time.Dura
 	const most = 64 << 10
 	if len(doc) > most && len(p.Groups) > 0 {
 		p.Groups = nil // what is shown gives way to what is done
-		return d.putPlan(ctx, p, version, ttl)
+		return svc.putPlan(ctx, p, version, ttl)
 	}
-	m, err := d.Marks().PutMark(ctx, queue.Mark{Key: planKey(p.ID), Version: version, Doc: doc, TTL: ttl})
+	m, err := svc.Marks().PutMark(ctx, queue.Mark{Key: planKey(p.ID), Version: version, Doc: doc, TTL: ttl})
 	return m.Version, err
 }
 
 // PlanByID returns a plan that was made, without its sample.
-func (d *Desk) PlanByID(ctx context.Context, id string) (Plan, error) {
-	p, _, err := d.getPlan(ctx, id)
+func (svc *Service) PlanByID(ctx context.Context, id string) (Plan, error) {
+	p, _, err := svc.getPlan(ctx, id)
 	return p, wrap(err, "show plan %.64q", id)
 }
 
-func (d *Desk) getPlan(ctx context.Context, id string) (p Plan, version int64, err error) {
+func (svc *Service) getPlan(ctx context.Context, id string) (p Plan, version int64, err error) {
 	if !isID("plan", id) {
 		return p, 0, ErrPlanNotFound
 	}
-	m, err := d.mark(ctx, planKey(id))
+	m, err := svc.mark(ctx, planKey(id))
 	if err != nil {
 		return p, 0, err
 	}
@@ -236,8 +236,8 @@ func (d *Desk) getPlan(ctx context.Context, id string) (p Plan, version int64, e
 }
 
 // mark returns one mark, or nil.
-func (d *Desk) mark(ctx context.Context, key string) (*queue.Mark, error) {
-	marks, err := d.Marks().Marks(ctx, key)
+func (svc *Service) mark(ctx context.Context, key string) (*queue.Mark, error) {
+	marks, err := svc.Marks().Marks(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -250,19 +250,19 @@ func (d *Desk) mark(ctx context.Context, key string) (*queue.Mark, error) {
 }
 
 // usePlan marks a plan as used; of many who try, one does.
-func (d *Desk) usePlan(ctx context.Context, id string) (Plan, int64, error) {
-	p, version, err := d.getPlan(ctx, id)
+func (svc *Service) usePlan(ctx context.Context, id string) (Plan, int64, error) {
+	p, version, err := svc.getPlan(ctx, id)
 	if err != nil {
 		return p, 0, err
 	}
 	if p.Used {
 		return p, 0, ErrPlanUsed
 	}
-	if err := d.unchanged(ctx, p); err != nil {
+	if err := svc.unchanged(ctx, p); err != nil {
 		return p, 0, err
 	}
 	p.Used = true
-	version, err = d.putPlan(ctx, p, version, usedFor)
+	version, err = svc.putPlan(ctx, p, version, usedFor)
 	if errors.Is(err, queue.ErrConflict) {
 		return p, 0, ErrPlanUsed
 	}
@@ -270,15 +270,15 @@ func (d *Desk) usePlan(ctx context.Context, id string) (Plan, int64, error) {
 }
 
 // unchanged wants every part of a plan to have as many letters as it had.
-func (d *Desk) unchanged(ctx context.Context, p Plan) error {
+func (svc *Service) unchanged(ctx context.Context, p Plan) error {
 	var now int64
 	changed := false
 	for _, part := range p.Parts {
 		s := part.of(p.Selection)
-		if err := d.known(s); err != nil {
+		if err := svc.known(s); err != nil {
 			return err // the source is not configured any more
 		}
-		n, _, err := d.shelves(s)[0].CountLetters(ctx, s)
+		n, _, err := svc.stores(s)[0].CountLetters(ctx, s)
 		if err != nil {
 			return err
 		}

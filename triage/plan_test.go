@@ -203,7 +203,7 @@ func TestTheLogTellsPlannedAndActualCounts(t *testing.T) {
 		tasks, err := r.Execute(r.Context(), "bob", p.ID)
 		r.must(tasks, err)
 		r.finish(tasks[0].ID, func() { r.reject("a") })
-		r.pass(2 * time.Second) // for the desk to see it
+		r.pass(2 * time.Second) // for the service to see it
 
 		detail := func(action string) (d triage.Detail) {
 			if err := json.Unmarshal(r.log(action).Detail, &d); err != nil {
@@ -226,11 +226,11 @@ func TestTheLogTellsPlannedAndActualCounts(t *testing.T) {
 	})
 }
 
-// Of all desks on one store one writes down how a task ended.
+// Of all services on one store one writes down how a task ended.
 func TestTheEndIsLoggedOnce(t *testing.T) {
 	test(t, nil, func(r *rig) {
 		for range 4 {
-			r.run(r.desk().Run)
+			r.run(r.service().Run)
 		}
 		ids := r.kill(2, "a")
 		tasks, err := r.DiscardLetters(r.Context(), ann, ids, triage.Options{})

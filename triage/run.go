@@ -11,14 +11,14 @@ import (
 )
 
 // run is a task that moves the letters of a source: one after the other, by one
-// desk at a time, its progress in a mark.
+// service at a time, its progress in a mark.
 type run struct {
 	Task   queue.MoveTask
 	Cursor int64 // letters below this sequence are still to come; 0: all
 	// Current is the letter that is being run, written down before it is: after
 	// a crash nobody knows how that ended, and it is not run twice.
 	Current string
-	Owner   string // the desk that works on it; "": none
+	Owner   string // the service that works on it; "": none
 
 	version int64
 	age     time.Duration // since the mark was put, when it was read
@@ -27,7 +27,7 @@ type run struct {
 // The bounds of runs.
 const (
 	maxLiveRuns = 100
-	runsAtOnce  = 4               // of one desk
+	runsAtOnce  = 4               // of one service
 	ownedFor    = 2 * time.Minute // an owner who has not written for so long is gone
 	liveRunFor  = 90 * 24 * time.Hour
 	endedRunFor = 7 * 24 * time.Hour
@@ -43,8 +43,8 @@ func (r run) view() Task {
 }
 
 // startRun stores a task of a source; Run does the work.
-func (d *Desk) startRun(ctx context.Context, t queue.MoveTask) (queue.MoveTask, error) {
-	runs, err := d.runs(ctx)
+func (svc *Service) startRun(ctx context.Context, t queue.MoveTask) (queue.MoveTask, error) {
+	runs, err := svc.runs(ctx)
 	if err != nil {
 		return t, err
 	}
@@ -57,25 +57,25 @@ func (d *Desk) startRun(ctx context.Context, t queue.MoveTask) (queue.MoveTask, 
 	if live >= maxLiveRuns {
 		return t, invalid("%d tasks of sources are not over yet, at most %d may be", live, maxLiveRuns)
 	}
-	t.ID, t.State, t.Started = newID("run"), queue.MoveRunning, d.config.Now()
-	_, err = d.putRun(ctx, run{Task: t})
-	d.hurry()
+	t.ID, t.State, t.Started = newID("run"), queue.MoveRunning, svc.config.Now()
+	_, err = svc.putRun(ctx, run{Task: t})
+	svc.hurry()
 	return t, err
 }
 
-func (d *Desk) hurry() {
+func (svc *Service) hurry() {
 	select {
-	case d.kick <- struct{}{}:
+	case svc.kick <- struct{}{}:
 	default: // it will
 	}
 }
 
 // runs returns all that are kept.
-func (d *Desk) runs(ctx context.Context) ([]run, error) {
-	if len(*d.sources.Load()) == 0 {
+func (svc *Service) runs(ctx context.Context) ([]run, error) {
+	if len(*svc.sources.Load()) == 0 {
 		return nil, nil
 	}
-	marks, err := d.Marks().Marks(ctx, runPrefix)
+	marks, err := svc.Marks().Marks(ctx, runPrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +91,8 @@ func (d *Desk) runs(ctx context.Context) ([]run, error) {
 }
 
 // run returns one, or queue.ErrMoveNotFound.
-func (d *Desk) run(ctx context.Context, id string) (run, error) {
-	m, err := d.mark(ctx, runPrefix+id)
+func (svc *Service) run(ctx context.Context, id string) (run, error) {
+	m, err := svc.mark(ctx, runPrefix+id)
 	if err != nil {
 		return run{}, err
 	}
@@ -111,7 +111,7 @@ func parseRun(m queue.Mark) (run, error) {
 }
 
 // putRun replaces r as it was read, or returns queue.ErrConflict.
-func (d *Desk) putRun(ctx context.Context, r run) (run, error) {
+func (svc *Service) putRun(ctx context.Context, r run) (run, error) {
 	doc, err := json.Marshal(r)
 	if err != nil {
 		return r, err
@@ -120,7 +120,7 @@ func (d *Desk) putRun(ctx context.Context, r run) (run, error) {
 	if !r.Task.State.Live() {
 		ttl = endedRunFor
 	}
-	m, err := d.Marks().PutMark(ctx, queue.Mark{Key: runPrefix + r.Task.ID, Version: r.version, Doc: doc, TTL: ttl})
+	m, err := svc.Marks().PutMark(ctx, queue.Mark{Key: runPrefix + r.Task.ID, Version: r.version, Doc: doc, TTL: ttl})
 	if err == nil {
 		r.version, r.age = m.Version, 0
 	}
@@ -128,9 +128,9 @@ func (d *Desk) putRun(ctx context.Context, r run) (run, error) {
 }
 
 // changeRun does what the queue does to its own tasks.
-func (d *Desk) changeRun(ctx context.Context, id string, c queue.MoveChange) (run, error) {
+func (svc *Service) changeRun(ctx context.Context, id string, c queue.MoveChange) (run, error) {
 	for {
-		r, err := d.run(ctx, id)
+		r, err := svc.run(ctx, id)
 		if err != nil {
 			return r, err
 		}
@@ -149,13 +149,13 @@ func (d *Desk) changeRun(ctx context.Context, id string, c queue.MoveChange) (ru
 		case c.State == queue.MovePaused && r.Task.State == queue.MoveRunning:
 			r.Task.State = queue.MovePaused
 		case c.State == queue.MoveCancelled:
-			r.Task.State, r.Task.Ended = queue.MoveCancelled, d.config.Now()
+			r.Task.State, r.Task.Ended = queue.MoveCancelled, svc.config.Now()
 		}
-		r, err = d.putRun(ctx, r)
+		r, err = svc.putRun(ctx, r)
 		if errors.Is(err, queue.ErrConflict) {
 			continue // its owner has written meanwhile
 		}
-		d.hurry()
+		svc.hurry()
 		return r, err
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 // runner works on one run.
 type runner struct {
-	desk   *Desk
-	source Source
+	service *Service
+	source  Source
 	run
 	lost bool          // somebody else works on it now
 	page []queue.Death // letters read ahead
@@ -28,23 +28,23 @@ const (
 )
 
 // claim takes a run that nobody works on, or returns nil.
-func (d *Desk) claim(ctx context.Context, r run) (*runner, error) {
-	source := d.source(r.Task.Source)
+func (svc *Service) claim(ctx context.Context, r run) (*runner, error) {
+	source := svc.source(r.Task.Source)
 	if source == nil || r.Task.State != queue.MoveRunning || r.Owner != "" && r.age < ownedFor {
 		return nil, nil
 	}
-	r.Owner = d.id
+	r.Owner = svc.id
 	if r.Current != "" { // its owner died over it, and nobody knows how that ended
 		r.Current, r.Task.Moved, r.Task.Dead = "", r.Task.Moved+1, r.Task.Dead+1
 	}
-	r, err := d.putRun(ctx, r)
+	r, err := svc.putRun(ctx, r)
 	if errors.Is(err, queue.ErrConflict) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &runner{desk: d, source: source, run: r, put: time.Now()}, nil
+	return &runner{service: svc, source: source, run: r, put: time.Now()}, nil
 }
 
 // work moves letters until the run is over, stands still, belongs to somebody
@@ -59,7 +59,7 @@ func (w *runner) work(ctx context.Context) error {
 	}
 	w.Owner = ""
 	err = errors.Join(err, w.save(ctx))
-	w.desk.hurry()
+	w.service.hurry()
 	return err
 }
 
@@ -78,7 +78,7 @@ func (w *runner) step(ctx context.Context) error {
 			return err
 		}
 		if len(page) == 0 {
-			w.Task.State, w.Task.Ended = queue.MoveCompleted, w.desk.config.Now()
+			w.Task.State, w.Task.Ended = queue.MoveCompleted, w.service.config.Now()
 			return nil
 		}
 		w.page = page
@@ -127,7 +127,7 @@ func (w *runner) redrive(ctx context.Context) error {
 	}
 	w.Task.Moved++
 	if err != nil {
-		w.desk.config.Log.Warn("a letter could not be redriven", "task", w.Task.ID, "letter", id, "err", err)
+		w.service.config.Log.Warn("a letter could not be redriven", "task", w.Task.ID, "letter", id, "err", err)
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func (w *runner) save(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	for {
-		r, err := w.desk.putRun(ctx, w.run)
+		r, err := w.service.putRun(ctx, w.run)
 		if err == nil {
 			w.run, w.put = r, time.Now()
 			return nil
@@ -162,12 +162,12 @@ func (w *runner) save(ctx context.Context) error {
 		if !errors.Is(err, queue.ErrConflict) {
 			return wrap(err, "save task %s", w.Task.ID)
 		}
-		now, err := w.desk.run(ctx, w.Task.ID)
+		now, err := w.service.run(ctx, w.Task.ID)
 		if err != nil {
 			w.lost = errors.Is(err, queue.ErrMoveNotFound)
 			return wrap(err, "save task %s", w.Task.ID)
 		}
-		if now.Owner != w.desk.id {
+		if now.Owner != w.service.id {
 			w.lost = true
 			return nil
 		}

@@ -6,18 +6,18 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// Shelf is where dead letters are looked at. See [queue.Letters] for what each
+// LetterStore is where dead letters are looked at. See [queue.Letters] for what each
 // method owes.
-type Shelf interface {
+type LetterStore interface {
 	Groups(ctx context.Context, s queue.Selection, limit int) ([]queue.Group, error)
 	Letters(ctx context.Context, s queue.Selection, after int64, limit int) ([]queue.Death, error)
 	Letter(ctx context.Context, id string) (queue.Death, error)
 	CountLetters(ctx context.Context, s queue.Selection) (n, last int64, err error)
 }
 
-// Queue is what the desk needs of the queues. A [queue.Engine] is one.
+// Queue is what the service needs of the queues. A [queue.Engine] is one.
 type Queue interface {
-	Shelf
+	LetterStore
 	Tasks
 	Log
 	Queue(ctx context.Context, name string) (queue.Queue, error)
@@ -40,10 +40,10 @@ type Log interface {
 }
 
 // Source is dead letters that are in no queue, such as requests that the
-// gateway set aside. The desk shows them beside the others, and moves many by
+// gateway set aside. The service shows them beside the others, and moves many by
 // doing so one by one.
 type Source interface {
-	Shelf
+	LetterStore
 	// Name is the queue that they are shown in, such as gateway:search. It
 	// holds a colon, as no queue's name does.
 	Name() string
@@ -55,13 +55,13 @@ type Source interface {
 	Discard(ctx context.Context, id string) error
 }
 
-// shelf is a Shelf and the name under which its place in a list is kept.
-type shelf struct {
-	Shelf
+// namedStore is a LetterStore and the name under which its place in a list is kept.
+type namedStore struct {
+	LetterStore
 	source Source // nil: the queues
 }
 
-func (s shelf) name() string {
+func (s namedStore) name() string {
 	if s.source == nil {
 		return ""
 	}
@@ -69,7 +69,7 @@ func (s shelf) name() string {
 }
 
 // first returns up to n letters beyond after, however few come at once.
-func (s shelf) first(ctx context.Context, sel queue.Selection, after int64, n int) (all []queue.Death, err error) {
+func (s namedStore) first(ctx context.Context, sel queue.Selection, after int64, n int) (all []queue.Death, err error) {
 	for len(all) < n {
 		some, err := s.Letters(ctx, sel, after, min(n-len(all), queue.MaxBatch))
 		if err != nil {
@@ -83,23 +83,23 @@ func (s shelf) first(ctx context.Context, sel queue.Selection, after int64, n in
 	return all, nil
 }
 
-// shelves are those that a selection may find letters on.
-func (d *Desk) shelves(s queue.Selection) []shelf {
-	var out []shelf
-	for _, source := range *d.sources.Load() {
+// stores are those that a selection may find letters in.
+func (svc *Service) stores(s queue.Selection) []namedStore {
+	var out []namedStore
+	for _, source := range *svc.sources.Load() {
 		if s.Queue == source.Name() {
-			return []shelf{{source, source}}
+			return []namedStore{{source, source}}
 		}
 		if s.Queue == "" {
-			out = append(out, shelf{source, source})
+			out = append(out, namedStore{source, source})
 		}
 	}
-	return append([]shelf{{Shelf: d.config.Queue}}, out...)
+	return append([]namedStore{{LetterStore: svc.config.Queue}}, out...)
 }
 
 // source returns the one of a name, or nil.
-func (d *Desk) source(name string) Source {
-	for _, s := range *d.sources.Load() {
+func (svc *Service) source(name string) Source {
+	for _, s := range *svc.sources.Load() {
 		if s.Name() == name {
 			return s
 		}

@@ -142,9 +142,9 @@ func TestARunOfRequestsIsPausedAndCancelled(t *testing.T) {
 	})
 }
 
-// A desk that stops lets another one go on at once; one that dies is missed
+// A service that stops lets another one go on at once; one that dies is missed
 // after two minutes. What it was running is not run twice.
-func TestAnotherDeskGoesOn(t *testing.T) {
+func TestAnotherServiceGoesOn(t *testing.T) {
 	for name, dies := range map[string]bool{"stops": false, "dies": true} {
 		t.Run(name, func(t *testing.T) {
 			src := newSource()
@@ -161,7 +161,7 @@ func TestAnotherDeskGoesOn(t *testing.T) {
 				}
 				close(src.kept.hang)
 				src.kept.began = nil
-				r.run(r.desk().Run)
+				r.run(r.service().Run)
 				done := r.finish(tasks[0].ID, nil)
 				if done.State != queue.MoveCompleted || done.Succeeded != 5 || done.FailedAgain != 1 {
 					t.Errorf("the task is %+v", done)

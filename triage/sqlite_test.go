@@ -13,9 +13,9 @@ import (
 	"github.com/bezoar-dev/bezoar/triage"
 )
 
-// The desk does on SQLite what it does in memory: lists beyond one page of the
+// The service does on SQLite what it does in memory: lists beyond one page of the
 // queue's, plans, moves, edits, exports and writes it all down.
-func TestTheDeskOnSQLite(t *testing.T) {
+func TestTheServiceOnSQLite(t *testing.T) {
 	db, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "q.db")})
 	if err != nil {
 		t.Fatal(err)
@@ -25,14 +25,14 @@ func TestTheDeskOnSQLite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	desk, err := triage.New(triage.Config{Queue: engine})
+	service, err := triage.New(triage.Config{Queue: engine})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 2)
 	go func() { done <- engine.Run(ctx) }()
-	go func() { done <- desk.Run(ctx) }()
+	go func() { done <- service.Run(ctx) }()
 	defer func() { cancel(); <-done; <-done }()
 
 	must := func(_ any, err error) {
@@ -56,34 +56,34 @@ func TestTheDeskOnSQLite(t *testing.T) {
 		}
 		sent += len(m)
 	}
-	page, err := desk.Letters(ctx, queue.Selection{}, "", n-1)
+	page, err := service.Letters(ctx, queue.Selection{}, "", n-1)
 	if err != nil || len(page.Letters) != n-1 || page.Next == "" {
 		t.Fatalf("a page has %d letters, then %q, %v", len(page.Letters), page.Next, err)
 	}
-	if page, err = desk.Letters(ctx, queue.Selection{}, page.Next, 0); err != nil || len(page.Letters) != 1 || page.Next != "" {
+	if page, err = service.Letters(ctx, queue.Selection{}, page.Next, 0); err != nil || len(page.Letters) != 1 || page.Next != "" {
 		t.Fatalf("the last page has %d letters, then %q, %v", len(page.Letters), page.Next, err)
 	}
 	var out bytes.Buffer
-	if exported, err := desk.Export(ctx, ann, &out, queue.Selection{}); err != nil || exported != n || bytes.Count(out.Bytes(), []byte("\n")) != n {
+	if exported, err := service.Export(ctx, ann, &out, queue.Selection{}); err != nil || exported != n || bytes.Count(out.Bytes(), []byte("\n")) != n {
 		t.Fatalf("exported %d, %v", exported, err)
 	}
-	l, err := desk.Letter(ctx, page.Letters[0].ID)
+	l, err := service.Letter(ctx, page.Letters[0].ID)
 	must(l, err)
-	must(desk.EditLetter(ctx, ann, l.ID, triage.Edit{Version: l.Version, Body: text("mended")}))
-	p, err := desk.Plan(ctx, ann, triage.Discard, queue.Selection{Groups: []string{"bug:a"}}, triage.Options{Rate: queue.MaxTriageRate})
+	must(service.EditLetter(ctx, ann, l.ID, triage.Edit{Version: l.Version, Body: text("mended")}))
+	p, err := service.Plan(ctx, ann, triage.Discard, queue.Selection{Groups: []string{"bug:a"}}, triage.Options{Rate: queue.MaxTriageRate})
 	must(p, err)
-	tasks, err := desk.Execute(ctx, ann, p.ID)
+	tasks, err := service.Execute(ctx, ann, p.ID)
 	must(tasks, err)
-	for task, err := range desk.Watch(ctx, tasks[0].ID) {
+	for task, err := range service.Watch(ctx, tasks[0].ID) {
 		must(task, err)
 		if task.Over() && task.Moved != n-1 {
 			t.Errorf("the task is %+v", task)
 		}
 	}
-	if trash, err := desk.Count(ctx, queue.Selection{Queue: queue.TrashQueue}); err != nil || trash != n {
+	if trash, err := service.Count(ctx, queue.Selection{Queue: queue.TrashQueue}); err != nil || trash != n {
 		t.Errorf("the trash holds %d, %v", trash, err)
 	}
-	if log, err := desk.AuditLog(ctx, 0, 0); err != nil || len(log) < 4 {
+	if log, err := service.AuditLog(ctx, 0, 0); err != nil || len(log) < 4 {
 		t.Errorf("the log is %+v, %v", log, err)
 	}
 }

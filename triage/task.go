@@ -79,16 +79,16 @@ type TaskQuery struct {
 }
 
 // Tasks lists tasks, the newest first.
-func (d *Desk) Tasks(ctx context.Context, q TaskQuery) ([]Task, error) {
+func (svc *Service) Tasks(ctx context.Context, q TaskQuery) ([]Task, error) {
 	limit, err := within(q.Limit, MaxLetters)
 	if err != nil {
 		return nil, wrap(err, "list tasks")
 	}
-	moves, err := d.config.Queue.Tasks(ctx, queue.MoveQuery{Source: q.Source, Live: q.Live, Triage: !q.SQS, Limit: limit})
+	moves, err := svc.config.Queue.Tasks(ctx, queue.MoveQuery{Source: q.Source, Live: q.Live, Triage: !q.SQS, Limit: limit})
 	if err != nil {
 		return nil, wrap(err, "list tasks")
 	}
-	runs, err := d.runs(ctx)
+	runs, err := svc.runs(ctx)
 	if err != nil {
 		return nil, wrap(err, "list tasks")
 	}
@@ -107,23 +107,23 @@ func (d *Desk) Tasks(ctx context.Context, q TaskQuery) ([]Task, error) {
 }
 
 // Task returns one task, with its arrivals, or queue.ErrMoveNotFound.
-func (d *Desk) Task(ctx context.Context, id string) (Task, error) {
-	t, err := d.task(ctx, id)
+func (svc *Service) Task(ctx context.Context, id string) (Task, error) {
+	t, err := svc.task(ctx, id)
 	if err == nil {
-		t.Arrivals, err = d.arrivals(ctx, t)
+		t.Arrivals, err = svc.arrivals(ctx, t)
 	}
 	return t, wrap(err, "show task %.64q", id)
 }
 
-func (d *Desk) task(ctx context.Context, id string) (Task, error) {
+func (svc *Service) task(ctx context.Context, id string) (Task, error) {
 	if isID("run", id) {
-		r, err := d.run(ctx, id)
+		r, err := svc.run(ctx, id)
 		return r.view(), err
 	}
 	if id == "" {
 		return Task{}, queue.ErrMoveNotFound
 	}
-	moves, err := d.config.Queue.Tasks(ctx, queue.MoveQuery{ID: id, Limit: 1})
+	moves, err := svc.config.Queue.Tasks(ctx, queue.MoveQuery{ID: id, Limit: 1})
 	if err != nil {
 		return Task{}, err
 	}
@@ -135,7 +135,7 @@ func (d *Desk) task(ctx context.Context, id string) (Task, error) {
 
 // arrivals counts what died while a task was at work. A selection of ids does
 // not grow.
-func (d *Desk) arrivals(ctx context.Context, t Task) (int64, error) {
+func (svc *Service) arrivals(ctx context.Context, t Task) (int64, error) {
 	s := t.Selection
 	if len(s.IDs) > 0 || t.Verb == Restore {
 		return 0, nil
@@ -143,24 +143,24 @@ func (d *Desk) arrivals(ctx context.Context, t Task) (int64, error) {
 	if s.Before = t.Ended; !s.Before.IsZero() && !s.After.Before(s.Before) {
 		return 0, nil
 	}
-	shelf := d.shelves(s)[0]
-	then, _, err := shelf.CountLetters(ctx, s)
+	store := svc.stores(s)[0]
+	then, _, err := store.CountLetters(ctx, s)
 	if err != nil {
 		return 0, err
 	}
 	s.Last = 0
-	now, _, err := shelf.CountLetters(ctx, s)
+	now, _, err := store.CountLetters(ctx, s)
 	return max(now-then, 0), err
 }
 
 // Watch follows a task until it is over, or halts: then somebody has to resume
 // or cancel it. It yields the task at once and whenever it has changed, and
 // ends with an error if it cannot be seen any more, or ctx is over.
-func (d *Desk) Watch(ctx context.Context, id string) iter.Seq2[Task, error] {
+func (svc *Service) Watch(ctx context.Context, id string) iter.Seq2[Task, error] {
 	return func(yield func(Task, error) bool) {
 		last, first := Task{}, true
 		for {
-			t, err := d.Task(ctx, id)
+			t, err := svc.Task(ctx, id)
 			if err != nil {
 				yield(t, err)
 				return
@@ -174,7 +174,7 @@ func (d *Desk) Watch(ctx context.Context, id string) iter.Seq2[Task, error] {
 			if t.Over() || t.State == queue.MoveHalted {
 				return
 			}
-			if err := pause(ctx, d.config.PollEvery); err != nil {
+			if err := pause(ctx, svc.config.PollEvery); err != nil {
 				yield(t, wrap(err, "watch task %.64q", id))
 				return
 			}
@@ -189,33 +189,33 @@ func news(a, b Task) bool {
 }
 
 // Pause makes a task stand still.
-func (d *Desk) Pause(ctx context.Context, who Actor, id string) (Task, error) {
-	return d.change(ctx, who, "task.pause", id, queue.MoveChange{State: queue.MovePaused})
+func (svc *Service) Pause(ctx context.Context, who Actor, id string) (Task, error) {
+	return svc.change(ctx, who, "task.pause", id, queue.MoveChange{State: queue.MovePaused})
 }
 
 // Resume lets a task go on that is paused or has halted. What has failed before
 // does not make it halt again.
-func (d *Desk) Resume(ctx context.Context, who Actor, id string) (Task, error) {
-	return d.change(ctx, who, "task.resume", id, queue.MoveChange{State: queue.MoveRunning})
+func (svc *Service) Resume(ctx context.Context, who Actor, id string) (Task, error) {
+	return svc.change(ctx, who, "task.resume", id, queue.MoveChange{State: queue.MoveRunning})
 }
 
 // Cancel ends a task; what it has moved stays moved.
-func (d *Desk) Cancel(ctx context.Context, who Actor, id string) (Task, error) {
-	return d.change(ctx, who, "task.cancel", id, queue.MoveChange{State: queue.MoveCancelled})
+func (svc *Service) Cancel(ctx context.Context, who Actor, id string) (Task, error) {
+	return svc.change(ctx, who, "task.cancel", id, queue.MoveChange{State: queue.MoveCancelled})
 }
 
 // SetRate changes how many letters a second a task moves.
-func (d *Desk) SetRate(ctx context.Context, who Actor, id string, rate int) (Task, error) {
+func (svc *Service) SetRate(ctx context.Context, who Actor, id string, rate int) (Task, error) {
 	if rate < 1 || rate > queue.MaxTriageRate {
 		err := invalid("change the rate of task %.64q: %d is not within 1 to %d", id, rate, queue.MaxTriageRate)
-		d.audit(ctx, who, "task.rate", bound(id, 64), Detail{}, err)
+		svc.audit(ctx, who, "task.rate", bound(id, 64), Detail{}, err)
 		return Task{}, err
 	}
-	return d.change(ctx, who, "task.rate", id, queue.MoveChange{Rate: rate})
+	return svc.change(ctx, who, "task.rate", id, queue.MoveChange{Rate: rate})
 }
 
-func (d *Desk) change(ctx context.Context, who Actor, action, id string, c queue.MoveChange) (Task, error) {
-	t, err := d.changeTask(ctx, id, c)
+func (svc *Service) change(ctx context.Context, who Actor, action, id string, c queue.MoveChange) (Task, error) {
+	t, err := svc.changeTask(ctx, id, c)
 	note := Detail{}
 	if err == nil {
 		note.Planned, note.Actual, note.Outcome = &t.Planned, &t.Moved, string(t.State)
@@ -226,19 +226,19 @@ func (d *Desk) change(ctx context.Context, who Actor, action, id string, c queue
 	if err != nil {
 		err = fmt.Errorf("%s %.64q: %w", action, id, err)
 	}
-	d.audit(ctx, who, action, bound(id, 64), note, err)
+	svc.audit(ctx, who, action, bound(id, 64), note, err)
 	return t, err
 }
 
-func (d *Desk) changeTask(ctx context.Context, id string, c queue.MoveChange) (Task, error) {
+func (svc *Service) changeTask(ctx context.Context, id string, c queue.MoveChange) (Task, error) {
 	if isID("run", id) {
-		r, err := d.changeRun(ctx, id, c)
+		r, err := svc.changeRun(ctx, id, c)
 		return r.view(), err
 	}
 	if id == "" {
 		return Task{}, queue.ErrMoveNotFound
 	}
-	t, err := d.config.Queue.ChangeTask(ctx, id, c)
+	t, err := svc.config.Queue.ChangeTask(ctx, id, c)
 	if err != nil {
 		return Task{}, err
 	}

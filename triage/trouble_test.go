@@ -41,11 +41,11 @@ func TestAnOutageIsNoFlood(t *testing.T) {
 	test(t, nil, func(r *rig) {
 		var buf bytes.Buffer // read when nobody writes
 		d := &distant{Engine: r.engine}
-		desk, err := triage.New(triage.Config{Queue: d, Log: slog.New(slog.NewTextHandler(&buf, nil))})
+		service, err := triage.New(triage.Config{Queue: d, Log: slog.New(slog.NewTextHandler(&buf, nil))})
 		if err != nil {
 			r.Fatal(err)
 		}
-		stop := r.run(desk.Run)
+		stop := r.run(service.Run)
 		r.pass(time.Minute)
 		d.away.Store(true)
 		r.pass(90 * time.Second)

@@ -16,7 +16,7 @@ const maxLooked = 1024
 
 // warn says which letters would come straight back: copies of payloads that
 // are quarantined where they go.
-func (d *Desk) warn(ctx context.Context, p *Plan, s shelf, part Part) error {
+func (svc *Service) warn(ctx context.Context, p *Plan, s namedStore, part Part) error {
 	if p.Verb != Redrive || s.source != nil {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (d *Desk) warn(ctx context.Context, p *Plan, s shelf, part Part) error {
 				to = l.Letter.Origin
 			}
 			if held[to] == nil {
-				if held[to], err = d.quarantined(ctx, to); err != nil {
+				if held[to], err = svc.quarantined(ctx, to); err != nil {
 					return err
 				}
 			}
@@ -60,13 +60,13 @@ func (d *Desk) warn(ctx context.Context, p *Plan, s shelf, part Part) error {
 
 // quarantined lists payloads that a queue refuses; none if there is no such
 // queue.
-func (d *Desk) quarantined(ctx context.Context, name string) (map[bezoar.Fingerprint]bool, error) {
+func (svc *Service) quarantined(ctx context.Context, name string) (map[bezoar.Fingerprint]bool, error) {
 	is := make(map[bezoar.Fingerprint]bool)
-	cases, err := d.config.Queue.Payloads(ctx, name, int(poison.Quarantined), queue.MaxCases)
+	cases, err := svc.config.Queue.Payloads(ctx, name, int(poison.Quarantined), queue.MaxCases)
 	if err != nil && queue.CodeOf(err) != queue.ErrQueueNotFound {
 		return nil, err
 	}
-	now := d.config.Now().UnixMicro()
+	now := svc.config.Now().UnixMicro()
 	for _, c := range cases {
 		is[c.Payload] = now < c.Until
 	}

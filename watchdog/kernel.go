@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/bezoar-dev/bezoar/internal/vitals"
+	"github.com/bezoar-dev/bezoar/internal/procstat"
 )
 
 // kernel samples processes by what the kernel says about them.
@@ -17,18 +17,18 @@ type kernel struct {
 type process struct {
 	life  uint64
 	pid   int
-	birth uint64        // tells it from another that got its id
-	group *vitals.Group // nil: not looked for, or unknown
-	asked bool          // for its group
+	birth uint64          // tells it from another that got its id
+	group *procstat.Group // nil: not looked for, or unknown
+	asked bool            // for its group
 }
 
 func (k *kernel) sample(w Worker) (Sample, error) {
 	if w.PID <= 0 {
-		return Sample{}, vitals.ErrGone
+		return Sample{}, procstat.ErrGone
 	}
-	v, err := vitals.Of(w.PID)
+	v, err := procstat.Of(w.PID)
 	if err != nil {
-		if errors.Is(err, vitals.ErrUnsupported) {
+		if errors.Is(err, procstat.ErrUnsupported) {
 			k.d.note("processes", err)
 		}
 		return Sample{}, err
@@ -39,12 +39,12 @@ func (k *kernel) sample(w Worker) (Sample, error) {
 		k.forget()
 	}
 	if p.birth != v.Birth {
-		return Sample{}, fmt.Errorf("process %d of worker %s: %w", w.PID, w.Name, vitals.ErrGone)
+		return Sample{}, fmt.Errorf("process %d of worker %s: %w", w.PID, w.Name, procstat.ErrGone)
 	}
 	s := Sample{Memory: v.RSS, Threads: v.Threads}
 	if share, ok := v.FDShare(); ok {
 		s.Descriptors = share
-	} else if v.FDs == vitals.Unknown {
+	} else if v.FDs == procstat.Unknown {
 		k.d.note("descriptors", errors.New("not permitted"))
 	}
 	if k.d.config().Limits.Pressure > 0 {
@@ -67,7 +67,7 @@ const maxSeen = 1024
 func (k *kernel) pressure(w Worker, p *process) float64 {
 	if !p.asked {
 		p.asked = true
-		g, err := vitals.GroupOf(w.PID)
+		g, err := procstat.GroupOf(w.PID)
 		if err != nil {
 			k.d.note("pressure", err)
 		} else {
@@ -79,7 +79,7 @@ func (k *kernel) pressure(w Worker, p *process) float64 {
 	}
 	psi, err := p.group.Pressure()
 	if err != nil {
-		if errors.Is(err, vitals.ErrUnsupported) {
+		if errors.Is(err, procstat.ErrUnsupported) {
 			k.d.note("pressure", err)
 		}
 		return 0

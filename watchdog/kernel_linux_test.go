@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/vitals"
+	"github.com/bezoar-dev/bezoar/internal/procstat"
 	policy "github.com/bezoar-dev/bezoar/policy/watchdog"
 )
 
@@ -48,14 +48,14 @@ func TestAnIDMayBeAnothers(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := sampler(t, Limits{})
-	if _, err := d.sample(Worker{Name: "w-1", PID: cmd.Process.Pid, Life: 1}); !errors.Is(err, vitals.ErrGone) {
+	if _, err := d.sample(Worker{Name: "w-1", PID: cmd.Process.Pid, Life: 1}); !errors.Is(err, procstat.ErrGone) {
 		t.Errorf("of a dead process: %v", err)
 	}
-	if _, err := d.sample(Worker{Name: "w-1"}); !errors.Is(err, vitals.ErrGone) {
+	if _, err := d.sample(Worker{Name: "w-1"}); !errors.Is(err, procstat.ErrGone) {
 		t.Errorf("of none: %v", err)
 	}
 	k := &kernel{d: d, seen: map[string]process{"w-1": {life: 7, pid: os.Getpid(), birth: 1}}}
-	if _, err := k.sample(Worker{Name: "w-1", PID: os.Getpid(), Life: 7}); !errors.Is(err, vitals.ErrGone) {
+	if _, err := k.sample(Worker{Name: "w-1", PID: os.Getpid(), Life: 7}); !errors.Is(err, procstat.ErrGone) {
 		t.Errorf("of another with the id: %v", err)
 	}
 	if _, err := k.sample(Worker{Name: "w-1", PID: os.Getpid(), Life: 8}); err != nil {

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/vitals"
+	"github.com/bezoar-dev/bezoar/internal/procstat"
 	policy "github.com/bezoar-dev/bezoar/policy/watchdog"
 )
 
@@ -87,9 +87,9 @@ func (o *own) sample(Worker) (Sample, error) {
 		Memory:  max(0, n(readTotal)-n(readReleased)), // the runtime's alone, unless the kernel knows better
 		Latency: o.d.lag.take(time.Now()),
 	}
-	v, err := vitals.Self()
+	v, err := procstat.Self()
 	if err != nil {
-		if errors.Is(err, vitals.ErrUnsupported) {
+		if errors.Is(err, procstat.ErrUnsupported) {
 			o.d.note("descriptors and threads", err)
 			return s, nil
 		}

@@ -33,7 +33,7 @@ func BenchmarkMessages(b *testing.B) {
 				Source: r.source(kind, "jobs"), Command: worker.Command{Args: []string{"/bin/true"}}, Concurrency: benchChildren,
 				State: b.TempDir(), Observe: func(e worker.Event) {
 					ran.Add(int64(e.Elapsed))
-					if e.Fate == worker.FateDone && done.Add(1) == int64(b.N) {
+					if e.Outcome == worker.OutcomeDone && done.Add(1) == int64(b.N) {
 						close(all)
 					}
 				},

@@ -104,7 +104,7 @@ func testEnds(t *testing.T, command worker.Command, timeout time.Duration, want 
 			if got[name] != "" {
 				got[name] += ", "
 			}
-			got[name] += fmt.Sprint(e.Class, " ", e.Fate)
+			got[name] += fmt.Sprint(e.Class, " ", e.Outcome)
 		}
 		for name, ends := range want {
 			if kind != "foreign" { // there, the queue says what becomes of it
@@ -298,7 +298,7 @@ func TestACommandThatIsNotThere(t *testing.T) {
 		if !errors.As(err, &spawn) || !strings.Contains(err.Error(), "/nowhere/at/all") {
 			t.Errorf("it ended with %v", err)
 		}
-		if e := r.waitFor(1)[0]; e.Fate != worker.FateReturned || e.Class != bezoar.SpawnFailed {
+		if e := r.waitFor(1)[0]; e.Outcome != worker.OutcomeReturned || e.Class != bezoar.SpawnFailed {
 			t.Errorf("event %+v", e)
 		}
 		r.counts("jobs", 1, 0, 0)
@@ -316,7 +316,7 @@ func TestNowhereToSetAside(t *testing.T) {
 	r.send("jobs", "an invalid message")
 	r.start(worker.Config{Source: r.source("foreign", "jobs"), Command: shell("exit 65")})
 	e := r.waitFor(1)[0]
-	if e.Fate != worker.FateLeft || e.Delay < time.Minute || !strings.Contains(e.Why, "no dead-letter queue") {
+	if e.Outcome != worker.OutcomeLeft || e.Delay < time.Minute || !strings.Contains(e.Why, "no dead-letter queue") {
 		t.Errorf("event %+v", e)
 	}
 	r.counts("jobs", 0, 1, 0) // invisible for a while

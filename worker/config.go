@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/referee"
+	"github.com/bezoar-dev/bezoar/internal/judge"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 	"github.com/bezoar-dev/bezoar/policy/budget"
@@ -52,7 +52,7 @@ type Config struct {
 	// running.
 	State string
 	// Shared is a directory that workers on one machine may share: the secret
-	// by which payloads are recognised, and the book of payloads and
+	// by which payloads are recognised, and the facts about payloads and
 	// downstreams. Default State; without either, both are in memory.
 	Shared string
 
@@ -71,8 +71,8 @@ type Config struct {
 }
 
 // policies is how messages of a queue that does not judge itself are judged.
-func (c Config) policies() referee.Config {
-	return referee.Config{
+func (c Config) policies() judge.Config {
+	return judge.Config{
 		Downstream: c.Downstream, Poison: c.Poison, Outage: c.Outage, Breaker: c.Breaker, Retry: c.Retry, Budget: c.Budget, Log: c.Log,
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/referee"
-	"github.com/bezoar-dev/bezoar/internal/starts"
+	"github.com/bezoar-dev/bezoar/internal/judge"
+	"github.com/bezoar-dev/bezoar/internal/startlog"
 )
 
-// delivery is one message in the worker's hands.
+// delivery is one message that the worker received.
 type delivery struct {
 	w         *Worker
 	m         Message
@@ -20,20 +20,20 @@ type delivery struct {
 	ctx       context.Context //nolint:containedctx // of its run: ends when that is to stop
 	cancel    context.CancelCauseFunc
 	lease     *lease
-	trial     *referee.Trial
+	trial     *judge.Trial
 
-	payload bezoar.Fingerprint
-	meeting referee.Meeting
-	record  starts.Record
-	slot    int
-	written bool // in slot
-	placed  bool // it has a place to run in
-	ran     bool
-	settled bool // without running
-	res     result
+	payload   bezoar.Fingerprint
+	admission judge.Admission
+	record    startlog.Record
+	slot      int
+	written   bool // in slot
+	placed    bool // it has a place to run in
+	ran       bool
+	settled   bool // without running
+	res       result
 }
 
-func (w *Worker) newDelivery(receiving, running context.Context, m Message, began time.Time, trial *referee.Trial) *delivery {
+func (w *Worker) newDelivery(receiving, running context.Context, m Message, began time.Time, trial *judge.Trial) *delivery {
 	ctx, cancel := context.WithCancelCause(running)
 	m.Queue = w.about.Queue
 	d := &delivery{w: w, m: m, began: began, receiving: receiving, ctx: ctx, cancel: cancel, trial: trial}
@@ -54,7 +54,7 @@ func (d *delivery) run() {
 	}
 	d.ran, d.record.Running = true, true
 	if d.written {
-		d.behind(d.w.journal.Running(d.slot))
+		d.behind(d.w.starts.Running(d.slot))
 	}
 	d.res = d.attempt(d.m)
 	d.rows()
@@ -68,13 +68,13 @@ func (d *delivery) run() {
 // to run of it.
 func (w *Worker) admit(all []*delivery) {
 	var due []*delivery
-	var records []starts.Record
+	var records []startlog.Record
 	for _, d := range all {
 		d.payload = w.payload(&d.m)
-		if d.settled = !d.meet(); d.settled || w.journal == nil {
+		if d.settled = !d.admit(); d.settled || w.starts == nil {
 			continue
 		}
-		d.record = starts.Record{
+		d.record = startlog.Record{
 			ID: d.m.ID, Receipt: d.m.Receipt, Queue: d.m.Queue, Group: cut(d.m.Group, 128), Payload: d.payload, At: time.Now().UTC(),
 		}
 		due, records = append(due, d), append(records, d.record)
@@ -82,7 +82,7 @@ func (w *Worker) admit(all []*delivery) {
 	if len(due) == 0 {
 		return
 	}
-	slots, err := w.journal.Begin(records...)
+	slots, err := w.starts.Begin(records...)
 	for i, d := range due {
 		if err != nil {
 			d.settled, d.res = true, result{class: bezoar.SpawnFailed, reason: err.Error(), spawn: err}
@@ -92,23 +92,23 @@ func (w *Worker) admit(all []*delivery) {
 	}
 }
 
-// meet asks the referee whether the message may run.
-func (d *delivery) meet() bool {
-	r := d.w.referee
-	if r == nil {
+// admit asks the judge whether the message may run.
+func (d *delivery) admit() bool {
+	j := d.w.judge
+	if j == nil {
 		return true
 	}
 	now := time.Now()
 	if d.m.Receives <= 1 {
-		r.First(now)
+		j.First(now)
 	}
 	var err error
-	d.meeting, err = r.Meet(now, d.payload, d.trial)
+	d.admission, err = j.Admit(now, d.payload, d.trial)
 	d.w.judged("look a payload up", err) // law 11: it runs
-	if !d.meeting.Refuse {
+	if !d.admission.Refuse {
 		return true
 	}
-	c := d.meeting.Case
+	c := d.admission.Case
 	d.res = result{class: c.Class, failure: c.Failure, reason: c.Reason}
 	return false
 }
@@ -117,7 +117,7 @@ func (d *delivery) meet() bool {
 // to call when it has ended. One that may kill this process runs alone, so that
 // nothing else is suspected then.
 func (d *delivery) company() (leave func()) {
-	dangerous := d.w.killed(d.payload) || (d.m.Alone || d.meeting.Alone) && !d.w.runner.isolated()
+	dangerous := d.w.killed(d.payload) || (d.m.Alone || d.admission.Alone) && !d.w.runner.isolated()
 	if !dangerous {
 		d.w.alone.RLock()
 		return d.w.alone.RUnlock
@@ -126,10 +126,10 @@ func (d *delivery) company() (leave func()) {
 	return d.w.alone.Unlock
 }
 
-// behind complains of a journal that could not be written.
+// behind complains of a start log that could not be written.
 func (d *delivery) behind(err error) {
 	if err != nil {
-		d.w.cfg.Log.Warn("the journal is behind", "err", err)
+		d.w.cfg.Log.Warn("the start log is behind", "err", err)
 	}
 }
 
@@ -137,10 +137,10 @@ func (d *delivery) ended() {
 	switch {
 	case !d.written:
 	case d.res.class == bezoar.Done:
-		d.behind(d.w.journal.Done(d.slot))
+		d.behind(d.w.starts.Done(d.slot))
 	default:
-		d.record.Ended = &starts.Ended{Class: d.res.class, Failure: cut(d.res.failure, 200), Reason: cut(d.res.reason, 500)}
-		d.behind(d.w.journal.Amend(d.slot, d.record))
+		d.record.Ended = &startlog.Ended{Class: d.res.class, Failure: cut(d.res.failure, 200), Reason: cut(d.res.reason, 500)}
+		d.behind(d.w.starts.Amend(d.slot, d.record))
 	}
 }
 
@@ -158,7 +158,7 @@ func (d *delivery) attempt(m Message) result {
 		defer close(noted)
 		if n := int(pid.Load()); n != 0 && d.written {
 			d.record.PID, d.record.Since = n, started(n)
-			d.behind(d.w.journal.Amend(d.slot, d.record))
+			d.behind(d.w.starts.Amend(d.slot, d.record))
 		}
 	})
 	r := d.w.runner.do(d.ctx, &m, func(n int) { pid.Store(int64(n)) })

@@ -64,6 +64,6 @@
 // free places, except while they take a few milliseconds each: then as many more
 // as have their turn within 20 ms, at most 20. Of what a child writes
 // the ends are kept, 64 KiB of each stream. A message runs at most 100 times in
-// one delivery to find its bad rows, of which 1,000 become letters. The book of
-// payloads is bounded: see internal/referee.
+// one delivery to find its bad rows, of which 1,000 become letters. The facts about
+// payloads are bounded: see internal/judge.
 package worker

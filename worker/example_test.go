@@ -47,7 +47,7 @@ func Example() {
 			return nil
 		},
 		Observe: func(e worker.Event) {
-			fmt.Println(e.Class, e.Fate)
+			fmt.Println(e.Class, e.Outcome)
 			if told++; told == 2 {
 				stop()
 			}

@@ -193,7 +193,7 @@ func TestAKilledWorkersMessages(t *testing.T) {
 			second := r.spawn(s)
 			for range 3 {
 				e := second.next(t)
-				if e.Class != bezoar.Crash || !strings.Contains(e.Reason, "and 2 others") || e.Fate == worker.FateLost {
+				if e.Class != bezoar.Crash || !strings.Contains(e.Reason, "and 2 others") || e.Outcome == worker.OutcomeLost {
 					t.Errorf("event %+v", e)
 				}
 			}
@@ -203,7 +203,7 @@ func TestAKilledWorkersMessages(t *testing.T) {
 				}
 			}
 			for range 5 {
-				if e := second.next(t); e.Fate != worker.FateDone {
+				if e := second.next(t); e.Outcome != worker.OutcomeDone {
 					t.Errorf("event %+v", e)
 				}
 			}

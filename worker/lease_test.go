@@ -35,7 +35,7 @@ func TestLeaseAfterALongWait(t *testing.T) {
 				t.Fatal(err)
 			}
 			e := r.waitFor(1)[0]
-			if e.Class == bezoar.Done && e.Fate == worker.FateDone && e.Receives == 1 {
+			if e.Class == bezoar.Done && e.Outcome == worker.OutcomeDone && e.Receives == 1 {
 				return true
 			}
 			t.Logf("got %+v", e)

@@ -29,19 +29,19 @@ type Message struct {
 	native queue.Receipt // of a Direct source
 }
 
-// Fate is what became of a message.
-type Fate string
+// Outcome is what became of a message.
+type Outcome string
 
-// The fates.
+// The outcomes.
 const (
-	FateDone     Fate = "done"     // and deleted
-	FateReported Fate = "reported" // the queue judges: see there
-	FateRetry    Fate = "retry"    // comes again
-	FateDead     Fate = "dead"     // set aside, with its letter
-	FateRefused  Fate = "refused"  // set aside, undelivered: its payload is convicted
-	FateLeft     Fate = "left"     // ought to be set aside, and there is nowhere to
-	FateReturned Fate = "returned" // given back, without blame
-	FateLost     Fate = "lost"     // its lease was over: another worker may have it
+	OutcomeDone     Outcome = "done"     // and deleted
+	OutcomeReported Outcome = "reported" // the queue judges: see there
+	OutcomeRetry    Outcome = "retry"    // comes again
+	OutcomeDead     Outcome = "dead"     // set aside, with its letter
+	OutcomeRefused  Outcome = "refused"  // set aside, undelivered: its payload is convicted
+	OutcomeLeft     Outcome = "left"     // ought to be set aside, and there is nowhere to
+	OutcomeReturned Outcome = "returned" // given back, without blame
+	OutcomeLost     Outcome = "lost"     // its lease was over: another worker may have it
 )
 
 // Event tells how one delivery ended.
@@ -51,10 +51,10 @@ type Event struct {
 	ID       string        `json:"message"`
 	Receives int           `json:"receives"`
 	Class    bezoar.Class  `json:"class"`
-	Fate     Fate          `json:"fate"`
+	Outcome  Outcome       `json:"outcome"`
 	Reason   string        `json:"reason,omitempty"`
 	Failure  string        `json:"failure,omitempty"` // its fingerprint
-	Why      string        `json:"why,omitempty"`     // of the fate
+	Why      string        `json:"why,omitempty"`     // of the outcome
 	Delay    time.Duration `json:"-"`                 // until it comes again
 	Rows     int           `json:"rows,omitempty"`    // set aside by themselves
 	Elapsed  time.Duration `json:"-"`

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/referee"
+	"github.com/bezoar-dev/bezoar/internal/judge"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -42,7 +42,7 @@ func (w *Worker) receive(ctx, running context.Context) error {
 			Worker: w.cfg.Name + "#" + strconv.FormatUint(w.serial.Add(1), 10),
 		})
 		if len(got) == 0 && trial != nil {
-			w.judged("give a trial back", w.referee.Waste(time.Now(), trial))
+			w.judged("give a trial back", w.judge.Waste(time.Now(), trial))
 		}
 		switch {
 		case err == nil:
@@ -73,12 +73,12 @@ func (w *Worker) ahead(more bool) int {
 	return min(int(doorTime/took)*w.cfg.Concurrency, 2*min(w.about.Batch, maxAhead/2))
 }
 
-// gate asks the referee whether to receive. When it says no it waits.
-func (w *Worker) gate(ctx context.Context) (*referee.Trial, bool) {
-	if w.referee == nil {
+// gate asks the judge whether to receive. When it says no it waits.
+func (w *Worker) gate(ctx context.Context) (*judge.Trial, bool) {
+	if w.judge == nil {
 		return nil, true
 	}
-	g, err := w.referee.Gate(time.Now())
+	g, err := w.judge.Gate(time.Now())
 	if err != nil {
 		w.judged("ask whether to receive", err) // law 11: it goes on
 		return nil, true
@@ -98,7 +98,7 @@ func (w *Worker) judged(doing string, err error) {
 
 // dispatch starts what was received: each message by itself, but those of one
 // group of a FIFO queue one after another.
-func (w *Worker) dispatch(receiving, running context.Context, got []Message, began time.Time, trial *referee.Trial) {
+func (w *Worker) dispatch(receiving, running context.Context, got []Message, began time.Time, trial *judge.Trial) {
 	if len(got) == 0 {
 		return
 	}

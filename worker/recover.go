@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/book"
-	"github.com/bezoar-dev/bezoar/internal/referee"
-	"github.com/bezoar-dev/bezoar/internal/starts"
+	"github.com/bezoar-dev/bezoar/internal/facts"
+	"github.com/bezoar-dev/bezoar/internal/judge"
+	"github.com/bezoar-dev/bezoar/internal/startlog"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -19,7 +19,7 @@ const recoverFor = 10 * time.Second
 
 // recover deals with what a predecessor has left: processes, and messages that
 // it was running when it died.
-func (w *Worker) recover(ctx context.Context, left []starts.Left) error {
+func (w *Worker) recover(ctx context.Context, left []startlog.Left) error {
 	if w.cfg.State != "" {
 		n, err := w.runner.sweep(ctx)
 		switch {
@@ -42,7 +42,7 @@ func (w *Worker) recover(ctx context.Context, left []starts.Left) error {
 			}
 			w.cfg.Log.Error("cannot report a message of a dead predecessor: it comes back when its lease is over", "message", l.ID, "err", err)
 		}
-		if err := w.journal.Clear(l.Slot); err != nil {
+		if err := w.starts.Clear(l.Slot); err != nil {
 			return err
 		}
 	}
@@ -50,35 +50,35 @@ func (w *Worker) recover(ctx context.Context, left []starts.Left) error {
 }
 
 // tell reports one message of a dead predecessor.
-func (w *Worker) tell(ctx context.Context, l starts.Left, holding int) error {
+func (w *Worker) tell(ctx context.Context, l startlog.Left, holding int) error {
 	ctx, cancel := context.WithTimeout(ctx, recoverFor)
 	defer cancel()
 	m := Message{ID: l.ID, Receipt: l.Receipt, Queue: l.Queue, Group: l.Group, Payload: l.Payload}
 	if l.Queue != w.about.Queue {
 		return fmt.Errorf("it is of queue %.100q", l.Queue)
 	}
-	e := Event{Queue: l.Queue, ID: l.ID, Fate: FateReturned}
+	e := Event{Queue: l.Queue, ID: l.ID, Outcome: OutcomeReturned}
 	var err error
 	switch end := l.Ended; {
 	case end == nil:
 		err = w.died(ctx, &e, m, l, holding)
 	case end.Class == bezoar.Done:
-		e.Fate = FateDone
+		e.Outcome = OutcomeDone
 		err = w.cfg.Source.Done(ctx, m)
 	case end.Class == bezoar.Interrupted || end.Class == bezoar.SpawnFailed || !w.about.Judges:
-		// One that a referee judges comes again at once: what it did is not worth
+		// Where internal/judge decides, it comes again at once: what it did is not worth
 		// a verdict that nobody heard.
 		e.Class, e.Reason = end.Class, end.Reason
 		err = w.cfg.Source.Release(ctx, m, Release{Refund: true, Outcome: &queue.Outcome{Class: bezoar.Interrupted, Reason: end.Reason}})
 	default:
-		e.Class, e.Reason, e.Fate = end.Class, end.Reason, FateReported
+		e.Class, e.Reason, e.Outcome = end.Class, end.Reason, OutcomeReported
 		err = w.cfg.Source.Release(ctx, m, Release{
 			Outcome: &queue.Outcome{Class: end.Class, Failure: end.Failure, Reason: end.Reason}, Reject: end.Class == bezoar.Invalid,
 		})
 	}
 	if errors.Is(err, ErrLost) {
 		w.cfg.Log.Info("the lease of a dead predecessor's message is over", "message", l.ID)
-		e.Fate, err = FateLost, nil
+		e.Outcome, err = OutcomeLost, nil
 	}
 	w.observe(e)
 	return err
@@ -86,7 +86,7 @@ func (w *Worker) tell(ctx context.Context, l starts.Left, holding int) error {
 
 // died blames a message that was running when the worker died: alone it is a
 // strike, in company a suspicion. Here it runs alone from now on.
-func (w *Worker) died(ctx context.Context, e *Event, m Message, l starts.Left, holding int) error {
+func (w *Worker) died(ctx context.Context, e *Event, m Message, l startlog.Left, holding int) error {
 	reason := "the worker died while it ran this message alone"
 	if holding > 1 {
 		reason = fmt.Sprintf("the worker died while it ran this message and %d others", holding-1)
@@ -97,16 +97,16 @@ func (w *Worker) died(ctx context.Context, e *Event, m Message, l starts.Left, h
 	if weak {
 		o.Failure = "" // and twice that is not the same failure twice
 	}
-	e.Class, e.Reason, e.Failure, e.Fate = o.Class, reason, o.Failure, FateReported
+	e.Class, e.Reason, e.Failure, e.Outcome = o.Class, reason, o.Failure, OutcomeReported
 	w.suspect(m.Payload, l.At)
 	if w.about.Judges {
 		return w.cfg.Source.Release(ctx, m, Release{Outcome: &o, Holding: holding, Weak: weak})
 	}
-	ruling, err := w.referee.Failed(time.Now(), referee.Ending{
+	ruling, err := w.judge.Failed(time.Now(), judge.Ending{
 		ID: m.ID, Payload: m.Payload, Class: o.Class, Failure: o.Failure, Reason: reason, Weak: weak, Holding: holding, Receives: 1, Received: l.At,
 	})
 	w.judged("judge a message of a dead predecessor", err)
-	e.Fate, e.Why, e.Delay = FateRetry, ruling.Why, ruling.Delay
+	e.Outcome, e.Why, e.Delay = OutcomeRetry, ruling.Why, ruling.Delay
 	if ruling.Dead {
 		e.Delay = 0 // its body is needed: it is refused when it comes again
 	}
@@ -132,7 +132,7 @@ func (w *Worker) suspect(p bezoar.Fingerprint, at time.Time) {
 	if p.IsZero() {
 		return
 	}
-	err := w.book.Update(func(tx *book.Tx) error {
+	err := w.facts.Update(func(tx *facts.Tx) error {
 		n, oldest, when := 0, "", time.Time{}
 		for key := range tx.All("died/") {
 			var t time.Time
@@ -158,7 +158,7 @@ func (w *Worker) killed(p bezoar.Fingerprint) (known bool) {
 	if p.IsZero() {
 		return false
 	}
-	err := w.book.View(func(tx *book.Tx) (err error) {
+	err := w.facts.View(func(tx *facts.Tx) (err error) {
 		known = tx.Has(w.deathKey(p))
 		return nil
 	})
@@ -168,10 +168,10 @@ func (w *Worker) killed(p bezoar.Fingerprint) (known bool) {
 
 // learn notes that a payload did not kill its worker this time.
 func (w *Worker) learn(d *delivery) {
-	if d.res.class == bezoar.Interrupted || d.res.class == bezoar.SpawnFailed || d.meeting.Refuse || !w.killed(d.payload) {
+	if d.res.class == bezoar.Interrupted || d.res.class == bezoar.SpawnFailed || d.admission.Refuse || !w.killed(d.payload) {
 		return
 	}
-	w.judged("clear a suspect", w.book.Update(func(tx *book.Tx) error {
+	w.judged("clear a suspect", w.facts.Update(func(tx *facts.Tx) error {
 		tx.Drop(w.deathKey(d.payload))
 		return nil
 	}))

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/referee"
+	"github.com/bezoar-dev/bezoar/internal/judge"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -36,7 +36,7 @@ func (d *delivery) report() {
 	d.settle(&e)
 	d.lease.release()
 	if d.written {
-		d.behind(w.journal.Clear(d.slot))
+		d.behind(w.starts.Clear(d.slot))
 	}
 	w.observe(e)
 }
@@ -44,19 +44,19 @@ func (d *delivery) report() {
 func (d *delivery) settle(e *Event) {
 	d.lease.closing.Store(true)
 	if errors.Is(context.Cause(d.ctx), errLost) {
-		e.Fate = FateLost
+		e.Outcome = OutcomeLost
 		d.waste()
 		return
 	}
 	switch {
-	case d.meeting.Refuse:
-		d.dead(e, FateRefused, "its payload is convicted")
+	case d.admission.Refuse:
+		d.dead(e, OutcomeRefused, "its payload is convicted")
 	case d.res.class == bezoar.Done:
 		d.done(e)
 	case d.res.class == bezoar.Interrupted || d.res.class == bezoar.SpawnFailed:
 		d.returned(e)
-	case d.w.referee == nil:
-		e.Fate = FateReported
+	case d.w.judge == nil:
+		e.Outcome = OutcomeReported
 		d.release(e, Release{
 			Outcome: d.res.outcome(), RetryAfter: d.res.after, Downstream: d.res.downstream, Reject: d.res.class == bezoar.Invalid, Weak: d.res.weak,
 		})
@@ -68,7 +68,7 @@ func (d *delivery) settle(e *Event) {
 
 // done deletes the message, after the letters of its bad rows were written.
 func (d *delivery) done(e *Event) {
-	e.Fate = FateDone
+	e.Outcome = OutcomeDone
 	for _, l := range d.letters() {
 		if err := d.persist("set a row aside", func(ctx context.Context) error { return d.w.cfg.Source.SetAside(ctx, d.m, l) }); err != nil {
 			d.left(e, err)
@@ -76,16 +76,16 @@ func (d *delivery) done(e *Event) {
 		}
 	}
 	if d.persist("delete a message", func(ctx context.Context) error { return d.w.cfg.Source.Done(ctx, d.m) }) != nil {
-		e.Fate = FateLost
+		e.Outcome = OutcomeLost
 	}
-	if d.w.referee != nil {
-		d.w.judged("note a success", d.w.referee.Done(time.Now(), d.m.ID, d.payload, d.trial))
+	if d.w.judge != nil {
+		d.w.judged("note a success", d.w.judge.Done(time.Now(), d.m.ID, d.payload, d.trial))
 	}
 }
 
 // returned gives a message back that is not to blame.
 func (d *delivery) returned(e *Event) {
-	e.Fate = FateReturned
+	e.Outcome = OutcomeReturned
 	d.waste()
 	if d.res.spawn != nil {
 		d.w.fail(&SpawnError{Command: d.w.cfg.Command.name(), Err: d.res.spawn})
@@ -103,25 +103,25 @@ func (d *delivery) returned(e *Event) {
 	d.release(e, r)
 }
 
-// judge does what the referee says.
+// judge does what w.judge decides.
 func (d *delivery) judge(e *Event) {
 	r := &d.res
-	ruling, err := d.w.referee.Failed(time.Now(), referee.Ending{
+	ruling, err := d.w.judge.Failed(time.Now(), judge.Ending{
 		ID: d.m.ID, Payload: d.payload, Class: r.class, Failure: r.failure, Reason: r.reason, Votes: r.votes, Span: r.span, Weak: r.weak,
 		Downstream: r.downstream, RetryAfter: r.after, Receives: d.m.Receives, Received: d.began, Trial: d.trial,
 	})
 	d.w.judged("judge a failure", err) // law 11: it is tried again
 	if ruling.Dead {
-		d.dead(e, FateDead, ruling.Why)
+		d.dead(e, OutcomeDead, ruling.Why)
 		return
 	}
-	e.Fate, e.Why, e.Delay = FateRetry, ruling.Why, min(ruling.Delay, queue.MaxVisibility-time.Minute)
+	e.Outcome, e.Why, e.Delay = OutcomeRetry, ruling.Why, min(ruling.Delay, queue.MaxVisibility-time.Minute)
 	d.release(e, Release{Delay: e.Delay, RetryAfter: r.after, Outcome: r.outcome()})
 }
 
 // dead sets the message aside. Where there is no place for it, it stays.
-func (d *delivery) dead(e *Event, fate Fate, why string) {
-	e.Fate, e.Why = fate, why
+func (d *delivery) dead(e *Event, outcome Outcome, why string) {
+	e.Outcome, e.Why = outcome, why
 	o := d.res.outcome()
 	if o.Reason == "" {
 		o.Reason = why
@@ -133,17 +133,17 @@ func (d *delivery) dead(e *Event, fate Fate, why string) {
 		d.left(e, err)
 		return
 	}
-	if fate == FateRefused {
+	if outcome == OutcomeRefused {
 		d.waste()
 	}
 	if d.persist("delete a message that was set aside", func(ctx context.Context) error { return d.w.cfg.Source.Done(ctx, d.m) }) != nil {
-		e.Fate = FateLost
+		e.Outcome = OutcomeLost
 	}
 }
 
 // left leaves a message where it is that ought to be set aside.
 func (d *delivery) left(e *Event, err error) {
-	e.Fate, e.Delay = FateLeft, max(d.w.cfg.Retry.Cap, time.Minute)
+	e.Outcome, e.Delay = OutcomeLeft, max(d.w.cfg.Retry.Cap, time.Minute)
 	if !errors.Is(err, ErrNowhere) {
 		e.Why = err.Error()
 	} else {
@@ -156,7 +156,7 @@ func (d *delivery) left(e *Event, err error) {
 // release gives the message back.
 func (d *delivery) release(e *Event, r Release) {
 	if d.persist("give a message back", func(ctx context.Context) error { return d.w.cfg.Source.Release(ctx, d.m, r) }) != nil {
-		e.Fate = FateLost
+		e.Outcome = OutcomeLost
 	}
 }
 
@@ -184,7 +184,7 @@ func (d *delivery) persist(doing string, do func(ctx context.Context) error) err
 }
 
 func (d *delivery) waste() {
-	if d.trial != nil && d.w.referee != nil {
-		d.w.judged("give a trial back", d.w.referee.Waste(time.Now(), d.trial))
+	if d.trial != nil && d.w.judge != nil {
+		d.w.judged("give a trial back", d.w.judge.Waste(time.Now(), d.trial))
 	}
 }

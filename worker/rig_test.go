@@ -27,12 +27,12 @@ import (
 // patience is how long a test waits for what must happen.
 const patience = time.Minute
 
-// given runs a trial with ever longer leases, until it says that one was long
+// given runs a test with ever longer leases, until it says that one was long
 // enough: the slowest machine extends one in time in the end.
-func given(t *testing.T, trial func(lease time.Duration) bool) {
+func given(t *testing.T, try func(lease time.Duration) bool) {
 	t.Helper()
 	for lease := worker.MinVisibility; lease < patience/4; lease *= 5 {
-		if trial(lease) || t.Failed() {
+		if try(lease) || t.Failed() {
 			return
 		}
 		t.Logf("a lease of %v was not enough", lease)

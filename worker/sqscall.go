@@ -38,7 +38,7 @@ func newCalls(client *sqs.Client) calls {
 	return calls{options: func(o *sqs.Options) { o.Retryer, o.HTTPClient = retryer, transport }}
 }
 
-// buffered sends requests whose bodies nobody closes under net/http's hands: the
+// buffered sends requests whose bodies nobody closes while net/http uses them: the
 // SDK closes its own early, and on a busy machine an answer is dropped for that
 // now and then.
 type buffered struct{ client sqs.HTTPClient }

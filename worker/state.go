@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/bezoar-dev/bezoar/internal/starts"
+	"github.com/bezoar-dev/bezoar/internal/startlog"
 )
 
 // maxWorkers bounds the workers of one machine that share a root.
@@ -19,7 +19,7 @@ const maxWorkers = 1000
 func FreeState(root string) (string, error) {
 	for n := 1; n <= maxWorkers; n++ {
 		dir := filepath.Join(root, strconv.Itoa(n))
-		free, err := starts.Free(dir)
+		free, err := startlog.Free(dir)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return "", err
 		}
@@ -33,6 +33,6 @@ func FreeState(root string) (string, error) {
 // InUse reports whether a worker did not run because another one has its
 // Config.State.
 func InUse(err error) bool {
-	_, used := errors.AsType[*starts.InUseError](err)
+	_, used := errors.AsType[*startlog.InUseError](err)
 	return used
 }

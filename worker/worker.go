@@ -12,10 +12,10 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fingerprint"
-	"github.com/bezoar-dev/bezoar/internal/book"
-	"github.com/bezoar-dev/bezoar/internal/referee"
+	"github.com/bezoar-dev/bezoar/internal/facts"
+	"github.com/bezoar-dev/bezoar/internal/judge"
 	"github.com/bezoar-dev/bezoar/internal/secret"
-	"github.com/bezoar-dev/bezoar/internal/starts"
+	"github.com/bezoar-dev/bezoar/internal/startlog"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -36,10 +36,10 @@ type Worker struct {
 	cfg     Config
 	runner  runner
 	about   About
-	journal *starts.Journal // nil without State
-	book    *book.Book
-	referee *referee.Referee // nil where the queue judges
-	printer *sync.Pool       // of *fingerprint.Printer
+	starts  *startlog.Log // nil without State
+	facts   *facts.Store
+	judge   *judge.Judge // nil where the queue judges
+	printer *sync.Pool   // of *fingerprint.Printer
 
 	slots    *slots
 	alone    sync.RWMutex  // held for writing by a message that runs with nothing beside it
@@ -115,8 +115,8 @@ func (w *Worker) work(ctx, base context.Context) error {
 	case <-ctx.Done():
 	}
 	stop()
-	if ctx.Err() != nil && w.journal != nil {
-		if err := w.journal.Stopping(); err != nil {
+	if ctx.Err() != nil && w.starts != nil {
+		if err := w.starts.Stopping(); err != nil {
 			w.cfg.Log.Warn("a stop could not be written down", "err", err)
 		}
 	}
@@ -195,16 +195,16 @@ func (w *Worker) Running() int { return w.slots.running() }
 // what is running is not to blame. Messages come back when their leases are
 // over.
 func (w *Worker) Abort() {
-	if w.aborted.Swap(true) || w.journal == nil {
+	if w.aborted.Swap(true) || w.starts == nil {
 		return
 	}
-	if err := w.journal.Stopping(); err != nil {
+	if err := w.starts.Stopping(); err != nil {
 		w.cfg.Log.Warn("a stop could not be written down", "err", err)
 	}
 }
 
 // open takes the directories, and makes who runs and judges.
-func (w *Worker) open() (left []starts.Left, err error) {
+func (w *Worker) open() (left []startlog.Left, err error) {
 	key, err := w.openShared()
 	if err != nil {
 		return nil, err
@@ -222,10 +222,10 @@ func (w *Worker) open() (left []starts.Left, err error) {
 		return p
 	}}
 	if w.cfg.State != "" {
-		if w.journal, left, err = starts.Open(w.cfg.State, cap(w.reports)+w.cfg.Concurrency+maxAhead); err != nil {
+		if w.starts, left, err = startlog.Open(w.cfg.State, cap(w.reports)+w.cfg.Concurrency+maxAhead); err != nil {
 			return nil, err
 		}
-		if note := w.journal.Note(); note != "" {
+		if note := w.starts.Note(); note != "" {
 			w.cfg.Log.Warn(note)
 		}
 	}
@@ -236,14 +236,14 @@ func (w *Worker) open() (left []starts.Left, err error) {
 		return left, nil
 	}
 	rules := w.cfg.policies()
-	rules.Book, rules.Queue = w.book, w.about.Queue
-	w.referee, err = referee.New(rules)
+	rules.Facts, rules.Queue = w.facts, w.about.Queue
+	w.judge, err = judge.New(rules)
 	return left, err
 }
 
 func (w *Worker) openShared() (key fingerprint.Key, err error) {
 	if w.cfg.Shared == "" {
-		w.book = book.InMemory()
+		w.facts = facts.InMemory()
 		return randomKey(), nil
 	}
 	if err := os.MkdirAll(w.cfg.Shared, 0o700); err != nil {
@@ -253,10 +253,10 @@ func (w *Worker) openShared() (key fingerprint.Key, err error) {
 	if err != nil {
 		return key, err
 	}
-	if w.book, err = book.Open(filepath.Join(w.cfg.Shared, "book")); err != nil {
+	if w.facts, err = facts.Open(facts.Config{Path: filepath.Join(w.cfg.Shared, "facts"), Log: w.cfg.Log}); err != nil {
 		return key, err
 	}
-	if note := w.book.Note(); note != "" {
+	if note := w.facts.Note(); note != "" {
 		w.cfg.Log.Warn(note)
 	}
 	return fingerprint.Key(k), nil
@@ -271,13 +271,13 @@ func (w *Worker) newRunner() (runner, error) {
 
 func (w *Worker) close() error {
 	var errs []error
-	if w.journal != nil {
-		errs = append(errs, w.journal.Close())
-		w.journal = nil
+	if w.starts != nil {
+		errs = append(errs, w.starts.Close())
+		w.starts = nil
 	}
-	if w.book != nil {
-		errs = append(errs, w.book.Close())
-		w.book = nil
+	if w.facts != nil {
+		errs = append(errs, w.facts.Close())
+		w.facts = nil
 	}
 	return errors.Join(errs...)
 }

@@ -63,7 +63,7 @@ func TestEveryMessageIsDoneOnce(t *testing.T) {
 			t.Error(diff)
 		}
 		for _, e := range all {
-			if e.Fate != worker.FateDone || e.Class != bezoar.Done || e.Queue != "jobs" || e.Receives != 1 {
+			if e.Outcome != worker.OutcomeDone || e.Class != bezoar.Done || e.Queue != "jobs" || e.Receives != 1 {
 				t.Errorf("event %+v", e)
 			}
 		}
@@ -112,15 +112,15 @@ func TestClasses(t *testing.T) {
 		classes := map[string]int{}
 		for _, e := range all {
 			classes[e.Class.String()]++
-			want := worker.FateReported
+			want := worker.OutcomeReported
 			if kind == "foreign" {
-				want = worker.FateRetry
+				want = worker.OutcomeRetry
 				if e.Class == bezoar.Invalid {
-					want = worker.FateDead
+					want = worker.OutcomeDead
 				}
 			}
-			if e.Fate != want {
-				t.Errorf("%s is %s, want %s: %+v", e.Class, e.Fate, want, e)
+			if e.Outcome != want {
+				t.Errorf("%s is %s, want %s: %+v", e.Class, e.Outcome, want, e)
 			}
 			if wait := map[bezoar.Class]time.Duration{bezoar.Throttled: time.Minute, bezoar.Invalid: 0}; kind == "foreign" && e.Class != bezoar.Invalid && e.Delay < max(time.Minute, wait[e.Class]) {
 				t.Errorf("%s waits %v", e.Class, e.Delay)
@@ -196,11 +196,11 @@ func extends(t *testing.T, kind string, lease time.Duration) bool {
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "lost") {
 		t.Errorf("it was stopped because of %v", err)
 	}
-	fates := map[worker.Fate]int{}
+	outcomes := map[worker.Outcome]int{}
 	for _, e := range r.waitFor(2) {
-		fates[e.Fate]++
+		outcomes[e.Outcome]++
 	}
-	if diff := cmp.Diff(map[worker.Fate]int{worker.FateDone: 1, worker.FateLost: 1}, fates); diff != "" {
+	if diff := cmp.Diff(map[worker.Outcome]int{worker.OutcomeDone: 1, worker.OutcomeLost: 1}, outcomes); diff != "" {
 		t.Log(diff)
 		return false
 	}
@@ -237,7 +237,7 @@ func TestDrain(t *testing.T) {
 			}
 			got := map[string]string{}
 			for _, e := range r.waitFor(2) {
-				got[e.Class.String()] = string(e.Fate)
+				got[e.Class.String()] = string(e.Outcome)
 			}
 			if len(got) == 1 && got["interrupted"] == "returned" {
 				return false // what ends soon was too slow
@@ -286,7 +286,7 @@ func TestGroupsKeepTheirOrder(t *testing.T) {
 		r.wait(func(all []worker.Event) bool {
 			n := 0
 			for _, e := range all {
-				if e.Fate == worker.FateDone {
+				if e.Outcome == worker.OutcomeDone {
 					n++
 				}
 			}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/bench/internal/openloop"
 )
 
 const (
@@ -69,14 +71,14 @@ func (c *crowd) run(ctx context.Context) (*tally, time.Time, error) {
 	c.tally.begun = begin
 	var senders sync.WaitGroup
 	senders.Go(func() {
-		every(ctx, begin.Add(-lead), end, time.Second/time.Duration(c.cfg.Rate), func(at time.Time) {
+		openloop.Every(ctx, begin.Add(-lead), end, time.Second/time.Duration(c.cfg.Rate), func(at time.Time) {
 			r := m.next()
 			c.launch(ctx, r, func(how ending) { c.good(r, at, begin, how) })
 		})
 	})
 	senders.Go(func() {
 		n := 0
-		every(ctx, begin, end, c.cfg.Pill.every(c.cfg.Doses), func(time.Time) {
+		openloop.Every(ctx, begin, end, c.cfg.Pill.every(c.cfg.Doses), func(time.Time) {
 			for range c.cfg.Pill.dose() {
 				c.launch(ctx, c.cfg.Pill.request(n), c.pill)
 				n++
@@ -87,24 +89,6 @@ func (c *crowd) run(ctx context.Context) (*tally, time.Time, error) {
 	sent := time.Now()
 	c.wg.Wait() // each has its patience
 	return c.tally, sent, context.Cause(ctx)
-}
-
-// every calls f at fixed times from begin until end. What is late is made up
-// for, so that the rate holds.
-func every(ctx context.Context, begin, end time.Time, interval time.Duration, f func(time.Time)) {
-	timer := time.NewTimer(time.Until(begin))
-	defer timer.Stop()
-	for next := begin; next.Before(end); next = next.Add(interval) {
-		timer.Reset(time.Until(next))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-		if ctx.Err() != nil { // also when the next time has come as well
-			return
-		}
-		f(next)
-	}
 }
 
 // An ending is what a caller got.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -71,33 +70,6 @@ func TestCrowdCounts(t *testing.T) {
 	}
 	if len(tally.times) != tally.ok || len(tally.slow) != maxNotes || tally.slow[0].took < tally.slow[maxNotes-1].took {
 		t.Errorf("%d times, %d of the slowest", len(tally.times), len(tally.slow))
-	}
-}
-
-func TestEveryEndsWithItsContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	n := 0
-	begin := time.Now().Add(-time.Minute) // all are due
-	every(ctx, begin, begin.Add(time.Hour), time.Millisecond, func(time.Time) {
-		if n++; n == 3 {
-			cancel()
-		}
-	})
-	if n != 3 {
-		t.Errorf("called %d times after the context ended, want 3", n)
-	}
-}
-
-func TestQuantile(t *testing.T) {
-	var times []time.Duration
-	for i := range 100 {
-		times = append(times, time.Duration(100-i))
-	}
-	if a, b := quantile(times, 0.5), quantile(times, 0.99); a != 51 || b != 100 {
-		t.Errorf("p50 %d, p99 %d; want 51, 100", a, b)
-	}
-	if quantile(nil, 0.5) != 0 {
-		t.Error("a quantile of nothing is not 0")
 	}
 }
 

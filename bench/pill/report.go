@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
-	"slices"
 	"strings"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/bench/internal/openloop"
 )
 
 // A Report is what the rows came to.
@@ -49,10 +49,10 @@ func newRow(name string, t *tally, lost int, last, end time.Time) Row {
 	defer t.mu.Unlock()
 	return Row{
 		Name: name, GoodSent: t.sent, GoodOK: t.ok,
-		GoodPercent:      math.Floor(1e4*float64(t.ok)/float64(max(1, t.sent))) / 100, // 100 only when it is
+		GoodPercent:      openloop.Percent(t.ok, t.sent),
 		InnocentsRefused: t.refused, GoodFailed: t.others,
 		PillsSent: t.pills, PillsAnswered: t.pillSaid, WorkersLost: lost,
-		P50: ms(quantile(t.times, 0.50)), P99: ms(quantile(t.times, 0.99)),
+		P50: openloop.MS(openloop.Quantile(t.times, 0.50)), P99: openloop.MS(openloop.Quantile(t.times, 0.99)),
 		ContainedMS: contained(t.begun, last, t.trouble, end),
 	}
 }
@@ -70,17 +70,6 @@ func contained(first, lastLost, lastTrouble, end time.Time) *int64 {
 	took := harm.Sub(first).Milliseconds()
 	return &took
 }
-
-// quantile returns the q-th of the sorted times.
-func quantile(times []time.Duration, q float64) time.Duration {
-	if len(times) == 0 {
-		return 0
-	}
-	slices.Sort(times)
-	return times[min(len(times)-1, int(q*float64(len(times))))]
-}
-
-func ms(d time.Duration) float64 { return math.Round(float64(d.Microseconds())/10) / 100 }
 
 // WriteJSON writes the one document.
 func (r *Report) WriteJSON(w io.Writer) error {

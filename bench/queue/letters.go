@@ -63,7 +63,7 @@ func (e *engine) setAside(ctx context.Context, letters int) error {
 
 // group asks for the groups several times.
 func (e *engine) group(ctx context.Context, letters int) (Letters, error) {
-	desk, err := triage.New(triage.Config{Queue: e.Engine})
+	svc, err := triage.New(triage.Config{Queue: e.Engine})
 	if err != nil {
 		return Letters{}, err
 	}
@@ -71,7 +71,7 @@ func (e *engine) group(ctx context.Context, letters int) (Letters, error) {
 	var took []time.Duration
 	for range groupsAsked {
 		began := time.Now()
-		groups, err := desk.Groups(ctx, queue.Selection{Queue: queue.ImplicitName(letterQueue)}, triage.MaxGroups)
+		groups, err := svc.Groups(ctx, queue.Selection{Queue: queue.ImplicitName(letterQueue)}, triage.MaxGroups)
 		took = append(took, time.Since(began))
 		if err != nil {
 			return l, err

@@ -23,6 +23,7 @@ import (
 // Every command of the guide to queues is run, in order. Its Python is run where
 // boto3 is installed.
 func TestQueueGuide(t *testing.T) {
+	t.Parallel()
 	r := newBuilt(t, "docs/queue.md")
 	r.read(map[string][]string{
 		"queue ls":           {"reports-dlq by verdict"},
@@ -40,6 +41,7 @@ func TestQueueGuide(t *testing.T) {
 
 // Every command of the guide to live settings is run, in order.
 func TestLiveGuide(t *testing.T) {
+	t.Parallel()
 	r := newBuilt(t, "docs/live-config.md")
 	r.read(map[string][]string{
 		"config check":    {"live.yaml: ok", "3 attempts (2 while workers live) × 30s + 30s of waiting = 2m0s"},
@@ -55,6 +57,7 @@ func TestLiveGuide(t *testing.T) {
 
 // Every command of the guide to circuit breakers is run, in order.
 func TestBreakerGuide(t *testing.T) {
+	t.Parallel()
 	r := newBuilt(t, "docs/breakers.md")
 	r.read(map[string][]string{"breaker open": {
 		"files  /pages/*  closed", "files /pages/* is open, forced until", "the circuit is forced open until", "files  /pages/*  open, forced",
@@ -64,8 +67,8 @@ func TestBreakerGuide(t *testing.T) {
 
 // Every command of the guide to workers is run, in order.
 func TestWorkGuide(t *testing.T) {
+	t.Parallel()
 	r := newBuilt(t, "docs/work.md")
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	r.read(map[string][]string{
 		"-- sh handler.sh":   {`ordered: {"order": 7, "price": 3}`, "1 done, 1 invalid", "there is no price in message"},
 		"-- sh throttled.sh": {"throttled: quota of the day"},
@@ -74,6 +77,7 @@ func TestWorkGuide(t *testing.T) {
 
 // The guide to crash reads a log, and prints what the page shows.
 func TestCrashGuide(t *testing.T) {
+	t.Parallel()
 	r := newBuilt(t, "docs/crash.md")
 	for _, b := range blocks(t, "../../docs/crash.md") {
 		if b.lang == "text" {

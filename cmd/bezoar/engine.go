@@ -29,6 +29,7 @@ func serve(ctx context.Context, cfg config.Config, s cli.Serving) error {
 		Log:     s.Log,
 		Output:  s.Output,
 		Page:    page,
+		Alone:   true,
 		Leave:   s.Leave,
 		Restart: s.Restart,
 		Started: func(a *app.App) { s.Ready(a.Addr(), a.SQSAddr(), a.AdminAddr()) },

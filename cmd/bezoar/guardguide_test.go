@@ -6,6 +6,7 @@ import (
 
 // Every command of the guide to the query guard is run, in order.
 func TestGuardGuide(t *testing.T) {
+	t.Parallel()
 	r := newBuilt(t, "docs/guard.md")
 	r.read(map[string][]string{
 		"panel.json":         {"agg_product 2000000, limit 65536  at 1:27 $.aggs.a\n", "refused"},

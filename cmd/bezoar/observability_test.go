@@ -8,6 +8,7 @@ import (
 // Every command of the guide to what can be seen is run, in order, and who asked
 // for too much is found.
 func TestObservabilityGuide(t *testing.T) {
+	t.Parallel()
 	r := newBuilt(t, "docs/observability.md")
 	r.read(map[string][]string{
 		"bezoar top":        {"by cost, the last ", "by refused, the last ", ": 10 in all", "greedy", `"value": 30`, `"names": "clear"`},

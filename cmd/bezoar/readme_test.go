@@ -45,6 +45,7 @@ func blocks(t *testing.T, file string) []block {
 // Every command of the README is run, in order, in a copy of what it uses, with
 // the ports it names moved to free ones.
 func TestReadme(t *testing.T) {
+	t.Parallel()
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +78,7 @@ func newReader(t *testing.T, file string) *reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &reader{t: t, file: file, dir: t.TempDir(), root: root, stop: func() {}, ports: strings.NewReplacer(
+	r := &reader{t: t, file: file, dir: t.TempDir(), root: root, state: t.TempDir(), stop: func() {}, ports: strings.NewReplacer(
 		"127.0.0.1:8080", freePort(t), "127.0.0.1:7070", freePort(t), "127.0.0.1:9324", freePort(t))}
 	for _, name := range []string{"cmd", "examples"} {
 		if err := os.Symlink(filepath.Join(root, name), filepath.Join(r.dir, name)); err != nil {
@@ -140,6 +141,7 @@ var handedOut sync.Map
 type reader struct {
 	t               *testing.T
 	file, dir, root string
+	state           string // the folder of what outlives a worker
 	ports           *strings.Replacer
 	printed         string // by what has ended
 	stop            func() // what runs in the background, of which there is one at a time
@@ -198,7 +200,7 @@ func (r *reader) run(b block, want []string) {
 	}
 	ctx, cancel := context.WithTimeout(r.t.Context(), most)
 	cmd := exec.CommandContext(ctx, "sh", "-e", "-c", script)
-	cmd.Dir, cmd.Env = r.dir, append(os.Environ(), "BEZOAR_ADMIN="+admin)
+	cmd.Dir, cmd.Env = r.dir, append(os.Environ(), "BEZOAR_ADMIN="+admin, "XDG_STATE_HOME="+r.state)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = patience

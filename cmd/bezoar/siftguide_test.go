@@ -6,6 +6,7 @@ import (
 
 // Every command of the guide to sifting is run, in order.
 func TestSiftGuide(t *testing.T) {
+	t.Parallel()
 	r := newBuilt(t, "docs/sift.md")
 	r.read(map[string][]string{
 		"totals.txt || test $? = 6\nwc": {"998 of 1,000 rows done, 2 set aside", "KeyError: 'quantity' ", " load.py:5 (<module>)", "load.py:4", `{"id": 612,`, "\n998\n"},

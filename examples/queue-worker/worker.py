@@ -57,5 +57,5 @@ def work(queue, patience):
 
 
 stopping = []
-signal.signal(signal.SIGTERM, lambda *_: stopping.append(True))  # what is in hand is finished
+signal.signal(signal.SIGTERM, lambda *_: stopping.append(True))  # what was received is finished
 work(Queue(*sys.argv[1:3]), int(sys.argv[3]) if len(sys.argv) > 3 else 10**9)

@@ -181,13 +181,13 @@ func (r *Reader) keepNodes(before *queryState, n int) {
 	if q.vectors != before.vectors {
 		q.vectorsAt = n
 	}
-	q.clausesAt = stay(before.clausesAt, q.clausesAt, n)
-	q.expensiveAt = stay(before.expensiveAt, q.expensiveAt, n)
-	q.scoredAt = stay(before.scoredAt, q.scoredAt, n)
-	q.patternsAt = stay(before.patternsAt, q.patternsAt, n)
+	q.clausesAt = keepFirst(before.clausesAt, q.clausesAt, n)
+	q.expensiveAt = keepFirst(before.expensiveAt, q.expensiveAt, n)
+	q.scoredAt = keepFirst(before.scoredAt, q.scoredAt, n)
+	q.patternsAt = keepFirst(before.patternsAt, q.patternsAt, n)
 }
 
-func stay(before, now, n int) int {
+func keepFirst(before, now, n int) int {
 	if before > none || now <= none {
 		return before
 	}

@@ -117,7 +117,7 @@ func (g *grok) fill(p []byte, depth int) bool {
 			g.out.WriteByte(')')
 			continue
 		}
-		if k := known(string(name)); k != "" {
+		if k := grokPattern(string(name)); k != "" {
 			g.out.WriteString(k)
 		} else {
 			g.out.WriteRune(ownCharacters + g.other(string(name)))
@@ -138,8 +138,8 @@ func (g *grok) other(name string) rune {
 	return rune(i)
 }
 
-// known is what a name stands for, for those that repeat anything.
-func known(name string) string {
+// grokPattern is what a name stands for, for those that repeat anything.
+func grokPattern(name string) string {
 	switch name {
 	case "WORD", "USER", "USERNAME":
 		return `\b\w+\b`

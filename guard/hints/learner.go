@@ -98,7 +98,7 @@ type Learner struct {
 	again   bool // something was seen again since then
 	shapes  shapes
 
-	desk
+	noteQueue
 }
 
 // NewLearner returns a Learner.
@@ -108,7 +108,7 @@ func NewLearner(c LearnConfig) (*Learner, error) {
 	}
 	c = c.WithDefaults()
 	l := &Learner{cfg: c, fields: map[fieldKey]bound{}, turned: time.Now(), shapes: shapes{max: c.MaxShapes, halfLife: c.HalfLife, all: map[uint64]*shape{}}}
-	l.desk.init()
+	l.noteQueue.init()
 	return l, nil
 }
 

@@ -40,8 +40,8 @@ func (n *Note) Write(p []byte) (int, error) {
 // Reset forgets what was written: the answer begins again.
 func (n *Note) Reset() { n.kept = 0 }
 
-// desk is where notes wait to be read.
-type desk struct {
+// noteQueue holds the notes that wait to be read.
+type noteQueue struct {
 	pool  sync.Pool // of *Note
 	out   atomic.Int32
 	notes chan *Note // never full: it has room for all that are out
@@ -51,7 +51,7 @@ type desk struct {
 	owed         time.Duration
 }
 
-func (d *desk) init() {
+func (d *noteQueue) init() {
 	d.pool.New = func() any { return new(Note) }
 	d.notes = make(chan *Note, MaxNotes)
 }

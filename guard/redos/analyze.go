@@ -70,7 +70,7 @@ type analysis struct {
 	auto    *automaton
 	reach   []bitset
 	forge   *forge
-	trial   *trial
+	growth  *growthTest
 }
 
 // prepare builds what the tests need; false if that is over the bounds.
@@ -100,15 +100,15 @@ func (a *analysis) prepare(c counts) bool {
 	if a.tree.inexact {
 		a.forge.shown, a.forge.denied = a.looked()
 	}
-	a.trial = a.newTrial()
-	a.trial.counted, a.trial.choice = g.counted, g.choice
-	a.trial.exact = !a.tree.inexact && g.counted == 0
+	a.growth = a.newGrowthTest()
+	a.growth.counted, a.growth.choice = g.counted, g.choice
+	a.growth.exact = !a.tree.inexact && g.counted == 0
 	return true
 }
 
-func (a *analysis) newTrial() *trial {
+func (a *analysis) newGrowthTest() *growthTest {
 	prog := compile(a.tree, a.options.Dialect)
-	return &trial{
+	return &growthTest{
 		m: newMachine(prog, a.alpha), tally: newTally(prog, a.alpha), left: a.left, anchored: a.options.Anchored,
 	}
 }
@@ -149,7 +149,7 @@ func (a *analysis) bounded(w attack, run runner) bool {
 	saved := a.left.left
 	a.left.left, a.rest = share, a.rest-share
 	n := (2*a.graph.counted/size + 4) &^ 3
-	c := &curve{trial: a.trial, attack: w, run: run, limit: share, known: map[int]number{}}
+	c := &curve{growthTest: a.growth, attack: w, run: run, limit: share, known: map[int]number{}}
 	power, told := c.slope(n)
 	a.left.left, a.rest = saved, a.rest+max(0, a.left.left)
 	return told && power < squareAt
@@ -173,7 +173,7 @@ func (a *analysis) backtracking(r *Result) {
 	if a.exponential(exps, r) {
 		return
 	}
-	hidden := a.spent || a.auto.partial || a.trial.untold || a.graph.counted > 0 && len(exps) > 0
+	hidden := a.spent || a.auto.partial || a.growth.untold || a.graph.counted > 0 && len(exps) > 0
 	if hidden && !apart && a.within(partShare, func() bool { return a.parts(r) }) {
 		return
 	}
@@ -210,7 +210,7 @@ func (a *analysis) backtracking(r *Result) {
 		return
 	}
 	switch {
-	case a.left.left <= 0 || a.auto.partial || a.cut || a.trial.untold:
+	case a.left.left <= 0 || a.auto.partial || a.cut || a.growth.untold:
 		r.Class, r.Reason = Unknown, "the budget is spent"
 	case a.tree.beyond != "":
 		r.Class, r.Reason = Unknown, a.tree.beyond+" is not followed"
@@ -237,7 +237,7 @@ func (a *analysis) loosely(r *Result) bool {
 func (a *analysis) exponential(all []candidate, r *Result) bool {
 	try := func(c candidate, attacks []attack) bool {
 		for _, w := range attacks {
-			if a.trial.doubles(w, a.trial.attempt) {
+			if a.growth.doubles(w, a.growth.attempt) {
 				r.Fix, r.Offset = a.advice().exponential(c)
 				a.exponentially(w, r)
 				return true
@@ -275,12 +275,12 @@ const manyPowers = 8
 func (a *analysis) polynomial(all []candidate, r *Result) bool {
 	best, ends := 0.0, false
 	try := func(c candidate, attacks []attack) {
-		run := runner(a.trial.attempt)
+		run := runner(a.growth.attempt)
 		if c.seek {
-			run = a.trial.seek
+			run = a.growth.seek
 		}
 		for _, w := range attacks {
-			power := a.trial.power(w, run)
+			power := a.growth.power(w, run)
 			if power < squareAt || power <= best {
 				continue
 			}
@@ -319,16 +319,16 @@ func (a *analysis) polynomial(all []candidate, r *Result) bool {
 // It returns the power of the search, past all others if it is none.
 func (a *analysis) grown(c candidate, w attack, power float64, r *Result) (best float64) {
 	best = power
-	run := runner(a.trial.attempt)
+	run := runner(a.growth.attempt)
 	if c.seek {
-		run = a.trial.seek
+		run = a.growth.seek
 		if power > pastSearch {
-			if alone := a.trial.power(w, a.trial.attempt); alone >= squareAt {
-				c.seek, power, run = false, alone, a.trial.attempt
+			if alone := a.growth.power(w, a.growth.attempt); alone >= squareAt {
+				c.seek, power, run = false, alone, a.growth.attempt
 			}
 		}
 	}
-	if power > float64(max(manyPowers, a.auto.cycles()+2)) && a.trial.doubles(w, run) {
+	if power > float64(max(manyPowers, a.auto.cycles()+2)) && a.growth.doubles(w, run) {
 		a.exponentially(w, r)
 		r.Fix, r.Offset = a.advice().polynomial(c)
 		return math.Inf(1)

@@ -86,7 +86,7 @@ func (a *analysis) lookingBack(mirrors []*analysis, r *Result) bool {
 	for _, b := range mirrors {
 		for _, c := range b.auto.exponentials(b.left) {
 			for _, w := range a.turned(b, c) {
-				if a.trial.doubles(w, a.trial.seek) {
+				if a.growth.doubles(w, a.growth.seek) {
 					a.exponentially(w, r)
 					r.Fix, r.Offset = b.advice().exponential(c)
 					return true
@@ -102,7 +102,7 @@ func (a *analysis) lookingFar(mirrors []*analysis, r *Result) bool {
 	for _, b := range mirrors {
 		for _, c := range b.auto.polynomials(b.loops(), false, b.reach, b.left) {
 			for _, w := range a.turned(b, c) {
-				if power := a.trial.power(w, a.trial.seek); power >= squareAt {
+				if power := a.growth.power(w, a.growth.seek); power >= squareAt {
 					a.report(c, w, power, b.advice(), r)
 					return true
 				}

@@ -12,14 +12,14 @@ func (a *analysis) blind(r *Result) bool {
 		for _, pump := range pumps {
 			for _, suffix := range [][]int{nil, {a.forge.order[0]}} {
 				w := attack{pump: []int{pump}, suffix: suffix}
-				if c.class == Exponential && a.trial.doubles(w, a.trial.seek) {
+				if c.class == Exponential && a.growth.doubles(w, a.growth.seek) {
 					r.Class, r.Confirmed, r.Witness, r.Offset = Exponential, true, a.spell(w), 0
 					r.Fix = "look behind for a text of bounded length, or match it before"
 					r.Reason = "a lookbehind can read " + quote(r.Witness.Pump) + " in more than one way, every time"
 					return true
 				}
 				if c.class == Polynomial {
-					if power := a.trial.power(w, a.trial.seek); power >= squareAt {
+					if power := a.growth.power(w, a.growth.seek); power >= squareAt {
 						a.report(c, w, power, a.advice(), r)
 						r.Fix = "look behind for a text of bounded length, or match it before"
 						return true

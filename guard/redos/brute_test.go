@@ -60,9 +60,9 @@ func TestBrute(t *testing.T) {
 				for _, suffix := range []string{"", "!", "a!"} {
 					w := attack{prefix: atoms(prefix), pump: atoms(pump), suffix: atoms(suffix)}
 					switch {
-					case a.trial.doubles(w, a.trial.attempt):
+					case a.growth.doubles(w, a.growth.attempt):
 						t.Fatalf("%v %q is %v, but exponential with %q %q %q", dialect, pattern, got.Class, prefix, pump, suffix)
-					case got.Class == Safe && a.trial.power(w, a.trial.attempt) > 1.8:
+					case got.Class == Safe && a.growth.power(w, a.growth.attempt) > 1.8:
 						t.Fatalf("%v %q is safe, but polynomial with %q %q %q", dialect, pattern, prefix, pump, suffix)
 					}
 				}

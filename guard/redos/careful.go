@@ -27,10 +27,10 @@ type careful struct {
 	as     *subsets
 	reach  []bitset
 	places []place
-	seen   map[visit]bool
+	seen   map[walkState]bool
 }
 
-type visit struct {
+type walkState struct {
 	at    [3]int32
 	set   int32
 	split bool
@@ -61,7 +61,7 @@ func (f *forge) carefully(c candidate, reach []bitset) []attack {
 	if c.class == Polynomial {
 		target = c.target
 	}
-	s := &careful{forge: f, c: c, as: f.as(target), reach: reach, seen: map[visit]bool{}}
+	s := &careful{forge: f, c: c, as: f.as(target), reach: reach, seen: map[walkState]bool{}}
 	var out []attack
 	prefixes := f.prefixes(c)
 	if _, ok := s.as.run(prefixes[0], c.seek); !ok && !c.seek {
@@ -150,7 +150,7 @@ func (s *careful) move(i int32, atom int, set int32) bool {
 
 // add remembers a place; true if it is the goal.
 func (s *careful) add(p place) bool {
-	v := visit{p.at, p.set, p.split}
+	v := walkState{p.at, p.set, p.split}
 	if s.seen[v] {
 		return false
 	}

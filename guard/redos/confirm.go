@@ -19,8 +19,8 @@ const (
 	fewRunes   = 8 // of a text on which no harmless expression takes so many steps
 )
 
-// trial runs attacks and looks at how their steps grow.
-type trial struct {
+// growthTest runs attacks and measures how their steps grow.
+type growthTest struct {
 	m        *machine
 	tally    *tally // nil where only the machine will do
 	left     *budget
@@ -34,7 +34,7 @@ type trial struct {
 // absurd says whether the text of n pumps is so short that no expression without
 // an attack takes so many steps on it: each state, at each place, as often as
 // there are places would be far less.
-func (t *trial) absurd(w attack, n, limit int) bool {
+func (t *growthTest) absurd(w attack, n, limit int) bool {
 	size := w.size(n) + 1
 	return t.exact && size*size*len(t.m.prog.code) < limit/4
 }
@@ -44,7 +44,7 @@ func (t *trial) absurd(w attack, n, limit int) bool {
 type runner func(w attack, n, limit int) (steps number, over bool)
 
 // attempt is the steps of one attempt where the match begins.
-func (t *trial) attempt(w attack, n, limit int) (steps number, over bool) {
+func (t *growthTest) attempt(w attack, n, limit int) (steps number, over bool) {
 	var e effort
 	if limit = min(limit, t.left.left); t.tally != nil {
 		e = t.tally.attempt(w, n, limit)
@@ -56,7 +56,7 @@ func (t *trial) attempt(w attack, n, limit int) (steps number, over bool) {
 }
 
 // seek is the steps of a whole search.
-func (t *trial) seek(w attack, n, limit int) (steps number, over bool) {
+func (t *growthTest) seek(w attack, n, limit int) (steps number, over bool) {
 	var e effort
 	if limit = min(limit, t.left.left); t.tally != nil {
 		e = t.tally.search(w, n, t.anchored, limit)
@@ -69,7 +69,7 @@ func (t *trial) seek(w attack, n, limit int) (steps number, over bool) {
 
 // doubles says whether steps multiply with every pump, until there are so many
 // that it makes no difference whether they go on.
-func (t *trial) doubles(w attack, run runner) bool {
+func (t *growthTest) doubles(w attack, run runner) bool {
 	limit := expLimit
 	if t.counted > 0 && !t.choice { // what is bounded in the end must not be mistaken
 		limit = boundLimit
@@ -141,8 +141,8 @@ func soars(s []number) bool {
 // power is the degree by which steps grow when pumps double; 1 if linear or not
 // told. Three measurements in a row must agree, so that texts of which every
 // second or third one matches are not mistaken.
-func (t *trial) power(w attack, run runner) (degree float64) {
-	c := &curve{trial: t, attack: w, run: run, limit: polyLimit, known: map[int]number{}}
+func (t *growthTest) power(w attack, run runner) (degree float64) {
+	c := &curve{growthTest: t, attack: w, run: run, limit: polyLimit, known: map[int]number{}}
 	last := polyPumps
 	if t.counted > 0 {
 		c.limit, last = boundLimit, min(closePumps, max(polyPumps, 8*t.counted))
@@ -179,7 +179,7 @@ func (t *trial) power(w attack, run runner) (degree float64) {
 
 // curve is the steps of an attack by its pumps.
 type curve struct {
-	*trial
+	*growthTest
 	attack attack
 	run    runner
 	limit  int

@@ -33,8 +33,8 @@ func (a *analysis) parts(r *Result) bool {
 		return false
 	}
 	a.tree.root.measure(a.tree)
-	if a.trial == nil {
-		a.trial = a.newTrial()
+	if a.growth == nil {
+		a.growth = a.newGrowthTest()
 	}
 	var all []part
 	first := map[string]bool{}
@@ -74,8 +74,8 @@ func (a *analysis) part(p part, r *Result) bool {
 	if !ok {
 		return false
 	}
-	whole := *a.trial
-	whole.exact, whole.counted, whole.choice = false, b.trial.counted, b.trial.choice
+	whole := *a.growth
+	whole.exact, whole.counted, whole.choice = false, b.growth.counted, b.growth.choice
 	for _, c := range found {
 		for _, w := range append(b.forge.attacks(c), b.forge.careful(c, b.reach)...) {
 			pump := a.translate(b, w.pump)

@@ -11,11 +11,11 @@ type tally struct {
 	prog   *program
 	alpha  *alphabet
 	rounds rounds
-	memo   memo
+	cache  cellCache
 	waits  []wait
 	near   bool // the program looks one rune to the left at most
 
-	attack attack // that memo is about
+	attack attack // that cache is about
 	fresh  bool   // there was none yet
 	text   []int
 	pumps  int
@@ -82,7 +82,7 @@ func (t *tally) load(w attack, n, limit int) {
 	if t.fresh || !slices.Equal(w.prefix, t.attack.prefix) || !slices.Equal(w.pump, t.attack.pump) ||
 		!slices.Equal(w.suffix, t.attack.suffix) || n+1 >= epochTags {
 		t.fresh, t.attack = false, w
-		t.memo.forget()
+		t.cache.clear()
 		t.lead = lead{}
 	}
 	t.text = w.appendTo(t.text[:0], n)
@@ -91,7 +91,7 @@ func (t *tally) load(w attack, n, limit int) {
 		t.inner = n*len(w.pump) + len(w.suffix)
 	}
 	t.work, t.limit = 0, limit
-	t.old = len(t.memo.cells) + perRound*len(t.rounds.all)
+	t.old = len(t.cache.cells) + perRound*len(t.rounds.all)
 }
 
 // perRound is what a new state of loops costs, in cells that are remembered,
@@ -124,7 +124,7 @@ func (t *tally) search(w attack, n int, anchored bool, limit int) effort {
 }
 
 func (t *tally) effort(steps number, matched, over bool) effort {
-	made := len(t.memo.cells) + perRound*len(t.rounds.all) - t.old
+	made := len(t.cache.cells) + perRound*len(t.rounds.all) - t.old
 	return effort{total: steps, work: t.work + made, matched: matched, over: over}
 }
 
@@ -154,7 +154,7 @@ func (t *tally) run(start int32) (outcome, bool) {
 				h, sum = first, 1
 				continue
 			}
-			c := t.memo.cells[cell]
+			c := t.cache.cells[cell]
 			if c.left == open { // a round without a rune: what compiles cannot do so
 				return r, false
 			}
@@ -201,7 +201,7 @@ func (t *tally) resume(r *outcome) (h head, sum number, done bool) {
 			w.second = true
 			return w.head, r.steps, false
 		default:
-			t.memo.cells[w.cell] = *r
+			t.cache.cells[w.cell] = *r
 			r.steps += w.steps
 			t.waits = t.waits[:len(t.waits)-1]
 		}
@@ -235,7 +235,7 @@ func (t *tally) cell(h head) (cell int32, known bool) {
 	if int(left) >= t.inner {
 		n = min(t.pumps+1, epochTags-1)
 	}
-	return t.memo.cell(uint64(h.rounds)<<42|uint64(h.pc)<<22|uint64(left), n)
+	return t.cache.cell(uint64(h.rounds)<<42|uint64(h.pc)<<22|uint64(left), n)
 }
 
 // ways is the two ways of a branch, the one tried first before the other.

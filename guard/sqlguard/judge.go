@@ -12,8 +12,8 @@ import (
 
 // judge asks the guard. It is safe for concurrent use.
 type judge struct {
-	config Config
-	desks  sync.Pool // of *desk
+	config    Config
+	scratches sync.Pool // of *scratch
 
 	mu    sync.Mutex        // guards names
 	names map[string]string // statements of pgx by the names that they were prepared under
@@ -36,15 +36,15 @@ func (j *judge) remember(name, text string) {
 	}
 }
 
-func (j *judge) recall(name string) (text string, ok bool) {
+func (j *judge) lookup(name string) (text string, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	text, ok = j.names[name]
 	return text, ok
 }
 
-// desk is what one question is asked on.
-type desk struct {
+// scratch is the working memory of one question.
+type scratch struct {
 	query   guard.Query
 	verdict guard.Verdict
 }
@@ -52,9 +52,9 @@ type desk struct {
 // ask judges a statement. text is what to send, which is the query unless its
 // LIMIT was lowered.
 func (j *judge) ask(ctx context.Context, query string, args []any) (text string, err error) {
-	d, _ := j.desks.Get().(*desk)
+	d, _ := j.scratches.Get().(*scratch)
 	if d == nil {
-		d = &desk{}
+		d = &scratch{}
 	}
 	c := &j.config
 	d.query = guard.Query{Kind: guard.SQL, Body: append(d.query.Body[:0], query...), Dialect: c.Dialect, Args: args}
@@ -81,7 +81,7 @@ func (j *judge) ask(ctx context.Context, query string, args []any) (text string,
 		d.query.Body = nil
 	}
 	d.query.Args = nil
-	j.desks.Put(d)
+	j.scratches.Put(d)
 	return text, err
 }
 
@@ -98,7 +98,7 @@ func (j *judge) askPrepared(ctx context.Context, query string, args []any) error
 	return err
 }
 
-// rejected copies what the desk will use again.
+// rejected copies what the scratch space will use again.
 func rejected(query string, v *guard.Verdict) *Rejected {
 	r := &Rejected{Query: query, Verdict: *v}
 	r.Verdict.Findings, r.Verdict.Caps = slices.Clone(v.Findings), slices.Clone(v.Caps)

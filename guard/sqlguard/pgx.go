@@ -153,7 +153,7 @@ func (j *judge) askPgx(ctx context.Context, query string, args []any) (string, [
 		return "", nil, err
 	}
 	edited := text
-	if prepared, ok := j.recall(text); ok {
+	if prepared, ok := j.lookup(text); ok {
 		err = j.askPrepared(ctx, prepared, values)
 	} else {
 		edited, err = j.ask(ctx, text, values)

@@ -85,7 +85,7 @@ func (t *Tracer) check(ctx context.Context, c *pgx.Conn, query string, args []an
 	if err != nil {
 		return ctx // pgx meets the same error and says it better
 	}
-	if text, ok := t.judge.recall(query); ok {
+	if text, ok := t.judge.lookup(query); ok {
 		query = text
 	}
 	if err := t.judge.askPrepared(ctx, query, args); err != nil {

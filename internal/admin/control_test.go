@@ -20,25 +20,25 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 )
 
-// helm is Steering that notes what it was asked for.
-type helm struct {
+// steeringStub is Steering that notes what it was asked for.
+type steeringStub struct {
 	mu   sync.Mutex
 	did  []string
 	fail error
 }
 
-func (h *helm) note(format string, args ...any) error {
+func (h *steeringStub) note(format string, args ...any) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.did = append(h.did, fmt.Sprintf(format, args...))
 	return h.fail
 }
 
-func (h *helm) Status() (live.Status, error) {
+func (h *steeringStub) Status() (live.Status, error) {
 	return live.Status{Node: "web-1", Running: live.Version{Number: 7}}, h.fail
 }
 
-func (h *helm) Put(_ context.Context, who Who, in adminapi.PutSettings) (adminapi.Changed, error) {
+func (h *steeringStub) Put(_ context.Context, who Who, in adminapi.PutSettings) (adminapi.Changed, error) {
 	base := int64(-1)
 	if in.Base != nil {
 		base = *in.Base
@@ -47,58 +47,58 @@ func (h *helm) Put(_ context.Context, who Who, in adminapi.PutSettings) (adminap
 	return adminapi.Changed{Version: live.Version{Number: 8}, Before: 7, New: true}, err
 }
 
-func (h *helm) Try(_ context.Context, in adminapi.PutSettings) (adminapi.Tried, error) {
+func (h *steeringStub) Try(_ context.Context, in adminapi.PutSettings) (adminapi.Tried, error) {
 	return adminapi.Tried{Before: int64(len(in.Text)), New: true, Diff: "+x\n"}, h.fail
 }
 
-func (h *helm) Rollback(_ context.Context, who Who, to int64) (adminapi.Changed, error) {
+func (h *steeringStub) Rollback(_ context.Context, who Who, to int64) (adminapi.Changed, error) {
 	return adminapi.Changed{Version: live.Version{Number: 9}}, h.note("rollback to %d by %s", to, who.Name)
 }
 
-func (h *helm) Versions(_ context.Context, limit int) ([]live.Version, error) {
+func (h *steeringStub) Versions(_ context.Context, limit int) ([]live.Version, error) {
 	return []live.Version{{Number: int64(limit)}}, h.fail
 }
 
-func (h *helm) Version(_ context.Context, number int64) (live.Version, error) {
+func (h *steeringStub) Version(_ context.Context, number int64) (live.Version, error) {
 	return live.Version{Number: number, Text: []byte("a: \xff")}, h.fail
 }
 
-func (h *helm) Diff(_ context.Context, from, to int64) (adminapi.Diff, error) {
+func (h *steeringStub) Diff(_ context.Context, from, to int64) (adminapi.Diff, error) {
 	return adminapi.Diff{From: from, To: to, Text: "+x\n"}, h.fail
 }
 
-func (h *helm) Compare(_ context.Context, in adminapi.Compare) (adminapi.Diff, error) {
+func (h *steeringStub) Compare(_ context.Context, in adminapi.Compare) (adminapi.Diff, error) {
 	return adminapi.Diff{From: in.From, Text: "+" + string(in.Text)}, h.fail
 }
 
-func (h *helm) GuardLimits(_ context.Context, route string) (adminapi.GuardLimits, error) {
+func (h *steeringStub) GuardLimits(_ context.Context, route string) (adminapi.GuardLimits, error) {
 	return adminapi.GuardLimits{Route: route, Version: 7, Text: []byte("dial: 1")}, h.fail
 }
 
-func (h *helm) PutGuardLimits(_ context.Context, who Who, route string, in adminapi.PutGuardLimits) (adminapi.Changed, error) {
+func (h *steeringStub) PutGuardLimits(_ context.Context, who Who, route string, in adminapi.PutGuardLimits) (adminapi.Changed, error) {
 	return adminapi.Changed{Version: live.Version{Number: 8}}, h.note("limit %s to %s by %s", route, in.Text, who.Name)
 }
 
-func (h *helm) Override(_ context.Context, who Who, in adminapi.SetOverride) (live.Override, error) {
+func (h *steeringStub) Override(_ context.Context, who Who, in adminapi.SetOverride) (live.Override, error) {
 	err := h.note("%s × %g for %s for %v by %s", in.What, in.Factor, in.Caller, time.Duration(in.For), who.Name)
 	return live.Override{ID: "ov-1", What: in.What}, err
 }
 
-func (h *helm) Lift(_ context.Context, who Who, id string) error {
+func (h *steeringStub) Lift(_ context.Context, who Who, id string) error {
 	return h.note("lift %s by %s", id, who.Name)
 }
 
-func (h *helm) Breakers() []circuit.Status {
+func (h *steeringStub) Breakers() []circuit.Status {
 	return []circuit.Status{{Name: "search /search/*", State: breaker.Open, Counts: breaker.Counts{Calls: 9}}}
 }
 
-func (h *helm) Force(_ context.Context, who Who, name string, in adminapi.ForceBreaker) (circuit.Status, error) {
+func (h *steeringStub) Force(_ context.Context, who Who, name string, in adminapi.ForceBreaker) (circuit.Status, error) {
 	return circuit.Status{Name: name, State: in.State}, h.note("force %s %s for %v by %s", name, in.State, time.Duration(in.For), who.Name)
 }
 
 func TestSteeringThroughTheClient(t *testing.T) {
-	h := new(helm)
-	_, base := start(t, Config{Steering: h, Health: func() any { return map[string]string{"state": "ok"} }}, newShelf(), new(Hub))
+	h := new(steeringStub)
+	_, base := start(t, Config{Steering: h, Health: func() any { return map[string]string{"state": "ok"} }}, newBackendStub(), new(Hub))
 	c, err := adminapi.New(adminapi.Config{Address: base, Actor: "ann from \x1bdesk"})
 	if err != nil {
 		t.Fatal(err)
@@ -166,8 +166,8 @@ func TestSteeringThroughTheClient(t *testing.T) {
 }
 
 func TestSteeringRefusals(t *testing.T) {
-	h := new(helm)
-	s, err := New(Config{Address: "127.0.0.1:7070", Steering: h}, newShelf(), new(Hub))
+	h := new(steeringStub)
+	s, err := New(Config{Address: "127.0.0.1:7070", Steering: h}, newBackendStub(), new(Hub))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestErrorsOfSteering(t *testing.T) {
 		{fmt.Errorf("force x: %w", circuit.ErrUnknown), 404, adminapi.CodeNotFound, "no such circuit breaker"},
 		{errors.New("postgres://secret"), 500, adminapi.CodeInternal, "see the log"},
 	} {
-		_, base := start(t, Config{Steering: &helm{fail: tt.err}}, newShelf(), new(Hub))
+		_, base := start(t, Config{Steering: &steeringStub{fail: tt.err}}, newBackendStub(), new(Hub))
 		c, err := adminapi.New(adminapi.Config{Address: base})
 		if err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/bezoar-dev/bezoar/triage"
 )
 
-// Triage is where dead letters are dealt with. *triage.Desk is one.
+// Triage is where people deal with dead letters. *triage.Service is one.
 type Triage interface {
 	Count(ctx context.Context, s queue.Selection) (int64, error)
 	Groups(ctx context.Context, s queue.Selection, limit int) ([]queue.Group, error)
@@ -231,18 +231,18 @@ func (s *Server) changeTask(w http.ResponseWriter, r *http.Request) error {
 	if err := decode(w, r, &o); err != nil {
 		return err
 	}
-	ctx, who, id, desk := r.Context(), actor(r), r.PathValue("id"), s.cfg.Triage
+	ctx, who, id, svc := r.Context(), actor(r), r.PathValue("id"), s.cfg.Triage
 	var t triage.Task
 	var err error
 	switch o.Action {
 	case "pause":
-		t, err = desk.Pause(ctx, who, id)
+		t, err = svc.Pause(ctx, who, id)
 	case "resume":
-		t, err = desk.Resume(ctx, who, id)
+		t, err = svc.Resume(ctx, who, id)
 	case "cancel":
-		t, err = desk.Cancel(ctx, who, id)
+		t, err = svc.Cancel(ctx, who, id)
 	case "rate":
-		t, err = desk.SetRate(ctx, who, id, o.Rate)
+		t, err = svc.SetRate(ctx, who, id, o.Rate)
 	default:
 		err = invalid("action %.40q is none of pause, resume, cancel and rate", o.Action)
 	}
@@ -302,7 +302,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// triageProblem answers what the desk refused; nil for other errors.
+// triageProblem answers what triage refused; nil for other errors.
 func triageProblem(err error) *adminapi.Problem {
 	status, code := http.StatusBadRequest, adminapi.CodeInvalid
 	switch triage.CodeOf(err) {

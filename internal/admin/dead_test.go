@@ -17,8 +17,8 @@ import (
 	"github.com/bezoar-dev/bezoar/triage"
 )
 
-// newDesk is a desk over an engine that runs until the test ends.
-func newDesk(t *testing.T) (*queue.Engine, *triage.Desk) {
+// newTriage is a triage service over an engine that runs until the test ends.
+func newTriage(t *testing.T) (*queue.Engine, *triage.Service) {
 	t.Helper()
 	db, err := memory.Open(memory.Config{})
 	if err != nil {
@@ -28,14 +28,14 @@ func newDesk(t *testing.T) (*queue.Engine, *triage.Desk) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	desk, err := triage.New(triage.Config{Queue: engine})
+	svc, err := triage.New(triage.Config{Queue: engine})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 2)
 	go func() { done <- engine.Run(ctx) }()
-	go func() { done <- desk.Run(ctx) }()
+	go func() { done <- svc.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		for range 2 {
@@ -47,7 +47,7 @@ func newDesk(t *testing.T) (*queue.Engine, *triage.Desk) {
 	if _, err := engine.CreateQueue(t.Context(), "jobs", queue.DefaultSettings(), nil); err != nil {
 		t.Fatal(err)
 	}
-	return engine, desk
+	return engine, svc
 }
 
 // kill makes n letters of one cause.
@@ -68,13 +68,13 @@ func kill(t *testing.T, e *queue.Engine, n int, failure, reason string) {
 }
 
 func TestDeadLetterCallsThroughTheClient(t *testing.T) {
-	engine, desk := newDesk(t)
+	engine, svc := newTriage(t)
 	kill(t, engine, 5, "parse", "<script>\x1b[31m")
 	kill(t, engine, 3, "range", "index out of range")
 	alarms := func() []adminapi.Alarm {
 		return []adminapi.Alarm{{Name: "any", Kind: "depth", Queue: "*", Firing: true}}
 	}
-	_, base := start(t, Config{Triage: desk, Alarms: alarms}, newShelf(), new(Hub))
+	_, base := start(t, Config{Triage: svc, Alarms: alarms}, newBackendStub(), new(Hub))
 	c, err := adminapi.New(adminapi.Config{Address: base, Actor: "me\x1b@here"})
 	if err != nil {
 		t.Fatal(err)
@@ -191,8 +191,8 @@ func ended(t *testing.T, c *adminapi.Client, id string, want queue.MoveState) {
 }
 
 func TestDeadLetterRefusals(t *testing.T) {
-	_, desk := newDesk(t)
-	s, err := New(Config{Address: "127.0.0.1:7070", Triage: desk}, newShelf(), new(Hub))
+	_, svc := newTriage(t)
+	s, err := New(Config{Address: "127.0.0.1:7070", Triage: svc}, newBackendStub(), new(Hub))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,9 +223,9 @@ func TestDeadLetterRefusals(t *testing.T) {
 	}
 }
 
-// Without queues and a desk there are no such calls.
+// Without queues and triage there are no such calls.
 func TestNoQueuesNoCalls(t *testing.T) {
-	s, err := New(Config{Address: "127.0.0.1:7070"}, newShelf(), new(Hub))
+	s, err := New(Config{Address: "127.0.0.1:7070"}, newBackendStub(), new(Hub))
 	if err != nil {
 		t.Fatal(err)
 	}

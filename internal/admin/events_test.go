@@ -102,7 +102,7 @@ func stream(t *testing.T, base, last string) (next func(prefix string) string) {
 func TestStream(t *testing.T) {
 	hub := new(Hub)
 	hub.Publish(adminapi.Event{Text: "before"})
-	s, base := start(t, Config{}, newShelf(), hub)
+	s, base := start(t, Config{}, newBackendStub(), hub)
 
 	next := stream(t, base, "")
 	next(": welcome")
@@ -129,7 +129,7 @@ func TestStream(t *testing.T) {
 
 func TestStreamsAreBounded(t *testing.T) {
 	hub := new(Hub)
-	s, base := start(t, Config{}, newShelf(), hub)
+	s, base := start(t, Config{}, newBackendStub(), hub)
 	for range cap(s.streams) {
 		s.streams <- struct{}{}
 	}
@@ -146,7 +146,7 @@ func TestStreamsAreBounded(t *testing.T) {
 // A reader that stops reading is dropped; publishing goes on meanwhile.
 func TestSlowReadersAreDropped(t *testing.T) {
 	hub := new(Hub)
-	s, base := start(t, Config{}, newShelf(), hub)
+	s, base := start(t, Config{}, newBackendStub(), hub)
 	next := stream(t, base, "")
 	next(": welcome")
 	if len(s.streams) != 1 {
@@ -165,7 +165,7 @@ func TestSlowReadersAreDropped(t *testing.T) {
 // The command line's client reads what the server writes.
 func TestClientFollowsEvents(t *testing.T) {
 	hub := new(Hub)
-	_, base := start(t, Config{}, newShelf(), hub)
+	_, base := start(t, Config{}, newBackendStub(), hub)
 	c, err := adminapi.New(adminapi.Config{Address: base})
 	if err != nil {
 		t.Fatal(err)

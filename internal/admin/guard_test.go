@@ -74,7 +74,7 @@ func TestWhoMayEnter(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := New(tt.cfg, newShelf(), new(Hub))
+			s, err := New(tt.cfg, newBackendStub(), new(Hub))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shelf is a Backend over two maps.
-type shelf struct {
+// backendStub is a Backend over two maps.
+type backendStub struct {
 	mu       sync.Mutex
 	verdicts map[string]bezoar.Verdict
 	letters  map[string]bezoar.Letter
@@ -30,14 +30,15 @@ type shelf struct {
 	slow     chan struct{}
 }
 
-func newShelf() *shelf {
+func newBackendStub() *backendStub {
 	v := bezoar.Verdict{ID: "q-000000000001", State: bezoar.Quarantined, Fleet: "shop", Reason: "it crashed the lane"}
 	l := bezoar.Letter{ID: "dl-000000000001", Fleet: "shop", Request: bezoar.Request{Method: "GET", Target: "/<script>"}}
-	return &shelf{
+	return &backendStub{
 		verdicts: map[string]bezoar.Verdict{v.ID: v},
 		letters:  map[string]bezoar.Letter{l.ID: l},
 		fleets: []adminapi.Fleet{{
-			Name: "shop", State: "ok",
+			Name: "shop", State: "ok", Managed: true,
+			Rollout: &adminapi.Rollout{Number: 4, State: "stopped", Workers: 3, Why: "2 new processes ended", Stopped: 3},
 			Workers: []adminapi.Worker{
 				{Name: "shop/0", State: "ready", InFlight: 2, Restarts: 3},
 				{Name: "shop/1", State: "ready", Lane: true},
@@ -49,7 +50,7 @@ func newShelf() *shelf {
 	}
 }
 
-func (s *shelf) Verdicts(context.Context, string) ([]bezoar.Verdict, error) {
+func (s *backendStub) Verdicts(context.Context, string) ([]bezoar.Verdict, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []bezoar.Verdict
@@ -59,7 +60,7 @@ func (s *shelf) Verdicts(context.Context, string) ([]bezoar.Verdict, error) {
 	return all, s.fail
 }
 
-func (s *shelf) Verdict(_ context.Context, id string) (bezoar.Verdict, error) {
+func (s *backendStub) Verdict(_ context.Context, id string) (bezoar.Verdict, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v, ok := s.verdicts[id]
@@ -69,14 +70,14 @@ func (s *shelf) Verdict(_ context.Context, id string) (bezoar.Verdict, error) {
 	return v, s.fail
 }
 
-func (s *shelf) Quarantine(_ context.Context, a adminapi.Add) (bezoar.Verdict, error) {
+func (s *backendStub) Quarantine(_ context.Context, a adminapi.Add) (bezoar.Verdict, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.added = a
 	return bezoar.Verdict{ID: "q-000000000002", Manual: true}, s.fail
 }
 
-func (s *shelf) Release(_ context.Context, id string) error {
+func (s *backendStub) Release(_ context.Context, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.verdicts[id]; !ok {
@@ -86,7 +87,7 @@ func (s *shelf) Release(_ context.Context, id string) error {
 	return s.fail
 }
 
-func (s *shelf) Letters(_ context.Context, q ledger.LetterQuery) ([]bezoar.Letter, error) {
+func (s *backendStub) Letters(_ context.Context, q ledger.LetterQuery) ([]bezoar.Letter, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked = q
@@ -97,7 +98,7 @@ func (s *shelf) Letters(_ context.Context, q ledger.LetterQuery) ([]bezoar.Lette
 	return all, s.fail
 }
 
-func (s *shelf) Letter(_ context.Context, id string) (bezoar.Letter, error) {
+func (s *backendStub) Letter(_ context.Context, id string) (bezoar.Letter, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l, ok := s.letters[id]
@@ -107,7 +108,7 @@ func (s *shelf) Letter(_ context.Context, id string) (bezoar.Letter, error) {
 	return l, s.fail
 }
 
-func (s *shelf) Discard(_ context.Context, id string) error {
+func (s *backendStub) Discard(_ context.Context, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.letters[id]; !ok {
@@ -117,7 +118,7 @@ func (s *shelf) Discard(_ context.Context, id string) error {
 	return s.fail
 }
 
-func (s *shelf) Redrive(ctx context.Context, id string) (adminapi.Redriven, error) {
+func (s *backendStub) Redrive(ctx context.Context, id string) (adminapi.Redriven, error) {
 	if s.slow != nil {
 		select {
 		case <-s.slow:
@@ -128,16 +129,16 @@ func (s *shelf) Redrive(ctx context.Context, id string) (adminapi.Redriven, erro
 	return adminapi.Redriven{ID: id, Outcome: adminapi.Answered, Status: 200}, s.fail
 }
 
-func (s *shelf) Fleets() []adminapi.Fleet { return s.fleets }
+func (s *backendStub) Fleets() []adminapi.Fleet { return s.fleets }
 
-func (s *shelf) Restart(_ context.Context, fleet string) (adminapi.Restarting, error) {
+func (s *backendStub) Restart(_ context.Context, fleet string) (adminapi.Restarting, error) {
 	if fleet != "shop" {
 		return adminapi.Restarting{}, ledger.ErrNotFound
 	}
 	return adminapi.Restarting{Fleet: fleet, Workers: 3}, s.fail
 }
 
-func (s *shelf) Ready() error { return s.down }
+func (s *backendStub) Ready() error { return s.down }
 
 // start serves backend on a loopback port until the test ends.
 func start(t *testing.T, cfg Config, backend Backend, hub *Hub) (s *Server, base string) {

@@ -6,6 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
 )
 
 // Collectors are what /metrics shows, but for the process and its runtime. All
@@ -40,6 +42,7 @@ func describe(out chan<- *prometheus.Desc, descs ...*prometheus.Desc) {
 type fleetCollector struct {
 	backend                              Backend
 	workers, inFlight, restarts, waiting *prometheus.Desc
+	stopped, stops                       *prometheus.Desc
 	counters                             map[string]*prometheus.Desc // by their names in [adminapi.Fleet]
 }
 
@@ -53,6 +56,8 @@ func newFleetCollector(b Backend) *fleetCollector {
 		inFlight: desc("in_flight", "Attempts in flight on workers."),
 		restarts: desc("worker_restarts_total", "Epochs that followed an earlier one."),
 		waiting:  desc("lane_waiting", "Suspected work that waits for the lane."),
+		stopped:  desc("rollout_stopped", "1 while the newest rolling restart is one that stopped."),
+		stops:    desc("rollouts_stopped_total", "Rolling restarts that stopped before all workers were replaced."),
 		counters: map[string]*prometheus.Desc{},
 	}
 	for key, help := range map[string]string{
@@ -75,7 +80,7 @@ func newFleetCollector(b Backend) *fleetCollector {
 
 // Describe implements [prometheus.Collector].
 func (c *fleetCollector) Describe(out chan<- *prometheus.Desc) {
-	describe(out, c.workers, c.inFlight, c.restarts, c.waiting)
+	describe(out, c.workers, c.inFlight, c.restarts, c.waiting, c.stopped, c.stops)
 	for _, d := range c.counters {
 		out <- d
 	}
@@ -101,10 +106,27 @@ func (c *fleetCollector) Collect(out chan<- prometheus.Metric) {
 		out <- gauge(c.inFlight, inFlight, f.Name)
 		out <- counter(c.restarts, restarts, f.Name)
 		out <- gauge(c.waiting, float64(f.Lane.Waiting), f.Name)
+		c.rollouts(out, &f)
 		for key, d := range c.counters {
 			if n, ok := f.Counters[key]; ok {
 				out <- counter(d, float64(n), f.Name)
 			}
 		}
 	}
+}
+
+// rollouts sends what is known of a fleet's rolling restarts.
+func (c *fleetCollector) rollouts(out chan<- prometheus.Metric, f *adminapi.Fleet) {
+	if !f.Managed {
+		return
+	}
+	stopped, stops := 0.0, 0.0
+	if r := f.Rollout; r != nil {
+		stops = float64(r.Stopped)
+		if r.State == "stopped" {
+			stopped = 1
+		}
+	}
+	out <- gauge(c.stopped, stopped, f.Name)
+	out <- counter(c.stops, stops, f.Name)
 }

@@ -33,9 +33,9 @@ func scrape(t *testing.T, s *Server) (map[string]*dto.MetricFamily, string) {
 }
 
 func TestQueueMetrics(t *testing.T) {
-	engine, desk := newDesk(t)
+	engine, svc := newTriage(t)
 	kill(t, engine, 2, "parse", "no \"such\" field\n\xff")
-	h := newHall("jobs", "paused")
+	h := newQueuesStub("jobs", "paused")
 	p := h.queues["paused"]
 	p.State = "paused: everything fails"
 	h.queues["paused"] = p
@@ -44,7 +44,7 @@ func TestQueueMetrics(t *testing.T) {
 	alarms := func() []adminapi.Alarm {
 		return []adminapi.Alarm{{Name: "any", Firing: true, Value: 2, Looked: time.Unix(1_800_000_000, 0), Told: 1, Untold: 4}, {Name: "none", Limit: 9}}
 	}
-	s, err := New(Config{Address: "127.0.0.1:7070", Queues: h, Triage: desk, Alarms: alarms}, newShelf(), new(Hub))
+	s, err := New(Config{Address: "127.0.0.1:7070", Queues: h, Triage: svc, Alarms: alarms}, newBackendStub(), new(Hub))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,13 +86,13 @@ func TestQueueMetrics(t *testing.T) {
 
 // However much there is, what becomes labels is bounded.
 func TestMetricsAreBounded(t *testing.T) {
-	h := newHall()
+	h := newQueuesStub()
 	for i := range 1500 {
 		name := fmt.Sprintf("q-%04d", i)
 		h.queues[name] = adminapi.Queue{Name: name, State: "ok"}
 		h.blocked = append(h.blocked, adminapi.Condition{Kind: "breaker", Name: name, State: "open"})
 	}
-	s, err := New(Config{Address: "127.0.0.1:7070", Queues: h}, newShelf(), new(Hub))
+	s, err := New(Config{Address: "127.0.0.1:7070", Queues: h}, newBackendStub(), new(Hub))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// hall is Queues over maps.
-type hall struct {
+// queuesStub is Queues over maps.
+type queuesStub struct {
 	mu      sync.Mutex
 	queues  map[string]adminapi.Queue
 	sent    map[string][]adminapi.Send
@@ -30,15 +30,15 @@ type hall struct {
 	fail    error
 }
 
-func newHall(names ...string) *hall {
-	h := &hall{queues: map[string]adminapi.Queue{}, sent: map[string][]adminapi.Send{}}
+func newQueuesStub(names ...string) *queuesStub {
+	h := &queuesStub{queues: map[string]adminapi.Queue{}, sent: map[string][]adminapi.Send{}}
 	for _, name := range names {
 		h.queues[name] = adminapi.Queue{Name: name, State: "ok", Visible: 3, InFlight: 2, Delayed: 1, Oldest: adminapi.Duration(time.Minute)}
 	}
 	return h
 }
 
-func (h *hall) find(name string) (adminapi.Queue, error) {
+func (h *queuesStub) find(name string) (adminapi.Queue, error) {
 	if h.fail != nil {
 		return adminapi.Queue{}, h.fail
 	}
@@ -49,7 +49,7 @@ func (h *hall) find(name string) (adminapi.Queue, error) {
 	return q, nil
 }
 
-func (h *hall) change(name, what string) error {
+func (h *queuesStub) change(name, what string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if _, err := h.find(name); err != nil {
@@ -59,7 +59,7 @@ func (h *hall) change(name, what string) error {
 	return nil
 }
 
-func (h *hall) Queues(_ context.Context, q queue.ListQuery) (out adminapi.Queues, err error) {
+func (h *queuesStub) Queues(_ context.Context, q queue.ListQuery) (out adminapi.Queues, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if q.Limit == 0 {
@@ -78,13 +78,13 @@ func (h *hall) Queues(_ context.Context, q queue.ListQuery) (out adminapi.Queues
 	return out, h.fail
 }
 
-func (h *hall) Queue(_ context.Context, name string) (adminapi.Queue, error) {
+func (h *queuesStub) Queue(_ context.Context, name string) (adminapi.Queue, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.find(name)
 }
 
-func (h *hall) CreateQueue(_ context.Context, in adminapi.CreateQueue) (adminapi.Queue, error) {
+func (h *queuesStub) CreateQueue(_ context.Context, in adminapi.CreateQueue) (adminapi.Queue, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if _, ok := h.queues[in.Name]; ok {
@@ -95,11 +95,13 @@ func (h *hall) CreateQueue(_ context.Context, in adminapi.CreateQueue) (adminapi
 	return q, h.fail
 }
 
-func (h *hall) DeleteQueue(_ context.Context, name string) error { return h.change(name, "delete") }
-func (h *hall) Purge(_ context.Context, name string) error       { return h.change(name, "purge") }
-func (h *hall) Resume(_ context.Context, name string) error      { return h.change(name, "resume") }
+func (h *queuesStub) DeleteQueue(_ context.Context, name string) error {
+	return h.change(name, "delete")
+}
+func (h *queuesStub) Purge(_ context.Context, name string) error  { return h.change(name, "purge") }
+func (h *queuesStub) Resume(_ context.Context, name string) error { return h.change(name, "resume") }
 
-func (h *hall) Send(_ context.Context, name string, in []adminapi.Send) ([]adminapi.Sent, error) {
+func (h *queuesStub) Send(_ context.Context, name string, in []adminapi.Send) ([]adminapi.Sent, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if _, err := h.find(name); err != nil {
@@ -109,7 +111,7 @@ func (h *hall) Send(_ context.Context, name string, in []adminapi.Send) ([]admin
 	return []adminapi.Sent{{ID: "m-1", Sequence: 1}}, nil
 }
 
-func (h *hall) SetAside(_ context.Context, name string, in []adminapi.Part) ([]adminapi.Sent, error) {
+func (h *queuesStub) SetAside(_ context.Context, name string, in []adminapi.Part) ([]adminapi.Sent, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if _, err := h.find(name); err != nil {
@@ -123,7 +125,7 @@ func (h *hall) SetAside(_ context.Context, name string, in []adminapi.Part) ([]a
 	return out, nil
 }
 
-func (h *hall) Peek(_ context.Context, name string, after int64, limit int) ([]adminapi.Message, error) {
+func (h *queuesStub) Peek(_ context.Context, name string, after int64, limit int) ([]adminapi.Message, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if _, err := h.find(name); err != nil {
@@ -132,7 +134,7 @@ func (h *hall) Peek(_ context.Context, name string, after int64, limit int) ([]a
 	return []adminapi.Message{{ID: "m-1", Queue: name, Sequence: after + 1, Receives: limit, Body: []byte("<script>\x00\xff")}}, nil
 }
 
-func (h *hall) Payloads(_ context.Context, name string) ([]adminapi.Payload, error) {
+func (h *queuesStub) Payloads(_ context.Context, name string) ([]adminapi.Payload, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if _, err := h.find(name); err != nil {
@@ -141,16 +143,18 @@ func (h *hall) Payloads(_ context.Context, name string) ([]adminapi.Payload, err
 	return []adminapi.Payload{{Queue: name, Payload: bezoar.Fingerprint{1}, State: "suspect", Strikes: 1.5}}, nil
 }
 
-func (h *hall) Pardon(_ context.Context, name string, payload bezoar.Fingerprint) error {
+func (h *queuesStub) Pardon(_ context.Context, name string, payload bezoar.Fingerprint) error {
 	return h.change(name, "pardon "+payload.String())
 }
 
-func (h *hall) Conditions(context.Context) ([]adminapi.Condition, error) { return h.blocked, h.fail }
-func (h *hall) Stats() queue.Stats                                       { return h.stats }
+func (h *queuesStub) Conditions(context.Context) ([]adminapi.Condition, error) {
+	return h.blocked, h.fail
+}
+func (h *queuesStub) Stats() queue.Stats { return h.stats }
 
 func TestQueueCallsThroughTheClient(t *testing.T) {
-	h := newHall("jobs", "jobs-dlq", "other")
-	_, base := start(t, Config{Queues: h}, newShelf(), new(Hub))
+	h := newQueuesStub("jobs", "jobs-dlq", "other")
+	_, base := start(t, Config{Queues: h}, newBackendStub(), new(Hub))
 	c, err := adminapi.New(adminapi.Config{Address: base})
 	if err != nil {
 		t.Fatal(err)
@@ -213,12 +217,12 @@ func TestQueueCallsThroughTheClient(t *testing.T) {
 
 // A list goes on beyond its bound, and a client follows it to its end.
 func TestListsOfManyQueues(t *testing.T) {
-	h := newHall()
+	h := newQueuesStub()
 	for i := range 2500 {
 		name := fmt.Sprintf("q-%04d", i)
 		h.queues[name] = adminapi.Queue{Name: name}
 	}
-	_, base := start(t, Config{Queues: h}, newShelf(), new(Hub))
+	_, base := start(t, Config{Queues: h}, newBackendStub(), new(Hub))
 	c, err := adminapi.New(adminapi.Config{Address: base})
 	if err != nil {
 		t.Fatal(err)
@@ -231,7 +235,7 @@ func TestListsOfManyQueues(t *testing.T) {
 }
 
 func TestQueueRefusals(t *testing.T) {
-	s, err := New(Config{Address: "127.0.0.1:7070", Queues: newHall("jobs")}, newShelf(), new(Hub))
+	s, err := New(Config{Address: "127.0.0.1:7070", Queues: newQueuesStub("jobs")}, newBackendStub(), new(Hub))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 func TestEveryCallThroughTheClient(t *testing.T) {
-	backend := newShelf()
+	backend := newBackendStub()
 	_, base := start(t, Config{Token: "correct-horse-battery"}, backend, new(Hub))
 	c, err := adminapi.New(adminapi.Config{Address: base, Token: "correct-horse-battery"})
 	if err != nil {
@@ -83,7 +83,7 @@ func wantCode(t *testing.T, what string, err error, code string) {
 }
 
 func TestRefusals(t *testing.T) {
-	s, err := New(Config{Address: "127.0.0.1:7070"}, newShelf(), new(Hub))
+	s, err := New(Config{Address: "127.0.0.1:7070"}, newBackendStub(), new(Hub))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestErrorsOfTheBackend(t *testing.T) {
 		{context.DeadlineExceeded, 504, "too long"},
 	}
 	for _, tt := range tests {
-		backend := newShelf()
+		backend := newBackendStub()
 		backend.fail = tt.err
 		s, err := New(Config{Address: "127.0.0.1:7070"}, backend, new(Hub))
 		if err != nil {
@@ -151,7 +151,7 @@ func TestErrorsOfTheBackend(t *testing.T) {
 }
 
 func TestPayloadsCannotBecomeMarkup(t *testing.T) {
-	s, err := New(Config{Address: "127.0.0.1:7070"}, newShelf(), new(Hub))
+	s, err := New(Config{Address: "127.0.0.1:7070"}, newBackendStub(), new(Hub))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestPayloadsCannotBecomeMarkup(t *testing.T) {
 }
 
 func TestHealth(t *testing.T) {
-	backend := newShelf()
+	backend := newBackendStub()
 	s, err := New(Config{Address: "127.0.0.1:7070"}, backend, new(Hub))
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +193,7 @@ func TestHealth(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
-	s, err := New(Config{Address: "127.0.0.1:7070"}, newShelf(), new(Hub))
+	s, err := New(Config{Address: "127.0.0.1:7070"}, newBackendStub(), new(Hub))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,6 +209,8 @@ func TestMetrics(t *testing.T) {
 		`bezoar_lane_waiting{fleet="shop"} 4`,
 		`bezoar_refused_total{fleet="shop"} 7`,
 		`bezoar_lane_runs_total{fleet="shop"} 5`,
+		`bezoar_rollout_stopped{fleet="shop"} 1`,
+		`bezoar_rollouts_stopped_total{fleet="shop"} 3`,
 		`go_goroutines`,
 	} {
 		if !strings.Contains(w.Body.String(), want) {
@@ -219,7 +221,7 @@ func TestMetrics(t *testing.T) {
 
 // Serve ends soon although a call hangs and an event stream is open.
 func TestServeEnds(t *testing.T) {
-	backend := newShelf()
+	backend := newBackendStub()
 	backend.slow = make(chan struct{})
 	s, err := New(Config{Address: "127.0.0.1:0"}, backend, new(Hub))
 	if err != nil {

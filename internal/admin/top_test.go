@@ -16,7 +16,7 @@ func TestTop(t *testing.T) {
 		By: adminapi.ByBytes, Window: adminapi.LastTenMinutes, Total: 10, Error: 1, Names: "clear",
 		Callers: []adminapi.TopCaller{{Caller: "<b>\x1b", Value: 7, Error: 1, Share: 0.7, Also: map[string]uint64{adminapi.ByRequests: 3}}},
 	}
-	s, err := New(Config{Address: "127.0.0.1:7070", Top: func(q adminapi.TopQuery) adminapi.Top { asked = q; return want }}, newShelf(), new(Hub))
+	s, err := New(Config{Address: "127.0.0.1:7070", Top: func(q adminapi.TopQuery) adminapi.Top { asked = q; return want }}, newBackendStub(), new(Hub))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,10 +94,26 @@ type Fleet struct {
 	Lane     Lane             `json:"lane"`
 	Counters map[string]int64 `json:"counters"`
 
-	Panic     *Panic `json:"panic,omitempty"` // nil: health is believed
-	Pool      *Pool  `json:"pool,omitempty"`  // nil: as many requests as come
-	Shard     *Shard `json:"shard,omitempty"` // nil: every caller may meet every worker
-	Ejections uint64 `json:"ejections"`       // so far
+	Panic     *Panic   `json:"panic,omitempty"`   // nil: health is believed
+	Pool      *Pool    `json:"pool,omitempty"`    // nil: as many requests as come
+	Shard     *Shard   `json:"shard,omitempty"`   // nil: every caller may meet every worker
+	Rollout   *Rollout `json:"rollout,omitempty"` // the newest rolling restart; nil: there was none since Bezoar started
+	Ejections uint64   `json:"ejections"`         // so far
+}
+
+// Rollout is a rolling restart of a fleet.
+type Rollout struct {
+	Number   int       `json:"number"` // of the fleet's, from 1 since Bezoar started
+	State    string    `json:"state"`  // "running", "stopped", "done", or "reverted": it stopped, and the settings went back
+	Began    time.Time `json:"began"`
+	Ended    time.Time `json:"ended,omitzero"`
+	Workers  int       `json:"workers"`          // to be replaced
+	Replaced int       `json:"replaced"`         // that have proven themselves
+	Worker   string    `json:"worker,omitempty"` // that is being replaced, or at which it stopped
+	Tries    int       `json:"tries,omitempty"`  // new processes at Worker that did not prove themselves
+	Why      string    `json:"why,omitempty"`    // it stopped
+	Next     string    `json:"next,omitempty"`   // what to do about that
+	Stopped  int       `json:"stopped_so_far"`   // restarts of this fleet that stopped
 }
 
 // Worker is one worker of a fleet.
@@ -143,6 +159,7 @@ type Lane struct {
 type Restarting struct {
 	Fleet   string `json:"fleet"`
 	Workers int    `json:"workers"` // how many will be replaced, one after another
+	Number  int    `json:"number"`  // of the [Rollout]
 }
 
 // Event is one thing that happened. Kind says which; the fields that do not

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/trouble"
+	"github.com/bezoar-dev/bezoar/internal/errlog"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -20,7 +20,7 @@ type Alarms struct {
 	config  Config
 	id      string // of this process among those that share the store
 	client  *http.Client
-	looking *trouble.Trouble
+	looking *errlog.Limiter
 
 	mu     sync.Mutex // guards status; never held while waiting
 	status []Status
@@ -56,7 +56,7 @@ func New(c Config) (*Alarms, error) {
 		return nil, fmt.Errorf("set up alarms: %w", err)
 	}
 	c = c.withDefaults()
-	a := &Alarms{config: c, id: newID(), client: newClient(), looking: trouble.New(trouble.Config{Log: c.Log, What: "watching letters"})}
+	a := &Alarms{config: c, id: newID(), client: newClient(), looking: errlog.New(errlog.Config{Log: c.Log, What: "watching letters"})}
 	for _, r := range c.Rules {
 		a.status = append(a.status, Status{Name: r.Name, Kind: r.Kind, Queue: r.queue(), Limit: r.number()})
 	}

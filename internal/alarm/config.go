@@ -13,7 +13,7 @@ import (
 	"github.com/bezoar-dev/bezoar/triage"
 )
 
-// Letters is what alarms watch. A [triage.Desk] is one.
+// Letters is what alarms watch. A [triage.Service] is one.
 type Letters interface {
 	Count(ctx context.Context, s queue.Selection) (int64, error)
 	Groups(ctx context.Context, s queue.Selection, limit int) ([]queue.Group, error)

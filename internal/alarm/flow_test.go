@@ -72,11 +72,11 @@ func (l *listener) take() []Event {
 	return events
 }
 
-// rig is an engine and a desk that run, in a bubble.
+// rig is an engine and a triage service that run, in a bubble.
 type rig struct {
 	*testing.T
 	engine *queue.Engine
-	desk   *triage.Desk
+	triage *triage.Service
 	heard  *listener
 }
 
@@ -91,7 +91,7 @@ func test(t *testing.T, f func(r *rig)) {
 		if r.engine, err = queue.New(queue.Config{}, db.Queue()); err != nil {
 			t.Fatal(err)
 		}
-		if r.desk, err = triage.New(triage.Config{Queue: r.engine}); err != nil {
+		if r.triage, err = triage.New(triage.Config{Queue: r.engine}); err != nil {
 			t.Fatal(err)
 		}
 		s := queue.DefaultSettings()
@@ -104,7 +104,7 @@ func test(t *testing.T, f func(r *rig)) {
 			}
 		}
 		r.run(r.engine.Run)
-		r.run(r.desk.Run)
+		r.run(r.triage.Run)
 		f(r)
 	})
 }
@@ -129,7 +129,7 @@ func (r *rig) watch(rules ...Rule) (a *Alarms, stop func()) {
 	for i := range rules {
 		rules[i].Webhook = "https://hooks.example.com/x"
 	}
-	a, err := New(Config{Rules: rules, Letters: r.desk})
+	a, err := New(Config{Rules: rules, Letters: r.triage})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func (r *rig) kill(n int) {
 // disown makes it look as if another process told the event of an alarm.
 func (r *rig) disown(name string) {
 	r.Helper()
-	marks, err := r.desk.Marks().Marks(r.Context(), prefix+name)
+	marks, err := r.triage.Marks().Marks(r.Context(), prefix+name)
 	if err != nil || len(marks) != 1 {
 		r.Fatalf("the state is %+v, %v", marks, err)
 	}
@@ -168,7 +168,7 @@ func (r *rig) disown(name string) {
 	}
 	s.Holder = "died"
 	if marks[0].Doc, err = json.Marshal(s); err == nil {
-		_, err = r.desk.Marks().PutMark(r.Context(), marks[0])
+		_, err = r.triage.Marks().PutMark(r.Context(), marks[0])
 	}
 	if err != nil {
 		r.Fatal(err)
@@ -286,7 +286,7 @@ func TestRedrivesAreToldOf(t *testing.T) {
 		r.watch(Rule{Name: "redrives", Kind: Redrive}, Rule{Name: "elsewhere", Kind: Redrive, Queue: "jobs"})
 		r.kill(6)
 		time.Sleep(time.Minute)
-		tasks, err := r.desk.Do(r.Context(), "ann", triage.Redrive, queue.Selection{Queue: "jobs-dlq"}, triage.Options{}, 6)
+		tasks, err := r.triage.Do(r.Context(), "ann", triage.Redrive, queue.Selection{Queue: "jobs-dlq"}, triage.Options{}, 6)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -366,7 +366,7 @@ func TestAListenerThatFailsIsTriedAndLeftAlone(t *testing.T) {
 }
 
 // broken is letters that cannot be counted.
-type broken struct{ *triage.Desk }
+type broken struct{ *triage.Service }
 
 func (broken) Count(context.Context, queue.Selection) (int64, error) {
 	return 0, errors.New("disk full")
@@ -374,7 +374,7 @@ func (broken) Count(context.Context, queue.Selection) (int64, error) {
 
 func TestALookThatFailsIsSaidAndRepeated(t *testing.T) {
 	test(t, func(r *rig) {
-		a, err := New(Config{Rules: []Rule{{Name: "any", Kind: Depth, Command: []string{"true"}}}, Letters: broken{r.desk}})
+		a, err := New(Config{Rules: []Rule{{Name: "any", Kind: Depth, Command: []string{"true"}}}, Letters: broken{r.triage}})
 		if err != nil {
 			t.Fatal(err)
 		}

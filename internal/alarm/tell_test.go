@@ -23,7 +23,7 @@ import (
 
 func alarms(t *testing.T, c Config) *Alarms {
 	t.Helper()
-	c.Letters = &triage.Desk{} // is not asked
+	c.Letters = &triage.Service{} // is not asked
 	a, err := New(c)
 	if err != nil {
 		t.Fatal(err)

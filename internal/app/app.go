@@ -22,6 +22,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/admin"
 	"github.com/bezoar-dev/bezoar/internal/alarm"
 	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/lastrun"
 	"github.com/bezoar-dev/bezoar/internal/live"
 	"github.com/bezoar-dev/bezoar/internal/secret"
 	"github.com/bezoar-dev/bezoar/internal/sqs"
@@ -44,6 +45,7 @@ type Options struct {
 	Restart  <-chan struct{}                   // each value has Settings read again, or without a file begins a rolling restart of all fleets; nil: none
 	Settings Settings                          // the file that is followed; the zero value: none
 	Started  func(a *App)                      // when the listeners are open
+	Alone    bool                              // nothing else of this process can panic: the state directory keeps what the runtime says when it ends
 }
 
 // App is one running Bezoar. Create it with [New].
@@ -52,7 +54,9 @@ type App struct {
 	opt           Options
 	log           *slog.Logger
 	stores        store.Stores
-	opened        bool // stores are open
+	opened        bool           // stores are open
+	run           *lastrun.Run   // the record of this run
+	last          lastrun.Report // how the last one ended
 	key           fingerprint.Key
 	node          string // this process among those of its store
 	now           atomic.Pointer[present]
@@ -72,7 +76,7 @@ type App struct {
 	wire          *sqs.Handler // knows the queues' attributes by their SQS names
 	sqs           *sqs.Server  // nil without
 	sqsLn         net.Listener
-	desk          *triage.Desk
+	triage        *triage.Service
 	alarms        atomic.Pointer[alarm.Alarms] // nil without
 	outer, fronts services                     // what the settings name and a reload replaces
 	// convicted are verdicts that queues are to hear of.
@@ -107,7 +111,7 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &App{cfg: cfg, opt: opt, log: opt.Log, ready: errors.New("starting"), convicted: make(chan bezoar.Verdict, maxConvicted)}
+	a := &App{cfg: cfg, opt: opt, log: opt.Log, ready: errors.New("starting"), convicted: make(chan bezoar.Verdict, maxConvicted), run: new(lastrun.Run)}
 	a.now.Store(&present{cfg: cfg, byName: map[string]*unit{}})
 	defer func() {
 		if err != nil {
@@ -133,7 +137,7 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 	if err := a.openQueues(ctx, a.key); err != nil {
 		return nil, err
 	}
-	for _, open := range []func() error{func() error { return a.openSight(ctx) }, a.openProtection, a.openUnits, a.openDesk, func() error { return a.openGateway(ctx) }, func() error { return a.openLive(ctx) }, a.openAdmin} {
+	for _, open := range []func() error{func() error { return a.openSight(ctx) }, a.openProtection, a.openUnits, a.openTriage, func() error { return a.openGateway(ctx) }, func() error { return a.openLive(ctx) }, a.openAdmin} {
 		if err := open(); err != nil {
 			return nil, err
 		}
@@ -150,6 +154,7 @@ func (a *App) openState() ([32]byte, error) {
 	if err := os.MkdirAll(a.cfg.StateDir, 0o700); err != nil {
 		return [32]byte{}, fmt.Errorf("state_dir: %w", err)
 	}
+	a.openRun()
 	return secret.Load(filepath.Join(a.cfg.StateDir, "secret"))
 }
 
@@ -199,7 +204,7 @@ func (a *App) openAdmin() error {
 	}
 	cfg := admin.Config{
 		Address: a.cfg.Admin, Token: token, Page: a.opt.Page, Log: a.log,
-		Queues: queueView{a.queues, a.wire}, Triage: a.desk, Alarms: a.alarmStates,
+		Queues: queueView{a.queues, a.wire}, Triage: a.triage, Alarms: a.alarmStates,
 		Top: a.sighting.counts.Top, Metrics: a.metrics(),
 		Steering: steering{a}, Limiting: steering{a}, Guards: a.guardList, Health: func() any { return a.health.Report() },
 		Livez: a.health.Livez(), Readyz: a.health.Readyz(), Healthz: a.health.Healthz(),
@@ -259,6 +264,7 @@ func (a *App) close() {
 	if a.opened {
 		errs = append(errs, a.stores.Close())
 	}
+	errs = append(errs, a.run.Close()) // last: what comes before it may panic
 	if err := errors.Join(errs...); err != nil {
 		a.log.Warn("closing", "err", err)
 	}

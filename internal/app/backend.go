@@ -291,10 +291,11 @@ func (b backend) Restart(ctx context.Context, name string) (adminapi.Restarting,
 		return adminapi.Restarting{}, adminapi.NewProblem(http.StatusConflict, adminapi.CodeConflict,
 			fmt.Sprintf("fleet %s runs elsewhere: restart its workers where they were started", u.name))
 	}
-	if err := b.a.restart(u); err != nil {
+	number, err := b.a.restart(u)
+	if err != nil {
 		return adminapi.Restarting{}, err
 	}
-	return adminapi.Restarting{Fleet: u.name, Workers: u.size()}, nil
+	return adminapi.Restarting{Fleet: u.name, Workers: u.size(), Number: number}, nil
 }
 
 // Ready returns nil when requests can be served.

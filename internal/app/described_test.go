@@ -8,7 +8,7 @@ import (
 
 // Described are the descriptions of everything that /metrics can show.
 func (a *App) Described() []*prometheus.Desc {
-	cfg := admin.Config{Queues: queueView{a.queues, a.wire}, Triage: a.desk, Alarms: a.alarmStates, Metrics: a.metrics()}
+	cfg := admin.Config{Queues: queueView{a.queues, a.wire}, Triage: a.triage, Alarms: a.alarmStates, Metrics: a.metrics()}
 	ch := make(chan *prometheus.Desc)
 	go func() {
 		defer close(ch)

@@ -211,42 +211,6 @@ func TestVerdictsAndLettersSurviveAKill(t *testing.T) {
 	}
 }
 
-// A request that kills Bezoar itself twice is recognised at the next start.
-func TestWorkThatKillsBezoarTwiceIsRecognised(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s := setup{Replicas: 2, Store: "sqlite:" + filepath.Join(dir, "bezoar.db"), StateDir: dir}
-	for range 2 {
-		p := start(t, s)
-		for range 20 {
-			p.get("/popular?q=1")
-		}
-		p.until("they are over", func() bool {
-			for _, w := range p.fleet().Workers {
-				if w.InFlight > 0 {
-					return false
-				}
-			}
-			return true
-		})
-		resp, err := p.http.Get(p.url + "/x?q=linger") // returns once a worker has it
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.kill()
-		_ = resp.Body.Close()
-	}
-	p := start(t, s)
-	vs := p.convicts()
-	if len(vs) != 1 || !strings.Contains(vs[0].Reason, "Bezoar itself") {
-		t.Fatalf("verdicts %+v", vs)
-	}
-	checkRefusal(t, p.get("/x?q=linger"))
-	if a := p.get("/popular?q=1"); a.status != 200 {
-		t.Errorf("the innocent got %d %s", a.status, a.body)
-	}
-}
-
 func TestOperatorsQuarantineReleaseAndRedrive(t *testing.T) {
 	t.Parallel()
 	r := run(t, setup{Replicas: 3})

@@ -294,7 +294,7 @@ func TestTheGuardCounts(t *testing.T) {
 load_floor: 50%
 classes:
   panels: {match: {opaque_id: ["grafana-*"]}}
-  trial: {match: {opaque_id: ["trial"]}, report_only: true}
+  preview: {match: {opaque_id: ["preview"]}, report_only: true}
 rules:
   - {predictor: result_window, limit: 1000}
   - {predictor: result_window, limit: 100, class: panels}
@@ -310,7 +310,7 @@ rules:
 		{2000, "shop", 400},
 		{500, "grafana-7", 400},
 		{50, "grafana-7", 200},
-		{3000, "trial", 200},
+		{3000, "preview", 200},
 	} {
 		if a := r.search(tc.size, "/shop/_search", tc.opaque); a.status != tc.want {
 			t.Errorf("%+v: %d %s", tc, a.status, a.body)

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"path"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"syscall"
@@ -26,6 +28,7 @@ import (
 const (
 	roleVar  = "APP_TEST_ROLE"
 	setupVar = "APP_TEST_SETUP"
+	buildVar = "APP_TEST_BUILD" // a file; a worker that finds "bad" in it when it starts dies of every request
 )
 
 func TestMain(m *testing.M) {
@@ -54,6 +57,7 @@ func TestMain(m *testing.M) {
 func worker() {
 	var loop sync.Mutex
 	mux := http.NewServeMux()
+	build, _ := os.ReadFile(os.Getenv(buildVar)) // none: a good one
 	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {
 		loop.Lock()
 		defer loop.Unlock()
@@ -66,7 +70,7 @@ func worker() {
 			defer loop.Unlock()
 		}
 		switch {
-		case strings.Contains(work, "crash"):
+		case strings.Contains(work, "crash"), string(build) == "bad":
 			_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
 			select {}
 		case strings.Contains(work, "exit"):
@@ -104,6 +108,8 @@ type setup struct {
 	StateDir string
 	For      time.Duration
 	Off      bool
+	Build    string      // the file that says how good new workers are
+	Bake     config.Bake `json:",omitzero"`
 }
 
 func (s setup) config() config.Config {
@@ -119,7 +125,10 @@ func (s setup) config() config.Config {
 		if exe, err := os.Executable(); err == nil {
 			f.Command[0] = exe
 		}
-		f.Env = map[string]string{roleVar: "worker"}
+		f.Env = map[string]string{roleVar: "worker", buildVar: s.Build}
+	}
+	if s.Bake != (config.Bake{}) {
+		f.Bake = s.Bake
 	}
 	f.Health.Path = s.Health
 	f.Grace = time.Second
@@ -151,10 +160,42 @@ func victim() int {
 	err := app.Run(ctx, s.config(), app.Options{
 		Log:     slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Started: func(a *app.App) { fmt.Println(a.Addr(), a.AdminAddr()) },
+		Extra:   func(*app.App) http.Handler { return http.HandlerFunc(ends) },
+		Alone:   true,
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return 0
+}
+
+// ends ends the process in a way that the path names.
+func ends(w http.ResponseWriter, r *http.Request) {
+	switch path.Base(r.URL.Path) {
+	case "panic": // on a goroutine that serves nobody, as when an upload does
+		go panic("a test wants it, with token=" + panicSecret)
+		select {}
+	case "overflow": // over this request
+		debug.SetMaxStack(1 << 18)
+		fmt.Fprintln(w, endless(0))
+	case "memory":
+		for hoard := [][]byte{}; ; {
+			b := make([]byte, 1<<20)
+			for i := 0; i < len(b); i += 4096 {
+				b[i] = 1
+			}
+			hoard = append(hoard, b)
+		}
+	}
+}
+
+const panicSecret = "open-sesame"
+
+//go:noinline
+func endless(n int) int {
+	if n < 0 {
+		return 0 // never: the stack ends long before
+	}
+	return endless(n+1) + n
 }

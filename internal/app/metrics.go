@@ -10,7 +10,7 @@ import (
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/circuit"
 	"github.com/bezoar-dev/bezoar/internal/live"
-	"github.com/bezoar-dev/bezoar/internal/sight"
+	"github.com/bezoar-dev/bezoar/internal/metrics"
 	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/watchdog"
 )
@@ -21,8 +21,8 @@ func (a *App) metrics() []prometheus.Collector {
 }
 
 // engines says where the engines' numbers are read.
-func (a *App) engines() sight.Engines {
-	return sight.Engines{
+func (a *App) engines() metrics.Engines {
+	return metrics.Engines{
 		Version: version(),
 		Fleets:  a.fleetNumbers, Pools: a.protect.stats, Quotas: a.protect.limiter.Stats, Stale: a.protect.stale.Stats,
 		Circuits:  func() ([]circuit.Status, circuit.Stats) { return a.protect.circuits.List(), a.protect.circuits.Stats() },
@@ -40,11 +40,11 @@ func (a *App) engines() sight.Engines {
 	}
 }
 
-func (a *App) fleetNumbers() []sight.Fleet {
+func (a *App) fleetNumbers() []metrics.Fleet {
 	units := a.now.Load().units
-	out := make([]sight.Fleet, 0, len(units))
+	out := make([]metrics.Fleet, 0, len(units))
 	for _, u := range units {
-		f := sight.Fleet{Name: u.name, Stats: u.fleet.Stats()}
+		f := metrics.Fleet{Name: u.name, Stats: u.fleet.Stats()}
 		for _, s := range u.fleet.Snapshot() {
 			if s.HeldOut {
 				f.HeldOut++
@@ -66,19 +66,19 @@ func (a *App) verdicts() []bezoar.Verdict {
 func (a *App) watchdogs() []watchdog.Status {
 	var out []watchdog.Status
 	for _, u := range a.now.Load().units {
-		if u.dog == nil {
+		if u.watchdog == nil {
 			continue
 		}
-		if dog, _ := u.dog.current(); dog != nil {
-			out = append(out, dog.Status())
+		if wd, _ := u.watchdog.current(); wd != nil {
+			out = append(out, wd.Status())
 		}
 	}
 	return out
 }
 
-func (a *App) healthNumbers() sight.Health {
+func (a *App) healthNumbers() metrics.Health {
 	r := a.health.Report()
-	out := sight.Health{State: int(r.State), Checks: make(map[string]int, len(r.Checks))}
+	out := metrics.Health{State: int(r.State), Checks: make(map[string]int, len(r.Checks))}
 	for _, c := range r.Checks {
 		if c.Skipped == "" {
 			out.Checks[c.Name] = int(c.State)
@@ -98,23 +98,23 @@ func (p *protection) stats() []overload.Stats {
 	return out
 }
 
-func (s *sighting) budgets() []sight.Budget {
+func (s *sighting) budgets() []metrics.Budget {
 	list := s.retries.Load()
 	if list == nil {
 		return nil
 	}
 	now := time.Now()
-	out := make([]sight.Budget, 0, len(*list))
+	out := make([]metrics.Budget, 0, len(*list))
 	for _, r := range *list {
-		out = append(out, sight.Budget{Route: r.route, Used: r.budget.Used(now)})
+		out = append(out, metrics.Budget{Route: r.route, Used: r.budget.Used(now)})
 	}
 	return out
 }
 
-func (s *sighting) spans() (sight.Spans, bool) {
+func (s *sighting) spans() (metrics.Spans, bool) {
 	if s.tracing == nil {
-		return sight.Spans{}, false
+		return metrics.Spans{}, false
 	}
 	st := s.tracing.Stats()
-	return sight.Spans{Sent: st.Sent, Dropped: st.Dropped, Failed: st.Failed}, true
+	return metrics.Spans{Sent: st.Sent, Dropped: st.Dropped, Failed: st.Failed}, true
 }

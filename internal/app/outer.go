@@ -125,7 +125,7 @@ func (a *App) replaceAlarms(p *present) error {
 		return err
 	}
 	alarms, err := alarm.New(alarm.Config{
-		Rules: rules, Letters: a.desk, Environ: os.Environ(), Secrets: p.cfg.SecretVariables(), Log: a.log,
+		Rules: rules, Letters: a.triage, Environ: os.Environ(), Secrets: p.cfg.SecretVariables(), Log: a.log,
 		Every: a.opt.Alarms.Every, Now: a.opt.Alarms.Now,
 	})
 	if err != nil {

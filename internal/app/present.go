@@ -33,8 +33,8 @@ func (u *unit) start(base context.Context, failed func(string, error) error) {
 	u.inner.run("ledger "+u.name, u.ledger.Run, failed)
 	u.inner.run("lane "+u.name, u.doer.Run, failed)
 	u.workers.run("fleet "+u.name, u.keeper.Run, failed)
-	if u.dog != nil {
-		u.workers.run("watchdog "+u.name, u.dog.run, failed)
+	if u.watchdog != nil {
+		u.workers.run("watchdog "+u.name, u.watchdog.run, failed)
 	}
 }
 

@@ -201,7 +201,7 @@ func (a *App) reserves(next *present, out *gateway.Route, r *config.Route) error
 	for i, f := range r.Fallback {
 		fb := gateway.Fallback{}
 		for _, on := range f.On {
-			fb.On = append(fb.On, gateway.Trouble(on))
+			fb.On = append(fb.On, gateway.FallbackCause(on))
 		}
 		switch {
 		case f.Static != nil:

@@ -20,7 +20,7 @@ import (
 )
 
 // fragile is an HTTP server on the listener that it inherits. It dies of poison,
-// and with it all that it has in hand.
+// and with it all that it has received.
 func fragile() int {
 	diary, err := os.OpenFile(os.Getenv(diaryVar), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {

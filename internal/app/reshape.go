@@ -48,7 +48,7 @@ func (u *unit) reshape(a *App) error {
 	if restart {
 		a.renew(u)
 	}
-	return errors.Join(err, failed, u.dog.set(cfg))
+	return errors.Join(err, failed, u.watchdog.set(cfg))
 }
 
 // renew has u's workers replaced one after another, now or, when that is under

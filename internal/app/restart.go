@@ -15,16 +15,18 @@ import (
 // build shows itself soon.
 const rolloutGrace = 10 * time.Second
 
-// restart begins a rolling restart of u in the background; one at a time.
-func (a *App) restart(u *unit) error {
+// restart begins a rolling restart of u in the background, one at a time, and
+// returns its number.
+func (a *App) restart(u *unit) (number int, err error) {
 	if !u.restarting.CompareAndSwap(false, true) {
-		return adminapi.NewProblem(http.StatusConflict, adminapi.CodeConflict, "fleet "+u.name+" is being restarted already")
+		return 0, adminapi.NewProblem(http.StatusConflict, adminapi.CodeConflict, "fleet "+u.name+" is being restarted already")
 	}
+	last, _ := u.super.Rollout()
 	if !a.inBackground(func() { a.restarting(u) }) {
 		u.restarting.Store(false)
-		return adminapi.NewProblem(http.StatusServiceUnavailable, adminapi.CodeUnavailable, "Bezoar is not serving")
+		return 0, adminapi.NewProblem(http.StatusServiceUnavailable, adminapi.CodeUnavailable, "Bezoar is not serving")
 	}
-	return nil
+	return last.Number + 1, nil
 }
 
 // restarting restarts u, and again while there were new settings meanwhile that
@@ -38,8 +40,8 @@ func (a *App) restarting(u *unit) {
 	}
 }
 
-// rollout replaces u's workers one after another with convictions suspended,
-// then gives every convict an early probe on the new build.
+// rollout replaces u's workers one after another, at first with convictions
+// suspended, then gives every convict an early probe on the new build.
 func (u *unit) rollout(ctx context.Context, a *App) {
 	rctx, stop := context.WithCancel(ctx)
 	var suspend sync.WaitGroup
@@ -52,14 +54,40 @@ func (u *unit) rollout(ctx context.Context, a *App) {
 		return
 	}
 	if err != nil {
-		a.log.Error("rolling restart stopped", "fleet", u.name, "err", err)
+		u.stopped.Add(1)
+		a.log.Error("rolling restart stopped", "fleet", u.name, "err", err, "next", nextStep)
+		a.hub.Publish(adminapi.Event{At: time.Now(), Kind: "rollout", Fleet: u.name, Text: err.Error() + ". " + nextStep})
 		return
 	}
 	u.ledger.NewBuild()
-	u.dog.clear("")
+	u.watchdog.clear("")
 }
 
-// suspend keeps the fleet gate closed until ctx ends.
+// nextStep is what to do about a rolling restart that has stopped.
+const nextStep = "The workers that were not replaced run on as they were. Repair the new version and restart the fleet again, " +
+	"or go back to the version before (bezoar config rollback, or the old files and bezoar fleet restart)."
+
+// rolloutView is how the newest rolling restart of u stands; nil when there was none.
+func (u *unit) rolloutView() *adminapi.Rollout {
+	if u.super == nil {
+		return nil
+	}
+	r, ok := u.super.Rollout()
+	if !ok {
+		return nil
+	}
+	out := &adminapi.Rollout{
+		Number: r.Number, State: string(r.State), Began: r.Began, Ended: r.Ended, Workers: r.Workers, Replaced: r.Replaced,
+		Worker: r.Worker, Tries: r.Tries, Why: r.Why, Stopped: int(u.stopped.Load()),
+	}
+	if r.State == supervise.RolloutStopped {
+		out.Next = nextStep
+	}
+	return out
+}
+
+// suspend keeps the fleet gate closed until ctx ends or one new process has proven
+// itself: from then on a death says something about the work again.
 func (u *unit) suspend(ctx context.Context) {
 	tick := time.NewTicker(rolloutGrace / 2)
 	defer tick.Stop()
@@ -68,6 +96,9 @@ func (u *unit) suspend(ctx context.Context) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
+			return
+		}
+		if r, ok := u.super.Rollout(); ok && r.Replaced > 0 && u.cfg.Load().Bake.Time > 0 {
 			return
 		}
 	}
@@ -91,7 +122,7 @@ func (a *App) restartAll() {
 		if u.super == nil {
 			continue
 		}
-		if err := a.restart(u); err != nil {
+		if _, err := a.restart(u); err != nil {
 			a.log.Warn("rolling restart not begun", "fleet", u.name, "err", err)
 		}
 	}

@@ -205,10 +205,16 @@ func (c *crowd) end() {
 type process struct {
 	*rig
 	cmd *exec.Cmd
+	log *syncBuffer
+
+	adminAddr string
 }
 
 // start runs Bezoar as a child that a test may kill. Its workers die with it.
-func start(t *testing.T, s setup) *process {
+func start(t *testing.T, s setup) *process { return startBy(t, s, (*exec.Cmd).Start) }
+
+// startBy is start with another way to start the child.
+func startBy(t *testing.T, s setup, begin func(*exec.Cmd) error) *process {
 	t.Helper()
 	spec, err := json.Marshal(s)
 	if err != nil {
@@ -222,7 +228,7 @@ func start(t *testing.T, s setup) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := begin(cmd); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -240,7 +246,7 @@ func start(t *testing.T, s setup) *process {
 	if _, err := fmt.Sscan(line, &addr, &admin); err != nil {
 		t.Fatalf("Bezoar said %q: %v", line, err)
 	}
-	return &process{open(t, addr, admin, max(s.Replicas, len(s.Workers))), cmd}
+	return &process{open(t, addr, admin, max(s.Replicas, len(s.Workers))), cmd, &log, admin}
 }
 
 // kill ends the process at once.

@@ -102,7 +102,7 @@ func (a *App) bindRoutes(next *present, quotas map[string]int) ([]gateway.Route,
 
 func (a *App) bindFleet(next *present, r *config.Route, name string) (gateway.Route, error) {
 	u := next.byName[r.Fleet]
-	p, err := fingerprint.New(a.key, fingerprint.Config{Headers: r.Headers, Ignore: r.Ignore, MaxBody: int(r.Buffer)})
+	p, err := fingerprint.New(a.key, fingerprint.Config{Headers: r.Headers, Ignore: r.Ignore, Volatile: r.Volatile, MaxBody: int(r.Buffer)})
 	if err != nil {
 		return gateway.Route{}, err
 	}

@@ -12,10 +12,8 @@ import (
 func (a *App) Run(ctx context.Context) error {
 	defer a.close()
 	p := a.now.Load()
-	for _, u := range p.units {
-		if err := u.ledger.Load(ctx, u.flight); err != nil {
-			return err
-		}
+	if err := a.load(ctx, p.units); err != nil {
+		return err
 	}
 	a.base = context.WithoutCancel(ctx)
 	front, stopFront := context.WithCancel(ctx)
@@ -38,9 +36,10 @@ func (a *App) Run(ctx context.Context) error {
 		outer.run("admin", func(ctx context.Context) error { return a.admin.Serve(ctx, a.adminLn) }, failed)
 	}
 	outer.run("restarts", a.restarts, failed)
+	outer.run("last run", a.run.Run, failed)
 	inner.run("queues", a.queues.Run, failed)
 	inner.run("accusations", a.accusations, failed)
-	outer.run("triage", a.desk.Run, failed)
+	outer.run("triage", a.triage.Run, failed)
 	a.sighting.run(&inner, failed)
 	inner.run("quotas", a.protect.limiter.Run, failed)
 	inner.run("circuits", a.protect.circuits.Run, failed)

@@ -12,7 +12,7 @@ import (
 // standing adds what protects the fleet to what the API shows of it.
 func (a *App) standing(u *unit, f *adminapi.Fleet) {
 	cfg, st := u.cfg.Load(), u.fleet.Stats()
-	f.Ejections = st.Ejections
+	f.Ejections, f.Rollout = st.Ejections, u.rolloutView()
 	if st.Panic {
 		f.State, f.Panic = "panic", &adminapi.Panic{Since: st.PanicSince, Well: st.Well, Up: st.Up}
 	}

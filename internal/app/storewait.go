@@ -79,7 +79,7 @@ func (a *App) answerWaiting() (end func()) {
 	}
 	srv.SetKeepAlivesEnabled(false) // clients come back to the API, not to this
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(lent{ln}) }()
+	go func() { served <- srv.Serve(borrowedListener{ln}) }()
 	return func() {
 		within, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
@@ -93,8 +93,8 @@ func (a *App) answerWaiting() (end func()) {
 	}
 }
 
-// lent is a listener of which Close ends Accept and leaves it open.
-type lent struct{ *net.TCPListener }
+// borrowedListener is a listener of which Close ends Accept and leaves it open.
+type borrowedListener struct{ *net.TCPListener }
 
 // Close ends an Accept in progress and those to come.
-func (l lent) Close() error { return l.SetDeadline(time.Unix(1, 0)) }
+func (l borrowedListener) Close() error { return l.SetDeadline(time.Unix(1, 0)) }

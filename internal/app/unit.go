@@ -26,21 +26,24 @@ import (
 
 // unit is one fleet with everything that belongs to it.
 type unit struct {
-	name   string
-	cfg    atomic.Pointer[config.Fleet]
-	fleet  *fleet.Fleet
-	ledger *ledger.Ledger
-	doer   *dispatch.Dispatcher
-	keeper keeper
-	super  *supervise.Supervisor // nil when somebody else starts the workers
-	prober *probe.External       // nil when Bezoar starts them
-	dog    *kennel               // nil when somebody else starts the workers
-	flight []ledger.Record       // in flight when the process died the last time
-	closer io.Closer             // the journal; nil without one
-	rules  atomic.Pointer[map[string]*blame.Rule]
+	name     string
+	cfg      atomic.Pointer[config.Fleet]
+	fleet    *fleet.Fleet
+	ledger   *ledger.Ledger
+	doer     *dispatch.Dispatcher
+	keeper   keeper
+	super    *supervise.Supervisor  // nil when somebody else starts the workers
+	prober   *probe.ExternalWorkers // nil when Bezoar starts them
+	watchdog *fleetWatchdog         // nil when somebody else starts the workers
+	flight   []ledger.Record        // in flight when the process died that wrote the journal
+	wrote    uint64                 // which one that was
+	looked   func()                 // told that a worker has ended
+	closer   io.Closer              // the journal; nil without one
+	rules    atomic.Pointer[map[string]*blame.Rule]
 
-	restarting atomic.Bool // a rolling restart is under way
-	due        atomic.Bool // and there are settings that it may not have given to all
+	restarting atomic.Bool  // a rolling restart is under way
+	due        atomic.Bool  // and there are settings that it may not have given to all
+	stopped    atomic.Int64 // rolling restarts that have stopped
 
 	inner, workers stage // what runs for it; workers stop first
 }
@@ -54,7 +57,7 @@ type keeper interface {
 // newUnit builds a fleet. rules are those of its routes, by route name. The
 // unit is returned with an error too, for what must be closed.
 func (a *App) newUnit(name string, cfg config.Fleet, rules map[string]*blame.Rule) (*unit, error) {
-	u := &unit{name: name}
+	u := &unit{name: name, looked: a.run.Look}
 	u.cfg.Store(&cfg)
 	u.rules.Store(&rules)
 	if err := u.openLedger(a); err != nil {
@@ -98,7 +101,8 @@ func (u *unit) openLedger(a *App) error {
 		if err != nil {
 			return fmt.Errorf("fleet %s: %w", u.name, err)
 		}
-		u.closer, u.flight, cfg.Journal = j, records(flight), writeAhead{j}
+		j.SetRun(a.run.ID())
+		u.closer, u.flight, u.wrote, cfg.Journal = j, records(flight), j.WrittenBy(), writeAhead{j}
 	}
 	l, err := ledger.New(cfg)
 	u.ledger = l
@@ -111,6 +115,7 @@ func (u *unit) ended(epoch uint64, worker string, end fleet.End) {
 	if at.IsZero() {
 		at = time.Now()
 	}
+	u.looked() // at what the kernel has killed by now: that was the worker
 	u.ledger.Ended(epoch, end.Planned, bezoar.Evidence{
 		Worker: worker, Epoch: epoch, At: at, Class: end.Class, Detail: end.Detail,
 		ExitCode: end.ExitCode, Signal: end.Signal, Stderr: end.Stderr,
@@ -148,6 +153,7 @@ func (u *unit) local(cfg *config.Fleet, opt Options, log *slog.Logger) supervise
 		Name: u.name, Command: cfg.Command, Replicas: cfg.Replicas, Dir: cfg.Dir,
 		Env: environment(cfg.Env), Secrets: opt.Secrets,
 		Health: supervise.Health{Path: cfg.Health.Path, Interval: cfg.Health.Interval, Timeout: cfg.Health.Timeout},
+		Bake:   supervise.Bake{Requests: cfg.Bake.Requests, Time: cfg.Bake.Time},
 		Grace:  cfg.Grace, Drain: cfg.Drain, Memory: int64(cfg.Memory),
 		Output: output(opt.Output), Log: log, Registry: u.fleet,
 	}
@@ -187,16 +193,22 @@ type writeAhead struct{ j *journal.Journal }
 func (w writeAhead) Begin(slot int, r ledger.Record) {
 	w.j.Begin(slot, journal.Record{
 		Fingerprint: r.Fingerprint, Shape: r.Shape, Start: r.Start,
-		Successes: uint16(min(r.Successes, math.MaxUint16)),
+		Successes: whole(r.Successes), Exempt: r.Exempt,
 	})
 }
 
 func (w writeAhead) End(slot int) { w.j.End(slot) }
 
+// whole rounds successes up: one that has decayed a little is one still.
+func whole(successes float64) uint16 {
+	const slack = 1e-3 // of arithmetic on none
+	return uint16(min(math.Ceil(successes-slack), math.MaxUint16))
+}
+
 func records(in []journal.Record) []ledger.Record {
 	out := make([]ledger.Record, len(in))
 	for i, r := range in {
-		out[i] = ledger.Record{Fingerprint: r.Fingerprint, Shape: r.Shape, Start: r.Start, Successes: float64(r.Successes)}
+		out[i] = ledger.Record{Fingerprint: r.Fingerprint, Shape: r.Shape, Start: r.Start, Successes: float64(r.Successes), Exempt: r.Exempt}
 	}
 	return out
 }

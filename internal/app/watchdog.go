@@ -22,15 +22,15 @@ import (
 // the settings, may take of a worker's replacement.
 const replacePatience = time.Minute
 
-// kennel keeps a fleet's watchdog, if its settings want one. It is the watchdog's
+// fleetWatchdog keeps a fleet's watchdog, if its settings want one. It is the watchdog's
 // view of the fleet, too.
-type kennel struct {
+type fleetWatchdog struct {
 	a *App
 	u *unit
 
 	mu      sync.Mutex // guards what follows
-	dog     *watchdog.Watchdog
-	changed chan struct{}                     // closed when dog is another
+	running *watchdog.Watchdog
+	changed chan struct{}                     // closed when running is another
 	last    map[string]supervise.WorkerStatus // as the watchdog saw them
 }
 
@@ -39,8 +39,8 @@ func (u *unit) openWatchdog(a *App) error {
 	if u.super == nil {
 		return nil
 	}
-	u.dog = &kennel{a: a, u: u, changed: make(chan struct{})}
-	return u.dog.set(u.cfg.Load())
+	u.watchdog = &fleetWatchdog{a: a, u: u, changed: make(chan struct{})}
+	return u.watchdog.set(u.cfg.Load())
 }
 
 // watchdogOf says what the settings want watched; false for nothing.
@@ -76,45 +76,45 @@ func watchdogFits(f *config.Fleet) error {
 }
 
 // set has the fleet watched as f says from now on.
-func (k *kennel) set(f *config.Fleet) error {
+func (fw *fleetWatchdog) set(f *config.Fleet) error {
 	cfg, wanted := watchdogOf(f)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.dog != nil && wanted {
-		return k.dog.Update(cfg)
+	fw.mu.Lock()
+	defer fw.mu.Unlock()
+	if fw.running != nil && wanted {
+		return fw.running.Update(cfg)
 	}
-	if k.dog == nil && !wanted {
+	if fw.running == nil && !wanted {
 		return nil
 	}
-	var dog *watchdog.Watchdog
+	var wd *watchdog.Watchdog
 	if wanted {
-		cfg.Name, cfg.Target, cfg.Held, cfg.Look = k.u.name, k, k.held, k.look
-		cfg.Observe, cfg.Log = k.observe, k.a.log
+		cfg.Name, cfg.Target, cfg.Held, cfg.Look = fw.u.name, fw, fw.held, fw.look
+		cfg.Observe, cfg.Log = fw.observe, fw.a.log
 		var err error
-		if dog, err = watchdog.New(cfg); err != nil {
+		if wd, err = watchdog.New(cfg); err != nil {
 			return err
 		}
 	}
-	k.dog = dog
-	close(k.changed)
-	k.changed = make(chan struct{})
+	fw.running = wd
+	close(fw.changed)
+	fw.changed = make(chan struct{})
 	return nil
 }
 
-func (k *kennel) current() (*watchdog.Watchdog, <-chan struct{}) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.dog, k.changed
+func (fw *fleetWatchdog) current() (*watchdog.Watchdog, <-chan struct{}) {
+	fw.mu.Lock()
+	defer fw.mu.Unlock()
+	return fw.running, fw.changed
 }
 
 // run has the watchdog of the moment watch until ctx ends.
-func (k *kennel) run(ctx context.Context) error {
+func (fw *fleetWatchdog) run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		dog, changed := k.current()
+		wd, changed := fw.current()
 		dctx, cancel := context.WithCancel(ctx)
 		var wg sync.WaitGroup
-		if dog != nil {
-			wg.Go(func() { _ = dog.Run(dctx) }) // fails only when it runs already
+		if wd != nil {
+			wg.Go(func() { _ = wd.Run(dctx) }) // fails only when it runs already
 		}
 		select {
 		case <-ctx.Done():
@@ -127,18 +127,18 @@ func (k *kennel) run(ctx context.Context) error {
 }
 
 // clear has what was given up watched again. It reports whether there was any.
-func (k *kennel) clear(worker string) bool {
-	dog, _ := k.current()
-	return dog != nil && dog.Clear(worker)
+func (fw *fleetWatchdog) clear(worker string) bool {
+	wd, _ := fw.current()
+	return wd != nil && wd.Clear(worker)
 }
 
 // Workers implements [watchdog.Target].
-func (k *kennel) Workers() []watchdog.Worker {
+func (fw *fleetWatchdog) Workers() []watchdog.Worker {
 	serving := map[string]bool{}
-	for _, s := range k.u.fleet.Snapshot() {
+	for _, s := range fw.u.fleet.Snapshot() {
 		serving[s.Name] = s.State == fleet.Lane || s.State == fleet.Serving && !s.HeldOut
 	}
-	all := k.u.super.Status()
+	all := fw.u.super.Status()
 	last := make(map[string]supervise.WorkerStatus, len(all))
 	out := make([]watchdog.Worker, 0, len(all))
 	for _, s := range all {
@@ -149,25 +149,25 @@ func (k *kennel) Workers() []watchdog.Worker {
 		out = append(out, w)
 		last[s.Name] = s
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.last = last
+	fw.mu.Lock()
+	defer fw.mu.Unlock()
+	fw.last = last
 	return out
 }
 
 // Restart implements [watchdog.Target].
-func (k *kennel) Restart(ctx context.Context, worker, why string) error {
-	return k.u.super.Replace(ctx, worker, why)
+func (fw *fleetWatchdog) Restart(ctx context.Context, worker, why string) error {
+	return fw.u.super.Replace(ctx, worker, why)
 }
 
 // held says why no worker may be restarted now.
-func (k *kennel) held() string {
+func (fw *fleetWatchdog) held() string {
 	switch {
-	case k.u.restarting.Load():
+	case fw.u.restarting.Load():
 		return "a rolling restart is under way"
-	case k.u.ledger.GateClosed():
+	case fw.u.ledger.GateClosed():
 		return "the fleet gate is closed: many workers died, or there was a rollout a moment ago"
-	case k.u.fleet.Stats().Panic:
+	case fw.u.fleet.Stats().Panic:
 		return "most workers look sick, which is more likely not their fault"
 	}
 	return ""
@@ -177,11 +177,11 @@ var errSilent = errors.New("it did not answer")
 
 // look returns how long the newest health check of a worker took. Without a
 // health path, the worker is asked for HEAD / now.
-func (k *kennel) look(ctx context.Context, w watchdog.Worker) (time.Duration, error) {
-	k.mu.Lock()
-	s := k.last[w.Name]
-	k.mu.Unlock()
-	health := &k.u.cfg.Load().Health
+func (fw *fleetWatchdog) look(ctx context.Context, w watchdog.Worker) (time.Duration, error) {
+	fw.mu.Lock()
+	s := fw.last[w.Name]
+	fw.mu.Unlock()
+	health := &fw.u.cfg.Load().Health
 	if health.Path != "" {
 		if s.Silent {
 			return s.Look, errSilent
@@ -197,21 +197,21 @@ func (k *kennel) look(ctx context.Context, w watchdog.Worker) (time.Duration, er
 }
 
 // observe passes on what the watchdog did.
-func (k *kennel) observe(e watchdog.Event) {
-	k.a.hub.Publish(adminapi.Event{At: e.At, Kind: "watchdog", Fleet: e.Fleet, Worker: e.Worker, Text: e.Text})
+func (fw *fleetWatchdog) observe(e watchdog.Event) {
+	fw.a.hub.Publish(adminapi.Event{At: e.At, Kind: "watchdog", Fleet: e.Fleet, Worker: e.Worker, Text: e.Text})
 }
 
 // Watchdog returns how the watch over a fleet stands; false when it has none.
 func (a *App) Watchdog(fleet string) (watchdog.Status, bool) {
 	u := a.now.Load().byName[fleet]
-	if u == nil || u.dog == nil {
+	if u == nil || u.watchdog == nil {
 		return watchdog.Status{}, false
 	}
-	dog, _ := u.dog.current()
-	if dog == nil {
+	wd, _ := u.watchdog.current()
+	if wd == nil {
 		return watchdog.Status{}, false
 	}
-	return dog.Status(), true
+	return wd.Status(), true
 }
 
 // ClearWatchdog has a worker that its watchdog gave up on watched again, or for ""
@@ -221,8 +221,8 @@ func (a *App) ClearWatchdog(fleet, worker string) (bool, error) {
 	if u == nil {
 		return false, adminapi.NewProblem(http.StatusNotFound, adminapi.CodeNotFound, fmt.Sprintf("there is no fleet %.60q", fleet))
 	}
-	if u.dog == nil {
+	if u.watchdog == nil {
 		return false, nil
 	}
-	return u.dog.clear(worker), nil
+	return u.watchdog.clear(worker), nil
 }

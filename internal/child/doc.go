@@ -6,7 +6,7 @@
 //
 //	take a place ──► fork, held ──► limit ──► release, feed ──► wait
 //	(a thread, a     (own session,   (rlimits,  (the body on      │
-//	 cell)            clean env)      brand)     stdin)           │
+//	 cell)            clean env)      tag)       stdin)           │
 //	                                                              │
 //	    deadline, drain ──► SIGTERM to the group ──► grace ──► SIGKILL
 //	                                                              │
@@ -14,7 +14,7 @@
 //	                                                              │
 //	    ┌──── its number is still its: nobody else can be meant ──┤
 //	    │ SIGKILL to the group, to all in its cell, to all that   │
-//	    │ bears its brand; orphans come to us and are collected   │
+//	    │ bears its tag; orphans come to us and are collected     │
 //	    └──── until the cell and our children prove it empty ─────┤
 //	                                                              │
 //	    place given back ◄── judged ◄── output drained ◄── reaped ┘

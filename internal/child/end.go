@@ -74,7 +74,7 @@ func (p *Process) end() int64 {
 	}
 	// With the death of each its children come to us, so that in the end all
 	// have.
-	if n, err := proc.EndAdopted(p.kin, stuckFor); err != nil {
+	if n, err := proc.EndAdopted(p.family, stuckFor); err != nil {
 		p.slot.spoilt = true
 		log.Warn("what a job left stays", "job", p.name, "why", err)
 	} else if n > 0 {

@@ -32,16 +32,16 @@ func (r *Runner) newProcess(ctx context.Context, j *Job) (*Process, launch, erro
 	owner := r.id.owner(seq)
 	p := &Process{
 		r: r, slot: s, name: j.Name, limit: r.cfg.Timeout, done: make(chan struct{}),
-		kin: proc.Kin{Brand: proc.NewBrand(r.cfg.Mark, seq), Variable: EnvOwner + "=" + owner},
+		family: proc.Family{Tag: proc.NewTag(r.cfg.Mark, seq), Variable: EnvOwner + "=" + owner},
 	}
 	if j.Timeout != 0 {
 		p.limit = max(0, j.Timeout)
 	}
 	l := launch{
 		path:   path,
-		env:    proc.Override(r.env, append(append(make([]string, 0, len(j.Env)+2), j.Env...), p.kin.Variable, EnvName+"="+j.Name)...),
+		env:    proc.Override(r.env, append(append(make([]string, 0, len(j.Env)+2), j.Env...), p.family.Variable, EnvName+"="+j.Name)...),
 		sys:    proc.DieWithThread(proc.OwnSession()),
-		limits: r.rlimits(s, p.kin.Brand),
+		limits: r.rlimits(s, p.family.Tag),
 		held:   r.means.hold && !privileged(path, r.cfg.Dir),
 	}
 	if l.held {
@@ -66,7 +66,7 @@ type launch struct {
 // and lets it run. Where it could not be held it runs already, but has got
 // nothing to do yet. When it cannot be limited it is ended.
 func (p *Process) restrict(l launch) error {
-	p.kin.Session = p.Pid
+	p.family.Session = p.Pid
 	err := l.limits.Apply(p.Pid)
 	if err == nil && l.held {
 		err = proc.Release(p.Pid)

@@ -234,9 +234,9 @@ func TestSweep(t *testing.T) {
 			// What is left of the other is for who has its mark.
 			_ = other.Process.Kill()
 			_ = other.Wait()
-			heir := run(t, func(c *Config) { c.Mark = mark(t) + "-other" })
-			if n, err := heir.Sweep(t.Context()); n < 8 || err != nil {
-				t.Errorf("the heir's Sweep = %d, %v, want 8", n, err)
+			successor := run(t, func(c *Config) { c.Mark = mark(t) + "-other" })
+			if n, err := successor.Sweep(t.Context()); n < 8 || err != nil {
+				t.Errorf("the successor's Sweep = %d, %v, want 8", n, err)
 			}
 			all(others, false)
 		})

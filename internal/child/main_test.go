@@ -239,14 +239,14 @@ func sh(script string) func(*Config) {
 // nothingLeft looks at every process of the machine.
 func (r *running) nothingLeft() {
 	r.t.Helper()
-	for _, p := range kin(r.t, r.id) {
+	for _, p := range family(r.t, r.id) {
 		r.t.Errorf("process %s is left", p)
 	}
 }
 
-// kin returns the processes that are marked as an owner's jobs, and every
+// family returns the processes that are marked as an owner's jobs, and every
 // zombie of ours.
-func kin(t *testing.T, id identity) (out []string) {
+func family(t *testing.T, id identity) (out []string) {
 	t.Helper()
 	names, err := os.ReadDir("/proc")
 	if err != nil {
@@ -264,7 +264,7 @@ func kin(t *testing.T, id identity) (out []string) {
 		f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
 		mark, _ := proc.Variable(pid, EnvMark)
 		ours := f[1] == strconv.Itoa(os.Getpid())
-		if proc.BrandOf(pid).SameMark(id.brand) || mark == id.mark || f[0] == "Z" && ours {
+		if proc.TagOf(pid).SameMark(id.procTag) || mark == id.mark || f[0] == "Z" && ours {
 			out = append(out, string(b))
 		}
 	}

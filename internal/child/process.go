@@ -37,7 +37,7 @@ type Process struct {
 	r      *Runner
 	slot   *slot
 	os     *os.Process // nil when it is polled
-	kin    proc.Kin
+	family proc.Family
 	name   string
 	began  time.Time
 	ended  time.Time

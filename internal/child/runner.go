@@ -62,8 +62,8 @@ func New(cfg Config) (*Runner, error) {
 	return r, nil
 }
 
-// undertakerEvery is how often the dead that nobody can name are collected.
-const undertakerEvery = 30 * time.Second
+// reapEvery is how often the dead that nobody can name are collected.
+const reapEvery = 30 * time.Second
 
 // Run owns the threads that jobs are forked from and the groups that they run
 // in. When ctx ends it starts no more jobs, stops those that run as if their own
@@ -78,9 +78,9 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 	r.cfg.Log.Debug("jobs are isolated", "limits", r.Limits())
 	close(r.begun)
-	tick := time.NewTicker(undertakerEvery)
+	tick := time.NewTicker(reapEvery)
 	defer tick.Stop()
-	var dead proc.Undertaker
+	var dead proc.Reaper
 	for done := false; !done; {
 		select {
 		case <-ctx.Done():
@@ -223,14 +223,14 @@ func notStarted(err error) Result {
 
 // identity is how an owner's jobs are told from all others.
 type identity struct {
-	mark  string
-	pid   int
-	born  uint64 // when we were started; tells us from who had our id before
-	brand proc.Brand
+	mark    string
+	pid     int
+	born    uint64 // when we were started; tells us from who had our id before
+	procTag proc.Tag
 }
 
 func newIdentity(mark string) identity {
-	id := identity{mark: mark, pid: os.Getpid(), brand: proc.NewBrand(mark, 0)}
+	id := identity{mark: mark, pid: os.Getpid(), procTag: proc.NewTag(mark, 0)}
 	id.born, _ = proc.Born(id.pid)
 	return id
 }

@@ -137,8 +137,8 @@ func (r *Runner) Limits() string {
 
 // rlimits are what the process is limited to by itself. What its cell limits is
 // left out.
-func (r *Runner) rlimits(s *slot, brand proc.Brand) proc.Limits {
-	l := proc.Limits{Brand: brand}
+func (r *Runner) rlimits(s *slot, tag proc.Tag) proc.Limits {
+	l := proc.Limits{Tag: tag}
 	if r.cfg.CPU > 0 {
 		l.CPU = int64((r.cfg.CPU + time.Second - 1) / time.Second)
 	}

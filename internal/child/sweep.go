@@ -13,7 +13,7 @@ import (
 
 // Sweep kills what a dead predecessor with the same Mark has left, and returns
 // how many processes that were. They are found by their groups, by their
-// environment and by their brand. What belongs to us, to another mark or to an
+// environment and by their tag. What belongs to us, to another mark or to an
 // owner that is alive is not touched; an owner of the same mark that is alive is
 // an error. It may be called at any time, and again.
 func (r *Runner) Sweep(ctx context.Context) (int, error) {
@@ -62,11 +62,11 @@ func (id identity) lives(owner int, born string, rivals map[int]bool) bool {
 // abandoned reports whether a process is a job's whose owner had our mark and is
 // dead.
 func (id identity) abandoned(pid int, rivals map[int]bool) bool {
-	if b := proc.BrandOf(pid); b.Valid() {
-		if !b.SameMark(id.brand) {
+	if b := proc.TagOf(pid); b.Valid() {
+		if !b.SameMark(id.procTag) {
 			return false
 		}
-		// The brand does not say when its owner was born, but that was before
+		// The tag does not say when its owner was born, but that was before
 		// its child.
 		owner, ok := proc.Alive(b.Owner())
 		child, known := proc.Born(pid)

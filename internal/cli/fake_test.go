@@ -18,12 +18,12 @@ type fakeAPI struct {
 	mu       sync.Mutex // guards everything below
 	verdicts map[string]bezoar.Verdict
 	letters  map[string]bezoar.Letter
-	epoch    uint64
+	rollout  *adminapi.Rollout // of the fleet search
 }
 
 func newFakeAPI() http.Handler {
 	now := time.Now()
-	f := &fakeAPI{verdicts: map[string]bezoar.Verdict{}, letters: map[string]bezoar.Letter{}, epoch: 40}
+	f := &fakeAPI{verdicts: map[string]bezoar.Verdict{}, letters: map[string]bezoar.Letter{}}
 	for _, id := range []string{"q-aa0000000001", "q-aa0000000002", "q-bb0000000003"} {
 		f.verdicts[id] = bezoar.Verdict{
 			ID: id, Scope: bezoar.ScopeWork, State: bezoar.Quarantined, Fleet: "search", Cause: bezoar.Crash,
@@ -142,21 +142,34 @@ func (f *fakeAPI) redrive(w http.ResponseWriter, r *http.Request) {
 func (f *fakeAPI) fleets(w http.ResponseWriter, _ *http.Request) {
 	answer(w, adminapi.Fleets{Fleets: []adminapi.Fleet{
 		{
-			Name: "search", State: "ok", Managed: true, Lane: adminapi.Lane{Open: true},
-			Workers: []adminapi.Worker{{Name: "search-1", Addr: "127.0.0.1:9001", PID: 77, State: "ready", Epoch: f.epoch}},
+			Name: "search", State: "ok", Managed: true, Lane: adminapi.Lane{Open: true}, Rollout: f.rollout,
+			Workers: []adminapi.Worker{{Name: "search-1", Addr: "127.0.0.1:9001", PID: 77, State: "ready", Epoch: 40}},
 		},
-		{Name: "tired", State: "down", Workers: []adminapi.Worker{{Name: "tired-1", State: "down", Epoch: 1}}},
+		{
+			Name: "tired", State: "down", Workers: []adminapi.Worker{{Name: "tired-1", State: "down", Epoch: 1}},
+			Rollout: &adminapi.Rollout{Number: 1, State: "running", Began: time.Now(), Workers: 1, Worker: "tired-1"},
+		},
+		{
+			Name: "worse", State: "ok", Workers: []adminapi.Worker{{Name: "worse-1", State: "ready", Epoch: 9}},
+			Rollout: &adminapi.Rollout{
+				Number: 2, State: "stopped", Ended: time.Now(), Workers: 1, Worker: "worse-1", Tries: 2, Stopped: 1,
+				Why: "2 new processes ended", Next: "Go back.",
+			},
+		},
 	}})
 }
 
 func (f *fakeAPI) restart(w http.ResponseWriter, r *http.Request) {
 	switch r.PathValue("name") {
 	case "search":
-		f.epoch++
+		f.rollout = &adminapi.Rollout{Number: 1, State: "done", Workers: 1, Replaced: 1}
 	case "tired": // its worker never comes back
+	case "worse":
+		answer(w, adminapi.Restarting{Fleet: "worse", Workers: 1, Number: 2})
+		return
 	default:
 		adminapi.NewProblem(404, adminapi.CodeNotFound, "there is no such fleet").Write(w)
 		return
 	}
-	answer(w, adminapi.Restarting{Fleet: r.PathValue("name"), Workers: 1})
+	answer(w, adminapi.Restarting{Fleet: r.PathValue("name"), Workers: 1, Number: 1})
 }

@@ -15,7 +15,7 @@ type fleetCmd struct {
 
 type fleetLs struct {
 	remote
-	Check bool `help:"Exit with code 8 when a fleet is in panic or down."`
+	Check bool `help:"Exit with code 8 when a fleet is in panic or down, or its last rolling restart stopped."`
 }
 
 func (c *fleetLs) Run(s *session) error {
@@ -45,23 +45,11 @@ func (c *fleetLs) Run(s *session) error {
 		if f.State == "panic" || f.State == "down" {
 			return exitf(exitUnhealthy, "fleet %s: %s", clean(f.Name), clean(f.State))
 		}
+		if r := f.Rollout; r != nil && r.State == "stopped" {
+			return exitf(exitUnhealthy, "fleet %s: its rolling restart stopped", clean(f.Name))
+		}
 	}
 	return nil
-}
-
-// notReplaced counts the workers of a fleet that are not new and ready.
-func notReplaced(fleets []adminapi.Fleet, name string, before map[string]uint64) (n int) {
-	for _, f := range fleets {
-		if f.Name != name {
-			continue
-		}
-		for _, w := range f.Workers {
-			if old, ok := before[w.Name]; ok && old == w.Epoch || w.State != "ready" {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 func sinceText(now, since time.Time) string {
@@ -88,7 +76,7 @@ func endText(now time.Time, e *adminapi.End) string {
 type fleetRestart struct {
 	remote
 	Name string        `arg:"" help:"The fleet."`
-	Wait time.Duration `placeholder:"DURATION" help:"Wait up to this long until every worker is new and ready."`
+	Wait time.Duration `placeholder:"DURATION" help:"Wait up to this long until every worker is new and has proven itself. Exit with code 8 when the restart stops before."`
 }
 
 func (c *fleetRestart) Run(s *session) error {
@@ -97,17 +85,13 @@ func (c *fleetRestart) Run(s *session) error {
 		return err
 	}
 	defer api.Close()
-	before, err := api.Fleets(s)
-	if err != nil {
-		return err
-	}
 	r, err := api.Restart(s, c.Name)
 	if err != nil {
 		return err
 	}
 	if c.Wait > 0 {
 		s.say("replacing %d workers of fleet %s", r.Workers, clean(r.Fleet))
-		if err := awaitRestart(s, api, c.Name, c.Wait, epochs(before, c.Name)); err != nil {
+		if err := awaitRestart(s, api, r, c.Wait); err != nil {
 			return err
 		}
 	}
@@ -122,41 +106,41 @@ func (c *fleetRestart) Run(s *session) error {
 	return nil
 }
 
-// epochs returns the lives of a fleet's workers.
-func epochs(fleets []adminapi.Fleet, name string) map[string]uint64 {
-	out := map[string]uint64{}
-	for _, f := range fleets {
-		if f.Name != name {
-			continue
-		}
-		for _, w := range f.Workers {
-			out[w.Name] = w.Epoch
-		}
-	}
-	return out
-}
-
-// awaitRestart polls until no worker lives in the epoch that it had before.
-func awaitRestart(ctx context.Context, api *adminapi.Client, name string, wait time.Duration, before map[string]uint64) error {
+// awaitRestart polls until a rolling restart is over.
+func awaitRestart(ctx context.Context, api *adminapi.Client, begun adminapi.Restarting, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
-	left := len(before)
+	left := begun.Workers
 	for {
 		fleets, err := api.Fleets(ctx)
-		switch {
-		case err == nil:
-			if left = notReplaced(fleets, name, before); left == 0 {
-				return nil
-			}
-		case ctx.Err() == nil:
+		if err != nil && ctx.Err() == nil {
 			return err
+		}
+		r := rolloutOf(fleets, begun.Fleet)
+		switch {
+		case r == nil || r.Number < begun.Number: // not seen yet
+		case r.State == "stopped", r.State == "reverted":
+			return hinted(exitf(exitUnhealthy, "fleet %s: the rolling restart stopped: %s", clean(begun.Fleet), clean(r.Why)), "%s", clean(r.Next))
+		case r.State == "done":
+			return nil
+		default:
+			left = r.Workers - r.Replaced
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return exitf(exitTimedOut, "restart fleet %s: after %v %d workers are not replaced", clean(name), wait, left)
+			return exitf(exitTimedOut, "restart fleet %s: after %v %d workers are not replaced", clean(begun.Fleet), wait, left)
 		}
 	}
+}
+
+func rolloutOf(fleets []adminapi.Fleet, name string) *adminapi.Rollout {
+	for _, f := range fleets {
+		if f.Name == name {
+			return f.Rollout
+		}
+	}
+	return nil
 }

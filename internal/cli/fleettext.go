@@ -87,6 +87,9 @@ func writeProtection(p *printer, now time.Time, f adminapi.Fleet) {
 			p.printf("  %s\n", p.paint(loud, line))
 		}
 	}
+	if r := f.Rollout; r != nil {
+		writeRollout(p, now, r)
+	}
 	if l := f.Pool; l != nil {
 		p.printf("  %s\n", poolText(l))
 	}
@@ -119,4 +122,19 @@ func shardText(s *adminapi.Shard) string {
 		what = count(int64(s.Cells), "cell", "cells")
 	}
 	return fmt.Sprintf("shards %s, two callers share all with probability %s; overflow %s, %d overflowed", what, chance(s.Whole), clean(s.Overflow), s.Overflowed)
+}
+
+// writeRollout says how the newest rolling restart stands, and if it stopped what to
+// do about that.
+func writeRollout(p *printer, now time.Time, r *adminapi.Rollout) {
+	switch r.State {
+	case "running":
+		p.printf("  %s\n", p.paint(cyan, fmt.Sprintf("rolling restart since %s: %d of %d workers replaced, now %s",
+			clock(now, r.Began), r.Replaced, r.Workers, clean(r.Worker))))
+	case "stopped":
+		text := fmt.Sprintf("ROLLING RESTART STOPPED %s (%s): %s. %s", clock(now, r.Ended), ago(now, r.Ended), clean(r.Why), clean(r.Next))
+		for _, line := range wrap(text, p.columns()-4) {
+			p.printf("  %s\n", p.paint(red, line))
+		}
+	}
 }

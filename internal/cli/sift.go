@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/rowfeed"
 	"github.com/bezoar-dev/bezoar/internal/rows"
-	"github.com/bezoar-dev/bezoar/internal/sieve"
 	"github.com/bezoar-dev/bezoar/sift"
 )
 
@@ -62,24 +62,24 @@ func (c *siftCmd) Run(s *session) error {
 	show := newSiftProgress(s)
 	cfg.Progress = show.tell
 	began := s.now()
-	report, err := sieve.Run(ctx, cfg)
+	report, err := rowfeed.Run(ctx, cfg)
 	show.clear()
 	c.report(s, report, s.now().Sub(began), err)
 	return c.verdict(report, err)
 }
 
-func (c *siftCmd) config(s *session) (sieve.Config, error) {
+func (c *siftCmd) config(s *session) (rowfeed.Config, error) {
 	delimiter := c.Delimiter
 	if delimiter == "tab" {
 		delimiter = "\t"
 	}
 	if len(delimiter) != 1 {
-		return sieve.Config{}, exitf(exitUsage, "--delimiter %q: want one character, or tab", c.Delimiter)
+		return rowfeed.Config{}, exitf(exitUsage, "--delimiter %q: want one character, or tab", c.Delimiter)
 	}
 	if c.DeadLetter == "" || c.DeadLetter == "-" || c.DeadLetter == "queue:" {
-		return sieve.Config{}, exitf(exitUsage, "--dead-letter %s: want a file, queue:NAME or table", c.DeadLetter)
+		return rowfeed.Config{}, exitf(exitUsage, "--dead-letter %s: want a file, queue:NAME or table", c.DeadLetter)
 	}
-	return sieve.Config{
+	return rowfeed.Config{
 		Input: c.Input, Stdin: s.Stdin,
 		Rows:    rows.Config{Format: c.format(), Delimiter: delimiter[0], MaxRow: int64(c.MaxRow)},
 		Command: c.Command, Secrets: []string{tokenVar},
@@ -104,21 +104,21 @@ func (c *siftCmd) format() rows.Format {
 }
 
 // sink opens where letters go; nil for the table.
-func (c *siftCmd) sink(ctx context.Context, s *session) func(id string) (sieve.Sink, error) {
+func (c *siftCmd) sink(ctx context.Context, s *session) func(id string) (rowfeed.Sink, error) {
 	name, isQueue := strings.CutPrefix(c.DeadLetter, "queue:")
 	switch {
 	case isQueue:
-		return func(string) (sieve.Sink, error) { return c.queueSink(ctx, s, name) }
+		return func(string) (rowfeed.Sink, error) { return c.queueSink(ctx, s, name) }
 	case c.DeadLetter != "table":
-		return sieve.File(c.DeadLetter)
+		return rowfeed.File(c.DeadLetter)
 	}
 	return nil
 }
 
 // verdict is the exit code, with what to do next.
-func (c *siftCmd) verdict(r sieve.Report, err error) error {
+func (c *siftCmd) verdict(r rowfeed.Report, err error) error {
 	var (
-		input   *sieve.InputError
+		input   *rowfeed.InputError
 		command *sift.CommandError
 		outage  *sift.OutageError
 		letters *sift.LettersError

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
-	"github.com/bezoar-dev/bezoar/internal/sieve"
+	"github.com/bezoar-dev/bezoar/internal/rowfeed"
 	"github.com/bezoar-dev/bezoar/queue"
 	"github.com/bezoar-dev/bezoar/sift"
 )
@@ -22,7 +22,7 @@ type queueLetters struct {
 }
 
 // queueSink connects, and makes the queue if it is not there.
-func (c *siftCmd) queueSink(ctx context.Context, s *session, name string) (sieve.Sink, error) {
+func (c *siftCmd) queueSink(ctx context.Context, s *session, name string) (rowfeed.Sink, error) {
 	api, err := c.client(s)
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (c *siftCmd) queueSink(ctx context.Context, s *session, name string) (sieve
 }
 
 // Put sends letters. One that is sent again within the queue's window is one.
-func (q *queueLetters) Put(letters []sieve.Letter) error {
+func (q *queueLetters) Put(letters []rowfeed.Letter) error {
 	for _, l := range letters {
 		f := sift.Failure{Type: l.Type, Reason: l.Reason, Frame: l.Frame, Detail: l.Detail}
 		part := adminapi.Part{

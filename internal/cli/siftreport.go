@@ -15,7 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/sieve"
+	"github.com/bezoar-dev/bezoar/internal/rowfeed"
 	"github.com/bezoar-dev/bezoar/sift"
 )
 
@@ -84,21 +84,21 @@ func grouped(n int) string {
 
 // sifted is what --json prints.
 type sifted struct {
-	ID       string         `json:"id"`
-	Rows     int            `json:"rows"`
-	Done     int            `json:"done"`      // with those of earlier runs of the same state
-	SetAside int            `json:"set_aside"` // likewise
-	Runs     int            `json:"runs"`
-	Failed   int            `json:"failed"`
-	Retries  int            `json:"retries"`
-	Batches  int            `json:"batches"`
-	Bound    int            `json:"bound"`    // k·log2(n), rounded up
-	Overhead int            `json:"overhead"` // and what comes on top
-	Seconds  float64        `json:"seconds"`
-	Limits   string         `json:"limits"`
-	Together []siftedPart   `json:"together"`
-	Letters  []sieve.Letter `json:"letters"` // at most sieve.MaxListed
-	Error    string         `json:"error,omitempty"`
+	ID       string           `json:"id"`
+	Rows     int              `json:"rows"`
+	Done     int              `json:"done"`      // with those of earlier runs of the same state
+	SetAside int              `json:"set_aside"` // likewise
+	Runs     int              `json:"runs"`
+	Failed   int              `json:"failed"`
+	Retries  int              `json:"retries"`
+	Batches  int              `json:"batches"`
+	Bound    int              `json:"bound"`    // k·log2(n), rounded up
+	Overhead int              `json:"overhead"` // and what comes on top
+	Seconds  float64          `json:"seconds"`
+	Limits   string           `json:"limits"`
+	Together []siftedPart     `json:"together"`
+	Letters  []rowfeed.Letter `json:"letters"` // at most rowfeed.MaxListed
+	Error    string           `json:"error,omitempty"`
 }
 
 type siftedPart struct {
@@ -113,7 +113,7 @@ type siftedPart struct {
 const maxTable = 50
 
 // report says what came of it. Stdout is CMD's, unless --output took it away.
-func (c *siftCmd) report(s *session, r sieve.Report, took time.Duration, err error) {
+func (c *siftCmd) report(s *session, r rowfeed.Report, took time.Duration, err error) {
 	bound := int(math.Ceil(sift.Bound(r.Rows, r.Summary.Letters)))
 	over := sift.Overhead(r.Summary.Letters, r.Batches)
 	if s.json {
@@ -127,7 +127,7 @@ func (c *siftCmd) report(s *session, r sieve.Report, took time.Duration, err err
 			out.Together = append(out.Together, siftedPart{t.Rows.From + 1, t.Rows.To, t.Class, t.Failure.String(), t.Size})
 		}
 		if out.Letters == nil {
-			out.Letters = []sieve.Letter{}
+			out.Letters = []rowfeed.Letter{}
 		}
 		if err != nil {
 			out.Error = err.Error()
@@ -139,7 +139,7 @@ func (c *siftCmd) report(s *session, r sieve.Report, took time.Duration, err err
 		_ = to.json(out) // whoever reads may have gone
 		return
 	}
-	var input *sieve.InputError
+	var input *rowfeed.InputError
 	if err != nil && r.Runs == 0 && (r.Rows == 0 || errors.As(err, &input)) {
 		return // said in one line
 	}
@@ -178,7 +178,7 @@ func plural(n int, one, many string) string {
 
 // said is the line of stderr that names the failure, with the values that are
 // folded in its reason; else the failure.
-func said(l sieve.Letter) string {
+func said(l rowfeed.Letter) string {
 	name := l.Type[strings.LastIndexByte(l.Type, '.')+1:]
 	for _, line := range slices.Backward(strings.Split(l.Stderr, "\n")) {
 		line = strings.TrimSpace(line)
@@ -191,7 +191,7 @@ func said(l sieve.Letter) string {
 }
 
 // siftTable lists the rows that were set aside.
-func siftTable(p *printer, r sieve.Report) {
+func siftTable(p *printer, r rowfeed.Report) {
 	if len(r.Letters) == 0 {
 		return
 	}

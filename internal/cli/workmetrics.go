@@ -25,7 +25,7 @@ type workMetrics struct {
 func newWorkMetrics(running func() float64) *workMetrics {
 	m := &workMetrics{
 		registry: prometheus.NewRegistry(),
-		messages: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "bezoar_work_messages_total", Help: "Deliveries that have ended, by class and by what became of the message."}, []string{"class", "fate"}),
+		messages: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "bezoar_work_messages_total", Help: "Deliveries that have ended, by class and by what became of the message."}, []string{"class", "outcome"}),
 		took:     prometheus.NewHistogram(prometheus.HistogramOpts{Name: "bezoar_work_seconds", Help: "How long messages ran.", Buckets: prometheus.ExponentialBuckets(0.001, 4, 10)}),
 		rows:     prometheus.NewCounter(prometheus.CounterOpts{Name: "bezoar_work_rows_total", Help: "Rows that were set aside by themselves."}),
 	}
@@ -37,7 +37,7 @@ func newWorkMetrics(running func() float64) *workMetrics {
 }
 
 func (m *workMetrics) tell(e worker.Event) {
-	m.messages.WithLabelValues(e.Class.String(), string(e.Fate)).Inc()
+	m.messages.WithLabelValues(e.Class.String(), string(e.Outcome)).Inc()
 	m.rows.Add(float64(e.Rows))
 	if e.Elapsed > 0 {
 		m.took.Observe(e.Elapsed.Seconds())

@@ -169,14 +169,14 @@ func (w *workShow) tell(e worker.Event) {
 	defer w.mu.Unlock()
 	w.told++
 	switch {
-	case e.Fate == worker.FateDone:
+	case e.Outcome == worker.OutcomeDone:
 		w.done++
 		w.roll(e.Time.Unix())
 		w.recent[e.Time.Unix()%int64(len(w.recent))]++
 	case e.Class != bezoar.Done:
 		w.failed[e.Class]++
 	}
-	if e.Fate == worker.FateDead || e.Fate == worker.FateRefused {
+	if e.Outcome == worker.OutcomeDead || e.Outcome == worker.OutcomeRefused {
 		w.dead++
 	}
 	if w.metrics != nil {
@@ -187,7 +187,7 @@ func (w *workShow) tell(e worker.Event) {
 		_ = json.NewEncoder(w.s.Stdout).Encode(workEvent{e, e.Delay.Seconds(), e.Elapsed.Seconds(), e.CPU.Seconds()})
 		return
 	}
-	if e.Fate == worker.FateDone && e.Rows == 0 || e.Fate == worker.FateReturned && e.Class == bezoar.Interrupted {
+	if e.Outcome == worker.OutcomeDone && e.Rows == 0 || e.Outcome == worker.OutcomeReturned && e.Class == bezoar.Interrupted {
 		return
 	}
 	w.clear()
@@ -203,20 +203,20 @@ func (w *workShow) story(e worker.Event) string {
 	if e.Rows > 0 {
 		text += fmt.Sprintf("; %d rows set aside", e.Rows)
 	}
-	switch e.Fate {
-	case worker.FateRetry:
+	switch e.Outcome {
+	case worker.OutcomeRetry:
 		text += fmt.Sprintf("; again in %s", e.Delay.Round(time.Second/10))
-	case worker.FateDead:
+	case worker.OutcomeDead:
 		text += "; set aside: " + clean(e.Why)
-	case worker.FateRefused:
+	case worker.OutcomeRefused:
 		text += "; set aside, undelivered: " + clean(e.Why)
-	case worker.FateLeft:
+	case worker.OutcomeLeft:
 		text += "; left where it is: " + clean(e.Why)
-	case worker.FateReturned:
+	case worker.OutcomeReturned:
 		text += "; given back"
-	case worker.FateLost:
+	case worker.OutcomeLost:
 		text += "; its lease was lost"
-	case worker.FateDone, worker.FateReported:
+	case worker.OutcomeDone, worker.OutcomeReported:
 	}
 	return text
 }

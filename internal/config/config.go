@@ -51,6 +51,7 @@ type Fleet struct {
 	Health      Health            `yaml:"health"`
 	Grace       time.Duration     `yaml:"grace" range:"0s..10m"` // between SIGTERM and SIGKILL
 	Drain       time.Duration     `yaml:"drain" range:"0s..1h"`  // for work in flight before SIGTERM
+	Bake        Bake              `yaml:"bake"`                  // what a new process has to do before the next worker is replaced
 	Memory      Size              `yaml:"memory" range:"4MiB..16TiB"`
 	MaxInFlight int               `yaml:"max_in_flight" range:"1..100000"` // per worker
 	Concurrency *Concurrency      `yaml:"concurrency"`                     // of the whole fleet; nil: as much as comes
@@ -80,6 +81,7 @@ type Route struct {
 	Buffer     Size          `yaml:"buffer" range:"0..16MiB"`  // of one body, for fingerprint and replay
 	Ignore     []string      `yaml:"ignore"`                   // header:NAME, query:NAME, form:NAME, json:$.a.b
 	Headers    []string      `yaml:"headers"`                  // that belong to a request's identity
+	Volatile   []string      `yaml:"volatile"`                 // headers that differ in every request, beside the usual ones
 	Client     string        `yaml:"client"`                   // header:NAME, jwt:CLAIM or ip; empty: callers are not told apart
 	Limits     []Limit       `yaml:"limits"`                   // for everybody
 	Plans      []string      `yaml:"plans"`                    // the first that has the caller applies as well

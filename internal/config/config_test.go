@@ -216,7 +216,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for i, r := range c.Routes {
-			if err := (fingerprint.Config{Headers: r.Headers, Ignore: r.Ignore}).Validate(); err != nil {
+			if err := (fingerprint.Config{Headers: r.Headers, Ignore: r.Ignore, Volatile: r.Volatile}).Validate(); err != nil {
 				t.Fatalf("routes[%d] is accepted here and refused by the fingerprint: %v", i, err)
 			}
 		}

@@ -76,6 +76,7 @@ func (f *Fleet) setDefaults() {
 		},
 		Grace:       5 * time.Second,
 		Drain:       30 * time.Second,
+		Bake:        Bake{Requests: 100, Time: 10 * time.Second},
 		MaxInFlight: 256,
 		Balance:     Balance{Eject: Eject{Consecutive: 5, Ratio: 0.5, For: 30 * time.Second, MaxShare: 0.1}},
 		Retries:     Budget{Ratio: 0.2, Floor: 3},

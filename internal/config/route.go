@@ -58,8 +58,9 @@ func (r *Route) checkTerms(k *checker, at string) {
 
 // The most that one route may name.
 const (
-	maxIgnore  = 64
-	maxHeaders = 32
+	maxIgnore   = 64
+	maxHeaders  = 32
+	maxVolatile = 64
 )
 
 func (r *Route) checkIdentity(k *checker, at string) {
@@ -74,11 +75,28 @@ func (r *Route) checkIdentity(k *checker, at string) {
 	}
 	for i, h := range r.Headers {
 		path := fmt.Sprintf("%s.headers[%d]", at, i)
-		k.add(path, headerFlaw(h))
+		k.add(path, identityFlaw(h))
 		if slices.ContainsFunc(r.Ignore, func(s string) bool { return strings.EqualFold(s, "header:"+h) }) {
 			k.add(path, flawf("keep one", "%s is ignored as well", quoted(h)), at+".ignore")
 		}
 		if slices.ContainsFunc(r.Headers[:i], func(s string) bool { return strings.EqualFold(s, h) }) {
+			k.addf(path, "remove it", "%s is there already", quoted(h))
+		}
+	}
+	r.checkVolatile(k, at)
+}
+
+func (r *Route) checkVolatile(k *checker, at string) {
+	if n := len(r.Volatile); n > maxVolatile {
+		k.addf(at+".volatile", "shorten it", "has %d items, more than %d", n, maxVolatile)
+	}
+	for i, h := range r.Volatile {
+		path := fmt.Sprintf("%s.volatile[%d]", at, i)
+		k.add(path, volatileFlaw(h))
+		if slices.ContainsFunc(r.Headers, func(s string) bool { return strings.EqualFold(s, h) }) {
+			k.add(path, flawf("keep one", "%s belongs to a request's identity as well", quoted(h)), at+".headers")
+		}
+		if slices.ContainsFunc(r.Volatile[:i], func(s string) bool { return strings.EqualFold(s, h) }) {
 			k.addf(path, "remove it", "%s is there already", quoted(h))
 		}
 	}
@@ -140,7 +158,7 @@ func ignoreFlaw(s string) *flaw {
 	case !ok:
 		return flawf("write header:NAME, query:NAME, form:NAME or json:$.a.b", "%s does not say of what", quoted(s))
 	case kind == "header":
-		return headerFlaw(what)
+		return identityFlaw(what)
 	case kind == "query" || kind == "form":
 		if what == "" {
 			return flawf("write "+kind+":NAME", "%s names nothing", quoted(s))
@@ -161,6 +179,29 @@ func headerFlaw(name string) *flaw {
 		return nil
 	}
 	return flawf("write a name such as X-Request-Id", "%s is no header", quoted(name))
+}
+
+// identityFlaw is headerFlaw for fields that may belong to a request's identity or
+// not.
+func identityFlaw(name string) *flaw {
+	switch strings.ToLower(name) {
+	case "content-type", "content-encoding":
+		return flawf("remove it", "%s always belongs to a request's identity", quoted(name))
+	case "content-length", "transfer-encoding":
+		return flawf("remove it", "%s never belongs to a request's identity: the body does", quoted(name))
+	}
+	return headerFlaw(name)
+}
+
+// volatileFlaw is identityFlaw for fields that may differ in every request.
+func volatileFlaw(name string) *flaw {
+	switch {
+	case strings.Contains(name, "*"):
+		return flawf("name each header", "%s has a *", quoted(name))
+	case strings.EqualFold(name, "host"):
+		return flawf("remove it", "%s says who is asked, and always counts", quoted(name))
+	}
+	return identityFlaw(name)
 }
 
 func clientFlaw(s string) *flaw {

@@ -32,6 +32,13 @@ func (e *Eject) fromWord(word string) error {
 
 func (e Eject) toWord() (string, bool) { return "off", e.Off }
 
+// Bake says how a new process proves itself in a rolling restart. Whichever comes
+// first is enough.
+type Bake struct {
+	Requests int           `yaml:"requests" range:"0..1000000"` // answered; 0: only the time counts
+	Time     time.Duration `yaml:"time" range:"0s..1h"`         // up and well; 0s: a process that is ready is good
+}
+
 // Watchdog restarts workers that are about to fail, one at a time.
 type Watchdog struct {
 	Memory      Size          `yaml:"memory" range:"0..16TiB"`      // resident; 0: not looked at

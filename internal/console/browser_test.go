@@ -237,6 +237,7 @@ func clean(t *testing.T, p *browsertest.Page) {
 }
 
 func TestLivePage(t *testing.T) {
+	t.Parallel()
 	browser := browsertest.Start(t)
 	s, hub := newStory(), new(admin.Hub)
 	hub.Publish(adminapi.Event{Kind: "verdict", Text: "it happened before anybody looked"})
@@ -290,6 +291,7 @@ func TestLivePage(t *testing.T) {
 }
 
 func TestDemoPage(t *testing.T) {
+	t.Parallel()
 	browser := browsertest.Start(t)
 	s, hub := newStory(), new(admin.Hub)
 	p := browser.Open(serve(t, s, hub, true, ""), browsertest.Look{})
@@ -355,6 +357,7 @@ func TestDemoPage(t *testing.T) {
 }
 
 func TestLogin(t *testing.T) {
+	t.Parallel()
 	browser := browsertest.Start(t)
 	s := newStory()
 	p := browser.Open(serve(t, s, new(admin.Hub), false, "correct-horse-battery"), browsertest.Look{})

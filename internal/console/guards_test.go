@@ -39,6 +39,7 @@ rules: [{predictor: result_window, limit: 100}, {predictor: result_window, limit
 // The page shows what queries were predicted to cost, by whom and what became of
 // them; names and paths in it are text.
 func TestGuardsInPage(t *testing.T) {
+	t.Parallel()
 	worker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))
 	defer worker.Close()
 	page, err := console.New(console.Config{})
@@ -170,6 +171,7 @@ func TestGuardsInPage(t *testing.T) {
 // A page that has no answer yet does not say that there is no guard, whatever its
 // window does meanwhile.
 func TestGuardsPageWaits(t *testing.T) {
+	t.Parallel()
 	url := serve(t, newStory(), new(admin.Hub), false, "correct-horse-battery")
 	p := browsertest.Start(t).Open(url+"guards", browsertest.Look{})
 	p.Wait(`document.querySelector("#login").open`)
@@ -186,6 +188,7 @@ func TestGuardsPageWaits(t *testing.T) {
 
 // Where there is no guard, the page says how to begin.
 func TestGuardsPageBegins(t *testing.T) {
+	t.Parallel()
 	s := startShop(t)
 	p := browsertest.Start(t).Open(s.admin+"/guards", browsertest.Look{})
 	p.Wait(`document.querySelector("#begin").checkVisibility() && !document.querySelector(".guarded").checkVisibility()`)

@@ -12,6 +12,7 @@ import (
 )
 
 func TestLetterAndEdit(t *testing.T) {
+	t.Parallel()
 	r := startRig(t)
 	r.create("orders")
 	bug := queue.Outcome{

@@ -148,6 +148,7 @@ func (s *shop) until(what string, is func() bool) {
 const wicked = "<img src=x onerror=document.title='owned'>\u202egnp.exe"
 
 func TestTraffic(t *testing.T) {
+	t.Parallel()
 	s := startShop(t)
 	defer http.DefaultClient.CloseIdleConnections()
 	for range 40 {
@@ -292,11 +293,18 @@ func (s *shop) panicInPage(p *browsertest.Page) {
 
 // The page's pure functions, and what it says where there is nothing.
 func TestTrafficOfALittleServer(t *testing.T) {
+	t.Parallel()
 	r := startRig(t)
 	p := browsertest.Start(t).Open(strings.TrimSuffix(r.url, "queues")+"traffic", browsertest.Look{})
 	p.Wait(`!document.querySelector("#top-empty").hidden && !document.querySelector("#pools-empty").hidden && !document.querySelector("#breakers-empty").hidden`)
 	p.Wait(`document.querySelector("#settings-state").innerText.includes("follows no settings file") && document.querySelector("#override-new").hidden`)
 	for expression, want := range map[string]string{
+		`import("/panic.js").then((m) => {
+			m.alarm([{name: "shop", rollout: {state: "stopped", number: 1, ended: "2026-01-02T03:04:05Z", replaced: 0, workers: 4, why: "<b>2</b> new processes ended", next: "Go back."}}]);
+			const box = document.querySelector("#panic"), text = [box.hidden, box.innerText.replace(/at [^,]*,/, "at T,")].join("|");
+			m.alarm([]);
+			return text + "|" + box.hidden;
+		})`: "false|Rolling restart stopped: shop at T, 0 of 4 workers replaced. <b>2</b> new processes ended. Go back.|true",
 		`import("/topcallers.js").then((m) => [m.value("cost", 1.5e9), m.value("cost", 2e13), m.value("bytes", 999), m.value("bytes", 1234567), m.value("requests", 7)].join())`:                                                                                   "1.50 s,5.6 h,999 B,1.2 MB,7",
 		`Promise.all([import("/guards.js"), import("/guardpictures.js")]).then(([m, p]) => [p.units(1234.4), p.units(5e8), m.sum({total: {checked: 2, accepted: 1, reported: 0, capped: 0, rejected: 1, cost: 7}, version: 3, dial: 0.5, load: 0.25})].join("|"))`: "1\u202f234|5.0e+8|2 queries: 1 accepted, 0 reported, 0 capped, 1 rejected; 7 units · limits version 3 · limits × 0.5 · pressure 25 %.",
 		`import("/pools.js").then((m) => m.path([0, 10, 5], 10, 3))`:                                                 "M0.0 100.0L150.0 4.0L300.0 52.0",

@@ -216,3 +216,11 @@ func (u *unguarded) ended(epoch uint64, worker string, end fleet.End) {
 		Class: &class, Text: what + end.Detail,
 	})
 }
+
+// Bake and Proof are asked in rolling restarts only, of which there are none here.
+func (u *unguarded) Bake(worker string, epoch uint64, on bool) { u.fleet.Bake(worker, epoch, on) }
+
+// Proof returns what a life has shown.
+func (u *unguarded) Proof(worker string, epoch uint64) (answered uint64, out string) {
+	return u.fleet.Proof(worker, epoch)
+}

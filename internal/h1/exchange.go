@@ -29,10 +29,10 @@ type Exchange struct {
 	sock
 	srv *Server
 
-	Req    Request
-	Memo   any       // the handler's own, kept between requests that follow within a moment
-	Remote string    // the caller's IP address
-	Began  time.Time // when the request's first byte was seen, or later
+	Req      Request
+	ConnData any       // the handler's own, kept between requests that follow within a moment
+	Remote   string    // the caller's IP address
+	Began    time.Time // when the request's first byte was seen, or later
 
 	body     Body
 	phase    atomic.Int32

@@ -79,7 +79,7 @@ type Server struct {
 	clock   atomic.Pointer[stamp]
 
 	draining atomic.Bool
-	seats    chan struct{} // one per open connection
+	slots    chan struct{} // one per open connection
 
 	mu    sync.Mutex
 	conns map[*Exchange]struct{}
@@ -92,7 +92,7 @@ func NewServer(cfg ServerConfig, handler func(*Exchange)) *Server {
 	return &Server{
 		cfg:     cfg,
 		handler: handler,
-		seats:   make(chan struct{}, cfg.MaxConns),
+		slots:   make(chan struct{}, cfg.MaxConns),
 		conns:   make(map[*Exchange]struct{}),
 	}
 }
@@ -126,7 +126,7 @@ func (s *Server) accept(ctx context.Context, ln net.Listener, wg *sync.WaitGroup
 		nc, err := ln.Accept()
 		if err == nil {
 			pause = 0
-			if err := s.seat(ctx); err != nil {
+			if err := s.acquire(ctx); err != nil {
 				nc.Close()
 				return err
 			}
@@ -137,7 +137,7 @@ func (s *Server) accept(ctx context.Context, ln net.Listener, wg *sync.WaitGroup
 			return err
 		}
 		// Out of file descriptors, most likely: connections must end first.
-		s.makeRoom()
+		s.evictIdle()
 		pause = min(max(2*pause, 5*time.Millisecond), maxPause)
 		s.cfg.Log.Warn("cannot accept a connection", "address", ln.Addr().String(), "error", err, "pause", pause)
 		select {
@@ -162,7 +162,7 @@ func (s *Server) start(nc net.Conn, wg *sync.WaitGroup) {
 		s.mu.Lock()
 		delete(s.conns, x)
 		s.mu.Unlock()
-		<-s.seats
+		<-s.slots
 	})
 }
 

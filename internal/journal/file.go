@@ -21,6 +21,7 @@ import (
 type file struct {
 	f     *os.File
 	clean *uint64 // in the mapping
+	run   *uint64 // in the mapping
 	mem   mapping
 	close func() error
 }
@@ -70,7 +71,7 @@ func open(path string, slots int, boot [16]byte) (*Journal, []Record, error) {
 		}
 	}
 	h := header{slots: uint32(slots), generation: found.generation + 1, boot: boot, pid: uint64(os.Getpid())}
-	j := &Journal{live: live(h.generation), note: found.note, file: &file{f: f}}
+	j := &Journal{live: live(h.generation), note: found.note, wrote: found.run, file: &file{f: f}}
 	if err := j.file.rewrite(h); err != nil {
 		return nil, nil, errors.Join(err, f.Close())
 	}
@@ -141,6 +142,7 @@ func (j *Journal) mapFile(slots int) error {
 	f := j.file
 	f.mem = mapping{at, size}
 	f.clean = (*uint64)(unsafe.Add(at, headerClean))
+	f.run = (*uint64)(unsafe.Add(at, headerRun))
 	f.close = sync.OnceValue(f.closeOnce)
 	j.slots = unsafe.Slice((*slot)(unsafe.Add(at, headerSize)), slots)
 	for i := 0; i < slots; i += os.Getpagesize() / slotSize {
@@ -177,6 +179,7 @@ func bootID() (id [16]byte) {
 const (
 	headerSize  = 4096
 	headerClean = 64 // offset of a word that Close sets
+	headerRun   = 72 // offset of a word that SetRun sets
 	slotSize    = 64
 )
 
@@ -186,6 +189,7 @@ type header struct {
 	pid        uint64
 	boot       [16]byte
 	clean      bool
+	run        uint64
 }
 
 const magic = "bzjrnl\x00\x01"
@@ -210,6 +214,7 @@ func decodeHeader(b []byte) (h header, ok bool) {
 	h.pid = binary.NativeEndian.Uint64(b[16:])
 	copy(h.boot[:], b[24:])
 	h.clean = binary.NativeEndian.Uint64(b[headerClean:]) == 1
+	h.run = binary.NativeEndian.Uint64(b[headerRun:])
 	return h, true
 }
 

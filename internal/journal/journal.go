@@ -17,6 +17,7 @@ type Record struct {
 	Start       time.Time // between the years 1678 and 2262; kept to the nanosecond
 	Successes   uint16    // how often it went well before, decayed, saturating
 	Fleet       uint32    // which fleet, by a number that the caller finds again
+	Exempt      bool      // nothing is held against it
 }
 
 // The bounds on slots.
@@ -36,7 +37,7 @@ const (
 	slotShape0
 	slotShape1
 	slotStart
-	slotRest // successes, and the fleet from bit 16
+	slotRest // successes, the fleet from bit 16, exempt in bit 48
 	slotSum
 )
 
@@ -49,6 +50,7 @@ type Journal struct {
 	live  uint64
 	slots []slot // mapped, outside of Go's heap
 	note  string
+	wrote uint64 // the run that wrote what Open found
 	file  *file
 }
 
@@ -57,6 +59,17 @@ func (j *Journal) Slots() int { return len(j.slots) }
 
 // Note says what was wrong with the file that Open found, or "".
 func (j *Journal) Note() string { return j.note }
+
+// SetRun writes down which run of the program this is, by a number that tells it
+// from others.
+func (j *Journal) SetRun(id uint64) {
+	atomic.StoreUint64(j.file.run, id)
+	runtime.KeepAlive(j)
+}
+
+// WrittenBy returns the run that wrote the records that Open returned, 0 when it
+// has not said.
+func (j *Journal) WrittenBy() uint64 { return j.wrote }
 
 // Begin writes down that r is in flight, in a slot from 0 to Slots()-1. Any
 // other slot is ignored: what has no slot is not remembered.
@@ -90,6 +103,9 @@ func (s *slot) encode(r Record) {
 	s[slotShape1] = binary.NativeEndian.Uint64(r.Shape[8:])
 	s[slotStart] = uint64(r.Start.UnixNano())
 	s[slotRest] = uint64(r.Successes) | uint64(r.Fleet)<<16
+	if r.Exempt {
+		s[slotRest] |= 1 << 48
+	}
 }
 
 func (s *slot) decode() (r Record) {
@@ -100,6 +116,7 @@ func (s *slot) decode() (r Record) {
 	r.Start = time.Unix(0, int64(s[slotStart]))
 	r.Successes = uint16(s[slotRest])
 	r.Fleet = uint32(s[slotRest] >> 16)
+	r.Exempt = s[slotRest]>>48&1 == 1
 	return r
 }
 

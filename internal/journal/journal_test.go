@@ -90,6 +90,7 @@ func record(n uint64) journal.Record {
 	r.Start = time.Unix(0, int64(n))
 	r.Successes = uint16(n)
 	r.Fleet = uint32(n)
+	r.Exempt = n%2 == 1
 	return r
 }
 
@@ -179,6 +180,31 @@ func TestKilledInFlight(t *testing.T) {
 	}
 	records, _ = reopen(t, path)
 	want(t, records) // handed out once
+}
+
+// The records are told to be of the run that wrote them, and of none when it did
+// not come to say.
+func TestRuns(t *testing.T) {
+	path := newPath(t)
+	for _, run := range []uint64{7, 0, 9} {
+		j, _ := open(t, path, 4)
+		if run != 0 {
+			j.SetRun(run)
+		}
+		j.Begin(0, record(run))
+		content, err := os.ReadFile(path) // as it is after a kill
+		if err := errors.Join(err, j.Close(), os.WriteFile(path, content, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		again, records := open(t, path, 4)
+		want(t, records, run)
+		if got := again.WrittenBy(); got != run {
+			t.Errorf("written by %d, want %d", got, run)
+		}
+		if err := again.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func TestEndings(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 type found struct {
 	records    []Record
 	generation uint32
+	run        uint64
 	note       string
 	unreadable bool // it is no journal of ours
 }
@@ -22,7 +23,7 @@ func read(content []byte, boot [16]byte) found {
 	if !ok {
 		return found{unreadable: true, note: "the file was not a journal, or its beginning was damaged"}
 	}
-	f := found{generation: h.generation}
+	f := found{generation: h.generation, run: h.run}
 	switch {
 	case h.clean:
 		return f

@@ -281,13 +281,13 @@ func (l *Live) fileChanged(ctx context.Context) error {
 	if err != nil || !changed {
 		return err
 	}
-	l.hand(ctx)
+	l.flush(ctx)
 	return l.settle(ctx, false)
 }
 
-// hand hands the store what pends, if the store answers; otherwise
+// flush hands the store what pends, if the store answers; otherwise
 // followStore does so once it does. The turn is held.
-func (l *Live) hand(ctx context.Context) {
+func (l *Live) flush(ctx context.Context) {
 	l.mu.Lock()
 	lost := l.status.Store.Error != ""
 	l.mu.Unlock()

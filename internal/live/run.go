@@ -118,7 +118,7 @@ func (l *Live) Reload(ctx context.Context) (Result, error) {
 	if l.config.Path != "" {
 		r.Changed, fileErr = l.look()
 	}
-	l.hand(ctx)
+	l.flush(ctx)
 	err = errors.Join(fileErr, l.settle(ctx, true))
 	r.Version = l.running.bare()
 	return r, err

@@ -52,7 +52,7 @@ func beChild(mode string) int {
 	case "mute":
 		_, _ = io.Copy(io.Discard, in)
 		return 0
-	case "stillborn":
+	case "failed start":
 		fmt.Fprintln(os.Stderr, "there is no settings file")
 		return 78
 	case "foreign":

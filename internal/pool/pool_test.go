@@ -482,7 +482,7 @@ func TestSpawnFailed(t *testing.T) {
 		{"not in PATH", func(c *pool.Config) { c.Child.Command = []string{"bezoar-nowhere"} }, "start bezoar-nowhere: ", nil},
 		{"no program", func(c *pool.Config) { c.Child.Command = []string{"/etc/passwd"} }, "start /etc/passwd: ", fs.ErrPermission},
 		{"a launcher's", func(c *pool.Config) { c.Child.Command = []string{"env", "bezoar-nowhere"} }, "start env: there is no such command", nil},
-		{"stillborn", func(c *pool.Config) { c.Child.Env[0] = childMode + "=stillborn" }, "ended before its hello: exit code 78: there is no settings file", nil},
+		{"failed start", func(c *pool.Config) { c.Child.Env[0] = childMode + "=failed start" }, "ended before its hello: exit code 78: there is no settings file", nil},
 		{"mute", func(c *pool.Config) { c.Child.Env[0] = childMode + "=mute"; c.Start = 20 * time.Millisecond }, "no hello within 20ms", nil},
 		{"foreign", func(c *pool.Config) { c.Child.Env[0] = childMode + "=foreign" }, "version 2 of the protocol, want 1", nil},
 		{"once", func(c *pool.Config) { c.Child.Env[0] = childMode + "=once"; c.Recycle = 1 }, "ended before its hello: exit code 1", nil},

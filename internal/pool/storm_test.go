@@ -44,11 +44,11 @@ func TestStorm(t *testing.T) {
 		{raw("{\"bezoar\":1,\"id\":\"other\"}\n"), bezoar.Transient, 5},
 		{raw(strings.Repeat("x", 200_000) + "\n{\"bezoar\":1,\"id\":\"ID\"}\n{\"bezoar\":1,\"id\":\"ID\"}\n"), bezoar.Done, 5},
 	}
-	var deck []int
+	var order []int
 	for i, k := range kinds {
-		deck = append(deck, slices.Repeat([]int{i}, k.often)...)
+		order = append(order, slices.Repeat([]int{i}, k.often)...)
 	}
-	rand.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
+	rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 
 	var mu sync.Mutex // guards pids: of the children that have a message
 	pids := map[string]int{}
@@ -77,7 +77,7 @@ func TestStorm(t *testing.T) {
 	for range 4 {
 		workers.Go(func() {
 			for n := range next {
-				k, id := kinds[deck[n]], fmt.Sprintf("m%d", n)
+				k, id := kinds[order[n]], fmt.Sprintf("m%d", n)
 				j := child.Job{Stdin: []byte(k.body), Message: child.Message{ID: id}, Timeout: time.Minute}
 				if k.class == bezoar.Timeout {
 					j.Timeout = 30 * time.Millisecond
@@ -101,7 +101,7 @@ func TestStorm(t *testing.T) {
 			}
 		})
 	}
-	for n := range deck {
+	for n := range order {
 		next <- n
 	}
 	close(next)

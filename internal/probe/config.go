@@ -14,7 +14,7 @@ import (
 	"github.com/bezoar-dev/bezoar/fleet"
 )
 
-// Registry is what External reports to; a [fleet.Fleet].
+// Registry is what ExternalWorkers reports to; a [fleet.Fleet].
 type Registry interface {
 	Add(worker string)
 	Remove(worker string) error // that is down
@@ -37,7 +37,7 @@ type Health struct {
 	Timeout  time.Duration // of one look; default 1 s
 }
 
-// MaxWorkers bounds the workers of one External.
+// MaxWorkers bounds the workers of one ExternalWorkers.
 const MaxWorkers = 4096
 
 // Config describes workers that somebody else starts.

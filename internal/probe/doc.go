@@ -1,10 +1,11 @@
 // Package probe looks at workers from outside: one health request at a time
 // ([Probe]), and for workers that somebody else starts, a [fleet.Keeper] that
-// decides from such looks when a life began and when it ended ([External]).
+// decides from such looks when a life began and when it ended
+// ([ExternalWorkers]).
 //
 // # Evidence
 //
-// External cannot see a process exit. One broken connection proves nothing: a
+// ExternalWorkers cannot see a process exit. One broken connection proves nothing: a
 // worker may close what it likes. An epoch ends on two independent signals,
 // the broken connection that somebody reports through Check and one of these:
 //
@@ -23,7 +24,7 @@
 //
 // # Settings that change
 //
-// [External.Update] changes which workers there are, and how they are asked, while
+// [ExternalWorkers.Update] changes which workers there are, and how they are asked, while
 // they are watched. A worker that is taken out gets no new work, finishes what it
 // has, ends as planned and leaves the registry; listed again before, it goes on.
 //

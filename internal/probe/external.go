@@ -12,8 +12,8 @@ import (
 	"github.com/bezoar-dev/bezoar/fleet"
 )
 
-// External keeps workers that somebody else starts. Create it with [New].
-type External struct {
+// ExternalWorkers checks the health of workers that somebody else starts. Create it with [New].
+type ExternalWorkers struct {
 	name  string
 	reg   Registry
 	conns func(worker string, epoch uint64) (alive, broken int)
@@ -26,26 +26,26 @@ type External struct {
 	changed chan struct{}      // closed and replaced when cfg changes
 }
 
-var _ fleet.Keeper = (*External)(nil)
+var _ fleet.Keeper = (*ExternalWorkers)(nil)
 
-// New returns an External that has not looked at anything yet.
-func New(cfg Config) (*External, error) {
+// New returns ExternalWorkers that have not looked at anything yet.
+func New(cfg Config) (*ExternalWorkers, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("fleet %s: %w", cfg.Name, err)
 	}
 	cfg = cfg.withDefaults()
-	x := &External{
+	x := &ExternalWorkers{
 		name: cfg.Name, reg: cfg.Registry, conns: cfg.Conns, log: cfg.Log.With("fleet", cfg.Name),
 		workers: make(map[string]*remote, len(cfg.Workers)), changed: make(chan struct{}),
 	}
 	x.cfg.Store(&cfg)
-	x.people(cfg.addresses())
+	x.setWorkers(cfg.addresses())
 	return x, nil
 }
 
 // Run watches the workers until ctx ends. Workers that are down are asked until
 // they answer. What is up stays up when Run returns: nobody knows better.
-func (x *External) Run(ctx context.Context) error {
+func (x *ExternalWorkers) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	x.mu.Lock()
 	x.begin = func(r *remote) {
@@ -73,22 +73,22 @@ const (
 	eagerFor = time.Minute
 )
 
-func (x *External) watch(ctx context.Context, r *remote) {
+func (x *ExternalWorkers) watch(ctx context.Context, r *remote) {
 	for ctx.Err() == nil {
-		stay := r.Context()
+		active := r.Context()
 		switch {
-		case stay.Err() == nil:
-			if r.current() != nil || x.await(stay, r) {
-				x.attend(stay, r)
+		case active.Err() == nil:
+			if r.current() != nil || x.watchDown(active, r) {
+				x.watchUp(active, r)
 			}
-		case r.Ending() && x.takeOut(ctx, r) && x.dismiss(r):
+		case r.Removing() && x.drainWorker(ctx, r) && x.removeWorker(r):
 			return
 		}
 	}
 }
 
-// await looks at a worker that is down until it is ready, and brings it up.
-func (x *External) await(ctx context.Context, r *remote) bool {
+// watchDown looks at a worker that is down until it is ready, and brings it up.
+func (x *ExternalWorkers) watchDown(ctx context.Context, r *remote) bool {
 	began := time.Now()
 	for {
 		inodes := listeners(r.name)
@@ -116,7 +116,7 @@ func (x *External) await(ctx context.Context, r *remote) bool {
 
 // ready asks a worker that is down whether it can serve. One that was hanging
 // must answer a request; its port was open all along.
-func (x *External) ready(ctx context.Context, r *remote) Result {
+func (x *ExternalWorkers) ready(ctx context.Context, r *remote) Result {
 	h := x.cfg.Load().Health
 	if h.Path != "" {
 		return h.probe().Do(ctx, r.name)
@@ -135,7 +135,7 @@ func (x *External) ready(ctx context.Context, r *remote) Result {
 	return res
 }
 
-func (x *External) up(r *remote, inodes []uint64) {
+func (x *ExternalWorkers) up(r *remote, inodes []uint64) {
 	l := r.begin(inodes)
 	epoch := x.reg.Up(r.name, r.name)
 	l.opened(epoch)
@@ -143,7 +143,7 @@ func (x *External) up(r *remote, inodes []uint64) {
 }
 
 // end ends l once, whoever comes first, and returns when it has ended.
-func (x *External) end(r *remote, l *span, end fleet.End) {
+func (x *ExternalWorkers) end(r *remote, l *span, end fleet.End) {
 	if !r.close(l, end.Class) {
 		<-l.gone
 		return
@@ -157,15 +157,15 @@ func (x *External) end(r *remote, l *span, end fleet.End) {
 	close(l.gone)
 }
 
-// attend looks at a worker that is up, once per interval, until it ends.
-func (x *External) attend(ctx context.Context, r *remote) {
+// watchUp looks at a worker that is up, once per interval, until it ends.
+func (x *ExternalWorkers) watchUp(ctx context.Context, r *remote) {
 	l := r.current()
 	for l != nil && x.pause(ctx, l) {
 		if x.conns != nil {
 			x.conns(r.name, l.epoch) // so that what Check counts is fresh: servers close idle connections
 		}
 		if replaced(l.inodes, listeners(r.name)) {
-			x.seeOff(ctx, r, l, "another process listens on its port")
+			x.portLost(ctx, r, l, "another process listens on its port")
 			continue
 		}
 		x.look(ctx, r, l, &l.opinion)
@@ -174,7 +174,7 @@ func (x *External) attend(ctx context.Context, r *remote) {
 
 // pause waits for the next look at l, as long as the settings say now. It reports
 // false when there is none.
-func (x *External) pause(ctx context.Context, l *span) bool {
+func (x *ExternalWorkers) pause(ctx context.Context, l *span) bool {
 	t := time.NewTimer(time.Hour)
 	defer t.Stop()
 	var h Health // that t was set for
@@ -196,31 +196,31 @@ func (x *External) pause(ctx context.Context, l *span) bool {
 	}
 }
 
-// opinion is what the registry has been told of one life.
-type opinion struct {
-	Watch
+// reportedHealth is what the registry has been told of one life.
+type reportedHealth struct {
+	Debouncer
 
 	told, out bool // that it is sick; and whether that holds it out
 }
 
 // look takes one look at a worker that is up.
-func (x *External) look(ctx context.Context, r *remote, l *span, w *opinion) {
+func (x *ExternalWorkers) look(ctx context.Context, r *remote, l *span, w *reportedHealth) {
 	res := x.ask(ctx, r, l)
 	if ctx.Err() != nil || l.over() {
 		return
 	}
 	if res.Outcome == Refused {
-		x.seeOff(ctx, r, l, "connection refused")
+		x.portLost(ctx, r, l, "connection refused")
 		return
 	}
-	sick := w.See(res)
+	sick := w.Add(res)
 	// A worker that says itself that it is not ready needs no second opinion.
 	announced := res.Outcome == Answered && !res.Healthy()
 	if res.Outcome == Answered {
 		l.announced.Store(announced) // silence takes back nothing
 	}
 	if announced {
-		w.Trust()
+		w.MarkSick()
 		sick = true
 	}
 	x.tell(r, l, w, sick, res)
@@ -228,7 +228,7 @@ func (x *External) look(ctx context.Context, r *remote, l *span, w *opinion) {
 
 // tell tells the registry what the worker looks like, and the log when that
 // changes.
-func (x *External) tell(r *remote, l *span, w *opinion, sick bool, res Result) {
+func (x *ExternalWorkers) tell(r *remote, l *span, w *reportedHealth, sick bool, res Result) {
 	if !sick {
 		if w.told {
 			w.told, w.out = false, false
@@ -244,7 +244,7 @@ func (x *External) tell(r *remote, l *span, w *opinion, sick bool, res Result) {
 	w.told, w.out = true, out
 }
 
-func (x *External) ask(ctx context.Context, r *remote, l *span) Result {
+func (x *ExternalWorkers) ask(ctx context.Context, r *remote, l *span) Result {
 	h := x.cfg.Load().Health
 	if h.Path != "" {
 		return h.probe().Do(ctx, r.name)
@@ -259,17 +259,17 @@ func (x *External) ask(ctx context.Context, r *remote, l *span) Result {
 	return res
 }
 
-// The bounds of seeOff.
+// The bounds of portLost.
 const (
 	breakSettle  = 500 * time.Millisecond // for the connections of a crashed worker to be reported
 	orderlyBound = 30 * time.Second       // for a worker that stops to finish its work
 )
 
-// seeOff deals with a port that is no longer the worker's. If it crashed, its
+// portLost deals with a port that is no longer the worker's. If it crashed, its
 // connections broke too, and Check learns of it from whoever used them. If its
 // work goes on nevertheless, it is stopping in an orderly way: the work may
 // finish, and the end is planned.
-func (x *External) seeOff(ctx context.Context, r *remote, l *span, why string) {
+func (x *ExternalWorkers) portLost(ctx context.Context, r *remote, l *span, why string) {
 	x.reg.Drain(r.name)
 	// Work that was in flight and does not break within breakSettle ends well.
 	busy := x.busy(ctx, r)
@@ -294,14 +294,14 @@ func (x *External) seeOff(ctx context.Context, r *remote, l *span, why string) {
 }
 
 // busy reports whether work is in flight on a worker now.
-func (x *External) busy(ctx context.Context, r *remote) bool {
+func (x *ExternalWorkers) busy(ctx context.Context, r *remote) bool {
 	now, cancel := context.WithCancel(ctx)
 	cancel()
 	return x.reg.Idle(now, r.name) != nil
 }
 
 // lost says why a port is not the worker's any more; "" when it is.
-func (x *External) lost(ctx context.Context, r *remote, l *span) string {
+func (x *ExternalWorkers) lost(ctx context.Context, r *remote, l *span) string {
 	if replaced(l.inodes, listeners(r.name)) {
 		return "another process listens on its port"
 	}

@@ -19,7 +19,7 @@ const (
 
 // Check implements [fleet.Keeper]; the package comment says what counts as
 // evidence.
-func (x *External) Check(ctx context.Context, worker string, epoch uint64, doubt fleet.Doubt) fleet.Health {
+func (x *ExternalWorkers) Check(ctx context.Context, worker string, epoch uint64, doubt fleet.Doubt) fleet.Health {
 	r := x.find(worker)
 	if r == nil {
 		return fleet.Gone
@@ -36,7 +36,7 @@ func (x *External) Check(ctx context.Context, worker string, epoch uint64, doubt
 
 // Kill implements [fleet.Keeper]. It cannot kill: it ends the epoch and keeps
 // the worker out until it answers a health request.
-func (x *External) Kill(worker string, epoch uint64, why string) {
+func (x *ExternalWorkers) Kill(worker string, epoch uint64, why string) {
 	r := x.find(worker)
 	if r == nil {
 		return
@@ -50,7 +50,7 @@ func (x *External) Kill(worker string, epoch uint64, why string) {
 }
 
 // checkBroken looks for a second signal beside the connection that broke.
-func (x *External) checkBroken(ctx context.Context, r *remote, l *span) fleet.Health {
+func (x *ExternalWorkers) checkBroken(ctx context.Context, r *remote, l *span) fleet.Health {
 	deadline := time.Now().Add(3 * settle)
 	broken := 0
 	for {
@@ -84,7 +84,7 @@ func (x *External) checkBroken(ctx context.Context, r *remote, l *span) fleet.He
 // allBroken reports whether the wire has no connection left that stands, of two
 // at least. Where the worker's socket can be seen, and is the same as before,
 // that says more: some servers close all idle connections at once.
-func (x *External) allBroken(r *remote, l *span, broken *int) bool {
+func (x *ExternalWorkers) allBroken(r *remote, l *span, broken *int) bool {
 	if x.conns == nil || len(l.inodes) > 0 && len(listeners(r.name)) > 0 {
 		return false
 	}
@@ -95,7 +95,7 @@ func (x *External) allBroken(r *remote, l *span, broken *int) bool {
 
 // checkOverdue asks the worker for a sign of life. Any answer is one: a worker
 // that says it is not well does not hang.
-func (x *External) checkOverdue(ctx context.Context, r *remote, l *span) fleet.Health {
+func (x *ExternalWorkers) checkOverdue(ctx context.Context, r *remote, l *span) fleet.Health {
 	p := x.cfg.Load().Health.probe()
 	p.Timeout = overdueLook
 	res := p.Do(ctx, r.name)

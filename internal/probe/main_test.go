@@ -286,8 +286,8 @@ func (r *recorder) end() fleet.End {
 	return r.last
 }
 
-// keep runs an External over addrs until the test ends.
-func keep(t *testing.T, reg Registry, edit func(*Config), addrs ...string) *External {
+// keep runs ExternalWorkers over addrs until the test ends.
+func keep(t *testing.T, reg Registry, edit func(*Config), addrs ...string) *ExternalWorkers {
 	t.Helper()
 	cfg := Config{Name: "test", Registry: reg, Health: Health{Interval: 50 * time.Millisecond}}
 	for _, a := range addrs {

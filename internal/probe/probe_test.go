@@ -145,7 +145,7 @@ func TestDoEndsWithItsContext(t *testing.T) {
 
 func TestWatchNeedsThreeFailuresAndTwoGoodAnswers(t *testing.T) {
 	bad, good := Result{Outcome: TimedOut}, Result{Outcome: Answered, Status: 200}
-	var w Watch
+	var w Debouncer
 	for i, c := range []struct {
 		r    Result
 		sick bool
@@ -163,12 +163,12 @@ func TestWatchNeedsThreeFailuresAndTwoGoodAnswers(t *testing.T) {
 		{good, false},
 		{bad, false},
 	} {
-		if got := w.See(c.r); got != c.sick {
+		if got := w.Add(c.r); got != c.sick {
 			t.Errorf("look %d: sick = %v, want %v", i, got, c.sick)
 		}
 	}
-	w.Trust()
-	if !w.See(good) || w.See(good) {
+	w.MarkSick()
+	if !w.Add(good) || w.Add(good) {
 		t.Error("after Trust it must be sick until the second good answer")
 	}
 }

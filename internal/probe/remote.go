@@ -7,12 +7,12 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fleet"
-	"github.com/bezoar-dev/bezoar/internal/tenure"
+	"github.com/bezoar-dev/bezoar/internal/removal"
 )
 
 // remote is the place of one worker across its lives.
 type remote struct {
-	tenure.Tenure
+	removal.Removal
 
 	name string // host:port
 
@@ -23,13 +23,13 @@ type remote struct {
 
 // span is one life of a worker: one epoch.
 type span struct {
-	inodes    []uint64      // of the sockets that listened when it began
-	up        chan struct{} // closed when epoch is known
-	epoch     uint64        // valid once up is closed
-	ended     atomic.Bool   // somebody is ending it
-	gone      chan struct{} // closed when its end has been reported
-	announced atomic.Bool   // it said that it would stop
-	opinion   opinion       // owned by who watches it
+	inodes    []uint64       // of the sockets that listened when it began
+	up        chan struct{}  // closed when epoch is known
+	epoch     uint64         // valid once up is closed
+	ended     atomic.Bool    // somebody is ending it
+	gone      chan struct{}  // closed when its end has been reported
+	announced atomic.Bool    // it said that it would stop
+	opinion   reportedHealth // owned by who watches it
 }
 
 func (l *span) opened(epoch uint64) {

@@ -14,7 +14,7 @@ import (
 // leave the registry, in the background; one that is listed again before goes on.
 // Health holds from the next look on. Name, Registry, Conns and Log stay. An
 // invalid cfg changes nothing.
-func (x *External) Update(cfg Config) error {
+func (x *ExternalWorkers) Update(cfg Config) error {
 	cfg.Name, cfg.Registry, cfg.Conns, cfg.Log = x.name, x.reg, x.conns, x.log
 	if err := cfg.Validate(); err != nil {
 		return fmt.Errorf("update fleet %s: %w", x.name, err)
@@ -23,7 +23,7 @@ func (x *External) Update(cfg Config) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.cfg.Store(&next)
-	x.people(next.addresses())
+	x.setWorkers(next.addresses())
 	close(x.changed)
 	x.changed = make(chan struct{})
 	return nil
@@ -40,14 +40,14 @@ func (c *Config) addresses() []string {
 	return out
 }
 
-// people has these workers, and no others, watched. mu is held, or nobody knows
+// setWorkers has these workers, and no others, watched. mu is held, or nobody knows
 // x yet.
-func (x *External) people(addresses []string) {
+func (x *ExternalWorkers) setWorkers(addresses []string) {
 	wanted := make(map[string]bool, len(addresses))
 	for _, addr := range addresses {
 		wanted[addr] = true
 		if r := x.workers[addr]; r != nil {
-			r.Renew()
+			r.Keep()
 			continue
 		}
 		r := &remote{name: addr}
@@ -62,27 +62,27 @@ func (x *External) people(addresses []string) {
 		case x.begin == nil: // nobody is watched yet
 			delete(x.workers, addr)
 		default:
-			r.End()
+			r.Remove()
 		}
 	}
 }
 
-func (x *External) find(worker string) *remote {
+func (x *ExternalWorkers) find(worker string) *remote {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.workers[worker]
 }
 
 // change returns a channel that is closed when settings change.
-func (x *External) change() <-chan struct{} {
+func (x *ExternalWorkers) change() <-chan struct{} {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.changed
 }
 
-// takeOut has a worker finish what it has and ends its life. It reports false
-// when the worker is to stay after all, or ctx has ended.
-func (x *External) takeOut(ctx context.Context, r *remote) bool {
+// drainWorker has a worker finish what it has and ends its life. It reports false
+// when the worker is kept after all, or ctx has ended.
+func (x *ExternalWorkers) drainWorker(ctx context.Context, r *remote) bool {
 	l := r.newest()
 	if l == nil {
 		return true
@@ -92,7 +92,7 @@ func (x *External) takeOut(ctx context.Context, r *remote) bool {
 		return true
 	}
 	x.reg.Drain(r.name)
-	goes := r.Wait(func(renewed context.Context) {
+	goes := r.Drain(func(renewed context.Context) {
 		bound, cancel := context.WithTimeout(renewed, x.cfg.Load().Drain)
 		defer cancel()
 		defer context.AfterFunc(ctx, cancel)()
@@ -110,11 +110,11 @@ func (x *External) takeOut(ctx context.Context, r *remote) bool {
 	return true
 }
 
-// dismiss takes away a worker whose life has ended, unless it is wanted again.
-func (x *External) dismiss(r *remote) bool {
+// removeWorker takes away a worker whose life has ended, unless it is wanted again.
+func (x *ExternalWorkers) removeWorker(r *remote) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !r.Ending() {
+	if !r.Removing() {
 		return false
 	}
 	delete(x.workers, r.name)

@@ -11,7 +11,7 @@ import (
 )
 
 // list has x watch these workers.
-func list(t *testing.T, x *External, edit func(*Config), addrs ...string) {
+func list(t *testing.T, x *ExternalWorkers, edit func(*Config), addrs ...string) {
 	t.Helper()
 	cfg := *x.cfg.Load()
 	cfg.Workers = nil

@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// EndAdopted kills and collects those of our children that are kin and that we
+// EndAdopted kills and collects those of our children that are family and that we
 // did not start: orphans that came to us as their subreaper or as the first
 // process of a container. With the death of each, its children come too, so it
 // looks until there are none. It gives up after patience: a process may be stuck
 // in the kernel. It returns how many it found alive.
-func EndAdopted(kin Kin, patience time.Duration) (int, error) {
+func EndAdopted(family Family, patience time.Duration) (int, error) {
 	deadline := time.Now().Add(patience)
 	killed := 0
 	for {
@@ -28,7 +28,7 @@ func EndAdopted(kin Kin, patience time.Duration) (int, error) {
 		found := false
 		for _, pid := range pids {
 			// A leader is for its starter to collect.
-			if pid == kin.Session || pid == kin.Group || !kin.Has(pid) {
+			if pid == family.Session || pid == family.Group || !family.Has(pid) {
 				continue
 			}
 			found = true
@@ -42,8 +42,8 @@ func EndAdopted(kin Kin, patience time.Duration) (int, error) {
 			return killed, nil
 		}
 		killed += len(alive)
-		if len(alive) > 0 && kin.Brand != 0 {
-			killBranded(kin.Brand, deadline)
+		if len(alive) > 0 && family.Tag != 0 {
+			killTagged(family.Tag, deadline)
 		}
 		for _, pid := range alive {
 			if !endsBy(pid, deadline) {
@@ -56,11 +56,11 @@ func EndAdopted(kin Kin, patience time.Duration) (int, error) {
 	}
 }
 
-// killBranded kills everything alive that has a brand, whoever its parent is,
+// killTagged kills everything alive that has a tag, whoever its parent is,
 // and waits for nothing: what is left behind may be forking faster than one by
 // one could be waited for. Who has got the signal has no more children, though it
 // may take a while to die.
-func killBranded(b Brand, deadline time.Time) {
+func killTagged(b Tag, deadline time.Time) {
 	killed := map[int]bool{}
 	for time.Now().Before(deadline) {
 		pids, err := all()
@@ -69,11 +69,11 @@ func killBranded(b Brand, deadline time.Time) {
 		}
 		found := false
 		for _, pid := range pids {
-			if BrandOf(pid) != b {
+			if TagOf(pid) != b {
 				continue
 			}
 			if fd, err := unix.PidfdOpen(pid, 0); err == nil {
-				if BrandOf(pid) == b && !dying(pid) && unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil {
+				if TagOf(pid) == b && !dying(pid) && unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil {
 					found = found || !killed[pid]
 					killed[pid] = true
 				}
@@ -236,16 +236,16 @@ func killPinned(pids []int, match func(pid int) bool, deadline time.Time) int {
 	return len(dying)
 }
 
-// Undertaker collects orphans that came to us dead and cannot be told whose they
-// were, because they left their session before they were branded. Its zero value
+// Reaper collects orphans that came to us dead and cannot be told whose they
+// were, because they left their session before they were tagged. Its zero value
 // is ready.
-type Undertaker struct{ seen map[int]uint64 } // when the dead of the last round were born
+type Reaper struct{ seen map[int]uint64 } // when the dead of the last round were born
 
 // Round collects the dead of the last round that still lie there. Rounds must be
 // far enough apart for whoever may have started one of them to collect it, and
 // those who stay in our session are left to their starters for ever. spare is
 // asked whether a process is known. It returns how many it collected.
-func (u *Undertaker) Round(spare func(pid int) bool) int {
+func (u *Reaper) Round(spare func(pid int) bool) int {
 	pids, err := adopted()
 	if err != nil {
 		return 0

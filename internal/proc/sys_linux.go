@@ -60,15 +60,15 @@ func (l Limits) Apply(pid int) error {
 	if l.Tasks > 0 {
 		set("processes", unix.RLIMIT_NPROC, l.Tasks, l.Tasks)
 	}
-	if l.Brand != 0 && len(errs) == 0 {
-		l.Brand.put(pid)
+	if l.Tag != 0 && len(errs) == 0 {
+		l.Tag.put(pid)
 	}
 	return errors.Join(errs...)
 }
 
-// put brands a process, unless it has a limit that means something, or another's
-// brand.
-func (b Brand) put(pid int) {
+// put tags a process, unless it has a limit that means something, or another's
+// tag.
+func (b Tag) put(pid int) {
 	var old unix.Rlimit
 	if unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &old) != nil || old.Max != unix.RLIM_INFINITY || old.Cur != unix.RLIM_INFINITY {
 		return
@@ -76,14 +76,14 @@ func (b Brand) put(pid int) {
 	_ = unix.Prlimit(pid, unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: uint64(b), Max: uint64(b)}, nil)
 }
 
-// BrandOf returns a process's brand, also when it is a zombie; 0 when it has
+// TagOf returns a process's tag, also when it is a zombie; 0 when it has
 // none or is another user's.
-func BrandOf(pid int) Brand {
+func TagOf(pid int) Tag {
 	var lim unix.Rlimit
-	if unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &lim) != nil || !Brand(lim.Max).Valid() {
+	if unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &lim) != nil || !Tag(lim.Max).Valid() {
 		return 0
 	}
-	return Brand(lim.Max)
+	return Tag(lim.Max)
 }
 
 // Hold makes a child stop before its first instruction, until [Release]. It

@@ -35,8 +35,8 @@ func Resident(int) int64 { return 0 }
 // Limits needs Linux.
 func (Limits) Apply(int) error { return errors.ErrUnsupported }
 
-// BrandOf needs Linux.
-func BrandOf(int) Brand { return 0 }
+// TagOf needs Linux.
+func TagOf(int) Tag { return 0 }
 
 // Variable needs Linux.
 func Variable(int, string) (string, bool) { return "", false }
@@ -45,19 +45,19 @@ func Variable(int, string) (string, bool) { return "", false }
 func Tasks() (int, error) { return 0, errors.ErrUnsupported }
 
 // Has needs Linux.
-func (Kin) Has(int) bool { return false }
+func (Family) Has(int) bool { return false }
 
 // EndAdopted needs Linux.
-func EndAdopted(Kin, time.Duration) (int, error) { return 0, nil }
+func EndAdopted(Family, time.Duration) (int, error) { return 0, nil }
 
 // Sweep needs Linux.
 func Sweep(func(pid int) bool) (int, error) { return 0, nil }
 
-// Undertaker needs Linux.
-type Undertaker struct{}
+// Reaper needs Linux.
+type Reaper struct{}
 
 // Round does nothing.
-func (*Undertaker) Round(func(pid int) bool) int { return 0 }
+func (*Reaper) Round(func(pid int) bool) int { return 0 }
 
 // Hold needs Linux.
 func Hold(*syscall.SysProcAttr) {}

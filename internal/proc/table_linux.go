@@ -77,9 +77,9 @@ func Variable(pid int, key string) (string, bool) {
 	return "", false
 }
 
-// Has reports whether a process is kin.
-func (k Kin) Has(pid int) bool {
-	if k.Brand != 0 && BrandOf(pid) == k.Brand {
+// Has reports whether a process is family.
+func (k Family) Has(pid int) bool {
+	if k.Tag != 0 && TagOf(pid) == k.Tag {
 		return true
 	}
 	if k.Session != 0 || k.Group != 0 {

@@ -26,10 +26,10 @@ const (
 )
 
 // deliver makes one request and settles its message.
-func (p *Pusher) deliver(ctx context.Context, m queue.Message, met meeting) {
+func (p *Pusher) deliver(ctx context.Context, m queue.Message, began underWay) {
 	outcome, after := p.send(ctx, m)
 	overloaded := outcome.Class == bezoar.Throttled || outcome.Class == bezoar.Outage || outcome.Class == bezoar.Timeout
-	holding := p.ended(met, outcome.Class == bezoar.Done, overloaded)
+	holding := p.ended(began, outcome.Class == bezoar.Done, overloaded)
 	if outcome.Class == bezoar.Crash && holding > 1 {
 		// One death, and no telling whose: it must not look like as many equal
 		// failures as there were requests.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/trouble"
+	"github.com/bezoar-dev/bezoar/internal/errlog"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -109,7 +109,7 @@ func (p *Pusher) Run(ctx context.Context) error {
 	defer p.client.CloseIdleConnections()
 	defer deliveries.Wait()
 	lease, wait := p.cfg.Timeout+margin, queue.MaxWait
-	receiving := trouble.New(trouble.Config{Log: p.cfg.Log.With("queue", p.cfg.Name), What: "push"})
+	receiving := errlog.New(errlog.Config{Log: p.cfg.Log.With("queue", p.cfg.Name), What: "push"})
 	for {
 		free := p.free(ctx)
 		if free == 0 {
@@ -125,9 +125,9 @@ func (p *Pusher) Run(ctx context.Context) error {
 			continue
 		}
 		receiving.Passed()
-		met := p.add(len(got))
+		began := p.add(len(got))
 		for _, m := range got {
-			deliveries.Go(func() { p.deliver(context.WithoutCancel(ctx), m, met) })
+			deliveries.Go(func() { p.deliver(context.WithoutCancel(ctx), m, began) })
 		}
 	}
 }
@@ -157,25 +157,25 @@ func (p *Pusher) free(ctx context.Context) int {
 	return 0
 }
 
-// meeting is what was under way when a request began.
-type meeting struct {
+// underWay is what was under way when a request began.
+type underWay struct {
 	busy  int // itself included
 	begun int64
 }
 
-func (p *Pusher) add(n int) meeting {
+func (p *Pusher) add(n int) underWay {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.busy, p.begun = p.busy+n, p.begun+int64(n)
-	return meeting{p.busy, p.begun}
+	return underWay{p.busy, p.begun}
 }
 
 // ended notes the end of a request and what it says about the server. It returns
 // how many requests, itself included, were under way at any time since it began.
-func (p *Pusher) ended(met meeting, ok, overloaded bool) (together int) {
+func (p *Pusher) ended(began underWay, ok, overloaded bool) (together int) {
 	p.mu.Lock()
 	p.busy--
-	together = met.busy + int(p.begun-met.begun)
+	together = began.busy + int(p.begun-began.begun)
 	switch {
 	case overloaded:
 		p.limit.shrink()

@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shelf hands out messages once, and notes how each was settled.
-type shelf struct {
+// sourceStub hands out messages once, and notes how each was settled.
+type sourceStub struct {
 	mu       sync.Mutex
 	waiting  []queue.Message
 	done     map[string]bool
@@ -28,11 +28,11 @@ type shelf struct {
 	settled  chan string
 }
 
-func newShelf(messages ...queue.Message) *shelf {
-	return &shelf{waiting: messages, done: map[string]bool{}, released: map[string]queue.ReleaseInput{}, settled: make(chan string, 1000)}
+func newShelf(messages ...queue.Message) *sourceStub {
+	return &sourceStub{waiting: messages, done: map[string]bool{}, released: map[string]queue.ReleaseInput{}, settled: make(chan string, 1000)}
 }
 
-func (s *shelf) Receive(ctx context.Context, _ string, in queue.ReceiveInput) ([]queue.Message, error) {
+func (s *sourceStub) Receive(ctx context.Context, _ string, in queue.ReceiveInput) ([]queue.Message, error) {
 	s.mu.Lock()
 	n := min(in.Max, len(s.waiting))
 	got := s.waiting[:n]
@@ -44,7 +44,7 @@ func (s *shelf) Receive(ctx context.Context, _ string, in queue.ReceiveInput) ([
 	return got, nil
 }
 
-func (s *shelf) Delete(_ context.Context, _ string, r queue.Receipt) error {
+func (s *sourceStub) Delete(_ context.Context, _ string, r queue.Receipt) error {
 	s.mu.Lock()
 	s.done[fmt.Sprint(r.Sequence)] = true
 	s.mu.Unlock()
@@ -52,7 +52,7 @@ func (s *shelf) Delete(_ context.Context, _ string, r queue.Receipt) error {
 	return nil
 }
 
-func (s *shelf) Release(_ context.Context, _ string, in queue.ReleaseInput) error {
+func (s *sourceStub) Release(_ context.Context, _ string, in queue.ReleaseInput) error {
 	s.mu.Lock()
 	s.released[fmt.Sprint(in.Receipt.Sequence)] = in
 	s.mu.Unlock()
@@ -69,7 +69,7 @@ func message(n int64, body string, attributes ...string) queue.Message {
 }
 
 // deliver pushes messages to url until all are settled.
-func deliver(t *testing.T, url string, timeout time.Duration, messages ...queue.Message) *shelf {
+func deliver(t *testing.T, url string, timeout time.Duration, messages ...queue.Message) *sourceStub {
 	t.Helper()
 	s := newShelf(messages...)
 	p, err := New(Config{Queue: s, Name: "jobs", URL: url, Timeout: timeout})

@@ -149,7 +149,7 @@ func TestReceiveIsUndoneWhenTheCallerDoesNotRead(t *testing.T) {
 	_ = c.Close()
 	within(t, func() bool { return s.untouched(10) })
 	if got := s.gone(); len(got) > 0 {
-		t.Errorf("%v vanished with nothing in hand", got)
+		t.Errorf("%v vanished with nothing in flight", got)
 	}
 }
 

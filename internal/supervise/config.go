@@ -27,6 +27,11 @@ type Registry interface {
 	// they succeed again. Whether that keeps work away is the registry's decision.
 	Sick(worker string, epoch uint64, why string) (out bool)
 	Well(worker string, epoch uint64)
+	// Bake is told that a life must still prove itself, and that it has. Proof
+	// returns how many requests a life has answered, also after its end, and what
+	// speaks against it, or "".
+	Bake(worker string, epoch uint64, on bool)
+	Proof(worker string, epoch uint64) (answered uint64, out string)
 }
 
 // Health says how workers are asked how they are.
@@ -58,6 +63,7 @@ type Config struct {
 	Grace   time.Duration  // between SIGTERM and SIGKILL; default 5 s
 	Drain   time.Duration  // for work in flight before SIGTERM; default 30 s
 	Backoff backoff.Config // between restarts; default 100 ms to 5 s
+	Bake    Bake           // what a rolling restart asks of each new process; default: nothing
 	Memory  int64          // bytes per worker; 0 means no limit
 	// Output gets each line of each worker; nil discards. It is called by one
 	// goroutine per stream and holds its worker up when it is slow. line is
@@ -118,6 +124,9 @@ func (c Config) Validate() error {
 	if c.Registry == nil {
 		bad("registry is missing")
 	}
+	if c.Bake.Requests < 0 {
+		bad("bake.requests is %d, want 0 or more", c.Bake.Requests)
+	}
 	for i, e := range c.Env {
 		if k, _, ok := strings.Cut(e, "="); !ok || k == "" || strings.Contains(e, "\x00") {
 			bad("env[%d] is not KEY=value", i) // the value may be a secret: not shown
@@ -135,6 +144,7 @@ func (c Config) Validate() error {
 		{"health.start_timeout", c.Health.StartTimeout},
 		{"grace", c.Grace},
 		{"drain", c.Drain},
+		{"bake.time", c.Bake.Time},
 	} {
 		if d.value < 0 {
 			bad("%s is %v, want more than 0", d.field, d.value)

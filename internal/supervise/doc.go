@@ -17,6 +17,49 @@
 // first and takes the old process away only when the new one is ready, so a
 // build that does not start costs no worker.
 //
+// # Bake
+//
+// A process that is ready may still die of its first request. So a rolling restart
+// asks each new process to prove itself: to answer [Bake].Requests requests, or to
+// be up and well for [Bake].Time. Meanwhile the old process waits beside it without
+// work. When the new one ends or looks sick, the old one takes its place back.
+//
+//	old serves ─► drains ─► waits ───────────────────────────► stopped
+//	                          │  ▲  new process is up             ▲
+//	                          ▼  │ it ended or looks sick         │ it proved itself
+//	                        new serves ───────────────────────────┘
+//
+// The restart must stop for a bad build, and must not stop for a poisonous request
+// that happens to hit a new process. One death cannot tell the two apart; what
+// happens next can:
+//
+//   - A second process is tried. A poisonous request that cannot be sent again kills
+//     once and is over; a bad build kills its second process as well.
+//   - Work that can be sent again runs alone on a worker of the old version next:
+//     one that bakes is not taken as the lane. If the request is poisonous, that
+//     worker dies too. If the build is bad, the old version answers it. So the end of
+//     a new process is explained when a worker of the old version died after that
+//     process had begun.
+//   - The restart stops at the second end in one place that nothing explains; it waits
+//     two seconds for the explanation. Ends of new processes that had proven
+//     themselves in other places before count as well.
+//   - It stops at the fourth try in one place in any case: when both versions die,
+//     nobody can tell whose fault it is, and this is not the time for a new version.
+//   - What processes with explained ends have answered counts for the next one, so
+//     that a good build can be deployed while poison is about.
+//
+// A build that kills rarely, less than once in Requests, passes; nothing is known of
+// requests that come after the bake. Without traffic only the time decides.
+//
+// New settings count as proven when all workers run with them. Until then a worker
+// that dies starts with what was proven before. If only the files behind the command
+// have changed, the old version exists in the running processes alone. After such a
+// restart has stopped, a worker that dies can only start with the new version. It
+// waits a minute before each start, while at least half of the others serve.
+//
+// [Supervisor.Replace] asks for no bake: its process has the same settings, and the
+// old one is about to fail.
+//
 // # Settings that change
 //
 // [Supervisor.Update] changes all but the name while the workers run. New places
@@ -25,6 +68,8 @@
 // end goes on. What only a new process can get waits for a restart or a death.
 // Settings with which nothing has started yet are tried once by those that die,
 // which then start with the last that worked: a bad command takes down nobody.
+// With a Bake only a restart tries them. Settings that change during a bake end it,
+// and the newest are tried in its place.
 //
 // # Health
 //

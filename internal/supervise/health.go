@@ -48,7 +48,7 @@ func (s *Supervisor) awaitReady(ctx context.Context, l *life) error {
 			<-l.gone
 			return fmt.Errorf("worker %s: %s%s", l.worker, l.end.Detail, saying(l.end.Stderr))
 		case <-ctx.Done():
-			l.stop("stopped while it started", s.terms(l).Grace)
+			l.stop("stopped while it started", s.settingsFor(l).Grace)
 			return ctx.Err()
 		}
 	}
@@ -62,7 +62,7 @@ func saying(stderr []string) string {
 }
 
 func (s *Supervisor) ready(ctx context.Context, l *life) probe.Result {
-	h := s.terms(l).Health
+	h := s.settingsFor(l).Health
 	if h.Path != "" {
 		return h.probe().Do(ctx, l.addr)
 	}
@@ -83,7 +83,7 @@ const silentFor = 30 * time.Second
 // watch asks a life about its health until the returned function is called or
 // the life ends: a worker that fails three looks in a row is reported sick until
 // it answers well twice.
-func (v *vigil) watch() (stop func()) {
+func (v *healthLoop) watch() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -93,23 +93,23 @@ func (v *vigil) watch() (stop func()) {
 	return sync.OnceFunc(func() { cancel(); <-done })
 }
 
-// vigil is the health of one life.
-type vigil struct {
+// healthLoop is the health of one life.
+type healthLoop struct {
 	w       *slot
 	l       *life
-	opinion probe.Watch
+	opinion probe.Debouncer
 	told    bool      // the registry, that it is sick
 	out     bool      // it is held out for that
 	silent  time.Time // since when it has given no answer at all; zero when it has
 }
 
-func (v *vigil) run(ctx context.Context) {
+func (v *healthLoop) run(ctx context.Context) {
 	t := time.NewTimer(time.Hour)
 	defer t.Stop()
 	var h Health // that t was set for
 	for {
 		changed := v.w.s.change()
-		if now := v.w.s.terms(v.l).Health; now != h {
+		if now := v.w.s.settingsFor(v.l).Health; now != h {
 			h = now
 			v.arm(t, h)
 		}
@@ -136,33 +136,33 @@ func (v *vigil) run(ctx context.Context) {
 
 // arm sets t for the next look. Without a path there is none, and nothing that
 // speaks against the worker.
-func (v *vigil) arm(t *time.Timer, h Health) {
+func (v *healthLoop) arm(t *time.Timer, h Health) {
 	if h.Path != "" {
 		t.Reset(h.Interval*4/5 + rand.N(h.Interval*2/5+1))
 		return
 	}
 	t.Stop()
-	v.opinion, v.silent = probe.Watch{}, time.Time{}
+	v.opinion, v.silent = probe.Debouncer{}, time.Time{}
 	v.l.announced.Store(false)
 	v.clear()
 }
 
 // clear says that the worker is well if it was said to be sick.
-func (v *vigil) clear() {
+func (v *healthLoop) clear() {
 	if !v.told {
 		return
 	}
 	was := v.out
 	v.told, v.out = false, false
 	v.w.s.log.Info("worker well again", "worker", v.w.name)
-	v.w.s.reg.Well(v.w.name, v.l.epoch)
+	v.w.s.reg.Well(v.w.name, v.l.epoch())
 	if was {
 		v.w.enter(Ready, v.l)
 	}
 }
 
 // see takes one look into account.
-func (v *vigil) see(res probe.Result, now time.Time) {
+func (v *healthLoop) see(res probe.Result, now time.Time) {
 	s := v.w.s
 	answered := res.Outcome == probe.Answered
 	if answered {
@@ -175,8 +175,8 @@ func (v *vigil) see(res probe.Result, now time.Time) {
 		v.silent = now
 	}
 	was := v.out
-	if v.opinion.See(res) {
-		v.out = s.reg.Sick(v.w.name, v.l.epoch, res.String())
+	if v.opinion.Add(res) {
+		v.out = s.reg.Sick(v.w.name, v.l.epoch(), res.String())
 		if !v.told || v.out != was {
 			s.log.Warn("worker looks sick", "worker", v.w.name, "why", res, "held_out", v.out)
 		}

@@ -38,7 +38,7 @@ func (s *Supervisor) Check(ctx context.Context, worker string, epoch uint64, dou
 // checkOverdue asks for a sign of life. Any answer is one: a worker that says
 // it is not well does not hang.
 func (s *Supervisor) checkOverdue(ctx context.Context, l *life) fleet.Health {
-	p := s.terms(l).Health.probe()
+	p := s.settingsFor(l).Health.probe()
 	p.Timeout = overdueLook
 	answered := p.Do(ctx, l.addr).Status != 0
 	patience := time.Duration(0)

@@ -10,7 +10,7 @@ var errLeft = errors.New("the worker's place was taken away")
 
 // excuse says why something ended that w was asked for.
 func (w *slot) excuse(err error) error {
-	if err != nil && w.Ending() {
+	if err != nil && w.Removing() {
 		return errLeft
 	}
 	return err
@@ -21,7 +21,7 @@ func (w *slot) excuse(err error) error {
 func (w *slot) drain(ctx context.Context, l *life) {
 	w.enter(Draining, l)
 	w.s.reg.Drain(w.name)
-	bound := w.s.terms(l).Drain
+	bound := w.s.settingsFor(l).Drain
 	timed, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	err := w.s.reg.Idle(timed, w.name)
@@ -34,13 +34,13 @@ func (w *slot) drain(ctx context.Context, l *life) {
 	w.enter(Stopping, l)
 }
 
-// retire drains l. It reports false when w is to stay after all.
+// retire drains l. It reports false when w is kept after all.
 func (w *slot) retire(l *life) bool {
-	return w.Wait(func(ctx context.Context) { w.drain(ctx, l) })
+	return w.Drain(func(ctx context.Context) { w.drain(ctx, l) })
 }
 
 // resume takes back a drain. v is not watching.
-func (w *slot) resume(v *vigil) {
+func (w *slot) resume(v *healthLoop) {
 	w.s.reg.Resume(w.name)
 	if v.out {
 		return // it stays drained for its health

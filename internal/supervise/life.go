@@ -35,7 +35,7 @@ type life struct {
 	born   uint64 // in the kernel's ticks; 0 unknown
 	began  time.Time
 	cmd    *exec.Cmd
-	cfg    atomic.Pointer[Config] // see Supervisor.terms
+	cfg    atomic.Pointer[Config] // see Supervisor.settingsFor
 	group  *cgroup.Group          // nil without a limit
 	tail   tail
 	pipes  [2]*os.File   // our ends of stdout and stderr
@@ -48,8 +48,8 @@ type life struct {
 	buried chan struct{} // closed when nothing of it is left
 	end    fleet.End     // valid once gone is closed
 
-	opened chan struct{} // closed when epoch is known, or never will be
-	epoch  uint64        // valid once opened is closed; 0 when it never was up
+	stint  atomic.Pointer[stint] // the newest; never nil
+	failed bool                  // a restart has counted its end; owned by the goroutine of its slot
 
 	mu      sync.Mutex // guards what follows
 	asked   ask
@@ -58,6 +58,17 @@ type life struct {
 	reaped  bool // its id may belong to another: no more signals
 	over    bool // it must not be opened any more
 }
+
+// stint is one time in which a life is up in the registry.
+type stint struct {
+	opened chan struct{} // closed when epoch is known, or never will be
+	epoch  uint64        // valid once opened is closed; 0 when it never was up
+}
+
+func newStint() *stint { return &stint{opened: make(chan struct{})} }
+
+// epoch is that of the newest stint, which has been opened.
+func (l *life) epoch() uint64 { return l.stint.Load().epoch }
 
 // launch starts the n-th life of worker with cfg.
 func (s *Supervisor) launch(worker string, n int, cfg *Config) (*life, error) {
@@ -75,8 +86,8 @@ func (s *Supervisor) launch(worker string, n int, cfg *Config) (*life, error) {
 		exited: make(chan struct{}),
 		gone:   make(chan struct{}),
 		buried: make(chan struct{}),
-		opened: make(chan struct{}),
 	}
+	l.stint.Store(newStint())
 	l.cfg.Store(cfg)
 	if err := s.fork(l); err != nil {
 		s.ports.give(port)
@@ -193,7 +204,7 @@ func (s *Supervisor) end(l *life) {
 	l.reaped = true
 	close(l.exited)
 	l.mu.Unlock()
-	if _, err := proc.EndAdopted(proc.Kin{Group: l.pid}, orphanPatience); err != nil {
+	if _, err := proc.EndAdopted(proc.Family{Group: l.pid}, orphanPatience); err != nil {
 		s.log.Warn("what a worker left stays", "worker", l.worker, "why", err)
 	}
 }
@@ -213,10 +224,10 @@ func (l *life) drain() {
 
 // bury removes what a life has left behind.
 func (s *Supervisor) bury(l *life) {
-	kin := proc.Kin{Variable: envLife + "=" + l.mark}
+	family := proc.Family{Variable: envLife + "=" + l.mark}
 	n, err := proc.Sweep(func(pid int) bool {
 		born, ok := proc.Born(pid)
-		return ok && born >= l.born && kin.Has(pid)
+		return ok && born >= l.born && family.Has(pid)
 	})
 	if n > 0 || err != nil {
 		s.log.Warn("killed what a dead worker left running", "worker", l.worker, "processes", n, "error", err)
@@ -229,17 +240,23 @@ func (s *Supervisor) bury(l *life) {
 	s.ports.give(l.port)
 }
 
-// open brings a life up in the registry, unless it has died meanwhile.
+// open brings a life up in the registry, unless it has died meanwhile. It may do so
+// again once the registry has been told of the end of the stint before.
 func (l *life) open(reg Registry) bool {
-	defer close(l.opened)
 	l.mu.Lock()
+	st := l.stint.Load()
+	if l.opening {
+		st = newStint()
+	}
+	defer close(st.opened)
 	if l.over {
 		l.mu.Unlock()
 		return false
 	}
+	l.stint.Store(st)
 	l.opening = true
 	l.mu.Unlock()
-	l.epoch = reg.Up(l.worker, l.addr)
+	st.epoch = reg.Up(l.worker, l.addr)
 	return true
 }
 
@@ -251,8 +268,9 @@ func (l *life) finish(reg Registry, d death) {
 	l.mu.Unlock()
 	l.end = judge(d)
 	if d.ready {
-		<-l.opened
-		reg.Down(l.worker, l.epoch, l.end)
+		st := l.stint.Load()
+		<-st.opened
+		reg.Down(l.worker, st.epoch, l.end)
 	}
 	close(l.gone)
 }

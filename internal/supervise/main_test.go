@@ -30,21 +30,22 @@ func TestMain(m *testing.M) {
 
 // recorder is a Registry that writes down what it is told.
 type recorder struct {
-	mu    sync.Mutex // guards what follows
-	log   []string   // "up w-1", "drain w-1", "idle w-1", "down w-1 crash"
-	live  map[string]uint64
-	sick  map[string]uint64 // epochs that were reported sick
-	panic bool              // nobody is held out
-	addrs map[string]string
-	ends  []fleet.End
-	next  uint64
-	least int           // the fewest live workers since it was set
-	news  chan struct{} // closed and replaced at every entry
-	busy  chan struct{} // Idle waits for it, if set
+	mu       sync.Mutex // guards what follows
+	log      []string   // "up w-1", "drain w-1", "idle w-1", "down w-1 crash"
+	live     map[string]uint64
+	sick     map[string]uint64 // epochs that were reported sick
+	panic    bool              // nobody is held out
+	addrs    map[string]string
+	ends     []fleet.End
+	answered map[string]uint64 // what Proof says
+	next     uint64
+	least    int           // the fewest live workers since it was set
+	news     chan struct{} // closed and replaced at every entry
+	busy     chan struct{} // Idle waits for it, if set
 }
 
 func newRecorder() *recorder {
-	return &recorder{live: map[string]uint64{}, sick: map[string]uint64{}, addrs: map[string]string{}, news: make(chan struct{})}
+	return &recorder{live: map[string]uint64{}, sick: map[string]uint64{}, addrs: map[string]string{}, answered: map[string]uint64{}, news: make(chan struct{})}
 }
 
 func (r *recorder) note(f func() string) {
@@ -95,6 +96,19 @@ func (r *recorder) Well(worker string, _ uint64) {
 		delete(r.sick, worker)
 		return "well " + worker
 	})
+}
+
+func (r *recorder) Bake(worker string, _ uint64, on bool) {
+	r.note(func() string { return fmt.Sprintf("bake %s %v", worker, on) })
+}
+
+func (r *recorder) Proof(worker string, epoch uint64) (answered uint64, out string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sick[worker] == epoch {
+		out = "it is sick"
+	}
+	return r.answered[worker], out
 }
 
 func (r *recorder) Idle(ctx context.Context, worker string) error {

@@ -100,7 +100,7 @@ func TestSilentWorkerIsEnded(t *testing.T) {
 	})
 	r.reg.wait(t, "up", 2)
 	w := r.find("w-1")
-	v := vigil{w: w, l: w.current()}
+	v := healthLoop{w: w, l: w.current()}
 	silent, ill := probe.Result{Outcome: probe.TimedOut}, probe.Result{Outcome: probe.Answered, Status: 500}
 	now := time.Now()
 	for _, res := range []probe.Result{silent, silent, silent, ill} {

@@ -4,18 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // replaced is the end of a process in whose place another was put.
 const replaced = "replaced by a new process"
 
 // Restart replaces the workers one at a time: the successor starts, and when it
-// is ready the old process gets no new work, finishes what it has, and is
-// stopped. A successor that does not get ready ends the restart; its worker and
-// all that follow keep the process that they have. Places that come meanwhile begin
-// with what is new; those that go are passed over. A [Supervisor.Replace] that is
-// under way is waited for.
-func (s *Supervisor) Restart(ctx context.Context) error {
+// is ready the old process gets no new work and finishes what it has. It is
+// stopped when the successor has passed its [Bake]; if that fails it takes its
+// place back. A successor that does not get ready ends the restart, and so do
+// those that do not pass, as the package comment says; their worker and all that
+// follow keep the process that they have. Places that come meanwhile begin with
+// what is new, or with Bake as before; those that go are passed over. A
+// [Supervisor.Replace] that is under way is waited for.
+func (s *Supervisor) Restart(ctx context.Context) (err error) {
 	if !s.begun() {
 		return fmt.Errorf("restart fleet %s: %w", s.name, ErrNotRunning)
 	}
@@ -23,22 +26,77 @@ func (s *Supervisor) Restart(ctx context.Context) error {
 		return fmt.Errorf("restart fleet %s: %w", s.name, ErrRestarting)
 	}
 	defer s.rolling.Store(false)
+	slots := s.places()
+	r := newRollout(int(s.rollouts.Add(1)), len(slots), s.cfg.Load())
+	s.roll.Store(r)
+	defer func() { r.end(err) }()
 	select {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
 	case <-ctx.Done():
 		return fmt.Errorf("restart fleet %s: %w: %w", s.name, ErrReplacing, ctx.Err())
 	}
-	slots := s.places()
+	s.distrusted.Store(false)
 	s.log.Info("rolling restart", "workers", len(slots))
-	for i, w := range slots {
-		if err := w.replaceBy(ctx, replaced); err != nil && !errors.Is(err, errLeft) {
-			return fmt.Errorf("restart fleet %s: stopped at worker %s, %d of %d replaced: %w",
-				s.name, w.name, i, len(slots), err)
+	if err := s.replaceAll(ctx, slots, r); err != nil {
+		return err
+	}
+	// Those that died meanwhile began with what was before.
+	now := s.cfg.Load()
+	slots = slices.DeleteFunc(s.places(), func(w *slot) bool { return !now.Bake.on() || !w.outdated() })
+	if len(slots) > 0 {
+		r.again(len(slots))
+		if err := s.replaceAll(ctx, slots, r); err != nil {
+			return err
 		}
 	}
-	s.log.Info("rolling restart done", "workers", len(slots))
+	if !s.Outdated() {
+		s.trust(s.cfg.Load())
+	}
+	s.log.Info("rolling restart done", "workers", r.snapshot().Replaced)
 	return nil
+}
+
+// replaceAll replaces workers one at a time.
+func (s *Supervisor) replaceAll(ctx context.Context, slots []*slot, r *rollout) error {
+	for _, w := range slots {
+		r.place(w.name)
+		err := s.renew(ctx, w, r)
+		if errors.Is(err, errLeft) {
+			continue
+		}
+		if err != nil {
+			st := r.snapshot()
+			return fmt.Errorf("restart fleet %s: stopped at worker %s, %d of %d replaced: %w",
+				s.name, w.name, st.Replaced, st.Workers, err)
+		}
+		r.replaced()
+	}
+	return nil
+}
+
+// renew replaces one worker, with as many tries as r allows.
+func (s *Supervisor) renew(ctx context.Context, w *slot, r *rollout) error {
+	for {
+		r.begin()
+		err := w.replaceBy(ctx, replaced, r)
+		var f *failure
+		switch {
+		case errors.Is(err, errSuperseded):
+			if r.aim(s.cfg.Load()); !w.outdated() {
+				return nil // the settings are again what its process has
+			}
+			continue
+		case !errors.As(err, &f):
+			return err
+		}
+		r.fail(f)
+		if why := r.verdict(ctx); why != "" {
+			s.distrusted.Store(true)
+			return fmt.Errorf("%s; last, %w", why, err)
+		}
+		s.log.Warn("a new process did not prove itself: another is tried", "worker", w.name, "why", f)
+	}
 }
 
 // Replace replaces one worker as [Supervisor.Restart] does each, and says why in
@@ -70,7 +128,7 @@ func (s *Supervisor) replace(ctx context.Context, worker, why string) error {
 		return ErrReplacing
 	}
 	s.log.Info("worker is being replaced", "worker", w.name, "why", why)
-	return w.replaceBy(ctx, replaced+": "+why)
+	return w.replaceBy(ctx, replaced+": "+why, nil)
 }
 
 // begun reports whether Run has been called.

@@ -9,10 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/fleet"
 	"github.com/bezoar-dev/bezoar/internal/proc"
-	"github.com/bezoar-dev/bezoar/internal/tenure"
+	"github.com/bezoar-dev/bezoar/internal/removal"
 )
 
 // stableAfter is how long a worker must have been up for its next restart to be
@@ -21,7 +19,7 @@ const stableAfter = 10 * time.Second
 
 // slot is the place of one worker across its lives.
 type slot struct {
-	tenure.Tenure
+	removal.Removal
 
 	s        *Supervisor
 	name     string
@@ -29,6 +27,7 @@ type slot struct {
 	replaces chan order    // somebody asks for a new life
 	left     chan struct{} // closed when the place is gone
 	starts   int           // owned by the goroutine of run
+	fallen   bool          // owned by the goroutine of run; see choose
 
 	mu   sync.Mutex // guards what follows
 	life *life      // the newest that was ready
@@ -39,6 +38,7 @@ type slot struct {
 // order asks for a new life in the place of what is there.
 type order struct {
 	why  string
+	roll *rollout // that it is part of; nil when it is of one worker alone
 	done chan error
 }
 
@@ -53,27 +53,27 @@ func newSlot(s *Supervisor, number int) *slot {
 // run keeps one worker running until ctx ends or its place is gone.
 func (w *slot) run(ctx context.Context, fail context.CancelCauseFunc) {
 	fails := 0
-	var asked chan error // who waits for the next life
+	var asked *order // that waits for the next life
 	for ctx.Err() == nil {
-		stay := w.Context()
-		if stay.Err() != nil {
+		active := w.Context()
+		if active.Err() != nil {
 			if w.s.dismiss(w) {
 				break
 			}
-			continue // it is to stay after all
+			continue // it is kept after all
 		}
-		l, err := w.bring(stay, false)
-		if asked != nil {
-			asked <- w.excuse(err)
+		l, err := w.startLife(active, asked != nil, false)
+		if asked != nil && err != nil {
+			asked.done <- w.excuse(err)
 		}
 		switch {
 		case err == nil:
-			if w.serve(ctx, l) >= stableAfter {
+			if w.serve(ctx, l, asked) >= stableAfter {
 				fails = 0
 			}
 		case ctx.Err() != nil:
 			return
-		case stay.Err() != nil:
+		case active.Err() != nil:
 			asked = nil
 			continue
 		case proc.Hopeless(err) && !w.s.proven.Load():
@@ -83,17 +83,26 @@ func (w *slot) run(ctx context.Context, fail context.CancelCauseFunc) {
 			w.note(func(st *WorkerStatus) { st.LastError = err.Error() })
 			w.s.log.Warn("worker did not start", "worker", w.name, "tries", fails+1, "why", err)
 		}
-		asked = w.rest(stay, w.s.cfg.Load().Backoff.Wait(fails, rand.Float64()))
+		asked = w.waitBackoff(active, w.pause(fails))
 		fails++
 	}
 	if asked != nil {
-		asked <- w.excuse(context.Canceled)
+		asked.done <- w.excuse(context.Canceled)
 	}
 }
 
-// rest waits before the next start. An order ends the wait: whoever asks has a
+// pause is how long to wait before the next start, after so many that failed.
+func (w *slot) pause(fails int) time.Duration {
+	wait := w.s.cfg.Load().Backoff.Wait(fails, rand.Float64())
+	if w.s.doubtful(w) {
+		wait = max(wait, doubtfulPause)
+	}
+	return wait
+}
+
+// waitBackoff waits before the next start. An order ends the wait: whoever asks has a
 // new build.
-func (w *slot) rest(ctx context.Context, wait time.Duration) chan error {
+func (w *slot) waitBackoff(ctx context.Context, wait time.Duration) *order {
 	w.enter(Down, nil)
 	w.begins(nil)
 	t := time.NewTimer(wait)
@@ -102,20 +111,21 @@ func (w *slot) rest(ctx context.Context, wait time.Duration) chan error {
 	case <-t.C:
 	case <-ctx.Done():
 	case o := <-w.replaces:
-		return o.done
+		return &o
 	}
 	return nil
 }
 
-// bring starts a process and waits until it is ready, beside another or not. On
-// error nothing is left of it.
-func (w *slot) bring(ctx context.Context, beside bool) (*life, error) {
+// startLife starts a process and waits until it is ready, beside another or not.
+// ordered says that somebody asked for the newest settings. On error nothing is
+// left of it.
+func (w *slot) startLife(ctx context.Context, ordered, beside bool) (*life, error) {
 	w.starts++
 	n := w.starts
-	cfg := w.choose(beside)
+	cfg := w.choose(ordered)
 	l, err := w.s.launch(w.name, n, cfg)
 	if err != nil {
-		w.s.doubt(cfg)
+		w.didNotStart(cfg, ordered)
 		return nil, err
 	}
 	w.s.proven.Store(true)
@@ -127,25 +137,29 @@ func (w *slot) bring(ctx context.Context, beside bool) (*life, error) {
 	}
 	if err := w.s.awaitReady(ctx, l); err != nil {
 		if ctx.Err() == nil {
-			w.s.doubt(cfg)
+			w.didNotStart(cfg, ordered)
 		}
 		return nil, err
 	}
-	w.s.trust(cfg)
+	w.s.cameUp(cfg)
 	return l, nil
 }
 
-// serve opens l and sees it, and whatever replaces it, to the end. It returns
-// how long the last of them was up.
-func (w *slot) serve(ctx context.Context, l *life) time.Duration {
+// serve opens l, which an order may have asked for, and sees it, and whatever
+// replaces it, to the end. It returns how long the last of them was up.
+func (w *slot) serve(ctx context.Context, l *life, o *order) time.Duration {
 	w.open(l)
+	began := time.Now()
+	if o != nil {
+		o.done <- w.excuse(w.prove(w.Context(), l, o.roll))
+	}
 	for {
-		began := time.Now()
-		if next := w.tend(ctx, l); next != nil {
-			l = next
+		if next := w.superviseLife(ctx, l); next != nil {
+			l, began = next, time.Now()
 			continue
 		}
 		w.ended(l)
+		w.s.lost(l)
 		return time.Since(began)
 	}
 }
@@ -153,37 +167,40 @@ func (w *slot) serve(ctx context.Context, l *life) time.Duration {
 func (w *slot) ended(l *life) {
 	w.note(func(st *WorkerStatus) { st.LastEnd = &l.end })
 	if l.end.Planned {
-		w.s.log.Info("worker ended", "worker", w.name, "epoch", l.epoch, "detail", l.end.Detail)
+		w.s.log.Info("worker ended", "worker", w.name, "epoch", l.epoch(), "detail", l.end.Detail)
 		return
 	}
-	w.s.log.Warn("worker died", "worker", w.name, "epoch", l.epoch, "class", l.end.Class,
+	w.s.log.Warn("worker died", "worker", w.name, "epoch", l.epoch(), "class", l.end.Class,
 		"detail", l.end.Detail, "stderr", last(l.end.Stderr))
 }
 
-func (w *slot) open(l *life) {
+// open opens l. It reports false when l has died.
+func (w *slot) open(l *life) bool {
 	w.mu.Lock()
 	w.life = l
 	w.mu.Unlock()
-	if l.open(w.s.reg) {
-		w.note(func(st *WorkerStatus) { st.LastError = "" })
-		w.enter(Ready, l)
-		w.s.log.Info("worker up", "worker", w.name, "epoch", l.epoch, "pid", l.pid, "port", l.port,
-			"took", time.Since(l.began).Round(time.Millisecond))
+	if !l.open(w.s.reg) {
+		return false
 	}
+	w.note(func(st *WorkerStatus) { st.LastError = "" })
+	w.enter(Ready, l)
+	w.s.log.Info("worker up", "worker", w.name, "epoch", l.epoch(), "pid", l.pid, "port", l.port,
+		"took", time.Since(l.began).Round(time.Millisecond))
+	return true
 }
 
-// tend looks after a life that is up. It returns the life that replaced it, or
+// superviseLife looks after a life that is up. It returns the life that replaced it, or
 // nil when it has ended.
-func (w *slot) tend(ctx context.Context, l *life) *life {
-	v := &vigil{w: w, l: l}
+func (w *slot) superviseLife(ctx context.Context, l *life) *life {
+	v := &healthLoop{w: w, l: l}
 	stopWatch := v.watch()
 	defer func() { stopWatch() }()
 	for {
-		stay := w.Context()
+		active := w.Context()
 		select {
 		case <-l.gone:
 			return nil
-		case <-stay.Done():
+		case <-active.Done():
 			stopWatch()
 			if !w.retire(l) {
 				w.resume(v)
@@ -194,10 +211,10 @@ func (w *slot) tend(ctx context.Context, l *life) *life {
 			if ctx.Err() == nil {
 				why = "one of too many"
 			}
-			l.stop(why, w.s.terms(l).Grace)
+			l.stop(why, w.s.settingsFor(l).Grace)
 			return nil
 		case o := <-w.replaces:
-			next, err := w.bring(stay, true)
+			next, err := w.startLife(active, true, true)
 			if err != nil {
 				w.begins(l.cfg.Load())
 				w.note(func(st *WorkerStatus) { st.LastError = err.Error() })
@@ -205,34 +222,18 @@ func (w *slot) tend(ctx context.Context, l *life) *life {
 				continue
 			}
 			stopWatch()
-			w.handOver(l, next, o)
-			return next
+			return w.handOver(active, l, next, o)
 		}
 	}
 }
 
-// handOver puts next in the place of l and ends l beside it.
-func (w *slot) handOver(l, next *life, o order) {
-	w.drain(context.Background(), l)
-	w.s.reg.Down(w.name, l.epoch, fleet.End{
-		Planned: true, Class: bezoar.Interrupted,
-		At: time.Now(), ExitCode: -1, Detail: o.why,
-	})
-	w.open(next)
-	w.s.lives.Go(func() {
-		l.stop("replaced", w.s.terms(l).Grace)
-		w.ended(l)
-		o.done <- nil
-	})
-}
-
 // replaceBy asks for a new life and waits until it serves and the old one has
 // ended.
-func (w *slot) replaceBy(ctx context.Context, why string) error {
-	if w.Ending() {
+func (w *slot) replaceBy(ctx context.Context, why string, r *rollout) error {
+	if w.Removing() {
 		return errLeft
 	}
-	o := order{why: why, done: make(chan error, 1)}
+	o := order{why: why, roll: r, done: make(chan error, 1)}
 	select {
 	case w.replaces <- o:
 	case <-w.left:
@@ -259,8 +260,9 @@ func (w *slot) find(epoch uint64) *life {
 	if l == nil {
 		return nil
 	}
-	<-l.opened // Up may have told the epoch to others before it returned to us
-	if l.epoch != epoch {
+	st := l.stint.Load()
+	<-st.opened // Up may have told the epoch to others before it returned to us
+	if st.epoch != epoch {
 		return nil
 	}
 	select {

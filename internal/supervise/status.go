@@ -56,8 +56,8 @@ func (w *slot) enter(state State, l *life) {
 			return
 		}
 		st.PID, st.Port = l.pid, l.port
-		if state == Ready && st.Epoch != l.epoch {
-			st.Epoch, st.Up = l.epoch, st.Since
+		if epoch := l.epoch(); state == Ready && st.Epoch != epoch {
+			st.Epoch, st.Up = epoch, st.Since
 			st.Look, st.Silent = 0, false
 		}
 	})

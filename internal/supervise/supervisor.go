@@ -37,16 +37,19 @@ type Supervisor struct {
 	begin   func(*slot)   // while Run runs
 	changed chan struct{} // closed and replaced when cfg changes
 
-	forker  *proc.Thread // while Run runs
-	memory  memory
-	ports   ports
-	lives   sync.WaitGroup // those not buried
-	proven  atomic.Bool    // the command could be started at least once
-	started atomic.Bool    // Run has been called
-	rolling atomic.Bool
-	turn    chan struct{} // held by who replaces workers: one at a time
-	running chan struct{} // closed when Run has begun
-	over    chan struct{} // closed when Run begins to stop
+	forker     *proc.Thread // while Run runs
+	memory     memory
+	ports      ports
+	lives      sync.WaitGroup // those not buried
+	proven     atomic.Bool    // the command could be started at least once
+	started    atomic.Bool    // Run has been called
+	rolling    atomic.Bool
+	roll       atomic.Pointer[rollout] // the newest; nil before the first
+	rollouts   atomic.Int64            // so far
+	distrusted atomic.Bool             // the last rolling restart stopped because new processes did not prove themselves
+	turn       chan struct{}           // held by who replaces workers: one at a time
+	running    chan struct{}           // closed when Run has begun
+	over       chan struct{}           // closed when Run begins to stop
 }
 
 // New returns a Supervisor that has started nothing yet.

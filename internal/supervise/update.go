@@ -10,12 +10,14 @@ import (
 // too many finish what they have (within Drain), end, and leave the registry, in
 // the background. Command, Dir, Env, Environ, Secrets and Memory hold for
 // processes that begin from now on; restart says that some run without them,
-// which [Supervisor.Restart] would change. Until then such a process is asked
+// which [Supervisor.Restart] would change, and that it has not just stopped for
+// them. Until then such a process is asked
 // for its health as before. Name, Registry, Output and Log stay.
 //
 // A worker that must start anew while nobody has started with the new settings
 // yet tries them once, and then what the last good start had: what cannot start
-// shall not take down what can.
+// shall not take down what can. With Bake it does not try them at all: it starts
+// with what it had, until a restart has replaced all workers.
 //
 // An invalid cfg changes nothing.
 func (s *Supervisor) Update(cfg Config) (restart bool, err error) {
@@ -34,18 +36,25 @@ func (s *Supervisor) Update(cfg Config) (restart bool, err error) {
 	was := s.cfg.Load()
 	for _, w := range s.slots {
 		if l := w.current(); l != nil {
-			s.terms(l) // it keeps the newest that it may have
+			s.settingsFor(l) // it keeps the newest that it may have
 		}
 	}
 	if sameProcess(was, &next) {
 		s.good.CompareAndSwap(was, &next)
 	}
 	s.doubted.Store(nil)
+	if !sameProcess(was, &next) {
+		s.distrusted.Store(false)
+	}
 	s.cfg.Store(&next)
 	s.resize(next.Replicas)
 	close(s.changed)
 	s.changed = make(chan struct{})
-	return slices.ContainsFunc(s.slots, (*slot).outdated), nil
+	outdated, changed := slices.ContainsFunc(s.slots, (*slot).outdated), !sameProcess(was, &next)
+	if r := s.roll.Load(); r != nil && changed && !outdated {
+		r.revert()
+	}
+	return outdated && (changed || !s.distrusted.Load()), nil
 }
 
 // Outdated reports whether a process runs that a restart would give settings
@@ -58,8 +67,8 @@ func sameProcess(a, b *Config) bool {
 		slices.Equal(a.Env, b.Env) && slices.Equal(a.Environ, b.Environ) && slices.Equal(a.Secrets, b.Secrets)
 }
 
-// terms are the newest settings that hold for a life.
-func (s *Supervisor) terms(l *life) *Config {
+// settingsFor are the newest settings that hold for a life.
+func (s *Supervisor) settingsFor(l *life) *Config {
 	own, now := l.cfg.Load(), s.cfg.Load()
 	if own != now && sameProcess(own, now) {
 		l.cfg.Store(now)
@@ -104,11 +113,11 @@ func (s *Supervisor) resize(n int) {
 		numbers[w.number] = true
 		switch {
 		case w.number <= n:
-			w.Renew()
+			w.Keep()
 		case s.begin == nil: // nothing runs yet
 			s.forget(w)
 		default:
-			w.End()
+			w.Remove()
 		}
 	}
 	for number := 1; number <= n; number++ {
@@ -134,7 +143,7 @@ func (s *Supervisor) forget(w *slot) {
 func (s *Supervisor) dismiss(w *slot) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !w.Ending() {
+	if !w.Removing() {
 		return false
 	}
 	s.forget(w)
@@ -154,7 +163,7 @@ func (s *Supervisor) doubt(c *Config) {
 	s.log.Warn("nothing has started with the new settings: workers that die start with those of before")
 }
 
-// trust remembers settings with which a worker has started.
+// trust remembers settings that have shown that they work.
 func (s *Supervisor) trust(c *Config) {
 	if now := s.cfg.Load(); sameProcess(c, now) {
 		s.good.Store(now)
@@ -164,13 +173,31 @@ func (s *Supervisor) trust(c *Config) {
 	}
 }
 
-// choose returns what the next process of w begins with.
-func (w *slot) choose(beside bool) *Config {
+// cameUp takes into account that a worker has become ready with c. Where new
+// processes must prove themselves that is not enough, unless nothing else is
+// known to work.
+func (s *Supervisor) cameUp(c *Config) {
+	if good := s.good.Load(); good == nil || sameProcess(good, c) || !c.Bake.on() {
+		s.trust(c)
+	}
+}
+
+// didNotStart takes into account that a worker could not start with c.
+func (w *slot) didNotStart(c *Config, ordered bool) {
+	w.s.doubt(c)
+	w.fallen = !ordered && !sameProcess(c, w.s.cfg.Load())
+}
+
+// choose returns what the next process of w begins with: what is new if somebody
+// asked for it or nothing speaks against it, else what last worked, and the two in
+// turn when that does not start any more.
+func (w *slot) choose(ordered bool) *Config {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := w.s.cfg.Load()
-	if !beside && w.s.doubted.Load() == c {
-		c = w.s.good.Load()
+	good := w.s.good.Load()
+	if !ordered && !w.fallen && good != nil && !sameProcess(good, c) && (c.Bake.on() || w.s.doubted.Load() == c) {
+		c = good
 	}
 	w.made = c
 	return c
@@ -184,7 +211,7 @@ func (w *slot) begins(c *Config) {
 }
 
 func (w *slot) outdated() bool {
-	if w.Ending() {
+	if w.Removing() {
 		return false
 	}
 	w.mu.Lock()

@@ -207,7 +207,7 @@ func TestNewHealthSettings(t *testing.T) {
 	r.mustGet("w-1", "/status?code=200")
 	r.update(func(c *Config) { c.Health.Path = "/healthz" })
 	r.update(func(c *Config) { c.Health.Path, c.Command = "/nowhere", append(slices.Clone(c.Command), "new") })
-	if h := r.terms(r.find("w-1").current()).Health; h.Path != "/healthz" {
+	if h := r.settingsFor(r.find("w-1").current()).Health; h.Path != "/healthz" {
 		t.Errorf("a process that waits to be replaced is asked for %q", h.Path)
 	}
 	// Interval changes reach those that wait for the next look.

@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/starts"
+	"github.com/bezoar-dev/bezoar/internal/startlog"
 	"github.com/bezoar-dev/bezoar/worker"
 )
 
-// kill -9 at any moment: nothing is lost, the journal names exactly the messages
+// kill -9 at any moment: nothing is lost, the start log names exactly the messages
 // that were running, and what their handlers left running ends at the next start.
 func TestKilled(t *testing.T) {
 	t.Parallel()
@@ -43,8 +43,8 @@ type victim struct {
 	accused, brink, strays, suspected int // over all
 }
 
-// blamed are the messages that a journal says were running, by id.
-type blamed map[string]starts.Record
+// blamed are the messages that a start log says were running, by id.
+type blamed map[string]startlog.Record
 
 func killed(t *testing.T, overSQS bool, rounds int) {
 	v := &victim{rig: newRig(t)}
@@ -117,7 +117,7 @@ func (v *victim) round(after time.Duration, stopped bool) {
 	if !stopped {
 		running = v.interrupted(before)
 	}
-	v.last = v.journal()
+	v.last = v.starts()
 	v.compare(running, stopped)
 }
 
@@ -158,10 +158,10 @@ func (v *victim) interrupted(before int) map[string]bool {
 	return running
 }
 
-// journal reads what the dead worker has left.
-func (v *victim) journal() blamed {
+// starts reads what the dead worker has left.
+func (v *victim) starts() blamed {
 	v.Helper()
-	j, left, err := starts.Open(filepath.Join(v.dir, "state"), 1)
+	j, left, err := startlog.Open(filepath.Join(v.dir, "state"), 1)
 	if err != nil {
 		v.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func (v *victim) compare(running map[string]bool, stopped bool) {
 	v.Helper()
 	for id := range running {
 		if _, ok := v.last[id]; !ok {
-			v.Errorf("%q was running, and the journal does not say so: it names %v", v.sent[id], slices.Collect(maps.Keys(v.last)))
+			v.Errorf("%q was running, and the start log does not say so: it names %v", v.sent[id], slices.Collect(maps.Keys(v.last)))
 		}
 	}
 	done := v.done()
@@ -198,7 +198,7 @@ func (v *victim) compare(running map[string]bool, stopped bool) {
 		}
 		v.brink++
 		if stopped && record.PID != 0 && !done[id] {
-			v.Errorf("the journal blames %q of %+v, which was not running and has not been done", v.sent[id], record)
+			v.Errorf("the start log blames %q of %+v, which was not running and has not been done", v.sent[id], record)
 		}
 	}
 	v.accused += len(v.last)
@@ -242,7 +242,7 @@ func (v *victim) successor(c *crew) {
 		case <-c.ended:
 			v.Fatalf("the worker ended by itself:\n%s", c.log)
 		case <-over:
-			v.Fatalf("it suspects %v, and the journal named %v", suspects, v.last)
+			v.Fatalf("it suspects %v, and the start log named %v", suspects, v.last)
 		}
 		if e.ID != "" && e.Receives == 0 && e.Class == bezoar.Crash {
 			suspects = append(suspects, e.ID)
@@ -260,7 +260,7 @@ func (v *victim) successor(c *crew) {
 	v.suspected += len(suspects)
 	want := slices.Sorted(maps.Keys(v.last))
 	if got := slices.Sorted(slices.Values(suspects)); !slices.Equal(got, want) {
-		v.Errorf("suspected are %v, and the journal named %v", got, want)
+		v.Errorf("suspected are %v, and the start log named %v", got, want)
 	}
 	v.last = nil
 }

@@ -4,6 +4,8 @@ package worktest
 
 import (
 	"context"
+	"flag"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -18,9 +20,12 @@ import (
 // bezoarVar makes the test binary bezoar.
 const bezoarVar = "WORKTEST_BEZOAR"
 
+// programs is the folder of what tests build.
+var programs string
+
 func TestMain(m *testing.M) {
 	if os.Getenv(bezoarVar) == "" {
-		os.Exit(m.Run())
+		os.Exit(test(m))
 	}
 	_ = os.Unsetenv(bezoarVar)
 	go func() { // whatever becomes of the tests, nothing is left of them
@@ -31,6 +36,21 @@ func TestMain(m *testing.M) {
 		Args: os.Args[1:], Stdin: strings.NewReader(""), Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Exit: os.Exit,
 		Engine: cli.Engine{Serve: serve, Queues: app.WithQueues},
 	}))
+}
+
+// test runs four tests at once, on however few processors: above all they wait for
+// what hangs to be stopped.
+func test(m *testing.M) (code int) {
+	var err error
+	if programs, err = os.MkdirTemp("", "worktest-"); err == nil {
+		defer os.RemoveAll(programs)
+		err = flag.Set("test.parallel", "4") // before the command line is read, which may say otherwise
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
 }
 
 func serve(ctx context.Context, cfg config.Config, s cli.Serving) error {

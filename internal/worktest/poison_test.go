@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -75,16 +76,25 @@ func languages() []language {
 	}
 }
 
+// goHandler builds it once for all tests, in a folder that TestMain removes.
 func goHandler(t *testing.T) []string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "gohandler")
-	build := exec.Command("go", "build", "-o", program, "./testdata/gohandler")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	program, err := builtHandler()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return []string{program}
 }
+
+var builtHandler = sync.OnceValues(func() (string, error) {
+	program := filepath.Join(programs, "gohandler")
+	build := exec.Command("go", "build", "-o", program, "./testdata/gohandler")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return program, nil
+})
 
 func (l language) end(kind string) end {
 	if e, ok := l.ends[kind]; ok {
@@ -113,7 +123,7 @@ func TestPoison(t *testing.T) {
 				if _, err := exec.LookPath(l.command(t)[0]); err != nil && os.Getenv("BEZOAR_REQUIRE_SERVERS") == "" {
 					t.Skipf("not here: %v", err)
 				}
-				for timeout := 6 * time.Second; !poison(t, l, mode, overSQS, timeout); timeout *= 3 {
+				for timeout := 3 * time.Second; !poison(t, l, mode, overSQS, timeout); timeout *= 3 {
 					t.Logf("%v was not enough for what does not hang", timeout)
 				}
 			})

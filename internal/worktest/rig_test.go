@@ -36,6 +36,9 @@ type rig struct {
 	dir   string
 	url   string // of the queue
 	diary string // where handlers write down what they do
+
+	plain  bool // the queue judges nothing
+	shared bool // workers take folders of their own below one that they share
 }
 
 func newRig(t testing.TB) *rig {
@@ -67,6 +70,9 @@ func (r *rig) fill(bodies []string, over time.Duration) map[string]string {
 		s := queue.DefaultSettings()
 		s.Retry.Strategy = backoff.Immediate
 		s.Retry.Cap = 2 * time.Second // when the poison at the end has used up the budget
+		if r.plain {
+			s.Quarantine.Off, s.DeadLetter = true, queue.DeadLetter{}
+		}
 		if _, err := e.CreateQueue(ctx, jobs, s, nil); err != nil {
 			return err
 		}
@@ -194,10 +200,11 @@ func (r *rig) work(flags, handler []string) *crew {
 	if err != nil {
 		r.Fatal(err)
 	}
-	args := append([]string{
-		"work", "--queue", r.url, "--state", filepath.Join(r.dir, "state"), "--json", "--output", "none",
-		"--log", "warn", "--visibility", "5s",
-	}, flags...)
+	args := []string{"work", "--queue", r.url, "--json", "--output", "none", "--log", "warn", "--visibility", "5s"}
+	if !r.shared {
+		args = append(args, "--state", filepath.Join(r.dir, "state"))
+	}
+	args = append(args, flags...)
 	if strings.HasPrefix(r.url, "bezoar:") {
 		args = append(args, "--store", r.store())
 	}

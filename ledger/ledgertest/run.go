@@ -16,6 +16,9 @@ type Harness struct {
 	// promises nothing beyond its process; the durable part of the suite does
 	// not apply to it.
 	Reopen func(t *testing.T, s ledger.Store) ledger.Store
+	// Games bounds the random games against an oracle; 0 means as many as
+	// rapid plays, as do -rapid.checks and BEZOAR_SOAK.
+	Games int
 }
 
 // Run holds the stores that h opens to the whole contract.

@@ -62,6 +62,7 @@ type count struct {
 	share float32
 	lane  bool // alone in the lane, on a clean worker
 	self  bool // Bezoar itself died
+	oom   bool // of what it died, with self: for lack of memory
 }
 
 func (c *workCase) score() float64 {

@@ -1,7 +1,9 @@
 package blame
 
 import (
+	"bytes"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -120,12 +122,14 @@ func (state *State) met(now int64, fp bezoar.Fingerprint, within int64) int {
 		return 0 // counted for this death
 	}
 	if !ok && len(c.seen) >= maxCompany {
-		for old, v := range c.seen { // any that has not been met for longest of a few
-			if now-v.at > within || len(c.seen) >= maxCompany {
-				delete(c.seen, old)
-				break
+		var oldest bezoar.Fingerprint
+		at := int64(math.MaxInt64)
+		for k, v := range c.seen {
+			if v.at < at || v.at == at && bytes.Compare(k[:], oldest[:]) < 0 {
+				oldest, at = k, v.at
 			}
 		}
+		delete(c.seen, oldest)
 	}
 	if now-m.at > within {
 		m.deaths = 0

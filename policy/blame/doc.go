@@ -50,4 +50,12 @@
 // work (a bad deploy, a shared outage, a power cut). While the gate is closed
 // nobody is convicted, convictions of the last moments are taken back, and
 // isolation goes on.
+//
+// # Bezoar's own death
+//
+// [Book.SelfCrash] judges what was in flight when Bezoar itself died, and only
+// on evidence. Without evidence (a kill from outside, a power failure) nobody is
+// suspected. A panic convicts work that was alone in flight; in company it makes
+// suspects. Lack of memory convicts work that was in flight at two such deaths,
+// if nothing else was at both. Work that has succeeded is never convicted here.
 package blame

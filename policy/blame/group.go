@@ -234,7 +234,9 @@ func (gs *groups) crash(state *State, now int64, a *accused) {
 	rule := state.rule(&a.work)
 	second := state.second(now)
 	gs.total.touch(second)
-	c, s := gs.get(state, a.work.Client, ofClient, rule), gs.get(state, a.work.Shape, ofShape, rule)
+	gs.get(state, a.work.Client, ofClient, rule)
+	s := gs.get(state, a.work.Shape, ofShape, rule)
+	c := gs.find(a.work.Client) // it may have moved, or made room
 	more := a.share
 	if s != nil {
 		more = s.charge(a.work.Variant, a.share)

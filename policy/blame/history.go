@@ -1,6 +1,7 @@
 package blame
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/bezoar-dev/bezoar"
@@ -72,7 +73,7 @@ func (state *State) historyFor(fp bezoar.Fingerprint) *history {
 	if len(all) >= maxHistories {
 		var oldest *history
 		for _, h := range all {
-			if len(h.verdicts) == 0 && (oldest == nil || h.died < oldest.died) {
+			if len(h.verdicts) == 0 && (oldest == nil || h.died < oldest.died || h.died == oldest.died && bytes.Compare(h.fp[:], oldest.fp[:]) < 0) {
 				oldest = h
 			}
 		}

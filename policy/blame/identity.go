@@ -27,7 +27,7 @@ type Traits interface {
 }
 
 // variant returns what the work is convicted by: its variant, or its fingerprint
-// when it has no traits. It asks the traits once.
+// when it has no traits. It asks the traits once, and keeps the answer in w.
 func (w *Work) variant() bezoar.Fingerprint {
 	if w.Variant.IsZero() {
 		w.Variant = w.Fingerprint

@@ -98,7 +98,7 @@ func TestReleaseForgetsHowOftenItWasConvicted(t *testing.T) {
 func TestRestore(t *testing.T) {
 	suspect := func(b *clock) blame.Work {
 		w := work(1, 1)
-		b.SelfCrash(b.now, []blame.InFlight{{Work: w}})
+		b.SelfCrash(b.now, []blame.InFlight{{Work: w}}, blame.SelfDeath{Proof: blame.OutOfMemory})
 		return w
 	}
 	for _, tc := range []struct {
@@ -201,7 +201,7 @@ func TestRestoreKeepsTheScore(t *testing.T) {
 	b := newState(t, blame.Config{})
 	b.well()
 	w := work(1, 1)
-	b.SelfCrash(b.now, []blame.InFlight{{Work: w}})
+	b.SelfCrash(b.now, []blame.InFlight{{Work: w}}, blame.SelfDeath{Proof: blame.OutOfMemory})
 	tk, _ := b.admit(w)
 	b.Begin(b.now, tk, b.life(), time.Time{}, false)
 	b.End(b.now, tk, blame.Survived)
@@ -221,24 +221,6 @@ func TestRestoreIgnoresWhatItCannotRead(t *testing.T) {
 	}
 	if vs := b.Verdicts(b.now); len(vs) != 0 {
 		t.Errorf("verdicts %+v", vs)
-	}
-}
-
-func TestTwoDeathsOfBezoarConvictWhatNeverSucceeded(t *testing.T) {
-	b := newState(t, blame.Config{})
-	pill, busy := work(1, 1), work(2, 2)
-	flight := []blame.InFlight{{Work: pill}, {Work: busy, Successes: 40}, {Work: pill}}
-	b.SelfCrash(b.now, flight)
-	if p, q := b.state(pill), b.state(busy); p != bezoar.Suspected || q != bezoar.Suspected {
-		t.Fatalf("after one death they are %q and %q", p, q)
-	}
-	v, _ := b.Lookup(&busy)
-	if w, _ := b.Lookup(&pill); len(w.Evidence) != 1 || w.Score <= 0.9 || v.Score >= 0.1 || w.Evidence[0].Worker != blame.Self {
-		t.Errorf("evidence %+v beside %+v", w, v)
-	}
-	b.SelfCrash(b.now, flight)
-	if p, q := b.state(pill), b.state(busy); p != bezoar.Quarantined || q != bezoar.Suspected {
-		t.Errorf("after two deaths they are %q and %q", p, q)
 	}
 }
 

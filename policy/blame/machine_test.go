@@ -185,7 +185,11 @@ func (m *machine) Crash(t *rapid.T) {
 	class := rapid.SampledFrom([]bezoar.Class{bezoar.Crash, bezoar.OOM, bezoar.Timeout}).Draw(t, "class")
 	name := rapid.StringOfN(rapid.RuneFrom([]rune("abcdefgh")), 1, 1, 1).Draw(t, "name")
 	m.b.Crash(m.now, e, planned, bezoar.Evidence{Worker: name, Class: class, ExitCode: -1})
-	shares := map[blame.Work]float64{}
+	type key struct {
+		fp     bezoar.Fingerprint
+		exempt bool
+	}
+	shares := map[key]float64{}
 	for _, o := range m.open {
 		if o.epoch != e {
 			continue
@@ -194,7 +198,7 @@ func (m *machine) Crash(t *rapid.T) {
 		if !ok || f.Planned != planned || planned && f != (blame.Finding{Planned: true}) {
 			t.Fatalf("the end of %d (planned %v) left %+v, %v", e, planned, f, ok)
 		}
-		shares[o.work] = f.Share
+		shares[key{o.work.Fingerprint, o.work.Exempt}] = f.Share
 		o.epoch = 0
 	}
 	sum := 0.0
@@ -237,7 +241,7 @@ func (m *machine) Operator(t *rapid.T) {
 	case 4:
 		m.b.Describe(&w, "GET /x", "/*")
 	case 5:
-		m.b.SelfCrash(m.now, []blame.InFlight{{Work: w}, {Work: m.work(t), Successes: 5}, {Work: w}})
+		m.selfCrash(t)
 	}
 }
 
@@ -268,7 +272,10 @@ func (m *machine) check(t *rapid.T) {
 // alone is enough. Work with a record is convicted only by what it did alone.
 func (m *machine) conviction(t *rapid.T, e *blame.Event) {
 	v := &e.Verdict
-	lanes, strikes, selfs, sum, epochs := 0, 0, 0, 0.0, 0
+	if e.Evidence.Worker == blame.Self {
+		return // selfCrash has looked at it
+	}
+	lanes, strikes, sum, epochs := 0, 0, 0.0, 0
 	for _, ev := range v.Evidence {
 		if strings.Contains(ev.Detail, "past the deadline") || strings.Contains(ev.Detail, "broke its connection") {
 			strikes++
@@ -282,13 +289,10 @@ func (m *machine) conviction(t *rapid.T, e *blame.Event) {
 		if ev.Lane {
 			lanes++
 		}
-		if ev.Worker == blame.Self {
-			selfs++
-		}
 	}
 	record := m.good[v.Fingerprint] >= 8 && m.now.Sub(start) < time.Minute
 	switch {
-	case lanes > 0 || strikes > 0 && !record || selfs >= m.rule.After && !record:
+	case lanes > 0 || strikes > 0 && !record:
 	case strikes > 0 && e.Evidence.Lane:
 	case m.rule.After == 1 && e.Evidence.Share > 1-1e-3 && !record:
 	case epochs >= 2 && sum >= float64(max(2, m.rule.After))-1e-3 && !record:

@@ -38,7 +38,7 @@ func (state *State) Restore(now time.Time, v bezoar.Verdict, rule *Rule) {
 		c.state = suspected
 	}
 	for _, ev := range v.Evidence {
-		c.addCount(count{at: state.secondOf(ev.At.UnixNano()), share: float32(ev.Share), lane: ev.Lane && ev.Share > 0, self: ev.Worker == Self})
+		c.addCount(count{at: state.secondOf(ev.At.UnixNano()), share: float32(ev.Share), lane: ev.Lane && ev.Share > 0, self: ev.Worker == Self, oom: ev.Class == bezoar.OOM})
 		state.addEvidence(i, &ev)
 	}
 	c.scaleTo(v.Score)

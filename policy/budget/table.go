@@ -15,7 +15,7 @@ type Table struct {
 	size   int
 	places []place
 	index  map[uint64]int // of the caller in places
-	hand   int            // where the next search for a place begins
+	next   int            // where the next search for a place begins
 	others Budget         // of all that have no place
 }
 
@@ -68,8 +68,8 @@ func (t *Table) of(now time.Time, caller uint64) *Budget {
 func (t *Table) vacant(now time.Time) int {
 	best, least := -1, 0.0
 	for range min(probes, len(t.places)) {
-		i := t.hand
-		t.hand = (t.hand + 1) % len(t.places)
+		i := t.next
+		t.next = (t.next + 1) % len(t.places)
 		first, retries := t.places[i].budget.Recent(now)
 		if retries == 0 && (best < 0 || first < least) {
 			best, least = i, first

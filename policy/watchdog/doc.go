@@ -24,7 +24,7 @@
 //   - fewer than two workers serve;
 //   - more than Share of the fleet would be away, of which one is always allowed
 //     when all the others serve;
-//   - most workers have the same trouble, and it is one that load or the machine
+//   - most workers have the same problem, and it is one that load or the machine
 //     makes too (Latency, Pressure): a restart would not cure it;
 //   - it has been up for less than MinUptime, doubled for each restart that did
 //     not help, up to MaxBackoff;

@@ -90,7 +90,7 @@ func (f *Fleet) Step(now time.Time, s Scene) Decision {
 			f.harm = now
 		}
 		common := w.breach != nil && f.common[w.breach.Signal]
-		if w.name != f.busy && w.recall(now, &c, common) {
+		if w.name != f.busy && w.restartUseless(now, &c, common) {
 			f.mark(w.name)
 		}
 		w.why, w.until = "", time.Time{}

@@ -120,9 +120,9 @@ func (w *worker) judge(now time.Time, c *Config, common *[signals]bool) {
 	w.harm = now
 }
 
-// recall says whether our last restart helped, as far as it is known now. It
+// restartUseless says whether our last restart helped, as far as it is known now. It
 // reports whether one more did not.
-func (w *worker) recall(now time.Time, c *Config, common bool) (useless bool) {
+func (w *worker) restartUseless(now time.Time, c *Config, common bool) (useless bool) {
 	switch {
 	case w.asked.IsZero():
 	case now.Sub(w.asked) >= c.soon():

@@ -64,7 +64,7 @@ func testTrashHidden(r *rig) {
 	r.wantErr(err, queue.ErrQueueNotFound)
 }
 
-func (d *desk) expire(retention time.Duration) int {
+func (d *storeClient) expire(retention time.Duration) int {
 	d.Helper()
 	n, err := d.store.Expire(d.ctx(), d.q.ID, d.p, retention, 100)
 	d.must(err)

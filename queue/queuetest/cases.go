@@ -17,7 +17,7 @@ func caseTests() map[string]func(*rig) {
 	}
 }
 
-func (d *desk) set(p bezoar.Fingerprint, to *poison.Case) {
+func (d *storeClient) set(p bezoar.Fingerprint, to *poison.Case) {
 	d.Helper()
 	d.must(d.store.ChangeCase(d.ctx(), d.q.ID, p, func(*poison.Case, int64) *poison.Case { return to }))
 }
@@ -118,11 +118,26 @@ func testCasesMakeRoom(r *rig) {
 	put := func(i int, s poison.State, touched int64) {
 		d.set(name(i), &poison.Case{State: s, Touched: began + touched})
 	}
-	r.together(queue.MaxCases-3, func(i int) error {
-		return r.store.ChangeCase(r.ctx(), d.q.ID, name(i), func(*poison.Case, int64) *poison.Case {
-			return &poison.Case{State: poison.Quarantined, Touched: int64(i) + 1}
+	convict := func(i int) *poison.Case { return &poison.Case{State: poison.Quarantined, Touched: int64(i) + 1} }
+	if r.harness.Convict != nil {
+		all := make([]bezoar.Fingerprint, queue.MaxCases-3)
+		for i := range all {
+			all[i] = name(i)
+		}
+		r.harness.Convict(r.T, r.store, d.q.ID, all)
+		for _, i := range []int{0, 1, len(all) - 1} { // they are as the store itself would have written them
+			r.must(r.store.ChangeCase(r.ctx(), d.q.ID, name(i), func(c *poison.Case, _ int64) *poison.Case {
+				if c == nil || *c != *convict(i) {
+					r.Errorf("case %d is %+v, want %+v", i, c, convict(i))
+				}
+				return c
+			}))
+		}
+	} else {
+		r.together(queue.MaxCases-3, func(i int) error {
+			return r.store.ChangeCase(r.ctx(), d.q.ID, name(i), func(*poison.Case, int64) *poison.Case { return convict(i) })
 		})
-	})
+	}
 	put(20_001, poison.Suspect, -1000)
 	put(20_002, poison.Watched, -10)
 	put(20_003, poison.Watched, -20)

@@ -84,7 +84,7 @@ func testCopiesAfterLease(r *rig) {
 }
 
 // one receives one message and wants it.
-func (d *desk) one(body string) []queue.Message {
+func (d *storeClient) one(body string) []queue.Message {
 	d.Helper()
 	m := d.claim(1).Messages
 	if len(m) != 1 || string(m[0].Body) != body {
@@ -94,7 +94,7 @@ func (d *desk) one(body string) []queue.Message {
 }
 
 // only receives one message and wants no other one to be there.
-func (d *desk) only() queue.Message {
+func (d *storeClient) only() queue.Message {
 	d.Helper()
 	m := d.claim(1).Messages
 	if more := d.claim(10).Messages; len(more) > 0 {
@@ -243,7 +243,7 @@ func testCopiesFIFO(r *rig) {
 }
 
 // putIn sends a message of a FIFO group.
-func (d *desk) putIn(group, body string, n byte) {
+func (d *storeClient) putIn(group, body string, n byte) {
 	d.Helper()
 	d.send(queue.Entry{SendInput: queue.SendInput{Body: []byte(body), Group: group}, Payload: work(n)})
 }
@@ -281,7 +281,7 @@ func testCopiesOwn(r *rig) {
 
 // Where payloads are judged no more, what waited waits no more.
 func testCopiesOff(r *rig) {
-	for _, d := range []*desk{r.at("jobs", nil), r.at("jobs.fifo", fifo)} {
+	for _, d := range []*storeClient{r.at("jobs", nil), r.at("jobs.fifo", fifo)} {
 		for _, body := range []string{"a", "b", "c"} {
 			d.putIn(body, body, 1)
 		}

@@ -20,7 +20,7 @@ func letterTests() map[string]func(*rig) {
 }
 
 // die sends messages and sets them aside with this outcome.
-func (d *desk) die(c bezoar.Class, failure string, bodies ...string) {
+func (d *storeClient) die(c bezoar.Class, failure string, bodies ...string) {
 	d.Helper()
 	for _, body := range bodies {
 		d.put(0, body)

@@ -17,7 +17,7 @@ import (
 // [crowd.checkLeft]. Its clock counts minutes; what the store itself takes is
 // less than one.
 type crowd struct {
-	*desk
+	*storeClient
 	t     *rapid.T
 	fifo  bool
 	most  int // receives of a message; 0: any number
@@ -61,7 +61,7 @@ func playCopies(fifo bool) func(*rapid.T, *rig, string) {
 			name, grave = name+".fifo", grave+".fifo"
 		}
 		r.create(grave, func(s *queue.Settings) { s.FIFO = fifo })
-		c.desk = r.at(name, func(s *queue.Settings) {
+		c.storeClient = r.at(name, func(s *queue.Settings) {
 			s.FIFO = fifo
 			s.KeepExpired = rapid.Bool().Draw(t, "keep")
 			s.Quarantine.After = rapid.IntRange(1, 3).Draw(t, "after")
@@ -110,7 +110,7 @@ func (c *crowd) sendCopies(t *rapid.T) {
 		}
 		c.alive = append(c.alive, m)
 		e.SendInput = in
-		c.desk.send(e)
+		c.storeClient.send(e)
 	}
 }
 

@@ -12,38 +12,38 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// morgue plays random games with dead letters of two queues: they die, are sent
+// letterModel plays random games with dead letters of two queues: they die, are sent
 // back, die again, are discarded, restored and replaced. What a selection picks,
 // counts, groups and moves is held to a list. Its clock counts minutes, and no
 // two die in the same one.
-type morgue struct {
-	desks   map[string]*desk
-	*desk   // any of them
-	game    string
-	now     int
-	names   int
-	letters []*corpse // in the order in which they came to where they are
+type letterModel struct {
+	clients      map[string]*storeClient
+	*storeClient // any of them
+	game         string
+	now          int
+	names        int
+	letters      []*modelLetter // in the order in which they came to where they are
 }
 
-// corpse is a letter.
-type corpse struct {
+// modelLetter is a letter.
+type modelLetter struct {
 	id, in, origin string
 	outcome        queue.Outcome
 	died           int
 	redriven       bool
 }
 
-func (c *corpse) group() string { return queue.GroupKey(c.outcome, bezoar.Fingerprint{}) }
+func (c *modelLetter) group() string { return queue.GroupKey(c.outcome, bezoar.Fingerprint{}) }
 
 func playLetters(t *rapid.T, r *rig, game string) {
-	m := &morgue{desks: map[string]*desk{}, game: game}
+	m := &letterModel{clients: map[string]*storeClient{}, game: game}
 	for _, name := range []string{"a-" + game, "b-" + game} {
-		m.desks[name] = r.at(name, nil)
-		m.desk = m.desks[name]
+		m.clients[name] = r.at(name, nil)
+		m.storeClient = m.clients[name]
 		r.create(m.p.DeadLetter, nil)
 	}
 	defer func() {
-		for name, d := range m.desks {
+		for name, d := range m.clients {
 			d.must(r.DeleteQueue(r.ctx(), name))
 			d.must(r.DeleteQueue(r.ctx(), d.p.DeadLetter))
 		}
@@ -56,16 +56,16 @@ func playLetters(t *rapid.T, r *rig, game string) {
 	})
 }
 
-func (m *morgue) pass(minutes int) {
+func (m *letterModel) pass(minutes int) {
 	m.age(time.Duration(minutes) * time.Minute)
 	m.now += minutes
 }
 
-func (m *morgue) of(t *rapid.T) *desk {
-	return m.desks[rapid.SampledFrom([]string{"a-", "b-"}).Draw(t, "queue")+m.game]
+func (m *letterModel) of(t *rapid.T) *storeClient {
+	return m.clients[rapid.SampledFrom([]string{"a-", "b-"}).Draw(t, "queue")+m.game]
 }
 
-func (m *morgue) dieOnce(t *rapid.T) {
+func (m *letterModel) dieOnce(t *rapid.T) {
 	d := m.of(t)
 	for range rapid.IntRange(1, 2).Draw(t, "letters") {
 		m.names++
@@ -75,7 +75,7 @@ func (m *morgue) dieOnce(t *rapid.T) {
 }
 
 // end has a message die, or work.
-func (m *morgue) end(t *rapid.T, d *desk, of queue.Message, dies bool) {
+func (m *letterModel) end(t *rapid.T, d *storeClient, of queue.Message, dies bool) {
 	if !dies {
 		d.done(of)
 		return
@@ -86,11 +86,11 @@ func (m *morgue) end(t *rapid.T, d *desk, of queue.Message, dies bool) {
 		Failure: rapid.SampledFrom([]string{"f", "g"}).Draw(t, "failure"), Reason: fmt.Sprint("why ", m.now),
 	}
 	d.change(queue.Change{Receipt: of.Receipt, Release: true, Dead: true, Outcome: &o})
-	m.letters = append(m.letters, &corpse{of.ID, d.p.DeadLetter, d.q.Name, o, m.now, of.Lineage != nil})
+	m.letters = append(m.letters, &modelLetter{of.ID, d.p.DeadLetter, d.q.Name, o, m.now, of.Lineage != nil})
 }
 
 // selection draws one; where says of which queue, "" of all but the trash.
-func (m *morgue) selection(t *rapid.T, where string) queue.Selection {
+func (m *letterModel) selection(t *rapid.T, where string) queue.Selection {
 	s := queue.Selection{Queue: where}
 	if rapid.IntRange(0, 2).Draw(t, "by group") == 0 {
 		s.Groups = []string{rapid.SampledFrom([]string{"bug:f", "bug:g", "crash:f", "crash:g"}).Draw(t, "group")}
@@ -119,7 +119,7 @@ func (m *morgue) selection(t *rapid.T, where string) queue.Selection {
 }
 
 // picks lists what a selection means, in the order of coming.
-func (m *morgue) picks(s queue.Selection) (all []*corpse) {
+func (m *letterModel) picks(s queue.Selection) (all []*modelLetter) {
 	for _, c := range m.letters {
 		at := time.Now().Add(-time.Duration(m.now-c.died) * time.Minute)
 		if (s.Queue == c.in || s.Queue == "" && c.in != queue.TrashQueue) &&
@@ -133,7 +133,7 @@ func (m *morgue) picks(s queue.Selection) (all []*corpse) {
 }
 
 // move runs a task to its end, and says what it has to have moved.
-func (m *morgue) move(t *rapid.T, kind queue.MoveKind, where string) []*corpse {
+func (m *letterModel) move(t *rapid.T, kind queue.MoveKind, where string) []*modelLetter {
 	s := m.selection(t, where)
 	all := m.picks(s)
 	task := m.redrive(queue.MoveTask{Kind: kind, Source: where, Selection: s})
@@ -149,18 +149,18 @@ func (m *morgue) move(t *rapid.T, kind queue.MoveKind, where string) []*corpse {
 	if task.State != queue.MoveCompleted || task.Moved != int64(len(all)) {
 		t.Fatalf("the task ended as %+v, want %d moved", task, len(all))
 	}
-	m.letters = slices.DeleteFunc(m.letters, func(c *corpse) bool { return slices.Contains(all, c) })
+	m.letters = slices.DeleteFunc(m.letters, func(c *modelLetter) bool { return slices.Contains(all, c) })
 	return all
 }
 
-func (m *morgue) anywhere(t *rapid.T) string {
-	return rapid.SampledFrom([]string{"", m.desks["a-"+m.game].p.DeadLetter, m.desks["b-"+m.game].p.DeadLetter}).Draw(t, "where")
+func (m *letterModel) anywhere(t *rapid.T) string {
+	return rapid.SampledFrom([]string{"", m.clients["a-"+m.game].p.DeadLetter, m.clients["b-"+m.game].p.DeadLetter}).Draw(t, "where")
 }
 
-func (m *morgue) sendBack(t *rapid.T) {
+func (m *letterModel) sendBack(t *rapid.T) {
 	n := len(m.move(t, queue.MoveRedrive, m.anywhere(t)))
 	for _, name := range []string{"a-" + m.game, "b-" + m.game} {
-		d := m.desks[name]
+		d := m.clients[name]
 		for _, back := range d.claim(256).Messages {
 			n--
 			m.end(t, d, back, rapid.IntRange(0, 3).Draw(t, "dies") > 0)
@@ -171,14 +171,14 @@ func (m *morgue) sendBack(t *rapid.T) {
 	}
 }
 
-func (m *morgue) discardSome(t *rapid.T) {
+func (m *letterModel) discardSome(t *rapid.T) {
 	for _, c := range m.move(t, queue.MoveDiscard, m.anywhere(t)) {
 		c.in = queue.TrashQueue
 		m.letters = append(m.letters, c)
 	}
 }
 
-func (m *morgue) restoreSome(t *rapid.T) {
+func (m *letterModel) restoreSome(t *rapid.T) {
 	for _, c := range m.move(t, queue.MoveRestore, queue.TrashQueue) {
 		c.in = queue.ImplicitName(c.origin)
 		m.letters = append(m.letters, c)
@@ -186,7 +186,7 @@ func (m *morgue) restoreSome(t *rapid.T) {
 }
 
 // one draws a letter that is not in the trash.
-func (m *morgue) one(t *rapid.T) *corpse {
+func (m *letterModel) one(t *rapid.T) *modelLetter {
 	all := m.picks(queue.Selection{})
 	if len(all) == 0 {
 		t.Skip("nobody is dead")
@@ -194,15 +194,15 @@ func (m *morgue) one(t *rapid.T) *corpse {
 	return all[rapid.IntRange(0, len(all)-1).Draw(t, "letter")]
 }
 
-func (m *morgue) replaceOne(t *rapid.T) {
+func (m *letterModel) replaceOne(t *rapid.T) {
 	c := m.one(t)
 	sent, err := m.Resend(m.ctx(), c.id, queue.ResendInput{Body: []byte("other")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.letters = append(slices.DeleteFunc(m.letters, func(other *corpse) bool { return other == c }), c)
+	m.letters = append(slices.DeleteFunc(m.letters, func(other *modelLetter) bool { return other == c }), c)
 	c.in = queue.TrashQueue
-	d := m.desks[c.origin]
+	d := m.clients[c.origin]
 	back := d.only()
 	if back.ID != sent.ID || back.Lineage == nil || back.Lineage.Parent != c.id || !back.Lineage.Edited {
 		t.Fatalf("in place of %s came %+v", c.id, back)
@@ -210,7 +210,7 @@ func (m *morgue) replaceOne(t *rapid.T) {
 	m.end(t, d, back, rapid.Bool().Draw(t, "dies"))
 }
 
-func (m *morgue) deleteOne(t *rapid.T) {
+func (m *letterModel) deleteOne(t *rapid.T) {
 	c := m.one(t)
 	for _, got := range m.receive(c.in, 256) {
 		if got.ID == c.id {
@@ -219,19 +219,19 @@ func (m *morgue) deleteOne(t *rapid.T) {
 			m.must(m.ChangeVisibility(m.ctx(), c.in, got.Receipt, 0))
 		}
 	}
-	m.letters = slices.DeleteFunc(m.letters, func(other *corpse) bool { return other == c })
+	m.letters = slices.DeleteFunc(m.letters, func(other *modelLetter) bool { return other == c })
 }
 
-func (m *morgue) purgeLetters(t *rapid.T) {
+func (m *letterModel) purgeLetters(t *rapid.T) {
 	if rapid.IntRange(0, 4).Draw(t, "purge") > 0 {
 		t.Skip("not often")
 	}
 	in := m.of(t).p.DeadLetter
 	m.must(m.Purge(m.ctx(), in))
-	m.letters = slices.DeleteFunc(m.letters, func(c *corpse) bool { return c.in == in })
+	m.letters = slices.DeleteFunc(m.letters, func(c *modelLetter) bool { return c.in == in })
 }
 
-func (m *morgue) compareLetters(t *rapid.T) {
+func (m *letterModel) compareLetters(t *rapid.T) {
 	where := m.anywhere(t)
 	if rapid.IntRange(0, 3).Draw(t, "trash") == 0 {
 		where = queue.TrashQueue
@@ -259,9 +259,9 @@ func (m *morgue) compareLetters(t *rapid.T) {
 }
 
 // grouped are the groups of letters, the newest death first.
-func (m *morgue) grouped(all []*corpse) (groups []queue.Group) {
+func (m *letterModel) grouped(all []*modelLetter) (groups []queue.Group) {
 	all = slices.Clone(all)
-	slices.SortFunc(all, func(a, b *corpse) int { return b.died - a.died })
+	slices.SortFunc(all, func(a, b *modelLetter) int { return b.died - a.died })
 	for _, c := range all {
 		i := slices.IndexFunc(groups, func(g queue.Group) bool { return g.Queue == c.in && g.Key == c.group() })
 		if i < 0 {

@@ -53,7 +53,7 @@ func testLaw3(r *rig) {
 }
 
 // convict makes the nth payload cost two workers.
-func (d *desk) convict(n byte) {
+func (d *storeClient) convict(n byte) {
 	d.Helper()
 	d.put(n, "pill1")
 	d.vanish(d.take("pill1")...)

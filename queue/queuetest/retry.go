@@ -16,7 +16,7 @@ func retryTests() map[string]func(*rig) {
 }
 
 // release gives a delivery back as c says, for a reason that blames nobody.
-func (d *desk) release(m queue.Message, c queue.Change) {
+func (d *storeClient) release(m queue.Message, c queue.Change) {
 	d.Helper()
 	c.Receipt, c.Release, c.Outcome = m.Receipt, true, &queue.Outcome{Class: bezoar.Transient, Failure: "f", Reason: "busy"}
 	d.change(c)
@@ -88,7 +88,7 @@ func testLettersNotGivenUp(r *rig) {
 	d.die(bezoar.Bug, "f", "a")
 	q, err := r.store.Queue(r.ctx(), "jobs-dlq")
 	r.must(err)
-	dead := &desk{r, q, queue.Policy{DeadLetter: queue.ImplicitName("jobs-dlq"), Implicit: true}}
+	dead := &storeClient{r, q, queue.Policy{DeadLetter: queue.ImplicitName("jobs-dlq"), Implicit: true}}
 	for range 3 {
 		dead.release(dead.take("a")[0], queue.Change{Attempts: 1, MaxAge: time.Nanosecond})
 	}

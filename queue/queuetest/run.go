@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -21,8 +22,12 @@ type Harness struct {
 	// Reopen closes the store and opens it again; nil if nothing is to
 	// outlive it.
 	Reopen func(t *testing.T, s queue.Store) queue.Store
+	// Convict writes a quarantined case of each payload, the i-th touched at
+	// i+1 and otherwise empty, where that is faster than a transaction for
+	// each; nil has the store write them.
+	Convict func(t testing.TB, s queue.Store, id int64, payloads []bezoar.Fingerprint)
 	// Games bounds the random games against an oracle, each of some 30
-	// moves; 0 means as many as rapid plays, as does -rapid.checks.
+	// moves; 0 means as many as rapid plays, as do -rapid.checks and BEZOAR_SOAK.
 	Games int64
 	// Game runs one random game, when each has a time of its own, as in a
 	// bubble: rapid itself has to see the world's. nil has all of them run by

@@ -115,6 +115,13 @@ func (c *Child) Stop() {
 	<-c.done
 }
 
+// Kill ends the process at once, and only it, and returns when it is gone: what it
+// had started is left to whoever minds that.
+func (c *Child) Kill() {
+	_ = c.cmd.Process.Kill()
+	<-c.done
+}
+
 // A Leash is the standard input that the benchmark's own programs watch. Nobody
 // ever writes to it; it ends when the benchmark does, however that happens.
 type Leash struct {

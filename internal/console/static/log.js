@@ -16,6 +16,7 @@ const signs = {
   lane: ["◇", "lane"],
   gate: ["▲", "bad"],
   panic: ["▲", "bad"],
+  rollout: ["▲", "bad"],
   circuit: ["○", "bad"],
   "worker.sick": ["✖", "bad"],
   "worker.ejected": ["✖", "bad"],

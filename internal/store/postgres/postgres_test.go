@@ -92,6 +92,7 @@ func runSuite(t *testing.T, at string) {
 		return db.Ledger()
 	}
 	ledgertest.Run(t, ledgertest.Harness{
+		Games: 25,
 		Open: func(t *testing.T, maxLetters int) ledger.Store {
 			return openAt(t, postgres.Config{URL: at, Schema: newSchema(t), MaxLetters: maxLetters})
 		},

@@ -9,10 +9,10 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 )
 
-// meet reads the cases and the copies in flight of the payloads that nobody
+// loadCases reads the cases and the copies in flight of the payloads that nobody
 // else is about to judge; they stay so until the transaction is over. Messages
 // whose payload somebody else judges are passed over this time.
-func (r *receiver) meet(rows []*fullRow) error {
+func (r *receiver) loadCases(rows []*fullRow) error {
 	states := make([]*messageRow, len(rows))
 	for i := range rows {
 		states[i] = &rows[i].messageRow
@@ -51,7 +51,7 @@ func (r *receiver) meet(rows []*fullRow) error {
 	if err != nil || len(over) == 0 {
 		return err
 	}
-	return r.meetCopies(over)
+	return r.loadCopies(over)
 }
 
 // tryCases takes what of the stripes is free.
@@ -73,9 +73,9 @@ func (r *receiver) tryCases(all []bezoar.Fingerprint) error {
 	})
 }
 
-// meetCopies reads copies whose lease is over, to end their deliveries. Where
+// loadCopies reads copies whose lease is over, to end their deliveries. Where
 // somebody else has one, its payload is busy.
-func (r *receiver) meetCopies(over []int64) error {
+func (r *receiver) loadCopies(over []int64) error {
 	err := r.each(`SELECT `+stateColumns+` FROM`+fromMessages+` CROSS JOIN LATERAL (SELECT m.grp AS g) g
 		WHERE m.bucket = $2 AND m.seq = ANY ($3::bigint[]) AND (m.grp IS NULL OR pg_try_advisory_xact_lock(`+groupStripe+`))
 		ORDER BY m.seq FOR UPDATE OF m SKIP LOCKED`, []any{r.s.locks + ofGroups, r.from.bucket, over}, func(rows pgx.Rows) error {

@@ -192,7 +192,7 @@ func (r *receiver) read(statement string, args ...any) (found []*fullRow, err er
 // lookAt judges messages, of FIFO groups each only as long as the one before
 // does not stay.
 func (r *receiver) lookAt(rows []*fullRow) error {
-	if err := r.meet(rows); err != nil {
+	if err := r.loadCases(rows); err != nil {
 		return err
 	}
 	blocked := ""

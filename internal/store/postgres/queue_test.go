@@ -42,8 +42,13 @@ const emptied = `
 	DELETE FROM {schema}.queue_leftovers; DELETE FROM {schema}.queue_letters; DELETE FROM {schema}.queue_deaths; DELETE FROM {schema}.queue_cases;
 	DELETE FROM {schema}.queue_moves; DELETE FROM {schema}.queue_endings; DELETE FROM {schema}.queue_marks; DELETE FROM {schema}.queue_audit`
 
-// shelf keeps open stores between tests.
-type shelf struct {
+// convicts are cases of queue $1 with fingerprints $2 and class $3.
+const convicts = `
+	INSERT INTO {schema}.queue_cases (queue, fp, state, proven, strikes, level, since, touched, until, same, class, failure, reason)
+	SELECT $1, u.fp, 2, false, 0, 0, 0, u.n, 0, 0, $3, '', '' FROM unnest($2::bytea[]) WITH ORDINALITY u (fp, n)`
+
+// openStores keeps open stores between tests.
+type openStores struct {
 	at string
 
 	mu      sync.Mutex // guards all below
@@ -52,14 +57,14 @@ type shelf struct {
 	opened  map[queue.Store]*postgres.DB
 }
 
-func (s *shelf) find(of queue.Store) (*postgres.DB, postgres.Config) {
+func (s *openStores) find(of queue.Store) (*postgres.DB, postgres.Config) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.opened[of], s.configs[s.opened[of]]
 }
 
 // lend opens a store until the test is over.
-func (s *shelf) lend(t *testing.T, db *postgres.DB, c postgres.Config) queue.Store {
+func (s *openStores) lend(t *testing.T, db *postgres.DB, c postgres.Config) queue.Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.configs[db], s.opened[db.Queue()] = c, db
@@ -74,7 +79,7 @@ func (s *shelf) lend(t *testing.T, db *postgres.DB, c postgres.Config) queue.Sto
 	return db.Queue()
 }
 
-func (s *shelf) take() (*postgres.DB, postgres.Config) {
+func (s *openStores) take() (*postgres.DB, postgres.Config) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := len(s.free) - 1
@@ -86,7 +91,7 @@ func (s *shelf) take() (*postgres.DB, postgres.Config) {
 	return db, s.configs[db]
 }
 
-func (s *shelf) reopen(t *testing.T, top testing.TB, of queue.Store) queue.Store {
+func (s *openStores) reopen(t *testing.T, top testing.TB, of queue.Store) queue.Store {
 	db, c := s.find(of)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
@@ -97,9 +102,9 @@ func (s *shelf) reopen(t *testing.T, top testing.TB, of queue.Store) queue.Store
 	return s.lend(t, open(top, c), c)
 }
 
-// queueHarness makes stores at a URL; what it opens lives as long as top.
-func queueHarness(top *testing.T, at string) queuetest.Harness {
-	s := &shelf{at: at, configs: map[*postgres.DB]postgres.Config{}, opened: map[queue.Store]*postgres.DB{}}
+// queueHarness makes stores at a URL, for so many random games each; what it opens lives as long as top.
+func queueHarness(top *testing.T, at string, games int64) queuetest.Harness {
+	s := &openStores{at: at, configs: map[*postgres.DB]postgres.Config{}, opened: map[queue.Store]*postgres.DB{}}
 	find := s.find
 	clocks, err := pgxpool.New(top.Context(), server(top))
 	if err != nil {
@@ -107,7 +112,7 @@ func queueHarness(top *testing.T, at string) queuetest.Harness {
 	}
 	top.Cleanup(clocks.Close)
 	return queuetest.Harness{
-		Games: 8,
+		Games: games,
 		Around: func(t *testing.T, test func(*testing.T)) {
 			t.Parallel() // they mostly wait for the server
 			test(t)
@@ -121,6 +126,17 @@ func queueHarness(top *testing.T, at string) queuetest.Harness {
 			return s.lend(t, db, c)
 		},
 		Reopen: func(t *testing.T, of queue.Store) queue.Store { return s.reopen(t, top, of) },
+		Convict: func(t testing.TB, s queue.Store, id int64, payloads []bezoar.Fingerprint) {
+			t.Helper()
+			_, c := find(s)
+			all := make([][]byte, len(payloads))
+			for i := range all {
+				all[i] = payloads[i][:]
+			}
+			if _, err := clocks.Exec(t.Context(), inSchema(c.Schema, convicts), id, all, bezoar.Class(0).String()); err != nil {
+				t.Fatal(err)
+			}
+		},
 		Age: func(t testing.TB, s queue.Store, d time.Duration) {
 			t.Helper()
 			_, c := find(s)
@@ -134,7 +150,7 @@ func queueHarness(top *testing.T, at string) queuetest.Harness {
 	}
 }
 
-func TestQueue(t *testing.T) { queuetest.Run(t, queueHarness(t, server(t))) }
+func TestQueue(t *testing.T) { queuetest.Run(t, queueHarness(t, server(t), 6)) }
 
 func TestQueueBehindPgBouncer(t *testing.T) {
 	server(t)
@@ -142,7 +158,7 @@ func TestQueueBehindPgBouncer(t *testing.T) {
 	if at == "" {
 		t.Skip("no PgBouncer: run make test, or export BEZOAR_TEST_PGBOUNCER=$(scripts/postgres pgbouncer)")
 	}
-	queuetest.Run(t, queueHarness(t, at))
+	queuetest.Run(t, queueHarness(t, at, 2)) // statements differ there, rules do not
 }
 
 // Every way of pgx to run a statement encodes arrays and nothing at all in its

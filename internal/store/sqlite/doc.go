@@ -9,7 +9,7 @@
 // file beside the database, released by the kernel however its owner ends.
 // Other programs may read the file meanwhile (sqlite3, backups). None may change
 // a queue or a message: which payloads are in flight, wait or have a case is
-// known to the writer by heart, is taken back when a transaction fails, and is
+// held in memory by the writer, is taken back when a transaction fails, and is
 // read from the file only when it is opened. Many machines share a PostgreSQL
 // instead.
 //

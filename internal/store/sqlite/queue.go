@@ -17,23 +17,23 @@ import (
 // queueStore keeps queues. Its clock is this process's, which owns the file;
 // it is read in the transaction that it judges.
 type queueStore struct {
-	db   *DB
-	memo *memo
+	db    *DB
+	cache *cache
 }
 
 var _ queue.Store = (*queueStore)(nil)
 
 func newQueueStore(ctx context.Context, db *DB) (*queueStore, error) {
-	s := &queueStore{db, newMemo()}
-	db.writer.before, db.writer.after = s.settle, s.memo.ended
-	return s, s.recall(ctx)
+	s := &queueStore{db, newCache()}
+	db.writer.before, db.writer.after = s.settle, s.cache.ended
+	return s, s.load(ctx)
 }
 
 // queueTx is one caller's part of a transaction, at one time.
 type queueTx struct {
 	tx
-	memo *memo
-	now  int64
+	cache *cache
+	now   int64
 	// groups are FIFO groups to look at again, and for which copy they
 	// wait.
 	groups map[groupKey]waits
@@ -43,7 +43,7 @@ type queueTx struct {
 // write runs do in the shared transaction. do may run twice.
 func (s *queueStore) write(ctx context.Context, what string, do func(*queueTx) error) error {
 	err := s.db.writer.run(ctx, func(t tx) error {
-		q := &queueTx{tx: t, memo: s.memo, now: time.Now().UnixMicro()}
+		q := &queueTx{tx: t, cache: s.cache, now: time.Now().UnixMicro()}
 		if err := do(q); err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func scanQueue(scan func(...any) error) (d definition, err error) {
 
 // open finds a queue by its id.
 func (t *queueTx) open(id int64) (definition, error) {
-	if d, ok := t.memo.byID[id]; ok {
+	if d, ok := t.cache.byID[id]; ok {
 		return d, nil
 	}
 	return t.definition(`SELECT `+queueColumns+` FROM queues WHERE id = ?`, id)
@@ -119,7 +119,7 @@ func (t *queueTx) open(id int64) (definition, error) {
 
 // named finds a queue by its name.
 func (t *queueTx) named(name string) (definition, error) {
-	if d, ok := t.memo.byName[name]; ok {
+	if d, ok := t.cache.byName[name]; ok {
 		return d, nil
 	}
 	return t.definition(`SELECT `+queueColumns+` FROM queues WHERE name = ?`, name)
@@ -127,7 +127,7 @@ func (t *queueTx) named(name string) (definition, error) {
 
 // owner finds a queue by its bucket.
 func (t *queueTx) owner(bucket int64) (definition, error) {
-	if d, ok := t.memo.bucket[bucket]; ok {
+	if d, ok := t.cache.bucket[bucket]; ok {
 		return d, nil
 	}
 	return t.definition(`SELECT `+queueColumns+` FROM queues WHERE bucket = ?`, bucket)
@@ -139,7 +139,7 @@ func (t *queueTx) definition(query string, key any) (definition, error) {
 		return d, fmt.Errorf("queue %v: %w", key, queue.ErrQueueNotFound)
 	}
 	if err == nil {
-		t.memo.remember(d)
+		t.cache.remember(d)
 	}
 	return d, err
 }
@@ -179,7 +179,7 @@ func (s *queueStore) CreateQueue(ctx context.Context, q queue.Queue) (queue.Queu
 
 // define makes a queue.
 func (t *queueTx) define(q queue.Queue, doc []byte) (definition, error) {
-	t.memo.forget()
+	t.cache.forget()
 	bucket, err := t.number("bucket", 1)
 	if err != nil {
 		return definition{}, err
@@ -227,7 +227,7 @@ func (s *queueStore) UpdateQueue(ctx context.Context, q queue.Queue) (queue.Queu
 		if err != nil {
 			return queue.Queue{}, err
 		}
-		t.memo.forget()
+		t.cache.forget()
 		d, err = t.open(q.ID)
 		return own(d.Queue), err
 	})
@@ -259,7 +259,7 @@ func (s *queueStore) Purge(ctx context.Context, id int64) error {
 
 // leave has Clean remove what is in a bucket, however much it is.
 func (t *queueTx) leave(bucket int64) error {
-	t.memo.forget()
+	t.cache.forget()
 	return t.exec(`INSERT INTO queue_leftovers (bucket) VALUES (?)`, bucket)
 }
 

@@ -52,7 +52,7 @@ func scanCase(scan func(...any) error) (c queue.PayloadCase, err error) {
 
 // findCase returns what is known of a payload, nil for nothing.
 func (t *queueTx) findCase(id int64, p bezoar.Fingerprint) (*poison.Case, error) {
-	if _, ok := t.memo.cases[caseKey{id, p}]; !ok {
+	if _, ok := t.cache.cases[caseKey{id, p}]; !ok {
 		return nil, nil
 	}
 	c, err := scanCase(func(dest ...any) error {
@@ -73,15 +73,15 @@ func (t *queueTx) judged(id int64, m *messageRow, p queue.Policy) (*poison.Case,
 func (t *queueTx) keepCase(id int64, p bezoar.Fingerprint, c *poison.Case) error {
 	key := caseKey{id, p}
 	if c == nil {
-		t.memo.close(key)
+		t.cache.close(key)
 		return t.exec(`DELETE FROM queue_cases WHERE queue = ? AND payload = ?`, id, p[:])
 	}
-	if _, ok := t.memo.cases[key]; !ok && t.memo.known[id] >= queue.MaxCases {
+	if _, ok := t.cache.cases[key]; !ok && t.cache.known[id] >= queue.MaxCases {
 		if room, err := t.makeRoom(id); err != nil || !room {
 			return err
 		}
 	}
-	t.memo.open(key)
+	t.cache.open(key)
 	return t.exec(`INSERT INTO queue_cases (queue, `+caseColumns+`, kept) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
 		ON CONFLICT (queue, payload) DO UPDATE SET state = ?3, proven = ?4, strikes = ?5, level = ?6, since = ?7, touched = ?8,
 			until = ?9, same = ?10, class = ?11, failure = ?12, reason = ?13, kept = ?14`,
@@ -97,7 +97,7 @@ func (t *queueTx) makeRoom(id int64) (bool, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
-	t.memo.close(caseKey{id, bezoar.Fingerprint(p)})
+	t.cache.close(caseKey{id, bezoar.Fingerprint(p)})
 	return err == nil, err
 }
 

@@ -80,21 +80,21 @@ func (t *queueTx) park(m *messageRow, until int64) error {
 		t.groups[groupKey{m.bucket, m.group}] = waits{m.Payload, until}
 		return t.update(m)
 	}
-	t.memo.park(m.key(), 1)
+	t.cache.park(m.key(), 1)
 	m.parked = true
 	return t.update(m)
 }
 
 // landed lets copies go on after the end of a delivery, or of the message.
 func (t *queueTx) landed(m *messageRow) error {
-	t.memo.fly(m.key(), m.seq, false, false)
+	t.cache.fly(m.key(), m.seq, false, false)
 	return t.letOn(m)
 }
 
 // letOn lets copies of a message go on, or look again for how long they have to
 // wait.
 func (t *queueTx) letOn(m *messageRow) error {
-	if t.memo.parked[m.key()] == 0 {
+	if t.cache.parked[m.key()] == 0 {
 		return nil
 	}
 	d, err := t.owner(m.bucket)
@@ -121,7 +121,7 @@ const (
 // unpark lets copies go on: all when they need not wait for each other.
 func (t *queueTx) unpark(d definition, p bezoar.Fingerprint, k *poison.Case) error {
 	key := payloadKey{d.bucket, p}
-	if t.memo.parked[key] == 0 {
+	if t.cache.parked[key] == 0 {
 		return nil
 	}
 	n := 1
@@ -136,7 +136,7 @@ func (t *queueTx) unpark(d definition, p bezoar.Fingerprint, k *poison.Case) err
 	}
 	changed, err := t.changed(`UPDATE queue_messages SET due = 0 WHERE (bucket, seq) IN (SELECT bucket, seq FROM queue_messages INDEXED BY queue_messages_parked
 		WHERE due < 0 AND bucket = ? AND fp = ? ORDER BY rank, visible, seq LIMIT ?)`, d.bucket, p[:], n)
-	t.memo.park(key, -changed)
+	t.cache.park(key, -changed)
 	t.freed = t.freed || changed > 0
 	return err
 }
@@ -159,7 +159,7 @@ func (t *queueTx) touchGroups(query string, args ...any) error {
 
 // unparkAll lets copies go on in a queue whose payloads are judged no more.
 func (t *queueTx) unparkAll(d definition) error {
-	if t.memo.waiting[d.bucket] == 0 {
+	if t.cache.waiting[d.bucket] == 0 {
 		return nil
 	}
 	if d.Settings.FIFO {
@@ -171,7 +171,7 @@ func (t *queueTx) unparkAll(d definition) error {
 		WHERE due < 0 AND bucket = ? LIMIT ?) RETURNING fp`, []any{d.bucket, whenProven}, func(rows *sql.Rows) error {
 		key := payloadKey{bucket: d.bucket}
 		err := rows.Scan((*payload)(&key.payload))
-		t.memo.park(key, -1)
+		t.cache.park(key, -1)
 		t.freed = true
 		return err
 	})

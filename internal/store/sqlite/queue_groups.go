@@ -65,7 +65,7 @@ func (t *queueTx) regroup() error {
 			continue
 		}
 		if !waits.copy.IsZero() {
-			t.memo.park(payloadKey{key.bucket, waits.copy}, 1)
+			t.cache.park(payloadKey{key.bucket, waits.copy}, 1)
 			if ready.Int64 <= t.now { // else it is locked, and what locks it may be first again
 				ready.Int64 = waits.until
 			}
@@ -83,7 +83,7 @@ func (t *queueTx) regroup() error {
 
 // unwait forgets that a group waits.
 func (t *queueTx) unwait(key groupKey) error {
-	if len(t.memo.parked) == 0 {
+	if len(t.cache.parked) == 0 {
 		return nil
 	}
 	var waits payload
@@ -92,7 +92,7 @@ func (t *queueTx) unwait(key groupKey) error {
 		return nil
 	}
 	if p := bezoar.Fingerprint(waits); !p.IsZero() {
-		t.memo.park(payloadKey{key.bucket, p}, -1)
+		t.cache.park(payloadKey{key.bucket, p}, -1)
 	}
 	return err
 }

@@ -201,7 +201,7 @@ func (t *queueTx) change(d definition, c queue.Change, p queue.Policy) (result, 
 	}
 	if m.parked { // it was waiting for another receive, and is not any more
 		m.parked = false
-		t.memo.park(m.key(), -1)
+		t.cache.park(m.key(), -1)
 	}
 	switch err := t.update(&m); {
 	case err != nil || !m.recognised():

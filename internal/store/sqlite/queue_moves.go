@@ -74,7 +74,7 @@ func (t *queueTx) beginSQS(m *moveRow) error {
 		return fmt.Errorf("queue %q: %w", m.Source, queue.ErrMoveRunning)
 	}
 	err = t.row(`SELECT coalesce((SELECT n FROM queue_sizes WHERE bucket = ?), 0)`, []any{m.bucket}, &m.ToMove)
-	m.ToMove += t.memo.sizes[m.bucket]
+	m.ToMove += t.cache.sizes[m.bucket]
 	return err
 }
 

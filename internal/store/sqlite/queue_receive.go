@@ -34,7 +34,7 @@ func (t *queueTx) receive(id int64, c queue.Claim) (queue.Claimed, error) {
 	if r.looks >= maxLooks || t.freed {
 		r.later(t.now)
 	}
-	r.out.Held = r.out.Held || t.memo.waiting[d.bucket] > 0
+	r.out.Held = r.out.Held || t.cache.waiting[d.bucket] > 0
 	if r.next >= 0 {
 		r.out.Next = time.Duration(max(r.next-t.now, 0)) * time.Microsecond
 	}
@@ -246,7 +246,7 @@ func (r *receiver) about(m *messageRow) (k *poison.Case, until int64, err error)
 		return k, 0, err
 	}
 	if free(k) { // there may be many in flight, and only the vanished matter
-		vanished := r.memo.vanished.of(m.key())
+		vanished := r.cache.vanished.of(m.key())
 		if k, until, err = r.settled(m, k, vanished); err != nil {
 			return k, until, err
 		}
@@ -254,7 +254,7 @@ func (r *receiver) about(m *messageRow) (k *poison.Case, until int64, err error)
 			return k, until, nil
 		}
 	}
-	return r.settled(m, k, r.memo.flying.of(m.key()))
+	return r.settled(m, k, r.cache.flying.of(m.key()))
 }
 
 // free reports whether copies need not wait for each other.

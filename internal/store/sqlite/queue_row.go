@@ -97,7 +97,7 @@ func (t *queueTx) state(r queue.Receipt) (m messageRow, found bool, err error) {
 
 func (t *queueTx) insert(m *messageRow) error {
 	t.touch(m)
-	t.memo.sizes[m.bucket]++
+	t.cache.sizes[m.bucket]++
 	return t.exec(`INSERT INTO queue_messages (bucket, seq, id, payload, rank, grp, locking, dedup, sent, since, visible, letter, fp, lineage)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		m.bucket, m.seq, m.id, m.payload, m.rank, m.group, m.locking, m.dedup, m.Sent, m.since, m.Visible, m.Letter, stored(&m.Payload), m.lineage)
@@ -111,7 +111,7 @@ func (t *queueTx) update(m *messageRow) error {
 		return err
 	}
 	if m.recognised() {
-		t.memo.fly(m.key(), m.seq, m.Hold == record.Leased, m.Holding > 0)
+		t.cache.fly(m.key(), m.seq, m.Hold == record.Leased, m.Holding > 0)
 	}
 	due := m.Due
 	if m.parked {
@@ -134,7 +134,7 @@ func (t *queueTx) remove(m *messageRow) error {
 // removed does what else goes with a message's state.
 func (t *queueTx) removed(m *messageRow) error {
 	t.touch(m)
-	t.memo.sizes[m.bucket]--
+	t.cache.sizes[m.bucket]--
 	if m.Letter {
 		return t.removeLetter(m)
 	}
@@ -142,11 +142,11 @@ func (t *queueTx) removed(m *messageRow) error {
 		return nil
 	}
 	if m.parked {
-		t.memo.park(m.key(), -1)
+		t.cache.park(m.key(), -1)
 	}
 	return t.landed(m)
 }
 
 // removePayload removes a body before the transaction ends, with all others of
 // it.
-func (t *queueTx) removePayload(id int64) { t.memo.bodies = append(t.memo.bodies, id) }
+func (t *queueTx) removePayload(id int64) { t.cache.bodies = append(t.cache.bodies, id) }

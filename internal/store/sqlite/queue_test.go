@@ -44,7 +44,7 @@ func TestQueue(t *testing.T) {
 		return opened[s], configs[s]
 	}
 	queuetest.Run(t, queuetest.Harness{
-		Games: 8,
+		Games: 6,
 		Around: func(t *testing.T, test func(*testing.T)) {
 			t.Parallel() // they mostly wait for the disk
 			test(t)

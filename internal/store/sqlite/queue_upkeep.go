@@ -189,7 +189,7 @@ func (t *queueTx) cleanCases(limit int) (n int, err error) {
 			return rows.Scan(&key.queue, (*payload)(&key.payload))
 		})
 	for _, key := range gone {
-		t.memo.close(key)
+		t.cache.close(key)
 	}
 	return len(gone), err
 }
@@ -247,7 +247,7 @@ func (t *queueTx) empty(bucket int64, limit int) (int, error) {
 	if len(rows) == limit {
 		return limit, nil
 	}
-	delete(t.memo.sizes, bucket)
+	delete(t.cache.sizes, bucket)
 	err = errors.Join(
 		t.exec(`DELETE FROM queue_leftovers WHERE bucket = ?`, bucket),
 		t.exec(`DELETE FROM queue_sizes WHERE bucket = ?`, bucket))

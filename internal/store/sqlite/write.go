@@ -46,7 +46,7 @@ func newWriter(path string, conn *sql.Conn) *writer {
 }
 
 // run does one write and returns when it is on the disk. When ctx ends first,
-// a write that had not begun is dropped; otherwise its fate is unknown.
+// a write that had not begun is dropped; otherwise what became of it is unknown.
 func (w *writer) run(ctx context.Context, do func(tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err

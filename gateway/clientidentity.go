@@ -1,0 +1,250 @@
+package gateway
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/h1"
+)
+
+// maxParts bounds what a key combines.
+const maxParts = 4
+
+// clientIdentity is a request as admission sees it, whatever wire it came over.
+type clientIdentity interface {
+	// field returns the value of the header field whose lower-case name is
+	// given. clear is false when the field is repeated with another value.
+	// Names are the same that differ only in - and _, as they are for many
+	// workers.
+	field(lower string) (value string, clear bool)
+	// address returns the caller's address, the last one vouched for.
+	address() string
+}
+
+// kind is what one part of a key looks at.
+type kind uint8
+
+const (
+	byRoute   kind = 'r'
+	byHeader  kind = 'h'
+	byClaim   kind = 'c'
+	byAddress kind = 'a'
+)
+
+// key tells callers apart: it is a Limit's Key or a Route's Client, ready to use.
+type key struct {
+	parts []part
+}
+
+type part struct {
+	kind kind
+	name string // of the header, in lower case with - for _, or of the claim
+}
+
+// parseKey reads a key. client is what the word stands for; nil where it has no
+// meaning.
+func parseKey(s string, client *key) (*key, error) {
+	k := new(key)
+	for word := range strings.SplitSeq(s, "+") {
+		of, name, named := strings.Cut(word, ":")
+		switch {
+		case word == "ip":
+			k.parts = append(k.parts, part{kind: byAddress})
+		case word == "route":
+			k.parts = append(k.parts, part{kind: byRoute})
+		case word == "client" && client != nil:
+			k.parts = append(k.parts, client.parts...)
+		case named && of == "header" && h1.Token(name):
+			k.parts = append(k.parts, part{byHeader, lowerName(name)})
+		case named && of == "jwt" && name != "":
+			k.parts = append(k.parts, part{byClaim, name})
+		default:
+			return nil, fmt.Errorf("has %q, want ip, header:NAME, jwt:CLAIM, route, or a client that the route names, joined by +", word)
+		}
+	}
+	if len(k.parts) > maxParts {
+		return nil, fmt.Errorf("has %d parts, want at most %d", len(k.parts), maxParts)
+	}
+	return k, nil
+}
+
+// errRepeated says that a header that tells callers apart has two values. Which
+// of them a worker would believe nobody knows, so neither can be counted.
+var errRepeated = errors.New("the header that says who calls is repeated")
+
+// sum returns the hash of who k counts: never the same for two of them, as far as
+// 128 bits go, and not to be guessed without the secret.
+func (k *key) sum(secret *[32]byte, m *clientCache, a clientIdentity, route string) ([16]byte, error) {
+	b := append(m.buf[:0], secret[:]...)
+	for i := range k.parts {
+		p := &k.parts[i]
+		what, value, err := p.of(m, a, route)
+		if err != nil {
+			return [16]byte{}, err
+		}
+		b = append(b, byte(what))
+		b = binary.AppendUvarint(b, uint64(len(value)))
+		b = append(b, value...)
+	}
+	m.buf = b
+	text := b[len(secret):]
+	for i := range m.sums {
+		if s := &m.sums[i]; string(s.text) == string(text) {
+			return s.sum, nil
+		}
+	}
+	full := sha256.Sum256(b)
+	sum := [16]byte(full[:16])
+	if len(b) > maxCached {
+		m.buf = nil
+		return sum, nil
+	}
+	s := &m.sums[m.used]
+	m.used = (m.used + 1) % len(m.sums)
+	s.text, s.sum = append(s.text[:0], text...), sum
+	return sum, nil
+}
+
+// of returns what the part is about, and its value. Callers who do not say who
+// they are share nothing but their address.
+func (p *part) of(m *clientCache, a clientIdentity, route string) (kind, string, error) {
+	switch p.kind {
+	case byRoute:
+		return byRoute, route, nil
+	case byHeader:
+		v, clear := a.field(p.name)
+		if !clear {
+			return byHeader, "", errRepeated
+		}
+		if v != "" {
+			return byHeader, v, nil
+		}
+	case byClaim:
+		auth, clear := a.field("authorization")
+		if !clear {
+			return byClaim, "", errRepeated
+		}
+		if v := m.readClaim(auth, p.name); v != "" {
+			return byClaim, v, nil
+		}
+	case byAddress:
+	}
+	return byAddress, m.network(a.address()), nil
+}
+
+// id returns who k counts as people write it: the values, joined by +.
+func (k *key) id(m *clientCache, a clientIdentity, route string) string {
+	if len(k.parts) == 1 {
+		return k.parts[0].said(m, a, route)
+	}
+	b := m.buf[:0]
+	for i := range k.parts {
+		if i > 0 {
+			b = append(b, '+')
+		}
+		b = append(b, k.parts[i].said(m, a, route)...)
+	}
+	if m.buf = b; len(b) > maxCached {
+		m.buf = nil
+		return string(b)
+	}
+	if string(b) != m.id {
+		m.id = string(b)
+	}
+	return m.id
+}
+
+// said is of for people: who cannot be told apart goes by the address.
+func (p *part) said(m *clientCache, a clientIdentity, route string) string {
+	_, v, err := p.of(m, a, route)
+	if err != nil {
+		return m.network(a.address())
+	}
+	return v
+}
+
+// sameName reports whether a field's name is lower, with - for _.
+func sameName(name, lower string) bool {
+	if len(name) != len(lower) {
+		return false
+	}
+	for i := range len(name) {
+		c := name[i]
+		switch {
+		case 'A' <= c && c <= 'Z':
+			c |= 0x20
+		case c == '_':
+			c = '-'
+		}
+		if c != lower[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// field and address make a job a clientIdentity.
+func (j *job) field(lower string) (value string, clear bool) {
+	if lower == "host" {
+		return j.req.Host, true
+	}
+	seen := false
+	for i := range j.req.Fields {
+		f := &j.req.Fields[i]
+		if !sameName(f.Name, lower) {
+			continue
+		}
+		if seen && f.Value != value {
+			return "", false
+		}
+		value, seen = f.Value, true
+	}
+	return value, true
+}
+
+func (j *job) address() string { return j.callerIP() }
+
+// clientCache returns what is remembered for the connection, or for the job when
+// nothing is kept for that.
+func (j *job) clientCache() *clientCache {
+	if m := j.peer.cache; m != nil {
+		return &m.clients
+	}
+	if j.ownCache == nil {
+		j.ownCache = new(clientCache)
+	}
+	return j.ownCache
+}
+
+// caller returns who called, as the route tells callers apart, "" when it does
+// not.
+func (j *job) caller() string {
+	switch {
+	case j.admission.caller != "":
+		return j.admission.caller
+	case j.route.client == nil:
+		return ""
+	}
+	return j.route.client.id(j.clientCache(), j, j.route.Name)
+}
+
+// client returns the fingerprint of who called.
+func (j *job) client() bezoar.Fingerprint {
+	id := j.caller()
+	if id == "" {
+		return bezoar.Fingerprint{}
+	}
+	p := j.route.Printer
+	m := j.peer.cache
+	if m == nil {
+		return p.Client(id)
+	}
+	if m.printer != p || m.id != id {
+		m.printer, m.id, m.client = p, id, p.Client(id)
+	}
+	return m.client
+}

@@ -1,0 +1,124 @@
+package gateway
+
+import (
+	"time"
+
+	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/h1"
+)
+
+// admit decides about the request before its body is read. It reports false when
+// the request has been answered. releaseAdmission is owed either way.
+func (j *job) admit(now time.Time) bool {
+	t := j.route.policy
+	if t == nil {
+		return true
+	}
+	r := j.admission.admit(j.ctx, t, j.clientCache(), j, requestInfo{now: now, deadline: j.by, length: j.req.Length})
+	j.rec.Caller, j.rec.Plan, j.rec.Waited, j.rec.Cost = j.admission.caller, j.admission.planName(), j.admission.waited, j.admission.cost
+	switch {
+	case r != nil:
+		j.refuse(r)
+		return false
+	case j.admission.waited > 0 && j.from.Gone():
+		j.from.Abort() // it gave up in the queue, and is not to be worked for
+		return false
+	}
+	if t.cache != nil {
+		j.recordAnswer()
+	}
+	return true
+}
+
+// refuse answers a request that is not admitted: with a fallback, or with why.
+// What is left of a short body is read by the wire, so that the connection goes
+// on.
+func (j *job) refuse(r *refusal) {
+	j.rec.Rule = r.body.Rule
+	if j.fallBack(r.cause) {
+		return
+	}
+	fields := j.admission.quotaFields(r.fields(nil))
+	j.document(r.body.Status, "application/problem+json", r.document(j.id), fields)
+}
+
+// prepare holds the body, and writes the head for workers.
+func (j *job) prepare() error {
+	if j.prepared {
+		return nil
+	}
+	if err := j.gather(); err != nil {
+		return err
+	}
+	if err := j.guarded(); err != nil {
+		j.recorded(0)
+		return err
+	}
+	j.forward()
+	j.prepared = true
+	return nil
+}
+
+// do has the route's own fleet do the work.
+func (j *job) do() dispatch.Answer {
+	if j.admission.policy == nil && j.route.Guard == nil {
+		return j.route.Doer.Do(j.ctx, j.work(), j)
+	}
+	j.admission.began, j.admission.outcome = time.Now(), outcome{failed: true} // if it panics
+	a := j.route.Doer.Do(j.ctx, j.work(), j)
+	j.admission.outcome = outcomeOf(a)
+	j.observed(time.Since(j.admission.began), a)
+	return a
+}
+
+// releaseAdmission gives back what admission took.
+func (j *job) releaseAdmission() {
+	if j.admission.policy == nil {
+		return
+	}
+	j.cacheWriter.recorder.Discard()
+	now := time.Now()
+	j.admission.release(now)
+	j.admission.chargeTransfer(now, j.req.Length, j.rec.BytesIn, j.rec.BytesOut)
+}
+
+// outcomeOf says what an answer tells about the fleet. A request's first failure
+// counts, whatever became of the next attempts: a second one is evidence against
+// the request, and so is a quarantine.
+func outcomeOf(a dispatch.Answer) outcome {
+	switch a.Kind {
+	case dispatch.Answered:
+		return outcome{failed: a.Result.Status >= 500, dropped: a.Result.Status == 503 || a.Result.Status == 429}
+	case dispatch.TimedOut:
+		if a.Rule == dispatch.RuleDeadline {
+			return outcome{ignored: true} // callers choose those
+		}
+		return outcome{failed: true, dropped: true}
+	case dispatch.Failed, dispatch.Cut:
+		return outcome{failed: true}
+	case dispatch.Refused, dispatch.Unavailable, dispatch.Aborted:
+	}
+	return outcome{ignored: true}
+}
+
+// ours adds the gateway's fields to an answer of a worker: as fields, and as
+// lines where the wire takes them.
+func (j *job) ours(fields []h1.Field) ([]h1.Field, []byte) {
+	s := &j.admission
+	fields = append(fields, j.noted...)
+	if s.policy == nil {
+		return fields, nil
+	}
+	s.head = time.Now()
+	if j.marked.Name != "" {
+		fields = append(fields, j.marked)
+	}
+	if !s.counted || s.policy.hideLimits {
+		return fields, nil
+	}
+	if j.peer.cache == nil { // net/http's wire keeps what it is given
+		return s.quotaFields(fields), nil
+	}
+	j.lines = s.quotaLines(j.lines[:0])
+	return fields, j.lines
+}

@@ -1,0 +1,154 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/policy/shed"
+)
+
+// Limit has the requests of a route counted in one quota.
+type Limit struct {
+	// Quota is the index in the Quotas of the Limiter.
+	Quota int
+	// Key says who is counted: "ip" (IPv6 by /64), "header:NAME", "jwt:CLAIM"
+	// (of the bearer's token, which is not verified here), "client" (as the
+	// route tells callers apart), "route", or up to four of them joined by +.
+	// Callers without the header or the claim are counted by their address.
+	// Default "client", or "ip" on a route that does not tell callers apart.
+	//
+	// Who may choose a header freely, chooses whom it is counted as: keep a
+	// second limit by "ip" beside keys that the worker has yet to check.
+	Key string
+	// Answers counts the bytes of answers too, in a quota of bytes. They are
+	// known afterwards, so that the last answer may exceed the limit.
+	Answers bool
+}
+
+// Plan is a tier of callers, with limits beside those of everybody.
+type Plan struct {
+	Name string
+	// Callers reports who belongs to it; nil: everybody. It is asked for every
+	// request.
+	Callers  func(caller string) bool
+	Limits   []Limit
+	Priority *shed.Priority // nil: the route's
+}
+
+// PriorityRule says how important a route's requests are.
+type PriorityRule struct {
+	Default shed.Priority
+	// Header, if a request has it with the name of a priority, wins over plan
+	// and default. Name one only where callers are trusted to be modest.
+	Header string
+}
+
+// Override changes for some time what a caller, a plan or a route may have. The
+// zero Override changes nothing.
+type Override struct {
+	Rate        float64        // multiplies the limits of quotas; 0 means 1
+	Concurrency float64        // multiplies how many requests of one caller run at once; 0 means 1
+	Priority    *shed.Priority // instead of what the request would have; nil: nothing
+	Deny        bool           // every request is refused
+
+	// For the refusals of Deny.
+	Reason string
+	Until  time.Time // zero: not known
+}
+
+// FallbackCause is why a request could not be handed to a worker, so that a
+// [Fallback] may answer it.
+type FallbackCause string
+
+// The causes that a [Fallback] can be for.
+const (
+	Open        FallbackCause = "open"        // the circuit breaker refuses
+	Shed        FallbackCause = "shed"        // too much at once
+	Unavailable FallbackCause = "unavailable" // there is no worker
+)
+
+func fallbackCauses() []FallbackCause { return []FallbackCause{Open, Shed, Unavailable} }
+
+// maxCharges bounds the limits that one request is counted in.
+const maxCharges = 8
+
+// maxFallbacks bounds the fallbacks of a route.
+const maxFallbacks = 8
+
+// admissionConfig is what a [Route] or a [Protection] configures for admission.
+type admissionConfig struct {
+	client   string
+	limits   []Limit
+	plans    []Plan
+	quotas   int // of the limiter; -1 without one
+	priority PriorityRule
+	fallback []Fallback
+}
+
+func (d *admissionConfig) faults() []error {
+	var errs []error
+	client, err := d.clientKey()
+	if err != nil {
+		errs = append(errs, fmt.Errorf("Client %w", err))
+	}
+	errs = append(errs, d.limitFaults("Limits", d.limits, client)...)
+	most := 0
+	for i, p := range d.plans {
+		at := fmt.Sprintf("Plans[%d].", i)
+		if p.Name == "" {
+			errs = append(errs, errors.New(at+"Name is empty"))
+		}
+		if p.Callers != nil && d.client == "" {
+			errs = append(errs, errors.New(at+"Callers is set, and Client does not tell callers apart"))
+		}
+		errs = append(errs, d.limitFaults(at+"Limits", p.Limits, client)...)
+		most = max(most, len(p.Limits))
+	}
+	if n := len(d.limits) + most; n > maxCharges {
+		errs = append(errs, fmt.Errorf("Limits and those of a plan are %d, want at most %d", n, maxCharges))
+	}
+	if h := d.priority.Header; h != "" && !h1.Token(h) {
+		errs = append(errs, fmt.Errorf("Priority.Header is %q, which is not the name of a header", h))
+	}
+	if n := len(d.fallback); n > maxFallbacks {
+		errs = append(errs, fmt.Errorf("Fallback has %d items, want at most %d", n, maxFallbacks))
+	}
+	for i := range d.fallback {
+		if err := d.fallback[i].fault(); err != nil {
+			errs = append(errs, fmt.Errorf("Fallback[%d]%w", i, err))
+		}
+	}
+	return errs
+}
+
+func (d *admissionConfig) clientKey() (*key, error) {
+	if d.client == "" {
+		return nil, nil
+	}
+	return parseKey(d.client, nil)
+}
+
+func (d *admissionConfig) limitFaults(at string, limits []Limit, client *key) []error {
+	var errs []error
+	for i, l := range limits {
+		if l.Quota < 0 || l.Quota >= d.quotas {
+			errs = append(errs, fmt.Errorf("%s[%d].Quota is %d, and the Limiter has %d", at, i, l.Quota, max(d.quotas, 0)))
+		}
+		if _, err := parseKey(l.key(client), client); err != nil {
+			errs = append(errs, fmt.Errorf("%s[%d].Key %w", at, i, err))
+		}
+	}
+	return errs
+}
+
+func (l *Limit) key(client *key) string {
+	switch {
+	case l.Key != "":
+		return l.Key
+	case client != nil:
+		return "client"
+	}
+	return "ip"
+}

@@ -1,0 +1,155 @@
+package gateway
+
+import (
+	"crypto/sha256"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/circuit"
+	"github.com/bezoar-dev/bezoar/internal/stale"
+	"github.com/bezoar-dev/bezoar/overload"
+	"github.com/bezoar-dev/bezoar/policy/shed"
+	"github.com/bezoar-dev/bezoar/quota"
+)
+
+// routePolicy is what a route, or a protected handler, asks of those who call it,
+// ready to use. It never changes.
+type routePolicy struct {
+	route           string
+	secret          [32]byte // of the hashes of callers
+	client          *key     // nil: callers are not told apart
+	limiter         *quota.Limiter
+	limits          []limit // of everybody
+	plans           []plan
+	rateLimitPolicy string // of limits, for the RateLimit-Policy field; "" when it is not sent
+	hideLimits      bool   // accepted answers do not speak of quotas
+	cost            int64
+	overrides       func(route, caller, plan string) Override
+
+	breaker         *circuit.Breaker
+	slow            time.Duration
+	pool            *overload.Pool
+	priorityHeader  string // that may name a priority, in lower case
+	defaultPriority shed.Priority
+
+	fallback        []Fallback
+	cache           *stale.Cache
+	identityHeaders []string // headers that tell users apart, in lower case
+	optional        bool
+}
+
+// limit is a [Limit], ready to use.
+type limit struct {
+	quota.Quota
+	index   int
+	key     *key
+	answers bool
+}
+
+// plan is a [Plan], ready to use.
+type plan struct {
+	Plan
+	limits          []limit
+	rateLimitPolicy string
+}
+
+// newRoutePolicy makes the policy of a route that has been found valid. It returns
+// nil when the route asks nothing.
+func newRoutePolicy(c *Config, r *Route, secret [32]byte) *routePolicy {
+	if r.Client == "" && len(r.Limits) == 0 && len(r.Plans) == 0 && r.Pool == nil && r.Breaker == nil && len(r.Fallback) == 0 &&
+		r.Stale == nil && !r.Optional && c.Overrides == nil {
+		return nil
+	}
+	t := &routePolicy{
+		route: r.name(), secret: secret, limiter: c.Limiter, hideLimits: c.HideLimits, cost: r.Cost, overrides: c.Overrides,
+		breaker: r.Breaker, slow: r.Slow, pool: r.Pool, defaultPriority: r.Priority.Default,
+		fallback: r.Fallback, cache: r.Stale, optional: r.Optional,
+	}
+	t.priorityHeader = lowerName(r.Priority.Header)
+	d := r.admissionConfig(c)
+	t.client, _ = d.clientKey()
+	t.compileLimits(&d)
+	return t
+}
+
+// compileLimits compiles the limits.
+func (t *routePolicy) compileLimits(d *admissionConfig) {
+	if t.cost == 0 {
+		t.cost = 1
+	}
+	var quotas []quota.Quota
+	if t.limiter != nil {
+		quotas = t.limiter.Quotas()
+	}
+	t.identityHeaders = []string{"authorization", "cookie"}
+	t.noteHeaders(t.client)
+	t.limits = t.compile(quotas, d.limits)
+	t.rateLimitPolicy = rateLimitPolicyOf(t.limits)
+	for _, p := range d.plans {
+		limits := t.compile(quotas, p.Limits)
+		t.plans = append(t.plans, plan{Plan: p, limits: limits, rateLimitPolicy: rateLimitPolicyOf(slices.Concat(t.limits, limits))})
+	}
+}
+
+func (t *routePolicy) compile(quotas []quota.Quota, limits []Limit) []limit {
+	var out []limit
+	for _, l := range limits {
+		k, _ := parseKey(l.key(t.client), t.client)
+		t.noteHeaders(k)
+		out = append(out, limit{Quota: quotas[l.Quota].WithDefaults(), index: l.Quota, key: k, answers: l.Answers})
+	}
+	return out
+}
+
+// noteHeaders notes the headers that k looks at.
+func (t *routePolicy) noteHeaders(k *key) {
+	if k == nil {
+		return
+	}
+	for _, p := range k.parts {
+		if p.kind == byHeader && !slices.Contains(t.identityHeaders, p.name) {
+			t.identityHeaders = append(t.identityHeaders, p.name)
+		}
+	}
+}
+
+// rateLimitPolicyOf lists the quotas of limits, each once.
+func rateLimitPolicyOf(limits []limit) string {
+	var b []byte
+	seen := make(map[int]bool)
+	for _, l := range limits {
+		if !seen[l.index] {
+			seen[l.index] = true
+			b = l.appendPolicy(b, 1)
+		}
+	}
+	return string(b)
+}
+
+// appendPolicy describes the quota, with its limit multiplied. A token bucket is
+// described by its size and the time that it takes to fill.
+func (l *limit) appendPolicy(b []byte, scale float64) []byte {
+	most, per := float64(l.Limit), float64(l.Per)
+	if l.Burst > 0 {
+		most, per = float64(l.Burst), per*float64(l.Burst)/float64(l.Limit)
+	}
+	return appendPolicy(b, l.Name, string(l.Unit), int64(max(most*scale, 1)), time.Duration(min(per, math.MaxInt64)))
+}
+
+func lowerName(header string) string { return strings.ReplaceAll(strings.ToLower(header), "_", "-") }
+
+// secretOf makes the secret for the hashes of callers. It comes from the
+// deployment's, of which a Printer's hashes are made, so that all nodes count
+// under the same keys. The id has a byte that no caller's can have. Without a
+// Printer it is own.
+func secretOf(routes []Route, own [32]byte) [32]byte {
+	for _, r := range routes {
+		if r.Printer != nil {
+			seed := r.Printer.Client("\x00whom quotas count")
+			return sha256.Sum256(seed[:])
+		}
+	}
+	return own
+}

@@ -1,0 +1,179 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"runtime/debug"
+	"slices"
+	"sync/atomic"
+
+	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/fingerprint"
+	"github.com/bezoar-dev/bezoar/gateway"
+	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/metrics"
+	"github.com/bezoar-dev/bezoar/internal/tracing"
+)
+
+// sighting is what sees requests. It outlives a reload, so that counts do.
+type sighting struct {
+	counts  *metrics.Requests
+	tracing *tracing.Tracing // nil: none
+	printer *fingerprint.Printer
+	log     atomic.Pointer[accessLog]
+	retries atomic.Pointer[[]retries]
+}
+
+// accessLog is the log of requests, as one generation of the settings wants it.
+type accessLog struct {
+	cfg *config.AccessLog // nil: nothing is logged
+	log *gateway.AccessLog
+}
+
+// retries are a route's.
+type retries struct {
+	route  metrics.Route
+	budget *dispatch.Retry
+}
+
+// openSight makes what sees requests.
+func (a *App) openSight(ctx context.Context) error {
+	s := &a.sighting
+	var err error
+	if s.counts, err = metrics.New(metrics.Config{}); err != nil {
+		return err
+	}
+	if s.printer, err = fingerprint.New(a.key, fingerprint.Config{}); err != nil {
+		return err
+	}
+	if t := a.cfg.Tracing; t != nil {
+		s.tracing, err = tracing.New(ctx, tracing.Config{
+			Endpoint: t.Endpoint, Sample: float64(t.Sample), Version: version(), Node: a.node, Log: a.log,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return a.see(a.now.Load(), nil, nil)
+}
+
+// version of the program, as it was built.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}
+
+// see has requests seen as next says. Those of the routes that before has are
+// still on their way; nil: there are none.
+func (a *App) see(next, before *present, routes []gateway.Route) error {
+	s := &a.sighting
+	set := metrics.Settings{Routes: routesOf(&next.cfg), Names: metrics.NamesHash, Hash: s.hash}
+	if before != nil {
+		for _, r := range routesOf(&before.cfg) {
+			if !slices.Contains(set.Routes, r) {
+				set.Routes = append(set.Routes, r)
+			}
+		}
+	}
+	if l := next.cfg.AccessLog; l != nil {
+		set.Names = l.Caller
+	}
+	if err := s.counts.Update(set); err != nil {
+		return err
+	}
+	if routes != nil {
+		list := []retries{}
+		for i, r := range routesOf(&next.cfg) {
+			if routes[i].Retry != nil {
+				list = append(list, retries{r, routes[i].Retry})
+			}
+		}
+		s.retries.Store(&list)
+	}
+	return s.logAs(next.cfg.AccessLog, a.log)
+}
+
+// routesOf are the routes that are counted, in the order of the settings.
+func routesOf(cfg *config.Config) []metrics.Route {
+	out := make([]metrics.Route, 0, len(cfg.Routes))
+	for i := range cfg.Routes {
+		r := metrics.Route{Name: routeName(i, cfg.Routes[i])}
+		if cfg.Routes[i].Enqueue == "" {
+			r.Fleet = cfg.Routes[i].Fleet
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// hash is what a caller is called where its name must not be shown.
+func (s *sighting) hash(caller string) string { return s.printer.Client(caller).String() }
+
+// naming is how callers are called in lists, as the settings want it.
+func (s *sighting) naming(cfg *config.Config) func(caller string) string {
+	mode := metrics.NamesHash
+	if l := cfg.AccessLog; l != nil {
+		mode = l.Caller
+	}
+	switch mode {
+	case metrics.NamesClear:
+		return func(caller string) string { return caller }
+	case metrics.NamesOff:
+		return func(string) string { return "(not listed)" }
+	}
+	return s.hash
+}
+
+// logAs has requests logged as cfg says.
+func (s *sighting) logAs(cfg *config.AccessLog, log *slog.Logger) error {
+	if was := s.log.Load(); was != nil && (was.cfg == nil) == (cfg == nil) && (cfg == nil || *was.cfg == *cfg) {
+		return nil // it goes on, and so does its rate
+	}
+	if cfg == nil {
+		s.log.Store(&accessLog{})
+		return nil
+	}
+	c := gateway.AccessLogConfig{Log: log, Every: -1, Rate: float64(cfg.Errors), Burst: cfg.Errors, Clear: cfg.Caller == metrics.NamesClear}
+	if cfg.Sample > 0 {
+		c.Every = max(int(math.Round(1/float64(cfg.Sample))), 1)
+	}
+	if cfg.Caller == metrics.NamesHash {
+		c.Printer = s.printer
+	}
+	l, err := gateway.NewAccessLog(c)
+	if err != nil {
+		return fmt.Errorf("access_log: %w", err)
+	}
+	s.log.Store(&accessLog{cfg, l})
+	return nil
+}
+
+// observe is told of every request that has ended.
+func (s *sighting) observe(r *gateway.Record) {
+	s.counts.Observe(r)
+	l := s.log.Load()
+	if l == nil || l.log == nil || l.cfg.Errors == 0 && (r.Rule != "" || r.Fallback != "" || r.Cut || r.Status >= 500 || r.Status == 429) {
+		return
+	}
+	l.log.Observe(r)
+}
+
+// tracer is the gateway's; a nil interface when there is none.
+func (s *sighting) tracer() gateway.Tracer {
+	if s.tracing == nil {
+		return nil
+	}
+	return s.tracing
+}
+
+// run has what sees requests do what it does aside.
+func (s *sighting) run(in *stage, failed func(string, error) error) {
+	in.run("request metrics", s.counts.Run, failed)
+	if s.tracing != nil {
+		in.run("tracing", s.tracing.Run, failed)
+	}
+}

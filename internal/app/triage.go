@@ -1,0 +1,174 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/ledger"
+	"github.com/bezoar-dev/bezoar/policy/blame"
+	"github.com/bezoar-dev/bezoar/queue"
+	"github.com/bezoar-dev/bezoar/triage"
+)
+
+// openTriage makes where people deal with dead letters, those of fleets among them.
+func (a *App) openTriage() error {
+	var err error
+	if a.triage, err = triage.New(triage.Config{Queue: a.queues, Sources: a.sources(a.now.Load()), Log: a.log}); err != nil {
+		return err
+	}
+	return a.checkOuter(&a.cfg)
+}
+
+// sources are where the dead letters of fleets are.
+func (a *App) sources(p *present) []triage.Source {
+	var out []triage.Source
+	for _, u := range p.units {
+		out = append(out, &triage.Gateway{Fleet: u.name, Kept: keptLetters{backend{a}, u.name}})
+	}
+	return out
+}
+
+// Triage returns where people deal with dead letters.
+func (a *App) Triage() *triage.Service { return a.triage }
+
+// keptLetters are the letters of one fleet's requests, as triage deals with
+// them.
+type keptLetters struct {
+	b     backend
+	fleet string
+}
+
+func (k keptLetters) List(ctx context.Context, offset, limit int) ([]bezoar.Letter, error) {
+	return k.b.Letters(ctx, ledger.LetterQuery{Fleet: k.fleet, Offset: offset, Limit: limit})
+}
+
+func (k keptLetters) Get(ctx context.Context, id string) (bezoar.Letter, error) {
+	l, err := k.b.Letter(ctx, id)
+	return l, letterError(err)
+}
+
+func (k keptLetters) Discard(ctx context.Context, id string) error {
+	return letterError(k.b.Discard(ctx, id))
+}
+
+func (k keptLetters) Redrive(ctx context.Context, id string) (queue.Outcome, error) {
+	r, err := k.b.Redrive(ctx, id)
+	if err != nil {
+		return queue.Outcome{}, letterError(err)
+	}
+	o := queue.Outcome{Reason: r.Outcome}
+	if r.Reason != "" {
+		o.Reason += ": " + r.Reason
+	}
+	switch r.Outcome {
+	case adminapi.Answered:
+		o.Class = bezoar.Done
+	case adminapi.Crashed:
+		o.Class = bezoar.Crash
+	case adminapi.TimedOut:
+		o.Class = bezoar.Timeout
+	case adminapi.Unavailable, adminapi.Refused:
+		return queue.Outcome{}, fmt.Errorf("redrive letter %s: %s", id, o.Reason)
+	default:
+		o.Class = bezoar.Transient
+	}
+	return o, nil
+}
+
+// letterError says in the words of triage that a letter is gone.
+func letterError(err error) error {
+	if errors.Is(err, ledger.ErrNotFound) {
+		return fmt.Errorf("%w: %w", queue.ErrLetterNotFound, err)
+	}
+	return err
+}
+
+// alarmStates says where the alarms stand.
+func (a *App) alarmStates() []adminapi.Alarm {
+	alarms := a.alarms.Load()
+	if alarms == nil {
+		return nil
+	}
+	status := alarms.Status()
+	out := make([]adminapi.Alarm, len(status))
+	for i, s := range status {
+		out[i] = adminapi.Alarm{
+			Name: s.Name, Kind: string(s.Kind), Queue: s.Queue, Firing: s.Firing, Since: s.Since, Value: s.Value, Limit: s.Limit,
+			Looked: s.Looked, ToldAt: s.ToldAt, Told: s.Delivered, Untold: s.Undone, Failure: s.Failure,
+		}
+	}
+	return out
+}
+
+// accuse makes a convicted request's body suspect in the queues that are the
+// same work.
+func (a *App) accuse(e ledger.Event) {
+	if e.Kind != blame.Convicted || e.Verdict.Scope != bezoar.ScopeWork || !a.sameAs(e.Fleet) {
+		return
+	}
+	select {
+	case a.convicted <- e.Verdict:
+	default:
+		a.log.Warn("too many convictions at once: one is not told to the queues", "fleet", e.Fleet, "verdict", e.Verdict.ID)
+	}
+}
+
+func (a *App) sameAs(fleet string) bool {
+	for _, q := range a.now.Load().cfg.Queues {
+		if q.SameAs == fleet {
+			return true
+		}
+	}
+	return false
+}
+
+// accusations tells the queues of convictions, until ctx ends. The body is in
+// the letter, which is kept right after the conviction.
+func (a *App) accusations(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case v := <-a.convicted:
+			if err := a.accuseBody(ctx, v); err != nil && ctx.Err() == nil {
+				a.log.Error("a conviction was not told to the queues", "verdict", v.ID, "err", err)
+			}
+		}
+	}
+}
+
+// How often, and how many times, a conviction's letter is looked for.
+const (
+	letterRetry = 100 * time.Millisecond
+	letterTries = 50
+)
+
+func (a *App) accuseBody(ctx context.Context, v bezoar.Verdict) error {
+	for range letterTries {
+		letters, err := a.stores.Ledger.Letters(ctx, ledger.LetterQuery{Fleet: v.Fleet, Fingerprint: v.Fingerprint, Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(letters) == 1 {
+			l, err := a.stores.Ledger.Letter(ctx, letters[0].ID)
+			if err != nil {
+				return err
+			}
+			if l.Request.Truncated || len(l.Request.Body) == 0 {
+				return nil // nothing that a message could be
+			}
+			_, err = a.queues.Accuse(ctx, v.Fleet, l.Request.Body, v.Cause, "convicted as a request to fleet "+v.Fleet+": "+v.Reason)
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(letterRetry):
+		}
+	}
+	return nil
+}

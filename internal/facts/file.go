@@ -1,0 +1,178 @@
+package facts
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// catchUp reads what has been written since. Who has the lock may cut a torn
+// line off: nobody is writing it any more.
+func (s *Store) catchUp(locked bool) error {
+	if s.path == "" {
+		return nil
+	}
+	info, err := os.Stat(s.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if !locked {
+			return nil // whoever has the lock makes it
+		}
+		return s.rewrite()
+	case err != nil:
+		return err
+	}
+	if s.file == nil || !os.SameFile(info, s.is) || info.Size() < s.read {
+		if err := s.reopen(); err != nil {
+			return err
+		}
+	}
+	if info.Size() == s.read {
+		return nil
+	}
+	return s.readOn(locked)
+}
+
+func (s *Store) reopen() error {
+	f, err := os.OpenFile(s.path, os.O_RDWR|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	s.adopt(f, info)
+	s.read, s.lines = 0, 0
+	clear(s.facts)
+	return nil
+}
+
+func (s *Store) adopt(f *os.File, info os.FileInfo) {
+	if s.file != nil {
+		_ = s.file.Close() // there is nothing in it that we need
+	}
+	s.file, s.is = f, info
+}
+
+// readOn takes in the lines behind what has been read.
+func (s *Store) readOn(locked bool) error {
+	r := bufio.NewReaderSize(io.NewSectionReader(s.file, s.read, 1<<62), 64<<10)
+	for {
+		text, err := r.ReadSlice('\n')
+		for errors.Is(err, bufio.ErrBufferFull) { // no line of ours
+			s.read += int64(len(text))
+			text, err = r.ReadSlice('\n')
+		}
+		if errors.Is(err, io.EOF) {
+			if len(text) > 0 && locked {
+				return s.file.Truncate(s.read)
+			}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.read += int64(len(text))
+		s.lines++
+		s.take(text)
+	}
+}
+
+func (s *Store) take(text []byte) {
+	var l line
+	switch err := json.Unmarshal(text, &l); {
+	case err != nil || l.Key == "" || len(text) > maxLine:
+		s.damaged++
+	case l.Fact == nil:
+		delete(s.facts, l.Key)
+	default:
+		if _, known := s.facts[l.Key]; known || len(s.facts) < MaxFacts {
+			s.facts[l.Key] = bytes.Clone(l.Fact)
+		}
+	}
+}
+
+// write appends what has changed. The caller holds the lock of the file.
+func (s *Store) write(changed map[string]json.RawMessage) error {
+	var out []byte
+	for key, fact := range changed {
+		text, err := json.Marshal(line{key, fact})
+		if err != nil {
+			return err
+		}
+		out = append(append(out, text...), '\n')
+	}
+	if _, err := s.file.Write(out); err != nil {
+		return errors.Join(err, s.file.Truncate(s.read))
+	}
+	if err := datasync(s.file); err != nil {
+		return err
+	}
+	s.read += int64(len(out))
+	s.lines += len(changed)
+	s.apply(changed)
+	if s.lines > 2*len(s.facts)+slack {
+		return s.rewrite()
+	}
+	return nil
+}
+
+func (s *Store) apply(changed map[string]json.RawMessage) {
+	for key, fact := range changed {
+		if fact == nil {
+			delete(s.facts, key)
+		} else {
+			s.facts[key] = fact
+		}
+	}
+}
+
+// rewrite writes what holds into a new file, whole or not at all.
+func (s *Store) rewrite() (err error) {
+	f, err := os.CreateTemp(filepath.Dir(s.path), ".facts-")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+		}
+	}()
+	w := bufio.NewWriter(f)
+	for key, fact := range s.facts {
+		text, err := json.Marshal(line{key, fact})
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(append(text, '\n')); err != nil {
+			return err
+		}
+	}
+	if err = w.Flush(); err != nil {
+		return err
+	}
+	if err = f.Sync(); err != nil {
+		return err
+	}
+	if err = os.Rename(f.Name(), s.path); err != nil {
+		return err
+	}
+	appending, err := os.OpenFile(s.path, os.O_RDWR|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	info, err := appending.Stat()
+	if err != nil {
+		return errors.Join(err, appending.Close())
+	}
+	_ = f.Close() // it is synced
+	s.adopt(appending, info)
+	s.read, s.lines = info.Size(), len(s.facts)
+	return nil
+}

@@ -1,0 +1,77 @@
+package judge
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/facts"
+	"github.com/bezoar-dev/bezoar/policy/poison"
+)
+
+// MaxCases bounds the cases of a fact store, and roomFor is how many go at once when
+// there are so many.
+const (
+	MaxCases = 10_000
+	roomFor  = 500
+)
+
+// Case is what is known of a payload.
+type Case struct {
+	poison.Case
+	Times int          // how often in a row it ended in this failure
+	First int64        // when it did so first
+	Voted bezoar.Class // and in which class
+}
+
+// vote counts a failure, and reports whether it has come often enough.
+func (c *Case) vote(e Ending, now time.Time) bool {
+	if e.Failure == "" || e.Failure != c.Failure || e.Class != c.Voted || c.Times == 0 {
+		c.Times, c.First, c.Voted = 0, now.UnixMicro(), e.Class
+	}
+	c.Times++
+	least := poison.SameBug
+	if e.Class == bezoar.Crash || e.Class == bezoar.OOM {
+		least = poison.SameCrash
+	}
+	span := time.Duration(now.UnixMicro()-c.First) * time.Microsecond
+	return e.Failure != "" && e.Votes > 0 && e.Class != bezoar.Timeout && c.Times >= max(e.Votes, least) && span >= e.Span
+}
+
+// keep stores a case, and makes room for it.
+func (j *Judge) keep(tx *facts.Tx, now time.Time, key string, c Case) error {
+	var old Case
+	if known, err := tx.Get(key, &old); err != nil {
+		return err
+	} else if !known && tx.Len() >= MaxCases {
+		j.makeRoom(tx, now)
+	}
+	return tx.Put(key, c)
+}
+
+// makeRoom drops what is forgotten anyway, and then what was touched longest ago.
+func (j *Judge) makeRoom(tx *facts.Tx, now time.Time) {
+	type found struct {
+		key string
+		Case
+	}
+	var all []found
+	for key, fact := range tx.All("case/") {
+		f := found{key: key}
+		if json.Unmarshal(fact, &f.Case) != nil || j.cfg.Poison.Forgotten(&f.Case.Case, now.UnixMicro()) {
+			tx.Drop(key)
+			continue
+		}
+		all = append(all, f)
+	}
+	slices.SortFunc(all, func(a, b found) int {
+		if a.State != b.State {
+			return int(a.State) - int(b.State) // watched, suspect, quarantined
+		}
+		return int(min(max(a.Touched-b.Touched, -1), 1))
+	})
+	for i := 0; i < len(all) && len(all)-i > MaxCases-roomFor; i++ {
+		tx.Drop(all[i].key)
+	}
+}

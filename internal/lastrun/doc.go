@@ -1,0 +1,32 @@
+// Package lastrun says how the last run of this program ended: it stopped in
+// order, the Go runtime ended it (a panic, a fatal error), the kernel killed it
+// for memory, or nobody knows. A kill from outside and a power failure leave no
+// evidence, so they are unknown.
+//
+// It keeps one file in a folder, crash.txt. The file's head says which run wrote
+// it, how many out-of-memory kills the kernel had counted in the run's group, and
+// whether the run stopped in order. The Go runtime writes the text of a crash
+// behind the head ([runtime/debug.SetCrashOutput]). The next run reads both,
+// copies the text to crash.last.txt, and begins the file anew.
+//
+// # What it guarantees
+//
+// [Open] always returns a run. A file that is a link, a pipe, somebody else's,
+// damaged, in use by another process, or in a folder that cannot be written gives
+// [Unknown] and a note, never an error: the file is no reason not to start.
+// Clocks play no part in the answer. What is read and what is reported is
+// bounded. Reported lines have no arguments of functions, no control characters
+// and no secrets as far as their form or [Config.Secrets] tells.
+//
+// # What it does not guarantee
+//
+// crash.last.txt holds the runtime's text as it is, in mode 0600. The kernel
+// counts kills of a group, not of a process: a kill of another process of the
+// group in the moments before this one was killed counts as evidence. [Run.Look]
+// keeps these moments short. A group that is made anew between two runs, as
+// container runtimes and systemd do, has lost its count: then the answer is
+// Unknown. Whoever can write the folder can write any answer.
+//
+// The runtime has one crash output for each process, so only one open run of a
+// process may ask for it.
+package lastrun

@@ -1,0 +1,48 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/bezoar-dev/bezoar/policy/sketch"
+)
+
+// MaxRoutes bounds the routes that have counters of their own.
+const MaxRoutes = 10_000
+
+// DefaultCounters is how many callers each slot of a window and each of the six
+// rankings knows; with it they take 1.7 MB.
+const DefaultCounters = 128
+
+// Config says how much is remembered. The zero value is useful.
+type Config struct {
+	Counters int // callers known in each slot of time, for each ranking; default 128
+	Shards   int // a power of two; default as many as there are processors, at most 16
+}
+
+// Validate reports every impossible field.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Counters < 0 || c.Counters > sketch.MaxCounters {
+		errs = append(errs, fmt.Errorf("Counters is %d, want 1 to %d", c.Counters, sketch.MaxCounters))
+	}
+	if c.Shards < 0 || c.Shards > maxShards || c.Shards&(c.Shards-1) != 0 {
+		errs = append(errs, fmt.Errorf("Shards is %d, want a power of two up to %d", c.Shards, maxShards))
+	}
+	return errors.Join(errs...)
+}
+
+// Route is one that has counters of its own.
+type Route struct {
+	Name  string
+	Fleet string // "" for a queue's
+}
+
+// Settings are what changes while it counts.
+type Settings struct {
+	Routes []Route // at most [MaxRoutes]; what is more counts for the route ""
+	// Names says how callers are shown: "clear", "hash" or "off".
+	Names string
+	// Hash makes what callers are shown as; only for "hash".
+	Hash func(caller string) string
+}

@@ -1,0 +1,220 @@
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"math/bits"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/gateway"
+	"github.com/bezoar-dev/bezoar/policy/sketch"
+)
+
+const maxShards = 16
+
+// Requests counts requests. Create it with [New]; it is safe for concurrent use.
+type Requests struct {
+	seed   maphash.Seed
+	shards []shard
+	top    top
+
+	mu     sync.Mutex // guards routes, and is held while they change
+	routes []Route    // by their place in a shard's counts; the first is {"", ""}
+}
+
+// shard is a part of the counts.
+type shard struct {
+	mu     sync.Mutex // guards the rest
+	index  map[string]int
+	counts []counts
+	tally  tally
+	names  names
+	_      [64]byte // so that two locks do not share a line of the cache
+}
+
+// names says how callers are called in lists.
+type names struct {
+	mode string
+	hash func(string) string
+}
+
+// The values of [Settings].Names.
+const (
+	NamesClear = "clear"
+	NamesHash  = "hash"
+	NamesOff   = "off"
+)
+
+func (n *names) of(caller string) sketch.Name {
+	if n.mode == NamesHash {
+		caller = n.hash(caller)
+	}
+	return sketch.MakeName(caller)
+}
+
+// New returns a Requests that knows no route and lists no callers until it is told
+// by [Requests.Update], or every fault of cfg.
+func New(cfg Config) (*Requests, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	if cfg.Counters == 0 {
+		cfg.Counters = DefaultCounters
+	}
+	if cfg.Shards == 0 {
+		cfg.Shards = min(1<<bits.Len(uint(runtime.GOMAXPROCS(0)-1)), maxShards)
+	}
+	s := &Requests{seed: maphash.MakeSeed(), shards: make([]shard, cfg.Shards), routes: []Route{{}}}
+	if err := s.top.open(cfg.Counters); err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	for i := range s.shards {
+		s.shards[i].counts = make([]counts, 1)
+		s.shards[i].names.mode = NamesOff
+	}
+	s.top.mode = NamesOff
+	return s, nil
+}
+
+// Update says which routes have counters, and how callers are shown. Routes
+// that are still there count on. When callers are to be shown in another way,
+// those that were counted are forgotten.
+func (s *Requests) Update(set Settings) error {
+	n := names{mode: set.Names, hash: set.Hash}
+	switch {
+	case n.mode == NamesHash && n.hash == nil:
+		return fmt.Errorf("metrics: callers are to be shown as hashes, and nothing makes them")
+	case n.mode != NamesHash && n.mode != NamesClear && n.mode != NamesOff:
+		return fmt.Errorf("metrics: callers are to be shown as %q, want hash, clear or off", n.mode)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fresh, index := s.place(set.Routes[:min(len(set.Routes), MaxRoutes)])
+	again := s.top.mode != n.mode // read by this function alone, but for Top
+	for i := range s.shards {
+		sh := &s.shards[i]
+		sh.mu.Lock()
+		for len(sh.counts) < len(s.routes) {
+			sh.counts = append(sh.counts, counts{})
+		}
+		for _, at := range fresh {
+			sh.counts[at] = counts{}
+		}
+		sh.index, sh.names = index, n
+		if again {
+			sh.tally.reset()
+		}
+		sh.mu.Unlock()
+	}
+	if again {
+		s.top.restart(n.mode)
+	}
+	return nil
+}
+
+// place gives the routes their places: those that had one keep it, and others get
+// a free one. It returns the places that others had.
+func (s *Requests) place(routes []Route) (fresh []int, index map[string]int) {
+	index = make(map[string]int, len(routes))
+	wanted := make(map[Route]bool, len(routes))
+	for _, r := range routes {
+		wanted[r] = r.Name != ""
+	}
+	var free []int
+	for at, r := range s.routes[1:] {
+		if wanted[r] {
+			index[r.Name] = at + 1
+		} else {
+			s.routes[at+1] = Route{} // nothing counts there any more
+			free = append(free, at+1)
+		}
+	}
+	for _, r := range routes {
+		if _, ok := index[r.Name]; ok || r.Name == "" {
+			continue
+		}
+		if len(free) == 0 {
+			free = append(free, len(s.routes))
+			s.routes = append(s.routes, r)
+		}
+		at := free[0]
+		free = free[1:]
+		s.routes[at], index[r.Name] = r, at
+		fresh = append(fresh, at)
+	}
+	return fresh, index
+}
+
+// Observe counts a request that has ended. It keeps nothing of r.
+func (s *Requests) Observe(r *gateway.Record) {
+	w := weigh(r)
+	var key uint64
+	if r.Caller != "" {
+		key = maphash.String(s.seed, r.Caller)
+	}
+	sh := &s.shards[rand.Uint32()&uint32(len(s.shards)-1)]
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.counts[sh.index[r.Route]].observe(r)
+	if r.Caller == "" || sh.names.mode == NamesOff {
+		sh.tally.rest.add(&w)
+		return
+	}
+	row, at := sh.tally.find(key)
+	if row == nil {
+		if sh.tally.full() {
+			s.top.drain(&sh.tally)
+			_, at = sh.tally.find(key)
+		}
+		row = sh.tally.take(at, key, sh.names.of(r.Caller))
+	}
+	row.weighs.add(&w)
+}
+
+// flush adds what the shards have counted of callers to the windows.
+func (s *Requests) flush() {
+	for i := range s.shards {
+		sh := &s.shards[i]
+		sh.mu.Lock()
+		s.top.drain(&sh.tally)
+		sh.mu.Unlock()
+	}
+}
+
+// flushEvery is how late a caller may be counted.
+const flushEvery = time.Second
+
+// Run counts callers in time until ctx ends. It returns nil.
+func (s *Requests) Run(ctx context.Context) error {
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			s.flush()
+		}
+	}
+}
+
+// sum returns the routes and what was counted of each.
+func (s *Requests) sum() ([]Route, []counts) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]counts, len(s.routes))
+	for i := range s.shards {
+		sh := &s.shards[i]
+		sh.mu.Lock()
+		for at := range sh.counts {
+			all[at].add(&sh.counts[at])
+		}
+		sh.mu.Unlock()
+	}
+	return slices.Clone(s.routes), all
+}

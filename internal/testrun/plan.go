@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// job is one go test: where, and with what arguments.
+type job struct {
+	folder string
+	args   []string
+}
+
+// listed is a package as go list shows it. The test binary of a package is listed
+// too, with the tests' dependencies, and so are packages that are compiled for it.
+type listed struct {
+	ImportPath string
+	Dir        string
+	Name       string
+	ForTest    string
+	GoFiles    []string
+	Deps       []string
+}
+
+// rapid is what property tests import. Only they know the flag that fixes draws.
+const rapid = "pgregory.net/rapid"
+
+// plan compiles the packages and divides them into runs of go test.
+func plan(ctx context.Context, o order, stdout, stderr io.Writer) ([]job, error) {
+	all, err := list(ctx, o, stderr)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(o.flags, "-race") {
+		if all, err = raced(all, stdout); err != nil {
+			return nil, err
+		}
+	}
+	draws, others := divide(all)
+	flags := append([]string{"test", "-json", "-shuffle=" + o.seed}, o.flags...)
+	var jobs []job
+	if len(others) > 0 {
+		jobs = append(jobs, job{args: slices.Concat(flags, others)})
+	}
+	if len(draws) > 0 {
+		args := slices.Concat(flags, draws)
+		if o.seed != "on" {
+			args = append(args, "-rapid.seed="+o.seed)
+		}
+		jobs = append(jobs, job{args: args})
+	}
+	for _, folder := range o.folders {
+		jobs = append(jobs, job{folder, append(slices.Clone(flags), "./...")})
+	}
+	return jobs, nil
+}
+
+// list compiles packages and their tests, as go test will want them: two go tests
+// at once would else compile the same. What does not compile is left for go test
+// to complain about.
+func list(ctx context.Context, o order, stderr io.Writer) ([]listed, error) {
+	args := []string{"list", "-e", "-export", "-test", "-json=ImportPath,Dir,Name,ForTest,GoFiles,Deps"}
+	if slices.Contains(o.flags, "-race") {
+		args = append(args, "-race")
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, o.packages...)...)
+	cmd.Stderr = stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	var all []listed
+	for d := json.NewDecoder(out); err == nil; {
+		var p listed
+		if err = d.Decode(&p); err == nil {
+			all = append(all, p)
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("what go list says: %w", err)
+	}
+	if err := cmd.Wait(); err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	return all, nil
+}
+
+// divide separates packages whose tests draw from the others.
+func divide(all []listed) (draws, others []string) {
+	drawing := map[string]bool{}
+	for _, p := range all {
+		if pkg, ok := strings.CutSuffix(p.ImportPath, ".test"); ok && slices.Contains(p.Deps, rapid) {
+			drawing[pkg] = true
+		}
+	}
+	for _, p := range all {
+		switch {
+		case !p.ordinary():
+		case drawing[p.ImportPath]:
+			draws = append(draws, p.ImportPath)
+		default:
+			others = append(others, p.ImportPath)
+		}
+	}
+	return draws, others
+}
+
+// ordinary tells packages from what is made of them for tests.
+func (p listed) ordinary() bool { return p.ForTest == "" && !strings.HasSuffix(p.ImportPath, ".test") }

@@ -1,0 +1,181 @@
+//go:build linux
+
+package worktest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// Workers of one folder share what they know of payloads. One of them is stopped
+// (SIGSTOP) while it writes there, and keeps the lock: the others, those that come
+// later too, go on and finish. When it goes on all know the same again.
+func TestAStoppedWorkerHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.plain, r.shared = true, true
+	var bodies []string
+	for i := range soak(4000, 400) {
+		kind := "good"
+		if i%8 == 0 {
+			kind = "segv" // is noted, and convicted after two deaths
+		}
+		bodies = append(bodies, filler(kind, i))
+	}
+	r.queues(func(ctx context.Context, e *queue.Engine) error {
+		s := queue.DefaultSettings()
+		s.Quarantine.Off = true
+		_, err := e.CreateQueue(ctx, "dead", s, nil)
+		return err
+	})
+	sent := r.fill(bodies, 0)
+	stop := r.serve()
+	r.estrange()
+	hire := func(more ...string) *crew {
+		handler, err := filepath.Abs("testdata/handler.sh")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.work(append([]string{
+			"--concurrency", "4", "--dead-letter", strings.TrimSuffix(r.url, jobs) + "dead", "--drain", "5s", "--log", "info",
+		}, more...), []string{"bash", handler})
+	}
+
+	a, b := hire(), hire("--until-idle", "8s")
+	resume := r.stopInTransaction(a)
+	c := hire("--until-idle", "8s")
+	b.idle()
+	c.idle()
+	good := 0
+	for id, body := range sent {
+		if kindOf(body) == "good" {
+			good++
+		} else {
+			delete(sent, id)
+		}
+	}
+	for _, e := range r.entries() {
+		if e.what == "end" {
+			delete(sent, e.id)
+		}
+	}
+	if len(sent) > 0 {
+		t.Errorf("%d of %d good messages were not done while one worker was stopped", len(sent), good)
+	}
+	const ahead = "goes on with what it knows"
+	for name, w := range map[string]*crew{"that ran": b, "that came later": c} {
+		if n := strings.Count(w.log.String(), ahead); n != 1 {
+			t.Errorf("the worker %s says %d times that it %s, want once:\n%s", name, n, ahead, w.log)
+		}
+	}
+	resume()
+	a.term()
+	stop()
+}
+
+// stopInTransaction stops a worker while it holds the lock of the facts.
+func (r *rig) stopInTransaction(c *crew) (resume func()) {
+	r.Helper()
+	resume = func() { _ = c.cmd.Process.Signal(syscall.SIGCONT) }
+	deadline, tries := time.Now().Add(time.Minute), 0
+	for ; time.Now().Before(deadline); tries++ {
+		if err := c.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+			r.Fatalf("the worker ended:\n%s", c.log)
+		}
+		r.until(time.Minute, "the worker is stopped", nil, func() bool { return state(r, c.pid()) == 'T' })
+		if r.holds(c.pid()) {
+			r.Cleanup(resume)
+			r.Logf("stopped %d times until it was in a transaction", tries+1)
+			return resume
+		}
+		resume()
+	}
+	r.Fatalf("in %d tries the worker was never stopped in a transaction:\n%s", tries, c.log)
+	return nil
+}
+
+// holds reports whether a process holds the lock of the facts.
+func (r *rig) holds(pid int) bool {
+	found, err := filepath.Glob(filepath.Join(r.dir, "bezoar", "work", "*", "facts.lock"))
+	if err != nil || len(found) == 0 {
+		return false
+	}
+	var file unix.Stat_t
+	if err := unix.Stat(found[0], &file); err != nil {
+		r.Fatal(err)
+	}
+	locks, err := os.ReadFile("/proc/locks")
+	if err != nil {
+		r.Fatal(err)
+	}
+	for line := range strings.Lines(string(locks)) { // 1: FLOCK ADVISORY WRITE pid major:minor:inode 0 EOF
+		f := strings.Fields(line)
+		if len(f) == 8 && f[1] == "FLOCK" && f[4] == fmt.Sprint(pid) && strings.HasSuffix(f[5], fmt.Sprint(":", file.Ino)) {
+			return true
+		}
+	}
+	return false
+}
+
+// state is what the kernel says a process does: R, S, T for stopped.
+func state(t testing.TB, pid int) byte {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text[bytes.LastIndexByte(text, ')')+2]
+}
+
+// estrange makes the endpoint one of somebody else's, on which workers judge for
+// themselves: whatever is Bezoar's own is unknown to it.
+func (r *rig) estrange() {
+	r.Helper()
+	to, err := url.Parse(r.url)
+	if err != nil {
+		r.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.SetURL(&url.URL{Scheme: to.Scheme, Host: to.Host})
+			for name := range p.Out.Header {
+				if strings.HasPrefix(name, "X-Bezoar") {
+					p.Out.Header.Del(name)
+				}
+			}
+		},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+	}
+	foreign := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		body, err := io.ReadAll(q.Body)
+		if err != nil {
+			return // the caller is gone
+		}
+		if strings.HasSuffix(q.Header.Get("X-Amz-Target"), ".GetQueueAttributes") && bytes.Contains(body, []byte(`"Bezoar`)) {
+			w.Header().Set("X-Amzn-Query-Error", "InvalidAttributeName;Sender")
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"__type":"com.amazonaws.sqs#InvalidAttributeName","message":"Unknown Attribute."}`)
+			return
+		}
+		q.Body = io.NopCloser(bytes.NewReader(body))
+		proxy.ServeHTTP(w, q)
+	}))
+	r.Cleanup(foreign.Close)
+	r.url = foreign.URL + to.Path
+}
