@@ -115,7 +115,7 @@ func (d *Dispatcher) Redrive(ctx context.Context, w Work, j Job) Answer {
 func (d *Dispatcher) do(ctx context.Context, w Work, j Job, redrive bool) Answer {
 	c := d.calls.Get().(*call)
 	*c = call{d: d, w: w, job: j, redrive: redrive}
-	c.bw = blame.Work{Fingerprint: w.Fingerprint, Shape: w.Shape, Client: w.Client, Rule: w.Rule, Exempt: w.Off}
+	c.bw = blame.Work{Fingerprint: w.Fingerprint, Shape: w.Shape, Client: w.Client, Traits: w.Traits, Rule: w.Rule, Exempt: w.Off}
 	if c.w.Timeout == 0 {
 		c.w.Timeout = d.cfg.Timeout
 	}

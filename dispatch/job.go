@@ -17,6 +17,7 @@ type Work struct {
 	Fingerprint bezoar.Fingerprint
 	Shape       bezoar.Fingerprint
 	Client      bezoar.Fingerprint // zero when callers are not told apart
+	Traits      blame.Traits       // what the caller sent in finer grain; nil: nothing is known. Readable until the call returns
 	// Replayable says that the work may run again after its first byte has
 	// left: an idempotent method, an Idempotency-Key, or a route that says
 	// replay: all, with a body that is held whole.

@@ -232,11 +232,12 @@ func (j *job) caller() string {
 	return j.route.client.id(j.clientCache(), j, j.route.Name)
 }
 
-// client returns the fingerprint of who called.
+// client returns the fingerprint of who called, by address where the route does not
+// tell callers apart: what a caller has killed says where its work runs first.
 func (j *job) client() bezoar.Fingerprint {
 	id := j.caller()
 	if id == "" {
-		return bezoar.Fingerprint{}
+		id = j.clientCache().network(j.address())
 	}
 	p := j.route.Printer
 	m := j.peer.cache

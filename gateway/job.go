@@ -60,6 +60,7 @@ type job struct {
 	cacheWriter cacheWriter
 
 	input  fingerprint.Input
+	traits fingerprint.Traits
 	print  bezoar.Fingerprint // of the work
 	digest bezoar.Fingerprint // of a whole body that streamed by; zero until then
 	size   int64              // of that body
@@ -107,6 +108,7 @@ func (j *job) work() dispatch.Work {
 		RawQuery:    j.req.Query,
 		ContentType: j.first(h1.ContentType),
 		Header:      j,
+		Fields:      j,
 		Body:        j.body,
 		Complete:    j.whole,
 		Length:      j.req.Length,
@@ -131,6 +133,10 @@ func (j *job) work() dispatch.Work {
 	}
 	j.print = w.Fingerprint
 	w.Client = j.client()
+	if p, ok := rt.Printer.(*fingerprint.Printer); ok {
+		j.traits = fingerprint.Traits{Printer: p, Input: &j.input, Caller: w.Client, Bound: j.req.Upgrade != ""}
+		w.Traits = &j.traits
+	}
 	if !j.whole {
 		w.Timeout = rt.Upload // wait watches the progress
 	}
@@ -166,6 +172,12 @@ func (j *job) first(k h1.Key) string {
 	}
 	return ""
 }
+
+// NumField returns the number of fields, for the traits.
+func (j *job) NumField() int { return len(j.req.Fields) }
+
+// Field returns one of them.
+func (j *job) Field(i int) (name, value string) { return j.req.Fields[i].Name, j.req.Fields[i].Value }
 
 // Values returns all values of a field, for the fingerprint.
 func (j *job) Values(name string) []string {
