@@ -49,6 +49,7 @@ func (c *call) callerLeft(ctx context.Context, t blame.Ticket, e *entry, res Res
 		d.cfg.Ledger.Finish(t, c.bw.Fingerprint, blame.Abandoned)
 		return done(a)
 	}
+	c.bw = d.cfg.Ledger.Detach(t) // the request is gone when this returns
 	s := c.abandon(t, kept{c.job.Sample(), c.job.Keep()}, hung)
 	if !e.handOver(func(ctx context.Context) { d.watchAbandoned(ctx, s) }) {
 		d.watchAbandoned(context.WithoutCancel(ctx), s)

@@ -212,9 +212,16 @@ func (c *call) judge(ctx context.Context, t blame.Ticket, w *fleet.Worker, res R
 		}
 	}
 	d.cfg.Ledger.Close(t, c.bw.Fingerprint)
-	c.single = c.single || inLane
-	if inLane && crashed && !f.Planned {
-		c.died++
+	switch {
+	case inLane && f.Company:
+		c.single = f.Alone
+		c.met++
+		d.meet(c, c.target.Epoch, f.Alone)
+	case inLane:
+		c.single = true
+		if crashed && !f.Planned {
+			c.died++
+		}
 	}
 	s := c.after(ctx, f, crashed, res)
 	s.answer.Crashed = crashed && !f.Planned
@@ -243,6 +250,10 @@ const maxFree = 8
 // convictions are suspended.
 const maxDied = 2
 
+// maxMet bounds the workers that die in the lane with one piece of work and others:
+// halving the company of 512 takes ten.
+const maxMet = 16
+
 // after decides what becomes of work whose attempt failed without a conviction.
 func (c *call) after(ctx context.Context, f blame.Finding, crashed bool, res Result) step {
 	what := "the connection to the worker broke"
@@ -257,10 +268,13 @@ func (c *call) after(ctx context.Context, f blame.Finding, crashed bool, res Res
 	if crashed {
 		c.lost++
 	}
-	if f.Planned || f.Gated {
+	switch {
+	case f.Company:
+		c.free++ // others were there, and it is not known whose fault it was
+	case f.Planned || f.Gated:
 		c.free++ // law 6: it is not the work, so the attempt is given back
 	}
-	spent := c.attempts-c.free >= c.deliveries() || c.free > maxFree || c.died > maxDied
+	spent := c.attempts-c.free >= c.deliveries() || c.free-c.met > maxFree || c.died > maxDied || c.met > maxMet
 	switch {
 	case res.Begun:
 		return done(Answer{Kind: Cut, Result: res, Reason: what})
@@ -276,7 +290,8 @@ func (c *call) after(ctx context.Context, f blame.Finding, crashed bool, res Res
 		return done(a)
 	case spent:
 		return done(Answer{Kind: Failed, Result: res, Reason: what + ", as in its attempts before"})
-	case f.Planned || f.Gated:
+	case crashed:
+		// It runs again in the lane, which has a pace of its own.
 		c.w.Retry.count(time.Now())
 	case !c.waitForBudget(ctx):
 		a := c.unavailable(RuleBudget, "the budget of retries is used up, and "+what)

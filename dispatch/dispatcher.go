@@ -72,10 +72,13 @@ type Dispatcher struct {
 
 	retry *Retry // for work that names none
 
-	kinds            [Cut + 1]atomic.Uint64
-	attempts         atomic.Uint64
-	laneRuns         atomic.Uint64
-	retries          atomic.Uint64
+	kinds     [Cut + 1]atomic.Uint64
+	attempts  atomic.Uint64
+	laneRuns  atomic.Uint64
+	retries   atomic.Uint64
+	companies companies
+	pacing    atomic.Int64 // who waits for the pace of what they belong to
+
 	waitingForBudget atomic.Int64 // who waits for the budget
 }
 
@@ -87,6 +90,7 @@ func New(cfg Config) (*Dispatcher, error) {
 	d := &Dispatcher{cfg: cfg.withDefaults()}
 	d.retry, _ = NewRetry(cfg.Retry) // validated above
 	d.lane.init()
+	d.companies.byEpoch = map[uint64]*company{}
 	d.calls.New = func() any { return new(call) }
 	return d, nil
 }
@@ -123,6 +127,7 @@ func (d *Dispatcher) do(ctx context.Context, w Work, j Job, redrive bool) Answer
 		c.w.Retry = d.retry
 	}
 	a := c.run(ctx)
+	c.leaveCompany(a.Kind == Refused)
 	a.Attempts = c.attempts
 	*c = call{}
 	d.calls.Put(c)
@@ -132,25 +137,29 @@ func (d *Dispatcher) do(ctx context.Context, w Work, j Job, redrive bool) Answer
 
 // call is one piece of work on its way.
 type call struct {
-	d        *Dispatcher
-	w        Work
-	bw       blame.Work
-	job      Job
-	target   Target
-	attempts int       // deliveries made
-	free     int       // of the deliveries, those that do not count: taken down, or a fleet in trouble
-	dials    int       // workers that could not be reached
-	refusals int       // of these, workers that live
-	gone     bool      // the last of these does not
-	failed   bool      // an attempt failed: another says nothing about its worker
-	waited   time.Time // by when waiting must end; zero until something waits
-	avoid    string    // the worker that failed last
-	redrive  bool      // an operator's order: the lane, whatever is held against it
-	isolate  bool      // it broke a connection: what is left of its attempts runs in the lane
-	single   bool      // it was in a batch that crashed
-	died     int       // workers that died on it in the lane
-	lost     int       // workers that ended with it
-	reason   string    // of the last failure
+	d         *Dispatcher
+	w         Work
+	bw        blame.Work
+	job       Job
+	target    Target
+	attempts  int       // deliveries made
+	free      int       // of the deliveries, those that do not count: taken down, or a fleet in trouble
+	dials     int       // workers that could not be reached
+	refusals  int       // of these, workers that live
+	gone      bool      // the last of these does not
+	failed    bool      // an attempt failed: another says nothing about its worker
+	waited    time.Time // by when waiting must end; zero until something waits
+	avoid     string    // the worker that failed last
+	redrive   bool      // an operator's order: the lane, whatever is held against it
+	isolate   bool      // it broke a connection: what is left of its attempts runs in the lane
+	single    bool      // it was in a batch that crashed
+	died      int       // workers that died on it in the lane
+	limit     int       // how much may run beside it in the lane, itself included; 0: as much as may
+	met       int       // workers that died in the lane with it and others
+	group     *company  // with whom it died last
+	suspectOf *company  // … when it is one of those that run alone next
+	lost      int       // workers that ended with it
+	reason    string    // of the last failure
 }
 
 // step is how one turn of a call ended: with an answer, or again.
@@ -184,7 +193,7 @@ func (c *call) turn(ctx context.Context) step {
 	if c.redrive || c.isolate {
 		t, ok := c.d.cfg.Ledger.Redrive(c.bw)
 		if !ok {
-			return c.await(ctx, nil)
+			return c.await(ctx, nil, time.Time{})
 		}
 		return c.inLane(ctx, t, blame.Decision{Action: blame.ToLane})
 	}
@@ -193,7 +202,9 @@ func (c *call) turn(ctx context.Context) step {
 	case blame.Refuse:
 		return c.refuse(dec)
 	case blame.Duplicate:
-		return c.await(ctx, wait)
+		return c.await(ctx, wait, dec.Until)
+	case blame.Pace:
+		return c.keepPace(ctx, dec)
 	case blame.ToLane:
 		return c.inLane(ctx, t, dec)
 	case blame.ToCanary:
@@ -218,19 +229,44 @@ func (c *call) refuse(dec blame.Decision) step {
 // has begun meanwhile.
 const duplicatePoll = 500 * time.Millisecond
 
-// await waits for the copy that goes first.
-func (c *call) await(ctx context.Context, wait <-chan struct{}) step {
+// await waits for the copy that goes first, and asks again by until.
+func (c *call) await(ctx context.Context, wait <-chan struct{}, until time.Time) step {
 	left := c.waitLeft()
 	if left <= 0 {
 		return done(c.unavailable(RuleDuplicate, "an identical copy that has never succeeded is still in flight"))
 	}
-	timer := time.NewTimer(min(left, duplicatePoll))
+	poll := duplicatePoll
+	if !until.IsZero() {
+		poll = max(time.Millisecond, min(poll, time.Until(until)))
+	}
+	timer := time.NewTimer(min(left, poll))
 	defer timer.Stop()
 	select {
 	case <-wait:
 	case <-timer.C:
 	case <-ctx.Done():
 	}
+	return step{again: true}
+}
+
+// keepPace waits until work of an escalated level may ask again, if its caller waits
+// that long.
+func (c *call) keepPace(ctx context.Context, dec blame.Decision) step {
+	what := "what looks like it has killed workers"
+	switch dec.Cause {
+	case blame.ByClient:
+		what = "its caller's requests have killed workers"
+	case blame.ByShape:
+		what = "requests of its shape have killed workers"
+	}
+	wait, left := time.Until(dec.Until), c.waitLeft()
+	defer c.d.pacing.Add(-1)
+	if waiting := c.d.pacing.Add(1); wait > left || waiting > int64(c.d.cfg.Queue) {
+		a := c.unavailable(RulePace, what+", so that unproven ones run one at a time and slowly")
+		a.RetryAfter = max(wait, time.Second)
+		return done(a)
+	}
+	pause(ctx, max(wait, time.Millisecond))
 	return step{again: true}
 }
 

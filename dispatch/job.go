@@ -129,6 +129,7 @@ const (
 	RuleUnavailable = "unavailable" // no worker could be had in time
 	RuleLane        = "lane"        // it must run alone, and the lane is full
 	RuleDuplicate   = "duplicate"   // an identical copy goes first, and takes long
+	RulePace        = "pace"        // what it belongs to has killed: unproven work of it runs slowly
 	RuleBudget      = "retry_budget"
 	RuleDeadline    = "deadline" // the caller's
 )

@@ -19,14 +19,32 @@ const overflowAt = 8
 // entry is a call that waits for its turn in the lane.
 type entry struct {
 	lane.Entry
-	turn chan *fleet.Worker // buffered, one worker; the holder owes done
-	done chan struct{}      // closed when its run is over
+	caller uint64
+	window time.Duration          // the worker stays the lane's that long after its answer
+	clean  bool                   // its run is to decide: on a worker on which nothing was answered for quiet
+	quiet  time.Duration          // …
+	group  *company               // it died in the lane together with others
+	turn   chan *fleet.Worker     // buffered, one worker; the holder owes finish
+	done   chan struct{}          // closed when its run is over
+	told   atomic.Pointer[notice] // who wants to know then; set before its turn
 
-	began atomic.Bool // its answer has begun
+	began   atomic.Bool // its answer has begun
+	started time.Time   // by the lane, when its turn came
 
 	mu       sync.Mutex // guards what follows
 	released bool       // the lane looks after it no longer
 	next     func(ctx context.Context)
+}
+
+// notice is how a lane worker learns that one of its runs is over.
+type notice struct{ ended chan *entry }
+
+// finish ends e's run.
+func (e *entry) finish() {
+	close(e.done)
+	if n := e.told.Load(); n != nil {
+		n.ended <- e // there is room for all that may run
+	}
 }
 
 // handOver leaves f to the lane to do once done is closed. It reports false
@@ -53,12 +71,31 @@ func (e *entry) release(ctx context.Context) {
 
 // laneQueue is who waits for the lane.
 type laneQueue struct {
-	mu      sync.Mutex // guards entries
+	mu      sync.Mutex // guards what follows but wake
 	entries []*entry
-	wake    chan struct{} // buffered, one
+	running int                        // that run, on all lane workers
+	run     time.Duration              // moving average of how long a run takes
+	ran     map[uint64]int             // runs by caller, since
+	since   time.Time                  // …
+	active  int                        // lane workers
+	kicks   map[chan struct{}]struct{} // of the lane workers
+	wake    chan struct{}              // buffered, one: more lane workers may be of use
+	view    []lane.Entry               // scratch
 }
 
-func (q *laneQueue) init() { q.wake = make(chan struct{}, 1) }
+// Bounds of the fairness between callers.
+const (
+	ranFor   = 10 * time.Second
+	maxRan   = 4096
+	firstRun = 50 * time.Millisecond // what a run is thought to take at first
+)
+
+func (q *laneQueue) init() {
+	q.wake = make(chan struct{}, 1)
+	q.ran = map[uint64]int{}
+	q.kicks = map[chan struct{}]struct{}{}
+	q.run = firstRun
+}
 
 func (q *laneQueue) len() int {
 	q.mu.Lock()
@@ -73,11 +110,55 @@ func (q *laneQueue) push(e *entry, limit int) bool {
 		return false
 	}
 	q.entries = append(q.entries, e)
-	select {
-	case q.wake <- struct{}{}:
-	default:
+	q.alert()
+	for c := range q.kicks {
+		signal(c)
 	}
 	return true
+}
+
+// alert wakes who starts lane workers.
+func (q *laneQueue) alert() { signal(q.wake) }
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// enlist reports whether one more lane worker is of use, and counts it.
+func (q *laneQueue) enlist(most int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.entries) == 0 || q.active > 0 && (q.active >= most || len(q.entries) <= q.active) {
+		return false
+	}
+	q.active++
+	return true
+}
+
+// dismiss ends what enlist began.
+func (q *laneQueue) dismiss() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.active--
+	if len(q.entries) > 0 {
+		q.alert()
+	}
+}
+
+// listen registers a lane worker that wants to know of newcomers.
+func (q *laneQueue) listen() (kick chan struct{}, stop func()) {
+	kick = make(chan struct{}, 1)
+	q.mu.Lock()
+	q.kicks[kick] = struct{}{}
+	q.mu.Unlock()
+	return kick, func() {
+		q.mu.Lock()
+		delete(q.kicks, kick)
+		q.mu.Unlock()
+	}
 }
 
 // remove takes e back; false when its turn has come already.
@@ -92,21 +173,51 @@ func (q *laneQueue) remove(e *entry) bool {
 	return true
 }
 
-// pick takes out those whose turn it is.
-func (q *laneQueue) pick(now time.Time) []*entry {
+// next takes out what starts now on a lane worker where run runs, of lanes.
+func (q *laneQueue) next(now time.Time, run lane.Running, lanes int) (picked []*entry, exclusive bool, after time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	view := make([]lane.Entry, len(q.entries))
-	for i, e := range q.entries {
-		view[i] = e.Entry
+	if now.Sub(q.since) > ranFor {
+		clear(q.ran)
+		q.since = now
 	}
-	idx := lane.Pick(now, view, nil)
-	picked := make([]*entry, len(idx))
-	for i, j := range idx {
-		picked[i] = q.entries[j]
+	q.view = q.view[:0]
+	for _, e := range q.entries {
+		e.Limit = e.group.limit(e.Limit)
+		v := e.Entry
+		v.Ran = q.ran[e.caller]
+		q.view = append(q.view, v)
 	}
+	crowded := lane.Crowded(len(q.entries)+q.running, lanes, q.run)
+	idx, exclusive, after := lane.Next(now, q.view, run, crowded, lane.Delay(len(q.entries)+q.running, lanes), nil)
+	for _, j := range idx {
+		e := q.entries[j]
+		picked = append(picked, e)
+		if _, ok := q.ran[e.caller]; ok || len(q.ran) < maxRan {
+			q.ran[e.caller]++
+		}
+	}
+	q.running += len(picked)
 	q.entries = slices.DeleteFunc(q.entries, func(e *entry) bool { return slices.Contains(picked, e) })
-	return picked
+	if len(picked) > 0 && len(q.entries) > 0 {
+		q.alert() // another lane worker may have some
+	}
+	return picked, exclusive, after
+}
+
+// over notes that a run has ended that took d.
+func (q *laneQueue) over(d time.Duration) {
+	q.mu.Lock()
+	q.running--
+	q.run += (min(d, time.Minute) - q.run) / 8
+	q.mu.Unlock()
+}
+
+// clean reports whether something waits that wants a clean worker.
+func (q *laneQueue) clean() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.ContainsFunc(q.entries, func(e *entry) bool { return e.clean })
 }
 
 // inLane runs the ticket's work when its turn comes.
@@ -118,9 +229,11 @@ func (c *call) inLane(ctx context.Context, t blame.Ticket, dec blame.Decision) s
 	for {
 		e := &entry{
 			Entry: lane.Entry{
-				Score: dec.Score, Proven: dec.Proven, Since: time.Now(), Died: c.died,
-				Single: c.single || c.redrive || dec.Cause == blame.ByProbe || dec.Cause == blame.ByShape,
+				Score: dec.Score, Proven: dec.Proven && c.w.Replayable, Since: time.Now(), Died: c.died, Limit: c.limit,
+				Single: c.single || c.redrive || c.isolate || dec.Clean || dec.Window > 0 || !c.w.Replayable ||
+					dec.Cause == blame.ByProbe || dec.Cause == blame.ByCondition,
 			},
+			caller: c.w.Caller, window: dec.Window, clean: dec.Clean, quiet: dec.Quiet, group: c.group,
 			turn: make(chan *fleet.Worker, 1), done: make(chan struct{}),
 		}
 		w, answer := c.queue(ctx, e)
@@ -129,12 +242,12 @@ func (c *call) inLane(ctx context.Context, t blame.Ticket, dec blame.Decision) s
 			return done(answer)
 		}
 		if c.overtaken(t, w) {
-			close(e.done)
+			e.finish()
 			return step{again: true}
 		}
 		d.laneRuns.Add(1)
 		s, sent := c.attempt(ctx, t, w, e)
-		close(e.done)
+		e.finish()
 		if sent {
 			return s
 		}
@@ -169,99 +282,11 @@ func (c *call) queue(ctx context.Context, e *entry) (*fleet.Worker, Answer) {
 	if d.lane.remove(e) {
 		return nil, a
 	}
-	// Its turn came in the same moment: give the place back.
-	d.cfg.Fleet.Release(<-e.turn)
-	close(e.done)
-	return nil, a
-}
-
-// Run keeps the lane until ctx ends: it sets a worker apart while somebody
-// waits, and lets those whose turn it is have it.
-func (d *Dispatcher) Run(ctx context.Context) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-d.lane.wake:
-		}
-		for d.lane.len() > 0 && ctx.Err() == nil {
-			d.shift(ctx)
-		}
-	}
-}
-
-// shift is one lane worker's time in the lane.
-func (d *Dispatcher) shift(ctx context.Context) {
-	// Look up now and then whether anybody still waits.
-	rctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	w, err := d.cfg.Fleet.Reserve(rctx)
-	cancel()
-	if err != nil {
-		return
-	}
-	defer d.cfg.Fleet.Unreserve(w)
-	for ctx.Err() == nil && !d.cfg.Fleet.Leaving(w) {
-		picked := d.lane.pick(time.Now())
-		if len(picked) == 0 {
-			if !d.lingers(ctx, w) {
-				return
-			}
-			continue
-		}
-		for _, e := range picked {
-			d.cfg.Fleet.Enter(w)
-			e.turn <- w
-		}
-		if !d.finish(ctx, picked) {
-			return // a stream goes on there: the worker is not the lane's any more
-		}
-		if _, ended := w.End(); ended {
-			return
-		}
-	}
-}
-
-// streamGrace is how long an answer that has begun keeps the lane to itself.
-const streamGrace = 5 * time.Second
-
-// finish waits until all of a batch have run. It reports false when what is
-// left are answers that have been streaming for a while: a stream may never
-// end, and has not killed its worker so far.
-func (d *Dispatcher) finish(ctx context.Context, picked []*entry) bool {
-	tick := time.NewTicker(streamGrace)
-	defer tick.Stop()
-	streaming := map[*entry]bool{}
-	defer func() {
-		for _, e := range picked {
-			e.release(ctx)
-		}
+	// Its turn has come, though perhaps not yet its worker, which is to be clean
+	// first: give the place back.
+	go func() {
+		d.cfg.Fleet.Release(<-e.turn)
+		e.finish()
 	}()
-	for _, e := range picked {
-		for waiting := true; waiting; {
-			select {
-			case <-e.done:
-				waiting = false
-			case <-tick.C:
-				if streaming[e] {
-					return false
-				}
-				streaming[e] = e.began.Load()
-			}
-		}
-	}
-	return true
-}
-
-// lingers waits a little for more suspects before the worker goes back.
-func (d *Dispatcher) lingers(ctx context.Context, w *fleet.Worker) bool {
-	timer := time.NewTimer(d.cfg.Linger)
-	defer timer.Stop()
-	select {
-	case <-d.lane.wake:
-		return true
-	case <-w.Ended():
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return d.lane.len() > 0
+	return nil, a
 }

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"slices"
+	"time"
 )
 
 // Want narrows [Fleet.Acquire].
@@ -164,6 +165,7 @@ func (f *Fleet) grant(w *Worker) {
 // Release gives back a worker that Acquire handed out.
 func (f *Fleet) Release(w *Worker) {
 	w.served.Add(1)
+	w.left.Store(max(1, int64(time.Since(w.since))))
 	f.mu.Lock()
 	w.inFlight--
 	if w.inFlight == 0 {

@@ -31,20 +31,20 @@ func TestALifeThatBakesIsNotTheLane(t *testing.T) {
 	for _, w := range busy {
 		f.Release(w)
 	}
-	w, err := f.Reserve(t.Context())
+	w, err := f.Reserve(t.Context(), fleet.LaneWant{})
 	if err != nil || w.Name() != "w1" {
 		t.Fatalf("the lane is %v, %v", w, err)
 	}
 	f.Unreserve(w)
 	f.Bake("w0", 1, false)
 	f.Bake("w1", 2, true)
-	if w, err = f.Reserve(t.Context()); err != nil || w.Name() != "w0" {
+	if w, err = f.Reserve(t.Context(), fleet.LaneWant{}); err != nil || w.Name() != "w0" {
 		t.Errorf("the lane is %v, %v", w, err)
 	}
 
 	one := open(t, 1, fleet.Config{})
 	one.Bake("w0", 1, true)
-	if _, err := one.Reserve(t.Context()); err != nil {
+	if _, err := one.Reserve(t.Context(), fleet.LaneWant{}); err != nil {
 		t.Error(err)
 	}
 }

@@ -8,6 +8,9 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/balance"
 )
 
+// DefaultLaneShare is the part of a fleet that may run suspects at the same time.
+const DefaultLaneShare = 0.25
+
 // Config describes a fleet. Only Name is required.
 type Config struct {
 	Name        string
@@ -21,6 +24,7 @@ type Config struct {
 	SlowStart   time.Duration                              // over which a fresh worker's share grows; default 0: at once
 	Eject       balance.Eject                              // when a worker is an outlier
 	PanicBelow  float64                                    // share of well workers below which opinions are distrusted; default 0.5
+	LaneShare   float64                                    // part of the places that may be the lane at the same time, at least one; default 0.25
 	Judged      func(Judgement)                            // after a worker or the fleet came to look otherwise; must not block
 }
 
@@ -30,6 +34,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.PanicBelow == 0 {
 		c.PanicBelow = balance.DefaultPanicBelow
+	}
+	if c.LaneShare == 0 {
+		c.LaneShare = DefaultLaneShare
 	}
 	c.Eject = c.Eject.WithDefaults()
 	return c
@@ -48,6 +55,7 @@ func (c Config) Validate() error {
 	fault(c.MaxWaiting < 0, "max waiting is %d, want 0 or more", c.MaxWaiting)
 	fault(c.SlowStart < 0, "slow start is %v, want 0 or more", c.SlowStart)
 	fault(!(c.PanicBelow >= 0 && c.PanicBelow <= 1), "panic below is %v, want 0 to 1", c.PanicBelow)
+	fault(!(c.LaneShare >= 0 && c.LaneShare <= 0.5), "lane share is %v, want 0 to 0.5", c.LaneShare)
 	if err := c.Eject.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("eject: %w", err))
 	}

@@ -36,7 +36,7 @@ type Fleet struct {
 	free        []*Worker // that take work, with room; nobody who waits may have one of them
 	waiting     []*waiter
 	mayOverflow int // waiters that are not bound to their shard
-	lane        *Worker
+	lanes       int // workers that are the lane
 	epochs      uint64
 	rand        *rand.Rand
 
@@ -191,10 +191,10 @@ func (f *Fleet) Down(worker string, epoch uint64, end End) {
 	if !end.Planned {
 		s.deaths++
 	}
-	w.state = Down
-	if f.lane == w {
-		f.lane = nil
+	if w.state == Lane {
+		f.lanes--
 	}
+	w.state = Down
 	if w.ejected != nil {
 		w.ejected.Stop()
 		w.ejected = nil

@@ -182,7 +182,7 @@ func TestReserveWaitsForTheLeastBusyToRunEmpty(t *testing.T) {
 		}
 		got := make(chan *fleet.Worker, 1)
 		go func() {
-			w, err := f.Reserve(t.Context())
+			w, err := f.Reserve(t.Context(), fleet.LaneWant{})
 			if err != nil {
 				t.Error(err)
 			}
@@ -213,7 +213,7 @@ func TestReserveWaitsForTheLeastBusyToRunEmpty(t *testing.T) {
 func reserveFor(f *fleet.Fleet, d time.Duration) (*fleet.Worker, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
-	return f.Reserve(ctx)
+	return f.Reserve(ctx, fleet.LaneWant{})
 }
 
 func TestReserveNeedsTwoUnlessThereIsOnePlace(t *testing.T) {
@@ -240,7 +240,7 @@ func TestReserveTurnsToALessBusyWorker(t *testing.T) {
 		w := acquire(t, f, fleet.Want{})
 		got := make(chan *fleet.Worker, 1)
 		go func() {
-			r, _ := f.Reserve(t.Context())
+			r, _ := f.Reserve(t.Context(), fleet.LaneWant{})
 			got <- r
 		}()
 		synctest.Wait()
@@ -265,7 +265,7 @@ func TestReservePrefersTheYoungestThatIsKnownToWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, 3, fleet.Config{})
 		reserved := func() string {
-			w, err := f.Reserve(t.Context())
+			w, err := f.Reserve(t.Context(), fleet.LaneWant{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -377,7 +377,7 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	wg.Go(func() {
 		for range 100 {
-			w, err := f.Reserve(t.Context())
+			w, err := f.Reserve(t.Context(), fleet.LaneWant{})
 			if err != nil {
 				t.Error(err)
 				return

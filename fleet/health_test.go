@@ -205,7 +205,7 @@ func TestTheLaneIsAWorkerThatIsWell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, 3, fleet.Config{})
 		f.Sick("w0", epoch(f, "w0"), "")
-		w, err := f.Reserve(t.Context())
+		w, err := f.Reserve(t.Context(), fleet.LaneWant{})
 		if err != nil || w.Name() == "w0" {
 			t.Fatalf("reserved %v, %v", w, err)
 		}

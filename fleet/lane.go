@@ -9,14 +9,34 @@ import (
 // it looks for a less busy one.
 const drainPatience = time.Second
 
+// LaneWant says what a lane worker is wanted for.
+type LaneWant struct {
+	// Clean asks for the worker on which nothing has been answered for longest, best
+	// of all a fresh life: what dies there alone is to blame. A fleet that cannot
+	// start workers has no fresh ones, and gives the longest idle.
+	Clean bool
+	// More allows a lane worker beside others, up to [Config.LaneShare].
+	More bool
+}
+
+// Lanes returns how many workers may be the lane at the same time.
+func (f *Fleet) Lanes() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mostLanes()
+}
+
+func (f *Fleet) mostLanes() int { return max(1, int(f.cfg.LaneShare*float64(len(f.places)))) }
+
 // Reserve sets one worker apart as the lane and returns it once nothing is in
 // flight on it. It takes the least busy one, and only when another worker
-// serves besides, unless the fleet has a single place. It waits until ctx ends.
-// The caller owes [Fleet.Unreserve].
-func (f *Fleet) Reserve(ctx context.Context) (*Worker, error) {
+// serves besides, unless the fleet has a single place; a second one only when
+// half of the places serve besides. It waits until ctx ends. The caller owes
+// [Fleet.Unreserve].
+func (f *Fleet) Reserve(ctx context.Context, want LaneWant) (*Worker, error) {
 	var tick *time.Timer
 	for settled := true; ; settled = false {
-		w, idle := f.reserve(settled)
+		w, idle := f.reserve(want, settled)
 		if w != nil && idle == nil {
 			return w, nil
 		}
@@ -59,23 +79,50 @@ func (f *Fleet) isIdle(w *Worker) bool {
 
 // reserve marks the worker that suits best as the lane. The channel is nil when
 // it is idle already.
-func (f *Fleet) reserve(settled bool) (*Worker, <-chan struct{}) {
+func (f *Fleet) reserve(want LaneWant, settled bool) (*Worker, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.lane != nil {
+	if f.lanes > 0 && (!want.More || f.lanes >= f.mostLanes()) {
 		return nil, nil
 	}
 	best, serving := f.reservable(settled)
-	if best == nil || serving < 2 && len(f.places) > 1 {
+	if want.Clean {
+		best = f.quietest(best)
+	}
+	need := 2
+	if f.lanes > 0 {
+		need = max(2, 1+(len(f.places)+1)/2)
+	}
+	if best == nil || serving < need && len(f.places) > 1 {
 		return nil, nil
 	}
 	f.withdraw(best)
-	best.state, f.lane = Lane, best
+	best.state = Lane
+	f.lanes++
 	f.serve(nil) // who overflows has lost a worker
 	if best.inFlight == 0 {
 		return best, nil
 	}
 	return best, best.waitIdle()
+}
+
+// quietest returns the idle worker on which nothing has been answered for longest,
+// or best when none is idle. mu is held.
+func (f *Fleet) quietest(best *Worker) *Worker {
+	var found *Worker
+	for _, s := range f.places {
+		w := s.life
+		if w == nil || !f.takes(w) || w.baking && len(f.places) > 1 || w.inFlight > 0 {
+			continue
+		}
+		if found == nil || w.Quiet() > found.Quiet() {
+			found = w
+		}
+	}
+	if found == nil {
+		return best
+	}
+	return found
 }
 
 // What makes a younger life fit for the lane.
@@ -116,11 +163,11 @@ func (f *Fleet) reservable(settled bool) (best *Worker, serving int) {
 	return best, serving
 }
 
-// Unreserve returns the lane's worker to the fleet.
+// Unreserve returns a lane worker to the fleet.
 func (f *Fleet) Unreserve(w *Worker) {
 	f.mu.Lock()
-	if f.lane == w {
-		f.lane = nil
+	if w.state == Lane {
+		f.lanes--
 		w.state = Serving
 		if w.leaving {
 			w.state = Draining

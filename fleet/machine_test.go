@@ -126,7 +126,7 @@ func (m *machine) reserve(*rapid.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
-	m.lane, _ = m.Reserve(ctx)
+	m.lane, _ = m.Reserve(ctx, fleet.LaneWant{})
 }
 
 func testConfig() fleet.Config {

@@ -75,7 +75,7 @@ func TestWaiterOverflowsWhenItsShardBecomesTheLane(t *testing.T) {
 		if got != nil {
 			t.Fatalf("it got %s while its worker only was busy", got.Name())
 		}
-		wg.Go(func() { _, _ = f.Reserve(ctx) })
+		wg.Go(func() { _, _ = f.Reserve(ctx, fleet.LaneWant{}) })
 		synctest.Wait()
 		if got == nil || got.Name() != "w0" {
 			t.Errorf("it got %v", got)

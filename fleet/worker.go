@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"io"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,6 +38,7 @@ type Worker struct {
 	check    *check        // guarded by Fleet.mu; the look that is under way
 	served   atomic.Uint64
 	answered atomic.Uint64 // attempts that ended in an answer below 500
+	left     atomic.Int64  // when work last left it, in nanoseconds since since; 0 when none has
 	baking   bool          // guarded by Fleet.mu; see Fleet.Bake
 
 	place   *slot       // fixed once it is up
@@ -71,6 +73,16 @@ func (w *Worker) Since() time.Time { return w.since }
 
 // Conn returns what [Config.Connect] made for this life.
 func (w *Worker) Conn() any { return w.conn }
+
+// Quiet returns how long ago work last left this life. A life that has had none is
+// quiet for ever.
+func (w *Worker) Quiet() time.Duration {
+	last := w.left.Load()
+	if last == 0 {
+		return math.MaxInt64
+	}
+	return time.Since(w.since) - time.Duration(last)
+}
 
 // Ended returns a channel that is closed when this life is over and judged.
 func (w *Worker) Ended() <-chan struct{} { return w.ended }

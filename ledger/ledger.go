@@ -252,6 +252,14 @@ func (l *Ledger) Overtaken(t blame.Ticket) bool {
 	return l.state.Overtaken(t)
 }
 
+// Detach lets go of the traits of t's work and returns it as it is known from then
+// on: call it before the request is gone, if the ticket stays open.
+func (l *Ledger) Detach(t blame.Ticket) blame.Work {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state.Detach(t)
+}
+
 // Finding takes what a crash left on t.
 func (l *Ledger) Finding(t blame.Ticket) (blame.Finding, bool) {
 	l.mu.Lock()

@@ -222,10 +222,11 @@ func (g *abandonedAttempt) likelihood(now int64, class bezoar.Class) float64 {
 // lateWeight is the weight of answered work while its delay is unknown.
 const lateWeight = 0.5
 
-// lateness weighs work that was answered some time ago, in flight being 1: half as
-// much for every third of the window.
+// lateness weighs work that was answered some time ago: half as much for every third
+// of the window. Few killers kill after their answer, so that it begins at a fifth of
+// what unknown work in flight has.
 func lateness(ago, window int64) float64 {
-	return 0.5 * math.Exp2(-3*float64(ago)/float64(window))
+	return 0.1 * math.Exp2(-3*float64(ago)/float64(window))
 }
 
 // staggered weighs how likely an attempt of this age killed a lane worker on which

@@ -59,7 +59,7 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 	state.emit(Event{Kind: EpochEnded, At: now, Evidence: ev})
 	sick := fresh && state.badBuild(at, acc)
 	state.observe(at, acc, &ev)
-	few := youngest(acc)
+	few := likeliest(acc)
 	convicted := false
 	for i, late := 0, 0; i < len(acc); i++ {
 		if acc[i].ticket == none && acc[i].late {
@@ -67,26 +67,32 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 				continue
 			}
 		}
-		convicted = state.blame(at, acc, i, i < few, sick, ev) || convicted
+		convicted = state.blame(at, acc, i, acc[i].ticket != none && acc[i].share >= few, sick, ev) || convicted
 	}
 	if !convicted && len(before) > 0 && !state.gateClosed(at) {
 		state.puzzle(at, acc, before)
 	}
 }
 
-// youngest returns how many of acc, which is sorted, are much more likely than the
-// others to have killed a lane worker on which several ran: they run alone next.
-// It returns 0 when they cannot be told apart.
-func youngest(acc []accused) int {
+// likeliest returns the share from which work in flight on a lane worker is much more
+// likely than the rest to have killed it: it runs alone next. It returns more than 1
+// when so many are alike that they cannot be told apart.
+func likeliest(acc []accused) float64 {
 	const most = 3
-	n := 0
-	for n < len(acc) && acc[n].share >= acc[0].share/2 {
-		n++
+	top, n := 0.0, 0
+	for i := range acc { // sorted
+		switch {
+		case acc[i].ticket == none:
+		case n == 0:
+			top, n = acc[i].share, 1
+		case acc[i].share >= top/2:
+			n++
+		}
 	}
 	if n > most {
-		return 0
+		return 2
 	}
-	return n
+	return top / 2
 }
 
 // found leaves f on every ticket of the chain that begins with t.

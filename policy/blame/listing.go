@@ -126,6 +126,7 @@ func (state *State) Overtaken(t Ticket) bool {
 // fingerprint, or its shape when the fingerprint is zero.
 func (state *State) Quarantine(now, until time.Time, w Work, reason, sample string) (bezoar.Verdict, error) {
 	at := now.UnixNano()
+	state.changes++
 	if w.Fingerprint.IsZero() {
 		g := state.groups.get(state, w.Shape, ofShape, state.rule(&w))
 		if g == nil {

@@ -412,6 +412,20 @@ func (state *State) Begin(now time.Time, t Ticket, epoch uint64, overdue time.Ti
 	return true
 }
 
+// Detach lets go of the traits of t's work, whose request is about to be gone, and
+// returns the work as it is known from then on.
+func (state *State) Detach(t Ticket) Work {
+	tk := &state.tickets[t]
+	if tk.work.Traits != nil {
+		tk.work.variant()
+		if len(tk.features) == 0 {
+			tk.features = tk.work.features(tk.features)
+		}
+		tk.known, tk.work.Traits = true, nil
+	}
+	return tk.work
+}
+
 // Successes returns the decayed successes that t's work had when its attempt
 // began.
 func (state *State) Successes(t Ticket) float64 { return 1/float64(state.tickets[t].prior) - 2 }

@@ -1,5 +1,13 @@
-// Package lane decides in which order suspects run on the one drained worker,
-// and which of them may run together. It is pure.
+// Package lane decides in which order suspects run on a drained worker, and which
+// of them may run together. It is pure.
+//
+// Few suspects run one after the other, each alone ([Pick]). Many would wait too
+// long for that: then they start one shortly after the other and run beside each
+// other ([Next]). Most killers kill soon after their start, so a death falls on the
+// last that started; these run alone next, and the others go on. When those ran
+// clean, the killer is slow: everything that died together runs in company of half
+// the size from then on, so that one slow killer among n costs at most 1+log2(n)
+// workers (Hwang's binary splitting, 1972).
 package lane
 
 import (
@@ -23,6 +31,8 @@ type Entry struct {
 	Single bool      // must run alone: a probe, or it was in a batch that crashed
 	Died   int       // workers that died on it in the lane so far
 	Since  time.Time // when it began to wait
+	Limit  int       // how much may run together where it runs, itself included; 0: as much as may
+	Ran    int       // how often its caller had the lane lately: who had it less goes first
 }
 
 // batchable reports whether e may share the lane. Work that has never
@@ -76,5 +86,73 @@ func before(now time.Time, a, b *Entry) bool {
 	if !ripe && a.Score != b.Score {
 		return a.Score > b.Score
 	}
+	if a.Ran != b.Ran {
+		return a.Ran < b.Ran
+	}
 	return a.Since.Before(b.Since)
+}
+
+// Bounds of staggered starts.
+const (
+	crowdWait  = 2 * time.Second       // expected wait from which suspects run beside each other
+	drainGoal  = 3 * time.Second       // time in which all of them should have started
+	leastDelay = 2 * time.Millisecond  // between two starts
+	mostDelay  = 50 * time.Millisecond // …
+)
+
+// Running is what runs on one lane worker.
+type Running struct {
+	Count     int
+	Exclusive bool      // nothing may start beside it
+	Limit     int       // the smallest limit among what runs; 0: none
+	Last      time.Time // when the last of it started
+}
+
+// Crowded reports whether waiting suspects would wait too long for runs one after
+// the other, each of which takes run, on lanes workers.
+func Crowded(waiting, lanes int, run time.Duration) bool {
+	return time.Duration(waiting)*run/time.Duration(max(1, lanes)) >= crowdWait
+}
+
+// Delay is the time between two starts on one of lanes workers.
+func Delay(waiting, lanes int) time.Duration {
+	return min(mostDelay, max(leastDelay, drainGoal*time.Duration(max(1, lanes))/time.Duration(max(1, waiting))))
+}
+
+// Next returns what starts now on a lane worker where run runs: on an empty one
+// what [Pick] says, or, in a crowd, one that may have company. exclusive says that
+// nothing may start beside it. When nothing starts, after says when to ask again if
+// nothing happens; 0 means that only an event will tell.
+func Next(now time.Time, entries []Entry, run Running, crowded bool, delay time.Duration, dst []int) (idx []int, exclusive bool, after time.Duration) {
+	if run.Count == 0 {
+		idx = Pick(now, entries, dst)
+		if len(idx) == 1 {
+			e := &entries[idx[0]]
+			exclusive = !crowded || e.Single || e.Limit == 1
+		}
+		return idx, exclusive, 0
+	}
+	if !crowded || run.Exclusive || run.Limit > 0 && run.Count >= run.Limit {
+		return nil, false, 0
+	}
+	best := -1
+	for i := range entries {
+		e := &entries[i]
+		if e.Single || e.Limit == 1 {
+			return nil, false, 0 // it runs alone when this has run empty
+		}
+		if e.Limit > 0 && run.Count >= e.Limit {
+			continue
+		}
+		if best < 0 || before(now, e, &entries[best]) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return nil, false, 0
+	}
+	if wait := delay - now.Sub(run.Last); wait > 0 {
+		return nil, false, wait
+	}
+	return append(dst[:0], best), false, 0
 }
