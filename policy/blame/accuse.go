@@ -84,9 +84,10 @@ func (state *State) accuse(now int64, e *epoch, planned bool, class bezoar.Class
 }
 
 // accuseAnswered adds what was answered within the window and does not count as a
-// success yet: its success is revoked. Work of established shapes and callers is
-// left out, unless deaths have gone unexplained lately: it hardly ever kills after
-// its answer, and would hide what does kill.
+// success yet: its success is revoked. Work hardly ever kills after its answer, and
+// all that was answered would hide what does kill. So only what was answered shortly
+// before an earlier death, too, is accused, and nothing of established shapes and
+// callers, unless deaths have gone unexplained lately.
 func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 	w := state.window(now)
 	careful := state.careful(now)
@@ -95,7 +96,7 @@ func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 		if now-a.at > w || a.counted && !careful || a.work.Exempt {
 			continue
 		}
-		if !careful && state.groups.established(&a.work) {
+		if !careful && (!state.isNear(now, a.work.Fingerprint) || state.groups.established(&a.work)) {
 			continue
 		}
 		if a.counted && state.proven.successes(a.work.Fingerprint, state.second(now)) >= provenPopular {

@@ -255,12 +255,16 @@ func TestAKillerAfterItsAnswerIsConvicted(t *testing.T) {
 func TestNobodyIsConvictedOnATaintedWorker(t *testing.T) {
 	b := newState(t, blame.Config{Window: time.Second})
 	innocent, killer := ask("/innocent", "good1"), ask("/late", "evil")
-	b.kills(innocent) // in the fleet: somebody else's doing
-	e := b.life()
-	kt, _ := b.admit(killer)
-	b.Begin(b.now, kt, e, time.Time{}, false)
-	b.End(b.now, kt, blame.Survived)
-	b.Close(kt)
+	answered := func() uint64 { // a worker on which the killer has just been answered
+		e := b.life()
+		kt, _ := b.admit(killer)
+		b.Begin(b.now, kt, e, time.Time{}, false)
+		b.End(b.now, kt, blame.Survived)
+		b.Close(kt)
+		return e
+	}
+	b.killsOn(answered(), innocent) // in the fleet: the killer's doing
+	e := answered()
 	b.now = b.now.Add(100 * time.Millisecond)
 	tk, d := b.admit(innocent)
 	if d.Action != blame.ToLane {

@@ -29,8 +29,9 @@ type company struct {
 }
 
 type companion struct {
-	deaths int
-	at     int64
+	deaths int   // that nothing explains
+	at     int64 // the last of them
+	near   int64 // the last death of any kind before which it was answered
 }
 
 // mystery is a death that convicted nobody so far.
@@ -114,28 +115,47 @@ func (state *State) keepCompany(now int64, m *mystery) {
 	}
 }
 
-// met counts one more unexplained death after the company of fp.
-func (state *State) met(now int64, fp bezoar.Fingerprint, within int64) int {
-	c := &state.company
-	m, ok := c.seen[fp]
-	if ok && m.at == now {
-		return 0 // counted for this death
+// wasNear notes that work was answered shortly before a death.
+func (state *State) wasNear(now int64, before []Work) {
+	for i := range before {
+		c := state.company.seen[before[i].Fingerprint]
+		c.near = now
+		state.company.put(before[i].Fingerprint, c)
 	}
-	if !ok && len(c.seen) >= maxCompany {
+}
+
+// isNear reports whether the work was answered shortly before an earlier death, too.
+func (state *State) isNear(now int64, fp bezoar.Fingerprint) bool {
+	c, ok := state.company.seen[fp]
+	return ok && c.near != 0 && now-c.near <= int64(state.cfg.Rule.Within)
+}
+
+// put notes c for fp. Of a full table the oldest makes room.
+func (c *company) put(fp bezoar.Fingerprint, v companion) {
+	if _, ok := c.seen[fp]; !ok && len(c.seen) >= maxCompany {
 		var oldest bezoar.Fingerprint
-		at := int64(math.MaxInt64)
+		last := int64(math.MaxInt64)
 		for k, v := range c.seen {
-			if v.at < at || v.at == at && bytes.Compare(k[:], oldest[:]) < 0 {
-				oldest, at = k, v.at
+			if at := max(v.at, v.near); at < last || at == last && bytes.Compare(k[:], oldest[:]) < 0 {
+				oldest, last = k, at
 			}
 		}
 		delete(c.seen, oldest)
+	}
+	c.seen[fp] = v
+}
+
+// met counts one more unexplained death after the company of fp.
+func (state *State) met(now int64, fp bezoar.Fingerprint, within int64) int {
+	m := state.company.seen[fp]
+	if m.at == now {
+		return 0 // counted for this death
 	}
 	if now-m.at > within {
 		m.deaths = 0
 	}
 	m.deaths, m.at = m.deaths+1, now
-	c.seen[fp] = m
+	state.company.put(fp, m)
 	return m.deaths
 }
 

@@ -59,6 +59,7 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 	state.emit(Event{Kind: EpochEnded, At: now, Evidence: ev})
 	sick := fresh && state.badBuild(at, acc)
 	state.observe(at, acc, &ev)
+	state.wasNear(at, before)
 	few := likeliest(acc)
 	convicted := false
 	for i, late := 0, 0; i < len(acc); i++ {
