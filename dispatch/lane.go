@@ -138,11 +138,23 @@ func (q *laneQueue) enlist(most int) bool {
 	return true
 }
 
-// dismiss ends what enlist began.
-func (q *laneQueue) dismiss() {
+// park stops counting a lane worker that only waits: another may take its place.
+func (q *laneQueue) park() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.active--
+	if len(q.entries) > 0 {
+		q.alert()
+	}
+}
+
+// dismiss ends what enlist began.
+func (q *laneQueue) dismiss(parked bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !parked {
+		q.active--
+	}
 	if len(q.entries) > 0 {
 		q.alert()
 	}
@@ -229,7 +241,7 @@ func (c *call) inLane(ctx context.Context, t blame.Ticket, dec blame.Decision) s
 	for {
 		e := &entry{
 			Entry: lane.Entry{
-				Score: dec.Score, Proven: dec.Proven && c.w.Replayable, Since: time.Now(), Died: c.died, Limit: c.limit,
+				Score: dec.Score, Proven: dec.Proven && c.w.Replayable, Since: time.Now(), Died: c.died, Limit: c.limit, Late: dec.Window > 0,
 				Single: c.single || c.redrive || c.isolate || dec.Clean || dec.Window > 0 || !c.w.Replayable ||
 					dec.Cause == blame.ByProbe || dec.Cause == blame.ByCondition,
 			},

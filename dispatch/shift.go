@@ -23,9 +23,10 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		}
 		for d.lane.enlist(d.cfg.Fleet.Lanes()) {
 			wg.Go(func() {
-				defer d.lane.dismiss()
-				for d.lane.len() > 0 && ctx.Err() == nil {
-					d.shift(ctx)
+				parked := false
+				defer func() { d.lane.dismiss(parked) }()
+				for !parked && d.lane.len() > 0 && ctx.Err() == nil {
+					parked = d.shift(ctx)
 				}
 			})
 		}
@@ -40,14 +41,15 @@ const held = 5 * time.Second
 // go back to the fleet with it: it has outlived the observation window.
 const settledStream = time.Second
 
-// shift is one lane worker's time in the lane.
-func (d *Dispatcher) shift(ctx context.Context) {
+// shift is one lane worker's time in the lane. It reports whether another lane worker
+// may have taken its place meanwhile.
+func (d *Dispatcher) shift(ctx context.Context) (parked bool) {
 	// Look up now and then whether anybody still waits.
 	rctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	w, err := d.cfg.Fleet.Reserve(rctx, fleet.LaneWant{Clean: d.lane.clean(), More: true})
 	cancel()
 	if err != nil {
-		return
+		return false
 	}
 	defer d.cfg.Fleet.Unreserve(w)
 	kick, stop := d.lane.listen()
@@ -56,15 +58,13 @@ func (d *Dispatcher) shift(ctx context.Context) {
 	defer s.leave(ctx)
 	for ctx.Err() == nil {
 		if _, ended := w.End(); ended {
-			return
+			break
 		}
-		if d.cfg.Fleet.Leaving(w) && len(s.running) == 0 {
-			return
-		}
-		if !s.turn(ctx) {
-			return
+		if d.cfg.Fleet.Leaving(w) && len(s.running) == 0 || !s.turn(ctx) {
+			break
 		}
 	}
+	return s.parked
 }
 
 // laneShift is what happens on one lane worker.
@@ -75,6 +75,7 @@ type laneShift struct {
 	notice    notice
 	running   []*entry
 	exclusive bool
+	parked    bool
 	last      time.Time
 }
 
@@ -198,18 +199,22 @@ func (s *laneShift) settle(ctx context.Context, quiet time.Duration) {
 }
 
 // over ends e's run. After work that may kill late the worker is left alone for a
-// while. It reports false when the worker has ended.
+// while, and another one may take the lane meanwhile. It reports false when the
+// worker is to go back.
 func (s *laneShift) over(ctx context.Context, e *entry) bool {
 	s.forget(e)
 	e.release(ctx)
 	if e.window == 0 {
 		return true
 	}
+	if s.parked = s.d.cfg.Fleet.Park(s.w); s.parked {
+		s.d.lane.park()
+	}
 	timer := time.NewTimer(e.window)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return true
+		return !s.parked
 	case <-s.w.Ended():
 	case <-ctx.Done():
 	}

@@ -37,6 +37,7 @@ type Fleet struct {
 	waiting     []*waiter
 	mayOverflow int // waiters that are not bound to their shard
 	lanes       int // workers that are the lane
+	parked      int // that were, and are only watched now
 	epochs      uint64
 	rand        *rand.Rand
 
@@ -191,9 +192,7 @@ func (f *Fleet) Down(worker string, epoch uint64, end End) {
 	if !end.Planned {
 		s.deaths++
 	}
-	if w.state == Lane {
-		f.lanes--
-	}
+	f.unlane(w)
 	w.state = Down
 	if w.ejected != nil {
 		w.ejected.Stop()

@@ -166,8 +166,7 @@ func (f *Fleet) reservable(settled bool) (best *Worker, serving int) {
 // Unreserve returns a lane worker to the fleet.
 func (f *Fleet) Unreserve(w *Worker) {
 	f.mu.Lock()
-	if w.state == Lane {
-		f.lanes--
+	if f.unlane(w) {
 		w.state = Serving
 		if w.leaving {
 			w.state = Draining
@@ -176,6 +175,34 @@ func (f *Fleet) Unreserve(w *Worker) {
 	}
 	f.unlock()
 	f.changed()
+}
+
+// Park says that a lane worker is only watched from now on, with nothing to run, so
+// that another may be reserved in its place. It reports false when too many are.
+func (f *Fleet) Park(w *Worker) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if w.state != Lane || w.parked || f.parked >= f.mostLanes() {
+		return false
+	}
+	w.parked = true
+	f.lanes--
+	f.parked++
+	return true
+}
+
+// unlane takes w out of the lane's count; false when it is not the lane. mu is held.
+func (f *Fleet) unlane(w *Worker) bool {
+	switch {
+	case w.state != Lane:
+		return false
+	case w.parked:
+		w.parked = false
+		f.parked--
+	default:
+		f.lanes--
+	}
+	return true
 }
 
 // Leaving reports whether the lane's worker has been told to drain: it should

@@ -39,6 +39,7 @@ type Worker struct {
 	served   atomic.Uint64
 	answered atomic.Uint64 // attempts that ended in an answer below 500
 	left     atomic.Int64  // when work last left it, in nanoseconds since since; 0 when none has
+	parked   bool          // guarded by Fleet.mu; it is the lane, and only watched
 	baking   bool          // guarded by Fleet.mu; see Fleet.Bake
 
 	place   *slot       // fixed once it is up

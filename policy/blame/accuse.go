@@ -99,7 +99,7 @@ func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 		if !careful && (!state.isNear(now, a.work.Fingerprint) || state.groups.established(&a.work)) {
 			continue
 		}
-		if a.counted && state.proven.successes(a.work.Fingerprint, state.second(now)) >= provenPopular {
+		if state.runsWell(now, &a.work) {
 			continue
 		}
 		if a.work.Variant.IsZero() {
@@ -113,6 +113,14 @@ func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 			ticket: none, group: none, work: a.work, features: a.features, lane: a.lane, late: true, prior: 0.5, weight: weight,
 		})
 	}
+}
+
+// runsWell reports whether so much speaks for answered work that it is not accused:
+// its fingerprint is popular, and its variant, where it is known, has succeeded too.
+func (state *State) runsWell(now int64, w *Work) bool {
+	second := state.second(now)
+	return state.proven.successes(w.Fingerprint, second) >= provenPopular &&
+		(w.Variant.IsZero() || w.whole() || state.proven.successes(w.Variant, second) >= provenWell)
 }
 
 // before lists the different work that an epoch has answered lately, for the

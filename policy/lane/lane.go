@@ -32,6 +32,7 @@ type Entry struct {
 	Died   int       // workers that died on it in the lane so far
 	Since  time.Time // when it began to wait
 	Limit  int       // how much may run together where it runs, itself included; 0: as much as may
+	Late   bool      // it may kill after its answer, and takes the worker's time behind it: it goes last
 	Ran    int       // how often its caller had the lane lately: who had it less goes first
 }
 
@@ -73,11 +74,15 @@ func Pick(now time.Time, entries []Entry, dst []int) []int {
 func (e *Entry) overdue(now time.Time) bool { return now.Sub(e.Since) >= Patience }
 
 // before orders work that runs alone: what has not killed the lane yet comes
-// first, since its success tells a sick fleet from sick work; then what has
+// first, since its success tells a sick fleet from sick work; then what needs no
+// time behind it; then what has
 // waited for Patience; then the highest score, then the longest wait.
 func before(now time.Time, a, b *Entry) bool {
 	if a.Died != b.Died {
 		return a.Died < b.Died
+	}
+	if a.Late != b.Late {
+		return b.Late
 	}
 	ripe := a.overdue(now)
 	if ripe != b.overdue(now) {
