@@ -86,8 +86,8 @@ func (state *State) accuse(now int64, e *epoch, planned bool, class bezoar.Class
 // accuseAnswered adds what was answered within the window and does not count as a
 // success yet: its success is revoked. Work hardly ever kills after its answer, and
 // all that was answered would hide what does kill. So only what was answered shortly
-// before an earlier death, too, is accused, and nothing of established shapes and
-// callers, unless deaths have gone unexplained lately.
+// before an earlier death, too, and whose worker has never outlived its answer, is
+// accused, unless deaths have gone unexplained lately.
 func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 	w := state.window(now)
 	careful := state.careful(now)
@@ -96,7 +96,7 @@ func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 		if now-a.at > w || a.counted && !careful || a.work.Exempt {
 			continue
 		}
-		if !careful && (!state.isNear(now, a.work.Fingerprint) || state.groups.established(&a.work)) {
+		if !careful && (state.record(now, &a.work) >= provenEnough || !state.isNear(now, a.work.Fingerprint)) {
 			continue
 		}
 		if state.runsWell(now, &a.work) {
