@@ -60,7 +60,7 @@ func (state *State) accuse(now int64, e *epoch, planned bool, class bezoar.Class
 		}
 		i := state.accuseOne(&acc, accused{
 			ticket: none, work: tk.work, features: tk.features, lane: tk.lane, group: tk.group, prior: prior,
-			record: 1/float64(tk.prior) - 2, weight: weight,
+			record: state.knownFor(now, &tk.work, 1/float64(tk.prior)-2), weight: weight,
 		})
 		tk.features = nil // the accused keep them
 		tk.next, acc[i].ticket = acc[i].ticket, t
@@ -153,6 +153,20 @@ func (state *State) doubt(now int64, w *Work, prior float64) float64 {
 		s = g.ran
 	}
 	return max(prior, 1/(s+2))
+}
+
+// knownFor is how many of the record successes of work speak for it: no more than its
+// caller has. Work of a caller who is not known, or has killed, speaks for itself.
+func (state *State) knownFor(now int64, w *Work, record float64) float64 {
+	if w.Client.IsZero() {
+		return record
+	}
+	g := state.groups.find(w.Client)
+	if g == nil || g.state != unheld {
+		return 0
+	}
+	g.touch(state.second(now))
+	return min(record, g.ran)
 }
 
 // accuseOne adds a to acc, or to the copy of its work that is there.

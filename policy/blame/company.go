@@ -15,6 +15,7 @@ const (
 	companyDeaths = 3               // unexplained deaths with the same company make it suspect
 	explainWithin = 2 * time.Second // a death that has convicted nobody by then is unexplained
 	maxMysteries  = 64              // deaths that are waited for
+	mysteryFor    = time.Minute     // how long a death is waited for, while what was in flight is suspect
 	maxLate       = 8               // answered works that one death makes suspects
 	lateShare     = 1.0 / (2 * maxAnswers)
 )
@@ -37,15 +38,22 @@ type companion struct {
 // mystery is a death that convicted nobody so far.
 type mystery struct {
 	at      int64
-	accused []bezoar.Fingerprint // variants in flight, a few
+	accused []bezoar.Fingerprint // variants in flight
+	likely  []bezoar.Fingerprint // those of them that had much of the blame
 	before  []Work               // answered before it
 }
 
 // puzzle notes a death that convicted nobody.
 func (state *State) puzzle(now int64, acc []accused, before []Work) {
 	m := mystery{at: now, before: before}
-	for i := range acc[:min(len(acc), gateSuspects)] {
+	for i := range acc {
+		if acc[i].ticket == none {
+			continue
+		}
 		m.accused = append(m.accused, acc[i].work.Variant)
+		if acc[i].share >= suspicion && !acc[i].proven() {
+			m.likely = append(m.likely, acc[i].work.Variant)
+		}
 	}
 	c := &state.company
 	if len(c.mysteries) == maxMysteries {
@@ -79,21 +87,35 @@ func (c *company) excuseAll(oldest int64) {
 	}
 }
 
-// unravel gives up on deaths that nothing has explained in time: from then on
-// work that was answered is trusted later, and company is counted.
+// unravel gives up on deaths that nothing has explained in time: all that was in
+// flight has run clean since, or nothing was. From then on work that was answered is
+// trusted later, and company is counted.
 func (state *State) unravel(now int64) {
 	c := &state.company
-	n := 0
-	for n < len(c.mysteries) && now-c.mysteries[n].at >= int64(explainWithin) {
-		if !state.gateClosed(now) {
+	kept := c.mysteries[:0]
+	for i := range c.mysteries {
+		m := &c.mysteries[i]
+		age := now - m.at
+		switch {
+		case age < int64(explainWithin), age < int64(mysteryFor) && state.suspects(m.likely):
+			kept = append(kept, *m)
+		case age < int64(mysteryFor) && !state.gateClosed(now):
 			state.carefulUntil = now + int64(carefulFor)
-			state.keepCompany(now, &c.mysteries[n])
+			state.keepCompany(now, m)
 		}
-		n++
 	}
-	if n > 0 {
-		c.mysteries = append(c.mysteries[:0], c.mysteries[n:]...)
+	clear(c.mysteries[len(kept):])
+	c.mysteries = kept
+}
+
+// suspects reports whether something is still held against one of variants.
+func (state *State) suspects(variants []bezoar.Fingerprint) bool {
+	for _, v := range variants {
+		if i, ok := state.byVariant[v]; ok && state.cases[i].state != unheld {
+			return true
+		}
 	}
+	return false
 }
 
 // keepCompany counts who had been answered before an unexplained death, and makes

@@ -129,7 +129,7 @@ func (state *State) judgeWide(now int64, v *view, d Decision, lane, proven bool)
 	if shape != nil && (shape.state != suspected || !state.kin(v)) {
 		shape = nil
 	}
-	if client != nil && client.state != suspected {
+	if client != nil && (client.state != suspected || state.unlike(v)) {
 		client = nil
 	}
 	switch {
@@ -157,7 +157,7 @@ func (state *State) judgeProven(now int64, v *view, client *group) (Decision, ui
 	}
 	h := state.histories.find(v.Shape)
 	alike := h != nil && len(h.good) >= someGood && h.resembles(state.look(v))
-	suspectCaller := client != nil && client.state == suspected
+	suspectCaller := client != nil && client.state == suspected && !state.unlike(v)
 	if !alike && !suspectCaller || state.proven.successes(v.variant(), state.second(now)) >= provenEnough {
 		return Decision{}, none, false
 	}
@@ -165,6 +165,16 @@ func (state *State) judgeProven(now int64, v *view, client *group) (Decision, ui
 		return Decision{Action: ToLane, Cause: ByFeature}, none, true
 	}
 	return Decision{Action: ToLane, Cause: ByClient, Overflow: true}, none, true
+}
+
+// unlike reports whether killers of the work's shape have something that no success
+// has, and the work has nothing of it.
+func (state *State) unlike(v *view) bool {
+	h := state.histories.find(v.Shape)
+	if h == nil || len(h.good) < enoughGood || v.Traits == nil {
+		return false
+	}
+	return !h.resembles(state.look(v)) && len(h.telling) > 0
 }
 
 // kin reports whether work belongs to what makes its shape suspect: it resembles
@@ -180,15 +190,15 @@ func (state *State) kin(v *view) bool {
 
 // paced makes work of an escalated level wait for its turn. It takes the turn when
 // there is one.
-func (state *State) paced(now int64, v *view) (until int64, wait bool) {
-	if state.groups.active == 0 || state.record(now, v.Work) >= provenEnough {
-		return 0, false
+func (state *State) paced(now int64, v *view, cause Cause) (until int64, wait bool) {
+	if state.groups.active == 0 || cause == BySuspicion && state.record(now, v.Work) >= provenEnough {
+		return 0, false // a suspect that is known to run well happened to be there
 	}
 	shape, client := state.groups.find(v.Shape), state.groups.find(v.Client)
 	if shape != nil && (shape.state != suspected || shape.pace >= freePace || !state.kin(v)) {
 		shape = nil
 	}
-	if client != nil && (client.state != suspected || client.pace >= freePace) {
+	if client != nil && (client.state != suspected || client.pace >= freePace || state.unlike(v)) {
 		client = nil
 	}
 	if shape != nil && shape.next > now {

@@ -211,7 +211,7 @@ func (state *State) Admit(now time.Time, w Work) (Ticket, Decision) {
 	v := view{Work: &w}
 	d, caseIndex, group := state.judge(t, &v)
 	if d.Action == ToLane {
-		if until, wait := state.paced(t, &v); wait {
+		if until, wait := state.paced(t, &v, d.Cause); wait {
 			return Ticket(none), Decision{Action: Pace, Cause: d.Cause, Until: time.Unix(0, until)}
 		}
 	}
