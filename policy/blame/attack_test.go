@@ -423,3 +423,45 @@ func (b *clock) runsOn(e uint64, w blame.Work) {
 	b.End(b.now, t, blame.Survived)
 	b.Close(t)
 }
+
+// fleeting are traits that must not be asked once their request is gone.
+type fleeting struct {
+	traits
+	gone bool
+	t    *testing.T
+}
+
+func (r *fleeting) Variant() bezoar.Fingerprint {
+	if r.gone {
+		r.t.Error("traits are asked after their request is gone")
+	}
+	return r.traits.Variant()
+}
+
+func (r *fleeting) Features(dst []uint64) []uint64 {
+	if r.gone {
+		r.t.Error("traits are asked after their request is gone")
+	}
+	return r.traits.Features(dst)
+}
+
+// Traits are asked only while their ticket is open, whatever becomes of the work.
+func TestTraitsAreNotAskedAfterTheirTicketIsClosed(t *testing.T) {
+	for _, result := range []blame.Result{blame.Survived, blame.Unsent, blame.Faulted, blame.TimedOut, blame.Abandoned} {
+		b := newState(t, blame.Config{Window: time.Second})
+		b.served("/home", 50)
+		b.kills(ask("/other", "evil", "X-Theme: neon"))
+		r := &fleeting{traits: traits{target: "/x", caller: "c", fields: map[string]string{"X-Theme": "neon"}}, t: t}
+		w := blame.Work{Fingerprint: fp(77), Shape: fp(78), Client: fp(79), Traits: r}
+		e := b.life()
+		tk, d := b.admit(w)
+		b.Begin(b.now, tk, e, time.Time{}, d.Action == blame.ToLane)
+		b.End(b.now, tk, result)
+		b.Close(tk)
+		r.gone = true
+		b.now = b.now.Add(50 * time.Millisecond)
+		b.Crash(b.now, e, false, bezoar.Evidence{Worker: "w", Class: bezoar.Crash})
+		b.pass(5 * time.Second)
+		b.Verdicts(b.now)
+	}
+}

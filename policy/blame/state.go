@@ -454,7 +454,8 @@ func (state *State) End(now time.Time, t Ticket, r Result) {
 	case Faulted, TimedOut:
 		state.strike(at, tk, e, r)
 	case Abandoned:
-		e.addAbandoned(abandonedAttempt{work: tk.work, started: tk.started, left: at, prior: tk.prior, overdue: tk.overdue, begun: tk.begunAt != 0, lane: tk.lane})
+		tk.work.variant() // its traits are about to be gone
+		e.addAbandoned(abandonedAttempt{work: tk.work.kept(), started: tk.started, left: at, prior: tk.prior, overdue: tk.overdue, begun: tk.begunAt != 0, lane: tk.lane})
 	}
 }
 
