@@ -195,6 +195,7 @@ func (c *call) judge(ctx context.Context, t blame.Ticket, w *fleet.Worker, res R
 		c.observe(res)
 	}
 	c.failed = true
+	c.ran = time.Since(c.target.sent)
 	d.cfg.Ledger.End(t, strike) // a finding stands
 	f, crashed := d.cfg.Ledger.Finding(t)
 	d.cfg.Fleet.Release(w)

@@ -142,24 +142,25 @@ type call struct {
 	bw        blame.Work
 	job       Job
 	target    Target
-	attempts  int       // deliveries made
-	free      int       // of the deliveries, those that do not count: taken down, or a fleet in trouble
-	dials     int       // workers that could not be reached
-	refusals  int       // of these, workers that live
-	gone      bool      // the last of these does not
-	failed    bool      // an attempt failed: another says nothing about its worker
-	waited    time.Time // by when waiting must end; zero until something waits
-	avoid     string    // the worker that failed last
-	redrive   bool      // an operator's order: the lane, whatever is held against it
-	isolate   bool      // it broke a connection: what is left of its attempts runs in the lane
-	single    bool      // it was in a batch that crashed
-	died      int       // workers that died on it in the lane
-	limit     int       // how much may run beside it in the lane, itself included; 0: as much as may
-	met       int       // workers that died in the lane with it and others
-	group     *company  // with whom it died last
-	suspectOf *company  // … when it is one of those that run alone next
-	lost      int       // workers that ended with it
-	reason    string    // of the last failure
+	attempts  int           // deliveries made
+	free      int           // of the deliveries, those that do not count: taken down, or a fleet in trouble
+	dials     int           // workers that could not be reached
+	refusals  int           // of these, workers that live
+	gone      bool          // the last of these does not
+	failed    bool          // an attempt failed: another says nothing about its worker
+	waited    time.Time     // by when waiting must end; zero until something waits
+	avoid     string        // the worker that failed last
+	redrive   bool          // an operator's order: the lane, whatever is held against it
+	isolate   bool          // it broke a connection: what is left of its attempts runs in the lane
+	single    bool          // it was in a batch that crashed
+	died      int           // workers that died on it in the lane
+	limit     int           // how much may run beside it in the lane, itself included; 0: as much as may
+	ran       time.Duration // how long it had run when its worker died
+	met       int           // workers that died in the lane with it and others
+	group     *company      // with whom it died last
+	suspectOf *company      // … when it is one of those that run alone next
+	lost      int           // workers that ended with it
+	reason    string        // of the last failure
 }
 
 // step is how one turn of a call ended: with an answer, or again.

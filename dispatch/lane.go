@@ -28,8 +28,9 @@ type entry struct {
 	done   chan struct{}          // closed when its run is over
 	told   atomic.Pointer[notice] // who wants to know then; set before its turn
 
-	began   atomic.Bool // its answer has begun
-	started time.Time   // by the lane, when its turn came
+	ran     time.Duration // how long it had run when its worker died
+	began   atomic.Bool   // its answer has begun
+	started time.Time     // by the lane, when its turn came
 
 	mu       sync.Mutex // guards what follows
 	released bool       // the lane looks after it no longer
@@ -194,13 +195,15 @@ func (q *laneQueue) next(now time.Time, run lane.Running, lanes int) (picked []*
 		q.since = now
 	}
 	q.view = q.view[:0]
+	var expected time.Duration
 	for _, e := range q.entries {
+		expected += max(q.run, e.ran)
 		e.Limit = e.group.limit(e.Limit)
 		v := e.Entry
 		v.Ran = q.ran[e.caller]
 		q.view = append(q.view, v)
 	}
-	crowded := lane.Crowded(len(q.entries)+q.running, lanes, q.run)
+	crowded := len(q.entries)+q.running > 1 && lane.Crowded(expected+time.Duration(q.running)*q.run, lanes)
 	idx, exclusive, after := lane.Next(now, q.view, run, crowded, lane.Delay(len(q.entries)+q.running, lanes), nil)
 	for _, j := range idx {
 		e := q.entries[j]
@@ -245,7 +248,7 @@ func (c *call) inLane(ctx context.Context, t blame.Ticket, dec blame.Decision) s
 				Single: c.single || c.redrive || c.isolate || dec.Clean || dec.Window > 0 || !c.w.Replayable ||
 					dec.Cause == blame.ByProbe || dec.Cause == blame.ByCondition,
 			},
-			caller: c.w.Caller, window: dec.Window, clean: dec.Clean, quiet: dec.Quiet, group: c.group,
+			caller: c.w.Caller, window: dec.Window, clean: dec.Clean, quiet: dec.Quiet, group: c.group, ran: c.ran,
 			turn: make(chan *fleet.Worker, 1), done: make(chan struct{}),
 		}
 		w, answer := c.queue(ctx, e)

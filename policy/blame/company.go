@@ -131,7 +131,7 @@ func (state *State) keepCompany(now int64, m *mystery) {
 		if w.Client.IsZero() {
 			continue
 		}
-		if g := state.groups.find(w.Client); (g == nil || !g.established()) && state.met(now, w.Client, within) >= companyDeaths {
+		if g := state.groups.find(w.Client); (g == nil || !g.established()) && state.met(now, w.Client, within) >= 2*companyDeaths {
 			state.groups.escalateCompany(state, now, w)
 		}
 	}

@@ -1,6 +1,7 @@
 package blame
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -60,6 +61,7 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 	sick := fresh && state.badBuild(at, acc)
 	state.observe(at, acc, &ev)
 	state.wasNear(at, before)
+	elsewhere := state.elsewhere(acc)
 	few := likeliest(acc)
 	convicted := false
 	for i, late := 0, 0; i < len(acc); i++ {
@@ -68,11 +70,53 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 				continue
 			}
 		}
-		convicted = state.blame(at, acc, i, acc[i].ticket != none && acc[i].share >= few, sick, ev) || convicted
+		surprise := 0.0
+		if acc[i].ticket != none && !acc[i].lane {
+			surprise = state.surprise(elsewhere[acc[i].work.Client])
+		}
+		convicted = state.blame(at, acc, i, surprise, acc[i].ticket != none && acc[i].share >= few, sick, ev) || convicted
 	}
 	if !convicted && len(before) > 0 && !state.gateClosed(at) {
 		state.puzzle(at, acc, before)
 	}
+}
+
+// elsewhere counts on how many other workers the callers of what was in flight have
+// work, if they are many: then presence says more than shares do.
+func (state *State) elsewhere(acc []accused) map[bezoar.Fingerprint]int {
+	const crowd = 4
+	out := map[bezoar.Fingerprint]int{}
+	for i := range acc {
+		if c := acc[i].work.Client; acc[i].ticket != none && !c.IsZero() {
+			out[c] = 0
+		}
+	}
+	if len(out) < crowd {
+		return nil
+	}
+	for _, e := range state.byEpoch {
+		seen := map[bezoar.Fingerprint]bool{}
+		for t := state.epochs[e].head; t != none; t = state.tickets[t].next {
+			c := state.tickets[t].work.Client
+			if n, ok := out[c]; ok && !seen[c] {
+				seen[c] = true
+				out[c] = n + 1
+			}
+		}
+	}
+	for c := range out {
+		out[c]++ // and the one that died
+	}
+	return out
+}
+
+// surprise is a quarter of the bits by which it surprises that a caller with work on
+// so many workers, 0 for unknown, had some on the one that died.
+func (state *State) surprise(workers int) float64 {
+	if workers == 0 {
+		return 0
+	}
+	return math.Log2(max(1, float64(len(state.byEpoch)+1)/float64(workers))) / 4
 }
 
 // likeliest returns the share from which work in flight on a lane worker is much more
@@ -106,9 +150,10 @@ func (state *State) found(t uint32, f Finding) {
 }
 
 // blame lays acc[i]'s share at the door of its work and judges it. It reports
-// whether the work stands convicted. few says that it is one of few that may have
+// whether the work stands convicted. surprise is how much its caller is blamed for
+// being there; few says that it is one of few that may have
 // killed; sick, that the death may be the worker's own fault.
-func (state *State) blame(now int64, acc []accused, i int, few, sick bool, ev bezoar.Evidence) bool {
+func (state *State) blame(now int64, acc []accused, i int, surprise float64, few, sick bool, ev bezoar.Evidence) bool {
 	a := &acc[i]
 	if a.work.Exempt {
 		state.found(a.ticket, Finding{Share: a.share})
@@ -116,7 +161,7 @@ func (state *State) blame(now int64, acc []accused, i int, few, sick bool, ev be
 	}
 	ev.Share, ev.Others, ev.Lane = a.share, others(acc, i), alone(acc, i)
 	gated := state.gated(now)
-	state.groups.crash(state, now, a)
+	state.groups.crash(state, now, a, surprise)
 	c := state.caseFor(now, &a.work)
 	f := Finding{Share: a.share, Gated: gated}
 	if c == none {

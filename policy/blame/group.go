@@ -75,6 +75,9 @@ type culprit struct {
 // charge returns by how much a variant's share is more than it has been blamed for
 // before, and notes it. The smallest makes room.
 func (g *group) charge(variant bezoar.Fingerprint, share float64) float64 {
+	if share == 0 {
+		return 0
+	}
 	least := 0
 	for i := range g.killers {
 		k := &g.killers[i]
@@ -228,30 +231,36 @@ func (g *group) quicken(lane bool) {
 	}
 }
 
-// crash lays a's share at the door of its caller and its shape. A shape does not
-// answer for callers who are escalated already: that is the narrower level.
-func (gs *groups) crash(state *State, now int64, a *accused) {
+// crash lays a's share at the door of its caller and its shape. In a crowd shares say
+// little: then a caller is blamed by how surprising it is that its work was there, and
+// a shape not at all. A shape does not answer for callers who are escalated already:
+// that is the narrower level.
+func (gs *groups) crash(state *State, now int64, a *accused, surprise float64) {
 	rule := state.rule(&a.work)
 	second := state.second(now)
 	gs.total.touch(second)
 	gs.get(state, a.work.Client, ofClient, rule)
 	s := gs.get(state, a.work.Shape, ofShape, rule)
 	c := gs.find(a.work.Client) // it may have moved, or made room
-	more := a.share
+	share := a.share
+	if share < suspicion && !a.lane {
+		share = 0
+	}
+	more := share
 	if s != nil {
-		more = s.charge(a.work.Variant, a.share)
+		more = s.charge(a.work.Variant, share)
 	}
 	laned := c != nil && c.state == suspected
 	if c != nil {
-		charged := c.charge(a.work.Variant, a.share)
+		charged := c.charge(a.work.Variant, max(share, surprise))
 		if s == nil {
 			more = charged
 		}
-		gs.blame(state, now, second, c, a.share, charged, clientDeaths)
+		gs.blame(state, now, second, c, max(share, surprise), charged, clientDeaths)
 	}
 	gs.total.blamed += more
 	if s != nil && (!laned || s.state != unheld) {
-		gs.blame(state, now, second, s, a.share, more, shapeDeaths)
+		gs.blame(state, now, second, s, share, more, shapeDeaths)
 	}
 }
 

@@ -243,6 +243,9 @@ func (state *State) Admit(now time.Time, w Work) (Ticket, Decision) {
 	}
 	// What kills in company never shares a batch, nor what nothing speaks for yet.
 	d.Proven = d.Cause != ByCondition && state.record(t, &w) >= provenWell
+	if g := state.groups.find(w.Client); g != nil && d.Action == ToLane && d.Cause != ByCondition {
+		d.Score += g.blamed // whose work has killed before goes first
+	}
 	if w := state.window(t); w > 0 && d.Action == ToLane && d.Quiet == 0 {
 		d.Quiet = time.Duration(w)
 	}

@@ -113,10 +113,10 @@ type Running struct {
 	Last      time.Time // when the last of it started
 }
 
-// Crowded reports whether waiting suspects would wait too long for runs one after
-// the other, each of which takes run, on lanes workers.
-func Crowded(waiting, lanes int, run time.Duration) bool {
-	return time.Duration(waiting)*run/time.Duration(max(1, lanes)) >= crowdWait
+// Crowded reports whether suspects that take so long together, one after the other
+// on lanes workers, would wait too long.
+func Crowded(expected time.Duration, lanes int) bool {
+	return expected/time.Duration(max(1, lanes)) >= crowdWait
 }
 
 // Delay is the time between two starts on one of lanes workers.
