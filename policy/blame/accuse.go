@@ -125,14 +125,14 @@ func (state *State) runsWell(now int64, w *Work) bool {
 
 // before lists the different work that an epoch has answered lately, for the
 // statistics of deaths that nothing explains.
-func (state *State) before(now int64, e *epoch) []Work {
+func (state *State) before(now int64, e *epoch, within int64) []Work {
 	if state.cfg.Window < 0 {
 		return nil
 	}
 	var out []Work
 	for i := range e.answers.all {
 		a := e.answers.nth(i)
-		if now-a.at <= int64(answersFor) && !a.work.Exempt &&
+		if now-a.at <= within && !a.work.Exempt &&
 			!slices.ContainsFunc(out, func(w Work) bool { return w.Fingerprint == a.work.Fingerprint }) {
 			out = append(out, a.work)
 		}

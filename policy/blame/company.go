@@ -97,7 +97,7 @@ func (state *State) unravel(now int64) {
 		m := &c.mysteries[i]
 		age := now - m.at
 		switch {
-		case age < int64(explainWithin), age < int64(mysteryFor) && state.suspects(m.likely):
+		case len(m.likely) > 0 && age < int64(explainWithin), age < int64(mysteryFor) && state.suspects(m.likely):
 			kept = append(kept, *m)
 		case age < int64(mysteryFor) && !state.gateClosed(now):
 			state.carefulUntil = now + int64(carefulFor)

@@ -30,7 +30,7 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 		state.flush(at, ep)
 	}
 	acc, flight := state.accuse(at, ep, planned, ev.Class)
-	before := state.before(at, ep)
+	before, near := state.before(at, ep, int64(answersFor)), state.before(at, ep, state.window(at))
 	fresh := ep.answered == 0
 	delete(state.byEpoch, id)
 	clear(ep.answers.all)
@@ -60,7 +60,7 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 	state.emit(Event{Kind: EpochEnded, At: now, Evidence: ev})
 	sick := fresh && state.badBuild(at, acc)
 	state.observe(at, acc, &ev)
-	state.wasNear(at, before)
+	state.wasNear(at, near)
 	elsewhere := state.elsewhere(acc)
 	few := likeliest(acc)
 	convicted := false

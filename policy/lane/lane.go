@@ -142,18 +142,15 @@ func Next(now time.Time, entries []Entry, run Running, crowded bool, delay time.
 	}
 	best := -1
 	for i := range entries {
-		e := &entries[i]
-		if e.Single || e.Limit == 1 {
-			return nil, false, 0 // it runs alone when this has run empty
-		}
-		if e.Limit > 0 && run.Count >= e.Limit {
-			continue
-		}
-		if best < 0 || before(now, e, &entries[best]) {
+		if best < 0 || before(now, &entries[i], &entries[best]) {
 			best = i
 		}
 	}
 	if best < 0 {
+		return nil, false, 0
+	}
+	// What must run alone, or in less company, does so when this has run empty.
+	if e := &entries[best]; e.Single || e.Limit > 0 && run.Count >= e.Limit {
 		return nil, false, 0
 	}
 	if wait := delay - now.Sub(run.Last); wait > 0 {

@@ -125,3 +125,39 @@ func BenchmarkPick(b *testing.B) {
 		dst = lane.Pick(now, entries, dst)
 	}
 }
+
+// Next starts suspects beside each other only in a crowd, one after the other, and
+// never beside what must run alone.
+func TestNext(t *testing.T) {
+	plain := func(ms int) lane.Entry { return lane.Entry{Score: 0.1, Since: since(ms)} }
+	late := lane.Entry{Score: 0.1, Late: true, Single: true, Since: since(9000)}
+	single := lane.Entry{Score: 0.9, Single: true, Since: since(1)}
+	for _, tc := range []struct {
+		name      string
+		entries   []lane.Entry
+		run       lane.Running
+		crowded   bool
+		want      []int
+		exclusive bool
+		after     time.Duration
+	}{
+		{"nobody waits", nil, lane.Running{}, true, nil, false, 0},
+		{"few run alone", []lane.Entry{plain(2), plain(1)}, lane.Running{}, false, []int{0}, true, 0},
+		{"nothing beside it", []lane.Entry{plain(1)}, lane.Running{Count: 1, Exclusive: true}, false, nil, false, 0},
+		{"the first of a crowd", []lane.Entry{plain(2), plain(1)}, lane.Running{}, true, []int{0}, false, 0},
+		{"the next of a crowd a little later", []lane.Entry{plain(1)}, lane.Running{Count: 1, Last: since(4)}, true, nil, false, 6 * time.Millisecond},
+		{"the next of a crowd", []lane.Entry{plain(1)}, lane.Running{Count: 1, Last: since(10)}, true, []int{0}, false, 0},
+		{"what must run alone waits until it is empty", []lane.Entry{plain(1), single}, lane.Running{Count: 1, Last: since(10)}, true, nil, false, 0},
+		{"and runs alone then", []lane.Entry{plain(1), single}, lane.Running{}, true, []int{1}, true, 0},
+		{"what takes time behind it does not hold up others", []lane.Entry{late, plain(1)}, lane.Running{Count: 1, Last: since(10)}, true, []int{1}, false, 0},
+		{"nor more than may run together", []lane.Entry{plain(1)}, lane.Running{Count: 4, Limit: 4, Last: since(10)}, true, nil, false, 0},
+		{"nor beside more than it may run with", []lane.Entry{{Limit: 2, Since: since(1)}}, lane.Running{Count: 2, Last: since(10)}, true, nil, false, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, exclusive, after := lane.Next(now, tc.entries, tc.run, tc.crowded, 10*time.Millisecond, nil)
+			if !slices.Equal(got, tc.want) || exclusive != tc.exclusive || after != tc.after {
+				t.Errorf("starts %v, exclusive %v, asks again in %v; want %v, %v, %v", got, exclusive, after, tc.want, tc.exclusive, tc.after)
+			}
+		})
+	}
+}
