@@ -127,15 +127,15 @@ next:
 // What requests do is seen at /metrics, of which every type is the page's.
 func TestRequestsAreSeen(t *testing.T) {
 	n := serve(t, observed(t, ""))
-	n.until("a worker serves", func() bool { s, _ := n.visit("/search/a", "alice"); return s == http.StatusOK })
+	n.until("a worker serves", func() bool { s, _ := n.getAs("/search/a", "alice"); return s == http.StatusOK })
 	for range 30 {
-		n.visit("/search/a", "greedy")
+		n.getAs("/search/a", "greedy")
 	}
 	n.until("everything is counted", func() bool {
 		f := n.scrape()
 		return value(f["bezoar_requests_total"], "rule", "rate") > 0 && value(f["bezoar_requests_total"], "rule", "none", "class", "2xx") >= 11
 	})
-	n.visit("/nothing/here", "alice")
+	n.getAs("/nothing/here", "alice")
 	families := n.scrape()
 	for _, tc := range []struct {
 		name   string
