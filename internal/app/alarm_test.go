@@ -64,7 +64,11 @@ alarms:
 		t.Helper()
 		before := time.Now()
 		n.until("the alarms have looked", func() bool {
-			for _, a := range alarms(t, n) {
+			all, err := n.admin.Alarms(t.Context())
+			if err != nil || len(all) == 0 {
+				return false // they have just begun
+			}
+			for _, a := range all {
 				if !a.Looked.Add(-time.Duration(ahead.Load())).After(before.Add(50 * time.Millisecond)) {
 					return false
 				}
