@@ -23,7 +23,7 @@ func within(d time.Duration) func(*dispatch.Work) {
 	return func(w *dispatch.Work) { w.Deadline = time.Now().Add(d) }
 }
 
-// Law 8: nothing is waited for or tried past the caller's deadline, and the
+// Law 8: no wait or attempt continues past the caller's deadline, and the
 // caller hears of it then.
 func TestLaw8TheCallersDeadlineEndsEverything(t *testing.T) {
 	const limit = 300 * time.Millisecond

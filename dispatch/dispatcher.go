@@ -226,7 +226,7 @@ func (c *call) refuse(dec blame.Decision) step {
 	return done(a)
 }
 
-// twinPoll is how often a waiting copy asks whether the answer to the first
+// duplicatePoll is how often a waiting copy asks whether the answer to the first
 // has begun meanwhile.
 const duplicatePoll = 500 * time.Millisecond
 

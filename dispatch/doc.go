@@ -36,9 +36,9 @@
 // ended before it was reached, and the few that law 6 gives back. [RetryBoundOf] is the
 // arithmetic.
 //
-// Nothing is waited for or begun past [Work].Deadline, and the caller hears of it
-// then, or as much later as it takes to find out what became of a worker that broke
-// off. Deadlines are the callers' to choose, so that an attempt which is given up for
+// No wait or attempt starts or continues past [Work].Deadline. The caller gets the
+// answer then, or as soon after it as the dispatcher knows what became of a worker
+// whose connection broke. Deadlines are the callers' to choose, so that an attempt which is given up for
 // one is no strike against the work, nor against its worker. In the lane, what does
 // not answer is watched after its caller has been told.
 //

@@ -28,8 +28,8 @@ type Work struct {
 	Route      string        // for verdicts and events
 	Timeout    time.Duration // until the answer begins; 0 means the dispatcher's default
 
-	// Deadline is the caller's own: nothing is waited for or tried past it. Zero
-	// means none.
+	// Deadline is the caller's own: no wait or attempt starts or continues past it.
+	// Zero means none.
 	Deadline time.Time
 	Caller   uint64         // a hash of who calls; 0 when callers are not told apart
 	Shard    int            // of how many workers the caller's shard is; 0 means the whole fleet

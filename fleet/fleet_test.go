@@ -283,7 +283,7 @@ func TestReservePrefersTheYoungestThatIsKnownToWork(t *testing.T) {
 		}
 		serve(f, young, 32)
 		if got := reserved(); got != "w1" {
-			t.Errorf("%s is taken, want the one that the deploy has dealt with", got)
+			t.Errorf("%s is taken, want the one that the deploy has replaced", got)
 		}
 		f.Enter(young) // and it never finishes
 		began := time.Now()

@@ -67,9 +67,9 @@ func (f *Fleet) Observe(w *Worker, o balance.Outcome) {
 		w.answered.Add(1)
 	}
 	now := time.Now()
-	w.book.Lock()
+	w.recordMu.Lock()
 	suspect := w.record.Add(now, f.eject.Load(), o)
-	w.book.Unlock()
+	w.recordMu.Unlock()
 	if suspect {
 		f.consider(w, now)
 	}
@@ -83,9 +83,9 @@ func (f *Fleet) consider(w *Worker, now time.Time) {
 		f.mu.Unlock()
 		return
 	}
-	w.book.Lock()
+	w.recordMu.Lock()
 	until := w.record.Eject(now, f.eject.Load(), f.rand.Float64())
-	w.book.Unlock()
+	w.recordMu.Unlock()
 	w.until = until
 	w.ejected = time.AfterFunc(until.Sub(now), func() { f.readmit(w) })
 	f.ejections++
@@ -108,16 +108,16 @@ func (f *Fleet) outlier(w *Worker, now time.Time) (why string, ok bool) {
 		case o.ejected != nil:
 			out++
 		case o.sick == "":
-			o.book.Lock()
+			o.recordMu.Lock()
 			f.samples = append(f.samples, o.record.Sample(now, e.Window))
-			o.book.Unlock()
+			o.recordMu.Unlock()
 		}
 	}
 	if out >= e.Allowed(f.up) {
 		return "", false
 	}
-	w.book.Lock()
-	defer w.book.Unlock()
+	w.recordMu.Lock()
+	defer w.recordMu.Unlock()
 	return e.Judge(now, &w.record, f.samples)
 }
 

@@ -55,8 +55,8 @@ func (f *Fleet) judgement(w *Worker, st *Status, now time.Time) {
 		st.Ejected = &until
 	}
 	st.Share = balance.Ramp(now.Sub(w.fresh), f.cfg.SlowStart)
-	w.book.Lock()
-	defer w.book.Unlock()
+	w.recordMu.Lock()
+	defer w.recordMu.Unlock()
 	s := w.record.Sample(now, f.eject.Load().Window)
 	st.Results, st.Failed = s.N, s.Failed
 	st.Ejections, st.Latency = w.record.Times(), w.record.Latency()

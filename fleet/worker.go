@@ -49,8 +49,8 @@ type Worker struct {
 	until   time.Time   // guarded by Fleet.mu; of the newest ejection
 	fresh   time.Time   // guarded by Fleet.mu; when its slow start began
 
-	book   sync.Mutex // guards record; taken after Fleet.mu when both are
-	record balance.Record
+	recordMu sync.Mutex // guards record; taken after Fleet.mu when both are
+	record   balance.Record
 }
 
 // check is one look at a worker that several callers share.

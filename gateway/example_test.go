@@ -22,15 +22,15 @@ func Example() {
 	}))
 	defer worker.Close()
 
-	book, err := ledger.New(ledger.Config{Fleet: "search"})
+	known, err := ledger.New(ledger.Config{Fleet: "search"})
 	check(err)
 	workers, err := fleet.New(fleet.Config{
 		Name:    "search",
 		Connect: gateway.Upstream{}.Connect,
-		Opened:  func(epoch uint64, _ string) { book.Opened(epoch) },
+		Opened:  func(epoch uint64, _ string) { known.Opened(epoch) },
 	})
 	check(err)
-	doer, err := dispatch.New(dispatch.Config{Fleet: workers, Ledger: book})
+	doer, err := dispatch.New(dispatch.Config{Fleet: workers, Ledger: known})
 	check(err)
 	epoch := workers.Up("search-1", worker.Listener.Addr().String())
 	defer workers.Down("search-1", epoch, fleet.End{Planned: true})

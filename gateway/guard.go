@@ -41,7 +41,7 @@ type Guard struct {
 	Prefix string
 	// Learner reads the heads of answers; nil: nobody does.
 	Learner *hints.Learner
-	// Name is how a caller is called who does not say so itself: as it is called
+	// Name labels callers that do not identify themselves, as they are labelled
 	// elsewhere. Nil means a hash.
 	Name func(caller string) string
 	// Record says which queries are kept in a file; zero: none.

@@ -372,7 +372,7 @@ func TestLimitsOverTLS(t *testing.T) {
 	}
 }
 
-func TestImpossibleTerms(t *testing.T) {
+func TestImpossiblePolicies(t *testing.T) {
 	r := Route{
 		Doer: doFunc(nil), Printer: newPrinter(t), Client: "jwt:",
 		Limits:   []Limit{{Quota: 1}, {Key: "client"}, {}, {}, {}, {}, {}, {}},

@@ -15,7 +15,7 @@ import (
 
 // Work that waits for a worker does not hold up the end beyond DrainTimeout.
 func TestDrainCutsWhatWaitsForAWorker(t *testing.T) {
-	book, err := ledger.New(ledger.Config{Fleet: "app"})
+	known, err := ledger.New(ledger.Config{Fleet: "app"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func TestDrainCutsWhatWaitsForAWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	workers.Add("app-1") // and never up
-	doer, err := dispatch.New(dispatch.Config{Fleet: workers, Ledger: book, Wait: time.Hour})
+	doer, err := dispatch.New(dispatch.Config{Fleet: workers, Ledger: known, Wait: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,12 +26,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience is how long a test waits for what must happen.
 const patience = time.Minute
 
-// given runs a trial with ever more time, until it says that the time was enough:
+// given runs an attempt with ever more time, until it says that the time was enough:
 // what has to happen within a timeout does so in the end, on the slowest machine.
-func given(t *testing.T, first time.Duration, trial func(timeout time.Duration) bool) {
+func given(t *testing.T, first time.Duration, attempt func(timeout time.Duration) bool) {
 	t.Helper()
 	for timeout := first; timeout < patience/4; timeout *= 5 {
-		if trial(timeout) || t.Failed() {
+		if attempt(timeout) || t.Failed() {
 			return
 		}
 		t.Logf("%v was not enough", timeout)

@@ -40,7 +40,7 @@ func TestOverridesChangeWhatTheyNameAndNothingElse(t *testing.T) {
 		{"dial below", []Override{dial}, "", "", "orders", 30_000, Accepted, "ov-d"},
 		{"class", []Override{batch}, "batch", "", "orders", 600_000, Rejected, "ov-b"},
 		{"class, others", []Override{batch}, "", "", "orders", 60_000, Accepted, ""},
-		{"class, heirs", []Override{batch}, "reports", "", "orders", 600_000, Rejected, "ov-b"},
+		{"a class that inherits", []Override{batch}, "reports", "", "orders", 600_000, Rejected, "ov-b"},
 		{"class and dial", []Override{dial, batch}, "batch", "", "orders", 250_001, Rejected, "ov-d, ov-b"},
 		{"caller", []Override{caller}, "", "dash-7", "orders", 7000, Rejected, "ov-c"},
 		{"caller, others", []Override{caller}, "", "app", "orders", 7000, Accepted, ""},

@@ -18,7 +18,7 @@ const follow = 50 * time.Millisecond
 
 // Changes fails as the other methods do.
 func (s *store) Changes(ctx context.Context, fleet string, since int64) (ledger.Changes, error) {
-	if err := s.trouble(ctx); err != nil {
+	if err := s.fault(ctx); err != nil {
 		return ledger.Changes{}, err
 	}
 	return s.Store.Changes(ctx, fleet, since)

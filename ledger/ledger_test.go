@@ -51,7 +51,7 @@ func newStore(t *testing.T) *store {
 	return &store{Store: db.Ledger()}
 }
 
-func (s *store) trouble(ctx context.Context) error {
+func (s *store) fault(ctx context.Context) error {
 	if s.hang.Load() {
 		<-ctx.Done()
 		return ctx.Err()
@@ -64,14 +64,14 @@ func (s *store) trouble(ctx context.Context) error {
 
 func (s *store) PutVerdict(ctx context.Context, v bezoar.Verdict) error {
 	s.puts.Add(1)
-	if err := s.trouble(ctx); err != nil {
+	if err := s.fault(ctx); err != nil {
 		return err
 	}
 	return s.Store.PutVerdict(ctx, v)
 }
 
 func (s *store) PutLetter(ctx context.Context, l bezoar.Letter) (bezoar.Letter, error) {
-	if err := s.trouble(ctx); err != nil {
+	if err := s.fault(ctx); err != nil {
 		return bezoar.Letter{}, err
 	}
 	return s.Store.PutLetter(ctx, l)

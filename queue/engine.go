@@ -21,7 +21,7 @@ type Engine struct {
 	holdings   *holdings
 	conditions *conditions
 	replays    *replays
-	trouble    *errlog.Limiter // of upkeep
+	errlog     *errlog.Limiter // of upkeep
 	kick       chan struct{}   // upkeep has work
 
 	mu    sync.Mutex // guards known; never held while waiting
@@ -54,7 +54,7 @@ func New(c Config, s Store) (*Engine, error) {
 	return &Engine{
 		config: c, store: s, rules: rules, kick: make(chan struct{}, 1), known: make(map[string]known),
 		holdings: newHoldings(), conditions: newConditions(), replays: newReplays(),
-		trouble: errlog.New(errlog.Config{Log: c.Log, What: "queue upkeep"}),
+		errlog: errlog.New(errlog.Config{Log: c.Log, What: "queue upkeep"}),
 	}, nil
 }
 

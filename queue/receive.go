@@ -137,7 +137,7 @@ func (e *Engine) claim(ctx context.Context, queue string, in ReceiveInput) (clai
 			Policy: policy, Max: limit, Visibility: lease, Retention: q.Settings.Retention, Worker: in.Worker,
 		})
 		if err == nil {
-			err = e.emptyHands(ctx, &q, policy, in.Worker, &claimed)
+			err = e.onlyIdle(ctx, &q, policy, in.Worker, &claimed)
 		}
 		e.begin(ctx, leave.trial, claimed.Messages)
 		if err != nil {
@@ -211,9 +211,9 @@ func (e *Engine) take(ctx context.Context, q *Queue, c Claim) (Claimed, error) {
 	return Claimed{}, errors.Join(ctx.Err(), err)
 }
 
-// emptyHands gives a suspect back that went to a worker that holds something
+// onlyIdle gives a suspect back that went to a worker that holds something
 // else: if it died, nobody would know of what.
-func (e *Engine) emptyHands(ctx context.Context, q *Queue, p Policy, worker string, claimed *Claimed) error {
+func (e *Engine) onlyIdle(ctx context.Context, q *Queue, p Policy, worker string, claimed *Claimed) error {
 	if len(claimed.Messages) != 1 || !claimed.Messages[0].Alone || !e.holdings.holds(worker, time.Now()) {
 		return nil
 	}

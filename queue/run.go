@@ -39,7 +39,7 @@ func (e *Engine) Run(ctx context.Context) error {
 			e.holdings.expire(now)
 		}
 		if ctx.Err() == nil {
-			e.trouble.Passed()
+			e.errlog.Passed()
 		}
 		timer.Reset(next)
 	}
@@ -48,7 +48,7 @@ func (e *Engine) Run(ctx context.Context) error {
 // complain says that something went wrong; the next round tries again.
 func (e *Engine) complain(ctx context.Context, what string, err error) {
 	if err != nil && ctx.Err() == nil {
-		e.trouble.Failed(what, err)
+		e.errlog.Failed(what, err)
 	}
 }
 

@@ -218,7 +218,7 @@ func TestWhoeverHoldsASuspectGetsNothingElse(t *testing.T) {
 
 // If a worker that holds something else died of a suspect, or the other way
 // round, nobody could tell.
-func TestASuspectGoesOnlyIntoEmptyHands(t *testing.T) {
+func TestASuspectGoesOnlyToAnIdleWorker(t *testing.T) {
 	bubble(t, queue.Config{}, func(r *rig) {
 		r.create("before", nil)
 		r.send("before", "some body")

@@ -23,7 +23,7 @@ func (svc *Service) Run(ctx context.Context) error {
 		svc.complain(ctx, "work on tasks", svc.workOnRuns(ctx, &working, slots))
 		svc.complain(ctx, "see how tasks end", svc.concludeAll(ctx))
 		if ctx.Err() == nil {
-			svc.trouble.Passed()
+			svc.errlog.Passed()
 		}
 		select {
 		case <-ctx.Done():
@@ -37,7 +37,7 @@ func (svc *Service) Run(ctx context.Context) error {
 // complain says that something went wrong; the next round tries again.
 func (svc *Service) complain(ctx context.Context, what string, err error) {
 	if err != nil && ctx.Err() == nil {
-		svc.trouble.Failed(what, err)
+		svc.errlog.Failed(what, err)
 	}
 }
 

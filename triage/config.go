@@ -70,11 +70,11 @@ func (svc *Service) SetSources(sources []Source) error {
 // Service is where people deal with dead letters. Many may share one store, each in
 // its own process. All methods are safe for concurrent use.
 type Service struct {
-	config  Config
-	id      string // of this service among those that share the store
-	secret  secrets
-	kick    chan struct{}   // Run has work
-	trouble *errlog.Limiter // in the background
+	config Config
+	id     string // of this service among those that share the store
+	secret secrets
+	kick   chan struct{}   // Run has work
+	errlog *errlog.Limiter // in the background
 
 	sources atomic.Pointer[[]Source]
 }
@@ -95,7 +95,7 @@ func New(c Config) (*Service, error) {
 	}
 	d := &Service{
 		config: c, id: newID("triage"), secret: newSecrets(c.Secrets),
-		kick: make(chan struct{}, 1), trouble: errlog.New(errlog.Config{Log: c.Log, What: "triage"}),
+		kick: make(chan struct{}, 1), errlog: errlog.New(errlog.Config{Log: c.Log, What: "triage"}),
 	}
 	d.sources.Store(&c.Sources)
 	return d, nil

@@ -152,7 +152,7 @@ func (w *Worker) goodbye() time.Duration {
 	return w.cfg.Command.grace() + 10*time.Second
 }
 
-// settle waits until every message has been dealt with.
+// settle waits until every message has been settled.
 func (w *Worker) settle(most time.Duration) bool {
 	done := make(chan struct{})
 	go func() {

@@ -134,7 +134,7 @@ func (t *tally) ended(s *shot, at time.Time, how ending) {
 		t.times = append(t.times, how.took)
 		return
 	}
-	t.trouble(s, at, how, c)
+	t.countHarm(s, at, how, c)
 }
 
 // class returns the count of a class.
@@ -156,8 +156,8 @@ func (t *tally) broke(class string, at time.Time) {
 	}
 }
 
-// trouble counts an innocent that got no good answer.
-func (t *tally) trouble(s *shot, at time.Time, how ending, c *count) {
+// countHarm counts an innocent that got no good answer.
+func (t *tally) countHarm(s *shot, at time.Time, how ending, c *count) {
 	why := how.said
 	if how.rule != "" {
 		why += " " + how.rule

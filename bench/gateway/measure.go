@@ -46,7 +46,7 @@ type sample struct {
 	failed   int64
 }
 
-type key struct{ kase, proxy string }
+type key struct{ row, proxy string }
 
 // Measure runs every case on every proxy, round by round.
 func Measure(ctx context.Context, cfg Config, progress io.Writer) (*Report, error) {

@@ -33,7 +33,7 @@ type tally struct {
 	times    []time.Duration // of those that were answered 200
 	pills    int
 	pillSaid map[string]int
-	trouble  time.Time // when the last good request that came to grief was sent
+	harm     time.Time // when the last good request that came to grief was sent
 	notes    []string  // about the first of those
 	slow     []slowly  // the good requests that took longest, slowest first
 	begun    time.Time // the first pill
@@ -167,8 +167,8 @@ func (c *crowd) good(r request, at, begin time.Time, how ending) {
 	} else {
 		t.others[how.said]++
 	}
-	if at.After(t.trouble) {
-		t.trouble = at
+	if at.After(t.harm) {
+		t.harm = at
 	}
 	if len(t.notes) < maxNotes {
 		t.notes = append(t.notes, fmt.Sprintf("%+.3fs after %v: %s %s %s: %s %s",

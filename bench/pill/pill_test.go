@@ -14,18 +14,18 @@ func TestContainedIsTheLastHarm(t *testing.T) {
 	first := time.Unix(100, 0)
 	at := func(s float64) time.Time { return first.Add(time.Duration(s * float64(time.Second))) }
 	for name, c := range map[string]struct {
-		lost, trouble, end time.Time
-		want               int64 // -1: never
+		lost, harm, end time.Time
+		want            int64 // -1: never
 	}{
 		"no harm":           {end: at(20), want: 0},
 		"a worker lost":     {lost: at(0.5), end: at(20), want: 500},
-		"a caller later":    {lost: at(0.5), trouble: at(2), end: at(20), want: 2000},
+		"a caller later":    {lost: at(0.5), harm: at(2), end: at(20), want: 2000},
 		"harm to the end":   {lost: at(19), end: at(20), want: -1},
-		"harm before it":    {trouble: at(-1), end: at(20), want: 0},
-		"in the last third": {trouble: at(14), end: at(20), want: -1},
+		"harm before it":    {harm: at(-1), end: at(20), want: 0},
+		"in the last third": {harm: at(14), end: at(20), want: -1},
 	} {
 		got := int64(-1)
-		if ms := contained(first, c.lost, c.trouble, c.end); ms != nil {
+		if ms := contained(first, c.lost, c.harm, c.end); ms != nil {
 			got = *ms
 		}
 		if got != c.want {

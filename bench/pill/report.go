@@ -53,13 +53,13 @@ func newRow(name string, t *tally, lost int, last, end time.Time) Row {
 		InnocentsRefused: t.refused, GoodFailed: t.others,
 		PillsSent: t.pills, PillsAnswered: t.pillSaid, WorkersLost: lost,
 		P50: openloop.MS(openloop.Quantile(t.times, 0.50)), P99: openloop.MS(openloop.Quantile(t.times, 0.99)),
-		ContainedMS: contained(t.begun, last, t.trouble, end),
+		ContainedMS: contained(t.begun, last, t.harm, end),
 	}
 }
 
-func contained(first, lastLost, lastTrouble, end time.Time) *int64 {
+func contained(first, lastLost, lastHarm, end time.Time) *int64 {
 	harm := first
-	for _, at := range []time.Time{lastLost, lastTrouble} {
+	for _, at := range []time.Time{lastLost, lastHarm} {
 		if at.After(harm) {
 			harm = at
 		}

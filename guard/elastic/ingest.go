@@ -10,7 +10,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/redos"
 )
 
-// simulate measures the pipelines that a trial brings along: their scripts and
+// simulate measures the pipelines that a simulation brings along: their scripts and
 // their expressions. What is in its documents is only text.
 func (r *Reader) simulate(root int) {
 	r.processing(r.get(root, "pipeline"))

@@ -21,7 +21,7 @@ func newAlarmCollector(alarms func() []adminapi.Alarm) *alarmCollector {
 	return &alarmCollector{
 		alarms: alarms,
 		firing: desc("firing", "1 while the alarm fires."),
-		value:  desc("value", "What the last look found: dead letters, or seconds."),
+		value:  desc("value", "Result of the last look: dead letters, or seconds."),
 		limit:  desc("limit", "Above which value it fires."),
 		looked: desc("looked_timestamp_seconds", "When the last look succeeded."),
 		told:   desc("told_total", "How often this process told somebody."),

@@ -42,7 +42,7 @@ func newGuardCollector(guards func(limit int) []adminapi.Guard) *guardCollector 
 		callerUnits:   desc("caller_cost_units_total", "Units of cost that were predicted for them.", "caller"),
 		version:       desc("limits_version", "Version of the limits in this process."),
 		report:        desc("report_only", "1 while nothing is rejected or lowered."),
-		dial:          desc("dial", "What operators multiply the limits by."),
+		dial:          desc("dial", "Factor by which operators multiply the limits."),
 		load:          desc("load_ratio", "Pressure on the backend, by which limits with load_floor shrink."),
 		broken:        desc("broken_files", "Files of limits or hints that are invalid or gone; what held before, holds."),
 		slow:          desc("slow_queries_total", "Queries that took longer than slow, or killed a worker."),

@@ -63,7 +63,7 @@ type App struct {
 	protect       protection
 	overrides     overrides
 	guards        guards
-	sighting      sighting
+	observability observability
 	health        *health.Health
 	live          *live.Live // nil: the settings stay as they are
 	applied       string     // the sum of the settings that run; the live engine's goroutine's own
@@ -137,7 +137,7 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 	if err := a.openQueues(ctx, a.key); err != nil {
 		return nil, err
 	}
-	for _, open := range []func() error{func() error { return a.openSight(ctx) }, a.openProtection, a.openUnits, a.openTriage, func() error { return a.openGateway(ctx) }, func() error { return a.openLive(ctx) }, a.openAdmin} {
+	for _, open := range []func() error{func() error { return a.openObservability(ctx) }, a.openProtection, a.openUnits, a.openTriage, func() error { return a.openGateway(ctx) }, func() error { return a.openLive(ctx) }, a.openAdmin} {
 		if err := open(); err != nil {
 			return nil, err
 		}
@@ -205,7 +205,7 @@ func (a *App) openAdmin() error {
 	cfg := admin.Config{
 		Address: a.cfg.Admin, Token: token, Page: a.opt.Page, Log: a.log,
 		Queues: queueView{a.queues, a.wire}, Triage: a.triage, Alarms: a.alarmStates,
-		Top: a.sighting.counts.Top, Metrics: a.metrics(),
+		Top: a.observability.counts.Top, Metrics: a.metrics(),
 		Steering: steering{a}, Limiting: steering{a}, Guards: a.guardList, Health: func() any { return a.health.Report() },
 		Livez: a.health.Livez(), Readyz: a.health.Readyz(), Healthz: a.health.Healthz(),
 	}

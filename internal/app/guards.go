@@ -172,7 +172,7 @@ func (a *App) guardOf(next *present, route, fleet string, c *config.Guard, print
 	next.guarding = append(next.guarding, change)
 	return &gateway.Guard{
 		Guard: change.guard, Kind: kind, Dialect: dialect, Prefix: c.Prefix, Learner: change.learns,
-		Expressions: config.Places(c.Regex), Statement: config.Places(c.Statement), Record: record, Name: a.sighting.naming(&next.cfg),
+		Expressions: config.Places(c.Regex), Statement: config.Places(c.Statement), Record: record, Name: a.observability.naming(&next.cfg),
 	}, nil
 }
 

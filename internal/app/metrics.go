@@ -17,7 +17,7 @@ import (
 
 // metrics are what /metrics shows beside what the admin API knows.
 func (a *App) metrics() []prometheus.Collector {
-	return []prometheus.Collector{a.sighting.counts.Collector(), a.engines().Collector()}
+	return []prometheus.Collector{a.observability.counts.Collector(), a.engines().Collector()}
 }
 
 // engines says where the engines' numbers are read.
@@ -27,7 +27,7 @@ func (a *App) engines() metrics.Engines {
 		Fleets:  a.fleetNumbers, Pools: a.protect.stats, Quotas: a.protect.limiter.Stats, Stale: a.protect.stale.Stats,
 		Circuits:  func() ([]circuit.Status, circuit.Stats) { return a.protect.circuits.List(), a.protect.circuits.Stats() },
 		Verdicts:  a.verdicts,
-		Budgets:   a.sighting.budgets,
+		Budgets:   a.observability.budgets,
 		Watchdogs: a.watchdogs,
 		Settings: func() (live.Status, bool) {
 			if a.live == nil {
@@ -36,7 +36,7 @@ func (a *App) engines() metrics.Engines {
 			return a.live.Status(), true
 		},
 		Health: a.healthNumbers,
-		Spans:  a.sighting.spans,
+		Spans:  a.observability.spans,
 	}
 }
 
@@ -98,7 +98,7 @@ func (p *protection) stats() []overload.Stats {
 	return out
 }
 
-func (s *sighting) budgets() []metrics.Budget {
+func (s *observability) budgets() []metrics.Budget {
 	list := s.retries.Load()
 	if list == nil {
 		return nil
@@ -111,7 +111,7 @@ func (s *sighting) budgets() []metrics.Budget {
 	return out
 }
 
-func (s *sighting) spans() (metrics.Spans, bool) {
+func (s *observability) spans() (metrics.Spans, bool) {
 	if s.tracing == nil {
 		return metrics.Spans{}, false
 	}

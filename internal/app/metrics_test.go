@@ -53,6 +53,9 @@ func described(t *testing.T) map[string]metric {
 
 var metricRow = regexp.MustCompile("(?m)^\\| `(bezoar_\\w+)` \\| (counter|gauge|histogram) \\| ([^|]*)\\| (.*) \\|$")
 
+// glossaryLink is the link of a word's first use, which the program does not print.
+var glossaryLink = regexp.MustCompile(`\[([^\]]+)\]\(glossary\.md#[^)]+\)`)
+
 // documented are the rows of docs/metrics.md about this process.
 func documented(t *testing.T) (rows map[string]metric, types map[string]string) {
 	t.Helper()
@@ -60,7 +63,7 @@ func documented(t *testing.T) (rows map[string]metric, types map[string]string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, _, _ := strings.Cut(string(page), "## bezoar work")
+	text, _, _ := strings.Cut(glossaryLink.ReplaceAllString(string(page), "$1"), "## bezoar work")
 	rows, types = map[string]metric{}, map[string]string{}
 	for _, m := range metricRow.FindAllStringSubmatch(text, -1) {
 		if _, ok := rows[m[1]]; ok {
@@ -127,15 +130,15 @@ next:
 // What requests do is seen at /metrics, of which every type is the page's.
 func TestRequestsAreSeen(t *testing.T) {
 	n := serve(t, observed(t, ""))
-	n.until("a worker serves", func() bool { s, _ := n.visit("/search/a", "alice"); return s == http.StatusOK })
+	n.until("a worker serves", func() bool { s, _ := n.getAs("/search/a", "alice"); return s == http.StatusOK })
 	for range 30 {
-		n.visit("/search/a", "greedy")
+		n.getAs("/search/a", "greedy")
 	}
 	n.until("everything is counted", func() bool {
 		f := n.scrape()
 		return value(f["bezoar_requests_total"], "rule", "rate") > 0 && value(f["bezoar_requests_total"], "rule", "none", "class", "2xx") >= 11
 	})
-	n.visit("/nothing/here", "alice")
+	n.getAs("/nothing/here", "alice")
 	families := n.scrape()
 	for _, tc := range []struct {
 		name   string

@@ -17,8 +17,8 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/tracing"
 )
 
-// sighting is what sees requests. It outlives a reload, so that counts do.
-type sighting struct {
+// observability holds what observes requests. It outlives a reload, so that counts do.
+type observability struct {
 	counts  *metrics.Requests
 	tracing *tracing.Tracing // nil: none
 	printer *fingerprint.Printer
@@ -38,9 +38,9 @@ type retries struct {
 	budget *dispatch.Retry
 }
 
-// openSight makes what sees requests.
-func (a *App) openSight(ctx context.Context) error {
-	s := &a.sighting
+// openObservability makes what observes requests.
+func (a *App) openObservability(ctx context.Context) error {
+	s := &a.observability
 	var err error
 	if s.counts, err = metrics.New(metrics.Config{}); err != nil {
 		return err
@@ -70,7 +70,7 @@ func version() string {
 // see has requests seen as next says. Those of the routes that before has are
 // still on their way; nil: there are none.
 func (a *App) see(next, before *present, routes []gateway.Route) error {
-	s := &a.sighting
+	s := &a.observability
 	set := metrics.Settings{Routes: routesOf(&next.cfg), Names: metrics.NamesHash, Hash: s.hash}
 	if before != nil {
 		for _, r := range routesOf(&before.cfg) {
@@ -111,10 +111,10 @@ func routesOf(cfg *config.Config) []metrics.Route {
 }
 
 // hash is what a caller is called where its name must not be shown.
-func (s *sighting) hash(caller string) string { return s.printer.Client(caller).String() }
+func (s *observability) hash(caller string) string { return s.printer.Client(caller).String() }
 
 // naming is how callers are called in lists, as the settings want it.
-func (s *sighting) naming(cfg *config.Config) func(caller string) string {
+func (s *observability) naming(cfg *config.Config) func(caller string) string {
 	mode := metrics.NamesHash
 	if l := cfg.AccessLog; l != nil {
 		mode = l.Caller
@@ -129,7 +129,7 @@ func (s *sighting) naming(cfg *config.Config) func(caller string) string {
 }
 
 // logAs has requests logged as cfg says.
-func (s *sighting) logAs(cfg *config.AccessLog, log *slog.Logger) error {
+func (s *observability) logAs(cfg *config.AccessLog, log *slog.Logger) error {
 	if was := s.log.Load(); was != nil && (was.cfg == nil) == (cfg == nil) && (cfg == nil || *was.cfg == *cfg) {
 		return nil // it goes on, and so does its rate
 	}
@@ -153,7 +153,7 @@ func (s *sighting) logAs(cfg *config.AccessLog, log *slog.Logger) error {
 }
 
 // observe is told of every request that has ended.
-func (s *sighting) observe(r *gateway.Record) {
+func (s *observability) observe(r *gateway.Record) {
 	s.counts.Observe(r)
 	l := s.log.Load()
 	if l == nil || l.log == nil || l.cfg.Errors == 0 && (r.Rule != "" || r.Fallback != "" || r.Cut || r.Status >= 500 || r.Status == 429) {
@@ -163,7 +163,7 @@ func (s *sighting) observe(r *gateway.Record) {
 }
 
 // tracer is the gateway's; a nil interface when there is none.
-func (s *sighting) tracer() gateway.Tracer {
+func (s *observability) tracer() gateway.Tracer {
 	if s.tracing == nil {
 		return nil
 	}
@@ -171,7 +171,7 @@ func (s *sighting) tracer() gateway.Tracer {
 }
 
 // run has what sees requests do what it does aside.
-func (s *sighting) run(in *stage, failed func(string, error) error) {
+func (s *observability) run(in *stage, failed func(string, error) error) {
 	in.run("request metrics", s.counts.Run, failed)
 	if s.tracing != nil {
 		in.run("tracing", s.tracing.Run, failed)

@@ -151,8 +151,8 @@ func quotasIn(cfg *config.Config) []quota.Quota {
 // of a plan is counted over all its routes.
 func quotaName(place string, l config.Limit) string { return place + " " + l.Name }
 
-// terms are what a route asks of its callers.
-func (a *App) terms(next *present, out *gateway.Route, r *config.Route, quotas map[string]int) error {
+// routePolicy sets what a route asks of its callers.
+func (a *App) routePolicy(next *present, out *gateway.Route, r *config.Route, quotas map[string]int) error {
 	cfg := &next.cfg
 	out.Limits = limits(out.Name, r.Limits, quotas)
 	for _, name := range r.Plans {

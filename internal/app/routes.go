@@ -71,7 +71,7 @@ func (a *App) gatewayConfig(next *present) (gateway.Config, error) {
 	return gateway.Config{
 		Routes: routes, TrustedProxies: next.cfg.TrustedProxies, MaxBuffered: int64(next.cfg.BufferTotal),
 		Log: a.log, Limiter: a.protect.limiter, Overrides: a.overrides.of,
-		Observe: a.sighting.observe, Trace: a.sighting.tracer(),
+		Observe: a.observability.observe, Trace: a.observability.tracer(),
 	}, err
 }
 
@@ -90,7 +90,7 @@ func (a *App) bindRoutes(next *present, quotas map[string]int) ([]gateway.Route,
 		}
 		g.Name, g.Path, g.Hosts, g.Methods, g.Client = name, r.Match.Path, hosts(*r), r.Match.Methods, r.Client
 		if err == nil {
-			err = a.terms(next, &g, r, quotas)
+			err = a.routePolicy(next, &g, r, quotas)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("routes[%d]: %w", i, err)

@@ -40,7 +40,7 @@ func (a *App) Run(ctx context.Context) error {
 	inner.run("queues", a.queues.Run, failed)
 	inner.run("accusations", a.accusations, failed)
 	outer.run("triage", a.triage.Run, failed)
-	a.sighting.run(&inner, failed)
+	a.observability.run(&inner, failed)
 	inner.run("quotas", a.protect.limiter.Run, failed)
 	inner.run("circuits", a.protect.circuits.Run, failed)
 	inner.run("health", a.health.Run, failed)

@@ -3,6 +3,7 @@ package arch
 import (
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 )
 
@@ -54,6 +55,39 @@ func TestEveryExceptionIsNeeded(t *testing.T) {
 	for _, e := range exceptions() {
 		if !why.used[e] {
 			t.Errorf("exception %s %s is not needed any more: remove it", e.rule, e.what)
+		}
+	}
+}
+
+// TestEveryLayerIsThere fails on layers and edges of packages that do not exist,
+// and on edges that no import needs.
+func TestEveryLayerIsThere(t *testing.T) {
+	pkgs, err := load(os.DirFS("../.."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	imports := map[edge]bool{}
+	for _, l := range layers() {
+		if !slices.ContainsFunc(pkgs, func(p *pkg) bool { return matches(l.pattern, p.dir) }) {
+			t.Errorf("layer %s is of no package", l.pattern)
+		}
+	}
+	for _, p := range pkgs {
+		for _, f := range p.prod() {
+			for _, imp := range f.imports {
+				if dir, ours := inModule(imp); ours {
+					imports[edge{from: p.dir, to: dir}] = true
+				}
+			}
+		}
+	}
+	for _, e := range edges() {
+		needed := false
+		for i := range imports {
+			needed = needed || matches(e.from, i.from) && matches(e.to, i.to)
+		}
+		if !needed {
+			t.Errorf("edge %s → %s is not needed any more: remove it", e.from, e.to)
 		}
 	}
 }

@@ -4,7 +4,8 @@
 // Go does.
 //
 // What is allowed is data with a reason beside each entry: layers_test.go says
-// who may import whom, exceptions_test.go lists what breaks a rule and why. A
+// who may import whom, exceptions_test.go lists what breaks a rule and why,
+// words_test.go lists private words and the standard ones that replaced them. A
 // new package fails until it is given a height; a rule is changed by changing
 // the data, in view of everybody who reads the diff.
 package arch

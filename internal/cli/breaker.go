@@ -13,9 +13,9 @@ import (
 
 type breakerCmd struct {
 	Ls    breakerLs    `cmd:"" help:"List the breakers with what they count."`
-	Open  breakerOpen  `cmd:"" help:"Hold a breaker open: nothing is sent to what is behind it."`
-	Close breakerClose `cmd:"" help:"Hold a breaker closed: everything passes, whatever comes of it."`
-	Reset breakerReset `cmd:"" help:"Stop holding a breaker: it goes by its results again."`
+	Open  breakerOpen  `cmd:"" help:"Force a breaker open: no call passes."`
+	Close breakerClose `cmd:"" help:"Force a breaker closed: every call passes, whatever the results."`
+	Reset breakerReset `cmd:"" help:"Stop forcing a breaker; it follows its results again."`
 }
 
 type breakerLs struct{ remote }
@@ -82,7 +82,7 @@ func circuitWhy(b circuit.Status) string {
 type breakerOrder struct {
 	remote
 	Name string        `arg:"" help:"The breaker: its fleet and route, as in 'search /search/*', or one of the two if that is enough."`
-	For  time.Duration `required:"" placeholder:"DURATION" help:"For how long, at most 720h."`
+	For  time.Duration `required:"" placeholder:"DURATION" help:"How long it lasts, at most 720h."`
 }
 
 type breakerOpen struct{ breakerOrder }

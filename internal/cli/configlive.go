@@ -43,8 +43,8 @@ func (c *configHistory) Run(s *session) error {
 
 type configDiff struct {
 	remote
-	A    int64  `arg:"" optional:"" help:"From this version (default: the one before the other) …"`
-	B    int64  `arg:"" optional:"" help:"… to this one (default: the one that runs)."`
+	A    int64  `arg:"" optional:"" help:"The first version (default: the one before the second)."`
+	B    int64  `arg:"" optional:"" help:"The second version (default: the one that runs)."`
 	File string `placeholder:"FILE" help:"Compare the version that runs, or A, with this file, - for stdin."`
 }
 
@@ -90,15 +90,15 @@ func (c *configDiff) withFile(s *session, api *adminapi.Client) (adminapi.Diff, 
 type configApply struct {
 	remote
 	File string `arg:"" help:"The settings, - for stdin."`
-	Note string `placeholder:"TEXT" help:"What changes and why, for the history."`
-	Base *int64 `placeholder:"N" help:"The version that the change was made on: nothing changes (exit code 5) if there is a newer one."`
-	Dry  bool   `name:"dry-run" help:"Change nothing: have the server check it, and show what it would change. Exit codes are the same."`
+	Note string `placeholder:"TEXT" help:"Note for the history: what changes and why."`
+	Base *int64 `placeholder:"N" help:"The version that you edited. If there is a newer one, nothing changes (exit code 5)."`
+	Dry  bool   `name:"dry-run" help:"Change nothing. The server checks the file, and the command shows what would change. Exit codes are the same."`
 }
 
 // Help says what apply changes.
 func (*configApply) Help() string {
-	return "All nodes of the store follow. The server checks the text first: what is invalid changes nothing. The nodes' own files stay " +
-		"as they are, and count again when they change."
+	return "All nodes of the store follow. The server checks the text first; an invalid text changes nothing. The nodes' own files stay " +
+		"as they are, and apply again when they change."
 }
 
 func (c *configApply) Run(s *session) error {
@@ -148,7 +148,7 @@ func (c *configApply) try(s *session, api *adminapi.Client, in adminapi.PutSetti
 
 type configRollback struct {
 	remote
-	To int64 `arg:"" optional:"" name:"n" help:"The version whose text is to run again (default: the one before that which runs)."`
+	To int64 `arg:"" optional:"" name:"n" help:"The version to restore (default: the one before the running version)."`
 }
 
 func (c *configRollback) Run(s *session) error {

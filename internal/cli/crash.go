@@ -14,17 +14,17 @@ import (
 )
 
 type crashCmd struct {
-	Files   []string `arg:"" name:"file" help:"What programs printed when they failed; - is standard input."`
-	Explain bool     `help:"Say step by step how the answer was found; with --json on stderr."`
+	Files   []string `arg:"" name:"file" help:"Files with the output of failed programs; - is standard input."`
+	Explain bool     `help:"Explain step by step how the answer was found; with --json on stderr."`
 	Root    string   `placeholder:"DIR" help:"The project's folder: absolute paths elsewhere are not your own code."`
 	Own     []string `placeholder:"PATTERN" help:"Frames that are your own code: folders, files, or the beginning of a module or function."`
-	Library []string `placeholder:"PATTERN" help:"Frames that are not."`
+	Library []string `placeholder:"PATTERN" help:"Frames that are not your own code, likewise."`
 }
 
 func (crashCmd) Help() string {
-	return "Reads any program's output and says what failed: the same bug has the same group, whatever its ids, paths, versions and log formats. " +
-		"Several files are listed group by group. With --json one line per file. " +
-		"Exits with 1 when a file could not be read or says nothing, with 3 when files were not found; the others are done all the same."
+	return "The same bug has the same group, whatever its ids, paths, versions and log formats. " +
+		"Several files are listed by group. --json prints one line per file. " +
+		"Exit code 1: a file could not be read or shows no failure. Exit code 3: a file was not found. All other files are read in either case."
 }
 
 // crashRead is a file that was read.

@@ -11,8 +11,8 @@ import (
 type demoCmd struct {
 	Seconds float64 `default:"10" placeholder:"N" help:"Length of each half (default ${default})."`
 	Workers int     `default:"8" placeholder:"N" help:"Size of the fleet (default ${default})."`
-	Pill    string  `default:"crash" enum:"crash,hang,oom,unique,burst" placeholder:"KIND" help:"What is sent to kill it: ${enum} (default ${default})."`
-	Rate    int     `placeholder:"N" help:"Good requests a second (default 120)."`
+	Pill    string  `default:"crash" enum:"crash,hang,oom,unique,burst" placeholder:"KIND" help:"What kills workers: ${enum} (default ${default})."`
+	Rate    int     `placeholder:"N" help:"Good requests per second (default 120)."`
 	Serve   bool    `help:"Keep running and serve a page that shows it."`
 	Admin   string  `default:"127.0.0.1:7070" placeholder:"ADDR" help:"Where --serve serves the page (default ${default})."`
 }

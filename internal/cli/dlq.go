@@ -18,9 +18,9 @@ type dlqCmd struct {
 	Show    dlqShow    `cmd:"" help:"Show one dead letter with its body and evidence."`
 	Edit    dlqEdit    `cmd:"" help:"Change a dead letter and send it back, in one step."`
 	Redrive dlqRedrive `cmd:"" help:"Send dead letters again: a canary first, at a bounded rate, halting by itself."`
-	Discard dlqDiscard `cmd:"" help:"Move dead letters to the trash, where they are for seven days."`
-	Restore dlqRestore `cmd:"" help:"Take dead letters from the trash to where they were."`
-	Export  dlqExport  `cmd:"" help:"Write dead letters with all their evidence to stdout, a JSON document a line."`
+	Discard dlqDiscard `cmd:"" help:"Move dead letters to the trash, which keeps them for seven days."`
+	Restore dlqRestore `cmd:"" help:"Move dead letters from the trash back to their queue."`
+	Export  dlqExport  `cmd:"" help:"Write dead letters with all their evidence to stdout, one JSON document per line."`
 	Tasks   dlqTasks   `cmd:"" help:"List redrives and other tasks, newest first."`
 	Task    dlqTask    `cmd:"" help:"Show, watch, pause, resume, cancel or slow a task."`
 	Audit   dlqAudit   `cmd:"" help:"Show who did what: to dead letters, settings, overrides and breakers."`
@@ -28,12 +28,12 @@ type dlqCmd struct {
 
 // picked is how dead letters are selected.
 type picked struct {
-	Queue  string        `short:"q" placeholder:"NAME" help:"In this dead-letter queue; gateway:FLEET for requests."`
-	Group  []string      `short:"g" sep:"none" placeholder:"GROUP" help:"That died of this, as dlq groups names it, or its beginning. May be repeated."`
-	Origin string        `placeholder:"QUEUE" help:"That were received from this queue."`
-	Class  string        `placeholder:"CLASS" help:"Of this class, such as crash, oom, timeout, bug or invalid."`
-	Since  time.Duration `placeholder:"TIME" help:"That died within this time, such as 2h."`
-	Before time.Duration `placeholder:"TIME" help:"That died longer ago than this."`
+	Queue  string        `short:"q" placeholder:"NAME" help:"Only letters in this dead-letter queue; gateway:FLEET for requests."`
+	Group  []string      `short:"g" sep:"none" placeholder:"GROUP" help:"Only letters of this failure group (ID or unique prefix). May be repeated."`
+	Origin string        `placeholder:"QUEUE" help:"Only letters of messages that were received from this queue."`
+	Class  string        `placeholder:"CLASS" help:"Only letters of this class, such as crash, oom, timeout, bug or invalid."`
+	Since  time.Duration `placeholder:"TIME" help:"Only letters that died within this time, such as 2h."`
+	Before time.Duration `placeholder:"TIME" help:"Only letters that died longer ago than this."`
 }
 
 func (p picked) empty() bool {
@@ -138,7 +138,7 @@ type dlqLs struct {
 	remote
 	picked
 	Limit  int    `default:"50" placeholder:"N" help:"At most this many, up to 1000 (default ${default})."`
-	Cursor string `placeholder:"CURSOR" help:"Go on where the last list ended."`
+	Cursor string `placeholder:"CURSOR" help:"Continue after the last list, from the cursor that it printed."`
 }
 
 func (c *dlqLs) Run(s *session) error {
@@ -179,8 +179,8 @@ func (c *dlqLs) Run(s *session) error {
 
 type dlqShow struct {
 	remote
-	ID   string `arg:"" help:"The letter's id, or its unique beginning."`
-	Body bool   `help:"Write the body to stdout as it is, and nothing else."`
+	ID   string `arg:"" help:"The letter's ID, or a unique prefix."`
+	Body bool   `help:"Write only the body to stdout, unchanged."`
 }
 
 func (c *dlqShow) Run(s *session) error {

@@ -13,7 +13,7 @@ import (
 
 type dlqTasks struct {
 	remote
-	Live  bool `help:"Only those that may go on."`
+	Live  bool `help:"Only tasks that have not ended."`
 	Limit int  `default:"20" placeholder:"N" help:"At most this many, up to 1000 (default ${default})."`
 }
 
@@ -53,10 +53,10 @@ func (c *dlqTasks) Run(s *session) error {
 
 type dlqTask struct {
 	remote
-	ID     string        `arg:"" help:"The task's id."`
+	ID     string        `arg:"" help:"The task's ID."`
 	Action string        `arg:"" optional:"" default:"show" enum:"show,watch,pause,resume,cancel,rate" help:"show, watch, pause, resume, cancel or rate (default ${default})."`
-	Rate   int           `placeholder:"N" help:"With rate: letters a second."`
-	Wait   time.Duration `default:"24h" placeholder:"TIME" help:"With watch: at most this long (default ${default})."`
+	Rate   int           `placeholder:"N" help:"With rate: letters per second."`
+	Wait   time.Duration `default:"24h" placeholder:"TIME" help:"With watch: stop after this long (default ${default})."`
 }
 
 func (c *dlqTask) Run(s *session) error {
@@ -182,12 +182,12 @@ func (c *dlqAudit) Run(s *session) error {
 
 type dlqEdit struct {
 	remote
-	ID     string            `arg:"" help:"The letter's id, or its unique beginning."`
+	ID     string            `arg:"" help:"The letter's ID, or a unique prefix."`
 	Body   *string           `placeholder:"TEXT" help:"The new body."`
 	File   string            `short:"f" placeholder:"FILE" help:"Read the new body from this file; - for stdin."`
 	Attr   map[string]string `name:"attribute" short:"a" mapsep:"none" placeholder:"NAME=VALUE" help:"Set an attribute of type String. May be repeated."`
 	To     string            `placeholder:"QUEUE" help:"Send it to this queue instead of where it came from."`
-	Reason string            `placeholder:"TEXT" help:"Why, for the audit log."`
+	Reason string            `placeholder:"TEXT" help:"Reason, for the audit log."`
 	Print  bool              `help:"Print the letter's body and version, and change nothing."`
 }
 

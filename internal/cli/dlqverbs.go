@@ -17,23 +17,23 @@ import (
 // bulk is what redrive, discard and restore have in common.
 type bulk struct {
 	remote
-	IDs []string `arg:"" optional:"" name:"id" help:"The letters' ids, or their unique beginnings."`
+	IDs []string `arg:"" optional:"" name:"id" help:"The letters' IDs, or unique prefixes."`
 	picked
-	Rate   int           `placeholder:"N" help:"Letters a second (default 50)."`
-	Reason string        `placeholder:"TEXT" help:"Why, for the audit log."`
-	DryRun bool          `help:"Say what would happen, and print the id of a plan that does exactly that within an hour."`
+	Rate   int           `placeholder:"N" help:"Letters per second (default 50)."`
+	Reason string        `placeholder:"TEXT" help:"Reason, for the audit log."`
+	DryRun bool          `help:"Show what would happen, and print the ID of a plan that does exactly that. A plan is valid for an hour."`
 	Plan   string        `placeholder:"ID" help:"Execute this plan."`
-	Yes    bool          `help:"Do it at once; with a selection, --expect says how many letters you mean."`
-	Expect int64         `placeholder:"N" help:"With --yes: how many letters; nothing happens if there are more or less."`
+	Yes    bool          `help:"Start at once, without a plan. With a selection, --expect must give the number of letters."`
+	Expect int64         `placeholder:"N" help:"With --yes: the number of letters that you expect. If it differs, nothing happens."`
 	Wait   time.Duration `default:"1h" placeholder:"TIME" help:"Follow the task for at most this long; 0 starts it and returns (default ${default})."`
 }
 
 type dlqRedrive struct {
 	bulk
 	To     string `placeholder:"QUEUE" help:"Send them to this queue instead of where they came from."`
-	Canary int    `placeholder:"N" help:"How many go first and have to work (default 5 when there are more than 20)."`
+	Canary int    `placeholder:"N" help:"How many letters to send first; they must work before the rest follows (default 5 if there are more than 20)."`
 	All    bool   `name:"no-canary" help:"Send all of them at once."`
-	Halt   string `name:"halt-above" placeholder:"SHARE" help:"Halt when more than this share has failed again (default 20%)."`
+	Halt   string `name:"halt-above" placeholder:"SHARE" help:"Halt when more than this share of the letters has failed again (default 20%)."`
 }
 
 func (c *dlqRedrive) Run(s *session) error {

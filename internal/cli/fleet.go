@@ -9,7 +9,7 @@ import (
 
 type fleetCmd struct {
 	Ls      fleetLs      `cmd:"" help:"List fleets and their workers."`
-	Show    fleetShow    `cmd:"" help:"Show one fleet: what is thought of its workers, what waits and what is refused."`
+	Show    fleetShow    `cmd:"" help:"Show one fleet: the state of its workers, what waits and what is refused."`
 	Restart fleetRestart `cmd:"" help:"Replace a fleet's workers one after another, without losing work."`
 }
 
@@ -76,7 +76,7 @@ func endText(now time.Time, e *adminapi.End) string {
 type fleetRestart struct {
 	remote
 	Name string        `arg:"" help:"The fleet."`
-	Wait time.Duration `placeholder:"DURATION" help:"Wait up to this long until every worker is new and has proven itself. Exit with code 8 when the restart stops before."`
+	Wait time.Duration `placeholder:"DURATION" help:"Wait up to this long until every worker is new and has proven itself. Exit with code 8 if the restart stops early."`
 }
 
 func (c *fleetRestart) Run(s *session) error {

@@ -15,17 +15,17 @@ import (
 )
 
 type guardCmd struct {
-	Check  guardCheckCmd  `cmd:"" help:"Say what queries will cost, and whether limits refuse them."`
-	Replay guardReplayCmd `cmd:"" help:"Say what limits would have refused of a log, and to whom."`
-	Top    guardTopCmd    `cmd:"" help:"Which callers and shapes cost most, predicted and actual, at a running gateway."`
+	Check  guardCheckCmd  `cmd:"" help:"Show what queries will cost, and whether the limits reject them."`
+	Replay guardReplayCmd `cmd:"" help:"Show which queries of a log the limits would have rejected, and whose."`
+	Top    guardTopCmd    `cmd:"" help:"List the callers and shapes that cost most at a running gateway, predicted and actual."`
 	Set    guardSetCmd    `cmd:"" help:"Tighten or loosen the limits of queries for a while."`
-	Limits guardLimitsCmd `cmd:"" help:"Show the limits of a route, or put others, as a version of the settings."`
+	Limits guardLimitsCmd `cmd:"" help:"Show the limits of a route, or replace them in a new version of the settings."`
 }
 
 // guardFlags are what the guard's commands have in common.
 type guardFlags struct {
-	Limits string `placeholder:"FILE" help:"Limits over the default ones."`
-	Hints  string `placeholder:"FILE" help:"What is known of indices and fields: sizes, cardinalities, ranges."`
+	Limits string `placeholder:"FILE" help:"File with limits that replace default ones."`
+	Hints  string `placeholder:"FILE" help:"File with hints about indices and fields: sizes, cardinalities, ranges."`
 	Class  string `placeholder:"NAME" help:"Judge by the limits of this class of callers."`
 }
 
@@ -52,18 +52,18 @@ func (f guardFlags) classed(s *session) (*guard.Guard, error) {
 
 type guardCheckCmd struct {
 	guardFlags
-	Files   []string `arg:"" optional:"" name:"file" help:"Queries, each in a file of its own; - is standard input."`
-	Kind    string   `placeholder:"KIND" help:"elasticsearch, opensearch, sql, graphql or regex; by default what the file's ending says: .json, .ndjson, .sql, .graphql, .gql, .regex."`
-	Request string   `placeholder:"REQUEST" help:"The request that the file is the body of, such as 'POST /idx/_search?size=5' (default: a search)."`
-	Dialect string   `placeholder:"NAME" help:"Of SQL: postgres, mysql, mariadb and others; of a regular expression: js, python, pcre, ruby, java, dotnet, mysql, re2, lucene or postgres (default js), with flags behind a slash: js/is."`
-	Batch   string   `placeholder:"FILE" help:"Instead of files: one JSON object with id, kind, request, body, sql, graphql or pattern, and dialect on each line; - is standard input. Prints a line for each."`
+	Files   []string `arg:"" optional:"" name:"file" help:"Files with one query each; - is standard input."`
+	Kind    string   `placeholder:"KIND" help:"elasticsearch, opensearch, sql, graphql or regex. Default: by the file's extension, .json, .ndjson, .sql, .graphql, .gql or .regex."`
+	Request string   `placeholder:"REQUEST" help:"The request whose body is in the file, such as 'POST /idx/_search?size=5' (default: a search)."`
+	Dialect string   `placeholder:"NAME" help:"The dialect. For SQL: postgres, mysql, mariadb and others. For a regular expression: js, python, pcre, ruby, java, dotnet, mysql, re2, lucene or postgres (default js), with flags after a slash: js/is."`
+	Batch   string   `placeholder:"FILE" help:"Read queries from this file instead: one JSON object per line with id, kind, request, body, sql, graphql or pattern, and dialect; - is standard input. Prints one line for each."`
 }
 
 func (guardCheckCmd) Help() string {
-	return "Exits with 0 when every query may go on, with 1 when one would be rejected, with 2 when the command is wrong or a file cannot be read, " +
-		"with 3 when a file is not there, with 6 when that is so of some files. With --json one line per file. " +
-		"With --batch there is one line out for each line in, in the same order; rejections are in those lines, and the exit code is 0 when all lines could be read, 6 when some could not, and 2 when none could. " +
-		"In JSON, 1e308 is what has no bound."
+	return "Exit codes: 0 no query is rejected, 1 a query is rejected, 2 the command is wrong or a file cannot be read, " +
+		"3 a file does not exist, 6 some of several files cannot be read or do not exist. --json prints one line per file. " +
+		"--batch prints one line for each line that it reads, in the same order. Rejections are in these lines; the exit code is 0 if all lines could be read, 6 if some could not, 2 if none could. " +
+		"In JSON, 1e308 means that there is no bound."
 }
 
 func (c *guardCheckCmd) Run(s *session) error {

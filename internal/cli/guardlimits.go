@@ -11,16 +11,16 @@ import (
 type guardLimitsCmd struct {
 	remote
 	Route string `arg:"" help:"The route, as verdicts name it: /search/*."`
-	Set   string `placeholder:"FILE" help:"Put these limits, - for stdin, in the place of those that are there."`
-	Note  string `placeholder:"TEXT" help:"What changes and why, for the history."`
-	Base  *int64 `placeholder:"N" help:"The version of the settings that the change was made on: nothing changes (exit code 5) if there is a newer one."`
+	Set   string `placeholder:"FILE" help:"Replace the limits with those of this file; - for stdin."`
+	Note  string `placeholder:"TEXT" help:"Note for the history: what changes and why."`
+	Base  *int64 `placeholder:"N" help:"The version of the settings that you edited. If there is a newer one, nothing changes (exit code 5)."`
 }
 
 // Help says what becomes of the limits.
 func (*guardLimitsCmd) Help() string {
 	return "Example: bezoar guard limits '/search/*' > limits.yaml; edit it; bezoar guard limits '/search/*' --set limits.yaml. " +
-		"The limits are part of the settings: this makes a version of them, which all nodes follow, and which config diff, history and " +
-		"rollback know. A file that the settings name for several routes changes for all of them. Invalid limits change nothing."
+		"Limits are part of the settings: --set creates a new version of the settings, which all nodes follow, and which config diff, history and " +
+		"rollback include. If several routes use the same file of limits, it changes for all of them. Invalid limits change nothing."
 }
 
 // Run shows the limits of a route's guard, or changes them.

@@ -12,18 +12,18 @@ import (
 
 type guardReplayCmd struct {
 	guardFlags
-	Logs     []string `arg:"" name:"log" help:"Logs with queries, compressed ones too; - is standard input. What each is, is found out."`
-	Format   string   `placeholder:"NAME" help:"Read them as this: lines (JSON, access logs, slow logs of Elasticsearch and OpenSearch), postgres, postgres-csv, mysql, table (pg_stat_statements)."`
-	Kind     string   `placeholder:"KIND" help:"What the requests of access logs ask: elasticsearch, opensearch, sql or graphql (default elasticsearch)."`
-	Against  string   `placeholder:"FILE" help:"Also judge by these limits, and say what is different."`
+	Logs     []string `arg:"" name:"log" help:"Logs with queries, also compressed; - is standard input. The format of each is detected."`
+	Format   string   `placeholder:"NAME" help:"Format of the logs: lines (JSON, access logs, slow logs of Elasticsearch and OpenSearch), postgres, postgres-csv, mysql, table (pg_stat_statements)."`
+	Kind     string   `placeholder:"KIND" help:"The kind of queries in access logs: elasticsearch, opensearch, sql or graphql (default elasticsearch)."`
+	Against  string   `placeholder:"FILE" help:"Also judge by these limits, and show the differences."`
 	Callers  int      `default:"20" help:"How many callers to list."`
-	Shapes   int      `default:"10" help:"How many shapes of queries to list: those first of which most would be rejected, then those that took longest."`
-	Examples int      `default:"5" help:"How many queries that would be rejected to show, with their lines."`
+	Shapes   int      `default:"10" help:"How many shapes to list: first those with most rejected queries, then those that took longest."`
+	Examples int      `default:"5" help:"How many rejected queries to show, with their lines."`
 }
 
 func (guardReplayCmd) Help() string {
-	return "Judges every query of a log by the limits, and says how many they would have rejected, by which rules, from which callers and of which shapes, and how long they took, where the log says so. Nothing is sent anywhere. " +
-		"Read are lines as for guard check --batch, with caller, opaque_id, user, api_key, took_ms; access logs; slow logs of Elasticsearch, OpenSearch and MySQL; PostgreSQL's log as text, CSV and JSON; pg_stat_statements as CSV."
+	return "The command judges every query of a log by the limits. It shows how many the limits would have rejected, by which rules, from which callers and of which shapes, and how long they took, if the log says so. Nothing is sent anywhere. " +
+		"It reads lines as for guard check --batch, with caller, opaque_id, user, api_key, took_ms; access logs; slow logs of Elasticsearch, OpenSearch and MySQL; PostgreSQL's log as text, CSV and JSON; pg_stat_statements as CSV."
 }
 
 func (c *guardReplayCmd) Run(s *session) error {

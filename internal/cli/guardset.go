@@ -19,19 +19,19 @@ type guardSetCmd struct {
 	Caller     string        `placeholder:"PATTERN" help:"For these callers, as guard top names them; with --dial or --report-only."`
 	Dial       *float64      `placeholder:"FACTOR" help:"Multiply the limits: 0.5 halves them."`
 	Predictor  string        `placeholder:"NAME" help:"Change the limit of this predictor: agg_product. With --limit."`
-	Limit      string        `placeholder:"N" help:"To 5000, 64k, 5m, unbounded or off."`
+	Limit      string        `placeholder:"N" help:"The new limit: 5000, 64k, 5m, unbounded or off."`
 	Action     string        `placeholder:"ACTION" enum:",reject,cap,report" default:"" help:"What happens beyond --limit: reject (the default), cap or report."`
 	Index      string        `placeholder:"PATTERN" help:"For these indices or tables; with --limit."`
-	ReportOnly bool          `help:"Reject and lower nothing, and say what would have been."`
-	For        time.Duration `required:"" placeholder:"DURATION" help:"For how long, at most 720h."`
-	Reason     string        `placeholder:"TEXT" help:"Why, for those who look."`
+	ReportOnly bool          `help:"Reject and lower nothing; only report what would have been."`
+	For        time.Duration `required:"" placeholder:"DURATION" help:"How long it lasts, at most 720h."`
+	Reason     string        `placeholder:"TEXT" help:"Reason, shown to operators."`
 }
 
 // Help says what is usual, and where limits are for good.
 func (*guardSetCmd) Help() string {
 	return "Examples: bezoar guard set --dial 0.5 --for 1h --reason 'the cluster is yellow'; " +
-		"bezoar guard set --class dashboards --predictor agg_product --limit 5000 --for 1h. It ends by itself, or by bezoar override lift. " +
-		"Limits for good are in the settings (rules) or in a file of their own (limits), which is read again when it changes."
+		"bezoar guard set --class dashboards --predictor agg_product --limit 5000 --for 1h. The change ends by itself, or with bezoar override lift. " +
+		"Permanent limits belong in the settings (rules) or in a file of limits (limits), which is read again when it changes."
 }
 
 // Run changes limits of queries for a while.

@@ -15,16 +15,16 @@ import (
 
 type guardTopCmd struct {
 	remote
-	Route  string `placeholder:"ROUTE" help:"Of this route only."`
-	Caller string `placeholder:"CALLER" help:"Of this caller only, with its shapes."`
-	Limit  int    `short:"n" default:"10" placeholder:"N" help:"List so many callers and shapes of each route (default 10)."`
+	Route  string `placeholder:"ROUTE" help:"Only this route."`
+	Caller string `placeholder:"CALLER" help:"Only this caller, with its shapes."`
+	Limit  int    `short:"n" default:"10" placeholder:"N" help:"How many callers and shapes of each route to list (default 10)."`
 	watching
 }
 
 // Help says what the columns are.
 func (guardTopCmd) Help() string {
-	return "Callers are as they call themselves (X-Opaque-Id, API key's id, user), and else as bezoar top calls them. Shapes that killed a worker come first, then those whose answers took longest. PREDICTED is the largest cost of a shape in units, " +
-		"TOOK how long its answers took on average, MOSTLY what most of the cost comes from, LEDGER what is held against the shape because it killed workers."
+	return "A caller's name is the one that it sends (X-Opaque-Id, the API key's ID, the user), or else the one that bezoar top shows. Shapes that killed a worker come first, then those whose answers took longest. PREDICTED is the largest cost of a shape in units. " +
+		"TOOK is the average time of its answers. MOSTLY is where most of the cost comes from. LEDGER is the verdict on the shape because it killed workers."
 }
 
 // Run shows what the guards of the running gateway have counted.

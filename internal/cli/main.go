@@ -72,7 +72,7 @@ func Main(ctx context.Context, p Process) int {
 	return exitOK
 }
 
-const exitHelp = "Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 not allowed, 5 the plan changed, " +
+const exitHelp = "Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 not allowed, 5 the plan or the settings changed first, " +
 	"6 partly done, 7 timed out waiting, 8 unhealthy."
 
 // fail says what is wrong and returns the exit code.

@@ -13,9 +13,9 @@ import (
 )
 
 type overrideCmd struct {
-	Ls   overrideLs   `cmd:"" help:"List what is in force."`
-	Set  overrideSet  `cmd:"" help:"Tighten or loosen until a time, in place of what was set for the same target."`
-	Lift overrideLift `cmd:"" help:"End overrides before their time."`
+	Ls   overrideLs   `cmd:"" help:"List the overrides in force."`
+	Set  overrideSet  `cmd:"" help:"Tighten or loosen for a while. This replaces an override of the same target."`
+	Lift overrideLift `cmd:"" help:"End overrides early."`
 }
 
 type overrideLs struct{ remote }
@@ -85,18 +85,18 @@ type overrideSet struct {
 	Caller      string        `placeholder:"CALLER" help:"For this caller: its key, claim or address, as the route tells callers apart."`
 	Route       string        `placeholder:"ROUTE" help:"For this route, as fleets and verdicts name it: /search/*."`
 	Plan        string        `placeholder:"PLAN" help:"For the callers of this plan."`
-	Rate        *float64      `placeholder:"FACTOR" help:"Times the limits of rate: 0.1 leaves a tenth."`
-	Concurrency *float64      `placeholder:"FACTOR" help:"Times what one caller may have at once; with --caller or --plan."`
-	Priority    string        `placeholder:"PRIORITY" enum:",critical-plus,critical,sheddable-plus,sheddable" default:"" help:"Instead of what the route says: critical-plus, critical, sheddable-plus or sheddable."`
-	Deny        bool          `help:"Serve nothing."`
-	For         time.Duration `required:"" placeholder:"DURATION" help:"For how long, at most 720h."`
-	Reason      string        `placeholder:"TEXT" help:"Why, for those who are refused and those who look."`
+	Rate        *float64      `placeholder:"FACTOR" help:"Multiply the rate limits: 0.1 leaves a tenth."`
+	Concurrency *float64      `placeholder:"FACTOR" help:"Multiply how many requests one caller may have in flight; with --caller or --plan."`
+	Priority    string        `placeholder:"PRIORITY" enum:",critical-plus,critical,sheddable-plus,sheddable" default:"" help:"Priority instead of the route's: critical-plus, critical, sheddable-plus or sheddable."`
+	Deny        bool          `help:"Refuse every request."`
+	For         time.Duration `required:"" placeholder:"DURATION" help:"How long it lasts, at most 720h."`
+	Reason      string        `placeholder:"TEXT" help:"Reason, shown to refused callers and to operators."`
 }
 
 // Help shows the usual case.
 func (*overrideSet) Help() string {
 	return "Example: bezoar override set --caller acme --rate 0.1 --for 1h --reason 'a loop in their client'. " +
-		"Without --caller, --route and --plan, --rate and --priority hold for everybody."
+		"Without --caller, --route and --plan, --rate and --priority apply to all callers."
 }
 
 func (c *overrideSet) Run(s *session) error {
@@ -179,7 +179,7 @@ func targetText(o live.Override) string {
 
 type overrideLift struct {
 	remote
-	IDs []string `arg:"" name:"id" help:"The overrides' ids, or their unique beginnings."`
+	IDs []string `arg:"" name:"id" help:"The overrides' IDs, or unique prefixes."`
 }
 
 func (c *overrideLift) Run(s *session) error {

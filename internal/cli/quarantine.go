@@ -15,15 +15,15 @@ import (
 )
 
 type quarantineCmd struct {
-	Ls      quarantineLs      `cmd:"" help:"List what is held against work, shapes and callers."`
+	Ls      quarantineLs      `cmd:"" help:"List the verdicts on work, shapes and callers."`
 	Show    quarantineShow    `cmd:"" help:"Show one verdict with its evidence."`
-	Add     quarantineAdd     `cmd:"" help:"Refuse work by your own decision."`
+	Add     quarantineAdd     `cmd:"" help:"Quarantine a request by hand."`
 	Release quarantineRelease `cmd:"" help:"Lift verdicts."`
 }
 
 type quarantineLs struct {
 	remote
-	Fleet string `placeholder:"NAME" help:"Of this fleet only."`
+	Fleet string `placeholder:"NAME" help:"Only this fleet."`
 }
 
 func (c *quarantineLs) Run(s *session) error {
@@ -99,7 +99,7 @@ func stateCell(st bezoar.State) cell {
 
 type quarantineShow struct {
 	remote
-	ID string `arg:"" help:"The verdict's id, or its unique beginning."`
+	ID string `arg:"" help:"The verdict's ID, or a unique prefix."`
 }
 
 func (c *quarantineShow) Run(s *session) error {
@@ -131,8 +131,8 @@ type quarantineAdd struct {
 	Fingerprint string        `placeholder:"HEX" help:"Refuse the work with this fingerprint."`
 	Shape       string        `placeholder:"HEX" help:"Send everything of this shape through the lane."`
 	Fleet       string        `placeholder:"NAME" help:"The fleet to protect; needed when there are several."`
-	For         time.Duration `placeholder:"DURATION" help:"How long (default: what the route says)."`
-	Reason      string        `placeholder:"TEXT" help:"Why, for those who are refused."`
+	For         time.Duration `placeholder:"DURATION" help:"How long (default: the route's setting)."`
+	Reason      string        `placeholder:"TEXT" help:"Reason, shown to refused callers."`
 }
 
 func (c *quarantineAdd) Run(s *session) error {
@@ -241,7 +241,7 @@ func (c *quarantineAdd) request(stdin io.Reader) (*adminapi.AddRequest, error) {
 
 type quarantineRelease struct {
 	remote
-	IDs []string `arg:"" name:"id" help:"The verdicts' ids, or their unique beginnings."`
+	IDs []string `arg:"" name:"id" help:"The verdicts' IDs, or unique prefixes."`
 }
 
 func (c *quarantineRelease) Run(s *session) error {

@@ -15,19 +15,19 @@ import (
 type queueCmd struct {
 	Ls       queueLs       `cmd:"" help:"List queues and what they hold."`
 	Show     queueShow     `cmd:"" help:"Show one queue with its attributes."`
-	Create   queueCreate   `cmd:"" help:"Make a queue."`
+	Create   queueCreate   `cmd:"" help:"Create a queue."`
 	Send     queueSend     `cmd:"" help:"Send messages: the arguments, a file, or lines of stdin."`
 	Peek     queuePeek     `cmd:"" help:"Look at messages without receiving any."`
 	Purge    queuePurge    `cmd:"" help:"Delete all messages of a queue."`
 	Rm       queueRm       `cmd:"" help:"Delete a queue and all that is in it."`
 	Payloads queuePayloads `cmd:"" help:"List the payloads that are suspected or refused in a queue."`
-	Pardon   queuePardon   `cmd:"" help:"Forget what is held against payloads."`
-	Resume   queueResume   `cmd:"" help:"End the pause of a queue whose downstream was thought to be out."`
+	Pardon   queuePardon   `cmd:"" help:"Forget the verdicts on payloads."`
+	Resume   queueResume   `cmd:"" help:"Resume a queue that was paused because of an outage."`
 }
 
 type queueLs struct {
 	remote
-	Prefix string `arg:"" optional:"" help:"Only names that begin so."`
+	Prefix string `arg:"" optional:"" help:"Only names that begin with this."`
 }
 
 func (c *queueLs) Run(s *session) error {
@@ -124,10 +124,10 @@ func reportQueue(s *session, q adminapi.Queue) {
 
 type queueCreate struct {
 	remote
-	Name       string            `arg:"" help:"1 to 80 letters, digits, - and _; a FIFO queue's ends in .fifo."`
+	Name       string            `arg:"" help:"1 to 80 letters, digits, - and _. The name of a FIFO queue ends in .fifo."`
 	Attributes map[string]string `name:"attribute" short:"a" mapsep:"none" placeholder:"NAME=VALUE" help:"An attribute by its SQS name, such as VisibilityTimeout=60 or BezoarRetryBase=2s. May be repeated."`
-	DeadLetter string            `placeholder:"QUEUE" help:"Where messages go that were received too often; made if it is not there."`
-	Receives   int               `name:"max-receives" placeholder:"N" help:"How often that is, 1 to 1000 (default 5 with --dead-letter)."`
+	DeadLetter string            `placeholder:"QUEUE" help:"The queue for messages that were received too often; created if it does not exist."`
+	Receives   int               `name:"max-receives" placeholder:"N" help:"How often a message may be received, 1 to 1000 (default 5 with --dead-letter)."`
 	Tags       map[string]string `name:"tag" mapsep:"none" placeholder:"KEY=VALUE" help:"A tag. May be repeated."`
 }
 
@@ -190,7 +190,7 @@ type queuePeek struct {
 	Name  string `arg:"" help:"The queue's name."`
 	Limit int    `default:"10" placeholder:"N" help:"At most this many, up to 256 (default ${default})."`
 	After int64  `placeholder:"SEQUENCE" help:"Only messages sent after the one with this sequence number."`
-	Body  bool   `help:"Write the first message's body to stdout as it is, and nothing else."`
+	Body  bool   `help:"Write only the first message's body to stdout, unchanged."`
 }
 
 func (c *queuePeek) Run(s *session) error {
@@ -240,7 +240,7 @@ func excerpt(body []byte) string {
 type queuePurge struct {
 	remote
 	Name string `arg:"" help:"The queue's name."`
-	Yes  bool   `help:"Do it. Without, say what would be deleted."`
+	Yes  bool   `help:"Delete. Without --yes the command only says what would be deleted."`
 }
 
 func (c *queuePurge) Run(s *session) error {
@@ -250,7 +250,7 @@ func (c *queuePurge) Run(s *session) error {
 type queueRm struct {
 	remote
 	Name string `arg:"" help:"The queue's name."`
-	Yes  bool   `help:"Do it. Without, say what would be deleted."`
+	Yes  bool   `help:"Delete. Without --yes the command only says what would be deleted."`
 }
 
 func (c *queueRm) Run(s *session) error {

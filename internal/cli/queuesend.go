@@ -17,10 +17,10 @@ type queueSend struct {
 	Bodies     []string          `arg:"" optional:"" name:"body" help:"The messages' bodies; - for stdin as one message."`
 	File       string            `short:"f" placeholder:"FILE" help:"Send this file's content as one message."`
 	Lines      bool              `help:"Send every line of stdin, or of the file, as a message."`
-	Delay      *time.Duration    `placeholder:"TIME" help:"Nobody receives them before, up to 15m (default: the queue's)."`
+	Delay      *time.Duration    `placeholder:"TIME" help:"Time until the messages can be received, up to 15m (default: the queue's)."`
 	Group      string            `placeholder:"ID" help:"The message group; FIFO queues need one."`
 	Dedup      string            `placeholder:"ID" help:"The deduplication id of one message to a FIFO queue."`
-	Priority   int               `placeholder:"N" help:"0 to 9, higher first."`
+	Priority   int               `placeholder:"N" help:"Priority from 0 to 9, higher first."`
 	Attributes map[string]string `name:"attribute" short:"a" mapsep:"none" placeholder:"NAME=VALUE" help:"A message attribute. May be repeated."`
 }
 

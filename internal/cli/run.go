@@ -19,31 +19,31 @@ type runCmd struct {
 	Store    *string  `placeholder:"STORE" help:"Keep verdicts and dead letters in sqlite:PATH (default sqlite:bezoar.db), postgres://… or memory:."`
 	Worker   []string `sep:"none" placeholder:"URL" help:"Front this running worker instead of starting CMD; repeat for each."`
 
-	Health  string         `placeholder:"PATH" help:"Ask workers for their health here; without it an open port is health enough."`
-	Grace   *time.Duration `help:"From SIGTERM to SIGKILL (default 5s)."`
-	Drain   *time.Duration `help:"For work in flight before SIGTERM (default 30s)."`
-	Delay   *time.Duration `name:"shutdown-delay" placeholder:"TIME" help:"From SIGTERM until no more callers are accepted, while /readyz says no (default 0s)."`
+	Health  string         `placeholder:"PATH" help:"Health check path of the workers. Without it, a worker is healthy when its port is open."`
+	Grace   *time.Duration `help:"Time from SIGTERM to SIGKILL (default 5s)."`
+	Drain   *time.Duration `help:"Time for work in flight to finish before SIGTERM (default 30s)."`
+	Delay   *time.Duration `name:"shutdown-delay" placeholder:"TIME" help:"Time after SIGTERM in which callers are still accepted, while /readyz answers 503 (default 0s)."`
 	Memory  config.Size    `placeholder:"SIZE" help:"Memory limit of each worker, such as 256MiB."`
-	Timeout *time.Duration `help:"Until a worker must begin its answer (default 30s)."`
+	Timeout *time.Duration `help:"Time until a worker must begin its answer (default 30s)."`
 	Buffer  *config.Size   `placeholder:"SIZE" help:"Hold bodies up to this size for fingerprint and replay (default 64KiB)."`
-	Replay  *config.Replay `placeholder:"WHICH" help:"What may run again after its first byte has left: idempotent (default), all or none."`
+	Replay  *config.Replay `placeholder:"WHICH" help:"Which requests may be repeated after their first byte was sent: idempotent (default), all or none."`
 	Ignore  []string       `sep:"none" placeholder:"PART" help:"Leave out of fingerprints: header:NAME, query:NAME, form:NAME or json:$$.a.b; repeatable."`
 	Client  string         `placeholder:"HOW" help:"Tell callers apart by header:NAME or ip."`
 
-	After      *int           `placeholder:"N" help:"Crashes until quarantine (default 2) …"`
-	Within     *time.Duration `help:"… within this time (default 10m)."`
-	For        *time.Duration `help:"First time in quarantine (default 1m), doubling …"`
-	Max        *time.Duration `help:"… up to this (default 1h)."`
-	Quarantine bool           `negatable:"" default:"true" help:"Refuse what is proven to crash workers (on by default)."`
+	After      *int           `placeholder:"N" help:"Number of crashes until quarantine (default 2)."`
+	Within     *time.Duration `help:"Time within which these crashes count (default 10m)."`
+	For        *time.Duration `help:"First time in quarantine (default 1m). It doubles each time."`
+	Max        *time.Duration `help:"Longest time in quarantine (default 1h)."`
+	Quarantine bool           `negatable:"" default:"true" help:"Refuse requests that are proven to crash workers (on by default)."`
 
 	Level   slog.Level `name:"log" default:"info" placeholder:"LEVEL" help:"Log from this level: debug, info, warn or error."`
-	Command []string   `arg:"" optional:"" name:"cmd" help:"The server to run, behind --. It finds its port in $$PORT, or where an argument says {port}."`
+	Command []string   `arg:"" optional:"" name:"cmd" help:"The server to run, after --. It reads its port from $$PORT, or from an argument in which you write {port}."`
 }
 
 // Help is shown below the flags.
 func (runCmd) Help() string {
-	return "SIGTERM and SIGINT drain and stop, SIGHUP replaces the workers one after another. " +
-		"The admin token is read from $" + tokenVar + " when it is set.\n\n" +
+	return "SIGTERM and SIGINT drain and stop. SIGHUP replaces the workers one after another. " +
+		"If $" + tokenVar + " is set, it is the admin token.\n\n" +
 		"Example: bezoar run -n 8 --health /healthz -- ./server --listen 127.0.0.1:{port}"
 }
 

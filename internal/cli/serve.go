@@ -28,8 +28,8 @@ type serveCmd struct {
 
 // Help says what serve does without a file.
 func (c *serveCmd) Help() string {
-	return "The file is followed: what changes in it holds within a second, without dropping a request, and what is invalid changes nothing. " +
-		"SIGHUP reads it at once; where the file says live.watch: no, it replaces the workers one after another. Without -c and without a bezoar.yaml here, it serves queues to SQS clients on " + config.DefaultSQS +
+	return "Bezoar follows the file: it applies a change within a second, without dropping a request, and ignores an invalid one. " +
+		"SIGHUP reads the file at once; if the file says live.watch: no, SIGHUP replaces the workers one after another. Without -c and without a bezoar.yaml here, Bezoar serves queues to SQS clients on " + config.DefaultSQS +
 		", from an embedded store. SIGTERM and SIGINT drain and stop."
 }
 

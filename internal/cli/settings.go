@@ -8,20 +8,20 @@ import (
 )
 
 type configCmd struct {
-	Check configCheck `cmd:"" help:"Say everything that is wrong with a settings file, with line, column and fix."`
+	Check configCheck `cmd:"" help:"Check a settings file, and list every fault with line, column and fix."`
 	Show  configShow  `cmd:"" help:"Show the effective settings: defaults filled in, secrets masked."`
 
-	Status   configStatus   `cmd:"" help:"Say which version runs, here and on the other nodes, and what is in the way."`
+	Status   configStatus   `cmd:"" help:"Show which version each node runs, and why a node does not run the newest one."`
 	History  configHistory  `cmd:"" help:"List the versions, newest first: who, when, from where."`
 	Diff     configDiff     `cmd:"" help:"Compare two versions, or one with a file."`
-	Apply    configApply    `cmd:"" help:"Make a file the newest version, on all nodes."`
-	Rollback configRollback `cmd:"" help:"Make the text of an older version the newest one."`
+	Apply    configApply    `cmd:"" help:"Apply a settings file as the newest version, on all nodes."`
+	Rollback configRollback `cmd:"" help:"Restore an older version as the newest one."`
 }
 
 // Help says what is printed beside faults.
 func (*configCheck) Help() string {
-	return "Beside faults and settings that defeat each other it prints what the retries of each route can lead to at worst, and how likely " +
-		"two callers share their workers where fleets have shards."
+	return "The command also prints settings that contradict each other, the longest time that the retries of each route can take, and, for fleets with shards, " +
+		"how likely it is that two callers share workers."
 }
 
 type configCheck struct {

@@ -17,33 +17,33 @@ import (
 type siftCmd struct {
 	remote
 	Input      string `short:"i" placeholder:"FILE" help:"Read the rows here instead of from stdin."`
-	Format     string `short:"f" enum:"auto,lines,ndjson,csv" default:"auto" help:"What a row is: lines, ndjson (a line that is not blank) or csv (a record; the header goes before each batch). By default the name of --input says it, else lines."`
+	Format     string `short:"f" enum:"auto,lines,ndjson,csv" default:"auto" help:"What a row is: lines, ndjson (a line that is not blank) or csv (a record; the header goes before each batch). Default: by the file name of --input, else lines."`
 	Delimiter  string `placeholder:"CHARACTER" default:"," help:"Between the fields of csv (default a comma); tab for a tab."`
-	Output     string `short:"o" placeholder:"FILE" help:"Write what CMD writes here instead of to stdout; emptied at the beginning."`
-	DeadLetter string `placeholder:"WHERE" default:"table" help:"Where bad rows go: a FILE, a JSON document a line; queue:NAME, the dead-letter queue of that queue of a running Bezoar; or table (default), printed on stderr at the end."`
-	State      string `placeholder:"FILE" help:"Write down here how far things are: the same command then goes on where it was stopped."`
+	Output     string `short:"o" placeholder:"FILE" help:"Write the output of CMD to this file instead of stdout. The file is emptied first."`
+	DeadLetter string `placeholder:"WHERE" default:"table" help:"Where bad rows go: a FILE, one JSON document per line; queue:NAME, the dead-letter queue of that queue of a running Bezoar; or table (default), printed on stderr at the end."`
+	State      string `placeholder:"FILE" help:"Save progress in this file, so that the same command resumes where it stopped."`
 
-	Batch      int         `short:"n" placeholder:"N" help:"Rows of a run (default: a sixteenth of them, at least 10,000)."`
-	BatchBytes config.Size `placeholder:"SIZE" help:"About so many bytes of a run at most (default 32MiB)."`
+	Batch      int         `short:"n" placeholder:"N" help:"Rows in one run (default: a sixteenth of all rows, at least 10,000)."`
+	BatchBytes config.Size `placeholder:"SIZE" help:"Approximate maximum bytes in one run (default 32MiB)."`
 	MaxRow     config.Size `placeholder:"SIZE" help:"The longest row (default 16MiB)."`
-	Parallel   int         `short:"p" placeholder:"N" default:"1" help:"Runs at once, as soon as one has worked (default 1)."`
+	Parallel   int         `short:"p" placeholder:"N" default:"1" help:"Number of parallel runs, after the first one has worked (default 1)."`
 
-	Timeout    time.Duration `placeholder:"TIME" help:"Until a run is stopped (default: never)."`
-	Grace      time.Duration `placeholder:"TIME" help:"From SIGTERM to SIGKILL (default 5s)."`
+	Timeout    time.Duration `placeholder:"TIME" help:"Time after which a run is stopped (default: never)."`
+	Grace      time.Duration `placeholder:"TIME" help:"Time from SIGTERM to SIGKILL (default 5s)."`
 	Memory     config.Size   `placeholder:"SIZE" help:"Memory limit of each run, such as 256MiB."`
-	Attempts   int           `placeholder:"N" default:"5" help:"Of a run that fails for now (default 5)."`
+	Attempts   int           `placeholder:"N" default:"5" help:"How often to try a run that fails temporarily (default 5)."`
 	MaxLetters int           `placeholder:"N" default:"10000" help:"Stop when more rows are bad (default 10000)."`
-	BlameRows  bool          `help:"It is the rows, also when everything fails: do not ask whether it is the command."`
+	BlameRows  bool          `help:"Blame the rows even if everything fails; do not check whether the command is at fault."`
 
-	Command []string `arg:"" name:"cmd" help:"What gets the rows on its stdin, behind --."`
+	Command []string `arg:"" name:"cmd" help:"The command that gets the rows on stdin, after --."`
 }
 
 // Help is shown below the flags.
 func (siftCmd) Help() string {
-	return "CMD gets batches of rows on stdin. A batch that fails is halved until the rows are found that do it; they are set aside, " +
-		"and all others are finished, their output in the order of the rows. Rows of failed runs run again. CMD may name bad rows " +
-		`itself, on descriptor 3: {"rows": [{"index": 0, "reason": "…"}]}; exit code 75 means later, 65 bad data.` + "\n\n" +
-		"Exit codes: 0 all rows are done, 6 some were set aside, 1 it is the command and not the rows, 2 usage.\n\n" +
+	return "CMD gets batches of rows on stdin. A batch that fails is halved until the bad rows are found. Bad rows are set aside, " +
+		"and all others are finished, with their output in the order of the rows. Rows of failed runs run again. CMD can name bad rows " +
+		`itself, on descriptor 3: {"rows": [{"index": 0, "reason": "…"}]}. Its exit code 75 means try later, 65 means bad data.` + "\n\n" +
+		"Exit codes: 0 all rows are done, 6 some were set aside, 1 the command is at fault and not the rows, 2 usage.\n\n" +
 		"Example: bezoar sift -i orders.csv --dead-letter bad.ndjson --state orders.sift -- ./load-orders"
 }
 

@@ -12,14 +12,14 @@ type topCmd struct {
 	remote
 	By     string `enum:"cost,requests,refused,errors,bytes,units" default:"cost" placeholder:"WHAT" help:"Rank by cost (time on workers; the default), requests, refused, errors, bytes or units (of the guard)."`
 	Window string `enum:"1m,10m" default:"1m" placeholder:"TIME" help:"Count the last 1m (the default) or 10m."`
-	Limit  int    `short:"n" default:"20" placeholder:"N" help:"List so many (default 20)."`
+	Limit  int    `short:"n" default:"20" placeholder:"N" help:"How many to list (default 20)."`
 	watching
 }
 
 // Help says what the numbers are worth.
 func (topCmd) Help() string {
-	return "Numbers may be too high by the error that is given, and never too low. Callers are those that routes tell apart " +
-		"(client), shown as access_log.caller says: by default as hashes, because they may be keys."
+	return "A number may be too high by the printed error, and is never too low. Routes identify callers by their client setting. " +
+		"access_log.caller says how callers are shown: by default as hashes, because they may be keys."
 }
 
 // Run asks who causes most.

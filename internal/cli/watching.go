@@ -11,7 +11,7 @@ import (
 // watching is for commands that can ask a running gateway again and again.
 type watching struct {
 	Watch bool          `short:"w" help:"Ask again until interrupted."`
-	Every time.Duration `default:"2s" placeholder:"TIME" help:"How often with --watch (default 2s)."`
+	Every time.Duration `default:"2s" placeholder:"TIME" help:"Interval of --watch (default 2s)."`
 }
 
 // check finds what is wrong with the flags.

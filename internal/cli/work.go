@@ -24,35 +24,35 @@ type workCmd struct {
 	Store      *string `placeholder:"STORE" help:"Where bezoar:NAME is: sqlite:PATH (default sqlite:bezoar.db) or postgres://…"`
 	Endpoint   string  `placeholder:"URL" help:"Send SQS calls here, instead of to where the queue's URL says."`
 	DeadLetter string  `placeholder:"URL" help:"Where dead letters go, for queues that are not Bezoar's (default: where the queue's RedrivePolicy says)."`
-	Downstream string  `placeholder:"NAME" help:"What messages depend on: while its breaker is open nothing is received."`
+	Downstream string  `placeholder:"NAME" help:"The service that messages depend on; while its breaker is open, no messages are received."`
 
 	Concurrency int           `short:"n" placeholder:"N" default:"4" help:"Messages at a time (default 4)."`
-	Timeout     time.Duration `placeholder:"TIME" default:"5m" help:"Until a message is stopped (default 5m)."`
-	Grace       time.Duration `placeholder:"TIME" default:"5s" help:"From SIGTERM to SIGKILL (default 5s)."`
+	Timeout     time.Duration `placeholder:"TIME" default:"5m" help:"Time after which a message is stopped (default 5m)."`
+	Grace       time.Duration `placeholder:"TIME" default:"5s" help:"Time from SIGTERM to SIGKILL (default 5s)."`
 	Memory      config.Size   `placeholder:"SIZE" help:"Memory limit of a message, such as 512MiB."`
 	CPU         time.Duration `name:"cpu" placeholder:"TIME" help:"Processor time of a message, such as 60s."`
 	Pids        int           `placeholder:"N" default:"256" help:"Processes and threads of a message (default 256; -1 for any number)."`
 	Visibility  time.Duration `placeholder:"TIME" default:"30s" help:"How long a lease lasts; it is extended while a message runs (default 30s)."`
-	Drain       time.Duration `placeholder:"TIME" default:"30s" help:"For what runs when the worker is to stop (default 30s)."`
-	UntilIdle   time.Duration `placeholder:"TIME" help:"Stop when there has been nothing to do for so long (default: never)."`
-	Mode        string        `enum:"process,pool" default:"process" help:"process: CMD for each message; pool: copies of CMD that take one after another (docs/work.md)."`
+	Drain       time.Duration `placeholder:"TIME" default:"30s" help:"Time for running messages to finish when the worker stops (default 30s)."`
+	UntilIdle   time.Duration `placeholder:"TIME" help:"Stop after this long without messages (default: never)."`
+	Mode        string        `enum:"process,pool" default:"process" help:"process: one CMD per message. pool: copies of CMD that take one message after another (docs/work.md)."`
 	Recycle     int           `placeholder:"N" help:"In mode pool: messages until a copy is replaced (default 1000)."`
 
 	State   string     `placeholder:"DIR" help:"This worker's own directory (default: a free one below ~/.local/state/bezoar/work)."`
-	Output  string     `enum:"prefix,raw,none" default:"prefix" help:"What CMD writes: each line behind its message's id (prefix, the default), as it is (raw) or not at all (none)."`
+	Output  string     `enum:"prefix,raw,none" default:"prefix" help:"How to print what CMD writes: each line after its message's ID (prefix, the default), unchanged (raw) or not at all (none)."`
 	Metrics string     `placeholder:"ADDR" help:"Serve metrics for Prometheus here, at /metrics."`
 	Level   slog.Level `name:"log" default:"info" placeholder:"LEVEL" help:"Log from this level: debug, info, warn or error."`
-	Command []string   `arg:"" name:"cmd" help:"What works on a message, behind --."`
+	Command []string   `arg:"" name:"cmd" help:"The command that handles each message, after --."`
 }
 
 // Help is shown below the flags.
 func (workCmd) Help() string {
 	return "CMD gets a message's body on stdin, and its id, receive count, attributes and deadline in $BEZOAR_MESSAGE_ID, " +
-		"$BEZOAR_RECEIVE_COUNT, $BEZOAR_ATTRIBUTE_NAME, $BEZOAR_DEADLINE. Exit code 0 is done, 75 later, 65 never (a dead letter at once); " +
-		"anything else is a failure. It may say more on descriptor 3, as one line of JSON: class, reason, retry_after, downstream, rows.\n\n" +
-		"With --json, each message that has ended is a line of JSON on stdout. SIGTERM and SIGINT stop receiving and let what runs go on " +
-		"for --drain; every message is done or given back. A second one stops at once.\n\n" +
-		"Credentials and region come from the usual AWS variables and files; an endpoint that is not AWS's needs none.\n\n" +
+		"$BEZOAR_RECEIVE_COUNT, $BEZOAR_ATTRIBUTE_NAME, $BEZOAR_DEADLINE. Exit code 0 means done, 75 try later, 65 never (a dead letter at once); " +
+		"any other code is a failure. CMD can report more on descriptor 3, as one line of JSON: class, reason, retry_after, downstream, rows.\n\n" +
+		"--json prints a line of JSON for each message that has ended. After SIGTERM or SIGINT the worker receives nothing more, and running messages " +
+		"have the time of --drain; those that do not finish go back to the queue. A second signal stops at once.\n\n" +
+		"Credentials and region come from the usual AWS variables and files. Endpoints other than AWS need none.\n\n" +
 		"Example: bezoar work --queue http://127.0.0.1:9324/000000000000/jobs --memory 512MiB -- python3 handler.py"
 }
 

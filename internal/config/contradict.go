@@ -67,16 +67,16 @@ func (r *Route) contradictions(c *Config, at string, say func(string, ...any)) {
 // idleFallbacks finds those that are never used.
 func (r *Route) idleFallbacks(at string, sheds bool, say func(string, ...any)) {
 	opens := r.Breaker != nil && !r.Breaker.Off
-	answered := map[string]int{} // trouble, to the item that always answers it
+	answered := map[string]int{} // cause, to the item that always answers it
 	for i, f := range r.Fallback {
 		path := fmt.Sprintf("%s.fallback[%d]", at, i)
 		on := f.On
 		if len(on) == 0 {
 			on = []string{"open", "shed", "unavailable"}
 		}
-		useful := slices.ContainsFunc(on, func(trouble string) bool {
-			_, taken := answered[trouble]
-			return !taken && (trouble != "open" || opens) && (trouble != "shed" || sheds)
+		useful := slices.ContainsFunc(on, func(cause string) bool {
+			_, taken := answered[cause]
+			return !taken && (cause != "open" || opens) && (cause != "shed" || sheds)
 		})
 		get := len(r.Match.Methods) == 0 || slices.Contains(r.Match.Methods, "GET")
 		switch {
@@ -90,8 +90,8 @@ func (r *Route) idleFallbacks(at string, sheds bool, say func(string, ...any)) {
 		if f.Static == nil {
 			continue // it may have no answer, so that the next is tried
 		}
-		for _, trouble := range on {
-			answered[trouble] = i
+		for _, cause := range on {
+			answered[cause] = i
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (c *Config) checkRoutes(k *checker) {
 			fix := "define it under fleets" + didYouMean(r.Fleet, names)
 			k.add(at+".fleet", flawf(fix, "there is no fleet %s", quoted(r.Fleet)), "fleets."+shortKey(r.Fleet))
 		}
-		r.checkTerms(k, at)
+		r.checkPolicy(k, at)
 		r.checkProtection(k, at, c)
 		if r.Buffer > c.BufferTotal {
 			k.add(at+".buffer", flawf("lower it, or raise buffer_total", "%v is more than buffer_total, %v", r.Buffer, c.BufferTotal), "buffer_total")
@@ -40,7 +40,7 @@ func (c *Config) checkRoutes(k *checker) {
 	}
 }
 
-func (r *Route) checkTerms(k *checker, at string) {
+func (r *Route) checkPolicy(k *checker, at string) {
 	if q := r.Quarantine; !q.Off && q.For > q.Max {
 		k.add(at+".quarantine.for", flawf("lower it, or raise max", "%s is more than max, %s", formatDuration(q.For), formatDuration(q.Max)),
 			at+".quarantine.max")

@@ -44,18 +44,18 @@ func newHalf(workers int, t *traffic.Tally, lost int, lastLost, end time.Time) H
 	return Half{
 		Workers: workers, PillsSent: c.PillsSent, WorkersLost: lost,
 		GoodSent: c.GoodSent, GoodOK: c.GoodOK, InnocentsRefused: c.GoodRefused,
-		ContainedMS: contained(t.FirstPill(), lastLost, t.LastTrouble(), end),
+		ContainedMS: contained(t.FirstPill(), lastLost, t.LastHarm(), end),
 		P50MS:       milliseconds(c.P50), P99MS: milliseconds(c.P99),
 	}
 }
 
-func contained(first, lastLost, lastTrouble, end time.Time) *int64 {
+func contained(first, lastLost, lastHarm, end time.Time) *int64 {
 	if first.IsZero() {
 		return nil // nothing was there to contain
 	}
 	harm := lastLost
-	if lastTrouble.After(harm) {
-		harm = lastTrouble
+	if lastHarm.After(harm) {
+		harm = lastHarm
 	}
 	if harm.Before(first) {
 		harm = first

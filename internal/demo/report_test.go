@@ -88,20 +88,20 @@ func TestContained(t *testing.T) {
 	at := func(s float64) time.Time { return start.Add(time.Duration(s * float64(time.Second))) }
 	var never time.Time
 	tests := []struct {
-		name                        string
-		first, lost, trouble, ended time.Time
-		want                        *int64
+		name                     string
+		first, lost, harm, ended time.Time
+		want                     *int64
 	}{
 		{"no pill", never, never, never, at(10), nil},
 		{"no harm", at(1), never, never, at(10), new(int64(0))},
 		{"harm before the pill", at(1), never, at(0.5), at(10), new(int64(0))},
 		{"a worker lost", at(1), at(2.5), never, at(10), new(int64(1500))},
-		{"trouble after the loss", at(1), at(2.5), at(3), at(10), new(int64(2000))},
+		{"harm after the loss", at(1), at(2.5), at(3), at(10), new(int64(2000))},
 		{"workers lost to the end", at(1), at(9), never, at(10), nil},
 		{"nobody dies, nobody is served", at(1), at(2), at(9.9), at(10), nil},
 	}
 	for _, tt := range tests {
-		got := contained(tt.first, tt.lost, tt.trouble, tt.ended)
+		got := contained(tt.first, tt.lost, tt.harm, tt.ended)
 		if (got == nil) != (tt.want == nil) || got != nil && *got != *tt.want {
 			t.Errorf("%s: got %v, want %v", tt.name, value(got), value(tt.want))
 		}

@@ -147,7 +147,7 @@ func (s *Server) stages(ctx context.Context) error {
 		}
 		s.leave(last)
 		last = next
-		if err := s.stay(ctx, want, next); err != nil || ctx.Err() != nil {
+		if err := s.awaitChange(ctx, want, next); err != nil || ctx.Err() != nil {
 			return err
 		}
 	}
@@ -175,8 +175,8 @@ func (s *Server) take(want setting, r *running) {
 	s.hub.Publish(adminapi.Event{Kind: "demo", Text: text})
 }
 
-// stay waits until something else is wanted than now.
-func (s *Server) stay(ctx context.Context, now setting, r *running) error {
+// awaitChange waits until something else is wanted than now.
+func (s *Server) awaitChange(ctx context.Context, now setting, r *running) error {
 	for {
 		select {
 		case <-ctx.Done():

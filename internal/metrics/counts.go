@@ -30,7 +30,7 @@ const (
 	ruleQuarantine
 	ruleUnavailable
 	ruleLane
-	ruleTwin
+	ruleDuplicate
 	ruleBudget
 	ruleDenied
 	ruleRepeated
@@ -44,7 +44,7 @@ func rules() [numRules]string {
 		ruleNone: "none", ruleRate: "rate", ruleConcurrency: overload.RuleConcurrency, ruleQueue: overload.RuleQueue,
 		rulePerCaller: overload.RulePerCaller, ruleDeadline: dispatch.RuleDeadline, ruleBreaker: gateway.RuleBreaker,
 		ruleQuarantine: dispatch.RuleQuarantine, ruleUnavailable: dispatch.RuleUnavailable, ruleLane: dispatch.RuleLane,
-		ruleTwin: dispatch.RuleDuplicate, ruleBudget: dispatch.RuleBudget, ruleDenied: gateway.RuleDenied,
+		ruleDuplicate: dispatch.RuleDuplicate, ruleBudget: dispatch.RuleBudget, ruleDenied: gateway.RuleDenied,
 		ruleRepeated: gateway.RuleRepeated, ruleOther: "other",
 	}
 }
@@ -70,7 +70,7 @@ func ruleOf(rule string) int {
 	case dispatch.RuleLane:
 		return ruleLane
 	case dispatch.RuleDuplicate:
-		return ruleTwin
+		return ruleDuplicate
 	case dispatch.RuleBudget:
 		return ruleBudget
 	case gateway.RuleDenied:

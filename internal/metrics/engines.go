@@ -131,7 +131,7 @@ func (e Engines) fleets() part {
 }
 
 func (e Engines) verdicts() part {
-	verdicts := desc("verdicts", "What is held against work, by state.", "fleet", "state")
+	verdicts := desc("verdicts", "Verdicts on work, by state.", "fleet", "state")
 	return part{[]*prometheus.Desc{verdicts}, func(out chan<- prometheus.Metric) {
 		if e.Verdicts == nil {
 			return
@@ -163,7 +163,7 @@ func (e Engines) budgets() part {
 
 func (e Engines) answerCaches() part {
 	entries := desc("stale_answers", "Last good answers that are kept for when there is nothing better.")
-	bytes := desc("stale_bytes", "What they take.")
+	bytes := desc("stale_bytes", "Memory that they take.")
 	asked := desc("stale_lookups_total", "Lookups of such answers, by result.", "result")
 	evicted := desc("stale_evicted_total", "Answers that made room for others.")
 	return part{[]*prometheus.Desc{entries, bytes, asked, evicted}, func(out chan<- prometheus.Metric) {

@@ -143,7 +143,7 @@ func (e Engines) settings() part {
 
 func (e Engines) health() part {
 	state := desc("health_state", "How this process is: 0 well, 1 degraded, 2 failing.")
-	check := desc("health_check_state", "What a check of it has found: 0 well, 1 degraded, 2 failing.", "check")
+	check := desc("health_check_state", "Result of the check: 0 well, 1 degraded, 2 failing.", "check")
 	return part{[]*prometheus.Desc{state, check}, func(out chan<- prometheus.Metric) {
 		if e.Health == nil {
 			return

@@ -81,7 +81,7 @@ const held = 32 << 20
 
 // TestMain is the child of TestOfAChild, if it is told to be.
 func TestMain(m *testing.M) {
-	if os.Getenv("VITALS_TEST_CHILD") == "" {
+	if os.Getenv("PROCSTAT_TEST_CHILD") == "" {
 		os.Exit(m.Run())
 	}
 	block := bytes.Repeat([]byte{1}, held)
@@ -92,7 +92,7 @@ func TestMain(m *testing.M) {
 
 func TestOfAChild(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "VITALS_TEST_CHILD=1")
+	cmd.Env = append(os.Environ(), "PROCSTAT_TEST_CHILD=1")
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// planNoise plans the trouble that no work is to blame for.
+// planNoise plans the faults that no work is to blame for.
 func (w *world) planNoise() {
 	length := int64(w.set.length)
 	if w.Noise&IdleDeaths != 0 {

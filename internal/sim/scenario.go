@@ -24,7 +24,7 @@ const (
 	allPills    Pills = 1<<iota - 1
 )
 
-// Noise is a set of kinds of trouble that no work is to blame for.
+// Noise is a set of kinds of faults that no work is to blame for.
 type Noise uint16
 
 // The kinds of noise.

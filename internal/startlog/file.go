@@ -105,7 +105,7 @@ func (l *Log) load(path string, slots int) (left []Left, err error) {
 	if l.file, err = os.OpenFile(path, os.O_RDWR, 0o600); err != nil {
 		return nil, err
 	}
-	// What is left keeps its slot until it has been dealt with: others come on top.
+	// What is left keeps its slot until it has been handled: others come on top.
 	if err := l.extend(had, slots+len(left), left, stopped); err != nil {
 		return nil, errors.Join(err, l.file.Close())
 	}

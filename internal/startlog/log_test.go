@@ -143,7 +143,7 @@ func TestALifeOfRecords(t *testing.T) {
 	fresh := record("fresh")
 	fresh.Running = true
 	if n := begin(t, log, fresh); n == left[0].Slot || n == left[1].Slot {
-		t.Error("a record that nobody has dealt with was overwritten")
+		t.Error("a record that nobody has handled was overwritten")
 	}
 	must(t, log.Clear(left[0].Slot))
 	must(t, log.Stopping())

@@ -55,7 +55,7 @@ var errSuperseded = errors.New("the settings changed before the new process had 
 
 // prove watches l, which is up, until it has proven itself for r. It returns a
 // *failure when it did not, and another error when it is not to go on.
-func (w *slot) prove(stay context.Context, l *life, r *rollout) error {
+func (w *slot) prove(active context.Context, l *life, r *rollout) error {
 	bake := w.s.cfg.Load().Bake
 	if r == nil || !bake.on() {
 		return nil
@@ -78,8 +78,8 @@ func (w *slot) prove(stay context.Context, l *life, r *rollout) error {
 		select {
 		case <-l.gone:
 			return fail(l.end.Detail + saying(l.end.Stderr))
-		case <-stay.Done():
-			return stay.Err()
+		case <-active.Done():
+			return active.Err()
 		case <-tick.C:
 		}
 		if !sameProcess(l.cfg.Load(), w.s.cfg.Load()) {
@@ -104,11 +104,11 @@ func (w *slot) prove(stay context.Context, l *life, r *rollout) error {
 // handOver puts next in the place of l. While next must prove itself l waits
 // beside it without work, and takes its place back if it does not. It returns the
 // life that holds the place.
-func (w *slot) handOver(stay context.Context, l, next *life, o order) *life {
+func (w *slot) handOver(active context.Context, l, next *life, o order) *life {
 	w.drain(context.Background(), l)
 	w.s.reg.Down(w.name, l.epoch(), planned(o.why))
 	w.open(next)
-	err := w.prove(stay, next, o.roll)
+	err := w.prove(active, next, o.roll)
 	var f *failure
 	if (errors.As(err, &f) || errors.Is(err, errSuperseded)) && w.takeBack(l, next) {
 		w.note(func(st *WorkerStatus) { st.LastError = err.Error() })

@@ -51,12 +51,12 @@ func parse(args []string) (o order, err error) {
 	if len(args) == 0 {
 		return o, usage
 	}
-	o.seed, args = args[0], args[1:]
+	o.seed = args[0]
+	args = args[1:]
 	for i, arg := range args {
 		switch {
 		case arg == "--":
 			o.folders = args[i+1:]
-			args = args[:i]
 		case strings.HasPrefix(arg, "-"):
 			o.flags = append(o.flags, arg)
 			continue

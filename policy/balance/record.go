@@ -33,7 +33,7 @@ type Record struct {
 	until   time.Time      // of the newest
 }
 
-// counts are results, by caller. Unknown callers are dealt to the groups in
+// counts are results, by caller. Unknown callers are assigned to the groups in
 // turn, so that no group is theirs, and are not seen.
 type counts struct {
 	by        [groups]struct{ n, failed uint32 }

@@ -53,7 +53,7 @@
 //
 // # Bezoar's own death
 //
-// [Book.SelfCrash] judges what was in flight when Bezoar itself died, and only
+// [State.SelfCrash] judges what was in flight when Bezoar itself died, and only
 // on evidence. Without evidence (a kill from outside, a power failure) nobody is
 // suspected. A panic convicts work that was alone in flight; in company it makes
 // suspects. Lack of memory convicts work that was in flight at two such deaths,

@@ -31,7 +31,7 @@ type SelfDeath struct {
 	Proof     Proof
 	Line      string   // what the panic said; "" when it is not known
 	Trace     []string // its first lines
-	Elsewhere int      // distinct pieces of work in flight beside those of this book
+	Elsewhere int      // distinct pieces of work in flight beside those of this state
 }
 
 // provenSelf is the deaths of Bezoar for lack of memory that convict. Rules may

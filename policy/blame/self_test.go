@@ -11,7 +11,7 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
-// restart stores what is held and starts the book anew, as a process that died.
+// restart stores what is held and starts the state anew, as a process that died.
 func (b *clock) restart(t *testing.T) {
 	t.Helper()
 	stored := b.Verdicts(b.now)

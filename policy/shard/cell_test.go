@@ -38,7 +38,7 @@ func TestCellsAreEvenAndGrowByMovingToTheNewOne(t *testing.T) {
 	}
 }
 
-func TestWorkersAreDealtToCellsInTurn(t *testing.T) {
+func TestWorkersAreAssignedToCellsInTurn(t *testing.T) {
 	for cells := 1; cells < 8; cells++ {
 		for n := cells; n < 20; n++ {
 			count := make([]int, cells)

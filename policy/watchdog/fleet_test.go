@@ -328,7 +328,7 @@ func TestRules(t *testing.T) {
 }
 
 // What most workers have at once is the load, unless it is their memory.
-func TestSharedTroubleIsNotCured(t *testing.T) {
+func TestSharedSymptomsAreNotCured(t *testing.T) {
 	s := newStage(t, Config{Limits: Limits{Latency: time.Second, Memory: 512 * mib}}, 5)
 	for _, n := range []string{"w-1", "w-2", "w-3"} {
 		s.worker(n).Sample.Latency = 2 * time.Second
@@ -337,7 +337,7 @@ func TestSharedTroubleIsNotCured(t *testing.T) {
 	if s.want(); d.Why != "3 of 5 workers have it: that is the load or the machine, which no restart cures" {
 		t.Errorf("%+v", d)
 	}
-	s.leak("w-2") // its own trouble counts before that which all have
+	s.leak("w-2") // its own symptom counts before that which all have
 	s.run(40 * time.Second)
 	s.want("w-2")
 	s.worker("w-3").Sample.Latency = 0

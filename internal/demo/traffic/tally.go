@@ -28,11 +28,11 @@ func (c Counts) Waiting() int64 { return c.GoodSent - c.GoodOK - c.GoodRefused -
 // A Tally counts what came of a crowd's requests. Its size does not depend on
 // how many there were.
 type Tally struct {
-	mu          sync.Mutex // guards the rest
-	counts      Counts
-	times       histogram
-	firstPill   time.Time
-	lastTrouble time.Time // when the last good request that came to grief was sent
+	mu        sync.Mutex // guards the rest
+	counts    Counts
+	times     histogram
+	firstPill time.Time
+	lastHarm  time.Time // when the last good request that came to grief was sent
 }
 
 // Counts returns what was counted until now.
@@ -51,12 +51,12 @@ func (t *Tally) FirstPill() time.Time {
 	return t.firstPill
 }
 
-// LastTrouble returns when the last good request was sent that was not answered
+// LastHarm returns when the last good request was sent that was not answered
 // right, zero when all were.
-func (t *Tally) LastTrouble() time.Time {
+func (t *Tally) LastHarm() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.lastTrouble
+	return t.lastHarm
 }
 
 // Reset forgets everything.
@@ -64,7 +64,7 @@ func (t *Tally) Reset() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.counts, t.times = Counts{}, histogram{}
-	t.firstPill, t.lastTrouble = time.Time{}, time.Time{}
+	t.firstPill, t.lastHarm = time.Time{}, time.Time{}
 }
 
 func (t *Tally) sent(pill bool, at time.Time) {
@@ -107,8 +107,8 @@ func (t *Tally) ended(pill bool, how end, sent time.Time, took time.Duration) {
 		} else {
 			t.counts.GoodLost++
 		}
-		if sent.After(t.lastTrouble) {
-			t.lastTrouble = sent
+		if sent.After(t.lastHarm) {
+			t.lastHarm = sent
 		}
 	}
 }

@@ -110,8 +110,8 @@ func TestRunCountsWhatCallersSee(t *testing.T) {
 	if got.P50 <= 0 || got.P99 < got.P50 {
 		t.Errorf("p50 %v, p99 %v", got.P50, got.P99)
 	}
-	if c.Tally().FirstPill().IsZero() || c.Tally().LastTrouble().IsZero() {
-		t.Error("neither the first pill nor the trouble has a time")
+	if c.Tally().FirstPill().IsZero() || c.Tally().LastHarm().IsZero() {
+		t.Error("neither the first pill nor the harm has a time")
 	}
 	c.Tally().Reset()
 	if c.Tally().Counts() != (Counts{}) {

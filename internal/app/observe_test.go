@@ -52,8 +52,8 @@ routes:
 `, more, self(t), roleVar)
 }
 
-// visit asks the gateway as somebody.
-func (n *node) visit(path, caller string, header ...string) (status int, h http.Header) {
+// getAs sends a GET to the gateway as caller.
+func (n *node) getAs(path, caller string, header ...string) (status int, h http.Header) {
 	n.t.Helper()
 	req, err := http.NewRequestWithContext(n.t.Context(), http.MethodGet, n.url+path, nil)
 	if err != nil {
@@ -96,9 +96,9 @@ func TestCallersAreSeenAsTheSettingsSay(t *testing.T) {
 			}
 			began := time.Now()
 			n := serveWith(t, observed(t, more), app.Options{Log: slog.New(slog.NewJSONHandler(log, nil))})
-			n.until("a worker serves", func() bool { s, _ := n.visit("/search/a", "alice"); return s == http.StatusOK })
+			n.until("a worker serves", func() bool { s, _ := n.getAs("/search/a", "alice"); return s == http.StatusOK })
 			for range 30 {
-				n.visit("/search/s3cret-path?q=s3cret-query", "sk-greedy")
+				n.getAs("/search/s3cret-path?q=s3cret-query", "sk-greedy")
 			}
 			var top adminapi.Top
 			n.until("everything is counted", func() bool {
@@ -199,9 +199,9 @@ func collect(t *testing.T) (url string, spans func() []*otlp.Span) {
 func TestRequestsAreTraced(t *testing.T) {
 	url, spans := collect(t)
 	n := serve(t, observed(t, fmt.Sprintf("tracing: {endpoint: %q, sample: 0%%}", url)))
-	n.until("a worker serves", func() bool { s, _ := n.visit("/search/a", "alice"); return s == http.StatusOK })
+	n.until("a worker serves", func() bool { s, _ := n.getAs("/search/a", "alice"); return s == http.StatusOK })
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	n.visit("/search/b", "bob", "traceparent", parent)
+	n.getAs("/search/b", "bob", "traceparent", parent)
 	var server, client *otlp.Span
 	n.until("the spans arrive", func() bool {
 		server, client = nil, nil
@@ -231,9 +231,9 @@ func TestRequestsAreTraced(t *testing.T) {
 func TestACollectorThatIsDown(t *testing.T) {
 	log := new(syncBuffer)
 	n := serveWith(t, observed(t, `tracing: {endpoint: "http://127.0.0.1:1", sample: 100%}`), app.Options{Log: slog.New(slog.NewTextHandler(log, nil))})
-	n.until("a worker serves", func() bool { s, _ := n.visit("/search/a", "alice"); return s == http.StatusOK })
+	n.until("a worker serves", func() bool { s, _ := n.getAs("/search/a", "alice"); return s == http.StatusOK })
 	n.until("spans are lost", func() bool {
-		if s, _ := n.visit("/search/a", time.Now().String()); s != http.StatusOK {
+		if s, _ := n.getAs("/search/a", time.Now().String()); s != http.StatusOK {
 			t.Errorf("a request is answered %d", s)
 		}
 		f := n.scrape()["bezoar_trace_spans_total"]
