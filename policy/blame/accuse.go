@@ -22,6 +22,7 @@ type accused struct {
 	group    uint32 // that it was the probe of, or none
 	lane     bool
 	late     bool // it was answered before the worker died
+	crowd    bool // others were in flight beside it
 }
 
 // proven reports whether its work has a record of success.
@@ -59,7 +60,7 @@ func (state *State) accuse(now int64, e *epoch, planned bool, class bezoar.Class
 			weight = prior * staggered(now-tk.started)
 		}
 		i := state.accuseOne(&acc, accused{
-			ticket: none, work: tk.work, features: tk.features, lane: tk.lane, group: tk.group, prior: prior,
+			ticket: none, work: tk.work, features: tk.features, lane: tk.lane, crowd: crowd, group: tk.group, prior: prior,
 			record: state.knownFor(now, &tk.work, 1/float64(tk.prior)-2), weight: weight,
 		})
 		tk.features = nil // the accused keep them

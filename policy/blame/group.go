@@ -22,6 +22,8 @@ const (
 	slowestPace = 1.0 / 64
 	freePace    = 64.0 // from there on it is no limit
 	paceWins    = 8    // successes that double it
+	shapeSlows  = 2    // a death divides a shape's pace by it
+	clientSlows = 8    // … and a caller's, who is one of many
 )
 
 // kind says what a group is of.
@@ -243,8 +245,8 @@ func (gs *groups) crash(state *State, now int64, a *accused, surprise float64) {
 	s := gs.get(state, a.work.Shape, ofShape, rule)
 	c := gs.find(a.work.Client) // it may have moved, or made room
 	share := a.share
-	if share < suspicion && !a.lane {
-		share = 0
+	if share < suspicion && !a.lane || a.lane && share < aloneShare && a.crowd {
+		share = 0 // what started just before runs alone next, and is blamed then
 	}
 	more := share
 	if s != nil {
@@ -276,11 +278,16 @@ func (gs *groups) blame(state *State, now int64, second uint32, g *group, share,
 	}
 }
 
-// slow halves the pace after a death.
+// slow divides the pace after a death. Others than this caller's go on, so that a
+// caller's falls faster than a shape's.
 func (g *group) slow(now int64) {
 	g.deaths++
 	g.wins = 0
-	g.pace = max(slowestPace, min(g.pace, firstPace*2)/2)
+	by := float64(shapeSlows)
+	if g.kind == ofClient {
+		by = clientSlows
+	}
+	g.pace = max(slowestPace, min(g.pace, firstPace*2)/by)
 	g.next = max(g.next, now+g.gap())
 }
 
@@ -302,7 +309,7 @@ func (gs *groups) escalate(state *State, now int64, g *group, why string) {
 	g.pace, g.wins, g.next = firstPace, 0, now+int64(time.Second)
 	gs.active++
 	state.changes++
-	g.reason = why + ": its unproven work runs in the lane, at a pace that halves with each death"
+	g.reason = why + ": its unproven work runs in the lane, at a pace that falls with each death"
 	state.emitGroup(GroupLaned, now, g)
 }
 

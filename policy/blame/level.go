@@ -191,7 +191,7 @@ func (state *State) kin(v *view) bool {
 // paced makes work of an escalated level wait for its turn. It takes the turn when
 // there is one.
 func (state *State) paced(now int64, v *view, cause Cause) (until int64, wait bool) {
-	if state.groups.active == 0 || cause == BySuspicion && state.record(now, v.Work) >= provenEnough {
+	if state.groups.active == 0 || cause == BySuspicion && state.knownFor(now, v.Work, state.record(now, v.Work)) >= provenEnough {
 		return 0, false // a suspect that is known to run well happened to be there
 	}
 	shape, client := state.groups.find(v.Shape), state.groups.find(v.Client)
