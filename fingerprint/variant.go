@@ -72,10 +72,23 @@ func (s *scratch) variantFields(p *Printer, f Fields) {
 				continue
 			}
 			s.shut(from)
+			if len(name) == len("host") && strings.EqualFold(name, "host") {
+				value = withoutPort(value)
+			}
 			s.framed(value)
 		}
 	}
 	s.buf = append(s.buf, 'E')
+}
+
+// withoutPort returns a host without its port, which says where Bezoar listens and
+// not what is sent.
+func withoutPort(host string) string {
+	end := strings.TrimRight(host, "0123456789")
+	if n := len(host) - len(end); n > 0 && n <= len("65535") && strings.HasSuffix(end, ":") && (strings.Count(end, ":") == 1 || strings.HasSuffix(end, "]:")) {
+		return end[:len(end)-1]
+	}
+	return host
 }
 
 // role says what becomes of a field.

@@ -100,7 +100,7 @@ func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 		if !careful && (state.record(now, &a.work) >= provenEnough || !state.isNear(now, a.work.Fingerprint)) {
 			continue
 		}
-		if state.runsWell(now, &a.work) {
+		if state.runsWell(now, &a.work) || !careful && state.outlived(now, e, &a.work, now-a.at) {
 			continue
 		}
 		if a.work.Variant.IsZero() {
@@ -114,6 +114,26 @@ func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 			ticket: none, group: none, work: a.work, features: a.features, lane: a.lane, late: true, prior: 0.5, weight: weight,
 		})
 	}
+}
+
+// outlived reports whether another worker has lived on after it answered the work,
+// twice as long as the one that died did. What is asked for everywhere is answered
+// shortly before any death.
+func (state *State) outlived(now int64, dead *epoch, w *Work, lag int64) bool {
+	least := 2*lag + int64(20*time.Millisecond)
+	for _, i := range state.byEpoch {
+		e := &state.epochs[i]
+		if e == dead {
+			continue
+		}
+		for j := range e.answers.all {
+			a := &e.answers.all[j]
+			if a.work.Fingerprint == w.Fingerprint && a.work.Variant == w.Variant && now-a.at >= least {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // runsWell reports whether so much speaks for answered work that it is not accused:
@@ -210,19 +230,27 @@ func laneDeath(acc []accused) bool {
 const aloneShare = 0.75
 
 // alone reports whether acc[i] killed a clean worker alone in the lane: nothing
-// else was in flight there or answered within the window, and hardly anything may
-// have been left behind.
+// else was in flight there, next to nothing speaks for what was answered within the
+// window, and hardly anything may have been left behind.
 func alone(acc []accused, i int) bool {
 	if !acc[i].lane || acc[i].share < aloneShare {
 		return false
 	}
+	late := 0.0
 	for j := range acc {
-		if j != i && (acc[j].ticket != none || acc[j].late) {
+		switch {
+		case j == i:
+		case acc[j].ticket != none:
 			return false
+		case acc[j].late:
+			late += acc[j].share
 		}
 	}
-	return true
+	return late <= lateNoise
 }
+
+// lateNoise is the share of answered work that a conviction alone may leave aside.
+const lateNoise = 1.0 / 16
 
 // mayHaveKilled reports whether an abandoned attempt may have had a part in the end
 // of e. A hang is laid at its door only while nothing that came after it was

@@ -2,6 +2,7 @@ package blame
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -12,6 +13,7 @@ const (
 	clientDeaths = 1.5 // blame from which a caller may be escalated
 	shapeDeaths  = 2.5 // … and a shape, whose callers come first
 	groupExcess  = 10  // times the crash rate of everything else
+	groupNats    = 5   // … and how surprising its part of the blame is, as a logarithm
 	groupSound   = 16  // successes from which a shape or caller may be established
 	groupSeen    = 3   // successes after which a shape is no canary's business
 )
@@ -293,14 +295,30 @@ func (g *group) slow(now int64) {
 
 func (g *group) gap() int64 { return int64(float64(time.Second) / g.pace) }
 
-// excessive compares the group's crash rate with everything else's: a test with
-// one side, in which the rest is given half a death to begin with.
+// excessive reports whether the group has more of the blame than its part of the
+// traffic explains: it kills groupExcess times as often as everything else, which is
+// given half a death to begin with, and chance would lay so much of the blame on so
+// small a part of the traffic once in a few hundred times (the bound of Chernoff, 1952,
+// for the binomial distribution). A caller who is behind all of the traffic is blamed
+// for all deaths, and that says nothing.
 func (gs *groups) excessive(g *group, second uint32) bool {
 	gs.total.touch(second)
 	rate := g.blamed / (g.ran + g.blamed)
 	crashes := max(gs.total.blamed-g.blamed, 0) + 0.5
 	attempts := max(gs.total.ran+gs.total.blamed-g.ran-g.blamed, 0) + 100
-	return rate >= groupExcess*crashes/attempts
+	if rate < groupExcess*crashes/attempts {
+		return false
+	}
+	part := min(1, (g.ran+1)/(gs.total.ran+2))
+	blamed := max(gs.total.blamed, g.blamed)
+	if g.blamed <= blamed*part {
+		return false
+	}
+	nats := g.blamed * math.Log(g.blamed/(blamed*part))
+	if rest := blamed - g.blamed; rest > 0 {
+		nats += rest * math.Log(rest/(blamed*(1-part)))
+	}
+	return nats >= groupNats
 }
 
 // escalate sends the group's unproven work to the lane, at a pace.

@@ -216,6 +216,9 @@ func TestABatchThatDiesCountsOnceAgainstItsShape(t *testing.T) {
 			b.Close(tk)
 		}
 	}
+	for range 8 {
+		b.well()
+	}
 	b.convicts(5, 3)
 	die(false)
 	die(true)

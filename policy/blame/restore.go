@@ -44,6 +44,12 @@ func (state *State) Restore(now time.Time, v bezoar.Verdict, rule *Rule) {
 	c.scaleTo(v.Score)
 	d := state.detailOf(i)
 	d.reason, d.sample, d.route = v.Reason, v.Sample, v.Route
+	if c.state == quarantined && !w.whole() {
+		// Other variants run in the lane first, as before.
+		if h := state.historyFor(w.Fingerprint); h != nil {
+			h.killed(at, killer{variant: w.Variant, weight: 1, alone: true})
+		}
+	}
 	state.changes++
 }
 
