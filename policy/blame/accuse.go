@@ -100,15 +100,22 @@ func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 		if !careful && (state.record(now, &a.work) >= provenEnough || !state.isNear(now, a.work.Fingerprint)) {
 			continue
 		}
-		if state.runsWell(now, &a.work) || !careful && state.outlived(now, e, &a.work, now-a.at) {
+		if state.runsWell(now, &a.work) {
+			continue
+		}
+		elsewhere, outlived := state.answeredElsewhere(now, e, &a.work, now-a.at)
+		if outlived && !careful {
 			continue
 		}
 		if a.work.Variant.IsZero() {
 			a.work.Variant = a.work.Fingerprint // its traits are gone
 		}
 		weight := lateness(now-a.at, w)
-		if careful {
+		switch {
+		case careful:
 			weight = lateWeight
+		case elsewhere:
+			weight /= 5
 		}
 		state.accuseOne(acc, accused{
 			ticket: none, group: none, work: a.work, features: a.features, lane: a.lane, late: true, prior: 0.5, weight: weight,
@@ -116,10 +123,10 @@ func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 	}
 }
 
-// outlived reports whether another worker has lived on after it answered the work,
-// twice as long as the one that died did. What is asked for everywhere is answered
-// shortly before any death.
-func (state *State) outlived(now int64, dead *epoch, w *Work, lag int64) bool {
+// answeredElsewhere reports whether workers that live have answered the work, too, and
+// whether one of them has outlived that twice as long as the one that died did. What is
+// asked for everywhere is answered shortly before any death.
+func (state *State) answeredElsewhere(now int64, dead *epoch, w *Work, lag int64) (elsewhere, outlived bool) {
 	least := 2*lag + int64(20*time.Millisecond)
 	for _, i := range state.byEpoch {
 		e := &state.epochs[i]
@@ -128,12 +135,16 @@ func (state *State) outlived(now int64, dead *epoch, w *Work, lag int64) bool {
 		}
 		for j := range e.answers.all {
 			a := &e.answers.all[j]
-			if a.work.Fingerprint == w.Fingerprint && a.work.Variant == w.Variant && now-a.at >= least {
-				return true
+			if a.work.Fingerprint != w.Fingerprint || a.work.Variant != w.Variant && !a.work.Variant.IsZero() && !w.Variant.IsZero() {
+				continue
+			}
+			elsewhere = true
+			if now-a.at >= least {
+				return true, true
 			}
 		}
 	}
-	return false
+	return elsewhere, false
 }
 
 // runsWell reports whether so much speaks for answered work that it is not accused:
@@ -204,7 +215,11 @@ func (state *State) accuseOne(acc *[]accused, a accused) int {
 		return i
 	}
 	old := &(*acc)[i]
-	old.weight += a.weight
+	if a.late {
+		old.weight = max(old.weight, a.weight) // many answers are no more likely to kill than the last
+	} else {
+		old.weight += a.weight
+	}
 	old.prior = min(old.prior, a.prior)
 	old.record = max(old.record, a.record)
 	if old.ticket == none { // what is still running says where, not what was left behind
@@ -275,8 +290,8 @@ func (g *abandonedAttempt) likelihood(now int64, class bezoar.Class) float64 {
 const lateWeight = 0.5
 
 // lateness weighs work that was answered some time ago: half as much for every third
-// of the window. Few killers kill after their answer, so that it begins at a fifth of
-// what unknown work in flight has.
+// of the window. Few killers kill after their answer, so that it begins at a tenth
+// of what unknown work in flight has.
 func lateness(ago, window int64) float64 {
 	return 0.1 * math.Exp2(-3*float64(ago)/float64(window))
 }
