@@ -215,11 +215,11 @@ func (c *call) judge(ctx context.Context, t blame.Ticket, w *fleet.Worker, res R
 	d.cfg.Ledger.Close(t, c.bw.Fingerprint)
 	switch {
 	case inLane && f.Company:
-		c.single = f.Alone
+		c.doubtCompany(f)
 		c.met++
 		d.meet(c, c.target.Epoch, f.Alone)
 	case inLane:
-		c.single = true
+		c.single, c.hold, c.likely = true, 0, 0
 		if crashed && !f.Planned {
 			c.died++
 		}

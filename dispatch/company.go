@@ -3,6 +3,8 @@ package dispatch
 import (
 	"sync"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
 // company is what died together on one lane worker. The few that started last run
@@ -48,7 +50,7 @@ func (d *Dispatcher) meet(c *call, epoch uint64, alone bool) {
 			delete(d.companies.byEpoch, d.companies.order[0])
 			d.companies.order = d.companies.order[1:]
 		}
-		d.companies.byEpoch[epoch] = g
+		d.companies.byEpoch[epoch], d.companies.last = g, g.since
 		d.companies.order = append(d.companies.order, epoch)
 	}
 	d.companies.mu.Unlock()
@@ -64,6 +66,38 @@ func (d *Dispatcher) meet(c *call, epoch uint64, alone bool) {
 	if alone {
 		c.suspectOf = g
 	}
+}
+
+// leastHold is how long one of few that may have killed a lane worker must be the last
+// that started there.
+const leastHold = 250 * time.Millisecond
+
+// decisive is the share in the death of its company from which work runs alone on a
+// clean worker.
+const decisive = 0.75
+
+// doubtCompany notes how likely the call killed a lane worker on which it was not
+// alone. One of few runs again so that a death is seen to be its doing, twice as long
+// as it ran before; it delays the others no longer than that.
+func (c *call) doubtCompany(f blame.Finding) {
+	c.single, c.hold, c.likely = false, 0, 0
+	if !f.Alone {
+		return
+	}
+	c.likely = f.Share
+	if c.single = f.Share >= decisive; !c.single {
+		c.hold = min(held, leastHold+2*c.ran)
+	}
+}
+
+// solved reports whether one of the company has been found to be the killer.
+func (g *company) solved() bool {
+	if g == nil {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.found
 }
 
 // leaveCompany notes what became of c, if it was one of those that ran alone.
@@ -87,4 +121,16 @@ type companies struct {
 	mu      sync.Mutex // guards what follows
 	byEpoch map[uint64]*company
 	order   []uint64
+	last    time.Time // when the first of the latest came back
+}
+
+// returnFor is how long the lane waits for those that have just died together, so that
+// the likeliest of them goes first.
+const returnFor = 30 * time.Millisecond
+
+// returning is how long it is to wait yet.
+func (cs *companies) returning(now time.Time) time.Duration {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return returnFor - now.Sub(cs.last)
 }

@@ -153,6 +153,8 @@ type call struct {
 	redrive   bool          // an operator's order: the lane, whatever is held against it
 	isolate   bool          // it broke a connection: what is left of its attempts runs in the lane
 	single    bool          // it was in a batch that crashed
+	hold      time.Duration // in the lane it must be the last that started for so long
+	likely    float64       // its share in the death of its company there, if it is one of few
 	died      int           // workers that died on it in the lane
 	limit     int           // how much may run beside it in the lane, itself included; 0: as much as may
 	ran       time.Duration // how long it had run when its worker died

@@ -199,6 +199,9 @@ func (q *laneQueue) next(now time.Time, run lane.Running, lanes int) (picked []*
 	for _, e := range q.entries {
 		expected += max(q.run, e.ran)
 		e.Limit = e.group.limit(e.Limit)
+		if e.Hold > 0 && e.group.solved() {
+			e.Hold, e.Likely = 0, 0
+		}
 		v := e.Entry
 		v.Ran = q.ran[e.caller]
 		q.view = append(q.view, v)
@@ -241,14 +244,16 @@ func (c *call) inLane(ctx context.Context, t blame.Ticket, dec blame.Decision) s
 	if dec.Overflow && d.lane.len() >= overflowAt {
 		return c.fleet(ctx, t, false)
 	}
+	clean := dec.Clean && c.hold == 0
 	for {
 		e := &entry{
 			Entry: lane.Entry{
+				Likely: c.likely, Hold: c.hold,
 				Score: dec.Score, Proven: dec.Proven && c.w.Replayable, Since: time.Now(), Died: c.died, Limit: c.limit, Late: dec.Window > 0,
-				Single: c.single || c.redrive || c.isolate || dec.Clean || dec.Window > 0 || !c.w.Replayable ||
+				Single: c.single || c.redrive || c.isolate || clean || dec.Window > 0 || !c.w.Replayable ||
 					dec.Cause == blame.ByProbe || dec.Cause == blame.ByCondition,
 			},
-			caller: c.w.Caller, window: dec.Window, clean: dec.Clean, quiet: dec.Quiet, group: c.group, ran: c.ran,
+			caller: c.w.Caller, window: dec.Window, clean: clean, quiet: dec.Quiet, group: c.group, ran: c.ran,
 			turn: make(chan *fleet.Worker, 1), done: make(chan struct{}),
 		}
 		w, answer := c.queue(ctx, e)

@@ -77,6 +77,7 @@ type laneShift struct {
 	exclusive bool
 	parked    bool
 	last      time.Time
+	hold      time.Duration
 }
 
 // turn starts what may start, or waits for something to happen. It reports false
@@ -117,7 +118,10 @@ func (s *laneShift) turn(ctx context.Context) bool {
 
 // pick asks the queue what starts now beside what runs.
 func (s *laneShift) pick(now time.Time) (picked []*entry, exclusive bool, after time.Duration) {
-	run := lane.Running{Count: len(s.running), Exclusive: s.exclusive, Last: s.last}
+	if left := s.d.companies.returning(now); left > 0 && len(s.running) == 0 {
+		return nil, s.exclusive, left
+	}
+	run := lane.Running{Count: len(s.running), Exclusive: s.exclusive, Last: s.last, Hold: s.hold}
 	for _, e := range s.running {
 		if e.Limit > 0 && (run.Limit == 0 || e.Limit < run.Limit) {
 			run.Limit = e.Limit
@@ -180,7 +184,7 @@ func (s *laneShift) start(ctx context.Context, now time.Time, picked []*entry) {
 		s.d.cfg.Fleet.Enter(s.w)
 		e.turn <- s.w
 	}
-	s.last = now
+	s.last, s.hold = now, picked[0].Hold
 }
 
 // settle waits until nothing has been answered on the worker for quiet.

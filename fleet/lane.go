@@ -9,6 +9,10 @@ import (
 // it looks for a less busy one.
 const drainPatience = time.Second
 
+// lookAgain is how often it looks whether another worker has become idle meanwhile: a
+// life that begins is.
+const lookAgain = 10 * time.Millisecond
+
 // LaneWant says what a lane worker is wanted for.
 type LaneWant struct {
 	// Clean asks for the worker on which nothing has been answered for longest, best
@@ -34,41 +38,52 @@ func (f *Fleet) mostLanes() int { return max(1, int(f.cfg.LaneShare*float64(len(
 // half of the places serve besides. It waits until ctx ends. The caller owes
 // [Fleet.Unreserve].
 func (f *Fleet) Reserve(ctx context.Context, want LaneWant) (*Worker, error) {
-	var tick *time.Timer
+	tick := time.NewTimer(lookAgain)
+	defer tick.Stop()
 	for settled := true; ; settled = false {
 		w, idle := f.reserve(want, settled)
 		if w != nil && idle == nil {
 			return w, nil
 		}
-		wait := 5 * time.Millisecond // nobody to reserve: look again soon
-		if w != nil {
-			wait = drainPatience
-			if settled {
-				wait = settledPatience
-			}
+		patience := drainPatience
+		if settled {
+			patience = settledPatience
 		}
-		if tick == nil {
-			tick = time.NewTimer(wait)
-			defer tick.Stop()
-		} else {
-			tick.Reset(wait)
-		}
-		select {
-		case <-ctx.Done():
-			if w != nil {
-				f.Unreserve(w)
+		for began := time.Now(); ; {
+			tick.Reset(lookAgain)
+			select {
+			case <-ctx.Done():
+				if w != nil {
+					f.Unreserve(w)
+				}
+				return nil, ErrNoWorker
+			case <-idle:
+				if _, ended := w.End(); !ended && f.isIdle(w) {
+					return w, nil
+				}
+			case <-tick.C:
+				if w != nil && time.Since(began) < patience && !f.idles() {
+					continue
+				}
 			}
-			return nil, ErrNoWorker
-		case <-idle:
-			if _, ended := w.End(); !ended && f.isIdle(w) {
-				return w, nil
-			}
-		case <-tick.C:
+			break
 		}
 		if w != nil {
 			f.Unreserve(w)
 		}
 	}
+}
+
+// idles reports whether a worker that takes work has none.
+func (f *Fleet) idles() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range f.places {
+		if w := s.life; w != nil && f.takes(w) && w.inFlight == 0 && (!w.baking || len(f.places) == 1) {
+			return true
+		}
+	}
+	return false
 }
 
 func (f *Fleet) isIdle(w *Worker) bool {

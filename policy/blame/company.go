@@ -55,6 +55,9 @@ func (state *State) puzzle(now int64, acc []accused, before []Work) {
 			m.likely = append(m.likely, acc[i].work.Variant)
 		}
 	}
+	if len(m.likely) == 0 {
+		m.likely = m.accused // of a crowd nobody is likely, and any may have been it
+	}
 	c := &state.company
 	if len(c.mysteries) == maxMysteries {
 		copy(c.mysteries, c.mysteries[1:])

@@ -34,6 +34,10 @@ type Entry struct {
 	Limit  int       // how much may run together where it runs, itself included; 0: as much as may
 	Late   bool      // it may kill after its answer, and takes the worker's time behind it: it goes last
 	Ran    int       // how often its caller had the lane lately: who had it less goes first
+	Likely float64   // its share in the death of its company, if it is one of few that may have killed
+	// Hold is how long it must be the last that started, and how long before it
+	// nothing may have started: a death is then its doing. 0: as long as the delay.
+	Hold time.Duration
 }
 
 // batchable reports whether e may share the lane. Work that has never
@@ -74,12 +78,15 @@ func Pick(now time.Time, entries []Entry, dst []int) []int {
 func (e *Entry) overdue(now time.Time) bool { return now.Sub(e.Since) >= Patience }
 
 // before orders work that runs alone: what has not killed the lane yet comes
-// first, since its success tells a sick fleet from sick work; then what needs no
-// time behind it; then what has
-// waited for Patience; then the highest score, then the longest wait.
+// first, since its success tells a sick fleet from sick work; then the likeliest
+// killer of its company; then what needs no time behind it; then what has waited for
+// Patience; then the highest score, then the longest wait.
 func before(now time.Time, a, b *Entry) bool {
 	if a.Died != b.Died {
 		return a.Died < b.Died
+	}
+	if a.Likely != b.Likely {
+		return a.Likely > b.Likely
 	}
 	if a.Late != b.Late {
 		return b.Late
@@ -108,9 +115,10 @@ const (
 // Running is what runs on one lane worker.
 type Running struct {
 	Count     int
-	Exclusive bool      // nothing may start beside it
-	Limit     int       // the smallest limit among what runs; 0: none
-	Last      time.Time // when the last of it started
+	Exclusive bool          // nothing may start beside it
+	Limit     int           // the smallest limit among what runs; 0: none
+	Last      time.Time     // when the last of it started
+	Hold      time.Duration // that one's
 }
 
 // Crowded reports whether suspects that take so long together, one after the other
@@ -133,11 +141,11 @@ func Next(now time.Time, entries []Entry, run Running, crowded bool, delay time.
 		idx = Pick(now, entries, dst)
 		if len(idx) == 1 {
 			e := &entries[idx[0]]
-			exclusive = !crowded || e.Single || e.Limit == 1
+			exclusive = !crowded && e.Hold == 0 || e.Single || e.Limit == 1
 		}
 		return idx, exclusive, 0
 	}
-	if !crowded || run.Exclusive || run.Limit > 0 && run.Count >= run.Limit {
+	if run.Exclusive || run.Limit > 0 && run.Count >= run.Limit {
 		return nil, false, 0
 	}
 	best := -1
@@ -150,10 +158,11 @@ func Next(now time.Time, entries []Entry, run Running, crowded bool, delay time.
 		return nil, false, 0
 	}
 	// What must run alone, or in less company, does so when this has run empty.
-	if e := &entries[best]; e.Single || e.Limit > 0 && run.Count >= e.Limit {
+	e := &entries[best]
+	if e.Single || e.Limit > 0 && run.Count >= e.Limit || !crowded && e.Hold == 0 {
 		return nil, false, 0
 	}
-	if wait := delay - now.Sub(run.Last); wait > 0 {
+	if wait := max(delay, e.Hold, run.Hold) - now.Sub(run.Last); wait > 0 {
 		return nil, false, wait
 	}
 	return append(dst[:0], best), false, 0
