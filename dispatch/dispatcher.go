@@ -80,6 +80,9 @@ type Dispatcher struct {
 	pacing    atomic.Int64 // who waits for the pace of what they belong to
 
 	waitingForBudget atomic.Int64 // who waits for the budget
+
+	hurry   sync.Once
+	hurried chan struct{} // closed by Hurry
 }
 
 // New returns a dispatcher. Work that needs the lane waits until Run runs.
@@ -90,10 +93,15 @@ func New(cfg Config) (*Dispatcher, error) {
 	d := &Dispatcher{cfg: cfg.withDefaults()}
 	d.retry, _ = NewRetry(cfg.Retry) // validated above
 	d.lane.init()
+	d.hurried = make(chan struct{})
 	d.companies.byEpoch = map[uint64]*company{}
 	d.calls.New = func() any { return new(call) }
 	return d, nil
 }
+
+// Hurry says that the program is about to stop: from now on the lane watches no worker
+// after an answer, and nobody waits for a pace. It may be called more than once.
+func (d *Dispatcher) Hurry() { d.hurry.Do(func() { close(d.hurried) }) }
 
 // Stats returns the counts so far.
 func (d *Dispatcher) Stats() Stats {
@@ -269,7 +277,14 @@ func (c *call) keepPace(ctx context.Context, dec blame.Decision) step {
 		a.RetryAfter = max(wait, time.Second)
 		return done(a)
 	}
-	pause(ctx, max(wait, time.Millisecond))
+	timer := time.NewTimer(max(wait, time.Millisecond))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-c.d.hurried:
+		return done(c.unavailable(RulePace, what+", and Bezoar is about to stop"))
+	}
 	return step{again: true}
 }
 

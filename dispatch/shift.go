@@ -198,6 +198,7 @@ func (s *laneShift) settle(ctx context.Context, quiet time.Duration) {
 	select {
 	case <-timer.C:
 	case <-s.w.Ended():
+	case <-s.d.hurried:
 	case <-ctx.Done():
 	}
 }
@@ -218,6 +219,8 @@ func (s *laneShift) over(ctx context.Context, e *entry) bool {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		return !s.parked
+	case <-s.d.hurried:
 		return !s.parked
 	case <-s.w.Ended():
 	case <-ctx.Done():

@@ -19,6 +19,7 @@ func (a *App) Run(ctx context.Context) error {
 	front, stopFront := context.WithCancel(ctx)
 	defer stopFront()
 	defer context.AfterFunc(front, a.health.Drain)() // before what is in flight has ended
+	defer context.AfterFunc(front, a.hurry)()
 	a.life = front
 	// A part that fails takes the front down, and with it everything.
 	a.failed = func(what string, err error) error {
@@ -90,6 +91,13 @@ func (a *App) leave(ctx context.Context) error {
 	}
 	a.log.Info("about to stop: not ready any more, and serving until then")
 	return nil
+}
+
+// hurry lets no caller wait longer than it takes to stop.
+func (a *App) hurry() {
+	for _, u := range a.now.Load().units {
+		u.doer.Hurry()
+	}
 }
 
 // errStops is why Bezoar is not ready while it stops.
