@@ -88,7 +88,8 @@ func (state *State) accuse(now int64, e *epoch, planned bool, class bezoar.Class
 // success yet: its success is revoked. Work hardly ever kills after its answer, and
 // all that was answered would hide what does kill. So only what was answered shortly
 // before an earlier death, too, and whose worker has never outlived its answer, is
-// accused, unless deaths have gone unexplained lately.
+// accused. While deaths go unexplained, it is what was answered before one of them, and
+// has killed every worker since.
 func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 	w := state.window(now)
 	careful := state.careful(now)
@@ -100,7 +101,7 @@ func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 		if !careful && (state.record(now, &a.work) >= provenEnough || !state.isNear(now, a.work.Fingerprint)) {
 			continue
 		}
-		if state.runsWell(now, &a.work) {
+		if state.runsWell(now, &a.work) || careful && (state.company.seen[a.work.Fingerprint].deaths == 0 || state.harmless(now, a.work.Fingerprint)) {
 			continue
 		}
 		elsewhere, outlived := state.answeredElsewhere(now, e, &a.work, now-a.at)

@@ -83,6 +83,7 @@ func (state *State) survived(now int64, tk *ticket, e *epoch) {
 		state.succeeded(now, &answer{work: tk.work, features: tk.features, started: tk.started, at: now, lane: tk.lane, probed: probed})
 		return
 	}
+	state.noteFirst(now, e, tk.work.Fingerprint)
 	record := state.proven.successes(tk.work.Fingerprint, state.second(now))
 	if !tk.known && record >= provenPopular && tk.group == none {
 		state.succeeded(now, &answer{work: tk.work, started: tk.started, at: now, lane: tk.lane})
@@ -99,6 +100,34 @@ func (state *State) survived(now int64, tk *ticket, e *epoch) {
 	if old, displaced := e.answers.push(n); displaced && !old.counted {
 		state.succeeded(now, &old)
 	}
+}
+
+// maxFirsts bounds the different works whose first answer an epoch remembers.
+const maxFirsts = 256
+
+// noteFirst notes that e has answered work of fp, while deaths go unexplained.
+func (state *State) noteFirst(now int64, e *epoch, fp bezoar.Fingerprint) {
+	if !state.careful(now) {
+		return
+	}
+	if e.firsts == nil {
+		e.firsts = map[bezoar.Fingerprint]int64{}
+	}
+	if _, ok := e.firsts[fp]; !ok && len(e.firsts) < maxFirsts {
+		e.firsts[fp] = now
+	}
+}
+
+// harmless reports whether a worker lives that answered work of fp longer ago than the
+// window: whatever it does later, it is not that.
+func (state *State) harmless(now int64, fp bezoar.Fingerprint) bool {
+	w := state.window(now)
+	for _, i := range state.byEpoch {
+		if at, ok := state.epochs[i].firsts[fp]; ok && now-at >= w {
+			return true
+		}
+	}
+	return false
 }
 
 // flush lets answers count whose worker has outlived the window.

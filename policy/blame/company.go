@@ -127,7 +127,7 @@ func (state *State) keepCompany(now int64, m *mystery) {
 	within := int64(state.cfg.Rule.Within)
 	for i := range m.before {
 		w := &m.before[i]
-		if state.proven.successes(w.Fingerprint, state.second(now)) < provenPopular &&
+		if state.proven.successes(w.Fingerprint, state.second(now)) < provenPopular && !state.harmless(now, w.Fingerprint) &&
 			state.met(now, w.Fingerprint, within) >= companyDeaths {
 			state.suspectLate(now, w)
 		}

@@ -1,6 +1,10 @@
 package blame
 
-import "time"
+import (
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+)
 
 // maxAbandoned is how many abandoned attempts an epoch remembers. The caller hung
 // up, but the worker may still be at it.
@@ -15,6 +19,7 @@ type epoch struct {
 	inFlight      int
 	answered      int64 // latest start among the attempts that were answered
 	answers       answers
+	firsts        map[bezoar.Fingerprint]int64 // when it first answered what, since deaths go unexplained; bounded
 	abandoned     [maxAbandoned]abandonedAttempt
 	nextAbandoned int
 }
