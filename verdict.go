@@ -94,6 +94,7 @@ type Suspect struct {
 type Letter struct {
 	ID          string      `json:"id"` // "dl-" and 12 hexadecimal digits
 	Fingerprint Fingerprint `json:"fingerprint"`
+	Variant     Fingerprint `json:"variant,omitzero"` // zero: the letter is of the fingerprint as a whole
 	Shape       Fingerprint `json:"shape"`
 	Verdict     string      `json:"verdict"` // the verdict's id at the time
 	Fleet       string      `json:"fleet"`
@@ -105,6 +106,15 @@ type Letter struct {
 	Copies      int64       `json:"copies"` // how many identical copies were set aside
 	Request     Request     `json:"request"`
 	Evidence    []Evidence  `json:"evidence,omitempty"`
+}
+
+// Key tells letters of one fleet apart: the variant, or the fingerprint of a letter
+// that has none.
+func (l *Letter) Key() Fingerprint {
+	if l.Variant.IsZero() {
+		return l.Fingerprint
+	}
+	return l.Variant
 }
 
 // Request is a kept HTTP request. Secrets are redacted before it is built.

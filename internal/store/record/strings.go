@@ -31,6 +31,8 @@ func mapVerdict(v *bezoar.Verdict, f func(string) (string, error)) error {
 	m.string(&v.Reason)
 	m.string(&v.Sample)
 	m.string(&v.Node)
+	m.strings(v.Features)
+	m.strings(v.Why)
 	m.evidence(v.Evidence)
 	return m.err
 }
