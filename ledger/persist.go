@@ -268,21 +268,12 @@ func (l *Ledger) refreshOne(ctx context.Context, v bezoar.Verdict) bool {
 	if !ok || v.Refused <= n || l.foreign[v.ID] {
 		return true // of a foreign one its own node counts, or what was released would come back
 	}
-	var w blame.Work
-	switch v.Scope {
-	case bezoar.ScopeWork:
-		w = blame.Work{Fingerprint: v.Fingerprint}
-	case bezoar.ScopeShape:
-		w = blame.Work{Shape: v.Fingerprint}
-	case bezoar.ScopeClient:
-		w = blame.Work{Client: v.Fingerprint}
-	}
 	l.mu.Lock()
-	now, held := l.state.Lookup(&w)
+	now, held := l.state.Present(&v)
 	l.mu.Unlock()
 	// What is kept of the evidence in memory is bounded: do not overwrite what
 	// the store has with less.
-	if held && now.ID == v.ID && (now.Reason != "" || v.Scope != bezoar.ScopeWork) {
+	if held && (now.Reason != "" || v.Scope != bezoar.ScopeWork && v.Scope != bezoar.ScopeVariant) {
 		now.Fleet = l.cfg.Fleet
 		l.put(ctx, now)
 	}

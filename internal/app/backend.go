@@ -134,7 +134,7 @@ func (b backend) Discard(ctx context.Context, id string) error {
 		return err
 	}
 	if u := b.a.now.Load().byName[l.Fleet]; u != nil {
-		u.ledger.Forget(l.Fingerprint)
+		u.ledger.Forget(l.Key())
 	}
 	return nil
 }
