@@ -45,11 +45,12 @@ type Verdict struct {
 	Score       float64     `json:"score"`            // blame gathered, in crashes
 	Level       int         `json:"level"`            // how often convicted; each doubles the time
 	Since       time.Time   `json:"since"`
-	Until       time.Time   `json:"until"`              // when the next copy may probe
-	Refused     int64       `json:"refused"`            // copies refused so far
-	Manual      bool        `json:"manual,omitempty"`   // an operator's own
-	Node        string      `json:"node,omitempty"`     // the process that decided last, where several share a store
-	Evidence    []Evidence  `json:"evidence,omitempty"` // at most MaxEvidence, newest last
+	Until       time.Time   `json:"until"`                 // when the next copy may probe
+	Refused     int64       `json:"refused"`               // copies refused so far
+	Manual      bool        `json:"manual,omitempty"`      // an operator's own
+	ReportOnly  bool        `json:"report_only,omitempty"` // its route only reports: it refuses and isolates nothing
+	Node        string      `json:"node,omitempty"`        // the process that decided last, where several share a store
+	Evidence    []Evidence  `json:"evidence,omitempty"`    // at most MaxEvidence, newest last
 
 	// What tells killers apart from successes, of ScopeFeature. The hashes are
 	// keyed; the texts hold no secrets.

@@ -149,7 +149,11 @@ func (l *Ledger) log(e *Event) {
 	case blame.GateOpened:
 		log.Info("the fleet gate opened: convictions count again", "fleet", e.Fleet)
 	case blame.Convicted:
-		log.Warn("quarantined", "fleet", e.Fleet, "verdict", v.ID, "scope", string(v.Scope), "reason", v.Reason, "until", v.Until)
+		what := "quarantined"
+		if v.ReportOnly {
+			what = "would be quarantined: its route only reports"
+		}
+		log.Warn(what, "fleet", e.Fleet, "verdict", v.ID, "scope", string(v.Scope), "reason", v.Reason, "until", v.Until)
 	default:
 		log.Info(e.Kind.String(), "fleet", e.Fleet, "verdict", v.ID, "fingerprint", v.Fingerprint.Short(), "reason", v.Reason)
 	}

@@ -220,6 +220,7 @@ func (u *unit) snapshot() adminapi.Fleet {
 			"answered": int64(st.Answered), "refused": int64(st.Refused), "unavailable": int64(st.Unavailable),
 			"failed": int64(st.Failed), "timed_out": int64(st.TimedOut), "aborted": int64(st.Aborted), "cut": int64(st.Cut),
 			"attempts": int64(st.Attempts), "lane_runs": int64(st.LaneRuns), "retries": int64(st.Retries),
+			"would_refuse": int64(st.WouldRefuse), "would_isolate": int64(st.WouldIsolate),
 		},
 	}
 	processes := u.processes()

@@ -84,6 +84,7 @@ func (state *State) verdictOf(i uint32) bezoar.Verdict {
 		Cause: c.cause, Score: c.score(), Level: int(c.level),
 		Since: time.Unix(0, c.since), Refused: c.refused, Manual: c.manual,
 	}
+	v.ReportOnly = !c.manual && state.rule(&c.work).ReportOnly
 	if !c.work.whole() {
 		v.Scope, v.Variant = bezoar.ScopeVariant, c.work.Variant
 	}

@@ -118,7 +118,7 @@ func (state *State) GateClosed(now time.Time) bool { return state.gateClosed(now
 // convicted since. It must be closed and admitted again, before an attempt.
 func (state *State) Overtaken(t Ticket) bool {
 	tk := &state.tickets[t]
-	if tk.work.Exempt || tk.probe {
+	if tk.work.Exempt || tk.probe || state.rule(&tk.work).ReportOnly {
 		return false
 	}
 	if i, ok := state.heldCase(&tk.work); ok {
