@@ -73,6 +73,11 @@ func (b backend) withEvidence(ctx context.Context, v bezoar.Verdict) bezoar.Verd
 	for _, s := range stored {
 		if s.ID == v.ID {
 			v.Evidence, v.Sample, v.Route, v.Reason = s.Evidence, s.Sample, s.Route, s.Reason
+			deaths := make([]string, len(s.Evidence))
+			for i := range s.Evidence {
+				deaths[i] = blame.Explain(&s.Evidence[i])
+			}
+			v.Why = append(deaths, v.Why...)
 		}
 	}
 	return v
