@@ -1,6 +1,10 @@
 package bezoar
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // Scope says how much one verdict covers.
 type Scope string
@@ -118,12 +122,32 @@ func (l *Letter) Key() Fingerprint {
 	return l.Variant
 }
 
+// Redacted stands in kept requests for values that are not kept.
+const Redacted = "[redacted]"
+
+// Redacted lists what of the request is not kept because it may be secret: headers
+// by name, and "target" for parameters.
+func (r *Request) Redacted() []string {
+	var names []string
+	for name, values := range r.Header {
+		if slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, Redacted) }) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	if strings.Contains(r.Target, Redacted) {
+		names = append(names, "target")
+	}
+	return names
+}
+
 // Request is a kept HTTP request. Secrets are redacted before it is built.
 type Request struct {
 	Method    string              `json:"method"`
 	Target    string              `json:"target"` // path and query as received
 	Host      string              `json:"host"`
 	Header    map[string][]string `json:"header,omitempty"`
+	Order     []string            `json:"order,omitempty"` // the names in Header as the caller sent them, in order; to send the same again
 	Body      []byte              `json:"body,omitempty"`
 	BodySize  int64               `json:"body_size"`           // of the whole body; -1 unknown
 	Truncated bool                `json:"truncated,omitempty"` // Body is only the head: cannot be redriven

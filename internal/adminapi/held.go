@@ -73,3 +73,22 @@ func Covers(v *bezoar.Verdict) string {
 	}
 	return ""
 }
+
+// WithoutText says what a redrive is sent without, such as "Cookie and
+// Authorization, which are redacted".
+func WithoutText(missing []string) string {
+	parts := make([]string, len(missing))
+	for i, name := range missing {
+		if parts[i] = name; name == "target" {
+			parts[i] = "parameters of the target"
+		}
+	}
+	if n := len(parts); n > 1 {
+		parts = append(parts[:n-2], parts[n-2]+" and "+parts[n-1])
+	}
+	verb := "are"
+	if len(missing) == 1 && missing[0] != "target" {
+		verb = "is"
+	}
+	return strings.Join(parts, ", ") + ", which " + verb + " redacted"
+}

@@ -7,6 +7,19 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 )
 
+func TestWhatARedriveIsSentWithout(t *testing.T) {
+	for want, missing := range map[string][]string{
+		"Cookie, which is redacted":                                  {"Cookie"},
+		"Authorization and Cookie, which are redacted":               {"Authorization", "Cookie"},
+		"A, Cookie and parameters of the target, which are redacted": {"A", "Cookie", "target"},
+		"parameters of the target, which are redacted":               {"target"},
+	} {
+		if got := adminapi.WithoutText(missing); got != want {
+			t.Errorf("%v is %q, want %q", missing, got, want)
+		}
+	}
+}
+
 func TestWhatIsHeldInWords(t *testing.T) {
 	fp, caller := bezoar.Fingerprint{0xab}, bezoar.Fingerprint{0xcd}
 	for want, v := range map[string]bezoar.Verdict{

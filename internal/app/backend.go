@@ -165,7 +165,8 @@ func (b backend) Redrive(ctx context.Context, id string) (adminapi.Redriven, err
 		out.Verdict = v.ID
 	}
 	if len(res.Missing) > 0 {
-		out.Reason = joined(out.Reason, fmt.Sprintf("it was sent without what had been redacted: %v", res.Missing))
+		out.Missing = res.Missing
+		out.Reason = joined(out.Reason, "it was sent without "+adminapi.WithoutText(res.Missing)+": it may not have been the same request")
 	}
 	if out.Outcome == adminapi.Answered {
 		err = b.Discard(ctx, id)

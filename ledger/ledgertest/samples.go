@@ -59,6 +59,7 @@ func fullLetter(id, fleet string, fingerprint bezoar.Fingerprint) bezoar.Letter 
 		Request: bezoar.Request{
 			Method: "POST", Target: "/search/a?b=c", Host: "shop.example",
 			Header:   map[string][]string{"Content-Type": {"application/json"}, "X-Many": {"one", "", "two"}},
+			Order:    []string{"x-many", "Content-Type", "X-Many", "X-MANY"},
 			Body:     []byte(`{"q":"(a+)+$"}`),
 			BodySize: 14, Truncated: true, Digest: mark(3), Client: "192.0.2.7:4711",
 		},

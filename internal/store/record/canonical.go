@@ -144,6 +144,7 @@ func CloneVerdict(v bezoar.Verdict) bezoar.Verdict {
 func CloneLetter(l bezoar.Letter) bezoar.Letter {
 	l.Evidence = cloneEvidence(l.Evidence)
 	l.Request.Body = slices.Clone(l.Request.Body)
+	l.Request.Order = slices.Clone(l.Request.Order)
 	l.Request.Header = maps.Clone(l.Request.Header)
 	for name, values := range l.Request.Header {
 		l.Request.Header[name] = slices.Clone(values)
