@@ -1,6 +1,10 @@
 package bezoar
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // Scope says how much one verdict covers.
 type Scope string
@@ -45,11 +49,12 @@ type Verdict struct {
 	Score       float64     `json:"score"`            // blame gathered, in crashes
 	Level       int         `json:"level"`            // how often convicted; each doubles the time
 	Since       time.Time   `json:"since"`
-	Until       time.Time   `json:"until"`              // when the next copy may probe
-	Refused     int64       `json:"refused"`            // copies refused so far
-	Manual      bool        `json:"manual,omitempty"`   // an operator's own
-	Node        string      `json:"node,omitempty"`     // the process that decided last, where several share a store
-	Evidence    []Evidence  `json:"evidence,omitempty"` // at most MaxEvidence, newest last
+	Until       time.Time   `json:"until"`                 // when the next copy may probe
+	Refused     int64       `json:"refused"`               // copies refused so far
+	Manual      bool        `json:"manual,omitempty"`      // an operator's own
+	ReportOnly  bool        `json:"report_only,omitempty"` // its route only reports: it refuses and isolates nothing
+	Node        string      `json:"node,omitempty"`        // the process that decided last, where several share a store
+	Evidence    []Evidence  `json:"evidence,omitempty"`    // at most MaxEvidence, newest last
 
 	// What tells killers apart from successes, of ScopeFeature. The hashes are
 	// keyed; the texts hold no secrets.
@@ -94,6 +99,7 @@ type Suspect struct {
 type Letter struct {
 	ID          string      `json:"id"` // "dl-" and 12 hexadecimal digits
 	Fingerprint Fingerprint `json:"fingerprint"`
+	Variant     Fingerprint `json:"variant,omitzero"` // zero: the letter is of the fingerprint as a whole
 	Shape       Fingerprint `json:"shape"`
 	Verdict     string      `json:"verdict"` // the verdict's id at the time
 	Fleet       string      `json:"fleet"`
@@ -107,12 +113,41 @@ type Letter struct {
 	Evidence    []Evidence  `json:"evidence,omitempty"`
 }
 
+// Key tells letters of one fleet apart: the variant, or the fingerprint of a letter
+// that has none.
+func (l *Letter) Key() Fingerprint {
+	if l.Variant.IsZero() {
+		return l.Fingerprint
+	}
+	return l.Variant
+}
+
+// Redacted stands in kept requests for values that are not kept.
+const Redacted = "[redacted]"
+
+// Redacted lists what of the request is not kept because it may be secret: headers
+// by name, and "target" for parameters.
+func (r *Request) Redacted() []string {
+	var names []string
+	for name, values := range r.Header {
+		if slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, Redacted) }) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	if strings.Contains(r.Target, Redacted) {
+		names = append(names, "target")
+	}
+	return names
+}
+
 // Request is a kept HTTP request. Secrets are redacted before it is built.
 type Request struct {
 	Method    string              `json:"method"`
 	Target    string              `json:"target"` // path and query as received
 	Host      string              `json:"host"`
 	Header    map[string][]string `json:"header,omitempty"`
+	Order     []string            `json:"order,omitempty"` // the names in Header as the caller sent them, in order; to send the same again
 	Body      []byte              `json:"body,omitempty"`
 	BodySize  int64               `json:"body_size"`           // of the whole body; -1 unknown
 	Truncated bool                `json:"truncated,omitempty"` // Body is only the head: cannot be redriven

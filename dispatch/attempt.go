@@ -207,7 +207,7 @@ func (c *call) judge(ctx context.Context, t blame.Ticket, w *fleet.Worker, res R
 	if crashed && !f.Planned || !crashed && d.struck(c) {
 		convicted := f.Convicted || !crashed
 		v, held := c.conclude(ctx, convicted)
-		if held && convicted && !res.Begun {
+		if held && convicted && !res.Begun && (!c.reports() || v.Manual) {
 			d.cfg.Ledger.Close(t, c.bw.Fingerprint)
 			return done(Answer{Kind: Refused, Rule: RuleQuarantine, Verdict: v, Reason: v.Reason, RetryAfter: max(time.Until(v.Until), time.Second), Result: res})
 		}
@@ -285,6 +285,8 @@ func (c *call) after(ctx context.Context, f blame.Finding, crashed bool, res Res
 		return done(Answer{Kind: TimedOut, Result: res, Reason: what})
 	case !c.w.Replayable || c.w.Off:
 		return done(Answer{Kind: Failed, Result: res, Reason: what + ", and it may not be run again"})
+	case crashed && !f.Planned && c.reports():
+		return done(Answer{Kind: Failed, Result: res, Reason: what + ", and its route only reports, so that it does not run again alone"})
 	case spent && (f.Gated || f.Planned):
 		a := c.unavailable(RuleUnavailable, "the fleet is in trouble: "+what)
 		a.Result = res
@@ -300,7 +302,7 @@ func (c *call) after(ctx context.Context, f blame.Finding, crashed bool, res Res
 		return done(a)
 	}
 	c.d.retries.Add(1)
-	c.isolate = !crashed
+	c.isolate = !crashed && !c.reports()
 	return step{again: true}
 }
 

@@ -60,7 +60,8 @@ func (c Config) Validate() error {
 type Stats struct {
 	Answered, Refused, Unavailable, Failed, TimedOut, Aborted, Cut uint64
 	Attempts, LaneRuns, Retries                                    uint64
-	Waiting                                                        int // for the lane, now
+	WouldRefuse, WouldIsolate                                      uint64 // of work whose rule only reports
+	Waiting                                                        int    // for the lane, now
 }
 
 // Dispatcher sends the work of one fleet. Create it with [New]. All methods
@@ -77,7 +78,11 @@ type Dispatcher struct {
 	laneRuns  atomic.Uint64
 	retries   atomic.Uint64
 	companies companies
-	pacing    atomic.Int64 // who waits for the pace of what they belong to
+
+	wouldRefuse  atomic.Uint64
+	wouldIsolate atomic.Uint64
+
+	pacing atomic.Int64 // who waits for the pace of what they belong to
 
 	waitingForBudget atomic.Int64 // who waits for the budget
 
@@ -110,6 +115,7 @@ func (d *Dispatcher) Stats() Stats {
 		Answered: n(Answered), Refused: n(Refused), Unavailable: n(Unavailable), Failed: n(Failed),
 		TimedOut: n(TimedOut), Aborted: n(Aborted), Cut: n(Cut),
 		Attempts: d.attempts.Load(), LaneRuns: d.laneRuns.Load(), Retries: d.retries.Load(),
+		WouldRefuse: d.wouldRefuse.Load(), WouldIsolate: d.wouldIsolate.Load(),
 		Waiting: d.lane.len(),
 	}
 }
@@ -209,6 +215,12 @@ func (c *call) turn(ctx context.Context) step {
 		return c.inLane(ctx, t, blame.Decision{Action: blame.ToLane})
 	}
 	t, dec, wait := c.d.cfg.Ledger.Admit(c.bw)
+	switch dec.Would {
+	case blame.Refuse:
+		c.d.wouldRefuse.Add(1)
+	case blame.ToLane, blame.Duplicate:
+		c.d.wouldIsolate.Add(1)
+	}
 	switch dec.Action {
 	case blame.Refuse:
 		return c.refuse(dec)
@@ -223,6 +235,9 @@ func (c *call) turn(ctx context.Context) step {
 	}
 	return c.fleet(ctx, t, false)
 }
+
+// reports says that nothing is refused or isolated for what the work does.
+func (c *call) reports() bool { return c.bw.Rule != nil && c.bw.Rule.ReportOnly && !c.redrive }
 
 func (c *call) refuse(dec blame.Decision) step {
 	v, ok := c.d.cfg.Ledger.Refused(c.bw, c.w.Route, c.job)

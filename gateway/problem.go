@@ -22,6 +22,7 @@ type problem struct {
 	Detail   string `json:"detail,omitempty"`
 	Instance string `json:"instance,omitempty"` // the request's id
 	ID       string `json:"id,omitempty"`       // of the quarantine
+	Scope    string `json:"scope,omitempty"`    // what it covers
 	Cause    string `json:"cause,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 	Until    string `json:"until,omitempty"`
@@ -85,7 +86,7 @@ func (j *job) refused(a dispatch.Answer) {
 		Reason: a.Reason, Rule: a.Rule,
 	}
 	if v := a.Verdict; v != nil {
-		p.ID, p.Reason = v.ID, v.Reason
+		p.ID, p.Reason, p.Scope = v.ID, v.Reason, string(v.Scope)
 		if v.Manual {
 			p.Detail = "An operator decided that requests like this one are refused for now."
 		} else {

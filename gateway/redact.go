@@ -11,7 +11,7 @@ import (
 )
 
 // Redacted stands in dead letters for values that are not kept.
-const Redacted = "[redacted]"
+const Redacted = bezoar.Redacted
 
 const maxSample = 200
 
@@ -40,6 +40,7 @@ func (j *job) Keep() bezoar.Request {
 		}
 		name := http.CanonicalHeaderKey(strings.Clone(f.Name))
 		r.Header[name] = append(r.Header[name], j.s.redact.header(f.Name, f.Value))
+		r.Order = append(r.Order, strings.Clone(f.Name))
 	}
 	limit := len(j.body)
 	if j.route != nil {

@@ -51,7 +51,14 @@ func TestKeep(t *testing.T) {
 			"X-Amz-Security-Token": {Redacted}, "X-Tenant-Id": {Redacted}, "Idempotency-Key": {"k1"}, "Accept": {"a", "b"},
 			"Referer": {"https://[redacted]@o/p?token=[redacted]&p=1"},
 		},
+		Order: []string{
+			"Content-Length", "Authorization", "COOKIE", "X-Api-Key", "x-amz-security-token", "X-Tenant-Id", "Idempotency-Key",
+			"Accept", "Accept", "Referer",
+		},
 		Body: []byte("hello"), BodySize: 5, Client: "192.0.2.1",
+	}
+	if d := cmp.Diff([]string{"Authorization", "Cookie", "Referer", "X-Amz-Security-Token", "X-Api-Key", "X-Tenant-Id", "target"}, want.Redacted()); d != "" {
+		t.Error(d)
 	}
 	got := j.Keep()
 	if d := cmp.Diff(want, got); d != "" {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
 // Errors of [Gateway.Redrive].
@@ -32,7 +35,8 @@ type Redriven struct {
 	Body      []byte // of the answer, at most MaxRedriveBody
 	Truncated bool   // the answer was longer
 	// Missing names what the kept copy does not have because it was redacted:
-	// headers by name, "target" for parameters. It was sent without the headers.
+	// headers by name, "target" for parameters. It was sent without the headers, and
+	// so it may not be the same request.
 	Missing []string
 }
 
@@ -73,6 +77,11 @@ func (g *Gateway) Redrive(ctx context.Context, letter bezoar.Letter) (Redriven, 
 	if !letter.Fingerprint.IsZero() { // of the request as it was, before redaction
 		w.Fingerprint, w.Shape = letter.Fingerprint, letter.Shape
 	}
+	// What lacks a part is another variant: that it runs clean says nothing for the
+	// one that killed.
+	if w.Traits != nil && !letter.Variant.IsZero() && len(missing) == 0 {
+		w.Traits = keptTraits{w.Traits, letter.Variant}
+	}
 	out.Answer = doer.Redrive(ctx, w, j)
 	j.end()
 	g.jobs.Put(j)
@@ -96,9 +105,9 @@ func (s *settings) routeOf(l bezoar.Letter) *route {
 
 // rebuild makes the head of a kept request, and lists what it lacks.
 func rebuild(kept bezoar.Request) (*h1.Request, []string, error) {
-	var missing []string
+	missing := kept.Redacted()
 	var fields []h1.Field
-	for _, name := range slices.Sorted(maps.Keys(kept.Header)) {
+	for name, v := range inOrder(&kept) {
 		k := h1.KeyOf(name)
 		switch k {
 		case h1.ContentLength, h1.TransferEncoding, h1.Upgrade, h1.Expect:
@@ -107,21 +116,49 @@ func rebuild(kept bezoar.Request) (*h1.Request, []string, error) {
 			continue
 		default:
 		}
-		for _, v := range kept.Header[name] {
-			if v == Redacted {
-				missing = append(missing, name)
-				continue
-			}
+		if !strings.Contains(v, Redacted) {
 			fields = append(fields, h1.Field{Name: name, Value: v, Key: k})
 		}
 	}
-	if strings.Contains(kept.Target, Redacted) {
-		missing = append(missing, "target")
-	}
 	req := new(h1.Request)
 	err := req.Make(kept.Method, kept.Target, kept.Host, fields, int64(len(kept.Body)))
-	return req, slices.Compact(missing), err
+	return req, missing, err
 }
+
+// inOrder yields the fields of a kept request as they were sent, or by name where
+// that is not known.
+func inOrder(kept *bezoar.Request) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		next := make(map[string]int, len(kept.Header))
+		for _, name := range kept.Order {
+			key := http.CanonicalHeaderKey(name)
+			i := next[key]
+			if i >= len(kept.Header[key]) {
+				continue // somebody has edited it
+			}
+			next[key] = i + 1
+			if !yield(name, kept.Header[key][i]) {
+				return
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(kept.Header)) {
+			for _, v := range kept.Header[name][min(next[name], len(kept.Header[name])):] {
+				if !yield(name, v) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// keptTraits are those of a request that is run again whole: it is the variant that
+// its letter names.
+type keptTraits struct {
+	blame.Traits
+	variant bezoar.Fingerprint
+}
+
+func (t keptTraits) Variant() bezoar.Fingerprint { return t.variant }
 
 // recorder is the caller of a redriven request.
 type recorder struct {

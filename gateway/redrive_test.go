@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/dispatch"
@@ -43,6 +45,55 @@ func TestRedrive(t *testing.T) {
 		t.Errorf("work is %+v", wk)
 	}
 	noneHeld(t, f.g)
+}
+
+// What is run again whole is the same variant, for the worker as well; what lacks a
+// part is another one, so that nothing is concluded for what killed.
+func TestARedrivenRequestIsItsVariant(t *testing.T) {
+	const whole = "POST /a?x=1 HTTP/1.1\nHost: h\nx-theme: neon\nX-B: 2\nContent-Type: text/plain\nX-Theme: dark\nX-a: 1\nContent-Length: 5\n\nhello"
+	for name, tc := range map[string]struct {
+		raw, sent string
+		missing   []string
+	}{
+		"whole": {whole, "POST /a?x=1 HTTP/1.1\nHost: h\nx-theme: neon\nX-B: 2\nContent-Type: text/plain\nX-Theme: dark\nX-a: 1\n", nil},
+		"without its cookie": {
+			strings.Replace(whole, "X-B: 2\n", "cookie: a=1\nX-B: 2\n", 1),
+			"POST /a?x=1 HTTP/1.1\nHost: h\nx-theme: neon\nX-B: 2\nContent-Type: text/plain\nX-Theme: dark\nX-a: 1\n", []string{"Cookie"},
+		},
+		"without a parameter": {
+			strings.Replace(whole, "x=1", "x=1&token=s3cret", 1),
+			"POST /a?x=1&token=[redacted] HTTP/1.1\nHost: h\nx-theme: neon\nX-B: 2\nContent-Type: text/plain\nX-Theme: dark\nX-a: 1\n", []string{"target"},
+		},
+	} {
+		w := startWorker(t, answering(hello))
+		d := newDirect(t, w.addr)
+		f := serve(t, Route{Name: "r", Doer: d}, Config{}, ServerConfig{})
+		original := jobFor(t, f.g, tc.raw)
+		work := original.work()
+		letter := bezoar.Letter{
+			ID: "dl-1", Route: "r", Fingerprint: work.Fingerprint, Variant: work.Traits.Variant(), Shape: work.Shape, Request: original.Keep(),
+		}
+		original.end()
+		got, err := f.g.Redrive(context.Background(), letter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(tc.missing, got.Missing, cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+		if raw := w.raw(); !strings.HasPrefix(raw, crlf(tc.sent)) {
+			t.Errorf("%s: the worker got\n%s\nwant\n%s", name, raw, tc.sent)
+		}
+		if same := d.variant() == letter.Variant; same != (len(tc.missing) == 0) {
+			t.Errorf("%s: it is the variant of the letter: %v", name, same)
+		}
+		// Nothing was put on it: what the worker gets is the same variant again.
+		again := jobFor(t, f.g, tc.sent+"Content-Length: 5\n\nhello")
+		if v := again.work().Traits.Variant(); v == letter.Variant != (len(tc.missing) == 0) {
+			t.Errorf("%s: what was sent is another variant", name)
+		}
+		again.end()
+	}
 }
 
 func TestRedriveRefused(t *testing.T) {

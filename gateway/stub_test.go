@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/fingerprint"
 	"github.com/bezoar-dev/bezoar/fleet"
@@ -184,8 +185,9 @@ const hello = "HTTP/1.1 200 OK\nContent-Length: 5\n\nhello"
 
 // direct is the simplest Doer: one worker, one attempt.
 type direct struct {
-	t      *testing.T
-	worker *fleet.Worker
+	lastVariant bezoar.Fingerprint
+	t           *testing.T
+	worker      *fleet.Worker
 
 	sends   atomic.Int64
 	mu      sync.Mutex
@@ -208,6 +210,9 @@ func newDirect(t *testing.T, addr string) *direct {
 func (d *direct) Do(ctx context.Context, w dispatch.Work, j dispatch.Job) dispatch.Answer {
 	d.mu.Lock()
 	d.works = append(d.works, w)
+	if w.Traits != nil {
+		d.lastVariant = w.Traits.Variant() // they are readable during the call only
+	}
 	d.mu.Unlock()
 	t := dispatch.Target{Worker: d.worker, Epoch: d.worker.Epoch(), Deadline: time.Now().Add(w.Timeout)}
 	if err := j.Connect(ctx, &t); err != nil {
@@ -252,6 +257,12 @@ func (d *direct) result() dispatch.Result {
 		d.t.Fatal("the attempt does not end")
 		return dispatch.Result{}
 	}
+}
+
+func (d *direct) variant() bezoar.Fingerprint {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.lastVariant
 }
 
 func (d *direct) work() dispatch.Work {

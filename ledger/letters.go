@@ -16,7 +16,7 @@ import (
 const (
 	letterQueue   = 1024
 	letterRate    = 100  // new letters a second
-	letterPending = 8192 // fingerprints whose further copies are counted between two flushes
+	letterPending = 8192 // letters whose further copies are counted between two flushes
 )
 
 // letters counts the copies that are refused after the first.
@@ -24,7 +24,7 @@ type letters struct {
 	queue chan bezoar.Letter
 
 	mu      sync.Mutex // guards the rest
-	known   map[bezoar.Fingerprint]int64
+	known   map[bezoar.Fingerprint]int64 // by key
 	second  int64
 	spent   int
 	dropped uint64
@@ -37,18 +37,18 @@ func (s *letters) init() {
 
 // count adds a copy to a letter that is known; false when it is not, or there
 // is no room to know more.
-func (s *letters) count(fp bezoar.Fingerprint) bool {
+func (s *letters) count(key bezoar.Fingerprint) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n, ok := s.known[fp]
+	n, ok := s.known[key]
 	if ok {
-		s.known[fp] = n + 1
+		s.known[key] = n + 1
 	}
 	return ok
 }
 
 // admit reports whether one more new letter may be written now.
-func (s *letters) admit(fp bezoar.Fingerprint, now time.Time) bool {
+func (s *letters) admit(key bezoar.Fingerprint, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if sec := now.Unix(); sec != s.second {
@@ -60,7 +60,7 @@ func (s *letters) admit(fp bezoar.Fingerprint, now time.Time) bool {
 	}
 	s.spent++
 	if len(s.known) < letterPending {
-		s.known[fp] = 0
+		s.known[key] = 0
 	}
 	return true
 }
@@ -73,7 +73,7 @@ func (s *letters) put(m bezoar.Letter) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.dropped++
-		delete(s.known, m.Fingerprint)
+		delete(s.known, m.Key())
 	}
 }
 
@@ -82,9 +82,9 @@ func (s *letters) take() map[bezoar.Fingerprint]int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	counts := map[bezoar.Fingerprint]int64{}
-	for fp, n := range s.known {
+	for key, n := range s.known {
 		if n > 0 {
-			counts[fp], s.known[fp] = n, 0
+			counts[key], s.known[key] = n, 0
 		}
 	}
 	if len(s.known) >= letterPending {
@@ -97,9 +97,9 @@ func (s *letters) take() map[bezoar.Fingerprint]int64 {
 func (s *letters) giveBack(counts map[bezoar.Fingerprint]int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for fp, n := range counts {
-		if _, ok := s.known[fp]; ok || len(s.known) < letterPending {
-			s.known[fp] += n
+	for key, n := range counts {
+		if _, ok := s.known[key]; ok || len(s.known) < letterPending {
+			s.known[key] += n
 		}
 	}
 }
@@ -111,7 +111,8 @@ type Keeper interface {
 }
 
 // Conclude names convicted or suspected work and, when it stands convicted,
-// sets it aside as a dead letter. It returns the verdict.
+// sets it aside as a dead letter: of its variant, which has killed. It returns the
+// verdict.
 func (l *Ledger) Conclude(ctx context.Context, w blame.Work, route string, k Keeper, convicted bool) (bezoar.Verdict, bool) {
 	sample := k.Sample()
 	l.mu.Lock()
@@ -128,7 +129,11 @@ func (l *Ledger) Conclude(ctx context.Context, w blame.Work, route string, k Kee
 // setAside stores the verdict with the name its work has now, and the letter.
 func (l *Ledger) setAside(ctx context.Context, w blame.Work, route string, k Keeper, v bezoar.Verdict) {
 	m := l.letter(w, route, k, v)
-	l.letters.admit(w.Fingerprint, time.Now())
+	if w.Variant.IsZero() && w.Traits != nil {
+		w.Variant = w.Traits.Variant()
+	}
+	m.Variant = variantOf(&w)
+	l.letters.admit(m.Key(), time.Now())
 	l.persisting.Lock()
 	l.mu.Lock()
 	now, ok := l.state.Lookup(&w)
@@ -147,20 +152,38 @@ func (l *Ledger) setAside(ctx context.Context, w blame.Work, route string, k Kee
 	}
 }
 
-// Refused returns the verdict that refuses w and counts the copy: as a new
-// letter if none is known, in the background.
+// variantOf is w's variant if it is known by more than its fingerprint.
+func variantOf(w *blame.Work) bezoar.Fingerprint {
+	if w.Variant == w.Fingerprint {
+		return bezoar.Fingerprint{}
+	}
+	return w.Variant
+}
+
+// Refused returns the verdict that refuses w and counts the copy: as a new letter
+// if none is known, in the background. Copies of a convicted variant belong to its
+// letter. What is refused for something wider shares one letter per fingerprint, so
+// that a flood of variants does not push out other letters.
 func (l *Ledger) Refused(w blame.Work, route string, k Keeper) (bezoar.Verdict, bool) {
 	l.mu.Lock()
 	v, ok := l.state.Lookup(&w)
 	l.mu.Unlock()
 	v.Fleet = l.cfg.Fleet
-	if !ok || l.cfg.Store == nil || l.letters.count(w.Fingerprint) {
+	if !ok || l.cfg.Store == nil {
 		return v, ok
 	}
-	if !l.letters.admit(w.Fingerprint, time.Now()) {
+	key, variant := w.Fingerprint, bezoar.Fingerprint{}
+	if v.Scope == bezoar.ScopeVariant {
+		if variant = variantOf(&w); !variant.IsZero() {
+			key = variant
+		}
+	}
+	if l.letters.count(key) || !l.letters.admit(key, time.Now()) {
 		return v, ok
 	}
-	l.letters.put(l.letter(w, route, k, v))
+	m := l.letter(w, route, k, v)
+	m.Variant = variant
+	l.letters.put(m)
 	return v, ok
 }
 
@@ -200,45 +223,45 @@ func (l *Ledger) flushLetters(ctx context.Context) bool {
 		}
 	}
 	counts := l.letters.take()
-	for fp, n := range counts {
-		if ctx.Err() != nil || !l.addCopies(ctx, fp, n) {
+	for key, n := range counts {
+		if ctx.Err() != nil || !l.addCopies(ctx, key, n) {
 			l.letters.giveBack(counts)
 			return false
 		}
-		delete(counts, fp)
+		delete(counts, key)
 	}
 	return true
 }
 
-// addCopies adds n copies to the letter of fp. If that is gone, the next copy
-// writes a new one.
-func (l *Ledger) addCopies(ctx context.Context, fp bezoar.Fingerprint, n int64) bool {
+// addCopies adds n copies to the letter with the key. If that is gone, the next
+// copy writes a new one.
+func (l *Ledger) addCopies(ctx context.Context, key bezoar.Fingerprint, n int64) bool {
 	qctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	old, err := l.cfg.Store.Letters(qctx, LetterQuery{Fleet: l.cfg.Fleet, Fingerprint: fp, Limit: 1})
+	old, err := l.cfg.Store.Letters(qctx, LetterQuery{Fleet: l.cfg.Fleet, Key: key, Limit: 1})
 	if err != nil {
-		l.storing.Failed("look up the dead letter of "+fp.Short(), err)
+		l.storing.Failed("look up the dead letter of "+key.Short(), err)
 		return false
 	}
 	if len(old) == 0 {
-		l.Forget(fp)
+		l.Forget(key)
 		return true
 	}
 	m := old[0]
 	l.mu.Lock()
-	v, ok := l.state.Lookup(&blame.Work{Fingerprint: fp})
+	v, ok := l.state.Lookup(&blame.Work{Fingerprint: m.Fingerprint, Variant: m.Variant})
 	l.mu.Unlock()
-	if ok { // otherwise released meanwhile, or refused for its shape: the letter stands as it is
+	if ok { // otherwise released meanwhile, or refused for something wider: the letter stands as it is
 		m.Verdict, m.Class, m.Reason, m.Evidence = v.ID, v.Cause, v.Reason, v.Evidence
 	}
 	m.Last, m.Copies = time.Now(), n
 	return l.writeLetter(ctx, m)
 }
 
-// Forget makes the next refused copy of fp write a new letter: the old one is
-// gone.
-func (l *Ledger) Forget(fp bezoar.Fingerprint) {
+// Forget makes the next refused copy of what a letter's key stands for write a new
+// letter: the old one is gone.
+func (l *Ledger) Forget(key bezoar.Fingerprint) {
 	l.letters.mu.Lock()
 	defer l.letters.mu.Unlock()
-	delete(l.letters.known, fp)
+	delete(l.letters.known, key)
 }

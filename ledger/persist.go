@@ -149,7 +149,11 @@ func (l *Ledger) log(e *Event) {
 	case blame.GateOpened:
 		log.Info("the fleet gate opened: convictions count again", "fleet", e.Fleet)
 	case blame.Convicted:
-		log.Warn("quarantined", "fleet", e.Fleet, "verdict", v.ID, "scope", string(v.Scope), "reason", v.Reason, "until", v.Until)
+		what := "quarantined"
+		if v.ReportOnly {
+			what = "would be quarantined: its route only reports"
+		}
+		log.Warn(what, "fleet", e.Fleet, "verdict", v.ID, "scope", string(v.Scope), "reason", v.Reason, "until", v.Until)
 	default:
 		log.Info(e.Kind.String(), "fleet", e.Fleet, "verdict", v.ID, "fingerprint", v.Fingerprint.Short(), "reason", v.Reason)
 	}
@@ -268,21 +272,12 @@ func (l *Ledger) refreshOne(ctx context.Context, v bezoar.Verdict) bool {
 	if !ok || v.Refused <= n || l.foreign[v.ID] {
 		return true // of a foreign one its own node counts, or what was released would come back
 	}
-	var w blame.Work
-	switch v.Scope {
-	case bezoar.ScopeWork:
-		w = blame.Work{Fingerprint: v.Fingerprint}
-	case bezoar.ScopeShape:
-		w = blame.Work{Shape: v.Fingerprint}
-	case bezoar.ScopeClient:
-		w = blame.Work{Client: v.Fingerprint}
-	}
 	l.mu.Lock()
-	now, held := l.state.Lookup(&w)
+	now, held := l.state.Present(&v)
 	l.mu.Unlock()
 	// What is kept of the evidence in memory is bounded: do not overwrite what
 	// the store has with less.
-	if held && now.ID == v.ID && (now.Reason != "" || v.Scope != bezoar.ScopeWork) {
+	if held && (now.Reason != "" || v.Scope != bezoar.ScopeWork && v.Scope != bezoar.ScopeVariant) {
 		now.Fleet = l.cfg.Fleet
 		l.put(ctx, now)
 	}

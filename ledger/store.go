@@ -29,8 +29,8 @@ type Store interface {
 	// store does not remember, is everything there is.
 	Changes(ctx context.Context, fleet string, since int64) (Changes, error)
 
-	// PutLetter sets l aside. If a letter of the same fleet and fingerprint is
-	// there, that one keeps its ID, First and Request; its Copies grow by
+	// PutLetter sets l aside. If a letter of the same fleet and [bezoar.Letter.Key]
+	// is there, that one keeps its ID, First and Request; its Copies grow by
 	// l.Copies, and Last, Verdict, Class, Reason and Evidence are l's. The
 	// stored letter is returned. Beyond the store's bound on letters the
 	// letter with the oldest Last makes room.
@@ -60,6 +60,7 @@ const RememberDeleted = 1000
 type LetterQuery struct {
 	Fleet       string             // "" means every fleet
 	Fingerprint bezoar.Fingerprint // zero means any
+	Key         bezoar.Fingerprint // of [bezoar.Letter.Key]; zero means any
 	Limit       int                // 1 to 1,000; 0 means 100
 	Offset      int
 }

@@ -61,17 +61,19 @@ func newFleetCollector(b Backend) *fleetCollector {
 		counters: map[string]*prometheus.Desc{},
 	}
 	for key, help := range map[string]string{
-		"answered":    "Work that a worker answered.",
-		"refused":     "Work refused because of what is held against it.",
-		"unavailable": "Work that found no worker, or a full lane.",
-		"failed":      "Work that broke and could not run again.",
-		"timed_out":   "Work that was overdue.",
-		"aborted":     "Work whose caller went away.",
-		"cut":         "Work whose answer broke after it had begun.",
-		"attempts":    "Deliveries of work to workers.",
-		"lane_runs":   "Deliveries to the lane.",
-		"retries":     "Deliveries after the first.",
-		"deaths":      "Ends of workers that nobody asked for.",
+		"answered":      "Work that a worker answered.",
+		"refused":       "Work refused because of what is held against it.",
+		"unavailable":   "Work that found no worker, or a full lane.",
+		"failed":        "Work that broke and could not run again.",
+		"timed_out":     "Work that was overdue.",
+		"aborted":       "Work whose caller went away.",
+		"cut":           "Work whose answer broke after it had begun.",
+		"attempts":      "Deliveries of work to workers.",
+		"lane_runs":     "Deliveries to the lane.",
+		"retries":       "Deliveries after the first.",
+		"would_refuse":  "Work of routes with quarantine.report_only that would have been refused.",
+		"would_isolate": "Work of routes with quarantine.report_only that would have run alone, or after a copy of it.",
+		"deaths":        "Ends of workers that nobody asked for.",
 	} {
 		c.counters[key] = desc(key+"_total", help)
 	}

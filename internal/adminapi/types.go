@@ -78,6 +78,9 @@ type Redriven struct {
 	Status  int    `json:"status"`  // the worker's HTTP status, 0 when it gave none
 	Reason  string `json:"reason,omitempty"`
 	Verdict string `json:"verdict,omitempty"` // the verdict's id when there is one
+	// Missing names what it was sent without, because it is redacted: headers by name,
+	// "target" for parameters.
+	Missing []string `json:"missing,omitempty"`
 }
 
 // Fleets answers GET [PathFleets].

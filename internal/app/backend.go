@@ -73,6 +73,11 @@ func (b backend) withEvidence(ctx context.Context, v bezoar.Verdict) bezoar.Verd
 	for _, s := range stored {
 		if s.ID == v.ID {
 			v.Evidence, v.Sample, v.Route, v.Reason = s.Evidence, s.Sample, s.Route, s.Reason
+			deaths := make([]string, len(s.Evidence))
+			for i := range s.Evidence {
+				deaths[i] = blame.Explain(&s.Evidence[i])
+			}
+			v.Why = append(deaths, v.Why...)
 		}
 	}
 	return v
@@ -134,7 +139,7 @@ func (b backend) Discard(ctx context.Context, id string) error {
 		return err
 	}
 	if u := b.a.now.Load().byName[l.Fleet]; u != nil {
-		u.ledger.Forget(l.Fingerprint)
+		u.ledger.Forget(l.Key())
 	}
 	return nil
 }
@@ -160,7 +165,8 @@ func (b backend) Redrive(ctx context.Context, id string) (adminapi.Redriven, err
 		out.Verdict = v.ID
 	}
 	if len(res.Missing) > 0 {
-		out.Reason = joined(out.Reason, fmt.Sprintf("it was sent without what had been redacted: %v", res.Missing))
+		out.Missing = res.Missing
+		out.Reason = joined(out.Reason, "it was sent without "+adminapi.WithoutText(res.Missing)+": it may not have been the same request")
 	}
 	if out.Outcome == adminapi.Answered {
 		err = b.Discard(ctx, id)
@@ -220,6 +226,7 @@ func (u *unit) snapshot() adminapi.Fleet {
 			"answered": int64(st.Answered), "refused": int64(st.Refused), "unavailable": int64(st.Unavailable),
 			"failed": int64(st.Failed), "timed_out": int64(st.TimedOut), "aborted": int64(st.Aborted), "cut": int64(st.Cut),
 			"attempts": int64(st.Attempts), "lane_runs": int64(st.LaneRuns), "retries": int64(st.Retries),
+			"would_refuse": int64(st.WouldRefuse), "would_isolate": int64(st.WouldIsolate),
 		},
 	}
 	processes := u.processes()

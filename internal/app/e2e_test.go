@@ -89,7 +89,7 @@ func checkRefusal(t *testing.T, a answer) {
 		t.Errorf("body %q of type %q: %v", a.body, a.header.Get("Content-Type"), err)
 		return
 	}
-	for _, field := range []string{"type", "title", "status", "detail", "id", "cause", "until"} {
+	for _, field := range []string{"type", "title", "status", "detail", "id", "scope", "rule", "cause", "until"} {
 		if p[field] == nil || p[field] == "" {
 			t.Errorf("the problem document has no %s: %s", field, a.body)
 		}

@@ -108,6 +108,7 @@ type setup struct {
 	StateDir string
 	For      time.Duration
 	Off      bool
+	Report   bool // only
 	Build    string      // the file that says how good new workers are
 	Bake     config.Bake `json:",omitzero"`
 }
@@ -143,7 +144,7 @@ func (s setup) config() config.Config {
 	if s.For != 0 {
 		r.Quarantine.For = s.For
 	}
-	r.Quarantine.Off = s.Off
+	r.Quarantine.Off, r.Quarantine.ReportOnly = s.Off, s.Report
 	cfg.Routes = []config.Route{r}
 	return cfg.Normalize()
 }

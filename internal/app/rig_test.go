@@ -116,7 +116,11 @@ type answer struct {
 	header http.Header
 }
 
-func (r *rig) send(method, target, body string) answer {
+func (r *rig) send(method, target, body string) answer { return r.sendWith(method, target, body, nil) }
+
+// sendWith sends a request with header fields, always for the same host: it is part
+// of what tells requests apart, and ports change.
+func (r *rig) sendWith(method, target, body string, header map[string]string) answer {
 	req, err := http.NewRequestWithContext(r.t.Context(), method, r.url+target, strings.NewReader(body))
 	if err != nil {
 		r.t.Error(err)
@@ -124,6 +128,10 @@ func (r *rig) send(method, target, body string) answer {
 	}
 	if body == "" {
 		req.Body = http.NoBody
+	}
+	req.Host = "shop.example"
+	for name, value := range header {
+		req.Header.Set(name, value)
 	}
 	res, err := r.http.Do(req)
 	if err != nil {

@@ -38,7 +38,7 @@ func routeName(i int, r config.Route) string {
 }
 
 func ruleOf(q config.Quarantine) *blame.Rule {
-	return &blame.Rule{After: q.After, Within: q.Within, For: q.For, Max: q.Max, Strikes: q.Strikes}
+	return &blame.Rule{After: q.After, Within: q.Within, For: q.For, Max: q.Max, Strikes: q.Strikes, ReportOnly: q.ReportOnly}
 }
 
 // rulesOf are the rules of a fleet's routes, by route name.

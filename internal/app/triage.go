@@ -107,8 +107,11 @@ func (a *App) alarmStates() []adminapi.Alarm {
 // accuse makes a convicted request's body suspect in the queues that are the
 // same work.
 func (a *App) accuse(e ledger.Event) {
-	if e.Kind != blame.Convicted || e.Verdict.Scope != bezoar.ScopeWork || !a.sameAs(e.Fleet) {
+	if e.Kind != blame.Convicted || !a.sameAs(e.Fleet) {
 		return
+	}
+	if s := e.Verdict.Scope; s != bezoar.ScopeVariant && s != bezoar.ScopeWork {
+		return // wider ones rest on variants, of which the queues have been told
 	}
 	select {
 	case a.convicted <- e.Verdict:
@@ -148,8 +151,12 @@ const (
 )
 
 func (a *App) accuseBody(ctx context.Context, v bezoar.Verdict) error {
+	q := ledger.LetterQuery{Fleet: v.Fleet, Key: v.Variant, Limit: 1}
+	if v.Variant.IsZero() {
+		q.Fingerprint = v.Fingerprint
+	}
 	for range letterTries {
-		letters, err := a.stores.Ledger.Letters(ctx, ledger.LetterQuery{Fleet: v.Fleet, Fingerprint: v.Fingerprint, Limit: 1})
+		letters, err := a.stores.Ledger.Letters(ctx, q)
 		if err != nil {
 			return err
 		}

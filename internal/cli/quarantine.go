@@ -16,7 +16,7 @@ import (
 
 type quarantineCmd struct {
 	Ls      quarantineLs      `cmd:"" help:"List the verdicts on work, shapes and callers."`
-	Show    quarantineShow    `cmd:"" help:"Show one verdict with its evidence."`
+	Show    quarantineShow    `cmd:"" help:"Show one verdict with its reasons and evidence."`
 	Add     quarantineAdd     `cmd:"" help:"Quarantine a request by hand."`
 	Release quarantineRelease `cmd:"" help:"Lift verdicts."`
 }
@@ -82,11 +82,12 @@ func untilOf(now time.Time, v bezoar.Verdict) string {
 	return until(now, v.Until)
 }
 
+// workOf says what is held, and whether that has consequences.
 func workOf(v bezoar.Verdict) string {
-	if v.Sample != "" {
-		return v.Sample
+	if v.ReportOnly {
+		return adminapi.HeldText(&v) + " (its route only reports)"
 	}
-	return v.Fingerprint.Short() + "…"
+	return adminapi.HeldText(&v)
 }
 
 func stateCell(st bezoar.State) cell {

@@ -7,14 +7,21 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
 )
 
 // reportVerdict writes a verdict as a crash report: what, why, the evidence,
 // and what to do about it.
 func reportVerdict(p *printer, now time.Time, v bezoar.Verdict) {
 	st := stateCell(v.State)
-	p.printf("%s  %s\n", p.paint(bold, clean(v.ID)), p.paint(st.style, standing(now, v)))
-	p.printf("\n  %s\n", clean(workOf(v)))
+	p.printf("%s  ", p.paint(bold, clean(v.ID)))
+	for i, line := range wrap(standing(now, v), p.columns()-len(v.ID)-2) {
+		if i > 0 {
+			p.printf("%s", strings.Repeat(" ", len(v.ID)+2))
+		}
+		p.printf("%s\n", p.paint(st.style, line))
+	}
+	p.printf("\n  %s\n", clean(adminapi.HeldText(&v)))
 	where := "fleet " + clean(v.Fleet)
 	if v.Route != "" {
 		where += ", route " + clean(v.Route)
@@ -24,11 +31,51 @@ func reportVerdict(p *printer, now time.Time, v bezoar.Verdict) {
 	}
 	p.printf("  %s\n\n", p.paint(dim, where))
 	paragraph(p, "  ", clean(v.Reason))
-	paragraph(p, "  ", fmt.Sprintf("Blame %.2f, convicted %s, since %s (%s); %s refused.", v.Score, times(int64(v.Level)),
-		clock(now, v.Since), ago(now, v.Since), count(v.Refused, "copy", "copies")))
+	refused := "refused"
+	if v.ReportOnly {
+		refused = "would have been refused"
+	}
+	paragraph(p, "  ", fmt.Sprintf("Blame %.2f, convicted %s, since %s (%s); %s %s.", v.Score, times(int64(v.Level)),
+		clock(now, v.Since), ago(now, v.Since), count(v.Refused, "copy", "copies"), refused))
+	reportWhy(p, v.Why)
+	reportDifference(p, v)
 	reportEvidence(p, now, v.Evidence)
-	reportPrints(p, v.Fingerprint, v.Shape)
+	reportPrints(p, v.Fingerprint, v.Variant, v.Shape)
 	p.printf("\n%s bezoar quarantine release %s\n", p.paint(dim, "lift it:"), clean(v.ID))
+}
+
+// reportWhy writes the sentences that explain a verdict.
+func reportWhy(p *printer, why []string) {
+	if len(why) == 0 {
+		return
+	}
+	p.printf("\n%s\n\n", p.paint(bold, "Why"))
+	for _, sentence := range why {
+		for i, line := range wrap(clean(sentence), p.columns()-4) {
+			mark := " "
+			if i == 0 {
+				mark = "-"
+			}
+			p.printf("  %s %s\n", mark, line)
+		}
+	}
+}
+
+// reportDifference shows what killers have and successes have not.
+func reportDifference(p *printer, v bezoar.Verdict) {
+	if v.Scope != bezoar.ScopeFeature || v.Killers == 0 {
+		return
+	}
+	what := v.Features
+	if len(what) == 0 && !v.Client.IsZero() {
+		what = []string{"caller " + v.Client.Short() + "…"}
+	}
+	p.printf("\n%s\n\n", p.paint(bold, "The difference"))
+	t := table{head: []string{"WHAT", ">KILLERS", ">SUCCESSES"}}
+	for _, f := range what {
+		t.add(plain(f), plain(fmt.Sprintf("%d of %d", v.Killers, v.Killers)), plain(fmt.Sprintf("0 of %d", v.Successes)))
+	}
+	t.write(p, "  ")
 }
 
 // standing says what a verdict does, in words.
@@ -39,14 +86,20 @@ func standing(now time.Time, v bezoar.Verdict) string {
 		bezoar.Conditional: "conditional: kills only under load, so it runs in the lane",
 		bezoar.Laned:       "laned: unproven work of this kind runs in the lane",
 	}[v.State]
+	if v.State == bezoar.Laned && v.Pace > 0 {
+		text += fmt.Sprintf(", at most %.3g a second", v.Pace)
+	}
 	switch {
 	case v.State == bezoar.Quarantined:
 		text = fmt.Sprintf("quarantined: refused until %s (%s)", clock(now, v.Until), until(now, v.Until))
+		if v.ReportOnly {
+			text = fmt.Sprintf("would be quarantined until %s (%s), but its route only reports", clock(now, v.Until), until(now, v.Until))
+		}
 	case text == "":
 		text = clean(string(v.State))
 	}
-	if v.Scope != bezoar.ScopeWork && v.Scope != "" {
-		text += ", for the whole " + clean(string(v.Scope))
+	if covers := adminapi.Covers(&v); covers != "" {
+		text += ", for " + clean(covers)
 	}
 	if v.Manual {
 		text += ", by an operator"
@@ -72,10 +125,14 @@ func reportLetter(p *printer, now time.Time, l bezoar.Letter) {
 	p.printf("  %s\n  %s\n", p.paint(dim, where), p.paint(dim, times))
 	reportRequest(p, l.Request)
 	reportEvidence(p, now, l.Evidence)
-	reportPrints(p, l.Fingerprint, l.Shape)
+	reportPrints(p, l.Fingerprint, l.Variant, l.Shape)
 	if l.Request.Truncated {
 		p.printf("\n%s bezoar dlq discard %s\n", p.paint(dim, "delete it:"), clean(l.ID))
 		return
+	}
+	if missing := l.Request.Redacted(); len(missing) > 0 {
+		p.printf("\n")
+		paragraph(p, "", clean("A redrive sends it without "+adminapi.WithoutText(missing)+": it may not be the same request."))
 	}
 	p.printf("\n%s bezoar dlq redrive %s\n", p.paint(dim, "try it again:"), clean(l.ID))
 }
@@ -172,12 +229,15 @@ func circumstances(e bezoar.Evidence) string {
 	return text + " The largest other shares: " + strings.Join(parts, ", ") + "."
 }
 
-func reportPrints(p *printer, work, shape bezoar.Fingerprint) {
+func reportPrints(p *printer, work, variant, shape bezoar.Fingerprint) {
 	if !work.IsZero() || !shape.IsZero() {
 		p.printf("\n")
 	}
 	if !work.IsZero() {
 		p.printf("%s %s\n", p.paint(dim, "fingerprint"), work)
+	}
+	if !variant.IsZero() {
+		p.printf("%s %s\n", p.paint(dim, "variant    "), variant)
 	}
 	if !shape.IsZero() {
 		p.printf("%s %s\n", p.paint(dim, "shape      "), shape)

@@ -56,7 +56,20 @@ func TestReports(t *testing.T) {
 		ID: "q-000000000001", Scope: bezoar.ScopeShape, State: bezoar.Laned, Fleet: "search", Manual: true,
 		Shape: bezoar.Fingerprint{7}, Fingerprint: bezoar.Fingerprint{7}, Reason: "incident 4711", Since: noon(), Level: 1, Refused: 1,
 	}
+	variant := sampleVerdict()
+	variant.Scope, variant.Variant, variant.ReportOnly = bezoar.ScopeVariant, bezoar.Fingerprint{0xab, 2}, true
+	variant.Why = []string{
+		"At 2026-03-04T11:57:00Z search-3 died (signal: segmentation fault) while it ran there alone, with nothing else answered there shortly before.",
+		"Nothing wider is refused: 1 variant of this fingerprint killed alone, but 7 requests of it succeeded meanwhile.",
+	}
+	feature := sampleVerdict()
+	feature.Scope, feature.Features, feature.Evidence = bezoar.ScopeFeature, []string{"header X-Theme: neon\x1b[31m"}, nil
+	feature.Killers, feature.Successes = 3, 32
+	feature.Why = []string{"All 3 variants of this fingerprint that killed alone have header X-Theme: neon."}
+	client := operators
+	client.Manual, client.Scope, client.Pace, client.Killers = false, bezoar.ScopeClient, 0.25, 2
 	whole := sampleLetter()
+	whole.Variant = bezoar.Fingerprint{0xab, 2}
 	whole.Request.Truncated, whole.Request.BodySize = false, int64(len(whole.Request.Body))
 	whole.Evidence, whole.First = nil, whole.Last
 	fleet := adminapi.Fleet{
@@ -73,6 +86,9 @@ func TestReports(t *testing.T) {
 	}
 	for name, write := range map[string]func(*printer){
 		"verdict":  func(p *printer) { reportVerdict(p, noon(), sampleVerdict()) },
+		"variant":  func(p *printer) { reportVerdict(p, noon(), variant) },
+		"feature":  func(p *printer) { reportVerdict(p, noon(), feature) },
+		"caller":   func(p *printer) { reportVerdict(p, noon(), client) },
 		"operator": func(p *printer) { reportVerdict(p, noon(), operators) },
 		"letter":   func(p *printer) { reportLetter(p, noon(), sampleLetter()) },
 		"whole":    func(p *printer) { reportLetter(p, noon(), whole) },

@@ -108,6 +108,8 @@ type Quarantine struct {
 	Max     time.Duration `yaml:"max" range:"1s..720h"`    // and ends here
 	Strikes int           `yaml:"strikes" range:"1..1000"` // overdue attempts that weigh as a conviction
 	Off     bool          `yaml:"-"`                       // written as quarantine: off
+
+	ReportOnly bool `yaml:"report_only"` // decides and tells, and refuses nothing
 }
 
 // Retry bounds how often work is sent again.

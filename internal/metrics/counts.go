@@ -31,6 +31,7 @@ const (
 	ruleUnavailable
 	ruleLane
 	ruleDuplicate
+	rulePace
 	ruleBudget
 	ruleDenied
 	ruleRepeated
@@ -44,7 +45,7 @@ func rules() [numRules]string {
 		ruleNone: "none", ruleRate: "rate", ruleConcurrency: overload.RuleConcurrency, ruleQueue: overload.RuleQueue,
 		rulePerCaller: overload.RulePerCaller, ruleDeadline: dispatch.RuleDeadline, ruleBreaker: gateway.RuleBreaker,
 		ruleQuarantine: dispatch.RuleQuarantine, ruleUnavailable: dispatch.RuleUnavailable, ruleLane: dispatch.RuleLane,
-		ruleDuplicate: dispatch.RuleDuplicate, ruleBudget: dispatch.RuleBudget, ruleDenied: gateway.RuleDenied,
+		ruleDuplicate: dispatch.RuleDuplicate, rulePace: dispatch.RulePace, ruleBudget: dispatch.RuleBudget, ruleDenied: gateway.RuleDenied,
 		ruleRepeated: gateway.RuleRepeated, ruleOther: "other",
 	}
 }
@@ -71,6 +72,8 @@ func ruleOf(rule string) int {
 		return ruleLane
 	case dispatch.RuleDuplicate:
 		return ruleDuplicate
+	case dispatch.RulePace:
+		return rulePace
 	case dispatch.RuleBudget:
 		return ruleBudget
 	case gateway.RuleDenied:

@@ -25,7 +25,7 @@ func testLetterMerged(t *testing.T, h Harness) {
 	}
 
 	copied := bezoar.Letter{
-		ID: "dl-00000000000b", Fingerprint: first.Fingerprint, Shape: mark(9), Verdict: "q-00000000000b", Fleet: "search",
+		ID: "dl-00000000000b", Fingerprint: first.Fingerprint, Variant: first.Variant, Shape: mark(9), Verdict: "q-00000000000b", Fleet: "search",
 		Route: "/other", Class: bezoar.Crash, Reason: "crashed the lane", First: after(100), Last: after(200), Copies: 41,
 		Request:  bezoar.Request{Method: "GET", Target: "/copy", Body: []byte("copy"), BodySize: 4},
 		Evidence: []bezoar.Evidence{fullEvidence("search-7"), fullEvidence("search-8")},
@@ -49,6 +49,36 @@ func testLetterMerged(t *testing.T, h Harness) {
 		t.Fatalf("(-want +got)\n%s", diff)
 	}
 	wantLetter(t, s, want)
+}
+
+// Two variants of one fingerprint are two letters, and the fingerprint as a whole is
+// a third.
+func testLetterVariants(t *testing.T, h Harness) {
+	s := h.Open(t, 0)
+	letter := func(id string, variant bezoar.Fingerprint, seconds int) bezoar.Letter {
+		l := fullLetter(id, "search", mark(1))
+		l.Variant, l.Last = variant, after(seconds)
+		return l
+	}
+	for i, variant := range []bezoar.Fingerprint{mark(11), mark(12), {}} {
+		l := letter([]string{"dl-a", "dl-b", "dl-c"}[i], variant, i)
+		if diff := diff(l, putLetter(t, s, l)); diff != "" {
+			t.Fatalf("a letter of another variant is new (-want +got)\n%s", diff)
+		}
+	}
+	stored := putLetter(t, s, letter("dl-d", mark(12), 3))
+	if stored.ID != "dl-b" || stored.Copies != 2 || stored.Variant != mark(12) {
+		t.Errorf("a copy of a variant is stored as %s of %v with %d copies", stored.ID, stored.Variant, stored.Copies)
+	}
+	if stored = putLetter(t, s, letter("dl-e", bezoar.Fingerprint{}, 4)); stored.ID != "dl-c" || !stored.Variant.IsZero() {
+		t.Errorf("a copy of the fingerprint is stored as %s of %v", stored.ID, stored.Variant)
+	}
+	wantListed(t, s, ledger.LetterQuery{Fingerprint: mark(1)}, "dl-c", "dl-b", "dl-a")
+	wantListed(t, s, ledger.LetterQuery{Key: mark(12)}, "dl-b")
+	wantListed(t, s, ledger.LetterQuery{Key: mark(1)}, "dl-c")
+	wantListed(t, s, ledger.LetterQuery{Fingerprint: mark(1), Key: mark(11)}, "dl-a")
+	wantListed(t, s, ledger.LetterQuery{Fingerprint: mark(2), Key: mark(11)})
+	wantListed(t, s, ledger.LetterQuery{Fingerprint: mark(12)})
 }
 
 func testLetterAgain(t *testing.T, h Harness) {

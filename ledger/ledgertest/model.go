@@ -50,7 +50,7 @@ func (m *model) listVerdicts(fleet string) []bezoar.Verdict {
 func (m *model) putLetter(l bezoar.Letter) (stored bezoar.Letter, ok bool) {
 	for i := range m.letters {
 		old := &m.letters[i]
-		if old.Fleet == l.Fleet && old.Fingerprint == l.Fingerprint {
+		if old.Fleet == l.Fleet && old.Key() == l.Key() {
 			old.Copies += l.Copies
 			old.Last, old.Verdict, old.Class, old.Reason, old.Evidence = l.Last, l.Verdict, l.Class, l.Reason, l.Evidence
 			return *old, true
@@ -85,7 +85,8 @@ func (m *model) deleteLetter(id string) (found bool) {
 func (m *model) listLetters(q ledger.LetterQuery) []bezoar.Letter {
 	var list []bezoar.Letter
 	for _, l := range m.letters {
-		if (q.Fleet == "" || q.Fleet == l.Fleet) && (q.Fingerprint.IsZero() || q.Fingerprint == l.Fingerprint) {
+		if (q.Fleet == "" || q.Fleet == l.Fleet) && (q.Fingerprint.IsZero() || q.Fingerprint == l.Fingerprint) &&
+			(q.Key.IsZero() || q.Key == l.Key()) {
 			l.Request.Body = nil
 			list = append(list, l)
 		}
@@ -100,7 +101,7 @@ func (m *model) listLetters(q ledger.LetterQuery) []bezoar.Letter {
 // draws are few on purpose: ids, works and times must meet.
 type draws struct {
 	fleets, someFleet, verdictIDs, letterIDs, text *rapid.Generator[string]
-	works                                          *rapid.Generator[bezoar.Fingerprint]
+	works, variants                                *rapid.Generator[bezoar.Fingerprint]
 	class                                          *rapid.Generator[bezoar.Class]
 	second                                         *rapid.Generator[int]
 }
@@ -114,6 +115,7 @@ func newDraws() draws {
 		letterIDs:  rapid.SampledFrom([]string{"dl-1", "dl-2", "dl-3", "dl-4", "dl-5", "dl-6"}),
 		text:       rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 20), bytes)),
 		works:      rapid.Map(rapid.ByteRange(1, 4), mark),
+		variants:   rapid.SampledFrom([]bezoar.Fingerprint{{}, mark(11), mark(12)}),
 		class: rapid.Map(rapid.Uint8Range(0, uint8(bezoar.SpawnFailed)), func(n uint8) bezoar.Class {
 			return bezoar.Class(n)
 		}),
@@ -143,8 +145,12 @@ func (d draws) verdict(t *rapid.T) bezoar.Verdict {
 }
 
 func (d draws) letter(t *rapid.T) bezoar.Letter {
+	work, variant := d.works.Draw(t, "work"), d.variants.Draw(t, "variant")
+	if !variant.IsZero() {
+		variant[1] = work[0] // a variant is of one work
+	}
 	return bezoar.Letter{
-		ID: d.letterIDs.Draw(t, "id"), Fleet: d.someFleet.Draw(t, "fleet"), Fingerprint: d.works.Draw(t, "work"),
+		ID: d.letterIDs.Draw(t, "id"), Fleet: d.someFleet.Draw(t, "fleet"), Fingerprint: work, Variant: variant,
 		First: after(d.second.Draw(t, "first")), Last: after(d.second.Draw(t, "last")),
 		Copies: rapid.Int64Range(0, 1e6).Draw(t, "copies"),
 		Reason: d.text.Draw(t, "reason"), Class: d.class.Draw(t, "class"), Evidence: d.evidence(t),
@@ -231,6 +237,10 @@ func (p *pair) letters(t *rapid.T) {
 	}
 	if rapid.Bool().Draw(t, "of one work") {
 		q.Fingerprint = p.works.Draw(t, "work")
+	}
+	if rapid.Bool().Draw(t, "of one key") {
+		l := p.draws.letter(t)
+		q.Key = l.Key()
 	}
 	got, err := p.store.Letters(t.Context(), q)
 	if err != nil {

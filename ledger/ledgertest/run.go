@@ -31,6 +31,7 @@ func Run(t *testing.T, h Harness) {
 		"changes/forgotten":               testChangesForgotten,
 		"changes/concurrent":              testChangesConcurrent,
 		"letters/merged":                  testLetterMerged,
+		"letters/one of each variant":     testLetterVariants,
 		"letters/put again after delete":  testLetterAgain,
 		"letters/id of other work":        testLetterIDTaken,
 		"letters/ordered and paged":       testLetterPages,

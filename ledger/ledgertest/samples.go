@@ -38,19 +38,28 @@ func fullVerdict(id, fleet string) bezoar.Verdict {
 		ID: id, Scope: bezoar.ScopeWork, State: bezoar.Quarantined, Fingerprint: mark(1), Shape: mark(2),
 		Fleet: fleet, Route: "/search/*", Cause: bezoar.Crash, Reason: "killed 2 of 2 workers, alone in the lane",
 		Sample: "GET /search?q=%28a%2B%29", Score: 1.9375, Level: 3, Since: after(0), Until: after(60),
-		Refused: 1 << 40, Manual: true, Node: "edge-1",
+		Refused: 1 << 40, Manual: true, ReportOnly: true, Node: "edge-1",
+		Variant: mark(4), Client: mark(5), Features: []string{"header X-Theme: neon", "parameter q"}, FeatureHashes: []uint64{1<<64 - 1, 7},
+		Killers: 3, Successes: 32, Pace: 0.25, Why: []string{"All 3 killers have it.", "None of 32 successes has it."},
 		Evidence: []bezoar.Evidence{fullEvidence("search-1"), fullEvidence("search-2")},
 	}
+}
+
+// variantOf is a variant of the work.
+func variantOf(fingerprint bezoar.Fingerprint) bezoar.Fingerprint {
+	fingerprint[7] = 0x5a
+	return fingerprint
 }
 
 // fullLetter has every field set.
 func fullLetter(id, fleet string, fingerprint bezoar.Fingerprint) bezoar.Letter {
 	return bezoar.Letter{
-		ID: id, Fingerprint: fingerprint, Shape: mark(2), Verdict: "q-00000000000a", Fleet: fleet, Route: "/search/*",
+		ID: id, Fingerprint: fingerprint, Variant: variantOf(fingerprint), Shape: mark(2), Verdict: "q-00000000000a", Fleet: fleet, Route: "/search/*",
 		Class: bezoar.Timeout, Reason: "overdue three times", First: after(1), Last: after(2), Copies: 1,
 		Request: bezoar.Request{
 			Method: "POST", Target: "/search/a?b=c", Host: "shop.example",
 			Header:   map[string][]string{"Content-Type": {"application/json"}, "X-Many": {"one", "", "two"}},
+			Order:    []string{"x-many", "Content-Type", "X-Many", "X-MANY"},
 			Body:     []byte(`{"q":"(a+)+$"}`),
 			BodySize: 14, Truncated: true, Digest: mark(3), Client: "192.0.2.7:4711",
 		},

@@ -43,6 +43,7 @@ func testRefused(t *testing.T, h Harness) {
 		"infinite share":   func(v *bezoar.Verdict) { v.Evidence[0].Others[0].Share = math.Inf(-1) },
 		"year 10000":       func(v *bezoar.Verdict) { v.Until = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC) },
 		"year 0":           func(v *bezoar.Verdict) { v.Evidence[1].At = time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC) },
+		"infinite pace":    func(v *bezoar.Verdict) { v.Pace = math.Inf(1) },
 		"nameless witness": func(v *bezoar.Verdict) { v.Evidence[1].Class = 99 },
 	} {
 		v := fullVerdict("q-00000000000a", "search")
@@ -199,6 +200,7 @@ func testNothingShared(t *testing.T, h Harness) {
 		wantVerdicts(t, s, "search", fullVerdict("q-00000000000a", "search"))
 		wantLetter(t, s, fullLetter("dl-00000000000a", "search", mark(1)))
 	}
+	v.Features[0], v.FeatureHashes[0], v.Why[0] = "x", 9, "x"
 	scribble(v.Evidence)
 	scribble(l.Evidence, l.Request)
 	scribble(returned.Evidence, returned.Request)
@@ -216,6 +218,7 @@ func testNothingShared(t *testing.T, h Harness) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	verdicts[0].Features[0], verdicts[0].FeatureHashes[0], verdicts[0].Why[0] = "x", 9, "x"
 	scribble(verdicts[0].Evidence)
 	scribble(letters[0].Evidence, letters[0].Request)
 	scribble(whole.Evidence, whole.Request)

@@ -247,9 +247,10 @@ const aloneShare = 0.75
 
 // alone reports whether acc[i] killed a clean worker alone in the lane: nothing
 // else was in flight there, next to nothing speaks for what was answered within the
-// window, and hardly anything may have been left behind.
-func alone(acc []accused, i int) bool {
-	if !acc[i].lane || acc[i].share < aloneShare {
+// window, and hardly anything may have been left behind. Work whose rule only reports
+// has no lane: the same anywhere in the fleet counts.
+func (state *State) alone(acc []accused, i int) bool {
+	if !acc[i].lane && !state.rule(&acc[i].work).ReportOnly || acc[i].share < aloneShare {
 		return false
 	}
 	late := 0.0

@@ -42,11 +42,7 @@ func (state *State) Adopt(now time.Time, v bezoar.Verdict, rule *Rule) (supersed
 // replaceCase clears what is held against v's work if v counts more, and returns
 // the id that it had.
 func (state *State) replaceCase(v *bezoar.Verdict) (mine string, ok bool) {
-	key := v.Variant
-	if v.Scope == bezoar.ScopeWork || key.IsZero() {
-		key = v.Fingerprint
-	}
-	i, held := state.byVariant[key]
+	i, held := state.byVariant[caseKey(v)]
 	if !held {
 		return "", true
 	}

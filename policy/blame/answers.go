@@ -180,13 +180,14 @@ func (state *State) succeeded(now int64, a *answer) {
 // clearCases clears the cases that a's success speaks for: that of its variant,
 // and that of its fingerprint as a whole.
 func (state *State) clearCases(now int64, a *answer) {
+	clean := a.lane || state.rule(&a.work).ReportOnly
 	if j, ok := state.byVariant[a.work.Fingerprint]; ok {
-		state.cleared(now, j, a.lane)
+		state.cleared(now, j, clean)
 	}
 	if a.work.Variant.IsZero() || a.work.whole() {
 		return
 	}
 	if j, ok := state.byVariant[a.work.Variant]; ok {
-		state.cleared(now, j, a.lane)
+		state.cleared(now, j, clean)
 	}
 }

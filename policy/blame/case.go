@@ -245,6 +245,9 @@ func (state *State) setClear(i uint32) {
 func (state *State) judgeCase(now int64, i uint32, w *Work) (Decision, bool) {
 	state.refresh(now, i)
 	c := &state.cases[i]
+	if w.Rule != nil {
+		c.work.Rule = w.Rule // settings may have changed
+	}
 	d := Decision{Score: c.score()}
 	switch c.state {
 	case quarantined:
@@ -253,7 +256,7 @@ func (state *State) judgeCase(now int64, i uint32, w *Work) (Decision, bool) {
 		}
 		if now < c.until || c.claim != none || !state.mayProbe(c, w) {
 			c.refused++
-			d.Action, d.Cause, d.Until = Refuse, ByVerdict, time.Unix(0, max(c.until, now+int64(time.Second)))
+			d.Action, d.Cause, d.Manual, d.Until = Refuse, ByVerdict, c.manual, time.Unix(0, max(c.until, now+int64(time.Second)))
 			return d, true
 		}
 		d.Action, d.Cause, d.Clean = ToLane, ByProbe, c.late

@@ -18,6 +18,12 @@ type Rule struct {
 	For     time.Duration // first quarantine; default 1 min
 	Max     time.Duration // longest quarantine; default 1 h
 	Strikes int           // overdue or connection faults on a live worker that convict; 1 to 8, default 3
+
+	// ReportOnly decides and tells, and neither refuses nor isolates: all its work
+	// runs in the fleet, and [Decision.Would] says what would have become of it. A
+	// death with nothing else in flight or just answered counts as one in the lane,
+	// and every success as a clean run there. An operator's order holds all the same.
+	ReportOnly bool
 }
 
 // WithDefaults returns r with every zero field set to its default.

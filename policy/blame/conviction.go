@@ -55,7 +55,7 @@ func (state *State) excuse(i uint32, oldest int64) {
 // suspect.
 func (state *State) decide(now int64, i uint32, a *accused, gated bool, ev *bezoar.Evidence) (convicted bool) {
 	c := &state.cases[i]
-	if c.state == quarantined && !a.lane {
+	if c.state == quarantined && !a.lane && (!ev.Lane || now < c.until) {
 		return true // a straggler that was on its way when its copy was convicted
 	}
 	if !gated && state.guilty(now, c, a, ev.Lane) {
@@ -100,6 +100,9 @@ func (state *State) decide(now int64, i uint32, a *accused, gated bool, ev *bezo
 func (state *State) guilty(now int64, c *workCase, a *accused, alone bool) bool {
 	n := min(state.rule(&c.work).After, len(c.counts))
 	need := max(1, n-1)
+	if state.rule(&c.work).ReportOnly {
+		need = n // the first death counts as one alone already
+	}
 	if a.proven() {
 		need++
 	}

@@ -159,7 +159,7 @@ func (state *State) blame(now int64, acc []accused, i int, surprise float64, few
 		state.found(a.ticket, Finding{Share: a.share})
 		return false
 	}
-	ev.Share, ev.Others, ev.Lane = a.share, others(acc, i), alone(acc, i)
+	ev.Share, ev.Others, ev.Lane = a.share, others(acc, i), state.alone(acc, i)
 	gated := state.gated(now)
 	state.groups.crash(state, now, a, surprise)
 	c := state.caseFor(now, &a.work)

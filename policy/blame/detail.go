@@ -70,6 +70,21 @@ func (state *State) Describe(w *Work, sample, route string) {
 		d := state.detailOf(i)
 		d.sample, d.route = sample[:min(len(sample), 200)], route
 	}
+	if state.groups.active == 0 {
+		return
+	}
+	name := func(key bezoar.Fingerprint) {
+		if g := state.groups.find(key); g != nil && g.state != unheld && g.sample == "" {
+			g.sample = sample[:min(len(sample), 200)]
+		}
+	}
+	name(w.Shape)
+	name(w.Client)
+	if h := state.histories.find(w.Fingerprint); h != nil {
+		for _, key := range h.verdicts {
+			name(key)
+		}
+	}
 }
 
 // verdictOf builds the verdict of case i.
@@ -84,6 +99,7 @@ func (state *State) verdictOf(i uint32) bezoar.Verdict {
 		Cause: c.cause, Score: c.score(), Level: int(c.level),
 		Since: time.Unix(0, c.since), Refused: c.refused, Manual: c.manual,
 	}
+	v.ReportOnly = !c.manual && state.rule(&c.work).ReportOnly
 	if !c.work.whole() {
 		v.Scope, v.Variant = bezoar.ScopeVariant, c.work.Variant
 	}

@@ -14,12 +14,14 @@ import (
 func (state *State) caseWhy(c *workCase, v *bezoar.Verdict) []string {
 	var why []string
 	for i := range v.Evidence {
-		why = append(why, evidenceWhy(&v.Evidence[i]))
+		why = append(why, Explain(&v.Evidence[i]))
 	}
 	h := state.histories.find(c.work.Fingerprint)
 	switch {
 	case c.manual:
 		why = append(why, "An operator ordered it.")
+	case v.ReportOnly:
+		why = append(why, "Nothing is refused and nothing runs apart, because its route only reports.")
 	case c.state == quarantined && c.work.whole():
 		why = append(why, "The whole fingerprint is refused: nothing narrower is known, or several variants of several callers killed alone and none has succeeded.")
 	case c.state == quarantined:
@@ -33,6 +35,8 @@ func (state *State) caseWhy(c *workCase, v *bezoar.Verdict) []string {
 		why = append(why, "Nothing is refused. It runs clean alone and is there when busy workers die, so it always runs alone.")
 	}
 	switch {
+	case v.ReportOnly:
+		why = append(why, "The first success ends it. An operator can release it.")
 	case c.state == quarantined && c.manual:
 		why = append(why, fmt.Sprintf("It ends on %s, or with a release.", v.Until.UTC().Format(time.RFC3339)))
 	case c.state == quarantined:
@@ -41,8 +45,8 @@ func (state *State) caseWhy(c *workCase, v *bezoar.Verdict) []string {
 	return why
 }
 
-// evidenceWhy tells one death.
-func evidenceWhy(ev *bezoar.Evidence) string {
+// Explain tells one death in a sentence.
+func Explain(ev *bezoar.Evidence) string {
 	if ev.Worker == Self {
 		return fmt.Sprintf("At %s Bezoar itself died with it in flight: %s.", ev.At.UTC().Format(time.RFC3339), ev.Detail)
 	}
@@ -100,7 +104,12 @@ func groupWhy(g *group) []string {
 		why = append(why,
 			fmt.Sprintf("Deaths of this %s: %s since it was escalated.", what, plural(g.deaths, "death")),
 			fmt.Sprintf("Nothing is refused for it. Its unproven work runs in the lane, at most %.3g a second: half as fast after each death, twice as fast after %d successes.", g.pace, paceWins),
+			fmt.Sprintf("Not wider: everything else dies less than a tenth as often. Not narrower: variants of this %s that killed alone are refused by themselves, and the next one would be new.", what),
 			fmt.Sprintf("It ends after %v without a death.", g.rule.Within))
+	}
+	if g.state == quarantined {
+		why = append(why, fmt.Sprintf("The next copy after %s runs alone as a probe: if its worker survives, the verdict ends. An operator can release it.",
+			time.Unix(0, g.until).UTC().Format(time.RFC3339)))
 	}
 	return why
 }

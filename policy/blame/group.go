@@ -421,6 +421,7 @@ func (state *State) groupVerdict(g *group) bezoar.Verdict {
 		Cause: bezoar.Crash, Reason: g.reason, Sample: g.sample, Score: g.blamed, Level: int(g.level),
 		Since: time.Unix(0, g.since), Refused: g.refused, Manual: g.manual,
 	}
+	v.ReportOnly = !g.manual && g.kind != ofClient && g.rule.ReportOnly // a caller uses other routes, too
 	switch g.kind {
 	case ofShape:
 		v.Shape = g.fp

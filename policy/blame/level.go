@@ -115,7 +115,7 @@ func (state *State) judgeWide(now int64, v *view, d Decision, lane, proven bool)
 			i := state.groups.byFP[v.Shape]
 			if now < shape.until || shape.claim != none {
 				shape.refused++
-				return Decision{Action: Refuse, Cause: ByShapeVerdict, Until: time.Unix(0, max(shape.until, now+int64(time.Second)))}, none, true
+				return Decision{Action: Refuse, Cause: ByShapeVerdict, Manual: shape.manual, Until: time.Unix(0, max(shape.until, now+int64(time.Second)))}, none, true
 			}
 			return Decision{Action: ToLane, Cause: ByProbe}, i, true
 		}

@@ -53,6 +53,25 @@ func (state *State) Lookup(w *Work) (bezoar.Verdict, bool) {
 	return bezoar.Verdict{}, false
 }
 
+// Present returns the verdict as it stands now, if it is still held under its id.
+func (state *State) Present(v *bezoar.Verdict) (bezoar.Verdict, bool) {
+	id, ok := parseID(v.ID)
+	if !ok {
+		return bezoar.Verdict{}, false
+	}
+	if v.Scope == bezoar.ScopeWork || v.Scope == bezoar.ScopeVariant {
+		if i, ok := state.byVariant[caseKey(v)]; ok && state.cases[i].state != unheld && state.cases[i].id == id {
+			return state.verdictOf(i), true
+		}
+		return bezoar.Verdict{}, false
+	}
+	key, _ := groupKey(v)
+	if g := state.groups.find(key); g != nil && g.state != unheld && g.id == id {
+		return state.groupVerdict(g), true
+	}
+	return bezoar.Verdict{}, false
+}
+
 // ConvictedAny reports whether anything with this fingerprint is quarantined: the
 // whole of it, or one of its variants at least. It looks at a bounded number of
 // them, the newest first.
@@ -99,7 +118,7 @@ func (state *State) GateClosed(now time.Time) bool { return state.gateClosed(now
 // convicted since. It must be closed and admitted again, before an attempt.
 func (state *State) Overtaken(t Ticket) bool {
 	tk := &state.tickets[t]
-	if tk.work.Exempt || tk.probe {
+	if tk.work.Exempt || tk.probe || state.rule(&tk.work).ReportOnly {
 		return false
 	}
 	if i, ok := state.heldCase(&tk.work); ok {

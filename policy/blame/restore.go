@@ -17,10 +17,7 @@ func (state *State) Restore(now time.Time, v bezoar.Verdict, rule *Rule) {
 		state.restoreGroup(now, id, &v, rule)
 		return
 	}
-	w := Work{Fingerprint: v.Fingerprint, Shape: v.Shape, Rule: rule, Variant: v.Variant}
-	if v.Scope == bezoar.ScopeWork || w.Variant.IsZero() {
-		w.Variant = v.Fingerprint
-	}
+	w := Work{Fingerprint: v.Fingerprint, Shape: v.Shape, Rule: rule, Variant: caseKey(&v)}
 	at := now.UnixNano()
 	i := state.caseFor(at, &w)
 	if i == none {
@@ -51,6 +48,15 @@ func (state *State) Restore(now time.Time, v bezoar.Verdict, rule *Rule) {
 		}
 	}
 	state.changes++
+}
+
+// caseKey returns the key under which a verdict about one variant, or about one
+// fingerprint as a whole, is held.
+func caseKey(v *bezoar.Verdict) bezoar.Fingerprint {
+	if v.Scope == bezoar.ScopeWork || v.Variant.IsZero() {
+		return v.Fingerprint
+	}
+	return v.Variant
 }
 
 // groupKey returns the key under which a verdict about more than one variant is

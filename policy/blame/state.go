@@ -52,6 +52,11 @@ const (
 type Decision struct {
 	Action Action
 	Cause  Cause
+	// Would is what would have been decided of work whose rule only reports; ToFleet
+	// when that is the same.
+	Would Action
+	// Manual says that an operator has ordered the Refuse.
+	Manual bool
 	// Score orders the lane: highest first.
 	Score float64
 	// Overflow allows the fleet when the lane is full: its shape mostly succeeds.
@@ -210,6 +215,9 @@ func (state *State) Admit(now time.Time, w Work) (Ticket, Decision) {
 	t := now.UnixNano()
 	v := view{Work: &w}
 	d, caseIndex, group := state.judge(t, &v)
+	if d.Action != ToFleet && !d.Manual && state.rule(&w).ReportOnly {
+		d, caseIndex, group = Decision{Cause: d.Cause, Would: d.Action}, none, none
+	}
 	if d.Action == ToLane {
 		if until, wait := state.paced(t, &v, d.Cause); wait {
 			return Ticket(none), Decision{Action: Pace, Cause: d.Cause, Until: time.Unix(0, until)}

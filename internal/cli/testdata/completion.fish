@@ -59,7 +59,7 @@ complete -c bezoar -n '__fish_seen_subcommand_from demo' -l rate -r -F -d 'Good 
 complete -c bezoar -n '__fish_seen_subcommand_from demo' -l serve -d 'Keep running and serve a page that shows it.'
 complete -c bezoar -n '__fish_seen_subcommand_from demo' -l admin -r -F -d 'Where --serve serves the page (default 127.0.0.1:7070).'
 complete -c bezoar -n '__fish_seen_subcommand_from quarantine' -a ls -d 'List the verdicts on work, shapes and callers.'
-complete -c bezoar -n '__fish_seen_subcommand_from quarantine' -a show -d 'Show one verdict with its evidence.'
+complete -c bezoar -n '__fish_seen_subcommand_from quarantine' -a show -d 'Show one verdict with its reasons and evidence.'
 complete -c bezoar -n '__fish_seen_subcommand_from quarantine' -a add -d 'Quarantine a request by hand.'
 complete -c bezoar -n '__fish_seen_subcommand_from quarantine' -a release -d 'Lift verdicts.'
 complete -c bezoar -n '__fish_seen_subcommand_from quarantine' -l help -s h -d 'Show context-sensitive help.'

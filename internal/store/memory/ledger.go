@@ -29,8 +29,8 @@ var _ ledger.Store = (*ledgerStore)(nil)
 
 // workKey is what makes two letters copies of each other.
 type workKey struct {
-	fleet       string
-	fingerprint bezoar.Fingerprint
+	fleet string
+	key   bezoar.Fingerprint
 }
 
 type entry struct {
@@ -109,7 +109,7 @@ func (s *ledgerStore) PutLetter(ctx context.Context, l bezoar.Letter) (bezoar.Le
 	if err := ctx.Err(); err != nil {
 		return bezoar.Letter{}, err
 	}
-	key := workKey{l.Fleet, l.Fingerprint}
+	key := workKey{l.Fleet, l.Key()}
 	if e, ok := s.byWork[key]; ok {
 		old := &e.letter
 		old.Copies += l.Copies
@@ -142,7 +142,8 @@ func (s *ledgerStore) Letters(ctx context.Context, q ledger.LetterQuery) ([]bezo
 	var found []*entry
 	for _, e := range s.oldest {
 		if (q.Fleet == "" || q.Fleet == e.letter.Fleet) &&
-			(q.Fingerprint.IsZero() || q.Fingerprint == e.letter.Fingerprint) {
+			(q.Fingerprint.IsZero() || q.Fingerprint == e.letter.Fingerprint) &&
+			(q.Key.IsZero() || q.Key == e.letter.Key()) {
 			found = append(found, e)
 		}
 	}
@@ -191,7 +192,7 @@ func (s *ledgerStore) DeleteLetter(ctx context.Context, id string) error {
 func (s *ledgerStore) remove(e *entry) {
 	heap.Remove(&s.oldest, e.at)
 	delete(s.byID, e.letter.ID)
-	delete(s.byWork, workKey{e.letter.Fleet, e.letter.Fingerprint})
+	delete(s.byWork, workKey{e.letter.Fleet, e.letter.Key()})
 }
 
 // lettersByLast is a heap with the letter that makes room next on top.

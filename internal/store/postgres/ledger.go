@@ -55,8 +55,9 @@ func newLedgerStore(db *DB, schema string, maxLetters int) *ledgerStore {
 			ORDER BY what DESC, revision, id`),
 		listVerdicts: in(`SELECT doc FROM {schema}.verdicts`),
 
-		putLetter: in(`INSERT INTO {schema}.letters AS l (id, fleet, fingerprint, last, copies, kept, found, body)
-			VALUES ($1, $2, $3, $4, $5, $6::jsonb, $7::jsonb, $8)
+		// The column fingerprint has the key.
+		putLetter: in(`INSERT INTO {schema}.letters AS l (id, fleet, fingerprint, work, last, copies, kept, found, body)
+			VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb, $8::jsonb, $9)
 			ON CONFLICT (fleet, fingerprint) DO UPDATE
 			SET last = excluded.last, copies = l.copies + excluded.copies, found = excluded.found
 			RETURNING kept, found, copies, body, xmax = 0`), // no older version: it is new
@@ -139,8 +140,9 @@ func (s *ledgerStore) PutLetter(ctx context.Context, l bezoar.Letter) (bezoar.Le
 	}
 	var stored record.LetterText
 	var isNew bool
+	key := l.Key()
 	err = s.db.pool.QueryRow(ctx, s.putLetter,
-		l.ID, l.Fleet, l.Fingerprint[:], l.Last.UnixMicro(), text.Copies, text.Kept, text.Found, text.Body,
+		l.ID, l.Fleet, key[:], l.Fingerprint[:], l.Last.UnixMicro(), text.Copies, text.Kept, text.Found, text.Body,
 	).Scan(&stored.Kept, &stored.Found, &stored.Copies, &stored.Body, &isNew)
 	if isUniqueViolation(err) {
 		return bezoar.Letter{}, fmt.Errorf("keep letter %s: the id belongs to a letter of other work", l.ID)
@@ -179,7 +181,10 @@ func (s *ledgerStore) Letters(ctx context.Context, lq ledger.LetterQuery) ([]bez
 		q.add("AND fleet = $?", lq.Fleet)
 	}
 	if !lq.Fingerprint.IsZero() {
-		q.add("AND fingerprint = $?", lq.Fingerprint[:])
+		q.add("AND coalesce(work, fingerprint) = $?", lq.Fingerprint[:])
+	}
+	if !lq.Key.IsZero() {
+		q.add("AND fingerprint = $?", lq.Key[:])
 	}
 	q.add("ORDER BY last DESC, id LIMIT $?", lq.Limit)
 	q.add("OFFSET $?", lq.Offset)

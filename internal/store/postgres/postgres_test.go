@@ -170,6 +170,43 @@ func TestExecModes(t *testing.T) {
 	}
 }
 
+// A node that does not know variants yet goes on writing its letters, and those of
+// before are found, grow by copies of the fingerprint, and do not take in those of a
+// variant.
+func TestOldLettersHaveNoVariant(t *testing.T) {
+	t.Parallel()
+	at, schema := server(t), newSchema(t)
+	s := open(t, postgres.Config{URL: at, Schema: schema}).Ledger()
+	old := `INSERT INTO ` + schema + `.letters AS l (id, fleet, fingerprint, last, copies, kept, found, body) VALUES ('dl-old', 'shop',
+		'\x01000000000000000000000000000000', 5, 7,
+		'{"id":"dl-old","fingerprint":"01000000000000000000000000000000","shape":"","fleet":"shop","first":"1970-01-01T00:00:00.000005Z","request":{"method":"GET","target":"/x","host":"","body_size":0}}',
+		'{"verdict":"q-00000000000a","class":"crash","reason":"r","last":"1970-01-01T00:00:00.000005Z"}', '')
+		ON CONFLICT (fleet, fingerprint) DO UPDATE SET last = excluded.last, copies = l.copies + excluded.copies, found = excluded.found`
+	run(t, old)
+	fp := bezoar.Fingerprint{0: 1}
+	for _, q := range []ledger.LetterQuery{{Fingerprint: fp}, {Key: fp}} {
+		if ls, err := s.Letters(t.Context(), q); err != nil || len(ls) != 1 || ls[0].ID != "dl-old" || ls[0].Copies != 7 || !ls[0].Variant.IsZero() {
+			t.Fatalf("%+v finds %+v, %v", q, ls, err)
+		}
+	}
+	copied, err := s.PutLetter(t.Context(), bezoar.Letter{ID: "dl-copy", Fleet: "shop", Fingerprint: fp, Copies: 1})
+	if err != nil || copied.ID != "dl-old" || copied.Copies != 8 {
+		t.Errorf("a copy is %+v, %v", copied, err)
+	}
+	variant, err := s.PutLetter(t.Context(), bezoar.Letter{ID: "dl-variant", Fleet: "shop", Fingerprint: fp, Variant: bezoar.Fingerprint{0: 2}, Copies: 1})
+	if err != nil || variant.ID != "dl-variant" || variant.Copies != 1 {
+		t.Errorf("a variant is %+v, %v", variant, err)
+	}
+	run(t, old)
+	ls, err := s.Letters(t.Context(), ledger.LetterQuery{Fingerprint: fp})
+	if err != nil || len(ls) != 2 {
+		t.Fatalf("of the fingerprint there are %+v, %v", ls, err)
+	}
+	if got, err := s.Letter(t.Context(), "dl-old"); err != nil || got.Copies != 15 {
+		t.Errorf("another copy of an old node makes it %+v, %v", got, err)
+	}
+}
+
 // Many processes that start at once make the schema once, behind a pooler too.
 func TestManyOpenAtOnce(t *testing.T) {
 	for name, variable := range map[string]string{"direct": "BEZOAR_TEST_POSTGRES", "pgbouncer": "BEZOAR_TEST_PGBOUNCER"} {

@@ -33,6 +33,7 @@ func Verdict(v bezoar.Verdict) (bezoar.Verdict, error) {
 	canonicalTime(&faults, "since", &v.Since)
 	canonicalTime(&faults, "until", &v.Until)
 	checkNumber(&faults, "score", v.Score)
+	checkNumber(&faults, "pace", v.Pace)
 	check(&faults, v.ID, v.Fleet, v.Cause, v.Evidence)
 	if len(faults) > 0 {
 		return v, fmt.Errorf("verdict %.80q cannot be kept: %w", v.ID, errors.Join(faults...))
@@ -135,6 +136,7 @@ func canonicalTime(faults *[]error, field string, t *time.Time) {
 // CloneVerdict returns a copy that shares no memory with v.
 func CloneVerdict(v bezoar.Verdict) bezoar.Verdict {
 	v.Evidence = cloneEvidence(v.Evidence)
+	v.Features, v.FeatureHashes, v.Why = slices.Clone(v.Features), slices.Clone(v.FeatureHashes), slices.Clone(v.Why)
 	return v
 }
 
@@ -142,6 +144,7 @@ func CloneVerdict(v bezoar.Verdict) bezoar.Verdict {
 func CloneLetter(l bezoar.Letter) bezoar.Letter {
 	l.Evidence = cloneEvidence(l.Evidence)
 	l.Request.Body = slices.Clone(l.Request.Body)
+	l.Request.Order = slices.Clone(l.Request.Order)
 	l.Request.Header = maps.Clone(l.Request.Header)
 	for name, values := range l.Request.Header {
 		l.Request.Header[name] = slices.Clone(values)

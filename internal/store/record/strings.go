@@ -31,6 +31,8 @@ func mapVerdict(v *bezoar.Verdict, f func(string) (string, error)) error {
 	m.string(&v.Reason)
 	m.string(&v.Sample)
 	m.string(&v.Node)
+	m.strings(v.Features)
+	m.strings(v.Why)
 	m.evidence(v.Evidence)
 	return m.err
 }
@@ -50,6 +52,7 @@ func mapLetter(l *bezoar.Letter, f func(string) (string, error)) error {
 	m.string(&r.Host)
 	m.string(&r.Client)
 	m.header(&r.Header)
+	m.strings(r.Order)
 	return m.err
 }
 

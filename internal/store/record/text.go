@@ -39,7 +39,7 @@ func DecodeVerdict(doc string) (bezoar.Verdict, error) {
 // same work does to it: Kept stays, Found is replaced, Copies is added up.
 // The body has a column of its own, so that lists need not read it.
 type LetterText struct {
-	Kept   string // id, fingerprint, shape, fleet, route, first, request
+	Kept   string // id, fingerprint, variant, shape, fleet, route, first, request
 	Found  string // verdict, class, reason, last, evidence
 	Copies int64
 	Body   []byte
@@ -55,7 +55,7 @@ func EncodeLetter(l bezoar.Letter) (LetterText, error) {
 	l.Request.Body = nil
 	var err error
 	text.Kept, err = encode("letter", l.ID, kept{
-		l.ID, l.Fingerprint, l.Shape, l.Fleet, l.Route, l.First, l.Request,
+		l.ID, l.Fingerprint, l.Variant, l.Shape, l.Fleet, l.Route, l.First, l.Request,
 	})
 	if err != nil {
 		return text, err
@@ -86,6 +86,7 @@ func DecodeLetter(text LetterText) (bezoar.Letter, error) {
 type kept struct {
 	ID          string             `json:"id"`
 	Fingerprint bezoar.Fingerprint `json:"fingerprint"`
+	Variant     bezoar.Fingerprint `json:"variant,omitzero"`
 	Shape       bezoar.Fingerprint `json:"shape"`
 	Fleet       string             `json:"fleet"`
 	Route       string             `json:"route,omitempty"`

@@ -24,8 +24,9 @@ const (
 		ON CONFLICT (id) DO UPDATE SET fleet = excluded.fleet, since = excluded.since, doc = excluded.doc, revision = excluded.revision`
 	deleteVerdict = `DELETE FROM verdicts WHERE id = ?`
 
-	putLetter = `INSERT INTO letters (id, fleet, fingerprint, last, copies, kept, found, body)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+	// The column fingerprint has the key.
+	putLetter = `INSERT INTO letters (id, fleet, fingerprint, work, last, copies, kept, found, body)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (fleet, fingerprint) DO UPDATE
 		SET last = excluded.last, copies = copies + excluded.copies, found = excluded.found
 		RETURNING id, kept, found, copies, body`
@@ -114,8 +115,9 @@ func (s *ledgerStore) PutLetter(ctx context.Context, l bezoar.Letter) (bezoar.Le
 	if text.Body == nil {
 		text.Body = []byte{}
 	}
+	key := l.Key()
 	args := []any{
-		l.ID, l.Fleet, l.Fingerprint[:], l.Last.UnixMicro(), text.Copies, text.Kept, text.Found, text.Body,
+		l.ID, l.Fleet, key[:], l.Fingerprint[:], l.Last.UnixMicro(), text.Copies, text.Kept, text.Found, text.Body,
 	}
 	var id string // of the letter that was there, if one was
 	var stored record.LetterText
@@ -149,7 +151,10 @@ func (s *ledgerStore) Letters(ctx context.Context, lq ledger.LetterQuery) ([]bez
 		q.add("AND fleet = ?", lq.Fleet)
 	}
 	if !lq.Fingerprint.IsZero() {
-		q.add("AND fingerprint = ?", lq.Fingerprint[:])
+		q.add("AND coalesce(work, fingerprint) = ?", lq.Fingerprint[:])
+	}
+	if !lq.Key.IsZero() {
+		q.add("AND fingerprint = ?", lq.Key[:])
 	}
 	q.add("ORDER BY last DESC, id LIMIT ? OFFSET ?", lq.Limit, lq.Offset)
 	var found []bezoar.Letter
