@@ -105,14 +105,18 @@ func (l *laws) crashed(w *world, i int32, planned bool, cause int32) {
 	for _, share := range l.shared {
 		sum += share
 	}
-	// What is missing was laid on abandoned attempts.
-	if sum > 1+1e-9 || sum < 1-1e-9 && len(l.shared) > 0 && !planned && !l.abandonedHoldBlame(w) {
+	// What is missing was laid on abandoned attempts, or on what was answered lately.
+	less := l.abandonedHoldBlame(w) || w.set.window > 0 && w.quiet(i) <= widest*w.set.window
+	if sum > 1+1e-9 || sum < 1-1e-9 && len(l.shared) > 0 && !planned && !less {
 		l.breakLaw(w, 2, "the shares of one crash sum to %.12f", sum)
 	}
 	if cause != none && !planned {
 		l.charge(w, cause, excused)
 	}
 }
+
+// widest is how many windows what was answered may hold blame for a death.
+const widest = 5
 
 // abandonedHoldBlame reports whether abandoned attempts may hold blame.
 func (l *laws) abandonedHoldBlame(w *world) bool { return w.Noise&Aborts != 0 || w.Pills&Deserted != 0 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/policy/blame"
-	"github.com/bezoar-dev/bezoar/policy/lane"
 )
 
 // none is no index.
@@ -37,6 +36,8 @@ type worker struct {
 	gone     bool  // it is dead, and nobody has noticed
 	bad      bool  // runs the bad build
 	served   int32 // deliveries that it has survived
+	left     int64 // when the last one ended; 0 never
+	shift    int32 // that it is the lane of, or none
 }
 
 // world is one run of a scenario.
@@ -97,6 +98,7 @@ type Stats struct {
 	Answered, Refused, ShapeRefused                        int
 	Unavailable, Failed, TimedOut, Aborted, Cut            int
 	InnocentsShapeRefused, InnocentsUnavailable, Excused   int
+	Paced                                                  int // times that work was told to wait for the pace of what it belongs to
 	Attempts, LaneRuns, Deaths, PillDeaths, Pills, Convict int
 	MostDeaths                                             int // by one pill, all in all
 	WorstPill                                              int // deaths of the costliest deterministic pill, without what is named in law 3
@@ -148,15 +150,15 @@ func newWorld(s Scenario) *world {
 	}
 	w.now = w.start()
 	w.rule = blame.Rule{After: w.set.after}.WithDefaults()
-	w.state = blame.New(blame.Config{Rule: w.rule, Rand: s.stream(2)}, w.at())
+	w.state = blame.New(blame.Config{Rule: w.rule, Rand: s.stream(2), Window: w.set.window}, w.at())
 	w.state.SetFleet(s.Workers)
-	w.lane.worker = none
+	w.lane.init()
 	w.laws.init()
 	w.workers = make([]worker, s.Workers)
 	w.names = make([]string, s.Workers)
 	for i := range w.workers {
 		w.names[i] = "w" + strconv.Itoa(i)
-		w.workers[i] = worker{head: none, free: none, hung: none}
+		w.workers[i] = worker{head: none, free: none, hung: none, shift: none}
 		w.up(int32(i))
 	}
 	w.traffic = newTraffic(w)
@@ -180,7 +182,7 @@ func (w *world) up(i int32) {
 	}
 	w.epochs++
 	k.epoch, k.state, k.mute, k.gone, k.hung, k.bad = w.epochs, serving, false, false, none, w.badNow
-	k.served = 0
+	k.served, k.left = 0, 0
 	w.state.OpenEpoch(k.epoch)
 	w.offer(i)
 }
@@ -268,17 +270,13 @@ func (w *world) die(i int32, class bezoar.Class, planned bool, cause int32) {
 	w.state.Crash(w.at(), epoch, planned && !w.faults.reportPlanned, bezoar.Evidence{Worker: name, Class: class, ExitCode: -1})
 	w.laws.crashed(w, i, planned, cause)
 	w.drain()
-	wasLane := w.lane.worker == i
-	if wasLane {
-		w.lane.worker, w.lane.draining = none, false
+	if k.shift != none {
+		w.endShift(k.shift)
 	}
 	for k.head != none {
 		slot := k.head
 		w.leave(slot)
 		w.judge(slot, blame.Faulted)
-	}
-	if wasLane && w.lane.running == 0 {
-		w.laneKick()
 	}
 	w.after(w.set.restart/2+time.Duration(w.pick.Int64N(int64(w.set.restart))), evUp, i, 0)
 }
@@ -311,12 +309,16 @@ func (w *world) leave(slot int32) {
 	r.gen++
 	k.inFlight--
 	k.served++
+	k.left = w.now
 	if k.inFlight == 0 && k.state != down {
 		switch {
 		case k.state == leaving:
 			w.after(0, evPlanned, i, uint32(k.epoch))
-		case w.lane.worker == i && w.lane.draining:
-			w.after(0, evLaneIdle, i, uint32(k.epoch))
+		case k.shift != none && w.lane.shifts[k.shift].phase == emptying:
+			s := &w.lane.shifts[k.shift]
+			s.phase = working
+			s.turn++
+			w.after(0, evShift, k.shift, s.turn)
 		}
 	}
 }
@@ -330,19 +332,6 @@ func (w *world) drain() {
 	for i := range w.laws.events {
 		w.laws.decision(w, &w.laws.events[i])
 	}
-}
-
-// laneState is the lane as dispatch keeps it.
-type laneState struct {
-	worker   int32
-	draining bool
-	running  int
-	turn     uint32 // counts what the lane does, so that old timers know
-	retrying bool
-	queue    []int32
-	seen     []int32 // scratch
-	view     []lane.Entry
-	picked   []int
 }
 
 // list names what is in flight on worker i.
