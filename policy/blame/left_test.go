@@ -1,0 +1,67 @@
+package blame_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/policy/blame"
+)
+
+// A lane worker that dies idle, shortly after a suspect was answered there or its
+// caller hung up, may have been killed by anything: that convicts nobody the first
+// time.
+func TestAnIdleDeathInTheLaneConvictsNobodyAtOnce(t *testing.T) {
+	for _, end := range []blame.Result{blame.Survived, blame.Abandoned} {
+		b := newState(t, blame.Config{Window: time.Second})
+		b.served("/home", 200)
+		w := ask("/suspect", "good1")
+		b.kills(w)
+		leave := func() blame.Decision {
+			tk, d := b.admit(w)
+			if d.Action != blame.ToLane {
+				t.Fatalf("a suspect goes to %v", d.Action)
+			}
+			e := b.life()
+			b.Begin(b.now, tk, e, time.Time{}, true)
+			b.now = b.now.Add(10 * time.Millisecond)
+			b.End(b.now, tk, end)
+			b.Close(tk)
+			b.now = b.now.Add(100 * time.Millisecond)
+			b.Crash(b.now, e, false, bezoar.Evidence{Worker: "w", Class: bezoar.Crash})
+			return d
+		}
+		leave()
+		if v, _ := b.Lookup(&w); v.State != bezoar.Suspected {
+			t.Errorf("after %v one idle death made it %+v", end, v)
+		}
+		b.pass(10 * time.Second)
+		if d := leave(); d.Window == 0 {
+			t.Errorf("after %v its next run got %+v, want time kept free behind it", end, d)
+		}
+		if v, _ := b.Lookup(&w); v.State != bezoar.Quarantined {
+			t.Errorf("after %v a second idle death left it %+v", end, v)
+		}
+	}
+}
+
+// Callers that hang up do not have copies of a suspect kill one lane worker after
+// the other: the worker that one was left on is watched first.
+func TestCopiesWaitForTheWorkerThatASuspectWasLeftOn(t *testing.T) {
+	b := newState(t, blame.Config{Window: time.Second})
+	b.served("/home", 200)
+	w := ask("/suspect", "evil")
+	b.kills(w)
+	tk, d := b.admit(w)
+	b.Begin(b.now, tk, b.life(), time.Time{}, d.Action == blame.ToLane)
+	b.End(b.now, tk, blame.Abandoned)
+	b.Close(tk)
+	_, d = b.Admit(b.now, w)
+	if d.Action != blame.Duplicate || !d.Until.After(b.now) {
+		t.Fatalf("a copy gets %+v", d)
+	}
+	b.pass(d.Until.Sub(b.now))
+	if a := b.action(w); a != blame.ToLane {
+		t.Errorf("then it goes to %v", a)
+	}
+}
