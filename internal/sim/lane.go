@@ -63,7 +63,8 @@ type shift struct {
 	next      []int32 // who starts when the worker is clean
 	exclusive bool
 	parked    bool
-	last      int64 // when the last run started
+	last      int64              // when the last run started
+	watched   bezoar.Fingerprint // what its worker is watched for
 }
 
 func (l *laneState) init() {
@@ -317,7 +318,7 @@ func (w *world) runOver(slot int32) {
 		w.laneAlert()
 	}
 	s = &w.lane.shifts[i]
-	s.phase = watching
+	s.phase, s.watched = watching, r.work.Fingerprint
 	w.after(window, evShift, i, s.turn)
 }
 

@@ -83,6 +83,9 @@ func (l *laws) crashed(w *world, i int32, planned bool, cause int32) {
 			l.breakLaw(w, 2, "the end of epoch %d (planned %v) left %+v on a request in flight", k.epoch, planned, r.finding)
 			return
 		}
+		if w.trace != nil && r.pill != none {
+			w.tracef("  pill %d: %+v", r.pill, r.finding)
+		}
 		if planned && r.finding != (blame.Finding{Planned: true}) {
 			l.breakLaw(w, 2, "a planned end blamed %+v", r.finding)
 		}
@@ -99,6 +102,9 @@ func (l *laws) crashed(w *world, i int32, planned bool, cause int32) {
 		}
 		// Convictions were suspended, or it was a probe, or abandoned attempts
 		// hid that it was alone.
+		if r.pill == cause && r.inLane && r.finding.Company && cause != none {
+			w.pills[cause].company = max(w.pills[cause].company, int(k.inFlight))
+		}
 		excused = excused || r.finding.Gated || r.pill == cause && (r.probe || r.inLane && r.finding.Share < 0.75)
 	}
 	sum := 0.0
@@ -139,7 +145,7 @@ func (l *laws) charge(w *world, cause int32, excused bool) {
 	}
 	cost := p.deaths - p.excused - p.slack
 	w.stats.WorstPill = max(w.stats.WorstPill, cost)
-	if most := max(2, w.set.after); cost > most {
+	if most := max(2, w.set.after) + p.unclean(); cost > most {
 		l.breakLaw(w, 3, "pill %d (%s) has cost %d workers, %d of them excused and %d its kind's, want at most %d",
 			cause, setString(uint16(p.kind), pillNames), p.deaths, p.excused, p.slack, most)
 	}
@@ -160,7 +166,7 @@ func (l *laws) watchGate(w *world) {
 // admitted checks a decision about a request (law 4).
 func (l *laws) admitted(w *world, r *request, d *blame.Decision) {
 	if w.trace != nil && (r.pill != none || d.Action != blame.ToFleet) {
-		w.tracef("  %s pill %d: action %d cause %d score %.3f", r.work.Fingerprint.Short(), r.pill, d.Action, d.Cause, d.Score)
+		w.tracef("  %s pill %d: action %d cause %d score %.3f window %v", r.work.Fingerprint.Short(), r.pill, d.Action, d.Cause, d.Score, d.Window)
 	}
 	if d.Action != blame.Refuse || d.Cause == blame.ByShapeVerdict || !l.innocent(w, r.work.Fingerprint) {
 		return

@@ -104,6 +104,7 @@ func (w *world) open(work blame.Work, pill int32, service time.Duration) int32 {
 		life: old.life + 1, gen: old.gen + 1, wait: old.wait + 1,
 	}
 	w.inside++
+	w.stats.Arrived++
 	return slot
 }
 

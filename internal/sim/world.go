@@ -94,7 +94,7 @@ func (w *world) tracef(format string, args ...any) {
 
 // Stats says what became of the requests of a run.
 type Stats struct {
-	Events                                                 int
+	Events, Arrived                                        int
 	Answered, Refused, ShapeRefused                        int
 	Unavailable, Failed, TimedOut, Aborted, Cut            int
 	InnocentsShapeRefused, InnocentsUnavailable, Excused   int
@@ -132,8 +132,8 @@ func (w *world) run() (Stats, error) {
 		}
 		w.stats.Events++
 		w.check()
-		if w.stats.Events > 1000*(1000+w.Requests) {
-			w.laws.breakLaw(w, 8, "%d steps do not bring %d requests to an end", w.stats.Events, w.Requests)
+		if w.stats.Events > 1000*(1000+w.stats.Arrived) {
+			w.laws.breakLaw(w, 8, "%d steps do not bring %d requests to an end", w.stats.Events, w.stats.Arrived)
 		}
 	}
 	w.finishLaws()
@@ -262,6 +262,10 @@ func (w *world) die(i int32, class bezoar.Class, planned bool, cause int32) {
 	}
 	if w.trace != nil {
 		w.tracef("worker %d ends: %v, planned %v, bad %v, cause %d, in flight %s", i, class, planned, k.bad, cause, w.list(i))
+	}
+	if k.shift != none && w.lane.shifts[k.shift].phase == watching && cause == none {
+		w.laws.unlucky[w.lane.shifts[k.shift].watched] = true
+		w.stats.Unlucky++
 	}
 	name := w.names[i]
 	if w.faults.oneName {
