@@ -31,16 +31,17 @@ func TestAnIdleDeathInTheLaneConvictsNobodyAtOnce(t *testing.T) {
 			b.Crash(b.now, e, false, bezoar.Evidence{Worker: "w", Class: bezoar.Crash})
 			return d
 		}
-		leave()
-		if v, _ := b.Lookup(&w); v.State != bezoar.Suspected {
-			t.Errorf("after %v one idle death made it %+v", end, v)
+		deaths := 0
+		for v := (bezoar.Verdict{}); v.State != bezoar.Quarantined && deaths < 5; deaths++ {
+			late := deaths > 0 && v.State == bezoar.Suspected
+			if d := leave(); d.Window > 0 != late && deaths > 1 {
+				t.Errorf("after %v run %d got %+v, want time kept free behind it: %v", end, deaths, d, late)
+			}
+			v, _ = b.Lookup(&w)
+			b.pass(10 * time.Second)
 		}
-		b.pass(10 * time.Second)
-		if d := leave(); d.Window == 0 {
-			t.Errorf("after %v its next run got %+v, want time kept free behind it", end, d)
-		}
-		if v, _ := b.Lookup(&w); v.State != bezoar.Quarantined {
-			t.Errorf("after %v a second idle death left it %+v", end, v)
+		if deaths < 2 || deaths > 3 {
+			t.Errorf("after %v it took %d idle deaths to convict it", end, deaths)
 		}
 	}
 }
