@@ -89,10 +89,14 @@ func (l *laws) crashed(w *world, i int32, planned bool, cause int32) {
 		if planned && r.finding != (blame.Finding{Planned: true}) {
 			l.breakLaw(w, 2, "a planned end blamed %+v", r.finding)
 		}
-		if old, ok := l.shared[r.work.Fingerprint]; ok && old != r.finding.Share {
+		what := r.work.Fingerprint
+		if r.work.Traits != nil {
+			what = r.work.Traits.Variant()
+		}
+		if old, ok := l.shared[what]; ok && old != r.finding.Share {
 			l.breakLaw(w, 2, "copies in flight together got shares %g and %g", old, r.finding.Share)
 		}
-		l.shared[r.work.Fingerprint] = r.finding.Share
+		l.shared[what] = r.finding.Share
 		if cause == none && (r.inLane || w.set.after == 1) && w.fewDie {
 			l.unlucky[r.work.Fingerprint] = true
 			if r.pill != none {
@@ -168,6 +172,9 @@ func (l *laws) admitted(w *world, r *request, d *blame.Decision) {
 	if w.trace != nil && (r.pill != none || d.Action != blame.ToFleet) {
 		w.tracef("  %s pill %d: action %d cause %d score %.3f window %v", r.work.Fingerprint.Short(), r.pill, d.Action, d.Cause, d.Score, d.Window)
 	}
+	if w.siege != nil {
+		return // it counts what became of everybody
+	}
 	if d.Action != blame.Refuse || d.Cause == blame.ByShapeVerdict || !l.innocent(w, r.work.Fingerprint) {
 		return
 	}
@@ -185,7 +192,7 @@ func (l *laws) decision(w *world, e *blame.Event) {
 	if w.trace != nil && e.Kind != blame.EpochEnded {
 		w.tracef("  %v %s %s score %.3f %s", e.Kind, e.Verdict.Scope, e.Verdict.Fingerprint.Short(), e.Verdict.Score, e.Verdict.Reason)
 	}
-	if e.Verdict.Scope != bezoar.ScopeWork {
+	if e.Verdict.Scope != bezoar.ScopeWork || w.siege != nil {
 		return
 	}
 	fp := e.Verdict.Fingerprint

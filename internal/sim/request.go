@@ -39,6 +39,8 @@ type request struct {
 	prev      int32
 	next      int32
 	avoid     int32
+	shot      *Shot // of an attack
+	born      int64 // when it was sent
 	ticket    blame.Ticket
 	life      uint32 // counts the uses of this place
 	wait      uint32 // counts the waits for a copy
@@ -111,6 +113,9 @@ func (w *world) open(work blame.Work, pill int32, service time.Duration) int32 {
 func (w *world) end(slot int32, e ending) {
 	r := &w.requests[slot]
 	r.leaveCompany(e == refused)
+	if w.siege != nil {
+		w.siege.over(w, r, e)
+	}
 	r.where = nowhere
 	r.life++
 	w.slots = append(w.slots, slot)

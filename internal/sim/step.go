@@ -32,6 +32,7 @@ const (
 	evPill                       // a: pill, b: copies
 	evTick                       // a second has passed
 	evRedial                     // a: request, b: attempt; no worker could be reached
+	evShot                       // a: stream of an attack
 	evShift                      // a: shift, b: turn
 )
 
@@ -76,6 +77,7 @@ func (w *world) handleAttempt(kind eventKind, slot int32) {
 			w.heap.push(event{at: r.started + int64(w.set.timeout), kind: evOverdue, a: slot, b: r.gen})
 			return
 		}
+		w.bomb(r, i)
 		w.leave(slot)
 		w.state.End(w.at(), r.ticket, blame.Survived)
 		w.closeTicket(slot)
@@ -189,6 +191,8 @@ func (w *world) handleFleet(e *event) {
 		if r := &w.requests[e.a]; r.gen == e.b && r.where == waitsWorker {
 			w.overFleet(e.a)
 		}
+	case evShot:
+		w.shoot(e.a)
 	case evTick:
 		w.state.Tick(w.at())
 		w.drain()

@@ -64,6 +64,7 @@ type world struct {
 	left       int // requests to arrive
 	inside     int // requests that have arrived and not left
 
+	siege     *siege // nil without an adversary
 	traffic   *traffic
 	pills     []pill
 	abandoned []abandonedAttempt
@@ -123,7 +124,7 @@ func (w *world) run() (Stats, error) {
 		if w.left > 0 && (len(w.heap.es) == 0 || w.traffic.next <= w.heap.es[0].at) {
 			w.now = w.traffic.next
 			w.arrive()
-		} else if len(w.heap.es) > 0 && (w.left > 0 || w.inside > 0) {
+		} else if len(w.heap.es) > 0 && (w.left > 0 || w.inside > 0 || w.besieged()) {
 			e := w.heap.pop()
 			w.now = e.at
 			w.handle(&e)
@@ -142,9 +143,11 @@ func (w *world) run() (Stats, error) {
 	return w.stats, w.laws.broken
 }
 
-func newWorld(s Scenario) *world {
+func newWorld(s Scenario) *world { return newWorldWith(s, s.settings()) }
+
+func newWorldWith(s Scenario, set settings) *world {
 	w := &world{
-		Scenario: s, set: s.settings(),
+		Scenario: s, set: set,
 		duplicates: map[bezoar.Fingerprint][]duplicateWait{},
 		left:       s.Requests, pick: s.stream(1),
 	}
@@ -164,6 +167,9 @@ func newWorld(s Scenario) *world {
 	w.traffic = newTraffic(w)
 	return w
 }
+
+// besieged reports whether an adversary has something left to send.
+func (w *world) besieged() bool { return w.siege != nil && w.siege.open > 0 }
 
 // start is when every run begins: long enough after 1970 for any window.
 func (w *world) start() int64 { return int64(1_000_000 * time.Second) }
@@ -225,8 +231,8 @@ func (w *world) take(avoid int32, canary bool) int32 {
 			return b
 		}
 	}
-	if n == 1 {
-		return w.free[0]
+	if n <= scanUpTo {
+		return w.leastLoaded(avoid)
 	}
 	i, j := w.pick.IntN(n), w.pick.IntN(n-1)
 	if j >= i {
@@ -237,6 +243,22 @@ func (w *world) take(avoid int32, canary bool) int32 {
 		return b
 	}
 	return a
+}
+
+// scanUpTo is the fleet size up to which all workers are compared.
+const scanUpTo = 16
+
+// leastLoaded picks from all that serve: the first of equals, from a random one on.
+func (w *world) leastLoaded(avoid int32) int32 {
+	n := len(w.free)
+	start, best := w.pick.IntN(n), none
+	for k := range n {
+		i := w.free[(start+k)%n]
+		if best == none || best == avoid || i != avoid && w.workers[i].inFlight < w.workers[best].inFlight {
+			best = i
+		}
+	}
+	return best
 }
 
 func (w *world) canary() int32 {
@@ -259,6 +281,9 @@ func (w *world) die(i int32, class bezoar.Class, planned bool, cause int32) {
 	k.state, k.mute = down, false
 	if !planned {
 		w.stats.Deaths++
+		if w.siege != nil {
+			w.siege.fell(w.now)
+		}
 	}
 	if w.trace != nil {
 		w.tracef("worker %d ends: %v, planned %v, bad %v, cause %d, in flight %s", i, class, planned, k.bad, cause, w.list(i))
