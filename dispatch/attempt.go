@@ -215,7 +215,7 @@ func (c *call) judge(ctx context.Context, t blame.Ticket, w *fleet.Worker, res R
 	d.cfg.Ledger.Close(t, c.bw.Fingerprint)
 	switch {
 	case inLane && f.Company:
-		c.single = f.Alone
+		c.single, c.share = f.Alone, f.Share
 		c.met++
 		d.meet(c, c.target.Epoch, f.Alone)
 	case inLane:

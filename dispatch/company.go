@@ -37,6 +37,17 @@ func (g *company) limit(limit int) int {
 	return limit
 }
 
+// solved reports whether the killer among those that run alone has been found: the
+// others need not any more.
+func (g *company) solved() bool {
+	if g == nil {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.found
+}
+
 // meet puts c into the company that died on its worker. alone says that it is one
 // of those that run alone next.
 func (d *Dispatcher) meet(c *call, epoch uint64, alone bool) {
@@ -64,6 +75,14 @@ func (d *Dispatcher) meet(c *call, epoch uint64, alone bool) {
 	if alone {
 		c.suspectOf = g
 	}
+}
+
+// likely is c's share of the blame for which it runs alone; 0 when it does not.
+func (c *call) likely() float64 {
+	if c.suspectOf == nil {
+		return 0
+	}
+	return c.share
 }
 
 // leaveCompany notes what became of c, if it was one of those that ran alone.

@@ -156,6 +156,7 @@ type call struct {
 	died      int           // workers that died on it in the lane
 	limit     int           // how much may run beside it in the lane, itself included; 0: as much as may
 	ran       time.Duration // how long it had run when its worker died
+	share     float64       // of the last of them
 	met       int           // workers that died in the lane with it and others
 	group     *company      // with whom it died last
 	suspectOf *company      // … when it is one of those that run alone next

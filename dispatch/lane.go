@@ -24,6 +24,8 @@ type entry struct {
 	clean  bool                   // its run is to decide: on a worker on which nothing was answered for quiet
 	quiet  time.Duration          // …
 	group  *company               // it died in the lane together with others
+	likely *company               // … and is one of the few that may be the killer
+	must   bool                   // it runs alone for more than that
 	turn   chan *fleet.Worker     // buffered, one worker; the holder owes finish
 	done   chan struct{}          // closed when its run is over
 	told   atomic.Pointer[notice] // who wants to know then; set before its turn
@@ -199,6 +201,9 @@ func (q *laneQueue) next(now time.Time, run lane.Running, lanes int) (picked []*
 	for _, e := range q.entries {
 		expected += max(q.run, e.ran)
 		e.Limit = e.group.limit(e.Limit)
+		if e.likely.solved() && !e.must {
+			e.likely, e.Likely, e.Single, e.clean = nil, 0, false, false
+		}
 		v := e.Entry
 		v.Ran = q.ran[e.caller]
 		q.view = append(q.view, v)
@@ -241,14 +246,14 @@ func (c *call) inLane(ctx context.Context, t blame.Ticket, dec blame.Decision) s
 	if dec.Overflow && d.lane.len() >= overflowAt {
 		return c.fleet(ctx, t, false)
 	}
+	must := c.redrive || c.isolate || dec.Window > 0 || !c.w.Replayable || dec.Cause == blame.ByProbe || dec.Cause == blame.ByCondition
 	for {
 		e := &entry{
 			Entry: lane.Entry{
 				Score: dec.Score, Proven: dec.Proven && c.w.Replayable, Since: time.Now(), Died: c.died, Limit: c.limit, Late: dec.Window > 0,
-				Single: c.single || c.redrive || c.isolate || dec.Clean || dec.Window > 0 || !c.w.Replayable ||
-					dec.Cause == blame.ByProbe || dec.Cause == blame.ByCondition,
+				Single: must || c.single || dec.Clean, Likely: c.likely(),
 			},
-			caller: c.w.Caller, window: dec.Window, clean: dec.Clean, quiet: dec.Quiet, group: c.group, ran: c.ran,
+			caller: c.w.Caller, window: dec.Window, clean: dec.Clean, quiet: dec.Quiet, group: c.group, likely: c.suspectOf, must: must, ran: c.ran,
 			turn: make(chan *fleet.Worker, 1), done: make(chan struct{}),
 		}
 		w, answer := c.queue(ctx, e)

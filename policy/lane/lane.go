@@ -29,6 +29,7 @@ type Entry struct {
 	Score  float64   // blame so far
 	Proven bool      // has succeeded often before
 	Single bool      // must run alone: a probe, or it was in a batch that crashed
+	Likely float64   // its share of a lane worker that died on it and others, if it is one of the few that run alone for that
 	Died   int       // workers that died on it in the lane so far
 	Since  time.Time // when it began to wait
 	Limit  int       // how much may run together where it runs, itself included; 0: as much as may
@@ -75,14 +76,17 @@ func (e *Entry) overdue(now time.Time) bool { return now.Sub(e.Since) >= Patienc
 
 // before orders work that runs alone: what has not killed the lane yet comes
 // first, since its success tells a sick fleet from sick work; then what needs no
-// time behind it; then what has
-// waited for Patience; then the highest score, then the longest wait.
+// time behind it; then what is likely to have killed others' worker, so that the lane
+// runs empty once for all of it; then what has waited for Patience; then the highest score, then the longest wait.
 func before(now time.Time, a, b *Entry) bool {
 	if a.Died != b.Died {
 		return a.Died < b.Died
 	}
 	if a.Late != b.Late {
 		return b.Late
+	}
+	if a.Likely != b.Likely {
+		return a.Likely > b.Likely
 	}
 	ripe := a.overdue(now)
 	if ripe != b.overdue(now) {
