@@ -54,6 +54,14 @@ func (w *world) meet(slot int32, epoch uint64, alone bool) {
 	}
 }
 
+// likely is the share of the blame for which it runs alone; 0 when it does not.
+func (r *request) likely() float64 {
+	if r.suspectOf == nil {
+		return 0
+	}
+	return r.share
+}
+
 // leaveCompany notes what became of the request, if it was one of those that ran
 // alone.
 func (r *request) leaveCompany(convicted bool) {

@@ -242,8 +242,12 @@ func (w *world) pickNext(i int32) ([]int32, time.Duration) {
 		r := &w.requests[slot]
 		expected += max(l.run, r.ran)
 		r.limit = r.group.limit(w.now, r.limit)
+		if g := r.suspectOf; g != nil && g.found && !r.must {
+			r.leaveCompany(false) // the killer has been found: it need not run alone any more
+			r.alone, r.clean, r.single = false, false, false
+		}
 		l.view = append(l.view, lane.Entry{
-			Score: r.score, Proven: r.proven, Single: r.alone, Died: int(r.died), Since: time.Unix(0, r.waitFrom),
+			Score: r.score, Proven: r.proven, Single: r.alone, Likely: r.likely(), Died: int(r.died), Since: time.Unix(0, r.waitFrom),
 			Limit: r.limit, Late: r.window > 0, Ran: l.ran[r.work.Client],
 		})
 	}
@@ -278,6 +282,9 @@ func (w *world) startRuns(i int32, slots []int32) {
 		if w.state.Overtaken(r.ticket) {
 			stale = append(stale, slot)
 			continue
+		}
+		if w.trace != nil {
+			w.tracef("  lane: [%d] starts on worker %d beside %d of %d, alone %v clean %v window %v limit %d died %d", slot, s.worker, len(s.running)-1, len(w.lane.queue), r.alone, r.clean, r.window, r.limit, r.died)
 		}
 		w.enter(slot, s.worker)
 		w.send(slot, true)

@@ -26,8 +26,9 @@ type request struct {
 	service   int64
 	started   int64
 	epoch     uint64
-	waitFrom  int64 // when it began to wait for the lane
-	until     int64 // by when waiting must end; 0 until something waits
+	waitFrom  int64   // when it began to wait for the lane
+	until     int64   // by when waiting must end; 0 until something waits
+	share     float64 // of the last lane worker that died with it and others
 	score     float64
 	window    time.Duration // its worker stays the lane's that long after its answer
 	quiet     time.Duration // how long nothing may have been answered on the worker of a clean run
@@ -58,6 +59,7 @@ type request struct {
 	isolate   bool
 	single    bool
 	alone     bool // it must run alone
+	must      bool // … for more than what it died with in company
 	clean     bool // its run is to decide
 	proven    bool
 	probe     bool
@@ -327,7 +329,7 @@ func (w *world) judge(slot int32, strike blame.Result) {
 	w.closeTicket(slot)
 	switch died := crashed && !f.Planned; {
 	case r.inLane && f.Company:
-		r.single = f.Alone
+		r.single, r.share = f.Alone, f.Share
 		r.met++
 		w.meet(slot, r.epoch, f.Alone)
 	case r.inLane:
@@ -379,7 +381,8 @@ func (w *world) intoLane(slot int32, d *blame.Decision) {
 	}
 	r.score, r.proven = d.Score, d.Proven && !r.unsafe
 	r.window, r.clean, r.quiet = d.Window, d.Clean, d.Quiet
-	r.alone = r.single || r.isolate || d.Clean || d.Window > 0 || r.unsafe || d.Cause == blame.ByProbe || d.Cause == blame.ByCondition
+	r.must = r.isolate || d.Window > 0 || r.unsafe || d.Cause == blame.ByProbe || d.Cause == blame.ByCondition
+	r.alone = r.must || r.single || d.Clean
 	r.where, r.waitFrom = waitsLane, w.now
 	w.lane.queue = append(w.lane.queue, slot)
 	w.stats.MaxLane = max(w.stats.MaxLane, len(w.lane.queue))
