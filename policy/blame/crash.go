@@ -212,7 +212,7 @@ func (state *State) left(c *workCase, a *accused, ev *bezoar.Evidence) {
 		c.late = a.late || a.lane || a.share >= suspicion
 		return
 	}
-	c.clean = c.clean || a.lane && !ev.Lane && a.share >= suspicion
+	c.clean = c.clean || a.lane && !ev.Lane
 }
 
 // witness remembers what a killer consists of, for its fingerprint and its shape.

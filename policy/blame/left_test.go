@@ -1,6 +1,7 @@
 package blame_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -63,5 +64,35 @@ func TestCopiesWaitForTheWorkerThatASuspectWasLeftOn(t *testing.T) {
 	b.pass(d.Until.Sub(b.now))
 	if a := b.action(w); a != blame.ToLane {
 		t.Errorf("then it goes to %v", a)
+	}
+}
+
+// Of much that was answered before a death that nothing explains, the latest is looked
+// at first, however much there is.
+func TestTheLatestAnswerIsSuspectedFirst(t *testing.T) {
+	b := newState(t, blame.Config{Window: time.Second})
+	b.served("/home", 200)
+	pill := ask("/late", "evil")
+	suspect := func() bool {
+		v, held := b.Lookup(&pill)
+		return held && v.State != ""
+	}
+	rounds := 0
+	for n := 0; !suspect() && rounds < 6; rounds++ {
+		e := b.life()
+		for range 20 {
+			b.runsOn(e, ask(fmt.Sprint("/thumb?id=", n), fmt.Sprint("good", n%5)))
+			n++
+		}
+		tk, _ := b.admit(pill)
+		b.Begin(b.now, tk, e, time.Time{}, false)
+		b.End(b.now, tk, blame.Survived)
+		b.Close(tk)
+		b.now = b.now.Add(5 * time.Millisecond)
+		b.Crash(b.now, e, false, bezoar.Evidence{Worker: "w", Class: bezoar.Crash})
+		b.pass(3 * time.Second)
+	}
+	if rounds > 2 {
+		t.Errorf("it took %d deaths, 5 ms after its answer each, to suspect it", rounds)
 	}
 }
