@@ -39,6 +39,17 @@ func (g *company) limit(limit int) int {
 	return limit
 }
 
+// solved reports whether the killer among those that run alone has been found: the
+// others need not any more.
+func (g *company) solved() bool {
+	if g == nil {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.found
+}
+
 // meet puts c into the company that died on its worker. alone says that it is one
 // of those that run alone next.
 func (d *Dispatcher) meet(c *call, epoch uint64, alone bool) {
@@ -88,16 +99,6 @@ func (c *call) doubtCompany(f blame.Finding) {
 	if c.single = f.Share >= decisive; !c.single {
 		c.hold = min(held, leastHold+2*c.ran)
 	}
-}
-
-// solved reports whether one of the company has been found to be the killer.
-func (g *company) solved() bool {
-	if g == nil {
-		return false
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.found
 }
 
 // leaveCompany notes what became of c, if it was one of those that ran alone.

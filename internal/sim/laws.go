@@ -83,13 +83,20 @@ func (l *laws) crashed(w *world, i int32, planned bool, cause int32) {
 			l.breakLaw(w, 2, "the end of epoch %d (planned %v) left %+v on a request in flight", k.epoch, planned, r.finding)
 			return
 		}
+		if w.trace != nil && r.pill != none {
+			w.tracef("  pill %d: %+v", r.pill, r.finding)
+		}
 		if planned && r.finding != (blame.Finding{Planned: true}) {
 			l.breakLaw(w, 2, "a planned end blamed %+v", r.finding)
 		}
-		if old, ok := l.shared[r.work.Fingerprint]; ok && old != r.finding.Share {
+		what := r.work.Fingerprint
+		if r.work.Traits != nil {
+			what = r.work.Traits.Variant()
+		}
+		if old, ok := l.shared[what]; ok && old != r.finding.Share {
 			l.breakLaw(w, 2, "copies in flight together got shares %g and %g", old, r.finding.Share)
 		}
-		l.shared[r.work.Fingerprint] = r.finding.Share
+		l.shared[what] = r.finding.Share
 		if cause == none && (r.inLane || w.set.after == 1) && w.fewDie {
 			l.unlucky[r.work.Fingerprint] = true
 			if r.pill != none {
@@ -99,20 +106,27 @@ func (l *laws) crashed(w *world, i int32, planned bool, cause int32) {
 		}
 		// Convictions were suspended, or it was a probe, or abandoned attempts
 		// hid that it was alone.
+		if r.pill == cause && r.inLane && r.finding.Company && cause != none {
+			w.pills[cause].company = max(w.pills[cause].company, int(k.inFlight))
+		}
 		excused = excused || r.finding.Gated || r.pill == cause && (r.probe || r.inLane && r.finding.Share < 0.75)
 	}
 	sum := 0.0
 	for _, share := range l.shared {
 		sum += share
 	}
-	// What is missing was laid on abandoned attempts.
-	if sum > 1+1e-9 || sum < 1-1e-9 && len(l.shared) > 0 && !planned && !l.abandonedHoldBlame(w) {
+	// What is missing was laid on abandoned attempts, or on what was answered lately.
+	less := l.abandonedHoldBlame(w) || w.set.window > 0 && w.quiet(i) <= widest*w.set.window
+	if sum > 1+1e-9 || sum < 1-1e-9 && len(l.shared) > 0 && !planned && !less {
 		l.breakLaw(w, 2, "the shares of one crash sum to %.12f", sum)
 	}
 	if cause != none && !planned {
 		l.charge(w, cause, excused)
 	}
 }
+
+// widest is how many windows what was answered may hold blame for a death.
+const widest = 5
 
 // abandonedHoldBlame reports whether abandoned attempts may hold blame.
 func (l *laws) abandonedHoldBlame(w *world) bool { return w.Noise&Aborts != 0 || w.Pills&Deserted != 0 }
@@ -135,7 +149,7 @@ func (l *laws) charge(w *world, cause int32, excused bool) {
 	}
 	cost := p.deaths - p.excused - p.slack
 	w.stats.WorstPill = max(w.stats.WorstPill, cost)
-	if most := max(2, w.set.after); cost > most {
+	if most := max(2, w.set.after) + p.unclean(); cost > most {
 		l.breakLaw(w, 3, "pill %d (%s) has cost %d workers, %d of them excused and %d its kind's, want at most %d",
 			cause, setString(uint16(p.kind), pillNames), p.deaths, p.excused, p.slack, most)
 	}
@@ -156,7 +170,10 @@ func (l *laws) watchGate(w *world) {
 // admitted checks a decision about a request (law 4).
 func (l *laws) admitted(w *world, r *request, d *blame.Decision) {
 	if w.trace != nil && (r.pill != none || d.Action != blame.ToFleet) {
-		w.tracef("  %s pill %d: action %d cause %d score %.3f", r.work.Fingerprint.Short(), r.pill, d.Action, d.Cause, d.Score)
+		w.tracef("  %s pill %d: action %d cause %d score %.3f window %v", r.work.Fingerprint.Short(), r.pill, d.Action, d.Cause, d.Score, d.Window)
+	}
+	if w.siege != nil {
+		return // it counts what became of everybody
 	}
 	if d.Action != blame.Refuse || d.Cause == blame.ByShapeVerdict || !l.innocent(w, r.work.Fingerprint) {
 		return
@@ -175,7 +192,7 @@ func (l *laws) decision(w *world, e *blame.Event) {
 	if w.trace != nil && e.Kind != blame.EpochEnded {
 		w.tracef("  %v %s %s score %.3f %s", e.Kind, e.Verdict.Scope, e.Verdict.Fingerprint.Short(), e.Verdict.Score, e.Verdict.Reason)
 	}
-	if e.Verdict.Scope != bezoar.ScopeWork {
+	if e.Verdict.Scope != bezoar.ScopeWork || w.siege != nil {
 		return
 	}
 	fp := e.Verdict.Fingerprint

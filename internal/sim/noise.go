@@ -47,7 +47,9 @@ func (w *world) mass(spread time.Duration) {
 	for i := range w.workers {
 		if k := &w.workers[i]; k.state != down {
 			w.after(time.Duration(w.pick.Int64N(int64(spread)+1)), evMassOne, int32(i), uint32(k.epoch))
-			up++
+			if k.state == serving {
+				up++ // deaths in the lane say nothing about the fleet
+			}
 		}
 	}
 	w.laws.massBegan(w, spread, up)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"time"
 
@@ -18,11 +19,16 @@ type pill struct {
 	deaths  int  // workers that it has killed
 	excused int  // of them, those that law 3 does not count
 	slack   int  // that its kind is allowed besides
+	company int  // with how many it killed a lane worker that was not clean, at most; 0: never
 	pinned  bool // recognised as conditional: never to be refused again
 }
 
 // deterministic reports whether every run of it kills.
 func (p *pill) deterministic() bool { return p.kind != Conditional }
+
+// unclean is how many workers more it may cost because it killed lane workers on
+// which others ran, or had just been answered: halving its company takes so many.
+func (p *pill) unclean() int { return bits.Len(uint(p.company)) }
 
 // poison does what the pill does when its attempt begins.
 func (w *world) poison(slot int32, p *pill) {
@@ -82,12 +88,12 @@ func (w *world) planPills(k Pills, r *rand.Rand) {
 			p.delay = between(50*time.Millisecond, time.Second)
 		case Tail:
 			p.delay = between(50*time.Millisecond, 2500*time.Millisecond)
-			p.slack = streaming(p.delay)
+			p.slack = streaming(p.delay) + int(p.delay/time.Second)
 		case Deserted:
 			p.delay = between(20*time.Millisecond, 200*time.Millisecond)
-			// In the lane its abandoned attempt leaves the next suspect a part of the blame,
-			// two thirds at most.
-			p.slack = 2*max(2, w.set.after) + 1
+			// What is answered in the lane shortly before its death hides it, until it
+			// runs on a worker that is clean.
+			p.slack = 3*max(2, w.set.after) + 2
 		case Unique:
 			copies = 1
 		case Burst:

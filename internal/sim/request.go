@@ -4,55 +4,68 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/policy/blame"
-	"github.com/bezoar-dev/bezoar/policy/lane"
 )
 
 // What dispatch waits for, and how often it tries.
 const (
-	patience      = 15 * time.Second
 	duplicatePoll = 500 * time.Millisecond
 	attempts      = 3
 	maxFree       = 8
 	maxDied       = 2
+	maxMet        = 16
 	overflowAt    = 8
 	laneQueue     = 512
-	linger        = 100 * time.Millisecond
 )
 
 // request is one piece of work on its way, as a dispatch call holds it.
 type request struct {
-	work     blame.Work
-	finding  blame.Finding // what the crash of its worker left, when found
-	found    bool
-	killAt   int64 // when it is going to kill its worker; 0 never
-	service  int64
-	started  int64
-	waitFrom int64 // when it began to wait for the lane
-	until    int64 // by when waiting must end; 0 until something waits
-	score    float64
-	pill     int32 // what it really is; none for innocents
-	worker   int32
-	prev     int32
-	next     int32
-	avoid    int32
-	ticket   blame.Ticket
-	life     uint32 // counts the uses of this place
-	wait     uint32 // counts the waits for a copy
-	gen      uint32 // counts attempts, so that events of old ones know
-	where    place
-	attempts uint8
-	free     uint8
-	died     uint8
-	unsafe   bool
-	aborts   bool
-	isolate  bool
-	single   bool
-	alone    bool // it must run alone
-	proven   bool
-	probe    bool
-	canary   bool
-	begun    bool
-	inLane   bool
+	work      blame.Work
+	finding   blame.Finding // what the crash of its worker left, when found
+	found     bool
+	killAt    int64 // when it is going to kill its worker; 0 never
+	service   int64
+	started   int64
+	epoch     uint64
+	waitFrom  int64   // when it began to wait for the lane
+	until     int64   // by when waiting must end; 0 until something waits
+	share     float64 // of the last lane worker that died with it and others
+	score     float64
+	window    time.Duration // its worker stays the lane's that long after its answer
+	quiet     time.Duration // how long nothing may have been answered on the worker of a clean run
+	ran       time.Duration // how long it had run when its worker died
+	group     *company      // with whom it died last in the lane
+	suspectOf *company      // … when it is one of those that run alone next
+	pill      int32         // what it really is; none for innocents
+	worker    int32
+	prev      int32
+	next      int32
+	avoid     int32
+	shot      *Shot // of an attack
+	born      int64 // when it was sent
+	ticket    blame.Ticket
+	life      uint32 // counts the uses of this place
+	wait      uint32 // counts the waits for a copy
+	gen       uint32 // counts attempts, so that events of old ones know
+	where     place
+	shift     int32 // that runs it, or none
+	limit     int   // how much may run beside it in the lane, itself included; 0: as much as may
+	lost      int   // workers that ended with it
+	met       uint8 // workers that died in the lane with it and others
+	attempts  uint8
+	free      uint8
+	died      uint8
+	unsafe    bool
+	aborts    bool
+	isolate   bool
+	single    bool
+	alone     bool // it must run alone
+	must      bool // … for more than what it died with in company
+	clean     bool // its run is to decide
+	proven    bool
+	probe     bool
+	canary    bool
+	begun     bool
+	inLane    bool
 }
 
 // place is where a request is.
@@ -63,6 +76,7 @@ const (
 	waitsDuplicate
 	waitsWorker
 	waitsLane
+	waitsTurn // its turn has come, and its worker is not clean yet
 	flies
 )
 
@@ -90,15 +104,20 @@ func (w *world) open(work blame.Work, pill int32, service time.Duration) int32 {
 	}
 	old := &w.requests[slot]
 	w.requests[slot] = request{
-		work: work, pill: pill, service: int64(service), worker: none, avoid: none,
+		work: work, pill: pill, service: int64(service), worker: none, avoid: none, shift: none,
 		life: old.life + 1, gen: old.gen + 1, wait: old.wait + 1,
 	}
 	w.inside++
+	w.stats.Arrived++
 	return slot
 }
 
 func (w *world) end(slot int32, e ending) {
 	r := &w.requests[slot]
+	r.leaveCompany(e == refused)
+	if w.siege != nil {
+		w.siege.over(w, r, e)
+	}
 	r.where = nowhere
 	r.life++
 	w.slots = append(w.slots, slot)
@@ -137,11 +156,11 @@ func (w *world) turn(slot int32) {
 	if r.isolate {
 		t, ok := w.state.Redrive(r.work)
 		if !ok {
-			w.await(slot, false)
+			w.await(slot, false, time.Time{})
 			return
 		}
-		r.ticket, r.score, r.proven, r.alone, r.probe = t, 0, false, true, false
-		w.intoLane(slot)
+		r.ticket, r.probe = t, false
+		w.intoLane(slot, &blame.Decision{Action: blame.ToLane})
 		return
 	}
 	t, d := w.state.Admit(w.at(), r.work)
@@ -156,27 +175,44 @@ func (w *world) turn(slot int32) {
 		return
 	case blame.Duplicate:
 		if !w.faults.noDuplicates {
-			w.await(slot, true)
+			w.await(slot, true, d.Until)
 			return
 		}
 		t = w.state.Open(r.work)
+	case blame.Pace:
+		w.keepPace(slot, d.Until)
+		return
 	}
-	r.ticket, r.score, r.proven = t, d.Score, d.Proven
+	r.ticket = t
 	r.probe, r.canary = d.Cause == blame.ByProbe, d.Action == blame.ToCanary
-	r.alone = r.single || r.probe || d.Cause == blame.ByShape
 	if d.Action == blame.ToLane && !w.faults.noLane && !(d.Overflow && len(w.lane.queue) >= overflowAt) {
-		w.intoLane(slot)
+		w.intoLane(slot, &d)
 		return
 	}
 	w.overFleet(slot)
+}
+
+// keepPace waits until work of an escalated level may ask again, if its caller waits
+// that long.
+func (w *world) keepPace(slot int32, until time.Time) {
+	r := &w.requests[slot]
+	at := until.UnixNano()
+	w.stats.Paced++
+	if !w.patient(slot) || at > r.until {
+		w.end(slot, unavailable)
+		return
+	}
+	r.where = waitsDuplicate
+	r.wait++
+	w.after(max(time.Duration(at-w.now), time.Millisecond), evPoll, slot, r.wait)
 }
 
 // patient sees to it that waiting ends, and reports whether it has to now.
 func (w *world) patient(slot int32) bool {
 	r := &w.requests[slot]
 	if r.until == 0 {
-		r.until = w.now + int64(patience)
-		w.after(patience, evPatience, slot, r.life)
+		r.until = w.now + int64(w.set.patience)
+		w.after(w.set.patience, evPatience, slot, r.life)
 	}
 	return w.now < r.until
 }
@@ -187,8 +223,8 @@ type duplicateWait struct {
 	wait uint32
 }
 
-// await waits for the copy that goes first.
-func (w *world) await(slot int32, duplicate bool) {
+// await waits for the copy that goes first, and asks again by until.
+func (w *world) await(slot int32, duplicate bool, until time.Time) {
 	r := &w.requests[slot]
 	if !w.patient(slot) {
 		w.end(slot, unavailable)
@@ -199,7 +235,11 @@ func (w *world) await(slot int32, duplicate bool) {
 	if duplicate {
 		w.duplicates[r.work.Fingerprint] = append(w.duplicates[r.work.Fingerprint], duplicateWait{slot, r.wait})
 	}
-	w.after(duplicatePoll, evPoll, slot, r.wait)
+	poll := duplicatePoll
+	if !until.IsZero() {
+		poll = max(time.Millisecond, min(poll, until.Sub(w.at())))
+	}
+	w.after(poll, evPoll, slot, r.wait)
 }
 
 // closeTicket gives the ticket back and wakes who waits for it.
@@ -253,7 +293,7 @@ func (w *world) overFleet(slot int32) {
 func (w *world) send(slot int32, inLane bool) {
 	r := &w.requests[slot]
 	k := &w.workers[r.worker]
-	r.where, r.inLane, r.begun, r.started = flies, inLane, false, w.now
+	r.where, r.inLane, r.begun, r.started, r.epoch = flies, inLane, false, w.now, k.epoch
 	deadline := time.Unix(0, w.now+int64(w.set.timeout))
 	if !w.state.Begin(w.at(), r.ticket, k.epoch, deadline, inLane) {
 		w.laws.breakLaw(w, 1, "an attempt on worker %d was not recorded", r.worker)
@@ -287,9 +327,16 @@ func (w *world) judge(slot int32, strike blame.Result) {
 		return
 	}
 	w.closeTicket(slot)
-	r.single = r.single || r.inLane
-	if r.inLane && crashed && !f.Planned {
-		r.died++
+	switch died := crashed && !f.Planned; {
+	case r.inLane && f.Company:
+		r.single, r.share = f.Alone, f.Share
+		r.met++
+		w.meet(slot, r.epoch, f.Alone)
+	case r.inLane:
+		r.single = true
+		if died {
+			r.died++
+		}
 	}
 	w.runOver(slot)
 	w.again(slot, &f, crashed, strike)
@@ -298,10 +345,15 @@ func (w *world) judge(slot int32, strike blame.Result) {
 // again is dispatch's after: what follows a failure without a conviction.
 func (w *world) again(slot int32, f *blame.Finding, crashed bool, strike blame.Result) {
 	r := &w.requests[slot]
-	if f.Planned || f.Gated {
+	r.ran = time.Duration(w.now - r.started)
+	if f.Planned || f.Gated || f.Company {
 		r.free++
 	}
-	spent := int(r.attempts)-int(r.free) >= attempts || r.free > maxFree || r.died > maxDied
+	if crashed {
+		r.lost++
+	}
+	deliveries := min(attempts, max(w.Workers, 2)+r.lost)
+	spent := int(r.attempts)-int(r.free) >= deliveries || r.free-r.met > maxFree || r.died > maxDied || r.met > maxMet
 	switch {
 	case r.begun:
 		w.end(slot, cut)
@@ -320,33 +372,19 @@ func (w *world) again(slot int32, f *blame.Finding, crashed bool, strike blame.R
 }
 
 // intoLane queues an admitted request for the lane.
-func (w *world) intoLane(slot int32) {
+func (w *world) intoLane(slot int32, d *blame.Decision) {
 	r := &w.requests[slot]
 	if !w.patient(slot) || len(w.lane.queue) >= laneQueue {
 		w.closeTicket(slot)
 		w.end(slot, unavailable)
 		return
 	}
+	r.score, r.proven = d.Score, d.Proven && !r.unsafe
+	r.window, r.clean, r.quiet = d.Window, d.Clean, d.Quiet
+	r.must = r.isolate || d.Window > 0 || r.unsafe || d.Cause == blame.ByProbe || d.Cause == blame.ByCondition
+	r.alone = r.must || r.single || d.Clean
 	r.where, r.waitFrom = waitsLane, w.now
 	w.lane.queue = append(w.lane.queue, slot)
 	w.stats.MaxLane = max(w.stats.MaxLane, len(w.lane.queue))
 	w.laneKick()
-}
-
-// runOver tells the lane that one of its runs is over.
-func (w *world) runOver(slot int32) {
-	r := &w.requests[slot]
-	if !r.inLane {
-		return
-	}
-	r.inLane = false
-	w.lane.running--
-	if w.lane.running == 0 {
-		w.after(0, evLaneNext, 0, w.lane.turn)
-	}
-}
-
-// entry is the request as lane.Pick sees it.
-func (r *request) entry() lane.Entry {
-	return lane.Entry{Score: r.score, Proven: r.proven, Single: r.alone, Died: int(r.died), Since: time.Unix(0, r.waitFrom)}
 }

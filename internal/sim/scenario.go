@@ -104,6 +104,8 @@ type settings struct {
 	service   time.Duration // mean of ordinary work
 	slow      time.Duration // of the slow and busy URL
 	timeout   time.Duration
+	window    time.Duration // until an answer counts as a success; negative: it does at once
+	patience  time.Duration // how long a request waits, all in all
 	restart   time.Duration
 	grace     time.Duration // what is in flight at a planned end is given
 	after     int           // N
@@ -128,10 +130,15 @@ func (s Scenario) settings() settings {
 		suspends:  r.IntN(2) == 0,
 		unsafe:    0.3 * r.Float64(),
 		timeout:   5 * time.Second,
+		patience:  15 * time.Second,
 	}
 	p.grace = time.Duration(r.Float64() * float64(5*time.Second))
 	if r.IntN(2) == 0 {
 		p.grace /= 100
+	}
+	p.window = time.Second
+	if r.IntN(4) == 0 {
+		p.window = -1
 	}
 	p.slow = min(20*p.service, 2*time.Second)
 	// Small fleets get as much work as they can do, large ones what there is.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -31,11 +32,8 @@ const (
 	evPill                       // a: pill, b: copies
 	evTick                       // a second has passed
 	evRedial                     // a: request, b: attempt; no worker could be reached
-	evLaneRetry
-	evLaneDrain // b: turn
-	evLaneIdle  // a: worker, b: epoch
-	evLaneNext  // b: turn
-	evLinger    // b: turn
+	evShot                       // a: stream of an attack
+	evShift                      // a: shift, b: turn
 )
 
 // abandonedAttempt is what an abandoned attempt is still going to do.
@@ -60,8 +58,10 @@ func (w *world) handle(e *event) {
 		if w.requests[e.a].wait == e.b {
 			w.handleWait(e.kind, e.a)
 		}
-	case e.kind >= evLaneRetry:
-		w.handleLane(e)
+	case e.kind == evShift:
+		if w.lane.shifts[e.a].turn == e.b {
+			w.handleShift(e.a)
+		}
 	default:
 		w.handleFleet(e)
 	}
@@ -77,6 +77,7 @@ func (w *world) handleAttempt(kind eventKind, slot int32) {
 			w.heap.push(event{at: r.started + int64(w.set.timeout), kind: evOverdue, a: slot, b: r.gen})
 			return
 		}
+		w.bomb(r, i)
 		w.leave(slot)
 		w.state.End(w.at(), r.ticket, blame.Survived)
 		w.closeTicket(slot)
@@ -133,49 +134,22 @@ func (w *world) handleWait(kind eventKind, slot int32) {
 			return
 		}
 		w.turn(slot)
-	case kind == evPatience && (r.where == waitsLane || r.where == waitsWorker):
-		list := &w.waiting
-		if r.where == waitsLane {
-			list = &w.lane.queue
-		}
-		for i, s := range *list {
-			if s == slot {
-				*list = append((*list)[:i], (*list)[i+1:]...)
-				break
+	case kind == evPatience && (r.where == waitsLane || r.where == waitsWorker || r.where == waitsTurn):
+		this := func(s int32) bool { return s == slot }
+		switch r.where {
+		case waitsLane:
+			w.lane.queue = slices.DeleteFunc(w.lane.queue, this)
+		case waitsTurn:
+			w.lane.running--
+			for i := range w.lane.shifts {
+				s := &w.lane.shifts[i]
+				s.next = slices.DeleteFunc(s.next, this)
 			}
+		default:
+			w.waiting = slices.DeleteFunc(w.waiting, this)
 		}
 		w.closeTicket(slot)
 		w.end(slot, unavailable)
-	}
-}
-
-func (w *world) handleLane(e *event) {
-	l := &w.lane
-	switch e.kind {
-	case evLaneRetry:
-		l.retrying = false
-		w.laneKick()
-	case evLaneDrain:
-		if l.draining && l.turn == e.b {
-			w.laneFree()
-		}
-	case evLaneIdle:
-		if k := &w.workers[e.a]; l.worker == e.a && l.draining && uint32(k.epoch) == e.b && k.inFlight == 0 {
-			w.laneRun()
-		}
-	case evLaneNext:
-		if l.turn != e.b || l.running > 0 {
-			return
-		}
-		if l.worker == none {
-			w.laneKick()
-			return
-		}
-		w.laneRun()
-	case evLinger:
-		if l.turn == e.b && l.running == 0 {
-			w.laneFree()
-		}
 	}
 }
 
@@ -217,6 +191,8 @@ func (w *world) handleFleet(e *event) {
 		if r := &w.requests[e.a]; r.gen == e.b && r.where == waitsWorker {
 			w.overFleet(e.a)
 		}
+	case evShot:
+		w.shoot(e.a)
 	case evTick:
 		w.state.Tick(w.at())
 		w.drain()
@@ -232,11 +208,8 @@ func (w *world) retire(i int32) {
 		return
 	}
 	w.withdraw(i)
-	lane := k.state == apart
 	k.state = leaving
-	if lane && w.lane.running == 0 && !w.lane.draining {
-		w.laneFree()
-	} else if k.inFlight == 0 {
+	if k.inFlight == 0 {
 		w.after(0, evPlanned, i, uint32(k.epoch))
 	}
 	w.after(w.set.grace, evPlanned, i, uint32(k.epoch))

@@ -34,9 +34,13 @@ const (
 // hashes are.
 func (w *world) print(kind, i uint64) (fp bezoar.Fingerprint) {
 	x := w.Seed*0x9e3779b97f4a7c15 + kind<<56 + i
-	binary.LittleEndian.PutUint64(fp[:8], mix(x))
-	binary.LittleEndian.PutUint64(fp[8:], mix(x^0xd1b54a32d192ed03))
+	putHash(&fp, mix(x), mix(x^0xd1b54a32d192ed03))
 	return fp
+}
+
+func putHash(fp *bezoar.Fingerprint, lo, hi uint64) {
+	binary.LittleEndian.PutUint64(fp[:8], lo)
+	binary.LittleEndian.PutUint64(fp[8:], hi)
 }
 
 // mix is splitmix64's finaliser.
@@ -95,6 +99,10 @@ func (w *world) arrive() {
 
 // planEnd plans the next thing that happens to an attempt that has just begun.
 func (w *world) planEnd(slot int32) {
+	if w.siege != nil {
+		w.planShot(slot)
+		return
+	}
 	r := &w.requests[slot]
 	k := &w.workers[r.worker]
 	random := w.traffic.rand

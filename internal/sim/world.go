@@ -10,7 +10,6 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/policy/blame"
-	"github.com/bezoar-dev/bezoar/policy/lane"
 )
 
 // none is no index.
@@ -37,6 +36,8 @@ type worker struct {
 	gone     bool  // it is dead, and nobody has noticed
 	bad      bool  // runs the bad build
 	served   int32 // deliveries that it has survived
+	left     int64 // when the last one ended; 0 never
+	shift    int32 // that it is the lane of, or none
 }
 
 // world is one run of a scenario.
@@ -63,6 +64,7 @@ type world struct {
 	left       int // requests to arrive
 	inside     int // requests that have arrived and not left
 
+	siege     *siege // nil without an adversary
 	traffic   *traffic
 	pills     []pill
 	abandoned []abandonedAttempt
@@ -93,10 +95,11 @@ func (w *world) tracef(format string, args ...any) {
 
 // Stats says what became of the requests of a run.
 type Stats struct {
-	Events                                                 int
+	Events, Arrived                                        int
 	Answered, Refused, ShapeRefused                        int
 	Unavailable, Failed, TimedOut, Aborted, Cut            int
 	InnocentsShapeRefused, InnocentsUnavailable, Excused   int
+	Paced                                                  int // times that work was told to wait for the pace of what it belongs to
 	Attempts, LaneRuns, Deaths, PillDeaths, Pills, Convict int
 	MostDeaths                                             int // by one pill, all in all
 	WorstPill                                              int // deaths of the costliest deterministic pill, without what is named in law 3
@@ -121,7 +124,7 @@ func (w *world) run() (Stats, error) {
 		if w.left > 0 && (len(w.heap.es) == 0 || w.traffic.next <= w.heap.es[0].at) {
 			w.now = w.traffic.next
 			w.arrive()
-		} else if len(w.heap.es) > 0 && (w.left > 0 || w.inside > 0) {
+		} else if len(w.heap.es) > 0 && (w.left > 0 || w.inside > 0 || w.besieged()) {
 			e := w.heap.pop()
 			w.now = e.at
 			w.handle(&e)
@@ -130,8 +133,8 @@ func (w *world) run() (Stats, error) {
 		}
 		w.stats.Events++
 		w.check()
-		if w.stats.Events > 1000*(1000+w.Requests) {
-			w.laws.breakLaw(w, 8, "%d steps do not bring %d requests to an end", w.stats.Events, w.Requests)
+		if w.stats.Events > 1000*(1000+w.stats.Arrived) {
+			w.laws.breakLaw(w, 8, "%d steps do not bring %d requests to an end", w.stats.Events, w.stats.Arrived)
 		}
 	}
 	w.finishLaws()
@@ -140,28 +143,33 @@ func (w *world) run() (Stats, error) {
 	return w.stats, w.laws.broken
 }
 
-func newWorld(s Scenario) *world {
+func newWorld(s Scenario) *world { return newWorldWith(s, s.settings()) }
+
+func newWorldWith(s Scenario, set settings) *world {
 	w := &world{
-		Scenario: s, set: s.settings(),
+		Scenario: s, set: set,
 		duplicates: map[bezoar.Fingerprint][]duplicateWait{},
 		left:       s.Requests, pick: s.stream(1),
 	}
 	w.now = w.start()
 	w.rule = blame.Rule{After: w.set.after}.WithDefaults()
-	w.state = blame.New(blame.Config{Rule: w.rule, Rand: s.stream(2)}, w.at())
+	w.state = blame.New(blame.Config{Rule: w.rule, Rand: s.stream(2), Window: w.set.window}, w.at())
 	w.state.SetFleet(s.Workers)
-	w.lane.worker = none
+	w.lane.init()
 	w.laws.init()
 	w.workers = make([]worker, s.Workers)
 	w.names = make([]string, s.Workers)
 	for i := range w.workers {
 		w.names[i] = "w" + strconv.Itoa(i)
-		w.workers[i] = worker{head: none, free: none, hung: none}
+		w.workers[i] = worker{head: none, free: none, hung: none, shift: none}
 		w.up(int32(i))
 	}
 	w.traffic = newTraffic(w)
 	return w
 }
+
+// besieged reports whether an adversary has something left to send.
+func (w *world) besieged() bool { return w.siege != nil && w.siege.open > 0 }
 
 // start is when every run begins: long enough after 1970 for any window.
 func (w *world) start() int64 { return int64(1_000_000 * time.Second) }
@@ -180,7 +188,7 @@ func (w *world) up(i int32) {
 	}
 	w.epochs++
 	k.epoch, k.state, k.mute, k.gone, k.hung, k.bad = w.epochs, serving, false, false, none, w.badNow
-	k.served = 0
+	k.served, k.left = 0, 0
 	w.state.OpenEpoch(k.epoch)
 	w.offer(i)
 }
@@ -223,8 +231,8 @@ func (w *world) take(avoid int32, canary bool) int32 {
 			return b
 		}
 	}
-	if n == 1 {
-		return w.free[0]
+	if n <= scanUpTo {
+		return w.leastLoaded(avoid)
 	}
 	i, j := w.pick.IntN(n), w.pick.IntN(n-1)
 	if j >= i {
@@ -235,6 +243,22 @@ func (w *world) take(avoid int32, canary bool) int32 {
 		return b
 	}
 	return a
+}
+
+// scanUpTo is the fleet size up to which all workers are compared.
+const scanUpTo = 16
+
+// leastLoaded picks from all that serve: the first of equals, from a random one on.
+func (w *world) leastLoaded(avoid int32) int32 {
+	n := len(w.free)
+	start, best := w.pick.IntN(n), none
+	for k := range n {
+		i := w.free[(start+k)%n]
+		if best == none || best == avoid || i != avoid && w.workers[i].inFlight < w.workers[best].inFlight {
+			best = i
+		}
+	}
+	return best
 }
 
 func (w *world) canary() int32 {
@@ -257,9 +281,16 @@ func (w *world) die(i int32, class bezoar.Class, planned bool, cause int32) {
 	k.state, k.mute = down, false
 	if !planned {
 		w.stats.Deaths++
+		if w.siege != nil {
+			w.siege.fell(w.now)
+		}
 	}
 	if w.trace != nil {
 		w.tracef("worker %d ends: %v, planned %v, bad %v, cause %d, in flight %s", i, class, planned, k.bad, cause, w.list(i))
+	}
+	if k.shift != none && w.lane.shifts[k.shift].phase == watching && cause == none {
+		w.laws.unlucky[w.lane.shifts[k.shift].watched] = true
+		w.stats.Unlucky++
 	}
 	name := w.names[i]
 	if w.faults.oneName {
@@ -268,17 +299,13 @@ func (w *world) die(i int32, class bezoar.Class, planned bool, cause int32) {
 	w.state.Crash(w.at(), epoch, planned && !w.faults.reportPlanned, bezoar.Evidence{Worker: name, Class: class, ExitCode: -1})
 	w.laws.crashed(w, i, planned, cause)
 	w.drain()
-	wasLane := w.lane.worker == i
-	if wasLane {
-		w.lane.worker, w.lane.draining = none, false
+	if k.shift != none {
+		w.endShift(k.shift)
 	}
 	for k.head != none {
 		slot := k.head
 		w.leave(slot)
 		w.judge(slot, blame.Faulted)
-	}
-	if wasLane && w.lane.running == 0 {
-		w.laneKick()
 	}
 	w.after(w.set.restart/2+time.Duration(w.pick.Int64N(int64(w.set.restart))), evUp, i, 0)
 }
@@ -311,12 +338,16 @@ func (w *world) leave(slot int32) {
 	r.gen++
 	k.inFlight--
 	k.served++
+	k.left = w.now
 	if k.inFlight == 0 && k.state != down {
 		switch {
 		case k.state == leaving:
 			w.after(0, evPlanned, i, uint32(k.epoch))
-		case w.lane.worker == i && w.lane.draining:
-			w.after(0, evLaneIdle, i, uint32(k.epoch))
+		case k.shift != none && w.lane.shifts[k.shift].phase == emptying:
+			s := &w.lane.shifts[k.shift]
+			s.phase = working
+			s.turn++
+			w.after(0, evShift, k.shift, s.turn)
 		}
 	}
 }
@@ -330,19 +361,6 @@ func (w *world) drain() {
 	for i := range w.laws.events {
 		w.laws.decision(w, &w.laws.events[i])
 	}
-}
-
-// laneState is the lane as dispatch keeps it.
-type laneState struct {
-	worker   int32
-	draining bool
-	running  int
-	turn     uint32 // counts what the lane does, so that old timers know
-	retrying bool
-	queue    []int32
-	seen     []int32 // scratch
-	view     []lane.Entry
-	picked   []int
 }
 
 // list names what is in flight on worker i.

@@ -93,8 +93,8 @@ func (state *State) accuse(now int64, e *epoch, planned bool, class bezoar.Class
 func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 	w := state.window(now)
 	careful := state.careful(now)
-	for i := range e.answers.all {
-		a := e.answers.nth(i)
+	for i := range e.answers.all { // the latest first: of equal shares they are looked at first
+		a := e.answers.nth(len(e.answers.all) - 1 - i)
 		if now-a.at > w || a.counted && !careful || a.work.Exempt {
 			continue
 		}

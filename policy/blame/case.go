@@ -34,6 +34,7 @@ type workCase struct {
 	id       uint64
 	since    int64
 	until    int64
+	hold     int64 // the worker that its last run was left on may yet die of it: copies wait till then
 	refused  int64
 	faulted  uint64 // the epoch of the last connection fault
 	claim    uint32 // the ticket that runs it in the lane, or none
@@ -266,8 +267,11 @@ func (state *State) judgeCase(now int64, i uint32, w *Work) (Decision, bool) {
 			// It is known, so that suspects come first.
 			d.Cause, d.Score = ByCondition, 0
 		}
-		if c.claim != none && !state.begunLongAgo(now, c.claim) {
+		switch {
+		case c.claim != none && !state.begunLongAgo(now, c.claim):
 			d.Action = Duplicate
+		case now < c.hold:
+			return duplicate(c.hold), true
 		}
 	default:
 		return Decision{}, false

@@ -39,7 +39,7 @@ type companion struct {
 type mystery struct {
 	at      int64
 	accused []bezoar.Fingerprint // variants in flight
-	likely  []bezoar.Fingerprint // those of them that had much of the blame
+	likely  []bezoar.Fingerprint // those of them that had much of the blame, or all that are unproven
 	before  []Work               // answered before it
 }
 
@@ -56,7 +56,13 @@ func (state *State) puzzle(now int64, acc []accused, before []Work) {
 		}
 	}
 	if len(m.likely) == 0 {
-		m.likely = m.accused // of a crowd nobody is likely, and any may have been it
+		// In a crowd nobody has much of the blame: any of it may be the killer, until it
+		// has run clean.
+		for i := range acc {
+			if acc[i].ticket != none && !acc[i].proven() {
+				m.likely = append(m.likely, acc[i].work.Variant)
+			}
+		}
 	}
 	c := &state.company
 	if len(c.mysteries) == maxMysteries {

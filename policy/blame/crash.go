@@ -176,6 +176,9 @@ func (state *State) blame(now int64, acc []accused, i int, surprise float64, few
 	if sick && !k.doubted && (ev.Lane || state.rule(&a.work).After == 1) {
 		k.doubted, f.Gated = true, true // once: two such workers are enough
 	}
+	if a.ticket == none {
+		state.left(k, a, &ev)
+	}
 	if f.Gated {
 		ev.Share = 0 // it is the fleet: nothing of it is laid on the work
 	}
@@ -183,7 +186,6 @@ func (state *State) blame(now int64, acc []accused, i int, surprise float64, few
 		f.Company, f.Alone, f.Free = true, few, a.share < 0.5
 		k.clean = k.clean || few
 	}
-	k.late = k.late || a.late && a.ticket == none
 	state.accuseCase(now, c, a, f.Gated, &ev)
 	f.Score = state.cases[c].score()
 	if !f.Gated && (ev.Lane || a.share >= suspicion) {
@@ -198,6 +200,19 @@ func (state *State) blame(now int64, acc []accused, i int, surprise float64, few
 	}
 	state.found(a.ticket, f)
 	return f.Convicted
+}
+
+// left judges work that was not running any more when its worker died: it was
+// answered, or its caller had hung up. A worker that died idle is not taken for its
+// doing at once: it runs once more, with time kept free behind it, and then on a
+// worker on which nothing else was answered lately.
+func (state *State) left(c *workCase, a *accused, ev *bezoar.Evidence) {
+	if !c.late {
+		ev.Lane = false
+		c.late = a.late || a.lane || a.share >= suspicion
+		return
+	}
+	c.clean = c.clean || a.lane && !ev.Lane
 }
 
 // witness remembers what a killer consists of, for its fingerprint and its shape.

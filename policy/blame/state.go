@@ -465,6 +465,9 @@ func (state *State) End(now time.Time, t Ticket, r Result) {
 	case Faulted, TimedOut:
 		state.strike(at, tk, e, r)
 	case Abandoned:
+		if tk.lane && tk.caseIndex != none {
+			state.cases[tk.caseIndex].hold = at + state.window(at)
+		}
 		tk.work.variant() // its traits are about to be gone
 		e.addAbandoned(abandonedAttempt{work: tk.work.kept(), started: tk.started, left: at, prior: tk.prior, overdue: tk.overdue, begun: tk.begunAt != 0, lane: tk.lane})
 	}

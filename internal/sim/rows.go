@@ -1,0 +1,155 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Row is one attack with its bound.
+type Row struct {
+	Name    string
+	Deaths  int     // at most; negative: no bound
+	Good    float64 // percent of the innocents, at least
+	Class   string  // … of this class, when not all of them
+	Slowest time.Duration
+	Late    bool // no pill of the last third is answered
+	Length  time.Duration
+	Homes   bool // most of the good traffic asks for the home page
+	Streams []Stream
+}
+
+// Attack is the row's attack on a fleet.
+func (r *Row) Attack(seed uint64, workers int) Attack {
+	a := Attack{Name: r.Name, Seed: seed, Workers: workers, Length: r.Length, Streams: r.Streams}
+	if a.Length == 0 {
+		a.Length = time.Minute
+	}
+	if r.Homes {
+		a.Good = Homes
+	}
+	return a
+}
+
+// Rows are the attacks that the bounds are stated for.
+func Rows() []Row { return slices.Concat(headerRows(), lateRows(), uniqueRows(), crowdRows()) }
+
+const neon = "neon"
+
+func theme(s Shot, value string) Shot { return s.with("header", "X-Theme", value) }
+
+// target counts s among the class "target".
+func target(s Shot) Shot {
+	s.Class = "target"
+	return s
+}
+
+func headerRows() []Row {
+	rare := func() Shot { return get("/help/returns", 3*time.Millisecond) }
+	home := func() Shot { return get("/", 2*time.Millisecond) }
+	quote := func(n int, trace string) Shot {
+		// The route ignores the member trace, so it is no part of the fingerprint.
+		s := post("/quotes", fmt.Sprintf("item=%d&count=1", n%5), 5*time.Millisecond).with("member", "trace", trace)
+		s.Unsafe = false
+		return s
+	}
+	return []Row{
+		{Name: "header", Deaths: 4, Good: 100, Streams: []Stream{
+			{Rate: 1, Make: func(_ int, r *rand.Rand) Shot { return target(good(r, rare())) }},
+			{Rate: 2, Make: func(n int, _ *rand.Rand) Shot {
+				if n%2 == 1 {
+					return evil(rare()).with("cookie", "look", neon)
+				}
+				return theme(evil(rare()), neon)
+			}},
+		}},
+		{Name: "header-home", Deaths: 4, Good: 100, Homes: true, Streams: []Stream{
+			{Rate: 2, Make: func(int, *rand.Rand) Shot { return theme(evil(home()), neon) }},
+		}},
+		{Name: "header-values", Deaths: 10, Good: 100, Homes: true, Streams: []Stream{
+			{Rate: 2, Make: func(n int, _ *rand.Rand) Shot { return theme(evil(home()), fmt.Sprint(neon, n)) }},
+		}},
+		{Name: "body-field", Deaths: 4, Good: 100, Streams: []Stream{
+			{Rate: 10, Make: func(n int, r *rand.Rand) Shot { return target(good(r, quote(n, fmt.Sprint("t", n)))) }},
+			{Rate: 2, Make: func(n int, _ *rand.Rand) Shot { return evil(quote(n, neon)) }},
+		}},
+		{Name: "shape", Deaths: 6, Good: 100, Streams: []Stream{
+			{Rate: 20, Make: func(_ int, r *rand.Rand) Shot {
+				return target(good(r, get(fmt.Sprint("/search?q=", r.IntN(500)), 8*time.Millisecond)))
+			}},
+			{Rate: 2, Make: func(n int, _ *rand.Rand) Shot {
+				return theme(evil(get(fmt.Sprint("/search?q=", 7*(11+n%5)), 8*time.Millisecond)), neon)
+			}},
+		}},
+	}
+}
+
+func lateRows() []Row {
+	row := func(name string, after time.Duration) Row {
+		return Row{Name: name, Deaths: 8, Good: 99, Late: true, Streams: []Stream{
+			{Rate: 5, Make: func(_ int, r *rand.Rand) Shot {
+				return target(good(r, get(fmt.Sprintf("/thumb?id=%d&q=small", r.IntN(200)), 4*time.Millisecond)))
+			}},
+			{Rate: 2, Make: func(int, *rand.Rand) Shot {
+				s := evil(get("/thumb?id=13&q=neon", 4*time.Millisecond))
+				s.Kill, s.Late = 0, after
+				return s
+			}},
+		}}
+	}
+	return []Row{row("delayed", 2*time.Second), row("after-answer", 5*time.Millisecond)}
+}
+
+// uniqueGET kills, and no two are alike.
+func uniqueGET(n int, _ *rand.Rand) Shot { return evil(get(fmt.Sprint("/search?q=neon-", n), 0)) }
+
+func uniqueRows() []Row {
+	var out []Row
+	for _, rate := range []float64{2, 10} {
+		out = append(out, Row{Name: fmt.Sprintf("post-unique-%g", rate), Deaths: 10, Good: 99, Streams: []Stream{
+			{Rate: rate, Make: func(n int, _ *rand.Rand) Shot {
+				return evil(post("/orders", fmt.Sprintf("item=%d&count=%d&kind=neon", n, 1+n%3), 0))
+			}},
+		}})
+	}
+	for _, rate := range []float64{2, 10, 25, 50} {
+		out = append(out, Row{Name: fmt.Sprintf("get-unique-%g", rate), Deaths: 14, Good: 99, Streams: []Stream{{Rate: rate, Make: uniqueGET}}})
+	}
+	return out
+}
+
+func crowdRows() []Row {
+	report := func(d time.Duration) func(n int, r *rand.Rand) Shot {
+		return func(n int, r *rand.Rand) Shot {
+			return target(good(r, get(fmt.Sprintf("/report?id=%d&ms=%d", n, d.Milliseconds()), d)))
+		}
+	}
+	const soon = 500 * time.Millisecond // into the work of the innocents
+	return []Row{
+		{Name: "lane-starve", Deaths: 16, Good: 100, Class: "target", Slowest: 15 * time.Second, Streams: []Stream{
+			{Burst: 256, Make: report(time.Second)},
+			{Burst: 4, After: soon, Make: uniqueGET},
+		}},
+		{Name: "one-of-64", Deaths: 4, Good: 100, Class: "target", Slowest: 6 * time.Second, Streams: []Stream{
+			{Burst: 64, Make: report(time.Second)},
+			{Burst: 1, After: soon, Make: uniqueGET},
+		}},
+		{Name: "slow-mix", Deaths: -1, Good: 99, Class: "target", Streams: []Stream{
+			{Rate: 15, Make: report(4 * time.Second)},
+			{Rate: 1, Make: uniqueGET},
+		}},
+		{Name: "drip", Deaths: 6, Good: 99, Streams: []Stream{
+			{Rate: 0.25, Make: func(n int, _ *rand.Rand) Shot {
+				s := evil(post("/upload", fmt.Sprint("part=", n), 0))
+				s.Kill = 8 * time.Second
+				return s
+			}},
+			{Rate: 0.25, After: time.Second, Make: func(n int, _ *rand.Rand) Shot {
+				s := evil(get(fmt.Sprint("/search?q=neonslow3000-", n), 0))
+				s.Kill = 3 * time.Second
+				return s
+			}},
+		}},
+	}
+}
