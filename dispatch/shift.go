@@ -39,14 +39,14 @@ const held = 5 * time.Second
 
 // settledStream is how long an answer must have been streaming for its worker to
 // go back to the fleet with it: it has outlived the observation window.
-const settledStream = time.Second
+const settledStream = 500 * time.Millisecond
 
 // shift is one lane worker's time in the lane. It reports whether another lane worker
 // may have taken its place meanwhile.
 func (d *Dispatcher) shift(ctx context.Context) (parked bool) {
 	// Look up now and then whether anybody still waits.
 	rctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	w, err := d.cfg.Fleet.Reserve(rctx, fleet.LaneWant{Clean: d.lane.clean(), More: true})
+	w, err := d.cfg.Fleet.Reserve(rctx, fleet.LaneWant{Clean: d.lane.clean(), More: true, Streams: d.cfg.Ledger.Streams})
 	cancel()
 	if err != nil {
 		return false

@@ -19,6 +19,9 @@ type LaneWant struct {
 	// of all a fresh life: what dies there alone is to blame. A fleet that cannot
 	// start workers has no fresh ones, and gives the longest idle.
 	Clean bool
+	// Streams returns, by epoch, how many answers stream that may never end. A worker
+	// with nothing else will do when none is idle. May be nil.
+	Streams func() map[uint64]int
 	// More allows a lane worker beside others, up to [Config.LaneShare].
 	More bool
 }
@@ -41,7 +44,11 @@ func (f *Fleet) Reserve(ctx context.Context, want LaneWant) (*Worker, error) {
 	tick := time.NewTimer(lookAgain)
 	defer tick.Stop()
 	for settled := true; ; settled = false {
-		w, idle := f.reserve(want, settled)
+		var streams map[uint64]int
+		if want.Streams != nil && !settled {
+			streams = want.Streams()
+		}
+		w, idle := f.reserve(want, settled, streams)
 		if w != nil && idle == nil {
 			return w, nil
 		}
@@ -94,13 +101,16 @@ func (f *Fleet) isIdle(w *Worker) bool {
 
 // reserve marks the worker that suits best as the lane. The channel is nil when
 // it is idle already.
-func (f *Fleet) reserve(want LaneWant, settled bool) (*Worker, <-chan struct{}) {
+func (f *Fleet) reserve(want LaneWant, settled bool, streams map[uint64]int) (*Worker, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.lanes > 0 && (!want.More || f.lanes >= f.mostLanes()) {
 		return nil, nil
 	}
 	best, serving := f.reservable(settled)
+	if w := f.streaming(streams); w != nil && best != nil && best.inFlight > 0 {
+		best = w
+	}
 	if want.Clean {
 		best = f.quietest(best)
 	}
@@ -115,10 +125,28 @@ func (f *Fleet) reserve(want LaneWant, settled bool) (*Worker, <-chan struct{}) 
 	best.state = Lane
 	f.lanes++
 	f.serve(nil) // who overflows has lost a worker
-	if best.inFlight == 0 {
+	if best.inFlight == 0 || best.inFlight <= streams[best.epoch] {
 		return best, nil
 	}
 	return best, best.waitIdle()
+}
+
+// streaming returns the worker with the fewest answers that stream and nothing else in
+// flight, if there is one. mu is held.
+func (f *Fleet) streaming(streams map[uint64]int) (found *Worker) {
+	if len(streams) == 0 {
+		return nil
+	}
+	for _, s := range f.places {
+		w := s.life
+		if w == nil || !f.takes(w) || w.baking && len(f.places) > 1 || w.inFlight > streams[w.epoch] {
+			continue
+		}
+		if found == nil || w.inFlight < found.inFlight {
+			found = w
+		}
+	}
+	return found
 }
 
 // quietest returns the idle worker on which nothing has been answered for longest,

@@ -165,6 +165,14 @@ func (l *Ledger) SetFleet(workers int) {
 	l.state.SetFleet(workers)
 }
 
+// Streams counts by epoch what has been streaming its answer for longer than the
+// observation window.
+func (l *Ledger) Streams() map[uint64]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state.Streams(time.Now())
+}
+
 // Admit decides where w goes. For ToFleet, ToCanary and ToLane the caller owes
 // Close. For Duplicate, wait returns when asking again makes sense.
 func (l *Ledger) Admit(w blame.Work) (t blame.Ticket, d blame.Decision, wait <-chan struct{}) {

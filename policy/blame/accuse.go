@@ -23,6 +23,7 @@ type accused struct {
 	lane     bool
 	late     bool // it was answered before the worker died
 	crowd    bool // others were in flight beside it
+	stream   bool // its answer had been streaming for longer than the window
 }
 
 // proven reports whether its work has a record of success.
@@ -42,7 +43,7 @@ type accusedKey struct {
 func (state *State) accuse(now int64, e *epoch, planned bool, class bezoar.Class) (acc []accused, flight int) {
 	acc = make([]accused, 0, e.inFlight)
 	clear(state.merge)
-	crowd := e.inFlight > 1
+	crowd := state.unsettled(now, e) > 1
 	for t := e.head; t != none; t = e.head {
 		tk := &state.tickets[t]
 		state.unlink(t)
@@ -56,11 +57,16 @@ func (state *State) accuse(now int64, e *epoch, planned bool, class bezoar.Class
 		tk.work.variant()
 		prior := state.doubt(now, &tk.work, float64(tk.prior))
 		weight := prior * state.hazard(now, tk.started, tk.overdue, class)
-		if tk.lane && crowd && class != bezoar.Timeout {
+		stream := state.streams(now, tk)
+		switch {
+		case class == bezoar.Timeout:
+		case tk.lane && crowd:
 			weight = prior * staggered(now-tk.started)
+		case stream:
+			weight = prior * streamWeight
 		}
 		i := state.accuseOne(&acc, accused{
-			ticket: none, work: tk.work, features: tk.features, lane: tk.lane, crowd: crowd, group: tk.group, prior: prior,
+			ticket: none, work: tk.work, features: tk.features, lane: tk.lane, crowd: crowd, stream: stream, group: tk.group, prior: prior,
 			record: state.knownFor(now, &tk.work, 1/float64(tk.prior)-2), weight: weight,
 		})
 		tk.features = nil // the accused keep them
@@ -82,6 +88,42 @@ func (state *State) accuse(now int64, e *epoch, planned bool, class bezoar.Class
 	}
 	state.accuseAnswered(&acc, now, e)
 	return acc, flight
+}
+
+// streamWeight is the weight of an answer that has been streaming for longer than the
+// window: it has not killed so far.
+const streamWeight = 0.25
+
+// streams reports whether the answer to tk has been streaming for longer than the
+// window.
+func (state *State) streams(now int64, tk *ticket) bool {
+	return tk.begunAt != 0 && now-tk.begunAt >= max(int64(state.cfg.Window), int64(settledStream))
+}
+
+// settledStream is how long an answer must have been streaming at least.
+const settledStream = 500 * time.Millisecond
+
+// unsettled counts what is in flight on e and does not stream.
+func (state *State) unsettled(now int64, e *epoch) (n int) {
+	for t := e.head; t != none; t = state.tickets[t].next {
+		if !state.streams(now, &state.tickets[t]) {
+			n++
+		}
+	}
+	return n
+}
+
+// Streams counts by epoch what has been streaming its answer for longer than the
+// window.
+func (state *State) Streams(now time.Time) map[uint64]int {
+	out := map[uint64]int{}
+	for id, i := range state.byEpoch {
+		e := &state.epochs[i]
+		if n := e.inFlight - state.unsettled(now.UnixNano(), e); n > 0 {
+			out[id] = n
+		}
+	}
+	return out
 }
 
 // accuseAnswered adds what was answered within the window and does not count as a
@@ -248,23 +290,29 @@ const aloneShare = 0.75
 // alone reports whether acc[i] killed a clean worker alone in the lane: nothing
 // else was in flight there, next to nothing speaks for what was answered within the
 // window, and hardly anything may have been left behind. Work whose rule only reports
-// has no lane: the same anywhere in the fleet counts.
-func (state *State) alone(acc []accused, i int) bool {
-	if !acc[i].lane && !state.rule(&acc[i].work).ReportOnly || acc[i].share < aloneShare {
-		return false
+// has no lane: the same anywhere in the fleet counts. beside says that answers streamed
+// there.
+func (state *State) alone(acc []accused, i int) (alone, beside bool) {
+	if !acc[i].lane && !state.rule(&acc[i].work).ReportOnly || acc[i].share < besideShare {
+		return false, false
 	}
 	late := 0.0
 	for j := range acc {
 		switch {
 		case j == i:
+		case acc[j].ticket != none && !acc[j].stream:
+			return false, false
 		case acc[j].ticket != none:
-			return false
+			beside = true
 		case acc[j].late:
 			late += acc[j].share
 		}
 	}
-	return late <= lateNoise
+	return late <= lateNoise && (beside || acc[i].share >= aloneShare), beside
 }
+
+// besideShare is how much of the blame makes work count as alone beside streams.
+const besideShare = 0.4
 
 // lateNoise is the share of answered work that a conviction alone may leave aside.
 const lateNoise = 1.0 / 16

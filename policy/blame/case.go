@@ -53,9 +53,10 @@ type workCase struct {
 	state    standing
 	cause    bezoar.Class
 	manual   bool
-	doubted  bool // a death was not counted because its worker may have been sick
-	late     bool // it may kill after its answer: the lane keeps time free behind it
-	clean    bool // its next run in the lane is to decide
+	beside   uint8 // times it killed a lane worker on which nothing ran but streams
+	doubted  bool  // a death was not counted because its worker may have been sick
+	late     bool  // it may kill after its answer: the lane keeps time free behind it
+	clean    bool  // its next run in the lane is to decide
 }
 
 type count struct {
@@ -238,7 +239,7 @@ func (state *State) refresh(now int64, i uint32) {
 func (state *State) setClear(i uint32) {
 	c := &state.cases[i]
 	c.state, c.crashes, c.struck, c.relapses, c.wins, c.manual, c.doubted = unheld, 0, 0, 0, 0, false, false
-	c.late, c.clean = false, false
+	c.late, c.clean, c.beside = false, false, 0
 	state.dropDetail(i)
 }
 
@@ -307,6 +308,7 @@ func (state *State) cleared(now int64, i uint32, lane bool) {
 		c.pardons = min(c.pardons+1, 255-1)
 		state.emitCase(Pardoned, now, i, nil)
 		c.state, c.crashes, c.doubted, c.late, c.clean = unheld, 0, false, false, false
+		c.beside = 0
 		state.dropDetail(i)
 	case quarantined:
 		if c.manual && now < c.until {

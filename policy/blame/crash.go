@@ -71,8 +71,8 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 			}
 		}
 		surprise := 0.0
-		if acc[i].ticket != none && !acc[i].lane {
-			surprise = state.surprise(elsewhere[acc[i].work.Client])
+		if c := acc[i].work.Client; acc[i].ticket != none && !acc[i].lane && elsewhere != nil {
+			surprise = state.surprise(elsewhere[c]) / float64(ofCaller(acc, c))
 		}
 		convicted = state.blame(at, acc, i, surprise, acc[i].ticket != none && acc[i].share >= few, sick, ev) || convicted
 	}
@@ -108,6 +108,16 @@ func (state *State) elsewhere(acc []accused) map[bezoar.Fingerprint]int {
 		out[c]++ // and the one that died
 	}
 	return out
+}
+
+// ofCaller counts what of c was in flight: it is there once, however much it has there.
+func ofCaller(acc []accused, c bezoar.Fingerprint) (n int) {
+	for i := range acc {
+		if acc[i].ticket != none && acc[i].work.Client == c {
+			n++
+		}
+	}
+	return max(n, 1)
 }
 
 // surprise is a quarter of the bits by which it surprises that a caller with work on
@@ -159,7 +169,9 @@ func (state *State) blame(now int64, acc []accused, i int, surprise float64, few
 		state.found(a.ticket, Finding{Share: a.share})
 		return false
 	}
-	ev.Share, ev.Others, ev.Lane = a.share, others(acc, i), state.alone(acc, i)
+	ev.Share, ev.Others = a.share, others(acc, i)
+	only, beside := state.alone(acc, i)
+	ev.Lane = only
 	gated := state.gated(now)
 	state.groups.crash(state, now, a, surprise)
 	c := state.caseFor(now, &a.work)
@@ -173,6 +185,11 @@ func (state *State) blame(now int64, acc []accused, i int, surprise float64, few
 		return false
 	}
 	k := &state.cases[c]
+	if only && beside {
+		// Any of the streams may have been it, but hardly time and again.
+		k.beside = min(k.beside+1, 255-1)
+		ev.Lane = k.beside >= besideEnough
+	}
 	if sick && !k.doubted && (ev.Lane || state.rule(&a.work).After == 1) {
 		k.doubted, f.Gated = true, true // once: two such workers are enough
 	}
@@ -214,6 +231,9 @@ func (state *State) left(c *workCase, a *accused, ev *bezoar.Evidence) {
 	}
 	c.clean = c.clean || a.lane && !ev.Lane
 }
+
+// besideEnough is how often work must kill beside streams to count as alone.
+const besideEnough = 2
 
 // witness remembers what a killer consists of, for its fingerprint and its shape.
 func (state *State) witness(now int64, a *accused, alone bool) {
