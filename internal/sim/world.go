@@ -282,7 +282,7 @@ func (w *world) die(i int32, class bezoar.Class, planned bool, cause int32) {
 	if !planned {
 		w.stats.Deaths++
 		if w.siege != nil {
-			w.siege.fell(w.now)
+			w.siege.fell(w, i)
 		}
 	}
 	if w.trace != nil {
