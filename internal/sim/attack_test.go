@@ -18,7 +18,7 @@ func attackSeeds(t *testing.T) uint64 {
 	if os.Getenv("BEZOAR_SOAK") != "" {
 		return 50
 	}
-	return 2
+	return 1
 }
 
 // missed says which parts of the row's bound an outcome misses.
