@@ -168,7 +168,7 @@ func (w *world) planShot(slot int32) {
 
 // bomb leaves on a worker what kills it after its answer.
 func (w *world) bomb(r *request, i int32) {
-	if r.shot.Late == 0 {
+	if r.shot == nil || r.shot.Late == 0 {
 		return
 	}
 	w.abandoned = append(w.abandoned, abandonedAttempt{worker: i, epoch: w.workers[i].epoch, pill: none, class: w.deathClass(none)})

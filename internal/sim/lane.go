@@ -347,6 +347,7 @@ func (w *world) forgetRun(slot int32) {
 func (w *world) endShift(i int32) {
 	l := &w.lane
 	s := &l.shifts[i]
+	s.phase = off
 	for len(s.running) > 0 {
 		w.forgetRun(s.running[0])
 	}
@@ -363,7 +364,7 @@ func (w *world) endShift(i int32) {
 	if !s.parked {
 		l.active--
 	}
-	s.phase, s.parked = off, false
+	s.parked = false
 	s.turn++
 	l.idle = append(l.idle, i)
 	w.laneAlert()
