@@ -26,11 +26,12 @@
 //	law 4   No innocent stands convicted: its fingerprint is never refused.
 //	        The exception is the first second, in which the death of many
 //	        workers may not have been recognised as one; it must have been
-//	        taken back after it. Conditional poison counts as innocent once it
+//	        taken back after it; a bad build has four, since its rollout takes
+//	        that long. Conditional poison counts as innocent once it
 //	        has been recognised. An innocent that is alone in the lane when
 //	        noise kills less than half of the fleet, or fewer than six
 //	        workers, is not told apart from a pill, by nobody. Nor is one whose
-//	        lane worker noise kills while it is watched for late work.
+//	        lane worker noise kills with nothing in flight after it.
 //	law 6   A mass crash or a bad build leaves no innocent convicted (as for
 //	        law 4), and a mass crash closes the gate of a fleet of six workers
 //	        or more that has been serving.

@@ -182,7 +182,7 @@ func (l *laws) admitted(w *world, r *request, d *blame.Decision) {
 	since, ok := l.accused[r.work.Fingerprint]
 	if !ok {
 		l.breakLaw(w, 4, "innocent %v was refused without a conviction", r.work.Fingerprint)
-	} else if w.now-since > int64(time.Second) {
+	} else if w.now-since > w.unrecognised() {
 		l.breakLaw(w, 4, "innocent %v was refused %v after its conviction", r.work.Fingerprint, time.Duration(w.now-since))
 	}
 }
@@ -213,10 +213,19 @@ func (l *laws) decision(w *world, e *blame.Event) {
 	}
 }
 
+// unrecognised is how long it may take until a sick fleet is recognised: a second, or
+// as long as it takes to roll out a build that dies of everything.
+func (w *world) unrecognised() int64 {
+	if w.badNow {
+		return int64(4 * time.Second)
+	}
+	return int64(time.Second)
+}
+
 // tick checks what must hold a second later (laws 4 and 6).
 func (l *laws) tick(w *world) {
 	for fp, since := range l.accused {
-		if w.now-since > int64(time.Second) {
+		if w.now-since > w.unrecognised() {
 			l.breakLaw(w, 4, "innocent %v stands convicted for %v", fp, time.Duration(w.now-since))
 		}
 	}
@@ -259,7 +268,7 @@ func (w *world) finishLaws() {
 		w.laws.breakLaw(w, 10, "the state still holds %+v when everybody has left", z)
 	}
 	for fp, since := range w.laws.accused {
-		if w.now-since > int64(time.Second) {
+		if w.now-since > w.unrecognised() {
 			w.laws.breakLaw(w, 4, "innocent %v stands convicted at the end", fp)
 		}
 	}
