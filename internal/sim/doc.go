@@ -27,7 +27,8 @@
 //	        The exception is the first second, in which the death of many
 //	        workers may not have been recognised as one; it must have been
 //	        taken back after it; a bad build has four, since its rollout takes
-//	        that long. Conditional poison counts as innocent once it
+//	        that long, and the first innocent of a run that it kills alone in
+//	        the fleet and in the lane is excused. Conditional poison counts as innocent once it
 //	        has been recognised. An innocent that is alone in the lane when
 //	        noise kills less than half of the fleet, or fewer than six
 //	        workers, is not told apart from a pill, by nobody. Nor is one whose

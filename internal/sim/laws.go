@@ -32,6 +32,7 @@ type laws struct {
 	refusals int                          // of them, in their first second
 	ended    []bool                       // epochs that have ended
 	recent   []charged                    // deaths that count against pills
+	early    bool                         // a bad build has had an innocent convicted before it was known to be bad
 	closed   bool                         // the gate was, after the last step
 	massAt   int64                        // when the last mass crash was over; 0 when checked
 }
@@ -97,7 +98,11 @@ func (l *laws) crashed(w *world, i int32, planned bool, cause int32) {
 			l.breakLaw(w, 2, "copies in flight together got shares %g and %g", old, r.finding.Share)
 		}
 		l.shared[what] = r.finding.Share
-		if cause == none && (r.inLane || w.set.after == 1) && w.fewDie {
+		// The first that a bad build kills twice, alone in the fleet and in the lane, before
+		// it has killed anything else, is not told apart from a pill either: one a run.
+		first := cause == none && k.bad && r.inLane && !l.early && r.finding.Convicted
+		l.early = l.early || first
+		if first || cause == none && (r.inLane || w.set.after == 1) && w.fewDie {
 			l.unlucky[r.work.Fingerprint] = true
 			if r.pill != none {
 				w.pills[r.pill].pinned = false
