@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
@@ -23,14 +24,15 @@ type Attack struct {
 	Name    string
 	Seed    uint64
 	Workers int
+	Lead    time.Duration // how long good traffic runs before it; default 70 s
 	Length  time.Duration // of the attack
 	Rate    float64       // good requests a second; default 100
 	Good    func(n int, r *rand.Rand) Shot
 	Streams []Stream
 }
 
-// lead is how long good traffic runs before the attack.
-const lead = 70 * time.Second
+// learnt is longer than it takes until shapes count as unseen.
+const learnt = 70 * time.Second
 
 // Count is what became of the requests of one class.
 type Count struct {
@@ -49,11 +51,13 @@ func (c *Count) Good() float64 {
 
 // Outcome is how an attack went. What was sent before it does not count.
 type Outcome struct {
-	Deaths  int
+	Deaths  int           // while the attack went on
+	Probes  int           // of them, by what is tried after its quarantine
 	LastAt  time.Duration // of the last death, since the attack began
 	Good    Count         // all innocents
 	Classes map[string]*Count
 	Pills   Count
+	Framed  int // innocents refused since several callers' variants killed alone and none has succeeded
 	Late    int // of the last third of the pills, how many were answered
 }
 
@@ -70,7 +74,9 @@ type siege struct {
 }
 
 // RunAttack runs a to its end and returns how it went, and the first law that it
-// breaks: 2 and 10 as everywhere, and 4, for no innocent may be refused.
+// breaks: 2 and 10 as everywhere, and 4, for no innocent may be refused, unless two
+// callers have killed alone with variants of its fingerprint that nobody has used
+// successfully.
 func RunAttack(a Attack) (Outcome, error) {
 	w := newSiege(a)
 	_, err := w.run()
@@ -78,9 +84,12 @@ func RunAttack(a Attack) (Outcome, error) {
 }
 
 func newSiege(a Attack) *world {
+	if a.Lead == 0 {
+		a.Lead = learnt
+	}
 	s := Scenario{Seed: a.Seed, Workers: a.Workers}
 	set := settings{
-		length: lead + a.Length, service: time.Millisecond, slow: time.Millisecond,
+		length: a.Lead + a.Length, service: time.Millisecond, slow: time.Millisecond,
 		timeout: 30 * time.Second, patience: 30 * time.Second, window: time.Second, restart: 500 * time.Millisecond,
 		grace: time.Second, after: 2, popular: 2,
 	}
@@ -91,7 +100,7 @@ func newSiege(a Attack) *world {
 	if a.Good == nil {
 		a.Good = Mix
 	}
-	g := &siege{Attack: a, begin: w.now + int64(lead), end: w.now + int64(lead+a.Length)}
+	g := &siege{Attack: a, begin: w.now + int64(a.Lead), end: w.now + int64(a.Lead+a.Length)}
 	g.out.Classes = map[string]*Count{}
 	g.streams = append([]Stream{{Rate: a.Rate, Make: a.Good}}, a.Streams...)
 	for i := range g.streams {
@@ -159,18 +168,25 @@ func (w *world) planShot(slot int32) {
 
 // bomb leaves on a worker what kills it after its answer.
 func (w *world) bomb(r *request, i int32) {
-	if r.shot.Late == 0 {
+	if r.shot == nil || r.shot.Late == 0 {
 		return
 	}
 	w.abandoned = append(w.abandoned, abandonedAttempt{worker: i, epoch: w.workers[i].epoch, pill: none, class: w.deathClass(none)})
 	w.after(r.shot.Late, evAbandoned, int32(len(w.abandoned)-1), 0)
 }
 
-// fell counts a death.
-func (g *siege) fell(now int64) {
-	if now >= g.begin {
-		g.out.Deaths++
-		g.out.LastAt = time.Duration(now - g.begin)
+// fell counts a death of worker i.
+func (g *siege) fell(w *world, i int32) {
+	if w.now < g.begin || w.now > g.end {
+		return
+	}
+	g.out.Deaths++
+	g.out.LastAt = time.Duration(w.now - g.begin)
+	for s := w.workers[i].head; s != none; s = w.requests[s].next {
+		if w.requests[s].probe {
+			g.out.Probes++
+			break
+		}
 	}
 }
 
@@ -189,8 +205,9 @@ func (g *siege) over(w *world, r *request, e ending) {
 		}
 		return
 	}
-	if e == refused || e == shapeRefused {
-		v, _ := w.state.Lookup(&r.work)
+	if v, _ := w.state.Lookup(&r.work); (e == refused || e == shapeRefused) && v.Scope == bezoar.ScopeWork {
+		g.out.Framed++ // two callers have had it refused, and nobody had used it
+	} else if e == refused || e == shapeRefused {
 		w.laws.breakLaw(w, 4, "innocent %s of %s was refused in %s: %s %s %v", r.shot.Target, r.shot.Caller, g.Name, v.Scope, v.Reason, v.Why)
 	}
 	c := g.out.Classes[r.shot.Class]

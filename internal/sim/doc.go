@@ -16,18 +16,23 @@
 //	        fleet gate is closed or the worker had never answered anything,
 //	        and those of the ten seconds before the gate closed, which weigh
 //	        nothing any more; and a death in the lane that abandoned attempts
-//	        hid. Pills whose callers hang up before they kill cost up to three
-//	        times as many and one more, since in the lane they share the blame
-//	        with whoever comes next; pills that kill seconds after their
-//	        answer began cost the copies that had joined by then (2 after one
-//	        second, 4 more after two).
+//	        hid. A pill that killed a lane worker that was not clean may cost
+//	        1 + log2(n) more, where n ran there together. Pills whose callers
+//	        hang up before they kill cost up to four times as many and two
+//	        more, since in the lane they share the blame with whatever was
+//	        answered there; pills that kill seconds after their answer began
+//	        cost the copies that had joined by then: in the fleet 2 after one
+//	        second, 4 more after two, and in the lane one a second.
 //	law 4   No innocent stands convicted: its fingerprint is never refused.
 //	        The exception is the first second, in which the death of many
 //	        workers may not have been recognised as one; it must have been
-//	        taken back after it. Conditional poison counts as innocent once it
+//	        taken back after it; a bad build has four, since its rollout takes
+//	        that long, and the first innocent of a run that it kills alone in
+//	        the fleet and in the lane is excused. Conditional poison counts as innocent once it
 //	        has been recognised. An innocent that is alone in the lane when
 //	        noise kills less than half of the fleet, or fewer than six
-//	        workers, is not told apart from a pill, by nobody.
+//	        workers, is not told apart from a pill, by nobody. Nor is one whose
+//	        lane worker noise kills with nothing in flight after it.
 //	law 6   A mass crash or a bad build leaves no innocent convicted (as for
 //	        law 4), and a mass crash closes the gate of a fleet of six workers
 //	        or more that has been serving.
@@ -40,8 +45,13 @@
 // builds. Fleets of fewer than six workers have no mass crashes and no bad
 // builds.
 //
+// An [Attack] is a run against an adversary instead: callers, variants and features
+// are told apart, and what became of every innocent is counted. [Rows] are the
+// attacks that bounds are stated for, and a [Tactic] is a stream of an adversary that
+// searches. ARCHITECTURE.md says what holds against whom.
+//
 // A scenario that breaks a law is shrunk: fewer requests, workers, kinds of
 // pills and of noise, as long as it still breaks that law. "go test" runs small
 // fleets; BEZOAR_SIM_SEEDS=200 adds as many seeds with 10,000 workers and a
-// million requests each.
+// million requests each, and lets the attacks run with as many.
 package sim

@@ -63,8 +63,7 @@ type shift struct {
 	next      []int32 // who starts when the worker is clean
 	exclusive bool
 	parked    bool
-	last      int64              // when the last run started
-	watched   bezoar.Fingerprint // what its worker is watched for
+	last      int64 // when the last run started
 }
 
 func (l *laneState) init() {
@@ -325,7 +324,7 @@ func (w *world) runOver(slot int32) {
 		w.laneAlert()
 	}
 	s = &w.lane.shifts[i]
-	s.phase, s.watched = watching, r.work.Fingerprint
+	s.phase = watching
 	w.after(window, evShift, i, s.turn)
 }
 
@@ -347,6 +346,7 @@ func (w *world) forgetRun(slot int32) {
 func (w *world) endShift(i int32) {
 	l := &w.lane
 	s := &l.shifts[i]
+	s.phase = off
 	for len(s.running) > 0 {
 		w.forgetRun(s.running[0])
 	}
@@ -363,7 +363,7 @@ func (w *world) endShift(i int32) {
 	if !s.parked {
 		l.active--
 	}
-	s.phase, s.parked = off, false
+	s.parked = false
 	s.turn++
 	l.idle = append(l.idle, i)
 	w.laneAlert()

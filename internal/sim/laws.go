@@ -32,6 +32,7 @@ type laws struct {
 	refusals int                          // of them, in their first second
 	ended    []bool                       // epochs that have ended
 	recent   []charged                    // deaths that count against pills
+	early    bool                         // a bad build has had an innocent convicted before it was known to be bad
 	closed   bool                         // the gate was, after the last step
 	massAt   int64                        // when the last mass crash was over; 0 when checked
 }
@@ -97,7 +98,11 @@ func (l *laws) crashed(w *world, i int32, planned bool, cause int32) {
 			l.breakLaw(w, 2, "copies in flight together got shares %g and %g", old, r.finding.Share)
 		}
 		l.shared[what] = r.finding.Share
-		if cause == none && (r.inLane || w.set.after == 1) && w.fewDie {
+		// The first that a bad build kills twice, alone in the fleet and in the lane, before
+		// it has killed anything else, is not told apart from a pill either: one a run.
+		first := cause == none && k.bad && r.inLane && !l.early && r.finding.Convicted
+		l.early = l.early || first
+		if first || cause == none && (r.inLane || w.set.after == 1) && w.fewDie {
 			l.unlucky[r.work.Fingerprint] = true
 			if r.pill != none {
 				w.pills[r.pill].pinned = false
@@ -182,7 +187,7 @@ func (l *laws) admitted(w *world, r *request, d *blame.Decision) {
 	since, ok := l.accused[r.work.Fingerprint]
 	if !ok {
 		l.breakLaw(w, 4, "innocent %v was refused without a conviction", r.work.Fingerprint)
-	} else if w.now-since > int64(time.Second) {
+	} else if w.now-since > w.unrecognised() {
 		l.breakLaw(w, 4, "innocent %v was refused %v after its conviction", r.work.Fingerprint, time.Duration(w.now-since))
 	}
 }
@@ -213,10 +218,19 @@ func (l *laws) decision(w *world, e *blame.Event) {
 	}
 }
 
+// unrecognised is how long it may take until a sick fleet is recognised: a second, or
+// as long as it takes to roll out a build that dies of everything.
+func (w *world) unrecognised() int64 {
+	if w.badNow {
+		return int64(4 * time.Second)
+	}
+	return int64(time.Second)
+}
+
 // tick checks what must hold a second later (laws 4 and 6).
 func (l *laws) tick(w *world) {
 	for fp, since := range l.accused {
-		if w.now-since > int64(time.Second) {
+		if w.now-since > w.unrecognised() {
 			l.breakLaw(w, 4, "innocent %v stands convicted for %v", fp, time.Duration(w.now-since))
 		}
 	}
@@ -259,7 +273,7 @@ func (w *world) finishLaws() {
 		w.laws.breakLaw(w, 10, "the state still holds %+v when everybody has left", z)
 	}
 	for fp, since := range w.laws.accused {
-		if w.now-since > int64(time.Second) {
+		if w.now-since > w.unrecognised() {
 			w.laws.breakLaw(w, 4, "innocent %v stands convicted at the end", fp)
 		}
 	}

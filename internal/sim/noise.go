@@ -58,6 +58,7 @@ func (w *world) mass(spread time.Duration) {
 // rollOut replaces the build of some workers by one that dies of everything.
 func (w *world) rollOut(part int) {
 	w.badNow = true
+	w.fewDie = part < max(6, w.Workers/2)
 	w.announce()
 	for i := range part {
 		w.after(time.Duration(w.pick.Int64N(int64(2*time.Second))), evDrain, int32(i), 0)

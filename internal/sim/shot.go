@@ -162,7 +162,9 @@ func evil(s Shot) Shot {
 func Mix(n int, r *rand.Rand) Shot {
 	switch roll := r.IntN(100); {
 	case roll < 25:
-		return good(r, get("/", 2*time.Millisecond))
+		s := good(r, get("/", 2*time.Millisecond))
+		s.Class = "home"
+		return s
 	case roll < 60:
 		return good(r, get(fmt.Sprint("/item/", int(3000*r.Float64()*r.Float64()*r.Float64())), 4*time.Millisecond))
 	case roll < 75:

@@ -31,13 +31,14 @@ type worker struct {
 	head     int32 // first request in flight
 	free     int32 // its place in world.free, or none
 	state    state
-	hung     int32 // the pill its event loop is stuck on, or none
-	mute     bool  // its event loop is stuck
-	gone     bool  // it is dead, and nobody has noticed
-	bad      bool  // runs the bad build
-	served   int32 // deliveries that it has survived
-	left     int64 // when the last one ended; 0 never
-	shift    int32 // that it is the lane of, or none
+	hung     int32              // the pill its event loop is stuck on, or none
+	mute     bool               // its event loop is stuck
+	gone     bool               // it is dead, and nobody has noticed
+	bad      bool               // runs the bad build
+	served   int32              // deliveries that it has survived
+	left     int64              // when the last one ended; 0 never
+	shift    int32              // that it is the lane of, or none
+	laned    bezoar.Fingerprint // what ran there last as in the lane
 }
 
 // world is one run of a scenario.
@@ -188,7 +189,7 @@ func (w *world) up(i int32) {
 	}
 	w.epochs++
 	k.epoch, k.state, k.mute, k.gone, k.hung, k.bad = w.epochs, serving, false, false, none, w.badNow
-	k.served, k.left = 0, 0
+	k.served, k.left, k.laned = 0, 0, bezoar.Fingerprint{}
 	w.state.OpenEpoch(k.epoch)
 	w.offer(i)
 }
@@ -282,14 +283,14 @@ func (w *world) die(i int32, class bezoar.Class, planned bool, cause int32) {
 	if !planned {
 		w.stats.Deaths++
 		if w.siege != nil {
-			w.siege.fell(w.now)
+			w.siege.fell(w, i)
 		}
 	}
 	if w.trace != nil {
 		w.tracef("worker %d ends: %v, planned %v, bad %v, cause %d, in flight %s", i, class, planned, k.bad, cause, w.list(i))
 	}
-	if k.shift != none && w.lane.shifts[k.shift].phase == watching && cause == none {
-		w.laws.unlucky[w.lane.shifts[k.shift].watched] = true
+	if cause == none && k.inFlight == 0 && !k.laned.IsZero() {
+		w.laws.unlucky[k.laned] = true
 		w.stats.Unlucky++
 	}
 	name := w.names[i]
@@ -339,6 +340,9 @@ func (w *world) leave(slot int32) {
 	k.inFlight--
 	k.served++
 	k.left = w.now
+	if r.inLane {
+		k.laned = r.work.Fingerprint
+	}
 	if k.inFlight == 0 && k.state != down {
 		switch {
 		case k.state == leaving:

@@ -465,3 +465,27 @@ func TestTraitsAreNotAskedAfterTheirTicketIsClosed(t *testing.T) {
 		b.Verdicts(b.now)
 	}
 }
+
+// Three pills of two callers at one moment, on the home page, whose shape is nothing
+// but the home page: they do not have everybody else wait for the pace of that shape.
+func TestTheHomePageIsNotPacedForItsShape(t *testing.T) {
+	b := newState(t, blame.Config{Window: time.Second})
+	b.served("/", 300)
+	for i := range 3 {
+		pill := ask("/", fmt.Sprint("evil", i%2), fmt.Sprint("X-Theme: neon", i))
+		tk, d := b.Admit(b.now, pill)
+		if d.Action == blame.Pace || d.Action == blame.Refuse {
+			continue
+		}
+		e := b.servedLife()
+		b.Begin(b.now, tk, e, time.Time{}, d.Action == blame.ToLane)
+		b.Crash(b.now, e, false, bezoar.Evidence{Worker: fmt.Sprint("w", i), Class: bezoar.Crash})
+		b.Close(tk)
+	}
+	for i := range 50 {
+		if d := b.runs(ask("/", fmt.Sprint("good", i%5))); d.Action == blame.Pace {
+			t.Fatalf("innocent %d of the home page waits for a pace: %+v", i, d)
+		}
+		b.pass(20 * time.Millisecond)
+	}
+}

@@ -126,7 +126,7 @@ func (state *State) judgeWide(now int64, v *view, d Decision, lane, proven bool)
 	if proven && !lane {
 		return state.judgeProven(now, v, client)
 	}
-	if shape != nil && (shape.state != suspected || !state.kin(v)) {
+	if shape != nil && (shape.state != suspected || !state.kin(now, v)) {
 		shape = nil
 	}
 	if client != nil && (client.state != suspected || state.unlike(v)) {
@@ -178,11 +178,12 @@ func (state *State) unlike(v *view) bool {
 }
 
 // kin reports whether work belongs to what makes its shape suspect: it resembles
-// the killers, or they cannot be told apart.
-func (state *State) kin(v *view) bool {
+// the killers, or they cannot be told apart. While too few successes are known to tell,
+// a fingerprint that runs well does not: its shape may be nothing but this fingerprint.
+func (state *State) kin(now int64, v *view) bool {
 	h := state.histories.find(v.Shape)
 	if h == nil || len(h.good) < enoughGood {
-		return true
+		return state.proven.successes(v.Fingerprint, state.second(now)) < provenWell
 	}
 	has := state.look(v)
 	return h.resembles(has) || len(h.telling) == 0
@@ -195,7 +196,7 @@ func (state *State) paced(now int64, v *view, cause Cause) (until int64, wait bo
 		return 0, false // a suspect that is known to run well happened to be there
 	}
 	shape, client := state.groups.find(v.Shape), state.groups.find(v.Client)
-	if shape != nil && (shape.state != suspected || shape.pace >= freePace || !state.kin(v)) {
+	if shape != nil && (shape.state != suspected || shape.pace >= freePace || !state.kin(now, v)) {
 		shape = nil
 	}
 	if client != nil && (client.state != suspected || client.pace >= freePace || state.unlike(v)) {

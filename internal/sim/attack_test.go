@@ -1,0 +1,157 @@
+package sim
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// attackSeeds is how many seeds each attack runs with: few in CI.
+func attackSeeds(t *testing.T) uint64 {
+	if n := fullSeeds(t); n > 0 {
+		return n
+	}
+	if os.Getenv("BEZOAR_SOAK") != "" {
+		return 50
+	}
+	return 1
+}
+
+// missed says which parts of the row's bound an outcome misses.
+func (r *Row) missed(out *Outcome) (faults []string) {
+	c := &out.Good
+	if r.Class != "" {
+		c = out.Classes[r.Class]
+	}
+	if n := out.Deaths - out.Probes; r.Deaths >= 0 && n > r.Deaths {
+		faults = append(faults, fmt.Sprintf("%d deaths, want at most %d", n, r.Deaths))
+	}
+	if g := c.Good(); g < r.Good {
+		faults = append(faults, fmt.Sprintf("%.2f %% of the innocents were answered, want %.0f", g, r.Good))
+	}
+	if r.Slowest > 0 && c.Slowest > r.Slowest {
+		faults = append(faults, fmt.Sprintf("the slowest innocent took %v, want at most %v", c.Slowest, r.Slowest))
+	}
+	if r.Late && out.Late > 0 {
+		faults = append(faults, fmt.Sprintf("%d of the last pills were answered", out.Late))
+	}
+	return faults
+}
+
+// Laws 3 and 4 hold against the attacks that bounds are stated for.
+func TestAttacks(t *testing.T) {
+	for _, row := range Rows() {
+		t.Run(row.Name, func(t *testing.T) {
+			t.Parallel()
+			most, least := 0, 100.0
+			for _, workers := range []int{4, 8} {
+				for seed := range attackSeeds(t) {
+					out, err := RunAttack(row.Attack(seed, workers))
+					if err != nil {
+						t.Errorf("%d workers, seed %d: %v", workers, seed, err)
+					}
+					if faults := row.missed(&out); len(faults) > 0 {
+						t.Errorf("%d workers, seed %d: %s", workers, seed, strings.Join(faults, "; "))
+					}
+					most, least = max(most, out.Deaths), min(least, out.Good.Good())
+				}
+			}
+			t.Logf("at most %d deaths, at least %.2f %% good", most, least)
+		})
+	}
+}
+
+// Attacks at the same time cost no more than one after the other, and refuse nobody.
+func TestMixturesOfAttacks(t *testing.T) {
+	rows := map[string]Row{}
+	for _, r := range Rows() {
+		rows[r.Name] = r
+	}
+	for _, names := range [][]string{
+		{"header", "post-unique-2"},
+		{"shape", "get-unique-10"},
+		{"header-values", "body-field", "get-unique-2"},
+		{"slow-mix", "header-home", "post-unique-2"},
+		{"drip", "shape"},
+		{"after-answer", "header"},
+	} {
+		mix := Row{Name: strings.Join(names, "+"), Good: 98}
+		for _, n := range names {
+			r := rows[n]
+			mix.Streams = append(mix.Streams, r.Streams...)
+			mix.Deaths += max(r.Deaths, 14)
+		}
+		t.Run(mix.Name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range attackSeeds(t) {
+				out, err := RunAttack(mix.Attack(seed, 8))
+				if err != nil {
+					t.Errorf("seed %d: %v", seed, err)
+				}
+				if faults := mix.missed(&out); len(faults) > 0 {
+					t.Errorf("seed %d: %s", seed, strings.Join(faults, "; "))
+				}
+				t.Logf("seed %d: %d deaths, %.2f %% good", seed, out.Deaths, out.Good.Good())
+			}
+		})
+	}
+}
+
+// Whatever an attacker does with work that kills before its answer, alone or with two
+// others: no variant of an innocent is convicted, the home page is answered to others than one attacker, and the
+// fleet's losses are bounded. Work that kills after its answer, no two alike, is left
+// out: it convicts innocents now and then, and nothing slows it (the known gap of
+// ARCHITECTURE.md).
+func TestStrategiesThatSearchForAWeakness(t *testing.T) {
+	manner := []Manner{AtOnce, Soon, Slowly, Harmless}
+	tactic := rapid.Custom(func(t *rapid.T) Tactic {
+		return Tactic{
+			Aim: Aim(rapid.IntRange(0, int(aims)-1).Draw(t, "aim")), Poison: Poison(rapid.IntRange(0, int(poisons)-1).Draw(t, "poison")),
+			Manner: rapid.SampledFrom(manner).Draw(t, "manner"), Tenths: rapid.IntRange(1, 200).Draw(t, "in ten seconds"),
+			Burst: rapid.IntRange(1, 8).Draw(t, "burst"), Callers: rapid.IntRange(1, 3).Draw(t, "callers"),
+		}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		a := Attack{
+			Name: "a strategy", Seed: rapid.Uint64Range(0, 1000).Draw(t, "seed"), Workers: rapid.SampledFrom([]int{4, 8, 16}).Draw(t, "workers"),
+			Lead: 15 * time.Second, Length: 10 * time.Second, Rate: 60,
+		}
+		tactics := rapid.SliceOfN(tactic, 1, 3).Draw(t, "tactics")
+		for _, x := range tactics {
+			a.Streams = append(a.Streams, x.Stream())
+		}
+		out, err := RunAttack(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Several callers with pills of other values each time at the home page itself took
+		// a third of its answers: a known gap. One caller does not.
+		callers := 0
+		for _, x := range tactics {
+			callers = max(callers, x.Callers)
+		}
+		if home := out.Classes["home"]; callers == 1 && home.Good() < 85 {
+			t.Fatalf("%.1f %% of the home page was answered", home.Good())
+		}
+		// 96 was the worst seen: one caller's unique POSTs, 79 a second in bursts, that kill
+		// after 300 ms. It is a known gap that bursts cost more than the table's 14.
+		if most := 160 * len(tactics); out.Deaths > most {
+			t.Fatalf("%d deaths in 10 s, want at most %d", out.Deaths, most)
+		}
+	})
+}
+
+// A check that cannot fail proves nothing: without the lane, the table's rows break.
+func TestAttacksFindFaults(t *testing.T) {
+	row := Rows()[0]
+	w := newSiege(row.Attack(1, 8))
+	w.faults.noLane = true
+	_, err := w.run()
+	if err == nil && len(row.missed(&w.siege.out)) == 0 {
+		t.Errorf("without a lane the outcome is as good: %+v", w.siege.out)
+	}
+}
