@@ -169,10 +169,18 @@ func (s *laneShift) nextLook(now time.Time) time.Duration {
 	return max(wait, 10*time.Millisecond)
 }
 
+// breath is how long nothing must have been answered on a worker on which work runs
+// alone.
+const breath = 30 * time.Millisecond
+
 // start lets picked run. One that has to decide waits until the worker is clean.
 func (s *laneShift) start(ctx context.Context, now time.Time, picked []*entry) {
-	if e := picked[0]; e.clean {
+	switch e := picked[0]; {
+	case e.clean:
 		s.settle(ctx, e.quiet)
+		now = time.Now()
+	case s.exclusive:
+		s.settle(ctx, breath) // what was answered there just now may kill yet
 		now = time.Now()
 	}
 	for _, e := range picked {
