@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,7 +73,7 @@ func (b backend) withEvidence(ctx context.Context, v bezoar.Verdict) bezoar.Verd
 	}
 	for _, s := range stored {
 		if s.ID == v.ID {
-			v.Evidence, v.Sample, v.Route, v.Reason = s.Evidence, s.Sample, s.Route, s.Reason
+			v.Evidence, v.Sample, v.Route, v.Reason = s.Evidence, cmp.Or(v.Sample, s.Sample), cmp.Or(v.Route, s.Route), cmp.Or(v.Reason, s.Reason)
 			deaths := make([]string, len(s.Evidence))
 			for i := range s.Evidence {
 				deaths[i] = blame.Explain(&s.Evidence[i])
