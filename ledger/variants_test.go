@@ -68,6 +68,25 @@ func TestEachVariantThatKillsHasItsLetter(t *testing.T) {
 	})
 }
 
+// An order may be on one variant.
+func TestAnOrderOnAVariant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, newStore(t), nil)
+		o := ledger.Order{Work: work(1), For: time.Hour, Reason: "ordered"}
+		o.Work.Variant = of(1, 11).Traits.Variant()
+		v, err := b.Quarantine(t.Context(), o)
+		if err != nil || v.Scope != bezoar.ScopeVariant || v.Variant != o.Work.Variant || !v.Manual {
+			t.Fatalf("the order is %+v, %v", v, err)
+		}
+		if !b.refused(of(1, 11)) || b.refused(of(1, 12)) {
+			t.Error("it refuses something else")
+		}
+		if _, err := b.Release(t.Context(), v.ID); err != nil || b.refused(of(1, 11)) {
+			t.Errorf("its release: %v", err)
+		}
+	})
+}
+
 // What is refused as a whole fingerprint shares one letter, whatever it consists of.
 func TestAFloodOfVariantsIsOneLetter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

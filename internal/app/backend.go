@@ -89,7 +89,7 @@ func (b backend) Quarantine(ctx context.Context, add adminapi.Add) (bezoar.Verdi
 	if err != nil {
 		return bezoar.Verdict{}, err
 	}
-	o := ledger.Order{Reason: add.Reason, For: time.Duration(add.For), Work: blame.Work{Fingerprint: add.Fingerprint, Shape: add.Shape}}
+	o := ledger.Order{Reason: add.Reason, For: time.Duration(add.For), Work: blame.Work{Fingerprint: add.Fingerprint, Variant: add.Variant, Shape: add.Shape}}
 	if add.Request != nil {
 		id, err := b.a.identify(add.Request)
 		if err != nil {
