@@ -23,7 +23,7 @@ const (
 type letters struct {
 	queue chan bezoar.Letter
 
-	mu      sync.Mutex // guards the rest
+	mu      sync.Mutex                   // guards the rest
 	known   map[bezoar.Fingerprint]int64 // by key
 	second  int64
 	spent   int

@@ -270,6 +270,59 @@ func TestVerdictsOfEveryScopeAreRestored(t *testing.T) {
 	})
 }
 
+// The pace of a caller is written from time to time, so that a restart does not give
+// it back what it has lost.
+func TestThePaceOfACallerIsStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newStore(t)
+		b := open(t, st, nil)
+		for i := range byte(120) { // others run well
+			w := of(100, i)
+			w.Client = bezoar.Fingerprint{0: 200, 1: i % 8}
+			tk, _, _ := b.Admit(w)
+			b.lives++
+			b.Opened(b.lives)
+			b.Begin(tk, &w, b.lives, time.Time{}, false)
+			b.Finish(tk, w.Fingerprint, blame.Survived)
+		}
+		time.Sleep(3 * time.Second) // of the bubble's time
+		for i := range byte(6) {
+			w := of(1+i, 1+i)
+			w.Client = bezoar.Fingerprint{0: 9, 1: 9}
+			for {
+				tk, d, _ := b.Admit(w)
+				if d.Action != blame.Pace {
+					b.Close(tk, w.Fingerprint)
+					break
+				}
+				time.Sleep(time.Until(d.Until) + time.Millisecond)
+			}
+			time.Sleep(time.Minute)
+			b.kill(w)
+		}
+		var pace float64
+		for _, v := range b.Verdicts() {
+			if v.Scope == bezoar.ScopeClient {
+				pace = v.Pace
+			}
+		}
+		if pace == 0 || pace >= 0.5 {
+			t.Fatalf("the caller's pace is %g", pace)
+		}
+		time.Sleep(31 * time.Second) // a refresh
+		synctest.Wait()
+		vs, err := st.Verdicts(t.Context(), "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range vs {
+			if v.Scope == bezoar.ScopeClient && v.Pace != pace {
+				t.Errorf("the store has pace %g, the ledger %g", v.Pace, pace)
+			}
+		}
+	})
+}
+
 // The copies that a variant's verdict refuses are written from time to time.
 func TestRefusedCopiesOfAVariantAreStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
