@@ -58,11 +58,13 @@ func TestARedrivenRequestIsItsVariant(t *testing.T) {
 		"whole": {whole, "POST /a?x=1 HTTP/1.1\nHost: h\nx-theme: neon\nX-B: 2\nContent-Type: text/plain\nX-Theme: dark\nX-a: 1\n", nil},
 		"without its cookie": {
 			strings.Replace(whole, "X-B: 2\n", "cookie: a=1\nX-B: 2\n", 1),
-			"POST /a?x=1 HTTP/1.1\nHost: h\nx-theme: neon\nX-B: 2\nContent-Type: text/plain\nX-Theme: dark\nX-a: 1\n", []string{"Cookie"},
+			"POST /a?x=1 HTTP/1.1\nHost: h\nx-theme: neon\nX-B: 2\nContent-Type: text/plain\nX-Theme: dark\nX-a: 1\n",
+			[]string{"Cookie"},
 		},
 		"without a parameter": {
 			strings.Replace(whole, "x=1", "x=1&token=s3cret", 1),
-			"POST /a?x=1&token=[redacted] HTTP/1.1\nHost: h\nx-theme: neon\nX-B: 2\nContent-Type: text/plain\nX-Theme: dark\nX-a: 1\n", []string{"target"},
+			"POST /a?x=1&token=[redacted] HTTP/1.1\nHost: h\nx-theme: neon\nX-B: 2\nContent-Type: text/plain\nX-Theme: dark\nX-a: 1\n",
+			[]string{"target"},
 		},
 	} {
 		w := startWorker(t, answering(hello))

@@ -80,7 +80,7 @@ func (l *Ledger) adopt(ctx context.Context, v bezoar.Verdict) {
 		l.cfg.Log.Info("a verdict of another node holds here too", "fleet", l.cfg.Fleet, "node", v.Node, "verdict", v.ID,
 			"state", string(v.State), "reason", v.Reason, "until", v.Until)
 	}
-	l.stored[v.ID], l.foreign[v.ID] = v.Refused, true
+	l.stored[v.ID], l.foreign[v.ID] = writtenOf(&v), true
 }
 
 // withdraw lets go of what another node has let go of. persisting is held.

@@ -86,12 +86,12 @@ type Ledger struct {
 
 	storing *errlog.Limiter // of what Run writes
 
-	persisting sync.Mutex       // held while events are written and told, in order; taken before mu
-	behind     bool             // guarded by persisting: the store missed something, catchUp will write it
-	missed     bool             // guarded by persisting: … since catchUp began
-	stored     map[string]int64 // guarded by persisting: ids that the store may hold, with the refused copies written
-	foreign    map[string]bool  // guarded by persisting: ids of stored that another node decided
-	revision   int64            // guarded by persisting: of the store, that has been followed
+	persisting sync.Mutex         // held while events are written and told, in order; taken before mu
+	behind     bool               // guarded by persisting: the store missed something, catchUp will write it
+	missed     bool               // guarded by persisting: … since catchUp began
+	stored     map[string]written // guarded by persisting: ids that the store may hold, with what changes by and by
+	foreign    map[string]bool    // guarded by persisting: ids of stored that another node decided
+	revision   int64              // guarded by persisting: of the store, that has been followed
 	letters    letters
 }
 
@@ -107,7 +107,7 @@ func New(cfg Config) (*Ledger, error) {
 	if cfg.Blame.Rand == nil {
 		cfg.Blame.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}
-	l := &Ledger{cfg: cfg, state: blame.New(cfg.Blame, time.Now()), duplicates: map[bezoar.Fingerprint]chan struct{}{}, stored: map[string]int64{}, foreign: map[string]bool{}}
+	l := &Ledger{cfg: cfg, state: blame.New(cfg.Blame, time.Now()), duplicates: map[bezoar.Fingerprint]chan struct{}{}, stored: map[string]written{}, foreign: map[string]bool{}}
 	l.letters.init()
 	l.storing = errlog.New(errlog.Config{Log: cfg.Log.With("fleet", cfg.Fleet), What: "storing verdicts and letters"})
 	return l, nil
@@ -127,7 +127,7 @@ func (l *Ledger) Load(ctx context.Context, last *LastRun) error {
 		l.mu.Lock()
 		for _, v := range vs {
 			l.state.Restore(now, v, l.rule(v.Route))
-			l.stored[v.ID] = v.Refused
+			l.stored[v.ID] = writtenOf(&v)
 		}
 		l.mu.Unlock()
 		l.persisting.Unlock()

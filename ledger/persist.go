@@ -14,9 +14,16 @@ import (
 // storeTimeout bounds one write: a store that hangs must not hang the fleet.
 const storeTimeout = 2 * time.Second
 
-// refreshBeats is how many seconds pass between two writes of the counts of
-// refused copies.
+// refreshBeats is how many seconds pass between two writes of what changes by and by.
 const refreshBeats = 30
+
+// written is what changes of a verdict without an event, as it was stored last.
+type written struct {
+	refused int64
+	pace    float64
+}
+
+func writtenOf(v *bezoar.Verdict) written { return written{v.Refused, v.Pace} }
 
 // settle moves the state's decisions to what is to be persisted. mu is held.
 func (l *Ledger) settle() {
@@ -84,7 +91,7 @@ func (l *Ledger) put(ctx context.Context, v bezoar.Verdict) {
 		l.missed = true
 		return
 	}
-	l.stored[v.ID] = v.Refused
+	l.stored[v.ID] = writtenOf(&v)
 	delete(l.foreign, v.ID)
 	if err := l.putVerdict(ctx, v); err != nil {
 		l.fallBehind(err, "verdict", v.ID)
@@ -186,8 +193,8 @@ func (l *Ledger) Run(ctx context.Context) error {
 	}
 }
 
-// write writes what does not have to be written at once. due says that the
-// counts of refused copies are to be written, too.
+// write writes what does not have to be written at once. due says that
+// what changes by and by is to be written, too.
 func (l *Ledger) write(ctx context.Context, due bool) {
 	if l.cfg.Store == nil || !l.catchUp(ctx) || !l.flushLetters(ctx) {
 		return
@@ -215,7 +222,7 @@ func (l *Ledger) catchUp(ctx context.Context) bool {
 	}
 	for _, v := range vs {
 		delete(gone, v.ID)
-		l.stored[v.ID] = v.Refused
+		l.stored[v.ID] = writtenOf(&v)
 	}
 	l.persisting.Unlock()
 
@@ -256,7 +263,8 @@ func (l *Ledger) worthStoring(v bezoar.Verdict) bool {
 		slices.ContainsFunc(v.Evidence, func(e bezoar.Evidence) bool { return e.Worker == blame.Self })
 }
 
-// refresh writes again the verdicts whose counts of refused copies have grown.
+// refresh writes again the verdicts whose counts of refused copies have grown, or
+// whose pace has changed.
 func (l *Ledger) refresh(ctx context.Context) {
 	for _, v := range l.Verdicts() {
 		if !l.refreshOne(ctx, v) {
@@ -268,8 +276,8 @@ func (l *Ledger) refresh(ctx context.Context) {
 func (l *Ledger) refreshOne(ctx context.Context, v bezoar.Verdict) bool {
 	l.persisting.Lock()
 	defer l.persisting.Unlock()
-	n, ok := l.stored[v.ID]
-	if !ok || v.Refused <= n || l.foreign[v.ID] {
+	old, ok := l.stored[v.ID]
+	if !ok || v.Refused <= old.refused && v.Pace == old.pace || l.foreign[v.ID] {
 		return true // of a foreign one its own node counts, or what was released would come back
 	}
 	l.mu.Lock()

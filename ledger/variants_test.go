@@ -68,6 +68,25 @@ func TestEachVariantThatKillsHasItsLetter(t *testing.T) {
 	})
 }
 
+// An order may be on one variant.
+func TestAnOrderOnAVariant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, newStore(t), nil)
+		o := ledger.Order{Work: work(1), For: time.Hour, Reason: "ordered"}
+		o.Work.Variant = of(1, 11).Traits.Variant()
+		v, err := b.Quarantine(t.Context(), o)
+		if err != nil || v.Scope != bezoar.ScopeVariant || v.Variant != o.Work.Variant || !v.Manual {
+			t.Fatalf("the order is %+v, %v", v, err)
+		}
+		if !b.refused(of(1, 11)) || b.refused(of(1, 12)) {
+			t.Error("it refuses something else")
+		}
+		if _, err := b.Release(t.Context(), v.ID); err != nil || b.refused(of(1, 11)) {
+			t.Errorf("its release: %v", err)
+		}
+	})
+}
+
 // What is refused as a whole fingerprint shares one letter, whatever it consists of.
 func TestAFloodOfVariantsIsOneLetter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -246,6 +265,59 @@ func TestVerdictsOfEveryScopeAreRestored(t *testing.T) {
 		for _, v := range b.Verdicts() {
 			if v.Scope == bezoar.ScopeClient && (v.Pace != 0.25 || v.Killers != 2) {
 				t.Errorf("the caller's verdict is %+v", v)
+			}
+		}
+	})
+}
+
+// The pace of a caller is written from time to time, so that a restart does not give
+// it back what it has lost.
+func TestThePaceOfACallerIsStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newStore(t)
+		b := open(t, st, nil)
+		for i := range byte(120) { // others run well
+			w := of(100, i)
+			w.Client = bezoar.Fingerprint{0: 200, 1: i % 8}
+			tk, _, _ := b.Admit(w)
+			b.lives++
+			b.Opened(b.lives)
+			b.Begin(tk, &w, b.lives, time.Time{}, false)
+			b.Finish(tk, w.Fingerprint, blame.Survived)
+		}
+		time.Sleep(3 * time.Second) // of the bubble's time
+		for i := range byte(6) {
+			w := of(1+i, 1+i)
+			w.Client = bezoar.Fingerprint{0: 9, 1: 9}
+			for {
+				tk, d, _ := b.Admit(w)
+				if d.Action != blame.Pace {
+					b.Close(tk, w.Fingerprint)
+					break
+				}
+				time.Sleep(time.Until(d.Until) + time.Millisecond)
+			}
+			time.Sleep(time.Minute)
+			b.kill(w)
+		}
+		var pace float64
+		for _, v := range b.Verdicts() {
+			if v.Scope == bezoar.ScopeClient {
+				pace = v.Pace
+			}
+		}
+		if pace == 0 || pace >= 0.5 {
+			t.Fatalf("the caller's pace is %g", pace)
+		}
+		time.Sleep(31 * time.Second) // a refresh
+		synctest.Wait()
+		vs, err := st.Verdicts(t.Context(), "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range vs {
+			if v.Scope == bezoar.ScopeClient && v.Pace != pace {
+				t.Errorf("the store has pace %g, the ledger %g", v.Pace, pace)
 			}
 		}
 	})

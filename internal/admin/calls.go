@@ -59,6 +59,9 @@ func checkAdd(a adminapi.Add) error {
 	if named != 1 {
 		errs = append(errs, errors.New("name exactly one of fingerprint, shape and request"))
 	}
+	if !a.Variant.IsZero() && a.Fingerprint.IsZero() {
+		errs = append(errs, errors.New("variant needs the fingerprint that it belongs to"))
+	}
 	if a.Request != nil && (a.Request.Method == "" || a.Request.Target == "") {
 		errs = append(errs, errors.New("request needs a method and a target"))
 	}

@@ -71,8 +71,8 @@ func newFleetCollector(b Backend) *fleetCollector {
 		"attempts":      "Deliveries of work to workers.",
 		"lane_runs":     "Deliveries to the lane.",
 		"retries":       "Deliveries after the first.",
-		"would_refuse":  "Work of routes with quarantine.report_only that would have been refused.",
-		"would_isolate": "Work of routes with quarantine.report_only that would have run alone, or after a copy of it.",
+		"would_refuse":  "Work of routes that only report, which others would have refused.",
+		"would_isolate": "Work of routes that only report, which others would have run alone or after a copy of it.",
 		"deaths":        "Ends of workers that nobody asked for.",
 	} {
 		c.counters[key] = desc(key+"_total", help)

@@ -1,6 +1,7 @@
 package adminapi_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/bezoar-dev/bezoar"
@@ -16,6 +17,28 @@ func TestWhatARedriveIsSentWithout(t *testing.T) {
 	} {
 		if got := adminapi.WithoutText(missing); got != want {
 			t.Errorf("%v is %q, want %q", missing, got, want)
+		}
+	}
+}
+
+// Scripts read these names.
+func TestTheNamesOfAVerdictAreStable(t *testing.T) {
+	fp := bezoar.Fingerprint{1}
+	text, err := json.Marshal(bezoar.Verdict{
+		Variant: fp, Client: fp, Features: []string{"f"}, FeatureHashes: []uint64{1}, Killers: 1, Successes: 1, Pace: 1, Why: []string{"w"}, ReportOnly: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names map[string]any
+	if err := json.Unmarshal(text, &names); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"id", "scope", "state", "fingerprint", "variant", "client", "shape", "features", "feature_hashes", "killers", "successes", "pace", "why", "report_only",
+	} {
+		if _, ok := names[name]; !ok {
+			t.Errorf("a verdict has no %s: %s", name, text)
 		}
 	}
 }

@@ -40,6 +40,7 @@ type Verdicts struct {
 type Add struct {
 	Fleet       string             `json:"fleet,omitempty"` // may be empty when there is one fleet
 	Fingerprint bezoar.Fingerprint `json:"fingerprint"`
+	Variant     bezoar.Fingerprint `json:"variant,omitzero"` // with Fingerprint: only this variant of it
 	Shape       bezoar.Fingerprint `json:"shape"`
 	Request     *AddRequest        `json:"request,omitempty"`
 	For         Duration           `json:"for,omitempty"` // 0 means the route's own time

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,7 +73,7 @@ func (b backend) withEvidence(ctx context.Context, v bezoar.Verdict) bezoar.Verd
 	}
 	for _, s := range stored {
 		if s.ID == v.ID {
-			v.Evidence, v.Sample, v.Route, v.Reason = s.Evidence, s.Sample, s.Route, s.Reason
+			v.Evidence, v.Sample, v.Route, v.Reason = s.Evidence, cmp.Or(v.Sample, s.Sample), cmp.Or(v.Route, s.Route), cmp.Or(v.Reason, s.Reason)
 			deaths := make([]string, len(s.Evidence))
 			for i := range s.Evidence {
 				deaths[i] = blame.Explain(&s.Evidence[i])
@@ -88,7 +89,7 @@ func (b backend) Quarantine(ctx context.Context, add adminapi.Add) (bezoar.Verdi
 	if err != nil {
 		return bezoar.Verdict{}, err
 	}
-	o := ledger.Order{Reason: add.Reason, For: time.Duration(add.For), Work: blame.Work{Fingerprint: add.Fingerprint, Shape: add.Shape}}
+	o := ledger.Order{Reason: add.Reason, For: time.Duration(add.For), Work: blame.Work{Fingerprint: add.Fingerprint, Variant: add.Variant, Shape: add.Shape}}
 	if add.Request != nil {
 		id, err := b.a.identify(add.Request)
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/ledger"
 	"github.com/bezoar-dev/bezoar/policy/blame"
@@ -37,19 +36,19 @@ func eventOf(e ledger.Event) adminapi.Event {
 		return out
 	}
 	out.Verdict, out.State, out.Fingerprint = v.ID, v.State, v.Fingerprint
-	what := "work " + v.Fingerprint.Short()
-	if v.Scope != bezoar.ScopeWork && v.Scope != "" {
-		what = string(v.Scope) + " " + v.Fingerprint.Short()
-	}
-	if v.Sample != "" {
-		what = v.Sample
-	}
+	named := *v
+	named.State = "" // the line says it
+	what := adminapi.HeldText(&named)
 	switch e.Kind {
 	case blame.Suspect:
 		out.Text = fmt.Sprintf("%s is a suspect with %.2f of the blame: it runs alone", what, v.Score)
 	case blame.Pardoned:
 		out.Text = what + " ran clean alone and is pardoned"
 	case blame.Convicted:
+		if v.ReportOnly {
+			out.Text = fmt.Sprintf("%s would be quarantined, but its route only reports: %s", what, v.Reason)
+			break
+		}
 		out.Text = fmt.Sprintf("%s is quarantined for %v: %s", what, v.Until.Sub(e.At).Round(time.Second), v.Reason)
 	case blame.Probed:
 		out.Text = what + " has served its time: one copy tries the lane"

@@ -108,7 +108,7 @@ type setup struct {
 	StateDir string
 	For      time.Duration
 	Off      bool
-	Report   bool // only
+	Report   bool        // only
 	Build    string      // the file that says how good new workers are
 	Bake     config.Bake `json:",omitzero"`
 }

@@ -130,6 +130,7 @@ type quarantineAdd struct {
 	Header      []string      `short:"H" sep:"none" placeholder:"'NAME: VALUE'" help:"A header of the request; repeatable."`
 	Body        string        `placeholder:"FILE" help:"The request's body, - for stdin."`
 	Fingerprint string        `placeholder:"HEX" help:"Refuse the work with this fingerprint."`
+	Variant     string        `placeholder:"HEX" help:"With --fingerprint: refuse only this variant of it."`
 	Shape       string        `placeholder:"HEX" help:"Send everything of this shape through the lane."`
 	Fleet       string        `placeholder:"NAME" help:"The fleet to protect; needed when there are several."`
 	For         time.Duration `placeholder:"DURATION" help:"How long (default: the route's setting)."`
@@ -175,6 +176,9 @@ func (c *quarantineAdd) build(stdin io.Reader) (adminapi.Add, error) {
 	if len(c.Reason) > adminapi.MaxReasonLength {
 		return add, fmt.Errorf("--reason: %d bytes, at most %d", len(c.Reason), adminapi.MaxReasonLength)
 	}
+	if c.Variant != "" && c.Fingerprint == "" {
+		return add, errors.New("--variant needs the --fingerprint that it belongs to")
+	}
 	if c.Request == "" && (c.Body != "" || len(c.Header) > 0) {
 		return add, errors.New("--body and --header describe a request, and none is given")
 	}
@@ -183,6 +187,12 @@ func (c *quarantineAdd) build(stdin io.Reader) (adminapi.Add, error) {
 	case c.Fingerprint != "":
 		if add.Fingerprint, err = bezoar.ParseFingerprint(c.Fingerprint); err != nil {
 			return add, fmt.Errorf("--fingerprint: %w", err)
+		}
+		if c.Variant == "" {
+			break
+		}
+		if add.Variant, err = bezoar.ParseFingerprint(c.Variant); err != nil {
+			return add, fmt.Errorf("--variant: %w", err)
 		}
 	case c.Shape != "":
 		if add.Shape, err = bezoar.ParseFingerprint(c.Shape); err != nil {

@@ -45,10 +45,11 @@ func newStory() *story {
 	return &story{
 		verdicts: []bezoar.Verdict{
 			{
-				ID: "q-0000000000a1", Scope: bezoar.ScopeWork, State: bezoar.Quarantined, Fleet: "shop", Route: "/search",
+				ID: "q-0000000000a1", Scope: bezoar.ScopeFeature, Features: []string{"header X-Theme: <u>neon</u>"}, Killers: 3, Successes: 32, State: bezoar.Quarantined, Fleet: "shop", Route: "/search",
 				Cause: bezoar.Crash, Reason: "it crashed the worker that ran it alone in the lane", Sample: evil, Score: 1.92, Level: 1,
 				Since: now.Add(-50 * time.Second), Until: now.Add(42 * time.Second), Refused: 1234,
 				Evidence: []bezoar.Evidence{crash, lane}, Fingerprint: bezoar.Fingerprint{0xab, 1},
+				Why: []string{"None of 32 remembered successes has it."},
 			},
 			{
 				ID: "q-0000000000a2", Scope: bezoar.ScopeWork, State: bezoar.Suspected, Fleet: "shop", Cause: bezoar.Timeout,
@@ -56,13 +57,13 @@ func newStory() *story {
 			},
 			{
 				ID: "q-0000000000a3", Scope: bezoar.ScopeShape, State: bezoar.Laned, Fleet: "shop", Cause: bezoar.Crash,
-				Reason: "three convicts of this shape", Sample: "GET /search?filter=…", Score: 3, Since: now, Shape: bezoar.Fingerprint{3},
+				Reason: "three convicts of this shape", Sample: "GET /search?filter=…", Score: 3, Pace: 0.25, Since: now, Fingerprint: bezoar.Fingerprint{3}, Shape: bezoar.Fingerprint{3},
 			},
 		},
 		letters: []bezoar.Letter{{
 			ID: "dl-0000000000b1", Verdict: "q-0000000000a1", Fleet: "shop", Class: bezoar.Crash, Reason: "it crashed the lane",
 			First: now.Add(-time.Minute), Last: now, Copies: 17, Evidence: []bezoar.Evidence{crash},
-			Request: bezoar.Request{Method: "GET", Target: strings.TrimPrefix(evil, "GET "), Host: "shop.example", Header: map[string][]string{"Accept": {"*/*"}}, Body: []byte("<i>body</i>")},
+			Request: bezoar.Request{Method: "GET", Target: strings.TrimPrefix(evil, "GET "), Host: "shop.example", Header: map[string][]string{"Accept": {"*/*"}, "Cookie": {bezoar.Redacted}}, Body: []byte("<i>body</i>")},
 		}},
 		fleet: adminapi.Fleet{
 			Name: "shop", State: "degraded", Managed: true,
@@ -250,6 +251,12 @@ func TestLivePage(t *testing.T) {
 	if got := p.Text("#verdict-rows tr"); !strings.Contains(got, "<script>") || !strings.Contains(got, "quarantined") {
 		t.Errorf("the first verdict reads %q", got)
 	}
+	if got := p.Text("#verdict-rows tr"); !strings.Contains(got, "with header X-Theme: <u>neon</u>") {
+		t.Errorf("what the first verdict is about reads %q", got)
+	}
+	if got := p.Text("#verdict-rows tr:last-child"); !strings.Contains(got, "shape 03000000…, such as GET /search?filter=…: lane only, 0.25/s") {
+		t.Errorf("what the last verdict is about reads %q", got)
+	}
 	if got := p.Text("#lane-slot"); !strings.Contains(got, "shop-4") {
 		t.Errorf("the lane holds %q", got)
 	}
@@ -268,6 +275,9 @@ func TestLivePage(t *testing.T) {
 
 	p.Click("#verdict-rows tr:first-child button:first-child")
 	p.Wait(`document.querySelector("#detail").open && document.querySelector("#detail").innerText.includes("<b>goroutine 7</b>")`)
+	if got := p.Text("#detail"); !strings.Contains(got, "None of 32 remembered successes has it.") || !strings.Contains(got, "3 of 3, and 0 of 32 successes") {
+		t.Errorf("the explanation reads %q", got)
+	}
 	keep(p, "live-evidence")
 	p.Press("Escape")
 	p.Wait(`!document.querySelector("#detail").open`)

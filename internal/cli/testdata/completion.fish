@@ -77,6 +77,7 @@ complete -c bezoar -n '__fish_seen_subcommand_from add; and __fish_seen_subcomma
 complete -c bezoar -n '__fish_seen_subcommand_from add; and __fish_seen_subcommand_from quarantine' -l header -s H -r -F -d 'A header of the request; repeatable.'
 complete -c bezoar -n '__fish_seen_subcommand_from add; and __fish_seen_subcommand_from quarantine' -l body -r -F -d 'The request\'s body, - for stdin.'
 complete -c bezoar -n '__fish_seen_subcommand_from add; and __fish_seen_subcommand_from quarantine' -l fingerprint -r -F -d 'Refuse the work with this fingerprint.'
+complete -c bezoar -n '__fish_seen_subcommand_from add; and __fish_seen_subcommand_from quarantine' -l variant -r -F -d 'With --fingerprint: refuse only this variant of it.'
 complete -c bezoar -n '__fish_seen_subcommand_from add; and __fish_seen_subcommand_from quarantine' -l shape -r -F -d 'Send everything of this shape through the lane.'
 complete -c bezoar -n '__fish_seen_subcommand_from add; and __fish_seen_subcommand_from quarantine' -l fleet -r -F -d 'The fleet to protect; needed when there are several.'
 complete -c bezoar -n '__fish_seen_subcommand_from add; and __fish_seen_subcommand_from quarantine' -l for -r -F -d 'How long (default: the route\'s setting).'

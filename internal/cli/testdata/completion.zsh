@@ -47,6 +47,7 @@ _bezoar() {
     "bezoar quarantine add --header" | "bezoar quarantine add -H") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar quarantine add --body") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar quarantine add --fingerprint") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar quarantine add --variant") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar quarantine add --shape") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar quarantine add --fleet") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar quarantine add --for") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -271,7 +272,7 @@ _bezoar() {
     "bezoar quarantine") COMPREPLY=($(compgen -W "ls show add release --help --json" -- "$cur")) ;;
     "bezoar quarantine ls") COMPREPLY=($(compgen -W "--help --json --admin --fleet" -- "$cur")) ;;
     "bezoar quarantine show") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
-    "bezoar quarantine add") COMPREPLY=($(compgen -W "--help --json --admin --header --body --fingerprint --shape --fleet --for --reason" -- "$cur")) ;;
+    "bezoar quarantine add") COMPREPLY=($(compgen -W "--help --json --admin --header --body --fingerprint --variant --shape --fleet --for --reason" -- "$cur")) ;;
     "bezoar quarantine release") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
     "bezoar dlq") COMPREPLY=($(compgen -W "groups ls show edit redrive discard restore export tasks task audit --help --json" -- "$cur")) ;;
     "bezoar dlq groups") COMPREPLY=($(compgen -W "--help --json --admin --queue --group --origin --class --since --before --limit" -- "$cur")) ;;

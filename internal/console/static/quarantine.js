@@ -5,7 +5,26 @@ import { call } from "./api.js";
 import { ask, byId, facts, keep, make, put, show } from "./dom.js";
 import { bytes, clock, count, left, many, visible } from "./format.js";
 
-const scopes = { work: "", shape: "everything of this shape", client: "everything of this caller" };
+const scopes = {
+  variant: "this variant alone", feature: "what has this in common with killers", work: "",
+  shape: "everything of this shape", client: "everything of this caller",
+};
+
+const short = (fingerprint) => `${(fingerprint ?? "").slice(0, 8)}…`;
+
+// held says what a verdict is about, as bezoar quarantine ls does.
+export function held(v) {
+  const name = v.sample || short(v.fingerprint);
+  if (v.scope === "variant") return `variant of ${name}`;
+  if (v.scope === "feature") {
+    const having = [v.features?.length ? `with ${v.features.join(" and ")}` : "", v.client ? `from caller ${short(v.client)}` : ""].filter(Boolean);
+    return `${name} ${having.join(" ") || "with something that killers have in common"}`;
+  }
+  if (v.scope !== "shape" && v.scope !== "client") return name;
+  const group = `${v.scope === "client" ? "caller" : "shape"} ${short(v.fingerprint)}${v.sample ? `, such as ${v.sample}` : ""}`;
+  if (v.state !== "laned") return group;
+  return v.pace ? `${group}: lane only, ${Number(v.pace.toPrecision(3))}/s` : `${group}: lane only`;
+}
 
 // verdicts shows what is held against work and returns how many are convicted.
 export function verdicts(list, act) {
@@ -27,9 +46,9 @@ function verdictRow(act) {
 
 function updateVerdict(row, v) {
   const [work, state, cause, score, refused, until, actions] = row.children;
-  const name = visible(v.sample || v.fingerprint.slice(0, 8));
+  const name = visible(held(v));
   put(work.children[0], name);
-  put(work.children[1], [scopes[v.scope], visible(v.reason)].filter(Boolean).join(" · "));
+  put(work.children[1], [v.report_only ? "its route only reports" : "", scopes[v.scope], visible(v.reason)].filter(Boolean).join(" · "));
   state.firstChild.dataset.tone = v.state;
   put(state.firstChild, v.manual ? `${v.state} by hand` : v.state);
   put(cause, v.cause);
@@ -49,12 +68,15 @@ async function release(row, act) {
 async function showVerdict(id, act) {
   await act("show", async () => {
     const v = await call("GET", `/api/v1/quarantine/${encodeURIComponent(id)}`);
-    show(visible(v.sample || v.id),
+    show(visible(held(v)),
+      v.why?.length ? make("h3", {}, "Why") : "", v.why?.length ? make("ul", {}, ...v.why.map((w) => make("li", {}, visible(w)))) : "",
       facts([
-        ["Reason", visible(v.reason)], ["State", v.state], ["Covers", scopes[v.scope] || "this exact work"],
+        ["Reason", visible(v.reason)], ["State", v.state], ["Covers", scopes[v.scope] || "every variant of this request"],
+        ["Only reports", v.report_only ? "yes: its route refuses nothing" : ""],
+        ["Killers have", v.features?.length ? visible(`${v.features.join(", ")}: ${v.killers} of ${v.killers}, and ${v.successes ? `0 of ${v.successes}` : "no"} successes`) : ""],
         ["Fleet", v.fleet], ["Route", v.route], ["Score", `${v.score.toFixed(2)} crashes`], ["Convicted", many(v.level, "time")],
         ["Since", clock(v.since)], ["Until", v.state === "quarantined" ? `${clock(v.until)}, ${left(v.until)}` : ""],
-        ["Refused", count(v.refused)], ["Fingerprint", v.fingerprint], ["Id", v.id],
+        ["Refused", count(v.refused)], ["Fingerprint", v.fingerprint], ["Variant", v.variant], ["Id", v.id],
       ]),
       ...evidence(v.evidence ?? []));
   });
@@ -110,7 +132,7 @@ async function showLetter(id, act) {
       facts([
         ["Reason", visible(l.reason)], ["Class", l.class], ["Fleet", l.fleet], ["Route", l.route], ["Host", visible(l.request.host)],
         ["Caller", l.request.client], ["Copies", count(l.copies)], ["First", clock(l.first)], ["Last", clock(l.last)],
-        ["Verdict", l.verdict], ["Fingerprint", l.fingerprint], ["Id", l.id],
+        ["Verdict", l.verdict], ["Fingerprint", l.fingerprint], ["Variant", l.variant], ["Redacted", redacted(l.request).join(", ")], ["Id", l.id],
       ]),
       head ? make("h3", {}, "Headers") : "", head ? make("pre", { tabindex: "0", "aria-label": "headers" }, visible(head)) : "",
       body ? make("h3", {}, l.request.truncated ? `Body (the head of ${count(l.request.body_size)} bytes)` : "Body") : "",
@@ -119,10 +141,17 @@ async function showLetter(id, act) {
   });
 }
 
+// redacted lists what of a request is not kept, and so not sent again.
+function redacted(request) {
+  const mark = "[redacted]";
+  const names = Object.entries(request.header ?? {}).filter(([, values]) => values.some((v) => v.includes(mark))).map(([name]) => name).sort();
+  return request.target.includes(mark) ? [...names, "parameters of the target"] : names;
+}
+
 async function redrive(row, act) {
   await act("redrive", async () => {
     const done = await call("POST", `${letterPath(row.dataset.key)}/redrive`);
-    show("Redrive", facts([["Outcome", done.outcome], ["Status", done.status || ""], ["Reason", visible(done.reason ?? "")], ["Verdict", done.verdict]]));
+    show("Redrive", facts([["Outcome", done.outcome], ["Status", done.status || ""], ["Reason", visible(done.reason ?? "")], ["Sent without", (done.missing ?? []).join(", ")], ["Verdict", done.verdict]]));
   });
 }
 
