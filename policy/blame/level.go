@@ -55,9 +55,10 @@ func (state *State) record(now int64, w *Work) float64 {
 func (state *State) judgeLevels(now int64, v *view, s float64) (d Decision, group uint32, decided bool) {
 	group = none
 	own := state.histories.find(v.Fingerprint)
-	proven := s >= provenEnough
-	lane := false
-	if own != nil {
+	var lane, proven bool
+	if own == nil {
+		proven = s >= provenEnough
+	} else {
 		v.variant()
 		for _, key := range own.verdicts {
 			if d, group, decided = state.judgeFeatures(now, v, key); decided {
