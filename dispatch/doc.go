@@ -3,7 +3,7 @@
 // refusal. It joins fleet (which worker) and ledger (whose fault), and knows
 // nothing of the wire: a [Job] connects and sends.
 //
-//	          Admit
+//	          Admit ◄──────────── pace: waits for its turn, or Refused
 //	            │
 //	  ┌─────────┼──────────┬───────────────┐
 //	  ▼         ▼          ▼               ▼
@@ -19,6 +19,22 @@
 //	                      │ lives ─► a strike ─► the lane, alone
 //	                      │ overdue and mute ─► killed, then as died
 //	                      └ may not run again ─► Failed
+//
+// # The lane
+//
+// Up to a quarter of the fleet's workers, at least one, are set apart while suspects
+// wait. Few suspects run one after the other, each alone. When they would wait for more
+// than two seconds, they start one shortly after the other and run beside each other.
+//
+//	waits ─► runs alone ──── died ───► convicted, or again on a clean worker
+//	  │
+//	  └────► runs in company ─ died ─► the likeliest (3 at most) first, holding the
+//	              ▲                    others up for a moment each;
+//	              └── the killer is ── the others again; in company of half the size
+//	                  found            when the killer was none of the likeliest
+//
+// A worker whose answers all stream for longer than half a second goes back to the fleet
+// with them. A fleet in which every worker has streams lends one that has nothing else.
 //
 // # Guarantees
 //

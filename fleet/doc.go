@@ -48,9 +48,9 @@
 //
 // # Guarantees
 //
-// At most one worker is the lane. A reserved worker gets no other work, and
-// Reserve returns only when nothing is in flight on it; it is never one that is
-// held out. Acquire picks the least loaded worker (of two at random in fleets
+// At most [Config.LaneShare] of the workers, and at least one, are the lane. A reserved
+// worker gets no other work, and Reserve returns only when nothing is in flight on it,
+// except for answers that stream; it is never one that is held out. Acquire picks the least loaded worker (of two at random in fleets
 // above 16), a fresh one the more seldom the younger it is if SlowStart is set.
 // It waits in a bounded queue when there is none: first come first served among
 // those who may have the same worker. Whoever waits for a shard neither blocks

@@ -12,9 +12,19 @@
 // [State.Crash] ends an epoch and leaves a [Finding] on every ticket that was in
 // flight there.
 //
-// # The states of a fingerprint
+// # Levels
 //
-//	           share of a crash                 crash in the lane,
+// Work has an identity on several levels, from narrow to wide: the variant is what the
+// caller sent; the fingerprint is its canonical form; a feature is one header, cookie,
+// parameter or JSON member of it; then its caller and its shape. [Traits] tell them.
+// Refused is only what is proven: a variant that killed alone; a fingerprint together
+// with features that all its killers have and no remembered success has; a fingerprint
+// as a whole when three variants of two callers killed alone and nobody has used it
+// successfully. Everything wider decides where work runs first, and how fast.
+//
+// # The states of a variant
+//
+//	           share of a crash                 crash alone in the lane,
 //	(unknown) ───────────────────► suspect ──────────────────────────► quarantined ◄─┐
 //	    ▲                            │  │        or score ≥ N over          │ TTL     │ crash:
 //	    │      clean in the lane     │  │        two or more epochs         ▼ over    │ TTL × 2
@@ -26,23 +36,38 @@
 //
 // Unknown work runs in the fleet; identical copies of work that has never
 // succeeded wait for the first (single flight). Suspects, probes and
-// conditional work run in the lane, alone. Only quarantined work is refused.
+// conditional work run in the lane. Only quarantined work is refused.
+//
+// A crash in the lane is alone when nothing else was in flight there and next to nothing
+// speaks for what had been answered within the window. In company nobody is convicted:
+// the likeliest run again first, and the likeliest of all on a clean worker.
+//
+// # Success is provisional
+//
+//	answered ──── its worker outlives the window (1 s) ───► counts as a success
+//	    │
+//	    └──── its worker dies within the window ──────────► has a share in that death
+//
+// A death that nothing in flight explains makes the window five times as long for ten
+// minutes. What was answered before several such deaths, and has killed every worker
+// since, becomes suspect.
 //
 // # Blame
 //
 // The blame of one crash sums to 1 over the work in flight, in proportion to
 // prior × hazard. The prior is 1/(s+2) with s the decayed count of the
-// fingerprint's successes, so popular work starts near zero; the hazard is
-// higher for very young and for overdue attempts. A success in the fleet halves
-// the score, a success in the lane clears it.
+// work's successes, so popular work starts near zero, unless its caller is unknown;
+// the hazard is higher for very young and for overdue attempts. On a lane worker where
+// attempts started one after the other, it halves every 25 ms of age. A success in the
+// fleet halves the score, a success in the lane clears it.
 //
 // # Escalation
 //
-// A unique payload per pill makes exact fingerprints useless. When three works
-// of one shape stand convicted and the shape crashes at ten times the rate of
-// everything else, its unproven work runs in the lane; when it goes on killing
-// the lane, the shape is quarantined as a whole, unless more than 99 % of it
-// succeeds. The same holds for clients, which are laned but never quarantined.
+// A unique payload per pill makes exact identities useless. When a caller or a shape has
+// far more of the blame than its part of the traffic explains, its unproven work runs in
+// the lane from its first attempt on, at a pace: one in two seconds, which a death
+// divides by 8 for a caller and by 2 for a shape, and 8 successes double. Nothing is
+// refused for that by itself; who does not wait for the pace is.
 //
 // # The fleet gate
 //
