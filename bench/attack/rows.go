@@ -155,6 +155,15 @@ func lateRows() []row {
 			bound: bound{text: "≤ 8 deaths, then refused", deaths: 8, refused: true}, peers: true,
 			also: thumbs, evil: late("/thumb?id=13&q=%slate5", neon),
 		},
+		{
+			name: "after-answer-unique", what: "requests that kill their worker 5 ms after their answer, no two alike, 5/s",
+			bound: bound{text: "≤ 14 deaths, good ≥ 99 %", deaths: 14, good: 99}, peers: true,
+			also: thumbs, evil: func(w *world) []stream {
+				return []stream{{rate: 5, make: func(n int, _ *rand.Rand) shot {
+					return w.pill(get(nil, "", "/thumb?id=%d&q=%slate5", 1000+n, neon))
+				}}}
+			},
+		},
 	}
 }
 

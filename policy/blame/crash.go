@@ -31,6 +31,7 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 	}
 	acc, flight := state.accuse(at, ep, planned, ev.Class)
 	before, near := state.before(at, ep, int64(answersFor)), state.before(at, ep, state.window(at))
+	late := state.lateCallers(at, ep)
 	fresh := ep.answered == 0
 	delete(state.byEpoch, id)
 	clear(ep.answers.all)
@@ -75,6 +76,9 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 			surprise = state.surprise(elsewhere[c]) / float64(ofCaller(acc, c))
 		}
 		convicted = state.blame(at, acc, i, surprise, acc[i].ticket != none && acc[i].share >= few, sick, ev) || convicted
+	}
+	if !convicted && !state.gateClosed(at) {
+		state.groups.blameLate(state, at, late)
 	}
 	if !convicted && len(before) > 0 && !state.gateClosed(at) {
 		state.puzzle(at, acc, before)

@@ -49,7 +49,8 @@ type group struct {
 	level  uint8
 	tally
 	killers [maxKillers]culprit
-	deaths  int // since it was escalated
+	deaths  int  // since it was escalated
+	late    bool // it may kill after its answer
 	pace    float64
 	wins    int   // successes since the pace last changed
 	next    int64 // when the next of it may run

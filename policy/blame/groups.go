@@ -94,7 +94,7 @@ func (state *State) clearGroup(g *group) {
 	if h := state.histories.find(g.of); h != nil {
 		h.verdicts = slices.DeleteFunc(h.verdicts, func(key bezoar.Fingerprint) bool { return key == g.fp })
 	}
-	g.state, g.manual, g.level, g.deaths, g.pace = unheld, false, 0, 0, 0
+	g.state, g.manual, g.level, g.deaths, g.pace, g.late = unheld, false, 0, 0, 0, false
 	g.killers, g.blamed = [maxKillers]culprit{}, 0
 }
 

@@ -136,6 +136,9 @@ func (state *State) judgeWide(now int64, v *view, d Decision, lane, proven bool)
 	switch {
 	case client != nil:
 		d, lane = Decision{Action: ToLane, Cause: ByClient}, true
+		if client.late {
+			d.Window = time.Duration(max(0, state.window(now)))
+		}
 	case shape != nil:
 		d, lane = Decision{Action: ToLane, Cause: ByShape}, true
 	case !lane:

@@ -1,0 +1,91 @@
+package blame
+
+import (
+	"math"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// lateCaller is a caller whose work was answered shortly before a death.
+type lateCaller struct {
+	client bezoar.Fingerprint
+	blame  float64
+}
+
+// Bounds of the blame for what was answered.
+const (
+	lateBlame   = 0.75 // that those together have who were answered at the moment of a death
+	lateUnknown = 8    // successes from which a caller is known too well for it
+)
+
+// lateCallers returns those whose work was answered on e within the window before its
+// end, if no worker that lives has outlived an answer to them. Work that kills after
+// its answer, no two of it alike, has nothing else in common.
+func (state *State) lateCallers(now int64, e *epoch) []lateCaller {
+	w := int64(state.cfg.Window)
+	if w <= 0 {
+		return nil
+	}
+	var out []lateCaller
+	last := map[bezoar.Fingerprint]int64{}
+	for i := range e.answers.all {
+		a := e.answers.nth(i)
+		if c := a.work.Client; !c.IsZero() && !a.work.Exempt && now-a.at <= w && !a.counted {
+			last[c] = max(last[c], a.at)
+		}
+	}
+	for i := range e.answers.all { // in their order
+		c := e.answers.nth(i).work.Client
+		at, ok := last[c]
+		if !ok {
+			continue
+		}
+		delete(last, c)
+		g := state.groups.find(c)
+		if g != nil {
+			g.touch(state.second(now))
+			if g.ran >= lateUnknown && g.state == unheld {
+				continue
+			}
+		}
+		if !state.outlivedCaller(now, e, c, now-at) {
+			out = append(out, lateCaller{c, lateBlame * math.Exp2(-3*float64(now-at)/float64(w))})
+		}
+	}
+	for i := range out {
+		out[i].blame /= float64(len(out))
+	}
+	return out
+}
+
+// outlivedCaller reports whether a worker that lives has answered the caller's work
+// twice as long ago as the one that died did.
+func (state *State) outlivedCaller(now int64, dead *epoch, client bezoar.Fingerprint, lag int64) bool {
+	least := 2*lag + int64(20*time.Millisecond)
+	for _, i := range state.byEpoch {
+		e := &state.epochs[i]
+		if e == dead {
+			continue
+		}
+		for j := range e.answers.all {
+			if a := &e.answers.all[j]; a.work.Client == client && now-a.at >= least {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// blameLate lays blame for a death that convicted nobody at the door of those whose
+// work was answered before it.
+func (gs *groups) blameLate(state *State, now int64, late []lateCaller) {
+	second := state.second(now)
+	for _, l := range late {
+		if g := gs.get(state, l.client, ofClient, &state.cfg.Rule); g != nil {
+			g.late = true
+			gs.total.blamed += l.blame
+			gs.blame(state, now, second, g, 0, l.blame, clientDeaths)
+		}
+	}
+}
