@@ -33,7 +33,7 @@
 //	              └── the killer is ── the others again; in company of half the size
 //	                  found            when the killer was none of the likeliest
 //
-// A worker whose answers all stream for longer than half a second goes back to the fleet
+// A worker whose answers all stream for longer than 300 ms goes back to the fleet
 // with them. A fleet in which every worker has streams lends one that has nothing else.
 //
 // # Guarantees

@@ -39,7 +39,7 @@ const held = 5 * time.Second
 
 // settledStream is how long an answer must have been streaming for its worker to
 // go back to the fleet with it: it has outlived the observation window.
-const settledStream = 500 * time.Millisecond
+const settledStream = 300 * time.Millisecond
 
 // shift is one lane worker's time in the lane. It reports whether another lane worker
 // may have taken its place meanwhile.
@@ -157,14 +157,15 @@ func (s *laneShift) settled(now time.Time) bool {
 	return true
 }
 
-// nextLook is how long until it makes sense to look at what runs.
+// nextLook is how long until it makes sense to look at what runs: an answer may have
+// begun meanwhile.
 func (s *laneShift) nextLook(now time.Time) time.Duration {
-	wait := held
+	wait := settledStream / 4
 	for _, e := range s.running {
+		wait = min(wait, held-now.Sub(e.started))
 		if e.began.Load() {
 			wait = min(wait, settledStream-now.Sub(e.started))
 		}
-		wait = min(wait, held-now.Sub(e.started))
 	}
 	return max(wait, 10*time.Millisecond)
 }
