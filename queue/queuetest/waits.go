@@ -83,11 +83,11 @@ func testWokenByZero(r *rig) {
 
 func testWokenByDeath(r *rig) {
 	r.create("dead", nil)
-	r.create("jobs", func(s *queue.Settings) { deadLetter("dead", 1)(s); s.Visibility = 50 * time.Millisecond })
+	r.create("jobs", deadLetter("dead", 1))
 	defer r.run()()
 	began, received := time.Now(), r.wait("dead", 1)
 	r.send("jobs", text("expired"))
-	r.one("jobs")
+	r.must(r.ChangeVisibility(r.ctx(), "jobs", r.one("jobs").Receipt, 50*time.Millisecond))
 	r.wantWoken(began, received(), "expired")
 	began, received = time.Now(), r.wait("dead", 1)
 	r.send("jobs", text("rejected"))
