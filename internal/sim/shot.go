@@ -45,15 +45,16 @@ type traits struct {
 
 func (s *Shot) traits() *traits {
 	t := &traits{}
-	all := s.Target + "\n" + s.Body
+	var all strings.Builder
+	all.WriteString(s.Target + "\n" + s.Body)
 	t.add("caller " + s.Caller)
 	for _, f := range s.Fields {
 		text := f.kind + " " + f.name
 		t.add(text)
 		t.add(text + ": " + f.value)
-		all += "\n" + text + ": " + f.value
+		all.WriteString("\n" + text + ": " + f.value)
 	}
-	t.variant = named("variant " + all)
+	t.variant = named("variant " + all.String())
 	return t
 }
 

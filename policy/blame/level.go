@@ -53,7 +53,6 @@ func (state *State) record(now int64, w *Work) float64 {
 // refused here but what has the features that a verdict names. group is the one
 // that a probe must claim.
 func (state *State) judgeLevels(now int64, v *view, s float64) (d Decision, group uint32, decided bool) {
-	group = none
 	own := state.histories.find(v.Fingerprint)
 	var lane, proven bool
 	if own == nil {
