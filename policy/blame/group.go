@@ -201,7 +201,7 @@ func (gs *groups) blame(state *State, now int64, second uint32, g *group, share,
 	case g.state == suspected && share >= suspicion:
 		g.died = now
 		g.slow(now)
-	case g.state == unheld && g.blamed >= most && gs.excessive(g, second):
+	case g.state == unheld && g.blamed >= most && gs.excessive(state, g, second):
 		gs.escalate(state, now, g, fmt.Sprintf("it has %.1f of the blame for deaths lately, %d times or more what its part of the traffic explains", g.blamed, groupExcess))
 	}
 }
@@ -227,7 +227,7 @@ func (g *group) gap() int64 { return int64(float64(time.Second) / g.pace) }
 // small a part of the traffic once in a few hundred times (the bound of Chernoff, 1952,
 // for the binomial distribution). A caller who is behind all of the traffic is blamed
 // for all deaths, and that says nothing.
-func (gs *groups) excessive(g *group, second uint32) bool {
+func (gs *groups) excessive(state *State, g *group, second uint32) bool {
 	gs.total.touch(second)
 	rate := g.blamed / (g.ran + g.blamed)
 	crashes := max(gs.total.blamed-g.blamed, 0) + 0.5
@@ -235,7 +235,8 @@ func (gs *groups) excessive(g *group, second uint32) bool {
 	if rate < groupExcess*crashes/attempts {
 		return false
 	}
-	part := min(1, (g.ran+1)/(gs.total.ran+2))
+	mine, all := state.unproven(g)
+	part := min(1, (g.ran+mine+1)/(gs.total.ran+all+2))
 	blamed := max(gs.total.blamed, g.blamed)
 	if g.blamed <= blamed*part {
 		return false
@@ -245,6 +246,33 @@ func (gs *groups) excessive(g *group, second uint32) bool {
 		nats += rest * math.Log(rest/(blamed*(1-part)))
 	}
 	return nats >= groupNats
+}
+
+// unproven counts the answers to the group, and to all, that do not count as successes
+// yet. Of a large fleet it looks at some workers.
+func (state *State) unproven(g *group) (mine, all float64) {
+	const enough = 64
+	n := 0
+	for i := range state.epochs {
+		e := &state.epochs[i]
+		if e.answers.open == 0 {
+			continue
+		}
+		if n++; n > enough {
+			break
+		}
+		for j := range e.answers.all {
+			a := &e.answers.all[j]
+			if a.counted {
+				continue
+			}
+			all++
+			if a.work.Client == g.fp || a.work.Shape == g.fp {
+				mine++
+			}
+		}
+	}
+	return mine, all
 }
 
 // escalate sends the group's unproven work to the lane, at a pace.
@@ -282,7 +310,7 @@ func (gs *groups) refund(state *State, now, oldest int64) {
 	for i := range gs.all {
 		g := &gs.all[i]
 		if g.state == unheld || g.manual || g.since < oldest || g.since > now ||
-			g.state == suspected && gs.excessive(g, state.second(now)) {
+			g.state == suspected && gs.excessive(state, g, state.second(now)) {
 			continue
 		}
 		state.emitGroup(Dropped, now, g)
