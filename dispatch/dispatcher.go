@@ -267,8 +267,14 @@ func (c *call) await(ctx context.Context, wait <-chan struct{}, until time.Time)
 	}
 	timer := time.NewTimer(min(left, poll))
 	defer timer.Stop()
+	stops := c.d.hurried
+	if time.Until(until) < duplicatePoll {
+		stops = nil // a copy is running, or its turn is near
+	}
 	select {
 	case <-wait:
+	case <-stops:
+		return done(c.unavailable(RuleDuplicate, "a copy that has never succeeded is watched yet, and Bezoar is about to stop"))
 	case <-timer.C:
 	case <-ctx.Done():
 	}
