@@ -297,7 +297,7 @@ func TestThePaceOfACallerIsStored(t *testing.T) {
 				}
 				time.Sleep(time.Until(d.Until) + time.Millisecond)
 			}
-			time.Sleep(time.Minute)
+			time.Sleep(2 * time.Minute)
 			b.kill(w)
 		}
 		var pace float64
