@@ -42,7 +42,7 @@ func (f *Fleet) Tune(cfg Config) error {
 	cfg = cfg.withDefaults()
 	f.eject.Store(&cfg.Eject)
 	f.mu.Lock()
-	f.cfg.SlowStart, f.cfg.PanicBelow, f.cfg.MaxInFlight = cfg.SlowStart, cfg.PanicBelow, cfg.MaxInFlight
+	f.cfg.SlowStart, f.cfg.PanicBelow, f.cfg.MaxInFlight, f.cfg.LaneShare = cfg.SlowStart, cfg.PanicBelow, cfg.MaxInFlight, cfg.LaneShare
 	f.weigh()
 	for _, s := range f.places {
 		if w := s.life; w != nil && f.full(w) {

@@ -13,6 +13,7 @@ import (
 func tuned(cfg *config.Fleet) fleet.Config {
 	return fleet.Config{
 		MaxInFlight: cfg.MaxInFlight,
+		LaneShare:   float64(cfg.LaneShare),
 		SlowStart:   cfg.Balance.SlowStart,
 		Eject:       ejectOf(cfg.Balance.Eject),
 		PanicBelow:  float64(cfg.Health.PanicBelow),

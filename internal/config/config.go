@@ -54,6 +54,7 @@ type Fleet struct {
 	Bake        Bake              `yaml:"bake"`                  // what a new process has to do before the next worker is replaced
 	Memory      Size              `yaml:"memory" range:"4MiB..16TiB"`
 	MaxInFlight int               `yaml:"max_in_flight" range:"1..100000"` // per worker
+	LaneShare   Ratio             `yaml:"lane_share" range:"1%..50%"`      // of the workers that may run suspects at the same time; at least one may
 	Concurrency *Concurrency      `yaml:"concurrency"`                     // of the whole fleet; nil: as much as comes
 	Shard       *Shard            `yaml:"shard"`                           // nil: every caller may meet every worker
 	Balance     Balance           `yaml:"balance"`

@@ -78,6 +78,7 @@ func (f *Fleet) setDefaults() {
 		Drain:       30 * time.Second,
 		Bake:        Bake{Requests: 100, Time: 10 * time.Second},
 		MaxInFlight: 256,
+		LaneShare:   0.25,
 		Balance:     Balance{Eject: Eject{Consecutive: 5, Ratio: 0.5, For: 30 * time.Second, MaxShare: 0.1}},
 		Retries:     Budget{Ratio: 0.2, Floor: 3},
 	}
