@@ -140,7 +140,7 @@ func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 		if now-a.at > w || a.counted && !careful || a.work.Exempt {
 			continue
 		}
-		if !careful && !a.lane && (state.record(now, &a.work) >= provenEnough || !state.isNear(now, a.work.Fingerprint)) {
+		if !careful && !(a.lane && state.killsLate(a.work.Client)) && (state.record(now, &a.work) >= provenEnough || !state.isNear(now, a.work.Fingerprint)) {
 			continue
 		}
 		if state.runsWell(now, &a.work) || careful && (state.company.seen[a.work.Fingerprint].deaths == 0 || state.harmless(now, a.work.Fingerprint)) {

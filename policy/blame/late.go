@@ -89,3 +89,10 @@ func (gs *groups) blameLate(state *State, now int64, late []lateCaller) {
 		}
 	}
 }
+
+// killsLate reports whether the caller is escalated for deaths after its answers: what
+// it is answered in the lane is watched.
+func (state *State) killsLate(client bezoar.Fingerprint) bool {
+	g := state.groups.find(client)
+	return g != nil && g.late && g.state == suspected
+}
