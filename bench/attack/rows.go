@@ -236,10 +236,14 @@ func everydayRows() []row {
 		set           settings
 	}{
 		{name: "crash", what: "one GET that kills, 2/s", q: neon, rate: 2, deaths: 2, good: 100},
-		{name: "hang", what: "one GET that hangs its worker, 2/s; timeout 2s", q: neon + "hang", rate: 2, deaths: 2, good: 100,
-			set: settings{route: []string{"timeout: 2s"}}},
-		{name: "oom", what: "one GET that takes all memory, 2/s; memory 128MiB", q: neon + "oom", rate: 2, deaths: 2, good: 100,
-			set: settings{fleet: []string{"memory: 128MiB"}}},
+		{
+			name: "hang", what: "one GET that hangs its worker, 2/s; timeout 2s", q: neon + "hang", rate: 2, deaths: 2, good: 100,
+			set: settings{route: []string{"timeout: 2s"}},
+		},
+		{
+			name: "oom", what: "one GET that takes all memory, 2/s; memory 128MiB", q: neon + "oom", rate: 2, deaths: 2, good: 100,
+			set: settings{fleet: []string{"memory: 128MiB"}},
+		},
 		{name: "unique", what: "GETs that kill, no two alike, 2/s", rate: 2, deaths: 14, good: 99},
 		{name: "burst", what: "64 copies of one GET that kills, every 3 s", q: neon, rate: 1.0 / 3, burst: 64, deaths: 2, good: 100},
 	} {

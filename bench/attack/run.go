@@ -78,15 +78,6 @@ func (r *Run) good(class string, bound float64) float64 {
 	return openloop.Percent(c.OK, c.Sent)
 }
 
-// refused adds up the innocents that were refused.
-func (r *Run) refusals() int {
-	n := 0
-	for _, k := range r.Refused {
-		n += k
-	}
-	return n
-}
-
 // wrong counts the wrong convictions.
 func (r *Run) wrong() int {
 	if r.Evidence == nil {

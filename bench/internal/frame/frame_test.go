@@ -3,6 +3,7 @@ package frame
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ func TestFramesComeBack(t *testing.T) {
 			t.Errorf("Read = %d %q %v, want %d %q", op, text, err, want.op, want.text)
 		}
 	}
-	if _, _, err := Read(r); err != io.EOF {
+	if _, _, err := Read(r); !errors.Is(err, io.EOF) {
 		t.Errorf("Read at the end = %v", err)
 	}
 }
