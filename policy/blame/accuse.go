@@ -140,10 +140,11 @@ func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 		if now-a.at > w || a.counted && !careful || a.work.Exempt {
 			continue
 		}
-		if !careful && !(a.lane && state.killsLate(a.work.Client)) && (state.record(now, &a.work) >= provenEnough || !state.isNear(now, a.work.Fingerprint)) {
+		watched := a.lane && state.killsLate(a.work.Client)
+		if !careful && !watched && (state.record(now, &a.work) >= provenEnough || !state.isNear(now, a.work.Fingerprint)) {
 			continue
 		}
-		if state.runsWell(now, &a.work) || careful && (state.company.seen[a.work.Fingerprint].deaths == 0 || state.harmless(now, a.work.Fingerprint)) {
+		if state.runsWell(now, &a.work) || careful && !watched && (state.company.seen[a.work.Fingerprint].deaths == 0 || state.harmless(now, a.work.Fingerprint)) {
 			continue
 		}
 		elsewhere, outlived := state.answeredElsewhere(now, e, &a.work, now-a.at)
