@@ -77,7 +77,7 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 		}
 		convicted = state.blame(at, acc, i, surprise, acc[i].ticket != none && acc[i].share >= few, sick, ev) || convicted
 	}
-	if !convicted && !state.gateClosed(at) {
+	if !convicted {
 		state.groups.blameLate(state, at, late)
 	}
 	if !convicted && len(before) > 0 && !state.gateClosed(at) {
