@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/policy/blame"
+	"github.com/bezoar-dev/bezoar/policy/lane"
 )
 
 // company is what died together on one lane worker. The few that started last run
@@ -79,25 +80,13 @@ func (d *Dispatcher) meet(c *call, epoch uint64, alone bool) {
 	}
 }
 
-// leastHold is how long one of few that may have killed a lane worker must be the last
-// that started there.
-const leastHold = 250 * time.Millisecond
-
-// decisive is the share in the death of its company from which work runs alone on a
-// clean worker.
-const decisive = 0.75
-
 // doubtCompany notes how likely the call killed a lane worker on which it was not
-// alone. One of few runs again so that a death is seen to be its doing, twice as long
-// as it ran before; it delays the others no longer than that.
+// alone, and so how it runs again.
 func (c *call) doubtCompany(f blame.Finding) {
 	c.single, c.hold, c.likely = false, 0, 0
-	if !f.Alone {
-		return
-	}
-	c.likely = f.Share
-	if c.single = f.Share >= decisive; !c.single {
-		c.hold = min(held, leastHold+2*c.ran)
+	if f.Alone {
+		c.likely = f.Share
+		c.single, c.hold = lane.Doubt(f.Share, c.ran)
 	}
 }
 

@@ -35,7 +35,8 @@ const (
 	firstRun      = 50 * time.Millisecond
 	ranFor        = 10 * time.Second
 	held          = 5 * time.Second
-	settledStream = time.Second
+	settledStream = 300 * time.Millisecond
+	breath        = 30 * time.Millisecond
 	laneShare     = 0.25
 )
 
@@ -63,7 +64,8 @@ type shift struct {
 	next      []int32 // who starts when the worker is clean
 	exclusive bool
 	parked    bool
-	last      int64 // when the last run started
+	last      int64         // when the last run started
+	hold      time.Duration // of what started last
 }
 
 func (l *laneState) init() {
@@ -160,7 +162,11 @@ func (w *world) shiftTurn(i int32) {
 				w.laneAlert()
 				s = &l.shifts[i] // it may have moved
 				r := &w.requests[picked[0]]
-				if left := r.quiet - w.quiet(s.worker); r.clean && left > 0 {
+				quiet := r.quiet
+				if !r.clean {
+					quiet = breath
+				}
+				if left := quiet - w.quiet(s.worker); (r.clean || s.exclusive) && left > 0 {
 					s.phase, s.next = settling, picked
 					w.after(left, evShift, i, s.turn)
 					return
@@ -219,7 +225,7 @@ func (w *world) quiet(i int32) time.Duration {
 func (w *world) pickNext(i int32) ([]int32, time.Duration) {
 	l := &w.lane
 	s := &l.shifts[i]
-	run := lane.Running{Count: len(s.running), Exclusive: s.exclusive, Last: time.Unix(0, s.last)}
+	run := lane.Running{Count: len(s.running), Exclusive: s.exclusive, Last: time.Unix(0, s.last), Hold: s.hold}
 	for _, slot := range s.running {
 		if r := &w.requests[slot]; r.limit > 0 && (run.Limit == 0 || r.limit < run.Limit) {
 			run.Limit = r.limit
@@ -243,11 +249,11 @@ func (w *world) pickNext(i int32) ([]int32, time.Duration) {
 		r.limit = r.group.limit(w.now, r.limit)
 		if g := r.suspectOf; g != nil && g.found && !r.must {
 			r.leaveCompany(false) // the killer has been found: it need not run alone any more
-			r.alone, r.clean, r.single = false, false, false
+			r.alone, r.clean, r.single, r.hold = false, false, false, 0
 		}
 		l.view = append(l.view, lane.Entry{
 			Score: r.score, Proven: r.proven, Single: r.alone, Likely: r.likely(), Died: int(r.died), Since: time.Unix(0, r.waitFrom),
-			Limit: r.limit, Late: r.window > 0, Ran: l.ran[r.work.Client],
+			Limit: r.limit, Hold: r.hold, Late: r.window > 0, Ran: l.ran[r.work.Client],
 		})
 	}
 	known := len(l.queue) + l.running
@@ -272,7 +278,9 @@ func (w *world) pickNext(i int32) ([]int32, time.Duration) {
 // startRuns lets those whose turn has come run on shift i's worker.
 func (w *world) startRuns(i int32, slots []int32) {
 	s := &w.lane.shifts[i]
-	s.last = w.now
+	if s.last = w.now; len(slots) > 0 { // their callers may be gone
+		s.hold = w.requests[slots[0]].hold
+	}
 	var stale []int32
 	for _, slot := range slots {
 		r := &w.requests[slot]

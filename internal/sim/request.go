@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/policy/blame"
+	"github.com/bezoar-dev/bezoar/policy/lane"
 )
 
 // What dispatch waits for, and how often it tries.
@@ -47,10 +48,11 @@ type request struct {
 	wait      uint32 // counts the waits for a copy
 	gen       uint32 // counts attempts, so that events of old ones know
 	where     place
-	shift     int32 // that runs it, or none
-	limit     int   // how much may run beside it in the lane, itself included; 0: as much as may
-	lost      int   // workers that ended with it
-	met       uint8 // workers that died in the lane with it and others
+	shift     int32         // that runs it, or none
+	hold      time.Duration // around its start in the lane
+	limit     int           // how much may run beside it in the lane, itself included; 0: as much as may
+	lost      int           // workers that ended with it
+	met       uint8         // workers that died in the lane with it and others
 	attempts  uint8
 	free      uint8
 	died      uint8
@@ -327,13 +329,17 @@ func (w *world) judge(slot int32, strike blame.Result) {
 		return
 	}
 	w.closeTicket(slot)
+	r.ran = time.Duration(w.now - r.started)
 	switch died := crashed && !f.Planned; {
 	case r.inLane && f.Company:
-		r.single, r.share = f.Alone, f.Share
+		r.single, r.hold, r.share = false, 0, f.Share
+		if f.Alone {
+			r.single, r.hold = lane.Doubt(f.Share, r.ran)
+		}
 		r.met++
 		w.meet(slot, r.epoch, f.Alone)
 	case r.inLane:
-		r.single = true
+		r.single, r.hold = true, 0
 		if died {
 			r.died++
 		}
@@ -345,7 +351,6 @@ func (w *world) judge(slot int32, strike blame.Result) {
 // again is dispatch's after: what follows a failure without a conviction.
 func (w *world) again(slot int32, f *blame.Finding, crashed bool, strike blame.Result) {
 	r := &w.requests[slot]
-	r.ran = time.Duration(w.now - r.started)
 	if f.Planned || f.Gated || f.Company {
 		r.free++
 	}
@@ -380,9 +385,9 @@ func (w *world) intoLane(slot int32, d *blame.Decision) {
 		return
 	}
 	r.score, r.proven = d.Score, d.Proven && !r.unsafe
-	r.window, r.clean, r.quiet = d.Window, d.Clean, d.Quiet
+	r.window, r.clean, r.quiet = d.Window, d.Clean && r.hold == 0, d.Quiet
 	r.must = r.isolate || d.Window > 0 || r.unsafe || d.Cause == blame.ByProbe || d.Cause == blame.ByCondition
-	r.alone = r.must || r.single || d.Clean
+	r.alone = r.must || r.single || r.clean
 	r.where, r.waitFrom = waitsLane, w.now
 	w.lane.queue = append(w.lane.queue, slot)
 	w.stats.MaxLane = max(w.stats.MaxLane, len(w.lane.queue))

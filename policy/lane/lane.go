@@ -4,8 +4,9 @@
 // Few suspects run one after the other, each alone ([Pick]). Many would wait too
 // long for that: then they start one shortly after the other and run beside each
 // other ([Next]). Most killers kill soon after their start, so a death falls on the
-// last that started; these run alone next, and the others go on. When those ran
-// clean, the killer is slow: everything that died together runs in company of half
+// last that started; these start first next, with time around each so that a death
+// is seen to be its doing, and the others go on. When those ran clean, the killer is
+// slow: everything that died together runs in company of half
 // the size from then on, so that one slow killer among n costs at most 1+log2(n)
 // workers (Hwang's binary splitting, 1972).
 package lane
@@ -111,6 +112,23 @@ const (
 	leastDelay = 2 * time.Millisecond  // between two starts
 	mostDelay  = 50 * time.Millisecond // …
 )
+
+// Bounds of the time around work that may have killed in company.
+const (
+	decisive  = 0.75 // share of the blame from which it runs alone, on a clean worker
+	leastHold = 250 * time.Millisecond
+	mostHold  = 5 * time.Second
+)
+
+// Doubt says how one of the few that may have killed a lane worker runs again: alone if
+// it has most of the blame, and otherwise with time around it, twice as long as it ran
+// before, so that a death is seen to be its doing and the others wait no longer than that.
+func Doubt(share float64, ran time.Duration) (single bool, hold time.Duration) {
+	if share >= decisive {
+		return true, 0
+	}
+	return false, min(mostHold, leastHold+2*ran)
+}
 
 // Running is what runs on one lane worker.
 type Running struct {
