@@ -81,11 +81,3 @@ func (l *Ledger) Convicted(w blame.Work) bool {
 	v, ok := l.state.Lookup(&w)
 	return ok && (v.State == bezoar.Quarantined || v.State == bezoar.Probing)
 }
-
-// ConvictedAny reports whether anything with this fingerprint is quarantined: one
-// of its variants at least.
-func (l *Ledger) ConvictedAny(fp bezoar.Fingerprint) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.state.ConvictedAny(fp)
-}

@@ -147,7 +147,7 @@ func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 		if state.runsWell(now, &a.work) || careful && !watched && (state.company.seen[a.work.Fingerprint].deaths == 0 || state.harmless(now, a.work.Fingerprint)) {
 			continue
 		}
-		elsewhere, outlived := state.answeredElsewhere(now, e, &a.work, now-a.at)
+		elsewhere, outlived := state.answeredElsewhere(now, e, now-a.at, a.work.same)
 		if outlived && !careful {
 			continue
 		}
@@ -167,10 +167,10 @@ func (state *State) accuseAnswered(acc *[]accused, now int64, e *epoch) {
 	}
 }
 
-// answeredElsewhere reports whether workers that live have answered the work, too, and
+// answeredElsewhere reports whether workers that live have answered such work, too, and
 // whether one of them has outlived that twice as long as the one that died did. What is
 // asked for everywhere is answered shortly before any death.
-func (state *State) answeredElsewhere(now int64, dead *epoch, w *Work, lag int64) (elsewhere, outlived bool) {
+func (state *State) answeredElsewhere(now int64, dead *epoch, lag int64, such func(w *Work) bool) (elsewhere, outlived bool) {
 	least := 2*lag + int64(20*time.Millisecond)
 	for _, i := range state.byEpoch {
 		e := &state.epochs[i]
@@ -179,7 +179,7 @@ func (state *State) answeredElsewhere(now int64, dead *epoch, w *Work, lag int64
 		}
 		for j := range e.answers.all {
 			a := &e.answers.all[j]
-			if a.work.Fingerprint != w.Fingerprint || a.work.Variant != w.Variant && !a.work.Variant.IsZero() && !w.Variant.IsZero() {
+			if !such(&a.work) {
 				continue
 			}
 			elsewhere = true
@@ -189,6 +189,11 @@ func (state *State) answeredElsewhere(now int64, dead *epoch, w *Work, lag int64
 		}
 	}
 	return elsewhere, false
+}
+
+// same reports whether o is the same work, as far as their variants are known.
+func (w *Work) same(o *Work) bool {
+	return w.Fingerprint == o.Fingerprint && (w.Variant == o.Variant || w.Variant.IsZero() || o.Variant.IsZero())
 }
 
 // runsWell reports whether so much speaks for answered work that it is not accused:

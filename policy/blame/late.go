@@ -2,7 +2,6 @@ package blame
 
 import (
 	"math"
-	"time"
 
 	"github.com/bezoar-dev/bezoar"
 )
@@ -49,7 +48,7 @@ func (state *State) lateCallers(now int64, e *epoch) []lateCaller {
 				continue
 			}
 		}
-		if !state.outlivedCaller(now, e, c, now-at) {
+		if _, outlived := state.answeredElsewhere(now, e, now-at, func(w *Work) bool { return w.Client == c }); !outlived {
 			out = append(out, lateCaller{c, lateBlame * math.Exp2(-3*float64(now-at)/float64(w))})
 		}
 	}
@@ -59,33 +58,15 @@ func (state *State) lateCallers(now int64, e *epoch) []lateCaller {
 	return out
 }
 
-// outlivedCaller reports whether a worker that lives has answered the caller's work
-// twice as long ago as the one that died did.
-func (state *State) outlivedCaller(now int64, dead *epoch, client bezoar.Fingerprint, lag int64) bool {
-	least := 2*lag + int64(20*time.Millisecond)
-	for _, i := range state.byEpoch {
-		e := &state.epochs[i]
-		if e == dead {
-			continue
-		}
-		for j := range e.answers.all {
-			if a := &e.answers.all[j]; a.work.Client == client && now-a.at >= least {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // blameLate lays blame for a death that convicted nobody at the door of those whose
 // work was answered before it.
 func (gs *groups) blameLate(state *State, now int64, late []lateCaller) {
 	second := state.second(now)
 	for _, l := range late {
 		if g := gs.get(state, l.client, ofClient, &state.cfg.Rule); g != nil {
-			g.late = true
 			gs.total.blamed += l.blame
 			gs.blame(state, now, second, g, 0, l.blame, clientDeaths)
+			g.late = g.late || g.state == suspected
 		}
 	}
 }
@@ -94,5 +75,5 @@ func (gs *groups) blameLate(state *State, now int64, late []lateCaller) {
 // it is answered in the lane is watched.
 func (state *State) killsLate(client bezoar.Fingerprint) bool {
 	g := state.groups.find(client)
-	return g != nil && g.late && g.state == suspected
+	return g != nil && g.late
 }

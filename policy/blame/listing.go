@@ -72,21 +72,6 @@ func (state *State) Present(v *bezoar.Verdict) (bezoar.Verdict, bool) {
 	return bezoar.Verdict{}, false
 }
 
-// ConvictedAny reports whether anything with this fingerprint is quarantined: the
-// whole of it, or one of its variants at least. It looks at a bounded number of
-// them, the newest first.
-func (state *State) ConvictedAny(fp bezoar.Fingerprint) bool {
-	const most = 256
-	i, ok := state.byFP[fp]
-	for n := 0; ok && i != none && n < most; n++ {
-		if state.cases[i].state == quarantined {
-			return true
-		}
-		i = state.cases[i].after
-	}
-	return false
-}
-
 // Sizes is how much a [State] holds, each bounded.
 type Sizes struct {
 	Tickets  int // open
