@@ -61,5 +61,5 @@
 // The fleet hears of every attempt in it. Of a request's failures only the first
 // counts.
 //
-// [Dispatcher.Run] owns the one goroutine: the lane's.
+// [Dispatcher.Run] owns the goroutines: one for each worker that is the lane.
 package dispatch

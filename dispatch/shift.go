@@ -99,7 +99,7 @@ func (s *laneShift) turn(ctx context.Context) bool {
 	if len(s.running) == 0 && after == 0 {
 		return s.lingers(ctx)
 	}
-	wait := s.nextLook(now)
+	wait := lookEvery
 	if after > 0 {
 		wait = min(wait, after)
 	}
@@ -157,18 +157,9 @@ func (s *laneShift) settled(now time.Time) bool {
 	return true
 }
 
-// nextLook is how long until it makes sense to look at what runs: an answer may have
-// begun meanwhile.
-func (s *laneShift) nextLook(now time.Time) time.Duration {
-	wait := settledStream / 4
-	for _, e := range s.running {
-		wait = min(wait, held-now.Sub(e.started))
-		if e.began.Load() {
-			wait = min(wait, settledStream-now.Sub(e.started))
-		}
-	}
-	return max(wait, 10*time.Millisecond)
-}
+// lookEvery is how often the lane looks at what runs: an answer may have begun, or had
+// the worker to itself for long enough.
+const lookEvery = settledStream / 4
 
 // breath is how long nothing must have been answered on a worker on which work runs
 // alone.

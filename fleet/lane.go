@@ -9,6 +9,10 @@ import (
 // it looks for a less busy one.
 const drainPatience = time.Second
 
+// countEvery bounds how often it has the streams counted, which looks at all that is in
+// flight.
+const countEvery = 100 * time.Millisecond
+
 // lookAgain is how often it looks whether another worker has become idle meanwhile: a
 // life that begins is.
 const lookAgain = 10 * time.Millisecond
@@ -43,10 +47,11 @@ func (f *Fleet) mostLanes() int { return max(1, int(f.cfg.LaneShare*float64(len(
 func (f *Fleet) Reserve(ctx context.Context, want LaneWant) (*Worker, error) {
 	tick := time.NewTimer(lookAgain)
 	defer tick.Stop()
+	var streams map[uint64]int
+	var counted time.Time
 	for settled := true; ; settled = false {
-		var streams map[uint64]int
-		if want.Streams != nil && !settled {
-			streams = want.Streams()
+		if want.Streams != nil && !settled && time.Since(counted) >= countEvery {
+			streams, counted = want.Streams(), time.Now()
 		}
 		w, idle := f.reserve(want, settled, streams)
 		if w != nil && idle == nil {
