@@ -257,7 +257,7 @@ func (l *Ledger) End(t blame.Ticket, r blame.Result) {
 func (l *Ledger) Overtaken(t blame.Ticket) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.state.Overtaken(t)
+	return l.state.Overtaken(time.Now(), t)
 }
 
 // Detach lets go of the traits of t's work and returns it as it is known from then

@@ -286,7 +286,7 @@ func (w *world) startRuns(i int32, slots []int32) {
 		r := &w.requests[slot]
 		r.shift, r.inLane, r.started = i, true, w.now
 		s.running = append(s.running, slot)
-		if w.state.Overtaken(r.ticket) {
+		if w.state.Overtaken(w.at(), r.ticket) {
 			stale = append(stale, slot)
 			continue
 		}

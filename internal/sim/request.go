@@ -273,7 +273,7 @@ func (w *world) overFleet(slot int32) {
 		w.waiting = append(w.waiting, slot)
 		return
 	}
-	if waited && w.state.Overtaken(r.ticket) {
+	if waited && w.state.Overtaken(w.at(), r.ticket) {
 		r.where = nowhere
 		w.closeTicket(slot)
 		w.turn(slot)

@@ -66,7 +66,8 @@
 // A unique payload per pill makes exact identities useless. When a caller or a shape has
 // far more of the blame than its part of the traffic explains, its unproven work runs in
 // the lane from its first attempt on, at a pace: one in two seconds, which a death
-// divides by 8 for a caller and by 2 for a shape, and 8 successes double. Nothing is
+// divides by 8 for a caller and by 2 for a shape, and 8 successes double; from the third
+// death on each doubles that number. What waits in the lane already keeps to the pace. Nothing is
 // refused for that by itself; who does not wait for the pace is.
 //
 // # The fleet gate

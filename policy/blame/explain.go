@@ -103,7 +103,7 @@ func groupWhy(g *group) []string {
 		}
 		why = append(why,
 			fmt.Sprintf("Deaths of this %s: %s since it was escalated.", what, plural(g.deaths, "death")),
-			fmt.Sprintf("Nothing is refused for it. Its unproven work runs in the lane, at most %.3g a second: half as fast after each death, twice as fast after %d successes.", g.pace, paceWins),
+			fmt.Sprintf("Nothing is refused for it. Its unproven work runs in the lane, at most %.3g a second: half as fast after each death, twice as fast after %d successes, of which each death from the third on doubles the number.", g.pace, paceWins),
 			fmt.Sprintf("Not wider: everything else dies less than a tenth as often. Not narrower: variants of this %s that killed alone are refused by themselves, and the next one would be new.", what),
 			fmt.Sprintf("It ends after %v without a death.", g.rule.Within))
 	}

@@ -22,7 +22,8 @@ const (
 	firstPace   = 0.5
 	slowestPace = 1.0 / 64
 	freePace    = 64.0 // from there on it is no limit
-	paceWins    = 8    // successes that double it
+	paceWins    = 8    // successes that double it, and twice as many for each death …
+	freeDeaths  = 2    // … after these, so that good work among the pills does not keep it up
 	shapeSlows  = 2    // a death divides a shape's pace by it
 	clientSlows = 8    // … and a caller's, who is one of many
 )
@@ -152,10 +153,11 @@ func (gs *groups) success(state *State, now int64, a *answer) {
 
 // quicken lets an escalated level run faster after successes in the lane.
 func (g *group) quicken(lane bool) {
+	const maxDoublings = 8
 	if g.state != suspected || !lane || g.pace >= freePace {
 		return
 	}
-	if g.wins++; g.wins >= paceWins {
+	if g.wins++; g.wins >= paceWins<<min(max(g.deaths-freeDeaths, 0), maxDoublings) {
 		g.wins = 0
 		g.pace *= 2
 	}

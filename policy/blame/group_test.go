@@ -96,7 +96,7 @@ func TestDeathsHalveThePaceOfAShapeAndSuccessesDoubleIt(t *testing.T) {
 	if before != 0.25 { // the last convict died once more in the lane
 		t.Fatalf("the shape runs at %v a second, want 0.25", before)
 	}
-	for i := range uint64(3) {
+	for i := range uint64(2) {
 		b.kills(work(200+i, 5))
 		if p := pace(); p != before/2 {
 			t.Errorf("after death %d the pace is %v, want %v", i+1, p, before/2)
@@ -110,13 +110,17 @@ func TestDeathsHalveThePaceOfAShapeAndSuccessesDoubleIt(t *testing.T) {
 			t.Errorf("proven work of the shape goes to %v", d.Action)
 		}
 	}
-	for i := range uint64(8) {
+	// Eight successes, and twice as many for each of its deaths but the first two.
+	for i := range uint64(8 * 2) {
+		if p := pace(); p != before {
+			t.Errorf("after %d successes the pace is %v, want %v", i, p, before)
+		}
 		if d := b.runs(work(400+i, 5)); d.Action != blame.ToLane || d.Cause != blame.ByShape {
 			t.Errorf("unproven work got %+v", d)
 		}
 	}
 	if p := pace(); p != 2*before {
-		t.Errorf("after eight successes the pace is %v, want %v", p, 2*before)
+		t.Errorf("after all of them the pace is %v, want %v", p, 2*before)
 	}
 }
 

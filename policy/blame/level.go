@@ -198,8 +198,8 @@ func (state *State) kin(now int64, v *view) bool {
 
 // paced makes work of an escalated level wait for its turn. It takes the turn when
 // there is one.
-func (state *State) paced(now int64, v *view, cause Cause) (until int64, wait bool) {
-	if state.groups.active == 0 || cause == BySuspicion && state.knownFor(now, v.Work, state.record(now, v.Work)) >= provenEnough {
+func (state *State) paced(now int64, v *view, suspect bool) (until int64, took bool) {
+	if state.groups.active == 0 || suspect && state.knownFor(now, v.Work, state.record(now, v.Work)) >= provenEnough {
 		return 0, false // a suspect that is known to run well happened to be there
 	}
 	shape, client := state.groups.find(v.Shape), state.groups.find(v.Client)
@@ -216,14 +216,14 @@ func (state *State) paced(now int64, v *view, cause Cause) (until int64, wait bo
 		until = max(until, client.next)
 	}
 	if until > 0 {
-		return until, true
+		return until, false
 	}
 	for _, g := range [...]*group{shape, client} {
 		if g != nil {
-			g.next = now + g.gap()
+			g.next, took = now+g.gap(), true
 		}
 	}
-	return 0, false
+	return 0, took
 }
 
 // widen looks whether more than the variant is proven now that it has killed
@@ -252,9 +252,22 @@ func (state *State) widen(now int64, a *accused, ev *bezoar.Evidence) {
 	switch {
 	case clients >= 2 && h.runs == 0 && state.proven.successes(a.work.Fingerprint, second) < provenEnough:
 		state.convictWhole(now, a, variants, clients, ev)
-	case clients == 1 && !h.goodOf(client):
+	case clients == 1 && !h.goodOf(client) && !state.uses(second, a.work.Fingerprint, client):
 		state.convictFeatures(now, h, a, nil, client, variants)
 	}
+}
+
+// uses reports whether the caller has so large a part of all successes that some of
+// the fingerprint's are likely to be its own: a proxy, whose users are not told apart.
+func (state *State) uses(second uint32, fp, client bezoar.Fingerprint) bool {
+	c := state.groups.find(client)
+	if c == nil {
+		return false
+	}
+	c.touch(second)
+	state.groups.total.touch(second)
+	const likely = 0.5
+	return state.proven.successes(fp, second)*c.ran >= likely*max(1, state.groups.total.ran)
 }
 
 // convictFeatures refuses requests of the fingerprint that have all the features.

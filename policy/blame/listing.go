@@ -100,8 +100,9 @@ func (state *State) GateClosed(now time.Time) bool { return state.gateClosed(now
 
 // Overtaken reports whether what was decided about t's work when it was
 // admitted holds no more, because another copy has come under suspicion or was
-// convicted since. It must be closed and admitted again, before an attempt.
-func (state *State) Overtaken(t Ticket) bool {
+// convicted since, or because its level was escalated and its turn has not come. It
+// must be closed and admitted again, before an attempt.
+func (state *State) Overtaken(now time.Time, t Ticket) bool {
 	tk := &state.tickets[t]
 	if tk.work.Exempt || tk.probe || state.rule(&tk.work).ReportOnly {
 		return false
@@ -111,10 +112,19 @@ func (state *State) Overtaken(t Ticket) bool {
 		case quarantined:
 			return true
 		case suspected:
-			return tk.caseIndex != i
+			if tk.caseIndex != i {
+				return true
+			}
 		case conditional:
 			return false
 		case unheld:
+		}
+	}
+	if tk.toLane && !tk.paced {
+		v := view{Work: &tk.work}
+		until, took := state.paced(now.UnixNano(), &v, tk.caseIndex != none)
+		if tk.paced = took; until > 0 {
+			return true
 		}
 	}
 	if tk.lane || tk.caseIndex != none || tk.group != none || tk.changes == state.changes {

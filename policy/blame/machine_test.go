@@ -108,7 +108,7 @@ func (m *machine) Begin(t *rapid.T) {
 	if o.epoch != 0 || len(m.epochs) == 0 {
 		t.Skip("in flight, or no worker")
 	}
-	if m.b.Overtaken(o.ticket) {
+	if m.b.Overtaken(m.now, o.ticket) {
 		m.close(t, o)
 		return
 	}

@@ -63,7 +63,7 @@ func TestOneProbeAtATimeWhenAQuarantineHasRunOut(t *testing.T) {
 			t.Fatalf("beside the probe a copy got %+v", d)
 		}
 	}
-	if b.Overtaken(probe) {
+	if b.Overtaken(b.now, probe) {
 		t.Error("a probe is not overtaken by its own verdict")
 	}
 	b.Close(probe) // its caller left before its turn
@@ -222,11 +222,11 @@ func TestWhatWaitedWhileItsCopyWasConvictedIsOvertaken(t *testing.T) {
 	w := work(1, 1)
 	b.runs(w)
 	waiting, _ := b.admit(w)
-	if b.Overtaken(waiting) {
+	if b.Overtaken(b.now, waiting) {
 		t.Fatal("nothing has happened yet")
 	}
 	b.kills(w)
-	if !b.Overtaken(waiting) {
+	if !b.Overtaken(b.now, waiting) {
 		t.Error("its work has come under suspicion")
 	}
 	b.Close(waiting)
@@ -237,12 +237,12 @@ func TestWhatWaitedWhileItsCopyWasConvictedIsOvertaken(t *testing.T) {
 	b.Begun(b.now, first)
 	b.pass(2 * time.Second)
 	second, d := b.admit(w)
-	if d.Action != blame.ToLane || b.Overtaken(second) {
+	if d.Action != blame.ToLane || b.Overtaken(b.now, second) {
 		t.Fatalf("beside a stream a suspect got %+v", d)
 	}
 	b.Crash(b.now, e, false, bezoar.Evidence{Worker: "w", Class: bezoar.Crash})
-	if f, _ := b.Finding(first); !f.Convicted || !b.Overtaken(second) {
-		t.Errorf("finding %+v, overtaken %v", f, b.Overtaken(second))
+	if f, _ := b.Finding(first); !f.Convicted || !b.Overtaken(b.now, second) {
+		t.Errorf("finding %+v, overtaken %v", f, b.Overtaken(b.now, second))
 	}
 }
 

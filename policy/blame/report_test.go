@@ -35,7 +35,7 @@ func TestAReportingRouteRefusesAndIsolatesNothing(t *testing.T) {
 	if d.Action != blame.ToFleet || d.Would != blame.Refuse || d.Manual {
 		t.Errorf("a copy of it gets %+v", d)
 	}
-	if b.Overtaken(tk) {
+	if b.Overtaken(b.now, tk) {
 		t.Error("a copy that waited is to be admitted again")
 	}
 	again, d := b.Admit(b.now, pill) // beside the other

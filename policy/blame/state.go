@@ -99,8 +99,10 @@ func (state *State) Admit(now time.Time, w Work) (Ticket, Decision) {
 	if d.Action != ToFleet && !d.Manual && state.rule(&w).ReportOnly {
 		d, caseIndex, group = Decision{Cause: d.Cause, Would: d.Action}, none, none
 	}
+	paced := false
 	if d.Action == ToLane {
-		if until, wait := state.paced(t, &v, d.Cause); wait {
+		var until int64
+		if until, paced = state.paced(t, &v, d.Cause == BySuspicion); until > 0 {
 			return Ticket(none), Decision{Action: Pace, Cause: d.Cause, Until: time.Unix(0, until)}
 		}
 	}
@@ -110,6 +112,7 @@ func (state *State) Admit(now time.Time, w Work) (Ticket, Decision) {
 	i := state.open(w, &v)
 	tk := &state.tickets[i]
 	tk.caseIndex, tk.group = caseIndex, group
+	tk.toLane, tk.paced = d.Action == ToLane, paced
 	if caseIndex != none {
 		state.cases[caseIndex].claim = i
 		if d.Cause == ByProbe {

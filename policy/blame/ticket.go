@@ -22,6 +22,8 @@ type ticket struct {
 	canary    bool
 	probe     bool // it tries work that stands convicted
 	lane      bool
+	toLane    bool // it was admitted to the lane
+	paced     bool // it has had its turn at the pace of its level
 	live      bool // between Admit and Close
 	finding   Finding
 	found     bool
