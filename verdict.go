@@ -125,12 +125,13 @@ func (l *Letter) Key() Fingerprint {
 // Redacted stands in kept requests for values that are not kept.
 const Redacted = "[redacted]"
 
-// Redacted lists what of the request is not kept because it may be secret: headers
-// by name, and "target" for parameters.
-func (r *Request) Redacted() []string {
+// Missing returns what a redrive of the request lacks, sorted: header fields with a
+// redacted value, Upgrade, which is of one connection, and "target" for a redacted
+// parameter.
+func (r *Request) Missing() []string {
 	var names []string
 	for name, values := range r.Header {
-		if slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, Redacted) }) {
+		if name == "Upgrade" || slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, Redacted) }) {
 			names = append(names, name)
 		}
 	}

@@ -57,7 +57,7 @@ func TestKeep(t *testing.T) {
 		},
 		Body: []byte("hello"), BodySize: 5, Client: "192.0.2.1",
 	}
-	if d := cmp.Diff([]string{"Authorization", "Cookie", "Referer", "X-Amz-Security-Token", "X-Api-Key", "X-Tenant-Id", "target"}, want.Redacted()); d != "" {
+	if d := cmp.Diff([]string{"Authorization", "Cookie", "Referer", "X-Amz-Security-Token", "X-Api-Key", "X-Tenant-Id", "target"}, want.Missing()); d != "" {
 		t.Error(d)
 	}
 	got := j.Keep()

@@ -105,7 +105,7 @@ func (s *settings) routeOf(l bezoar.Letter) *route {
 
 // rebuild makes the head of a kept request, and lists what it lacks.
 func rebuild(kept bezoar.Request) (*h1.Request, []string, error) {
-	missing := kept.Redacted()
+	missing := kept.Missing()
 	var fields []h1.Field
 	for name, v := range inOrder(&kept) {
 		k := h1.KeyOf(name)

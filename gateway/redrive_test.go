@@ -61,6 +61,11 @@ func TestARedrivenRequestIsItsVariant(t *testing.T) {
 			"POST /a?x=1 HTTP/1.1\nHost: h\nx-theme: neon\nX-B: 2\nContent-Type: text/plain\nX-Theme: dark\nX-a: 1\n",
 			[]string{"Cookie"},
 		},
+		"without an upgrade": {
+			strings.Replace(whole, "X-B: 2\n", "Connection: Upgrade\nUpgrade: websocket\nX-B: 2\n", 1),
+			"POST /a?x=1 HTTP/1.1\nHost: h\nx-theme: neon\nX-B: 2\nContent-Type: text/plain\nX-Theme: dark\nX-a: 1\n",
+			[]string{"Upgrade"},
+		},
 		"without a parameter": {
 			strings.Replace(whole, "x=1", "x=1&token=s3cret", 1),
 			"POST /a?x=1&token=[redacted] HTTP/1.1\nHost: h\nx-theme: neon\nX-B: 2\nContent-Type: text/plain\nX-Theme: dark\nX-a: 1\n",

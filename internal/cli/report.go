@@ -130,7 +130,7 @@ func reportLetter(p *printer, now time.Time, l bezoar.Letter) {
 		p.printf("\n%s bezoar dlq discard %s\n", p.paint(dim, "delete it:"), clean(l.ID))
 		return
 	}
-	if missing := l.Request.Redacted(); len(missing) > 0 {
+	if missing := l.Request.Missing(); len(missing) > 0 {
 		p.printf("\n")
 		paragraph(p, "", clean("A redrive sends it without "+adminapi.WithoutText(missing)+": it may not be the same request."))
 	}
