@@ -20,7 +20,7 @@ func TestLive(t *testing.T) {
 	opened := map[live.Store]*sqlite.DB{}
 	configs := map[live.Store]sqlite.Config{}
 	openAt := func(t *testing.T, c sqlite.Config) live.Store {
-		db := open(t, c)
+		db := reopen(t, c)
 		mu.Lock()
 		defer mu.Unlock()
 		opened[db.Live()], configs[db.Live()] = db, c

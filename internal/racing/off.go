@@ -1,0 +1,6 @@
+//go:build !race
+
+package racing
+
+// Enabled says that the race detector watches.
+const Enabled = false
