@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/racing"
+	"github.com/bezoar-dev/bezoar/internal/pace"
 	"github.com/bezoar-dev/bezoar/internal/store/sqlite"
 	"github.com/bezoar-dev/bezoar/ledger"
 	"github.com/bezoar-dev/bezoar/ledger/ledgertest"
@@ -31,6 +31,10 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	if err := pace.AtOnce(8); err != nil { // they mostly wait
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -176,7 +180,7 @@ func TestLedger(t *testing.T) {
 		return db.Ledger()
 	}
 	ledgertest.Run(t, ledgertest.Harness{
-		Games: racing.Rounds(25, 5),
+		Games: pace.Rounds(25, 5),
 		Open: func(t *testing.T, maxLetters int) ledger.Store {
 			return openAt(t, sqlite.Config{Path: filepath.Join(t.TempDir(), "bezoar.db"), MaxLetters: maxLetters})
 		},

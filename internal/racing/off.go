@@ -1,6 +1,0 @@
-//go:build !race
-
-package racing
-
-// Enabled says that the race detector watches.
-const Enabled = false
