@@ -44,7 +44,7 @@ func startDeploy(t *testing.T, bake config.Bake) *deploy {
 	go func() { done <- a.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
+		if err := ended(done); err != nil {
 			t.Errorf("Run: %v", err)
 		}
 		if t.Failed() {
@@ -152,6 +152,7 @@ func TestABuildThatDiesOfEveryRequest(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits for processes to prove themselves
 			d := startDeploy(t, config.Bake{})
 			before := d.pids()
 			s := d.stream()
@@ -191,6 +192,7 @@ func TestAGoodBuildAmongPoison(t *testing.T) {
 		"unique pills in POSTs":    func(k int) (string, string, string) { return "POST", "/x", fmt.Sprint("crash", k) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits for processes to prove themselves
 			d := startDeploy(t, config.Bake{Requests: 40, Time: 5 * time.Second})
 			before := d.pids()
 			s := d.stream()

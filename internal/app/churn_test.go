@@ -13,6 +13,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/app"
+	"github.com/bezoar-dev/bezoar/internal/pace"
 )
 
 // Queues are made, emptied and deleted while others send and receive: every call
@@ -29,7 +30,7 @@ func TestQueuesThatComeAndGo(t *testing.T) {
 			var crew sync.WaitGroup
 			for range 12 {
 				crew.Go(func() {
-					for range 60 {
+					for range pace.Rounds(60, 20) {
 						if err := n.churn(t.Context()); err != nil {
 							t.Error(err)
 							return

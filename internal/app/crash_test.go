@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/pace"
 	"github.com/bezoar-dev/bezoar/queue"
 	"github.com/bezoar-dev/bezoar/triage"
 )
@@ -78,7 +79,7 @@ func TestKilledUnderLoadNothingIsLost(t *testing.T) {
 
 func killUnderLoad(t *testing.T, settings, diary string) {
 	p := &producers{acked: map[string]bool{}}
-	rounds := 3
+	rounds := pace.Rounds(3, 2)
 	if os.Getenv("BEZOAR_SOAK") != "" {
 		rounds = 200
 	}
@@ -166,7 +167,7 @@ func TestAConsumerThatSleptIsFenced(t *testing.T) {
 	if err := errors.Join(sleeper.Process.Signal(syscall.SIGCONT), word.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := sleeper.Wait(); err != nil {
+	if err := reap(t, sleeper); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(readFile(diary), "deleted work") {
@@ -306,7 +307,7 @@ func TestARedriveSurvivesAKill(t *testing.T) {
 }
 
 func killRedrive(t *testing.T, settings string) {
-	const letters = 240
+	letters := pace.Rounds(240, 120)
 	n := spawn(t, settings)
 	for i := range letters {
 		n.sendMessage("jobs", fmt.Sprintf(`{"message":%d}`, i))
@@ -325,7 +326,7 @@ func killRedrive(t *testing.T, settings string) {
 		q := n.queue("jobs")
 		left = int(q.Visible + q.InFlight + q.Delayed)
 	}
-	order := adminapi.Order{Verb: triage.Redrive, Selection: queue.Selection{Queue: "jobs-dlq"}, Options: triage.Options{Canary: triage.NoCanary, Rate: 20}, Expect: letters}
+	order := adminapi.Order{Verb: triage.Redrive, Selection: queue.Selection{Queue: "jobs-dlq"}, Options: triage.Options{Canary: triage.NoCanary, Rate: 20}, Expect: int64(letters)}
 	tasks, err := n.admin.Do(t.Context(), order)
 	if err != nil || len(tasks) != 1 {
 		t.Fatalf("redrive: %v, %v", tasks, err)
@@ -340,13 +341,13 @@ func killRedrive(t *testing.T, settings string) {
 	n.until("some have moved", func() bool { return moved() >= 30 })
 	n.kill()
 	n = spawn(t, settings)
-	if at := moved(); at < 30 || at >= letters {
+	if at := moved(); at < 30 || at >= int64(letters) {
 		t.Errorf("after the kill %d letters have moved", at)
 	}
 	if _, err := n.admin.ChangeTask(t.Context(), tasks[0].ID, adminapi.TaskOrder{Action: "rate", Rate: 500}); err != nil {
 		t.Fatal(err)
 	}
-	n.until("all have moved", func() bool { return moved() == letters })
+	n.until("all have moved", func() bool { return moved() == int64(letters) })
 	seen := map[string]int{}
 	for _, body := range n.bodies("jobs") {
 		seen[body]++

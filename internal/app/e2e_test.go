@@ -324,7 +324,7 @@ func TestDrainFinishesWhatIsInFlight(t *testing.T) {
 	pids := p.pids()
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	wg.Wait()
-	if err := p.cmd.Wait(); err != nil {
+	if err := reap(t, p.cmd); err != nil {
 		t.Errorf("Bezoar ended with %v", err)
 	}
 	for _, pid := range pids {

@@ -176,7 +176,7 @@ func (p *process) dies(how string) {
 		p.t.Errorf("asked to die it answers %s", res.Status)
 	}
 	var exit *exec.ExitError
-	if err := p.cmd.Wait(); !errors.As(err, &exit) {
+	if err := reap(p.t, p.cmd); !errors.As(err, &exit) {
 		p.t.Errorf("it ended with %v", err)
 	}
 }
@@ -238,7 +238,7 @@ func TestAPanicOfBezoarConvictsWhatWasAlone(t *testing.T) {
 	p.said("how=unknown", "nobody is blamed")
 	checkRefusal(t, p.get("/x?q=linger"))
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
-	_ = p.cmd.Wait()
+	_ = reap(p.t, p.cmd)
 	p = start(t, s)
 	p.said("the last run ended", "how=orderly")
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/app"
 	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/pace"
 )
 
 // The test binary plays three parts: the tests, a worker that pills kill, and
@@ -48,6 +49,10 @@ func TestMain(m *testing.M) {
 	case "leaky":
 		os.Exit(leaky())
 	default:
+		if err := pace.AtOnce(pace.Rounds(3, 2)); err != nil { // they wait for processes
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 		goleak.VerifyTestMain(m)
 	}
 }

@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -85,7 +84,7 @@ func serveWith(t *testing.T, settings string, opt app.Options) *node {
 	n.app = a
 	n.stop = sync.OnceFunc(func() {
 		cancel()
-		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+		if err := ended(done); err != nil && !errors.Is(err, context.Canceled) {
 			t.Errorf("Run: %v", err)
 		}
 	})
@@ -107,7 +106,7 @@ func spawn(t *testing.T, settings string) *node {
 	cmd := exec.Command(exe)
 	cmd.Env = append(os.Environ(), roleVar+"=node", fileVar+"="+file)
 	var log syncBuffer
-	cmd.Stderr = &log
+	cmd.Stderr, cmd.WaitDelay = &log, patience // its workers have it too
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -117,15 +116,13 @@ func spawn(t *testing.T, settings string) *node {
 	}
 	stop := sync.OnceFunc(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
+		_ = reap(t, cmd)
 	})
 	t.Cleanup(func() {
 		stop()
-		if t.Failed() {
-			t.Log(log.String())
-		}
+		look(t, &log)
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
+	line, err := firstLine(cmd, out)
 	if err != nil {
 		t.Fatalf("Bezoar did not start: %v\n%s", err, log.String())
 	}
@@ -161,7 +158,7 @@ func runNode() int {
 // kill ends a child at once.
 func (n *node) kill() {
 	_ = n.cmd.Process.Kill()
-	_ = n.cmd.Wait()
+	_ = reap(n.t, n.cmd)
 }
 
 func (n *node) queueURL(name string) string { return n.sqs + "/000000000000/" + name }

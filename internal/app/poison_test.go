@@ -36,6 +36,8 @@ func sqsCall(ctx context.Context, endpoint, action string, in map[string]any, ou
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, bytes.NewReader(body))
 	if err != nil {
 		return err
@@ -109,7 +111,7 @@ func hire(t *testing.T, n int, endpoint, queueURL, diary string) (fire func()) {
 			for ctx.Err() == nil {
 				cmd := exec.CommandContext(ctx, exe)
 				cmd.Env = append(os.Environ(), roleVar+"=consumer", sqsVar+"="+endpoint, queueVar+"="+queueURL, diaryVar+"="+diary)
-				cmd.Stderr = log
+				cmd.Stderr, cmd.WaitDelay = log, patience
 				_ = cmd.Run() // that it dies is the point
 			}
 		})
@@ -253,7 +255,7 @@ func launch(t *testing.T, cfg config.Config) (a *app.App, stop func()) {
 	go func() { done <- a.Run(ctx) }()
 	return a, sync.OnceFunc(func() {
 		cancel()
-		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+		if err := ended(done); err != nil && !errors.Is(err, context.Canceled) {
 			t.Errorf("Run: %v", err)
 		}
 	})

@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -43,7 +42,7 @@ func run(t *testing.T, s setup) *rig {
 	go func() { done <- a.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
+		if err := ended(done); err != nil {
 			t.Errorf("Run: %v", err)
 		}
 	})
@@ -167,7 +166,7 @@ func (r *rig) convicts() []bezoar.Verdict { return r.held(bezoar.Quarantined) }
 // crowd sends good requests until stopped, and fails the test for each that is
 // not answered.
 type crowd struct {
-	stop chan struct{}
+	end  func()
 	wg   sync.WaitGroup
 	sent atomic.Int64
 	late atomic.Int64 // answers that the rig's short timeout has cut off
@@ -175,12 +174,15 @@ type crowd struct {
 
 // crowd keeps n callers busy with popular, slow and unique requests.
 func (r *rig) crowd(n int) *crowd {
-	c := &crowd{stop: make(chan struct{})}
+	stop := make(chan struct{})
+	c := &crowd{}
+	c.end = sync.OnceFunc(func() { close(stop); c.wg.Wait() })
+	r.t.Cleanup(c.end) // also when the test gives up
 	for i := range n {
 		c.wg.Go(func() {
 			for k := 0; ; k++ {
 				select {
-				case <-c.stop:
+				case <-stop:
 					return
 				default:
 				}
@@ -195,18 +197,13 @@ func (r *rig) crowd(n int) *crowd {
 				switch a := r.get(target); {
 				case a.status == http.StatusGatewayTimeout && r.hurried:
 					c.late.Add(1)
-				case a.status != 200:
+				case a.status != 200 && r.t.Context().Err() == nil:
 					r.t.Errorf("GET %s: %d %s", target, a.status, a.body)
 				}
 			}
 		})
 	}
 	return c
-}
-
-func (c *crowd) end() {
-	close(c.stop)
-	c.wg.Wait()
 }
 
 // process is Bezoar in a process of its own.
@@ -231,7 +228,7 @@ func startBy(t *testing.T, s setup, begin func(*exec.Cmd) error) *process {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), roleVar+"=bezoar", setupVar+"="+string(spec))
 	var log syncBuffer
-	cmd.Stderr = &log
+	cmd.Stderr, cmd.WaitDelay = &log, patience // its workers have it too
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -241,12 +238,10 @@ func startBy(t *testing.T, s setup, begin func(*exec.Cmd) error) *process {
 	}
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Log(log.String())
-		}
+		_ = reap(t, cmd)
+		look(t, &log)
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
+	line, err := firstLine(cmd, out)
 	if err != nil {
 		t.Fatalf("Bezoar did not start: %v\n%s", err, log.String())
 	}
@@ -260,7 +255,7 @@ func startBy(t *testing.T, s setup, begin func(*exec.Cmd) error) *process {
 // kill ends the process at once.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
-	_ = p.cmd.Wait()
+	_ = reap(p.t, p.cmd)
 }
 
 type syncBuffer struct {

@@ -74,7 +74,7 @@ func watched(t *testing.T, n, leak int, w config.Watchdog) (*rig, *app.App) {
 	go func() { done <- a.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
+		if err := ended(done); err != nil {
 			t.Errorf("Run: %v", err)
 		}
 	})

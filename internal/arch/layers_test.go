@@ -99,6 +99,7 @@ func testOnly() map[string]string {
 		"queue/queuetest":        "the suite that every queue store passes",
 		"quota/quotatest":        "the suite that every store of counts passes",
 		"internal/worktest":      "runs bezoar work as a process",
+		"internal/pace":          "tells tests how much to do, and how much of it at once",
 		"internal/live/livetest": "the suite that every store of settings passes",
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"regexp"
 	"testing"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/app"
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/golden"
+	"github.com/bezoar-dev/bezoar/internal/pace"
 )
 
 // TestMain lets the scripts run the command line as a process of its own, with
@@ -74,7 +76,7 @@ func tellingEngine() Engine {
 }
 
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
+	p := testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: golden.Updating(),
 		Setup: func(e *testscript.Env) error {
@@ -93,7 +95,20 @@ func TestScripts(t *testing.T) {
 			"startbezoar": startBezoar, "deadletters": makeLetters, "firstletter": firstLetter, "capture": capture,
 			"gzip": zip, "zstd": zipZstd, "utf16": widen, "cut": cutFile, "query": sendQuery,
 		},
-	})
+	}
+	if pace.Watched { // what the others start is watched by its own packages' tests
+		p.Dir, p.Files = "", atOnce()
+	}
+	testscript.Run(t, p)
+}
+
+// atOnce names the scripts of commands that start goroutines of their own.
+func atOnce() []string {
+	var files []string
+	for _, name := range []string{"guardbatch", "run", "serve", "signals", "work"} {
+		files = append(files, filepath.Join("testdata", "script", name+".txtar"))
+	}
+	return files
 }
 
 // checkCode runs "code N CMD ARGS…" and wants exit code N.

@@ -124,13 +124,16 @@ func testOverrideEnds(t *testing.T, h Harness) {
 
 func testOverridesBounded(t *testing.T, h Harness) {
 	s := h.Open(t)
+	putOverride(t, s, override(0), 2*time.Hour)
+	putOverride(t, s, override(1), time.Hour)
+	there := 2
+	if h.Copy != nil {
+		there = live.MaxOverrides - 40
+		h.Copy(t, s, there)
+	}
 	together(t, 8, func(w int) error {
-		for i := w; i < live.MaxOverrides; i += 8 {
-			ttl := time.Hour
-			if i == 0 {
-				ttl = 2 * time.Hour
-			}
-			if _, err := s.PutOverride(t.Context(), override(i), ttl); err != nil {
+		for i := there + w; i < live.MaxOverrides; i += 8 {
+			if _, err := s.PutOverride(t.Context(), override(i), time.Hour); err != nil {
 				return err
 			}
 		}

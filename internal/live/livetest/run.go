@@ -20,6 +20,10 @@ type Harness struct {
 	Beside func(t *testing.T, s live.Store) live.Store
 	// Age makes everything in s older, or lets that time pass.
 	Age func(t *testing.T, s live.Store, d time.Duration)
+	// Copy copies the override ov-0001 in s to ov-0002 and so on until there are
+	// n, where that is faster than to put each; copy i is for caller i. Nil has
+	// each put.
+	Copy func(t *testing.T, s live.Store, n int)
 	// Around wraps each test; nil runs it in parallel.
 	Around func(t *testing.T, test func(*testing.T))
 }

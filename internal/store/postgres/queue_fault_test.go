@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/pace"
 	"github.com/bezoar-dev/bezoar/internal/store/postgres"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -188,7 +189,7 @@ func playRole(at, schema string) error {
 // acknowledged is lost, nothing is there twice, nothing is half done.
 func TestQueueSurvivesKill(t *testing.T) {
 	t.Parallel()
-	lives := 6
+	lives := pace.Rounds(6, 3)
 	if os.Getenv("BEZOAR_SOAK") != "" {
 		lives = 200
 	}
@@ -305,7 +306,7 @@ func TestQueueSurvivesRestart(t *testing.T) {
 			}
 		})
 	}
-	for range 3 {
+	for range pace.Rounds(3, 2) {
 		enough := all.count() + 300
 		poll(t, "work goes on", func() bool { return all.count() >= enough })
 		restart(t, filepath.Join(home, "pg", "data"))

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/pace"
 	"github.com/bezoar-dev/bezoar/internal/store/postgres"
 	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"
@@ -150,7 +151,7 @@ func queueHarness(top *testing.T, at string, games int64) queuetest.Harness {
 	}
 }
 
-func TestQueue(t *testing.T) { queuetest.Run(t, queueHarness(t, server(t), 6)) }
+func TestQueue(t *testing.T) { queuetest.Run(t, queueHarness(t, server(t), int64(pace.Rounds(4, 2)))) }
 
 func TestQueueBehindPgBouncer(t *testing.T) {
 	server(t)
@@ -158,7 +159,7 @@ func TestQueueBehindPgBouncer(t *testing.T) {
 	if at == "" {
 		t.Skip("no PgBouncer: run make test, or export BEZOAR_TEST_PGBOUNCER=$(scripts/postgres pgbouncer)")
 	}
-	queuetest.Run(t, queueHarness(t, at, 2)) // statements differ there, rules do not
+	queuetest.Run(t, queueHarness(t, at, 1)) // statements differ there, rules do not
 }
 
 // Every way of pgx to run a statement encodes arrays and nothing at all in its

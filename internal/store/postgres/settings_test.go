@@ -46,6 +46,12 @@ func runLive(t *testing.T, at string) {
 			_, c := find(s)
 			return openAt(t, c)
 		},
+		Copy: func(t *testing.T, s live.Store, n int) {
+			_, c := find(s)
+			run(t, fmt.Sprintf(`INSERT INTO %[1]s.settings_overrides (id, route, caller, plan, what, factor, value, since, until, who, reason, class, predictor, target)
+				SELECT 'ov-' || lpad(i::text, 4, '0'), route, i::text, plan, what, factor, value, since, until, who, reason, class, predictor, target
+				FROM %[1]s.settings_overrides, generate_series(2, %[2]d - 1) i WHERE id = 'ov-0001'`, c.Schema, n))
+		},
 		Age: func(t *testing.T, s live.Store, d time.Duration) {
 			_, c := find(s)
 			run(t, fmt.Sprintf(`UPDATE %[1]s.settings_overrides SET since = since - %[2]d, until = until - %[2]d;

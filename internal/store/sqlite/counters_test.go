@@ -19,7 +19,7 @@ func TestQuota(t *testing.T) {
 	}
 	opened := map[quota.Store]at{}
 	openAt := func(t *testing.T, c sqlite.Config) quota.Store {
-		db := open(t, c)
+		db := reopen(t, c)
 		mu.Lock()
 		defer mu.Unlock()
 		s := db.Quota()

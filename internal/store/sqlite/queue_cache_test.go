@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/pace"
 	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -44,7 +45,7 @@ func TestCacheIsExact(t *testing.T) {
 	for _, fifo := range []bool{false, true} {
 		t.Run(fmt.Sprint("fifo=", fifo), func(t *testing.T) {
 			g := newCacheGame(t, fifo)
-			for i := range 400 {
+			for i := range pace.Rounds(400, 100) {
 				g.move(i)
 				fresh := &queueStore{g.db, newCache()}
 				if err := fresh.load(t.Context()); err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/pace"
 	"github.com/bezoar-dev/bezoar/internal/store/sqlite"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -148,7 +149,7 @@ func dieAt(db *sqlite.DB, where string) error {
 // However often Bezoar is killed, in whatever it does: what was acknowledged is
 // done, dead or there, once; and what was deleted stays away.
 func TestQueueSurvivesKill(t *testing.T) {
-	lives := 15
+	lives := pace.Rounds(12, 6) // each point twice or once, and any moment
 	if os.Getenv("BEZOAR_SOAK") != "" {
 		lives = 200
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/pace"
 	"github.com/bezoar-dev/bezoar/internal/store/sqlite"
 	"github.com/bezoar-dev/bezoar/queue"
 	"github.com/bezoar-dev/bezoar/queue/queuetest"
@@ -32,7 +33,7 @@ func TestQueue(t *testing.T) {
 	opened := map[queue.Store]*sqlite.DB{}
 	configs := map[queue.Store]sqlite.Config{}
 	openAt := func(t *testing.T, c sqlite.Config) queue.Store {
-		db := open(t, c)
+		db := reopen(t, c)
 		mu.Lock()
 		defer mu.Unlock()
 		opened[db.Queue()], configs[db.Queue()] = db, c
@@ -44,7 +45,7 @@ func TestQueue(t *testing.T) {
 		return opened[s], configs[s]
 	}
 	queuetest.Run(t, queuetest.Harness{
-		Games: 6,
+		Games: int64(pace.Rounds(6, 2)),
 		Around: func(t *testing.T, test func(*testing.T)) {
 			t.Parallel() // they mostly wait for the disk
 			test(t)

@@ -20,7 +20,7 @@ func TestLive(t *testing.T) {
 	opened := map[live.Store]*sqlite.DB{}
 	configs := map[live.Store]sqlite.Config{}
 	openAt := func(t *testing.T, c sqlite.Config) live.Store {
-		db := open(t, c)
+		db := reopen(t, c)
 		mu.Lock()
 		defer mu.Unlock()
 		opened[db.Live()], configs[db.Live()] = db, c
@@ -42,19 +42,32 @@ func TestLive(t *testing.T) {
 			}
 			return openAt(t, c)
 		},
+		Copy: func(t *testing.T, s live.Store, n int) {
+			_, c := find(s)
+			beside(t, c, `WITH RECURSIVE others (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM others WHERE i < ?1 - 1)
+				INSERT INTO settings_overrides (id, route, caller, plan, what, factor, value, since, until, who, reason, class, predictor, target)
+				SELECT printf('ov-%04d', i), route, CAST(i AS TEXT), plan, what, factor, value, since, until, who, reason, class, predictor, target
+				FROM settings_overrides, others WHERE id = 'ov-0001'`, n)
+		},
 		Age: func(t *testing.T, s live.Store, d time.Duration) {
 			db, c := find(s)
-			beside, err := sql.Open("sqlite", "file:"+c.Path+"?_pragma=busy_timeout(5000)")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer beside.Close()
-			if _, err := beside.ExecContext(t.Context(), `UPDATE settings_overrides SET since = since - ?1, until = until - ?1`, d.Microseconds()); err != nil {
-				t.Fatal(err)
-			}
+			beside(t, c, `UPDATE settings_overrides SET since = since - ?1, until = until - ?1`, d.Microseconds())
 			db.AgeNodes(d)
 		},
 	})
+}
+
+// beside writes to a file that a store has open.
+func beside(t *testing.T, c sqlite.Config, statement string, args ...any) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+c.Path+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), statement, args...); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // playSettings puts versions and says which are acknowledged, until killed.

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/pace"
 	"github.com/bezoar-dev/bezoar/internal/store/sqlite"
 	"github.com/bezoar-dev/bezoar/ledger"
 	"github.com/bezoar-dev/bezoar/ledger/ledgertest"
@@ -30,6 +31,10 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	if err := pace.AtOnce(8); err != nil { // they mostly wait
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -129,19 +134,53 @@ func open(t testing.TB, c sqlite.Config) *sqlite.DB {
 	return db
 }
 
+// made is a file without rows that has today's schema: migrations take longer
+// than most tests do.
+var made = sync.OnceValues(func() (file []byte, err error) {
+	dir, err := os.MkdirTemp("", "sqlite-test-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "bezoar.db")
+	db, err := sqlite.Open(context.Background(), sqlite.Config{Path: path})
+	if err != nil {
+		return nil, err
+	}
+	if err := db.Close(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
+
+// reopen opens a file that is there, or one that was made before.
+func reopen(t testing.TB, c sqlite.Config) *sqlite.DB {
+	t.Helper()
+	if _, err := os.Stat(c.Path); errors.Is(err, os.ErrNotExist) {
+		file, err := made()
+		if err == nil {
+			err = os.WriteFile(c.Path, file, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return open(t, c)
+}
+
 func TestLedger(t *testing.T) {
 	var mu sync.Mutex
 	opened := map[ledger.Store]*sqlite.DB{}
 	configs := map[ledger.Store]sqlite.Config{}
 	openAt := func(t *testing.T, c sqlite.Config) ledger.Store {
-		db := open(t, c)
+		db := reopen(t, c)
 		mu.Lock()
 		defer mu.Unlock()
 		opened[db.Ledger()], configs[db.Ledger()] = db, c
 		return db.Ledger()
 	}
 	ledgertest.Run(t, ledgertest.Harness{
-		Games: 25,
+		Games: pace.Rounds(25, 5),
 		Open: func(t *testing.T, maxLetters int) ledger.Store {
 			return openAt(t, sqlite.Config{Path: filepath.Join(t.TempDir(), "bezoar.db"), MaxLetters: maxLetters})
 		},

@@ -1,0 +1,35 @@
+// Package pace tells tests how much to do, and how much of it at once. Only
+// tests import it.
+//
+// The race detector makes plain Go code, such as SQLite's, some ten times slower.
+// What repeats itself to meet rare states repeats itself less often then: a few
+// rounds already have every goroutine meet every other. It does not say which
+// tests are worth it, nor bound how long one takes.
+package pace
+
+import (
+	"flag"
+	"strconv"
+)
+
+// Rounds chooses how often to repeat something: plain, or watched under the race
+// detector.
+func Rounds(plain, watched int) int {
+	if Watched {
+		return watched
+	}
+	return plain
+}
+
+// AtOnce has n tests run at once that are marked with t.Parallel, unless -parallel
+// is given. It is for packages whose tests wait, for a disk, a server or a
+// process: go test runs only as many as there are processors. TestMain calls it.
+func AtOnce(n int) error {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if given {
+		return nil
+	}
+	return flag.Set("test.parallel", strconv.Itoa(n))
+}

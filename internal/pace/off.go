@@ -1,0 +1,6 @@
+//go:build !race
+
+package pace
+
+// Watched says that the race detector watches.
+const Watched = false
