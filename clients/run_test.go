@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -45,10 +46,21 @@ func (on target) met(name string) bool {
 	return on.meet == nil || os.Getenv("BEZOAR_SOAK") != "" || slices.Contains(on.meet, name)
 }
 
+// TestMain lets six clients run at once, on however few processors: above all they
+// wait for leases.
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "6"); err != nil { // before the command line is read
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
 func TestClients(t *testing.T) {
 	b := build(t)
 	for _, target := range targets() {
 		t.Run(target.name, func(t *testing.T) {
+			t.Parallel()
 			on := target.open(t, b)
 			t.Run("run", func(t *testing.T) { // ends when all clients have ended
 				left := len(target.meet)

@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/bezoar-dev/bezoar/internal/golden"
+	"github.com/bezoar-dev/bezoar/internal/pace"
 )
 
 // patience is how long a test waits for what must happen.
@@ -39,6 +40,11 @@ func (m tidy) Run() int {
 		return 1
 	}
 	defer os.RemoveAll(guides)
+	// Above all they wait for servers, and for what dies there.
+	if err := pace.AtOnce(5); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	return m.M.Run()
 }
 

@@ -38,13 +38,13 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// test runs four tests at once, on however few processors: above all they wait for
+// test runs six tests at once, on however few processors: above all they wait for
 // what hangs to be stopped.
 func test(m *testing.M) (code int) {
 	var err error
 	if programs, err = os.MkdirTemp("", "worktest-"); err == nil {
 		defer os.RemoveAll(programs)
-		err = flag.Set("test.parallel", "4") // before the command line is read, which may say otherwise
+		err = flag.Set("test.parallel", "6") // before the command line is read, which may say otherwise
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
