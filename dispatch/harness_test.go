@@ -35,6 +35,7 @@ type rig struct {
 	restarts sync.WaitGroup
 	stopped  bool
 	observe  func(string)
+	began    chan time.Time // when streams began
 }
 
 // life is one pretended process.
@@ -56,6 +57,7 @@ const (
 	dawdle  // never answers; the worker lives
 	poisons // kills its worker unless it is alone on it
 	shut    // finds workers that live and do not take connections
+	streams // answers at once, and goes on until its caller leaves
 )
 
 type job struct {
@@ -104,6 +106,15 @@ func (j *job) Send(ctx context.Context, t *dispatch.Target) dispatch.Result {
 		work = time.Hour
 	case dawdle:
 		work = time.Hour
+	case streams:
+		t.Begun()
+		j.r.began <- time.Now()
+		select {
+		case <-ctx.Done():
+			return dispatch.Result{Fault: dispatch.CallerGone, Begun: true, Status: 200, Err: ctx.Err()}
+		case <-j.life.dead:
+			return dispatch.Result{Fault: dispatch.BrokenConn, Begun: true, Status: 200, Err: errors.New("EOF")}
+		}
 	case snap:
 		return dispatch.Result{Fault: dispatch.BrokenConn, Err: errors.New("EOF")}
 	}
@@ -136,7 +147,7 @@ func (j *job) Send(ctx context.Context, t *dispatch.Target) dispatch.Result {
 // newRig starts n workers that restart 100 ms after a death.
 func newRig(t *testing.T, n int, cfg dispatch.Config, bc blame.Config) *rig {
 	t.Helper()
-	r := &rig{t: t, lives: map[string]*life{}, restart: 100 * time.Millisecond, sends: map[byte]int{}, dials: map[byte]int{}}
+	r := &rig{t: t, lives: map[string]*life{}, restart: 100 * time.Millisecond, sends: map[byte]int{}, dials: map[byte]int{}, began: make(chan time.Time, 1000)}
 	l, err := ledger.New(ledger.Config{Fleet: "test", Blame: bc, Observe: func(e ledger.Event) {
 		if r.observe != nil {
 			r.observe(fmt.Sprintf("%v work %d worker %s epoch %d lane %v inflight %d gated", e.Kind, e.Verdict.Fingerprint[0], e.Evidence.Worker, e.Evidence.Epoch, e.Evidence.Lane, e.Evidence.InFlight))

@@ -12,6 +12,8 @@
 //	  │ Down        │ Down         Down │
 //	  └─────────────┴───────────────────┘
 //
+// A life can be retired: it drains beside the next one in its place, until Down.
+//
 // A place can be added at any time, and removed while its worker is down.
 // Every Up begins a new epoch with a new [Worker] value; a Worker never comes
 // back to life. When Down ends an epoch, [Config.Ended] is called once, before

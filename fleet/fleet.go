@@ -58,6 +58,7 @@ type Fleet struct {
 type slot struct {
 	name    string
 	life    *Worker // nil while down
+	retired []*Worker
 	before  *Worker // the life before; nil when there was none
 	wanted  int     // waiters that have it in their shard
 	last    *End    // of the life before
@@ -113,8 +114,11 @@ func (f *Fleet) Remove(worker string) error {
 		f.mu.Unlock()
 		return nil
 	}
-	if s.life != nil {
-		state := s.life.state
+	if s.life != nil || len(s.retired) > 0 {
+		state := Draining
+		if s.life != nil {
+			state = s.life.state
+		}
 		f.mu.Unlock()
 		return fmt.Errorf("remove worker %s of fleet %s: it is not down but %s", worker, f.cfg.Name, state)
 	}
@@ -183,12 +187,19 @@ func (f *Fleet) Up(worker, addr string) uint64 {
 func (f *Fleet) Down(worker string, epoch uint64, end End) {
 	f.mu.Lock()
 	s := f.slots[worker]
-	if s == nil || s.life == nil || s.life.epoch != epoch {
+	if s == nil {
 		f.mu.Unlock()
 		return
 	}
-	w := s.life
-	s.life, s.before, s.last, s.lastEnd = nil, w, &end, end.At
+	w, present := s.take(epoch)
+	if w == nil {
+		f.mu.Unlock()
+		return
+	}
+	if present {
+		s.before = w
+	}
+	s.last, s.lastEnd = &end, end.At
 	if !end.Planned {
 		s.deaths++
 	}

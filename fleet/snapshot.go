@@ -99,7 +99,7 @@ func (f *Fleet) Serving() int {
 	return n
 }
 
-// Worker returns one life of a worker, or nil when it is not the present one.
+// Worker returns one life of a worker, or nil when it has ended.
 func (f *Fleet) Worker(name string, epoch uint64) *Worker {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -108,8 +108,17 @@ func (f *Fleet) Worker(name string, epoch uint64) *Worker {
 
 // find is Worker with mu held.
 func (f *Fleet) find(name string, epoch uint64) *Worker {
-	if s := f.slots[name]; s != nil && s.life != nil && s.life.epoch == epoch {
+	s := f.slots[name]
+	if s == nil {
+		return nil
+	}
+	if s.life != nil && s.life.epoch == epoch {
 		return s.life
+	}
+	for _, w := range s.retired {
+		if w.epoch == epoch {
+			return w
+		}
 	}
 	return nil
 }

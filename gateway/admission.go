@@ -42,6 +42,10 @@ type admission struct {
 	began   time.Time // being served
 	head    time.Time // when the answer began; zero when it has not
 	outcome outcome
+
+	continuing bool        // the answer has begun and goes on
+	streaming  bool        // it is a stream: it says nothing to pool and breaker
+	probe      *probeWatch // of ticket, while the answer goes on; nil: none
 }
 
 // outcome is how being served ended, for those who learn from it.
@@ -56,6 +60,7 @@ type requestInfo struct {
 	now      time.Time
 	deadline time.Time // of the caller; zero: none
 	length   int64     // of the body, declared; -1 when it is not known
+	stream   bool      // the caller wants a stream and nothing else
 }
 
 // admit decides about a request, before its body is read. A nil refusal means
@@ -176,7 +181,7 @@ func (s *admission) chargeQuery(now time.Time, units int64) *refusal {
 
 // enterPool takes a place in the pool.
 func (s *admission) enterPool(ctx context.Context, a clientIdentity, at requestInfo) *refusal {
-	pass, no := s.policy.pool.Enter(ctx, overload.Request{Priority: s.priority(a), Caller: s.hash, Deadline: at.deadline, Share: s.override.Concurrency})
+	pass, no := s.policy.pool.Enter(ctx, overload.Request{Priority: s.priority(a), Caller: s.hash, Deadline: at.deadline, Share: s.override.Concurrency, Stream: at.stream})
 	if no != nil {
 		s.waited = time.Since(at.now)
 		return s.poolFull(no)
@@ -238,17 +243,19 @@ func (s *admission) release(now time.Time) {
 			took = s.head.Sub(s.began) // the rest is the caller's pace too
 		}
 	}
+	wentOn := s.wentOn(now)
 	if s.entered {
 		s.policy.pool.Leave(s.pass, shed.Outcome{
-			Latency: took, Dropped: s.outcome.dropped, Ignored: s.outcome.ignored || s.began.IsZero() || s.outcome.failed && !s.outcome.dropped,
+			Latency: took, Dropped: s.outcome.dropped, Ignored: wentOn || s.outcome.ignored || s.began.IsZero() || s.outcome.failed && !s.outcome.dropped,
 		})
 		s.entered = false
 	}
-	if s.allowed {
-		slow := s.policy.slow > 0 && took > s.policy.slow
+	s.probe.stop()
+	if s.allowed && s.probe.claim() {
+		slow := !wentOn && s.policy.slow > 0 && took > s.policy.slow
 		s.policy.breaker.Done(now, s.ticket, breaker.Result{
-			Failed: s.outcome.failed && !s.outcome.ignored, Slow: slow, Ignored: s.began.IsZero() || s.outcome.ignored && !slow,
+			Failed: s.outcome.failed && !s.outcome.ignored, Slow: slow, Ignored: wentOn || s.began.IsZero() || s.outcome.ignored && !slow,
 		})
-		s.allowed = false
 	}
+	s.allowed = false
 }

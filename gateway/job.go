@@ -245,6 +245,7 @@ func (j *job) Wait(since, now time.Time) (time.Time, error) {
 		return time.Time{}, errGone
 	}
 	if j.wait.begun {
+		j.admission.continues()
 		if err := j.from.Flush(); err != nil {
 			return time.Time{}, fmt.Errorf("%w: %w", errGone, err)
 		}

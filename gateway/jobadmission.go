@@ -14,7 +14,7 @@ func (j *job) admit(now time.Time) bool {
 	if t == nil {
 		return true
 	}
-	r := j.admission.admit(j.ctx, t, j.clientCache(), j, requestInfo{now: now, deadline: j.by, length: j.req.Length})
+	r := j.admission.admit(j.ctx, t, j.clientCache(), j, requestInfo{now: now, deadline: j.by, length: j.req.Length, stream: j.wantsStream()})
 	j.rec.Caller, j.rec.Plan, j.rec.Waited, j.rec.Cost = j.admission.caller, j.admission.planName(), j.admission.waited, j.admission.cost
 	switch {
 	case r != nil:

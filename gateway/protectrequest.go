@@ -33,7 +33,7 @@ func (v *protectedRequest) begin(w http.ResponseWriter, r *http.Request) {
 
 // serve answers the request.
 func (v *protectedRequest) serve() {
-	at := requestInfo{now: v.rec.Time, length: v.r.ContentLength}
+	at := requestInfo{now: v.rec.Time, length: v.r.ContentLength, stream: asksForStream(v.r.Header.Get("Upgrade"), v.r.Header.Get("Accept"))}
 	at.deadline, _ = v.r.Context().Deadline()
 	no := v.admission.admit(v.r.Context(), v.p.policy, &v.clients, v, at)
 	v.rec.Caller, v.rec.Plan, v.rec.Waited, v.rec.Cost = v.admission.caller, v.admission.planName(), v.admission.waited, v.admission.cost

@@ -49,6 +49,9 @@ func (w *protectedWriter) begin(status int) {
 	v := w.request
 	v.admission.head = time.Now()
 	h := w.Header()
+	if isStream(status, h.Get("Content-Type")) {
+		v.admission.stream(v.admission.head)
+	}
 	if w.recordable {
 		w.record(h)
 	}
@@ -74,6 +77,9 @@ func (w *protectedWriter) record(h http.Header) {
 
 // Write begins the answer if need be, and adds to its body.
 func (w *protectedWriter) Write(p []byte) (int, error) {
+	if w.n > 0 {
+		w.request.admission.continues()
+	}
 	w.begin(http.StatusOK)
 	n, err := w.ResponseWriter.Write(p)
 	w.n += int64(n)
@@ -85,6 +91,7 @@ func (w *protectedWriter) Write(p []byte) (int, error) {
 // unless they are to be copied.
 func (w *protectedWriter) ReadFrom(r io.Reader) (int64, error) {
 	w.begin(http.StatusOK)
+	w.request.admission.continues()
 	if from, ok := w.ResponseWriter.(io.ReaderFrom); ok && !w.recordable {
 		n, err := from.ReadFrom(r)
 		w.n += n
@@ -99,6 +106,7 @@ func (w *protectedWriter) Flush() { _ = w.FlushError() }
 // FlushError is Flush with what went wrong.
 func (w *protectedWriter) FlushError() error {
 	w.begin(http.StatusOK)
+	w.request.admission.continues()
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
@@ -108,6 +116,7 @@ func (w *protectedWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err == nil {
 		w.hijacked = true
 		w.request.admission.head = time.Now()
+		w.request.admission.stream(w.request.admission.head)
 	}
 	return conn, rw, err
 }

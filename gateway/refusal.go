@@ -160,6 +160,8 @@ func (s *admission) poolFull(no *overload.Refusal) *refusal {
 	switch no.Rule {
 	case overload.RulePerCaller:
 		detail = "The caller has as much work here as one caller may have at once."
+	case overload.RuleStreams:
+		detail = "There are as many streams as may be open at once."
 	case overload.RuleDeadline:
 		detail = "The work would not be done by the time that its caller gave it."
 	}

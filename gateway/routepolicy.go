@@ -31,7 +31,8 @@ type routePolicy struct {
 	breaker         *circuit.Breaker
 	slow            time.Duration
 	pool            *overload.Pool
-	priorityHeader  string // that may name a priority, in lower case
+	long            time.Duration // an answer that goes on for longer is a stream
+	priorityHeader  string        // that may name a priority, in lower case
 	defaultPriority shed.Priority
 
 	fallback        []Fallback
@@ -66,6 +67,10 @@ func newRoutePolicy(c *Config, r *Route, secret [32]byte) *routePolicy {
 		route: r.name(), secret: secret, limiter: c.Limiter, hideLimits: c.HideLimits, cost: r.Cost, overrides: c.Overrides,
 		breaker: r.Breaker, slow: r.Slow, pool: r.Pool, defaultPriority: r.Priority.Default,
 		fallback: r.Fallback, cache: r.Stale, optional: r.Optional,
+	}
+	t.long = overload.DefaultLong
+	if r.Pool != nil {
+		t.long = r.Pool.Long()
 	}
 	t.priorityHeader = lowerName(r.Priority.Header)
 	d := r.admissionConfig(c)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/h1"
@@ -77,6 +78,9 @@ func (j *job) receive(c *h1.Conn, t *dispatch.Target) dispatch.Result {
 	j.wait.begun = true
 	t.Begun()
 	j.answerHead(r)
+	if j.admission.policy != nil && isStream(r.Status, contentType(r.Fields)) {
+		j.admission.stream(time.Now())
+	}
 	if err := j.from.Begin(&j.resp); err != nil {
 		res.Fault, res.Err = dispatch.CallerGone, err
 		return res
@@ -155,7 +159,10 @@ func passBack(dst []h1.Field, r *h1.Response) []h1.Field {
 // copyAnswer passes the body on.
 func (j *job) copyAnswer(c *h1.Conn) dispatch.Result {
 	n := j.listen(&c.Resp)
-	for {
+	for first := true; ; first = false {
+		if !first {
+			j.admission.continues()
+		}
 		p, err := c.Body.Next()
 		if errors.Is(err, io.EOF) {
 			break

@@ -33,6 +33,14 @@ func (c *callers) take(caller uint64, limit int) (count int, ok bool) {
 	return int(s.count), true
 }
 
+// count is how much the caller has.
+func (c *callers) count(caller uint64) int {
+	if len(c.slots) == 0 {
+		return 0
+	}
+	return int(c.slots[c.find(caller)].count)
+}
+
 // drop takes one off.
 func (c *callers) drop(caller uint64) {
 	if len(c.slots) == 0 {

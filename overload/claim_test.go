@@ -60,8 +60,8 @@ func TestTenTimesTheCapacity(t *testing.T) {
 func idle(t *testing.T, p *overload.Pool) {
 	t.Helper()
 	s := p.Stats()
-	if s.InFlight != 0 || s.Queued != 0 || s.Callers != 0 {
-		t.Errorf("nobody is there, but %d in flight, %d queued, %d callers", s.InFlight, s.Queued, s.Callers)
+	if s.InFlight != 0 || s.Queued != 0 || s.Callers != 0 || s.Streams != 0 {
+		t.Errorf("nobody is there, but %d in flight, %d queued, %d callers, %d streams", s.InFlight, s.Queued, s.Callers, s.Streams)
 	}
 }
 

@@ -8,11 +8,17 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/shed"
 )
 
-// Off as Config.Queue lets nobody wait.
+// Off as Config.Queue lets nobody wait, and as Config.Streams makes no difference
+// between streams and other work.
 const Off = -1
 
-// maxQueue bounds Config.Queue.
-const maxQueue = 1 << 16
+// DefaultLong is the default of Config.Long.
+const DefaultLong = 3 * time.Second
+
+const (
+	maxQueue   = 1 << 16   // bounds Config.Queue
+	maxStreams = 1_000_000 // bounds Config.Streams
+)
 
 // Config says how much a pool lets in. The zero value finds the limit by itself.
 type Config struct {
@@ -20,7 +26,9 @@ type Config struct {
 	Limit     shed.Config   // how much is in flight at once
 	Queue     int           // how much waits at most; default 128, Off, at most 65,536
 	Wait      time.Duration // how long it waits at most; default 500 ms, 1 ms to 10 min
-	PerCaller int           // how much one caller may have in flight and waiting; 0: as much as fits
+	PerCaller int           // how much one caller may have in flight and waiting, and how many streams beside that; 0: as much as fits
+	Streams   int           // how many streams there are at most; default 10,000, Off: they count as other work, at most 1,000,000
+	Long      time.Duration // when an answer that has begun counts as a stream; default 3 s
 }
 
 // WithDefaults returns c with every zero field set to its default.
@@ -33,6 +41,12 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.Wait == 0 {
 		c.Wait = 500 * time.Millisecond
+	}
+	if c.Streams == 0 {
+		c.Streams = 10_000
+	}
+	if c.Long == 0 {
+		c.Long = DefaultLong
 	}
 	c.Limit = c.Limit.WithDefaults()
 	return c
@@ -53,6 +67,12 @@ func (c Config) Validate() error {
 	}
 	if c.PerCaller < 0 || c.PerCaller > shed.MaxLimit {
 		errs = append(errs, fmt.Errorf("per caller is %d, want 1 to %d, or 0 for no cap", c.PerCaller, shed.MaxLimit))
+	}
+	if c.Streams < Off || c.Streams > maxStreams {
+		errs = append(errs, fmt.Errorf("streams is %d, want 1 to %d, or %d to count them as other work", c.Streams, maxStreams, Off))
+	}
+	if c.Long < time.Millisecond || c.Long > time.Hour {
+		errs = append(errs, fmt.Errorf("long is %v, want 1ms to 1h", c.Long))
 	}
 	return errors.Join(errs...)
 }

@@ -11,6 +11,10 @@
 //	          ▼                 ▼ pushed out, Wait over, deadline too near, caller gone
 //	       refused ◄────────────┘
 //
+// Work whose answer is a stream gives its slot back while it goes on:
+//
+//	in flight ──── Stream, or Begun for Config.Long ────► a stream ── Leave ──►
+//
 // # Guarantees
 //
 // Nobody enters while as many as the limit are in flight; when the limit falls,
@@ -20,6 +24,10 @@
 // the quickest quarter of all work, is never started. Every pass that Enter
 // returned must be given to Leave of the same pool, once, whatever happened in
 // between: defer it.
+//
+// A stream is not in flight. There are at most Streams, and with PerCaller set at
+// most so many of one caller; what would be one more keeps its slot. Nobody learns
+// from a stream: give its pass back with an Outcome that is Ignored.
 //
 // With a slot free Enter and Leave allocate nothing and take a lock each for a
 // few nanoseconds. A Pool has no goroutine.
@@ -36,10 +44,12 @@
 //	concurrency  every slot is taken, and work of this rank does not wait now
 //	queue        the queue is full of better work, or Wait is over
 //	deadline     it cannot be done in time, or its caller has given up
-//	per_caller   the caller has PerCaller in flight and waiting already
+//	per_caller   the caller has PerCaller in flight and waiting already, or as
+//	             many streams
+//	streams      the work is to be a stream, and there are Streams
 //
 // # Bounds
 //
 // At most Queue wait, each for Wait. Callers are remembered while they have
-// work here. The rest is about 5 KiB.
+// work here. There are Streams streams at most, 32 bytes each. The rest is about 5 KiB.
 package overload

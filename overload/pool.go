@@ -18,6 +18,9 @@ type Request struct {
 	// Share multiplies what the caller may have here: Config.PerCaller, or the
 	// limit where that is 0 and Share below 1. It stays 1 or more. 0 means 1.
 	Share float64
+	// Stream says that the caller asks for a stream: it is refused when there
+	// may be no more of them.
+	Stream bool
 }
 
 // Pass is the right to run. The zero Pass is none, and leaving with it does
@@ -25,7 +28,8 @@ type Request struct {
 type Pass struct {
 	caller uint64        // who is counted; 0: nobody
 	waited time.Duration // in the queue
-	ok     bool
+	seat   int32         // 0: none
+	gen    uint32        // of the seat
 }
 
 // Waited is how long the work was in the queue.
@@ -43,7 +47,11 @@ type Pool struct {
 	service  shed.Service
 	queue    shed.Queue
 	callers  callers
-	turn     uint64 // of the ranks
+	seats    seats
+
+	streams   int // not in flight
+	streaming callers
+	turn      uint64 // of the ranks
 
 	waiters []*waiter // by place in the queue
 	spare   []*waiter // to be used again
@@ -62,6 +70,7 @@ func New(cfg Config) (*Pool, error) {
 		limit: shed.NewLimit(now, cfg.Limit),
 		level: shed.NewLevel(now),
 		turn:  shed.TurnAt(now, cfg.Limit.Turn),
+		seats: newSeats(),
 	}
 	p.slots = p.limit.Now()
 	return p, nil
@@ -97,7 +106,10 @@ func (p *Pool) Enter(ctx context.Context, r Request) (Pass, *Refusal) {
 	if hungUp {
 		return Pass{}, p.refuse(gone, r, 0)
 	}
-	pass := Pass{ok: true}
+	if v, n := p.streamsTaken(r); v != granted {
+		return Pass{}, p.refuse(v, r, n)
+	}
+	var pass Pass
 	if most := p.share(r); most > 0 && r.Caller != 0 {
 		if n, ok := p.callers.take(r.Caller, most); !ok {
 			return Pass{}, p.refuse(greedy, r, n)
@@ -108,6 +120,7 @@ func (p *Pool) Enter(ctx context.Context, r Request) (Pass, *Refusal) {
 	if p.inFlight < p.slots && r.Deadline.IsZero() {
 		p.inFlight++
 		p.counts[rank.Tier()].Admitted++
+		p.seats.take(&pass)
 		p.mu.Unlock()
 		return pass, nil
 	}
@@ -130,19 +143,23 @@ func (p *Pool) share(r Request) int {
 
 // Leave gives a pass back, with how the work ended. Its slot goes to who waits.
 func (p *Pool) Leave(pass Pass, o shed.Outcome) {
-	if !pass.ok {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	i := p.seats.of(pass)
+	if i < 0 {
+		return // none, or one that was given back before
+	}
+	isStream := p.seats.all[i].is == stream
+	p.seats.release(i)
+	if isStream {
+		p.endStream(pass)
+		return
+	}
 	p.leave(pass, o)
 }
 
-// leave is Leave under the lock.
+// leave gives back a slot.
 func (p *Pool) leave(pass Pass, o shed.Outcome) {
-	if p.inFlight == 0 {
-		return // a pass that was given back twice
-	}
 	due := p.limit.Done(p.inFlight, o)
 	due = p.level.Done() || due
 	if !o.Ignored && !o.Dropped && o.Latency > 0 {
@@ -160,6 +177,7 @@ func (p *Pool) leave(pass Pass, o shed.Outcome) {
 
 // advance does what has become due, and lets in who can be.
 func (p *Pool) advance(now time.Time) {
+	p.sweep(now)
 	p.limit.Step(now)
 	p.slots = p.limit.Now()
 	p.level.Step(now, p.slots)
@@ -193,6 +211,10 @@ func (p *Pool) refuse(v verdict, r Request, n int) *Refusal {
 	switch v {
 	case greedy:
 		out.Limit, out.InFlight = p.share(r), n
+	case greedyStreams:
+		out.Limit, out.InFlight = p.cfg.PerCaller, n
+	case manyStreams:
+		out.Limit, out.InFlight = p.cfg.Streams, p.streams
 	case gone:
 	default:
 		p.level.Refused()

@@ -61,11 +61,11 @@ func start(t *testing.T, p *overload.Pool, r overload.Request) *ask {
 func (a *ask) running() bool { return a.done.Load() && a.refusal == nil }
 
 func TestConfigNamesEveryFault(t *testing.T) {
-	_, err := overload.New(overload.Config{Name: "reports", Limit: shed.Config{Fixed: -1}, Queue: -2, Wait: -1, PerCaller: -1})
+	_, err := overload.New(overload.Config{Name: "reports", Limit: shed.Config{Fixed: -1}, Queue: -2, Wait: -1, PerCaller: -1, Streams: -2, Long: -1})
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{`"reports"`, "limit: fixed is -1", "queue is -2", "wait is -1ns", "per caller is -1"} {
+	for _, want := range []string{`"reports"`, "limit: fixed is -1", "queue is -2", "wait is -1ns", "per caller is -1", "streams is -2", "long is -1ns"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
 		}
@@ -248,21 +248,24 @@ func TestAQueueThatIsTooLongForTheDeadline(t *testing.T) {
 			p.Leave(pass, shed.Outcome{Latency: 100 * time.Millisecond})
 			pass = enter(t, p, overload.Request{})
 		}
+		var asked []*ask
 		for range 5 {
-			start(t, p, overload.Request{Priority: shed.CriticalPlus})
+			asked = append(asked, start(t, p, overload.Request{Priority: shed.CriticalPlus}))
 		}
 		now := time.Now()
 		hurried := start(t, p, overload.Request{Deadline: now.Add(550 * time.Millisecond)})
 		if !hurried.done.Load() {
 			t.Error("one that has 550 ms waits behind five of 100 ms")
 		}
-		if a := start(t, p, overload.Request{Deadline: now.Add(800 * time.Millisecond)}); a.done.Load() {
-			t.Errorf("one that has 800 ms: %v", a.refusal)
+		last := start(t, p, overload.Request{Deadline: now.Add(800 * time.Millisecond)})
+		if last.done.Load() {
+			t.Errorf("one that has 800 ms: %v", last.refusal)
 		}
 		refused(t, hurried.refusal, overload.RuleDeadline)
-		for range 7 { // let them all go
-			p.Leave(pass, shed.Outcome{})
+		p.Leave(pass, shed.Outcome{})
+		for _, a := range append(asked, last) { // let them all go
 			synctest.Wait()
+			p.Leave(a.pass, shed.Outcome{})
 		}
 		idle(t, p)
 	})

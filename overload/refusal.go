@@ -13,15 +13,16 @@ const (
 	RuleQueue       = "queue"
 	RuleDeadline    = "deadline"
 	RulePerCaller   = "per_caller"
+	RuleStreams     = "streams"
 )
 
 // Refusal says why work was not let in.
 type Refusal struct {
 	Reason     string // for people
-	Rule       string // one of the four
+	Rule       string // one of the five
 	Priority   shed.Priority
 	RetryAfter time.Duration // spread: no two callers get the same
-	Limit      int           // how much may be in flight; of RulePerCaller: for this caller
+	Limit      int           // how much may be in flight; of RulePerCaller: for this caller; of RuleStreams: of them
 	InFlight   int           // how much was; of RulePerCaller: of this caller, waiting included
 	Queued     int           // how much waited
 }
@@ -46,6 +47,9 @@ const (
 	late      // the deadline is too near
 	gone      // the caller has given up
 	greedy    // the caller has enough here
+
+	manyStreams   // there are as many streams as may be
+	greedyStreams // the caller has as many as it may
 )
 
 // reasons are constants: a refusal must be cheap. Its numbers are in its fields.
@@ -67,6 +71,10 @@ func (v verdict) reason() (rule, reason string) {
 		return RuleDeadline, "the caller has given up"
 	case greedy:
 		return RulePerCaller, "the caller has as much work here as one caller may"
+	case manyStreams:
+		return RuleStreams, "the pool has as many streams as it may"
+	case greedyStreams:
+		return RulePerCaller, "the caller has as many streams here as one caller may"
 	case waiting, granted:
 	}
 	return "", ""

@@ -14,6 +14,7 @@ type Counts struct {
 	Queue       uint64
 	Deadline    uint64
 	PerCaller   uint64
+	Streams     uint64
 }
 
 func (c *Counts) refused(rule string) {
@@ -26,11 +27,15 @@ func (c *Counts) refused(rule string) {
 		c.Deadline++
 	case RulePerCaller:
 		c.PerCaller++
+	case RuleStreams:
+		c.Streams++
 	}
 }
 
 // Refused is the sum over all rules.
-func (c Counts) Refused() uint64 { return c.Concurrency + c.Queue + c.Deadline + c.PerCaller }
+func (c Counts) Refused() uint64 {
+	return c.Concurrency + c.Queue + c.Deadline + c.PerCaller + c.Streams
+}
 
 // Stats is a pool at one moment.
 type Stats struct {
@@ -38,6 +43,7 @@ type Stats struct {
 	Limit    int // now
 	InFlight int
 	Queued   int
+	Streams  int // beside what is in flight
 	Callers  int // that have work here and are known; counted when PerCaller is set
 	Probing  bool
 	Baseline time.Duration // the latency that counts as normal; 0: not known
@@ -57,11 +63,15 @@ func (p *Pool) Stats() Stats {
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.long(now) {
+		p.advance(now)
+	}
 	return Stats{
 		Name:     p.cfg.Name,
 		Limit:    p.slots,
 		InFlight: p.inFlight,
 		Queued:   p.queue.Len(),
+		Streams:  p.streams,
 		Callers:  p.callers.n,
 		Probing:  p.limit.Probing(),
 		Baseline: p.limit.Baseline(),

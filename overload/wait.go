@@ -20,7 +20,7 @@ type waiter struct {
 // It is called with the lock held and releases it.
 func (p *Pool) line(ctx context.Context, r Request, rank shed.Rank, pass Pass) (Pass, *Refusal) {
 	now := time.Now()
-	if p.level.Overdue(now) {
+	if p.level.Overdue(now) || p.long(now) {
 		p.advance(now)
 	}
 	if d, ok := ctx.Deadline(); ok && (r.Deadline.IsZero() || d.Before(r.Deadline)) {
@@ -31,6 +31,7 @@ func (p *Pool) line(ctx context.Context, r Request, rank shed.Rank, pass Pass) (
 	case granted:
 		p.inFlight++
 		p.counts[rank.Tier()].Admitted++
+		p.seats.take(&pass)
 		p.mu.Unlock()
 		return pass, nil
 	case waiting:
@@ -47,6 +48,7 @@ func (p *Pool) line(ctx context.Context, r Request, rank shed.Rank, pass Pass) (
 			pass.waited = time.Since(now)
 			p.counts[rank.Tier()].Admitted++
 			p.counts[rank.Tier()].Waited++
+			p.seats.take(&pass)
 			p.mu.Unlock()
 			return pass, nil
 		}
@@ -136,6 +138,11 @@ func (p *Pool) sleep(ctx context.Context, w *waiter, until time.Duration, last v
 	hungUp := ctx.Err() != nil
 
 	p.mu.Lock()
+	if w.verdict == waiting && !hungUp {
+		if now := time.Now(); p.long(now) {
+			p.advance(now) // and it may be our turn
+		}
+	}
 	if w.verdict == waiting {
 		p.queue.Remove(w.place)
 		p.level.Queued(p.queue.Len())
@@ -150,7 +157,7 @@ func (p *Pool) sleep(ctx context.Context, w *waiter, until time.Duration, last v
 		p.spare = append(p.spare, w)
 	}
 	if v == granted && hungUp { // must not start
-		p.leave(Pass{ok: true}, shed.Outcome{Ignored: true})
+		p.leave(Pass{}, shed.Outcome{Ignored: true})
 		return gone
 	}
 	return v

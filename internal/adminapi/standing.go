@@ -16,6 +16,7 @@ type Pool struct {
 	Adaptive bool     `json:"adaptive"`
 	InFlight int      `json:"in_flight"`
 	Queued   int      `json:"queued"`
+	Streams  int      `json:"streams"`           // beside those in flight
 	Latency  Duration `json:"latency,omitempty"` // lately; 0: not known
 	Normal   Duration `json:"normal,omitempty"`  // what counts as normal; 0: not known
 	Pressure float64  `json:"pressure"`          // 0 idle, 1 at its limit, above: refusing

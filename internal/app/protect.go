@@ -291,12 +291,15 @@ func (p *protection) poolOf(name string, c *config.Concurrency) error {
 		delete(p.pools, name)
 		return nil
 	}
-	cfg := overload.Config{Name: name, Queue: c.Queue, Wait: c.Wait, PerCaller: c.PerCaller, Limit: shed.Config{Fixed: c.Limit}}
+	cfg := overload.Config{Name: name, Queue: c.Queue, Wait: c.Wait, PerCaller: c.PerCaller, Streams: c.Streams, Limit: shed.Config{Fixed: c.Limit}}
 	if c.Limit == 0 {
 		cfg.Limit = shed.Config{Min: c.Min, Max: c.Max}
 	}
 	if c.Queue == 0 {
 		cfg.Queue = overload.Off
+	}
+	if c.Streams == 0 {
+		cfg.Streams = overload.Off
 	}
 	if pool := p.pools[name]; pool != nil {
 		return pool.Update(cfg)

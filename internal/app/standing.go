@@ -26,7 +26,7 @@ func (a *App) standing(u *unit, f *adminapi.Fleet) {
 
 func poolView(st overload.Stats, c *config.Concurrency) *adminapi.Pool {
 	out := &adminapi.Pool{
-		Limit: st.Limit, Adaptive: c != nil && c.Limit == 0, InFlight: st.InFlight, Queued: st.Queued,
+		Limit: st.Limit, Adaptive: c != nil && c.Limit == 0, InFlight: st.InFlight, Queued: st.Queued, Streams: st.Streams,
 		Latency: adminapi.Duration(st.Latency), Normal: adminapi.Duration(st.Baseline), Pressure: st.Pressure,
 	}
 	for _, p := range shed.Priorities() {
@@ -34,7 +34,7 @@ func poolView(st overload.Stats, c *config.Concurrency) *adminapi.Pool {
 		c := adminapi.Class{Priority: p.String(), Admitted: n.Admitted, Waited: n.Waited, Shed: n.Refused()}
 		for rule, n := range map[string]uint64{
 			overload.RuleConcurrency: n.Concurrency, overload.RuleQueue: n.Queue,
-			overload.RuleDeadline: n.Deadline, overload.RulePerCaller: n.PerCaller,
+			overload.RuleDeadline: n.Deadline, overload.RulePerCaller: n.PerCaller, overload.RuleStreams: n.Streams,
 		} {
 			if n == 0 {
 				continue

@@ -90,10 +90,11 @@ func writeClasses(p *printer, l *adminapi.Pool) {
 		return
 	}
 	p.printf("\n")
-	t := table{head: []string{"PRIORITY", ">ADMITTED", ">WAITED", ">SHED", ">CONCURRENCY", ">QUEUE", ">DEADLINE", ">PER CALLER"}}
+	t := table{head: []string{"PRIORITY", ">ADMITTED", ">WAITED", ">SHED", ">CONCURRENCY", ">QUEUE", ">DEADLINE", ">PER CALLER", ">STREAMS"}}
 	for _, c := range l.Classes {
 		t.add(plain(c.Priority), number(int64(c.Admitted)), number(int64(c.Waited)), number(int64(c.Shed)), number(int64(c.Rules["concurrency"])),
-			number(int64(c.Rules["queue"])), number(int64(c.Rules["deadline"])), number(int64(c.Rules["per_caller"])))
+			number(int64(c.Rules["queue"])), number(int64(c.Rules["deadline"])), number(int64(c.Rules["per_caller"])),
+			number(int64(c.Rules["streams"])))
 	}
 	t.write(p, "  ")
 }

@@ -109,7 +109,11 @@ func poolText(l *adminapi.Pool) string {
 			shed = append(shed, fmt.Sprintf("%d %s", c.Shed, clean(c.Priority)))
 		}
 	}
-	text := fmt.Sprintf("pool %d of %d (%s) in flight, %d queued, shed ", l.InFlight, l.Limit, kind, l.Queued)
+	text := fmt.Sprintf("pool %d of %d (%s) in flight, %d queued, ", l.InFlight, l.Limit, kind, l.Queued)
+	if l.Streams > 0 {
+		text += count(int64(l.Streams), "stream", "streams") + ", "
+	}
+	text += "shed "
 	if len(shed) == 0 {
 		return text + "nothing"
 	}

@@ -14,11 +14,12 @@ type Concurrency struct {
 	Max       int           `yaml:"max" range:"1..1000000"`       // of an adaptive limit
 	Queue     int           `yaml:"queue" range:"0..65536"`       // who may wait
 	Wait      time.Duration `yaml:"wait" range:"1ms..10m"`        // how long
-	PerCaller int           `yaml:"per_caller" range:"0..100000"` // of one caller; 0: no bound
+	PerCaller int           `yaml:"per_caller" range:"0..100000"` // of one caller, and as many streams; 0: no bound
+	Streams   int           `yaml:"streams" range:"0..1000000"`   // beside all that; 0: they count as other requests
 }
 
 func (c *Concurrency) setDefaults() {
-	*c = Concurrency{Min: 4, Max: 1000, Queue: 128, Wait: time.Second}
+	*c = Concurrency{Min: 4, Max: 1000, Queue: 128, Wait: time.Second, Streams: 10_000}
 }
 
 // Priority says how important a route's requests are.

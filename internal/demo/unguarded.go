@@ -192,6 +192,18 @@ func (u *unguarded) Resume(worker string) {
 // nothing to wait for.
 func (u *unguarded) Idle(ctx context.Context, worker string) error { return u.fleet.Idle(ctx, worker) }
 
+// Retire takes a worker out of rotation in whose place another begins. Nothing
+// replaces workers here.
+func (u *unguarded) Retire(worker string, epoch uint64) bool {
+	u.balancer.Down(worker)
+	return u.fleet.Retire(worker, epoch)
+}
+
+// Retired waits as Idle does.
+func (u *unguarded) Retired(ctx context.Context, worker string, epoch uint64) error {
+	return u.fleet.Retired(ctx, worker, epoch)
+}
+
 // Down ends a life.
 func (u *unguarded) Down(worker string, epoch uint64, end fleet.End) {
 	u.balancer.Down(worker)

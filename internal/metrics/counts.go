@@ -25,6 +25,7 @@ const (
 	ruleConcurrency
 	ruleQueue
 	rulePerCaller
+	ruleStreams
 	ruleDeadline
 	ruleBreaker
 	ruleQuarantine
@@ -43,7 +44,7 @@ const (
 func rules() [numRules]string {
 	return [numRules]string{
 		ruleNone: "none", ruleRate: "rate", ruleConcurrency: overload.RuleConcurrency, ruleQueue: overload.RuleQueue,
-		rulePerCaller: overload.RulePerCaller, ruleDeadline: dispatch.RuleDeadline, ruleBreaker: gateway.RuleBreaker,
+		rulePerCaller: overload.RulePerCaller, ruleStreams: overload.RuleStreams, ruleDeadline: dispatch.RuleDeadline, ruleBreaker: gateway.RuleBreaker,
 		ruleQuarantine: dispatch.RuleQuarantine, ruleUnavailable: dispatch.RuleUnavailable, ruleLane: dispatch.RuleLane,
 		ruleDuplicate: dispatch.RuleDuplicate, rulePace: dispatch.RulePace, ruleBudget: dispatch.RuleBudget, ruleDenied: gateway.RuleDenied,
 		ruleRepeated: gateway.RuleRepeated, ruleOther: "other",
@@ -60,6 +61,8 @@ func ruleOf(rule string) int {
 		return ruleQueue
 	case overload.RulePerCaller:
 		return rulePerCaller
+	case overload.RuleStreams:
+		return ruleStreams
 	case dispatch.RuleDeadline: // of package overload as well
 		return ruleDeadline
 	case gateway.RuleBreaker:

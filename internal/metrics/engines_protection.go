@@ -12,14 +12,16 @@ func (e Engines) pools() part {
 	limit := desc("pool_limit", "Requests that the fleet may have at once, now.", "fleet")
 	inFlight := desc("pool_in_flight", "Requests that it has.", "fleet")
 	queued := desc("pool_queued", "Requests that wait for it.", "fleet")
+	streams := desc("pool_streams", "Streams that the fleet has, beside the requests.", "fleet")
 	pressure := desc("pool_pressure", "0 idle, 1 at its limit, above: refusing.", "fleet")
 	latency := desc("pool_latency_seconds", "Latency of the last window that the limit follows; 0: not known.", "fleet")
 	normal := desc("pool_normal_latency_seconds", "Latency that counts as normal; 0: not known.", "fleet")
-	return part{[]*prometheus.Desc{limit, inFlight, queued, pressure, latency, normal}, func(out chan<- prometheus.Metric) {
+	return part{[]*prometheus.Desc{limit, inFlight, queued, streams, pressure, latency, normal}, func(out chan<- prometheus.Metric) {
 		for _, p := range call(e.Pools) {
 			out <- gauge(limit, float64(p.Limit), p.Name)
 			out <- gauge(inFlight, float64(p.InFlight), p.Name)
 			out <- gauge(queued, float64(p.Queued), p.Name)
+			out <- gauge(streams, float64(p.Streams), p.Name)
 			out <- gauge(pressure, p.Pressure, p.Name)
 			out <- gauge(latency, seconds(p.Latency), p.Name)
 			out <- gauge(normal, seconds(p.Baseline), p.Name)
@@ -41,6 +43,7 @@ func (e Engines) poolCounts() part {
 				out <- counter(refused, n.Queue, pool.Name, name, overload.RuleQueue)
 				out <- counter(refused, n.Deadline, pool.Name, name, overload.RuleDeadline)
 				out <- counter(refused, n.PerCaller, pool.Name, name, overload.RulePerCaller)
+				out <- counter(refused, n.Streams, pool.Name, name, overload.RuleStreams)
 			}
 		}
 	}}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -101,12 +102,11 @@ func (w *slot) prove(active context.Context, l *life, r *rollout) error {
 	}
 }
 
-// handOver puts next in the place of l. While next must prove itself l waits
-// beside it without work, and takes its place back if it does not. It returns the
-// life that holds the place.
+// handOver puts next in the place of l, which finishes what it has beside it. While
+// next must prove itself l waits without new work, and takes its place back if it
+// does not. It returns the life that holds the place.
 func (w *slot) handOver(active context.Context, l, next *life, o order) *life {
-	w.drain(context.Background(), l)
-	w.s.reg.Down(w.name, l.epoch(), planned(o.why))
+	finish := w.retireBeside(l)
 	w.open(next)
 	err := w.prove(active, next, o.roll)
 	var f *failure
@@ -115,9 +115,8 @@ func (w *slot) handOver(active context.Context, l, next *life, o order) *life {
 		o.done <- w.excuse(err)
 		return l
 	}
-	w.s.lives.Go(func() {
-		l.stop("replaced", w.s.settingsFor(l).Grace)
-		w.ended(l)
+	w.ending.Go(func() {
+		w.stopBeside(l, o.why, "replaced", finish)
 		o.done <- w.excuse(err)
 	})
 	return next
@@ -129,18 +128,14 @@ func (w *slot) takeBack(l, next *life) bool {
 	if l.dead() {
 		return false
 	}
-	if !next.dead() {
-		w.drain(context.Background(), next)
-	}
-	w.s.reg.Down(w.name, next.epoch(), planned("it did not prove itself"))
+	finish := w.retireBeside(next)
+	w.s.reg.Down(w.name, l.epoch(), planned("it takes its place back"))
 	w.begins(l.cfg.Load())
 	up := w.open(l)
-	w.s.lives.Go(func() {
-		next.stop("it did not prove itself", w.s.settingsFor(next).Grace)
-		if up {
-			w.ended(next)
-		}
-	})
+	w.mu.Lock()
+	w.beside = slices.DeleteFunc(w.beside, func(o *life) bool { return o == l })
+	w.mu.Unlock()
+	w.ending.Go(func() { w.stopBeside(next, "it did not prove itself", "it did not prove itself", finish) })
 	return up
 }
 

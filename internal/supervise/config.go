@@ -22,6 +22,10 @@ type Registry interface {
 	Drain(worker string)
 	Resume(worker string)
 	Idle(ctx context.Context, worker string) error
+	// Retire gives a life no new work and lets another take its place beside it. It
+	// ends by Down like any other. Retired waits until it has nothing in flight.
+	Retire(worker string, epoch uint64) bool
+	Retired(ctx context.Context, worker string, epoch uint64) error
 	Down(worker string, epoch uint64, end fleet.End)
 	// Sick is told after every look while health checks fail, and Well once when
 	// they succeed again. Whether that keeps work away is the registry's decision.

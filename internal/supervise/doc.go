@@ -15,16 +15,18 @@
 // arguments. It counts as ready when its health path answers 2xx or 3xx, or
 // without a path when its port opens. A rolling restart starts the successor
 // first and takes the old process away only when the new one is ready, so a
-// build that does not start costs no worker.
+// build that does not start costs no worker. The successor gets all new work at
+// once; the old process finishes what it has beside it, within Drain, in an epoch
+// of its own: if it dies of that work, the work is to blame.
 //
 // # Bake
 //
 // A process that is ready may still die of its first request. So a rolling restart
 // asks each new process to prove itself: to answer [Bake].Requests requests, or to
 // be up and well for [Bake].Time. Meanwhile the old process waits beside it without
-// work. When the new one ends or looks sick, the old one takes its place back.
+// new work. When the new one ends or looks sick, the old one takes its place back.
 //
-//	old serves ─► drains ─► waits ───────────────────────────► stopped
+//	old serves ─► finishes and waits ────────────────────────► stopped
 //	                          │  ▲  new process is up             ▲
 //	                          ▼  │ it ended or looks sick         │ it proved itself
 //	                        new serves ───────────────────────────┘

@@ -33,6 +33,7 @@ type recorder struct {
 	mu       sync.Mutex // guards what follows
 	log      []string   // "up w-1", "drain w-1", "idle w-1", "down w-1 crash"
 	live     map[string]uint64
+	retired  map[uint64]bool   // epochs beside which another is live
 	sick     map[string]uint64 // epochs that were reported sick
 	panic    bool              // nobody is held out
 	addrs    map[string]string
@@ -45,7 +46,7 @@ type recorder struct {
 }
 
 func newRecorder() *recorder {
-	return &recorder{live: map[string]uint64{}, sick: map[string]uint64{}, addrs: map[string]string{}, answered: map[string]uint64{}, news: make(chan struct{})}
+	return &recorder{live: map[string]uint64{}, retired: map[uint64]bool{}, sick: map[string]uint64{}, addrs: map[string]string{}, answered: map[string]uint64{}, news: make(chan struct{})}
 }
 
 func (r *recorder) note(f func() string) {
@@ -111,6 +112,22 @@ func (r *recorder) Proof(worker string, epoch uint64) (answered uint64, out stri
 	return r.answered[worker], out
 }
 
+func (r *recorder) Retire(worker string, epoch uint64) (ok bool) {
+	r.note(func() string {
+		if ok = r.live[worker] == epoch; !ok {
+			return ""
+		}
+		delete(r.live, worker)
+		r.retired[epoch] = true
+		return "retire " + worker
+	})
+	return ok
+}
+
+func (r *recorder) Retired(ctx context.Context, worker string, _ uint64) error {
+	return r.Idle(ctx, worker)
+}
+
 func (r *recorder) Idle(ctx context.Context, worker string) error {
 	r.mu.Lock()
 	busy := r.busy
@@ -132,10 +149,14 @@ func (r *recorder) Idle(ctx context.Context, worker string) error {
 
 func (r *recorder) Down(worker string, epoch uint64, end fleet.End) {
 	r.note(func() string {
-		if r.live[worker] != epoch {
+		switch {
+		case r.live[worker] == epoch:
+			delete(r.live, worker)
+		case r.retired[epoch]:
+			delete(r.retired, epoch)
+		default:
 			return "" // over, or unknown
 		}
-		delete(r.live, worker)
 		r.ends = append(r.ends, end)
 		if end.Planned {
 			return "down " + worker + " planned"

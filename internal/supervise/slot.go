@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -29,10 +30,13 @@ type slot struct {
 	starts   int           // owned by the goroutine of run
 	fallen   bool          // owned by the goroutine of run; see choose
 
-	mu   sync.Mutex // guards what follows
-	life *life      // the newest that was ready
-	made *Config    // that its newest process began with; nil when there is none
-	st   WorkerStatus
+	ending sync.WaitGroup // lives that end beside the one in the place
+
+	mu     sync.Mutex // guards what follows
+	life   *life      // the newest that was ready
+	beside []*life    // that finish what they have while another has the place
+	made   *Config    // that its newest process began with; nil when there is none
+	st     WorkerStatus
 }
 
 // order asks for a new life in the place of what is there.
@@ -52,11 +56,13 @@ func newSlot(s *Supervisor, number int) *slot {
 
 // run keeps one worker running until ctx ends or its place is gone.
 func (w *slot) run(ctx context.Context, fail context.CancelCauseFunc) {
+	defer w.ending.Wait()
 	fails := 0
 	var asked *order // that waits for the next life
 	for ctx.Err() == nil {
 		active := w.Context()
 		if active.Err() != nil {
+			w.ending.Wait()
 			if w.s.dismiss(w) {
 				break
 			}
@@ -256,21 +262,26 @@ func (w *slot) replaceBy(ctx context.Context, why string, r *rollout) error {
 
 // find returns the life with the given epoch unless it has ended.
 func (w *slot) find(epoch uint64) *life {
-	l := w.current()
-	if l == nil {
-		return nil
+	w.mu.Lock()
+	lives := slices.Clone(w.beside)
+	if w.life != nil {
+		lives = append(lives, w.life)
 	}
-	st := l.stint.Load()
-	<-st.opened // Up may have told the epoch to others before it returned to us
-	if st.epoch != epoch {
-		return nil
+	w.mu.Unlock()
+	for _, l := range lives {
+		st := l.stint.Load()
+		<-st.opened // Up may have told the epoch to others before it returned to us
+		if st.epoch != epoch {
+			continue
+		}
+		select {
+		case <-l.gone:
+			return nil
+		default:
+			return l
+		}
 	}
-	select {
-	case <-l.gone:
-		return nil
-	default:
-		return l
-	}
+	return nil
 }
 
 func (w *slot) current() *life {

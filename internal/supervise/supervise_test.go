@@ -251,7 +251,7 @@ func TestOnlyOneRollingRestart(t *testing.T) {
 	r.reg.mu.Unlock()
 	first := make(chan error, 1)
 	go func() { first <- r.Restart(context.Background()) }()
-	r.reg.wait(t, "drain", 1)
+	r.reg.wait(t, "retire", 1)
 	if err := r.Restart(t.Context()); !errors.Is(err, ErrRestarting) {
 		t.Errorf("a second Restart = %v", err)
 	}
@@ -338,7 +338,7 @@ func TestReplacementsDoNotOverlap(t *testing.T) {
 	r.reg.mu.Unlock()
 	one, all := make(chan error, 1), make(chan error, 1)
 	go func() { one <- r.Replace(context.Background(), "w-1", "first") }()
-	r.reg.wait(t, "drain w-1", 1)
+	r.reg.wait(t, "retire w-1", 1)
 	if err := r.Replace(t.Context(), "w-2", "second"); !errors.Is(err, ErrReplacing) {
 		t.Errorf("a second Replace = %v", err)
 	}
@@ -352,7 +352,7 @@ func TestReplacementsDoNotOverlap(t *testing.T) {
 	if err := r.Replace(t.Context(), "w-2", "third"); !errors.Is(err, ErrRestarting) {
 		t.Errorf("Replace beside a restart = %v", err)
 	}
-	if n := r.reg.count("drain"); n != 1 {
+	if n := r.reg.count("retire"); n != 1 {
 		t.Errorf("%d workers drain", n)
 	}
 	close(busy)

@@ -5,8 +5,11 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/fleet"
 )
 
 // update changes the settings that the workers of r have now.
@@ -29,7 +32,7 @@ func (r *running) hold() (release func()) {
 	r.reg.mu.Lock()
 	r.reg.busy = busy
 	r.reg.mu.Unlock()
-	return func() { close(busy) }
+	return sync.OnceFunc(func() { close(busy) })
 }
 
 // names lists the workers that are there.
@@ -247,7 +250,7 @@ func TestRestartWhilePlacesGo(t *testing.T) {
 	release := r.hold()
 	done := make(chan error, 1)
 	go func() { done <- r.Restart(t.Context()) }()
-	r.reg.wait(t, "drain w-1", 1)
+	r.reg.wait(t, "retire w-1", 1)
 	r.update(func(c *Config) { c.Replicas = 1 })
 	release()
 	if err := <-done; err != nil {
@@ -255,6 +258,53 @@ func TestRestartWhilePlacesGo(t *testing.T) {
 	}
 	r.reg.wait(t, "remove", 2)
 	if r.reg.count("up") != 4 {
+		t.Errorf("told %q", r.reg.entries())
+	}
+}
+
+// A successor serves as soon as it is ready, beside a process that has a stream
+// which does not end. A shorter drain in new settings holds for that process, too,
+// and the successor's settings hold for the successor.
+func TestASuccessorDoesNotWaitForStreams(t *testing.T) {
+	r := run(t, "server", func(c *Config) { c.Drain = time.Hour })
+	r.reg.wait(t, "up w-1", 1)
+	release := r.hold()
+	defer release()
+	old := r.Status()[0]
+	done := make(chan error, 1)
+	go func() { done <- r.Restart(t.Context()) }()
+	r.reg.wait(t, "up w-1", 2)
+	until(t, "the successor is shown", func() bool { st := r.Status()[0]; return st.State == Ready && st.PID != old.PID })
+	if h := r.Check(t.Context(), "w-1", old.Epoch, fleet.Broken); h != fleet.Alive || !lives(old.PID) || r.reg.count("down") != 0 {
+		t.Errorf("beside its successor the old process is %v, told %q", h, r.reg.entries())
+	}
+	r.update(func(c *Config) { c.Drain, c.Env = 10*time.Millisecond, append(c.Env, "NEW=1") })
+	r.reg.wait(t, "down w-1 planned", 1)
+	if err := <-done; err != nil || lives(old.PID) {
+		t.Errorf("%v, the old process lives: %v", err, lives(old.PID))
+	}
+	if st := r.Status()[0]; st.State != Ready || st.PID == old.PID {
+		t.Errorf("status %+v", st)
+	}
+}
+
+// A process that dies while it drains beside its successor has died like any other.
+func TestADeathBesideTheSuccessor(t *testing.T) {
+	r := run(t, "server", nil)
+	r.reg.wait(t, "up w-1", 1)
+	release := r.hold()
+	defer release()
+	old := r.Status()[0]
+	done := make(chan error, 1)
+	go func() { done <- r.Restart(t.Context()) }()
+	r.reg.wait(t, "up w-1", 2)
+	r.Kill("w-1", old.Epoch, "it hangs")
+	r.reg.wait(t, "down w-1 timeout", 1)
+	release()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if n := r.reg.count("down"); n != 1 {
 		t.Errorf("told %q", r.reg.entries())
 	}
 }

@@ -10,8 +10,8 @@ import (
 // alone. What follows an answer may still kill its worker, so that the others
 // follow in numbers that double.
 type duplicates struct {
-	first    uint32 // the ticket that the others wait for
 	running  uint32
+	begun    int64 // when the first answer of those that run began; 0 not yet
 	answered int64 // when the first answer was complete; 0 not yet
 	waited   bool  // somebody had to wait: what is known is kept a little longer
 }
@@ -33,7 +33,7 @@ func (state *State) lead(i uint32) {
 	tk := &state.tickets[i]
 	d := state.leaders[tk.work.Fingerprint]
 	if d.running == 0 {
-		d.first = i
+		d.begun = 0
 	}
 	d.running++
 	state.leading++
@@ -51,6 +51,14 @@ func (state *State) led(tk *ticket) {
 		return
 	}
 	state.leaders[fp] = d
+}
+
+// leadBegun notes the first answer of duplicates that begins.
+func (state *State) leadBegun(now int64, fp bezoar.Fingerprint) {
+	if d, ok := state.leaders[fp]; ok && d.begun == 0 {
+		d.begun = now
+		state.leaders[fp] = d
+	}
 }
 
 // leadAnswered notes the first answer among duplicates.
@@ -73,8 +81,8 @@ func (state *State) mustWait(now int64, fp bezoar.Fingerprint) (until int64, wai
 			return 0, false
 		}
 		until = now + int64(doubling)
-	} else if begun := state.tickets[d.first].begunAt; begun != 0 {
-		if until = begun + int64(begunGrace); now >= until {
+	} else if d.begun != 0 {
+		if until = d.begun + int64(begunGrace); now >= until {
 			return 0, false
 		}
 	}
@@ -92,6 +100,13 @@ func (state *State) forgetDuplicates(now int64) {
 			delete(state.leaders, fp)
 		}
 	}
+}
+
+// endedWell reports whether the work of a caller who has hung up counts as answered:
+// it was a stream that its worker has outlived for as long as any other answer, and
+// that only its caller can end.
+func (state *State) endedWell(now int64, tk *ticket) bool {
+	return tk.begunAt != 0 && now-tk.begunAt >= max(int64(begunGrace), state.window(now))
 }
 
 func (state *State) begunLongAgo(now int64, i uint32) bool {

@@ -78,7 +78,12 @@ func (state *State) Detach(t Ticket) Work {
 func (state *State) Successes(t Ticket) float64 { return 1/float64(state.tickets[t].prior) - 2 }
 
 // Begun notes that the answer to t's attempt has begun.
-func (state *State) Begun(now time.Time, t Ticket) { state.tickets[t].begunAt = now.UnixNano() }
+func (state *State) Begun(now time.Time, t Ticket) {
+	tk := &state.tickets[t]
+	if tk.begunAt = now.UnixNano(); tk.leader {
+		state.leadBegun(tk.begunAt, tk.work.Fingerprint)
+	}
+}
 
 // End ends t's attempt. If a crash has been found on it meanwhile, that stands
 // and End does nothing.
@@ -90,6 +95,9 @@ func (state *State) End(now time.Time, t Ticket, r Result) {
 	e := &state.epochs[tk.epoch]
 	state.unlink(uint32(t))
 	at := now.UnixNano()
+	if r == Abandoned && state.endedWell(at, tk) {
+		r = Survived
+	}
 	switch r {
 	case Survived:
 		if tk.leader {

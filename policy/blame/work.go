@@ -87,7 +87,7 @@ const (
 	Unsent                  // not a byte left: as if it had not been
 	Faulted                 // the connection broke, the worker lives
 	TimedOut                // no answer by the deadline, the worker lives
-	Abandoned               // the caller hung up
+	Abandoned               // the caller hung up; counts as Survived if the answer began long before
 )
 
 // Finding is what a crash left on a ticket.

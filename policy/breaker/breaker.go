@@ -31,6 +31,9 @@ type Ticket struct {
 	probe bool
 }
 
+// IsProbe reports whether the call tries a downstream that failed before.
+func (t Ticket) IsProbe() bool { return t.probe }
+
 // Decision answers [Breaker.Allow].
 type Decision struct {
 	Allowed    bool

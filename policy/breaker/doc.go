@@ -35,8 +35,8 @@
 // counts as failed after ProbeFor.
 //
 // A result with Ignored is no result. Poison (all but a request's first
-// failure), interrupted work and callers who gave up say nothing about the
-// downstream; a probe's slot is free again.
+// failure), interrupted work, streams that have begun and callers who gave up say
+// nothing about the downstream; a probe's slot is free again.
 //
 // A result of an older generation changes nothing: what was sent before a trip
 // and fails after it neither prolongs the trip nor passes for a probe.
