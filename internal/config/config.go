@@ -87,9 +87,11 @@ type Route struct {
 	Limits     []Limit       `yaml:"limits"`                   // for everybody
 	Plans      []string      `yaml:"plans"`                    // the first that has the caller applies as well
 	Priority   Priority      `yaml:"priority"`
-	Guard      *Guard        `yaml:"guard"`    // of queries; nil: none
-	Breaker    *Breaker      `yaml:"breaker"`  // nil: none
-	Fallback   []Fallback    `yaml:"fallback"` // tried in this order
+	Guard      *Guard        `yaml:"guard"`      // of queries; nil: none
+	Breaker    *Breaker      `yaml:"breaker"`    // nil: none
+	Fallback   []Fallback    `yaml:"fallback"`   // tried in this order
+	Paths      string        `yaml:"paths"`      // that servers read in different ways: normalise, strict or raw
+	Lookalikes string        `yaml:"lookalikes"` // headers that servers take for others, such as X_Forwarded_For: drop or refuse
 }
 
 // Match picks requests. Every part that is given must hold.

@@ -101,9 +101,11 @@ func (r *Route) setDefaults() {
 			BaseDelay:   25 * time.Millisecond,
 			Cap:         250 * time.Millisecond,
 		},
-		Timeout:  30 * time.Second,
-		Buffer:   64 << 10,
-		Priority: Priority{Default: "critical"},
+		Timeout:    30 * time.Second,
+		Buffer:     64 << 10,
+		Priority:   Priority{Default: "critical"},
+		Paths:      "normalise",
+		Lookalikes: "drop",
 	}
 }
 
