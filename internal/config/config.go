@@ -34,8 +34,16 @@ type Config struct {
 	Tracing        *Tracing             `yaml:"tracing"`    // nil: none
 }
 
-// TLS names the listener's certificate and key, both PEM files.
+// TLS names the listener's certificates and keys, all PEM files. Files that change
+// are read again.
 type TLS struct {
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
+	More []Cert `yaml:"more"` // for callers who ask for one of their names (SNI)
+}
+
+// Cert is a further certificate of a listener.
+type Cert struct {
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
 }
