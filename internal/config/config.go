@@ -56,6 +56,7 @@ type Fleet struct {
 	Env         map[string]string `yaml:"env" mask:"env"`      // added to the environment of Command
 	Replicas    int               `yaml:"replicas" range:"1..1024"`
 	Workers     []string          `yaml:"workers"` // http://host:port
+	Resolve     time.Duration     `yaml:"resolve" range:"100ms..24h"` // between lookups of the host names of Workers, ±20 %
 	Health      Health            `yaml:"health"`
 	Grace       time.Duration     `yaml:"grace" range:"0s..10m"` // between SIGTERM and SIGKILL
 	Drain       time.Duration     `yaml:"drain" range:"0s..1h"`  // for work in flight before SIGTERM

@@ -74,6 +74,7 @@ func (f *Fleet) setDefaults() {
 			Timeout:    time.Second,
 			PanicBelow: 0.5,
 		},
+		Resolve:     5 * time.Second,
 		Grace:       5 * time.Second,
 		Drain:       30 * time.Second,
 		Bake:        Bake{Requests: 100, Time: 10 * time.Second},
