@@ -18,8 +18,8 @@ const maxParts = 4
 type clientIdentity interface {
 	// field returns the value of the header field whose lower-case name is
 	// given. clear is false when the field is repeated with another value.
-	// Names are the same that differ only in - and _, as they are for many
-	// workers.
+	// Names are the same that differ only in - and _ or other signs, as they
+	// are for many workers.
 	field(lower string) (value string, clear bool)
 	// address returns the caller's address, the last one vouched for.
 	address() string
@@ -167,7 +167,8 @@ func (p *part) said(m *clientCache, a clientIdentity, route string) string {
 	return v
 }
 
-// sameName reports whether a field's name is lower, with - for _.
+// sameName reports whether servers may take a field's name for lower: with - for _
+// and other signs.
 func sameName(name, lower string) bool {
 	if len(name) != len(lower) {
 		return false
@@ -177,7 +178,7 @@ func sameName(name, lower string) bool {
 		switch {
 		case 'A' <= c && c <= 'Z':
 			c |= 0x20
-		case c == '_':
+		case c < '0' || c > '9' && c < 'a' || c > 'z':
 			c = '-'
 		}
 		if c != lower[i] {

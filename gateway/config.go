@@ -71,11 +71,14 @@ type Route struct {
 	Name string // for verdicts and events; default Path
 
 	// Path matches exactly, or with a trailing * every path that begins so:
-	// "/search/*". Empty matches all. Dot segments and percent-encoded letters
-	// are resolved before matching; the worker gets the path as it came.
+	// "/search/*". Empty matches all. Paths says what becomes of paths that
+	// servers read in different ways; others reach the worker as they came.
 	Path    string
 	Hosts   []string // "example.com", "*.example.com"; empty matches all
-	Methods []string // empty matches all
+	Methods []string // empty matches all but TRACE and TRACK
+
+	Paths      PathMode      // default PathsNormalise
+	Lookalikes LookalikeMode // default LookalikesDrop
 
 	Doer    Doer    // required, without Enqueue
 	Printer Printer // required, without Enqueue
@@ -199,6 +202,16 @@ func (r Route) faults() []error {
 	case "", ReplayIdempotent, ReplayAll, ReplayNone:
 	default:
 		add("Replay is %q, want idempotent, all or none", string(r.Replay))
+	}
+	switch r.Paths {
+	case "", PathsNormalise, PathsStrict, PathsRaw:
+	default:
+		add("Paths is %q, want normalise, strict or raw", string(r.Paths))
+	}
+	switch r.Lookalikes {
+	case "", LookalikesDrop, LookalikesRefuse:
+	default:
+		add("Lookalikes is %q, want drop or refuse", string(r.Lookalikes))
 	}
 	if r.Buffer < 0 || r.MaxBody < 0 || r.Timeout < 0 || r.Upload < 0 {
 		add("Buffer, MaxBody, Timeout or Upload is negative")

@@ -19,6 +19,8 @@
 //   - Silent callers cannot keep others out: a [Server] has ServerConfig.MaxConns
 //     connections, and when another one comes, the one that has been silent for the
 //     longest goes. One that is idle for a second holds no buffers.
+//   - What servers can read in two ways does not reach them in two ways: see
+//     [PathMode] for paths and [LookalikeMode] for header names.
 //   - Memory is bounded: per connection by its buffers, for bodies by Route.Buffer
 //     and Config.MaxBuffered. What does not fit streams.
 //   - Secrets stay out of dead letters (headers, parameters and user information
@@ -69,8 +71,8 @@
 // # What it passes on
 //
 // Streams both ways with every piece sent on as it comes, trailers both ways,
-// interim answers, upgrades (WebSocket and others, but not h2c), encoded paths byte
-// for byte, Host. Hop-by-hop fields end here. X-Forwarded-For, -Host and -Proto are
+// interim answers, upgrades (WebSocket and others, but not h2c), paths that lead to
+// one route byte for byte, Host. Hop-by-hop fields end here. X-Forwarded-For, -Host and -Proto are
 // replaced, or continued when Config.TrustedProxies vouches for the peer.
 // X-Request-Id is kept or made. Expect: 100-continue is answered here. CONNECT is
 // refused.

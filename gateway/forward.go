@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"cmp"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -49,20 +51,54 @@ func (j *job) passFields(b []byte) []byte {
 			if !j.traced {
 				continue // it means nothing then
 			}
-		case h1.Forwarded, h1.XForwarded:
+		case h1.Forwarded, h1.XForwarded, h1.OfProxies:
 			if !j.trusted() {
 				continue
 			}
-		default: // hop by hop, or written anew
+		default: // hop by hop, written anew, or taken for such a field
 			continue
 		}
-		if named && h1.Named(r.Fields, f.Name) {
+		if named && h1.Named(r.Fields, f.Name) && !j.endToEnd(f) {
 			continue
 		}
 		b = h1.AppendField(b, f.Name, f.Value)
 	}
 	return b
 }
+
+// endToEnd reports whether a field is for the worker whatever a Connection field
+// says: those that say who calls and what is asked for.
+func (j *job) endToEnd(f *h1.Field) bool {
+	if f.Key != h1.Other || j.identifies(f.Name) {
+		return true
+	}
+	name := strings.ToLower(f.Name)
+	for _, begin := range [...]string{"accept", "content-", "if-", "sec-"} {
+		if strings.HasPrefix(name, begin) {
+			return true
+		}
+	}
+	switch name {
+	case "cache-control", "origin", "pragma", "range", "referer", "user-agent":
+		return true
+	}
+	return false
+}
+
+// identifies reports whether the field says who calls.
+func (j *job) identifies(name string) bool {
+	if h1.Fold(name, "authorization") || h1.Fold(name, "cookie") {
+		return true
+	}
+	if j.route.policy == nil {
+		return false
+	}
+	return slices.ContainsFunc(j.route.policy.identityHeaders, func(lower string) bool { return sameName(name, lower) })
+}
+
+// mayTrail reports whether a field may reach the worker behind a body: servers
+// that join head and trailers must not find there what the head cannot have.
+func (j *job) mayTrail(f *h1.Field) bool { return f.Key == h1.Other && !j.identifies(f.Name) }
 
 // namesFields reports whether a Connection field holds more than the usual words.
 func namesFields(fields []h1.Field) bool {
@@ -85,10 +121,17 @@ func (j *job) forwarded(b []byte) []byte {
 	host := j.req.Host
 	b = append(b, "X-Forwarded-For: "...)
 	if j.trusted() {
+		if !has(j.req.Fields, h1.XForwardedFor) && has(j.req.Fields, h1.Forwarded) {
+			element := j.hops().element
+			host, proto = cmp.Or(param(element, "host"), host), cmp.Or(param(element, "proto"), proto)
+			b = j.appendForwarded(b)
+		}
 		for i := range j.req.Fields {
 			switch f := &j.req.Fields[i]; f.Key {
 			case h1.XForwardedFor:
-				b = append(append(b, f.Value...), ", "...)
+				if f.Value != "" {
+					b = append(append(b, f.Value...), ", "...)
+				}
 			case h1.XForwardedHost:
 				host = f.Value
 			case h1.XForwardedProto:
@@ -117,18 +160,7 @@ func (j *job) trusted() bool {
 	return m.trusted
 }
 
-func (s *settings) trusts(ip string) bool {
-	addr, err := netip.ParseAddr(ip)
-	if err != nil {
-		return false
-	}
-	for _, p := range s.cfg.TrustedProxies {
-		if p.Contains(addr.Unmap()) {
-			return true
-		}
-	}
-	return false
-}
+func (s *settings) trusts(ip string) bool { return among(s.cfg.TrustedProxies, ip) }
 
 // plainIP returns ip if it is an address and can stand in a field, or else the
 // word that RFC 7239 has for it.
@@ -138,34 +170,6 @@ func plainIP(ip string) string {
 		return "unknown"
 	}
 	return addr.Unmap().String()
-}
-
-// callerIP returns the address of the caller: the last one that a trusted proxy
-// vouches for.
-func (j *job) callerIP() string {
-	ip := j.peer.ip
-	if !j.trusted() {
-		return ip
-	}
-	for i := len(j.req.Fields) - 1; i >= 0; i-- {
-		f := &j.req.Fields[i]
-		if f.Key != h1.XForwardedFor {
-			continue
-		}
-		for list := f.Value; list != ""; {
-			at := strings.LastIndexByte(list, ',')
-			hop := strings.TrimSpace(list[at+1:])
-			list = list[:max(at, 0)]
-			if _, err := netip.ParseAddr(hop); err != nil {
-				return ip
-			}
-			ip = hop
-			if !j.s.trusts(hop) {
-				return ip
-			}
-		}
-	}
-	return ip
 }
 
 // frame ends the head with what says where the body ends.
@@ -205,6 +209,9 @@ func (j *job) frameChunks(b []byte) []byte {
 	if j.whole {
 		j.tail("0\r\n")
 		for i := range j.trailers {
+			if !j.mayTrail(&j.trailers[i]) {
+				continue
+			}
 			j.tail(j.trailers[i].Name, ": ", j.trailers[i].Value, "\r\n")
 		}
 		j.tail("\r\n")

@@ -215,28 +215,3 @@ func TestBadAnswers(t *testing.T) {
 		}
 	}
 }
-
-func TestCallerIP(t *testing.T) {
-	g, err := New(Config{
-		Routes:         []Route{{Doer: doFunc(nil), Printer: newPrinter(t)}},
-		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tc := range []struct{ peer, xff, want string }{
-		{"1.1.1.1", "9.9.9.9", "1.1.1.1"},
-		{"10.0.0.1", "", "10.0.0.1"},
-		{"10.0.0.1", "9.9.9.9", "9.9.9.9"},
-		{"10.0.0.1", "8.8.8.8, 9.9.9.9, 10.0.0.2", "9.9.9.9"},
-		{"10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"},
-		{"10.0.0.1", "9.9.9.9, junk", "10.0.0.1"},
-		{"10.0.0.1", "::1", "::1"},
-	} {
-		j := jobFor(t, g, "GET / HTTP/1.1\nHost: h\nX-Forwarded-For: "+tc.xff+"\n\n")
-		j.peer.ip = tc.peer
-		if got := j.callerIP(); got != tc.want {
-			t.Errorf("peer %s, X-Forwarded-For %q: %s, want %s", tc.peer, tc.xff, got, tc.want)
-		}
-	}
-}

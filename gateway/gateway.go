@@ -75,12 +75,16 @@ func (g *Gateway) answer(j *job) {
 	if j.status() {
 		return
 	}
-	rt, status := j.s.table.find(j.req.Method, j.req.Host, j.req.Path)
+	rt, path, status := j.s.table.choose(j.req.Method, j.req.Host, j.req.Path)
 	if rt == nil {
 		j.noRoute(status)
 		return
 	}
 	j.route = rt
+	j.takePath(path)
+	if j.refuseNames() {
+		return
+	}
 	if rt.MaxBody > 0 && j.req.Length > rt.MaxBody {
 		j.tooLarge()
 		return
@@ -112,7 +116,10 @@ func (g *Gateway) answer(j *job) {
 func (j *job) noRoute(status int) {
 	p := problem{Status: status, Type: "no-route", Detail: "No route matches this host and path."}
 	var extra []h1.Field
-	if status == http.StatusMethodNotAllowed {
+	switch status {
+	case http.StatusBadRequest:
+		p.Type, p.Detail = "ambiguous", "Servers can read the path in more than one way, and so it could be another route's."
+	case http.StatusMethodNotAllowed:
 		p.Type, p.Detail = "method", "The route does not take this method."
 		extra = []h1.Field{{Name: "Allow", Value: j.s.table.methods(j.req.Host, j.req.Path)}}
 	}

@@ -13,7 +13,7 @@ import (
 func (g *Gateway) Identify(r bezoar.Request) (route string, work, shape bezoar.Fingerprint, err error) {
 	s := g.now.Load()
 	path, _, _ := strings.Cut(r.Target, "?")
-	rt, _ := s.table.find(r.Method, r.Host, path)
+	rt, forward, _ := s.table.choose(r.Method, r.Host, path)
 	if rt == nil || rt.Enqueue != nil {
 		return "", work, shape, fmt.Errorf("identify %s %.100s: %w", r.Method, path, ErrNoRoute)
 	}
@@ -25,6 +25,7 @@ func (g *Gateway) Identify(r bezoar.Request) (route string, work, shape bezoar.F
 	j.begin(context.Background(), &recorder{body: r.Body}, req, peer{ip: r.Client})
 	defer func() { j.end(); g.jobs.Put(j) }()
 	j.s, j.route = s, rt
+	j.takePath(forward)
 	if err := j.gather(); err != nil {
 		return "", work, shape, fmt.Errorf("identify %s %.100s: %w", r.Method, path, err)
 	}

@@ -315,7 +315,7 @@ func TestProtectTrustsProxies(t *testing.T) {
 		}
 		c := dial(t, protect(t, p, ok))
 		served := 0
-		for _, from := range []string{"192.0.2.1", "192.0.2.2", "1.1.1.1, 192.0.2.2", "2001:db8::1", "2001:db8::2", "192.0.2.2, 127.0.0.1"} {
+		for _, from := range []string{"192.0.2.1", "192.0.2.2", "1.1.1.1, 192.0.2.2", "2001:db8::1", "[2001:db8::2]:443", "192.0.2.2:4711, 127.0.0.1"} {
 			if resp, _ := c.ask("GET /", "X-Forwarded-For: "+from); resp.StatusCode == 200 {
 				served++
 			}

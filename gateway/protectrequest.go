@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -213,31 +212,15 @@ func (v *protectedRequest) address() string {
 	if len(v.p.proxies) == 0 || !among(v.p.proxies, ip) {
 		return ip
 	}
-	for _, list := range slices.Backward(v.r.Header["X-Forwarded-For"]) {
-		for list != "" {
-			at := strings.LastIndexByte(list, ',')
-			hop := strings.TrimSpace(list[at+1:])
-			list = list[:max(at, 0)]
-			if _, err := netip.ParseAddr(hop); err != nil {
-				return ip
-			}
-			if ip = hop; !among(v.p.proxies, hop) {
-				return ip
-			}
+	w := hops{proxies: v.p.proxies, ip: ip}
+	name := "Forwarded"
+	if len(v.r.Header["X-Forwarded-For"]) > 0 {
+		name = "X-Forwarded-For"
+	}
+	for _, list := range slices.Backward(v.r.Header[name]) {
+		if w.follow(list, name == "Forwarded") {
+			break
 		}
 	}
-	return ip
-}
-
-func among(proxies []netip.Prefix, ip string) bool {
-	addr, err := netip.ParseAddr(ip)
-	if err != nil {
-		return false
-	}
-	for _, p := range proxies {
-		if p.Contains(addr.Unmap()) {
-			return true
-		}
-	}
-	return false
+	return w.ip
 }

@@ -99,7 +99,7 @@ func (s *settings) routeOf(l bezoar.Letter) *route {
 		}
 	}
 	path, _, _ := strings.Cut(l.Request.Target, "?")
-	r, _ := s.table.find(l.Request.Method, l.Request.Host, path)
+	r, _, _ := s.table.choose(l.Request.Method, l.Request.Host, path)
 	return r
 }
 

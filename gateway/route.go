@@ -22,6 +22,9 @@ func newRoute(c Route) *route {
 	if c.Replay == "" {
 		c.Replay = ReplayIdempotent
 	}
+	if c.Paths == "" {
+		c.Paths = PathsNormalise
+	}
 	if c.Buffer == 0 {
 		c.Buffer = DefaultBuffer
 	}
@@ -93,20 +96,39 @@ func (r *route) hostRank() int {
 	return rank
 }
 
-// find returns the route, or the status that says why there is none.
-func (t table) find(method, host, path string) (*route, int) {
-	status := http.StatusNotFound
-	path = resolve(path)
+// match returns the route that takes the path as it is written, and the first one
+// that takes it when capitals and a trailing slash do not matter, which may be
+// narrower. The status says why there is none.
+func (t table) match(method, host, path string) (exact, loose *route, status int) {
+	status = http.StatusNotFound
 	for _, r := range t {
-		if !r.matchPath(path) || !r.matchHost(host) {
+		same := r.matchPath(path)
+		if !same && (loose != nil || !r.nearly(path)) || !r.matchHost(host) {
 			continue
 		}
-		if len(r.Methods) == 0 || slices.Contains(r.Methods, method) {
-			return r, 0
+		if !r.takes(method) {
+			if same {
+				status = http.StatusMethodNotAllowed
+			}
+			continue
 		}
-		status = http.StatusMethodNotAllowed
+		if loose == nil {
+			loose = r
+		}
+		if same {
+			exact = r
+			break
+		}
 	}
-	return nil, status
+	if exact != nil && exact != loose && exact.alike(loose) {
+		loose = exact
+	}
+	return exact, loose, status
+}
+
+// sole reports whether there is but one route, for every path.
+func (t table) sole() bool {
+	return len(t) == 1 && t[0].prefix && (t[0].path == "" || t[0].path == "/")
 }
 
 // methods lists what the routes that match but for the method allow.
@@ -129,11 +151,35 @@ func (r *route) matchPath(path string) bool {
 	return path == r.path
 }
 
+// nearly is matchPath for servers that do not tell capitals and trailing slashes
+// apart.
+func (r *route) nearly(path string) bool {
+	if r.prefix {
+		return len(path) >= len(r.path) && strings.EqualFold(path[:len(r.path)], r.path)
+	}
+	return strings.EqualFold(strings.TrimSuffix(path, "/"), strings.TrimSuffix(r.path, "/"))
+}
+
+// alike reports whether the routes differ in spelling only.
+func (r *route) alike(o *route) bool {
+	return r.prefix == o.prefix && r.hostRank() == o.hostRank() &&
+		strings.EqualFold(strings.TrimSuffix(r.path, "/"), strings.TrimSuffix(o.path, "/"))
+}
+
+// takes reports whether the route is for the method. TRACE and TRACK, which echo
+// what proxies have added, have to be named.
+func (r *route) takes(method string) bool {
+	if len(r.Methods) == 0 {
+		return method != http.MethodTrace && method != "TRACK"
+	}
+	return slices.Contains(r.Methods, method)
+}
+
 func (r *route) matchHost(host string) bool {
 	if len(r.Hosts) == 0 {
 		return true
 	}
-	host = strings.ToLower(withoutPort(host))
+	host = strings.TrimSuffix(strings.ToLower(withoutPort(host)), ".")
 	for _, h := range r.Hosts {
 		if h == host {
 			return true
@@ -159,7 +205,11 @@ func resolve(path string) string {
 	if strings.IndexByte(path, '%') < 0 && !strings.Contains(path, "/.") {
 		return path
 	}
-	path = decodeUnreserved(path)
+	return withoutDots(decodeUnreserved(path))
+}
+
+// withoutDots removes dot segments.
+func withoutDots(path string) string {
 	if !strings.Contains(path, "/.") {
 		return path
 	}

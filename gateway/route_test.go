@@ -31,7 +31,6 @@ func TestRoutes(t *testing.T) {
 		{"PUT", "h", "/search/deep/y", "exact again"},
 		{"PUT", "h", "/search/deep/x", "exact"},
 		{"GET", "h", "/search/deep/x", "exact"},
-		{"GET", "h", "/search/deep/x/", "deep"},
 		{"GET", "h", "/pre", "prefix"},
 		{"GET", "h", "/prefix/x", "prefix"},
 		{"POST", "h", "/only", "posts"},
@@ -43,18 +42,40 @@ func TestRoutes(t *testing.T) {
 		{"GET", "example", "/search/q", "search"},
 		{"GET", "[::1]:80", "/search/q", "search"},
 
-		// What workers take for the same path gets the same route.
+		{"GET", "a.example.", "/search/q", "host"},
+		{"GET", "a.example.:80", "/search/q", "host"},
+
+		// What workers may take for the same path gets the same route.
 		{"GET", "h", "/%73earch/q", "search"},
 		{"GET", "h", "/x/../search/q", "search"},
 		{"GET", "h", "/x/%2e%2E/search/./q", "search"},
 		{"GET", "h", "/../../search/q", "search"},
 		{"GET", "h", "/search/q/..", "search"},
 		{"GET", "h", "/search/..", "all"},
-		{"GET", "h", "/search%2Fq", "all"},
 		{"GET", "h", "/search/.hidden", "search"},
+		{"GET", "h", "/search%2Fq", "search"},
+		{"GET", "h", "/search%252fq", "search"},
+		{"GET", "h", "/search%25252fq", "search"},
+		{"GET", "h", "//search/q", "search"},
+		{"GET", "h", "/search//q", "search"},
+		{"GET", "h", "/%2Fsearch/q", "search"},
+		{"GET", "h", `/search\q`, "search"},
+		{"GET", "h", "/search%5Cq", "search"},
+		{"GET", "h", "/search;v=1/q", "search"},
+		{"GET", "h", "/;/search/q", "search"},
+		{"GET", "h", "/SEARCH/q", "search"},
+		{"GET", "h", "/Search/Deep/X", "exact"},
+		{"GET", "h", "/search/deep/x/", "exact"},
+		{"POST", "h", "/only/", "posts"},
+		{"GET", "h", "/Only", "all"},
+		{"GET", "h", "/x/..%2fsearch%2f%2e%2e%2fsearch/q", "search"},
+
+		// No route has TRACE that does not name it.
+		{"TRACE", "h", "/", ""},
+		{"TRACK", "h", "/search/q", ""},
 	} {
-		r, status := table.find(tc.method, tc.host, tc.path)
-		if r == nil || r.Name != tc.want {
+		r, _, status := table.choose(tc.method, tc.host, tc.path)
+		if (r == nil) != (tc.want == "") || r != nil && r.Name != tc.want {
 			t.Errorf("%s %s%s: route %v, status %d, want %q", tc.method, tc.host, tc.path, r, status, tc.want)
 		}
 	}

@@ -143,7 +143,15 @@ func (l *limit) appendPolicy(b []byte, scale float64) []byte {
 	return appendPolicy(b, l.Name, string(l.Unit), int64(max(most*scale, 1)), time.Duration(min(per, math.MaxInt64)))
 }
 
-func lowerName(header string) string { return strings.ReplaceAll(strings.ToLower(header), "_", "-") }
+// lowerName is the form of a header's name that sameName compares with.
+func lowerName(header string) string {
+	return strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(header))
+}
 
 // secretOf makes the secret for the hashes of callers. It comes from the
 // deployment's, of which a Printer's hashes are made, so that all nodes count

@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 )
 
 // settings is one generation of a gateway's configuration. It never changes: a
@@ -14,6 +15,7 @@ type settings struct {
 	// tickets knows what was enqueued; nil when no route does that.
 	tickets Enqueuer
 	used    *generation
+	unread  atomic.Int64 // when an unreadable address was logged last, Unix nanoseconds
 }
 
 // newSettings returns the settings of cfg, or every fault of it. own keys the

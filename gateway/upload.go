@@ -152,6 +152,9 @@ func (j *job) copyBody(u *upload, c *h1.Conn, rest []byte) (cause error, lost bo
 	}
 	end := append(u.chunk[:0], "0\r\n"...)
 	for _, f := range j.from.Trailers() {
+		if !j.mayTrail(&f) {
+			continue
+		}
 		end = h1.AppendField(end, f.Name, f.Value)
 	}
 	return u.push(c, append(end, "\r\n"...)), false

@@ -3,12 +3,21 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 
 	"github.com/bezoar-dev/bezoar/internal/cli"
+	"github.com/bezoar-dev/bezoar/internal/initproc"
 )
 
 func main() {
+	code, done, err := initproc.Run()
+	if done {
+		os.Exit(code)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bezoar: orphans stay zombies:", err)
+	}
 	os.Exit(cli.Main(context.Background(), cli.Process{
 		Args:   os.Args[1:],
 		Stdin:  os.Stdin,

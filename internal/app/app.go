@@ -21,6 +21,7 @@ import (
 	"github.com/bezoar-dev/bezoar/health"
 	"github.com/bezoar-dev/bezoar/internal/admin"
 	"github.com/bezoar-dev/bezoar/internal/alarm"
+	"github.com/bezoar-dev/bezoar/internal/certs"
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/lastrun"
 	"github.com/bezoar-dev/bezoar/internal/live"
@@ -69,6 +70,7 @@ type App struct {
 	applied       string     // the sum of the settings that run; the live engine's goroutine's own
 	gateway       *gateway.Gateway
 	front         *gateway.Server
+	certs         *certs.Store // of front; nil without TLS
 	admin         *admin.Server
 	adminLn       net.Listener
 	hub           admin.Hub
@@ -172,12 +174,11 @@ func (a *App) openGateway(ctx context.Context) error {
 	}
 	a.adoptGuards(a.now.Load())
 	var tc *tls.Config
-	if t := a.cfg.TLS; t != nil {
-		cert, err := tls.LoadX509KeyPair(t.Cert, t.Key)
-		if err != nil {
+	if a.cfg.TLS != nil {
+		if a.certs, err = certs.New(certs.Config{Pairs: pairsOf(a.cfg.TLS), Log: a.log}); err != nil {
 			return fmt.Errorf("tls: %w", err)
 		}
-		tc = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
+		tc = a.certs.TLS()
 	}
 	a.front, err = gateway.NewServer(a.gateway, gateway.ServerConfig{
 		Listen: a.cfg.Listen, TLS: tc, DrainTimeout: longestDrain(&a.cfg), Log: a.log,

@@ -180,7 +180,7 @@ func (a *App) routePolicy(next *present, out *gateway.Route, r *config.Route, qu
 	if s := f.Shard; s != nil {
 		out.Shard, out.Cells = s.Size, s.Cells
 		if s.Size == 0 && s.Cells == 0 {
-			out.Shard = shard.Default(max(f.Replicas, len(f.Workers)))
+			out.Shard = shard.Default(max(f.Replicas, len(f.Workers), next.byName[r.Fleet].named()))
 		}
 		if out.Overflow, err = fleet.ParseOverflow(s.Overflow); err != nil {
 			return err

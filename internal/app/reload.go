@@ -17,7 +17,7 @@ import (
 func fixed(c *config.Config) map[string]any {
 	return map[string]any{
 		"listen": c.Listen, "admin": c.Admin, "admin_token_file": c.AdminTokenFile, "admin_token_env": c.AdminTokenEnv,
-		"store": c.Store, "state_dir": c.StateDir, "tls": c.TLS, "sqs": c.SQS, "sqs_hosts": c.SQSHosts,
+		"store": c.Store, "state_dir": c.StateDir, "tls (with or without)": c.TLS != nil, "sqs": c.SQS, "sqs_hosts": c.SQSHosts,
 		"access_keys": c.AccessKeys, "node": c.Node, "live": c.Live, "tracing": c.Tracing,
 		"store_wait": c.StoreWait, "shutdown_delay": c.ShutdownDelay,
 	}
@@ -72,6 +72,10 @@ func (a *App) reload(ctx context.Context, cfg config.Config, f files) error {
 	if err == nil {
 		err = a.ensureQueues(ctx, &next.cfg)
 	}
+	pairs, bad := a.loadCerts(&next.cfg)
+	if err == nil {
+		err = bad
+	}
 	if err == nil {
 		err = a.swap(next)
 	}
@@ -80,6 +84,9 @@ func (a *App) reload(ctx context.Context, cfg config.Config, f files) error {
 		return err
 	}
 	a.now.Store(next)
+	if pairs != nil {
+		a.certs.Use(pairs)
+	}
 	a.protect.tidy(&next.cfg)
 	a.adoptGuards(next)
 	old := gone(now, next)

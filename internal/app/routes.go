@@ -89,6 +89,7 @@ func (a *App) bindRoutes(next *present, quotas map[string]int) ([]gateway.Route,
 			g, err = a.bindFleet(next, r, name)
 		}
 		g.Name, g.Path, g.Hosts, g.Methods, g.Client = name, r.Match.Path, hosts(*r), r.Match.Methods, r.Client
+		g.Paths, g.Lookalikes = gateway.PathMode(r.Paths), gateway.LookalikeMode(r.Lookalikes)
 		if err == nil {
 			err = a.routePolicy(next, &g, r, quotas)
 		}

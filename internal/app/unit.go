@@ -85,7 +85,19 @@ func (a *App) newUnit(name string, cfg config.Fleet, rules map[string]*blame.Rul
 
 func (u *unit) size() int {
 	cfg := u.cfg.Load()
+	if u.prober != nil {
+		return u.prober.Size() // a name may have many addresses
+	}
 	return max(len(cfg.Workers), cfg.Replicas)
+}
+
+// named is how many workers there are where names have more addresses than there
+// are names; 0 where they have not.
+func (u *unit) named() int {
+	if n := u.size(); u.prober != nil && n > len(u.cfg.Load().Workers) {
+		return n
+	}
+	return 0
 }
 
 func (u *unit) openLedger(a *App) error {
@@ -143,6 +155,7 @@ func (u *unit) openKeeper(opt Options, log *slog.Logger) error {
 func (u *unit) remote(cfg *config.Fleet, log *slog.Logger) probe.Config {
 	return probe.Config{
 		Name: u.name, Workers: cfg.Workers, Drain: cfg.Drain, Registry: u.fleet, Log: log, Conns: u.conns,
+		Resolve: cfg.Resolve, Resized: u.ledger.SetFleet,
 		Health: probe.Health{Path: cfg.Health.Path, Interval: cfg.Health.Interval, Timeout: cfg.Health.Timeout},
 	}
 }

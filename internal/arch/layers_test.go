@@ -31,6 +31,8 @@ func layers() []layer {
 		{"internal/sigv4", 1, "leaf: who signed a request"},
 		{"internal/facts", 1, "leaf: what workers of one folder know together"},
 		{"internal/startlog", 1, "leaf: which messages have started, kept across a worker's death"},
+		{"internal/certs", 1, "leaf: certificates whose files are followed"},
+		{"internal/initproc", 1, "leaf: the first process of a container collects orphans"},
 		{"internal/errlog", 1, "leaf: limits how often the log repeats an error"},
 		{"internal/removal", 1, "leaf: whether a worker is being removed, which can be taken back"},
 		{"internal/demo/*", 1, "leaves: what the demonstration is made of"},

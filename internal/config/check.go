@@ -98,6 +98,9 @@ func zeroIsUnset(key string) bool {
 	return false
 }
 
+// maxCerts bounds the certificates of a listener.
+const maxCerts = 256
+
 func (c *Config) checkListeners(k *checker) {
 	if c.Listen != "" || len(c.Routes) > 0 || len(c.Fleets) > 0 {
 		k.add("listen", addressFlaw(c.Listen))
@@ -105,6 +108,17 @@ func (c *Config) checkListeners(k *checker) {
 	c.checkAdmin(k)
 	if t := c.TLS; t != nil && (t.Cert == "" || t.Key == "") {
 		k.addf("tls", "set both cert and key", "needs two files")
+	}
+	if c.TLS == nil {
+		return
+	}
+	if n := len(c.TLS.More); n > maxCerts {
+		k.addf("tls.more", "shorten it", "has %d items, more than %d", n, maxCerts)
+	}
+	for i, t := range c.TLS.More {
+		if t.Cert == "" || t.Key == "" {
+			k.addf(fmt.Sprintf("tls.more[%d]", i), "set both cert and key", "needs two files")
+		}
 	}
 }
 

@@ -34,8 +34,16 @@ type Config struct {
 	Tracing        *Tracing             `yaml:"tracing"`    // nil: none
 }
 
-// TLS names the listener's certificate and key, both PEM files.
+// TLS names the listener's certificates and keys, all PEM files. Files that change
+// are read again.
 type TLS struct {
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
+	More []Cert `yaml:"more"` // for callers who ask for one of their names (SNI)
+}
+
+// Cert is a further certificate of a listener.
+type Cert struct {
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
 }
@@ -48,6 +56,7 @@ type Fleet struct {
 	Env         map[string]string `yaml:"env" mask:"env"`      // added to the environment of Command
 	Replicas    int               `yaml:"replicas" range:"1..1024"`
 	Workers     []string          `yaml:"workers"` // http://host:port
+	Resolve     time.Duration     `yaml:"resolve" range:"100ms..24h"` // between lookups of the host names of Workers, ±20 %
 	Health      Health            `yaml:"health"`
 	Grace       time.Duration     `yaml:"grace" range:"0s..10m"` // between SIGTERM and SIGKILL
 	Drain       time.Duration     `yaml:"drain" range:"0s..1h"`  // for work in flight before SIGTERM
@@ -87,9 +96,11 @@ type Route struct {
 	Limits     []Limit       `yaml:"limits"`                   // for everybody
 	Plans      []string      `yaml:"plans"`                    // the first that has the caller applies as well
 	Priority   Priority      `yaml:"priority"`
-	Guard      *Guard        `yaml:"guard"`    // of queries; nil: none
-	Breaker    *Breaker      `yaml:"breaker"`  // nil: none
-	Fallback   []Fallback    `yaml:"fallback"` // tried in this order
+	Guard      *Guard        `yaml:"guard"`      // of queries; nil: none
+	Breaker    *Breaker      `yaml:"breaker"`    // nil: none
+	Fallback   []Fallback    `yaml:"fallback"`   // tried in this order
+	Paths      string        `yaml:"paths"`      // that servers read in different ways: normalise, strict or raw
+	Lookalikes string        `yaml:"lookalikes"` // headers that servers take for others, such as X_Forwarded_For: drop or refuse
 }
 
 // Match picks requests. Every part that is given must hold.

@@ -74,6 +74,7 @@ func (f *Fleet) setDefaults() {
 			Timeout:    time.Second,
 			PanicBelow: 0.5,
 		},
+		Resolve:     5 * time.Second,
 		Grace:       5 * time.Second,
 		Drain:       30 * time.Second,
 		Bake:        Bake{Requests: 100, Time: 10 * time.Second},
@@ -101,9 +102,11 @@ func (r *Route) setDefaults() {
 			BaseDelay:   25 * time.Millisecond,
 			Cap:         250 * time.Millisecond,
 		},
-		Timeout:  30 * time.Second,
-		Buffer:   64 << 10,
-		Priority: Priority{Default: "critical"},
+		Timeout:    30 * time.Second,
+		Buffer:     64 << 10,
+		Priority:   Priority{Default: "critical"},
+		Paths:      "normalise",
+		Lookalikes: "drop",
 	}
 }
 

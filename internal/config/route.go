@@ -52,6 +52,8 @@ func (r *Route) checkPolicy(k *checker, at string) {
 	if t := r.Retry.Replay; t != ReplayIdempotent && t != ReplayAll && t != ReplayNone {
 		k.addf(at+".retry.replay", "write idempotent, all or none", "%s is no choice here", quoted(string(t)))
 	}
+	k.add(at+".paths", choiceFlaw(r.Paths, []string{"normalise", "strict", "raw"}))
+	k.add(at+".lookalikes", choiceFlaw(r.Lookalikes, []string{"drop", "refuse"}))
 	r.checkIdentity(k, at)
 	k.add(at+".client", clientFlaw(r.Client))
 }

@@ -26,6 +26,9 @@ const (
 	Host
 	IdempotencyKey
 	KeepAlive
+	Lookalike // of another key in a spelling that CGI and its like do not tell apart: X_Forwarded_For
+	OfProxies // X-Real-IP, X-Original-URL and others that only a proxy may send
+	Proxy
 	ProxyAuthenticate
 	ProxyAuthorization
 	ProxyConnection
@@ -47,6 +50,14 @@ const (
 
 // KeyOf returns the key of a field name in any case.
 func KeyOf(name string) Key {
+	k := keyOf(name)
+	if k == Other {
+		k = unusualKey(name, odd(name))
+	}
+	return k
+}
+
+func keyOf(name string) Key {
 	switch len(name) {
 	case 2:
 		return match(name, "te", TE)
@@ -55,6 +66,8 @@ func KeyOf(name string) Key {
 			return k
 		}
 		return match(name, "date", Date)
+	case 5:
+		return match(name, "proxy", Proxy)
 	case 6:
 		return match(name, "expect", Expect)
 	case 7:

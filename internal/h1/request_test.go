@@ -220,6 +220,7 @@ func TestKeyOf(t *testing.T) {
 		"X-Forwarded-For": XForwardedFor, "X-Forwarded-Host": XForwardedHost, "X-Forwarded-Proto": XForwardedProto,
 		"Grpc-Timeout": GRPCTimeout, "X-Request-Timeout": RequestTimeout, "X-Request-Deadline": RequestDeadline,
 		"Traceparent": TraceParent, "Tracestate": TraceState, "X-Bezoar-Attempt": XBezoarAttempt,
+		"X_Forwarded_For": Lookalike, "X-Real-Ip": OfProxies, "Proxy": Proxy,
 		"Accept": Other, "X-Forwarded-": Other, "": Other,
 	}
 	seen := make(map[Key]bool)

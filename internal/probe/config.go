@@ -42,16 +42,24 @@ const MaxWorkers = 4096
 
 // Config describes workers that somebody else starts.
 type Config struct {
-	Name     string   // the fleet, for logs
-	Workers  []string // "http://host:port", at most MaxWorkers
-	Health   Health
-	Drain    time.Duration // for work in flight on a worker that is taken out; default 30 s
+	Name    string   // the fleet, for logs
+	Workers []string // "http://host:port", at most MaxWorkers
+	Health  Health
+	Drain   time.Duration // for work in flight on a worker that is taken out; default 30 s
+	// Resolve is the time between two lookups of workers' host names, ±20 %;
+	// default 5 s. Every address of a name is a worker of its own.
+	Resolve time.Duration
+	// Resized, when set, is told how many workers there are when a lookup has
+	// changed that. New and Update say it by Size.
+	Resized  func(workers int)
 	Registry Registry
 	// Conns, when set, tells how the wire's own connections of one epoch fare:
 	// how many stand, and how many broke since the last call. It must look: an
 	// idle connection whose end nobody has noticed does not stand.
 	Conns func(worker string, epoch uint64) (alive, broken int)
 	Log   *slog.Logger // nil discards
+
+	lookup lookupFunc // nil: the system's
 }
 
 func (c Config) withDefaults() Config {
@@ -63,6 +71,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Drain == 0 {
 		c.Drain = 30 * time.Second
+	}
+	if c.Resolve == 0 {
+		c.Resolve = 5 * time.Second
+	}
+	if c.lookup == nil {
+		c.lookup = systemLookup
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -96,6 +110,9 @@ func (c Config) Validate() error {
 	}
 	if c.Drain < 0 {
 		bad("drain is %v, want more than 0", c.Drain)
+	}
+	if c.Resolve < 0 {
+		bad("resolve is %v, want more than 0", c.Resolve)
 	}
 	errs = append(errs, c.Health.validate()...)
 	return errors.Join(errs...)

@@ -20,10 +20,15 @@ type ExternalWorkers struct {
 	log   *slog.Logger
 	cfg   atomic.Pointer[Config]
 
-	mu      sync.Mutex         // guards what follows
-	workers map[string]*remote // by name
-	begin   func(*remote)      // while Run runs
-	changed chan struct{}      // closed and replaced when cfg changes
+	lookup lookupFunc
+
+	mu      sync.Mutex           // guards what follows
+	workers map[string]*remote   // by name
+	begin   func(*remote)        // while Run runs
+	changed chan struct{}        // closed and replaced when cfg changes
+	size    int                  // of them that are wanted
+	names   map[string]*resolved // by host:port as written
+	hosts   map[string]string    // host:port as written, by the address that is a worker of it
 }
 
 var _ fleet.Keeper = (*ExternalWorkers)(nil)
@@ -37,9 +42,11 @@ func New(cfg Config) (*ExternalWorkers, error) {
 	x := &ExternalWorkers{
 		name: cfg.Name, reg: cfg.Registry, conns: cfg.Conns, log: cfg.Log.With("fleet", cfg.Name),
 		workers: make(map[string]*remote, len(cfg.Workers)), changed: make(chan struct{}),
+		names: map[string]*resolved{}, lookup: cfg.lookup,
 	}
 	x.cfg.Store(&cfg)
-	x.setWorkers(cfg.addresses())
+	x.lookUpNew(cfg.addresses())
+	x.setWorkers(x.expand(cfg.addresses()))
 	return x, nil
 }
 
@@ -53,11 +60,11 @@ func (x *ExternalWorkers) Run(ctx context.Context) error {
 		x.reg.Add(r.name)
 		wg.Go(func() { x.watch(ctx, r) })
 	}
-	for _, addr := range x.cfg.Load().addresses() { // in the order written
+	for _, addr := range x.expand(x.cfg.Load().addresses()) { // in the order written
 		x.begin(x.workers[addr])
 	}
 	x.mu.Unlock()
-	<-ctx.Done()
+	x.followNames(ctx)
 	x.mu.Lock()
 	x.begin = func(*remote) {} // nobody is watched from here on
 	x.mu.Unlock()
@@ -119,7 +126,7 @@ func (x *ExternalWorkers) watchDown(ctx context.Context, r *remote) bool {
 func (x *ExternalWorkers) ready(ctx context.Context, r *remote) Result {
 	h := x.cfg.Load().Health
 	if h.Path != "" {
-		return h.probe().Do(ctx, r.name)
+		return x.probeOf(r).Do(ctx, r.name)
 	}
 	if !r.hung() {
 		res := Open(ctx, r.name, h.Timeout)
@@ -128,7 +135,7 @@ func (x *ExternalWorkers) ready(ctx context.Context, r *remote) Result {
 		}
 		return res
 	}
-	res := h.probe().Do(ctx, r.name)
+	res := x.probeOf(r).Do(ctx, r.name)
 	if res.Outcome == Answered {
 		res.Status = 200
 	}
@@ -247,7 +254,7 @@ func (x *ExternalWorkers) tell(r *remote, l *span, w *reportedHealth, sick bool,
 func (x *ExternalWorkers) ask(ctx context.Context, r *remote, l *span) Result {
 	h := x.cfg.Load().Health
 	if h.Path != "" {
-		return h.probe().Do(ctx, r.name)
+		return x.probeOf(r).Do(ctx, r.name)
 	}
 	if len(l.inodes) > 0 && len(listeners(r.name)) > 0 {
 		return Result{Outcome: Answered, Status: 200} // seen without bothering it

@@ -96,7 +96,7 @@ func (x *ExternalWorkers) allBroken(r *remote, l *span, broken *int) bool {
 // checkOverdue asks the worker for a sign of life. Any answer is one: a worker
 // that says it is not well does not hang.
 func (x *ExternalWorkers) checkOverdue(ctx context.Context, r *remote, l *span) fleet.Health {
-	p := x.cfg.Load().Health.probe()
+	p := x.probeOf(r)
 	p.Timeout = overdueLook
 	res := p.Do(ctx, r.name)
 	switch {

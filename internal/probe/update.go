@@ -20,10 +20,11 @@ func (x *ExternalWorkers) Update(cfg Config) error {
 		return fmt.Errorf("update fleet %s: %w", x.name, err)
 	}
 	next := cfg.withDefaults()
+	x.lookUpNew(next.addresses())
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.cfg.Store(&next)
-	x.setWorkers(next.addresses())
+	x.setWorkers(x.expand(next.addresses()))
 	close(x.changed)
 	x.changed = make(chan struct{})
 	return nil
@@ -43,6 +44,7 @@ func (c *Config) addresses() []string {
 // setWorkers has these workers, and no others, watched. mu is held, or nobody knows
 // x yet.
 func (x *ExternalWorkers) setWorkers(addresses []string) {
+	x.size = len(addresses)
 	wanted := make(map[string]bool, len(addresses))
 	for _, addr := range addresses {
 		wanted[addr] = true
@@ -50,7 +52,7 @@ func (x *ExternalWorkers) setWorkers(addresses []string) {
 			r.Keep()
 			continue
 		}
-		r := &remote{name: addr}
+		r := &remote{name: addr, host: x.hosts[addr]}
 		x.workers[addr] = r
 		if x.begin != nil {
 			x.begin(r)
@@ -104,9 +106,11 @@ func (x *ExternalWorkers) drainWorker(ctx context.Context, r *remote) bool {
 		x.reg.Resume(r.name)
 		return false
 	}
-	x.end(r, l, fleet.End{
-		Planned: true, Class: bezoar.Interrupted, At: time.Now(), ExitCode: -1, Detail: "taken out of the settings",
-	})
+	detail := "taken out of the settings"
+	if r.host != "" {
+		detail = "taken out: it is no address of " + r.host + " any more, or of no name in the settings"
+	}
+	x.end(r, l, fleet.End{Planned: true, Class: bezoar.Interrupted, At: time.Now(), ExitCode: -1, Detail: detail})
 	return true
 }
 

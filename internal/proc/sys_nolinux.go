@@ -29,6 +29,9 @@ func Born(int) (uint64, bool) { return 0, false }
 // Alive needs Linux.
 func Alive(int) (uint64, bool) { return 0, false }
 
+// GroupAlive needs Linux.
+func GroupAlive(int) bool { return false }
+
 // Resident needs Linux.
 func Resident(int) int64 { return 0 }
 

@@ -95,6 +95,21 @@ func (k Family) Has(pid int) bool {
 	return err == nil && hasVariable(b, k.Variable)
 }
 
+// GroupAlive reports whether any process of a group is alive. One that is dead and
+// not yet collected is not alive.
+func GroupAlive(group int) bool {
+	pids, err := all()
+	if err != nil {
+		return false
+	}
+	for _, pid := range pids {
+		if s, ok := statOf(pid); ok && s.group == group && s.state != 'Z' && s.state != 'X' {
+			return true
+		}
+	}
+	return false
+}
+
 // all returns the ids of all processes but ours.
 func all() ([]int, error) {
 	dir, err := os.Open("/proc")

@@ -28,6 +28,8 @@ const (
 //	server     serves the routes below
 //	stubborn   the same, and ignores SIGTERM
 //	polite     the same, and exits 0 on SIGTERM
+//	thorough   the same, and takes a while for its work when it gets SIGTERM and
+//	           its parent is dead; the flag file says that it is done
 //	build      the same, unless the flag file is there: then it exits at once
 //	mute       never opens its port
 //	sleeper    sleeps
@@ -43,6 +45,19 @@ func child(role string) {
 		term := make(chan os.Signal, 1)
 		signal.Notify(term, syscall.SIGTERM)
 		go func() { <-term; os.Exit(0) }()
+		serve()
+	case "thorough":
+		parent, term := os.Getppid(), make(chan os.Signal, 1)
+		signal.Notify(term, syscall.SIGTERM)
+		go func() {
+			<-term
+			for os.Getppid() == parent {
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(100 * time.Millisecond)
+			_ = os.WriteFile(os.Getenv(envFlag), nil, 0o600)
+			os.Exit(0)
+		}()
 		serve()
 	case "build":
 		if _, err := os.Stat(os.Getenv(envFlag)); err == nil {

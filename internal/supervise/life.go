@@ -43,6 +43,7 @@ type life struct {
 
 	announced atomic.Bool // its health check answers with a failure
 
+	killed chan struct{} // closed when SIGKILL has been sent
 	exited chan struct{} // closed when the process is dead
 	gone   chan struct{} // closed when its end has been reported
 	buried chan struct{} // closed when nothing of it is left
@@ -83,6 +84,7 @@ func (s *Supervisor) launch(worker string, n int, cfg *Config) (*life, error) {
 		port:   port,
 		began:  time.Now(),
 		pumped: make(chan struct{}),
+		killed: make(chan struct{}),
 		exited: make(chan struct{}),
 		gone:   make(chan struct{}),
 		buried: make(chan struct{}),
@@ -196,6 +198,7 @@ func (s *Supervisor) attend(l *life) {
 // end ends what a dead leader has left in its group, while the group's number is
 // its. Orphans come to us when we are the first process of a container.
 func (s *Supervisor) end(l *life) {
+	l.awaitGroup()
 	l.mu.Lock()
 	_ = proc.SignalGroup(l.pid, syscall.SIGKILL)
 	if l.group != nil {
@@ -206,6 +209,24 @@ func (s *Supervisor) end(l *life) {
 	l.mu.Unlock()
 	if _, err := proc.EndAdopted(proc.Family{Group: l.pid}, orphanPatience); err != nil {
 		s.log.Warn("what a worker left stays", "worker", l.worker, "why", err)
+	}
+}
+
+// awaitGroup leaves the rest of the group its grace: whoever was asked to stop may
+// be a shell, which ends at once, in front of a server that has work to finish.
+func (l *life) awaitGroup() {
+	l.mu.Lock()
+	stopping := l.asked == toStop
+	l.mu.Unlock()
+	if !stopping {
+		return
+	}
+	for wait := 2 * time.Millisecond; proc.GroupAlive(l.pid); wait = min(2*wait, 100*time.Millisecond) {
+		select {
+		case <-l.killed: // the grace is over
+			return
+		case <-time.After(wait):
+		}
 	}
 }
 
@@ -305,4 +326,11 @@ func (l *life) signal(a ask, why string, sig syscall.Signal) {
 		l.asked, l.why = a, why
 	}
 	_ = proc.SignalGroup(l.pid, sig)
+	if sig == syscall.SIGKILL {
+		select {
+		case <-l.killed:
+		default:
+			close(l.killed)
+		}
+	}
 }

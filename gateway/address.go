@@ -1,0 +1,209 @@
+package gateway
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/h1"
+)
+
+// unknownCaller is who calls when a trusted proxy says so in a way that cannot be
+// read. It is not the proxy, whose callers are many.
+const unknownCaller = "unknown"
+
+// hops follows the addresses that trusted proxies vouch for, from the last one to
+// the caller.
+type hops struct {
+	proxies []netip.Prefix
+	ip      string // the caller, as far as is known
+	element string // of a Forwarded field, that names ip; "" without one
+	unread  string // what could not be read; "" if all could
+}
+
+// follow reads one list of X-Forwarded-For, or of Forwarded. It reports whether
+// the caller is found.
+func (w *hops) follow(list string, forwarded bool) bool {
+	for list != "" {
+		var item string
+		item, list = lastItem(list)
+		if item == "" {
+			continue
+		}
+		hop, element := item, ""
+		if forwarded {
+			element = item
+			if hop = param(item, "for"); hop == "" {
+				hop = item
+			}
+		}
+		w.element = element
+		addr, ok := hopAddress(hop)
+		if !ok {
+			if w.ip = unknownCaller; isObscured(hop) {
+				w.ip = hop
+			} else {
+				w.unread = item
+			}
+			return true
+		}
+		if w.ip = addr; !among(w.proxies, addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// lastItem cuts the last item from a list in which commas separate, unless they
+// stand in quotes.
+func lastItem(list string) (item, rest string) {
+	quoted := false
+	for i := len(list) - 1; i >= 0; i-- {
+		switch list[i] {
+		case '"':
+			quoted = !quoted
+		case ',':
+			if !quoted {
+				return strings.TrimSpace(list[i+1:]), list[:i]
+			}
+		}
+	}
+	return strings.TrimSpace(list), ""
+}
+
+// param returns the value of a parameter of one element of Forwarded.
+func param(element, lower string) string {
+	for element != "" {
+		end, quoted := 0, false
+		for end < len(element) && (quoted || element[end] != ';') {
+			quoted = quoted != (element[end] == '"')
+			end++
+		}
+		name, value, ok := strings.Cut(element[:end], "=")
+		if ok && h1.Fold(strings.TrimSpace(name), lower) {
+			return unquote(strings.TrimSpace(value))
+		}
+		element = element[min(end+1, len(element)):]
+	}
+	return ""
+}
+
+func unquote(s string) string {
+	if len(s) >= 2 && s[0] == '"' && s[len(s)-1] == '"' {
+		return s[1 : len(s)-1]
+	}
+	return s
+}
+
+// hopAddress returns the address in what proxies write of it: with a port or
+// without, in brackets or quotes, with a zone.
+func hopAddress(s string) (string, bool) {
+	s = unquote(s)
+	if rest, ok := strings.CutPrefix(s, "["); ok {
+		host, port, ok := strings.Cut(rest, "]")
+		if !ok || port != "" && port[0] != ':' {
+			return "", false
+		}
+		s = host
+	} else if host, _, ok := strings.Cut(s, ":"); ok && strings.Count(s, ":") == 1 {
+		s = host
+	}
+	s, _, _ = strings.Cut(s, "%")
+	_, err := netip.ParseAddr(s)
+	return s, err == nil
+}
+
+// isObscured reports whether s is an identifier that RFC 7239 lets a proxy make for
+// a caller whose address it does not tell.
+func isObscured(s string) bool {
+	if len(s) < 2 || len(s) > 64 || s[0] != '_' {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; !isUnreserved(c) || c == '~' {
+			return false
+		}
+	}
+	return true
+}
+
+func among(proxies []netip.Prefix, ip string) bool {
+	addr, err := netip.ParseAddr(ip)
+	if err != nil {
+		return false
+	}
+	for _, p := range proxies {
+		if p.Contains(addr.Unmap()) {
+			return true
+		}
+	}
+	return false
+}
+
+// callerIP returns the address of the caller: the last one that a trusted proxy
+// vouches for.
+func (j *job) callerIP() string {
+	if !j.trusted() {
+		return j.peer.ip
+	}
+	w := j.hops()
+	if w.unread != "" {
+		j.s.unreadable(j.peer.ip, w.unread)
+	}
+	return w.ip
+}
+
+// hops follows X-Forwarded-For, or Forwarded if there is none of the former.
+func (j *job) hops() hops {
+	w := hops{proxies: j.s.cfg.TrustedProxies, ip: j.peer.ip}
+	which := h1.Forwarded
+	if has(j.req.Fields, h1.XForwardedFor) {
+		which = h1.XForwardedFor
+	}
+	for i := len(j.req.Fields) - 1; i >= 0; i-- {
+		if f := &j.req.Fields[i]; f.Key == which && w.follow(f.Value, which == h1.Forwarded) {
+			break
+		}
+	}
+	return w
+}
+
+// appendForwarded appends the addresses of the Forwarded fields as X-Forwarded-For
+// has them.
+func (j *job) appendForwarded(b []byte) []byte {
+	for i := range j.req.Fields {
+		if j.req.Fields[i].Key != h1.Forwarded {
+			continue
+		}
+		var items []string // the last one first
+		for list := j.req.Fields[i].Value; list != ""; {
+			var item string
+			if item, list = lastItem(list); item != "" {
+				items = append(items, item)
+			}
+		}
+		for _, item := range slices.Backward(items) {
+			addr, ok := hopAddress(param(item, "for"))
+			if !ok {
+				addr = unknownCaller
+			}
+			b = append(append(b, addr...), ", "...)
+		}
+	}
+	return b
+}
+
+// unreadEvery is how often what a proxy says unreadably is logged.
+const unreadEvery = time.Minute
+
+// unreadable logs what a trusted proxy says of the caller and nobody understands.
+func (s *settings) unreadable(proxy, said string) {
+	now := time.Now().UnixNano()
+	last := s.unread.Load()
+	if last != 0 && now-last < int64(unreadEvery) || !s.unread.CompareAndSwap(last, now) {
+		return
+	}
+	s.cfg.Log.Warn("a trusted proxy says who calls in a way that cannot be read; such callers count as one",
+		"proxy", proxy, "said", said[:min(len(said), 100)], "counted as", unknownCaller)
+}

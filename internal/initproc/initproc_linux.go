@@ -1,0 +1,79 @@
+package initproc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Run returns at once, with ok false, unless this is the first process. Then it
+// runs the same program with the same arguments to its end, and returns the exit
+// code to end with. On an error the caller goes on by itself, as the first process.
+func Run() (code int, ok bool, err error) {
+	if os.Getpid() != 1 {
+		return 0, false, nil
+	}
+	signals := make(chan os.Signal, 64)
+	signal.Notify(signals)
+	child, err := start()
+	if err != nil {
+		signal.Reset()
+		return 0, false, fmt.Errorf("start the program below the first process: %w", err)
+	}
+	go passOn(signals, child)
+	code, err = collect(child)
+	return code, err == nil, err
+}
+
+// start starts the program anew. On a terminal it gets a foreground group of its
+// own: else it would get an interrupt twice, from the terminal and from us.
+func start() (pid int, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	attr := &os.ProcAttr{Env: os.Environ(), Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, Sys: new(syscall.SysProcAttr)}
+	if _, err := unix.IoctlGetTermios(0, unix.TCGETS); err == nil {
+		attr.Sys.Setpgid, attr.Sys.Foreground, attr.Sys.Ctty = true, true, 0
+	}
+	p, err := os.StartProcess(self, os.Args, attr)
+	if err != nil {
+		return 0, err
+	}
+	pid = p.Pid
+	return pid, p.Release() // it is collected with the others
+}
+
+// passOn sends the child every signal that we get, apart from what the kernel and
+// the Go runtime mean for us.
+func passOn(signals <-chan os.Signal, child int) {
+	for s := range signals {
+		switch sig, ok := s.(syscall.Signal); {
+		case !ok, sig == syscall.SIGCHLD, sig == syscall.SIGURG, sig == syscall.SIGPIPE:
+		default:
+			_ = syscall.Kill(child, sig) // it may have ended
+		}
+	}
+}
+
+// collect waits for all that end, until the child has.
+func collect(child int) (code int, err error) {
+	for {
+		var ws syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &ws, 0, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil:
+			return 0, fmt.Errorf("wait for children: %w", err)
+		case pid != child:
+		case ws.Signaled():
+			return 128 + int(ws.Signal()), nil
+		case ws.Exited():
+			return ws.ExitStatus(), nil
+		}
+	}
+}
