@@ -9,6 +9,7 @@ import (
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/judge"
 	"github.com/bezoar-dev/bezoar/internal/startlog"
+	"github.com/bezoar-dev/bezoar/queue"
 )
 
 // delivery is one message that the worker received.
@@ -103,7 +104,7 @@ func (d *delivery) admit() bool {
 		j.First(now)
 	}
 	var err error
-	d.admission, err = j.Admit(now, d.payload, d.trial)
+	d.admission, err = j.Admit(now, d.payload, queue.Brief(d.m.Body), d.trial)
 	d.w.judged("look a payload up", err) // law 11: it runs
 	if !d.admission.Refuse {
 		return true

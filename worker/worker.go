@@ -282,14 +282,12 @@ func (w *Worker) close() error {
 	return errors.Join(errs...)
 }
 
-// payload is the identity of a body: of its canonical form if it is JSON, else
-// of its bytes. Short ones say too little.
+// payload is what a message is recognised by: see [queue.Identify].
 func (w *Worker) payload(m *Message) bezoar.Fingerprint {
-	if !m.Payload.IsZero() || len(m.Body) < queue.DefaultMinBytes {
+	if !m.Payload.IsZero() {
 		return m.Payload
 	}
 	p := w.printer.Get().(*fingerprint.Printer)
 	defer w.printer.Put(p)
-	work, _ := p.Work(&fingerprint.Input{ContentType: "application/json", Body: m.Body, Complete: true, Length: int64(len(m.Body))})
-	return work
+	return queue.Identify(p, m.Body, m.Attributes)
 }

@@ -15,7 +15,7 @@ func poisonTests() map[string]func(*rig) {
 		"SuspectsAlone": testSuspectsAlone, "SuspectNotWithOthers": testSuspectNotWithOthers, "VanishedAndDone": testVanishedAndDone,
 		"VanishedAndBack": testVanishedAndBack, "VanishedLate": testVanishedLate, "SameFailure": testSameFailure, "Timeouts": testTimeouts,
 		"Blameless": testBlameless, "NoCaseForOrdinary": testNoCase, "LettersAreNotJudged": testLettersNotJudged, "PoisonOff": testPoisonOff,
-		"SuspectInFIFO": testSuspectFIFO, "SweptSuspect": testSweptSuspect,
+		"SuspectInFIFO": testSuspectFIFO, "BriefProbesSooner": testBriefProbesSooner, "SweptSuspect": testSweptSuspect,
 	}
 }
 
@@ -115,11 +115,35 @@ func testProbeFails(r *rig) {
 	d.take()
 	d.wantDead("pill1", "copy1", "copy2")
 	r.age(16 * time.Minute)
-	d.put(1, "copy3")
+	d.put(1, "a copy with a longer body")
 	d.take()
 	r.age(15 * time.Minute)
-	d.put(1, "copy4")
-	d.alone("copy4")
+	d.put(1, "another one with a longer body")
+	d.alone("another one with a longer body")
+}
+
+// Different work may share a brief body, such as "ok": it is quarantined, and
+// probed after a fifteenth of the term. A probe that works releases it.
+func testBriefProbesSooner(r *rig) {
+	d := r.at("jobs", nil)
+	d.convict(1)
+	d.put(1, "ok1")
+	d.take()
+	d.wantDead("pill1", "ok1")
+	r.age(61 * time.Second)
+	d.put(1, "ok2", "ok3")
+	d.done(d.alone("ok2"))
+	if k := d.wantState(1, poison.Watched); !k.Proven {
+		r.Errorf("after the probe: %+v", k)
+	}
+	d.done(d.take("ok3")...)
+	d.put(2, "pill2")
+	d.vanish(d.take("pill2")...)
+	d.vanish(d.alone("pill2"))
+	d.take()
+	d.put(2, "a longer body waits for the whole term")
+	r.age(61 * time.Second)
+	d.take()
 }
 
 // Those that were together when a worker vanished run one by one.

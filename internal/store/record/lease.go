@@ -36,6 +36,7 @@ type Lease struct {
 	Worker        string
 	Holding       int // with how many messages its worker vanished; 0: it did not
 	Payload       bezoar.Fingerprint
+	Brief         bool // its body is: see [queue.Brief]; known where it is received
 	Letter        bool // it is a dead letter: poison is not looked for
 	History       []queue.Attempt
 }
@@ -88,9 +89,12 @@ func (l *Lease) Receive(c queue.Claim, k *poison.Case, copied, first bool, now i
 		l.Due = max(now, 1)
 		return Ruling{Step: Defer, Case: k}
 	}
-	admission := poison.Deliver
+	admission, seen := poison.Deliver, k
+	if l.Brief {
+		seen = k.Brief()
+	}
 	if l.Judged(c.Policy) {
-		admission = c.Poison.Admit(k, copied, first, now)
+		admission = c.Poison.Admit(seen, copied, first, now)
 	}
 	switch admission {
 	case poison.Wait:
@@ -100,7 +104,7 @@ func (l *Lease) Receive(c queue.Claim, k *poison.Case, copied, first bool, now i
 		}
 		return Ruling{Step: Pass, Case: k}
 	case poison.Refuse:
-		return Ruling{Step: Bury, Case: k, Cause: refusal(k)}
+		return Ruling{Step: Bury, Case: k, Cause: refusal(seen)}
 	case poison.Alone:
 		l.begin(c, now)
 		return Ruling{Step: Only, Case: k}
