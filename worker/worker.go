@@ -46,10 +46,13 @@ type Worker struct {
 	reports  chan struct{} // a token for each message that has ended and is not reported yet
 	messages sync.WaitGroup
 	serial   atomic.Uint64 // of receives
-	took     atomic.Int64  // how long messages ran lately, in nanoseconds
-	failed   chan error    // what stops the worker; one
-	telling  sync.Mutex    // held while somebody is told of an event
-	quiet    chan struct{} // closed when nothing is received any more
+	doubt    doubt
+	took     atomic.Int64           // how long messages ran lately, in nanoseconds
+	failed   chan error             // what stops the worker; one
+	telling  sync.Mutex             // held while somebody is told of an event
+	shut     atomic.Pointer[string] // why nothing is received; nil: it is
+	asks     atomic.Bool            // the queue judges, and knows what holds it back
+	quiet    chan struct{}          // closed when nothing is received any more
 	aborted  atomic.Bool
 }
 
@@ -232,7 +235,7 @@ func (w *Worker) open() (left []startlog.Left, err error) {
 	if w.runner, err = w.newRunner(); err != nil {
 		return nil, err
 	}
-	if w.about.Judges {
+	if w.asks.Store(w.about.Judges); w.about.Judges {
 		return left, nil
 	}
 	rules := w.cfg.policies()
