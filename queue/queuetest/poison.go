@@ -2,6 +2,7 @@ package queuetest
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -13,7 +14,7 @@ func poisonTests() map[string]func(*rig) {
 	return map[string]func(*rig){
 		"Law3": testLaw3, "QuarantineRefuses": testQuarantine, "ProbeWorks": testProbeWorks, "ProbeFails": testProbeFails,
 		"SuspectsAlone": testSuspectsAlone, "SuspectNotWithOthers": testSuspectNotWithOthers, "VanishedAndDone": testVanishedAndDone,
-		"VanishedAndBack": testVanishedAndBack, "VanishedLate": testVanishedLate, "SameFailure": testSameFailure, "Timeouts": testTimeouts,
+		"VanishedAndBack": testVanishedAndBack, "VanishedLate": testVanishedLate, "VanishedLone": testVanishedLone, "SameFailure": testSameFailure, "Timeouts": testTimeouts,
 		"Blameless": testBlameless, "NoCaseForOrdinary": testNoCase, "LettersAreNotJudged": testLettersNotJudged, "PoisonOff": testPoisonOff,
 		"SuspectInFIFO": testSuspectFIFO, "BriefProbesSooner": testBriefProbesSooner, "SweptSuspect": testSweptSuspect,
 	}
@@ -209,6 +210,27 @@ func testVanishedAndBack(r *rig) {
 		r.Error("it is a suspect")
 	}
 	d.wantUnknown(1)
+}
+
+// Of one or two workers that vanish the first time makes a suspect and is no strike.
+func testVanishedLone(r *rig) {
+	d := r.at("jobs", nil)
+	d.put(1, "a", "a copy")
+	lone := func(m queue.Message) {
+		r.must(r.store.Vanish(r.ctx(), d.q.ID, []queue.Receipt{m.Receipt}, queue.LoneHolding+1))
+		d.age(lease + time.Second)
+	}
+	lone(d.claim(1).Messages[0])
+	for range 2 {
+		lone(d.claim(10).Messages[0])
+		d.wantState(1, poison.Suspect)
+	}
+	d.take()
+	d.wantState(1, poison.Quarantined)
+	dead := d.wantDead("a", "a copy")
+	if reason := dead[0].Letter.Reason; !strings.Contains(reason, queue.ReasonVanished) || strings.Contains(reason, "held") {
+		r.Errorf("it died because %s", reason)
+	}
 }
 
 // What was over before, or belongs to another delivery, is nobody's death.

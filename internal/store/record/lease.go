@@ -137,11 +137,14 @@ func (l *Lease) Expire(p queue.Policy, k *poison.Case) (*poison.Case, bool) {
 		return k, false
 	}
 	o := queue.Outcome{Class: bezoar.Timeout, Reason: "the lease ended and nobody had deleted it"}
-	holding := l.Holding
+	holding, lone := l.Holding, l.Holding > queue.LoneHolding
+	if lone {
+		holding -= queue.LoneHolding
+	}
 	if holding > 0 {
-		o.Class, o.Reason = bezoar.Crash, "its worker vanished"
+		o.Class, o.Reason = bezoar.Crash, queue.ReasonVanished
 		if holding > 1 {
-			o.Reason = fmt.Sprintf("its worker vanished while it held %d messages", holding)
+			o.Reason = fmt.Sprintf("%s while it held %d messages", queue.ReasonVanished, holding)
 		}
 	}
 	l.attempt(l.Visible, o)
@@ -149,7 +152,7 @@ func (l *Lease) Expire(p queue.Policy, k *poison.Case) (*poison.Case, bool) {
 	if holding == 0 || !l.Judged(p) {
 		return k, false
 	}
-	return p.Poison.Fail(k, poison.End{Class: o.Class, Reason: o.Reason, Holding: holding, Received: l.Received}, l.Visible)
+	return p.Poison.Fail(k, poison.End{Class: o.Class, Reason: o.Reason, Holding: holding, Lone: lone, Received: l.Received}, l.Visible)
 }
 
 func (l *Lease) attempt(ended int64, o queue.Outcome) {
