@@ -32,6 +32,7 @@ type holding struct {
 	until      time.Time
 	payload    bezoar.Fingerprint
 	alone      bool
+	redriven   bool // it was a dead letter before
 	by         *holder
 	prev, next *holding // of the same holder
 }
@@ -69,7 +70,7 @@ func (h *holdings) add(worker string, queue int64, until time.Time, messages []M
 			break
 		}
 		m := &messages[i]
-		d := &holding{receipt: m.Receipt, id: m.ID, until: until, payload: m.Payload, alone: m.Alone, by: w, next: w.first}
+		d := &holding{receipt: m.Receipt, id: m.ID, until: until, payload: m.Payload, alone: m.Alone, redriven: m.Lineage != nil, by: w, next: w.first}
 		if w.first != nil {
 			w.first.prev = d
 		}
@@ -126,14 +127,15 @@ func (h *holdings) settle(r Receipt) (payload bezoar.Fingerprint, known bool) {
 	return payload, true
 }
 
-// payload says what a delivery's payload is.
-func (h *holdings) payload(r Receipt) (payload bezoar.Fingerprint, known bool) {
+// payload says what a delivery's payload is, and whether it was a dead letter
+// before.
+func (h *holdings) payload(r Receipt) (payload bezoar.Fingerprint, redriven, known bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if d := h.held[r]; d != nil {
-		return d.payload, true
+		return d.payload, d.redriven, true
 	}
-	return payload, false
+	return payload, false, false
 }
 
 // extend moves the end of a lease. Who asks for more time after its connection
