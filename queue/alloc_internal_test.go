@@ -22,7 +22,7 @@ func TestPayloadsAllocateNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := []byte(sample)
-	if n := testing.AllocsPerRun(1000, func() { _ = r.payload(&q.Settings.Quarantine, body) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { _ = r.payload(&q.Settings.Quarantine, "", body, nil) }); n != 0 {
 		t.Errorf("a payload takes %v allocations, want none", n)
 	}
 }

@@ -78,7 +78,10 @@ func (e *Engine) accuse(ctx context.Context, q *Queue, body []byte, o *Outcome) 
 	if err != nil {
 		e.complain(ctx, "compile the settings of queue "+q.Name, err)
 	}
-	payload := r.payload(&q.Settings.Quarantine, body)
+	if len(body) < q.Settings.Quarantine.MinBytes {
+		return false, nil
+	}
+	payload := r.payload(&q.Settings.Quarantine, "", body, nil)
 	if payload.IsZero() {
 		return false, nil
 	}

@@ -25,7 +25,7 @@ type trial struct {
 	group  string
 	ticket breaker.Ticket
 	probe  bool // ticket is one
-	alone  bool // it was a suspect: that it failed says nothing
+	alone  bool // it was a suspect, or a dead letter before: that it failed says nothing
 	began  time.Time
 	until  time.Time // when somebody looks what has become of it
 }
@@ -182,7 +182,7 @@ func (e *Engine) begin(ctx context.Context, t *trial, messages []Message) {
 		e.waste(ctx, t)
 		return
 	}
-	t.alone = messages[0].Alone
+	t.alone = messages[0].Alone || messages[0].Lineage != nil
 	e.conditions.mu.Lock()
 	defer e.conditions.mu.Unlock()
 	e.conditions.trials[messages[0].Receipt] = t

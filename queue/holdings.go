@@ -20,14 +20,19 @@ type holdings struct {
 	holders map[string]*holder
 	queues  map[int64]int // deliveries, by queue
 	gone    []*departure
+	seen    map[string]time.Time // workers, by when they asked last
+	blamed  map[Receipt]blamed   // deliveries whose worker has vanished
+	order   []Receipt            // of blamed, the oldest first
 }
 
 // holding is one delivery.
 type holding struct {
 	receipt    Receipt
+	id         string // of its message
 	until      time.Time
 	payload    bezoar.Fingerprint
 	alone      bool
+	redriven   bool // it was a dead letter before
 	by         *holder
 	prev, next *holding // of the same holder
 }
@@ -42,7 +47,10 @@ type holder struct {
 }
 
 func newHoldings() *holdings {
-	return &holdings{held: make(map[Receipt]*holding), holders: make(map[string]*holder), queues: make(map[int64]int)}
+	return &holdings{
+		held: make(map[Receipt]*holding), holders: make(map[string]*holder), queues: make(map[int64]int),
+		seen: make(map[string]time.Time), blamed: make(map[Receipt]blamed),
+	}
 }
 
 // add remembers what a worker has received.
@@ -62,7 +70,7 @@ func (h *holdings) add(worker string, queue int64, until time.Time, messages []M
 			break
 		}
 		m := &messages[i]
-		d := &holding{receipt: m.Receipt, until: until, payload: m.Payload, alone: m.Alone, by: w, next: w.first}
+		d := &holding{receipt: m.Receipt, id: m.ID, until: until, payload: m.Payload, alone: m.Alone, redriven: m.Lineage != nil, by: w, next: w.first}
 		if w.first != nil {
 			w.first.prev = d
 		}
@@ -119,14 +127,15 @@ func (h *holdings) settle(r Receipt) (payload bezoar.Fingerprint, known bool) {
 	return payload, true
 }
 
-// payload says what a delivery's payload is.
-func (h *holdings) payload(r Receipt) (payload bezoar.Fingerprint, known bool) {
+// payload says what a delivery's payload is, and whether it was a dead letter
+// before.
+func (h *holdings) payload(r Receipt) (payload bezoar.Fingerprint, redriven, known bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if d := h.held[r]; d != nil {
-		return d.payload, true
+		return d.payload, d.redriven, true
 	}
-	return payload, false
+	return payload, false, false
 }
 
 // extend moves the end of a lease. Who asks for more time after its connection

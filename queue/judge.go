@@ -135,9 +135,9 @@ func (e *Engine) rule(ctx context.Context, q *Queue, in ReleaseInput, o Outcome)
 	if free(o.Class) {
 		return ruling{refund: true}
 	}
-	payload, known := e.holdings.payload(in.Receipt)
-	if !known && alike(o) != "" && !q.Settings.Quarantine.Off {
-		payload = e.peekPayload(ctx, q, in.Receipt)
+	payload, redriven, known := e.holdings.payload(in.Receipt)
+	if !known && alike(o) != "" {
+		payload, redriven = e.peekPayload(ctx, q, in.Receipt)
 	}
 	group := in.Downstream
 	if group == "" {
@@ -161,6 +161,7 @@ func (e *Engine) rule(ctx context.Context, q *Queue, in ReleaseInput, o Outcome)
 		if pause, _ := qs.guard.Paused(); t != nil {
 			r.pause = max(pause.Until.Sub(now), 0) // another one is the next canary
 		}
+	case redriven: // that what failed before fails again says nothing about the rest
 	default:
 		if trip := qs.guard.Failed(now, alike(o), payload, uint64(in.Receipt.Sequence)); trip != nil {
 			r.refund, r.free = true, true
@@ -205,13 +206,16 @@ func (e *Engine) afford(now time.Time, q *Queue, qs *queueState, gs *groupState)
 	return ok
 }
 
-// peekPayload asks the store what a message's payload is, for deliveries of
-// other processes and nameless workers. Zero is the answer when it does not
-// know.
-func (e *Engine) peekPayload(ctx context.Context, q *Queue, r Receipt) bezoar.Fingerprint {
+// peekPayload asks the store what a message's payload is, and whether it was a
+// dead letter before, for deliveries of other processes and nameless workers.
+// Zero is the answer when it does not know.
+func (e *Engine) peekPayload(ctx context.Context, q *Queue, r Receipt) (payload bezoar.Fingerprint, redriven bool) {
 	found, err := e.store.Peek(ctx, q.ID, r.Sequence-1, 1)
 	if err != nil || len(found) == 0 || found[0].Sequence != r.Sequence {
-		return bezoar.Fingerprint{} // its sequence stands for it
+		return payload, false // its sequence stands for it
 	}
-	return found[0].Payload
+	if !q.Settings.Quarantine.Off {
+		payload = found[0].Payload
+	}
+	return payload, found[0].Lineage != nil
 }

@@ -19,8 +19,8 @@ type PartInput struct {
 }
 
 // SetAside makes dead letters of parts of messages of a queue, up to MaxBatch.
-// Their payloads are not judged and the queue's schema does not apply; they may
-// be redriven, each as a message of its own. Parts at fault are refused each by
+// The queue's schema does not apply to them. They may be redriven, each as a
+// message of its own, and are judged then as any other. Parts at fault are refused each by
 // itself; the others become letters together, or none of them when err is set.
 // In a FIFO queue a part without a Group is its own group.
 func (e *Engine) SetAside(ctx context.Context, queue string, in []PartInput) ([]SendResult, error) {
@@ -32,12 +32,17 @@ func (e *Engine) SetAside(ctx context.Context, queue string, in []PartInput) ([]
 		results = make([]SendResult, len(in))
 		var parts []Part
 		var at []int
+		r, err := e.rules.of(&q)
+		if err != nil {
+			e.complain(ctx, "compile the settings of queue "+q.Name, err)
+		}
 		for i := range in {
 			part, err := in[i].prepare(&q.Settings)
 			if err != nil {
 				results[i].Err = fmt.Errorf("set a part aside in queue %q: %w", queue, err)
 				continue
 			}
+			part.Payload = r.payload(&q.Settings.Quarantine, part.ID, part.Body, part.Attributes)
 			parts, at = append(parts, part), append(at, i)
 		}
 		if len(parts) == 0 {

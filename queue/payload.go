@@ -1,6 +1,9 @@
 package queue
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"sync"
 
 	"github.com/bezoar-dev/bezoar"
@@ -88,19 +91,37 @@ func ignoring(paths []string) fingerprint.Config {
 	return c
 }
 
-// payload is the identity of a body: of its canonical form if it is JSON,
-// whatever its sender calls it, else of its bytes. Attributes do not belong to
-// it. Zero means that the body is not recognised.
-func (r *rules) payload(q *Quarantine, body []byte) bezoar.Fingerprint {
-	least := q.MinBytes
-	if least == 0 {
-		least = DefaultMinBytes
-	}
-	if q.Off || len(body) < least {
+// payload is what a message is recognised by: see [Identify]. A body that is
+// shorter than q.MinBytes is told apart by its message's id, so that what it does
+// counts for that message alone. Zero means that nothing is recognised.
+func (r *rules) payload(q *Quarantine, id string, body []byte, attributes map[string]Attribute) bezoar.Fingerprint {
+	switch {
+	case q.Off:
 		return bezoar.Fingerprint{}
+	case len(body) < q.MinBytes:
+		work, _ := r.printer.Work(&fingerprint.Input{Path: "/message/" + id, Complete: true})
+		return work
 	}
-	work, _ := r.printer.Work(&fingerprint.Input{
-		ContentType: "application/json", Body: body, Complete: true, Length: int64(len(body)),
-	})
+	return Identify(r.printer, body, attributes)
+}
+
+// Identify makes the fingerprint of a body: of its canonical form if it is JSON,
+// whatever its sender calls it, else of its bytes. Attributes do not belong to
+// it, unless the body is brief: then they may be all that tells two messages
+// apart.
+func Identify(p *fingerprint.Printer, body []byte, attributes map[string]Attribute) bezoar.Fingerprint {
+	in := fingerprint.Input{ContentType: "application/json", Body: body, Complete: true, Length: int64(len(body))}
+	if Brief(body) && len(attributes) > 0 {
+		if doc, err := json.Marshal(attributes); err == nil { // sorted by name; it never fails
+			sum := sha256.Sum256(doc)
+			in.Path = "/attributes/" + hex.EncodeToString(sum[:])
+		}
+	}
+	work, _ := p.Work(&in)
 	return work
 }
+
+// Brief reports whether a body is so short that many different messages may have
+// it: an id, "ok", {}. It is recognised as any other is, but its quarantine ends
+// sooner: see [poison.Case.Brief].
+func Brief(body []byte) bool { return len(body) < BriefBytes }

@@ -53,6 +53,6 @@ func BenchmarkPayload(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		r.payload(&Quarantine{}, body)
+		r.payload(&Quarantine{}, "", body, nil)
 	}
 }

@@ -30,6 +30,7 @@ func (e *Engine) Receive(ctx context.Context, queue string, in ReceiveInput) ([]
 		return fail(invalid("Worker, Attempt: longer than 256 or %d bytes, holds a NUL, or is no UTF-8", maxGroup))
 	}
 	began := time.Now()
+	e.holdings.asks(in.Worker, began)
 	claimed, q, err := e.claim(ctx, queue, in)
 	if err != nil && !errors.Is(err, errBusy) {
 		return fail(err)

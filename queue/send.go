@@ -91,7 +91,7 @@ func prepare(s *Settings, r *rules, in SendInput) (Entry, error) {
 	if err := r.admits(s, in.Body); err != nil {
 		return entry, err
 	}
-	entry.Payload = r.payload(&s.Quarantine, in.Body)
+	entry.Payload = r.payload(&s.Quarantine, entry.ID, in.Body, in.Attributes)
 	if in.Delay != nil {
 		entry.Delay = *in.Delay
 	}

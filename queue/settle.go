@@ -10,7 +10,8 @@ import (
 // Delete ends a delivery well: the message is gone. In a standard queue it
 // also works after the lease, as long as nobody received the message again
 // (then ErrReceiptStale: it stays); in a FIFO queue that is ErrReceiptExpired.
-// A message that is gone already is no error.
+// A message that is gone already is no error. Where the worker was taken for dead
+// because its connection had closed, that is taken back, with the letter.
 func (e *Engine) Delete(ctx context.Context, queue string, r Receipt) error {
 	return one(e.DeleteBatch(ctx, queue, []Receipt{r}))
 }
@@ -28,6 +29,7 @@ func (e *Engine) DeleteBatch(ctx context.Context, queue string, receipts []Recei
 				return nil, err
 			}
 			e.worked(ctx, &q, picked, results)
+			e.alive(ctx, &q, picked)
 			e.hub.ended(queue, q.Settings.FIFO)
 			return results, nil
 		})

@@ -54,6 +54,24 @@ func (e *Engine) Conditions(ctx context.Context) []Condition {
 	return out
 }
 
+// Held says why a queue delivers nothing now but a message that tries whether it
+// works again: a pause, or the breaker of its group. "" means that nothing holds it back.
+func (e *Engine) Held(ctx context.Context, name string) (string, error) {
+	q, err := e.find(ctx, name)
+	if err != nil {
+		return "", wrap(err, "ask what holds queue %.100q back", name)
+	}
+	for _, c := range e.Conditions(ctx) {
+		switch {
+		case c.Queue == name:
+			return fmt.Sprintf("it is paused until %s: %s", c.Until.Format(time.RFC3339), c.Why), nil
+		case c.Group != "" && c.Group == q.Settings.Downstream && c.State != breaker.Closed.String():
+			return fmt.Sprintf("the breaker of %s is %s until %s: %s", c.Group, c.State, c.Until.Format(time.RFC3339), c.Why), nil
+		}
+	}
+	return "", nil
+}
+
 func (s *groupState) condition(now time.Time) Condition {
 	is := s.breaker.Snapshot()
 	one := Condition{State: s.breaker.State(now).String(), Why: is.Reason, Level: int(is.Level), Until: is.Until}

@@ -20,6 +20,7 @@ type departure struct {
 	worker  *holder // nil once it has been looked at
 	at      time.Time
 	holders int  // workers that held something then, itself included
+	lone    bool // there were two workers at most, itself included
 	alone   bool // it ran a suspect
 }
 
@@ -32,6 +33,10 @@ type departure struct {
 // hold something, something else is the cause: nothing is convicted then. What
 // they held is tried alone; what ran alone already is not blamed. Workers that
 // ran a suspect alone do not count for that: they are expected to die.
+//
+// A connection may also close while its worker lives, and somebody may stop the
+// only worker there is. So of one or two workers it takes one more lease that
+// ends, and whoever deletes later has lived: see [Engine.Delete].
 func (e *Engine) Vanished(worker string) {
 	if e.holdings.depart(worker, time.Now()) {
 		e.stats.vanished.Add(1)
@@ -44,6 +49,7 @@ func (h *holdings) depart(worker string, now time.Time) bool {
 	defer h.mu.Unlock()
 	w := h.holders[worker]
 	if w == nil {
+		delete(h.seen, worker)
 		return false
 	}
 	for d := w.first; d != nil; {
@@ -54,6 +60,7 @@ func (h *holdings) depart(worker string, now time.Time) bool {
 		d = next
 	}
 	if w.count == 0 {
+		delete(h.seen, worker)
 		return false
 	}
 	w.gone = true // another one may come by the same name
@@ -64,7 +71,7 @@ func (h *holdings) depart(worker string, now time.Time) bool {
 			holders++
 		}
 	}
-	h.gone = append(h.gone, &departure{worker: w, at: now, holders: holders, alone: w.alone > 0})
+	h.gone = append(h.gone, &departure{worker: w, at: now, holders: holders, lone: h.fleet(worker, now) <= loneFleet, alone: w.alone > 0})
 	return true
 }
 
@@ -119,6 +126,7 @@ func (h *holdings) blame(d *departure, mass bool) (receipts map[int64][]Receipt,
 		r := held.receipt
 		receipts[r.Queue] = append(receipts[r.Queue], r)
 		holding++
+		h.accuse(r, held)
 	}
 	if mass {
 		holding = max(holding, 2) // suspected, never convicted
@@ -145,7 +153,11 @@ func (e *Engine) vanish(ctx context.Context) time.Duration {
 		receipts, holding := e.holdings.blame(d, mass[i])
 		failed := false
 		for queue, some := range receipts {
-			err := e.store.Vanish(ctx, queue, some, holding)
+			noted := holding
+			if d.lone {
+				noted += LoneHolding
+			}
+			err := e.store.Vanish(ctx, queue, some, noted)
 			if err != nil && !errors.Is(err, ErrQueueNotFound) {
 				e.complain(ctx, "note what worker "+d.worker.name+" held", err)
 				failed = true

@@ -23,6 +23,7 @@ func (r *rig) cases(name string, state poison.State) []queue.PayloadCase {
 func TestAVanishedWorkersMessagesAreTriedAlone(t *testing.T) {
 	bubble(t, queue.Config{}, func(r *rig) {
 		r.create("jobs", nil)
+		r.company(2)
 		r.send("jobs", `{"innocent": 1}`, `{"a pill": 2}`, `{"innocent": 3}`)
 		if m := r.receive("jobs", "w1", 10); len(m) != 3 {
 			r.Fatalf("received %d", len(m))
@@ -32,6 +33,8 @@ func TestAVanishedWorkersMessagesAreTriedAlone(t *testing.T) {
 		deaths := 1
 		for i := range 10 {
 			w := fmt.Sprintf("w%d", i+2)
+			r.none("idle", "idle0")
+			r.none("idle", "idle1")
 			m := r.receive("jobs", w, 10)
 			if len(m) == 0 {
 				break
@@ -60,6 +63,68 @@ func TestAVanishedWorkersMessagesAreTriedAlone(t *testing.T) {
 		r.none("jobs", "w")
 		r.wantCounts("jobs-dlq", 1, 1, 0)
 	})
+}
+
+// company is workers that ask for messages and get none.
+func (r *rig) company(n int) {
+	r.Helper()
+	r.create("idle", nil)
+	for i := range n {
+		r.none("idle", fmt.Sprint("idle", i))
+	}
+}
+
+// Somebody may have stopped the only worker on purpose, twice: then it takes one
+// lease more.
+func TestTheOnlyWorkerVanishes(t *testing.T) {
+	bubble(t, queue.Config{}, func(r *rig) {
+		r.create("jobs", nil)
+		r.sendMany("jobs", 1)
+		for n := 1; n <= 3; n++ {
+			w := fmt.Sprint("w", n)
+			r.one("jobs", w)
+			r.Vanished(w)
+			pass(31 * time.Second)
+		}
+		r.none("jobs", "w4")
+		if c := r.cases("jobs", poison.Quarantined); len(c) != 1 {
+			r.Errorf("%d payloads are quarantined after three deaths, want 1", len(c))
+		}
+	})
+}
+
+// A client may close a connection that is idle while it works. When it deletes
+// at last, the verdict and the letter go.
+func TestALateDeleteTakesBackVerdictAndLetter(t *testing.T) {
+	for _, n := range []int{2, 3} { // leases that end before the first delete
+		bubble(t, queue.Config{}, func(r *rig) {
+			r.create("jobs", nil)
+			r.sendMany("jobs", 1)
+			var all []queue.Message
+			for i := range n {
+				w := fmt.Sprint("w", i)
+				all = append(all, r.one("jobs", w))
+				r.Vanished(w)
+				pass(31 * time.Second)
+			}
+			if n == 3 {
+				r.none("jobs", "x")
+				r.wantCounts("jobs-dlq", 1, 0, 0)
+			}
+			err := r.Delete(r.Context(), "jobs", all[0].Receipt)
+			if n == 2 && queue.CodeOf(err) != queue.ErrReceiptStale || n == 3 && err != nil {
+				r.Errorf("the late delete: %v", err)
+			}
+			if c := r.cases("jobs", poison.Quarantined); len(c) != 0 {
+				r.Errorf("%d payloads are quarantined, want none", len(c))
+			}
+			if n == 3 {
+				r.wantCounts("jobs-dlq", 0, 0, 0)
+			}
+			r.must(r.Delete(r.Context(), "jobs", all[n-1].Receipt))
+			r.none("jobs", "y")
+		})
+	}
 }
 
 // Whoever settles over another connection has not crashed.
@@ -155,6 +220,7 @@ func TestTwoOfManyAreNotMany(t *testing.T) {
 func TestSuspectsThatKillAtOnceAreConvicted(t *testing.T) {
 	bubble(t, queue.Config{}, func(r *rig) {
 		r.create("jobs", nil)
+		r.company(2)
 		r.sendMany("jobs", 4)
 		r.receive("jobs", "w", 4)
 		r.Vanished("w")

@@ -15,9 +15,10 @@ const (
 	MaxIgnore    = 32       // of Quarantine.Ignore
 	MaxAttemptsN = 1000     // of Retry.Attempts
 	maxGroupName = 80       // of Settings.Downstream and SameAs
-	// DefaultMinBytes is the shortest body that is recognised by default: shorter
-	// ones, such as {}, say too little.
-	DefaultMinBytes = 12
+	// BriefBytes is the length below which a body is [Brief].
+	BriefBytes = 12
+	// DefaultMinBytes is the shortest body that is recognised by default: any.
+	DefaultMinBytes = 1
 )
 
 // Retry says how a delivery whose failure was reported is tried again. One that
@@ -86,7 +87,7 @@ type Quarantine struct {
 	After    int           `json:",omitempty"` // deaths of workers; 1 to 8, default 2
 	For      time.Duration `json:",omitempty"` // default 15 min
 	Max      time.Duration `json:",omitempty"` // default 24 h
-	MinBytes int           `json:",omitempty"` // shorter bodies are not recognised; default DefaultMinBytes, 1 to MaxBytes
+	MinBytes int           `json:",omitempty"` // shorter bodies count for their own message alone; default DefaultMinBytes, 1 to MaxBytes
 	Ignore   []string      `json:",omitempty"` // JSON paths that do not belong to a payload's identity: $.at, $.trace.id
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fingerprint"
+	"github.com/bezoar-dev/bezoar/policy/backoff"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -46,18 +47,61 @@ func TestBodiesThatMeanTheSameAreOnePayload(t *testing.T) {
 	if payload(c, none, big+"1") == payload(c, none, big+"2") {
 		t.Error("large bodies that differ at the end are one payload")
 	}
-	for name, tc := range map[string]struct {
-		q    queue.Quarantine
-		body string
-	}{
-		"short":    {none, `{"a":1}`},
-		"shorter":  {queue.Quarantine{MinBytes: 100}, `{"a": 1, "b": [true, "x"]}`},
-		"when off": {queue.Quarantine{Off: true}, `{"a": 1, "b": [true, "x"]}`},
-	} {
-		if got := payload(c, tc.q, tc.body); !got.IsZero() {
-			t.Errorf("%s: is recognised", name)
+	for _, brief := range []string{`{"a":1}`, "17", "ok", "{}"} {
+		if one := payload(c, none, brief); one.IsZero() || one != payload(c, none, brief) || one == payload(c, none, "18") {
+			t.Errorf("%s is not recognised, or as something else", brief)
 		}
 	}
+	if !payload(c, queue.Quarantine{Off: true}, `{"a": 1, "b": [true, "x"]}`).IsZero() {
+		t.Error("something is recognised though that is switched off")
+	}
+}
+
+// Where a brief body is not all of a message, its attributes tell it apart.
+func TestBriefBodiesAreToldApartByTheirAttributes(t *testing.T) {
+	bubble(t, queue.Config{}, func(r *rig) {
+		r.create("jobs", nil)
+		seen := map[bezoar.Fingerprint]string{}
+		for body, equal := range map[string]bool{"go": false, "a body of some length": true} {
+			for _, value := range []string{"a", "b"} {
+				_, err := r.Send(r.Context(), "jobs", queue.SendInput{Body: []byte(body), Attributes: map[string]queue.Attribute{"Do": {DataType: "String", String: value}}})
+				r.must(err)
+				m := r.one("jobs", "")
+				r.delete("jobs", m)
+				if other, same := seen[m.Payload]; same != (equal && value == "b") {
+					r.Errorf("%s with %s is the same as %s", body, value, other)
+				}
+				seen[m.Payload] = body + value
+			}
+		}
+	})
+}
+
+// Whatever the body, what a message does counts: at the second death it is set
+// aside, without any RedrivePolicy. Below min_bytes only for the message itself.
+func TestBriefBodiesThatKillAreSetAside(t *testing.T) {
+	bubble(t, queue.Config{}, func(r *rig) {
+		kill := func(name string) {
+			for range 2 {
+				m := r.one(name, "")
+				r.fails(name, m, bezoar.Crash, "")
+				pass(time.Second)
+			}
+		}
+		instantly := func(least int) func(*queue.Settings) {
+			return func(s *queue.Settings) { s.Retry.Strategy, s.Quarantine.MinBytes = backoff.Immediate, least }
+		}
+		for name, copies := range map[string]int64{"recognised": 0, "apart": 1} {
+			r.create(name, instantly(int(copies)*20))
+			r.send(name, "17")
+			kill(name)
+			r.wantCounts(name+"-dlq", 1, 0, 0)
+			r.send(name, "17")
+			if got := int64(len(r.receive(name, "", 10))); got != copies {
+				r.Errorf("%s: %d copies are delivered, want %d", name, got, copies)
+			}
+		}
+	})
 }
 
 func TestSettingsThatDoNotCompileAreRefused(t *testing.T) {

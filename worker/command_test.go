@@ -54,6 +54,29 @@ esac`
 	testEnds(t, shell(script), 0, want)
 }
 
+// A body that is a plain id is recognised as any other is: what kills its handler
+// twice is set aside, and where there is no place for it, it does not run again.
+func TestABriefBodyThatKills(t *testing.T) {
+	eachSource(t, func(t *testing.T, r *rig, kind string) {
+		r.create("jobs", func(s *queue.Settings) { s.Quarantine.Off = kind == "foreign" })
+		r.send("jobs", "18", "17")
+		r.start(worker.Config{
+			Concurrency: 1,
+			Source:      r.source(kind, "jobs"), Command: shell(`read -r id; [ "$id" = 18 ] || kill -SEGV $$`), Retry: backoff.Config{Strategy: backoff.Immediate},
+		})
+		all := r.wait(func(all []worker.Event) bool { return len(all) >= 3 })
+		if kind == "foreign" {
+			if last := all[len(all)-1]; last.Outcome != worker.OutcomeLeft {
+				t.Errorf("its second death was %+v", last)
+			}
+			r.counts("jobs", 0, 1, 0) // for a while
+			return
+		}
+		r.counts("jobs", 0, 0, 0)
+		r.counts("jobs-dlq", 1, 0, 0)
+	})
+}
+
 // Children that hang are killed, though they do not listen.
 func TestEndsOfChildrenThatHang(t *testing.T) {
 	command := shell(`trap '' TERM; while :; do sleep 10; done`)

@@ -9,6 +9,7 @@ import (
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/judge"
 	"github.com/bezoar-dev/bezoar/internal/startlog"
+	"github.com/bezoar-dev/bezoar/queue"
 )
 
 // delivery is one message that the worker received.
@@ -30,6 +31,7 @@ type delivery struct {
 	placed    bool // it has a place to run in
 	ran       bool
 	settled   bool // without running
+	excused   bool // it failed, and that says nothing about it
 	res       result
 }
 
@@ -60,6 +62,9 @@ func (d *delivery) run() {
 	d.rows()
 	if cause := context.Cause(d.ctx); d.res.class == bezoar.Interrupted && errors.Is(cause, errLost) {
 		return
+	}
+	if d.excused = d.w.doubts(d.m.ID, &d.res); d.excused {
+		d.w.cfg.Log.Warn("the command failed without reading its message", "message", d.m.ID, "reason", d.res.reason)
 	}
 	d.ended()
 }
@@ -103,7 +108,7 @@ func (d *delivery) admit() bool {
 		j.First(now)
 	}
 	var err error
-	d.admission, err = j.Admit(now, d.payload, d.trial)
+	d.admission, err = j.Admit(now, d.payload, queue.Brief(d.m.Body), d.trial)
 	d.w.judged("look a payload up", err) // law 11: it runs
 	if !d.admission.Refuse {
 		return true
@@ -139,7 +144,11 @@ func (d *delivery) ended() {
 	case d.res.class == bezoar.Done:
 		d.behind(d.w.starts.Done(d.slot))
 	default:
-		d.record.Ended = &startlog.Ended{Class: d.res.class, Failure: cut(d.res.failure, 200), Reason: cut(d.res.reason, 500)}
+		class := d.res.class
+		if d.excused {
+			class = bezoar.Interrupted
+		}
+		d.record.Ended = &startlog.Ended{Class: class, Failure: cut(d.res.failure, 200), Reason: cut(d.res.reason, 500)}
 		d.behind(d.w.starts.Amend(d.slot, d.record))
 	}
 }

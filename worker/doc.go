@@ -47,6 +47,8 @@
 // When Run is to end, nothing more is received, what runs may go on for
 // Config.Drain, and every message is done or visible again. A command that
 // cannot be started stops the worker: a [SpawnError], and no message is to blame.
+// So does one whose first runs all fail before they read their message: a
+// [CommandError].
 //
 // # Not guaranteed
 //

@@ -66,6 +66,19 @@ type SpawnError struct {
 func (e *SpawnError) Error() string { return fmt.Sprintf("start %s: %v", e.Command, e.Err) }
 func (e *SpawnError) Unwrap() error { return e.Err }
 
+// CommandError says that it is the command and not the messages: the first runs
+// all failed alike, none had read its message, and none had worked. The worker
+// has stopped, and no message is to blame.
+type CommandError struct {
+	Command string
+	Runs    int
+	Reason  string // of each
+}
+
+func (e *CommandError) Error() string {
+	return fmt.Sprintf("it is the command %s, not the messages: the first %d runs all failed without reading their message: %s", e.Command, e.Runs, e.Reason)
+}
+
 var (
 	errLost        = errors.New("the lease was lost")
 	errInterrupted = errors.New("the worker stops")

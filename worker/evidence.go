@@ -19,7 +19,7 @@ const apart = 30 * time.Second
 func ofChild(c *child.Result, command string) result {
 	r := result{
 		class: c.Class, detail: c.Detail, reason: c.Detail, weak: c.Unexplained,
-		elapsed: c.Elapsed, cpu: c.CPU, rss: c.MaxRSS,
+		elapsed: c.Elapsed, cpu: c.CPU, rss: c.MaxRSS, unread: c.Unread && c.Report == nil,
 	}
 	switch c.Class {
 	case bezoar.Done:

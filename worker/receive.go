@@ -47,6 +47,11 @@ func (w *Worker) receive(ctx, running context.Context) error {
 		switch {
 		case err == nil:
 			pause = leastPause
+			if len(got) == 0 {
+				w.ask(ctx)
+			} else if trial == nil {
+				w.announce("")
+			}
 		case ctx.Err() != nil:
 			return nil
 		case isPermanent(err):
@@ -83,8 +88,12 @@ func (w *Worker) gate(ctx context.Context) (*judge.Trial, bool) {
 		w.judged("ask whether to receive", err) // law 11: it goes on
 		return nil, true
 	}
-	if !g.Open {
+	switch {
+	case !g.Open:
+		w.announce(g.Why)
 		sleep(ctx, min(g.Wait, gateEvery))
+	case g.Trial == nil:
+		w.announce("")
 	}
 	return g.Trial, g.Open
 }

@@ -53,7 +53,7 @@ func (d *delivery) settle(e *Event) {
 		d.dead(e, OutcomeRefused, "its payload is convicted")
 	case d.res.class == bezoar.Done:
 		d.done(e)
-	case d.res.class == bezoar.Interrupted || d.res.class == bezoar.SpawnFailed:
+	case d.res.class == bezoar.Interrupted || d.res.class == bezoar.SpawnFailed || d.excused:
 		d.returned(e)
 	case d.w.judge == nil:
 		e.Outcome = OutcomeReported
@@ -85,20 +85,27 @@ func (d *delivery) done(e *Event) {
 
 // returned gives a message back that is not to blame.
 func (d *delivery) returned(e *Event) {
+	w := d.w
 	e.Outcome = OutcomeReturned
 	d.waste()
 	if d.res.spawn != nil {
-		d.w.fail(&SpawnError{Command: d.w.cfg.Command.name(), Err: d.res.spawn})
+		w.fail(&SpawnError{Command: w.cfg.Command.name(), Err: d.res.spawn})
 	}
-	if d.res.spawn != nil || d.receiving.Err() != nil {
+	if d.res.spawn != nil || d.receiving.Err() != nil || d.excused && w.doubt.proven.Load() {
 		select {
-		case <-d.w.quiet: // or it would come right back
+		case <-w.quiet: // or it would come right back
 		case <-time.After(reportFor):
 		}
 	}
 	r := Release{Refund: true}
 	if d.ran { // it was an attempt
 		r.Outcome = d.res.outcome()
+	}
+	if d.excused {
+		r.Outcome.Class = bezoar.Interrupted
+		if !w.doubt.proven.Load() {
+			r.Delay = doubtPause
+		}
 	}
 	d.release(e, r)
 }

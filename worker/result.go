@@ -23,6 +23,7 @@ type result struct {
 	elapsed    time.Duration
 	cpu        time.Duration
 	rss        int64
+	unread     bool  // it ended without having read its message
 	spawn      error // why it could not be started
 }
 

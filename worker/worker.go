@@ -46,10 +46,13 @@ type Worker struct {
 	reports  chan struct{} // a token for each message that has ended and is not reported yet
 	messages sync.WaitGroup
 	serial   atomic.Uint64 // of receives
-	took     atomic.Int64  // how long messages ran lately, in nanoseconds
-	failed   chan error    // what stops the worker; one
-	telling  sync.Mutex    // held while somebody is told of an event
-	quiet    chan struct{} // closed when nothing is received any more
+	doubt    doubt
+	took     atomic.Int64           // how long messages ran lately, in nanoseconds
+	failed   chan error             // what stops the worker; one
+	telling  sync.Mutex             // held while somebody is told of an event
+	shut     atomic.Pointer[string] // why nothing is received; nil: it is
+	asks     atomic.Bool            // the queue judges, and knows what holds it back
+	quiet    chan struct{}          // closed when nothing is received any more
 	aborted  atomic.Bool
 }
 
@@ -232,7 +235,7 @@ func (w *Worker) open() (left []startlog.Left, err error) {
 	if w.runner, err = w.newRunner(); err != nil {
 		return nil, err
 	}
-	if w.about.Judges {
+	if w.asks.Store(w.about.Judges); w.about.Judges {
 		return left, nil
 	}
 	rules := w.cfg.policies()
@@ -282,14 +285,12 @@ func (w *Worker) close() error {
 	return errors.Join(errs...)
 }
 
-// payload is the identity of a body: of its canonical form if it is JSON, else
-// of its bytes. Short ones say too little.
+// payload is what a message is recognised by: see [queue.Identify].
 func (w *Worker) payload(m *Message) bezoar.Fingerprint {
-	if !m.Payload.IsZero() || len(m.Body) < queue.DefaultMinBytes {
+	if !m.Payload.IsZero() {
 		return m.Payload
 	}
 	p := w.printer.Get().(*fingerprint.Printer)
 	defer w.printer.Put(p)
-	work, _ := p.Work(&fingerprint.Input{ContentType: "application/json", Body: m.Body, Complete: true, Length: int64(len(m.Body))})
-	return work
+	return queue.Identify(p, m.Body, m.Attributes)
 }

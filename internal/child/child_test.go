@@ -53,6 +53,25 @@ func TestJobGetsWhatItIsFor(t *testing.T) {
 	}
 }
 
+// It is known of a job that it ended without reading anything.
+func TestUnread(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("it is known on Linux alone")
+	}
+	large := bytes.Repeat([]byte("x"), 1<<20)
+	for script, want := range map[string]bool{"exit 2": true, "exec 0<&-; exit 2": true, "read -r line; exit 2": false, "cat >/dev/null": false} {
+		r := run(t, func(c *Config) { c.Command = []string{"sh", "-c", script} })
+		for _, body := range [][]byte{[]byte("a body\n"), large} {
+			if res := r.Do(t.Context(), Job{Name: "m", Stdin: body}); res.Unread != want {
+				t.Errorf("%s with %d bytes: Unread is %v", script, len(body), res.Unread)
+			}
+		}
+		if r.Do(t.Context(), Job{Name: "m"}).Unread {
+			t.Errorf("%s has left nothing unread of nothing", script)
+		}
+	}
+}
+
 // Every way to end.
 func TestOutcomes(t *testing.T) {
 	for _, c := range []struct {

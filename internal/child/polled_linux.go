@@ -15,11 +15,14 @@ import (
 // waits. Goroutines that read by turns would cost half as much again as a short
 // job.
 type polled struct {
-	p     *Process
-	pidfd int
-	fds   [pipeCount]int // ours; -1 once closed
-	to    [pipeCount]io.Writer
-	body  []byte // what is still to be written
+	p      *Process
+	pidfd  int
+	fds    [pipeCount]int // ours; -1 once closed
+	to     [pipeCount]io.Writer
+	body   []byte // what is still to be written
+	given  int    // bytes of the body that have been written
+	unread bool   // it ended and had read nothing of what was written
+	peer   int    // the job's end of stdin, for what is left in it; -1 once closed
 }
 
 func canPoll() bool {
@@ -36,7 +39,7 @@ func (r *Runner) doPolled(ctx context.Context, j *Job) Result {
 	if err != nil {
 		return notStarted(fmt.Errorf("start job %s: %w", j.Name, err))
 	}
-	q := &polled{p: p, pidfd: -1, fds: [pipeCount]int{-1, -1, -1, -1}, body: j.Stdin}
+	q := &polled{p: p, pidfd: -1, peer: -1, fds: [pipeCount]int{-1, -1, -1, -1}, body: j.Stdin}
 	q.to[stdout], q.to[stderr], q.to[report] = &copied{&p.slot.stdout, j.Stdout}, &copied{&p.slot.stderr, j.Stderr}, &p.said
 	defer q.close()
 	var oom int64
@@ -60,6 +63,7 @@ func (r *Runner) doPolled(ctx context.Context, j *Job) Result {
 	}
 	close(p.done)
 	p.conclude(ctx, oom, p.lost)
+	p.result.Unread = q.unread
 	return p.result
 }
 
@@ -69,7 +73,11 @@ func (q *polled) spawn(l launch) error {
 	var theirs [pipeCount]uintptr
 	open := 0
 	defer func() {
-		for _, fd := range theirs[:open] {
+		for i, fd := range theirs[:open] {
+			if i == stdin {
+				q.peer = int(fd)
+				continue
+			}
 			_ = unix.Close(int(fd))
 		}
 	}()
@@ -153,7 +161,7 @@ func (q *polled) write() {
 		n, err := unix.Write(q.fds[stdin], q.body)
 		switch {
 		case n > 0:
-			q.body = q.body[n:]
+			q.body, q.given = q.body[n:], q.given+n
 		case errors.Is(err, unix.EAGAIN):
 			return
 		case !errors.Is(err, unix.EINTR):
@@ -166,6 +174,9 @@ func (q *polled) write() {
 // rest reads what the dead have written, and then waits for nothing more.
 // Whoever escaped may hold a pipe for ever.
 func (q *polled) rest() {
+	left, err := unix.IoctlGetInt(q.peer, unix.TIOCINQ) // as FIONREAD
+	q.unread = err == nil && q.given > 0 && left == q.given
+	q.closePeer()
 	q.closeOne(stdin)
 	_ = unix.Close(q.pidfd)
 	q.pidfd = -1
@@ -193,7 +204,15 @@ func (q *polled) closeOne(i int) {
 	}
 }
 
+func (q *polled) closePeer() {
+	if q.peer >= 0 {
+		_ = unix.Close(q.peer)
+		q.peer = -1
+	}
+}
+
 func (q *polled) close() {
+	q.closePeer()
 	for i := range q.fds {
 		q.closeOne(i)
 	}

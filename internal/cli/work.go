@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -89,11 +90,13 @@ func (c *workCmd) Run(s *session) error {
 		}
 		defer quiet()
 	}
+	c.missing(cfg.Log)
+	var held string // why there was nothing to do
 	if c.UntilIdle > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
-		show.whenIdle(c.UntilIdle, cancel)
+		show.whenIdle(ctx, c.UntilIdle, func(why string) { held = why; cancel() })
 	}
 	work := func(ctx context.Context, source worker.Source) error {
 		cfg.Source = source
@@ -109,8 +112,29 @@ func (c *workCmd) Run(s *session) error {
 		}
 	}
 	show.end()
-	return c.verdict(ctx, err)
+	if err = c.verdict(ctx, err); err == nil && held != "" {
+		err = hinted(exitf(exitFailure, "stopped after %s without messages, but the queue may hold some: %s", c.UntilIdle, held), "run it again once that is over")
+	}
+	return err
 }
+
+// missing says that the first argument of the command that is no flag looks like
+// a file, and is not there.
+func (c *workCmd) missing(log *slog.Logger) {
+	for _, arg := range c.Command[1:] {
+		if strings.HasPrefix(arg, "-") {
+			continue
+		}
+		named := strings.HasPrefix(arg, "/") || strings.HasPrefix(arg, "./") || strings.HasPrefix(arg, "../") || scriptName.MatchString(arg)
+		if _, err := os.Stat(arg); named && errors.Is(err, os.ErrNotExist) {
+			log.Warn("an argument of the command looks like a file that is not there", "argument", arg)
+		}
+		return
+	}
+}
+
+// scriptName is what the names of programs look like that interpreters run.
+var scriptName = regexp.MustCompile(`^[\w./@+-]+\.(py|pyc|js|mjs|cjs|ts|rb|pl|php|sh|bash|lua|jar|r|R|exs?|jl|tcl|dll|ps1)$`)
 
 // direct works on a queue in a store of this machine.
 func (c *workCmd) direct(ctx context.Context, s *session, log *slog.Logger, name string, work func(context.Context, worker.Source) error) error {
@@ -212,7 +236,8 @@ func (c *workCmd) verdict(ctx context.Context, err error) error {
 	case worker.InUse(err):
 		return hinted(err, "each worker needs a --state of its own; without the flag it gets one")
 	}
-	if _, spawn := errors.AsType[*worker.SpawnError](err); spawn {
+	_, spawn := errors.AsType[*worker.SpawnError](err)
+	if _, command := errors.AsType[*worker.CommandError](err); spawn || command {
 		return hinted(err, "no message is to blame; every one was given back")
 	}
 	return workError(err)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -120,9 +121,9 @@ func (w *workShow) clear() {
 	}
 }
 
-// whenIdle calls then once nothing has run for a time. The worker's first receive
-// counts from when it is known.
-func (w *workShow) whenIdle(d time.Duration, then func()) {
+// whenIdle calls then once nothing has run for a time, with what holds the queue
+// back, if anything does. The worker's first receive counts from when it is known.
+func (w *workShow) whenIdle(ctx context.Context, d time.Duration, then func(held string)) {
 	w.ended.Go(func() {
 		tick := time.NewTicker(min(d/10+time.Millisecond, time.Second))
 		defer tick.Stop()
@@ -137,17 +138,23 @@ func (w *workShow) whenIdle(d time.Duration, then func()) {
 			w.mu.Lock()
 			busy := w.worker == nil || w.worker.Running() > 0 || w.told != before
 			before = w.told
+			of := w.worker
 			w.mu.Unlock()
 			switch {
 			case busy:
 				last = time.Now()
 			case time.Since(last) >= d:
-				then()
+				ask, cancel := context.WithTimeout(ctx, heldFor)
+				then(of.Held(ask))
+				cancel()
 				return
 			}
 		}
 	})
 }
+
+// heldFor is how long it may take to ask what holds the queue back.
+const heldFor = 5 * time.Second
 
 func (w *workShow) watch(of *worker.Worker) {
 	w.mu.Lock()

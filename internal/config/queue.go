@@ -92,7 +92,7 @@ func (q *Queue) setDefaults() {
 		Validate:        "reject",
 		Expire:          "delete",
 		Retry:           QueueRetry{Strategy: "full-jitter", Base: time.Second, Cap: 5 * time.Minute, Budget: 0.2, BudgetFloor: 3},
-		Quarantine:      QueueQuarantine{After: 2, For: 15 * time.Minute, Max: 24 * time.Hour, MinBytes: 12},
+		Quarantine:      QueueQuarantine{After: 2, For: 15 * time.Minute, Max: 24 * time.Hour, MinBytes: 1},
 	}
 }
 

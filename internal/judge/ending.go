@@ -21,8 +21,9 @@ type Admission struct {
 	Case   Case
 }
 
-// Admit asks what may be done with a message.
-func (j *Judge) Admit(now time.Time, payload bezoar.Fingerprint, t *Trial) (a Admission, err error) {
+// Admit asks what may be done with a message. brief says that its body is: see
+// [poison.Case.Brief].
+func (j *Judge) Admit(now time.Time, payload bezoar.Fingerprint, brief bool, t *Trial) (a Admission, err error) {
 	if payload.IsZero() {
 		return a, nil
 	}
@@ -31,7 +32,11 @@ func (j *Judge) Admit(now time.Time, payload bezoar.Fingerprint, t *Trial) (a Ad
 		if err != nil || !known {
 			return err
 		}
-		switch j.cfg.Poison.Admit(&a.Case.Case, false, true, now.UnixMicro()) {
+		seen := &a.Case.Case
+		if brief {
+			seen = seen.Brief()
+		}
+		switch j.cfg.Poison.Admit(seen, false, true, now.UnixMicro()) {
 		case poison.Refuse:
 			a.Refuse = true
 		case poison.Alone:

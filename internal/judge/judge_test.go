@@ -76,23 +76,23 @@ func TestTwoDeathsConvictOnEveryWorker(t *testing.T) {
 	if r := tb.fail(a, pill); r.Dead {
 		t.Fatalf("one death: %+v", r)
 	}
-	if got, err := b.Admit(tb.now, body(1), nil); err != nil || !got.Alone || got.Refuse {
+	if got, err := b.Admit(tb.now, body(1), false, nil); err != nil || !got.Alone || got.Refuse {
 		t.Errorf("the other worker is told %+v, %v", got, err)
 	}
 	if r := tb.fail(b, pill); !r.Dead || r.Why == "" {
 		t.Errorf("two deaths: %+v", r)
 	}
-	if got, _ := a.Admit(tb.now, body(1), nil); !got.Refuse || got.Case.Reason != "SIGSEGV" {
+	if got, _ := a.Admit(tb.now, body(1), false, nil); !got.Refuse || got.Case.Reason != "SIGSEGV" {
 		t.Errorf("a convict is met as %+v", got)
 	}
 	tb.now = tb.now.Add(time.Hour)
-	if got, _ := a.Admit(tb.now, body(1), nil); got.Refuse || !got.Alone {
+	if got, _ := a.Admit(tb.now, body(1), false, nil); got.Refuse || !got.Alone {
 		t.Errorf("when its term is over it is met as %+v, want a probe", got)
 	}
 	if err := a.Done(tb.now, "id", body(1), nil); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := b.Admit(tb.now, body(1), nil); got.Alone {
+	if got, _ := b.Admit(tb.now, body(1), false, nil); got.Alone {
 		t.Errorf("after it worked it is met as %+v", got)
 	}
 }
@@ -255,10 +255,10 @@ func TestLaw10CasesAreBounded(t *testing.T) {
 	if n > MaxCases || n < MaxCases-roomFor {
 		t.Errorf("%d cases are kept", n)
 	}
-	if got, _ := r.Admit(now, body(-1), nil); !got.Refuse {
+	if got, _ := r.Admit(now, body(-1), false, nil); !got.Refuse {
 		t.Error("a convict was forgotten for newcomers")
 	}
-	if got, _ := r.Admit(now, body(0), nil); got.Case.Times != 0 {
+	if got, _ := r.Admit(now, body(0), false, nil); got.Case.Times != 0 {
 		t.Error("the oldest is still there")
 	}
 }

@@ -28,6 +28,7 @@ type view struct {
 	queue.Queue
 	counts queue.Counts
 	arn    func(name string) string
+	held   string // why nothing is delivered
 }
 
 // settingsChange is settings in the making.
@@ -52,9 +53,14 @@ func measured() []attribute {
 		{name: "ApproximateNumberOfMessagesNotVisible", get: func(v *view) string { return number(v.counts.InFlight) }},
 		{name: "ApproximateNumberOfMessagesDelayed", get: func(v *view) string { return number(v.counts.Delayed) }},
 		{name: "CreatedTimestamp", get: func(v *view) string { return number(v.Created.Unix()) }},
+		{name: heldAttribute, quiet: true, get: func(v *view) string { return v.held }},
 		{name: "LastModifiedTimestamp", get: func(v *view) string { return number(v.Modified.Unix()) }},
 	}
 }
+
+// heldAttribute tells why a queue delivers nothing: a pause or a breaker. It is
+// empty, and so not shown, while nothing holds the queue back.
+const heldAttribute = "BezoarHeld"
 
 // counted reports whether an attribute needs the messages to be counted.
 func counted(name string) bool { return strings.HasPrefix(name, "ApproximateNumberOf") }

@@ -28,7 +28,7 @@ func TestBezoarAttributes(t *testing.T) {
 		{"BezoarQuarantineAfter", "3", "3", "2"},
 		{"BezoarQuarantineFor", "1m", "1m0s", "15m0s"},
 		{"BezoarQuarantineMax", "48h", "48h0m0s", "24h0m0s"},
-		{"BezoarQuarantineMinBytes", "100", "100", "12"},
+		{"BezoarQuarantineMinBytes", "100", "100", "1"},
 		{"BezoarIgnore", "$.ts, $.trace.id", "$.ts,$.trace.id", ""},
 		{"BezoarSchema", `{"type":"object"}`, `{"type":"object"}`, ""},
 		{"BezoarValidate", "dead-letter", "dead-letter", "reject"},

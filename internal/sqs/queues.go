@@ -105,6 +105,12 @@ func (c *call) getAttributes() error {
 			return err
 		}
 	}
+	if all || slices.Contains(c.req.Names, heldAttribute) {
+		var err error
+		if v.held, err = c.h.engine.Held(c.ctx, c.queue.Name); err != nil {
+			return err
+		}
+	}
 	standard := &c.h.defaults[0]
 	if v.Settings.FIFO {
 		standard = &c.h.defaults[1]

@@ -88,6 +88,10 @@ type End struct {
 	Reason  string
 	// Weak says that nobody knows what it died of: it is half a strike less.
 	Weak    bool
+	// Lone says that its worker vanished and was one of two at most: somebody may
+	// have stopped it on purpose. The first such end makes its payload a suspect
+	// and is no strike.
+	Lone    bool
 	Holding int // with how many messages, itself included, its worker was when it vanished; 0: it did not
 	// Received is when the delivery began. One in company that began before
 	// its payload was suspected adds nothing: copies that went to one worker
@@ -112,8 +116,12 @@ func (cfg Config) Fail(c *Case, e End, now int64) (next *Case, dead bool) {
 		return &n, false
 	}
 	alone := e.Holding <= 1 || n.State != Watched // suspects were sent alone, whatever else their worker held
+	halves := e.strike()
 	if strike(e.Class) > 0 && n.State == Watched {
 		n.State, n.Since = Suspect, now
+		if e.Lone {
+			halves = 0
+		}
 	}
 	if n.Same > 0 && n.Class == e.Class && n.Failure == e.Failure && e.Failure != "" {
 		n.Same++
@@ -121,7 +129,7 @@ func (cfg Config) Fail(c *Case, e End, now int64) (next *Case, dead bool) {
 		n.Same = 1
 	}
 	n.Class, n.Failure, n.Reason = e.Class, e.Failure, e.Reason
-	n.Strikes += e.strike()
+	n.Strikes += halves
 	if !alone {
 		return &n, false
 	}
@@ -176,6 +184,21 @@ func (cfg Config) Accuse(c *Case, class bezoar.Class, reason string, now int64) 
 func (cfg Config) Forgotten(c *Case, now int64) bool {
 	last := max(c.Touched, c.Until)
 	return now-last >= cfg.WithDefaults().Forget.Microseconds()
+}
+
+// briefPart is the part of a quarantine after which a brief payload is probed.
+const briefPart = 15
+
+// Brief is a case as it applies to a payload that is so short that different
+// work may share it: its quarantine is over, and a copy probes, after a fifteenth
+// of the term. What works releases it.
+func (c *Case) Brief() *Case {
+	if c == nil || c.State != Quarantined {
+		return c
+	}
+	n := *c
+	n.Until = c.Since + (c.Until-c.Since)/briefPart
+	return &n
 }
 
 // Left is how long a quarantine goes on.

@@ -26,6 +26,7 @@ func fail(t *testing.T, cfg Config, ends ...End) (c *Case, dead bool) {
 }
 
 func TestWhatConvicts(t *testing.T) {
+	lone := End{Class: bezoar.Crash, Holding: 1, Lone: true}
 	same := func(c bezoar.Class) End { return End{Class: c, Failure: "f1"} }
 	for name, tt := range map[string]struct {
 		ends  []End
@@ -33,6 +34,8 @@ func TestWhatConvicts(t *testing.T) {
 		state State
 	}{
 		"one crash":                          {[]End{alone(bezoar.Crash)}, false, Suspect},
+		"stopped in a fleet of one, twice":   {[]End{lone, lone}, false, Suspect},
+		"and once more":                      {[]End{lone, lone, lone}, true, Quarantined},
 		"two crashes":                        {[]End{alone(bezoar.Crash), alone(bezoar.Crash)}, true, Quarantined},
 		"crash and oom":                      {[]End{alone(bezoar.Crash), alone(bezoar.OOM)}, true, Quarantined},
 		"in company, then alone":             {[]End{{Class: bezoar.Crash, Holding: 10}, alone(bezoar.Crash)}, true, Quarantined},

@@ -17,6 +17,8 @@
 // a timeout is half of one, since a slow downstream looks like one. Work that
 // was held together with others when their worker vanished has a strike too, but
 // no such death convicts: it runs alone from then on, and either works, which
-// clears it, or is convicted by what it does there. Bugs and invalid messages are
+// clears it, or is convicted by what it does there. Where there are one or two
+// workers, somebody may just have stopped the one that vanished: the first time
+// counts nothing then. Bugs and invalid messages are
 // no danger to their worker; they only end early when they repeat themselves.
 package poison

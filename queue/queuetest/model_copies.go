@@ -96,7 +96,7 @@ func (c *crowd) sendCopies(t *rapid.T) {
 	n := rapid.SampledFrom([]byte{1, 1, 2, 3}).Draw(t, "payload")
 	for range rapid.IntRange(1, 3).Draw(t, "copies") {
 		c.sent++
-		m := &copied{body: fmt.Sprint(n, "/", c.sent), n: n, since: c.now, visible: c.now}
+		m := &copied{body: fmt.Sprint("one copy of ", n, "/", c.sent), n: n, since: c.now, visible: c.now}
 		in := queue.SendInput{Body: []byte(m.body)}
 		e := queue.Entry{Payload: work(n)}
 		if c.fifo {

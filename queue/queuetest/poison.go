@@ -2,6 +2,7 @@ package queuetest
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -13,9 +14,9 @@ func poisonTests() map[string]func(*rig) {
 	return map[string]func(*rig){
 		"Law3": testLaw3, "QuarantineRefuses": testQuarantine, "ProbeWorks": testProbeWorks, "ProbeFails": testProbeFails,
 		"SuspectsAlone": testSuspectsAlone, "SuspectNotWithOthers": testSuspectNotWithOthers, "VanishedAndDone": testVanishedAndDone,
-		"VanishedAndBack": testVanishedAndBack, "VanishedLate": testVanishedLate, "SameFailure": testSameFailure, "Timeouts": testTimeouts,
+		"VanishedAndBack": testVanishedAndBack, "VanishedLate": testVanishedLate, "VanishedLone": testVanishedLone, "SameFailure": testSameFailure, "Timeouts": testTimeouts,
 		"Blameless": testBlameless, "NoCaseForOrdinary": testNoCase, "LettersAreNotJudged": testLettersNotJudged, "PoisonOff": testPoisonOff,
-		"SuspectInFIFO": testSuspectFIFO, "SweptSuspect": testSweptSuspect,
+		"SuspectInFIFO": testSuspectFIFO, "BriefProbesSooner": testBriefProbesSooner, "SweptSuspect": testSweptSuspect,
 	}
 }
 
@@ -115,11 +116,35 @@ func testProbeFails(r *rig) {
 	d.take()
 	d.wantDead("pill1", "copy1", "copy2")
 	r.age(16 * time.Minute)
-	d.put(1, "copy3")
+	d.put(1, "a copy with a longer body")
 	d.take()
 	r.age(15 * time.Minute)
-	d.put(1, "copy4")
-	d.alone("copy4")
+	d.put(1, "another one with a longer body")
+	d.alone("another one with a longer body")
+}
+
+// Different work may share a brief body, such as "ok": it is quarantined, and
+// probed after a fifteenth of the term. A probe that works releases it.
+func testBriefProbesSooner(r *rig) {
+	d := r.at("jobs", nil)
+	d.convict(1)
+	d.put(1, "ok1")
+	d.take()
+	d.wantDead("pill1", "ok1")
+	r.age(61 * time.Second)
+	d.put(1, "ok2", "ok3")
+	d.done(d.alone("ok2"))
+	if k := d.wantState(1, poison.Watched); !k.Proven {
+		r.Errorf("after the probe: %+v", k)
+	}
+	d.done(d.take("ok3")...)
+	d.put(2, "pill2")
+	d.vanish(d.take("pill2")...)
+	d.vanish(d.alone("pill2"))
+	d.take()
+	d.put(2, "a longer body waits for the whole term")
+	r.age(61 * time.Second)
+	d.take()
 }
 
 // Those that were together when a worker vanished run one by one.
@@ -185,6 +210,27 @@ func testVanishedAndBack(r *rig) {
 		r.Error("it is a suspect")
 	}
 	d.wantUnknown(1)
+}
+
+// Of one or two workers that vanish the first time makes a suspect and is no strike.
+func testVanishedLone(r *rig) {
+	d := r.at("jobs", nil)
+	d.put(1, "a", "a copy")
+	lone := func(m queue.Message) {
+		r.must(r.store.Vanish(r.ctx(), d.q.ID, []queue.Receipt{m.Receipt}, queue.LoneHolding+1))
+		d.age(lease + time.Second)
+	}
+	lone(d.claim(1).Messages[0])
+	for range 2 {
+		lone(d.claim(10).Messages[0])
+		d.wantState(1, poison.Suspect)
+	}
+	d.take()
+	d.wantState(1, poison.Quarantined)
+	dead := d.wantDead("a", "a copy")
+	if reason := dead[0].Letter.Reason; !strings.Contains(reason, queue.ReasonVanished) || strings.Contains(reason, "held") {
+		r.Errorf("it died because %s", reason)
+	}
 }
 
 // What was over before, or belongs to another delivery, is nobody's death.

@@ -3,6 +3,7 @@ package queuetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -128,17 +129,20 @@ func testManyWait(r *rig) {
 	}
 	batch := make([]queue.SendInput, n/2)
 	for i := range batch {
-		batch[i] = text("a")
+		batch[i] = text(fmt.Sprint("a", i))
 	}
 	r.must(second(r.SendBatch(r.ctx(), "jobs", batch)))
-	for range n / 2 {
-		r.send("jobs", text("a"))
+	for i := range n / 2 {
+		r.send("jobs", text(fmt.Sprint("b", i)))
 	}
 	began := time.Now()
 	seen := map[string]bool{}
 	for _, received := range all {
 		m := received()
-		r.wantWoken(began, m, "a")
+		if len(m) == 0 {
+			r.Fatal("one waited in vain")
+		}
+		r.wantWoken(began, m, string(m[0].Body))
 		seen[m[0].ID] = true
 	}
 	if len(seen) != n {

@@ -37,7 +37,7 @@ func (s *queueStore) send(d *definition, e queue.Entry, lineage *queue.Lineage, 
 	m := &message{id: e.ID, entry: e.SendInput, dedup: e.Dedup, since: now, lineage: lineage}
 	m.entry.Body = bytes.Clone(e.Body)
 	m.entry.Attributes, m.entry.System = cloneAttributes(e.Attributes), cloneAttributes(e.System)
-	m.Sent, m.Payload, m.Visible = now, e.Payload, now+e.Delay.Microseconds()
+	m.Sent, m.Payload, m.Visible, m.Brief = now, e.Payload, now+e.Delay.Microseconds(), queue.Brief(e.Body)
 	if e.FIFO {
 		m.group = e.Group
 	}

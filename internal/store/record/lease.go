@@ -36,6 +36,7 @@ type Lease struct {
 	Worker        string
 	Holding       int // with how many messages its worker vanished; 0: it did not
 	Payload       bezoar.Fingerprint
+	Brief         bool // its body is: see [queue.Brief]; known where it is received
 	Letter        bool // it is a dead letter: poison is not looked for
 	History       []queue.Attempt
 }
@@ -88,9 +89,12 @@ func (l *Lease) Receive(c queue.Claim, k *poison.Case, copied, first bool, now i
 		l.Due = max(now, 1)
 		return Ruling{Step: Defer, Case: k}
 	}
-	admission := poison.Deliver
+	admission, seen := poison.Deliver, k
+	if l.Brief {
+		seen = k.Brief()
+	}
 	if l.Judged(c.Policy) {
-		admission = c.Poison.Admit(k, copied, first, now)
+		admission = c.Poison.Admit(seen, copied, first, now)
 	}
 	switch admission {
 	case poison.Wait:
@@ -100,7 +104,7 @@ func (l *Lease) Receive(c queue.Claim, k *poison.Case, copied, first bool, now i
 		}
 		return Ruling{Step: Pass, Case: k}
 	case poison.Refuse:
-		return Ruling{Step: Bury, Case: k, Cause: refusal(k)}
+		return Ruling{Step: Bury, Case: k, Cause: refusal(seen)}
 	case poison.Alone:
 		l.begin(c, now)
 		return Ruling{Step: Only, Case: k}
@@ -133,11 +137,14 @@ func (l *Lease) Expire(p queue.Policy, k *poison.Case) (*poison.Case, bool) {
 		return k, false
 	}
 	o := queue.Outcome{Class: bezoar.Timeout, Reason: "the lease ended and nobody had deleted it"}
-	holding := l.Holding
+	holding, lone := l.Holding, l.Holding > queue.LoneHolding
+	if lone {
+		holding -= queue.LoneHolding
+	}
 	if holding > 0 {
-		o.Class, o.Reason = bezoar.Crash, "its worker vanished"
+		o.Class, o.Reason = bezoar.Crash, queue.ReasonVanished
 		if holding > 1 {
-			o.Reason = fmt.Sprintf("its worker vanished while it held %d messages", holding)
+			o.Reason = fmt.Sprintf("%s while it held %d messages", queue.ReasonVanished, holding)
 		}
 	}
 	l.attempt(l.Visible, o)
@@ -145,7 +152,7 @@ func (l *Lease) Expire(p queue.Policy, k *poison.Case) (*poison.Case, bool) {
 	if holding == 0 || !l.Judged(p) {
 		return k, false
 	}
-	return p.Poison.Fail(k, poison.End{Class: o.Class, Reason: o.Reason, Holding: holding, Received: l.Received}, l.Visible)
+	return p.Poison.Fail(k, poison.End{Class: o.Class, Reason: o.Reason, Holding: holding, Lone: lone, Received: l.Received}, l.Visible)
 }
 
 func (l *Lease) attempt(ended int64, o queue.Outcome) {

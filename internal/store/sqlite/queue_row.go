@@ -67,6 +67,7 @@ func scanFull(scan func(...any) error) (f fullRow, err error) {
 	if err := f.scan(scan, &m.Body, &attributes, &m.Sender, &letter); err != nil {
 		return f, err
 	}
+	f.Brief = queue.Brief(m.Body)
 	if err := record.DecodeAttributes(attributes, m); err != nil {
 		return f, err
 	}
