@@ -72,7 +72,7 @@ func (a *App) reload(ctx context.Context, cfg config.Config, f files) error {
 	if err == nil {
 		err = a.ensureQueues(ctx, &next.cfg)
 	}
-	pairs, bad := a.loadCerts(&next.cfg)
+	pairs, bad := a.loadCerts(&cfg)
 	if err == nil {
 		err = bad
 	}
