@@ -19,12 +19,12 @@ func (c *call) fleet(ctx context.Context, t blame.Ticket, canary bool) step {
 		w := d.cfg.Fleet.TryAcquire(want)
 		if w == nil {
 			var err error
-			wctx, cancel := context.WithTimeout(ctx, c.waitLeft())
+			wctx, cancel := context.WithTimeout(ctx, c.waitForWorker())
 			w, err = d.cfg.Fleet.Acquire(wctx, want)
 			cancel()
 			if err != nil {
 				d.cfg.Ledger.Close(t, c.bw.Fingerprint)
-				return done(c.unavailable(RuleUnavailable, err.Error()))
+				return done(c.unavailable(RuleUnavailable, d.noWorker(err)))
 			}
 			if c.overtaken(t, w) {
 				return step{again: true}

@@ -47,6 +47,8 @@ type Config struct {
 	Health   Health
 	Drain    time.Duration // for work in flight on a worker that is taken out; default 30 s
 	Registry Registry
+
+	tellAfter time.Duration // default tellAfter
 	// Conns, when set, tells how the wire's own connections of one epoch fare:
 	// how many stand, and how many broke since the last call. It must look: an
 	// idle connection whose end nobody has noticed does not stand.
@@ -63,6 +65,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Drain == 0 {
 		c.Drain = 30 * time.Second
+	}
+	if c.tellAfter == 0 {
+		c.tellAfter = tellAfter
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
