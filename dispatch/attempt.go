@@ -19,12 +19,12 @@ func (c *call) fleet(ctx context.Context, t blame.Ticket, canary bool) step {
 		w := d.cfg.Fleet.TryAcquire(want)
 		if w == nil {
 			var err error
-			wctx, cancel := context.WithTimeout(ctx, c.waitLeft())
+			wctx, cancel := context.WithTimeout(ctx, c.waitForWorker())
 			w, err = d.cfg.Fleet.Acquire(wctx, want)
 			cancel()
 			if err != nil {
 				d.cfg.Ledger.Close(t, c.bw.Fingerprint)
-				return done(c.unavailable(RuleUnavailable, err.Error()))
+				return done(c.unavailable(RuleUnavailable, d.noWorker(err)))
 			}
 			if c.overtaken(t, w) {
 				return step{again: true}
@@ -90,7 +90,7 @@ func (c *call) mayRedial(ctx context.Context) step {
 func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *entry) (s step, sent bool) {
 	d := c.d
 	inLane := e != nil
-	c.target = Target{Worker: w, Epoch: w.Epoch(), Lane: inLane, By: c.w.Deadline, ledger: d.cfg.Ledger, ticket: t}
+	c.target = Target{Worker: w, Epoch: w.Epoch(), Lane: inLane, By: c.w.Deadline, ledger: d.cfg.Ledger, ticket: t, fleet: d.cfg.Fleet}
 	if inLane {
 		c.target.began = &e.began
 	}
@@ -114,6 +114,7 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 	c.attempts++
 	c.target.Attempt = c.attempts
 	res := c.job.Send(ctx, &c.target)
+	c.target.endStream()
 	if (res.Fault == OverdueHead || res.Fault == CallerGone && !res.Begun) && c.pastDeadline() {
 		return c.callerLeft(ctx, t, e, res, hung), true
 	}

@@ -19,6 +19,26 @@ func (c *call) waitLeft() time.Duration {
 	return time.Until(c.waited)
 }
 
+// firstUpWait is how long work waits for a worker while none of the fleet has ever been
+// up: it is more likely that it never will be than that it is about to be.
+const firstUpWait = time.Second
+
+// waitForWorker returns how long the call may wait for a worker.
+func (c *call) waitForWorker() time.Duration {
+	if !c.d.cfg.Fleet.EverUp() {
+		return min(firstUpWait, c.waitLeft())
+	}
+	return c.waitLeft()
+}
+
+// noWorker says why no worker could be had.
+func (d *Dispatcher) noWorker(err error) string {
+	if !d.cfg.Fleet.EverUp() {
+		return "no worker of the fleet has been up yet"
+	}
+	return err.Error()
+}
+
 // pastDeadline reports whether the caller's deadline has passed.
 func (c *call) pastDeadline() bool {
 	return !c.w.Deadline.IsZero() && !time.Now().Before(c.w.Deadline)

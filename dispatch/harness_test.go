@@ -36,6 +36,7 @@ type rig struct {
 	stopped  bool
 	observe  func(string)
 	began    chan time.Time // when streams began
+	most     int            // in flight on a worker; 0: as many as come
 }
 
 // life is one pretended process.
@@ -108,6 +109,7 @@ func (j *job) Send(ctx context.Context, t *dispatch.Target) dispatch.Result {
 		work = time.Hour
 	case streams:
 		t.Begun()
+		t.Stream()
 		j.r.began <- time.Now()
 		select {
 		case <-ctx.Done():
@@ -145,9 +147,11 @@ func (j *job) Send(ctx context.Context, t *dispatch.Target) dispatch.Result {
 }
 
 // newRig starts n workers that restart 100 ms after a death.
-func newRig(t *testing.T, n int, cfg dispatch.Config, bc blame.Config) *rig {
+func newRig(t *testing.T, n int, cfg dispatch.Config, bc blame.Config, most ...int) *rig {
 	t.Helper()
 	r := &rig{t: t, lives: map[string]*life{}, restart: 100 * time.Millisecond, sends: map[byte]int{}, dials: map[byte]int{}, began: make(chan time.Time, 1000)}
+	for _, r.most = range most {
+	}
 	l, err := ledger.New(ledger.Config{Fleet: "test", Blame: bc, Observe: func(e ledger.Event) {
 		if r.observe != nil {
 			r.observe(fmt.Sprintf("%v work %d worker %s epoch %d lane %v inflight %d gated", e.Kind, e.Verdict.Fingerprint[0], e.Evidence.Worker, e.Evidence.Epoch, e.Evidence.Lane, e.Evidence.InFlight))
@@ -157,7 +161,7 @@ func newRig(t *testing.T, n int, cfg dispatch.Config, bc blame.Config) *rig {
 		t.Fatal(err)
 	}
 	f, err := fleet.New(fleet.Config{
-		Name:   "test",
+		Name: "test", MaxInFlight: r.most,
 		Opened: func(epoch uint64, _ string) { l.Opened(epoch) },
 		Ended: func(epoch uint64, worker string, end fleet.End) {
 			l.Ended(epoch, end.Planned, bezoar.Evidence{Worker: worker, At: end.At, Class: end.Class, Detail: end.Detail, ExitCode: end.ExitCode, Signal: end.Signal})

@@ -73,6 +73,8 @@ type Target struct {
 	ledger *ledger.Ledger
 	ticket blame.Ticket
 	began  *atomic.Bool // for the lane; nil in the fleet
+	fleet  *fleet.Fleet
+	stream bool
 }
 
 // Begun must be called by Send when the head of the answer has arrived whole,
@@ -86,6 +88,22 @@ func (t *Target) Begun() {
 		return
 	}
 	t.took = time.Since(t.sent)
+}
+
+// Stream may be called by Send, after Begun, when the answer is a stream: it may go on
+// for as long as it likes, and is no work for the worker meanwhile.
+func (t *Target) Stream() {
+	if t.fleet != nil && !t.stream {
+		t.stream = t.fleet.Stream(t.Worker)
+	}
+}
+
+// endStream ends what Stream began.
+func (t *Target) endStream() {
+	if t.stream {
+		t.stream = false
+		t.fleet.EndStream(t.Worker)
+	}
 }
 
 // Fault says what stopped an attempt.

@@ -19,7 +19,7 @@ import (
 func TestCallersOfOneStreamBeginTogether(t *testing.T) {
 	const callers = 200
 	bubble(t, func(t *testing.T) {
-		r := newRig(t, 4, dispatch.Config{}, blame.Config{})
+		r := newRig(t, 4, dispatch.Config{}, blame.Config{}, 20) // more streams than places
 		var all sync.WaitGroup
 		wave := func(ctx context.Context, n int) (median, last time.Duration) {
 			start := time.Now()

@@ -171,13 +171,7 @@ func (f *Fleet) Release(w *Worker) {
 	if w.inFlight == 0 {
 		w.wakeIdle()
 	}
-	if f.cfg.MaxInFlight > 0 && w.state == Serving {
-		if f.takes(w) {
-			f.offer(w)
-		} else {
-			f.serve(w) // it is held out, but may be the last resort of a shard
-		}
-	}
+	f.roomier(w)
 	f.mu.Unlock()
 }
 
@@ -187,7 +181,7 @@ func (f *Fleet) takes(w *Worker) bool {
 }
 
 func (f *Fleet) full(w *Worker) bool {
-	return f.cfg.MaxInFlight > 0 && w.inFlight >= f.cfg.MaxInFlight
+	return f.cfg.MaxInFlight > 0 && w.inFlight-w.streams >= f.cfg.MaxInFlight
 }
 
 // offer makes w available: to the first who waits for it, or to all. mu is held.

@@ -57,7 +57,8 @@
 // It waits in a bounded queue when there is none: first come first served among
 // those who may have the same worker. Whoever waits for a shard neither blocks
 // others nor takes more of the queue than its shard is of the fleet. It never
-// returns a worker that was down, draining or the lane at that moment.
+// returns a worker that was down, draining or the lane at that moment. A stream
+// ([Fleet.Stream]) does not count towards MaxInFlight; each worker has 10,000 at most.
 //
 // All methods are safe for concurrent use. No lock is held during callbacks.
 //

@@ -36,6 +36,7 @@ type Fleet struct {
 	free        []*Worker // that take work, with room; nobody who waits may have one of them
 	waiting     []*waiter
 	mayOverflow int // waiters that are not bound to their shard
+	everUp      bool
 	lanes       int // workers that are the lane
 	parked      int // that were, and are only watched now
 	epochs      uint64
@@ -139,6 +140,13 @@ func (f *Fleet) Remove(worker string) error {
 	return nil
 }
 
+// EverUp reports whether a worker has been up since the fleet was made.
+func (f *Fleet) EverUp() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.everUp
+}
+
 // Size returns the number of places.
 func (f *Fleet) Size() int {
 	f.mu.Lock()
@@ -175,6 +183,7 @@ func (f *Fleet) Up(worker, addr string) uint64 {
 	f.mu.Lock()
 	s := f.slots[worker]
 	s.life, w.place = w, s
+	f.everUp = true
 	s.lives++
 	f.freshen(w)
 	f.settled(w)

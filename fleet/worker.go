@@ -34,6 +34,7 @@ type Worker struct {
 	state    State         // guarded by Fleet.mu
 	leaving  bool          // guarded by Fleet.mu; told to drain while it is the lane
 	inFlight int           // guarded by Fleet.mu
+	streams  int           // guarded by Fleet.mu; of inFlight, those that are no work
 	idle     chan struct{} // guarded by Fleet.mu; closed when inFlight reaches 0, nil when nobody waits
 	check    *check        // guarded by Fleet.mu; the look that is under way
 	served   atomic.Uint64

@@ -66,11 +66,12 @@ type job struct {
 	size   int64              // of that body
 	vals   []string           // what Values has returned
 
-	tries int // of Send
-	conn  *h1.Conn
-	wait  wait
-	up    *upload // of the present attempt; nil without one
-	resp  h1.Head // for the caller
+	tries  int // of Send
+	conn   *h1.Conn
+	target *dispatch.Target // of Send
+	wait   wait
+	up     *upload // of the present attempt; nil without one
+	resp   h1.Head // for the caller
 }
 
 var _ dispatch.Job = (*job)(nil)
@@ -219,6 +220,7 @@ func (j *job) Drop() {
 // connection.
 type wait struct {
 	deadline time.Time // by when the head must be there
+	long     time.Time // from when on an answer that goes on is a stream; zero until it has begun
 	by       time.Time // by when the caller wants all of the answer; zero for no such time
 	begun    bool      // the head is there: only a lost caller ends the wait
 }
@@ -246,6 +248,9 @@ func (j *job) Wait(since, now time.Time) (time.Time, error) {
 	}
 	if j.wait.begun {
 		j.admission.continues()
+		if !now.Before(j.wait.long) {
+			j.target.Stream()
+		}
 		if err := j.from.Flush(); err != nil {
 			return time.Time{}, fmt.Errorf("%w: %w", errGone, err)
 		}

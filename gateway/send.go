@@ -9,6 +9,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/overload"
 )
 
 // maxInterim bounds the interim answers (1xx) to one request.
@@ -18,7 +19,7 @@ const maxInterim = 16
 func (j *job) deliver(ctx context.Context, t *dispatch.Target, parent Trace) dispatch.Result {
 	c := j.conn
 	j.conn = nil
-	j.ctx, j.up = ctx, nil
+	j.ctx, j.up, j.target = ctx, nil, t
 	j.wait = wait{deadline: t.Deadline, by: t.By}
 	c.Watch(j)
 	if j.tries++; (t.Lane || j.tries > 1) && j.Gone() {
@@ -75,10 +76,11 @@ func (j *job) receive(c *h1.Conn, t *dispatch.Target) dispatch.Result {
 		res.Fault, res.Err = dispatch.BadAnswer, errors.New("the worker switched protocols unasked")
 		return res
 	}
-	j.wait.begun = true
+	j.wait.begun, j.wait.long = true, time.Now().Add(overload.DefaultLong)
 	t.Begun()
 	j.answerHead(r)
-	if j.admission.policy != nil && isStream(r.Status, contentType(r.Fields)) {
+	if isStream(r.Status, contentType(r.Fields)) {
+		t.Stream()
 		j.admission.stream(time.Now())
 	}
 	if err := j.from.Begin(&j.resp); err != nil {

@@ -152,7 +152,11 @@ func (l *Ledger) log(e *Event) {
 			log.Info("convictions are suspended for a rollout", "fleet", e.Fleet)
 			return
 		}
-		log.Warn("the fleet gate closed: too many crashes at once to be the work; convictions are suspended", "fleet", e.Fleet)
+		what := "too many crashes at once to be the work"
+		if e.Strikes {
+			what = "too much different work fails at once on workers that live to be the work"
+		}
+		log.Warn("the fleet gate closed: "+what+"; convictions are suspended", "fleet", e.Fleet)
 	case blame.GateOpened:
 		log.Info("the fleet gate opened: convictions count again", "fleet", e.Fleet)
 	case blame.Convicted:

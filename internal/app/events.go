@@ -63,6 +63,10 @@ func eventOf(e ledger.Event) adminapi.Event {
 			out.Kind, out.Text = "gate", "a rollout has begun: nobody is convicted meanwhile"
 			break
 		}
+		if e.Strikes {
+			out.Kind, out.Text = "gate", "the fleet gate closed: so much fails at once on workers that live that it is not the work; nobody is convicted"
+			break
+		}
 		out.Kind, out.Text = "gate", "the fleet gate closed: so much dies at once that it is not the work; nobody is convicted"
 	case blame.GateOpened:
 		out.Kind, out.Text = "gate", "the fleet gate opened"

@@ -65,7 +65,7 @@ func (a *App) newUnit(name string, cfg config.Fleet, rules map[string]*blame.Rul
 	}
 	fc := tuned(&cfg)
 	fc.Name, fc.Ended = name, u.ended
-	fc.Connect = gateway.Upstream{}.Connect
+	fc.Connect = func(addr string) any { return gateway.Upstream{Fields: u.cfg.Load().AnswerFields}.Connect(addr) }
 	fc.Judged = func(j fleet.Judgement) { a.judged(name, j) }
 	fc.Opened = func(epoch uint64, _ string) { u.ledger.Opened(epoch) }
 	var err error

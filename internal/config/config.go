@@ -51,25 +51,26 @@ type Cert struct {
 // Fleet is a set of interchangeable workers: processes that Bezoar starts
 // (Command) or servers that run elsewhere (Workers).
 type Fleet struct {
-	Command     []string          `yaml:"command" mask:"args"` // {port} stands for the worker's port
-	Dir         string            `yaml:"dir"`                 // working directory of Command
-	Env         map[string]string `yaml:"env" mask:"env"`      // added to the environment of Command
-	Replicas    int               `yaml:"replicas" range:"1..1024"`
-	Workers     []string          `yaml:"workers"` // http://host:port
-	Resolve     time.Duration     `yaml:"resolve" range:"100ms..24h"` // between lookups of the host names of Workers, ±20 %
-	Health      Health            `yaml:"health"`
-	Grace       time.Duration     `yaml:"grace" range:"0s..10m"` // between SIGTERM and SIGKILL
-	Drain       time.Duration     `yaml:"drain" range:"0s..1h"`  // for work in flight before SIGTERM
-	Bake        Bake              `yaml:"bake"`                  // what a new process has to do before the next worker is replaced
-	Memory      Size              `yaml:"memory" range:"4MiB..16TiB"`
-	MaxInFlight int               `yaml:"max_in_flight" range:"1..100000"` // per worker
-	LaneShare   Ratio             `yaml:"lane_share" range:"1%..50%"`      // of the workers that may run suspects at the same time; at least one may
-	Concurrency *Concurrency      `yaml:"concurrency"`                     // of the whole fleet; nil: as much as comes
-	Shard       *Shard            `yaml:"shard"`                           // nil: every caller may meet every worker
-	Balance     Balance           `yaml:"balance"`
-	Watchdog    *Watchdog         `yaml:"watchdog"` // nil: none
-	Retries     Budget            `yaml:"retries"`  // of all its routes together
-	Optional    bool              `yaml:"optional"` // without it callers get less, and Bezoar is ready nevertheless
+	Command      []string          `yaml:"command" mask:"args"` // {port} stands for the worker's port
+	Dir          string            `yaml:"dir"`                 // working directory of Command
+	Env          map[string]string `yaml:"env" mask:"env"`      // added to the environment of Command
+	Replicas     int               `yaml:"replicas" range:"1..1024"`
+	Workers      []string          `yaml:"workers"`                    // http://host:port
+	Resolve      time.Duration     `yaml:"resolve" range:"100ms..24h"` // between lookups of the host names of Workers, ±20 %
+	Health       Health            `yaml:"health"`
+	Grace        time.Duration     `yaml:"grace" range:"0s..10m"` // between SIGTERM and SIGKILL
+	Drain        time.Duration     `yaml:"drain" range:"0s..1h"`  // for work in flight before SIGTERM
+	Bake         Bake              `yaml:"bake"`                  // what a new process has to do before the next worker is replaced
+	Memory       Size              `yaml:"memory" range:"4MiB..16TiB"`
+	MaxInFlight  int               `yaml:"max_in_flight" range:"1..100000"` // per worker
+	AnswerFields int               `yaml:"answer_fields" range:"1..10000"`  // fields in the head of an answer
+	LaneShare    Ratio             `yaml:"lane_share" range:"1%..50%"`      // of the workers that may run suspects at the same time; at least one may
+	Concurrency  *Concurrency      `yaml:"concurrency"`                     // of the whole fleet; nil: as much as comes
+	Shard        *Shard            `yaml:"shard"`                           // nil: every caller may meet every worker
+	Balance      Balance           `yaml:"balance"`
+	Watchdog     *Watchdog         `yaml:"watchdog"` // nil: none
+	Retries      Budget            `yaml:"retries"`  // of all its routes together
+	Optional     bool              `yaml:"optional"` // without it callers get less, and Bezoar is ready nevertheless
 }
 
 // Health says how a worker proves that it lives.

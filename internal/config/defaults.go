@@ -74,14 +74,15 @@ func (f *Fleet) setDefaults() {
 			Timeout:    time.Second,
 			PanicBelow: 0.5,
 		},
-		Resolve:     5 * time.Second,
-		Grace:       5 * time.Second,
-		Drain:       30 * time.Second,
-		Bake:        Bake{Requests: 100, Time: 10 * time.Second},
-		MaxInFlight: 256,
-		LaneShare:   0.25,
-		Balance:     Balance{Eject: Eject{Consecutive: 5, Ratio: 0.5, For: 30 * time.Second, MaxShare: 0.1}},
-		Retries:     Budget{Ratio: 0.2, Floor: 3},
+		Resolve:      5 * time.Second,
+		Grace:        5 * time.Second,
+		Drain:        30 * time.Second,
+		Bake:         Bake{Requests: 100, Time: 10 * time.Second},
+		MaxInFlight:  256,
+		AnswerFields: 1000,
+		LaneShare:    0.25,
+		Balance:      Balance{Eject: Eject{Consecutive: 5, Ratio: 0.5, For: 30 * time.Second, MaxShare: 0.1}},
+		Retries:      Budget{Ratio: 0.2, Floor: 3},
 	}
 }
 

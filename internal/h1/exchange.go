@@ -38,6 +38,7 @@ type Exchange struct {
 	phase    atomic.Int32
 	mark     atomic.Int64  // when the phase before the handler's began, Unix nanoseconds
 	leave    atomic.Bool   // the connection ends unless it is in the handler
+	served   bool          // a request has been answered
 	resting  bool          // it is idle and holds no buffers
 	last     time.Time     // end of the previous exchange
 	patience time.Duration // of Next; 0 means none

@@ -33,9 +33,14 @@ func (x *Exchange) serve() {
 // accept reads the next request's head. It answers and ends the connection when
 // the head is malformed.
 func (x *Exchange) accept() bool {
-	x.phase.Store(phaseIdle)
-	if x.w == x.r && !x.await() {
-		return false
+	for empty := 0; ; empty++ {
+		x.phase.Store(phaseIdle)
+		if x.w == x.r && !x.await() {
+			return false
+		}
+		if !x.served || empty == maxEmpty || !x.skipEmpty() {
+			break
+		}
 	}
 	x.Began = time.Now()
 	x.mark.Store(x.Began.UnixNano())
@@ -55,6 +60,20 @@ func (x *Exchange) accept() bool {
 	}
 	x.patience, x.readBy = 0, time.Time{}
 	x.body.reset(&x.sock, x.Req.Length, x.srv.cfg.Limits)
+	return true
+}
+
+// maxEmpty bounds the empty lines between two requests. Before the first there may
+// be none.
+const maxEmpty = 2
+
+// skipEmpty takes an empty line off that comes before a request, as some clients
+// send one behind a body (RFC 9112, section 2.2). It reports whether there was one.
+func (x *Exchange) skipEmpty() bool {
+	if x.buf[x.r] != '\r' || x.w-x.r == 1 && x.fill() != nil || x.buf[x.r+1] != '\n' {
+		return false
+	}
+	x.r += 2
 	return true
 }
 
@@ -87,10 +106,16 @@ func (x *Exchange) refuse(err error) {
 	}
 }
 
-// Bounds on what is read from a caller only to let it see its answer.
+// Bounds on what is read from a caller only to let it see its answer: before the
+// connection is used again, and before it is closed. Many clients look at an answer
+// only when they have sent all, and lose it if the connection is reset before.
 const (
 	maxDiscard = 256 << 10
-	maxLinger  = time.Second
+	discardFor = time.Second
+
+	maxLinger  = 256 << 20
+	lingerFor  = 10 * time.Second
+	lingerIdle = time.Second // without a byte
 )
 
 // settle ends an exchange and reports whether the connection goes on.
@@ -110,6 +135,7 @@ func (x *Exchange) settle() bool {
 		}
 		return false
 	}
+	x.served = true
 	x.last = time.Now()
 	x.mark.Store(x.last.UnixNano())
 	return true
@@ -120,7 +146,7 @@ func (x *Exchange) discard() bool {
 	if x.stop.Load() || x.Req.Expect && !x.continued || x.body.state == bodyPlain && x.body.left > maxDiscard {
 		return false
 	}
-	x.patience, x.readBy = 0, time.Now().Add(maxLinger)
+	x.patience, x.readBy = 0, time.Now().Add(discardFor)
 	for n := 0; n <= maxDiscard; {
 		p, err := x.body.Next()
 		if err != nil {
@@ -137,10 +163,17 @@ func (x *Exchange) linger() {
 	if c, ok := x.nc.(interface{ CloseWrite() error }); !ok || c.CloseWrite() != nil {
 		return
 	}
-	if x.nc.SetReadDeadline(time.Now().Add(maxLinger)) != nil {
-		return
-	}
-	for n := 0; n <= maxDiscard; {
+	x.r, x.w = 0, 0
+	x.widen()
+	end := time.Now().Add(lingerFor)
+	for n := 0; n <= maxLinger && !x.srv.draining.Load(); {
+		by := time.Now().Add(lingerIdle)
+		if by.After(end) {
+			by = end
+		}
+		if x.nc.SetReadDeadline(by) != nil {
+			return
+		}
 		m, err := x.nc.Read(x.buf)
 		if err != nil {
 			return

@@ -53,6 +53,8 @@ type Config struct {
 	// changed that. New and Update say it by Size.
 	Resized  func(workers int)
 	Registry Registry
+
+	tellAfter time.Duration // default tellAfter
 	// Conns, when set, tells how the wire's own connections of one epoch fare:
 	// how many stand, and how many broke since the last call. It must look: an
 	// idle connection whose end nobody has noticed does not stand.
@@ -77,6 +79,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.lookup == nil {
 		c.lookup = systemLookup
+	}
+	if c.tellAfter == 0 {
+		c.tellAfter = tellAfter
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

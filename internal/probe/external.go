@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -96,7 +98,7 @@ func (x *ExternalWorkers) watch(ctx context.Context, r *remote) {
 
 // watchDown looks at a worker that is down until it is ready, and brings it up.
 func (x *ExternalWorkers) watchDown(ctx context.Context, r *remote) bool {
-	began := time.Now()
+	began, told := time.Now(), r.newest() != nil
 	for {
 		inodes := listeners(r.name)
 		res := x.ready(ctx, r)
@@ -111,6 +113,10 @@ func (x *ExternalWorkers) watchDown(ctx context.Context, r *remote) bool {
 				return true
 			}
 		}
+		if !told && time.Since(began) >= x.cfg.Load().tellAfter {
+			told = true
+			x.log.Warn("worker is not up: nothing is sent to it until it answers", "worker", r.name, "why", whyDown(r.name, res))
+		}
 		wait := eagerMin + rand.N(eagerMax-eagerMin)
 		if time.Since(began) > eagerFor {
 			wait = jitter(time.Second)
@@ -119,6 +125,27 @@ func (x *ExternalWorkers) watchDown(ctx context.Context, r *remote) bool {
 			return false
 		}
 	}
+}
+
+// tellAfter is how long a worker that was never up is silently asked again.
+const tellAfter = 1500 * time.Millisecond
+
+// whyDown says what a look at a worker that is down has found, and where else on
+// this machine somebody listens on its port.
+func whyDown(addr string, res Result) string {
+	why := res.String()
+	if res.Err != nil {
+		why = res.Err.Error()
+	}
+	host, portText, err := net.SplitHostPort(addr)
+	port, bad := strconv.ParseUint(portText, 10, 16)
+	if err != nil || bad != nil || res.Outcome != Refused || !isLoopback(host) {
+		return why
+	}
+	if found := ListeningOn(uint16(port)); len(found) > 0 {
+		return why + ": on this port somebody listens at " + Places(found) + " only"
+	}
+	return why + ": nobody listens on this port"
 }
 
 // ready asks a worker that is down whether it can serve. One that was hanging

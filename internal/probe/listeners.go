@@ -52,40 +52,51 @@ func isLoopback(host string) bool {
 // maxTable bounds the lines read of one table.
 const maxTable = 65536
 
-// readListeners reads a table in the form of /proc/net/tcp. The kernel lists
+// readListeners returns the inodes of the sockets of a table that listen on port.
+func readListeners(r io.Reader, port uint16) ([]uint64, error) {
+	var inodes []uint64
+	err := eachListener(r, func(l listener) {
+		if l.addr.Port() == port {
+			inodes = append(inodes, l.inode)
+		}
+	})
+	return inodes, err
+}
+
+// eachListener reads a table in the form of /proc/net/tcp. The kernel lists
 // listening sockets before all others, so it stops at the first that is not:
 // the look stays cheap beside many thousand connections.
-func readListeners(r io.Reader, port uint16) ([]uint64, error) {
+func eachListener(r io.Reader, tell func(listener)) error {
 	const stateField, inodeField, listening = 3, 9, "0A"
 	// A read of about one line: the kernel fills what it is asked for, and walks
 	// every established connection to do so when the listeners do not suffice.
 	br := bufio.NewReaderSize(r, 160)
 	if _, err := br.ReadString('\n'); err != nil { // the heading
-		return nil, err
+		return err
 	}
-	var inodes []uint64
 	for range maxTable {
 		line, err := br.ReadString('\n')
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		f := strings.Fields(line)
 		if len(f) <= inodeField || f[stateField] != listening {
 			break
 		}
-		_, hexPort, ok := strings.Cut(f[1], ":")
-		p, err := strconv.ParseUint(hexPort, 16, 16)
-		if !ok || err != nil || uint16(p) != port {
+		hexAddr, hexPort, _ := strings.Cut(f[1], ":")
+		port, err := strconv.ParseUint(hexPort, 16, 16)
+		if err != nil {
 			continue
 		}
 		if ino, err := strconv.ParseUint(f[inodeField], 10, 64); err == nil && ino != 0 {
-			inodes = append(inodes, ino)
+			addr, _ := parseAddr(hexAddr)
+			tell(listener{netip.AddrPortFrom(addr, uint16(port)), ino})
 		}
 	}
-	return inodes, nil
+	return nil
 }
 
 // replaced reports whether two looks at the same port found sockets that have

@@ -50,6 +50,9 @@ func Tasks() (int, error) { return 0, errors.ErrUnsupported }
 // Has needs Linux.
 func (Family) Has(int) bool { return false }
 
+// Sockets is not known here.
+func Sockets(Family) []uint64 { return nil }
+
 // EndAdopted needs Linux.
 func EndAdopted(Family, time.Duration) (int, error) { return 0, nil }
 

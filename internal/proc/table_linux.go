@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -128,6 +129,48 @@ func all() ([]int, error) {
 		}
 	}
 	return pids, nil
+}
+
+// Bounds on what Sockets looks at.
+const (
+	maxMembers = 256
+	maxFiles   = 4096 // of each
+)
+
+// Sockets returns the inodes of the sockets that the family's processes have open.
+func Sockets(f Family) (inodes []uint64) {
+	pids, err := all()
+	if err != nil {
+		return nil
+	}
+	members := 0
+	for _, pid := range pids {
+		if !f.Has(pid) {
+			continue
+		}
+		if members++; members > maxMembers {
+			break
+		}
+		dir := "/proc/" + strconv.Itoa(pid) + "/fd/"
+		d, err := os.Open(dir)
+		if err != nil {
+			continue
+		}
+		names, _ := d.Readdirnames(maxFiles)
+		_ = d.Close()
+		for _, name := range names {
+			target, err := os.Readlink(dir + name)
+			if err != nil {
+				continue
+			}
+			if text, ok := strings.CutPrefix(target, "socket:["); ok {
+				if inode, err := strconv.ParseUint(strings.TrimSuffix(text, "]"), 10, 64); err == nil {
+					inodes = append(inodes, inode)
+				}
+			}
+		}
+	}
+	return inodes
 }
 
 // Tasks counts the processes and threads of our user.

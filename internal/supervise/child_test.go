@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -33,6 +34,7 @@ const (
 //	build      the same, unless the flag file is there: then it exits at once
 //	mute       never opens its port
 //	sleeper    sleeps
+//	elsewhere  listens at the address that the flag file has
 //	nest       supervises two servers itself
 func child(role string) {
 	switch role {
@@ -67,6 +69,15 @@ func child(role string) {
 		serve()
 	case "mute", "sleeper":
 		time.Sleep(time.Hour)
+	case "elsewhere":
+		addr, _ := os.ReadFile(os.Getenv(envFlag))
+		ln, err := net.Listen("tcp", strings.ReplaceAll(string(addr), "PORT", os.Getenv("PORT")))
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		fmt.Fprintln(os.Stderr, "listening")
+		_ = http.Serve(ln, nil)
 	case "nest":
 		nest()
 	}

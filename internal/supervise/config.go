@@ -75,6 +75,8 @@ type Config struct {
 	Output   func(worker string, stream Stream, line []byte)
 	Log      *slog.Logger // nil discards
 	Registry Registry
+
+	tellAfter time.Duration // default tellAfter
 }
 
 // MinMemory is the smallest limit: below it hardly a runtime starts.
@@ -89,6 +91,7 @@ func (c Config) withDefaults() Config {
 	or(&c.Health.Interval, time.Second)
 	or(&c.Health.Timeout, probe.DefaultTimeout)
 	or(&c.Health.StartTimeout, 30*time.Second)
+	or(&c.tellAfter, tellAfter)
 	or(&c.Grace, 5*time.Second)
 	or(&c.Drain, 30*time.Second)
 	or(&c.Backoff.Base, 100*time.Millisecond)

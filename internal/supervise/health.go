@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/probe"
@@ -24,15 +25,26 @@ func (s *Supervisor) awaitReady(ctx context.Context, l *life) error {
 	defer deadline.Stop()
 	pctx, cancel := context.WithCancel(ctx) // a look ends with the life
 	defer cancel()
+	var last atomic.Pointer[probe.Result]
 	go func() {
-		select {
-		case <-l.exited:
-			cancel()
-		case <-pctx.Done():
+		tell := time.NewTicker(l.cfg.Load().tellAfter)
+		defer tell.Stop()
+		told := ""
+		for {
+			select {
+			case <-tell.C:
+				told = s.tellNotReady(l, last.Load(), told)
+			case <-l.exited:
+				cancel()
+				return
+			case <-pctx.Done():
+				return
+			}
 		}
 	}()
 	for pause := readyMin; ; pause = min(2*pause, readyMax) {
 		res := s.ready(pctx, l)
+		last.Store(&res)
 		if res.Healthy() {
 			return nil
 		}

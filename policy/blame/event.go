@@ -40,6 +40,7 @@ type Event struct {
 	Verdict  bezoar.Verdict  // what it was decided about; zero for epochs and the gate
 	Evidence bezoar.Evidence // of the death that led to it; zero when none did
 	Planned  bool            // of EpochEnded and GateClosed: ordered, not found
+	Strikes  bool            // of GateClosed: for attempts that failed while their workers lived
 }
 
 // maxEvents bounds what is held between two drains; beyond it the oldest go.

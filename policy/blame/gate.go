@@ -149,11 +149,11 @@ func (state *State) observe(now int64, acc []accused, ev *bezoar.Evidence) {
 	g.deaths = appendRing(g.deaths, d)
 	if unanswered := g.sinceLastAnswer(now, state.successes); state.unrelated(unanswered, false, noAnswerDeaths) {
 		g.base = state.successes
-		state.closeGate(now, unanswered[0].at)
+		state.closeGate(now, unanswered[0].at, false)
 	}
 	if state.coincidence(now) {
 		g.struck = now
-		state.closeGate(now, now-int64(massWindow))
+		state.closeGate(now, now-int64(massWindow), false)
 		return
 	}
 	hold := int64(state.cfg.GateHold)
@@ -163,14 +163,14 @@ func (state *State) observe(now int64, acc []accused, ev *bezoar.Evidence) {
 	need := state.threshold()
 	if state.unrelated(g.since(now-int64(massWindow)), false, need) {
 		g.struck = now
-		state.closeGate(now, now-int64(massWindow))
+		state.closeGate(now, now-int64(massWindow), false)
 		return
 	}
 	recent := g.since(now - hold)
 	need = max(need, 1+int(g.successes(now, hold))/gateSuccesses)
 	if state.unrelated(recent, state.successes > 0, need) {
 		g.struck = now
-		state.closeGate(now, now-hold)
+		state.closeGate(now, now-hold, false)
 	}
 }
 
@@ -287,7 +287,7 @@ func (g *gate) attemptFailed(state *State, now int64, fp bezoar.Fingerprint) {
 			state.cases[i].struck = 0
 		}
 	}
-	state.closeGate(now, now-hold)
+	state.closeGate(now, now-hold, true)
 }
 
 // pop takes the newest off a ring if it is not older than oldest.
@@ -302,12 +302,12 @@ func pop(ring *[]revocable, oldest int64) (revocable, bool) {
 }
 
 // closeGate suspends convictions and takes back those since oldest.
-func (state *State) closeGate(now, oldest int64) {
+func (state *State) closeGate(now, oldest int64, strikes bool) {
 	g := &state.gate
 	g.until = max(g.until, now+int64(state.cfg.GateHold))
 	if !g.closed {
 		g.closed, g.base = true, state.successes
-		state.emit(Event{Kind: GateClosed, At: time.Unix(0, now)})
+		state.emit(Event{Kind: GateClosed, At: time.Unix(0, now), Strikes: strikes})
 	}
 	for last, ok := pop(&g.blamed, oldest); ok; last, ok = pop(&g.blamed, oldest) {
 		c := &state.cases[last.caseIndex]

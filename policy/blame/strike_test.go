@@ -153,6 +153,11 @@ func TestAnOutageConvictsNobodyAndLeavesNoStrikes(t *testing.T) {
 	if !b.GateClosed(b.now) {
 		t.Error("the gate is open")
 	}
+	for _, e := range b.Drain(nil) {
+		if e.Kind == blame.GateClosed && !e.Strikes {
+			t.Error("the gate says that workers died, and none did")
+		}
+	}
 	if vs := b.Verdicts(b.now); len(vs) != 0 {
 		t.Errorf("verdicts %+v", vs)
 	}
