@@ -81,6 +81,9 @@ func (g *Gateway) answer(j *job) {
 		return
 	}
 	j.route = rt
+	if rt.HalfClose {
+		j.from.KeepHalfClosed()
+	}
 	if rt.MaxBody > 0 && j.req.Length > rt.MaxBody {
 		j.tooLarge()
 		return
