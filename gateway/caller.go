@@ -40,6 +40,7 @@ type caller interface {
 	Patience(d time.Duration, by time.Time)
 	Interrupt()
 	Gone() bool
+	KeepHalfClosed()
 
 	Hint(status int, reason string, fields []h1.Field) error
 	Begin(h *h1.Head) error

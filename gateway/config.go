@@ -97,6 +97,10 @@ type Route struct {
 	Rule    *blame.Rule     // of conviction; nil means the ledger's
 	Retry   *dispatch.Retry // bounds and budget of retries; nil means the dispatcher's
 	Off     bool            // no quarantine
+	// HalfClose says that callers who have finished sending wait for their answer.
+	// Those who hang up in an orderly way look the same: they are noticed only when
+	// the answer is sent. It holds for HTTP without TLS.
+	HalfClose bool
 
 	// What follows is looked at before the body is read.
 

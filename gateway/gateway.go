@@ -85,6 +85,9 @@ func (g *Gateway) answer(j *job) {
 	if j.refuseNames() {
 		return
 	}
+	if rt.HalfClose {
+		j.from.KeepHalfClosed()
+	}
 	if rt.MaxBody > 0 && j.req.Length > rt.MaxBody {
 		j.tooLarge()
 		return

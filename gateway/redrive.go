@@ -180,6 +180,7 @@ func (r *recorder) Trailers() []h1.Field               { return nil }
 func (r *recorder) Patience(time.Duration, time.Time)  {}
 func (r *recorder) Interrupt()                         {}
 func (r *recorder) Gone() bool                         { return false }
+func (*recorder) KeepHalfClosed()                      {}
 func (r *recorder) Hint(int, string, []h1.Field) error { return nil }
 func (r *recorder) Flush() error                       { return nil }
 func (r *recorder) End([]h1.Field) error               { return nil }

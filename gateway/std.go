@@ -92,11 +92,12 @@ type std struct {
 
 var _ caller = (*std)(nil)
 
-func (s *std) Ready() bool    { return false }
-func (s *std) BodyDone() bool { return s.done }
-func (s *std) Gone() bool     { return s.r.Context().Err() != nil }
-func (s *std) Sent() bool     { return s.sent }
-func (s *std) Abort()         { s.aborted = true }
+func (s *std) Ready() bool     { return false }
+func (s *std) BodyDone() bool  { return s.done }
+func (s *std) KeepHalfClosed() {} // net/http ends the request then
+func (s *std) Gone() bool      { return s.r.Context().Err() != nil }
+func (s *std) Sent() bool      { return s.sent }
+func (s *std) Abort()          { s.aborted = true }
 
 // Continue lets answers begin before the body has ended. Where it is not called,
 // as for refusals, net/http reads the rest of a short body itself, so that the

@@ -89,6 +89,7 @@ type Route struct {
 	Quarantine Quarantine    `yaml:"quarantine"`
 	Retry      Retry         `yaml:"retry"`
 	Timeout    time.Duration `yaml:"timeout" range:"1ms..24h"` // until the answer begins
+	HalfClose  bool          `yaml:"half_close"`               // callers that have finished sending wait for their answer
 	Buffer     Size          `yaml:"buffer" range:"0..16MiB"`  // of one body, for fingerprint and replay
 	Ignore     []string      `yaml:"ignore"`                   // header:NAME, query:NAME, form:NAME, json:$.a.b
 	Headers    []string      `yaml:"headers"`                  // that belong to a request's identity

@@ -34,15 +34,16 @@ type Exchange struct {
 	Remote   string    // the caller's IP address
 	Began    time.Time // when the request's first byte was seen, or later
 
-	body     Body
-	phase    atomic.Int32
-	mark     atomic.Int64  // when the phase before the handler's began, Unix nanoseconds
-	leave    atomic.Bool   // the connection ends unless it is in the handler
-	served   bool          // a request has been answered
-	resting  bool          // it is idle and holds no buffers
-	last     time.Time     // end of the previous exchange
-	patience time.Duration // of Next; 0 means none
-	readBy   time.Time     // end of the body, zero means open
+	body       Body
+	phase      atomic.Int32
+	mark       atomic.Int64  // when the phase before the handler's began, Unix nanoseconds
+	leave      atomic.Bool   // the connection ends unless it is in the handler
+	halfClosed bool          // see KeepHalfClosed
+	served     bool          // a request has been answered
+	resting    bool          // it is idle and holds no buffers
+	last       time.Time     // end of the previous exchange
+	patience   time.Duration // of Next; 0 means none
+	readBy     time.Time     // end of the body, zero means open
 
 	reply
 }
@@ -125,8 +126,23 @@ func (x *Exchange) Patience(d time.Duration, by time.Time) { x.patience, x.readB
 func (x *Exchange) Interrupt() { x.interrupt() }
 
 // Gone looks, without waiting, whether the caller has hung up. A caller that has
-// only finished sending counts as gone, as it does for net/http and nginx.
-func (x *Exchange) Gone() bool { return x.peek() == dead }
+// only finished sending counts as gone, as it does for net/http and nginx, unless
+// KeepHalfClosed was called.
+func (x *Exchange) Gone() bool {
+	switch x.peek() {
+	case ended:
+		return !x.halfClosed
+	case dead:
+		return true
+	default:
+		return false
+	}
+}
+
+// KeepHalfClosed says that a caller of this request that has finished sending waits
+// for its answer. One that has hung up in an orderly way looks the same, until the
+// answer is sent.
+func (x *Exchange) KeepHalfClosed() { x.halfClosed = true }
 
 // Tunnel gives up HTTP on the connection, after Begin with status 101. It
 // returns the connection and what has been read from it. The server closes it

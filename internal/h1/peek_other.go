@@ -9,6 +9,7 @@ type liveness int
 const (
 	quiet liveness = iota
 	talking
+	ended
 	dead
 )
 

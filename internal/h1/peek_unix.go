@@ -15,7 +15,8 @@ type liveness int
 const (
 	quiet   liveness = iota // open, nothing to read
 	talking                 // open, something to read
-	dead                    // closed or reset by the peer
+	ended                   // the peer has finished sending, or has closed
+	dead                    // reset by the peer, or closed by us
 )
 
 // peeker looks at a connection without waiting and without taking bytes.
@@ -47,6 +48,8 @@ func (p *peeker) look(fd uintptr) {
 		p.found = quiet
 	case err == nil && n > 0:
 		p.found = talking
+	case err == nil:
+		p.found = ended
 	default:
 		p.found = dead
 	}

@@ -53,6 +53,7 @@ func (x *Exchange) accept() bool {
 	}
 	x.phase.Store(phaseBody)
 	x.leave.Store(false)
+	x.halfClosed = false
 	x.resetReply()
 	if err != nil {
 		x.refuse(err)
