@@ -102,7 +102,7 @@ func routesOf(cfg *config.Config) []metrics.Route {
 	out := make([]metrics.Route, 0, len(cfg.Routes))
 	for i := range cfg.Routes {
 		r := metrics.Route{Name: routeName(i, cfg.Routes[i])}
-		if cfg.Routes[i].Enqueue == "" {
+		if cfg.Routes[i].Works() {
 			r.Fleet = cfg.Routes[i].Fleet
 		}
 		out = append(out, r)
