@@ -272,6 +272,7 @@ func (a *App) close() {
 	if a.plain != nil {
 		errs = append(errs, ignoreClosed(a.plain.Close()))
 	}
+	a.observability.log.Load().close()
 	for _, u := range a.now.Load().units {
 		if u.closer != nil {
 			errs = append(errs, u.closer.Close())

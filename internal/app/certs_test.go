@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -27,8 +28,10 @@ func TestRoutesAtTheEdge(t *testing.T) {
 	t.Cleanup(worker.Close)
 	dir := t.TempDir()
 	cert, key, _ := keyPair(t, dir)
+	log := filepath.Join(dir, "access.log")
 	b := serve(t, head("memory:", dir)+fmt.Sprintf(`listen: 127.0.0.1:0
 tls: {cert: %q, key: %q, redirect: 127.0.0.1:0}
+access_log: {format: combined, file: %q, sample: 100%%, caller: clear, paths: true}
 fleets: {app: {workers: [%q]}}
 routes:
   - match: {path: /app/*}
@@ -39,7 +42,7 @@ routes:
     answer_headers: {set: {X-Frame-Options: DENY}, remove: [Server]}
   - match: {path: /old/*}
     redirect: {to: "https://{host}/app", status: 301}
-`, cert, key, worker.URL))
+`, cert, key, log, worker.URL))
 	port := b.url[strings.LastIndexByte(b.url, ':')+1:]
 	curl := func(args ...string) string {
 		out, _ := exec.Command("curl", append([]string{"-sS", "--max-time", "20", "--cacert", filepath.Join(dir, "cert.pem"), "--resolve", "localhost:" + port + ":127.0.0.1"},
@@ -70,6 +73,10 @@ routes:
 	if out := curl("--data", strings.Repeat("a", 1024), url+"/app/z"); out != `/z prod ""` {
 		t.Errorf("the longest body that fits: %s", out)
 	}
+	b.until("the access log has a line", func() bool {
+		lines, err := os.ReadFile(log)
+		return err == nil && strings.HasPrefix(string(lines), "127.0.0.1 - - [") && strings.Contains(string(lines), `] "GET /app/y HTTP/1.1" 200 `)
+	})
 }
 
 // TestARenewedCertificateIsServed: curl trusts what the file holds now, before and

@@ -32,7 +32,7 @@ func (f *Fleet) contradictions(at string, say func(string, ...any)) {
 		if members == 0 && s.Cells == 0 {
 			members = shard.Default(size)
 		}
-		if members >= size || s.Cells == 1 {
+		if !f.named() && members >= size || s.Cells == 1 {
 			say("%s.shard: everybody may meet all %d workers, so that one caller can take them all down", at, size)
 		}
 	}

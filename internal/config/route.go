@@ -88,20 +88,20 @@ func (r *Route) checkEdits(k *checker, at string) {
 	}
 }
 
-func (d *Redirect) check(k *checker, at string) {
-	if d == nil {
+func (r *Redirect) check(k *checker, at string) {
+	if r == nil {
 		return
 	}
-	if !slices.Contains([]int{301, 302, 307, 308}, d.Status) {
-		k.addf(at+".status", "write 301, 302, 307 or 308", "%d is no status of a redirect", d.Status)
+	if !slices.Contains([]int{301, 302, 307, 308}, r.Status) {
+		k.addf(at+".status", "write 301, 302, 307 or 308", "%d is no status of a redirect", r.Status)
 	}
-	u, err := url.Parse(strings.Replace(d.To, "{host}", "host.example", 1))
+	u, err := url.Parse(strings.Replace(r.To, "{host}", "host.example", 1))
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", u.User != nil,
-		strings.ContainsAny(strings.Replace(d.To, "{host}", "", 1), " {}\\"):
-		k.addf(at+".to", "write https://{host}, or a host such as https://example.com", "%s is nowhere to send callers", quoted(d.To))
+		strings.ContainsAny(strings.Replace(r.To, "{host}", "", 1), " {}\\"):
+		k.addf(at+".to", "write https://{host}, or a host such as https://example.com", "%s is nowhere to send callers", quoted(r.To))
 	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
-		k.addf(at+".to", "remove it: the request's query comes behind", "%s has a query or a fragment", quoted(d.To))
+		k.addf(at+".to", "remove it: the request's query comes behind", "%s has a query or a fragment", quoted(r.To))
 	}
 }
 
