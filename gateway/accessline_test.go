@@ -47,8 +47,9 @@ func TestCombinedLines(t *testing.T) {
 	f := serve(t, Route{Doer: newDirect(t, w.addr), Client: "header:X-Key"}, cfg, ServerConfig{})
 	ask := func(args ...string) {
 		t.Helper()
-		if b, err := exec.Command("curl", append([]string{"-sS", "-o", "/dev/null", "-A", `agent "x"`, "-H", "Referer: https://u:secret@from.example/a?token=secret#f",
-			"-H", "X-Key: al ice"}, append(args, "http://"+f.addr+"/a%20b/c?token=secret")...)...).CombinedOutput(); err != nil {
+		args = append(args, "-sS", "-o", "/dev/null", "-A", `agent "x"`, "-H", "Referer: https://u:secret@from.example/a?token=secret#f",
+			"-H", "X-Key: al ice", "http://"+f.addr+"/a%20b/c?token=secret")
+		if b, err := exec.Command("curl", args...).CombinedOutput(); err != nil {
 			t.Fatalf("curl: %v, %s", err, b)
 		}
 	}

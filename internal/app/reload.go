@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,10 +73,8 @@ func (a *App) reload(ctx context.Context, cfg config.Config, f files) error {
 	if err == nil {
 		err = a.ensureQueues(ctx, &next.cfg)
 	}
-	pairs, bad := a.loadCerts(&next.cfg)
-	if err == nil {
-		err = bad
-	}
+	pairs, bad := a.loadCerts(&cfg)
+	err = cmp.Or(err, bad)
 	if err == nil {
 		err = a.swap(next)
 	}
