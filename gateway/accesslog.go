@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"sync"
@@ -20,9 +21,16 @@ const (
 // maxLogged bounds every text in a line.
 const maxLogged = 256
 
-// AccessLogConfig says what is logged of which requests. Only Log is required.
+// AccessLogConfig says what is logged of which requests. Only Log, or Combined
+// instead, is required.
 type AccessLogConfig struct {
 	Log *slog.Logger
+	// Combined gets lines in the combined format of Apache and nginx. Each is one
+	// Write.
+	Combined io.Writer
+	// Details adds to Log what Combined has: address, protocol, user agent and,
+	// with Paths, the referring page.
+	Details bool
 
 	// Every logs every n-th of the requests that went well; default 1, all of
 	// them; negative: none.
@@ -56,8 +64,11 @@ func (c AccessLogConfig) withDefaults() AccessLogConfig {
 // Validate reports every impossible field.
 func (c AccessLogConfig) Validate() error {
 	var errs []error
-	if c.Log == nil {
+	switch {
+	case c.Log == nil && c.Combined == nil:
 		errs = append(errs, errors.New("Log is nil"))
+	case c.Log != nil && c.Combined != nil:
+		errs = append(errs, errors.New("Log and Combined are both set"))
 	}
 	if c.Rate < 0 || math.IsNaN(c.Rate) || math.IsInf(c.Rate, 0) {
 		errs = append(errs, fmt.Errorf("Rate is %g, want a number of lines a second", c.Rate))
@@ -103,6 +114,10 @@ func (l *AccessLog) Observe(r *Record) {
 		if missed, ok = l.take(r.Time.Add(r.Duration)); !ok {
 			return
 		}
+	}
+	if l.cfg.Combined != nil {
+		l.combined(r)
+		return
 	}
 	ctx := context.Background()
 	if l.cfg.Log.Enabled(ctx, level) {
@@ -178,6 +193,15 @@ func (l *AccessLog) attrs(r *Record, missed uint64) []slog.Attr {
 	text("caller", l.caller(r.Caller))
 	if r.Cost != 0 {
 		attrs = append(attrs, slog.Int64("cost", r.Cost))
+	}
+	if l.cfg.Details && r.from != nil {
+		text("remote", l.remote(r))
+		text("protocol", r.from.protocol())
+		text("host", r.Host)
+		text("user_agent", r.said("user-agent"))
+		if l.cfg.Paths {
+			text("referer", r.referer())
+		}
 	}
 	if missed > 0 {
 		attrs = append(attrs, slog.Uint64("unlogged", missed))

@@ -60,6 +60,7 @@ var _ caller = (*h1.Exchange)(nil)
 type peer struct {
 	ip     string     // of the other end
 	secure bool       // it speaks TLS with us
+	http2  bool       // and HTTP/2
 	cache  *connCache // kept for the connection; nil when nothing is kept
 }
 

@@ -80,13 +80,22 @@ type Route struct {
 	Paths      PathMode      // default PathsNormalise
 	Lookalikes LookalikeMode // default LookalikesDrop
 
-	Doer    Doer    // required, without Enqueue
-	Printer Printer // required, without Enqueue
+	Doer    Doer    // required, without Enqueue and Redirect
+	Printer Printer // required, without Enqueue and Redirect
+
+	Redirect *Redirect // instead of a Doer
 
 	// Enqueue answers 202 and puts the request on a queue, instead of a Doer.
 	// The body has to fit Buffer. All routes of a gateway that enqueue are
 	// asked for status through the last one's.
 	Enqueue Enqueuer
+
+	// StripPrefix is taken off the path for the worker: /api/x is /x without
+	// /api. It does not change what work the request is. The worker learns of it
+	// by X-Forwarded-Prefix.
+	StripPrefix string
+	Request     Edit // of the fields for the worker
+	Answer      Edit // of the fields of the worker's answer
 
 	Replay  Replay
 	Buffer  int             // body bytes held for the fingerprint and for replay; default 64 KiB
@@ -193,19 +202,29 @@ func (r Route) faults() []error {
 			add("Methods has %q, which is not a method", m)
 		}
 	}
-	if r.Doer == nil && r.Enqueue == nil {
+	if r.Doer == nil && r.Enqueue == nil && r.Redirect == nil {
 		add("Doer is nil")
 	}
-	if r.Printer == nil && r.Enqueue == nil {
+	if r.Printer == nil && r.Enqueue == nil && r.Redirect == nil {
 		add("Printer is nil")
 	}
 	if r.Doer != nil && r.Enqueue != nil {
 		add("Doer and Enqueue are both set")
 	}
+	if r.Redirect != nil && (r.Doer != nil || r.Enqueue != nil || r.Guard != nil) {
+		add("Redirect is not for a route with a Doer, Enqueue or Guard")
+	}
+	if err := r.Redirect.check(); err != nil {
+		errs = append(errs, err)
+	}
 	switch r.Replay {
 	case "", ReplayIdempotent, ReplayAll, ReplayNone:
 	default:
 		add("Replay is %q, want idempotent, all or none", string(r.Replay))
+	}
+	errs = append(append(errs, r.Request.faults("Request")...), r.Answer.faults("Answer")...)
+	if p := r.StripPrefix; p != "" && (p[0] != '/' || strings.HasSuffix(p, "/") || strings.ContainsAny(p, "%*?# ") || resolve(p) != p) {
+		add("StripPrefix is %q, want a path such as /api", p)
 	}
 	switch r.Paths {
 	case "", PathsNormalise, PathsStrict, PathsRaw:

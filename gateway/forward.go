@@ -16,11 +16,15 @@ func (j *job) forward() {
 	r := j.req
 	b := append(j.head[:0], r.Method...)
 	b = append(b, ' ')
-	b = append(b, r.Target...)
+	target, stripped := j.route.stripped(r.Target)
+	b = append(b, target...)
 	b = append(b, " HTTP/1.1\r\n"...)
 	b = h1.AppendField(b, "Host", r.Host)
 	b = j.passFields(b)
-	b = j.forwarded(b)
+	b = append(j.forwarded(b), j.route.request.lines...)
+	if stripped {
+		b = h1.AppendField(b, "X-Forwarded-Prefix", j.route.StripPrefix)
+	}
 	b = h1.AppendField(b, "X-Request-Id", j.id)
 	switch {
 	case r.Upgrade != "":
@@ -58,7 +62,8 @@ func (j *job) passFields(b []byte) []byte {
 		default: // hop by hop, written anew, or taken for such a field
 			continue
 		}
-		if named && h1.Named(r.Fields, f.Name) && !j.endToEnd(f) {
+		if named && h1.Named(r.Fields, f.Name) && !j.endToEnd(f) || j.route.request.drops(f.Name) ||
+			f.Key == h1.XForwarded && j.route.StripPrefix != "" && h1.Fold(f.Name, "x-forwarded-prefix") {
 			continue
 		}
 		b = h1.AppendField(b, f.Name, f.Value)

@@ -98,6 +98,10 @@ func (g *Gateway) answer(j *job) {
 			return
 		}
 	}
+	if rt.Redirect != nil {
+		j.redirect()
+		return
+	}
 	if rt.Enqueue != nil {
 		if err := j.gather(); err != nil {
 			j.badUpload(err)

@@ -14,7 +14,7 @@ func (g *Gateway) Identify(r bezoar.Request) (route string, work, shape bezoar.F
 	s := g.now.Load()
 	path, _, _ := strings.Cut(r.Target, "?")
 	rt, forward, _ := s.table.choose(r.Method, r.Host, path)
-	if rt == nil || rt.Enqueue != nil {
+	if rt == nil || rt.Enqueue != nil || rt.Redirect != nil {
 		return "", work, shape, fmt.Errorf("identify %s %.100s: %w", r.Method, path, ErrNoRoute)
 	}
 	req, _, err := rebuild(r)

@@ -27,7 +27,7 @@ type protectedRequest struct {
 func (v *protectedRequest) begin(w http.ResponseWriter, r *http.Request) {
 	v.r, v.returned = r, false
 	v.w = protectedWriter{ResponseWriter: w, request: v, fields: v.w.fields[:0]}
-	v.rec = Record{Time: time.Now(), Route: v.p.policy.route, Method: r.Method, Host: r.Host, Path: r.URL.Path}
+	v.rec = Record{Time: time.Now(), Route: v.p.policy.route, Method: r.Method, Host: r.Host, Path: r.URL.Path, from: v}
 }
 
 // serve answers the request.

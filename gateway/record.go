@@ -38,6 +38,8 @@ type Record struct {
 	TraceID   string // 32 hexadecimal digits, or ""
 	SpanID    string // of the caller's span, or of the request's when it is traced
 	Cost      int64  // units of the guard
+
+	from requester // nil in records of tests
 }
 
 // meter is a caller's wire that notes what passes in the job's record.
@@ -109,7 +111,7 @@ func (j *job) open() {
 	if timed {
 		j.meter.timed = true
 		j.rec.Time, j.rec.RequestID = now, j.id
-		j.rec.Method, j.rec.Host, j.rec.Path = j.req.Method, j.req.Host, j.req.Path
+		j.rec.Method, j.rec.Host, j.rec.Path, j.rec.from = j.req.Method, j.req.Host, j.req.Path, j
 	}
 	if j.traced || c.Trace != nil {
 		j.trace(now)

@@ -15,6 +15,8 @@ type route struct {
 	path   string
 	client *key         // of Client; nil without one
 	policy *routePolicy // nil when none are asked
+
+	request, answer edit
 }
 
 func newRoute(c Route) *route {
@@ -30,7 +32,7 @@ func newRoute(c Route) *route {
 	}
 	c.Timeout = orDefault(c.Timeout, DefaultTimeout)
 	c.Upload = max(orDefault(c.Upload, DefaultUploadTimeout), c.Timeout)
-	r := &route{Route: c}
+	r := &route{Route: c, request: newEdit(c.Request), answer: newEdit(c.Answer)}
 	r.path, r.prefix = strings.CutSuffix(c.Path, "*")
 	if c.Path == "" {
 		r.prefix = true

@@ -119,7 +119,7 @@ func (j *job) receiveHead(c *h1.Conn) error {
 
 // answerHead readies the head for the caller.
 func (j *job) answerHead(r *h1.Response) {
-	fields := passBack(j.resp.Fields[:0], r)
+	fields := j.route.answer.apply(passBack(j.resp.Fields[:0], r))
 	if !has(fields, h1.RequestID) {
 		fields = append(fields, h1.Field{Name: "X-Request-Id", Value: j.id, Key: h1.RequestID})
 	}

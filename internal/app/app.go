@@ -70,7 +70,8 @@ type App struct {
 	applied       string     // the sum of the settings that run; the live engine's goroutine's own
 	gateway       *gateway.Gateway
 	front         *gateway.Server
-	certs         *certs.Store // of front; nil without TLS
+	certs         *certs.Store    // of front; nil without TLS
+	plain         *gateway.Server // sends to front; nil without one
 	admin         *admin.Server
 	adminLn       net.Listener
 	hub           admin.Hub
@@ -183,7 +184,10 @@ func (a *App) openGateway(ctx context.Context) error {
 	a.front, err = gateway.NewServer(a.gateway, gateway.ServerConfig{
 		Listen: a.cfg.Listen, TLS: tc, DrainTimeout: longestDrain(&a.cfg), Log: a.log,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return a.openRedirect()
 }
 
 // longestDrain is the longest that any fleet may take to finish what is in flight.
@@ -237,6 +241,14 @@ func (a *App) Addr() string {
 	return a.front.Addr().String()
 }
 
+// RedirectAddr returns where callers of plain HTTP are sent to HTTPS, or "".
+func (a *App) RedirectAddr() string {
+	if a.plain == nil {
+		return ""
+	}
+	return a.plain.Addr().String()
+}
+
 // AdminAddr returns where the admin API listens, or "".
 func (a *App) AdminAddr() string {
 	if a.adminLn == nil {
@@ -257,6 +269,10 @@ func (a *App) close() {
 	if a.front != nil {
 		errs = append(errs, ignoreClosed(a.front.Close()))
 	}
+	if a.plain != nil {
+		errs = append(errs, ignoreClosed(a.plain.Close()))
+	}
+	a.observability.log.Load().close()
 	for _, u := range a.now.Load().units {
 		if u.closer != nil {
 			errs = append(errs, u.closer.Close())

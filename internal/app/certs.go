@@ -2,7 +2,10 @@ package app
 
 import (
 	"fmt"
+	"net"
+	"time"
 
+	"github.com/bezoar-dev/bezoar/gateway"
 	"github.com/bezoar-dev/bezoar/internal/certs"
 	"github.com/bezoar-dev/bezoar/internal/config"
 )
@@ -13,6 +16,36 @@ func pairsOf(t *config.TLS) []certs.Pair {
 		pairs = append(pairs, certs.Pair{Cert: m.Cert, Key: m.Key})
 	}
 	return pairs
+}
+
+// redirectFrom is where callers come by plain HTTP that are to come by TLS; "" for
+// nowhere.
+func redirectFrom(cfg *config.Config) string {
+	if cfg.TLS == nil {
+		return ""
+	}
+	return cfg.TLS.Redirect
+}
+
+// openRedirect listens for callers that do not know of TLS yet.
+func (a *App) openRedirect() error {
+	addr := redirectFrom(&a.cfg)
+	if addr == "" {
+		return nil
+	}
+	to := "https://{host}"
+	if _, port, err := net.SplitHostPort(a.front.Addr().String()); err == nil && port != "443" {
+		to += ":" + port
+	}
+	g, err := gateway.New(gateway.Config{Routes: []gateway.Route{{Name: "tls.redirect", Redirect: &gateway.Redirect{To: to}}}, Log: a.log})
+	if err != nil {
+		return fmt.Errorf("tls.redirect: %w", err)
+	}
+	if a.plain, err = gateway.NewServer(g, gateway.ServerConfig{Listen: addr, DrainTimeout: time.Second, Log: a.log}); err != nil {
+		return fmt.Errorf("tls.redirect: %w", err)
+	}
+	a.log.Info("callers of plain HTTP are sent to HTTPS", "listen", a.plain.Addr().String())
+	return nil
 }
 
 // loadCerts reads the certificates that cfg names, for a listener that has TLS. It

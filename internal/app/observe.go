@@ -3,8 +3,10 @@ package app
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
+	"os"
 	"runtime/debug"
 	"slices"
 	"sync/atomic"
@@ -28,8 +30,17 @@ type observability struct {
 
 // accessLog is the log of requests, as one generation of the settings wants it.
 type accessLog struct {
-	cfg *config.AccessLog // nil: nothing is logged
-	log *gateway.AccessLog
+	cfg  *config.AccessLog // nil: nothing is logged
+	log  *gateway.AccessLog
+	file io.Closer // nil without one
+}
+
+// close is called when other settings hold. Lines of requests that end later are
+// lost, if they had a file of their own.
+func (l *accessLog) close() {
+	if l != nil && l.file != nil {
+		_ = l.file.Close() // all lines have been written
+	}
 }
 
 // retries are a route's.
@@ -102,7 +113,7 @@ func routesOf(cfg *config.Config) []metrics.Route {
 	out := make([]metrics.Route, 0, len(cfg.Routes))
 	for i := range cfg.Routes {
 		r := metrics.Route{Name: routeName(i, cfg.Routes[i])}
-		if cfg.Routes[i].Enqueue == "" {
+		if cfg.Routes[i].Works() {
 			r.Fleet = cfg.Routes[i].Fleet
 		}
 		out = append(out, r)
@@ -134,10 +145,16 @@ func (s *observability) logAs(cfg *config.AccessLog, log *slog.Logger) error {
 		return nil // it goes on, and so does its rate
 	}
 	if cfg == nil {
-		s.log.Store(&accessLog{})
+		s.log.Swap(&accessLog{}).close()
 		return nil
 	}
-	c := gateway.AccessLogConfig{Log: log, Every: -1, Rate: float64(cfg.Errors), Burst: cfg.Errors, Clear: cfg.Caller == metrics.NamesClear}
+	c := gateway.AccessLogConfig{
+		Log: log, Every: -1, Rate: float64(cfg.Errors), Burst: cfg.Errors, Clear: cfg.Caller == metrics.NamesClear, Paths: cfg.Paths,
+	}
+	file, err := lineFormat(&c, cfg)
+	if err != nil {
+		return fmt.Errorf("access_log: %w", err)
+	}
 	if cfg.Sample > 0 {
 		c.Every = max(int(math.Round(1/float64(cfg.Sample))), 1)
 	}
@@ -148,8 +165,32 @@ func (s *observability) logAs(cfg *config.AccessLog, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("access_log: %w", err)
 	}
-	s.log.Store(&accessLog{cfg, l})
+	s.log.Swap(&accessLog{cfg, l, file}).close()
 	return nil
+}
+
+// lineFormat has c write lines of their own, if cfg wants that. It returns what to
+// close, nil for nothing.
+func lineFormat(c *gateway.AccessLogConfig, cfg *config.AccessLog) (io.Closer, error) {
+	if cfg.Format == "log" || cfg.Format == "" {
+		return nil, nil
+	}
+	var out io.Writer = os.Stdout
+	var file io.Closer
+	if cfg.File != "" {
+		f, err := openLogFile(cfg.File)
+		if err != nil {
+			return nil, err
+		}
+		out, file = f, f
+	}
+	c.Log = nil
+	if cfg.Format == "combined" {
+		c.Combined = out
+	} else {
+		c.Log, c.Details = slog.New(slog.NewJSONHandler(out, nil)), true
+	}
+	return file, nil
 }
 
 // observe is told of every request that has ended.

@@ -172,7 +172,7 @@ func (a *App) routePolicy(next *present, out *gateway.Route, r *config.Route, qu
 		return err
 	}
 	out.Priority = gateway.PriorityRule{Default: v, Header: r.Priority.Header}
-	if r.Enqueue != "" {
+	if !r.Works() {
 		return nil
 	}
 	f := cfg.Fleets[r.Fleet]

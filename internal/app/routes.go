@@ -2,6 +2,8 @@ package app
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/dispatch"
@@ -45,7 +47,7 @@ func ruleOf(q config.Quarantine) *blame.Rule {
 func rulesOf(cfg *config.Config, fleet string) map[string]*blame.Rule {
 	rules := map[string]*blame.Rule{}
 	for i, r := range cfg.Routes {
-		if r.Fleet == fleet && r.Enqueue == "" {
+		if r.Fleet == fleet && r.Works() {
 			rules[routeName(i, r)] = ruleOf(r.Quarantine)
 		}
 	}
@@ -83,12 +85,19 @@ func (a *App) bindRoutes(next *present, quotas map[string]int) ([]gateway.Route,
 		name := routeName(i, *r)
 		var g gateway.Route
 		var err error
-		if r.Enqueue != "" {
+		switch {
+		case r.Redirect != nil:
+			g.Redirect = &gateway.Redirect{To: r.Redirect.To, Status: r.Redirect.Status}
+		case r.Enqueue != "":
 			g = a.bindQueue(next, r)
-		} else {
+		default:
 			g, err = a.bindFleet(next, r, name)
 		}
 		g.Name, g.Path, g.Hosts, g.Methods, g.Client = name, r.Match.Path, hosts(*r), r.Match.Methods, r.Client
+		if m := int64(r.MaxBody); m > 0 && (g.MaxBody == 0 || m < g.MaxBody) {
+			g.MaxBody = m
+		}
+		g.StripPrefix, g.Request, g.Answer = r.StripPrefix, editOf(r.RequestHeaders), editOf(r.AnswerHeaders)
 		g.Paths, g.Lookalikes = gateway.PathMode(r.Paths), gateway.LookalikeMode(r.Lookalikes)
 		if err == nil {
 			err = a.routePolicy(next, &g, r, quotas)
@@ -133,6 +142,17 @@ func (a *App) bindFleet(next *present, r *config.Route, name string) (gateway.Ro
 		Doer:  u.doer, Printer: p, Replay: gateway.Replay(r.Retry.Replay), Buffer: int(r.Buffer),
 		Timeout: r.Timeout, HalfClose: r.HalfClose, Rule: b.rule, Retry: retry, Off: r.Quarantine.Off,
 	}, nil
+}
+
+func editOf(e *config.HeaderEdit) gateway.Edit {
+	if e == nil {
+		return gateway.Edit{}
+	}
+	out := gateway.Edit{Remove: e.Remove}
+	for _, name := range slices.Sorted(maps.Keys(e.Set)) {
+		out.Set = append(out.Set, gateway.Header{Name: name, Value: string(e.Set[name])})
+	}
+	return out
 }
 
 func hosts(r config.Route) []string {

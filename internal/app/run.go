@@ -61,6 +61,9 @@ func (a *App) Run(ctx context.Context) error {
 		fronts.run("settings", a.live.Run, failed)
 	}
 	a.setReady(nil)
+	if a.plain != nil {
+		fronts.run("redirect", a.plain.Run, failed)
+	}
 	fronts.run("leave", a.leave, failed)
 	if a.opt.Started != nil {
 		a.opt.Started(a)

@@ -14,7 +14,7 @@ func (p *protection) tidy(cfg *config.Config) {
 	circuits, budgets := map[string]bool{}, map[string]bool{}
 	for i := range cfg.Routes {
 		r := &cfg.Routes[i]
-		if name := routeName(i, *r); r.Enqueue == "" {
+		if name := routeName(i, *r); r.Works() {
 			circuits[circuitName(r.Fleet, name)] = r.Breaker != nil && !r.Breaker.Off
 			budgets[budgetName(name, r.Retry.PerCaller)] = true
 		}

@@ -92,7 +92,7 @@ func (k *checker) ranges(v reflect.Value, path string) {
 // zeroIsUnset names the bounded fields whose absence means something.
 func zeroIsUnset(key string) bool {
 	switch key {
-	case "replicas", "memory", "stale", "growth", "threads", "latency", "pressure", "per_caller":
+	case "replicas", "memory", "stale", "growth", "threads", "latency", "pressure", "per_caller", "max_body":
 		return true
 	}
 	return false
@@ -111,6 +111,9 @@ func (c *Config) checkListeners(k *checker) {
 	}
 	if c.TLS == nil {
 		return
+	}
+	if c.TLS.Redirect != "" {
+		k.add("tls.redirect", addressFlaw(c.TLS.Redirect))
 	}
 	if n := len(c.TLS.More); n > maxCerts {
 		k.addf("tls.more", "shorten it", "has %d items, more than %d", n, maxCerts)

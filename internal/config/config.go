@@ -40,6 +40,8 @@ type TLS struct {
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
 	More []Cert `yaml:"more"` // for callers who ask for one of their names (SNI)
+
+	Redirect string `yaml:"redirect"` // host:port of plain HTTP, whose callers are sent to HTTPS; "" means none
 }
 
 // Cert is a further certificate of a listener.
@@ -83,27 +85,60 @@ type Health struct {
 
 // Route says which requests go to which fleet, and on what terms.
 type Route struct {
-	Match      Match         `yaml:"match"`
-	Fleet      string        `yaml:"fleet"`
-	Enqueue    string        `yaml:"enqueue"` // instead of fleet: a queue; callers are answered 202
-	Quarantine Quarantine    `yaml:"quarantine"`
-	Retry      Retry         `yaml:"retry"`
-	Timeout    time.Duration `yaml:"timeout" range:"1ms..24h"` // until the answer begins
-	HalfClose  bool          `yaml:"half_close"`               // callers that have finished sending wait for their answer
-	Buffer     Size          `yaml:"buffer" range:"0..16MiB"`  // of one body, for fingerprint and replay
-	Ignore     []string      `yaml:"ignore"`                   // header:NAME, query:NAME, form:NAME, json:$.a.b
-	Headers    []string      `yaml:"headers"`                  // that belong to a request's identity
-	Volatile   []string      `yaml:"volatile"`                 // headers that differ in every request, beside the usual ones
-	Client     string        `yaml:"client"`                   // header:NAME, jwt:CLAIM or ip; empty: callers are not told apart
-	Limits     []Limit       `yaml:"limits"`                   // for everybody
-	Plans      []string      `yaml:"plans"`                    // the first that has the caller applies as well
-	Priority   Priority      `yaml:"priority"`
-	Guard      *Guard        `yaml:"guard"`      // of queries; nil: none
-	Breaker    *Breaker      `yaml:"breaker"`    // nil: none
-	Fallback   []Fallback    `yaml:"fallback"`   // tried in this order
-	Paths      string        `yaml:"paths"`      // that servers read in different ways: normalise, strict or raw
-	Lookalikes string        `yaml:"lookalikes"` // headers that servers take for others, such as X_Forwarded_For: drop or refuse
+	Match          Match         `yaml:"match"`
+	Fleet          string        `yaml:"fleet"`
+	Redirect       *Redirect     `yaml:"redirect"` // instead of fleet: callers are sent elsewhere
+	Enqueue        string        `yaml:"enqueue"`  // instead of fleet: a queue; callers are answered 202
+	Quarantine     Quarantine    `yaml:"quarantine"`
+	Retry          Retry         `yaml:"retry"`
+	Timeout        time.Duration `yaml:"timeout" range:"1ms..24h"` // until the answer begins
+	HalfClose      bool          `yaml:"half_close"`               // callers that have finished sending wait for their answer
+	Buffer         Size          `yaml:"buffer" range:"0..16MiB"`  // of one body, for fingerprint and replay
+	MaxBody        Size          `yaml:"max_body" range:"0..1TiB"` // longer bodies are answered 413; 0: no limit
+	StripPrefix    string        `yaml:"strip_prefix"`             // of the path, for the worker
+	RequestHeaders *HeaderEdit   `yaml:"request_headers"`          // for the worker
+	AnswerHeaders  *HeaderEdit   `yaml:"answer_headers"`           // of the worker's answer
+	Ignore         []string      `yaml:"ignore"`                   // header:NAME, query:NAME, form:NAME, json:$.a.b
+	Headers        []string      `yaml:"headers"`                  // that belong to a request's identity
+	Volatile       []string      `yaml:"volatile"`                 // headers that differ in every request, beside the usual ones
+	Client         string        `yaml:"client"`                   // header:NAME, jwt:CLAIM or ip; empty: callers are not told apart
+	Limits         []Limit       `yaml:"limits"`                   // for everybody
+	Plans          []string      `yaml:"plans"`                    // the first that has the caller applies as well
+	Priority       Priority      `yaml:"priority"`
+	Guard          *Guard        `yaml:"guard"`      // of queries; nil: none
+	Breaker        *Breaker      `yaml:"breaker"`    // nil: none
+	Fallback       []Fallback    `yaml:"fallback"`   // tried in this order
+	Paths          string        `yaml:"paths"`      // that servers read in different ways: normalise, strict or raw
+	Lookalikes     string        `yaml:"lookalikes"` // headers that servers take for others, such as X_Forwarded_For: drop or refuse
 }
+
+// Redirect sends callers elsewhere.
+type Redirect struct {
+	To     string `yaml:"to"` // https://{host}, https://example.com/new; path and query of the request come behind it
+	Status int    `yaml:"status" range:"301..308"`
+}
+
+func (r *Redirect) setDefaults() { *r = Redirect{Status: 308} }
+
+func (r *Redirect) fromWord(word string) error {
+	r.setDefaults()
+	r.To = word
+	return nil
+}
+
+func (r Redirect) toWord() (string, bool) { return r.To, r.Status == 308 }
+
+// Works reports whether workers of the route's fleet do what it matches.
+func (r *Route) Works() bool { return r.Enqueue == "" && r.Redirect == nil }
+
+// HeaderEdit removes headers and sets others.
+type HeaderEdit struct {
+	Set    map[string]HeaderValue `yaml:"set" mask:"env"`
+	Remove []string               `yaml:"remove"`
+}
+
+// HeaderValue is the value of a header.
+type HeaderValue string
 
 // Match picks requests. Every part that is given must hold.
 type Match struct {

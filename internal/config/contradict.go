@@ -32,7 +32,7 @@ func (f *Fleet) contradictions(at string, say func(string, ...any)) {
 		if members == 0 && s.Cells == 0 {
 			members = shard.Default(size)
 		}
-		if members >= size || s.Cells == 1 {
+		if !f.named() && members >= size || s.Cells == 1 {
 			say("%s.shard: everybody may meet all %d workers, so that one caller can take them all down", at, size)
 		}
 	}
@@ -53,7 +53,7 @@ func (r *Route) contradictions(c *Config, at string, say func(string, ...any)) {
 		if r.Retry.PerCaller > 0 {
 			say("%s.retry.per_caller: the route does not say who calls, so that nobody has a budget of its own; add client", at)
 		}
-		if n := f.Concurrency; n != nil && n.PerCaller > 0 && r.Enqueue == "" {
+		if n := f.Concurrency; n != nil && n.PerCaller > 0 && r.Works() {
 			say("%s: the route does not say who calls, so that fleets.%s.concurrency.per_caller holds for nobody; add client", at, r.Fleet)
 		}
 	}

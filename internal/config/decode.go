@@ -164,6 +164,8 @@ func names(elem reflect.Type) (ok func(string) bool, rule string) {
 	switch elem {
 	case reflect.TypeFor[string](): // an environment
 		return envName.MatchString, "use up to 128 letters, digits and _, and begin with no digit"
+	case reflect.TypeFor[HeaderValue]():
+		return isToken, "write a header such as X-Env"
 	case reflect.TypeFor[Queue]():
 		return isQueueName, "use 1 to 80 letters, digits, - and _, and .fifo at the end of a FIFO queue's name"
 	case reflect.TypeFor[AccessKey]():

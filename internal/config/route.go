@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -10,7 +11,14 @@ func (c *Config) checkRoutes(k *checker) {
 	for i := range c.Routes {
 		r, at := &c.Routes[i], fmt.Sprintf("routes[%d]", i)
 		r.Match.check(k, at+".match")
+		r.Redirect.check(k, at+".redirect")
 		switch _, ok := c.Fleets[r.Fleet]; {
+		case r.Redirect != nil && (r.Enqueue != "" || r.Fleet != ""):
+			k.addf(at, "keep one", "has redirect, and fleet or enqueue")
+		case r.Redirect != nil:
+			if r.Guard != nil || r.Breaker != nil || len(r.Fallback) > 0 {
+				k.addf(at, "remove them", "has a guard, a breaker or a fallback, which have no meaning for a redirect")
+			}
 		case r.Enqueue != "" && r.Fleet != "":
 			k.addf(at, "keep one", "has both fleet and enqueue")
 		case r.Enqueue != "":
@@ -52,10 +60,82 @@ func (r *Route) checkPolicy(k *checker, at string) {
 	if t := r.Retry.Replay; t != ReplayIdempotent && t != ReplayAll && t != ReplayNone {
 		k.addf(at+".retry.replay", "write idempotent, all or none", "%s is no choice here", quoted(string(t)))
 	}
+	r.checkEdits(k, at)
 	k.add(at+".paths", choiceFlaw(r.Paths, []string{"normalise", "strict", "raw"}))
 	k.add(at+".lookalikes", choiceFlaw(r.Lookalikes, []string{"drop", "refuse"}))
 	r.checkIdentity(k, at)
 	k.add(at+".client", clientFlaw(r.Client))
+}
+
+// maxEdits bounds the headers that a route sets and removes, each.
+const maxEdits = 64
+
+func (r *Route) checkEdits(k *checker, at string) {
+	if p := r.StripPrefix; p != "" {
+		switch {
+		case !pathPrefix.MatchString(p):
+			k.addf(at+".strip_prefix", "write a path such as /api", "%s is no prefix of paths", quoted(p))
+		case r.Match.Path != p && !strings.HasPrefix(r.Match.Path, p+"/"):
+			k.add(at+".strip_prefix", flawf("match "+clip(p)+"/*", "the route matches %s, which is not below %s", quoted(r.Match.Path), quoted(p)), at+".match.path")
+		case !r.Works():
+			k.addf(at+".strip_prefix", "remove it", "has no meaning where no worker answers")
+		}
+	}
+	r.RequestHeaders.check(k, at+".request_headers")
+	r.AnswerHeaders.check(k, at+".answer_headers")
+	if !r.Works() && (r.RequestHeaders != nil || r.AnswerHeaders != nil) {
+		k.addf(at, "remove them", "has request_headers or answer_headers, which have no meaning where no worker answers")
+	}
+}
+
+func (r *Redirect) check(k *checker, at string) {
+	if r == nil {
+		return
+	}
+	if !slices.Contains([]int{301, 302, 307, 308}, r.Status) {
+		k.addf(at+".status", "write 301, 302, 307 or 308", "%d is no status of a redirect", r.Status)
+	}
+	u, err := url.Parse(strings.Replace(r.To, "{host}", "host.example", 1))
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", u.User != nil,
+		strings.ContainsAny(strings.Replace(r.To, "{host}", "", 1), " {}\\"):
+		k.addf(at+".to", "write https://{host}, or a host such as https://example.com", "%s is nowhere to send callers", quoted(r.To))
+	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
+		k.addf(at+".to", "remove it: the request's query comes behind", "%s has a query or a fragment", quoted(r.To))
+	}
+}
+
+func (e *HeaderEdit) check(k *checker, at string) {
+	if e == nil {
+		return
+	}
+	if len(e.Set) > maxEdits || len(e.Remove) > maxEdits {
+		k.addf(at, "shorten it", "has more than %d headers to set or to remove", maxEdits)
+	}
+	for _, name := range sortedKeys(e.Set) {
+		k.add(at+".set."+shortKey(name), editFlaw(name))
+	}
+	for i, name := range e.Remove {
+		k.add(fmt.Sprintf("%s.remove[%d]", at, i), editFlaw(name))
+	}
+}
+
+// editFlaw says what is wrong with a header that settings set or remove.
+func editFlaw(name string) *flaw {
+	if f := headerFlaw(name); f != nil {
+		return f
+	}
+	lower := strings.ReplaceAll(strings.ToLower(name), "_", "-")
+	switch lower {
+	case "connection", "content-length", "expect", "forwarded", "grpc-timeout", "host", "keep-alive", "proxy", "proxy-authenticate",
+		"proxy-authorization", "proxy-connection", "te", "traceparent", "tracestate", "trailer", "transfer-encoding", "upgrade",
+		"x-bezoar-attempt", "x-request-deadline", "x-request-id", "x-request-timeout":
+		return flawf("remove it", "%s is the gateway's to write", quoted(name))
+	}
+	if strings.HasPrefix(lower, "x-forwarded-") {
+		return flawf("remove it", "%s is the gateway's to write", quoted(name))
+	}
+	return nil
 }
 
 // The most that one route may name.

@@ -109,6 +109,17 @@ func (r *Replay) UnmarshalText(text []byte) error {
 		"%s is no choice here", quoted(string(text)))
 }
 
+// UnmarshalText accepts what can be sent on one line.
+func (v *HeaderValue) UnmarshalText(text []byte) error {
+	if hasControl(string(text)) {
+		return flawf("write it on one line", "has a control character")
+	}
+	*v = HeaderValue(text)
+	return nil
+}
+
+func (v HeaderValue) String() string { return string(v) }
+
 // decimal reads an unsigned number without exponent, sign, NaN or underscores.
 func decimal(s string) (float64, bool) {
 	if s == "" || strings.Trim(s, "0123456789.") != "" {

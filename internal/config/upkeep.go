@@ -2,7 +2,9 @@ package config
 
 import (
 	"fmt"
+	"net/netip"
 	"net/url"
+	"slices"
 	"time"
 )
 
@@ -85,9 +87,14 @@ type AccessLog struct {
 	Sample Ratio  `yaml:"sample" range:"0%..100%"` // of the good ones
 	Errors int    `yaml:"errors" range:"0..10000"` // failures and refusals, a second at most
 	Caller string `yaml:"caller"`                  // hash, clear or off
+	Format string `yaml:"format"`                  // log: as other lines; json or combined: lines of their own
+	File   string `yaml:"file"`                    // for json and combined; "" means standard output
+	Paths  bool   `yaml:"paths"`                   // with paths, never with queries
 }
 
-func (a *AccessLog) setDefaults() { *a = AccessLog{Sample: 0.01, Errors: 50, Caller: "hash"} }
+func (a *AccessLog) setDefaults() {
+	*a = AccessLog{Sample: 0.01, Errors: 50, Caller: "hash", Format: "log"}
+}
 
 // Tracing sends spans to an OpenTelemetry collector.
 type Tracing struct {
@@ -100,6 +107,10 @@ func (t *Tracing) setDefaults() { *t = Tracing{Sample: 0.01} }
 func (c *Config) checkUpkeep(k *checker) {
 	if a := c.AccessLog; a != nil {
 		k.add("access_log.caller", choiceFlaw(a.Caller, []string{"hash", "clear", "off"}))
+		k.add("access_log.format", choiceFlaw(a.Format, []string{"log", "json", "combined"}))
+		if a.File != "" && a.Format == "log" {
+			k.addf("access_log.file", "write format: json or combined", "is for lines of their own")
+		}
 	}
 	if t := c.Tracing; t != nil {
 		if u, err := url.Parse(t.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -113,6 +124,19 @@ func (c *Config) checkUpkeep(k *checker) {
 
 func nodeName(s string) bool { return len(s) <= 64 && keyName.MatchString(s) }
 
+// named reports whether a worker is given by a host name, which may have any number
+// of addresses.
+func (f *Fleet) named() bool {
+	return slices.ContainsFunc(f.Workers, func(w string) bool {
+		u, err := url.Parse(w)
+		if err != nil {
+			return false
+		}
+		_, err = netip.ParseAddr(u.Hostname())
+		return err != nil && u.Hostname() != "localhost"
+	})
+}
+
 func (f *Fleet) checkProtection(k *checker, at string) {
 	if n := f.Concurrency; n != nil && n.Limit == 0 && n.Min > n.Max {
 		k.add(at+".concurrency.min", flawf("lower it, or raise max", "%d is more than max, %d", n.Min, n.Max), at+".concurrency.max")
@@ -123,7 +147,7 @@ func (f *Fleet) checkProtection(k *checker, at string) {
 		switch {
 		case s.Size > 0 && s.Cells > 0:
 			k.addf(at+".shard", "keep size for shuffle shards, or cells for fixed ones", "has both size and cells")
-		case s.Size > size || s.Cells > size:
+		case !f.named() && (s.Size > size || s.Cells > size):
 			k.addf(at+".shard", fmt.Sprintf("write %d or less", size), "asks for more workers than the fleet has, %d", size)
 		}
 	}

@@ -1,0 +1,122 @@
+package gateway
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// requester is a request as lines about it need it, beyond its Record.
+type requester interface {
+	clientIdentity
+	protocol() string
+}
+
+var (
+	_ requester = (*job)(nil)
+	_ requester = (*protectedRequest)(nil)
+)
+
+func (j *job) protocol() string {
+	if j.peer.http2 {
+		return "HTTP/2.0"
+	}
+	return "HTTP/1." + string(rune('0'+j.req.Minor))
+}
+
+func (v *protectedRequest) protocol() string { return v.r.Proto }
+
+// said returns a field of the request for a line, "" when there is none.
+func (r *Record) said(lower string) string {
+	if r.from == nil {
+		return ""
+	}
+	v, _ := r.from.field(lower)
+	return v[:min(len(v), maxLogged)]
+}
+
+// referer returns where the caller came from, without query and fragment, which may
+// hold secrets.
+func (r *Record) referer() string {
+	u, err := url.Parse(r.said("referer"))
+	if err != nil {
+		return ""
+	}
+	u.User, u.RawQuery, u.Fragment, u.ForceQuery = nil, "", "", false
+	return u.String()
+}
+
+// remote is the caller's address, as the log tells callers.
+func (l *AccessLog) remote(r *Record) string {
+	if r.from == nil {
+		return ""
+	}
+	return l.caller(r.from.address())
+}
+
+// appendCombined appends the line of r in the combined format of Apache and nginx.
+// What is left out is a hyphen; without Paths the name of the route stands for the
+// path.
+func (l *AccessLog) appendCombined(b []byte, r *Record) []byte {
+	path, referer, proto := r.Route, "", "-"
+	if l.cfg.Paths {
+		path, referer = r.Path, r.referer()
+	}
+	if r.from != nil {
+		proto = r.from.protocol()
+	}
+	b = appendWord(b, l.remote(r))
+	b = append(b, " - "...)
+	b = appendWord(b, l.caller(r.Caller))
+	b = append(b, " ["...)
+	b = r.Time.AppendFormat(b, "02/Jan/2006:15:04:05 -0700")
+	b = append(b, `] "`...)
+	b = appendQuoted(b, r.Method)
+	b = append(b, ' ')
+	b = appendQuoted(b, path[:min(len(path), maxLogged)])
+	b = append(append(append(b, ' '), proto...), `" `...)
+	b = strconv.AppendInt(b, int64(r.Status), 10)
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, r.BytesOut, 10)
+	b = append(b, ` "`...)
+	b = appendQuoted(b, dash(referer))
+	b = append(b, `" "`...)
+	b = appendQuoted(b, dash(r.said("user-agent")))
+	return append(b, "\"\n"...)
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// appendWord appends what has to be one word.
+func appendWord(b []byte, s string) []byte {
+	return appendQuoted(b, strings.ReplaceAll(dash(s[:min(len(s), maxLogged)]), " ", "_"))
+}
+
+// appendQuoted appends what stands in quotes, as nginx escapes it: nobody can forge
+// a line.
+func appendQuoted(b []byte, s string) []byte {
+	const hex = "0123456789ABCDEF"
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
+			b = append(b, '\\', 'x', hex[c>>4], hex[c&15])
+		} else {
+			b = append(b, c)
+		}
+	}
+	return b
+}
+
+// combined writes r's line.
+func (l *AccessLog) combined(r *Record) {
+	local := *r
+	if local.Time.IsZero() {
+		local.Time = time.Now()
+	}
+	_, _ = l.cfg.Combined.Write(l.appendCombined(make([]byte, 0, 512), &local)) // there is nowhere to say so
+}

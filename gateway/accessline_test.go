@@ -1,0 +1,102 @@
+package gateway
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+// lockedBuffer is written to by the gateway.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.b.String()
+	l.b.Reset()
+	return s
+}
+
+// TestCombinedLines: curl's requests in the form that log analysers read.
+func TestCombinedLines(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("needs curl")
+	}
+	var out lockedBuffer
+	log, err := NewAccessLog(AccessLogConfig{Combined: &out, Clear: true, Paths: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := startWorker(t, answering(hello))
+	cfg := Config{Observe: log.Observe}
+	f := serve(t, Route{Doer: newDirect(t, w.addr), Client: "header:X-Key"}, cfg, ServerConfig{})
+	ask := func(args ...string) {
+		t.Helper()
+		args = append(args, "-sS", "-o", "/dev/null", "-A", `agent "x"`, "-H", "Referer: https://u:secret@from.example/a?token=secret#f",
+			"-H", "X-Key: al ice", "http://"+f.addr+"/a%20b/c?token=secret")
+		if b, err := exec.Command("curl", args...).CombinedOutput(); err != nil {
+			t.Fatalf("curl: %v, %s", err, b)
+		}
+	}
+	ask()
+	want := regexp.MustCompile(`^127\.0\.0\.1 - al_ice \[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\] "GET /a%20b/c HTTP/1\.1" 200 5 "https://from\.example/a" "agent \\x22x\\x22"\n$`)
+	got := ""
+	for late := time.Now().Add(patience); got == "" && time.Now().Before(late); runtime.Gosched() { // it is written when the answer has been
+		got = out.take()
+	}
+	if !want.MatchString(got) {
+		t.Errorf("the line is %s", got)
+	}
+
+	// Without Clear and Paths it names nobody.
+	r := Record{Time: time.Unix(1_000_000, 0).UTC(), Route: "search", Method: "GET", Path: "/reset/T0K3N", Status: 200, BytesOut: 5, Caller: "alice"}
+	l, err := NewAccessLog(AccessLogConfig{Combined: &out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Observe(&r)
+	if got := out.take(); got != `- - - [12/Jan/1970:13:46:40 +0000] "GET search -" 200 5 "-" "-"`+"\n" {
+		t.Errorf("the line is %s", got)
+	}
+	if _, err := NewAccessLog(AccessLogConfig{}); err == nil {
+		t.Error("a log to nowhere is fine")
+	}
+}
+
+// TestDetailsOfLines: the same as JSON.
+func TestDetailsOfLines(t *testing.T) {
+	var b bytes.Buffer
+	l := newAccessLog(t, &b, AccessLogConfig{Clear: true, Paths: true, Details: true})
+	h := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	wrap, err := Protect(Protection{Observe: l.Observe})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest(http.MethodGet, "http://shop.example/a?token=secret", http.NoBody)
+	r.Header.Set("Referer", "https://from.example/x?token=secret")
+	r.Header.Set("User-Agent", "agent")
+	wrap(h).ServeHTTP(httptest.NewRecorder(), r)
+	got := lines(t, &b)
+	for key, want := range map[string]string{
+		"remote": "192.0.2.1", "protocol": "HTTP/1.1", "host": "shop.example", "path": "/a", "user_agent": "agent", "referer": "https://from.example/x",
+	} {
+		if len(got) != 1 || got[0][key] != want {
+			t.Errorf("%s is not %s: %v", key, want, got)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/h1"
+)
+
+// Edit changes header fields: it removes some, then it sets others, in place of
+// all that have their names.
+type Edit struct {
+	Set    []Header
+	Remove []string
+}
+
+// Header is one header field.
+type Header struct{ Name, Value string }
+
+// edit is an [Edit], ready to use.
+type edit struct {
+	set   []h1.Field
+	lines []byte   // of set
+	drop  []string // names of both, in lower case
+}
+
+func newEdit(e Edit) edit {
+	var out edit
+	for _, h := range e.Set {
+		out.set = append(out.set, h1.Field{Name: h.Name, Value: h.Value, Key: h1.KeyOf(h.Name)})
+		out.lines = h1.AppendField(out.lines, h.Name, h.Value)
+		out.drop = append(out.drop, lowerName(h.Name))
+	}
+	for _, name := range e.Remove {
+		out.drop = append(out.drop, lowerName(name))
+	}
+	return out
+}
+
+// drops reports whether the field does not stay.
+func (e *edit) drops(name string) bool {
+	for _, lower := range e.drop {
+		if sameName(name, lower) {
+			return true
+		}
+	}
+	return false
+}
+
+// apply edits fields in place.
+func (e *edit) apply(fields []h1.Field) []h1.Field {
+	if len(e.drop) == 0 {
+		return fields
+	}
+	fields = slices.DeleteFunc(fields, func(f h1.Field) bool { return e.drops(f.Name) })
+	return append(fields, e.set...)
+}
+
+// faults are those of the edit of a request, or of an answer.
+func (e Edit) faults(what string) []error {
+	var errs []error
+	check := func(name string) {
+		if !h1.Token(name) {
+			errs = append(errs, fmt.Errorf("%s has %q, which is no header", what, name))
+		} else if !Editable(name) {
+			errs = append(errs, fmt.Errorf("%s has %s, which is the gateway's to write", what, name))
+		}
+	}
+	for _, h := range e.Set {
+		check(h.Name)
+		if !plainText([]byte(h.Value)) {
+			errs = append(errs, fmt.Errorf("%s sets %s to what cannot be sent", what, h.Name))
+		}
+	}
+	for _, name := range e.Remove {
+		check(name)
+	}
+	return errs
+}
+
+// Editable reports whether settings may set and remove the header field: not what
+// frames a message, ends at a proxy, or is written by the gateway.
+func Editable(name string) bool {
+	switch h1.KeyOf(name) {
+	case h1.Other, h1.ContentType, h1.Date, h1.IdempotencyKey, h1.OfProxies:
+		return true
+	default:
+		return false
+	}
+}
+
+// stripped returns the target for the worker: without the route's prefix.
+func (r *route) stripped(target string) (string, bool) {
+	if r.StripPrefix == "" {
+		return target, false
+	}
+	path, query, asked := strings.Cut(target, "?")
+	rest, ok := withoutPrefix(path, r.StripPrefix)
+	if !ok {
+		if rest, ok = withoutPrefix(resolve(path), r.StripPrefix); !ok {
+			return target, false
+		}
+	}
+	// One slash: what begins with two could be taken for a host.
+	rest = "/" + strings.TrimLeft(rest, "/")
+	if asked {
+		rest += "?" + query
+	}
+	return rest, true
+}
+
+// withoutPrefix cuts whole segments off, in whatever capitals.
+func withoutPrefix(path, prefix string) (rest string, ok bool) {
+	if len(path) < len(prefix) || !strings.EqualFold(path[:len(prefix)], prefix) {
+		return path, false
+	}
+	rest = path[len(prefix):]
+	return rest, rest == "" || rest[0] == '/'
+}

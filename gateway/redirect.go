@@ -1,0 +1,71 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/h1"
+)
+
+// Redirect sends callers elsewhere. No worker is asked.
+type Redirect struct {
+	// To is where: a scheme and a host, with a path or not. {host} stands for the
+	// host that the caller asked, without its port. The path and the query of the
+	// request are put behind it.
+	To     string
+	Status int // 301, 302, 307 or 308; default 308, which keeps method and body
+}
+
+// hostMark is what stands for the host.
+const hostMark = "{host}"
+
+func (d *Redirect) check() error {
+	if d == nil {
+		return nil
+	}
+	if d.Status != 0 && !slices.Contains([]int{301, 302, 307, 308}, d.Status) {
+		return fmt.Errorf("Redirect.Status is %d, want 301, 302, 307 or 308", d.Status)
+	}
+	if err := CheckRedirect(d.To); err != nil {
+		return fmt.Errorf("Redirect.To %w", err)
+	}
+	return nil
+}
+
+// CheckRedirect says what is wrong with where callers are sent.
+func CheckRedirect(to string) error {
+	u, err := url.Parse(strings.Replace(to, hostMark, "host.example", 1))
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", u.User != nil:
+		return fmt.Errorf("is %.100q, want http:// or https:// and a host, such as https://%s", to, hostMark)
+	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
+		return errors.New("has a query or a fragment, and the request's query comes behind it")
+	case strings.ContainsAny(strings.Replace(to, hostMark, "", 1), " {}\\"):
+		return fmt.Errorf("is %.100q, and only %s stands for something else, once", to, hostMark)
+	}
+	return nil
+}
+
+// redirect answers by sending the caller elsewhere.
+func (j *job) redirect() {
+	d := j.route.Redirect
+	host := strings.TrimSuffix(withoutPort(j.req.Host), ".")
+	if host == "" && strings.Contains(d.To, hostMark) { // HTTP/1.0
+		j.problem(problem{Type: "malformed", Status: http.StatusBadRequest, Detail: "The request names no host."})
+		return
+	}
+	target := j.req.Target
+	if target == "*" {
+		target = "/"
+	}
+	to := strings.TrimSuffix(strings.Replace(d.To, hostMark, host, 1), "/") + target
+	status := d.Status
+	if status == 0 {
+		status = http.StatusPermanentRedirect
+	}
+	j.document(status, "text/plain; charset=utf-8", []byte("It is at "+to+"\n"), []h1.Field{{Name: "Location", Value: to}})
+}
