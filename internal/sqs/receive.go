@@ -191,7 +191,11 @@ func (c *call) systemAttribute(m *queue.Message, name string) string {
 	case "SentTimestamp":
 		return millis(m.Sent)
 	case "ApproximateReceiveCount":
-		return strconv.Itoa(m.Receives)
+		n := m.Receives
+		if m.Letter != nil { // the count goes on in the dead-letter queue
+			n += m.Letter.Receives
+		}
+		return strconv.Itoa(n)
 	case "ApproximateFirstReceiveTimestamp":
 		return millis(m.FirstReceived)
 	case "SequenceNumber":

@@ -192,6 +192,8 @@ func (l *Lease) Change(c queue.Change, p queue.Policy, k *poison.Case, now int64
 	}
 	visible := now + c.For.Microseconds()
 	switch {
+	case c.For > 0 && !(l.Hold == Leased && l.Visible > now): // the lease is over, and the message stays visible, as on SQS
+		return Ruling{Case: k}, nil
 	case c.For == 0 && l.Exhausted(p):
 		l.attempt(now, queue.Outcome{Class: bezoar.Transient, Reason: "its worker gave it back"})
 		l.Hold, l.Holding = Ready, 0
