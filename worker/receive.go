@@ -37,7 +37,7 @@ func (w *Worker) receive(ctx, running context.Context) error {
 			continue
 		}
 		most := min(free, w.about.Batch)
-		if trial != nil || w.judge != nil && w.careful() {
+		if trial != nil || w.single() {
 			most = 1
 		}
 		began := time.Now()
