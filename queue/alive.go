@@ -55,6 +55,32 @@ func instance(worker string) string {
 	return worker
 }
 
+// join makes one holder of all that a worker holds, whose receives have numbers;
+// nil if it holds nothing. The caller holds the lock.
+func (h *holdings) join(worker string) *holder {
+	whole := h.holders[worker]
+	for name, w := range h.holders {
+		if name == worker || instance(name) != worker {
+			continue
+		}
+		if whole == nil {
+			whole = &holder{name: worker}
+			h.holders[worker] = whole
+		}
+		for d := w.first; d != nil; d = w.first {
+			w.first = d.next
+			d.by, d.prev, d.next = whole, nil, whole.first
+			if whole.first != nil {
+				whole.first.prev = d
+			}
+			whole.first = d
+		}
+		whole.count, whole.alone = whole.count+w.count, whole.alone+w.alone
+		delete(h.holders, name)
+	}
+	return whole
+}
+
 // fleet is how many workers there are: those that hold something, and those that
 // have asked lately, the one that goes included. The caller holds the lock.
 func (h *holdings) fleet(going string, now time.Time) int {

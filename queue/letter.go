@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -32,17 +33,40 @@ type Lineage struct {
 	Times  int    `json:"times"`            // how often it was sent again
 	Edited bool   `json:"edited,omitempty"` // since the root
 	Task   string `json:"task,omitempty"`   // the move task that sent it
+	// Attempts are those of its earlier lives, without what they wrote: the newest
+	// MaxAttempts, oldest first.
+	Attempts []Attempt `json:"attempts,omitempty"`
 }
 
 // Child is the lineage of a message that takes the place of the letter id,
-// which has the lineage l.
-func (l *Lineage) Child(id, task string, edited bool) *Lineage {
+// which has the lineage l and says what letter does.
+func (l *Lineage) Child(id string, letter *Letter, task string, edited bool) *Lineage {
 	c := Lineage{Parent: id, Root: id, Times: 1, Edited: edited, Task: task}
 	if l != nil {
 		c.Root, c.Times, c.Edited = l.Root, l.Times+1, l.Edited || edited
 	}
+	if letter == nil {
+		return &c
+	}
+	c.Attempts = slices.Clone(newest(letter.Attempts))
+	for i := range c.Attempts {
+		if c.Attempts[i].Life == 0 {
+			c.Attempts[i].Life = c.Times
+		}
+		c.Attempts[i].Stderr = ""
+	}
 	return &c
 }
+
+// Lives are the attempts of a message in all its lives, the newest MaxAttempts.
+func (l *Lineage) Lives(now []Attempt) []Attempt {
+	if l == nil || len(l.Attempts) == 0 {
+		return now
+	}
+	return newest(slices.Concat(l.Attempts, now))
+}
+
+func newest(all []Attempt) []Attempt { return all[max(0, len(all)-MaxAttempts):] }
 
 // GroupKey says which letters died of the same: those with the same failure
 // fingerprint; without one, the same payload if it killed its worker, else the

@@ -129,7 +129,7 @@ func (e *Engine) Resend(ctx context.Context, id string, in ResendInput) (Sent, e
 		receipt = d.Receipt
 	}
 	sent, err := e.store.Replace(ctx, Replacement{
-		Letter: id, Receipt: receipt, Destination: destination, Entry: entry, Lineage: *d.Lineage.Child(id, "", edited),
+		Letter: id, Receipt: receipt, Destination: destination, Entry: entry, Lineage: *d.Lineage.Child(id, d.Letter, "", edited),
 	})
 	if err != nil {
 		return fail(err)

@@ -107,6 +107,7 @@ type Attempt struct {
 	Received time.Time `json:"received"`
 	Ended    time.Time `json:"ended"`
 	Worker   string    `json:"worker,omitempty"`
+	Life     int       `json:"life,omitempty"` // 1 is before it was first sent again, and so on; 0: the last one
 	Outcome
 }
 

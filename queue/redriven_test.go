@@ -71,3 +71,28 @@ func TestLettersThatFailAgainAreNoOutage(t *testing.T) {
 		})
 	}
 }
+
+// A letter that dies again shows what happened in all its lives.
+func TestALetterKeepsItsLives(t *testing.T) {
+	bubble(t, queue.Config{}, func(r *rig) {
+		r.create("jobs", immediate)
+		r.send("jobs", `{"a message": "that fails"}`)
+		for life := range 3 {
+			if life > 0 {
+				_, err := r.StartTask(r.Context(), queue.MoveTask{Kind: queue.MoveRedrive, Source: "jobs-dlq", Rate: 1000, HaltAbove: 1})
+				r.must(err)
+				pass(time.Second)
+			}
+			m := r.one("jobs", "")
+			o := queue.Outcome{Class: bezoar.Invalid, Reason: fmt.Sprint("reason ", life+1), Stderr: "what it wrote"}
+			r.must(r.Reject(r.Context(), "jobs", m.Receipt, o))
+		}
+		var got string
+		for _, a := range r.letter("jobs-dlq").Letter.Attempts {
+			got += fmt.Sprintf("%d: %s %d; ", a.Life, a.Reason, len(a.Stderr))
+		}
+		if want := "1: reason 1 0; 2: reason 2 0; 0: reason 3 13; "; got != want {
+			t.Errorf("its attempts are %q, want %q", got, want)
+		}
+	})
+}

@@ -38,7 +38,8 @@ func (e *Engine) DeleteBatch(ctx context.Context, queue string, receipts []Recei
 // ChangeVisibility sets when a lease ends, from now; 0 ends it, and the message
 // is received again or, when its receives are used up, set aside. At most
 // MaxVisibility since the receive, else ErrVisibilityTotal. In a standard queue
-// it also works after the lease, as long as nobody received the message again.
+// it is no error after the lease, as long as nobody received the message again,
+// but the message stays visible.
 func (e *Engine) ChangeVisibility(ctx context.Context, queue string, r Receipt, d time.Duration) error {
 	return one(e.ChangeVisibilityBatch(ctx, queue, []VisibilityChange{{r, d}}))
 }

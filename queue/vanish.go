@@ -47,7 +47,7 @@ func (e *Engine) Vanished(worker string) {
 func (h *holdings) depart(worker string, now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	w := h.holders[worker]
+	w := h.join(worker)
 	if w == nil {
 		delete(h.seen, worker)
 		return false

@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -125,6 +126,31 @@ func TestALateDeleteTakesBackVerdictAndLetter(t *testing.T) {
 			r.none("jobs", "y")
 		})
 	}
+}
+
+// All that a worker holds vanishes with it, whichever of its receives brought it.
+func TestAWorkerVanishesWithAllItsReceives(t *testing.T) {
+	bubble(t, queue.Config{}, func(r *rig) {
+		r.create("jobs", nil)
+		r.sendMany("jobs", 4)
+		for i := range 3 {
+			r.one("jobs", fmt.Sprint("host:1#", i))
+		}
+		r.one("jobs", "host:10#1")
+		r.Vanished("host:1")
+		pass(31 * time.Second)
+		for range 5 {
+			r.receive("jobs", "x", 10)
+			pass(31 * time.Second)
+		}
+		c := r.cases("jobs", poison.Suspect)
+		if len(c) != 3 || !strings.Contains(c[0].Reason, "held 3 messages") {
+			r.Errorf("suspects are %+v, want three of one worker", c)
+		}
+		if s := r.Stats(); s.Vanished != 1 || s.Mass != 0 {
+			r.Errorf("stats are %+v", s)
+		}
+	})
 }
 
 // Whoever settles over another connection has not crashed.

@@ -76,7 +76,11 @@ func NewBody(raw []byte) *Body {
 func outline(m queue.Death) Letter {
 	l := Letter{
 		ID: m.ID, Queue: m.Queue, Sent: m.Sent, Payload: m.Payload, InFlight: m.InFlight, Version: versionOf(m),
-		Sender: m.Sender, Priority: m.Priority, MessageGroup: m.Group, Lineage: m.Lineage,
+		Sender: m.Sender, Priority: m.Priority, MessageGroup: m.Group,
+	}
+	if m.Lineage != nil {
+		l.Lineage = new(*m.Lineage)
+		l.Lineage.Attempts = nil // they are among the letter's
 	}
 	if d := m.Letter; d != nil {
 		l.Origin, l.Group, l.Class, l.Failure, l.Reason = d.Origin, d.Group, d.Class, d.Failure, d.Reason

@@ -31,6 +31,7 @@ type delivery struct {
 	placed    bool // it has a place to run in
 	ran       bool
 	settled   bool // without running
+	danger    bool // it may have killed an earlier life
 	excused   bool // it failed, and that says nothing about it
 	res       result
 }
@@ -63,6 +64,7 @@ func (d *delivery) run() {
 	if cause := context.Cause(d.ctx); d.res.class == bezoar.Interrupted && errors.Is(cause, errLost) {
 		return
 	}
+	d.w.ends.add(d.m.ID, d.res.class)
 	if d.excused = d.w.doubts(d.m.ID, &d.res); d.excused {
 		d.w.cfg.Log.Warn("the command failed without reading its message", "message", d.m.ID, "reason", d.res.reason)
 	}
@@ -122,13 +124,15 @@ func (d *delivery) admit() bool {
 // to call when it has ended. One that may kill this process runs alone, so that
 // nothing else is suspected then.
 func (d *delivery) company() (leave func()) {
-	dangerous := d.w.killed(d.payload) || (d.m.Alone || d.admission.Alone) && !d.w.runner.isolated()
-	if !dangerous {
-		d.w.alone.RLock()
-		return d.w.alone.RUnlock
+	w := d.w
+	if d.danger {
+		d.lonely()
+	} else if !w.killed(d.payload) && (!d.m.Alone && !d.admission.Alone || w.runner.isolated()) {
+		w.alone.RLock()
+		return w.alone.RUnlock
 	}
-	d.w.alone.Lock()
-	return d.w.alone.Unlock
+	w.alone.Lock()
+	return w.alone.Unlock
 }
 
 // behind complains of a start log that could not be written.

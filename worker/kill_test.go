@@ -259,11 +259,14 @@ func TestAMessageThatKillsItsWorker(t *testing.T) {
 // survives waits until a worker has died, or all that is left is set aside.
 func survives(t *testing.T, r *rig, w *process, dead string) bool {
 	t.Helper()
-	for {
+	for late := time.Now().Add(patience); ; {
 		select {
 		case <-w.ended:
 			return false
 		case <-time.After(10 * time.Millisecond):
+		}
+		if time.Now().After(late) {
+			t.Fatalf("jobs still holds %d messages, set aside are %d", len(r.messages("jobs")), len(r.messages(dead)))
 		}
 		jobs, err := r.engine.Counts(t.Context(), "jobs")
 		if err != nil {

@@ -28,18 +28,22 @@ func (w *Worker) receive(ctx, running context.Context) error {
 		if free == 0 {
 			return nil
 		}
+		if w.dangers.Load() > 0 { // nothing is to be in hand beside it
+			sleep(ctx, dangerPause)
+			continue
+		}
 		trial, ok := w.gate(ctx)
 		if !ok {
 			continue
 		}
 		most := min(free, w.about.Batch)
-		if trial != nil {
+		if trial != nil || w.single() {
 			most = 1
 		}
 		began := time.Now()
 		got, err := w.cfg.Source.Receive(ctx, Receive{
 			Max: most, Visibility: w.cfg.Visibility, Wait: min(queue.MaxWait, (w.cfg.Visibility / 2).Truncate(time.Second)), // see hold
-			Worker: w.cfg.Name + "#" + strconv.FormatUint(w.serial.Add(1), 10),
+			Worker: w.cfg.Name + "#" + strconv.FormatUint(w.serial.Add(1), 10), Missed: w.fresh,
 		})
 		if len(got) == 0 && trial != nil {
 			w.judged("give a trial back", w.judge.Waste(time.Now(), trial))
@@ -118,6 +122,9 @@ func (w *Worker) dispatch(receiving, running context.Context, got []Message, beg
 	groups := map[string]int{}
 	for i := range got {
 		d := w.newDelivery(receiving, running, got[i], began, trial)
+		if d.danger = w.mayKill(&got[i]); d.danger {
+			w.dangers.Add(1)
+		}
 		all = append(all, d)
 		if g := got[i].Group; w.about.FIFO && g != "" {
 			at, ok := groups[g]

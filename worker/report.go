@@ -29,6 +29,9 @@ func (d *delivery) report() {
 		w.slots.end()
 	}
 	w.slots.give()
+	if d.danger {
+		w.dangers.Add(-1)
+	}
 	e := Event{
 		Queue: w.about.Queue, ID: d.m.ID, Receives: d.m.Receives, Class: d.res.class, Reason: d.res.reason, Failure: d.res.failure,
 		Elapsed: d.res.elapsed, CPU: d.res.cpu, MaxRSS: d.res.rss, Rows: len(d.res.rows),

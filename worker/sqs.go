@@ -128,6 +128,9 @@ func (s *SQSQueue) Receive(ctx context.Context, in Receive) ([]Message, error) {
 	if s.bezoar {
 		names = append(names, "BezoarAlone")
 		options = append(options, header("X-Bezoar-Worker", in.Worker))
+		if in.Missed {
+			options = append(options, header("X-Bezoar-Missed", "yes"))
+		}
 	}
 	input := &sqs.ReceiveMessageInput{
 		QueueUrl: &s.URL, MaxNumberOfMessages: int32(min(in.Max, s.about.Batch)), VisibilityTimeout: whole(in.Visibility),

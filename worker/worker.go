@@ -47,6 +47,10 @@ type Worker struct {
 	messages sync.WaitGroup
 	serial   atomic.Uint64 // of receives
 	doubt    doubt
+	fresh    bool                   // nothing of an earlier life was found: it may have had one, and may have a next one
+	start    time.Time              // of this life
+	dangers  atomic.Int32           // messages here that may kill this process, and run with nothing beside them
+	ends     ends                   // messages that this life has seen end
 	took     atomic.Int64           // how long messages ran lately, in nanoseconds
 	failed   chan error             // what stops the worker; one
 	telling  sync.Mutex             // held while somebody is told of an event
@@ -224,7 +228,11 @@ func (w *Worker) open() (left []startlog.Left, err error) {
 		}
 		return p
 	}}
+	w.start, w.fresh = time.Now(), true
 	if w.cfg.State != "" {
+		if _, err := os.Stat(filepath.Join(w.cfg.State, "starts")); err == nil {
+			w.fresh = false
+		}
 		if w.starts, left, err = startlog.Open(w.cfg.State, cap(w.reports)+w.cfg.Concurrency+maxAhead); err != nil {
 			return nil, err
 		}

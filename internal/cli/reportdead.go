@@ -76,6 +76,9 @@ func reportAttempts(p *printer, now time.Time, attempts []queue.Attempt) {
 	t := table{head: []string{"RECEIVED", ">TOOK", "WORKER", "CLASS", "REASON"}}
 	for _, a := range attempts {
 		why := a.Reason
+		if a.Life > 0 { // it was sent again since
+			why = strings.TrimRight(fmt.Sprintf("(life %d) %s", a.Life, why), " ")
+		}
 		if a.Detail != "" && a.Detail != why {
 			why = strings.Trim(why+" ("+a.Detail+")", " ")
 		}

@@ -2,7 +2,9 @@ package sqs
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"maps"
 	"slices"
 	"strings"
@@ -161,11 +163,11 @@ func (c *call) list(member string, q queue.ListQuery) error {
 	if limit < 1 || limit > maxListed {
 		return invalid(limit, "MaxResults", "Must be between 1 and %d.", maxListed)
 	}
-	after, err := base64.RawURLEncoding.DecodeString(c.req.NextToken)
-	if err != nil || len(after) > 80 {
+	after, ok := readToken(c.req.NextToken)
+	if !ok {
 		return parameter.text("Invalid or expired next token.")
 	}
-	q.After, q.Limit = string(after), int(limit)
+	q.After, q.Limit = after, int(limit)
 	queues, err := c.h.engine.Queues(c.ctx, q)
 	if err != nil {
 		return err
@@ -190,9 +192,27 @@ func (c *call) list(member string, q queue.ListQuery) error {
 		c.out.endList()
 	}
 	if last != "" {
-		c.out.plain("NextToken", base64.RawURLEncoding.EncodeToString([]byte(last)))
+		c.out.plain("NextToken", pageToken(last))
 	}
 	return nil
+}
+
+// pageToken names the last queue of a page, with a sum that tells what is no token.
+func pageToken(last string) string {
+	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32([]byte(last), crc32.ChecksumIEEE([]byte(last))))
+}
+
+// readToken reads what pageToken wrote; "" is the token of the first page.
+func readToken(token string) (after string, ok bool) {
+	if token == "" {
+		return "", true
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil || len(raw) < 5 {
+		return "", false
+	}
+	after = string(raw[:len(raw)-4])
+	return after, pageToken(after) == token
 }
 
 func (c *call) tag() error {

@@ -15,7 +15,11 @@ const (
 	// workerHeader names who receives, instead of its connection. Whoever has a
 	// name writes down what it runs and reports its own death: the end of its
 	// connections means nothing.
-	workerHeader         = "X-Bezoar-Worker"
+	workerHeader = "X-Bezoar-Worker"
+	// missedHeader, beside it, takes that back: the worker has not found anything
+	// that an earlier life of its wrote down, and perhaps its next one will not
+	// either.
+	missedHeader         = "X-Bezoar-Missed"
 	maxVisibilitySeconds = int64(queue.MaxVisibility / time.Second)
 	maxWaitSeconds       = int64(queue.MaxWait / time.Second)
 )
@@ -37,7 +41,10 @@ func (c *call) receive() error {
 	}
 	in := queue.ReceiveInput{Max: int(limit), Worker: c.r.RemoteAddr, Attempt: r.AttemptID}
 	if name := c.r.Header.Get(workerHeader); name != "" {
-		in.Worker, c.byName = name, true
+		in.Worker, c.byName = name, c.r.Header.Get(missedHeader) == ""
+		if !c.byName {
+			named(c.ctx, name)
+		}
 	}
 	if r.Visibility.set {
 		in.Visibility = new(time.Duration(r.Visibility.value) * time.Second)
@@ -184,7 +191,11 @@ func (c *call) systemAttribute(m *queue.Message, name string) string {
 	case "SentTimestamp":
 		return millis(m.Sent)
 	case "ApproximateReceiveCount":
-		return strconv.Itoa(m.Receives)
+		n := m.Receives
+		if m.Letter != nil { // the count goes on in the dead-letter queue
+			n += m.Letter.Receives
+		}
+		return strconv.Itoa(n)
 	case "ApproximateFirstReceiveTimestamp":
 		return millis(m.FirstReceived)
 	case "SequenceNumber":

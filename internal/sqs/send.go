@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -271,8 +273,8 @@ func checkTypedName(name string) *fault {
 	case name[0] == '.' || name[len(name)-1] == '.' || strings.Contains(name, ".."):
 		return parameter.text("The message attribute name '%s' can neither begin nor end with a dot, nor hold two in a row.", name)
 	}
-	for i := range len(name) {
-		if c := name[i]; (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.' {
+	for _, c := range name { // letters of any language, as AWS takes them
+		if c == utf8.RuneError || !unicode.IsLetter(c) && !unicode.IsMark(c) && !unicode.IsDigit(c) && c != '-' && c != '_' && c != '.' {
 			return parameter.text("The message attribute name '%.100s' is invalid: it can have letters, digits, hyphens, underscores and dots.", name)
 		}
 	}

@@ -119,11 +119,12 @@ func (s *Server) empty(ctx context.Context, srv *http.Server, seats chan<- struc
 // peer is who is at the other end of a connection.
 type peer struct {
 	conn      net.Conn
-	first     sync.Mutex   // held while its first bytes are taken, so that they are either there or in asked
-	asked     atomic.Bool  // it has sent something
-	received  atomic.Bool  // messages were given to it
-	announced atomic.Bool  // it said, or we decided, that the connection ends
-	idleSince atomic.Int64 // Unix nanoseconds
+	first     sync.Mutex             // held while its first bytes are taken, so that they are either there or in asked
+	asked     atomic.Bool            // it has sent something
+	name      atomic.Pointer[string] // who receives, if it says so and is to be missed
+	received  atomic.Bool            // messages were given to it
+	announced atomic.Bool            // it said, or we decided, that the connection ends
+	idleSince atomic.Int64           // Unix nanoseconds
 }
 
 type peerKey struct{}
@@ -138,6 +139,17 @@ func left(ctx context.Context) bool {
 func received(ctx context.Context) {
 	if p, ok := ctx.Value(peerKey{}).(*peer); ok {
 		p.received.Store(true)
+	}
+}
+
+// named notes who receives over a connection: its name, without the number of the
+// receive.
+func named(ctx context.Context, name string) {
+	if p, ok := ctx.Value(peerKey{}).(*peer); ok {
+		if at := strings.LastIndexByte(name, '#'); at > 0 {
+			name = name[:at]
+		}
+		p.name.Store(&name)
 	}
 }
 
@@ -171,7 +183,11 @@ func (s *Server) state(c net.Conn, state http.ConnState) {
 		since := p.idleSince.Load()
 		ours := since != 0 && time.Since(time.Unix(0, since)) >= idlePatience || s.handler.drain.Err() != nil
 		if p.received.Load() && !p.announced.Load() && !ours && s.cfg.Vanished != nil {
-			s.cfg.Vanished(c.RemoteAddr().String())
+			who := c.RemoteAddr().String()
+			if name := p.name.Load(); name != nil {
+				who = *name
+			}
+			s.cfg.Vanished(who)
 		}
 	case http.StateNew, http.StateHijacked:
 	}

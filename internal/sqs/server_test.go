@@ -276,7 +276,7 @@ func TestDrainEndsWaitingReceives(t *testing.T) {
 
 func TestConnectionsThatVanish(t *testing.T) {
 	s := serve(t, nil)
-	s.send(4, 10)
+	s.send(6, 10)
 	const receive = `{"QueueUrl":"QUEUE"}`
 	leave := func(op, body string, headers ...string) string {
 		c := s.dial()
@@ -290,10 +290,16 @@ func TestConnectionsThatVanish(t *testing.T) {
 	leave("ListQueues", `{}`)                                     // had nothing
 	leave("ReceiveMessage", receive, "Connection: close")         // announced
 	leave("ReceiveMessage", receive, "User-Agent: aws-cli/2.9.0") // one call and done
+	leave("ReceiveMessage", receive, "X-Bezoar-Worker: host:1#7") // reports its own death
 	want := leave("ReceiveMessage", receive)
 	within(t, func() bool { return len(s.gone()) > 0 })
 	if got := s.gone(); len(got) != 1 || got[0] != want {
 		t.Errorf("%v vanished, want %s", got, want)
+	}
+	leave("ReceiveMessage", receive, "X-Bezoar-Worker: host:1#8", "X-Bezoar-Missed: yes") // may have no next life
+	within(t, func() bool { return len(s.gone()) > 1 })
+	if got := s.gone(); got[1] != "host:1" {
+		t.Errorf("%v vanished, want a worker by its name", got)
 	}
 	m, err := s.engine.Peek(context.Background(), "q", 0, 10)
 	if err != nil {

@@ -212,6 +212,11 @@ func TestTrapVisibilityAfterTheEnd(t *testing.T) {
 	handle := r.receive("q", `,"VisibilityTimeout":0`)
 	change := `{"QueueUrl":"QUEUE:q","ReceiptHandle":"` + handle + `","VisibilityTimeout":30}`
 	r.json("ChangeMessageVisibility", change).ok() // after the lease
+	if again := r.receive("q", `,"VisibilityTimeout":0`); again == "" {
+		t.Error("it is not visible any more")
+	} else {
+		handle, change = again, strings.ReplaceAll(change, handle, again)
+	}
 	r.json("DeleteMessage", `{"QueueUrl":"QUEUE:q","ReceiptHandle":"`+handle+`"}`).ok()
 	const why = "Message does not exist or is not available for visibility timeout change"
 	r.json("ChangeMessageVisibility", change).fails(400, "InvalidParameterValue", why+".")
@@ -366,6 +371,9 @@ func TestTrapDeadLettersSayWhenceTheyCame(t *testing.T) {
 	handle := r.receive("q", `,"VisibilityTimeout":1`)
 	// It is moved at the end of the lease; nobody has to receive.
 	a := r.json("ReceiveMessage", `{"QueueUrl":"QUEUE:dead","WaitTimeSeconds":10,"AttributeNames":["All"],"MessageSystemAttributeNames":["BezoarClass"]}`).ok()
+	if n := a.text("Messages", 0, "Attributes", "ApproximateReceiveCount"); n != "2" {
+		t.Errorf("it was received %s times in both queues, want 2", n)
+	}
 	if a.text("Messages", 0, "MessageId") != id || a.text("Messages", 0, "Attributes", "DeadLetterQueueSourceArn") != "arn:aws:sqs:us-east-1:000000000000:q" {
 		t.Error(a.body)
 	}
@@ -658,6 +666,7 @@ func TestTrapPages(t *testing.T) {
 	}
 	r.json("ListQueues", `{"MaxResults":1001}`).fails(400, "InvalidParameterValue")
 	r.json("ListQueues", `{"NextToken":"?"}`).fails(400, "InvalidParameterValue")
+	r.json("ListQueues", `{"NextToken":"cDE"}`).fails(400, "InvalidParameterValue") // the text p1
 }
 
 func TestTrapUnknownActions(t *testing.T) {
@@ -713,4 +722,18 @@ func TestTrapEmptyListsOfForms(t *testing.T) {
 	r.form("SetQueueAttributes", "QueueUrl", "QUEUE:q", "Attribute", "").fails(400, "MissingParameter")
 	r.form("SendMessage", "QueueUrl", "QUEUE:q", "MessageBody", "").fails(400, "MissingParameter", "MessageBody")
 	r.form("SendMessage", "QueueUrl", "QUEUE:q", "MessageBody", "x", "MessageAttribute", "").ok().lacks("MD5OfMessageAttributes")
+}
+
+func TestTrapAttributeNamesOfAnyLanguage(t *testing.T) {
+	r := newRig(t)
+	r.create("q")
+	send := func(name string) answer {
+		return r.json("SendMessage", `{"QueueUrl":"QUEUE:q","MessageBody":"x","MessageAttributes":{"`+name+`":{"DataType":"String","StringValue":"v"}}}`)
+	}
+	for _, name := range []string{"größe", "数量", "имя.2"} {
+		send(name).ok()
+	}
+	for _, name := range []string{"a b", "a–b", "€"} {
+		send(name).fails(400, "InvalidParameterValue")
+	}
 }

@@ -33,7 +33,7 @@ func TestAStoppedWorkerHoldsNobodyUp(t *testing.T) {
 	var bodies []string
 	for i := range soak(4000, 400) {
 		kind := "good"
-		if i%8 == 0 {
+		if i%16 == 0 { // far from what is taken for an outage
 			kind = "segv" // is noted, and convicted after two deaths
 		}
 		bodies = append(bodies, filler(kind, i))

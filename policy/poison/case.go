@@ -87,7 +87,7 @@ type End struct {
 	Failure string
 	Reason  string
 	// Weak says that nobody knows what it died of: it is half a strike less.
-	Weak    bool
+	Weak bool
 	// Lone says that its worker vanished and was one of two at most: somebody may
 	// have stopped it on purpose. The first such end makes its payload a suspect
 	// and is no strike.

@@ -183,9 +183,9 @@ func testLateCopy(r *rig) {
 	r.age(lease + time.Second)
 	d.send(queue.Entry{SendInput: queue.SendInput{Body: []byte("b"), Priority: 5}, Payload: work(1)})
 	b := d.one("b")
-	d.take() // a waits now
-	d.change(queue.Change{Receipt: late.Receipt, For: time.Minute})
-	r.wantCounts("jobs", 0, 2, 0)
+	d.take()                                                        // a waits now
+	d.change(queue.Change{Receipt: late.Receipt, For: time.Minute}) // in vain
+	r.wantCounts("jobs", 1, 1, 0)
 	d.done(late)
 	d.done(b...)
 	r.wantCounts("jobs", 0, 0, 0)

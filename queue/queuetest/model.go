@@ -240,6 +240,9 @@ func (p *player) change(t *rapid.T) {
 	if !p.want(t, err, p.check(m, d.gen, queue.ErrMessageGone)) {
 		return
 	}
+	if minutes > 0 && !(m.leased && m.visible > p.now) { // it stays visible
+		return
+	}
 	if m.hold, m.leased, m.visible = minutes > 0, minutes > 0, p.now+minutes; minutes == 0 && p.exhausted(m) {
 		p.die(m)
 	}

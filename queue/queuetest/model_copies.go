@@ -223,7 +223,7 @@ func (c *crowd) releaseCopy(t *rapid.T) {
 	switch {
 	case change.Release || minutes == 0:
 		c.released(o, minutes, false)
-	default:
+	case o.flies(c.now): // else it stays visible
 		o.visible, o.gone = c.now+minutes, false
 	}
 }

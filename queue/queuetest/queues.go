@@ -208,6 +208,11 @@ func testPurge(r *rig) {
 	r.clean()
 	r.wantBodies("jobs", 10, "b")
 	r.wantBodies("other", 10, "x")
+	r.createFIFO("jobs.fifo", nil)
+	r.send("jobs.fifo", in("g", "a"))
+	r.must(r.Purge(r.ctx(), "jobs.fifo"))
+	r.send("jobs.fifo", in("g", "a")) // it is no duplicate of what is gone
+	r.wantBodies("jobs.fifo", 10, "a")
 }
 
 func testNotFound(r *rig) {

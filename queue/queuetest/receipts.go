@@ -95,10 +95,11 @@ func testVisibility(r *rig) {
 	}
 	r.must(r.ChangeVisibility(r.ctx(), "jobs", again.Receipt, 0))
 	r.must(r.ChangeVisibility(r.ctx(), "jobs", again.Receipt, time.Minute)) // nobody has it
-	r.none("jobs")
+	r.wantCounts("jobs", 1, 0, 0)
+	again = r.one("jobs")
 	r.age(2 * time.Minute)
 	r.must(r.ChangeVisibility(r.ctx(), "jobs", again.Receipt, time.Minute)) // likewise after expiry
-	r.wantCounts("jobs", 0, 1, 0)
+	r.wantCounts("jobs", 1, 0, 0)
 	_, err := r.ChangeVisibilityBatch(r.ctx(), "jobs", []queue.VisibilityChange{{Receipt: again.Receipt, Visibility: 13 * time.Hour}})
 	r.wantErr(err, queue.ErrInvalid)
 	r.must(r.Delete(r.ctx(), "jobs", again.Receipt))

@@ -92,7 +92,7 @@ func testRedrive(r *rig) {
 	d.wantDead("c")
 	for _, m := range d.take("a", "b") {
 		parent := string(m.Body)
-		if l := m.Lineage; l == nil || *l != (queue.Lineage{Parent: parent, Root: parent, Times: 1, Task: t.ID}) {
+		if l := m.Lineage; !descends(l, queue.Lineage{Parent: parent, Root: parent, Times: 1, Task: t.ID}, 1) {
 			r.Errorf("%s descends as %+v", parent, l)
 		}
 		if m.ID == parent || m.Receives != 1 || m.Letter != nil || len(m.Attempts) > 0 || time.Since(m.Sent) > 30*time.Minute {

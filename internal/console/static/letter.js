@@ -87,7 +87,7 @@ function attempts(list) {
   const { whole } = table("Attempts", ["Received", "Lasted", "Worker", "What failed"], list.map((a) => {
     const ms = new Date(a.ended) - new Date(a.received);
     return row("", cell(when(a.received)), cell(Number.isFinite(ms) && ms >= 0 ? `${count(Math.round(ms))} ms` : "–"), cell(wild(a.worker || "–")),
-      make("td", { class: "work said" }, badge(a.class), " ", wild(a.reason), a.detail && a.detail !== a.reason ? make("small", {}, wild(a.detail)) : null,
+      make("td", { class: "work said" }, badge(a.class), " ", a.life ? make("small", {}, `life ${count(a.life)} `) : null, wild(a.reason), a.detail && a.detail !== a.reason ? make("small", {}, wild(a.detail)) : null,
         ...(a.stderr ? part("its last lines", a.stderr, visible, long) : []), a.failure ? make("small", {}, wild(a.failure)) : null));
   }));
   return [make("h3", {}, `Attempts (${count(list.length)})`), whole];

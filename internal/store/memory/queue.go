@@ -189,6 +189,7 @@ func (s *queueStore) Purge(ctx context.Context, id int64) error {
 	s.drop(d.bucket)
 	s.lastID++
 	d.bucket = newBucket(s.lastID, d)
+	d.dedups, d.oldest = make(map[string]dedup), nil
 	return nil
 }
 

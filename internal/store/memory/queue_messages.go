@@ -275,7 +275,7 @@ func (s *queueStore) bury(m *message, p queue.Policy, cause *queue.Outcome, now 
 	if !ok {
 		target = s.define(queue.ImplicitQueue(p.DeadLetter, p.FIFO))
 	}
-	letter := m.Die(origin, m.letter, cause, now)
+	letter := m.Die(origin, m.lineage, m.letter, cause, now)
 	s.ended(m, false)
 	s.remove(m)
 	s.settle(m, target, letter, now)

@@ -189,7 +189,7 @@ func (s *queueStore) forward(t *task, m *message, target *definition, now int64)
 	}
 	moved := &message{id: queue.NewID(), entry: m.entry, dedup: m.dedup, since: now, lineage: m.lineage}
 	if m.letter != nil {
-		moved.lineage = m.lineage.Child(m.id, t.ID, false)
+		moved.lineage = m.lineage.Child(m.id, m.letter, t.ID, false)
 	}
 	if target.Settings.FIFO {
 		moved.group, moved.dedup = m.entry.Group, moved.id

@@ -120,7 +120,8 @@ func (s *queueStore) DeleteQueue(ctx context.Context, id int64) error {
 
 func (s *queueStore) Purge(ctx context.Context, id int64) error {
 	return s.write(ctx, "purge a queue", func(t *queueTx) error {
-		return t.leave(id, `UPDATE {schema}.queues SET bucket = nextval('{schema}.queue_bucket') WHERE id = $1 AND bucket = $2`)
+		return t.leave(id, `UPDATE {schema}.queues SET bucket = nextval('{schema}.queue_bucket') WHERE id = $1 AND bucket = $2`,
+			`DELETE FROM {schema}.queue_dedups WHERE queue = $1`)
 	})
 }
 

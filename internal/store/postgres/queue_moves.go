@@ -304,7 +304,7 @@ func (t *queueTx) forward(task *moveRow, m *messageRow, letter *queue.Letter, fr
 		return err
 	}
 	moved.task = task.number
-	moved.lineage, err = record.EncodeLineage(before.Child(m.id, task.ID, false))
+	moved.lineage, err = record.EncodeLineage(before.Child(m.id, letter, task.ID, false))
 	return err
 }
 

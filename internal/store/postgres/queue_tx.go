@@ -144,7 +144,11 @@ func (t *queueTx) bury(m *messageRow, source definition, p queue.Policy, cause *
 	if err != nil {
 		return "", err
 	}
-	letter := m.Die(source.Name, earlier, cause, t.now)
+	before, err := record.DecodeLineage(m.lineage)
+	if err != nil {
+		return "", err
+	}
+	letter := m.Die(source.Name, before, earlier, cause, t.now)
 	t.ended(m, false)
 	t.take(m)
 	t.settle(m, target, letter)

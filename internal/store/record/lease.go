@@ -192,6 +192,8 @@ func (l *Lease) Change(c queue.Change, p queue.Policy, k *poison.Case, now int64
 	}
 	visible := now + c.For.Microseconds()
 	switch {
+	case c.For > 0 && !(l.Hold == Leased && l.Visible > now): // the lease is over, and the message stays visible, as on SQS
+		return Ruling{Case: k}, nil
 	case c.For == 0 && l.Exhausted(p):
 		l.attempt(now, queue.Outcome{Class: bezoar.Transient, Reason: "its worker gave it back"})
 		l.Hold, l.Holding = Ready, 0
@@ -296,8 +298,8 @@ func (l *Lease) Lapse(p queue.Policy, retention time.Duration) *queue.Outcome {
 
 // Die makes the letter of a message that is set aside, and ends its lease.
 // earlier is the letter it already has, if it died before; cause overrides the
-// last attempt's outcome.
-func (l *Lease) Die(origin string, earlier *queue.Letter, cause *queue.Outcome, now int64) *queue.Letter {
+// last attempt's outcome. before is what it was before it was sent again.
+func (l *Lease) Die(origin string, before *queue.Lineage, earlier *queue.Letter, cause *queue.Outcome, now int64) *queue.Letter {
 	letter := &queue.Letter{Origin: origin, Died: Time(now), Receives: l.Receives, Attempts: l.History, Payload: l.Payload}
 	letter.Outcome = queue.Outcome{Class: bezoar.Transient, Reason: fmt.Sprintf("received %d times and given back", l.Receives)}
 	if n := len(l.History); n > 0 {
@@ -314,7 +316,9 @@ func (l *Lease) Die(origin string, earlier *queue.Letter, cause *queue.Outcome, 
 	if earlier != nil {
 		all := append(slices.Clip(earlier.Attempts), l.History...)
 		letter.Attempts = all[max(0, len(all)-queue.MaxAttempts):]
+		return letter
 	}
+	letter.Attempts = before.Lives(l.History)
 	return letter
 }
 

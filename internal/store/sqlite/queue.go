@@ -253,7 +253,8 @@ func (s *queueStore) Purge(ctx context.Context, id int64) error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(t.leave(d.bucket), t.exec(`UPDATE queues SET bucket = ? WHERE id = ?`, bucket, id))
+		return errors.Join(t.leave(d.bucket), t.exec(`UPDATE queues SET bucket = ? WHERE id = ?`, bucket, id),
+			t.exec(`DELETE FROM queue_dedups WHERE queue = ?`, id))
 	})
 }
 

@@ -39,7 +39,11 @@ func (t *queueTx) bury(m *messageRow, from definition, p queue.Policy, cause *qu
 	if err != nil {
 		return "", err
 	}
-	letter := m.Die(from.Name, earlier, cause, t.now)
+	before, err := m.ancestry()
+	if err != nil {
+		return "", err
+	}
+	letter := m.Die(from.Name, before, earlier, cause, t.now)
 	if err := errors.Join(t.ended(m, false), t.remove(m)); err != nil {
 		return "", err
 	}

@@ -242,7 +242,7 @@ func (t *queueTx) forward(task *queue.MoveTask, m *messageRow, letter *queue.Let
 		if err != nil {
 			return err
 		}
-		if again.lineage, err = record.EncodeLineage(lineage.Child(m.id, task.ID, false)); err != nil {
+		if again.lineage, err = record.EncodeLineage(lineage.Child(m.id, letter, task.ID, false)); err != nil {
 			return err
 		}
 	}
