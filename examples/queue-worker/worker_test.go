@@ -40,12 +40,12 @@ func TestWorker(t *testing.T) {
 		if s, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || s.Signal() != syscall.SIGSEGV {
 			t.Fatalf("the worker ends with %v, want a crash", err)
 		}
-		if deaths++; deaths > 2 {
-			t.Fatalf("%d workers died of one message, want 2", deaths)
+		if deaths++; deaths > 3 {
+			t.Fatalf("%d workers died of one message, want 3", deaths)
 		}
 	}
-	if deaths != 2 {
-		t.Errorf("%d workers died of one message, want 2", deaths)
+	if deaths != 3 { // the first of a single worker may be an operator's doing
+		t.Errorf("%d workers died of one message, want 3", deaths)
 	}
 	if said != "BEZOAR\nSTONE\n" {
 		t.Errorf("the workers did %q, want BEZOAR and STONE, each once", said)

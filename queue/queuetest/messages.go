@@ -20,7 +20,7 @@ func messageTests() map[string]func(*rig) {
 
 func full() queue.SendInput {
 	return queue.SendInput{
-		Body: []byte("body \x00\xff ü"),
+		Body: []byte("a whole body \x00\xff ü"),
 		Attributes: map[string]queue.Attribute{
 			"n": {DataType: "Number.int", String: "7"}, "s": {DataType: "String", String: "a\x00b"}, "b": {DataType: "Binary", Binary: []byte{0, 255}},
 		},

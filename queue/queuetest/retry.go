@@ -88,7 +88,7 @@ func testLettersNotGivenUp(r *rig) {
 	d.die(bezoar.Bug, "f", "a")
 	q, err := r.store.Queue(r.ctx(), "jobs-dlq")
 	r.must(err)
-	dead := &storeClient{r, q, queue.Policy{DeadLetter: queue.ImplicitName("jobs-dlq"), Implicit: true}}
+	dead := &storeClient{rig: r, q: q, p: queue.Policy{DeadLetter: queue.ImplicitName("jobs-dlq"), Implicit: true}}
 	for range 3 {
 		dead.release(dead.take("a")[0], queue.Change{Attempts: 1, MaxAge: time.Nanosecond})
 	}

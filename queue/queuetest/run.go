@@ -3,6 +3,7 @@ package queuetest
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -216,7 +217,7 @@ func (r *rig) wantBodies(name string, n int, want ...string) []queue.Message {
 func bodies(m []queue.Message) []string {
 	out := make([]string, len(m))
 	for i := range m {
-		out[i] = string(m[i].Body)
+		out[i] = strings.TrimSuffix(string(m[i].Body), tail)
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package queuetest
 
 import (
+	"bytes"
 	"slices"
 	"time"
 
@@ -13,9 +14,13 @@ import (
 // and outcomes is not what is tested with it.
 type storeClient struct {
 	*rig
-	q queue.Queue
-	p queue.Policy
+	q     queue.Queue
+	p     queue.Policy
+	brief bool // bodies are sent as they are named, and so are brief ones
 }
+
+// tail makes a body one that is not brief, whatever tests call it.
+const tail = " and more than is brief"
 
 // lease is how long a storeClient's receives hide a message.
 const lease = 30 * time.Second
@@ -24,7 +29,7 @@ const lease = 30 * time.Second
 func (r *rig) at(name string, edit func(*queue.Settings)) *storeClient {
 	r.Helper()
 	q := r.create(name, edit)
-	return &storeClient{r, q, queue.Policy{
+	return &storeClient{rig: r, q: q, p: queue.Policy{
 		FIFO: q.Settings.FIFO, DeadLetter: queue.ImplicitName(name), Implicit: true,
 		Poison: q.Settings.Quarantine.Poison(), KeepExpired: q.Settings.KeepExpired,
 	}}
@@ -49,8 +54,11 @@ func (d *storeClient) send(e queue.Entry) {
 	if e.ID == "" {
 		e.ID = string(e.Body)
 	}
-	if e.Payload == work(0) {
+	switch {
+	case e.Payload == work(0):
 		e.Payload = bezoar.Fingerprint{}
+	case !d.brief && queue.Brief(e.Body):
+		e.Body = append(slices.Clone(e.Body), tail...)
 	}
 	if e.FIFO = d.p.FIFO; e.FIFO {
 		e.Dedup, e.DedupKey = e.ID, e.ID
@@ -64,7 +72,16 @@ func (d *storeClient) claim(n int) queue.Claimed {
 		Policy: d.p, Max: n, Visibility: lease, Retention: d.q.Settings.Retention, Worker: "w1",
 	})
 	d.must(err)
+	untail(c.Messages)
 	return c
+}
+
+// untail names the bodies as send was told them.
+func untail(m []queue.Message) []queue.Message {
+	for i := range m {
+		m[i].Body = bytes.TrimSuffix(m[i].Body, []byte(tail))
+	}
+	return m
 }
 
 // take receives up to ten, and wants these, in any order.

@@ -343,7 +343,7 @@ func testReopenWork(t *testing.T, h Harness) {
 	mark := r.mark("k", 0, `1`)
 
 	r = rigOver(t, h, h.Reopen(t, r.store))
-	d = &storeClient{r, d.q, d.p}
+	d = &storeClient{rig: r, q: d.q, p: d.p}
 	d.take() // the copies still wait
 	d.put(1, "pill2")
 	d.take() // and the convict is still refused

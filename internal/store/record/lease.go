@@ -91,6 +91,8 @@ func (l *Lease) Receive(c queue.Claim, k *poison.Case, copied, first bool, now i
 	}
 	admission, seen := poison.Deliver, k
 	if l.Brief {
+		// Different work may share a brief body: copies wait only once it is suspected.
+		copied = copied && k != nil && k.State != poison.Watched
 		seen = k.Brief()
 	}
 	if l.Judged(c.Policy) {
