@@ -172,11 +172,12 @@ func (r *receiver) look(f *fullRow) (stays bool, err error) {
 	return true, nil
 }
 
-// give hands a message out. Of copies that go together the first has the lane.
+// give hands a message out. Of copies that go together the first has the lane, unless
+// copies need not wait for it.
 func (r *receiver) give(f *fullRow, judged bool, ruling record.Ruling) {
 	m := &f.messageRow
 	m.lane = m.seq
-	if k := ruling.Case; judged && !r.lanes[m.Payload] && (k == nil || !k.Proven) {
+	if k := ruling.Case; judged && !r.lanes[m.Payload] && !m.Together(k) && (k == nil || !k.Proven) {
 		m.lane, r.lanes[m.Payload] = 0, true
 	}
 	r.given[m.seq] = true

@@ -73,6 +73,12 @@ type Ruling struct {
 	Cause *queue.Outcome // of a letter, when it is not the last attempt's
 }
 
+// Together reports whether copies need not wait for each other although nothing is
+// proven: different work may share a brief body, and it is not suspected.
+func (l *Lease) Together(k *poison.Case) bool {
+	return l.Brief && (k == nil || k.State == poison.Watched)
+}
+
 // Receive decides about one visible message, and begins its delivery if it may.
 // k is the case of its payload, copied says that a copy of it is in flight or
 // has just been given, first that nothing has been given yet. k and copied are
@@ -91,9 +97,7 @@ func (l *Lease) Receive(c queue.Claim, k *poison.Case, copied, first bool, now i
 	}
 	admission, seen := poison.Deliver, k
 	if l.Brief {
-		// Different work may share a brief body: copies wait only once it is suspected.
-		copied = copied && k != nil && k.State != poison.Watched
-		seen = k.Brief()
+		copied, seen = copied && !l.Together(k), k.Brief()
 	}
 	if l.Judged(c.Policy) {
 		admission = c.Poison.Admit(seen, copied, first, now)
