@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	if err := pace.AtOnce(4); err != nil { // they mostly wait
+	if err := pace.AtOnce(pace.Rounds(4, 2)); err != nil { // they mostly wait
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

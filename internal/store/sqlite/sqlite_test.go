@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	if err := pace.AtOnce(8); err != nil { // they mostly wait
+	if err := pace.AtOnce(pace.Rounds(8, 2)); err != nil { // they mostly wait
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
