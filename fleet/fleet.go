@@ -262,12 +262,20 @@ func (f *Fleet) Resume(worker string) {
 // Idle waits until nothing is in flight on worker, or its life has ended.
 func (f *Fleet) Idle(ctx context.Context, worker string) error {
 	f.mu.Lock()
-	s := f.slots[worker]
-	if s == nil || s.life == nil || s.life.inFlight == 0 {
+	var w *Worker
+	if s := f.slots[worker]; s != nil {
+		w = s.life
+	}
+	return f.waitFor(ctx, worker, w)
+}
+
+// waitFor waits until nothing is in flight on w, or it has ended; w may be nil. mu
+// must be held, and is not when it returns.
+func (f *Fleet) waitFor(ctx context.Context, worker string, w *Worker) error {
+	if w == nil || w.inFlight == 0 {
 		f.mu.Unlock()
 		return nil
 	}
-	w := s.life
 	idle := w.waitIdle()
 	f.mu.Unlock()
 	select {

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"fmt"
 	"slices"
 )
 
@@ -31,19 +30,7 @@ func (f *Fleet) Retire(worker string, epoch uint64) bool {
 // Retired waits until nothing is in flight on a life, or it has ended.
 func (f *Fleet) Retired(ctx context.Context, worker string, epoch uint64) error {
 	f.mu.Lock()
-	w := f.find(worker, epoch)
-	if w == nil || w.inFlight == 0 {
-		f.mu.Unlock()
-		return nil
-	}
-	idle := w.waitIdle()
-	f.mu.Unlock()
-	select {
-	case <-idle:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("wait for worker %s to finish its work: %w", worker, ctx.Err())
-	}
+	return f.waitFor(ctx, worker, f.find(worker, epoch))
 }
 
 // take takes the life with the epoch out of its place; nil when it is not there.

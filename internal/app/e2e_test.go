@@ -67,24 +67,14 @@ func costsTwo(t *testing.T, s setup, copies int, pill func(r *rig) answer) bool 
 	if c.late.Load() > 0 {
 		return false
 	}
-	vs := r.convicts()
-	if len(vs) != 1 || vs[0].Sample == "" {
-		t.Fatalf("verdicts %+v, want one", vs)
-	}
-	if d, most := r.deaths(), lawThree(vs[0].Evidence); d != most || len(vs[0].Evidence) != d {
-		t.Errorf("%d workers died, want %d; the verdict: %+v; callers were told %v; the fleet: %+v", d, most, vs[0], told, r.fleet())
+	if d := r.deaths(); d != 2 {
+		t.Errorf("%d workers died, want 2; callers were told %v; the fleet: %+v", d, told, r.fleet())
 	}
 	checkRefusal(t, told[len(told)-1])
-	return true
-}
-
-// lawThree is how many workers a pill may cost: two, and one more where the lane's
-// worker was not clean, since other suspects were answered there just before.
-func lawThree(evidence []bezoar.Evidence) int {
-	if len(evidence) == 3 && evidence[1].InFlight == 1 && !evidence[1].Lane && evidence[1].Share < 1 {
-		return 3
+	if vs := r.convicts(); len(vs) != 1 || len(vs[0].Evidence) != 2 || vs[0].Sample == "" {
+		t.Errorf("verdicts %+v, want one with the evidence of two deaths", vs)
 	}
-	return 2
+	return true
 }
 
 // checkRefusal holds a refusal to what a caller needs (law 12).

@@ -107,10 +107,10 @@ func before(now time.Time, a, b *Entry) bool {
 
 // Bounds of staggered starts.
 const (
-	crowdWait  = 2 * time.Second       // expected wait from which suspects run beside each other
-	drainGoal  = 3 * time.Second       // time in which all of them should have started
-	leastDelay = 2 * time.Millisecond  // between two starts
-	mostDelay  = 50 * time.Millisecond // …
+	crowdWait  = 2 * time.Second        // expected wait from which suspects run beside each other
+	drainGoal  = 3 * time.Second        // time in which all of them should have started
+	leastDelay = 2 * time.Millisecond   // between two starts
+	mostDelay  = 250 * time.Millisecond // …
 )
 
 // Bounds of the time around work that may have killed in company.
