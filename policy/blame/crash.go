@@ -77,6 +77,7 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 		}
 		convicted = state.blame(at, acc, i, surprise, acc[i].ticket != none && acc[i].share >= few, sick, ev) || convicted
 	}
+	state.groups.crowded(state, at, acc)
 	if !convicted {
 		state.groups.blameLate(state, at, late)
 	}
