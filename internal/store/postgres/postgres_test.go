@@ -115,7 +115,7 @@ func runSuite(t *testing.T, at string, games int) {
 
 func TestLedger(t *testing.T) {
 	t.Parallel()
-	runSuite(t, server(t), pace.Rounds(15, 5))
+	runSuite(t, server(t), 15)
 }
 
 func TestLedgerBehindPgBouncer(t *testing.T) {
