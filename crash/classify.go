@@ -125,6 +125,7 @@ func phrases() []phrase {
 		{"cannot allocate memory", bezoar.OOM},
 		{"memoryerror", bezoar.OOM},
 		{"outofmemory", bezoar.OOM},
+		{"oomkilled", bezoar.OOM},
 		{"std::bad_alloc", bezoar.OOM},
 	}
 }

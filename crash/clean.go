@@ -23,7 +23,7 @@ func (t *text) note(s string) { t.notes = append(t.notes, s) }
 // prefixes, margins and fences; JSON log lines unfolded.
 func clean(b []byte) *text {
 	t := &text{}
-	s := decode(b)
+	s := strings.ReplaceAll(decode(b), "\u00a0", " ") // CloudWatch keeps indentation with these
 	t.lines = splitLines(s)
 	if strings.Contains(s, "\x1b") || strings.Contains(s, "[0m") || strings.Contains(s, "\u241b") {
 		t.each("colours", uncolour)
@@ -32,6 +32,7 @@ func clean(b []byte) *text {
 		t.each("HTML tags", untag)
 	}
 	t.unfence()
+	t.pretty()
 	t.levels = make([]level, len(t.lines))
 	t.undress()
 	for range maxFolds {
@@ -59,6 +60,7 @@ func (t *text) undress() {
 		t.unbox()
 		t.unquote()
 		t.unservice()
+		t.unshare()
 		t.unnumber()
 		t.unprefix()
 		t.untick()
