@@ -59,9 +59,8 @@ func (t *text) undress() {
 		t.dedent()
 		t.unbox()
 		t.unquote()
-		t.unservice()
 		t.unshare()
-		t.unnumber()
+		t.unservice()
 		t.unprefix()
 		t.untick()
 		if len(t.notes) == notes {

@@ -47,7 +47,6 @@ func stripPrefix(l string) (rest string, lv level, more bool) {
 	rest = strip(l, priority)
 	rest = strip(rest, actionsColumns)
 	rest = strip(rest, podColumn)
-	rest = strip(rest, logcat)
 	timed := false
 	for range 3 { // the runtime's time before the program's own
 		n, inner := timestamp(rest)

@@ -1,6 +1,9 @@
 package crash
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // unshare takes away what the lines of a trace share in front of it, whoever
 // wrote it: where a header begins at a column behind something, and the lines
@@ -8,10 +11,10 @@ import "strings"
 // digits: clocks, counters, ids of processes. Lines of others in between come
 // before the trace.
 func (t *text) unshare() {
-	if !t.headed() {
+	changed := t.unshareAll()
+	if !changed && !t.headed() {
 		return
 	}
-	changed := false
 	for i := 0; i+1 < len(t.lines); {
 		if n := t.prefixAt(i); n > 0 {
 			i, changed = t.unshareFrom(i, n), true
@@ -22,6 +25,58 @@ func (t *text) unshare() {
 	if changed {
 		t.note("stripped what the lines of a trace share")
 	}
+}
+
+// unshareAll takes away what all lines share, if it is set off by brackets or the
+// like. A place or the word error is what they say, not where they come from.
+func (t *text) unshareAll() bool {
+	first, n, lines := "", 0, 0
+	for _, l := range t.lines {
+		if strings.TrimSpace(l) == "" {
+			continue
+		}
+		if lines++; lines == 1 {
+			first, n = l, len(l)
+			continue
+		}
+		m, k := shared(first[:n], l)
+		if m < n && (k < len(l) || strings.TrimSpace(first[m:n]) != "") {
+			n = separated(first, m)
+		}
+		if n == 0 {
+			return false
+		}
+	}
+	prefix := first[:n]
+	if end := strings.LastIndexAny(prefix, "])|>") + 1; end > 0 { // what stands behind may be the program's own
+		end += len(prefix[end:]) - len(strings.TrimPrefix(strings.TrimPrefix(prefix[end:], ":"), " "))
+		prefix = prefix[:end]
+	}
+	if lines < 3 || !strings.ContainsFunc(prefix, unicode.IsLetter) || !strings.ContainsAny(prefix, "])|>") || tells(prefix) || !isPrefix(prefix) || headColumn(prefix) >= 0 {
+		return false
+	}
+	if f, _, _ := placeIn(prefix); f.File != "" {
+		return false
+	}
+	for i, l := range t.lines {
+		t.lines[i], _ = cutShared(prefix, l)
+	}
+	return true
+}
+
+// separated cuts the first n bytes of l behind their last separator.
+func separated(l string, n int) int {
+	for n > 0 && isWord(l[n-1]) {
+		n--
+	}
+	return n
+}
+
+// isPrefix reports what may stand in front of lines: not a margin, which others
+// read, nor valgrind's, nor the beginning of a frame, nor half of an object.
+func isPrefix(s string) bool {
+	s = strings.TrimSpace(s)
+	return s != "" && !strings.HasPrefix(s, "==") && s != "|" && s != ">" && s != "at" && !strings.HasPrefix(s, "at ") && !strings.HasPrefix(s, "from ") && strings.Count(s, "{") <= strings.Count(s, "}")
 }
 
 // headWords are what headers begin with, wherever they stand in a line.
@@ -45,35 +100,50 @@ func (t *text) headed() bool {
 }
 
 // prefixAt returns the length of the prefix of the header at line i, 0 without
-// one. The two lines that follow have to have it too.
+// one. The two lines that follow have to have it too, those of others aside.
 func (t *text) prefixAt(i int) int {
-	l, below := t.lines[i], t.lines[i+1]
-	n, m := shared(l, below)
-	if m < len(below) { // else the next line is a prefix and nothing more
-		for n > 0 && isWord(l[n-1]) {
-			n--
+	l := t.lines[i]
+	for j := i + 1; j < len(t.lines) && j <= i+maxAhead; j++ {
+		n := prefixOf(l, t.lines[j])
+		if n > 0 && (j == i+1 || strings.ContainsAny(l[:n], "|]")) {
+			if next := j + 1; j == i+1 && next < len(t.lines) && t.lines[next] != "" {
+				if _, ok := cutShared(l[:n], t.lines[next]); !ok {
+					return 0
+				}
+			}
+			return n
+		}
+		if headColumn(l) <= 0 {
+			return 0
 		}
 	}
-	if s := strings.TrimSpace(l[:n]); s == "" || strings.Count(s, "{") > strings.Count(s, "}") || s == "|" || s == ">" || s == "at" || strings.HasPrefix(s, "at ") || strings.HasPrefix(s, "from ") {
+	return 0
+}
+
+// maxAhead is how far behind a header its own next line may be.
+const maxAhead = 3
+
+// prefixOf returns how much of a header's line a line below it shares, up to
+// the header.
+func prefixOf(l, below string) int {
+	n, m := shared(l, below)
+	if m < len(below) { // else the line below is a prefix and nothing more
+		n = separated(l, n)
+	}
+	if !isPrefix(l[:n]) {
 		return 0
 	}
 	k := headColumn(l)
-	if k <= 0 && strings.HasPrefix(strings.TrimLeft(below[m:], " \t"), "at ") {
+	if frame := strings.TrimLeft(below[m:], " \t"); k <= 0 && len(frame) < len(below)-m && strings.HasPrefix(frame, "at ") {
 		k = n
 	}
 	if k <= 0 {
 		return 0
 	}
-	for n < k && (l[n] == ' ' || l[n] == '\t') { // the next line was trimmed
+	for n < k && (l[n] == ' ' || l[n] == '\t') { // the line below was trimmed
 		n++
 	}
-	n = min(n, k)
-	if next := i + 2; next < len(t.lines) && t.lines[next] != "" {
-		if _, ok := cutShared(l[:n], t.lines[next]); !ok {
-			return 0
-		}
-	}
-	return n
+	return min(n, k)
 }
 
 // headColumn returns where a header begins in l, -1 when there is none.
