@@ -66,14 +66,19 @@ func (p *Parser) own(f *found) (n int, frame Frame, ok bool) {
 	for pass := range 2 {
 		for i := range f.chain {
 			for _, fr := range f.chain[i].frames {
-				switch {
-				case f.lang.ignore != nil && f.lang.ignore(fr) || p.library(f.lang, fr):
-				case pass == 0 && fr.File != "" && !slices.Contains(roots, root(fr)):
-					roots = append(roots, root(fr))
-				case pass == 1 && (fr.File != "" || len(roots) == 0 || slices.Contains(roots, root(fr))):
+				if f.lang.ignore != nil && f.lang.ignore(fr) || p.library(f.lang, fr) {
+					continue
+				}
+				if !ok && fr.File != "" || pass == 1 && (fr.File != "" || len(roots) == 0 || slices.Contains(roots, root(fr))) {
 					return i, fr, true
 				}
+				if ok = true; pass == 0 && fr.File != "" {
+					roots = append(roots, root(fr))
+				}
 			}
+		}
+		if !ok {
+			break
 		}
 	}
 	return 0, Frame{}, false

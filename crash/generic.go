@@ -1,6 +1,9 @@
 package crash
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // generic is for what no entry of the table knows: a headline that tells of a
 // failure, with a place in it, and else the places below or right above it.
@@ -23,42 +26,30 @@ func genericCanonical(f Frame) Frame {
 }
 
 const (
-	genericBelow = 40 // lines below a headline in which its places are looked for
-	genericAbove = 6  // and above it
-	genericGap   = 24 // other lines between headlines of one run
+	genericBelow = 40  // lines below a headline in which its places are looked for
+	genericAbove = 6   // and above it
+	genericLines = 400 // at the end, that are looked through
+	genericGap   = 24  // other lines between headlines of one run
 )
 
 // readGeneric finds the last run of headlines with places. Of a run the first
 // counts: others follow from it.
 func readGeneric(lines []string) (e exception, line int, ok bool) {
-	g := genericReader{lines: lines, places: make([]Frame, len(lines))}
-	file := ""
-	for i, l := range lines {
-		if g.places[i], _, _ = placeIn(l); g.places[i].File != "" || l == "" {
-			file = ""
-			continue
-		}
-		s := strings.TrimSpace(l)
-		if n := countDigits(s); file != "" && n > 0 && n < len(s) && s[n] == ':' { // linters name the file once
-			g.places[i] = Frame{File: file, Line: atoi(s[:n])}
-		} else if l == s && fileOr(l, 0) == 0 && !strings.Contains(l, " ") {
-			file = l
-		}
+	g := genericReader{lines: lines, places: make([]placed, len(lines)), heads: make([]uint8, len(lines))}
+	start := max(0, len(lines)-genericLines)
+	if !slices.ContainsFunc(lines[start:], mayPlace) {
+		return e, 0, false
 	}
-	last := -genericGap
-	for i := range lines {
+	for i := len(lines) - 1; i >= start && (!ok || line-i <= genericGap); i-- {
 		if !g.headline(i) {
 			continue
 		}
 		if found, is := g.at(i); is {
-			if !ok || i-last > genericGap {
-				e, line, ok = found, i, true
-			}
-			last = i
+			e, line, ok = found, i, true
 		}
 	}
-	for i := len(lines) - 1; i >= 0 && !ok; i-- { // nothing tells: the first words before the last place
-		if g.places[i].File == "" || genericLibrary(g.places[i]) || epilogue(lines[i]) {
+	for i := len(lines) - 1; i >= start && !ok; i-- { // nothing tells: the first words before the last place
+		if f := g.place(i); f.File == "" || genericLibrary(f) || epilogue(lines[i]) {
 			continue
 		}
 		for line = i; line > 0 && strings.TrimSpace(lines[line-1]) != "" && i-line < genericBelow; {
@@ -70,31 +61,68 @@ func readGeneric(lines []string) (e exception, line int, ok bool) {
 	return e, line, ok
 }
 
+// genericReader reads each line once, however often it is asked about.
 type genericReader struct {
 	lines  []string
-	places []Frame
+	places []placed
+	heads  []uint8 // 1: no headline, 2: one
+}
+
+type placed struct {
+	Frame
+	from, end int
+	known     bool
+}
+
+// place returns the first place in line i. Linters name the file once, in a line
+// of its own above.
+func (g *genericReader) place(i int) Frame {
+	p := &g.places[i]
+	if p.known {
+		return p.Frame
+	}
+	p.known = true
+	l := g.lines[i]
+	if p.Frame, p.from, p.end = placeIn(l); p.File != "" {
+		return p.Frame
+	}
+	s := strings.TrimLeft(l, " ")
+	if n := countDigits(s); n > 0 && n < len(s) && s[n] == ':' && s != l {
+		for j := i - 1; j >= 0 && j > i-genericBelow && g.lines[j] != ""; j-- {
+			if file := g.lines[j]; file[0] != ' ' && !strings.Contains(file, " ") && isFile(file) {
+				p.Frame = Frame{File: file, Line: atoi(s[:n])}
+				break
+			}
+		}
+	}
+	return p.Frame
 }
 
 // headline reports a line that says what failed: it tells of it, or begins with
 // a place. What only says that something else failed is none.
 func (g *genericReader) headline(i int) bool {
-	l := strings.TrimSpace(g.lines[i])
-	if l == "" || epilogue(l) || isPrompt(l) {
-		return false
-	}
-	if f := g.places[i]; f.File != "" {
-		_, from, end := placeIn(l)
-		if end == 0 { // named in a line above
-			return tells(l)
+	if g.heads[i] == 0 {
+		g.heads[i] = 1
+		if g.tells(i) && !epilogue(g.lines[i]) && !isPrompt(g.lines[i]) {
+			g.heads[i] = 2
 		}
-		rest := strings.TrimLeft(l[end:], ": -")
-		said := rest != "" && (l[end-1] == ':' || l[end] == ':' || strings.Contains(rest, " "))
-		if begins := from == 0 || from == 3 && l[1] == ':'; begins && said && !strings.HasPrefix(rest, "0x") && !strings.HasPrefix(rest, "in ") {
-			return true
-		}
-		return tells(l) && !genericLibrary(f)
 	}
-	return tells(l) || strings.HasPrefix(l, "FAILED ") || i+1 < len(g.lines) && introduces(g.lines[i+1])
+	return g.heads[i] == 2
+}
+
+func (g *genericReader) tells(i int) bool {
+	l := g.lines[i]
+	f := g.place(i)
+	if f.File == "" || g.places[i].end == 0 {
+		return l != "" && (tells(l) || strings.HasPrefix(l, "FAILED ") || i+1 < len(g.lines) && introduces(g.lines[i+1]) && strings.TrimSpace(l) != "")
+	}
+	end := g.places[i].end
+	before, rest := strings.TrimSpace(l[:g.places[i].from]), strings.TrimLeft(l[end:], ": -")
+	said := rest != "" && (l[end-1] == ':' || l[end] == ':' || strings.Contains(rest, " "))
+	if begins := before == "" || before == "e:" || before == "w:"; begins && said && !strings.HasPrefix(rest, "0x") && !strings.HasPrefix(rest, "in ") {
+		return true
+	}
+	return tells(l) && !genericLibrary(f)
 }
 
 // introduces reports a line that begins a list of places.
@@ -107,7 +135,7 @@ func introduces(l string) bool {
 func (g *genericReader) at(i int) (exception, bool) {
 	e := exception{}
 	e.typ, e.message = genericHead(g.lines[i])
-	if f := g.places[i]; f.File != "" && !genericLibrary(f) {
+	if f := g.place(i); f.File != "" && !genericLibrary(f) {
 		e.frames = []Frame{f}
 		return e, true
 	}
@@ -119,7 +147,7 @@ func (g *genericReader) at(i int) (exception, bool) {
 		e.frames = []Frame{f}
 		return e, true
 	}
-	if f := g.places[i]; f.File != "" {
+	if f := g.place(i); f.File != "" {
 		e.frames = []Frame{f}
 	}
 	return e, len(e.frames) > 0
@@ -132,20 +160,17 @@ func (g *genericReader) below(i int) (out []Frame) {
 		if outer := indentOf(g.lines[j]) == ""; outer && g.headline(j) {
 			break
 		}
-		if f := g.places[j]; f.File != "" {
+		if f := g.place(j); f.File != "" && !epilogue(g.lines[j]) {
 			out = append(out, f)
-		}
-		if epilogue(g.lines[j]) {
-			break
 		}
 	}
 	return out
 }
 
 func (g *genericReader) above(i int) (out []Frame) {
-	for j := i - 1; j >= 0 && strings.TrimSpace(g.lines[j]) != "" && (g.places[j].File != "" || len(out) == 0 && i-j < genericAbove); j-- {
-		if g.places[j].File != "" {
-			out = append(out, g.places[j])
+	for j := i - 1; j >= 0 && strings.TrimSpace(g.lines[j]) != "" && (g.place(j).File != "" || len(out) == 0 && i-j < genericAbove); j-- {
+		if f := g.place(j); f.File != "" {
+			out = append(out, f)
 		}
 	}
 	return out

@@ -10,27 +10,31 @@ import (
 // unfold replaces JSON log lines by what they say, and lines in which a whole
 // trace stands with its line ends escaped by its lines.
 func (t *text) unfold() bool {
-	found := false
-	lines := make([]string, 0, len(t.lines)*2)
-	levels := make([]level, 0, len(t.lines)*2)
+	var lines []string
+	var levels []level
 	for i, l := range t.lines {
 		in, lv := unfoldLine(l)
 		if in == nil {
-			lines, levels = append(lines, l), append(levels, t.levels[i])
+			if lines != nil {
+				lines, levels = append(lines, l), append(levels, t.levels[i])
+			}
 			continue
 		}
-		found = true
+		if lines == nil {
+			lines, levels = append(make([]string, 0, len(t.lines)*2), t.lines[:i]...), append(make([]level, 0, len(t.lines)*2), t.levels[:i]...)
+		}
 		for _, l := range in {
 			if l, own, _ := stripPrefix(short(l)); len(lines) < 1<<17 {
 				lines, levels = append(lines, l), append(levels, max(t.levels[i], lv, own))
 			}
 		}
 	}
-	if found {
-		t.lines, t.levels = lines, levels
-		t.note("unfolded lines that held many")
+	if lines == nil {
+		return false
 	}
-	return found
+	t.lines, t.levels = lines, levels
+	t.note("unfolded lines that held many")
+	return true
 }
 
 // unfoldLine returns the lines that l holds, nil when it is only one.
@@ -51,7 +55,7 @@ func unfoldLine(l string) ([]string, level) {
 		}
 		return in, unsaid
 	}
-	if at := strings.Index(l, `{"`); at > 0 && strings.LastIndexByte(l, '}') > at { // behind other words
+	if at := strings.IndexByte(l, '{'); at > 0 && strings.HasPrefix(l[at:], `{"`) && strings.LastIndexByte(l, '}') > at { // behind other words
 		before := strings.TrimSpace(l[:at])
 		if told, said, ok := unfoldJSON(l[at:]); ok && len(told) > 1 {
 			return append([]string{before}, told...), said
@@ -87,6 +91,12 @@ func foldedJSON(l string) bool {
 // lineEnd returns how the line ends of a trace within l are written, "" when
 // there is none.
 func lineEnd(l string) string {
+	if strings.IndexByte(l, '\\') < 0 && strings.IndexByte(l, '#') < 0 && strings.IndexByte(l, '|') < 0 {
+		if len(l) > 80 && strings.Contains(l, ") at ") && strings.Count(l, ".java:") >= 2 {
+			return " at "
+		}
+		return ""
+	}
 	for _, end := range [...]string{`\n`, "#012", "|"} {
 		if !strings.Contains(l, end) {
 			continue
@@ -99,9 +109,6 @@ func lineEnd(l string) string {
 	}
 	if strings.Count(l, `\n`) >= 2 && (strings.Contains(l, "Traceback (most recent") || strings.Contains(l, ":in '") || strings.Contains(l, ":in `")) {
 		return `\n`
-	}
-	if strings.Count(l, ".java:") >= 2 && strings.Count(l, " at ") >= 2 && strings.Contains(l, ") at ") {
-		return " at "
 	}
 	return ""
 }

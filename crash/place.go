@@ -7,6 +7,9 @@ import "strings"
 //
 //	a.c:33:5   a.cs(33,5)   A.java:[33,12]   "a.ml", line 33   line 33 of file a.f90
 func placeIn(l string) (f Frame, from, end int) {
+	if !mayPlace(l) {
+		return Frame{}, 0, 0
+	}
 	for i := 0; i < len(l); {
 		if !isPathByte(l[i]) {
 			i++
@@ -19,12 +22,7 @@ func placeIn(l string) (f Frame, from, end int) {
 		if i-from < 3 {
 			continue
 		}
-		if f, n := placeOf(l[from:i], l[i:]); n >= 0 {
-			if f.Line == 0 {
-				if f.Line = lineBefore(l[:from]); f.Line == 0 {
-					continue
-				}
-			}
+		if f, n := placeOf(l[:from], l[from:i], l[i:]); n >= 0 {
 			f.Function = functionAt(l[:from], l[i+n:])
 			return f, from, i + n
 		}
@@ -32,47 +30,65 @@ func placeIn(l string) (f Frame, from, end int) {
 	return Frame{}, 0, 0
 }
 
+// mayPlace is the quick look at a line: most have no number where a line's is.
+func mayPlace(l string) bool {
+	for i := 1; i < len(l); i++ {
+		if c := l[i-1]; l[i] >= '0' && l[i] <= '9' && (c == ':' || c == '(' || c == '[') {
+			return true
+		}
+	}
+	return strings.Contains(l, "line")
+}
+
 func isPathByte(c byte) bool { return isWord(c) || strings.IndexByte(`./\:@%+~-$#`, c) >= 0 }
 
-// placeOf reads a token and what stands behind it; n is how much of that
-// belongs to it, -1 when the token is no file.
-func placeOf(token, rest string) (f Frame, n int) {
+// placeOf reads a token and what stands around it; n is how much of what is
+// behind belongs to it, -1 when the token is no file with a line.
+func placeOf(before, token, rest string) (f Frame, n int) {
 	name := strings.TrimRight(token, ":.-")
 	if g, ok := placeBefore(name); ok {
-		return g, fileOr(g.File, 0)
-	}
-	f.File = name
-	if fileOr(name, 0) < 0 {
-		return f, -1
-	}
-	switch {
-	case rest == "":
-	case (rest[0] == '(' || rest[0] == '[') && len(rest) > 1 && countDigits(rest[1:]) > 0:
+		name, f = g.File, g
+	} else if f.File = name; len(rest) > 1 && (rest[0] == '(' || rest[0] == '[') {
 		f.Line = atoi(rest[1 : 1+countDigits(rest[1:])])
-		if close := strings.IndexAny(rest, ")]"); close > 0 {
-			n = close + 1
+		if end := strings.IndexAny(rest, ")]"); end > 0 {
+			n = end + 1
 		}
-	default:
-		skip := len(rest) - len(strings.TrimLeft(rest, `"', :`))
-		if d := countDigits(rest[skip:]); skip > 0 && d > 0 && strings.HasPrefix(rest[skip+d:], ":") && countDigits(rest[skip+d+1:]) > 0 { // webpack's 2:0-32
-			f.Line, n = atoi(rest[skip:skip+d]), skip+d+1+countDigits(rest[skip+d+1:])
-		}
-		for _, word := range [...]string{"on line ", "line ", "line: "} {
-			if d := countDigits(strings.TrimPrefix(rest[skip:], word)); d > 0 && strings.HasPrefix(rest[skip:], word) {
-				n = skip + len(word) + d
-				f.Line = atoi(rest[n-d : n])
-			}
-		}
+	} else if f.Line, n = lineBehind(rest); f.Line == 0 {
+		f.Line = lineBefore(before)
+	}
+	if f.Line == 0 || !isFile(name) {
+		return Frame{}, -1
 	}
 	return f, n
 }
 
+// lineBehind reads ", line 33", " on line 33", ": line: 33" and webpack's " 2:0-32".
+func lineBehind(rest string) (line, n int) {
+	s := strings.TrimLeft(rest, "\"', :")
+	skip := len(rest) - len(s)
+	if skip == 0 || s == "" || s[0] != 'l' && s[0] != 'o' && (s[0] < '0' || s[0] > '9') {
+		return 0, 0
+	}
+	d := countDigits(s)
+	if d > 0 && len(s) > d+1 && s[d] == ':' && countDigits(s[d+1:]) > 0 {
+		return atoi(s[:d]), skip + d + 1 + countDigits(s[d+1:])
+	}
+	words := strings.TrimPrefix(s, "on ")
+	number := strings.TrimLeft(strings.TrimPrefix(words, "line"), ": ")
+	if d = countDigits(number); d == 0 || number == words {
+		return 0, 0
+	}
+	return atoi(number[:d]), len(rest) - len(number) + d
+}
+
 // lineBefore reads the "line 33 of file " before a file.
 func lineBefore(s string) int {
-	s = strings.TrimRight(s, `"' `)
-	s, ok := strings.CutSuffix(s, " of file")
+	s, ok := strings.CutSuffix(strings.TrimRight(s, `"' `), " of file")
+	if !ok {
+		return 0
+	}
 	at := strings.LastIndex(s, "line ")
-	if !ok || at < 0 {
+	if at < 0 {
 		return 0
 	}
 	return atoi(s[at+5 : at+5+countDigits(s[at+5:])])
@@ -105,30 +121,21 @@ func functionAt(before, behind string) string {
 	return ""
 }
 
-// fileOr returns n when name looks like a file of a program, -1 otherwise.
-func fileOr(name string, n int) int {
+// isFile reports what looks like a file of a program.
+func isFile(name string) bool {
 	if strings.Contains(name, "://") && !strings.HasPrefix(name, "res://") && !strings.HasPrefix(name, "file://") {
-		return -1
+		return false
 	}
 	b := base(name)
 	dot := strings.LastIndexByte(b, '.')
 	if dot < 0 {
-		switch b {
-		case "Makefile", "Dockerfile", "BUILD", "Jenkinsfile", "Rakefile", "Vagrantfile":
-			return n
-		}
-		return -1
+		return listed(" Makefile Dockerfile BUILD Jenkinsfile Rakefile Vagrantfile ", b)
 	}
 	ext := b[dot+1:]
 	if dot == 0 || ext == "" || len(ext) > 8 || ext[0] >= '0' && ext[0] <= '9' || b == name && isHost(name+":1") {
-		return -1
+		return false
 	}
-	for i := range len(ext) {
-		if !isWord(ext[i]) || ext[i] == '_' {
-			return -1
-		}
-	}
-	return n
+	return !strings.ContainsFunc(ext, func(r rune) bool { return !isWord(byte(r)) || r == '_' || r >= 0x80 })
 }
 
 // placeBefore reads "file:12:3: ", "file(12,3): " and "file:12:3 - ".

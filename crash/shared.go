@@ -12,7 +12,7 @@ import (
 // before the trace.
 func (t *text) unshare() {
 	changed := t.unshareAll()
-	if !changed && !t.headed() {
+	if !changed && !t.headed {
 		return
 	}
 	for i := 0; i+1 < len(t.lines); {
@@ -79,24 +79,19 @@ func isPrefix(s string) bool {
 	return s != "" && !strings.HasPrefix(s, "==") && s != "|" && s != ">" && s != "at" && !strings.HasPrefix(s, "at ") && !strings.HasPrefix(s, "from ") && strings.Count(s, "{") <= strings.Count(s, "}")
 }
 
-// headWords are what headers begin with, wherever they stand in a line.
-func headWords() []string {
-	return []string{
-		"Traceback (most", "panic: ", "fatal error: ", "goroutine ", "Exception in thread", "Unhandled ", "Uncaught ", "terminate called",
-		"Fatal error: ", "Fatal Python", "thread '", "** (", "PHP message: ", "Execution error", "NodeError", "==ERROR: ",
-	}
-}
-
-// headed reports whether the text has a header at all: plain logs pass at the
-// speed of a search.
-func (t *text) headed() bool {
-	words := append(headWords(), "Error", "Exception")
-	for _, l := range t.lines {
-		if containsAny(l, words) {
-			return true
+// headWord returns where one of the words is that headers begin with.
+func headWord(l string) int {
+	best := -1
+	for _, w := range [...]string{
+		"Traceback (most", "panic: ", "atal error: ", "goroutine ", "Unhandled ", "Uncaught ", "terminate called", "thread '", "** (", "PHP message: ",
+	} {
+		if k := strings.Index(l, w); k >= 0 && (best < 0 || k < best) {
+			if best = k; w[0] == 'a' && k > 0 {
+				best-- // fatal error: and Fatal error:
+			}
 		}
 	}
-	return false
+	return best
 }
 
 // prefixAt returns the length of the prefix of the header at line i, 0 without
@@ -113,7 +108,7 @@ func (t *text) prefixAt(i int) int {
 			}
 			return n
 		}
-		if headColumn(l) <= 0 {
+		if !strings.ContainsAny(l[:min(len(l), 64)], "|]") || headColumn(l) <= 0 {
 			return 0
 		}
 	}
@@ -148,12 +143,7 @@ func prefixOf(l, below string) int {
 
 // headColumn returns where a header begins in l, -1 when there is none.
 func headColumn(l string) int {
-	best := -1
-	for _, w := range headWords() {
-		if k := strings.Index(l, w); k >= 0 && (best < 0 || k < best) {
-			best = k
-		}
-	}
+	best := headWord(l)
 	for _, w := range [...]string{"Error", "Exception"} {
 		k := strings.Index(l, w)
 		if k < 0 {
