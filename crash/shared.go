@@ -98,6 +98,9 @@ func headWord(l string) int {
 // one. The two lines that follow have to have it too, those of others aside.
 func (t *text) prefixAt(i int) int {
 	l := t.lines[i]
+	if l == "" || l[0] == '\t' {
+		return 0
+	}
 	for j := i + 1; j < len(t.lines) && j <= i+maxAhead; j++ {
 		n := prefixOf(l, t.lines[j])
 		if n > 0 && (j == i+1 || strings.ContainsAny(l[:n], "|]")) {
@@ -108,7 +111,7 @@ func (t *text) prefixAt(i int) int {
 			}
 			return n
 		}
-		if !strings.ContainsAny(l[:min(len(l), 64)], "|]") || headColumn(l) <= 0 {
+		if head := l[:min(len(l), 64)]; strings.IndexByte(head, '|') < 0 && strings.IndexByte(head, ']') < 0 || headColumn(l) <= 0 {
 			return 0
 		}
 	}
