@@ -141,7 +141,6 @@ func TestStripPrefix(t *testing.T) {
 		"05/11/2024 08:14:02 PM x":                    "x",
 		"##[error]x":                                  "x",
 		"npm ERR! x":                                  "x",
-		"     [java] x":                               "x",
 		"11/05/2024 08:14:02.123 [main] WARN  org.Acme.Log - x":  "x",
 		"[runtime] 2021-02-13 16:25:19 [error]: x":               "x",
 		"1207 17:55:55.339885   50630 runtime.go:66] x":          "x",

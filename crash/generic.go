@@ -244,7 +244,7 @@ func genericType(l string) string {
 		if typ == "error" && identLen(l) == len(l) && l != strings.ToLower(l) { // Zig's
 			return l
 		}
-		if n := strings.LastIndexByte(word, ' '); n >= 0 && strings.HasSuffix(word, "panic") {
+		if strings.Contains(word, " ") && strings.HasSuffix(word, "panic") {
 			typ = "panic"
 		}
 	}
