@@ -12,6 +12,7 @@ import (
 func generic() language {
 	return language{
 		name:      "generic",
+		read:      genericRead,
 		library:   func(Frame) bool { return true },
 		canonical: genericCanonical,
 		vague:     func(typ string) bool { return !isFailureName(typ) || typ == "Error" },
@@ -32,15 +33,17 @@ const (
 	genericGap   = 24  // other lines between headlines of one run
 )
 
-// readGeneric finds the last run of headlines with places. Of a run the first
-// counts: others follow from it.
-func readGeneric(lines []string) (e exception, line int, ok bool) {
-	g := genericReader{lines: lines, places: make([]placed, len(lines)), heads: make([]uint8, len(lines))}
+// genericRead finds the last run of headlines with places; next is behind the one
+// that counts, the first of the run: others follow from it.
+func genericRead(lines []string, _ int) (t trace, next int, ok bool) {
 	start := max(0, len(lines)-genericLines)
-	if !slices.ContainsFunc(lines[start:], mayPlace) {
-		return e, 0, false
+	if lines = lines[start:]; !slices.ContainsFunc(lines, mayPlace) {
+		return t, 0, false
 	}
-	for i := len(lines) - 1; i >= start && (!ok || line-i <= genericGap); i-- {
+	var e exception
+	line := 0
+	g := genericReader{lines: lines, places: make([]placed, len(lines)), heads: make([]uint8, len(lines))}
+	for i := len(lines) - 1; i >= 0 && (!ok || line-i <= genericGap); i-- {
 		if !g.headline(i) {
 			continue
 		}
@@ -48,7 +51,7 @@ func readGeneric(lines []string) (e exception, line int, ok bool) {
 			e, line, ok = found, i, true
 		}
 	}
-	for i := len(lines) - 1; i >= start && !ok; i-- { // nothing tells: the first words before the last place
+	for i := len(lines) - 1; i >= 0 && !ok; i-- { // nothing tells: the first words before the last place
 		if f := g.place(i); f.File == "" || genericLibrary(f) || epilogue(lines[i]) {
 			continue
 		}
@@ -58,7 +61,7 @@ func readGeneric(lines []string) (e exception, line int, ok bool) {
 		e, ok = g.at(line)
 		break
 	}
-	return e, line, ok
+	return trace{chain: []exception{e}}, start + line + 1, ok
 }
 
 // genericReader reads each line once, however often it is asked about.

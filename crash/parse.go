@@ -93,13 +93,13 @@ func (p *Parser) read(pieces [][]byte) (choice, []string, error) {
 		w.over(t.lines)
 		last = t
 	}
-	why = append(why, w.why...)
 	if w.best == nil || w.best.bare() {
-		if e, line, ok := readGeneric(last.lines); ok && (w.best == nil || line+1 < w.best.line) {
-			lang := generic()
-			w.best = &found{trace: trace{chain: []exception{e}}, lang: &lang, line: line + 1}
+		lang := generic()
+		if t, line, ok := w.read(&lang, last.lines, 0); ok && (w.best == nil || line < w.best.line) {
+			w.best = &found{trace: t, lang: &lang, line: line}
 		}
 	}
+	why = append(why, w.why...)
 	if w.best == nil {
 		return p.fallback(last, why)
 	}

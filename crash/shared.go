@@ -177,7 +177,7 @@ const maxBetween = 16
 func (t *text) unshareFrom(i, n int) int {
 	prefix := t.lines[i][:n]
 	from := i
-	for from > 0 {
+	for from > 0 && i-from < 16*maxBetween {
 		rest, ok := cutShared(prefix, t.lines[from-1])
 		if !ok {
 			break
