@@ -27,6 +27,7 @@ type guards struct {
 	all map[string]*routeGuard
 
 	records map[string]*queryFile // by name
+	turns   chan struct{}         // of queries that take much memory to judge
 
 	said sync.Map // by route: what was logged of its hints last
 }
@@ -153,7 +154,7 @@ func (a *App) guardOf(next *present, route, fleet string, c *config.Guard, print
 		change.hints = new(guard.HintStore)
 		change.guard, err = guard.New(guard.Config{
 			Limits: change.limits, Hints: change.hints, Log: a.log, SlowAfter: c.Slow, SlowText: int(c.SlowText),
-			Print: prints.Shape, Scope: route,
+			Print: prints.Shape, Scope: route, Turns: a.guards.turns,
 		})
 	}
 	if err == nil {
