@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"runtime"
 	"sync"
 
 	"github.com/bezoar-dev/bezoar"
@@ -15,17 +16,23 @@ import (
 // paths or have a schema need any of their own.
 const maxRules = 512
 
+// maxChecks bounds how many bodies are checked against schemas at once: each check
+// may take a processor for half a second, and 85 MB.
+const maxChecks = 4
+
 // rules are what a queue's settings compile to.
 type rules struct {
 	version int64
 	printer *fingerprint.Printer
 	schema  *schema.Schema // nil: none
+	turns   chan struct{}  // of checks against schemas, of all queues
 }
 
 // ruleCache keeps the rules of queues by their ID.
 type ruleCache struct {
 	key   fingerprint.Key
 	plain *fingerprint.Printer // of queues without rules of their own
+	turns chan struct{}        // of checks against schemas
 
 	mu    sync.Mutex // guards rules; never held while waiting
 	rules map[int64]rules
@@ -36,7 +43,8 @@ func newRuleCache(key fingerprint.Key) (*ruleCache, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ruleCache{key: key, plain: plain, rules: make(map[int64]rules)}, nil
+	turns := make(chan struct{}, min(runtime.GOMAXPROCS(0), maxChecks))
+	return &ruleCache{key: key, plain: plain, turns: turns, rules: make(map[int64]rules)}, nil
 }
 
 // of returns the rules of a queue. Settings that do not compile, though they
@@ -64,7 +72,7 @@ func (b *ruleCache) of(q *Queue) (rules, error) {
 }
 
 func (b *ruleCache) compile(q *Queue) (rules, error) {
-	r := rules{version: q.Version, printer: b.plain}
+	r := rules{version: q.Version, printer: b.plain, turns: b.turns}
 	if ignore := q.Settings.Quarantine.Ignore; len(ignore) > 0 {
 		p, err := fingerprint.New(b.key, ignoring(ignore))
 		if err != nil {

@@ -20,6 +20,7 @@ const (
 	MaxPattern    = 1024     // bytes of one pattern
 	MaxValues     = 100_000  // of a body
 	MaxDigits     = 400      // of a number, and the largest power of ten
+	MaxEvaluated  = 10_000   // subschemas that one value may be held against
 
 	maxIdle = 8 // checkers that are kept for the next check
 )
@@ -69,7 +70,7 @@ func (s *Schema) Check(body []byte) *Violation {
 	if err != nil {
 		return &Violation{Rule: "schema", Path: "$", Where: "$", Message: bound(err.Error())}
 	}
-	v := c.check(doc)
+	v := c.check(doc, stepsFor(MaxValues-bounds.values, len(body)))
 	select {
 	case s.idle <- c:
 	default: // enough of them
@@ -145,6 +146,9 @@ func (s *Schema) compile() (c *checker, err error) {
 	c.steps = maxSteps
 	if c.schema, err = compiler.Compile(base); err != nil {
 		return nil, explain(err)
+	}
+	if err := checkCosts(c.schema); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
