@@ -12,6 +12,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/fingerprint"
 	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/regular"
 	"github.com/bezoar-dev/bezoar/internal/sigv4"
 	"github.com/bezoar-dev/bezoar/internal/sqs"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
@@ -77,7 +78,7 @@ func accessKeys(in map[string]config.AccessKey) (map[string]sigv4.Secret, error)
 				return nil, fmt.Errorf("access_keys.%s.secret_env: the environment has no %s", id, k.SecretEnv)
 			}
 		case k.SecretFile != "":
-			text, err := os.ReadFile(k.SecretFile)
+			text, err := regular.Read(k.SecretFile, config.MaxFileSize)
 			if err != nil {
 				return nil, fmt.Errorf("access_keys.%s.secret_file: %w", id, err)
 			}
@@ -180,7 +181,7 @@ func settingsOf(name string, q config.Queue) (queue.Settings, error) {
 	s.KeepExpired = q.Expire == "dead-letter"
 	s.SchemaCheck = queue.SchemaCheck(q.Validate)
 	if q.Schema != "" {
-		text, err := os.ReadFile(q.Schema)
+		text, err := regular.Read(q.Schema, queue.MaxSchema)
 		if err != nil {
 			return s, fmt.Errorf("queues.%s.schema: %w", name, err)
 		}
