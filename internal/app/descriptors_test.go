@@ -78,7 +78,7 @@ routes: [{match: {path: /*}, fleet: app}]
 	}
 	var hoards sync.WaitGroup // together they want more than there is
 	for addr, path := range map[string]string{n.adminAt: "/api/v1/fleets", host(n.sqs): "/", host(n.url): "/"} {
-		hoards.Go(func() { hoard(t, addr, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n", files/2) })
+		hoards.Go(func() { hoard(t, addr, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n", files/3) })
 	}
 	hoards.Wait()
 	well("with idle callers, operators and SQS clients")
