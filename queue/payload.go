@@ -16,6 +16,10 @@ import (
 // paths or have a schema need any of their own.
 const maxRules = 512
 
+// maxSchemas bounds the bytes of the schemas that are kept compiled: then they take
+// up to a hundred times as much.
+const maxSchemas = 512 << 10
+
 // maxChecks bounds how many bodies are checked against schemas at once: each check
 // may take a processor for half a second, and 85 MB.
 const maxChecks = 4
@@ -23,6 +27,7 @@ const maxChecks = 4
 // rules are what a queue's settings compile to.
 type rules struct {
 	version int64
+	text    int // bytes of the schema
 	printer *fingerprint.Printer
 	schema  *schema.Schema // nil: none
 	turns   chan struct{}  // of checks against schemas, of all queues
@@ -34,8 +39,9 @@ type ruleCache struct {
 	plain *fingerprint.Printer // of queues without rules of their own
 	turns chan struct{}        // of checks against schemas
 
-	mu    sync.Mutex // guards rules; never held while waiting
-	rules map[int64]rules
+	mu      sync.Mutex // guards what follows; never held while waiting
+	rules   map[int64]rules
+	schemas int // bytes of the schemas of rules
 }
 
 func newRuleCache(key fingerprint.Key) (*ruleCache, error) {
@@ -64,11 +70,24 @@ func (b *ruleCache) of(q *Queue) (rules, error) {
 	r, err := b.compile(q)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.rules) >= maxRules {
+	b.schemas -= b.rules[q.ID].text
+	delete(b.rules, q.ID)
+	if len(b.rules) >= maxRules || b.schemas+r.text > maxSchemas {
 		clear(b.rules)
+		b.schemas = 0
 	}
 	b.rules[q.ID] = r
+	b.schemas += r.text
 	return r, err
+}
+
+// validate is Settings.Validate; a schema waits for its turn to be compiled.
+func (b *ruleCache) validate(s Settings) error {
+	if s.Schema != "" {
+		b.turns <- struct{}{}
+		defer func() { <-b.turns }()
+	}
+	return s.Validate()
 }
 
 func (b *ruleCache) compile(q *Queue) (rules, error) {
@@ -81,11 +100,13 @@ func (b *ruleCache) compile(q *Queue) (rules, error) {
 		r.printer = p
 	}
 	if text := q.Settings.Schema; text != "" {
+		b.turns <- struct{}{}
+		defer func() { <-b.turns }()
 		s, err := schema.Compile(text)
 		if err != nil {
 			return r, err
 		}
-		r.schema = s
+		r.schema, r.text = s, len(text)
 	}
 	return r, nil
 }

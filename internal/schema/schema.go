@@ -22,7 +22,8 @@ const (
 	MaxDigits     = 400      // of a number, and the largest power of ten
 	MaxEvaluated  = 10_000   // subschemas that one value may be held against
 
-	maxIdle = 8 // checkers that are kept for the next check
+	maxIdle  = 4       // checkers that are kept for the next check
+	maxLarge = 8 << 10 // bytes of a schema of which more than one is kept
 )
 
 // base is where a schema without an $id is. Nothing can be loaded from it.
@@ -47,7 +48,11 @@ func Compile(text string) (*Schema, error) {
 	if v := bounds.visit(doc, 0); v != nil {
 		return nil, fmt.Errorf("the schema at %s: %s", v.Path, v.Message)
 	}
-	s := &Schema{doc: doc, idle: make(chan *checker, maxIdle)}
+	keep := maxIdle
+	if len(text) > maxLarge {
+		keep = 1
+	}
+	s := &Schema{doc: doc, idle: make(chan *checker, keep)}
 	c, err := s.compile()
 	if err != nil {
 		return nil, err
