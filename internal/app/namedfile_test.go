@@ -53,6 +53,9 @@ func TestFilesThatSettingsNameAreReadWithCare(t *testing.T) {
 	silent("limits", shadow, refused(text(shadow)))
 	done, err := r.admin.PutSettings(t.Context(), adminapi.PutSettings{Text: []byte(strings.Replace(text(file), "limits:", fmt.Sprintf("hints: %q, limits:", twice), 1))})
 	silent("hints", twice, []any{done, fmt.Sprint(err), r.live().Status()})
+	put(t, twice, `{"properties": {"hunter2": {"type": "daemon"}}}`)
+	done, err = r.admin.PutSettings(t.Context(), adminapi.PutSettings{Text: []byte(text(file) + fmt.Sprintf("queues: {jobs: {schema: %q}}\n", twice))})
+	silent("a schema", twice, []any{done, fmt.Sprint(err), r.live().Status()})
 	// To those who have brought it, it is told.
 	own := text(shadow) + "--- # bezoar file " + fmt.Sprintf("%q", shadow) + "\nrules:\n  - {predictor: result_widow, limit: 1}\n"
 	if p := refused(own); !strings.Contains(fmt.Sprint(p.Faults), "result_widow") {
