@@ -210,7 +210,7 @@ func (a *App) openAdmin() error {
 	cfg := admin.Config{
 		Address: a.cfg.Admin, Token: token, Page: a.opt.Page, Log: a.log,
 		Queues: queueView{a.queues, a.wire}, Triage: a.triage, Alarms: a.alarmStates,
-		Top: a.observability.counts.Top, Metrics: a.metrics(),
+		Top: a.observability.counts.Top, Metrics: a.metrics(), Audit: a.audit,
 		Steering: steering{a}, Limiting: steering{a}, Guards: a.guardList, Health: func() any { return a.health.Report() },
 		Livez: a.health.Livez(), Readyz: a.health.Readyz(), Healthz: a.health.Healthz(),
 	}

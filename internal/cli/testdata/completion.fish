@@ -95,7 +95,7 @@ complete -c bezoar -n '__fish_seen_subcommand_from dlq' -a restore -d 'Move dead
 complete -c bezoar -n '__fish_seen_subcommand_from dlq' -a export -d 'Write dead letters with all their evidence to stdout, one JSON document per line.'
 complete -c bezoar -n '__fish_seen_subcommand_from dlq' -a tasks -d 'List redrives and other tasks, newest first.'
 complete -c bezoar -n '__fish_seen_subcommand_from dlq' -a task -d 'Show, watch, pause, resume, cancel or slow a task.'
-complete -c bezoar -n '__fish_seen_subcommand_from dlq' -a audit -d 'Show who did what: to dead letters, settings, overrides and breakers.'
+complete -c bezoar -n '__fish_seen_subcommand_from dlq' -a audit -d 'Show who did what: to dead letters, queues, fleets, the quarantine, settings, overrides and breakers.'
 complete -c bezoar -n '__fish_seen_subcommand_from dlq' -l help -s h -d 'Show context-sensitive help.'
 complete -c bezoar -n '__fish_seen_subcommand_from dlq' -l json -d 'Print one JSON document with stable names instead of text; messages and logs stay on stderr.'
 complete -c bezoar -n '__fish_seen_subcommand_from groups; and __fish_seen_subcommand_from dlq' -l help -s h -d 'Show context-sensitive help.'
