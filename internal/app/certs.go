@@ -8,6 +8,7 @@ import (
 	"github.com/bezoar-dev/bezoar/gateway"
 	"github.com/bezoar-dev/bezoar/internal/certs"
 	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/handover"
 )
 
 func pairsOf(t *config.TLS) []certs.Pair {
@@ -41,7 +42,7 @@ func (a *App) openRedirect() error {
 	if err != nil {
 		return fmt.Errorf("tls.redirect: %w", err)
 	}
-	if a.plain, err = gateway.NewServer(g, gateway.ServerConfig{Listen: addr, DrainTimeout: time.Second, Log: a.log}); err != nil {
+	if a.plain, err = gateway.NewServer(g, gateway.ServerConfig{Listen: addr, On: a.listen(handover.Redirect), DrainTimeout: time.Second, Log: a.log}); err != nil {
 		return fmt.Errorf("tls.redirect: %w", err)
 	}
 	a.log.Info("callers of plain HTTP are sent to HTTPS", "listen", a.plain.Addr().String())

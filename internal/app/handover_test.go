@@ -1,0 +1,119 @@
+package app_test
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/bezoar-dev/bezoar/internal/app"
+	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/handover"
+)
+
+// Who waits since before the process began waits for the first worker as well, and
+// gets no 503 for that there is none yet.
+func TestWhoWaitedForTheProcessWaitsForAWorker(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "bz-") // a short path, as Unix sockets need
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	var looks atomic.Int64
+	worker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" && looks.Add(1) < 13 { // longer than callers otherwise wait for a first worker
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	t.Cleanup(worker.Close)
+
+	before := &handover.Sockets{}
+	ln, err := before.Listen(handover.HTTP, "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	offer, err := before.Offer(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handed := make(chan error, 1)
+	go func() {
+		next, err := offer.Await(t.Context())
+		if next != nil {
+			ln.Close()
+			err = next.Close()
+		}
+		handed <- err
+	}()
+	answered := make(chan int, 1)
+	go func() {
+		status := 0
+		if resp, err := http.Get("http://" + ln.Addr().String() + "/"); err == nil {
+			status = resp.StatusCode
+			resp.Body.Close()
+		}
+		answered <- status
+	}()
+	n := serveWith(t, fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: 127.0.0.1:0
+store: "memory:"
+state_dir: %q
+fleets: {app: {workers: [%q], health: {path: /healthz, interval: 100ms, timeout: 100ms}}}
+routes: [{match: {path: /*}, fleet: app}]
+`, dir, worker.URL), app.Options{TakeOver: true})
+	if err := <-handed; err != nil {
+		t.Fatal(err)
+	}
+	if got := n.app.Addr(); got != ln.Addr().String() {
+		t.Errorf("it serves on %s, not on %s", got, ln.Addr())
+	}
+	if status := <-answered; status != http.StatusOK {
+		t.Errorf("who waited got %d", status)
+	}
+}
+
+// What is wrong with the files of the one that follows is known before the one
+// that runs ends.
+func TestABadSuccessorTakesNothing(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "bz-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	before := &handover.Sockets{}
+	offer, err := before.Offer(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer offer.Close()
+	for _, more := range []string{
+		"tls: {cert: /none, key: /none}", "admin_token_file: /none", "access_keys: {a: {secret_file: /none}}", `state_dir: ""`,
+	} {
+		text := "listen: 127.0.0.1:0\nsqs: 127.0.0.1:0\nstore: \"memory:\"\n" + more + "\n"
+		if more[0] != 's' {
+			text += fmt.Sprintf("state_dir: %q\n", dir)
+		}
+		cfg, err := config.Parse("test.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := app.New(t.Context(), cfg, app.Options{TakeOver: true}); err == nil {
+			t.Errorf("%s: it has taken over", more)
+		}
+	}
+	if before.Outlive() {
+		t.Error("the sockets are gone")
+	}
+	if c, err := net.Dial("unix", filepath.Join(dir, "takeover.sock")); err != nil {
+		t.Error("nobody can take over any more")
+	} else {
+		c.Close()
+	}
+}
