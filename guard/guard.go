@@ -36,6 +36,10 @@ type Config struct {
 	Print func(skeleton []byte) bezoar.Fingerprint `json:"-"`
 	Scope string
 
+	// Mask makes of a query what may be shown of it: its text without values. It is
+	// shown and logged with the query's shape. Nil: nothing is.
+	Mask func(q *Query) string `json:"-"`
+
 	MaxCallers int // counted by name; the others together as Others; default 1000
 	MaxShapes  int // counted; default 1000
 }
