@@ -151,11 +151,7 @@ func upgradable(t *testing.T, more string) func(prefix ...string) *exec.Cmd {
 		_, _ = io.WriteString(w, "hello")
 	}))
 	t.Cleanup(worker.Close)
-	dir, err := os.MkdirTemp("", "bezoar-upgrade-") // a short path, as Unix sockets need
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := t.TempDir()
 	file := filepath.Join(dir, "bezoar.yaml")
 	settings := fmt.Sprintf(`
 listen: 127.0.0.1:0

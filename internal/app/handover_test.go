@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -19,11 +18,7 @@ import (
 // gets no 503 for that there is none yet.
 func TestWhoWaitedForTheProcessWaitsForAWorker(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "bz-") // a short path, as Unix sockets need
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := t.TempDir()
 	var looks atomic.Int64
 	worker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/healthz" && looks.Add(1) < 13 { // longer than callers otherwise wait for a first worker
@@ -82,11 +77,7 @@ routes: [{match: {path: /*}, fleet: app}]
 // that runs ends.
 func TestABadSuccessorTakesNothing(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "bz-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := t.TempDir()
 	before := &handover.Sockets{}
 	offer, err := before.Offer(dir)
 	if err != nil {

@@ -25,14 +25,6 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// folder is a short path, as Unix sockets need.
-func folder(t *testing.T) string {
-	t.Helper()
-	dir := must[string](t)(os.MkdirTemp("", "ho-"))
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
 // awaited is an offer that is waited for.
 func awaited(t *testing.T, s *Sockets, dir string) <-chan *Successor {
 	t.Helper()
@@ -53,7 +45,7 @@ func awaited(t *testing.T, s *Sockets, dir string) <-chan *Successor {
 }
 
 func TestWhoComesMeanwhileWaits(t *testing.T) {
-	dir := folder(t)
+	dir := t.TempDir()
 	before := &Sockets{}
 	ln := must[net.Listener](t)(before.Listen(HTTP, "127.0.0.1:0"))
 	at := ln.Addr().String()
@@ -105,7 +97,7 @@ func TestWhoComesMeanwhileWaits(t *testing.T) {
 }
 
 func TestNobodyElseEndsAProcess(t *testing.T) {
-	dir := folder(t)
+	dir := t.TempDir()
 	s := &Sockets{}
 	defer must[net.Listener](t)(s.Listen(HTTP, "127.0.0.1:0")).Close()
 	took := awaited(t, s, dir)
@@ -135,7 +127,7 @@ func TestNobodyElseEndsAProcess(t *testing.T) {
 }
 
 func TestThereIsNothingToTake(t *testing.T) {
-	dir := folder(t)
+	dir := t.TempDir()
 	if _, predecessor, err := Take(t.Context(), dir); predecessor != nil || err != nil {
 		t.Errorf("%v, %v", predecessor, err)
 	}
@@ -153,7 +145,7 @@ func TestThereIsNothingToTake(t *testing.T) {
 }
 
 func TestWaitingEnds(t *testing.T) {
-	dir := folder(t)
+	dir := t.TempDir()
 	s := &Sockets{}
 	took := awaited(t, s, dir)
 	_, predecessor, err := Take(t.Context(), dir)

@@ -49,7 +49,7 @@ type Offer struct {
 // its user may enter dir. The caller owes it an Await, or a Close.
 func (s *Sockets) Offer(dir string) (*Offer, error) {
 	path := filepath.Join(dir, fileName)
-	if c, err := net.DialTimeout("unix", path, patience); err == nil {
+	if c, err := (&net.Dialer{Timeout: patience}).Dial("unix", path); err == nil {
 		return nil, errors.Join(fmt.Errorf("%s: another process offers its sockets there", path), c.Close())
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -72,7 +72,7 @@ func (o *Offer) Close() error { return o.ln.Close() }
 // gives nil. Then nobody else can ask.
 func (o *Offer) Await(ctx context.Context) (*Successor, error) {
 	defer context.AfterFunc(ctx, func() { _ = o.ln.Close() })()
-	defer o.ln.Close()
+	defer func() { _ = o.ln.Close() }()
 	for {
 		c, err := o.ln.AcceptUnix()
 		if ctx.Err() != nil {

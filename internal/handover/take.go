@@ -118,7 +118,7 @@ func descriptors(rights []byte) ([]int, error) {
 // Wait waits until the process has let go of everything that it had open, or has
 // died.
 func (p *Predecessor) Wait(ctx context.Context) error {
-	defer p.conn.Close()
+	defer func() { _ = p.conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = p.conn.SetReadDeadline(time.Unix(1, 0)) })()
 	_, err := p.conn.Read(make([]byte, 1)) // it says nothing more
 	if ctx.Err() != nil {
