@@ -44,7 +44,7 @@ func TestTheFirstPageShowsTheWorstFirst(t *testing.T) {
 	for i, want := range []string{
 		"firing | alarm | too many | depth of orders-dlq: 1\u202f500, limit 100", "degraded | fleet | shop | 5 of 8 workers serve",
 		"paused | queue | mails | 5 of 5 distinct payloads failed alike", "letters | queue | orders-dlq | 1\u202f500 dead letters",
-		"ok | fleet | aaa | 1 of 1 worker serve", "ok | alarm | calm", "ok | queue | orders | 3 messages to deliver",
+		"ok | fleet | aaa | 1 of 1 workers serve", "ok | alarm | calm", "ok | queue | orders | 3 messages to deliver",
 	} {
 		if !strings.HasPrefix(got[i], want) {
 			t.Errorf("line %d is %q, want %q", i, got[i], want)

@@ -8,6 +8,7 @@ import { Demo } from "./demo.js";
 import { Log } from "./log.js";
 import { alarm } from "./panic.js";
 import { Picture } from "./picture.js";
+import { query } from "./parts.js";
 import { letters, verdicts } from "./quarantine.js";
 import { held, shelves, standing, worst } from "./standing.js";
 
@@ -78,13 +79,25 @@ function show(name) {
   shown = byId("fleet-pick").value = name;
 }
 
+// allQueues lists queues, a page of a thousand after the other.
+async function allQueues() {
+  const all = [];
+  try {
+    for (let after = ""; after != null;) {
+      const page = await call("GET", `/api/v1/queues?${query({ after })}`);
+      all.push(...page.queues);
+      after = page.next ?? null;
+    }
+  } catch (error) {
+    if (error.status !== 404) throw error; // else this server has none
+  }
+  return all;
+}
+
 // pollAround looks at what may stand badly while every fleet is well.
 async function pollAround() {
   const { alarms } = await call("GET", "/api/v1/alarms");
-  const { queues } = await call("GET", "/api/v1/queues").catch((error) => {
-    if (error.status === 404) return { queues: [] }; // this server has none
-    throw error;
-  });
+  const queues = await allQueues();
   around = { queues, alarms };
   const dead = shelves(queues).reduce((n, q) => n + held(q), 0);
   byId("queue-letters").hidden = dead === 0;

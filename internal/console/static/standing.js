@@ -25,7 +25,7 @@ function ofFleet(f) {
   const stopped = f.rollout?.state === "stopped";
   return {
     kind: "fleet", name: f.name, word: stopped && rank(f.state) > rank("stopped") ? "stopped" : f.state,
-    text: [`${up} of ${many(f.workers.length, "worker")} serve`, stopped ? "its rolling restart stopped" : ""].filter(Boolean).join("; "),
+    text: [`${up} of ${f.workers.length} workers serve`, stopped ? "its rolling restart stopped" : ""].filter(Boolean).join("; "),
   };
 }
 
