@@ -72,6 +72,20 @@ func (h *connLimiter) Close() error {
 	return h.Listener.Close()
 }
 
+// lastCall waits until nobody has a connection any more, for d at most.
+func (h *connLimiter) lastCall(d time.Duration) {
+	late, tick := time.NewTimer(d), time.NewTicker(minSilence/16)
+	defer late.Stop()
+	defer tick.Stop()
+	for len(h.slots) > 0 {
+		select {
+		case <-tick.C:
+		case <-late.C:
+			return
+		}
+	}
+}
+
 func (h *connLimiter) acquire() bool {
 	select {
 	case h.slots <- struct{}{}:

@@ -55,7 +55,7 @@ func (s *Server) runTLS(ctx context.Context) error {
 	if d := time.Duration(s.lastCall.Load()); d > 0 {
 		s.leaving.Store(true)
 		_ = limiter.Close() // Shutdown would not wait for those that are idle
-		<-time.After(d)
+		limiter.lastCall(d)
 	}
 	drain, cancel := context.WithTimeout(work, s.cfg.DrainTimeout)
 	defer cancel()

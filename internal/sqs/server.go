@@ -86,7 +86,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	accepted := <-served // whoever came before is known now
 	if d := time.Duration(s.last.Load()); d > 0 {
 		s.Leave()
-		<-time.After(d)
+		lastCall(d, seats)
 	}
 	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
@@ -98,6 +98,20 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return fmt.Errorf("serve SQS calls on %s: %w", l.Addr(), accepted)
 	}
 	return nil
+}
+
+// lastCall waits until nobody has a seat any more, for d at most.
+func lastCall(d time.Duration, seats <-chan struct{}) {
+	late, tick := time.NewTimer(d), time.NewTicker(10*time.Millisecond)
+	defer late.Stop()
+	defer tick.Stop()
+	for len(seats) > 0 {
+		select {
+		case <-tick.C:
+		case <-late.C:
+			return
+		}
+	}
 }
 
 // empty waits until everybody has got an answer and has left. Shutdown alone
