@@ -182,3 +182,21 @@ func TestWhichSocketIsMeant(t *testing.T) {
 		}
 	}
 }
+
+// Of several sockets with one name each is for its own address.
+func TestSocketsOfOneName(t *testing.T) {
+	s := &Sockets{}
+	var at []string
+	for range 3 {
+		ln := must[*net.TCPListener](t)(net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}))
+		s.given = append(s.given, socket{HTTP, "", ln})
+		at = append(at, ln.Addr().String())
+	}
+	for _, tc := range []struct{ addr, want string }{{at[2], at[2]}, {at[1], at[1]}, {":80", at[0]}} {
+		ln := must[net.Listener](t)(s.Listen(HTTP, tc.addr))
+		if got := ln.Addr().String(); got != tc.want {
+			t.Errorf("for %s it is %s, want %s", tc.addr, got, tc.want)
+		}
+		ln.Close()
+	}
+}

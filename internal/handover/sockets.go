@@ -41,6 +41,11 @@ func (s socket) fits(name, addr string) bool {
 	case slices.Contains([]string{HTTP, Redirect, Admin, SQS}, s.name):
 		return s.name == name
 	}
+	return s.at(addr)
+}
+
+// at reports whether a socket listens where the settings say.
+func (s socket) at(addr string) bool {
 	host, port, err := net.SplitHostPort(addr)
 	at, is := s.ln.Addr().(*net.TCPAddr)
 	return err == nil && is && fmt.Sprint(at.Port) == port &&
@@ -51,7 +56,11 @@ func (s socket) fits(name, addr string) bool {
 func (s *Sockets) Listen(name, addr string) (net.Listener, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i := slices.IndexFunc(s.given, func(g socket) bool { return g.fits(name, addr) }); i >= 0 {
+	i := slices.IndexFunc(s.given, func(g socket) bool { return g.fits(name, addr) && g.at(addr) }) // of several with one name
+	if i < 0 {
+		i = slices.IndexFunc(s.given, func(g socket) bool { return g.fits(name, addr) })
+	}
+	if i >= 0 {
 		ln := s.given[i].ln
 		s.given = slices.Delete(s.given, i, i+1)
 		s.open = append(s.open, socket{name, addr, ln})
