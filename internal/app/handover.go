@@ -114,10 +114,10 @@ func (a *App) offer(ctx context.Context, end func()) error {
 const workersPatience = 10 * time.Second
 
 // awaitWorkers waits until every fleet has a worker, when sockets were open before,
-// on which callers wait meanwhile.
-func (a *App) awaitWorkers(ctx context.Context) {
+// on which callers wait meanwhile. It reports false when ctx ended before.
+func (a *App) awaitWorkers(ctx context.Context) bool {
 	if !a.succeeds {
-		return
+		return true
 	}
 	late := time.NewTimer(workersPatience)
 	defer late.Stop()
@@ -128,10 +128,11 @@ func (a *App) awaitWorkers(ctx context.Context) {
 			select {
 			case <-tick.C:
 			case <-late.C:
-				return
+				return true
 			case <-ctx.Done():
-				return
+				return false
 			}
 		}
 	}
+	return true
 }

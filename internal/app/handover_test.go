@@ -8,11 +8,40 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/app"
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/handover"
 )
+
+// predecessor has a socket, which it hands over as soon as it is asked, and keeps.
+func predecessor(t *testing.T, dir string) (ln net.Listener, handed <-chan struct{}) {
+	t.Helper()
+	before := &handover.Sockets{}
+	ln, err := before.Listen(handover.HTTP, "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	offer, err := before.Offer(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		next, err := offer.Await(t.Context())
+		if next != nil {
+			err = next.Close()
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	t.Cleanup(func() { <-done })
+	return ln, done
+}
 
 // Who waits since before the process began waits for the first worker as well, and
 // gets no 503 for that there is none yet.
@@ -27,24 +56,7 @@ func TestWhoWaitedForTheProcessWaitsForAWorker(t *testing.T) {
 	}))
 	t.Cleanup(worker.Close)
 
-	before := &handover.Sockets{}
-	ln, err := before.Listen(handover.HTTP, "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	offer, err := before.Offer(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	handed := make(chan error, 1)
-	go func() {
-		next, err := offer.Await(t.Context())
-		if next != nil {
-			ln.Close()
-			err = next.Close()
-		}
-		handed <- err
-	}()
+	ln, handed := predecessor(t, dir)
 	answered := make(chan int, 1)
 	go func() {
 		status := 0
@@ -62,15 +74,45 @@ state_dir: %q
 fleets: {app: {workers: [%q], health: {path: /healthz, interval: 100ms, timeout: 100ms}}}
 routes: [{match: {path: /*}, fleet: app}]
 `, dir, worker.URL), app.Options{TakeOver: true})
-	if err := <-handed; err != nil {
-		t.Fatal(err)
-	}
+	<-handed
+	ln.Close()
 	if got := n.app.Addr(); got != ln.Addr().String() {
 		t.Errorf("it serves on %s, not on %s", got, ln.Addr())
 	}
 	if status := <-answered; status != http.StatusOK {
 		t.Errorf("who waited got %d", status)
 	}
+}
+
+// One that is replaced before it has a worker leaves the callers to the next.
+func TestWhoIsReplacedTooSoonTakesNobody(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ln, _ := predecessor(t, dir)
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	started := make(chan struct{})
+	n := serveWith(t, fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: 127.0.0.1:0
+store: "memory:"
+state_dir: %q
+fleets: {app: {workers: ["http://127.0.0.1:1"]}}
+routes: [{match: {path: /*}, fleet: app}]
+`, dir), app.Options{TakeOver: true, Started: func(*app.App) { close(started) }})
+	<-started
+	n.stop()
+	if err := ln.(*net.TCPListener).SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	next, err := ln.Accept()
+	if err != nil {
+		t.Fatalf("who waited was taken: %v", err)
+	}
+	next.Close()
 }
 
 // What is wrong with the files of the one that follows is known before the one

@@ -69,8 +69,10 @@ func (a *App) Run(ctx context.Context) error {
 	if a.opt.Started != nil {
 		a.opt.Started(a)
 	}
-	a.awaitWorkers(front)
-	err := a.serveFront(front)
+	var err error
+	if a.awaitWorkers(front) {
+		err = a.serveFront(front)
+	} // else callers wait for the next one
 	stopFront()
 	a.setReady(errStops) // nothing begins in the background from here on
 	a.background.Wait()
