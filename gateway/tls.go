@@ -56,6 +56,11 @@ func (s *Server) runTLS(ctx context.Context) error {
 		return fmt.Errorf("serve TLS on %s: %w", s.ln.Addr(), err)
 	case <-ctx.Done():
 	}
+	if d := time.Duration(s.lastCall.Load()); d > 0 {
+		s.leaving.Store(true)
+		_ = limiter.Close() // Shutdown would not wait for those that are idle
+		limiter.LastCall(d)
+	}
 	drain, cancel := context.WithTimeout(work, s.cfg.DrainTimeout)
 	defer cancel()
 	err := srv.Shutdown(drain)
@@ -72,7 +77,7 @@ func (s *Server) runTLS(ctx context.Context) error {
 		cut()
 		<-empty
 	}
-	if closed := <-failed; !errors.Is(closed, http.ErrServerClosed) {
+	if closed := <-failed; !errors.Is(closed, http.ErrServerClosed) && !errors.Is(closed, net.ErrClosed) {
 		err = errors.Join(err, closed)
 	}
 	if err != nil {

@@ -24,6 +24,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/alarm"
 	"github.com/bezoar-dev/bezoar/internal/certs"
 	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/handover"
 	"github.com/bezoar-dev/bezoar/internal/lastrun"
 	"github.com/bezoar-dev/bezoar/internal/live"
 	"github.com/bezoar-dev/bezoar/internal/secret"
@@ -47,6 +48,8 @@ type Options struct {
 	Restart  <-chan struct{}                   // each value has Settings read again, or without a file begins a rolling restart of all fleets; nil: none
 	Settings Settings                          // the file that is followed; the zero value: none
 	Started  func(a *App)                      // when the listeners are open
+	Sockets  *handover.Sockets                 // listening sockets that were given; nil: none
+	TakeOver bool                              // the sockets of the Bezoar that has this state directory are taken, which ends
 	Alone    bool                              // nothing else of this process can panic: the state directory keeps what the runtime says when it ends
 }
 
@@ -75,6 +78,9 @@ type App struct {
 	plain         *gateway.Server // sends to front; nil without one
 	admin         *admin.Server
 	adminLn       net.Listener
+	sockets       *handover.Sockets
+	succeeds      bool                // callers wait for the listening sockets already
+	successor     *handover.Successor // waits until everything is closed; nil: nobody
 	hub           admin.Hub
 	queues        *queue.Engine
 	wire          *sqs.Handler // knows the queues' attributes by their SQS names
@@ -123,6 +129,9 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 			a.close()
 		}
 	}()
+	if err := a.openSockets(ctx); err != nil {
+		return nil, err
+	}
 	key, err := a.openState()
 	if err != nil {
 		return nil, err
@@ -146,6 +155,9 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 		if err := open(); err != nil {
 			return nil, err
 		}
+	}
+	if rest := a.sockets.CloseRest(); len(rest) > 0 {
+		a.log.Warn("sockets were given on which nothing is to be served", "sockets", rest)
 	}
 	return a, nil
 }
@@ -184,11 +196,12 @@ func (a *App) openGateway(ctx context.Context) error {
 		tc = a.certs.TLS()
 	}
 	a.front, err = gateway.NewServer(a.gateway, gateway.ServerConfig{
-		Listen: a.cfg.Listen, TLS: tc, DrainTimeout: longestDrain(&a.cfg), Log: a.log,
+		Listen: a.cfg.Listen, On: a.listen(handover.HTTP), TLS: tc, DrainTimeout: longestDrain(&a.cfg), Log: a.log,
 	})
 	if err != nil {
 		return err
 	}
+	a.lastCall(a.sockets.Outlive())
 	return a.openRedirect()
 }
 
@@ -212,7 +225,7 @@ func (a *App) openAdmin() error {
 	cfg := admin.Config{
 		Address: a.cfg.Admin, Token: token, Page: a.opt.Page, Log: a.log,
 		Queues: queueView{a.queues, a.wire}, Triage: a.triage, Alarms: a.alarmStates,
-		Top: a.observability.counts.Top, Metrics: a.metrics(),
+		Top: a.observability.counts.Top, Metrics: a.metrics(), Audit: a.audit,
 		Steering: steering{a}, Limiting: steering{a}, Guards: a.guardList, Health: func() any { return a.health.Report() },
 		Livez: a.health.Livez(), Readyz: a.health.Readyz(), Healthz: a.health.Healthz(),
 	}
@@ -229,7 +242,7 @@ func (a *App) listenAdmin() error {
 		return nil
 	}
 	var err error
-	if a.adminLn, err = net.Listen("tcp", a.cfg.Admin); err != nil {
+	if a.adminLn, err = a.sockets.Listen(handover.Admin, a.cfg.Admin); err != nil {
 		return fmt.Errorf("admin: %w", err)
 	}
 	return nil
@@ -284,6 +297,12 @@ func (a *App) close() {
 		errs = append(errs, a.stores.Close())
 	}
 	errs = append(errs, a.run.Close()) // last: what comes before it may panic
+	if a.sockets != nil {
+		a.sockets.CloseRest()
+	}
+	if a.successor != nil {
+		errs = append(errs, a.successor.Close())
+	}
 	if err := errors.Join(errs...); err != nil {
 		a.log.Warn("closing", "err", err)
 	}

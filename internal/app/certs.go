@@ -9,6 +9,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/certs"
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/connlimit"
+	"github.com/bezoar-dev/bezoar/internal/handover"
 )
 
 func pairsOf(t *config.TLS) []certs.Pair {
@@ -46,7 +47,7 @@ func (a *App) openRedirect() error {
 		return fmt.Errorf("tls.redirect: %w", err)
 	}
 	if a.plain, err = gateway.NewServer(g, gateway.ServerConfig{
-		Listen: addr, DrainTimeout: time.Second, MaxConns: connlimit.Share(maxRedirects, connlimit.Redirects), Log: a.log,
+		Listen: addr, On: a.listen(handover.Redirect), DrainTimeout: time.Second, MaxConns: connlimit.Share(maxRedirects, connlimit.Redirects), Log: a.log,
 	}); err != nil {
 		return fmt.Errorf("tls.redirect: %w", err)
 	}

@@ -133,7 +133,7 @@ func (a *App) bindFleet(next *present, r *config.Route, name string) (gateway.Ro
 	}
 	var g *gateway.Guard
 	if r.Guard != nil {
-		if g, err = a.guardOf(next, name, r.Fleet, r.Guard, p); err != nil {
+		if g, err = a.guardOf(next, name, r, p); err != nil {
 			return gateway.Route{}, err
 		}
 	}

@@ -65,10 +65,14 @@ func (a *App) Run(ctx context.Context) error {
 		fronts.run("redirect", a.plain.Run, failed)
 	}
 	fronts.run("leave", a.leave, failed)
+	fronts.run("handover", func(ctx context.Context) error { return a.offer(ctx, stopFront) }, failed)
 	if a.opt.Started != nil {
 		a.opt.Started(a)
 	}
-	err := a.serveFront(front)
+	var err error
+	if a.awaitWorkers(front) {
+		err = a.serveFront(front)
+	} // else callers wait for the next one
 	stopFront()
 	a.setReady(errStops) // nothing begins in the background from here on
 	a.background.Wait()

@@ -57,6 +57,7 @@ func (c *Config) check() []finding {
 	c.checkQueues(k)
 	c.checkPlans(k)
 	c.checkUpkeep(k)
+	c.checkCallers(k)
 	return k.found
 }
 

@@ -30,6 +30,7 @@ type Config struct {
 	Node           string               `yaml:"node"`       // tells the processes that share a store apart; default host and process
 	Health         Checks               `yaml:"health"`     // of Bezoar itself
 	Live           Live                 `yaml:"live"`       // how settings change while it runs
+	Callers        *Callers             `yaml:"callers"`    // how operators see them
 	AccessLog      *AccessLog           `yaml:"access_log"` // nil: only failures, at level info
 	Tracing        *Tracing             `yaml:"tracing"`    // nil: none
 }
@@ -102,6 +103,7 @@ type Route struct {
 	Headers        []string      `yaml:"headers"`                  // that belong to a request's identity
 	Volatile       []string      `yaml:"volatile"`                 // headers that differ in every request, beside the usual ones
 	Client         string        `yaml:"client"`                   // header:NAME, jwt:CLAIM or ip; empty: callers are not told apart
+	Callers        *RouteCallers `yaml:"callers"`                  // how operators see them
 	Limits         []Limit       `yaml:"limits"`                   // for everybody
 	Plans          []string      `yaml:"plans"`                    // the first that has the caller applies as well
 	Priority       Priority      `yaml:"priority"`

@@ -65,7 +65,7 @@ func (x *Exchange) Wait(since, now time.Time) (time.Time, error) {
 	switch phase {
 	case phaseIdle:
 		if x.srv.draining.Load() {
-			return time.Time{}, errDrained
+			return atMost(time.Unix(0, x.srv.closes.Load()), now, errDrained)
 		}
 		if x.mayRest() {
 			return atMost(x.last.Add(restAfter), now, errRest)

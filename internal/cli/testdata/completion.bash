@@ -266,7 +266,7 @@ _bezoar() {
   case "$path" in
     "bezoar") COMPREPLY=($(compgen -W "run serve demo quarantine dlq queue work guard sift crash fleet top config override breaker version completion --help --json" -- "$cur")) ;;
     "bezoar run") COMPREPLY=($(compgen -W "--help --json --replicas --listen --admin --store --worker --health --grace --drain --shutdown-delay --memory --timeout --buffer --replay --ignore --client --after --within --for --max --quarantine --log" -- "$cur")) ;;
-    "bezoar serve") COMPREPLY=($(compgen -W "--help --json --config --listen --sqs --admin --store --log" -- "$cur")) ;;
+    "bezoar serve") COMPREPLY=($(compgen -W "--help --json --config --listen --sqs --admin --store --take-over --log" -- "$cur")) ;;
     "bezoar demo") COMPREPLY=($(compgen -W "--help --json --seconds --workers --pill --rate --serve --admin" -- "$cur")) ;;
     "bezoar quarantine") COMPREPLY=($(compgen -W "ls show add release --help --json" -- "$cur")) ;;
     "bezoar quarantine ls") COMPREPLY=($(compgen -W "--help --json --admin --fleet" -- "$cur")) ;;
