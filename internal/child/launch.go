@@ -40,7 +40,7 @@ func (r *Runner) newProcess(ctx context.Context, j *Job) (*Process, launch, erro
 	l := launch{
 		path:   path,
 		env:    proc.Override(r.env, append(append(make([]string, 0, len(j.Env)+2), j.Env...), p.family.Variable, EnvName+"="+j.Name)...),
-		sys:    proc.DieWithThread(proc.OwnSession()),
+		sys:    r.user.Become(proc.DieWithThread(proc.OwnSession())),
 		limits: r.rlimits(s, p.family.Tag),
 		held:   r.means.hold && !privileged(path, r.cfg.Dir),
 	}
