@@ -38,6 +38,7 @@ type Letter struct {
 	Attributes   map[string]Attribute `json:"attributes,omitempty"`
 	System       map[string]Attribute `json:"system_attributes,omitempty"`
 	Body         *Body                `json:"body,omitempty"`
+	Damaged      bool                 `json:"damaged,omitempty"` // body and attributes have changed in the store, as by a bad disk
 }
 
 // Attribute is a typed value beside a body.
@@ -96,7 +97,7 @@ func outline(m queue.Death) Letter {
 // whole is a letter with all there is, but secrets.
 func (svc *Service) whole(m queue.Death) Letter {
 	l := outline(m)
-	l.Body = NewBody(m.Body)
+	l.Body, l.Damaged = NewBody(m.Body), m.Damaged
 	l.Attributes, l.System = mask(svc.secret, m.Attributes), mask(svc.secret, m.System)
 	if m.Letter != nil {
 		l.Attempts = m.Letter.Attempts

@@ -145,6 +145,15 @@ func (m measuredQuota) AddCounts(ctx context.Context, b quota.Batch) (quota.Tota
 	return t, err
 }
 
+// checkStore looks at the place of the store, if there is one: what is written to a
+// file that was deleted is lost, which is no matter of going on without the store.
+func (a *App) checkStore() error {
+	if a.stores.Check == nil {
+		return nil
+	}
+	return a.health.Check("store:file", health.CheckConfig{Func: a.stores.Check, Times: 1, Interval: time.Second})
+}
+
 // storeHealth is how calls of the store go. Without it Bezoar goes on with what
 // it knows, so that it makes nothing worse than degraded.
 func (a *App) storeHealth() *health.Dependency {

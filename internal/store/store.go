@@ -26,7 +26,10 @@ type Stores struct {
 	Queue  queue.Store
 	Live   live.Store
 	Quota  quota.Store
-	close  func() error
+	// Check says what is wrong with the place that the stores are in; nil when there
+	// is nothing to look at.
+	Check func(context.Context) error
+	close func() error
 }
 
 // Close finishes what is under way and closes the store.
@@ -106,6 +109,12 @@ func opener[C any, DB database](c C, open func(context.Context, C) (DB, error)) 
 		if err != nil {
 			return Stores{}, err
 		}
-		return Stores{Ledger: db.Ledger(), Queue: db.Queue(), Live: db.Live(), Quota: db.Quota(), close: db.Close}, nil
+		s := Stores{Ledger: db.Ledger(), Queue: db.Queue(), Live: db.Live(), Quota: db.Quota(), close: db.Close}
+		if c, ok := any(db).(interface {
+			Check(ctx context.Context) error
+		}); ok {
+			s.Check = c.Check
+		}
+		return s, nil
 	}
 }

@@ -39,6 +39,9 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 		return nil, fmt.Errorf("open the sqlite store: %w", err)
 	}
 	c = c.withDefaults()
+	if c.Path, err = realPath(c.Path); err != nil {
+		return nil, fmt.Errorf("open the sqlite store: %w", err)
+	}
 	db := &DB{path: c.Path}
 	db.close = sync.OnceValue(db.closeAll)
 	defer func() {
@@ -66,8 +69,14 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	if db.queue, err = newQueueStore(ctx, db); err != nil {
 		return nil, explain(c.Path, err)
 	}
+	if db.writer.watch, err = newWatch(c.Path); err != nil {
+		return nil, err
+	}
 	return db, nil
 }
+
+// Check says what is wrong with the file, nil for nothing.
+func (db *DB) Check(context.Context) error { return db.writer.watch.look() }
 
 // Ledger returns the ledger's store.
 func (db *DB) Ledger() ledger.Store { return db.ledger }
@@ -174,7 +183,7 @@ func prepareFile(path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return f.Close()
+	return errors.Join(onlyName(f), f.Close())
 }
 
 // prepareDriver turns the process-wide switches on before the first file lock.

@@ -25,6 +25,7 @@ type writer struct {
 	// it was kept.
 	before func(tx) error
 	after  func(kept bool)
+	watch  *watch // nil while the store is opened
 	// at is told how far a transaction has come; nil outside of tests.
 	at func(point)
 
@@ -131,6 +132,9 @@ func (w *writer) commit(batch []*write) {
 // transact says whether it was a write that failed, or the transaction.
 func (w *writer) transact(batch []*write) (spoiled bool, err error) {
 	t := tx{w}
+	if err := w.watch.look(); err != nil {
+		return false, err
+	}
 	if err := t.exec("BEGIN IMMEDIATE"); err != nil {
 		return false, err
 	}
@@ -152,7 +156,7 @@ func (w *writer) transact(batch []*write) (spoiled bool, err error) {
 	if w.after != nil {
 		w.after(true)
 	}
-	return false, nil
+	return false, w.watch.look() // what was written may have no name any more
 }
 
 // point is a place in a transaction at which a process may die.
