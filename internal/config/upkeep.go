@@ -68,8 +68,8 @@ type Budget struct {
 }
 
 // Checks are the thresholds of Bezoar's own health: from one of them on it is
-// degraded, and from halfway between it and all it is not ready. CPU only
-// degrades.
+// degraded, and from halfway between it and all it is not ready. CPU and Disk only
+// degrade.
 type Checks struct {
 	Memory      Ratio `yaml:"memory" range:"0%..100%"`      // of the machine's or the group's; 0%: not looked at
 	Disk        Ratio `yaml:"disk" range:"0%..100%"`        // of the store's and the state directory's

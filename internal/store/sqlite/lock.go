@@ -47,7 +47,7 @@ func lock(ctx context.Context, path string, wait time.Duration) (*os.File, error
 			return nil, errors.Join(heldError(path, f), f.Close())
 		}
 	}
-	if err := errors.Join(f.Truncate(0), writePID(f)); err != nil {
+	if err := errors.Join(f.Truncate(0), writePID(f)); err != nil && !isFull(err) { // then nobody learns who holds it
 		return nil, errors.Join(fmt.Errorf("write %s: %w", f.Name(), err), f.Close())
 	}
 	return f, nil

@@ -61,9 +61,17 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	if err := prepareDriver(); err != nil {
 		return nil, err
 	}
+	room := &reserve{path: c.Path + "-reserve", size: c.Reserve, within: db.reusable}
 	if err := db.connect(ctx, c); err != nil {
-		return nil, explain(c.Path, err)
+		if !room.spend() { // on a full disk even opening takes room
+			return nil, explain(c.Path, err)
+		}
+		if err := errors.Join(db.disconnect(), db.connect(ctx, c)); err != nil {
+			return nil, explain(c.Path, err)
+		}
 	}
+	room.open()
+	db.writer.room = room
 	db.ledger = &ledgerStore{db: db, maxLetters: c.MaxLetters}
 	db.live = &settingsStore{db: db, now: time.Now}
 	if db.queue, err = newQueueStore(ctx, db); err != nil {
@@ -76,7 +84,13 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 }
 
 // Check says what is wrong with the file, nil for nothing.
-func (db *DB) Check(context.Context) error { return db.writer.watch.look() }
+func (db *DB) Check(context.Context) error {
+	if err := db.writer.watch.look(); err != nil {
+		return err
+	}
+	fault, _ := db.writer.room.look()
+	return fault
+}
 
 // Ledger returns the ledger's store.
 func (db *DB) Ledger() ledger.Store { return db.ledger }
@@ -95,6 +109,20 @@ func (db *DB) Quota() quota.Store { return &quotaStore{db} }
 func (db *DB) Close() error { return db.close() }
 
 func (db *DB) closeAll() error {
+	err := db.disconnect()
+	if db.writer != nil && db.writer.room != nil {
+		db.writer.room.open() // the log has made room: the next start may find none
+	}
+	if db.lock != nil {
+		err = errors.Join(err, db.lock.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("close %s: %w", db.path, err)
+	}
+	return nil
+}
+
+func (db *DB) disconnect() error {
 	var errs []error
 	if db.writer != nil {
 		errs = append(errs, db.writer.close())
@@ -104,13 +132,7 @@ func (db *DB) closeAll() error {
 			errs = append(errs, pool.Close())
 		}
 	}
-	if db.lock != nil {
-		errs = append(errs, db.lock.Close())
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("close %s: %w", db.path, err)
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func (db *DB) connect(ctx context.Context, c Config) error {
