@@ -10,10 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
 	driver "modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
-
-	"golang.org/x/sys/unix"
 )
 
 // ErrFull says that there is no room for more messages. Those that are there can be
