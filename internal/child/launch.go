@@ -67,7 +67,7 @@ type launch struct {
 // nothing to do yet. When it cannot be limited it is ended.
 func (p *Process) restrict(l launch) error {
 	p.family.Session = p.Pid
-	err := l.limits.Apply(p.Pid)
+	err := p.r.user.As(func() error { return l.limits.Apply(p.Pid) })
 	if err == nil && l.held {
 		err = proc.Release(p.Pid)
 	}

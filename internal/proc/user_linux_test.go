@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"os/user"
@@ -42,6 +43,16 @@ func TestAChildRunsAsAnotherUser(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
+	sleeper := exec.Command("sleep", "60")
+	sleeper.Dir, sleeper.SysProcAttr = "/", u.Become(DieWithThread(OwnGroup()))
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	err = u.As(func() error { return Limits{CPU: 60, Tasks: 1000}.Apply(sleeper.Process.Pid) })
+	if err = errors.Join(err, sleeper.Process.Kill()); err != nil || os.Getuid() != 0 {
+		t.Errorf("its limits: %v; we are user %d", err, os.Getuid())
+	}
+	_ = sleeper.Wait() // it was killed
 	cmd := exec.Command("sh", "-c", "id -u; id -G; echo $HOME $USER")
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", append(os.Environ(), u.Env()...), u.Become(DieWithThread(OwnGroup()))
 	out, err := cmd.CombinedOutput()
