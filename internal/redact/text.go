@@ -2,6 +2,7 @@ package redact
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -71,24 +72,50 @@ type reader struct {
 }
 
 func (r reader) read(text string) string {
-	text = r.part(text, userinfo, r.user)
-	text = r.part(text, webhook, func(m []string) string { return m[1] + r.hide(m[2]) })
-	text = r.part(text, field, func(m []string) string { return m[1] + m[2] + r.hide(m[3]) })
-	text = r.part(text, scheme, func(m []string) string {
-		if !strings.EqualFold(m[1], "bearer") && !random(m[3]) {
-			return m[0]
-		}
-		return m[1] + m[2] + r.hide(m[3])
-	})
-	text = r.part(text, jwt, func(m []string) string { return r.hide(m[0]) })
-	return r.assigned(text)
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		out.WriteString(r.line(line))
+	}
+	return out.String()
+}
+
+// line looks for the forms that a line may have: most have none, and expressions
+// take a hundred times longer than to see that.
+func (r reader) line(text string) string {
+	low := strings.ReplaceAll(strings.ToLower(text), "-", "_")
+	may := func(parts ...string) bool {
+		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(low, part) })
+	}
+	if may("://") {
+		text = r.part(text, userinfo, r.user)
+	}
+	if may("hook") {
+		text = r.part(text, webhook, func(m []string) string { return m[1] + r.hide(m[2]) })
+	}
+	if may("authorization", "cookie") {
+		text = r.part(text, field, func(m []string) string { return m[1] + m[2] + r.hide(m[3]) })
+	}
+	if may("bearer", "basic", "digest", "negotiate") {
+		text = r.part(text, scheme, r.credentials)
+	}
+	if may("eyj") {
+		text = r.part(text, jwt, func(m []string) string { return r.hide(m[0]) })
+	}
+	if slices.ContainsFunc(words[:], func(w word) bool { return w.set != nowhere && strings.Contains(low, w.text) }) {
+		text = r.assigned(text)
+	}
+	return text
 }
 
 func (reader) part(text string, form *regexp.Regexp, with func(m []string) string) string {
-	if !form.MatchString(text) {
-		return text
-	}
 	return form.ReplaceAllStringFunc(text, func(found string) string { return with(form.FindStringSubmatch(found)) })
+}
+
+func (r reader) credentials(m []string) string {
+	if !strings.EqualFold(m[1], "bearer") && !random(m[3]) {
+		return m[0]
+	}
+	return m[1] + m[2] + r.hide(m[3])
 }
 
 // hide returns what stands for a value, which may be in quotes.

@@ -66,3 +66,17 @@ func FuzzText(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkText(b *testing.B) {
+	for _, c := range []struct{ what, line string }{
+		{"innocent", "2026-01-01 12:00:00 INFO served /search in 3 ms to 192.0.2.1 with the status 200, and nothing else"},
+		{"secret", "2026-01-01 12:00:00 INFO served /search?token=open-sesame in 3 ms to 192.0.2.1 with the status 200"},
+	} {
+		b.Run(c.what, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				redact.Text(c.line, redact.Hidden)
+			}
+		})
+	}
+}
