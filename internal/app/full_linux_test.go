@@ -50,10 +50,11 @@ func TestARestartOnAFullDisk(t *testing.T) {
 			return string(text)
 		}
 		rig := &rig{t: t}
-		rig.until("it says that the disk is full", func() bool { return strings.Contains(report(), `"store:file","kind":"custom","state":"degraded"`) })
-		if text := report(); !strings.HasPrefix(text, `{"state":"degraded"`) || !strings.Contains(text, `"ready":true`) {
-			t.Errorf("health is %s", text)
-		}
+		rig.until("it is ready, and degraded because the disk is full", func() bool {
+			text := report()
+			return strings.HasPrefix(text, `{"state":"degraded"`) && strings.Contains(text, `"ready":true`) &&
+				strings.Contains(text, `"store:file","kind":"custom","state":"degraded"`)
+		})
 	})
 	if err != nil {
 		t.Errorf("%v\n%s", err, log)
