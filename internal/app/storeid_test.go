@@ -124,7 +124,7 @@ func TestADeletedStoreIsNotHealthy(t *testing.T) {
 		}
 		r.until("it is not", func() bool { return ready() == http.StatusServiceUnavailable })
 	})
-	if !strings.Contains(log, "store:file") {
+	if !strings.Contains(log, "check=store:file from=ok to=failing") || !strings.Contains(log, "restore a backup") {
 		t.Errorf("the log does not say why:\n%s", log)
 	}
 }
