@@ -13,6 +13,7 @@ import (
 	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/fleet"
 	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/redact"
 	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 	"github.com/bezoar-dev/bezoar/quota"
@@ -79,6 +80,10 @@ type Route struct {
 
 	Paths      PathMode      // default PathsNormalise
 	Lookalikes LookalikeMode // default LookalikesDrop
+
+	// Known is told the secrets of requests, for where the output of the workers is
+	// read; nil: it is not.
+	Known *redact.Values
 
 	Doer    Doer    // required, without Enqueue and Redirect
 	Printer Printer // required, without Enqueue and Redirect

@@ -13,6 +13,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/guard/hints"
 	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/redact"
 )
 
 // job is one request on its way: what the dispatcher sends, again if need be.
@@ -58,6 +59,7 @@ type job struct {
 	shape       bezoar.Fingerprint // by the guard; zero when it could not read the query
 	notes       *hints.Note        // of the answer, when the guard learns from it
 	cacheWriter cacheWriter
+	known       *redact.Held // the secrets in it; nil: none
 
 	input  fingerprint.Input
 	traits fingerprint.Traits
@@ -87,6 +89,7 @@ func (j *job) begin(ctx context.Context, from caller, req *h1.Request, p peer) {
 // end forgets the request, but keeps the small buffers.
 func (j *job) end() {
 	j.release()
+	j.unknow()
 	g, head, body, vals, lines := j.g, j.head, j.body, j.vals, j.lines
 	fields, copied, noted, found, verdict := j.resp.Fields, j.cacheWriter.fields, j.noted, j.found, j.verdict
 	clear(vals[:cap(vals)])

@@ -147,6 +147,9 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 		return nil, err
 	}
 	a.opened = true
+	if err := errors.Join(a.recogniseStore(ctx), a.checkStore()); err != nil {
+		return nil, err
+	}
 	a.compareSecret(ctx, key)
 	if err := a.openQueues(ctx, a.key); err != nil {
 		return nil, err
@@ -170,6 +173,13 @@ func (a *App) openState() ([32]byte, error) {
 	}
 	if err := os.MkdirAll(a.cfg.StateDir, 0o700); err != nil {
 		return [32]byte{}, fmt.Errorf("state_dir: %w", err)
+	}
+	switch info, err := os.Stat(a.cfg.StateDir); {
+	case err != nil:
+		return [32]byte{}, fmt.Errorf("state_dir: %w", err)
+	case info.Mode().Perm()&0o002 != 0: // anybody could put a secret and journals there
+		return [32]byte{}, fmt.Errorf("state_dir: everybody may write in %s (mode %04o): run chmod 700 %s, or name another directory",
+			a.cfg.StateDir, info.Mode().Perm(), a.cfg.StateDir)
 	}
 	a.openRun()
 	return secret.Load(filepath.Join(a.cfg.StateDir, "secret"))

@@ -19,6 +19,8 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/journal"
 	"github.com/bezoar-dev/bezoar/internal/probe"
+	"github.com/bezoar-dev/bezoar/internal/proc"
+	"github.com/bezoar-dev/bezoar/internal/redact"
 	"github.com/bezoar-dev/bezoar/internal/supervise"
 	"github.com/bezoar-dev/bezoar/ledger"
 	"github.com/bezoar-dev/bezoar/policy/blame"
@@ -35,6 +37,7 @@ type unit struct {
 	super    *supervise.Supervisor  // nil when somebody else starts the workers
 	prober   *probe.ExternalWorkers // nil when Bezoar starts them
 	watchdog *fleetWatchdog         // nil when somebody else starts the workers
+	known    *redact.Values         // secrets of requests in flight; nil when somebody else starts the workers
 	flight   []ledger.Record        // in flight when the process died that wrote the journal
 	wrote    uint64                 // which one that was
 	looked   func()                 // told that a worker has ended
@@ -144,6 +147,7 @@ func (u *unit) openKeeper(opt Options, log *slog.Logger) error {
 		u.keeper = u.prober
 		return nil
 	}
+	u.known = new(redact.Values)
 	if u.super, err = supervise.New(u.local(cfg, opt, log)); err != nil {
 		return fmt.Errorf("fleet %s: %w", u.name, err)
 	}
@@ -164,11 +168,12 @@ func (u *unit) remote(cfg *config.Fleet, log *slog.Logger) probe.Config {
 func (u *unit) local(cfg *config.Fleet, opt Options, log *slog.Logger) supervise.Config {
 	return supervise.Config{
 		Name: u.name, Command: cfg.Command, Replicas: cfg.Replicas, Dir: cfg.Dir,
-		Env: environment(cfg.Env), Secrets: opt.Secrets,
-		Health: supervise.Health{Path: cfg.Health.Path, Interval: cfg.Health.Interval, Timeout: cfg.Health.Timeout},
-		Bake:   supervise.Bake{Requests: cfg.Bake.Requests, Time: cfg.Bake.Time},
-		Grace:  cfg.Grace, Drain: cfg.Drain, Memory: int64(cfg.Memory),
-		Output: output(opt.Output), Log: log, Registry: u.fleet,
+		Env: environment(cfg.Env), User: cfg.User,
+		Inherit: proc.Inherit{Secrets: opt.Secrets, Drop: cfg.EnvDrop, Keep: cfg.EnvKeep},
+		Health:  supervise.Health{Path: cfg.Health.Path, Interval: cfg.Health.Interval, Timeout: cfg.Health.Timeout},
+		Bake:    supervise.Bake{Requests: cfg.Bake.Requests, Time: cfg.Bake.Time},
+		Grace:   cfg.Grace, Drain: cfg.Drain, Memory: int64(cfg.Memory),
+		Output: output(opt.Output), Known: u.known, Log: log, Registry: u.fleet,
 	}
 }
 

@@ -164,6 +164,6 @@ func (s *session) workerOutput() func(worker, stream, line string) {
 		if stream == "stderr" {
 			w = s.Stderr
 		}
-		fmt.Fprintf(w, "%s | %s\n", s.out.paint(cyan, worker), line)
+		s.pass(w, worker, line)
 	}
 }

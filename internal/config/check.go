@@ -184,6 +184,9 @@ func (f *Fleet) checkRemote(k *checker, at string) {
 		{"replicas", f.Replicas != 0},
 		{"dir", f.Dir != ""},
 		{"env", len(f.Env) > 0},
+		{"env_drop", len(f.EnvDrop) > 0},
+		{"env_keep", len(f.EnvKeep) > 0},
+		{"user", f.User != ""},
 		{"memory", f.Memory != 0},
 	} {
 		if of.set {

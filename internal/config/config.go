@@ -12,7 +12,7 @@ type Config struct {
 	Admin          string               `yaml:"admin"`                           // console, API and metrics, host:port; "" means none
 	AdminTokenFile string               `yaml:"admin_token_file"`                // first line is the admin token
 	AdminTokenEnv  string               `yaml:"admin_token_env"`                 // environment variable that holds it
-	Store          string               `yaml:"store" mask:"url"`                // sqlite:PATH, postgres://… or memory:
+	Store          string               `yaml:"store"`                           // sqlite:PATH, postgres://… or memory:
 	StoreWait      time.Duration        `yaml:"store_wait" range:"0s..24h"`      // at the start, for a store that does not answer
 	StateDir       string               `yaml:"state_dir"`                       // the secret and the journals; default beside Store
 	TLS            *TLS                 `yaml:"tls"`                             // of Listen; nil means plain HTTP
@@ -54,9 +54,12 @@ type Cert struct {
 // Fleet is a set of interchangeable workers: processes that Bezoar starts
 // (Command) or servers that run elsewhere (Workers).
 type Fleet struct {
-	Command      []string          `yaml:"command" mask:"args"` // {port} stands for the worker's port
-	Dir          string            `yaml:"dir"`                 // working directory of Command
-	Env          map[string]string `yaml:"env" mask:"env"`      // added to the environment of Command
+	Command      []string          `yaml:"command"`  // {port} stands for the worker's port
+	Dir          string            `yaml:"dir"`      // working directory of Command
+	Env          map[string]string `yaml:"env"`      // added to the environment of Command
+	EnvDrop      []string          `yaml:"env_drop"` // variables that Command does not inherit; * at the end for any end
+	EnvKeep      []string          `yaml:"env_keep"` // variables that it inherits nevertheless
+	User         string            `yaml:"user"`     // whom Command runs as, NAME or NAME:GROUP; "" means as Bezoar does
 	Replicas     int               `yaml:"replicas" range:"1..1024"`
 	Workers      []string          `yaml:"workers"`                    // http://host:port
 	Resolve      time.Duration     `yaml:"resolve" range:"100ms..24h"` // between lookups of the host names of Workers, ±20 %
@@ -135,7 +138,7 @@ func (r *Route) Works() bool { return r.Enqueue == "" && r.Redirect == nil }
 
 // HeaderEdit removes headers and sets others.
 type HeaderEdit struct {
-	Set    map[string]HeaderValue `yaml:"set" mask:"env"`
+	Set    map[string]HeaderValue `yaml:"set"`
 	Remove []string               `yaml:"remove"`
 }
 
