@@ -94,8 +94,10 @@ type Route struct {
 	// /api. It does not change what work the request is. The worker learns of it
 	// by X-Forwarded-Prefix.
 	StripPrefix string
-	Request     Edit // of the fields for the worker
-	Answer      Edit // of the fields of the worker's answer
+	// Base stands in front of the path for the worker, behind StripPrefix.
+	Base    string
+	Request Edit // of the fields for the worker
+	Answer  Edit // of the fields of the worker's answer
 
 	Replay  Replay
 	Buffer  int             // body bytes held for the fingerprint and for replay; default 64 KiB

@@ -13,6 +13,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/guard/hints"
 	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/h2"
 )
 
 // job is one request on its way: what the dispatcher sends, again if need be.
@@ -66,8 +67,9 @@ type job struct {
 	size   int64              // of that body
 	vals   []string           // what Values has returned
 
-	tries  int // of Send
-	conn   *h1.Conn
+	tries  int              // of Send
+	conn   *h1.Conn         // of an attempt that is about to begin
+	place  *h2.Place        // or this
 	target *dispatch.Target // of Send
 	wait   wait
 	up     *upload // of the present attempt; nil without one
@@ -195,17 +197,16 @@ func (j *job) Values(name string) []string {
 func (j *job) Gone() bool { return j.ctx.Err() != nil || j.from.Gone() }
 
 // Connect readies a connection to the worker.
-func (j *job) Connect(ctx context.Context, t *dispatch.Target) error {
-	pool, ok := t.Worker.Conn().(*h1.Pool)
-	if !ok {
-		return fmt.Errorf("connect to worker %s: it was not made with gateway.Connect", t.Worker.Name())
+func (j *job) Connect(ctx context.Context, t *dispatch.Target) (err error) {
+	switch pool := t.Worker.Conn().(type) {
+	case *h1.Pool:
+		j.conn, err = pool.GetBy(ctx, t.By)
+	case *h2.Pool:
+		j.place, err = pool.Get(ctx, t.By)
+	default:
+		err = fmt.Errorf("connect to worker %s: it was not made with gateway.Connect", t.Worker.Name())
 	}
-	c, err := pool.GetBy(ctx, t.By)
-	if err != nil {
-		return err
-	}
-	j.conn = c
-	return nil
+	return err
 }
 
 // Drop closes what Connect readied.
@@ -213,6 +214,10 @@ func (j *job) Drop() {
 	if j.conn != nil {
 		j.conn.Release(false)
 		j.conn = nil
+	}
+	if j.place != nil {
+		j.place.GiveBack()
+		j.place = nil
 	}
 }
 

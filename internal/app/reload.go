@@ -106,6 +106,9 @@ func (a *App) nextUnits(ctx context.Context, now *present, cfg config.Config) (n
 			if (u.super == nil) != (len(f.Workers) > 0) {
 				return nil, added, fmt.Errorf("fleets.%s: command and workers do not replace each other while it runs: give the new one another name", name)
 			}
+			if u.cfg.Load().HTTP2 != f.HTTP2 {
+				return nil, added, fmt.Errorf("fleets.%s.http2: it does not change while it runs: give the fleet another name", name)
+			}
 			if err := u.fits(a, &f); err != nil {
 				return nil, added, err
 			}

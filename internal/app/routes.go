@@ -137,9 +137,10 @@ func (a *App) bindFleet(next *present, r *config.Route, name string) (gateway.Ro
 			return gateway.Route{}, err
 		}
 	}
+	settings := next.cfg.Fleets[r.Fleet]
 	return gateway.Route{
-		Guard: g,
-		Doer:  u.doer, Printer: p, Replay: gateway.Replay(r.Retry.Replay), Buffer: int(r.Buffer),
+		Guard: g, Base: settings.BasePath(),
+		Doer: u.doer, Printer: p, Replay: gateway.Replay(r.Retry.Replay), Buffer: int(r.Buffer),
 		Timeout: r.Timeout, HalfClose: r.HalfClose, Rule: b.rule, Retry: retry, Off: r.Quarantine.Off,
 	}, nil
 }

@@ -25,6 +25,7 @@ func layers() []layer {
 		{"internal/config", 1, "what the settings file says, checked by the policies and readers that it is for"},
 		{"internal/proc", 1, "leaf: what everybody who starts processes needs"},
 		{"internal/h1", 1, "leaf: HTTP/1.1 on the wire"},
+		{"internal/h2", 1, "leaf: HTTP/2 connections to workers"},
 		{"internal/rows", 1, "leaf: where the rows of a file begin and end"},
 		{"internal/schema", 1, "leaf: checks bodies against JSON Schemas"},
 		{"internal/secret", 1, "leaf: the deployment's secret"},

@@ -57,8 +57,10 @@ type Fleet struct {
 	Dir          string            `yaml:"dir"`                 // working directory of Command
 	Env          map[string]string `yaml:"env" mask:"env"`      // added to the environment of Command
 	Replicas     int               `yaml:"replicas" range:"1..1024"`
-	Workers      []string          `yaml:"workers"`                    // http://host:port
+	Workers      []string          `yaml:"workers"`                    // http://host:port, https://host:port or unix:/path; a path is in front of every request's
+	TLS          *WorkerTLS        `yaml:"tls"`                        // of Workers with https; nil: as the system trusts
 	Resolve      time.Duration     `yaml:"resolve" range:"100ms..24h"` // between lookups of the host names of Workers, ±20 %
+	HTTP2        bool              `yaml:"http2"`                      // is what the workers speak, as for gRPC; without it HTTP/1.1
 	Health       Health            `yaml:"health"`
 	Grace        time.Duration     `yaml:"grace" range:"0s..10m"` // between SIGTERM and SIGKILL
 	Drain        time.Duration     `yaml:"drain" range:"0s..1h"`  // for work in flight before SIGTERM
@@ -75,9 +77,27 @@ type Fleet struct {
 	Optional     bool              `yaml:"optional"` // without it callers get less, and Bezoar is ready nevertheless
 }
 
+// WorkerTLS says how connections to workers are secured. The files are PEM, and read
+// again when they change.
+type WorkerTLS struct {
+	CA   string `yaml:"ca"`   // authorities of the workers' certificates; "" means those of the system
+	Name string `yaml:"name"` // that the certificates must have; "" means the host of the worker
+	Cert string `yaml:"cert"` // of Bezoar itself, for workers that ask for one
+	Key  string `yaml:"key"`
+}
+
+// BasePath is what stands in front of the path of every request to the workers.
+func (f *Fleet) BasePath() string {
+	for _, w := range f.Workers { // all have the same
+		return basePath(w)
+	}
+	return ""
+}
+
 // Health says how a worker proves that it lives.
 type Health struct {
 	Path       string        `yaml:"path"` // GET, 2xx or 3xx; empty means that the port opens
+	GRPC       string        `yaml:"grpc"` // instead of path: a service that grpc.health.v1 calls SERVING, or * for the whole server
 	Interval   time.Duration `yaml:"interval" range:"100ms..1h"`
 	Timeout    time.Duration `yaml:"timeout" range:"10ms..1m"`
 	PanicBelow Ratio         `yaml:"panic_below" range:"0%..100%"` // below it, health is no longer believed
