@@ -99,15 +99,18 @@ type Route struct {
 	Request Edit // of the fields for the worker
 	Answer  Edit // of the fields of the worker's answer
 
-	Replay  Replay
-	Buffer  int             // body bytes held for the fingerprint and for replay; default 64 KiB
-	MaxBody int64           // longer bodies are refused with 413; 0 means no limit
-	Timeout time.Duration   // until the answer begins; while a body streams, between signs of progress; default 30 s
-	Upload  time.Duration   // until the answer begins, while a body streams; default 1 h
-	Client  string          // what tells callers apart, as a Limit's Key does; "": nothing
-	Rule    *blame.Rule     // of conviction; nil means the ledger's
-	Retry   *dispatch.Retry // bounds and budget of retries; nil means the dispatcher's
-	Off     bool            // no quarantine
+	Replay Replay
+	Buffer int // body bytes held for the fingerprint and for replay; default 64 KiB
+	// BufferAnswer is how much of an answer is held in memory for a caller who takes it
+	// more slowly than the worker gives it; more is held on the disk. 0: the worker waits.
+	BufferAnswer int
+	MaxBody      int64           // longer bodies are refused with 413; 0 means no limit
+	Timeout      time.Duration   // until the answer begins; while a body streams, between signs of progress; default 30 s
+	Upload       time.Duration   // until the answer begins, while a body streams; default 1 h
+	Client       string          // what tells callers apart, as a Limit's Key does; "": nothing
+	Rule         *blame.Rule     // of conviction; nil means the ledger's
+	Retry        *dispatch.Retry // bounds and budget of retries; nil means the dispatcher's
+	Off          bool            // no quarantine
 	// HalfClose says that callers who have finished sending wait for their answer.
 	// Those who hang up in an orderly way look the same: they are noticed only when
 	// the answer is sent. It holds for HTTP without TLS.

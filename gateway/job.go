@@ -27,10 +27,11 @@ type job struct {
 	peer     peer
 	ownCache *clientCache // of callers, where nothing is kept for the connection
 	route    *route
-	id       string    // of the request
-	by       time.Time // the caller's deadline; zero when it named none
-	rec      Record    // filled in on the way
-	meter    meter     // in front of from
+	id       string        // of the request
+	by       time.Time     // the caller's deadline; zero when it named none
+	rec      Record        // filled in on the way
+	meter    meter         // in front of from
+	answer   *answerBuffer // below meter; nil without one
 
 	traced    bool      // the caller has a valid traceparent
 	grpc      bool      // the caller has a valid grpc-timeout

@@ -139,7 +139,8 @@ func (a *App) bindFleet(next *present, r *config.Route, name string) (gateway.Ro
 	}
 	settings := next.cfg.Fleets[r.Fleet]
 	return gateway.Route{
-		Guard: g, Base: settings.BasePath(),
+		BufferAnswer: int(r.BufferAnswer),
+		Guard:        g, Base: settings.BasePath(),
 		Doer: u.doer, Printer: p, Replay: gateway.Replay(r.Retry.Replay), Buffer: int(r.Buffer),
 		Timeout: r.Timeout, HalfClose: r.HalfClose, Rule: b.rule, Retry: retry, Off: r.Quarantine.Off,
 	}, nil

@@ -93,7 +93,7 @@ func (k *checker) ranges(v reflect.Value, path string) {
 // zeroIsUnset names the bounded fields whose absence means something.
 func zeroIsUnset(key string) bool {
 	switch key {
-	case "replicas", "memory", "stale", "growth", "threads", "latency", "pressure", "per_caller", "max_body":
+	case "replicas", "memory", "stale", "growth", "threads", "latency", "pressure", "per_caller", "max_body", "buffer_answer":
 		return true
 	}
 	return false

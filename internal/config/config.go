@@ -111,19 +111,20 @@ type Route struct {
 	Enqueue        string        `yaml:"enqueue"`  // instead of fleet: a queue; callers are answered 202
 	Quarantine     Quarantine    `yaml:"quarantine"`
 	Retry          Retry         `yaml:"retry"`
-	Timeout        time.Duration `yaml:"timeout" range:"1ms..24h"` // until the answer begins
-	HalfClose      bool          `yaml:"half_close"`               // callers that have finished sending wait for their answer
-	Buffer         Size          `yaml:"buffer" range:"0..16MiB"`  // of one body, for fingerprint and replay
-	MaxBody        Size          `yaml:"max_body" range:"0..1TiB"` // longer bodies are answered 413; 0: no limit
-	StripPrefix    string        `yaml:"strip_prefix"`             // of the path, for the worker
-	RequestHeaders *HeaderEdit   `yaml:"request_headers"`          // for the worker
-	AnswerHeaders  *HeaderEdit   `yaml:"answer_headers"`           // of the worker's answer
-	Ignore         []string      `yaml:"ignore"`                   // header:NAME, query:NAME, form:NAME, json:$.a.b
-	Headers        []string      `yaml:"headers"`                  // that belong to a request's identity
-	Volatile       []string      `yaml:"volatile"`                 // headers that differ in every request, beside the usual ones
-	Client         string        `yaml:"client"`                   // header:NAME, jwt:CLAIM or ip; empty: callers are not told apart
-	Limits         []Limit       `yaml:"limits"`                   // for everybody
-	Plans          []string      `yaml:"plans"`                    // the first that has the caller applies as well
+	Timeout        time.Duration `yaml:"timeout" range:"1ms..24h"`       // until the answer begins
+	HalfClose      bool          `yaml:"half_close"`                     // callers that have finished sending wait for their answer
+	Buffer         Size          `yaml:"buffer" range:"0..16MiB"`        // of one body, for fingerprint and replay
+	BufferAnswer   Size          `yaml:"buffer_answer" range:"0..64MiB"` // of one answer in memory, and more on the disk, for callers slower than the worker; 0: the worker waits
+	MaxBody        Size          `yaml:"max_body" range:"0..1TiB"`       // longer bodies are answered 413; 0: no limit
+	StripPrefix    string        `yaml:"strip_prefix"`                   // of the path, for the worker
+	RequestHeaders *HeaderEdit   `yaml:"request_headers"`                // for the worker
+	AnswerHeaders  *HeaderEdit   `yaml:"answer_headers"`                 // of the worker's answer
+	Ignore         []string      `yaml:"ignore"`                         // header:NAME, query:NAME, form:NAME, json:$.a.b
+	Headers        []string      `yaml:"headers"`                        // that belong to a request's identity
+	Volatile       []string      `yaml:"volatile"`                       // headers that differ in every request, beside the usual ones
+	Client         string        `yaml:"client"`                         // header:NAME, jwt:CLAIM or ip; empty: callers are not told apart
+	Limits         []Limit       `yaml:"limits"`                         // for everybody
+	Plans          []string      `yaml:"plans"`                          // the first that has the caller applies as well
 	Priority       Priority      `yaml:"priority"`
 	Guard          *Guard        `yaml:"guard"`      // of queries; nil: none
 	Breaker        *Breaker      `yaml:"breaker"`    // nil: none

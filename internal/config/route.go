@@ -35,6 +35,9 @@ func (c *Config) checkRoutes(k *checker) {
 		}
 		r.checkPolicy(k, at)
 		r.checkProtection(k, at, c)
+		if r.BufferAnswer > 0 && !r.Works() {
+			k.addf(at+".buffer_answer", "remove it", "has no meaning where no worker answers")
+		}
 		if r.Buffer > c.BufferTotal {
 			k.add(at+".buffer", flawf("lower it, or raise buffer_total", "%v is more than buffer_total, %v", r.Buffer, c.BufferTotal), "buffer_total")
 		}
