@@ -111,6 +111,9 @@ type Route struct {
 	Rule         *blame.Rule     // of conviction; nil means the ledger's
 	Retry        *dispatch.Retry // bounds and budget of retries; nil means the dispatcher's
 	Off          bool            // no quarantine
+	// StreamIdle and StreamTotal bound answers that have begun: how long nothing may
+	// come of one, and how long it may go on. Both ends are cut then. 0: no bound.
+	StreamIdle, StreamTotal time.Duration
 	// HalfClose says that callers who have finished sending wait for their answer.
 	// Those who hang up in an orderly way look the same: they are noticed only when
 	// the answer is sent. It holds for HTTP without TLS.

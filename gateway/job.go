@@ -226,6 +226,7 @@ func (j *job) Drop() {
 // connection.
 type wait struct {
 	deadline time.Time // by when the head must be there
+	head     time.Time // when the head was there
 	long     time.Time // from when on an answer that goes on is a stream; zero until it has begun
 	by       time.Time // by when the caller wants all of the answer; zero for no such time
 	begun    bool      // the head is there: only a lost caller ends the wait
@@ -270,7 +271,7 @@ func (j *job) Wait(since, now time.Time) (time.Time, error) {
 		case by.Before(next):
 			next = by
 		}
-		return next, nil
+		return j.streamEnds(since, now, next)
 	}
 	deadline := j.wait.deadline
 	if j.up != nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/h1"
-	"github.com/bezoar-dev/bezoar/overload"
 )
 
 // maxInterim bounds the interim answers (1xx) to one request.
@@ -95,7 +94,7 @@ func (j *job) receive(c *h1.Conn, t *dispatch.Target) dispatch.Result {
 		res.Fault, res.Err = dispatch.BadAnswer, errors.New("the worker switched protocols unasked")
 		return res
 	}
-	j.wait.begun, j.wait.long = true, time.Now().Add(overload.DefaultLong)
+	j.wait.begin(time.Now())
 	t.Begun()
 	j.answerHead(r)
 	if isStream(r.Status, contentType(r.Fields)) {

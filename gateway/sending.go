@@ -132,13 +132,18 @@ func (b *sending) stop() {
 	}
 }
 
-// Close implements [io.Closer]. Nothing is read from the caller once it has returned.
+// Close implements [io.Closer].
 func (b *sending) Close() error {
+	b.end()
+	return nil
+}
+
+// end ends the body. Nothing is read from the caller once it has returned.
+func (b *sending) end() {
 	b.stop()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.held = nil
 	b.sum.close()
 	b.sum = digester{}
-	return nil
 }

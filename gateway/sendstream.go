@@ -16,7 +16,6 @@ import (
 	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/h1"
 	"github.com/bezoar-dev/bezoar/internal/h2"
-	"github.com/bezoar-dev/bezoar/overload"
 )
 
 // stream is one attempt over HTTP/2. Everything that net/http does for it on
@@ -54,9 +53,9 @@ func (j *job) deliverStream(ctx context.Context, t *dispatch.Target, place *h2.P
 		return dispatch.Result{Fault: dispatch.BadAnswer, Err: err}
 	}
 	go func() {
-		answer, err := place.RoundTrip(req, s.hint)
+		answer, err := place.RoundTrip(req, s.hint) //nolint:bodyclose // end does
 		if err != nil {
-			s.body.Close() // net/http does, but for requests that it does not take
+			s.body.end() // net/http does, but for requests that it does not take
 		}
 		s.events <- event{answer: answer, err: err}
 	}()
@@ -175,7 +174,7 @@ func (j *job) receiveStream(s *stream, t *dispatch.Target) dispatch.Result {
 	}
 	r := s.head(j.req.Method)
 	res := dispatch.Result{Status: r.Status}
-	j.wait.begun, j.wait.long = true, time.Now().Add(overload.DefaultLong)
+	j.wait.begin(time.Now())
 	t.Begun()
 	j.answerHead(&r)
 	if isStream(r.Status, contentType(r.Fields)) {
@@ -299,7 +298,7 @@ func (s *stream) end(j *job) {
 		close(s.want)
 		s.reader.Wait()
 	}
-	s.body.Close()
+	s.body.end()
 	if early {
 		j.from.Close() // where the body would end, nobody knows
 	}

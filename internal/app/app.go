@@ -70,8 +70,9 @@ type App struct {
 	applied       string     // the sum of the settings that run; the live engine's goroutine's own
 	gateway       *gateway.Gateway
 	front         *gateway.Server
-	certs         *certs.Store    // of front; nil without TLS
-	plain         *gateway.Server // sends to front; nil without one
+	certs         *certs.Store      // of front; nil without TLS
+	more          []*gateway.Server // beside front
+	plain         *gateway.Server   // sends to front; nil without one
 	admin         *admin.Server
 	adminLn       net.Listener
 	hub           admin.Hub
@@ -181,13 +182,34 @@ func (a *App) openGateway(ctx context.Context) error {
 		}
 		tc = a.certs.TLS()
 	}
-	a.front, err = gateway.NewServer(a.gateway, gateway.ServerConfig{
-		Listen: a.cfg.Listen, TLS: tc, DrainTimeout: longestDrain(&a.cfg), Log: a.log,
-	})
-	if err != nil {
+	if err := a.openListeners(tc); err != nil {
 		return err
 	}
 	return a.openRedirect()
+}
+
+// openListeners listens for callers, by TLS if tc is not nil.
+func (a *App) openListeners(tc *tls.Config) (err error) {
+	cfg := gateway.ServerConfig{Listen: a.cfg.Listen, TLS: tc, DrainTimeout: longestDrain(&a.cfg), Log: a.log}
+	if c := a.cfg.Connections; c != nil {
+		cfg.IdleTimeout, cfg.Lifetime = c.Idle, c.Lifetime
+	}
+	if a.front, err = gateway.NewServer(a.gateway, cfg); err != nil {
+		return err
+	}
+	for i, l := range a.cfg.Listeners {
+		cfg.Listen, cfg.TLS = l.Listen, tc
+		if l.Plain {
+			cfg.TLS = nil
+		}
+		s, err := gateway.NewServer(a.gateway, cfg)
+		if err != nil {
+			return fmt.Errorf("listeners[%d]: %w", i, err)
+		}
+		a.more = append(a.more, s)
+		a.log.Info("callers are served here as well", "listen", s.Addr().String(), "tls", cfg.TLS != nil)
+	}
+	return nil
 }
 
 // longestDrain is the longest that any fleet may take to finish what is in flight.
@@ -241,6 +263,15 @@ func (a *App) Addr() string {
 	return a.front.Addr().String()
 }
 
+// MoreAddrs returns where callers are served beside Addr, in the order of the settings.
+func (a *App) MoreAddrs() []string {
+	var out []string
+	for _, s := range a.more {
+		out = append(out, s.Addr().String())
+	}
+	return out
+}
+
 // RedirectAddr returns where callers of plain HTTP are sent to HTTPS, or "".
 func (a *App) RedirectAddr() string {
 	if a.plain == nil {
@@ -268,6 +299,9 @@ func (a *App) close() {
 	}
 	if a.front != nil {
 		errs = append(errs, ignoreClosed(a.front.Close()))
+	}
+	for _, s := range a.more {
+		errs = append(errs, ignoreClosed(s.Close()))
 	}
 	if a.plain != nil {
 		errs = append(errs, ignoreClosed(a.plain.Close()))

@@ -106,6 +106,7 @@ func (c *Config) checkListeners(k *checker) {
 	if c.Listen != "" || len(c.Routes) > 0 || len(c.Fleets) > 0 {
 		k.add("listen", addressFlaw(c.Listen))
 	}
+	c.checkMore(k)
 	c.checkAdmin(k)
 	if t := c.TLS; t != nil && (t.Cert == "" || t.Key == "") {
 		k.addf("tls", "set both cert and key", "needs two files")
@@ -122,6 +123,30 @@ func (c *Config) checkListeners(k *checker) {
 	for i, t := range c.TLS.More {
 		if t.Cert == "" || t.Key == "" {
 			k.addf(fmt.Sprintf("tls.more[%d]", i), "set both cert and key", "needs two files")
+		}
+	}
+}
+
+// maxListeners bounds the listeners beside listen.
+const maxListeners = 16
+
+func (c *Config) checkMore(k *checker) {
+	if n := len(c.Listeners); n > maxListeners {
+		k.addf("listeners", "shorten it", "has %d items, more than %d", n, maxListeners)
+	}
+	seen := map[string]string{c.Listen: "listen", c.Admin: "admin"}
+	if c.TLS != nil {
+		seen[c.TLS.Redirect] = "tls.redirect"
+	}
+	for i, l := range c.Listeners {
+		at := fmt.Sprintf("listeners[%d]", i)
+		k.add(at+".listen", addressFlaw(l.Listen))
+		if other := seen[l.Listen]; other != "" && !strings.HasSuffix(l.Listen, ":0") {
+			k.add(at+".listen", flawf("give it a port of its own", "%s is where %s already is", quoted(l.Listen), other), other)
+		}
+		seen[l.Listen] = at + ".listen"
+		if l.Plain && c.TLS == nil {
+			k.addf(at+".plain", "remove it", "has no meaning: there is no tls")
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 // begin with [Default].
 type Config struct {
 	Listen         string               `yaml:"listen"`                          // callers, host:port; "" means none
+	Listeners      []Listener           `yaml:"listeners"`                       // beside Listen, with the same routes
+	Connections    *Connections         `yaml:"connections"`                     // of callers; nil: defaults
 	Admin          string               `yaml:"admin"`                           // console, API and metrics, host:port; "" means none
 	AdminTokenFile string               `yaml:"admin_token_file"`                // first line is the admin token
 	AdminTokenEnv  string               `yaml:"admin_token_env"`                 // environment variable that holds it
@@ -32,6 +34,26 @@ type Config struct {
 	Live           Live                 `yaml:"live"`       // how settings change while it runs
 	AccessLog      *AccessLog           `yaml:"access_log"` // nil: only failures, at level info
 	Tracing        *Tracing             `yaml:"tracing"`    // nil: none
+}
+
+// Listener is a further place where callers come.
+type Listener struct {
+	Listen string `yaml:"listen"` // host:port
+	Plain  bool   `yaml:"plain"`  // without TLS, although there is tls
+}
+
+// Connections bounds callers' connections.
+type Connections struct {
+	Idle     time.Duration `yaml:"idle" range:"1s..24h"`     // between two requests
+	Lifetime time.Duration `yaml:"lifetime" range:"0s..24h"` // the first answer after that is the last one; 0: no end
+}
+
+func (c *Connections) setDefaults() { *c = Connections{Idle: 2 * time.Minute} }
+
+// Streams bounds answers that go on, WebSockets included. Both ends are cut then.
+type Streams struct {
+	Idle  time.Duration `yaml:"idle" range:"0s..24h"`   // while nothing moves; 0: no bound
+	Total time.Duration `yaml:"total" range:"0s..168h"` // from the head of the answer on; 0: no bound
 }
 
 // TLS names the listener's certificates and keys, all PEM files. Files that change
@@ -112,6 +134,7 @@ type Route struct {
 	Quarantine     Quarantine    `yaml:"quarantine"`
 	Retry          Retry         `yaml:"retry"`
 	Timeout        time.Duration `yaml:"timeout" range:"1ms..24h"`       // until the answer begins
+	Streams        *Streams      `yaml:"streams"`                        // nil: no bounds
 	HalfClose      bool          `yaml:"half_close"`                     // callers that have finished sending wait for their answer
 	Buffer         Size          `yaml:"buffer" range:"0..16MiB"`        // of one body, for fingerprint and replay
 	BufferAnswer   Size          `yaml:"buffer_answer" range:"0..64MiB"` // of one answer in memory, and more on the disk, for callers slower than the worker; 0: the worker waits

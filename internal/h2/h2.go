@@ -160,7 +160,7 @@ func (p *Pool) dial(ctx context.Context) error {
 	case err != nil:
 		return err
 	case p.closed:
-		cc.Close()
+		_ = cc.Close()
 		return ErrPoolClosed
 	}
 	p.conns = append(p.conns, cc)
@@ -183,7 +183,7 @@ func (p *Pool) Close() error {
 	defer p.mu.Unlock()
 	p.closed = true
 	for _, cc := range p.conns {
-		cc.Close()
+		_ = cc.Close()
 	}
 	p.conns = nil
 	return nil
@@ -231,8 +231,7 @@ const refusedStream = 7 // REFUSED_STREAM, RFC 9113 §7
 // refused the stream, or its last word named an earlier stream as its last one. The
 // second has no name of its own in net/http; a test holds its text.
 func refused(err error) bool {
-	var s streamError
-	if errors.As(err, &s) {
+	if s, ok := errors.AsType[streamError](err); ok {
 		return s.Code == refusedStream
 	}
 	return err != nil && err.Error() == "http2: Transport received Server's graceful shutdown GOAWAY"

@@ -3,6 +3,7 @@ package h2
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -149,7 +150,7 @@ func TestConnectionsAreShared(t *testing.T) {
 		t.Errorf("%d connections were made, want 1", n)
 	}
 	p.Close()
-	if _, err := p.Get(t.Context(), time.Time{}); err != ErrPoolClosed {
+	if _, err := p.Get(t.Context(), time.Time{}); !errors.Is(err, ErrPoolClosed) {
 		t.Errorf("Get after Close: %v", err)
 	}
 	none := NewPool(addr, Config{Dial: func(context.Context, string) (net.Conn, error) { return nil, io.ErrClosedPipe }})

@@ -35,7 +35,7 @@ func (p Probe) doHTTP2(ctx context.Context, worker string) Result {
 	case err != nil:
 		return failed(fmt.Errorf("connect to %s: %w", worker, err))
 	}
-	defer cc.Close()
+	defer func() { _ = cc.Close() }()
 	res, err := cc.RoundTrip(p.requestHTTP2(ctx, worker))
 	if err != nil {
 		return failed(fmt.Errorf("ask %s how it is, by HTTP/2: %w", worker, err))
