@@ -147,6 +147,7 @@ type Route struct {
 	Shard    int            // of how many workers a caller's shard is; 0: of all
 	Cells    int            // fixed parts of the fleet, one of which is a caller's; 0: none
 	Overflow fleet.Overflow // when it may use others
+	Sticky   string         // header:NAME or cookie:NAME, whose value chooses the worker; "": load does
 	Budget   *CallerBudgets // of each caller's retries; nil: none
 }
 
@@ -244,8 +245,11 @@ func (r Route) faults() []error {
 	default:
 		add("Lookalikes is %q, want drop or refuse", string(r.Lookalikes))
 	}
-	if r.Buffer < 0 || r.MaxBody < 0 || r.Timeout < 0 || r.Upload < 0 {
-		add("Buffer, MaxBody, Timeout or Upload is negative")
+	if r.Buffer < 0 || r.BufferAnswer < 0 || r.MaxBody < 0 || min(r.Timeout, r.Upload, r.StreamIdle, r.StreamTotal) < 0 {
+		add("Buffer, BufferAnswer, MaxBody, Timeout, Upload, StreamIdle or StreamTotal is negative")
+	}
+	if _, err := parseSticky(r.Sticky); err != nil {
+		add("Sticky is %q: %w", r.Sticky, err)
 	}
 	if r.Cost < 0 || r.Slow < 0 || r.Shard < 0 || r.Cells < 0 {
 		add("Cost, Slow, Shard or Cells is negative")

@@ -129,6 +129,7 @@ func (j *job) work() dispatch.Work {
 		Shard:      rt.Shard,
 		Cells:      rt.Cells,
 		Overflow:   rt.Overflow,
+		Sticky:     j.stick(),
 		Budget:     rt.Budget,
 	}
 	w.Fingerprint, w.Shape = rt.Printer.Work(&j.input)

@@ -143,8 +143,8 @@ func (a *App) bindFleet(next *present, r *config.Route, name string) (gateway.Ro
 		streams = *r.Streams
 	}
 	return gateway.Route{
-		BufferAnswer: int(r.BufferAnswer),
-		Guard:        g, Base: settings.BasePath(),
+		BufferAnswer: int(r.BufferAnswer), Sticky: r.Sticky,
+		Guard: g, Base: settings.BasePath(),
 		Doer: u.doer, Printer: p, Replay: gateway.Replay(r.Retry.Replay), Buffer: int(r.Buffer),
 		StreamIdle: streams.Idle, StreamTotal: streams.Total,
 		Timeout: r.Timeout, HalfClose: r.HalfClose, Rule: b.rule, Retry: retry, Off: r.Quarantine.Off,

@@ -175,3 +175,80 @@ routes: [{match: {path: /*}, fleet: app}]
 	}
 	r.serving("app", 1)
 }
+
+// TestStickyRequests: a cookie's value leads to one worker, as long as that is up, and
+// to one other after that; values of other workers stay where they are.
+func TestStickyRequests(t *testing.T) {
+	t.Parallel()
+	var workers []*httptest.Server
+	var urls []string
+	for i := range 4 {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, i) }))
+		t.Cleanup(s.Close)
+		workers, urls = append(workers, s), append(urls, s.URL)
+	}
+	b := serve(t, head("memory:", t.TempDir())+fmt.Sprintf(`listen: 127.0.0.1:0
+fleets: {app: {workers: [%s]}}
+routes: [{match: {path: /*}, fleet: app, sticky: cookie:SESSION}]
+`, strings.Join(urls, ", ")))
+	ask := func(session string) string {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Cookie", `theme=dark; SESSION="`+session+`"`)
+		res, err := b.http.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		text, _ := io.ReadAll(res.Body)
+		if res.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s", res.Status, text)
+		}
+		return string(text)
+	}
+	serving := func(n int) func() bool {
+		return func() bool {
+			all, err := b.admin.Fleets(t.Context())
+			up := 0
+			for _, w := range all[0].Workers {
+				if w.State == "ready" {
+					up++
+				}
+			}
+			return err == nil && up == n
+		}
+	}
+	b.until("all workers serve", serving(4))
+	const sessions = 32
+	first := map[string]string{}
+	used := map[string]int{}
+	for i := range sessions {
+		session := fmt.Sprint("s", i)
+		first[session] = ask(session)
+		used[first[session]]++
+		for range 3 {
+			if got := ask(session); got != first[session] {
+				t.Errorf("%s went to worker %s, and then to %s", session, first[session], got)
+			}
+		}
+	}
+	if len(used) < 2 {
+		t.Fatalf("all sessions went to one worker: %v", used)
+	}
+	gone := first["s0"]
+	var n int
+	_, _ = fmt.Sscan(gone, &n)
+	workers[n].Close()
+	b.until("one worker is gone", serving(3))
+	for session, was := range first {
+		now := ask(session)
+		if was != gone && now != was {
+			t.Errorf("%s moved from worker %s to %s, although only %s is gone", session, was, now, gone)
+		}
+		if again := ask(session); now == gone || again != now {
+			t.Errorf("%s, whose worker is gone, went to worker %s and then %s", session, now, again)
+		}
+	}
+}

@@ -134,6 +134,7 @@ type Route struct {
 	Quarantine     Quarantine    `yaml:"quarantine"`
 	Retry          Retry         `yaml:"retry"`
 	Timeout        time.Duration `yaml:"timeout" range:"1ms..24h"`       // until the answer begins
+	Sticky         string        `yaml:"sticky"`                         // header:NAME or cookie:NAME, whose value chooses the worker; "" means that load does
 	Streams        *Streams      `yaml:"streams"`                        // nil: no bounds
 	HalfClose      bool          `yaml:"half_close"`                     // callers that have finished sending wait for their answer
 	Buffer         Size          `yaml:"buffer" range:"0..16MiB"`        // of one body, for fingerprint and replay
