@@ -49,8 +49,9 @@
 //	    overdue and 5xx are failures; quarantined work, callers who leave and an
 //	    empty fleet say nothing.
 //	  - An answer that is none of the route's workers is marked (FallbackField,
-//	    DegradedField). A place in the pool is held until the answer has been sent,
-//	    also while a slow body comes: give callers a PerCaller.
+//	    DegradedField). A place in the pool is held until the answer has been sent (with
+//	    Route.BufferAnswer, until it is buffered), also while a slow body comes: give
+//	    callers a PerCaller.
 //
 // # Time, attempts and traces
 //

@@ -222,6 +222,7 @@ func (s *stream) head(method string) h1.Response {
 	}
 	for name := range a.Trailer {
 		r.Fields = append(r.Fields, h1.Field{Name: "Trailer", Value: name, Key: h1.Trailer})
+		r.Length = -1 // or HTTP/1.1 would have no place for it
 	}
 	return r
 }
