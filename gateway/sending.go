@@ -75,14 +75,14 @@ func (b *sending) finish() {
 func (b *sending) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.closed.Load() {
+		return 0, errSendingOver // net/http may ask still, when the job is another's
+	}
 	if u := b.j.up; u != nil {
 		u.moved.Store(time.Now().UnixNano()) // what was read before has gone
 	}
 	for len(b.held) == 0 {
-		switch {
-		case b.closed.Load():
-			return 0, errSendingOver
-		case b.done.Load():
+		if b.done.Load() {
 			return 0, io.EOF
 		}
 		if err := b.more(); err != nil {
