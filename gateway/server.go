@@ -26,7 +26,7 @@ type ServerConfig struct {
 	IdleTimeout  time.Duration // between requests; default 120 s
 	Lifetime     time.Duration // of a connection: the first answer after that is its last; 0 means no end
 	DrainTimeout time.Duration // for what is in flight when Run is told to stop; default 30 s
-	MaxConns     int           // connections at once; default 16,384, less where the process may have few files
+	MaxConns     int           // connections at once; default 16,384, half of the files that the process may have where that is less
 
 	Log *slog.Logger // default: none
 }

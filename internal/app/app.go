@@ -18,11 +18,13 @@ import (
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fingerprint"
 	"github.com/bezoar-dev/bezoar/gateway"
+	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/health"
 	"github.com/bezoar-dev/bezoar/internal/admin"
 	"github.com/bezoar-dev/bezoar/internal/alarm"
 	"github.com/bezoar-dev/bezoar/internal/certs"
 	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/connlimit"
 	"github.com/bezoar-dev/bezoar/internal/lastrun"
 	"github.com/bezoar-dev/bezoar/internal/live"
 	"github.com/bezoar-dev/bezoar/internal/secret"
@@ -116,6 +118,7 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
 	a := &App{cfg: cfg, opt: opt, log: opt.Log, ready: errors.New("starting"), convicted: make(chan bezoar.Verdict, maxConvicted), run: new(lastrun.Run)}
+	a.guards.turns = guard.NewTurns()
 	a.now.Store(&present{cfg: cfg, byName: map[string]*unit{}})
 	defer func() {
 		if err != nil {
@@ -194,6 +197,8 @@ func (a *App) openListeners(tc *tls.Config) (err error) {
 	if c := a.cfg.Connections; c != nil {
 		cfg.IdleTimeout, cfg.Lifetime = c.Idle, c.Lifetime
 	}
+	// All listeners together have as many connections as one would have.
+	cfg.MaxConns = max(connlimit.Share(16<<10, connlimit.Callers)/(1+len(a.cfg.Listeners)), 1)
 	if a.front, err = gateway.NewServer(a.gateway, cfg); err != nil {
 		return err
 	}

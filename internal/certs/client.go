@@ -8,7 +8,10 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/regular"
 )
 
 // ClientConfig says what connections to servers prove, and what they demand. The
@@ -28,12 +31,13 @@ type ClientConfig struct {
 type Client struct {
 	cfg ClientConfig
 
+	now atomic.Pointer[tls.Config] // for the next connection; replaced, never changed
+
 	mu     sync.Mutex // guards what follows
 	looked time.Time
 	ca     fs.FileInfo // as it was before it was read; nil without one
 	fault  string      // the last one of the authorities that was logged
 	pair   *item       // nil without one
-	now    *tls.Config // for the next connection; replaced, never changed
 }
 
 // NewClient reads the files.
@@ -64,13 +68,8 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 
 // TLS returns the settings of one connection to a host. The caller may change them.
 func (c *Client) TLS(host string) *tls.Config {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if now := time.Now(); now.Sub(c.looked) >= c.cfg.Every {
-		c.looked = now
-		c.follow()
-	}
-	t := c.now.Clone()
+	c.follow()
+	t := c.now.Load().Clone()
 	if t.ServerName = c.cfg.Name; t.ServerName == "" {
 		t.ServerName = host
 	}
@@ -80,15 +79,25 @@ func (c *Client) TLS(host string) *tls.Config {
 // renew makes what connections get from now on. Sessions of before are not resumed:
 // they would go on under what held then. mu is held, or nobody knows c yet.
 func (c *Client) renew(pool *x509.CertPool) {
-	c.now = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(0)}
+	t := &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(0)}
 	if c.pair != nil {
-		c.now.Certificates = []tls.Certificate{*c.pair.cert.Load()}
+		t.Certificates = []tls.Certificate{*c.pair.cert.Load()}
 	}
+	c.now.Store(t)
 }
 
-// follow reads again what has changed. mu is held.
+// follow reads again what has changed. Of connections that are made at once, one does.
 func (c *Client) follow() {
-	pool := c.now.RootCAs
+	if !c.mu.TryLock() {
+		return
+	}
+	defer c.mu.Unlock()
+	now := time.Now()
+	if now.Sub(c.looked) < c.cfg.Every {
+		return
+	}
+	c.looked = now
+	pool := c.now.Load().RootCAs
 	renewed := false
 	if c.ca != nil {
 		if info, err := os.Stat(c.cfg.CA); err != nil || other(c.ca, info) {
@@ -125,11 +134,7 @@ func (c *Client) tell(err error, last string) string {
 }
 
 func (c *Client) readCA() (*x509.CertPool, error) {
-	info, err := os.Stat(c.cfg.CA)
-	if err != nil {
-		return nil, err
-	}
-	text, err := os.ReadFile(c.cfg.CA)
+	text, info, err := regular.Stable(c.cfg.CA, maxFile)
 	if err != nil {
 		return nil, err
 	}

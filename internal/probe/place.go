@@ -11,6 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/connlimit"
 )
 
 // A worker's name says where it listens and how it is reached: host:port,
@@ -126,10 +129,16 @@ type handshakeError struct{ err error }
 func (e *handshakeError) Error() string { return "TLS: " + e.err.Error() }
 func (e *handshakeError) Unwrap() error { return e.err }
 
+// exhaustedPause is how long a look waits for a descriptor before it tries again.
+const exhaustedPause = 20 * time.Millisecond
+
 // dial connects by connect, or says why it could not. The result is meaningless when
 // the connection is not nil.
 func dial(ctx context.Context, worker string, connect func(context.Context, string) (net.Conn, error)) (net.Conn, Result) {
 	conn, err := connect(ctx, worker)
+	for connlimit.Exhausted(err) && sleep(ctx, nil, exhaustedPause) {
+		conn, err = connect(ctx, worker)
+	}
 	if err == nil {
 		return conn, Result{}
 	}
@@ -137,6 +146,8 @@ func dial(ctx context.Context, worker string, connect func(context.Context, stri
 	broken := errors.As(err, &h) || errors.Is(err, syscall.ECONNRESET)
 	err = fmt.Errorf("connect to %s: %w", worker, err)
 	switch {
+	case connlimit.Exhausted(err):
+		return nil, Result{Outcome: Exhausted, Err: err}
 	case isTimeout(err):
 		return nil, Result{Outcome: TimedOut, Err: err}
 	case broken:

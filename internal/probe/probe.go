@@ -18,11 +18,12 @@ type Outcome int
 
 // The outcomes.
 const (
-	Unreachable Outcome = iota // no route, no such host, or our own fault: says little about the worker
+	Unreachable Outcome = iota // no route, or no such host: says little about the worker
 	Refused                    // nobody listens on the port
 	TimedOut                   // no answer in time, connected or not
 	Broken                     // connected, then closed, reset or answered in no HTTP
 	Answered                   // Status is set
+	Exhausted                  // this process has no descriptor to look with: says nothing about the worker
 )
 
 // String returns the outcome's name.
@@ -38,6 +39,8 @@ func (o Outcome) String() string {
 		return "broken"
 	case Answered:
 		return "answered"
+	case Exhausted:
+		return "not looked at, for lack of descriptors"
 	}
 	return "outcome(" + strconv.Itoa(int(o)) + ")"
 }
