@@ -25,6 +25,7 @@ type ServerConfig struct {
 	BodyTimeout  time.Duration // for the next bytes of a body; default 30 s
 	WriteTimeout time.Duration // for a caller to take anything of its answer; default 60 s
 	IdleTimeout  time.Duration // between requests; default 120 s
+	Lifetime     time.Duration // of a connection: the first answer after that is its last; 0 means no end
 	DrainTimeout time.Duration // for what is in flight when Run is told to stop; default 30 s
 	MaxConns     int           // connections at once; default 16,384, half of the files that the process may have where that is less
 
@@ -49,7 +50,7 @@ func (c ServerConfig) plain() h1.ServerConfig {
 	return h1.ServerConfig{
 		Limits:      h1.Limits{Head: c.MaxHead},
 		HeadTimeout: c.HeadTimeout, BodyTimeout: c.BodyTimeout, WriteTimeout: c.WriteTimeout,
-		IdleTimeout: c.IdleTimeout, DrainTimeout: c.DrainTimeout, MaxConns: c.MaxConns, Log: c.Log,
+		IdleTimeout: c.IdleTimeout, Lifetime: c.Lifetime, DrainTimeout: c.DrainTimeout, MaxConns: c.MaxConns, Log: c.Log,
 	}
 }
 

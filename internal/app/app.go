@@ -24,6 +24,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/alarm"
 	"github.com/bezoar-dev/bezoar/internal/certs"
 	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/connlimit"
 	"github.com/bezoar-dev/bezoar/internal/handover"
 	"github.com/bezoar-dev/bezoar/internal/lastrun"
 	"github.com/bezoar-dev/bezoar/internal/live"
@@ -74,8 +75,9 @@ type App struct {
 	applied       string     // the sum of the settings that run; the live engine's goroutine's own
 	gateway       *gateway.Gateway
 	front         *gateway.Server
-	certs         *certs.Store    // of front; nil without TLS
-	plain         *gateway.Server // sends to front; nil without one
+	certs         *certs.Store      // of front; nil without TLS
+	more          []*gateway.Server // beside front
+	plain         *gateway.Server   // sends to front; nil without one
 	admin         *admin.Server
 	adminLn       net.Listener
 	sockets       *handover.Sockets
@@ -205,14 +207,37 @@ func (a *App) openGateway(ctx context.Context) error {
 		}
 		tc = a.certs.TLS()
 	}
-	a.front, err = gateway.NewServer(a.gateway, gateway.ServerConfig{
-		Listen: a.cfg.Listen, On: a.listen(handover.HTTP), TLS: tc, DrainTimeout: longestDrain(&a.cfg), Log: a.log,
-	})
-	if err != nil {
+	if err := a.openListeners(tc); err != nil {
 		return err
 	}
 	a.lastCall(a.sockets.Outlive())
 	return a.openRedirect()
+}
+
+// openListeners listens for callers, by TLS if tc is not nil.
+func (a *App) openListeners(tc *tls.Config) (err error) {
+	cfg := gateway.ServerConfig{Listen: a.cfg.Listen, On: a.listen(handover.HTTP), TLS: tc, DrainTimeout: longestDrain(&a.cfg), Log: a.log}
+	if c := a.cfg.Connections; c != nil {
+		cfg.IdleTimeout, cfg.Lifetime = c.Idle, c.Lifetime
+	}
+	// All listeners together have as many connections as one would have.
+	cfg.MaxConns = max(connlimit.Share(16<<10, connlimit.Callers)/(1+len(a.cfg.Listeners)), 1)
+	if a.front, err = gateway.NewServer(a.gateway, cfg); err != nil {
+		return err
+	}
+	for i, l := range a.cfg.Listeners {
+		cfg.Listen, cfg.TLS = l.Listen, tc
+		if l.Plain {
+			cfg.TLS = nil
+		}
+		s, err := gateway.NewServer(a.gateway, cfg)
+		if err != nil {
+			return fmt.Errorf("listeners[%d]: %w", i, err)
+		}
+		a.more = append(a.more, s)
+		a.log.Info("callers are served here as well", "listen", s.Addr().String(), "tls", cfg.TLS != nil)
+	}
+	return nil
 }
 
 // longestDrain is the longest that any fleet may take to finish what is in flight.
@@ -266,6 +291,15 @@ func (a *App) Addr() string {
 	return a.front.Addr().String()
 }
 
+// MoreAddrs returns where callers are served beside Addr, in the order of the settings.
+func (a *App) MoreAddrs() []string {
+	var out []string
+	for _, s := range a.more {
+		out = append(out, s.Addr().String())
+	}
+	return out
+}
+
 // RedirectAddr returns where callers of plain HTTP are sent to HTTPS, or "".
 func (a *App) RedirectAddr() string {
 	if a.plain == nil {
@@ -293,6 +327,9 @@ func (a *App) close() {
 	}
 	if a.front != nil {
 		errs = append(errs, ignoreClosed(a.front.Close()))
+	}
+	for _, s := range a.more {
+		errs = append(errs, ignoreClosed(s.Close()))
 	}
 	if a.plain != nil {
 		errs = append(errs, ignoreClosed(a.plain.Close()))

@@ -79,6 +79,9 @@ func (a *App) lastCall(outlive bool) {
 	if a.front != nil {
 		a.front.LastCall(d)
 	}
+	for _, s := range a.more {
+		s.LastCall(d)
+	}
 	if a.sqs != nil {
 		a.sqs.LastCall(d)
 	}

@@ -46,6 +46,8 @@ func TestMain(m *testing.M) {
 		os.Exit(sleeper())
 	case "fragile":
 		os.Exit(fragile())
+	case "grpc":
+		os.Exit(grpcWorker())
 	case "leaky":
 		os.Exit(leaky())
 	default:

@@ -137,9 +137,16 @@ func (a *App) bindFleet(next *present, r *config.Route, name string) (gateway.Ro
 			return gateway.Route{}, err
 		}
 	}
+	settings := next.cfg.Fleets[r.Fleet]
+	var streams config.Streams
+	if r.Streams != nil {
+		streams = *r.Streams
+	}
 	return gateway.Route{
-		Guard: g, Known: u.known,
+		BufferAnswer: int(r.BufferAnswer), Sticky: r.Sticky,
+		Guard: g, Known: u.known, Base: settings.BasePath(),
 		Doer: u.doer, Printer: p, Replay: gateway.Replay(r.Retry.Replay), Buffer: int(r.Buffer),
+		StreamIdle: streams.Idle, StreamTotal: streams.Total,
 		Timeout: r.Timeout, HalfClose: r.HalfClose, Rule: b.rule, Retry: retry, Off: r.Quarantine.Off,
 	}, nil
 }

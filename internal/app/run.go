@@ -61,6 +61,9 @@ func (a *App) Run(ctx context.Context) error {
 		fronts.run("settings", a.live.Run, failed)
 	}
 	a.setReady(nil)
+	for i, s := range a.more {
+		fronts.run(fmt.Sprintf("listeners[%d]", i), s.Run, failed)
+	}
 	if a.plain != nil {
 		fronts.run("redirect", a.plain.Run, failed)
 	}
@@ -92,6 +95,9 @@ func (a *App) leave(ctx context.Context) error {
 	a.setReady(errStops)
 	if a.front != nil {
 		a.front.Leave()
+	}
+	for _, s := range a.more {
+		s.Leave()
 	}
 	if a.sqs != nil {
 		a.sqs.Leave()

@@ -26,6 +26,7 @@ func layers() []layer {
 		{"internal/proc", 1, "leaf: what everybody who starts processes needs"},
 		{"internal/connlimit", 1, "leaf: how many connections a listener has, and whose goes"},
 		{"internal/h1", 1, "leaf: HTTP/1.1 on the wire"},
+		{"internal/h2", 1, "leaf: HTTP/2 connections to workers"},
 		{"internal/regular", 1, "leaf: reads files that settings name"},
 		{"internal/rows", 1, "leaf: where the rows of a file begin and end"},
 		{"internal/schema", 1, "leaf: checks bodies against JSON Schemas"},

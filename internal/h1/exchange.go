@@ -42,6 +42,7 @@ type Exchange struct {
 	served     bool          // a request has been answered
 	resting    bool          // it is idle and holds no buffers
 	last       time.Time     // end of the previous exchange
+	opened     time.Time     // when the connection was accepted
 	patience   time.Duration // of Next; 0 means none
 	readBy     time.Time     // end of the body, zero means open
 

@@ -18,6 +18,7 @@ type ServerConfig struct {
 	BodyTimeout  time.Duration // for the next bytes of a body; default 30 s
 	WriteTimeout time.Duration // for a caller to take anything of its answer; default 60 s
 	IdleTimeout  time.Duration // between two requests; default 120 s
+	Lifetime     time.Duration // of a connection: the first answer after that is its last; 0 means no end
 	DrainTimeout time.Duration // for what is in flight when Serve is told to stop; default 30 s
 	MaxConns     int           // connections at once; see [DefaultConns] for the default
 	// LastCall says, when Serve is told to stop, how long connections that are idle
@@ -37,6 +38,7 @@ func (c ServerConfig) Validate() error {
 		{"BodyTimeout", c.BodyTimeout},
 		{"WriteTimeout", c.WriteTimeout},
 		{"IdleTimeout", c.IdleTimeout},
+		{"Lifetime", c.Lifetime},
 		{"DrainTimeout", c.DrainTimeout},
 	} {
 		if f.value < 0 {
@@ -159,6 +161,7 @@ func (s *Server) start(nc net.Conn, wg *sync.WaitGroup) {
 	x.open(nc, &s.bufs)
 	x.watch = x
 	x.last = time.Now()
+	x.opened = x.last
 	x.mark.Store(x.last.UnixNano())
 	s.mu.Lock()
 	s.conns[x] = struct{}{}

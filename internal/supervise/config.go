@@ -43,12 +43,19 @@ type Registry interface {
 // Health says how workers are asked how they are.
 type Health struct {
 	Path         string        // "" means that an open port is a ready worker
+	GRPC         string        // instead of Path: see [probe.Probe.GRPC]
+	HTTP2        bool          // is what workers speak
 	Interval     time.Duration // between looks at a worker that is up, ±20 %; default 1 s
 	Timeout      time.Duration // of one look; default 1 s
 	StartTimeout time.Duration // to get ready; default 30 s
 }
 
-func (h Health) probe() probe.Probe { return probe.Probe{Path: h.Path, Timeout: h.Timeout} }
+func (h Health) probe() probe.Probe {
+	return probe.Probe{Path: h.Path, GRPC: h.GRPC, HTTP2: h.HTTP2, Timeout: h.Timeout}
+}
+
+// asks reports whether only a good answer will do.
+func (h Health) asks() bool { return h.Path != "" || h.GRPC != "" }
 
 // MaxReplicas bounds the workers of one Supervisor.
 const MaxReplicas = 1024
