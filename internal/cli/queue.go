@@ -320,7 +320,8 @@ func (c *queuePayloads) Run(s *session) error {
 type queuePardon struct {
 	remote
 	Name     string   `arg:"" help:"The queue's name."`
-	Payloads []string `arg:"" name:"payload" help:"The payloads, as queue payloads lists them."`
+	Payloads []string `arg:"" optional:"" name:"payload" help:"The payloads, as queue payloads lists them."`
+	Group    []string `short:"g" sep:"none" placeholder:"GROUP" help:"The payloads of all dead letters of this failure group (ID or unique prefix) that came from the queue. May be repeated."`
 }
 
 func (c *queuePardon) Run(s *session) error {
@@ -329,6 +330,12 @@ func (c *queuePardon) Run(s *session) error {
 		return err
 	}
 	defer api.Close()
+	switch {
+	case len(c.Group) > 0 && len(c.Payloads) > 0, len(c.Group)+len(c.Payloads) == 0:
+		return exitf(exitUsage, "name payloads, or a group of dead letters with --group")
+	case len(c.Group) > 0:
+		return c.group(s, api)
+	}
 	return s.forEach(c.Payloads, "pardoned", func(given string) (string, error) {
 		payload, err := bezoar.ParseFingerprint(given)
 		if err != nil {
@@ -336,6 +343,24 @@ func (c *queuePardon) Run(s *session) error {
 		}
 		return given, api.Pardon(s, c.Name, payload)
 	})
+}
+
+// group pardons the payloads of dead letters.
+func (c *queuePardon) group(s *session, api *adminapi.Client) error {
+	sel, err := picked{Group: c.Group}.selection(s, api)
+	if err != nil {
+		return err
+	}
+	sel.Origin = c.Name
+	n, err := api.PardonLetters(s, sel)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.out.json(adminapi.Pardoned{Payloads: n})
+	}
+	s.out.printf("%s pardoned\n", count(int64(n), "payload", "payloads"))
+	return nil
 }
 
 type queueResume struct {

@@ -151,6 +151,7 @@ _bezoar() {
     "bezoar queue rm --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue payloads --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue pardon --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue pardon --group" | "bezoar queue pardon -g") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue resume --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --queue" | "bezoar work -q") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --store") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -278,7 +279,7 @@ _bezoar() {
     "bezoar dlq ls") COMPREPLY=($(compgen -W "--help --json --admin --queue --group --origin --class --since --before --limit --cursor" -- "$cur")) ;;
     "bezoar dlq show") COMPREPLY=($(compgen -W "--help --json --admin --body" -- "$cur")) ;;
     "bezoar dlq edit") COMPREPLY=($(compgen -W "--help --json --admin --body --file --attribute --to --reason --print" -- "$cur")) ;;
-    "bezoar dlq redrive") COMPREPLY=($(compgen -W "--help --json --admin --queue --group --origin --class --since --before --rate --reason --dry-run --plan --yes --expect --wait --to --canary --no-canary --halt-above" -- "$cur")) ;;
+    "bezoar dlq redrive") COMPREPLY=($(compgen -W "--help --json --admin --queue --group --origin --class --since --before --rate --reason --dry-run --plan --yes --expect --wait --to --canary --no-canary --pardon --halt-above" -- "$cur")) ;;
     "bezoar dlq discard") COMPREPLY=($(compgen -W "--help --json --admin --queue --group --origin --class --since --before --rate --reason --dry-run --plan --yes --expect --wait" -- "$cur")) ;;
     "bezoar dlq restore") COMPREPLY=($(compgen -W "--help --json --admin --queue --group --origin --class --since --before --rate --reason --dry-run --plan --yes --expect --wait" -- "$cur")) ;;
     "bezoar dlq export") COMPREPLY=($(compgen -W "--help --json --admin --queue --group --origin --class --since --before" -- "$cur")) ;;
@@ -294,7 +295,7 @@ _bezoar() {
     "bezoar queue purge") COMPREPLY=($(compgen -W "--help --json --admin --yes" -- "$cur")) ;;
     "bezoar queue rm") COMPREPLY=($(compgen -W "--help --json --admin --yes" -- "$cur")) ;;
     "bezoar queue payloads") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
-    "bezoar queue pardon") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
+    "bezoar queue pardon") COMPREPLY=($(compgen -W "--help --json --admin --group" -- "$cur")) ;;
     "bezoar queue resume") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
     "bezoar work") COMPREPLY=($(compgen -W "--help --json --queue --store --endpoint --dead-letter --downstream --concurrency --timeout --grace --memory --cpu --pids --visibility --drain --until-idle --mode --recycle --state --output --metrics --log" -- "$cur")) ;;
     "bezoar guard") COMPREPLY=($(compgen -W "check replay top set limits --help --json" -- "$cur")) ;;
