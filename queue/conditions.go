@@ -233,7 +233,7 @@ func (e *Engine) refresh(ctx context.Context) {
 		return
 	}
 	var marks []Mark
-	for _, prefix := range []string{outageMarks, breakerMarks} {
+	for _, prefix := range []string{blamedMarks, outageMarks, breakerMarks} {
 		some, err := e.store.Marks(ctx, prefix)
 		if err != nil {
 			e.complain(ctx, "read what others know of queues", err)
@@ -243,6 +243,10 @@ func (e *Engine) refresh(ctx context.Context) {
 				c.mu.Unlock()
 			}
 			return
+		}
+		if prefix == blamedMarks {
+			e.blameToo(some)
+			continue
 		}
 		marks = append(marks, some...)
 	}

@@ -43,7 +43,7 @@ func (w *Worker) receive(ctx, running context.Context) error {
 		began := time.Now()
 		got, err := w.cfg.Source.Receive(ctx, Receive{
 			Max: most, Visibility: w.cfg.Visibility, Wait: min(queue.MaxWait, (w.cfg.Visibility / 2).Truncate(time.Second)), // see hold
-			Worker: w.cfg.Name + "#" + strconv.FormatUint(w.serial.Add(1), 10), Missed: w.fresh,
+			Worker: w.cfg.Name + "#" + strconv.FormatUint(w.serial.Add(1), 10), Life: w.life, Missed: w.fresh,
 		})
 		if len(got) == 0 && trial != nil {
 			w.judged("give a trial back", w.judge.Waste(time.Now(), trial))

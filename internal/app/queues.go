@@ -35,7 +35,7 @@ func (a *App) openQueues(ctx context.Context, key fingerprint.Key) error {
 	if !a.cfg.ServesSQS() {
 		return nil
 	}
-	cfg := sqs.Config{Engine: a.queues, Address: a.cfg.SQS, Hosts: a.cfg.SQSHosts, Vanished: a.queues.Vanished, Log: a.log}
+	cfg := sqs.Config{Engine: a.queues, Address: a.cfg.SQS, Hosts: a.cfg.SQSHosts, Vanished: a.queues.Vanished, Viewed: a.queues.Viewed, Log: a.log}
 	if len(a.cfg.AccessKeys) > 0 {
 		keys, err := accessKeys(a.cfg.AccessKeys)
 		if err != nil {

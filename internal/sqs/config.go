@@ -45,7 +45,10 @@ type Config struct {
 	// messages, with the name that its receives gave as their worker:
 	// "IP:PORT" of the other end. It must not block. Nil: nobody is.
 	Vanished func(worker string)
-	Log      *slog.Logger // nil discards
+	// Viewed is told instead where the program, by access key and User-Agent,
+	// has never ended a delivery, though others have. Nil: Vanished is.
+	Viewed func(worker string)
+	Log    *slog.Logger // nil discards
 }
 
 var accountForm = regexp.MustCompile(`^[0-9]{12}$`)

@@ -40,6 +40,7 @@ type Handler struct {
 	order      []string // their names
 	defaults   [2]view  // of a new standard and FIFO queue
 	purges     purges
+	kinds      kinds
 	large      chan struct{}   // a token for each large body being read
 	drain      context.Context //nolint:containedctx // ends when waiting receives must
 	stop       context.CancelFunc
@@ -194,6 +195,9 @@ func (c *call) run() error {
 	c.out.begin(c.op, op.answers)
 	if err := op.run(c); err != nil {
 		return err
+	}
+	if op.ends {
+		c.h.kinds.works(c.kind())
 	}
 	c.out.end(c.op, op.answers, c.id)
 	return nil

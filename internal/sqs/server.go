@@ -122,6 +122,7 @@ type peer struct {
 	first     sync.Mutex             // held while its first bytes are taken, so that they are either there or in asked
 	asked     atomic.Bool            // it has sent something
 	name      atomic.Pointer[string] // who receives, if it says so and is to be missed
+	kind      atomic.Pointer[string] // what program it is
 	received  atomic.Bool            // messages were given to it
 	announced atomic.Bool            // it said, or we decided, that the connection ends
 	idleSince atomic.Int64           // Unix nanoseconds
@@ -183,11 +184,14 @@ func (s *Server) state(c net.Conn, state http.ConnState) {
 		since := p.idleSince.Load()
 		ours := since != 0 && time.Since(time.Unix(0, since)) >= idlePatience || s.handler.drain.Err() != nil
 		if p.received.Load() && !p.announced.Load() && !ours && s.cfg.Vanished != nil {
-			who := c.RemoteAddr().String()
-			if name := p.name.Load(); name != nil {
-				who = *name
+			who, tell := c.RemoteAddr().String(), s.cfg.Vanished
+			if kind := p.kind.Load(); kind != nil && s.cfg.Viewed != nil && s.handler.kinds.views(*kind) {
+				tell = s.cfg.Viewed
 			}
-			s.cfg.Vanished(who)
+			if name := p.name.Load(); name != nil {
+				who, tell = *name, s.cfg.Vanished
+			}
+			tell(who)
 		}
 	case http.StateNew, http.StateHijacked:
 	}
