@@ -53,6 +53,8 @@ type Worker struct {
 	life     string                 // names it
 	dangers  atomic.Int32           // messages here that may kill this process, and run with nothing beside them
 	ends     ends                   // messages that this life has seen end
+	off      off                    // messages that others go before
+	empty    atomic.Int64           // when the last receive began that found nothing, in Unix nanoseconds
 	took     atomic.Int64           // how long messages ran lately, in nanoseconds
 	failed   chan error             // what stops the worker; one
 	telling  sync.Mutex             // held while somebody is told of an event
