@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/proc"
 	"github.com/bezoar-dev/bezoar/queue"
 	"github.com/bezoar-dev/bezoar/worker"
 )
@@ -38,6 +39,9 @@ type workCmd struct {
 	UntilIdle   time.Duration `placeholder:"TIME" help:"Stop after this long without messages (default: never)."`
 	Mode        string        `enum:"process,pool" default:"process" help:"process: one CMD per message. pool: copies of CMD that take one message after another (docs/work.md)."`
 	Recycle     int           `placeholder:"N" help:"In mode pool: messages until a copy is replaced (default 1000)."`
+
+	EnvOnly []string `placeholder:"NAMES" help:"CMD inherits these environment variables only, beside PATH, HOME and the like. A name may end in *; separate names by commas."`
+	EnvDrop []string `placeholder:"NAMES" help:"CMD does not inherit these environment variables, such as AWS_*."`
 
 	State   string     `placeholder:"DIR" help:"This worker's own directory (default: a free one below ~/.local/state/bezoar/work)."`
 	Output  string     `enum:"prefix,raw,none" default:"prefix" help:"How to print what CMD writes: each line after its message's ID (prefix, the default), unchanged (raw) or not at all (none)."`
@@ -157,6 +161,9 @@ func (c *workCmd) config(log *slog.Logger) (worker.Config, error) {
 		Command: worker.Command{
 			Args: c.Command, Secrets: []string{tokenVar}, Memory: int64(c.Memory), CPU: c.CPU, Pids: c.Pids, Grace: c.Grace, Recycle: c.Recycle,
 		},
+	}
+	if len(c.EnvOnly)+len(c.EnvDrop) > 0 {
+		cfg.Command.Environ = proc.Select(os.Environ(), c.EnvOnly, c.EnvDrop)
 	}
 	if c.Mode == "pool" {
 		cfg.Command.Mode = worker.ModePool

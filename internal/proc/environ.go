@@ -28,6 +28,32 @@ func private(key string) bool {
 	return strings.HasPrefix(key, "BEZOAR_")
 }
 
+// Basics are variables that programs need wherever they run: those that stay when
+// only some are inherited.
+func Basics() []string {
+	return []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "TMPDIR", "TZ", "LANG", "LC_*", "TERM"}
+}
+
+// Select is what of an environment has names in only, if that has any, beside the
+// [Basics], and none in drop. A name may end in *, which stands for anything.
+func Select(environ, only, drop []string) []string {
+	env := make([]string, 0, len(environ))
+	for _, e := range environ {
+		key, _, _ := strings.Cut(e, "=")
+		if (len(only) == 0 || names(only, key) || names(Basics(), key)) && !names(drop, key) {
+			env = append(env, e)
+		}
+	}
+	return env
+}
+
+func names(patterns []string, key string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		prefix, open := strings.CutSuffix(p, "*")
+		return p == key || open && strings.HasPrefix(key, prefix)
+	})
+}
+
 // Override returns base with over's variables in the place of those of the same
 // name: with both in it, programs would disagree about which counts. Of two in
 // over the last counts. base is not changed.

@@ -293,6 +293,8 @@ complete -c bezoar -n '__fish_seen_subcommand_from work' -l drain -r -F -d 'Time
 complete -c bezoar -n '__fish_seen_subcommand_from work' -l until-idle -r -F -d 'Stop after this long without messages (default: never).'
 complete -c bezoar -n '__fish_seen_subcommand_from work' -l mode -x -a 'process pool' -d 'process: one CMD per message. pool: copies of CMD that take one message after another (docs/work.md).'
 complete -c bezoar -n '__fish_seen_subcommand_from work' -l recycle -r -F -d 'In mode pool: messages until a copy is replaced (default 1000).'
+complete -c bezoar -n '__fish_seen_subcommand_from work' -l env-only -r -F -d 'CMD inherits these environment variables only, beside PATH, HOME and the like. A name may end in *; separate names by commas.'
+complete -c bezoar -n '__fish_seen_subcommand_from work' -l env-drop -r -F -d 'CMD does not inherit these environment variables, such as AWS_*.'
 complete -c bezoar -n '__fish_seen_subcommand_from work' -l state -r -F -d 'This worker\'s own directory (default: a free one below ~/.local/state/bezoar/work).'
 complete -c bezoar -n '__fish_seen_subcommand_from work' -l output -x -a 'prefix raw none' -d 'How to print what CMD writes: each line after its message\'s ID (prefix, the default), unchanged (raw) or not at all (none).'
 complete -c bezoar -n '__fish_seen_subcommand_from work' -l metrics -r -F -d 'Serve metrics for Prometheus here, at /metrics.'

@@ -170,6 +170,8 @@ _bezoar() {
     "bezoar work --until-idle") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --mode") COMPREPLY=($(compgen -W "process pool" -- "$cur")); return ;;
     "bezoar work --recycle") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --env-only") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --env-drop") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --state") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --output") COMPREPLY=($(compgen -W "prefix raw none" -- "$cur")); return ;;
     "bezoar work --metrics") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -298,7 +300,7 @@ _bezoar() {
     "bezoar queue payloads") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
     "bezoar queue pardon") COMPREPLY=($(compgen -W "--help --json --admin --group" -- "$cur")) ;;
     "bezoar queue resume") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
-    "bezoar work") COMPREPLY=($(compgen -W "--help --json --queue --store --endpoint --dead-letter --downstream --concurrency --timeout --grace --memory --cpu --pids --visibility --drain --until-idle --mode --recycle --state --output --metrics --log" -- "$cur")) ;;
+    "bezoar work") COMPREPLY=($(compgen -W "--help --json --queue --store --endpoint --dead-letter --downstream --concurrency --timeout --grace --memory --cpu --pids --visibility --drain --until-idle --mode --recycle --env-only --env-drop --state --output --metrics --log" -- "$cur")) ;;
     "bezoar guard") COMPREPLY=($(compgen -W "check replay top set limits --help --json" -- "$cur")) ;;
     "bezoar guard check") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --limits --hints --class --kind --request --dialect --batch" -- "$cur")) ;;
     "bezoar guard replay") COMPREPLY=($(compgen -W "--help --json --limits --hints --class --format --kind --against --callers --shapes --examples" -- "$cur")) ;;
