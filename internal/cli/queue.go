@@ -10,6 +10,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/queue"
 )
 
 type queueCmd struct {
@@ -22,7 +23,8 @@ type queueCmd struct {
 	Rm       queueRm       `cmd:"" help:"Delete a queue and all that is in it."`
 	Payloads queuePayloads `cmd:"" help:"List the payloads that are suspected or refused in a queue."`
 	Pardon   queuePardon   `cmd:"" help:"Forget the verdicts on payloads."`
-	Resume   queueResume   `cmd:"" help:"Resume a queue that was paused because of an outage."`
+	Pause    queuePause    `cmd:"" help:"Hold queues back: nothing is received from them until they are resumed."`
+	Resume   queueResume   `cmd:"" help:"Resume a queue that was paused, by you or because of an outage."`
 }
 
 type queueLs struct {
@@ -361,6 +363,29 @@ func (c *queuePardon) group(s *session, api *adminapi.Client) error {
 	}
 	s.out.printf("%s pardoned\n", count(int64(n), "payload", "payloads"))
 	return nil
+}
+
+type queuePause struct {
+	remote
+	Names  []string      `arg:"" name:"name" help:"The queues' names."`
+	For    time.Duration `placeholder:"TIME" help:"Resume after this long (default: only queue resume does)."`
+	Reason string        `placeholder:"TEXT" help:"Reason, for whoever asks why nothing is received."`
+}
+
+func (c *queuePause) Run(s *session) error {
+	if c.For < 0 {
+		return exitf(exitUsage, "--for %v: want more than 0", c.For)
+	}
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	p := queue.Pause{Reason: c.Reason}
+	if c.For > 0 {
+		p.Until = s.now().Add(c.For)
+	}
+	return s.forEach(c.Names, "paused", func(name string) (string, error) { return name, api.Pause(s, name, p) })
 }
 
 type queueResume struct {
