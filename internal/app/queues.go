@@ -44,6 +44,12 @@ func (a *App) openQueues(ctx context.Context, key fingerprint.Key) error {
 		if cfg.Verifier, err = sigv4.New(sigv4.Config{Keys: keys, Signed: []string{"X-Bezoar-Outcome"}}); err != nil {
 			return fmt.Errorf("access_keys: %w", err)
 		}
+		cfg.Rights = map[string]sqs.Right{}
+		for id, k := range a.cfg.AccessKeys {
+			if len(k.Queues)+len(k.Actions) > 0 {
+				cfg.Rights[id] = sqs.Right{Queues: k.Queues, Actions: k.Actions}
+			}
+		}
 	}
 	if a.sqs, err = sqs.NewServer(cfg); err != nil {
 		return err

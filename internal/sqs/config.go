@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/queue"
@@ -35,6 +37,9 @@ type Config struct {
 	// Verifier checks signatures. Nil accepts any and none, and wants
 	// Address to be of the loopback interface.
 	Verifier Verifier
+	// Rights limit what access keys may do, by their ids; those that are not here may
+	// do everything. They need a Verifier.
+	Rights map[string]Right
 	// Hosts are further names under which the server may be called without
 	// a Verifier, apart from IP addresses, localhost, names in .localhost and
 	// host.docker.internal. Others are refused: a web page can make a name of
@@ -71,6 +76,14 @@ func (c Config) Validate() error {
 	}
 	if !accountForm.MatchString(c.Account) {
 		fault("Account: %.40q is not 12 digits", c.Account)
+	}
+	if len(c.Rights) > 0 && c.Verifier == nil {
+		fault("Rights: nobody checks who calls: they need a Verifier")
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.Rights)) {
+		for _, action := range c.Rights[key].check() {
+			fault("Rights: %s: there is no action %.60q", key, action)
+		}
 	}
 	if c.MaxConnections < 1 {
 		fault("MaxConnections: %d is less than 1", c.MaxConnections)

@@ -99,7 +99,8 @@ type call struct {
 
 	id     string // of the request
 	region string
-	sender string // the access key, if it names one
+	sender string   // the access key, if it names one
+	queues []string // that the access key is limited to
 	op     string
 	in     []byte // the body
 	out    encoder
@@ -179,6 +180,9 @@ func (c *call) run() error {
 	op, ok := c.h.operations[c.op]
 	if !ok {
 		return actionUnknown.text("The action %.100s is not valid for this endpoint.", c.op)
+	}
+	if err := c.permit(op); err != nil {
+		return err
 	}
 	wait := time.Duration(min(max(c.req.Wait.or(int64(queue.MaxWait/time.Second)), 0), int64(queue.MaxWait/time.Second))) * time.Second
 	if !op.waits {
