@@ -102,6 +102,7 @@ func (h *queuesStub) Purge(_ context.Context, name string) error { return h.chan
 func (h *queuesStub) Pause(_ context.Context, name string, p queue.Pause) error {
 	return h.change(name, "pause "+p.Reason)
 }
+
 func (h *queuesStub) Resume(_ context.Context, name string) error { return h.change(name, "resume") }
 
 func (h *queuesStub) Send(_ context.Context, name string, in []adminapi.Send) ([]adminapi.Sent, error) {
