@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/fingerprint"
+	"github.com/bezoar-dev/bezoar/internal/certs"
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/sigv4"
 	"github.com/bezoar-dev/bezoar/internal/sqs"
@@ -36,6 +37,13 @@ func (a *App) openQueues(ctx context.Context, key fingerprint.Key) error {
 		return nil
 	}
 	cfg := sqs.Config{Engine: a.queues, Address: a.cfg.SQS, Hosts: a.cfg.SQSHosts, Vanished: a.queues.Vanished, Viewed: a.queues.Viewed, Log: a.log}
+	if t := a.cfg.SQSTLS; t != nil {
+		store, err := certs.New(certs.Config{Pairs: []certs.Pair{{Cert: t.Cert, Key: t.Key}}, Log: a.log})
+		if err != nil {
+			return fmt.Errorf("sqs_tls: %w", err)
+		}
+		cfg.TLS = store.TLS()
+	}
 	if len(a.cfg.AccessKeys) > 0 {
 		keys, err := accessKeys(a.cfg.AccessKeys)
 		if err != nil {

@@ -175,6 +175,9 @@ func (c *Config) checkQueues(k *checker) {
 			k.add("sqs", flawf("add access_keys, or keep it on 127.0.0.1", "%s is open to a network and has no access keys", quoted(c.SQS)), "access_keys")
 		}
 	}
+	if t := c.SQSTLS; t != nil && (t.Cert == "" || t.Key == "") {
+		k.addf("sqs_tls", "set both cert and key", "needs two files")
+	}
 	for _, id := range sortedKeys(c.AccessKeys) {
 		a := c.AccessKeys[id]
 		n := 0

@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -37,6 +38,7 @@ type Config struct {
 	// Verifier checks signatures. Nil accepts any and none, and wants
 	// Address to be of the loopback interface.
 	Verifier Verifier
+	TLS      *tls.Config // nil: plain HTTP
 	// Rights limit what access keys may do, by their ids; those that are not here may
 	// do everything. They need a Verifier.
 	Rights map[string]Right

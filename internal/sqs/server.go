@@ -2,6 +2,7 @@ package sqs
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -63,12 +64,18 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes:    maxHead,
 		ErrorLog:          slog.NewLogLogger(s.handler.log.Handler(), slog.LevelDebug),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, peerKey{}, c.(*limited).peer)
+			return context.WithValue(ctx, peerKey{}, below(c).peer)
 		},
 		ConnState: s.state,
 	}
 	served, seats, shut := make(chan error, 1), make(chan struct{}, s.cfg.MaxConnections), make(chan struct{})
-	go func() { served <- srv.Serve(&limit{Listener: l, free: seats, shut: shut}) }()
+	var from net.Listener = &limit{Listener: l, free: seats, shut: shut}
+	if s.cfg.TLS != nil {
+		tc := s.cfg.TLS.Clone()
+		tc.NextProtos = []string{"http/1.1"}
+		from = tls.NewListener(from, tc)
+	}
+	go func() { served <- srv.Serve(from) }()
 	select {
 	case err := <-served:
 		return fmt.Errorf("serve SQS calls on %s: %w", l.Addr(), err)
@@ -95,7 +102,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 func (s *Server) empty(ctx context.Context, srv *http.Server, seats chan<- struct{}) {
 	srv.SetKeepAlivesEnabled(false)
 	s.silent.Range(func(c, _ any) bool {
-		p := c.(*limited).peer
+		p := below(c.(net.Conn)).peer
 		p.first.Lock()
 		defer p.first.Unlock()
 		if !p.asked.Load() && !asks(p.conn) {
@@ -169,7 +176,7 @@ func oneShot(agent string) bool {
 // state notices connections that end. It is evidence of a death, not proof:
 // clients also drop connections that they do not need.
 func (s *Server) state(c net.Conn, state http.ConnState) {
-	p := c.(*limited).peer
+	p := below(c).peer
 	if state == http.StateNew {
 		s.silent.Store(c, nil)
 	} else {
@@ -224,6 +231,14 @@ type limited struct {
 	peer   *peer
 	free   chan struct{}
 	closed atomic.Bool
+}
+
+// below is the connection that another one may be over, for TLS.
+func below(c net.Conn) *limited {
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	return c.(*limited)
 }
 
 func (c *limited) Read(b []byte) (int, error) {
