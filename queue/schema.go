@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/schema"
 )
 
 // schemaRounds is how often one receive looks for messages that its queue's
@@ -16,10 +17,17 @@ func (r *rules) admits(s *Settings, body []byte) error {
 	if r.schema == nil || s.SchemaCheck == CheckDeadLetter {
 		return nil
 	}
-	if v := r.schema.Check(body); v != nil {
+	if v := r.check(body); v != nil {
 		return fmt.Errorf("Body: %s at %s: %s: %w", v.Rule, v.Path, v.Message, ErrSchema)
 	}
 	return nil
+}
+
+// check holds a body against the schema when it is its turn.
+func (r *rules) check(body []byte) *schema.Violation {
+	r.turns <- struct{}{}
+	defer func() { <-r.turns }()
+	return r.schema.Check(body)
 }
 
 // sift sets messages aside that the queue's schema does not allow, and returns
@@ -32,7 +40,7 @@ func (e *Engine) sift(ctx context.Context, q *Queue, r *rules, messages []Messag
 	kept := messages[:0]
 	for i := range messages {
 		m := &messages[i]
-		v := r.schema.Check(m.Body)
+		v := r.check(m.Body)
 		if v == nil || m.Letter != nil {
 			kept = append(kept, *m)
 			continue

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bezoar-dev/bezoar/internal/pace"
 	"github.com/bezoar-dev/bezoar/internal/store/sqlite"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -110,6 +111,7 @@ func fillDisk(ctx context.Context, path string, free func() error) error {
 // A full disk loses nothing: the write fails with the reason, and when there is
 // room again the same process goes on.
 func TestQueueOnAFullDisk(t *testing.T) {
+	pace.Alone(t)
 	dir, ok := smallDisk(t)
 	if !ok {
 		limitedFiles(t)
@@ -136,7 +138,10 @@ func limitedFiles(t *testing.T) {
 }
 
 // A test of it also where a disk can be mounted.
-func TestQueueOnLimitedFiles(t *testing.T) { limitedFiles(t) }
+func TestQueueOnLimitedFiles(t *testing.T) {
+	pace.Alone(t)
+	limitedFiles(t)
+}
 
 // playFull is the process that limitedFiles starts.
 func playFull(path string) error {
