@@ -45,7 +45,7 @@ func TestTLS(t *testing.T) {
 	}
 	client.CloseIdleConnections()
 	within(t, func() bool { return len(s.gone()) == 1 })
-	if res, err := http.Get("http://" + s.addr + "/"); err == nil { //nolint:noctx // it is refused at once
+	if res, err := http.Get("http://" + s.addr + "/"); err == nil {
 		defer res.Body.Close()
 		if res.StatusCode != http.StatusBadRequest {
 			t.Errorf("in plain HTTP it answers %d", res.StatusCode)
