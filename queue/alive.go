@@ -2,6 +2,8 @@ package queue
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
@@ -16,35 +18,103 @@ const (
 	seenFor   = time.Minute
 	maxSeen   = 10_000
 	// maxBlamed bounds the deliveries that are remembered because their worker has
-	// vanished; the oldest go.
+	// vanished; the oldest go. All processes know the first maxShared of them that
+	// one process blames at once, for sharedFor.
 	maxBlamed = 10_000
+	maxShared = 100
+	sharedFor = time.Hour
 )
+
+const blamedMarks = "blamed/"
+
+// share tells all processes, and the next life of this one, which deliveries are
+// blamed: a late delete may come to any of them.
+func (e *Engine) share(ctx context.Context, receipts []Receipt) {
+	for _, r := range receipts[:min(len(receipts), maxShared)] {
+		e.holdings.mu.Lock()
+		b := e.holdings.blamed[r]
+		e.holdings.mu.Unlock()
+		doc, err := json.Marshal(b)
+		if err == nil && b.ID != "" {
+			_, err = e.store.PutMark(ctx, Mark{Key: blamedMarks + r.String(), Doc: doc, TTL: sharedFor})
+		}
+		if !errors.Is(err, ErrConflict) { // it is there already
+			e.complain(ctx, "tell others who vanished", err)
+		}
+	}
+}
+
+// blameToo learns which deliveries other processes blame.
+func (e *Engine) blameToo(marks []Mark) {
+	h := e.holdings
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, m := range marks {
+		r, err := ParseReceipt(strings.TrimPrefix(m.Key, blamedMarks))
+		if _, known := h.blamed[r]; known || err != nil {
+			continue
+		}
+		var b blamed
+		if json.Unmarshal(m.Doc, &b) == nil {
+			h.accuse(r, b)
+		}
+	}
+}
 
 // blamed is a delivery whose worker has vanished.
 type blamed struct {
-	id      string // of its message
-	payload bezoar.Fingerprint
+	ID      string             `json:"id"` // of its message
+	Payload bezoar.Fingerprint `json:"payload,omitzero"`
 }
 
-// asks notes that a worker asks for messages.
-func (h *holdings) asks(worker string, now time.Time) {
+// seen is a worker that asks for messages.
+type seen struct {
+	at     time.Time
+	life   string // the latest
+	former string // the one before
+	shared bool   // two that live have this name
+}
+
+// arrives notes that a worker asks for messages. Where a new life of it has begun,
+// the one before is dead, and so it has vanished: unless both go on to ask.
+func (e *Engine) arrives(worker, life string, now time.Time) {
 	if worker == "" {
 		return
 	}
+	h := e.holdings
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	worker = instance(worker)
-	if _, known := h.seen[worker]; !known && len(h.seen) >= maxSeen {
-		for other, at := range h.seen {
-			if now.Sub(at) > seenFor {
+	died := h.asks(instance(worker), life, now)
+	h.mu.Unlock()
+	if died {
+		e.stats.vanished.Add(1)
+		e.hurry()
+	}
+}
+
+// asks reports whether a worker's former life has died with messages. The caller
+// holds the lock.
+func (h *holdings) asks(worker, life string, now time.Time) (died bool) {
+	s, known := h.seen[worker]
+	if !known && len(h.seen) >= maxSeen {
+		for other, s := range h.seen {
+			if now.Sub(s.at) > seenFor {
 				delete(h.seen, other)
 			}
 		}
 		if len(h.seen) >= maxSeen {
-			return // more than enough to be many
+			return false // more than enough to be many
 		}
 	}
-	h.seen[worker] = now
+	if life != "" && life != s.life {
+		s.shared = s.shared || life == s.former
+		if s.life != "" && !s.shared {
+			died = h.depart(worker, reborn, now)
+		}
+		s.life, s.former = life, s.life
+	}
+	s.at = now
+	h.seen[worker] = s
+	return died
 }
 
 // instance is a worker's name without the number of its receive.
@@ -96,8 +166,8 @@ func (h *holdings) fleet(going string, now time.Time) int {
 			return len(there)
 		}
 	}
-	for name, at := range h.seen {
-		if now.Sub(at) <= seenFor {
+	for name, s := range h.seen {
+		if now.Sub(s.at) <= seenFor {
 			if there[name] = true; len(there) > loneFleet {
 				break
 			}
@@ -108,7 +178,7 @@ func (h *holdings) fleet(going string, now time.Time) int {
 
 // accuse remembers a delivery whose worker has vanished. The caller holds the
 // lock.
-func (h *holdings) accuse(r Receipt, d *holding) {
+func (h *holdings) accuse(r Receipt, b blamed) {
 	if _, known := h.blamed[r]; !known {
 		if len(h.order) >= maxBlamed {
 			delete(h.blamed, h.order[0])
@@ -116,14 +186,14 @@ func (h *holdings) accuse(r Receipt, d *holding) {
 		}
 		h.order = append(h.order, r)
 	}
-	h.blamed[r] = blamed{d.id, d.payload}
+	h.blamed[r] = b
 }
 
 // absolve returns a delivery that was blamed, once.
 func (h *holdings) absolve(r Receipt) (b blamed, was bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if b, was = h.blamed[r]; was && b.id != "" {
+	if b, was = h.blamed[r]; was && b.ID != "" {
 		h.blamed[r] = blamed{} // its place in the order stays
 		return b, true
 	}
@@ -139,9 +209,10 @@ func (e *Engine) alive(ctx context.Context, q *Queue, receipts []Receipt) {
 		if !was {
 			continue
 		}
-		if !b.payload.IsZero() {
+		e.complain(ctx, "forget a delivery that was blamed", e.store.DeleteMark(ctx, blamedMarks+r.String(), 0))
+		if !b.Payload.IsZero() {
 			p := q.Settings.Quarantine.Poison()
-			err := e.store.ChangeCase(ctx, q.ID, b.payload, func(c *poison.Case, now int64) *poison.Case {
+			err := e.store.ChangeCase(ctx, q.ID, b.Payload, func(c *poison.Case, now int64) *poison.Case {
 				if c == nil || c.Class != bezoar.Crash || !strings.HasPrefix(c.Reason, ReasonVanished) {
 					return c
 				}
@@ -149,7 +220,7 @@ func (e *Engine) alive(ctx context.Context, q *Queue, receipts []Receipt) {
 			})
 			e.complain(ctx, "take back what was held against a payload of queue "+q.Name, err)
 		}
-		e.unbury(ctx, q, b.id)
+		e.unbury(ctx, q, b.ID)
 	}
 }
 

@@ -40,13 +40,14 @@ type conditions struct {
 	queues map[string]*queueState
 	groups map[string]*groupState
 	trials map[Receipt]*trial
-	read   time.Time // when the marks were read; zero: never
-	loaded bool      // they have been read without an error
+	pauses map[string]Pause // of queues, by operators
+	read   time.Time        // when the marks were read; zero: never
+	loaded bool             // they have been read without an error
 	some   atomic.Bool
 }
 
 func newConditions() *conditions {
-	return &conditions{queues: make(map[string]*queueState), groups: make(map[string]*groupState), trials: make(map[Receipt]*trial)}
+	return &conditions{queues: make(map[string]*queueState), groups: make(map[string]*groupState), trials: make(map[Receipt]*trial), pauses: make(map[string]Pause)}
 }
 
 // state is what a mark holds.
@@ -233,7 +234,7 @@ func (e *Engine) refresh(ctx context.Context) {
 		return
 	}
 	var marks []Mark
-	for _, prefix := range []string{outageMarks, breakerMarks} {
+	for _, prefix := range []string{blamedMarks, pauseMarks, outageMarks, breakerMarks} {
 		some, err := e.store.Marks(ctx, prefix)
 		if err != nil {
 			e.complain(ctx, "read what others know of queues", err)
@@ -244,7 +245,14 @@ func (e *Engine) refresh(ctx context.Context) {
 			}
 			return
 		}
-		marks = append(marks, some...)
+		switch prefix {
+		case blamedMarks:
+			e.blameToo(some)
+		case pauseMarks:
+			e.pauseToo(some)
+		default:
+			marks = append(marks, some...)
+		}
 	}
 	if e.learn(ctx, now, marks) {
 		e.hub.wakeAll()

@@ -37,8 +37,9 @@
 // receive next.
 //
 // In a FIFO queue the messages of one group are delivered in the order they
-// were sent; a group is locked while one of its messages is in flight, and only
-// then. A copy with the same deduplication id within five minutes is
+// were sent: none is delivered while one before it is in flight. One that is made
+// visible, or whose lease is over, comes again although later ones are in flight,
+// as on SQS. A copy with the same deduplication id within five minutes is
 // acknowledged and dropped, even if the first one was deleted meanwhile.
 //
 // # Who is to blame

@@ -48,9 +48,16 @@ func (e *Engine) admit(ctx context.Context, q *Queue, lease time.Duration) pass 
 	now := time.Now()
 	c.mu.Lock()
 	qs, gs := c.queues[q.Name], c.groups[q.Settings.Downstream]
+	left, held := time.Duration(0), false
+	if p, ok := c.pauses[q.Name]; ok {
+		left, held = p.on(now)
+	}
 	paused := qs != nil && isPaused(&qs.guard)
 	open := gs != nil && gs.breaker.State(now) != breaker.Closed
 	c.mu.Unlock()
+	if held {
+		return pass{wait: left}
+	}
 	if !paused && !open {
 		return pass{ok: true}
 	}

@@ -20,9 +20,9 @@ type holdings struct {
 	holders map[string]*holder
 	queues  map[int64]int // deliveries, by queue
 	gone    []*departure
-	seen    map[string]time.Time // workers, by when they asked last
-	blamed  map[Receipt]blamed   // deliveries whose worker has vanished
-	order   []Receipt            // of blamed, the oldest first
+	seen    map[string]seen    // workers that ask, by name
+	blamed  map[Receipt]blamed // deliveries whose worker has vanished
+	order   []Receipt          // of blamed, the oldest first
 }
 
 // holding is one delivery.
@@ -49,7 +49,7 @@ type holder struct {
 func newHoldings() *holdings {
 	return &holdings{
 		held: make(map[Receipt]*holding), holders: make(map[string]*holder), queues: make(map[int64]int),
-		seen: make(map[string]time.Time), blamed: make(map[Receipt]blamed),
+		seen: make(map[string]seen), blamed: make(map[Receipt]blamed),
 	}
 }
 

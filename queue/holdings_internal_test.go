@@ -29,7 +29,7 @@ func TestHoldingsAgree(t *testing.T) {
 			},
 			"settle": func(t *rapid.T) { h.settle(pick()) },
 			"extend": func(t *rapid.T) { h.extend(pick(), now.Add(10*time.Second)) },
-			"vanish": func(t *rapid.T) { h.depart(workers.Draw(t, "worker"), now) },
+			"vanish": func(t *rapid.T) { h.depart(workers.Draw(t, "worker"), unseen, now) },
 			"wait": func(t *rapid.T) {
 				now = now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "ms")) * time.Millisecond)
 			},

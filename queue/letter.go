@@ -123,6 +123,8 @@ type Selection struct {
 	After  time.Time `json:"after,omitzero"`   // died at this time or later
 	Before time.Time `json:"before,omitzero"`  // died before
 	Last   int64     `json:"last,omitempty"`   // only up to this Sequence: what came later is not meant; 0: all
+	// Unreplaced leaves out letters in the trash whose places edited copies took.
+	Unreplaced bool `json:"unreplaced,omitempty"`
 }
 
 // MaxSelected bounds the groups and the ids of a [Selection].

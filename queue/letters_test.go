@@ -133,6 +133,10 @@ func TestATaskRedrivesWithItsCanary(t *testing.T) {
 		}
 		pass(3 * time.Second)
 		r.wantCounts("jobs", 28, 0, 0)
+		for _, m := range r.receive("jobs", "", 28) {
+			r.delete("jobs", m)
+		}
+		pass(2 * time.Second)
 		all, err := r.Tasks(r.Context(), queue.MoveQuery{ID: task.ID})
 		r.must(err)
 		if len(all) != 1 || all[0].State != queue.MoveCompleted || all[0].Moved != 30 || all[0].Actor != "ann" {

@@ -60,6 +60,10 @@ type ReceiveInput struct {
 	Visibility *time.Duration // nil: the queue's
 	Wait       *time.Duration // nil: the queue's
 	Worker     string         // who, for the attempt's record and [Engine.Vanished]; at most 256 bytes
+	// Life tells one life of the Worker from its next one: where a new one
+	// begins, what the one before holds has killed it. At most 64 bytes; "" if
+	// the worker does not say.
+	Life string
 	// Attempt, unless "", tells that a receive is repeated whose answer was
 	// lost, within five minutes: it returns the same messages, as far as their
 	// deliveries go on, with their leases begun anew. Only the engine that

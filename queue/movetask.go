@@ -1,6 +1,9 @@
 package queue
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // MoveState is where a move task stands.
 type MoveState string
@@ -44,7 +47,8 @@ const (
 //
 // A redrive with a canary moves that many first and waits until they are done or
 // dead again. When more than HaltAbove of those that have ended are dead, it
-// halts; it may be resumed.
+// halts; it may be resumed. A redrive has completed when all that it sent has
+// ended and no more than HaltAbove are dead again; with more it has failed.
 type MoveTask struct {
 	ID          string
 	Kind        MoveKind
@@ -67,6 +71,9 @@ type MoveTask struct {
 	// Forgiven are the dead of before it was last resumed after a halt, which
 	// do not count for HaltAbove.
 	Forgiven int64
+	// Drained says that nothing is left to move: a redrive that is still
+	// running waits until all that it sent has ended.
+	Drained bool
 }
 
 // MoveChange changes a task; zero fields change nothing.
@@ -85,17 +92,65 @@ func (t *MoveTask) Plan() (most int64, halt bool) {
 	if t.Kind != MoveRedrive {
 		return -1, false
 	}
-	dead := t.Dead - t.Forgiven
-	ended := t.Done + dead
 	least := int64(minJudged)
 	if t.Canary > 0 {
 		least = min(int64(t.Canary), max(t.ToMove, 1))
 	}
-	if ended >= least && float64(dead) > t.HaltAbove*float64(ended) {
+	if t.Done+t.Dead-t.Forgiven >= least && t.tooMany() {
 		return 0, true
 	}
 	if t.Canary > 0 && t.Done+t.Dead < min(int64(t.Canary), t.ToMove) {
 		return max(int64(t.Canary)-t.Moved, 0), false
 	}
 	return -1, false
+}
+
+// tooMany reports whether more are dead again than the task allows.
+func (t *MoveTask) tooMany() bool {
+	dead := t.Dead - t.Forgiven
+	return float64(dead) > t.HaltAbove*float64(t.Done+dead)
+}
+
+// TooMany says how many are dead again when these are too many.
+func (t *MoveTask) TooMany() string {
+	dead := t.Dead - t.Forgiven
+	return fmt.Sprintf("%d of the %d that have ended are dead again, which is more than %g%%", dead, t.Done+dead, 100*t.HaltAbove)
+}
+
+// Pending says how many a drained task waits for.
+func (t *MoveTask) Pending() int64 {
+	if t.Kind != MoveRedrive {
+		return 0
+	}
+	return max(t.Moved-t.Done-t.Dead, 0)
+}
+
+// Drain notes that nothing is left to move, and says how the task ends; "" while
+// it waits for what it sent.
+func (t *MoveTask) Drain() (end MoveState, failure string) {
+	t.Drained = true
+	switch {
+	case t.Kind != MoveRedrive:
+		return MoveCompleted, ""
+	case t.Pending() > 0:
+		return "", ""
+	case t.tooMany():
+		return MoveFailed, t.TooMany()
+	}
+	return MoveCompleted, ""
+}
+
+// Waits says what keeps a running task from going on, "" for nothing.
+func (t *MoveTask) Waits() string {
+	if t.State != MoveRunning || t.Pending() == 0 {
+		return ""
+	}
+	if most, halt := t.Plan(); !t.Drained && (halt || most != 0) {
+		return ""
+	}
+	what := fmt.Sprintf("%d of the %d messages that it sent: they are neither done nor dead again", t.Pending(), t.Moved)
+	if !t.Drained {
+		what = "its canary, " + what
+	}
+	return what
 }

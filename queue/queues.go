@@ -154,6 +154,7 @@ func (e *Engine) DeleteQueue(ctx context.Context, name string) error {
 
 // unpause forgets what is known of a queue that is gone.
 func (e *Engine) unpause(ctx context.Context, name string) {
+	e.complain(ctx, "end the pause of a queue that is gone", e.letGo(ctx, name))
 	e.conditions.mu.Lock()
 	s := e.conditions.queues[name]
 	delete(e.conditions.queues, name)

@@ -26,11 +26,11 @@ func (e *Engine) Receive(ctx context.Context, queue string, in ReceiveInput) ([]
 	if w := or(in.Wait, 0); w < 0 || w > MaxWait {
 		return fail(invalid("Wait: %v is not within 0 to %v", w, MaxWait))
 	}
-	if len(in.Worker) > 256 || len(in.Attempt) > maxGroup || !plain(in.Worker, in.Attempt) {
-		return fail(invalid("Worker, Attempt: longer than 256 or %d bytes, holds a NUL, or is no UTF-8", maxGroup))
+	if len(in.Worker) > 256 || len(in.Attempt) > maxGroup || len(in.Life) > 64 || !plain(in.Worker, in.Attempt, in.Life) {
+		return fail(invalid("Worker, Attempt, Life: longer than 256, %d or 64 bytes, holds a NUL, or is no UTF-8", maxGroup))
 	}
 	began := time.Now()
-	e.holdings.asks(in.Worker, began)
+	e.arrives(in.Worker, in.Life, began)
 	claimed, q, err := e.claim(ctx, queue, in)
 	if err != nil && !errors.Is(err, errBusy) {
 		return fail(err)

@@ -90,6 +90,9 @@ func (e *Engine) move(ctx context.Context, p *pace) time.Duration {
 	tasks = p.order(tasks)
 	began := time.Now()
 	for _, t := range tasks {
+		if t.Drained && t.Pending() > 0 {
+			continue // nothing to do until what it sent has ended
+		}
 		now := time.Now()
 		if wait := p.due[t.ID].Sub(now); wait > 0 {
 			next = min(next, e.soon(wait))

@@ -42,6 +42,11 @@ func (e *Engine) Conditions(ctx context.Context) []Condition {
 			})
 		}
 	}
+	for name, p := range c.pauses {
+		if _, on := p.on(now); on {
+			out = append(out, Condition{Queue: name, State: outage.Paused.String(), Why: p.why(), Until: p.Until, Forced: true})
+		}
+	}
 	for name, s := range c.groups {
 		if one := s.condition(now); one.State != breaker.Closed.String() || one.Forced {
 			one.Group = name
@@ -63,6 +68,8 @@ func (e *Engine) Held(ctx context.Context, name string) (string, error) {
 	}
 	for _, c := range e.Conditions(ctx) {
 		switch {
+		case c.Queue == name && c.Forced:
+			return c.Why, nil
 		case c.Queue == name:
 			return fmt.Sprintf("it is paused until %s: %s", c.Until.Format(time.RFC3339), c.Why), nil
 		case c.Group != "" && c.Group == q.Settings.Downstream && c.State != breaker.Closed.String():
@@ -84,13 +91,17 @@ func (s *groupState) condition(now time.Time) Condition {
 	return one
 }
 
-// Resume ends the pause of a queue. One that is not paused stays as it is.
+// Resume ends the pause of a queue, whether somebody has made it or an outage. One
+// that is not paused stays as it is.
 func (e *Engine) Resume(ctx context.Context, queue string) error {
 	e.refresh(ctx)
 	e.conditions.mu.Lock()
 	s := e.conditions.queues[queue]
 	changed := s != nil && s.guard.Resume(time.Now())
 	e.conditions.mu.Unlock()
+	if err := e.letGo(ctx, queue); err != nil {
+		return wrap(err, "resume queue %.100q", queue)
+	}
 	if !changed {
 		_, err := e.find(ctx, queue)
 		return wrap(err, "resume queue %.100q", queue)

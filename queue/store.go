@@ -220,14 +220,17 @@ type Cases interface {
 	ChangeCase(ctx context.Context, queue int64, payload bezoar.Fingerprint, change func(c *poison.Case, now int64) *poison.Case) error
 	// Vanish notes on leases that are not over that their worker is gone,
 	// while it held so many messages; LoneHolding more if it was one of two
-	// workers at most. Stale receipts are passed over.
+	// workers at most, PatientHolding more if the leases are to last twice as
+	// long. Stale receipts are passed over.
 	Vanish(ctx context.Context, queue int64, receipts []Receipt, holding int) error
 }
 
 // LoneHolding is added to how many messages a worker held that was one of two at
-// most, and ReasonVanished is how the reason begins why it is a death.
+// most, PatientHolding if it may be alive, and ReasonVanished is how the reason
+// begins why it is a death.
 const (
 	LoneHolding    = 1 << 20
+	PatientHolding = 1 << 21
 	ReasonVanished = "its worker vanished"
 )
 

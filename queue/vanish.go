@@ -22,7 +22,18 @@ type departure struct {
 	holders int  // workers that held something then, itself included
 	lone    bool // there were two workers at most, itself included
 	alone   bool // it ran a suspect
+	certain bool // it would have asked for more time if it lived
+	how     ending
 }
+
+// ending is what is known of how a worker has gone.
+type ending uint8
+
+const (
+	unseen ending = iota // its connection has closed
+	reborn               // a new life of it has begun: it is dead
+	viewer               // its connection has closed, and its kind has never ended a delivery
+)
 
 // Vanished tells that a worker, by its ReceiveInput.Worker, is gone: its
 // connection has closed. What it still holds after Config.VanishGrace, and does
@@ -36,17 +47,29 @@ type departure struct {
 //
 // A connection may also close while its worker lives, and somebody may stop the
 // only worker there is. So of one or two workers it takes one more lease that
-// ends, and whoever deletes later has lived: see [Engine.Delete].
-func (e *Engine) Vanished(worker string) {
-	if e.holdings.depart(worker, time.Now()) {
+// ends, a delivery that convicts has one more lease to be ended in, and whoever
+// deletes later has lived: see [Engine.Delete].
+func (e *Engine) Vanished(worker string) { e.depart(worker, unseen) }
+
+// Viewed is Vanished for a worker whose kind has never ended a delivery, though
+// others have: it only looks at messages. They become suspects, and nothing is
+// convicted for it.
+func (e *Engine) Viewed(worker string) { e.depart(worker, viewer) }
+
+func (e *Engine) depart(worker string, how ending) {
+	h, now := e.holdings, time.Now()
+	h.mu.Lock()
+	gone := h.depart(worker, how, now)
+	h.mu.Unlock()
+	if gone {
 		e.stats.vanished.Add(1)
 		e.hurry()
 	}
 }
 
-func (h *holdings) depart(worker string, now time.Time) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+// depart notes that a worker has gone; false if it held nothing. The caller holds
+// the lock.
+func (h *holdings) depart(worker string, how ending, now time.Time) bool {
 	w := h.join(worker)
 	if w == nil {
 		delete(h.seen, worker)
@@ -63,6 +86,7 @@ func (h *holdings) depart(worker string, now time.Time) bool {
 		delete(h.seen, worker)
 		return false
 	}
+	certain := how == reborn || h.seen[instance(worker)].life != ""
 	w.gone = true // another one may come by the same name
 	delete(h.holders, worker)
 	holders := len(h.holders) + 1
@@ -71,7 +95,7 @@ func (h *holdings) depart(worker string, now time.Time) bool {
 			holders++
 		}
 	}
-	h.gone = append(h.gone, &departure{worker: w, at: now, holders: holders, lone: h.fleet(worker, now) <= loneFleet, alone: w.alone > 0})
+	h.gone = append(h.gone, &departure{worker: w, at: now, holders: holders, lone: h.fleet(worker, now) <= loneFleet, alone: w.alone > 0, certain: certain, how: how})
 	return true
 }
 
@@ -85,7 +109,7 @@ func (h *holdings) due(now time.Time, grace time.Duration) (due []*departure, ma
 	for _, d := range h.gone {
 		left := d.at.Add(grace).Sub(now)
 		switch {
-		case d.worker != nil && left <= 0:
+		case d.worker != nil && (left <= 0 || d.how == reborn):
 			due, mass = append(due, d), append(mass, h.mass(d))
 		case d.worker != nil && (next < 0 || left < next):
 			next = left
@@ -114,19 +138,32 @@ func (h *holdings) mass(of *departure) bool {
 	return n >= max(massLeast, (holders+1)/2)
 }
 
-// blame is what to note of one departure: receipts by queue.
-func (h *holdings) blame(d *departure, mass bool) (receipts map[int64][]Receipt, holding int) {
+// lot is receipts of a departure that are noted alike.
+type lot struct {
+	queue int64
+	flags int // LoneHolding, PatientHolding
+}
+
+// blame is what to note of one departure.
+func (h *holdings) blame(d *departure, mass bool) (receipts map[lot][]Receipt, holding int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	receipts = make(map[int64][]Receipt)
+	receipts = make(map[lot][]Receipt)
+	mass = mass || d.how == viewer
 	for held := d.worker.first; held != nil; held = held.next {
 		if mass && held.alone {
 			continue
 		}
-		r := held.receipt
-		receipts[r.Queue] = append(receipts[r.Queue], r)
+		l := lot{queue: held.receipt.Queue}
+		if d.lone {
+			l.flags = LoneHolding
+		}
+		if held.alone && !d.certain { // it may live, and be done in time
+			l.flags += PatientHolding
+		}
+		receipts[l] = append(receipts[l], held.receipt)
 		holding++
-		h.accuse(r, held)
+		h.accuse(held.receipt, blamed{held.id, held.payload})
 	}
 	if mass {
 		holding = max(holding, 2) // suspected, never convicted
@@ -152,16 +189,13 @@ func (e *Engine) vanish(ctx context.Context) time.Duration {
 	for i, d := range due {
 		receipts, holding := e.holdings.blame(d, mass[i])
 		failed := false
-		for queue, some := range receipts {
-			noted := holding
-			if d.lone {
-				noted += LoneHolding
-			}
-			err := e.store.Vanish(ctx, queue, some, noted)
+		for l, some := range receipts {
+			err := e.store.Vanish(ctx, l.queue, some, holding+l.flags)
 			if err != nil && !errors.Is(err, ErrQueueNotFound) {
 				e.complain(ctx, "note what worker "+d.worker.name+" held", err)
 				failed = true
 			}
+			e.share(ctx, some)
 		}
 		if failed && now.Sub(d.at) < blameFor {
 			next = e.config.SweepEvery

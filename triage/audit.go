@@ -21,7 +21,8 @@ type Detail struct {
 	FailedAgain *int64           `json:"failed_again,omitempty"`
 	Options     *Options         `json:"options,omitempty"`
 	Outcome     string           `json:"outcome,omitempty"`
-	Into        string           `json:"into,omitempty"` // the id of the message that replaced a letter
+	Pardoned    int              `json:"pardoned,omitempty"` // payloads, before a redrive
+	Into        string           `json:"into,omitempty"`     // the id of the message that replaced a letter
 }
 
 // maxNoted bounds the groups and the ids that one entry names.

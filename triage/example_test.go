@@ -48,6 +48,10 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
+	if m, err = engine.Receive(ctx, "reports", queue.ReceiveInput{Wait: new(queue.MaxWait)}); err != nil {
+		panic(err)
+	}
+	engine.Delete(ctx, "reports", m[0].Receipt)
 	for task, err := range service.Watch(ctx, tasks[0].ID) {
 		if err != nil {
 			panic(err)

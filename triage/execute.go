@@ -120,8 +120,8 @@ func (svc *Service) missing(ctx context.Context, v Verb, ids []string, n int64) 
 func (svc *Service) start(ctx context.Context, who Actor, p Plan) ([]Task, error) {
 	var tasks []Task
 	for _, part := range p.Parts {
-		t, err := svc.startPart(ctx, who, p, part)
-		note := Detail{Plan: p.ID, Planned: &part.Count, Options: &p.Options}
+		t, pardoned, err := svc.startPart(ctx, who, p, part)
+		note := Detail{Plan: p.ID, Planned: &part.Count, Options: &p.Options, Pardoned: pardoned}
 		note.Selection, note.More = noted(part.of(p.Selection))
 		if err != nil {
 			svc.audit(ctx, who, string(p.Verb)+".start", part.Queue, note, err)
@@ -135,19 +135,26 @@ func (svc *Service) start(ctx context.Context, who Actor, p Plan) ([]Task, error
 	return tasks, nil
 }
 
-func (svc *Service) startPart(ctx context.Context, who Actor, p Plan, part Part) (queue.MoveTask, error) {
+func (svc *Service) startPart(ctx context.Context, who Actor, p Plan, part Part) (t queue.MoveTask, pardoned int, err error) {
 	kind, err := p.Verb.kind()
 	if err != nil {
-		return queue.MoveTask{}, err
+		return t, 0, err
 	}
-	t := queue.MoveTask{
+	if p.Options.Pardon {
+		if pardoned, err = svc.pardon(ctx, part.of(p.Selection), p.Options.Destination); err != nil {
+			return t, pardoned, err
+		}
+	}
+	t = queue.MoveTask{
 		Kind: kind, Source: part.Queue, Destination: p.Options.Destination, Selection: part.of(p.Selection),
 		Rate: p.Options.Rate, Canary: p.Options.Canary, HaltAbove: p.Options.HaltAbove,
 		Actor: bound(string(who), 256), Reason: p.Options.Reason,
 	}
 	if svc.source(part.Queue) != nil {
 		t.ToMove = part.Count
-		return svc.startRun(ctx, t)
+		t, err = svc.startRun(ctx, t)
+		return t, 0, err
 	}
-	return svc.config.Queue.StartTask(ctx, t)
+	t, err = svc.config.Queue.StartTask(ctx, t)
+	return t, pardoned, err
 }

@@ -153,16 +153,27 @@ func (r *rig) receive() []queue.Message {
 	return m
 }
 
-// work is done with all that can be received, and returns how many it was.
-func (r *rig) work() int {
+// work is done with all that can be received of the jobs.
+func (r *rig) work() {
 	r.Helper()
-	m := r.receive()
+	r.done(jobs)
+}
+
+// done is done with all that can be received of a queue.
+func (r *rig) done(name string) {
+	r.Helper()
+	m, err := r.engine.Receive(r.Context(), name, queue.ReceiveInput{Max: queue.MaxBatch})
+	r.must(m, err)
 	for _, one := range m {
-		if err := r.engine.Delete(r.Context(), jobs, one.Receipt); err != nil {
-			r.Fatal(err)
-		}
+		r.must(nil, r.engine.Delete(r.Context(), name, one.Receipt))
 	}
-	return len(m)
+}
+
+func (r *rig) task(id string) triage.Task {
+	r.Helper()
+	t, err := r.Task(r.Context(), id)
+	r.must(t, err)
+	return t
 }
 
 // pass lets time pass, that of the bubble.

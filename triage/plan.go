@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/queue"
@@ -90,7 +91,8 @@ func (svc *Service) plan(ctx context.Context, who Actor, v Verb, s queue.Selecti
 	if err := svc.known(s); err != nil {
 		return p, err
 	}
-	p.Selection, p.Options.Destination = s, o.Destination
+	s.Unreplaced = v == Restore && len(s.IDs) == 0
+	p.Selection, p.Options = s, Options{Destination: o.Destination, Pardon: o.Pardon}
 	if o.Destination != "" {
 		p.Destinations = append(p.Destinations, o.Destination)
 	}
@@ -109,14 +111,43 @@ func (svc *Service) plan(ctx context.Context, who Actor, v Verb, s queue.Selecti
 			p.Parts, p.Count = append(p.Parts, part), p.Count+part.Count
 		}
 	}
+	out, err := svc.leftOut(ctx, s)
+	if err != nil {
+		return p, err
+	}
+	if out > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%d more of these letters stay in the trash, since edited copies took their places: name them by their ids to restore them", out))
+	}
 	if p.Count == 0 {
-		return p, fmt.Errorf("%w: no letter is like that", ErrNothing)
+		return p, fmt.Errorf("%w: no letter is like that%s", ErrNothing, but(p.Warnings))
 	}
 	t := o.task(v, p.Count)
-	p.Options = Options{Destination: o.Destination, Rate: t.Rate, Canary: t.Canary, HaltAbove: t.HaltAbove, Reason: o.Reason}
+	p.Options = Options{Destination: o.Destination, Rate: t.Rate, Canary: t.Canary, HaltAbove: t.HaltAbove, Reason: o.Reason, Pardon: o.Pardon}
 	p.Made = svc.config.Now()
 	p.Expires = p.Made.Add(PlanFor)
 	return p, nil
+}
+
+func but(warnings []string) string {
+	if len(warnings) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(warnings, "; ")
+}
+
+// leftOut counts the letters that a selection would pick if edited copies had
+// not taken their places.
+func (svc *Service) leftOut(ctx context.Context, s queue.Selection) (int64, error) {
+	if !s.Unreplaced {
+		return 0, nil
+	}
+	some, _, err := svc.config.Queue.CountLetters(ctx, s)
+	if err != nil {
+		return 0, err
+	}
+	s.Unreplaced = false
+	all, _, err := svc.config.Queue.CountLetters(ctx, s)
+	return max(all-some, 0), err
 }
 
 // parts freezes what a selection picks in one store, a part for each queue.
@@ -160,9 +191,11 @@ func (svc *Service) parts(ctx context.Context, store namedStore, s queue.Selecti
 
 // suits says whether the letters of a part can be moved like that.
 func (svc *Service) suits(ctx context.Context, part Part, o Options) error {
-	switch {
-	case o.Destination != "" && svc.source(part.Queue) != nil:
+	switch elsewhere := svc.source(part.Queue) != nil; {
+	case o.Destination != "" && elsewhere:
 		return fmt.Errorf("Destination: letters of %q go back to where they came from: %w", part.Queue, ErrUnsupported)
+	case o.Pardon && elsewhere:
+		return fmt.Errorf("Pardon: letters of %q have no payloads that a queue refuses: %w", part.Queue, ErrUnsupported)
 	case o.Destination != "":
 		_, err := svc.config.Queue.Queue(ctx, o.Destination)
 		return wrap(err, "Destination")

@@ -41,7 +41,7 @@ func TestAPlanFreezesWhatIsMeant(t *testing.T) {
 
 		tasks, err := r.Execute(r.Context(), ann, p.ID)
 		r.must(tasks, err)
-		done := r.finish(tasks[0].ID, func() { r.work() })
+		done := r.finish(tasks[0].ID, r.work)
 		if done.State != queue.MoveCompleted || done.Planned != 7 || done.Moved != 7 {
 			t.Errorf("task %+v", done)
 		}
@@ -147,7 +147,7 @@ func TestDoWantsTheExpectedCount(t *testing.T) {
 		}
 		tasks, err := r.Do(r.Context(), ann, triage.Redrive, s, triage.Options{}, 3)
 		r.must(tasks, err)
-		if done := r.finish(tasks[0].ID, nil); done.Moved != 3 || done.Actor != "ann" {
+		if done := r.finish(tasks[0].ID, r.work); done.Moved != 3 || done.Actor != "ann" {
 			t.Errorf("task %+v", done)
 		}
 	})
@@ -180,6 +180,8 @@ func TestRefusalsNameTheFieldAndAreLogged(t *testing.T) {
 			{"too long", triage.Discard, queue.Selection{Groups: long}, triage.Options{}, triage.ErrInvalid, "in parts"},
 			{"no queue", triage.Redrive, queue.Selection{Queue: dlq}, triage.Options{Destination: "nowhere"}, queue.ErrQueueNotFound, "Destination"},
 			{"no source", triage.Redrive, queue.Selection{Queue: "gateway:x"}, triage.Options{}, queue.ErrQueueNotFound, "gateway:x"},
+			{"a pardon", triage.Discard, queue.Selection{}, triage.Options{Pardon: true}, triage.ErrInvalid, "Pardon"},
+			{"a pardon elsewhere", triage.Redrive, queue.Selection{Queue: "gateway:search"}, triage.Options{Pardon: true}, triage.ErrUnsupported, "Pardon"},
 			{"elsewhere", triage.Redrive, queue.Selection{Queue: "gateway:search"}, triage.Options{Destination: jobs}, triage.ErrUnsupported, "Destination"},
 			{"nothing", triage.Redrive, queue.Selection{Origin: "x"}, triage.Options{}, triage.ErrNothing, "no letter"},
 		} {
@@ -220,7 +222,7 @@ func TestTheLogTellsPlannedAndActualCounts(t *testing.T) {
 			t.Errorf("the start in the log: %+v", started)
 		}
 		ended := detail("redrive.end")
-		if *ended.Planned != 3 || *ended.Actual != 3 || ended.Outcome != "completed" || r.log("redrive.end").Actor != "bob" {
+		if *ended.Planned != 3 || *ended.Actual != 3 || ended.Outcome != "failed" || !strings.Contains(r.log("redrive.end").Error, "3 of the 3") || r.log("redrive.end").Actor != "bob" {
 			t.Errorf("the end in the log: %+v", ended)
 		}
 	})
@@ -283,5 +285,105 @@ func TestAPlanWarnsOfPayloadsInQuarantine(t *testing.T) {
 		}
 		r.must(nil, r.engine.Pardon(r.Context(), jobs, cases[0].Payload))
 		plan(0)
+	})
+}
+
+// After a fix what killed its workers may be redriven at once.
+func TestARedrivePardons(t *testing.T) {
+	test(t, nil, func(r *rig) {
+		var group string
+		for i := range 3 {
+			sent, err := r.engine.Send(r.Context(), jobs, queue.SendInput{Body: fmt.Appendf(nil, "body %d that kills its worker", i)})
+			r.must(sent, err)
+			for range 2 {
+				m := r.receive()
+				if len(m) != 1 {
+					t.Fatalf("received %d", len(m))
+				}
+				r.must(nil, r.engine.Release(r.Context(), jobs, queue.ReleaseInput{Receipt: m[0].Receipt, Outcome: &queue.Outcome{Class: bezoar.Crash, Failure: "f"}}))
+				r.pass(time.Minute)
+			}
+		}
+		groups, err := r.Groups(r.Context(), queue.Selection{}, 0)
+		r.must(groups, err)
+		group = groups[0].Key
+		quarantined := func() int {
+			cases, err := r.engine.Payloads(r.Context(), jobs, int(poison.Quarantined), 0)
+			r.must(cases, err)
+			return len(cases)
+		}
+		if n := quarantined(); n != 3 || groups[0].Count != 3 {
+			t.Fatalf("%d payloads are quarantined, groups are %+v", n, groups)
+		}
+		tasks, err := r.Do(r.Context(), ann, triage.Redrive, queue.Selection{Groups: []string{group}}, triage.Options{Pardon: true}, 3)
+		r.must(tasks, err)
+		if done := r.finish(tasks[0].ID, r.work); done.State != queue.MoveCompleted || done.Succeeded != 3 {
+			t.Errorf("the task is %+v", done)
+		}
+		if n := quarantined(); n != 0 {
+			t.Errorf("%d payloads are still quarantined", n)
+		}
+		if e := r.log("redrive.start"); !strings.Contains(string(e.Detail), `"pardoned":3`) {
+			t.Errorf("the start in the log: %s", e.Detail)
+		}
+	})
+}
+
+func TestThePayloadsOfAGroupArePardoned(t *testing.T) {
+	test(t, newSource(), func(r *rig) {
+		for _, failure := range []string{"f", "f", "g"} {
+			r.must(r.engine.Send(r.Context(), jobs, queue.SendInput{Body: fmt.Append(nil, "it kills its worker at ", time.Now())}))
+			for range 2 {
+				for _, m := range r.receive() {
+					r.must(nil, r.engine.Release(r.Context(), jobs, queue.ReleaseInput{Receipt: m.Receipt, Outcome: &queue.Outcome{Class: bezoar.Crash, Failure: failure}}))
+				}
+				r.pass(time.Minute)
+			}
+		}
+		n, err := r.Pardon(r.Context(), ann, queue.Selection{Groups: []string{"crash:f"}, Origin: jobs})
+		cases, failed := r.engine.Payloads(r.Context(), jobs, int(poison.Quarantined), 0)
+		if n != 2 || err != nil || len(cases) != 1 || failed != nil {
+			t.Errorf("%d were pardoned, %v; %d are left, %v", n, err, len(cases), failed)
+		}
+		if e := r.log("payload.pardon"); e.Actor != "ann" || !strings.Contains(string(e.Detail), `"actual":2`) {
+			t.Errorf("the log says %+v", e)
+		}
+		_, err = r.Pardon(r.Context(), ann, queue.Selection{Queue: "gateway:nowhere"})
+		r.wants(err, queue.ErrQueueNotFound)
+	})
+}
+
+// What an edited copy took the place of does not come back with its group.
+func TestARestoreLeavesOutWhatWasEdited(t *testing.T) {
+	test(t, nil, func(r *rig) {
+		ids := r.kill(3, "a")
+		l, err := r.Letter(r.Context(), ids[0])
+		r.must(l, err)
+		r.must(r.EditLetter(r.Context(), ann, ids[0], triage.Edit{Version: l.Version, Body: text("mended")}))
+		r.work()
+		group := queue.Selection{Groups: []string{l.Group}}
+		_, err = r.Plan(r.Context(), ann, triage.Restore, group, triage.Options{})
+		if !errors.Is(err, triage.ErrNothing) || !strings.Contains(err.Error(), "1 more of these letters") {
+			t.Errorf("where all are replaced: %v", err)
+		}
+		gone, err := r.DiscardLetters(r.Context(), ann, ids[1:], triage.Options{})
+		r.must(gone, err)
+		r.finish(gone[0].ID, nil)
+
+		p, err := r.Plan(r.Context(), ann, triage.Restore, group, triage.Options{})
+		r.must(p, err)
+		if p.Count != 2 || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "edited copies took their places") {
+			t.Errorf("planned %+v", p)
+		}
+		tasks, err := r.Execute(r.Context(), ann, p.ID)
+		r.must(tasks, err)
+		if done := r.finish(tasks[0].ID, nil); done.Moved != 2 || done.Planned != 2 || done.LeftOut != 1 {
+			t.Errorf("the task is %+v", done)
+		}
+		back, err := r.RestoreLetters(r.Context(), ann, ids[:1], triage.Options{}) // somebody means it
+		r.must(back, err)
+		if done := r.finish(back[0].ID, nil); done.Moved != 1 || done.LeftOut != 0 {
+			t.Errorf("by its id: %+v", done)
+		}
 	})
 }

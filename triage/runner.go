@@ -3,7 +3,6 @@ package triage
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -67,9 +66,7 @@ func (w *runner) mine() bool { return !w.lost && w.Task.State == queue.MoveRunni
 
 func (w *runner) step(ctx context.Context) error {
 	if _, halt := w.Task.Plan(); halt {
-		dead := w.Task.Dead - w.Task.Forgiven
-		w.Task.State = queue.MoveHalted
-		w.Task.Failure = fmt.Sprintf("%d of %d failed again, more than %.0f %%", dead, w.Task.Done+dead, 100*w.Task.HaltAbove)
+		w.Task.State, w.Task.Failure = queue.MoveHalted, w.Task.TooMany()
 		return nil
 	}
 	if len(w.page) == 0 {
@@ -78,7 +75,8 @@ func (w *runner) step(ctx context.Context) error {
 			return err
 		}
 		if len(page) == 0 {
-			w.Task.State, w.Task.Ended = queue.MoveCompleted, w.service.config.Now()
+			w.Task.State, w.Task.Failure = w.Task.Drain()
+			w.Task.Ended = w.service.config.Now()
 			return nil
 		}
 		w.page = page

@@ -3,6 +3,7 @@ package triage
 import (
 	"context"
 
+	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -22,6 +23,7 @@ type Queue interface {
 	Log
 	Queue(ctx context.Context, name string) (queue.Queue, error)
 	Payloads(ctx context.Context, name string, state, limit int) ([]queue.PayloadCase, error)
+	Pardon(ctx context.Context, name string, payload bezoar.Fingerprint) error
 	Resend(ctx context.Context, id string, in queue.ResendInput) (queue.Sent, error)
 	Marks() queue.Marks
 }

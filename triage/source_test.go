@@ -98,7 +98,7 @@ func TestARedriveOfRequestsHalts(t *testing.T) {
 		tasks, err := r.Do(r.Context(), ann, triage.Redrive, inSearch, triage.Options{}, 30)
 		r.must(tasks, err)
 		halted := r.finish(tasks[0].ID, nil)
-		if halted.State != queue.MoveHalted || halted.FailedAgain != triage.DefaultCanary || !strings.Contains(halted.Failure, "5 of 5 failed again") {
+		if halted.State != queue.MoveHalted || halted.FailedAgain != triage.DefaultCanary || !strings.Contains(halted.Failure, "5 of the 5 that have ended") {
 			t.Fatalf("the task is %+v", halted)
 		}
 		clear(r.source.kept.outcome) // somebody fixed it
@@ -200,7 +200,7 @@ func TestAPlanOverQueuesAndSources(t *testing.T) {
 		r.must(tasks, err)
 		var moved int64
 		for _, task := range tasks {
-			moved += r.finish(task.ID, nil).Moved
+			moved += r.finish(task.ID, func() { r.work(); r.done("other") }).Moved
 		}
 		if moved != 6 || r.count(queue.Selection{}) != 0 {
 			t.Errorf("%d were moved, %d are left", moved, r.count(queue.Selection{}))

@@ -32,11 +32,17 @@ type Task struct {
 	FailedAgain int64           `json:"failed_again"` // of those redriven, dead again
 	// Waiting are those redriven of which nothing is known yet.
 	Waiting int64 `json:"waiting"`
+	// Waits says what a running task waits for, "" for nothing.
+	Waits string `json:"waits,omitempty"`
+	// LeftOut are letters like those selected that a restore leaves in the
+	// trash, since edited copies took their places. Only where one task is
+	// asked for.
+	LeftOut int64 `json:"left_out,omitempty"`
 	// Arrivals are letters like those selected that died since it started,
 	// those that failed again among them. Only where one task is asked for.
 	Arrivals int64 `json:"arrivals"`
 	// Left is how long the rest will take, at its rate; 0 when that depends on
-	// more: while it stands still, or waits for its canary.
+	// more: while it stands still, or waits for what it sent.
 	Left time.Duration `json:"left,omitempty"`
 }
 
@@ -51,10 +57,7 @@ func view(t queue.MoveTask) Task {
 		Rate: t.Rate, Canary: t.Canary, HaltAbove: t.HaltAbove,
 		Planned: t.ToMove, Moved: t.Moved, Succeeded: t.Done, FailedAgain: t.Dead,
 	}
-	if v.Verb == Redrive {
-		v.Waiting = max(t.Moved-t.Done-t.Dead, 0)
-	}
-	v.Left = left(t)
+	v.Waiting, v.Waits, v.Left = t.Pending(), t.Waits(), left(t)
 	return v
 }
 
@@ -63,8 +66,8 @@ func left(t queue.MoveTask) time.Duration {
 	if t.State != queue.MoveRunning || t.Rate <= 0 {
 		return 0
 	}
-	if most, halt := t.Plan(); halt || most >= 0 {
-		return 0 // it waits for its canary
+	if most, halt := t.Plan(); halt || most >= 0 || t.Drained {
+		return 0 // it waits for what it sent
 	}
 	seconds := float64(max(t.ToMove-t.Moved, 0)) / float64(t.Rate)
 	return time.Duration(seconds * float64(time.Second)).Round(time.Millisecond)
@@ -111,6 +114,9 @@ func (svc *Service) Task(ctx context.Context, id string) (Task, error) {
 	t, err := svc.task(ctx, id)
 	if err == nil {
 		t.Arrivals, err = svc.arrivals(ctx, t)
+	}
+	if err == nil {
+		t.LeftOut, err = svc.leftOut(ctx, t.Selection)
 	}
 	return t, wrap(err, "show task %.64q", id)
 }
@@ -185,7 +191,7 @@ func (svc *Service) Watch(ctx context.Context, id string) iter.Seq2[Task, error]
 // news reports whether there is something to say beside the passing of time.
 func news(a, b Task) bool {
 	return a.State != b.State || a.Moved != b.Moved || a.Succeeded != b.Succeeded || a.FailedAgain != b.FailedAgain ||
-		a.Arrivals != b.Arrivals || a.Rate != b.Rate || a.Failure != b.Failure
+		a.Arrivals != b.Arrivals || a.Rate != b.Rate || a.Failure != b.Failure || a.Waits != b.Waits
 }
 
 // Pause makes a task stand still.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,9 +31,28 @@ func TestARedriveHaltsByItsCanary(t *testing.T) {
 		}
 
 		r.must(r.Resume(r.Context(), ann, halted.ID))
-		done := r.finish(halted.ID, func() { r.work() })
+		done := r.finish(halted.ID, r.work)
 		if done.State != queue.MoveCompleted || done.Moved != 25 || r.log("task.resume").Object != halted.ID {
 			t.Errorf("after it was resumed: %+v", done)
+		}
+	})
+}
+
+// A redrive has completed when what it sent has ended, and says until then what
+// it waits for.
+func TestARedriveWaitsForWhatItSent(t *testing.T) {
+	test(t, nil, func(r *rig) {
+		r.kill(3, "a")
+		tasks, err := r.Do(r.Context(), ann, triage.Redrive, queue.Selection{Queue: dlq}, triage.Options{}, 3)
+		r.must(tasks, err)
+		r.pass(time.Minute)
+		t := r.task(tasks[0].ID)
+		if t.Over() || t.Moved != 3 || t.Waiting != 3 || !strings.Contains(t.Waits, "3 of the 3 messages that it sent") || t.Left != 0 {
+			r.Errorf("with nobody at work the task is %+v", t)
+		}
+		r.work()
+		if done := r.finish(t.ID, nil); done.State != queue.MoveCompleted || done.Succeeded != 3 || done.Waits != "" {
+			r.Errorf("when all have worked: %+v", done)
 		}
 	})
 }

@@ -64,6 +64,7 @@ type Options struct {
 	Canary      int     `json:"canary,omitempty"`      // how many go first; 0: DefaultCanary, if there are many; NoCanary
 	HaltAbove   float64 `json:"halt_above,omitempty"`  // share that may fail again; 0: DefaultHaltAbove; HaltAtFirst; NeverHalt
 	Reason      string  `json:"reason,omitempty"`      // why, for the log
+	Pardon      bool    `json:"pardon,omitempty"`      // of a redrive: forget first what is held against the payloads where they go
 }
 
 // Validate reports every field that is out of bounds.
@@ -129,8 +130,8 @@ func (v Verb) check(s queue.Selection, o Options) (queue.Selection, error) {
 	case v != Restore && s.Queue == queue.TrashQueue:
 		return s, invalid("Selection.Queue: what is in the trash has to be restored first")
 	}
-	if v != Redrive && o.Destination != "" {
-		return s, invalid("Destination: only a redrive has one")
+	if v != Redrive && (o.Destination != "" || o.Pardon) {
+		return s, invalid("Destination, Pardon: only a redrive has them")
 	}
 	size := 0
 	for _, text := range slices.Concat(s.Groups, s.IDs) {

@@ -14,7 +14,9 @@ const (
 	carefulFor = 2 * time.Minute
 	// unended is how often a message may have been received, and nothing is known
 	// of how that ended, until it is to run with nothing beside it.
-	unended     = 3
+	unended = 3
+	// hopeless is how often that has been, until it is set aside without another run.
+	hopeless    = 10
 	dangerPause = 20 * time.Millisecond
 	// singly is how many messages have ended until a careful worker takes several
 	// in one receive.
@@ -34,14 +36,60 @@ func (w *Worker) single() bool { return w.judge != nil && w.careful() && w.ends.
 // earlier life: the queue suspects it, or it was received again and again and
 // nothing is known of how that ended. Nothing is to be in hand beside it.
 func (w *Worker) mayKill(m *Message) bool {
-	if !w.careful() || w.about.Judges { // such a queue knows what vanished with whom
+	switch {
+	case w.about.Judges: // such a queue knows what vanished with whom
 		return w.careful() && m.Alone
+	case !w.careful() && !w.off.has(m.ID):
+		return false
 	}
 	least := unended
 	if most := w.about.MaxReceives; most > 0 { // one more must be left
 		least = min(least, max(most-1, 2))
 	}
 	return m.Receives >= least && !w.ends.has(m.ID)
+}
+
+// hopeless reports whether a message is set aside that may have killed so many
+// lives.
+func (w *Worker) hopeless(m *Message) bool {
+	return w.judge != nil && m.Receives >= hopeless && w.mayKill(m)
+}
+
+// putsOff reports whether a message that may kill is given back for a while: until
+// a receive has found nothing, so that all others are done first. It is not where the
+// queue counts receives.
+func (w *Worker) putsOff(m *Message) bool {
+	return w.judge != nil && w.about.MaxReceives == 0 && w.off.puts(m.ID, w.empty.Load())
+}
+
+// offFor is how long: a receive that waits meanwhile has time to find nothing.
+func (w *Worker) offFor() time.Duration { return w.waits() + 2*time.Second }
+
+// off are messages that were put off, and when.
+type off struct {
+	mu sync.Mutex // guards at
+	at map[string]int64
+}
+
+func (o *off) has(id string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.at[id] != 0
+}
+
+// puts notes a message and reports whether nothing was empty since it was put off
+// first. When there are too many it is not put off.
+func (o *off) puts(id string, empty int64) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if at := o.at[id]; at != 0 || len(o.at) >= maxEnds {
+		return at > empty
+	}
+	if o.at == nil {
+		o.at = make(map[string]int64)
+	}
+	o.at[id] = time.Now().UnixNano()
+	return true
 }
 
 // lonely waits until nothing is here but this message, and others that may kill: they

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/queue"
+	"github.com/bezoar-dev/bezoar/worker"
 )
 
 // Workers in containers that keep no state: what kills them is found out all the
@@ -51,6 +52,62 @@ func TestAMessageThatKillsWorkersWithoutAPast(t *testing.T) {
 			if m := r.messages(dead); len(m) != 1 || string(m[0].Body) != "die of this message" {
 				t.Errorf("set aside was %+v", m)
 			}
+		})
+	}
+}
+
+// On a queue without a RedrivePolicy everything else is done before a message that
+// may have killed workers runs again; after ten receives it is set aside, or left
+// where there is no place for it.
+func TestAPillWithoutARedrivePolicy(t *testing.T) {
+	for name, c := range map[string]struct {
+		received int
+		place    string
+	}{"others go first": {2, ""}, "set aside": {9, "dead"}, "left": {9, ""}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.create("dead", nil)
+			r.create("jobs", func(s *queue.Settings) { s.Quarantine.Off = true })
+			r.send("jobs", "die of this message")
+			for range c.received {
+				if m, err := r.engine.Receive(t.Context(), "jobs", queue.ReceiveInput{Visibility: new(time.Duration(0))}); err != nil || len(m) != 1 {
+					t.Fatalf("received %d: %v", len(m), err)
+				}
+			}
+			done, bodies := t.TempDir(), []string{}
+			for i := range 5 {
+				bodies = append(bodies, fmt.Sprintf("an innocent message, number %d", i))
+			}
+			r.send("jobs", bodies...)
+			s := setup{
+				URL: r.foreign + "jobs", Concurrency: 2, Visibility: 2 * time.Second,
+				Script: fmt.Sprintf(`body=$(cat); case "$body" in die*) kill -KILL $PPID; sleep 10;; esac; echo "$body" > %s/$BEZOAR_MESSAGE_ID`, done),
+			}
+			if c.place != "" {
+				s.DeadLetter = r.foreign + c.place
+			}
+			w := r.spawn(s)
+			switch {
+			case c.received == 2:
+				<-w.ended
+				if n, _ := filepath.Glob(filepath.Join(done, "*")); len(n) != 5 {
+					t.Errorf("%d innocents were done before the worker died, want 5", len(n))
+				}
+				return
+			case c.place != "":
+				if !survives(t, r, w, c.place) {
+					t.Fatal("the worker died")
+				}
+			default:
+				for e := range w.events {
+					if e.Outcome == worker.OutcomeLeft {
+						break
+					}
+				}
+			}
+			files(t, done, 5)
+			w.term(t)
 		})
 	}
 }

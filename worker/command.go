@@ -37,6 +37,7 @@ type Command struct {
 	Env     []string // KEY=value, over Environ
 	Environ []string // what it inherits; nil means our own environment
 	Secrets []string // variables that it does not inherit
+	Only    []string // the only variables that it inherits, beside PATH, HOME and the like; none: all
 	Drop    []string // likewise; a * at the end of a name stands for any end
 	Keep    []string // variables that it inherits nevertheless, also those of Bezoar's store and telemetry
 	User    string   // whom it runs as: a name or number, and :GROUP; "": as we do
@@ -85,7 +86,7 @@ func (c *Command) name() string {
 func (c *Command) child(mark string, timeout time.Duration, w *Config) child.Config {
 	cfg := child.Config{
 		Command: c.Args, Dir: c.Dir, Env: c.Env, Environ: c.Environ, User: c.User,
-		Inherit: proc.Inherit{Secrets: c.Secrets, Drop: c.Drop, Keep: c.Keep},
+		Inherit: proc.Inherit{Secrets: c.Secrets, Only: c.Only, Drop: c.Drop, Keep: c.Keep},
 		Timeout: timeout, Grace: c.Grace, Memory: c.Memory, CPU: c.CPU, Pids: c.Pids, Mark: mark,
 	}
 	if w != nil {

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -32,6 +33,8 @@ type delivery struct {
 	ran       bool
 	settled   bool // without running
 	danger    bool // it may have killed an earlier life
+	later     bool // others go before it
+	refusal   string
 	excused   bool // it failed, and that says nothing about it
 	res       result
 }
@@ -112,7 +115,18 @@ func (d *delivery) admit() bool {
 	var err error
 	d.admission, err = j.Admit(now, d.payload, queue.Brief(d.m.Body), d.trial)
 	d.w.judged("look a payload up", err) // law 11: it runs
-	if !d.admission.Refuse {
+	switch {
+	case d.admission.Refuse:
+		d.refusal = "its payload is convicted"
+	case d.w.hopeless(&d.m):
+		d.admission.Refuse = true
+		d.refusal = fmt.Sprintf("received %d times, and nobody was done with it: it may kill its workers", d.m.Receives)
+		d.res = result{class: bezoar.Crash, reason: d.refusal}
+		return false
+	case d.danger && d.w.putsOff(&d.m):
+		d.later, d.res = true, result{class: bezoar.Interrupted, reason: "it may have killed a worker: others go first"}
+		return false
+	default:
 		return true
 	}
 	c := d.admission.Case

@@ -30,7 +30,7 @@ func (s *direct) Open(ctx context.Context) (About, error) {
 }
 
 func (s *direct) Receive(ctx context.Context, in Receive) ([]Message, error) {
-	got, err := s.engine.Receive(ctx, s.name, queue.ReceiveInput{Max: in.Max, Visibility: &in.Visibility, Wait: &in.Wait, Worker: in.Worker})
+	got, err := s.engine.Receive(ctx, s.name, queue.ReceiveInput{Max: in.Max, Visibility: &in.Visibility, Wait: &in.Wait, Worker: in.Worker, Life: in.Life})
 	if err != nil {
 		if errors.Is(err, queue.ErrQueueNotFound) {
 			err = &PermanentError{err}

@@ -42,8 +42,8 @@ func (w *Worker) receive(ctx, running context.Context) error {
 		}
 		began := time.Now()
 		got, err := w.cfg.Source.Receive(ctx, Receive{
-			Max: most, Visibility: w.cfg.Visibility, Wait: min(queue.MaxWait, (w.cfg.Visibility / 2).Truncate(time.Second)), // see hold
-			Worker: w.cfg.Name + "#" + strconv.FormatUint(w.serial.Add(1), 10), Missed: w.fresh,
+			Max: most, Visibility: w.cfg.Visibility, Wait: w.waits(),
+			Worker: w.cfg.Name + "#" + strconv.FormatUint(w.serial.Add(1), 10), Life: w.life, Missed: w.fresh,
 		})
 		if len(got) == 0 && trial != nil {
 			w.judged("give a trial back", w.judge.Waste(time.Now(), trial))
@@ -52,6 +52,7 @@ func (w *Worker) receive(ctx, running context.Context) error {
 		case err == nil:
 			pause = leastPause
 			if len(got) == 0 {
+				w.empty.Store(began.UnixNano())
 				w.ask(ctx)
 			} else if trial == nil {
 				w.announce("")
@@ -68,6 +69,11 @@ func (w *Worker) receive(ctx, running context.Context) error {
 		more = len(got) == most && trial == nil
 		w.dispatch(ctx, running, got, began, trial)
 	}
+}
+
+// waits is how long a receive waits for messages: see hold.
+func (w *Worker) waits() time.Duration {
+	return min(queue.MaxWait, (w.cfg.Visibility / 2).Truncate(time.Second))
 }
 
 // ahead is how many messages may wait at the door. While many small ones wait in

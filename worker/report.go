@@ -53,7 +53,7 @@ func (d *delivery) settle(e *Event) {
 	}
 	switch {
 	case d.admission.Refuse:
-		d.dead(e, OutcomeRefused, "its payload is convicted")
+		d.dead(e, OutcomeRefused, d.refusal)
 	case d.res.class == bezoar.Done:
 		d.done(e)
 	case d.res.class == bezoar.Interrupted || d.res.class == bezoar.SpawnFailed || d.excused:
@@ -103,6 +103,9 @@ func (d *delivery) returned(e *Event) {
 	r := Release{Refund: true}
 	if d.ran { // it was an attempt
 		r.Outcome = d.res.outcome()
+	}
+	if d.later {
+		r.Delay = w.offFor()
 	}
 	if d.excused {
 		r.Outcome.Class = bezoar.Interrupted

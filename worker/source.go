@@ -54,6 +54,7 @@ type Receive struct {
 	Visibility time.Duration
 	Wait       time.Duration
 	Worker     string // a name for this one receive, by which the queue knows who has its messages
+	Life       string // of the worker: another one for each process
 	Missed     bool   // the queue is to judge what the worker held if it vanishes: nobody may be left who reports it
 }
 

@@ -127,7 +127,7 @@ func (s *SQSQueue) Receive(ctx context.Context, in Receive) ([]Message, error) {
 	options := []func(*sqs.Options){s.calls.options}
 	if s.bezoar {
 		names = append(names, "BezoarAlone")
-		options = append(options, header("X-Bezoar-Worker", in.Worker))
+		options = append(options, header("X-Bezoar-Worker", in.Worker), header("X-Bezoar-Life", in.Life))
 		if in.Missed {
 			options = append(options, header("X-Bezoar-Missed", "yes"))
 		}

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -49,8 +50,11 @@ type Worker struct {
 	doubt    doubt
 	fresh    bool                   // nothing of an earlier life was found: it may have had one, and may have a next one
 	start    time.Time              // of this life
+	life     string                 // names it
 	dangers  atomic.Int32           // messages here that may kill this process, and run with nothing beside them
 	ends     ends                   // messages that this life has seen end
+	off      off                    // messages that others go before
+	empty    atomic.Int64           // when the last receive began that found nothing, in Unix nanoseconds
 	took     atomic.Int64           // how long messages ran lately, in nanoseconds
 	failed   chan error             // what stops the worker; one
 	telling  sync.Mutex             // held while somebody is told of an event
@@ -68,7 +72,7 @@ func New(c Config) (*Worker, error) {
 	c = c.withDefaults()
 	return &Worker{
 		cfg: c, slots: newSlots(c.Concurrency), failed: make(chan error, 1), quiet: make(chan struct{}),
-		reports: make(chan struct{}, 2*c.Concurrency+64),
+		reports: make(chan struct{}, 2*c.Concurrency+64), life: rand.Text(),
 	}, nil
 }
 

@@ -35,6 +35,7 @@ type Triage interface {
 	Resume(ctx context.Context, who triage.Actor, id string) (triage.Task, error)
 	Cancel(ctx context.Context, who triage.Actor, id string) (triage.Task, error)
 	SetRate(ctx context.Context, who triage.Actor, id string, rate int) (triage.Task, error)
+	Pardon(ctx context.Context, who triage.Actor, s queue.Selection) (int, error)
 	Export(ctx context.Context, who triage.Actor, w io.Writer, s queue.Selection) (int64, error)
 	AuditLog(ctx context.Context, before int64, limit int) ([]queue.AuditEntry, error)
 }
@@ -53,6 +54,7 @@ func (s *Server) deadRoutes() map[string]handler {
 		"GET " + adminapi.PathDeadPlan:     s.showPlan,
 		"POST " + adminapi.PathDeadExecute: s.execute,
 		"POST " + adminapi.PathDeadDo:      s.do,
+		"POST " + adminapi.PathDeadPardon:  s.pardonLetters,
 		"GET " + adminapi.PathDeadTasks:    s.tasks,
 		"GET " + adminapi.PathDeadTask:     s.task,
 		"POST " + adminapi.PathDeadTask:    s.changeTask,
@@ -175,6 +177,19 @@ func (s *Server) do(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return reply(w, http.StatusAccepted, adminapi.Tasks{Tasks: list(tasks)})
+}
+
+// pardonLetters forgets what is held against the payloads of letters.
+func (s *Server) pardonLetters(w http.ResponseWriter, r *http.Request) error {
+	var sel queue.Selection
+	if err := decode(w, r, &sel); err != nil {
+		return err
+	}
+	n, err := s.cfg.Triage.Pardon(r.Context(), actor(r), sel)
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, adminapi.Pardoned{Payloads: n})
 }
 
 func (s *Server) order(ctx context.Context, who triage.Actor, o adminapi.Order) ([]triage.Task, error) {

@@ -18,6 +18,7 @@ type Queues interface {
 	CreateQueue(ctx context.Context, in adminapi.CreateQueue) (adminapi.Queue, error)
 	DeleteQueue(ctx context.Context, name string) error
 	Purge(ctx context.Context, name string) error
+	Pause(ctx context.Context, name string, p queue.Pause) error
 	Resume(ctx context.Context, name string) error
 	Send(ctx context.Context, name string, in []adminapi.Send) ([]adminapi.Sent, error)
 	SetAside(ctx context.Context, name string, in []adminapi.Part) ([]adminapi.Sent, error)
@@ -43,6 +44,7 @@ func (s *Server) queueRoutes() map[string]handler {
 		"GET " + adminapi.PathQueue:      s.showQueue,
 		"DELETE " + adminapi.PathQueue:   s.deed("queue.delete", q.DeleteQueue),
 		"POST " + adminapi.PathPurge:     s.deed("queue.purge", q.Purge),
+		"POST " + adminapi.PathPause:     s.pauseQueue,
 		"POST " + adminapi.PathResume:    s.deed("queue.resume", q.Resume),
 		"GET " + adminapi.PathMessages:   s.peek,
 		"POST " + adminapi.PathMessages:  s.send,
@@ -51,6 +53,19 @@ func (s *Server) queueRoutes() map[string]handler {
 		"DELETE " + adminapi.PathPardon:  s.pardon,
 		"GET " + adminapi.PathConditions: s.listConditions,
 	}
+}
+
+func (s *Server) pauseQueue(w http.ResponseWriter, r *http.Request) error {
+	var p queue.Pause
+	if err := decode(w, r, &p); err != nil {
+		return err
+	}
+	p.By = who(r).String()
+	if err := s.cfg.Queues.Pause(r.Context(), r.PathValue("name"), p); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
 }
 
 func (s *Server) listQueues(w http.ResponseWriter, r *http.Request) error {

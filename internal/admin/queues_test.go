@@ -98,7 +98,11 @@ func (h *queuesStub) CreateQueue(_ context.Context, in adminapi.CreateQueue) (ad
 func (h *queuesStub) DeleteQueue(_ context.Context, name string) error {
 	return h.change(name, "delete")
 }
-func (h *queuesStub) Purge(_ context.Context, name string) error  { return h.change(name, "purge") }
+func (h *queuesStub) Purge(_ context.Context, name string) error { return h.change(name, "purge") }
+func (h *queuesStub) Pause(_ context.Context, name string, p queue.Pause) error {
+	return h.change(name, "pause "+p.Reason)
+}
+
 func (h *queuesStub) Resume(_ context.Context, name string) error { return h.change(name, "resume") }
 
 func (h *queuesStub) Send(_ context.Context, name string, in []adminapi.Send) ([]adminapi.Sent, error) {
@@ -194,6 +198,7 @@ func TestQueueCallsThroughTheClient(t *testing.T) {
 	}
 	for _, do := range []func() error{
 		func() error { return c.Purge(ctx, "jobs") },
+		func() error { return c.Pause(ctx, "jobs", queue.Pause{Reason: "a deploy"}) },
 		func() error { return c.Resume(ctx, "jobs") },
 		func() error { return c.Pardon(ctx, "jobs", bezoar.Fingerprint{1}) },
 		func() error { return c.DeleteQueue(ctx, "jobs") },
@@ -202,7 +207,7 @@ func TestQueueCallsThroughTheClient(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if want := []string{"set row aside in jobs: invalid", "purge jobs", "resume jobs", "pardon " + bezoar.Fingerprint{1}.String() + " jobs", "delete jobs"}; !slices.Equal(h.did, want) {
+	if want := []string{"set row aside in jobs: invalid", "purge jobs", "pause a deploy jobs", "resume jobs", "pardon " + bezoar.Fingerprint{1}.String() + " jobs", "delete jobs"}; !slices.Equal(h.did, want) {
 		t.Errorf("did %q, want %q", h.did, want)
 	}
 	if cs, err := c.Conditions(ctx); err != nil || len(cs) != 0 {

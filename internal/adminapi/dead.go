@@ -23,6 +23,7 @@ const (
 	PathDeadPlan    = "/api/v1/dead/plans/{id}"         // GET
 	PathDeadExecute = "/api/v1/dead/plans/{id}/execute" // POST
 	PathDeadDo      = "/api/v1/dead/do"                 // POST [Order], with Expect or ids
+	PathDeadPardon  = "/api/v1/dead/pardon"             // POST a selection
 	PathDeadTasks   = "/api/v1/dead/tasks"              // GET ?live= &limit=
 	PathDeadTask    = "/api/v1/dead/tasks/{id}"         // GET, POST [TaskOrder]
 	PathDeadExport  = "/api/v1/dead/export"             // GET selection: lines of JSON
@@ -56,6 +57,12 @@ type Order struct {
 	// Expect is how many letters the caller means; 0 with ids in the
 	// selection: those.
 	Expect int64 `json:"expect,omitempty"`
+}
+
+// Pardoned answers POST [PathDeadPardon]: how many payloads of the letters are
+// no longer held against their copies.
+type Pardoned struct {
+	Payloads int `json:"payloads"`
 }
 
 // Tasks answers what starts or lists tasks.
@@ -179,6 +186,14 @@ func (c *Client) Do(ctx context.Context, o Order) ([]triage.Task, error) {
 	var out Tasks
 	err := c.call(ctx, http.MethodPost, PathDeadDo, nil, o, &out)
 	return out.Tasks, wrap(err, "%s dead letters", o.Verb)
+}
+
+// PardonLetters forgets what is held against the payloads of dead letters, in
+// the queues that they came from, and returns how many payloads that were.
+func (c *Client) PardonLetters(ctx context.Context, s queue.Selection) (int, error) {
+	var out Pardoned
+	err := c.call(ctx, http.MethodPost, PathDeadPardon, nil, s, &out)
+	return out.Payloads, wrap(err, "pardon the payloads of dead letters")
 }
 
 // Tasks lists tasks, the newest first.

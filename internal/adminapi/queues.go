@@ -19,6 +19,7 @@ const (
 	PathMessages   = "/api/v1/queues/{name}/messages"      // GET ?after= &limit= peeks, POST sends
 	PathParts      = "/api/v1/queues/{name}/parts"         // POST sets parts of work aside
 	PathPurge      = "/api/v1/queues/{name}/purge"         // POST
+	PathPause      = "/api/v1/queues/{name}/pause"         // POST a queue.Pause
 	PathResume     = "/api/v1/queues/{name}/resume"        // POST ends a pause
 	PathPayloads   = "/api/v1/queues/{name}/payloads"      // GET lists what is suspected and refused
 	PathPardon     = "/api/v1/queues/{name}/payloads/{id}" // DELETE
@@ -209,6 +210,11 @@ func (c *Client) DeleteQueue(ctx context.Context, name string) error {
 // Purge empties a queue.
 func (c *Client) Purge(ctx context.Context, name string) error {
 	return wrap(c.call(ctx, http.MethodPost, fill(PathPurge, name), nil, nil, nil), "purge queue %.80q", name)
+}
+
+// Pause holds a queue back.
+func (c *Client) Pause(ctx context.Context, name string, p queue.Pause) error {
+	return wrap(c.call(ctx, http.MethodPost, fill(PathPause, name), nil, p, nil), "pause queue %.80q", name)
 }
 
 // Resume ends a queue's pause.

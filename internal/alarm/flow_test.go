@@ -291,6 +291,19 @@ func TestRedrivesAreToldOf(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
+		if told := r.heard.take(); len(told) > 0 {
+			t.Errorf("told before anything has worked: %+v", told)
+		}
+		m, err := r.engine.Receive(r.Context(), "jobs", queue.ReceiveInput{Max: 6})
+		if err != nil || len(m) != 6 {
+			t.Fatalf("received %d: %v", len(m), err)
+		}
+		for _, one := range m {
+			if err := r.engine.Delete(r.Context(), "jobs", one.Receipt); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute)
 		if e := r.one(); e.Status != Over || e.Tasks[0].ID != tasks[0].ID || e.Tasks[0].State != queue.MoveCompleted || e.Tasks[0].Moved != 6 {
 			t.Errorf("told %+v", e)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/fingerprint"
+	"github.com/bezoar-dev/bezoar/internal/certs"
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/handover"
 	"github.com/bezoar-dev/bezoar/internal/regular"
@@ -37,7 +38,14 @@ func (a *App) openQueues(ctx context.Context, key fingerprint.Key) error {
 	if !a.cfg.ServesSQS() {
 		return nil
 	}
-	cfg := sqs.Config{Engine: a.queues, Address: a.cfg.SQS, Hosts: a.cfg.SQSHosts, Vanished: a.queues.Vanished, Log: a.log}
+	cfg := sqs.Config{Engine: a.queues, Address: a.cfg.SQS, Hosts: a.cfg.SQSHosts, Vanished: a.queues.Vanished, Viewed: a.queues.Viewed, Log: a.log}
+	if t := a.cfg.SQSTLS; t != nil {
+		store, err := certs.New(certs.Config{Pairs: []certs.Pair{{Cert: t.Cert, Key: t.Key}}, Log: a.log})
+		if err != nil {
+			return fmt.Errorf("sqs_tls: %w", err)
+		}
+		cfg.TLS = store.TLS()
+	}
 	if len(a.cfg.AccessKeys) > 0 {
 		keys, err := accessKeys(a.cfg.AccessKeys)
 		if err != nil {
@@ -45,6 +53,12 @@ func (a *App) openQueues(ctx context.Context, key fingerprint.Key) error {
 		}
 		if cfg.Verifier, err = sigv4.New(sigv4.Config{Keys: keys, Signed: []string{"X-Bezoar-Outcome"}}); err != nil {
 			return fmt.Errorf("access_keys: %w", err)
+		}
+		cfg.Rights = map[string]sqs.Right{}
+		for id, k := range a.cfg.AccessKeys {
+			if len(k.Queues)+len(k.Actions) > 0 {
+				cfg.Rights[id] = sqs.Right{Queues: k.Queues, Actions: k.Actions}
+			}
 		}
 	}
 	if a.sqs, err = sqs.NewServer(cfg); err != nil {

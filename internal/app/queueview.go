@@ -104,6 +104,10 @@ func (v queueView) DeleteQueue(ctx context.Context, name string) error {
 
 func (v queueView) Purge(ctx context.Context, name string) error { return v.queues.Purge(ctx, name) }
 
+func (v queueView) Pause(ctx context.Context, name string, p queue.Pause) error {
+	return v.queues.Pause(ctx, name, p)
+}
+
 func (v queueView) Resume(ctx context.Context, name string) error { return v.queues.Resume(ctx, name) }
 
 func (v queueView) Send(ctx context.Context, name string, in []adminapi.Send) ([]adminapi.Sent, error) {

@@ -41,8 +41,11 @@ func (c *dlqTasks) Run(s *session) error {
 	t := table{head: []string{"ID", "DOES", "STATE", ">MOVED", ">OF", ">WORKED", ">FAILED AGAIN", "STARTED", "FROM", "REASON"}}
 	for _, k := range tasks {
 		why := k.Reason
-		if k.Failure != "" {
+		switch {
+		case k.Failure != "":
 			why = k.Failure
+		case k.Waits != "":
+			why = "waits for " + k.Waits
 		}
 		t.add(plain(k.ID), plain(string(k.Verb)), plain(string(k.State)), number(k.Moved), number(k.Planned), number(k.Succeeded), number(k.FailedAgain),
 			plain(ago(now, k.Started)), plain(k.Source), plain(why))
@@ -70,7 +73,7 @@ func (c *dlqTask) Run(s *session) error {
 	case "show":
 		t, err = api.Task(s, c.ID)
 	case "watch":
-		t, err = watch(s, api, c.ID, c.Wait)
+		t, err = watch(s, api, triage.Task{ID: c.ID}, c.Wait)
 	default:
 		t, err = api.ChangeTask(s, c.ID, adminapi.TaskOrder{Action: c.Action, Rate: c.Rate})
 	}
@@ -83,6 +86,9 @@ func (c *dlqTask) Run(s *session) error {
 	s.out.printf("%s\n", taskLine(t))
 	if t.Left > 0 {
 		s.out.printf("about %s left\n", span(t.Left))
+	}
+	if t.Waits != "" {
+		s.out.printf("waits for %s\n", clean(t.Waits))
 	}
 	if t.Arrivals > 0 {
 		s.out.printf("%s like these died since it started\n", count(t.Arrivals, "letter", "letters"))
@@ -97,17 +103,21 @@ func (c *dlqTask) Run(s *session) error {
 const watchEvery = 300 * time.Millisecond
 
 // watch follows a task until it is over or halts, and shows its progress.
-func watch(s *session, api *adminapi.Client, id string, patience time.Duration) (triage.Task, error) {
+func watch(s *session, api *adminapi.Client, last triage.Task, patience time.Duration) (triage.Task, error) {
 	ctx, cancel := context.WithTimeout(s, patience)
 	defer cancel()
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	shown := ""
 	for {
-		t, err := api.Task(ctx, id)
+		t, err := api.Task(ctx, last.ID)
+		if err != nil && last.State != "" && ctx.Err() != nil && s.Err() == nil {
+			return last, stillRunning(last, patience)
+		}
 		if err != nil {
 			return t, err
 		}
+		last = t
 		if t.Over() || t.State == queue.MoveHalted || t.State == queue.MovePaused {
 			return t, nil
 		}
@@ -118,9 +128,21 @@ func watch(s *session, api *adminapi.Client, id string, patience time.Duration) 
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return t, hinted(exitf(exitTimedOut, "task %s is still %s after %v", t.ID, t.State, patience), "bezoar dlq task %s watch", t.ID)
+			if s.Err() != nil {
+				return t, s.Err()
+			}
+			return t, stillRunning(t, patience)
 		}
 	}
+}
+
+// stillRunning says where a task stands that somebody has waited for.
+func stillRunning(t triage.Task, patience time.Duration) error {
+	text := fmt.Sprintf("task %s is still %s after %v: %d of %d moved", t.ID, t.State, patience, t.Moved, t.Planned)
+	if t.Waits != "" {
+		text += "; it waits for " + t.Waits
+	}
+	return hinted(exitf(exitTimedOut, "%s", clean(text)), "bezoar dlq task %s watch", t.ID)
 }
 
 type dlqExport struct {

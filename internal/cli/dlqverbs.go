@@ -33,11 +33,12 @@ type dlqRedrive struct {
 	To     string `placeholder:"QUEUE" help:"Send them to this queue instead of where they came from."`
 	Canary int    `placeholder:"N" help:"How many letters to send first; they must work before the rest follows (default 5 if there are more than 20)."`
 	All    bool   `name:"no-canary" help:"Send all of them at once."`
+	Pardon bool   `help:"First forget what is held against the payloads of these letters. Use it after a fix."`
 	Halt   string `name:"halt-above" placeholder:"SHARE" help:"Halt when more than this share of the letters has failed again (default 20%)."`
 }
 
 func (c *dlqRedrive) Run(s *session) error {
-	o := triage.Options{Destination: c.To, Canary: c.Canary}
+	o := triage.Options{Destination: c.To, Canary: c.Canary, Pardon: c.Pardon}
 	if c.All {
 		o.Canary = triage.NoCanary
 	}
@@ -139,6 +140,9 @@ func (b *bulk) run(s *session, verb triage.Verb, o triage.Options) error {
 		tasks, err := api.Execute(s, b.Plan)
 		return b.follow(s, api, verb, tasks, err)
 	}
+	if verb == triage.Restore && len(b.IDs) == 0 && b.Queue == "" {
+		b.Queue = queue.TrashQueue // where the groups are looked for
+	}
 	order := adminapi.Order{Verb: verb, Options: o, Expect: b.Expect}
 	if order.Selection, err = b.selection(s, api); err != nil {
 		return err
@@ -221,7 +225,7 @@ func (b *bulk) follow(s *session, api *adminapi.Client, verb triage.Verb, tasks 
 	ended := make([]triage.Task, 0, len(tasks))
 	for _, t := range tasks {
 		if b.Wait > 0 {
-			if t, err = watch(s, api, t.ID, b.Wait); err != nil {
+			if t, err = watch(s, api, t, b.Wait); err != nil {
 				return err
 			}
 		}
@@ -245,6 +249,9 @@ func taskLine(t triage.Task) string {
 			text += fmt.Sprintf(", %d still waiting", t.Waiting)
 		}
 	}
+	if t.LeftOut > 0 {
+		text += fmt.Sprintf(", %d left in the trash since edited copies took their places", t.LeftOut)
+	}
 	if t.Failure != "" {
 		text += ": " + clean(t.Failure)
 	}
@@ -256,6 +263,8 @@ func tasksError(verb triage.Verb, tasks []triage.Task) error {
 		switch {
 		case t.State == queue.MoveHalted:
 			return hinted(exitf(exitPartly, "%s halted: too many failed again", verb), "bezoar dlq task %s resume goes on, cancel ends it", t.ID)
+		case t.State == queue.MoveFailed && t.Succeeded > 0:
+			return exitf(exitPartly, "%s failed: %s", verb, clean(t.Failure))
 		case t.State == queue.MoveFailed:
 			return exitf(exitFailure, "%s failed: %s", verb, clean(t.Failure))
 		case t.State == queue.MoveCancelled:

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 )
 
@@ -22,7 +21,8 @@ type queueCmd struct {
 	Rm       queueRm       `cmd:"" help:"Delete a queue and all that is in it."`
 	Payloads queuePayloads `cmd:"" help:"List the payloads that are suspected or refused in a queue."`
 	Pardon   queuePardon   `cmd:"" help:"Forget the verdicts on payloads."`
-	Resume   queueResume   `cmd:"" help:"Resume a queue that was paused because of an outage."`
+	Pause    queuePause    `cmd:"" help:"Hold queues back: nothing is received from them until they are resumed."`
+	Resume   queueResume   `cmd:"" help:"Resume a queue that was paused, by you or because of an outage."`
 }
 
 type queueLs struct {
@@ -280,74 +280,4 @@ func (r remote) destroy(s *session, name string, yes bool, verb string, do func(
 	}
 	s.out.printf("%sd %s: %s\n", verb, clean(name), count(n, "message", "messages"))
 	return nil
-}
-
-type queuePayloads struct {
-	remote
-	Name string `arg:"" help:"The queue's name."`
-}
-
-func (c *queuePayloads) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
-	payloads, err := api.Payloads(s, c.Name)
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return s.out.json(adminapi.Payloads{Payloads: payloads})
-	}
-	if len(payloads) == 0 {
-		s.say("nothing is held against any payload")
-		return nil
-	}
-	now := s.now()
-	t := table{head: []string{"PAYLOAD", "STATE", ">DEATHS", "SINCE", "UNTIL", "CLASS", "REASON"}}
-	for _, p := range payloads {
-		state := plain(p.State)
-		if p.State == "quarantined" {
-			state.style = red
-		}
-		t.add(plain(p.Payload.String()), state, plain(strconv.FormatFloat(p.Strikes, 'g', 3, 64)), plain(ago(now, p.Since)), plain(until(now, p.Until)), plain(p.Class.String()), plain(p.Reason))
-	}
-	t.write(s.out, "")
-	return nil
-}
-
-type queuePardon struct {
-	remote
-	Name     string   `arg:"" help:"The queue's name."`
-	Payloads []string `arg:"" name:"payload" help:"The payloads, as queue payloads lists them."`
-}
-
-func (c *queuePardon) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
-	return s.forEach(c.Payloads, "pardoned", func(given string) (string, error) {
-		payload, err := bezoar.ParseFingerprint(given)
-		if err != nil {
-			return "", &exitError{code: exitUsage, err: err}
-		}
-		return given, api.Pardon(s, c.Name, payload)
-	})
-}
-
-type queueResume struct {
-	remote
-	Names []string `arg:"" name:"name" help:"The queues' names."`
-}
-
-func (c *queueResume) Run(s *session) error {
-	api, err := c.client(s)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
-	return s.forEach(c.Names, "resumed", func(name string) (string, error) { return name, api.Resume(s, name) })
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -151,4 +152,35 @@ func firstVerdict(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("there is no verdict")
 	}
 	ts.Setenv("VERDICT", verdicts[0].ID)
+}
+
+// workOn runs "workon QUEUE N": somebody who is done with the next N messages of a
+// queue.
+func workOn(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: workon QUEUE N")
+	}
+	e := (*ts.Value(realKey{}).(**app.App)).Queues()
+	left, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done, wait := make(chan error, 1), queue.MaxWait
+	go func() {
+		var err error
+		for left > 0 && err == nil {
+			var got []queue.Message
+			got, err = e.Receive(ctx, args[0], queue.ReceiveInput{Max: left, Wait: &wait})
+			for _, m := range got {
+				err = errors.Join(err, e.Delete(ctx, args[0], m.Receipt))
+			}
+			left -= len(got)
+		}
+		done <- err
+	}()
+	ts.Defer(func() {
+		cancel()
+		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+			ts.Check(err)
+		}
+	})
 }

@@ -41,6 +41,8 @@ type workCmd struct {
 
 	User    string   `placeholder:"NAME" help:"Run CMD as this user, NAME or NAME:GROUP; needs root (default: as bezoar runs)."`
 	EnvKeep []string `name:"env-keep" placeholder:"NAME" help:"A variable that CMD inherits although it is for Bezoar, such as PGPASSWORD; * at the end for any end."`
+	EnvOnly []string `placeholder:"NAMES" help:"CMD inherits these environment variables only, beside PATH, HOME and the like. A name may end in *; separate names by commas."`
+	EnvDrop []string `placeholder:"NAMES" help:"CMD does not inherit these environment variables, such as AWS_*."`
 
 	State   string     `placeholder:"DIR" help:"This worker's own directory (default: a free one below ~/.local/state/bezoar/work)."`
 	Output  string     `enum:"prefix,raw,none" default:"prefix" help:"How to print what CMD writes: each line after its message's ID (prefix, the default), unchanged (raw) or not at all (none)."`
@@ -159,7 +161,8 @@ func (c *workCmd) config(log *slog.Logger) (worker.Config, error) {
 	cfg := worker.Config{
 		Concurrency: c.Concurrency, Timeout: c.Timeout, Visibility: c.Visibility, Drain: c.Drain, Downstream: c.Downstream, Log: log,
 		Command: worker.Command{
-			Args: c.Command, Secrets: []string{tokenVar}, Keep: c.EnvKeep, User: c.User, Memory: int64(c.Memory), CPU: c.CPU, Pids: c.Pids, Grace: c.Grace, Recycle: c.Recycle,
+			Args: c.Command, Secrets: []string{tokenVar}, Only: c.EnvOnly, Drop: c.EnvDrop, Keep: c.EnvKeep, User: c.User,
+			Memory: int64(c.Memory), CPU: c.CPU, Pids: c.Pids, Grace: c.Grace, Recycle: c.Recycle,
 		},
 	}
 	if c.Mode == "pool" {

@@ -25,6 +25,7 @@ type Config struct {
 	Routes         []Route              `yaml:"routes"`      // the most specific match wins: host, then path, then methods
 	SQS            string               `yaml:"sqs"`         // SQS-compatible endpoint, host:port; off for none; default none, or DefaultSQS if there are queues
 	SQSHosts       []string             `yaml:"sqs_hosts"`   // host names by which clients may call a loopback endpoint
+	SQSTLS         *Cert                `yaml:"sqs_tls"`     // of SQS; nil means plain HTTP
 	AccessKeys     map[string]AccessKey `yaml:"access_keys"` // of SQS clients; none: signatures are not looked at
 	Queues         map[string]Queue     `yaml:"queues"`
 	Alarms         map[string]Alarm     `yaml:"alarms"`

@@ -68,6 +68,9 @@ type AccessKey struct {
 	SecretEnv  string `yaml:"secret_env"`
 	SecretFile string `yaml:"secret_file"`
 	Secret     string `yaml:"-"`
+	// Queues and Actions limit what the key may do; empty: not.
+	Queues  []string `yaml:"queues"`  // names, which may end in *
+	Actions []string `yaml:"actions"` // such as SendMessage, or Receive*
 }
 
 // Alarm tells somebody about dead letters. One of the conditions is given.
@@ -150,6 +153,8 @@ func (c *Config) fillQueues() {
 var (
 	queueName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
 	keyName   = regexp.MustCompile(`^[A-Za-z0-9_./-]{1,128}$`)
+
+	actionName = regexp.MustCompile(`^[A-Za-z]{0,60}\*?$`)
 )
 
 func isQueueName(s string) bool {
@@ -170,6 +175,9 @@ func (c *Config) checkQueues(k *checker) {
 			k.add("sqs", flawf("add access_keys, or keep it on 127.0.0.1", "%s is open to a network and has no access keys", quoted(c.SQS)), "access_keys")
 		}
 	}
+	if t := c.SQSTLS; t != nil && (t.Cert == "" || t.Key == "") {
+		k.addf("sqs_tls", "set both cert and key", "needs two files")
+	}
 	for _, id := range sortedKeys(c.AccessKeys) {
 		a := c.AccessKeys[id]
 		n := 0
@@ -183,6 +191,16 @@ func (c *Config) checkQueues(k *checker) {
 		}
 		if a.SecretEnv != "" && !envName.MatchString(a.SecretEnv) {
 			k.addf("access_keys."+shortKey(id)+".secret_env", "write the variable's name, not the secret", "is no name of an environment variable")
+		}
+		for i, name := range a.Queues {
+			if open := strings.TrimSuffix(name, "*"); open != "" && !isQueueName(strings.TrimSuffix(open, ".")) {
+				k.addf(fmt.Sprintf("access_keys.%s.queues[%d]", shortKey(id), i), "write a queue's name, which may end in *", "%s is no name of a queue", quoted(name))
+			}
+		}
+		for i, action := range a.Actions {
+			if !actionName.MatchString(action) {
+				k.addf(fmt.Sprintf("access_keys.%s.actions[%d]", shortKey(id), i), "write actions of SQS, such as SendMessage or Receive*", "%s is no action", quoted(action))
+			}
 		}
 	}
 	for _, name := range sortedKeys(c.Queues) {

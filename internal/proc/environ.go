@@ -6,10 +6,11 @@ import (
 )
 
 // Inherit says what a child gets of an environment. Of the names in it, Keep counts
-// before Drop, Secrets and what is Bezoar's own. A * at the end of a name in Keep
-// or Drop stands for any end.
+// before Drop, and Drop before Only; Secrets and what is Bezoar's own are dropped. A *
+// at the end of a name in Only, Keep or Drop stands for any end.
 type Inherit struct {
 	Secrets []string // variables that the settings name as secrets
+	Only    []string // nothing but these and the [Basics]; none means all
 	Drop    []string
 	Keep    []string
 }
@@ -22,12 +23,17 @@ func (h Inherit) Of(environ []string) []string {
 	env := make([]string, 0, len(environ)+8)
 	for _, e := range environ {
 		key, _, _ := strings.Cut(e, "=")
-		if ofService(key) || !named(h.Keep, key) && (own(key) || slices.Contains(h.Secrets, key) || named(h.Drop, key)) {
-			continue
+		if !ofService(key) && (named(h.Keep, key) || h.passes(key)) {
+			env = append(env, e)
 		}
-		env = append(env, e)
 	}
 	return env
+}
+
+// passes reports whether a child gets a variable that need not be kept.
+func (h Inherit) passes(key string) bool {
+	return !own(key) && !slices.Contains(h.Secrets, key) && !named(h.Drop, key) &&
+		(len(h.Only) == 0 || named(h.Only, key) || named(Basics(), key))
 }
 
 // named reports whether a list has a name, or a beginning of it.
@@ -54,6 +60,12 @@ func own(key string) bool {
 		return true
 	}
 	return strings.HasPrefix(key, "BEZOAR_") || strings.HasPrefix(key, "OTEL_EXPORTER_OTLP_") && strings.HasSuffix(key, "HEADERS")
+}
+
+// Basics are variables that programs need wherever they run: those that stay when
+// only some are inherited.
+func Basics() []string {
+	return []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "TMPDIR", "TZ", "LANG", "LC_*", "TERM"}
 }
 
 // Override returns base with over's variables in the place of those of the same

@@ -85,3 +85,20 @@ func TestTail(t *testing.T) {
 		}
 	})
 }
+
+func TestInheritOnly(t *testing.T) {
+	environ := []string{"PATH=/bin", "LC_ALL=C", "AWS_SECRET_ACCESS_KEY=s", "AWS_REGION=r", "DATABASE_URL=d", "AWS=a"}
+	for name, c := range map[string]struct {
+		only, drop []string
+		want       []string
+	}{
+		"all":             {nil, nil, environ},
+		"some":            {[]string{"DATABASE_URL"}, nil, []string{"PATH=/bin", "LC_ALL=C", "DATABASE_URL=d"}},
+		"by a beginning":  {nil, []string{"AWS_*"}, []string{"PATH=/bin", "LC_ALL=C", "DATABASE_URL=d", "AWS=a"}},
+		"what drop wants": {[]string{"AWS_*"}, []string{"AWS_SECRET_ACCESS_KEY", "PATH"}, []string{"LC_ALL=C", "AWS_REGION=r"}},
+	} {
+		if got := (Inherit{Only: c.only, Drop: c.drop}).Of(environ); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -1,12 +1,15 @@
 package sqs
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/connlimit"
@@ -36,6 +39,10 @@ type Config struct {
 	// Verifier checks signatures. Nil accepts any and none, and wants
 	// Address to be of the loopback interface.
 	Verifier Verifier
+	TLS      *tls.Config // nil: plain HTTP
+	// Rights limit what access keys may do, by their ids; those that are not here may
+	// do everything. They need a Verifier.
+	Rights map[string]Right
 	// Hosts are further names under which the server may be called without
 	// a Verifier, apart from IP addresses, localhost, names in .localhost and
 	// host.docker.internal. Others are refused: a web page can make a name of
@@ -46,7 +53,10 @@ type Config struct {
 	// messages, with the name that its receives gave as their worker:
 	// "IP:PORT" of the other end. It must not block. Nil: nobody is.
 	Vanished func(worker string)
-	Log      *slog.Logger // nil discards
+	// Viewed is told instead where the program, by access key and User-Agent,
+	// has never ended a delivery, though others have. Nil: Vanished is.
+	Viewed func(worker string)
+	Log    *slog.Logger // nil discards
 }
 
 var accountForm = regexp.MustCompile(`^[0-9]{12}$`)
@@ -69,6 +79,14 @@ func (c Config) Validate() error {
 	}
 	if !accountForm.MatchString(c.Account) {
 		fault("Account: %.40q is not 12 digits", c.Account)
+	}
+	if len(c.Rights) > 0 && c.Verifier == nil {
+		fault("Rights: nobody checks who calls: they need a Verifier")
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.Rights)) {
+		for _, action := range c.Rights[key].check() {
+			fault("Rights: %s: there is no action %.60q", key, action)
+		}
 	}
 	if c.MaxConnections < 1 {
 		fault("MaxConnections: %d is less than 1", c.MaxConnections)

@@ -40,6 +40,7 @@ type Handler struct {
 	order      []string // their names
 	defaults   [2]view  // of a new standard and FIFO queue
 	purges     purges
+	kinds      kinds
 	large      chan struct{}   // a token for each large body being read
 	drain      context.Context //nolint:containedctx // ends when waiting receives must
 	stop       context.CancelFunc
@@ -98,7 +99,8 @@ type call struct {
 
 	id     string // of the request
 	region string
-	sender string // the access key, if it names one
+	sender string   // the access key, if it names one
+	queues []string // that the access key is limited to
 	op     string
 	in     []byte // the body
 	out    encoder
@@ -179,6 +181,9 @@ func (c *call) run() error {
 	if !ok {
 		return actionUnknown.text("The action %.100s is not valid for this endpoint.", c.op)
 	}
+	if err := c.permit(op); err != nil {
+		return err
+	}
 	wait := time.Duration(min(max(c.req.Wait.or(int64(queue.MaxWait/time.Second)), 0), int64(queue.MaxWait/time.Second))) * time.Second
 	if !op.waits {
 		wait = 0
@@ -194,6 +199,9 @@ func (c *call) run() error {
 	c.out.begin(c.op, op.answers)
 	if err := op.run(c); err != nil {
 		return err
+	}
+	if op.ends {
+		c.h.kinds.works(c.kind())
 	}
 	c.out.end(c.op, op.answers, c.id)
 	return nil

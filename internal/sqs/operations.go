@@ -6,6 +6,7 @@ type operation struct {
 	queue   bool              // it is about one queue, which has to be there
 	answers bool              // it answers with more than that it was done
 	waits   bool              // it may wait for messages
+	ends    bool              // it may end deliveries: only workers do so
 }
 
 // operations are all that there are, by name, in both protocols.
@@ -13,11 +14,11 @@ func operations() map[string]operation {
 	return map[string]operation{
 		"AddPermission":                {run: (*call).addPermission, queue: true},
 		"CancelMessageMoveTask":        {run: (*call).cancelMove, answers: true},
-		"ChangeMessageVisibility":      {run: (*call).changeVisibility, queue: true},
-		"ChangeMessageVisibilityBatch": {run: (*call).changeVisibilityBatch, queue: true, answers: true},
+		"ChangeMessageVisibility":      {run: (*call).changeVisibility, queue: true, ends: true},
+		"ChangeMessageVisibilityBatch": {run: (*call).changeVisibilityBatch, queue: true, answers: true, ends: true},
 		"CreateQueue":                  {run: (*call).createQueue, answers: true},
-		"DeleteMessage":                {run: (*call).deleteMessage, queue: true},
-		"DeleteMessageBatch":           {run: (*call).deleteMessageBatch, queue: true, answers: true},
+		"DeleteMessage":                {run: (*call).deleteMessage, queue: true, ends: true},
+		"DeleteMessageBatch":           {run: (*call).deleteMessageBatch, queue: true, answers: true, ends: true},
 		"DeleteQueue":                  {run: (*call).deleteQueue, queue: true},
 		"GetQueueAttributes":           {run: (*call).getAttributes, queue: true, answers: true},
 		"GetQueueUrl":                  {run: (*call).getURL, answers: true},

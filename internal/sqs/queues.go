@@ -183,7 +183,7 @@ func (c *call) list(member string, q queue.ListQuery) error {
 			last = q.After
 		}
 	}
-	queues = slices.DeleteFunc(queues, func(q queue.Queue) bool { return !validName(q.Name) }) // the engine's own
+	queues = slices.DeleteFunc(queues, func(q queue.Queue) bool { return !validName(q.Name) || !c.lists(q.Name) }) // the engine's own, and others'
 	if len(queues) > 0 || member == "queueUrls" {
 		c.out.list(member)
 		for _, q := range queues {

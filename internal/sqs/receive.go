@@ -19,7 +19,9 @@ const (
 	// missedHeader, beside it, takes that back: the worker has not found anything
 	// that an earlier life of its wrote down, and perhaps its next one will not
 	// either.
-	missedHeader         = "X-Bezoar-Missed"
+	missedHeader = "X-Bezoar-Missed"
+	// lifeHeader, beside it, tells one life of the worker from the next.
+	lifeHeader           = "X-Bezoar-Life"
 	maxVisibilitySeconds = int64(queue.MaxVisibility / time.Second)
 	maxWaitSeconds       = int64(queue.MaxWait / time.Second)
 )
@@ -41,11 +43,12 @@ func (c *call) receive() error {
 	}
 	in := queue.ReceiveInput{Max: int(limit), Worker: c.r.RemoteAddr, Attempt: r.AttemptID}
 	if name := c.r.Header.Get(workerHeader); name != "" {
-		in.Worker, c.byName = name, c.r.Header.Get(missedHeader) == ""
+		in.Worker, in.Life, c.byName = name, c.r.Header.Get(lifeHeader), c.r.Header.Get(missedHeader) == ""
 		if !c.byName {
 			named(c.ctx, name)
 		}
 	}
+	ofKind(c.ctx, c.kind())
 	if r.Visibility.set {
 		in.Visibility = new(time.Duration(r.Visibility.value) * time.Second)
 	}

@@ -2,6 +2,7 @@ package sqs
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -72,15 +73,21 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes:    maxHead,
 		ErrorLog:          slog.NewLogLogger(s.handler.log.Handler(), slog.LevelDebug),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, peerKey{}, c.(*limited).peer)
+			return context.WithValue(ctx, peerKey{}, below(c).peer)
 		},
 		ConnState: func(c net.Conn, state http.ConnState) {
-			conns.State(c.(*limited).Conn, state)
-			s.state(c.(*limited), state)
+			conns.State(below(c).Conn, state)
+			s.state(below(c), state)
 		},
 	}
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(peers{conns}) }()
+	var from net.Listener = peers{conns}
+	if s.cfg.TLS != nil {
+		tc := s.cfg.TLS.Clone()
+		tc.NextProtos = []string{"http/1.1"}
+		from = tls.NewListener(from, tc)
+	}
+	go func() { served <- srv.Serve(from) }()
 	select {
 	case err := <-served:
 		return fmt.Errorf("serve SQS calls on %s: %w", l.Addr(), err)
@@ -129,6 +136,7 @@ type peer struct {
 	first     sync.Mutex             // held while its first bytes are taken, so that they are either there or in asked
 	asked     atomic.Bool            // it has sent something
 	name      atomic.Pointer[string] // who receives, if it says so and is to be missed
+	kind      atomic.Pointer[string] // what program it is
 	received  atomic.Bool            // messages were given to it
 	announced atomic.Bool            // it said, or we decided, that the connection ends
 	idleSince atomic.Int64           // Unix nanoseconds
@@ -190,11 +198,14 @@ func (s *Server) state(c *limited, state http.ConnState) {
 		since := p.idleSince.Load()
 		ours := since != 0 && time.Since(time.Unix(0, since)) >= idlePatience || s.handler.drain.Err() != nil || c.evicted()
 		if p.received.Load() && !p.announced.Load() && !ours && s.cfg.Vanished != nil {
-			who := c.RemoteAddr().String()
-			if name := p.name.Load(); name != nil {
-				who = *name
+			who, tell := c.RemoteAddr().String(), s.cfg.Vanished
+			if kind := p.kind.Load(); kind != nil && s.cfg.Viewed != nil && s.handler.kinds.views(*kind) {
+				tell = s.cfg.Viewed
 			}
-			s.cfg.Vanished(who)
+			if name := p.name.Load(); name != nil {
+				who, tell = *name, s.cfg.Vanished
+			}
+			tell(who)
 		}
 	case http.StateNew, http.StateHijacked:
 	}
@@ -215,6 +226,14 @@ func (l peers) Accept() (net.Conn, error) {
 type limited struct {
 	net.Conn
 	peer *peer
+}
+
+// below is the connection that another one may be over, for TLS.
+func below(c net.Conn) *limited {
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	return c.(*limited)
 }
 
 // evicted reports whether we have ended it to make room.

@@ -10,7 +10,7 @@ import (
 
 func fifoTests() map[string]func(*rig) {
 	return map[string]func(*rig){
-		"FIFOOrder": testFIFOOrder, "FIFOLock": testFIFOLock, "FIFODelay": testFIFODelay, "FIFOExpiry": testFIFOExpiry,
+		"FIFOOrder": testFIFOOrder, "FIFOAgain": testFIFOAgain, "FIFOLock": testFIFOLock, "FIFODelay": testFIFODelay, "FIFOExpiry": testFIFOExpiry,
 		"FIFODead": testFIFODead, "FIFORelease": testFIFORelease, "FIFOManyGroups": testFIFOGroups, "FIFOUnreceive": testFIFOUnreceive,
 		"Dedup": testDedup, "DedupByGroup": testDedupByGroup, "DedupContent": testDedupContent, "DedupInBatch": testDedupInBatch,
 		"StandardGroup": testStandardGroup,
@@ -58,6 +58,28 @@ func testFIFOLock(r *rig) {
 	if m := r.receive("jobs.fifo", 10); len(m) != 2 {
 		r.Errorf("after their leases received %v, want both", bodies(m))
 	}
+}
+
+// A message that is made visible, or whose lease is over, comes again although
+// later ones of its group are in flight. What is behind one in flight does not.
+func testFIFOAgain(r *rig) {
+	r.createFIFO("jobs.fifo", nil)
+	for _, body := range []string{"a0", "a1", "a2", "a3"} {
+		r.send("jobs.fifo", in("a", body))
+	}
+	m := r.wantBodies("jobs.fifo", 3, "a0", "a1", "a2")
+	r.must(r.ChangeVisibility(r.ctx(), "jobs.fifo", m[1].Receipt, 0))
+	r.none("jobs.fifo") // a0 is in flight
+	r.must(r.ChangeVisibility(r.ctx(), "jobs.fifo", m[0].Receipt, 0))
+	again := r.wantBodies("jobs.fifo", 10, "a0", "a1") // a2 is in flight
+	r.must(r.Delete(r.ctx(), "jobs.fifo", again[1].Receipt))
+	r.must(r.Delete(r.ctx(), "jobs.fifo", m[2].Receipt))
+	r.none("jobs.fifo")
+	r.must(r.ChangeVisibility(r.ctx(), "jobs.fifo", again[0].Receipt, 5*time.Second))
+	r.age(6 * time.Second)
+	again = r.wantBodies("jobs.fifo", 1, "a0") // its lease was over
+	r.must(r.Delete(r.ctx(), "jobs.fifo", again[0].Receipt))
+	r.wantBodies("jobs.fifo", 10, "a3")
 }
 
 // Delayed messages lock nobody.

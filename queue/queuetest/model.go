@@ -44,14 +44,9 @@ func (o *oracle) available() map[string][]*modelMessage {
 		if o.fifo {
 			key = m.group
 		}
-		locked[key] = locked[key] || o.fifo && o.locks(m)
-		if m.visible <= o.now && !o.exhausted(m) {
+		locked[key] = locked[key] || o.fifo && o.locks(m) // nothing behind it overtakes
+		if m.visible <= o.now && !o.exhausted(m) && !locked[key] {
 			out[key] = append(out[key], m)
-		}
-	}
-	for g := range locked {
-		if locked[g] {
-			delete(out, g)
 		}
 	}
 	return out

@@ -58,15 +58,18 @@ func (c *crowd) unswept(n byte) (unswept int) {
 	return unswept
 }
 
-// locked reports whether a FIFO group has something in flight, or that it waits
-// for, and until when.
-func (c *crowd) locked(group string) (until int) {
+// behind reports whether something before a copy in its FIFO group is in flight, or
+// waited for.
+func (c *crowd) behind(of *copied) bool {
 	for _, o := range c.alive {
-		if c.fifo && o.group == group && o.locks(c.now) {
-			until = max(until, o.visible)
+		if o == of {
+			break
+		}
+		if c.fifo && o.group == of.group && o.locks(c.now) {
+			return true
 		}
 	}
-	return until
+	return false
 }
 
 // refused reports whether a payload is in quarantine. The store's clock counts
@@ -157,7 +160,7 @@ func (c *crowd) checkGiven(t *rapid.T, got queue.Claimed, most int) {
 		if o == nil {
 			t.Fatalf("received %s, which has ended", m.Body)
 		}
-		if o.visible > c.now || c.exhausted(o) || c.old(o) || c.locked(o.group) > 0 {
+		if o.visible > c.now || c.exhausted(o) || c.old(o) || c.behind(o) {
 			t.Fatalf("received %+v, which is not to be had", *o)
 		}
 		k := c.known(o.n)
@@ -199,15 +202,10 @@ func (c *crowd) checkLeft(t *rapid.T, got queue.Claimed) {
 	looked := map[string]bool{}
 	for _, o := range c.alive {
 		until := o.visible
-		if c.fifo {
-			if looked[o.group] || c.exhausted(o) && c.locked(o.group) == 0 {
-				continue
-			}
-			looked[o.group] = true // only the first is in line
-			until = max(c.locked(o.group), until)
-		} else if c.exhausted(o) {
+		if looked[o.group] || c.exhausted(o) && !(c.fifo && o.locks(c.now)) {
 			continue
 		}
+		looked[o.group] = c.fifo // only the first is in line
 		if until > c.now {
 			if next < 0 || until < next {
 				next = until

@@ -23,6 +23,7 @@ type letterModel struct {
 	now          int
 	names        int
 	letters      []*modelLetter // in the order in which they came to where they are
+	task         string         // the last one
 }
 
 // modelLetter is a letter.
@@ -140,13 +141,14 @@ func (m *letterModel) move(t *rapid.T, kind queue.MoveKind, where string) []*mod
 	if task.ToMove != int64(len(all)) {
 		t.Fatalf("there are %d to move, want %d by %+v", task.ToMove, len(all), s)
 	}
-	for task.State == queue.MoveRunning {
+	m.task = task.ID
+	for task.State == queue.MoveRunning && !task.Drained {
 		step := m.step(task.ID)
 		if task = step.Task; task.State == queue.MoveRunning && step.Next > 0 {
 			m.pass(1)
 		}
 	}
-	if task.State != queue.MoveCompleted || task.Moved != int64(len(all)) {
+	if !task.Drained || (task.State == queue.MoveCompleted) != (task.Pending() == 0) || task.Moved != int64(len(all)) {
 		t.Fatalf("the task ended as %+v, want %d moved", task, len(all))
 	}
 	m.letters = slices.DeleteFunc(m.letters, func(c *modelLetter) bool { return slices.Contains(all, c) })
@@ -159,6 +161,7 @@ func (m *letterModel) anywhere(t *rapid.T) string {
 
 func (m *letterModel) sendBack(t *rapid.T) {
 	n := len(m.move(t, queue.MoveRedrive, m.anywhere(t)))
+	task := m.task
 	for _, name := range []string{"a-" + m.game, "b-" + m.game} {
 		d := m.clients[name]
 		for _, back := range d.claim(256).Messages {
@@ -168,6 +171,9 @@ func (m *letterModel) sendBack(t *rapid.T) {
 	}
 	if n != 0 {
 		t.Fatalf("%d more were sent back than came", n)
+	}
+	if end := m.finish2(task); end.State != queue.MoveCompleted {
+		t.Fatalf("when all have ended the task is %+v", end)
 	}
 }
 

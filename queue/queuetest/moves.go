@@ -43,11 +43,12 @@ func (r *rig) step(id string) queue.Step {
 	return step
 }
 
+// finish lets a task go on until it is over, or has nothing left to move.
 func (r *rig) finish(id string) queue.MoveTask {
 	r.Helper()
 	for range 1000 {
 		step := r.step(id)
-		if step.Task.State != queue.MoveRunning {
+		if step.Task.State != queue.MoveRunning || step.Task.Drained {
 			return step.Task
 		}
 		r.age(step.Next)

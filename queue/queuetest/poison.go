@@ -14,7 +14,7 @@ func poisonTests() map[string]func(*rig) {
 	return map[string]func(*rig){
 		"Law3": testLaw3, "QuarantineRefuses": testQuarantine, "ProbeWorks": testProbeWorks, "ProbeFails": testProbeFails,
 		"SuspectsAlone": testSuspectsAlone, "SuspectNotWithOthers": testSuspectNotWithOthers, "VanishedAndDone": testVanishedAndDone,
-		"VanishedAndBack": testVanishedAndBack, "VanishedLate": testVanishedLate, "VanishedLone": testVanishedLone, "SameFailure": testSameFailure, "Timeouts": testTimeouts,
+		"VanishedAndBack": testVanishedAndBack, "VanishedLate": testVanishedLate, "VanishedLone": testVanishedLone, "VanishedPatient": testVanishedPatient, "SameFailure": testSameFailure, "Timeouts": testTimeouts,
 		"Blameless": testBlameless, "NoCaseForOrdinary": testNoCase, "LettersAreNotJudged": testLettersNotJudged, "PoisonOff": testPoisonOff,
 		"SuspectInFIFO": testSuspectFIFO, "BriefProbesSooner": testBriefProbesSooner, "SweptSuspect": testSweptSuspect,
 	}
@@ -207,6 +207,32 @@ func testVanishedLone(r *rig) {
 	if reason := dead[0].Letter.Reason; !strings.Contains(reason, queue.ReasonVanished) || strings.Contains(reason, "held") {
 		r.Errorf("it died because %s", reason)
 	}
+}
+
+// The lease of a worker that may be alive lasts twice as long: it may yet delete.
+func testVanishedPatient(r *rig) {
+	d := r.at("jobs", nil)
+	d.put(1, "a")
+	vanish := func() queue.Message {
+		m := d.take("a")[0]
+		r.must(r.store.Vanish(r.ctx(), d.q.ID, []queue.Receipt{m.Receipt}, queue.PatientHolding+1))
+		r.age(lease + time.Second)
+		d.take()
+		return m
+	}
+	vanish()
+	r.age(lease)
+	if m := vanish(); !m.Alone || len(m.Attempts) != 1 || m.Attempts[0].Class != bezoar.Crash {
+		r.Errorf("received %+v, want a suspect", m)
+	}
+	r.age(lease)
+	d.take()
+	d.wantState(1, poison.Quarantined)
+	d.wantDead("a")
+
+	d.put(2, "a")
+	d.done(vanish())
+	d.wantUnknown(2)
 }
 
 // What was over before, or belongs to another delivery, is nobody's death.

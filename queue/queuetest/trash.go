@@ -14,7 +14,7 @@ import (
 func trashTests() map[string]func(*rig) {
 	return map[string]func(*rig){
 		"ChangeRate": testChangeRate, "ChangeMoveRefused": testChangeRefused, "Discard": testDiscard, "TrashEmpties": testTrashEmpties,
-		"Restore": testRestore, "RestoreNowhere": testRestoreNowhere, "RestoreFIFO": testRestoreFIFO, "MoveQueries": testMoveQueries,
+		"Restore": testRestore, "RestoreUnreplaced": testRestoreUnreplaced, "RestoreNowhere": testRestoreNowhere, "RestoreFIFO": testRestoreFIFO, "MoveQueries": testMoveQueries,
 		"TriageHistory": testTriageHistory, "RedriveFails": testRedriveFails,
 	}
 }
@@ -119,6 +119,28 @@ func testRestore(r *rig) {
 	d.take("b")
 }
 
+// What an edited copy took the place of stays in the trash.
+func testRestoreUnreplaced(r *rig) {
+	d := r.at("jobs", nil)
+	d.die(bezoar.Bug, "f", "a", "b")
+	_, err := r.Resend(r.ctx(), "a", queue.ResendInput{Body: []byte("mended")})
+	r.must(err)
+	d.done(d.take("mended")...)
+	r.discard("jobs-dlq", "b")
+	s := queue.Selection{Queue: queue.TrashQueue, Groups: []string{"bug:f"}, Unreplaced: true}
+	if n, _, err := r.store.CountLetters(r.ctx(), s); err != nil || n != 1 {
+		r.Errorf("%d letters are unreplaced: %v", n, err)
+	}
+	t := r.redrive(queue.MoveTask{Kind: queue.MoveRestore, Source: queue.TrashQueue, Selection: s})
+	if t := r.finish(t.ID); t.State != queue.MoveCompleted || t.Moved != 1 || t.ToMove != 1 {
+		r.Errorf("ended as %+v", t)
+	}
+	d.wantDead("b")
+	if ids, _ := r.letters(queue.Selection{Queue: queue.TrashQueue}, 0, 10); !slices.Equal(ids, []string{"a"}) {
+		r.Errorf("in the trash are %v, want a", ids)
+	}
+}
+
 func testRestoreNowhere(r *rig) {
 	d := r.at("jobs", nil)
 	d.die(bezoar.Bug, "f", "a")
@@ -148,9 +170,12 @@ func testRestoreFIFO(r *rig) {
 
 func testMoveQueries(r *rig) {
 	d := r.at("jobs", nil)
-	r.at("other", nil).die(bezoar.Bug, "f", "x")
+	other := r.at("other", nil)
+	other.die(bezoar.Bug, "f", "x")
 	d.die(bezoar.Bug, "f", "a", "b")
 	over := r.redrive(queue.MoveTask{Source: "other-dlq"})
+	r.finish(over.ID)
+	other.done(other.take("x")...)
 	r.finish(over.ID)
 	live := r.redrive(queue.MoveTask{Source: "jobs-dlq", Rate: 1})
 	sqs, err := r.store.StartMove(r.ctx(), queue.MoveTask{ID: "sqs", Source: "jobs-dlq", Rate: 1, HaltAbove: 1})

@@ -3,6 +3,7 @@ package queuetest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 
 func triageTests() map[string]func(*rig) {
 	return map[string]func(*rig){
-		"Redrive": testRedrive, "RedriveElsewhere": testRedriveElsewhere, "RedriveAllQueues": testRedriveAll, "RedriveFrozen": testRedriveFrozen,
+		"Redrive": testRedrive, "RedriveInVain": testRedriveInVain, "RedriveElsewhere": testRedriveElsewhere, "RedriveAllQueues": testRedriveAll, "RedriveFrozen": testRedriveFrozen,
 		"RedriveOutcomes": testOutcomes, "RedriveLost": testOutcomesLost, "Canary": testCanary, "CanaryHalts": testCanaryHalts,
 		"CanarySmall": testCanarySmall, "Halt": testHalt, "PauseResume": testPause, "CancelRedrive": testCancelRedrive,
 	}
@@ -86,11 +87,12 @@ func testRedrive(r *rig) {
 	if step.Moved != 2 || !slices.Equal(step.Queues, []string{"jobs"}) {
 		r.Errorf("the first step: %+v", step)
 	}
-	if t := r.finish2(t.ID); t.State != queue.MoveCompleted || t.Moved != 2 || t.Ended.IsZero() || t.Actor != "ann" {
-		r.Errorf("ended as %+v", t)
+	if t := r.finish2(t.ID); t.State != queue.MoveRunning || !t.Drained || t.Moved != 2 || !t.Ended.IsZero() || t.Waits() == "" {
+		r.Errorf("while what it sent has not ended: %+v", t)
 	}
 	d.wantDead("c")
-	for _, m := range d.take("a", "b") {
+	sent := d.take("a", "b")
+	for _, m := range sent {
 		parent := string(m.Body)
 		if l := m.Lineage; !descends(l, queue.Lineage{Parent: parent, Root: parent, Times: 1, Task: t.ID}, 1) {
 			r.Errorf("%s descends as %+v", parent, l)
@@ -98,6 +100,27 @@ func testRedrive(r *rig) {
 		if m.ID == parent || m.Receives != 1 || m.Letter != nil || len(m.Attempts) > 0 || time.Since(m.Sent) > 30*time.Minute {
 			r.Errorf("redriven as %+v", m)
 		}
+	}
+	d.done(sent...)
+	if t := r.finish2(t.ID); t.State != queue.MoveCompleted || t.Ended.IsZero() || t.Actor != "ann" || t.Done != 2 || t.Waits() != "" {
+		r.Errorf("ended as %+v", t)
+	}
+}
+
+// A redrive of which too much is dead again in the end has failed.
+func testRedriveInVain(r *rig) {
+	d := r.at("jobs", nil)
+	d.die(bezoar.Bug, "f", "a", "b")
+	t := r.redrive(queue.MoveTask{Source: "jobs-dlq", HaltAbove: 0.5})
+	r.finish(t.ID)
+	m := d.take("a", "b")
+	d.change(queue.Change{Receipt: m[0].Receipt, Release: true, Dead: true})
+	if t := r.finish(t.ID); t.State != queue.MoveRunning || t.Pending() != 1 {
+		r.Errorf("while one has not ended: %+v", t)
+	}
+	d.change(queue.Change{Receipt: m[1].Receipt, Release: true, Dead: true})
+	if t := r.finish(t.ID); t.State != queue.MoveFailed || t.Ended.IsZero() || !strings.Contains(t.Failure, "2 of the 2") {
+		r.Errorf("ended as %+v", t)
 	}
 }
 
@@ -131,11 +154,14 @@ func testRedriveAll(r *rig) {
 	d.die(bezoar.Bug, "f", "d")
 	r.discard("jobs-dlq", "b")
 	t := r.redrive(queue.MoveTask{Selection: queue.Selection{Groups: []string{"bug:f"}}})
-	if t := r.finish(t.ID); t.State != queue.MoveCompleted || t.ToMove != 3 || t.Moved != 3 {
+	if t := r.finish(t.ID); !t.Drained || t.ToMove != 3 || t.Moved != 3 {
+		r.Errorf("moved %+v", t)
+	}
+	d.done(d.take("a", "d")...)
+	other.done(other.take("c")...)
+	if t := r.finish(t.ID); t.State != queue.MoveCompleted || t.Done != 3 {
 		r.Errorf("ended as %+v", t)
 	}
-	d.take("a", "d")
-	other.take("c")
 	if ids, _ := r.letters(queue.Selection{Queue: queue.TrashQueue}, 0, 10); !slices.Equal(ids, []string{"b"}) {
 		r.Errorf("in the trash are %v", ids)
 	}
@@ -150,10 +176,13 @@ func testRedriveFrozen(r *rig) {
 	held := r.wantBodies("jobs-dlq", 1, "a")[0]
 	planned := r.redrive(queue.MoveTask{Source: "jobs-dlq", Selection: queue.Selection{Last: last}})
 	d.die(bezoar.Bug, "f", "later")
-	if t := r.finish(planned.ID); t.State != queue.MoveCompleted || t.ToMove != 2 || t.Moved != 1 {
-		r.Errorf("ended as %+v", t)
+	if t := r.finish(planned.ID); !t.Drained || t.ToMove != 2 || t.Moved != 1 {
+		r.Errorf("moved %+v", t)
 	}
 	d.done(d.take("b")...)
+	if t := r.finish(planned.ID); t.State != queue.MoveCompleted {
+		r.Errorf("ended as %+v", t)
+	}
 	d.wantDead("a", "c", "later")
 	r.must(r.ChangeVisibility(r.ctx(), "jobs-dlq", held.Receipt, 0))
 }
@@ -165,17 +194,18 @@ func testOutcomes(r *rig) {
 	r.finish(t.ID)
 	m := d.take(names("m", 4)...)
 	d.done(m[0])
-	r.wantTask(t.ID, queue.MoveCompleted, 4, 1, 0)
+	r.wantTask(t.ID, queue.MoveRunning, 4, 1, 0)
 	d.change(queue.Change{Receipt: m[1].Receipt, Release: true, Outcome: &queue.Outcome{Class: bezoar.Bug}}) // not yet
-	r.wantTask(t.ID, queue.MoveCompleted, 4, 1, 0)
+	r.wantTask(t.ID, queue.MoveRunning, 4, 1, 0)
 	d.change(queue.Change{Receipt: m[2].Receipt, Release: true, Dead: true})
-	r.wantTask(t.ID, queue.MoveCompleted, 4, 1, 1)
+	r.wantTask(t.ID, queue.MoveRunning, 4, 1, 1)
 	d.done(m[2]) // late: nothing of it is left here
 	dead := r.one("jobs-dlq")
 	r.must(r.Delete(r.ctx(), "jobs-dlq", dead.Receipt)) // a letter's end is no outcome
-	r.wantTask(t.ID, queue.MoveCompleted, 4, 1, 1)
+	r.wantTask(t.ID, queue.MoveRunning, 4, 1, 1)
 	r.age(lease + time.Second)
 	d.done(d.take(string(m[1].Body), string(m[3].Body))...)
+	r.finish(t.ID)
 	r.wantTask(t.ID, queue.MoveCompleted, 4, 3, 1)
 }
 
@@ -189,12 +219,14 @@ func testOutcomesLost(r *rig) {
 	if n := d.expire(time.Hour); n != 2 {
 		r.Errorf("%d expired, want 2", n)
 	}
+	r.finish(t.ID)
 	r.wantTask(t.ID, queue.MoveCompleted, 2, 0, 2)
 	d.die(bezoar.Bug, "f", "c")
 	t = r.redrive(queue.MoveTask{Source: "jobs-dlq"})
 	r.finish(t.ID)
 	r.must(r.Purge(r.ctx(), "jobs"))
 	r.clean()
+	r.finish(t.ID)
 	r.wantTask(t.ID, queue.MoveCompleted, 1, 0, 1)
 }
 
@@ -223,7 +255,7 @@ func testCanary(r *rig) {
 	r.steps(t.ID)
 	r.wantTask(t.ID, queue.MoveRunning, 3, 2, 0)
 	d.change(queue.Change{Receipt: m[2].Receipt, Release: true, Dead: true})
-	if step := r.steps(t.ID); step.Task.State != queue.MoveCompleted || step.Task.Moved != 8 {
+	if step := r.steps(t.ID); !step.Task.Drained || step.Task.Moved != 8 {
 		r.Errorf("after the canary: %+v", step.Task)
 	}
 	if n := len(d.claim(10).Messages); n != 5 {
@@ -253,7 +285,7 @@ func testCanaryHalts(r *rig) {
 	if resumed.State != queue.MoveRunning || resumed.Forgiven != 1 || resumed.Failure != "" {
 		r.Errorf("resumed %+v", resumed)
 	}
-	if t := r.finish(t.ID); t.State != queue.MoveCompleted || t.Moved != 8 {
+	if t := r.finish(t.ID); !t.Drained || t.Moved != 8 {
 		r.Errorf("in the end %+v", t)
 	}
 }
@@ -264,8 +296,8 @@ func testCanarySmall(r *rig) {
 	d.die(bezoar.Bug, "f", "a", "b")
 	held := r.wantBodies("jobs-dlq", 1, "a")
 	t := r.redrive(queue.MoveTask{Source: "jobs-dlq", Canary: 5, HaltAbove: 0.2})
-	if t := r.finish(t.ID); t.State != queue.MoveCompleted || t.Moved != 1 {
-		r.Errorf("ended as %+v", t)
+	if t := r.finish(t.ID); !t.Drained || t.Moved != 1 {
+		r.Errorf("moved %+v", t)
 	}
 	d.take("b")
 	r.must(r.Delete(r.ctx(), "jobs-dlq", held[0].Receipt))
@@ -305,8 +337,8 @@ func testPause(r *rig) {
 	r.wantErr(err, queue.ErrMoveNotRunning)
 	r.wantTask(t.ID, queue.MovePaused, 1, 0, 0)
 	r.changeMove(t.ID, queue.MoveChange{State: queue.MoveRunning})
-	if t := r.finish(t.ID); t.State != queue.MoveCompleted || t.Moved != 4 {
-		r.Errorf("ended as %+v", t)
+	if t := r.finish(t.ID); !t.Drained || t.Moved != 4 {
+		r.Errorf("moved %+v", t)
 	}
 	d.take(names("m", 4)...)
 }
@@ -349,7 +381,7 @@ func testReopenWork(t *testing.T, h Harness) {
 	d.take() // and the convict is still refused
 	d.wantDead("m2", "m3", "m4", "m5", "pill1", "pill2")
 	d.done(canary...)
-	if t := r.finish(task.ID); t.State != queue.MoveCompleted || t.Moved != 6 || t.Done != 2 || t.ToMove != 6 {
+	if t := r.finish(task.ID); !t.Drained || t.Moved != 6 || t.Done != 2 || t.ToMove != 6 {
 		r.Errorf("the redrive went on to %+v", t)
 	}
 	d.done(first...)

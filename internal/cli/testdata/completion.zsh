@@ -5,7 +5,7 @@ _bezoar() {
   for ((i = 1; i < COMP_CWORD; i++)); do
     [[ ${COMP_WORDS[i]} == -- ]] && return
     case "$path ${COMP_WORDS[i]}" in
-      "bezoar run" | "bezoar serve" | "bezoar demo" | "bezoar quarantine" | "bezoar quarantine ls" | "bezoar quarantine show" | "bezoar quarantine add" | "bezoar quarantine release" | "bezoar dlq" | "bezoar dlq groups" | "bezoar dlq ls" | "bezoar dlq show" | "bezoar dlq edit" | "bezoar dlq redrive" | "bezoar dlq discard" | "bezoar dlq restore" | "bezoar dlq export" | "bezoar dlq tasks" | "bezoar dlq task" | "bezoar dlq audit" | "bezoar queue" | "bezoar queue ls" | "bezoar queue show" | "bezoar queue create" | "bezoar queue send" | "bezoar queue peek" | "bezoar queue purge" | "bezoar queue rm" | "bezoar queue payloads" | "bezoar queue pardon" | "bezoar queue resume" | "bezoar work" | "bezoar guard" | "bezoar guard check" | "bezoar guard replay" | "bezoar guard top" | "bezoar guard set" | "bezoar guard limits" | "bezoar sift" | "bezoar crash" | "bezoar fleet" | "bezoar fleet ls" | "bezoar fleet show" | "bezoar fleet restart" | "bezoar top" | "bezoar config" | "bezoar config check" | "bezoar config show" | "bezoar config status" | "bezoar config history" | "bezoar config diff" | "bezoar config apply" | "bezoar config rollback" | "bezoar override" | "bezoar override ls" | "bezoar override set" | "bezoar override lift" | "bezoar breaker" | "bezoar breaker ls" | "bezoar breaker open" | "bezoar breaker close" | "bezoar breaker reset" | "bezoar version" | "bezoar completion") path="$path ${COMP_WORDS[i]}" ;;
+      "bezoar run" | "bezoar serve" | "bezoar demo" | "bezoar quarantine" | "bezoar quarantine ls" | "bezoar quarantine show" | "bezoar quarantine add" | "bezoar quarantine release" | "bezoar dlq" | "bezoar dlq groups" | "bezoar dlq ls" | "bezoar dlq show" | "bezoar dlq edit" | "bezoar dlq redrive" | "bezoar dlq discard" | "bezoar dlq restore" | "bezoar dlq export" | "bezoar dlq tasks" | "bezoar dlq task" | "bezoar dlq audit" | "bezoar queue" | "bezoar queue ls" | "bezoar queue show" | "bezoar queue create" | "bezoar queue send" | "bezoar queue peek" | "bezoar queue purge" | "bezoar queue rm" | "bezoar queue payloads" | "bezoar queue pardon" | "bezoar queue pause" | "bezoar queue resume" | "bezoar work" | "bezoar guard" | "bezoar guard check" | "bezoar guard replay" | "bezoar guard top" | "bezoar guard set" | "bezoar guard limits" | "bezoar sift" | "bezoar crash" | "bezoar fleet" | "bezoar fleet ls" | "bezoar fleet show" | "bezoar fleet restart" | "bezoar top" | "bezoar config" | "bezoar config check" | "bezoar config show" | "bezoar config status" | "bezoar config history" | "bezoar config diff" | "bezoar config apply" | "bezoar config rollback" | "bezoar override" | "bezoar override ls" | "bezoar override set" | "bezoar override lift" | "bezoar breaker" | "bezoar breaker ls" | "bezoar breaker open" | "bezoar breaker close" | "bezoar breaker reset" | "bezoar version" | "bezoar completion") path="$path ${COMP_WORDS[i]}" ;;
     esac
   done
   case "$path $prev" in
@@ -152,6 +152,10 @@ _bezoar() {
     "bezoar queue rm --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue payloads --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue pardon --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue pardon --group" | "bezoar queue pardon -g") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue pause --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue pause --for") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue pause --reason") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue resume --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --queue" | "bezoar work -q") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --store") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -169,8 +173,8 @@ _bezoar() {
     "bezoar work --until-idle") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --mode") COMPREPLY=($(compgen -W "process pool" -- "$cur")); return ;;
     "bezoar work --recycle") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar work --user") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar work --env-keep") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --env-only") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --env-drop") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --state") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --output") COMPREPLY=($(compgen -W "prefix raw none" -- "$cur")); return ;;
     "bezoar work --metrics") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -269,7 +273,7 @@ _bezoar() {
   case "$path" in
     "bezoar") COMPREPLY=($(compgen -W "run serve demo quarantine dlq queue work guard sift crash fleet top config override breaker version completion --help --json" -- "$cur")) ;;
     "bezoar run") COMPREPLY=($(compgen -W "--help --json --replicas --listen --admin --store --worker --health --grace --drain --shutdown-delay --memory --timeout --buffer --replay --ignore --client --after --within --for --max --quarantine --log" -- "$cur")) ;;
-    "bezoar serve") COMPREPLY=($(compgen -W "--help --json --config --listen --sqs --admin --store --take-over --log" -- "$cur")) ;;
+    "bezoar serve") COMPREPLY=($(compgen -W "--help --json --config --listen --sqs --admin --store --log" -- "$cur")) ;;
     "bezoar demo") COMPREPLY=($(compgen -W "--help --json --seconds --workers --pill --rate --serve --admin" -- "$cur")) ;;
     "bezoar quarantine") COMPREPLY=($(compgen -W "ls show add release --help --json" -- "$cur")) ;;
     "bezoar quarantine ls") COMPREPLY=($(compgen -W "--help --json --admin --fleet" -- "$cur")) ;;
@@ -281,14 +285,14 @@ _bezoar() {
     "bezoar dlq ls") COMPREPLY=($(compgen -W "--help --json --admin --queue --group --origin --class --since --before --limit --cursor" -- "$cur")) ;;
     "bezoar dlq show") COMPREPLY=($(compgen -W "--help --json --admin --body" -- "$cur")) ;;
     "bezoar dlq edit") COMPREPLY=($(compgen -W "--help --json --admin --body --file --attribute --to --reason --print" -- "$cur")) ;;
-    "bezoar dlq redrive") COMPREPLY=($(compgen -W "--help --json --admin --queue --group --origin --class --since --before --rate --reason --dry-run --plan --yes --expect --wait --to --canary --no-canary --halt-above" -- "$cur")) ;;
+    "bezoar dlq redrive") COMPREPLY=($(compgen -W "--help --json --admin --queue --group --origin --class --since --before --rate --reason --dry-run --plan --yes --expect --wait --to --canary --no-canary --pardon --halt-above" -- "$cur")) ;;
     "bezoar dlq discard") COMPREPLY=($(compgen -W "--help --json --admin --queue --group --origin --class --since --before --rate --reason --dry-run --plan --yes --expect --wait" -- "$cur")) ;;
     "bezoar dlq restore") COMPREPLY=($(compgen -W "--help --json --admin --queue --group --origin --class --since --before --rate --reason --dry-run --plan --yes --expect --wait" -- "$cur")) ;;
     "bezoar dlq export") COMPREPLY=($(compgen -W "--help --json --admin --queue --group --origin --class --since --before" -- "$cur")) ;;
     "bezoar dlq tasks") COMPREPLY=($(compgen -W "--help --json --admin --live --limit" -- "$cur")) ;;
     "bezoar dlq task") COMPREPLY=($(compgen -W "show watch pause resume cancel rate --help --json --admin --rate --wait" -- "$cur")) ;;
     "bezoar dlq audit") COMPREPLY=($(compgen -W "--help --json --admin --limit --before" -- "$cur")) ;;
-    "bezoar queue") COMPREPLY=($(compgen -W "ls show create send peek purge rm payloads pardon resume --help --json" -- "$cur")) ;;
+    "bezoar queue") COMPREPLY=($(compgen -W "ls show create send peek purge rm payloads pardon pause resume --help --json" -- "$cur")) ;;
     "bezoar queue ls") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
     "bezoar queue show") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
     "bezoar queue create") COMPREPLY=($(compgen -W "--help --json --admin --attribute --dead-letter --max-receives --tag" -- "$cur")) ;;
@@ -297,9 +301,10 @@ _bezoar() {
     "bezoar queue purge") COMPREPLY=($(compgen -W "--help --json --admin --yes" -- "$cur")) ;;
     "bezoar queue rm") COMPREPLY=($(compgen -W "--help --json --admin --yes" -- "$cur")) ;;
     "bezoar queue payloads") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
-    "bezoar queue pardon") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
+    "bezoar queue pardon") COMPREPLY=($(compgen -W "--help --json --admin --group" -- "$cur")) ;;
+    "bezoar queue pause") COMPREPLY=($(compgen -W "--help --json --admin --for --reason" -- "$cur")) ;;
     "bezoar queue resume") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
-    "bezoar work") COMPREPLY=($(compgen -W "--help --json --queue --store --endpoint --dead-letter --downstream --concurrency --timeout --grace --memory --cpu --pids --visibility --drain --until-idle --mode --recycle --user --env-keep --state --output --metrics --log" -- "$cur")) ;;
+    "bezoar work") COMPREPLY=($(compgen -W "--help --json --queue --store --endpoint --dead-letter --downstream --concurrency --timeout --grace --memory --cpu --pids --visibility --drain --until-idle --mode --recycle --env-only --env-drop --state --output --metrics --log" -- "$cur")) ;;
     "bezoar guard") COMPREPLY=($(compgen -W "check replay top set limits --help --json" -- "$cur")) ;;
     "bezoar guard check") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --limits --hints --class --kind --request --dialect --batch" -- "$cur")) ;;
     "bezoar guard replay") COMPREPLY=($(compgen -W "--help --json --limits --hints --class --format --kind --against --callers --shapes --examples" -- "$cur")) ;;

@@ -93,7 +93,7 @@ function updater(say) {
     states.set(t.id, t.state);
     const redrive = t.verb === "redrive";
     mark(state.children[0], t.state);
-    put(state.children[1], visible(t.failure ?? ""));
+    put(state.children[1], visible(t.failure ?? (t.waits ? `waits for ${t.waits}` : "")));
     progress.children[0].max = Math.max(1, t.planned);
     progress.children[0].value = t.moved;
     put(progress.children[1], `moved ${count(t.moved)} of ${count(t.planned)}`);

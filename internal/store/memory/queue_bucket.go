@@ -190,18 +190,11 @@ func (b *bucket) visible(fifo bool, now int64, n int, each func(*message) look) 
 func (b *bucket) visibleInGroups(now int64, n int, each func(*message) look) (next int64) {
 	next = -1
 	for _, g := range slices.Clone(b.line) {
-		until := int64(-1) // when the group has something
-		locked := false
-		for _, m := range b.groups[g] {
-			if m.Locks(now) {
-				locked, until = true, max(until, m.Visible)
-			}
-		}
-		if locked {
-			next = earlier(next, until)
-			continue
-		}
 		for _, m := range slices.Clone(b.groups[g]) {
+			if m.bucket != nil && m.Locks(now) { // nothing overtakes it
+				next = earlier(next, m.Visible)
+				break
+			}
 			if m.bucket == nil || m.Due != 0 { // has left, or is about to
 				continue
 			}

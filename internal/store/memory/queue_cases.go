@@ -101,8 +101,8 @@ func (s *queueStore) Vanish(ctx context.Context, id int64, receipts []queue.Rece
 	}
 	now := micros()
 	for _, r := range receipts {
-		if m := d.find(r); m != nil {
-			m.Vanish(r, holding, now)
+		if m := d.find(r); m != nil && m.Vanish(r, holding, now) {
+			s.place(m)
 		}
 	}
 	return nil

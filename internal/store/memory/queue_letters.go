@@ -42,7 +42,8 @@ func picks(s queue.Selection, m *message) bool {
 		(s.Class == "" || s.Class == l.Class.String()) &&
 		(s.After.IsZero() || !l.Died.Before(s.After)) &&
 		(s.Before.IsZero() || l.Died.Before(s.Before)) &&
-		(s.Last == 0 || m.seq <= s.Last)
+		(s.Last == 0 || m.seq <= s.Last) &&
+		(!s.Unreplaced || l.Discarded == nil || l.Discarded.Into == "")
 }
 
 func (s *queueStore) Groups(ctx context.Context, sel queue.Selection, limit int) ([]queue.Group, error) {

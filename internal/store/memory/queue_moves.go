@@ -122,7 +122,7 @@ func (s *queueStore) stepMove(t *task, n int, now int64) (gained []string) {
 	if !more {
 		defer func() {
 			if t.State == queue.MoveRunning {
-				record.EndMove(&t.MoveTask, queue.MoveCompleted, "", now)
+				record.DrainMove(&t.MoveTask, now)
 			}
 		}()
 	}

@@ -81,9 +81,8 @@ func (t *queueTx) touch(bucket int64, group string) {
 	}
 }
 
-// regroup says for every FIFO group that was touched when it has something:
-// when the last of its messages in flight is back, else when the first one is
-// visible.
+// regroup says for every FIFO group that was touched when it has something: when
+// the first of its messages in flight is back, or one before that is visible.
 func (t *queueTx) regroup(batch *pgx.Batch) {
 	if len(t.groups) == 0 {
 		return
@@ -98,19 +97,24 @@ func (t *queueTx) regroup(batch *pgx.Batch) {
 	batch.Queue(t.in(regroup), append(c.args(), t.now)...)
 }
 
+// lockOf is the first message that locks a group at a time, which are a row u: none
+// behind it overtakes. Of a long group that is not locked nothing is read.
+const lockOf = `SELECT m.seq, m.visible FROM {schema}.queue_messages m
+		WHERE m.bucket = u.bucket AND m.grp = u.grp AND m.hold <> 0 AND m.visible > u.now AND (EXISTS (
+				SELECT FROM {schema}.queue_messages h WHERE h.bucket = u.bucket AND h.grp = u.grp AND h.hold = 1 AND h.visible > u.now
+			) OR EXISTS (
+				SELECT FROM {schema}.queue_messages h WHERE h.bucket = u.bucket AND h.grp = u.grp AND h.hold = 2 AND h.visible > u.now))
+		ORDER BY m.seq LIMIT 1`
+
 const regroup = `WITH k AS MATERIALIZED (
-		SELECT u.bucket, u.grp, coalesce((
-			SELECT greatest(
-				(SELECT max(visible) FROM {schema}.queue_messages m
-					WHERE m.bucket = u.bucket AND m.grp = u.grp AND m.hold = 1 AND m.visible > $3),
-				(SELECT max(visible) FROM {schema}.queue_messages m
-					WHERE m.bucket = u.bucket AND m.grp = u.grp AND m.hold = 2 AND m.visible > $3))
-		), (
+		SELECT u.bucket, u.grp, CASE WHEN l.seq IS NOT NULL THEN least(l.visible, (
+			SELECT min(m.visible) FROM {schema}.queue_messages m WHERE m.bucket = u.bucket AND m.grp = u.grp AND m.seq < l.seq AND m.due = 0
+		)) ELSE (
 			SELECT min(f.visible) FROM (VALUES (0), (1), (2)) h (hold) CROSS JOIN LATERAL (
 				SELECT m.visible FROM {schema}.queue_messages m
 				WHERE m.bucket = u.bucket AND m.grp = u.grp AND m.hold = h.hold AND m.due = 0 ORDER BY m.visible LIMIT 1) f
-		)) AS ready
-		FROM unnest($1::bigint[], $2::text[]) u (bucket, grp)
+		) END AS ready
+		FROM (SELECT bucket, grp, $3::bigint AS now FROM unnest($1::bigint[], $2::text[]) o (bucket, grp)) u LEFT JOIN LATERAL (` + lockOf + `) l ON true
 	), gone AS (
 		DELETE FROM {schema}.queue_groups g USING k WHERE g.bucket = k.bucket AND g.grp = k.grp AND k.ready IS NULL
 	) INSERT INTO {schema}.queue_groups AS g (bucket, grp, ready)

@@ -17,8 +17,8 @@ import (
 // there any more.
 const letters = ` FROM {schema}.queue_deaths d JOIN {schema}.queues q ON q.bucket = d.bucket`
 
-// choose appends a selection as conditions on letters.
-func (q *query) choose(s queue.Selection) {
+// choose appends a selection as conditions on letters. in puts the schema's name in.
+func (q *query) choose(s queue.Selection, in func(string) string) {
 	if s.Queue != "" {
 		q.add("WHERE q.name = $?", s.Queue)
 	} else {
@@ -45,6 +45,9 @@ func (q *query) choose(s queue.Selection) {
 	if s.Last != 0 {
 		q.add("AND d.seq <= $?", s.Last)
 	}
+	if s.Unreplaced {
+		q.text += in(" AND (SELECT l.doc::json #>> '{discarded,into}' IS NULL FROM {schema}.queue_letters l WHERE l.bucket = d.bucket AND l.seq = d.seq)")
+	}
 }
 
 // impossible says that nothing can match, without asking the server, which
@@ -65,7 +68,7 @@ func (s *queueStore) Groups(ctx context.Context, sel queue.Selection, limit int)
 	q := query{s.in(fmt.Sprintf(`WITH h AS (
 			SELECT d.bucket, d.grp, least(greatest(%s - d.died, 0) / %d, 24) AS hour, count(*) AS n, count(*) FILTER (WHERE d.redriven) AS redriven,
 				min(d.died) AS first, max(d.died) AS last`, `(extract(epoch FROM statement_timestamp()) * 1000000)::bigint`, hour) + letters), nil}
-	q.choose(sel)
+	q.choose(sel, s.in)
 	q.text += s.in(` GROUP BY 1, 2, 3
 		), g AS (
 			SELECT h.bucket, h.grp, sum(h.n)::bigint AS n, sum(h.redriven)::bigint AS redriven, min(h.first) AS first, max(h.last) AS last,
@@ -139,7 +142,7 @@ func (s *queueStore) Letters(ctx context.Context, sel queue.Selection, after int
 		return nil, ctx.Err()
 	}
 	q := query{s.in(shortColumns), nil}
-	q.choose(sel)
+	q.choose(sel, s.in)
 	if after != 0 {
 		q.add("AND d.seq < $?", after)
 	}
@@ -180,7 +183,7 @@ func (s *queueStore) CountLetters(ctx context.Context, sel queue.Selection) (n, 
 
 func (s *queueStore) countLetters(ctx context.Context, db sender, sel queue.Selection, n, last *int64) error {
 	q := query{s.in(`SELECT count(*), coalesce(max(d.seq), 0)` + letters), nil}
-	q.choose(sel)
+	q.choose(sel, s.in)
 	return db.QueryRow(ctx, q.text, q.args...).Scan(n, last)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -39,8 +40,12 @@ func scanMove(row pgx.Row, more ...any) (m moveRow, err error) {
 		return m, err
 	}
 	m.Kind, m.State, m.Started, m.Ended = queue.MoveKind(kind), queue.MoveState(state), record.Time(started), record.Time(ended)
+	m.Drained = m.cursor == drained
 	return m, record.DecodeMove(doc, &m.MoveTask)
 }
+
+// drained is the cursor of a task that has nothing left to move.
+const drained = math.MaxInt64
 
 func (s *queueStore) StartMove(ctx context.Context, task queue.MoveTask) (queue.MoveTask, error) {
 	return writing(ctx, s, "start a move task", func(t *queueTx) (queue.MoveTask, error) { return t.startMove(task) })
@@ -164,7 +169,8 @@ func (t *queueTx) step(task *moveRow, n int) (gained []string, err error) {
 	if !more {
 		defer func() {
 			if task.State == queue.MoveRunning {
-				record.EndMove(&task.MoveTask, queue.MoveCompleted, "", t.now)
+				task.cursor = drained
+				record.DrainMove(&task.MoveTask, t.now)
 			}
 		}()
 	}
@@ -231,7 +237,7 @@ func (t *queueTx) ahead(task *moveRow, n int) (batch []place, more bool, err err
 	} else {
 		q.text = `SELECT d.bucket, d.seq, CASE WHEN q.fifo THEN (
 			SELECT coalesce(m.grp, '') FROM {schema}.queue_messages m WHERE m.bucket = d.bucket AND m.seq = d.seq) ELSE '' END` + letters
-		q.choose(task.Selection)
+		q.choose(task.Selection, t.in)
 	}
 	q.add("AND d.seq > $?", task.cursor)
 	q.add("ORDER BY d.seq LIMIT $?", n+1)

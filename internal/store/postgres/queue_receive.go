@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -156,11 +157,12 @@ func (r *receiver) fromGroups() error {
 		// With the locks, see what whoever had them before has done.
 		rows, err := r.read(`SELECT `+fullColumns+` FROM {schema}.queue_groups g CROSS JOIN LATERAL (
 				SELECT m.* FROM {schema}.queue_messages m WHERE m.bucket = g.bucket AND m.grp = g.grp AND m.due = 0 AND m.visible <= $2
+					AND m.seq < coalesce((SELECT l.seq FROM (SELECT g.bucket, g.grp, $2::bigint AS now) u CROSS JOIN LATERAL (`+lockOf+`) l), $5)
 				ORDER BY m.seq LIMIT $4
 			) m JOIN {schema}.queue_payloads p ON p.payload = m.payload
 			LEFT JOIN {schema}.queue_letters l ON m.letter AND l.bucket = m.bucket AND l.seq = m.seq
 			WHERE g.bucket = $1 AND g.grp = ANY ($3::text[]) AND g.ready <= $2 ORDER BY array_position($3::text[], g.grp), m.seq`,
-			r.from.bucket, r.now, groups, r.left())
+			r.from.bucket, r.now, groups, r.left(), int64(math.MaxInt64))
 		if err != nil {
 			return err
 		}

@@ -283,10 +283,18 @@ func (l *Lease) lastWait() time.Duration {
 }
 
 // Vanish notes that the worker of a delivery is gone, while it held so many
-// messages. It reports false when the delivery is over.
+// messages. It reports false when the delivery is over. The lease of a worker
+// that may be alive lasts twice as long from then on.
 func (l *Lease) Vanish(r queue.Receipt, holding int, now int64) bool {
 	if l.Generation != r.Generation || l.Hold != Leased || l.Visible <= now {
 		return false
+	}
+	if holding >= queue.PatientHolding {
+		holding -= queue.PatientHolding
+		l.Visible = min(2*l.Visible-l.Received, l.Received+queue.MaxVisibility.Microseconds())
+		if l.Due != 0 {
+			l.Due = l.Visible
+		}
 	}
 	l.Holding = max(holding, 1)
 	return true

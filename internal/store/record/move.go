@@ -34,11 +34,13 @@ func BeginMove(t queue.MoveTask, last, now int64) queue.MoveTask {
 // most limit, and when its next step is. next is when the last step allowed
 // this one. A task that too many failed of halts.
 func Turn(t *queue.MoveTask, next, now int64, limit int) (n int, then int64) {
+	if t.Drained {
+		DrainMove(t, now)
+		return 0, now + canaryEvery.Microseconds()
+	}
 	most, halt := t.Plan()
 	if halt {
-		dead := t.Dead - t.Forgiven
-		t.State = queue.MoveHalted
-		t.Failure = fmt.Sprintf("%d of the %d that have ended are dead again, which is more than %g%%", dead, t.Done+dead, 100*t.HaltAbove)
+		t.State, t.Failure = queue.MoveHalted, t.TooMany()
 		return 0, now
 	}
 	if n, then = Pace(next, now, t.Rate, limit); n == 0 {
@@ -93,6 +95,14 @@ func ChangeMove(t *queue.MoveTask, c queue.MoveChange, now int64) error {
 		t.Rate = c.Rate
 	}
 	return nil
+}
+
+// DrainMove ends a task that has nothing left to move, unless it waits for what
+// it sent.
+func DrainMove(t *queue.MoveTask, now int64) {
+	if end, failure := t.Drain(); end != "" {
+		EndMove(t, end, failure, now)
+	}
 }
 
 // EndMove ends a task.

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"database/sql"
 	"errors"
+	"math"
 
 	"github.com/bezoar-dev/bezoar"
 )
@@ -33,19 +34,50 @@ func (t *queueTx) touch(m *messageRow) {
 	}
 }
 
-// When a group is locked until, and when its first message is visible.
-const groupReady = `WITH held (until) AS (
-		SELECT max(visible) FROM queue_messages INDEXED BY queue_messages_held
-		WHERE locking = 1 AND bucket = ?1 AND grp = ?2 AND hold = 1 AND visible > ?3
-		UNION ALL
-		SELECT max(visible) FROM queue_messages INDEXED BY queue_messages_held
-		WHERE locking = 1 AND bucket = ?1 AND grp = ?2 AND hold = 2 AND visible > ?3
-	), first (at) AS (
-		SELECT (SELECT visible FROM queue_messages INDEXED BY queue_messages_held
-			WHERE locking = 1 AND bucket = ?1 AND grp = ?2 AND hold = h.column1 AND due = 0 ORDER BY visible LIMIT 1)
-		FROM (VALUES (0), (1), (2)) h
-	)
-	SELECT coalesce((SELECT max(until) FROM held), (SELECT min(at) FROM first))`
+// Whether a group is locked, by which message first, and when another one is visible:
+// one before that, or any where there is no lock. The first statement asks the index
+// of what is held, so that of a long group that is not locked nothing is read.
+const (
+	groupLocked = `SELECT EXISTS (SELECT 1 FROM queue_messages INDEXED BY queue_messages_held
+			WHERE locking = 1 AND bucket = ?1 AND grp = ?2 AND hold = 1 AND visible > ?3)
+		OR EXISTS (SELECT 1 FROM queue_messages INDEXED BY queue_messages_held
+			WHERE locking = 1 AND bucket = ?1 AND grp = ?2 AND hold = 2 AND visible > ?3)`
+	groupLock = `SELECT seq, visible FROM queue_messages INDEXED BY queue_messages_group
+		WHERE locking = 1 AND bucket = ? AND grp = ? AND hold <> 0 AND visible > ? ORDER BY seq LIMIT 1`
+	groupBefore = `SELECT min(visible) FROM queue_messages INDEXED BY queue_messages_group
+		WHERE locking = 1 AND bucket = ? AND grp = ? AND seq < ? AND due = 0`
+	groupFirst = `SELECT min((SELECT visible FROM queue_messages INDEXED BY queue_messages_held
+			WHERE locking = 1 AND bucket = ? AND grp = ? AND hold = h.column1 AND due = 0 ORDER BY visible LIMIT 1))
+		FROM (VALUES (0), (1), (2)) h`
+)
+
+// lock returns the first message that locks a group, which none behind it
+// overtakes, and until when; without one, what is behind all others.
+func (t *queueTx) lock(key groupKey) (seq, until int64, err error) {
+	var locked bool
+	err = t.row(groupLocked, []any{key.bucket, key.group, t.now}, &locked)
+	if err != nil || !locked {
+		return math.MaxInt64, 0, err
+	}
+	err = t.row(groupLock, []any{key.bucket, key.group, t.now}, &seq, &until)
+	return seq, until, err
+}
+
+// ready is when a group has a message to receive, if it holds any.
+func (t *queueTx) ready(key groupKey) (at sql.NullInt64, err error) {
+	seq, until, err := t.lock(key)
+	if err != nil || until == 0 {
+		if err == nil {
+			err = t.row(groupFirst, []any{key.bucket, key.group}, &at)
+		}
+		return at, err
+	}
+	err = t.row(groupBefore, []any{key.bucket, key.group, seq}, &at)
+	if !at.Valid || until < at.Int64 {
+		at = sql.NullInt64{Int64: until, Valid: true}
+	}
+	return at, err
+}
 
 // regroup says for every FIFO group that was touched when it has something, and
 // for which payload it waits.
@@ -54,8 +86,8 @@ func (t *queueTx) regroup() error {
 		if err := t.unwait(key); err != nil {
 			return err
 		}
-		var ready sql.NullInt64
-		if err := t.row(groupReady, []any{key.bucket, key.group, t.now}, &ready); err != nil {
+		ready, err := t.ready(key)
+		if err != nil {
 			return err
 		}
 		if !ready.Valid {
@@ -70,7 +102,7 @@ func (t *queueTx) regroup() error {
 				ready.Int64 = waits.until
 			}
 		}
-		err := t.exec(`INSERT INTO queue_groups (bucket, grp, ready, waits) VALUES (?, ?, ?, ?)
+		err = t.exec(`INSERT INTO queue_groups (bucket, grp, ready, waits) VALUES (?, ?, ?, ?)
 			ON CONFLICT (bucket, grp) DO UPDATE SET ready = excluded.ready, waits = excluded.waits`,
 			key.bucket, key.group, ready.Int64, stored(&waits.copy))
 		if err != nil {

@@ -57,6 +57,9 @@ func choose(s queue.Selection) (where string, args []any, err error) {
 	if s.Last != 0 {
 		and(`d.seq <= ?`, s.Last)
 	}
+	if s.Unreplaced {
+		and(`(SELECT json_extract(CAST(l.doc AS TEXT), ?) IS NULL FROM queue_letters l WHERE l.bucket = d.bucket AND l.seq = d.seq)`, `$.discarded.into`)
+	}
 	return ` WHERE ` + strings.Join(parts, ` AND `), args, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -34,8 +35,12 @@ func (m *moveRow) scan(scan func(...any) error) error {
 	m.Started, m.Ended = record.Time(started), record.Time(ended)
 	err = record.DecodeMove([]byte(doc), &m.MoveTask)
 	m.Selection.Last = last
+	m.Drained = m.cursor == drained
 	return err
 }
+
+// drained is the cursor of a task that has nothing left to move.
+const drained = math.MaxInt64
 
 func (s *queueStore) StartMove(ctx context.Context, task queue.MoveTask) (queue.MoveTask, error) {
 	return writing(ctx, s, "start a move task", func(t *queueTx) (none queue.MoveTask, err error) {
@@ -185,7 +190,8 @@ func (t *queueTx) step(task *moveRow, n int) (gained []string, err error) {
 		gained = append(gained, to)
 	}
 	if len(rows) < n && task.State == queue.MoveRunning {
-		record.EndMove(&task.MoveTask, queue.MoveCompleted, "", t.now)
+		task.cursor = drained
+		record.DrainMove(&task.MoveTask, t.now)
 	}
 	slices.Sort(gained)
 	return slices.Compact(gained), nil

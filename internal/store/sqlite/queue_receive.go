@@ -86,7 +86,7 @@ const (
 		WHERE bucket = ? AND ready <= ? ORDER BY ready, grp LIMIT ?`
 	firstGroup = `SELECT min(ready) FROM queue_groups INDEXED BY queue_groups_by_ready WHERE bucket = ? AND ready > ?`
 	ofGroup    = `SELECT ` + fullColumns + ` FROM queue_messages m INDEXED BY queue_messages_group` + fullJoins + `
-		WHERE m.locking = 1 AND m.bucket = ? AND m.grp = ? AND m.due = 0 AND m.visible <= ? ORDER BY m.seq LIMIT ?`
+		WHERE m.locking = 1 AND m.bucket = ? AND m.grp = ? AND m.due = 0 AND m.visible <= ? AND m.seq < ? ORDER BY m.seq LIMIT ?`
 )
 
 // fromRanks seeks from rank to rank: what is not visible is never read.
@@ -166,7 +166,11 @@ func (r *receiver) fromGroups() error {
 }
 
 func (r *receiver) fromGroup(group string) error {
-	rows, err := r.read(ofGroup, r.from.bucket, group, r.now, r.left())
+	before, _, err := r.lock(groupKey{r.from.bucket, group})
+	if err != nil {
+		return err
+	}
+	rows, err := r.read(ofGroup, r.from.bucket, group, r.now, before, r.left())
 	if err != nil {
 		return err
 	}

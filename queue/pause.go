@@ -1,0 +1,113 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Pause is that somebody holds a queue back: nothing is received from it, and what is
+// in flight goes on. Sends are not held back.
+type Pause struct {
+	By     string    `json:"by,omitempty"`     // at most 256 bytes
+	Reason string    `json:"reason,omitempty"` // at most 1,024 bytes
+	Until  time.Time `json:"until,omitzero"`   // zero: until Resume
+}
+
+const (
+	pauseMarks = "pause/"
+	pauseFor   = 10 * 365 * 24 * time.Hour // of one without an end
+)
+
+func pauseKey(queue string) string { return pauseMarks + url.PathEscape(queue) }
+
+// Pause holds a queue back in every process, across restarts, until Resume or
+// p.Until. Another pause replaces the one before.
+func (e *Engine) Pause(ctx context.Context, queue string, p Pause) error {
+	fail := func(err error) error { return wrap(err, "pause queue %.100q", queue) }
+	ttl := pauseFor
+	if !p.Until.IsZero() {
+		ttl = time.Until(p.Until)
+	}
+	if ttl <= 0 || ttl > pauseFor {
+		return fail(invalid("Until: %v is over, or more than %v away", p.Until, pauseFor))
+	}
+	if len(p.By) > 256 || len(p.Reason) > maxReason || !plain(p.By, p.Reason) {
+		return fail(invalid("By, Reason: longer than 256 or %d bytes, holds a NUL, or is no UTF-8", maxReason))
+	}
+	if _, err := e.find(ctx, queue); err != nil {
+		return fail(err)
+	}
+	doc, err := json.Marshal(p)
+	if err == nil {
+		err = e.store.DeleteMark(ctx, pauseKey(queue), 0)
+	}
+	if err == nil {
+		_, err = e.store.PutMark(ctx, Mark{Key: pauseKey(queue), Doc: doc, TTL: ttl})
+	}
+	if err != nil {
+		return fail(err)
+	}
+	c := e.conditions
+	c.mu.Lock()
+	c.pauses[queue] = p
+	c.some.Store(true)
+	c.mu.Unlock()
+	e.hub.wakeAll()
+	return nil
+}
+
+// letGo ends the pause of a queue, if somebody has made one.
+func (e *Engine) letGo(ctx context.Context, queue string) error {
+	c := e.conditions
+	c.mu.Lock()
+	_, paused := c.pauses[queue]
+	delete(c.pauses, queue)
+	c.mu.Unlock()
+	if !paused {
+		return nil
+	}
+	defer e.hub.wakeAll()
+	return e.store.DeleteMark(ctx, pauseKey(queue), 0)
+}
+
+// pauseToo learns which queues others have paused.
+func (e *Engine) pauseToo(marks []Mark) {
+	now := make(map[string]Pause, len(marks))
+	for _, m := range marks {
+		name, err := url.PathUnescape(strings.TrimPrefix(m.Key, pauseMarks))
+		var p Pause
+		if err == nil && json.Unmarshal(m.Doc, &p) == nil {
+			now[name] = p
+		}
+	}
+	c := e.conditions
+	c.mu.Lock()
+	c.pauses = now
+	if len(now) > 0 {
+		c.some.Store(true)
+	}
+	c.mu.Unlock()
+}
+
+// on reports whether a pause goes on, and for how long at least.
+func (p Pause) on(now time.Time) (left time.Duration, on bool) {
+	if p.Until.IsZero() {
+		return MaxWait, true
+	}
+	left = p.Until.Sub(now)
+	return left, left > 0
+}
+
+func (p Pause) why() string {
+	why := "an operator has paused it"
+	if p.By != "" {
+		why = p.By + " has paused it"
+	}
+	if p.Reason != "" {
+		why += ": " + p.Reason
+	}
+	return why
+}
