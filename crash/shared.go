@@ -76,7 +76,7 @@ func separated(l string, n int) int {
 // read, nor valgrind's, nor the beginning of a frame, nor half of an object.
 func isPrefix(s string) bool {
 	s = strings.TrimSpace(s)
-	return s != "" && !strings.HasPrefix(s, "==") && s != "|" && s != ">" && s != "at" && !strings.HasPrefix(s, "at ") && !strings.HasPrefix(s, "from ") && strings.Count(s, "{") <= strings.Count(s, "}")
+	return s != "" && !(strings.HasPrefix(s, "==") && countDigits(s[2:]) > 0) && s != "|" && s != ">" && s != "at" && !strings.HasPrefix(s, "at ") && !strings.HasPrefix(s, "from ") && strings.Count(s, "{") <= strings.Count(s, "}")
 }
 
 // headWord returns where one of the words is that headers begin with.
