@@ -6,6 +6,20 @@ import (
 	"testing"
 )
 
+// Two workers fail at once, and their lines are mixed.
+func TestPrefixesOfMixedLines(t *testing.T) {
+	plain := readStrangers(t, "crash-logs.ndjson")[:4]
+	for _, s := range plain {
+		var b strings.Builder
+		for i, l := range strings.Split(strings.TrimSuffix(s.Text, "\n"), "\n") {
+			fmt.Fprintf(&b, "[worker-4] GET /cart/%d 200\n[worker-3] %s\n", i, l)
+		}
+		if r, err := ParseBytes([]byte(b.String())); err != nil || r.Group != s.report.Group {
+			t.Errorf("%s: %s (%v)", s.Name, brief(r), err)
+		}
+	}
+}
+
 // TestPrefixes puts what tools put before lines before the lines of a trace; %d
 // is a number that grows, %[2]d its last digit. The group stays.
 func TestPrefixes(t *testing.T) {
