@@ -235,14 +235,16 @@ func numbered(s string) bool {
 // numbers and the blanks before them are the same as others.
 func shared(a, b string) (m, n int) {
 	for m < len(a) && n < len(b) {
+		if c := a[m]; c == b[n] && (c < '0' || c > '9') {
+			m, n = m+1, n+1
+			continue
+		}
 		x, y := countDigits(a[m:]), countDigits(b[n:])
 		switch {
 		case x > 0 && y > 0 && numbered(a[:m]) && a[m:m+x] != b[n:n+y]:
 			return m, n
 		case x > 0 && y > 0:
 			m, n = m+x, n+y
-		case a[m] == b[n]:
-			m, n = m+1, n+1
 		case x > 0 && b[n] == ' ' && countDigits(strings.TrimLeft(b[n:], " ")) > 0:
 			n += len(b[n:]) - len(strings.TrimLeft(b[n:], " "))
 		case y > 0 && a[m] == ' ' && countDigits(strings.TrimLeft(a[m:], " ")) > 0:
