@@ -18,6 +18,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/hints"
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/regular"
 )
 
 // guards are those of the routes. They outlive a reload, so that what they have
@@ -27,6 +28,7 @@ type guards struct {
 	all map[string]*routeGuard
 
 	records map[string]*queryFile // by name
+	turns   chan struct{}         // of queries that take much memory to judge
 
 	said sync.Map // by route: what was logged of its hints last
 }
@@ -75,13 +77,7 @@ func stampOf(path string) stamp {
 // maxGuardFile bounds a file of limits or hints.
 const maxGuardFile = 16 << 20
 
-func readGuardFile(path string) ([]byte, error) {
-	i, err := os.Stat(path)
-	if err == nil && i.Size() > maxGuardFile {
-		return nil, fmt.Errorf("%s has %d bytes, more than %d", path, i.Size(), maxGuardFile)
-	}
-	return os.ReadFile(path)
-}
+func readGuardFile(path string) ([]byte, error) { return regular.Read(path, maxGuardFile) }
 
 // limitsOf reads the limits that the settings name or hold, from f if the file
 // came with them.
@@ -126,13 +122,17 @@ func (a *App) hintsOf(route string, c *config.Guard) (guard.HintSet, error) {
 
 // guardOf makes the guard of a route for next, or finds the one that it has. The
 // latter stays as it is until next serves: what cannot serve changes nothing.
-func (a *App) guardOf(next *present, route, fleet string, c *config.Guard, prints *fingerprint.Printer) (*gateway.Guard, error) {
-	change := guardChange{routeGuard: routeGuard{route: route, fleet: fleet, cfg: *c, files: [2]stamp{stampOf(c.Limits), stampOf(c.Hints)}}}
+func (a *App) guardOf(next *present, route string, r *config.Route, prints *fingerprint.Printer) (*gateway.Guard, error) {
+	c := r.Guard
+	change := guardChange{routeGuard: routeGuard{route: route, fleet: r.Fleet, cfg: *c, files: [2]stamp{stampOf(c.Limits), stampOf(c.Hints)}}}
 	var err error
 	if change.limits, err = limitsOf(c, next.files); err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
 	}
-	if change.static, err = a.hintsOf(route, c); err != nil {
+	if change.static, err = a.hintsOf(route, c); err != nil && a.gateway != nil { // whoever has put the settings hears of it
+		err = hidden(err, []string{c.Hints})
+	}
+	if err != nil {
 		return nil, fmt.Errorf("guard: hints: %w", err)
 	}
 	_, change.versioned = next.files[c.Limits]
@@ -153,7 +153,7 @@ func (a *App) guardOf(next *present, route, fleet string, c *config.Guard, print
 		change.hints = new(guard.HintStore)
 		change.guard, err = guard.New(guard.Config{
 			Limits: change.limits, Hints: change.hints, Log: a.log, SlowAfter: c.Slow, SlowText: int(c.SlowText),
-			Print: prints.Shape, Scope: route,
+			Print: prints.Shape, Scope: route, Turns: a.guards.turns, Mask: maskedText,
 		})
 	}
 	if err == nil {
@@ -172,7 +172,7 @@ func (a *App) guardOf(next *present, route, fleet string, c *config.Guard, print
 	next.guarding = append(next.guarding, change)
 	return &gateway.Guard{
 		Guard: change.guard, Kind: kind, Dialect: dialect, Prefix: c.Prefix, Learner: change.learns,
-		Expressions: config.Places(c.Regex), Statement: config.Places(c.Statement), Record: record, Name: a.observability.naming(&next.cfg),
+		Expressions: config.Places(c.Regex), Statement: config.Places(c.Statement), Record: record, Name: a.observability.naming(&next.cfg, r),
 	}, nil
 }
 

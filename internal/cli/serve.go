@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/bezoar-dev/bezoar/internal/cgroup"
 	"github.com/bezoar-dev/bezoar/internal/config"
 )
 
@@ -18,12 +19,13 @@ import (
 const tokenVar = "BEZOAR_ADMIN_TOKEN"
 
 type serveCmd struct {
-	Config string     `short:"c" placeholder:"FILE" help:"The settings file (default: bezoar.yaml here, if there is one)."`
-	Listen *string    `placeholder:"ADDR" help:"Serve callers here instead of where the file says; an empty ADDR for nowhere."`
-	SQS    *string    `name:"sqs" placeholder:"ADDR" help:"Serve queues to SQS clients here instead of where the file says; off for nowhere."`
-	Admin  *string    `placeholder:"ADDR" help:"Serve the admin API here instead of where the file says; an empty ADDR for none."`
-	Store  *string    `placeholder:"STORE" help:"Keep queues, verdicts and dead letters here instead of where the file says."`
-	Level  slog.Level `name:"log" default:"info" placeholder:"LEVEL" help:"Log from this level: debug, info, warn or error."`
+	Config   string     `short:"c" placeholder:"FILE" help:"The settings file (default: bezoar.yaml here, if there is one)."`
+	Listen   *string    `placeholder:"ADDR" help:"Serve callers here instead of where the file says; an empty ADDR for nowhere."`
+	SQS      *string    `name:"sqs" placeholder:"ADDR" help:"Serve queues to SQS clients here instead of where the file says; off for nowhere."`
+	Admin    *string    `placeholder:"ADDR" help:"Serve the admin API here instead of where the file says; an empty ADDR for none."`
+	Store    *string    `placeholder:"STORE" help:"Keep queues, verdicts and dead letters here instead of where the file says."`
+	TakeOver bool       `help:"Replace the Bezoar that runs with the same state directory: take its listening sockets, so that no caller is refused, and serve when it has finished what is in flight. Without one this just starts."`
+	Level    slog.Level `name:"log" default:"info" placeholder:"LEVEL" help:"Log from this level: debug, info, warn or error."`
 }
 
 // Help says what serve does without a file.
@@ -57,7 +59,7 @@ func (c *serveCmd) Run(s *session) error {
 	if !cfg.Live.Watch {
 		path = ""
 	}
-	return s.serve(cfg, c.Level, Serving{File: path, Edit: edit})
+	return s.serve(cfg, c.Level, Serving{File: path, Edit: edit, TakeOver: c.TakeOver})
 }
 
 // defaultFile is looked for where bezoar is started.
@@ -108,6 +110,7 @@ func (s *session) serve(cfg config.Config, level slog.Level, serving Serving) er
 	}
 	serving.Log, serving.Output, serving.Restart = slog.New(handler), s.workerOutput(), told.hup
 	serving.Leave = told.leaving
+	limitMemory(serving.Log, s.Getenv)
 	serving.Ready = func(listen, sqs, admin string) {
 		scheme := "http"
 		if cfg.TLS != nil {
@@ -130,6 +133,17 @@ func (s *session) serve(cfg config.Config, level slog.Level, serving Serving) er
 	return err
 }
 
+// limitMemory keeps the runtime within the memory that the kernel allows.
+func limitMemory(log *slog.Logger, getenv func(string) string) {
+	limit, allowed, err := cgroup.LimitRuntime(getenv)
+	switch {
+	case err != nil:
+		log.Warn("how much memory there is cannot be read; set GOMEMLIMIT", "err", err)
+	case limit > 0:
+		log.Info("memory is limited: garbage is collected in time", "group_mib", allowed>>20, "gomemlimit_mib", limit>>20)
+	}
+}
+
 // workerOutput passes on what workers write, each line with its worker's name:
 // stdout to stdout, stderr to stderr, or both as JSON lines to stdout.
 func (s *session) workerOutput() func(worker, stream, line string) {
@@ -150,6 +164,6 @@ func (s *session) workerOutput() func(worker, stream, line string) {
 		if stream == "stderr" {
 			w = s.Stderr
 		}
-		fmt.Fprintf(w, "%s | %s\n", s.out.paint(cyan, worker), line)
+		s.pass(w, worker, line)
 	}
 }

@@ -27,7 +27,7 @@ type peeker struct {
 }
 
 func (s *sock) peek() liveness {
-	if s.raw == nil {
+	if s.base == nil {
 		return quiet
 	}
 	p := &s.probe
@@ -35,7 +35,7 @@ func (s *sock) peek() liveness {
 		p.fn = p.look
 	}
 	p.found = dead
-	if err := s.raw.Control(p.fn); err != nil {
+	if err := s.base.Control(p.fn); err != nil {
 		return dead
 	}
 	return p.found
@@ -74,13 +74,4 @@ func (s *sock) rest() error {
 		}
 		s.armed = time.Time{}
 	}
-}
-
-// maxFiles is how many file descriptors the process may have.
-func maxFiles() (uint64, bool) {
-	var lim syscall.Rlimit
-	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &lim) != nil {
-		return 0, false
-	}
-	return uint64(lim.Cur), true
 }

@@ -56,6 +56,10 @@ func (s *Supervisor) awaitReady(ctx context.Context, l *life) error {
 			<-l.gone
 			return fmt.Errorf("worker %s: %s%s", l.worker, l.end.Detail, saying(l.end.Stderr))
 		case <-deadline.C:
+			if res.Outcome == probe.Exhausted { // nobody has looked
+				deadline.Reset(patience)
+				continue
+			}
 			l.kill(fmt.Sprintf("it was not ready within %v (%v)", patience, res))
 			<-l.gone
 			return fmt.Errorf("worker %s: %s%s", l.worker, l.end.Detail, saying(l.end.Stderr))
@@ -75,7 +79,7 @@ func saying(stderr []string) string {
 
 func (s *Supervisor) ready(ctx context.Context, l *life) probe.Result {
 	h := s.settingsFor(l).Health
-	if h.Path != "" {
+	if h.asks() {
 		return h.probe().Do(ctx, l.addr)
 	}
 	res := probe.Open(ctx, l.addr, h.Timeout)
@@ -139,6 +143,10 @@ func (v *healthLoop) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		if res.Outcome == probe.Exhausted { // nobody has looked
+			v.arm(t, h)
+			continue
+		}
 		now := time.Now()
 		v.w.note(func(st *WorkerStatus) { st.Look, st.Silent = now.Sub(began), res.Outcome != probe.Answered })
 		v.see(res, now)
@@ -149,7 +157,7 @@ func (v *healthLoop) run(ctx context.Context) {
 // arm sets t for the next look. Without a path there is none, and nothing that
 // speaks against the worker.
 func (v *healthLoop) arm(t *time.Timer, h Health) {
-	if h.Path != "" {
+	if h.asks() {
 		t.Reset(h.Interval*4/5 + rand.N(h.Interval*2/5+1))
 		return
 	}
