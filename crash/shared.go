@@ -76,7 +76,8 @@ func separated(l string, n int) int {
 // read, nor valgrind's, nor the beginning of a frame, nor half of an object.
 func isPrefix(s string) bool {
 	s = strings.TrimSpace(s)
-	return s != "" && !strings.HasPrefix(s, "==") && s != "|" && s != ">" && s != "at" && !strings.HasPrefix(s, "at ") && !strings.HasPrefix(s, "from ") && strings.Count(s, "{") <= strings.Count(s, "}")
+	return s != "" && !(strings.HasPrefix(s, "==") && countDigits(s[2:]) > 0) && s != "|" && s != ">" && s != "at" && !strings.HasPrefix(s, "at ") && !strings.HasPrefix(s, "from ") &&
+		strings.Count(s, "{") <= strings.Count(s, "}") && strings.Count(s, "[") == strings.Count(s, "]")
 }
 
 // headWord returns where one of the words is that headers begin with.
@@ -220,16 +221,30 @@ func cutShared(prefix, l string) (rest string, ok bool) {
 	return rest, true
 }
 
+// numbered reports whether the number behind s is part of a name, as in worker-3
+// and pid=77: another number is another's line.
+func numbered(s string) bool {
+	if n := len(s); n > 1 && strings.IndexByte("-_=", s[n-1]) >= 0 {
+		s = s[:n-1]
+	}
+	n := len(s)
+	return n > 0 && proseLetter(s[n-1]) && (n == 1 || s[n-2] < '0' || s[n-2] > '9') // but T10:00
+}
+
 // shared returns how much of a and of b is the same from the beginning, where
 // numbers and the blanks before them are the same as others.
 func shared(a, b string) (m, n int) {
 	for m < len(a) && n < len(b) {
+		if c := a[m]; c == b[n] && (c < '0' || c > '9') {
+			m, n = m+1, n+1
+			continue
+		}
 		x, y := countDigits(a[m:]), countDigits(b[n:])
 		switch {
+		case x > 0 && y > 0 && numbered(a[:m]) && a[m:m+x] != b[n:n+y]:
+			return m, n
 		case x > 0 && y > 0:
 			m, n = m+x, n+y
-		case a[m] == b[n]:
-			m, n = m+1, n+1
 		case x > 0 && b[n] == ' ' && countDigits(strings.TrimLeft(b[n:], " ")) > 0:
 			n += len(b[n:]) - len(strings.TrimLeft(b[n:], " "))
 		case y > 0 && a[m] == ' ' && countDigits(strings.TrimLeft(a[m:], " ")) > 0:

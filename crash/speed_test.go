@@ -174,6 +174,9 @@ func FuzzParse(f *testing.F) {
 	for _, s := range []string{bare, "psql:a.sql:3: ERROR:  x\n", "a.sh: line 3: x: command not found\n", `{"stack":"a\n at b"}`, "==1==ERROR: AddressSanitizer: x on y\n #0 0x1 in f a.c:1\n", "\xff\xfea\x00", "[31m\r\n> > |"} {
 		f.Add([]byte(s))
 	}
+	for _, s := range append(readStrangers(f, "heldout.ndjson"), readStrangers(f, "crash-logs.ndjson")...) {
+		f.Add([]byte(s.Text))
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := ParseBytes(b)
 		again, _ := ParseBytes(b)

@@ -21,7 +21,7 @@ type stranger struct {
 	report      Report
 }
 
-func readStrangers(t *testing.T, file string) []stranger {
+func readStrangers(t testing.TB, file string) []stranger {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", "strangers", file))
 	if err != nil {
