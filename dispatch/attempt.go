@@ -15,6 +15,9 @@ import (
 func (c *call) fleet(ctx context.Context, t blame.Ticket, canary bool) step {
 	d := c.d
 	want := fleet.Want{Canary: canary, Caller: c.w.Caller, Shard: c.w.Shard, Cells: c.w.Cells, Overflow: c.w.Overflow}
+	if c.w.Sticky != 0 {
+		want.Caller, want.Shard, want.Cells, want.Overflow = c.w.Sticky, 1, 0, fleet.OverflowDown
+	}
 	for {
 		want.Avoid = c.avoid
 		w := d.cfg.Fleet.TryAcquire(want)

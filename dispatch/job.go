@@ -35,6 +35,7 @@ type Work struct {
 	Shard    int            // of how many workers the caller's shard is; 0 means the whole fleet
 	Cells    int            // fixed parts of the fleet, one of which is the caller's; 0 means none
 	Overflow fleet.Overflow // when the caller may use other workers
+	Sticky   uint64         // a hash that chooses the worker, in place of the caller's shard, while that takes work; 0: load chooses
 	Budget   *CallerBudgets // of retries, by Caller, beside Retry's; nil means none
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/fleet"
 	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/redact"
 	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 	"github.com/bezoar-dev/bezoar/quota"
@@ -80,6 +81,10 @@ type Route struct {
 	Paths      PathMode      // default PathsNormalise
 	Lookalikes LookalikeMode // default LookalikesDrop
 
+	// Known is told the secrets of requests, for where the output of the workers is
+	// read; nil: it is not.
+	Known *redact.Values
+
 	Doer    Doer    // required, without Enqueue and Redirect
 	Printer Printer // required, without Enqueue and Redirect
 
@@ -94,18 +99,26 @@ type Route struct {
 	// /api. It does not change what work the request is. The worker learns of it
 	// by X-Forwarded-Prefix.
 	StripPrefix string
-	Request     Edit // of the fields for the worker
-	Answer      Edit // of the fields of the worker's answer
+	// Base stands in front of the path for the worker, behind StripPrefix.
+	Base    string
+	Request Edit // of the fields for the worker
+	Answer  Edit // of the fields of the worker's answer
 
-	Replay  Replay
-	Buffer  int             // body bytes held for the fingerprint and for replay; default 64 KiB
-	MaxBody int64           // longer bodies are refused with 413; 0 means no limit
-	Timeout time.Duration   // until the answer begins; while a body streams, between signs of progress; default 30 s
-	Upload  time.Duration   // until the answer begins, while a body streams; default 1 h
-	Client  string          // what tells callers apart, as a Limit's Key does; "": nothing
-	Rule    *blame.Rule     // of conviction; nil means the ledger's
-	Retry   *dispatch.Retry // bounds and budget of retries; nil means the dispatcher's
-	Off     bool            // no quarantine
+	Replay Replay
+	Buffer int // body bytes held for the fingerprint and for replay; default 64 KiB
+	// BufferAnswer is how much of an answer is held in memory for a caller who takes it
+	// more slowly than the worker gives it; more is held on the disk. 0: the worker waits.
+	BufferAnswer int
+	MaxBody      int64           // longer bodies are refused with 413; 0 means no limit
+	Timeout      time.Duration   // until the answer begins; while a body streams, between signs of progress; default 30 s
+	Upload       time.Duration   // until the answer begins, while a body streams; default 1 h
+	Client       string          // what tells callers apart, as a Limit's Key does; "": nothing
+	Rule         *blame.Rule     // of conviction; nil means the ledger's
+	Retry        *dispatch.Retry // bounds and budget of retries; nil means the dispatcher's
+	Off          bool            // no quarantine
+	// StreamIdle and StreamTotal bound answers that have begun: how long nothing may
+	// come of one, and how long it may go on. Both ends are cut then. 0: no bound.
+	StreamIdle, StreamTotal time.Duration
 	// HalfClose says that callers who have finished sending wait for their answer.
 	// Those who hang up in an orderly way look the same: they are noticed only when
 	// the answer is sent. It holds for HTTP without TLS.
@@ -139,6 +152,7 @@ type Route struct {
 	Shard    int            // of how many workers a caller's shard is; 0: of all
 	Cells    int            // fixed parts of the fleet, one of which is a caller's; 0: none
 	Overflow fleet.Overflow // when it may use others
+	Sticky   string         // header:NAME or cookie:NAME, whose value chooses the worker; "": load does
 	Budget   *CallerBudgets // of each caller's retries; nil: none
 }
 
@@ -236,8 +250,11 @@ func (r Route) faults() []error {
 	default:
 		add("Lookalikes is %q, want drop or refuse", string(r.Lookalikes))
 	}
-	if r.Buffer < 0 || r.MaxBody < 0 || r.Timeout < 0 || r.Upload < 0 {
-		add("Buffer, MaxBody, Timeout or Upload is negative")
+	if r.Buffer < 0 || r.BufferAnswer < 0 || r.MaxBody < 0 || min(r.Timeout, r.Upload, r.StreamIdle, r.StreamTotal) < 0 {
+		add("Buffer, BufferAnswer, MaxBody, Timeout, Upload, StreamIdle or StreamTotal is negative")
+	}
+	if _, err := parseSticky(r.Sticky); err != nil {
+		add("Sticky is %q: %w", r.Sticky, err)
 	}
 	if r.Cost < 0 || r.Slow < 0 || r.Shard < 0 || r.Cells < 0 {
 		add("Cost, Slow, Shard or Cells is negative")

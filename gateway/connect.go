@@ -1,9 +1,13 @@
 package gateway
 
 import (
+	"context"
+	"net"
+	"strings"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/h2"
 )
 
 // Upstream is how a gateway connects to workers. Its zero value is useful.
@@ -12,6 +16,12 @@ type Upstream struct {
 	MaxIdle     int           // idle connections kept per worker; default 128
 	IdleTimeout time.Duration // how long; default 30 s
 	Fields      int           // of the head of an answer; default 1,000
+	// Dial connects to a worker, within DialTimeout and ready for the first byte of a
+	// request: for TLS, unix sockets and the like. nil means TCP.
+	Dial func(ctx context.Context, addr string) (net.Conn, error)
+	// HTTP2 has requests sent over HTTP/2, many at once on one connection. Dial sees to
+	// ALPN where there is TLS.
+	HTTP2 bool
 }
 
 // Validate names every field that makes no sense.
@@ -25,13 +35,24 @@ func (u Upstream) pool() h1.PoolConfig {
 	if u.Fields == 0 {
 		u.Fields = answerFields
 	}
-	return h1.PoolConfig{DialTimeout: u.DialTimeout, MaxIdle: u.MaxIdle, IdleTimeout: u.IdleTimeout, Limits: h1.Limits{Fields: u.Fields}}
+	return h1.PoolConfig{DialTimeout: u.DialTimeout, MaxIdle: u.MaxIdle, IdleTimeout: u.IdleTimeout, Limits: h1.Limits{Fields: u.Fields}, Dial: u.Dial}
 }
 
 // Connect makes what the gateway keeps for one life of a worker at addr,
-// "host:port" or "http://host:port". It is the Connect of a fleet's Config. The
-// result is an [io.Closer] that closes all connections, and a [Prober].
-func (u Upstream) Connect(addr string) any { return h1.NewPool(addr, u.pool()) }
+// "host:port", "http://host:port" or what Dial understands. It is the Connect of a
+// fleet's Config. The result is an [io.Closer] that closes all connections, and a [Prober].
+func (u Upstream) Connect(addr string) any {
+	if !u.HTTP2 {
+		return h1.NewPool(addr, u.pool())
+	}
+	dial := u.Dial
+	if dial == nil {
+		dial = func(ctx context.Context, addr string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", addr)
+		}
+	}
+	return h2.NewPool(strings.TrimPrefix(addr, "http://"), h2.Config{Dial: dial, DialTimeout: u.DialTimeout, IdleTimeout: u.IdleTimeout})
+}
 
 // Prober counts the idle connections that a worker holds open, and those that it
 // has closed since the last time: evidence of whether it lives.

@@ -49,8 +49,9 @@
 //	    overdue and 5xx are failures; quarantined work, callers who leave and an
 //	    empty fleet say nothing.
 //	  - An answer that is none of the route's workers is marked (FallbackField,
-//	    DegradedField). A place in the pool is held until the answer has been sent,
-//	    also while a slow body comes: give callers a PerCaller.
+//	    DegradedField). A place in the pool is held until the answer has been sent (with
+//	    Route.BufferAnswer, until it is buffered), also while a slow body comes: give
+//	    callers a PerCaller.
 //
 // # Time, attempts and traces
 //
@@ -82,14 +83,16 @@
 // Bodies beyond Route.Buffer, and bodies of unknown length whose sender pauses
 // for 100 ms, are not held: they stream, cannot be replayed, and their fingerprint
 // covers what had come. A body that ends with its connection cannot be told from
-// one that broke off when the worker dies without a reset. HTTP/2 to workers and
-// h2c are not spoken.
+// one that broke off when the worker dies without a reset. Callers speak HTTP/2 by
+// TLS only.
 //
 // # Two wires, one core
 //
 // Without TLS, a [Server] speaks HTTP/1.1 on a wire of its own; with TLS, it is
 // net/http's, for HTTP/2. [Gateway.ServeHTTP] mounts the same core elsewhere. The
-// own wire is a matter of cost. CPU per proxied request, one core, 64 kept-alive
+// own wire is a matter of cost. To workers there are two wires as well: internal/h1,
+// and net/http's HTTP/2 for an Upstream that wants it, over connections that send
+// nothing again (internal/h2). CPU per proxied request, one core, 64 kept-alive
 // connections, tiny answer, as a ratio to nginx 1.22 in the same run:
 //
 //	httputil.ReverseProxy, without any defence                    3.4

@@ -17,6 +17,9 @@ func (j *job) forward() {
 	b := append(j.head[:0], r.Method...)
 	b = append(b, ' ')
 	target, stripped := j.route.stripped(r.Target)
+	if strings.HasPrefix(target, "/") { // not the * of OPTIONS
+		b = append(b, j.route.Base...)
+	}
 	b = append(b, target...)
 	b = append(b, " HTTP/1.1\r\n"...)
 	b = h1.AppendField(b, "Host", r.Host)

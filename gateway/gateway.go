@@ -20,10 +20,11 @@ type Gateway struct {
 
 	own [32]byte // a secret for those that have no Printer
 
-	held  atomic.Int64 // body bytes held for all requests
-	jobs  sync.Pool    // of *job
-	large sync.Pool    // of *[DefaultBuffer]byte
-	reads sync.Pool    // of *[readSize]byte, for bodies over net/http
+	held    atomic.Int64 // body bytes held for all requests
+	spooled atomic.Int64 // and those of answers on the disk
+	jobs    sync.Pool    // of *job
+	large   sync.Pool    // of *[DefaultBuffer]byte
+	reads   sync.Pool    // of *[readSize]byte, for bodies over net/http
 }
 
 // New returns a gateway, or every fault of cfg.
@@ -68,6 +69,7 @@ func (j *job) run(ctx context.Context, from caller, req *h1.Request, p peer) {
 	defer j.s.drop()
 	j.open()
 	defer j.close() // also when a Doer panics
+	defer j.drain() // once nothing else is held for the request
 	j.g.answer(j)
 }
 
@@ -110,6 +112,7 @@ func (g *Gateway) answer(j *job) {
 		j.enqueue()
 		return
 	}
+	j.bufferAnswer()
 	if err := j.prepare(); errors.Is(err, errAnswered) {
 		return
 	} else if err != nil {

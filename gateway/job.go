@@ -13,6 +13,8 @@ import (
 	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/guard/hints"
 	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/h2"
+	"github.com/bezoar-dev/bezoar/internal/redact"
 )
 
 // job is one request on its way: what the dispatcher sends, again if need be.
@@ -26,10 +28,11 @@ type job struct {
 	peer     peer
 	ownCache *clientCache // of callers, where nothing is kept for the connection
 	route    *route
-	id       string    // of the request
-	by       time.Time // the caller's deadline; zero when it named none
-	rec      Record    // filled in on the way
-	meter    meter     // in front of from
+	id       string        // of the request
+	by       time.Time     // the caller's deadline; zero when it named none
+	rec      Record        // filled in on the way
+	meter    meter         // in front of from
+	answer   *answerBuffer // below meter; nil without one
 
 	traced    bool      // the caller has a valid traceparent
 	grpc      bool      // the caller has a valid grpc-timeout
@@ -58,6 +61,7 @@ type job struct {
 	shape       bezoar.Fingerprint // by the guard; zero when it could not read the query
 	notes       *hints.Note        // of the answer, when the guard learns from it
 	cacheWriter cacheWriter
+	known       *redact.Held // the secrets in it; nil: none
 
 	input  fingerprint.Input
 	traits fingerprint.Traits
@@ -66,8 +70,9 @@ type job struct {
 	size   int64              // of that body
 	vals   []string           // what Values has returned
 
-	tries  int // of Send
-	conn   *h1.Conn
+	tries  int              // of Send
+	conn   *h1.Conn         // of an attempt that is about to begin
+	place  *h2.Place        // or this
 	target *dispatch.Target // of Send
 	wait   wait
 	up     *upload // of the present attempt; nil without one
@@ -87,6 +92,7 @@ func (j *job) begin(ctx context.Context, from caller, req *h1.Request, p peer) {
 // end forgets the request, but keeps the small buffers.
 func (j *job) end() {
 	j.release()
+	j.unknow()
 	g, head, body, vals, lines := j.g, j.head, j.body, j.vals, j.lines
 	fields, copied, noted, found, verdict := j.resp.Fields, j.cacheWriter.fields, j.noted, j.found, j.verdict
 	clear(vals[:cap(vals)])
@@ -126,6 +132,7 @@ func (j *job) work() dispatch.Work {
 		Shard:      rt.Shard,
 		Cells:      rt.Cells,
 		Overflow:   rt.Overflow,
+		Sticky:     j.stick(),
 		Budget:     rt.Budget,
 	}
 	w.Fingerprint, w.Shape = rt.Printer.Work(&j.input)
@@ -195,17 +202,16 @@ func (j *job) Values(name string) []string {
 func (j *job) Gone() bool { return j.ctx.Err() != nil || j.from.Gone() }
 
 // Connect readies a connection to the worker.
-func (j *job) Connect(ctx context.Context, t *dispatch.Target) error {
-	pool, ok := t.Worker.Conn().(*h1.Pool)
-	if !ok {
-		return fmt.Errorf("connect to worker %s: it was not made with gateway.Connect", t.Worker.Name())
+func (j *job) Connect(ctx context.Context, t *dispatch.Target) (err error) {
+	switch pool := t.Worker.Conn().(type) {
+	case *h1.Pool:
+		j.conn, err = pool.GetBy(ctx, t.By)
+	case *h2.Pool:
+		j.place, err = pool.Get(ctx, t.By)
+	default:
+		err = fmt.Errorf("connect to worker %s: it was not made with gateway.Connect", t.Worker.Name())
 	}
-	c, err := pool.GetBy(ctx, t.By)
-	if err != nil {
-		return err
-	}
-	j.conn = c
-	return nil
+	return err
 }
 
 // Drop closes what Connect readied.
@@ -214,12 +220,17 @@ func (j *job) Drop() {
 		j.conn.Release(false)
 		j.conn = nil
 	}
+	if j.place != nil {
+		j.place.GiveBack()
+		j.place = nil
+	}
 }
 
 // wait bounds what Send waits for; it is the [h1.Watch] of the worker's
 // connection.
 type wait struct {
 	deadline time.Time // by when the head must be there
+	head     time.Time // when the head was there
 	long     time.Time // from when on an answer that goes on is a stream; zero until it has begun
 	by       time.Time // by when the caller wants all of the answer; zero for no such time
 	begun    bool      // the head is there: only a lost caller ends the wait
@@ -264,7 +275,7 @@ func (j *job) Wait(since, now time.Time) (time.Time, error) {
 		case by.Before(next):
 			next = by
 		}
-		return next, nil
+		return j.streamEnds(since, now, next)
 	}
 	deadline := j.wait.deadline
 	if j.up != nil {

@@ -55,6 +55,7 @@ func (j *job) prepare() error {
 		return err
 	}
 	j.forward()
+	j.know()
 	j.prepared = true
 	return nil
 }

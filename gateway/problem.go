@@ -161,6 +161,10 @@ func (j *job) problem(p problem, extra ...h1.Field) {
 
 // document answers with a body of the gateway's own.
 func (j *job) document(status int, kind string, body []byte, extra []h1.Field) {
+	if j.isGRPC() {
+		j.grpcDocument(status, body, extra)
+		return
+	}
 	fields := append(j.resp.Fields[:0],
 		h1.Field{Name: "Content-Type", Value: kind, Key: h1.ContentType},
 		h1.Field{Name: "Cache-Control", Value: "no-store"},

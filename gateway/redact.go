@@ -3,11 +3,11 @@ package gateway
 import (
 	"bytes"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/redact"
 )
 
 // Redacted stands in dead letters for values that are not kept.
@@ -17,7 +17,7 @@ const maxSample = 200
 
 // Sample describes the request in one line without secrets.
 func (j *job) Sample() string {
-	s := strings.ToValidUTF8(j.req.Method+" "+j.s.redact.target(j.req.Target), "?")
+	s := strings.ToValidUTF8(j.req.Method+" "+j.s.redact.Target(j.req.Target), "?")
 	if len(s) > maxSample {
 		s = strings.ToValidUTF8(s[:maxSample-len("…")], "") + "…"
 	}
@@ -28,7 +28,7 @@ func (j *job) Sample() string {
 func (j *job) Keep() bezoar.Request {
 	r := bezoar.Request{
 		Method:   strings.Clone(j.req.Method),
-		Target:   j.s.redact.target(j.req.Target),
+		Target:   j.s.redact.Target(j.req.Target),
 		Host:     strings.Clone(j.req.Host),
 		Header:   make(map[string][]string, len(j.req.Fields)),
 		BodySize: j.req.Length,
@@ -39,7 +39,7 @@ func (j *job) Keep() bezoar.Request {
 			continue
 		}
 		name := http.CanonicalHeaderKey(strings.Clone(f.Name))
-		r.Header[name] = append(r.Header[name], j.s.redact.header(f.Name, f.Value))
+		r.Header[name] = append(r.Header[name], j.s.redact.Field(f.Name, f.Value))
 		r.Order = append(r.Order, strings.Clone(f.Name))
 	}
 	limit := len(j.body)
@@ -57,117 +57,44 @@ func (j *job) Keep() bezoar.Request {
 	return r
 }
 
-// redactor knows which names have secret values.
-type redactor struct{ parts []string }
-
-// newRedactor returns a redactor for the names that contain one of the usual
-// parts or of more.
-func newRedactor(more []string) redactor {
-	r := redactor{parts: []string{
-		"auth", "cookie", "token", "secret", "passw", "passphrase", "pwd", "key", "session", "sessid",
-		"signature", "credential", "jwt", "csrf", "xsrf", "bearer",
-	}}
-	for _, m := range more {
-		if m != "" {
-			r.parts = append(r.parts, strings.ToLower(m))
+// know makes the secrets of the request known where a worker's output is read: the
+// same values as a dead letter is kept without.
+func (j *job) know() {
+	if j.route.Known == nil {
+		return
+	}
+	for i := range j.req.Fields {
+		if f := &j.req.Fields[i]; (f.Key == h1.Other || f.Key == h1.ProxyAuthorization) && j.s.redact.Secret(f.Name) {
+			j.secret(f.Value)
 		}
 	}
-	return r
-}
-
-// secret reports whether a header or parameter of the name is to be hidden.
-func (r redactor) secret(name string) bool {
-	name = strings.ToLower(name)
-	switch name {
-	case "sig", "sid", "pin", "pass", "pw", "otp", "code":
-		return true
-	case "idempotency-key", "sec-websocket-key": // public, and needed to run the request again
-		return false
-	}
-	for _, p := range r.parts {
-		if strings.Contains(name, p) {
-			return true
-		}
-	}
-	return false
-}
-
-func (r redactor) header(name, value string) string {
-	switch {
-	case r.secret(name):
-		return Redacted
-	case strings.Contains(value, "://"): // Referer and the like
-		return r.target(value)
-	}
-	return strings.Clone(value)
-}
-
-// target hides secret values of parameters and the user information of URLs.
-func (r redactor) target(s string) string {
-	path, query, ok := strings.Cut(s, "?")
-	path = hideUser(path)
-	if !ok {
-		return strings.Clone(path)
-	}
-	var b strings.Builder
-	b.WriteString(path)
-	if query == "" {
-		b.WriteByte('?')
-	}
-	for sep := "?"; query != ""; {
-		i := strings.IndexAny(query, "&;")
-		pair, rest, next := query, "", ""
-		if i >= 0 {
-			pair, rest, next = query[:i], query[i+1:], query[i:i+1]
-		}
-		b.WriteString(sep)
-		b.WriteString(r.param(pair))
-		query, sep = rest, next
-		if query == "" {
-			b.WriteString(sep)
-		}
-	}
-	return b.String()
-}
-
-func (r redactor) param(pair string) string {
-	name, value, ok := strings.Cut(pair, "=")
-	if !ok {
-		return pair
-	}
-	plain := name
-	if p, err := url.QueryUnescape(name); err == nil {
-		plain = p
-	}
-	if r.secret(plain) {
-		return name + "=" + Redacted
-	}
-	if p, err := url.QueryUnescape(value); err == nil && hideUser(p) != p {
-		return name + "=" + Redacted
-	}
-	return name + "=" + hideUser(value)
-}
-
-// hideUser hides what stands before the @ in the authority of URLs.
-func hideUser(s string) string {
-	const mark = "://"
-	from := 0
-	for {
-		i := strings.Index(s[from:], mark)
-		if i < 0 {
-			return s
-		}
-		start := from + i + len(mark)
-		end := start
-		if n := strings.IndexAny(s[start:], "/?# "); n >= 0 {
-			end += n
+	_, query, _ := strings.Cut(j.req.Target, "?")
+	for query != "" {
+		pair := query
+		if i := strings.IndexAny(query, "&;"); i >= 0 {
+			pair, query = query[:i], query[i+1:]
 		} else {
-			end = len(s)
+			query = ""
 		}
-		if at := strings.LastIndexByte(s[start:end], '@'); at >= 0 {
-			s = s[:start] + Redacted + s[start+at:]
-			end = start + len(Redacted)
+		if name, value, _ := strings.Cut(pair, "="); value != "" && j.s.redact.Parameter(name) {
+			j.secret(value)
 		}
-		from = end
+	}
+}
+
+func (j *job) secret(value string) {
+	if len(value) < redact.MinValue {
+		return
+	}
+	if j.known == nil {
+		j.known = j.route.Known.Hold()
+	}
+	j.known.AddCredentials(value)
+}
+
+// unknow lets go of what know has made known.
+func (j *job) unknow() {
+	if j.known != nil {
+		j.known.End()
 	}
 }

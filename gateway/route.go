@@ -17,6 +17,7 @@ type route struct {
 	policy *routePolicy // nil when none are asked
 
 	request, answer edit
+	sticky          sticky
 }
 
 func newRoute(c Route) *route {
@@ -44,6 +45,7 @@ func newRoute(c Route) *route {
 	if c.Client != "" {
 		r.client, _ = parseKey(c.Client, nil) // validated
 	}
+	r.sticky, _ = parseSticky(c.Sticky) // validated
 	return r
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/h1"
-	"github.com/bezoar-dev/bezoar/overload"
 )
 
 // maxInterim bounds the interim answers (1xx) to one request.
@@ -17,19 +16,38 @@ const maxInterim = 16
 
 // deliver is Send. parent is the span that the worker is told, if any.
 func (j *job) deliver(ctx context.Context, t *dispatch.Target, parent Trace) dispatch.Result {
-	c := j.conn
-	j.conn = nil
+	c, place := j.conn, j.place
+	j.conn, j.place = nil, nil
 	j.ctx, j.up, j.target = ctx, nil, t
 	j.wait = wait{deadline: t.Deadline, by: t.By}
-	c.Watch(j)
+	if res := j.ready(t, parent); res.Fault != dispatch.NoFault {
+		if c != nil {
+			c.Release(false)
+		} else {
+			place.GiveBack()
+		}
+		return res
+	}
+	if place != nil {
+		return j.deliverStream(ctx, t, place)
+	}
+	return j.deliverPlain(c, t)
+}
+
+// ready readies the head for the attempt, unless it is too late for it.
+func (j *job) ready(t *dispatch.Target, parent Trace) (res dispatch.Result) {
 	if j.tries++; (t.Lane || j.tries > 1) && j.Gone() {
-		c.Release(false) // it hung up while its turn came
-		return dispatch.Result{Fault: dispatch.CallerGone, Err: errGone}
+		return dispatch.Result{Fault: dispatch.CallerGone, Err: errGone} // it hung up while its turn came
 	}
 	if (t.Attempt > 1 || !t.By.IsZero() || !parent.IsZero()) && !j.stamp(t.Attempt, t.By, parent) {
-		c.Release(false)
 		return dispatch.Result{Fault: dispatch.OverdueHead, Err: errTimeUp}
 	}
+	return res
+}
+
+// deliverPlain is deliver over HTTP/1.1.
+func (j *job) deliverPlain(c *h1.Conn, t *dispatch.Target) dispatch.Result {
+	c.Watch(j)
 	payload := j.payload()
 	wrote, err := c.Start(j.head, payload, !j.whole)
 	switch {
@@ -76,7 +94,7 @@ func (j *job) receive(c *h1.Conn, t *dispatch.Target) dispatch.Result {
 		res.Fault, res.Err = dispatch.BadAnswer, errors.New("the worker switched protocols unasked")
 		return res
 	}
-	j.wait.begun, j.wait.long = true, time.Now().Add(overload.DefaultLong)
+	j.wait.begin(time.Now())
 	t.Begun()
 	j.answerHead(r)
 	if isStream(r.Status, contentType(r.Fields)) {

@@ -16,14 +16,16 @@ import (
 // ServerConfig says where and how a gateway is served. Its zero value listens on
 // a free port of the loopback interface.
 type ServerConfig struct {
-	Listen string      // host:port; default 127.0.0.1:0
-	TLS    *tls.Config // with certificates: serves HTTP/1.1 and HTTP/2 over TLS; nil: plain HTTP/1.1
+	Listen string                                  // host:port; default 127.0.0.1:0
+	On     func(addr string) (net.Listener, error) // listens; default: net.Listen over TCP
+	TLS    *tls.Config                             // with certificates: serves HTTP/1.1 and HTTP/2 over TLS; nil: plain HTTP/1.1
 
 	MaxHead      int           // bytes of a request's head; default and at most 65,536
 	HeadTimeout  time.Duration // for a head to arrive; default 10 s
 	BodyTimeout  time.Duration // for the next bytes of a body; default 30 s
 	WriteTimeout time.Duration // for a caller to take anything of its answer; default 60 s
 	IdleTimeout  time.Duration // between requests; default 120 s
+	Lifetime     time.Duration // of a connection: the first answer after that is its last; 0 means no end
 	DrainTimeout time.Duration // for what is in flight when Run is told to stop; default 30 s
 	MaxConns     int           // connections at once; default 16,384, half of the files that the process may have where that is less
 
@@ -48,16 +50,17 @@ func (c ServerConfig) plain() h1.ServerConfig {
 	return h1.ServerConfig{
 		Limits:      h1.Limits{Head: c.MaxHead},
 		HeadTimeout: c.HeadTimeout, BodyTimeout: c.BodyTimeout, WriteTimeout: c.WriteTimeout,
-		IdleTimeout: c.IdleTimeout, DrainTimeout: c.DrainTimeout, MaxConns: c.MaxConns, Log: c.Log,
+		IdleTimeout: c.IdleTimeout, Lifetime: c.Lifetime, DrainTimeout: c.DrainTimeout, MaxConns: c.MaxConns, Log: c.Log,
 	}
 }
 
 // Server is one listener of a gateway. Create it with [NewServer].
 type Server struct {
-	gateway *Gateway
-	cfg     ServerConfig
-	ln      net.Listener
-	leaving atomic.Bool // connections end with their next answer
+	gateway  *Gateway
+	cfg      ServerConfig
+	ln       net.Listener
+	leaving  atomic.Bool  // connections end with their next answer
+	lastCall atomic.Int64 // a time.Duration
 }
 
 // NewServer opens the listener. The caller owes it a Run, or a Close.
@@ -74,7 +77,10 @@ func NewServer(g *Gateway, cfg ServerConfig) (*Server, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	ln, err := net.Listen("tcp", cfg.Listen)
+	if cfg.On == nil {
+		cfg.On = func(addr string) (net.Listener, error) { return net.Listen("tcp", addr) }
+	}
+	ln, err := cfg.On(cfg.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("gateway server: %w", err)
 	}
@@ -90,6 +96,11 @@ func (s *Server) Close() error { return s.ln.Close() }
 // Leave has each connection end with its next answer, so that callers come back
 // elsewhere, before Run is told to stop. New connections are still served.
 func (s *Server) Leave() { s.leaving.Store(true) }
+
+// LastCall has idle connections stay for d when Run is told to stop. A request that
+// comes on one of them until then is answered. It is for listeners that somebody
+// else keeps open: new connections wait there, so that nobody is refused.
+func (s *Server) LastCall(d time.Duration) { s.lastCall.Store(int64(d)) }
 
 // Run serves until ctx is done, then stops accepting, closes idle connections
 // and waits for what is in flight, for DrainTimeout at most. It returns nil when
@@ -113,7 +124,9 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 	})
 	defer stop()
-	srv := h1.NewServer(s.cfg.plain(), func(x *h1.Exchange) {
+	cfg := s.cfg.plain()
+	cfg.LastCall = func() time.Duration { return time.Duration(s.lastCall.Load()) }
+	srv := h1.NewServer(cfg, func(x *h1.Exchange) {
 		if s.leaving.Load() {
 			x.Close()
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
+
+	"github.com/bezoar-dev/bezoar/internal/redact"
 )
 
 // settings is one generation of a gateway's configuration. It never changes: a
@@ -11,7 +13,7 @@ import (
 type settings struct {
 	cfg    Config
 	table  table
-	redact redactor
+	redact redact.Names
 	// tickets knows what was enqueued; nil when no route does that.
 	tickets Enqueuer
 	used    *generation
@@ -30,7 +32,7 @@ func newSettings(cfg Config, own [32]byte) (*settings, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &settings{cfg: cfg, table: newTable(cfg.Routes), used: new(generation), redact: newRedactor(cfg.Redact)}
+	s := &settings{cfg: cfg, table: newTable(cfg.Routes), used: new(generation), redact: redact.NewNames(cfg.Redact)}
 	secret := secretOf(cfg.Routes, own)
 	for _, r := range s.table {
 		r.policy = newRoutePolicy(&cfg, &r.Route, secret)

@@ -32,7 +32,7 @@ func (s *Server) runTLS(ctx context.Context) error {
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			inside.Add(1)
 			defer inside.Done()
-			if s.leaving.Load() {
+			if s.leaving.Load() || s.old(r) {
 				w.Header().Set("Connection", "close") // HTTP/2 says GOAWAY instead
 			}
 			s.gateway.serveStd(w, r, orDefault(s.cfg.BodyTimeout, 30*time.Second), take)
@@ -44,7 +44,10 @@ func (s *Server) runTLS(ctx context.Context) error {
 		ConnState:         limiter.State,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, WriteByteTimeout: take},
 		BaseContext:       func(net.Listener) context.Context { return work },
-		ErrorLog:          log.New(logWriter{s.cfg.Log}, "", 0),
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+			return context.WithValue(ctx, opened{}, time.Now())
+		},
+		ErrorLog: log.New(logWriter{s.cfg.Log}, "", 0),
 	}
 	if srv.MaxHeaderBytes == 0 {
 		srv.MaxHeaderBytes = 64 << 10
@@ -55,6 +58,11 @@ func (s *Server) runTLS(ctx context.Context) error {
 	case err := <-failed:
 		return fmt.Errorf("serve TLS on %s: %w", s.ln.Addr(), err)
 	case <-ctx.Done():
+	}
+	if d := time.Duration(s.lastCall.Load()); d > 0 {
+		s.leaving.Store(true)
+		_ = limiter.Close() // Shutdown would not wait for those that are idle
+		limiter.LastCall(d)
 	}
 	drain, cancel := context.WithTimeout(work, s.cfg.DrainTimeout)
 	defer cancel()
@@ -72,13 +80,22 @@ func (s *Server) runTLS(ctx context.Context) error {
 		cut()
 		<-empty
 	}
-	if closed := <-failed; !errors.Is(closed, http.ErrServerClosed) {
+	if closed := <-failed; !errors.Is(closed, http.ErrServerClosed) && !errors.Is(closed, net.ErrClosed) {
 		err = errors.Join(err, closed)
 	}
 	if err != nil {
 		return fmt.Errorf("drain %s: %w", s.ln.Addr(), err)
 	}
 	return nil
+}
+
+// opened is the key of when a connection was accepted.
+type opened struct{}
+
+// old reports whether the request's connection has lived for long enough.
+func (s *Server) old(r *http.Request) bool {
+	at, ok := r.Context().Value(opened{}).(time.Time)
+	return ok && s.cfg.Lifetime > 0 && time.Since(at) >= s.cfg.Lifetime
 }
 
 // logWriter passes net/http's lines on to a logger.

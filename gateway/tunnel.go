@@ -34,8 +34,13 @@ func (j *job) tunnel(c *h1.Conn) dispatch.Result {
 		worker.Close()
 	})
 	defer stop()
+	var ends tunnelEnd
+	ends.watch(&j.route.Route, func() {
+		caller.Close()
+		worker.Close()
+	})
 	web := h1.Fold(j.req.Upgrade, "websocket")
-	up, down := pipe{from: caller, to: worker, web: web}, pipe{from: worker, to: caller, web: web}
+	up, down := pipe{from: caller, to: worker, web: web, ends: &ends}, pipe{from: worker, to: caller, web: web, ends: &ends}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -53,6 +58,9 @@ func (j *job) tunnel(c *h1.Conn) dispatch.Result {
 	j.rec.BytesIn += up.moved
 	j.rec.BytesOut += down.moved
 	res.Fault, res.Err = verdict(&up, &down, web)
+	if rule := ends.stop(); rule != "" {
+		j.rec.Rule, res.Fault, res.Err = rule, dispatch.CallerGone, errStreamOver
+	}
 	return res
 }
 
@@ -86,6 +94,7 @@ type pipe struct {
 	from, to net.Conn
 	web      bool
 	frames   frames
+	ends     *tunnelEnd
 
 	ended   bool      // from has finished sending, and to knows
 	err     error     // nil when from ended cleanly
@@ -109,6 +118,7 @@ func (p *pipe) run(early []byte) {
 				return
 			}
 			p.moved += int64(n)
+			p.ends.move(time.Now())
 		}
 		if early = early[min(n, len(early)):]; len(early) > 0 {
 			n = copy(buf, early)

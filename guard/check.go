@@ -126,7 +126,9 @@ func (g *Guard) Check(q *Query, v *Verdict) {
 		d.read(reader, options)
 		v.judge(q, d.measures, t, scale, reportOnly)
 	}
-	g.counts.checked(q, v, began, time.Now())
+	if g.counts.checked(q, v, began, time.Now()) && g.config.Mask != nil {
+		g.showMasked(q, v.Shape)
+	}
 	if v.Verdict != Accepted {
 		g.logVerdict(q, v)
 	}

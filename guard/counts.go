@@ -88,6 +88,12 @@ type ShapeStats struct {
 	Tripped    int64         `json:"tripped"` // a circuit breaker of the backend refused them
 
 	Fingerprint bezoar.Fingerprint `json:"fingerprint,omitzero"` // of the shape in the ledger; zero where there is none
+
+	// Query is one query of the shape without its values, as Config.Mask makes it, cut
+	// to 500 bytes.
+	Query string `json:"query,omitempty"`
+
+	asked bool // for Query
 }
 
 // Observation is what became of a query that went on.
@@ -105,6 +111,8 @@ type Observation struct {
 	Died      bool // the worker that handled it
 
 	Told *Told // what the answer says of itself; nil when it was not read
+
+	masked string // one query of the shape without its values
 }
 
 // Told is what an answer says of itself.
@@ -130,6 +138,7 @@ type counts struct {
 	history history
 	judging Judging
 	slow    int64
+	masks   maskBudget
 }
 
 func (c *counts) init(config Config) {
@@ -139,8 +148,9 @@ func (c *counts) init(config Config) {
 	c.callers, c.shapes = map[string]*CallerStats{}, map[uint64]*ShapeStats{}
 }
 
-// checked counts a query that was judged between the two times.
-func (c *counts) checked(q *Query, v *Verdict, began, now time.Time) {
+// checked counts a query that was judged between the two times. It reports whether
+// the query is to be masked, and shown with its shape.
+func (c *counts) checked(q *Query, v *Verdict, began, now time.Time) (unseen bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.total.add(v)
@@ -174,7 +184,10 @@ func (c *counts) checked(q *Query, v *Verdict, began, now time.Time) {
 			f := &v.Findings[0]
 			s.Predictor, s.Path, s.Action, s.Rule = f.Predictor, f.Path, f.Action, f.Rule
 		}
+		unseen = !s.asked && c.masks.take(now)
+		s.asked = s.asked || unseen
 	}
+	return unseen
 }
 
 // maxClassTallies bounds the classes that are counted by name, those included
@@ -292,6 +305,9 @@ func (g *Guard) Observe(o Observation) {
 	slow := g.slow(&o)
 	if slow {
 		g.counts.slow++
+		if s, ok := g.counts.shapes[o.Shape]; ok {
+			o.masked = s.Query
+		}
 	}
 	g.counts.mu.Unlock()
 	if slow {

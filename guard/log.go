@@ -110,6 +110,9 @@ func (g *Guard) logSlow(o *Observation) {
 	if t := o.Told; t != nil {
 		attrs = append(attrs, "backend", t.Took, "buckets", t.Buckets)
 	}
+	if o.masked != "" {
+		attrs = append(attrs, "query", o.masked)
+	}
 	if most := g.SlowText(); most > 0 && len(o.Text) > 0 {
 		attrs = append(attrs, "text", strings.ToValidUTF8(string(o.Text[:min(most, len(o.Text))]), "�"))
 	}

@@ -116,6 +116,9 @@ func (e *Engine) Resend(ctx context.Context, id string, in ResendInput) (Sent, e
 		return fail(fmt.Errorf("Destination: %w", err))
 	}
 	message, edited := in.apply(&d, q.Settings.FIFO)
+	if d.Damaged && bytes.Equal(message.Body, d.Body) {
+		return fail(invalid("Body: the letter's is damaged in the store, so that it has to be written anew"))
+	}
 	r, err := e.rules.of(&q)
 	if err != nil {
 		e.complain(ctx, "compile the settings of queue "+q.Name, err)

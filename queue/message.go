@@ -89,6 +89,7 @@ type Message struct {
 	Lineage       *Lineage  // of a message that was a dead letter before
 	Payload       bezoar.Fingerprint
 	Alone         bool // received as a suspect: nothing else goes to its worker meanwhile
+	Damaged       bool // body and attributes are not as they were sent: the store has found a flipped bit. It is never received
 }
 
 // Outcome is how an attempt ended, as its worker or the queue tells it.

@@ -30,25 +30,25 @@ func (r *rules) check(body []byte) *schema.Violation {
 	return r.schema.Check(body)
 }
 
-// sift sets messages aside that the queue's schema does not allow, and returns
-// the others. Dead letters may be looked at whatever they are.
+// sift sets messages aside that are damaged or that the queue's schema does not
+// allow, and returns the others.
 func (e *Engine) sift(ctx context.Context, q *Queue, r *rules, messages []Message) ([]Message, error) {
-	if r.schema == nil || q.Settings.SchemaCheck != CheckDeadLetter {
-		return messages, nil
-	}
 	var changes []Change
 	kept := messages[:0]
 	for i := range messages {
 		m := &messages[i]
-		v := r.check(m.Body)
-		if v == nil || m.Letter != nil {
+		o := r.fault(&q.Settings, m)
+		switch {
+		case o == nil:
 			kept = append(kept, *m)
-			continue
+		case m.Letter != nil: // there is no place further down: it is kept where people see it
+			changes = append(changes, Change{Receipt: m.Receipt, Release: true, Refund: true, For: MaxVisibility})
+		default: // a bad disk says nothing about the payload
+			changes = append(changes, Change{Receipt: m.Receipt, Release: true, Dead: true, Refund: m.Damaged, Outcome: clean(*o)})
 		}
-		changes = append(changes, Change{Receipt: m.Receipt, Release: true, Dead: true, Outcome: clean(Outcome{
-			Class: bezoar.Invalid, Failure: "schema:" + v.Rule + "@" + v.Where,
-			Reason: fmt.Sprintf("the body violates the queue's schema: %s at %s: %s", v.Rule, v.Path, v.Message),
-		})})
+		if m.Damaged {
+			e.config.Log.Error("a message is damaged in the store: it is not delivered", "queue", q.Name, "id", m.ID)
+		}
 	}
 	if len(changes) == 0 {
 		return kept, nil
@@ -68,4 +68,23 @@ func (e *Engine) sift(ctx context.Context, q *Queue, r *rules, messages []Messag
 	}
 	e.hub.wake(p.DeadLetter)
 	return kept, nil
+}
+
+// fault says why a message is not to be delivered, or nil. Dead letters may be
+// looked at whatever they are, unless they are damaged.
+func (r *rules) fault(s *Settings, m *Message) *Outcome {
+	if m.Damaged {
+		return &Outcome{Class: bezoar.Invalid, Failure: "damaged", Reason: "not delivered: its body or its attributes have changed in the store, as by a bad disk or memory"}
+	}
+	if r.schema == nil || s.SchemaCheck != CheckDeadLetter || m.Letter != nil {
+		return nil
+	}
+	v := r.check(m.Body)
+	if v == nil {
+		return nil
+	}
+	return &Outcome{
+		Class: bezoar.Invalid, Failure: "schema:" + v.Rule + "@" + v.Where,
+		Reason: fmt.Sprintf("the body violates the queue's schema: %s at %s: %s", v.Rule, v.Path, v.Message),
+	}
 }

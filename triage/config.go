@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/errlog"
+	"github.com/bezoar-dev/bezoar/internal/redact"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -72,7 +73,7 @@ func (svc *Service) SetSources(sources []Source) error {
 type Service struct {
 	config Config
 	id     string // of this service among those that share the store
-	secret secrets
+	secret redact.Names
 	kick   chan struct{}   // Run has work
 	errlog *errlog.Limiter // in the background
 
@@ -94,7 +95,7 @@ func New(c Config) (*Service, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	d := &Service{
-		config: c, id: newID("triage"), secret: newSecrets(c.Secrets),
+		config: c, id: newID("triage"), secret: redact.NewNames(c.Secrets),
 		kick: make(chan struct{}, 1), errlog: errlog.New(errlog.Config{Log: c.Log, What: "triage"}),
 	}
 	d.sources.Store(&c.Sources)

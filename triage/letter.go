@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/redact"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -37,6 +38,7 @@ type Letter struct {
 	Attributes   map[string]Attribute `json:"attributes,omitempty"`
 	System       map[string]Attribute `json:"system_attributes,omitempty"`
 	Body         *Body                `json:"body,omitempty"`
+	Damaged      bool                 `json:"damaged,omitempty"` // body and attributes have changed in the store, as by a bad disk
 }
 
 // Attribute is a typed value beside a body.
@@ -49,7 +51,7 @@ type Attribute struct {
 
 // Masked stands for a value that is not shown. In an edit it means the value
 // that the letter has.
-const Masked = "[redacted]"
+const Masked = bezoar.Redacted
 
 // Body is what a message says: as text if that is all it is, else in base64.
 type Body struct {
@@ -95,8 +97,8 @@ func outline(m queue.Death) Letter {
 // whole is a letter with all there is, but secrets.
 func (svc *Service) whole(m queue.Death) Letter {
 	l := outline(m)
-	l.Body = NewBody(m.Body)
-	l.Attributes, l.System = svc.secret.mask(m.Attributes), svc.secret.mask(m.System)
+	l.Body, l.Damaged = NewBody(m.Body), m.Damaged
+	l.Attributes, l.System = mask(svc.secret, m.Attributes), mask(svc.secret, m.System)
 	if m.Letter != nil {
 		l.Attempts = m.Letter.Attempts
 	}
@@ -108,45 +110,14 @@ func versionOf(m queue.Death) string {
 	return strconv.FormatInt(m.Sequence, 36) + "." + strconv.FormatInt(m.Receipt.Generation, 36)
 }
 
-// secrets knows which names have values that are not shown.
-type secrets struct{ parts []string }
-
-func newSecrets(more []string) secrets {
-	s := secrets{parts: []string{
-		"auth", "cookie", "token", "secret", "passw", "passphrase", "pwd", "key", "session", "sessid",
-		"signature", "credential", "jwt", "csrf", "xsrf", "bearer",
-	}}
-	for _, m := range more {
-		if m != "" {
-			s.parts = append(s.parts, strings.ToLower(m))
-		}
-	}
-	return s
-}
-
-func (s secrets) has(name string) bool {
-	name = strings.ToLower(name)
-	switch name {
-	case "sig", "sid", "pin", "pass", "pw", "otp", "code":
-		return true
-	case "idempotency-key", "sec-websocket-key": // public
-		return false
-	}
-	for _, p := range s.parts {
-		if strings.Contains(name, p) {
-			return true
-		}
-	}
-	return false
-}
-
-func (s secrets) mask(in map[string]queue.Attribute) map[string]Attribute {
+// mask returns attributes without the values of secrets.
+func mask(secret redact.Names, in map[string]queue.Attribute) map[string]Attribute {
 	if len(in) == 0 {
 		return nil
 	}
 	out := make(map[string]Attribute, len(in))
 	for name, a := range in {
-		if s.has(name) {
+		if secret.Secret(name) {
 			out[name] = Attribute{Type: a.DataType, Value: Masked, Masked: true}
 			continue
 		}

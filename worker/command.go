@@ -13,6 +13,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/child"
 	"github.com/bezoar-dev/bezoar/internal/pool"
+	"github.com/bezoar-dev/bezoar/internal/proc"
 )
 
 // Mode is how a Command is run.
@@ -36,6 +37,9 @@ type Command struct {
 	Env     []string // KEY=value, over Environ
 	Environ []string // what it inherits; nil means our own environment
 	Secrets []string // variables that it does not inherit
+	Drop    []string // likewise; a * at the end of a name stands for any end
+	Keep    []string // variables that it inherits nevertheless, also those of Bezoar's store and telemetry
+	User    string   // whom it runs as: a name or number, and :GROUP; "": as we do
 
 	Memory  int64         // bytes; 0: no limit
 	CPU     time.Duration // processor time of a process, in whole seconds; 0: no limit
@@ -80,7 +84,8 @@ func (c *Command) name() string {
 
 func (c *Command) child(mark string, timeout time.Duration, w *Config) child.Config {
 	cfg := child.Config{
-		Command: c.Args, Dir: c.Dir, Env: c.Env, Environ: c.Environ, Secrets: c.Secrets,
+		Command: c.Args, Dir: c.Dir, Env: c.Env, Environ: c.Environ, User: c.User,
+		Inherit: proc.Inherit{Secrets: c.Secrets, Drop: c.Drop, Keep: c.Keep},
 		Timeout: timeout, Grace: c.Grace, Memory: c.Memory, CPU: c.CPU, Pids: c.Pids, Mark: mark,
 	}
 	if w != nil {

@@ -178,6 +178,7 @@ func (d *delivery) attempt(m Message) result {
 	if !note.Stop() {
 		<-noted
 	}
+	r.hide(&m)
 	d.w.took.Store(d.w.took.Load()*7/8 + int64(time.Since(began))/8) // roughly: some may be lost
 	if r.elapsed == 0 {
 		r.elapsed = time.Since(began)

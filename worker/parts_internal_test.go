@@ -177,3 +177,18 @@ func TestConfigNamesEveryFault(t *testing.T) {
 		t.Errorf("a command at fault: %v", err)
 	}
 }
+
+// What a handler says of its end is shown without the attributes that have names of
+// secrets, and without what looks like a secret.
+func TestAResultHasNoSecrets(t *testing.T) {
+	m := &Message{Attributes: map[string]queue.Attribute{"Api-Token": {String: "open-sesame"}, "Color": {String: "colorful"}}}
+	r := result{
+		class: bezoar.Bug, reason: "bad open-sesame", detail: "exit code 1", stderr: "KeyError: 'colorful'\nGET /x?password=hush open-sesame\n",
+		rows: []Row{{Reason: "row of open-sesame"}},
+	}
+	r.hide(m)
+	if got, want := fmt.Sprint(r.reason, "|", r.detail, "|", r.stderr, "|", r.rows[0].Reason),
+		"bad [redacted]|exit code 1|KeyError: 'colorful'\nGET /x?password=[redacted] [redacted]\n|row of [redacted]"; got != want {
+		t.Errorf("told is %q, want %q", got, want)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/redact"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -29,6 +30,27 @@ type result struct {
 
 func (r *result) outcome() *queue.Outcome {
 	return &queue.Outcome{Class: r.class, Failure: r.failure, Reason: r.reason, Detail: r.detail, Stderr: r.stderr}
+}
+
+// hide takes secrets out of what people read: the attributes with names of secrets,
+// and what looks like one.
+func (r *result) hide(m *Message) {
+	if r.class == bezoar.Done && len(r.rows) == 0 {
+		return
+	}
+	var values []string
+	names := redact.NewNames(nil)
+	for name, a := range m.Attributes {
+		if names.Secret(name) {
+			values = append(values, a.String)
+		}
+	}
+	known := redact.Known(values...)
+	shown := func(text string) string { return redact.Text(string(known.Hide([]byte(text))), redact.Hidden) }
+	r.reason, r.detail, r.stderr = shown(r.reason), shown(r.detail), shown(r.stderr)
+	for i := range r.rows {
+		r.rows[i].Reason = shown(r.rows[i].Reason)
+	}
 }
 
 // patience is how long who was throttled waits at least, if nobody said.

@@ -13,6 +13,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/demo"
 	"github.com/bezoar-dev/bezoar/internal/demo/sample"
 	"github.com/bezoar-dev/bezoar/internal/demo/traffic"
+	"github.com/bezoar-dev/bezoar/internal/handover"
 )
 
 // engine joins the command line to what it starts.
@@ -25,14 +26,20 @@ func serve(ctx context.Context, cfg config.Config, s cli.Serving) error {
 	if err != nil {
 		return err
 	}
+	sockets, err := handover.Inherit()
+	if err != nil {
+		return err
+	}
 	opt := app.Options{
-		Log:     s.Log,
-		Output:  s.Output,
-		Page:    page,
-		Alone:   true,
-		Leave:   s.Leave,
-		Restart: s.Restart,
-		Started: func(a *app.App) { s.Ready(a.Addr(), a.SQSAddr(), a.AdminAddr()) },
+		Sockets:  sockets,
+		TakeOver: s.TakeOver,
+		Log:      s.Log,
+		Output:   s.Output,
+		Page:     page,
+		Alone:    true,
+		Leave:    s.Leave,
+		Restart:  s.Restart,
+		Started:  func(a *app.App) { s.Ready(a.Addr(), a.SQSAddr(), a.AdminAddr()) },
 
 		Settings: app.Settings{Path: s.File, Edit: s.Edit},
 	}

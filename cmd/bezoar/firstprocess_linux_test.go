@@ -15,7 +15,8 @@ import (
 
 // As the first process of a PID namespace, which is what a container's entry point
 // is, Bezoar collects orphans of its workers: 40 of a server in Python behind a
-// shell. A signal reaches it, and its exit code comes out.
+// shell. A signal reaches it, and its exit code comes out. A listening socket that
+// it was given is Bezoar's.
 func TestTheFirstProcessCollectsOrphans(t *testing.T) {
 	for _, program := range []string{"unshare", "python3"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -44,6 +45,9 @@ routes: [{match: {path: /*}, fleet: app}]
 		t.Fatal(err)
 	}
 	cmd := exec.Command("unshare", "--pid", "--fork", "--mount-proc", "--kill-child", path, "serve", "-c", file)
+	ln, socket := listening(t)
+	cmd.ExtraFiles = []*os.File{socket}
+	cmd.Env = append(os.Environ(), "LISTEN_PID=1", "LISTEN_FDS=1", "LISTEN_FDNAMES=http")
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -59,6 +63,9 @@ routes: [{match: {path: /*}, fleet: app}]
 		if addr == sc.Text() {
 			addr = ""
 		}
+	}
+	if at := ln.Addr().String(); addr != at {
+		t.Errorf("it serves on %s, not on the socket that it was given, %s", addr, at)
 	}
 	drained := make(chan struct{})
 	go func() {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
@@ -41,6 +42,9 @@ func (s *Server) addVerdict(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v, err := s.backend.Quarantine(r.Context(), a)
+	detail := about(v)
+	detail.For, detail.Reason = a.For, a.Reason
+	s.written(r, "quarantine.add", strings.TrimSpace("verdict "+v.ID), detail, err)
 	if err != nil {
 		return fmt.Errorf("add verdict: %w", err)
 	}
@@ -81,7 +85,11 @@ func checkAdd(a adminapi.Add) error {
 }
 
 func (s *Server) release(w http.ResponseWriter, r *http.Request) error {
-	if err := s.backend.Release(r.Context(), r.PathValue("id")); err != nil {
+	id := r.PathValue("id")
+	v, _ := s.backend.Verdict(r.Context(), id) // nobody knows by its id alone what it was about
+	err := s.backend.Release(r.Context(), id)
+	s.written(r, "quarantine.release", "verdict "+id, about(v), err)
+	if err != nil {
 		return fmt.Errorf("release verdict: %w", err)
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -119,7 +127,10 @@ func (s *Server) getLetter(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) discard(w http.ResponseWriter, r *http.Request) error {
-	if err := s.backend.Discard(r.Context(), r.PathValue("id")); err != nil {
+	id := r.PathValue("id")
+	err := s.backend.Discard(r.Context(), id)
+	s.written(r, "letter.discard", "letter "+id, noted{}, err)
+	if err != nil {
 		return fmt.Errorf("discard letter: %w", err)
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -127,7 +138,9 @@ func (s *Server) discard(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) redrive(w http.ResponseWriter, r *http.Request) error {
-	done, err := s.backend.Redrive(r.Context(), r.PathValue("id"))
+	id := r.PathValue("id")
+	done, err := s.backend.Redrive(r.Context(), id)
+	s.written(r, "letter.redrive", "letter "+id, noted{Outcome: done.Outcome}, err)
 	if err != nil {
 		return fmt.Errorf("redrive letter: %w", err)
 	}
@@ -142,7 +155,9 @@ func (s *Server) listFleets(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) restart(w http.ResponseWriter, r *http.Request) error {
-	begun, err := s.backend.Restart(r.Context(), r.PathValue("name"))
+	name := r.PathValue("name")
+	begun, err := s.backend.Restart(r.Context(), name)
+	s.written(r, "fleet.restart", "fleet "+name, noted{}, err)
 	if err != nil {
 		return fmt.Errorf("restart fleet: %w", err)
 	}

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -51,6 +52,9 @@ type Config struct {
 	Guards func(limit int) []adminapi.Guard
 	// Top says who causes most. Nil means that nobody is counted.
 	Top func(adminapi.TopQuery) adminapi.Top
+	// Audit is told who did what with fleets, the quarantine and queues, and how
+	// that ended. Nil means that nobody is told.
+	Audit func(ctx context.Context, who Who, action, object string, detail any, err error)
 	// Metrics are shown at /metrics beside those of this package.
 	Metrics []prometheus.Collector
 	// Livez, Readyz and Healthz say how this process is, to everybody, without

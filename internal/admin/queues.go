@@ -37,22 +37,13 @@ func (s *Server) queueRoutes() map[string]handler {
 	if q == nil {
 		return nil
 	}
-	named := func(do func(context.Context, string) error) handler {
-		return func(w http.ResponseWriter, r *http.Request) error {
-			if err := do(r.Context(), r.PathValue("name")); err != nil {
-				return err
-			}
-			w.WriteHeader(http.StatusNoContent)
-			return nil
-		}
-	}
 	return map[string]handler{
 		"GET " + adminapi.PathQueues:     s.listQueues,
 		"POST " + adminapi.PathQueues:    s.createQueue,
 		"GET " + adminapi.PathQueue:      s.showQueue,
-		"DELETE " + adminapi.PathQueue:   named(q.DeleteQueue),
-		"POST " + adminapi.PathPurge:     named(q.Purge),
-		"POST " + adminapi.PathResume:    named(q.Resume),
+		"DELETE " + adminapi.PathQueue:   s.deed("queue.delete", q.DeleteQueue),
+		"POST " + adminapi.PathPurge:     s.deed("queue.purge", q.Purge),
+		"POST " + adminapi.PathResume:    s.deed("queue.resume", q.Resume),
 		"GET " + adminapi.PathMessages:   s.peek,
 		"POST " + adminapi.PathMessages:  s.send,
 		"POST " + adminapi.PathParts:     s.setAside,
@@ -93,6 +84,7 @@ func (s *Server) createQueue(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q, err := s.cfg.Queues.CreateQueue(r.Context(), in)
+	s.written(r, "queue.create", "queue "+in.Name, noted{}, err)
 	if err != nil {
 		return err
 	}
@@ -162,7 +154,10 @@ func (s *Server) pardon(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return invalid("payload: %v", err)
 	}
-	if err := s.cfg.Queues.Pardon(r.Context(), r.PathValue("name"), payload); err != nil {
+	name := r.PathValue("name")
+	err = s.cfg.Queues.Pardon(r.Context(), name, payload)
+	s.written(r, "queue.pardon", "payload "+payload.String()+" of queue "+name, noted{}, err)
+	if err != nil {
 		return fmt.Errorf("pardon: %w", err)
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -53,7 +53,7 @@ type Top struct {
 	// Error is the bound: no value is too high by more, and nobody who has more
 	// is missing.
 	Error   uint64      `json:"error"`
-	Names   string      `json:"names"` // how callers are shown: hash, clear or off
+	Names   string      `json:"names"` // how callers are shown: clear, label, hash, mixed (it differs between routes) or off
 	Callers []TopCaller `json:"callers"`
 }
 

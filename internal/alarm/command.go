@@ -24,7 +24,7 @@ func (a *Alarms) command(ctx context.Context, r Rule, e Event, body []byte) erro
 	defer cancel()
 	stderr := &proc.Tail{Max: commandTail}
 	cmd := exec.Command(r.Command[0], r.Command[1:]...) // run ends the whole group, not the leader alone
-	cmd.Env = append(proc.Inherited(a.config.Environ, a.config.Secrets), "BEZOAR_ALARM="+r.Name, "BEZOAR_ALARM_STATUS="+e.Status)
+	cmd.Env = append(proc.Inherit{Secrets: a.config.Secrets}.Of(a.config.Environ), "BEZOAR_ALARM="+r.Name, "BEZOAR_ALARM_STATUS="+e.Status)
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(body), stderr
 	cmd.SysProcAttr = proc.OwnGroup()
 	cmd.WaitDelay = time.Second // for pipes that something outside the group holds

@@ -24,6 +24,8 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/alarm"
 	"github.com/bezoar-dev/bezoar/internal/certs"
 	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/connlimit"
+	"github.com/bezoar-dev/bezoar/internal/handover"
 	"github.com/bezoar-dev/bezoar/internal/lastrun"
 	"github.com/bezoar-dev/bezoar/internal/live"
 	"github.com/bezoar-dev/bezoar/internal/secret"
@@ -47,6 +49,8 @@ type Options struct {
 	Restart  <-chan struct{}                   // each value has Settings read again, or without a file begins a rolling restart of all fleets; nil: none
 	Settings Settings                          // the file that is followed; the zero value: none
 	Started  func(a *App)                      // when the listeners are open
+	Sockets  *handover.Sockets                 // listening sockets that were given; nil: none
+	TakeOver bool                              // the sockets of the Bezoar that has this state directory are taken, which ends
 	Alone    bool                              // nothing else of this process can panic: the state directory keeps what the runtime says when it ends
 }
 
@@ -71,10 +75,14 @@ type App struct {
 	applied       string     // the sum of the settings that run; the live engine's goroutine's own
 	gateway       *gateway.Gateway
 	front         *gateway.Server
-	certs         *certs.Store    // of front; nil without TLS
-	plain         *gateway.Server // sends to front; nil without one
+	certs         *certs.Store      // of front; nil without TLS
+	more          []*gateway.Server // beside front
+	plain         *gateway.Server   // sends to front; nil without one
 	admin         *admin.Server
 	adminLn       net.Listener
+	sockets       *handover.Sockets
+	succeeds      bool                // callers wait for the listening sockets already
+	successor     *handover.Successor // waits until everything is closed; nil: nobody
 	hub           admin.Hub
 	queues        *queue.Engine
 	wire          *sqs.Handler // knows the queues' attributes by their SQS names
@@ -123,6 +131,9 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 			a.close()
 		}
 	}()
+	if err := a.openSockets(ctx); err != nil {
+		return nil, err
+	}
 	key, err := a.openState()
 	if err != nil {
 		return nil, err
@@ -138,6 +149,9 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 		return nil, err
 	}
 	a.opened = true
+	if err := errors.Join(a.recogniseStore(ctx), a.checkStore()); err != nil {
+		return nil, err
+	}
 	a.compareSecret(ctx, key)
 	if err := a.openQueues(ctx, a.key); err != nil {
 		return nil, err
@@ -146,6 +160,9 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 		if err := open(); err != nil {
 			return nil, err
 		}
+	}
+	if rest := a.sockets.CloseRest(); len(rest) > 0 {
+		a.log.Warn("sockets were given on which nothing is to be served", "sockets", rest)
 	}
 	return a, nil
 }
@@ -158,6 +175,13 @@ func (a *App) openState() ([32]byte, error) {
 	}
 	if err := os.MkdirAll(a.cfg.StateDir, 0o700); err != nil {
 		return [32]byte{}, fmt.Errorf("state_dir: %w", err)
+	}
+	switch info, err := os.Stat(a.cfg.StateDir); {
+	case err != nil:
+		return [32]byte{}, fmt.Errorf("state_dir: %w", err)
+	case info.Mode().Perm()&0o002 != 0: // anybody could put a secret and journals there
+		return [32]byte{}, fmt.Errorf("state_dir: everybody may write in %s (mode %04o): run chmod 700 %s, or name another directory",
+			a.cfg.StateDir, info.Mode().Perm(), a.cfg.StateDir)
 	}
 	a.openRun()
 	return secret.Load(filepath.Join(a.cfg.StateDir, "secret"))
@@ -183,13 +207,37 @@ func (a *App) openGateway(ctx context.Context) error {
 		}
 		tc = a.certs.TLS()
 	}
-	a.front, err = gateway.NewServer(a.gateway, gateway.ServerConfig{
-		Listen: a.cfg.Listen, TLS: tc, DrainTimeout: longestDrain(&a.cfg), Log: a.log,
-	})
-	if err != nil {
+	if err := a.openListeners(tc); err != nil {
 		return err
 	}
+	a.lastCall(a.sockets.Outlive())
 	return a.openRedirect()
+}
+
+// openListeners listens for callers, by TLS if tc is not nil.
+func (a *App) openListeners(tc *tls.Config) (err error) {
+	cfg := gateway.ServerConfig{Listen: a.cfg.Listen, On: a.listen(handover.HTTP), TLS: tc, DrainTimeout: longestDrain(&a.cfg), Log: a.log}
+	if c := a.cfg.Connections; c != nil {
+		cfg.IdleTimeout, cfg.Lifetime = c.Idle, c.Lifetime
+	}
+	// All listeners together have as many connections as one would have.
+	cfg.MaxConns = max(connlimit.Share(16<<10, connlimit.Callers)/(1+len(a.cfg.Listeners)), 1)
+	if a.front, err = gateway.NewServer(a.gateway, cfg); err != nil {
+		return err
+	}
+	for i, l := range a.cfg.Listeners {
+		cfg.Listen, cfg.TLS = l.Listen, tc
+		if l.Plain {
+			cfg.TLS = nil
+		}
+		s, err := gateway.NewServer(a.gateway, cfg)
+		if err != nil {
+			return fmt.Errorf("listeners[%d]: %w", i, err)
+		}
+		a.more = append(a.more, s)
+		a.log.Info("callers are served here as well", "listen", s.Addr().String(), "tls", cfg.TLS != nil)
+	}
+	return nil
 }
 
 // longestDrain is the longest that any fleet may take to finish what is in flight.
@@ -212,7 +260,7 @@ func (a *App) openAdmin() error {
 	cfg := admin.Config{
 		Address: a.cfg.Admin, Token: token, Page: a.opt.Page, Log: a.log,
 		Queues: queueView{a.queues, a.wire}, Triage: a.triage, Alarms: a.alarmStates,
-		Top: a.observability.counts.Top, Metrics: a.metrics(),
+		Top: a.observability.counts.Top, Metrics: a.metrics(), Audit: a.audit,
 		Steering: steering{a}, Limiting: steering{a}, Guards: a.guardList, Health: func() any { return a.health.Report() },
 		Livez: a.health.Livez(), Readyz: a.health.Readyz(), Healthz: a.health.Healthz(),
 	}
@@ -229,7 +277,7 @@ func (a *App) listenAdmin() error {
 		return nil
 	}
 	var err error
-	if a.adminLn, err = net.Listen("tcp", a.cfg.Admin); err != nil {
+	if a.adminLn, err = a.sockets.Listen(handover.Admin, a.cfg.Admin); err != nil {
 		return fmt.Errorf("admin: %w", err)
 	}
 	return nil
@@ -241,6 +289,15 @@ func (a *App) Addr() string {
 		return ""
 	}
 	return a.front.Addr().String()
+}
+
+// MoreAddrs returns where callers are served beside Addr, in the order of the settings.
+func (a *App) MoreAddrs() []string {
+	var out []string
+	for _, s := range a.more {
+		out = append(out, s.Addr().String())
+	}
+	return out
 }
 
 // RedirectAddr returns where callers of plain HTTP are sent to HTTPS, or "".
@@ -271,6 +328,9 @@ func (a *App) close() {
 	if a.front != nil {
 		errs = append(errs, ignoreClosed(a.front.Close()))
 	}
+	for _, s := range a.more {
+		errs = append(errs, ignoreClosed(s.Close()))
+	}
 	if a.plain != nil {
 		errs = append(errs, ignoreClosed(a.plain.Close()))
 	}
@@ -284,6 +344,12 @@ func (a *App) close() {
 		errs = append(errs, a.stores.Close())
 	}
 	errs = append(errs, a.run.Close()) // last: what comes before it may panic
+	if a.sockets != nil {
+		a.sockets.CloseRest()
+	}
+	if a.successor != nil {
+		errs = append(errs, a.successor.Close())
+	}
 	if err := errors.Join(errs...); err != nil {
 		a.log.Warn("closing", "err", err)
 	}

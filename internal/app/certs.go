@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"log/slog"
 	"net"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/certs"
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/connlimit"
+	"github.com/bezoar-dev/bezoar/internal/handover"
 )
 
 func pairsOf(t *config.TLS) []certs.Pair {
@@ -17,6 +19,29 @@ func pairsOf(t *config.TLS) []certs.Pair {
 		pairs = append(pairs, certs.Pair{Cert: m.Cert, Key: m.Key})
 	}
 	return pairs
+}
+
+// workerTrust reads the files by which workers are trusted that speak TLS.
+func workerTrust(fleet string, t *config.WorkerTLS, log *slog.Logger) (*certs.Client, error) {
+	cfg := certs.ClientConfig{Log: log.With("fleet", fleet)}
+	if t != nil {
+		cfg.CA, cfg.Name, cfg.Pair = t.CA, t.Name, certs.Pair{Cert: t.Cert, Key: t.Key}
+	}
+	c, err := certs.NewClient(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("fleets.%s.tls: %w", fleet, err)
+	}
+	return c, nil
+}
+
+// trustWorkers has the connections to workers that are made from now on secured as
+// cfg says.
+func (u *unit) trustWorkers(cfg *config.Fleet, log *slog.Logger) error {
+	c, err := workerTrust(u.name, cfg.TLS, log)
+	if err == nil {
+		u.trust.Store(c)
+	}
+	return err
 }
 
 // redirectFrom is where callers come by plain HTTP that are to come by TLS; "" for
@@ -46,7 +71,7 @@ func (a *App) openRedirect() error {
 		return fmt.Errorf("tls.redirect: %w", err)
 	}
 	if a.plain, err = gateway.NewServer(g, gateway.ServerConfig{
-		Listen: addr, DrainTimeout: time.Second, MaxConns: connlimit.Share(maxRedirects, connlimit.Redirects), Log: a.log,
+		Listen: addr, On: a.listen(handover.Redirect), DrainTimeout: time.Second, MaxConns: connlimit.Share(maxRedirects, connlimit.Redirects), Log: a.log,
 	}); err != nil {
 		return fmt.Errorf("tls.redirect: %w", err)
 	}

@@ -31,6 +31,8 @@ func TestRoutesAtTheEdge(t *testing.T) {
 	log := filepath.Join(dir, "access.log")
 	b := serve(t, head("memory:", dir)+fmt.Sprintf(`listen: 127.0.0.1:0
 tls: {cert: %q, key: %q, redirect: 127.0.0.1:0}
+listeners: [{listen: 127.0.0.1:0, plain: true}, {listen: 127.0.0.1:0}]
+connections: {lifetime: 1h}
 access_log: {format: combined, file: %q, sample: 100%%, caller: clear, paths: true}
 fleets: {app: {workers: [%q]}}
 routes:
@@ -54,6 +56,12 @@ routes:
 	b.until("a caller of plain HTTP gets its answer by TLS", func() bool {
 		return curl("-L", "-H", "Cookie: a=b", plain+"/app/x") == `/x prod ""`
 	})
+	more := b.app.MoreAddrs()
+	for i, scheme := range []string{"http", "https"} {
+		if out := curl(scheme + "://localhost" + more[i][strings.LastIndexByte(more[i], ':'):] + "/app/x"); out != `/x prod ""` {
+			t.Errorf("at listeners[%d]: %s", i, out)
+		}
+	}
 	url := "https://localhost:" + port
 	if out := curl("-i", "--http1.1", url+"/app/y"); !strings.Contains(out, "X-Frame-Options: DENY\r\n") || strings.Contains(out, "Server:") {
 		t.Errorf("the answer is %s", out)

@@ -122,8 +122,9 @@ func (a *App) hintsOf(route string, c *config.Guard) (guard.HintSet, error) {
 
 // guardOf makes the guard of a route for next, or finds the one that it has. The
 // latter stays as it is until next serves: what cannot serve changes nothing.
-func (a *App) guardOf(next *present, route, fleet string, c *config.Guard, prints *fingerprint.Printer) (*gateway.Guard, error) {
-	change := guardChange{routeGuard: routeGuard{route: route, fleet: fleet, cfg: *c, files: [2]stamp{stampOf(c.Limits), stampOf(c.Hints)}}}
+func (a *App) guardOf(next *present, route string, r *config.Route, prints *fingerprint.Printer) (*gateway.Guard, error) {
+	c := r.Guard
+	change := guardChange{routeGuard: routeGuard{route: route, fleet: r.Fleet, cfg: *c, files: [2]stamp{stampOf(c.Limits), stampOf(c.Hints)}}}
 	var err error
 	if change.limits, err = limitsOf(c, next.files); err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
@@ -152,7 +153,7 @@ func (a *App) guardOf(next *present, route, fleet string, c *config.Guard, print
 		change.hints = new(guard.HintStore)
 		change.guard, err = guard.New(guard.Config{
 			Limits: change.limits, Hints: change.hints, Log: a.log, SlowAfter: c.Slow, SlowText: int(c.SlowText),
-			Print: prints.Shape, Scope: route, Turns: a.guards.turns,
+			Print: prints.Shape, Scope: route, Turns: a.guards.turns, Mask: maskedText,
 		})
 	}
 	if err == nil {
@@ -171,7 +172,7 @@ func (a *App) guardOf(next *present, route, fleet string, c *config.Guard, print
 	next.guarding = append(next.guarding, change)
 	return &gateway.Guard{
 		Guard: change.guard, Kind: kind, Dialect: dialect, Prefix: c.Prefix, Learner: change.learns,
-		Expressions: config.Places(c.Regex), Statement: config.Places(c.Statement), Record: record, Name: a.observability.naming(&next.cfg),
+		Expressions: config.Places(c.Regex), Statement: config.Places(c.Statement), Record: record, Name: a.observability.naming(&next.cfg, r),
 	}, nil
 }
 

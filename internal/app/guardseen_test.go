@@ -46,10 +46,13 @@ func (r *reloaded) searchAs(key, body string) int {
 
 // A caller that does not name itself is called the same by the guard, by the list
 // of top callers and in metrics, as the settings say: a key is shown only when
-// they want that.
+// they want that, and a label where they have one.
 func TestTheGuardCallsCallersAsTopDoes(t *testing.T) {
 	t.Parallel()
-	for access, clear := range map[string]bool{"": false, "access_log: {caller: hash}": false, "access_log: {caller: clear}": true} {
+	for access, want := range map[string]string{
+		"": "sk-…", "access_log: {caller: hash}": "sk-…", "access_log: {caller: clear}": "sk-secret", "callers: {show: clear}": "sk-secret",
+		"callers: {show: hash, labels: {sk-secret: billing}}": "", "callers: {labels: {sk-secret: billing}}": "billing",
+	} {
 		t.Run(access, func(t *testing.T) {
 			t.Parallel()
 			r := seen(t, access, `rules: "rules: [{predictor: result_window, limit: 100}]"`)
@@ -63,8 +66,8 @@ func TestTheGuardCallsCallersAsTopDoes(t *testing.T) {
 				return len(top.Callers) == 1
 			})
 			name := top.Callers[0].Caller
-			if (name == "sk-secret") != clear {
-				t.Errorf("top calls the caller %q", name)
+			if !strings.HasPrefix(name, want) || strings.Contains(name, "secret") != (want == "sk-secret") || want == "" && len(name) != 32 {
+				t.Errorf("top calls the caller %q, want %q", name, want)
 			}
 			if g := r.guard(); len(g.Callers) != 1 || g.Callers[0].Caller != name {
 				t.Errorf("top calls the caller %q, the guard %+v", name, g.Callers)
@@ -125,14 +128,14 @@ func TestTheGuardIsSeen(t *testing.T) {
 		if !strings.Contains(line, `msg="slow query"`) || !strings.Contains(line, "grafana-7") {
 			continue
 		}
-		for _, want := range []string{"route=/*", "class=panels", "predictor=", "cost=1", "took=", "bytes=", "died=false", "request=", "lines_dropped="} {
+		for _, want := range []string{"route=/*", "class=panels", "predictor=", "cost=1", "took=", "bytes=", "died=false", "request=", "lines_dropped=", `query="{\"size\": 20, \"query\": {\"term\": {\"who\": \"`} {
 			if !strings.Contains(line, want) {
 				t.Errorf("no %s in %s", want, line)
 			}
 		}
 	}
-	if strings.Contains(r.log.String(), "hunter2") {
-		t.Error("the log has what is in a query")
+	if shapes := fmt.Sprint(r.guard().Shapes); strings.Contains(r.log.String()+shapes, "hunter2") || !strings.Contains(shapes, `"who"`) {
+		t.Errorf("the log has what is in a query, or shapes have no query: %s", shapes)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/live"
+	"github.com/bezoar-dev/bezoar/internal/store"
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
@@ -48,17 +49,20 @@ func above(r config.Ratio) health.Limits {
 	return health.Limits{Degraded: health.Band{Upper: up, Lower: up * 0.95}, Failing: health.Band{Upper: bad, Lower: up}}
 }
 
-// disks are those that Bezoar writes to.
+// disks are those that Bezoar writes to. A full one degrades: what is there can be
+// received and deleted, and requests are answered.
 func disks(c *config.Config) []health.Disk {
 	out := []health.Disk{}
 	if c.Health.Disk == 0 {
 		return out
 	}
+	limits := above(c.Health.Disk)
+	limits.Failing = health.Never().Failing
 	if c.StateDir != "" {
-		out = append(out, health.Disk{Name: "disk:state_dir", Path: c.StateDir, Limits: above(c.Health.Disk)})
+		out = append(out, health.Disk{Name: "disk:state_dir", Path: c.StateDir, Limits: limits})
 	}
 	if path, ok := strings.CutPrefix(c.Store, "sqlite:"); ok {
-		out = append(out, health.Disk{Name: "disk:store", Path: filepath.Dir(path), Limits: above(c.Health.Disk)})
+		out = append(out, health.Disk{Name: "disk:store", Path: filepath.Dir(path), Limits: limits})
 	}
 	return out
 }
@@ -143,6 +147,22 @@ func (m measuredQuota) AddCounts(ctx context.Context, b quota.Batch) (quota.Tota
 	t, err := m.Store.AddCounts(ctx, b)
 	m.store.Observe(time.Since(began), health.Classify(err))
 	return t, err
+}
+
+// checkStore looks at the place of the store, if there is one: what is written to a
+// file that was deleted is lost, which is no matter of going on without the store.
+func (a *App) checkStore() error {
+	if a.stores.Check == nil {
+		return nil
+	}
+	look := func(ctx context.Context) error {
+		err := a.stores.Check(ctx)
+		if errors.Is(err, store.ErrFull) {
+			return fmt.Errorf("%w: %w", health.ErrDegraded, err)
+		}
+		return err
+	}
+	return a.health.Check("store:file", health.CheckConfig{Func: look, Times: 1, Interval: time.Second})
 }
 
 // storeHealth is how calls of the store go. Without it Bezoar goes on with what

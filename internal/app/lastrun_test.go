@@ -207,7 +207,7 @@ func TestAPanicOfBezoarConvictsWhatWasAlone(t *testing.T) {
 	p.dies("panic")
 
 	p = start(t, s)
-	const why = "Bezoar itself panicked with this alone in flight: panic: a test wants it, with token=(hidden)"
+	const why = "Bezoar itself panicked with this alone in flight: panic: a test wants it, with token=[redacted]"
 	p.said("the last run ended", "how=panic", "in_flight=1", "a test wants it", "is quarantined, unless")
 	p.said("judged what was in flight", "fleet=app", "quarantined=1", "suspects=0")
 	vs := p.convicts()

@@ -46,6 +46,8 @@ func TestMain(m *testing.M) {
 		os.Exit(sleeper())
 	case "fragile":
 		os.Exit(fragile())
+	case "grpc":
+		os.Exit(grpcWorker())
 	case "leaky":
 		os.Exit(leaky())
 	default:
@@ -79,7 +81,7 @@ func worker() {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
 			select {}
 		case strings.Contains(work, "exit"):
-			fmt.Fprintln(os.Stderr, "fatal: a request called exit")
+			fmt.Fprintf(os.Stderr, "fatal: a request called exit, with %s and %s\n", r.FormValue("token"), r.Header.Get("Authorization"))
 			os.Exit(0)
 		case strings.Contains(work, "hang"):
 			loop.Lock() // for good, and with it the health check

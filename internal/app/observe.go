@@ -82,16 +82,13 @@ func version() string {
 // still on their way; nil: there are none.
 func (a *App) see(next, before *present, routes []gateway.Route) error {
 	s := &a.observability
-	set := metrics.Settings{Routes: routesOf(&next.cfg), Names: metrics.NamesHash, Hash: s.hash}
+	set := metrics.Settings{Routes: routesOf(&next.cfg), Shown: s.shown(&next.cfg), Labels: fmt.Sprint(labelsOf(&next.cfg))}
 	if before != nil {
 		for _, r := range routesOf(&before.cfg) {
 			if !slices.Contains(set.Routes, r) {
 				set.Routes = append(set.Routes, r)
 			}
 		}
-	}
-	if l := next.cfg.AccessLog; l != nil {
-		set.Names = l.Caller
 	}
 	if err := s.counts.Update(set); err != nil {
 		return err
@@ -124,21 +121,6 @@ func routesOf(cfg *config.Config) []metrics.Route {
 // hash is what a caller is called where its name must not be shown.
 func (s *observability) hash(caller string) string { return s.printer.Client(caller).String() }
 
-// naming is how callers are called in lists, as the settings want it.
-func (s *observability) naming(cfg *config.Config) func(caller string) string {
-	mode := metrics.NamesHash
-	if l := cfg.AccessLog; l != nil {
-		mode = l.Caller
-	}
-	switch mode {
-	case metrics.NamesClear:
-		return func(caller string) string { return caller }
-	case metrics.NamesOff:
-		return func(string) string { return "(not listed)" }
-	}
-	return s.hash
-}
-
 // logAs has requests logged as cfg says.
 func (s *observability) logAs(cfg *config.AccessLog, log *slog.Logger) error {
 	if was := s.log.Load(); was != nil && (was.cfg == nil) == (cfg == nil) && (cfg == nil || *was.cfg == *cfg) {
@@ -149,7 +131,7 @@ func (s *observability) logAs(cfg *config.AccessLog, log *slog.Logger) error {
 		return nil
 	}
 	c := gateway.AccessLogConfig{
-		Log: log, Every: -1, Rate: float64(cfg.Errors), Burst: cfg.Errors, Clear: cfg.Caller == metrics.NamesClear, Paths: cfg.Paths,
+		Log: log, Every: -1, Rate: float64(cfg.Errors), Burst: cfg.Errors, Clear: cfg.Caller == config.ShowClear, Paths: cfg.Paths,
 	}
 	file, err := lineFormat(&c, cfg)
 	if err != nil {
@@ -158,7 +140,7 @@ func (s *observability) logAs(cfg *config.AccessLog, log *slog.Logger) error {
 	if cfg.Sample > 0 {
 		c.Every = max(int(math.Round(1/float64(cfg.Sample))), 1)
 	}
-	if cfg.Caller == metrics.NamesHash {
+	if cfg.Caller == config.ShowHash {
 		c.Printer = s.printer
 	}
 	l, err := gateway.NewAccessLog(c)

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/fingerprint"
 	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/handover"
 	"github.com/bezoar-dev/bezoar/internal/regular"
 	"github.com/bezoar-dev/bezoar/internal/schema"
 	"github.com/bezoar-dev/bezoar/internal/sigv4"
@@ -50,7 +50,7 @@ func (a *App) openQueues(ctx context.Context, key fingerprint.Key) error {
 	if a.sqs, err = sqs.NewServer(cfg); err != nil {
 		return err
 	}
-	if a.sqsLn, err = net.Listen("tcp", a.cfg.SQS); err != nil {
+	if a.sqsLn, err = a.sockets.Listen(handover.SQS, a.cfg.SQS); err != nil {
 		return fmt.Errorf("sqs: %w", err)
 	}
 	return nil

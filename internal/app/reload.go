@@ -17,7 +17,7 @@ import (
 // fixed are the settings that hold from the start of the process to its end.
 func fixed(c *config.Config) map[string]any {
 	return map[string]any{
-		"listen": c.Listen, "admin": c.Admin, "admin_token_file": c.AdminTokenFile, "admin_token_env": c.AdminTokenEnv,
+		"listen": c.Listen, "listeners": c.Listeners, "connections": c.Connections, "admin": c.Admin, "admin_token_file": c.AdminTokenFile, "admin_token_env": c.AdminTokenEnv,
 		"store": c.Store, "state_dir": c.StateDir, "tls (with or without)": c.TLS != nil, "tls.redirect": redirectFrom(c), "sqs": c.SQS, "sqs_hosts": c.SQSHosts,
 		"access_keys": c.AccessKeys, "node": c.Node, "live": c.Live, "tracing": c.Tracing,
 		"store_wait": c.StoreWait, "shutdown_delay": c.ShutdownDelay,
@@ -105,6 +105,9 @@ func (a *App) nextUnits(ctx context.Context, now *present, cfg config.Config) (n
 		if u := now.byName[name]; u != nil {
 			if (u.super == nil) != (len(f.Workers) > 0) {
 				return nil, added, fmt.Errorf("fleets.%s: command and workers do not replace each other while it runs: give the new one another name", name)
+			}
+			if u.cfg.Load().HTTP2 != f.HTTP2 {
+				return nil, added, fmt.Errorf("fleets.%s.http2: it does not change while it runs: give the fleet another name", name)
 			}
 			if err := u.fits(a, &f); err != nil {
 				return nil, added, err

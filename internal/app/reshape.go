@@ -24,7 +24,10 @@ func tuned(cfg *config.Fleet) fleet.Config {
 func (u *unit) fits(a *App, cfg *config.Fleet) error {
 	var err error
 	if u.super == nil {
-		err = u.remote(cfg, a.log).Validate()
+		_, bad := workerTrust(u.name, cfg.TLS, a.log)
+		if err = u.remote(cfg, a.log).Validate(); bad != nil {
+			return bad
+		}
 	} else {
 		err = errors.Join(u.local(cfg, a.opt, a.log).Validate(), watchdogFits(cfg))
 	}
@@ -43,7 +46,7 @@ func (u *unit) reshape(a *App) error {
 	cfg := u.cfg.Load()
 	err := u.fleet.Tune(tuned(cfg))
 	if u.super == nil {
-		return errors.Join(err, u.prober.Update(u.remote(cfg, a.log)))
+		return errors.Join(err, u.trustWorkers(cfg, a.log), u.prober.Update(u.remote(cfg, a.log)))
 	}
 	restart, failed := u.super.Update(u.local(cfg, a.opt, a.log))
 	if restart {

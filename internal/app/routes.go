@@ -133,13 +133,20 @@ func (a *App) bindFleet(next *present, r *config.Route, name string) (gateway.Ro
 	}
 	var g *gateway.Guard
 	if r.Guard != nil {
-		if g, err = a.guardOf(next, name, r.Fleet, r.Guard, p); err != nil {
+		if g, err = a.guardOf(next, name, r, p); err != nil {
 			return gateway.Route{}, err
 		}
 	}
+	settings := next.cfg.Fleets[r.Fleet]
+	var streams config.Streams
+	if r.Streams != nil {
+		streams = *r.Streams
+	}
 	return gateway.Route{
-		Guard: g,
-		Doer:  u.doer, Printer: p, Replay: gateway.Replay(r.Retry.Replay), Buffer: int(r.Buffer),
+		BufferAnswer: int(r.BufferAnswer), Sticky: r.Sticky,
+		Guard: g, Known: u.known, Base: settings.BasePath(),
+		Doer: u.doer, Printer: p, Replay: gateway.Replay(r.Retry.Replay), Buffer: int(r.Buffer),
+		StreamIdle: streams.Idle, StreamTotal: streams.Total,
 		Timeout: r.Timeout, HalfClose: r.HalfClose, Rule: b.rule, Retry: retry, Off: r.Quarantine.Off,
 	}, nil
 }

@@ -61,14 +61,21 @@ func (a *App) Run(ctx context.Context) error {
 		fronts.run("settings", a.live.Run, failed)
 	}
 	a.setReady(nil)
+	for i, s := range a.more {
+		fronts.run(fmt.Sprintf("listeners[%d]", i), s.Run, failed)
+	}
 	if a.plain != nil {
 		fronts.run("redirect", a.plain.Run, failed)
 	}
 	fronts.run("leave", a.leave, failed)
+	fronts.run("handover", func(ctx context.Context) error { return a.offer(ctx, stopFront) }, failed)
 	if a.opt.Started != nil {
 		a.opt.Started(a)
 	}
-	err := a.serveFront(front)
+	var err error
+	if a.awaitWorkers(front) {
+		err = a.serveFront(front)
+	} // else callers wait for the next one
 	stopFront()
 	a.setReady(errStops) // nothing begins in the background from here on
 	a.background.Wait()
@@ -88,6 +95,9 @@ func (a *App) leave(ctx context.Context) error {
 	a.setReady(errStops)
 	if a.front != nil {
 		a.front.Leave()
+	}
+	for _, s := range a.more {
+		s.Leave()
 	}
 	if a.sqs != nil {
 		a.sqs.Leave()

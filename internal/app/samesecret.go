@@ -19,19 +19,21 @@ const (
 	secretMarkFor = 365 * 24 * time.Hour
 )
 
-// compareSecret says so when the node before this one had another secret. Such
-// nodes work, each for itself: they recognise nothing of each other's verdicts
-// and count the same caller under different keys, which nobody would notice.
+// compareSecret says so when this store was used with another secret before: the
+// state directory was lost, or another node has its own. Such nodes work, each for
+// itself: they recognise nothing of each other's verdicts and count the same caller
+// under different keys, which nobody would notice.
 func (a *App) compareSecret(ctx context.Context, key [32]byte) {
-	if !a.follows() {
+	if a.cfg.StateDir == "" {
 		return
 	}
 	switch same, err := sameSecret(ctx, a.stores.Queue, key); {
 	case err != nil:
 		a.log.Warn("whether the nodes of this store have the same secret is not known", "err", err)
 	case !same:
-		a.log.Warn("another node of this store had another secret: until all have the same, they share neither verdicts nor quotas",
-			"secret", "the file secret in state_dir; copy it from one node to all", "state_dir", a.cfg.StateDir)
+		a.log.Error("this store was used with another secret: its verdicts, quotas and dead letters of requests match nothing that comes now",
+			"secret", "the file secret in state_dir: restore it from a backup, or copy it from one node to all; in use for long, the new one is as good",
+			"state_dir", a.cfg.StateDir)
 	}
 }
 

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"log/slog"
@@ -16,9 +17,12 @@ import (
 	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/fleet"
 	"github.com/bezoar-dev/bezoar/gateway"
+	"github.com/bezoar-dev/bezoar/internal/certs"
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/journal"
 	"github.com/bezoar-dev/bezoar/internal/probe"
+	"github.com/bezoar-dev/bezoar/internal/proc"
+	"github.com/bezoar-dev/bezoar/internal/redact"
 	"github.com/bezoar-dev/bezoar/internal/supervise"
 	"github.com/bezoar-dev/bezoar/ledger"
 	"github.com/bezoar-dev/bezoar/policy/blame"
@@ -32,13 +36,15 @@ type unit struct {
 	ledger   *ledger.Ledger
 	doer     *dispatch.Dispatcher
 	keeper   keeper
-	super    *supervise.Supervisor  // nil when somebody else starts the workers
-	prober   *probe.ExternalWorkers // nil when Bezoar starts them
-	watchdog *fleetWatchdog         // nil when somebody else starts the workers
-	flight   []ledger.Record        // in flight when the process died that wrote the journal
-	wrote    uint64                 // which one that was
-	looked   func()                 // told that a worker has ended
-	closer   io.Closer              // the journal; nil without one
+	super    *supervise.Supervisor        // nil when somebody else starts the workers
+	prober   *probe.ExternalWorkers       // nil when Bezoar starts them
+	watchdog *fleetWatchdog               // nil when somebody else starts the workers
+	known    *redact.Values               // secrets of requests in flight; nil when somebody else starts the workers
+	flight   []ledger.Record              // in flight when the process died that wrote the journal
+	wrote    uint64                       // which one that was
+	trust    atomic.Pointer[certs.Client] // how workers by TLS are trusted; for those elsewhere
+	looked   func()                       // told that a worker has ended
+	closer   io.Closer                    // the journal; nil without one
 	rules    atomic.Pointer[map[string]*blame.Rule]
 
 	restarting atomic.Bool  // a rolling restart is under way
@@ -65,7 +71,7 @@ func (a *App) newUnit(name string, cfg config.Fleet, rules map[string]*blame.Rul
 	}
 	fc := tuned(&cfg)
 	fc.Name, fc.Ended = name, u.ended
-	fc.Connect = func(addr string) any { return gateway.Upstream{Fields: u.cfg.Load().AnswerFields}.Connect(addr) }
+	fc.Connect = u.connect
 	fc.Judged = func(j fleet.Judgement) { a.judged(name, j) }
 	fc.Opened = func(epoch uint64, _ string) { u.ledger.Opened(epoch) }
 	var err error
@@ -81,6 +87,16 @@ func (a *App) newUnit(name string, cfg config.Fleet, rules map[string]*blame.Rul
 	u.fleet.Keep(u.keeper)
 	u.ledger.SetFleet(u.size())
 	return u, u.openWatchdog(a)
+}
+
+// connect makes what the gateway keeps for one life of a worker.
+func (u *unit) connect(addr string) any {
+	cfg := u.cfg.Load()
+	up := gateway.Upstream{Fields: cfg.AnswerFields, HTTP2: cfg.HTTP2}
+	if u.prober != nil {
+		up.Dial = u.prober.Dial
+	}
+	return up.Connect(addr)
 }
 
 func (u *unit) size() int {
@@ -138,12 +154,16 @@ func (u *unit) openKeeper(opt Options, log *slog.Logger) error {
 	cfg := u.cfg.Load()
 	var err error
 	if len(cfg.Workers) > 0 {
+		if err := u.trustWorkers(cfg, log); err != nil {
+			return err
+		}
 		if u.prober, err = probe.New(u.remote(cfg, log)); err != nil {
 			return fmt.Errorf("fleet %s: %w", u.name, err)
 		}
 		u.keeper = u.prober
 		return nil
 	}
+	u.known = new(redact.Values)
 	if u.super, err = supervise.New(u.local(cfg, opt, log)); err != nil {
 		return fmt.Errorf("fleet %s: %w", u.name, err)
 	}
@@ -156,7 +176,9 @@ func (u *unit) remote(cfg *config.Fleet, log *slog.Logger) probe.Config {
 	return probe.Config{
 		Name: u.name, Workers: cfg.Workers, Drain: cfg.Drain, Registry: u.fleet, Log: log, Conns: u.conns,
 		Resolve: cfg.Resolve, Resized: u.ledger.SetFleet,
-		Health: probe.Health{Path: cfg.Health.Path, Interval: cfg.Health.Interval, Timeout: cfg.Health.Timeout},
+		TLS:    func(host string) *tls.Config { return u.trust.Load().TLS(host) },
+		HTTP2:  cfg.HTTP2,
+		Health: probe.Health{Path: cfg.Health.Path, GRPC: cfg.Health.GRPC, Interval: cfg.Health.Interval, Timeout: cfg.Health.Timeout},
 	}
 }
 
@@ -164,11 +186,12 @@ func (u *unit) remote(cfg *config.Fleet, log *slog.Logger) probe.Config {
 func (u *unit) local(cfg *config.Fleet, opt Options, log *slog.Logger) supervise.Config {
 	return supervise.Config{
 		Name: u.name, Command: cfg.Command, Replicas: cfg.Replicas, Dir: cfg.Dir,
-		Env: environment(cfg.Env), Secrets: opt.Secrets,
-		Health: supervise.Health{Path: cfg.Health.Path, Interval: cfg.Health.Interval, Timeout: cfg.Health.Timeout},
-		Bake:   supervise.Bake{Requests: cfg.Bake.Requests, Time: cfg.Bake.Time},
-		Grace:  cfg.Grace, Drain: cfg.Drain, Memory: int64(cfg.Memory),
-		Output: output(opt.Output), Log: log, Registry: u.fleet,
+		Env: environment(cfg.Env), User: cfg.User,
+		Inherit: proc.Inherit{Secrets: opt.Secrets, Drop: cfg.EnvDrop, Keep: cfg.EnvKeep},
+		Health:  supervise.Health{Path: cfg.Health.Path, GRPC: cfg.Health.GRPC, HTTP2: cfg.HTTP2, Interval: cfg.Health.Interval, Timeout: cfg.Health.Timeout},
+		Bake:    supervise.Bake{Requests: cfg.Bake.Requests, Time: cfg.Bake.Time},
+		Grace:   cfg.Grace, Drain: cfg.Drain, Memory: int64(cfg.Memory),
+		Output: output(opt.Output), Known: u.known, Log: log, Registry: u.fleet,
 	}
 }
 

@@ -181,15 +181,16 @@ func (fw *fleetWatchdog) look(ctx context.Context, w watchdog.Worker) (time.Dura
 	fw.mu.Lock()
 	s := fw.last[w.Name]
 	fw.mu.Unlock()
-	health := &fw.u.cfg.Load().Health
-	if health.Path != "" {
+	cfg := fw.u.cfg.Load()
+	health := &cfg.Health
+	if health.Path != "" || health.GRPC != "" {
 		if s.Silent {
 			return s.Look, errSilent
 		}
 		return s.Look, nil
 	}
 	began := time.Now()
-	res := probe.Probe{Timeout: health.Timeout}.Do(ctx, net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)))
+	res := probe.Probe{Timeout: health.Timeout, HTTP2: cfg.HTTP2}.Do(ctx, net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)))
 	if res.Outcome == probe.Exhausted { // nobody has looked
 		return 0, nil
 	}

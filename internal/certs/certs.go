@@ -1,14 +1,3 @@
-// Package certs holds the certificates of a listener and follows their files.
-//
-//   - A renewed certificate is served within a second, to the next connection;
-//     connections that are open stay as they are.
-//   - A file that cannot be read, or a certificate and a key that do not belong
-//     together, as in the middle of a renewal, changes nothing: what was read last
-//     is served on, and the log says why, once for each reason.
-//   - Of several certificates a caller gets the first that has the name it asks
-//     for (SNI) and that it understands; the first of all when none has.
-//
-// It has no goroutine: the files are looked at when connections come.
 package certs
 
 import (
@@ -142,11 +131,16 @@ func (it *item) changed() bool {
 		if err != nil {
 			return true // reading says why
 		}
-		if was := it.files[i]; !os.SameFile(was, info) || was.Size() != info.Size() || !was.ModTime().Equal(info.ModTime()) {
+		if other(it.files[i], info) {
 			return true
 		}
 	}
 	return false
+}
+
+// other reports whether a file is not as it was.
+func other(was, is fs.FileInfo) bool {
+	return !os.SameFile(was, is) || was.Size() != is.Size() || !was.ModTime().Equal(is.ModTime())
 }
 
 // maxFile bounds a certificate with its chain.

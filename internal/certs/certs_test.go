@@ -131,3 +131,70 @@ func TestCertificatesAreFollowed(t *testing.T) {
 		t.Error("no files at all are fine")
 	}
 }
+
+// Authorities and certificates of workers are followed for connections that are made
+// from then on.
+func TestTrustIsFollowed(t *testing.T) {
+	dir := t.TempDir()
+	ca := certs.Pair{Cert: filepath.Join(dir, "ca.pem"), Key: filepath.Join(dir, "ca.key")}
+	own := certs.Pair{Cert: filepath.Join(dir, "own.pem"), Key: filepath.Join(dir, "own.key")}
+	write(t, ca, 1, "worker.example")
+	write(t, own, 2, "gateway.example")
+	var log bytes.Buffer
+	c, err := certs.NewClient(certs.ClientConfig{CA: ca.Cert, Pair: own, Every: time.Nanosecond, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// shake is one handshake with a worker; it returns the serial number of the
+	// certificate that the worker was shown.
+	shake := func(host string) (int64, error) {
+		cert, err := tls.LoadX509KeyPair(ca.Cert, ca.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, server := net.Pipe()
+		defer client.Close()
+		seen := make(chan int64, 1)
+		go func() {
+			defer server.Close()
+			s := tls.Server(server, &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequestClientCert, MaxVersion: tls.VersionTLS12})
+			if err := s.Handshake(); err != nil || len(s.ConnectionState().PeerCertificates) == 0 {
+				seen <- 0
+				return
+			}
+			seen <- s.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+		}()
+		if err := tls.Client(client, c.TLS(host)).Handshake(); err != nil {
+			return 0, err
+		}
+		return <-seen, nil
+	}
+	if serial, err := shake("worker.example"); err != nil || serial != 2 {
+		t.Errorf("at first the worker saw certificate %d, %v", serial, err)
+	}
+	if _, err := shake("other.example"); err == nil || !strings.Contains(err.Error(), "other.example") {
+		t.Errorf("another name: %v", err)
+	}
+	write(t, ca, 3, "worker.example")
+	write(t, own, 4, "gateway.example")
+	if serial, err := shake("worker.example"); err != nil || serial != 4 {
+		t.Errorf("renewed, the worker saw certificate %d, %v", serial, err)
+	}
+	if err := os.WriteFile(own.Key, []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log.Reset()
+	for range 2 {
+		if serial, err := shake("worker.example"); err != nil || serial != 4 {
+			t.Errorf("half renewed, the worker saw certificate %d, %v", serial, err)
+		}
+	}
+	if n := strings.Count(log.String(), "could not be renewed"); n != 1 {
+		t.Errorf("logged %d times: %s", n, log.String())
+	}
+	for _, cfg := range []certs.ClientConfig{{CA: own.Key}, {CA: filepath.Join(dir, "none.pem")}, {Pair: own}} {
+		if _, err := certs.NewClient(cfg); err == nil || !strings.Contains(err.Error(), dir) {
+			t.Errorf("NewClient(%+v): %v", cfg, err)
+		}
+	}
+}

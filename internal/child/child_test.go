@@ -24,7 +24,7 @@ func TestJobGetsWhatItIsFor(t *testing.T) {
 	t.Setenv("KEPT", "inherited")
 	r := run(t, func(c *Config) {
 		c.Command = []string{"sh", "-c", "cat; env; echo pid=$$; ps -o pgid=,sid= -p $$ 2>/dev/null || true; echo oh no >&2"}
-		c.Secrets = []string{"PASSWORD"}
+		c.Inherit.Secrets = []string{"PASSWORD"}
 		c.Env = []string{"A=config", "B=config"}
 		c.Dir = t.TempDir()
 	})

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/proc"
 )
 
 // What Config means by zero.
@@ -29,11 +31,10 @@ type Config struct {
 	Command []string // program and arguments
 	Dir     string   // where it runs; "" means here
 	Env     []string // KEY=value, for every job, over Environ
-	// Environ is what jobs inherit; nil means our own environment. Variables
-	// that begin with BEZOAR_, those that speak to a service manager, and those
-	// named in Secrets are left out of it.
+	// Environ is what jobs inherit as Inherit says; nil means our own environment.
 	Environ []string
-	Secrets []string
+	Inherit proc.Inherit
+	User    string // whom they run as, see [proc.FindUser]; "": as we do
 
 	Timeout time.Duration // per job; 0 means none
 	Grace   time.Duration // between SIGTERM and SIGKILL; default 5 s
@@ -98,6 +99,9 @@ func (c Config) Validate() error {
 	}
 	if c.CPU != 0 && c.CPU < time.Second {
 		bad("cpu is %v, want at least 1s", c.CPU)
+	}
+	if _, err := proc.FindUser(c.User); err != nil {
+		bad("user: %w", err)
 	}
 	if c.Tail < 0 || c.Tail > MaxTail {
 		bad("tail is %d bytes, want 1 to %d", c.Tail, MaxTail)

@@ -40,7 +40,7 @@ func (r *Runner) newProcess(ctx context.Context, j *Job) (*Process, launch, erro
 	l := launch{
 		path:   path,
 		env:    proc.Override(r.env, append(append(make([]string, 0, len(j.Env)+2), j.Env...), p.family.Variable, EnvName+"="+j.Name)...),
-		sys:    proc.DieWithThread(proc.OwnSession()),
+		sys:    r.user.Become(proc.DieWithThread(proc.OwnSession())),
 		limits: r.rlimits(s, p.family.Tag),
 		held:   r.means.hold && !privileged(path, r.cfg.Dir),
 	}
@@ -67,7 +67,7 @@ type launch struct {
 // nothing to do yet. When it cannot be limited it is ended.
 func (p *Process) restrict(l launch) error {
 	p.family.Session = p.Pid
-	err := l.limits.Apply(p.Pid)
+	err := p.r.user.As(func() error { return l.limits.Apply(p.Pid) })
 	if err == nil && l.held {
 		err = proc.Release(p.Pid)
 	}

@@ -28,8 +28,9 @@ type Runner struct {
 	cfg    Config
 	id     identity
 	env    []string // what every job gets
-	means  means    // by which limits are kept
-	polls  bool     // one thread does everything for a job of Do
+	user   *proc.User
+	means  means // by which limits are kept
+	polls  bool  // one thread does everything for a job of Do
 	seq    atomic.Uint64
 	path   atomic.Pointer[string] // of the program, once it was found
 	tasks  taskCount
@@ -56,7 +57,11 @@ func New(cfg Config) (*Runner, error) {
 		cfg: cfg, id: newIdentity(cfg.Mark), live: map[*Process]struct{}{},
 		begun: make(chan struct{}), closed: make(chan struct{}),
 	}
-	r.env = proc.Override(proc.Inherited(cfg.Environ, cfg.Secrets),
+	user, err := proc.FindUser(cfg.User)
+	if err != nil {
+		return nil, fmt.Errorf("child: user: %w", err)
+	}
+	r.user, r.env = user, proc.Override(proc.Override(cfg.Inherit.Of(cfg.Environ), user.Env()...),
 		append(append([]string(nil), cfg.Env...), EnvMark+"="+cfg.Mark, envReport)...)
 	r.means, r.polls = r.findMeans(), canPoll()
 	return r, nil

@@ -24,13 +24,14 @@ type Engine struct {
 
 // Serving is what Serve needs beside the settings.
 type Serving struct {
-	Log     *slog.Logger
-	Output  func(worker, stream, line string) // of the workers
-	Ready   func(listen, sqs, admin string)   // to be called when the listeners are open
-	Leave   <-chan struct{}                   // closed when ctx is about to end: callers should go elsewhere
-	Restart <-chan struct{}                   // each value has the file read again or, where none is followed, all fleets restarted
-	File    string                            // the settings file to follow; "": none
-	Edit    func(*config.Config)              // what flags change of what the file says
+	Log      *slog.Logger
+	Output   func(worker, stream, line string) // of the workers
+	Ready    func(listen, sqs, admin string)   // to be called when the listeners are open
+	Leave    <-chan struct{}                   // closed when ctx is about to end: callers should go elsewhere
+	Restart  <-chan struct{}                   // each value has the file read again or, where none is followed, all fleets restarted
+	TakeOver bool                              // the sockets of the Bezoar that runs there already are taken
+	File     string                            // the settings file to follow; "": none
+	Edit     func(*config.Config)              // what flags change of what the file says
 }
 
 // Demo says what the demonstration shows.

@@ -289,4 +289,13 @@ func writeGuardShapes(p *printer, shapes []adminapi.GuardShape, now time.Time) {
 			deaths, held, plain(cmp.Or(h.Mostly, "-")), plain(beyond))
 	}
 	t.write(p, "")
+	queries := table{head: []string{"SHAPE", "A QUERY OF IT, WITHOUT ITS VALUES"}}
+	for _, h := range shapes {
+		if h.Query != "" {
+			queries.add(plain(h.Shape), plain(h.Query))
+		}
+	}
+	if len(queries.rows) > 0 {
+		queries.write(p, "")
+	}
 }

@@ -44,7 +44,7 @@ func sampleGuard() adminapi.Guard {
 				},
 				Verdict: "q-0000000000a1", State: bezoar.Quarantined,
 			},
-			{ShapeStats: guard.ShapeStats{Shape: "0000000000001234", Tally: guard.Tally{Checked: 20, Accepted: 20}, MaxCost: 1.57, Observed: 20, Took: 20 * time.Millisecond, MaxTook: 1234 * time.Microsecond, Bytes: 20}},
+			{ShapeStats: guard.ShapeStats{Shape: "0000000000001234", Query: "{\"size\": 20, \"query\": {\"term\": {\"user\": \"xqw\\x1b[31m\"}}}", Tally: guard.Tally{Checked: 20, Accepted: 20}, MaxCost: 1.57, Observed: 20, Took: 20 * time.Millisecond, MaxTook: 1234 * time.Microsecond, Bytes: 20}},
 		},
 	}
 }

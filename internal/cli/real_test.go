@@ -136,3 +136,19 @@ func firstLetter(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Setenv("LETTER", letters[0].ID)
 }
+
+// firstVerdict sets VERDICT to the id of a verdict.
+func firstVerdict(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: firstverdict")
+	}
+	c, err := adminapi.New(adminapi.Config{Address: ts.Getenv("BEZOAR_ADMIN")})
+	ts.Check(err)
+	defer c.Close()
+	verdicts, err := c.Verdicts(context.Background(), "")
+	ts.Check(err)
+	if len(verdicts) == 0 {
+		ts.Fatalf("there is no verdict")
+	}
+	ts.Setenv("VERDICT", verdicts[0].ID)
+}

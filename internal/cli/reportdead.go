@@ -37,6 +37,9 @@ func reportDead(p *printer, now time.Time, l triage.Letter) {
 		field(p, name, value)
 	}
 	reportAttempts(p, now, l.Attempts)
+	if l.Damaged {
+		field(p, "damaged", "body and attributes have changed in the store: it is not delivered; bezoar dlq edit writes it anew")
+	}
 	reportBody(p, l.Body)
 	if l.Discarded == nil {
 		p.printf("\n%s bezoar dlq redrive %s\n", p.paint(dim, "send it again:"), clean(l.ID))

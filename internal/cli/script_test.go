@@ -92,7 +92,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": checkCode, "validjson": checkJSON, "signals": sendSignals,
-			"startbezoar": startBezoar, "deadletters": makeLetters, "firstletter": firstLetter, "capture": capture,
+			"startbezoar": startBezoar, "deadletters": makeLetters, "firstletter": firstLetter, "firstverdict": firstVerdict, "capture": capture,
 			"gzip": zip, "zstd": zipZstd, "utf16": widen, "cut": cutFile, "query": sendQuery,
 		},
 	}

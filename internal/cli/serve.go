@@ -19,12 +19,13 @@ import (
 const tokenVar = "BEZOAR_ADMIN_TOKEN"
 
 type serveCmd struct {
-	Config string     `short:"c" placeholder:"FILE" help:"The settings file (default: bezoar.yaml here, if there is one)."`
-	Listen *string    `placeholder:"ADDR" help:"Serve callers here instead of where the file says; an empty ADDR for nowhere."`
-	SQS    *string    `name:"sqs" placeholder:"ADDR" help:"Serve queues to SQS clients here instead of where the file says; off for nowhere."`
-	Admin  *string    `placeholder:"ADDR" help:"Serve the admin API here instead of where the file says; an empty ADDR for none."`
-	Store  *string    `placeholder:"STORE" help:"Keep queues, verdicts and dead letters here instead of where the file says."`
-	Level  slog.Level `name:"log" default:"info" placeholder:"LEVEL" help:"Log from this level: debug, info, warn or error."`
+	Config   string     `short:"c" placeholder:"FILE" help:"The settings file (default: bezoar.yaml here, if there is one)."`
+	Listen   *string    `placeholder:"ADDR" help:"Serve callers here instead of where the file says; an empty ADDR for nowhere."`
+	SQS      *string    `name:"sqs" placeholder:"ADDR" help:"Serve queues to SQS clients here instead of where the file says; off for nowhere."`
+	Admin    *string    `placeholder:"ADDR" help:"Serve the admin API here instead of where the file says; an empty ADDR for none."`
+	Store    *string    `placeholder:"STORE" help:"Keep queues, verdicts and dead letters here instead of where the file says."`
+	TakeOver bool       `help:"Replace the Bezoar that runs with the same state directory: take its listening sockets, so that no caller is refused, and serve when it has finished what is in flight. Without one this just starts."`
+	Level    slog.Level `name:"log" default:"info" placeholder:"LEVEL" help:"Log from this level: debug, info, warn or error."`
 }
 
 // Help says what serve does without a file.
@@ -58,7 +59,7 @@ func (c *serveCmd) Run(s *session) error {
 	if !cfg.Live.Watch {
 		path = ""
 	}
-	return s.serve(cfg, c.Level, Serving{File: path, Edit: edit})
+	return s.serve(cfg, c.Level, Serving{File: path, Edit: edit, TakeOver: c.TakeOver})
 }
 
 // defaultFile is looked for where bezoar is started.
@@ -163,6 +164,6 @@ func (s *session) workerOutput() func(worker, stream, line string) {
 		if stream == "stderr" {
 			w = s.Stderr
 		}
-		fmt.Fprintf(w, "%s | %s\n", s.out.paint(cyan, worker), line)
+		s.pass(w, worker, line)
 	}
 }

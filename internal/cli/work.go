@@ -39,6 +39,9 @@ type workCmd struct {
 	Mode        string        `enum:"process,pool" default:"process" help:"process: one CMD per message. pool: copies of CMD that take one message after another (docs/work.md)."`
 	Recycle     int           `placeholder:"N" help:"In mode pool: messages until a copy is replaced (default 1000)."`
 
+	User    string   `placeholder:"NAME" help:"Run CMD as this user, NAME or NAME:GROUP; needs root (default: as bezoar runs)."`
+	EnvKeep []string `name:"env-keep" placeholder:"NAME" help:"A variable that CMD inherits although it is for Bezoar, such as PGPASSWORD; * at the end for any end."`
+
 	State   string     `placeholder:"DIR" help:"This worker's own directory (default: a free one below ~/.local/state/bezoar/work)."`
 	Output  string     `enum:"prefix,raw,none" default:"prefix" help:"How to print what CMD writes: each line after its message's ID (prefix, the default), unchanged (raw) or not at all (none)."`
 	Metrics string     `placeholder:"ADDR" help:"Serve metrics for Prometheus here, at /metrics."`
@@ -156,7 +159,7 @@ func (c *workCmd) config(log *slog.Logger) (worker.Config, error) {
 	cfg := worker.Config{
 		Concurrency: c.Concurrency, Timeout: c.Timeout, Visibility: c.Visibility, Drain: c.Drain, Downstream: c.Downstream, Log: log,
 		Command: worker.Command{
-			Args: c.Command, Secrets: []string{tokenVar}, Memory: int64(c.Memory), CPU: c.CPU, Pids: c.Pids, Grace: c.Grace, Recycle: c.Recycle,
+			Args: c.Command, Secrets: []string{tokenVar}, Keep: c.EnvKeep, User: c.User, Memory: int64(c.Memory), CPU: c.CPU, Pids: c.Pids, Grace: c.Grace, Recycle: c.Recycle,
 		},
 	}
 	if c.Mode == "pool" {

@@ -329,16 +329,20 @@ func (l *lines) line(text []byte) {
 	case w.how == "raw":
 		_, _ = to.Write(append(slices.Clip(text), '\n')) // who reads may be gone
 	default:
-		shown := string(text)
-		if f, ok := to.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-			shown = harmless(shown)
-		}
-		fmt.Fprintf(to, "%s | %s\n", w.s.out.paint(cyan, short(l.id)), shown)
+		w.s.pass(to, short(l.id), string(text))
 	}
 }
 
-// harmless is a line as a terminal may have it: what a message says, its handler
-// may print.
+// pass writes a line of a child after the name of who wrote it.
+func (s *session) pass(to io.Writer, name, line string) {
+	if f, ok := to.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		line = harmless(line)
+	}
+	fmt.Fprintf(to, "%s | %s\n", s.out.paint(cyan, name), line)
+}
+
+// harmless is a line as a terminal may have it: what a request or a message says,
+// its handler may print.
 func harmless(line string) string {
 	return clean(strings.ReplaceAll(strings.TrimRight(line, "\r"), "\t", "    "))
 }

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -11,11 +12,12 @@ import (
 
 // The forms of names.
 var (
-	envName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
-	fleetName  = regexp.MustCompile(`^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$`)
-	hostName   = regexp.MustCompile(`^(?i:[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)(\.(?i:[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?))*$`)
-	pathPrefix = regexp.MustCompile(`^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$`)
-	jsonPath   = regexp.MustCompile(`^\$(\.[^.\[*][^.\[]*|\[\*\]|\["[^"]+"\]|\['[^']+'\]){1,64}$`)
+	envName     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	fleetName   = regexp.MustCompile(`^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$`)
+	hostName    = regexp.MustCompile(`^(?i:[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)(\.(?i:[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?))*$`)
+	pathPrefix  = regexp.MustCompile(`^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$`)
+	grpcService = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*){0,15}$`)
+	jsonPath    = regexp.MustCompile(`^\$(\.[^.\[*][^.\[]*|\[\*\]|\["[^"]+"\]|\['[^']+'\]){1,64}$`)
 )
 
 // addressFlaw checks host:port.
@@ -80,25 +82,54 @@ func storeFlaw(store string) *flaw {
 }
 
 func workerFlaw(w string) *flaw {
+	const fix = "write http://host:port, https://host:port or unix:/path"
+	if file, ok := strings.CutPrefix(w, "unix:"); ok {
+		return socketFlaw(file)
+	}
 	u, err := url.Parse(w)
+	if err != nil || u.Host == "" || u.Hostname() == "" {
+		return flawf(fix, "%s is no worker's address", clipUserinfo(w))
+	}
+	port := map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	origin := u.Scheme + "://" + clip(u.Host)
 	switch {
-	case err != nil, u.Host == "" || u.Hostname() == "":
-		return flawf("write http://host:port", "%s is no worker's address", clipUserinfo(w))
-	case u.Scheme == "https":
-		return flawf("use http:// on a private network", "TLS to workers is not supported by this version yet")
-	case u.Scheme != "http":
-		return flawf("write http://host:port", "%s is no scheme that workers speak", quoted(u.Scheme))
+	case port == "":
+		return flawf(fix, "%s is no scheme that workers speak", quoted(u.Scheme))
 	case u.User != nil:
 		return flawf("remove it", "has a user name")
-	case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
-		return flawf("write http://"+clip(u.Host), "%s has a path or query", quoted(w))
+	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
+		return flawf("write "+origin, "%s has a query", quoted(w))
+	case basePath(w) != "" && !pathPrefix.MatchString(basePath(w)):
+		return flawf("write a path such as /app", "%s has the path %s", quoted(w), quoted(u.Path))
 	case u.Port() == "":
-		return flawf("write http://"+clip(u.Host)+":80", "%s has no port", quoted(w))
+		return flawf("write "+origin+":"+port, "%s has no port", quoted(w))
 	}
 	if f := addressFlaw(u.Host); f != nil || u.Port() == "0" {
-		return flawf("write http://host:port", "%s is no worker's address", quoted(w))
+		return flawf(fix, "%s is no worker's address", quoted(w))
 	}
 	return nil
+}
+
+// maxSocketPath is how long the path of a unix socket may be, for the kernel.
+const maxSocketPath = 107
+
+func socketFlaw(file string) *flaw {
+	switch {
+	case !path.IsAbs(file) || path.Clean(file) != file || hasControl(file):
+		return flawf("write unix:/run/app.sock", "%s is no absolute path of a socket", quoted(file))
+	case len(file) > maxSocketPath:
+		return flawf("shorten it", "%s is longer than %d bytes, and no socket can have such a path", quoted(file), maxSocketPath)
+	}
+	return nil
+}
+
+// basePath returns the path of a worker's address without a slash at its end.
+func basePath(worker string) string {
+	_, rest, ok := strings.Cut(worker, "://")
+	if i := strings.IndexByte(rest, '/'); ok && i >= 0 {
+		return strings.TrimRight(rest[i:], "/")
+	}
+	return ""
 }
 
 // urlFlaw wants an http or https URL.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net"
 	"reflect"
 	"slices"
 	"strings"
@@ -57,6 +58,7 @@ func (c *Config) check() []finding {
 	c.checkQueues(k)
 	c.checkPlans(k)
 	c.checkUpkeep(k)
+	c.checkCallers(k)
 	return k.found
 }
 
@@ -92,7 +94,7 @@ func (k *checker) ranges(v reflect.Value, path string) {
 // zeroIsUnset names the bounded fields whose absence means something.
 func zeroIsUnset(key string) bool {
 	switch key {
-	case "replicas", "memory", "stale", "growth", "threads", "latency", "pressure", "per_caller", "max_body":
+	case "replicas", "memory", "stale", "growth", "threads", "latency", "pressure", "per_caller", "max_body", "buffer_answer":
 		return true
 	}
 	return false
@@ -105,6 +107,7 @@ func (c *Config) checkListeners(k *checker) {
 	if c.Listen != "" || len(c.Routes) > 0 || len(c.Fleets) > 0 {
 		k.add("listen", addressFlaw(c.Listen))
 	}
+	c.checkMore(k)
 	c.checkAdmin(k)
 	if t := c.TLS; t != nil && (t.Cert == "" || t.Key == "") {
 		k.addf("tls", "set both cert and key", "needs two files")
@@ -121,6 +124,30 @@ func (c *Config) checkListeners(k *checker) {
 	for i, t := range c.TLS.More {
 		if t.Cert == "" || t.Key == "" {
 			k.addf(fmt.Sprintf("tls.more[%d]", i), "set both cert and key", "needs two files")
+		}
+	}
+}
+
+// maxListeners bounds the listeners beside listen.
+const maxListeners = 16
+
+func (c *Config) checkMore(k *checker) {
+	if n := len(c.Listeners); n > maxListeners {
+		k.addf("listeners", "shorten it", "has %d items, more than %d", n, maxListeners)
+	}
+	seen := map[string]string{c.Listen: "listen", c.Admin: "admin"}
+	if c.TLS != nil {
+		seen[c.TLS.Redirect] = "tls.redirect"
+	}
+	for i, l := range c.Listeners {
+		at := fmt.Sprintf("listeners[%d]", i)
+		k.add(at+".listen", addressFlaw(l.Listen))
+		if other := seen[l.Listen]; other != "" && !strings.HasSuffix(l.Listen, ":0") {
+			k.add(at+".listen", flawf("give it a port of its own", "%s is where %s already is", quoted(l.Listen), other), other)
+		}
+		seen[l.Listen] = at + ".listen"
+		if l.Plain && c.TLS == nil {
+			k.addf(at+".plain", "remove it", "has no meaning: there is no tls")
 		}
 	}
 }
@@ -161,6 +188,15 @@ func (f *Fleet) check(k *checker, at string) {
 	if p := f.Health.Path; p != "" && (p[0] != '/' || strings.ContainsAny(p, " #") || hasControl(p)) {
 		k.addf(at+".health.path", "write a path such as /healthz", "%s is no path", quoted(p))
 	}
+	switch g := f.Health.GRPC; {
+	case g == "":
+	case f.Health.Path != "":
+		k.add(at+".health.grpc", flawf("keep one", "path is set as well"), at+".health.path")
+	case !f.HTTP2:
+		k.add(at+".health.grpc", flawf("add http2: true to the fleet", "needs workers that speak HTTP/2"), at+".http2")
+	case g != "*" && !grpcService.MatchString(g):
+		k.addf(at+".health.grpc", "write a service such as shop.v1.Orders, or *", "%s is no service", quoted(g))
+	}
 }
 
 func (f *Fleet) checkCommand(k *checker, at string) {
@@ -173,6 +209,9 @@ func (f *Fleet) checkCommand(k *checker, at string) {
 	if _, ok := f.Env["PORT"]; ok {
 		k.addf(at+".env.PORT", "remove it", "is set by Bezoar for every worker")
 	}
+	if f.TLS != nil {
+		k.addf(at+".tls", "remove it", "applies to workers that run elsewhere, and Bezoar starts these")
+	}
 }
 
 func (f *Fleet) checkRemote(k *checker, at string) {
@@ -183,12 +222,16 @@ func (f *Fleet) checkRemote(k *checker, at string) {
 		{"replicas", f.Replicas != 0},
 		{"dir", f.Dir != ""},
 		{"env", len(f.Env) > 0},
+		{"env_drop", len(f.EnvDrop) > 0},
+		{"env_keep", len(f.EnvKeep) > 0},
+		{"user", f.User != ""},
 		{"memory", f.Memory != 0},
 	} {
 		if of.set {
 			k.addf(at+"."+of.key, "remove it", "applies to workers that Bezoar starts, and these run elsewhere")
 		}
 	}
+	f.checkTLS(k, at)
 	if len(f.Workers) > 1024 {
 		k.addf(at+".workers", "split the fleet", "has %d workers, more than 1024", len(f.Workers))
 	}
@@ -196,12 +239,29 @@ func (f *Fleet) checkRemote(k *checker, at string) {
 	for i, w := range f.Workers {
 		path := fmt.Sprintf("%s.workers[%d]", at, i)
 		k.add(path, workerFlaw(w))
+		if base := basePath(w); i > 0 && base != f.BasePath() {
+			k.add(path, flawf("give all workers of a fleet one path, or make two fleets", "has the path %s, and workers[0] has %s",
+				quoted(base), quoted(f.BasePath())), at+".workers[0]")
+		}
 		j, again := seen[w]
 		if !again {
 			seen[w] = i
 		} else {
 			k.addf(path, "remove it", "%s is there already, as workers[%d]", quoted(w), j)
 		}
+	}
+}
+
+func (f *Fleet) checkTLS(k *checker, at string) {
+	t := f.TLS
+	switch {
+	case t == nil:
+	case !slices.ContainsFunc(f.Workers, func(w string) bool { return strings.HasPrefix(w, "https://") }):
+		k.add(at+".tls", flawf("write https:// in front of workers that speak TLS, or remove it", "has no meaning: no worker of the fleet has https"), at+".workers")
+	case (t.Cert == "") != (t.Key == ""):
+		k.addf(at+".tls", "set both cert and key, or neither", "needs two files")
+	case t.Name != "" && !isHostname(t.Name) && net.ParseIP(t.Name) == nil:
+		k.addf(at+".tls.name", "write a name such as app.internal", "%s is no name that a certificate has", quoted(t.Name))
 	}
 }
 

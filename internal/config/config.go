@@ -9,10 +9,12 @@ import (
 // begin with [Default].
 type Config struct {
 	Listen         string               `yaml:"listen"`                          // callers, host:port; "" means none
+	Listeners      []Listener           `yaml:"listeners"`                       // beside Listen, with the same routes
+	Connections    *Connections         `yaml:"connections"`                     // of callers; nil: defaults
 	Admin          string               `yaml:"admin"`                           // console, API and metrics, host:port; "" means none
 	AdminTokenFile string               `yaml:"admin_token_file"`                // first line is the admin token
 	AdminTokenEnv  string               `yaml:"admin_token_env"`                 // environment variable that holds it
-	Store          string               `yaml:"store" mask:"url"`                // sqlite:PATH, postgres://… or memory:
+	Store          string               `yaml:"store"`                           // sqlite:PATH, postgres://… or memory:
 	StoreWait      time.Duration        `yaml:"store_wait" range:"0s..24h"`      // at the start, for a store that does not answer
 	StateDir       string               `yaml:"state_dir"`                       // the secret and the journals; default beside Store
 	TLS            *TLS                 `yaml:"tls"`                             // of Listen; nil means plain HTTP
@@ -30,8 +32,29 @@ type Config struct {
 	Node           string               `yaml:"node"`       // tells the processes that share a store apart; default host and process
 	Health         Checks               `yaml:"health"`     // of Bezoar itself
 	Live           Live                 `yaml:"live"`       // how settings change while it runs
+	Callers        *Callers             `yaml:"callers"`    // how operators see them
 	AccessLog      *AccessLog           `yaml:"access_log"` // nil: only failures, at level info
 	Tracing        *Tracing             `yaml:"tracing"`    // nil: none
+}
+
+// Listener is a further place where callers come.
+type Listener struct {
+	Listen string `yaml:"listen"` // host:port
+	Plain  bool   `yaml:"plain"`  // without TLS, although there is tls
+}
+
+// Connections bounds callers' connections.
+type Connections struct {
+	Idle     time.Duration `yaml:"idle" range:"1s..24h"`     // between two requests
+	Lifetime time.Duration `yaml:"lifetime" range:"0s..24h"` // the first answer after that is the last one; 0: no end
+}
+
+func (c *Connections) setDefaults() { *c = Connections{Idle: 2 * time.Minute} }
+
+// Streams bounds answers that go on, WebSockets included. Both ends are cut then.
+type Streams struct {
+	Idle  time.Duration `yaml:"idle" range:"0s..24h"`   // while nothing moves; 0: no bound
+	Total time.Duration `yaml:"total" range:"0s..168h"` // from the head of the answer on; 0: no bound
 }
 
 // TLS names the listener's certificates and keys, all PEM files. Files that change
@@ -53,12 +76,17 @@ type Cert struct {
 // Fleet is a set of interchangeable workers: processes that Bezoar starts
 // (Command) or servers that run elsewhere (Workers).
 type Fleet struct {
-	Command      []string          `yaml:"command" mask:"args"` // {port} stands for the worker's port
-	Dir          string            `yaml:"dir"`                 // working directory of Command
-	Env          map[string]string `yaml:"env" mask:"env"`      // added to the environment of Command
+	Command      []string          `yaml:"command"`  // {port} stands for the worker's port
+	Dir          string            `yaml:"dir"`      // working directory of Command
+	Env          map[string]string `yaml:"env"`      // added to the environment of Command
+	EnvDrop      []string          `yaml:"env_drop"` // variables that Command does not inherit; * at the end for any end
+	EnvKeep      []string          `yaml:"env_keep"` // variables that it inherits nevertheless
+	User         string            `yaml:"user"`     // whom Command runs as, NAME or NAME:GROUP; "" means as Bezoar does
 	Replicas     int               `yaml:"replicas" range:"1..1024"`
-	Workers      []string          `yaml:"workers"`                    // http://host:port
+	Workers      []string          `yaml:"workers"`                    // http://host:port, https://host:port or unix:/path; a path is in front of every request's
+	TLS          *WorkerTLS        `yaml:"tls"`                        // of Workers with https; nil: as the system trusts
 	Resolve      time.Duration     `yaml:"resolve" range:"100ms..24h"` // between lookups of the host names of Workers, ±20 %
+	HTTP2        bool              `yaml:"http2"`                      // is what the workers speak, as for gRPC; without it HTTP/1.1
 	Health       Health            `yaml:"health"`
 	Grace        time.Duration     `yaml:"grace" range:"0s..10m"` // between SIGTERM and SIGKILL
 	Drain        time.Duration     `yaml:"drain" range:"0s..1h"`  // for work in flight before SIGTERM
@@ -75,9 +103,27 @@ type Fleet struct {
 	Optional     bool              `yaml:"optional"` // without it callers get less, and Bezoar is ready nevertheless
 }
 
+// WorkerTLS says how connections to workers are secured. The files are PEM, and read
+// again when they change.
+type WorkerTLS struct {
+	CA   string `yaml:"ca"`   // authorities of the workers' certificates; "" means those of the system
+	Name string `yaml:"name"` // that the certificates must have; "" means the host of the worker
+	Cert string `yaml:"cert"` // of Bezoar itself, for workers that ask for one
+	Key  string `yaml:"key"`
+}
+
+// BasePath is what stands in front of the path of every request to the workers.
+func (f *Fleet) BasePath() string {
+	for _, w := range f.Workers { // all have the same
+		return basePath(w)
+	}
+	return ""
+}
+
 // Health says how a worker proves that it lives.
 type Health struct {
 	Path       string        `yaml:"path"` // GET, 2xx or 3xx; empty means that the port opens
+	GRPC       string        `yaml:"grpc"` // instead of path: a service that grpc.health.v1 calls SERVING, or * for the whole server
 	Interval   time.Duration `yaml:"interval" range:"100ms..1h"`
 	Timeout    time.Duration `yaml:"timeout" range:"10ms..1m"`
 	PanicBelow Ratio         `yaml:"panic_below" range:"0%..100%"` // below it, health is no longer believed
@@ -91,19 +137,23 @@ type Route struct {
 	Enqueue        string        `yaml:"enqueue"`  // instead of fleet: a queue; callers are answered 202
 	Quarantine     Quarantine    `yaml:"quarantine"`
 	Retry          Retry         `yaml:"retry"`
-	Timeout        time.Duration `yaml:"timeout" range:"1ms..24h"` // until the answer begins
-	HalfClose      bool          `yaml:"half_close"`               // callers that have finished sending wait for their answer
-	Buffer         Size          `yaml:"buffer" range:"0..16MiB"`  // of one body, for fingerprint and replay
-	MaxBody        Size          `yaml:"max_body" range:"0..1TiB"` // longer bodies are answered 413; 0: no limit
-	StripPrefix    string        `yaml:"strip_prefix"`             // of the path, for the worker
-	RequestHeaders *HeaderEdit   `yaml:"request_headers"`          // for the worker
-	AnswerHeaders  *HeaderEdit   `yaml:"answer_headers"`           // of the worker's answer
-	Ignore         []string      `yaml:"ignore"`                   // header:NAME, query:NAME, form:NAME, json:$.a.b
-	Headers        []string      `yaml:"headers"`                  // that belong to a request's identity
-	Volatile       []string      `yaml:"volatile"`                 // headers that differ in every request, beside the usual ones
-	Client         string        `yaml:"client"`                   // header:NAME, jwt:CLAIM or ip; empty: callers are not told apart
-	Limits         []Limit       `yaml:"limits"`                   // for everybody
-	Plans          []string      `yaml:"plans"`                    // the first that has the caller applies as well
+	Timeout        time.Duration `yaml:"timeout" range:"1ms..24h"`       // until the answer begins
+	Sticky         string        `yaml:"sticky"`                         // header:NAME or cookie:NAME, whose value chooses the worker; "" means that load does
+	Streams        *Streams      `yaml:"streams"`                        // nil: no bounds
+	HalfClose      bool          `yaml:"half_close"`                     // callers that have finished sending wait for their answer
+	Buffer         Size          `yaml:"buffer" range:"0..16MiB"`        // of one body, for fingerprint and replay
+	BufferAnswer   Size          `yaml:"buffer_answer" range:"0..64MiB"` // of one answer in memory, and more on the disk, for callers slower than the worker; 0: the worker waits
+	MaxBody        Size          `yaml:"max_body" range:"0..1TiB"`       // longer bodies are answered 413; 0: no limit
+	StripPrefix    string        `yaml:"strip_prefix"`                   // of the path, for the worker
+	RequestHeaders *HeaderEdit   `yaml:"request_headers"`                // for the worker
+	AnswerHeaders  *HeaderEdit   `yaml:"answer_headers"`                 // of the worker's answer
+	Ignore         []string      `yaml:"ignore"`                         // header:NAME, query:NAME, form:NAME, json:$.a.b
+	Headers        []string      `yaml:"headers"`                        // that belong to a request's identity
+	Volatile       []string      `yaml:"volatile"`                       // headers that differ in every request, beside the usual ones
+	Client         string        `yaml:"client"`                         // header:NAME, jwt:CLAIM or ip; empty: callers are not told apart
+	Callers        *RouteCallers `yaml:"callers"`                        // how operators see them
+	Limits         []Limit       `yaml:"limits"`                         // for everybody
+	Plans          []string      `yaml:"plans"`                          // the first that has the caller applies as well
 	Priority       Priority      `yaml:"priority"`
 	Guard          *Guard        `yaml:"guard"`      // of queries; nil: none
 	Breaker        *Breaker      `yaml:"breaker"`    // nil: none
@@ -133,7 +183,7 @@ func (r *Route) Works() bool { return r.Enqueue == "" && r.Redirect == nil }
 
 // HeaderEdit removes headers and sets others.
 type HeaderEdit struct {
-	Set    map[string]HeaderValue `yaml:"set" mask:"env"`
+	Set    map[string]HeaderValue `yaml:"set"`
 	Remove []string               `yaml:"remove"`
 }
 

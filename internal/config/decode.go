@@ -143,6 +143,9 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string, depth int)
 	name, rule := names(v.Type().Elem())
 	d.pairs(n, path, func(key, value *yaml.Node) {
 		at := join(path, shortKey(key.Value))
+		if v.Type().Elem() == reflect.TypeFor[Label]() {
+			at = path // whose it is may be a secret
+		}
 		if !name(key.Value) {
 			d.fault(key, at, flawf(rule, "%s is no possible name", quoted(key.Value)))
 			return
@@ -164,6 +167,8 @@ func names(elem reflect.Type) (ok func(string) bool, rule string) {
 	switch elem {
 	case reflect.TypeFor[string](): // an environment
 		return envName.MatchString, "use up to 128 letters, digits and _, and begin with no digit"
+	case reflect.TypeFor[Label]():
+		return func(caller string) bool { return caller != "" && len(caller) <= maxCallerName }, "write the caller, or its hash, in at most 512 bytes"
 	case reflect.TypeFor[HeaderValue]():
 		return isToken, "write a header such as X-Env"
 	case reflect.TypeFor[Queue]():

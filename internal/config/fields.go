@@ -10,7 +10,6 @@ type field struct {
 	index  int
 	key    string
 	bounds string // the range tag
-	mask   string // the mask tag
 }
 
 // fieldsOf returns the keys of t in the order of the struct.
@@ -19,7 +18,7 @@ func fieldsOf(t reflect.Type) []field {
 	for i := range t.NumField() {
 		tag := t.Field(i).Tag
 		if key := tag.Get("yaml"); key != "" && key != "-" {
-			out = append(out, field{i, key, tag.Get("range"), tag.Get("mask")})
+			out = append(out, field{i, key, tag.Get("range")})
 		}
 	}
 	return out

@@ -33,7 +33,7 @@ func (g *Guard) setDefaults() { *g = Guard{Slow: 10 * time.Second, Learn: true} 
 
 // GuardPoll asks an Elasticsearch or OpenSearch for mappings and sizes.
 type GuardPoll struct {
-	URL     string        `yaml:"url" mask:"url"`
+	URL     string        `yaml:"url"`
 	AuthEnv string        `yaml:"authorization_env"` // its value is sent as Authorization: "ApiKey …"
 	Every   time.Duration `yaml:"every" range:"10s..24h"`
 	Indices []string      `yaml:"indices"` // patterns; - before one takes out; default *

@@ -58,7 +58,7 @@ type QueueQuarantine struct {
 
 // Push delivers a queue's messages to an HTTP server.
 type Push struct {
-	URL         string        `yaml:"url" mask:"url"`
+	URL         string        `yaml:"url"`
 	Concurrency int           `yaml:"concurrency" range:"1..1000"` // at most; fewer while it fails
 	Timeout     time.Duration `yaml:"timeout" range:"100ms..12h"`
 }
@@ -77,9 +77,9 @@ type Alarm struct {
 	OldestAbove time.Duration `yaml:"oldest_above" range:"0s..14d"`
 	RateAbove   int           `yaml:"rate_above" range:"0..1000000"` // letters a minute
 	Redrive     bool          `yaml:"redrive"`                       // a redrive has ended or halted
-	Webhook     string        `yaml:"webhook" mask:"url"`
+	Webhook     string        `yaml:"webhook"`
 	SecretEnv   string        `yaml:"secret_env"` // signs the webhook's body
-	Command     []string      `yaml:"command" mask:"args"`
+	Command     []string      `yaml:"command"`
 	Repeat      time.Duration `yaml:"repeat" range:"1m..168h"` // while it lasts
 }
 
@@ -314,4 +314,4 @@ func (a *AccessKey) fromWord(text string) error {
 	return nil
 }
 
-func (a AccessKey) toWord() (string, bool) { return masked, a.Secret != "" }
+func (a AccessKey) toWord() (string, bool) { return a.Secret, a.Secret != "" }

@@ -5,29 +5,37 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/bezoar-dev/bezoar/internal/redact"
 )
 
-// redacted begins what stands for a secret in a text that is shown. With it the
-// text is YAML still.
-const redacted = "(secret; "
-
 // WasRedacted reports whether text was made to be shown, and is none that can run.
-func WasRedacted(text []byte) bool { return bytes.Contains(text, []byte(redacted)) }
+func WasRedacted(text []byte) bool {
+	return bytes.Contains(text, []byte(redact.Begin)) || bytes.Contains(text, []byte(redact.Bare))
+}
 
 // Redact makes a text of settings into one that can be shown. In the place of
 // each secret is how long it is, and what mark makes of it, by which a change of
 // it shows: a keyed hash, or a secret that is guessed could be tried.
 //
-// Secret is what [Config.YAML] masks, and the same words in comments. What
-// follows the settings, and what is no YAML, is looked at line by line.
+// What follows the settings, and what is no YAML, is looked at line by line.
 func Redact(text []byte, mark func(secret string) string) []byte {
-	r := redactor{mark: mark}
+	return hideSecrets(text, func(secret string) string {
+		return fmt.Sprintf("%s%d bytes; %s)", redact.Begin, len(secret), mark(secret))
+	})
+}
+
+func hideSecrets(text []byte, word redact.Word) []byte {
+	r := redactor{secrets: map[string]bool{}}
+	r.word = func(secret string) string {
+		r.secrets[secret] = true
+		return word(secret)
+	}
 	settings, rest := text, []byte(nil)
 	if at := bytes.Index(text, []byte("\n---")); at > 0 {
 		settings, rest = text[:at+1], text[at+1:]
@@ -39,27 +47,21 @@ func Redact(text []byte, mark func(secret string) string) []byte {
 		r.node(root, "", "", 0)
 		settings = r.cut()
 	}
-	return append(r.lines(settings, fault != nil), r.lines(rest, false)...)
+	return append(r.lines(settings, fault != nil), r.lines(rest, true)...)
 }
 
 type redactor struct {
-	mark   func(string) string
-	text   []byte
-	starts []int
-	spans  []span
+	word    redact.Word
+	secrets map[string]bool // that word was asked for
+	text    []byte
+	starts  []int
+	spans   []span
 }
 
-// span is a secret's place.
-type span struct{ from, to int }
-
-func (r *redactor) word(secret string) string {
-	return fmt.Sprintf("%s%d bytes; %s)", redacted, len(secret), r.mark(secret))
-}
-
-// isSecret reports whether what has that name is kept from view. Names of what
-// only says where a secret is are not.
-func isSecret(name string) bool {
-	return secretName.MatchString(name) && !strings.HasSuffix(name, "_env") && !strings.HasSuffix(name, "_file")
+// span is a place, and what stands there instead.
+type span struct {
+	from, to int
+	shown    string
 }
 
 // node finds the secrets below n, which stands under name, within the settings'
@@ -75,49 +77,77 @@ func (r *redactor) node(n *yaml.Node, top, name string, depth int) {
 			r.node(n.Content[i+1], cmp.Or(top, key), key, depth+1)
 		}
 	case yaml.SequenceNode:
-		secret := false // --password, in the item before
+		option := "" // the item before, if it is --password
 		for _, item := range n.Content {
-			if secret && item.Kind == yaml.ScalarNode && !strings.HasPrefix(item.Value, redacted) {
-				r.scalar(item)
-			} else {
-				r.node(item, top, "", depth+1)
+			r.node(item, top, option, depth+1)
+			option = ""
+			if item.Kind == yaml.ScalarNode && strings.HasPrefix(item.Value, "-") && !strings.Contains(item.Value, "=") {
+				option = strings.TrimLeft(item.Value, "-")
 			}
-			secret = item.Kind == yaml.ScalarNode && strings.HasPrefix(item.Value, "-") && isSecret(strings.TrimLeft(item.Value, "-"))
 		}
 	case yaml.ScalarNode:
-		if n.Value != "" && !strings.HasPrefix(n.Value, redacted) && (isSecret(name) || top == "access_keys" && name != "secret_env" && name != "secret_file") {
-			r.scalar(n)
+		switch {
+		case n.Value == "":
+		case redact.Setting(name), top == "access_keys" && name != "secret_env" && name != "secret_file":
+			r.scalar(n, func(value string) string {
+				if strings.HasPrefix(value, "(secret") {
+					return value
+				}
+				return r.word(value)
+			})
+		case name == "webhook": // its path lets anybody write there
+			r.scalar(n, func(value string) string { return redact.Webhook(value, r.word) })
+		default:
+			r.scalar(n, func(value string) string { return redact.Settings(value, r.word) })
 		}
 	default: // what an alias stands for is found where it is
 	}
 }
 
-// scalar notes where a text stands, with its quotes. A plain one that goes over
-// several lines is taken as far as what is indented.
-func (r *redactor) scalar(n *yaml.Node) {
-	if n.Line < 1 || n.Line > len(r.starts) {
+// scalar notes how a text is shown. Where it is written in another form than it
+// has, with escapes or over several lines, all of it is hidden.
+func (r *redactor) scalar(n *yaml.Node, show func(value string) string) {
+	shown := show(n.Value)
+	from, to := r.place(n)
+	if shown == n.Value || from >= to {
 		return
 	}
-	from := r.starts[n.Line-1]
+	written := string(r.text[from:to])
+	before, after, ok := strings.Cut(written, n.Value)
+	quotes := before + after
+	switch {
+	case ok && strings.HasPrefix(shown, "(secret"): // all of it
+		shown = r.word(n.Value)
+	case ok && (quotes == "" || quotes == `""` || quotes == "''"):
+		shown = before + shown + after
+	default:
+		shown = r.word(strings.Trim(written, `"'`))
+	}
+	r.spans = append(r.spans, span{from, to, shown})
+}
+
+// place is where a text stands, with its quotes. A plain one that goes over
+// several lines is taken as far as what is indented.
+func (r *redactor) place(n *yaml.Node) (from, to int) {
+	if n.Line < 1 || n.Line > len(r.starts) {
+		return 0, 0
+	}
+	from = r.starts[n.Line-1]
 	for range n.Column - 1 {
 		_, size := utf8.DecodeRune(r.text[from:])
 		from += size
 	}
-	end := bytes.HasPrefix(r.text[from:], []byte(n.Value))
 	switch {
 	case n.Style&yaml.DoubleQuotedStyle != 0:
-		r.add(from, from+quotedLen(r.text[from:], '"'))
+		to = from + quotedLen(r.text[from:], '"')
 	case n.Style&yaml.SingleQuotedStyle != 0:
-		r.add(from, from+quotedLen(r.text[from:], '\''))
-	case end:
-		r.add(from, from+len(n.Value))
+		to = from + quotedLen(r.text[from:], '\'')
+	case bytes.HasPrefix(r.text[from:], []byte(n.Value)):
+		to = from + len(n.Value)
 	default:
-		r.add(from, r.indented(n.Line))
+		to = r.indented(n.Line)
 	}
-}
-
-func (r *redactor) add(from, to int) {
-	r.spans = append(r.spans, span{from, min(max(to, from), len(r.text))})
+	return from, min(to, len(r.text))
 }
 
 // quotedLen is how long a quoted text is that begins here.
@@ -167,20 +197,17 @@ func (r *redactor) cut() []byte {
 	slices.SortFunc(r.spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	var out bytes.Buffer
 	at := 0
-	secrets := map[string]bool{}
 	for _, s := range r.spans {
 		if s.from < at {
 			continue
 		}
-		secret := strings.Trim(string(r.text[s.from:s.to]), `"'`)
-		secrets[secret] = true
 		out.Write(r.text[at:s.from])
-		out.WriteString(r.word(secret))
+		out.WriteString(s.shown)
 		at = s.to
 	}
 	out.Write(r.text[at:])
 	var pairs []string
-	for _, secret := range slices.Sorted(maps.Keys(secrets)) {
+	for _, secret := range slices.Sorted(maps.Keys(r.secrets)) {
 		if len(secret) >= shortestElsewhere {
 			pairs = append(pairs, secret, r.word(secret))
 		}
@@ -192,60 +219,16 @@ func (r *redactor) cut() []byte {
 // comments and other values, too.
 const shortestElsewhere = 8
 
-var (
-	// urlSecret is a password in a URL.
-	urlSecret = regexp.MustCompile(`(://[^\s:@/"'(]*:)([^\s@/"'(]+)(@)`)
-	// assigned is what name=value begins with, pair what name: value does; the
-	// others are the values. Only those of secrets are looked for, so that the time
-	// that a line takes grows with its length alone.
-	assigned      = regexp.MustCompile(`([A-Za-z][\w.-]*)["']?\s*=\s*`)
-	assignedValue = regexp.MustCompile(`^[^\s"'&,}\]]+`)
-	pair          = regexp.MustCompile(`([A-Za-z][\w.-]*)["']?:\s+`)
-	pairValue     = regexp.MustCompile(`^("[^"]*"|'[^']*'|[^\s,}\]"'[{][^,}\]\r\n]*)`)
-)
-
-// lines hides what is left: passwords in URLs, name=value everywhere, and
-// name: value in comments, in the files that follow the settings, or everywhere.
+// lines hides what is left in lines: in comments, in the files that follow the
+// settings, or everywhere.
 func (r *redactor) lines(text []byte, everywhere bool) []byte {
 	var out strings.Builder
-	files := bytes.HasPrefix(text, []byte("---"))
 	for line := range strings.Lines(string(text)) {
-		line = urlSecret.ReplaceAllStringFunc(line, func(found string) string {
-			m := urlSecret.FindStringSubmatch(found)
-			return m[1] + r.word(m[2]) + m[3]
-		})
-		line = r.hide(line, assigned, assignedValue)
-		at := len(line)
-		if everywhere || files {
-			at = 0
-		} else if i := strings.Index(line, "#"); i >= 0 {
-			at = i
+		at := 0
+		if !everywhere {
+			at = cmp.Or(strings.IndexByte(line, '#')+1, len(line)+1) - 1
 		}
-		out.WriteString(line[:at] + r.hide(line[at:], pair, pairValue))
+		out.WriteString(line[:at] + redact.Settings(line[at:], r.word))
 	}
 	return []byte(out.String())
-}
-
-// hide replaces the values of names that are of secrets.
-func (r *redactor) hide(line string, name, value *regexp.Regexp) string {
-	var out strings.Builder
-	for {
-		m := name.FindStringSubmatchIndex(line)
-		if m == nil {
-			out.WriteString(line)
-			return out.String()
-		}
-		out.WriteString(line[:m[1]])
-		is := line[m[2]:m[3]]
-		line = line[m[1]:]
-		if !isSecret(is) || strings.HasPrefix(line, redacted) {
-			continue
-		}
-		found := strings.TrimRight(value.FindString(line), " \t")
-		if found == "" {
-			continue
-		}
-		out.WriteString(r.word(strings.Trim(found, `"'`)))
-		line = line[len(found):]
-	}
 }

@@ -3,13 +3,47 @@ package config
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/bezoar-dev/bezoar/internal/redact"
 )
 
 func hashed(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:2])
+}
+
+// TestNamesOfSettingsAreNoSecrets: a key of the settings that is shown hidden would
+// show nothing.
+func TestNamesOfSettingsAreNoSecrets(t *testing.T) {
+	t.Parallel()
+	secret := map[string]bool{}
+	var walk func(reflect.Type)
+	walk = func(typ reflect.Type) {
+		switch typ.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Map:
+			walk(typ.Elem())
+		case reflect.Struct:
+			if !isScalar(typ) {
+				for _, f := range fieldsOf(typ) {
+					secret[f.key] = redact.Setting(f.key)
+					walk(typ.Field(f.index).Type)
+				}
+			}
+		default:
+		}
+	}
+	walk(reflect.TypeFor[Config]())
+	if len(secret) < 100 {
+		t.Errorf("only %d keys", len(secret))
+	}
+	for key, is := range secret {
+		if is {
+			t.Errorf("%s would be hidden", key)
+		}
+	}
 }
 
 const clear = `# store: postgres://bezoar:hunter2-old@db/bezoar

@@ -35,6 +35,7 @@ func (c *Config) checkRoutes(k *checker) {
 		}
 		r.checkPolicy(k, at)
 		r.checkProtection(k, at, c)
+		r.checkWorkers(k, at, c)
 		if r.Buffer > c.BufferTotal {
 			k.add(at+".buffer", flawf("lower it, or raise buffer_total", "%v is more than buffer_total, %v", r.Buffer, c.BufferTotal), "buffer_total")
 		}
@@ -45,6 +46,26 @@ func (c *Config) checkRoutes(k *checker) {
 				break
 			}
 		}
+	}
+}
+
+// checkWorkers checks what is about the route's workers and their answers.
+func (r *Route) checkWorkers(k *checker, at string, c *Config) {
+	if r.BufferAnswer > 0 && !r.Works() {
+		k.addf(at+".buffer_answer", "remove it", "has no meaning where no worker answers")
+	}
+	if r.Streams != nil && !r.Works() {
+		k.addf(at+".streams", "remove it", "has no meaning where no worker answers")
+	}
+	kind, name, _ := strings.Cut(r.Sticky, ":")
+	switch f := c.Fleets[r.Fleet]; {
+	case r.Sticky == "":
+	case !r.Works():
+		k.addf(at+".sticky", "remove it", "has no meaning where no worker answers")
+	case kind != "header" && kind != "cookie" || !isToken(name):
+		k.addf(at+".sticky", "write header:NAME or cookie:NAME", "%s is nothing to choose a worker by", quoted(r.Sticky))
+	case f.Shard != nil:
+		k.add(at+".sticky", flawf("keep one", "its fleet has shards, which choose the worker"), "fleets."+shortKey(r.Fleet)+".shard")
 	}
 }
 

@@ -3,25 +3,21 @@ package config
 import (
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"reflect"
-	"regexp"
-	"strings"
 
 	"go.yaml.in/yaml/v4"
-)
 
-// masked stands where a secret was.
-const masked = "[secret]"
+	"github.com/bezoar-dev/bezoar/internal/redact"
+)
 
 // YAML returns the effective settings: defaults filled in, keys in a stable
 // order, secrets masked. Without secrets it parses back to the same Config.
 func (c Config) YAML() []byte {
-	out, err := yaml.Dump(encode(reflect.ValueOf(c), ""), yaml.WithIndent(2), yaml.WithLineWidth(-1))
+	out, err := yaml.Dump(encode(reflect.ValueOf(c)), yaml.WithIndent(2), yaml.WithLineWidth(-1))
 	if err != nil {
 		panic(fmt.Sprintf("config: %v", err)) // a tree of plain words always encodes
 	}
-	return out
+	return hideSecrets(out, redact.Secret)
 }
 
 // MarshalJSON returns what YAML prints, as JSON.
@@ -34,27 +30,19 @@ func (c Config) MarshalJSON() ([]byte, error) {
 }
 
 // encode is the inverse of decoder.value.
-func encode(v reflect.Value, mask string) *yaml.Node {
+func encode(v reflect.Value) *yaml.Node {
 	if isScalar(v.Type()) {
-		text := textOf(v)
-		if mask == "url" {
-			text = maskURL(text)
-		}
-		return word(text, v.Kind() == reflect.String)
+		return word(textOf(v), v.Kind() == reflect.String)
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
-		return encode(v.Elem(), mask)
+		return encode(v.Elem())
 	case reflect.Struct:
 		return encodeStruct(v)
 	case reflect.Map:
 		n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 		for _, key := range sortedKeys(stringKeys(v)) {
-			elem := v.MapIndex(reflect.ValueOf(key))
-			if mask == "env" && secretName.MatchString(key) {
-				elem = reflect.ValueOf(masked)
-			}
-			n.Content = append(n.Content, word(key, true), encode(elem, ""))
+			n.Content = append(n.Content, word(key, true), encode(v.MapIndex(reflect.ValueOf(key))))
 		}
 		return n
 	default:
@@ -63,11 +51,7 @@ func encode(v reflect.Value, mask string) *yaml.Node {
 			n.Style = yaml.FlowStyle
 		}
 		for i := range v.Len() {
-			item := v.Index(i)
-			if mask == "args" {
-				item = reflect.ValueOf(maskArg(item.String()))
-			}
-			n.Content = append(n.Content, encode(item, ""))
+			n.Content = append(n.Content, encode(v.Index(i)))
 		}
 		return n
 	}
@@ -85,7 +69,7 @@ func encodeStruct(v reflect.Value) *yaml.Node {
 		if unset(fv, f) {
 			continue
 		}
-		n.Content = append(n.Content, word(f.key, true), encode(fv, f.mask))
+		n.Content = append(n.Content, word(f.key, true), encode(fv))
 	}
 	return n
 }
@@ -117,43 +101,4 @@ func stringKeys(v reflect.Value) map[string]bool {
 		out[k.String()] = true
 	}
 	return out
-}
-
-// secretName recognises names whose values are not shown.
-var secretName = regexp.MustCompile(`(?i)(pass(word|wd|phrase)?|secret|token|credential|(api|access|private|signing|encryption)[_-]?key|_key|dsn|database_url)$|auth`)
-
-// maskArg hides the value in --password=value.
-func maskArg(arg string) string {
-	name, _, ok := strings.Cut(arg, "=")
-	if ok && secretName.MatchString(strings.TrimLeft(name, "-")) {
-		return name + "=" + masked
-	}
-	return arg
-}
-
-// maskURL hides the password in a URL, wherever it stands.
-func maskURL(text string) string {
-	u, err := url.Parse(text)
-	if err != nil || u.Opaque != "" || u.Host == "" {
-		if err != nil {
-			return masked
-		}
-		return text
-	}
-	touched := false
-	if _, ok := u.User.Password(); ok {
-		u.User, touched = url.UserPassword(u.User.Username(), "secret"), true
-	}
-	q := u.Query()
-	for key := range q {
-		if secretName.MatchString(key) {
-			q.Set(key, "secret")
-			touched = true
-		}
-	}
-	if !touched {
-		return text
-	}
-	u.RawQuery = q.Encode()
-	return u.String()
 }

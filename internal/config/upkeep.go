@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/redact"
 )
 
 // Balance says which workers get traffic, beside what their health checks say.
@@ -66,8 +68,8 @@ type Budget struct {
 }
 
 // Checks are the thresholds of Bezoar's own health: from one of them on it is
-// degraded, and from halfway between it and all it is not ready. CPU only
-// degrades.
+// degraded, and from halfway between it and all it is not ready. CPU and Disk only
+// degrade.
 type Checks struct {
 	Memory      Ratio `yaml:"memory" range:"0%..100%"`      // of the machine's or the group's; 0%: not looked at
 	Disk        Ratio `yaml:"disk" range:"0%..100%"`        // of the store's and the state directory's
@@ -98,7 +100,7 @@ func (a *AccessLog) setDefaults() {
 
 // Tracing sends spans to an OpenTelemetry collector.
 type Tracing struct {
-	Endpoint string `yaml:"endpoint" mask:"url"`     // OTLP over HTTP, such as http://127.0.0.1:4318
+	Endpoint string `yaml:"endpoint"`                // OTLP over HTTP, such as http://127.0.0.1:4318
 	Sample   Ratio  `yaml:"sample" range:"0%..100%"` // of the requests whose callers have not decided
 }
 
@@ -114,7 +116,7 @@ func (c *Config) checkUpkeep(k *checker) {
 	}
 	if t := c.Tracing; t != nil {
 		if u, err := url.Parse(t.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			k.addf("tracing.endpoint", "write http://host:4318", "%s is no URL of a collector", quoted(maskURL(t.Endpoint)))
+			k.addf("tracing.endpoint", "write http://host:4318", "%s is no URL of a collector", quoted(redact.Text(t.Endpoint, redact.Secret)))
 		}
 	}
 	if c.Node != "" && !nodeName(c.Node) {

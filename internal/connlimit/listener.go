@@ -79,6 +79,21 @@ func (l *Listener) Empty(ctx context.Context) {
 	}
 }
 
+// LastCall waits until nobody has a connection any more, for d at most. The listener
+// may still be open.
+func (l *Listener) LastCall(d time.Duration) {
+	late, tick := time.NewTimer(d), time.NewTicker(MinSilence/16)
+	defer late.Stop()
+	defer tick.Stop()
+	for len(l.slots) > 0 {
+		select {
+		case <-tick.C:
+		case <-late.C:
+			return
+		}
+	}
+}
+
 func (l *Listener) acquire() bool {
 	select {
 	case l.slots <- struct{}{}:

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,12 +26,17 @@ const evil = `GET /<img src=x onerror=document.title='owned'>?q=<script>document
 
 // story is a backend that shows the page every state it knows, without a fleet.
 type story struct {
-	mu       sync.Mutex // guards everything below
+	mu       sync.Mutex // guards what changes below
 	verdicts []bezoar.Verdict
 	letters  []bezoar.Letter
 	fleet    adminapi.Fleet
+	others   []adminapi.Fleet
+	queues   *shelved // nil: this server has none
+	alarms   []adminapi.Alarm
 	demo     map[string]any
 	posted   []string
+
+	restarted chan string
 }
 
 func newStory() *story {
@@ -43,6 +49,7 @@ func newStory() *story {
 	lane := crash
 	lane.Worker, lane.Lane, lane.InFlight, lane.Share = "shop-3", true, 1, 1
 	return &story{
+		restarted: make(chan string, 8), queues: new(shelved),
 		verdicts: []bezoar.Verdict{
 			{
 				ID: "q-0000000000a1", Scope: bezoar.ScopeFeature, Features: []string{"header X-Theme: <u>neon</u>"}, Killers: 3, Successes: 32, State: bezoar.Quarantined, Fleet: "shop", Route: "/search",
@@ -150,10 +157,11 @@ func (s *story) Fleets() []adminapi.Fleet {
 	defer s.locked()()
 	f := s.fleet
 	f.Workers = append([]adminapi.Worker(nil), f.Workers...)
-	return []adminapi.Fleet{f}
+	return append(slices.Clone(s.others), f)
 }
 
-func (s *story) Restart(context.Context, string) (adminapi.Restarting, error) {
+func (s *story) Restart(_ context.Context, name string) (adminapi.Restarting, error) {
+	s.restarted <- name
 	return adminapi.Restarting{}, nil
 }
 
@@ -196,7 +204,10 @@ func serve(t *testing.T, s *story, hub *admin.Hub, demo bool, token string) stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := admin.Config{Address: "127.0.0.1:0", Page: page, Token: token}
+	cfg := admin.Config{Address: "127.0.0.1:0", Page: page, Token: token, Alarms: func() []adminapi.Alarm { return s.alarms }}
+	if s.queues != nil {
+		cfg.Queues = s.queues
+	}
 	if demo {
 		cfg.Extra = s
 	}
@@ -297,7 +308,6 @@ func TestLivePage(t *testing.T) {
 	p.Wait(`document.querySelector("#detail").innerText.includes("crashed the lane again")`)
 	p.Press("Escape")
 	clean(t, p)
-	noQueues(p)
 }
 
 func TestDemoPage(t *testing.T) {
@@ -370,6 +380,7 @@ func TestLogin(t *testing.T) {
 	t.Parallel()
 	browser := browsertest.Start(t)
 	s := newStory()
+	s.queues = nil
 	p := browser.Open(serve(t, s, new(admin.Hub), false, "correct-horse-battery"), browsertest.Look{})
 	p.Wait(`document.querySelector("#login").open`)
 	p.Eval(`document.querySelector("#login-token").focus()`, nil)
@@ -385,4 +396,5 @@ func TestLogin(t *testing.T) {
 	if p.Eval("document.cookie", &cookies); cookies != "" {
 		t.Errorf("the token left a cookie: %s", cookies)
 	}
+	noQueues(p)
 }

@@ -1,8 +1,8 @@
 // Package console serves the console: pages of its own HTML, CSS and ES
 // modules, embedded, without a library and without a build step.
 //
-// The page at "/" shows the fleet as a moving picture, what is quarantined and
-// what happens. The page at "/queues" shows queues, and deals with dead letters:
+// The page at "/" shows how all fleets, queues and alarms stand, the worst first,
+// one fleet as a moving picture, what is quarantined and what happens. The page at "/queues" shows queues, and deals with dead letters:
 // its URL says which view is shown and of what, nothing in a list moves by
 // itself, and what cannot be undone easily is planned, counted and confirmed
 // first. The page at "/traffic" shows who causes most, what holds traffic back

@@ -177,6 +177,7 @@ func TestRedriveAndRestore(t *testing.T) {
 	}
 	keep(p, "audit")
 	r.pauseInPage(p)
+	r.warnInPage(p)
 	harmless(t, p)
 }
 

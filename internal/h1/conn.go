@@ -22,7 +22,12 @@ type Conn struct {
 
 	startFn func(fd uintptr) bool
 	out     outbox
+	scratch []byte // of Start, where startFn cannot be used
 }
+
+// atOnce is how much the buffer of a connection surely takes on which nothing is
+// under way.
+const atOnce = 8 << 10
 
 // outbox is what [Conn.Start] hands to its callback.
 type outbox struct {
@@ -41,14 +46,17 @@ func (c *Conn) Watch(w Watch) { c.watch = w }
 // Start writes head and body, in one system call if the kernel takes them, and
 // unless more of the body follows waits for the first bytes of the answer. It
 // returns how many bytes the kernel took. When these are fewer than all and err
-// is nil, the kernel's buffer is full: the caller writes the rest while it reads.
+// is nil, they could not all be written at once: the caller writes the rest while
+// it reads.
 // An error after the write shows in [Conn.ReadHead]. Nothing is ever written twice.
 func (c *Conn) Start(head, body []byte, more bool) (wrote int, err error) {
 	c.Resp.Keep = false
 	if c.raw == nil || !canStart {
-		bufs := net.Buffers{head, body}
-		n, err := bufs.WriteTo(c.nc)
-		return int(n), err
+		if len(head)+len(body) > atOnce {
+			return 0, nil // it could block, and nothing would end that
+		}
+		c.scratch = append(append(c.scratch[:0], head...), body...)
+		return c.nc.Write(c.scratch)
 	}
 	c.out = outbox{head: head, body: body, more: more}
 	for !c.out.tried {
@@ -100,7 +108,7 @@ func (c *Conn) ReadHead(method string) error {
 // on both sides; it is closed nevertheless if the answer asks for that or more
 // than the answer has come.
 func (c *Conn) Release(keep bool) {
-	keep = keep && c.Resp.Keep && c.Body.Done() && c.r == c.w
+	keep = keep && c.Resp.Keep && c.Body.Done() && c.r == c.w && !c.over
 	c.Fresh = false
 	c.watch = nil
 	if keep {
@@ -120,7 +128,7 @@ func (c *Conn) shut() {
 
 // Shut closes the connection under a read or write in progress, which fails. The
 // connection still has to be released.
-func (c *Conn) Shut() { c.nc.Close() }
+func (c *Conn) Shut() { c.cut() }
 
 // NetConn returns the connection itself and the bytes that have been read from
 // it beyond the head, for a tunnel.

@@ -42,6 +42,7 @@ type Exchange struct {
 	served     bool          // a request has been answered
 	resting    bool          // it is idle and holds no buffers
 	last       time.Time     // end of the previous exchange
+	opened     time.Time     // when the connection was accepted
 	patience   time.Duration // of Next; 0 means none
 	readBy     time.Time     // end of the body, zero means open
 
@@ -65,7 +66,7 @@ func (x *Exchange) Wait(since, now time.Time) (time.Time, error) {
 	switch phase {
 	case phaseIdle:
 		if x.srv.draining.Load() {
-			return time.Time{}, errDrained
+			return atMost(time.Unix(0, x.srv.closes.Load()), now, errDrained)
 		}
 		if x.mayRest() {
 			return atMost(x.last.Add(restAfter), now, errRest)

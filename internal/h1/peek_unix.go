@@ -27,7 +27,7 @@ type peeker struct {
 }
 
 func (s *sock) peek() liveness {
-	if s.raw == nil {
+	if s.base == nil {
 		return quiet
 	}
 	p := &s.probe
@@ -35,7 +35,7 @@ func (s *sock) peek() liveness {
 		p.fn = p.look
 	}
 	p.found = dead
-	if err := s.raw.Control(p.fn); err != nil {
+	if err := s.base.Control(p.fn); err != nil {
 		return dead
 	}
 	return p.found

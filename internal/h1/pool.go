@@ -20,7 +20,7 @@ type PoolConfig struct {
 	IdleTimeout time.Duration // how long; default 30 s
 	Limits      Limits        // of the heads of answers
 
-	// Dial connects to the worker; nil means TCP.
+	// Dial connects to the worker, ready for the first byte; nil means TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 }
 
@@ -71,8 +71,8 @@ type Pool struct {
 	closed bool
 }
 
-// NewPool returns a pool for the worker at addr, "host:port" or
-// "http://host:port". It connects to nothing yet.
+// NewPool returns a pool for the worker at addr: "host:port", "http://host:port" or
+// what Dial understands. It connects to nothing yet.
 func NewPool(addr string, cfg PoolConfig) *Pool {
 	addr = strings.TrimSuffix(strings.TrimPrefix(addr, "http://"), "/")
 	p := &Pool{addr: addr, cfg: cfg.orDefaults()}
@@ -80,7 +80,7 @@ func NewPool(addr string, cfg PoolConfig) *Pool {
 	return p
 }
 
-// Addr returns the worker's host and port.
+// Addr returns where the worker is.
 func (p *Pool) Addr() string { return p.addr }
 
 // Get returns the idle connection that was used last, after a look whether the
@@ -215,7 +215,7 @@ func (p *Pool) Close() error {
 	p.closed = true
 	p.drop(len(p.idle))
 	for c := p.busy.next; c != &p.busy; c = c.next {
-		c.nc.Close() // its user sees the error and releases it
+		c.cut() // its user sees the error and releases it
 	}
 	return nil
 }

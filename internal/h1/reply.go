@@ -52,7 +52,8 @@ func (x *Exchange) resetReply() {
 		out = nil
 	}
 	x.reply = reply{out: out[:0], err: err}
-	x.shut = x.Req.Close
+	life := x.srv.cfg.Lifetime
+	x.shut = x.Req.Close || life > 0 && x.Began.Sub(x.opened) >= life
 }
 
 // Hint sends an interim answer (1xx other than 101). Callers that speak HTTP/1.0

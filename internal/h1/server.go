@@ -18,9 +18,13 @@ type ServerConfig struct {
 	BodyTimeout  time.Duration // for the next bytes of a body; default 30 s
 	WriteTimeout time.Duration // for a caller to take anything of its answer; default 60 s
 	IdleTimeout  time.Duration // between two requests; default 120 s
+	Lifetime     time.Duration // of a connection: the first answer after that is its last; 0 means no end
 	DrainTimeout time.Duration // for what is in flight when Serve is told to stop; default 30 s
 	MaxConns     int           // connections at once; see [DefaultConns] for the default
-	Log          *slog.Logger  // default: none
+	// LastCall says, when Serve is told to stop, how long connections that are idle
+	// may still send a request, after whose answer they end. Nil: not at all.
+	LastCall func() time.Duration
+	Log      *slog.Logger // default: none
 }
 
 // Validate names every field that makes no sense.
@@ -34,6 +38,7 @@ func (c ServerConfig) Validate() error {
 		{"BodyTimeout", c.BodyTimeout},
 		{"WriteTimeout", c.WriteTimeout},
 		{"IdleTimeout", c.IdleTimeout},
+		{"Lifetime", c.Lifetime},
 		{"DrainTimeout", c.DrainTimeout},
 	} {
 		if f.value < 0 {
@@ -79,6 +84,7 @@ type Server struct {
 	clock   atomic.Pointer[stamp]
 
 	draining atomic.Bool
+	closes   atomic.Int64  // Unix nanoseconds when idle connections end, while draining
 	slots    chan struct{} // one per open connection
 
 	mu    sync.Mutex
@@ -97,19 +103,21 @@ func NewServer(cfg ServerConfig, handler func(*Exchange)) *Server {
 	}
 }
 
-// Serve accepts connections until ctx is done, then closes ln and those that
-// are idle, lets what is in flight finish, and cuts it after DrainTimeout. It
+// Serve accepts connections until ctx is done, then closes ln and, after the last
+// call, those that are idle, lets what is in flight finish, and cuts it after DrainTimeout. It
 // returns when every connection is closed. Call it once.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	var wg sync.WaitGroup
-	stop := context.AfterFunc(ctx, func() {
+	end := sync.OnceFunc(func() {
+		if s.cfg.LastCall != nil {
+			s.closes.Store(time.Now().Add(s.cfg.LastCall()).UnixNano())
+		}
 		s.draining.Store(true)
 		ln.Close()
 	})
-	defer stop()
+	defer context.AfterFunc(ctx, end)()
 	err := s.accept(ctx, ln, &wg)
-	s.draining.Store(true)
-	ln.Close()
+	end()
 	cut := s.drain(&wg)
 	if ctx.Err() == nil {
 		return fmt.Errorf("accept on %s: %w", ln.Addr(), err)
@@ -153,6 +161,7 @@ func (s *Server) start(nc net.Conn, wg *sync.WaitGroup) {
 	x.open(nc, &s.bufs)
 	x.watch = x
 	x.last = time.Now()
+	x.opened = x.last
 	x.mark.Store(x.last.UnixNano())
 	s.mu.Lock()
 	s.conns[x] = struct{}{}

@@ -28,6 +28,8 @@ var errFull = errors.New("buffer is full")
 type sock struct {
 	nc    net.Conn
 	raw   syscall.RawConn // nil when nc is not a file descriptor
+	base  syscall.RawConn // what peek looks at: raw, or what lies below TLS; nil for neither
+	over  bool            // the peer has said that nothing follows
 	watch Watch
 	stop  atomic.Bool   // ends reads with ErrInterrupted
 	wakes atomic.Uint32 // counts wake, to notice one that comes while arming
@@ -47,12 +49,30 @@ func (s *sock) open(nc net.Conn, pool *buffers) {
 	s.armed = time.Time{}
 	s.stop.Store(false)
 	s.wakes.Store(0)
-	s.raw = nil
+	s.raw, s.over = rawOf(nc), false
+	s.base = s.raw
+	if t, ok := nc.(interface{ NetConn() net.Conn }); ok {
+		s.base = rawOf(t.NetConn())
+	}
+}
+
+func rawOf(nc net.Conn) syscall.RawConn {
 	if sc, ok := nc.(syscall.Conn); ok {
 		if raw, err := sc.SyscallConn(); err == nil {
-			s.raw = raw
+			return raw
 		}
 	}
+	return nil
+}
+
+// cut closes the connection without a word: TLS would say goodbye, and may have to
+// wait for that.
+func (s *sock) cut() {
+	if t, ok := s.nc.(interface{ NetConn() net.Conn }); ok {
+		t.NetConn().Close()
+		return
+	}
+	s.nc.Close()
 }
 
 // free gives the buffer back. No slice of it may be in use.
@@ -96,6 +116,7 @@ func (s *sock) read(p []byte) (int, error) {
 		n, err := s.nc.Read(p)
 		switch {
 		case n > 0:
+			s.over = s.over || err != nil // TLS tells the end with the last bytes
 			return n, nil
 		case err == nil:
 		case errors.Is(err, os.ErrDeadlineExceeded):

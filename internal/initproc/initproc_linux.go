@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -36,7 +37,7 @@ func start() (pid int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	attr := &os.ProcAttr{Env: os.Environ(), Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, Sys: new(syscall.SysProcAttr)}
+	attr := &os.ProcAttr{Env: os.Environ(), Files: append([]*os.File{os.Stdin, os.Stdout, os.Stderr}, given()...), Sys: new(syscall.SysProcAttr)}
 	if _, err := unix.IoctlGetTermios(0, unix.TCGETS); err == nil {
 		attr.Sys.Setpgid, attr.Sys.Foreground, attr.Sys.Ctty = true, true, 0
 	}
@@ -46,6 +47,19 @@ func start() (pid int, err error) {
 	}
 	pid = p.Pid
 	return pid, p.Release() // it is collected with the others
+}
+
+// given are the listening sockets that a service manager gave this process (see
+// sd_listen_fds(3)). They are for the program, and stay open here, too.
+func given() (files []*os.File) {
+	n, err := strconv.Atoi(os.Getenv("LISTEN_FDS"))
+	if err != nil || os.Getenv("LISTEN_PID") != "1" {
+		return nil
+	}
+	for fd := 3; fd < 3+min(n, 64); fd++ {
+		files = append(files, os.NewFile(uintptr(fd), "socket"))
+	}
+	return files
 }
 
 // passOn sends the child every signal that we get, apart from what the kernel and

@@ -45,7 +45,7 @@ func TestParse(t *testing.T) {
 		{name: "only the runtime's stack", text: "\nruntime stack:\nruntime.throw({0x1})\n\t/x/panic.go:1 +0x48\n", kind: panicked, line: "fatal error", bare: true},
 		{name: "without a stack", text: "panic: boom\n", kind: panicked, line: "panic: boom", bare: true},
 		{name: "cut off", text: "panic: boom\n\ngoroutine 19 [runn", kind: panicked, line: "panic: boom", more: []string{"goroutine 19 [runn"}, bare: true},
-		{name: "a secret", text: "panic: GET /: Cookie: id=hush; b=c\n\ttoken=hush\n\n" + stackText, kind: panicked, line: "panic: GET /: Cookie: (hidden)", more: []string{"token=(hidden)"}},
+		{name: "a secret", text: "panic: GET /: Cookie: id=hush; b=c\n\ttoken=hush\n\n" + stackText, kind: panicked, line: "panic: GET /: Cookie: [redacted]", more: []string{"token=[redacted]"}},
 		{name: "asked for by a signal", text: "SIGQUIT: quit\nPC=0x40816e m=0 sigcode=0\n\n" + stackText, kind: signalled, line: "SIGQUIT: quit", bare: true},
 		{name: "a heading and no more", text: "\ngoroutine 1 [running]:\n", kind: unreadable},
 		{name: "all goroutines asleep", text: "\ngoroutine 1 [select (no cases)]:\nmain.main()\n\t/tmp/main.go:49 +0x2ea\n", kind: unreadable},
@@ -72,18 +72,18 @@ func TestScrub(t *testing.T) {
 	scrub := scrubber([]string{"tops3cret", "tops3cret-and-more", "abc"})
 	for in, want := range map[string]string{
 		"panic: boom": "panic: boom",
-		"panic: key tops3cret-and-more and tops3cret.": "panic: key (hidden) and (hidden).",
+		"panic: key tops3cret-and-more and tops3cret.": "panic: key [redacted] and [redacted].",
 		"an abc of it":                          "an abc of it",
-		"token=tops3cret in it":                 "token=(hidden) in it",
-		"Authorization: Bearer a.b.c":           "Authorization: (hidden)",
-		`"cookie": "a=b; c=d"`:                  `"cookie": (hidden)`,
-		"got Bearer abcdef.ghi from /x":         "got Bearer (hidden) from /x",
-		"/x?api_key=hush&q=1":                   "/x?api_key=(hidden)&q=1",
-		"/x?X-Amz-Security-Token=hush&q=1":      "/x?X-Amz-Security-Token=(hidden)&q=1",
-		`{"password":"hush hush","n":1}`:        `{"password":(hidden),"n":1}`,
-		"dial postgres://me:hush@db/x: refused": "dial postgres://(hidden)@db/x: refused",
-		"jwt eyJhbGciOi.eyJzdWIi.c2ln in it":    "jwt (hidden) in it",
-		"a tokenizer: parse":                    "a tokenizer: (hidden)", // too much rather than too little
+		"token=tops3cret in it":                 "token=[redacted] in it",
+		"Authorization: Bearer a.b.c":           "Authorization: [redacted]",
+		`"cookie": "a=b; c=d"`:                  `"cookie": [redacted]`,
+		"got Bearer abcdef.ghi from /x":         "got Bearer [redacted] from /x",
+		"/x?api_key=hush&q=1":                   "/x?api_key=[redacted]&q=1",
+		"/x?X-Amz-Security-Token=hush&q=1":      "/x?X-Amz-Security-Token=[redacted]&q=1",
+		`{"password":"hush hush","n":1}`:        `{"password":[redacted],"n":1}`,
+		"dial postgres://me:hush@db/x: refused": "dial postgres://me:[redacted]@db/x: refused",
+		"jwt eyJhbGciOi.eyJzdWIi.c2ln in it":    "jwt [redacted] in it",
+		"a tokenizer: parse":                    "a tokenizer: parse",
 		"index out of range [5] with length 3":  "index out of range [5] with length 3",
 	} {
 		if got := scrub(in); got != want {

@@ -41,8 +41,16 @@ type Route struct {
 // Settings are what changes while it counts.
 type Settings struct {
 	Routes []Route // at most [MaxRoutes]; what is more counts for the route ""
-	// Names says how callers are shown: "clear", "hash" or "off".
-	Names string
-	// Hash makes what callers are shown as; only for "hash".
-	Hash func(caller string) string
+	// Shown says how callers are shown, by the names of routes. Callers of other
+	// routes are not listed.
+	Shown map[string]Shown
+	// Labels differ when callers get other names. Those counted are forgotten then.
+	Labels string
+}
+
+// Shown is how callers of a route are shown. A caller of several routes is one
+// where they are shown alike.
+type Shown struct {
+	How string // such as hash
+	As  func(caller string) string
 }

@@ -23,8 +23,9 @@ type Requests struct {
 	shards []shard
 	top    top
 
-	mu     sync.Mutex // guards routes, and is held while they change
-	routes []Route    // by their place in a shard's counts; the first is {"", ""}
+	mu     sync.Mutex // guards the rest, and is held while they change
+	labels string
+	routes []Route // by their place in a shard's counts; the first is {"", ""}
 }
 
 // shard is a part of the counts.
@@ -37,24 +38,39 @@ type shard struct {
 	_      [64]byte // so that two locks do not share a line of the cache
 }
 
-// names says how callers are called in lists.
-type names struct {
-	mode string
-	hash func(string) string
+// names says how callers of a route are called in lists.
+type names map[string]way
+
+// way is how callers of a route are called. salt tells those apart that are called
+// in another way.
+type way struct {
+	Shown
+
+	salt uint64
 }
 
-// The values of [Settings].Names.
+// The values of [adminapi.Top].Names beside those of [Shown].How.
 const (
-	NamesClear = "clear"
-	NamesHash  = "hash"
 	NamesOff   = "off"
+	NamesMixed = "mixed"
 )
 
-func (n *names) of(caller string) sketch.Name {
-	if n.mode == NamesHash {
-		caller = n.hash(caller)
+// namesOf returns how callers are called, and that in one word.
+func (s *Requests) namesOf(set Settings) (n names, word string) {
+	n = names{}
+	if len(set.Routes) > 0 {
+		word = NamesOff
 	}
-	return sketch.MakeName(caller)
+	for route, shown := range set.Shown {
+		n[route] = way{shown, maphash.String(s.seed, shown.How)}
+		switch word {
+		case "", NamesOff, shown.How:
+			word = shown.How
+		default:
+			word = NamesMixed
+		}
+	}
+	return n, word
 }
 
 // New returns a Requests that knows no route and lists no callers until it is told
@@ -75,7 +91,6 @@ func New(cfg Config) (*Requests, error) {
 	}
 	for i := range s.shards {
 		s.shards[i].counts = make([]counts, 1)
-		s.shards[i].names.mode = NamesOff
 	}
 	s.top.mode = NamesOff
 	return s, nil
@@ -85,17 +100,21 @@ func New(cfg Config) (*Requests, error) {
 // that are still there count on. When callers are to be shown in another way,
 // those that were counted are forgotten.
 func (s *Requests) Update(set Settings) error {
-	n := names{mode: set.Names, hash: set.Hash}
-	switch {
-	case n.mode == NamesHash && n.hash == nil:
-		return fmt.Errorf("metrics: callers are to be shown as hashes, and nothing makes them")
-	case n.mode != NamesHash && n.mode != NamesClear && n.mode != NamesOff:
-		return fmt.Errorf("metrics: callers are to be shown as %q, want hash, clear or off", n.mode)
+	for route, shown := range set.Shown {
+		if shown.As == nil || shown.How == "" || shown.How == NamesOff || shown.How == NamesMixed {
+			return fmt.Errorf("metrics: callers of route %.100q are to be shown as %.20q, and nothing says what that is", route, shown.How)
+		}
 	}
+	n, word := s.namesOf(set)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fresh, index := s.place(set.Routes[:min(len(set.Routes), MaxRoutes)])
-	again := s.top.mode != n.mode // read by this function alone, but for Top
+	again := s.labels != set.Labels || len(n) == 0
+	for route, was := range s.shards[0].names { // changed by this function alone
+		now, ok := n[route]
+		again = again || ok && now.How != was.How
+	}
+	s.labels = set.Labels
 	for i := range s.shards {
 		sh := &s.shards[i]
 		sh.mu.Lock()
@@ -111,9 +130,7 @@ func (s *Requests) Update(set Settings) error {
 		}
 		sh.mu.Unlock()
 	}
-	if again {
-		s.top.restart(n.mode)
-	}
+	s.top.call(word, again)
 	return nil
 }
 
@@ -161,17 +178,19 @@ func (s *Requests) Observe(r *gateway.Record) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.counts[sh.index[r.Route]].observe(r)
-	if r.Caller == "" || sh.names.mode == NamesOff {
+	how, listed := sh.names[r.Route]
+	if r.Caller == "" || !listed {
 		sh.tally.rest.add(&w)
 		return
 	}
+	key ^= how.salt
 	row, at := sh.tally.find(key)
 	if row == nil {
 		if sh.tally.full() {
 			s.top.drain(&sh.tally)
 			_, at = sh.tally.find(key)
 		}
-		row = sh.tally.take(at, key, sh.names.of(r.Caller))
+		row = sh.tally.take(at, key, sketch.MakeName(how.As(r.Caller)))
 	}
 	row.weighs.add(&w)
 }

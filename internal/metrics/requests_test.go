@@ -27,13 +27,22 @@ func newRequests(t testing.TB, cfg Config, set Settings) *Requests {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if set.Names == "" {
-		set.Names = NamesClear
+	if set.Shown == nil {
+		set.Shown = shown("clear", func(caller string) string { return caller }, append(set.Routes, Route{})...)
 	}
 	if err := s.Update(set); err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// shown shows callers of routes in one way.
+func shown(how string, as func(string) string, routes ...Route) map[string]Shown {
+	all := map[string]Shown{}
+	for _, r := range routes {
+		all[r.Name] = Shown{how, as}
+	}
+	return all
 }
 
 // text is what Prometheus reads.
@@ -138,7 +147,7 @@ func TestRoutesKeepTheirCountsWhenOthersGo(t *testing.T) {
 	count := func(route string) { s.Observe(&gateway.Record{Route: route, Status: 200}) }
 	update := func(routes ...Route) {
 		t.Helper()
-		if err := s.Update(Settings{Routes: routes, Names: NamesClear}); err != nil {
+		if err := s.Update(Settings{Routes: routes}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -198,7 +207,7 @@ func TestTopCallers(t *testing.T) {
 				t.Errorf("by %s: %+v", tc.by, got)
 			}
 		}
-		if got := s.Top(adminapi.TopQuery{}); got.Callers[0].Also[adminapi.ByErrors] != 1 || got.Names != NamesClear || got.Window != adminapi.LastMinute {
+		if got := s.Top(adminapi.TopQuery{}); got.Callers[0].Also[adminapi.ByErrors] != 1 || got.Names != "clear" || got.Window != adminapi.LastMinute {
 			t.Errorf("%+v", got)
 		}
 		time.Sleep(2 * time.Minute)
@@ -232,7 +241,7 @@ func TestCallersAreCalledAsTheSettingsSay(t *testing.T) {
 	s := newRequests(t, Config{}, Settings{})
 	see := func(set Settings) adminapi.Top {
 		t.Helper()
-		if set.Names != "" {
+		if set.Shown != nil {
 			if err := s.Update(set); err != nil {
 				t.Fatal(err)
 			}
@@ -244,13 +253,27 @@ func TestCallersAreCalledAsTheSettingsSay(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	hash := func(id string) string { return fmt.Sprintf("hash of %d bytes", len(id)) }
-	if got := see(Settings{Names: NamesHash, Hash: hash}); len(got.Callers) != 1 || got.Callers[0].Caller != "hash of 9 bytes" || got.Names != NamesHash {
+	if got := see(Settings{Shown: shown("hash", hash, Route{})}); len(got.Callers) != 1 || got.Callers[0].Caller != "hash of 9 bytes" || got.Names != "hash" {
 		t.Errorf("%+v", got)
 	}
-	if got := see(Settings{Names: NamesOff}); len(got.Callers) != 0 || got.Total != 1 {
+	if got := see(Settings{Shown: shown("hash", hash, Route{}), Labels: "others"}); len(got.Callers) != 1 || got.Callers[0].Value != 1 {
+		t.Errorf("with other labels who was counted is still there: %+v", got)
+	}
+	if got := see(Settings{Routes: []Route{{"a", "f"}}, Shown: map[string]Shown{}}); len(got.Callers) != 0 || got.Total != 1 || got.Names != NamesOff {
 		t.Errorf("%+v", got)
 	}
-	for _, set := range []Settings{{Names: NamesHash}, {Names: "loud"}} {
+	// One caller on two routes that show it in two ways is two rows, and no row says more than its route.
+	two := shown("hash", hash, Route{Name: "a"})
+	two["b"] = Shown{"clear", func(caller string) string { return caller }}
+	if err := s.Update(Settings{Shown: two}); err != nil {
+		t.Fatal(err)
+	}
+	s.Observe(&gateway.Record{Route: "a", Caller: "sk-1", Status: 200})
+	s.Observe(&gateway.Record{Route: "b", Caller: "sk-1", Status: 200})
+	if got := s.Top(adminapi.TopQuery{By: adminapi.ByRequests}); len(got.Callers) != 2 || got.Names != NamesMixed {
+		t.Errorf("%+v", got)
+	}
+	for _, set := range []Settings{{Shown: shown("hash", nil, Route{})}, {Shown: shown("", hash, Route{})}} {
 		if err := s.Update(set); err == nil {
 			t.Errorf("%+v is taken", set)
 		}

@@ -45,12 +45,15 @@ func (t *top) open(counters int) error {
 	return nil
 }
 
-// restart forgets everybody: they are to be called something else.
-func (t *top) restart(mode string) {
+// call says how callers are called from now on. When those who are known are to be
+// called something else, they are forgotten.
+func (t *top) call(mode string, forget bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.mode = mode; !forget {
+		return
+	}
 	t.evicted = t.lost()
-	t.mode = mode
 	_ = t.open(t.counters) // it was opened with the same before
 }
 

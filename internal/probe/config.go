@@ -2,12 +2,10 @@ package probe
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -32,6 +30,7 @@ type Registry interface {
 // Health says how workers are asked how they are.
 type Health struct {
 	Path     string        // "" means that an open port is a well worker
+	GRPC     string        // instead of Path: see [Probe.GRPC]
 	Host     string        // the Host header; "" means the address
 	Interval time.Duration // between looks at a worker that is up, ±20 %; default 1 s
 	Timeout  time.Duration // of one look; default 1 s
@@ -43,12 +42,16 @@ const MaxWorkers = 4096
 // Config describes workers that somebody else starts.
 type Config struct {
 	Name    string   // the fleet, for logs
-	Workers []string // "http://host:port", at most MaxWorkers
+	Workers []string // "http://host:port", "https://host:port" or "unix:/path", at most MaxWorkers
 	Health  Health
+	HTTP2   bool          // is what workers speak
 	Drain   time.Duration // for work in flight on a worker that is taken out; default 30 s
 	// Resolve is the time between two lookups of workers' host names, ±20 %;
 	// default 5 s. Every address of a name is a worker of its own.
 	Resolve time.Duration
+	// TLS makes the settings of one connection to a worker with https, by its host
+	// name; nil: those of the system.
+	TLS func(host string) *tls.Config
 	// Resized, when set, is told how many workers there are when a lookup has
 	// changed that. New and Update say it by Size.
 	Resized  func(workers int)
@@ -123,7 +126,9 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-func (h Health) probe() Probe { return Probe{Path: h.Path, Host: h.Host, Timeout: h.Timeout} }
+func (h Health) probe() Probe {
+	return Probe{Path: h.Path, GRPC: h.GRPC, Host: h.Host, Timeout: h.Timeout}
+}
 
 func (h Health) validate() []error {
 	var errs []error
@@ -151,31 +156,4 @@ func CheckPath(path string) error {
 		return fmt.Errorf("%.60q has a space or control character; write it as %%20", path)
 	}
 	return nil
-}
-
-// ParseWorker returns host:port of a worker's URL. Port 80 need not be written.
-func ParseWorker(raw string) (string, error) {
-	u, err := url.Parse(raw)
-	switch {
-	case err != nil || u.Host == "" || u.Scheme == "":
-		return "", fmt.Errorf("worker %.100q is no URL, want http://host:port", raw)
-	case u.Scheme == "https":
-		return "", fmt.Errorf("worker %.100q: TLS to workers is not supported; use http:// on a trusted network", raw)
-	case u.Scheme != "http":
-		return "", fmt.Errorf("worker %.100q: scheme %.20q is not supported, want http", raw, u.Scheme)
-	case u.User != nil:
-		return "", fmt.Errorf("worker %.20q…: a user name or password has no use here", "http://")
-	case u.Path != "" && u.Path != "/", u.RawQuery != "", u.Fragment != "":
-		return "", fmt.Errorf("worker %.100q: want only http://host:port, without path or query", raw)
-	case u.Hostname() == "":
-		return "", fmt.Errorf("worker %.100q has no host name, want http://host:port", raw)
-	}
-	port := u.Port()
-	if port == "" {
-		port = "80"
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return "", fmt.Errorf("worker %.100q: port %.10q is not between 1 and 65535", raw, port)
-	}
-	return net.JoinHostPort(strings.ToLower(u.Hostname()), port), nil
 }

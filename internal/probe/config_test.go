@@ -15,15 +15,20 @@ func TestParseWorker(t *testing.T) {
 		{raw: "HTTP://Search.Internal:80", want: "search.internal:80"},
 		{raw: "http://search.internal", want: "search.internal:80"},
 		{raw: "http://[::1]:9101", want: "[::1]:9101"},
-		{raw: "https://search.internal", fault: "TLS to workers is not supported"},
+		{raw: "https://App.internal:8443/", want: "https://app.internal:8443"},
+		{raw: "https://search.internal/base", want: "https://search.internal:443"},
+		{raw: "http://h:1/base", want: "h:1"},
+		{raw: "unix:/run/app.sock", want: "unix:/run/app.sock"},
+		{raw: "unix:app.sock", fault: "absolute path"},
+		{raw: "unix:/run/../app.sock", fault: "absolute path"},
+		{raw: "h2c://h:1", fault: "scheme"},
 		{raw: "127.0.0.1:9101", fault: "want http://host:port"},
 		{raw: "search", fault: "want http://host:port"},
-		{raw: "unix:///run/x", fault: "want http://host:port"},
+		{raw: "unix:///run/x", fault: "absolute path"},
 		{raw: "ftp://h:1", fault: "scheme"},
 		{raw: "http://h:0", fault: "port"},
 		{raw: "http://h:70000", fault: "port"},
-		{raw: "http://h:1/base", fault: "without path"},
-		{raw: "http://h:1/?q", fault: "without path"},
+		{raw: "http://h:1/?q", fault: "without query"},
 		{raw: "http://me:secret@h:1", fault: "user name"},
 		{raw: "http://:9101", fault: "no host name"},
 	} {
@@ -39,7 +44,7 @@ func TestParseWorker(t *testing.T) {
 
 func TestValidateJoinsEveryFault(t *testing.T) {
 	err := Config{
-		Workers: []string{"http://h:1", "http://H:1", "https://h"},
+		Workers: []string{"http://h:1", "http://H:1", "ftp://h"},
 		Health:  Health{Path: "healthz", Interval: -1, Timeout: -time.Second},
 	}.Validate()
 	for _, want := range []string{"registry", "workers[1]: h:1 is listed twice", "workers[2]", "health.path", "health.interval", "health.timeout"} {

@@ -137,7 +137,8 @@ func whyDown(addr string, res Result) string {
 	if res.Err != nil {
 		why = res.Err.Error()
 	}
-	host, portText, err := net.SplitHostPort(addr)
+	_, at := place(addr)
+	host, portText, err := net.SplitHostPort(at)
 	port, bad := strconv.ParseUint(portText, 10, 16)
 	if err != nil || bad != nil || res.Outcome != Refused || !isLoopback(host) {
 		return why
@@ -151,18 +152,18 @@ func whyDown(addr string, res Result) string {
 // ready asks a worker that is down whether it can serve. One that was hanging
 // must answer a request; its port was open all along.
 func (x *ExternalWorkers) ready(ctx context.Context, r *remote) Result {
-	h := x.cfg.Load().Health
-	if h.Path != "" {
-		return x.probeOf(r).Do(ctx, r.name)
+	p := x.probeOf(r)
+	switch {
+	case p.asks():
+		return p.Do(ctx, r.name)
+	case r.hung():
+		return anyAnswer(p.Do(ctx, r.name))
 	}
-	if !r.hung() {
-		res := Open(ctx, r.name, h.Timeout)
-		if res.Outcome == Answered {
-			res.Status = 200
-		}
-		return res
-	}
-	res := x.probeOf(r).Do(ctx, r.name)
+	return anyAnswer(p.open(ctx, r.name))
+}
+
+// anyAnswer takes any answer for a good one.
+func anyAnswer(res Result) Result {
 	if res.Outcome == Answered {
 		res.Status = 200
 	}
@@ -279,18 +280,14 @@ func (x *ExternalWorkers) tell(r *remote, l *span, w *reportedHealth, sick bool,
 }
 
 func (x *ExternalWorkers) ask(ctx context.Context, r *remote, l *span) Result {
-	h := x.cfg.Load().Health
-	if h.Path != "" {
-		return x.probeOf(r).Do(ctx, r.name)
+	p := x.probeOf(r)
+	if p.asks() {
+		return p.Do(ctx, r.name)
 	}
 	if len(l.inodes) > 0 && len(listeners(r.name)) > 0 {
 		return Result{Outcome: Answered, Status: 200} // seen without bothering it
 	}
-	res := Open(ctx, r.name, h.Timeout)
-	if res.Outcome == Answered {
-		res.Status = 200
-	}
-	return res
+	return anyAnswer(p.open(ctx, r.name))
 }
 
 // The bounds of portLost.

@@ -120,7 +120,7 @@ func (x *ExternalWorkers) checkOverdue(ctx context.Context, r *remote, l *span) 
 func quiet(ctx context.Context, addr string) Result {
 	dctx, cancel := context.WithTimeout(ctx, dialPatience)
 	defer cancel()
-	conn, res := dial(dctx, addr)
+	conn, res := bareDial(dctx, addr)
 	if conn == nil {
 		return res
 	}

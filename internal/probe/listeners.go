@@ -12,11 +12,15 @@ import (
 	"strings"
 )
 
-// listeners returns the inodes of the sockets that listen on the loopback
-// address addr, sorted. It returns nil when nothing is known: no such socket,
-// another machine or network namespace, no /proc. Sockets that share a port
+// listeners returns the inodes of the sockets that listen where a worker is, sorted:
+// on a loopback address or at a path. It returns nil when nothing is known: no such
+// socket, another machine or network namespace, no /proc. Sockets that share a port
 // (SO_REUSEPORT) are all returned.
-func listeners(addr string) []uint64 {
+func listeners(worker string) []uint64 {
+	network, addr := place(worker)
+	if network == "unix" {
+		return unixListeners(addr)
+	}
 	host, portText, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil
@@ -35,6 +39,34 @@ func listeners(addr string) []uint64 {
 		_ = f.Close()
 		if err == nil {
 			inodes = append(inodes, found...)
+		}
+	}
+	slices.Sort(inodes)
+	return inodes
+}
+
+// unixListeners returns the inodes of the sockets that listen at a path. Those of a
+// process that is no longer found there count while they are open.
+func unixListeners(path string) []uint64 {
+	const flagsField, inodeField, accepts = 3, 6, "00010000"
+	f, err := os.Open("/proc/net/unix")
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var inodes []uint64
+	lines := bufio.NewScanner(f)
+	for n := 0; n < maxTable && lines.Scan(); n++ {
+		line := lines.Text()
+		if !strings.HasSuffix(line, " "+path) {
+			continue
+		}
+		fields := strings.Fields(line)
+		if len(fields) <= inodeField || fields[flagsField] != accepts {
+			continue
+		}
+		if ino, err := strconv.ParseUint(fields[inodeField], 10, 64); err == nil && ino != 0 {
+			inodes = append(inodes, ino)
 		}
 	}
 	slices.Sort(inodes)

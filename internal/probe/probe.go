@@ -10,10 +10,7 @@ import (
 	"net"
 	"os"
 	"strconv"
-	"syscall"
 	"time"
-
-	"github.com/bezoar-dev/bezoar/internal/connlimit"
 )
 
 // Outcome says how far a health request got.
@@ -85,14 +82,20 @@ type Probe struct {
 	Path    string        // GET it; "" asks HEAD /
 	Host    string        // the Host header; "" means the address
 	Timeout time.Duration // of all of it; 0 means DefaultTimeout
+	HTTP2   bool          // ask over HTTP/2
+	GRPC    string        // ask for the health of this service, or WholeServer, by grpc.health.v1; needs HTTP2
+
+	dialer *dialer // nil: the zero one
 }
 
-// Do looks at the worker that listens on addr ("host:port"; a name is resolved
-// anew each time).
+// Do looks at a worker by its name (one of a host is resolved anew each time).
 func (p Probe) Do(ctx context.Context, addr string) Result {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout())
 	defer cancel()
-	conn, res := dial(ctx, addr)
+	if p.HTTP2 {
+		return p.doHTTP2(ctx, addr)
+	}
+	conn, res := p.dial(ctx, addr)
 	if conn == nil {
 		return res
 	}
@@ -114,6 +117,24 @@ func (p Probe) Do(ctx context.Context, addr string) Result {
 	return Result{Outcome: Answered, Status: status}
 }
 
+// asks reports whether only a good answer will do.
+func (p Probe) asks() bool { return p.Path != "" || p.GRPC != "" }
+
+func (p Probe) dial(ctx context.Context, worker string) (net.Conn, Result) {
+	d := dialer{Dialer: quick, http2: p.HTTP2}
+	if p.dialer != nil {
+		d.host, d.tls = p.dialer.host, p.dialer.tls
+	}
+	return dial(ctx, worker, d.ready)
+}
+
+// open looks whether the worker gets as far as to take a request.
+func (p Probe) open(ctx context.Context, worker string) Result {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout())
+	defer cancel()
+	return opened(p.dial(ctx, worker))
+}
+
 func (p Probe) timeout() time.Duration {
 	if p.Timeout > 0 {
 		return p.Timeout
@@ -127,50 +148,25 @@ func (p Probe) request(addr string) []byte {
 		method, path = "HEAD", "/"
 	}
 	if host == "" {
-		host = addr
+		host = hostOf(addr)
 	}
 	return fmt.Appendf(nil, "%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: bezoar-health\r\nAccept: */*\r\nConnection: close\r\n\r\n",
 		method, path, host)
 }
 
-// Open looks whether somebody listens on addr, without sending a byte.
-func Open(ctx context.Context, addr string, timeout time.Duration) Result {
+// Open looks whether somebody listens at a worker's address, without sending a byte.
+func Open(ctx context.Context, worker string, timeout time.Duration) Result {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	conn, res := dial(ctx, addr)
+	return opened(bareDial(ctx, worker))
+}
+
+func opened(conn net.Conn, res Result) Result {
 	if conn == nil {
 		return res
 	}
 	_ = conn.Close()
 	return Result{Outcome: Answered}
-}
-
-// exhaustedPause is how long a look waits for a descriptor before it tries again.
-const exhaustedPause = 20 * time.Millisecond
-
-// dial connects, or says why it could not. The result is meaningless when the
-// connection is not nil.
-func dial(ctx context.Context, addr string) (net.Conn, Result) {
-	d := net.Dialer{KeepAlive: -1}
-	conn, err := d.DialContext(ctx, "tcp", addr)
-	for connlimit.Exhausted(err) && sleep(ctx, nil, exhaustedPause) {
-		conn, err = d.DialContext(ctx, "tcp", addr)
-	}
-	if err == nil {
-		return conn, Result{}
-	}
-	err = fmt.Errorf("connect to %s: %w", addr, err)
-	switch {
-	case connlimit.Exhausted(err):
-		return nil, Result{Outcome: Exhausted, Err: err}
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return nil, Result{Outcome: Refused, Err: err}
-	case isTimeout(err):
-		return nil, Result{Outcome: TimedOut, Err: err}
-	case errors.Is(err, syscall.ECONNRESET):
-		return nil, Result{Outcome: Broken, Err: err}
-	}
-	return nil, Result{Outcome: Unreachable, Err: err}
 }
 
 // failed classifies an error on a connection that stood.

@@ -14,8 +14,8 @@ import (
 type remote struct {
 	removal.Removal
 
-	name string // host:port, an address where it could be looked up
-	host string // host:port of which it is an address; "" when the settings have name
+	name string // with an address where it could be looked up
+	host string // the name of which it is an address; "" when the settings have name
 
 	mu    sync.Mutex // guards what follows; never held during a call elsewhere
 	life  *span      // the newest; nil before the first

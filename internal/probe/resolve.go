@@ -29,14 +29,18 @@ func systemLookup(ctx context.Context, host string) ([]netip.Addr, error) {
 
 // resolved is what is known of one host:port.
 type resolved struct {
-	addrs  []string       // as ip:port, sorted; none when no lookup has succeeded
+	addrs  []string       // names of workers, sorted; none when no lookup has succeeded
 	misses map[string]int // answers in a row without an address that is among addrs
 	failed bool           // the last lookup; it has been logged
 }
 
-// isName reports whether a worker's host:port has to be looked up. localhost does
+// isName reports whether where a worker listens has to be looked up. localhost does
 // not move, and has two addresses, of which servers mostly listen on one.
-func isName(addr string) bool {
+func isName(worker string) bool {
+	network, addr := place(worker)
+	if network == "unix" {
+		return false
+	}
 	host, _, _ := net.SplitHostPort(addr)
 	_, err := netip.ParseAddr(host)
 	return err != nil && host != "localhost" && !strings.HasSuffix(host, ".localhost")
@@ -106,12 +110,14 @@ func (x *ExternalWorkers) lookUp(ctx context.Context, written []string) {
 	}
 }
 
-// addressesOf returns the addresses of a name as ip:port: those of IPv4 if there
+// addressesOf returns the workers at the addresses of a name: those of IPv4 if there
 // are any, because a server that has both is one server.
 func (x *ExternalWorkers) addressesOf(ctx context.Context, name string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupPatience)
 	defer cancel()
-	host, port, _ := net.SplitHostPort(name)
+	_, addr := place(name)
+	before := strings.TrimSuffix(name, addr)
+	host, port, _ := net.SplitHostPort(addr)
 	ips, err := x.lookup(ctx, host)
 	if err != nil {
 		return nil, err
@@ -119,9 +125,9 @@ func (x *ExternalWorkers) addressesOf(ctx context.Context, name string) ([]strin
 	var v4, v6 []string
 	for _, ip := range ips {
 		if ip = ip.Unmap(); ip.Is4() {
-			v4 = append(v4, net.JoinHostPort(ip.String(), port))
+			v4 = append(v4, before+net.JoinHostPort(ip.String(), port))
 		} else {
-			v6 = append(v6, net.JoinHostPort(ip.WithZone("").String(), port))
+			v6 = append(v6, before+net.JoinHostPort(ip.WithZone("").String(), port))
 		}
 	}
 	if len(v4) == 0 {
@@ -223,8 +229,13 @@ func (x *ExternalWorkers) Size() int {
 
 // probeOf is how a worker is asked how it is: by the name that its address is of.
 func (x *ExternalWorkers) probeOf(r *remote) Probe {
-	p := x.cfg.Load().Health.probe()
-	p.Host = cmp.Or(p.Host, r.host)
+	cfg := x.cfg.Load()
+	p := cfg.Health.probe()
+	p.HTTP2 = cfg.HTTP2
+	if r.host != "" {
+		p.Host = cmp.Or(p.Host, hostOf(r.host))
+	}
+	p.dialer = x.dialer(r)
 	return p
 }
 

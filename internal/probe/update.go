@@ -30,7 +30,7 @@ func (x *ExternalWorkers) Update(cfg Config) error {
 	return nil
 }
 
-// addresses are the workers as host:port, in the order written.
+// addresses are the names of the workers, in the order written.
 func (c *Config) addresses() []string {
 	out := make([]string, 0, len(c.Workers))
 	for _, w := range c.Workers {

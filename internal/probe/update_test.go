@@ -120,7 +120,7 @@ func TestInvalidUpdate(t *testing.T) {
 	reg.wait(t, "up", 1)
 	for _, edit := range []func(*Config){
 		func(c *Config) { c.Workers = nil },
-		func(c *Config) { c.Workers = []string{"https://" + p.addr} },
+		func(c *Config) { c.Workers = []string{"ftp://" + p.addr} },
 		func(c *Config) { c.Drain = -1 },
 		func(c *Config) { c.Health.Path = "no slash" },
 	} {

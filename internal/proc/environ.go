@@ -5,27 +5,55 @@ import (
 	"strings"
 )
 
-// Inherited is what a child gets of an environment: not what is Bezoar's own
-// (BEZOAR_*: its settings and secrets), not what speaks to the service manager,
-// by which a child could report itself as the service, and none of secrets. The
-// result has room for a few more.
-func Inherited(environ, secrets []string) []string {
+// Inherit says what a child gets of an environment. Of the names in it, Keep counts
+// before Drop, Secrets and what is Bezoar's own. A * at the end of a name in Keep
+// or Drop stands for any end.
+type Inherit struct {
+	Secrets []string // variables that the settings name as secrets
+	Drop    []string
+	Keep    []string
+}
+
+// Of returns what a child gets of environ: not what is Bezoar's own (BEZOAR_*: its
+// settings and secrets; the credentials of its store and of its telemetry), none
+// of Secrets and Drop, and never what speaks to the service manager, by which a
+// child could report itself as the service. The result has room for a few more.
+func (h Inherit) Of(environ []string) []string {
 	env := make([]string, 0, len(environ)+8)
 	for _, e := range environ {
 		key, _, _ := strings.Cut(e, "=")
-		if !private(key) && !slices.Contains(secrets, key) {
-			env = append(env, e)
+		if ofService(key) || !named(h.Keep, key) && (own(key) || slices.Contains(h.Secrets, key) || named(h.Drop, key)) {
+			continue
 		}
+		env = append(env, e)
 	}
 	return env
 }
 
-func private(key string) bool {
+// named reports whether a list has a name, or a beginning of it.
+func named(list []string, key string) bool {
+	return slices.ContainsFunc(list, func(name string) bool {
+		begin, any := strings.CutSuffix(name, "*")
+		return any && strings.HasPrefix(key, begin) || name == key
+	})
+}
+
+func ofService(key string) bool {
 	switch key {
 	case "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES":
 		return true
 	}
-	return strings.HasPrefix(key, "BEZOAR_")
+	return false
+}
+
+// own reports whether a variable is for Bezoar alone. AWS's are not: servers use
+// them, too.
+func own(key string) bool {
+	switch key {
+	case "PGPASSWORD", "PGPASSFILE", "PGSERVICEFILE", "PGSSLKEY", "PGSSLPASSWORD": // as the store's driver reads them
+		return true
+	}
+	return strings.HasPrefix(key, "BEZOAR_") || strings.HasPrefix(key, "OTEL_EXPORTER_OTLP_") && strings.HasSuffix(key, "HEADERS")
 }
 
 // Override returns base with over's variables in the place of those of the same

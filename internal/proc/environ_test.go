@@ -8,10 +8,28 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestInherited(t *testing.T) {
-	got := Inherited([]string{"A=1", "BEZOAR_KEY=x", "NOTIFY_SOCKET=x", "LISTEN_FDS=3", "PASSWORD=x", "BEZOAR=kept", "NOEQUALS"}, []string{"PASSWORD"})
-	if want := []string{"A=1", "BEZOAR=kept", "NOEQUALS"}; !slices.Equal(got, want) {
-		t.Errorf("Inherited = %q, want %q", got, want)
+func TestInherit(t *testing.T) {
+	environ := []string{
+		"A=1", "BEZOAR_KEY=x", "NOTIFY_SOCKET=x", "LISTEN_FDS=3", "PASSWORD=x", "BEZOAR=kept", "NOEQUALS", "PGPASSWORD=x", "PGPASSFILE=x", "PGHOST=h",
+		"OTEL_EXPORTER_OTLP_HEADERS=x", "OTEL_EXPORTER_OTLP_TRACES_HEADERS=x", "OTEL_EXPORTER_OTLP_ENDPOINT=e", "AWS_PROFILE=p", "AWS_SECRET_ACCESS_KEY=x",
+	}
+	for _, c := range []struct {
+		what string
+		by   Inherit
+		want string
+	}{
+		{"nothing", Inherit{}, "A PASSWORD BEZOAR NOEQUALS PGHOST OTEL_EXPORTER_OTLP_ENDPOINT AWS_PROFILE AWS_SECRET_ACCESS_KEY"},
+		{"secrets and drop", Inherit{Secrets: []string{"PASSWORD"}, Drop: []string{"AWS_*", "A"}}, "BEZOAR NOEQUALS PGHOST OTEL_EXPORTER_OTLP_ENDPOINT"},
+		{"keep", Inherit{Secrets: []string{"PASSWORD"}, Drop: []string{"*"}, Keep: []string{"PGPASS*", "PASSWORD", "NOTIFY_SOCKET"}}, "PASSWORD PGPASSWORD PGPASSFILE"},
+	} {
+		var got []string
+		for _, e := range c.by.Of(environ) {
+			name, _, _ := strings.Cut(e, "=")
+			got = append(got, name)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("with %s a child gets %q, want %q", c.what, got, c.want)
+		}
 	}
 }
 

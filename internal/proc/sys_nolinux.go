@@ -20,6 +20,9 @@ func Reap(_ int, dead func(), wait func() error) error {
 // DieWithThread needs Linux.
 func DieWithThread(attr *syscall.SysProcAttr) *syscall.SysProcAttr { return attr }
 
+// As does it as we are.
+func (*User) As(do func() error) error { return do() }
+
 // BecomeSubreaper needs Linux.
 func BecomeSubreaper() error { return errors.ErrUnsupported }
 

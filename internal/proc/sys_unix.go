@@ -38,6 +38,14 @@ func OwnGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true
 // and has no terminal.
 func OwnSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
+// Become starts a child as the user. Who is not root stays who they are.
+func (u *User) Become(attr *syscall.SysProcAttr) *syscall.SysProcAttr {
+	if u != nil && os.Geteuid() == 0 {
+		attr.Credential = &syscall.Credential{Uid: u.uid, Gid: u.gid, Groups: u.groups}
+	}
+	return attr
+}
+
 // SignalGroup signals every process of a group. It is for a group whose leader
 // we have not reaped: until then the number is its.
 func SignalGroup(leader int, sig syscall.Signal) error { return syscall.Kill(-leader, sig) }

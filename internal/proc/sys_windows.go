@@ -19,6 +19,9 @@ func OwnGroup() *syscall.SysProcAttr {
 // OwnSession is the same as OwnGroup.
 func OwnSession() *syscall.SysProcAttr { return OwnGroup() }
 
+// Become needs another system.
+func (*User) Become(attr *syscall.SysProcAttr) *syscall.SysProcAttr { return attr }
+
 // SignalGroup ends the process, whatever the signal: there is no asking.
 func SignalGroup(leader int, _ syscall.Signal) error {
 	p, err := os.FindProcess(leader)

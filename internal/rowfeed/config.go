@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/child"
+	"github.com/bezoar-dev/bezoar/internal/proc"
 	"github.com/bezoar-dev/bezoar/internal/rows"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 	"github.com/bezoar-dev/bezoar/sift"
@@ -90,7 +91,7 @@ func (c Config) Validate() error {
 
 func (c Config) child() child.Config {
 	return child.Config{
-		Command: c.Command, Env: c.Env, Secrets: c.Secrets, Timeout: c.Timeout, Grace: c.Grace, Memory: c.Memory,
+		Command: c.Command, Env: c.Env, Inherit: proc.Inherit{Secrets: c.Secrets}, Timeout: c.Timeout, Grace: c.Grace, Memory: c.Memory,
 		Log: c.Log,
 	}
 }

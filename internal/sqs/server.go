@@ -26,7 +26,8 @@ const (
 type Server struct {
 	cfg     Config
 	handler *Handler
-	silent  sync.Map // of net.Conn: those whose first request is not read yet
+	silent  sync.Map     // of net.Conn: those whose first request is not read yet
+	last    atomic.Int64 // a time.Duration: see LastCall
 }
 
 // NewServer returns a server that Run runs.
@@ -44,6 +45,11 @@ func (s *Server) Handler() *Handler { return s.handler }
 // Leave has each connection end with its next answer, so that clients come back
 // elsewhere, before Serve is told to stop. New connections are still served.
 func (s *Server) Leave() { s.handler.leaving.Store(true) }
+
+// LastCall has idle connections stay for d when Serve is told to stop. A call that
+// comes on one of them until then is answered. It is for listeners that somebody
+// else keeps open.
+func (s *Server) LastCall(d time.Duration) { s.last.Store(int64(d)) }
 
 // Run listens on Config.Address and answers until ctx is over: see Serve.
 func (s *Server) Run(ctx context.Context) error {
@@ -83,6 +89,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	s.handler.Drain()
 	_ = conns.Close()
 	accepted := <-served // whoever came before is known now
+	if d := time.Duration(s.last.Load()); d > 0 {
+		s.Leave()
+		conns.LastCall(d)
+	}
 	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	s.empty(over, srv, conns)

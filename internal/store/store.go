@@ -15,6 +15,13 @@ import (
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
+// ErrFull is what Check and sends say while there is no room for more, and receives
+// and deletions go on.
+var ErrFull = sqlite.ErrFull
+
+// reserve is how much of the disk a file's store keeps for receives and deletions.
+const reserve = 8 << 20
+
 // Config is what every kind of store can be told.
 type Config struct {
 	MaxLetters int // dead letters kept; 0 means ledger.DefaultMaxLetters
@@ -26,7 +33,10 @@ type Stores struct {
 	Queue  queue.Store
 	Live   live.Store
 	Quota  quota.Store
-	close  func() error
+	// Check says what is wrong with the place that the stores are in; nil when there
+	// is nothing to look at.
+	Check func(context.Context) error
+	close func() error
 }
 
 // Close finishes what is under way and closes the store.
@@ -65,7 +75,7 @@ func find(at string, c Config) (func(context.Context) (Stores, error), error) {
 	var err error
 	switch scheme {
 	case "sqlite":
-		config := sqlite.Config{Path: strings.TrimPrefix(rest, "//"), MaxLetters: c.MaxLetters}
+		config := sqlite.Config{Path: strings.TrimPrefix(rest, "//"), MaxLetters: c.MaxLetters, Reserve: reserve}
 		open, err = opener(config, sqlite.Open), config.Validate()
 		if strings.Contains(rest, "?") {
 			err = errors.Join(err, errors.New("a file takes no ?options; it has none"))
@@ -106,6 +116,12 @@ func opener[C any, DB database](c C, open func(context.Context, C) (DB, error)) 
 		if err != nil {
 			return Stores{}, err
 		}
-		return Stores{Ledger: db.Ledger(), Queue: db.Queue(), Live: db.Live(), Quota: db.Quota(), close: db.Close}, nil
+		s := Stores{Ledger: db.Ledger(), Queue: db.Queue(), Live: db.Live(), Quota: db.Quota(), close: db.Close}
+		if c, ok := any(db).(interface {
+			Check(ctx context.Context) error
+		}); ok {
+			s.Check = c.Check
+		}
+		return s, nil
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/bezoar-dev/bezoar/fleet"
 	"github.com/bezoar-dev/bezoar/internal/probe"
+	"github.com/bezoar-dev/bezoar/internal/proc"
+	"github.com/bezoar-dev/bezoar/internal/redact"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 )
 
@@ -41,12 +43,19 @@ type Registry interface {
 // Health says how workers are asked how they are.
 type Health struct {
 	Path         string        // "" means that an open port is a ready worker
+	GRPC         string        // instead of Path: see [probe.Probe.GRPC]
+	HTTP2        bool          // is what workers speak
 	Interval     time.Duration // between looks at a worker that is up, ±20 %; default 1 s
 	Timeout      time.Duration // of one look; default 1 s
 	StartTimeout time.Duration // to get ready; default 30 s
 }
 
-func (h Health) probe() probe.Probe { return probe.Probe{Path: h.Path, Timeout: h.Timeout} }
+func (h Health) probe() probe.Probe {
+	return probe.Probe{Path: h.Path, GRPC: h.GRPC, HTTP2: h.HTTP2, Timeout: h.Timeout}
+}
+
+// asks reports whether only a good answer will do.
+func (h Health) asks() bool { return h.Path != "" || h.GRPC != "" }
 
 // MaxReplicas bounds the workers of one Supervisor.
 const MaxReplicas = 1024
@@ -58,11 +67,11 @@ type Config struct {
 	Replicas int      // default 1
 	Dir      string   // where they run; "" means here
 	Env      []string // KEY=value, for every worker, over Environ
-	// Environ is what workers inherit; nil means our own environment. Variables
-	// that begin with BEZOAR_, those that speak to a service manager, and those
-	// named in Secrets are left out of it.
+	// Environ is what workers inherit as Inherit says; nil means our own
+	// environment.
 	Environ []string
-	Secrets []string
+	Inherit proc.Inherit
+	User    string // whom they run as, see [proc.FindUser]; "": as we do
 	Health  Health
 	Grace   time.Duration  // between SIGTERM and SIGKILL; default 5 s
 	Drain   time.Duration  // for work in flight before SIGTERM; default 30 s
@@ -73,7 +82,8 @@ type Config struct {
 	// goroutine per stream and holds its worker up when it is slow. line is
 	// valid during the call.
 	Output   func(worker string, stream Stream, line []byte)
-	Log      *slog.Logger // nil discards
+	Known    *redact.Values // secrets that must not be in output and evidence; nil: none
+	Log      *slog.Logger   // nil discards
 	Registry Registry
 
 	tellAfter time.Duration // default tellAfter
@@ -127,6 +137,9 @@ func (c Config) Validate() error {
 	}
 	if c.Memory != 0 && c.Memory < MinMemory {
 		bad("memory is %d bytes, want at least %d", c.Memory, MinMemory)
+	}
+	if _, err := proc.FindUser(c.User); err != nil {
+		bad("user: %w", err)
 	}
 	if c.Registry == nil {
 		bad("registry is missing")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/internal/redact"
 )
 
 // Every way for a worker to die, with a request in flight, in one worker's
@@ -83,6 +84,22 @@ func TestDeathsAreToldApart(t *testing.T) {
 		st := r.Status()[0]
 		return st.State == Ready && st.Restarts == 11 && st.LastEnd != nil && st.LastEnd.ExitCode == 130
 	})
+}
+
+func TestNeitherOutputNorEvidenceHasSecrets(t *testing.T) {
+	known := redact.Known("open-sesame")
+	r := run(t, "server", func(c *Config) { c.Known = known })
+	r.reg.wait(t, "up", 1)
+	r.mustGet("w-1", "/say?out=key+open-sesame&err=served+/x%3Ftoken=hush+open-sesame")
+	until(t, "the output arrives", func() bool {
+		all := r.out.all()
+		return strings.Contains(all, "w-1 stdout key [redacted]") && strings.Contains(all, "w-1 stderr served /x?token=hush [redacted]")
+	})
+	_, _ = r.get("w-1", "/exit?code=3&say=adieu,+open-sesame")
+	r.reg.wait(t, "down", 1)
+	if got, want := fmt.Sprintf("%q", r.reg.end().Stderr), `["served /x?token=[redacted] [redacted]" "adieu, [redacted]"]`; got != want {
+		t.Errorf("the evidence is %s, want %s", got, want)
+	}
 }
 
 func TestLiveWorkerStaysAlive(t *testing.T) {

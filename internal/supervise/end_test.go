@@ -1,7 +1,6 @@
 package supervise
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -179,16 +178,6 @@ func TestPump(t *testing.T) {
 type iotest struct{ r io.Reader }
 
 func (r iotest) Read(p []byte) (int, error) { return r.r.Read(p[:min(len(p), 7)]) }
-
-func TestPrefixed(t *testing.T) {
-	var out, err bytes.Buffer
-	emit := Prefixed(&out, &err)
-	emit("search-1", Stdout, []byte("hello"))
-	emit("search-2", Stderr, []byte("oh no"))
-	if out.String() != "search-1 │ hello\n" || err.String() != "search-2 │ oh no\n" {
-		t.Errorf("stdout %q, stderr %q", out.String(), err.String())
-	}
-}
 
 func TestValidateJoinsEveryFault(t *testing.T) {
 	err := Config{

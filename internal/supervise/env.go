@@ -19,9 +19,10 @@ const (
 const portHole = "{port}"
 
 // environ is what a worker gets.
-func environ(c Config, worker, life string, port int) []string {
+func environ(c Config, user *proc.User, worker, life string, port int) []string {
 	own := []string{EnvPort + "=" + strconv.Itoa(port), EnvWorker + "=" + worker, envLife + "=" + life}
-	return proc.Override(proc.Inherited(c.Environ, c.Secrets), append(slices.Clone(c.Env), own...)...)
+	inherited := proc.Override(c.Inherit.Of(c.Environ), user.Env()...)
+	return proc.Override(inherited, append(slices.Clone(c.Env), own...)...)
 }
 
 // arguments replaces {port}.

@@ -79,7 +79,7 @@ func saying(stderr []string) string {
 
 func (s *Supervisor) ready(ctx context.Context, l *life) probe.Result {
 	h := s.settingsFor(l).Health
-	if h.Path != "" {
+	if h.asks() {
 		return h.probe().Do(ctx, l.addr)
 	}
 	res := probe.Open(ctx, l.addr, h.Timeout)
@@ -157,7 +157,7 @@ func (v *healthLoop) run(ctx context.Context) {
 // arm sets t for the next look. Without a path there is none, and nothing that
 // speaks against the worker.
 func (v *healthLoop) arm(t *time.Timer, h Health) {
-	if h.Path != "" {
+	if h.asks() {
 		t.Reset(h.Interval*4/5 + rand.N(h.Interval*2/5+1))
 		return
 	}

@@ -117,14 +117,18 @@ func (s *Supervisor) fork(l *life) error {
 		}
 		l.pipes[i], ends[i] = r, w
 	}
-	l.cmd = s.command(l, ends)
-	var err error
+	user, err := proc.FindUser(l.cfg.Load().User)
+	if err != nil {
+		closeAll(l.pipes, ends)
+		return err
+	}
+	l.cmd = s.command(l, user, ends)
 	limit := l.cfg.Load().Memory
 	if l.group = s.memory.group(l.mark, limit); l.group != nil {
 		s.forker.Do(func() { err = l.group.Start(l.cmd) })
 		if err != nil {
 			_ = l.group.Remove() // empty: cannot fail for long
-			l.group, l.cmd = nil, s.command(l, ends)
+			l.group, l.cmd = nil, s.command(l, user, ends)
 			failed := err
 			if s.forker.Do(func() { err = l.cmd.Start() }); err == nil {
 				s.memory.fallBack(limit, failed)
@@ -151,14 +155,14 @@ func closeAll(files ...[2]*os.File) {
 	}
 }
 
-func (s *Supervisor) command(l *life, ends [2]*os.File) *exec.Cmd {
+func (s *Supervisor) command(l *life, user *proc.User, ends [2]*os.File) *exec.Cmd {
 	cfg := l.cfg.Load()
 	args := arguments(cfg.Command, l.port)
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = cfg.Dir
-	cmd.Env = environ(*cfg, l.worker, l.mark, l.port)
+	cmd.Env = environ(*cfg, user, l.worker, l.mark, l.port)
 	cmd.Stdout, cmd.Stderr = ends[0], ends[1]
-	cmd.SysProcAttr = proc.DieWithThread(proc.OwnGroup())
+	cmd.SysProcAttr = user.Become(proc.DieWithThread(proc.OwnGroup()))
 	return cmd
 }
 
@@ -168,6 +172,7 @@ func (s *Supervisor) listen(l *life) {
 	for i, stream := range []Stream{Stdout, Stderr} {
 		wg.Go(func() {
 			pump(l.pipes[i], func(line []byte) {
+				line = s.known.Hide(line)
 				if stream == Stderr {
 					l.tail.add(line)
 				}

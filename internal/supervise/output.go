@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"sync"
 )
 
 // Stream says where a worker wrote a line.
@@ -47,25 +46,5 @@ func pump(r io.Reader, emit func(line []byte)) {
 		if err != nil {
 			return
 		}
-	}
-}
-
-// Prefixed returns an Output that writes each line after its worker's name:
-// "search-1 │ listening". Lines of different workers never mix.
-func Prefixed(stdout, stderr io.Writer) func(worker string, stream Stream, line []byte) {
-	var mu sync.Mutex // guards buf and the writers
-	var buf []byte
-	return func(worker string, stream Stream, line []byte) {
-		mu.Lock()
-		defer mu.Unlock()
-		buf = append(buf[:0], worker...)
-		buf = append(buf, " │ "...)
-		buf = append(buf, line...)
-		buf = append(buf, '\n')
-		w := stdout
-		if stream == Stderr {
-			w = stderr
-		}
-		_, _ = w.Write(buf) // a terminal that is gone must not end a worker
 	}
 }

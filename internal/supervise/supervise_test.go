@@ -21,10 +21,11 @@ func TestWorkersGetWhatTheyNeedAndNoMore(t *testing.T) {
 	t.Setenv("BEZOAR_SECRET", "s3cret")
 	t.Setenv("NOTIFY_SOCKET", "/run/notify")
 	t.Setenv("PGPASSWORD", "hunter2")
+	t.Setenv("MY_TOKEN", "hunter2")
 	t.Setenv("MY_SETTING", "kept")
 	r := run(t, "server", func(c *Config) {
 		c.Replicas = 3
-		c.Secrets = []string{"PGPASSWORD"}
+		c.Inherit.Secrets = []string{"MY_TOKEN"}
 		c.Env = append(c.Env, "BEZOAR_SAMPLE=given by name")
 	})
 	r.reg.wait(t, "up", 3)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/cgroup"
 	"github.com/bezoar-dev/bezoar/internal/proc"
+	"github.com/bezoar-dev/bezoar/internal/redact"
 )
 
 // Errors of Run, Restart and Replace.
@@ -25,6 +26,7 @@ type Supervisor struct {
 	name   string
 	reg    Registry
 	output func(worker string, stream Stream, line []byte)
+	known  *redact.Values
 	log    *slog.Logger
 
 	cfg     atomic.Pointer[Config] // that lives begin with; see Update
@@ -59,7 +61,7 @@ func New(cfg Config) (*Supervisor, error) {
 	}
 	cfg = cfg.withDefaults()
 	s := &Supervisor{
-		name: cfg.Name, reg: cfg.Registry, output: cfg.Output,
+		name: cfg.Name, reg: cfg.Registry, output: cfg.Output, known: cfg.Known,
 		log:     cfg.Log.With("fleet", cfg.Name),
 		byName:  make(map[string]*slot, cfg.Replicas),
 		changed: make(chan struct{}),

@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/bezoar-dev/bezoar/internal/redact"
 )
 
 // The bounds of the crash evidence kept per worker.
@@ -52,13 +54,13 @@ func (t *tail) lines() []string {
 	first := t.next - min(t.next, tailLines)
 	if len(t.head) > 0 && t.headAt < first && time.Since(t.headed) < headFresh {
 		for _, l := range t.head {
-			out = append(out, plain(l))
+			out = append(out, shown(l))
 		}
 		out = append(out, "…")
 		first = max(t.headAt+uint64(len(t.head)), t.next-min(t.next, uint64(tailLines-len(out))))
 	}
 	for n := first; n < t.next; n++ {
-		out = append(out, plain(t.ring[n%tailLines]))
+		out = append(out, shown(t.ring[n%tailLines]))
 	}
 	return out
 }
@@ -94,6 +96,9 @@ func clip(line []byte) []byte {
 	}
 	return line[:n]
 }
+
+// shown is a line as evidence has it: plain, and without what looks like a secret.
+func shown(line []byte) string { return redact.Text(plain(line), redact.Hidden) }
 
 // plain makes a line safe to show anywhere: valid UTF-8, without terminal
 // sequences and control characters other than tabs.

@@ -3,16 +3,18 @@ package supervise
 import (
 	"fmt"
 	"slices"
+
+	"github.com/bezoar-dev/bezoar/internal/proc"
 )
 
 // Update changes the settings while the workers run. Replicas, Grace, Drain,
 // Health and Backoff hold from now on: new places are started, and the newest of
 // too many finish what they have (within Drain), end, and leave the registry, in
-// the background. Command, Dir, Env, Environ, Secrets and Memory hold for
+// the background. Command, Dir, Env, Environ, Inherit, User and Memory hold for
 // processes that begin from now on; restart says that some run without them,
 // which [Supervisor.Restart] would change, and that it has not just stopped for
 // them. Until then such a process is asked
-// for its health as before. Name, Registry, Output and Log stay.
+// for its health as before. Name, Registry, Output, Known and Log stay.
 //
 // A worker that must start anew while nobody has started with the new settings
 // yet tries them once, and then what the last good start had: what cannot start
@@ -21,7 +23,7 @@ import (
 //
 // An invalid cfg changes nothing.
 func (s *Supervisor) Update(cfg Config) (restart bool, err error) {
-	cfg.Name, cfg.Registry, cfg.Output, cfg.Log = s.name, s.reg, s.output, s.log
+	cfg.Name, cfg.Registry, cfg.Output, cfg.Known, cfg.Log = s.name, s.reg, s.output, s.known, s.log
 	if err := cfg.Validate(); err != nil {
 		return false, fmt.Errorf("update fleet %s: %w", s.name, err)
 	}
@@ -63,8 +65,12 @@ func (s *Supervisor) Outdated() bool { return slices.ContainsFunc(s.places(), (*
 
 // sameProcess reports whether a process that began with a is one of b.
 func sameProcess(a, b *Config) bool {
-	return a == b || slices.Equal(a.Command, b.Command) && a.Dir == b.Dir && a.Memory == b.Memory &&
-		slices.Equal(a.Env, b.Env) && slices.Equal(a.Environ, b.Environ) && slices.Equal(a.Secrets, b.Secrets)
+	return a == b || slices.Equal(a.Command, b.Command) && a.Dir == b.Dir && a.User == b.User && a.Memory == b.Memory &&
+		slices.Equal(a.Env, b.Env) && slices.Equal(a.Environ, b.Environ) && sameInherit(&a.Inherit, &b.Inherit)
+}
+
+func sameInherit(a, b *proc.Inherit) bool {
+	return slices.Equal(a.Secrets, b.Secrets) && slices.Equal(a.Drop, b.Drop) && slices.Equal(a.Keep, b.Keep)
 }
 
 // settingsFor are the newest settings that hold for a life.

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"net/url"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/redact"
 )
 
 // Defaults of [Config].
@@ -30,13 +32,9 @@ type Config struct {
 	Log     *slog.Logger  // default: silent
 }
 
-// String leaves out what may be secret in the endpoint.
+// String leaves out what is secret in the endpoint.
 func (c Config) String() string {
-	u, err := url.Parse(c.Endpoint)
-	if err != nil {
-		return "tracing"
-	}
-	return fmt.Sprintf("tracing to %s, sample %g", u.Redacted(), c.Sample)
+	return fmt.Sprintf("tracing to %s, sample %g", redact.Text(c.Endpoint, redact.Hidden), c.Sample)
 }
 
 func (c Config) withDefaults() Config {

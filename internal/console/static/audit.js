@@ -34,6 +34,8 @@ function line(e) {
 function how(d) {
   const s = d.selection ?? {}, o = d.options ?? {};
   return wild([
+    d.fleet ? `fleet ${d.fleet}` : "", d.work ?? "", d.for ? `for ${d.for}` : "", d.reason ? `because: ${d.reason}` : "",
+    d.messages != null ? `it held ${many(d.messages, "message")}` : "",
     d.planned != null ? many(d.planned, "letter") : "",
     s.queue ? `in ${s.queue === trash ? "the trash" : s.queue}` : "", s.origin ? `from ${s.origin}` : "", s.class ? `of class ${s.class}` : "",
     s.groups?.length ? many(s.groups.length, "group") : "", s.ids?.length ? `${count(s.ids.length)} chosen` : "",

@@ -101,9 +101,10 @@ function shapes(g) {
   byId("shapes-empty").hidden = listed.length > 0;
   put(byId("shapes-empty"), caller ? "None of its shapes is among the worst." : "No query has come yet.");
   order(byId("guard-shape-rows"), listed, (s) => s.shape, (s) => make("tr", { id: `shape-${s.shape}` },
-    make("th", { scope: "row", class: "name" }, make("code", {}, s.shape), make("small"))), (row, s) => {
+    make("th", { scope: "row", class: "name" }, make("code", {}, s.shape), make("small", { class: "masked" }), make("small"))), (row, s) => {
     row.dataset.kills = String(s.deaths > 0);
     const his = own.get(s.shape);
+    put(row.firstChild.children[1], visible(s.query ?? ""));
     put(row.firstChild.lastChild, his ? `${many(his.queries, "time")}, ${units(his.cost)} units, ${count(his.rejected)} rejected` : "");
     row.replaceChildren(row.firstChild,
       ...[units(s.max_cost), s.observed ? took(s.took / s.observed) : "–", took(s.max_took), s.observed ? value("bytes", Math.round(s.bytes / s.observed)) : "–", count(s.checked), count(s.rejected)].map((t) => number(t)),

@@ -2,13 +2,15 @@
 // lets each part show its own.
 
 import { call, follow } from "./api.js";
-import { byId, make, put } from "./dom.js";
-import { count, words } from "./format.js";
+import { ask, byId, make, put } from "./dom.js";
+import { count, many, visible, words } from "./format.js";
 import { Demo } from "./demo.js";
 import { Log } from "./log.js";
 import { alarm } from "./panic.js";
 import { Picture } from "./picture.js";
+import { query } from "./parts.js";
 import { letters, verdicts } from "./quarantine.js";
+import { held, shelves, standing, worst } from "./standing.js";
 
 const demonstration = document.querySelector('meta[name="bezoar-mode"]').content === "demo";
 const each = demonstration ? 300 : 1000;
@@ -18,6 +20,7 @@ const log = new Log();
 const picture = new Picture(each);
 const demo = demonstration ? new Demo(picture, act) : null;
 let shown = ""; // the fleet that is shown
+let around = { queues: [], alarms: [] }; // what there is beside fleets
 let stale = { verdicts: true, letters: true };
 
 // act does what a person asked for and says why when it cannot be done.
@@ -45,6 +48,7 @@ async function pollFleets() {
   const { fleets } = await call("GET", "/api/v1/fleets");
   alarm(fleets);
   pick(fleets);
+  if (!demonstration) standing(fleets, around.queues, around.alarms, show);
   const fleet = fleets.find((f) => f.name === shown);
   if (!fleet) return;
   picture.update(fleet);
@@ -63,11 +67,41 @@ async function pollFleets() {
 function pick(fleets) {
   const select = byId("fleet-pick");
   const names = fleets.map((f) => f.name);
-  if (!names.includes(shown)) shown = names[0] ?? "";
+  if (!names.includes(shown)) shown = demonstration ? names[0] ?? "" : worst(fleets);
   select.hidden = names.length < 2;
   if ([...select.options].map((o) => o.value).join("\n") === names.join("\n")) return;
   select.replaceChildren(...names.map((n) => make("option", { value: n }, n)));
   select.value = shown;
+}
+
+// show shows another fleet.
+function show(name) {
+  shown = byId("fleet-pick").value = name;
+}
+
+// allQueues lists queues, a page of a thousand after the other.
+async function allQueues() {
+  const all = [];
+  try {
+    for (let after = ""; after != null;) {
+      const page = await call("GET", `/api/v1/queues?${query({ after })}`);
+      all.push(...page.queues);
+      after = page.next ?? null;
+    }
+  } catch (error) {
+    if (error.status !== 404) throw error; // else this server has none
+  }
+  return all;
+}
+
+// pollAround looks at what may stand badly while every fleet is well.
+async function pollAround() {
+  const { alarms } = await call("GET", "/api/v1/alarms");
+  const queues = await allQueues();
+  around = { queues, alarms };
+  const dead = shelves(queues).reduce((n, q) => n + held(q), 0);
+  byId("queue-letters").hidden = dead === 0;
+  put(byId("queue-letters").firstChild, `Queues hold ${many(dead, "dead letter")}`);
 }
 
 async function pollTables(round) {
@@ -105,15 +139,19 @@ async function poll(interval, ask) {
 }
 
 document.body.dataset.mode = demonstration ? "demo" : "live";
-for (const part of document.querySelectorAll(demonstration ? ".demo-only" : ".counters, .views")) part.hidden = false;
+for (const part of document.querySelectorAll(demonstration ? ".demo-only" : ".counters, .views, #standing")) part.hidden = false;
 if (demonstration) put(byId("tagline"), "a real fleet, real traffic, a real pill");
 byId("detail-close").addEventListener("click", () => byId("detail").close());
-byId("fleet-pick").addEventListener("change", (e) => { shown = e.target.value; });
-byId("restart").addEventListener("click", () =>
-  act("restart", () => call("POST", `/api/v1/fleets/${encodeURIComponent(shown)}/restart`)));
+byId("fleet-pick").addEventListener("change", (e) => show(e.target.value));
+byId("restart").addEventListener("click", async () => {
+  const name = shown; // the answer is about this one, whatever is shown by then
+  const yes = await ask("Restart it?", `Every worker of ${visible(name)} is replaced, one after another. Requests in flight are finished first.`, "Restart");
+  if (yes) await act("restart", () => call("POST", `/api/v1/fleets/${encodeURIComponent(name)}/restart`));
+});
 
 link("wait");
 poll(each, pollFleets);
 if (demo) poll(each, () => demo.poll());
+else poll(3000, pollAround);
 poll(1000, pollTables);
 follow("/api/v1/events", new AbortController().signal, happened, link);

@@ -145,6 +145,7 @@ function contents(p) {
       ["Reason", o.reason ? wild(o.reason) : ""],
       ["Plan", make("span", {}, p.id, ", until ", when(p.expires))],
     ]),
+    p.warnings?.length ? make("div", { class: "warnings", role: "note", id: "plan-warnings" }, ...p.warnings.map((w) => make("p", {}, "▲ ", wild(w)))) : "",
     make("h3", {}, "Exactly those"), groups.whole,
     rest > 0 ? make("p", { class: "empty" }, `and ${count(rest)} in other groups`) : "",
     p.sample?.length ? make("details", {}, make("summary", {}, `The newest ${count(p.sample.length)}`), make("ul", { class: "plain" },

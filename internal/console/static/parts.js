@@ -37,6 +37,7 @@ const signs = {
   crash: ["✖", "bad"], oom: ["▣", "bad"], timeout: ["◔", "bad"], bug: ["◆", "pill"], invalid: ["▲", "pill"],
   outage: ["‖", "lane"], throttled: ["‖", "lane"], transient: ["↻", "lane"],
   ok: ["●", "good"], paused: ["‖", "wait"], trying: ["◔", "lane"], open: ["○", "bad"], "half-open": ["◔", "lane"], closed: ["●", "good"],
+  degraded: ["▲", "wait"], panic: ["✖", "bad"], down: ["✖", "bad"], firing: ["▲", "bad"], letters: ["◆", "pill"], stopped: ["■", "bad"],
   running: ["▶", "good"], halted: ["■", "bad"], completed: ["✓", "good"], cancelled: ["□", ""], failed: ["✖", "bad"],
 };
 

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/bezoar-dev/bezoar/internal/redact"
 	"github.com/bezoar-dev/bezoar/ledger"
 )
 
@@ -22,7 +23,7 @@ type Config struct {
 
 // String hides the password.
 func (c Config) String() string {
-	return fmt.Sprintf("{URL:%s Schema:%s MaxLetters:%d}", redact(c.URL), c.Schema, c.MaxLetters)
+	return fmt.Sprintf("{URL:%s Schema:%s MaxLetters:%d}", shown(c.URL), c.Schema, c.MaxLetters)
 }
 
 // LogValue hides the password.
@@ -80,17 +81,10 @@ func (c Config) pool() (*pgxpool.Config, error) {
 	return p, nil
 }
 
-func redact(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil || u.Scheme == "" {
+// shown is a URL without its secrets.
+func shown(raw string) string {
+	if u, err := url.Parse(raw); err != nil || u.Scheme == "" {
 		return "(unreadable)"
 	}
-	query := u.Query()
-	for _, secret := range []string{"password", "sslpassword"} {
-		if query.Has(secret) {
-			query.Set(secret, "xxxxx")
-			u.RawQuery = query.Encode()
-		}
-	}
-	return u.Redacted()
+	return redact.Text(raw, redact.Hidden)
 }

@@ -80,9 +80,7 @@ func scanFull(row pgx.Row, more ...any) (f fullRow, err error) {
 	}
 	m.ID, m.Group, m.Dedup, m.Sequence = f.id, f.label, f.dedup, f.seq
 	m.Priority, m.Sent, m.Payload, f.Brief = queue.MaxPriority-f.rank, record.Time(f.Sent), f.Payload, queue.Brief(m.Body)
-	if err := record.DecodeAttributes(attributes, m); err != nil {
-		return f, err
-	}
+	record.DecodeAttributes(attributes, m)
 	if m.Lineage, err = record.DecodeLineage(f.lineage); err != nil {
 		return f, err
 	}

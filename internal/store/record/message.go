@@ -1,8 +1,12 @@
 package record
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
+	"slices"
+	"strconv"
 
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -12,25 +16,57 @@ type attributes struct {
 	System     map[string]queue.Attribute `json:"s,omitempty"`
 }
 
-// EncodeAttributes returns nil when there are none.
+// sealed is where the sum of a body and its attributes begins, in the text of the
+// attributes: it is the last member, and no attribute can have such a name.
+const sealed = `"#":`
+
+// EncodeAttributes writes the attributes, and a sum over them and the body, by
+// which DecodeAttributes notices a flipped bit.
 func EncodeAttributes(in queue.SendInput) ([]byte, error) {
-	if len(in.Attributes) == 0 && len(in.System) == 0 {
-		return nil, nil
+	text := []byte("{}")
+	if len(in.Attributes) > 0 || len(in.System) > 0 {
+		var err error
+		if text, err = json.Marshal(attributes{in.Attributes, in.System}); err != nil {
+			return nil, err
+		}
 	}
-	return json.Marshal(attributes{in.Attributes, in.System})
+	text = text[:len(text)-1]
+	sum := sumOf(in.Body, text)
+	if len(text) > 1 {
+		text = append(text, ',')
+	}
+	return append(strconv.AppendUint(append(text, sealed...), uint64(sum), 10), '}'), nil
 }
 
-// DecodeAttributes fills in what EncodeAttributes wrote.
-func DecodeAttributes(text []byte, m *queue.Message) error {
+// DecodeAttributes fills in what EncodeAttributes wrote about the body that m has.
+// Of a message that is damaged it says so, and the attributes are none. Messages
+// of versions without sums are taken as they are.
+func DecodeAttributes(text []byte, m *queue.Message) {
 	if len(text) == 0 {
-		return nil
+		return
+	}
+	if i := bytes.LastIndex(text, []byte(sealed)); i > 0 && text[len(text)-1] == '}' {
+		sum, err := strconv.ParseUint(string(text[i+len(sealed):len(text)-1]), 10, 32)
+		text = bytes.TrimSuffix(text[:i], []byte(","))
+		if m.Damaged = err != nil || uint32(sum) != sumOf(m.Body, text); m.Damaged || len(text) == 1 {
+			return
+		}
+		text = append(slices.Clip(text), '}')
 	}
 	var a attributes
-	if err := json.Unmarshal(text, &a); err != nil {
-		return fmt.Errorf("read the attributes of message %s: %w", m.ID, err)
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields() // such as a sum's whose name has a flipped bit
+	if d.Decode(&a) != nil {
+		m.Damaged = true
+		return
 	}
 	m.Attributes, m.System = a.Attributes, a.System
-	return nil
+}
+
+// sumOf is CRC-32C, which processors have an instruction for.
+func sumOf(body, attributes []byte) uint32 {
+	table := crc32.MakeTable(crc32.Castagnoli)
+	return crc32.Update(crc32.Update(0, table, body), table, attributes)
 }
 
 // EncodeHistory returns nil for an empty one.

@@ -14,6 +14,7 @@ type Config struct {
 	Path       string
 	MaxLetters int           // dead letters kept; 0 means ledger.DefaultMaxLetters
 	Readers    int           // connections that read; 0 means 4, at most 64
+	Reserve    int64         // bytes kept free for receives and deletions on a full disk; 0 means none
 	LockWait   time.Duration // how long a predecessor may take to let go of the file; 0 means 2 s
 }
 
@@ -34,6 +35,9 @@ func (c Config) Validate() error {
 	}
 	if c.Readers < 0 || c.Readers > maxReaders {
 		fault("Readers: %d is not within 0 to %d", c.Readers, maxReaders)
+	}
+	if c.Reserve < 0 {
+		fault("Reserve: %d is negative", c.Reserve)
 	}
 	if c.LockWait < 0 {
 		fault("LockWait: %v is negative", c.LockWait)

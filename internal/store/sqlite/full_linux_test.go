@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -123,6 +124,79 @@ func TestQueueOnAFullDisk(t *testing.T) {
 	}
 	if err := fillDisk(t.Context(), filepath.Join(dir, "bezoar.db"), func() error { return os.Remove(ballast) }); err != nil {
 		t.Error(err)
+	}
+}
+
+// A full disk does not stop receives and deletions, nor a restart; what is deleted
+// makes room for more within the file.
+func TestAFullDiskStopsSendsOnly(t *testing.T) {
+	dir, ok := smallDisk(t)
+	if !ok {
+		t.Skip("this user may not mount a small disk")
+	}
+	ctx := t.Context()
+	c := sqlite.Config{Path: filepath.Join(dir, "bezoar.db"), Reserve: 4 << 20}
+	start := func() (*sqlite.DB, *queue.Engine) {
+		db := open(t, c)
+		e, err := queue.New(queue.Config{}, db.Queue())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return db, e
+	}
+	db, e := start()
+	if _, err := e.CreateQueue(ctx, "jobs", queue.DefaultSettings(), nil); err != nil {
+		t.Fatal(err)
+	}
+	acknowledged, full := fill(ctx, e)
+	for range 3 {
+		if _, again := e.Send(ctx, "jobs", queue.SendInput{Body: []byte("000000 more")}); full == nil || !errors.Is(again, sqlite.ErrFull) || !strings.Contains(again.Error(), dir) {
+			t.Errorf("the send to a full disk = %v, and then %v", full, again)
+		}
+	}
+	if err := db.Check(ctx); !errors.Is(err, sqlite.ErrFull) {
+		t.Errorf("the check says %v", err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ballast(t, dir)
+	db, e = start()
+	if err := db.Check(ctx); !errors.Is(err, sqlite.ErrFull) {
+		t.Errorf("after a restart the check says %v", err)
+	}
+	found, err := drainAll(ctx, e)
+	if err != nil || len(found) != len(acknowledged) || len(found) < 100 {
+		t.Fatalf("%d of %d acknowledged messages were received and deleted: %v", len(found), len(acknowledged), err)
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(time.Minute); ; <-tick.C {
+		_, err := e.Send(ctx, "jobs", queue.SendInput{Body: []byte("000000 within")})
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, sqlite.ErrFull) || time.Now().After(deadline) {
+			t.Fatalf("with room within the file a send says %v", err)
+		}
+	}
+	if err := db.Check(ctx); !errors.Is(err, sqlite.ErrFull) {
+		t.Errorf("with room within the file the check says %v", err)
+	}
+}
+
+// ballast fills what is left of a disk.
+func ballast(t *testing.T, dir string) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(dir, "ballast"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for size := 1 << 20; size > 0; {
+		if _, err := f.Write(make([]byte, size)); err != nil {
+			size /= 2
+		}
 	}
 }
 

@@ -20,9 +20,12 @@ const lockPoll = 20 * time.Millisecond
 // to wait for a predecessor. It also serialises migrations, for which goose
 // has no lock on SQLite.
 func lock(ctx context.Context, path string, wait time.Duration) (*os.File, error) {
-	f, err := os.OpenFile(path+"-lock", os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(path+"-lock", os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, explainLockFile(path, err)
+	}
+	if err := onlyName(f); err != nil { // another name's file would be overwritten
+		return nil, errors.Join(err, f.Close())
 	}
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()
@@ -44,10 +47,25 @@ func lock(ctx context.Context, path string, wait time.Duration) (*os.File, error
 			return nil, errors.Join(heldError(path, f), f.Close())
 		}
 	}
-	if err := errors.Join(f.Truncate(0), writePID(f)); err != nil {
+	if err := errors.Join(f.Truncate(0), writePID(f)); err != nil && !isFull(err) { // then nobody learns who holds it
 		return nil, errors.Join(fmt.Errorf("write %s: %w", f.Name(), err), f.Close())
 	}
 	return f, nil
+}
+
+// onlyName refuses what is no regular file, and a file that has another name, too.
+func onlyName(f *os.File) error {
+	var st unix.Stat_t
+	switch err := unix.Fstat(int(f.Fd()), &st); {
+	case err != nil:
+		return fmt.Errorf("look at %s: %w", f.Name(), err)
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		return fmt.Errorf("%s is not a regular file: move it away", f.Name())
+	case st.Nlink > 1:
+		return fmt.Errorf("%s has %d names (hard links): with another one somebody could use the file at the same time, and damage it; "+
+			"remove the others (find them with: find -samefile %s), or copy the file", f.Name(), st.Nlink, f.Name())
+	}
+	return nil
 }
 
 func writePID(f *os.File) error {
@@ -77,6 +95,8 @@ func explainLockFile(path string, err error) error {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.EROFS):
 		return fmt.Errorf("%s: user %d may not write in %s; make that folder writable or name another file: %w",
 			path, os.Geteuid(), dir, err)
+	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENXIO):
+		return fmt.Errorf("%s-lock is a symbolic link or no file: remove it: %w", path, err)
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return fmt.Errorf("%s: no space left in %s; free some: %w", path, dir, err)
 	}

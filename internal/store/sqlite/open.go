@@ -39,6 +39,9 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 		return nil, fmt.Errorf("open the sqlite store: %w", err)
 	}
 	c = c.withDefaults()
+	if c.Path, err = realPath(c.Path); err != nil {
+		return nil, fmt.Errorf("open the sqlite store: %w", err)
+	}
 	db := &DB{path: c.Path}
 	db.close = sync.OnceValue(db.closeAll)
 	defer func() {
@@ -58,15 +61,35 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	if err := prepareDriver(); err != nil {
 		return nil, err
 	}
+	room := &reserve{path: c.Path + "-reserve", size: c.Reserve, within: db.reusable}
 	if err := db.connect(ctx, c); err != nil {
-		return nil, explain(c.Path, err)
+		if !room.spend() { // on a full disk even opening takes room
+			return nil, explain(c.Path, err)
+		}
+		if err := errors.Join(db.disconnect(), db.connect(ctx, c)); err != nil {
+			return nil, explain(c.Path, err)
+		}
 	}
+	room.open()
+	db.writer.room = room
 	db.ledger = &ledgerStore{db: db, maxLetters: c.MaxLetters}
 	db.live = &settingsStore{db: db, now: time.Now}
 	if db.queue, err = newQueueStore(ctx, db); err != nil {
 		return nil, explain(c.Path, err)
 	}
+	if db.writer.watch, err = newWatch(c.Path); err != nil {
+		return nil, err
+	}
 	return db, nil
+}
+
+// Check says what is wrong with the file, nil for nothing.
+func (db *DB) Check(context.Context) error {
+	if err := db.writer.watch.look(); err != nil {
+		return err
+	}
+	fault, _ := db.writer.room.look()
+	return fault
 }
 
 // Ledger returns the ledger's store.
@@ -86,6 +109,20 @@ func (db *DB) Quota() quota.Store { return &quotaStore{db} }
 func (db *DB) Close() error { return db.close() }
 
 func (db *DB) closeAll() error {
+	err := db.disconnect()
+	if db.writer != nil && db.writer.room != nil {
+		db.writer.room.open() // the log has made room: the next start may find none
+	}
+	if db.lock != nil {
+		err = errors.Join(err, db.lock.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("close %s: %w", db.path, err)
+	}
+	return nil
+}
+
+func (db *DB) disconnect() error {
 	var errs []error
 	if db.writer != nil {
 		errs = append(errs, db.writer.close())
@@ -95,13 +132,7 @@ func (db *DB) closeAll() error {
 			errs = append(errs, pool.Close())
 		}
 	}
-	if db.lock != nil {
-		errs = append(errs, db.lock.Close())
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("close %s: %w", db.path, err)
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func (db *DB) connect(ctx context.Context, c Config) error {
@@ -174,7 +205,7 @@ func prepareFile(path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return f.Close()
+	return errors.Join(onlyName(f), f.Close())
 }
 
 // prepareDriver turns the process-wide switches on before the first file lock.

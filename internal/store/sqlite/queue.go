@@ -42,7 +42,11 @@ type queueTx struct {
 
 // write runs do in the shared transaction. do may run twice.
 func (s *queueStore) write(ctx context.Context, what string, do func(*queueTx) error) error {
-	err := s.db.writer.run(ctx, func(t tx) error {
+	return s.writeBy(ctx, s.db.writer.run, what, do)
+}
+
+func (s *queueStore) writeBy(ctx context.Context, run func(context.Context, func(tx) error) error, what string, do func(*queueTx) error) error {
+	err := run(ctx, func(t tx) error {
 		q := &queueTx{tx: t, cache: s.cache, now: time.Now().UnixMicro()}
 		if err := do(q); err != nil {
 			return err
@@ -58,8 +62,17 @@ func (s *queueStore) write(ctx context.Context, what string, do func(*queueTx) e
 // writing is write with a result. It is do's until the write is over, also when
 // ctx ends before.
 func writing[T any](ctx context.Context, s *queueStore, what string, do func(*queueTx) (T, error)) (T, error) {
+	return writingBy(ctx, s, s.db.writer.run, what, do)
+}
+
+// growing is writing what may stay for long: see [writer.grow].
+func growing[T any](ctx context.Context, s *queueStore, what string, do func(*queueTx) (T, error)) (T, error) {
+	return writingBy(ctx, s, s.db.writer.grow, what, do)
+}
+
+func writingBy[T any](ctx context.Context, s *queueStore, run func(context.Context, func(tx) error) error, what string, do func(*queueTx) (T, error)) (T, error) {
 	var out, none T
-	err := s.write(ctx, what, func(t *queueTx) (err error) {
+	err := s.writeBy(ctx, run, what, func(t *queueTx) (err error) {
 		out, err = do(t)
 		return err
 	})

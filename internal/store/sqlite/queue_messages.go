@@ -18,7 +18,7 @@ func (s *queueStore) Send(ctx context.Context, id int64, entries []queue.Entry) 
 			return nil, err
 		}
 	}
-	return writing(ctx, s, "send messages", func(t *queueTx) ([]queue.Sent, error) {
+	return growing(ctx, s, "send messages", func(t *queueTx) ([]queue.Sent, error) {
 		sent := make([]queue.Sent, len(entries))
 		d, err := t.open(id)
 		if err != nil {
@@ -39,7 +39,7 @@ func (s *queueStore) Send(ctx context.Context, id int64, entries []queue.Entry) 
 }
 
 func (s *queueStore) SetAside(ctx context.Context, id int64, p queue.Policy, parts []queue.Part) ([]queue.Sent, error) {
-	return writing(ctx, s, "set parts of messages aside", func(t *queueTx) ([]queue.Sent, error) {
+	return growing(ctx, s, "set parts of messages aside", func(t *queueTx) ([]queue.Sent, error) {
 		sent := make([]queue.Sent, len(parts))
 		d, err := t.open(id)
 		if err != nil {

@@ -68,9 +68,7 @@ func scanFull(scan func(...any) error) (f fullRow, err error) {
 		return f, err
 	}
 	f.Brief = queue.Brief(m.Body)
-	if err := record.DecodeAttributes(attributes, m); err != nil {
-		return f, err
-	}
+	record.DecodeAttributes(attributes, m)
 	return f, f.fill(letter)
 }
 

@@ -25,6 +25,8 @@ type writer struct {
 	// it was kept.
 	before func(tx) error
 	after  func(kept bool)
+	watch  *watch // nil while the store is opened
+	room   *reserve
 	// at is told how far a transaction has come; nil outside of tests.
 	at func(point)
 
@@ -37,8 +39,9 @@ type writer struct {
 
 // write is one caller's part of a transaction.
 type write struct {
-	do   func(tx) error // may run twice: leaves nothing behind when it fails
-	done chan error
+	do    func(tx) error // may run twice: leaves nothing behind when it fails
+	grows bool           // the file, and is refused when the disk is full
+	done  chan error
 }
 
 func newWriter(path string, conn *sql.Conn) *writer {
@@ -48,10 +51,21 @@ func newWriter(path string, conn *sql.Conn) *writer {
 // run does one write and returns when it is on the disk. When ctx ends first,
 // a write that had not begun is dropped; otherwise what became of it is unknown.
 func (w *writer) run(ctx context.Context, do func(tx) error) error {
+	return w.wait(ctx, &write{do: do, done: make(chan error, 1)})
+}
+
+// grow is run for a write that adds what may stay for long.
+func (w *writer) grow(ctx context.Context, do func(tx) error) error {
+	if err := w.room.room(); err != nil {
+		return err
+	}
+	return w.wait(ctx, &write{do: do, grows: true, done: make(chan error, 1)})
+}
+
+func (w *writer) wait(ctx context.Context, one *write) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	one := &write{do: do, done: make(chan error, 1)}
 	w.mu.Lock()
 	if w.closed {
 		w.mu.Unlock()
@@ -116,13 +130,18 @@ func (w *writer) drain() {
 // the file, nobody tries again: each would wait for the same lock or disk.
 func (w *writer) commit(batch []*write) {
 	spoiled, err := w.transact(batch)
-	if !spoiled || len(batch) == 1 {
+	full := isFull(err) && w.room != nil && w.room.spend()
+	if !full && (!spoiled || len(batch) == 1) {
 		for _, one := range batch {
 			one.done <- err
 		}
 		return
 	}
 	for _, one := range batch {
+		if full && one.grows {
+			one.done <- err
+			continue
+		}
 		_, err := w.transact([]*write{one})
 		one.done <- err
 	}
@@ -131,6 +150,9 @@ func (w *writer) commit(batch []*write) {
 // transact says whether it was a write that failed, or the transaction.
 func (w *writer) transact(batch []*write) (spoiled bool, err error) {
 	t := tx{w}
+	if err := w.watch.look(); err != nil {
+		return false, err
+	}
 	if err := t.exec("BEGIN IMMEDIATE"); err != nil {
 		return false, err
 	}
@@ -152,7 +174,7 @@ func (w *writer) transact(batch []*write) (spoiled bool, err error) {
 	if w.after != nil {
 		w.after(true)
 	}
-	return false, nil
+	return false, w.watch.look() // what was written may have no name any more
 }
 
 // point is a place in a transaction at which a process may die.

@@ -1,0 +1,352 @@
+package gateway
+
+import (
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/bezoar-dev/bezoar/internal/h1"
+)
+
+// MaxSpooled bounds the bytes of answers that wait on the disk for their callers, for
+// all requests of a gateway together. Beyond it workers wait for callers.
+const MaxSpooled = 1 << 30
+
+// flowAt is how much of an answer is gathered before any of it is passed on: until
+// then it can be taken back.
+const flowAt = 8 << 10
+
+// answerBuffer is a caller's wire that takes an answer as fast as its worker gives it,
+// and passes it on as fast as the caller takes it, on a goroutine of its own. What
+// waits in between is held in memory up to a limit, and on the disk beyond that.
+// Streams go straight through.
+type answerBuffer struct {
+	caller
+	g     *Gateway
+	limit int // bytes in memory
+
+	head    *h1.Head
+	through bool // the answer is not buffered
+
+	mu       sync.Mutex // guards what follows
+	news     sync.Cond  // it has changed
+	mem      []byte     // what waits, before what is in the file
+	passing  int        // bytes that are being passed on
+	spool    spool
+	flows    bool // the writer has begun
+	ended    bool // nothing more comes
+	cut      bool // nothing more is passed on
+	trailers []h1.Field
+	sent     int64 // bytes that the caller's wire has taken
+	err      error // of the writer
+	done     bool  // the writer has ended
+}
+
+// bufferAnswer puts the buffer between the request and its wire, if the route wants
+// that.
+func (j *job) bufferAnswer() {
+	if j.route.BufferAnswer <= 0 || j.req.Upgrade != "" || j.isGRPC() {
+		return
+	}
+	b := &answerBuffer{caller: j.meter.caller, g: j.g, limit: j.route.BufferAnswer}
+	b.news.L = &b.mu
+	j.meter.caller, j.answer = b, b
+}
+
+// drain waits until the caller has got what is buffered, or cannot get it. Nothing
+// touches the caller's wire any more when it returns.
+func (j *job) drain() {
+	b := j.answer
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer b.clear()
+	if !b.flows {
+		return
+	}
+	if !b.ended {
+		b.cut = true
+	}
+	b.news.Broadcast()
+	for !b.done {
+		b.news.Wait()
+	}
+	j.rec.BytesOut = b.sent
+	if b.cut || b.err != nil {
+		j.rec.Cut = true
+		b.caller.Abort()
+	}
+}
+
+// clear forgets what waits. mu is held.
+func (b *answerBuffer) clear() {
+	b.g.held.Add(-int64(len(b.mem)))
+	b.mem = nil
+	b.g.spooled.Add(-b.spool.close())
+}
+
+func (b *answerBuffer) begun() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.flows
+}
+
+// Begin keeps the head.
+func (b *answerBuffer) Begin(h *h1.Head) error {
+	if b.through = isStream(h.Status, contentType(h.Fields)); b.through {
+		return b.caller.Begin(h)
+	}
+	b.head = h
+	return nil
+}
+
+// Write takes p. It waits for the caller only when there is no room at all.
+func (b *answerBuffer) Write(p []byte) error {
+	if b.through {
+		return b.caller.Write(p)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.err == nil && !b.cut {
+		n := b.take(p)
+		p = p[n:]
+		if len(p) > 0 || len(b.mem) >= flowAt || b.spool.size() > 0 {
+			b.flow()
+		}
+		b.news.Broadcast()
+		if len(p) == 0 {
+			return nil
+		}
+		if n == 0 {
+			b.news.Wait()
+		}
+	}
+	return b.err
+}
+
+// take keeps as much of p as there is room for. mu is held.
+func (b *answerBuffer) take(p []byte) int {
+	n := min(len(p), b.limit-len(b.mem)-b.passing)
+	if n > 0 && b.spool.size() == 0 && b.reserve(n) {
+		b.mem = append(b.mem, p[:n]...)
+		return n
+	}
+	n = len(p)
+	if b.g.spooled.Add(int64(n)) <= MaxSpooled && b.spool.write(p) == nil {
+		return n
+	}
+	b.g.spooled.Add(-int64(n))
+	return 0
+}
+
+// reserve claims room for n bytes in the memory for all requests.
+func (b *answerBuffer) reserve(n int) bool {
+	if b.g.held.Add(int64(n)) <= b.g.now.Load().cfg.MaxBuffered {
+		return true
+	}
+	b.g.held.Add(-int64(n))
+	return false
+}
+
+// flow has the writer begin, if it has not. mu is held.
+func (b *answerBuffer) flow() {
+	if !b.flows && b.head != nil {
+		b.flows = true
+		go b.write()
+	}
+}
+
+// write passes the answer on.
+func (b *answerBuffer) write() {
+	err := b.caller.Begin(b.head)
+	var buf []byte
+	for err == nil {
+		p, last := b.next(&buf)
+		if last {
+			break
+		}
+		if p == nil {
+			err = b.caller.Flush()
+			b.rest()
+			continue
+		}
+		err = b.caller.Write(p)
+		b.passed(len(p), err)
+	}
+	if err == nil && b.whole() {
+		err = b.caller.End(b.trailers)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.err, b.done = err, true
+	b.news.Broadcast()
+}
+
+// whole reports whether all of the answer has been passed on.
+func (b *answerBuffer) whole() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.ended && !b.cut
+}
+
+// next returns what is to be passed on now, in buf or instead of it; nil when nothing
+// waits, and last when nothing more comes.
+func (b *answerBuffer) next(buf *[]byte) (p []byte, last bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.cut:
+		return nil, true
+	case len(b.mem) > 0:
+		*buf, b.mem = b.mem, (*buf)[:0]
+		b.passing = len(*buf)
+		return *buf, false
+	case b.spool.size() > 0:
+		if cap(*buf) < readSize {
+			*buf = make([]byte, readSize)
+		}
+		n, freed, err := b.spool.read((*buf)[:readSize])
+		b.g.spooled.Add(-freed)
+		if err != nil {
+			b.cut = true // part of the answer is lost
+			return nil, true
+		}
+		return (*buf)[:n], false
+	}
+	return nil, b.ended
+}
+
+// rest waits while there is nothing to do.
+func (b *answerBuffer) rest() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.mem) == 0 && b.spool.size() == 0 && !b.ended && !b.cut {
+		b.news.Wait()
+	}
+}
+
+// passed takes note that n bytes have been passed on.
+func (b *answerBuffer) passed(n int, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.g.held.Add(-int64(b.passing))
+	b.passing = 0
+	if b.sent += int64(n); err != nil {
+		b.sent -= int64(n)
+		b.err = err
+	}
+	b.news.Broadcast()
+}
+
+// Flush begins to pass on what has come.
+func (b *answerBuffer) Flush() error {
+	if b.through {
+		return b.caller.Flush()
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.flow()
+	return b.err
+}
+
+// End says that the answer is whole. Its caller may have got little of it yet.
+func (b *answerBuffer) End(trailers []h1.Field) error {
+	if b.through {
+		return b.caller.End(trailers)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.trailers, b.ended = slices.Clone(trailers), true
+	b.flow()
+	b.news.Broadcast()
+	return b.err
+}
+
+// Sent reports whether the answer can no longer be taken back.
+func (b *answerBuffer) Sent() bool { return b.begun() || b.caller.Sent() }
+
+// Reset takes the answer back, unless some of it has been passed on.
+func (b *answerBuffer) Reset() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.flows {
+		return false
+	}
+	b.clear()
+	b.head = nil
+	return b.caller.Reset()
+}
+
+// Abort ends the answer where it is.
+func (b *answerBuffer) Abort() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.flows {
+		b.cut = true // drain does the rest
+		b.news.Broadcast()
+		return
+	}
+	b.caller.Abort()
+}
+
+// Gone reports whether the caller has hung up.
+func (b *answerBuffer) Gone() bool {
+	b.mu.Lock()
+	failed := b.err != nil
+	b.mu.Unlock()
+	return failed || b.caller.Gone()
+}
+
+// Close asks for the end of the connection after the answer, before that has begun.
+func (b *answerBuffer) Close() {
+	if !b.begun() {
+		b.caller.Close()
+	}
+}
+
+// spool is a queue of bytes in a file without a name.
+type spool struct {
+	f    *os.File
+	r, w int64
+}
+
+func (s *spool) size() int64 { return s.w - s.r }
+
+func (s *spool) write(p []byte) error {
+	if s.f == nil {
+		f, err := os.CreateTemp("", "bezoar-answer-")
+		if err != nil {
+			return err
+		}
+		_ = os.Remove(f.Name()) // where that fails, it is done at the end
+		s.f = f
+	}
+	if _, err := s.f.WriteAt(p, s.w); err != nil {
+		return err
+	}
+	s.w += int64(len(p))
+	return nil
+}
+
+// read returns the first bytes that wait, and how much of the disk is free again.
+func (s *spool) read(p []byte) (n int, freed int64, err error) {
+	n, err = s.f.ReadAt(p[:min(int64(len(p)), s.size())], s.r)
+	if s.r += int64(n); err == nil && s.r == s.w {
+		freed, s.r, s.w = s.w, 0, 0
+		err = s.f.Truncate(0)
+	}
+	return n, freed, err
+}
+
+// close removes the file and returns how much of the disk is free again.
+func (s *spool) close() (freed int64) {
+	freed = s.w
+	if s.f != nil {
+		_ = s.f.Close()
+		_ = os.Remove(s.f.Name())
+	}
+	*s = spool{}
+	return freed
+}

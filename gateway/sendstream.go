@@ -1,0 +1,306 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/h2"
+)
+
+// stream is one attempt over HTTP/2. Everything that net/http does for it on
+// goroutines of its own has ended when its end returns.
+type stream struct {
+	place  *h2.Place
+	cancel context.CancelFunc
+	events chan event // interim answers, and then the answer
+	body   *sending
+	over   bool // the last event has come
+
+	answer *http.Response
+	pieces chan piece // what the reader of the answer's body has read
+	want   chan []byte
+	reader sync.WaitGroup
+	buf    [readSize]byte
+}
+
+// event is what has come of an answer, up to the head.
+type event struct {
+	status int // of an interim one
+	header http.Header
+	answer *http.Response
+	err    error
+}
+
+// deliverStream is deliver over HTTP/2.
+func (j *job) deliverStream(ctx context.Context, t *dispatch.Target, place *h2.Place) dispatch.Result {
+	rctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // Wait looks at ctx
+	s := &stream{place: place, cancel: cancel, events: make(chan event, maxInterim+1)}
+	req, err := j.request(rctx, s)
+	if err != nil {
+		cancel()
+		place.GiveBack()
+		return dispatch.Result{Fault: dispatch.BadAnswer, Err: err}
+	}
+	go func() {
+		answer, err := place.RoundTrip(req, s.hint) //nolint:bodyclose // end does
+		if err != nil {
+			s.body.end() // net/http does, but for requests that it does not take
+		}
+		s.events <- event{answer: answer, err: err}
+	}()
+	res := j.receiveStream(s, t)
+	s.end(j)
+	if j.up != nil && j.up.lost && res.Fault != dispatch.NoFault {
+		res.Fault, res.Err = dispatch.CallerGone, j.up.cause
+	}
+	if res.Fault != dispatch.NoFault {
+		j.from.Reset()
+	}
+	res.Begun = j.from.Sent()
+	return res
+}
+
+// request makes an HTTP/2 request of the head that has been written for HTTP/1.1.
+func (j *job) request(ctx context.Context, s *stream) (*http.Request, error) {
+	var head h1.Request
+	if err := head.Parse(string(j.head), h1.Limits{Fields: answerFields, Target: 64 << 10}); err != nil {
+		return nil, err
+	}
+	req := &http.Request{Method: head.Method, URL: urlOf(&head), Host: head.Host, Header: make(http.Header, len(head.Fields)), ContentLength: head.Length}
+	if strings.HasPrefix(s.place.Addr(), "https:") {
+		req.URL.Scheme = "https"
+	}
+	for _, f := range head.Fields {
+		switch f.Key {
+		case h1.Host, h1.Connection, h1.ContentLength, h1.TransferEncoding, h1.Upgrade, h1.TE:
+		case h1.Trailer:
+			req.Trailer = announced(f.Value, req.Trailer)
+		default:
+			name := http.CanonicalHeaderKey(f.Name)
+			req.Header[name] = append(req.Header[name], f.Value)
+		}
+	}
+	if head.Trailers {
+		req.Header["Te"] = []string{"trailers"}
+	}
+	if !j.whole {
+		j.up = new(upload)
+		j.up.moved.Store(time.Now().UnixNano())
+	}
+	s.body = newSending(j, req.Trailer)
+	if head.Length != 0 {
+		req.Body = s.body
+	}
+	return req.WithContext(ctx), nil
+}
+
+// urlOf returns a URL whose target is that of the head, byte for byte where net/http
+// lets that be.
+func urlOf(head *h1.Request) *url.URL {
+	u := &url.URL{Scheme: "http", Host: cmp.Or(head.Host, "worker"), Opaque: head.Path, RawQuery: head.Query}
+	u.ForceQuery = strings.HasSuffix(head.Target, "?")
+	if strings.HasPrefix(head.Path, "//") { // it would be taken for a host
+		u.Opaque, u.RawPath = "", head.Path
+		u.Path, _ = url.PathUnescape(head.Path) // its escapes have been checked
+	}
+	return u
+}
+
+// announced adds the names of trailers to those that go out behind a body.
+func announced(names string, to http.Header) http.Header {
+	for name := range strings.SplitSeq(names, ",") {
+		if name = strings.TrimSpace(name); name != "" && to == nil {
+			to = http.Header{}
+		}
+		if name != "" {
+			to[http.CanonicalHeaderKey(name)] = nil
+		}
+	}
+	return to
+}
+
+// hint hands an interim answer over to who waits for the answer.
+func (s *stream) hint(status int, h http.Header) error {
+	select {
+	case s.events <- event{status: status, header: h}:
+		return nil
+	default:
+		return errors.New("too many interim answers")
+	}
+}
+
+// await waits for what comes by ch, as long as the job's bounds allow.
+func await[T any](j *job, ch <-chan T) (v T, err error) {
+	select {
+	case v = <-ch:
+		return v, nil
+	default:
+	}
+	since := time.Now()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for now := since; ; now = time.Now() {
+		next, err := j.Wait(since, now)
+		if err != nil {
+			return v, err
+		}
+		timer.Reset(next.Sub(now))
+		select {
+		case v = <-ch:
+			return v, nil
+		case <-timer.C:
+		}
+	}
+}
+
+// receiveStream reads the answer and passes it on.
+func (j *job) receiveStream(s *stream, t *dispatch.Target) dispatch.Result {
+	if err := j.receiveStreamHead(s); err != nil {
+		if s.over && s.body.kept() && s.place.Unsent(err) {
+			return dispatch.Result{Fault: dispatch.Unsent, Err: err}
+		}
+		return fault(err)
+	}
+	r := s.head(j.req.Method)
+	res := dispatch.Result{Status: r.Status}
+	j.wait.begin(time.Now())
+	t.Begun()
+	j.answerHead(&r)
+	if isStream(r.Status, contentType(r.Fields)) {
+		t.Stream()
+		j.admission.stream(time.Now())
+	}
+	if err := j.from.Begin(&j.resp); err != nil {
+		res.Fault, res.Err = dispatch.CallerGone, err
+		return res
+	}
+	f := j.copyStream(s, &r)
+	f.Status = r.Status
+	return f
+}
+
+// receiveStreamHead waits for the head of the answer and passes interim ones on.
+func (j *job) receiveStreamHead(s *stream) error {
+	for {
+		e, err := await(j, s.events)
+		switch {
+		case err != nil:
+			return err
+		case e.err != nil:
+			s.over = true
+			return e.err
+		case e.answer != nil:
+			s.over, s.answer = true, e.answer
+			return nil
+		case e.status == http.StatusContinue: // the gateway has sent its own
+		default:
+			j.resp.Fields = append(j.resp.Fields[:0], sortedFields(e.header)...)
+			if err := j.from.Hint(e.status, http.StatusText(e.status), j.resp.Fields); err != nil {
+				return fmt.Errorf("%w: %w", errGone, err)
+			}
+		}
+	}
+}
+
+// head returns the head of the answer as one of HTTP/1.1.
+func (s *stream) head(method string) h1.Response {
+	a := s.answer
+	r := h1.Response{
+		Status: a.StatusCode, Reason: http.StatusText(a.StatusCode), Minor: 1, Fields: sortedFields(a.Header), Length: max(a.ContentLength, -1),
+		Bare: method == http.MethodHead || a.StatusCode == http.StatusNoContent || a.StatusCode == http.StatusNotModified,
+	}
+	for name := range a.Trailer {
+		r.Fields = append(r.Fields, h1.Field{Name: "Trailer", Value: name, Key: h1.Trailer})
+		r.Length = -1 // or HTTP/1.1 would have no place for it
+	}
+	return r
+}
+
+func sortedFields(h http.Header) []h1.Field {
+	fields := fieldsFrom(h)
+	slices.SortStableFunc(fields, func(a, b h1.Field) int { return strings.Compare(a.Name, b.Name) })
+	return fields
+}
+
+// copyStream passes the body of the answer on.
+func (j *job) copyStream(s *stream, r *h1.Response) dispatch.Result {
+	n := j.listen(r)
+	s.read()
+	for first := true; ; first = false {
+		if !first {
+			j.admission.continues()
+		}
+		s.want <- s.buf[:]
+		// Without a body the head is not sent on before its end: in gRPC both are one.
+		j.wait.begun = !first || r.Length != 0
+		p, err := await(j, s.pieces)
+		j.wait.begun = true
+		if err != nil {
+			return fault(err)
+		}
+		if p.n > 0 {
+			if err := j.from.Write(s.buf[:p.n]); err != nil {
+				return dispatch.Result{Fault: dispatch.CallerGone, Err: err}
+			}
+			if n != nil {
+				_, _ = n.Write(s.buf[:p.n]) // never fails
+			}
+		}
+		if errors.Is(p.err, io.EOF) {
+			break
+		}
+		if p.err != nil {
+			return fault(p.err)
+		}
+	}
+	if err := j.from.End(sortedFields(s.answer.Trailer)); err != nil {
+		return dispatch.Result{Fault: dispatch.CallerGone, Err: err}
+	}
+	return dispatch.Result{}
+}
+
+// read begins to read the answer's body, a piece whenever one is wanted.
+func (s *stream) read() {
+	s.want, s.pieces = make(chan []byte, 1), make(chan piece, 1)
+	body := s.answer.Body
+	s.reader.Go(func() {
+		for b := range s.want {
+			n, err := body.Read(b)
+			s.pieces <- piece{n, err}
+		}
+	})
+}
+
+// end ends whatever goes on for the attempt: it resets the stream unless that is over,
+// and waits until nothing touches the job any more.
+func (s *stream) end(j *job) {
+	early := !s.body.ended()
+	s.body.stop()
+	s.cancel()
+	for !s.over {
+		e := <-s.events
+		s.over, s.answer = e.err != nil || e.answer != nil, e.answer
+	}
+	if s.answer != nil {
+		s.answer.Body.Close()
+	}
+	if s.want != nil {
+		close(s.want)
+		s.reader.Wait()
+	}
+	s.body.end()
+	if early {
+		j.from.Close() // where the body would end, nobody knows
+	}
+}

@@ -1,0 +1,140 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/queue"
+)
+
+// A store has a name of its own, and the state directory knows it: a store under
+// the same address that has another name, or none, is not the one that was used.
+const (
+	storeMark    = "store"
+	storeMarkFor = 100 * 365 * 24 * time.Hour
+	storeFile    = "store" // in the state directory
+)
+
+// knownStore is what a state directory knows of the store that was used with it.
+type knownStore struct {
+	Store string    `json:"store"` // its address, without credentials
+	Name  string    `json:"name"`
+	Since time.Time `json:"since"`
+}
+
+// recogniseStore refuses a store that has lost what this state directory knows it
+// to have had: a file that was deleted or emptied, a volume that is not mounted, a
+// schema that was dropped. Without it all would begin anew, silently.
+func (a *App) recogniseStore(ctx context.Context) error {
+	if a.cfg.StateDir == "" || a.cfg.Store == config.MemoryStore {
+		return nil
+	}
+	path := filepath.Join(a.cfg.StateDir, storeFile)
+	at, err := addressOf(a.cfg.Store)
+	if err != nil {
+		return err
+	}
+	name, err := storeName(ctx, a.stores.Queue, "")
+	if err != nil {
+		return err
+	}
+	known, err := readStoreFile(path)
+	switch {
+	case err != nil:
+		return err
+	case known.Name == "": // a new state directory, or one of a version that left no trace
+	case known.Store != at:
+		a.log.Info("another store than the last time", "store", at, "last", known.Store)
+	case name == known.Name:
+		return nil
+	default:
+		what := "is empty"
+		if name != "" {
+			what = "is another one"
+		}
+		return fmt.Errorf("the store %s %s: state_dir %s was used since %s with one that is not there any more. "+
+			"If it was deleted, emptied or is not mounted, put it back or restore a backup; if you want to begin with this one, remove %s",
+			at, what, a.cfg.StateDir, known.Since.Format(time.DateOnly), path)
+	}
+	if name == "" {
+		if name, err = storeName(ctx, a.stores.Queue, rand.Text()); err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(knownStore{Store: at, Name: name, Since: time.Now().UTC()})
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, append(text, '\n'), 0o600); err != nil {
+		return fmt.Errorf("state_dir: %w", err)
+	}
+	return nil
+}
+
+// storeName is a store's name. One that has none gets the name offered, unless that
+// is empty.
+func storeName(ctx context.Context, store queue.Marks, offer string) (string, error) {
+	for {
+		found, err := store.Marks(ctx, storeMark)
+		if err != nil {
+			return "", fmt.Errorf("read the store's name: %w", err)
+		}
+		for _, m := range found {
+			var name string
+			if m.Key == storeMark && json.Unmarshal(m.Doc, &name) == nil && name != "" {
+				return name, nil
+			}
+		}
+		if offer == "" {
+			return "", nil
+		}
+		doc, err := json.Marshal(offer)
+		if err != nil {
+			return "", err
+		}
+		_, err = store.PutMark(ctx, queue.Mark{Key: storeMark, Doc: doc, TTL: storeMarkFor})
+		if err == nil {
+			return offer, nil
+		}
+		if !errors.Is(err, queue.ErrConflict) { // else another node was faster
+			return "", fmt.Errorf("name the store: %w", err)
+		}
+	}
+}
+
+func readStoreFile(path string) (known knownStore, err error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return known, nil
+	}
+	if err != nil {
+		return known, fmt.Errorf("state_dir: %w", err)
+	}
+	if err := json.Unmarshal(text, &known); err != nil {
+		return known, fmt.Errorf("state_dir: %s cannot be read: remove it if the store is the right one: %w", path, err)
+	}
+	return known, nil
+}
+
+// addressOf is where a store is, without what may change and what is secret.
+func addressOf(store string) (string, error) {
+	if path, ok := strings.CutPrefix(store, "sqlite:"); ok {
+		path, err := filepath.Abs(strings.TrimPrefix(path, "//"))
+		return "sqlite:" + path, err
+	}
+	u, err := url.Parse(store)
+	if err != nil {
+		return "", errors.New("store: cannot be read")
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(), nil
+}

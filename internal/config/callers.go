@@ -1,0 +1,85 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Callers says how operators see who calls: among those who cause most, on the
+// pages of guards and in the log of slow queries.
+type Callers struct {
+	Show   string           `yaml:"show"`   // clear, label or hash; "": clear for addresses and claims of tokens, label for all others
+	Labels map[string]Label `yaml:"labels"` // by caller, or by the hash that stands for it
+}
+
+// Label is what a caller is called: up to 100 bytes on one line.
+type Label string
+
+// UnmarshalText reads a label. It does not say whose: that may be a key.
+func (l *Label) UnmarshalText(text []byte) error {
+	if s := string(text); strings.TrimSpace(s) == "" || len(s) > maxLabel || hasControl(s) {
+		return flawf("write a short name", "%s is no label", quoted(s))
+	}
+	*l = Label(text)
+	return nil
+}
+
+func (l Label) String() string { return string(l) }
+
+// RouteCallers says the same of one route.
+type RouteCallers struct {
+	Show string `yaml:"show"` // "": as callers.show says
+}
+
+// How callers are shown.
+const (
+	ShowClear = "clear" // as they are
+	ShowLabel = "label" // by a label, or else by their first characters
+	ShowHash  = "hash"  // by a hash that nobody can take back
+	ShowOff   = "off"   // not at all
+)
+
+const (
+	maxLabels = 10_000
+	maxLabel  = 100 // bytes
+
+	maxCallerName = 512 // bytes
+)
+
+func (c *Config) checkCallers(k *checker) {
+	show := func(at, value string) {
+		if value != "" {
+			k.add(at, choiceFlaw(value, []string{ShowClear, ShowLabel, ShowHash}))
+		}
+	}
+	for i := range c.Routes {
+		if of := c.Routes[i].Callers; of != nil {
+			show(fmt.Sprintf("routes[%d].callers.show", i), of.Show)
+		}
+	}
+	if c.Callers == nil {
+		return
+	}
+	show("callers.show", c.Callers.Show)
+	if n := len(c.Callers.Labels); n > maxLabels {
+		k.addf("callers.labels", "name those whom you would call", "has %d callers, more than %d", n, maxLabels)
+	}
+}
+
+// ShowCallers says how callers of a route are shown to operators.
+func (c *Config) ShowCallers(r *Route) string {
+	switch {
+	case r.Callers != nil && r.Callers.Show != "":
+		return r.Callers.Show
+	case c.Callers != nil && c.Callers.Show != "":
+		return c.Callers.Show
+	case c.AccessLog != nil && (c.AccessLog.Caller == ShowClear || c.AccessLog.Caller == ShowOff):
+		return c.AccessLog.Caller // who may read the log may see them
+	}
+	for part := range strings.SplitSeq(r.Client, "+") {
+		if part != "" && part != "ip" && !strings.HasPrefix(part, "jwt:") {
+			return ShowLabel // it may be a key
+		}
+	}
+	return ShowClear
+}

@@ -1,0 +1,238 @@
+// Package h2 holds HTTP/2 connections to workers. The protocol is net/http's; what is
+// here is which connection a request takes, and how far it got when it fails.
+//
+// A request is sent once. net/http's Transport sends some again on its own, so it is
+// not asked: each connection is an [http.ClientConn], which never does.
+package h2
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// ErrPoolClosed is returned for connections to a worker whose epoch has ended.
+var ErrPoolClosed = errors.New("the worker's epoch has ended")
+
+// Config is how a [Pool] connects. Only Dial is required.
+type Config struct {
+	// Dial connects to the worker, ready for the first byte of HTTP/2.
+	Dial        func(ctx context.Context, addr string) (net.Conn, error)
+	DialTimeout time.Duration // default 1 s
+	IdleTimeout time.Duration // until a connection without streams is closed; default 90 s
+	MaxHead     int64         // bytes of the head of an answer; default 256 KiB
+}
+
+// Pool holds the connections to one worker in one epoch. All methods are safe for
+// concurrent use.
+type Pool struct {
+	addr string
+	cfg  Config
+	tr   *http.Transport
+
+	mu      sync.Mutex
+	conns   []*http.ClientConn
+	dialing chan struct{} // closed when the dial that is under way is over; nil for none
+	broken  int           // connections that have ended since Conns was asked
+	closed  bool
+}
+
+// NewPool returns a pool for the worker at addr. It connects to nothing yet.
+func NewPool(addr string, cfg Config) *Pool {
+	if cfg.DialTimeout == 0 {
+		cfg.DialTimeout = time.Second
+	}
+	if cfg.IdleTimeout == 0 {
+		cfg.IdleTimeout = 90 * time.Second
+	}
+	if cfg.MaxHead == 0 {
+		cfg.MaxHead = 256 << 10
+	}
+	p := &Pool{addr: addr, cfg: cfg}
+	p.tr = Transport(func(ctx context.Context) (net.Conn, error) { return cfg.Dial(ctx, addr) })
+	p.tr.IdleConnTimeout, p.tr.MaxResponseHeaderBytes = cfg.IdleTimeout, cfg.MaxHead
+	return p
+}
+
+// stuck is how long a worker may take nothing of what is written to it until its
+// connection is closed.
+const stuck = 30 * time.Second
+
+// Transport returns what makes connections that speak HTTP/2 from the first byte, by
+// [Connect]. TLS is dial's.
+func Transport(dial func(ctx context.Context) (net.Conn, error)) *http.Transport {
+	only := new(http.Protocols)
+	only.SetUnencryptedHTTP2(true)
+	return &http.Transport{
+		HTTP2:              &http.HTTP2Config{WriteByteTimeout: stuck},
+		DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
+		Protocols:          only,
+		DisableCompression: true, // bodies are passed on as they come
+	}
+}
+
+// Connect makes a connection.
+func Connect(ctx context.Context, tr *http.Transport) (*http.ClientConn, error) {
+	return tr.NewClientConn(ctx, "http", "worker:80") // dial knows where
+}
+
+// Addr returns where the worker is.
+func (p *Pool) Addr() string { return p.addr }
+
+// Get reserves a place for a request on a connection, by a time if that is not zero.
+// It has to be used once, or given back.
+func (p *Pool) Get(ctx context.Context, by time.Time) (*Place, error) {
+	end := time.Now().Add(p.cfg.DialTimeout)
+	if !by.IsZero() && by.Before(end) {
+		end = by
+	}
+	ctx, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
+	for {
+		cc, wait, err := p.reserve()
+		if cc != nil || err != nil {
+			return &Place{addr: p.addr, cc: cc}, err
+		}
+		if wait == nil {
+			if err := p.dial(ctx); err != nil {
+				return nil, fmt.Errorf("connect to worker %s: %w", p.addr, err)
+			}
+			continue
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("connect to worker %s: %w", p.addr, ctx.Err())
+		}
+	}
+}
+
+// reserve returns a connection with room. Without one it returns what to wait for, or
+// nothing: then the caller is the one to dial.
+func (p *Pool) reserve() (*http.ClientConn, <-chan struct{}, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, nil, ErrPoolClosed
+	}
+	p.sweep()
+	for _, cc := range p.conns {
+		if cc.Reserve() == nil {
+			return cc, nil, nil
+		}
+	}
+	if p.dialing != nil {
+		return nil, p.dialing, nil
+	}
+	p.dialing = make(chan struct{})
+	return nil, nil, nil
+}
+
+// sweep drops the connections that have ended. mu is held.
+func (p *Pool) sweep() {
+	kept := p.conns[:0]
+	for _, cc := range p.conns {
+		if cc.Err() != nil {
+			p.broken++
+			continue
+		}
+		kept = append(kept, cc)
+	}
+	clear(p.conns[len(kept):])
+	p.conns = kept
+}
+
+// dial makes a connection for everybody who waits for one.
+func (p *Pool) dial(ctx context.Context) error {
+	cc, err := Connect(ctx, p.tr)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.dialing)
+	p.dialing = nil
+	switch {
+	case err != nil:
+		return err
+	case p.closed:
+		_ = cc.Close()
+		return ErrPoolClosed
+	}
+	p.conns = append(p.conns, cc)
+	return nil
+}
+
+// Conns returns how many connections stand, and how many have ended since the last
+// time: evidence of whether the worker lives.
+func (p *Pool) Conns() (alive, broken int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sweep()
+	broken, p.broken = p.broken, 0
+	return len(p.conns), broken
+}
+
+// Close closes every connection, also those in use, and refuses new ones.
+func (p *Pool) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for _, cc := range p.conns {
+		_ = cc.Close()
+	}
+	p.conns = nil
+	return nil
+}
+
+// Place is room for one request on a connection.
+type Place struct {
+	addr  string
+	cc    *http.ClientConn
+	begun atomic.Bool // its head has been given to the connection
+}
+
+// Addr returns where the worker is.
+func (p *Place) Addr() string { return p.addr }
+
+// GiveBack gives up a place that was not used.
+func (p *Place) GiveBack() { p.cc.Release() }
+
+// RoundTrip sends the request, once, and uses the place up. After an error
+// [Place.Unsent] says whether the worker can have seen it.
+func (p *Place) RoundTrip(req *http.Request, hint func(status int, header http.Header) error) (*http.Response, error) {
+	trace := &httptrace.ClientTrace{WroteHeaders: func() { p.begun.Store(true) }}
+	if hint != nil {
+		trace.Got1xxResponse = func(status int, h textproto.MIMEHeader) error { return hint(status, http.Header(h)) }
+	}
+	return p.cc.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
+}
+
+// Unsent reports whether a request that failed with err surely has not been seen by
+// the worker: it was not written, or the worker said that it passed it over.
+func (p *Place) Unsent(err error) bool { return !p.begun.Load() || refused(err) }
+
+// streamError has the form of net/http's error of a stream, which [errors.As] fills in.
+type streamError struct {
+	StreamID uint32
+	Code     uint32
+	Cause    error
+}
+
+func (streamError) Error() string { return "stream error" }
+
+const refusedStream = 7 // REFUSED_STREAM, RFC 9113 §7
+
+// refused reports whether the worker has said that it did not begin the request: it
+// refused the stream, or its last word named an earlier stream as its last one. The
+// second has no name of its own in net/http; a test holds its text.
+func refused(err error) bool {
+	if s, ok := errors.AsType[streamError](err); ok {
+		return s.Code == refusedStream
+	}
+	return err != nil && err.Error() == "http2: Transport received Server's graceful shutdown GOAWAY"
+}

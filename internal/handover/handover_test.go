@@ -1,0 +1,202 @@
+package handover
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func must[T any](t *testing.T) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// awaited is an offer that is waited for.
+func awaited(t *testing.T, s *Sockets, dir string) <-chan *Successor {
+	t.Helper()
+	o := must[*Offer](t)(s.Offer(dir))
+	took := make(chan *Successor, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		next, err := o.Await(ctx)
+		if err != nil {
+			t.Error(err)
+		}
+		took <- next
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return took
+}
+
+func TestWhoComesMeanwhileWaits(t *testing.T) {
+	dir := t.TempDir()
+	before := &Sockets{}
+	ln := must[net.Listener](t)(before.Listen(HTTP, "127.0.0.1:0"))
+	at := ln.Addr().String()
+	moved := must[net.Listener](t)(before.Listen(SQS, "127.0.0.1:0"))
+	took := awaited(t, before, dir)
+
+	after, predecessor, err := Take(t.Context(), dir)
+	if err != nil || predecessor == nil || predecessor.PID != os.Getpid() {
+		t.Fatalf("%+v, %v", predecessor, err)
+	}
+	next := <-took
+	if !before.Outlive() || after.Outlive() {
+		t.Errorf("the sockets outlive the one before: %v, and the one after: %v", before.Outlive(), after.Outlive())
+	}
+	ln.Close()
+	moved.Close()
+	c := must[net.Conn](t)(net.Dial("tcp", at)) // nobody accepts
+	defer c.Close()
+
+	waited := make(chan error, 1)
+	go func() { waited <- predecessor.Wait(t.Context()) }()
+	select {
+	case err := <-waited:
+		t.Fatalf("it did not wait: %v", err)
+	default:
+	}
+	if err := next.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-waited; err != nil {
+		t.Fatal(err)
+	}
+	again := must[net.Listener](t)(after.Listen(HTTP, "127.0.0.1:0"))
+	defer again.Close()
+	if again.Addr().String() != at {
+		t.Errorf("it listens at %v, not at %s", again.Addr(), at)
+	}
+	must[net.Conn](t)(again.Accept()).Close() // the one that waited
+	// The settings say another place: the old one ends.
+	other := must[net.Listener](t)(after.Listen(SQS, "localhost:0"))
+	defer other.Close()
+	if rest := after.CloseRest(); len(rest) != 1 {
+		t.Errorf("left over: %q", rest)
+	}
+	if c, err := net.Dial("tcp", moved.Addr().String()); err == nil {
+		c.Close()
+		t.Error("where nothing is served somebody listens")
+	}
+}
+
+func TestNobodyElseEndsAProcess(t *testing.T) {
+	dir := t.TempDir()
+	s := &Sockets{}
+	defer must[net.Listener](t)(s.Listen(HTTP, "127.0.0.1:0")).Close()
+	took := awaited(t, s, dir)
+	path := filepath.Join(dir, fileName)
+	for _, says := range []string{"", "GET / HTTP/1.1\r\n\r\n", "bezoar take 2\n", asks} { // the last one ends before it has taken them
+		c := must[net.Conn](t)(net.Dial("unix", path))
+		must[int](t)(io.WriteString(c, says))
+		c.Close()
+	}
+	if _, err := s.Offer(dir); err == nil {
+		t.Error("two processes offer their sockets in one place")
+	}
+	select {
+	case <-took:
+		t.Fatal("it would have ended")
+	default:
+	}
+	after, predecessor, err := Take(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after.CloseRest()
+	(<-took).Close()
+	if err := predecessor.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestThereIsNothingToTake(t *testing.T) {
+	dir := t.TempDir()
+	if _, predecessor, err := Take(t.Context(), dir); predecessor != nil || err != nil {
+		t.Errorf("%v, %v", predecessor, err)
+	}
+	// One that was killed leaves its socket behind.
+	ln := must[*net.UnixListener](t)(net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, fileName), Net: "unix"}))
+	ln.SetUnlinkOnClose(false)
+	ln.Close()
+	if _, predecessor, err := Take(t.Context(), dir); predecessor != nil || err != nil {
+		t.Errorf("%v, %v", predecessor, err)
+	}
+	o := must[*Offer](t)((&Sockets{}).Offer(dir))
+	if err := o.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWaitingEnds(t *testing.T) {
+	dir := t.TempDir()
+	s := &Sockets{}
+	took := awaited(t, s, dir)
+	_, predecessor, err := Take(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer (<-took).Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if err := predecessor.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("waited: %v", err)
+	}
+}
+
+func TestWhichSocketIsMeant(t *testing.T) {
+	ln := must[*net.TCPListener](t)(net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}))
+	defer ln.Close()
+	at := ln.Addr().String()
+	for _, c := range []struct {
+		socket     socket
+		name, addr string
+		want       bool
+	}{
+		{socket{HTTP, "", ln}, HTTP, ":80", true}, // the service manager's name decides
+		{socket{HTTP, "", ln}, SQS, at, false},
+		{socket{"bezoar.socket", "", ln}, SQS, at, true}, // a name that says nothing
+		{socket{"bezoar.socket", "", ln}, SQS, "127.0.0.1:1", false},
+		{socket{HTTP, ":80", ln}, HTTP, ":80", true},
+		{socket{HTTP, ":80", ln}, HTTP, ":81", false},
+		{socket{HTTP, ":80", ln}, SQS, ":80", false},
+	} {
+		if got := c.socket.fits(c.name, c.addr); got != c.want {
+			t.Errorf("%+v for %s at %s: %v", c.socket, c.name, c.addr, got)
+		}
+	}
+}
+
+// Of several sockets with one name each is for its own address.
+func TestSocketsOfOneName(t *testing.T) {
+	s := &Sockets{}
+	var at []string
+	for range 3 {
+		ln := must[*net.TCPListener](t)(net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}))
+		s.given = append(s.given, socket{HTTP, "", ln})
+		at = append(at, ln.Addr().String())
+	}
+	for _, tc := range []struct{ addr, want string }{{at[2], at[2]}, {at[1], at[1]}, {":80", at[0]}} {
+		ln := must[net.Listener](t)(s.Listen(HTTP, tc.addr))
+		if got := ln.Addr().String(); got != tc.want {
+			t.Errorf("for %s it is %s, want %s", tc.addr, got, tc.want)
+		}
+		ln.Close()
+	}
+}

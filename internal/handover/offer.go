@@ -1,0 +1,157 @@
+package handover
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// fileName is the Unix socket in the state directory.
+const fileName = "takeover.sock"
+
+// What the two say to each other, a line each. The one that follows asks, gets the
+// sockets, says that it has them, and waits until the connection ends.
+const (
+	asks = "bezoar take 1\n"
+	has  = "bezoar took 1\n"
+)
+
+// patience is how long either may take for a line.
+const patience = 5 * time.Second
+
+// label says of one socket, in the order in which they come, which it is.
+type label struct {
+	Name string `json:"name"`
+	Addr string `json:"addr"`
+}
+
+// letter comes with the sockets.
+type letter struct {
+	PID     int     `json:"pid"`
+	Sockets []label `json:"sockets"`
+}
+
+// An Offer is where the one that follows asks. Create it with [Sockets.Offer].
+type Offer struct {
+	sockets *Sockets
+	ln      *net.UnixListener
+}
+
+// Offer opens the place in dir where the process that follows can ask. Nobody but
+// its user may enter dir. The caller owes it an Await, or a Close.
+func (s *Sockets) Offer(dir string) (*Offer, error) {
+	path := filepath.Join(dir, fileName)
+	if c, err := (&net.Dialer{Timeout: patience}).Dial("unix", path); err == nil {
+		return nil, errors.Join(fmt.Errorf("%s: another process offers its sockets there", path), c.Close())
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(err, ln.Close())
+	}
+	return &Offer{s, ln}, nil
+}
+
+// Close ends the offer.
+func (o *Offer) Close() error { return o.ln.Close() }
+
+// Await waits until another process has taken the sockets, or ctx ends, which
+// gives nil. Then nobody else can ask.
+func (o *Offer) Await(ctx context.Context) (*Successor, error) {
+	defer context.AfterFunc(ctx, func() { _ = o.ln.Close() })()
+	defer func() { _ = o.ln.Close() }()
+	for {
+		c, err := o.ln.AcceptUnix()
+		if ctx.Err() != nil {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if o.sockets.give(c) != nil { // it was not one of us, or has ended
+			_ = c.Close()
+			continue
+		}
+		o.sockets.mu.Lock()
+		o.sockets.outlive = true
+		o.sockets.mu.Unlock()
+		return &Successor{c}, nil
+	}
+}
+
+// give hands the open sockets over.
+func (s *Sockets) give(c *net.UnixConn) error {
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
+	r := bufio.NewReaderSize(c, 64)
+	if line, err := r.ReadString('\n'); err != nil || line != asks {
+		return fmt.Errorf("asked %.40q: %w", line, err)
+	}
+	s.mu.Lock()
+	open := append([]socket(nil), s.open...)
+	s.mu.Unlock()
+	l := letter{PID: os.Getpid()}
+	var fds []int
+	defer func() {
+		for _, fd := range fds {
+			_ = unix.Close(fd) // of copies
+		}
+	}()
+	for _, o := range open {
+		fd, err := duplicate(o.ln)
+		if err != nil {
+			continue // closed meanwhile
+		}
+		fds = append(fds, fd)
+		l.Sockets = append(l.Sockets, label{o.name, o.addr})
+	}
+	text, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	var rights []byte
+	if len(fds) > 0 {
+		rights = unix.UnixRights(fds...)
+	}
+	if _, _, err := c.WriteMsgUnix(append(text, '\n'), rights, nil); err != nil {
+		return err
+	}
+	if line, err := r.ReadString('\n'); err != nil || line != has {
+		return fmt.Errorf("said %.40q: %w", line, err)
+	}
+	return c.SetDeadline(time.Time{})
+}
+
+// duplicate returns another descriptor of a socket. Unlike File, it leaves alone
+// whether the socket blocks, which all its descriptors share.
+func duplicate(ln *net.TCPListener) (fd int, err error) {
+	raw, err := ln.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var failed error
+	if err := raw.Control(func(open uintptr) { fd, failed = unix.FcntlInt(open, unix.F_DUPFD_CLOEXEC, 0) }); err != nil {
+		return 0, err
+	}
+	return fd, failed
+}
+
+// A Successor is the process that has taken the sockets and waits.
+type Successor struct{ conn *net.UnixConn }
+
+// Close lets it go on: this process has let go of everything.
+func (s *Successor) Close() error { return s.conn.Close() }

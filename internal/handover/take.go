@@ -1,0 +1,131 @@
+package handover
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Predecessor is a process that has handed over its sockets and now ends.
+type Predecessor struct {
+	PID  int
+	conn *net.UnixConn
+}
+
+// Take takes the sockets of the process that offers them in dir. Without one it
+// returns sockets of which none was given, and no Predecessor.
+func Take(ctx context.Context, dir string) (*Sockets, *Predecessor, error) {
+	path := filepath.Join(dir, fileName)
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	c, err := new(net.Dialer).DialContext(ctx, "unix", path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) {
+		return &Sockets{}, nil, nil // there was none, or it has died
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	conn, ok := c.(*net.UnixConn)
+	if !ok {
+		return nil, nil, errors.Join(fmt.Errorf("%s is no Unix socket", path), c.Close())
+	}
+	s, pid, err := receive(conn)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("take the sockets that %s offers: %w", path, err), conn.Close())
+	}
+	return s, &Predecessor{pid, conn}, nil
+}
+
+// maxLetter bounds what comes with the sockets, and maxSockets these.
+const (
+	maxLetter  = 16 << 10
+	maxSockets = 64
+)
+
+func receive(c *net.UnixConn) (_ *Sockets, pid int, err error) {
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
+		return nil, 0, err
+	}
+	if _, err := io.WriteString(c, asks); err != nil {
+		return nil, 0, err
+	}
+	text, rights := make([]byte, maxLetter), make([]byte, unix.CmsgSpace(4*maxSockets))
+	n, m, _, _, err := c.ReadMsgUnix(text, rights) // a letter is shorter than what comes at once
+	if err != nil {
+		return nil, 0, err
+	}
+	fds, err := descriptors(rights[:m])
+	if err != nil {
+		return nil, 0, err
+	}
+	s := &Sockets{}
+	defer func() {
+		if err != nil {
+			s.CloseRest()
+		}
+	}()
+	var l letter
+	if err = json.Unmarshal(text[:n], &l); err == nil && len(l.Sockets) != len(fds) {
+		err = fmt.Errorf("%d sockets came, and names of %d", len(fds), len(l.Sockets))
+	}
+	if err != nil {
+		for _, fd := range fds {
+			_ = unix.Close(fd)
+		}
+		return nil, 0, err
+	}
+	for i, fd := range fds {
+		ln, failed := listener(uintptr(fd), l.Sockets[i].Name)
+		if failed != nil {
+			err = errors.Join(err, failed)
+			continue
+		}
+		s.given = append(s.given, socket{l.Sockets[i].Name, l.Sockets[i].Addr, ln})
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if _, err = io.WriteString(c, has); err != nil {
+		return nil, 0, err
+	}
+	return s, l.PID, c.SetDeadline(time.Time{})
+}
+
+func descriptors(rights []byte) ([]int, error) {
+	messages, err := unix.ParseSocketControlMessage(rights)
+	if err != nil {
+		return nil, err
+	}
+	var fds []int
+	for i := range messages {
+		more, err := unix.ParseUnixRights(&messages[i])
+		if err != nil {
+			return nil, err
+		}
+		fds = append(fds, more...)
+	}
+	return fds, nil
+}
+
+// Wait waits until the process has let go of everything that it had open, or has
+// died.
+func (p *Predecessor) Wait(ctx context.Context) error {
+	defer func() { _ = p.conn.Close() }()
+	defer context.AfterFunc(ctx, func() { _ = p.conn.SetReadDeadline(time.Unix(1, 0)) })()
+	_, err := p.conn.Read(make([]byte, 1)) // it says nothing more
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,195 @@
+package redact
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+)
+
+// place is where in a name a word makes it a secret's.
+type place uint8
+
+const (
+	nowhere  place = iota
+	whole          // the name is the word
+	end            // the name ends in it, and is longer or the same
+	behind         // the name ends in it, and is longer
+	anywhere       // the name has it
+)
+
+// word makes names that have it names of secrets.
+type word struct {
+	text string // in lower case, with _ for -
+	sent place  // in what callers send
+	set  place  // in settings and in text
+}
+
+// The table. Words of a name in settings are matched more narrowly.
+var words = [...]word{
+	{"auth", anywhere, anywhere},
+	{"bearer", anywhere, anywhere},
+	{"cookie", anywhere, anywhere},
+	{"credential", anywhere, anywhere},
+	{"passw", anywhere, anywhere},
+	{"passphrase", anywhere, anywhere},
+	{"secret", anywhere, anywhere},
+	{"jwt", anywhere, end},
+	{"token", anywhere, end},
+	{"key", anywhere, behind},
+	{"pwd", anywhere, behind},
+	{"sessid", anywhere, end},
+	{"session", anywhere, nowhere},
+	{"session_id", nowhere, end},
+	{"signature", anywhere, nowhere},
+	{"csrf", anywhere, nowhere},
+	{"xsrf", anywhere, nowhere},
+	{"pass", whole, end},
+	{"pw", whole, whole},
+	{"otp", whole, whole},
+	{"code", whole, nowhere},
+	{"pin", whole, nowhere},
+	{"sid", whole, nowhere},
+	{"sig", whole, nowhere},
+	{"dsn", end, end},
+	{"database_url", end, end},
+}
+
+// public reports whether a name is that of something which has a secret's name
+// and is none.
+func public(name string) bool {
+	switch len(name) {
+	case len("oldpwd"):
+		return same(name, "oldpwd")
+	case len("sort_key"):
+		return same(name, "sort_key")
+	case len("idempotency_key"): // needed to run a request again
+		return same(name, "idempotency_key")
+	case len("sec_websocket_key"):
+		return same(name, "sec_websocket_key")
+	}
+	return false
+}
+
+// Setting reports whether a setting, a variable, an option or a field of a text is
+// a secret by its name. Names of what only says where a secret is are not, nor are
+// those of exceptions.
+func Setting(name string) bool {
+	for _, no := range [...]string{"_env", "_file", "error", "exception"} {
+		if len(name) >= len(no) && same(name[len(name)-len(no):], no) {
+			return false
+		}
+	}
+	for _, w := range words {
+		if w.set != nowhere && w.in(name, w.set) {
+			return !public(name)
+		}
+	}
+	return false
+}
+
+// maxSeen bounds the names whose judgement is remembered, and maxName their length:
+// callers send what they like.
+const (
+	maxSeen = 256
+	maxName = 64
+)
+
+// Names judges the names of what callers send. Create it with [NewNames].
+type Names struct {
+	more []string
+	seen *atomic.Pointer[map[string]bool] // by name; never changed, but replaced
+}
+
+// NewNames returns a judge that takes names that contain one of more, too.
+func NewNames(more []string) Names {
+	n := Names{seen: new(atomic.Pointer[map[string]bool])}
+	n.seen.Store(&map[string]bool{})
+	for _, m := range more {
+		if m != "" {
+			n.more = append(n.more, strings.ToLower(strings.ReplaceAll(m, "-", "_")))
+		}
+	}
+	return n
+}
+
+// Secret reports whether the value of a header, parameter or attribute is hidden.
+// It is asked for every field of every request.
+func (n Names) Secret(name string) bool {
+	seen := n.seen.Load()
+	is, ok := (*seen)[name]
+	if ok {
+		return is
+	}
+	is = n.judge(name)
+	if len(*seen) < maxSeen && len(name) <= maxName {
+		more := maps.Clone(*seen)
+		more[strings.Clone(name)] = is
+		n.seen.CompareAndSwap(seen, &more) // else the next one does
+	}
+	return is
+}
+
+func (n Names) judge(name string) bool {
+	if public(name) {
+		return false
+	}
+	for _, w := range words {
+		if w.sent != nowhere && w.in(name, w.sent) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(n.more, func(m string) bool { return has(name, m) })
+}
+
+func (w word) in(name string, at place) bool {
+	rest := len(name) - len(w.text)
+	if rest < 0 {
+		return false
+	}
+	switch at {
+	case whole:
+		return rest == 0 && same(name, w.text)
+	case behind:
+		return rest > 0 && same(name[rest:], w.text)
+	case end:
+		return same(name[rest:], w.text)
+	case anywhere:
+		return has(name, w.text)
+	case nowhere:
+	}
+	return false
+}
+
+// has reports whether name contains lower.
+func has(name, lower string) bool {
+	for i := 0; i+len(lower) <= len(name); i++ {
+		if fold(name[i]) == lower[0] && same(name[i:i+len(lower)], lower) {
+			return true
+		}
+	}
+	return false
+}
+
+// same reports whether name is lower, in any case and with - for _.
+func same(name, lower string) bool {
+	if len(name) != len(lower) {
+		return false
+	}
+	for i := range len(name) {
+		if fold(name[i]) != lower[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func fold(c byte) byte {
+	switch {
+	case c == '-':
+		return '_'
+	case 'A' <= c && c <= 'Z':
+		return c | 0x20
+	}
+	return c
+}

@@ -1,0 +1,202 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/base64"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/bezoar-dev/bezoar"
+)
+
+// The bounds on values that are known.
+const (
+	MinValue  = 6   // bytes: shorter ones would hide words
+	MaxValues = 16  // of one request
+	maxKept   = 512 // bytes of each; what follows such a beginning is hidden with it
+	linger    = 256 // requests that have ended: what a worker wrote meanwhile may be read later
+	chainBits = 12
+)
+
+// Values are secrets that are known by their value, such as the credentials of the
+// requests in flight. Adding and forgetting some takes as long as they are, and
+// looking for all of them as long as the text. The zero value is ready; nil knows
+// none.
+type Values struct {
+	mu     sync.Mutex
+	chain  [1 << chainBits]*value // by its last 4 bytes: tokens begin alike
+	ended  [linger]*Held          // of requests that are over; the oldest is at oldest
+	oldest int
+	spare  []*Held
+}
+
+type value struct {
+	text []byte
+	held int // by how many requests
+	next *value
+}
+
+// Held are the values of one request.
+type Held struct {
+	of   *Values
+	n    int
+	vals [MaxValues]*value
+}
+
+// Known returns Values that hold some for good.
+func Known(secrets ...string) *Values {
+	v := new(Values)
+	for chunk := range slices.Chunk(secrets, MaxValues) {
+		h := v.Hold()
+		for _, s := range chunk {
+			h.Add(s)
+		}
+	}
+	return v
+}
+
+// Hold begins a request. Its values are known until linger others have ended after
+// it: see [Held.End].
+func (v *Values) Hold() *Held {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if n := len(v.spare); n > 0 {
+		h := v.spare[n-1]
+		v.spare = v.spare[:n-1]
+		return h
+	}
+	return &Held{of: v}
+}
+
+// Add makes a value known, unless it is too short or there are too many.
+func (h *Held) Add(secret string) {
+	if len(secret) < MinValue || h.n == MaxValues {
+		return
+	}
+	secret = secret[:min(len(secret), maxKept)]
+	v := h.of
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	at := &v.chain[hash(secret)]
+	val := *at
+	for val != nil && string(val.text) != secret {
+		val = val.next
+	}
+	if val == nil {
+		val = &value{text: []byte(secret), next: *at}
+		*at = val
+	}
+	val.held++
+	h.vals[h.n] = val
+	h.n++
+}
+
+// AddCredentials makes known what a header's or a parameter's value is, and what a
+// program makes of it: the credentials behind the scheme, those of Basic in clear,
+// and each cookie.
+func (h *Held) AddCredentials(text string) {
+	h.Add(text)
+	kind, rest, ok := strings.Cut(text, " ")
+	switch {
+	case ok && strings.EqualFold(kind, "basic"):
+		h.Add(rest)
+		if clear, err := base64.StdEncoding.DecodeString(rest); err == nil {
+			_, password, _ := strings.Cut(string(clear), ":")
+			h.Add(password)
+		}
+	case ok && strings.IndexByte(kind, '=') < 0: // a scheme
+		h.Add(rest)
+	case strings.IndexByte(text, ';') >= 0 || strings.IndexByte(text, '=') > 0:
+		for pair := range strings.SplitSeq(text, ";") {
+			_, cookie, _ := strings.Cut(pair, "=")
+			h.Add(strings.Trim(cookie, ` "`))
+		}
+	}
+	if plain := unescaped(text); plain != text {
+		h.Add(plain)
+	}
+}
+
+// End ends the request. h must not be used any more.
+func (h *Held) End() {
+	v := h.of
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	old := v.ended[v.oldest]
+	v.ended[v.oldest] = h
+	v.oldest = (v.oldest + 1) % linger
+	if old == nil {
+		return
+	}
+	for _, val := range old.vals[:old.n] {
+		v.forget(val)
+	}
+	old.n = 0
+	if len(v.spare) < linger {
+		v.spare = append(v.spare, old)
+	}
+}
+
+func (v *Values) forget(val *value) {
+	if val.held--; val.held > 0 {
+		return
+	}
+	for at := &v.chain[hash(val.text)]; *at != nil; at = &(*at).next {
+		if *at == val {
+			*at = val.next
+			return
+		}
+	}
+}
+
+// hash is of the bytes by which a value is looked for.
+func hash[T string | []byte](text T) uint32 {
+	n := len(text)
+	return (uint32(text[n-4]) | uint32(text[n-3])<<8 | uint32(text[n-2])<<16 | uint32(text[n-1])<<24) * 0x9e3779b1 >> (32 - chainBits)
+}
+
+// Hide returns line without the values: line itself when it has none.
+func (v *Values) Hide(line []byte) []byte {
+	if v == nil {
+		return line
+	}
+	found := v.find(line)
+	if len(found) == 0 {
+		return line
+	}
+	var out []byte
+	at := 0
+	for _, f := range found {
+		out = append(append(out, line[at:f.from]...), bezoar.Redacted...)
+		at = f.to
+	}
+	return append(out, line[at:]...)
+}
+
+type span struct{ from, to int }
+
+// find returns where values are, in order. Those that overlap are one.
+func (v *Values) find(line []byte) (found []span) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for end := MinValue; end <= len(line); end++ {
+		for val := v.chain[hash(line[:end])]; val != nil; val = val.next {
+			if !bytes.HasSuffix(line[:end], val.text) {
+				continue
+			}
+			s := span{end - len(val.text), end}
+			if len(val.text) == maxKept { // the rest is not known
+				for s.to < len(line) && line[s.to] > ' ' && line[s.to] < 0x7f && line[s.to] != '"' && line[s.to] != '\'' {
+					s.to++
+				}
+			}
+			for n := len(found) - 1; n >= 0 && found[n].to > s.from; n-- {
+				s = span{min(s.from, found[n].from), max(s.to, found[n].to)}
+				found = found[:n]
+			}
+			found = append(found, s)
+		}
+	}
+	return found
+}
