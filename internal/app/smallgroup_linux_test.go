@@ -88,11 +88,12 @@ func peakOf(t *testing.T, pid int) (bytes int64) {
 // that are long when they are unpacked, and messages whose schema multiplies.
 func TestBombsInASmallGroup(t *testing.T) {
 	t.Parallel()
-	const limit, queries, sends = 512 << 20, 24, 8
+	const limit, queries, sends = 512 << 20, 16, 4
 	n := spawn(t, head("memory:", t.TempDir())+fmt.Sprintf(`listen: 127.0.0.1:0
 fleets: {app: {command: [%q], env: {%s: worker}, replicas: 1}}
 routes: [{match: {path: /*}, fleet: app, guard: {query: elasticsearch}}]
 `, self(t), roleVar), smallGroup(t, limit)...)
+	n.http.Timeout = patience // of what waits for its turn on a busy machine
 	packed := bomb(t, 15<<20)
 	if len(packed) > 16<<10 {
 		t.Fatalf("a bomb has %d bytes", len(packed))
