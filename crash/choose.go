@@ -1,6 +1,10 @@
 package crash
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // choice is what a trace comes down to.
 type choice struct {
@@ -58,14 +62,34 @@ func (p *Parser) choose(f *found, why *[]string) choice {
 
 // own returns the innermost exception with an own frame, and that frame.
 func (p *Parser) own(f *found) (n int, frame Frame, ok bool) {
-	for i := range f.chain {
-		for _, fr := range f.chain[i].frames {
-			if (f.lang.ignore == nil || !f.lang.ignore(fr)) && !p.library(f.lang, fr) {
-				return i, fr, true
+	var roots []string // namespaces and crates of own frames with a file; beside them, frames without one are libraries'
+	for pass := range 2 {
+		for i := range f.chain {
+			for _, fr := range f.chain[i].frames {
+				if f.lang.ignore != nil && f.lang.ignore(fr) || p.library(f.lang, fr) {
+					continue
+				}
+				if !ok && fr.File != "" || pass == 1 && (fr.File != "" || len(roots) == 0 || slices.Contains(roots, root(fr))) {
+					return i, fr, true
+				}
+				if ok = true; pass == 0 && fr.File != "" {
+					roots = append(roots, root(fr))
+				}
 			}
+		}
+		if !ok {
+			break
 		}
 	}
 	return 0, Frame{}, false
+}
+
+// root is the first name of a frame's function.
+func root(f Frame) string {
+	if end := strings.IndexAny(f.Function, ".:"); end > 0 {
+		return f.Function[:end]
+	}
+	return f.Function
 }
 
 // firstFrame returns the innermost exception with any frame that is not to be

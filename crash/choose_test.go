@@ -26,9 +26,9 @@ func TestWhichFailureCounts(t *testing.T) {
 		{"a trace before the job that it ended", python + job, "KeyError"},
 		{"a shell's before a compiler's", shell + compiler, "no such file or directory"},
 		{"a compiler's before make's", compiler + makes, "error"},
-		{"make's before words", words + makes, "make"},
+		{"words before make's", words + makes, "fatal"},
 		{"the first of faults that follow", shell + "./start.sh: line 4: ./shop: Permission denied\n", "no such file or directory"},
-		{"words when there is nothing else", "starting\n" + words + "bye\n", ""},
+		{"words when there is nothing else", "starting\n" + words + "bye\n", "fatal"},
 	} {
 		r, err := ParseBytes([]byte(c.output))
 		if err != nil || r.Type != c.want {

@@ -15,6 +15,7 @@ type text struct {
 	lines  []string
 	levels []level  // what the log said of each line; parallel to lines
 	notes  []string // what was stripped, for Why
+	headed bool     // a header may be somewhere
 }
 
 func (t *text) note(s string) { t.notes = append(t.notes, s) }
@@ -23,8 +24,13 @@ func (t *text) note(s string) { t.notes = append(t.notes, s) }
 // prefixes, margins and fences; JSON log lines unfolded.
 func clean(b []byte) *text {
 	t := &text{}
-	s := decode(b)
+	s := strings.ReplaceAll(decode(b), "\u00a0", " ") // CloudWatch keeps indentation with these
 	t.lines = splitLines(s)
+	if t.headed = strings.Contains(s, "Error") || strings.Contains(s, "Exception"); !t.headed && len(s) < gateFrom {
+		t.headed = headWord(s) >= 0
+	} else if !t.headed {
+		t.headed = newMarks().find(b) >= 0
+	}
 	if strings.Contains(s, "\x1b") || strings.Contains(s, "[0m") || strings.Contains(s, "\u241b") {
 		t.each("colours", uncolour)
 	}
@@ -32,6 +38,7 @@ func clean(b []byte) *text {
 		t.each("HTML tags", untag)
 	}
 	t.unfence()
+	t.pretty()
 	t.levels = make([]level, len(t.lines))
 	t.undress()
 	for range maxFolds {
@@ -58,8 +65,8 @@ func (t *text) undress() {
 		t.dedent()
 		t.unbox()
 		t.unquote()
+		t.unshare()
 		t.unservice()
-		t.unnumber()
 		t.unprefix()
 		t.untick()
 		if len(t.notes) == notes {

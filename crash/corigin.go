@@ -283,6 +283,9 @@ func cCanonical(f Frame) Frame {
 	path := strings.ReplaceAll(f.File, `\`, "/")
 	c := Frame{File: path[strings.LastIndexByte(path, '/')+1:], Line: f.Line}
 	name := cBareName(f.Function)
+	if at := strings.Index(name, "+0x"); at > 0 {
+		name = name[:at]
+	}
 	switch {
 	case name == "" || name == "??" || f.Module == undefinedPlace:
 	case strings.HasPrefix(name, "+0x"):

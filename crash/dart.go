@@ -5,7 +5,7 @@ import "strings"
 // dart is Dart and Flutter.
 func dart() language {
 	return language{
-		name: "dart", begins: dartBegins, read: dartRead,
+		name: "dart", begins: dartBegins, signs: []string{".dart", "(dart:", "(package:"}, read: dartRead,
 		library: dartLibrary, ignore: dartIgnore, canonical: dartCanonical,
 		vague: func(typ string) bool { return typ == "Exception" || typ == "Error" || typ == "PlatformException" },
 	}

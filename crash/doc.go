@@ -15,8 +15,9 @@
 // # What wins
 //
 // What the program itself calls its failure (Ending.Failure), a kill of ours, a
-// sanitizer's finding, a trace, an SQL client's error, a shell's, a compiler's
-// or make's, the last line that tells of an error, the bare end. Among equals
+// sanitizer's finding, a trace, an SQL client's error, a shell's, a headline with
+// places, the last line that tells of an error, the bare end. What only says that
+// something else failed (make, npm, CI) never comes before what tells why. Among equals
 // the last fatal one wins; one that was only logged counts when nothing fatal
 // is there.
 //

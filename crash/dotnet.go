@@ -70,6 +70,9 @@ func netHeader(s string) (typ, message string, ok bool) {
 	if strings.HasPrefix(rest, " (0x") || strings.HasPrefix(rest, " (") && netCoded(rest) { // Win32Exception (0x80004005): message
 		rest = rest[strings.IndexByte(rest, ')')+1:]
 	}
+	if strings.HasPrefix(rest, " : ") { // test runners'
+		rest = rest[1:]
+	}
 	if rest != "" && rest[0] != ':' && !strings.HasPrefix(rest, " --->") {
 		return "", "", false
 	}

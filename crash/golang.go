@@ -249,7 +249,7 @@ func (f *goFailure) trace() trace {
 		e.frames = mostFrequent(e.frames, goLibrary)
 	}
 	goMarkModules(e.frames, f.stack)
-	e.frames = goSkipHelpers(e.frames)
+	e.frames = goSkipHelpers(withoutInner(e.frames, func(f Frame) bool { return goLibrary(f) || goIgnore(f) }, func(f Frame) bool { return f.Module == goStd }))
 	return trace{chain: []exception{e}, fatal: f.fatal, cut: s.cut && !goOwns(e.frames), class: goClass(e)}
 }
 

@@ -27,8 +27,6 @@ func javaBegins(l string) bool {
 		c == 'T' && strings.HasPrefix(s, "There is insufficient memory for the Java Runtime"),
 		c == 'A' && strings.HasPrefix(s, "APPLICATION FAILED TO START"):
 		return true
-	case c == '*' && strings.HasPrefix(s, "* What went wrong:"):
-		return true
 	case c == 'C' && strings.HasPrefix(s, "Caused by"), c == 'F' && strings.HasPrefix(s, "Fatal Exception: "):
 		return true
 	case c >= 'a' && c <= 'z':
@@ -65,8 +63,6 @@ func javaRead(lines []string, i int) (trace, int, bool) {
 		return javaReadCrash(lines, i)
 	case strings.HasPrefix(s, "APPLICATION FAILED"):
 		return javaReadSpring(lines, i)
-	case strings.HasPrefix(s, "* What went wrong:"):
-		return javaReadGradle(lines, i)
 	}
 	r := javaReader{lines: lines, at: i}
 	if !r.begin() {

@@ -77,34 +77,6 @@ func javaReadSpring(lines []string, i int) (trace, int, bool) {
 	return trace{}, 0, false
 }
 
-// javaReadGradle reads what Gradle says of a failed build. Where it prints the
-// exception too, that is the better one.
-func javaReadGradle(lines []string, i int) (trace, int, bool) {
-	text, next := paragraph(lines, i+1)
-	for k := next; k < len(lines) && k < next+30; k++ {
-		if strings.HasPrefix(strings.TrimSpace(lines[k]), "* Exception is:") {
-			return trace{}, 0, false
-		}
-	}
-	if text == "" {
-		return trace{}, 0, false
-	}
-	var kept []string // the reasons, not what Gradle did when it met them
-	for l := range strings.SplitSeq(text, "\n") {
-		if s, ok := strings.CutPrefix(strings.TrimSpace(l), "> "); ok {
-			kept = append(kept, s)
-		}
-	}
-	if len(kept) > 0 {
-		text = strings.Join(kept, "\n")
-	}
-	typ := "Gradle"
-	if e, m, ok := javaHeader(text); ok && javaThrowable(e) {
-		typ, text = e, m
-	}
-	return trace{chain: []exception{{typ: typ, message: text}}, fatal: true}, next, true
-}
-
 // paragraph is the next run of lines that are not blank.
 func paragraph(lines []string, i int) (text string, next int) {
 	for i < len(lines) && strings.TrimSpace(lines[i]) == "" {

@@ -63,6 +63,9 @@ func javaLibrary(f Frame) bool {
 		"org.bouncycastle", "io.sentry", "org.jvnet", "org.osgi", "org.aspectj", "net.jodah", "dev.failsafe", "com.esotericsoftware":
 		return true
 	}
+	if strings.HasPrefix(f.Function, "org.jenkinsci.plugins.workflow.") || strings.HasPrefix(f.Function, "___cps.") {
+		return true
+	}
 	first, rest, _ := strings.Cut(f.Function, ".")
 	switch first {
 	case "hudson", "jenkins": // a plugin is its author's own

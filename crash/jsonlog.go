@@ -10,43 +10,77 @@ import (
 // unfold replaces JSON log lines by what they say, and lines in which a whole
 // trace stands with its line ends escaped by its lines.
 func (t *text) unfold() bool {
-	found := false
-	for _, l := range t.lines {
-		if foldedJSON(l) || foldedText(l) {
-			found = true
-			break
-		}
-	}
-	if !found {
-		return false
-	}
-	lines := make([]string, 0, len(t.lines)*2)
-	levels := make([]level, 0, len(t.lines)*2)
+	var lines []string
+	var levels []level
 	for i, l := range t.lines {
-		in, lv := []string{l}, t.levels[i]
-		if foldedJSON(l) {
-			if told, said, ok := unfoldJSON(l); ok && len(told) == 0 {
-				in = []string{" " + l} // says nothing that is known; not looked at again
-			} else if ok {
-				in, lv = told, max(lv, said)
-			} else {
-				in = broken(l)
+		in, lv := unfoldLine(l)
+		if in == nil {
+			if lines != nil {
+				lines, levels = append(lines, l), append(levels, t.levels[i])
 			}
-		} else if foldedText(l) {
-			in = unescape(l)
-			if first := strings.TrimLeft(in[0], " "); strings.HasPrefix(first, `"`) { // a string, or a field of an object with lines
-				in = broken(first + l[strings.Index(l, `\n`):])
-			}
+			continue
+		}
+		if lines == nil {
+			lines, levels = append(make([]string, 0, len(t.lines)*2), t.lines[:i]...), append(make([]level, 0, len(t.lines)*2), t.levels[:i]...)
 		}
 		for _, l := range in {
 			if l, own, _ := stripPrefix(short(l)); len(lines) < 1<<17 {
-				lines, levels = append(lines, l), append(levels, max(lv, own))
+				lines, levels = append(lines, l), append(levels, max(t.levels[i], lv, own))
 			}
 		}
+	}
+	if lines == nil {
+		return false
 	}
 	t.lines, t.levels = lines, levels
 	t.note("unfolded lines that held many")
 	return true
+}
+
+// unfoldLine returns the lines that l holds, nil when it is only one.
+func unfoldLine(l string) ([]string, level) {
+	if foldedJSON(l) {
+		switch told, said, ok := unfoldJSON(l); {
+		case ok && len(told) == 0:
+			return []string{" " + l}, unsaid // says nothing that is known; not looked at again
+		case ok:
+			return told, said
+		}
+		return broken(l), unsaid
+	}
+	if end := lineEnd(l); end != "" {
+		in := unescape(l, end)
+		if first := strings.TrimLeft(in[0], " "); strings.HasPrefix(first, `"`) { // a string, or a field of an object with lines
+			return broken(first + l[strings.Index(l, end):]), unsaid
+		}
+		return in, unsaid
+	}
+	if at := strings.IndexByte(l, '{'); at > 0 && strings.HasPrefix(l[at:], `{"`) && strings.LastIndexByte(l, '}') > at { // behind other words
+		before := strings.TrimSpace(l[:at])
+		if told, said, ok := unfoldJSON(l[at:]); ok && len(told) > 1 {
+			return append([]string{before}, told...), said
+		} else if ok && len(told) == 1 && strings.HasSuffix(before, "=>") {
+			return []string{before + " " + told[0]}, said
+		}
+	}
+	return nil, unsaid
+}
+
+// pretty brings a JSON object that is written over many lines into one.
+func (t *text) pretty() {
+	for i := 0; i < len(t.lines); i++ {
+		if t.lines[i] != "{" {
+			continue
+		}
+		end := slices.Index(t.lines[i:min(len(t.lines), i+1000)], "}")
+		if end < 0 {
+			return
+		}
+		if l := "{" + strings.TrimSpace(strings.Join(t.lines[i+1:i+end+1], " ")); foldedJSON(l) && json.Valid([]byte(l)) {
+			t.lines[i] = l
+			t.lines = append(t.lines[:i+1], t.lines[i+end+1:]...)
+		}
+	}
 }
 
 // foldedJSON reports a JSON object that may say something of a failure.
@@ -54,33 +88,66 @@ func foldedJSON(l string) bool {
 	return len(l) > 2 && l[0] == '{' && l[1] == '"' || len(l) > 3 && l[:3] == `{ "`
 }
 
-// foldedText reports a line with a trace in it whose line ends are escaped.
-func foldedText(l string) bool {
-	if strings.Count(l, `\n`) < 2 {
-		return false
+// lineEnd returns how the line ends of a trace within l are written, "" when
+// there is none.
+func lineEnd(l string) string {
+	if strings.IndexByte(l, '\\') < 0 && strings.IndexByte(l, '#') < 0 && strings.IndexByte(l, '|') < 0 {
+		if len(l) > 80 && strings.Contains(l, ") at ") && strings.Count(l, ".java:") >= 2 {
+			return " at "
+		}
+		return ""
 	}
-	for _, sign := range [...]string{`\n\tat `, `\n    at `, `\n  File \"`, `\n  File "`, `\n   at `, `\n  at `, "Traceback (most recent", `\ngoroutine `, `\n\t/`, `:in '`, ":in `"} {
-		if strings.Contains(l, sign) {
-			return true
+	for _, end := range [...]string{`\n`, "#012", "|"} {
+		if !strings.Contains(l, end) {
+			continue
+		}
+		for _, sign := range [...]string{`\tat `, "\tat ", "    at ", `  File \"`, `  File "`, "   at ", "  at ", "goroutine ", `\t/`, "#0 /"} {
+			if strings.Contains(l, end+sign) {
+				return end
+			}
 		}
 	}
-	return false
+	if strings.Count(l, `\n`) >= 2 && (strings.Contains(l, "Traceback (most recent") || strings.Contains(l, ":in '") || strings.Contains(l, ":in `")) {
+		return `\n`
+	}
+	return ""
 }
 
-// unescape splits l at its escaped line ends. A backslash before one belongs to
+// unescape splits l at its written line ends. A backslash before one belongs to
 // a path, unless all have one: then l was escaped twice.
-func unescape(l string) []string {
-	if strings.Count(l, `\n`) > strings.Count(l, `\\n`) {
-		return strings.Split(strings.NewReplacer(`\\`, `\`, `\r\n`, "\n", `\n`, "\n", `\t`, "\t", `\"`, `"`).Replace(l), "\n")
+func unescape(l, end string) []string {
+	switch {
+	case end == " at ":
+		l = strings.ReplaceAll(l, " at ", "\n\tat ")
+	case end != `\n`:
+		l = strings.NewReplacer(end, "\n", "#011", "\t").Replace(l)
+	case strings.Count(l, `\n`) > strings.Count(l, `\\n`):
+		l = strings.NewReplacer(`\\`, `\`, `\r\n`, "\n", `\n`, "\n", `\t`, "\t", `\"`, `"`, `\'`, `'`).Replace(l)
+	default:
+		l = strings.NewReplacer(`\\n`, "\n", `\r\n`, "\n", `\n`, "\n", `\\t`, "\t", `\t`, "\t", `\"`, `"`).Replace(l)
 	}
-	l = strings.NewReplacer(`\\n`, "\n", `\r\n`, "\n", `\n`, "\n", `\\t`, "\t", `\t`, "\t", `\"`, `"`).Replace(l)
-	return strings.Split(l, "\n")
+	return unlisted(strings.Split(l, "\n"))
+}
+
+// unlisted takes lines out of the list of strings, or the string, that a
+// language printed.
+func unlisted(lines []string) []string {
+	for _, open := range [...]string{`['`, `["`, `b'`, `b"`} {
+		lines[0] = strings.TrimPrefix(lines[0], open)
+	}
+	for i, l := range lines[1:] {
+		for _, between := range [...]string{`', '`, `", "`, `', "`, `", '`, `']`, `"]`} {
+			l = strings.TrimPrefix(l, between)
+		}
+		lines[i+1] = l
+	}
+	return lines
 }
 
 // broken unescapes JSON that is cut off or otherwise none: the string with the
 // first escaped line end, without the fields around it.
 func broken(l string) []string {
-	lines := unescape(l)
+	lines := unescape(l, `\n`)
 	if i := strings.LastIndex(lines[0], `":`); i >= 0 && len(lines) > 1 {
 		lines[0] = strings.TrimPrefix(strings.TrimLeft(lines[0][i+2:], " "), `"`)
 	}
@@ -96,7 +163,7 @@ func broken(l string) []string {
 // false when it is no object.
 func unfoldJSON(l string) (lines []string, lv level, ok bool) {
 	var m map[string]any
-	if json.Unmarshal([]byte(l), &m) != nil {
+	if json.NewDecoder(strings.NewReader(l)).Decode(&m) != nil {
 		return nil, unsaid, false
 	}
 	if log, ok := m["log"].(string); ok && len(m) <= 5 { // docker's own files
@@ -123,7 +190,7 @@ func (e *entry) take(m map[string]any, depth int) {
 		case string:
 			e.field(key, v, depth)
 		case []any:
-			if key == "stack" || key == "stacktrace" || key == "backtrace" {
+			if key == "stack" || key == "stacktrace" || key == "backtrace" || key == "trace" {
 				var frames []string
 				for _, f := range v {
 					if s, ok := f.(string); ok {
@@ -158,14 +225,14 @@ func (e *entry) field(key, v string, depth int) {
 		} else {
 			e.problem = v
 		}
-	case "exception", "error", "err", "@x":
+	case "exception", "error", "err", "@x", "errormessage":
 		if strings.Count(v, "\n") > 1 && len(v) > len(e.stack) {
 			e.stack = v
 		} else {
 			e.problem = v
 		}
-	case "type", "exception_class", "class", "error_type", "kind", "name":
-		if depth > 0 || key == "exception_class" || key == "error_type" {
+	case "type", "exception_class", "class", "error_type", "errortype", "kind", "name":
+		if depth > 0 || strings.HasPrefix(key, "e") {
 			e.typ = v
 		}
 	case "level", "severity", "lvl", "levelname", "@l", "log_level":
@@ -180,12 +247,24 @@ func (e *entry) lines() []string {
 	if e.message != "" && e.message != e.stack {
 		out = append(out, strings.Split(e.message, "\n")...)
 	}
-	stack := strings.Split(strings.TrimRight(e.stack, "\r\n"), "\n")
 	if e.stack == "" {
-		stack = nil
+		if head := e.head(); head != "" {
+			out = append(out, strings.Split(head, "\n")...)
+		}
+		return out
 	}
-	headless := stack == nil || isStackFrame(stack[0])
-	if head := e.head(); headless && head != "" {
+	stack := strings.Split(strings.TrimRight(e.stack, "\r\n"), "\n")
+	head := e.head()
+	switch first := strings.TrimSpace(stack[0]); {
+	case head == "":
+	case strings.HasPrefix(first, `File "`): // Lambda's, without head and end
+		return append(append(append(out, pyHead), stack...), head)
+	case strings.HasSuffix(first, ")") && strings.Contains(first, ".java:") && !strings.HasPrefix(first, "at "):
+		for i, l := range stack {
+			stack[i] = "\tat " + l
+		}
+		out = append(out, head)
+	case isStackFrame(first):
 		out = append(out, strings.Split(head, "\n")...)
 	}
 	return append(out, stack...)

@@ -22,7 +22,5 @@ func languages() []language {
 		native(),
 		sql(),
 		shell(),
-		build(),
-		makefile(),
 	}
 }

@@ -103,37 +103,13 @@ func (t *text) unbox() {
 	if walls < 2 {
 		return
 	}
-	var inside []int
 	for i, l := range t.lines {
 		if walled(l) {
 			l = strings.TrimSuffix(strings.TrimRight(l, " "), "│")
 			t.lines[i] = strings.TrimPrefix(strings.TrimRight(l[len("│"):], " "), " ")
-			inside = append(inside, i)
 		}
 	}
-	t.untitle(inside)
 	t.note("stripped the sides of a window")
-}
-
-// untitle takes away the container's name that k9s writes before each line in
-// its window.
-func (t *text) untitle(inside []int) {
-	if len(inside) < 4 {
-		return
-	}
-	title, _, _ := strings.Cut(t.lines[inside[0]], " ")
-	if title == "" {
-		return
-	}
-	title += " "
-	for _, i := range inside {
-		if !strings.HasPrefix(t.lines[i], title) {
-			return
-		}
-	}
-	for _, i := range inside {
-		t.lines[i] = t.lines[i][len(title):]
-	}
 }
 
 // walled reports a line between two walls.

@@ -35,7 +35,7 @@ func nativeBegins(l string) bool {
 	}
 	// These may be glued to what the program printed last.
 	if strings.Contains(l, "*** ") {
-		return strings.Contains(l, "*** Error in `") || strings.Contains(l, "*** glibc detected ***") || strings.Contains(l, " malloc: *** ")
+		return strings.Contains(l, "*** Error in `") || strings.Contains(l, "*** Error in '") || strings.Contains(l, "*** glibc detected ***") || strings.Contains(l, " malloc: *** ")
 	}
 	return nativeAssertion(l) || strings.Contains(l, "erminate called ")
 }

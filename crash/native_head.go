@@ -51,7 +51,7 @@ func cType(typ string) string {
 
 // nativeHeap reads what the C library says before it aborts.
 func nativeHeap(l string) (exception, bool) {
-	if k := strings.Index(l, "*** Error in `"); k >= 0 {
+	if k := indexAnyOf(l, "*** Error in `", "*** Error in '"); k >= 0 {
 		_, rest, ok := strings.Cut(l[k:], "': ")
 		return heapFinding(rest), ok
 	}

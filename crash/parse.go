@@ -93,6 +93,12 @@ func (p *Parser) read(pieces [][]byte) (choice, []string, error) {
 		w.over(t.lines)
 		last = t
 	}
+	if w.best == nil || w.best.bare() {
+		lang := generic()
+		if t, line, ok := w.read(&lang, last.lines, 0); ok && (w.best == nil || line < w.best.line) {
+			w.best = &found{trace: t, lang: &lang, line: line}
+		}
+	}
 	why = append(why, w.why...)
 	if w.best == nil {
 		return p.fallback(last, why)
@@ -104,6 +110,13 @@ func (p *Parser) read(pieces [][]byte) (choice, []string, error) {
 	return c, why, nil
 }
 
+// bare reports what says less than any words before it: a signal, a stack
+// without a header, a type without a message and a place.
+func (f *found) bare() bool {
+	e := f.chain[len(f.chain)-1]
+	return f.lang.name == "native" && (e.typ == "stack" || !f.placed()) || e.message == "" && !f.placed()
+}
+
 // fallback reads an output without a trace.
 func (p *Parser) fallback(t *text, why []string) (choice, []string, error) {
 	message, line, ok := t.lastWords()
@@ -111,12 +124,16 @@ func (p *Parser) fallback(t *text, why []string) (choice, []string, error) {
 		return choice{}, why, ErrSilent
 	}
 	why = append(why, fmt.Sprintf("no trace: took the words of line %d", line))
-	return choice{message: message, quality: Message, rests: Message, telling: tells(message)}, why, nil
+	return choice{typ: genericType(firstLine(message)), message: message, quality: Message, rests: Message, telling: tells(message)}, why, nil
 }
 
 // report turns a choice into what callers see.
 func (c *choice) report(why []string) Report {
 	reason := fold(c.message)
+	if c.lang == nil && c.rests == Message && !wordy(reason) { // says nothing that holds two incidents together
+		c.quality, c.rests = Exit, Exit
+		c.cause = c.message
+	}
 	r := Report{
 		Class: classify(c), Type: c.typ, Frame: c.frame, Reason: reason, Quality: c.quality,
 		Message: firstLine(c.message), Language: "text", Code: c.code, Why: why,

@@ -25,6 +25,9 @@ type perlAt struct {
 }
 
 func perlPlace(l string) (p perlAt) {
+	if i := strings.LastIndex(l, ", <"); i > 0 && strings.Contains(l[i:], "> line ") { // which handle was read last, and how far
+		l = l[:i]
+	}
 	at := strings.LastIndex(l, " line ")
 	if at < 0 {
 		return p

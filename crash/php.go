@@ -8,7 +8,7 @@ func php() language {
 	return language{
 		name:      "php",
 		begins:    phpBegins,
-		signs:     []string{"error: ", "Error message: ", "[object] (", ".php", "xception '", "Uncaught PHP", pyHead},
+		signs:     []string{"error: ", "Error message: Uncaught ", "[object] (", ".php", "xception '", "Uncaught PHP Exception ", pyHead},
 		starts:    "#",
 		read:      phpRead,
 		library:   phpLibrary,

@@ -20,6 +20,9 @@ func phpLevel(l string) string {
 // phpSaysFatal tells PHP's fatal errors from Swift's and other programs'.
 func phpSaysFatal(l string) bool {
 	at := strings.Index(l, "Fatal error: ")
+	if strings.HasPrefix(l[at:], "Fatal error: exception ") { // OCaml's
+		return false
+	}
 	return at == 0 || strings.HasSuffix(l[:at], "PHP ") || strings.Contains(l, ".php") || strings.TrimSpace(l[:at]) == ""
 }
 

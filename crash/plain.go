@@ -3,36 +3,37 @@ package crash
 import (
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // lastWords returns the line that an output without a trace is about: the last
 // that tells of an error, else the last that a log marked as one, else the
-// last of all. The line behind an error's belongs to it when it is indented.
+// last. What only says that something else failed comes after all others.
 func (t *text) lastWords() (message string, line int, ok bool) {
 	if t == nil {
 		return "", 0, false
 	}
-	marked, last := -1, -1
+	marked, said, wrapped := -1, -1, -1
 	for i, l := range slices.Backward(t.lines) {
-
 		if strings.TrimSpace(l) == "" {
 			continue
 		}
-		if last < 0 {
-			last = i
+		if epilogue(l) {
+			wrapped = i // the first, which is the innermost
+			continue
 		}
+		said = max(said, i)
 		if tells(l) && !isPrompt(l) {
 			return t.words(i), i + 1, true
 		}
-		if marked < 0 && t.levels[i] >= failed {
-			marked = i
+		if t.levels[i] >= failed {
+			marked = max(marked, i)
 		}
 	}
-	switch {
-	case marked >= 0:
-		return t.words(marked), marked + 1, true
-	case last >= 0:
-		return t.words(last), last + 1, true
+	for _, i := range [...]int{marked, said, wrapped} {
+		if i >= 0 {
+			return t.words(i), i + 1, true
+		}
 	}
 	return "", 0, false
 }
@@ -51,7 +52,7 @@ func (t *text) words(i int) string {
 // tells reports a line that tells of an error.
 func tells(l string) bool {
 	l = strings.ToLower(l[:min(len(l), 300)])
-	for _, w := range [...]string{"error", "fatal", "exception", "panic", "failed", "failure", "cannot ", "could not", "unable to", "killed", "denied", "not found", "no such", "segmentation fault", "abort"} {
+	for _, w := range [...]string{"error", "fatal", "exception", "panic", "failed", "failure", "cannot ", "could not", "unable to", "killed", "denied", "not found", "no such", "segmentation fault", "abort", "undefined", "unbound", "unhandled", ": *** "} {
 		at := strings.Index(l, w)
 		if at < 0 {
 			continue
@@ -67,4 +68,18 @@ func tells(l string) bool {
 // isPrompt reports a command that somebody typed.
 func isPrompt(l string) bool {
 	return strings.HasPrefix(l, "$ ") || strings.HasPrefix(l, "# ") || strings.HasPrefix(l, "> ") || strings.HasPrefix(l, "PS ")
+}
+
+// wordy reports a reason that says more than placeholders do.
+func wordy(reason string) bool {
+	for {
+		before, rest, ok := strings.Cut(reason, "<")
+		if strings.ContainsFunc(before, unicode.IsLetter) {
+			return true
+		}
+		_, reason, _ = strings.Cut(rest, ">")
+		if !ok {
+			return false
+		}
+	}
 }

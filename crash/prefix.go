@@ -42,12 +42,11 @@ func (t *text) unprefix() {
 // levels, threads, loggers. more reports a line that goes on in the next.
 func stripPrefix(l string) (rest string, lv level, more bool) {
 	if l == "" || l[0] == ' ' || l[0] == '\t' {
-		return stripIndented(l), unsaid, false
+		return l, unsaid, false
 	}
 	rest = strip(l, priority)
 	rest = strip(rest, actionsColumns)
 	rest = strip(rest, podColumn)
-	rest = strip(rest, logcat)
 	timed := false
 	for range 3 { // the runtime's time before the program's own
 		n, inner := timestamp(rest)
@@ -74,17 +73,6 @@ func stripPrefix(l string) (rest string, lv level, more bool) {
 
 func strip(l string, f func(string) int) string { return l[f(l):] }
 
-// stripIndented takes ant's column, the only one that is indented.
-func stripIndented(l string) string {
-	s := strings.TrimLeft(l, " ")
-	for _, task := range [...]string{"[java] ", "[exec] ", "[junit] ", "[echo] "} {
-		if strings.HasPrefix(s, task) {
-			return s[len(task):]
-		}
-	}
-	return l
-}
-
 // priority is syslog's <34> or <34>1.
 func priority(l string) int {
 	if l == "" || l[0] != '<' {
@@ -107,19 +95,6 @@ func actionsColumns(l string) int {
 		if strings.HasPrefix(l, c) {
 			return len(c)
 		}
-	}
-	a := strings.IndexByte(l, '\t')
-	if a <= 0 || a > 100 {
-		return 0
-	}
-	b := strings.IndexByte(l[a+1:min(len(l), a+200)], '\t')
-	if b <= 0 {
-		return 0
-	}
-	at := a + 1 + b + 1
-	at += len(l[at:]) - len(strings.TrimPrefix(l[at:], "\ufeff"))
-	if n, _ := timestamp(l[at:]); n >= 20 {
-		return at
 	}
 	return 0
 }

@@ -61,7 +61,7 @@ func pyIsGroup(e exception) bool {
 
 // pyIsSyntax reports exceptions whose own place has no function.
 func pyIsSyntax(typ string) bool {
-	return listed(" SyntaxError IndentationError TabError ", lastSegment(typ, "."))
+	return listed(" SyntaxError IndentationError TabError ", typ)
 }
 
 // pySyntaxPlace reads the place that some print behind a SyntaxError's text:

@@ -17,10 +17,11 @@ type pyReader struct {
 	lines  []string
 	i      int // the line to be read
 	blocks []pyBlock
-	depth  int    // of groups
-	first  bool   // exceptions stand before their frames, as Sentry prints them
-	quiet  bool   // logged, or ignored by the interpreter
-	exts   string // see pyScan
+	depth  int       // of groups
+	first  bool      // exceptions stand before their frames, as Sentry prints them
+	told   exception // what the line before the header says
+	quiet  bool      // logged, or ignored by the interpreter
+	exts   string    // see pyScan
 }
 
 // pyBlock is one exception with its frames, in the order of the text.
@@ -41,7 +42,28 @@ func (r *pyReader) read() bool {
 			break
 		}
 	}
+	if n := len(r.blocks); n > 0 && r.blocks[n-1].typ == "" && r.told.typ != "" {
+		r.blocks[n-1].typ, r.blocks[n-1].message, r.blocks[n-1].ended = r.told.typ, r.told.message, true
+		pyFinish(&r.blocks[n-1].exception)
+	}
+	r.skipChild()
 	return len(r.blocks) > 0
+}
+
+// skipChild passes over the trace of a child that a message holds.
+func (r *pyReader) skipChild() {
+	for k := r.i; k < len(r.lines) && k < r.i+3; k++ {
+		if strings.HasPrefix(r.lines[k], "stderr: Traceback") || r.lines[k] == "stderr:" && k+1 < len(r.lines) && strings.HasPrefix(r.lines[k+1], pyHead) {
+			child := pyReader{lines: r.lines, i: k}
+			if r.lines[k] == "stderr:" {
+				child.i++
+			}
+			if child.read() {
+				r.i = child.i
+			}
+			return
+		}
+	}
 }
 
 // lookBack reads what the line before a traceback says of it.
@@ -60,6 +82,9 @@ func (r *pyReader) lookBack() {
 			r.i = at
 		}
 		return
+	}
+	if e, strong, ok := pyException(before); ok && strong {
+		r.told = e
 	}
 	for _, s := range []string{"Exception ignored", "Exception in thread", "--- Logging error", "Task exception was never", "Future exception was never"} {
 		if strings.HasPrefix(before, s) {

@@ -8,6 +8,8 @@ func ruby() language {
 	return language{
 		name:      "ruby",
 		begins:    rubyBegins,
+		signs:     []string{":in `", ":in '", ":in\"", ":in`", ":in'", ".rb:", ".rb\"", ".rb(", ".erb", ".haml", pyHead},
+		starts:    " \tfl",
 		read:      rubyRead,
 		library:   rubyLibrary,
 		ignore:    rubyIgnore,

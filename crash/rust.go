@@ -12,6 +12,7 @@ func rust() language {
 		name:      "rust",
 		begins:    rustBegins,
 		signs:     []string{"Error:", "error: internal compiler", "fatal runtime error", "memory allocation of", "Message:  ", "The application panicked", "overflowed its stack", "' failed at '", "panicked at ", " panicked."},
+		starts:    " 0",
 		read:      rustRead,
 		library:   rustLibrary,
 		ignore:    rustIgnore,
@@ -25,6 +26,8 @@ func rustBegins(l string) bool {
 		return false
 	}
 	switch l[0] {
+	case ' ', '0':
+		return rustHeadless(l)
 	case 'E':
 		return strings.HasPrefix(l, "Error:")
 	case 'e':
@@ -56,9 +59,35 @@ func rustBegins(l string) bool {
 	return strings.Contains(l, "panicked at ") || rustDrawn(l)
 }
 
+// rustHeadless reports the first frame of a backtrace, as programs print it with
+// words of their own before it.
+func rustHeadless(l string) bool {
+	s := strings.TrimLeft(l, " ")
+	return len(s) > 3 && s[:3] == "0: " && (isIdentByte(s[3]) || s[3] == '<') && strings.Contains(s, "::")
+}
+
+// rustBare reads a backtrace without a header: from the panic on, where it shows.
+func rustBare(lines []string, i int) (trace, int, bool) {
+	frames, next := rustBacktrace(lines, i)
+	for k, f := range frames {
+		if strings.HasPrefix(f.Function, "core::panicking::") {
+			frames = frames[k:]
+			break
+		}
+	}
+	e := exception{typ: "panic", frames: frames}
+	for k := i - 1; k >= 0 && k > i-3 && e.message == ""; k-- {
+		e.message = strings.TrimSpace(lines[k])
+	}
+	e.code = discriminator(e.message)
+	return trace{chain: []exception{e}, fatal: true}, next, len(frames) > 1
+}
+
 func rustRead(lines []string, i int) (trace, int, bool) {
 	l := lines[i]
 	switch {
+	case rustHeadless(l):
+		return rustBare(lines, i)
 	case rustDrawn(l):
 		return rustDrawnPanic(lines, i)
 	case strings.HasPrefix(l, "Error:"):

@@ -1,6 +1,9 @@
 package crash
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // rustKinds are the messages that the language itself writes, old wordings and
 // new ones, and how each is called here. The place's column tells two of a file
@@ -68,6 +71,9 @@ func rustException(at Frame, column, message string, frames []Frame) exception {
 		e.typ = "assertion failed"
 	}
 	words := discriminator(rustAssertion(message))
+	if crate := strings.ReplaceAll(rustFetched(strings.ReplaceAll(at.File, `\`, "/")), "-", "_"); crate != "" { // its functions are not the program's
+		frames = slices.DeleteFunc(frames, func(f Frame) bool { return f.File == "" && rustCrate(f.Function) == crate })
+	}
 	switch {
 	case at.File != "" && !rustLibrary(at):
 		at.Function = rustNamed(at, frames)

@@ -21,8 +21,6 @@ func shell() language {
 const (
 	rankSQL   = -1
 	rankShell = -2
-	rankBuild = -3
-	rankMake  = -4
 )
 
 // shellGap is how many other lines may stand between faults of one run.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/internal/connlimit"
 	"github.com/bezoar-dev/bezoar/policy/balance"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
@@ -94,7 +95,9 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 	if inLane {
 		c.target.began = &e.began
 	}
-	if err := c.job.Connect(ctx, &c.target); err != nil {
+	if err := c.job.Connect(ctx, &c.target); connlimit.Exhausted(err) {
+		return c.exhausted(ctx, w, err), false
+	} else if err != nil {
 		return c.unsent(ctx, w, err.Error()), false
 	}
 	now := time.Now()
@@ -163,6 +166,17 @@ func (c *call) unsent(ctx context.Context, w *fleet.Worker, reason string) step 
 		// That is never the work's fault, however often it happens to it.
 		c.d.cfg.Fleet.Observe(w, balance.Outcome{Failed: true, Caller: c.w.Caller})
 	}
+	return step{again: true}
+}
+
+// exhausted releases a worker that was not asked, because this process has no
+// descriptor for a connection to it. That says nothing about the worker.
+func (c *call) exhausted(ctx context.Context, w *fleet.Worker, err error) step {
+	c.d.cfg.Fleet.Release(w)
+	if ctx.Err() != nil {
+		return done(Answer{Kind: Aborted, Reason: "the caller hung up"})
+	}
+	c.gone, c.reason = true, err.Error()
 	return step{again: true}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,6 +32,7 @@ type rig struct {
 	sends    map[byte]int // deliveries by work
 	dials    map[byte]int // by work
 	closed   string       // a worker that lives and takes no connections
+	lacking  int          // connections for which there will be no descriptor
 	tries    []int        // what the targets said of which attempt it is
 	restarts sync.WaitGroup
 	stopped  bool
@@ -82,6 +84,10 @@ func (j *job) Connect(_ context.Context, t *dispatch.Target) error {
 		return errors.New("connection refused")
 	}
 	j.life = l
+	if j.r.lacking > 0 {
+		j.r.lacking--
+		return fmt.Errorf("connect to worker %s: %w", t.Worker.Name(), syscall.EMFILE)
+	}
 	if j.r.dials[j.id]++; j.what == shut || t.Worker.Name() == j.r.closed {
 		return errors.New("connection refused")
 	}

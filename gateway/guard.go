@@ -104,7 +104,7 @@ func (j *job) guarded() error {
 	}
 	if len(places) == 0 {
 		j.line = g.take(&q, &who)
-		g.Guard.Check(&q, v)
+		j.check(&q, v)
 		j.path, j.shape = path, v.Print
 		return j.judged(v)
 	}
@@ -121,7 +121,7 @@ func (j *job) guarded() error {
 	}
 	worst, dearest := guard.Verdict{Verdict: guard.Accepted}, 0.0
 	judge := func(one *guard.Query) {
-		g.Guard.Check(one, v)
+		j.check(one, v)
 		g.taken(one, &who, v.Verdict)
 		if graver(v.Verdict, worst.Verdict) {
 			worst.Verdict, worst.Findings = v.Verdict, append([]guard.Finding(nil), v.Findings...)
@@ -149,6 +149,9 @@ func (j *job) guarded() error {
 	return j.judged(v)
 }
 
+// noRoom says what becomes of queries while MaxBuffered is used up.
+const noRoom = "There is no room to hold the query until it has been looked at. Try again in a moment."
+
 // unheld refuses a query that is not there whole, or only reports it.
 func (j *job) unheld() error {
 	g, who := j.route.Guard.Guard, j.asker()
@@ -158,7 +161,7 @@ func (j *job) unheld() error {
 	}
 	j.from.Close()
 	if j.crowded {
-		j.unseen(http.StatusServiceUnavailable, "There is no room to hold the query until it has been looked at. Try again in a moment.")
+		j.unseen(http.StatusServiceUnavailable, noRoom)
 		return errAnswered
 	}
 	j.unseen(http.StatusRequestEntityTooLarge,
@@ -172,8 +175,24 @@ func (j *job) query(path, why string) guard.Query {
 	return guard.Query{
 		Kind: g.Kind, Method: j.req.Method, Path: path, RawQuery: j.req.Query, Dialect: g.Dialect,
 		ContentType: j.first(h1.ContentType), ContentEncoding: j.encoding(), Body: j.body, Unread: why,
-		Route: j.route.Name, Request: j.id,
+		Route: j.route.Name, Request: j.id, Room: j,
 	}
+}
+
+// check has the guard judge a query, and gives back the memory that this took.
+func (j *job) check(q *guard.Query, v *guard.Verdict) {
+	had := j.reserved
+	j.route.Guard.Guard.Check(q, v)
+	j.g.held.Add(had - j.reserved)
+	j.reserved = had
+}
+
+// Take reserves memory that the guard needs beside the body.
+func (j *job) Take(n int) bool {
+	if !j.reserve(int64(len(j.body) + n)) {
+		j.crowded = true
+	}
+	return !j.crowded
 }
 
 // encoding is how the body is packed. Several fields are one list: a worker may
@@ -219,7 +238,11 @@ func (j *job) judged(v *guard.Verdict) error {
 	case guard.Capped:
 		j.lower(v)
 	case guard.Rejected:
-		j.rejected(v)
+		if j.crowded {
+			j.unseen(http.StatusServiceUnavailable, noRoom)
+		} else {
+			j.rejected(v)
+		}
 		return errAnswered
 	}
 	if r := j.admission.chargeQuery(time.Now(), int64(v.Cost)); r != nil {

@@ -25,7 +25,7 @@ type ServerConfig struct {
 	WriteTimeout time.Duration // for a caller to take anything of its answer; default 60 s
 	IdleTimeout  time.Duration // between requests; default 120 s
 	DrainTimeout time.Duration // for what is in flight when Run is told to stop; default 30 s
-	MaxConns     int           // connections at once; default 16,384, less where the process may have few files
+	MaxConns     int           // connections at once; default 16,384, half of the files that the process may have where that is less
 
 	Log *slog.Logger // default: none
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,9 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/connlimit"
+	"github.com/bezoar-dev/bezoar/internal/h1"
 )
 
 // maxStreams is how many requests an HTTP/2 connection has at once.
@@ -21,7 +25,7 @@ func (s *Server) runTLS(ctx context.Context) error {
 	work, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	take := orDefault(s.cfg.WriteTimeout, time.Minute)
-	limiter := newConnLimiter(s.ln, s.cfg.MaxConns)
+	limiter := connlimit.New(s.ln, cmp.Or(s.cfg.MaxConns, h1.DefaultConns()))
 	var inside sync.WaitGroup // handlers; net/http forgets those of tunnels
 	inside.Add(1)
 	srv := &http.Server{
@@ -37,7 +41,7 @@ func (s *Server) runTLS(ctx context.Context) error {
 		ReadHeaderTimeout: orDefault(s.cfg.HeadTimeout, 10*time.Second),
 		IdleTimeout:       orDefault(s.cfg.IdleTimeout, 2*time.Minute),
 		MaxHeaderBytes:    s.cfg.MaxHead,
-		ConnState:         limiter.state,
+		ConnState:         limiter.State,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, WriteByteTimeout: take},
 		BaseContext:       func(net.Listener) context.Context { return work },
 		ErrorLog:          log.New(logWriter{s.cfg.Log}, "", 0),

@@ -18,6 +18,9 @@ type scratch struct {
 	unread   string
 	packed   bool // the reader would take it for text
 	skeleton []byte
+	room     cost.Room     // the query's; nil: none is asked
+	turns    chan struct{} // of the guard
+	turn     bool          // one of turns is taken
 }
 
 func newScratch() *scratch {
@@ -39,7 +42,11 @@ func (g *Guard) done(d *scratch) {
 		d.skeleton = nil
 	}
 	clear(d.measures) // no text of a caller stays alive in the pool
-	d.measures, d.query, d.unread = d.measures[:0], cost.Query{}, ""
+	d.measures, d.query, d.unread, d.room = d.measures[:0], cost.Query{}, "", nil
+	if d.turn {
+		<-d.turns
+		d.turn = false
+	}
 	g.scratches.Put(d)
 }
 
@@ -47,12 +54,30 @@ func (g *Guard) done(d *scratch) {
 // take fifty times its own memory.
 const largeQuery = 256 << 10
 
+// wait waits for a turn.
+func (d *scratch) wait() {
+	if !d.turn {
+		d.turns <- struct{}{}
+		d.turn = true
+	}
+}
+
+// Take is called by readers that need much memory: what is small when it is packed
+// waits for its turn as well.
+func (d *scratch) Take(n int) bool {
+	d.wait()
+	return d.room == nil || d.room.Take(n)
+}
+
 // Check judges q and fills in v. A query that is accepted costs no allocation. Of
-// large ones, as many are judged at once as there are processors; others wait.
+// those that are large, or take much memory, as many are judged at once as
+// Config.Turns says; others wait.
 func (g *Guard) Check(q *Query, v *Verdict) {
+	d := g.scratches.Get().(*scratch)
+	d.turns = g.config.Turns
+	defer g.done(d)
 	if len(q.Body) > largeQuery {
-		g.turns <- struct{}{}
-		defer func() { <-g.turns }()
+		d.wait()
 	}
 	began := time.Now()
 	v.reset()
@@ -65,16 +90,13 @@ func (g *Guard) Check(q *Query, v *Verdict) {
 		g.counts.checked(q, v, began, time.Now())
 		return
 	}
-	d := g.scratches.Get().(*scratch)
-	defer g.done(d)
-
 	options := p.options
-	options.MaxBytes, options.Now = maxBytes, began
+	options.MaxBytes, options.Now, options.Room = maxBytes, began, d
 	if g.config.Hints != nil {
 		options.Hints = g.config.Hints
 		v.HintsAge = g.config.Hints.Age()
 	}
-	d.query, d.unread, d.packed = q.cost(), q.Unread, q.packed()
+	d.query, d.unread, d.packed, d.room = q.cost(), q.Unread, q.packed(), q.Room
 	t := &class.tables[kind]
 	scale, reportOnly := g.scale(p, class), class.reportOnly
 	v.Override = class.whole.note

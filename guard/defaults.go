@@ -9,16 +9,69 @@ import (
 // DefaultRules are the limits that hold where nobody has said otherwise. They
 // come from the limits of the backends themselves, and where those have none
 // from incidents. An ordinary dashboard stays far below them.
-func DefaultRules() []Rule {
+func DefaultRules() []Rule { return ProfileDefault.Rules() }
+
+// Profile names a set of rules that hold where nobody has said otherwise.
+type Profile string
+
+const (
+	ProfileLenient Profile = "lenient" // refuses what takes a backend down, reports the rest
+	ProfileDefault Profile = "default" // lets pass what ordinary tools send; "" is the same
+	ProfileStrict  Profile = "strict"  // also refuses what is slow on large tables
+)
+
+// Profiles lists them.
+func Profiles() []Profile { return []Profile{ProfileLenient, ProfileDefault, ProfileStrict} }
+
+// Rules are the rules of a profile.
+func (p Profile) Rules() []Rule {
+	list, where := defaults(), string(p)
+	switch p {
+	case ProfileStrict:
+		list = append(list, strict()...)
+	case ProfileLenient:
+		lenient(list)
+	default:
+		where = byDefault
+	}
 	var rules []Rule
-	for _, d := range defaults() {
-		rules = append(rules, Rule{Predictor: d.predictor, Limit: d.limit, Action: d.action, Kind: d.kind, Where: byDefault})
+	for _, d := range list {
+		rules = append(rules, Rule{Predictor: d.predictor, Limit: d.limit, Action: d.action, Kind: d.kind, Where: where})
 	}
 	return rules
 }
 
 // byDefault is where default rules are written.
 const byDefault = "default"
+
+// strict is what the strict profile refuses beside the default one.
+func strict() []defaultRule {
+	return []defaultRule{
+		{cost.LeadingWildcard, 0, Reject, SQL},
+		{cost.MissingWhere, 0, Reject, ""},
+		{cost.JoinCount, 20, Reject, ""},
+		{cost.InList, 1000, Reject, ""},
+		{cost.SubqueryDepth, 5, Reject, ""},
+	}
+}
+
+// lenient makes reports of flags, and multiplies amounts by ten. What no
+// backend survives, and what the guard cannot read, stays refused.
+func lenient(list []defaultRule) {
+	for i := range list {
+		d := &list[i]
+		switch d.predictor {
+		case cost.DeniedFunction, cost.DeniedEndpoint, cost.UnfilteredWrite, cost.RegexExponential, cost.RegexPolynomial, cost.Encoding, cost.Unparsable, cost.BodyBytes, cost.BodyDepth,
+			cost.QueryDepth, cost.AggDepth, cost.WildcardStars, cost.RegexStates, cost.CrossJoin, cost.GQLDepth, cost.GQLIntrospection, cost.Generated:
+			continue
+		}
+		if d.action == Reject && d.limit <= 1 {
+			d.action = Report
+		} else if d.action == Reject {
+			d.limit *= 10
+		}
+	}
+}
 
 type defaultRule struct {
 	predictor cost.Predictor
@@ -77,19 +130,24 @@ func elasticDefaults() []defaultRule {
 
 func sqlDefaults() []defaultRule {
 	return []defaultRule{
-		{cost.MissingWhere, 0, Reject, ""},
+		{cost.LeadingWildcard, 0, Report, SQL},         // search boxes of admin pages
+		{cost.LeadingWildcard, 1_000_000, Reject, SQL}, // rows that hints know, without LIMIT
+		{cost.MissingWhere, 0, Report, ""},             // DELETE of every row, as caches are emptied
+		{cost.MissingWhere, 1, Reject, ""},             // UPDATE of every row, and a WHERE that is always true
 		{cost.LikeWildcards, 4, Reject, ""},
 		{cost.CrossJoin, 1, Reject, ""},
 		{cost.JoinCount, 8, Report, ""},  // PostgreSQL stops trying every order there (join_collapse_limit)
-		{cost.JoinCount, 20, Reject, ""}, // benchmarks of optimizers join 17, along keys
-		{cost.InList, 1000, Reject, ""},
+		{cost.JoinCount, 60, Reject, ""}, // shops' catalogues join 25; MySQL ends at 61
+		{cost.InList, 1000, Report, ""},  // preloads of object mappers send a few thousand
+		{cost.InList, 10_000, Reject, ""},
 		{cost.OffsetRows, 10_000, Reject, ""},
 		{cost.MissingLimit, 10_000, Off, ""}, // a cap changes answers: only where somebody asks for it
 		{cost.NonSargable, 0, Report, ""},
 		{cost.Regex, 0, Report, ""},
 		{cost.Sort, 0, Report, ""},
 		{cost.GroupCardinality, 1_000_000, Reject, ""},
-		{cost.SubqueryDepth, 5, Reject, ""},
+		{cost.SubqueryDepth, 5, Report, ""},
+		{cost.SubqueryDepth, 12, Reject, ""}, // BI tools nest 7
 		{cost.Recursive, 0, Report, ""},
 		{cost.DeniedFunction, 0, Reject, ""},
 		{cost.MultiStatement, 1, Report, ""}, // each statement is judged by itself

@@ -19,8 +19,8 @@ type labelled struct {
 	query                           Query
 }
 
-// TestExamples judges the labelled queries of a folder by the default limits,
-// with hints.json: testdata/queries, or the one that BEZOAR_QUERIES names. It
+// TestExamples judges the labelled queries of a folder: those that are ok by the
+// default profile, harmful ones by the strict one, with hints.json: testdata/queries, or the one that BEZOAR_QUERIES names. It
 // prints precision and recall of each kind. A query in index.tsv is ok and must
 // go on, or harmful; then its tier is hard or hint and it must be rejected, or
 // strict and it need not be. An expression's why begins with its class.
@@ -40,18 +40,28 @@ func TestExamples(t *testing.T) {
 	if err := store.Set(Static, set, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	g, err := New(Config{Hints: store})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lets, refuses := withProfile(t, ProfileDefault, store), withProfile(t, ProfileStrict, store)
 	s := scores{}
 	for _, l := range readLabelled(t, dir) {
+		g := refuses
+		if l.label == "ok" {
+			g = lets
+		}
 		v := check(g, l.query)
 		if complaint := s.count(l, &v); complaint != "" {
 			t.Errorf("%s (%s): %s: %s %s %v", l.id, l.why, complaint, v.Verdict, v.Regex, v.Findings)
 		}
 	}
 	t.Logf("\n%s", s.table())
+}
+
+func withProfile(t *testing.T, p Profile, hints *HintStore) *Guard {
+	t.Helper()
+	g, err := New(Config{Limits: Limits{Profile: p}, Hints: hints})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
 }
 
 func readFile(t *testing.T, dir, name string) []byte {

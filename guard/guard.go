@@ -36,9 +36,17 @@ type Config struct {
 	Print func(skeleton []byte) bezoar.Fingerprint `json:"-"`
 	Scope string
 
+	// Turns has a place for each query at once that takes much memory to judge; guards
+	// may share it. Nil: its own of [NewTurns].
+	Turns chan struct{} `json:"-"`
+
 	MaxCallers int // counted by name; the others together as Others; default 1000
 	MaxShapes  int // counted; default 1000
 }
+
+// NewTurns makes a Config.Turns with one place for each processor, and at most four:
+// each may hold a hundred MiB.
+func NewTurns() chan struct{} { return make(chan struct{}, min(runtime.GOMAXPROCS(0), 4)) }
 
 // Others is the caller under whom callers beyond MaxCallers are counted.
 const Others = "(others)"
@@ -49,6 +57,9 @@ func (c *Config) setDefaults() {
 	c.SlowAfter = or(c.SlowAfter, 10*time.Second)
 	c.MaxCallers = or(c.MaxCallers, 1000)
 	c.MaxShapes = or(c.MaxShapes, 1000)
+	if c.Turns == nil {
+		c.Turns = NewTurns()
+	}
 }
 
 func or[T int | float64 | time.Duration](v, otherwise T) T {
@@ -93,7 +104,6 @@ type Guard struct {
 	dial      atomic.Uint64 // bits of a float64: SetDial's, beside the limits' own
 	load      atomic.Uint64 // bits of a float64: SetLoad's
 	scratches sync.Pool     // of *scratch
-	turns     chan struct{} // of large queries that are being judged
 	log       logBucket
 	counts    counts
 
@@ -110,7 +120,7 @@ func New(c Config) (*Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a guard: %w", err)
 	}
-	g := &Guard{config: c, turns: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	g := &Guard{config: c}
 	g.policy.Store(p)
 	g.dial.Store(math.Float64bits(1))
 	g.scratches.New = func() any { return newScratch() }

@@ -35,7 +35,7 @@ func (v *Verdict) judge(q *Query, measures []cost.Measure, t *table, scale float
 				}
 			}
 			f := finding(q, m, r, limit, action)
-			if m.Learned && action == Reject && r.where == byDefault {
+			if m.Learned && action == Reject && r.rank.source == fromDefault {
 				f.Action, f.Would = Report, Reject // it was let through before, so nobody is cut off unasked
 			}
 			v.add(f)
@@ -73,13 +73,13 @@ func (v *Verdict) judge(q *Query, measures []cost.Measure, t *table, scale float
 	}
 }
 
-// add keeps a finding, unless the same is known: two rules that fire with the
-// same action on the same place say the same.
+// add keeps a finding, unless the same is known: of two rules that fire on the
+// same place the harsher says enough.
 func (v *Verdict) add(f Finding) {
 	for i := range v.Findings {
 		have := &v.Findings[i]
-		if have.Predictor == f.Predictor && have.Path == f.Path && have.Part == f.Part && have.Line == f.Line && have.Action == f.Action {
-			if f.Value > have.Value {
+		if have.Predictor == f.Predictor && have.Path == f.Path && have.Part == f.Part && have.Line == f.Line && have.Would == f.Would {
+			if a, b := f.Action.weight(), have.Action.weight(); a > b || a == b && f.Value > have.Value {
 				*have = f
 			}
 			return

@@ -37,6 +37,9 @@ func (a Action) weight() int {
 type Limits struct {
 	Name string // of the file; in findings
 
+	// Profile is what holds where no rule says otherwise; "" is ProfileDefault.
+	Profile Profile
+
 	// Dial multiplies all limits; 0 counts as 1.
 	Dial float64
 	// LoadFloor is what the limits are multiplied by, beside Dial, under full
@@ -100,6 +103,9 @@ const (
 func (l Limits) Validate() error {
 	var faults []error
 	bad := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	if l.Profile != "" && !slices.Contains(Profiles(), l.Profile) {
+		bad("Profile is %q, want one of %v", l.Profile, Profiles())
+	}
 	if !(l.Dial >= 0 && l.Dial <= MaxDial) {
 		bad("Dial is %v, want 0 to %d", l.Dial, MaxDial)
 	}

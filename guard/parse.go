@@ -15,6 +15,7 @@ import (
 
 // limitsFile is the form of a file of limits.
 type limitsFile struct {
+	Profile         string               `yaml:"profile"`
 	Dial            string               `yaml:"dial"`
 	LoadFloor       string               `yaml:"load_floor"`
 	ReportOnly      bool                 `yaml:"report_only"`
@@ -98,6 +99,9 @@ func (r *limitsReader) bad(path, fix, format string, args ...any) {
 }
 
 func (r *limitsReader) read(f *limitsFile) {
+	if r.out.Profile = Profile(f.Profile); f.Profile != "" && !slices.Contains(Profiles(), r.out.Profile) {
+		r.bad("profile", "write lenient, default or strict", "%s is no profile", config.Quoted(f.Profile))
+	}
 	r.out.Dial = r.factor("dial", f.Dial, MaxDial)
 	r.out.LoadFloor = r.factor("load_floor", f.LoadFloor, 1)
 	r.out.ReportOnly = f.ReportOnly

@@ -59,7 +59,7 @@ func (c *compiled) scaled(scale float64) float64 {
 // nothing, or a query that is as it should be.
 func fixed(p cost.Predictor) bool {
 	switch p {
-	case cost.CrossJoin, cost.MultiStatement, cost.RegexPolynomial, cost.RegexSearch:
+	case cost.CrossJoin, cost.MissingWhere, cost.MultiStatement, cost.RegexPolynomial, cost.RegexSearch:
 		return true
 	default:
 		return false
@@ -134,7 +134,7 @@ func (l Limits) class(line []Class, overrides []Override) *classPolicy {
 	}
 	for i, kind := range Kinds() {
 		t := &cp.tables[i]
-		for _, r := range DefaultRules() {
+		for _, r := range l.Profile.Rules() {
 			t.add(r, kind, near, fromDefault)
 		}
 		for _, r := range l.Rules {

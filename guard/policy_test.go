@@ -161,7 +161,7 @@ func TestADialLeavesFlagsAndDegreesAlone(t *testing.T) {
 	if v := check(g, Query{Kind: SQL}); v.Verdict != Accepted {
 		t.Errorf("%+v", v.Findings)
 	}
-	g = withMeasures(t, Limits{Dial: 100}, cost.Measure{Predictor: cost.MissingWhere, Value: 1})
+	g = withMeasures(t, Limits{Dial: 100}, cost.Measure{Predictor: cost.MissingWhere, Value: 2})
 	if v := check(g, Query{Kind: SQL}); v.Verdict != Rejected {
 		t.Errorf("%+v", v)
 	}

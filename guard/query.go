@@ -86,6 +86,10 @@ type Query struct {
 	Class  string // whose limits apply, as Classify says; unknown ones have the default limits
 
 	Route, Request string // for the log: which route it took, and the request's id
+
+	// Room is asked for the memory that it takes to judge the query, where that is
+	// much. Nil: there is always room. Without room the query is beyond body_bytes.
+	Room cost.Room
 }
 
 func (q *Query) cost() cost.Query {

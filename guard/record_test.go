@@ -194,7 +194,7 @@ nonsense
 
 // TestReplayOfWhatIsKnownBesideTheQuery has times, calls, and parts missing.
 func TestReplayOfWhatIsKnownBesideTheQuery(t *testing.T) {
-	g, err := New(Config{})
+	g, err := New(Config{Limits: Limits{Profile: ProfileStrict}})
 	if err != nil {
 		t.Fatal(err)
 	}

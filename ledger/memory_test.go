@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/pace"
 	"github.com/bezoar-dev/bezoar/ledger"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
@@ -16,6 +17,7 @@ import (
 // tables of the default size with 10,000,000 good fingerprints and 1,000,000
 // unique pills, which takes minutes.
 func TestLaw10MemoryIsFlat(t *testing.T) {
+	pace.Alone(t)
 	good, pills, cfg := uint64(300_000), uint64(10_000), blame.Config{MaxCases: 4096}
 	if os.Getenv("BEZOAR_SOAK") != "" {
 		good, pills, cfg = 10_000_000, 1_000_000, blame.Config{}

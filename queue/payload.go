@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"runtime"
 	"sync"
 
 	"github.com/bezoar-dev/bezoar"
@@ -15,20 +16,32 @@ import (
 // paths or have a schema need any of their own.
 const maxRules = 512
 
+// maxSchemas bounds the bytes of the schemas that are kept compiled: then they take
+// up to a hundred times as much.
+const maxSchemas = 512 << 10
+
+// maxChecks bounds how many bodies are checked against schemas at once: each check
+// may take a processor for half a second, and 85 MB.
+const maxChecks = 4
+
 // rules are what a queue's settings compile to.
 type rules struct {
 	version int64
+	text    int // bytes of the schema
 	printer *fingerprint.Printer
 	schema  *schema.Schema // nil: none
+	turns   chan struct{}  // of checks against schemas, of all queues
 }
 
 // ruleCache keeps the rules of queues by their ID.
 type ruleCache struct {
 	key   fingerprint.Key
 	plain *fingerprint.Printer // of queues without rules of their own
+	turns chan struct{}        // of checks against schemas
 
-	mu    sync.Mutex // guards rules; never held while waiting
-	rules map[int64]rules
+	mu      sync.Mutex // guards what follows; never held while waiting
+	rules   map[int64]rules
+	schemas int // bytes of the schemas of rules
 }
 
 func newRuleCache(key fingerprint.Key) (*ruleCache, error) {
@@ -36,7 +49,8 @@ func newRuleCache(key fingerprint.Key) (*ruleCache, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ruleCache{key: key, plain: plain, rules: make(map[int64]rules)}, nil
+	turns := make(chan struct{}, min(runtime.GOMAXPROCS(0), maxChecks))
+	return &ruleCache{key: key, plain: plain, turns: turns, rules: make(map[int64]rules)}, nil
 }
 
 // of returns the rules of a queue. Settings that do not compile, though they
@@ -56,15 +70,28 @@ func (b *ruleCache) of(q *Queue) (rules, error) {
 	r, err := b.compile(q)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.rules) >= maxRules {
+	b.schemas -= b.rules[q.ID].text
+	delete(b.rules, q.ID)
+	if len(b.rules) >= maxRules || b.schemas+r.text > maxSchemas {
 		clear(b.rules)
+		b.schemas = 0
 	}
 	b.rules[q.ID] = r
+	b.schemas += r.text
 	return r, err
 }
 
+// validate is Settings.Validate; a schema waits for its turn to be compiled.
+func (b *ruleCache) validate(s Settings) error {
+	if s.Schema != "" {
+		b.turns <- struct{}{}
+		defer func() { <-b.turns }()
+	}
+	return s.Validate()
+}
+
 func (b *ruleCache) compile(q *Queue) (rules, error) {
-	r := rules{version: q.Version, printer: b.plain}
+	r := rules{version: q.Version, printer: b.plain, turns: b.turns}
 	if ignore := q.Settings.Quarantine.Ignore; len(ignore) > 0 {
 		p, err := fingerprint.New(b.key, ignoring(ignore))
 		if err != nil {
@@ -73,11 +100,13 @@ func (b *ruleCache) compile(q *Queue) (rules, error) {
 		r.printer = p
 	}
 	if text := q.Settings.Schema; text != "" {
+		b.turns <- struct{}{}
+		defer func() { <-b.turns }()
 		s, err := schema.Compile(text)
 		if err != nil {
 			return r, err
 		}
-		r.schema = s
+		r.schema, r.text = s, len(text)
 	}
 	return r, nil
 }

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/bezoar-dev/bezoar/fingerprint"
@@ -34,7 +35,26 @@ func TestRulesFollowTheirQueue(t *testing.T) {
 	if len(b.rules) > maxRules {
 		t.Errorf("%d rules are kept, want at most %d", len(b.rules), maxRules)
 	}
-	q.Version, q.Settings.Schema = 3, "{" // what an older version took
+	// Large schemas take a hundred times their length: fewer of them are kept.
+	q.Settings.Schema = `{"title": "` + strings.Repeat("x", 60<<10) + `"}`
+	for id := range int64(20) {
+		q.ID = id
+		if _, err := b.of(&q); err != nil {
+			t.Fatal(err)
+		}
+		q.Version++
+		if r, err := b.of(&q); err != nil || r.schema == nil {
+			t.Fatal(err)
+		}
+	}
+	kept := 0
+	for _, r := range b.rules {
+		kept += r.text
+	}
+	if kept != b.schemas || kept > maxSchemas || kept == 0 {
+		t.Errorf("schemas of %d bytes are kept, and %d are counted", kept, b.schemas)
+	}
+	q.Version, q.Settings.Schema = 100, "{" // what an older version took
 	if r, err := b.of(&q); err == nil || r.printer == nil || r.admits(&q.Settings, []byte("{}")) != nil {
 		t.Errorf("settings that do not compile refuse messages, or nobody says so: %v", err)
 	}

@@ -12,7 +12,7 @@ import (
 // ErrQueueExists.
 func (e *Engine) CreateQueue(ctx context.Context, name string, s Settings, tags map[string]string) (Queue, error) {
 	fail := func(err error) error { return fmt.Errorf("create queue %.100q: %w", name, err) }
-	if err := errors.Join(validateName(name, s.FIFO), s.Validate(), validateTags(tags)); err != nil {
+	if err := errors.Join(validateName(name, s.FIFO), e.rules.validate(s), validateTags(tags)); err != nil {
 		return Queue{}, fail(err)
 	}
 	existing, err := e.store.Queue(ctx, name)
@@ -90,7 +90,7 @@ func (e *Engine) SetSettings(ctx context.Context, name string, change func(*Sett
 		if q.Settings.FIFO != fifo {
 			return invalid("FIFO: is decided when the queue is made")
 		}
-		if err := q.Settings.Validate(); err != nil {
+		if err := e.rules.validate(q.Settings); err != nil {
 			return err
 		}
 		if q.Settings.DeadLetter == dead {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/schema"
 )
 
 // schemaRounds is how often one receive looks for messages that its queue's
@@ -16,10 +17,17 @@ func (r *rules) admits(s *Settings, body []byte) error {
 	if r.schema == nil || s.SchemaCheck == CheckDeadLetter {
 		return nil
 	}
-	if v := r.schema.Check(body); v != nil {
+	if v := r.check(body); v != nil {
 		return fmt.Errorf("Body: %s at %s: %s: %w", v.Rule, v.Path, v.Message, ErrSchema)
 	}
 	return nil
+}
+
+// check holds a body against the schema when it is its turn.
+func (r *rules) check(body []byte) *schema.Violation {
+	r.turns <- struct{}{}
+	defer func() { <-r.turns }()
+	return r.schema.Check(body)
 }
 
 // sift sets messages aside that are damaged or that the queue's schema does not
@@ -71,7 +79,7 @@ func (r *rules) fault(s *Settings, m *Message) *Outcome {
 	if r.schema == nil || s.SchemaCheck != CheckDeadLetter || m.Letter != nil {
 		return nil
 	}
-	v := r.schema.Check(m.Body)
+	v := r.check(m.Body)
 	if v == nil {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/pace"
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
@@ -21,6 +22,7 @@ func heap() int64 {
 // state, table and all. Where in their growth tables are at their worst,
 // TestATableIsNeverBig computes.
 func TestMemoryPerKey(t *testing.T) {
+	pace.Alone(t)
 	const budget = 16 + 64
 	for name, n := range map[string]int{"shared window": million, "window": million / 8, "token bucket": million / 8} {
 		before := heap()

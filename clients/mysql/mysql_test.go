@@ -55,6 +55,7 @@ func open(t *testing.T, dialect string, settings ...func(*mysql.Config)) databas
 		t.Fatal(err)
 	}
 	g, err := guard.New(guard.Config{Limits: guard.Limits{
+		Profile: guard.ProfileStrict,
 		Rules:   []guard.Rule{{Predictor: cost.MissingLimit, Limit: 3, Action: guard.Cap, Class: "reader"}},
 		Classes: []guard.Class{{Name: "reader"}},
 	}})

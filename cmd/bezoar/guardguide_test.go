@@ -10,7 +10,7 @@ func TestGuardGuide(t *testing.T) {
 	r := newBuilt(t, "docs/guard.md")
 	r.read(map[string][]string{
 		"panel.json":         {"agg_product 2000000, limit 65536  at 1:27 $.aggs.a\n", "refused"},
-		"delete from orders": {"missing_where", "regex_exponential", "refused"},
+		"update orders set paid": {"missing_where", "regex_exponential", "refused"},
 		"guard check --batch queries.ndjson\n": {
 			`{"id":1,"verdict":"accept",`, `{"id":"two","verdict":"reject",`, `"predictor":"offset"`, `{"id":3,"verdict":"reject","regex":"`, "3 queries in ",
 		},

@@ -42,6 +42,20 @@ type Options struct {
 
 	// Denied are functions, in lower case, beside the reader's own list.
 	Denied map[string]struct{}
+
+	// Room is asked for memory before a reader takes more than FreeRoom of it beside
+	// the query, as for a body that is unpacked. Nil: there is always room.
+	Room Room
+}
+
+// FreeRoom is how many bytes of working memory a reader takes unasked.
+const FreeRoom = 256 << 10
+
+// Room bounds the working memory of all readers together.
+type Room interface {
+	// Take reports whether there is room for n bytes: all that one Read asks for,
+	// from its beginning on. It may wait. Without room, Read measures BodyBytes.
+	Take(n int) bool
 }
 
 // Reader turns queries of one language into measures.

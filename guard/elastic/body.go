@@ -21,7 +21,7 @@ type inflater struct {
 
 func (f *inflater) end() {
 	f.in.Reset(nil)
-	if cap(f.plain) > 1<<20 {
+	if cap(f.plain) > cost.FreeRoom {
 		f.plain = nil
 	}
 }
@@ -103,8 +103,9 @@ func (r *Reader) inflate(body []byte, encoding string) ([]byte, bool) {
 	}
 	f.plain = f.plain[:0]
 	for {
-		if len(f.plain) == cap(f.plain) {
-			f.plain = append(f.plain, 0)[:len(f.plain)]
+		if len(f.plain) == cap(f.plain) && !r.growPlain() {
+			r.unreadable(cost.BodyBytes, "there is no room to unpack the body", -1)
+			return nil, false
 		}
 		n, err := src.Read(f.plain[len(f.plain):min(cap(f.plain), r.o.MaxBytes+1)])
 		f.plain = f.plain[:len(f.plain)+n]
@@ -119,6 +120,17 @@ func (r *Reader) inflate(body []byte, encoding string) ([]byte, bool) {
 			return nil, false
 		}
 	}
+}
+
+// growPlain doubles the room for what is unpacked, if there is that much memory.
+func (r *Reader) growPlain() bool {
+	f := &r.inflat
+	size := min(max(2*cap(f.plain), 4<<10), r.o.MaxBytes+1)
+	if !r.take(size) {
+		return false
+	}
+	f.plain = append(make([]byte, 0, size), f.plain...)
+	return true
 }
 
 // wrapper reads a query that is hidden in base64.

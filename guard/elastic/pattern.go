@@ -29,6 +29,7 @@ func (r *Reader) madeForWildcards(field []byte) bool {
 }
 
 func (r *Reader) leading(p []byte, n int) {
+	r.query.leading++
 	m := r.add(cost.LeadingWildcard, 1, n)
 	if r.o.Explain {
 		m.Detail = quoted(p) + " begins with a wildcard: every term of the field is read"

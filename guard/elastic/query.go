@@ -30,6 +30,7 @@ type queryState struct {
 	scoredAt       int
 	patterns       float64 // characters of all of them: each is a state of an automaton
 	patternsAt     int
+	leading        int // patterns that begin with a wildcard
 }
 
 func (q *queryState) reset() {
@@ -72,6 +73,33 @@ func (r *Reader) finishQuery() {
 		r.add(cost.ScriptScore, q.scored, q.scoredAt)
 	}
 	r.allPatterns()
+	if q.leading > 0 && r.recent() {
+		r.mild()
+	}
+}
+
+// shortSpan is a span of time of which the indices have so few documents that a
+// pattern that begins with a wildcard costs little beside it.
+const shortSpan = hour
+
+// recent reports whether every document lies within a short span.
+func (r *Reader) recent() bool {
+	for i := range r.bounds {
+		b := r.tightest(r.bounds[i].field)
+		if w, ok := b.lo.until(b.hi); ok && b.lo.date && w <= shortSpan {
+			return true
+		}
+	}
+	return false
+}
+
+// mild takes patterns that begin with a wildcard for what is worth a report.
+func (r *Reader) mild() {
+	for i := range r.out {
+		if r.out[i].Predictor == cost.LeadingWildcard {
+			r.out[i].Predictor = cost.ExpensiveClass
+		}
+	}
 }
 
 // walkQuery reads one query, or an array of queries that must all match. every

@@ -41,6 +41,7 @@ type Reader struct {
 	joined []byte            // a list of indices
 	names  map[string]string // interned, for hints
 	seed   maphash.Seed
+	room   func(n int) bool // take
 	ready  bool
 
 	query  queryState
@@ -60,6 +61,7 @@ type Reader struct {
 	spare    cost.Measure // where a measure goes that is not kept
 	told     int          // bytes of paths
 
+	taken       int // bytes of memory that this request has asked for
 	expressions int // of this request that were analysed
 	steps       int // that they took
 	filled      int // bytes of templates that were named, and names that were filled in
@@ -84,7 +86,7 @@ func (r *Reader) Read(dst []cost.Measure, q cost.Query, o cost.Options) ([]cost.
 
 func (r *Reader) begin(dst []cost.Measure, q cost.Query, o cost.Options) {
 	if !r.ready {
-		r.seed, r.ready = maphash.MakeSeed(), true
+		r.seed, r.room, r.ready = maphash.MakeSeed(), r.take, true
 	}
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = maxBytes
@@ -98,7 +100,7 @@ func (r *Reader) begin(dst []cost.Measure, q cost.Query, o cost.Options) {
 	}
 	r.q, r.o, r.out, r.fault, r.part = q, o, dst, nil, 0
 	r.begun, r.told, r.stops = len(dst), 0, math.Inf(1)
-	r.expressions, r.steps, r.filled = 0, 0, 0
+	r.expressions, r.steps, r.filled, r.taken = 0, 0, 0, 0
 	clear(r.most[:])
 	r.depth, r.t, r.arena = 0, nil, r.arena[:0]
 	r.query.reset()
@@ -145,6 +147,12 @@ func (r *Reader) unreadable(p cost.Predictor, reason string, offset int) {
 	}
 }
 
+// take asks for n more bytes of memory, if they are more than the reader takes unasked.
+func (r *Reader) take(n int) bool {
+	r.taken += n
+	return r.o.Room == nil || r.taken <= cost.FreeRoom || r.o.Room.Take(r.taken)
+}
+
 // open scans text[from:to] as the present text. When that fails it says so, and
 // the caller goes back with closeTape. Every openTape has one.
 func (r *Reader) open(text []byte, from, to, base int, derived bool, prefix string) bool {
@@ -154,7 +162,7 @@ func (r *Reader) open(text []byte, from, to, base int, derived bool, prefix stri
 	}
 	t := &r.tapes[r.depth]
 	t.base, t.derived, t.prefix, t.way = base, derived, prefix, t.way[:0]
-	t.seed, t.maxDepth, t.maxNodes = r.seed, r.o.MaxDepth, r.o.MaxTokens
+	t.seed, t.maxDepth, t.maxNodes, t.room = r.seed, r.o.MaxDepth, r.o.MaxTokens, r.room
 	f := t.scan(text, from, to)
 	at := f.at
 	if derived {
@@ -163,6 +171,9 @@ func (r *Reader) open(text []byte, from, to, base int, derived bool, prefix stri
 	switch {
 	case f.deep:
 		r.unreadable(cost.BodyDepth, f.reason, at)
+		return false
+	case f.crowded:
+		r.unreadable(cost.BodyBytes, f.reason, at)
 		return false
 	case f.reason != noFault:
 		r.unreadable(cost.Unparsable, f.reason, at)

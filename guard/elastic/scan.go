@@ -27,6 +27,8 @@ type node struct {
 	count    int32 // members of an object, elements of an array
 }
 
+const nodeBytes = 20 // of memory
+
 // scanner turns text into a tape. Faults are kept, not returned one by one, so
 // that what was read before them can still be measured.
 type scanner struct {
@@ -34,6 +36,7 @@ type scanner struct {
 	nodes     []node
 	maxDepth  int
 	maxNodes  int
+	room      func(n int) bool // asks for n bytes of memory; nil: they are there
 	seed      maphash.Seed
 	table     []int32 // of one large object: nodes of its keys by hash
 	decoded   []byte
@@ -43,9 +46,10 @@ type scanner struct {
 }
 
 type fault struct {
-	reason string
-	at     int
-	deep   bool
+	reason  string
+	at      int
+	deep    bool
+	crowded bool
 }
 
 const noFault = ""
@@ -83,6 +87,9 @@ func (s *scanner) document(i int) (int, fault) {
 		if len(s.nodes) >= s.maxNodes {
 			return i, fault{reason: "too many values", at: i}
 		}
+		if len(s.nodes)+2 > cap(s.nodes) && !s.grow() { // a value, and the key of the next
+			return i, fault{reason: "there is no room for so many values", at: i, crowded: true}
+		}
 		c := s.text[i]
 		closed := false
 		switch c {
@@ -116,6 +123,16 @@ func (s *scanner) document(i int) (int, fault) {
 			return i, f
 		}
 	}
+}
+
+// grow doubles the room for nodes, if there is that much memory.
+func (s *scanner) grow() bool {
+	size := max(2*cap(s.nodes), 64)
+	if s.room != nil && !s.room(size*nodeBytes) {
+		return false
+	}
+	s.nodes = append(make([]node, 0, size), s.nodes...)
+	return true
 }
 
 // after comes behind a value, or (closed) at the bracket that ends a container:

@@ -59,7 +59,11 @@ func (r *Reader) termsAgg(kind string, v int, c scope) float64 {
 		r.walkQuery(q, 1, 0, false)
 	}
 	if shard := r.get(v, "shard_size"); shard > none {
-		r.add(cost.AggSize, min(r.quantity(shard, 0), values), shard)
+		asked := r.quantity(shard, 0)
+		if asked <= 0 || asked >= math.MaxInt32 { // all, as with size
+			asked = math.Inf(1)
+		}
+		r.add(cost.AggSize, min(asked, values), shard)
 	}
 	return max(1, min(returned, max(values, 1)))
 }

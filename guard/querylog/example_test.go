@@ -20,7 +20,7 @@ SELECT name FROM products WHERE name LIKE '%lamp';
 SET timestamp=1795860004;
 SELECT name FROM products WHERE id = 7;
 `
-	limits, err := guard.New(guard.Config{})
+	limits, err := guard.New(guard.Config{Limits: guard.Limits{Profile: guard.ProfileStrict}})
 	if err != nil {
 		panic(err)
 	}

@@ -18,8 +18,11 @@ func (r *Reader) where(b *block, i, j int) {
 		b.selects, b.key = true, true
 		return
 	}
-	named := b.named
+	named, pending := b.named, len(r.pending)
 	v := r.condition(b, i+1, j, false)
+	if v.joins {
+		r.unpaired(pending)
+	}
 	b.truth, b.constant = v.truth, b.named == named && v.truth == depends
 	b.selects, b.chosen = b.selects || v.selects, b.chosen || v.chosen
 }
@@ -42,6 +45,25 @@ func (r *Reader) having(i, j int) {
 // whole tables with its LIKE and without, so a pattern that its author wrote is
 // reported, not refused.
 const reportTables = 3
+
+// unpaired takes the patterns from mark on for what each row of a table has,
+// not each pair of rows of two: equal columns find the pairs.
+func (r *Reader) unpaired(mark int) {
+	for i := range r.pending[mark:] {
+		if p := &r.pending[mark+i]; p.predictor == cost.LeadingWildcard {
+			p.value = 1
+		}
+	}
+}
+
+// bounded takes the patterns from mark on for what a LIMIT ends early.
+func (r *Reader) bounded(mark int) {
+	for i := range r.out[mark:] {
+		if m := &r.out[mark+i]; m.Predictor == cost.LeadingWildcard && !math.IsInf(m.Value, 1) {
+			m.Value = 1
+		}
+	}
+}
 
 // measured is a measure that a condition may add.
 type measured struct {
@@ -69,6 +91,9 @@ func (r *Reader) conclude(b *block, i, from, pending int) {
 		}
 		if p.written && r.reports > 0 && r.around+b.all >= reportTables {
 			p.predictor = cost.NonSargable
+		}
+		if p.predictor == cost.LeadingWildcard {
+			p.value = max(p.value, r.docs(b))
 		}
 		m := r.add(p.predictor, p.value, p.at.from, p.path)
 		m.Target = r.target(b)

@@ -32,6 +32,7 @@ type verdict struct {
 	truth   truth
 	selects bool // an index can find the rows
 	chosen  bool // by an equality
+	joins   bool // columns of two tables are equal
 }
 
 // condition reads a boolean expression. on: it is that of a join.
@@ -111,7 +112,7 @@ func (r *Reader) conjunction(b *block, i, j int, on bool) verdict {
 		} else {
 			f = r.factor(b, from, k, on)
 		}
-		v.selects, v.chosen = v.selects || f.selects, v.chosen || f.chosen
+		v.selects, v.chosen, v.joins = v.selects || f.selects, v.chosen || f.chosen, v.joins || f.joins
 		switch {
 		case f.truth == never:
 			v.truth = never

@@ -18,6 +18,7 @@ func (r *Reader) equal(b *block, left, right *operand, on bool) verdict {
 	if right.query && r.wordAt(right.from) == wAny && r.ownRows(b, left, r.every, r.item) {
 		return verdict{truth: always}
 	}
+	v.joins = left.bare && right.bare && left.relation != right.relation
 	r.wrapped(b, left, right, "=")
 	n := r.anyOf(b, right)
 	switch {

@@ -1,6 +1,8 @@
 package sql
 
 import (
+	"math"
+
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
@@ -325,13 +327,16 @@ func (r *Reader) joinCondition(b *block, i, j int, kind joinKind) int {
 	end = min(end, j)
 	pending, key := len(r.pending), b.key
 	v := r.condition(b, i+1, end, true)
+	if v.joins {
+		r.unpaired(pending)
+	}
 	if n := len(r.relations) - b.base; v.truth == never && n > 1 && b.joining < n && b.joining > 0 {
 		r.link(b, b.joining-1, b.joining) // no pair is made
 	}
 	if kind == byOuter { // it narrows down one side at most
 		kept := r.pending[:pending]
 		for _, p := range r.pending[pending:] {
-			if p.always {
+			if p.always || math.IsInf(p.value, 1) {
 				kept = append(kept, p)
 			}
 		}

@@ -56,7 +56,7 @@ func (r *Reader) merge(i, j int) {
 	r.scanAll(when, j)
 	r.conclude(&b, i, using, pending)
 	if v.truth == always {
-		m := r.add(cost.MissingWhere, 1, on, "MERGE")
+		m := r.add(cost.MissingWhere, 2, on, "MERGE")
 		m.Target = r.target(&b)
 		if r.o.Explain {
 			m.Detail = "the ON is true for every row"

@@ -2,6 +2,7 @@ package sql
 
 import (
 	"bytes"
+	"math"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
@@ -41,6 +42,9 @@ func (r *Reader) like(b *block, c comparison, left, right *operand, negated bool
 		m := measured{
 			predictor: cost.LeadingWildcard, at: span{left.from, right.to}, value: 1, path: "LIKE",
 			why: "the pattern begins with a wildcard and no other condition selects rows: every row is read", written: right.single() && r.kindAt(right.from) == text,
+		}
+		if right.columns > 0 && right.relation >= 0 && left.relation >= 0 && right.relation != left.relation {
+			m.value, m.why = math.Inf(1), "the pattern begins with a wildcard and nothing else joins the tables: each row of one is held against each of the other"
 		}
 		if not || left.relation >= 0 && r.relations[b.base+left.relation].narrow {
 			m.predictor = cost.NonSargable // it costs no more than reading those rows without it

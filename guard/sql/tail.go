@@ -93,7 +93,7 @@ func (r *Reader) tail(k, j, start, mark int, s *shape, top bool) {
 	if w.keyword >= 0 && !w.hidden && r.amountOf(w.limit) == (amount{0, true}) {
 		r.unrun(mark) // LIMIT 0 asks for the columns only
 	}
-	r.measureWindow(&w, start, s, top)
+	r.measureWindow(&w, start, mark, s, top)
 }
 
 // order finds sorts that no index serves.
@@ -173,8 +173,8 @@ func (r *Reader) amountOf(s span) amount {
 const noLimit = math.MaxInt32
 
 // measureWindow measures what a query skips, and what it may give back.
-func (r *Reader) measureWindow(w *window, start int, s *shape, top bool) {
-	limit := amount{math.Inf(1), true}
+func (r *Reader) measureWindow(w *window, start, mark int, s *shape, top bool) {
+	limit, aggregate := amount{math.Inf(1), true}, s.single
 	if w.keyword >= 0 && !w.hidden {
 		limit = r.amountOf(w.limit)
 		if limit.value >= noLimit || r.wordAt(w.limit.from) == oMinus { // LIMIT -1 of SQLite
@@ -185,6 +185,9 @@ func (r *Reader) measureWindow(w *window, start int, s *shape, top bool) {
 			s.single = s.single || limit.value <= 1
 		}
 		s.whole, s.every = false, 0
+	}
+	if s.limit <= fewRows && !s.groups && !aggregate {
+		r.bounded(mark)
 	}
 	if w.offset.to > w.offset.from {
 		r.measureOffset(w, limit, s.groups)

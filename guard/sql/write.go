@@ -172,7 +172,11 @@ func (r *Reader) writes(b *block, w writing, i, pending int, path string) {
 		case w.where >= 0:
 			at, why = w.where, "the WHERE is true for every row"
 		}
-		m := r.add(cost.MissingWhere, 1, at, path)
+		value := 2.0
+		if path == "DELETE" && w.where < 0 && b.all == 1 { // it is meant, as TRUNCATE is
+			value = 1
+		}
+		m := r.add(cost.MissingWhere, value, at, path)
 		m.Target = r.target(b)
 		if r.o.Explain {
 			m.Detail = why

@@ -17,7 +17,8 @@ import (
 
 func Example() {
 	g, err := guard.New(guard.Config{Limits: guard.Limits{
-		Rules: []guard.Rule{{Predictor: cost.MissingLimit, Limit: 2, Action: guard.Cap}},
+		Profile: guard.ProfileStrict,
+		Rules:   []guard.Rule{{Predictor: cost.MissingLimit, Limit: 2, Action: guard.Cap}},
 	}})
 	if err != nil {
 		panic(err)

@@ -22,6 +22,7 @@ import (
 func newGuard(t testing.TB) *guard.Guard {
 	t.Helper()
 	g, err := guard.New(guard.Config{Limits: guard.Limits{
+		Profile: guard.ProfileStrict,
 		Rules:   []guard.Rule{{Predictor: cost.MissingLimit, Limit: 3, Action: guard.Cap, Class: "reader"}},
 		Classes: []guard.Class{{Name: "reader"}},
 	}})

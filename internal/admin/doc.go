@@ -10,6 +10,7 @@
 // address without a token is refused before it is bound ([Config.Validate]).
 // Requests that a page of another origin makes a browser send are refused.
 //
-// Everything is bounded: bodies, headers, event streams, and the labels of the
+// Everything is bounded: bodies, headers, connections (of which the most silent
+// goes first), event streams, and the labels of the
 // metrics, which name fleets and never work.
 package admin

@@ -32,7 +32,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 		defer func() { <-s.streams }()
 	default:
 		return adminapi.NewProblem(http.StatusServiceUnavailable, adminapi.CodeUnavailable,
-			fmt.Sprintf("%d event streams are open, which is all there may be", maxStreams))
+			fmt.Sprintf("%d event streams are open, which is all there may be", cap(s.streams)))
 	}
 	seq := s.resume(r.Header.Get("Last-Event-ID"))
 	out := &eventWriter{w: w, ctl: http.NewResponseController(w), boot: s.boot, patience: s.pace.patience}

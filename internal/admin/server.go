@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/connlimit"
 	"github.com/bezoar-dev/bezoar/internal/live"
 	"github.com/bezoar-dev/bezoar/ledger"
 )
@@ -22,6 +23,9 @@ import (
 // maxBody bounds a request's body: an Add whose own body, or settings whose text
 // is as large as it may be, in base64, with what is around.
 const maxBody = max(adminapi.MaxAddBody*4/3+64<<10, adminapi.MaxMessageText, live.MaxText*4/3+64<<10)
+
+// maxConns bounds the connections, where there are descriptors for so many.
+const maxConns = 1024
 
 // callPatience bounds every call but redrives, which wait for the lane, and
 // event streams.
@@ -40,6 +44,7 @@ type Server struct {
 	closing chan struct{} // closed when streams must end
 	handler http.Handler
 	silent  sync.Map // of net.Conn: those that have not asked for anything yet
+	conns   int      // at once, when it serves
 }
 
 // New returns a server that shows backend and streams what hub is told.
@@ -54,12 +59,14 @@ func New(cfg Config, backend Backend, hub *Hub) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	conns := connlimit.Share(maxConns, connlimit.Operators)
 	s := &Server{
 		cfg: cfg, host: host, backend: backend, hub: hub, log: cfg.Log,
 		boot:    strconv.FormatInt(time.Now().UnixMicro(), 36),
 		pace:    pace{beat: 15 * time.Second, patience: 10 * time.Second},
-		streams: make(chan struct{}, maxStreams),
+		streams: make(chan struct{}, max(1, min(maxStreams, conns/2))),
 		closing: make(chan struct{}),
+		conns:   conns,
 	}
 	s.handler = s.guard(s.routes())
 	return s, nil
@@ -71,6 +78,7 @@ func (s *Server) Handler() http.Handler { return s.handler }
 // Serve answers on l until ctx ends, then lets calls finish for up to five
 // seconds and returns nil. It closes l. It may be called once.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	conns := connlimit.New(l, s.conns)
 	srv := &http.Server{
 		Handler:           s.handler,
 		ReadHeaderTimeout: 5 * time.Second,
@@ -84,10 +92,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			} else {
 				s.silent.Delete(c)
 			}
+			conns.State(c, state)
 		},
 	}
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(l) }()
+	go func() { served <- srv.Serve(conns) }()
 	select {
 	case err := <-served:
 		return fmt.Errorf("serve the admin API on %s: %w", l.Addr(), err)

@@ -18,6 +18,7 @@ import (
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fingerprint"
 	"github.com/bezoar-dev/bezoar/gateway"
+	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/health"
 	"github.com/bezoar-dev/bezoar/internal/admin"
 	"github.com/bezoar-dev/bezoar/internal/alarm"
@@ -115,6 +116,7 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
 	a := &App{cfg: cfg, opt: opt, log: opt.Log, ready: errors.New("starting"), convicted: make(chan bezoar.Verdict, maxConvicted), run: new(lastrun.Run)}
+	a.guards.turns = guard.NewTurns()
 	a.now.Store(&present{cfg: cfg, byName: map[string]*unit{}})
 	defer func() {
 		if err != nil {

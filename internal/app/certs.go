@@ -8,6 +8,7 @@ import (
 	"github.com/bezoar-dev/bezoar/gateway"
 	"github.com/bezoar-dev/bezoar/internal/certs"
 	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/connlimit"
 )
 
 func pairsOf(t *config.TLS) []certs.Pair {
@@ -27,6 +28,9 @@ func redirectFrom(cfg *config.Config) string {
 	return cfg.TLS.Redirect
 }
 
+// maxRedirects bounds the connections of callers that do not know of TLS.
+const maxRedirects = 4096
+
 // openRedirect listens for callers that do not know of TLS yet.
 func (a *App) openRedirect() error {
 	addr := redirectFrom(&a.cfg)
@@ -41,7 +45,9 @@ func (a *App) openRedirect() error {
 	if err != nil {
 		return fmt.Errorf("tls.redirect: %w", err)
 	}
-	if a.plain, err = gateway.NewServer(g, gateway.ServerConfig{Listen: addr, DrainTimeout: time.Second, Log: a.log}); err != nil {
+	if a.plain, err = gateway.NewServer(g, gateway.ServerConfig{
+		Listen: addr, DrainTimeout: time.Second, MaxConns: connlimit.Share(maxRedirects, connlimit.Redirects), Log: a.log,
+	}); err != nil {
 		return fmt.Errorf("tls.redirect: %w", err)
 	}
 	a.log.Info("callers of plain HTTP are sent to HTTPS", "listen", a.plain.Addr().String())

@@ -18,6 +18,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/hints"
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/regular"
 )
 
 // guards are those of the routes. They outlive a reload, so that what they have
@@ -27,6 +28,7 @@ type guards struct {
 	all map[string]*routeGuard
 
 	records map[string]*queryFile // by name
+	turns   chan struct{}         // of queries that take much memory to judge
 
 	said sync.Map // by route: what was logged of its hints last
 }
@@ -75,13 +77,7 @@ func stampOf(path string) stamp {
 // maxGuardFile bounds a file of limits or hints.
 const maxGuardFile = 16 << 20
 
-func readGuardFile(path string) ([]byte, error) {
-	i, err := os.Stat(path)
-	if err == nil && i.Size() > maxGuardFile {
-		return nil, fmt.Errorf("%s has %d bytes, more than %d", path, i.Size(), maxGuardFile)
-	}
-	return os.ReadFile(path)
-}
+func readGuardFile(path string) ([]byte, error) { return regular.Read(path, maxGuardFile) }
 
 // limitsOf reads the limits that the settings name or hold, from f if the file
 // came with them.
@@ -132,7 +128,10 @@ func (a *App) guardOf(next *present, route, fleet string, c *config.Guard, print
 	if change.limits, err = limitsOf(c, next.files); err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
 	}
-	if change.static, err = a.hintsOf(route, c); err != nil {
+	if change.static, err = a.hintsOf(route, c); err != nil && a.gateway != nil { // whoever has put the settings hears of it
+		err = hidden(err, []string{c.Hints})
+	}
+	if err != nil {
 		return nil, fmt.Errorf("guard: hints: %w", err)
 	}
 	_, change.versioned = next.files[c.Limits]
@@ -153,7 +152,7 @@ func (a *App) guardOf(next *present, route, fleet string, c *config.Guard, print
 		change.hints = new(guard.HintStore)
 		change.guard, err = guard.New(guard.Config{
 			Limits: change.limits, Hints: change.hints, Log: a.log, SlowAfter: c.Slow, SlowText: int(c.SlowText),
-			Print: prints.Shape, Scope: route,
+			Print: prints.Shape, Scope: route, Turns: a.guards.turns,
 		})
 	}
 	if err == nil {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/app"
+	"github.com/bezoar-dev/bezoar/internal/cgroup"
 	"github.com/bezoar-dev/bezoar/internal/config"
 )
 
@@ -93,7 +94,8 @@ func serveWith(t *testing.T, settings string, opt app.Options) *node {
 }
 
 // spawn runs Bezoar as a child that a test may kill.
-func spawn(t *testing.T, settings string) *node {
+// It is started by way of a command that gets it as its last argument, if there is one.
+func spawn(t *testing.T, settings string, via ...string) *node {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "bezoar.yaml")
 	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
@@ -103,7 +105,8 @@ func spawn(t *testing.T, settings string) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(exe)
+	via = append(via, exe)
+	cmd := exec.Command(via[0], via[1:]...)
 	cmd.Env = append(os.Environ(), roleVar+"=node", fileVar+"="+file)
 	var log syncBuffer
 	cmd.Stderr, cmd.WaitDelay = &log, patience // its workers have it too
@@ -139,6 +142,10 @@ func spawn(t *testing.T, settings string) *node {
 func runNode() int {
 	cfg, err := config.Load(os.Getenv(fileVar), nil)
 	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	if _, _, err := cgroup.LimitRuntime(os.Getenv); err != nil { // as the command line does
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}

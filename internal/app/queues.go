@@ -12,6 +12,8 @@ import (
 
 	"github.com/bezoar-dev/bezoar/fingerprint"
 	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/regular"
+	"github.com/bezoar-dev/bezoar/internal/schema"
 	"github.com/bezoar-dev/bezoar/internal/sigv4"
 	"github.com/bezoar-dev/bezoar/internal/sqs"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
@@ -29,7 +31,7 @@ func (a *App) openQueues(ctx context.Context, key fingerprint.Key) error {
 	if a.wire, err = sqs.New(sqs.Config{Engine: a.queues, Log: a.log}); err != nil {
 		return err
 	}
-	if err := a.ensureQueues(ctx, &a.cfg); err != nil {
+	if err := a.ensureQueues(ctx, &a.cfg, false); err != nil {
 		return err
 	}
 	if !a.cfg.ServesSQS() {
@@ -77,7 +79,7 @@ func accessKeys(in map[string]config.AccessKey) (map[string]sigv4.Secret, error)
 				return nil, fmt.Errorf("access_keys.%s.secret_env: the environment has no %s", id, k.SecretEnv)
 			}
 		case k.SecretFile != "":
-			text, err := os.ReadFile(k.SecretFile)
+			text, err := regular.Read(k.SecretFile, config.MaxFileSize)
 			if err != nil {
 				return nil, fmt.Errorf("access_keys.%s.secret_file: %w", id, err)
 			}
@@ -93,8 +95,9 @@ func accessKeys(in map[string]config.AccessKey) (map[string]sigv4.Secret, error)
 }
 
 // ensureQueues makes the queues that the settings name what the settings say,
-// dead-letter queues first. Others stay as they are.
-func (a *App) ensureQueues(ctx context.Context, cfg *config.Config) error {
+// dead-letter queues first. Others stay as they are. With quiet, an error quotes
+// nothing of files that the settings name.
+func (a *App) ensureQueues(ctx context.Context, cfg *config.Config, quiet bool) error {
 	names := slices.Sorted(maps.Keys(cfg.Queues))
 	wanted := map[string]queue.Settings{}
 	dead := map[string]bool{}
@@ -102,6 +105,11 @@ func (a *App) ensureQueues(ctx context.Context, cfg *config.Config) error {
 		s, err := settingsOf(name, cfg.Queues[name])
 		if err != nil {
 			return err
+		}
+		if file := cfg.Queues[name].Schema; quiet && file != "" {
+			if _, err := schema.Compile(s.Schema); err != nil {
+				return fmt.Errorf("queues.%s.schema: %s is no JSON Schema that can be used", name, file)
+			}
 		}
 		wanted[name] = s
 		if d := s.DeadLetter.Queue; d != "" {
@@ -180,7 +188,7 @@ func settingsOf(name string, q config.Queue) (queue.Settings, error) {
 	s.KeepExpired = q.Expire == "dead-letter"
 	s.SchemaCheck = queue.SchemaCheck(q.Validate)
 	if q.Schema != "" {
-		text, err := os.ReadFile(q.Schema)
+		text, err := regular.Read(q.Schema, queue.MaxSchema)
 		if err != nil {
 			return s, fmt.Errorf("queues.%s.schema: %w", name, err)
 		}

@@ -71,7 +71,7 @@ func (a *App) reload(ctx context.Context, cfg config.Config, f files) error {
 		err = a.await(ctx, added)
 	}
 	if err == nil {
-		err = a.ensureQueues(ctx, &next.cfg)
+		err = a.ensureQueues(ctx, &next.cfg, true)
 	}
 	pairs, bad := a.loadCerts(&cfg)
 	err = cmp.Or(err, bad)

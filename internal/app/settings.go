@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/guard"
@@ -106,6 +107,23 @@ func (a *App) check(text []byte) error {
 		return nil
 	}
 	return &faults
+}
+
+// hidden leaves of what is wrong with files only where that is. What they say is told
+// to those who have brought it, and to those who can read it where it is.
+func hidden(err error, files []string) error {
+	f, ok := errors.AsType[*config.Faults](err)
+	if !ok || len(files) == 0 {
+		return err
+	}
+	out := &config.Faults{More: f.More}
+	for _, one := range f.List {
+		if slices.Contains(files, one.File) {
+			one.Path, one.Problem, one.Fix = "", "it is not as such a file is written", "bezoar config check, run where the file is, says more"
+		}
+		out.List = append(out.List, one)
+	}
+	return out
 }
 
 // gather adds what is wrong with a text of limits, each fault once: several

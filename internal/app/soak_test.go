@@ -320,6 +320,11 @@ func TestSoak(t *testing.T) {
 		if quick {
 			spare = max(2, 10*spare) // of a few hundred
 		}
+		if pace.Watched {
+			// The detector takes most of the processors, so that Bezoar may have to shed:
+			// what good callers get is held without it.
+			spare = float64(y.sent.Load()) / 5
+		}
 		if float64(y.sent.Load()-y.ok.Load()) > spare || y.sent.Load() < 10 {
 			t.Errorf("good-%d was served %.3f %% of %d", i, 100*share, y.sent.Load())
 		}

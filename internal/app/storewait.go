@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/connlimit"
 	"github.com/bezoar-dev/bezoar/internal/store"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 )
@@ -59,6 +60,9 @@ func (a *App) openStore(ctx context.Context) (store.Stores, error) {
 	}
 }
 
+// maxWaiting bounds the connections of those who ask meanwhile.
+const maxWaiting = 256
+
 // answerWaiting answers on the admin address, while there is nothing else to
 // answer with, that the process is alive and not ready. The returned function
 // ends that and leaves the listener to the admin API.
@@ -73,13 +77,15 @@ func (a *App) answerWaiting() (end func()) {
 		w.Header().Set("Cache-Control", "no-store")
 		http.Error(w, "not ready: "+errNoStore.Error(), http.StatusServiceUnavailable)
 	})
+	conns := connlimit.New(borrowedListener{ln}, connlimit.Share(maxWaiting, connlimit.Operators))
 	srv := &http.Server{
-		Handler: mux, ReadHeaderTimeout: time.Second, WriteTimeout: time.Second, MaxHeaderBytes: 16 << 10,
+		ConnState: conns.State,
+		Handler:   mux, ReadHeaderTimeout: time.Second, WriteTimeout: time.Second, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}
 	srv.SetKeepAlivesEnabled(false) // clients come back to the API, not to this
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(borrowedListener{ln}) }()
+	go func() { served <- srv.Serve(conns) }()
 	return func() {
 		within, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()

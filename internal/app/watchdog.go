@@ -190,6 +190,9 @@ func (fw *fleetWatchdog) look(ctx context.Context, w watchdog.Worker) (time.Dura
 	}
 	began := time.Now()
 	res := probe.Probe{Timeout: health.Timeout}.Do(ctx, net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)))
+	if res.Outcome == probe.Exhausted { // nobody has looked
+		return 0, nil
+	}
 	if res.Outcome != probe.Answered {
 		return time.Since(began), errSilent
 	}

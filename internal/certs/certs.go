@@ -21,6 +21,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/regular"
 )
 
 // Pair names the files of a certificate, with its chain, and of its key, as PEM.
@@ -147,15 +149,15 @@ func (it *item) changed() bool {
 	return false
 }
 
+// maxFile bounds a certificate with its chain.
+const maxFile = 1 << 20
+
 func (it *item) read() error {
 	var files [2]fs.FileInfo
 	var text [2][]byte
 	for i, name := range [...]string{it.pair.Cert, it.pair.Key} {
 		var err error
-		if files[i], err = os.Stat(name); err != nil {
-			return err
-		}
-		if text[i], err = os.ReadFile(name); err != nil {
+		if text[i], files[i], err = regular.Stable(name, maxFile); err != nil {
 			return err
 		}
 	}

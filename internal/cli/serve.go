@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/bezoar-dev/bezoar/internal/cgroup"
 	"github.com/bezoar-dev/bezoar/internal/config"
 )
 
@@ -108,6 +109,7 @@ func (s *session) serve(cfg config.Config, level slog.Level, serving Serving) er
 	}
 	serving.Log, serving.Output, serving.Restart = slog.New(handler), s.workerOutput(), told.hup
 	serving.Leave = told.leaving
+	limitMemory(serving.Log, s.Getenv)
 	serving.Ready = func(listen, sqs, admin string) {
 		scheme := "http"
 		if cfg.TLS != nil {
@@ -128,6 +130,17 @@ func (s *session) serve(cfg config.Config, level slog.Level, serving Serving) er
 		return nil // it was asked to
 	}
 	return err
+}
+
+// limitMemory keeps the runtime within the memory that the kernel allows.
+func limitMemory(log *slog.Logger, getenv func(string) string) {
+	limit, allowed, err := cgroup.LimitRuntime(getenv)
+	switch {
+	case err != nil:
+		log.Warn("how much memory there is cannot be read; set GOMEMLIMIT", "err", err)
+	case limit > 0:
+		log.Info("memory is limited: garbage is collected in time", "group_mib", allowed>>20, "gomemlimit_mib", limit>>20)
+	}
 }
 
 // workerOutput passes on what workers write, each line with its worker's name:

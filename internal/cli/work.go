@@ -94,6 +94,7 @@ func (c *workCmd) Run(s *session) error {
 		defer quiet()
 	}
 	c.missing(cfg.Log)
+	limitMemory(cfg.Log, s.Getenv)
 	var held string // why there was nothing to do
 	if c.UntilIdle > 0 {
 		var cancel context.CancelFunc

@@ -11,8 +11,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/bezoar-dev/bezoar/internal/connlimit"
 	"github.com/bezoar-dev/bezoar/worker"
 )
+
+// maxScrapes bounds the connections of those who read the metrics.
+const maxScrapes = 64
 
 // workMetrics counts messages for Prometheus.
 type workMetrics struct {
@@ -63,9 +67,10 @@ func (w *workShow) serveMetrics(ctx context.Context, address string) (stop func(
 	})
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(w.metrics.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	conns := connlimit.New(l, connlimit.Share(maxScrapes, connlimit.Operators))
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ConnState: conns.State}
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(l) }()
+	go func() { served <- srv.Serve(conns) }()
 	w.s.say("bezoar: metrics on http://%s/metrics", l.Addr())
 	return func() {
 		_ = srv.Close() // nobody waits for anything

@@ -2,9 +2,10 @@ package config
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/regular"
 )
 
 // maxToken bounds the token file.
@@ -15,12 +16,7 @@ const maxToken = 4 << 10
 func (c Config) AdminToken() (string, error) {
 	switch {
 	case c.AdminTokenFile != "":
-		f, err := os.Open(c.AdminTokenFile)
-		if err != nil {
-			return "", fmt.Errorf("admin_token_file: %w", err)
-		}
-		defer f.Close()
-		text, err := io.ReadAll(io.LimitReader(f, maxToken))
+		text, err := regular.Read(c.AdminTokenFile, maxToken)
 		if err != nil {
 			return "", fmt.Errorf("admin_token_file: %w", err)
 		}

@@ -3,27 +3,23 @@ package h1
 import (
 	"context"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/connlimit"
 )
 
 const (
 	// restAfter is how long a connection is idle before it gives its buffers back.
 	restAfter = time.Second
 	// Who came, or sent a whole request, as recently as this keeps its place.
-	fresh = 250 * time.Millisecond
+	fresh = connlimit.MinSilence
 	// Of so many connections the one that has been silent for the longest goes.
-	sample = 64
+	sample = connlimit.Sample
 )
 
 // DefaultConns is how many connections a server has at once: 16,384, but at most
-// three quarters of the file descriptors that the process may have. The others
-// are for workers, stores and logs.
-func DefaultConns() int {
-	n := uint64(16 << 10)
-	if files, ok := maxFiles(); ok {
-		n = min(n, max(files/4*3, 1))
-	}
-	return int(n)
-}
+// half of the file descriptors that the process may have. The others are for other
+// listeners, workers, stores and logs.
+func DefaultConns() int { return connlimit.Share(16<<10, connlimit.Callers) }
 
 // await waits for the first bytes of a request. A connection that stays idle
 // holds no buffers, whatever its earlier requests needed.

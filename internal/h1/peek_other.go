@@ -22,5 +22,3 @@ func (s *sock) peek() liveness { return quiet }
 const canRest = false
 
 func (s *sock) rest() error { return errors.ErrUnsupported }
-
-func maxFiles() (uint64, bool) { return 0, false }

@@ -75,12 +75,3 @@ func (s *sock) rest() error {
 		s.armed = time.Time{}
 	}
 }
-
-// maxFiles is how many file descriptors the process may have.
-func maxFiles() (uint64, bool) {
-	var lim syscall.Rlimit
-	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &lim) != nil {
-		return 0, false
-	}
-	return uint64(lim.Cur), true
-}

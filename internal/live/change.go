@@ -102,7 +102,11 @@ func (l *Live) fits(base int64) error {
 // whole adds to a new version the files that its settings name and that it does
 // not come with, as base has them or else as they are here, and checks it.
 func (l *Live) whole(v *Version, base Version) error {
-	d, err := l.completed(base, v.Text, readFile)
+	var here []string // files that whoever asks has not brought
+	d, err := l.completed(base, v.Text, func(name string) ([]byte, error) {
+		here = append(here, name)
+		return readFile(name)
+	})
 	if err != nil && !errors.Is(err, errEmpty) {
 		if unread := l.config.Check(v.Text); unread != nil {
 			err = unread // of what is invalid nobody knows what it names
@@ -116,7 +120,9 @@ func (l *Live) whole(v *Version, base Version) error {
 	if err == nil {
 		v.Text = d.Bytes()
 		v.Sum = Sum(v.Text)
-		err = l.config.Check(v.Text)
+		if err = l.config.Check(v.Text); err != nil {
+			err = l.config.Hide(err, here)
+		}
 	}
 	if err != nil {
 		return &InvalidError{What: "the new text", Err: err}

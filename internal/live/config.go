@@ -23,6 +23,9 @@ type Config struct {
 	// Check says whether a text can be applied, naming the line; nil accepts
 	// every text. It has no effect.
 	Check func(text []byte) error
+	// Hide takes out of an error of Check what it quotes of files that were read here
+	// for whoever named them: they may not be allowed to. Nil: nothing.
+	Hide func(err error, files []string) error
 	// CheckOverride says what else is wrong with an override than
 	// [Override.Validate] knows, such as a route that there is not; nil: nothing.
 	CheckOverride func(Override) error
@@ -102,6 +105,9 @@ func (c Config) withDefaults() Config {
 		if *d.d == 0 {
 			*d.d = d.v
 		}
+	}
+	if c.Hide == nil {
+		c.Hide = func(err error, _ []string) error { return err }
 	}
 	if c.Check == nil {
 		c.Check = func([]byte) error { return nil }

@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/regular"
 )
 
 // fileState is what was read of the file, and of those that settings name. The
@@ -66,7 +66,7 @@ type edit map[string][]byte
 // empty or invalid changes nothing and is complained about once. The turn is held.
 func (l *Live) look() (changed bool, err error) {
 	found, lost, err := l.readFiles()
-	if errors.Is(err, errBusy) {
+	if errors.Is(err, regular.ErrChanging) {
 		return false, err // followFile comes back to it
 	}
 	if err != nil {
@@ -112,7 +112,7 @@ func (l *Live) readFiles() (found edit, lost map[string]error, err error) {
 	for _, name := range append(l.names(text), l.names(documentOf(l.wanted()).Text)...) {
 		text, err := readFile(name)
 		switch {
-		case errors.Is(err, errBusy):
+		case errors.Is(err, regular.ErrChanging):
 			return nil, nil, err
 		case err != nil:
 			lost[name] = err
@@ -299,37 +299,6 @@ func (l *Live) flush(ctx context.Context) {
 	}
 }
 
-// errBusy is why a file is not to be judged yet.
-var errBusy = errors.New("the file is being written")
-
 // readFile reads a file that is no longer than a version may be, unless it is
 // being written.
-func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New(path + " is no regular file")
-	}
-	text, err := io.ReadAll(io.LimitReader(f, MaxText+1))
-	if err != nil {
-		return nil, err
-	}
-	after, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !(entry{info}).same(entry{after}) {
-		return nil, fmt.Errorf("%w: %s", errBusy, path)
-	}
-	if len(text) > MaxText {
-		return nil, fmt.Errorf("%s has more than %d bytes", path, MaxText)
-	}
-	return text, nil
-}
+func readFile(path string) ([]byte, error) { return regular.Read(path, MaxText) }

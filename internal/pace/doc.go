@@ -10,7 +10,17 @@ package pace
 import (
 	"flag"
 	"strconv"
+	"testing"
 )
+
+// Alone skips, under the race detector, a test in which nothing runs at once: there is
+// nothing to detect, and the detector makes it many times slower. It runs without.
+func Alone(t testing.TB) {
+	t.Helper()
+	if Watched {
+		t.Skip("nothing runs at once here: make test runs it, without the race detector")
+	}
+}
 
 // Rounds chooses how often to repeat something: plain, or watched under the race
 // detector.

@@ -17,6 +17,7 @@ type Debouncer struct {
 // Add takes one more look into account and reports whether the worker is sick.
 func (w *Debouncer) Add(r Result) bool {
 	switch {
+	case r.Outcome == Exhausted: // nobody has looked
 	case r.Healthy() != w.sick:
 		w.row = 0
 	case w.sick:

@@ -240,7 +240,7 @@ type reportedHealth struct {
 // look takes one look at a worker that is up.
 func (x *ExternalWorkers) look(ctx context.Context, r *remote, l *span, w *reportedHealth) {
 	res := x.ask(ctx, r, l)
-	if ctx.Err() != nil || l.over() {
+	if ctx.Err() != nil || l.over() || res.Outcome == Exhausted {
 		return
 	}
 	if res.Outcome == Refused {

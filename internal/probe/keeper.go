@@ -106,9 +106,9 @@ func (x *ExternalWorkers) checkOverdue(ctx context.Context, r *remote, l *span) 
 	case replaced(l.inodes, listeners(r.name)):
 		x.end(r, l, crash("another process listens on its port"))
 		return fleet.Gone
-	case res.Outcome == Answered, res.Outcome == Refused:
+	case res.Outcome == Answered, res.Outcome == Refused, res.Outcome == Exhausted:
 		// Refused: it has closed its port and the connection stands. It is
-		// stopping, and its work may finish.
+		// stopping, and its work may finish. Exhausted: nobody has looked.
 		return fleet.Alive
 	}
 	return fleet.Unresponsive

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/connlimit"
 )
 
 // Outcome says how far a health request got.
@@ -19,11 +21,12 @@ type Outcome int
 
 // The outcomes.
 const (
-	Unreachable Outcome = iota // no route, no such host, or our own fault: says little about the worker
+	Unreachable Outcome = iota // no route, or no such host: says little about the worker
 	Refused                    // nobody listens on the port
 	TimedOut                   // no answer in time, connected or not
 	Broken                     // connected, then closed, reset or answered in no HTTP
 	Answered                   // Status is set
+	Exhausted                  // this process has no descriptor to look with: says nothing about the worker
 )
 
 // String returns the outcome's name.
@@ -39,6 +42,8 @@ func (o Outcome) String() string {
 		return "broken"
 	case Answered:
 		return "answered"
+	case Exhausted:
+		return "not looked at, for lack of descriptors"
 	}
 	return "outcome(" + strconv.Itoa(int(o)) + ")"
 }
@@ -140,16 +145,24 @@ func Open(ctx context.Context, addr string, timeout time.Duration) Result {
 	return Result{Outcome: Answered}
 }
 
+// exhaustedPause is how long a look waits for a descriptor before it tries again.
+const exhaustedPause = 20 * time.Millisecond
+
 // dial connects, or says why it could not. The result is meaningless when the
 // connection is not nil.
 func dial(ctx context.Context, addr string) (net.Conn, Result) {
 	d := net.Dialer{KeepAlive: -1}
 	conn, err := d.DialContext(ctx, "tcp", addr)
+	for connlimit.Exhausted(err) && sleep(ctx, nil, exhaustedPause) {
+		conn, err = d.DialContext(ctx, "tcp", addr)
+	}
 	if err == nil {
 		return conn, Result{}
 	}
 	err = fmt.Errorf("connect to %s: %w", addr, err)
 	switch {
+	case connlimit.Exhausted(err):
+		return nil, Result{Outcome: Exhausted, Err: err}
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return nil, Result{Outcome: Refused, Err: err}
 	case isTimeout(err):

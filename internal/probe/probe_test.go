@@ -144,7 +144,7 @@ func TestDoEndsWithItsContext(t *testing.T) {
 }
 
 func TestWatchNeedsThreeFailuresAndTwoGoodAnswers(t *testing.T) {
-	bad, good := Result{Outcome: TimedOut}, Result{Outcome: Answered, Status: 200}
+	bad, good, none := Result{Outcome: TimedOut}, Result{Outcome: Answered, Status: 200}, Result{Outcome: Exhausted}
 	var w Debouncer
 	for i, c := range []struct {
 		r    Result
@@ -154,8 +154,12 @@ func TestWatchNeedsThreeFailuresAndTwoGoodAnswers(t *testing.T) {
 		{bad, false},
 		{good, false},
 		{bad, false},
+		{none, false},
+		{none, false},
+		{none, false},
 		{bad, false},
 		{bad, true},
+		{none, true},
 		{bad, true},
 		{good, true},
 		{bad, true},

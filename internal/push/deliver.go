@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/connlimit"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -137,6 +138,8 @@ func broken(err error) queue.Outcome {
 	o := queue.Outcome{Reason: strings.ToValidUTF8(err.Error(), "?")}
 	var dial *net.OpError
 	switch {
+	case connlimit.Exhausted(err): // nothing of it has reached the server
+		o.Class, o.Failure = bezoar.Transient, "push:exhausted"
 	case errors.Is(err, context.DeadlineExceeded):
 		o.Class, o.Failure = bezoar.Timeout, "push:timeout"
 	case errors.As(err, &dial) && dial.Op == "dial":

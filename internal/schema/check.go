@@ -9,12 +9,24 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// maxSteps is how much work a check may be: about a second's.
-const maxSteps = 1_000_000
+// A check may be so much work: a few steps for each value of the body and each
+// byte of it, beside those for small bodies, and half a second's altogether. A step
+// may leave 170 bytes of what is wrong behind, until the check is over.
+const (
+	smallSteps = 20_000
+	valueSteps = 20
+	maxSteps   = 500_000
+)
+
+// stepsFor is how many steps the check of a body may take.
+func stepsFor(values, bytes int) int {
+	return min(smallSteps+valueSteps*values+bytes, maxSteps)
+}
 
 // checker checks one body at a time.
 type checker struct {
 	schema *jsonschema.Schema
+	most   int // steps of this check
 	steps  int // left
 }
 
@@ -28,17 +40,17 @@ func (c *checker) spend(n int) {
 	}
 }
 
-func (c *checker) check(doc any) (v *Violation) {
+func (c *checker) check(doc any, steps int) (v *Violation) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
 		case tooMuch:
-			v = &Violation{Rule: "cost", Path: "$", Where: "$", Message: fmt.Sprintf("checking the body takes more than %d steps", maxSteps)}
+			v = &Violation{Rule: "cost", Path: "$", Where: "$", Message: fmt.Sprintf("checking the body takes more than %d steps", c.most)}
 		default:
 			v = &Violation{Rule: "schema", Path: "$", Where: "$", Message: fmt.Sprintf("the body cannot be checked: %.200v", r)}
 		}
 	}()
-	c.steps = maxSteps
+	c.most, c.steps = steps, steps
 	err := c.schema.Validate(doc)
 	if err == nil {
 		return nil

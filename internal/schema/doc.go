@@ -9,8 +9,8 @@
 //
 // A schema has at most [MaxBytes], [MaxDepth] and [MaxSubschemas], its patterns
 // [MaxPattern] bytes each, in the syntax of package regexp, which takes linear
-// time. A body nests at most [MaxDepth] deep and has at most [MaxValues] values
-// and numbers of [MaxDigits]. A check takes a bounded number of steps, whatever
-// schema and body make of each other; a body that needs more violates the rule
-// "cost". Of a name that occurs twice in an object the last one is checked.
+// time, and no value is held against more than [MaxEvaluated] subschemas. A body nests at most [MaxDepth] deep and has at most [MaxValues] values
+// and numbers of [MaxDigits]. A check takes a number of steps that the body's length
+// bounds, whatever schema and body make of each other; a body that needs more
+// violates the rule "cost". Of a name that occurs twice in an object the last one is checked.
 package schema

@@ -20,8 +20,10 @@ const (
 	MaxPattern    = 1024     // bytes of one pattern
 	MaxValues     = 100_000  // of a body
 	MaxDigits     = 400      // of a number, and the largest power of ten
+	MaxEvaluated  = 10_000   // subschemas that one value may be held against
 
-	maxIdle = 8 // checkers that are kept for the next check
+	maxIdle  = 4       // checkers that are kept for the next check
+	maxLarge = 8 << 10 // bytes of a schema of which more than one is kept
 )
 
 // base is where a schema without an $id is. Nothing can be loaded from it.
@@ -46,7 +48,11 @@ func Compile(text string) (*Schema, error) {
 	if v := bounds.visit(doc, 0); v != nil {
 		return nil, fmt.Errorf("the schema at %s: %s", v.Path, v.Message)
 	}
-	s := &Schema{doc: doc, idle: make(chan *checker, maxIdle)}
+	keep := maxIdle
+	if len(text) > maxLarge {
+		keep = 1
+	}
+	s := &Schema{doc: doc, idle: make(chan *checker, keep)}
 	c, err := s.compile()
 	if err != nil {
 		return nil, err
@@ -69,7 +75,7 @@ func (s *Schema) Check(body []byte) *Violation {
 	if err != nil {
 		return &Violation{Rule: "schema", Path: "$", Where: "$", Message: bound(err.Error())}
 	}
-	v := c.check(doc)
+	v := c.check(doc, stepsFor(MaxValues-bounds.values, len(body)))
 	select {
 	case s.idle <- c:
 	default: // enough of them
@@ -145,6 +151,9 @@ func (s *Schema) compile() (c *checker, err error) {
 	c.steps = maxSteps
 	if c.schema, err = compiler.Compile(base); err != nil {
 		return nil, explain(err)
+	}
+	if err := checkCosts(c.schema); err != nil {
+		return nil, err
 	}
 	return c, nil
 }

@@ -2,6 +2,7 @@ package schema_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -112,13 +113,7 @@ func TestSchemasAtFaultAreRefusedWithThePlace(t *testing.T) {
 
 // What schema and body make of each other may be exponential; a check is not.
 func TestHostileSchemasTakeABoundedTime(t *testing.T) {
-	defs := make([]string, 60)
-	for i := range defs {
-		defs[i] = fmt.Sprintf(`"d%d": {"allOf": [{"$ref": "#/$defs/d%d"}, {"$ref": "#/$defs/d%d"}]}`, i, i+1, i+1)
-	}
-	doubling := `{"$ref": "#/$defs/d0", "$defs": {` + strings.Join(defs, ",") + `, "d60": {"type": "object"}}}`
 	for name, tc := range map[string]struct{ text, body, rule string }{
-		"in place":     {doubling, `{}`, "cost"},
 		"with depth":   {`{"anyOf": [{"properties": {"a": {"$ref": "#"}}, "minProperties": 9}, {"properties": {"a": {"$ref": "#"}}, "minProperties": 9}]}`, strings.Repeat(`{"a":`, 100) + "{}" + strings.Repeat("}", 100), "cost"},
 		"by a pattern": {`{"pattern": "(x+x+){30}y"}`, `"` + strings.Repeat("x", 1<<20-2) + `"`, "cost"},
 		"in a circle":  {`{"$ref": "#"}`, `{}`, "$ref"},
@@ -134,6 +129,43 @@ func TestHostileSchemasTakeABoundedTime(t *testing.T) {
 		} else {
 			t.Logf("%s took %v", name, took)
 		}
+	}
+}
+
+// doubling is a schema in which each of n alternatives refers twice to the next.
+func doubling(n int, list string) string {
+	defs := make([]string, n)
+	for i := range defs {
+		defs[i] = fmt.Sprintf(`"d%d": {%q: [{"$ref": "#/$defs/d%d"}, {"$ref": "#/$defs/d%d"}]}`, i, list, i+1, i+1)
+	}
+	return fmt.Sprintf(`{"properties": {"a": {"items": {"$ref": "#/$defs/d0"}}}, "$defs": {%s, "d%d": {"type": "string", "minLength": 3}}}`, strings.Join(defs, ","), n)
+}
+
+// A few references to references are half a million ways to hold one value against
+// a schema. That is known before there is a body.
+func TestSchemasThatMultiplyAreRefused(t *testing.T) {
+	for _, list := range []string{"anyOf", "allOf", "oneOf"} {
+		for _, n := range []int{12, 18, 60, 500} {
+			if _, err := schema.Compile(doubling(n, list)); err == nil || !strings.Contains(err.Error(), "references multiply") {
+				t.Errorf("%s, %d times: %v", list, n, err)
+			}
+		}
+		compile(t, doubling(8, list))
+	}
+	wide := `{"anyOf": [` + strings.Repeat(`{"$ref": "#/$defs/a"},`, 1000) + `{"$ref": "#/$defs/a"}], "$defs": {"a": {"type": "object", "properties": {"a": {"$ref": "#"}}}}}`
+	compile(t, wide)
+}
+
+// What a check leaves behind depends on the body, not on how cunning the schema is.
+func TestSmallBodiesAreCheckedInLittleMemory(t *testing.T) {
+	s := compile(t, `{"anyOf": [{"properties": {"a": {"$ref": "#"}}, "minProperties": 9}, {"properties": {"a": {"$ref": "#"}}, "minProperties": 9}]}`)
+	body := []byte(strings.Repeat(`{"a":`, 24) + "{}" + strings.Repeat("}", 24))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	v := s.Check(body)
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; v == nil || v.Rule != "cost" || took > 32<<20 {
+		t.Errorf("%v, with %d bytes for a body of %d", v, took, len(body))
 	}
 }
 

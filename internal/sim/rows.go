@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -67,6 +68,7 @@ func sharedRows(rows []Row) (out []Row) {
 		"post-unique-10": {Deaths: 10, Good: 95},
 		"get-unique-10":  {Deaths: 14, Good: 95},
 		"get-unique-50":  {Deaths: 14, Good: 95},
+		"get-shapes-10":  {Deaths: 20, Good: 95},
 	}
 	for _, row := range rows {
 		if bound, ok := most[row.Name]; ok {
@@ -169,6 +171,12 @@ func uniqueRows() []Row {
 	for _, rate := range []float64{2, 10, 25, 50} {
 		out = append(out, Row{Name: fmt.Sprintf("get-unique-%g", rate), Deaths: 14, Good: 99, Streams: []Stream{{Rate: rate, Make: uniqueGET}}})
 	}
+	// Each pill has a parameter of its own beside the poison, and another length.
+	out = append(out, Row{Name: "get-shapes-10", Deaths: 14, Good: 99, Streams: []Stream{
+		{Rate: 10, Make: func(n int, _ *rand.Rand) Shot {
+			return evil(get(fmt.Sprintf("/search?q=neon-%d&p%d=%s", n, n, strings.Repeat("x", n%40)), 0))
+		}},
+	}})
 	return out
 }
 

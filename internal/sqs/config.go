@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/connlimit"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -40,7 +41,7 @@ type Config struct {
 	// host.docker.internal. Others are refused: a web page can make a name of
 	// its own point here.
 	Hosts          []string
-	MaxConnections int // 0 means DefaultMaxConnections
+	MaxConnections int // 0 means DefaultMaxConnections, or an eighth of the descriptors that the process may have where that is less
 	// Vanished is told when a connection has ended unannounced that received
 	// messages, with the name that its receives gave as their worker:
 	// "IP:PORT" of the other end. It must not block. Nil: nobody is.
@@ -85,7 +86,7 @@ func (c Config) withDefaults() Config {
 	def(&c.Region, DefaultRegion)
 	def(&c.Account, DefaultAccount)
 	if c.MaxConnections == 0 {
-		c.MaxConnections = DefaultMaxConnections
+		c.MaxConnections = connlimit.Share(DefaultMaxConnections, connlimit.Queues)
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -56,5 +56,5 @@
 // A request has at most 32 KiB of headers and [MaxRequest] bytes, 64 requests
 // of more than 64 KiB are read at a time, and each has 20 s to arrive. A call
 // has 30 s beyond what it waits for messages. At most Config.MaxConnections are
-// open.
+// open; while there is no place, the one that has been silent for the longest goes.
 package sqs

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/connlimit"
 )
 
 const (
@@ -56,6 +58,7 @@ func (s *Server) Run(ctx context.Context) error {
 // accepting, ends waiting receives at once, gives what has been asked up to ten
 // seconds, and returns nil. It may be called once.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	conns := connlimit.New(l, s.cfg.MaxConnections)
 	srv := &http.Server{
 		Handler:           s.handler,
 		ReadHeaderTimeout: headPatience,
@@ -65,22 +68,24 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, peerKey{}, c.(*limited).peer)
 		},
-		ConnState: s.state,
+		ConnState: func(c net.Conn, state http.ConnState) {
+			conns.State(c.(*limited).Conn, state)
+			s.state(c.(*limited), state)
+		},
 	}
-	served, seats, shut := make(chan error, 1), make(chan struct{}, s.cfg.MaxConnections), make(chan struct{})
-	go func() { served <- srv.Serve(&limit{Listener: l, free: seats, shut: shut}) }()
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(peers{conns}) }()
 	select {
 	case err := <-served:
 		return fmt.Errorf("serve SQS calls on %s: %w", l.Addr(), err)
 	case <-ctx.Done():
 	}
 	s.handler.Drain()
-	close(shut)
-	_ = l.Close()
+	_ = conns.Close()
 	accepted := <-served // whoever came before is known now
 	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	s.empty(over, srv, seats)
+	s.empty(over, srv, conns)
 	if srv.Shutdown(over) != nil {
 		_ = srv.Close() // calls that would not finish
 	}
@@ -92,7 +97,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 
 // empty waits until everybody has got an answer and has left. Shutdown alone
 // drops each call that is read after it has begun.
-func (s *Server) empty(ctx context.Context, srv *http.Server, seats chan<- struct{}) {
+func (s *Server) empty(ctx context.Context, srv *http.Server, conns *connlimit.Listener) {
 	srv.SetKeepAlivesEnabled(false)
 	s.silent.Range(func(c, _ any) bool {
 		p := c.(*limited).peer
@@ -103,17 +108,9 @@ func (s *Server) empty(ctx context.Context, srv *http.Server, seats chan<- struc
 		}
 		return true
 	})
-	late := time.NewTimer(grace / 2) // half of a call holds nobody up for longer
-	defer late.Stop()
-	for range cap(seats) {
-		select {
-		case seats <- struct{}{}:
-		case <-late.C:
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
+	ctx, cancel := context.WithTimeout(ctx, grace/2) // half of a call holds nobody up for longer
+	defer cancel()
+	conns.Empty(ctx)
 }
 
 // peer is who is at the other end of a connection.
@@ -167,8 +164,8 @@ func oneShot(agent string) bool {
 
 // state notices connections that end. It is evidence of a death, not proof:
 // clients also drop connections that they do not need.
-func (s *Server) state(c net.Conn, state http.ConnState) {
-	p := c.(*limited).peer
+func (s *Server) state(c *limited, state http.ConnState) {
+	p := c.peer
 	if state == http.StateNew {
 		s.silent.Store(c, nil)
 	} else {
@@ -181,7 +178,7 @@ func (s *Server) state(c net.Conn, state http.ConnState) {
 		p.idleSince.Store(0)
 	case http.StateClosed:
 		since := p.idleSince.Load()
-		ours := since != 0 && time.Since(time.Unix(0, since)) >= idlePatience || s.handler.drain.Err() != nil
+		ours := since != 0 && time.Since(time.Unix(0, since)) >= idlePatience || s.handler.drain.Err() != nil || c.evicted()
 		if p.received.Load() && !p.announced.Load() && !ours && s.cfg.Vanished != nil {
 			who := c.RemoteAddr().String()
 			if name := p.name.Load(); name != nil {
@@ -193,34 +190,25 @@ func (s *Server) state(c net.Conn, state http.ConnState) {
 	}
 }
 
-// limit accepts no more connections than there is room for.
-type limit struct {
-	net.Listener
-	free chan struct{}
-	shut <-chan struct{} // nobody is waited for any more
-}
+// peers knows who is at the other end of each connection that it accepts.
+type peers struct{ net.Listener }
 
-func (l *limit) Accept() (net.Conn, error) {
-	select {
-	case l.free <- struct{}{}:
-	case <-l.shut:
-		return nil, net.ErrClosed
-	}
+func (l peers) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
-		<-l.free
 		return nil, err
 	}
-	return &limited{Conn: c, peer: &peer{conn: c}, free: l.free}, nil
+	return &limited{Conn: c, peer: &peer{conn: c.(*connlimit.Conn).Conn}}, nil
 }
 
 // limited is one of the connections, and who is at its other end.
 type limited struct {
 	net.Conn
-	peer   *peer
-	free   chan struct{}
-	closed atomic.Bool
+	peer *peer
 }
+
+// evicted reports whether we have ended it to make room.
+func (c *limited) evicted() bool { return c.Conn.(*connlimit.Conn).Evicted() }
 
 func (c *limited) Read(b []byte) (int, error) {
 	p := c.peer
@@ -234,12 +222,4 @@ func (c *limited) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	p.asked.Store(n > 0)
 	return n, err
-}
-
-func (c *limited) Close() error {
-	err := c.Conn.Close()
-	if !c.closed.Swap(true) {
-		<-c.free
-	}
-	return err
 }

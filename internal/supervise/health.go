@@ -56,6 +56,10 @@ func (s *Supervisor) awaitReady(ctx context.Context, l *life) error {
 			<-l.gone
 			return fmt.Errorf("worker %s: %s%s", l.worker, l.end.Detail, saying(l.end.Stderr))
 		case <-deadline.C:
+			if res.Outcome == probe.Exhausted { // nobody has looked
+				deadline.Reset(patience)
+				continue
+			}
 			l.kill(fmt.Sprintf("it was not ready within %v (%v)", patience, res))
 			<-l.gone
 			return fmt.Errorf("worker %s: %s%s", l.worker, l.end.Detail, saying(l.end.Stderr))
@@ -138,6 +142,10 @@ func (v *healthLoop) run(ctx context.Context) {
 		res := h.probe().Do(ctx, v.l.addr)
 		if ctx.Err() != nil {
 			return
+		}
+		if res.Outcome == probe.Exhausted { // nobody has looked
+			v.arm(t, h)
+			continue
 		}
 		now := time.Now()
 		v.w.note(func(st *WorkerStatus) { st.Look, st.Silent = now.Sub(began), res.Outcome != probe.Answered })

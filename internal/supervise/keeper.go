@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/internal/probe"
 )
 
 // How long Check looks.
@@ -40,7 +41,8 @@ func (s *Supervisor) Check(ctx context.Context, worker string, epoch uint64, dou
 func (s *Supervisor) checkOverdue(ctx context.Context, l *life) fleet.Health {
 	p := s.settingsFor(l).Health.probe()
 	p.Timeout = overdueLook
-	answered := p.Do(ctx, l.addr).Status != 0
+	res := p.Do(ctx, l.addr)
+	answered := res.Outcome == probe.Answered || res.Outcome == probe.Exhausted // then nobody has looked
 	patience := time.Duration(0)
 	if !answered {
 		patience = exitPatience / 3 // what broke the look may be its end

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/connlimit"
 	"github.com/bezoar-dev/bezoar/internal/proc"
 	"github.com/bezoar-dev/bezoar/internal/removal"
 )
@@ -130,6 +131,9 @@ func (w *slot) startLife(ctx context.Context, ordered, beside bool) (*life, erro
 	n := w.starts
 	cfg := w.choose(ordered)
 	l, err := w.s.launch(w.name, n, cfg)
+	if connlimit.Exhausted(err) { // nobody has tried it
+		return nil, err
+	}
 	if err != nil {
 		w.didNotStart(cfg, ordered)
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/pace"
 	"github.com/bezoar-dev/bezoar/ledger"
 )
 
@@ -163,6 +164,7 @@ func (d draws) letter(t *rapid.T) bezoar.Letter {
 
 // testModel lets random callers loose on the store and on the model.
 func testModel(t *testing.T, h Harness) {
+	pace.Alone(t)
 	s := h.Open(t, modelBound)
 	most, n, lost := h.Games, 0, false
 	checks := flag.Lookup("rapid.checks")

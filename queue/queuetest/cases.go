@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/pace"
 	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -112,6 +113,7 @@ func (r *rig) together(n int, f func(i int) error) {
 
 // MaxCases is a bound whatever comes, and newcomers never evict convicts.
 func testCasesMakeRoom(r *rig) {
+	pace.Alone(r)
 	d := r.at("jobs", nil)
 	name := func(i int) bezoar.Fingerprint { return bezoar.Fingerprint{1, byte(i), byte(i >> 8)} }
 	began := time.Now().UnixMicro()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/pace"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -118,6 +119,7 @@ func testFIFORelease(r *rig) {
 }
 
 func testFIFOGroups(r *rig) {
+	pace.Alone(r)
 	const groups = 50
 	r.createFIFO("jobs.fifo", nil)
 	for i := range 2 {

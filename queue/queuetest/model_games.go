@@ -7,11 +7,14 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/bezoar-dev/bezoar/internal/pace"
 )
 
 // games plays random games against one store or, if each has a time of its own,
 // one each. A game's number makes its names.
 func games(t *testing.T, h Harness, play func(t *rapid.T, r *rig, game string)) {
+	pace.Alone(t)
 	around, shared := h.Game, (*rig)(nil)
 	if around == nil {
 		shared = newRig(t, h)

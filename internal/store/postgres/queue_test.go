@@ -14,7 +14,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/pace"
 	"github.com/bezoar-dev/bezoar/internal/store/postgres"
 	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"
@@ -151,7 +150,7 @@ func queueHarness(top *testing.T, at string, games int64) queuetest.Harness {
 	}
 }
 
-func TestQueue(t *testing.T) { queuetest.Run(t, queueHarness(t, server(t), int64(pace.Rounds(4, 2)))) }
+func TestQueue(t *testing.T) { queuetest.Run(t, queueHarness(t, server(t), 4)) }
 
 func TestQueueBehindPgBouncer(t *testing.T) {
 	server(t)

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/pace"
 	"github.com/bezoar-dev/bezoar/internal/store/sqlite"
 	"github.com/bezoar-dev/bezoar/queue"
 	"github.com/bezoar-dev/bezoar/queue/queuetest"
@@ -45,7 +44,7 @@ func TestQueue(t *testing.T) {
 		return opened[s], configs[s]
 	}
 	queuetest.Run(t, queuetest.Harness{
-		Games: int64(pace.Rounds(6, 2)),
+		Games: 6,
 		Around: func(t *testing.T, test func(*testing.T)) {
 			t.Parallel() // they mostly wait for the disk
 			test(t)

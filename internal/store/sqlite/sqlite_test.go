@@ -180,7 +180,7 @@ func TestLedger(t *testing.T) {
 		return db.Ledger()
 	}
 	ledgertest.Run(t, ledgertest.Harness{
-		Games: pace.Rounds(25, 5),
+		Games: 25,
 		Open: func(t *testing.T, maxLetters int) ledger.Store {
 			return openAt(t, sqlite.Config{Path: filepath.Join(t.TempDir(), "bezoar.db"), MaxLetters: maxLetters})
 		},

@@ -1,0 +1,64 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+)
+
+// Whoever may try settings may name any file. A pipe holds nobody up, and what a
+// file says that is no file of limits is not told.
+func TestFilesThatSettingsNameAreReadWithCare(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, pipe := filepath.Join(dir, "guard.yaml"), filepath.Join(dir, "pipe")
+	shadow, twice := filepath.Join(dir, "shadow"), filepath.Join(dir, "twice")
+	put(t, file, window(1000, "reject"))
+	put(t, shadow, "root:$6$s4lt$hunter2:19000:0:99999:7:::\ndaemon:*:19000:0:99999:7:::\n")
+	put(t, twice, "hunter2: {}\nhunter2: {}\n")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := func(file string) string { return limited("memory:", newElastic(t).worker(), file) }
+	r := follow(t, text(file))
+	refused := func(text string) *adminapi.Problem {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		_, err := r.admin.TrySettings(ctx, adminapi.PutSettings{Text: []byte(text)})
+		return problem(t, err)
+	}
+	for _, name := range []string{pipe, "/dev/zero", dir} {
+		if p := refused(text(name)); p.Status != 422 || !strings.Contains(p.Error()+fmt.Sprint(p.Faults), "is no regular file") {
+			t.Errorf("%s: %v %+v", name, p, p.Faults)
+		}
+	}
+	// Nobody is held up: the settings can be changed.
+	if _, err := r.admin.PutSettings(t.Context(), adminapi.PutSettings{Text: []byte(strings.Replace(text(file), "limit: 1000", "limit: 900", 1))}); err != nil {
+		t.Fatal(err)
+	}
+
+	silent := func(what, file string, said any) {
+		all, err := json.Marshal(said)
+		if err != nil || strings.Contains(string(all), "hunter2") || strings.Contains(string(all), "daemon") || !strings.Contains(string(all), file) {
+			t.Errorf("%s: %s, %v", what, all, err)
+		}
+	}
+	silent("limits", shadow, refused(text(shadow)))
+	done, err := r.admin.PutSettings(t.Context(), adminapi.PutSettings{Text: []byte(strings.Replace(text(file), "limits:", fmt.Sprintf("hints: %q, limits:", twice), 1))})
+	silent("hints", twice, []any{done, fmt.Sprint(err), r.live().Status()})
+	put(t, twice, `{"properties": {"hunter2": {"type": "daemon"}}}`)
+	done, err = r.admin.PutSettings(t.Context(), adminapi.PutSettings{Text: []byte(text(file) + fmt.Sprintf("queues: {jobs: {schema: %q}}\n", twice))})
+	silent("a schema", twice, []any{done, fmt.Sprint(err), r.live().Status()})
+	// To those who have brought it, it is told.
+	own := text(shadow) + "--- # bezoar file " + fmt.Sprintf("%q", shadow) + "\nrules:\n  - {predictor: result_widow, limit: 1}\n"
+	if p := refused(own); !strings.Contains(fmt.Sprint(p.Faults), "result_widow") {
+		t.Errorf("of limits that came with the settings: %+v", p.Faults)
+	}
+}

@@ -1,0 +1,89 @@
+package schema
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// costs counts against how many subschemas a value is held at worst, for each
+// subschema that begins with it.
+type costs struct {
+	of      map[*jsonschema.Schema]int
+	pending []*jsonschema.Schema // of other values
+}
+
+// checkCosts refuses a schema in which references multiply: each of two alternatives
+// refers to two others, and so on.
+func checkCosts(root *jsonschema.Schema) error {
+	c := costs{of: map[*jsonschema.Schema]int{}, pending: []*jsonschema.Schema{root}}
+	for len(c.pending) > 0 {
+		s := c.pending[len(c.pending)-1]
+		c.pending = c.pending[:len(c.pending)-1]
+		if c.count(s) > MaxEvaluated {
+			_, at, _ := strings.Cut(s.Location, "#")
+			return fmt.Errorf("the schema at #%.200s: one value may be held against more than %d subschemas, because references multiply: refer to each alternative once", at, MaxEvaluated)
+		}
+	}
+	return nil
+}
+
+// count is at most MaxEvaluated+1. What refers to itself is counted once: a check
+// finds the circle.
+func (c *costs) count(s *jsonschema.Schema) int {
+	if n, ok := c.of[s]; ok {
+		return n
+	}
+	c.of[s] = 0
+	n := 1
+	for _, sub := range same(s) {
+		if n = min(n+c.count(sub), MaxEvaluated+1); n > MaxEvaluated {
+			break
+		}
+	}
+	c.of[s] = n
+	for _, sub := range within(s) {
+		if _, ok := c.of[sub]; !ok {
+			c.pending = append(c.pending, sub)
+		}
+	}
+	return n
+}
+
+// same are the subschemas of s for the value that s is for.
+func same(s *jsonschema.Schema) []*jsonschema.Schema {
+	list := append(append(append([]*jsonschema.Schema(nil), s.AllOf...), s.AnyOf...), s.OneOf...)
+	for _, sub := range s.DependentSchemas {
+		list = append(list, sub)
+	}
+	if s.DynamicRef != nil {
+		list = append(list, s.DynamicRef.Ref)
+	}
+	return present(append(list, s.Ref, s.Not, s.If, s.Then, s.Else))
+}
+
+// within are the subschemas of s for what is in the value that s is for.
+func within(s *jsonschema.Schema) []*jsonschema.Schema {
+	list := append([]*jsonschema.Schema(nil), s.PrefixItems...)
+	for _, sub := range s.Properties {
+		list = append(list, sub)
+	}
+	for _, sub := range s.PatternProperties {
+		list = append(list, sub)
+	}
+	if sub, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
+		list = append(list, sub)
+	}
+	return present(append(list, s.PropertyNames, s.UnevaluatedProperties, s.Items2020, s.Contains, s.UnevaluatedItems))
+}
+
+func present(list []*jsonschema.Schema) []*jsonschema.Schema {
+	kept := list[:0]
+	for _, s := range list {
+		if s != nil {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
