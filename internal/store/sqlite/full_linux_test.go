@@ -137,7 +137,7 @@ func TestAFullDiskStopsSendsOnly(t *testing.T) {
 	ctx := t.Context()
 	c := sqlite.Config{Path: filepath.Join(dir, "bezoar.db"), Reserve: 4 << 20}
 	start := func() (*sqlite.DB, *queue.Engine) {
-		db := open(t, c)
+		db := reopen(t, c)
 		e, err := queue.New(queue.Config{}, db.Queue())
 		if err != nil {
 			t.Fatal(err)
