@@ -11,7 +11,7 @@ import (
 func TestADamagedMessageIsNotDelivered(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "bezoar.db")
-	queuetest.Damage(t, open(t, sqlite.Config{Path: path}).Queue(), func(was, is string) {
+	queuetest.Damage(t, reopen(t, sqlite.Config{Path: path}).Queue(), func(was, is string) {
 		execSQL(t, path, "UPDATE queue_payloads SET body = CAST('"+is+"' AS BLOB) WHERE CAST(body AS TEXT) = '"+was+"'")
 	})
 }

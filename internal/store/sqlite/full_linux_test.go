@@ -40,9 +40,9 @@ func smallDisk(t *testing.T) (dir string, ok bool) {
 }
 
 // fill sends until a send fails, and returns what was acknowledged.
-func fill(ctx context.Context, e *queue.Engine) (acknowledged []string, full error) {
+func fill(ctx context.Context, e *queue.Engine, size int) (acknowledged []string, full error) {
 	for i := range 100_000 {
-		body := fmt.Sprintf("%06d %s", i, strings.Repeat("x", 8000))
+		body := fmt.Sprintf("%06d %s", i, strings.Repeat("x", size))
 		if _, err := e.Send(ctx, "jobs", queue.SendInput{Body: []byte(body)}); err != nil {
 			return acknowledged, err
 		}
@@ -81,7 +81,7 @@ func fillDisk(ctx context.Context, path string, free func() error) error {
 	if _, err := e.CreateQueue(ctx, "jobs", queue.DefaultSettings(), nil); err != nil {
 		return err
 	}
-	acknowledged, full := fill(ctx, e)
+	acknowledged, full := fill(ctx, e, 8000)
 	if full == nil || !strings.Contains(full.Error(), path) || !strings.Contains(full.Error(), "free") {
 		return fmt.Errorf("the send to a full disk = %w, want it to name %s and the way out", full, path)
 	}
@@ -137,7 +137,7 @@ func TestAFullDiskStopsSendsOnly(t *testing.T) {
 	ctx := t.Context()
 	c := sqlite.Config{Path: filepath.Join(dir, "bezoar.db"), Reserve: 4 << 20}
 	start := func() (*sqlite.DB, *queue.Engine) {
-		db := open(t, c)
+		db := reopen(t, c)
 		e, err := queue.New(queue.Config{}, db.Queue())
 		if err != nil {
 			t.Fatal(err)
@@ -148,7 +148,7 @@ func TestAFullDiskStopsSendsOnly(t *testing.T) {
 	if _, err := e.CreateQueue(ctx, "jobs", queue.DefaultSettings(), nil); err != nil {
 		t.Fatal(err)
 	}
-	acknowledged, full := fill(ctx, e)
+	acknowledged, full := fill(ctx, e, 100_000)
 	for range 3 {
 		if _, again := e.Send(ctx, "jobs", queue.SendInput{Body: []byte("000000 more")}); full == nil || !errors.Is(again, sqlite.ErrFull) || !strings.Contains(again.Error(), dir) {
 			t.Errorf("the send to a full disk = %v, and then %v", full, again)
@@ -166,7 +166,7 @@ func TestAFullDiskStopsSendsOnly(t *testing.T) {
 		t.Errorf("after a restart the check says %v", err)
 	}
 	found, err := drainAll(ctx, e)
-	if err != nil || len(found) != len(acknowledged) || len(found) < 100 {
+	if err != nil || len(found) != len(acknowledged) || len(found) < 50 {
 		t.Fatalf("%d of %d acknowledged messages were received and deleted: %v", len(found), len(acknowledged), err)
 	}
 	tick := time.NewTicker(20 * time.Millisecond)

@@ -26,11 +26,7 @@ func TestAFileThatIsLostAcknowledgesNothing(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "bezoar.db")
-			db, err := sqlite.Open(t.Context(), sqlite.Config{Path: path})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer db.Close()
+			db := reopen(t, sqlite.Config{Path: path})
 			e, err := queue.New(queue.Config{}, db.Queue())
 			if err != nil {
 				t.Fatal(err)
@@ -83,7 +79,7 @@ func TestNamesOfTheFile(t *testing.T) {
 		}
 	})
 	path := filepath.Join(t.TempDir(), "bezoar.db")
-	db := open(t, sqlite.Config{Path: path})
+	db := reopen(t, sqlite.Config{Path: path})
 	t.Run("a symbolic link", func(t *testing.T) {
 		link := filepath.Join(t.TempDir(), "link.db")
 		if err := os.Symlink(path, link); err != nil {
