@@ -74,6 +74,9 @@ func (r *redactor) node(n *yaml.Node, top, name string, depth int) {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key := n.Content[i].Value
+			if namesOnly(top, key) {
+				continue
+			}
 			r.node(n.Content[i+1], cmp.Or(top, key), key, depth+1)
 		}
 	case yaml.SequenceNode:
@@ -102,6 +105,18 @@ func (r *redactor) node(n *yaml.Node, top, name string, depth int) {
 		}
 	default: // what an alias stands for is found where it is
 	}
+}
+
+// namesOnly reports whether a key holds names of queues, actions, headers or cookies,
+// which look like secrets to those who do not know that.
+func namesOnly(top, key string) bool {
+	switch key {
+	case "queues", "actions":
+		return top == "access_keys"
+	case "sticky", "client":
+		return top == "routes"
+	}
+	return false
 }
 
 // scalar notes how a text is shown. Where it is written in another form than it

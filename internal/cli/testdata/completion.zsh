@@ -173,6 +173,8 @@ _bezoar() {
     "bezoar work --until-idle") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --mode") COMPREPLY=($(compgen -W "process pool" -- "$cur")); return ;;
     "bezoar work --recycle") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --user") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar work --env-keep") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --env-only") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --env-drop") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --state") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -273,7 +275,7 @@ _bezoar() {
   case "$path" in
     "bezoar") COMPREPLY=($(compgen -W "run serve demo quarantine dlq queue work guard sift crash fleet top config override breaker version completion --help --json" -- "$cur")) ;;
     "bezoar run") COMPREPLY=($(compgen -W "--help --json --replicas --listen --admin --store --worker --health --grace --drain --shutdown-delay --memory --timeout --buffer --replay --ignore --client --after --within --for --max --quarantine --log" -- "$cur")) ;;
-    "bezoar serve") COMPREPLY=($(compgen -W "--help --json --config --listen --sqs --admin --store --log" -- "$cur")) ;;
+    "bezoar serve") COMPREPLY=($(compgen -W "--help --json --config --listen --sqs --admin --store --take-over --log" -- "$cur")) ;;
     "bezoar demo") COMPREPLY=($(compgen -W "--help --json --seconds --workers --pill --rate --serve --admin" -- "$cur")) ;;
     "bezoar quarantine") COMPREPLY=($(compgen -W "ls show add release --help --json" -- "$cur")) ;;
     "bezoar quarantine ls") COMPREPLY=($(compgen -W "--help --json --admin --fleet" -- "$cur")) ;;
@@ -304,7 +306,7 @@ _bezoar() {
     "bezoar queue pardon") COMPREPLY=($(compgen -W "--help --json --admin --group" -- "$cur")) ;;
     "bezoar queue pause") COMPREPLY=($(compgen -W "--help --json --admin --for --reason" -- "$cur")) ;;
     "bezoar queue resume") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
-    "bezoar work") COMPREPLY=($(compgen -W "--help --json --queue --store --endpoint --dead-letter --downstream --concurrency --timeout --grace --memory --cpu --pids --visibility --drain --until-idle --mode --recycle --env-only --env-drop --state --output --metrics --log" -- "$cur")) ;;
+    "bezoar work") COMPREPLY=($(compgen -W "--help --json --queue --store --endpoint --dead-letter --downstream --concurrency --timeout --grace --memory --cpu --pids --visibility --drain --until-idle --mode --recycle --user --env-keep --env-only --env-drop --state --output --metrics --log" -- "$cur")) ;;
     "bezoar guard") COMPREPLY=($(compgen -W "check replay top set limits --help --json" -- "$cur")) ;;
     "bezoar guard check") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --limits --hints --class --kind --request --dialect --batch" -- "$cur")) ;;
     "bezoar guard replay") COMPREPLY=($(compgen -W "--help --json --limits --hints --class --format --kind --against --callers --shapes --examples" -- "$cur")) ;;
