@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/bezoar-dev/bezoar/internal/cgroup"
+	"github.com/bezoar-dev/bezoar/internal/pace"
 )
 
 // smallGroup is how to start a process in a group of so many bytes. Where no groups
@@ -88,6 +89,9 @@ func peakOf(t *testing.T, pid int) (bytes int64) {
 // that are long when they are unpacked, and messages whose schema multiplies.
 func TestBombsInASmallGroup(t *testing.T) {
 	t.Parallel()
+	if pace.Watched {
+		t.Skip("the race detector takes several times the memory: make test runs it, without")
+	}
 	const limit, queries, sends = 512 << 20, 16, 4
 	n := spawn(t, head("memory:", t.TempDir())+fmt.Sprintf(`listen: 127.0.0.1:0
 fleets: {app: {command: [%q], env: {%s: worker}, replicas: 1}}

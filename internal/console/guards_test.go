@@ -111,7 +111,7 @@ func TestGuardsInPage(t *testing.T) {
 	if got := p.Text("#guard-sum"); !strings.Contains(got, "3 rejected") || !strings.Contains(got, "limits version 1") {
 		t.Errorf("the sum reads %q", got)
 	}
-	if got := p.Text("#guard-caller-rows tr"); !strings.Contains(got, "<img src=x") || !strings.Contains(got, "result_window (7)") {
+	if got := p.Text("#guard-caller-rows tr"); !strings.Contains(got, "<img src=x") || !strings.Contains(got, "result_window (4)") {
 		t.Errorf("the caller reads %q", got)
 	}
 	if got := p.Text("#guard-caller-rows"); !strings.Contains(got, "class panels") {

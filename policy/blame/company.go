@@ -74,8 +74,8 @@ func (state *State) puzzle(now int64, acc []accused, before []Work, open []answe
 	c.mysteries = append(c.mysteries, m)
 }
 
-// explain forgets the deaths that a conviction of variant explains. What was answered
-// there is not to blame: it counts once the crash is judged.
+// explain forgets the deaths that a conviction of variant explains. Killers can be
+// compared with what was answered there, once the crash is judged.
 func (state *State) explain(variant bezoar.Fingerprint) {
 	c := &state.company
 	kept := c.mysteries[:0]
@@ -92,6 +92,19 @@ func (state *State) explain(variant bezoar.Fingerprint) {
 	}
 	clear(c.mysteries[len(kept):])
 	c.mysteries = kept
+}
+
+// compareCleared adds what was answered before deaths that are explained now to what
+// killers are compared with. It is no success: it may be a killer, too.
+func (state *State) compareCleared(now int64) {
+	c := &state.company
+	if len(state.histories.byFP) > 0 {
+		for i := range c.cleared {
+			state.remember(now, &c.cleared[i])
+		}
+	}
+	clear(c.cleared)
+	c.cleared = c.cleared[:0]
 }
 
 // excuseAll forgets the deaths since oldest: it was the fleet.

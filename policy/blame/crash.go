@@ -85,11 +85,7 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 	if !convicted && len(before) > 0 && !state.gateClosed(at) {
 		state.puzzle(at, acc, before, open)
 	}
-	for i := range state.company.cleared {
-		state.succeeded(at, &state.company.cleared[i])
-	}
-	clear(state.company.cleared)
-	state.company.cleared = state.company.cleared[:0]
+	state.compareCleared(at)
 }
 
 // elsewhere counts on how many other workers the callers of what was in flight have

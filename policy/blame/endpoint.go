@@ -52,13 +52,6 @@ func (gs *groups) explained(g *group, second uint32) (blamed float64, kin bool) 
 	return blamed, kin
 }
 
-// conspicuous reports whether a shape or an endpoint is escalated, or on its way there.
-func (gs *groups) conspicuous(state *State, now int64, fp bezoar.Fingerprint) bool {
-	const most, nats = 1, 2
-	g := gs.find(fp)
-	return g != nil && (g.state == suspected || gs.excessive(state, g, state.second(now), most, nats))
-}
-
 // crowdTrust is how much of what a shape's works have of the blame together is laid at
 // its door when each of them has little.
 const crowdTrust = 0.5

@@ -132,9 +132,6 @@ func (state *State) observe(now int64, acc []accused, ev *bezoar.Evidence) {
 		a := &acc[i]
 		if 1/a.prior-2 < provenEnough {
 			d.unproven = append(d.unproven, a.work.Fingerprint)
-			if g := state.shapeOf(&a.work); g != nil && !slices.Contains(d.likely, g.fp) {
-				d.likely = append(d.likely, g.fp)
-			}
 		}
 		if state.groups.sound(a.work.Shape) {
 			d.odd = d.odd || i == 0
@@ -150,7 +147,7 @@ func (state *State) observe(now int64, acc []accused, ev *bezoar.Evidence) {
 	}
 	g := &state.gate
 	g.deaths = appendRing(g.deaths, d)
-	if unanswered := g.sinceLastAnswer(now, state.successes); state.unrelated(now, unanswered, false, noAnswerDeaths) {
+	if unanswered := g.sinceLastAnswer(now, state.successes); state.unrelated(unanswered, false, noAnswerDeaths) {
 		g.base = state.successes
 		state.closeGate(now, unanswered[0].at, false)
 	}
@@ -164,14 +161,14 @@ func (state *State) observe(now int64, acc []accused, ev *bezoar.Evidence) {
 		return // closed for long enough, and nothing to take back
 	}
 	need := state.threshold()
-	if state.unrelated(now, g.since(now-int64(massWindow)), false, need) {
+	if state.unrelated(g.since(now-int64(massWindow)), false, need) {
 		g.struck = now
 		state.closeGate(now, now-int64(massWindow), false)
 		return
 	}
 	recent := g.since(now - hold)
 	need = max(need, 1+int(g.successes(now, hold))/gateSuccesses)
-	if state.unrelated(now, recent, state.successes > 0, need) {
+	if state.unrelated(recent, state.successes > 0, need) {
 		g.struck = now
 		state.closeGate(now, now-hold, false)
 	}
@@ -184,7 +181,7 @@ func (state *State) coincidence(now int64) bool {
 	g := &state.gate
 	n := len(g.recent)
 	return n > 0 && state.fleet > 2 && g.recent[n-1].at > now-int64(sameMoment) &&
-		state.unrelated(now, g.since(now-int64(sameMoment)+1), false, min(2, state.fleet-2))
+		state.unrelated(g.since(now-int64(sameMoment)+1), false, min(2, state.fleet-2))
 }
 
 // badBuild notes the death of a worker that had never answered anything, and
@@ -223,9 +220,8 @@ func (g *gate) sinceLastAnswer(now int64, successes uint64) []death {
 }
 
 // unrelated reports whether at least need workers died for reasons that have
-// nothing in common: neither an unproven piece of work, nor an unsound shape, nor one
-// that has much more of the blame than of the traffic.
-func (state *State) unrelated(now int64, recent []death, oddOnly bool, need int) bool {
+// nothing in common: neither an unproven piece of work nor an unsound shape.
+func (state *State) unrelated(recent []death, oddOnly bool, need int) bool {
 	if len(recent) < need {
 		return false
 	}
@@ -239,7 +235,6 @@ func (state *State) unrelated(now int64, recent []death, oddOnly bool, need int)
 		}
 		shared := g.addKnown(d.unproven)
 		shared = g.addKnown(d.shapes) || shared
-		shared = shared || slices.ContainsFunc(d.likely, func(fp bezoar.Fingerprint) bool { return state.groups.conspicuous(state, now, fp) })
 		// Small fleets have too few workers to count: each life counts there.
 		_, counted := g.names[d.worker]
 		if !shared && (state.fleet < 3 || !counted) {

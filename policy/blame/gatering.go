@@ -12,7 +12,6 @@ type death struct {
 	worker   string
 	unproven []bezoar.Fingerprint // exact work that may explain it
 	shapes   []bezoar.Fingerprint // shapes that have hardly ever succeeded
-	likely   []bezoar.Fingerprint // shapes and endpoints of exact work that may explain it
 	odd      bool                 // idle, or work of a shape that used to run
 	base     uint64               // the state's successes at the time
 }

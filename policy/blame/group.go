@@ -212,7 +212,7 @@ func (gs *groups) blame(state *State, now int64, second uint32, g *group, share,
 	case g.state == suspected && share >= suspicion:
 		g.died = now
 		g.slow(now)
-	case g.state == unheld && g.blamed >= min(most, kinDeaths) && gs.excessive(state, g, second, most, groupNats):
+	case g.state == unheld && g.blamed >= min(most, kinDeaths) && gs.excessive(state, g, second, most):
 		gs.escalate(state, now, g, fmt.Sprintf("it has %.1f of the blame for deaths lately, %d times or more what its part of the traffic explains", g.blamed, groupExcess))
 	}
 }
@@ -238,10 +238,11 @@ func (g *group) gap() int64 { return int64(float64(time.Second) / g.pace) }
 // small a part of the traffic once in a few hundred times (the bound of Chernoff, 1952,
 // for the binomial distribution). A caller who is behind all of the traffic is blamed
 // for all deaths, and that says nothing.
-func (gs *groups) excessive(state *State, g *group, second uint32, most, least float64) bool {
+func (gs *groups) excessive(state *State, g *group, second uint32, most float64) bool {
 	gs.total.touch(second)
 	rate := g.blamed / (g.ran + g.blamed)
 	explained, kin := gs.explained(g, second)
+	least := float64(groupNats)
 	if kin {
 		most, least = kinDeaths, kinNats
 	}
@@ -328,7 +329,7 @@ func (gs *groups) refund(state *State, now, oldest int64) {
 	for i := range gs.all {
 		g := &gs.all[i]
 		if g.state == unheld || g.manual || g.since < oldest || g.since > now ||
-			g.state == suspected && gs.excessive(state, g, state.second(now), 0, groupNats) {
+			g.state == suspected && gs.excessive(state, g, state.second(now), 0) {
 			continue
 		}
 		state.emitGroup(Dropped, now, g)

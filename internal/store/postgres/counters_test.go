@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/bezoar-dev/bezoar/internal/pace"
 	"github.com/bezoar-dev/bezoar/internal/store/postgres"
 	"github.com/bezoar-dev/bezoar/quota"
 	"github.com/bezoar-dev/bezoar/quota/quotatest"
@@ -63,6 +64,7 @@ func TestQuota(t *testing.T) {
 }
 
 func TestQuotaBehindPgBouncer(t *testing.T) {
+	pace.Alone(t) // what runs at once is the same without it
 	t.Parallel()
 	server(t)
 	at := os.Getenv("BEZOAR_TEST_PGBOUNCER")

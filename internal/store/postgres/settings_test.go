@@ -13,6 +13,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/live"
 	"github.com/bezoar-dev/bezoar/internal/live/livetest"
+	"github.com/bezoar-dev/bezoar/internal/pace"
 	"github.com/bezoar-dev/bezoar/internal/store/postgres"
 )
 
@@ -66,6 +67,7 @@ func TestLive(t *testing.T) {
 }
 
 func TestLiveBehindPgBouncer(t *testing.T) {
+	pace.Alone(t) // what runs at once is the same without it
 	t.Parallel()
 	server(t)
 	at := os.Getenv("BEZOAR_TEST_PGBOUNCER")
