@@ -108,12 +108,13 @@ func path(target string) string {
 // are together.
 func shape(target string) string {
 	_, query, _ := strings.Cut(target, "?")
-	all := endpoint(target)
+	var all strings.Builder
+	all.WriteString(endpoint(target))
 	for pair := range strings.SplitSeq(query, "&") {
 		name, value, _ := strings.Cut(pair, "=")
-		all += fmt.Sprint("&", name, "=", bits.Len(uint(len(value))))
+		fmt.Fprint(&all, "&", name, "=", bits.Len(uint(len(value))))
 	}
-	return all
+	return all.String()
 }
 
 // endpoint is the path without its numbers.
