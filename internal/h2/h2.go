@@ -97,8 +97,11 @@ func (p *Pool) Get(ctx context.Context, by time.Time) (*Place, error) {
 	defer cancel()
 	for {
 		cc, wait, err := p.reserve()
-		if cc != nil || err != nil {
-			return &Place{addr: p.addr, cc: cc}, err
+		if err != nil {
+			return nil, err
+		}
+		if cc != nil {
+			return &Place{addr: p.addr, cc: cc}, nil
 		}
 		if wait == nil {
 			if err := p.dial(ctx); err != nil {

@@ -150,8 +150,8 @@ func TestConnectionsAreShared(t *testing.T) {
 		t.Errorf("%d connections were made, want 1", n)
 	}
 	p.Close()
-	if _, err := p.Get(t.Context(), time.Time{}); !errors.Is(err, ErrPoolClosed) {
-		t.Errorf("Get after Close: %v", err)
+	if place, err := p.Get(t.Context(), time.Time{}); place != nil || !errors.Is(err, ErrPoolClosed) {
+		t.Errorf("Get after Close: %v, %v", place, err)
 	}
 	none := NewPool(addr, Config{Dial: func(context.Context, string) (net.Conn, error) { return nil, io.ErrClosedPipe }})
 	if _, err := none.Get(t.Context(), time.Time{}); err == nil || !strings.Contains(err.Error(), addr) {
