@@ -40,7 +40,6 @@ type Pool struct {
 	mu      sync.Mutex
 	conns   []*http.ClientConn
 	dialing chan struct{} // closed when the dial that is under way is over; nil for none
-	broken  int           // connections that have ended since Conns was asked
 	closed  bool
 }
 
@@ -138,18 +137,19 @@ func (p *Pool) reserve() (*http.ClientConn, <-chan struct{}, error) {
 	return nil, nil, nil
 }
 
-// sweep drops the connections that have ended. mu is held.
-func (p *Pool) sweep() {
+// sweep drops the connections that have ended, and returns how many. mu is held.
+func (p *Pool) sweep() (ended int) {
 	kept := p.conns[:0]
 	for _, cc := range p.conns {
 		if cc.Err() != nil {
-			p.broken++
+			ended++
 			continue
 		}
 		kept = append(kept, cc)
 	}
 	clear(p.conns[len(kept):])
 	p.conns = kept
+	return ended
 }
 
 // dial makes a connection for everybody who waits for one.
@@ -170,13 +170,13 @@ func (p *Pool) dial(ctx context.Context) error {
 	return nil
 }
 
-// Conns returns how many connections stand, and how many have ended since the last
-// time: evidence of whether the worker lives.
+// Conns returns how many connections stand, and how many have ended that nobody knew of
+// yet: evidence of whether the worker lives. What had ended when a request wanted a
+// connection is none: most of that was idle for too long, or closed in good order.
 func (p *Pool) Conns() (alive, broken int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.sweep()
-	broken, p.broken = p.broken, 0
+	broken = p.sweep()
 	return len(p.conns), broken
 }
 
