@@ -28,6 +28,7 @@ type Config struct {
 	DialTimeout time.Duration // default 1 s
 	IdleTimeout time.Duration // until a connection without streams is closed; default 90 s
 	MaxHead     int64         // bytes of the head of an answer; default 256 KiB
+	Fields      int           // of the head of an answer, for who reads [Place.Fields]
 }
 
 // Pool holds the connections to one worker in one epoch. All methods are safe for
@@ -100,7 +101,7 @@ func (p *Pool) Get(ctx context.Context, by time.Time) (*Place, error) {
 			return nil, err
 		}
 		if cc != nil {
-			return &Place{addr: p.addr, cc: cc}, nil
+			return &Place{addr: p.addr, fields: p.cfg.Fields, cc: cc}, nil
 		}
 		if wait == nil {
 			if err := p.dial(ctx); err != nil {
@@ -194,13 +195,17 @@ func (p *Pool) Close() error {
 
 // Place is room for one request on a connection.
 type Place struct {
-	addr  string
-	cc    *http.ClientConn
-	begun atomic.Bool // its head has been given to the connection
+	addr   string
+	fields int
+	cc     *http.ClientConn
+	begun  atomic.Bool // its head has been given to the connection
 }
 
 // Addr returns where the worker is.
 func (p *Place) Addr() string { return p.addr }
+
+// Fields returns how many fields an answer may have.
+func (p *Place) Fields() int { return p.fields }
 
 // GiveBack gives up a place that was not used.
 func (p *Place) GiveBack() { p.cc.Release() }
@@ -218,6 +223,13 @@ func (p *Place) RoundTrip(req *http.Request, hint func(status int, header http.H
 // Unsent reports whether a request that failed with err surely has not been seen by
 // the worker: it was not written, or the worker said that it passed it over.
 func (p *Place) Unsent(err error) bool { return !p.begun.Load() || refused(err) }
+
+// TooLarge reports whether a request failed with err because its head is larger than
+// the worker has said that it takes. It was not written, and the connection goes on.
+// net/http has no name for it; a test holds its text.
+func TooLarge(err error) bool {
+	return err != nil && err.Error() == "http2: request header list larger than peer's advertised limit"
+}
 
 // streamError has the form of net/http's error of a stream, which [errors.As] fills in.
 type streamError struct {
