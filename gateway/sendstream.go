@@ -63,7 +63,7 @@ func (j *job) deliverStream(ctx context.Context, t *dispatch.Target, place *h2.P
 	}()
 	res := j.receiveStream(s, t)
 	s.end(j)
-	if j.up != nil && j.up.lost && res.Fault != dispatch.NoFault {
+	if j.up != nil && j.up.lost && res.Fault != dispatch.NoFault && res.Fault != dispatch.Unfit {
 		res.Fault, res.Err = dispatch.CallerGone, j.up.cause
 	}
 	if res.Fault != dispatch.NoFault {
@@ -176,6 +176,7 @@ func (j *job) receiveStream(s *stream, t *dispatch.Target) dispatch.Result {
 	if err := j.receiveStreamHead(s); err != nil {
 		if h2.TooLarge(err) { // any worker says so: it is the caller's, as a body that is too long
 			j.up = &upload{cause: errHeadTooLarge, lost: true}
+			return dispatch.Result{Fault: dispatch.Unfit, Err: err}
 		}
 		if s.over && s.body.kept() && s.place.Unsent(err) {
 			return dispatch.Result{Fault: dispatch.Unsent, Err: err}

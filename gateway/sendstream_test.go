@@ -167,7 +167,7 @@ func TestWhatHTTP2CannotCarry(t *testing.T) {
 		fault  dispatch.Fault
 	}{
 		{"GET /agent HTTP/1.1\nHost: h\n\n", 200, "", dispatch.NoFault},
-		{"GET /agent HTTP/1.1\nHost: h\nX-Long: " + strings.Repeat("x", 12<<10) + "\n\n", 431, "head-too-large", dispatch.CallerGone},
+		{"GET /agent HTTP/1.1\nHost: h\nX-Long: " + strings.Repeat("x", 12<<10) + "\n\n", 431, "head-too-large", dispatch.Unfit},
 		{"POST /p HTTP/1.1\nHost: h\nTrailer: Content-Length, a b, X-Up\nTransfer-Encoding: chunked\n\n1\na\n0\nX-Up: up\n\n", 200, "POST /p h 1 <nil> up", dispatch.NoFault},
 		{"GET /many HTTP/1.1\nHost: h\n\n", 502, "failed", dispatch.BadAnswer},
 		{"GET /switches HTTP/1.1\nHost: h\n\n", 502, "failed", dispatch.BadAnswer},
