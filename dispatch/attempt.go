@@ -135,6 +135,12 @@ func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *
 		d.attempts.Add(^uint64(0))
 		d.cfg.Ledger.End(t, blame.Unsent)
 		return c.unsent(ctx, w, errText(res.Err)), false
+	case Unfit:
+		c.attempts--
+		d.attempts.Add(^uint64(0))
+		d.cfg.Ledger.End(t, blame.Unsent)
+		d.cfg.Fleet.Release(w)
+		return done(Answer{Kind: Aborted, Result: res, Reason: errText(res.Err)}), false
 	case CallerGone:
 		if inLane && !res.Begun {
 			d.watchAbandoned(context.WithoutCancel(ctx), c.abandon(t, c.job, hung))

@@ -31,3 +31,27 @@ func TestALackOfDescriptorsIsNoWorkersFault(t *testing.T) {
 		}
 	})
 }
+
+// Work that cannot be sent to any worker says nothing about them, and has no part in
+// what happens to them.
+func TestWorkThatNoWorkerTakesIsNobodysFault(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 1, dispatch.Config{}, blame.Config{})
+		for range 20 {
+			if a := r.do(2, unfit); a.Kind != dispatch.Aborted || a.Attempts != 0 || a.Reason != "too large" {
+				t.Fatalf("it got %+v", a)
+			}
+		}
+		for _, st := range r.fleet.Snapshot() {
+			if st.HeldOut || st.Failed > 0 || st.InFlight > 0 {
+				t.Errorf("%+v", st)
+			}
+		}
+		r.do(1, pill)
+		before := r.d.Stats()
+		a, after := r.do(2, good), r.d.Stats()
+		if a.Kind != dispatch.Answered || after.LaneRuns != before.LaneRuns || after.Attempts != before.Attempts+1 {
+			t.Errorf("after another's death it got %+v; %+v became %+v", a, before, after)
+		}
+	})
+}

@@ -61,6 +61,7 @@ const (
 	poisons // kills its worker unless it is alone on it
 	shut    // finds workers that live and do not take connections
 	streams // answers at once, and goes on until its caller leaves
+	unfit   // cannot be sent
 )
 
 type job struct {
@@ -123,6 +124,8 @@ func (j *job) Send(ctx context.Context, t *dispatch.Target) dispatch.Result {
 		case <-j.life.dead:
 			return dispatch.Result{Fault: dispatch.BrokenConn, Begun: true, Status: 200, Err: errors.New("EOF")}
 		}
+	case unfit:
+		return dispatch.Result{Fault: dispatch.Unfit, Err: errors.New("too large")}
 	case snap:
 		return dispatch.Result{Fault: dispatch.BrokenConn, Err: errors.New("EOF")}
 	}

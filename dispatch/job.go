@@ -118,6 +118,7 @@ const (
 	BadAnswer         // the worker answered, but not in its protocol
 	OverdueHead       // the answer had not begun by Target.Deadline
 	CallerGone        // the caller hung up or its upload failed
+	Unfit             // the work cannot be sent to any worker, and nothing of it was
 )
 
 // Result is how one attempt ended, as the wire saw it.

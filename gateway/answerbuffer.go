@@ -138,7 +138,14 @@ func (b *answerBuffer) take(p []byte) int {
 		return n
 	}
 	b.g.spooled.Add(-int64(n))
-	return 0
+	if len(b.mem)+b.passing > 0 || b.spool.size() > 0 {
+		return 0 // what is passed on makes room
+	}
+	// Nothing would: this much passes through memory without a buffer, too.
+	n = min(n, readSize)
+	b.g.held.Add(int64(n))
+	b.mem = append(b.mem, p[:n]...)
+	return n
 }
 
 // reserve claims room for n bytes in the memory for all requests.

@@ -147,6 +147,24 @@ func TestBufferedAnswersThatEndOtherwise(t *testing.T) {
 	}
 }
 
+// Without room in memory and on the disk an answer comes nevertheless.
+func TestBufferedAnswersNeedNoRoom(t *testing.T) {
+	f := serve(t, Route{Doer: newDirect(t, strings.TrimPrefix(oneAtATime(t).URL, "http://")), BufferAnswer: 64 << 10}, Config{}, ServerConfig{})
+	f.g.held.Add(1 << 40)
+	f.g.spooled.Add(MaxSpooled)
+	client := &http.Client{Transport: &http.Transport{}, Timeout: patience}
+	defer client.CloseIdleConnections()
+	res, err := client.Get("http://" + f.addr + "/long")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if n, err := io.Copy(io.Discard, res.Body); err != nil || n != longAnswer {
+		t.Errorf("%d bytes came, and %v", n, err)
+	}
+	eventually(t, "nothing is kept", func() bool { return f.g.Held() == 1<<40 && f.g.spooled.Load() == MaxSpooled })
+}
+
 // eventually waits until something is so.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()

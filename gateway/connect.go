@@ -51,7 +51,7 @@ func (u Upstream) Connect(addr string) any {
 			return new(net.Dialer).DialContext(ctx, "tcp", addr)
 		}
 	}
-	return h2.NewPool(strings.TrimPrefix(addr, "http://"), h2.Config{Dial: dial, DialTimeout: u.DialTimeout, IdleTimeout: u.IdleTimeout})
+	return h2.NewPool(strings.TrimPrefix(addr, "http://"), h2.Config{Dial: dial, DialTimeout: u.DialTimeout, IdleTimeout: u.IdleTimeout, Fields: u.pool().Limits.Fields})
 }
 
 // Prober counts the idle connections that a worker holds open, and those that it

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/h1"
+	"github.com/bezoar-dev/bezoar/internal/redact"
 	"github.com/bezoar-dev/bezoar/internal/stale"
 )
 
@@ -36,6 +37,8 @@ type Fallback struct {
 	Static  *Static         // always the same
 	Stale   *Stale          // the last good answer to the same GET
 	Other   Doer            // what another fleet says; its own limits are its own
+	Base    string          // of Other's workers, as a Route's Base
+	Known   *redact.Values  // of Other's workers, as a Route's Known
 	Handler http.Handler    // what another handler says
 }
 
@@ -134,7 +137,7 @@ func (j *job) fallBack(on FallbackCause) bool {
 		case f.Stale != nil:
 			done = j.fallStale(f.Stale, on)
 		case f.Other != nil:
-			done = j.fallOther(f.Other, on)
+			done = j.fallOther(f, on)
 		}
 		if done {
 			return true
@@ -177,8 +180,13 @@ func staleFields(a stale.Answer, age time.Duration, on FallbackCause) []h1.Field
 
 // fallOther has another fleet do the work. It reports false when that has no
 // worker either.
-func (j *job) fallOther(other Doer, on FallbackCause) bool {
+func (j *job) fallOther(f *Fallback, on FallbackCause) bool {
 	j.admission.release(time.Now()) // what follows says nothing about the route's own fleet
+	if j.other = f; j.prepared {    // for other workers
+		j.unknow()
+		j.forward()
+		j.know()
+	}
 	if err := j.prepare(); errors.Is(err, errAnswered) {
 		return true
 	} else if err != nil {
@@ -186,7 +194,7 @@ func (j *job) fallOther(other Doer, on FallbackCause) bool {
 		return true
 	}
 	j.marked = markOf(fellOther, on)
-	a := other.Do(j.ctx, j.work(), j)
+	a := f.Other.Do(j.ctx, j.work(), j)
 	if a.Kind == dispatch.Unavailable && j.from.Reset() {
 		j.marked = h1.Field{}
 		return false

@@ -8,11 +8,39 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/redact"
 	"github.com/bezoar-dev/bezoar/internal/stale"
 	"github.com/bezoar-dev/bezoar/overload"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 )
+
+// TestAnotherFleetsWorkersGetWhatIsTheirs: the path in front of paths, and the secrets
+// that are kept out of what workers write, are those of the fleet that does the work.
+func TestAnotherFleetsWorkersGetWhatIsTheirs(t *testing.T) {
+	w := startWorker(t, answering("HTTP/1.1 200 OK\nContent-Length: 5\n\nother"))
+	nobody := doFunc(func(context.Context, dispatch.Work, dispatch.Job) dispatch.Answer {
+		return dispatch.Answer{Kind: dispatch.Unavailable, RetryAfter: time.Second, Reason: "no worker"}
+	})
+	var own, others redact.Values
+	f := serve(t, Route{
+		Doer: nobody, Base: "/v2", Known: &own,
+		Fallback: []Fallback{{Other: newDirect(t, w.addr), Base: "/old", Known: &others}},
+	}, Config{}, ServerConfig{})
+	c := dial(t, f.addr)
+	if resp, body := c.ask("POST /x?y", "Authorization: open-sesame", "Content-Length: 0"); resp.StatusCode != 200 || body != "other" {
+		t.Errorf("%s %q", resp.Status, body)
+	}
+	if got := w.raw(); !strings.HasPrefix(got, "POST /old/x?y HTTP/1.1\r\n") {
+		t.Errorf("the other worker got %.100q", got)
+	}
+	for _, v := range []*redact.Values{&own, &others} {
+		if got := string(v.Hide([]byte("open-sesame"))); got != bezoar.Redacted {
+			t.Errorf("a line is %s", got)
+		}
+	}
+}
 
 // TestBreakerAndFallbacks: failures open the circuit, and what is answered then
 // is marked, in the answer and in the record.

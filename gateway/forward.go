@@ -18,7 +18,7 @@ func (j *job) forward() {
 	b = append(b, ' ')
 	target, stripped := j.route.stripped(r.Target)
 	if strings.HasPrefix(target, "/") { // not the * of OPTIONS
-		b = append(b, j.route.Base...)
+		b = append(b, j.basePath()...)
 	}
 	b = append(b, target...)
 	b = append(b, " HTTP/1.1\r\n"...)
@@ -38,6 +38,14 @@ func (j *job) forward() {
 	}
 	j.head = j.frame(b)
 	j.base = len(j.head) - len("\r\n")
+}
+
+// basePath is what stands in front of paths for the workers that get the request.
+func (j *job) basePath() string {
+	if j.other != nil {
+		return j.other.Base
+	}
+	return j.route.Base
 }
 
 // passFields appends the caller's fields that are meant for the worker.

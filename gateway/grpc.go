@@ -49,7 +49,7 @@ func grpcStatus(status int, kind string) int {
 		return grpcPermissionDenied
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
 		return grpcUnimplemented
-	case http.StatusRequestEntityTooLarge:
+	case http.StatusRequestEntityTooLarge, http.StatusRequestHeaderFieldsTooLarge:
 		return grpcExhausted
 	}
 	if status >= http.StatusInternalServerError {

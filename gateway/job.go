@@ -62,6 +62,7 @@ type job struct {
 	notes       *hints.Note        // of the answer, when the guard learns from it
 	cacheWriter cacheWriter
 	known       *redact.Held // the secrets in it; nil: none
+	other       *Fallback    // whose workers get it, instead of the route's; nil: those
 
 	input  fingerprint.Input
 	traits fingerprint.Traits

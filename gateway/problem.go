@@ -111,6 +111,10 @@ func (j *job) aborted() {
 
 // badUpload answers a request whose body could not be read.
 func (j *job) badUpload(err error) {
+	if errors.Is(err, errHeadTooLarge) { // which says nothing against the body
+		j.problem(problem{Type: "head-too-large", Status: http.StatusRequestHeaderFieldsTooLarge, Detail: "The headers are larger than the worker takes."})
+		return
+	}
 	j.from.Close()
 	var e *h1.Error
 	switch {

@@ -60,12 +60,16 @@ func (j *job) Keep() bezoar.Request {
 // know makes the secrets of the request known where a worker's output is read: the
 // same values as a dead letter is kept without.
 func (j *job) know() {
-	if j.route.Known == nil {
+	to := j.route.Known
+	if j.other != nil {
+		to = j.other.Known
+	}
+	if to == nil {
 		return
 	}
 	for i := range j.req.Fields {
 		if f := &j.req.Fields[i]; (f.Key == h1.Other || f.Key == h1.ProxyAuthorization) && j.s.redact.Secret(f.Name) {
-			j.secret(f.Value)
+			j.secret(to, f.Value)
 		}
 	}
 	_, query, _ := strings.Cut(j.req.Target, "?")
@@ -77,17 +81,17 @@ func (j *job) know() {
 			query = ""
 		}
 		if name, value, _ := strings.Cut(pair, "="); value != "" && j.s.redact.Parameter(name) {
-			j.secret(value)
+			j.secret(to, value)
 		}
 	}
 }
 
-func (j *job) secret(value string) {
+func (j *job) secret(to *redact.Values, value string) {
 	if len(value) < redact.MinValue {
 		return
 	}
 	if j.known == nil {
-		j.known = j.route.Known.Hold()
+		j.known = to.Hold()
 	}
 	j.known.AddCredentials(value)
 }
@@ -96,5 +100,6 @@ func (j *job) secret(value string) {
 func (j *job) unknow() {
 	if j.known != nil {
 		j.known.End()
+		j.known = nil
 	}
 }

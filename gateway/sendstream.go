@@ -42,6 +42,8 @@ type event struct {
 	err    error
 }
 
+var errHeadTooLarge = errors.New("the head is larger than the worker takes")
+
 // deliverStream is deliver over HTTP/2.
 func (j *job) deliverStream(ctx context.Context, t *dispatch.Target, place *h2.Place) dispatch.Result {
 	rctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // Wait looks at ctx
@@ -61,7 +63,7 @@ func (j *job) deliverStream(ctx context.Context, t *dispatch.Target, place *h2.P
 	}()
 	res := j.receiveStream(s, t)
 	s.end(j)
-	if j.up != nil && j.up.lost && res.Fault != dispatch.NoFault {
+	if j.up != nil && j.up.lost && res.Fault != dispatch.NoFault && res.Fault != dispatch.Unfit {
 		res.Fault, res.Err = dispatch.CallerGone, j.up.cause
 	}
 	if res.Fault != dispatch.NoFault {
@@ -90,6 +92,9 @@ func (j *job) request(ctx context.Context, s *stream) (*http.Request, error) {
 			name := http.CanonicalHeaderKey(f.Name)
 			req.Header[name] = append(req.Header[name], f.Value)
 		}
+	}
+	if _, ok := req.Header["User-Agent"]; !ok {
+		req.Header["User-Agent"] = nil // or net/http would name itself
 	}
 	if head.Trailers {
 		req.Header["Te"] = []string{"trailers"}
@@ -120,12 +125,14 @@ func urlOf(head *h1.Request) *url.URL {
 // announced adds the names of trailers to those that go out behind a body.
 func announced(names string, to http.Header) http.Header {
 	for name := range strings.SplitSeq(names, ",") {
-		if name = strings.TrimSpace(name); name != "" && to == nil {
+		switch name = http.CanonicalHeaderKey(strings.TrimSpace(name)); {
+		case !h1.Token(name), name == "Content-Length", name == "Trailer", name == "Transfer-Encoding":
+			continue // net/http would not send the request
+		}
+		if to == nil {
 			to = http.Header{}
 		}
-		if name != "" {
-			to[http.CanonicalHeaderKey(name)] = nil
-		}
+		to[name] = nil
 	}
 	return to
 }
@@ -167,6 +174,10 @@ func await[T any](j *job, ch <-chan T) (v T, err error) {
 // receiveStream reads the answer and passes it on.
 func (j *job) receiveStream(s *stream, t *dispatch.Target) dispatch.Result {
 	if err := j.receiveStreamHead(s); err != nil {
+		if h2.TooLarge(err) { // any worker says so: it is the caller's, as a body that is too long
+			j.up = &upload{cause: errHeadTooLarge, lost: true}
+			return dispatch.Result{Fault: dispatch.Unfit, Err: err}
+		}
 		if s.over && s.body.kept() && s.place.Unsent(err) {
 			return dispatch.Result{Fault: dispatch.Unsent, Err: err}
 		}
@@ -202,7 +213,9 @@ func (j *job) receiveStreamHead(s *stream) error {
 			return e.err
 		case e.answer != nil:
 			s.over, s.answer = true, e.answer
-			return nil
+			return s.tooMany()
+		case e.status == http.StatusSwitchingProtocols:
+			return &h1.Error{Status: http.StatusBadGateway, Rule: "the worker switched protocols over HTTP/2"}
 		case e.status == http.StatusContinue: // the gateway has sent its own
 		default:
 			j.resp.Fields = append(j.resp.Fields[:0], sortedFields(e.header)...)
@@ -211,6 +224,18 @@ func (j *job) receiveStreamHead(s *stream) error {
 			}
 		}
 	}
+}
+
+// tooMany refuses answers with more fields than the fleet's may have.
+func (s *stream) tooMany() error {
+	n := 0
+	for _, values := range s.answer.Header {
+		n += len(values)
+	}
+	if n > s.place.Fields() {
+		return &h1.Error{Status: http.StatusBadGateway, Rule: "too many fields"}
+	}
+	return nil
 }
 
 // head returns the head of the answer as one of HTTP/1.1.

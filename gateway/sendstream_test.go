@@ -30,6 +30,7 @@ func startTwo(t *testing.T) *twoWorker {
 	w.Server = httptest.NewUnstartedServer(w)
 	w.Config.Protocols = new(http.Protocols)
 	w.Config.Protocols.SetUnencryptedHTTP2(true)
+	w.Config.MaxHeaderBytes = 8 << 10
 	w.Start()
 	t.Cleanup(w.Close)
 	return w
@@ -50,6 +51,16 @@ func (w *twoWorker) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		_ = rc.Flush()
 		<-r.Context().Done()
 		w.left <- struct{}{}
+		return
+	case "/switches":
+		rw.WriteHeader(http.StatusSwitchingProtocols)
+	case "/agent":
+		_, _ = io.WriteString(rw, r.UserAgent())
+		return
+	case "/many":
+		for range answerFields {
+			rw.Header().Add("X-Many", "y")
+		}
 		return
 	case "/none":
 		rw.WriteHeader(http.StatusNoContent)
@@ -142,6 +153,41 @@ func TestHTTP2Worker(t *testing.T) {
 		t.Errorf("204: %+v, %v", res, err)
 	}
 	res.Body.Close()
+}
+
+// What HTTP/2 cannot carry is no worker's fault: a head larger than the worker takes is
+// refused, and a trailer that cannot be one is left out. Nothing is added for a caller
+// that does not name its program, and nobody switches protocols.
+func TestWhatHTTP2CannotCarry(t *testing.T) {
+	f, d, w := throughTwo(t)
+	for i, ask := range []struct {
+		send   string
+		status int
+		body   string
+		fault  dispatch.Fault
+	}{
+		{"GET /agent HTTP/1.1\nHost: h\n\n", 200, "", dispatch.NoFault},
+		{"GET /agent HTTP/1.1\nHost: h\nX-Long: " + strings.Repeat("x", 12<<10) + "\n\n", 431, "head-too-large", dispatch.Unfit},
+		{"POST /p HTTP/1.1\nHost: h\nTrailer: Content-Length, a b, X-Up\nTransfer-Encoding: chunked\n\n1\na\n0\nX-Up: up\n\n", 200, "POST /p h 1 <nil> up", dispatch.NoFault},
+		{"GET /many HTTP/1.1\nHost: h\n\n", 502, "failed", dispatch.BadAnswer},
+		{"GET /switches HTTP/1.1\nHost: h\n\n", 502, "failed", dispatch.BadAnswer},
+	} {
+		c := dial(t, f.addr)
+		c.send(ask.send)
+		res, body := c.answer("GET")
+		for res.StatusCode == http.StatusEarlyHints {
+			res, body = c.answer("GET")
+		}
+		if res.StatusCode != ask.status || !strings.Contains(body, ask.body) || i == 0 && body != "" {
+			t.Errorf("%.40q: %s %.300q", ask.send, res.Status, body)
+		}
+		if r := d.result(); r.Fault != ask.fault {
+			t.Errorf("%.40q: %+v", ask.send, r)
+		}
+	}
+	if n := w.requests.Load(); n != 4 {
+		t.Errorf("the worker has seen %d requests, want 4", n)
+	}
 }
 
 // Answers that break off are cut, uploads that are refused end, and callers who leave

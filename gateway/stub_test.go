@@ -231,7 +231,7 @@ func (d *direct) Do(ctx context.Context, w dispatch.Work, j dispatch.Job) dispat
 	switch {
 	case r.Fault == dispatch.NoFault:
 		a.Kind = dispatch.Answered
-	case r.Fault == dispatch.CallerGone:
+	case r.Fault == dispatch.CallerGone, r.Fault == dispatch.Unfit:
 		a.Kind = dispatch.Aborted
 	case r.Begun:
 		a.Kind = dispatch.Cut

@@ -106,7 +106,7 @@ func (j *job) Send(ctx context.Context, t *dispatch.Target) dispatch.Result {
 	} else {
 		res = j.deliverTraced(ctx, t)
 	}
-	if res.Fault != dispatch.Unsent {
+	if res.Fault != dispatch.Unsent && res.Fault != dispatch.Unfit {
 		j.rec.Attempts++
 	}
 	return res

@@ -213,7 +213,8 @@ func (a *App) reserves(next *present, out *gateway.Route, r *config.Route) error
 			if u == nil {
 				return fmt.Errorf("fallback[%d]: there is no fleet %s", i, f.Fleet)
 			}
-			fb.Other = u.doer
+			settings := next.cfg.Fleets[f.Fleet]
+			fb.Other, fb.Base, fb.Known = u.doer, settings.BasePath(), u.known
 		}
 		out.Fallback = append(out.Fallback, fb)
 	}

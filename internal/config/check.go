@@ -209,6 +209,16 @@ func (f *Fleet) checkCommand(k *checker, at string) {
 	if _, ok := f.Env["PORT"]; ok {
 		k.addf(at+".env.PORT", "remove it", "is set by Bezoar for every worker")
 	}
+	for _, of := range []struct {
+		key   string
+		names []string
+	}{{"env_drop", f.EnvDrop}, {"env_keep", f.EnvKeep}} {
+		for i, name := range of.names {
+			if !envPattern.MatchString(name) {
+				k.addf(fmt.Sprintf("%s.%s[%d]", at, of.key, i), "write a name, or how names begin and a *, such as AWS_*", "%s is no name of variables", quoted(name))
+			}
+		}
+	}
 	if f.TLS != nil {
 		k.addf(at+".tls", "remove it", "applies to workers that run elsewhere, and Bezoar starts these")
 	}

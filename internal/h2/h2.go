@@ -28,6 +28,7 @@ type Config struct {
 	DialTimeout time.Duration // default 1 s
 	IdleTimeout time.Duration // until a connection without streams is closed; default 90 s
 	MaxHead     int64         // bytes of the head of an answer; default 256 KiB
+	Fields      int           // of the head of an answer, for who reads [Place.Fields]
 }
 
 // Pool holds the connections to one worker in one epoch. All methods are safe for
@@ -40,7 +41,6 @@ type Pool struct {
 	mu      sync.Mutex
 	conns   []*http.ClientConn
 	dialing chan struct{} // closed when the dial that is under way is over; nil for none
-	broken  int           // connections that have ended since Conns was asked
 	closed  bool
 }
 
@@ -97,8 +97,11 @@ func (p *Pool) Get(ctx context.Context, by time.Time) (*Place, error) {
 	defer cancel()
 	for {
 		cc, wait, err := p.reserve()
-		if cc != nil || err != nil {
-			return &Place{addr: p.addr, cc: cc}, err
+		if err != nil {
+			return nil, err
+		}
+		if cc != nil {
+			return &Place{addr: p.addr, fields: p.cfg.Fields, cc: cc}, nil
 		}
 		if wait == nil {
 			if err := p.dial(ctx); err != nil {
@@ -135,18 +138,19 @@ func (p *Pool) reserve() (*http.ClientConn, <-chan struct{}, error) {
 	return nil, nil, nil
 }
 
-// sweep drops the connections that have ended. mu is held.
-func (p *Pool) sweep() {
+// sweep drops the connections that have ended, and returns how many. mu is held.
+func (p *Pool) sweep() (ended int) {
 	kept := p.conns[:0]
 	for _, cc := range p.conns {
 		if cc.Err() != nil {
-			p.broken++
+			ended++
 			continue
 		}
 		kept = append(kept, cc)
 	}
 	clear(p.conns[len(kept):])
 	p.conns = kept
+	return ended
 }
 
 // dial makes a connection for everybody who waits for one.
@@ -167,13 +171,13 @@ func (p *Pool) dial(ctx context.Context) error {
 	return nil
 }
 
-// Conns returns how many connections stand, and how many have ended since the last
-// time: evidence of whether the worker lives.
+// Conns returns how many connections stand, and how many have ended that nobody knew of
+// yet: evidence of whether the worker lives. What had ended when a request wanted a
+// connection is none: most of that was idle for too long, or closed in good order.
 func (p *Pool) Conns() (alive, broken int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.sweep()
-	broken, p.broken = p.broken, 0
+	broken = p.sweep()
 	return len(p.conns), broken
 }
 
@@ -191,13 +195,17 @@ func (p *Pool) Close() error {
 
 // Place is room for one request on a connection.
 type Place struct {
-	addr  string
-	cc    *http.ClientConn
-	begun atomic.Bool // its head has been given to the connection
+	addr   string
+	fields int
+	cc     *http.ClientConn
+	begun  atomic.Bool // its head has been given to the connection
 }
 
 // Addr returns where the worker is.
 func (p *Place) Addr() string { return p.addr }
+
+// Fields returns how many fields an answer may have.
+func (p *Place) Fields() int { return p.fields }
 
 // GiveBack gives up a place that was not used.
 func (p *Place) GiveBack() { p.cc.Release() }
@@ -215,6 +223,13 @@ func (p *Place) RoundTrip(req *http.Request, hint func(status int, header http.H
 // Unsent reports whether a request that failed with err surely has not been seen by
 // the worker: it was not written, or the worker said that it passed it over.
 func (p *Place) Unsent(err error) bool { return !p.begun.Load() || refused(err) }
+
+// TooLarge reports whether a request failed with err because its head is larger than
+// the worker has said that it takes. It was not written, and the connection goes on.
+// net/http has no name for it; a test holds its text.
+func TooLarge(err error) bool {
+	return err != nil && err.Error() == "http2: request header list larger than peer's advertised limit"
+}
 
 // streamError has the form of net/http's error of a stream, which [errors.As] fills in.
 type streamError struct {

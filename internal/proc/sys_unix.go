@@ -46,6 +46,15 @@ func (u *User) Become(attr *syscall.SysProcAttr) *syscall.SysProcAttr {
 	return attr
 }
 
+// Give makes a child's end of a pipe the user's, who could not open it by /dev/stdout
+// or /dev/stderr otherwise. Who is not root keeps it.
+func (u *User) Give(f *os.File) error {
+	if u == nil || os.Geteuid() != 0 {
+		return nil
+	}
+	return f.Chown(int(u.uid), int(u.gid))
+}
+
 // SignalGroup signals every process of a group. It is for a group whose leader
 // we have not reaped: until then the number is its.
 func SignalGroup(leader int, sig syscall.Signal) error { return syscall.Kill(-leader, sig) }

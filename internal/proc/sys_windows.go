@@ -22,6 +22,9 @@ func OwnSession() *syscall.SysProcAttr { return OwnGroup() }
 // Become needs another system.
 func (*User) Become(attr *syscall.SysProcAttr) *syscall.SysProcAttr { return attr }
 
+// Give needs another system.
+func (*User) Give(*os.File) error { return nil }
+
 // SignalGroup ends the process, whatever the signal: there is no asking.
 func SignalGroup(leader int, _ syscall.Signal) error {
 	p, err := os.FindProcess(leader)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/internal/proc"
 	"github.com/bezoar-dev/bezoar/internal/redact"
 )
 
@@ -100,6 +101,21 @@ func TestNeitherOutputNorEvidenceHasSecrets(t *testing.T) {
 	if got, want := fmt.Sprintf("%q", r.reg.end().Stderr), `["served /x?token=[redacted] [redacted]" "adieu, [redacted]"]`; got != want {
 		t.Errorf("the evidence is %s, want %s", got, want)
 	}
+}
+
+// Programs that write by /dev/stdout and /dev/stderr do so as another user, too.
+func TestWorkersOfAnotherUserOpenTheirOutput(t *testing.T) {
+	if _, err := proc.FindUser("nobody"); err != nil {
+		t.Skip(err)
+	}
+	r := run(t, "server", func(c *Config) {
+		c.User, c.Dir = "nobody", "/"
+		c.Command = []string{"sh", "-c", "echo well >/dev/stdout; echo well >/dev/stderr; exec sleep 600"}
+	})
+	until(t, "the output arrives", func() bool {
+		all := r.out.all()
+		return strings.Contains(all, "w-1 stdout well") && strings.Contains(all, "w-1 stderr well")
+	})
 }
 
 func TestLiveWorkerStaysAlive(t *testing.T) {

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -118,6 +119,9 @@ func (s *Supervisor) fork(l *life) error {
 		l.pipes[i], ends[i] = r, w
 	}
 	user, err := proc.FindUser(l.cfg.Load().User)
+	if err == nil {
+		err = errors.Join(user.Give(ends[0]), user.Give(ends[1]))
+	}
 	if err != nil {
 		closeAll(l.pipes, ends)
 		return err
