@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ const (
 	loneFleet = 2
 	seenFor   = time.Minute
 	maxSeen   = 10_000
+	maxFormer = 16 // lives of one name that are told from a new one
 	// maxBlamed bounds the deliveries that are remembered because their worker has
 	// vanished; the oldest go. All processes know the first maxShared of them that
 	// one process blames at once, for sharedFor.
@@ -70,9 +72,9 @@ type blamed struct {
 // seen is a worker that asks for messages.
 type seen struct {
 	at     time.Time
-	life   string // the latest
-	former string // the one before
-	shared bool   // two that live have this name
+	life   string   // the latest
+	former []string // those before, the newest last
+	shared bool     // several that live have this name
 }
 
 // arrives notes that a worker asks for messages. Where a new life of it has begun,
@@ -106,11 +108,12 @@ func (h *holdings) asks(worker, life string, now time.Time) (died bool) {
 		}
 	}
 	if life != "" && life != s.life {
-		s.shared = s.shared || life == s.former
+		s.shared = s.shared || slices.Contains(s.former, life)
 		if s.life != "" && !s.shared {
 			died = h.depart(worker, reborn, now)
+			s.former = append(s.former[max(0, len(s.former)-maxFormer+1):], s.life)
 		}
-		s.life, s.former = life, s.life
+		s.life = life
 	}
 	s.at = now
 	h.seen[worker] = s

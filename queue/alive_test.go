@@ -82,6 +82,25 @@ func TestTwoWorkersOfOneNameLive(t *testing.T) {
 	})
 }
 
+// So may more, as containers with the host's network and the process id 1.
+func TestManyWorkersOfOneNameLive(t *testing.T) {
+	bubble(t, queue.Config{}, func(r *rig) {
+		r.create("jobs", nil)
+		r.company(3)
+		r.sendMany("jobs", 20)
+		for n := range 20 {
+			m := r.asLife(string(rune('a'+n%5)), n, 1)
+			if len(m) != 1 {
+				r.Fatalf("received %d", len(m))
+			}
+			pass(time.Second)
+		}
+		if s := r.Stats(); s.Vanished != 4 {
+			r.Errorf("%d were taken for dead, want the first 4", s.Vanished)
+		}
+	})
+}
+
 // A client whose idle connection closes, and whose handlers take longer than the
 // lease, is done in the end each time. Even right after a true death nothing is
 // convicted.

@@ -59,18 +59,21 @@ func (e *Engine) Pause(ctx context.Context, queue string, p Pause) error {
 	return nil
 }
 
-// letGo ends the pause of a queue, if somebody has made one.
+// letGo ends the pause of a queue, if somebody has made one: perhaps in another
+// process, a moment ago. Where the store cannot forget the pause it goes on.
 func (e *Engine) letGo(ctx context.Context, queue string) error {
+	if err := e.store.DeleteMark(ctx, pauseKey(queue), 0); err != nil {
+		return err
+	}
 	c := e.conditions
 	c.mu.Lock()
 	_, paused := c.pauses[queue]
 	delete(c.pauses, queue)
 	c.mu.Unlock()
-	if !paused {
-		return nil
+	if paused {
+		e.hub.wakeAll()
 	}
-	defer e.hub.wakeAll()
-	return e.store.DeleteMark(ctx, pauseKey(queue), 0)
+	return nil
 }
 
 // pauseToo learns which queues others have paused.

@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -59,5 +60,47 @@ func TestAQueueIsPausedByHand(t *testing.T) {
 		r.create("jobs", nil)
 		r.sendMany("jobs", 1)
 		r.one("jobs", "w4") // a new queue by that name is not paused
+	})
+}
+
+// forgetful is a store that others use too, and that may fail to forget.
+type forgetful struct {
+	queue.Store
+	fails bool
+}
+
+func (*forgetful) Shared() bool { return true }
+
+func (f *forgetful) DeleteMark(ctx context.Context, key string, version int64) error {
+	if f.fails {
+		return errAway
+	}
+	return f.Store.DeleteMark(ctx, key, version)
+}
+
+// A queue is resumed wherever it was paused, and goes on to be paused where that
+// cannot be written down.
+func TestAPauseEndsEverywhereOrNowhere(t *testing.T) {
+	bubble(t, queue.Config{}, func(r *rig) {
+		store := &forgetful{Store: r.store}
+		one, two := r.node(queue.Config{}, store), r.node(queue.Config{}, store)
+		r.create("jobs", nil)
+		r.sendMany("jobs", 1)
+		pass(2 * time.Second)
+		two.Conditions(r.Context()) // what it knows is not older than this
+		r.must(one.Pause(r.Context(), "jobs", queue.Pause{}))
+		r.must(two.Resume(r.Context(), "jobs"))
+		pass(2 * time.Second)
+		r.wantStates(one)
+
+		r.must(one.Pause(r.Context(), "jobs", queue.Pause{}))
+		store.fails = true
+		if err := one.Resume(r.Context(), "jobs"); err == nil {
+			r.Error("it was resumed without the store")
+		}
+		r.wantStates(one, "jobs=paused!")
+		store.fails = false
+		r.must(one.Resume(r.Context(), "jobs"))
+		r.wantStates(r.node(queue.Config{}, store))
 	})
 }

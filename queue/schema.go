@@ -33,7 +33,7 @@ func (r *rules) check(body []byte) *schema.Violation {
 // sift sets messages aside that are damaged or that the queue's schema does not
 // allow, and returns the others.
 func (e *Engine) sift(ctx context.Context, q *Queue, r *rules, messages []Message) ([]Message, error) {
-	var changes []Change
+	var changes, hidden []Change
 	kept := messages[:0]
 	for i := range messages {
 		m := &messages[i]
@@ -42,7 +42,7 @@ func (e *Engine) sift(ctx context.Context, q *Queue, r *rules, messages []Messag
 		case o == nil:
 			kept = append(kept, *m)
 		case m.Letter != nil: // there is no place further down: it is kept where people see it
-			changes = append(changes, Change{Receipt: m.Receipt, Release: true, Refund: true, For: MaxVisibility})
+			hidden = append(hidden, Change{Receipt: m.Receipt, Release: true, Refund: true, For: MaxVisibility})
 		default: // a bad disk says nothing about the payload
 			changes = append(changes, Change{Receipt: m.Receipt, Release: true, Dead: true, Refund: m.Damaged, Outcome: clean(*o)})
 		}
@@ -50,24 +50,36 @@ func (e *Engine) sift(ctx context.Context, q *Queue, r *rules, messages []Messag
 			e.config.Log.Error("a message is damaged in the store: it is not delivered", "queue", q.Name, "id", m.ID)
 		}
 	}
-	if len(changes) == 0 {
+	if len(changes)+len(hidden) == 0 {
 		return kept, nil
 	}
 	p, err := e.policy(ctx, *q)
 	if err != nil {
 		return nil, err
 	}
+	if err := e.setAside(ctx, q, p, changes); err != nil {
+		return nil, err
+	}
+	e.hub.wake(p.DeadLetter)
+	p.FIFO = false // its group does not wait for it: it would wait for ever
+	return kept, e.setAside(ctx, q, p, hidden)
+}
+
+// setAside applies changes to messages that are not to be delivered.
+func (e *Engine) setAside(ctx context.Context, q *Queue, p Policy, changes []Change) error {
+	if len(changes) == 0 {
+		return nil
+	}
 	results, err := e.store.Change(ctx, q.ID, p, changes)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, err := range results {
 		if err != nil && CodeOf(err) == "" {
-			return nil, err
+			return err
 		}
 	}
-	e.hub.wake(p.DeadLetter)
-	return kept, nil
+	return nil
 }
 
 // fault says why a message is not to be delivered, or nil. Dead letters may be

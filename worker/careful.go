@@ -16,7 +16,9 @@ const (
 	// of how that ended, until it is to run with nothing beside it.
 	unended = 3
 	// hopeless is how often that has been, until it is set aside without another run.
-	hopeless    = 10
+	hopeless = 10
+	// mostOff is how often others go before it: they may never end.
+	mostOff     = 5
 	dangerPause = 20 * time.Millisecond
 	// singly is how many messages have ended until a careful worker takes several
 	// in one receive.
@@ -50,14 +52,15 @@ func (w *Worker) mayKill(m *Message) bool {
 }
 
 // hopeless reports whether a message is set aside that may have killed so many
-// lives.
+// lives. It is not where the queue counts receives. Those after which this life put
+// the message off say nothing.
 func (w *Worker) hopeless(m *Message) bool {
-	return w.judge != nil && m.Receives >= hopeless && w.mayKill(m)
+	return w.judge != nil && w.about.MaxReceives == 0 && m.Receives-w.off.times(m.ID) >= hopeless && w.mayKill(m)
 }
 
 // putsOff reports whether a message that may kill is given back for a while: until
-// a receive has found nothing, so that all others are done first. It is not where the
-// queue counts receives.
+// a receive has found nothing, so that all others are done first, or it was given back
+// mostOff times. It is not where the queue counts receives.
 func (w *Worker) putsOff(m *Message) bool {
 	return w.judge != nil && w.about.MaxReceives == 0 && w.off.puts(m.ID, w.empty.Load())
 }
@@ -65,16 +68,28 @@ func (w *Worker) putsOff(m *Message) bool {
 // offFor is how long: a receive that waits meanwhile has time to find nothing.
 func (w *Worker) offFor() time.Duration { return w.waits() + 2*time.Second }
 
-// off are messages that were put off, and when.
+// off are messages that were put off.
 type off struct {
-	mu sync.Mutex // guards at
-	at map[string]int64
+	mu  sync.Mutex // guards all
+	all map[string]*since
 }
 
-func (o *off) has(id string) bool {
+// since is when a message was put off first, and how often it was.
+type since struct {
+	at int64
+	n  int
+}
+
+func (o *off) has(id string) bool { return o.times(id) > 0 }
+
+// times is how often a message was put off.
+func (o *off) times(id string) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.at[id] != 0
+	if s := o.all[id]; s != nil {
+		return s.n
+	}
+	return 0
 }
 
 // puts notes a message and reports whether nothing was empty since it was put off
@@ -82,13 +97,18 @@ func (o *off) has(id string) bool {
 func (o *off) puts(id string, empty int64) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if at := o.at[id]; at != 0 || len(o.at) >= maxEnds {
-		return at > empty
+	s := o.all[id]
+	switch {
+	case s == nil && len(o.all) >= maxEnds, s != nil && (s.at <= empty || s.n >= mostOff):
+		return false
+	case s == nil:
+		if o.all == nil {
+			o.all = make(map[string]*since)
+		}
+		s = &since{at: time.Now().UnixNano()}
+		o.all[id] = s
 	}
-	if o.at == nil {
-		o.at = make(map[string]int64)
-	}
-	o.at[id] = time.Now().UnixNano()
+	s.n++
 	return true
 }
 

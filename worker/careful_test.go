@@ -111,3 +111,30 @@ func TestAPillWithoutARedrivePolicy(t *testing.T) {
 		})
 	}
 }
+
+// Where the queue has a RedrivePolicy it is that which ends a message, however many
+// receives it allows.
+func TestARedrivePolicyOfManyReceivesCounts(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.create("dead", nil)
+	r.create("jobs", func(s *queue.Settings) {
+		s.Quarantine.Off = true
+		s.DeadLetter = queue.DeadLetter{Queue: "dead", MaxReceives: 50}
+	})
+	r.send("jobs", "it was tried again and again in an outage")
+	for range 12 {
+		if m, err := r.engine.Receive(t.Context(), "jobs", queue.ReceiveInput{Visibility: new(time.Duration(0))}); err != nil || len(m) != 1 {
+			t.Fatalf("received %d: %v", len(m), err)
+		}
+	}
+	done := t.TempDir()
+	w := r.spawn(setup{URL: r.foreign + "jobs", Concurrency: 2, Visibility: 2 * time.Second, Script: fmt.Sprintf(`cat > %s/$BEZOAR_MESSAGE_ID`, done)})
+	for e := range w.events {
+		if e.Outcome != worker.OutcomeDone {
+			t.Errorf("it is %s: %s", e.Outcome, e.Why)
+		}
+		break
+	}
+	w.term(t)
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/crash"
 	"github.com/bezoar-dev/bezoar/internal/child"
+	"github.com/bezoar-dev/bezoar/internal/judge"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -190,5 +191,27 @@ func TestAResultHasNoSecrets(t *testing.T) {
 	if got, want := fmt.Sprint(r.reason, "|", r.detail, "|", r.stderr, "|", r.rows[0].Reason),
 		"bad [redacted]|exit code 1|KeyError: 'colorful'\nGET /x?password=[redacted] [redacted]\n|row of [redacted]"; got != want {
 		t.Errorf("told is %q, want %q", got, want)
+	}
+}
+
+// On a queue that is never empty a message that others go before runs before long,
+// and that it was put off is not held against it.
+func TestNoMessageIsPutOffForEver(t *testing.T) {
+	w := &Worker{judge: new(judge.Judge), fresh: true, start: time.Now()}
+	m := &Message{ID: "m", Receives: hopeless - 2}
+	for range 20 {
+		if w.hopeless(m) {
+			t.Fatalf("after %d receives it is set aside without a run", m.Receives)
+		}
+		if !w.putsOff(m) {
+			break
+		}
+		m.Receives++
+	}
+	if got := w.off.times("m"); got != mostOff {
+		t.Errorf("it was put off %d times, want %d", got, mostOff)
+	}
+	if !w.hopeless(&Message{ID: "another", Receives: hopeless}) {
+		t.Error("one that was never put off is not set aside")
 	}
 }

@@ -46,17 +46,20 @@ func (c *call) permit(op operation) error {
 	}
 	right := c.h.cfg.Rights[claim.KeyID]
 	c.queues = right.Queues
-	if !covers(right.Actions, strings.TrimSuffix(c.op, "Batch")) {
+	if !covers(right.Actions, c.op) && !covers(right.Actions, strings.TrimSuffix(c.op, "Batch")) {
 		return denied.text("The access key may not call %s.", c.op)
 	}
 	if len(right.Queues) == 0 || c.op == "ListQueues" {
 		return nil
 	}
-	name := c.req.QueueName // of CreateQueue and GetQueueUrl
-	if op.queue {
+	name := ""
+	switch {
+	case op.queue:
 		if name, err = c.queueName(); err != nil {
 			return err
 		}
+	case c.op == "CreateQueue", c.op == "GetQueueUrl": // others pass over a QueueName
+		name = c.req.QueueName
 	}
 	if name == "" || !covers(right.Queues, name) {
 		return denied.text("The access key may not call %s for this queue.", c.op)

@@ -21,6 +21,7 @@ func TestAKeyMayDoWhatItsRightSays(t *testing.T) {
 		"PRODUCER": {Queues: []string{"orders", "report-*"}, Actions: []string{"SendMessage", "GetQueueUrl", "List*"}},
 		"READER":   {Actions: []string{"Receive*"}},
 		"OWNER":    {Queues: []string{"orders"}},
+		"BATCHER":  {Actions: []string{"SendMessageBatch"}},
 	}
 	h, err := sqs.New(sqs.Config{Engine: e, Verifier: trusting{}, Rights: rights})
 	if err != nil {
@@ -54,6 +55,11 @@ func TestAKeyMayDoWhatItsRightSays(t *testing.T) {
 		{"READER", "DeleteQueue", `{"QueueUrl":"QUEUE:%"}`, "other", 403},
 		{"OWNER", "CreateQueue", `{"QueueName":"%"}`, "another", 403},
 		{"OWNER", "StartMessageMoveTask", `{"SourceArn":"arn:aws:sqs:us-east-1:000000000000:%"}`, "orders", 403},
+		{"OWNER", "StartMessageMoveTask", `{"SourceArn":"arn:aws:sqs:us-east-1:000000000000:%","QueueName":"orders"}`, "other", 403},
+		{"OWNER", "ListMessageMoveTasks", `{"SourceArn":"arn:aws:sqs:us-east-1:000000000000:%","QueueName":"orders"}`, "other", 403},
+		{"OWNER", "CancelMessageMoveTask", `{"TaskHandle":"eyJ0YXNrSWQiOiJ4In0=","QueueName":"orders"}`, "other", 403},
+		{"BATCHER", "SendMessageBatch", batch, "other", 200},
+		{"BATCHER", "SendMessage", send, "other", 403},
 		{"SOMEBODY", "SendMessage", send, "other", 200},
 	} {
 		a := call(c.key, c.op, strings.ReplaceAll(c.body, "%", c.queue))

@@ -51,6 +51,47 @@ func Damage(t *testing.T, store queue.Store, change func(was, is string)) {
 	if got := take(ctx, t, e, "jobs"); got != "the third" {
 		t.Errorf("delivered after that are %q", got)
 	}
+	damageInOrder(ctx, t, e, change)
+}
+
+// damageInOrder checks that a group goes on past a message that is damaged, also
+// among the dead letters.
+func damageInOrder(ctx context.Context, t *testing.T, e *queue.Engine, change func(was, is string)) {
+	s := queue.DefaultSettings()
+	s.FIFO = true
+	if _, err := e.CreateQueue(ctx, "jobs.fifo", s, nil); err != nil {
+		t.Fatal(err)
+	}
+	for i, body := range []string{"in order, first", "in order, second", "in order, third", "in order, fourth"} {
+		if _, err := e.Send(ctx, "jobs.fifo", queue.SendInput{Body: []byte(body), Group: "g", Dedup: string(rune('a' + i))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change("in order, first", "in order, First")
+	change("in order, fourth", "in order, Fourth")
+	got, err := e.Receive(ctx, "jobs.fifo", queue.ReceiveInput{Max: 10})
+	if err != nil || len(got) != 2 || string(got[0].Body) != "in order, second" {
+		t.Fatalf("delivered in order are %+v, %v", got, err)
+	}
+	for _, m := range got {
+		out := &queue.Outcome{Class: bezoar.Invalid, Reason: "never"}
+		if err := e.Reject(ctx, "jobs.fifo", m.Receipt, *out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{"in order, second", "in order, third"} { // one by one: those before are hidden by then
+		got, err := e.Receive(ctx, queue.ImplicitName("jobs.fifo"), queue.ReceiveInput{})
+		if err != nil || len(got) != 1 || string(got[0].Body) != want {
+			t.Fatalf("delivered from the dead letters are %+v, %v, want %q", got, err, want)
+		}
+		if err := e.Delete(ctx, queue.ImplicitName("jobs.fifo"), got[0].Receipt); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dead, err := e.Peek(ctx, queue.ImplicitName("jobs.fifo"), 0, 10)
+	if err != nil || len(dead) != 2 || !dead[0].Damaged || !dead[1].Damaged {
+		t.Errorf("left among the dead letters are %+v, %v", dead, err)
+	}
 }
 
 // take receives and deletes what there is, and returns the bodies in their order.
