@@ -105,12 +105,12 @@ func (r *Reader) agg(key, n int, c scope) buckets {
 	bounds, areas := len(r.bounds), len(r.areas)
 	inner := scope{depth: c.depth + 1, sel: c.sel, room: c.room}
 	c.below = sub > none && r.makesBuckets(sub)
-	own := 0.0
+	own, leading, global := 0.0, r.query.leading, false
 	var saved []bound
 	var savedAreas []area
 	if kindAt > none {
 		kind := string(r.bytes(kindAt))
-		if kind == "global" { // sees every document again
+		if global = kind == "global"; global { // sees every document again
 			inner.sel, saved, savedAreas = selAll, r.bounds, r.areas
 			r.bounds, bounds = r.bounds[len(r.bounds):], 0
 			r.areas, areas = r.areas[len(r.areas):], 0
@@ -128,6 +128,9 @@ func (r *Reader) agg(key, n int, c scope) buckets {
 			result.count = max(1, own) * max(1, below.count)
 		}
 		result.chain = below.chain
+	}
+	if global {
+		r.readApart(leading)
 	}
 	r.bounds, r.areas = r.bounds[:bounds], r.areas[:areas]
 	if saved != nil {

@@ -129,3 +129,35 @@ func TestMediaTypesAndPackingsHideNothing(t *testing.T) {
 		}
 	}
 }
+
+// A short range of time excuses a pattern that begins with a wildcard only where both
+// are about the same documents.
+func TestARangeExcusesNothingBesideIt(t *testing.T) {
+	const wild, hour = `{"wildcard":{"m":"*x"}}`, `{"range":{"@timestamp":{"gte":"now-1h","lte":"now"}}}`
+	both := `{"query":{"bool":{"filter":[` + hour + `,` + wild + `]}}}`
+	for _, c := range []struct{ name, request, body, want string }{
+		{"together", "POST /x/_search", both, "expensive_class"},
+		{"in an aggregation", "POST /x/_search", `{"query":` + hour + `,"aggs":{"f":{"filter":` + wild + `}}}`, "expensive_class"},
+		{"another member of a batch", "POST /x/_msearch", "{}\n{\"query\":" + wild + "}\n{}\n" + both + "\n", "leading_wildcard expensive_class"},
+		{"over all documents", "POST /x/_search", `{"query":` + both[len(`{"query":`):len(both)-1] + `,"aggs":{"all":{"global":{},"aggs":{"f":{"filter":` + wild + `}}}}}`, "leading_wildcard"},
+		{"in a background", "POST /x/_search", `{"query":` + hour + `,"aggs":{"a":{"significant_terms":{"field":"f","background_filter":` + wild + `}}}}`, "leading_wildcard"},
+		{"of children", "POST /x/_search", `{"query":{"bool":{"filter":[` + hour + `,{"has_child":{"type":"c","query":` + wild + `}}]}}}`, "leading_wildcard"},
+		{"beside neighbours", "POST /x/_search", `{"query":` + hour + `,"knn":{"field":"v","k":5,"num_candidates":10,"filter":` + wild + `}}`, "leading_wildcard"},
+		{"of another search", "POST /x/_search", `{"query":` + hour + `,"sub_searches":[{"query":` + wild + `}]}`, "leading_wildcard"},
+	} {
+		ms, err := read(t, c.request, c.body, cost.Options{})
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		found := map[cost.Predictor]bool{}
+		for _, m := range ms {
+			found[m.Predictor] = true
+		}
+		if got := found[cost.LeadingWildcard]; got != strings.Contains(c.want, "leading_wildcard") {
+			t.Errorf("%s: a leading wildcard is seen: %v", c.name, got)
+		}
+		if strings.Contains(c.want, "expensive_class") && !found[cost.ExpensiveClass] {
+			t.Errorf("%s: it is not reported", c.name)
+		}
+	}
+}

@@ -29,6 +29,9 @@ func (r *Reader) madeForWildcards(field []byte) bool {
 }
 
 func (r *Reader) leading(p []byte, n int) {
+	if r.query.leading == 0 {
+		r.query.leadingAt = len(r.out)
+	}
 	r.query.leading++
 	m := r.add(cost.LeadingWildcard, 1, n)
 	if r.o.Explain {

@@ -30,7 +30,9 @@ type queryState struct {
 	scoredAt       int
 	patterns       float64 // characters of all of them: each is a state of an automaton
 	patternsAt     int
-	leading        int // patterns that begin with a wildcard
+	leading        int  // patterns that begin with a wildcard
+	leadingAt      int  // where the measures of these begin
+	apart          bool // some of them are looked for where the query bounds nothing
 }
 
 func (q *queryState) reset() {
@@ -73,9 +75,15 @@ func (r *Reader) finishQuery() {
 		r.add(cost.ScriptScore, q.scored, q.scoredAt)
 	}
 	r.allPatterns()
-	if q.leading > 0 && r.recent() {
-		r.mild()
+	if q.leading > 0 && !q.apart && r.recent() {
+		r.mild(q.leadingAt)
 	}
+}
+
+// readApart notes that what was read since there were so many patterns with a wildcard
+// at the beginning is looked for among all documents, whatever the query leaves.
+func (r *Reader) readApart(leading int) {
+	r.query.apart = r.query.apart || r.query.leading > leading
 }
 
 // shortSpan is a span of time of which the indices have so few documents that a
@@ -93,11 +101,12 @@ func (r *Reader) recent() bool {
 	return false
 }
 
-// mild takes patterns that begin with a wildcard for what is worth a report.
-func (r *Reader) mild() {
-	for i := range r.out {
-		if r.out[i].Predictor == cost.LeadingWildcard {
-			r.out[i].Predictor = cost.ExpensiveClass
+// mild takes patterns that begin with a wildcard, from a measure on, for what is
+// worth a report.
+func (r *Reader) mild(from int) {
+	for i := from; i < len(r.out); i++ {
+		if m := &r.out[i]; m.Predictor == cost.LeadingWildcard {
+			m.Predictor = cost.ExpensiveClass
 		}
 	}
 }
@@ -153,7 +162,10 @@ func (r *Reader) clauseOf(kind []byte, v, depth, join int, every bool) selectivi
 			inner = f
 		}
 		return negated(r.walkQuery(inner, depth+1, join, false))
-	case "nested", "has_child", "has_parent", "parent_id":
+	case "nested", "parent_id":
+		return r.joinQuery(v, depth, join)
+	case "has_child", "has_parent":
+		defer r.readApart(r.query.leading)
 		return r.joinQuery(v, depth, join)
 	case "wrapper":
 		return r.wrapper(v, depth, join, every)

@@ -56,7 +56,9 @@ func (r *Reader) termsAgg(kind string, v int, c scope) float64 {
 		}
 	}
 	if q := r.get(v, "background_filter"); q > none {
+		leading := r.query.leading
 		r.walkQuery(q, 1, 0, false)
+		r.readApart(leading)
 	}
 	if shard := r.get(v, "shard_size"); shard > none {
 		asked := r.quantity(shard, 0)

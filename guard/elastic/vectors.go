@@ -21,7 +21,9 @@ func (r *Reader) vectors(n, depth int) selectivity {
 			r.query.vectors, r.query.vectorsAt = value, at
 		}
 		if f := r.get(e, "filter"); f > none {
+			leading := r.query.leading
 			r.walkQuery(f, depth+1, 0, false)
+			r.readApart(leading)
 		}
 		if ih := r.get(e, "inner_hits"); ih > none {
 			r.innerHits(ih)
@@ -50,7 +52,9 @@ func (r *Reader) retrievers(n, depth int) selectivity {
 		switch string(r.bytes(k)) {
 		case "query", "filter":
 			if r.isObject(v) || r.isArray(v) {
+				leading := r.query.leading
 				sel = max(sel, r.walkQuery(v, depth+1, 0, false))
+				r.readApart(leading)
 			}
 		case "knn":
 			sel = max(sel, r.vectors(v, depth+1))
@@ -68,5 +72,7 @@ func (r *Reader) retrievers(n, depth int) selectivity {
 }
 
 func (r *Reader) subSearches(n int) {
+	leading := r.query.leading
 	r.each(n, func(e int) { r.walkQuery(r.get(e, "query"), 1, 0, false) })
+	r.readApart(leading)
 }

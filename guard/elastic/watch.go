@@ -34,6 +34,7 @@ func (r *Reader) watch(n int) {
 // aggregations.
 func (r *Reader) detected(v int) {
 	r.query.reset()
+	r.bounds, r.areas = r.bounds[:0], r.areas[:0]
 	r.walkQuery(v, 1, 0, false)
 	r.finishQuery()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
@@ -61,7 +62,13 @@ func (s *Server) pauseQueue(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p.By = who(r).String()
-	if err := s.cfg.Queues.Pause(r.Context(), r.PathValue("name"), p); err != nil {
+	name, detail := r.PathValue("name"), noted{Reason: p.Reason}
+	if !p.Until.IsZero() {
+		detail.For = adminapi.Duration(time.Until(p.Until).Round(time.Second))
+	}
+	err := s.cfg.Queues.Pause(r.Context(), name, p)
+	s.written(r, "queue.pause", "queue "+name, detail, err)
+	if err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

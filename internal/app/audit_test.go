@@ -7,6 +7,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/queue"
 )
 
 // What operators do is written down, and what they tried as well.
@@ -25,6 +26,7 @@ func TestOperatorsAreWrittenDown(t *testing.T) {
 	_, err = r.admin.Send(ctx, "jobs", []adminapi.Send{{Body: []byte("a")}, {Body: []byte("b")}})
 	must(err)
 	must(r.admin.Purge(ctx, "jobs"))
+	must(r.admin.Pause(ctx, "jobs", queue.Pause{Reason: "a migration", Until: time.Now().Add(time.Hour)}))
 	must(r.admin.Resume(ctx, "jobs"))
 	payload := bezoar.Fingerprint{1}
 	must(r.admin.Pardon(ctx, "jobs", payload))
@@ -38,7 +40,7 @@ func TestOperatorsAreWrittenDown(t *testing.T) {
 	wantProblem(t, r.admin.Discard(ctx, "dl-none"), adminapi.CodeNotFound)
 	_, err = r.admin.Redrive(ctx, "dl-none")
 	wantProblem(t, err, adminapi.CodeNotFound)
-	r.audited("queue.create queue jobs", "queue.purge queue jobs", "queue.resume queue jobs", "queue.pardon payload "+payload.String()+" of queue jobs",
+	r.audited("queue.create queue jobs", "queue.purge queue jobs", "queue.pause queue jobs", "queue.resume queue jobs", "queue.pardon payload "+payload.String()+" of queue jobs",
 		"queue.delete queue jobs", "quarantine.add verdict "+v.ID, "quarantine.release verdict "+v.ID, "fleet.restart fleet app",
 		"letter.discard letter dl-none", "letter.redrive letter dl-none")
 	entries, err := r.admin.Audit(ctx, 0, 100)
@@ -49,6 +51,10 @@ func TestOperatorsAreWrittenDown(t *testing.T) {
 		case "queue.purge":
 			if held := strings.Contains(detail, `"messages":2`); held == (e.Error != "") {
 				t.Errorf("a purge: %s %s", detail, e.Error)
+			}
+		case "queue.pause":
+			if !strings.Contains(detail, "a migration") || !strings.Contains(detail, `"for":"1h0m0s"`) {
+				t.Errorf("a pause: %s", detail)
 			}
 		case "quarantine.add":
 			if !strings.Contains(detail, `"work":"GET /pill"`) || !strings.Contains(detail, `"for":"1h0m0s"`) || !strings.Contains(detail, "seen elsewhere") {

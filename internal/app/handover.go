@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/certs"
 	"github.com/bezoar-dev/bezoar/internal/handover"
+	"github.com/bezoar-dev/bezoar/internal/proc"
 )
 
 // lastCallFor is how long idle connections may still be used when this process
@@ -34,7 +38,7 @@ func (a *App) openSockets(ctx context.Context) error {
 	if err := a.checkFiles(); err != nil {
 		return err
 	}
-	s, before, err := handover.Take(ctx, a.cfg.StateDir)
+	s, before, err := handover.Take(ctx, a.cfg.StateDir, a.claim)
 	if err != nil {
 		return fmt.Errorf("take over: %w", err)
 	}
@@ -54,14 +58,82 @@ func (a *App) openSockets(ctx context.Context) error {
 // checkFiles reads what the settings name, so that what is wrong with it is known
 // while somebody else still serves.
 func (a *App) checkFiles() error {
-	_, err := a.cfg.AdminToken()
-	_, badKeys := accessKeys(a.cfg.AccessKeys)
-	err = errors.Join(err, badKeys)
-	if a.cfg.TLS != nil {
-		_, bad := certs.Load(pairsOf(a.cfg.TLS))
-		err = errors.Join(err, bad)
+	cfg := &a.cfg
+	_, err := cfg.AdminToken()
+	errs := []error{err}
+	_, err = accessKeys(cfg.AccessKeys)
+	_, bad := alarmRules(cfg.Alarms)
+	errs = append(errs, err, bad)
+	if cfg.TLS != nil {
+		if _, err := certs.Load(pairsOf(cfg.TLS)); err != nil {
+			errs = append(errs, fmt.Errorf("tls: %w", err))
+		}
 	}
-	return err
+	if t := cfg.SQSTLS; t != nil {
+		if _, err := certs.Load([]certs.Pair{{Cert: t.Cert, Key: t.Key}}); err != nil {
+			errs = append(errs, fmt.Errorf("sqs_tls: %w", err))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Fleets)) {
+		f := cfg.Fleets[name]
+		if f.TLS != nil {
+			_, err := workerTrust(name, f.TLS, a.log)
+			errs = append(errs, err)
+		}
+		if _, err := proc.FindUser(f.User); err != nil {
+			errs = append(errs, fmt.Errorf("fleets.%s.user: %w", name, err))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Queues)) {
+		_, err := settingsOf(name, cfg.Queues[name])
+		errs = append(errs, err)
+	}
+	return errors.Join(append(errs, a.checkGuardFiles())...)
+}
+
+func (a *App) checkGuardFiles() error {
+	var errs []error
+	for i, r := range a.cfg.Routes {
+		if r.Guard == nil {
+			continue
+		}
+		_, err := limitsOf(r.Guard, nil)
+		if errors.Is(err, fs.ErrNotExist) { // the store may have it
+			err = nil
+		}
+		_, bad := a.hintsOf(routeName(i, r), r.Guard)
+		for what, err := range map[string]error{"limits": err, "hints": bad} {
+			if err != nil {
+				errs = append(errs, fmt.Errorf("routes[%d].guard.%s: %w", i, what, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// claim makes sure that this process can listen where it is to.
+func (a *App) claim(s *handover.Sockets) error {
+	cfg := &a.cfg
+	type place struct{ key, name, addr string }
+	places := []place{{"admin", handover.Admin, cfg.Admin}}
+	if cfg.ServesSQS() {
+		places = append(places, place{"sqs", handover.SQS, cfg.SQS})
+	}
+	if len(cfg.Routes) > 0 && cfg.Listen != "" {
+		places = append(places, place{"listen", handover.HTTP, cfg.Listen}, place{"tls.redirect", handover.Redirect, redirectFrom(cfg)})
+		for i, l := range cfg.Listeners {
+			places = append(places, place{fmt.Sprintf("listeners[%d]", i), handover.HTTP, l.Listen})
+		}
+	}
+	for _, p := range places {
+		if p.addr == "" {
+			continue
+		}
+		if err := s.Claim(p.name, p.addr); err != nil {
+			return fmt.Errorf("%s: %w", p.key, err)
+		}
+	}
+	return nil
 }
 
 // listen returns how the listener of a name is opened.

@@ -1,11 +1,13 @@
 package app_test
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -125,20 +127,41 @@ func TestABadSuccessorTakesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer offer.Close()
-	for _, more := range []string{
-		"tls: {cert: /none, key: /none}", "admin_token_file: /none", "access_keys: {a: {secret_file: /none}}", `state_dir: ""`,
+	ctx, cancel := context.WithCancel(t.Context())
+	took := make(chan *handover.Successor, 1)
+	go func() {
+		next, err := offer.Await(ctx)
+		if err != nil {
+			t.Error(err)
+		}
+		took <- next
+	}()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	const route = "\nroutes: [{match: {path: /*}, fleet: f}]"
+	for want, more := range map[string]string{
+		"tls:": "tls: {cert: /none, key: /none}", "admin_token_file:": "admin_token_file: /none", "access_keys.a.secret_file:": "access_keys: {a: {secret_file: /none}}",
+		"sqs_tls:": "sqs_tls: {cert: /none, key: /none}", "queues.jobs.schema:": "queues: {jobs: {schema: /none}}", "BEZOAR_TEST_NONE": `alarms: {a: {depth_above: 0, webhook: "http://h/", secret_env: BEZOAR_TEST_NONE}}`,
+		"fleets.f.tls:": `fleets: {f: {workers: ["https://127.0.0.1:1"], tls: {ca: /none}}}` + route, "fleets.f.user:": "fleets: {f: {command: [./x], user: bezoar-test-nobody}}" + route,
+		"hints:": "fleets: {f: {command: [./x]}}\nroutes: [{match: {path: /*}, fleet: f, guard: {query: elasticsearch, hints: /none}}]",
+		"admin:": "admin: " + taken.Addr().String(), "state directory": `state_dir: ""`,
 	} {
 		text := "listen: 127.0.0.1:0\nsqs: 127.0.0.1:0\nstore: \"memory:\"\n" + more + "\n"
-		if more[0] != 's' {
+		if !strings.HasPrefix(more, "state_dir") {
 			text += fmt.Sprintf("state_dir: %q\n", dir)
+		}
+		if !strings.HasPrefix(more, "admin:") {
+			text += "admin: 127.0.0.1:0\n"
 		}
 		cfg, err := config.Parse("test.yaml", []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := app.New(t.Context(), cfg, app.Options{TakeOver: true}); err == nil {
-			t.Errorf("%s: it has taken over", more)
+		if _, err := app.New(t.Context(), cfg, app.Options{TakeOver: true}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: it has taken over, or says %v", more, err)
 		}
 	}
 	if before.Outlive() {
@@ -148,5 +171,9 @@ func TestABadSuccessorTakesNothing(t *testing.T) {
 		t.Error("nobody can take over any more")
 	} else {
 		c.Close()
+	}
+	cancel()
+	if <-took != nil {
+		t.Error("it would have ended")
 	}
 }

@@ -71,14 +71,31 @@ func (a *App) recogniseStore(ctx context.Context) error {
 			return err
 		}
 	}
-	text, err := json.Marshal(knownStore{Store: at, Name: name, Since: time.Now().UTC()})
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(path, append(text, '\n'), 0o600); err != nil {
+	if err := writeStoreFile(path, knownStore{Store: at, Name: name, Since: time.Now().UTC()}); err != nil {
 		return fmt.Errorf("state_dir: %w", err)
 	}
 	return nil
+}
+
+// writeStoreFile writes the file whole or not at all: on a full disk, and when the
+// power fails, the one before stays, without which the next start could not judge.
+func writeStoreFile(path string, known knownStore) (err error) {
+	text, err := json.Marshal(known)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".store-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	return err
 }
 
 // storeName is a store's name. One that has none gets the name offered, unless that

@@ -82,12 +82,23 @@ func TestAStoreIsTheOneThatTheStateDirectoryKnows(t *testing.T) {
 			t.Errorf("with the file restored it said %v\n%s", err, log)
 		}
 	}
+	kept := filepath.Join(dir, "kept") // is never written in place: what is cut off halfway would be left
+	if err := os.Link(filepath.Join(dir, "state", "store"), kept); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
 	other := cfg
 	other.Store = "sqlite:" + filepath.Join(dir, "other.db")
 	for _, next := range []config.Config{other, cfg, other} {
 		if _, err := once(t, next, nil); err != nil {
 			t.Errorf("with another store it said %v", err)
 		}
+	}
+	if after, err := os.ReadFile(kept); err != nil || string(after) != string(before) {
+		t.Errorf("the state directory's knowledge of the store was written over: %s, %v", after, err)
 	}
 	if err := os.RemoveAll(filepath.Join(dir, "state")); err != nil {
 		t.Fatal(err)

@@ -44,6 +44,9 @@ func tellingEngine() Engine {
 				if s.File != "" {
 					fmt.Println("follows", s.File)
 				}
+				if os.Getenv("SERVE") != "" {
+					s.Ready("h:1", "h:2", "h:3")
+				}
 				s.Output("app-1", "stdout", "a line")
 				s.Output("app-1", "stderr", "a complaint")
 				return nil

@@ -112,15 +112,11 @@ func (s *session) serve(cfg config.Config, level slog.Level, serving Serving) er
 	serving.Leave = told.leaving
 	limitMemory(serving.Log, s.Getenv)
 	serving.Ready = func(listen, sqs, admin string) {
-		scheme := "http"
-		if cfg.TLS != nil {
-			scheme = "https"
-		}
 		if listen != "" {
-			s.say("bezoar: serving on %s://%s", scheme, listen)
+			s.say("bezoar: serving on %s://%s", scheme(cfg.TLS != nil), listen)
 		}
 		if sqs != "" {
-			s.say("bezoar: sqs endpoint on http://%s", sqs)
+			s.say("bezoar: sqs endpoint on %s://%s", scheme(cfg.SQSTLS != nil), sqs)
 		}
 		if admin != "" {
 			s.say("bezoar: console and API on http://%s/", admin)
@@ -131,6 +127,13 @@ func (s *session) serve(cfg config.Config, level slog.Level, serving Serving) er
 		return nil // it was asked to
 	}
 	return err
+}
+
+func scheme(tls bool) string {
+	if tls {
+		return "https"
+	}
+	return "http"
 }
 
 // limitMemory keeps the runtime within the memory that the kernel allows.

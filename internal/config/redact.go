@@ -74,7 +74,7 @@ func (r *redactor) node(n *yaml.Node, top, name string, depth int) {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key := n.Content[i].Value
-			if namesOnly(top, key) {
+			if depth == 2 && namesOnly(top, key) { // of a key or a route, not one that has this name
 				continue
 			}
 			r.node(n.Content[i+1], cmp.Or(top, key), key, depth+1)

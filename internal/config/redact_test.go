@@ -133,3 +133,20 @@ func FuzzRedact(f *testing.F) {
 		}
 	})
 }
+
+// An access key may have the name of what says names.
+func TestAKeyNamedLikeASettingIsASecret(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"access_keys: {queues: hunter2hunter2}\n", "access_keys:\n  actions: {secret: hunter2hunter2}\n",
+		"routes:\n- request_headers:\n    set: {client: token=hunter2hunter2}\n",
+	} {
+		if got := string(Redact([]byte(text), hashed)); strings.Contains(got, "hunter2") {
+			t.Errorf("shown: %s", got)
+		}
+	}
+	const names = "access_keys:\n  AKID: {secret_env: X, queues: [orders-token], actions: [SendMessage]}\n"
+	if got := string(Redact([]byte(names), hashed)); got != names {
+		t.Errorf("hidden: %s", got)
+	}
+}

@@ -25,6 +25,8 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
+func nothing(*Sockets) error { return nil }
+
 // awaited is an offer that is waited for.
 func awaited(t *testing.T, s *Sockets, dir string) <-chan *Successor {
 	t.Helper()
@@ -52,7 +54,7 @@ func TestWhoComesMeanwhileWaits(t *testing.T) {
 	moved := must[net.Listener](t)(before.Listen(SQS, "127.0.0.1:0"))
 	took := awaited(t, before, dir)
 
-	after, predecessor, err := Take(t.Context(), dir)
+	after, predecessor, err := Take(t.Context(), dir, nothing)
 	if err != nil || predecessor == nil || predecessor.PID != os.Getpid() {
 		t.Fatalf("%+v, %v", predecessor, err)
 	}
@@ -110,12 +112,16 @@ func TestNobodyElseEndsAProcess(t *testing.T) {
 	if _, err := s.Offer(dir); err == nil {
 		t.Error("two processes offer their sockets in one place")
 	}
+	bad := errors.New("bad")
+	if _, _, err := Take(t.Context(), dir, func(*Sockets) error { return bad }); !errors.Is(err, bad) {
+		t.Fatalf("a successor that cannot serve got %v", err)
+	}
 	select {
 	case <-took:
 		t.Fatal("it would have ended")
 	default:
 	}
-	after, predecessor, err := Take(t.Context(), dir)
+	after, predecessor, err := Take(t.Context(), dir, nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,14 +134,14 @@ func TestNobodyElseEndsAProcess(t *testing.T) {
 
 func TestThereIsNothingToTake(t *testing.T) {
 	dir := t.TempDir()
-	if _, predecessor, err := Take(t.Context(), dir); predecessor != nil || err != nil {
+	if _, predecessor, err := Take(t.Context(), dir, nothing); predecessor != nil || err != nil {
 		t.Errorf("%v, %v", predecessor, err)
 	}
 	// One that was killed leaves its socket behind.
 	ln := must[*net.UnixListener](t)(net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, fileName), Net: "unix"}))
 	ln.SetUnlinkOnClose(false)
 	ln.Close()
-	if _, predecessor, err := Take(t.Context(), dir); predecessor != nil || err != nil {
+	if _, predecessor, err := Take(t.Context(), dir, nothing); predecessor != nil || err != nil {
 		t.Errorf("%v, %v", predecessor, err)
 	}
 	o := must[*Offer](t)((&Sockets{}).Offer(dir))
@@ -148,7 +154,7 @@ func TestWaitingEnds(t *testing.T) {
 	dir := t.TempDir()
 	s := &Sockets{}
 	took := awaited(t, s, dir)
-	_, predecessor, err := Take(t.Context(), dir)
+	_, predecessor, err := Take(t.Context(), dir, nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,5 +204,32 @@ func TestSocketsOfOneName(t *testing.T) {
 			t.Errorf("for %s it is %s, want %s", tc.addr, got, tc.want)
 		}
 		ln.Close()
+	}
+}
+
+// A socket of the process before that listens at the port of a new address stands in
+// nobody's way.
+func TestAnAddressThatBecomesWider(t *testing.T) {
+	before := &Sockets{}
+	one := must[net.Listener](t)(before.Listen(HTTP, "127.0.0.1:0"))
+	defer one.Close()
+	_, port, err := net.SplitHostPort(one.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	took := awaited(t, before, dir)
+	after, predecessor, err := Take(t.Context(), dir, nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one.Close()
+	(<-took).Close()
+	if err := predecessor.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	must[net.Listener](t)(after.Listen(HTTP, "0.0.0.0:"+port)).Close()
+	if rest := after.CloseRest(); len(rest) > 0 {
+		t.Errorf("left over: %q", rest)
 	}
 }

@@ -1,10 +1,13 @@
 package handover
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"sync"
+	"syscall"
 )
 
 // The names of Bezoar's listeners.
@@ -67,6 +70,9 @@ func (s *Sockets) Listen(name, addr string) (net.Listener, error) {
 		return ln, nil
 	}
 	ln, err := net.Listen("tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) && s.giveUp(addr) {
+		ln, err = net.Listen("tcp", addr)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +80,51 @@ func (s *Sockets) Listen(name, addr string) (net.Listener, error) {
 		s.open = append(s.open, socket{name, addr, tcp})
 	}
 	return ln, nil
+}
+
+// Claim opens what Listen will need and was not given, so that it is known whether
+// it can be had. What only a given socket is in the way of is left to Listen.
+func (s *Sockets) Claim(name, addr string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slices.ContainsFunc(s.given, func(g socket) bool { return g.fits(name, addr) }) {
+		return nil
+	}
+	ln, err := net.Listen("tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) && slices.ContainsFunc(s.given, inTheWay(addr)) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if tcp, ok := ln.(*net.TCPListener); ok {
+		s.given = append(s.given, socket{name, addr, tcp})
+	}
+	return nil
+}
+
+// inTheWay tells which sockets the process before has handed over with the port of
+// addr: it listened there at other addresses, or for another purpose.
+func inTheWay(addr string) func(socket) bool {
+	_, port, err := net.SplitHostPort(addr)
+	return func(g socket) bool {
+		at, ok := g.ln.Addr().(*net.TCPAddr)
+		return err == nil && ok && g.addr != "" && strconv.Itoa(at.Port) == port
+	}
+}
+
+// giveUp closes the sockets that are in the way of addr, and reports whether there
+// were any. The caller holds mu.
+func (s *Sockets) giveUp(addr string) bool {
+	before, conflicts := len(s.given), inTheWay(addr)
+	s.given = slices.DeleteFunc(s.given, func(g socket) bool {
+		if !conflicts(g) {
+			return false
+		}
+		_ = g.ln.Close() // nothing can be done about it
+		return true
+	})
+	return len(s.given) < before
 }
 
 // Outlive reports whether the sockets stay open when this process ends: callers

@@ -21,8 +21,9 @@ type Predecessor struct {
 }
 
 // Take takes the sockets of the process that offers them in dir. Without one it
-// returns sockets of which none was given, and no Predecessor.
-func Take(ctx context.Context, dir string) (*Sockets, *Predecessor, error) {
+// returns sockets of which none was given, and no Predecessor. The process goes on as
+// before if check, which is called with its sockets, returns an error.
+func Take(ctx context.Context, dir string, check func(*Sockets) error) (*Sockets, *Predecessor, error) {
 	path := filepath.Join(dir, fileName)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -37,7 +38,7 @@ func Take(ctx context.Context, dir string) (*Sockets, *Predecessor, error) {
 	if !ok {
 		return nil, nil, errors.Join(fmt.Errorf("%s is no Unix socket", path), c.Close())
 	}
-	s, pid, err := receive(conn)
+	s, pid, err := receive(conn, check)
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("take the sockets that %s offers: %w", path, err), conn.Close())
 	}
@@ -50,7 +51,7 @@ const (
 	maxSockets = 64
 )
 
-func receive(c *net.UnixConn) (_ *Sockets, pid int, err error) {
+func receive(c *net.UnixConn, check func(*Sockets) error) (_ *Sockets, pid int, err error) {
 	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		return nil, 0, err
 	}
@@ -91,6 +92,9 @@ func receive(c *net.UnixConn) (_ *Sockets, pid int, err error) {
 		s.given = append(s.given, socket{l.Sockets[i].Name, l.Sockets[i].Addr, ln})
 	}
 	if err != nil {
+		return nil, 0, err
+	}
+	if err = check(s); err != nil {
 		return nil, 0, err
 	}
 	if _, err = io.WriteString(c, has); err != nil {
