@@ -130,11 +130,8 @@ func TestARedrivePolicyOfManyReceivesCounts(t *testing.T) {
 	}
 	done := t.TempDir()
 	w := r.spawn(setup{URL: r.foreign + "jobs", Concurrency: 2, Visibility: 2 * time.Second, Script: fmt.Sprintf(`cat > %s/$BEZOAR_MESSAGE_ID`, done)})
-	for e := range w.events {
-		if e.Outcome != worker.OutcomeDone {
-			t.Errorf("it is %s: %s", e.Outcome, e.Why)
-		}
-		break
+	if e := <-w.events; e.Outcome != worker.OutcomeDone {
+		t.Errorf("it is %s: %s", e.Outcome, e.Why)
 	}
 	w.term(t)
 }
