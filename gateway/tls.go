@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -104,6 +105,10 @@ type logWriter struct{ log *slog.Logger }
 var _ io.Writer = logWriter{}
 
 func (w logWriter) Write(p []byte) (int, error) {
-	w.log.Debug("net/http", "message", string(p))
+	level := slog.LevelDebug // what callers do wrong
+	if bytes.Contains(p, []byte(": panic serving ")) {
+		level = slog.LevelError // what we do wrong: net/http goes on
+	}
+	w.log.Log(context.Background(), level, "net/http", "message", string(p))
 	return len(p), nil
 }
