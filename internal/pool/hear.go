@@ -2,6 +2,7 @@ package pool
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"sync"
@@ -11,8 +12,10 @@ import (
 
 // hearLines tells f of every line of a child's stdout and what it is, until
 // there are no more. raw is valid during the call and has the line's end. A line
-// that is longer than an answer comes in pieces; one without an end is output.
-func hearLines(r io.Reader, f func(s said, raw []byte)) {
+// that is longer than an answer comes in pieces; one without an end is output. quiet
+// is called when all lines have been told that came together: an answer counts only
+// with what came behind it.
+func hearLines(r io.Reader, f func(s said, raw []byte), quiet func()) {
 	in := bufio.NewReaderSize(r, MaxAnswer+len("\r\n"))
 	long := false // these are pieces of one line
 	for {
@@ -27,6 +30,9 @@ func hearLines(r io.Reader, f func(s said, raw []byte)) {
 			f(parseLine(raw), raw)
 		}
 		long = full
+		if behind, _ := in.Peek(in.Buffered()); bytes.IndexByte(behind, '\n') < 0 {
+			quiet()
+		}
 		if err != nil && !full {
 			return
 		}

@@ -66,6 +66,7 @@ type life struct {
 	meter  *time.Timer // for the processor time
 
 	mu       sync.Mutex // guards what follows
+	news     bool       // heard and not told yet
 	phase    phase
 	out      tail
 	id       string        // of the message that it has
@@ -106,7 +107,7 @@ func startLife(ctx context.Context, r *child.Runner, name string, keep int) (*li
 	go func() {
 		defer close(heard)
 		defer p.Stdout.Close()
-		hearLines(p.Stdout, l.hear)
+		hearLines(p.Stdout, l.hear, l.heard)
 	}()
 	go func() {
 		defer close(l.gone)
@@ -135,6 +136,17 @@ func (l *life) hear(s said, raw []byte) {
 	case answered, garbled:
 		l.take(s)
 	}
+	l.news = true
+}
+
+// heard has somebody look at what was heard.
+func (l *life) heard() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.news {
+		return
+	}
+	l.news = false
 	select {
 	case l.wake <- struct{}{}:
 	default: // it will be looked at

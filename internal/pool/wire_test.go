@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"reflect"
 	"slices"
@@ -157,7 +158,7 @@ func FuzzParseLine(f *testing.F) {
 			stream := append(append([]byte("first\n"), line...), "\nlast"...)
 			var kinds []kind
 			var raw []byte
-			hearLines(bytes.NewReader(stream), func(s said, b []byte) { kinds, raw = append(kinds, s.kind), append(raw, b...) })
+			hearLines(bytes.NewReader(stream), func(s said, b []byte) { kinds, raw = append(kinds, s.kind), append(raw, b...) }, func() {})
 			if !bytes.Equal(raw, stream) || len(kinds) != 3 || kinds[0] != output || kinds[1] != s.kind || kinds[2] != output {
 				t.Fatalf("%q: %v, %q", line, kinds, raw)
 			}
@@ -177,7 +178,7 @@ func TestHearLines(t *testing.T) {
 			kinds = append(kinds, s.kind)
 		}
 		most = max(most, len(raw))
-	})
+	}, func() {})
 	if !slices.Equal(kinds, []kind{answered, garbled}) || most > MaxAnswer+2 {
 		t.Errorf("kinds %v, pieces of up to %d bytes", kinds, most)
 	}
@@ -188,7 +189,26 @@ func TestHearLines(t *testing.T) {
 			if s.kind != want && len(raw) == len(line) {
 				t.Errorf("%d bytes: %v, want %v", len(line)-2, s, want)
 			}
-		})
+		}, func() {})
+	}
+}
+
+// Nobody looks at an answer before what came together with it was heard: a second
+// answer, which came too early, would be taken for that to the next message.
+func TestLinesThatComeTogetherAreHeardTogether(t *testing.T) {
+	answer := `{"bezoar":1,"id":"m1"}` + "\n"
+	for _, c := range []struct {
+		in   io.Reader
+		want []int // lines that were heard, each time somebody looks
+	}{
+		{strings.NewReader(answer + answer + "end"), []int{2, 3}},
+		{oneByte{strings.NewReader(answer + answer)}, []int{1, 2, 3}}, // the last one is empty
+	} {
+		told, looks := 0, []int(nil)
+		hearLines(c.in, func(said, []byte) { told++ }, func() { looks = append(looks, told) })
+		if !slices.Equal(looks, c.want) {
+			t.Errorf("looked after %v lines, want %v", looks, c.want)
+		}
 	}
 }
 
