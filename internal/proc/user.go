@@ -16,7 +16,8 @@ type User struct {
 }
 
 // FindUser returns the user of a name or number, "app" or "1000", with the user's
-// groups, or in one group: "app:web". "" is nil. Only root may run children as
+// groups, or in one group: "app:web". Numbers that the system has no name for, as in
+// containers, need a group: "1000:1000". "" is nil. Only root may run children as
 // somebody else.
 func FindUser(spec string) (*User, error) {
 	if spec == "" {
@@ -25,22 +26,25 @@ func FindUser(spec string) (*User, error) {
 	name, group, one := strings.Cut(spec, ":")
 	u, err := user.Lookup(name)
 	if err != nil {
-		if u, err = user.LookupId(name); err != nil {
-			return nil, fmt.Errorf("there is no user %.40q", name)
-		}
+		u, err = user.LookupId(name)
 	}
-	groups, err := u.GroupIds()
-	if err != nil {
-		return nil, fmt.Errorf("the groups of user %.40q: %w", name, err)
+	switch {
+	case err == nil:
+	case !number(name):
+		return nil, fmt.Errorf("there is no user %.40q", name)
+	case !one:
+		return nil, fmt.Errorf("there is no user %.40q: write a group as well, as in %[1]s:%[1]s", name)
+	default:
+		u = &user.User{Uid: name, Username: name, HomeDir: "/"}
 	}
+	var groups []string
 	if one {
-		g, err := user.LookupGroup(group)
-		if err != nil {
-			if g, err = user.LookupGroupId(group); err != nil {
-				return nil, fmt.Errorf("there is no group %.40q", group)
-			}
+		if u.Gid, err = groupID(group); err != nil {
+			return nil, err
 		}
-		u.Gid, groups = g.Gid, []string{g.Gid}
+		groups = []string{u.Gid}
+	} else if groups, err = u.GroupIds(); err != nil {
+		return nil, fmt.Errorf("the groups of user %.40q: %w", name, err)
 	}
 	out := &User{name: u.Username, home: u.HomeDir}
 	for _, id := range append([]string{u.Uid, u.Gid}, groups...) {
@@ -55,6 +59,23 @@ func FindUser(spec string) (*User, error) {
 		return nil, fmt.Errorf("user %.40q is not who runs Bezoar, and only root may start programs as somebody else", name)
 	}
 	return out, nil
+}
+
+// groupID is the number of a group, which is written as a number or by its name.
+func groupID(group string) (string, error) {
+	if g, err := user.LookupGroup(group); err == nil {
+		return g.Gid, nil
+	}
+	if !number(group) {
+		return "", fmt.Errorf("there is no group %.40q", group)
+	}
+	return group, nil
+}
+
+// number reports whether s may be the number of a user or a group.
+func number(s string) bool {
+	_, err := strconv.ParseUint(s, 10, 32)
+	return err == nil
 }
 
 // Env is what programs look for who they are.

@@ -26,6 +26,24 @@ func TestFindUser(t *testing.T) {
 			t.Errorf("%q is %+v, %v, want %q", spec, u, err, say)
 		}
 	}
+	// Containers have numbers without a name.
+	if os.Geteuid() == 0 {
+		if u, err := FindUser("47110:47111"); err != nil || u.uid != 47110 || u.gid != 47111 || len(u.groups) != 1 || u.groups[0] != 47111 {
+			t.Errorf("a number without a name is %+v, %v", u, err)
+		}
+		cmd := exec.Command("id")
+		u, err := FindUser("47110:47111")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Dir, cmd.SysProcAttr = "/", u.Become(DieWithThread(OwnGroup()))
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "uid=47110 gid=47111 groups=47111\n" {
+			t.Errorf("it runs as %s, %v", out, err)
+		}
+	}
+	if u, err := FindUser("47110"); err == nil || !strings.Contains(err.Error(), "47110:47110") {
+		t.Errorf("a number without a name and a group is %+v, %v", u, err)
+	}
 	if u, err := FindUser(""); u != nil || err != nil || u.Env() != nil {
 		t.Errorf("nobody is %+v, %v", u, err)
 	}
