@@ -23,7 +23,8 @@ import (
 type DB struct {
 	path   string
 	lock   *os.File
-	owner  *sql.DB // of the writer's one connection
+	file   *os.File // the file itself, which is locked as well
+	owner  *sql.DB  // of the writer's one connection
 	writer *writer
 	reader *sql.DB
 	ledger *ledgerStore
@@ -55,7 +56,7 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	if db.lock, err = lock(ctx, c.Path, c.LockWait); err != nil {
 		return nil, err
 	}
-	if err := prepareFile(c.Path); err != nil {
+	if db.file, err = prepareFile(c.Path); err != nil {
 		return nil, err
 	}
 	if err := prepareDriver(); err != nil {
@@ -113,8 +114,10 @@ func (db *DB) closeAll() error {
 	if db.writer != nil && db.writer.room != nil {
 		db.writer.room.open() // the log has made room: the next start may find none
 	}
-	if db.lock != nil {
-		err = errors.Join(err, db.lock.Close())
+	for _, f := range []*os.File{db.file, db.lock} {
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("close %s: %w", db.path, err)
@@ -196,22 +199,29 @@ func checkPath(path string) error {
 	return err
 }
 
-// prepareFile creates the file for its owner alone: it will hold payloads.
-func prepareFile(path string) error {
+// prepareFile creates the file for its owner alone, since it will hold payloads,
+// and locks it.
+func prepareFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if errors.Is(err, os.ErrPermission) {
-		return fmt.Errorf("%s: user %d may not write this file; change its owner or mode, or name another: %w", path, os.Geteuid(), err)
+		return nil, fmt.Errorf("%s: user %d may not write this file; change its owner or mode, or name another: %w", path, os.Geteuid(), err)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return errors.Join(onlyName(f), f.Close())
+	if err = onlyName(f); err == nil {
+		err = hold(path, f)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // prepareDriver turns the process-wide switches on before the first file lock.
 // Where the platform lacks one, or a first lock came earlier, SQLite's defaults
-// are safe as long as nobody else closes the database file, which nobody here
-// opens.
+// are safe as long as nobody else closes the database file, which is closed here
+// behind them.
 func prepareDriver() error {
 	driver.StrictPragmas(true)
 	if _, err := driver.Fdatasync(true); err != nil && !errors.Is(err, driver.ErrFdatasyncUnavailable) {

@@ -1,12 +1,16 @@
 package sqlite_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bezoar-dev/bezoar/internal/store/sqlite"
 )
 
 // As somebody who may not write there: files are opened with this thread's
@@ -39,4 +43,23 @@ func TestOpenExplainsPermissions(t *testing.T) {
 	}
 	openFails(t, filepath.Join(dir, "new.db"), "may not write in "+dir, "writable")
 	openFails(t, taken, "may not write this file")
+}
+
+// Who deletes the lock file lets nobody in: the database itself is locked, too.
+func TestADeletedLockFileLetsNobodyIn(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "bezoar.db")
+	db := reopen(t, sqlite.Config{Path: path})
+	for range 2 { // the file that the first one makes is no better
+		if err := os.Remove(path + "-lock"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := sqlite.Open(t.Context(), sqlite.Config{Path: path, LockWait: 1}); !errors.Is(err, sqlite.ErrInUse) || !strings.Contains(err.Error(), "lock file was deleted") {
+			t.Errorf("Open = %v, want ErrInUse", err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	open(t, sqlite.Config{Path: path})
 }

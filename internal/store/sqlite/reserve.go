@@ -100,7 +100,7 @@ func (r *reserve) look() (fault error, reuses bool) {
 	if !r.full {
 		return nil, false
 	}
-	return fmt.Errorf("%s: %w; free some space in %s. Messages can be received and deleted", r.path, ErrFull, filepath.Dir(r.path)), r.reuses
+	return fmt.Errorf("%s: %w; free some space in its folder. Messages can be received and deleted", r.path, ErrFull), r.reuses
 }
 
 // room says why the database may not grow.
