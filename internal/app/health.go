@@ -165,6 +165,18 @@ func (a *App) checkStore() error {
 	return a.health.Check("store:file", health.CheckConfig{Func: look, Times: 1, Interval: time.Second})
 }
 
+// lost says that nothing can be written to the store any more; a full disk is not
+// that.
+func (a *App) lost(ctx context.Context) error {
+	if a.stores.Check == nil {
+		return nil
+	}
+	if err := a.stores.Check(ctx); !errors.Is(err, store.ErrFull) {
+		return err
+	}
+	return nil
+}
+
 // storeHealth is how calls of the store go. Without it Bezoar goes on with what
 // it knows, so that it makes nothing worse than degraded.
 func (a *App) storeHealth() *health.Dependency {

@@ -38,7 +38,7 @@ func (a *App) openQueues(ctx context.Context, key fingerprint.Key) error {
 	if !a.cfg.ServesSQS() {
 		return nil
 	}
-	cfg := sqs.Config{Engine: a.queues, Address: a.cfg.SQS, Hosts: a.cfg.SQSHosts, Vanished: a.queues.Vanished, Viewed: a.queues.Viewed, Log: a.log}
+	cfg := sqs.Config{Engine: a.queues, Address: a.cfg.SQS, Hosts: a.cfg.SQSHosts, Vanished: a.queues.Vanished, Viewed: a.queues.Viewed, Check: a.lost, Log: a.log}
 	if t := a.cfg.SQSTLS; t != nil {
 		store, err := certs.New(certs.Config{Pairs: []certs.Pair{{Cert: t.Cert, Key: t.Key}}, Log: a.log})
 		if err != nil {

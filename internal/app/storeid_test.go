@@ -120,8 +120,8 @@ func TestADeletedStoreIsNotHealthy(t *testing.T) {
 	dir := t.TempDir()
 	cfg := onlyQueues(dir)
 	log, _ := once(t, cfg, func(a *app.App) {
-		ready := func() int {
-			res, err := http.Get("http://" + a.AdminAddr() + "/readyz")
+		ask := func(url string) int {
+			res, err := http.Get("http://" + url)
 			if err != nil {
 				return 0
 			}
@@ -129,11 +129,14 @@ func TestADeletedStoreIsNotHealthy(t *testing.T) {
 			return res.StatusCode
 		}
 		r := &rig{t: t}
-		r.until("it is ready", func() bool { return ready() == http.StatusOK })
+		r.until("it is ready", func() bool { return ask(a.AdminAddr()+"/readyz") == http.StatusOK })
 		if err := os.Remove(filepath.Join(dir, "bezoar.db")); err != nil {
 			t.Error(err)
 		}
-		r.until("it is not", func() bool { return ready() == http.StatusServiceUnavailable })
+		r.until("it is not", func() bool { return ask(a.AdminAddr()+"/readyz") == http.StatusServiceUnavailable })
+		if got := ask(a.SQSAddr() + "/health"); got != http.StatusServiceUnavailable {
+			t.Errorf("the SQS endpoint's health is %d", got)
+		}
 	})
 	if !strings.Contains(log, "check=store:file from=ok to=failing") || !strings.Contains(log, "restore a backup") {
 		t.Errorf("the log does not say why:\n%s", log)

@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -56,7 +57,10 @@ type Config struct {
 	// Viewed is told instead where the program, by access key and User-Agent,
 	// has never ended a delivery, though others have. Nil: Vanished is.
 	Viewed func(worker string)
-	Log    *slog.Logger // nil discards
+	// Check says why the store takes nothing although it answers, for /health: its
+	// file may have been deleted. Nil: it always does.
+	Check func(context.Context) error
+	Log   *slog.Logger // nil discards
 }
 
 var accountForm = regexp.MustCompile(`^[0-9]{12}$`)

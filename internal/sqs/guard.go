@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/netip"
@@ -65,6 +66,17 @@ func loopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
+// health says why nothing can be served.
+func (h *Handler) health(ctx context.Context) error {
+	if h.cfg.Check != nil {
+		if err := h.cfg.Check(ctx); err != nil {
+			return err
+		}
+	}
+	_, err := h.engine.Queues(ctx, queue.ListQuery{Limit: 1})
+	return err
+}
+
 // page answers requests that are for people and probes. It reports whether
 // this was one.
 func (c *call) page() bool {
@@ -75,8 +87,10 @@ func (c *call) page() bool {
 	switch {
 	case c.r.URL.Path == "/health":
 		text = "ok\n"
-		if _, err := c.h.engine.Queues(c.ctx, queue.ListQuery{Limit: 1}); err != nil {
-			c.h.log.Error("SQS health: the store does not answer", "error", err)
+		if err := c.h.health(c.ctx); err != nil {
+			if c.r.Context().Err() == nil { // else the probe has gone
+				c.h.log.Error("SQS health: the store does not answer", "error", err)
+			}
 			text, status = "the store does not answer\n", http.StatusServiceUnavailable
 		}
 	case c.r.URL.Path == "/" && c.r.URL.RawQuery == "":

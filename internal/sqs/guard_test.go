@@ -1,14 +1,18 @@
 package sqs_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/sqs"
+	"github.com/bezoar-dev/bezoar/internal/store/memory"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -162,6 +166,38 @@ func TestStoresThatFail(t *testing.T) {
 	if a := r.do(req); a.status != 503 {
 		t.Errorf("health is %d", a.status)
 	}
+}
+
+// What only the operator can mend is in the log once, whichever operation failed.
+func TestAFailureIsLoggedOnce(t *testing.T) {
+	db, err := memory.Open(memory.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := queue.New(queue.Config{}, full{db.Queue()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	h, err := sqs.New(sqs.Config{Engine: e, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRigOver(t, e, h)
+	r.create("full")
+	url := r.queueURL("full")
+	r.json("SendMessage", fmt.Sprintf(`{"QueueUrl":%q,"MessageBody":"x"}`, url)).fails(500, "InternalFailure")
+	r.json("SendMessageBatch", fmt.Sprintf(`{"QueueUrl":%q,"Entries":[{"Id":"a","MessageBody":"x"}]}`, url)).fails(500, "InternalFailure")
+	if n := strings.Count(log.String(), "SQS call failed"); n != 2 || strings.Count(log.String(), "no room") != n {
+		t.Errorf("of two failures the log says:\n%s", log.String())
+	}
+}
+
+// full is a store that takes no messages.
+type full struct{ queue.Store }
+
+func (full) Send(context.Context, int64, []queue.Entry) ([]queue.Sent, error) {
+	return nil, errors.New("there is no room")
 }
 
 // slow is a store that cannot be asked for queues.

@@ -2,6 +2,7 @@ package sqs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -207,10 +208,10 @@ func (c *call) run() error {
 	return nil
 }
 
-// faultOf says what the caller is told, and logs what only we can mend.
+// faultOf says what the caller is told, and logs what only we can mend, once.
 func (c *call) faultOf(err error) *fault {
 	f := faultOf(err)
-	if !f.sender() && c.r.Context().Err() == nil {
+	if _, said := errors.AsType[*fault](err); !said && !f.sender() && c.r.Context().Err() == nil {
 		c.h.log.Error("SQS call failed", "operation", c.op, "queue", c.queue.Name, "request", c.id, "error", err)
 	}
 	return f
