@@ -113,11 +113,26 @@ func (a *App) hintsOf(route string, c *config.Guard) (guard.HintSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	about := strings.Join(warnings, "; ")
+	about := placesOf(warnings)
 	if was, _ := a.guards.said.Swap(route, about); about != "" && was != about { // each generation of settings reads them
-		a.log.Warn("hints", "route", route, "about", about)
+		a.log.Warn("hints that say nothing: bezoar guard check --hints FILE, run where the file is, says more", "route", route, "at", about)
 	}
 	return set, new(guard.HintStore).Set(guard.Static, set, time.Time{}) // they are not too many
+}
+
+// placesOf returns where the first warnings are, and not what they quote of a file
+// that somebody else may have named.
+func placesOf(warnings []string) string {
+	const most = 5
+	var places []string
+	for _, w := range warnings[:min(len(warnings), most)] {
+		at, _, _ := strings.Cut(w, ": ")
+		places = append(places, at)
+	}
+	if n := len(warnings) - most; n > 0 {
+		places = append(places, fmt.Sprintf("%d more", n))
+	}
+	return strings.Join(places, ", ")
 }
 
 // guardOf makes the guard of a route for next, or finds the one that it has. The

@@ -53,6 +53,14 @@ func TestFilesThatSettingsNameAreReadWithCare(t *testing.T) {
 	silent("limits", shadow, refused(text(shadow)))
 	done, err := r.admin.PutSettings(t.Context(), adminapi.PutSettings{Text: []byte(strings.Replace(text(file), "limits:", fmt.Sprintf("hints: %q, limits:", twice), 1))})
 	silent("hints", twice, []any{done, fmt.Sprint(err), r.live().Status()})
+	// Nor does the log, of a file that can be read as hints.
+	if _, err := r.admin.PutSettings(t.Context(), adminapi.PutSettings{Text: []byte(strings.Replace(text(file), "limits:", fmt.Sprintf("hints: %q, limits:", shadow), 1))}); err != nil {
+		t.Fatal(err)
+	}
+	r.until("the hints are read", func() bool { return strings.Contains(r.log.String(), shadow+":2:") })
+	if log := r.log.String(); strings.Contains(log, "hunter2") || strings.Contains(log, "daemon") {
+		t.Errorf("the log has what the file says:\n%s", log)
+	}
 	put(t, twice, `{"properties": {"hunter2": {"type": "daemon"}}}`)
 	done, err = r.admin.PutSettings(t.Context(), adminapi.PutSettings{Text: []byte(text(file) + fmt.Sprintf("queues: {jobs: {schema: %q}}\n", twice))})
 	silent("a schema", twice, []any{done, fmt.Sprint(err), r.live().Status()})
