@@ -69,7 +69,13 @@ func (j *job) know() {
 	}
 	for i := range j.req.Fields {
 		if f := &j.req.Fields[i]; (f.Key == h1.Other || f.Key == h1.ProxyAuthorization) && j.s.redact.Secret(f.Name) {
-			j.secret(to, f.Value)
+			if h := j.knows(to, f.Value); h == nil {
+				continue
+			} else if strings.EqualFold(f.Name, "Cookie") {
+				h.AddCookies(f.Value, j.s.redact)
+			} else {
+				h.AddCredentials(f.Value)
+			}
 		}
 	}
 	_, query, _ := strings.Cut(j.req.Target, "?")
@@ -81,19 +87,22 @@ func (j *job) know() {
 			query = ""
 		}
 		if name, value, _ := strings.Cut(pair, "="); value != "" && j.s.redact.Parameter(name) {
-			j.secret(to, value)
+			if h := j.knows(to, value); h != nil {
+				h.AddCredentials(value)
+			}
 		}
 	}
 }
 
-func (j *job) secret(to *redact.Values, value string) {
+// knows returns where a value is made known, nil for one that is too short.
+func (j *job) knows(to *redact.Values, value string) *redact.Held {
 	if len(value) < redact.MinValue {
-		return
+		return nil
 	}
 	if j.known == nil {
 		j.known = to.Hold()
 	}
-	j.known.AddCredentials(value)
+	return j.known
 }
 
 // unknow lets go of what know has made known.

@@ -14,7 +14,7 @@ import (
 func TestLastWordsAreShownWithoutTheSecretsOfTheirRequest(t *testing.T) {
 	t.Parallel()
 	p := start(t, setup{Replicas: 2})
-	header := map[string]string{"Authorization": "Bearer sesame-of-the-bearer"}
+	header := map[string]string{"Authorization": "Bearer sesame-of-the-bearer", "Cookie": "lang=called; style=request; sid=sesame-of-the-cookie"}
 	p.until("the request is refused", func() bool {
 		return p.sendWith("GET", "/x?do=exit&token=sesame%2Fof-the-query", "", header).status == http.StatusServiceUnavailable && len(p.convicts()) == 1
 	})

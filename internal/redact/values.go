@@ -92,9 +92,37 @@ func (h *Held) Add(secret string) {
 	h.n++
 }
 
+// AddCookies makes known what a Cookie header has: all of it, the cookies with names
+// of secrets, and those that look like tokens. What is left are words, such as those
+// of a language or a theme, which would be missing everywhere.
+func (h *Held) AddCookies(text string, names Names) {
+	h.Add(text)
+	for pair := range strings.SplitSeq(text, ";") {
+		name, cookie, _ := strings.Cut(pair, "=")
+		if cookie = strings.Trim(cookie, ` "`); len(cookie) < MinValue || !token(cookie) && !names.Secret(strings.TrimSpace(name)) {
+			continue
+		}
+		h.Add(cookie)
+		if plain := unescaped(cookie); plain != cookie {
+			h.Add(plain)
+		}
+	}
+}
+
+// The lengths from which a value is a token: with letters and digits, and in any case.
+const (
+	mixedToken = 12
+	longToken  = 24
+)
+
+func token(s string) bool {
+	letter := func(r rune) bool { return 'a' <= r|0x20 && r|0x20 <= 'z' }
+	return len(s) >= longToken || len(s) >= mixedToken && strings.ContainsAny(s, "0123456789") && strings.ContainsFunc(s, letter)
+}
+
 // AddCredentials makes known what a header's or a parameter's value is, and what a
 // program makes of it: the credentials behind the scheme, those of Basic in clear,
-// and each cookie.
+// and each of several values.
 func (h *Held) AddCredentials(text string) {
 	h.Add(text)
 	kind, rest, ok := strings.Cut(text, " ")
@@ -109,8 +137,8 @@ func (h *Held) AddCredentials(text string) {
 		h.Add(rest)
 	case strings.IndexByte(text, ';') >= 0 || strings.IndexByte(text, '=') > 0:
 		for pair := range strings.SplitSeq(text, ";") {
-			_, cookie, _ := strings.Cut(pair, "=")
-			h.Add(strings.Trim(cookie, ` "`))
+			_, one, _ := strings.Cut(pair, "=")
+			h.Add(strings.Trim(one, ` "`))
 		}
 	}
 	if plain := unescaped(text); plain != text {

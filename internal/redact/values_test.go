@@ -16,21 +16,26 @@ func TestValuesOfRequestsInFlight(t *testing.T) {
 	h := v.Hold()
 	h.AddCredentials("Bearer abc.def.ghi")
 	h.AddCredentials("Basic " + "dXNlcjpvcGVuLXNlc2FtZQ==") // user:open-sesame
-	h.AddCredentials("theme=dark; sid=0123456789")
+	v.Hold().AddCookies("theme=default; lang=german; sid=0123456789; PHPSESSID=correct-horse; id=4f2a-99b1-77c0; note=open%2Dsesame%2Dfor%2Dforty%2Dthieves", redact.NewNames(nil))
 	h.AddCredentials("t%C3%BCr-und-tor")
+	h.AddCredentials("user=somebody; sig=abcdef")
 	h.Add("short")
 	long := strings.Repeat("0123456789", 100)
 	h.Add(long)
 	for in, want := range map[string]string{
-		"":                                 "",
-		"nothing":                          "nothing",
-		"it is abc.def.ghi!":               "it is [redacted]!",
-		"open-sesame":                      "[redacted]",
-		"session 0123456789 of dark theme": "session [redacted] of dark theme",
-		"tür-und-tor":                      "[redacted]",
-		"t%C3%BCr-und-tor abc.def.ghi":     "[redacted] [redacted]",
-		"short abc.de":                     "short abc.de",
-		"<" + long + "abc goes on":         "<[redacted] goes on",
+		"":                                "",
+		"nothing":                         "nothing",
+		"it is abc.def.ghi!":              "it is [redacted]!",
+		"open-sesame":                     "[redacted]",
+		"0123456789 of the default theme": "[redacted] of the default theme",
+		"in german: correct-horse":        "in german: [redacted]",
+		"4f2a-99b1-77c0":                  "[redacted]",
+		"open-sesame-for-forty-thieves":   "[redacted]",
+		"tür-und-tor":                     "[redacted]",
+		"t%C3%BCr-und-tor abc.def.ghi":    "[redacted] [redacted]",
+		"abcdef of somebody":              "[redacted] of [redacted]",
+		"short abc.de":                    "short abc.de",
+		"<" + long + "abc goes on":        "<[redacted] goes on",
 	} {
 		if got := string(v.Hide([]byte(in))); got != want {
 			t.Errorf("%q became %q, want %q", in, got, want)
