@@ -10,6 +10,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/sqs"
 )
 
 // signed makes an SQS call that is signed as AWS SDKs do (Signature Version 4,
@@ -94,5 +99,12 @@ func TestAccessKeys(t *testing.T) {
 	}
 	if q := n.queue("jobs"); q.Visible != 2 {
 		t.Errorf("%d messages are in the queue, want the 2 of who had keys", q.Visible)
+	}
+}
+
+// Settings know the actions of the endpoint, all of them and no others.
+func TestSettingsKnowTheActions(t *testing.T) {
+	if diff := cmp.Diff(sqs.Actions(), config.Actions()); diff != "" {
+		t.Errorf("the endpoint's and those of the settings (-, +):\n%s", diff)
 	}
 }

@@ -208,7 +208,15 @@ func (d *decoder) pairs(n *yaml.Node, path string, do func(key, value *yaml.Node
 	}
 }
 
+// Only is a list of what is allowed. Without it everything is, so that an empty one
+// is refused: whoever writes it means nothing, or has lost what was in it.
+type Only []string
+
 func (d *decoder) list(n *yaml.Node, v reflect.Value, path string, depth int) {
+	if v.Type() == reflect.TypeFor[Only]() && (isNull(n) || n.Kind == yaml.SequenceNode && len(n.Content) == 0) {
+		d.fault(n, path, flawf("name what is allowed, or remove the key to allow everything", "is empty"))
+		return
+	}
 	if isNull(n) {
 		return
 	}

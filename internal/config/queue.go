@@ -68,9 +68,9 @@ type AccessKey struct {
 	SecretEnv  string `yaml:"secret_env"`
 	SecretFile string `yaml:"secret_file"`
 	Secret     string `yaml:"-"`
-	// Queues and Actions limit what the key may do; empty: not.
-	Queues  []string `yaml:"queues"`  // names, which may end in *
-	Actions []string `yaml:"actions"` // such as SendMessage, or Receive*
+	// Queues and Actions limit what the key may do; nil: not.
+	Queues  Only `yaml:"queues"`  // names, which may end in *
+	Actions Only `yaml:"actions"` // such as SendMessage, or Receive*
 }
 
 // Alarm tells somebody about dead letters. One of the conditions is given.
@@ -153,8 +153,6 @@ func (c *Config) fillQueues() {
 var (
 	queueName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
 	keyName   = regexp.MustCompile(`^[A-Za-z0-9_./-]{1,128}$`)
-
-	actionName = regexp.MustCompile(`^[A-Za-z]{0,60}\*?$`)
 )
 
 func isQueueName(s string) bool {
@@ -198,9 +196,7 @@ func (c *Config) checkQueues(k *checker) {
 			}
 		}
 		for i, action := range a.Actions {
-			if !actionName.MatchString(action) {
-				k.addf(fmt.Sprintf("access_keys.%s.actions[%d]", shortKey(id), i), "write actions of SQS, such as SendMessage or Receive*", "%s is no action", quoted(action))
-			}
+			k.add(fmt.Sprintf("access_keys.%s.actions[%d]", shortKey(id), i), actionFlaw(action))
 		}
 	}
 	for _, name := range sortedKeys(c.Queues) {
@@ -307,6 +303,22 @@ func (a *Alarm) check(k *checker, at string) {
 	if a.SecretEnv != "" && !envName.MatchString(a.SecretEnv) {
 		k.addf(at+".secret_env", "write the variable's name, not the secret", "is no name of an environment variable")
 	}
+}
+
+// Actions are those of SQS.
+func Actions() []string {
+	return strings.Fields(`AddPermission CancelMessageMoveTask ChangeMessageVisibility ChangeMessageVisibilityBatch CreateQueue DeleteMessage
+		DeleteMessageBatch DeleteQueue GetQueueAttributes GetQueueUrl ListDeadLetterSourceQueues ListMessageMoveTasks ListQueueTags ListQueues PurgeQueue
+		ReceiveMessage RemovePermission SendMessage SendMessageBatch SetQueueAttributes StartMessageMoveTask TagQueue UntagQueue`)
+}
+
+// actionFlaw wants an action, or the beginning of some and *.
+func actionFlaw(action string) *flaw {
+	begin, open := strings.CutSuffix(action, "*")
+	if slices.ContainsFunc(Actions(), func(known string) bool { return known == action || open && strings.HasPrefix(known, begin) }) {
+		return nil
+	}
+	return flawf("write "+strings.Join(Actions(), ", ")+", or how some begin and then *"+didYouMean(action, Actions()), "%s is no action", quoted(action))
 }
 
 func choiceFlaw(value string, choices []string) *flaw {

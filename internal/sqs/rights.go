@@ -14,9 +14,12 @@ type Right struct {
 	Actions []string // such as SendMessage, which includes its batch; empty: all
 }
 
+// Actions are what a key may be allowed to do: all operations.
+func Actions() []string { return slices.Sorted(maps.Keys(operations())) }
+
 // check names actions that do not exist.
 func (r Right) check() (wrong []string) {
-	all := slices.Collect(maps.Keys(operations()))
+	all := Actions()
 	for _, pattern := range r.Actions {
 		if !slices.ContainsFunc(all, func(op string) bool { return covers([]string{pattern}, op) }) {
 			wrong = append(wrong, pattern)
