@@ -346,6 +346,7 @@ func (a *App) close() {
 	errs = append(errs, a.run.Close()) // last: what comes before it may panic
 	if a.sockets != nil {
 		a.sockets.CloseRest()
+		a.sockets.Unclaim()
 	}
 	if a.successor != nil {
 		errs = append(errs, a.successor.Close())

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -134,19 +135,59 @@ func TestNobodyElseEndsAProcess(t *testing.T) {
 
 func TestThereIsNothingToTake(t *testing.T) {
 	dir := t.TempDir()
-	if _, predecessor, err := Take(t.Context(), dir, nothing); predecessor != nil || err != nil {
-		t.Errorf("%v, %v", predecessor, err)
+	none := func() {
+		s, predecessor, err := Take(t.Context(), dir, nothing)
+		if predecessor != nil || err != nil {
+			t.Fatalf("%v, %v", predecessor, err)
+		}
+		s.Unclaim()
 	}
+	none()
 	// One that was killed leaves its socket behind.
 	ln := must[*net.UnixListener](t)(net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, fileName), Net: "unix"}))
 	ln.SetUnlinkOnClose(false)
 	ln.Close()
-	if _, predecessor, err := Take(t.Context(), dir, nothing); predecessor != nil || err != nil {
-		t.Errorf("%v, %v", predecessor, err)
-	}
+	none()
 	o := must[*Offer](t)((&Sockets{}).Offer(dir))
 	if err := o.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// follow takes over from the process that awaits it.
+func follow(t *testing.T, dir string, took <-chan *Successor) *Sockets {
+	t.Helper()
+	after, before, err := Take(t.Context(), dir, nothing)
+	if err != nil || before == nil {
+		t.Fatalf("%v, %v", before, err)
+	}
+	t.Cleanup(after.Unclaim)
+	(<-took).Close()
+	if err := before.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return after
+}
+
+// While one takes over, a third one is told so, whatever it would find.
+func TestAThirdOneIsTold(t *testing.T) {
+	dir := t.TempDir()
+	after := follow(t, dir, awaited(t, &Sockets{}, dir))
+	if _, _, err := Take(t.Context(), dir, nothing); !errors.Is(err, ErrUnderWay) {
+		t.Errorf("a third one got %v", err)
+	}
+	follow(t, dir, awaited(t, after, dir)) // once the second one serves
+}
+
+// The path of the socket may be longer than an address of one.
+func TestAFolderWithALongName(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), strings.Repeat("long-", 30))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	follow(t, dir, awaited(t, &Sockets{}, dir))
+	if _, err := os.Lstat(filepath.Join(dir, fileName)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the socket is left behind: %v", err)
 	}
 }
 

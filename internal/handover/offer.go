@@ -14,9 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileName is the Unix socket in the state directory.
-const fileName = "takeover.sock"
-
 // What the two say to each other, a line each. The one that follows asks, gets the
 // sockets, says that it has them, and waits until the connection ends.
 const (
@@ -43,36 +40,53 @@ type letter struct {
 type Offer struct {
 	sockets *Sockets
 	ln      *net.UnixListener
+	path    string
 }
 
 // Offer opens the place in dir where the process that follows can ask. Nobody but
 // its user may enter dir. The caller owes it an Await, or a Close.
 func (s *Sockets) Offer(dir string) (*Offer, error) {
-	path := filepath.Join(dir, fileName)
-	if c, err := (&net.Dialer{Timeout: patience}).Dial("unix", path); err == nil {
-		return nil, errors.Join(fmt.Errorf("%s: another process offers its sockets there", path), c.Close())
+	defer s.Unclaim() // the next one may ask, or there is no place to ask
+	path, done, err := place(dir)
+	if err != nil {
+		return nil, err
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+	defer done()
+	real := filepath.Join(dir, fileName)
+	if c, err := (&net.Dialer{Timeout: patience}).Dial("unix", path); err == nil {
+		return nil, errors.Join(fmt.Errorf("%s: another process offers its sockets there", real), c.Close())
+	}
+	if err := os.Remove(real); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		return nil, errors.Join(err, ln.Close())
+	ln.SetUnlinkOnClose(false) // path may mean nothing by then
+	o := &Offer{s, ln, real}
+	if err := os.Chmod(real, 0o600); err != nil {
+		return nil, errors.Join(err, o.Close())
 	}
-	return &Offer{s, ln}, nil
+	return o, nil
 }
 
 // Close ends the offer.
-func (o *Offer) Close() error { return o.ln.Close() }
+func (o *Offer) Close() error {
+	if err := o.ln.Close(); err != nil {
+		return err // it has ended
+	}
+	if err := os.Remove(o.path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
 
 // Await waits until another process has taken the sockets, or ctx ends, which
 // gives nil. Then nobody else can ask.
 func (o *Offer) Await(ctx context.Context) (*Successor, error) {
-	defer context.AfterFunc(ctx, func() { _ = o.ln.Close() })()
-	defer func() { _ = o.ln.Close() }()
+	defer context.AfterFunc(ctx, func() { _ = o.Close() })()
+	defer func() { _ = o.Close() }()
 	for {
 		c, err := o.ln.AcceptUnix()
 		if ctx.Err() != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -24,7 +25,8 @@ type Sockets struct {
 	mu      sync.Mutex // guards what follows
 	given   []socket
 	open    []socket
-	outlive bool // somebody else keeps them open when this process ends
+	outlive bool     // somebody else keeps them open when this process ends
+	claimed *os.File // while nobody else may take over
 }
 
 // socket is a listening socket.
@@ -133,6 +135,16 @@ func (s *Sockets) Outlive() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.outlive
+}
+
+// Unclaim lets others take over, who are kept from it between Take and Offer.
+func (s *Sockets) Unclaim() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.claimed != nil {
+		_ = s.claimed.Close() // it holds nothing but a lock
+		s.claimed = nil
+	}
 }
 
 // CloseRest closes the sockets that were given and that nobody asked for, and says

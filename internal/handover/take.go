@@ -22,9 +22,30 @@ type Predecessor struct {
 
 // Take takes the sockets of the process that offers them in dir. Without one it
 // returns sockets of which none was given, and no Predecessor. The process goes on as
-// before if check, which is called with its sockets, returns an error.
+// before if check, which is called with its sockets, returns an error. Until the
+// sockets are offered in their turn, or unclaimed, nobody else takes over there.
 func Take(ctx context.Context, dir string, check func(*Sockets) error) (*Sockets, *Predecessor, error) {
-	path := filepath.Join(dir, fileName)
+	mine, err := claim(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Sockets{}, nil, nil // nobody has been in dir
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	s, before, err := take(ctx, dir, check)
+	if err != nil {
+		return nil, nil, errors.Join(err, mine.Close())
+	}
+	s.claimed = mine
+	return s, before, nil
+}
+
+func take(ctx context.Context, dir string, check func(*Sockets) error) (*Sockets, *Predecessor, error) {
+	path, done, err := place(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer done()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	c, err := new(net.Dialer).DialContext(ctx, "unix", path)
@@ -40,7 +61,7 @@ func Take(ctx context.Context, dir string, check func(*Sockets) error) (*Sockets
 	}
 	s, pid, err := receive(conn, check)
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("take the sockets that %s offers: %w", path, err), conn.Close())
+		return nil, nil, errors.Join(fmt.Errorf("take the sockets that %s offers: %w", filepath.Join(dir, fileName), err), conn.Close())
 	}
 	return s, &Predecessor{pid, conn}, nil
 }

@@ -1,0 +1,58 @@
+package handover
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// fileName is the Unix socket in the state directory, and lockName the file that a
+// process holds from when it looks for the one before until it offers its own.
+const (
+	fileName = "takeover.sock"
+	lockName = "takeover.lock"
+)
+
+// maxPath is how long the path of a Unix socket can be everywhere.
+const maxPath = 103
+
+// place returns a path to the socket in dir that a socket's address has room for,
+// to be used before done is called.
+func place(dir string) (path string, done func(), err error) {
+	path = filepath.Join(dir, fileName)
+	if len(path) <= maxPath {
+		return path, func() {}, nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return "", nil, err
+	}
+	short := fmt.Sprintf("/proc/self/fd/%d", d.Fd())
+	if _, err := os.Stat(short); err != nil {
+		return "", nil, errors.Join(fmt.Errorf("%s has %d bytes, more than the %d that a Unix socket's path may have: choose a shorter state_dir", path, len(path), maxPath), d.Close())
+	}
+	return filepath.Join(short, fileName), func() { _ = d.Close() }, nil
+}
+
+// ErrUnderWay says that another process is about to take over.
+var ErrUnderWay = errors.New("another process is taking over there: start this one when that one serves")
+
+// claim makes this process the one that takes over in dir, until the result is
+// closed.
+func claim(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		err = ErrUnderWay
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
