@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +29,7 @@ type Process struct {
 type session struct {
 	context.Context //nolint:containedctx // lives exactly as long as the command
 	Process
+	early  chan os.Signal // what has come before it was heeded; nil unless the command serves
 	json   bool
 	out    *printer
 	now    func() time.Time
@@ -36,6 +39,8 @@ type session struct {
 // Main runs one command and returns the exit code. ctx ends a command early;
 // commands that serve also heed SIGINT, SIGTERM and SIGHUP.
 func Main(ctx context.Context, p Process) int {
+	early := early(p.Args)
+	defer signal.Stop(early)
 	var root grammar
 	exited := false
 	parser, err := kong.New(
@@ -61,7 +66,7 @@ func Main(ctx context.Context, p Process) int {
 	if err != nil {
 		return p.fail(usageError(err, args))
 	}
-	s := &session{Context: ctx, Process: p, json: root.JSON, now: time.Now, parser: parser}
+	s := &session{Context: ctx, Process: p, early: early, json: root.JSON, now: time.Now, parser: parser}
 	s.out = newPrinter(p.Stdout, p.Getenv)
 	if err := parsed.Run(s); err != nil {
 		return p.fail(err)

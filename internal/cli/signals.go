@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -24,13 +26,28 @@ func (t signals) stops() bool {
 	}
 }
 
+// early returns a channel that gets SIGHUP from now on if the command serves, nil if
+// not. Until it is heeded a reload could end a process that has just begun.
+func early(args []string) chan os.Signal {
+	i := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
+	if i < 0 || args[i] != "serve" && args[i] != "run" {
+		return nil
+	}
+	sigs := make(chan os.Signal, 4)
+	signal.Notify(sigs, syscall.SIGHUP)
+	return sigs
+}
+
 // heed returns a context that ends delay after the first SIGINT or SIGTERM, or
 // with the second. One more, when it has ended, ends the process at once. stop
 // must be called, and waits.
 func (s *session) heed(delay time.Duration) (ctx context.Context, told signals, stop func()) {
 	ctx, cancel := context.WithCancel(s)
 	told = signals{leaving: make(chan struct{}), hup: make(chan struct{}, 1)}
-	sigs := make(chan os.Signal, 4)
+	sigs := s.early
+	if sigs == nil {
+		sigs = make(chan os.Signal, 4)
+	}
 	signal.Notify(sigs, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	// Who reads our output may go, which is no reason to stop serving. Not
 	// ignored, or the workers would ignore it, too: asked for and not listened to.

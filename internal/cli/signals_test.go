@@ -2,11 +2,18 @@ package cli
 
 import (
 	"bufio"
+	"context"
+	"io"
+	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
+	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/bezoar-dev/bezoar/internal/config"
 )
 
 // sendSignals runs "signals MODE": a serving command that gets the signals of
@@ -61,5 +68,31 @@ func sendSignals(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got := strings.Join(seen, " "); got != all || cmd.ProcessState.ExitCode() != want {
 		ts.Fatalf("want %s and exit code %d", all, want)
+	}
+}
+
+// A reload that comes while the settings are read ends nothing, and is not lost.
+func TestAnEarlyHangupIsHeeded(t *testing.T) {
+	var once sync.Once
+	served := false
+	code := Main(t.Context(), Process{
+		Args:   []string{"--json", "run", "--store", "memory:", "--worker", "http://127.0.0.1:1"},
+		Stdout: io.Discard,
+		Stderr: io.Discard,
+		Getenv: func(string) string { // before anything is served
+			once.Do(func() { _ = syscall.Kill(os.Getpid(), syscall.SIGHUP) })
+			return ""
+		},
+		Engine: Engine{Serve: func(ctx context.Context, _ config.Config, s Serving) error {
+			select {
+			case <-s.Restart:
+				served = true
+			case <-ctx.Done():
+			}
+			return nil
+		}},
+	})
+	if code != exitOK || !served {
+		t.Errorf("exit code %d, the signal was heeded: %v", code, served)
 	}
 }
