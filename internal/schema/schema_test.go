@@ -157,6 +157,37 @@ func TestSchemasThatMultiplyAreRefused(t *testing.T) {
 }
 
 // What a check leaves behind depends on the body, not on how cunning the schema is.
+// Descriptions of APIs and pipelines have schemas as costly as honest ones get: what
+// may be a reference or the thing itself, at each level.
+func TestHonestSchemasOfLargeBodiesPass(t *testing.T) {
+	s := compile(t, `{
+		"$ref": "#/$defs/thing",
+		"$defs": {
+			"ref": {"type": "object", "required": ["$ref"], "properties": {"$ref": {"type": "string", "format": "uri-reference"}}, "additionalProperties": false},
+			"either": {"oneOf": [{"$ref": "#/$defs/thing"}, {"$ref": "#/$defs/ref"}]},
+			"thing": {
+				"type": "object",
+				"properties": {
+					"type": {"enum": ["array", "object", "string", "number", "boolean"]},
+					"title": {"type": "string", "maxLength": 80},
+					"properties": {"type": "object", "additionalProperties": {"$ref": "#/$defs/either"}},
+					"items": {"$ref": "#/$defs/either"},
+					"allOf": {"type": "array", "items": {"$ref": "#/$defs/either"}}
+				},
+				"patternProperties": {"^x-": {}},
+				"additionalProperties": false
+			}
+		}
+	}`)
+	thing := `{"type": "string", "title": "a name"}`
+	for range 6 {
+		thing = fmt.Sprintf(`{"type": "object", "x-order": 1, "properties": {"a": %[1]s, "b": {"type": "array", "items": {"$ref": "#/things/b"}}, "c": %[1]s, "d": %[1]s}}`, thing)
+	}
+	if v := s.Check([]byte(thing)); v != nil {
+		t.Errorf("%d bytes are refused: %v", len(thing), v)
+	}
+}
+
 func TestSmallBodiesAreCheckedInLittleMemory(t *testing.T) {
 	s := compile(t, `{"anyOf": [{"properties": {"a": {"$ref": "#"}}, "minProperties": 9}, {"properties": {"a": {"$ref": "#"}}, "minProperties": 9}]}`)
 	body := []byte(strings.Repeat(`{"a":`, 24) + "{}" + strings.Repeat("}", 24))
