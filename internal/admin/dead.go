@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/triage"
 	"github.com/bezoar-dev/bezoar/queue"
-	"github.com/bezoar-dev/bezoar/triage"
 )
 
 // Triage is where people deal with dead letters. *triage.Service is one.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/internal/fleet"
 	"github.com/bezoar-dev/bezoar/internal/probe"
 	"github.com/bezoar-dev/bezoar/internal/proc"
 	"github.com/bezoar-dev/bezoar/internal/redact"
