@@ -183,6 +183,28 @@ func TestABuildThatDiesOfEveryRequest(t *testing.T) {
 	}
 }
 
+// attack sends one pill a second until stop is called, which hangs up.
+func (d *deploy) attack(pill func(k int) (method, target, body string)) (stop func()) {
+	ctx, cancel := context.WithCancel(d.t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for k := 0; ; k++ {
+			wg.Go(func() {
+				method, target, body := pill(k)
+				d.sendIn(ctx, method, target, body, nil)
+			})
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() { cancel(); wg.Wait() }
+}
+
 // A good build is deployed though requests that kill every build come meanwhile.
 func TestAGoodBuildAmongPoison(t *testing.T) {
 	t.Parallel()
@@ -194,28 +216,20 @@ func TestAGoodBuildAmongPoison(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it waits for processes to prove themselves
 			d := startDeploy(t, config.Bake{Requests: 40, Time: 5 * time.Second})
-			before := d.pids()
 			s := d.stream()
-			ctx, stop := context.WithCancel(t.Context())
-			var attack sync.WaitGroup
-			attack.Go(func() {
-				tick := time.NewTicker(time.Second)
-				defer tick.Stop()
-				for k := 0; ; k++ {
-					attack.Go(func() { d.send(pill(k)) })
-					select {
-					case <-tick.C:
-					case <-ctx.Done():
-						return
-					}
-				}
+			stop := d.attack(pill)
+			// What kills on new processes alone looks like a bad build, and pills that come for
+			// the first time may: so they are known when the restart begins.
+			d.until("Bezoar knows what kills", func() bool {
+				log := d.log.String()
+				return strings.Contains(log, "msg=quarantined") || strings.Contains(log, "msg=group-laned")
 			})
+			before := d.pids()
 			if _, err := d.admin.Restart(t.Context(), "app"); err != nil {
 				t.Error(err)
 			}
 			d.until("the rolling restart ends", func() bool { s := d.rollout().State; return s != "running" && s != "" })
 			stop()
-			attack.Wait()
 			r := d.rollout()
 			t.Logf("%s after %v with %d deaths: %s", r.State, r.Ended.Sub(r.Began), d.deaths(), r.Why)
 			s.end(t, 0.95)
