@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/pace"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -44,9 +45,17 @@ func Run(t *testing.T, h Harness) {
 		h.Around = func(t *testing.T, test func(*testing.T)) { t.Helper(); test(t) }
 	}
 	for _, group := range []map[string]func(*rig){
-		queueTests(), messageTests(), receiptTests(), deadLetterTests(), fifoTests(), moveTests(), waitTests(), concurrentTests(),
+		queueTests(), messageTests(), receiptTests(), deadLetterTests(), fifoTests(), moveTests(),
 		copyTests(), poisonTests(), caseTests(), markTests(), setAsideTests(), letterTests(), triageTests(), trashTests(), retryTests(),
 	} {
+		for name, test := range group {
+			t.Run(name, func(t *testing.T) {
+				h.alone(t)
+				h.Around(t, func(t *testing.T) { test(newRig(t, h)) })
+			})
+		}
+	}
+	for _, group := range []map[string]func(*rig){waitTests(), concurrentTests()} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
 				h.Around(t, func(t *testing.T) { test(newRig(t, h)) })
@@ -64,8 +73,21 @@ func Run(t *testing.T, h Harness) {
 	}
 	t.Run("Linearizable", func(t *testing.T) { h.Around(t, func(t *testing.T) { testLinearizable(t, h) }) })
 	if h.Reopen != nil {
-		t.Run("Reopen", func(t *testing.T) { h.Around(t, func(t *testing.T) { testReopen(t, h) }) })
-		t.Run("ReopenWork", func(t *testing.T) { h.Around(t, func(t *testing.T) { testReopenWork(t, h) }) })
+		for name, test := range map[string]func(*testing.T, Harness){"Reopen": testReopen, "ReopenWork": testReopenWork} {
+			t.Run(name, func(t *testing.T) {
+				h.alone(t)
+				h.Around(t, func(t *testing.T) { test(t, h) })
+			})
+		}
+	}
+}
+
+// alone skips a test of one goroutine under the race detector, but not of a store in
+// memory: it takes no time, and the engine's part of the test is the same there.
+func (h Harness) alone(t *testing.T) {
+	t.Helper()
+	if h.Reopen != nil {
+		pace.Alone(t)
 	}
 }
 
