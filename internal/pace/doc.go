@@ -27,7 +27,7 @@ func Alone(t testing.TB) {
 func Spare(t testing.TB, other string) {
 	t.Helper()
 	if Watched {
-		t.Skipf("%s does the same at once: make test runs this one, without the race detector", other)
+		t.Skipf("what runs at once here does so in %s as well: make test runs it, without the race detector", other)
 	}
 }
 

@@ -25,6 +25,8 @@ type Harness struct {
 	// n, where that is faster than to put each; copy i is for caller i. Nil has
 	// each put.
 	Copy func(t *testing.T, s live.Store, n int)
+	// Games is how many random games are played against a model; 0 means 3.
+	Games uint64
 	// Around wraps each test; nil runs it in parallel.
 	Around func(t *testing.T, test func(*testing.T))
 }
