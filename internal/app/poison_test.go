@@ -20,7 +20,6 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/app"
 	"github.com/bezoar-dev/bezoar/internal/config"
-	"github.com/bezoar-dev/bezoar/internal/pace"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -142,9 +141,6 @@ func TestPoisonMessagesInPlainConsumers(t *testing.T) {
 	}
 	for _, s := range stores(t) {
 		t.Run(s.name, func(t *testing.T) {
-			if s.name != "sqlite" {
-				pace.Spare(t, "sqlite")
-			}
 			t.Parallel() // consumers mostly wait for what the dead have taken
 			dir := t.TempDir()
 			poisonRun(t, s.open(t, dir), dir, messages, bodies, copies)

@@ -37,7 +37,7 @@ func runLive(t *testing.T, at string, games uint64) {
 	}
 	livetest.Run(t, livetest.Harness{
 		Games: games,
-		Open: func(t *testing.T) live.Store { return openAt(t, postgres.Config{URL: at, Schema: newSchema(t)}) },
+		Open:  func(t *testing.T) live.Store { return openAt(t, postgres.Config{URL: at, Schema: newSchema(t)}) },
 		Reopen: func(t *testing.T, s live.Store) live.Store {
 			db, c := find(s)
 			if err := db.Close(); err != nil {
