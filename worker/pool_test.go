@@ -3,7 +3,6 @@ package worker_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/queue"
