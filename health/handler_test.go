@@ -181,12 +181,12 @@ func TestSecrets(t *testing.T) {
 		cfg := Config{Verbose: allowed, Disks: []Disk{{Path: "/secret/path"}}}
 		r := newRig(t, cfg)
 		r.check("db", false, errSecret)
-		r.Dependency("api", DependencyConfig{Rules: Rules{MinVolume: -4711}})
+		r.Dependency("api", DependencyConfig{Rules: Rules{MinVolume: -2111147114}})
 		r.settle()
 		for _, path := range paths {
 			_, body := r.get(path)
 			shown := allowed && strings.Contains(path, "verbose") && !strings.HasPrefix(path, "/livez")
-			for _, secret := range []string{"10.1.2.3", "/secret/path", "4711"} {
+			for _, secret := range []string{"10.1.2.3", "/secret/path", "2111147114"} { // which no time looks like
 				if strings.Contains(body, secret) != shown {
 					t.Errorf("allowed %v, %s: %q is shown: %v\n%s", allowed, path, secret, !shown, body)
 				}

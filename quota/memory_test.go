@@ -40,6 +40,7 @@ func TestMemoryPerKey(t *testing.T) {
 
 // A flood of new keys evicts no offender, evicts the idle, and stays in bounds.
 func TestAFloodEvictsNoOffender(t *testing.T) {
+	pace.Alone(t)
 	const maxKeys, offenders = 64 * 64, 200
 	for name, q := range kinds() {
 		t.Run(name, func(t *testing.T) {
@@ -71,6 +72,7 @@ func TestAFloodEvictsNoOffender(t *testing.T) {
 // When all keys are at their limits, newcomers share: few get through, none of
 // the old ones is forgotten, and memory stays where it is.
 func TestFullOfOffendersNewcomersShare(t *testing.T) {
+	pace.Alone(t)
 	const maxKeys, limit = 64 * 16, 4
 	for name, q := range kinds() {
 		t.Run(name, func(t *testing.T) {

@@ -66,8 +66,9 @@ func TestABriefBodyThatKills(t *testing.T) {
 		})
 		all := r.wait(func(all []worker.Event) bool { return len(all) >= 3 })
 		if kind == "foreign" {
-			if last := all[len(all)-1]; last.Outcome != worker.OutcomeLeft {
-				t.Errorf("its second death was %+v", last)
+			all = slices.DeleteFunc(all, func(e worker.Event) bool { return e.Class != bezoar.Crash }) // the other may be the last
+			if len(all) != 2 || all[1].Outcome != worker.OutcomeLeft {
+				t.Errorf("its deaths were %+v", all)
 			}
 			r.counts("jobs", 0, 1, 0) // for a while
 			return

@@ -3,7 +3,6 @@ package worker_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/queue"
@@ -38,7 +37,7 @@ for line in sys.stdin:
 		}
 		r.send("jobs", "a message to kill it", "a bad message")
 		stop := r.start(worker.Config{
-			Source: source, Concurrency: 2, State: t.TempDir(), Timeout: 20 * time.Second,
+			Source: source, Concurrency: 2, State: t.TempDir(), Timeout: patience,
 			Command: worker.Command{Args: []string{"python3", "-c", handler}, Mode: worker.ModePool},
 		})
 		var classes map[bezoar.Class]int

@@ -23,23 +23,14 @@ import (
 // patience is how long a test waits for what must happen.
 const patience = 2 * time.Minute
 
-// guides is the folder of what the guides' tests build.
-var guides string
-
 func TestMain(m *testing.M) {
-	testscript.Main(tidy{m}, map[string]func(){"bezoar": main})
+	testscript.Main(patient{m}, map[string]func(){"bezoar": main})
 }
 
-// tidy runs tests and removes their folder.
-type tidy struct{ *testing.M }
+// patient runs tests side by side.
+type patient struct{ *testing.M }
 
-func (m tidy) Run() int {
-	var err error
-	if guides, err = os.MkdirTemp("", "bezoar-guides-"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(guides)
+func (m patient) Run() int {
 	// Above all they wait for servers, and for what dies there.
 	if err := pace.AtOnce(5); err != nil {
 		fmt.Fprintln(os.Stderr, err)

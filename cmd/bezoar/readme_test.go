@@ -89,11 +89,11 @@ func newReader(t *testing.T, file string) *reader {
 	return r
 }
 
-// newBuilt is a reader who has built bezoar already.
+// newBuilt is a reader who has bezoar already.
 func newBuilt(t *testing.T, file string) *reader {
 	t.Helper()
 	r := newReader(t, file)
-	bin, err := build()
+	bin, err := exec.LookPath("bezoar") // this program, as scripts have it: only README's reader builds
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,16 +102,6 @@ func newBuilt(t *testing.T, file string) *reader {
 	}
 	return r
 }
-
-// build builds bezoar as users do, once for all guides, in a folder that
-// TestMain removes.
-var build = sync.OnceValues(func() (bin string, err error) {
-	bin = filepath.Join(guides, "bezoar")
-	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build: %w\n%s", err, out)
-	}
-	return bin, nil
-})
 
 // freePort finds an address that is free, and stays so: its port is from a range
 // that systems do not hand out to those who do not ask for it.

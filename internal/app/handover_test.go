@@ -107,7 +107,7 @@ routes: [{match: {path: /*}, fleet: app}]
 `, dir), app.Options{TakeOver: true, Started: func(*app.App) { close(started) }})
 	<-started
 	n.stop()
-	if err := ln.(*net.TCPListener).SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := ln.(*net.TCPListener).SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
 	next, err := ln.Accept()

@@ -23,6 +23,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/pace"
 )
 
 // besieged is a Bezoar in a process of its own, with good callers and others.
@@ -55,7 +57,7 @@ routes: [{match: {path: /*}, fleet: app}]
 	}
 	tr := &http.Transport{TLSClientConfig: b.tls, MaxIdleConnsPerHost: 16}
 	t.Cleanup(tr.CloseIdleConnections)
-	b.http = &http.Client{Transport: tr, Timeout: 20 * time.Second}
+	b.http = &http.Client{Transport: tr, Timeout: patience}
 	b.until("it serves", func() bool { return b.one(t.Context(), false) == http.StatusOK })
 	return b
 }
@@ -218,6 +220,7 @@ func (b *besieged) callers() (n int) {
 // Ten thousand callers who do nothing harm nobody, and cost what is written
 // down in package gateway.
 func TestTenThousandIdleConnections(t *testing.T) {
+	pace.Spare(t, "TestHostileClients")
 	t.Parallel()
 	b := besiege(t, false)
 	n := 10_000

@@ -152,7 +152,7 @@ func poisonRun(t *testing.T, store, dir string, messages, bodies, copies int) {
 	cfg := setup{Store: store, StateDir: dir}.config()
 	cfg.Fleets, cfg.Routes, cfg.Listen, cfg.SQS = nil, nil, "", "127.0.0.1:0"
 	q := config.DefaultQueue()
-	q.Visibility = 10 * time.Second // who takes longer for ten messages counts as dead
+	q.Visibility = 5 * time.Second // who takes longer for ten messages counts as dead
 	cfg.Queues = map[string]config.Queue{"jobs": q}
 	a, stop := launch(t, cfg.Normalize())
 	defer stop()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/live"
+	"github.com/bezoar-dev/bezoar/internal/pace"
 )
 
 // Workers that run elsewhere come and go, with work in flight on all of them.
@@ -129,7 +130,7 @@ routes: [{match: {path: /*}, fleet: app}]
 func TestTheEndInTheMiddleOfAReload(t *testing.T) {
 	t.Parallel()
 	mark := t.TempDir()
-	for i := range 6 {
+	for i := range pace.Rounds(6, 3) {
 		r := follow(t, different(mark, 4).text()) // with a second fleet
 		r.serving("app", 4)
 		l := r.load(4, "/short/", "/extra/")

@@ -262,7 +262,7 @@ func marked(t *testing.T, mark string) map[int]string {
 // The law of reloads: whatever changes, whoever is being served notices nothing.
 func TestHundredsOfReloadsDropNoRequest(t *testing.T) {
 	t.Parallel()
-	reloads := pace.Rounds(96, 40) // of 32 in a row each is of another kind, and the last has no fleet beside app
+	reloads := pace.Rounds(64, 32) // of 32 in a row each is of another kind, and the last has no fleet beside app
 	if os.Getenv("BEZOAR_SOAK") != "" {
 		reloads = 400
 	}

@@ -120,7 +120,11 @@ func (r *rig) send(method, target, body string) answer { return r.sendWith(metho
 // sendWith sends a request with header fields, always for the same host: it is part
 // of what tells requests apart, and ports change.
 func (r *rig) sendWith(method, target, body string, header map[string]string) answer {
-	req, err := http.NewRequestWithContext(r.t.Context(), method, r.url+target, strings.NewReader(body))
+	return r.sendIn(r.t.Context(), method, target, body, header)
+}
+
+func (r *rig) sendIn(ctx context.Context, method, target, body string, header map[string]string) answer {
+	req, err := http.NewRequestWithContext(ctx, method, r.url+target, strings.NewReader(body))
 	if err != nil {
 		r.t.Error(err)
 		return answer{}

@@ -278,6 +278,9 @@ func TestHostileClients(t *testing.T) {
 	t.Parallel()
 	for name, secure := range map[string]bool{"plain": false, "TLS": true} {
 		t.Run(name, func(t *testing.T) {
+			if !secure {
+				pace.Spare(t, "TLS")
+			}
 			t.Parallel()
 			b := besiege(t, secure)
 			all := attacks("")

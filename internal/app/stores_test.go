@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/bezoar-dev/bezoar/internal/pace"
 )
 
 // storeKind is a store that end-to-end tests run on.
@@ -17,12 +19,16 @@ type storeKind struct {
 	open func(t *testing.T, dir string) string // returns its URL
 }
 
-// stores are those that can be had here: PostgreSQL needs a server.
+// stores are those that can be had here: PostgreSQL needs a server. Under the race
+// detector one is enough: what goroutines do in a store, its own tests watch.
 func stores(t *testing.T) []storeKind {
 	t.Helper()
 	all := []storeKind{{"sqlite", func(_ *testing.T, dir string) string { return sqliteIn(dir) }}}
 	if at := os.Getenv("BEZOAR_TEST_POSTGRES"); at != "" {
 		all = append(all, storeKind{"postgres", func(t *testing.T, _ string) string { return newDatabase(t, at) }})
+	}
+	if pace.Watched {
+		return all[len(all)-1:] // SQLite is many times slower there
 	}
 	return all
 }

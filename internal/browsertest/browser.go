@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/pace"
 )
 
 // patience is how long anything in the browser may take.
@@ -28,6 +30,7 @@ type Browser struct {
 // system has none.
 func Start(t testing.TB) *Browser {
 	t.Helper()
+	pace.Spare(t, "the tests of what serves the page")
 	path := find()
 	if path == "" {
 		t.Skipf("no browser here: install one of %s to run this test", strings.Join(names(), ", "))

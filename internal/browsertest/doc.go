@@ -4,5 +4,6 @@
 // commands that the console's tests need and nothing else.
 //
 // The browser is the one of the system. Where there is none, [Start] skips the
-// test in one visible line.
+// test in one visible line, and so it does under the race detector: what serves the
+// pages has tests of its own.
 package browsertest

@@ -382,12 +382,7 @@ func TestLaw8RetriesAreBounded(t *testing.T) {
 		if a := r.do(1, pill); a.Kind != dispatch.Failed || a.Attempts != 3 || r.sends[1] != 3 {
 			t.Errorf("what always fails got %+v after %d deliveries, want 3", a, r.sends[1])
 		}
-		r.mu.Lock()
-		r.stopped = true // nobody comes back
-		r.mu.Unlock()
-		for _, st := range r.fleet.Snapshot() {
-			r.fleet.Down(st.Name, st.Epoch, fleet.End{Planned: true})
-		}
+		r.downAll(true)
 		began := time.Now()
 		a := r.do(2, good, func(w *dispatch.Work) { w.Timeout = time.Second })
 		if d := time.Since(began); a.Kind != dispatch.Unavailable || a.RetryAfter <= 0 || d > 6*time.Second {

@@ -206,11 +206,15 @@ func newRig(t *testing.T, n int, cfg dispatch.Config, bc blame.Config, most ...i
 }
 
 func (r *rig) up(name string) {
-	l := &life{dead: make(chan struct{})}
 	r.fleet.Add(name)
-	// Nobody may see the epoch before the life is there.
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.begin(name)
+}
+
+// begin begins a life. Nobody may see its epoch before it is there: mu is held.
+func (r *rig) begin(name string) {
+	l := &life{dead: make(chan struct{})}
 	l.epoch = r.fleet.Up(name, "127.0.0.1:1")
 	r.lives[name] = l
 }
@@ -231,10 +235,9 @@ func (r *rig) kill(name string, l *life, end fleet.End) {
 		r.restarts.Go(func() {
 			time.Sleep(r.restart)
 			r.mu.Lock()
-			stopped := r.stopped
-			r.mu.Unlock()
-			if !stopped {
-				r.up(name)
+			defer r.mu.Unlock()
+			if !r.stopped { // then, and not a moment ago
+				r.begin(name)
 			}
 		})
 	})

@@ -22,6 +22,15 @@ func Alone(t testing.TB) {
 	}
 }
 
+// Spare skips, under the race detector, a case whose goroutines do nothing that those
+// of another case do not, which runs there.
+func Spare(t testing.TB, other string) {
+	t.Helper()
+	if Watched {
+		t.Skipf("what runs at once here does so in %s as well: make test runs it, without the race detector", other)
+	}
+}
+
 // Rounds chooses how often to repeat something: plain, or watched under the race
 // detector.
 func Rounds(plain, watched int) int {

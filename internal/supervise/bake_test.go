@@ -107,7 +107,8 @@ func TestABakeThatIsPassed(t *testing.T) {
 }
 
 // One death may be the work's doing: the next process gets its chance. Workers of
-// the old version that die too excuse more, up to a bound.
+// the old version that die too excuse more, up to a bound. What starts in their place
+// is not the lane before a new process has proven itself.
 func TestDeathsThatWorkersOfTheOldVersionShare(t *testing.T) {
 	r := run(t, "server", ever)
 	r.reg.wait(t, "up", 3)
@@ -116,6 +117,7 @@ func TestDeathsThatWorkersOfTheOldVersionShare(t *testing.T) {
 		r.killBaking(i + 1)
 		_, _ = r.get(old, "/exit?code=9")
 		r.reg.wait(t, "up "+old, 2)
+		r.reg.wait(t, "bake "+old+" true", 1)
 	}
 	r.reg.wait(t, "bake w-1 true", 3)
 	for _, w := range []string{"w-1", "w-2", "w-3"} {
@@ -126,6 +128,9 @@ func TestDeathsThatWorkersOfTheOldVersionShare(t *testing.T) {
 	}
 	if st, _ := r.Rollout(); st.State != RolloutDone || st.Replaced != 3 {
 		t.Errorf("rollout %+v", st)
+	}
+	for _, old := range []string{"w-2", "w-3"} {
+		r.reg.wait(t, "bake "+old+" false", 2) // when w-1 has proven itself, and when it has
 	}
 }
 

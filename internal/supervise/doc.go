@@ -38,8 +38,9 @@
 //   - A second process is tried. A poisonous request that cannot be sent again kills
 //     once and is over; a bad build kills its second process as well.
 //   - Work that can be sent again runs alone on a worker of the old version next:
-//     one that bakes is not taken as the lane. If the request is poisonous, that
-//     worker dies too. If the build is bad, the old version answers it. So the end of
+//     one that bakes is not taken as the lane, nor, before a new process has proven
+//     itself, one that began with the new version after a death. If the request is
+//     poisonous, that worker dies too. If the build is bad, the old version answers it. So the end of
 //     a new process is explained when a worker of the old version died after that
 //     process had begun.
 //   - The restart stops at the second end in one place that nothing explains; it waits

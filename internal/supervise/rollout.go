@@ -65,6 +65,7 @@ type rollout struct {
 	olds   int       // workers of the old version that have died in work since it began
 	fails  []attempt // in the present place
 	from   int       // olds when the present try began
+	kept   []func()  // end what suspect began
 }
 
 func newRollout(number, workers int, target *Config) *rollout {
@@ -87,10 +88,38 @@ func (r *rollout) place(worker string) {
 	r.st.Worker, r.st.Tries, r.fails, r.from = worker, 0, nil, r.olds
 }
 
+// replaced counts a worker whose new process has proven itself.
 func (r *rollout) replaced() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.st.Replaced++
+	r.release()
+}
+
+// release makes the processes that suspect has kept from the lane fit for it. mu is
+// held.
+func (r *rollout) release() {
+	for _, free := range r.kept {
+		free()
+	}
+	r.kept = nil
+}
+
+// suspect keeps a life from the lane that has started by itself, as long as no new
+// process has proven itself: what dies in the lane tells whose fault it is only on a
+// worker of the old version. free ends that.
+func (r *rollout) suspect(l *life, keep, free func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.st.State == RolloutRunning && r.st.Replaced == 0 && r.isNew(l) {
+		keep()
+		r.kept = append(r.kept, free)
+	}
+}
+
+// isNew reports whether l is of the new version. mu is held.
+func (r *rollout) isNew(l *life) bool {
+	return !l.began.Before(r.st.Began) && sameProcess(l.cfg.Load(), r.target)
 }
 
 // again says that so many of those that were replaced must be once more.
@@ -126,7 +155,7 @@ func (r *rollout) fail(f *failure) {
 func (r *rollout) died(l *life) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if l.began.Before(r.st.Began) || !sameProcess(l.cfg.Load(), r.target) {
+	if !r.isNew(l) {
 		r.olds++
 		return
 	}
@@ -203,6 +232,7 @@ func (r *rollout) end(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.st.Ended = time.Now()
+	r.release()
 	if err != nil {
 		r.st.State, r.st.Why = RolloutStopped, err.Error()
 		return

@@ -162,6 +162,9 @@ func (w *slot) serve(ctx context.Context, l *life, o *order) time.Duration {
 	began := time.Now()
 	if o != nil {
 		o.done <- w.excuse(w.prove(w.Context(), l, o.roll))
+	} else if r := w.s.roll.Load(); r != nil {
+		epoch := l.epoch()
+		r.suspect(l, func() { w.s.reg.Bake(w.name, epoch, true) }, func() { w.s.reg.Bake(w.name, epoch, false) })
 	}
 	for {
 		if next := w.superviseLife(ctx, l); next != nil {

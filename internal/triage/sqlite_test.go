@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/pace"
 	"github.com/bezoar-dev/bezoar/internal/store/sqlite"
 	"github.com/bezoar-dev/bezoar/internal/triage"
 	"github.com/bezoar-dev/bezoar/queue"
@@ -16,6 +17,7 @@ import (
 // The service does on SQLite what it does in memory: lists beyond one page of the
 // queue's, plans, moves, edits, exports and writes it all down.
 func TestTheServiceOnSQLite(t *testing.T) {
+	pace.Spare(t, "the tests of the service in memory")
 	db, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "q.db")})
 	if err != nil {
 		t.Fatal(err)

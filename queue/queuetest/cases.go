@@ -14,7 +14,7 @@ import (
 func caseTests() map[string]func(*rig) {
 	return map[string]func(*rig){
 		"ChangeCase": testChangeCase, "Pardon": testPardon, "ListCases": testListCases, "CasesMakeRoom": testCasesMakeRoom,
-		"CasesAreForgotten": testCasesForgotten, "CasesOfADeletedQueue": testCasesDeleted, "ChangeCaseTogether": testChangeCaseTogether,
+		"CasesAreForgotten": testCasesForgotten, "CasesOfADeletedQueue": testCasesDeleted,
 	}
 }
 

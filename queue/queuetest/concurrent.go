@@ -13,8 +13,11 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
+// concurrentTests are those in which goroutines meet, together with waitTests.
 func concurrentTests() map[string]func(*rig) {
 	return map[string]func(*rig){
+		"DeadByRun": testDeadByRun, "Retention": testRetention,
+		"ChangeCaseTogether": testChangeCaseTogether, "MarksTogether": testMarksTogether, "AuditTogether": testAuditTogether,
 		"Concurrent": testConcurrent, "ConcurrentFIFO": testConcurrentFIFO, "ConcurrentUpdates": testConcurrentUpdates,
 		"ConcurrentCopies": func(r *rig) { testConcurrentCopies(r, false) }, "ConcurrentCopiesFIFO": func(r *rig) { testConcurrentCopies(r, true) },
 	}

@@ -11,7 +11,7 @@ import (
 
 func deadLetterTests() map[string]func(*rig) {
 	return map[string]func(*rig){
-		"DeadAtExpiry": testDeadAtExpiry, "DeadByRun": testDeadByRun, "DeadAtVisibilityZero": testDeadAtZero, "Reject": testReject,
+		"DeadAtExpiry": testDeadAtExpiry, "DeadAtVisibilityZero": testDeadAtZero, "Reject": testReject,
 		"NoCascade": testNoCascade, "DeadRetention": testDeadRetention, "DeadLetterQueueDeleted": testDeadDeleted,
 		"PolicyLowered": testPolicyLowered, "PolicyRemoved": testPolicyRemoved, "DeadAtRelease": testDeadAtRelease,
 		"LateDeleteAfterDeath": testLateDelete, "PartsSetAside": testPartsSetAside, "PartsOfOrderedQueues": testPartsOrdered,

@@ -12,8 +12,8 @@ import (
 
 func markTests() map[string]func(*rig) {
 	return map[string]func(*rig){
-		"Marks": testMarks, "MarkExpires": testMarkExpires, "MarkRefused": testMarkRefused, "MarksTogether": testMarksTogether,
-		"Audit": testAudit, "AuditRefused": testAuditRefused, "AuditTogether": testAuditTogether,
+		"Marks": testMarks, "MarkExpires": testMarkExpires, "MarkRefused": testMarkRefused,
+		"Audit": testAudit, "AuditRefused": testAuditRefused,
 	}
 }
 

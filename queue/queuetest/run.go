@@ -3,12 +3,14 @@ package queuetest
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/pace"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -34,6 +36,10 @@ type Harness struct {
 	// bubble: rapid itself has to see the world's. nil has all of them run by
 	// one Around.
 	Game func(t *testing.T, game func(*testing.T))
+	// Again says that another Harness holds the same store to all of the contract, and
+	// that only the way differs in which its statements are run: what the random games
+	// play is left to them, unless BEZOAR_SOAK is set.
+	Again bool
 	// Around runs one test; nil calls it.
 	Around func(t *testing.T, test func(*testing.T))
 }
@@ -43,10 +49,19 @@ func Run(t *testing.T, h Harness) {
 	if h.Around == nil {
 		h.Around = func(t *testing.T, test func(*testing.T)) { t.Helper(); test(t) }
 	}
-	for _, group := range []map[string]func(*rig){
-		queueTests(), messageTests(), receiptTests(), deadLetterTests(), fifoTests(), moveTests(), waitTests(), concurrentTests(),
-		copyTests(), poisonTests(), caseTests(), markTests(), setAsideTests(), letterTests(), triageTests(), trashTests(), retryTests(),
-	} {
+	alone := []map[string]func(*rig){queueTests(), moveTests(), caseTests(), markTests(), setAsideTests(), triageTests(), trashTests(), retryTests()}
+	if !h.Again || os.Getenv("BEZOAR_SOAK") != "" { // the random games play them
+		alone = append(alone, messageTests(), receiptTests(), deadLetterTests(), fifoTests(), copyTests(), poisonTests(), letterTests())
+	}
+	for _, group := range alone {
+		for name, test := range group {
+			t.Run(name, func(t *testing.T) {
+				h.alone(t)
+				h.Around(t, func(t *testing.T) { test(newRig(t, h)) })
+			})
+		}
+	}
+	for _, group := range []map[string]func(*rig){waitTests(), concurrentTests()} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
 				h.Around(t, func(t *testing.T) { test(newRig(t, h)) })
@@ -64,8 +79,21 @@ func Run(t *testing.T, h Harness) {
 	}
 	t.Run("Linearizable", func(t *testing.T) { h.Around(t, func(t *testing.T) { testLinearizable(t, h) }) })
 	if h.Reopen != nil {
-		t.Run("Reopen", func(t *testing.T) { h.Around(t, func(t *testing.T) { testReopen(t, h) }) })
-		t.Run("ReopenWork", func(t *testing.T) { h.Around(t, func(t *testing.T) { testReopenWork(t, h) }) })
+		for name, test := range map[string]func(*testing.T, Harness){"Reopen": testReopen, "ReopenWork": testReopenWork} {
+			t.Run(name, func(t *testing.T) {
+				h.alone(t)
+				h.Around(t, func(t *testing.T) { test(t, h) })
+			})
+		}
+	}
+}
+
+// alone skips a test of one goroutine under the race detector, but not of a store in
+// memory: it takes no time, and the engine's part of the test is the same there.
+func (h Harness) alone(t *testing.T) {
+	t.Helper()
+	if h.Reopen != nil {
+		pace.Alone(t)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/pace"
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
@@ -94,9 +95,10 @@ func together(t *testing.T, n int, f func(i int) error) {
 // not wait for each other in a circle.
 func testManyNodes(t *testing.T, h Harness) {
 	s := h.Open(t)
-	const nodes, batches, rows = 8, 12, 50
+	const nodes, rows = 8, 50
+	batches := pace.Rounds(12, 4)
 	together(t, nodes, func(node int) error {
-		for seq := int64(1); seq <= batches; seq++ {
+		for seq := int64(1); seq <= int64(batches); seq++ {
 			var counts []quota.Count
 			for i := range rows {
 				key := (i*(2*node+1) + int(seq)) % rows
@@ -119,7 +121,7 @@ func testManyNodes(t *testing.T, h Harness) {
 					return err
 				}
 				for i, n := range totals.N {
-					if n < seq && len(unique) == rows || n > nodes*batches {
+					if n < seq && len(unique) == rows || n > int64(nodes*batches) {
 						return fmt.Errorf("node %d, batch %d (again: %v): row %d has %d", node, seq, again, i, n)
 					}
 				}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/pace"
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
@@ -23,7 +24,7 @@ type Harness struct {
 
 // Run holds the stores that h opens to the whole contract.
 func Run(t *testing.T, h Harness) {
-	for name, test := range map[string]func(*testing.T, Harness){
+	alone := map[string]func(*testing.T, Harness){
 		"totals add up":           testTotals,
 		"floors lift":             testFloors,
 		"rows are apart":          testApart,
@@ -33,23 +34,31 @@ func Run(t *testing.T, h Harness) {
 		"the biggest batch":       testBiggest,
 		"the clock":               testClock,
 		"refused":                 testRefused,
-		"cancelled":               testCancelled,
-		"cut off":                 testCutOff,
-		"many nodes at once":      testManyNodes,
-		"the same batch at once":  testSameAtOnce,
 		"old rows go":             testExpiry,
 		"used rows stay":          testKeep,
 		"any sequence of batches": testModel,
-	} {
+	}
+	if h.Reopen != nil {
+		alone["survives reopening"] = testReopen
+	}
+	for name, test := range alone {
 		t.Run(name, func(t *testing.T) {
+			if h.Reopen != nil { // in memory it takes no time
+				pace.Alone(t)
+			}
 			t.Parallel()
 			test(t, h)
 		})
 	}
-	if h.Reopen != nil {
-		t.Run("survives reopening", func(t *testing.T) {
+	for name, test := range map[string]func(*testing.T, Harness){
+		"cancelled":              testCancelled,
+		"cut off":                testCutOff,
+		"many nodes at once":     testManyNodes,
+		"the same batch at once": testSameAtOnce,
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testReopen(t, h)
+			test(t, h)
 		})
 	}
 }

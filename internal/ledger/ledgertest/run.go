@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/bezoar-dev/bezoar/internal/ledger"
+	"github.com/bezoar-dev/bezoar/internal/pace"
 )
 
 // Harness opens the stores under test.
@@ -23,13 +24,12 @@ type Harness struct {
 
 // Run holds the stores that h opens to the whole contract.
 func Run(t *testing.T, h Harness) {
-	for name, test := range map[string]func(*testing.T, Harness){
+	alone := map[string]func(*testing.T, Harness){
 		"verdicts/replaced by id":         testVerdictReplaced,
 		"verdicts/ordered":                testVerdictOrder,
 		"verdicts/deleted":                testVerdictDeleted,
 		"changes/followed":                testChanges,
 		"changes/forgotten":               testChangesForgotten,
-		"changes/concurrent":              testChangesConcurrent,
 		"letters/merged":                  testLetterMerged,
 		"letters/one of each variant":     testLetterVariants,
 		"letters/put again after delete":  testLetterAgain,
@@ -47,21 +47,30 @@ func Run(t *testing.T, h Harness) {
 		"big bodies":                      testBigBodies,
 		"microseconds":                    testMicroseconds,
 		"nothing is shared":               testNothingShared,
-		"cancelled":                       testCancelled,
-		"concurrent copies":               testConcurrentCopies,
-		"concurrent newcomers":            testConcurrentNewcomers,
-		"concurrent everything":           testConcurrentMix,
 		"model":                           testModel,
-	} {
+	}
+	if h.Reopen != nil {
+		alone["survives reopening"] = testReopen
+	}
+	for name, test := range alone {
 		t.Run(name, func(t *testing.T) {
+			if h.Reopen != nil { // in memory it takes no time
+				pace.Alone(t)
+			}
 			t.Parallel()
 			test(t, h)
 		})
 	}
-	if h.Reopen != nil {
-		t.Run("survives reopening", func(t *testing.T) {
+	for name, test := range map[string]func(*testing.T, Harness){
+		"cancelled":             testCancelled,
+		"changes/concurrent":    testChangesConcurrent,
+		"concurrent copies":     testConcurrentCopies,
+		"concurrent newcomers":  testConcurrentNewcomers,
+		"concurrent everything": testConcurrentMix,
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testReopen(t, h)
+			test(t, h)
 		})
 	}
 }

@@ -14,7 +14,11 @@ import (
 
 // testModel plays random games against the store and a model of it.
 func testModel(t *testing.T, h Harness) {
-	for seed := range uint64(3) {
+	games := h.Games
+	if games == 0 {
+		games = 3
+	}
+	for seed := range games {
 		s := h.Open(t)
 		m := model{overrides: map[string]live.Override{}}
 		random := rand.New(rand.NewPCG(seed, 1))

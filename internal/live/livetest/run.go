@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/live"
+	"github.com/bezoar-dev/bezoar/internal/pace"
 )
 
 // Harness opens the stores under test.
@@ -24,6 +25,8 @@ type Harness struct {
 	// n, where that is faster than to put each; copy i is for caller i. Nil has
 	// each put.
 	Copy func(t *testing.T, s live.Store, n int)
+	// Games is how many random games are played against a model; 0 means 3.
+	Games uint64
 	// Around wraps each test; nil runs it in parallel.
 	Around func(t *testing.T, test func(*testing.T))
 }
@@ -36,7 +39,7 @@ func Run(t *testing.T, h Harness) {
 			test(t)
 		}
 	}
-	tests := map[string]func(*testing.T, Harness){
+	alone := map[string]func(*testing.T, Harness){
 		"versions/put and read":          testVersions,
 		"versions/compare and swap":      testCompareAndSwap,
 		"versions/bounded":               testVersionsBounded,
@@ -44,26 +47,36 @@ func Run(t *testing.T, h Harness) {
 		"versions/refused":               testVersionsRefused,
 		"versions/any bytes":             testAnyBytes,
 		"versions/nothing is shared":     testNothingShared,
-		"versions/many at once":          testManyPuts,
 		"overrides/put, list and delete": testOverrides,
 		"overrides/replaced":             testOverrideReplaced,
 		"overrides/end":                  testOverrideEnds,
 		"overrides/bounded":              testOverridesBounded,
 		"overrides/refused":              testOverridesRefused,
-		"overrides/many at once":         testManyOverrides,
 		"revision":                       testRevision,
 		"nodes":                          testNodes,
 		"nodes/refused":                  testNodesRefused,
-		"cancelled":                      testCancelled,
 		"model":                          testModel,
 	}
 	if h.Reopen != nil {
-		tests["survives reopening"] = testReopen
+		alone["survives reopening"] = testReopen
+	}
+	atOnce := map[string]func(*testing.T, Harness){
+		"cancelled":              testCancelled,
+		"versions/many at once":  testManyPuts,
+		"overrides/many at once": testManyOverrides,
 	}
 	if h.Beside != nil {
-		tests["shared"] = testShared
+		atOnce["shared"] = testShared
 	}
-	for name, test := range tests {
+	for name, test := range alone {
+		t.Run(name, func(t *testing.T) {
+			if h.Reopen != nil { // in memory it takes no time
+				pace.Alone(t)
+			}
+			h.Around(t, func(t *testing.T) { test(t, h) })
+		})
+	}
+	for name, test := range atOnce {
 		t.Run(name, func(t *testing.T) {
 			h.Around(t, func(t *testing.T) { test(t, h) })
 		})

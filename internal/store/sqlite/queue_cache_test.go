@@ -44,8 +44,9 @@ func (m *cache) show() remembered {
 func TestCacheIsExact(t *testing.T) {
 	for _, fifo := range []bool{false, true} {
 		t.Run(fmt.Sprint("fifo=", fifo), func(t *testing.T) {
+			pace.Alone(t)
 			g := newCacheGame(t, fifo)
-			for i := range pace.Rounds(400, 100) {
+			for i := range 400 {
 				g.move(i)
 				fresh := &queueStore{g.db, newCache()}
 				if err := fresh.load(t.Context()); err != nil {

@@ -227,8 +227,8 @@ func TestAnotherProgramHoldsTheFile(t *testing.T) {
 	if _, err := other.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
 		t.Fatal(err)
 	}
-	const patience = 200 * time.Millisecond
-	if _, err := db.writer.conn.ExecContext(t.Context(), "PRAGMA busy_timeout = 200"); err != nil {
+	const patience = 500 * time.Millisecond
+	if _, err := db.writer.conn.ExecContext(t.Context(), "PRAGMA busy_timeout = 500"); err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()
