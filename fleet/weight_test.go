@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/fleet"
@@ -51,40 +52,41 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// Weight 0 is taken back by any other, holds for who waits, for the lane and for
-// shards, and says nothing about the others' health.
-func TestWeightZero(t *testing.T) {
-	f := open(t, 3, fleet.Config{MaxInFlight: 1})
-	held := try(f, fleet.Want{}, 3)
-	if len(held) != 3 {
-		t.Fatalf("got %v", held)
-	}
-	got := make(chan string)
-	go func() {
-		w, err := f.Acquire(t.Context(), fleet.Want{})
-		if err != nil {
-			got <- err.Error()
-			return
+// Weight 0 holds for a new life and for who waits, says nothing about the others'
+// health, and is taken back by any other.
+func TestWeightZeroIsTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, 3, fleet.Config{MaxInFlight: 1})
+		if held := try(f, fleet.Want{}, 3); len(held) != 3 {
+			t.Fatalf("got %v", held)
 		}
-		got <- w.Name()
-	}()
-	for f.Stats().Waiting == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	f.SetWeight("w1", 0)
-	f.Up("w1", "127.0.0.1:1") // a new life, and idle
-	if f.TryAcquire(fleet.Want{}) != nil || f.Stats().Waiting != 1 {
-		t.Error("a new life of the worker of weight 0 takes work")
-	}
-	if st := f.Stats(); st.Up != 2 || st.Well != 2 || f.Serving() != 2 {
-		t.Errorf("it counts: %+v, %d serve", st, f.Serving())
-	}
-	f.SetWeight("w1", 1)
-	if w := <-got; w != "w1" {
-		t.Errorf("who waited got %s", w)
-	}
+		got := make(chan *fleet.Worker)
+		go func() {
+			w, err := f.Acquire(t.Context(), fleet.Want{})
+			if err != nil {
+				t.Error(err)
+			}
+			got <- w
+		}()
+		synctest.Wait()
+		f.SetWeight("w1", 0)
+		f.Up("w1", "127.0.0.1:1") // a new life, and idle
+		if f.TryAcquire(fleet.Want{}) != nil || f.Stats().Waiting != 1 {
+			t.Error("a new life of the worker of weight 0 takes work")
+		}
+		if st := f.Stats(); st.Up != 2 || st.Well != 2 || f.Serving() != 2 {
+			t.Errorf("it counts: %+v, %d serve", st, f.Serving())
+		}
+		f.SetWeight("w1", 1)
+		if w := <-got; w == nil || w.Name() != "w1" {
+			t.Errorf("who waited got %v", w)
+		}
+	})
+}
 
-	f = open(t, 3, fleet.Config{})
+// A worker of weight 0 is not the lane, and in no shard.
+func TestWeightZero(t *testing.T) {
+	f := open(t, 3, fleet.Config{})
 	f.SetWeight("w0", 0)
 	f.SetWeight("w1", 0)
 	if w, err := reserveFor(f, 50*time.Millisecond); err == nil {
