@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/net/http2"
 
-	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/dispatch"
 )
 
 // h2cClient speaks HTTP/2 without TLS, from the first byte.
