@@ -51,6 +51,16 @@ func document() []byte {
 	return b
 }
 
+// order returns a JSON document of at most n bytes that is one long array of alike
+// objects, whose names are not in order.
+func order(n int) []byte {
+	b := []byte(`{"id":17,"kind":"order","total":17.50,"rush":true,"lines":[`)
+	for line := `{"sku":"P-00042","quantity":3,"note":"by the blue door"},`; len(b)+2*len(line) < n; {
+		b = append(b, line...)
+	}
+	return append(b, `{"sku":"P-1","quantity":1,"note":"xxxxxxxx"}]}`...)
+}
+
 // unsorted is document pretty-printed with its names in falling order.
 func unsorted() []byte {
 	var doc any
@@ -79,6 +89,11 @@ func BenchmarkWork(b *testing.B) {
 	b.Run("json-1k-unsorted-indented", func(b *testing.B) {
 		benchmark(b, &fingerprint.Input{Method: "POST", Path: "/api/v1/search", ContentType: "application/json", Header: header, Body: unsorted()})
 	})
+	for _, n := range []int{4 << 10, 64 << 10} {
+		b.Run(fmt.Sprintf("json-%dk-lines", n>>10), func(b *testing.B) {
+			benchmark(b, &fingerprint.Input{Method: "POST", Path: "/items/17", ContentType: "application/json", Header: header, Body: order(n)})
+		})
+	}
 	b.Run("form-1k", func(b *testing.B) {
 		benchmark(b, &fingerprint.Input{Method: "POST", Path: "/contact", ContentType: "application/x-www-form-urlencoded", Header: header, Body: form})
 	})

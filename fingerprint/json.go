@@ -96,38 +96,42 @@ func (s *scratch) object(b []byte, i, depth int, ignore *node) int {
 	s.skel = append(s.skel, '{')
 	start, sstart := len(s.buf), len(s.skel)
 	base, ibase := len(s.keys), len(s.items)
-	ordered := true
 	if i = blank(b, i); i < len(b) && b[i] == '}' {
 		s.buf = append(s.buf, '}')
 		s.skel = append(s.skel, '}')
 		return i + 1
 	}
+	g, ordered := s.guess(depth, ignore), true
 	for {
 		at, sat := len(s.buf), len(s.skel)
-		if i = blank(b, i); i >= len(b) || b[i] != '"' {
+		next := 0
+		if i = blank(b, i); g.hit {
+			if next = s.next(&g, b, i); next == 0 {
+				g.hit, ordered = false, s.heads(base)
+			}
+		}
+		if next == 0 {
+			next = s.name(b, i)
+		}
+		if next < 0 {
 			return -1
 		}
-		var k set
-		if i, k = s.str(b, i+1); i < 0 {
+		end := len(s.buf) - 2
+		below, drop := ignore.member(s.buf[at+1 : end])
+		if i = s.value(b, blank(b, next), depth, below); i < 0 {
 			return -1
 		}
-		if i = blank(b, i); i >= len(b) || b[i] != ':' {
-			return -1
-		}
-		end := len(s.buf) - 1
-		name := s.buf[at+1 : end]
-		s.skel = append(appendName(s.skel, name, k), '=')
-		s.buf = append(s.buf, ':')
-		below, drop := ignore.member(name)
-		if i = s.value(b, blank(b, i+1), depth, below); i < 0 {
-			return -1
-		}
-		if drop {
+		name := span{int32(at + 1), int32(end)}
+		s.buf = append(s.buf, ',')
+		s.skel = append(s.skel, ',')
+		switch {
+		case drop:
 			s.buf, s.skel = s.buf[:at], s.skel[:sat]
-		} else {
-			s.buf = append(s.buf, ',')
-			s.skel = append(s.skel, ',')
-			ordered = s.push(base, at, span{int32(at + 1), int32(end)}) && ordered
+		case g.hit:
+			s.keys = append(s.keys, member{name: name, all: span{int32(at), int32(len(s.buf))}})
+			s.item(ibase, sat)
+		default:
+			ordered = s.push(base, at, name) && ordered
 			s.item(ibase, sat)
 		}
 		if i = blank(b, i); i >= len(b) {
@@ -141,13 +145,30 @@ func (s *scratch) object(b []byte, i, depth int, ignore *node) int {
 		}
 		i++
 	}
-	if !ordered {
-		s.arrange(base, start)
-	}
-	s.unite(ibase, sstart)
+	s.settle(&g, base, ibase, start, ordered)
+	s.uniteBy(g.plan, ibase, sstart)
 	s.keys, s.items = s.keys[:base], s.items[:ibase]
 	s.buf = seal(s.buf, start, '}')
 	s.skel = seal(s.skel, sstart, '}')
+	return i + 1
+}
+
+// name appends the name of a member with its colon, and in the skeleton. It returns the
+// index behind the colon, or -1.
+func (s *scratch) name(b []byte, i int) int {
+	if i >= len(b) || b[i] != '"' {
+		return -1
+	}
+	at := len(s.buf) + 1
+	i, k := s.str(b, i+1)
+	if i < 0 {
+		return -1
+	}
+	if i = blank(b, i); i >= len(b) || b[i] != ':' {
+		return -1
+	}
+	s.skel = append(appendName(s.skel, s.buf[at:len(s.buf)-1], k), '=')
+	s.buf = append(s.buf, ':')
 	return i + 1
 }
 

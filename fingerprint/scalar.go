@@ -70,8 +70,7 @@ func digits(b []byte, i int) int {
 // str appends the string whose first byte is b[i], quotes included, and returns
 // the index behind it, or -1, and the kinds of its bytes.
 func (s *scratch) str(b []byte, i int) (end int, k set) {
-	s.buf = append(s.buf, '"')
-	from := i
+	from := i - 1
 	for {
 		var c set
 		for i < len(b) {
@@ -86,8 +85,9 @@ func (s *scratch) str(b []byte, i int) (end int, k set) {
 		}
 		switch c {
 		case kQuote:
-			s.buf = append(append(s.buf, b[from:i]...), '"')
-			return i + 1, k
+			i++
+			s.buf = append(s.buf, b[from:i]...)
+			return i, k
 		case kHigh:
 			r, n := utf8.DecodeRune(b[i:])
 			if r == utf8.RuneError && n == 1 {

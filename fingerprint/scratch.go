@@ -19,6 +19,8 @@ type scratch struct {
 	deep  bool        // the JSON was nested beyond maxDepth
 	named []uint64    // hashes of the fields that Connection names
 	feat  *featureSet // nil until features are asked for
+	plans [maxPlans]plan
+	froms []int32 // of learn
 }
 
 // span is a range of buf or skel.
@@ -134,20 +136,25 @@ func (s *scratch) push(base, at int, name span) (ordered bool) {
 	if len(s.keys)-base > maxSorted {
 		return false // one too many is enough to know
 	}
-	m := member{name: name, all: span{int32(at), int32(len(s.buf))}}
-	if n := s.buf[name.from:]; len(n) >= 8 {
-		m.head = binary.BigEndian.Uint64(n)
-		if l := name.to - name.from; l < 8 {
-			m.head &^= 1<<(8*(8-l)) - 1
-		}
-	} else {
-		for i, c := range s.buf[name.from:name.to] {
-			m.head |= uint64(c) << (56 - 8*i)
-		}
-	}
+	m := member{head: s.head8(name), name: name, all: span{int32(at), int32(len(s.buf))}}
 	s.keys = append(s.keys, m)
 	n := len(s.keys)
 	return n-1 == base || s.order(s.keys[n-2], m) <= 0
+}
+
+// head8 returns the first eight bytes of a name.
+func (s *scratch) head8(name span) (head uint64) {
+	if n := s.buf[name.from:]; len(n) >= 8 {
+		head = binary.BigEndian.Uint64(n)
+		if l := name.to - name.from; l < 8 {
+			head &^= 1<<(8*(8-l)) - 1
+		}
+		return head
+	}
+	for i, c := range s.buf[name.from:name.to] {
+		head |= uint64(c) << (56 - 8*i)
+	}
+	return head
 }
 
 // order compares members by name, byte by byte, and equal names by arrival.

@@ -83,13 +83,12 @@
 // Bodies beyond Route.Buffer, and bodies of unknown length whose sender pauses
 // for 100 ms, are not held: they stream, cannot be replayed, and their fingerprint
 // covers what had come. A body that ends with its connection cannot be told from
-// one that broke off when the worker dies without a reset. Callers speak HTTP/2 by
-// TLS only.
+// one that broke off when the worker dies without a reset.
 //
 // # Two wires, one core
 //
-// Without TLS, a [Server] speaks HTTP/1.1 on a wire of its own; with TLS, it is
-// net/http's, for HTTP/2. [Gateway.ServeHTTP] mounts the same core elsewhere. The
+// Without TLS, a [Server] speaks HTTP/1.1 on a wire of its own. HTTP/2 is net/http's,
+// and so is everything with TLS. [Gateway.ServeHTTP] mounts the same core elsewhere. The
 // own wire is a matter of cost. To workers there are two wires as well: internal/h1,
 // and net/http's HTTP/2 for an Upstream that wants it, over connections that send
 // nothing again (internal/h2). CPU per proxied request, one core, 64 kept-alive

@@ -13,7 +13,7 @@ import (
 // Who has an idle connection when the server is told to stop may use it once more.
 func TestLastCall(t *testing.T) {
 	w := startWorker(t, answering(hello))
-	for _, proto := range []string{"plain", "HTTP/1.1", "HTTP/2.0"} {
+	for _, proto := range []string{"plain", "h2c", "HTTP/1.1", "HTTP/2.0"} {
 		g, err := New(Config{Routes: []Route{{Path: "/*", Doer: newDirect(t, w.addr), Printer: newPrinter(t)}}})
 		if err != nil {
 			t.Fatal(err)
@@ -24,7 +24,11 @@ func TestLastCall(t *testing.T) {
 			return ln, err
 		}}
 		client, scheme := &http.Client{Transport: &http.Transport{}, Timeout: patience}, "http"
-		if proto != "plain" {
+		switch proto {
+		case "plain":
+		case "h2c":
+			client = h2cClient(t)
+		default:
 			var own *tls.Config
 			own, pool := certificate(t)
 			client, scheme, cfg.TLS = tlsClients(t, pool)[proto], "https", own

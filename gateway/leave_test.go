@@ -13,13 +13,17 @@ import (
 // with its next answer: of HTTP/1.1 by a field, of HTTP/2 by a GOAWAY.
 func TestLeave(t *testing.T) {
 	w := startWorker(t, answering(hello))
-	for _, proto := range []string{"plain", "HTTP/1.1", "HTTP/2.0"} {
+	for _, proto := range []string{"plain", "h2c", "HTTP/1.1", "HTTP/2.0"} {
 		g, err := New(Config{Routes: []Route{{Path: "/*", Doer: newDirect(t, w.addr), Printer: newPrinter(t)}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		client, scheme, cfg := &http.Client{Transport: &http.Transport{}, Timeout: patience}, "http", ServerConfig{}
-		if proto != "plain" {
+		switch proto {
+		case "plain":
+		case "h2c":
+			client = h2cClient(t)
+		default:
 			var own *tls.Config
 			own, pool := certificate(t)
 			client, scheme, cfg = tlsClients(t, pool)[proto], "https", ServerConfig{TLS: own}
@@ -55,8 +59,9 @@ func TestLeave(t *testing.T) {
 			t.Errorf("%s: before, the connection is used again: %v, ends: %v", proto, reused, closes)
 		}
 		s.Leave()
+		bySign := proto == "plain" || proto == "HTTP/1.1" // a field says it
 		reused, closes := get()
-		if !reused || closes != (proto != "HTTP/2.0") {
+		if !reused || closes != bySign {
 			t.Errorf("%s: the next request comes on the old connection: %v, which ends: %v", proto, reused, closes)
 		}
 		// A GOAWAY follows the answer it was asked for with, so that requests
@@ -64,7 +69,7 @@ func TestLeave(t *testing.T) {
 		for reused := true; reused; {
 			reused, closes = get()
 		}
-		if proto != "HTTP/2.0" && !closes {
+		if bySign && !closes {
 			t.Errorf("%s: a new connection stays", proto)
 		}
 		client.CloseIdleConnections()

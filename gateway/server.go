@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -13,12 +14,13 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/h1"
 )
 
-// ServerConfig says where and how a gateway is served. Its zero value listens on
-// a free port of the loopback interface.
+// ServerConfig says where and how a gateway is served, over HTTP/1.1 and HTTP/2. Its
+// zero value listens on a free port of the loopback interface. Without TLS, callers
+// speak HTTP/2 from the first byte (h2c with prior knowledge), as those of gRPC do.
 type ServerConfig struct {
 	Listen string                                  // host:port; default 127.0.0.1:0
 	On     func(addr string) (net.Listener, error) // listens; default: net.Listen over TCP
-	TLS    *tls.Config                             // with certificates: serves HTTP/1.1 and HTTP/2 over TLS; nil: plain HTTP/1.1
+	TLS    *tls.Config                             // with certificates: serves both over TLS; nil: without
 
 	MaxHead      int           // bytes of a request's head; default and at most 65,536
 	HeadTimeout  time.Duration // for a head to arrive; default 10 s
@@ -124,15 +126,23 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 	})
 	defer stop()
+	http2 := newPassed(s.ln.Addr())
 	cfg := s.cfg.plain()
 	cfg.LastCall = func() time.Duration { return time.Duration(s.lastCall.Load()) }
+	cfg.HTTP2 = http2.take
 	srv := h1.NewServer(cfg, func(x *h1.Exchange) {
 		if s.leaving.Load() {
 			x.Close()
 		}
 		s.gateway.serveExchange(work, x)
 	})
+	serving, end := context.WithCancel(ctx)
+	over, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- s.runHTTP2(serving, http2, over) }()
 	err := srv.Serve(ctx, s.ln)
+	close(over)
+	end()
+	err = cmp.Or(err, <-ended)
 	if err == nil && work.Err() != nil {
 		err = fmt.Errorf("drain %s: work was still waiting after %v", s.ln.Addr(), s.cfg.DrainTimeout)
 	}

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/h1"
@@ -80,6 +81,7 @@ type std struct {
 	patience time.Duration
 	by       time.Time
 	pump     *pump
+	stop     atomic.Bool // reads have been interrupted
 
 	// Writing.
 	head    *h1.Head // begun but not written
@@ -112,8 +114,11 @@ func (s *std) Continue() error {
 
 func (s *std) Patience(d time.Duration, by time.Time) { s.patience, s.by = d, by }
 
-// Interrupt ends a read in progress.
-func (s *std) Interrupt() { _ = s.rc.SetReadDeadline(time.Unix(1, 0)) }
+// Interrupt ends a read in progress and all later ones, from any goroutine.
+func (s *std) Interrupt() {
+	s.stop.Store(true)
+	_ = s.rc.SetReadDeadline(time.Unix(1, 0))
+}
 
 func (s *std) Trailers() []h1.Field { return fieldsFrom(s.r.Trailer) }
 

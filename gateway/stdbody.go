@@ -24,6 +24,9 @@ func (s *std) Next() ([]byte, error) {
 		}
 	}
 	s.deadline()
+	if s.stop.Load() { // now that no later Interrupt can come before the deadline
+		return nil, h1.ErrInterrupted
+	}
 	var n int
 	var err error
 	if s.pump == nil && s.patience == 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -21,49 +22,43 @@ import (
 // maxStreams is how many requests an HTTP/2 connection has at once.
 const maxStreams = 250
 
-// runTLS is Run over net/http.
+// runTLS is Run with TLS.
 func (s *Server) runTLS(ctx context.Context) error {
+	limiter := connlimit.New(s.ln, cmp.Or(s.cfg.MaxConns, h1.DefaultConns()))
+	return s.runStd(ctx, stdRun{
+		ln: limiter, tls: s.cfg.TLS.Clone(), state: limiter.State,
+		lastCall: func(d time.Duration) {
+			_ = limiter.Close() // Shutdown would not wait for those that are idle
+			limiter.LastCall(d)
+		},
+	})
+}
+
+// stdRun is a listener that net/http serves.
+type stdRun struct {
+	ln       net.Listener
+	tls      *tls.Config // nil: HTTP/2 without TLS, and nothing else
+	state    func(net.Conn, http.ConnState)
+	lastCall func(d time.Duration) // waits until nobody has a connection any more, for d at most
+}
+
+// runStd is Run over net/http.
+func (s *Server) runStd(ctx context.Context, run stdRun) error {
 	work, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
-	take := orDefault(s.cfg.WriteTimeout, time.Minute)
-	limiter := connlimit.New(s.ln, cmp.Or(s.cfg.MaxConns, h1.DefaultConns()))
 	var inside sync.WaitGroup // handlers; net/http forgets those of tunnels
 	inside.Add(1)
-	srv := &http.Server{
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			inside.Add(1)
-			defer inside.Done()
-			if s.leaving.Load() || s.old(r) {
-				w.Header().Set("Connection", "close") // HTTP/2 says GOAWAY instead
-			}
-			s.gateway.serveStd(w, r, orDefault(s.cfg.BodyTimeout, 30*time.Second), take)
-		}),
-		TLSConfig:         s.cfg.TLS.Clone(),
-		ReadHeaderTimeout: orDefault(s.cfg.HeadTimeout, 10*time.Second),
-		IdleTimeout:       orDefault(s.cfg.IdleTimeout, 2*time.Minute),
-		MaxHeaderBytes:    s.cfg.MaxHead,
-		ConnState:         limiter.State,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, WriteByteTimeout: take},
-		BaseContext:       func(net.Listener) context.Context { return work },
-		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
-			return context.WithValue(ctx, opened{}, time.Now())
-		},
-		ErrorLog: log.New(logWriter{s.cfg.Log}, "", 0),
-	}
-	if srv.MaxHeaderBytes == 0 {
-		srv.MaxHeaderBytes = 64 << 10
-	}
+	srv := s.std(work, run, &inside)
 	failed := make(chan error, 1)
-	go func() { failed <- srv.ServeTLS(limiter, "", "") }()
+	go func() { failed <- run.serve(srv) }()
 	select {
 	case err := <-failed:
-		return fmt.Errorf("serve TLS on %s: %w", s.ln.Addr(), err)
+		return fmt.Errorf("serve on %s: %w", s.ln.Addr(), err)
 	case <-ctx.Done():
 	}
 	if d := time.Duration(s.lastCall.Load()); d > 0 {
 		s.leaving.Store(true)
-		_ = limiter.Close() // Shutdown would not wait for those that are idle
-		limiter.LastCall(d)
+		run.lastCall(d)
 	}
 	drain, cancel := context.WithTimeout(work, s.cfg.DrainTimeout)
 	defer cancel()
@@ -88,6 +83,48 @@ func (s *Server) runTLS(ctx context.Context) error {
 		return fmt.Errorf("drain %s: %w", s.ln.Addr(), err)
 	}
 	return nil
+}
+
+func (r stdRun) serve(srv *http.Server) error {
+	if r.tls != nil {
+		return srv.ServeTLS(r.ln, "", "")
+	}
+	return srv.Serve(r.ln)
+}
+
+// std returns the server, whose handlers are counted in inside. Both ways have the same
+// bounds.
+func (s *Server) std(work context.Context, run stdRun, inside *sync.WaitGroup) *http.Server {
+	take := orDefault(s.cfg.WriteTimeout, time.Minute)
+	srv := &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			inside.Add(1)
+			defer inside.Done()
+			if s.leaving.Load() || s.old(r) {
+				w.Header().Set("Connection", "close") // HTTP/2 says GOAWAY instead
+			}
+			s.gateway.serveStd(w, r, orDefault(s.cfg.BodyTimeout, 30*time.Second), take)
+		}),
+		TLSConfig:         run.tls,
+		ReadHeaderTimeout: orDefault(s.cfg.HeadTimeout, 10*time.Second),
+		IdleTimeout:       orDefault(s.cfg.IdleTimeout, 2*time.Minute),
+		MaxHeaderBytes:    s.cfg.MaxHead,
+		ConnState:         run.state,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, WriteByteTimeout: take},
+		BaseContext:       func(net.Listener) context.Context { return work },
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+			return context.WithValue(ctx, opened{}, time.Now())
+		},
+		ErrorLog: log.New(logWriter{s.cfg.Log}, "", 0),
+	}
+	if srv.MaxHeaderBytes == 0 {
+		srv.MaxHeaderBytes = 64 << 10
+	}
+	if run.tls == nil {
+		srv.Protocols = new(http.Protocols)
+		srv.Protocols.SetUnencryptedHTTP2(true)
+	}
+	return srv
 }
 
 // opened is the key of when a connection was accepted.

@@ -136,6 +136,7 @@ type Worker struct {
 
 	Held    *Held    `json:"held,omitempty"`    // nil: nothing is held against it
 	Share   float64  `json:"share"`             // of the work that it would get: below 1 while it starts slowly
+	Weight  *int     `json:"weight,omitempty"`  // what it takes for one of weight 1, which nil means; with 0 nothing new
 	Results int      `json:"results"`           // of the last seconds
 	Failed  int      `json:"failed"`            // of them
 	Latency Duration `json:"latency,omitempty"` // recent average

@@ -238,6 +238,9 @@ func (u *unit) snapshot() adminapi.Fleet {
 			Epoch: s.Epoch, Since: s.Since, InFlight: s.InFlight, Served: s.Served, Restarts: int64(max(s.Lives-1, 0)),
 			Held: held(&s), Share: s.Share, Results: s.Results, Failed: s.Failed, Latency: adminapi.Duration(s.Latency),
 		}
+		if s.Weight != 1 {
+			w.Weight = &s.Weight
+		}
 		if e := s.LastEnd; e != nil {
 			w.LastEnd = &adminapi.End{At: e.At, Planned: e.Planned, Class: e.Class, Detail: e.Detail, ExitCode: e.ExitCode, Signal: e.Signal, Stderr: e.Stderr}
 		}
@@ -267,9 +270,9 @@ func (u *unit) snapshot() adminapi.Fleet {
 // does about it.
 func stateName(s fleet.Status, process supervise.State) string {
 	switch {
-	case s.State == fleet.Serving && !s.HeldOut, s.State == fleet.Lane:
+	case s.State == fleet.Serving && !s.HeldOut && s.Weight > 0, s.State == fleet.Lane:
 		return "ready"
-	case s.State == fleet.Draining, s.HeldOut:
+	case s.State == fleet.Draining, s.State == fleet.Serving: // held out, or without weight
 		return "draining"
 	case process == supervise.Starting:
 		return "starting"

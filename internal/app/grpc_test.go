@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
@@ -111,9 +112,14 @@ type caller struct {
 	cc *grpc.ClientConn
 }
 
-func dialGRPC(t *testing.T, url string, trust *x509.CertPool) caller {
+// dialGRPC trusts who is to be trusted; without that there is no TLS.
+func dialGRPC(t *testing.T, addr string, trust *x509.CertPool) caller {
 	t.Helper()
-	cc, err := grpc.NewClient(strings.TrimPrefix(url, "http://"), grpc.WithTransportCredentials(credentials.NewClientTLSFromCert(trust, "localhost")), grpc.WithDisableRetry())
+	creds := insecure.NewCredentials()
+	if trust != nil {
+		creds = credentials.NewClientTLSFromCert(trust, "localhost")
+	}
+	cc, err := grpc.NewClient(addr, grpc.WithTransportCredentials(creds), grpc.WithDisableRetry())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,6 +163,7 @@ func TestGRPC(t *testing.T) {
 	cert, key, trust := keyPair(t, dir)
 	b := serve(t, head("memory:", dir)+fmt.Sprintf(`listen: 127.0.0.1:0
 tls: {cert: %q, key: %q}
+listeners: [{listen: 127.0.0.1:0, plain: true}]
 fleets:
   echo:
     command: [%q]
@@ -169,12 +176,15 @@ routes:
   - {match: {path: /test.Echo/*}, fleet: echo, retry: {replay: all}}
   - {match: {path: /test.Down/*}, fleet: down, timeout: 2s}
 `, cert, key, self(t), roleVar, dir))
-	c := dialGRPC(t, b.url, trust)
-	b.until("a worker answers", func() bool { got, err := c.say(t.Context(), "hi"); return err == nil && got == "hi" })
-	c.unary()
-	c.streams()
-	c.refusals()
-	c.pill(b)
+	plain := dialGRPC(t, b.app.MoreAddrs()[0], nil)
+	byTLS := dialGRPC(t, b.app.Addr(), trust)
+	b.until("a worker answers", func() bool { got, err := plain.say(t.Context(), "hi"); return err == nil && got == "hi" })
+	for _, c := range []caller{plain, byTLS} {
+		c.unary()
+		c.streams()
+		c.refusals()
+	}
+	plain.pill(b, byTLS)
 }
 
 func (c caller) unary() {
@@ -235,9 +245,9 @@ func (c caller) refusals() {
 }
 
 // pill has innocent calls and one that kills at once on one connection, and streams
-// beside them: 100 calls in the long run, since a third of them has to go through the
+// beside them, half of them on another: 100 calls in the long run, since a third of them has to go through the
 // lane.
-func (c caller) pill(b *node) {
+func (c caller) pill(b *node, other caller) {
 	t, number := c.t, 24
 	if os.Getenv("BEZOAR_SOAK") != "" {
 		number = 100
@@ -246,7 +256,7 @@ func (c caller) pill(b *node) {
 	defer cancel()
 	var open []grpc.ClientStream
 	for i := range 12 {
-		s := c.chat(ctx)
+		s := []caller{c, other}[i%2].chat(ctx)
 		if _, err := talk(s, fmt.Sprint("open ", i)); err != nil {
 			t.Fatal(err)
 		}

@@ -176,8 +176,8 @@ func (u *unit) remote(cfg *config.Fleet, log *slog.Logger) probe.Config {
 	return probe.Config{
 		Name: u.name, Workers: cfg.Workers, Drain: cfg.Drain, Registry: u.fleet, Log: log, Conns: u.conns,
 		Resolve: cfg.Resolve, Resized: u.ledger.SetFleet,
-		TLS:    func(host string) *tls.Config { return u.trust.Load().TLS(host) },
-		HTTP2:  cfg.HTTP2,
+		TLS:   func(host string) *tls.Config { return u.trust.Load().TLS(host) },
+		HTTP2: cfg.HTTP2, Weights: cfg.Balance.Weights,
 		Health: probe.Health{Path: cfg.Health.Path, GRPC: cfg.Health.GRPC, Interval: cfg.Health.Interval, Timeout: cfg.Health.Timeout},
 	}
 }

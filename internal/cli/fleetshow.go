@@ -54,7 +54,7 @@ func writeOpinions(p *printer, now time.Time, f adminapi.Fleet) {
 			latency = time.Duration(w.Latency).Round(time.Microsecond).String()
 		}
 		t.add(plain(w.Name), plain(fmt.Sprintf("%.0f %%", 100*w.Share)), number(int64(w.Results)), number(int64(w.Failed)),
-			plain(latency), opinion(now, w.Held))
+			plain(latency), opinion(now, w))
 	}
 	t.write(p, "  ")
 	if f.Ejections > 0 {
@@ -62,8 +62,12 @@ func writeOpinions(p *printer, now time.Time, f adminapi.Fleet) {
 	}
 }
 
-func opinion(now time.Time, h *adminapi.Held) cell {
-	if h == nil {
+func opinion(now time.Time, w adminapi.Worker) cell {
+	h := w.Held
+	switch {
+	case h == nil && w.Weight != nil:
+		return cell{fmt.Sprintf("well, weight %d", *w.Weight), green}
+	case h == nil:
 		return cell{"well", green}
 	}
 	var parts []string

@@ -58,6 +58,8 @@ func workerState(w adminapi.Worker) cell {
 		text += " (not believed: " + heldText(h) + ")"
 	case h != nil:
 		return cell{clean("held out: " + heldText(h)), red}
+	case w.Weight != nil && *w.Weight == 0 && w.State == "draining":
+		text += " (weight 0)"
 	}
 	style := map[string]string{"ready": green, "starting": cyan, "draining": yellow, "down": red}[w.State]
 	return cell{clean(text), style}

@@ -219,8 +219,13 @@ func (f *Fleet) checkCommand(k *checker, at string) {
 			}
 		}
 	}
-	if f.TLS != nil {
-		k.addf(at+".tls", "remove it", "applies to workers that run elsewhere, and Bezoar starts these")
+	for _, of := range []struct {
+		key string
+		set bool
+	}{{"tls", f.TLS != nil}, {"balance.weights", len(f.Balance.Weights) > 0}} {
+		if of.set {
+			k.addf(at+"."+of.key, "remove it", "applies to workers that run elsewhere, and Bezoar starts these")
+		}
 	}
 }
 
@@ -242,6 +247,7 @@ func (f *Fleet) checkRemote(k *checker, at string) {
 		}
 	}
 	f.checkTLS(k, at)
+	f.checkWeights(k, at+".balance.weights")
 	if len(f.Workers) > 1024 {
 		k.addf(at+".workers", "split the fleet", "has %d workers, more than 1024", len(f.Workers))
 	}
@@ -259,6 +265,28 @@ func (f *Fleet) checkRemote(k *checker, at string) {
 		} else {
 			k.addf(path, "remove it", "%s is there already, as workers[%d]", quoted(w), j)
 		}
+	}
+}
+
+// maxWeight bounds the weight of a worker.
+const maxWeight = 1000
+
+func (f *Fleet) checkWeights(k *checker, at string) {
+	for _, w := range sortedKeys(f.Balance.Weights) {
+		n := f.Balance.Weights[w]
+		if !slices.Contains(f.Workers, w) {
+			k.addf(join(at, shortKey(w)), "write it as in workers", "is no worker of the fleet")
+		}
+		if n < 0 || n > maxWeight {
+			k.addf(join(at, shortKey(w)), "write 0 to 1000", "%d is out of range", n)
+		}
+	}
+	none := len(f.Workers) > 0 && !slices.ContainsFunc(f.Workers, func(w string) bool {
+		n, ok := f.Balance.Weights[w]
+		return !ok || n > 0
+	})
+	if none {
+		k.addf(at, "leave one worker above 0", "nobody takes work: every worker has the weight 0")
 	}
 }
 

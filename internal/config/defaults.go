@@ -123,6 +123,12 @@ func (c *Config) fill() {
 		for i, w := range f.Workers {
 			f.Workers[i] = strings.TrimSuffix(w, "/")
 		}
+		for w, weight := range f.Balance.Weights {
+			if short := strings.TrimSuffix(w, "/"); short != w {
+				delete(f.Balance.Weights, w)
+				f.Balance.Weights[short] = weight
+			}
+		}
 		c.Fleets[name] = f
 	}
 	c.fillQueues()

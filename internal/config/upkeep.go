@@ -12,8 +12,9 @@ import (
 
 // Balance says which workers get traffic, beside what their health checks say.
 type Balance struct {
-	SlowStart time.Duration `yaml:"slow_start" range:"0s..1h"` // a new worker's share grows for so long; 0s: at once
-	Eject     Eject         `yaml:"eject"`
+	SlowStart time.Duration  `yaml:"slow_start" range:"0s..1h"` // a new worker's share grows for so long; 0s: at once
+	Eject     Eject          `yaml:"eject"`
+	Weights   map[string]int `yaml:"weights"` // by the worker as in workers: 0 to 1000; others have 1
 }
 
 // Eject takes workers out that fail more than the others, for a while.

@@ -177,7 +177,7 @@ func (f *Fleet) Release(w *Worker) {
 
 // takes reports whether w takes work, busy or not. mu is held.
 func (f *Fleet) takes(w *Worker) bool {
-	return w.state == Serving && (f.panic || !w.heldOut())
+	return w.state == Serving && w.place.weight > 0 && (f.panic || !w.heldOut())
 }
 
 func (f *Fleet) full(w *Worker) bool {

@@ -53,7 +53,8 @@
 // At most [Config.LaneShare] of the workers, and at least one, are the lane. A reserved
 // worker gets no other work, and Reserve returns only when nothing is in flight on it,
 // except for answers that stream; it is never one that is held out. Acquire picks the least loaded worker (of two at random in fleets
-// above 16), a fresh one the more seldom the younger it is if SlowStart is set.
+// above 16), a fresh one the more seldom the younger it is if SlowStart is set, and
+// counts a load by the worker's weight ([Fleet.SetWeight]).
 // It waits in a bounded queue when there is none: first come first served among
 // those who may have the same worker. Whoever waits for a shard neither blocks
 // others nor takes more of the queue than its shard is of the fleet. It never

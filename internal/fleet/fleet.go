@@ -46,6 +46,8 @@ type Fleet struct {
 	panic      bool // opinions are distrusted
 	panicSince time.Time
 	rampEnd    time.Time   // by when no worker is fresh any more; zero when none is
+	weighted   bool        // some place has another weight than 1
+	sums       []int       // of the weights of places up to each; nil until there is use for it
 	notes      []Judgement // to be reported by unlock
 
 	panics, ejections, overflowed uint64
@@ -58,6 +60,7 @@ type Fleet struct {
 // slot is the place of one worker across its lives.
 type slot struct {
 	name    string
+	weight  float64 // see SetWeight
 	life    *Worker // nil while down
 	retired []*Worker
 	before  *Worker // the life before; nil when there was none
@@ -96,10 +99,11 @@ func (f *Fleet) Add(worker string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.slots[worker] == nil {
-		s := &slot{name: worker}
+		s := &slot{name: worker, weight: 1}
 		f.slots[worker] = s
 		f.places = append(f.places, s)
 		f.hashes = append(f.hashes, shard.Name(worker))
+		f.sums = nil
 		f.generation++
 	}
 }
@@ -130,6 +134,7 @@ func (f *Fleet) Remove(worker string) error {
 	f.places = slices.Delete(f.places, i, i+1)
 	f.hashes = slices.Delete(f.hashes, i, i+1)
 	delete(f.slots, worker)
+	f.sums = nil
 	f.generation++
 	for _, wt := range f.waiting {
 		f.count(wt, 1)

@@ -43,7 +43,7 @@ func (f *Fleet) Tune(cfg Config) error {
 	f.eject.Store(&cfg.Eject)
 	f.mu.Lock()
 	f.cfg.SlowStart, f.cfg.PanicBelow, f.cfg.MaxInFlight, f.cfg.LaneShare = cfg.SlowStart, cfg.PanicBelow, cfg.MaxInFlight, cfg.LaneShare
-	f.weigh()
+	f.believe()
 	for _, s := range f.places {
 		if w := s.life; w != nil && f.full(w) {
 			f.withdraw(w)
@@ -190,7 +190,7 @@ func (f *Fleet) Panic() bool {
 // settled makes w, whose state has changed, available or not, asks whether the
 // fleet panics now, and serves those who wait. mu is held.
 func (f *Fleet) settled(w *Worker) {
-	f.weigh()
+	f.believe()
 	if f.takes(w) {
 		f.offer(w)
 	} else {
@@ -199,11 +199,11 @@ func (f *Fleet) settled(w *Worker) {
 	f.serve(nil)
 }
 
-// weigh asks whether opinions are to be believed. mu is held.
-func (f *Fleet) weigh() {
+// believe asks whether opinions are to be believed. mu is held.
+func (f *Fleet) believe() {
 	up, well := 0, 0
 	for _, s := range f.places {
-		if w := s.life; w != nil && (w.state == Serving || w.state == Lane) {
+		if w := s.life; w != nil && s.weight > 0 && (w.state == Serving || w.state == Lane) {
 			up++
 			if !w.heldOut() {
 				well++

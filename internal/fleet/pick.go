@@ -99,7 +99,7 @@ func (f *Fleet) best(want *Want, members []int, anyhow bool) (best *Worker, take
 	for k := range members {
 		i := members[(start+k)%len(members)]
 		w := f.places[i].life
-		if w == nil || !f.takes(w) && !(anyhow && w.state == Serving) {
+		if w == nil || !f.takes(w) && !(anyhow && w.state == Serving && w.place.weight > 0) {
 			continue
 		}
 		takes = true
@@ -107,7 +107,7 @@ func (f *Fleet) best(want *Want, members []int, anyhow bool) (best *Worker, take
 			continue
 		}
 		load := float64(w.inFlight)
-		if ramping {
+		if ramping || f.weighted {
 			load = f.load(w, now)
 		}
 		if want.Canary && i >= f.canaries() {
@@ -129,8 +129,8 @@ func (f *Fleet) leastLoaded(avoid string) *Worker {
 	if n == 1 {
 		return f.free[0]
 	}
-	if !f.rampEnd.IsZero() {
-		if now, ramping := f.ramping(); ramping {
+	if f.weighted || !f.rampEnd.IsZero() {
+		if now, ramping := f.ramping(); ramping || f.weighted {
 			return f.leastOfShare(avoid, now)
 		}
 	}
@@ -162,9 +162,16 @@ func (f *Fleet) two(n int) (a, b *Worker) {
 	return f.free[i], f.free[j]
 }
 
-// leastOfShare is leastLoaded while workers are fresh.
+// leastOfShare is leastLoaded while workers are fresh, or with weights.
 func (f *Fleet) leastOfShare(avoid string, now time.Time) *Worker {
 	n := len(f.free)
+	if n > scanUpTo && f.weighted {
+		a, b := f.byWeight(), f.byWeight()
+		if a.name == avoid || b.name != avoid && f.loadOfDrawn(b, now) < f.loadOfDrawn(a, now) {
+			return b
+		}
+		return a
+	}
 	if n > scanUpTo {
 		a, b := f.two(n)
 		if a.name == avoid || b.name != avoid && f.load(b, now) < f.load(a, now) {
@@ -182,8 +189,16 @@ func (f *Fleet) leastOfShare(avoid string, now time.Time) *Worker {
 	return best
 }
 
+// load is how busy w is for its share. now is zero when nobody is fresh.
 func (f *Fleet) load(w *Worker, now time.Time) float64 {
-	return balance.Load(w.inFlight, balance.Ramp(now.Sub(w.fresh), f.cfg.SlowStart), f.rand.Float64())
+	return balance.Load(w.inFlight, w.place.weight*f.ramp(w, now), f.rand.Float64())
+}
+
+func (f *Fleet) ramp(w *Worker, now time.Time) float64 {
+	if now.IsZero() {
+		return 1
+	}
+	return balance.Ramp(now.Sub(w.fresh), f.cfg.SlowStart)
 }
 
 // ramping reports whether any worker may be fresh. mu is held.
@@ -196,7 +211,7 @@ func (f *Fleet) ramping() (now time.Time, on bool) {
 		return now, true
 	}
 	f.rampEnd = time.Time{}
-	return now, false
+	return time.Time{}, false
 }
 
 // freshen begins w's slow start. mu is held.

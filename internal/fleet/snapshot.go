@@ -13,6 +13,7 @@ type Status struct {
 	State    State     `json:"state"`
 	Epoch    uint64    `json:"epoch,omitempty"`
 	InFlight int       `json:"in_flight"`
+	Weight   int       `json:"weight"` // see Fleet.SetWeight
 	Served   uint64    `json:"served"` // attempts in this life
 	Since    time.Time `json:"since"`  // of this life, or of the last end
 	Lives    int       `json:"lives"`
@@ -36,7 +37,7 @@ func (f *Fleet) Snapshot() []Status {
 	now := time.Now()
 	out := make([]Status, 0, len(f.places))
 	for _, s := range f.places {
-		st := Status{Name: s.name, State: Down, Since: s.lastEnd, Lives: s.lives, Deaths: s.deaths, LastEnd: s.last}
+		st := Status{Name: s.name, Weight: int(s.weight), State: Down, Since: s.lastEnd, Lives: s.lives, Deaths: s.deaths, LastEnd: s.last}
 		if w := s.life; w != nil {
 			st.Addr, st.State, st.Epoch, st.InFlight = w.addr, w.state, w.epoch, w.inFlight
 			st.Served, st.Since = w.served.Load(), w.since

@@ -51,9 +51,10 @@ type Exchange struct {
 
 // The phases of a connection. Reading them from the drain needs an atomic.
 const (
-	phaseIdle int32 = iota // between requests
-	phaseHead              // part of a head has come
-	phaseBody              // the handler runs
+	phaseIdle  int32 = iota // between requests
+	phaseHead               // part of a head has come
+	phaseBody               // the handler runs, or HTTP/2 with a request
+	phaseHTTP2              // HTTP/2 without one
 )
 
 // Wait bounds the waits for the caller's bytes.

@@ -45,9 +45,10 @@ func (x *Exchange) accept() bool {
 	x.Began = time.Now()
 	x.mark.Store(x.Began.UnixNano())
 	x.phase.Store(phaseHead)
+	var head string
 	n, err := x.head(x.srv.cfg.Limits)
 	if err == nil {
-		head := string(x.buf[x.r : x.r+n])
+		head = string(x.buf[x.r : x.r+n])
 		x.r += n
 		err = x.Req.Parse(head, x.srv.cfg.Limits)
 	}
@@ -55,6 +56,12 @@ func (x *Exchange) accept() bool {
 	x.leave.Store(false)
 	x.halfClosed = false
 	x.resetReply()
+	if head == prefaceHead {
+		err = x.pass(err)
+		if err == nil {
+			return false
+		}
+	}
 	if err != nil {
 		x.refuse(err)
 		return false

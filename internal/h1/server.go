@@ -24,7 +24,10 @@ type ServerConfig struct {
 	// LastCall says, when Serve is told to stop, how long connections that are idle
 	// may still send a request, after whose answer they end. Nil: not at all.
 	LastCall func() time.Duration
-	Log      *slog.Logger // default: none
+	// HTTP2 takes a connection whose caller speaks HTTP/2 from the first byte, and
+	// closes it in the end. It reports whether it does. Nil: such callers are refused.
+	HTTP2 func(*HTTP2Conn) bool
+	Log   *slog.Logger // default: none
 }
 
 // Validate names every field that makes no sense.
@@ -76,7 +79,7 @@ func (c ServerConfig) orDefaults() ServerConfig {
 	return c
 }
 
-// Server serves HTTP/1.1 without TLS.
+// Server serves HTTP/1.1 without TLS, and passes HTTP/2 on.
 type Server struct {
 	cfg     ServerConfig
 	handler func(*Exchange)

@@ -15,7 +15,8 @@ import (
 // Registry is what ExternalWorkers reports to; a [fleet.Fleet].
 type Registry interface {
 	Add(worker string)
-	Remove(worker string) error // that is down
+	SetWeight(worker string, weight int) // of a worker that was added
+	Remove(worker string) error          // that is down
 	Up(worker, addr string) (epoch uint64)
 	Drain(worker string)
 	Resume(worker string)
@@ -41,8 +42,9 @@ const MaxWorkers = 4096
 
 // Config describes workers that somebody else starts.
 type Config struct {
-	Name    string   // the fleet, for logs
-	Workers []string // "http://host:port", "https://host:port" or "unix:/path", at most MaxWorkers
+	Name    string         // the fleet, for logs
+	Workers []string       // "http://host:port", "https://host:port" or "unix:/path", at most MaxWorkers
+	Weights map[string]int // of some of Workers, by their text; the others have 1
 	Health  Health
 	HTTP2   bool          // is what workers speak
 	Drain   time.Duration // for work in flight on a worker that is taken out; default 30 s

@@ -31,6 +31,7 @@ type ExternalWorkers struct {
 	size    int                  // of them that are wanted
 	names   map[string]*resolved // by host:port as written
 	hosts   map[string]string    // host:port as written, by the address that is a worker of it
+	weights map[string]int       // by host:port as written; of all
 }
 
 var _ fleet.Keeper = (*ExternalWorkers)(nil)
@@ -60,6 +61,7 @@ func (x *ExternalWorkers) Run(ctx context.Context) error {
 	x.begin = func(r *remote) {
 		r.Begin(ctx)
 		x.reg.Add(r.name)
+		x.reg.SetWeight(r.name, x.weights[x.written(r)])
 		wg.Go(func() { x.watch(ctx, r) })
 	}
 	for _, addr := range x.expand(x.cfg.Load().addresses()) { // in the order written

@@ -29,19 +29,27 @@ func listeners(worker string) []uint64 {
 	if err != nil || !isLoopback(host) {
 		return nil
 	}
-	var inodes []uint64
+	inodes, err := diagListeners(uint16(port))
+	if err != nil {
+		inodes = procListeners(uint16(port)) // an old kernel, or a sandbox
+	}
+	slices.Sort(inodes)
+	return inodes
+}
+
+// procListeners reads the inodes of the sockets that listen on a port from /proc.
+func procListeners(port uint16) (inodes []uint64) {
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		f, err := os.Open(table)
 		if err != nil {
 			continue
 		}
-		found, err := readListeners(f, uint16(port))
+		found, err := readListeners(f, port)
 		_ = f.Close()
 		if err == nil {
 			inodes = append(inodes, found...)
 		}
 	}
-	slices.Sort(inodes)
 	return inodes
 }
 

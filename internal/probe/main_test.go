@@ -146,18 +146,19 @@ func until(t *testing.T, what string, cond func() bool) {
 
 // recorder is a Registry that writes down what it is told.
 type recorder struct {
-	mu     sync.Mutex // guards what follows
-	log    []string   // "up w 1", "drain w", "down w 1 crash"
-	epochs map[string]uint64
-	sick   map[string]uint64 // epochs that were reported sick
-	next   uint64
-	last   fleet.End
-	work   chan struct{} // closed when nothing is in flight any more; nil means nothing is
-	news   chan struct{} // closed and replaced at every entry
+	mu      sync.Mutex // guards what follows
+	log     []string   // "up w 1", "drain w", "down w 1 crash"
+	epochs  map[string]uint64
+	sick    map[string]uint64 // epochs that were reported sick
+	weights map[string]int
+	next    uint64
+	last    fleet.End
+	work    chan struct{} // closed when nothing is in flight any more; nil means nothing is
+	news    chan struct{} // closed and replaced at every entry
 }
 
 func newRecorder() *recorder {
-	return &recorder{epochs: map[string]uint64{}, sick: map[string]uint64{}, news: make(chan struct{})}
+	return &recorder{epochs: map[string]uint64{}, sick: map[string]uint64{}, weights: map[string]int{}, news: make(chan struct{})}
 }
 
 func (r *recorder) note(f func() string) {
@@ -171,6 +172,16 @@ func (r *recorder) note(f func() string) {
 }
 
 func (r *recorder) Add(string) {}
+
+func (r *recorder) SetWeight(worker string, weight int) {
+	r.note(func() string {
+		if r.weights[worker] == weight {
+			return ""
+		}
+		r.weights[worker] = weight
+		return "weight"
+	})
+}
 
 func (r *recorder) Remove(string) error {
 	r.note(func() string { return "remove" })

@@ -41,15 +41,36 @@ func (c *Config) addresses() []string {
 	return out
 }
 
+// weights are those of all workers, by the names that addresses returns.
+func (c *Config) weights() map[string]int {
+	out := make(map[string]int, len(c.Workers))
+	for _, w := range c.Workers {
+		addr, err := ParseWorker(w)
+		weight, ok := c.Weights[w]
+		switch {
+		case err != nil: // Validate has passed it
+		case ok:
+			out[addr] = weight
+		default:
+			out[addr] = 1
+		}
+	}
+	return out
+}
+
 // setWorkers has these workers, and no others, watched. mu is held, or nobody knows
 // x yet.
 func (x *ExternalWorkers) setWorkers(addresses []string) {
 	x.size = len(addresses)
+	x.weights = x.cfg.Load().weights()
 	wanted := make(map[string]bool, len(addresses))
 	for _, addr := range addresses {
 		wanted[addr] = true
 		if r := x.workers[addr]; r != nil {
 			r.Keep()
+			if x.begin != nil {
+				x.reg.SetWeight(addr, x.weights[x.written(r)])
+			}
 			continue
 		}
 		r := &remote{name: addr, host: x.hosts[addr]}
@@ -67,6 +88,14 @@ func (x *ExternalWorkers) setWorkers(addresses []string) {
 			r.Remove()
 		}
 	}
+}
+
+// written returns the name by which the settings call a worker. mu is held.
+func (x *ExternalWorkers) written(r *remote) string {
+	if host, ok := x.hosts[r.name]; ok {
+		return host
+	}
+	return r.name
 }
 
 func (x *ExternalWorkers) find(worker string) *remote {

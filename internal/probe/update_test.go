@@ -1,6 +1,8 @@
 package probe
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -162,4 +164,28 @@ func TestFleetLosesPlaces(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 	f.Release(w)
 	until(t, "its place is gone", func() bool { return f.Size() == 1 })
+}
+
+// A weight is that of every address of a name, also of one that comes later, and holds
+// from an update on.
+func TestWeightsOfNames(t *testing.T) {
+	dns := &nameServer{addrs: map[string][]string{}}
+	dns.set("app.test", "127.0.0.2", "127.0.0.3")
+	reg := newRecorder()
+	x := keep(t, reg, func(c *Config) {
+		c.Resolve, c.lookup, c.Weights = 5*time.Millisecond, dns.lookup, map[string]int{"http://app.test": 5}
+	}, "app.test", "127.0.0.9:1")
+	expect := func(want map[string]int) {
+		t.Helper()
+		until(t, fmt.Sprint("the weights are ", want), func() bool {
+			reg.mu.Lock()
+			defer reg.mu.Unlock()
+			return maps.Equal(reg.weights, want)
+		})
+	}
+	expect(map[string]int{"127.0.0.2:80": 5, "127.0.0.3:80": 5, "127.0.0.9:1": 1})
+	dns.set("app.test", "127.0.0.2", "127.0.0.3", "127.0.0.4")
+	expect(map[string]int{"127.0.0.2:80": 5, "127.0.0.3:80": 5, "127.0.0.4:80": 5, "127.0.0.9:1": 1})
+	list(t, x, func(c *Config) { c.Weights = map[string]int{"http://127.0.0.9:1": 0} }, "app.test", "127.0.0.9:1")
+	expect(map[string]int{"127.0.0.2:80": 1, "127.0.0.3:80": 1, "127.0.0.4:80": 1, "127.0.0.9:1": 0})
 }

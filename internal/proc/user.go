@@ -55,10 +55,24 @@ func FindUser(spec string) (*User, error) {
 		out.groups = append(out.groups, uint32(n))
 	}
 	out.uid, out.gid, out.groups = out.groups[0], out.groups[1], out.groups[2:]
-	if me := os.Geteuid(); me != 0 && uint32(me) != out.uid {
-		return nil, fmt.Errorf("user %.40q is not who runs Bezoar, and only root may start programs as somebody else", name)
+	if err := out.possible(os.Geteuid(), os.Getegid(), one); err != nil {
+		return nil, err
 	}
 	return out, nil
+}
+
+// possible says why we, who have these ids, may not run a child as u. Nobody but root
+// may change the group either: one that is written is not ignored.
+func (u *User) possible(uid, gid int, group bool) error {
+	switch {
+	case uid == 0:
+		return nil
+	case uint32(uid) != u.uid:
+		return fmt.Errorf("user %.40q is not who runs Bezoar, and only root may start programs as somebody else", u.name)
+	case group && uint32(gid) != u.gid:
+		return fmt.Errorf("group %d is not the group that Bezoar runs in, which is %d, and only root may start programs in another: remove the group, or start Bezoar in it", u.gid, gid)
+	}
+	return nil
 }
 
 // groupID is the number of a group, which is written as a number or by its name.

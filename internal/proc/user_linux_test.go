@@ -79,3 +79,24 @@ func TestAChildRunsAsAnotherUser(t *testing.T) {
 		t.Errorf("the child says %q, %v, want %q", out, err, want)
 	}
 }
+
+// Nobody but root may start programs as somebody else, or in another group: a group
+// that is written is refused and not ignored.
+func TestWhoMayBeStarted(t *testing.T) {
+	for _, test := range []struct {
+		uid, gid int
+		group    bool
+		say      string
+	}{
+		{0, 0, true, ""},
+		{1000, 50, false, ""},
+		{1000, 50, true, "group 60 is not the group that Bezoar runs in, which is 50"},
+		{1000, 60, true, ""},
+		{1001, 60, true, "is not who runs Bezoar"},
+	} {
+		err := (&User{name: "app", uid: 1000, gid: 60}).possible(test.uid, test.gid, test.group)
+		if test.say == "" && err != nil || test.say != "" && (err == nil || !strings.Contains(err.Error(), test.say)) {
+			t.Errorf("%+v: %v", test, err)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package fingerprint
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Objects at one depth tend to have the same members in the same order: the elements
+// of an array, and the bodies of one API. A plan remembers those of the last object at
+// its depth. It saves work when the next is alike, and changes nothing that comes out:
+// what it says is what reading the names would say.
+type plan struct {
+	text  []byte // `"name":` of each member, one behind the other
+	skel  []byte // `name=` in the skeleton
+	ends  []span // where each ends: from in text, to in skel
+	order []byte // the members in order, by their place; empty when they came in order
+
+	raw, united []byte // the skeletons of the last object's members, and the set of them
+
+	names, sets misses // of what it says of each
+}
+
+// misses counts the objects in a row that were not as a plan says.
+type misses uint8
+
+// learn counts one more, and reports whether it is worth to learn from it.
+func (m *misses) learn() bool {
+	*m++
+	return m.trust()
+}
+
+// trust reports whether a plan is worth a try: where no two objects are alike, trying
+// and learning each time would cost more than it saves.
+func (m *misses) trust() bool { return *m <= 4 || *m%16 == 0 }
+
+// Bounds of the plans, so that they stay small whatever comes.
+const (
+	maxPlans    = 8       // depths that have one
+	maxPlanned  = 64      // members
+	maxPlanText = 4 << 10 // bytes of each kind
+)
+
+// guess is how far one object has been as its plan says.
+type guess struct {
+	plan *plan // nil for none
+	n    int   // members that were
+	hit  bool  // all so far
+}
+
+// guess begins an object. What is ignored depends on more than the depth, so that
+// there is no plan then.
+func (s *scratch) guess(depth int, ignore *node) guess {
+	if depth > maxPlans || ignore != nil {
+		return guess{}
+	}
+	p := &s.plans[depth-1]
+	return guess{plan: p, hit: len(p.ends) > 0 && p.names.trust()}
+}
+
+// next appends the name of the next member, with its colon and in the skeleton, if it
+// is the one that the plan says. It returns the index behind the colon, or 0.
+func (s *scratch) next(g *guess, b []byte, i int) int {
+	p := g.plan
+	if g.n == len(p.ends) {
+		return 0
+	}
+	var from span
+	if g.n > 0 {
+		from = p.ends[g.n-1]
+	}
+	to := p.ends[g.n]
+	name := p.text[from.from:to.from]
+	if len(b)-i < len(name) || string(b[i:i+len(name)]) != string(name) {
+		return 0
+	}
+	s.buf = append(s.buf, name...)
+	s.skel = append(s.skel, p.skel[from.to:to.to]...)
+	g.n++
+	return i + len(name)
+}
+
+// heads makes up for what push has left out of the members since base, and reports
+// whether they stand in order.
+func (s *scratch) heads(base int) (ordered bool) {
+	ordered = true
+	for n := base; n < len(s.keys); n++ {
+		s.keys[n].head = s.head8(s.keys[n].name)
+		ordered = ordered && (n == base || s.order(s.keys[n-1], s.keys[n]) <= 0)
+	}
+	return ordered
+}
+
+// settle puts the members since base, which fill buf[start:], in order. Their skeletons
+// are those since ibase.
+func (s *scratch) settle(g *guess, base, ibase, start int, ordered bool) {
+	p := g.plan
+	if g.hit && g.n == len(p.ends) {
+		p.names = 0
+		if len(p.order) > 0 {
+			s.rearrange(p, base, start)
+		}
+		return
+	}
+	if g.hit {
+		ordered = s.heads(base) // it has ended early
+	}
+	learned := p != nil && p.names.learn() && s.learn(p, base, ibase)
+	if ordered {
+		return
+	}
+	if s.arrange(base, start); !learned {
+		return
+	}
+	for _, m := range s.keys[base:] {
+		at, _ := slices.BinarySearch(s.froms, m.all.from)
+		p.order = append(p.order, byte(at))
+	}
+}
+
+// learn makes p the plan of the members since base, as they came, unless they are too
+// many or too long.
+func (s *scratch) learn(p *plan, base, ibase int) bool {
+	p.text, p.skel, p.ends, p.order, s.froms = p.text[:0], p.skel[:0], p.ends[:0], p.order[:0], s.froms[:0]
+	if len(s.keys)-base > maxPlanned {
+		return false
+	}
+	for i, m := range s.keys[base:] {
+		item := s.text(s.items[ibase+i])
+		name := item[:bytes.IndexByte(item, '=')+1]
+		if len(p.text)+int(m.name.to-m.name.from)+3 > maxPlanText || len(p.skel)+len(name) > maxPlanText {
+			p.ends = p.ends[:0]
+			return false
+		}
+		p.text = append(p.text, s.buf[m.all.from:m.name.to+2]...)
+		p.skel = append(p.skel, name...)
+		p.ends = append(p.ends, span{int32(len(p.text)), int32(len(p.skel))})
+		s.froms = append(s.froms, m.all.from)
+	}
+	return true
+}
+
+// rearrange is arrange for members whose order the plan knows.
+func (s *scratch) rearrange(p *plan, base, start int) {
+	s.tmp = append(s.tmp[:0], s.buf[start:]...)
+	out := s.buf[:start]
+	for _, at := range p.order {
+		all := s.keys[base+int(at)].all
+		out = append(out, s.tmp[int(all.from)-start:int(all.to)-start]...)
+	}
+}
+
+// uniteBy is unite, which need not be done again for what it was done for last: the set
+// depends on nothing but the text, in which no name or class has a comma, an equals
+// sign or a brace.
+func (s *scratch) uniteBy(p *plan, base, start int) {
+	raw := s.skel[start:]
+	switch {
+	case p == nil || len(s.items)-base > maxPlanned || len(raw) > maxPlanText:
+		s.unite(base, start)
+	case bytes.Equal(raw, p.raw):
+		p.sets = 0
+		s.skel = append(s.skel[:start], p.united...)
+	case !p.sets.learn():
+		s.unite(base, start)
+	default:
+		p.raw = append(p.raw[:0], raw...)
+		s.unite(base, start)
+		p.united = append(p.united[:0], s.skel[start:]...)
+	}
+}
