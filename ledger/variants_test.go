@@ -17,6 +17,7 @@ type traits struct {
 }
 
 func (r traits) Variant() bezoar.Fingerprint      { return bezoar.Fingerprint{0: r.variant, 1: 3} }
+func (r traits) Endpoint() bezoar.Fingerprint     { return bezoar.Fingerprint{0: 4} }
 func (r traits) Features(dst []uint64) []uint64   { return append(dst, r.features...) }
 func (r traits) Text(uint64) string               { return "header X-Theme: neon" }
 func variant(w blame.Work, r traits) blame.Work   { w.Traits = r; return w }
