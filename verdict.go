@@ -12,11 +12,12 @@ type Scope string
 // The scopes, from narrow to wide. A quarantine escalates along them only when
 // the narrower one does not contain the damage.
 const (
-	ScopeVariant Scope = "variant" // one request as its caller sent it
-	ScopeFeature Scope = "feature" // the requests of one fingerprint that share something
-	ScopeWork    Scope = "work"    // one exact fingerprint
-	ScopeShape   Scope = "shape"   // everything of one shape
-	ScopeClient  Scope = "client"  // everything of one caller
+	ScopeVariant  Scope = "variant"  // one request as its caller sent it
+	ScopeFeature  Scope = "feature"  // the requests of one fingerprint that share something
+	ScopeWork     Scope = "work"     // one exact fingerprint
+	ScopeShape    Scope = "shape"    // everything of one shape
+	ScopeEndpoint Scope = "endpoint" // everything at one method and path whose shape is new
+	ScopeClient   Scope = "client"   // everything of one caller
 )
 
 // State is where a verdict stands.
@@ -60,10 +61,10 @@ type Verdict struct {
 	// keyed; the texts hold no secrets.
 	Features      []string `json:"features,omitempty"`
 	FeatureHashes []uint64 `json:"feature_hashes,omitempty"`
-	Killers       int      `json:"killers,omitempty"`   // variants that killed alone; of ScopeShape and ScopeClient: deaths since it was escalated
+	Killers       int      `json:"killers,omitempty"`   // variants that killed alone; of ScopeShape, ScopeEndpoint and ScopeClient: deaths since it was escalated
 	Successes     int      `json:"successes,omitempty"` // that they were compared with
 
-	Pace float64  `json:"pace,omitempty"` // of ScopeShape and ScopeClient: unproven work a second
+	Pace float64  `json:"pace,omitempty"` // of ScopeShape, ScopeEndpoint and ScopeClient: unproven work a second
 	Why  []string `json:"why,omitempty"`  // for people: which deaths, which level, why not wider or narrower, what frees it
 }
 

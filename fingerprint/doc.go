@@ -103,6 +103,9 @@
 // (syntax of regular expressions, SQL or shells) and binary. Nothing may be
 // refused by shape alone.
 //
+// An endpoint ([Printer.Endpoint]) is the skeleton's method and path. Whoever changes
+// names and lengths sends new shapes without end, but to the same endpoint.
+//
 // # Variants
 //
 // A variant is SHA-256(secret ‖ domain tag ‖ what was sent), cut to 128 bits.

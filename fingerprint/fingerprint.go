@@ -53,6 +53,7 @@ const (
 	tagVariant    = "V1"
 	tagShapeKey   = "K1"
 	tagFeatureKey = "K2"
+	tagEndpoint   = "\x00E1" // no skeleton of a whole request has a byte 0 there
 )
 
 // New returns a Printer, or every fault of c.
@@ -96,6 +97,16 @@ func (p *Printer) Skeleton(in *Input) string {
 // Shape returns the shape of a skeleton that somebody made who can read the work
 // better: a query's. Its first byte is 0, which no skeleton of ours begins with.
 func (p *Printer) Shape(skeleton []byte) bezoar.Fingerprint { return sip128(p.shapeKey, skeleton) }
+
+// Endpoint returns the fingerprint of the method and the path's part of the skeleton:
+// all shapes of requests to one resource have it in common, whatever they send.
+func (p *Printer) Endpoint(in *Input) bezoar.Fingerprint {
+	s := p.pool.Get().(*scratch)
+	s.target(p, in)
+	endpoint := sip128(p.shapeKey, append(s.skel, tagEndpoint...))
+	p.put(s)
+	return endpoint
+}
 
 // Client returns the fingerprint of a caller's id; that of "" is zero.
 func (p *Printer) Client(id string) bezoar.Fingerprint {

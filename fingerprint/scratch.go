@@ -36,19 +36,9 @@ type member struct {
 // run fills buf and skel for one request. The framing is unambiguous: every
 // part carries its length, except the body, which is last.
 func (s *scratch) run(p *Printer, in *Input) {
-	s.buf = append(append(s.buf[:0], p.key[:]...), tagWork...)
-	s.skel = s.skel[:0]
+	s.target(p, in)
 
 	at := s.open()
-	s.buf = append(s.buf, in.Method...)
-	s.skel = appendName(s.skel, s.shut(at), kindsOf(s.buf[at:]))
-
-	s.skel = append(s.skel, ' ')
-	at = s.open()
-	s.buf = appendPath(s.buf, in.Path)
-	s.skel = s.appendTemplate(s.skel, s.shut(at))
-
-	at = s.open()
 	if in.RawQuery != "" {
 		s.in = append(s.in[:0], in.RawQuery...)
 		s.skel = append(s.skel, '?')
@@ -64,6 +54,21 @@ func (s *scratch) run(p *Printer, in *Input) {
 	s.shut(at)
 	s.headers(p.rules.headers, in.Header)
 	s.body(p, in, m)
+}
+
+// target begins a run with the method and the path.
+func (s *scratch) target(p *Printer, in *Input) {
+	s.buf = append(append(s.buf[:0], p.key[:]...), tagWork...)
+	s.skel = s.skel[:0]
+
+	at := s.open()
+	s.buf = append(s.buf, in.Method...)
+	s.skel = appendName(s.skel, s.shut(at), kindsOf(s.buf[at:]))
+
+	s.skel = append(s.skel, ' ')
+	at = s.open()
+	s.buf = appendPath(s.buf, in.Path)
+	s.skel = s.appendTemplate(s.skel, s.shut(at))
 }
 
 // open begins a part of unknown length.

@@ -14,6 +14,9 @@ type Traits struct {
 	// Bound makes the caller part of the variant: what it sends does not end with
 	// the request, as with an upgrade.
 	Bound bool
+	// Query says that the shape is not the Printer's but that of a query, which tells
+	// more than where it was sent: there is no endpoint.
+	Query bool
 }
 
 // Variant returns [Printer.Variant] of the request.
@@ -22,6 +25,14 @@ func (t *Traits) Variant() bezoar.Fingerprint {
 		return t.Printer.Variant(t.Input, t.Caller)
 	}
 	return t.Printer.Variant(t.Input, bezoar.Fingerprint{})
+}
+
+// Endpoint returns [Printer.Endpoint] of the request, and zero for a query.
+func (t *Traits) Endpoint() bezoar.Fingerprint {
+	if t.Query {
+		return bezoar.Fingerprint{}
+	}
+	return t.Printer.Endpoint(t.Input)
 }
 
 // Features appends [Printer.Features] of the request to dst.

@@ -143,7 +143,7 @@ func (j *job) work() dispatch.Work {
 	j.print = w.Fingerprint
 	w.Client = j.client()
 	if p, ok := rt.Printer.(*fingerprint.Printer); ok {
-		j.traits = fingerprint.Traits{Printer: p, Input: &j.input, Caller: w.Client, Bound: j.req.Upgrade != ""}
+		j.traits = fingerprint.Traits{Printer: p, Input: &j.input, Caller: w.Client, Bound: j.req.Upgrade != "", Query: !j.shape.IsZero()}
 		w.Traits = &j.traits
 	}
 	if !j.whole {

@@ -8,7 +8,7 @@ import (
 )
 
 // HeldText says in a few words what a verdict is about, such as "variant of GET /x" or
-// "GET /x with header X-Theme: neon", and for a shape or a caller what that means.
+// "GET /x with header X-Theme: neon", and for a shape, an endpoint or a caller what that means.
 func HeldText(v *bezoar.Verdict) string {
 	name := v.Sample
 	if name == "" {
@@ -21,6 +21,8 @@ func HeldText(v *bezoar.Verdict) string {
 		return name + having(v)
 	case bezoar.ScopeShape:
 		return held("shape", v)
+	case bezoar.ScopeEndpoint:
+		return held("new shapes of endpoint", v)
 	case bezoar.ScopeClient:
 		return held("caller", v)
 	case bezoar.ScopeWork:
@@ -66,6 +68,8 @@ func Covers(v *bezoar.Verdict) string {
 		return "this request" + having(v)
 	case bezoar.ScopeShape:
 		return "the whole shape"
+	case bezoar.ScopeEndpoint:
+		return "the new shapes of the endpoint"
 	case bezoar.ScopeClient:
 		return "the whole caller"
 	case bezoar.ScopeWork:

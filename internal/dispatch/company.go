@@ -76,7 +76,7 @@ func (d *Dispatcher) meet(c *call, epoch uint64, alone bool) {
 	c.limit = c.group.limit(c.limit)
 	c.group, c.suspectOf = g, nil
 	if alone {
-		c.suspectOf = g
+		c.suspectOf, c.doubted = g, g
 	}
 }
 

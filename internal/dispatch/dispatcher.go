@@ -175,6 +175,7 @@ type call struct {
 	met       int           // workers that died in the lane with it and others
 	group     *company      // with whom it died last
 	suspectOf *company      // … when it is one of those that run alone next
+	doubted   *company      // the last that it was one of those of
 	lost      int           // workers that ended with it
 	reason    string        // of the last failure
 }

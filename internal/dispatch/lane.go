@@ -24,6 +24,7 @@ type entry struct {
 	clean  bool                   // its run is to decide: on a worker on which nothing was answered for quiet
 	quiet  time.Duration          // …
 	group  *company               // it died in the lane together with others
+	doubt  *company               // … the last time that it was one of the likelier ones
 	must   bool                   // it runs alone for more than that
 	turn   chan *fleet.Worker     // buffered, one worker; the holder owes finish
 	done   chan struct{}          // closed when its run is over
@@ -200,7 +201,7 @@ func (q *laneQueue) next(now time.Time, run lane.Running, lanes int) (picked []*
 	for _, e := range q.entries {
 		expected += max(q.run, e.ran)
 		e.Limit = e.group.limit(e.Limit)
-		if (e.Hold > 0 || e.Likely > 0) && e.group.solved() && !e.must {
+		if (e.Hold > 0 || e.Likely > 0 || e.clean) && e.doubt.solved() && !e.must {
 			e.Hold, e.Likely, e.Single, e.clean = 0, 0, false, false
 		}
 		v := e.Entry
@@ -254,7 +255,7 @@ func (c *call) inLane(ctx context.Context, t blame.Ticket, dec blame.Decision) s
 				Score: dec.Score, Proven: dec.Proven && c.w.Replayable, Since: time.Now(), Died: c.died, Limit: c.limit, Late: dec.Window > 0,
 				Single: must || c.single || clean,
 			},
-			caller: c.w.Caller, window: dec.Window, clean: clean, quiet: dec.Quiet, group: c.group, must: must, ran: c.ran,
+			caller: c.w.Caller, window: dec.Window, clean: clean, quiet: dec.Quiet, group: c.group, doubt: c.doubted, must: must, ran: c.ran,
 			turn: make(chan *fleet.Worker, 1), done: make(chan struct{}),
 		}
 		w, answer := c.queue(ctx, e)

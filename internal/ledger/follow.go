@@ -65,11 +65,9 @@ func (l *Ledger) adopt(ctx context.Context, v bezoar.Verdict) {
 	if v.Node == l.cfg.Node {
 		return
 	}
-	now := time.Now()
-	l.mu.Lock()
-	superseded, ok := l.state.Adopt(now, v, l.rule(v.Route))
-	l.settle()
-	l.mu.Unlock()
+	var superseded string
+	var ok bool
+	l.locked(func(now time.Time) { superseded, ok = l.state.Adopt(now, v, l.rule(v.Route)) })
 	if !ok {
 		return
 	}
@@ -88,9 +86,9 @@ func (l *Ledger) withdraw(id string) {
 	if _, ok := l.stored[id]; !ok {
 		return
 	}
-	l.mu.Lock()
-	v, ok := l.state.Withdraw(id)
-	l.mu.Unlock()
+	var v bezoar.Verdict
+	var ok bool
+	l.locked(func(time.Time) { v, ok = l.state.Withdraw(id) })
 	delete(l.stored, id)
 	delete(l.foreign, id)
 	if ok {

@@ -117,36 +117,37 @@ func New(cfg Config) (*Ledger, error) {
 // the process died the last time; nil when that is not known. Call it once,
 // before work is admitted.
 func (l *Ledger) Load(ctx context.Context, last *LastRun) error {
-	now := time.Now()
 	if l.cfg.Store != nil {
 		vs, err := l.cfg.Store.Verdicts(ctx, l.cfg.Fleet)
 		if err != nil {
 			return fmt.Errorf("load the verdicts of fleet %s: %w", l.cfg.Fleet, err)
 		}
-		l.persisting.Lock()
-		l.mu.Lock()
-		for _, v := range vs {
-			l.state.Restore(now, v, l.rule(v.Route))
-			l.stored[v.ID] = writtenOf(&v)
-		}
-		l.mu.Unlock()
-		l.persisting.Unlock()
+		l.restore(vs)
 	}
 	if last != nil && len(last.Flight) > 0 {
-		l.loadLast(ctx, now, last)
+		l.loadLast(ctx, last)
 	}
 	return nil
 }
 
-func (l *Ledger) loadLast(ctx context.Context, now time.Time, last *LastRun) {
+func (l *Ledger) restore(vs []bezoar.Verdict) {
+	l.persisting.Lock()
+	defer l.persisting.Unlock()
+	l.locked(func(now time.Time) {
+		for _, v := range vs {
+			l.state.Restore(now, v, l.rule(v.Route))
+			l.stored[v.ID] = writtenOf(&v)
+		}
+	})
+}
+
+func (l *Ledger) loadLast(ctx context.Context, last *LastRun) {
 	fs := make([]blame.InFlight, len(last.Flight))
 	for i, r := range last.Flight {
 		fs[i] = blame.InFlight{Work: blame.Work{Fingerprint: r.Fingerprint, Shape: r.Shape, Exempt: r.Exempt}, Successes: r.Successes}
 	}
-	l.mu.Lock()
-	convicted, suspected := l.state.SelfCrash(now, fs, last.Death)
-	l.settle()
-	l.mu.Unlock()
+	var convicted, suspected int
+	l.locked(func(now time.Time) { convicted, suspected = l.state.SelfCrash(now, fs, last.Death) })
 	l.persist(ctx)
 	l.cfg.Log.Info("judged what was in flight when the last run ended", "fleet", l.cfg.Fleet, "in_flight", len(fs), "quarantined", convicted, "suspects", suspected)
 }
@@ -156,6 +157,28 @@ func (l *Ledger) rule(route string) *blame.Rule {
 		return nil
 	}
 	return l.cfg.Rule(route)
+}
+
+// locked runs f with the lock held, at the time that it is then, and lets go of the
+// lock whatever f does: callers recover from a panic, and all others would wait for
+// ever.
+func (l *Ledger) locked(f func(now time.Time)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f(time.Now())
+	l.settle()
+}
+
+// leave lets go of the lock, and then stores and tells what was decided under it.
+func (l *Ledger) leave() {
+	quiet := !l.state.Pending() && len(l.todo) == 0
+	if !quiet {
+		l.settle()
+	}
+	l.mu.Unlock()
+	if !quiet {
+		l.persist(context.Background())
+	}
 }
 
 // SetFleet tells how many workers the fleet has.
@@ -178,6 +201,7 @@ func (l *Ledger) Streams() map[uint64]int {
 func (l *Ledger) Admit(w blame.Work) (t blame.Ticket, d blame.Decision, wait <-chan struct{}) {
 	now := time.Now()
 	l.mu.Lock()
+	defer l.leave()
 	t, d = l.state.Admit(now, w)
 	if d.Action == blame.Duplicate {
 		c, ok := l.duplicates[w.Fingerprint]
@@ -186,11 +210,6 @@ func (l *Ledger) Admit(w blame.Work) (t blame.Ticket, d blame.Decision, wait <-c
 			l.duplicates[w.Fingerprint] = c
 		}
 		wait = c
-	}
-	quiet := l.quiet()
-	l.mu.Unlock()
-	if !quiet {
-		l.persist(context.Background())
 	}
 	return t, d, wait
 }
@@ -215,25 +234,29 @@ func (l *Ledger) Open(w blame.Work) blame.Ticket {
 // epoch is over.
 func (l *Ledger) Begin(t blame.Ticket, w *blame.Work, epoch uint64, overdue time.Time, lane bool) bool {
 	now := time.Now()
-	l.mu.Lock()
-	ok := l.state.Begin(now, t, epoch, overdue, lane)
-	var s float64
+	successes, ok := l.begin(now, t, epoch, overdue, lane)
 	if ok && l.cfg.Journal != nil {
-		s = l.state.Successes(t)
-	}
-	l.mu.Unlock()
-	if ok && l.cfg.Journal != nil {
-		l.cfg.Journal.Begin(int(t), Record{Fingerprint: w.Fingerprint, Shape: w.Shape, Start: now, Successes: s, Exempt: w.Exempt})
+		l.cfg.Journal.Begin(int(t), Record{Fingerprint: w.Fingerprint, Shape: w.Shape, Start: now, Successes: successes, Exempt: w.Exempt})
 	}
 	return ok
+}
+
+func (l *Ledger) begin(now time.Time, t blame.Ticket, epoch uint64, overdue time.Time, lane bool) (successes float64, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ok = l.state.Begin(now, t, epoch, overdue, lane)
+	if ok && l.cfg.Journal != nil {
+		successes = l.state.Successes(t)
+	}
+	return successes, ok
 }
 
 // Begun notes that the answer has begun.
 func (l *Ledger) Begun(t blame.Ticket) {
 	now := time.Now()
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.state.Begun(now, t)
-	l.mu.Unlock()
 }
 
 // End ends t's attempt. A finding that a crash left meanwhile stands.
@@ -243,12 +266,8 @@ func (l *Ledger) End(t blame.Ticket, r blame.Result) {
 	}
 	now := time.Now()
 	l.mu.Lock()
+	defer l.leave()
 	l.state.End(now, t, r)
-	quiet := l.quiet()
-	l.mu.Unlock()
-	if !quiet {
-		l.persist(context.Background())
-	}
 }
 
 // Overtaken reports whether the decision about t's work holds no more: ask
@@ -291,14 +310,10 @@ func (l *Ledger) Finish(t blame.Ticket, fp bezoar.Fingerprint, r blame.Result) {
 	}
 	now := time.Now()
 	l.mu.Lock()
+	defer l.leave()
 	l.state.End(now, t, r)
 	if l.state.Close(t) {
 		l.wake(fp)
-	}
-	quiet := l.quiet()
-	l.mu.Unlock()
-	if !quiet {
-		l.persist(context.Background())
 	}
 }
 
@@ -322,24 +337,18 @@ func (l *Ledger) Opened(epoch uint64) {
 
 // Ended ends an epoch: the blame is shared out and stored when it returns.
 func (l *Ledger) Ended(epoch uint64, planned bool, ev bezoar.Evidence) {
-	now := ev.At
-	if now.IsZero() {
-		now = time.Now()
-	}
-	l.mu.Lock()
-	l.state.Crash(now, epoch, planned, ev)
-	l.settle()
-	l.mu.Unlock()
+	l.locked(func(now time.Time) {
+		if !ev.At.IsZero() {
+			now = ev.At
+		}
+		l.state.Crash(now, epoch, planned, ev)
+	})
 	l.persist(context.Background())
 }
 
 // Suspend closes the fleet gate for d: a rollout is on its way.
 func (l *Ledger) Suspend(d time.Duration) {
-	now := time.Now()
-	l.mu.Lock()
-	l.state.Suspend(now, now.Add(d))
-	l.settle()
-	l.mu.Unlock()
+	l.locked(func(now time.Time) { l.state.Suspend(now, now.Add(d)) })
 	l.persist(context.Background())
 }
 

@@ -115,11 +115,8 @@ type Keeper interface {
 // verdict.
 func (l *Ledger) Conclude(ctx context.Context, w blame.Work, route string, k Keeper, convicted bool) (bezoar.Verdict, bool) {
 	sample := k.Sample()
-	l.mu.Lock()
-	l.state.Describe(&w, sample, route)
-	v, ok := l.state.Lookup(&w)
-	l.mu.Unlock()
-	v.Fleet = l.cfg.Fleet
+	l.locked(func(time.Time) { l.state.Describe(&w, sample, route) })
+	v, ok := l.lookup(&w)
 	if ok && convicted && l.cfg.Store != nil {
 		l.setAside(ctx, w, route, k, v)
 	}
@@ -134,22 +131,23 @@ func (l *Ledger) setAside(ctx context.Context, w blame.Work, route string, k Kee
 	}
 	m.Variant = variantOf(&w)
 	l.letters.admit(m.Key(), time.Now())
-	l.persisting.Lock()
-	l.mu.Lock()
-	now, ok := l.state.Lookup(&w)
-	l.mu.Unlock()
-	if ok && now.ID == v.ID { // not released meanwhile
-		now.Fleet = l.cfg.Fleet
-		l.put(ctx, now)
-	}
-	behind := l.behind
-	l.persisting.Unlock()
-	if behind || !l.writeLetter(ctx, m) {
+	if l.putAgain(ctx, &w, v.ID) || !l.writeLetter(ctx, m) {
 		l.letters.put(m)
 		l.persisting.Lock()
 		l.behind, l.missed = true, true // the next conviction need not wait for it
 		l.persisting.Unlock()
 	}
+}
+
+// putAgain stores the verdict as it is now, unless it was released meanwhile, and
+// reports whether the store is behind.
+func (l *Ledger) putAgain(ctx context.Context, w *blame.Work, id string) (behind bool) {
+	l.persisting.Lock()
+	defer l.persisting.Unlock()
+	if now, ok := l.lookup(w); ok && now.ID == id {
+		l.put(ctx, now)
+	}
+	return l.behind
 }
 
 // variantOf is w's variant if it is known by more than its fingerprint.
@@ -165,10 +163,7 @@ func variantOf(w *blame.Work) bezoar.Fingerprint {
 // letter. What is refused for something wider shares one letter per fingerprint, so
 // that a flood of variants does not push out other letters.
 func (l *Ledger) Refused(w blame.Work, route string, k Keeper) (bezoar.Verdict, bool) {
-	l.mu.Lock()
-	v, ok := l.state.Lookup(&w)
-	l.mu.Unlock()
-	v.Fleet = l.cfg.Fleet
+	v, ok := l.lookup(&w)
 	if !ok || l.cfg.Store == nil {
 		return v, ok
 	}
@@ -248,9 +243,7 @@ func (l *Ledger) addCopies(ctx context.Context, key bezoar.Fingerprint, n int64)
 		return true
 	}
 	m := old[0]
-	l.mu.Lock()
-	v, ok := l.state.Lookup(&blame.Work{Fingerprint: m.Fingerprint, Variant: m.Variant})
-	l.mu.Unlock()
+	v, ok := l.lookup(&blame.Work{Fingerprint: m.Fingerprint, Variant: m.Variant})
 	if ok { // otherwise released meanwhile, or refused for something wider: the letter stands as it is
 		m.Verdict, m.Class, m.Reason, m.Evidence = v.ID, v.Cause, v.Reason, v.Evidence
 	}

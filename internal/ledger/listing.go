@@ -11,11 +11,8 @@ import (
 )
 
 // Verdicts returns everything held, oldest first.
-func (l *Ledger) Verdicts() []bezoar.Verdict {
-	l.mu.Lock()
-	vs := l.state.Verdicts(time.Now())
-	l.settle()
-	l.mu.Unlock()
+func (l *Ledger) Verdicts() (vs []bezoar.Verdict) {
+	l.locked(func(now time.Time) { vs = l.state.Verdicts(now) })
 	for i := range vs {
 		vs[i].Fleet = l.cfg.Fleet
 	}
@@ -42,18 +39,16 @@ type Order struct {
 }
 
 // Quarantine holds work by an operator's order.
-func (l *Ledger) Quarantine(ctx context.Context, o Order) (bezoar.Verdict, error) {
+func (l *Ledger) Quarantine(ctx context.Context, o Order) (v bezoar.Verdict, err error) {
 	if o.Work.Fingerprint.IsZero() && o.Work.Shape.IsZero() {
 		return bezoar.Verdict{}, fmt.Errorf("quarantine in fleet %s: neither a fingerprint nor a shape is given", l.cfg.Fleet)
 	}
 	if o.For <= 0 {
 		return bezoar.Verdict{}, fmt.Errorf("quarantine in fleet %s: for is %v, want more than 0", l.cfg.Fleet, o.For)
 	}
-	now := time.Now()
-	l.mu.Lock()
-	v, err := l.state.Quarantine(now, now.Add(o.For), o.Work, o.Reason, o.Sample)
-	l.settle()
-	l.mu.Unlock()
+	l.locked(func(now time.Time) {
+		v, err = l.state.Quarantine(now, now.Add(o.For), o.Work, o.Reason, o.Sample)
+	})
 	l.persist(ctx)
 	v.Fleet = l.cfg.Fleet
 	return v, err
@@ -61,10 +56,9 @@ func (l *Ledger) Quarantine(ctx context.Context, o Order) (bezoar.Verdict, error
 
 // Release lets go of what is held under a verdict's id, or returns ErrNotFound.
 func (l *Ledger) Release(ctx context.Context, id string) (bezoar.Verdict, error) {
-	l.mu.Lock()
-	v, ok := l.state.Release(time.Now(), id)
-	l.settle()
-	l.mu.Unlock()
+	var v bezoar.Verdict
+	var ok bool
+	l.locked(func(now time.Time) { v, ok = l.state.Release(now, id) })
 	l.persist(ctx)
 	if !ok {
 		return v, fmt.Errorf("verdict %.40q in fleet %s: %w", id, l.cfg.Fleet, ErrNotFound)
@@ -76,8 +70,15 @@ func (l *Ledger) Release(ctx context.Context, id string) (bezoar.Verdict, error)
 // Convicted reports whether w is quarantined: its variant, its fingerprint as a
 // whole, or what it has in common with killers.
 func (l *Ledger) Convicted(w blame.Work) bool {
+	v, ok := l.lookup(&w)
+	return ok && (v.State == bezoar.Quarantined || v.State == bezoar.Probing)
+}
+
+// lookup returns what is held against w, and notes in w what it had to ask its traits.
+func (l *Ledger) lookup(w *blame.Work) (bezoar.Verdict, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	v, ok := l.state.Lookup(&w)
-	return ok && (v.State == bezoar.Quarantined || v.State == bezoar.Probing)
+	v, ok := l.state.Lookup(w)
+	v.Fleet = l.cfg.Fleet
+	return v, ok
 }

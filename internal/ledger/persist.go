@@ -36,12 +36,6 @@ func (l *Ledger) settle() {
 	}
 }
 
-// quiet reports whether there is nothing to persist. mu is held.
-func (l *Ledger) quiet() bool {
-	l.settle()
-	return len(l.todo) == 0
-}
-
 // persist stores and tells all decisions made so far, in order. When it
 // returns, those made before the call are stored, whoever stored them, unless
 // the store is behind.
@@ -188,10 +182,7 @@ func (l *Ledger) Run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		l.mu.Lock()
-		l.state.Tick(time.Now())
-		l.settle()
-		l.mu.Unlock()
+		l.locked(func(now time.Time) { l.state.Tick(now) })
 		l.persist(ctx)
 		l.write(ctx, beat%refreshBeats == 0)
 	}
@@ -284,9 +275,9 @@ func (l *Ledger) refreshOne(ctx context.Context, v bezoar.Verdict) bool {
 	if !ok || v.Refused <= old.refused && v.Pace == old.pace || l.foreign[v.ID] {
 		return true // of a foreign one its own node counts, or what was released would come back
 	}
-	l.mu.Lock()
-	now, held := l.state.Present(&v)
-	l.mu.Unlock()
+	var now bezoar.Verdict
+	var held bool
+	l.locked(func(time.Time) { now, held = l.state.Present(&v) })
 	// What is kept of the evidence in memory is bounded: do not overwrite what
 	// the store has with less.
 	if held && (now.Reason != "" || v.Scope != bezoar.ScopeWork && v.Scope != bezoar.ScopeVariant) {

@@ -17,6 +17,7 @@ type traits struct {
 }
 
 func (r traits) Variant() bezoar.Fingerprint      { return bezoar.Fingerprint{0: r.variant, 1: 3} }
+func (r traits) Endpoint() bezoar.Fingerprint     { return bezoar.Fingerprint{0: 4} }
 func (r traits) Features(dst []uint64) []uint64   { return append(dst, r.features...) }
 func (r traits) Text(uint64) string               { return "header X-Theme: neon" }
 func variant(w blame.Work, r traits) blame.Work   { w.Traits = r; return w }
@@ -341,4 +342,54 @@ func TestRefusedCopiesOfAVariantAreStored(t *testing.T) {
 			t.Errorf("the store has %+v, %v", vs, err)
 		}
 	})
+}
+
+// faulty traits panic, as a fault in what reads requests would.
+type faulty struct{ blame.Traits }
+
+func (faulty) Variant() bezoar.Fingerprint { panic("a fault") }
+
+// Servers go on after a panic in a handler, and so does the ledger.
+func TestPanicsHoldUpNobody(t *testing.T) {
+	l, err := ledger.New(ledger.Config{Fleet: "test", Store: newStore(t)}) // nothing runs that would wait, too
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &rig{Ledger: l, t: t}
+	b.kill(work(1))
+	b.lives++
+	b.Opened(b.lives)
+	w := work(1)
+	w.Traits = faulty{}
+	other := w
+	other.Fingerprint = work(2).Fingerprint
+	abandoned, _, _ := b.Admit(other)
+	b.Begin(abandoned, &other, b.lives, time.Time{}, false)
+	for name, call := range map[string]func(){
+		"Admit":     func() { b.Admit(w) },
+		"Redrive":   func() { b.Redrive(w) },
+		"Convicted": func() { b.Convicted(w) },
+		"Refused":   func() { b.Refused(w, "/*", kept(1)) },
+		"Conclude":  func() { b.Conclude(t.Context(), w, "/*", kept(1), true) },
+		"Finish":    func() { b.Finish(abandoned, other.Fingerprint, blame.Abandoned) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s did not ask the traits", name)
+				}
+			}()
+			call()
+		}()
+		went := make(chan struct{})
+		go func() {
+			defer close(went)
+			b.Verdicts()
+		}()
+		select {
+		case <-went:
+		case <-time.After(10 * time.Second):
+			t.Fatalf("after a panic in %s everybody waits", name)
+		}
+	}
 }

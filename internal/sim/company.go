@@ -50,7 +50,7 @@ func (w *world) meet(slot int32, epoch uint64, alone bool) {
 	r.group, r.suspectOf = g, nil
 	if alone {
 		g.alone++
-		r.suspectOf = g
+		r.suspectOf, r.doubted = g, g
 	}
 }
 

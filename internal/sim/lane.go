@@ -247,7 +247,7 @@ func (w *world) pickNext(i int32) ([]int32, time.Duration) {
 		r := &w.requests[slot]
 		expected += max(l.run, r.ran)
 		r.limit = r.group.limit(w.now, r.limit)
-		if g := r.suspectOf; g != nil && g.found && !r.must {
+		if g := r.doubted; g != nil && g.found && !r.must && (r.suspectOf != nil || r.clean) {
 			r.leaveCompany(false) // the killer has been found: it need not run alone any more
 			r.alone, r.clean, r.single, r.hold = false, false, false, 0
 		}

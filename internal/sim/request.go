@@ -36,6 +36,7 @@ type request struct {
 	ran       time.Duration // how long it had run when its worker died
 	group     *company      // with whom it died last in the lane
 	suspectOf *company      // … when it is one of those that run alone next
+	doubted   *company      // the last that it was one of those of
 	pill      int32         // what it really is; none for innocents
 	worker    int32
 	prev      int32

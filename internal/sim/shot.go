@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -39,6 +40,7 @@ func (s Shot) with(kind, name, value string) Shot {
 // its name, and by its name and value.
 type traits struct {
 	variant  bezoar.Fingerprint
+	endpoint bezoar.Fingerprint
 	features []uint64
 	texts    []string
 }
@@ -54,7 +56,7 @@ func (s *Shot) traits() *traits {
 		t.add(text + ": " + f.value)
 		all.WriteString("\n" + text + ": " + f.value)
 	}
-	t.variant = named("variant " + all.String())
+	t.variant, t.endpoint = named("variant "+all.String()), named("endpoint "+endpoint(s.Target))
 	return t
 }
 
@@ -65,6 +67,9 @@ func (t *traits) add(text string) {
 
 // Variant implements blame.Traits.
 func (t *traits) Variant() bezoar.Fingerprint { return t.variant }
+
+// Endpoint implements blame.Traits.
+func (t *traits) Endpoint() bezoar.Fingerprint { return t.endpoint }
 
 // Features implements blame.Traits.
 func (t *traits) Features(dst []uint64) []uint64 { return append(dst, t.features...) }
@@ -99,8 +104,21 @@ func path(target string) string {
 	return p
 }
 
-// shape is what targets have in common that differ in numbers and parameters.
+// shape is the endpoint with the names of the parameters and, roughly, how long they
+// are together.
 func shape(target string) string {
+	_, query, _ := strings.Cut(target, "?")
+	var all strings.Builder
+	all.WriteString(endpoint(target))
+	for pair := range strings.SplitSeq(query, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		fmt.Fprint(&all, "&", name, "=", bits.Len(uint(len(value))))
+	}
+	return all.String()
+}
+
+// endpoint is the path without its numbers.
+func endpoint(target string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' {
 			return -1

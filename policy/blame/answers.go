@@ -51,6 +51,17 @@ func (a *answers) push(n answer) (old answer, displaced bool) {
 	return old, true
 }
 
+// latest returns those of the latest that do not count yet.
+func (a *answers) latest() (out []answer) {
+	const most = 16
+	for n := len(a.all) - 1; n >= 0 && len(out) < min(a.open, most); n-- {
+		if b := a.nth(n); !b.counted {
+			out = append(out, *b)
+		}
+	}
+	return out
+}
+
 // nth returns the n-th oldest.
 func (a *answers) nth(n int) *answer { return &a.all[(a.first+n)%len(a.all)] }
 

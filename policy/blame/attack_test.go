@@ -45,6 +45,11 @@ func (r *traits) Variant() bezoar.Fingerprint {
 	return fp(hash(r.target + strings.Join(all, "|")))
 }
 
+func (r *traits) Endpoint() bezoar.Fingerprint {
+	path, _, _ := strings.Cut(r.target, "?")
+	return fp(hash("endpoint " + path))
+}
+
 func (r *traits) Features(dst []uint64) []uint64 {
 	r.each(func(text string) { dst = append(dst, hash(text)) })
 	return dst
@@ -436,6 +441,13 @@ func (r *fleeting) Variant() bezoar.Fingerprint {
 		r.t.Error("traits are asked after their request is gone")
 	}
 	return r.traits.Variant()
+}
+
+func (r *fleeting) Endpoint() bezoar.Fingerprint {
+	if r.gone {
+		r.t.Error("traits are asked after their request is gone")
+	}
+	return r.traits.Endpoint()
 }
 
 func (r *fleeting) Features(dst []uint64) []uint64 {

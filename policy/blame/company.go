@@ -27,6 +27,7 @@ const (
 type company struct {
 	seen      map[bezoar.Fingerprint]companion // by fingerprint, or by caller
 	mysteries []mystery                        // deaths that may be explained yet, oldest first
+	cleared   []answer                         // before deaths that this crash explains
 }
 
 type companion struct {
@@ -41,11 +42,12 @@ type mystery struct {
 	accused []bezoar.Fingerprint // variants in flight
 	likely  []bezoar.Fingerprint // those of them that had much of the blame, or all that are unproven
 	before  []Work               // answered before it
+	open    []answer             // … and does not count as a success: another's death cut its time short
 }
 
 // puzzle notes a death that convicted nobody.
-func (state *State) puzzle(now int64, acc []accused, before []Work) {
-	m := mystery{at: now, before: before}
+func (state *State) puzzle(now int64, acc []accused, before []Work, open []answer) {
+	m := mystery{at: now, before: before, open: open}
 	for i := range acc {
 		if acc[i].ticket == none {
 			continue
@@ -72,7 +74,8 @@ func (state *State) puzzle(now int64, acc []accused, before []Work) {
 	c.mysteries = append(c.mysteries, m)
 }
 
-// explain forgets the deaths that a conviction of variant explains.
+// explain forgets the deaths that a conviction of variant explains. Killers can be
+// compared with what was answered there, once the crash is judged.
 func (state *State) explain(variant bezoar.Fingerprint) {
 	c := &state.company
 	kept := c.mysteries[:0]
@@ -81,12 +84,27 @@ func (state *State) explain(variant bezoar.Fingerprint) {
 		for _, v := range m.accused {
 			explained = explained || v == variant
 		}
-		if !explained {
+		if explained {
+			c.cleared = append(c.cleared, m.open...)
+		} else {
 			kept = append(kept, m)
 		}
 	}
 	clear(c.mysteries[len(kept):])
 	c.mysteries = kept
+}
+
+// compareCleared adds what was answered before deaths that are explained now to what
+// killers are compared with. It is no success: it may be a killer, too.
+func (state *State) compareCleared(now int64) {
+	c := &state.company
+	if len(state.histories.byFP) > 0 {
+		for i := range c.cleared {
+			state.remember(now, &c.cleared[i])
+		}
+	}
+	clear(c.cleared)
+	c.cleared = c.cleared[:0]
 }
 
 // excuseAll forgets the deaths since oldest: it was the fleet.

@@ -32,6 +32,7 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 	acc, flight := state.accuse(at, ep, planned, ev.Class)
 	before, near := state.before(at, ep, int64(answersFor)), state.before(at, ep, state.window(at))
 	late := state.lateCallers(at, ep)
+	open := ep.answers.latest()
 	fresh := ep.answered == 0
 	delete(state.byEpoch, id)
 	clear(ep.answers.all)
@@ -77,12 +78,14 @@ func (state *State) Crash(now time.Time, id uint64, planned bool, ev bezoar.Evid
 		}
 		convicted = state.blame(at, acc, i, surprise, acc[i].ticket != none && acc[i].share >= few, sick, ev) || convicted
 	}
+	state.groups.crowded(state, at, acc)
 	if !convicted {
 		state.groups.blameLate(state, at, late)
 	}
 	if !convicted && len(before) > 0 && !state.gateClosed(at) {
-		state.puzzle(at, acc, before)
+		state.puzzle(at, acc, before, open)
 	}
+	state.compareCleared(at)
 }
 
 // elsewhere counts on how many other workers the callers of what was in flight have

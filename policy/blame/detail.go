@@ -79,6 +79,7 @@ func (state *State) Describe(w *Work, sample, route string) {
 		}
 	}
 	name(w.Shape)
+	name(w.Endpoint)
 	name(w.Client)
 	if h := state.histories.find(w.Fingerprint); h != nil {
 		for _, key := range h.verdicts {

@@ -16,7 +16,8 @@
 //
 // Work has an identity on several levels, from narrow to wide: the variant is what the
 // caller sent; the fingerprint is its canonical form; a feature is one header, cookie,
-// parameter or JSON member of it; then its caller and its shape. [Traits] tell them.
+// parameter or JSON member of it; then its caller, its shape, and its endpoint, which
+// answers for shapes that have hardly ever run well. [Traits] tell them.
 // Refused is only what is proven: a variant that killed alone; a fingerprint together
 // with features that all its killers have and no remembered success has; a fingerprint
 // as a whole when three variants of two callers killed alone and nobody has used it
@@ -63,10 +64,11 @@
 //
 // # Escalation
 //
-// A unique payload per pill makes exact identities useless. When a caller or a shape has
-// far more of the blame than its part of the traffic explains, its unproven work runs in
-// the lane from its first attempt on, at a pace: one in two seconds, which a death
-// divides by 8 for a caller and by 2 for a shape, and 8 successes double; from the third
+// A unique payload per pill makes exact identities useless, and new parameters make
+// shapes useless. When a caller, a shape, or the new shapes of one endpoint have far
+// more of the blame than their part of the traffic explains, their unproven work runs
+// in the lane from its first attempt on, at a pace: one in two seconds, which a death
+// divides by 8 for a caller and by 2 otherwise, and 8 successes double; from the third
 // death on each doubles that number. What waits in the lane already keeps to the pace. Nothing is
 // refused for that by itself; who does not wait for the pace is.
 //

@@ -98,8 +98,13 @@ func groupWhy(g *group) []string {
 			"Only this caller's requests of this fingerprint are refused. Not wider: no other caller's variant has killed.")
 	default:
 		what := "shape"
-		if g.kind == ofClient {
+		switch g.kind {
+		case ofClient:
 			what = "caller"
+		case ofEndpoint:
+			what = "endpoint"
+			why = append(why, "The pills had new shapes at one method and path. It holds for work there whose shape has not run well yet.")
+		case ofShape, ofFeature:
 		}
 		why = append(why,
 			fmt.Sprintf("Deaths of this %s: %s since it was escalated.", what, plural(g.deaths, "death")),

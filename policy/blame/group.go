@@ -13,6 +13,8 @@ const (
 	shapeDeaths  = 2.5 // … and a shape, whose callers come first
 	groupExcess  = 10  // times the crash rate of everything else
 	groupNats    = 5   // … and how surprising its part of the blame is, as a logarithm
+	kinDeaths    = 0.5 // blame from which a shape may be escalated when another of its endpoint is
+	kinNats      = 1   // … and how surprising that must be
 	groupSound   = 16  // successes from which a shape or caller may be established
 	groupSeen    = 3   // successes after which a shape is no canary's business
 )
@@ -32,15 +34,17 @@ const (
 type kind uint8
 
 const (
-	ofShape kind = iota
+	ofShape    kind = iota
+	ofEndpoint      // work at one endpoint whose shapes are new
 	ofClient
 	ofFeature // requests of one fingerprint that share features
 )
 
-// group is what is known of one shape, one caller, or one fingerprint's requests
-// with certain features.
+// group is what is known of one shape, an endpoint's new shapes, one caller, or one
+// fingerprint's requests with certain features.
 type group struct {
 	fp     bezoar.Fingerprint // the key
+	at     bezoar.Fingerprint // of ofShape and ofEndpoint: the endpoint, when it is known
 	id     uint64
 	rule   *Rule
 	kind   kind
@@ -133,6 +137,11 @@ func (gs *groups) success(state *State, now int64, a *answer) {
 	gs.total.touch(second)
 	gs.total.ran++
 	rule := state.rule(&a.work)
+	if g := state.shapeOf(&a.work); g != nil && g.kind == ofEndpoint {
+		g.touch(second)
+		g.ran++
+		g.quicken(a.lane)
+	}
 	if g := gs.get(state, a.work.Shape, ofShape, rule); g != nil {
 		g.touch(second)
 		if g.ran++; g.ran >= groupSeen && g.ran < groupSeen+1 {
@@ -172,7 +181,7 @@ func (gs *groups) crash(state *State, now int64, a *accused, surprise float64) {
 	second := state.second(now)
 	gs.total.touch(second)
 	gs.get(state, a.work.Client, ofClient, rule)
-	s := gs.get(state, a.work.Shape, ofShape, rule)
+	s := gs.shapeFor(state, a, rule)
 	c := gs.find(a.work.Client) // it may have moved, or made room
 	share := a.share
 	if share < suspicion && !a.lane || a.lane && share < aloneShare && a.crowd {
@@ -203,7 +212,7 @@ func (gs *groups) blame(state *State, now int64, second uint32, g *group, share,
 	case g.state == suspected && share >= suspicion:
 		g.died = now
 		g.slow(now)
-	case g.state == unheld && g.blamed >= most && gs.excessive(state, g, second):
+	case g.state == unheld && g.blamed >= min(most, kinDeaths) && gs.excessive(state, g, second, most):
 		gs.escalate(state, now, g, fmt.Sprintf("it has %.1f of the blame for deaths lately, %d times or more what its part of the traffic explains", g.blamed, groupExcess))
 	}
 }
@@ -229,25 +238,33 @@ func (g *group) gap() int64 { return int64(float64(time.Second) / g.pace) }
 // small a part of the traffic once in a few hundred times (the bound of Chernoff, 1952,
 // for the binomial distribution). A caller who is behind all of the traffic is blamed
 // for all deaths, and that says nothing.
-func (gs *groups) excessive(state *State, g *group, second uint32) bool {
+func (gs *groups) excessive(state *State, g *group, second uint32, most float64) bool {
 	gs.total.touch(second)
 	rate := g.blamed / (g.ran + g.blamed)
-	crashes := max(gs.total.blamed-g.blamed, 0) + 0.5
-	attempts := max(gs.total.ran+gs.total.blamed-g.ran-g.blamed, 0) + 100
+	explained, kin := gs.explained(g, second)
+	least := float64(groupNats)
+	if kin {
+		most, least = kinDeaths, kinNats
+	}
+	if g.blamed < most {
+		return false
+	}
+	total := max(gs.total.blamed-explained, g.blamed)
+	crashes := total - g.blamed + 0.5
+	attempts := max(gs.total.ran+total-g.ran-g.blamed, 0) + 100
 	if rate < groupExcess*crashes/attempts {
 		return false
 	}
 	mine, all := state.unproven(g)
 	part := min(1, (g.ran+mine+1)/(gs.total.ran+all+2))
-	blamed := max(gs.total.blamed, g.blamed)
-	if g.blamed <= blamed*part {
+	if g.blamed <= total*part {
 		return false
 	}
-	nats := g.blamed * math.Log(g.blamed/(blamed*part))
-	if rest := blamed - g.blamed; rest > 0 {
-		nats += rest * math.Log(rest/(blamed*(1-part)))
+	nats := g.blamed * math.Log(g.blamed/(total*part))
+	if rest := total - g.blamed; rest > 0 {
+		nats += rest * math.Log(rest/(total*(1-part)))
 	}
-	return nats >= groupNats
+	return nats >= least
 }
 
 // unproven counts the answers to the group, and to all, that do not count as successes
@@ -269,7 +286,7 @@ func (state *State) unproven(g *group) (mine, all float64) {
 				continue
 			}
 			all++
-			if a.work.Client == g.fp || a.work.Shape == g.fp {
+			if a.work.Client == g.fp || a.work.Shape == g.fp || a.work.Endpoint == g.fp {
 				mine++
 			}
 		}
@@ -298,7 +315,7 @@ func (gs *groups) escalateCompany(state *State, now int64, w *Work) {
 // escalateFull escalates a shape at once: there is no room to hold its works
 // apart.
 func (gs *groups) escalateFull(state *State, now int64, a *accused) {
-	if g := gs.get(state, a.work.Shape, ofShape, state.rule(&a.work)); g != nil && g.state == unheld && !state.gated(now) {
+	if g := gs.shapeFor(state, a, state.rule(&a.work)); g != nil && g.state == unheld && !state.gated(now) {
 		gs.escalate(state, now, g, "the table of suspects is full, so that its shape answers for it")
 	}
 }
@@ -312,7 +329,7 @@ func (gs *groups) refund(state *State, now, oldest int64) {
 	for i := range gs.all {
 		g := &gs.all[i]
 		if g.state == unheld || g.manual || g.since < oldest || g.since > now ||
-			g.state == suspected && gs.excessive(state, g, state.second(now)) {
+			g.state == suspected && gs.excessive(state, g, state.second(now), 0) {
 			continue
 		}
 		state.emitGroup(Dropped, now, g)

@@ -1,6 +1,7 @@
 package blame_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -157,6 +158,71 @@ func TestUniquePillsOfOneCallerAreBounded(t *testing.T) {
 		if deaths > 10 {
 			t.Errorf("%d pills a second cost %d workers in a minute, want at most 10", rate, deaths)
 		}
+	}
+}
+
+// Callers are not told apart, and each few pills have another shape at one endpoint:
+// what a new shape may do is decided by the escalated one.
+func TestPillsOfNewShapesAreBounded(t *testing.T) {
+	b := newState(t, blame.Config{Window: time.Second})
+	for i := range 500 {
+		b.runs(ask(fmt.Sprint("/page", i%7), "everybody"))
+		b.pass(10 * time.Millisecond)
+	}
+	b.pass(2 * time.Second)
+	endpoint := func(of, length int, value string) blame.Work {
+		w := ask("/search?q="+value, "everybody")
+		w.Shape = fp(hash(fmt.Sprint("shape ", of, length)))
+		return w
+	}
+	popular := endpoint(1, 1, "popular")
+	for range 20 {
+		b.runs(popular)
+	}
+	b.pass(2 * time.Second)
+	deaths := 0
+	for n := range 600 {
+		w := endpoint(2, n/5, fmt.Sprint("neon", n))
+		tk, d := b.Admit(b.now, w)
+		if d.Action != blame.Pace {
+			e := b.servedLife()
+			b.Begin(b.now, tk, e, time.Time{}, d.Action == blame.ToLane)
+			b.Crash(b.now, e, false, bezoar.Evidence{Worker: "w", Class: bezoar.Crash})
+			b.Close(tk)
+			deaths++
+		}
+		b.pass(100 * time.Millisecond)
+		for i := range 5 {
+			if d := b.runs(ask(fmt.Sprint("/page", i), "everybody")); d.Action != blame.ToFleet && d.Action != blame.ToCanary {
+				t.Fatalf("after pill %d an innocent elsewhere goes to %v", n, d.Action)
+			}
+		}
+		if d := b.runs(popular); d.Action == blame.Pace || d.Action == blame.Refuse {
+			t.Fatalf("after pill %d what runs well at the endpoint got %v", n, d.Action)
+		}
+	}
+	if deaths > 14 {
+		t.Errorf("pills of new shapes cost %d workers in a minute, want at most 14", deaths)
+	}
+	// A shape that runs well is not answered for.
+	other := endpoint(3, 0, "other")
+	for range 4 {
+		tk, d := b.Admit(b.now, other)
+		for d.Action == blame.Pace {
+			b.pass(d.Until.Sub(b.now))
+			tk, d = b.Admit(b.now, other)
+		}
+		b.Begin(b.now, tk, b.servedLife(), time.Time{}, d.Action == blame.ToLane)
+		b.pass(10 * time.Millisecond)
+		b.End(b.now, tk, blame.Survived)
+		b.Close(tk)
+		b.pass(2 * time.Second)
+	}
+	other = endpoint(3, 0, "another")
+	if tk, d := b.Admit(b.now, other); d.Action == blame.Pace || d.Action == blame.ToLane {
+		t.Errorf("new work of a shape that runs well goes to %v", d.Action)
+	} else {
+		b.Close(tk)
 	}
 }
 

@@ -12,6 +12,7 @@ type groups struct {
 	max    int
 	all    []group
 	byFP   map[bezoar.Fingerprint]uint32
+	wide   int // of endpoints
 	active int // of them held
 	total  tally
 }
@@ -60,7 +61,13 @@ func (gs *groups) get(state *State, fp bezoar.Fingerprint, k kind, rule *Rule) *
 			return nil
 		}
 		delete(gs.byFP, gs.all[victim].fp)
+		if gs.all[victim].kind == ofEndpoint {
+			gs.wide--
+		}
 		i = victim
+	}
+	if k == ofEndpoint {
+		gs.wide++
 	}
 	gs.all[i] = group{fp: fp, kind: k, rule: rule, claim: none}
 	gs.byFP[fp] = i
@@ -127,6 +134,8 @@ func (state *State) groupVerdict(g *group) bezoar.Verdict {
 	switch g.kind {
 	case ofShape:
 		v.Shape = g.fp
+	case ofEndpoint:
+		v.Scope = bezoar.ScopeEndpoint
 	case ofClient:
 		v.Scope = bezoar.ScopeClient
 	case ofFeature:

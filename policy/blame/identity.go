@@ -17,6 +17,10 @@ type Traits interface {
 	// Variant returns the keyed hash of what the caller sent, without what
 	// differs in every request. Copies of one variant have one fingerprint.
 	Variant() bezoar.Fingerprint
+	// Endpoint returns the keyed hash of the method and the path, with what looks
+	// like data in it replaced: shapes that differ only in what is sent there have
+	// one endpoint. Zero: its shape says enough.
+	Endpoint() bezoar.Fingerprint
 	// Features appends the keyed hashes of what the work consists of: header
 	// fields, cookies, parameters and members of the body, each by its name and
 	// by its name and value, and the caller. At most [MaxFeatures].
@@ -36,6 +40,15 @@ func (w *Work) variant() bezoar.Fingerprint {
 		}
 	}
 	return w.Variant
+}
+
+// endpoint returns what the work's shape is one of; zero without traits. It asks the
+// traits once, and keeps the answer in w.
+func (w *Work) endpoint() bezoar.Fingerprint {
+	if w.Endpoint.IsZero() && w.Traits != nil {
+		w.Endpoint = w.Traits.Endpoint()
+	}
+	return w.Endpoint
 }
 
 // whole reports whether the work is known by its fingerprint alone.

@@ -264,6 +264,25 @@ func TestLaw3CopiesOfUnprovenWorkWait(t *testing.T) {
 	}
 }
 
+// Calls that wait for one another come with the time at which they began to.
+func TestCopiesComeWithEarlierTimes(t *testing.T) {
+	b := newState(t, blame.Config{Window: time.Second})
+	w := work(1, 1)
+	first, _ := b.admit(w)
+	b.Begin(b.now, first, b.life(), time.Time{}, false)
+	came := b.now
+	if a := b.action(w); a != blame.Duplicate {
+		t.Errorf("a copy goes to %v", a)
+	}
+	b.pass(time.Second)
+	b.End(b.now, first, blame.Survived)
+	b.Close(first)
+	b.admit(w) // the one that waited
+	if _, d := b.Admit(came, w); d.Action != blame.Duplicate {
+		t.Errorf("a copy that came a second before the first answer goes to %v", d.Action)
+	}
+}
+
 // Law 4: busy work that was in flight at every death is never convicted, as
 // long as it runs clean alone.
 func TestLaw4PopularWorkAtEveryDeathIsNotConvicted(t *testing.T) {

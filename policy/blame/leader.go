@@ -77,7 +77,8 @@ func (state *State) mustWait(now int64, fp bezoar.Fingerprint) (until int64, wai
 		return 0, false
 	}
 	if d.answered != 0 {
-		if most := uint32(1) << min(20, (now-d.answered)/int64(doubling)); d.running < most {
+		// A call may come with the time at which it began to wait: before the answer.
+		if most := uint32(1) << min(20, max(0, now-d.answered)/int64(doubling)); d.running < most {
 			return 0, false
 		}
 		until = now + int64(doubling)

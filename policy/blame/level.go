@@ -108,11 +108,11 @@ func (state *State) judgeWide(now int64, v *view, d Decision, lane, proven bool)
 	if state.groups.active == 0 && len(state.histories.byFP) == 0 {
 		return d, none, lane
 	}
-	shape, client := state.groups.find(v.Shape), state.groups.find(v.Client)
+	shape, client := state.shapeOf(v.Work), state.groups.find(v.Client)
 	if shape != nil {
 		state.refreshGroup(now, shape)
 		if shape.state == quarantined && (shape.manual || !proven) {
-			i := state.groups.byFP[v.Shape]
+			i := state.groups.byFP[shape.fp]
 			if now < shape.until || shape.claim != none {
 				shape.refused++
 				return Decision{Action: Refuse, Cause: ByShapeVerdict, Manual: shape.manual, Until: time.Unix(0, max(shape.until, now+int64(time.Second)))}, none, true
@@ -202,7 +202,7 @@ func (state *State) paced(now int64, v *view, suspect bool) (until int64, took b
 	if state.groups.active == 0 || suspect && state.knownFor(now, v.Work, state.record(now, v.Work)) >= provenEnough {
 		return 0, false // a suspect that is known to run well happened to be there
 	}
-	shape, client := state.groups.find(v.Shape), state.groups.find(v.Client)
+	shape, client := state.shapeOf(v.Work), state.groups.find(v.Client)
 	if shape != nil && (shape.state != suspected || shape.pace >= freePace || !state.kin(now, v)) {
 		shape = nil
 	}

@@ -65,13 +65,18 @@ func (m *machine) pick(t *rapid.T) *opened {
 	return m.open[rapid.IntRange(0, len(m.open)-1).Draw(t, "ticket")]
 }
 
+// when is now, or what a call took for now before it had to wait.
+func (m *machine) when(t *rapid.T) time.Time {
+	return m.now.Add(-time.Duration(rapid.SampledFrom([]int{0, 0, 0, 60, 400}).Draw(t, "ms ago")) * time.Millisecond)
+}
+
 func (m *machine) Admit(t *rapid.T) {
 	w := m.work(t)
 	if w.Exempt {
 		m.open = append(m.open, &opened{ticket: m.b.Open(w), work: w})
 		return
 	}
-	tk, d := m.b.Admit(m.now, w)
+	tk, d := m.b.Admit(m.when(t), w)
 	v, held := m.b.Lookup(&w)
 	switch d.Action {
 	case blame.Duplicate:
@@ -108,7 +113,7 @@ func (m *machine) Begin(t *rapid.T) {
 	if o.epoch != 0 || len(m.epochs) == 0 {
 		t.Skip("in flight, or no worker")
 	}
-	if m.b.Overtaken(m.now, o.ticket) {
+	if m.b.Overtaken(m.when(t), o.ticket) {
 		m.close(t, o)
 		return
 	}
@@ -117,7 +122,7 @@ func (m *machine) Begin(t *rapid.T) {
 	if rapid.Bool().Draw(t, "deadline") {
 		overdue = m.now.Add(time.Duration(rapid.IntRange(1, 500).Draw(t, "ms")) * time.Millisecond)
 	}
-	if !m.b.Begin(m.now, o.ticket, e, overdue, o.lane) {
+	if !m.b.Begin(m.when(t), o.ticket, e, overdue, o.lane) {
 		t.Fatalf("epoch %d is not open", e)
 	}
 	o.epoch = e
@@ -125,7 +130,7 @@ func (m *machine) Begin(t *rapid.T) {
 
 func (m *machine) Begun(t *rapid.T) {
 	if o := m.pick(t); o.epoch != 0 {
-		m.b.Begun(m.now, o.ticket)
+		m.b.Begun(m.when(t), o.ticket)
 	}
 }
 
@@ -135,7 +140,7 @@ func (m *machine) End(t *rapid.T) {
 		t.Skip("not in flight")
 	}
 	r := blame.Result(rapid.IntRange(int(blame.Survived), int(blame.Abandoned)).Draw(t, "result"))
-	m.b.End(m.now, o.ticket, r)
+	m.b.End(m.when(t), o.ticket, r)
 	o.epoch = 0
 	switch r {
 	case blame.Survived:

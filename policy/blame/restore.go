@@ -65,6 +65,8 @@ func groupKey(v *bezoar.Verdict) (bezoar.Fingerprint, kind) {
 	switch v.Scope {
 	case bezoar.ScopeClient:
 		return v.Fingerprint, ofClient
+	case bezoar.ScopeEndpoint:
+		return v.Fingerprint, ofEndpoint
 	case bezoar.ScopeFeature:
 		return keyOf(v.Fingerprint, v.Client, v.FeatureHashes), ofFeature
 	default:

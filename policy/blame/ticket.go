@@ -65,6 +65,7 @@ func (state *State) Detach(t Ticket) Work {
 	tk := &state.tickets[t]
 	if tk.work.Traits != nil {
 		tk.work.variant()
+		tk.work.endpoint()
 		if len(tk.features) == 0 {
 			tk.features = tk.work.features(tk.features)
 		}

@@ -11,6 +11,7 @@ type Work struct {
 	Fingerprint bezoar.Fingerprint
 	Shape       bezoar.Fingerprint // zero: no shape is watched
 	Client      bezoar.Fingerprint // zero: no client is watched
+	Endpoint    bezoar.Fingerprint // what its shape is one of; zero: Traits are asked when it matters
 	Variant     bezoar.Fingerprint // what it is convicted by; zero: Traits are asked when it matters
 	Traits      Traits             // nil: its variant is its fingerprint, and it has no features
 	Rule        *Rule              // nil means Config.Rule; complete, and never changed

@@ -110,7 +110,7 @@ const (
 	crowdWait  = 2 * time.Second        // expected wait from which suspects run beside each other
 	drainGoal  = 3 * time.Second        // time in which all of them should have started
 	leastDelay = 2 * time.Millisecond   // between two starts
-	mostDelay  = 250 * time.Millisecond // …
+	mostDelay  = 100 * time.Millisecond // …; the suspicion has halved four times then
 )
 
 // Bounds of the time around work that may have killed in company.

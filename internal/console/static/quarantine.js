@@ -20,8 +20,9 @@ export function held(v) {
     const having = [v.features?.length ? `with ${v.features.join(" and ")}` : "", v.client ? `from caller ${short(v.client)}` : ""].filter(Boolean);
     return `${name} ${having.join(" ") || "with something that killers have in common"}`;
   }
-  if (v.scope !== "shape" && v.scope !== "client") return name;
-  const group = `${v.scope === "client" ? "caller" : "shape"} ${short(v.fingerprint)}${v.sample ? `, such as ${v.sample}` : ""}`;
+  const what = { shape: "shape", endpoint: "new shapes of endpoint", client: "caller" }[v.scope];
+  if (!what) return name;
+  const group = `${what} ${short(v.fingerprint)}${v.sample ? `, such as ${v.sample}` : ""}`;
   if (v.state !== "laned") return group;
   return v.pace ? `${group}: lane only, ${Number(v.pace.toPrecision(3))}/s` : `${group}: lane only`;
 }
