@@ -21,7 +21,6 @@ type pyReader struct {
 	first  bool      // exceptions stand before their frames, as Sentry prints them
 	told   exception // what the line before the header says
 	quiet  bool      // logged, or ignored by the interpreter
-	exts   string    // see pyScan
 }
 
 // pyBlock is one exception with its frames, in the order of the text.
@@ -73,13 +72,9 @@ func (r *pyReader) lookBack() {
 	}
 	before := pyMargin(r.lines[r.i-1])
 	if !strings.Contains(r.lines[r.i], "Traceback") {
-		at := r.i - 1
-		if at > 0 && strings.HasPrefix(before, `Module "`) { // Elixir's code without a file
-			at--
-		}
-		if _, strong, ok := pyException(pyMargin(r.lines[at])); ok && strong {
+		if _, strong, ok := pyException(before); ok && strong {
 			r.first = true
-			r.i = at
+			r.i--
 		}
 		return
 	}
@@ -116,7 +111,7 @@ func (r *pyReader) block() bool {
 	} else {
 		b.indent = max(0, pyIndent(l)-2)
 	}
-	s := pyScan{block: &b, boxed: boxed, first: r.first, exts: r.exts}
+	s := pyScan{block: &b, boxed: boxed, first: r.first}
 	last := r.i
 	for ; r.i < len(r.lines) && r.i-last <= pyGap; r.i++ {
 		switch s.line(r.lines, &r.i) {

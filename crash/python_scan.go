@@ -5,12 +5,11 @@ import "strings"
 // pyScan reads the lines of one exception.
 type pyScan struct {
 	block   *pyBlock
-	boxed   bool   // Rich draws a box around the frames
-	first   bool   // the exception came first
-	exts    string // of the files that are read; "" for all but those of other languages
-	cells   bool   // frames were printed IPython's way
-	source  bool   // the last frame's source was seen
-	strange int    // lines since the last frame that are neither
+	boxed   bool // Rich draws a box around the frames
+	first   bool // the exception came first
+	cells   bool // frames were printed IPython's way
+	source  bool // the last frame's source was seen
+	strange int  // lines since the last frame that are neither
 	blank   bool
 }
 
@@ -62,9 +61,6 @@ func (s *pyScan) line(lines []string, i *int) pyStep {
 // for each of its lines.
 func (s *pyScan) foreign(file string) bool {
 	at := strings.LastIndexByte(file, '.')
-	if s.exts != "" {
-		return at < 0 || !listed(s.exts, file[at:])
-	}
 	return at >= 0 && listed(" .rb .ex .exs .erl .php .js .ts .java .erb .go .rake .haml .heex .eex .phtml ", file[at:])
 }
 

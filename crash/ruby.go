@@ -26,7 +26,7 @@ func rubyBegins(l string) bool {
 		}
 	}
 	if strings.Contains(l, ".rb") || strings.Contains(l, ".erb\"") || strings.Contains(l, ".haml\"") {
-		return rubyFrame(l).ok || clothed(l)
+		return rubyFrame(l).ok
 	}
 	if len(l) > 5 && (l[0] == '\t' || l[0] == ' ' || l[0] == 'f') {
 		s := strings.TrimLeft(l, " \t")
