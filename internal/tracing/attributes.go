@@ -70,6 +70,8 @@ func faultName(f dispatch.Fault) string {
 		return ""
 	case dispatch.Unsent:
 		return "unsent"
+	case dispatch.Unfit:
+		return "unfit"
 	case dispatch.BrokenConn:
 		return "broken_connection"
 	case dispatch.BadAnswer:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/judge"
 	"github.com/bezoar-dev/bezoar/policy/backoff"
 )
 
@@ -74,7 +75,7 @@ func (e *Engine) ReleaseBatch(ctx context.Context, queue string, in []ReleaseInp
 				return nil, wrap(err, "%s queue %.100q", doing, queue)
 			}
 		}
-		changes, at = append(changes, e.judge(ctx, &q, in[i])), append(at, i)
+		changes, at = append(changes, e.changeOf(ctx, &q, in[i])), append(at, i)
 	}
 	if len(changes) == 0 {
 		return results, nil
@@ -86,27 +87,27 @@ func (e *Engine) ReleaseBatch(ctx context.Context, queue string, in []ReleaseInp
 	return results, err
 }
 
-// judge says what is to be done about a delivery that is given back.
-func (e *Engine) judge(ctx context.Context, q *Queue, in ReleaseInput) Change {
+// changeOf says what is to be done about a delivery that is given back.
+func (e *Engine) changeOf(ctx context.Context, q *Queue, in ReleaseInput) Change {
 	c := Change{Receipt: in.Receipt, For: max(in.Delay, min(in.RetryAfter, MaxVisibility)), Release: true, Refund: in.Refund}
 	if in.Outcome == nil || in.Receipt.Queue != q.ID {
 		return c // that of another queue is refused later
 	}
 	c.Outcome, c.Holding, c.Weak = clean(*in.Outcome), max(in.Holding, 0), in.Weak
-	ruling := e.rule(ctx, q, in, *c.Outcome)
-	c.Refund = c.Refund || ruling.refund
-	if ruling.pause > 0 {
-		c.For = min(max(c.For, ruling.pause), MaxVisibility)
-	}
-	if ruling.free {
-		return c
-	}
-	if free(c.Outcome.Class) {
+	ruling, tried := e.rule(ctx, q, in, *c.Outcome)
+	c.Refund = c.Refund || ruling.Excused
+	switch {
+	case judge.Excused(c.Outcome.Class):
 		c.For = in.Delay
+		return c
+	case ruling.Excused && tried: // another one is the next canary
+		c.For = min(max(c.For, time.Until(ruling.Until)), MaxVisibility)
+		return c
+	case ruling.Excused:
 		return c
 	}
 	c.For = in.Delay
-	c.Backoff = waits(q.Settings.Retry.Backoff(), max(in.RetryAfter-in.Delay, 0), ruling.broke, rand.Float64())
+	c.Backoff = waits(q.Settings.Retry.Backoff(), max(in.RetryAfter-in.Delay, 0), ruling.Broke, rand.Float64())
 	c.Attempts, c.MaxAge = q.Settings.Retry.Attempts, q.Settings.Retry.Deadline
 	return c
 }
@@ -122,88 +123,19 @@ func waits(b backoff.Config, floor time.Duration, broke bool, random float64) fu
 	}
 }
 
-// ruling is what is thought of a failure beyond its payload.
-type ruling struct {
-	refund bool          // the receive does not count
-	free   bool          // and nothing else is judged
-	pause  time.Duration // the message waits at least so long
-	broke  bool          // the retry budget is used up
-}
-
-// rule counts one failure.
-func (e *Engine) rule(ctx context.Context, q *Queue, in ReleaseInput, o Outcome) ruling {
-	if free(o.Class) {
-		return ruling{refund: true}
-	}
-	payload, redriven, known := e.holdings.payload(in.Receipt)
-	if !known && alike(o) != "" {
-		payload, redriven = e.peekPayload(ctx, q, in.Receipt)
-	}
-	group := in.Downstream
-	if group == "" {
-		group = q.Settings.Downstream
-	}
-	c, now := e.conditions, time.Now()
-	var r ruling
-	var changed []state
-	var told []warning
-	c.mu.Lock()
-	qs, gs := e.queueState(q.Name, true), e.groupState(group, true)
-	t := c.trials[in.Receipt]
-	if t != nil {
-		delete(c.trials, in.Receipt)
-		changed = append(changed, e.tried(now, t, false, &o)...)
-	}
-	switch {
-	case qs == nil:
-	case qs.guard.Excuses(alike(o)):
-		r.refund, r.free = true, true
-		if pause, _ := qs.guard.Paused(); t != nil {
-			r.pause = max(pause.Until.Sub(now), 0) // another one is the next canary
-		}
-	case redriven: // that what failed before fails again says nothing about the rest
-	default:
-		if trip := qs.guard.Failed(now, alike(o), payload, uint64(in.Receipt.Sequence)); trip != nil {
-			r.refund, r.free = true, true
-			changed = append(changed, qs)
-			told = append(told, warning{"queue paused: it looks like an outage", []any{"queue", q.Name, "until", trip.Until, "failure", trip.Failure, "why", trip.Why}})
+// rule asks the judge whether a failure is everything's, or the downstream's. tried
+// says that the delivery was a trial.
+func (e *Engine) rule(ctx context.Context, q *Queue, in ReleaseInput, o Outcome) (r judge.Ruling, tried bool) {
+	t := e.trials.take(in.Receipt)
+	f := judge.Failure{Class: o.Class, Failure: o.Failure, ID: uint64(in.Receipt.Sequence), Group: in.Downstream, Trial: t}
+	if !judge.Excused(o.Class) {
+		var known bool
+		f.Payload, f.Before, known = e.holdings.payload(in.Receipt)
+		if !known && judge.Alike(o.Class, o.Failure) != "" {
+			f.Payload, f.Before = e.peekPayload(ctx, q, in.Receipt)
 		}
 	}
-	if (t == nil || !t.probe || t.group != group) && gs != nil && blamesDownstream(o.Class) && gs.count(now, true) {
-		changed = append(changed, gs)
-		told = append(told, warning{"breaker opened", []any{"group", gs.name, "why", gs.breaker.Snapshot().Reason}})
-	}
-	if !r.free {
-		r.broke = !e.afford(now, q, qs, gs)
-	}
-	c.mu.Unlock()
-	for _, w := range told {
-		e.config.Log.Warn(w.text, w.args...)
-	}
-	e.publish(ctx, changed...)
-	return r
-}
-
-// warning is for the log, once no lock is held: a log may block, or ask the
-// engine how it is.
-type warning struct {
-	text string
-	args []any
-}
-
-// afford takes one retry from the budgets of a queue and a group. The caller
-// holds the lock.
-func (e *Engine) afford(now time.Time, q *Queue, qs *queueState, gs *groupState) bool {
-	ok := true
-	if qs != nil {
-		qs.budget.Config = q.Settings.Retry.Budget
-		ok = qs.budget.Retry(now)
-	}
-	if ok && gs != nil {
-		gs.budget.Config = q.Settings.Retry.Budget
-		ok = gs.budget.Retry(now)
-	}
-	return ok
+	return e.judge.Failed(ctx, time.Now(), q.source(), f), t != nil
 }
 
 // peekPayload asks the store what a message's payload is, and whether it was a

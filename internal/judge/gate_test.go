@@ -1,4 +1,4 @@
-package queue
+package judge
 
 import (
 	"context"
@@ -13,14 +13,17 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/outage"
 )
 
+type nothing = interface {
+	Marks(context.Context, string) ([]Mark, error)
+	DeleteMark(context.Context, string, int64) error
+}
+
 // oneMark is a store that holds one mark and nothing else.
 type oneMark struct {
-	Store
+	nothing
 	mu   sync.Mutex // guards mark
 	mark Mark
 }
-
-func (*oneMark) Shared() bool { return true }
 
 func (o *oneMark) PutMark(_ context.Context, m Mark) (Mark, error) {
 	o.mu.Lock()
@@ -78,7 +81,7 @@ func TestAClaimIsOneStep(t *testing.T) {
 	for name, c := range map[string]struct {
 		key         string
 		due, theirs any
-		claim       func(e *Engine, t *trial) bool
+		claim       func(j *Judge, t *Trial) bool
 	}{
 		"probe": {
 			key: breakerMarks + "g",
@@ -86,42 +89,37 @@ func TestAClaimIsOneStep(t *testing.T) {
 			theirs: breaker.Snapshot{
 				Generation: 2, State: breaker.HalfOpen, Until: now.Add(time.Minute), Level: 1, Node: "b",
 			},
-			claim: func(e *Engine, t *trial) bool {
-				_, ok := e.probe(context.Background(), e.conditions.groups["g"], t, time.Minute)
-				return ok
+			claim: func(j *Judge, t *Trial) bool {
+				return j.probe(context.Background(), time.Now(), j.groups["g"], t, time.Minute).Open
 			},
 		},
 		"canary": {
 			key:    outageMarks + "q",
 			due:    outage.Snapshot{Generation: 1, State: outage.Paused, Until: now.Add(-time.Second), Level: 1},
 			theirs: outage.Snapshot{Generation: 2, State: outage.Trying, Until: now.Add(time.Minute), Level: 1},
-			claim: func(e *Engine, t *trial) bool {
-				_, ok := e.canary(context.Background(), e.conditions.queues["q"], t, time.Minute)
-				return ok
+			claim: func(j *Judge, t *Trial) bool {
+				return j.canary(context.Background(), time.Now(), j.queues["q"], t, time.Minute).Open
 			},
 		},
 	} {
 		twice := 0
 		for round := range 11 {
 			store := &oneMark{}
-			e, err := New(Config{Breaker: breaker.Config{Node: "a"}}, store)
-			if err != nil {
-				t.Fatal(err)
-			}
-			e.learn(t.Context(), now, []Mark{store.put(t, c.key, c.due)})
+			j := New(Config{Store: store, Shared: true, Breaker: breaker.Config{Node: "a"}})
+			j.learn(t.Context(), now, []Mark{store.put(t, c.key, c.due)})
 			if round == 0 {
-				if !c.claim(e, &trial{}) {
+				if !c.claim(j, &Trial{}) {
 					t.Fatalf("%s: nobody has it, and it is not given", name)
 				}
 				continue
 			}
 			theirs := store.put(t, c.key, c.theirs)
-			queueUp := crowd(&e.conditions.mu)
+			queueUp := crowd(&j.mu)
 			var wg sync.WaitGroup
 			got := false
 			// Who is started last runs first.
-			wg.Go(func() { e.learn(context.Background(), now, []Mark{theirs}) })
-			wg.Go(func() { got = c.claim(e, &trial{}) })
+			wg.Go(func() { j.learn(context.Background(), now, []Mark{theirs}) })
+			wg.Go(func() { got = c.claim(j, &Trial{}) })
 			wg.Wait()
 			queueUp()
 			if got {
