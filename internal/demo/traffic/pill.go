@@ -57,7 +57,7 @@ func (p Pill) request(n int) request {
 	target := "/search?filter=%00lamp"
 	switch p {
 	case Hang:
-		target = "/search?filter=" + url.QueryEscape("(a+)+$")
+		target = "/search?filter=" + url.QueryEscape(strings.Repeat("*a", 18)+"*b")
 	case OOM:
 		target = "/export?rows=1000000"
 	case Unique:
