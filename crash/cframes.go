@@ -24,14 +24,8 @@ func cFrame(l string) (Frame, bool) {
 		return cNumbered(t[1:])
 	case c == '@':
 		return cAt(t[1:])
-	case c == '[':
-		return cBracketed(t)
 	case c >= '0' && c <= '9':
 		return cDigitFirst(t)
-	case strings.HasPrefix(t, "frame #"):
-		return cLLDB(t)
-	case strings.HasPrefix(t, "at 0x"), strings.HasPrefix(t, "by 0x"):
-		return cValgrind(t)
 	}
 	return cSymbols(t)
 }
@@ -39,9 +33,6 @@ func cFrame(l string) (Frame, bool) {
 // cNumbered reads what follows "#" in the stacks of sanitizers, gdb and LLVM.
 func cNumbered(t string) (Frame, bool) {
 	d := goDigits(t)
-	if d == 0 && strings.HasPrefix(t, " ") {
-		return cAligned(strings.TrimLeft(t, " "))
-	}
 	if d == 0 || d > 4 || d == len(t) || t[d] != ' ' {
 		return Frame{}, false
 	}
@@ -57,12 +48,7 @@ func cNumbered(t string) (Frame, bool) {
 	if rest == "<signal handler called>" {
 		return Frame{Function: rest}, true
 	}
-	name, in := strings.CutPrefix(rest, "in ")
-	if address && !in {
-		if f, ok := cCoredump(name); ok {
-			return f, true
-		}
-	}
+	name := strings.TrimPrefix(rest, "in ")
 	if f, ok := cDebugger(name); ok {
 		return f, true
 	}
@@ -70,29 +56,6 @@ func cNumbered(t string) (Frame, bool) {
 		return Frame{}, false
 	}
 	return cSymbolizer(name), true
-}
-
-// cCoredump reads coredumpctl's "step (libsolve.so.2 + 0x12a4)".
-func cCoredump(rest string) (Frame, bool) {
-	k := strings.LastIndex(rest, " (")
-	if k <= 0 || !strings.HasSuffix(rest, ")") {
-		return Frame{}, false
-	}
-	module, offset, plus := strings.Cut(rest[k+2:len(rest)-1], " + 0x")
-	if module == "" || strings.ContainsAny(module, " ,=:/*&") || !plus && strings.Contains(module, "+") {
-		return Frame{}, false
-	}
-	f := Frame{Function: rest[:k], Module: module}
-	if f.Function == "n/a" {
-		f.Function = ""
-		if plus {
-			f.Function = "+0x" + offset
-		}
-	}
-	if module == "n/a" {
-		f.Module = ""
-	}
-	return f, true
 }
 
 // cDebugger reads gdb's "f (args) at file:line" and "f (args) from library".

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf16"
 )
 
@@ -154,5 +155,20 @@ func TestStripPrefix(t *testing.T) {
 		if got, _, _ := stripPrefix(in); got != want {
 			t.Errorf("%q became %q, want %q", in, got, want)
 		}
+	}
+}
+
+// Objects on several lines are joined in one pass: a hundred thousand of them
+// took minutes when each moved all lines behind it.
+func TestPrettyIsLinear(t *testing.T) {
+	const objects = 200_000
+	x := text{lines: strings.Split(strings.Repeat("{\n  \"n\": 1\n}\n", objects), "\n")}
+	began := time.Now()
+	x.pretty()
+	if took := time.Since(began); took > 20*time.Second { // a fifth of a second is usual
+		t.Errorf("took %v for %d objects", took, objects)
+	}
+	if len(x.lines) != objects+1 || x.lines[objects-1] != `{"n": 1 }` {
+		t.Errorf("%d lines, the last %q", len(x.lines), x.lines[max(0, len(x.lines)-2):])
 	}
 }

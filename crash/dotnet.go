@@ -29,10 +29,7 @@ func netBegins(l string) bool {
 			return ok
 		}
 	}
-	if l[0] == ' ' || l[0] == '\t' || s[0] == 'a' {
-		return netAt(s) != ""
-	}
-	return l[len(l)-1] == ')' && strings.Contains(l, " (at ")
+	return (l[0] == ' ' || l[0] == '\t' || s[0] == 'a') && netAt(s) != ""
 }
 
 // netAt cuts the word for "at" from a frame; "" when l has none.

@@ -2,19 +2,18 @@ package crash
 
 import "strings"
 
-// netFrame parses a frame as the runtime, Mono, Unity and Demystifier print
+// netFrame parses a frame as the runtime, Mono and Demystifier print
 // it, in any language:
 //
 //	at Shop.Cart.Add(Item item) in /src/Cart.cs:line 12
 //	bei Shop.Cart.Add(Item item) in C:\src\Cart.cs:Zeile 12.
 //	at Shop.Cart.Add (Shop.Item item) [0x00012] in /src/Cart.cs:12
 //	at async Task<int> Shop.Cart.Add(Item item)+(int x) => { } in Cart.cs:line 12
-//	Shop.Cart:Add(Item) (at Assets/Cart.cs:12)
 func netFrame(l string) (Frame, bool) {
 	trimmed := strings.TrimLeft(l, " \t")
 	s := netAt(trimmed)
 	if s == "" {
-		return netUnity(trimmed)
+		return Frame{}, false
 	}
 	s = strings.TrimRight(s, " \t\r")
 	s = strings.TrimPrefix(s, "(wrapper ")
@@ -127,22 +126,6 @@ func netNamed(s string) bool {
 		}
 	}
 	return true
-}
-
-// netUnity parses "Player:Update () (at Assets/Player.cs:12)".
-func netUnity(s string) (Frame, bool) {
-	head, place, ok := strings.Cut(s, ") (at ")
-	if !ok {
-		return Frame{}, false
-	}
-	name, _, ok := strings.Cut(head, "(")
-	name = strings.TrimSpace(name)
-	place = strings.TrimSuffix(strings.TrimSpace(place), ")")
-	i := strings.LastIndexByte(place, ':')
-	if !ok || i <= 0 || !netNamed(name) || !allDigits(place[i+1:]) {
-		return Frame{}, false
-	}
-	return Frame{File: place[:i], Line: lineNumber(place[i+1:]), Function: netDotted(name)}, true
 }
 
 // netFile finds the file and the line behind the arguments: " in /x.cs:line

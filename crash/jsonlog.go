@@ -66,21 +66,26 @@ func unfoldLine(l string) ([]string, level) {
 	return nil, unsaid
 }
 
-// pretty brings a JSON object that is written over many lines into one.
+// pretty brings JSON objects that are written over many lines into one line
+// each.
 func (t *text) pretty() {
+	out := t.lines[:0] // never longer than what has been read
 	for i := 0; i < len(t.lines); i++ {
-		if t.lines[i] != "{" {
-			continue
+		l := t.lines[i]
+		if l == "{" {
+			end := slices.Index(t.lines[i:min(len(t.lines), i+1000)], "}")
+			if end < 0 {
+				out = append(out, t.lines[i:]...)
+				break
+			}
+			if one := "{" + strings.TrimSpace(strings.Join(t.lines[i+1:i+end+1], " ")); foldedJSON(one) && json.Valid([]byte(one)) {
+				l = one
+				i += end
+			}
 		}
-		end := slices.Index(t.lines[i:min(len(t.lines), i+1000)], "}")
-		if end < 0 {
-			return
-		}
-		if l := "{" + strings.TrimSpace(strings.Join(t.lines[i+1:i+end+1], " ")); foldedJSON(l) && json.Valid([]byte(l)) {
-			t.lines[i] = l
-			t.lines = append(t.lines[:i+1], t.lines[i+end+1:]...)
-		}
+		out = append(out, l)
 	}
+	t.lines = out
 }
 
 // foldedJSON reports a JSON object that may say something of a failure.

@@ -6,8 +6,6 @@ func languages() []language {
 	return []language{
 		sanitizer(),
 		golang(),
-		elixir(),
-		swift(), // before PHP, which also says Fatal error
 		php(),
 		ruby(),
 		python(),
@@ -17,7 +15,6 @@ func languages() []language {
 		java(),
 		node(),
 		dotnet(),
-		dart(),
 		rust(),
 		native(),
 		sql(),

@@ -10,7 +10,7 @@ import (
 // TestManagedFolders reads testdata/<language>/<bug>.<variant>.txt: variants of
 // one bug share a Group, and no two bugs do.
 func TestManagedFolders(t *testing.T) {
-	for _, language := range []string{"java", "node", "dotnet", "dart", "swift"} {
+	for _, language := range []string{"java", "node", "dotnet"} {
 		t.Run(language, func(t *testing.T) {
 			files, err := filepath.Glob(filepath.Join("testdata", language, "*.txt"))
 			if err != nil || len(files) < 4 {
@@ -42,7 +42,7 @@ func TestManagedFolders(t *testing.T) {
 // FuzzManaged feeds the readers at every line: they never panic, always
 // move on, and a trace has a chain.
 func FuzzManaged(f *testing.F) {
-	for _, pattern := range []string{"java", "node", "dotnet", "dart", "swift"} {
+	for _, pattern := range []string{"java", "node", "dotnet"} {
 		files, err := filepath.Glob(filepath.Join("testdata", pattern, "*.txt"))
 		if err != nil {
 			f.Fatal(err)
@@ -57,7 +57,7 @@ func FuzzManaged(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		lines := strings.Split(text, "\n")
-		for _, l := range []language{java(), node(), dotnet(), dart(), swift()} {
+		for _, l := range []language{java(), node(), dotnet()} {
 			for i := range lines {
 				if lines[i] == "" || !l.begins(lines[i]) {
 					continue

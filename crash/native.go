@@ -47,9 +47,6 @@ func nativeFrameBegins(t string) bool {
 		return false
 	}
 	switch {
-	case t[0] == '#' && t[1] == ' ':
-		d := strings.TrimLeft(t[1:], " ")
-		return d != "" && d[0] >= '0' && d[0] <= '9' && strings.Contains(d, " 0x")
 	case t[0] == '#' && t[1] >= '0' && t[1] <= '9':
 		return strings.Contains(t[:min(len(t), 9)], " 0x") || strings.Contains(t, ") at ") || strings.Contains(t, ") from ")
 	case t[0] == '@':
@@ -58,8 +55,6 @@ func nativeFrameBegins(t string) bool {
 		return strings.HasPrefix(t, "0# ") || t[1] == ' ' && strings.Contains(t, " 0x0")
 	case strings.HasSuffix(t, "]"):
 		return strings.Contains(t, "[0x")
-	case strings.HasPrefix(t, "frame #0: 0x"), strings.HasPrefix(t, "* frame #0: 0x"):
-		return true
 	}
 	return false
 }
@@ -80,10 +75,7 @@ func nativeRead(lines []string, i int) (trace, int, bool) {
 		return nativeBare(lines, i)
 	}
 	t := trace{fatal: true}
-	if strings.HasPrefix(lines[i], "==") {
-		return valgrindRead(lines, i, e)
-	}
-	next := nativeCrashed(lines, i)
+	next := i + 1
 	gap := nativeGap
 	var stopped []Frame  // where a debugger says it stopped, for want of a stack
 	asserted := e.frames // where an assertion says it stands: better than what a debugger shows
@@ -99,17 +91,8 @@ func nativeRead(lines []string, i int) (trace, int, bool) {
 			if len(frames) < 2 && !nativeNamed(frames) {
 				continue
 			}
-			if more, m := nativeLonger(lines, n, frames); m > n {
-				frames, n = more, m
-			}
-			e.frames, next = append(e.frames, frames...), nativeOtherThreads(lines, n)
+			e.frames, next = append(e.frames, frames...), n
 			break
-		}
-		if text := valgrindText(l); text != l && strings.HasPrefix(text, "Process terminating") {
-			if v, n, found := valgrindRead(lines, j, exception{}); found {
-				e.frames, next = append(e.frames, v.chain[0].frames...), n
-				break
-			}
 		}
 		if f, found := nativeStopped(l); found && len(e.frames) == 0 {
 			stopped = []Frame{f}
@@ -184,7 +167,6 @@ func nativeBare(lines []string, i int) (trace, int, bool) {
 	if len(frames) < 2 {
 		return trace{}, i, false
 	}
-	next = nativeOtherThreads(lines, next)
 	e := exception{typ: nativeRaisedBy(frames), frames: frames}
 	for j := i - 1; j >= max(0, i-6); j-- {
 		if s := nativeSignal(lines[j]); s != "" {

@@ -11,10 +11,7 @@ func nativeHead(l string) (exception, bool) {
 	if l == "" {
 		return exception{}, false
 	}
-	if strings.HasPrefix(l, "==") {
-		return valgrindHead(l)
-	}
-	for _, read := range []func(string) (exception, bool){nativeThrown, nativeHeap, nativeAsserted, nativeRaised, nativeReported} {
+	for _, read := range []func(string) (exception, bool){nativeThrown, nativeHeap, nativeAsserted, nativeRaised} {
 		if e, ok := read(l); ok {
 			return e, true
 		}
@@ -247,33 +244,6 @@ func nativeRaised(l string) (exception, bool) {
 			s = "SIGABRT"
 		}
 		return exception{typ: nativeShell, code: s, message: t}, true
-	}
-	return exception{}, false
-}
-
-// nativeReported reads the reports of Windows.
-func nativeReported(l string) (exception, bool) {
-	for _, p := range []string{"Unhandled exception at 0x", "Unhandled exception thrown", "Exception thrown at 0x", "Unhandled Exception: EXCEPTION_", "Exception code: 0x", "Exception Code: ", "ExceptionCode: "} {
-		k := strings.Index(l, p)
-		if k < 0 || k > 40 {
-			continue
-		}
-		s := nativeSignal(l)
-		if s == "" {
-			return exception{}, false
-		}
-		e := exception{typ: s, message: l}
-		if _, rest, ok := strings.Cut(l, " in "); ok && strings.Contains(p, " at ") {
-			module, _, _ := strings.Cut(rest, ":")
-			e.frames = []Frame{{Module: module}}
-			if _, inner, ok := strings.Cut(l, "("); ok { // the library it happened in
-				inner, _, _ = strings.Cut(inner, ")")
-				if strings.Contains(inner, ".") && !cSystemModule(inner) {
-					e.frames[0].Module = inner
-				}
-			}
-		}
-		return e, true
 	}
 	return exception{}, false
 }

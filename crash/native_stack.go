@@ -8,7 +8,7 @@ func nativeStackBegins(l string) bool {
 	if nativeFrameBegins(t) {
 		return true
 	}
-	if len(t) < 6 || !(t[0] >= '0' && t[0] <= '9' || strings.HasPrefix(t, "at 0x") || strings.HasPrefix(t, "Object \"") || strings.HasPrefix(t, "#")) {
+	if len(t) < 6 || !(t[0] >= '0' && t[0] <= '9' || strings.HasPrefix(t, "Object \"") || strings.HasPrefix(t, "#")) {
 		return false
 	}
 	if _, ok := cFrame(t); ok {
@@ -60,7 +60,7 @@ func nativeStack(lines []string, i int) ([]Frame, int) {
 
 // nativeFirst reports the innermost frame of another stack.
 func nativeFirst(l string) bool {
-	return strings.HasPrefix(l, "#0 ") || strings.HasPrefix(l, "#  0 ") || strings.HasPrefix(l, "0# ") || strings.HasPrefix(l, "frame #0:") || strings.HasPrefix(l, "* frame #0:") || strings.HasPrefix(l, "[ 0] ")
+	return strings.HasPrefix(l, "#0 ") || strings.HasPrefix(l, "0# ")
 }
 
 // nativeWhole joins a frame with the lines it was wrapped onto, and returns the
@@ -128,23 +128,6 @@ func cNumber(s string) int {
 	return n
 }
 
-// nativeLonger looks for the whole stack behind one that a debugger cut to the
-// frame it stopped in.
-func nativeLonger(lines []string, i int, frames []Frame) ([]Frame, int) {
-	if len(frames) != 1 {
-		return nil, i
-	}
-	for j := i; j < min(len(lines), i+20); j++ {
-		if nativeFirst(strings.TrimSpace(lines[j])) {
-			if more, n := nativeStack(lines, j); len(more) > 1 {
-				return more, n
-			}
-			break
-		}
-	}
-	return nil, i
-}
-
 // nativeStopped reads the line in which gdb says where it stopped.
 func nativeStopped(l string) (Frame, bool) {
 	if rest, ok := strings.CutPrefix(l, "0x"); ok {
@@ -201,33 +184,6 @@ func nativeBelowSignal(frames []Frame) []Frame {
 		break
 	}
 	return frames
-}
-
-// nativeOtherThreads passes over the threads that coredumpctl lists behind the
-// one that crashed.
-func nativeOtherThreads(lines []string, i int) int {
-	for j := i; j < min(len(lines), i+3); j++ {
-		if strings.HasPrefix(strings.TrimSpace(lines[j]), "Stack trace of thread ") {
-			_, i = nativeStack(lines, j+1)
-			j = i - 1
-		}
-	}
-	return i
-}
-
-// nativeCrashed returns where the stack of the thread that crashed begins, in
-// the reports that list all threads; the line behind i in others.
-func nativeCrashed(lines []string, i int) int {
-	if !strings.Contains(lines[i], "Exception Type:") && !strings.Contains(lines[i], "Crash reason:") {
-		return i + 1
-	}
-	for j := i + 1; j < min(len(lines), i+1000); j++ {
-		l := lines[j]
-		if strings.HasPrefix(l, "Thread ") && (strings.Contains(l, " Crashed") || strings.Contains(l, "(crashed)")) {
-			return j + 1
-		}
-	}
-	return i + 1
 }
 
 // nativeBelowAbort leaves out what ran because the program gave up: all above

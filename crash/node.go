@@ -22,10 +22,6 @@ func nodeBegins(l string) bool {
 	switch s[0] {
 	case 'a':
 		return strings.HasPrefix(s, "at ")
-	case '-':
-		if s[1] == ' ' && nodePrettyBegins(s[2:]) {
-			return true
-		}
 	case 'F':
 		if strings.HasPrefix(s, "FATAL ERROR: ") {
 			return true
@@ -43,13 +39,7 @@ func nodeBegins(l string) bool {
 			return true
 		}
 	}
-	if strings.HasSuffix(s, " {") && strings.Contains(s, "rror") {
-		return true // Error: message {, then its properties
-	}
-	if c := l[len(l)-1]; c >= '0' && c <= '9' && strings.IndexByte(s, '@') >= 0 {
-		return strings.IndexByte(s, ' ') < 0
-	}
-	return false
+	return strings.HasSuffix(s, " {") && strings.Contains(s, "rror") // Error: message {, then its properties
 }
 
 func nodeRead(lines []string, i int) (trace, int, bool) {

@@ -7,7 +7,7 @@ import "strings"
 func nodeFrame(l string) (Frame, bool) {
 	s, ok := afterAt(l)
 	if !ok {
-		return nodeForeign(l)
+		return Frame{}, false
 	}
 	s = strings.TrimRight(s, " \t\r{,")
 	s = strings.TrimPrefix(s, "async ")
@@ -29,64 +29,6 @@ func nodeFrame(l string) (Frame, bool) {
 		return Frame{}, false
 	}
 	return Frame{File: file, Line: line}, true
-}
-
-// nodeUnwrap parses the frame at lines[i] and returns how many lines it fills.
-func nodeUnwrap(lines []string, i int) (Frame, int) {
-	if f, n := unwrap(lines, i, nodeFrame); n > 0 {
-		return f, n
-	}
-	return nodePretty(lines, i)
-}
-
-// nodePretty parses the two lines that the Html Webpack Plugin and others of
-// pretty-error's users print, often with a blank line between frames:
-//
-//   - Cart.js:12 Cart.add
-//     [shop]/[cart]/lib/Cart.js:12:3
-func nodePretty(lines []string, i int) (Frame, int) {
-	s, ok := strings.CutPrefix(strings.TrimLeft(lines[i], " \t"), "- ")
-	if !ok || i+1 >= len(lines) {
-		return Frame{}, 0
-	}
-	short, function, _ := strings.Cut(strings.TrimSpace(s), " ")
-	place := strings.TrimSpace(lines[i+1])
-	colon := strings.IndexByte(short, ':')
-	if colon <= 0 || !strings.Contains(place, short[:colon]) {
-		return Frame{}, 0
-	}
-	// Each bracket is a package; all but the first of several lie in others.
-	if outer, inner, nested := strings.Cut(place, "]/["); nested {
-		place = strings.TrimPrefix(outer, "[") + "/node_modules/" + strings.NewReplacer("]/[", "/node_modules/", "]", "").Replace(inner)
-	} else if strings.HasPrefix(place, "[") {
-		place = strings.Replace(place[1:], "]", "", 1)
-	}
-	file, line, ok := nodePlace(place)
-	if !ok || line == 0 {
-		return Frame{}, 0
-	}
-	return Frame{File: file, Line: line, Function: strings.TrimSpace(function)}, 2
-}
-
-// nodePrettyBegins reports "Cart.js:12 Cart.add".
-func nodePrettyBegins(s string) bool {
-	short, _, _ := strings.Cut(s, " ")
-	_, n, ok := nodeCutNumber(short)
-	return ok && n > 0
-}
-
-// nodeForeign parses Firefox's and Safari's "f@https://host/x.js:1:2".
-func nodeForeign(l string) (Frame, bool) {
-	s := strings.TrimSpace(l)
-	if len(s) < 6 || s[len(s)-1] < '0' || s[len(s)-1] > '9' || strings.IndexByte(s, ' ') >= 0 {
-		return Frame{}, false
-	}
-	function, place, ok := strings.Cut(s, "@")
-	if !ok || !strings.Contains(place, ":/") && !strings.HasPrefix(place, "/") || strings.ContainsAny(function, ":(\"'") {
-		return Frame{}, false
-	}
-	file, line, ok := nodePlace(place)
-	return Frame{File: file, Line: line, Function: strings.TrimRight(function, "/<")}, ok && line > 0
 }
 
 // nodePlace splits file:line:column.

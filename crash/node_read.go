@@ -23,7 +23,7 @@ type nodeReader struct {
 // begin finds the header: above r.at when that is a frame, else at it. It
 // leaves r.at behind the header's message.
 func (r *nodeReader) begin() bool {
-	if _, n := nodeUnwrap(r.lines, r.at); n > 0 {
+	if _, n := unwrap(r.lines, r.at, nodeFrame); n > 0 {
 		return r.lookBack()
 	}
 	l := strings.TrimSpace(r.lines[r.at])
@@ -74,7 +74,7 @@ func (r *nodeReader) start(e exception) bool {
 		return true
 	}
 	for k := from; k < len(r.lines) && k < from+maxHeaderGap; k++ { // a message of several lines
-		if _, n := nodeUnwrap(r.lines, k); n > 0 {
+		if _, n := unwrap(r.lines, k, nodeFrame); n > 0 {
 			r.chain[len(r.chain)-1].message = joined(e.message, r.lines[from:k])
 			r.at = k
 			break
@@ -106,9 +106,6 @@ func (r *nodeReader) lookBack() bool {
 		r.chain = append(r.chain, e)
 		r.excerpt()
 		return true
-	}
-	if _, ok := nodeForeign(r.lines[r.at]); ok && said == "" {
-		return false
 	}
 	// What was thrown has no name, or the header was cut off.
 	r.head, r.cut = r.at, true
@@ -147,7 +144,7 @@ func (r *nodeReader) body() {
 	for end := r.at + maxFrames + maxBlock; r.at < len(r.lines) && r.at < end; {
 		l := r.lines[r.at]
 		s := strings.TrimSpace(l)
-		if f, n := nodeUnwrap(r.lines, r.at); n > 0 {
+		if f, n := unwrap(r.lines, r.at, nodeFrame); n > 0 {
 			last := strings.TrimRight(r.lines[r.at+n-1], " \t\r,")
 			if !r.frame(f, strings.HasSuffix(last, "{")) {
 				return
@@ -252,7 +249,7 @@ func (r *nodeReader) goesOn() bool {
 	if _, ok := nodeWithin(r.lines[r.at]); ok || r.at+1 >= len(r.lines) || len(r.chain[len(r.chain)-1].frames) == 0 {
 		return false
 	}
-	_, n := nodeUnwrap(r.lines, r.at+1)
+	_, n := unwrap(r.lines, r.at+1, nodeFrame)
 	return n > 0
 }
 

@@ -8,7 +8,7 @@ func php() language {
 	return language{
 		name:      "php",
 		begins:    phpBegins,
-		signs:     []string{"error: ", "Error message: Uncaught ", "[object] (", ".php", "xception '", "Uncaught PHP Exception ", pyHead},
+		signs:     []string{"error: ", "Error message: Uncaught ", "[object] (", ".php", "xception '", "Uncaught PHP Exception "},
 		starts:    "#",
 		read:      phpRead,
 		library:   phpLibrary,
@@ -27,12 +27,12 @@ func phpBegins(l string) bool {
 		return true
 	}
 	if strings.Contains(l, ".php") {
-		return phpPlaced(l) || phpStep(l).ok || phpAt(l).ok || phpListed(l).ok || clothed(l)
+		return phpPlaced(l) || phpStep(l).ok || phpAt(l).ok || phpListed(l).ok
 	}
 	if strings.Contains(l, "xception '") && strings.Contains(l, "' with message '") {
 		return true
 	}
-	return len(l) > 4 && l[0] == '#' && phpStep(l).ok || strings.Contains(l, "Uncaught PHP Exception ") || strings.Contains(l, pyHead)
+	return len(l) > 4 && l[0] == '#' && phpStep(l).ok || strings.Contains(l, "Uncaught PHP Exception ")
 }
 
 // phpPackages are parts of paths, in lower case with slashes, that only

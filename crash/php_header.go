@@ -17,7 +17,7 @@ func phpLevel(l string) string {
 	return ""
 }
 
-// phpSaysFatal tells PHP's fatal errors from Swift's and other programs'.
+// phpSaysFatal tells PHP's fatal errors from other programs'.
 func phpSaysFatal(l string) bool {
 	at := strings.Index(l, "Fatal error: ")
 	if strings.HasPrefix(l[at:], "Fatal error: exception ") { // OCaml's

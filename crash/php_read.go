@@ -19,18 +19,6 @@ type phpReader struct {
 }
 
 func phpRead(lines []string, i int) (trace, int, bool) {
-	if e, line, next, ok := readClothed(lines, i, " .php .phtml .inc "); ok {
-		if title, _, is := phpHeader(line); is || title.typ != "" {
-			e.typ, e.message = title.typ, title.message
-		} else {
-			e.message = line
-		}
-		e = phpFinish(e)
-		return trace{chain: []exception{e}, fatal: true, class: phpClass(e)}, next, true
-	}
-	if strings.Contains(lines[i], pyHead) {
-		return trace{}, i, false
-	}
 	r := phpReader{lines: lines, i: i}
 	glued := 0
 	if at := strings.Index(lines[i], "Stack trace:"); at > 0 {

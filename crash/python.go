@@ -42,7 +42,7 @@ func pyBegins(l string) bool {
 	case 'C', 'I', '<':
 		return pyFrame(m).ok || strings.HasPrefix(m, "Current thread 0x")
 	case 'E':
-		return strings.HasPrefix(m, "E   ") || strings.HasPrefix(m, "Exception Type: ")
+		return strings.HasPrefix(m, "E   ")
 	case 'T':
 		return strings.HasPrefix(m, "Traceback:") || pyThread(m)
 	case 'W':
@@ -56,8 +56,6 @@ func pyRead(lines []string, i int) (trace, int, bool) {
 	switch {
 	case strings.HasPrefix(m, pyFatal), strings.HasPrefix(m, pyWinFatal), pyThread(m):
 		return pyReadFault(lines, i)
-	case strings.HasPrefix(m, "Exception Type: "):
-		return pyReadPage(lines, i)
 	case strings.HasPrefix(m, "E  "), !strings.Contains(m, pyHead) && pytestPlace(lines[i]).ok:
 		return pyReadTest(lines, i)
 	case !strings.Contains(m, pyHead) && strings.Contains(m, "Error: "):

@@ -50,7 +50,6 @@ type pyPlace struct {
 	Frame
 	ok     bool
 	inside bool // it names a function: no SyntaxError's own place
-	cell   bool // in IPython's way: the line may come with an arrow below
 }
 
 // pyFrame reads a frame's line without its margin.
@@ -60,10 +59,6 @@ func pyFrame(m string) pyPlace {
 		return pyQuoted(m[len(`File "`):])
 	case strings.HasPrefix(m, "File "):
 		return pyColon(m[len("File "):])
-	case strings.HasPrefix(m, "Cell In"), strings.HasPrefix(m, "Input In"):
-		return pyCell(m)
-	case strings.HasPrefix(m, "<ipython-input"):
-		return pySpaced(m)
 	case pyBeheaded(m):
 		return pyQuoted(m)
 	}
@@ -94,9 +89,7 @@ func pyQuoted(s string) pyPlace {
 			s = file + `", line ` + rest
 			return pyQuoted(s)
 		}
-		// Django's: File "/x.py" in f
-		file, rest, ok = strings.Cut(s, `" in `)
-		return pyPlace{Frame: Frame{File: file, Function: strings.TrimSpace(rest)}, ok: ok, inside: true, cell: true}
+		return pyPlace{}
 	}
 	n, rest, ok := leadingNumber(rest)
 	p := pyPlace{Frame: Frame{File: file, Line: n}, ok: ok}
@@ -170,38 +163,7 @@ func pyColon(s string) pyPlace {
 	if !ok || strings.TrimSpace(rest) != "" {
 		return pyPlace{}
 	}
-	return pyPlace{Frame: Frame{File: place[:at], Line: n, Function: fn}, ok: true, inside: in, cell: true}
-}
-
-// pyCell reads Cell In[3], line 2, in f(x) and what came before it.
-func pyCell(s string) pyPlace {
-	at := strings.IndexByte(s, ']')
-	if at < 0 || at > 20 {
-		return pyPlace{}
-	}
-	p := pyPlace{Frame: Frame{File: "<cell>", Function: "<module>"}, ok: true, inside: true, cell: true}
-	rest := s[at+1:]
-	if r, ok := strings.CutPrefix(rest, ", line "); ok {
-		p.Line, rest, _ = leadingNumber(r)
-	}
-	if fn, ok := strings.CutPrefix(rest, ", in "); ok {
-		p.Function = fn
-	}
-	return p
-}
-
-// pySpaced reads IPython's older ~/x.py in f(a), and <ipython-input-3-5f> in <module>.
-func pySpaced(m string) pyPlace {
-	file, fn, ok := strings.Cut(m, " in ")
-	if !ok {
-		file, rest, line := strings.Cut(m, ", line ")
-		n, _, digits := leadingNumber(rest)
-		return pyPlace{Frame: Frame{File: file, Line: n}, ok: line && digits && strings.HasPrefix(m, "<")}
-	}
-	if !strings.HasPrefix(file, "<ipython-input") && !pySource(file) || strings.Contains(fn, " in ") {
-		return pyPlace{}
-	}
-	return pyPlace{Frame: Frame{File: file, Function: fn}, ok: true, inside: true, cell: true}
+	return pyPlace{Frame: Frame{File: place[:at], Line: n, Function: fn}, ok: true, inside: in}
 }
 
 // pyBoxed reads Rich's /x.py:3 in f, and its newer "in f:3" without a file.
@@ -224,16 +186,4 @@ func pyBoxed(m string) pyPlace {
 func pySource(file string) bool {
 	return strings.HasSuffix(file, ".py") || strings.HasSuffix(file, ".pyx") || strings.HasSuffix(file, ".pyc") ||
 		strings.HasSuffix(file, ".pxi")
-}
-
-// pyArrow reads the line number of IPython's ----> 3 and of Django's "  3. ".
-func pyArrow(m string) (int, bool) {
-	s := strings.TrimLeft(m, "-")
-	if len(m)-len(s) >= 2 {
-		s, ok := strings.CutPrefix(s, "> ")
-		n, _, digits := leadingNumber(s)
-		return n, ok && digits
-	}
-	n, rest, ok := leadingNumber(m)
-	return n, ok && strings.HasPrefix(rest, ". ")
 }

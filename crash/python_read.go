@@ -18,10 +18,8 @@ type pyReader struct {
 	i      int // the line to be read
 	blocks []pyBlock
 	depth  int       // of groups
-	first  bool      // exceptions stand before their frames, as Sentry prints them
 	told   exception // what the line before the header says
 	quiet  bool      // logged, or ignored by the interpreter
-	exts   string    // see pyScan
 }
 
 // pyBlock is one exception with its frames, in the order of the text.
@@ -73,14 +71,6 @@ func (r *pyReader) lookBack() {
 	}
 	before := pyMargin(r.lines[r.i-1])
 	if !strings.Contains(r.lines[r.i], "Traceback") {
-		at := r.i - 1
-		if at > 0 && strings.HasPrefix(before, `Module "`) { // Elixir's code without a file
-			at--
-		}
-		if _, strong, ok := pyException(pyMargin(r.lines[at])); ok && strong {
-			r.first = true
-			r.i = at
-		}
 		return
 	}
 	if e, strong, ok := pyException(before); ok && strong {
@@ -98,11 +88,7 @@ func (r *pyReader) block() bool {
 	b := pyBlock{depth: r.depth}
 	boxed := false
 	start := r.i
-	if r.first {
-		e, _, _ := pyException(pyMargin(r.lines[r.i]))
-		b.exception, b.ended = e, true
-		r.i++
-	} else if l := r.lines[r.i]; strings.Contains(l, "Traceback") {
+	if l := r.lines[r.i]; strings.Contains(l, "Traceback") {
 		boxed = strings.Contains(l, "──") || strings.Contains(l, "╭")
 		b.indent = pyIndent(strings.TrimLeft(l, "+"))
 		r.i++
@@ -116,7 +102,7 @@ func (r *pyReader) block() bool {
 	} else {
 		b.indent = max(0, pyIndent(l)-2)
 	}
-	s := pyScan{block: &b, boxed: boxed, first: r.first, exts: r.exts}
+	s := pyScan{block: &b, boxed: boxed}
 	last := r.i
 	for ; r.i < len(r.lines) && r.i-last <= pyGap; r.i++ {
 		switch s.line(r.lines, &r.i) {
@@ -141,13 +127,6 @@ func (r *pyReader) block() bool {
 
 // below takes the message from the line below a type with nothing behind it.
 func (r *pyReader) below(b *pyBlock) {
-	if b.message == "" && r.i < len(r.lines) {
-		if value, ok := strings.CutPrefix(pyMargin(r.lines[r.i]), "Exception Value:"); ok { // Django's page
-			if b.message = strings.TrimSpace(value); b.message == "" && r.i+1 < len(r.lines) {
-				b.message = strings.TrimSpace(r.lines[r.i+1])
-			}
-		}
-	}
 	if b.message != "" || r.i >= len(r.lines) || !strings.HasSuffix(strings.TrimRight(r.lines[r.i-1], " "), ":") {
 		return
 	}
@@ -155,19 +134,6 @@ func (r *pyReader) below(b *pyBlock) {
 	if !strings.Contains(m, pyHead) && !strings.HasPrefix(m, "+-") && m != `"""` {
 		b.message = m
 	}
-}
-
-// pyReadPage reads what Django's page says when nobody copied its traceback.
-func pyReadPage(lines []string, i int) (trace, int, bool) {
-	typ, _, _ := strings.Cut(strings.TrimPrefix(pyMargin(lines[i]), "Exception Type: "), " at ")
-	if i+1 >= len(lines) || !strings.HasPrefix(pyMargin(lines[i+1]), "Exception Value:") || !pyStrong(strings.TrimSpace(typ)) {
-		return trace{}, i, false
-	}
-	r := pyReader{lines: lines, i: i + 1}
-	b := pyBlock{exception: exception{typ: strings.TrimSpace(typ)}}
-	r.below(&b)
-	pyFinish(&b.exception)
-	return trace{chain: []exception{b.exception}, fatal: true, class: pyClass(b.exception)}, i + 2, true
 }
 
 // finish ends a block whose exception was not found.
@@ -188,7 +154,6 @@ func (r *pyReader) close(b pyBlock) {
 
 var pyConnectors = []string{
 	"During handling of the above exception", "The above exception was the direct cause",
-	"The above exception (", // Django
 }
 
 // follows looks behind an exception's line for the next of the chain or of the
@@ -208,7 +173,7 @@ func (r *pyReader) follows() bool {
 			if member = r.mark(m); member {
 				group = true
 			}
-		case strings.HasPrefix(m, pyConnectors[0]), strings.HasPrefix(m, pyConnectors[1]), strings.HasPrefix(m, pyConnectors[2]):
+		case strings.HasPrefix(m, pyConnectors[0]), strings.HasPrefix(m, pyConnectors[1]):
 			linked = true
 		case strings.Contains(m, "Traceback (") || linked && pyFrame(m).ok:
 			if linked || group {
@@ -225,11 +190,6 @@ func (r *pyReader) follows() bool {
 			r.close(pyBlock{exception: e, depth: r.depth, ended: true}) // it was never raised: no frames
 			r.i = k + 1
 			return r.follows()
-		case r.first && k == r.i+1:
-			if _, strong, ok := pyException(m); ok && strong && k+1 < len(r.lines) && pyFrame(pyMargin(r.lines[k+1])).ok {
-				r.i = k
-				return true
-			}
 		case strings.HasPrefix(m, pyFatal):
 			return false
 		}

@@ -5,12 +5,9 @@ import "strings"
 // pyScan reads the lines of one exception.
 type pyScan struct {
 	block   *pyBlock
-	boxed   bool   // Rich draws a box around the frames
-	first   bool   // the exception came first
-	exts    string // of the files that are read; "" for all but those of other languages
-	cells   bool   // frames were printed IPython's way
-	source  bool   // the last frame's source was seen
-	strange int    // lines since the last frame that are neither
+	boxed   bool // Rich draws a box around the frames
+	source  bool // the last frame's source was seen
+	strange int  // lines since the last frame that are neither
 	blank   bool
 }
 
@@ -30,9 +27,6 @@ func (s *pyScan) line(lines []string, i *int) pyStep {
 	m := pyMargin(l)
 	if strings.TrimSpace(m) == "" {
 		s.blank = true
-		if s.first && len(s.block.frames) > 0 {
-			return pyStops
-		}
 		return pySkips
 	}
 	if p := s.frame(lines, i, m); p.ok {
@@ -43,9 +37,6 @@ func (s *pyScan) line(lines []string, i *int) pyStep {
 		return pyTook
 	}
 	if strings.HasPrefix(m, "[Previous line repeated") || strings.HasPrefix(m, "[...") {
-		return pyTook
-	}
-	if s.arrow(m) {
 		return pyTook
 	}
 	if strings.Contains(l, pyHead) || strings.HasPrefix(m, pyFatal) {
@@ -62,9 +53,6 @@ func (s *pyScan) line(lines []string, i *int) pyStep {
 // for each of its lines.
 func (s *pyScan) foreign(file string) bool {
 	at := strings.LastIndexByte(file, '.')
-	if s.exts != "" {
-		return at < 0 || !listed(s.exts, file[at:])
-	}
 	return at >= 0 && listed(" .rb .ex .exs .erl .php .js .ts .java .erb .go .rake .haml .heex .eex .phtml ", file[at:])
 }
 
@@ -84,14 +72,11 @@ func (s *pyScan) frame(lines []string, i *int, m string) pyPlace {
 		}
 		return pyPlace{}
 	}
-	if p.ok && !p.inside && !p.cell && strings.HasSuffix(m, ",") && *i+1 < len(lines) {
+	if p.ok && !p.inside && strings.HasSuffix(m, ",") && *i+1 < len(lines) {
 		if fn, in := strings.CutPrefix(strings.TrimSpace(lines[*i+1]), "in "); in {
 			p.Function, p.inside = fn, true
 			*i++
 		}
-	}
-	if !p.ok && (s.cells || len(s.block.frames) == 0) && strings.Contains(m, " in ") && pyIndent(lines[*i]) == 0 {
-		p = pySpaced(m)
 	}
 	return p
 }
@@ -126,7 +111,7 @@ func (s *pyScan) boxedFrame(lines []string, i *int, m string) pyPlace {
 
 // kept remembers the source of a place without a function.
 func (s *pyScan) kept(m string) {
-	if n := len(s.block.frames); n > 0 && !s.source && !s.cells && !s.first {
+	if n := len(s.block.frames); n > 0 && !s.source {
 		if f := &s.block.frames[n-1]; f.source == "" && (f.Function == "" || f.Function == "<module>" || f.Function == "?") {
 			f.source = strings.TrimSpace(m[:min(len(m), 200)])
 		}
@@ -134,29 +119,11 @@ func (s *pyScan) kept(m string) {
 }
 
 func (s *pyScan) took(p pyPlace, indent int) {
-	s.cells = s.cells || p.cell
 	s.source, s.strange, s.blank = false, 0, false
-	if len(s.block.frames) == 0 && !s.first {
+	if len(s.block.frames) == 0 {
 		s.block.indent = min(s.block.indent, max(0, indent-2))
 	}
 	s.block.frames = append(s.block.frames, p.Frame)
-}
-
-// arrow takes a line's number from the arrow that IPython draws, or from the
-// number that Django writes before the source.
-func (s *pyScan) arrow(m string) bool {
-	if !s.cells || len(s.block.frames) == 0 {
-		return false
-	}
-	f := &s.block.frames[len(s.block.frames)-1]
-	n, ok := pyArrow(m)
-	if !ok {
-		return false
-	}
-	if f.Line == 0 || strings.HasPrefix(m, "--") {
-		f.Line = n
-	}
-	return true
 }
 
 // inBox passes over a box's source; the exception comes behind its end.
@@ -180,21 +147,9 @@ func (s *pyScan) inBox(l, m string) pyStep {
 // indented, or, where indentation was lost, comes behind the one line of source.
 func (s *pyScan) other(l, m string) pyStep {
 	indent := pyIndent(l)
-	if s.first {
-		if indent > 0 || !s.source {
-			s.source = true
-			return pySkips
-		}
-		return pyStops
-	}
-	if typ, ok := strings.CutPrefix(m, "Exception Type: "); ok { // Django's page
-		typ, _, _ = strings.Cut(typ, " at ")
-		s.end(exception{typ: strings.TrimSpace(typ)})
-		return pyEnds
-	}
 	if indent <= s.block.indent || len(s.block.frames) == 0 {
 		e, strong, ok := pyException(m)
-		if ok && (strong || (indent <= s.block.indent && s.strange == 0 && (s.source || indent < s.block.indent+2 && !s.cells))) {
+		if ok && (strong || (indent <= s.block.indent && s.strange == 0 && (s.source || indent < s.block.indent+2))) {
 			s.end(e)
 			return pyEnds
 		}
@@ -202,7 +157,7 @@ func (s *pyScan) other(l, m string) pyStep {
 			return pyStops
 		}
 		if s.source || len(s.block.frames) == 0 {
-			if s.strange++; s.strange > 3 && !s.cells {
+			if s.strange++; s.strange > 3 {
 				return pyStops
 			}
 		}

@@ -26,14 +26,11 @@ func rubyBegins(l string) bool {
 		}
 	}
 	if strings.Contains(l, ".rb") || strings.Contains(l, ".erb\"") || strings.Contains(l, ".haml\"") {
-		return rubyFrame(l).ok || clothed(l)
+		return rubyFrame(l).ok
 	}
 	if len(l) > 5 && (l[0] == '\t' || l[0] == ' ' || l[0] == 'f') {
 		s := strings.TrimLeft(l, " \t")
-		return (strings.HasPrefix(s, "from ") || strings.HasPrefix(s, "line ")) && rubyFrame(l).ok
-	}
-	if strings.HasPrefix(l, "line ") {
-		return rubyFrame(l).ok
+		return strings.HasPrefix(s, "from ") && rubyFrame(l).ok
 	}
 	return strings.Contains(l, pyHead)
 }

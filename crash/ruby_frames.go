@@ -27,9 +27,6 @@ func rubyFrame(l string) (r rubyLine) {
 	if len(s) < 4 || len(s) > 4096 {
 		return r
 	}
-	if rest, ok := strings.CutPrefix(s, "line "); ok {
-		return rubyHoneybadger(rest)
-	}
 	if at := rubyIn(s); at > 0 {
 		return r.within(s, at)
 	}
@@ -44,16 +41,6 @@ func rubyFrame(l string) (r rubyLine) {
 		return r
 	}
 	r.ok = r.from && r.rest == "" || !r.from && strings.HasPrefix(r.rest, ": ")
-	return r
-}
-
-// rubyHoneybadger reads "3 of [PROJECT_ROOT]/x.rb: f".
-func rubyHoneybadger(s string) (r rubyLine) {
-	n, s, ok := leadingNumber(s)
-	s, of := strings.CutPrefix(s, " of ")
-	file, fn, colon := strings.Cut(s, ": ")
-	r.Frame = Frame{File: file, Line: n, Function: strings.TrimSpace(fn)}
-	r.ok = ok && of && colon && rubySource(file)
 	return r
 }
 

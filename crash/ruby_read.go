@@ -21,9 +21,6 @@ type rubyReader struct {
 }
 
 func rubyRead(lines []string, i int) (trace, int, bool) {
-	if clothed(lines[i]) && (i+1 >= len(lines) || rubyFrame(lines[i+1]).n == 0) {
-		return rubyClothed(lines, i)
-	}
 	r := rubyReader{lines: lines, i: i}
 	if strings.Contains(lines[i], "[BUG] ") {
 		return r.bug()

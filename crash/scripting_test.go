@@ -10,7 +10,6 @@ import (
 func TestTracesOfPython(t *testing.T) { testTraces(t, "python") }
 func TestTracesOfRuby(t *testing.T)   { testTraces(t, "ruby") }
 func TestTracesOfPHP(t *testing.T)    { testTraces(t, "php") }
-func TestTracesOfElixir(t *testing.T) { testTraces(t, "elixir") }
 
 // Perl, Lua and R, which have no more than a file each.
 func TestTracesOfScripts(t *testing.T) { testTraces(t, "scripts") }
@@ -18,7 +17,7 @@ func TestTracesOfScripts(t *testing.T) { testTraces(t, "scripts") }
 // FuzzScripting breaks traces anywhere: no reader panics, stands still, or
 // answers with an empty chain.
 func FuzzScripting(f *testing.F) {
-	for _, folder := range []string{"python", "ruby", "php", "elixir", "scripts"} {
+	for _, folder := range []string{"python", "ruby", "php", "scripts"} {
 		files, err := filepath.Glob(filepath.Join("testdata", folder, "*.txt"))
 		if err != nil || len(files) == 0 {
 			f.Fatalf("no traces in %s: %v", folder, err)
@@ -31,7 +30,7 @@ func FuzzScripting(f *testing.F) {
 			f.Add(string(b))
 		}
 	}
-	table := []language{elixir(), php(), ruby(), python(), perl(), lua(), rlang()}
+	table := []language{php(), ruby(), python(), perl(), lua(), rlang()}
 	f.Fuzz(func(t *testing.T, s string) {
 		lines := strings.Split(s, "\n")
 		for i := range lines {

@@ -88,7 +88,7 @@ func separators(l string) int {
 // isItem reports an item of a list, as Node prints the modules that wanted one
 // and as its tools print the frames of a stack.
 func isItem(l string) bool {
-	return strings.HasPrefix(l, "- /") || len(l) > 4 && l[:2] == "- " && (l[3] == ':' || nodePrettyBegins(l[2:]))
+	return strings.HasPrefix(l, "- /") || len(l) > 4 && l[:2] == "- " && l[3] == ':'
 }
 
 // kernelTime is dmesg's [12345.678901].

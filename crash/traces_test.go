@@ -104,19 +104,6 @@ func checkChain(t *testing.T, l language, tr trace) {
 	}
 }
 
-// Apple's reports list all threads; the one that crashed need not be the first.
-func TestNativeReadsTheThreadThatCrashed(t *testing.T) {
-	b, err := os.ReadFile(filepath.Join("testdata", "native", "apple.crash"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(string(b), "\n")
-	tr, _, ok := nativeRead(lines, 2)
-	if !ok || tr.chain[0].typ != "SIGSEGV" || cBareName(tr.chain[0].frames[0].Function) != "editor::parser::token" {
-		t.Errorf("read %+v (%v), want SIGSEGV in editor::parser::token", tr, ok)
-	}
-}
-
 func TestDemangle(t *testing.T) {
 	for mangled, want := range map[string]string{
 		"_ZN4shop5totalERKSs":                "shop::total",

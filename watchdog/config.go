@@ -30,12 +30,8 @@ type (
 const (
 	Memory      = policy.Memory
 	Growth      = policy.Growth
-	HeapGrowth  = policy.HeapGrowth
 	Descriptors = policy.Descriptors
 	Threads     = policy.Threads
-	Goroutines  = policy.Goroutines
-	Latency     = policy.Latency
-	Pressure    = policy.Pressure
 
 	Down       = policy.Down
 	OK         = policy.OK
@@ -68,10 +64,10 @@ type Target interface {
 }
 
 // Config says what is watched and when it is restarted. The zero value, with a
-// Target or for [Self], looks at file descriptors alone.
+// Target, looks at file descriptors alone.
 type Config struct {
-	Name   string // of the fleet, in logs and statistics; default "fleet", of Self "self"
-	Target Target // of New
+	Name   string // of the fleet, in logs and statistics; default "fleet"
+	Target Target
 	// Held says why nothing may be restarted now, such as a rollout; "" when it
 	// may. nil: it always may. It does not wait.
 	Held func() string
@@ -92,18 +88,9 @@ type Config struct {
 	Patience time.Duration // with one restart; default 5 min
 
 	// Sample measures a worker in place of the kernel's numbers. One at a time.
-	Sample func(w Worker) (Sample, error)
-	// Look asks a worker how it is and returns how long the answer took; an error
-	// counts as one that took too long. It is called when Limits.Latency is set,
-	// for several workers at a time, each within LookFor. nil: latency is not known.
-	Look    func(ctx context.Context, w Worker) (time.Duration, error)
-	LookFor time.Duration // default 1 s, or Limits.Latency if that is more
-
-	// OnBreach is what Self does about a breach: drain, and end the process. It is
-	// called by a goroutine of its own, one at a time. nil: it is only logged.
-	OnBreach func(ctx context.Context, b Breach)
-	Observe  func(Event) // is told of every change, by Run, one at a time; nil: nobody is
-	Log      *slog.Logger
+	Sample  func(w Worker) (Sample, error)
+	Observe func(Event) // is told of every change, by Run, one at a time; nil: nobody is
+	Log     *slog.Logger
 }
 
 // WithDefaults returns c with every zero field set to its default.
@@ -120,9 +107,6 @@ func (c Config) WithDefaults() Config {
 	if c.Patience == 0 {
 		c.Patience = 5 * time.Minute
 	}
-	if c.LookFor == 0 {
-		c.LookFor = max(time.Second, c.Limits.Latency)
-	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -132,7 +116,7 @@ func (c Config) WithDefaults() Config {
 // slowest is how far apart samples may be.
 func (c *Config) slowest() time.Duration {
 	most := min(time.Minute, c.For/3)
-	if c.Limits.Growth > 0 || c.Limits.HeapGrowth > 0 {
+	if c.Limits.Growth > 0 {
 		most = min(most, c.Window/96)
 	}
 	return most
@@ -164,6 +148,5 @@ func (c Config) Validate() error {
 	fault(c.Interval < minInterval || c.Interval > c.slowest(), "interval is %v, want %v to %v (a third of for; a 96th of window for growth)",
 		c.Interval, minInterval, c.slowest())
 	fault(c.Patience < time.Second || c.Patience > 24*time.Hour, "patience is %v, want 1s to 24h", c.Patience)
-	fault(c.LookFor < time.Millisecond || c.LookFor > 10*time.Minute, "look for is %v, want 1ms to 10m", c.LookFor)
 	return errors.Join(errs...)
 }

@@ -1,9 +1,9 @@
 // Package watchdog restarts workers that are about to fail, before they do: one
 // at a time, not too often, and not for ever.
 //
-//	Target.Workers ─► sample: memory, descriptors, threads, pressure ─┐ every Interval
-//	                  Look:   latency of a health check ──────────────┤
-//	                                                                  ▼
+//	Target.Workers ─► sample: memory, descriptors, threads, every Interval
+//	                                      │
+//	                                      ▼
 //	                        policy/watchdog: is a limit exceeded, for how long, which one first?
 //	                             │ wait: why, until when   │ restart one       │ gave up: alarm
 //	                             ▼                         ▼                   ▼
@@ -11,13 +11,6 @@
 //
 // The states of a worker, the rules and what counts as growth are described in
 // package policy/watchdog.
-//
-// # Two forms
-//
-// [New] watches a fleet that can replace single workers, which [Target] says
-// how. [Self] watches the process that it runs in, a service written in Go: it
-// also knows the live heap, goroutines, and how late timers are, and calls
-// OnBreach in place of a restart.
 //
 // # Guarantees
 //
@@ -31,15 +24,11 @@
 //   - Observe is called by Run, one event at a time, and holds it up when slow.
 //
 // Not guaranteed: that a worker is restarted before it fails; it may be faster
-// than For. What the system does not tell (pressure without groups of version 2, and
-// everything but goroutines, heap and latency off Linux) is not watched, and
-// [Status] names it. Latency of Self is the longest lag of a 50 ms timer since the
-// last sample: a lack of processor shows as well as an own fault.
+// than For. What the system does not tell is not watched, and [Status] names it.
 //
 // # Cost
 //
-// On Linux a sample takes 30 to 40 µs per worker, and 100 µs with Pressure, so
-// that 100 workers with the default Interval cost 0.1 % of one processor. Self takes
-// about the same per Interval, and a timer every 50 ms. Run owns one goroutine, one during a restart,
-// up to 16 while it looks, and one for the lag of Self.
+// On Linux a sample takes 30 to 40 µs per worker, so that 100 workers with the
+// default Interval cost 0.1 % of one processor. Run owns one goroutine, and one
+// during a restart.
 package watchdog

@@ -100,9 +100,6 @@ func (d *Watchdog) tellWorker(c *Config, now time.Time, was State, w *WorkerStat
 		c.emit(slog.LevelWarn, e)
 	case Restarting:
 		e.Kind, e.Text = Begun, w.Name+" is restarted: its "+breach
-		if d.alone {
-			e.Text = w.Name + " is to end: its " + breach
-		}
 		c.emit(slog.LevelWarn, e)
 	case GaveUp:
 		e.Kind, e.Text = Stopped, w.Name+" is not restarted any more, "+w.Why+": its "+breach
@@ -128,9 +125,6 @@ func (d *Watchdog) tellEnd(c *Config, now time.Time, r result, s policy.Status) 
 	e := Event{At: now, Kind: Ended, Worker: r.decision.Worker, Breach: &r.decision.Breach, Err: r.err}
 	if r.err == nil {
 		e.Text = e.Worker + " was restarted: its " + r.decision.Breach.String()
-		if d.alone {
-			e.Text = e.Worker + " was to end and goes on"
-		}
 		c.emit(slog.LevelInfo, e)
 		return
 	}

@@ -9,31 +9,6 @@ import (
 	"github.com/bezoar-dev/bezoar/watchdog"
 )
 
-// A service that ends itself in order before it fails. What started it starts it
-// again.
-func ExampleSelf() {
-	ctx, stop := context.WithCancel(context.Background())
-	dog, err := watchdog.Self(watchdog.Config{
-		Limits: watchdog.Limits{
-			Memory: 2 << 30, HeapGrowth: 256 << 20, Descriptors: 0.9, Latency: 500 * time.Millisecond,
-			Goroutines: 1, // so that this example ends
-		},
-		For: time.Second, MinUptime: watchdog.Off, // usually longer
-		OnBreach: func(_ context.Context, b watchdog.Breach) {
-			fmt.Println("draining: too many", b.Signal)
-			stop() // a server would call Shutdown and return from main
-		},
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(dog.Run(ctx))
-	// Output:
-	// draining: too many goroutines
-	// <nil>
-}
-
 // pool is a fleet of three workers, of which the second fills its memory.
 type pool struct {
 	mu       sync.Mutex

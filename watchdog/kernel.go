@@ -17,9 +17,7 @@ type kernel struct {
 type process struct {
 	life  uint64
 	pid   int
-	birth uint64          // tells it from another that got its id
-	group *procstat.Group // nil: not looked for, or unknown
-	asked bool            // for its group
+	birth uint64 // tells it from another that got its id
 }
 
 func (k *kernel) sample(w Worker) (Sample, error) {
@@ -47,9 +45,6 @@ func (k *kernel) sample(w Worker) (Sample, error) {
 	} else if v.FDs == procstat.Unknown {
 		k.d.note("descriptors", errors.New("not permitted"))
 	}
-	if k.d.config().Limits.Pressure > 0 {
-		s.Pressure = k.pressure(w, &p)
-	}
 	k.seen[w.Name] = p
 	return s, nil
 }
@@ -62,27 +57,3 @@ func (k *kernel) forget() {
 }
 
 const maxSeen = 1024
-
-// pressure is which share of the last 10 s the process's group waited for memory.
-func (k *kernel) pressure(w Worker, p *process) float64 {
-	if !p.asked {
-		p.asked = true
-		g, err := procstat.GroupOf(w.PID)
-		if err != nil {
-			k.d.note("pressure", err)
-		} else {
-			p.group = g
-		}
-	}
-	if p.group == nil {
-		return 0
-	}
-	psi, err := p.group.Pressure()
-	if err != nil {
-		if errors.Is(err, procstat.ErrUnsupported) {
-			k.d.note("pressure", err)
-		}
-		return 0
-	}
-	return psi.Memory.Some.Avg10
-}

@@ -2,7 +2,6 @@ package watchdog
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -10,9 +9,6 @@ import (
 
 	policy "github.com/bezoar-dev/bezoar/policy/watchdog"
 )
-
-// lookers is how many workers are asked how they are at a time.
-const lookers = 16
 
 // result is how a restart ended.
 type result struct {
@@ -29,9 +25,6 @@ func (d *Watchdog) Run(ctx context.Context) error {
 	defer d.running.Store(false)
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	if d.lag != nil {
-		wg.Go(func() { d.lag.run(ctx) })
-	}
 	ended := make(chan result, 1)
 	busy := false
 	timer := time.NewTimer(d.pause())
@@ -47,7 +40,7 @@ func (d *Watchdog) Run(ctx context.Context) error {
 			busy = false
 			d.finish(r)
 		case <-timer.C:
-			if dec := d.tick(ctx); dec.Action == policy.Restart {
+			if dec := d.tick(); dec.Action == policy.Restart {
 				busy = true
 				patience := d.config().Patience
 				wg.Go(func() {
@@ -68,7 +61,7 @@ func (d *Watchdog) pause() time.Duration {
 }
 
 // tick looks at all workers once and decides.
-func (d *Watchdog) tick(ctx context.Context) policy.Decision {
+func (d *Watchdog) tick() policy.Decision {
 	cfg := d.config()
 	workers := cfg.Target.Workers()
 	workers = workers[:min(len(workers), policy.MaxWorkers)]
@@ -85,9 +78,6 @@ func (d *Watchdog) tick(ctx context.Context) policy.Decision {
 		}
 		scene.Workers[i] = p
 	}
-	if cfg.Look != nil && cfg.Limits.Latency > 0 {
-		lookAt(ctx, &cfg, workers, scene.Workers)
-	}
 	if cfg.Held != nil {
 		scene.Held = cfg.Held()
 	}
@@ -95,29 +85,6 @@ func (d *Watchdog) tick(ctx context.Context) policy.Decision {
 	dec, status := d.step(now, scene)
 	d.tell(&cfg, now, dec, status)
 	return dec
-}
-
-// lookAt asks the workers how they are.
-func lookAt(ctx context.Context, cfg *Config, workers []Worker, out []policy.Worker) {
-	var wg sync.WaitGroup
-	turn := make(chan struct{}, lookers)
-	for i, w := range workers {
-		if w.Up.IsZero() {
-			continue
-		}
-		turn <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-turn }()
-			lctx, cancel := context.WithTimeout(ctx, cfg.LookFor)
-			defer cancel()
-			took, err := cfg.Look(lctx, w)
-			if err != nil && !errors.Is(err, context.Canceled) {
-				took = max(took, cfg.Limits.Latency)
-			}
-			out[i].Sample.Latency = took
-		})
-	}
-	wg.Wait()
 }
 
 // finish takes the end of a restart.

@@ -12,13 +12,11 @@ import (
 	policy "github.com/bezoar-dev/bezoar/policy/watchdog"
 )
 
-// Watchdog watches one fleet, or this process. Create it with [New] or [Self];
+// Watchdog watches one fleet. Create it with [New];
 // it does nothing before [Watchdog.Run].
 type Watchdog struct {
 	sample  func(Worker) (Sample, error)
 	restart func(context.Context, policy.Decision) error
-	lag     *lag // of Self
-	alone   bool
 	running atomic.Bool
 
 	mu      sync.Mutex // guards what follows
@@ -65,14 +63,13 @@ func (d *Watchdog) Update(cfg Config) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.cfg
-	cfg.Name, cfg.Target, cfg.Held, cfg.Sample, cfg.Look = now.Name, now.Target, now.Held, now.Sample, now.Look
-	cfg.OnBreach, cfg.Observe, cfg.Log = now.OnBreach, now.Observe, now.Log
+	cfg.Name, cfg.Target, cfg.Held, cfg.Sample = now.Name, now.Target, now.Held, now.Sample
+	cfg.Observe, cfg.Log = now.Observe, now.Log
 	if err := cfg.Validate(); err != nil {
 		return fmt.Errorf("watchdog %s: %w", now.Name, err)
 	}
 	d.cfg = cfg.WithDefaults()
 	d.fleet.Config = d.cfg.rules()
-	d.fleet.Config.Alone = d.alone
 	return nil
 }
 

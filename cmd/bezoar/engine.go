@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 	"os"
 
 	"github.com/bezoar-dev/bezoar/internal/app"
@@ -22,7 +20,7 @@ func engine() cli.Engine {
 }
 
 func serve(ctx context.Context, cfg config.Config, s cli.Serving) error {
-	page, err := console.New(console.Config{})
+	page, err := console.New()
 	if err != nil {
 		return err
 	}
@@ -57,19 +55,9 @@ func show(ctx context.Context, d cli.Demo) error {
 		JSON:    d.JSON,
 		Out:     d.Stdout,
 		Err:     d.Stderr,
-		Width:   d.Width,
-		Color:   d.Color,
 	}
-	if !d.Serve {
-		_, err := demo.Run(ctx, cfg)
-		return err
-	}
-	srv, err := demo.NewServer(cfg, d.Admin, slog.New(slog.NewTextHandler(d.Stderr, nil)))
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(d.Stderr, "bezoar: the demonstration is at %s\n", srv.URL())
-	return srv.Run(ctx)
+	_, err := demo.Run(ctx, cfg)
+	return err
 }
 
 func sampleWorker(ctx context.Context) error {

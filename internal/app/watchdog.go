@@ -2,18 +2,14 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/fleet"
-	"github.com/bezoar-dev/bezoar/internal/probe"
 	"github.com/bezoar-dev/bezoar/internal/supervise"
 	"github.com/bezoar-dev/bezoar/watchdog"
 )
@@ -30,8 +26,7 @@ type fleetWatchdog struct {
 
 	mu      sync.Mutex // guards what follows
 	running *watchdog.Watchdog
-	changed chan struct{}                     // closed when running is another
-	last    map[string]supervise.WorkerStatus // as the watchdog saw them
+	changed chan struct{} // closed when running is another
 }
 
 // openWatchdog makes the watchdog of a fleet whose workers Bezoar starts.
@@ -52,7 +47,7 @@ func watchdogOf(f *config.Fleet) (watchdog.Config, bool) {
 	cfg := watchdog.Config{
 		Limits: watchdog.Limits{
 			Memory: int64(w.Memory), Growth: int64(w.Growth), Descriptors: float64(w.Descriptors),
-			Threads: w.Threads, Latency: w.Latency, Pressure: float64(w.Pressure),
+			Threads: w.Threads,
 		},
 		For: w.For, Share: float64(w.Share), MinUptime: w.MinUptime, PerHour: w.PerHour,
 		Patience: replacePatience + f.Drain + f.Grace,
@@ -88,7 +83,7 @@ func (fw *fleetWatchdog) set(f *config.Fleet) error {
 	}
 	var wd *watchdog.Watchdog
 	if wanted {
-		cfg.Name, cfg.Target, cfg.Held, cfg.Look = fw.u.name, fw, fw.held, fw.look
+		cfg.Name, cfg.Target, cfg.Held = fw.u.name, fw, fw.held
 		cfg.Observe, cfg.Log = fw.observe, fw.a.log
 		var err error
 		if wd, err = watchdog.New(cfg); err != nil {
@@ -139,7 +134,6 @@ func (fw *fleetWatchdog) Workers() []watchdog.Worker {
 		serving[s.Name] = s.State == fleet.Lane || s.State == fleet.Serving && !s.HeldOut
 	}
 	all := fw.u.super.Status()
-	last := make(map[string]supervise.WorkerStatus, len(all))
 	out := make([]watchdog.Worker, 0, len(all))
 	for _, s := range all {
 		w := watchdog.Worker{Name: s.Name, Life: s.Epoch, Serving: serving[s.Name]}
@@ -147,11 +141,7 @@ func (fw *fleetWatchdog) Workers() []watchdog.Worker {
 			w.PID, w.Up = s.PID, s.Up
 		}
 		out = append(out, w)
-		last[s.Name] = s
 	}
-	fw.mu.Lock()
-	defer fw.mu.Unlock()
-	fw.last = last
 	return out
 }
 
@@ -171,33 +161,6 @@ func (fw *fleetWatchdog) held() string {
 		return "most workers look sick, which is more likely not their fault"
 	}
 	return ""
-}
-
-var errSilent = errors.New("it did not answer")
-
-// look returns how long the newest health check of a worker took. Without a
-// health path, the worker is asked for HEAD / now.
-func (fw *fleetWatchdog) look(ctx context.Context, w watchdog.Worker) (time.Duration, error) {
-	fw.mu.Lock()
-	s := fw.last[w.Name]
-	fw.mu.Unlock()
-	cfg := fw.u.cfg.Load()
-	health := &cfg.Health
-	if health.Path != "" || health.GRPC != "" {
-		if s.Silent {
-			return s.Look, errSilent
-		}
-		return s.Look, nil
-	}
-	began := time.Now()
-	res := probe.Probe{Timeout: health.Timeout, HTTP2: cfg.HTTP2}.Do(ctx, net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)))
-	if res.Outcome == probe.Exhausted { // nobody has looked
-		return 0, nil
-	}
-	if res.Outcome != probe.Answered {
-		return time.Since(began), errSilent
-	}
-	return time.Since(began), nil
 }
 
 // observe passes on what the watchdog did.

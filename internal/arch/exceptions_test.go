@@ -7,7 +7,6 @@ func exceptions() []exception {
 	child := "it runs in a child process, where taking time is its job"
 	return []exception{
 		{"global", "internal/golden.update", "a flag has to be registered before the test binary parses its arguments"},
-		{"global", "internal/demo.errUndefended", "a sentinel, as errors.New would make"},
 		{"sleep", "internal/app/main_test.go", child},
 		{"sleep", "internal/app/push_test.go", child},
 		{"sleep", "internal/cgroup/group_linux_test.go", child},

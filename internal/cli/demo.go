@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -13,8 +11,6 @@ type demoCmd struct {
 	Workers int     `default:"8" placeholder:"N" help:"Size of the fleet (default ${default})."`
 	Pill    string  `default:"crash" enum:"crash,hang,oom,unique,burst" placeholder:"KIND" help:"What kills workers: ${enum} (default ${default})."`
 	Rate    int     `placeholder:"N" help:"Good requests per second (default 120)."`
-	Serve   bool    `help:"Keep running and serve a page that shows it."`
-	Admin   string  `default:"127.0.0.1:7070" placeholder:"ADDR" help:"Where --serve serves the page (default ${default})."`
 }
 
 // Run shows the demonstration.
@@ -28,24 +24,16 @@ func (c *demoCmd) Run(s *session) error {
 	}
 	ctx, _, stop := s.heed(0)
 	defer stop()
-	err = s.Engine.Demo(ctx, Demo{
+	return s.Engine.Demo(ctx, Demo{
 		Command: []string{self, "sample-worker"},
 		Pill:    c.Pill,
 		Length:  time.Duration(c.Seconds * float64(time.Second)),
 		Workers: c.Workers,
 		Rate:    c.Rate,
 		JSON:    s.json,
-		Serve:   c.Serve,
-		Admin:   c.Admin,
 		Stdout:  s.Stdout,
 		Stderr:  s.Stderr,
-		Width:   s.out.width,
-		Color:   s.out.color,
 	})
-	if c.Serve && ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil // it was asked to stop
-	}
-	return err
 }
 
 type sampleWorkerCmd struct{}

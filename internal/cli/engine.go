@@ -42,10 +42,6 @@ type Demo struct {
 	Workers int
 	Rate    int
 	JSON    bool
-	Serve   bool   // keep running and serve the page
-	Admin   string // where the page is served
 	Stdout  io.Writer
 	Stderr  io.Writer
-	Width   func() int // columns of Stdout when it is a terminal, else nil
-	Color   bool
 }

@@ -71,7 +71,7 @@ func tellingEngine() Engine {
 			}
 		},
 		Demo: func(_ context.Context, d Demo) error {
-			fmt.Printf("%s %v %d %d json=%v serve=%v %s\n", d.Pill, d.Length, d.Workers, d.Rate, d.JSON, d.Serve, d.Command[1])
+			fmt.Printf("%s %v %d %d json=%v %s\n", d.Pill, d.Length, d.Workers, d.Rate, d.JSON, d.Command[1])
 			return nil
 		},
 		SampleWorker: func(context.Context) error { fmt.Println("a sample worker"); return nil },

@@ -50,8 +50,6 @@ type Watchdog struct {
 	Growth      Size          `yaml:"growth" range:"0..16TiB"`      // resident, per hour, while it lasts; 0: not looked at
 	Descriptors Ratio         `yaml:"descriptors" range:"0%..100%"` // of its limit; 0%: not looked at
 	Threads     int           `yaml:"threads" range:"0..1000000"`   // 0: not looked at
-	Latency     time.Duration `yaml:"latency" range:"0s..1m"`       // of its health check; 0s: not looked at
-	Pressure    Ratio         `yaml:"pressure" range:"0%..100%"`    // memory pressure of its group; 0%: not looked at
 	For         time.Duration `yaml:"for" range:"1s..24h"`          // how long it has to last
 	Share       Ratio         `yaml:"share" range:"1%..50%"`        // of the fleet that may be restarting
 	MinUptime   time.Duration `yaml:"min_uptime" range:"0s..24h"`   // before a worker is restarted again

@@ -2,8 +2,6 @@ package console_test
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -33,8 +31,6 @@ type story struct {
 	others   []adminapi.Fleet
 	queues   *shelved // nil: this server has none
 	alarms   []adminapi.Alarm
-	demo     map[string]any
-	posted   []string
 
 	restarted chan string
 }
@@ -86,14 +82,6 @@ func newStory() *story {
 			},
 			Lane:     adminapi.Lane{Worker: "shop-4", Open: true, Waiting: 2},
 			Counters: map[string]int64{"answered": 48213, "refused": 1234, "lane_runs": 12, "attempts": 48240, "convictions": 2},
-		},
-		demo: map[string]any{
-			"paused": false, "defence": true, "after": 2, "max_after": 4, "switching": false, "rate": 120,
-			"pills": []map[string]string{{"name": "crash", "explain": "one filter kills"}, {"name": "hang", "explain": "one filter hangs"}, {"name": "oom", "explain": "…"}, {"name": "unique", "explain": "…"}, {"name": "burst", "explain": "…"}},
-			"counts": map[string]any{
-				"without": map[string]any{"pills_sent": 21, "workers_lost": 143, "good_sent": 1200, "good_ok": 301, "good_failed": 880, "good_waiting": 0, "innocents_refused": 870, "p50_ms": 3.7, "p99_ms": 2110.0, "pills_refused": 0},
-				"with":    map[string]any{"pills_sent": 20, "workers_lost": 2, "good_sent": 1201, "good_ok": 1201, "good_failed": 0, "good_waiting": 0, "innocents_refused": 0, "p50_ms": 3.9, "p99_ms": 88.4, "pills_refused": 18},
-			},
 		},
 	}
 }
@@ -167,27 +155,6 @@ func (s *story) Restart(_ context.Context, name string) (adminapi.Restarting, er
 
 func (s *story) Ready() error { return nil }
 
-// ServeHTTP answers the demonstration's calls.
-func (s *story) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	defer s.locked()()
-	if r.Method == http.MethodPost {
-		var change map[string]any
-		if err := json.NewDecoder(r.Body).Decode(&change); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		text, _ := json.Marshal(change)
-		s.posted = append(s.posted, strings.TrimPrefix(r.URL.Path, "/api/v1/demo/")+" "+string(text))
-		for k, v := range change {
-			if _, ok := s.demo[k]; ok {
-				s.demo[k] = v
-			}
-		}
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(s.demo)
-}
-
 // serve traffic a little, so that dots fly.
 func (s *story) work() {
 	defer s.locked()()
@@ -198,18 +165,15 @@ func (s *story) work() {
 	}
 }
 
-func serve(t *testing.T, s *story, hub *admin.Hub, demo bool, token string) string {
+func serve(t *testing.T, s *story, hub *admin.Hub, token string) string {
 	t.Helper()
-	page, err := console.New(console.Config{Demo: demo})
+	page, err := console.New()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := admin.Config{Address: "127.0.0.1:0", Page: page, Token: token, Alarms: func() []adminapi.Alarm { return s.alarms }}
 	if s.queues != nil {
 		cfg.Queues = s.queues
-	}
-	if demo {
-		cfg.Extra = s
 	}
 	api, err := admin.New(cfg, s, hub)
 	if err != nil {
@@ -253,7 +217,7 @@ func TestLivePage(t *testing.T) {
 	browser := browsertest.Start(t)
 	s, hub := newStory(), new(admin.Hub)
 	hub.Publish(adminapi.Event{Kind: "verdict", Text: "it happened before anybody looked"})
-	p := browser.Open(serve(t, s, hub, false, ""), browsertest.Look{})
+	p := browser.Open(serve(t, s, hub, ""), browsertest.Look{})
 	p.Wait(`document.querySelector("#log").innerText.includes("before anybody looked")`)
 	p.Wait(`document.querySelectorAll(".tile").length === 8`)
 	p.Wait(`document.querySelectorAll("#verdict-rows tr").length === 3 && document.querySelectorAll("#letter-rows tr").length === 1`)
@@ -271,13 +235,8 @@ func TestLivePage(t *testing.T) {
 	if got := p.Text("#lane-slot"); !strings.Contains(got, "shop-4") {
 		t.Errorf("the lane holds %q", got)
 	}
-	if p.Eval(`document.querySelectorAll("#controls:not([hidden]), #score:not([hidden])").length`, new(int)); p.Text("#counters") == "" {
-		t.Error("the live page shows no counters")
-	}
-	var demoParts int
-	p.Eval(`document.querySelectorAll(".demo-only:not([hidden])").length`, &demoParts)
-	if demoParts != 0 {
-		t.Errorf("the live page shows %d of the demonstration's parts", demoParts)
+	if p.Text("#counters") == "" {
+		t.Error("the page shows no counters")
 	}
 	class := bezoar.Crash
 	hub.Publish(adminapi.Event{Kind: "worker.down", Worker: "shop-6", Class: &class, Text: "shop-6 died: <i>exit status 2</i>"})
@@ -310,12 +269,13 @@ func TestLivePage(t *testing.T) {
 	clean(t, p)
 }
 
-func TestDemoPage(t *testing.T) {
+// The page in every look: light, dark, on a phone, and without motion.
+func TestLooks(t *testing.T) {
 	t.Parallel()
 	browser := browsertest.Start(t)
 	s, hub := newStory(), new(admin.Hub)
-	p := browser.Open(serve(t, s, hub, true, ""), browsertest.Look{})
-	p.Wait(`document.querySelectorAll(".tile").length === 8 && document.querySelectorAll("#pills button").length === 5`)
+	p := browser.Open(serve(t, s, hub, ""), browsertest.Look{})
+	p.Wait(`document.querySelectorAll(".tile").length === 8`)
 	p.Wait(`document.querySelectorAll("#verdict-rows tr").length === 3`)
 
 	stop := make(chan struct{})
@@ -339,41 +299,20 @@ func TestDemoPage(t *testing.T) {
 	hub.Publish(adminapi.Event{Kind: "worker.down", Worker: "shop-1", Class: &class, Text: "shop-1 died: exit status 2"})
 	hub.Publish(adminapi.Event{Kind: "verdict", Text: "quarantined for 1 min: GET /search?filter=…"})
 	p.Wait(`document.querySelector("#log").innerText.includes("quarantined for 1 min")`)
-	keep(p, "demo-light")
+	keep(p, "look-light")
 	noWider(t, p, 1200)
 
-	// Everything by keyboard: find Play with Tab and press it with the space bar.
-	p.Eval(`document.querySelector("#main").focus()`, nil)
-	p.Press("Tab")
-	p.Wait(`document.activeElement.id === "play"`)
-	p.Press(" ")
-	p.Wait(`document.querySelector("#play").textContent === "Play"`)
-	p.Press("Tab")
-	p.Press("Enter")
-	p.Wait(`document.querySelector("#explain").textContent.includes("one filter kills")`)
-	p.Click("#defence")
-	p.Wait(`document.querySelector("#defence").getAttribute("aria-checked") === "false" && document.querySelector("#gateway-name").textContent === "plain balancer"`)
-	p.Eval(`(() => { const s = document.querySelector("#after"); s.value = "3"; s.dispatchEvent(new Event("change", {bubbles: true})); })()`, nil)
-	p.Wait(`document.querySelector("#after").value === "3"`)
 	p.See(browsertest.Look{Width: 1200, Height: 900, Dark: true})
-	keep(p, "demo-dark-off")
+	keep(p, "look-dark")
 
 	p.See(browsertest.Look{Width: 360, Height: 780, Phone: true})
 	noWider(t, p, 360)
-	keep(p, "demo-phone")
+	keep(p, "look-phone")
 	p.See(browsertest.Look{Width: 360, Height: 780, Phone: true, Dark: true, Still: true})
 	p.Wait(`getComputedStyle(document.querySelector("#dots")).display === "none"`)
 	noWider(t, p, 360)
-	keep(p, "demo-phone-dark-still")
+	keep(p, "look-phone-dark-still")
 	clean(t, p)
-
-	defer s.locked()()
-	got := strings.Join(s.posted, "\n")
-	for _, want := range []string{`set {"paused":true}`, `pill {"pill":"crash"}`, `set {"defence":false}`, `set {"after":3}`} {
-		if !strings.Contains(got, want) {
-			t.Errorf("the page did not send %s, but\n%s", want, got)
-		}
-	}
 }
 
 func TestLogin(t *testing.T) {
@@ -381,7 +320,7 @@ func TestLogin(t *testing.T) {
 	browser := browsertest.Start(t)
 	s := newStory()
 	s.queues = nil
-	p := browser.Open(serve(t, s, new(admin.Hub), false, "correct-horse-battery"), browsertest.Look{})
+	p := browser.Open(serve(t, s, new(admin.Hub), "correct-horse-battery"), browsertest.Look{})
 	p.Wait(`document.querySelector("#login").open`)
 	p.Eval(`document.querySelector("#login-token").focus()`, nil)
 	p.Type("wrong-horse-battery")

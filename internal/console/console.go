@@ -1,7 +1,6 @@
 package console
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -15,11 +14,6 @@ import (
 
 //go:embed static
 var files embed.FS
-
-// Config says what the page is for.
-type Config struct {
-	Demo bool // it shows the demonstration's controls
-}
 
 // A file is one embedded file, ready to be sent.
 type file struct {
@@ -35,7 +29,7 @@ type Handler struct {
 }
 
 // New returns the console's handler.
-func New(cfg Config) (*Handler, error) {
+func New() (*Handler, error) {
 	h := &Handler{files: make(map[string]file)}
 	err := fs.WalkDir(files, "static", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -52,9 +46,6 @@ func New(cfg Config) (*Handler, error) {
 		at := strings.TrimSuffix("/"+path.Base(name), ".html")
 		if at == "/index" {
 			at = "/"
-			if cfg.Demo {
-				content = bytes.Replace(content, []byte(`content="live"`), []byte(`content="demo"`), 1)
-			}
 		}
 		sum := sha256.Sum256(content)
 		h.files[at] = file{content, kind, `"` + hex.EncodeToString(sum[:8]) + `"`}

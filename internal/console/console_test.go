@@ -19,7 +19,7 @@ func get(t *testing.T, h *Handler, method, path string, header ...string) *httpt
 }
 
 func TestFiles(t *testing.T) {
-	h, err := New(Config{})
+	h, err := New()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,29 +49,10 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-func TestMode(t *testing.T) {
-	live, err := New(Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	demo, err := New(Config{Demo: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, b := get(t, live, "GET", "/"), get(t, demo, "GET", "/")
-	if !strings.Contains(a.Body.String(), `name="bezoar-mode" content="live"`) ||
-		!strings.Contains(b.Body.String(), `name="bezoar-mode" content="demo"`) {
-		t.Error("the page does not know what it is for")
-	}
-	if a.Header().Get("ETag") == b.Header().Get("ETag") {
-		t.Error("two pages have the same tag")
-	}
-}
-
 // Attackers write what the page shows: nothing in it may make markup of text,
 // and nothing may need a weaker content security policy.
 func TestNothingMakesMarkup(t *testing.T) {
-	h, err := New(Config{})
+	h, err := New()
 	if err != nil {
 		t.Fatal(err)
 	}

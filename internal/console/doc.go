@@ -16,6 +16,4 @@
 // pages as JSON and the document as text nodes, never as markup, with characters
 // that cannot be seen, or that turn the direction of text, spelled out. The
 // content security policy that admin sets allows no inline script or style.
-//
-// With [Config.Demo] the first page has the demonstration's controls as well.
 package console

@@ -42,7 +42,7 @@ func TestGuardsInPage(t *testing.T) {
 	t.Parallel()
 	worker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))
 	defer worker.Close()
-	page, err := console.New(console.Config{})
+	page, err := console.New()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestGuardsInPage(t *testing.T) {
 // window does meanwhile.
 func TestGuardsPageWaits(t *testing.T) {
 	t.Parallel()
-	url := serve(t, newStory(), new(admin.Hub), false, "correct-horse-battery")
+	url := serve(t, newStory(), new(admin.Hub), "correct-horse-battery")
 	p := browsertest.Start(t).Open(url+"guards", browsertest.Look{})
 	p.Wait(`document.querySelector("#login").open`)
 	p.See(browsertest.Look{Width: 360, Height: 780, Phone: true})

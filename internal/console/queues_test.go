@@ -26,7 +26,7 @@ type rig struct {
 
 func startRig(t *testing.T) *rig {
 	t.Helper()
-	page, err := console.New(console.Config{})
+	page, err := console.New()
 	if err != nil {
 		t.Fatal(err)
 	}

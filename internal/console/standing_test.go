@@ -37,7 +37,7 @@ func TestTheFirstPageShowsTheWorstFirst(t *testing.T) {
 		{Name: "orders-dlq", State: "ok", DeadLetter: "orders-dlq-dlq", Implicit: true, Visible: 1500},
 	}}
 	s.alarms = []adminapi.Alarm{{Name: "calm", Kind: "depth", Queue: "*", Limit: 9999}, {Name: "too many", Kind: "depth", Queue: "orders-dlq", Firing: true, Value: 1500, Limit: 100}}
-	p := browsertest.Start(t).Open(serve(t, s, new(admin.Hub), false, ""), browsertest.Look{})
+	p := browsertest.Start(t).Open(serve(t, s, new(admin.Hub), ""), browsertest.Look{})
 	p.Wait(`document.querySelectorAll("#standing-rows tr").length === 7`)
 	var got []string
 	p.Eval(`[...document.querySelectorAll("#standing-rows tr")].map((r) => [...r.children].map((c) => c.textContent).join(" | "))`, &got)

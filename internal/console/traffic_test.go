@@ -54,7 +54,7 @@ func startShop(t *testing.T) *shop {
 		workers[i] = w.URL
 	}
 	s.write(workers, "30s")
-	page, err := console.New(console.Config{})
+	page, err := console.New()
 	if err != nil {
 		t.Fatal(err)
 	}

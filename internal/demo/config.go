@@ -34,10 +34,8 @@ type Config struct {
 	Rate    int           // good requests per second
 	JSON    bool          // the report as one document
 
-	Out   io.Writer  // the report, and the picture when Width is set
-	Err   io.Writer  // progress, when there is no picture
-	Width func() int // columns of Out when it is a terminal; nil when it is none
-	Color bool
+	Out io.Writer // the report
+	Err io.Writer // progress
 
 	boot    time.Duration // how long a worker takes to start; the tests are in a hurry
 	slowest time.Duration // how long an answer may take to begin; the tests share the machine

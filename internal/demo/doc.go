@@ -10,5 +10,4 @@
 //	sample   the worker: one event loop, several ways to kill it
 //	traffic  the crowd: good callers at a steady rate, and pills
 //	plain    the balancer without a defence
-//	screen   the picture in a terminal
 package demo

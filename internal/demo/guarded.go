@@ -5,9 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/admin"
-	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/app"
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/demo/sample"
@@ -25,9 +23,8 @@ type guarded struct {
 	app *app.App
 }
 
-// newGuarded opens a stage that convicts after so many crashes; 0 means the
-// default.
-func newGuarded(ctx context.Context, c Config, after int) (*guarded, error) {
+// newGuarded opens a stage.
+func newGuarded(ctx context.Context, c Config) (*guarded, error) {
 	cfg := config.Default()
 	cfg.Listen, cfg.Admin = "127.0.0.1:0", ""
 	cfg.Store, cfg.StateDir = config.MemoryStore, ""
@@ -44,9 +41,6 @@ func newGuarded(ctx context.Context, c Config, after int) (*guarded, error) {
 
 	route := config.DefaultRoute()
 	route.Match.Path, route.Fleet, route.Timeout = "/*", fleetName, c.slowest
-	if after > 0 {
-		route.Quarantine.After = after
-	}
 	cfg.Routes = []config.Route{route}
 
 	a, err := app.New(ctx, cfg, app.Options{})
@@ -71,34 +65,26 @@ func (g *guarded) Run(ctx context.Context, ready func(url string)) error {
 	return err
 }
 
-// Fleet implements stage.
-func (g *guarded) Fleet() adminapi.Fleet { return g.app.Backend().Fleets()[0] }
+// Serving implements stage.
+func (g *guarded) Serving() (n, all int) {
+	workers := g.app.Backend().Fleets()[0].Workers
+	for _, w := range workers {
+		if w.State == "ready" {
+			n++
+		}
+	}
+	return n, len(workers)
+}
 
 // Events implements stage.
 func (g *guarded) Events() *admin.Hub { return g.app.Events() }
-
-// Verdicts implements stage.
-func (g *guarded) Verdicts(ctx context.Context) []bezoar.Verdict {
-	list, err := g.app.Backend().Verdicts(ctx, fleetName)
-	if err != nil {
-		return nil
-	}
-	return list
-}
 
 // whole waits until every worker of st serves, or ctx ends.
 func whole(ctx context.Context, st stage) bool {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		up := 0
-		f := st.Fleet()
-		for _, w := range f.Workers {
-			if w.State == "ready" {
-				up++
-			}
-		}
-		if up > 0 && up == len(f.Workers) {
+		if up, all := st.Serving(); up > 0 && up == all {
 			return true
 		}
 		select {

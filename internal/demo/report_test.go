@@ -124,7 +124,6 @@ func TestToll(t *testing.T) {
 		{Kind: kindDown, Class: class(bezoar.Interrupted), At: now.Add(1), Text: "b was stopped"},
 		{Kind: kindDown, Class: class(bezoar.OOM), At: now.Add(2), Text: "c died"},
 		{Kind: kindDown, Class: class(bezoar.Timeout), At: now.Add(3), Text: "d hung"},
-		{Kind: kindUp, At: now.Add(4), Text: "a serves"},
 		{Kind: "verdict", At: now.Add(5), Text: "quarantined"},
 	}
 	for _, e := range events {
@@ -132,19 +131,6 @@ func TestToll(t *testing.T) {
 	}
 	if n, last := l.count(); n != 3 || !last.Equal(now.Add(3)) {
 		t.Errorf("%d lost, the last at %v", n, last)
-	}
-	if got := l.tail(); len(got) != 5 || got[4] != "quarantined" {
-		t.Errorf("lines %q", got)
-	}
-	for range 100 {
-		l.add(events[5])
-	}
-	if got := l.tail(); len(got) != tollLines {
-		t.Errorf("%d lines are kept", len(got))
-	}
-	l.reset()
-	if n, last := l.count(); n != 0 || !last.IsZero() {
-		t.Errorf("after reset %d lost at %v", n, last)
 	}
 }
 

@@ -48,7 +48,7 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 func (c Config) half(ctx context.Context, title string, guarded bool) (h Half, err error) {
 	var st stage
 	if guarded {
-		st, err = newGuarded(ctx, c, 0)
+		st, err = newGuarded(ctx, c)
 	} else {
 		st, err = newUnguarded(ctx, c)
 	}
@@ -76,7 +76,7 @@ func (c Config) half(ctx context.Context, title string, guarded bool) (h Half, e
 			stop(errors.Join(errGone, err))
 			ended <- err
 		}()
-		return c.show(ctx, title, guarded, url, st)
+		return c.show(ctx, title, url, st)
 	case err := <-ended:
 		ended <- err
 		if ctx.Err() != nil {
@@ -91,25 +91,23 @@ func (c Config) half(ctx context.Context, title string, guarded bool) (h Half, e
 }
 
 // show sends the crowd to url and watches.
-func (c Config) show(ctx context.Context, title string, guarded bool, url string, st stage) (Half, error) {
+func (c Config) show(ctx context.Context, title, url string, st stage) (Half, error) {
 	crowd, err := traffic.New(c.crowd(), url)
 	if err != nil {
 		return Half{}, err
 	}
-	watching, done := context.WithCancelCause(ctx)
-	defer done(nil)
+	watching, done := context.WithCancel(ctx)
+	defer done()
 	var wg sync.WaitGroup
 	var t toll
 	seq := st.Events().Last() // what came before is the fleet's start
 	wg.Go(func() { follow(watching, st.Events(), seq, t.add) })
-	v := &view{
-		cfg: c, title: title, guarded: guarded, stage: st, toll: &t, tally: crowd.Tally(), began: time.Now(),
-	}
+	began := time.Now()
 	var seen error
-	wg.Go(func() { seen = v.watch(watching) })
+	wg.Go(func() { seen = c.watch(watching, title, crowd.Tally(), &t) })
 	err = crowd.Run(ctx, c.Length)
-	end := v.began.Add(c.Length)
-	done(errOver)
+	end := began.Add(c.Length)
+	done()
 	wg.Wait()
 	if err = errors.Join(err, seen); err != nil {
 		return Half{}, err

@@ -64,7 +64,7 @@ func TestRunIsInterrupted(t *testing.T) {
 	var out bytes.Buffer
 	done := make(chan error, 1)
 	go func() {
-		_, err := Run(ctx, Config{Command: command(t), Length: time.Minute, Workers: 2, Width: func() int { return 80 }, Out: &out})
+		_, err := Run(ctx, Config{Command: command(t), Length: time.Minute, Workers: 2, Out: &out})
 		done <- err
 	}()
 	soon(t, "both workers run", func() bool { return len(children(t)) == 2 })

@@ -15,33 +15,24 @@ type stage interface {
 	// Run serves until ctx ends and leaves no process behind. It calls ready
 	// once with the base URL for callers, when every worker serves.
 	Run(ctx context.Context, ready func(url string)) error
-	// Fleet is how the workers stand now.
-	Fleet() adminapi.Fleet
+	// Serving is how many of all workers serve now.
+	Serving() (n, all int)
 	// Events is the stream of what happens.
 	Events() *admin.Hub
-	// Verdicts is what is held against work now.
-	Verdicts(ctx context.Context) []bezoar.Verdict
 }
 
 // fleetName is what the demonstration's fleet is called.
 const fleetName = "shop"
 
-// The kinds of events that the demonstration looks at.
-const (
-	kindUp   = "worker.up"
-	kindDown = "worker.down"
-)
+// kindDown is the kind of event that the demonstration looks at.
+const kindDown = "worker.down"
 
-// A toll counts the workers that a stage has lost, and keeps the last things
-// that happened, from its events.
+// A toll counts the workers that a stage has lost, from its events.
 type toll struct {
-	mu    sync.Mutex // guards the rest
-	lost  int
-	last  time.Time
-	lines []string // newest last, at most tollLines
+	mu   sync.Mutex // guards the rest
+	lost int
+	last time.Time
 }
-
-const tollLines = 16
 
 // follow hands every event of hub after seq to see, until ctx ends.
 func follow(ctx context.Context, hub *admin.Hub, seq uint64, see func(adminapi.Event)) {
@@ -70,13 +61,6 @@ func (t *toll) add(e adminapi.Event) {
 		t.lost++
 		t.last = e.At
 	}
-	if e.Kind == kindUp {
-		return // a picture shows it, and it would drown the rest
-	}
-	t.lines = append(t.lines, e.Text)
-	if len(t.lines) > tollLines {
-		t.lines = t.lines[1:]
-	}
 }
 
 // loss reports whether e is the death of a worker that nobody asked for.
@@ -93,18 +77,4 @@ func (t *toll) count() (int, time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.lost, t.last
-}
-
-// tail returns the last lines.
-func (t *toll) tail() []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return append([]string(nil), t.lines...)
-}
-
-// reset forgets the losses.
-func (t *toll) reset() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.lost, t.last = 0, time.Time{}
 }

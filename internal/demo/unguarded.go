@@ -83,51 +83,19 @@ func (u *unguarded) Run(ctx context.Context, ready func(url string)) error {
 	return errors.Join(kept, served)
 }
 
-// Fleet implements stage.
-func (u *unguarded) Fleet() adminapi.Fleet {
-	served := u.balancer.Served()
-	processes := make(map[string]supervise.WorkerStatus)
-	for _, p := range u.keeper.Status() {
-		processes[p.Name] = p
-	}
-	f := adminapi.Fleet{Name: fleetName, State: "ok", Managed: true, Counters: map[string]int64{}}
-	ready := 0
-	for _, s := range u.fleet.Snapshot() {
-		w := adminapi.Worker{
-			Name: s.Name, Addr: s.Addr, PID: processes[s.Name].PID, State: "down", Epoch: s.Epoch, Since: s.Since,
-			Served: served[s.Name], InFlight: u.balancer.InFlight(s.Name), Restarts: int64(max(0, s.Lives-1)),
+// Serving implements stage.
+func (u *unguarded) Serving() (n, all int) {
+	workers := u.fleet.Snapshot()
+	for _, w := range workers {
+		if w.State == fleet.Serving && w.Sick == "" {
+			n++
 		}
-		switch {
-		case s.State == fleet.Serving && s.Sick == "":
-			w.State = "ready"
-			ready++
-		case s.State == fleet.Draining, s.Sick != "":
-			w.State = "draining"
-		case processes[s.Name].State == supervise.Starting:
-			w.State = "starting"
-		}
-		if e := s.LastEnd; e != nil {
-			w.LastEnd = &adminapi.End{
-				At: e.At, Planned: e.Planned, Class: e.Class, Detail: e.Detail,
-				ExitCode: e.ExitCode, Signal: e.Signal, Stderr: e.Stderr,
-			}
-		}
-		f.Workers = append(f.Workers, w)
 	}
-	if ready < len(f.Workers) {
-		f.State = "degraded"
-	}
-	if ready == 0 {
-		f.State = "down"
-	}
-	return f
+	return n, len(workers)
 }
 
 // Events implements stage.
 func (u *unguarded) Events() *admin.Hub { return &u.hub }
-
-// Verdicts implements stage: nothing is held against anybody.
-func (u *unguarded) Verdicts(context.Context) []bezoar.Verdict { return nil }
 
 // The methods below are what the supervisor tells of its workers.
 
@@ -141,9 +109,6 @@ func (u *unguarded) Remove(worker string) error { return u.fleet.Remove(worker) 
 func (u *unguarded) Up(worker, addr string) uint64 {
 	epoch := u.fleet.Up(worker, addr)
 	u.balancer.Up(worker, addr)
-	u.hub.Publish(adminapi.Event{
-		Kind: kindUp, Fleet: fleetName, Worker: worker, Epoch: epoch, Text: worker + " serves",
-	})
 	ctx, cancel := context.WithCancel(u.ctx)
 	u.mu.Lock()
 	u.lives[worker] = cancel

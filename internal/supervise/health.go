@@ -138,7 +138,6 @@ func (v *healthLoop) run(ctx context.Context) {
 		case <-v.l.exited:
 			return
 		}
-		began := time.Now()
 		res := h.probe().Do(ctx, v.l.addr)
 		if ctx.Err() != nil {
 			return
@@ -147,9 +146,7 @@ func (v *healthLoop) run(ctx context.Context) {
 			v.arm(t, h)
 			continue
 		}
-		now := time.Now()
-		v.w.note(func(st *WorkerStatus) { st.Look, st.Silent = now.Sub(began), res.Outcome != probe.Answered })
-		v.see(res, now)
+		v.see(res, time.Now())
 		v.arm(t, h)
 	}
 }

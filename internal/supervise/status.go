@@ -34,10 +34,6 @@ type WorkerStatus struct {
 	// Outdated says that its process began with settings that have changed in
 	// what only a new process can get.
 	Outdated bool `json:"outdated,omitempty"`
-	// Look is how long the newest look at its health took, 0 before the first;
-	// Silent says that nothing was answered.
-	Look   time.Duration `json:"look_ns,omitempty"`
-	Silent bool          `json:"silent,omitempty"`
 }
 
 func (w *slot) note(f func(*WorkerStatus)) {
@@ -52,13 +48,11 @@ func (w *slot) enter(state State, l *life) {
 		st.State, st.Since = state, time.Now()
 		if l == nil {
 			st.PID, st.Port, st.Epoch, st.Up = 0, 0, 0, time.Time{}
-			st.Look, st.Silent = 0, false
 			return
 		}
 		st.PID, st.Port = l.pid, l.port
 		if epoch := l.epoch(); state == Ready && st.Epoch != epoch {
 			st.Epoch, st.Up = epoch, st.Since
-			st.Look, st.Silent = 0, false
 		}
 	})
 }

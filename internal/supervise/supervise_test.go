@@ -280,22 +280,6 @@ func TestOnlyOneRollingRestart(t *testing.T) {
 	}
 }
 
-// The newest look at a worker's health is shown, and not to its successor.
-func TestTheNewestLookIsShown(t *testing.T) {
-	r := run(t, "server", func(c *Config) { c.Health = Health{Path: "/healthz", Interval: 10 * time.Millisecond} })
-	r.reg.wait(t, "up", 1)
-	until(t, "it was looked at", func() bool { st := r.Status()[0]; return st.Look > 0 && !st.Silent })
-	if _, err := r.Update(Config{Command: r.cfg.Load().Command, Env: r.cfg.Load().Env}); err != nil { // no looks any more
-		t.Fatal(err)
-	}
-	if err := r.Replace(t.Context(), "w-1", "test"); err != nil {
-		t.Fatal(err)
-	}
-	if st := r.Status()[0]; st.Look != 0 || st.Silent {
-		t.Errorf("a new process has %+v", st)
-	}
-}
-
 // One worker is replaced beside the others, which notice nothing, and a build
 // that does not start costs none.
 func TestReplace(t *testing.T) {

@@ -25,7 +25,6 @@ type Config struct {
 	PerHour    int           // restarts of the fleet; 1 to 1000, default 6
 	Strikes    int           // restarts in a row that do not help until a worker is given up; 1 to 100, default 3
 	Calm       time.Duration // without a breach until what was given up is watched again; 1 min to 7 days, default 1 h
-	Alone      bool          // the worker is no fleet: it may be restarted though no other serves
 }
 
 // WithDefaults returns c with every zero field set to its default.
@@ -65,10 +64,8 @@ const (
 // windowFor is the shortest window in which growth at its limit stands out.
 func windowFor(l Limits) time.Duration {
 	w := defaultWindow
-	for _, perHour := range [...]int64{l.Growth, l.HeapGrowth} {
-		if perHour > 0 {
-			w = max(w, hours(4*noise, perHour))
-		}
+	if l.Growth > 0 {
+		w = max(w, hours(4*noise, l.Growth))
 	}
 	return min(w, maxWindow)
 }
@@ -92,24 +89,16 @@ func (c Config) Validate() error {
 		fault(!(v >= 0), "limits: %v is %v, want 0 or more", s, v)
 	}
 	fault(c.Limits.Descriptors > 1, "limits: descriptors is %g, want a share of 1", c.Limits.Descriptors)
-	fault(c.Limits.Pressure > 1, "limits: pressure is %g, want a share of 1", c.Limits.Pressure)
 	fault(c.For < time.Second || c.For > 24*time.Hour, "for is %v, want 1s to 24h", c.For)
 	fault(c.Window < minWindow || c.Window > maxWindow, "window is %v, want %v to %v", c.Window, minWindow, maxWindow)
-	for _, g := range [...]struct {
-		s     Signal
-		limit int64
-	}{{Growth, c.Limits.Growth}, {HeapGrowth, c.Limits.HeapGrowth}} {
-		if g.limit <= 0 {
-			continue
-		}
+	if limit := c.Limits.Growth; limit > 0 {
 		const least = noise * parts / (parts - 1) // in a window
-		need := hours(least, g.limit)
+		said, need := Growth.Say(float64(limit)), hours(least, limit)
 		if need > maxWindow {
-			fault(true, "limits: %v is %s, which is noise in any window: want %s or more", g.s, g.s.Say(float64(g.limit)), g.s.Say(math.Ceil(least/maxWindow.Hours())))
-			continue
+			fault(true, "limits: growth is %s, which is noise in any window: want %s or more", said, Growth.Say(math.Ceil(least/maxWindow.Hours())))
+		} else {
+			fault(c.Window < need, "window is %v, in which %s is noise: want %v or more, or a higher limit", c.Window, said, need.Round(time.Second))
 		}
-		fault(c.Window < need, "window is %v, in which %s is noise: want %v or more, or a higher limit",
-			c.Window, g.s.Say(float64(g.limit)), need.Round(time.Second))
 	}
 	fault(!(c.Share > 0 && c.Share <= 0.5), "share is %g, want more than 0, up to 0.5", c.Share)
 	fault(c.MinUptime != Off && c.MinUptime < 0 || c.MinUptime > 24*time.Hour, "min uptime is %v, want up to 24h, or %d for none", c.MinUptime, Off)

@@ -1,7 +1,7 @@
 // Package watchdog decides which worker is about to fail and may be restarted
-// before it does: one that fills its memory, leaks descriptors, or no longer
-// comes round to its work. It is pure: the time and the measurements are
-// arguments, and the caller holds the lock.
+// before it does: one that fills its memory, or leaks descriptors or threads. It
+// is pure: the time and the measurements are arguments, and the caller holds the
+// lock.
 //
 // # One worker
 //
@@ -24,8 +24,6 @@
 //   - fewer than two workers serve;
 //   - more than Share of the fleet would be away, of which one is always allowed
 //     when all the others serve;
-//   - most workers have the same problem, and it is one that load or the machine
-//     makes too (Latency, Pressure): a restart would not cure it;
 //   - it has been up for less than MinUptime, doubled for each restart that did
 //     not help, up to MaxBackoff;
 //   - PerHour restarts were made in the last hour.

@@ -65,14 +65,11 @@ type Fleet struct {
 	workers map[string]*worker
 	order   []*worker // as the last scene had them
 	recent  []entry   // restarts of the last hour, PerHour at most
-	common  [signals]bool
-	alike   [signals]int // workers above the limit
-	seen    int          // workers with a sample
-	busy    string       // being restarted; "" when none is
-	gaveUp  time.Time    // on the whole fleet; zero: not
-	why     string       // for that
-	spent   bool         // the budget makes a worker wait
-	harm    time.Time    // the last moment in which a worker was in a breach
+	busy    string    // being restarted; "" when none is
+	gaveUp  time.Time // on the whole fleet; zero: not
+	why     string    // for that
+	spent   bool      // the budget makes a worker wait
+	harm    time.Time // the last moment in which a worker was in a breach
 
 	restarts, failed, useless uint64
 }
@@ -85,12 +82,11 @@ func (f *Fleet) Step(now time.Time, s Scene) Decision {
 	f.forget(now, &c)
 	var due []*worker
 	for _, w := range f.order {
-		w.judge(now, &c, &f.common)
+		w.judge(now, &c)
 		if w.breach != nil {
 			f.harm = now
 		}
-		common := w.breach != nil && f.common[w.breach.Signal]
-		if w.name != f.busy && w.restartUseless(now, &c, common) {
+		if w.name != f.busy && w.restartUseless(now, &c) {
 			f.mark(w.name)
 		}
 		w.why, w.until = "", time.Time{}
@@ -121,7 +117,6 @@ func (f *Fleet) see(now time.Time, c *Config, in []Worker) {
 		f.workers = map[string]*worker{}
 	}
 	f.order = f.order[:0]
-	f.alike, f.seen = [signals]int{}, 0
 	for i := range in[:min(len(in), MaxWorkers)] {
 		w := f.workers[in[i].Name]
 		if w == nil {
@@ -130,24 +125,12 @@ func (f *Fleet) see(now time.Time, c *Config, in []Worker) {
 		}
 		w.see(now, c, &in[i])
 		f.order = append(f.order, w)
-		if !w.sampled || w.up.IsZero() {
-			continue
-		}
-		f.seen++
-		for s := range signals {
-			if w.over[s].n > 0 {
-				f.alike[s]++
-			}
-		}
 	}
 	if len(f.workers) > len(f.order) {
 		clear(f.workers)
 		for _, w := range f.order {
 			f.workers[w.name] = w
 		}
-	}
-	for s := range signals {
-		f.common[s] = s.shared() && f.alike[s] > 1 && 2*f.alike[s] > f.seen
 	}
 }
 
@@ -202,7 +185,7 @@ func (f *Fleet) consider(now time.Time, c *Config, held string, w *worker) Decis
 	serving, away := f.count(w)
 	allowed := max(1, int(c.Share*float64(len(f.order))+1e-9))
 	ready := w.base().Add(c.backoff(w.strikes))
-	switch s := w.breach.Signal; {
+	switch {
 	case w.name == f.busy:
 		d.Why = "it is being restarted"
 	case !w.gaveUp.IsZero():
@@ -213,11 +196,9 @@ func (f *Fleet) consider(now time.Time, c *Config, held string, w *worker) Decis
 		d.Why = held
 	case f.busy != "":
 		d.Why = f.busy + " is being restarted, and they are restarted one at a time"
-	case !c.Alone && f.common[s]:
-		d.Why = fmt.Sprintf("%d of %d workers have it: that is the load or the machine, which no restart cures", f.alike[s], f.seen)
-	case !c.Alone && serving < 2:
+	case serving < 2:
 		d.Why = fmt.Sprintf("%d of %d workers serve, and 2 have to", serving, len(f.order))
-	case !c.Alone && away+1 > allowed:
+	case away+1 > allowed:
 		d.Why = fmt.Sprintf("%d of %d workers are away already, and %d may be", away, len(f.order), allowed)
 	case now.Before(ready):
 		d.Why, d.Until = f.young(now, w), ready

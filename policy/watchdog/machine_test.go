@@ -27,7 +27,7 @@ func TestRulesHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &machine{now: time.Unix(1_000_000, 0), last: map[string]time.Time{}}
 		m.c = Config{
-			Limits:    Limits{Memory: 512 * mib, Latency: time.Second},
+			Limits:    Limits{Memory: 512 * mib, Threads: 100},
 			Share:     rapid.SampledFrom([]float64{0.01, 0.25, 0.5}).Draw(t, "share"),
 			MinUptime: rapid.SampledFrom([]time.Duration{Off, time.Minute, 10 * time.Minute}).Draw(t, "min uptime"),
 			PerHour:   rapid.IntRange(1, 8).Draw(t, "per hour"),
@@ -54,7 +54,7 @@ func (m *machine) change(t *rapid.T) {
 	case 3:
 		w.Sample.Memory = mib
 	case 4:
-		w.Sample.Latency = 2*time.Second - w.Sample.Latency
+		w.Sample.Threads = 200 - w.Sample.Threads
 	case 5:
 		w.Serving = !w.Serving
 	case 6:

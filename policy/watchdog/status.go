@@ -35,16 +35,15 @@ type Status struct {
 
 // WorkerStatus is how the watch over one worker stands.
 type WorkerStatus struct {
-	Name       string    `json:"name"`
-	State      State     `json:"state"`
-	Breach     *Breach   `json:"breach,omitempty"` // the limit that it is above
-	Why        string    `json:"why,omitempty"`    // what it waits for, or why it was given up
-	Until      time.Time `json:"until,omitzero"`   // when the wait is over, if that is known
-	Strikes    int       `json:"strikes"`          // restarts in a row that did not help
-	Restarts   uint64    `json:"restarts"`         // begun, ever
-	Sample     Sample    `json:"sample"`           // the newest
-	Growth     float64   `json:"growth,omitempty"` // resident bytes per hour; 0 unless it counts as growth
-	HeapGrowth float64   `json:"heap_growth,omitempty"`
+	Name     string    `json:"name"`
+	State    State     `json:"state"`
+	Breach   *Breach   `json:"breach,omitempty"` // the limit that it is above
+	Why      string    `json:"why,omitempty"`    // what it waits for, or why it was given up
+	Until    time.Time `json:"until,omitzero"`   // when the wait is over, if that is known
+	Strikes  int       `json:"strikes"`          // restarts in a row that did not help
+	Restarts uint64    `json:"restarts"`         // begun, ever
+	Sample   Sample    `json:"sample"`           // the newest
+	Growth   float64   `json:"growth,omitempty"` // resident bytes per hour; 0 unless it counts as growth
 }
 
 // Status returns how the watch stood at the last Step, with what was Done and
@@ -88,7 +87,7 @@ func (f *Fleet) Status() Status {
 func (w *worker) status(busy string) WorkerStatus {
 	st := WorkerStatus{
 		Name: w.name, State: OK, Why: w.why, Until: w.until, Strikes: w.strikes, Restarts: w.done,
-		Sample: w.sample, Growth: w.memory.rate, HeapGrowth: w.heap.rate,
+		Sample: w.sample, Growth: w.memory.rate,
 	}
 	if w.breach != nil {
 		b := *w.breach

@@ -19,7 +19,6 @@ type worker struct {
 	sample  Sample
 	last    time.Time // of the samples
 	memory  trend
-	heap    trend
 	over    [signals]streak
 
 	breach  *Breach   // the one that counts, nil when all is well
@@ -49,7 +48,7 @@ func (s *streak) lasts(now time.Time, c *Config) bool {
 // see takes what is known of the worker now.
 func (w *worker) see(now time.Time, c *Config, in *Worker) {
 	if w.life != in.Life {
-		w.life, w.sampled, w.memory, w.heap, w.over = in.Life, false, trend{}, trend{}, [signals]streak{}
+		w.life, w.sampled, w.memory, w.over = in.Life, false, trend{}, [signals]streak{}
 	}
 	w.up, w.serving = in.Up, in.Serving
 	if in.Up.IsZero() {
@@ -63,7 +62,6 @@ func (w *worker) see(now time.Time, c *Config, in *Worker) {
 	}
 	w.sampled, w.sample, w.last = true, in.Sample, now
 	w.memory.add(now, c.Window, in.Sample.Memory)
-	w.heap.add(now, c.Window, in.Sample.Heap)
 	for s := range signals {
 		limit, value := c.Limits.of(s), w.value(s)
 		if limit <= 0 || value < limit {
@@ -80,19 +78,15 @@ func (w *worker) see(now time.Time, c *Config, in *Worker) {
 
 // value is the newest value of a signal.
 func (w *worker) value(s Signal) float64 {
-	switch s {
-	case Growth:
+	if s == Growth {
 		return w.memory.rate
-	case HeapGrowth:
-		return w.heap.rate
-	default:
-		return w.sample.of(s)
 	}
+	return w.sample.of(s)
 }
 
 // judge finds the breach that counts: one that lasts before one that does not,
-// one that is the worker's own before one that most have, then the longest.
-func (w *worker) judge(now time.Time, c *Config, common *[signals]bool) {
+// then the longest.
+func (w *worker) judge(now time.Time, c *Config) {
 	w.breach, w.due = nil, false
 	best, rank := Signal(0), -1
 	for s := range signals {
@@ -102,10 +96,7 @@ func (w *worker) judge(now time.Time, c *Config, common *[signals]bool) {
 		}
 		r := 0
 		if o.lasts(now, c) {
-			r += 2
-		}
-		if !common[s] {
-			r++
+			r = 1
 		}
 		if r > rank || r == rank && o.since.Before(w.over[best].since) {
 			best, rank = s, r
@@ -122,14 +113,14 @@ func (w *worker) judge(now time.Time, c *Config, common *[signals]bool) {
 
 // restartUseless says whether our last restart helped, as far as it is known now. It
 // reports whether one more did not.
-func (w *worker) restartUseless(now time.Time, c *Config, common bool) (useless bool) {
+func (w *worker) restartUseless(now time.Time, c *Config) (useless bool) {
 	switch {
 	case w.asked.IsZero():
 	case now.Sub(w.asked) >= c.soon():
 		if w.breach == nil || !w.struck {
 			w.strikes = 0
 		}
-	case w.due && !common && !w.struck:
+	case w.due && !w.struck:
 		w.struck = true
 		w.strikes++
 		if w.strikes >= c.Strikes {

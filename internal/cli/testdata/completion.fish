@@ -57,8 +57,6 @@ complete -c bezoar -n '__fish_seen_subcommand_from demo' -l seconds -r -F -d 'Le
 complete -c bezoar -n '__fish_seen_subcommand_from demo' -l workers -r -F -d 'Size of the fleet (default 8).'
 complete -c bezoar -n '__fish_seen_subcommand_from demo' -l pill -x -a 'crash hang oom unique burst' -d 'What kills workers: crash,hang,oom,unique,burst (default crash).'
 complete -c bezoar -n '__fish_seen_subcommand_from demo' -l rate -r -F -d 'Good requests per second (default 120).'
-complete -c bezoar -n '__fish_seen_subcommand_from demo' -l serve -d 'Keep running and serve a page that shows it.'
-complete -c bezoar -n '__fish_seen_subcommand_from demo' -l admin -r -F -d 'Where --serve serves the page (default 127.0.0.1:7070).'
 complete -c bezoar -n '__fish_seen_subcommand_from quarantine' -a ls -d 'List the verdicts on work, shapes and callers.'
 complete -c bezoar -n '__fish_seen_subcommand_from quarantine' -a show -d 'Show one verdict with its reasons and evidence.'
 complete -c bezoar -n '__fish_seen_subcommand_from quarantine' -a add -d 'Quarantine a request by hand.'

@@ -39,7 +39,6 @@ _bezoar() {
     "bezoar demo --workers") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar demo --pill") COMPREPLY=($(compgen -W "crash hang oom unique burst" -- "$cur")); return ;;
     "bezoar demo --rate") COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    "bezoar demo --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar quarantine ls --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar quarantine ls --fleet") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar quarantine show --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -276,7 +275,7 @@ _bezoar() {
     "bezoar") COMPREPLY=($(compgen -W "run serve demo quarantine dlq queue work guard sift crash fleet top config override breaker version completion --help --json" -- "$cur")) ;;
     "bezoar run") COMPREPLY=($(compgen -W "--help --json --replicas --listen --admin --store --worker --health --grace --drain --shutdown-delay --memory --timeout --buffer --replay --ignore --client --after --within --for --max --quarantine --log" -- "$cur")) ;;
     "bezoar serve") COMPREPLY=($(compgen -W "--help --json --config --listen --sqs --admin --store --take-over --log" -- "$cur")) ;;
-    "bezoar demo") COMPREPLY=($(compgen -W "--help --json --seconds --workers --pill --rate --serve --admin" -- "$cur")) ;;
+    "bezoar demo") COMPREPLY=($(compgen -W "--help --json --seconds --workers --pill --rate" -- "$cur")) ;;
     "bezoar quarantine") COMPREPLY=($(compgen -W "ls show add release --help --json" -- "$cur")) ;;
     "bezoar quarantine ls") COMPREPLY=($(compgen -W "--help --json --admin --fleet" -- "$cur")) ;;
     "bezoar quarantine show") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;

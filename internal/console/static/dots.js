@@ -5,7 +5,7 @@
 const maxDots = 400;
 
 export class Dots {
-  #canvas; #box; #ink; #dots = []; #running = false; #paused = false; #still; #colours = {};
+  #canvas; #box; #ink; #dots = []; #running = false; #still; #colours = {};
 
   constructor(canvas, box) {
     this.#canvas = canvas;
@@ -20,15 +20,10 @@ export class Dots {
 
   get still() { return this.#still.matches; }
 
-  pause(on) {
-    this.#paused = on;
-    if (on) this.#dots.length = 0;
-  }
-
   // fly sends a dot of a kind along elements, after a delay in milliseconds, and
   // calls arrived at its end.
   fly(kind, stops, { delay = 0, leg = 260, arrived } = {}) {
-    if (this.still || this.#paused || document.hidden || this.#dots.length >= maxDots) {
+    if (this.still || document.hidden || this.#dots.length >= maxDots) {
       arrived?.();
       return;
     }
@@ -39,7 +34,7 @@ export class Dots {
 
   // burst throws sparks from an element: a worker has died.
   burst(element) {
-    if (this.still || this.#paused || document.hidden) return;
+    if (this.still || document.hidden) return;
     const at = this.#point(element);
     const now = performance.now();
     for (let i = 0; i < 14 && this.#dots.length < maxDots; i++) {
@@ -111,12 +106,6 @@ export class Dots {
         ink.fillStyle = this.#colours.pill;
         ink.moveTo(x, y - 7); ink.lineTo(x + 7, y); ink.lineTo(x, y + 7); ink.lineTo(x - 7, y);
         ink.fill();
-        break;
-      case "lost":
-        ink.strokeStyle = this.#colours.bad;
-        ink.lineWidth = 2;
-        ink.arc(x, y, 4, 0, 2 * Math.PI);
-        ink.stroke();
         break;
       case "spark":
         ink.fillStyle = this.#colours.bad;

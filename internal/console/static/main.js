@@ -4,7 +4,6 @@
 import { call, follow } from "./api.js";
 import { ask, byId, make, put } from "./dom.js";
 import { count, many, visible, words } from "./format.js";
-import { Demo } from "./demo.js";
 import { Log } from "./log.js";
 import { alarm } from "./panic.js";
 import { Picture } from "./picture.js";
@@ -12,13 +11,11 @@ import { query } from "./parts.js";
 import { letters, verdicts } from "./quarantine.js";
 import { held, shelves, standing, worst } from "./standing.js";
 
-const demonstration = document.querySelector('meta[name="bezoar-mode"]').content === "demo";
-const each = demonstration ? 300 : 1000;
+const each = 1000;
 
 const opened = Date.now();
 const log = new Log();
 const picture = new Picture(each);
-const demo = demonstration ? new Demo(picture, act) : null;
 let shown = ""; // the fleet that is shown
 let around = { queues: [], alarms: [] }; // what there is beside fleets
 let stale = { verdicts: true, letters: true };
@@ -48,14 +45,13 @@ async function pollFleets() {
   const { fleets } = await call("GET", "/api/v1/fleets");
   alarm(fleets);
   pick(fleets);
-  if (!demonstration) standing(fleets, around.queues, around.alarms, show);
+  standing(fleets, around.queues, around.alarms, show);
   const fleet = fleets.find((f) => f.name === shown);
   if (!fleet) return;
   picture.update(fleet);
   const up = fleet.workers.filter((w) => w.state === "ready").length;
   put(byId("fleet-state"), `${fleet.name}: ${fleet.state}, ${up} of ${fleet.workers.length} workers serve`);
-  byId("restart").hidden = demonstration || !fleet.managed;
-  if (demonstration) return;
+  byId("restart").hidden = !fleet.managed;
   put(byId("callers-number"), count(fleet.counters.answered ?? 0));
   put(byId("callers-unit"), "answered");
   picture.refused(fleet.counters.refused ?? 0);
@@ -67,7 +63,7 @@ async function pollFleets() {
 function pick(fleets) {
   const select = byId("fleet-pick");
   const names = fleets.map((f) => f.name);
-  if (!names.includes(shown)) shown = demonstration ? names[0] ?? "" : worst(fleets);
+  if (!names.includes(shown)) shown = worst(fleets);
   select.hidden = names.length < 2;
   if ([...select.options].map((o) => o.value).join("\n") === names.join("\n")) return;
   select.replaceChildren(...names.map((n) => make("option", { value: n }, n)));
@@ -120,7 +116,7 @@ function happened(event) {
   log.add(event);
   if (new Date(event.at).getTime() < opened) return; // it is in the tables already
   if (event.kind === "worker.down") picture.down(event.worker, !["interrupted", undefined].includes(event.class));
-  if (["verdict", "demo"].includes(event.kind)) stale = { verdicts: true, letters: true };
+  if (event.kind === "verdict") stale = { verdicts: true, letters: true };
 }
 
 // poll repeats what it is given, one call after the other, while the page can
@@ -138,9 +134,6 @@ async function poll(interval, ask) {
   }
 }
 
-document.body.dataset.mode = demonstration ? "demo" : "live";
-for (const part of document.querySelectorAll(demonstration ? ".demo-only" : ".counters, .views, #standing")) part.hidden = false;
-if (demonstration) put(byId("tagline"), "a real fleet, real traffic, a real pill");
 byId("detail-close").addEventListener("click", () => byId("detail").close());
 byId("fleet-pick").addEventListener("change", (e) => show(e.target.value));
 byId("restart").addEventListener("click", async () => {
@@ -151,7 +144,6 @@ byId("restart").addEventListener("click", async () => {
 
 link("wait");
 poll(each, pollFleets);
-if (demo) poll(each, () => demo.poll());
-else poll(3000, pollAround);
+poll(3000, pollAround);
 poll(1000, pollTables);
 follow("/api/v1/events", new AbortController().signal, happened, link);

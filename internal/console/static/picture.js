@@ -38,8 +38,6 @@ export class Picture {
 
   get still() { return this.#dots.still; }
 
-  pause(on) { this.#dots.pause(on); }
-
   // update shows one fleet as it is now.
   update(fleet) {
     const laned = fleet.workers.filter((w) => stateOf(w) === "lane");
@@ -54,8 +52,7 @@ export class Picture {
     put(byId("gateway-number"), count(busy));
     const lane = byId("lane");
     const waiting = fleet.lane.waiting > 0 ? `${fleet.lane.waiting} waiting` : "";
-    const how = laned.length > 0 ? "one at a time" : fleet.lane.open ? "no suspect"
-      : byId("gateway").dataset.defence === "off" ? "nobody is tried alone" : "closed: too few healthy workers";
+    const how = laned.length > 0 ? "one at a time" : fleet.lane.open ? "no suspect" : "closed: too few healthy workers";
     put(byId("lane-note"), waiting || how);
     lane.dataset.off = String(!fleet.lane.open && laned.length === 0);
     this.#flow(fleet);
@@ -154,13 +151,6 @@ export class Picture {
     this.#refused = total;
     for (let i = 0; i < Math.min(n, most); i++) {
       this.#dots.fly("pill", [byId("callers"), byId("gateway"), byId("quarantine-box")], { delay: Math.random() * this.#each });
-    }
-  }
-
-  // lost lets fly good requests that nobody answered.
-  lost(n) {
-    for (let i = 0; i < Math.min(n, most); i++) {
-      this.#dots.fly("lost", [byId("callers"), byId("gateway"), byId("callers")], { delay: Math.random() * this.#each });
     }
   }
 

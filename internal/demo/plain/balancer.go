@@ -30,8 +30,6 @@ type Balancer struct {
 type worker struct {
 	name, addr string
 	up         bool
-	served     uint64 // answers in this life
-	inFlight   int
 	ejected    time.Time // gets nothing until then
 }
 
@@ -51,9 +49,6 @@ func (b *Balancer) Up(name, addr string) {
 	defer b.mu.Unlock()
 	for _, w := range b.workers {
 		if w.name == name {
-			if w.addr != addr {
-				w.served = 0
-			}
 			w.addr, w.up, w.ejected = addr, true, time.Time{}
 			return
 		}
@@ -81,7 +76,6 @@ func (b *Balancer) pick(tried map[*worker]bool) (w *worker, addr string) {
 		w := b.workers[b.next%len(b.workers)]
 		b.next++
 		if w.up && now.After(w.ejected) && !tried[w] {
-			w.inFlight++
 			return w, w.addr
 		}
 	}
@@ -92,38 +86,6 @@ func (b *Balancer) eject(w *worker) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w.ejected = time.Now().Add(ejection)
-}
-
-func (b *Balancer) done(w *worker, answered bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	w.inFlight--
-	if answered {
-		w.served++
-	}
-}
-
-// InFlight returns how many requests a worker holds now.
-func (b *Balancer) InFlight(name string) int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, w := range b.workers {
-		if w.name == name {
-			return w.inFlight
-		}
-	}
-	return 0
-}
-
-// Served returns how many answers each worker has given in this life, by name.
-func (b *Balancer) Served() map[string]uint64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	all := make(map[string]uint64, len(b.workers))
-	for _, w := range b.workers {
-		all[w.name] = w.served
-	}
-	return all
 }
 
 // ServeHTTP sends r to one worker after the other until one answers.
@@ -144,10 +106,8 @@ func (b *Balancer) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		resp, err := b.send(r.Context(), addr, r, body)
 		if err == nil {
 			relay(rw, resp)
-			b.done(w, true)
 			return
 		}
-		b.done(w, false)
 		if errors.Is(r.Context().Err(), context.Canceled) {
 			return // nobody waits for the answer any more
 		}

@@ -15,7 +15,8 @@ const (
 )
 
 // screamer is the name that some customer gave a product. No ordinary search
-// minds it, but (a+)+$ has 2^36 ways to find that it does not match.
+// minds it, but *a*a*a and so on, with 18 stars, has 2^35 ways to find that it
+// does not match.
 const screamer = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"
 
 // A catalogue is what the shop sells. It is the same in every worker.

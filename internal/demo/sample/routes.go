@@ -31,9 +31,9 @@ func (w *Worker) health(rw http.ResponseWriter, _ *http.Request, _ []byte) {
 	reply(rw, map[string]bool{"ok": true})
 }
 
-// search answers ?q=WORD with the nearest product, and ?filter=REGEX with how
+// search answers ?q=WORD with the nearest product, and ?filter=PATTERN with how
 // many products match. Two filters are pills: one that starts with a NUL finds
-// the nil pointer, and one such as (a+)+$ backtracks for minutes.
+// the nil pointer, and one such as *a*a*a with 18 stars backtracks for minutes.
 func (w *Worker) search(rw http.ResponseWriter, r *http.Request, _ []byte) {
 	query := r.URL.Query()
 	if !query.Has("filter") {

@@ -77,8 +77,8 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/healthz", "", 200, `{"ok":true}`},
 		{"GET", "/search?q=blue+lamp", "", 200, `"q":"blue lamp"`},
 		{"GET", "/search?q=" + strings.Repeat("x", 65), "", 400, "64 bytes"},
-		{"GET", "/search?filter=%5Eblue+lamp", "", 200, `"count":`},
-		{"GET", "/search?filter=(", "", 400, "filter cannot be read"},
+		{"GET", "/search?filter=blue+lamp*", "", 200, `"count":`},
+		{"GET", "/search?filter=" + strings.Repeat("x", 65), "", 400, "filter cannot be read"},
 		{"GET", "/item/A-1", "", 200, `{"id":"A-1","price":`},
 		{"GET", "/report", "", 200, `"report":"sales"`},
 		{"GET", "/export?rows=3", "", 200, `{"bytes":3072,"rows":3}`},
@@ -155,7 +155,7 @@ func TestHangPillPinsTheHealthCheckToo(t *testing.T) {
 	defer cancel()
 	pill := make(chan error, 1)
 	go func() {
-		req, err := http.NewRequestWithContext(ctx, "GET", base+"/search?filter="+url.QueryEscape("(a+)+$"), nil)
+		req, err := http.NewRequestWithContext(ctx, "GET", base+"/search?filter="+url.QueryEscape(strings.Repeat("*a", 18)+"*b"), nil)
 		if err == nil {
 			_, err = http.DefaultClient.Do(req)
 		}
@@ -198,7 +198,7 @@ func BenchmarkSearch(b *testing.B) {
 
 func BenchmarkFilter(b *testing.B) {
 	shop := newCatalogue()
-	p, err := compile("^blue.*lamp")
+	p, err := compile("blue*lamp*")
 	if err != nil {
 		b.Fatal(err)
 	}

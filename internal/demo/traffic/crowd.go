@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -48,16 +47,11 @@ func (c Config) Validate() error {
 // A Crowd sends requests to one address and tallies what comes of them.
 type Crowd struct {
 	cfg    Config
-	tally  atomic.Pointer[Tally] // of what is sent from now on
+	target string // base URL
+	tally  Tally
 	client *http.Client
 	open   chan struct{} // one token per request without an answer
-	paused atomic.Bool
-
-	pills struct {
-		mu   sync.Mutex // guards sent
-		sent map[Pill]int
-	}
-	target atomic.Pointer[string] // base URL
+	doses  int           // sent; of the loop that sends pills
 }
 
 // New returns a crowd that sends to the base URL target.
@@ -66,47 +60,27 @@ func New(cfg Config, target string) (*Crowd, error) {
 		return nil, fmt.Errorf("traffic: %w", err)
 	}
 	c := &Crowd{
-		cfg: cfg,
+		cfg: cfg, target: target,
 		client: &http.Client{Transport: &http.Transport{
 			MaxIdleConns: 512, MaxIdleConnsPerHost: 512, DisableCompression: true,
 		}},
 		open: make(chan struct{}, maxOpen),
 	}
-	c.pills.sent = make(map[Pill]int)
-	c.Count(new(Tally))
-	c.Aim(target)
 	return c, nil
 }
 
 // Tally returns the crowd's tally.
-func (c *Crowd) Tally() *Tally { return c.tally.Load() }
+func (c *Crowd) Tally() *Tally { return &c.tally }
 
-// Count makes the crowd count what it sends from now on in t.
-func (c *Crowd) Count(t *Tally) { c.tally.Store(t) }
-
-// Aim makes the crowd send to another base URL from now on.
-func (c *Crowd) Aim(target string) { c.target.Store(&target) }
-
-// Pause stops or resumes the steady traffic. Pills can be fired all the same.
-func (c *Crowd) Pause(on bool) { c.paused.Store(on) }
-
-// Paused reports whether the steady traffic is stopped.
-func (c *Crowd) Paused() bool { return c.paused.Load() }
-
-// Run sends until d has passed, or ctx ends when d is 0. Then it waits a moment
+// Run sends until d has passed. Then it waits a moment
 // for the answers to good requests and gives up the rest. It returns nil, or
 // the cause for which it was stopped before d had passed.
 func (c *Crowd) Run(ctx context.Context, d time.Duration) error {
 	calls, hangUp := context.WithCancel(ctx) // outlives the sending by settle
 	defer c.client.CloseIdleConnections()
 	defer hangUp()
-	sending, stop := context.WithCancel(ctx)
+	sending, stop := context.WithTimeout(ctx, d)
 	defer stop()
-	if d > 0 {
-		var cancel context.CancelFunc
-		sending, cancel = context.WithTimeout(sending, d)
-		defer cancel()
-	}
 
 	var good, bad sync.WaitGroup // requests without an answer
 	var loops sync.WaitGroup
@@ -128,19 +102,12 @@ func (c *Crowd) Run(ctx context.Context, d time.Duration) error {
 	hangUp()
 	<-all
 	bad.Wait()
-	if d > 0 {
-		return context.Cause(ctx)
-	}
-	return nil
+	return context.Cause(ctx)
 }
 
 func (c *Crowd) sendGood(ctx, calls context.Context, wg *sync.WaitGroup) {
 	m := newMix(c.cfg.Seed)
-	every(ctx, time.Second/time.Duration(c.cfg.Rate), func() {
-		if !c.paused.Load() {
-			c.launch(calls, wg, m.next(), false)
-		}
-	})
+	every(ctx, time.Second/time.Duration(c.cfg.Rate), func() { c.launch(calls, wg, m.next(), false) })
 }
 
 func (c *Crowd) sendPills(ctx, calls context.Context, wg *sync.WaitGroup) {
@@ -149,23 +116,13 @@ func (c *Crowd) sendPills(ctx, calls context.Context, wg *sync.WaitGroup) {
 	case <-ctx.Done():
 		return
 	}
-	every(ctx, c.cfg.Pill.Every(), func() { c.dose(calls, wg, c.cfg.Pill) })
+	every(ctx, c.cfg.Pill.Every(), func() { c.dose(calls, wg) })
 }
 
-// Fire sends one dose of p and returns when every copy has an answer.
-func (c *Crowd) Fire(ctx context.Context, p Pill) {
-	var wg sync.WaitGroup
-	c.dose(ctx, &wg, p)
-	wg.Wait()
-}
-
-func (c *Crowd) dose(ctx context.Context, wg *sync.WaitGroup, p Pill) {
-	for range p.Dose() {
-		c.pills.mu.Lock()
-		n := c.pills.sent[p]
-		c.pills.sent[p]++
-		c.pills.mu.Unlock()
-		c.launch(ctx, wg, p.request(n), true)
+func (c *Crowd) dose(ctx context.Context, wg *sync.WaitGroup) {
+	for range c.cfg.Pill.Dose() {
+		c.launch(ctx, wg, c.cfg.Pill.request(c.doses), true)
+		c.doses++
 	}
 }
 
@@ -191,7 +148,7 @@ func every(ctx context.Context, interval time.Duration, f func()) {
 
 // launch sends one request from a goroutine of its own, which wg waits for.
 func (c *Crowd) launch(ctx context.Context, wg *sync.WaitGroup, r request, pill bool) {
-	at, tally := time.Now(), c.Tally()
+	at, tally := time.Now(), &c.tally
 	tally.sent(pill, at)
 	select {
 	case c.open <- struct{}{}:
@@ -213,7 +170,7 @@ func (c *Crowd) call(ctx context.Context, r request, pill bool) end {
 	// A body that is there but empty, and that cannot be had again, keeps the
 	// transport from sending the request twice by itself.
 	body := struct{ io.Reader }{strings.NewReader(r.body)}
-	req, err := http.NewRequestWithContext(ctx, r.method, *c.target.Load()+r.target, body)
+	req, err := http.NewRequestWithContext(ctx, r.method, c.target+r.target, body)
 	if err != nil {
 		return lost
 	}

@@ -37,8 +37,8 @@ func (m *mix) next() request {
 	case roll < 48: // an honest filter, on the route of the poisonous ones
 		word := m.word()
 		return request{
-			method: http.MethodGet, target: "/search?filter=%5E" + word + ".%2A",
-			want: fmt.Sprintf(`"filter":"^%s.*"`, word),
+			method: http.MethodGet, target: "/search?filter=" + word + "%2A",
+			want: fmt.Sprintf(`"filter":"%s*"`, word),
 		}
 	case roll < 68:
 		word := m.word()

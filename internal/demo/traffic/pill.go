@@ -36,23 +36,6 @@ func ParsePill(name string) (Pill, error) {
 	return "", fmt.Errorf("pill %.40q is unknown, want one of %s", name, strings.Join(names, ", "))
 }
 
-// Explain says in one line what a pill of the kind does.
-func (p Pill) Explain() string {
-	switch p {
-	case Crash:
-		return "one search filter makes the worker follow a nil pointer; it is sent twice a second"
-	case Hang:
-		return "one search filter backtracks for minutes and pins the worker's only loop; it is sent twice a second"
-	case OOM:
-		return "one export needs a gigabyte and the kernel kills the worker; it is sent twice a second"
-	case Unique:
-		return "each filter crashes the worker that reads it, and no two are alike; two a second"
-	case Burst:
-		return "64 copies of one crashing filter arrive in the same instant, every 3 s"
-	}
-	return ""
-}
-
 // Every returns the time between two doses.
 func (p Pill) Every() time.Duration {
 	if p == Burst {
@@ -74,7 +57,7 @@ func (p Pill) request(n int) request {
 	target := "/search?filter=%00lamp"
 	switch p {
 	case Hang:
-		target = "/search?filter=" + url.QueryEscape("(a+)+$")
+		target = "/search?filter=" + url.QueryEscape(strings.Repeat("*a", 18)+"*b")
 	case OOM:
 		target = "/export?rows=1000000"
 	case Unique:

@@ -59,14 +59,6 @@ func (t *Tally) LastHarm() time.Time {
 	return t.lastHarm
 }
 
-// Reset forgets everything.
-func (t *Tally) Reset() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.counts, t.times = Counts{}, histogram{}
-	t.firstPill, t.lastHarm = time.Time{}, time.Time{}
-}
-
 func (t *Tally) sent(pill bool, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
