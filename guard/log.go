@@ -107,9 +107,6 @@ func (g *Guard) logSlow(o *Observation) {
 		"route", o.Route, "caller", o.Caller, "class", o.Class, "shape", shapeText(o.Shape), "predictor", o.Predictor, "cost", o.Cost,
 		"took", o.Took, "bytes", o.Bytes, "died", o.Died, "request", o.Request, "lines_dropped", dropped,
 	}
-	if t := o.Told; t != nil {
-		attrs = append(attrs, "backend", t.Took, "buckets", t.Buckets)
-	}
 	if o.masked != "" {
 		attrs = append(attrs, "query", o.masked)
 	}
