@@ -79,8 +79,8 @@ type ShapeStats struct {
 
 	Fingerprint bezoar.Fingerprint `json:"fingerprint,omitzero"` // of the shape in the ledger; zero where there is none
 
-	// Query is one query of the shape without its values, as Config.Mask makes it, cut
-	// to 500 bytes.
+	// Query is one query of the shape without its values, cut to 500
+	// bytes, if Config.ShowQueries says so.
 	Query string `json:"query,omitempty"`
 
 	asked bool // for Query
@@ -100,7 +100,7 @@ type Observation struct {
 	Bytes     int64
 	Died      bool // the worker that handled it
 
-	masked string // one query of the shape without its values
+	query string // one of the shape, without its values
 }
 
 type counts struct {
@@ -117,7 +117,7 @@ type counts struct {
 	history history
 	judging Judging
 	slow    int64
-	masks   maskBudget
+	shown   showBudget
 }
 
 func (c *counts) init(config Config) {
@@ -128,7 +128,7 @@ func (c *counts) init(config Config) {
 }
 
 // checked counts a query that was judged between the two times. It reports whether
-// the query is to be masked, and shown with its shape.
+// the query is to be shown with its shape.
 func (c *counts) checked(q *Query, v *Verdict, began, now time.Time) (unseen bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,7 +163,7 @@ func (c *counts) checked(q *Query, v *Verdict, began, now time.Time) (unseen boo
 			f := &v.Findings[0]
 			s.Predictor, s.Path, s.Action, s.Rule = f.Predictor, f.Path, f.Action, f.Rule
 		}
-		unseen = !s.asked && c.masks.take(now)
+		unseen = !s.asked && c.shown.take(now)
 		s.asked = s.asked || unseen
 	}
 	return unseen
@@ -284,7 +284,7 @@ func (g *Guard) Observe(o Observation) {
 	if slow {
 		g.counts.slow++
 		if s, ok := g.counts.shapes[o.Shape]; ok {
-			o.masked = s.Query
+			o.query = s.Query
 		}
 	}
 	g.counts.mu.Unlock()

@@ -152,7 +152,7 @@ func (a *App) guardOf(next *present, route string, r *config.Route, prints *fing
 		change.hints = new(guard.HintStore)
 		change.guard, err = guard.New(guard.Config{
 			Limits: change.limits, Hints: change.hints, Log: a.log, SlowAfter: c.Slow, SlowText: int(c.SlowText),
-			Print: prints.Shape, Scope: route, Turns: a.guards.turns, Mask: maskedText,
+			Print: prints.Shape, Scope: route, Turns: a.guards.turns, ShowQueries: true,
 		})
 	}
 	if err == nil && c.Poll != nil {

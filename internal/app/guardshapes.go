@@ -2,24 +2,8 @@ package app
 
 import (
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/guard"
-	"github.com/bezoar-dev/bezoar/guard/mask"
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 )
-
-// maskedText is the text of a query without its values: its body, or else its URL.
-func maskedText(q *guard.Query) string {
-	masked, ok := mask.Query(q)
-	switch {
-	case !ok:
-		return ""
-	case len(masked.Body) > 0:
-		return string(masked.Body)
-	case masked.RawQuery != "":
-		return masked.Path + "?" + masked.RawQuery
-	}
-	return masked.Path
-}
 
 // guardShapes are at most limit shapes of a guard, with what the ledger of its
 // fleet holds against them.
