@@ -64,7 +64,7 @@ func appendSkeleton(dst []byte, q *Query, measures []cost.Measure) (skeleton []b
 		m := &measures[i]
 		size := byte(254)
 		switch m.Predictor {
-		case cost.Unparsable, cost.Encoding, cost.StoredTemplate, cost.DeniedEndpoint:
+		case cost.Unparsable, cost.Encoding, cost.StoredTemplate, cost.DeniedEndpoint, cost.UnreadEndpoint:
 			read = false
 		case cost.BodyBytes, cost.PatternLength, cost.RegexLength, cost.Shards, cost.Unfiltered, cost.FullScan, cost.GroupCardinality:
 			continue // of values and of the data, which come and go
