@@ -3,8 +3,8 @@ package gateway
 import (
 	"time"
 
-	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/guard"
+	"github.com/bezoar-dev/bezoar/internal/dispatch"
 )
 
 // observed tells the guard what became of a query that went on.

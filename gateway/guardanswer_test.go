@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/guard"
+	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/h1"
 )
 

@@ -238,9 +238,7 @@ func (p *Poller) publish() error {
 		x := &p.indices[i]
 		h := guard.IndexHints{Fields: make(map[string]cost.FieldHint, len(x.fields))}
 		h.Docs, h.Shards, h.Indices, h.IndexHint.Fields = x.docs, x.shards, 1, x.mapped
-		for name, f := range x.fields {
-			h.Fields[name] = f
-		}
+		maps.Copy(h.Fields, x.fields)
 		room -= len(x.fields)
 		set[x.name] = h
 	}

@@ -123,18 +123,6 @@ func text(v any) string {
 	return string(out)
 }
 
-func (b *backend) requests(suffix string) int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	n := 0
-	for _, a := range b.asked {
-		if strings.HasSuffix(a, suffix) {
-			n++
-		}
-	}
-	return n
-}
-
 func (b *backend) set(change func(b *backend)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
