@@ -128,7 +128,6 @@ func edges() []edge {
 		{"queue", "internal/judge", "one judge for all fronts: whose fault a failed message is"},
 		{"guard/hints", "guard", "it fills the guard's store of hints, in its words"},
 		{"guard/sql", "guard/redos", "expressions in statements are judged by the same tests"},
-		{"guard/elastic", "guard/redos", "as are those that backends run by trying one way after the other"},
 		{"internal/procstat", "internal/cgroup", "one reader of where groups are mounted, in both versions"},
 		{"internal/pool", "internal/child", "its children are isolated as those of one job, and jobs end in the same words"},
 		{"internal/h1", "internal/connlimit", "the same parts of the descriptors for both servers"},
