@@ -116,6 +116,5 @@
 //  4. dispatch takes a worker of the caller's shard (fleet.Want), by the caller's
 //     deadline, within three retry budgets: the route's, the fleet's and the caller's.
 //  5. (*job).releaseAdmission tells pool and breaker how it went; Config.Observe passes
-//     the record to metrics, log and internal/metrics; of a guarded answer a
-//     hints.(*Learner) reads the head, on a goroutine of its own, and tells the guard.
+//     the record to metrics, log and internal/metrics.
 package gateway

@@ -11,7 +11,6 @@ import (
 
 	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/guard/cost"
-	"github.com/bezoar-dev/bezoar/guard/hints"
 	"github.com/bezoar-dev/bezoar/internal/h1"
 )
 
@@ -39,8 +38,6 @@ type Guard struct {
 	// Prefix is what paths begin with before those of Elasticsearch or OpenSearch:
 	// /es. Of a query it is left out. What does not begin with it cannot be read.
 	Prefix string
-	// Learner reads the heads of answers; nil: nobody does.
-	Learner *hints.Learner
 	// Name labels callers that do not identify themselves, as they are labelled
 	// elsewhere. Nil means a hash.
 	Name func(caller string) string

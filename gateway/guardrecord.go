@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	crand "crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,7 +53,6 @@ func (c GuardRecorderConfig) Validate() error {
 // dropped, and counted. It is safe for concurrent use.
 type GuardRecorder struct {
 	cfg     GuardRecorderConfig
-	key     [16]byte // of the names that stand for callers in masked lines
 	queue   chan *recordedQuery
 	waiting atomic.Int64
 
@@ -76,15 +74,13 @@ func NewGuardRecorder(cfg GuardRecorderConfig) (*GuardRecorder, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	r := &GuardRecorder{cfg: cfg, queue: make(chan *recordedQuery, recordQueue)}
-	_, _ = crand.Read(r.key[:]) // never fails
-	return r, nil
+	return &GuardRecorder{cfg: cfg, queue: make(chan *recordedQuery, recordQueue)}, nil
 }
 
 // GuardRecorderStats says what became of queries.
 type GuardRecorderStats struct {
 	Recorded int64 `json:"recorded"`
-	Dropped  int64 `json:"dropped"` // too long, not text, too fast for the disk, or cannot be masked
+	Dropped  int64 `json:"dropped"` // too long, not text, too fast for the disk
 }
 
 // Stats is what became of queries so far.
@@ -109,13 +105,10 @@ type recordedQuery struct {
 	User            string        `json:"user,omitempty"`
 	Verdict         guard.Outcome `json:"verdict"`
 	TookMS          float64       `json:"took_ms,omitempty"`
-
-	mask  *guard.Guard // by which the line is masked first; nil: it is not
-	query guard.Query  // with mask: what is to be masked, instead of Body and Path
 }
 
 func (q *recordedQuery) bytes() int64 {
-	return int64(len(q.Body) + len(q.Path) + len(q.query.Body) + len(q.query.RawQuery) + 512)
+	return int64(len(q.Body) + len(q.Path) + 512)
 }
 
 // record hands a query over, or drops it.
@@ -158,10 +151,6 @@ func (r *GuardRecorder) Run(ctx context.Context) error {
 // goes on.
 func (r *GuardRecorder) write(q *recordedQuery) {
 	r.waiting.Add(-q.bytes())
-	if q.mask != nil && !r.mask(q) {
-		r.dropped.Add(1)
-		return
-	}
 	line, err := json.Marshal(q)
 	if err == nil {
 		err = r.append(append(line, '\n'))
@@ -257,9 +246,6 @@ func (r *GuardRecorder) close() {
 type GuardRecord struct {
 	Recorder *GuardRecorder
 	Sample   float64 // the share of them; 0 is all
-	// Masked has the values in queries, and who sent them, masked: as
-	// [github.com/bezoar-dev/bezoar/guard/mask] does.
-	Masked bool
 }
 
 // take makes a line of a query as it came, before anything in it was lowered, if
@@ -272,9 +258,6 @@ func (g *Guard) take(q *guard.Query, who *guard.Caller) *recordedQuery {
 	if len(q.Body) > MaxRecordedQuery || !utf8.Valid(q.Body) {
 		c.Recorder.dropped.Add(1)
 		return nil
-	}
-	if c.Masked {
-		return g.veiled(q)
 	}
 	line := &recordedQuery{
 		At: time.Now(), Kind: q.Kind, Method: q.Method, Body: string(q.Body), Dialect: q.Dialect, ContentType: q.ContentType, ContentEncoding: q.ContentEncoding,

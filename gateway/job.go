@@ -10,7 +10,6 @@ import (
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/fingerprint"
 	"github.com/bezoar-dev/bezoar/guard"
-	"github.com/bezoar-dev/bezoar/guard/hints"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/h1"
 	"github.com/bezoar-dev/bezoar/internal/h2"
@@ -59,7 +58,6 @@ type job struct {
 	line        *recordedQuery     // for the record of queries; nil: none
 	path        string             // as the guard has read it
 	shape       bezoar.Fingerprint // by the guard; zero when it could not read the query
-	notes       *hints.Note        // of the answer, when the guard learns from it
 	cacheWriter cacheWriter
 	known       *redact.Held // the secrets in it; nil: none
 	other       *Fallback    // whose workers get it, instead of the route's; nil: those

@@ -120,7 +120,6 @@ func (j *job) open() {
 
 // close ends the record and the span, the last that happens to a request.
 func (j *job) close() {
-	j.unlisten()
 	c := &j.s.cfg
 	if !j.meter.timed {
 		return

@@ -178,7 +178,6 @@ func passBack(dst []h1.Field, r *h1.Response) []h1.Field {
 
 // copyAnswer passes the body on.
 func (j *job) copyAnswer(c *h1.Conn) dispatch.Result {
-	n := j.listen(&c.Resp)
 	for first := true; ; first = false {
 		if !first {
 			j.admission.continues()
@@ -192,9 +191,6 @@ func (j *job) copyAnswer(c *h1.Conn) dispatch.Result {
 		}
 		if err := j.from.Write(p); err != nil {
 			return dispatch.Result{Fault: dispatch.CallerGone, Err: err}
-		}
-		if n != nil {
-			_, _ = n.Write(p) // never fails
 		}
 	}
 	// The worker has done its part, whatever becomes of the last bytes.

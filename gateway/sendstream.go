@@ -260,7 +260,6 @@ func sortedFields(h http.Header) []h1.Field {
 
 // copyStream passes the body of the answer on.
 func (j *job) copyStream(s *stream, r *h1.Response) dispatch.Result {
-	n := j.listen(r)
 	s.read()
 	for first := true; ; first = false {
 		if !first {
@@ -277,9 +276,6 @@ func (j *job) copyStream(s *stream, r *h1.Response) dispatch.Result {
 		if p.n > 0 {
 			if err := j.from.Write(s.buf[:p.n]); err != nil {
 				return dispatch.Result{Fault: dispatch.CallerGone, Err: err}
-			}
-			if n != nil {
-				_, _ = n.Write(s.buf[:p.n]) // never fails
 			}
 		}
 		if errors.Is(p.err, io.EOF) {

@@ -126,8 +126,8 @@ func (g *Guard) Check(q *Query, v *Verdict) {
 		d.read(reader, options)
 		v.judge(q, d.measures, t, scale, reportOnly)
 	}
-	if g.counts.checked(q, v, began, time.Now()) && g.config.Mask != nil {
-		g.showMasked(q, v.Shape)
+	if g.counts.checked(q, v, began, time.Now()) && g.config.ShowQueries {
+		g.showQuery(q, v.Shape)
 	}
 	if v.Verdict != Accepted {
 		g.logVerdict(q, v)

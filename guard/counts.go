@@ -77,20 +77,10 @@ type ShapeStats struct {
 	Bytes     int64         `json:"bytes"`
 	Deaths    int64         `json:"deaths"` // of workers
 
-	// What answers say themselves; of Elasticsearch and OpenSearch only, and of as
-	// many as there was time to read.
-	Told       int64         `json:"told"`        // answers that were read
-	Backend    time.Duration `json:"backend"`     // sum of what they say that they took
-	MaxBackend time.Duration `json:"max_backend"` // likewise, the longest
-	Buckets    float64       `json:"buckets"`     // sum
-	TimedOut   int64         `json:"timed_out"`
-	Partial    int64         `json:"partial"` // with shards that failed
-	Tripped    int64         `json:"tripped"` // a circuit breaker of the backend refused them
-
 	Fingerprint bezoar.Fingerprint `json:"fingerprint,omitzero"` // of the shape in the ledger; zero where there is none
 
-	// Query is one query of the shape without its values, as Config.Mask makes it, cut
-	// to 500 bytes.
+	// Query is one query of the shape without its values, cut to 500
+	// bytes, if Config.ShowQueries says so.
 	Query string `json:"query,omitempty"`
 
 	asked bool // for Query
@@ -110,18 +100,7 @@ type Observation struct {
 	Bytes     int64
 	Died      bool // the worker that handled it
 
-	Told *Told // what the answer says of itself; nil when it was not read
-
-	masked string // one query of the shape without its values
-}
-
-// Told is what an answer says of itself.
-type Told struct {
-	Took     time.Duration
-	Buckets  float64
-	TimedOut bool
-	Partial  bool // shards failed
-	Tripped  bool // a circuit breaker of the backend
+	query string // one of the shape, without its values
 }
 
 type counts struct {
@@ -138,7 +117,7 @@ type counts struct {
 	history history
 	judging Judging
 	slow    int64
-	masks   maskBudget
+	shown   showBudget
 }
 
 func (c *counts) init(config Config) {
@@ -149,7 +128,7 @@ func (c *counts) init(config Config) {
 }
 
 // checked counts a query that was judged between the two times. It reports whether
-// the query is to be masked, and shown with its shape.
+// the query is to be shown with its shape.
 func (c *counts) checked(q *Query, v *Verdict, began, now time.Time) (unseen bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -184,7 +163,7 @@ func (c *counts) checked(q *Query, v *Verdict, began, now time.Time) (unseen boo
 			f := &v.Findings[0]
 			s.Predictor, s.Path, s.Action, s.Rule = f.Predictor, f.Path, f.Action, f.Rule
 		}
-		unseen = !s.asked && c.masks.take(now)
+		unseen = !s.asked && c.shown.take(now)
 		s.asked = s.asked || unseen
 	}
 	return unseen
@@ -300,40 +279,17 @@ func (g *Guard) Observe(o Observation) {
 		if o.Died {
 			s.Deaths++
 		}
-		s.tell(o.Told)
 	}
 	slow := g.slow(&o)
 	if slow {
 		g.counts.slow++
 		if s, ok := g.counts.shapes[o.Shape]; ok {
-			o.masked = s.Query
+			o.query = s.Query
 		}
 	}
 	g.counts.mu.Unlock()
 	if slow {
 		g.logSlow(&o)
-	}
-}
-
-func (s *ShapeStats) tell(t *Told) {
-	if t == nil {
-		return
-	}
-	if t.Tripped && t.Took == 0 { // it never ran
-		s.Tripped++
-		return
-	}
-	s.Told++
-	s.Backend += t.Took
-	s.MaxBackend = max(s.MaxBackend, t.Took)
-	s.Buckets += t.Buckets
-	for _, n := range [...]struct {
-		count *int64
-		is    bool
-	}{{&s.TimedOut, t.TimedOut}, {&s.Partial, t.Partial}, {&s.Tripped, t.Tripped}} {
-		if n.is {
-			*n.count++
-		}
 	}
 }
 

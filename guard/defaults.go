@@ -119,7 +119,7 @@ func elasticDefaults() []defaultRule {
 		{cost.SuggestSize, 10_000, Reject, ""},       //
 		{cost.VectorCandidates, 10_000, Reject, ""},  // the backend's own
 		{cost.AggSize, 10_000, Reject, ""},           // backends have no limit on the size of a terms aggregation
-		{cost.AnalysisTokens, 1_000_000, Reject, ""}, // backends end at 10 000 since version 7, but filters make room first
+		{cost.UnreadEndpoint, 0, Report, ""},         // datafeeds, watches, pipelines and analyses that are tried
 		{cost.DeniedEndpoint, 0, Reject, ""},         // its cost cannot be read
 		{cost.StoredTemplate, 0, Off, ""},            // its text is the operators' own
 		{cost.Timeout, math.Inf(1), Off, ""},         // for caps that a class asks for

@@ -101,7 +101,7 @@ func fixes() []fix {
 		{cost.StoredTemplate, "send the query itself, so that it can be judged%.0s"},
 		{cost.DeniedEndpoint, "use _search: what this endpoint runs cannot be judged%.0s"},
 		{cost.AggSize, "ask for at most %s buckets; page through the rest with a composite aggregation"},
-		{cost.AnalysisTokens, "analyse less text at once, with grams, shingles or hashes in a narrower range, for at most %s tokens"},
+		{cost.UnreadEndpoint, "send it to the backend itself: what this endpoint runs is not read%.0s"},
 		{cost.SuggestSize, "ask for at most %s suggestions, or candidates for them"},
 		{cost.VectorCandidates, "lower k, num_candidates and ef_search to %s or less"},
 

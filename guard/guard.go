@@ -39,9 +39,9 @@ type Config struct {
 	// Turns has a place for each query at once that takes much memory to judge; guards
 	// may share it. Nil: its own of [NewTurns].
 	Turns chan struct{} `json:"-"`
-	// Mask makes of a query what may be shown of it: its text without values. It is
-	// shown and logged with the query's shape. Nil: nothing is.
-	Mask func(q *Query) string `json:"-"`
+	// ShowQueries shows and logs one query of each shape with it: its text without
+	// values.
+	ShowQueries bool
 
 	MaxCallers int // counted by name; the others together as Others; default 1000
 	MaxShapes  int // counted; default 1000

@@ -11,18 +11,15 @@ import (
 )
 
 // Source is where hints come from. Of two that know the same, the later one in
-// this list is believed: it is nearer to the data. But what is learned are lower
-// bounds of cardinalities, which only raise what the others say: nothing else of
-// that source is looked at, and it makes no index known.
+// this list is believed: it is nearer to the data.
 type Source int
 
 const (
-	Static  Source = iota // a file
-	Polled                // mappings, settings and cardinalities that were asked for
-	Learned               // from answers
+	Static Source = iota // a file
+	Polled               // mappings and settings that were asked for
 )
 
-const sources = 3
+const sources = 2
 
 // HintSet is what one source knows, by the name of an index or a table, or a
 // pattern of them.
@@ -110,32 +107,7 @@ func (m *mergedHints) field(index string, key []byte) (best cost.FieldHint, foun
 			}
 		}
 	})
-	if least := m.least(index, key); least > best.Cardinality && !best.Unique {
-		best.Cardinality, best.AtLeast, found = least, true, true
-	}
 	return best, found
-}
-
-// least is the largest of the lower bounds that are known of a field.
-func (m *mergedHints) least(index string, field []byte) float64 {
-	if len(m.learned) == 0 {
-		return 0
-	}
-	most := 0.0
-	for n := (names{rest: index, more: true}); n.more; {
-		name, key := n.next()
-		if !wild(name) {
-			most = max(most, m.learned[string(key)][string(field)])
-			continue
-		}
-		pattern := string(key)
-		for other, fields := range m.learned {
-			if overlap(other, pattern) {
-				most = max(most, fields[string(field)])
-			}
-		}
-	}
-	return most
 }
 
 // Index implements cost.Hints. Sizes of several indices add up.
@@ -183,8 +155,7 @@ func costlier(a, b cost.FieldHint, have bool) cost.FieldHint {
 type mergedHints struct {
 	exact    map[string]*hintEntry // by folded name, patterns too
 	patterns []*hintEntry
-	learned  map[string]map[string]float64 // lower bounds, by folded names of index and field
-	fields   map[string]struct{}           // all folded names of fields: most that are asked for are none of them
+	fields   map[string]struct{} // all folded names of fields: most that are asked for are none of them
 	oldest   time.Time
 
 	mu    sync.Mutex // guards views

@@ -116,23 +116,17 @@ func TestLaterSourcesAreBelievedAndTheOldestGivesTheAge(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		set(Learned, 0, 70)
-		time.Sleep(time.Hour) // virtual: see synctest
 		set(Static, 1000, 50)
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // virtual: see synctest
 		set(Polled, 2000, 60)
-		if f, _ := s.Field("a", "f"); f.Cardinality != 70 {
+		if f, _ := s.Field("a", "f"); f.Cardinality != 60 {
 			t.Errorf("%+v", f)
 		}
 		if h, _ := s.Index("a"); h.Docs != 2000 {
 			t.Errorf("%+v", h)
 		}
-		if s.Age() != time.Hour+time.Minute {
+		if s.Age() != time.Minute {
 			t.Errorf("age %v", s.Age())
-		}
-		set(Learned, 0, 80)
-		if f, _ := s.Field("a", "f"); f.Cardinality != 80 || s.Age() != time.Minute {
-			t.Errorf("%+v, %v", f, s.Age())
 		}
 		if err := s.Set(9, nil, time.Now()); err == nil {
 			t.Error("a source that does not exist was set")
@@ -158,17 +152,14 @@ func TestSourcesJoin(t *testing.T) {
 		"logs":   of(1500, nil, "logs-1", "logs-2"),
 		"shown":  of(1500, nil, "logs-1", "logs-2"),
 	})
-	set(Learned, HintSet{"logs-1": of(10, map[string]cost.FieldHint{"host": {Cardinality: 20}, "new": {Cardinality: 5}}), "logs-2": of(900, map[string]cost.FieldHint{"host": {Cardinality: 20}})})
 	for _, c := range []struct {
 		index, field string
 		want         float64
 	}{
 		{"logs-1", "user", 1000}, // from the pattern, though logs-1 has an entry of its own
-		{"logs-1", "host", 50},   // a lower bound does not lower
-		{"logs-2", "host", 20},   // but raises
-		{"logs-1", "new", 5},
-		{"l*", "new", 5},
-		{"logs-2,logs-1", "new", 5},
+		{"logs-1", "host", 50},
+		{"logs-2", "host", 9},
+		{"l*", "host", 50},
 		{"logs-3", "host", 9},
 	} {
 		if f, _ := s.Field(c.index, c.field); f.Cardinality != c.want {
@@ -179,105 +170,6 @@ func TestSourcesJoin(t *testing.T) {
 		if h, _ := s.Index(index); h.Docs != docs {
 			t.Errorf("%s has %v documents, want %v", index, h.Docs, docs)
 		}
-	}
-}
-
-// What is learned of one index must not hide what patterns say of it, nor make
-// an unknown index a known one: either would make the guard blinder.
-func TestLearnedHintsHideNothing(t *testing.T) {
-	s := &HintStore{}
-	set := func(source Source, index string, h IndexHints) {
-		t.Helper()
-		if err := s.Set(source, HintSet{index: h}, time.Now()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	set(Static, "logs-*", IndexHints{
-		IndexHint: cost.IndexHint{Docs: 5e9, Shards: 60, Fields: 900, Endless: true},
-		Fields:    map[string]cost.FieldHint{"user": {Cardinality: 500, HasRange: true, Max: 9}, "id": {Unique: true}, "many": {Cardinality: 5e6}},
-	})
-	before, _ := s.Index("logs-1")
-	set(Learned, "logs-1", IndexHints{
-		IndexHint: cost.IndexHint{Docs: 3, Shards: 1, Fields: 1, Span: time.Second},
-		Fields:    map[string]cost.FieldHint{"User": {Cardinality: 150_000, Type: "wildcard"}, "id": {Cardinality: 200_000}, "many": {Cardinality: 150_000}},
-	})
-	if after, ok := s.Index("logs-1"); !ok || after != before {
-		t.Errorf("%+v, before %+v", after, before)
-	}
-	for field, want := range map[string]cost.FieldHint{
-		"user": {Cardinality: 150_000, AtLeast: true, HasRange: true, Max: 9},
-		"id":   {Cardinality: 5e9, Unique: true},
-		"many": {Cardinality: 5e6},
-	} {
-		if f, ok := s.Field("logs-1", field); !ok || f != want {
-			t.Errorf("%s: %+v, want %+v", field, f, want)
-		}
-	}
-	set(Learned, "elsewhere", IndexHints{Fields: map[string]cost.FieldHint{"f": {Cardinality: 1e6}}})
-	for _, name := range []string{"elsewhere", "else*"} {
-		if h, ok := s.Index(name); ok {
-			t.Errorf("%s is known: %+v", name, h)
-		}
-		if f, ok := s.Field(name, "f"); !ok || f != (cost.FieldHint{Cardinality: 1e6, AtLeast: true}) {
-			t.Errorf("%s: %+v", name, f)
-		}
-	}
-}
-
-// Whatever is learned, no measure of a query is smaller for it.
-func TestLearnedHintsLowerNothing(t *testing.T) {
-	learned := HintSet{}
-	for _, index := range []string{"shop", "logs-1", "elsewhere"} {
-		learned[index] = IndexHints{Fields: map[string]cost.FieldHint{}}
-		for _, field := range []string{"id", "colour", "sku", "host", "at", "n", "other"} {
-			learned[index].Fields[field] = cost.FieldHint{Cardinality: 150_000}
-		}
-	}
-	read := func(s *HintStore, path, body string) []cost.Measure {
-		m, err := readerOf(Elasticsearch).Read(nil, cost.Query{Method: "POST", Path: path, Body: []byte(body)}, cost.Options{Hints: s})
-		if err != nil {
-			t.Fatalf("%s: %v", body, err)
-		}
-		return m
-	}
-	raised := 0
-	for _, body := range []string{
-		`{"aggs":{"a":{"terms":{"field":"FIELD","size":1000000}}}}`,
-		`{"aggs":{"a":{"terms":{"field":"FIELD","size":1000000},"aggs":{"b":{"terms":{"field":"other","size":400000}}}}}}`,
-		`{"aggs":{"a":{"multi_terms":{"terms":[{"field":"FIELD"},{"field":"other"}]}}}}`,
-		`{"aggs":{"a":{"cardinality":{"field":"FIELD"}}}}`,
-		`{"aggs":{"a":{"date_histogram":{"field":"FIELD","fixed_interval":"1m"}}}}`,
-		`{"query":{"range":{"FIELD":{"gte":"now-1d","lte":"now"}}},"aggs":{"a":{"histogram":{"field":"FIELD","interval":1}}}}`,
-		`{"query":{"term":{"FIELD":1}},"aggs":{"a":{"terms":{"field":"other"}}}}`,
-		`{"query":{"wildcard":{"FIELD":"*x"}},"sort":["FIELD"]}`,
-		`{"query":{"query_string":{"query":"a*"}},"aggs":{"a":{"composite":{"sources":[{"x":{"terms":{"field":"FIELD"}}}]}}}}`,
-	} {
-		for _, path := range []string{"/shop/_search", "/logs-1/_search", "/logs-*/_search", "/elsewhere/_search", "/_search", "/shop,elsewhere/_search"} {
-			for _, field := range []string{"id", "colour", "sku", "host", "at", "n", "other"} {
-				s, _ := hintStore(t)
-				text := strings.ReplaceAll(body, "FIELD", field)
-				before := read(s, path, text)
-				if err := s.Set(Learned, learned, time.Now()); err != nil {
-					t.Fatal(err)
-				}
-				after := read(s, path, text)
-				if len(after) != len(before) {
-					t.Errorf("%s %s: %d measures, before %d", path, text, len(after), len(before))
-					continue
-				}
-				for i := range before {
-					if after[i].Value < before[i].Value || after[i].Predictor != before[i].Predictor {
-						t.Errorf("%s %s: %v is %v, before %v is %v", path, text, after[i].Predictor, after[i].Value, before[i].Predictor, before[i].Value)
-					}
-					if after[i].Value > before[i].Value {
-						raised++
-					}
-				}
-			}
-		}
-	}
-	if raised == 0 {
-		t.Error("nothing that was learned has raised anything")
 	}
 }
 
@@ -328,35 +220,4 @@ func FuzzParseHints(f *testing.F) {
 			s.Index(name)
 		}
 	})
-}
-
-// What only answers have shown rejects nobody by a default limit.
-func TestLearnedHintsAreReportedByDefault(t *testing.T) {
-	q := Query{Kind: Elasticsearch, Method: "POST", Path: "/shop/_search", Body: []byte(`{"size": 0, "aggs": {"a": {"terms": {"field": "visitor"}}}}`)}
-	known := HintSet{"shop": {Fields: map[string]cost.FieldHint{"visitor": {Cardinality: 5e6}}}}
-	own := []Rule{{Predictor: cost.AggCardinality, Limit: 1e6, Action: Reject, Where: "limits.yaml:1"}}
-	for _, tt := range []struct {
-		name        string
-		source      Source
-		rules       []Rule
-		want        Outcome
-		action, was Action
-	}{
-		{"answers, default limit", Learned, nil, Reported, Report, Reject},
-		{"answers, a limit of one's own", Learned, own, Rejected, Reject, ""},
-		{"a file, default limit", Static, nil, Rejected, Reject, ""},
-	} {
-		store := &HintStore{}
-		if err := store.Set(tt.source, known, time.Now()); err != nil {
-			t.Fatal(err)
-		}
-		g, err := New(Config{Hints: store, Limits: Limits{Rules: tt.rules}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		v := check(g, q)
-		if v.Verdict != tt.want || len(v.Findings) != 1 || v.Findings[0].Action != tt.action || v.Findings[0].Would != tt.was {
-			t.Errorf("%s: %s %+v", tt.name, v.Verdict, v.Findings)
-		}
-	}
 }

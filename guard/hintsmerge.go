@@ -11,7 +11,7 @@ import (
 func mergeHints(sets [sources]HintSet) (*mergedHints, error) {
 	m := &mergedHints{exact: map[string]*hintEntry{}}
 	fields := 0
-	for _, set := range sets[:Learned] {
+	for _, set := range sets {
 		above := m.patterns // of sources before
 		for name, hints := range set {
 			key := string(fold(nil, strings.TrimSpace(name)))
@@ -29,9 +29,8 @@ func mergeHints(sets [sources]HintSet) (*mergedHints, error) {
 			fields += len(e.fields)
 		}
 	}
-	fields += m.learn(sets[Learned])
-	if len(m.exact)+len(m.learned) > MaxHintIndices || fields > MaxHintFields {
-		return nil, fmt.Errorf("%d indices and %d fields are more than %d and %d", len(m.exact)+len(m.learned), fields, MaxHintIndices, MaxHintFields)
+	if len(m.exact) > MaxHintIndices || fields > MaxHintFields {
+		return nil, fmt.Errorf("%d indices and %d fields are more than %d and %d", len(m.exact), fields, MaxHintIndices, MaxHintFields)
 	}
 	m.fields = map[string]struct{}{}
 	for _, e := range m.exact {
@@ -40,29 +39,7 @@ func mergeHints(sets [sources]HintSet) (*mergedHints, error) {
 			m.fields[name] = struct{}{}
 		}
 	}
-	for _, learned := range m.learned {
-		for name := range learned {
-			m.fields[name] = struct{}{}
-		}
-	}
 	return m, nil
-}
-
-// learn keeps lower bounds, and counts them.
-func (m *mergedHints) learn(set HintSet) (fields int) {
-	m.learned = make(map[string]map[string]float64, len(set))
-	for index, h := range set {
-		key := string(fold(nil, strings.TrimSpace(index)))
-		if m.learned[key] == nil {
-			m.learned[key] = make(map[string]float64, len(h.Fields))
-		}
-		for name, f := range h.Fields {
-			field := string(fold(nil, name))
-			m.learned[key][field] = max(m.learned[key][field], f.Cardinality)
-			fields++
-		}
-	}
-	return fields
 }
 
 // inherit takes over what patterns say of the fields of an index: once it has an

@@ -2,22 +2,20 @@ package guard
 
 import "time"
 
-// String is file, backend or answers.
+// String is file or backend.
 func (s Source) String() string {
 	switch s {
 	case Static:
 		return "file"
 	case Polled:
 		return "backend"
-	case Learned:
-		return "answers"
 	}
 	return "unknown"
 }
 
 // HintSource is one source of hints that knows something.
 type HintSource struct {
-	Source  string    `json:"source"` // file, backend or answers
+	Source  string    `json:"source"` // file or backend
 	At      time.Time `json:"at"`     // when what it knows was true
 	Indices int       `json:"indices"`
 	Fields  int       `json:"fields"`

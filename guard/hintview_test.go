@@ -18,21 +18,21 @@ import (
 func TestHintsOfPatternsAreRemembered(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[ab]{1,2}`)
-		set, learned := guard.HintSet{}, guard.HintSet{}
+		set, polled := guard.HintSet{}, guard.HintSet{}
 		for range rapid.IntRange(0, 8).Draw(t, "indices") {
 			fields := map[string]cost.FieldHint{}
 			for range rapid.IntRange(0, 3).Draw(t, "fields") {
 				fields[name.Draw(t, "field")] = cost.FieldHint{Cardinality: float64(rapid.IntRange(1, 99).Draw(t, "cardinality"))}
 			}
 			h := guard.IndexHints{IndexHint: cost.IndexHint{Docs: 50, Shards: 2}, Fields: fields}
-			rapid.SampledFrom([]guard.HintSet{set, learned}).Draw(t, "source")[name.Draw(t, "index")] = h
+			rapid.SampledFrom([]guard.HintSet{set, polled}).Draw(t, "source")[name.Draw(t, "index")] = h
 		}
 		var used guard.HintStore
 		fill := func(s *guard.HintStore) {
 			if err := s.Set(guard.Static, set, time.Time{}); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Set(guard.Learned, learned, time.Time{}); err != nil {
+			if err := s.Set(guard.Polled, polled, time.Time{}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -34,11 +34,7 @@ func (v *Verdict) judge(q *Query, measures []cost.Measure, t *table, scale float
 					action = Reject
 				}
 			}
-			f := finding(q, m, r, limit, action)
-			if m.Learned && action == Reject && r.rank.source == fromDefault {
-				f.Action, f.Would = Report, Reject // it was let through before, so nobody is cut off unasked
-			}
-			v.add(f)
+			v.add(finding(q, m, r, limit, action))
 		})
 	}
 	slices.SortStableFunc(v.Findings, func(a, b Finding) int { return cmp.Compare(b.Action.weight(), a.Action.weight()) })

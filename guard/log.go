@@ -107,11 +107,8 @@ func (g *Guard) logSlow(o *Observation) {
 		"route", o.Route, "caller", o.Caller, "class", o.Class, "shape", shapeText(o.Shape), "predictor", o.Predictor, "cost", o.Cost,
 		"took", o.Took, "bytes", o.Bytes, "died", o.Died, "request", o.Request, "lines_dropped", dropped,
 	}
-	if t := o.Told; t != nil {
-		attrs = append(attrs, "backend", t.Took, "buckets", t.Buckets)
-	}
-	if o.masked != "" {
-		attrs = append(attrs, "query", o.masked)
+	if o.query != "" {
+		attrs = append(attrs, "query", o.query)
 	}
 	if most := g.SlowText(); most > 0 && len(o.Text) > 0 {
 		attrs = append(attrs, "text", strings.ToValidUTF8(string(o.Text[:min(most, len(o.Text))]), "�"))

@@ -37,6 +37,18 @@ func (g *Guard) Print(q *Query) bezoar.Fingerprint {
 	return id
 }
 
+// measure is what is measured of a query; the scratch space has it until it is done.
+func (g *Guard) measure(q *Query, d *scratch) []cost.Measure {
+	options := g.policy.Load().options
+	options.MaxBytes = maxBytes
+	if g.config.Hints != nil {
+		options.Hints = g.config.Hints
+	}
+	d.query, d.unread, d.packed = q.cost(), q.Unread, q.packed()
+	d.read(d.readers[q.Kind.index()], options)
+	return d.measures
+}
+
 // appendSkeleton appends what queries of one construction have in common,
 // whatever dates, ids and texts they are about, and whatever is known of the
 // data: where they go, the names in them, what was measured, and of most measures
@@ -52,7 +64,7 @@ func appendSkeleton(dst []byte, q *Query, measures []cost.Measure) (skeleton []b
 		m := &measures[i]
 		size := byte(254)
 		switch m.Predictor {
-		case cost.Unparsable, cost.Encoding, cost.StoredTemplate, cost.DeniedEndpoint:
+		case cost.Unparsable, cost.Encoding, cost.StoredTemplate, cost.DeniedEndpoint, cost.UnreadEndpoint:
 			read = false
 		case cost.BodyBytes, cost.PatternLength, cost.RegexLength, cost.Shards, cost.Unfiltered, cost.FullScan, cost.GroupCardinality:
 			continue // of values and of the data, which come and go

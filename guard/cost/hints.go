@@ -17,7 +17,6 @@ type Hints interface {
 type FieldHint struct {
 	Type        string  // keyword, text, wildcard, date, long …
 	Cardinality float64 // distinct values; math.Inf(1): about one for each document of an index of unknown size
-	AtLeast     bool    // Cardinality is a lower bound: there may be any number more
 	Unique      bool    // about one value for each document
 	HasRange    bool    // Min and Max are known
 	Min, Max    float64 // dates: milliseconds since 1970

@@ -7,11 +7,10 @@ type Measure struct {
 	Offset    int     // byte in Query.Body at which the construct begins; -1 when it is not there (in the URL, in decoded text)
 	Part      int     // which member of a batch, or which statement, from 0
 
-	Path    string // only with Explain: $.aggs.x.terms.size, the SQL construct, url.size
-	Detail  string // only with Explain: the arithmetic, as in "3 levels: 100 × 50 × 20 = 100000"
-	Fix     string // only with Explain: how to lower this very one; "" for what the predictor's limit says
-	Target  string // index or table; "" when unknown or all. Without Explain only if it costs no allocation
-	Learned bool   // it is known from answers alone that it is so much
+	Path   string // only with Explain: $.aggs.x.terms.size, the SQL construct, url.size
+	Detail string // only with Explain: the arithmetic, as in "3 levels: 100 × 50 × 20 = 100000"
+	Fix    string // only with Explain: how to lower this very one; "" for what the predictor's limit says
+	Target string // index or table; "" when unknown or all. Without Explain only if it costs no allocation
 
 	Cap Cap // how the value can be lowered in place; zero when it cannot
 }

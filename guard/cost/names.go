@@ -53,7 +53,7 @@ func names() [72]named {
 		{VectorCandidates, "vector_candidates"},
 		{IDsCount, "ids_count"},
 		{AggSize, "agg_size"},
-		{AnalysisTokens, "analysis_tokens"},
+		{UnreadEndpoint, "unread_endpoint"},
 
 		{MissingWhere, "missing_where"},
 		{LikeWildcards, "like_wildcards"},

@@ -46,7 +46,7 @@ const (
 	VectorCandidates // k or num_candidates of a vector search
 	IDsCount         // values in one ids query
 	AggSize          // buckets that one terms-like aggregation asks for by its size
-	AnalysisTokens   // tokens that a text becomes, or that a filter makes room for, when its analysis is tried
+	UnreadEndpoint   // 1: an endpoint that has a query, script or expression in it and is not read
 )
 
 // SQL.

@@ -16,7 +16,6 @@ func TestListsOfIndicesAreTargetsWhole(t *testing.T) {
 		{"a batch", "POST /_msearch", "{\"index\":[\"big\",\"sm\\u0061ll\"]}\n{\"size\":20000}\n", "big,small"},
 		{"a batch, one", "POST /_msearch", "{\"index\":\"big\"}\n{\"size\":20000}\n", "big"},
 		{"a copy", "POST /_reindex", `{"source":{"index":["big","small"],"size":20000},"dest":{"index":"x"}}`, "big,small"},
-		{"a watch", "POST /_watcher/watch/w", `{"input":{"search":{"request":{"indices":["big","small"],"body":{"size":20000}}}}}`, "big,small"},
 		{"ES|QL", "POST /_query", `{"query":"FROM big , small | WHERE a LIKE \"*b\""}`, "big,small"},
 		{"a join", "POST /_query", `{"query":"FROM big | LOOKUP JOIN small ON a | WHERE a LIKE \"*b\""}`, "big,small"},
 		{"two statements", "POST /_query", `{"query":"FROM big | WHERE a LIKE \"*b\" | EVAL b = (FROM small)"}`, "big"},

@@ -21,7 +21,7 @@ func limits() map[cost.Predictor]float64 {
 		cost.LeadingWildcard: 0, cost.PatternLength: 1000, cost.RegexLength: 1000, cost.RegexStates: 10000,
 		cost.WildcardStars: 8, cost.FieldFanout: 100, cost.Script: 10, cost.Joining: 2, cost.ScrollTTL: 86400,
 		cost.Fetch: 100, cost.Shards: 1000, cost.UnfilteredWrite: 0, cost.Batch: 100, cost.SuggestSize: 10000,
-		cost.VectorCandidates: 10000, cost.DeniedEndpoint: 0, cost.AnalysisTokens: 1e6,
+		cost.VectorCandidates: 10000, cost.DeniedEndpoint: 0, cost.UnreadEndpoint: 0,
 		cost.RegexExponential: 0, cost.RegexPolynomial: 1,
 	}
 }

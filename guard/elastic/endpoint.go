@@ -27,15 +27,12 @@ const (
 	epTermsEnum
 	epLanguage
 	epESQL
-	epWatch
-	epDatafeed
 	epStatus
 	epStored
 	epTransform
 	epGraph
 	epScript
-	epAnalyze
-	epSimulate
+	epUnread // what has a query in it and is not read
 )
 
 // endpointOf splits a path into the index and what is asked of it. An index may
@@ -141,7 +138,7 @@ func named(rest string, hasIndex bool) endpoint {
 	case "_scripts/painless/_execute":
 		return epScript
 	case "_analyze":
-		return epAnalyze
+		return epUnread
 	}
 	return under(rest, hasIndex)
 }
@@ -176,7 +173,7 @@ func under(rest string, hasIndex bool) endpoint {
 			return epSearch
 		}
 		if strings.HasPrefix(below, "watch/") {
-			return epWatch
+			return epUnread
 		}
 	case "_xpack": // version 6
 		return named("_"+below, false)
@@ -186,13 +183,13 @@ func under(rest string, hasIndex bool) endpoint {
 		}
 	case "_text_structure":
 		if below == "test_grok_pattern" {
-			return epSimulate
+			return epUnread
 		}
 	case "_plugins", "_opendistro":
 		return plugin(below)
 	case "_ingest":
 		if strings.HasSuffix(rest, "/_simulate") {
-			return epSimulate
+			return epUnread
 		}
 	case "_transform", "_data_frame":
 		return epTransform
@@ -208,7 +205,7 @@ func under(rest string, hasIndex bool) endpoint {
 func learning(below string) endpoint {
 	switch {
 	case strings.HasPrefix(below, "datafeeds/"):
-		return epDatafeed
+		return epUnread
 	case strings.HasPrefix(below, "data_frame/analytics/"):
 		return epTransform
 	case below == "data_frame/_evaluate":
@@ -223,7 +220,7 @@ func plugin(below string) endpoint {
 	case strings.HasSuffix(below, "/_search"): // what the plugin itself keeps
 		return epSearch
 	case strings.HasPrefix(below, "_alerting/monitors"), strings.HasPrefix(below, "_anomaly_detection/detectors"):
-		return epWatch
+		return epUnread
 	case strings.HasPrefix(below, "_transform"):
 		return epTransform
 	}

@@ -193,9 +193,6 @@ func (r *Reader) widthOf(v int, step float64, dates bool) width {
 	w := width{filtered, "that of the filter on the field", true}
 	if !isFiltered {
 		w = r.hintedWidth(field, lo, hi, step, dates)
-		if dates {
-			w = r.chunk.of(w, step)
-		}
 	}
 	ext := r.get(v, "extended_bounds")
 	if ext <= none || r.numberOr(r.get(v, "min_doc_count"), 0) != 0 {

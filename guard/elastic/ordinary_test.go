@@ -110,8 +110,6 @@ func TestOrdinaryRequestsAreCheap(t *testing.T) {
 		{"places and stars", "GET /x/_search", `{"query":{"wildcard":{"at":{"value":"/log/*/2024-??-??T??:??:??*"}}}}`, ""},
 		{"a question", "GET /faq/_search", `{"query":{"query_string":{"query":"comment changer de mot de passe ?","fields":["titre","texte"]}}}`, ""},
 		{"a question in the URL", "GET /faq/_search?q=pourquoi+%3F%3F", ``, ""},
-		{"a datafeed", "PUT /_ml/datafeeds/d", `{"job_id":"j","indices":["flights"],"aggs":{"b":{"date_histogram":{"field":"t","fixed_interval":"360s"},"aggs":{"t":{"max":{"field":"t"}},"a":{"terms":{"field":"airline","size":100}}}}}}`, ""},
-		{"a datafeed of chunks", "PUT /_ml/datafeeds/d", `{"job_id":"j","indices":["flights"],"chunking_config":{"mode":"manual","time_span":"3h"},"aggs":{"b":{"date_histogram":{"field":"t","fixed_interval":"1s"}}}}`, ""},
 		{"terms enum", "POST /x/_terms_enum", `{"field":"tags","string":"kiba"}`, ""},
 		{"sql", "POST /_sql?format=txt", `{"query":"SELECT * FROM library WHERE author LIKE 'Dan%' ORDER BY page_count DESC LIMIT 5","fetch_size":5}`, ""},
 		{"esql", "POST /_query", `{"query":"FROM library | EVAL y = DATE_TRUNC(1 YEARS, release_date) | STATS MAX(page_count) BY y | SORT y | LIMIT 5"}`, ""},

@@ -52,7 +52,6 @@ type Reader struct {
 
 	fixedURL bool // the URL takes no parameters of the present body
 	aggDepth int
-	chunk    chunk        // of a datafeed
 	stops    float64      // documents that the present search looks at, at most
 	begun    int          // measure of this request in out
 	most     [256]float64 // of each predictor in this member
@@ -61,11 +60,9 @@ type Reader struct {
 	spare    cost.Measure // where a measure goes that is not kept
 	told     int          // bytes of paths
 
-	taken       int // bytes of memory that this request has asked for
-	expressions int // of this request that were analysed
-	steps       int // that they took
-	filled      int // bytes of templates that were named, and names that were filled in
-	aggAt       int // deepest aggregation
+	taken  int // bytes of memory that this request has asked for
+	filled int // bytes of templates that were named
+	aggAt  int // deepest aggregation
 }
 
 var _ cost.Reader = (*Reader)(nil)
@@ -100,7 +97,7 @@ func (r *Reader) begin(dst []cost.Measure, q cost.Query, o cost.Options) {
 	}
 	r.q, r.o, r.out, r.fault, r.part = q, o, dst, nil, 0
 	r.begun, r.told, r.stops = len(dst), 0, math.Inf(1)
-	r.expressions, r.steps, r.filled, r.taken = 0, 0, 0, 0
+	r.filled, r.taken = 0, 0
 	clear(r.most[:])
 	r.depth, r.t, r.arena = 0, nil, r.arena[:0]
 	r.query.reset()

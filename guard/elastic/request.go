@@ -21,6 +21,12 @@ func (r *Reader) request() {
 		r.unreadable(cost.BodyBytes, "the body is too long", -1)
 		return
 	}
+	if ep == epUnread {
+		if len(r.q.Body) > 0 || p.source != nil {
+			r.add1(cost.UnreadEndpoint, 1)
+		}
+		return
+	}
 	body, derived, ok := r.plainBody()
 	if !ok {
 		return
@@ -88,10 +94,6 @@ func (r *Reader) body(root int, ep endpoint, p *parameters) {
 		r.fieldCaps(root, p, ep)
 	case epLanguage, epESQL:
 		r.language(root, p, ep)
-	case epWatch:
-		r.watch(root)
-	case epDatafeed:
-		r.datafeed(root, p)
 	case epStored:
 		r.stored(r.get(root, "script"))
 	case epStatus:
@@ -102,10 +104,6 @@ func (r *Reader) body(root int, ep endpoint, p *parameters) {
 		r.graph(root, p)
 	case epScript:
 		r.scriptIn(root, false)
-	case epAnalyze:
-		r.analyze(root)
-	case epSimulate:
-		r.simulate(root)
 	}
 }
 

@@ -96,9 +96,6 @@ func (r *Reader) search(root int, p *parameters, ep endpoint) {
 	sel = max(sel, r.vectors(m.knn, 1))
 	sel = max(sel, r.retrievers(m.retriever, 1))
 	r.retrievers(m.rank, 1)
-	if r.chunk != (chunk{}) {
-		sel = max(sel, selStrong)
-	}
 	r.subSearches(m.subSearches)
 	if m.postFilter > none {
 		r.walkQuery(m.postFilter, 1, 0, false)

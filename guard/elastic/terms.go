@@ -20,8 +20,6 @@ func (r *Reader) cardinality(field []byte) (values float64, known bool) {
 	switch {
 	case ok && h.Unique, string(field) == "_id", string(field) == "_uid":
 		return docs, true
-	case ok && h.AtLeast: // how many more there are nobody knows
-		return min(max(h.Cardinality, assumed), docs), false
 	case ok && h.Cardinality > 0:
 		return min(h.Cardinality, docs), true
 	}
@@ -145,7 +143,6 @@ func (r *Reader) collects(v int, values float64, known bool, c scope) {
 	stopped := values > r.stops
 	values = min(values, r.stops)
 	m := r.add(cost.AggCardinality, values, firstOf(r.get(v, "field"), r.get(v, "terms"), v))
-	m.Learned = !known && values > or(r.o.Defaults.Cardinality, assumedCardinality)
 	if !r.o.Explain {
 		return
 	}
@@ -153,8 +150,6 @@ func (r *Reader) collects(v int, values float64, known bool, c scope) {
 	switch {
 	case stopped:
 		m.Detail = figure(values) + " documents, after which the search ends"
-	case m.Learned:
-		m.Detail = figure(values) + " values or more, as an answer showed: no other hint"
 	case !known:
 		m.Detail = figure(values) + " values or more, assumed: no hint"
 	}

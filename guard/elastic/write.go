@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"math"
+	"time"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
@@ -69,5 +70,30 @@ func (r *Reader) unfilteredWrite(sel selectivity, limit float64, at int) {
 	}
 	if at <= none {
 		m.Path = "$.query"
+	}
+}
+
+// keptFree is for how long backends keep the answer of an asynchronous search by
+// themselves. It is an answer, not a context with files that it holds open.
+const keptFree = 5 * 24 * time.Hour
+
+// answerKept measures for how long the answer of an asynchronous search is kept.
+func (r *Reader) answerKept(p *parameters) {
+	if kept(p.keepAlive) > float64(keptFree.Milliseconds()) {
+		r.keepAlive(none, p.keepAlive, "keep_alive")
+	}
+}
+
+// writeEffort measures what the URL says of a write: how many documents it reads
+// at once, in how many requests beside each other, with a context for how long.
+func (r *Reader) writeEffort(p *parameters) {
+	if p.hasScrollSize {
+		r.addURL(cost.ResultWindow, p.scrollSize, "scroll_size").Cap = r.urlCap(p.scrollSizeAt, true, "", "", 0, 1)
+	}
+	if p.slices > 1 {
+		r.addURL(cost.Batch, p.slices, "slices").Cap = r.urlCap(p.slicesAt, true, "", "", 0, 1)
+	}
+	if p.scroll != nil {
+		r.keepAlive(none, p.scroll, "scroll")
 	}
 }

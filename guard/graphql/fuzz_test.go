@@ -1,11 +1,15 @@
 package graphql_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
 
 	"github.com/bezoar-dev/bezoar/guard/cost"
 	"github.com/bezoar-dev/bezoar/guard/graphql"
@@ -236,5 +240,21 @@ func BenchmarkRead(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkParse only parses what BenchmarkRead reads, with another parser and its
+// limit of tokens: nothing is counted yet.
+func BenchmarkParse(b *testing.B) {
+	var request struct{ Query string }
+	if err := json.Unmarshal([]byte(typical), &request); err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(request.Query)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: request.Query}, 10_000); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // opaqueID is under whom the backend lists what is asked here.
@@ -36,22 +35,17 @@ func unsupported(err error) bool {
 }
 
 // ask sends one request and decodes its answer.
-func (p *Poller) ask(ctx context.Context, method, target string, body []byte, into any) error {
+func (p *Poller) ask(ctx context.Context, target string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
-	p.asked++
-	began := time.Now()
-	err := p.exchange(ctx, method, target, body, into)
-	took := time.Since(began)
-	p.note(took)
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", method, clip(target), err)
+	if err := p.exchange(ctx, target, into); err != nil {
+		return fmt.Errorf("GET %s: %w", clip(target), err)
 	}
 	return nil
 }
 
-func (p *Poller) exchange(ctx context.Context, method, target string, body []byte, into any) error {
-	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(p.cfg.URL, "/")+target, bytes.NewReader(body))
+func (p *Poller) exchange(ctx context.Context, target string, into any) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(p.cfg.URL, "/")+target, http.NoBody)
 	if err != nil {
 		return err
 	}
@@ -59,9 +53,6 @@ func (p *Poller) exchange(ctx context.Context, method, target string, body []byt
 	r.Header.Set("X-Opaque-Id", opaqueID)
 	r.Header.Set("User-Agent", opaqueID)
 	r.Header.Set("Accept", "application/json")
-	if len(body) > 0 {
-		r.Header.Set("Content-Type", "application/json")
-	}
 	answer, err := p.cfg.Client.Do(r)
 	if err != nil {
 		return err
@@ -82,15 +73,6 @@ func (p *Poller) exchange(ctx context.Context, method, target string, body []byt
 		return fmt.Errorf("read the answer: %w", err)
 	}
 	return nil
-}
-
-// note lets the pause follow how fast the backend answers.
-func (p *Poller) note(took time.Duration) {
-	if took > p.cfg.Slow {
-		p.pause = min(2*p.pause, p.cfg.MaxPause)
-	} else {
-		p.pause = max(p.pause/2, p.cfg.Pause)
-	}
 }
 
 // count is a number that some answers have as text. Others, null, "" and words

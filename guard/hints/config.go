@@ -28,53 +28,30 @@ type Config struct {
 	// that none is sent again by itself, no redirects.
 	Client *http.Client `json:"-"`
 
-	// Indices and Fields are patterns with * of what is looked at; one that begins
-	// with - takes out. Default all. Names with a leading dot, but for backing
-	// indices of data streams, need a pattern with a dot.
+	// Indices are patterns with * of what is looked at; one that begins with -
+	// takes out. Default all. Names with a leading dot, but for backing indices of
+	// data streams, need a pattern with a dot.
 	Indices []string
-	Fields  []string // whose cardinality, or range, is measured at night: of keyword, ip, numeric and date fields
 
-	Interval time.Duration // between polls, spread by a tenth; default 10 min
-	// At is when the night begins, after midnight UTC, 0 to 24 h; NoNight: never.
-	// It is spread over its first half hour.
-	At       time.Duration  // default 2 h
-	Night    time.Duration  // how long it is; default 3 h
-	AtStart  bool           // measure after the first poll, too
-	Pause    time.Duration  // between requests of the night, spread by a fifth; default 1 s
-	MaxPause time.Duration  // default 1 min
-	Slow     time.Duration  // an answer that takes longer doubles the pause; default 1 s
+	Interval time.Duration  // between polls, spread by a tenth; default 10 min
 	Timeout  time.Duration  // of one request; default 10 s
 	Backoff  backoff.Config // after a failure; default 5 s to 10 min
 
-	MaxIndices  int   // default 1000
-	MaxFields   int   // of an index; default 1000
-	MaxMeasured int   // of an index; default 32
-	MaxRequests int   // of a night; default 2000
-	SampleDocs  int   // of a shard, after which a cardinality is extrapolated; default 1 000 000
-	MaxAnswer   int64 // bytes; default 16 MiB
+	MaxIndices int   // default 1000
+	MaxFields  int   // of an index; default 1000
+	MaxAnswer  int64 // bytes; default 16 MiB
 
 	Log *slog.Logger `json:"-"` // default none
 }
 
-// NoNight as Config.At measures nothing.
-const NoNight = -1
-
 // WithDefaults returns c with every zero field set to its default.
 func (c Config) WithDefaults() Config {
 	set(&c.Interval, 10*time.Minute)
-	set(&c.At, 2*time.Hour)
-	set(&c.Night, 3*time.Hour)
-	set(&c.Pause, time.Second)
-	set(&c.MaxPause, max(time.Minute, c.Pause))
-	set(&c.Slow, time.Second)
 	set(&c.Timeout, 10*time.Second)
 	set(&c.Backoff.Base, 5*time.Second)
 	set(&c.Backoff.Cap, max(10*time.Minute, c.Backoff.Base))
 	set(&c.MaxIndices, 1000)
 	set(&c.MaxFields, 1000)
-	set(&c.MaxMeasured, 32)
-	set(&c.MaxRequests, 2000)
-	set(&c.SampleDocs, 1_000_000)
 	set(&c.MaxAnswer, 16<<20)
 	if c.Client == nil {
 		c.Client = newClient()
@@ -118,19 +95,12 @@ func (c Config) Validate() error {
 		fault("Store is missing")
 	}
 	c = c.WithDefaults()
-	if c.At != NoNight && (c.At < 0 || c.At > 24*time.Hour) {
-		fault("At is %v, want 0 to 24h", c.At)
-	}
 	for _, d := range []struct {
 		name      string
 		v         time.Duration
 		low, high time.Duration
 	}{
 		{"Interval", c.Interval, time.Second, 24 * time.Hour},
-		{"Night", c.Night, time.Minute, 24 * time.Hour},
-		{"Pause", c.Pause, time.Millisecond, time.Hour},
-		{"MaxPause", c.MaxPause, c.Pause, time.Hour},
-		{"Slow", c.Slow, time.Millisecond, time.Hour},
 		{"Timeout", c.Timeout, 100 * time.Millisecond, 10 * time.Minute},
 	} {
 		if d.v < d.low || d.v > d.high {
@@ -144,9 +114,6 @@ func (c Config) Validate() error {
 	}{
 		{"MaxIndices", int64(c.MaxIndices), guard.MaxHintIndices / 4}, // aliases and static ones need room
 		{"MaxFields", int64(c.MaxFields), 100_000},
-		{"MaxMeasured", int64(c.MaxMeasured), 100_000},
-		{"MaxRequests", int64(c.MaxRequests), 1_000_000},
-		{"SampleDocs", int64(c.SampleDocs), 1 << 31},
 		{"MaxAnswer", c.MaxAnswer, 256 << 20},
 	} {
 		if n.v < 1 || n.v > n.high {

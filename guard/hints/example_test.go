@@ -12,8 +12,7 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/hints"
 )
 
-// One store holds what files say, what was polled and what was learned; the
-// guard asks it.
+// One store holds what files say and what was polled; the guard asks it.
 func Example() {
 	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -62,28 +61,4 @@ func (s told) Set(source guard.Source, set guard.HintSet, at time.Time) error {
 	default:
 	}
 	return err
-}
-
-func ExampleReadAnswer() {
-	a := hints.ReadAnswer([]byte(`{"took": 37, "timed_out": false, "_shards": {"total": 5, "failed": 1}, "hits": {"total": {"value": 10000, "relation": "gte"}, "hits": [{"_id": "1", "_sour`))
-	fmt.Println(a.Took, a.Hits, a.FailedShards, a.Cut)
-	// Output: 37ms 10000 1 true
-}
-
-func ExampleLearner() {
-	store := &guard.HintStore{}
-	l, err := hints.NewLearner(hints.LearnConfig{Store: store})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	l.Observe(hints.Seen{
-		Index: "logs", Shape: 7, Predicted: 4,
-		Body:   []byte(`{"size": 0, "aggs": {"users": {"terms": {"field": "user.id", "size": 2}}}}`),
-		Answer: []byte(`{"took": 900, "aggregations": {"users": {"sum_other_doc_count": 999000, "buckets": [{"key": "a", "doc_count": 3}, {"key": "b", "doc_count": 2}]}}}`),
-	})
-	for _, f := range l.Fits(1) {
-		fmt.Println(f.Predicted, f.Took.Round(time.Millisecond), f.Buckets) // what was seen weighs less as time passes
-	}
-	// Output: 4 900ms 2
 }

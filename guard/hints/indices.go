@@ -20,8 +20,6 @@ type index struct {
 	shards float64
 	mapped float64 // fields, all
 	fields map[string]cost.FieldHint
-
-	computed map[string]bool // of fields
 }
 
 // The bounds of one poll.
@@ -40,7 +38,7 @@ func (p *Poller) health(ctx context.Context) error {
 	var h struct {
 		Status string `json:"status"`
 	}
-	if err := p.ask(ctx, "GET", "/_cluster/health?filter_path=status&timeout=2s", nil, &h); err != nil && !unsupported(err) {
+	if err := p.ask(ctx, "/_cluster/health?filter_path=status&timeout=2s", &h); err != nil && !unsupported(err) {
 		return err
 	}
 	if h.Status == "red" {
@@ -70,7 +68,6 @@ func (p *Poller) poll(ctx context.Context) error {
 		return err
 	}
 	p.indices, p.aliased = list, aliases
-	p.forget()
 	return nil
 }
 
@@ -82,7 +79,7 @@ func (p *Poller) listed(ctx context.Context) ([]index, error) {
 		Docs   count  `json:"docs.count"`
 		Pri    count  `json:"pri"`
 	}
-	err := p.ask(ctx, "GET", "/_cat/indices?format=json&h=index,status,docs.count,pri&expand_wildcards=open,hidden", nil, &rows)
+	err := p.ask(ctx, "/_cat/indices?format=json&h=index,status,docs.count,pri&expand_wildcards=open,hidden", &rows)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +103,7 @@ func (p *Poller) counted(ctx context.Context) ([]index, error) {
 			} `json:"primaries"`
 		} `json:"indices"`
 	}
-	if err := p.ask(ctx, "GET", "/_stats/docs?filter_path=indices.*.primaries.docs.count", nil, &stats); err != nil {
+	if err := p.ask(ctx, "/_stats/docs?filter_path=indices.*.primaries.docs.count", &stats); err != nil {
 		return nil, err
 	}
 	var settings map[string]struct {
@@ -116,7 +113,7 @@ func (p *Poller) counted(ctx context.Context) ([]index, error) {
 			} `json:"index"`
 		} `json:"settings"`
 	}
-	if err := p.ask(ctx, "GET", "/_settings/index.number_of_shards", nil, &settings); err != nil && !unsupported(err) {
+	if err := p.ask(ctx, "/_settings/index.number_of_shards", &settings); err != nil && !unsupported(err) {
 		return nil, err
 	}
 	list := make([]index, 0, len(stats.Indices))
@@ -166,7 +163,7 @@ func (p *Poller) mapping(ctx context.Context, list []index, room *int) error {
 		Mappings mapping `json:"mappings"`
 	}
 	target := "/" + strings.Join(names, ",") + "/_mapping?ignore_unavailable=true&filter_path=*.mappings.properties,*.mappings.runtime"
-	switch err := p.ask(ctx, "GET", target, nil, &answer); {
+	switch err := p.ask(ctx, target, &answer); {
 	case errors.Is(err, errTooLarge) && len(list) > 1:
 		if err := p.mapping(ctx, list[:len(list)/2], room); err != nil {
 			return err
@@ -185,7 +182,7 @@ func (p *Poller) mapping(ctx context.Context, list []index, room *int) error {
 		f := fields{max: min(p.cfg.MaxFields, *room), found: map[string]cost.FieldHint{}}
 		f.add("", answer[x.name].Mappings, 0)
 		f.point()
-		x.fields, x.computed, x.mapped = f.found, f.computed, float64(f.all)
+		x.fields, x.mapped = f.found, float64(f.all)
 		*room -= len(f.found)
 	}
 	return nil
@@ -206,7 +203,7 @@ func (p *Poller) aliases(ctx context.Context, list []index) (map[string][]string
 	var answer map[string]struct {
 		Aliases map[string]struct{} `json:"aliases"`
 	}
-	if err := p.ask(ctx, "GET", "/_alias", nil, &answer); err != nil && !unsupported(err) && !errors.Is(err, errTooLarge) {
+	if err := p.ask(ctx, "/_alias", &answer); err != nil && !unsupported(err) && !errors.Is(err, errTooLarge) {
 		return nil, err
 	}
 	for name, a := range answer {
@@ -222,7 +219,7 @@ func (p *Poller) aliases(ctx context.Context, list []index) (map[string][]string
 			} `json:"indices"`
 		} `json:"data_streams"`
 	}
-	if err := p.ask(ctx, "GET", "/_data_stream?filter_path=data_streams.name,data_streams.indices.index_name", nil, &streams); err != nil && !unsupported(err) && !errors.Is(err, errTooLarge) {
+	if err := p.ask(ctx, "/_data_stream?filter_path=data_streams.name,data_streams.indices.index_name", &streams); err != nil && !unsupported(err) && !errors.Is(err, errTooLarge) {
 		return nil, err
 	}
 	for _, s := range streams.List {
@@ -241,9 +238,7 @@ func (p *Poller) publish() error {
 		x := &p.indices[i]
 		h := guard.IndexHints{Fields: make(map[string]cost.FieldHint, len(x.fields))}
 		h.Docs, h.Shards, h.Indices, h.IndexHint.Fields = x.docs, x.shards, 1, x.mapped
-		for name, f := range x.fields {
-			h.Fields[name] = p.nights.over(x.name, name, f)
-		}
+		maps.Copy(h.Fields, x.fields)
 		room -= len(x.fields)
 		set[x.name] = h
 	}

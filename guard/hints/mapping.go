@@ -20,8 +20,6 @@ type fields struct {
 	max   int // of found
 	all   int
 	alias map[string]string
-
-	computed map[string]bool // by a script, when they are asked for
 }
 
 func (f *fields) add(prefix string, m mapping, level int) {
@@ -36,10 +34,6 @@ func (f *fields) add(prefix string, m mapping, level int) {
 		f.field(prefix+name, inner)
 	}
 	for name, inner := range m.Runtime {
-		if f.computed == nil {
-			f.computed = map[string]bool{}
-		}
-		f.computed[name] = true
 		f.field(name, inner)
 	}
 }
@@ -74,17 +68,4 @@ func (f *fields) point() {
 			f.found[name] = h
 		}
 	}
-}
-
-// measureOf says what is asked of a field at night.
-func measureOf(fieldType string) (cardinality, bounds bool) {
-	switch fieldType {
-	case "keyword", "ip", "version":
-		return true, false
-	case "byte", "short", "integer", "long", "unsigned_long", "scaled_float":
-		return true, true
-	case "date", "date_nanos", "float", "half_float", "double":
-		return false, true
-	}
-	return false, false
 }

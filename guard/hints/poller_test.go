@@ -66,73 +66,6 @@ func TestOnePollOverTCP(t *testing.T) {
 	}
 }
 
-func TestNightMeasures(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBackend()
-		p, store := pipe(t, b, Config{Fields: []string{"*", "-items.*"}, At: 5 * time.Hour}) // synctest begins at midnight
-		stop := run(t, p)
-		time.Sleep(4 * time.Hour)
-		if n := b.requests("_search"); n != 0 {
-			t.Fatalf("%d searches before the night", n)
-		}
-		if n := b.requests("_cat/indices"); n < 20 || n > 28 {
-			t.Errorf("%d polls in four hours, want one in ten minutes", n)
-		}
-		time.Sleep(2 * time.Hour)
-		for _, c := range []struct {
-			index, field string
-			want         cost.FieldHint
-		}{
-			{"shop", "sku", cost.FieldHint{Type: "keyword", Cardinality: 50_000, Unique: true}},
-			{"shop", "colour", cost.FieldHint{Type: "keyword", Cardinality: 12}},
-			{"shop", "price", cost.FieldHint{Type: "scaled_float", Cardinality: 900, HasRange: true, Min: 0.5, Max: 2000}},
-			{"shop", "at", cost.FieldHint{Type: "date", HasRange: true, Min: 1767225600000, Max: 1769904000000}},
-			{"shop", "items.sku", cost.FieldHint{Type: "keyword"}},
-			{"store", "colour", cost.FieldHint{Type: "keyword", Cardinality: 12}},
-			{".ds-logs-2026.11.01-000001", "trace", cost.FieldHint{Type: "keyword", Cardinality: 9_000_000, Unique: true}}, // half of a sample were new
-			{".ds-logs-2026.11.02-000002", "new", cost.FieldHint{Type: "ip", Cardinality: 2000}},                           // √4 times those of a sample
-			{"logs", "@timestamp", cost.FieldHint{Type: "date", HasRange: true, Min: 1.7e12, Max: 1.8e12}},
-		} {
-			if got, _ := store.Field(c.index, c.field); got != c.want {
-				t.Errorf("%s %s: %+v, want %+v", c.index, c.field, got, c.want)
-			}
-		}
-		if s := p.Status(); s.Measured != 13 || s.Pending != 0 || s.Error != "" || s.Indices != 4 {
-			t.Errorf("%+v", s)
-		}
-		b.mu.Lock()
-		if b.most != 1 {
-			t.Errorf("%d requests at once", b.most)
-		}
-		for i, a := range b.asked {
-			if strings.HasSuffix(a, "_search") && (!strings.Contains(b.bodies[i], `"size":0,"timeout":"5000ms"`) ||
-				strings.Contains(b.bodies[i], "cardinality") != strings.Contains(b.bodies[i], `"terminate_after":1000000`)) {
-				t.Errorf("%s %s", a, b.bodies[i])
-			}
-		}
-		b.mu.Unlock()
-
-		n := b.requests("_search")
-		time.Sleep(24 * time.Hour)
-		if again := b.requests("_search"); again != n {
-			t.Errorf("%d searches although nothing has changed", again-n)
-		}
-		b.set(func(b *backend) {
-			b.docs["shop"] += 1000
-			b.values["colour"]["c"] = 14
-			delete(b.docs, ".ds-logs-2026.11.01-000001")
-		})
-		time.Sleep(24 * time.Hour)
-		if f, _ := store.Field("shop", "colour"); f.Cardinality != 14 {
-			t.Errorf("after another night: %+v", f)
-		}
-		if _, ok := store.Index(".ds-logs-2026.11.01-000001"); ok {
-			t.Error("an index that is gone is still known")
-		}
-		stop()
-	})
-}
-
 func TestBacksOff(t *testing.T) {
 	always := func(status int, body string) func(*http.Request) (int, string) {
 		return func(*http.Request) (int, string) { return status, body }
@@ -165,7 +98,7 @@ func TestBacksOff(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBackend()
-				p, store := pipe(t, b, Config{At: NoNight, MaxAnswer: 128 << 10})
+				p, store := pipe(t, b, Config{MaxAnswer: 128 << 10})
 				stop := run(t, p)
 				time.Sleep(time.Minute)
 				b.set(c.change)
@@ -179,9 +112,6 @@ func TestBacksOff(t *testing.T) {
 				if store.Age() < 110*time.Minute {
 					t.Errorf("age %v", store.Age())
 				}
-				if n := b.requests("_search"); n > 0 {
-					t.Errorf("%d searches", n)
-				}
 				b.set(func(b *backend) { b.status, b.took, b.broken = "yellow", 0, nil })
 				time.Sleep(30 * time.Minute)
 				if s := p.Status(); s.Error != "" || s.Failures != 0 || store.Age() > 15*time.Minute {
@@ -191,76 +121,6 @@ func TestBacksOff(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestSlowNights has a backend that takes its time: the night asks less often.
-func TestSlowNights(t *testing.T) {
-	searches := func(took time.Duration) (n int) {
-		synctest.Test(t, func(t *testing.T) {
-			b := newBackend()
-			for i := range 60 {
-				name := fmt.Sprintf("i%03d", i)
-				b.docs[name], b.mappings[name] = 1000+i, b.mappings["shop"]
-			}
-			p, _ := pipe(t, b, Config{AtStart: true, Night: 10 * time.Minute, MaxRequests: 400})
-			stop := run(t, p)
-			time.Sleep(time.Minute)
-			b.set(func(b *backend) { b.took = took })
-			before := b.requests("_search")
-			time.Sleep(20 * time.Minute) // past its end
-			n = b.requests("_search") - before
-			if b.most != 1 {
-				t.Errorf("%d requests at once", b.most)
-			}
-			stop()
-		})
-		return n
-	}
-	quick, slow := searches(0), searches(2*time.Second)
-	if quick < 200 || quick > 400 { // MaxRequests, some of them in the first minute
-		t.Errorf("%d searches of a quick backend", quick)
-	}
-	if slow > quick/5 || slow < 5 {
-		t.Errorf("%d searches of a slow backend, %d of a quick one", slow, quick)
-	}
-}
-
-func TestNightsSurviveFields(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBackend()
-		b.broken = func(r *http.Request) (int, string) {
-			if strings.HasSuffix(r.URL.Path, "shop/_search") {
-				return 400, `{"error": {"type": "illegal_argument_exception", "reason": "Fielddata is disabled"}}`
-			}
-			return 0, ""
-		}
-		p, store := pipe(t, b, Config{AtStart: true})
-		stop := run(t, p)
-		time.Sleep(time.Hour)
-		if f, _ := store.Field("logs", "new"); f.Cardinality != 2000 {
-			t.Errorf("%+v", f)
-		}
-		if f, _ := store.Field("shop", "colour"); f.Cardinality != 0 {
-			t.Errorf("%+v", f)
-		}
-		n := b.requests("shop/_search")
-		b.set(func(b *backend) {
-			b.broken = func(r *http.Request) (int, string) {
-				if strings.HasSuffix(r.URL.Path, "_search") {
-					return 503, ""
-				}
-				return 0, ""
-			}
-			for name := range b.docs {
-				b.docs[name] += 5
-			}
-		})
-		time.Sleep(24 * time.Hour)
-		if more := b.requests("shop/_search") - n; more < 1 || more > 12*tries {
-			t.Errorf("%d more searches of a field that is refused", more)
-		}
-		stop()
-	})
 }
 
 // TestBounds has more of everything than is kept.
@@ -275,7 +135,7 @@ func TestBounds(t *testing.T) {
 		name := fmt.Sprintf("small-%d", i)
 		b.docs[name], b.mappings[name] = 10+i, `{"properties": {"a": {"type": "keyword"}}}`
 	}
-	p, store := serve(t, b, Config{MaxIndices: 100, MaxFields: 50, MaxMeasured: 5, Indices: []string{"s*", "-small-1*"}})
+	p, store := serve(t, b, Config{MaxIndices: 100, MaxFields: 50, Indices: []string{"s*", "-small-1*"}})
 	if err := p.refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -291,9 +151,6 @@ func TestBounds(t *testing.T) {
 	}
 	if _, ok := store.Index("small-499"); !ok {
 		t.Error("the largest are not known")
-	}
-	if n := len(p.tasks()); n != 5+99 {
-		t.Errorf("%d fields to measure", n)
 	}
 	for _, a := range b.asked {
 		if len(a) > 2*maxPath {
@@ -342,11 +199,11 @@ func TestRunTwice(t *testing.T) {
 }
 
 func TestConfigFaults(t *testing.T) {
-	_, err := New(Config{URL: "http://u:secret@h:9200", Interval: time.Millisecond, MaxPause: time.Microsecond, MaxIndices: -1, At: 25 * time.Hour})
+	_, err := New(Config{URL: "http://u:secret@h:9200", Interval: time.Millisecond, Timeout: time.Microsecond, MaxIndices: -1})
 	if err == nil || strings.Contains(err.Error(), "secret") {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"URL", "Store", "Interval", "MaxPause", "MaxIndices", "At is"} {
+	for _, name := range []string{"URL", "Store", "Interval", "Timeout", "MaxIndices"} {
 		if !strings.Contains(err.Error(), name) {
 			t.Errorf("no fault of %s in %v", name, err)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -20,12 +19,10 @@ import (
 type backend struct {
 	mu       sync.Mutex
 	status   string
-	docs     map[string]int            // of indices
-	mappings map[string]string         // likewise
-	values   map[string]map[string]any // of fields: what aggregations say
+	docs     map[string]int    // of indices
+	mappings map[string]string // likewise
 	took     time.Duration
-	asked    []string // method and path
-	bodies   []string
+	asked    []string                                        // method and path
 	broken   func(r *http.Request) (status int, body string) // status 0: it is not
 	open     int
 	most     int // requests at once
@@ -43,21 +40,14 @@ func newBackend() *backend {
 			".ds-logs-2026.11.01-000001": `{"properties": {"@timestamp": {"type": "date"}, "trace": {"type": "keyword"}}}`,
 			".ds-logs-2026.11.02-000002": `{"properties": {"@timestamp": {"type": "date"}, "trace": {"type": "keyword"}, "new": {"type": "ip"}}}`,
 		},
-		values: map[string]map[string]any{
-			"sku": {"c": 49_000}, "colour": {"c": 12}, "name.raw": {"c": 30_000}, "price": {"c": 900, "lo": 0.5, "hi": 2000}, "at": {"lo": 1.7672256e12, "hi": 1.769904e12},
-			"buyer.id": {"c": 8000, "lo": 1, "hi": 8100}, "buyer.city": {"c": 700}, "items.sku": {"c": 0, "lo": nil},
-			"@timestamp": {"lo": 1.7e12, "hi": 1.8e12}, "trace": {"c": 900_000, "partial": 1_000_000}, "new": {"c": 1000, "partial": 1_000_000},
-		},
 	}
 }
 
 func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
 	b.mu.Lock()
 	b.open++
 	b.most = max(b.most, b.open)
 	b.asked = append(b.asked, r.Method+" "+r.URL.Path)
-	b.bodies = append(b.bodies, string(body))
 	took, broken := b.took, b.broken
 	b.mu.Unlock()
 	defer func() {
@@ -87,10 +77,10 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	fmt.Fprint(w, b.answer(r, body))
+	fmt.Fprint(w, b.answer(r))
 }
 
-func (b *backend) answer(r *http.Request, body []byte) string {
+func (b *backend) answer(r *http.Request) string {
 	switch path := r.URL.Path; {
 	case path == "/_cluster/health":
 		return `{"status": "` + b.status + `"}`
@@ -121,33 +111,8 @@ func (b *backend) answer(r *http.Request, body []byte) string {
 			}
 		}
 		return "{" + strings.Join(parts, ",") + "}"
-	case strings.HasSuffix(path, "/_search"):
-		return b.search(strings.Trim(strings.TrimSuffix(path, "/_search"), "/"), body)
 	}
 	return `{"error": {"type": "illegal_argument_exception"}, "status": 400}`
-}
-
-func (b *backend) search(index string, body []byte) string {
-	var q struct {
-		Aggs map[string]map[string]struct {
-			Field string `json:"field"`
-		} `json:"aggs"`
-	}
-	if err := json.Unmarshal(body, &q); err != nil {
-		return err.Error()
-	}
-	aggs := map[string]any{}
-	total, early := any(b.docs[index]), false
-	for name, kinds := range q.Aggs {
-		for _, a := range kinds {
-			v := b.values[a.Field]
-			aggs[name] = map[string]any{"value": v[name]}
-			if n, ok := v["partial"]; ok {
-				total, early = n, true
-			}
-		}
-	}
-	return text(map[string]any{"timed_out": false, "terminated_early": early, "hits": map[string]any{"total": map[string]any{"value": total, "relation": "eq"}}, "aggregations": aggs})
 }
 
 func text(v any) string {
@@ -156,18 +121,6 @@ func text(v any) string {
 		return err.Error()
 	}
 	return string(out)
-}
-
-func (b *backend) requests(suffix string) int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	n := 0
-	for _, a := range b.asked {
-		if strings.HasSuffix(a, suffix) {
-			n++
-		}
-	}
-	return n
 }
 
 func (b *backend) set(change func(b *backend)) {

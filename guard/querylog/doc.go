@@ -1,5 +1,4 @@
-// Package querylog reads the queries that logs of databases, search engines and
-// web servers hold, so that limits can be tried on what was really sent.
+// Package querylog reads the queries that logs of web servers and PostgreSQL hold, so that limits can be tried on what was really sent.
 //
 //	lines ──► detect: by what the first ones say ──► decoder ──► guard.Record: query, values,
 //	           (or Options.Format)                               caller, how long it took
@@ -8,13 +7,8 @@
 //
 //   - access logs of nginx and Apache, common and combined, also as JSON (nginx,
 //     Caddy, Traefik, Bezoar); request_time and rt= at the end say how long;
-//   - slow logs of Elasticsearch and OpenSearch, as text and as JSON, with their
-//     X-Opaque-Id and user. They have a line for each shard; those of the fetch
-//     phase are left out, since the query phase said the same;
-//   - PostgreSQL's log, as text with any prefix, as CSV and as JSON, with the
-//     values of parameters in DETAIL;
-//   - MySQL's and MariaDB's slow log;
-//   - pg_stat_statements, and any table with the columns query and calls, as CSV.
+//   - PostgreSQL's log, as text with any prefix and as JSON, with the values of
+//     parameters in DETAIL.
 //
 // # What it guarantees
 //
@@ -26,7 +20,6 @@
 //
 // # What it does not
 //
-// A log has what it has: access logs have no bodies, and statistics no values. A
-// record says so in Partial. Values are cut where the server cuts them
+// A log has what it has: access logs have no bodies. A record says so in Partial. Values are cut where the server cuts them
 // (log_parameter_max_length), and a query that is cut is an error.
 package querylog

@@ -11,34 +11,24 @@ type Format string
 
 // Each is detected; to name it is for logs that begin with something else.
 const (
-	Lines       Format = "lines" // those that say by themselves what they are: JSON, access logs, slow logs of Elasticsearch
-	Postgres    Format = "postgres"
-	PostgresCSV Format = "postgres-csv"
-	MySQL       Format = "mysql"
-	Table       Format = "table" // CSV with a head: pg_stat_statements
+	Lines    Format = "lines" // those that say by themselves what they are: JSON, access logs
+	Postgres Format = "postgres"
 )
 
 // Formats are all there are.
-func Formats() []Format { return []Format{Lines, Postgres, PostgresCSV, MySQL, Table} }
+func Formats() []Format { return []Format{Lines, Postgres} }
 
 // ParseFormat reads a format, and names of the logs that are Lines.
 func ParseFormat(name string) (Format, error) {
 	switch name {
-	case "ndjson", "json", "access", "nginx", "apache", "elasticsearch", "opensearch", "postgres-json":
+	case "ndjson", "json", "access", "nginx", "apache", "postgres-json":
 		return Lines, nil
 	case "postgresql", "postgres-stderr":
 		return Postgres, nil
-	case "mariadb":
-		return MySQL, nil
-	case "pg_stat_statements":
-		return Table, nil
+	case string(Lines), string(Postgres):
+		return Format(name), nil
 	}
-	for _, f := range Formats() {
-		if name == string(f) {
-			return f, nil
-		}
-	}
-	return "", fmt.Errorf("no form of a log is called %.100q: use lines, postgres, postgres-csv, mysql or table", name)
+	return "", fmt.Errorf("no form of a log is called %.100q: use lines or postgres", name)
 }
 
 // Detect says what a log is by its first lines. What is none of the others is
@@ -62,16 +52,7 @@ const (
 func detectLine(line string) Format {
 	switch {
 	case line == "":
-	case line[0] == '{', strings.Contains(line, " took["):
-		return Lines
-	case strings.HasPrefix(line, "# Time: "), strings.HasPrefix(line, "# User@Host: "),
-		strings.Contains(line, ", Version: ") && strings.Contains(line, "started with:"):
-		return MySQL
-	case isTableHead(line):
-		return Table
-	case isPostgresCSV(line):
-		return PostgresCSV
-	case hasRequest(line):
+	case line[0] == '{', hasRequest(line):
 		return Lines
 	default:
 		if _, severity, _ := cutSeverity(line); severity != "" {

@@ -21,9 +21,6 @@ func parseLine(line []byte, kind guard.Kind) (guard.Record, error) {
 		return guard.Record{}, fmt.Errorf("read a query: the line is longer than %d bytes", MaxEntry)
 	}
 	if len(line) == 0 || line[0] != '{' {
-		if rec, err := slowLine(string(line)); !errors.Is(err, errOther) {
-			return rec, err
-		}
 		rec, err := guard.ParseRecord(line)
 		if err == nil {
 			ofKind(&rec, kind)
@@ -40,7 +37,7 @@ func parseLine(line []byte, kind guard.Kind) (guard.Record, error) {
 		}
 		return guard.Record{}, errNoQuery
 	}
-	for _, read := range []func(object) (guard.Record, error){slowObject, postgresObject, accessObject} {
+	for _, read := range []func(object) (guard.Record, error){postgresObject, accessObject} {
 		rec, err := read(o)
 		if errors.Is(err, errOther) {
 			continue

@@ -284,3 +284,21 @@ func bracketedNumber(word string) string {
 	}
 	return number
 }
+
+// postgresObject reads a line of PostgreSQL's JSON log, where the parameters are
+// with the statement.
+func postgresObject(o object) (guard.Record, error) {
+	severity := o.text("error_severity")
+	if severity == "" {
+		return guard.Record{}, errOther
+	}
+	text, took, ok := statementOf(o.text("message"))
+	if severity != "LOG" || !ok {
+		return guard.Record{}, errNoQuery
+	}
+	rec := pgRecord(text, took, o.text("user"), o.text("application_name"))
+	if list, ok := parametersOf(o.text("detail")); ok {
+		rec.Query.Args = list
+	}
+	return rec, nil
+}

@@ -73,38 +73,14 @@ func TestLogs(t *testing.T) {
 7 elasticsearch GET /shop/_search size=7 caller=ann id= user=ann took=0s
 8 sql "SELECT 1" caller=eve id= user=eve took=3ms
 `},
-		"slow.log": {querylog.Lines, `
-1 elasticsearch POST /shop/_search "{\"query\":{\"terms\":{\"id\":[1,2]}},\"size\":20}" caller=kibana-7 id=kibana-7 user= took=5.2ms
-3 elasticsearch POST /logs-2026.11.28/_search search_type=dfs_query_then_fetch "{\"size\":0,\"aggs\":{\"a\":{\"terms\":{\"field\":\"x\",\"size\":1}}}}" caller= id= user= took=1.5s
-4! read a query: the source in the slow log is cut, or no JSON
-`},
-		"slow.json": {querylog.Lines, `
-1 elasticsearch POST /shop/_search "{\"query\":{\"match\":{\"t\":\"a \\\"b\\\"\"}}}" caller=kibana-7 id=kibana-7 user=ann took=5.2ms
-2 elasticsearch POST /shop/_search search_type=dfs_query_then_fetch "{\"size\":3}" caller=app id=app user= took=1.5s
-4 elasticsearch POST /shop/_search "{\"size\":4}" caller=bob id= user=bob took=7ms
-6! read a query: the object has none: no request, body, sql, pattern or graphql
-`},
 		"postgres.log": {querylog.Postgres, `
 2 sql postgres "SELECT *\nFROM t\nWHERE a = 1" caller=web id= user=app took=5.339ms
 9 sql postgres "DELETE FROM t;" caller=psql id= user=ann took=2s
 8 sql postgres "SELECT id FROM t LIMIT $1 OFFSET $2" args=["5" "it's\nmore"] caller=web id= user=app took=12.5ms
 15 sql postgres "SELECT 1" caller=cron id= user=eve took=0s
 `},
-		"postgres.csv": {querylog.PostgresCSV, `
-2 sql postgres "SELECT \"a\"\nFROM t" caller=web id= user=app took=5.339ms
-4 sql postgres "SELECT id FROM t LIMIT $1" args=["5"] caller=app id= user=app took=12.5ms
-`},
 		"postgres.json": {querylog.Lines, `
 1 sql postgres "SELECT id FROM t LIMIT $1" args=["5"] caller=web id= user=app took=12.5ms
-`},
-		"mysql.log": {querylog.MySQL, `
-9 sql mysql "SELECT *\n# a comment of the statement\nFROM t WHERE name LIKE '%x';" caller=app id= user=app took=2.000123s
-21 sql mysql "SELECT 1;" caller=ann id= user=ann took=250ms
-31 sql mysql "SELECT 2;" caller=root id= user=root took=1ms
-`},
-		"statements.csv": {querylog.Table, `
-2 sql postgres "SELECT \"a\",\n b FROM t WHERE id = $1" caller=app id= user=app took=2ms calls=1200 (values are not in the table)
-5 sql postgres "DELETE FROM t" caller=app id= user=app took=3ms calls=3 (values are not in the table)
 `},
 	} {
 		t.Run(file, func(t *testing.T) {
@@ -127,8 +103,8 @@ func TestLogs(t *testing.T) {
 
 // TestNamedFormat reads logs that begin with what says nothing.
 func TestNamedFormat(t *testing.T) {
-	const log = "mysqld.sock\n# Query_time: 0.5  Lock_time: 0\nSELECT 1;\n"
-	if got := shown(t, []byte(log), querylog.Options{Format: "mariadb"}); got != "1 sql mysql \"mysqld.sock\\n# Query_time: 0.5  Lock_time: 0\\nSELECT 1;\" caller= id= user= took=0s\n" {
+	const log = "{}\nx [1] LOG:  statement: SELECT 1\n"
+	if got := shown(t, []byte(log), querylog.Options{Format: "postgresql"}); got != "2 sql postgres \"SELECT 1\" caller= id= user= took=0s\n" {
 		t.Errorf("%s", got)
 	}
 	const access = `1.2.3.4 - - [x] "GET /graphql?query={a} HTTP/1.1" 200 1`
@@ -172,8 +148,6 @@ func TestLongEntries(t *testing.T) {
 	lines := strings.Repeat(strings.Repeat("\t"+strings.Repeat("y", 1<<20)+"\n", 1), querylog.MaxEntry>>20+1)
 	for name, log := range map[string]string{
 		"postgres": "x [1] LOG:  statement: a\n" + lines + "x [1] LOG:  statement: SELECT 1\n",
-		"mysql":    "# Time: x\nSELECT\n" + lines + "# Time: x\nSELECT 1\n",
-		"table":    "query,calls\n\"" + long + "\",1\nSELECT 1,1\n",
 		"lines":    "{\"sql\":\"" + long + "\"}\n{\"sql\":\"SELECT 1\"}\n",
 	} {
 		got := shown(t, []byte(log), querylog.Options{})
@@ -187,7 +161,7 @@ func TestLongEntries(t *testing.T) {
 func TestReadingEndsWhereItIsLeft(t *testing.T) {
 	stop := errors.New("enough")
 	files, err := filepath.Glob("testdata/*.*")
-	if err != nil || len(files) < 9 {
+	if err != nil || len(files) != 4 {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
@@ -237,7 +211,7 @@ func FuzzRead(f *testing.F) {
 			last = line
 			return nil
 		})
-		if err != nil && !strings.Contains(err.Error(), "names no column") {
+		if err != nil {
 			t.Errorf("after line %d: %v", last, err)
 		}
 	})

@@ -55,16 +55,8 @@ func Read(r io.Reader, o Options, visit Visit) error {
 	} else {
 		format, _ = ParseFormat(string(format))
 	}
-	switch format {
-	case Postgres:
+	if format == Postgres {
 		return readPostgres(in, visit)
-	case PostgresCSV:
-		return readPostgresCSV(in, visit)
-	case MySQL:
-		return readMySQL(in, visit)
-	case Table:
-		return readTable(in, visit)
-	case Lines:
 	}
 	return readLines(in, o.Kind, visit)
 }

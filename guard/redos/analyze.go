@@ -61,7 +61,6 @@ type analysis struct {
 	options Options
 	tree    *tree
 	left    *budget
-	rest    int  // of the budget, beside the share that is being spent
 	cut     bool // a search for candidates ended with its share: there may be more
 	spent   bool // a search of some kind did
 	anew    bool // it is tried from every place, though it is anchored
@@ -120,7 +119,6 @@ const (
 	directShare  = 300_000
 	looseShare   = 300_000
 	carefulShare = 100_000
-	boundedShare = 400_000 // beside the others
 )
 
 // manyStates is from where on the loops are looked at one by one first.
@@ -128,31 +126,14 @@ const manyStates = 1500
 
 // within runs find with a share of the budget.
 func (a *analysis) within(share int, find func() bool) bool {
-	saved := a.rest
 	given := min(a.left.left, share)
-	a.left.left, a.rest = given, a.left.left-given
+	rest := a.left.left - given
+	a.left.left = given
 	found := find()
 	a.spent = a.spent || !found && a.left.left <= 0
 	a.cut = a.cut || !found && a.left.left <= 0 && share >= searchShare
-	a.left.left, a.rest = a.left.left+a.rest, saved
+	a.left.left += rest
 	return found
-}
-
-// bounded says whether steps that seem to grow with a power grow with the text
-// only, once it is longer than the largest count that was taken for a loop.
-func (a *analysis) bounded(w attack, run runner) bool {
-	size := w.size(1) - w.size(0)
-	if a.graph.counted == 0 || size == 0 {
-		return false
-	}
-	share := min(a.rest, boundedShare)
-	saved := a.left.left
-	a.left.left, a.rest = share, a.rest-share
-	n := (2*a.graph.counted/size + 4) &^ 3
-	c := &curve{growthTest: a.growth, attack: w, run: run, limit: share, known: map[int]number{}}
-	power, told := c.slope(n)
-	a.left.left, a.rest = saved, a.rest+max(0, a.left.left)
-	return told && power < squareAt
 }
 
 // backtracking fills r for an engine that tries one way after the other.
@@ -273,7 +254,7 @@ const manyPowers = 8
 
 // polynomial takes the candidate whose steps grow with the highest power.
 func (a *analysis) polynomial(all []candidate, r *Result) bool {
-	best, ends := 0.0, false
+	best := 0.0
 	try := func(c candidate, attacks []attack) {
 		run := runner(a.growth.attempt)
 		if c.seek {
@@ -284,9 +265,7 @@ func (a *analysis) polynomial(all []candidate, r *Result) bool {
 			if power < squareAt || power <= best {
 				continue
 			}
-			if ends = a.bounded(w, run); !ends {
-				best = a.grown(c, w, power, r)
-			}
+			best = a.grown(c, w, power, r)
 			return
 		}
 	}
@@ -301,7 +280,7 @@ func (a *analysis) polynomial(all []candidate, r *Result) bool {
 	}
 	carefully := func() bool {
 		for i, c := range all {
-			if i == carefulAttempts || best > 0 || ends {
+			if i == carefulAttempts || best > 0 {
 				break
 			}
 			try(c, a.forge.careful(c, a.reach))

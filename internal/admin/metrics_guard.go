@@ -22,7 +22,6 @@ type guardCollector struct {
 	version, report, dial, load, broken  *prometheus.Desc
 	slow, suppressed                     *prometheus.Desc
 	age, indices, fields, polled, failed *prometheus.Desc
-	learned, learnedRead, learnedMissed  *prometheus.Desc
 	recorded, unrecorded                 *prometheus.Desc
 }
 
@@ -52,9 +51,6 @@ func newGuardCollector(guards func(limit int) []adminapi.Guard) *guardCollector 
 		fields:        desc("polled_fields", "Fields of them."),
 		polled:        desc("polled_timestamp_seconds", "When asking the backend last went well."),
 		failed:        desc("poll_failures", "Failures to ask the backend, in a row."),
-		learned:       desc("learned_fields", "Fields of which answers have told more than is assumed anyway."),
-		learnedRead:   desc("learned_answers_total", "Answers that were read to learn from them."),
-		learnedMissed: desc("learned_answers_missed_total", "Answers that there was no time to read."),
 		recorded:      desc("recorded_queries_total", "Queries that were written to the route's record, which routes may share."),
 		unrecorded:    desc("unrecorded_queries_total", "Queries that were not, because they are too long, no text, or too fast for the disk."),
 	}
@@ -64,7 +60,7 @@ func newGuardCollector(guards func(limit int) []adminapi.Guard) *guardCollector 
 func (c *guardCollector) Describe(out chan<- *prometheus.Desc) {
 	describe(out, c.queries, c.findings, c.units, c.judging, c.classQueries, c.classUnits, c.callerQueries, c.callerUnits,
 		c.version, c.report, c.dial, c.load, c.broken, c.slow, c.suppressed,
-		c.age, c.indices, c.fields, c.polled, c.failed, c.learned, c.learnedRead, c.learnedMissed, c.recorded, c.unrecorded)
+		c.age, c.indices, c.fields, c.polled, c.failed, c.recorded, c.unrecorded)
 }
 
 // Collect implements [prometheus.Collector].
@@ -135,11 +131,6 @@ func (c *guardCollector) hints(out chan<- prometheus.Metric, g *adminapi.Guard) 
 			out <- gauge(c.polled, float64(p.Polled.UnixNano())/float64(time.Second), g.Route)
 		}
 		out <- gauge(c.failed, float64(p.Failures), g.Route)
-	}
-	if l := g.Learn; l != nil {
-		out <- gauge(c.learned, float64(l.Fields), g.Route)
-		out <- counter(c.learnedRead, float64(l.Read), g.Route)
-		out <- counter(c.learnedMissed, float64(l.Missed), g.Route)
 	}
 	if r := g.Record; r != nil {
 		out <- counter(c.recorded, float64(r.Recorded), g.Route)

@@ -37,7 +37,6 @@ type Guard struct {
 	Hints      []guard.HintSource   `json:"hints,omitempty"`
 	HintsFile  string               `json:"hints_file,omitempty"`
 	Poll       *GuardPoll           `json:"poll,omitempty"`
-	Learn      *GuardLearn          `json:"learn,omitempty"`
 	Record     *GuardRecord         `json:"record,omitempty"`
 	Faults     []GuardFault         `json:"faults,omitempty"` // of its files: what held before them, holds
 	Total      guard.Tally          `json:"total"`
@@ -61,16 +60,6 @@ type GuardShape struct {
 	State   bezoar.State `json:"state,omitempty"`   // laned, quarantined, probing
 	Score   float64      `json:"score,omitempty"`   // blame gathered, in crashes
 	Refused int64        `json:"refused,omitempty"`
-
-	Excess float64 `json:"excess,omitempty"` // how many times longer its answers took than others of that cost; 0: not known
-}
-
-// GuardLearn is how learning from answers goes.
-type GuardLearn struct {
-	Read    int64     `json:"read"`             // answers
-	Missed  int64     `json:"missed"`           // answers there was no time for
-	Fields  int       `json:"fields"`           // with more values than is assumed anyway
-	Learned time.Time `json:"learned,omitzero"` // when that was last told
 }
 
 // GuardRecord is how recording queries goes. Routes may share a file.
@@ -92,7 +81,6 @@ type GuardPoll struct {
 	Polled   time.Time `json:"polled,omitzero"` // when it last went well
 	Indices  int       `json:"indices"`         // that are known
 	Fields   int       `json:"fields"`
-	Measured int       `json:"measured"`
 	Failures int       `json:"failures"` // in a row
 	Error    string    `json:"error,omitempty"`
 }

@@ -19,11 +19,7 @@ const pollPrefix = "hints of "
 func (a *App) pollOf(g *routeGuard) (hints.Config, error) {
 	p := g.cfg.Poll
 	c := hints.Config{
-		URL: p.URL, Store: g.hints, Interval: p.Every, Indices: p.Indices, Fields: p.Fields, AtStart: true,
-		Log: a.log.With("route", g.route),
-	}
-	if len(p.Fields) == 0 {
-		c.At = hints.NoNight
+		URL: p.URL, Store: g.hints, Interval: p.Every, Indices: p.Indices, Log: a.log.With("route", g.route),
 	}
 	if p.AuthEnv == "" {
 		return c, nil
@@ -99,5 +95,5 @@ func (g *routeGuard) polled() *adminapi.GuardPoll {
 		return nil
 	}
 	s := g.poller.Status()
-	return &adminapi.GuardPoll{Polled: s.Polled, Indices: s.Indices, Fields: s.Fields, Measured: s.Measured, Failures: s.Failures, Error: s.Error}
+	return &adminapi.GuardPoll{Polled: s.Polled, Indices: s.Indices, Fields: s.Fields, Failures: s.Failures, Error: s.Error}
 }

@@ -35,7 +35,7 @@ func (a *App) recordOf(c *config.GuardRecord) (gateway.GuardRecord, error) {
 		}
 		a.guards.records[c.File] = f
 	}
-	return gateway.GuardRecord{Recorder: f.recorder, Sample: float64(c.Sample), Masked: c.Mask}, nil
+	return gateway.GuardRecord{Recorder: f.recorder, Sample: float64(c.Sample)}, nil
 }
 
 // replaceRecords has queries recorded as the guards say now.

@@ -39,8 +39,7 @@ type routeGuard struct {
 	fleet  string
 	guard  *guard.Guard
 	hints  *guard.HintStore
-	poller *hints.Poller  // nil: nobody is asked
-	learns *hints.Learner // nil: nothing is learned
+	poller *hints.Poller // nil: nobody is asked
 	cfg    config.Guard
 
 	versioned bool                  // its limits came with the settings: the file is followed as those are
@@ -162,17 +161,14 @@ func (a *App) guardOf(next *present, route string, r *config.Route, prints *fing
 	a.guards.mu.Lock()
 	defer a.guards.mu.Unlock()
 	if g := a.guards.all[route]; g != nil {
-		change.guard, change.hints, change.learns = g.guard, g.hints, g.learns
+		change.guard, change.hints = g.guard, g.hints
 		err = change.limits.Validate()
 	} else {
 		change.hints = new(guard.HintStore)
 		change.guard, err = guard.New(guard.Config{
 			Limits: change.limits, Hints: change.hints, Log: a.log, SlowAfter: c.Slow, SlowText: int(c.SlowText),
-			Print: prints.Shape, Scope: route, Turns: a.guards.turns, Mask: maskedText,
+			Print: prints.Shape, Scope: route, Turns: a.guards.turns, ShowQueries: true,
 		})
-	}
-	if err == nil {
-		err = change.learn(kind)
 	}
 	if err == nil && c.Poll != nil {
 		_, err = a.pollerOf(&change.routeGuard)
@@ -186,7 +182,7 @@ func (a *App) guardOf(next *present, route string, r *config.Route, prints *fing
 	}
 	next.guarding = append(next.guarding, change)
 	return &gateway.Guard{
-		Guard: change.guard, Kind: kind, Dialect: dialect, Prefix: c.Prefix, Learner: change.learns,
+		Guard: change.guard, Kind: kind, Dialect: dialect, Prefix: c.Prefix,
 		Expressions: config.Places(c.Regex), Statement: config.Places(c.Statement), Record: record, Name: a.observability.naming(&next.cfg, r),
 	}, nil
 }
@@ -340,7 +336,6 @@ func (a *App) guardList(limit int) []adminapi.Guard {
 			Classes: g.guard.Classes(), Named: g.guard.Labelled(), Judging: g.guard.Judging(),
 		}
 		is.Slow, is.Suppressed = g.guard.Slow()
-		is.Learn = g.learning()
 		if limit > 0 {
 			is.Callers, is.Shapes = g.guard.Callers(limit), a.guardShapes(&g, limit)
 		}

@@ -128,7 +128,7 @@ func TestTheGuardIsSeen(t *testing.T) {
 		if !strings.Contains(line, `msg="slow query"`) || !strings.Contains(line, "grafana-7") {
 			continue
 		}
-		for _, want := range []string{"route=/*", "class=panels", "predictor=", "cost=1", "took=", "bytes=", "died=false", "request=", "lines_dropped=", `query="{\"size\": 20, \"query\": {\"term\": {\"who\": \"`} {
+		for _, want := range []string{"route=/*", "class=panels", "predictor=", "cost=1", "took=", "bytes=", "died=false", "request=", "lines_dropped=", `query="{\"size\": 20, \"query\": {\"term\": {\"who\": ?}}}"`} {
 			if !strings.Contains(line, want) {
 				t.Errorf("no %s in %s", want, line)
 			}

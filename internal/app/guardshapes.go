@@ -1,30 +1,9 @@
 package app
 
 import (
-	"fmt"
-
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/guard"
-	"github.com/bezoar-dev/bezoar/guard/mask"
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 )
-
-// maxFits is more shapes than a Learner keeps.
-const maxFits = 10_000
-
-// maskedText is the text of a query without its values: its body, or else its URL.
-func maskedText(q *guard.Query) string {
-	masked, ok := mask.Query(q)
-	switch {
-	case !ok:
-		return ""
-	case len(masked.Body) > 0:
-		return string(masked.Body)
-	case masked.RawQuery != "":
-		return masked.Path + "?" + masked.RawQuery
-	}
-	return masked.Path
-}
 
 // guardShapes are at most limit shapes of a guard, with what the ledger of its
 // fleet holds against them.
@@ -37,16 +16,10 @@ func (a *App) guardShapes(g *routeGuard, limit int) []adminapi.GuardShape {
 			}
 		}
 	}
-	excess := map[string]float64{}
-	if g.learns != nil {
-		for _, f := range g.learns.Fits(maxFits) {
-			excess[fmt.Sprintf("%016x", f.Shape)] = f.Excess
-		}
-	}
 	stats := g.guard.Shapes(limit)
 	out := make([]adminapi.GuardShape, len(stats))
 	for i, s := range stats {
-		out[i].ShapeStats, out[i].Excess = s, excess[s.Shape]
+		out[i].ShapeStats = s
 		if v := held[s.Fingerprint]; v != nil && !s.Fingerprint.IsZero() {
 			out[i].Verdict, out[i].State, out[i].Score, out[i].Refused = v.ID, v.State, v.Score, v.Refused
 		}

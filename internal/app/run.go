@@ -48,7 +48,7 @@ func (a *App) Run(ctx context.Context) error {
 	inner.run("guards", a.tendGuards, failed)
 	a.outer.start(base, failed)
 	a.fronts.start(front, failed)
-	if err := errors.Join(a.replaceAlarms(p), a.replacePushes(p), a.replaceHinters()); err != nil {
+	if err := errors.Join(a.replaceAlarms(p), a.replacePushes(p), a.replacePolls()); err != nil {
 		stopFront()
 		return errors.Join(err, a.stop(p.units, nil, &inner, &outer))
 	}

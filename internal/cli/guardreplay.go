@@ -13,7 +13,7 @@ import (
 type guardReplayCmd struct {
 	guardFlags
 	Logs     []string `arg:"" name:"log" help:"Logs with queries, also compressed; - is standard input. The format of each is detected."`
-	Format   string   `placeholder:"NAME" help:"Format of the logs: lines (JSON, access logs, slow logs of Elasticsearch and OpenSearch), postgres, postgres-csv, mysql, table (pg_stat_statements)."`
+	Format   string   `placeholder:"NAME" help:"Format of the logs: lines (JSON, access logs) or postgres."`
 	Kind     string   `placeholder:"KIND" help:"The kind of queries in access logs: elasticsearch, opensearch, sql or graphql (default elasticsearch)."`
 	Against  string   `placeholder:"FILE" help:"Also judge by these limits, and show the differences."`
 	Callers  int      `default:"20" help:"How many callers to list."`
@@ -23,7 +23,7 @@ type guardReplayCmd struct {
 
 func (guardReplayCmd) Help() string {
 	return "The command judges every query of a log by the limits. It shows how many the limits would have rejected, by which rules, from which callers and of which shapes, and how long they took, if the log says so. Nothing is sent anywhere. " +
-		"It reads lines as for guard check --batch, with caller, opaque_id, user, api_key, took_ms; access logs; slow logs of Elasticsearch, OpenSearch and MySQL; PostgreSQL's log as text, CSV and JSON; pg_stat_statements as CSV."
+		"It reads lines as for guard check --batch, with caller, opaque_id, user, api_key, took_ms; access logs; PostgreSQL's log as text and JSON."
 }
 
 func (c *guardReplayCmd) Run(s *session) error {

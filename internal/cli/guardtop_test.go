@@ -23,7 +23,7 @@ import (
 func sampleGuard() adminapi.Guard {
 	return adminapi.Guard{
 		Route: "/*", Fleet: "es", Kind: guard.Elasticsearch, Version: 7, ReportOnly: true, Dial: 0.5, Load: 0.314, Limits: "limits.yaml", HintsFile: "hints.yaml",
-		Hints:   []guard.HintSource{{Source: "file", At: noon().Add(-26 * time.Hour), Indices: 1, Fields: 12}, {Source: "answers", At: noon().Add(-90 * time.Second), Indices: 2, Fields: 1}},
+		Hints:   []guard.HintSource{{Source: "file", At: noon().Add(-26 * time.Hour), Indices: 1, Fields: 12}, {Source: "backend", At: noon().Add(-90 * time.Second), Indices: 2, Fields: 1}},
 		Poll:    &adminapi.GuardPoll{Failures: 3, Error: "401 \x1b[31mno\n"},
 		Faults:  []adminapi.GuardFault{{File: "limits.yaml", Error: "limits.yaml:1:2: rules\x1b[2J", Since: noon().Add(-time.Minute)}},
 		Total:   guard.Tally{Checked: 120, Accepted: 100, Capped: 5, Reported: 5, Rejected: 10, Cost: 4031.4},

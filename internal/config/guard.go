@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -20,7 +19,6 @@ type Guard struct {
 	Rules      string     `yaml:"rules"`       // the same, written here
 	Hints      string     `yaml:"hints"`       // file
 	Poll       *GuardPoll `yaml:"poll"`        // hints from the backend; nil: none
-	Learn      bool       `yaml:"learn"`       // from answers of Elasticsearch and OpenSearch
 	ReportOnly bool       `yaml:"report_only"` // nothing is refused, everything is counted
 
 	Record *GuardRecord `yaml:"record"` // keeps queries in a file; nil: none
@@ -29,7 +27,7 @@ type Guard struct {
 	SlowText Size          `yaml:"slow_text" range:"0..64KiB"` // of their text, which may hold secrets; default none
 }
 
-func (g *Guard) setDefaults() { *g = Guard{Slow: 10 * time.Second, Learn: true} }
+func (g *Guard) setDefaults() { *g = Guard{Slow: 10 * time.Second} }
 
 // GuardPoll asks an Elasticsearch or OpenSearch for mappings and sizes.
 type GuardPoll struct {
@@ -37,7 +35,6 @@ type GuardPoll struct {
 	AuthEnv string        `yaml:"authorization_env"` // its value is sent as Authorization: "ApiKey …"
 	Every   time.Duration `yaml:"every" range:"10s..24h"`
 	Indices []string      `yaml:"indices"` // patterns; - before one takes out; default *
-	Fields  []string      `yaml:"fields"`  // patterns of those whose cardinality is measured, at the start and every night; default none
 }
 
 func (p *GuardPoll) setDefaults() { *p = GuardPoll{Every: 10 * time.Minute, Indices: []string{"*"}} }
@@ -77,13 +74,8 @@ func (g *Guard) check(k *checker, at string, match *Match) {
 		if p.AuthEnv != "" && !envName.MatchString(p.AuthEnv) {
 			k.addf(at+".poll.authorization_env", "name an environment variable", "%s is none", quoted(p.AuthEnv))
 		}
-		for i, f := range p.Fields {
-			if f == "" || strings.Contains(f, "/") {
-				k.addf(fmt.Sprintf("%s.poll.fields[%d]", at, i), "write its name only; indices says of which", "%s is no field", quoted(f))
-			}
-		}
-		if n := len(p.Indices) + len(p.Fields); n > maxEntries {
-			k.addf(at+".poll", "keep fewer", "has %d indices and fields, more than %d", n, maxEntries)
+		if n := len(p.Indices); n > maxEntries {
+			k.addf(at+".poll", "keep fewer", "has %d indices, more than %d", n, maxEntries)
 		}
 	}
 }

@@ -1,12 +1,11 @@
 package config
 
 // GuardRecord keeps the queries of a route in a file, to try limits on them
-// later. They are there as they came, unless they are masked.
+// later. They are there as they came.
 type GuardRecord struct {
 	File     string `yaml:"file"`                            // NDJSON, for its owner only
 	MaxBytes Size   `yaml:"max_bytes" range:"64KiB..100GiB"` // of the file; one before it is kept
 	Sample   Ratio  `yaml:"sample" range:"0.01%..100%"`      // the share of queries that are recorded
-	Mask     bool   `yaml:"mask"`                            // without values, and without names of callers
 }
 
 func (r *GuardRecord) setDefaults() { *r = GuardRecord{MaxBytes: 64 << 20, Sample: 1} }

@@ -328,7 +328,7 @@ complete -c bezoar -n '__fish_seen_subcommand_from replay; and __fish_seen_subco
 complete -c bezoar -n '__fish_seen_subcommand_from replay; and __fish_seen_subcommand_from guard' -l limits -r -F -d 'File with limits that replace default ones.'
 complete -c bezoar -n '__fish_seen_subcommand_from replay; and __fish_seen_subcommand_from guard' -l hints -r -F -d 'File with hints about indices and fields: sizes, cardinalities, ranges.'
 complete -c bezoar -n '__fish_seen_subcommand_from replay; and __fish_seen_subcommand_from guard' -l class -r -F -d 'Judge by the limits of this class of callers.'
-complete -c bezoar -n '__fish_seen_subcommand_from replay; and __fish_seen_subcommand_from guard' -l format -r -F -d 'Format of the logs: lines (JSON, access logs, slow logs of Elasticsearch and OpenSearch), postgres, postgres-csv, mysql, table (pg_stat_statements).'
+complete -c bezoar -n '__fish_seen_subcommand_from replay; and __fish_seen_subcommand_from guard' -l format -r -F -d 'Format of the logs: lines (JSON, access logs) or postgres.'
 complete -c bezoar -n '__fish_seen_subcommand_from replay; and __fish_seen_subcommand_from guard' -l kind -r -F -d 'The kind of queries in access logs: elasticsearch, opensearch, sql or graphql (default elasticsearch).'
 complete -c bezoar -n '__fish_seen_subcommand_from replay; and __fish_seen_subcommand_from guard' -l against -r -F -d 'Also judge by these limits, and show the differences.'
 complete -c bezoar -n '__fish_seen_subcommand_from replay; and __fish_seen_subcommand_from guard' -l callers -r -F -d 'How many callers to list.'
