@@ -54,7 +54,7 @@ func (p *passed) take(c *h1.HTTP2Conn) bool {
 // runHTTP2 serves what is passed on until ctx is done. over is closed when nobody has a
 // connection any more.
 func (s *Server) runHTTP2(ctx context.Context, p *passed, over <-chan struct{}) error {
-	defer p.Close()
+	defer func() { _ = p.Close() }()
 	return s.runStd(ctx, stdRun{
 		ln: p,
 		state: func(c net.Conn, state http.ConnState) {

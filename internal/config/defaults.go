@@ -124,7 +124,7 @@ func (c *Config) fill() {
 			f.Workers[i] = strings.TrimSuffix(w, "/")
 		}
 		for w, weight := range f.Balance.Weights {
-			if short := strings.TrimSuffix(w, "/"); short != w {
+			if short, ok := strings.CutSuffix(w, "/"); ok {
 				delete(f.Balance.Weights, w)
 				f.Balance.Weights[short] = weight
 			}

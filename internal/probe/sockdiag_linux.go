@@ -27,7 +27,7 @@ func diagListeners(port uint16) (inodes []uint64, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a socket for sock_diag: %w", err)
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 1}); err != nil {
 		return nil, fmt.Errorf("bound sock_diag: %w", err)
 	}
