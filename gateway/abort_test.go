@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/dispatch"
 )
 
 // hungUp waits until the gateway has closed the connection to the worker.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bezoar-dev/bezoar/dispatch"
-	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/internal/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/fleet"
 )
 
 // TestManyAnswerFields: an answer with many fields is passed on, up to a bound that

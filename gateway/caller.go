@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/fingerprint"
+	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/h1"
 )
 
@@ -28,10 +28,15 @@ type Printer interface {
 	Client(id string) bezoar.Fingerprint
 }
 
-// caller is one request's wire: where its body comes from and its answer goes
-// to. [h1.Exchange] is one, whose documentation says what the methods promise;
-// std is the one over net/http.
+// caller is one request's wire. [h1.Exchange] is one, whose documentation says
+// what the methods promise; std is the one over net/http.
 type caller interface {
+	bodySource
+	answerSink
+}
+
+// bodySource is where a request's body comes from.
+type bodySource interface {
 	Continue() error
 	Next() ([]byte, error)
 	Ready() bool
@@ -41,7 +46,10 @@ type caller interface {
 	Interrupt()
 	Gone() bool
 	KeepHalfClosed()
+}
 
+// answerSink is where its answer goes to.
+type answerSink interface {
 	Hint(status int, reason string, fields []h1.Field) error
 	Begin(h *h1.Head) error
 	Write(p []byte) error

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/dispatch"
-	"github.com/bezoar-dev/bezoar/fleet"
-	"github.com/bezoar-dev/bezoar/ledger"
+	"github.com/bezoar-dev/bezoar/internal/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/fleet"
+	"github.com/bezoar-dev/bezoar/internal/ledger"
 )
 
 func TestParseTimeout(t *testing.T) {

@@ -100,4 +100,23 @@
 //	internal/h1 on both sides, fingerprint, dispatcher, ledger    1.5
 //
 // Four fifths of what is left are the system calls that every proxy makes.
+//
+// # What a request passes before a worker is asked
+//
+//  1. (*job).admit, before the body is read: who calls (clientidentity.go), what
+//     operators have overridden (internal/app overrides.of), then the quotas of route and
+//     plan, all or none (quota.(*Limiter).Admit), the circuit breaker
+//     (circuit.(*Breaker).Allow), and a place in the fleet's pool
+//     (overload.(*Pool).Enter), where it may wait: the most important first, nobody longer
+//     than the caller does.
+//  2. What is refused there is answered by a fallback, or by 429 or 503 with rule,
+//     limit, value and time (refusal). Its body is not read.
+//  3. With the body at hand (*job).guarded asks guard.(*Guard).Check what the query
+//     will cost, and charges it to quotas of cost. The shape that the guard gives it
+//     (Verdict.Print) is the one that the ledger knows.
+//  4. dispatch takes a worker of the caller's shard (fleet.Want), by the caller's
+//     deadline, within three retry budgets: the route's, the fleet's and the caller's.
+//  5. (*job).releaseAdmission tells pool and breaker how it went; Config.Observe passes
+//     the record to metrics, log and internal/metrics; of a guarded answer a
+//     hints.(*Learner) reads the head, on a goroutine of its own, and tells the guard.
 package gateway

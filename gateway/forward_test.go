@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/dispatch"
 )
 
 // ids matches the request ids that the gateway makes.

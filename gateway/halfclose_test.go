@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/dispatch"
 )
 
 // TestHalfClose: a caller that shuts its side down behind its request, as nc -N does,

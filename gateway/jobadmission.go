@@ -3,7 +3,7 @@ package gateway
 import (
 	"time"
 
-	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/h1"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/dispatch"
 )
 
 // TestLaw1Deliveries: what a worker sees is what was attempted, however it

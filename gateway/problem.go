@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/h1"
 )
 

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/h1"
 	"github.com/bezoar-dev/bezoar/internal/h2"
 )

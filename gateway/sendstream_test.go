@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/bezoar-dev/bezoar/dispatch"
-	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/internal/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/fleet"
 )
 
 // twoWorker is a worker that speaks HTTP/2 without TLS and nothing else.

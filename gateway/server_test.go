@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/fingerprint"
-	"github.com/bezoar-dev/bezoar/fleet"
-	"github.com/bezoar-dev/bezoar/ledger"
+	"github.com/bezoar-dev/bezoar/internal/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/fleet"
+	"github.com/bezoar-dev/bezoar/internal/ledger"
 )
 
 // Work that waits for a worker does not hold up the end beyond DrainTimeout.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/dispatch"
 )
 
 // TestFramings sends every framing of a request's body through to every framing

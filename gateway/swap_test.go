@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/fingerprint"
+	"github.com/bezoar-dev/bezoar/internal/dispatch"
 )
 
 // generations make settings that differ in all that could leak from one to the

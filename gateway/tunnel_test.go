@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bezoar-dev/bezoar/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/dispatch"
 )
 
 const (

@@ -93,4 +93,31 @@
 // of 512 queues, and 64 MiB of answers to receives that may be repeated.
 //
 // All methods of [Engine] are safe for concurrent use. Run is to be called once.
+//
+// # The life of one poisonous message
+//
+//  1. sqs.(*Handler) guards, verifies and decodes the call; queue.(*Engine).SendBatch
+//     makes the payload's fingerprint, holds the body to the schema, and answers once the
+//     store has committed.
+//  2. (*Engine).Receive asks judge.(*Judge).Gate whether the queue is paused or its
+//     breaker open. Store.Receive picks candidates; for each record.(*Lease).Receive asks
+//     poison.Config.Admit. The delivery is counted in the same transaction, before the
+//     answer leaves.
+//  3. The worker dies with three messages in flight. Its connection closes:
+//     sqs.(*Server).state → (*Engine).Vanished. After a second (*Engine).vanish looks
+//     whether half of all workers went, and notes on the leases how many messages were
+//     held.
+//  4. The leases end. record.(*Lease).Expire has poison.Config.Fail judge each payload:
+//     in company, so suspect and not convicted.
+//  5. Suspects come back alone: nothing is picked beside one, and holdings give its
+//     worker nothing else. The two innocents are deleted, which is poison.Config.Work:
+//     proven.
+//  6. The pill kills the second worker, alone. Two deaths: Fail convicts. The message
+//     moves with its Letter into the dead-letter queue, made now if nobody has named one,
+//     in one transaction.
+//  7. Copies under new ids are refused at step 2 and set aside undelivered. When the
+//     term is over one copy probes alone.
+//  8. Somebody looks at triage.(*Service).Groups, plans, and Executes: a canary first,
+//     at a bounded rate, halting by itself. Each letter moves in a transaction with the
+//     task's cursor, as a new message with its lineage.
 package queue

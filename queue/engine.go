@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/errlog"
+	"github.com/bezoar-dev/bezoar/internal/judge"
 )
 
 // Engine is the queue. Many may share one store, each in its own process.
@@ -18,11 +19,13 @@ type Engine struct {
 	rules  *ruleCache
 	stats  stats
 
-	holdings   *holdings
-	conditions *conditions
-	replays    *replays
-	errlog     *errlog.Limiter // of upkeep
-	kick       chan struct{}   // upkeep has work
+	holdings *holdings
+	judge    *judge.Judge
+	trials   trials
+	pauses   pauses
+	replays  *replays
+	errlog   *errlog.Limiter // of upkeep
+	kick     chan struct{}   // upkeep has work
 
 	mu    sync.Mutex // guards known; never held while waiting
 	known map[string]known
@@ -51,11 +54,14 @@ func New(c Config, s Store) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a queue engine: %w", err)
 	}
-	return &Engine{
+	e := &Engine{
 		config: c, store: s, rules: rules, kick: make(chan struct{}, 1), known: make(map[string]known),
-		holdings: newHoldings(), conditions: newConditions(), replays: newReplays(),
+		holdings: newHoldings(), replays: newReplays(),
 		errlog: errlog.New(errlog.Config{Log: c.Log, What: "queue upkeep"}),
-	}, nil
+		trials: trials{all: make(map[Receipt]*trial)}, pauses: pauses{all: make(map[string]Pause)},
+	}
+	e.judge = e.newJudge()
+	return e, nil
 }
 
 // find returns a queue's definition, perhaps a remembered one.

@@ -3,10 +3,11 @@ package queue
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/policy/breaker"
-	"github.com/bezoar-dev/bezoar/policy/outage"
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/judge"
 )
 
 // trialMargin is how much longer than its lease a trial may take, and leastTrial
@@ -17,17 +18,94 @@ const (
 	maxTrial    = 24 * time.Hour
 )
 
+// knownMarks is how long this process believes what it read. It is also how late it
+// learns what others found out.
+const knownMarks = time.Second
+
 // trial is a delivery that shows whether a queue, or a group, works again.
 type trial struct {
-	queue  string
-	id     int64 // of the queue
-	canary uint64
-	group  string
-	ticket breaker.Ticket
-	probe  bool // ticket is one
-	alone  bool // it was a suspect, or a dead letter before: that it failed says nothing
-	began  time.Time
-	until  time.Time // when somebody looks what has become of it
+	*judge.Trial
+	queue int64 // id
+	began time.Time
+	until time.Time // when somebody looks what has become of it
+}
+
+// trials are those whose end is not known yet.
+type trials struct {
+	mu  sync.Mutex // guards all
+	all map[Receipt]*trial
+}
+
+// take returns the trial that a delivery is, nil if it is none. Whoever takes it
+// tells the judge how it ended.
+func (t *trials) take(r Receipt) *judge.Trial {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	found := t.all[r]
+	if found == nil {
+		return nil
+	}
+	delete(t.all, r)
+	return found.Trial
+}
+
+// newJudge makes the engine's judge, which keeps what it knows in the store.
+func (e *Engine) newJudge() *judge.Judge {
+	return judge.New(judge.Config{
+		Store: judgeMarks{e.store}, Shared: e.store.Shared(), Trust: knownMarks, Max: maxConditions,
+		Outage: e.config.Outage, Breaker: e.config.Breaker, Log: e.config.Log,
+		Also: e.readMarks, Changed: e.hub.wakeAll, Complain: e.complain,
+	})
+}
+
+// maxConditions bounds the queues, and the groups, that something is known of.
+const maxConditions = 10_000
+
+// judgeMarks are the store's marks as the judge takes them.
+type judgeMarks struct{ store Store }
+
+func (m judgeMarks) Marks(ctx context.Context, prefix string) ([]judge.Mark, error) {
+	found, err := m.store.Marks(ctx, prefix)
+	out := make([]judge.Mark, len(found))
+	for i, f := range found {
+		out[i] = judge.Mark{Key: f.Key, Version: f.Version, Doc: f.Doc, TTL: f.TTL}
+	}
+	return out, err
+}
+
+func (m judgeMarks) PutMark(ctx context.Context, in judge.Mark) (judge.Mark, error) {
+	out, err := m.store.PutMark(ctx, Mark{Key: in.Key, Version: in.Version, Doc: in.Doc, TTL: in.TTL})
+	if errors.Is(err, ErrConflict) {
+		err = judge.ErrConflict
+	}
+	return judge.Mark{Key: out.Key, Version: out.Version, Doc: out.Doc, TTL: out.TTL}, err
+}
+
+func (m judgeMarks) DeleteMark(ctx context.Context, key string, version int64) error {
+	return m.store.DeleteMark(ctx, key, version)
+}
+
+// source is a queue as the judge knows it.
+func (q *Queue) source() judge.Source {
+	return judge.Source{Queue: q.Name, Group: q.Settings.Downstream, Budget: q.Settings.Retry.Budget}
+}
+
+// refresh reads what others found out.
+func (e *Engine) refresh(ctx context.Context) { e.judge.Refresh(ctx, time.Now()) }
+
+// readMarks reads what the queues themselves share.
+func (e *Engine) readMarks(ctx context.Context) error {
+	blamed, err := e.store.Marks(ctx, blamedMarks)
+	if err != nil {
+		return err
+	}
+	e.blameToo(blamed)
+	paused, err := e.store.Marks(ctx, pauseMarks)
+	if err != nil {
+		return err
+	}
+	e.pauseToo(paused)
+	return nil
 }
 
 // pass is the leave to receive. Without a trial it is for any number.
@@ -41,142 +119,19 @@ type pass struct {
 // group's breaker open. Of what is tried again, one message at a time may be.
 func (e *Engine) admit(ctx context.Context, q *Queue, lease time.Duration) pass {
 	e.refresh(ctx)
-	c := e.conditions
-	if !c.some.Load() {
-		return pass{ok: true}
-	}
 	now := time.Now()
-	c.mu.Lock()
-	qs, gs := c.queues[q.Name], c.groups[q.Settings.Downstream]
-	left, held := time.Duration(0), false
-	if p, ok := c.pauses[q.Name]; ok {
-		left, held = p.on(now)
-	}
-	paused := qs != nil && isPaused(&qs.guard)
-	open := gs != nil && gs.breaker.State(now) != breaker.Closed
-	c.mu.Unlock()
-	if held {
+	if left, held := e.pauses.on(q.Name, now); held {
 		return pass{wait: left}
 	}
-	if !paused && !open {
+	limit := min(max(lease+trialMargin, leastTrial), maxTrial)
+	p := e.judge.Gate(ctx, now, q.source(), limit)
+	switch {
+	case !p.Open:
+		return pass{wait: p.Wait}
+	case p.Trial == nil:
 		return pass{ok: true}
 	}
-	t := &trial{queue: q.Name, id: q.ID, began: now, until: now.Add(lease + trialMargin)}
-	limit := min(max(lease+trialMargin, leastTrial), maxTrial)
-	if open {
-		if wait, ok := e.probe(ctx, gs, t, limit); !ok {
-			return pass{wait: wait}
-		}
-	}
-	if paused {
-		if wait, ok := e.canary(ctx, qs, t, limit); !ok {
-			e.waste(ctx, t)
-			return pass{wait: wait}
-		}
-	}
-	return pass{trial: t, ok: true}
-}
-
-func isPaused(g *outage.Guard) bool {
-	_, paused := g.Paused()
-	return paused
-}
-
-// probe asks a group's breaker for leave, and the store if that takes a claim.
-func (e *Engine) probe(ctx context.Context, s *groupState, t *trial, limit time.Duration) (wait time.Duration, ok bool) {
-	select {
-	case s.turn <- struct{}{}:
-	case <-ctx.Done():
-		return knowFor, false
-	}
-	defer func() { <-s.turn }()
-	for range maxSwaps {
-		now := time.Now()
-		e.conditions.mu.Lock()
-		s.breaker.Config.ProbeFor = max(e.config.Breaker.ProbeFor, limit)
-		ticket, d := s.breaker.Allow(now)
-		var claim draft
-		if d.Changed {
-			claim = newDraft(s)
-		}
-		e.conditions.mu.Unlock()
-		if d.Allowed {
-			t.group, t.ticket, t.probe = s.name, ticket, d.Probe
-		}
-		if !d.Changed {
-			return d.RetryAfter, d.Allowed
-		}
-		stored, err := e.put(ctx, s, claim)
-		switch {
-		case err == nil:
-			return d.RetryAfter, d.Allowed
-		case !errors.Is(err, ErrConflict): // a store that is not there is no reason to stand still
-			e.complain(ctx, "claim a probe of group "+s.name, err)
-			return d.RetryAfter, d.Allowed
-		}
-		e.conditions.mu.Lock()
-		s.version = stored.Version
-		if was, ok := snapshot[breaker.Snapshot](stored); ok {
-			s.breaker.Concede(now, ticket, was)
-		}
-		e.conditions.mu.Unlock()
-	}
-	return knowFor, false
-}
-
-// canary asks a paused queue's guard for leave, and the store.
-func (e *Engine) canary(ctx context.Context, s *queueState, t *trial, limit time.Duration) (wait time.Duration, ok bool) {
-	select {
-	case s.turn <- struct{}{}:
-	case <-ctx.Done():
-		return knowFor, false
-	}
-	defer func() { <-s.turn }()
-	for range maxSwaps {
-		now := time.Now()
-		e.conditions.mu.Lock()
-		s.guard.Config.CanaryFor = max(e.config.Outage.CanaryFor, limit)
-		pause, paused := s.guard.Paused()
-		if kept := s.keeps(now); kept != 0 || !paused {
-			t.canary, s.unused = kept, 0
-			e.conditions.mu.Unlock()
-			return 0, true
-		}
-		granted, ok := s.guard.Canary(now)
-		claim := newDraft(s)
-		e.conditions.mu.Unlock()
-		if !ok {
-			return max(pause.Until.Sub(now), time.Millisecond), false
-		}
-		stored, err := e.put(ctx, s, claim)
-		switch {
-		case err == nil:
-			t.canary = granted
-			return 0, true
-		case !errors.Is(err, ErrConflict):
-			e.complain(ctx, "claim a canary of queue "+s.name, err)
-			t.canary = granted
-			return 0, true
-		}
-		e.conditions.mu.Lock()
-		s.version = stored.Version
-		if was, ok := snapshot[outage.Snapshot](stored); ok {
-			s.guard.Concede(now, granted, was)
-		}
-		e.conditions.mu.Unlock()
-	}
-	return knowFor, false
-}
-
-// keeps returns the canary that nothing has been found for yet, 0 if there is
-// none. The caller holds the lock.
-func (s *queueState) keeps(now time.Time) uint64 {
-	is := s.guard.Snapshot()
-	pause, _ := s.guard.Paused()
-	if s.unused == is.Generation && is.State == outage.Trying && pause.Until.After(now) {
-		return s.unused
-	}
-	return 0
+	return pass{trial: &trial{Trial: p.Trial, queue: q.ID, began: now, until: now.Add(lease + trialMargin)}, ok: true}
 }
 
 // begin remembers the trial of a message that was received, or gives the leave
@@ -186,29 +141,101 @@ func (e *Engine) begin(ctx context.Context, t *trial, messages []Message) {
 		return
 	}
 	if len(messages) == 0 {
-		e.waste(ctx, t)
+		e.judge.Waste(ctx, time.Now(), t.Trial)
 		return
 	}
-	t.alone = messages[0].Alone || messages[0].Lineage != nil
-	e.conditions.mu.Lock()
-	defer e.conditions.mu.Unlock()
-	e.conditions.trials[messages[0].Receipt] = t
+	t.Alone = messages[0].Alone || messages[0].Lineage != nil
+	e.trials.mu.Lock()
+	defer e.trials.mu.Unlock()
+	e.trials.all[messages[0].Receipt] = t
 }
 
-// waste gives back a leave that was not used. A canary is kept for the next
-// receive, so that an empty queue does not write.
-func (e *Engine) waste(ctx context.Context, t *trial) {
-	c := e.conditions
-	c.mu.Lock()
-	var changed []state
-	if s := c.groups[t.group]; s != nil && t.probe {
-		if s.breaker.Done(time.Now(), t.ticket, breaker.Result{Ignored: true}, 0) {
-			changed = append(changed, s)
+// first counts first deliveries, which retry budgets are a share of.
+func (e *Engine) first(q *Queue, messages []Message) {
+	n := 0
+	for i := range messages {
+		if messages[i].Receives <= 1 {
+			n++
 		}
 	}
-	if s := c.queues[t.queue]; s != nil && t.canary != 0 {
-		s.unused = t.canary
+	e.judge.First(time.Now(), q.source(), n)
+}
+
+// worked tells what is to be known of deliveries that ended in a deletion.
+func (e *Engine) worked(ctx context.Context, q *Queue, receipts []Receipt, results []error) {
+	for i, r := range receipts {
+		if results[i] != nil {
+			continue
+		}
+		payload, _ := e.holdings.settle(r)
+		if !e.judge.Quiet() {
+			e.judge.Worked(ctx, time.Now(), q.source(), payload, uint64(r.Sequence), e.trials.take(r))
+		}
 	}
-	c.mu.Unlock()
-	e.publish(ctx, changed...)
+}
+
+// gaveBack forgets deliveries that ended without a word about how.
+func (e *Engine) gaveBack(ctx context.Context, changes []Change, results []error) {
+	for i := range changes {
+		c := &changes[i]
+		if results[i] != nil {
+			continue
+		}
+		if !c.Release && c.For > 0 {
+			e.holdings.extend(c.Receipt, time.Now().Add(c.For))
+			continue
+		}
+		e.holdings.settle(c.Receipt)
+		if !e.judge.Quiet() {
+			e.returned(ctx, e.trials.take(c.Receipt), c.Outcome)
+		}
+	}
+}
+
+// returned tells the judge how a trial ended. outcome is nil if nobody knows.
+func (e *Engine) returned(ctx context.Context, t *judge.Trial, outcome *Outcome) {
+	if outcome == nil {
+		outcome = &Outcome{Class: bezoar.Interrupted}
+	}
+	e.judge.Returned(ctx, time.Now(), t, outcome.Class, outcome.Failure)
+}
+
+// follow looks what has become of trials whose time is over, or that another
+// process may have ended: if the message is gone, it worked.
+func (e *Engine) follow(ctx context.Context) {
+	if e.judge.Quiet() {
+		return
+	}
+	now := time.Now()
+	open := make(map[Receipt]trial)
+	e.trials.mu.Lock()
+	for r, t := range e.trials.all {
+		if e.store.Shared() || !t.until.After(now) {
+			open[r] = *t
+		}
+	}
+	e.trials.mu.Unlock()
+	for r, t := range open {
+		found, err := e.store.Peek(ctx, t.queue, r.Sequence-1, 1)
+		if err != nil && CodeOf(err) != ErrQueueNotFound {
+			e.complain(ctx, "look for the message that tries a queue", err)
+			continue
+		}
+		gone := len(found) == 0 || found[0].Sequence != r.Sequence
+		if !gone && found[0].InFlight && t.until.Add(MaxVisibility).After(now) {
+			continue
+		}
+		var outcome *Outcome
+		switch {
+		case gone && err == nil:
+			outcome = &Outcome{Class: bezoar.Done}
+		case gone: // with its queue
+		default:
+			outcome = &Outcome{Class: bezoar.Timeout, Reason: "its lease ended"}
+			if n := len(found[0].Attempts); n > 0 && found[0].Attempts[n-1].Ended.After(t.began) {
+				outcome = &found[0].Attempts[n-1].Outcome
+			}
+		}
+		e.returned(ctx, e.trials.take(r), outcome)
+	}
 }

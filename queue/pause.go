@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -50,11 +51,9 @@ func (e *Engine) Pause(ctx context.Context, queue string, p Pause) error {
 	if err != nil {
 		return fail(err)
 	}
-	c := e.conditions
-	c.mu.Lock()
-	c.pauses[queue] = p
-	c.some.Store(true)
-	c.mu.Unlock()
+	e.pauses.mu.Lock()
+	e.pauses.all[queue] = p
+	e.pauses.mu.Unlock()
 	e.hub.wakeAll()
 	return nil
 }
@@ -65,11 +64,10 @@ func (e *Engine) letGo(ctx context.Context, queue string) error {
 	if err := e.store.DeleteMark(ctx, pauseKey(queue), 0); err != nil {
 		return err
 	}
-	c := e.conditions
-	c.mu.Lock()
-	_, paused := c.pauses[queue]
-	delete(c.pauses, queue)
-	c.mu.Unlock()
+	e.pauses.mu.Lock()
+	_, paused := e.pauses.all[queue]
+	delete(e.pauses.all, queue)
+	e.pauses.mu.Unlock()
 	if paused {
 		e.hub.wakeAll()
 	}
@@ -86,13 +84,25 @@ func (e *Engine) pauseToo(marks []Mark) {
 			now[name] = p
 		}
 	}
-	c := e.conditions
-	c.mu.Lock()
-	c.pauses = now
-	if len(now) > 0 {
-		c.some.Store(true)
+	e.pauses.mu.Lock()
+	e.pauses.all = now
+	e.pauses.mu.Unlock()
+}
+
+// pauses are those of queues that this process knows of.
+type pauses struct {
+	mu  sync.Mutex // guards all
+	all map[string]Pause
+}
+
+// on reports whether somebody holds a queue back, and for how long at least.
+func (p *pauses) on(queue string, now time.Time) (left time.Duration, on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if pause, ok := p.all[queue]; ok {
+		return pause.on(now)
 	}
-	c.mu.Unlock()
+	return 0, false
 }
 
 // on reports whether a pause goes on, and for how long at least.

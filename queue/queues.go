@@ -155,15 +155,7 @@ func (e *Engine) DeleteQueue(ctx context.Context, name string) error {
 // unpause forgets what is known of a queue that is gone.
 func (e *Engine) unpause(ctx context.Context, name string) {
 	e.complain(ctx, "end the pause of a queue that is gone", e.letGo(ctx, name))
-	e.conditions.mu.Lock()
-	s := e.conditions.queues[name]
-	delete(e.conditions.queues, name)
-	e.conditions.mu.Unlock()
-	if s != nil {
-		if err := e.store.DeleteMark(ctx, s.key, 0); err != nil {
-			e.complain(ctx, "forget mark "+s.key, err)
-		}
-	}
+	e.complain(ctx, "forget the outage of a queue that is gone", e.judge.Forget(ctx, name))
 }
 
 // Purge removes all messages that were sent before the call, those in flight

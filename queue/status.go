@@ -3,11 +3,13 @@ package queue
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/judge"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 	"github.com/bezoar-dev/bezoar/policy/outage"
 )
@@ -27,32 +29,18 @@ type Condition struct {
 // Conditions lists what holds queues back: queues first, by name.
 func (e *Engine) Conditions(ctx context.Context) []Condition {
 	e.refresh(ctx)
-	now, c := time.Now(), e.conditions
+	now := time.Now()
 	var out []Condition
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for name, s := range c.queues {
-		if p, paused := s.guard.Paused(); paused {
-			state := outage.Paused
-			if p.Trying {
-				state = outage.Trying
-			}
-			out = append(out, Condition{
-				Queue: name, State: state.String(), Why: p.Why, Failure: p.Failure, Level: int(p.Level), Until: p.Until.UTC(),
-			})
-		}
+	for _, c := range e.judge.Conditions(now) {
+		out = append(out, Condition(c))
 	}
-	for name, p := range c.pauses {
+	e.pauses.mu.Lock()
+	for name, p := range e.pauses.all {
 		if _, on := p.on(now); on {
 			out = append(out, Condition{Queue: name, State: outage.Paused.String(), Why: p.why(), Until: p.Until, Forced: true})
 		}
 	}
-	for name, s := range c.groups {
-		if one := s.condition(now); one.State != breaker.Closed.String() || one.Forced {
-			one.Group = name
-			out = append(out, one)
-		}
-	}
+	e.pauses.mu.Unlock()
 	slices.SortFunc(out, func(a, b Condition) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Queue, b.Queue))
 	})
@@ -79,35 +67,19 @@ func (e *Engine) Held(ctx context.Context, name string) (string, error) {
 	return "", nil
 }
 
-func (s *groupState) condition(now time.Time) Condition {
-	is := s.breaker.Snapshot()
-	one := Condition{State: s.breaker.State(now).String(), Why: is.Reason, Level: int(is.Level), Until: is.Until}
-	if f := is.Forced; now.Before(f.Until) {
-		one.Forced, one.Until, one.Why = true, f.Until, "forced "+f.State.String()
-		if f.By != "" {
-			one.Why += " by " + f.By
-		}
-	}
-	return one
-}
-
 // Resume ends the pause of a queue, whether somebody has made it or an outage. One
 // that is not paused stays as it is.
 func (e *Engine) Resume(ctx context.Context, queue string) error {
 	e.refresh(ctx)
-	e.conditions.mu.Lock()
-	s := e.conditions.queues[queue]
-	changed := s != nil && s.guard.Resume(time.Now())
-	e.conditions.mu.Unlock()
 	if err := e.letGo(ctx, queue); err != nil {
 		return wrap(err, "resume queue %.100q", queue)
 	}
+	changed, err := e.judge.Resume(ctx, time.Now(), queue)
 	if !changed {
 		_, err := e.find(ctx, queue)
 		return wrap(err, "resume queue %.100q", queue)
 	}
-	defer e.hub.wakeAll()
-	return wrap(e.publishOne(ctx, s), "resume queue %.100q: tell the others", queue)
+	return wrap(err, "resume queue %.100q: tell the others", queue)
 }
 
 // ForceBreaker holds the breaker of a group open or closed for a time, at most
@@ -124,20 +96,14 @@ func (e *Engine) ForceBreaker(ctx context.Context, group string, state breaker.S
 	}
 	e.refresh(ctx)
 	now := time.Now()
-	e.conditions.mu.Lock()
-	s := e.groupState(group, true)
-	err := error(nil)
-	if s == nil {
+	if state != breaker.Open && state != breaker.Closed {
+		return fail(invalid("state: a breaker can be forced open or closed, not %s", state))
+	}
+	err := e.judge.Force(ctx, now, group, state, now.Add(d), by)
+	if errors.Is(err, judge.ErrFull) {
 		err = fmt.Errorf("more than %d groups: %w", maxConditions, ErrOverLimit)
-	} else if wrong := s.breaker.Force(now, state, now.Add(d), by); wrong != nil {
-		err = invalid("state: %v", wrong)
 	}
-	e.conditions.mu.Unlock()
-	if err != nil {
-		return fail(err)
-	}
-	defer e.hub.wakeAll()
-	return fail(e.publishOne(ctx, s))
+	return fail(err)
 }
 
 // stats count what happened since the engine was made.

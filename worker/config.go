@@ -71,8 +71,8 @@ type Config struct {
 }
 
 // policies is how messages of a queue that does not judge itself are judged.
-func (c Config) policies() judge.Config {
-	return judge.Config{
+func (c Config) policies() judge.LocalConfig {
+	return judge.LocalConfig{
 		Downstream: c.Downstream, Poison: c.Poison, Outage: c.Outage, Breaker: c.Breaker, Retry: c.Retry, Budget: c.Budget, Log: c.Log,
 	}
 }

@@ -68,4 +68,23 @@
 // the ends are kept, 64 KiB of each stream. A message runs at most 100 times in
 // one delivery to find its bad rows, of which 1,000 become letters. The facts about
 // payloads are bounded: see internal/judge.
+//
+// # The life of a message that kills its handler
+//
+//  1. worker.(*Worker) receives as many messages as it has free slots, and extends each
+//     one's lease while it runs.
+//  2. Before anything runs internal/startlog has written the start down and synced it.
+//     Then child.(*Runner).Do forks into a session, a process group and kernel groups of
+//     the slot's own, and hands the body over once the limits hold.
+//  3. The handler dies. Its group is killed before its leader is reaped, then what left
+//     the group; the class comes from the wait status, from the slot's own count of out-
+//     of-memory kills, or from our own deadline, never from what the child wrote about
+//     itself.
+//  4. crash.OfRun reads the last words: type, innermost own frame, fingerprint. The
+//     worker reports class, fingerprint and last lines: to Bezoar's queue, which judges as
+//     above, or to a judge.Local, which asks the same questions for Amazon's and others',
+//     and sets aside by sending to their dead-letter queue.
+//  5. Had the worker itself been killed: the next one in its folder kills what
+//     processes are left, finds the starts that have no end, and blames these, alone or in
+//     company, and no message that was merely received.
 package worker

@@ -46,7 +46,7 @@ func (w *Worker) receive(ctx, running context.Context) error {
 			Worker: w.cfg.Name + "#" + strconv.FormatUint(w.serial.Add(1), 10), Life: w.life, Missed: w.fresh,
 		})
 		if len(got) == 0 && trial != nil {
-			w.judged("give a trial back", w.judge.Waste(time.Now(), trial))
+			w.judge.Waste(time.Now(), trial)
 		}
 		switch {
 		case err == nil:
@@ -93,11 +93,7 @@ func (w *Worker) gate(ctx context.Context) (*judge.Trial, bool) {
 	if w.judge == nil {
 		return nil, true
 	}
-	g, err := w.judge.Gate(time.Now())
-	if err != nil {
-		w.judged("ask whether to receive", err) // law 11: it goes on
-		return nil, true
-	}
+	g := w.judge.Gate(time.Now())
 	switch {
 	case !g.Open:
 		w.announce(g.Why)

@@ -198,6 +198,6 @@ func (d *delivery) persist(doing string, do func(ctx context.Context) error) err
 
 func (d *delivery) waste() {
 	if d.trial != nil && d.w.judge != nil {
-		d.w.judged("give a trial back", d.w.judge.Waste(time.Now(), d.trial))
+		d.w.judge.Returned(time.Now(), d.trial)
 	}
 }

@@ -39,7 +39,7 @@ type Worker struct {
 	about   About
 	starts  *startlog.Log // nil without State
 	facts   *facts.Store
-	judge   *judge.Judge // nil where the queue judges
+	judge   *judge.Local // nil where the queue judges
 	printer *sync.Pool   // of *fingerprint.Printer
 
 	slots    *slots
@@ -252,7 +252,7 @@ func (w *Worker) open() (left []startlog.Left, err error) {
 	}
 	rules := w.cfg.policies()
 	rules.Facts, rules.Queue = w.facts, w.about.Queue
-	w.judge, err = judge.New(rules)
+	w.judge, err = judge.NewLocal(rules)
 	return left, err
 }
 

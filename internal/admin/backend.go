@@ -5,7 +5,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
-	"github.com/bezoar-dev/bezoar/ledger"
+	"github.com/bezoar-dev/bezoar/internal/ledger"
 )
 
 // A Backend is what the API shows and changes. Its methods are called

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
-	"github.com/bezoar-dev/bezoar/ledger"
+	"github.com/bezoar-dev/bezoar/internal/ledger"
 )
 
 func (s *Server) listVerdicts(w http.ResponseWriter, r *http.Request) error {

@@ -25,6 +25,13 @@ func (w Who) String() string { return w.Name + " from " + w.From }
 // breakers. Its errors are as those of [Backend], or those of package live. It
 // writes down who changed what.
 type Steering interface {
+	Settings
+	Overrides
+	Breakers
+}
+
+// Settings shows and changes which settings run.
+type Settings interface {
 	// Status says which settings run; an error means that they are fixed.
 	Status() (live.Status, error)
 	Put(ctx context.Context, who Who, in adminapi.PutSettings) (adminapi.Changed, error)
@@ -34,10 +41,16 @@ type Steering interface {
 	Version(ctx context.Context, number int64) (live.Version, error)
 	Diff(ctx context.Context, from, to int64) (adminapi.Diff, error)
 	Compare(ctx context.Context, in adminapi.Compare) (adminapi.Diff, error)
+}
 
+// Overrides tightens or loosens for a while.
+type Overrides interface {
 	Override(ctx context.Context, who Who, in adminapi.SetOverride) (live.Override, error)
 	Lift(ctx context.Context, who Who, id string) error
+}
 
+// Breakers shows and forces circuit breakers.
+type Breakers interface {
 	Breakers() []circuit.Status
 	// Force with the zero ForceBreaker ends what another one began.
 	Force(ctx context.Context, who Who, name string, in adminapi.ForceBreaker) (circuit.Status, error)

@@ -11,17 +11,31 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/triage"
 	"github.com/bezoar-dev/bezoar/queue"
-	"github.com/bezoar-dev/bezoar/triage"
 )
 
 // Triage is where people deal with dead letters. *triage.Service is one.
 type Triage interface {
+	Letters
+	Redrives
+	Tasks
+}
+
+// Letters shows and changes dead letters.
+type Letters interface {
 	Count(ctx context.Context, s queue.Selection) (int64, error)
 	Groups(ctx context.Context, s queue.Selection, limit int) ([]queue.Group, error)
 	Letters(ctx context.Context, s queue.Selection, next string, limit int) (triage.Page, error)
 	Letter(ctx context.Context, id string) (triage.Letter, error)
 	EditLetter(ctx context.Context, who triage.Actor, id string, e triage.Edit) (triage.Edited, error)
+	Pardon(ctx context.Context, who triage.Actor, s queue.Selection) (int, error)
+	Export(ctx context.Context, who triage.Actor, w io.Writer, s queue.Selection) (int64, error)
+	AuditLog(ctx context.Context, before int64, limit int) ([]queue.AuditEntry, error)
+}
+
+// Redrives plans and starts what is done to many letters.
+type Redrives interface {
 	Plan(ctx context.Context, who triage.Actor, v triage.Verb, s queue.Selection, o triage.Options) (triage.Plan, error)
 	PlanByID(ctx context.Context, id string) (triage.Plan, error)
 	Execute(ctx context.Context, who triage.Actor, plan string) ([]triage.Task, error)
@@ -29,15 +43,16 @@ type Triage interface {
 	RedriveLetters(ctx context.Context, who triage.Actor, ids []string, o triage.Options) ([]triage.Task, error)
 	DiscardLetters(ctx context.Context, who triage.Actor, ids []string, o triage.Options) ([]triage.Task, error)
 	RestoreLetters(ctx context.Context, who triage.Actor, ids []string, o triage.Options) ([]triage.Task, error)
+}
+
+// Tasks shows and steers what was started.
+type Tasks interface {
 	Tasks(ctx context.Context, q triage.TaskQuery) ([]triage.Task, error)
 	Task(ctx context.Context, id string) (triage.Task, error)
 	Pause(ctx context.Context, who triage.Actor, id string) (triage.Task, error)
 	Resume(ctx context.Context, who triage.Actor, id string) (triage.Task, error)
 	Cancel(ctx context.Context, who triage.Actor, id string) (triage.Task, error)
 	SetRate(ctx context.Context, who triage.Actor, id string, rate int) (triage.Task, error)
-	Pardon(ctx context.Context, who triage.Actor, s queue.Selection) (int, error)
-	Export(ctx context.Context, who triage.Actor, w io.Writer, s queue.Selection) (int64, error)
-	AuditLog(ctx context.Context, before int64, limit int) ([]queue.AuditEntry, error)
 }
 
 // deadRoutes are the calls about dead letters, by pattern.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/connlimit"
+	"github.com/bezoar-dev/bezoar/internal/ledger"
 	"github.com/bezoar-dev/bezoar/internal/live"
-	"github.com/bezoar-dev/bezoar/ledger"
 )
 
 // maxBody bounds a request's body: an Add whose own body, or settings whose text

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/triage"
 	"github.com/bezoar-dev/bezoar/queue"
-	"github.com/bezoar-dev/bezoar/triage"
 )
 
 // The paths of dead letters, those of queues and those of the gateway. A

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/triage"
 	"github.com/bezoar-dev/bezoar/queue"
-	"github.com/bezoar-dev/bezoar/triage"
 )
 
 const (

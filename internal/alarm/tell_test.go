@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/triage"
+	"github.com/bezoar-dev/bezoar/internal/triage"
 )
 
 func alarms(t *testing.T, c Config) *Alarms {

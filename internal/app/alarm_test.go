@@ -15,8 +15,8 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/alarm"
 	"github.com/bezoar-dev/bezoar/internal/app"
+	"github.com/bezoar-dev/bezoar/internal/triage"
 	"github.com/bezoar-dev/bezoar/queue"
-	"github.com/bezoar-dev/bezoar/triage"
 )
 
 // An alarm tells its webhook once that it fires, and once that it is over. The

@@ -27,13 +27,13 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/connlimit"
 	"github.com/bezoar-dev/bezoar/internal/handover"
 	"github.com/bezoar-dev/bezoar/internal/lastrun"
+	"github.com/bezoar-dev/bezoar/internal/ledger"
 	"github.com/bezoar-dev/bezoar/internal/live"
 	"github.com/bezoar-dev/bezoar/internal/secret"
 	"github.com/bezoar-dev/bezoar/internal/sqs"
 	"github.com/bezoar-dev/bezoar/internal/store"
-	"github.com/bezoar-dev/bezoar/ledger"
+	"github.com/bezoar-dev/bezoar/internal/triage"
 	"github.com/bezoar-dev/bezoar/queue"
-	"github.com/bezoar-dev/bezoar/triage"
 )
 
 // Options are what a configuration does not say. The zero value is useful.

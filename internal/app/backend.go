@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/dispatch"
-	"github.com/bezoar-dev/bezoar/fleet"
 	"github.com/bezoar-dev/bezoar/gateway"
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
+	"github.com/bezoar-dev/bezoar/internal/dispatch"
+	"github.com/bezoar-dev/bezoar/internal/fleet"
+	"github.com/bezoar-dev/bezoar/internal/ledger"
 	"github.com/bezoar-dev/bezoar/internal/supervise"
-	"github.com/bezoar-dev/bezoar/ledger"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 

@@ -21,8 +21,8 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/pace"
+	"github.com/bezoar-dev/bezoar/internal/triage"
 	"github.com/bezoar-dev/bezoar/queue"
-	"github.com/bezoar-dev/bezoar/triage"
 )
 
 // producers send until Bezoar does not answer, and remember what it has

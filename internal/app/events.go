@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
-	"github.com/bezoar-dev/bezoar/ledger"
+	"github.com/bezoar-dev/bezoar/internal/ledger"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 

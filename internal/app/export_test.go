@@ -2,8 +2,8 @@ package app
 
 import (
 	"github.com/bezoar-dev/bezoar/internal/lastrun"
+	"github.com/bezoar-dev/bezoar/internal/ledger"
 	"github.com/bezoar-dev/bezoar/internal/live"
-	"github.com/bezoar-dev/bezoar/ledger"
 )
 
 // Live returns what follows the settings.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/lastrun"
-	"github.com/bezoar-dev/bezoar/ledger"
+	"github.com/bezoar-dev/bezoar/internal/ledger"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 
@@ -88,7 +88,7 @@ func (a *App) proof() blame.Proof {
 
 // Functions on the stack of a goroutine that panicked.
 const (
-	delivers = "github.com/bezoar-dev/bezoar/dispatch.(*call).attempt"      // is sending what is in flight
+	delivers = "github.com/bezoar-dev/bezoar/internal/dispatch.(*call).attempt"      // is sending what is in flight
 	serves   = "github.com/bezoar-dev/bezoar/internal/h1.(*Exchange).serve" // serves a request over HTTP/1.1
 	answers  = "net/http.(*conn).serve"                                     // the same in net/http
 	answers2 = "erverConn).runHandler"                                      // the same over HTTP/2

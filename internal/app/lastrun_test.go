@@ -25,7 +25,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/app"
 	"github.com/bezoar-dev/bezoar/internal/cgroup"
 	"github.com/bezoar-dev/bezoar/internal/lastrun"
-	"github.com/bezoar-dev/bezoar/ledger"
+	"github.com/bezoar-dev/bezoar/internal/ledger"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
 

@@ -11,10 +11,10 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/fingerprint"
 	"github.com/bezoar-dev/bezoar/gateway"
 	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/internal/metrics"
 	"github.com/bezoar-dev/bezoar/internal/tracing"
 )

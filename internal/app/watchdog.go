@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/fleet"
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/fleet"
 	"github.com/bezoar-dev/bezoar/internal/probe"
 	"github.com/bezoar-dev/bezoar/internal/supervise"
 	"github.com/bezoar-dev/bezoar/watchdog"

@@ -19,12 +19,12 @@ func TestEachRuleCanFail(t *testing.T) {
 	}{
 		{"unplaced", "helpers/a.go", "package helpers", checkHeights, "has no height"},
 		{"placed", "queue/a.go", "package queue", checkHeights, ""},
-		{"upward", "ledger/a.go", `package ledger; import _ "` + module + `/gateway"`, checkHeights, "imports lead down only"},
+		{"upward", "internal/ledger/a.go", `package ledger; import _ "` + module + `/gateway"`, checkHeights, "imports lead down only"},
 		{"sideways", "policy/blame/a.go", `package blame; import _ "` + module + `/policy/lane"`, checkHeights, "imports lead down only"},
 		{"store meets front", "internal/store/x/a.go", `package x; import _ "` + module + `/gateway"`, checkHeights, "imports lead down only"},
-		{"downward", "gateway/a.go", `package gateway; import _ "` + module + `/dispatch"`, checkHeights, ""},
+		{"downward", "gateway/a.go", `package gateway; import _ "` + module + `/internal/dispatch"`, checkHeights, ""},
 		{"to the root", "policy/blame/a.go", `package blame; import _ "` + module + `"`, checkHeights, ""},
-		{"by an edge", "dispatch/a.go", `package dispatch; import _ "` + module + `/fleet"`, checkHeights, ""},
+		{"by an edge", "internal/dispatch/a.go", `package dispatch; import _ "` + module + `/internal/fleet"`, checkHeights, ""},
 		{"test helper in a binary", "gateway/a.go", `package gateway; import _ "` + module + `/internal/golden"`, checkHeights, "for tests only"},
 		{"test helper in a test", "gateway/a_test.go", `package gateway; import _ "` + module + `/internal/golden"`, checkHeights, ""},
 
@@ -33,7 +33,7 @@ func TestEachRuleCanFail(t *testing.T) {
 		{"policy with time", "policy/blame/a.go", `package blame; import _ "time"`, checkBans, ""},
 		{"front with SQL", "gateway/a.go", `package gateway; import _ "database/sql"`, checkBans, "only stores know SQL"},
 		{"store with SQL", "internal/store/sqlite/a.go", `package sqlite; import _ "database/sql"`, checkBans, ""},
-		{"engine with HTTP", "ledger/a.go", `package ledger; import _ "net/http"`, checkBans, "must not know the wire"},
+		{"engine with HTTP", "internal/ledger/a.go", `package ledger; import _ "net/http"`, checkBans, "must not know the wire"},
 		{"testing in a binary", "gateway/a.go", `package gateway; import _ "testing"`, checkBans, "tests stay out"},
 		{"testing in a test", "gateway/a_test.go", `package gateway; import _ "testing"`, checkBans, ""},
 
@@ -44,7 +44,7 @@ func TestEachRuleCanFail(t *testing.T) {
 		{"policy has a channel", "policy/lane/a.go", `package lane; type c chan int`, checkPurity, "has no channel"},
 		{"policy draws", "policy/lane/a.go", `package lane; import "math/rand/v2"; var x = rand.IntN(3)`, checkPurity, "no global source"},
 		{"policy takes a source", "policy/lane/a.go", `package lane; import "math/rand/v2"; func f(r *rand.Rand) int { return r.IntN(3) }`, checkPurity, ""},
-		{"engine reads a clock", "ledger/a.go", `package ledger; import "time"; func f() { _ = time.Now() }`, checkPurity, ""},
+		{"engine reads a clock", "internal/ledger/a.go", `package ledger; import "time"; func f() { _ = time.Now() }`, checkPurity, ""},
 
 		{"long file", "queue/a.go", "package queue" + long, checkSizes, "which two things is it"},
 		{"long function", "queue/a.go", "package queue\nfunc f() {\n" + body + "}\n", checkSizes, "a.go:f has"},

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/triage"
 	"github.com/bezoar-dev/bezoar/queue"
-	"github.com/bezoar-dev/bezoar/triage"
 )
 
 // reportDead writes a dead letter: why it is here, what it is, what was tried.

@@ -18,7 +18,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/browsertest"
 	"github.com/bezoar-dev/bezoar/internal/console"
-	"github.com/bezoar-dev/bezoar/ledger"
+	"github.com/bezoar-dev/bezoar/internal/ledger"
 )
 
 // evil is what an attacker would have the page run.

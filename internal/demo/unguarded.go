@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/fleet"
 	"github.com/bezoar-dev/bezoar/internal/admin"
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
 	"github.com/bezoar-dev/bezoar/internal/demo/plain"
 	"github.com/bezoar-dev/bezoar/internal/demo/sample"
+	"github.com/bezoar-dev/bezoar/internal/fleet"
 	"github.com/bezoar-dev/bezoar/internal/supervise"
 )
 

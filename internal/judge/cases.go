@@ -2,6 +2,7 @@ package judge
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -25,6 +26,40 @@ type Case struct {
 	Voted bezoar.Class // and in which class
 }
 
+func (l *Local) caseKey(p bezoar.Fingerprint) string { return "case/" + l.cfg.Queue + "/" + p.String() }
+
+// message judges the payload: is it the message?
+func (l *Local) message(tx *facts.Tx, now time.Time, e Ending, s *Sentence) error {
+	if e.Class == bezoar.Throttled || e.Class == bezoar.Outage || e.Class == bezoar.Transient {
+		e.Votes = 0 // what passes is no poison, however often it comes
+	}
+	key := l.caseKey(e.Payload)
+	var c Case
+	var was *poison.Case
+	known, err := tx.Get(key, &c)
+	if err != nil {
+		return err
+	}
+	if known {
+		was = &c.Case
+	}
+	repeated := c.vote(e, now)
+	end := poison.End{Class: e.Class, Reason: e.Reason, Holding: e.Holding, Weak: e.Weak, Received: e.Received.UnixMicro()}
+	next, dead := l.cfg.Poison.Fail(was, end, now.UnixMicro())
+	if next == nil {
+		return nil
+	}
+	c.Case = *next
+	c.Case.Failure = e.Failure
+	switch {
+	case dead:
+		s.Dead, s.Why = true, fmt.Sprintf("its payload is convicted: %s", c.Reason)
+	case repeated:
+		s.Dead, s.Why = true, fmt.Sprintf("the same failure %d times", c.Times)
+	}
+	return l.keep(tx, now, key, c)
+}
+
 // vote counts a failure, and reports whether it has come often enough.
 func (c *Case) vote(e Ending, now time.Time) bool {
 	if e.Failure == "" || e.Failure != c.Failure || e.Class != c.Voted || c.Times == 0 {
@@ -40,18 +75,18 @@ func (c *Case) vote(e Ending, now time.Time) bool {
 }
 
 // keep stores a case, and makes room for it.
-func (j *Judge) keep(tx *facts.Tx, now time.Time, key string, c Case) error {
+func (l *Local) keep(tx *facts.Tx, now time.Time, key string, c Case) error {
 	var old Case
 	if known, err := tx.Get(key, &old); err != nil {
 		return err
 	} else if !known && tx.Len() >= MaxCases {
-		j.makeRoom(tx, now)
+		l.makeRoom(tx, now)
 	}
 	return tx.Put(key, c)
 }
 
 // makeRoom drops what is forgotten anyway, and then what was touched longest ago.
-func (j *Judge) makeRoom(tx *facts.Tx, now time.Time) {
+func (l *Local) makeRoom(tx *facts.Tx, now time.Time) {
 	type found struct {
 		key string
 		Case
@@ -59,7 +94,7 @@ func (j *Judge) makeRoom(tx *facts.Tx, now time.Time) {
 	var all []found
 	for key, fact := range tx.All("case/") {
 		f := found{key: key}
-		if json.Unmarshal(fact, &f.Case) != nil || j.cfg.Poison.Forgotten(&f.Case.Case, now.UnixMicro()) {
+		if json.Unmarshal(fact, &f.Case) != nil || l.cfg.Poison.Forgotten(&f.Case.Case, now.UnixMicro()) {
 			tx.Drop(key)
 			continue
 		}

@@ -1,26 +1,34 @@
-// Package judge judges how runs of messages ended, for queues that do not judge
-// themselves: any SQS-compatible queue but Bezoar's.
+// Package judge tells whose fault a failed message is, for Bezoar's queue and for
+// workers of other queues. It asks in this order:
 //
-//	Gate ──► receive ──► Admit ──► run ──► Done, or Failed ──► Ruling
-//	  │                    │                                     │
-//	  │ paused or          │ convicted:                          │ again after a delay, or
-//	  │ breaker open       │ refuse                              │ dead
+//	is it everything?      package outage: many payloads fail alike, so the queue pauses
+//	is it the downstream?  package breaker: its group fails, so the group's queues pause
+//	is it the message?     package poison: who keeps the message asks, with its lease
 //
-// The questions are those of package queue and are asked in its order: is it
-// everything (package outage), is it the downstream (package breaker), is it the
-// message (package poison)? And how long to wait: package backoff, within what
-// package budget allows.
+// A Judge answers the first two, for any number of queues and groups, and keeps
+// the retry budgets:
 //
-// Cases, pauses and breakers are in a [facts.Store], which all workers with the same
-// folder share. The windows in which failures are counted are each process's own.
+//	Gate ──► receive ──► First ──► run ──► Worked, or Failed ──► Ruling
+//	  │                                                            │
+//	  │ paused, or the breaker is open:                            │ excused: an outage's, or nobody's
+//	  │ refused, or leave for one Trial ──► Waste, if it finds     │ else the message is to be judged
+//	  │                                     no message             │
 //
-// # Not guaranteed
+// What it finds out it keeps in marks, small documents of a store that all
+// processes share. A trial is claimed in the store before it is delivered: one
+// process at a time tries whether something works again. What others found out
+// is known after Config.Trust. A store that fails makes each process go on with
+// what it knows. The windows in which failures are counted are each process's own.
 //
-// The queue's own count of receives goes on: an attempt that is excused here
-// still counts there.
+// A [Local] judges one queue that does not judge itself: any SQS-compatible queue
+// but Bezoar's. It adds the third question, with cases of payloads in the fact
+// store that all workers of a folder share, and says what becomes of the message:
+// again after a delay, or dead. The queue's own count of receives goes on: an
+// attempt that is excused here still counts there.
 //
 // # Bounds
 //
-// At most MaxCases cases in all; what was touched longest ago goes first, watched
-// before suspects, convicts last. At most 1,000 downstream groups.
+// Config.Max queues and groups; of others nothing is known, and they are never
+// paused. A Local keeps at most MaxCases cases: what was touched longest ago goes
+// first, watched before suspects, convicts last.
 package judge

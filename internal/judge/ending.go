@@ -1,294 +1,200 @@
 package judge
 
 import (
-	"fmt"
-	"hash/maphash"
-	"log/slog"
+	"context"
 	"math/rand/v2"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/facts"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 	"github.com/bezoar-dev/bezoar/policy/outage"
-	"github.com/bezoar-dev/bezoar/policy/poison"
 )
 
-// Admission is what may be done with a message that was received.
-type Admission struct {
-	Refuse bool // set it aside, undelivered
-	Alone  bool // its payload is suspect
-	Case   Case
+// Failure is a delivery that did not end well.
+type Failure struct {
+	Class   bezoar.Class
+	Failure string // failure fingerprint
+	Payload bezoar.Fingerprint
+	ID      uint64 // stands for the payload when it has no fingerprint
+	Group   string // the downstream that failed; "": the source's
+	Before  bool   // it failed in an earlier life: that it fails again says nothing about the rest
+	Trial   *Trial // that it was, or nil
 }
 
-// Admit asks what may be done with a message. brief says that its body is: see
-// [poison.Case.Brief].
-func (j *Judge) Admit(now time.Time, payload bezoar.Fingerprint, brief bool, t *Trial) (a Admission, err error) {
-	if payload.IsZero() {
-		return a, nil
-	}
-	err = j.cfg.Facts.View(func(tx *facts.Tx) error {
-		known, err := tx.Get(j.caseKey(payload), &a.Case)
-		if err != nil || !known {
-			return err
-		}
-		seen := &a.Case.Case
-		if brief {
-			seen = seen.Brief()
-		}
-		switch j.cfg.Poison.Admit(seen, false, true, now.UnixMicro()) {
-		case poison.Refuse:
-			a.Refuse = true
-		case poison.Alone:
-			a.Alone = true
-		case poison.Deliver, poison.Wait:
-		}
-		return nil
-	})
-	if t != nil {
-		t.alone = a.Alone
-	}
-	return a, err
-}
-
-// First counts a first attempt, on which the retry budget rests.
-func (j *Judge) First(now time.Time) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.budget.First(now)
-	if g := j.group(j.cfg.Downstream); g != nil {
-		g.budget.First(now)
-	}
-}
-
-// Done takes a message that was done.
-func (j *Judge) Done(now time.Time, id string, payload bezoar.Fingerprint, t *Trial) error {
-	if t != nil || j.known(payload) {
-		return j.update(now, j.cfg.Downstream, func(tx *facts.Tx) error {
-			j.succeeded(now, id, payload, t)
-			return j.worked(tx, now, payload)
-		})
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.succeeded(now, id, payload, nil)
-	return nil
-}
-
-func (j *Judge) succeeded(now time.Time, id string, payload bezoar.Fingerprint, t *Trial) {
-	j.guard.Succeeded(now, payload, j.hash(id))
-	if t != nil && t.canary != 0 {
-		j.guard.Returned(now, t.canary, outage.Worked, "")
-	}
-	g := j.group(j.cfg.Downstream)
-	switch {
-	case g == nil:
-	case t != nil && t.probe:
-		g.breaker.Done(now, t.ticket, breaker.Result{}, rand.Float64())
-	default:
-		if ticket, d := g.breaker.Allow(now); d.Allowed && !d.Probe {
-			g.breaker.Done(now, ticket, breaker.Result{}, rand.Float64())
-		}
-	}
-}
-
-func (j *Judge) known(payload bezoar.Fingerprint) (known bool) {
-	if payload.IsZero() {
-		return false
-	}
-	var c Case
-	_ = j.cfg.Facts.View(func(tx *facts.Tx) (err error) { // what cannot be read is read again, and complained of, by the update
-		known, err = tx.Get(j.caseKey(payload), &c)
-		known = known || err != nil
-		return nil
-	})
-	return known
-}
-
-func (j *Judge) worked(tx *facts.Tx, now time.Time, payload bezoar.Fingerprint) error {
-	if payload.IsZero() {
-		return nil
-	}
-	var c Case
-	if known, err := tx.Get(j.caseKey(payload), &c); !known || err != nil {
-		return err
-	}
-	tx.Drop(j.caseKey(payload)) // proven or unknown is the same here: nobody waits for copies
-	return nil
-}
-
-// Ending is how a message's run ended that did not end well.
-type Ending struct {
-	ID         string
-	Payload    bezoar.Fingerprint
-	Class      bezoar.Class
-	Failure    string // failure fingerprint
-	Reason     string
-	Votes      int           // how often in a row the same failure is enough; 0: however often
-	Span       time.Duration // over which time at least
-	Weak       bool          // nobody knows what it died of
-	Downstream string        // the group that failed; "": the queue's
-	RetryAfter time.Duration // no earlier
-	Receives   int
-	Received   time.Time
-	Holding    int // as in package queue: of a worker that died
-	Trial      *Trial
-}
-
-// Ruling is what becomes of the message.
+// Ruling is what a failure is taken for.
 type Ruling struct {
-	Dead  bool
-	Delay time.Duration // until it is tried again
-	Why   string        // for people
+	Excused bool      // an outage's, or nobody's: nothing else is to be judged
+	Until   time.Time // with Excused: until when the queue is paused; zero: it is not
+	Why     string    // for people
+	Broke   bool      // the retry budget is used up
 }
 
-// Failed judges an ending.
-func (j *Judge) Failed(now time.Time, e Ending) (ruling Ruling, err error) {
-	if free(e.Class) {
-		return Ruling{Why: "it is not to blame"}, j.Waste(now, e.Trial)
-	}
-	if e.Class == bezoar.Throttled || e.Class == bezoar.Outage || e.Class == bezoar.Transient {
-		e.Votes = 0 // what passes is no poison, however often it comes
-	}
-	group := e.Downstream
-	if group == "" {
-		group = j.cfg.Downstream
-	}
-	var told notices
-	defer func() { told.log(j.cfg.Log) }() // when nobody waits for it any more
-	err = j.update(now, group, func(tx *facts.Tx) error {
-		ruling = Ruling{}
-		excused := j.everything(now, e, &ruling, &told)
-		j.downstream(now, e, group, &told)
-		if excused {
-			return nil
-		}
-		ruling.Delay = j.wait(now, e, group)
-		if e.Class == bezoar.Invalid {
-			ruling.Dead, ruling.Why = true, "it is invalid"
-			return nil
-		}
-		return j.message(tx, now, e, &ruling)
-	})
-	return ruling, err
-}
-
-// everything asks whether all kinds of messages fail alike: then this one is
-// excused.
-func (j *Judge) everything(now time.Time, e Ending, ruling *Ruling, told *notices) bool {
-	failure := alike(e)
-	if t := e.Trial; t != nil && t.canary != 0 {
-		end := outage.Failed
-		if t.alone || e.Class == bezoar.Invalid {
-			end = outage.Lost
-		}
-		j.guard.Returned(now, t.canary, end, e.Failure)
-	}
-	if !j.guard.Excuses(failure) {
-		trip := j.guard.Failed(now, failure, e.Payload, j.hash(e.ID))
-		if trip == nil {
-			return false
-		}
-		told.add("receiving pauses: it looks like an outage", "queue", j.cfg.Queue, "until", trip.Until, "failure", trip.Failure, "why", trip.Why)
-	}
-	pause, _ := j.guard.Paused()
-	ruling.Delay, ruling.Why = max(pause.Until.Sub(now), e.RetryAfter, time.Second), "it is the outage's: "+pause.Why
-	return true
-}
-
-func (j *Judge) downstream(now time.Time, e Ending, group string, told *notices) {
-	g := j.group(group)
-	if g == nil {
-		return
-	}
-	if t := e.Trial; t != nil && t.probe && t.group == group {
-		g.breaker.Done(now, t.ticket, breaker.Result{Failed: true, Ignored: !blamesDownstream(e.Class)}, rand.Float64())
-		return
-	}
-	if !blamesDownstream(e.Class) {
-		return
-	}
-	if ticket, d := g.breaker.Allow(now); d.Allowed && !d.Probe && g.breaker.Done(now, ticket, breaker.Result{Failed: true}, rand.Float64()) {
-		told.add("breaker opened", "group", group, "why", g.breaker.Snapshot().Reason)
-	}
-}
-
-// wait is how long the message waits before it is tried again.
-func (j *Judge) wait(now time.Time, e Ending, group string) time.Duration {
-	ok := j.budget.Retry(now)
-	if g := j.group(group); ok && g != nil {
-		ok = g.budget.Retry(now)
-	}
-	if !ok {
-		return max(j.cfg.Retry.Cap, e.RetryAfter)
-	}
-	return max(j.cfg.Retry.After(max(e.Receives-1, 0), 0, rand.Float64()), e.RetryAfter)
-}
-
-// message judges the payload.
-func (j *Judge) message(tx *facts.Tx, now time.Time, e Ending, ruling *Ruling) error {
-	if e.Payload.IsZero() {
-		return nil
-	}
-	key := j.caseKey(e.Payload)
-	var c Case
-	var was *poison.Case
-	known, err := tx.Get(key, &c)
-	if err != nil {
-		return err
-	}
-	if known {
-		was = &c.Case
-	}
-	repeated := c.vote(e, now)
-	end := poison.End{Class: e.Class, Reason: e.Reason, Holding: e.Holding, Weak: e.Weak, Received: e.Received.UnixMicro()}
-	next, dead := j.cfg.Poison.Fail(was, end, now.UnixMicro())
-	if next == nil {
-		return nil
-	}
-	c.Case = *next
-	c.Case.Failure = e.Failure
-	switch {
-	case dead:
-		ruling.Dead, ruling.Why = true, fmt.Sprintf("its payload is convicted: %s", c.Reason)
-	case repeated:
-		ruling.Dead, ruling.Why = true, fmt.Sprintf("the same failure %d times", c.Times)
-	}
-	return j.keep(tx, now, key, c)
-}
-
-// notices are warnings that are logged once no lock is held: a log may block.
-type notices []notice
-
-type notice struct {
+// warning is for the log, once no lock is held: a log may block, or ask the
+// judge how it is.
+type warning struct {
 	text string
 	args []any
 }
 
-func (n *notices) add(text string, args ...any) { *n = append(*n, notice{text, args}) }
+// Failed judges a delivery that did not end well: is it everything, is it the
+// downstream? If it is neither, it is for the caller to ask whether it is the
+// message.
+func (j *Judge) Failed(ctx context.Context, now time.Time, src Source, f Failure) (r Ruling) {
+	if Excused(f.Class) {
+		j.Returned(ctx, now, f.Trial, f.Class, "")
+		return Ruling{Excused: true, Why: "it is not to blame"}
+	}
+	group := f.Group
+	if group == "" {
+		group = src.Group
+	}
+	var changed []state
+	var told []warning
+	j.mu.Lock()
+	qs, gs := j.queueState(src.Queue, true), j.groupState(group, true)
+	if f.Trial != nil {
+		changed = j.tried(now, f.Trial, f.Class, f.Failure)
+	}
+	if qs != nil {
+		tripped := false
+		r, tripped = qs.failed(now, f, &told, src.Queue)
+		if tripped {
+			changed = append(changed, qs)
+		}
+	}
+	probed := f.Trial != nil && f.Trial.probe && f.Trial.group == group
+	if !probed && gs != nil && BlamesDownstream(f.Class) && gs.count(now, true) {
+		changed = append(changed, gs)
+		told = append(told, warning{"breaker opened", []any{"group", gs.name, "why", gs.breaker.Snapshot().Reason}})
+	}
+	if !r.Excused {
+		r.Broke = !afford(now, src, qs, gs)
+	}
+	j.mu.Unlock()
+	for _, w := range told {
+		j.cfg.Log.Warn(w.text, w.args...)
+	}
+	j.publish(ctx, now, changed...)
+	return r
+}
 
-func (n *notices) log(log *slog.Logger) {
-	for _, w := range *n {
-		log.Warn(w.text, w.args...)
+// failed asks whether all kinds of messages fail alike. The caller holds the lock.
+func (s *queueState) failed(now time.Time, f Failure, told *[]warning, queue string) (r Ruling, tripped bool) {
+	alike := Alike(f.Class, f.Failure)
+	if !s.guard.Excuses(alike) {
+		if f.Before {
+			return r, false
+		}
+		trip := s.guard.Failed(now, alike, f.Payload, f.ID)
+		if trip == nil {
+			return r, false
+		}
+		tripped = true
+		*told = append(*told, warning{"queue paused: it looks like an outage", []any{"queue", queue, "until", trip.Until, "failure", trip.Failure, "why", trip.Why}})
+	}
+	pause, _ := s.guard.Paused()
+	return Ruling{Excused: true, Until: pause.Until, Why: "it is the outage's: " + pause.Why}, tripped
+}
+
+// afford takes one retry from the budgets of a queue and a group. The caller
+// holds the lock.
+func afford(now time.Time, src Source, qs *queueState, gs *groupState) bool {
+	ok := true
+	if qs != nil {
+		qs.budget.Config = src.Budget
+		ok = qs.budget.Retry(now)
+	}
+	if ok && gs != nil {
+		gs.budget.Config = src.Budget
+		ok = gs.budget.Retry(now)
+	}
+	return ok
+}
+
+// First counts first deliveries, which retry budgets are a share of.
+func (j *Judge) First(now time.Time, src Source, n int) {
+	if n == 0 || j.Quiet() {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	qs, gs := j.queues[src.Queue], j.groups[src.Group]
+	for range n {
+		if qs != nil {
+			qs.budget.First(now)
+		}
+		if gs != nil {
+			gs.budget.First(now)
+		}
 	}
 }
 
-func alike(e Ending) string {
+// Worked takes a delivery that was done. t is the trial that it was, or nil.
+func (j *Judge) Worked(ctx context.Context, now time.Time, src Source, payload bezoar.Fingerprint, id uint64, t *Trial) {
+	if j.Quiet() {
+		return
+	}
+	j.publish(ctx, now, j.worked(now, src, payload, id, t)...)
+}
+
+func (j *Judge) worked(now time.Time, src Source, payload bezoar.Fingerprint, id uint64, t *Trial) (changed []state) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if t != nil {
+		changed = j.tried(now, t, bezoar.Done, "")
+		if t.probe {
+			return changed
+		}
+	}
+	if s := j.queues[src.Queue]; s != nil {
+		s.guard.Succeeded(now, payload, id)
+	}
+	if s := j.groups[src.Group]; s.count(now, false) {
+		changed = append(changed, s)
+	}
+	return changed
+}
+
+// Returned takes how a trial ended of which nothing else is to be judged:
+// [bezoar.Interrupted] if nobody knows.
+func (j *Judge) Returned(ctx context.Context, now time.Time, t *Trial, class bezoar.Class, failure string) {
+	if t == nil {
+		return
+	}
+	j.mu.Lock()
+	changed := j.tried(now, t, class, failure)
+	j.mu.Unlock()
+	j.publish(ctx, now, changed...)
+}
+
+// tried tells queue and group how a trial ended. The caller holds the lock.
+func (j *Judge) tried(now time.Time, t *Trial, class bezoar.Class, failure string) (changed []state) {
+	r, end := breaker.Result{Ignored: true}, outage.Lost
 	switch {
-	case e.Class == bezoar.Invalid:
-		return ""
-	case e.Failure == "" && e.Class == bezoar.Outage:
-		return e.Class.String()
+	case class == bezoar.Done:
+		r.Ignored, end = false, outage.Worked
+	case Excused(class):
+	default:
+		r = breaker.Result{Failed: true, Ignored: !BlamesDownstream(class)}
+		if !t.Alone && class != bezoar.Invalid {
+			end = outage.Failed
+		}
 	}
-	return e.Failure
+	if s := j.groups[t.group]; s != nil && t.probe && s.breaker.Done(now, t.ticket, r, rand.Float64()) {
+		changed = append(changed, s)
+	}
+	if s := j.queues[t.queue]; s != nil && t.canary != 0 && s.guard.Returned(now, t.canary, end, failure) {
+		changed = append(changed, s)
+	}
+	return changed
 }
 
-func free(c bezoar.Class) bool { return c == bezoar.Interrupted || c == bezoar.SpawnFailed }
-
-func blamesDownstream(c bezoar.Class) bool {
-	return c == bezoar.Transient || c == bezoar.Throttled || c == bezoar.Outage || c == bezoar.Timeout
+// count counts the result of a call to a group that was no probe. The caller
+// holds the lock.
+func (s *groupState) count(now time.Time, failed bool) (changed bool) {
+	if s == nil || s.breaker.State(now) != breaker.Closed {
+		return false // what was sent before says nothing now
+	}
+	ticket, _ := s.breaker.Allow(now)
+	return s.breaker.Done(now, ticket, breaker.Result{Failed: failed}, rand.Float64())
 }
-
-// hash stands for a message whose payload is not recognised. It means nothing
-// outside of this process, where the guard keeps it.
-func (j *Judge) hash(id string) uint64 { return maphash.String(j.seed, id) }

@@ -55,7 +55,7 @@ func die(role, dir string) error {
 	case "panic":
 		go deep(3)
 	case "forged":
-		panic(errors.New("no\n\ngoroutine 1 [running]:\ngithub.com/bezoar-dev/bezoar/dispatch.(*call).attempt(0x1)\nCookie: session=hush"))
+		panic(errors.New("no\n\ngoroutine 1 [running]:\ngithub.com/bezoar-dev/bezoar/internal/dispatch.(*call).attempt(0x1)\nCookie: session=hush"))
 	case "nil":
 		var p *int
 		*p = 1

@@ -76,4 +76,15 @@
 // [MaxOverrides] overrides. Live holds three texts at most: what runs, the
 // newest, and what the file says. [DiffText] compares line by line up to
 // about a thousand differing lines.
+//
+// # Secrets in versions
+//
+// A version's text is a live.Document: the settings, and after them the files of limits
+// that they name, so that one sum, one history and one rollback is of both, and no table
+// knows more than a text. Secrets in it are kept as they were written. Encrypted under
+// the deployment's key a version could not be rolled back to by a node that has lost it;
+// the key lies beside the file that has them in clear, and whoever can write the store's
+// tables runs commands anyway. Refused, they would stop people whose workers know no
+// other way. So they are kept, never shown (config.Redact), and the settings can name a
+// place for every secret of Bezoar's own.
 package live

@@ -8,7 +8,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/circuit"
-	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/internal/fleet"
 	"github.com/bezoar-dev/bezoar/internal/live"
 	"github.com/bezoar-dev/bezoar/internal/stale"
 	"github.com/bezoar-dev/bezoar/overload"

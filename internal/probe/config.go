@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/internal/fleet"
 )
 
 // Registry is what ExternalWorkers reports to; a [fleet.Fleet].

@@ -20,7 +20,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/internal/fleet"
 )
 
 // envServe makes the test binary a worker process that listens on the address

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/internal/fleet"
 )
 
 // lines is a log that may be read meanwhile.

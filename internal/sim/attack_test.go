@@ -105,7 +105,7 @@ func TestMixturesOfAttacks(t *testing.T) {
 // others: no variant of an innocent is convicted, the home page is answered to others than one attacker, and the
 // fleet's losses are bounded. Work that kills after its answer, no two alike, is left
 // out: it convicts innocents now and then, and nothing slows it (the known gap of
-// ARCHITECTURE.md).
+// docs/attacks.md).
 func TestStrategiesThatSearchForAWeakness(t *testing.T) {
 	manner := []Manner{AtOnce, Soon, Slowly, Harmless}
 	tactic := rapid.Custom(func(t *rapid.T) Tactic {

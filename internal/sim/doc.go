@@ -48,7 +48,7 @@
 // An [Attack] is a run against an adversary instead: callers, variants and features
 // are told apart, and what became of every innocent is counted. [Rows] are the
 // attacks that bounds are stated for, and a [Tactic] is a stream of an adversary that
-// searches. ARCHITECTURE.md says what holds against whom.
+// searches. docs/attacks.md says what holds against whom.
 //
 // A scenario that breaks a law is shrunk: fewer requests, workers, kinds of
 // pills and of noise, as long as it still breaks that law. "go test" runs small

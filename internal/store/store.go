@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/bezoar-dev/bezoar/internal/ledger"
 	"github.com/bezoar-dev/bezoar/internal/live"
 	"github.com/bezoar-dev/bezoar/internal/store/memory"
 	"github.com/bezoar-dev/bezoar/internal/store/postgres"
 	"github.com/bezoar-dev/bezoar/internal/store/sqlite"
-	"github.com/bezoar-dev/bezoar/ledger"
 	"github.com/bezoar-dev/bezoar/queue"
 	"github.com/bezoar-dev/bezoar/quota"
 )

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/internal/fleet"
 	"github.com/bezoar-dev/bezoar/internal/probe"
 	"github.com/bezoar-dev/bezoar/internal/proc"
 	"github.com/bezoar-dev/bezoar/internal/redact"
@@ -18,6 +18,12 @@ import (
 
 // Registry is what the supervisor reports to; a [fleet.Fleet].
 type Registry interface {
+	Members
+	Witness
+}
+
+// Members is which workers there are, and which lives of them take work.
+type Members interface {
 	Add(worker string)
 	Remove(worker string) error // that is down
 	Up(worker, addr string) (epoch uint64)
@@ -29,6 +35,10 @@ type Registry interface {
 	Retire(worker string, epoch uint64) bool
 	Retired(ctx context.Context, worker string, epoch uint64) error
 	Down(worker string, epoch uint64, end fleet.End)
+}
+
+// Witness is how the lives of workers do.
+type Witness interface {
 	// Sick is told after every look while health checks fail, and Well once when
 	// they succeed again. Whether that keeps work away is the registry's decision.
 	Sick(worker string, epoch uint64, why string) (out bool)

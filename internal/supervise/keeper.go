@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/internal/fleet"
 	"github.com/bezoar-dev/bezoar/internal/probe"
 )
 

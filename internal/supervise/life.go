@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/fleet"
 	"github.com/bezoar-dev/bezoar/internal/cgroup"
+	"github.com/bezoar-dev/bezoar/internal/fleet"
 	"github.com/bezoar-dev/bezoar/internal/proc"
 )
 

@@ -3,7 +3,7 @@ package supervise
 import (
 	"time"
 
-	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/internal/fleet"
 )
 
 // State is where a worker's process stands.

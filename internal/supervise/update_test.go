@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/fleet"
+	"github.com/bezoar-dev/bezoar/internal/fleet"
 )
 
 // update changes the settings that the workers of r have now.

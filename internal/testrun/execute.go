@@ -14,7 +14,8 @@ import (
 // atOnce bounds the go tests that run at once.
 const atOnce = 2
 
-// execute runs the jobs and reports whether all succeeded.
+// execute runs the jobs, and alone once more what failed, and reports whether all
+// succeeded.
 func execute(ctx context.Context, jobs []job, p *printer, stderr io.Writer) bool {
 	var failed atomic.Bool
 	var crew sync.WaitGroup
@@ -29,12 +30,12 @@ func execute(ctx context.Context, jobs []job, p *printer, stderr io.Writer) bool
 		})
 	}
 	crew.Wait()
-	return !failed.Load()
+	return !failed.Load() || p.again(ctx, stderr)
 }
 
 // run hands what go test says to the printer.
-func (j job) run(ctx context.Context, p *printer, stderr io.Writer) error {
-	cmd := exec.CommandContext(ctx, "go", j.args...)
+func (j job) run(ctx context.Context, p *printer, stderr io.Writer, more ...string) error {
+	cmd := exec.CommandContext(ctx, "go", j.args(more...)...)
 	cmd.Dir, cmd.Stderr = j.folder, stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -54,7 +55,7 @@ func (j job) run(ctx context.Context, p *printer, stderr io.Writer) error {
 			p.line(string(line)) // of go itself
 			continue
 		}
-		p.take(e)
+		p.take(j, e)
 	}
 	return cmd.Wait()
 }

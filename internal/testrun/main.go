@@ -12,6 +12,11 @@
 // With -race it leaves out the packages in which nothing runs at once: see
 // runsAtOnce for the rule. It names them.
 //
+// A test that fails is run once more, alone, since tests that start servers and
+// processes share the machine with others. If it passes then, it is named as
+// unsteady at the end: that is a fault to be mended, of the test or of what it
+// tests, but the run goes on. See again for what is not run once more.
+//
 // It prints what go test prints without -v: a line for each package, and the output
 // of tests that fail. The last line is PASS or FAIL, and so is the exit code. It does
 // not tell how much processor time a test took, only how long it lasted.

@@ -137,6 +137,23 @@ func TestIll(t *testing.T) {
 	t.Run("sub", func(t *testing.T) { t.Error("heard") })
 }
 `)
+	write(t, filepath.Join(dir, "shaky", "shaky_test.go"), `package shaky
+
+import (
+	"os"
+	"testing"
+)
+
+func TestShaky(t *testing.T) {
+	t.Run("sub", func(t *testing.T) {
+		if os.Mkdir("been", 0o700) == nil {
+			t.Error("heard the first time")
+		}
+	})
+}
+
+func TestSteady(t *testing.T) {}
+`)
 	write(t, filepath.Join(dir, "broken", "broken_test.go"), "package broken\n\nvar _ int = \"not a number\"\n")
 	write(t, filepath.Join(dir, "other", "go.mod"), "module other\n\ngo 1.26\n")
 	write(t, filepath.Join(dir, "other", "o_test.go"), "package other\n\nimport \"testing\"\n\nfunc TestOther(t *testing.T) {}\n")
@@ -151,14 +168,20 @@ func TestIll(t *testing.T) {
 		}
 		return out.String(), ok
 	}
-	out, ok := said("1", "./none", "./well", "--", "other")
+	out, ok := said("1", "./none", "./shaky", "./well", "--", "other")
 	if ok = ok && strings.HasSuffix(out, "\nPASS\n"); !ok || strings.Contains(out, "unheard") {
 		t.Errorf("a run that passes says\n%s", out)
 	}
-	for _, want := range []string{`(?m)^\? +\tm/none\t\[no test files\]$`, `(?m)^ok  \tm/well\t`, `(?m)^ok  \tother\t`, `(?m)^slow .* m/well TestWell$`} {
+	for _, want := range []string{
+		`heard the first time`, `(?m)^once more, alone: m/shaky TestShaky$`, `(?m)^ok  \tm/shaky\t`, `(?m)^unsteady  m/shaky TestShaky: `,
+		`(?m)^\? +\tm/none\t\[no test files\]$`, `(?m)^ok  \tm/well\t`, `(?m)^ok  \tother\t`, `(?m)^slow .* m/well TestWell$`,
+	} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("a run that passes does not say %s:\n%s", want, out)
 		}
+	}
+	if out, ok = said("1", "./ill"); ok || !strings.Contains(out, "once more, alone: m/ill TestIll") || strings.Contains(out, "unsteady") {
+		t.Errorf("a run that fails twice says\n%s", out)
 	}
 	out, ok = said("1", "./...")
 	if ok || strings.Contains(out, "unheard") || !strings.HasSuffix(out, "\nFAIL\n") {
@@ -192,7 +215,10 @@ func TestPrinterShowsWhatWasCutOff(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &e); err != nil {
 			t.Fatal(err)
 		}
-		p.take(e)
+		p.take(job{}, e)
+	}
+	if p.again(t.Context(), &out) || strings.Contains(out.String(), "once more") {
+		t.Error("a process that died is run once more")
 	}
 	p.finish(false)
 	want := "panic: no more\nFAIL\tm\t1.0s\nwas doing this\n"

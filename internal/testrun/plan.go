@@ -11,10 +11,17 @@ import (
 	"strings"
 )
 
-// job is one go test: where, and with what arguments.
+// job is one go test: where, and of what.
 type job struct {
-	folder string
-	args   []string
+	folder   string
+	flags    []string
+	packages []string
+	rest     []string // flags of the test binaries, which come behind the packages
+}
+
+// args are those of go, with more flags than those of the job.
+func (j job) args(more ...string) []string {
+	return slices.Concat([]string{"test", "-json"}, j.flags, more, j.packages, j.rest)
 }
 
 // listed is a package as go list shows it. The test binary of a package is listed
@@ -43,20 +50,20 @@ func plan(ctx context.Context, o order, stdout, stderr io.Writer) ([]job, error)
 		}
 	}
 	draws, others := divide(all)
-	flags := append([]string{"test", "-json", "-shuffle=" + o.seed}, o.flags...)
+	flags := append([]string{"-shuffle=" + o.seed}, o.flags...)
 	var jobs []job
 	if len(others) > 0 {
-		jobs = append(jobs, job{args: slices.Concat(flags, others)})
+		jobs = append(jobs, job{flags: flags, packages: others})
 	}
 	if len(draws) > 0 {
-		args := slices.Concat(flags, draws)
+		j := job{flags: flags, packages: draws}
 		if o.seed != "on" {
-			args = append(args, "-rapid.seed="+o.seed)
+			j.rest = []string{"-rapid.seed=" + o.seed}
 		}
-		jobs = append(jobs, job{args: args})
+		jobs = append(jobs, j)
 	}
 	for _, folder := range o.folders {
-		jobs = append(jobs, job{folder, append(slices.Clone(flags), "./...")})
+		jobs = append(jobs, job{folder: folder, flags: flags, packages: []string{"./..."}})
 	}
 	return jobs, nil
 }

@@ -38,12 +38,14 @@ type printer struct {
 	began  time.Time
 	said   map[string][]said          // by package
 	fine   map[string]map[string]bool // tests that passed or were skipped, by package
+	ill    map[string][]string        // tests that failed, without subtests, by package
 	times  []timed
-	failed []string // packages' last lines
+	failed []failure
+	shaky  []string // what passed the second time
 }
 
 func newPrinter(out io.Writer) *printer {
-	return &printer{out: out, began: time.Now(), said: map[string][]said{}, fine: map[string]map[string]bool{}}
+	return &printer{out: out, began: time.Now(), said: map[string][]said{}, fine: map[string]map[string]bool{}, ill: map[string][]string{}}
 }
 
 // line prints what is no event.
@@ -53,7 +55,7 @@ func (p *printer) line(text string) {
 	fmt.Fprintln(p.out, strings.TrimSuffix(text, "\n"))
 }
 
-func (p *printer) take(e event) {
+func (p *printer) take(j job, e event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch e.Action {
@@ -63,33 +65,43 @@ func (p *printer) take(e event) {
 		p.said[e.Package] = append(p.said[e.Package], said{e.Test, e.Output})
 	case "pass", "skip", "fail":
 		if e.Test == "" {
-			p.end(e)
+			p.end(j, e)
 			return
 		}
 		p.times = append(p.times, timed{e.Package, e.Test, e.Elapsed})
-		if e.Action != "fail" {
-			if p.fine[e.Package] == nil {
-				p.fine[e.Package] = map[string]bool{}
+		if e.Action == "fail" {
+			if !strings.Contains(e.Test, "/") {
+				p.ill[e.Package] = append(p.ill[e.Package], e.Test)
 			}
-			p.fine[e.Package][e.Test] = true
+			return
 		}
+		if p.fine[e.Package] == nil {
+			p.fine[e.Package] = map[string]bool{}
+		}
+		p.fine[e.Package][e.Test] = true
 	}
 }
 
 // end prints what a package has to say: all that is not of tests that went well if
 // it failed, otherwise its last line.
-func (p *printer) end(e event) {
+func (p *printer) end(j job, e event) {
+	f := failure{job: j, pkg: e.Package, tests: p.ill[e.Package]}
 	for _, s := range p.said[e.Package] {
 		summary := s.test == "" && strings.Contains(s.text, "\t") && (strings.HasPrefix(s.text, "ok ") || strings.HasPrefix(s.text, "? "))
 		if e.Action == "fail" && !p.fine[e.Package][s.test] && !chatter(s.text) || summary {
 			fmt.Fprint(p.out, s.text)
 		}
 		if s.test == "" && strings.HasPrefix(s.text, "FAIL\t") {
-			p.failed = append(p.failed, s.text)
+			f.line = s.text
 		}
+		f.final = f.final || final(s.text)
+	}
+	if e.Action == "fail" {
+		p.failed = append(p.failed, f)
 	}
 	delete(p.said, e.Package)
 	delete(p.fine, e.Package)
+	delete(p.ill, e.Package)
 }
 
 // chatter is what only -v adds.
@@ -102,7 +114,7 @@ func (p *printer) finish(ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for pkg := range p.said { // go test was stopped
-		p.end(event{Action: "fail", Package: pkg})
+		p.end(job{}, event{Action: "fail", Package: pkg})
 	}
 	if slow := slowest(p.times, most); len(slow) > 0 {
 		fmt.Fprintf(p.out, "\nthe %d slowest of %d tests, in %.0f s altogether:\n", len(slow), len(p.times), time.Since(p.began).Seconds())
@@ -111,8 +123,11 @@ func (p *printer) finish(ok bool) {
 		}
 		fmt.Fprintln(p.out)
 	}
-	for _, line := range p.failed {
-		fmt.Fprint(p.out, line)
+	for _, name := range p.shaky {
+		fmt.Fprintf(p.out, "unsteady  %s: failed beside other tests, passed alone\n", name)
+	}
+	for _, f := range p.failed {
+		fmt.Fprint(p.out, f.line)
 	}
 	if ok {
 		fmt.Fprintln(p.out, "PASS")

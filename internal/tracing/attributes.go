@@ -7,8 +7,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
-	"github.com/bezoar-dev/bezoar/dispatch"
 	"github.com/bezoar-dev/bezoar/gateway"
+	"github.com/bezoar-dev/bezoar/internal/dispatch"
 )
 
 // begun are the attributes that are known at the start.
@@ -70,6 +70,8 @@ func faultName(f dispatch.Fault) string {
 		return ""
 	case dispatch.Unsent:
 		return "unsent"
+	case dispatch.Unfit:
+		return "unfit"
 	case dispatch.BrokenConn:
 		return "broken_connection"
 	case dispatch.BadAnswer:

@@ -10,8 +10,8 @@ import (
 	"sync"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/ledger"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
-	"github.com/bezoar-dev/bezoar/ledger"
 )
 
 type ledgerStore struct {

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/ledger"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
-	"github.com/bezoar-dev/bezoar/ledger"
 )
 
 // history is what happened to the verdicts of one fleet.

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/ledger"
+	"github.com/bezoar-dev/bezoar/internal/ledger/ledgertest"
 	"github.com/bezoar-dev/bezoar/internal/store/memory"
-	"github.com/bezoar-dev/bezoar/ledger"
-	"github.com/bezoar-dev/bezoar/ledger/ledgertest"
 )
 
 func TestLedger(t *testing.T) {

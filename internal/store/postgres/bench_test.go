@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/ledger"
 	"github.com/bezoar-dev/bezoar/internal/store/postgres"
-	"github.com/bezoar-dev/bezoar/ledger"
 )
 
 // BenchmarkPut measures committed writes, from one writer and from many.

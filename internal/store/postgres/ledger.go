@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/ledger"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
-	"github.com/bezoar-dev/bezoar/ledger"
 )
 
 type ledgerStore struct {

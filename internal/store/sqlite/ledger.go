@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/ledger"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
-	"github.com/bezoar-dev/bezoar/ledger"
 )
 
 type ledgerStore struct {

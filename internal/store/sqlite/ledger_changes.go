@@ -5,8 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 
+	"github.com/bezoar-dev/bezoar/internal/ledger"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
-	"github.com/bezoar-dev/bezoar/ledger"
 )
 
 const (

@@ -1,0 +1,338 @@
+package dispatch
+
+import (
+	"context"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/connlimit"
+	"github.com/bezoar-dev/bezoar/internal/fleet"
+	"github.com/bezoar-dev/bezoar/policy/balance"
+	"github.com/bezoar-dev/bezoar/policy/blame"
+)
+
+// fleet makes attempts in the fleet until one byte has left: failures before
+// that cost the worker, not the work.
+func (c *call) fleet(ctx context.Context, t blame.Ticket, canary bool) step {
+	d := c.d
+	want := fleet.Want{Canary: canary, Caller: c.w.Caller, Shard: c.w.Shard, Cells: c.w.Cells, Overflow: c.w.Overflow}
+	if c.w.Sticky != 0 {
+		want.Caller, want.Shard, want.Cells, want.Overflow = c.w.Sticky, 1, 0, fleet.OverflowDown
+	}
+	for {
+		want.Avoid = c.avoid
+		w := d.cfg.Fleet.TryAcquire(want)
+		if w == nil {
+			var err error
+			wctx, cancel := context.WithTimeout(ctx, c.waitForWorker())
+			w, err = d.cfg.Fleet.Acquire(wctx, want)
+			cancel()
+			if err != nil {
+				d.cfg.Ledger.Close(t, c.bw.Fingerprint)
+				return done(c.unavailable(RuleUnavailable, d.noWorker(err)))
+			}
+			if c.overtaken(t, w) {
+				return step{again: true}
+			}
+		}
+		s, sent := c.attempt(ctx, t, w, nil)
+		if sent {
+			return s
+		}
+		if s.again {
+			s = c.mayRedial(ctx)
+		}
+		if !s.again {
+			d.cfg.Ledger.Close(t, c.bw.Fingerprint)
+			return s
+		}
+	}
+}
+
+// overtaken reports whether the work, while it waited for w, has been convicted
+// or must run alone after all. It has given w and the ticket back then.
+func (c *call) overtaken(t blame.Ticket, w *fleet.Worker) bool {
+	if c.redrive || c.isolate || !c.d.cfg.Ledger.Overtaken(t) {
+		return false
+	}
+	c.d.cfg.Fleet.Release(w)
+	c.d.cfg.Ledger.Close(t, c.bw.Fingerprint)
+	return true
+}
+
+// mayRedial decides about another try after a failure before the first byte,
+// and waits before it. The first one is free of waiting: another worker is
+// likely to be well. A worker that lives and yet cannot be reached has too much
+// to do, or its network has: tries after that come out of the budget, and each
+// worker gets one. A worker that has ended was not bothered.
+func (c *call) mayRedial(ctx context.Context) step {
+	c.dials++
+	if !c.gone {
+		c.refusals++
+	}
+	switch {
+	case c.waitLeft() <= 0, c.refusals >= c.usableWorkers():
+		return done(c.unavailable(RuleUnavailable, "no worker could be reached: "+c.reason))
+	case !c.gone && !c.waitForBudget(ctx):
+		return done(c.unavailable(RuleBudget, "the budget of retries is used up, and a worker could not be reached: "+c.reason))
+	}
+	c.d.retries.Add(1)
+	if c.dials > 1 {
+		pause(ctx, min(c.backoff(c.dials-1), max(c.waitLeft(), 0)))
+	}
+	switch {
+	case ctx.Err() != nil:
+		return done(Answer{Kind: Aborted, Reason: "the caller hung up"})
+	case c.pastDeadline():
+		return done(c.expired("no worker could be reached: " + c.reason))
+	}
+	return step{again: true}
+}
+
+// attempt delivers the work to w once, and releases w. e is its place in the lane, nil in the fleet. sent is false when no
+// byte left; then step says whether another worker may be tried, and the ticket
+// is still open. Otherwise the ticket is closed.
+func (c *call) attempt(ctx context.Context, t blame.Ticket, w *fleet.Worker, e *entry) (s step, sent bool) {
+	d := c.d
+	inLane := e != nil
+	c.target = Target{Worker: w, Epoch: w.Epoch(), Lane: inLane, By: c.w.Deadline, ledger: d.cfg.Ledger, ticket: t, fleet: d.cfg.Fleet}
+	if inLane {
+		c.target.began = &e.began
+	}
+	if err := c.job.Connect(ctx, &c.target); connlimit.Exhausted(err) {
+		return c.exhausted(ctx, w, err), false
+	} else if err != nil {
+		return c.unsent(ctx, w, err.Error()), false
+	}
+	now := time.Now()
+	hung := now.Add(c.w.Timeout) // whatever the caller thinks
+	c.target.Deadline, c.target.sent = hung, now
+	if by := c.w.Deadline; !by.IsZero() && by.Before(hung) {
+		c.target.Deadline = by
+	}
+	if !d.cfg.Ledger.Begin(t, &c.bw, c.target.Epoch, hung, inLane) {
+		c.job.Drop()
+		return c.unsent(ctx, w, "the worker ended"), false
+	}
+	d.attempts.Add(1)
+	if c.attempts == 0 {
+		c.first(now)
+	}
+	c.attempts++
+	c.target.Attempt = c.attempts
+	res := c.job.Send(ctx, &c.target)
+	c.target.endStream()
+	if (res.Fault == OverdueHead || res.Fault == CallerGone && !res.Begun) && c.pastDeadline() {
+		return c.callerLeft(ctx, t, e, res, hung), true
+	}
+	switch res.Fault {
+	case NoFault:
+		c.observe(res)
+		d.cfg.Fleet.Release(w)
+		d.cfg.Ledger.Finish(t, c.bw.Fingerprint, blame.Survived)
+		return done(Answer{Kind: Answered, Result: res}), true
+	case Unsent:
+		c.attempts--
+		d.attempts.Add(^uint64(0))
+		d.cfg.Ledger.End(t, blame.Unsent)
+		return c.unsent(ctx, w, errText(res.Err)), false
+	case Unfit:
+		c.attempts--
+		d.attempts.Add(^uint64(0))
+		d.cfg.Ledger.End(t, blame.Unsent)
+		d.cfg.Fleet.Release(w)
+		return done(Answer{Kind: Aborted, Result: res, Reason: errText(res.Err)}), false
+	case CallerGone:
+		if inLane && !res.Begun {
+			d.watchAbandoned(context.WithoutCancel(ctx), c.abandon(t, c.job, hung))
+			return done(Answer{Kind: Aborted, Result: res, Reason: "the caller hung up"}), true
+		}
+		d.cfg.Fleet.Release(w)
+		d.cfg.Ledger.Finish(t, c.bw.Fingerprint, blame.Abandoned)
+		return done(Answer{Kind: Aborted, Result: res, Reason: "the caller hung up"}), true
+	case BadAnswer:
+		c.observe(res)
+		d.cfg.Fleet.Release(w)
+		d.cfg.Ledger.Finish(t, c.bw.Fingerprint, blame.Survived)
+		if res.Begun {
+			return done(Answer{Kind: Cut, Result: res}), true
+		}
+		return done(Answer{Kind: Failed, Result: res, Reason: "the worker's answer is not valid: " + errText(res.Err)}), true
+	case BrokenConn, OverdueHead: // judged below
+	}
+	return c.judge(ctx, t, w, res), true
+}
+
+// unsent releases a worker that could not be reached and asks its keeper about
+// it, so that it gets no more work if it is gone.
+func (c *call) unsent(ctx context.Context, w *fleet.Worker, reason string) step {
+	c.d.cfg.Fleet.Release(w)
+	if ctx.Err() != nil {
+		return done(Answer{Kind: Aborted, Reason: "the caller hung up"})
+	}
+	c.avoid, c.reason = w.Name(), reason
+	c.gone = c.d.cfg.Fleet.Settle(ctx, w, fleet.Broken) == fleet.Gone
+	if !c.gone && !c.target.Lane {
+		// That is never the work's fault, however often it happens to it.
+		c.d.cfg.Fleet.Observe(w, balance.Outcome{Failed: true, Caller: c.w.Caller})
+	}
+	return step{again: true}
+}
+
+// exhausted releases a worker that was not asked, because this process has no
+// descriptor for a connection to it. That says nothing about the worker.
+func (c *call) exhausted(ctx context.Context, w *fleet.Worker, err error) step {
+	c.d.cfg.Fleet.Release(w)
+	if ctx.Err() != nil {
+		return done(Answer{Kind: Aborted, Reason: "the caller hung up"})
+	}
+	c.gone, c.reason = true, err.Error()
+	return step{again: true}
+}
+
+// observe tells the fleet how an attempt that was sent went. What runs in the
+// lane is suspected already, and says nothing about its worker; nor does what
+// failed before.
+func (c *call) observe(res Result) {
+	if c.target.Lane {
+		return
+	}
+	o := balance.Outcome{Status: res.Status, Failed: res.Fault != NoFault, Caller: c.w.Caller, Repeat: c.failed}
+	if o.Latency = c.target.took; o.Latency == 0 {
+		o.Latency = time.Since(c.target.sent)
+	}
+	c.d.cfg.Fleet.Observe(c.target.Worker, o)
+}
+
+// judge finds out what became of a worker that broke off or fell silent, and
+// what follows for the work. It closes the ticket.
+func (c *call) judge(ctx context.Context, t blame.Ticket, w *fleet.Worker, res Result) step {
+	d, inLane := c.d, c.target.Lane
+	doubt, strike := fleet.Broken, blame.Faulted
+	if res.Fault == OverdueHead {
+		doubt, strike = fleet.Overdue, blame.TimedOut
+	}
+	health := d.cfg.Fleet.Settle(ctx, w, doubt)
+	if health == fleet.Unresponsive && doubt == fleet.Overdue {
+		d.cfg.Fleet.Kill(context.WithoutCancel(ctx), w, "it answers neither its health check nor a request that is overdue")
+	}
+	if health != fleet.Gone {
+		c.observe(res)
+	}
+	c.failed = true
+	c.ran = time.Since(c.target.sent)
+	d.cfg.Ledger.End(t, strike) // a finding stands
+	f, crashed := d.cfg.Ledger.Finding(t)
+	d.cfg.Fleet.Release(w)
+	c.avoid, c.reason = w.Name(), errText(res.Err)
+	if inLane && f.Convicted && !c.confirmed() {
+		f.Convicted, f.Gated = false, true
+	}
+
+	if crashed && !f.Planned || !crashed && d.struck(c) {
+		convicted := f.Convicted || !crashed
+		v, held := c.conclude(ctx, convicted)
+		if held && convicted && !res.Begun && (!c.reports() || v.Manual) {
+			d.cfg.Ledger.Close(t, c.bw.Fingerprint)
+			return done(Answer{Kind: Refused, Rule: RuleQuarantine, Verdict: v, Reason: v.Reason, RetryAfter: max(time.Until(v.Until), time.Second), Result: res})
+		}
+	}
+	d.cfg.Ledger.Close(t, c.bw.Fingerprint)
+	switch {
+	case inLane && f.Company:
+		c.doubtCompany(f)
+		c.met++
+		d.meet(c, c.target.Epoch, f.Alone)
+	case inLane:
+		c.single, c.hold, c.likely = true, 0, 0
+		if crashed && !f.Planned {
+			c.died++
+		}
+	}
+	s := c.after(ctx, f, crashed, res)
+	s.answer.Crashed = crashed && !f.Planned
+	return s
+}
+
+// confirmation is how long a conviction in the lane waits for signs that its
+// worker was ended together with others. Copies wait as long.
+const confirmation = 100 * time.Millisecond
+
+// confirmed waits a moment and reports whether the conviction stands.
+func (c *call) confirmed() bool {
+	timer := time.NewTimer(confirmation)
+	defer timer.Stop()
+	<-timer.C
+	return c.d.cfg.Ledger.Convicted(c.bw)
+}
+
+// struck reports whether the work stands convicted after a strike.
+func (d *Dispatcher) struck(c *call) bool { return d.cfg.Ledger.Convicted(c.bw) }
+
+// maxFree bounds the attempts that are given back.
+const maxFree = 8
+
+// maxDied bounds the workers that one piece of work may cost in the lane while
+// convictions are suspended.
+const maxDied = 2
+
+// maxMet bounds the workers that die in the lane with one piece of work and others:
+// halving the company of 512 takes ten.
+const maxMet = 16
+
+// after decides what becomes of work whose attempt failed without a conviction.
+func (c *call) after(ctx context.Context, f blame.Finding, crashed bool, res Result) step {
+	what := "the connection to the worker broke"
+	switch {
+	case crashed && f.Planned:
+		what = "the worker was taken down"
+	case crashed:
+		what = "the worker died while it had this request"
+	case res.Fault == OverdueHead:
+		what = "the worker did not answer in time"
+	}
+	if crashed {
+		c.lost++
+	}
+	switch {
+	case f.Company:
+		c.free++ // others were there, and it is not known whose fault it was
+	case f.Planned || f.Gated:
+		c.free++ // law 6: it is not the work, so the attempt is given back
+	}
+	spent := c.attempts-c.free >= c.deliveries() || c.free-c.met > maxFree || c.died > maxDied || c.met > maxMet
+	switch {
+	case res.Begun:
+		return done(Answer{Kind: Cut, Result: res, Reason: what})
+	case c.redrive:
+		return done(Answer{Kind: Failed, Result: res, Reason: what})
+	case !crashed && res.Fault == OverdueHead:
+		return done(Answer{Kind: TimedOut, Result: res, Reason: what})
+	case !c.w.Replayable || c.w.Off:
+		return done(Answer{Kind: Failed, Result: res, Reason: what + ", and it may not be run again"})
+	case crashed && !f.Planned && c.reports():
+		return done(Answer{Kind: Failed, Result: res, Reason: what + ", and its route only reports, so that it does not run again alone"})
+	case spent && (f.Gated || f.Planned):
+		a := c.unavailable(RuleUnavailable, "the fleet is in trouble: "+what)
+		a.Result = res
+		return done(a)
+	case spent:
+		return done(Answer{Kind: Failed, Result: res, Reason: what + ", as in its attempts before"})
+	case crashed:
+		// It runs again in the lane, which has a pace of its own.
+		c.w.Retry.count(time.Now())
+	case !c.waitForBudget(ctx):
+		a := c.unavailable(RuleBudget, "the budget of retries is used up, and "+what)
+		a.Result = res
+		return done(a)
+	}
+	c.d.retries.Add(1)
+	c.isolate = !crashed && !c.reports()
+	return step{again: true}
+}
+
+func errText(err error) string {
+	if err == nil {
+		return "no cause is known"
+	}
+	return err.Error()
+}

@@ -1,0 +1,316 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/fleet"
+	"github.com/bezoar-dev/bezoar/internal/ledger"
+	"github.com/bezoar-dev/bezoar/policy/blame"
+)
+
+// Config describes a dispatcher. Fleet and Ledger are required.
+type Config struct {
+	Fleet   *fleet.Fleet
+	Ledger  *ledger.Ledger
+	Retry   RetryConfig   // for work that names no Retry of its own
+	Timeout time.Duration // until an answer begins, for work that names none; default 30 s
+	Wait    time.Duration // for a worker, the lane or a duplicate; default 15 s
+	Queue   int           // who may wait for the lane; default 512
+	Linger  time.Duration // how long an idle lane keeps its worker; default 100 ms
+}
+
+func (c Config) withDefaults() Config {
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
+	}
+	if c.Wait == 0 {
+		c.Wait = defaultWait
+	}
+	if c.Queue == 0 {
+		c.Queue = 512
+	}
+	if c.Linger == 0 {
+		c.Linger = 100 * time.Millisecond
+	}
+	return c
+}
+
+// Validate reports every impossible field.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Fleet == nil {
+		errs = append(errs, errors.New("Fleet is nil"))
+	}
+	if c.Ledger == nil {
+		errs = append(errs, errors.New("Ledger is nil"))
+	}
+	if c.Timeout < 0 || c.Wait < 0 || c.Linger < 0 || c.Queue < 0 {
+		errs = append(errs, errors.New("Timeout, Wait, Linger and Queue must not be negative"))
+	}
+	return errors.Join(append(errs, c.Retry.Validate())...)
+}
+
+// Stats counts what a dispatcher has done since it began.
+type Stats struct {
+	Answered, Refused, Unavailable, Failed, TimedOut, Aborted, Cut uint64
+	Attempts, LaneRuns, Retries                                    uint64
+	WouldRefuse, WouldIsolate                                      uint64 // of work whose rule only reports
+	Waiting                                                        int    // for the lane, now
+}
+
+// Dispatcher sends the work of one fleet. Create it with [New]. All methods
+// are safe for concurrent use.
+type Dispatcher struct {
+	cfg   Config
+	lane  laneQueue
+	calls sync.Pool
+
+	retry *Retry // for work that names none
+
+	kinds     [Cut + 1]atomic.Uint64
+	attempts  atomic.Uint64
+	laneRuns  atomic.Uint64
+	retries   atomic.Uint64
+	companies companies
+
+	wouldRefuse  atomic.Uint64
+	wouldIsolate atomic.Uint64
+
+	pacing atomic.Int64 // who waits for the pace of what they belong to
+
+	waitingForBudget atomic.Int64 // who waits for the budget
+
+	hurry   sync.Once
+	hurried chan struct{} // closed by Hurry
+}
+
+// New returns a dispatcher. Work that needs the lane waits until Run runs.
+func New(cfg Config) (*Dispatcher, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("dispatch: %w", err)
+	}
+	d := &Dispatcher{cfg: cfg.withDefaults()}
+	d.retry, _ = NewRetry(cfg.Retry) // validated above
+	d.lane.init()
+	d.hurried = make(chan struct{})
+	d.companies.byEpoch = map[uint64]*company{}
+	d.calls.New = func() any { return new(call) }
+	return d, nil
+}
+
+// Hurry says that the program is about to stop: from now on the lane watches no worker
+// after an answer, and nobody waits for a pace. It may be called more than once.
+func (d *Dispatcher) Hurry() { d.hurry.Do(func() { close(d.hurried) }) }
+
+// Stats returns the counts so far.
+func (d *Dispatcher) Stats() Stats {
+	n := func(k Kind) uint64 { return d.kinds[k].Load() }
+	return Stats{
+		Answered: n(Answered), Refused: n(Refused), Unavailable: n(Unavailable), Failed: n(Failed),
+		TimedOut: n(TimedOut), Aborted: n(Aborted), Cut: n(Cut),
+		Attempts: d.attempts.Load(), LaneRuns: d.laneRuns.Load(), Retries: d.retries.Load(),
+		WouldRefuse: d.wouldRefuse.Load(), WouldIsolate: d.wouldIsolate.Load(),
+		Waiting: d.lane.len(),
+	}
+}
+
+// Do runs w to its end.
+func (d *Dispatcher) Do(ctx context.Context, w Work, j Job) Answer {
+	return d.do(ctx, w, j, false)
+}
+
+// Redrive runs w in the lane, whatever is held against it: an operator's order.
+func (d *Dispatcher) Redrive(ctx context.Context, w Work, j Job) Answer {
+	return d.do(ctx, w, j, true)
+}
+
+func (d *Dispatcher) do(ctx context.Context, w Work, j Job, redrive bool) Answer {
+	c := d.calls.Get().(*call)
+	*c = call{d: d, w: w, job: j, redrive: redrive}
+	c.bw = blame.Work{Fingerprint: w.Fingerprint, Shape: w.Shape, Client: w.Client, Traits: w.Traits, Rule: w.Rule, Exempt: w.Off}
+	if c.w.Timeout == 0 {
+		c.w.Timeout = d.cfg.Timeout
+	}
+	if c.w.Retry == nil {
+		c.w.Retry = d.retry
+	}
+	a := c.run(ctx)
+	c.leaveCompany(a.Kind == Refused)
+	a.Attempts = c.attempts
+	*c = call{}
+	d.calls.Put(c)
+	d.kinds[a.Kind].Add(1)
+	return a
+}
+
+// call is one piece of work on its way.
+type call struct {
+	d         *Dispatcher
+	w         Work
+	bw        blame.Work
+	job       Job
+	target    Target
+	attempts  int           // deliveries made
+	free      int           // of the deliveries, those that do not count: taken down, or a fleet in trouble
+	dials     int           // workers that could not be reached
+	refusals  int           // of these, workers that live
+	gone      bool          // the last of these does not
+	failed    bool          // an attempt failed: another says nothing about its worker
+	waited    time.Time     // by when waiting must end; zero until something waits
+	avoid     string        // the worker that failed last
+	redrive   bool          // an operator's order: the lane, whatever is held against it
+	isolate   bool          // it broke a connection: what is left of its attempts runs in the lane
+	single    bool          // it was in a batch that crashed
+	hold      time.Duration // in the lane it must be the last that started for so long
+	likely    float64       // its share in the death of its company there, if it is one of few
+	died      int           // workers that died on it in the lane
+	limit     int           // how much may run beside it in the lane, itself included; 0: as much as may
+	ran       time.Duration // how long it had run when its worker died
+	met       int           // workers that died in the lane with it and others
+	group     *company      // with whom it died last
+	suspectOf *company      // … when it is one of those that run alone next
+	lost      int           // workers that ended with it
+	reason    string        // of the last failure
+}
+
+// step is how one turn of a call ended: with an answer, or again.
+type step struct {
+	answer Answer
+	again  bool
+}
+
+func done(a Answer) step { return step{answer: a} }
+
+func (c *call) run(ctx context.Context) Answer {
+	for {
+		if c.pastDeadline() {
+			return c.expired(c.reason)
+		}
+		s := c.turn(ctx)
+		if !s.again {
+			return s.answer
+		}
+		if ctx.Err() != nil {
+			return Answer{Kind: Aborted, Reason: "the caller hung up"}
+		}
+	}
+}
+
+// turn admits the work once and does what was decided.
+func (c *call) turn(ctx context.Context) step {
+	if c.w.Off {
+		return c.fleet(ctx, c.d.cfg.Ledger.Open(c.bw), false)
+	}
+	if c.redrive || c.isolate {
+		t, ok := c.d.cfg.Ledger.Redrive(c.bw)
+		if !ok {
+			return c.await(ctx, nil, time.Time{})
+		}
+		return c.inLane(ctx, t, blame.Decision{Action: blame.ToLane})
+	}
+	t, dec, wait := c.d.cfg.Ledger.Admit(c.bw)
+	switch dec.Would {
+	case blame.Refuse:
+		c.d.wouldRefuse.Add(1)
+	case blame.ToLane, blame.Duplicate:
+		c.d.wouldIsolate.Add(1)
+	}
+	switch dec.Action {
+	case blame.Refuse:
+		return c.refuse(dec)
+	case blame.Duplicate:
+		return c.await(ctx, wait, dec.Until)
+	case blame.Pace:
+		return c.keepPace(ctx, dec)
+	case blame.ToLane:
+		return c.inLane(ctx, t, dec)
+	case blame.ToCanary:
+		return c.fleet(ctx, t, true)
+	}
+	return c.fleet(ctx, t, false)
+}
+
+// reports says that nothing is refused or isolated for what the work does.
+func (c *call) reports() bool { return c.bw.Rule != nil && c.bw.Rule.ReportOnly && !c.redrive }
+
+func (c *call) refuse(dec blame.Decision) step {
+	v, ok := c.d.cfg.Ledger.Refused(c.bw, c.w.Route, c.job)
+	a := Answer{Kind: Refused, Rule: RuleQuarantine, Reason: v.Reason, RetryAfter: time.Until(dec.Until)}
+	if ok {
+		a.Verdict = &v
+	}
+	if a.RetryAfter < time.Second {
+		a.RetryAfter = time.Second
+	}
+	return done(a)
+}
+
+// duplicatePoll is how often a waiting copy asks whether the answer to the first
+// has begun meanwhile.
+const duplicatePoll = 500 * time.Millisecond
+
+// await waits for the copy that goes first, and asks again by until.
+func (c *call) await(ctx context.Context, wait <-chan struct{}, until time.Time) step {
+	left := c.waitLeft()
+	if left <= 0 {
+		return done(c.unavailable(RuleDuplicate, "an identical copy that has never succeeded is still in flight"))
+	}
+	poll := duplicatePoll
+	if !until.IsZero() {
+		poll = max(time.Millisecond, min(poll, time.Until(until)))
+	}
+	timer := time.NewTimer(min(left, poll))
+	defer timer.Stop()
+	stops := c.d.hurried
+	if time.Until(until) < duplicatePoll {
+		stops = nil // a copy is running, or its turn is near
+	}
+	select {
+	case <-wait:
+	case <-stops:
+		return done(c.unavailable(RuleDuplicate, "a copy that has never succeeded is watched yet, and Bezoar is about to stop"))
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return step{again: true}
+}
+
+// keepPace waits until work of an escalated level may ask again, if its caller waits
+// that long.
+func (c *call) keepPace(ctx context.Context, dec blame.Decision) step {
+	what := "what looks like it has killed workers"
+	switch dec.Cause {
+	case blame.ByClient:
+		what = "its caller's requests have killed workers"
+	case blame.ByShape:
+		what = "requests of its shape have killed workers"
+	}
+	wait, left := time.Until(dec.Until), c.waitLeft()
+	defer c.d.pacing.Add(-1)
+	if waiting := c.d.pacing.Add(1); wait > left || waiting > int64(c.d.cfg.Queue) {
+		a := c.unavailable(RulePace, what+", so that unproven ones run one at a time and slowly")
+		a.RetryAfter = max(wait, time.Second)
+		return done(a)
+	}
+	timer := time.NewTimer(max(wait, time.Millisecond))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-c.d.hurried:
+		return done(c.unavailable(RulePace, what+", and Bezoar is about to stop"))
+	}
+	return step{again: true}
+}
+
+// conclude names the work in its case and sets it aside when it is convicted.
+func (c *call) conclude(ctx context.Context, convicted bool) (*bezoar.Verdict, bool) {
+	v, ok := c.d.cfg.Ledger.Conclude(ctx, c.bw, c.w.Route, c.job, convicted)
+	return &v, ok
+}

@@ -1,0 +1,313 @@
+package dispatch
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/fleet"
+	"github.com/bezoar-dev/bezoar/policy/blame"
+	"github.com/bezoar-dev/bezoar/policy/lane"
+)
+
+// overflowAt is the length of the lane's queue from which work that may run in
+// the fleet as well does.
+const overflowAt = 8
+
+// entry is a call that waits for its turn in the lane.
+type entry struct {
+	lane.Entry
+	caller uint64
+	window time.Duration          // the worker stays the lane's that long after its answer
+	clean  bool                   // its run is to decide: on a worker on which nothing was answered for quiet
+	quiet  time.Duration          // …
+	group  *company               // it died in the lane together with others
+	must   bool                   // it runs alone for more than that
+	turn   chan *fleet.Worker     // buffered, one worker; the holder owes finish
+	done   chan struct{}          // closed when its run is over
+	told   atomic.Pointer[notice] // who wants to know then; set before its turn
+
+	ran     time.Duration // how long it had run when its worker died
+	began   atomic.Bool   // its answer has begun
+	started time.Time     // by the lane, when its turn came
+
+	mu       sync.Mutex // guards what follows
+	released bool       // the lane looks after it no longer
+	next     func(ctx context.Context)
+}
+
+// notice is how a lane worker learns that one of its runs is over.
+type notice struct{ ended chan *entry }
+
+// finish ends e's run.
+func (e *entry) finish() {
+	close(e.done)
+	if n := e.told.Load(); n != nil {
+		n.ended <- e // there is room for all that may run
+	}
+}
+
+// handOver leaves f to the lane to do once done is closed. It reports false
+// when the lane looks after e no longer.
+func (e *entry) handOver(f func(ctx context.Context)) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.released {
+		e.next = f
+	}
+	return !e.released
+}
+
+// release does what was left to the lane, the last thing that it does with e.
+func (e *entry) release(ctx context.Context) {
+	e.mu.Lock()
+	f := e.next
+	e.released = true
+	e.mu.Unlock()
+	if f != nil {
+		f(ctx)
+	}
+}
+
+// laneQueue is who waits for the lane.
+type laneQueue struct {
+	mu      sync.Mutex // guards what follows but wake
+	entries []*entry
+	running int                        // that run, on all lane workers
+	run     time.Duration              // moving average of how long a run takes
+	ran     map[uint64]int             // runs by caller, since
+	since   time.Time                  // …
+	active  int                        // lane workers
+	kicks   map[chan struct{}]struct{} // of the lane workers
+	wake    chan struct{}              // buffered, one: more lane workers may be of use
+	view    []lane.Entry               // scratch
+}
+
+// Bounds of the fairness between callers.
+const (
+	ranFor   = 10 * time.Second
+	maxRan   = 4096
+	firstRun = 50 * time.Millisecond // what a run is thought to take at first
+)
+
+func (q *laneQueue) init() {
+	q.wake = make(chan struct{}, 1)
+	q.ran = map[uint64]int{}
+	q.kicks = map[chan struct{}]struct{}{}
+	q.run = firstRun
+}
+
+func (q *laneQueue) len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.entries)
+}
+
+func (q *laneQueue) push(e *entry, limit int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.entries) >= limit {
+		return false
+	}
+	q.entries = append(q.entries, e)
+	q.alert()
+	for c := range q.kicks {
+		signal(c)
+	}
+	return true
+}
+
+// alert wakes who starts lane workers.
+func (q *laneQueue) alert() { signal(q.wake) }
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// enlist reports whether one more lane worker is of use, and counts it.
+func (q *laneQueue) enlist(most int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.entries) == 0 || q.active > 0 && (q.active >= most || len(q.entries) <= q.active) {
+		return false
+	}
+	q.active++
+	return true
+}
+
+// park stops counting a lane worker that only waits: another may take its place.
+func (q *laneQueue) park() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.active--
+	if len(q.entries) > 0 {
+		q.alert()
+	}
+}
+
+// dismiss ends what enlist began.
+func (q *laneQueue) dismiss(parked bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !parked {
+		q.active--
+	}
+	if len(q.entries) > 0 {
+		q.alert()
+	}
+}
+
+// listen registers a lane worker that wants to know of newcomers.
+func (q *laneQueue) listen() (kick chan struct{}, stop func()) {
+	kick = make(chan struct{}, 1)
+	q.mu.Lock()
+	q.kicks[kick] = struct{}{}
+	q.mu.Unlock()
+	return kick, func() {
+		q.mu.Lock()
+		delete(q.kicks, kick)
+		q.mu.Unlock()
+	}
+}
+
+// remove takes e back; false when its turn has come already.
+func (q *laneQueue) remove(e *entry) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.entries, e)
+	if i < 0 {
+		return false
+	}
+	q.entries = slices.Delete(q.entries, i, i+1)
+	return true
+}
+
+// next takes out what starts now on a lane worker where run runs, of lanes.
+func (q *laneQueue) next(now time.Time, run lane.Running, lanes int) (picked []*entry, exclusive bool, after time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if now.Sub(q.since) > ranFor {
+		clear(q.ran)
+		q.since = now
+	}
+	q.view = q.view[:0]
+	var expected time.Duration
+	for _, e := range q.entries {
+		expected += max(q.run, e.ran)
+		e.Limit = e.group.limit(e.Limit)
+		if (e.Hold > 0 || e.Likely > 0) && e.group.solved() && !e.must {
+			e.Hold, e.Likely, e.Single, e.clean = 0, 0, false, false
+		}
+		v := e.Entry
+		v.Ran = q.ran[e.caller]
+		q.view = append(q.view, v)
+	}
+	crowded := len(q.entries)+q.running > 1 && lane.Crowded(expected+time.Duration(q.running)*q.run, lanes)
+	idx, exclusive, after := lane.Next(now, q.view, run, crowded, lane.Delay(len(q.entries)+q.running, lanes), nil)
+	for _, j := range idx {
+		e := q.entries[j]
+		picked = append(picked, e)
+		if _, ok := q.ran[e.caller]; ok || len(q.ran) < maxRan {
+			q.ran[e.caller]++
+		}
+	}
+	q.running += len(picked)
+	q.entries = slices.DeleteFunc(q.entries, func(e *entry) bool { return slices.Contains(picked, e) })
+	if len(picked) > 0 && len(q.entries) > 0 {
+		q.alert() // another lane worker may have some
+	}
+	return picked, exclusive, after
+}
+
+// over notes that a run has ended that took d.
+func (q *laneQueue) over(d time.Duration) {
+	q.mu.Lock()
+	q.running--
+	q.run += (min(d, time.Minute) - q.run) / 8
+	q.mu.Unlock()
+}
+
+// clean reports whether something waits that wants a clean worker.
+func (q *laneQueue) clean() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.ContainsFunc(q.entries, func(e *entry) bool { return e.clean })
+}
+
+// inLane runs the ticket's work when its turn comes.
+func (c *call) inLane(ctx context.Context, t blame.Ticket, dec blame.Decision) step {
+	d := c.d
+	if dec.Overflow && d.lane.len() >= overflowAt {
+		return c.fleet(ctx, t, false)
+	}
+	clean := dec.Clean && c.hold == 0
+	must := c.redrive || c.isolate || dec.Window > 0 || !c.w.Replayable || dec.Cause == blame.ByProbe || dec.Cause == blame.ByCondition
+	for {
+		e := &entry{
+			Entry: lane.Entry{
+				Likely: c.likely, Hold: c.hold,
+				Score: dec.Score, Proven: dec.Proven && c.w.Replayable, Since: time.Now(), Died: c.died, Limit: c.limit, Late: dec.Window > 0,
+				Single: must || c.single || clean,
+			},
+			caller: c.w.Caller, window: dec.Window, clean: clean, quiet: dec.Quiet, group: c.group, must: must, ran: c.ran,
+			turn: make(chan *fleet.Worker, 1), done: make(chan struct{}),
+		}
+		w, answer := c.queue(ctx, e)
+		if w == nil {
+			d.cfg.Ledger.Close(t, c.bw.Fingerprint)
+			return done(answer)
+		}
+		if c.overtaken(t, w) {
+			e.finish()
+			return step{again: true}
+		}
+		d.laneRuns.Add(1)
+		s, sent := c.attempt(ctx, t, w, e)
+		e.finish()
+		if sent {
+			return s
+		}
+		if s.again {
+			s = c.mayRedial(ctx)
+		}
+		if !s.again {
+			d.cfg.Ledger.Close(t, c.bw.Fingerprint)
+			return s
+		}
+	}
+}
+
+// queue waits for e's turn and returns the lane's worker, on which the work is
+// counted in flight, or the answer when there will be none.
+func (c *call) queue(ctx context.Context, e *entry) (*fleet.Worker, Answer) {
+	d := c.d
+	left := c.waitLeft()
+	if left <= 0 || !d.lane.push(e, d.cfg.Queue) {
+		return nil, c.unavailable(RuleLane, "it must run alone, and too many wait for that")
+	}
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	a := Answer{Kind: Aborted, Reason: "the caller hung up"}
+	select {
+	case w := <-e.turn:
+		return w, Answer{}
+	case <-ctx.Done():
+	case <-timer.C:
+		a = c.unavailable(RuleLane, "it must run alone, and no worker could be set apart in time")
+	}
+	if d.lane.remove(e) {
+		return nil, a
+	}
+	// Its turn has come, though perhaps not yet its worker, which is to be clean
+	// first: give the place back.
+	go func() {
+		d.cfg.Fleet.Release(<-e.turn)
+		e.finish()
+	}()
+	return nil, a
+}

@@ -1,0 +1,270 @@
+package dispatch
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/fleet"
+	"github.com/bezoar-dev/bezoar/policy/lane"
+)
+
+// Run keeps the lane until ctx ends: it sets workers apart while somebody waits,
+// more than one when many do, and lets those whose turn it is have them.
+func (d *Dispatcher) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-d.lane.wake:
+		}
+		for d.lane.enlist(d.cfg.Fleet.Lanes()) {
+			wg.Go(func() {
+				parked := false
+				defer func() { d.lane.dismiss(parked) }()
+				for !parked && d.lane.len() > 0 && ctx.Err() == nil {
+					parked = d.shift(ctx)
+				}
+			})
+		}
+	}
+}
+
+// held is how long a run may keep a lane worker to itself: longer only if it has
+// to decide, or may have no company.
+const held = 5 * time.Second
+
+// settledStream is how long an answer must have been streaming for its worker to
+// go back to the fleet with it: it has outlived the observation window.
+const settledStream = 300 * time.Millisecond
+
+// shift is one lane worker's time in the lane. It reports whether another lane worker
+// may have taken its place meanwhile.
+func (d *Dispatcher) shift(ctx context.Context) (parked bool) {
+	// Look up now and then whether anybody still waits.
+	rctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	w, err := d.cfg.Fleet.Reserve(rctx, fleet.LaneWant{Clean: d.lane.clean(), More: true, Streams: d.cfg.Ledger.Streams})
+	cancel()
+	if err != nil {
+		return false
+	}
+	defer d.cfg.Fleet.Unreserve(w)
+	kick, stop := d.lane.listen()
+	defer stop()
+	s := &laneShift{d: d, w: w, kick: kick, notice: notice{ended: make(chan *entry, d.cfg.Queue+1)}}
+	defer s.leave(ctx)
+	for ctx.Err() == nil {
+		if _, ended := w.End(); ended {
+			break
+		}
+		if d.cfg.Fleet.Leaving(w) && len(s.running) == 0 || !s.turn(ctx) {
+			break
+		}
+	}
+	return s.parked
+}
+
+// laneShift is what happens on one lane worker.
+type laneShift struct {
+	d         *Dispatcher
+	w         *fleet.Worker
+	kick      chan struct{}
+	notice    notice
+	running   []*entry
+	exclusive bool
+	parked    bool
+	last      time.Time
+	hold      time.Duration
+}
+
+// turn starts what may start, or waits for something to happen. It reports false
+// when the worker is to go back.
+func (s *laneShift) turn(ctx context.Context) bool {
+	now := time.Now()
+	if s.settled(now) {
+		return false // what is left are streams: the worker is not the lane's any more
+	}
+	var after time.Duration
+	if !s.d.cfg.Fleet.Leaving(s.w) {
+		var picked []*entry
+		picked, s.exclusive, after = s.pick(now)
+		if len(picked) > 0 {
+			s.start(ctx, now, picked)
+			return true
+		}
+	}
+	if len(s.running) == 0 && after == 0 {
+		return s.lingers(ctx)
+	}
+	wait := lookEvery
+	if after > 0 {
+		wait = min(wait, after)
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case e := <-s.notice.ended:
+		return s.over(ctx, e)
+	case <-s.w.Ended():
+	case <-timer.C:
+	case <-s.kick:
+	case <-ctx.Done():
+	}
+	return true
+}
+
+// pick asks the queue what starts now beside what runs.
+func (s *laneShift) pick(now time.Time) (picked []*entry, exclusive bool, after time.Duration) {
+	if left := s.d.companies.returning(now); left > 0 && len(s.running) == 0 {
+		return nil, s.exclusive, left
+	}
+	run := lane.Running{Count: len(s.running), Exclusive: s.exclusive, Last: s.last, Hold: s.hold}
+	for _, e := range s.running {
+		if e.Limit > 0 && (run.Limit == 0 || e.Limit < run.Limit) {
+			run.Limit = e.Limit
+		}
+	}
+	if s.exclusive && len(s.running) == 1 && s.dragging(s.running[0], now) {
+		run.Exclusive = false
+	}
+	picked, exclusive, after = s.d.lane.next(now, run, s.d.cfg.Fleet.Lanes())
+	if len(picked) == 0 {
+		exclusive = s.exclusive
+	}
+	return picked, exclusive, after
+}
+
+// dragging reports whether e has had the worker to itself for long enough. What has
+// to decide keeps it.
+func (s *laneShift) dragging(e *entry, now time.Time) bool {
+	return !e.clean && e.Limit != 1 && e.window == 0 && now.Sub(e.started) >= held
+}
+
+// settled reports whether all that runs are answers that have been streaming for a
+// while: they may never end, and have not killed the worker so far.
+func (s *laneShift) settled(now time.Time) bool {
+	if len(s.running) == 0 {
+		return false
+	}
+	for _, e := range s.running {
+		if !e.began.Load() || now.Sub(e.started) < settledStream {
+			return false
+		}
+	}
+	return true
+}
+
+// lookEvery is how often the lane looks at what runs: an answer may have begun, or had
+// the worker to itself for long enough.
+const lookEvery = settledStream / 4
+
+// breath is how long nothing must have been answered on a worker on which work runs
+// alone.
+const breath = 30 * time.Millisecond
+
+// start lets picked run. One that has to decide waits until the worker is clean.
+func (s *laneShift) start(ctx context.Context, now time.Time, picked []*entry) {
+	switch e := picked[0]; {
+	case e.clean:
+		s.settle(ctx, e.quiet)
+		now = time.Now()
+	case s.exclusive:
+		s.settle(ctx, breath) // what was answered there just now may kill yet
+		now = time.Now()
+	}
+	for _, e := range picked {
+		e.started = now
+		e.told.Store(&s.notice)
+		s.running = append(s.running, e)
+	}
+	for _, e := range picked {
+		s.d.cfg.Fleet.Enter(s.w)
+		e.turn <- s.w
+	}
+	s.last, s.hold = now, picked[0].Hold
+}
+
+// settle waits until nothing has been answered on the worker for quiet.
+func (s *laneShift) settle(ctx context.Context, quiet time.Duration) {
+	left := quiet - s.w.Quiet()
+	if left <= 0 {
+		return
+	}
+	timer := time.NewTimer(min(left, quiet))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.w.Ended():
+	case <-s.d.hurried:
+	case <-ctx.Done():
+	}
+}
+
+// over ends e's run. After work that may kill late the worker is left alone for a
+// while, and another one may take the lane meanwhile. It reports false when the
+// worker is to go back.
+func (s *laneShift) over(ctx context.Context, e *entry) bool {
+	s.forget(e)
+	e.release(ctx)
+	if e.window == 0 {
+		return true
+	}
+	if s.parked = s.d.cfg.Fleet.Park(s.w); s.parked {
+		s.d.lane.park()
+	}
+	timer := time.NewTimer(e.window)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return !s.parked
+	case <-s.d.hurried:
+		return !s.parked
+	case <-s.w.Ended():
+	case <-ctx.Done():
+	}
+	return false
+}
+
+func (s *laneShift) forget(e *entry) {
+	if i := slices.Index(s.running, e); i >= 0 {
+		s.running = slices.Delete(s.running, i, i+1)
+		s.d.lane.over(time.Since(e.started))
+	}
+	if len(s.running) == 0 {
+		s.exclusive = false
+	}
+}
+
+// leave ends the shift: what still runs goes on without the lane.
+func (s *laneShift) leave(ctx context.Context) {
+	if _, ended := s.w.End(); ended {
+		// Whoever ran there is about to learn it.
+		for len(s.running) > 0 {
+			e := <-s.notice.ended
+			s.forget(e)
+			e.release(ctx)
+		}
+		return
+	}
+	for _, e := range slices.Clone(s.running) {
+		s.forget(e)
+		e.release(ctx)
+	}
+}
+
+// lingers waits a little for more suspects before the worker goes back.
+func (s *laneShift) lingers(ctx context.Context) bool {
+	timer := time.NewTimer(s.d.cfg.Linger)
+	defer timer.Stop()
+	select {
+	case <-s.kick:
+		return true
+	case <-s.w.Ended():
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return s.d.lane.len() > 0
+}

@@ -1,0 +1,73 @@
+package dispatch_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/dispatch"
+	"github.com/bezoar-dev/bezoar/policy/blame"
+)
+
+// Callers of one stream wait for the first for about a second and then begin all at
+// once. When they have left, the stream counts as good, and those who come later need
+// not wait, be it that others stay, or that nobody does.
+func TestCallersOfOneStreamBeginTogether(t *testing.T) {
+	const callers = 200
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 4, dispatch.Config{}, blame.Config{}, 20) // more streams than places
+		var all sync.WaitGroup
+		wave := func(ctx context.Context, n int) (median, last time.Duration) {
+			start := time.Now()
+			for range n {
+				all.Go(func() {
+					w := dispatch.Work{Fingerprint: bezoar.Fingerprint{0: 7, 1: 1}, Shape: bezoar.Fingerprint{0: 7, 1: 2}, Replayable: true}
+					if a := r.d.Do(ctx, w, &job{r: r, id: 7, what: streams}); a.Kind != dispatch.Aborted {
+						t.Errorf("a caller got %+v", a)
+					}
+				})
+			}
+			var took []time.Duration
+			for range n {
+				select {
+				case at := <-r.began:
+					took = append(took, at.Sub(start))
+				case <-time.After(20 * time.Second): // it has been refused
+					took = append(took, 20*time.Second)
+				}
+			}
+			slices.Sort(took)
+			return took[n/2], took[n-1]
+		}
+		first, leaves := context.WithCancel(t.Context())
+		wave(first, 1)
+		time.Sleep(10 * time.Millisecond)
+		others, leave := context.WithCancel(t.Context())
+		if median, last := wave(others, callers); median > 1300*time.Millisecond || last > 1300*time.Millisecond {
+			t.Errorf("%d callers of one stream began after %v at the median, and %v at last", callers, median, last)
+		}
+		leaves()
+		synctest.Wait()
+		late, leaveLate := context.WithCancel(t.Context())
+		if _, last := wave(late, 10); last > 500*time.Millisecond {
+			t.Errorf("who came after the first had left began after %v", last)
+		}
+		leave()
+		leaveLate()
+		all.Wait()
+		time.Sleep(2 * time.Second)
+		again, leaveAgain := context.WithCancel(t.Context())
+		if _, last := wave(again, callers); last > 0 {
+			t.Errorf("who came when all had left began after %v", last)
+		}
+		leaveAgain()
+		all.Wait()
+		if r.dead() != 0 {
+			t.Errorf("%d workers died", r.dead())
+		}
+	})
+}

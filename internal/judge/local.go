@@ -1,0 +1,221 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/facts"
+	"github.com/bezoar-dev/bezoar/policy/backoff"
+	"github.com/bezoar-dev/bezoar/policy/breaker"
+	"github.com/bezoar-dev/bezoar/policy/budget"
+	"github.com/bezoar-dev/bezoar/policy/outage"
+	"github.com/bezoar-dev/bezoar/policy/poison"
+)
+
+// maxLocalGroups bounds the downstream groups of a Local.
+const maxLocalGroups = 1000
+
+// LocalConfig says how to judge. Facts and Queue are required; the rest is useful
+// at zero.
+type LocalConfig struct {
+	Facts      *facts.Store
+	Queue      string // its name; cases and pauses are its own
+	Downstream string // the group that its messages depend on; "" for none
+	Poison     poison.Config
+	Outage     outage.Config
+	Breaker    breaker.Config // its Node is this process's name
+	Retry      backoff.Config
+	Budget     budget.Config
+	Log        *slog.Logger // nil discards
+}
+
+// Validate reports every field that is at fault.
+func (c LocalConfig) Validate() error {
+	var missing error
+	if c.Facts == nil || c.Queue == "" {
+		missing = errors.New("Facts or Queue: is missing")
+	}
+	return errors.Join(missing, c.ValidatePolicies())
+}
+
+// ValidatePolicies reports every policy that is at fault.
+func (c LocalConfig) ValidatePolicies() error {
+	var faults []error
+	for _, f := range []struct {
+		name string
+		err  error
+	}{
+		{"Poison", c.Poison.Validate()},
+		{"Outage", c.Outage.Validate()},
+		{"Breaker", c.Breaker.Validate()},
+		{"Retry", c.Retry.Validate()},
+		{"Budget", c.Budget.Validate()},
+	} {
+		if f.err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", f.name, f.err))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// Local judges one queue that does not judge itself: a [Judge] whose marks are in
+// the workers' fact store, and the cases of payloads beside them. No call waits
+// longer than the fact store does. It is safe for concurrent use.
+type Local struct {
+	cfg   LocalConfig
+	judge *Judge
+	src   Source
+	seed  maphash.Seed
+}
+
+// NewLocal returns a judge of a queue.
+func NewLocal(c LocalConfig) (*Local, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("make a judge: %w", err)
+	}
+	c.Retry = c.Retry.WithDefaults()
+	return &Local{
+		cfg:   c,
+		judge: New(Config{Store: marks{c.Facts}, Shared: true, Outage: c.Outage, Breaker: c.Breaker, Max: maxLocalGroups, Log: c.Log}),
+		src:   Source{Queue: c.Queue, Group: c.Downstream, Budget: c.Budget},
+		seed:  maphash.MakeSeed(),
+	}, nil
+}
+
+// Gate asks whether messages may be received.
+func (l *Local) Gate(now time.Time) Pass {
+	l.judge.Refresh(context.Background(), now)
+	return l.judge.Gate(context.Background(), now, l.src, 0)
+}
+
+// Waste gives back a leave for which there was no message.
+func (l *Local) Waste(now time.Time, t *Trial) { l.judge.Waste(context.Background(), now, t) }
+
+// Returned gives back a leave whose message says nothing.
+func (l *Local) Returned(now time.Time, t *Trial) {
+	l.judge.Returned(context.Background(), now, t, bezoar.Interrupted, "")
+}
+
+// Admission is what may be done with a message that was received.
+type Admission struct {
+	Refuse bool // set it aside, undelivered
+	Alone  bool // its payload is suspect
+	Case   Case
+}
+
+// Admit asks what may be done with a message. brief says that its body is: see
+// [poison.Case.Brief].
+func (l *Local) Admit(now time.Time, payload bezoar.Fingerprint, brief bool, t *Trial) (a Admission, err error) {
+	if payload.IsZero() {
+		return a, nil
+	}
+	err = l.cfg.Facts.View(func(tx *facts.Tx) error {
+		known, err := tx.Get(l.caseKey(payload), &a.Case)
+		if err != nil || !known {
+			return err
+		}
+		seen := &a.Case.Case
+		if brief {
+			seen = seen.Brief()
+		}
+		switch l.cfg.Poison.Admit(seen, false, true, now.UnixMicro()) {
+		case poison.Refuse:
+			a.Refuse = true
+		case poison.Alone:
+			a.Alone = true
+		case poison.Deliver, poison.Wait:
+		}
+		return nil
+	})
+	if t != nil {
+		t.Alone = a.Alone
+	}
+	return a, err
+}
+
+// First counts a first attempt, on which the retry budget rests.
+func (l *Local) First(now time.Time) { l.judge.First(now, l.src, 1) }
+
+// Done takes a message that was done.
+func (l *Local) Done(now time.Time, id string, payload bezoar.Fingerprint, t *Trial) error {
+	l.judge.Worked(context.Background(), now, l.src, payload, l.hash(id), t)
+	if !l.known(payload) {
+		return nil
+	}
+	return l.cfg.Facts.Update(func(tx *facts.Tx) error {
+		tx.Drop(l.caseKey(payload)) // proven or unknown is the same here: nobody waits for copies
+		return nil
+	})
+}
+
+func (l *Local) known(payload bezoar.Fingerprint) (known bool) {
+	if payload.IsZero() {
+		return false
+	}
+	_ = l.cfg.Facts.View(func(tx *facts.Tx) error { // what cannot be read is read again, and complained of, by the update
+		known = tx.Has(l.caseKey(payload))
+		return nil
+	})
+	return known
+}
+
+// Ending is how a message's run ended that did not end well.
+type Ending struct {
+	ID         string
+	Payload    bezoar.Fingerprint
+	Class      bezoar.Class
+	Failure    string // failure fingerprint
+	Reason     string
+	Votes      int           // how often in a row the same failure is enough; 0: however often
+	Span       time.Duration // over which time at least
+	Weak       bool          // nobody knows what it died of
+	Downstream string        // the group that failed; "": the queue's
+	RetryAfter time.Duration // no earlier
+	Receives   int
+	Received   time.Time
+	Holding    int // as in package queue: of a worker that died
+	Trial      *Trial
+}
+
+// Sentence is what becomes of a message.
+type Sentence struct {
+	Dead  bool
+	Delay time.Duration // until it is tried again
+	Why   string        // for people
+}
+
+// Failed judges an ending.
+func (l *Local) Failed(now time.Time, e Ending) (s Sentence, err error) {
+	r := l.judge.Failed(context.Background(), now, l.src, Failure{
+		Class: e.Class, Failure: e.Failure, Payload: e.Payload, ID: l.hash(e.ID), Group: e.Downstream, Trial: e.Trial,
+	})
+	switch {
+	case r.Excused && r.Until.IsZero():
+		return Sentence{Why: r.Why}, nil
+	case r.Excused:
+		return Sentence{Delay: max(r.Until.Sub(now), e.RetryAfter, time.Second), Why: r.Why}, nil
+	case r.Broke:
+		s.Delay = max(l.cfg.Retry.Cap, e.RetryAfter)
+	default:
+		s.Delay = max(l.cfg.Retry.After(max(e.Receives-1, 0), 0, rand.Float64()), e.RetryAfter)
+	}
+	if e.Class == bezoar.Invalid {
+		s.Dead, s.Why = true, "it is invalid"
+		return s, nil
+	}
+	if e.Payload.IsZero() {
+		return s, nil
+	}
+	err = l.cfg.Facts.Update(func(tx *facts.Tx) error { return l.message(tx, now, e, &s) })
+	return s, err
+}
+
+// hash stands for a message whose payload is not recognised. It means nothing
+// outside of this process, where the guard keeps it.
+func (l *Local) hash(id string) uint64 { return maphash.String(l.seed, id) }

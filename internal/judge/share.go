@@ -1,0 +1,200 @@
+package judge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+const (
+	// markFor is how long a mark is kept that nobody touches: longer than
+	// any pause or trip.
+	markFor = 7 * 24 * time.Hour
+	// storeFor is how long a mark may take to be written.
+	storeFor = 5 * time.Second
+	maxSwaps = 5 // attempts to write one mark
+	// askAgain is when to ask again if others are faster again and again.
+	askAgain = time.Second
+)
+
+// publish brings the store and this process together about states.
+func (j *Judge) publish(ctx context.Context, now time.Time, states ...state) {
+	if len(states) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeFor)
+	defer cancel()
+	for _, s := range states {
+		if err := j.publishOne(ctx, now, s); err != nil {
+			j.cfg.Complain(ctx, "tell others about "+s.at().key, err)
+		}
+	}
+	j.cfg.Changed()
+}
+
+func (j *Judge) publishOne(ctx context.Context, now time.Time, s state) error {
+	m := s.at()
+	select {
+	case m.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-m.turn }()
+	for range maxSwaps {
+		if same, err := j.swap(ctx, now, s); same || err != nil {
+			return err
+		}
+	}
+	return ErrConflict
+}
+
+// swap writes a state unless somebody else has been faster; then it takes from
+// what they wrote what is newer. It reports whether the store says now what s
+// says. The caller has the mark's turn.
+func (j *Judge) swap(ctx context.Context, now time.Time, s state) (same bool, err error) {
+	j.mu.Lock()
+	says := newDraft(s)
+	j.mu.Unlock()
+	stored, err := j.put(ctx, s, says)
+	if !errors.Is(err, ErrConflict) {
+		return err == nil, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s.at().version = stored.Version
+	if stored.Version == 0 {
+		return false, nil // its time was over
+	}
+	same, _, err = s.merge(now, stored.Doc)
+	return same, err
+}
+
+// draft is what a state says, and the version that this was made of.
+type draft struct {
+	mark Mark
+	err  error
+}
+
+// newDraft returns what is to be put of a state. The caller holds the lock, and
+// had it when the state became so: with a version that was learned in between,
+// a claim would replace another's without a conflict.
+func newDraft(s state) draft {
+	doc, err := json.Marshal(s.document())
+	return draft{Mark{Key: s.at().key, Version: s.at().version, Doc: doc, TTL: markFor}, err}
+}
+
+// put writes a draft of a state, or returns ErrConflict and the mark that is there.
+func (j *Judge) put(ctx context.Context, s state, d draft) (Mark, error) {
+	if d.err != nil {
+		return d.mark, d.err
+	}
+	stored, err := j.cfg.Store.PutMark(ctx, d.mark)
+	if err == nil {
+		j.mu.Lock()
+		s.at().version = max(s.at().version, stored.Version) // others may have been heard of since
+		j.mu.Unlock()
+	}
+	return stored, err
+}
+
+// claim has the store give this process what offer changed in s, unless another one
+// is faster: then concede takes it back, and offer is asked again. Both are called
+// under the lock; offer reports whether it changed anything. claim reports whether
+// others were faster to the end. A store that is not there is no reason to stand
+// still.
+func (j *Judge) claim(ctx context.Context, now time.Time, s state, doing string, offer func(time.Time) bool, concede func(time.Time, Mark)) (lost bool) {
+	select {
+	case s.at().turn <- struct{}{}:
+	case <-ctx.Done():
+		return true
+	}
+	defer func() { <-s.at().turn }()
+	began := time.Now()
+	for range maxSwaps {
+		at := now.Add(time.Since(began))
+		j.mu.Lock()
+		changed := offer(at)
+		d := newDraft(s)
+		j.mu.Unlock()
+		if !changed {
+			return false
+		}
+		stored, err := j.put(ctx, s, d)
+		if err == nil {
+			return false
+		}
+		if !errors.Is(err, ErrConflict) {
+			j.cfg.Complain(ctx, doing, err)
+			return false
+		}
+		j.mu.Lock()
+		s.at().version = stored.Version
+		concede(at, stored)
+		j.mu.Unlock()
+	}
+	return true
+}
+
+// Refresh reads what others found out, at most every Config.Trust. A store that
+// fails leaves what was known last.
+func (j *Judge) Refresh(ctx context.Context, now time.Time) {
+	j.mu.Lock()
+	fresh := !j.read.IsZero() && (now.Sub(j.read) < j.cfg.Trust || j.loaded && !j.cfg.Shared)
+	if !fresh && !j.read.IsZero() {
+		j.read = now // one reads, the others go on with what is known
+	}
+	j.mu.Unlock()
+	if fresh {
+		return
+	}
+	err := j.cfg.Also(ctx)
+	var marks []Mark
+	for _, prefix := range []string{outageMarks, breakerMarks} {
+		if err != nil {
+			break
+		}
+		var some []Mark
+		some, err = j.cfg.Store.Marks(ctx, prefix)
+		marks = append(marks, some...)
+	}
+	if err != nil {
+		j.cfg.Complain(ctx, "read what others know of queues", err)
+		if ctx.Err() == nil {
+			j.mu.Lock()
+			j.read = now
+			j.mu.Unlock()
+		}
+		return
+	}
+	if j.learn(ctx, now, marks) {
+		j.cfg.Changed()
+	}
+}
+
+// learn takes from marks what is newer, and reports whether anything was.
+func (j *Judge) learn(ctx context.Context, now time.Time, marks []Mark) (changed bool) {
+	failed := map[string]error{}
+	defer func() { // when the lock is no longer held: a log may block
+		for key, err := range failed {
+			j.cfg.Complain(ctx, "read mark "+key, err)
+		}
+	}()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.read, j.loaded = now, true
+	for _, m := range marks {
+		s := j.stateOf(m.Key)
+		if s == nil || m.Version <= s.at().version {
+			continue
+		}
+		_, newer, err := s.merge(now, m.Doc)
+		if err != nil {
+			failed[m.Key] = err
+			continue
+		}
+		s.at().version = m.Version
+		changed = changed || newer
+	}
+	return changed
+}

@@ -1,0 +1,153 @@
+package queue
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/judge"
+	"github.com/bezoar-dev/bezoar/policy/backoff"
+)
+
+// ReleaseInput gives a delivery back.
+type ReleaseInput struct {
+	Receipt    Receipt
+	Delay      time.Duration // until the message may be received again, up to MaxVisibility
+	RetryAfter time.Duration // the downstream asked for so much: whatever is judged, the wait is no shorter
+	Refund     bool          // the receive does not count
+	Outcome    *Outcome      // how it ended: recorded as an attempt, and judged; nil: neither
+	Downstream string        // the group that failed; "": the queue's
+	// Weak says that nobody knows what the worker died of, so that the outcome
+	// proves only half as much.
+	Weak bool
+	// Holding is how many messages the worker had when it died, this one
+	// included; at most 1: it died of this one.
+	Holding int
+}
+
+func (in *ReleaseInput) validate() error {
+	switch {
+	case in.Delay < 0 || in.Delay > MaxVisibility:
+		return invalid("Delay: %v is not within 0 to %v", in.Delay, MaxVisibility)
+	case in.RetryAfter < 0:
+		return invalid("RetryAfter: %v is less than 0", in.RetryAfter)
+	case in.Outcome != nil && in.Outcome.Class == bezoar.Done:
+		return invalid("Outcome: what is done is to be deleted")
+	case len(in.Downstream) > maxGroupName || !plain(in.Downstream):
+		return invalid("Downstream: longer than %d bytes, holds a NUL, or is no UTF-8", maxGroupName)
+	}
+	return nil
+}
+
+// Release ends a delivery that did not end well. Its receipt is void at once.
+// In a FIFO queue the group stays locked until the delay is over.
+//
+// An outcome is judged, in this order: an interruption, or a worker that could
+// not be started, costs the message nothing. When many different payloads fail
+// alike it is an outage: the queue is paused, for every process, until a canary
+// works, and the receive does not count. The failures that are the downstream's
+// count for its group's breaker. Then the payload is judged (see package
+// poison), and if the message is to be tried again it waits as Settings.Retry
+// says, for Retry.Cap if the retry budget is used up.
+func (e *Engine) Release(ctx context.Context, queue string, in ReleaseInput) error {
+	return one(e.ReleaseBatch(ctx, queue, []ReleaseInput{in}))
+}
+
+// ReleaseBatch releases many. There is one result for each entry.
+func (e *Engine) ReleaseBatch(ctx context.Context, queue string, in []ReleaseInput) ([]error, error) {
+	const doing = "release to"
+	if len(in) == 0 || len(in) > MaxBatch {
+		return nil, invalid("%s queue %.100q: %d entries are not 1 to %d", doing, queue, len(in), MaxBatch)
+	}
+	results := make([]error, len(in))
+	var changes []Change
+	var at []int
+	var q Queue
+	for i := range in {
+		if err := in[i].validate(); err != nil {
+			results[i] = wrap(err, "%s queue %.100q", doing, queue)
+			continue
+		}
+		if in[i].Outcome != nil && q.ID == 0 {
+			var err error
+			if q, err = e.find(ctx, queue); err != nil {
+				return nil, wrap(err, "%s queue %.100q", doing, queue)
+			}
+		}
+		changes, at = append(changes, e.changeOf(ctx, &q, in[i])), append(at, i)
+	}
+	if len(changes) == 0 {
+		return results, nil
+	}
+	changed, err := e.change(ctx, doing, queue, changes)
+	for i, err := range changed {
+		results[at[i]] = err
+	}
+	return results, err
+}
+
+// changeOf says what is to be done about a delivery that is given back.
+func (e *Engine) changeOf(ctx context.Context, q *Queue, in ReleaseInput) Change {
+	c := Change{Receipt: in.Receipt, For: max(in.Delay, min(in.RetryAfter, MaxVisibility)), Release: true, Refund: in.Refund}
+	if in.Outcome == nil || in.Receipt.Queue != q.ID {
+		return c // that of another queue is refused later
+	}
+	c.Outcome, c.Holding, c.Weak = clean(*in.Outcome), max(in.Holding, 0), in.Weak
+	ruling, tried := e.rule(ctx, q, in, *c.Outcome)
+	c.Refund = c.Refund || ruling.Excused
+	switch {
+	case judge.Excused(c.Outcome.Class):
+		c.For = in.Delay
+		return c
+	case ruling.Excused && tried: // another one is the next canary
+		c.For = min(max(c.For, time.Until(ruling.Until)), MaxVisibility)
+		return c
+	case ruling.Excused:
+		return c
+	}
+	c.For = in.Delay
+	c.Backoff = waits(q.Settings.Retry.Backoff(), max(in.RetryAfter-in.Delay, 0), ruling.Broke, rand.Float64())
+	c.Attempts, c.MaxAge = q.Settings.Retry.Attempts, q.Settings.Retry.Deadline
+	return c
+}
+
+// waits is how long a message waits before it is tried again. random is drawn
+// beforehand, since a store may ask twice.
+func waits(b backoff.Config, floor time.Duration, broke bool, random float64) func(int, time.Duration) time.Duration {
+	return func(receives int, last time.Duration) time.Duration {
+		if broke {
+			return max(b.Cap, floor)
+		}
+		return max(b.After(max(receives-1, 0), last, random), floor)
+	}
+}
+
+// rule asks the judge whether a failure is everything's, or the downstream's. tried
+// says that the delivery was a trial.
+func (e *Engine) rule(ctx context.Context, q *Queue, in ReleaseInput, o Outcome) (r judge.Ruling, tried bool) {
+	t := e.trials.take(in.Receipt)
+	f := judge.Failure{Class: o.Class, Failure: o.Failure, ID: uint64(in.Receipt.Sequence), Group: in.Downstream, Trial: t}
+	if !judge.Excused(o.Class) {
+		var known bool
+		f.Payload, f.Before, known = e.holdings.payload(in.Receipt)
+		if !known && judge.Alike(o.Class, o.Failure) != "" {
+			f.Payload, f.Before = e.peekPayload(ctx, q, in.Receipt)
+		}
+	}
+	return e.judge.Failed(ctx, time.Now(), q.source(), f), t != nil
+}
+
+// peekPayload asks the store what a message's payload is, and whether it was a
+// dead letter before, for deliveries of other processes and nameless workers.
+// Zero is the answer when it does not know.
+func (e *Engine) peekPayload(ctx context.Context, q *Queue, r Receipt) (payload bezoar.Fingerprint, redriven bool) {
+	found, err := e.store.Peek(ctx, q.ID, r.Sequence-1, 1)
+	if err != nil || len(found) == 0 || found[0].Sequence != r.Sequence {
+		return payload, false // its sequence stands for it
+	}
+	if !q.Settings.Quarantine.Off {
+		payload = found[0].Payload
+	}
+	return payload, found[0].Lineage != nil
+}
