@@ -100,14 +100,14 @@
 //     makes the payload's fingerprint, holds the body to the schema, and answers once the
 //     store has committed.
 //  2. (*Engine).Receive asks judge.(*Judge).Gate whether the queue is paused or its
-//     breaker open. Store.Receive picks candidates; for each record.(*Lease).Receive asks
+//     breaker open. Store.Receive picks candidates; for each lease.(*Lease).Receive asks
 //     poison.Config.Admit. The delivery is counted in the same transaction, before the
 //     answer leaves.
 //  3. The worker dies with three messages in flight. Its connection closes:
 //     sqs.(*Server).state → (*Engine).Vanished. After a second (*Engine).vanish looks
 //     whether half of all workers went, and notes on the leases how many messages were
 //     held.
-//  4. The leases end. record.(*Lease).Expire has poison.Config.Fail judge each payload:
+//  4. The leases end. lease.(*Lease).Expire has poison.Config.Fail judge each payload:
 //     in company, so suspect and not convicted.
 //  5. Suspects come back alone: nothing is picked beside one, and holdings give its
 //     worker nothing else. The two innocents are deleted, which is poison.Config.Work:

@@ -4,13 +4,13 @@ import (
 	"slices"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/store/record"
+	"github.com/bezoar-dev/bezoar/internal/lease"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
 // message is one message and its place in everything that orders it.
 type message struct {
-	record.Lease
+	lease.Lease
 	seq     int64
 	id      string
 	entry   queue.SendInput
@@ -77,7 +77,7 @@ func (s *queueStore) place(m *message) {
 	} else {
 		s.due.remove(m)
 	}
-	m.bucket.fly(m, m.Hold == record.Leased)
+	m.bucket.fly(m, m.Hold == lease.Leased)
 }
 
 // fly notes whether a message is leased.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/lease"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"
@@ -119,25 +120,25 @@ func (r *receiver) look(m *message) look {
 	if ruling.Case != k {
 		r.from.keep(m.Payload, ruling.Case)
 	}
-	if ruling.Step == record.Bury {
+	if ruling.Step == lease.Bury {
 		r.out.Queues = append(r.out.Queues, r.bury(m, r.claim.Policy, ruling.Cause, r.now))
 		return gone
 	}
 	r.place(m)
 	switch ruling.Step {
-	case record.Give, record.Only:
+	case lease.Give, lease.Only:
 		r.given[m] = true
 		shown := m.show(r.now, true)
-		shown.Alone = ruling.Step == record.Only
+		shown.Alone = ruling.Step == lease.Only
 		r.out.Messages = append(r.out.Messages, shown)
 		if shown.Alone {
 			return took1
 		}
 		return took
-	case record.Defer:
+	case lease.Defer:
 		r.out.Due = true
 		return gone
-	case record.Pass, record.Bury:
+	case lease.Pass, lease.Bury:
 	}
 	r.out.Held = r.out.Held || copied
 	return blocked
@@ -256,7 +257,7 @@ func (s *queueStore) Change(ctx context.Context, id int64, p queue.Policy, chang
 		if ruling.Case != k {
 			d.keep(m.Payload, ruling.Case)
 		}
-		if ruling.Step == record.Bury {
+		if ruling.Step == lease.Bury {
 			s.bury(m, p, ruling.Cause, now)
 		} else {
 			s.place(m)
@@ -380,7 +381,7 @@ func (s *queueStore) Counts(ctx context.Context, id int64) (queue.Counts, error)
 		switch {
 		case m.Visible <= now:
 			c.Visible++
-		case m.Hold == record.Ready:
+		case m.Hold == lease.Ready:
 			c.Delayed++
 		default:
 			c.InFlight++

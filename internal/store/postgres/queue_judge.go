@@ -6,7 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/bezoar-dev/bezoar"
-	"github.com/bezoar-dev/bezoar/internal/store/record"
+	"github.com/bezoar-dev/bezoar/internal/lease"
 )
 
 // loadCases reads the cases and the copies in flight of the payloads that nobody
@@ -104,7 +104,7 @@ func (r *receiver) settleCopies(m *messageRow) (flies bool, err error) {
 			flies = true
 			continue
 		}
-		if other.Hold != record.Leased {
+		if other.Hold != lease.Leased {
 			continue
 		}
 		k := r.findCase(other, r.claim.Policy)
@@ -150,18 +150,18 @@ func (r *receiver) look(f *fullRow) (stays bool, err error) {
 	ruling := m.Receive(r.claim, k, copied, len(r.out.Messages) == 0, r.now)
 	r.keep(m, k, ruling.Case)
 	switch ruling.Step {
-	case record.Bury:
+	case lease.Bury:
 		gained, err := r.bury(m, r.from, r.claim.Policy, ruling.Cause)
 		r.out.Queues = append(r.out.Queues, gained)
 		return false, err
-	case record.Give, record.Only:
+	case lease.Give, lease.Only:
 		r.give(f, judged, ruling)
 		return false, nil
-	case record.Defer:
+	case lease.Defer:
 		r.change(m)
 		r.out.Due = true
 		return false, nil
-	case record.Pass:
+	case lease.Pass:
 	}
 	if m.Hold != hold {
 		r.change(m)
@@ -174,7 +174,7 @@ func (r *receiver) look(f *fullRow) (stays bool, err error) {
 
 // give hands a message out. Of copies that go together the first has the lane, unless
 // copies need not wait for it.
-func (r *receiver) give(f *fullRow, judged bool, ruling record.Ruling) {
+func (r *receiver) give(f *fullRow, judged bool, ruling lease.Ruling) {
 	m := &f.messageRow
 	m.lane = m.seq
 	if k := ruling.Case; judged && !r.lanes[m.Payload] && !m.Together(k) && (k == nil || !k.Proven) {
@@ -183,7 +183,7 @@ func (r *receiver) give(f *fullRow, judged bool, ruling record.Ruling) {
 	r.given[m.seq] = true
 	r.change(m)
 	shown := f.show(r.now, true)
-	shown.Alone = ruling.Step == record.Only
+	shown.Alone = ruling.Step == lease.Only
 	r.over = shown.Alone
 	r.out.Messages = append(r.out.Messages, shown)
 }

@@ -3,13 +3,14 @@ package postgres
 import (
 	"github.com/jackc/pgx/v5"
 
+	"github.com/bezoar-dev/bezoar/internal/lease"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
 // messageRow is a message's state, and what is short of the rest.
 type messageRow struct {
-	record.Lease
+	lease.Lease
 	bucket, seq, payload int64
 	since, lane, task    int64
 	rank                 int

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/bezoar-dev/bezoar/internal/lease"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -226,11 +227,11 @@ func (t *queueTx) changeOne(d definition, m *messageRow, c queue.Change, p queue
 		return false, result, nil
 	}
 	t.keep(m, k, ruling.Case)
-	if ruling.Step == record.Bury {
+	if ruling.Step == lease.Bury {
 		_, err := t.bury(m, d, p, ruling.Cause)
 		return true, nil, err
 	}
-	if hold != record.Leased {
+	if hold != lease.Leased {
 		m.lane = m.seq // its own may be another's by now
 	}
 	t.change(m)

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/lease"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -241,7 +242,7 @@ func (t *queueTx) storeChanged(batch *pgx.Batch) error {
 			return err
 		}
 		c := &others
-		if m.Hold == record.Leased && m.lane == 0 {
+		if m.Hold == lease.Leased && m.lane == 0 {
 			c = &flying
 		}
 		if !m.left {

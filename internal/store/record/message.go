@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -122,13 +123,6 @@ func DecodeQueue(text []byte, q *queue.Queue) error {
 	return nil
 }
 
-// FillMessage sets what a message shows of its lease.
-func (l *Lease) FillMessage(m *queue.Message, now int64) {
-	m.Receives, m.FirstReceived, m.VisibleAt = l.Receives, Time(l.FirstReceived), Time(l.Visible)
-	m.InFlight = l.Locks(now)
-	m.Attempts, m.Payload = l.History, l.Payload
-}
-
 // order is what of a move task does not change.
 type order struct {
 	Selection queue.Selection `json:"selection,omitzero"`
@@ -172,4 +166,12 @@ func DecodeLineage(text []byte) (*queue.Lineage, error) {
 		return nil, fmt.Errorf("read a message's lineage: %w", err)
 	}
 	return l, nil
+}
+
+// Time returns the store's microseconds as a time; 0 is no time.
+func Time(micros int64) time.Time {
+	if micros == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(micros).UTC()
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/lease"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -151,7 +152,7 @@ func MoveFailure(message, to string) string {
 }
 
 // MayReplace says why a letter, in its state now, is not replaced, or nil.
-func MayReplace(r queue.Replacement, l *queue.Letter, seq int64, state *Lease, now int64) error {
+func MayReplace(r queue.Replacement, l *queue.Letter, seq int64, state *lease.Lease, now int64) error {
 	switch {
 	case l.Discarded != nil:
 		return fmt.Errorf("letter %.64q is in the trash: %w", r.Letter, queue.ErrLetterNotFound)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/bezoar-dev/bezoar/internal/lease"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -195,7 +196,7 @@ func (t *queueTx) change(d definition, c queue.Change, p queue.Policy) (result, 
 	if err := t.changedCase(d, &m, k, ruling.Case); err != nil {
 		return nil, err
 	}
-	if ruling.Step == record.Bury {
+	if ruling.Step == lease.Bury {
 		_, err := t.bury(&m, d, p, ruling.Cause)
 		return nil, err
 	}
@@ -206,7 +207,7 @@ func (t *queueTx) change(d definition, c queue.Change, p queue.Policy) (result, 
 	switch err := t.update(&m); {
 	case err != nil || !m.recognised():
 		return nil, err
-	case m.Hold != record.Leased:
+	case m.Hold != lease.Leased:
 		return nil, t.landed(&m)
 	case m.locking && m.Visible < before:
 		return nil, t.letOn(&m)

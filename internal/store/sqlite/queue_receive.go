@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/store/record"
+	"github.com/bezoar-dev/bezoar/internal/lease"
 	"github.com/bezoar-dev/bezoar/policy/poison"
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -180,7 +180,7 @@ func (r *receiver) fromGroup(group string) error {
 		if err != nil {
 			return err
 		}
-		if step == record.Pass { // nothing overtakes it
+		if step == lease.Pass { // nothing overtakes it
 			r.over = r.over || r.groups[groupKey{r.from.bucket, group}].copy.IsZero() // a suspect: it goes first in the next receive
 			return nil
 		}
@@ -199,34 +199,34 @@ func (r *receiver) read(query string, args ...any) (found []fullRow, err error) 
 }
 
 // look decides about one visible message. Bury says also that it is gone.
-func (r *receiver) look(m *fullRow) (record.Step, error) {
+func (r *receiver) look(m *fullRow) (lease.Step, error) {
 	if r.over {
-		return record.Pass, nil
+		return lease.Pass, nil
 	}
 	r.looks++
 	if there, err := r.refresh(&m.messageRow); err != nil || !there {
-		return record.Bury, err
+		return lease.Bury, err
 	}
 	if m.since <= r.now-r.claim.Retention.Microseconds() {
-		return record.Bury, r.gained(r.lapse(&m.messageRow, r.from, r.claim.Policy, r.claim.Retention))
+		return lease.Bury, r.gained(r.lapse(&m.messageRow, r.from, r.claim.Policy, r.claim.Retention))
 	}
 	var k *poison.Case
 	var until int64 // copies of it are in flight
 	if m.Judged(r.claim.Policy) {
 		var err error
 		if k, until, err = r.about(&m.messageRow); err != nil {
-			return record.Pass, err
+			return lease.Pass, err
 		}
 	}
 	before := m.Hold
 	ruling := m.Receive(r.claim, k, until > 0, len(r.out.Messages) == 0, r.now)
 	if err := r.changedCase(r.from, &m.messageRow, k, ruling.Case); err != nil {
-		return record.Pass, err
+		return lease.Pass, err
 	}
 	switch ruling.Step {
-	case record.Bury:
+	case lease.Bury:
 		return ruling.Step, r.gained(r.bury(&m.messageRow, r.from, r.claim.Policy, ruling.Cause))
-	case record.Pass:
+	case lease.Pass:
 		if until > 0 {
 			r.out.Held = true
 			return ruling.Step, r.park(&m.messageRow, until)
@@ -234,10 +234,10 @@ func (r *receiver) look(m *fullRow) (record.Step, error) {
 		if m.Hold == before {
 			return ruling.Step, nil // nothing of it has changed
 		}
-	case record.Defer:
+	case lease.Defer:
 		r.out.Due = true
-	case record.Give, record.Only:
-		r.give(m, ruling.Step == record.Only)
+	case lease.Give, lease.Only:
+		r.give(m, ruling.Step == lease.Only)
 	}
 	r.reached(inClaim)
 	return ruling.Step, r.update(&m.messageRow)

@@ -4,13 +4,14 @@ import (
 	"database/sql"
 	"errors"
 
+	"github.com/bezoar-dev/bezoar/internal/lease"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
 // messageRow is a message's state.
 type messageRow struct {
-	record.Lease
+	lease.Lease
 	bucket, seq, payload int64
 	id, group, dedup     string
 	rank                 int
@@ -110,7 +111,7 @@ func (t *queueTx) update(m *messageRow) error {
 		return err
 	}
 	if m.recognised() {
-		t.cache.fly(m.key(), m.seq, m.Hold == record.Leased, m.Holding > 0)
+		t.cache.fly(m.key(), m.seq, m.Hold == lease.Leased, m.Holding > 0)
 	}
 	due := m.Due
 	if m.parked {

@@ -1,4 +1,4 @@
-package record
+package lease
 
 import (
 	"fmt"

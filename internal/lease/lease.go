@@ -1,4 +1,4 @@
-package record
+package lease
 
 import (
 	"fmt"
@@ -132,7 +132,7 @@ func (l *Lease) begin(c queue.Claim, now int64) {
 
 func refusal(k *poison.Case) *queue.Outcome {
 	return &queue.Outcome{Class: k.Class, Failure: k.Failure, Reason: fmt.Sprintf(
-		"not delivered: its payload is quarantined until %s: %s", Time(k.Until).Format(time.RFC3339), k.Reason)}
+		"not delivered: its payload is quarantined until %s: %s", instant(k.Until).Format(time.RFC3339), k.Reason)}
 }
 
 // Expire ends a delivery whose lease is over and that nobody ended: an attempt
@@ -163,7 +163,7 @@ func (l *Lease) Expire(p queue.Policy, k *poison.Case) (*poison.Case, bool) {
 
 func (l *Lease) attempt(ended int64, o queue.Outcome) {
 	l.History = append(slices.Clip(l.History), queue.Attempt{
-		Received: Time(l.Received), Ended: Time(ended), Worker: l.Worker, Outcome: o,
+		Received: instant(l.Received), Ended: instant(ended), Worker: l.Worker, Outcome: o,
 	})
 	if n := len(l.History) - queue.MaxAttempts; n > 0 {
 		l.History = l.History[n:]
@@ -279,7 +279,7 @@ func (l *Lease) lastWait() time.Duration {
 	if len(l.History) == 0 {
 		return 0
 	}
-	return max(0, Time(l.Received).Sub(l.History[len(l.History)-1].Ended))
+	return max(0, instant(l.Received).Sub(l.History[len(l.History)-1].Ended))
 }
 
 // Vanish notes that the worker of a delivery is gone, while it held so many
@@ -314,7 +314,7 @@ func (l *Lease) Lapse(p queue.Policy, retention time.Duration) *queue.Outcome {
 // earlier is the letter it already has, if it died before; cause overrides the
 // last attempt's outcome. before is what it was before it was sent again.
 func (l *Lease) Die(origin string, before *queue.Lineage, earlier *queue.Letter, cause *queue.Outcome, now int64) *queue.Letter {
-	letter := &queue.Letter{Origin: origin, Died: Time(now), Receives: l.Receives, Attempts: l.History, Payload: l.Payload}
+	letter := &queue.Letter{Origin: origin, Died: instant(now), Receives: l.Receives, Attempts: l.History, Payload: l.Payload}
 	letter.Outcome = queue.Outcome{Class: bezoar.Transient, Reason: fmt.Sprintf("received %d times and given back", l.Receives)}
 	if n := len(l.History); n > 0 {
 		letter.Outcome = l.History[n-1].Outcome
@@ -336,8 +336,15 @@ func (l *Lease) Die(origin string, before *queue.Lineage, earlier *queue.Letter,
 	return letter
 }
 
-// Time returns the store's microseconds as a time; 0 is no time.
-func Time(micros int64) time.Time {
+// FillMessage sets what a message shows of its lease.
+func (l *Lease) FillMessage(m *queue.Message, now int64) {
+	m.Receives, m.FirstReceived, m.VisibleAt = l.Receives, instant(l.FirstReceived), instant(l.Visible)
+	m.InFlight = l.Locks(now)
+	m.Attempts, m.Payload = l.History, l.Payload
+}
+
+// instant returns the store's microseconds as a time; 0 is no time.
+func instant(micros int64) time.Time {
 	if micros == 0 {
 		return time.Time{}
 	}

@@ -1,0 +1,22 @@
+// Package lease is the rule of delivery that all queue stores share: what one
+// receive, one change, one lease that is over does to one message. It is pure:
+// the store's clock is an argument, and a [Ruling] says what to store.
+//
+//	       Receive ─► Give, Only            MayDelete ─► deleted
+//	┌───────┐ ────────────────────► ┌────────┐
+//	│ Ready │                       │ Leased │ ◄─┐ Change: a new visibility
+//	└───────┘ ◄──────────────────── └────────┘ ──┘
+//	    ▲   Expire, visibility 0,    │     │
+//	    │   Change with Release      │     │ Bury: convicted, refused, given up,
+//	    │                            │     │ or the receives are used up
+//	    │ its delay is over          ▼     ▼
+//	    └─────────────────────── Held     Die ─► a dead letter
+//
+// Held is for FIFO queues: the group of a message that was given back waits.
+//
+// # Guarantees
+//
+// Every delivery has a Generation of its own; a receipt of an older one changes
+// nothing. A delivery that ends without a word is an attempt like any other, and
+// its payload's case is judged before another copy goes.
+package lease
