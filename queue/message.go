@@ -123,9 +123,12 @@ type Change struct {
 	Release bool          // the delivery is over: its receipt is void
 	Refund  bool          // with Release: the receive does not count
 	Dead    bool          // with Release: to the dead-letter queue at once
-	Outcome *Outcome      // with Release: recorded as an attempt, and judged
-	Holding int           // with Outcome: see [ReleaseInput]
-	Weak    bool          // likewise
+	// Withheld, with Release, says that the message was received and not delivered: it
+	// does not matter that its lease is over.
+	Withheld bool
+	Outcome  *Outcome // with Release: recorded as an attempt, and judged
+	Holding  int      // with Outcome: see [ReleaseInput]
+	Weak     bool     // likewise
 	// Backoff, with Release, says how long the message waits beyond For, from
 	// the number of its receives and its last wait. It must be pure.
 	Backoff func(receives int, last time.Duration) time.Duration

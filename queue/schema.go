@@ -42,9 +42,9 @@ func (e *Engine) sift(ctx context.Context, q *Queue, r *rules, messages []Messag
 		case o == nil:
 			kept = append(kept, *m)
 		case m.Letter != nil: // there is no place further down: it is kept where people see it
-			hidden = append(hidden, Change{Receipt: m.Receipt, Release: true, Refund: true, For: MaxVisibility})
+			hidden = append(hidden, Change{Receipt: m.Receipt, Release: true, Withheld: true, Refund: true, For: MaxVisibility})
 		default: // a bad disk says nothing about the payload
-			changes = append(changes, Change{Receipt: m.Receipt, Release: true, Dead: true, Refund: m.Damaged, Outcome: clean(*o)})
+			changes = append(changes, Change{Receipt: m.Receipt, Release: true, Withheld: true, Dead: true, Refund: m.Damaged, Outcome: clean(*o)})
 		}
 		if m.Damaged {
 			e.config.Log.Error("a message is damaged in the store: it is not delivered", "queue", q.Name, "id", m.ID)

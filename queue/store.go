@@ -73,6 +73,9 @@ type Messages interface {
 	// Peek returns messages without touching them, in the order of their
 	// sequence, beyond after.
 	Peek(ctx context.Context, queue, after int64, limit int) ([]Message, error)
+	// Amend changes or deletes one message that is no dead letter, by hand:
+	// ErrMessageGone, or ErrConflict while it is in flight.
+	Amend(ctx context.Context, queue int64, a Amendment) error
 	// Purge empties a queue of all that was sent before the call.
 	Purge(ctx context.Context, queue int64) error
 	Counts(ctx context.Context, queue int64) (Counts, error)
@@ -86,6 +89,15 @@ type Entry struct {
 	FIFO     bool
 	DedupKey string             // "" for none
 	Payload  bezoar.Fingerprint // of the body, by the queue's rules; zero: not recognised
+}
+
+// Amendment is what becomes of one message.
+type Amendment struct {
+	Sequence int64
+	ID       string // it has this one
+	Delete   bool
+	Force    bool  // it is deleted although it is in flight
+	Entry    Entry // its Body, Attributes, System and Payload take the place of the message's, which nobody has received then
 }
 
 // Part is an entry that goes to the dead-letter queue at once.

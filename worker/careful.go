@@ -17,6 +17,9 @@ const (
 	unended = 3
 	// hopeless is how often that has been, until it is set aside without another run.
 	hopeless = 10
+	// fewWorn is how many messages may be set aside so: more at once are what an
+	// outage leaves.
+	fewWorn = 3
 	// mostOff is how often others go before it: they may never end.
 	mostOff     = 5
 	dangerPause = 20 * time.Millisecond
@@ -52,17 +55,25 @@ func (w *Worker) mayKill(m *Message) bool {
 }
 
 // hopeless reports whether a message is set aside that may have killed so many
-// lives. It is not where the queue counts receives. Those after which this life put
-// the message off say nothing.
+// lives. It is not where the queue counts receives, nor if there are many such
+// messages: those it is asked about after they were put off, when all are known.
 func (w *Worker) hopeless(m *Message) bool {
-	return w.judge != nil && w.about.MaxReceives == 0 && m.Receives-w.off.times(m.ID) >= hopeless && w.mayKill(m)
+	return w.judge != nil && w.about.MaxReceives == 0 && w.worn(m) && w.mayKill(m) && w.off.worn() <= fewWorn
+}
+
+// worn reports whether a message was received so often, and over so long a time,
+// that each receive may have ended with its lease, as the death of a worker does. The
+// receives after which this life put the message off say nothing.
+func (w *Worker) worn(m *Message) bool {
+	n := m.Receives - w.off.times(m.ID)
+	return n >= hopeless && time.Since(m.Sent) >= time.Duration(n-1)*w.cfg.Visibility
 }
 
 // putsOff reports whether a message that may kill is given back for a while: until
 // a receive has found nothing, so that all others are done first, or it was given back
 // mostOff times. It is not where the queue counts receives.
 func (w *Worker) putsOff(m *Message) bool {
-	return w.judge != nil && w.about.MaxReceives == 0 && w.off.puts(m.ID, w.empty.Load())
+	return w.judge != nil && w.about.MaxReceives == 0 && w.off.puts(m.ID, w.empty.Load(), w.worn(m))
 }
 
 // offFor is how long: a receive that waits meanwhile has time to find nothing.
@@ -76,8 +87,9 @@ type off struct {
 
 // since is when a message was put off first, and how often it was.
 type since struct {
-	at int64
-	n  int
+	at   int64
+	n    int
+	worn bool
 }
 
 func (o *off) has(id string) bool { return o.times(id) > 0 }
@@ -92,9 +104,21 @@ func (o *off) times(id string) int {
 	return 0
 }
 
+// worn is how many of them were worn.
+func (o *off) worn() (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, s := range o.all {
+		if s.worn {
+			n++
+		}
+	}
+	return n
+}
+
 // puts notes a message and reports whether nothing was empty since it was put off
 // first. When there are too many it is not put off.
-func (o *off) puts(id string, empty int64) bool {
+func (o *off) puts(id string, empty int64, worn bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s := o.all[id]
@@ -105,7 +129,7 @@ func (o *off) puts(id string, empty int64) bool {
 		if o.all == nil {
 			o.all = make(map[string]*since)
 		}
-		s = &since{at: time.Now().UnixNano()}
+		s = &since{at: time.Now().UnixNano(), worn: worn}
 		o.all[id] = s
 	}
 	s.n++

@@ -67,14 +67,11 @@ func TestAPillWithoutARedrivePolicy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
+			r.aged.Store(true)
 			r.create("dead", nil)
 			r.create("jobs", func(s *queue.Settings) { s.Quarantine.Off = true })
 			r.send("jobs", "die of this message")
-			for range c.received {
-				if m, err := r.engine.Receive(t.Context(), "jobs", queue.ReceiveInput{Visibility: new(time.Duration(0))}); err != nil || len(m) != 1 {
-					t.Fatalf("received %d: %v", len(m), err)
-				}
-			}
+			r.receives("jobs", c.received)
 			done, bodies := t.TempDir(), []string{}
 			for i := range 5 {
 				bodies = append(bodies, fmt.Sprintf("an innocent message, number %d", i))
@@ -112,6 +109,53 @@ func TestAPillWithoutARedrivePolicy(t *testing.T) {
 	}
 }
 
+// receives receives all messages of a queue so often, and gives them back.
+func (r *rig) receives(name string, times int) {
+	r.Helper()
+	for range times {
+		if m, err := r.engine.Receive(r.Context(), name, queue.ReceiveInput{Max: 10, Visibility: new(time.Duration(0))}); err != nil || len(m) == 0 {
+			r.Fatalf("received %d: %v", len(m), err)
+		}
+	}
+}
+
+// What an outage leaves was received again and again too. It runs: there is too much
+// of it for poison, or it came again faster than leases end.
+func TestWhatAnOutageLeavesIsNotSetAside(t *testing.T) {
+	for name, c := range map[string]struct {
+		messages int
+		aged     bool
+	}{"many": {5, true}, "given back": {1, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.aged.Store(c.aged)
+			r.create("dead", nil)
+			r.create("jobs", func(s *queue.Settings) { s.Quarantine.Off = true })
+			for i := range c.messages {
+				r.send("jobs", fmt.Sprintf("it was tried again and again in an outage, number %d", i))
+			}
+			r.receives("jobs", 12)
+			done := t.TempDir()
+			w := r.spawn(setup{
+				URL: r.foreign + "jobs", DeadLetter: r.foreign + "dead", Concurrency: 2, Visibility: 2 * time.Second,
+				Script: fmt.Sprintf(`cat > %s/$BEZOAR_MESSAGE_ID`, done),
+			})
+			for left := c.messages; left > 0; {
+				switch e := w.next(t); e.Outcome {
+				case worker.OutcomeDone:
+					left--
+				case worker.OutcomeReturned:
+				default:
+					t.Fatalf("it is %s: %s", e.Outcome, e.Why)
+				}
+			}
+			files(t, done, c.messages)
+			w.term(t)
+		})
+	}
+}
+
 // Where the queue has a RedrivePolicy it is that which ends a message, however many
 // receives it allows.
 func TestARedrivePolicyOfManyReceivesCounts(t *testing.T) {
@@ -123,11 +167,7 @@ func TestARedrivePolicyOfManyReceivesCounts(t *testing.T) {
 		s.DeadLetter = queue.DeadLetter{Queue: "dead", MaxReceives: 50}
 	})
 	r.send("jobs", "it was tried again and again in an outage")
-	for range 12 {
-		if m, err := r.engine.Receive(t.Context(), "jobs", queue.ReceiveInput{Visibility: new(time.Duration(0))}); err != nil || len(m) != 1 {
-			t.Fatalf("received %d: %v", len(m), err)
-		}
-	}
+	r.receives("jobs", 12)
 	done := t.TempDir()
 	w := r.spawn(setup{URL: r.foreign + "jobs", Concurrency: 2, Visibility: 2 * time.Second, Script: fmt.Sprintf(`cat > %s/$BEZOAR_MESSAGE_ID`, done)})
 	if e := <-w.events; e.Outcome != worker.OutcomeDone {

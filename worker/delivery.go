@@ -118,13 +118,13 @@ func (d *delivery) admit() bool {
 	switch {
 	case d.admission.Refuse:
 		d.refusal = "its payload is convicted"
+	case d.danger && d.w.putsOff(&d.m):
+		d.later, d.res = true, result{class: bezoar.Interrupted, reason: "it may have killed a worker: others go first"}
+		return false
 	case d.w.hopeless(&d.m):
 		d.admission.Refuse = true
 		d.refusal = fmt.Sprintf("received %d times, and nobody was done with it: it may kill its workers", d.m.Receives)
 		d.res = result{class: bezoar.Crash, reason: d.refusal}
-		return false
-	case d.danger && d.w.putsOff(&d.m):
-		d.later, d.res = true, result{class: bezoar.Interrupted, reason: "it may have killed a worker: others go first"}
 		return false
 	default:
 		return true

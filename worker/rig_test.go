@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,6 +53,7 @@ type rig struct {
 	foreign string // of the other one
 	events  *events
 	calls   *counter
+	aged    atomic.Bool // the foreign endpoint says that its messages were sent an hour earlier
 }
 
 // counter counts calls of the foreign endpoint by operation.
@@ -92,7 +97,7 @@ func newRig(t testing.TB) *rig {
 	}
 	running.Go(func() { _ = server.Serve(ctx, l) })
 	r := &rig{TB: t, engine: e, url: "http://" + l.Addr().String() + "/000000000000/", events: newEvents(), calls: &counter{n: map[string]int{}}}
-	other := httptest.NewServer(estranged(server.Handler(), r.calls))
+	other := httptest.NewServer(estranged(r.older(server.Handler()), r.calls))
 	r.foreign = other.URL + "/000000000000/"
 	t.Cleanup(func() {
 		cancel()
@@ -129,6 +134,28 @@ func estranged(h http.Handler, calls *counter) http.Handler {
 		h.ServeHTTP(w, r)
 	})
 }
+
+// older makes messages look older than they are.
+func (r *rig) older(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if !r.aged.Load() || !strings.HasSuffix(req.Header.Get("X-Amz-Target"), ".ReceiveMessage") {
+			h.ServeHTTP(w, req)
+			return
+		}
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, req)
+		body := sentAt.ReplaceAllFunc(rec.Body.Bytes(), func(b []byte) []byte {
+			ms, _ := strconv.ParseInt(string(sentAt.FindSubmatch(b)[1]), 10, 64)
+			return fmt.Appendf(nil, `"SentTimestamp":"%d"`, ms-time.Hour.Milliseconds())
+		})
+		maps.Copy(w.Header(), rec.Header())
+		w.Header().Del("Content-Length")
+		w.WriteHeader(rec.Code)
+		_, _ = w.Write(body)
+	})
+}
+
+var sentAt = regexp.MustCompile(`"SentTimestamp":"(\d+)"`)
 
 // create makes a queue whose retries do not wait.
 func (r *rig) create(name string, change func(*queue.Settings)) {

@@ -7,10 +7,14 @@ import (
 	"os"
 
 	"github.com/bezoar-dev/bezoar/internal/cli"
+	"github.com/bezoar-dev/bezoar/internal/guardian"
 	"github.com/bezoar-dev/bezoar/internal/initproc"
 )
 
 func main() {
+	if guardian.Run() {
+		return
+	}
 	code, done, err := initproc.Run()
 	if done {
 		os.Exit(code)
@@ -25,6 +29,7 @@ func main() {
 		Stderr: os.Stderr,
 		Getenv: os.Getenv,
 		Exit:   os.Exit,
+		Guard:  guardian.Start,
 		Engine: engine(),
 	}))
 }

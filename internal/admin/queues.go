@@ -24,6 +24,8 @@ type Queues interface {
 	Send(ctx context.Context, name string, in []adminapi.Send) ([]adminapi.Sent, error)
 	SetAside(ctx context.Context, name string, in []adminapi.Part) ([]adminapi.Sent, error)
 	Peek(ctx context.Context, name string, after int64, limit int) ([]adminapi.Message, error)
+	EditMessage(ctx context.Context, name string, sequence int64, in adminapi.EditMessage) (id string, err error)
+	DeleteMessage(ctx context.Context, name string, sequence int64, force bool) (id string, err error)
 	Payloads(ctx context.Context, name string) ([]adminapi.Payload, error)
 	Pardon(ctx context.Context, name string, payload bezoar.Fingerprint) error
 	Conditions(ctx context.Context) ([]adminapi.Condition, error)
@@ -49,6 +51,8 @@ func (s *Server) queueRoutes() map[string]handler {
 		"POST " + adminapi.PathResume:    s.deed("queue.resume", q.Resume),
 		"GET " + adminapi.PathMessages:   s.peek,
 		"POST " + adminapi.PathMessages:  s.send,
+		"POST " + adminapi.PathMessage:   s.editMessage,
+		"DELETE " + adminapi.PathMessage: s.deleteMessage,
 		"POST " + adminapi.PathParts:     s.setAside,
 		"GET " + adminapi.PathPayloads:   s.listPayloads,
 		"DELETE " + adminapi.PathPardon:  s.pardon,
@@ -208,7 +212,7 @@ func queueProblem(err error) *adminapi.Problem {
 	switch queue.CodeOf(err) {
 	case "":
 		return nil
-	case queue.ErrQueueNotFound, queue.ErrLetterNotFound, queue.ErrMoveNotFound:
+	case queue.ErrQueueNotFound, queue.ErrMessageGone, queue.ErrLetterNotFound, queue.ErrMoveNotFound:
 		status, code = http.StatusNotFound, adminapi.CodeNotFound
 	case queue.ErrQueueExists, queue.ErrConflict, queue.ErrMoveRunning, queue.ErrMoveNotRunning, queue.ErrReceiptStale:
 		status, code = http.StatusConflict, adminapi.CodeConflict

@@ -105,6 +105,14 @@ func (h *queuesStub) Pause(_ context.Context, name string, p queue.Pause) error 
 
 func (h *queuesStub) Resume(_ context.Context, name string) error { return h.change(name, "resume") }
 
+func (h *queuesStub) EditMessage(_ context.Context, name string, seq int64, in adminapi.EditMessage) (string, error) {
+	return "m-1", h.change(name, fmt.Sprintf("edit %d into %s %v of", seq, in.Body, in.Attributes))
+}
+
+func (h *queuesStub) DeleteMessage(_ context.Context, name string, seq int64, force bool) (string, error) {
+	return "m-1", h.change(name, fmt.Sprintf("delete %d by force %v of", seq, force))
+}
+
 func (h *queuesStub) Send(_ context.Context, name string, in []adminapi.Send) ([]adminapi.Sent, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -201,13 +209,17 @@ func TestQueueCallsThroughTheClient(t *testing.T) {
 		func() error { return c.Pause(ctx, "jobs", queue.Pause{Reason: "a deploy"}) },
 		func() error { return c.Resume(ctx, "jobs") },
 		func() error { return c.Pardon(ctx, "jobs", bezoar.Fingerprint{1}) },
+		func() error {
+			return second(c.EditMessage(ctx, "jobs", 42, adminapi.EditMessage{Body: []byte("new"), Attributes: map[string]string{"a": "b"}}))
+		},
+		func() error { return second(c.DeleteMessage(ctx, "jobs", 43, true, "why")) },
 		func() error { return c.DeleteQueue(ctx, "jobs") },
 	} {
 		if err := do(); err != nil {
 			t.Error(err)
 		}
 	}
-	if want := []string{"set row aside in jobs: invalid", "purge jobs", "pause a deploy jobs", "resume jobs", "pardon " + bezoar.Fingerprint{1}.String() + " jobs", "delete jobs"}; !slices.Equal(h.did, want) {
+	if want := []string{"set row aside in jobs: invalid", "purge jobs", "pause a deploy jobs", "resume jobs", "pardon " + bezoar.Fingerprint{1}.String() + " jobs", "edit 42 into new map[a:b] of jobs", "delete 43 by force true of jobs", "delete jobs"}; !slices.Equal(h.did, want) {
 		t.Errorf("did %q, want %q", h.did, want)
 	}
 	if cs, err := c.Conditions(ctx); err != nil || len(cs) != 0 {
@@ -301,3 +313,5 @@ func TestQueueProblems(t *testing.T) {
 		t.Errorf("an error that is no queue's is answered %v", p)
 	}
 }
+
+func second[T any](_ T, err error) error { return err }

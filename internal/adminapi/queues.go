@@ -14,16 +14,17 @@ import (
 
 // The paths of queues. {name} is one escaped path segment.
 const (
-	PathQueues     = "/api/v1/queues"                      // GET ?prefix= &after= &limit= lists, POST creates
-	PathQueue      = "/api/v1/queues/{name}"               // GET, DELETE
-	PathMessages   = "/api/v1/queues/{name}/messages"      // GET ?after= &limit= peeks, POST sends
-	PathParts      = "/api/v1/queues/{name}/parts"         // POST sets parts of work aside
-	PathPurge      = "/api/v1/queues/{name}/purge"         // POST
-	PathPause      = "/api/v1/queues/{name}/pause"         // POST a queue.Pause
-	PathResume     = "/api/v1/queues/{name}/resume"        // POST ends a pause
-	PathPayloads   = "/api/v1/queues/{name}/payloads"      // GET lists what is suspected and refused
-	PathPardon     = "/api/v1/queues/{name}/payloads/{id}" // DELETE
-	PathConditions = "/api/v1/conditions"                  // GET paused queues and open breakers
+	PathQueues     = "/api/v1/queues"                       // GET ?prefix= &after= &limit= lists, POST creates
+	PathQueue      = "/api/v1/queues/{name}"                // GET, DELETE
+	PathMessages   = "/api/v1/queues/{name}/messages"       // GET ?after= &limit= peeks, POST sends
+	PathMessage    = "/api/v1/queues/{name}/messages/{seq}" // POST an EditMessage, DELETE ?force= &reason=
+	PathParts      = "/api/v1/queues/{name}/parts"          // POST sets parts of work aside
+	PathPurge      = "/api/v1/queues/{name}/purge"          // POST
+	PathPause      = "/api/v1/queues/{name}/pause"          // POST a queue.Pause
+	PathResume     = "/api/v1/queues/{name}/resume"         // POST ends a pause
+	PathPayloads   = "/api/v1/queues/{name}/payloads"       // GET lists what is suspected and refused
+	PathPardon     = "/api/v1/queues/{name}/payloads/{id}"  // DELETE
+	PathConditions = "/api/v1/conditions"                   // GET paused queues and open breakers
 )
 
 // The bounds of queue calls.
@@ -73,6 +74,18 @@ type Send struct {
 	Group      string            `json:"group,omitempty"`
 	Dedup      string            `json:"dedup,omitempty"`
 	Priority   int               `json:"priority,omitempty"`
+}
+
+// EditMessage asks POST [PathMessage].
+type EditMessage struct {
+	Body       []byte            `json:"body,omitempty"`       // none: unchanged
+	Attributes map[string]string `json:"attributes,omitempty"` // of type String, added to those that it has
+	Reason     string            `json:"reason,omitempty"`     // for the audit log
+}
+
+// Amended answers what changes one message.
+type Amended struct {
+	ID string `json:"id"` // the message's
 }
 
 // SendBatch asks POST [PathMessages].
@@ -242,6 +255,19 @@ func (c *Client) Peek(ctx context.Context, name string, after int64, limit int) 
 	q := url.Values{"after": {strconv.FormatInt(after, 10)}, "limit": {strconv.Itoa(limit)}}
 	err := c.call(ctx, http.MethodGet, fill(PathMessages, name), q, nil, &out)
 	return out.Messages, wrap(err, "peek into queue %.80q", name)
+}
+
+// EditMessage changes a message that waits, by its sequence number.
+func (c *Client) EditMessage(ctx context.Context, name string, sequence int64, in EditMessage) (out Amended, err error) {
+	err = c.call(ctx, http.MethodPost, fill(fill(PathMessage, name), strconv.FormatInt(sequence, 10)), nil, in, &out)
+	return out, wrap(err, "edit message %d of queue %.80q", sequence, name)
+}
+
+// DeleteMessage deletes a message that waits; with force also one that is in flight.
+func (c *Client) DeleteMessage(ctx context.Context, name string, sequence int64, force bool, reason string) (out Amended, err error) {
+	q := url.Values{"force": {strconv.FormatBool(force)}, "reason": {reason}}
+	err = c.call(ctx, http.MethodDelete, fill(fill(PathMessage, name), strconv.FormatInt(sequence, 10)), q, nil, &out)
+	return out, wrap(err, "delete message %d of queue %.80q", sequence, name)
 }
 
 // Payloads lists what is suspected and refused in a queue.

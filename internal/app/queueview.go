@@ -182,6 +182,14 @@ func (v queueView) Peek(ctx context.Context, name string, after int64, limit int
 	return out, nil
 }
 
+func (v queueView) EditMessage(ctx context.Context, name string, sequence int64, in adminapi.EditMessage) (string, error) {
+	return v.queues.EditMessage(ctx, name, sequence, queue.EditInput{Body: in.Body, Set: strs(in.Attributes)})
+}
+
+func (v queueView) DeleteMessage(ctx context.Context, name string, sequence int64, force bool) (string, error) {
+	return v.queues.DeleteMessage(ctx, name, sequence, force)
+}
+
 func (v queueView) Payloads(ctx context.Context, name string) ([]adminapi.Payload, error) {
 	cases, err := v.queues.Payloads(ctx, name, -1, maxPayloads)
 	if err != nil {

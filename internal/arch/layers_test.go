@@ -37,6 +37,7 @@ func layers() []layer {
 		{"internal/startlog", 1, "leaf: which messages have started, kept across a worker's death"},
 		{"internal/certs", 1, "leaf: certificates whose files are followed"},
 		{"internal/initproc", 1, "leaf: the first process of a container collects orphans"},
+		{"internal/guardian", 2, "ends what jobs have left when the process that ran them is killed"},
 		{"internal/handover", 1, "leaf: listening sockets that outlive a process"},
 		{"internal/errlog", 1, "leaf: limits how often the log repeats an error"},
 		{"internal/removal", 1, "leaf: whether a worker is being removed, which can be taken back"},

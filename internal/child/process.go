@@ -15,7 +15,7 @@ import (
 // The variables that every job gets.
 const (
 	EnvMark   = "BEZOAR_CHILD_MARK" // Config.Mark
-	EnvOwner  = "BEZOAR_CHILD"      // which job of which process it is
+	EnvOwner  = proc.EnvOwner       // which job of which process it is
 	EnvName   = "BEZOAR_JOB"        // Job.Name
 	EnvReport = "BEZOAR_REPORT_FD"  // the descriptor for a [Report]
 	envReport = EnvReport + "=3"
@@ -111,5 +111,5 @@ func (p *Process) Wait() Result {
 
 // owner is what tells a job from all others.
 func (id identity) owner(seq uint64) string {
-	return strconv.Itoa(id.pid) + "." + strconv.FormatUint(id.born, 10) + "." + strconv.FormatUint(seq, 10)
+	return proc.Owner{PID: id.pid, Born: id.born}.Prefix() + strconv.FormatUint(seq, 10)
 }

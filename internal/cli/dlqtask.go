@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
@@ -204,9 +203,8 @@ func (c *dlqAudit) Run(s *session) error {
 
 type dlqEdit struct {
 	remote
-	ID     string            `arg:"" help:"The letter's ID, or a unique prefix."`
-	Body   *string           `placeholder:"TEXT" help:"The new body."`
-	File   string            `short:"f" placeholder:"FILE" help:"Read the new body from this file; - for stdin."`
+	ID string `arg:"" help:"The letter's ID, or a unique prefix."`
+	newBody
 	Attr   map[string]string `name:"attribute" short:"a" mapsep:"none" placeholder:"NAME=VALUE" help:"Set an attribute of type String. May be repeated."`
 	To     string            `placeholder:"QUEUE" help:"Send it to this queue instead of where it came from."`
 	Reason string            `placeholder:"TEXT" help:"Reason, for the audit log."`
@@ -232,8 +230,12 @@ func (c *dlqEdit) Run(s *session) error {
 		return err
 	}
 	e := triage.Edit{Version: l.Version, Destination: c.To, Reason: c.Reason}
-	if e.Body, err = c.body(s); err != nil {
+	raw, err := c.read(s)
+	if err != nil {
 		return err
+	}
+	if raw != nil {
+		e.Body = triage.NewBody(raw)
 	}
 	if len(c.Attr) > 0 {
 		e.Attributes = l.Attributes
@@ -256,31 +258,4 @@ func (c *dlqEdit) Run(s *session) error {
 	}
 	s.out.printf("%s is in %s in its place\n", clean(edited.ID), clean(edited.Destination))
 	return nil
-}
-
-func (c *dlqEdit) body(s *session) (*triage.Body, error) {
-	var raw []byte
-	keep := func(b []byte) error { raw = b; return nil }
-	switch {
-	case c.Body != nil && c.File != "":
-		return nil, exitf(exitUsage, "give --body or --file, not both")
-	case c.Body != nil:
-		raw = []byte(*c.Body)
-	case c.File == "-":
-		if err := whole(s.Stdin, keep); err != nil {
-			return nil, err
-		}
-	case c.File != "":
-		f, err := os.Open(c.File)
-		if err != nil {
-			return nil, fmt.Errorf("read the new body: %w", err)
-		}
-		defer f.Close()
-		if err := whole(f, keep); err != nil {
-			return nil, err
-		}
-	default:
-		return nil, nil
-	}
-	return triage.NewBody(raw), nil
 }

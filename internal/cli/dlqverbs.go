@@ -159,6 +159,9 @@ func (b *bulk) run(s *session, verb triage.Verb, o triage.Options) error {
 		order.Selection.IDs = append(order.Selection.IDs, id)
 	}
 	if verb == triage.Redrive && !b.DryRun && requests(order.Selection.IDs) {
+		if o.Pardon {
+			return hinted(exitf(exitUsage, "--pardon: requests of the gateway have no payloads that a queue refuses"), "bezoar quarantine release lifts the verdict on a request")
+		}
 		return redriveRequests(s, api, order.Selection.IDs)
 	}
 	if b.DryRun || len(b.IDs) == 0 && !b.Yes {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"slices"
@@ -22,6 +23,8 @@ type Process struct {
 	Stderr io.Writer
 	Getenv func(string) string
 	Exit   func(code int) // ends the process at once, after a second signal
+	// Guard starts what ends this process's jobs' leftovers should it be killed; nil: nothing does.
+	Guard  func(log *slog.Logger) (stop func(), err error)
 	Engine Engine
 }
 
@@ -120,6 +123,22 @@ func usageError(err error, args []string) error {
 
 // noChoice is what the parser says of a flag's values when one of them is none.
 const noChoice = `must be one of "",`
+
+// guard has what jobs leave ended should this process be killed, until stop is called.
+func (s *session) guard(log *slog.Logger) (stop func()) {
+	if s.Guard == nil {
+		return func() {}
+	}
+	stop, err := s.Guard(log)
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		return func() {}
+	case err != nil:
+		log.Warn("no guardian: should this process be killed, what its jobs leave lives on", "err", err)
+		return func() {}
+	}
+	return stop
+}
 
 // spelled puts --help behind the words of "help COMMAND", as other tools know it.
 func spelled(args []string) []string {

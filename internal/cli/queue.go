@@ -17,6 +17,8 @@ type queueCmd struct {
 	Create   queueCreate   `cmd:"" help:"Create a queue."`
 	Send     queueSend     `cmd:"" help:"Send messages: the arguments, a file, or lines of stdin."`
 	Peek     queuePeek     `cmd:"" help:"Look at messages without receiving any."`
+	Edit     queueEdit     `cmd:"" help:"Change one message that waits in a queue."`
+	Delete   queueDelete   `cmd:"" help:"Delete one message of a queue."`
 	Purge    queuePurge    `cmd:"" help:"Delete all messages of a queue."`
 	Rm       queueRm       `cmd:"" help:"Delete a queue and all that is in it."`
 	Payloads queuePayloads `cmd:"" help:"List the payloads that are suspected or refused in a queue."`

@@ -8,6 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -121,6 +123,9 @@ func (s *session) serve(cfg config.Config, level slog.Level, serving Serving) er
 		if admin != "" {
 			s.say("bezoar: console and API on http://%s/", admin)
 		}
+	}
+	if serving.File != "" || slices.ContainsFunc(slices.Collect(maps.Values(cfg.Fleets)), func(f config.Fleet) bool { return len(f.Command) > 0 }) {
+		defer s.guard(serving.Log)()
 	}
 	err := s.Engine.Serve(ctx, cfg, serving)
 	if errors.Is(err, context.Canceled) && (ctx.Err() != nil || told.stops()) {

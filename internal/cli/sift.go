@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"time"
@@ -58,6 +59,7 @@ func (c *siftCmd) Run(s *session) error {
 	}
 	ctx, _, stop := s.heed(0)
 	defer stop()
+	defer s.guard(slog.New(slog.NewTextHandler(s.Stderr, nil)))()
 	cfg.Letters = c.sink(ctx, s)
 	show := newSiftProgress(s)
 	cfg.Progress = show.tell

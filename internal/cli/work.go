@@ -96,6 +96,7 @@ func (c *workCmd) Run(s *session) error {
 		defer quiet()
 	}
 	c.missing(cfg.Log)
+	defer s.guard(cfg.Log)()
 	limitMemory(cfg.Log, s.Getenv)
 	var held string // why there was nothing to do
 	if c.UntilIdle > 0 {

@@ -190,7 +190,7 @@ func (l *Lease) MayDelete(r queue.Receipt, fifo bool, now int64) error {
 
 // Change applies c. The step is Pass, to store the lease, or Bury.
 func (l *Lease) Change(c queue.Change, p queue.Policy, k *poison.Case, now int64) (Ruling, error) {
-	if err := l.MayDelete(c.Receipt, p.FIFO, now); err != nil {
+	if err := l.MayDelete(c.Receipt, p.FIFO && !c.Withheld, now); err != nil {
 		return Ruling{Case: k}, err
 	}
 	if c.Release {

@@ -12,7 +12,7 @@ import (
 const (
 	EnvPort   = "PORT"          // where to listen, on the loopback address
 	EnvWorker = "BEZOAR_WORKER" // its name, for logs
-	envLife   = "BEZOAR_LIFE"   // a mark by which what it leaves behind is found
+	envLife   = proc.EnvLife    // a mark by which what it leaves behind is found
 )
 
 // portHole is replaced by the port in arguments.

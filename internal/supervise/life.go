@@ -80,7 +80,7 @@ func (s *Supervisor) launch(worker string, n int, cfg *Config) (*life, error) {
 	}
 	l := &life{
 		worker: worker,
-		mark:   worker + "." + strconv.Itoa(n) + "." + rand.Text()[:8],
+		mark:   proc.Self().Prefix() + worker + "." + strconv.Itoa(n) + "." + rand.Text()[:8],
 		addr:   net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
 		port:   port,
 		began:  time.Now(),

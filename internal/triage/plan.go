@@ -111,6 +111,9 @@ func (svc *Service) plan(ctx context.Context, who Actor, v Verb, s queue.Selecti
 			p.Parts, p.Count = append(p.Parts, part), p.Count+part.Count
 		}
 	}
+	if v == Redrive {
+		p.Warnings = append(p.Warnings, svc.pauses(ctx, p.Destinations...)...)
+	}
 	out, err := svc.leftOut(ctx, s)
 	if err != nil {
 		return p, err

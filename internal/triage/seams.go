@@ -22,6 +22,7 @@ type Queue interface {
 	Tasks
 	Log
 	Queue(ctx context.Context, name string) (queue.Queue, error)
+	Held(ctx context.Context, name string) (string, error)
 	Payloads(ctx context.Context, name string, state, limit int) ([]queue.PayloadCase, error)
 	Pardon(ctx context.Context, name string, payload bezoar.Fingerprint) error
 	Resend(ctx context.Context, id string, in queue.ResendInput) (queue.Sent, error)

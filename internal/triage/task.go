@@ -1,10 +1,12 @@
 package triage
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/queue"
@@ -117,6 +119,12 @@ func (svc *Service) Task(ctx context.Context, id string) (Task, error) {
 	}
 	if err == nil {
 		t.LeftOut, err = svc.leftOut(ctx, t.Selection)
+	}
+	if t.Waits != "" && t.Verb == Redrive {
+		to := cmp.Or(t.Destination, t.Selection.Origin, strings.TrimSuffix(t.Source, "-dlq"))
+		for _, why := range svc.pauses(ctx, to) {
+			t.Waits += "; " + why
+		}
 	}
 	return t, wrap(err, "show task %.64q", id)
 }

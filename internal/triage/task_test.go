@@ -165,3 +165,23 @@ func TestSingleLettersAreMovedAllOrNone(t *testing.T) {
 		}
 	})
 }
+
+// A plan and a task name the pause that what they send waits behind.
+func TestARedriveIntoAPausedQueueSaysSo(t *testing.T) {
+	test(t, nil, func(r *rig) {
+		r.kill(3, "a")
+		r.must(nil, r.engine.Pause(r.Context(), jobs, queue.Pause{By: "bob", Reason: "a migration"}))
+		p, err := r.Plan(r.Context(), ann, triage.Redrive, queue.Selection{Queue: dlq}, triage.Options{})
+		r.must(p, err)
+		const want = "nothing is received from jobs for now"
+		if w := strings.Join(p.Warnings, "\n"); !strings.Contains(w, want) || !strings.Contains(w, "a migration") {
+			t.Errorf("the plan warns %q", w)
+		}
+		tasks, err := r.Execute(r.Context(), ann, p.ID)
+		r.must(tasks, err)
+		r.pass(time.Minute)
+		if w := r.task(tasks[0].ID).Waits; !strings.Contains(w, want) || !strings.Contains(w, "a migration") {
+			t.Errorf("the task waits for %q", w)
+		}
+	})
+}

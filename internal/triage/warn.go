@@ -47,6 +47,20 @@ func (svc *Service) warn(ctx context.Context, p *Plan, s namedStore, part Part) 
 	return err
 }
 
+// pauses says which queues deliver nothing for now, and why: what is sent to them
+// waits.
+func (svc *Service) pauses(ctx context.Context, names ...string) (out []string) {
+	for _, name := range names {
+		if svc.source(name) != nil {
+			continue
+		}
+		if why, err := svc.config.Queue.Held(ctx, name); err == nil && why != "" { // else it is not there
+			out = append(out, fmt.Sprintf("nothing is received from %s for now: %s", name, why))
+		}
+	}
+	return out
+}
+
 // payloads calls f with the payload of each letter that s picks, and the queue
 // it came from, for about the newest most of them.
 func (s namedStore) payloads(ctx context.Context, sel queue.Selection, most int, f func(origin string, payload bezoar.Fingerprint) error) error {

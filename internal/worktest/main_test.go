@@ -15,6 +15,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/app"
 	"github.com/bezoar-dev/bezoar/internal/cli"
 	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/guardian"
 )
 
 // bezoarVar makes the test binary bezoar.
@@ -24,6 +25,9 @@ const bezoarVar = "WORKTEST_BEZOAR"
 var programs string
 
 func TestMain(m *testing.M) {
+	if guardian.Run() {
+		return
+	}
 	if os.Getenv(bezoarVar) == "" {
 		os.Exit(test(m))
 	}
@@ -34,6 +38,7 @@ func TestMain(m *testing.M) {
 	}()
 	os.Exit(cli.Main(context.Background(), cli.Process{
 		Args: os.Args[1:], Stdin: strings.NewReader(""), Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Exit: os.Exit,
+		Guard:  guardian.Start,
 		Engine: cli.Engine{Serve: serve, Queues: app.WithQueues},
 	}))
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/guardian"
 	"github.com/bezoar-dev/bezoar/worker"
 )
 
@@ -281,7 +282,7 @@ func (w *watch) event(e worker.Event) {
 func (w *watch) idle() {
 	w.late, w.most = memory(w, w.pid(), "VmRSS"), memory(w, w.pid(), "VmHWM")
 	for _, p := range processes(w) {
-		if p.parent == w.pid() && (w.mode != "pool" || p.state == 'Z') {
+		if p.parent == w.pid() && !strings.Contains(p.command, guardian.Argument) && (w.mode != "pool" || p.state == 'Z') {
 			w.Errorf("the idle worker has a child: %v", p)
 		}
 	}

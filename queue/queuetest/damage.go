@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/queue"
@@ -69,6 +70,12 @@ func damageInOrder(ctx context.Context, t *testing.T, e *queue.Engine, change fu
 	}
 	change("in order, first", "in order, First")
 	change("in order, fourth", "in order, Fourth")
+	if _, err := e.Receive(ctx, "jobs.fifo", queue.ReceiveInput{Max: 1, Visibility: new(time.Duration(0))}); err != nil {
+		t.Fatal(err)
+	}
+	if dead, err := e.Peek(ctx, queue.ImplicitName("jobs.fifo"), 0, 10); err != nil || len(dead) != 1 || !dead[0].Damaged {
+		t.Errorf("a receive whose lease is over at once set %+v aside, %v", dead, err)
+	}
 	got, err := e.Receive(ctx, "jobs.fifo", queue.ReceiveInput{Max: 10})
 	if err != nil || len(got) != 2 || string(got[0].Body) != "in order, second" {
 		t.Fatalf("delivered in order are %+v, %v", got, err)

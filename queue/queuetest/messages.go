@@ -13,7 +13,7 @@ import (
 func messageTests() map[string]func(*rig) {
 	return map[string]func(*rig){
 		"RoundTrip": testRoundTrip, "EmptyReceive": testEmpty, "SendBatch": testSendBatch, "SendFaults": testSendFaults,
-		"Delay": testDelay, "Priorities": testPriorities, "Counts": testCounts, "Peek": testPeek,
+		"Delay": testDelay, "Priorities": testPriorities, "Counts": testCounts, "Peek": testPeek, "EditMessage": testEditMessage, "DeleteMessage": testDeleteMessage,
 		"OrderOfSending": testOrder, "ValuesAreCopies": testCopies,
 	}
 }

@@ -4,7 +4,7 @@ _bezoar() {
   for ((i = 1; i < COMP_CWORD; i++)); do
     [[ ${COMP_WORDS[i]} == -- ]] && return
     case "$path ${COMP_WORDS[i]}" in
-      "bezoar run" | "bezoar serve" | "bezoar demo" | "bezoar quarantine" | "bezoar quarantine ls" | "bezoar quarantine show" | "bezoar quarantine add" | "bezoar quarantine release" | "bezoar dlq" | "bezoar dlq groups" | "bezoar dlq ls" | "bezoar dlq show" | "bezoar dlq edit" | "bezoar dlq redrive" | "bezoar dlq discard" | "bezoar dlq restore" | "bezoar dlq export" | "bezoar dlq tasks" | "bezoar dlq task" | "bezoar dlq audit" | "bezoar queue" | "bezoar queue ls" | "bezoar queue show" | "bezoar queue create" | "bezoar queue send" | "bezoar queue peek" | "bezoar queue purge" | "bezoar queue rm" | "bezoar queue payloads" | "bezoar queue pardon" | "bezoar queue pause" | "bezoar queue resume" | "bezoar work" | "bezoar guard" | "bezoar guard check" | "bezoar guard replay" | "bezoar guard top" | "bezoar guard set" | "bezoar guard limits" | "bezoar sift" | "bezoar crash" | "bezoar fleet" | "bezoar fleet ls" | "bezoar fleet show" | "bezoar fleet restart" | "bezoar top" | "bezoar config" | "bezoar config check" | "bezoar config show" | "bezoar config status" | "bezoar config history" | "bezoar config diff" | "bezoar config apply" | "bezoar config rollback" | "bezoar override" | "bezoar override ls" | "bezoar override set" | "bezoar override lift" | "bezoar breaker" | "bezoar breaker ls" | "bezoar breaker open" | "bezoar breaker close" | "bezoar breaker reset" | "bezoar version" | "bezoar completion") path="$path ${COMP_WORDS[i]}" ;;
+      "bezoar run" | "bezoar serve" | "bezoar demo" | "bezoar quarantine" | "bezoar quarantine ls" | "bezoar quarantine show" | "bezoar quarantine add" | "bezoar quarantine release" | "bezoar dlq" | "bezoar dlq groups" | "bezoar dlq ls" | "bezoar dlq show" | "bezoar dlq edit" | "bezoar dlq redrive" | "bezoar dlq discard" | "bezoar dlq restore" | "bezoar dlq export" | "bezoar dlq tasks" | "bezoar dlq task" | "bezoar dlq audit" | "bezoar queue" | "bezoar queue ls" | "bezoar queue show" | "bezoar queue create" | "bezoar queue send" | "bezoar queue peek" | "bezoar queue edit" | "bezoar queue delete" | "bezoar queue purge" | "bezoar queue rm" | "bezoar queue payloads" | "bezoar queue pardon" | "bezoar queue pause" | "bezoar queue resume" | "bezoar work" | "bezoar guard" | "bezoar guard check" | "bezoar guard replay" | "bezoar guard top" | "bezoar guard set" | "bezoar guard limits" | "bezoar sift" | "bezoar crash" | "bezoar fleet" | "bezoar fleet ls" | "bezoar fleet show" | "bezoar fleet restart" | "bezoar top" | "bezoar config" | "bezoar config check" | "bezoar config show" | "bezoar config status" | "bezoar config history" | "bezoar config diff" | "bezoar config apply" | "bezoar config rollback" | "bezoar override" | "bezoar override ls" | "bezoar override set" | "bezoar override lift" | "bezoar breaker" | "bezoar breaker ls" | "bezoar breaker open" | "bezoar breaker close" | "bezoar breaker reset" | "bezoar version" | "bezoar completion") path="$path ${COMP_WORDS[i]}" ;;
     esac
   done
   case "$path $prev" in
@@ -146,6 +146,13 @@ _bezoar() {
     "bezoar queue peek --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue peek --limit") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue peek --after") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue edit --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue edit --body") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue edit --file" | "bezoar queue edit -f") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue edit --attribute" | "bezoar queue edit -a") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue edit --reason") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue delete --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar queue delete --reason") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue purge --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue rm --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue payloads --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -292,12 +299,14 @@ _bezoar() {
     "bezoar dlq tasks") COMPREPLY=($(compgen -W "--help --json --admin --live --limit" -- "$cur")) ;;
     "bezoar dlq task") COMPREPLY=($(compgen -W "show watch pause resume cancel rate --help --json --admin --rate --wait" -- "$cur")) ;;
     "bezoar dlq audit") COMPREPLY=($(compgen -W "--help --json --admin --limit --before" -- "$cur")) ;;
-    "bezoar queue") COMPREPLY=($(compgen -W "ls show create send peek purge rm payloads pardon pause resume --help --json" -- "$cur")) ;;
+    "bezoar queue") COMPREPLY=($(compgen -W "ls show create send peek edit delete purge rm payloads pardon pause resume --help --json" -- "$cur")) ;;
     "bezoar queue ls") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
     "bezoar queue show") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
     "bezoar queue create") COMPREPLY=($(compgen -W "--help --json --admin --attribute --dead-letter --max-receives --tag" -- "$cur")) ;;
     "bezoar queue send") COMPREPLY=($(compgen -W "--help --json --admin --file --lines --delay --group --dedup --priority --attribute" -- "$cur")) ;;
     "bezoar queue peek") COMPREPLY=($(compgen -W "--help --json --admin --limit --after --body" -- "$cur")) ;;
+    "bezoar queue edit") COMPREPLY=($(compgen -W "--help --json --admin --body --file --attribute --reason" -- "$cur")) ;;
+    "bezoar queue delete") COMPREPLY=($(compgen -W "--help --json --admin --force --reason" -- "$cur")) ;;
     "bezoar queue purge") COMPREPLY=($(compgen -W "--help --json --admin --yes" -- "$cur")) ;;
     "bezoar queue rm") COMPREPLY=($(compgen -W "--help --json --admin --yes" -- "$cur")) ;;
     "bezoar queue payloads") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;

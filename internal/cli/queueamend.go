@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/bezoar-dev/bezoar/internal/adminapi"
+)
+
+// newBody is where a body comes from that takes another's place.
+type newBody struct {
+	Body *string `placeholder:"TEXT" help:"The new body."`
+	File string  `short:"f" placeholder:"FILE" help:"Read the new body from this file; - for stdin."`
+}
+
+// read returns nil for none.
+func (c *newBody) read(s *session) (raw []byte, err error) {
+	raw = []byte{}
+	keep := func(b []byte) error { raw = b; return nil }
+	switch {
+	case c.Body != nil && c.File != "":
+		return nil, exitf(exitUsage, "give --body or --file, not both")
+	case c.Body != nil:
+		return []byte(*c.Body), nil
+	case c.File == "-":
+		return raw, whole(s.Stdin, keep)
+	case c.File == "":
+		return nil, nil
+	}
+	f, err := os.Open(c.File)
+	if err != nil {
+		return nil, fmt.Errorf("read the new body: %w", err)
+	}
+	return raw, errors.Join(whole(f, keep), f.Close())
+}
+
+type queueEdit struct {
+	remote
+	Name     string `arg:"" help:"The queue's name."`
+	Sequence int64  `arg:"" help:"The message's sequence number, as queue peek lists it."`
+	newBody
+	Attr   map[string]string `name:"attribute" short:"a" mapsep:"none" placeholder:"NAME=VALUE" help:"Set an attribute of type String. May be repeated."`
+	Reason string            `placeholder:"TEXT" help:"Reason, for the audit log."`
+}
+
+func (c *queueEdit) Run(s *session) error {
+	body, err := c.read(s)
+	if err != nil {
+		return err
+	}
+	if len(body) == 0 && len(c.Attr) == 0 {
+		return hinted(exitf(exitUsage, "nothing is changed"), "--body, --file or --attribute to change it; bezoar queue delete deletes it")
+	}
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	out, err := api.EditMessage(s, c.Name, c.Sequence, adminapi.EditMessage{Body: body, Attributes: c.Attr, Reason: c.Reason})
+	return amended(s, "edited", out, err)
+}
+
+type queueDelete struct {
+	remote
+	Name     string `arg:"" help:"The queue's name."`
+	Sequence int64  `arg:"" help:"The message's sequence number, as queue peek lists it."`
+	Force    bool   `help:"Delete it even if it is in flight. Its worker goes on with it."`
+	Reason   string `placeholder:"TEXT" help:"Reason, for the audit log."`
+}
+
+func (c *queueDelete) Run(s *session) error {
+	api, err := c.client(s)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	out, err := api.DeleteMessage(s, c.Name, c.Sequence, c.Force, c.Reason)
+	return amended(s, "deleted", out, err)
+}
+
+// amended says what was done to one message.
+func amended(s *session, done string, out adminapi.Amended, err error) error {
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.out.json(out)
+	}
+	s.out.printf("%s %s\n", clean(out.ID), done)
+	return nil
+}
