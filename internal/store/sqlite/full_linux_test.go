@@ -136,6 +136,7 @@ func TestAFullDiskStopsSendsOnly(t *testing.T) {
 	}
 	ctx := t.Context()
 	c := sqlite.Config{Path: filepath.Join(dir, "bezoar.db"), Reserve: 4 << 20}
+	execSQL(t, c.Path, "PRAGMA application_id = 0x627a6f72") // a file of an earlier version, which does not shrink
 	start := func() (*sqlite.DB, *queue.Engine) {
 		db := reopen(t, c)
 		e, err := queue.New(queue.Config{}, db.Queue())

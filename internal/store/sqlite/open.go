@@ -26,6 +26,7 @@ type DB struct {
 	file   *os.File // the file itself, which is locked as well
 	owner  *sql.DB  // of the writer's one connection
 	writer *writer
+	vacuum *vacuum
 	reader *sql.DB
 	ledger *ledgerStore
 	queue  *queueStore
@@ -81,6 +82,7 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	if db.writer.watch, err = newWatch(c.Path); err != nil {
 		return nil, err
 	}
+	db.vacuum.wake()
 	return db, nil
 }
 
@@ -127,6 +129,9 @@ func (db *DB) closeAll() error {
 
 func (db *DB) disconnect() error {
 	var errs []error
+	if db.vacuum != nil {
+		db.vacuum.stop()
+	}
 	if db.writer != nil {
 		errs = append(errs, db.writer.close())
 	}
@@ -156,11 +161,14 @@ func (db *DB) connect(ctx context.Context, c Config) error {
 	if err := migrate(ctx, db.owner, c.Path); err != nil {
 		return err
 	}
+	if db.vacuum, err = newVacuum(ctx, db); err != nil {
+		return err
+	}
 	conn, err := db.owner.Conn(ctx)
 	if err != nil {
 		return err
 	}
-	db.writer = newWriter(c.Path, conn)
+	db.writer = newWriter(c.Path, conn, db.vacuum.wake)
 	if db.reader, err = sql.Open("sqlite", dsn(path, true)); err != nil {
 		return err
 	}
