@@ -177,8 +177,7 @@ func (db *DB) connect(ctx context.Context, c Config) error {
 	return db.reader.PingContext(ctx)
 }
 
-// dsn spells the settings out for every connection. The path is escaped, so it
-// cannot add settings of its own.
+// dsn spells the settings out for every connection.
 func dsn(path string, readOnly bool) string {
 	settings := url.Values{
 		"_busy_timeout": {"5000"}, // others may hold a lock: a shell, a backup
@@ -192,8 +191,7 @@ func dsn(path string, readOnly bool) string {
 	if readOnly {
 		settings.Set("_query_only", "1")
 	}
-	file := url.URL{Scheme: "file", Path: path, RawQuery: settings.Encode()}
-	return file.String()
+	return fileURI(path, settings)
 }
 
 func checkPath(path string) error {
