@@ -211,9 +211,12 @@ type identity struct {
 	mark                             string
 }
 
-func (b Backup) identify(ctx context.Context, db interface {
+// asker is a connection, or any of several.
+type asker interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}) (is identity, err error) {
+}
+
+func (b Backup) identify(ctx context.Context, db asker) (is identity, err error) {
 	const header = `SELECT application_id, page_size, page_count FROM pragma_application_id, pragma_page_size, pragma_page_count`
 	if err := db.QueryRowContext(ctx, header).Scan(&is.application, &is.page, &is.pages); err != nil {
 		return is, err
