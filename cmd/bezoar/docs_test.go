@@ -36,6 +36,7 @@ func TestQueueGuide(t *testing.T) {
 		"WORK=":              {`"state":"queued"`, "urn:bezoar:problem:schema"},
 		"config check":       {": ok"},
 		"queue peek reports": {`{"report": 7}`},
+		"bezoar backup":      {"copy.db: ", "bytes, checked"},
 	})
 }
 

@@ -16,7 +16,7 @@ import (
 
 // engine joins the command line to what it starts.
 func engine() cli.Engine {
-	return cli.Engine{Serve: serve, Demo: show, Queues: app.WithQueues, SampleWorker: sampleWorker}
+	return cli.Engine{Serve: serve, Demo: show, Queues: app.WithQueues, Backup: backup, SampleWorker: sampleWorker}
 }
 
 func serve(ctx context.Context, cfg config.Config, s cli.Serving) error {
@@ -66,4 +66,8 @@ func sampleWorker(ctx context.Context) error {
 		return err
 	}
 	return sample.New(cfg).Run(ctx)
+}
+
+func backup(ctx context.Context, cfg config.Config, b cli.Backup) (int64, error) {
+	return app.Backup(b).Run(ctx, cfg)
 }

@@ -18,6 +18,9 @@ type Engine struct {
 	Demo func(ctx context.Context, d Demo) error
 	// Queues opens the store that cfg names and runs its queues while do does.
 	Queues func(ctx context.Context, cfg config.Config, log *slog.Logger, do func(ctx context.Context, e *queue.Engine) error) error
+	// Backup copies the store that cfg names, which may be in use, and returns the copy's
+	// size. Its error is errors.ErrUnsupported for a store that is no file.
+	Backup func(ctx context.Context, cfg config.Config, b Backup) (int64, error)
 	// SampleWorker serves as one of the demonstration's workers.
 	SampleWorker func(ctx context.Context) error
 }
@@ -44,4 +47,11 @@ type Demo struct {
 	JSON    bool
 	Stdout  io.Writer
 	Stderr  io.Writer
+}
+
+// Backup is a copy that is to be made of a store.
+type Backup struct {
+	To      string
+	Replace bool
+	Told    func(done, total int64, checking bool)
 }

@@ -10,6 +10,7 @@ type grammar struct {
 	Quarantine quarantineCmd `cmd:"" help:"Verdicts: list, explain, add and lift them."`
 	DLQ        dlqCmd        `cmd:"" name:"dlq" help:"Dead letters: work that was set aside, with its evidence."`
 	Queue      queueCmd      `cmd:"" help:"Queues: what they hold, and messages in and out."`
+	Backup     backupCmd     `cmd:"" help:"Copy the SQLite store to a file, while Bezoar serves or not."`
 	Work       workCmd       `cmd:"" help:"Handle the messages of any SQS-compatible queue, each in its own isolated process."`
 	Guard      guardCmd      `cmd:"" help:"Query guard: predict what queries cost before a backend sees them."`
 	Sift       siftCmd       `cmd:"" help:"Feed rows to a command, find the bad ones by bisection, finish the rest."`

@@ -4,7 +4,7 @@ _bezoar() {
   for ((i = 1; i < COMP_CWORD; i++)); do
     [[ ${COMP_WORDS[i]} == -- ]] && return
     case "$path ${COMP_WORDS[i]}" in
-      "bezoar run" | "bezoar serve" | "bezoar demo" | "bezoar quarantine" | "bezoar quarantine ls" | "bezoar quarantine show" | "bezoar quarantine add" | "bezoar quarantine release" | "bezoar dlq" | "bezoar dlq groups" | "bezoar dlq ls" | "bezoar dlq show" | "bezoar dlq edit" | "bezoar dlq redrive" | "bezoar dlq discard" | "bezoar dlq restore" | "bezoar dlq export" | "bezoar dlq tasks" | "bezoar dlq task" | "bezoar dlq audit" | "bezoar queue" | "bezoar queue ls" | "bezoar queue show" | "bezoar queue create" | "bezoar queue send" | "bezoar queue peek" | "bezoar queue edit" | "bezoar queue delete" | "bezoar queue purge" | "bezoar queue rm" | "bezoar queue payloads" | "bezoar queue pardon" | "bezoar queue pause" | "bezoar queue resume" | "bezoar work" | "bezoar guard" | "bezoar guard check" | "bezoar guard replay" | "bezoar guard top" | "bezoar guard set" | "bezoar guard limits" | "bezoar sift" | "bezoar crash" | "bezoar fleet" | "bezoar fleet ls" | "bezoar fleet show" | "bezoar fleet restart" | "bezoar top" | "bezoar config" | "bezoar config check" | "bezoar config show" | "bezoar config status" | "bezoar config history" | "bezoar config diff" | "bezoar config apply" | "bezoar config rollback" | "bezoar override" | "bezoar override ls" | "bezoar override set" | "bezoar override lift" | "bezoar breaker" | "bezoar breaker ls" | "bezoar breaker open" | "bezoar breaker close" | "bezoar breaker reset" | "bezoar version" | "bezoar completion") path="$path ${COMP_WORDS[i]}" ;;
+      "bezoar run" | "bezoar serve" | "bezoar demo" | "bezoar quarantine" | "bezoar quarantine ls" | "bezoar quarantine show" | "bezoar quarantine add" | "bezoar quarantine release" | "bezoar dlq" | "bezoar dlq groups" | "bezoar dlq ls" | "bezoar dlq show" | "bezoar dlq edit" | "bezoar dlq redrive" | "bezoar dlq discard" | "bezoar dlq restore" | "bezoar dlq export" | "bezoar dlq tasks" | "bezoar dlq task" | "bezoar dlq audit" | "bezoar queue" | "bezoar queue ls" | "bezoar queue show" | "bezoar queue create" | "bezoar queue send" | "bezoar queue peek" | "bezoar queue edit" | "bezoar queue delete" | "bezoar queue purge" | "bezoar queue rm" | "bezoar queue payloads" | "bezoar queue pardon" | "bezoar queue pause" | "bezoar queue resume" | "bezoar backup" | "bezoar work" | "bezoar guard" | "bezoar guard check" | "bezoar guard replay" | "bezoar guard top" | "bezoar guard set" | "bezoar guard limits" | "bezoar sift" | "bezoar crash" | "bezoar fleet" | "bezoar fleet ls" | "bezoar fleet show" | "bezoar fleet restart" | "bezoar top" | "bezoar config" | "bezoar config check" | "bezoar config show" | "bezoar config status" | "bezoar config history" | "bezoar config diff" | "bezoar config apply" | "bezoar config rollback" | "bezoar override" | "bezoar override ls" | "bezoar override set" | "bezoar override lift" | "bezoar breaker" | "bezoar breaker ls" | "bezoar breaker open" | "bezoar breaker close" | "bezoar breaker reset" | "bezoar version" | "bezoar completion") path="$path ${COMP_WORDS[i]}" ;;
     esac
   done
   case "$path $prev" in
@@ -163,6 +163,8 @@ _bezoar() {
     "bezoar queue pause --for") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue pause --reason") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar queue resume --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar backup --config" | "bezoar backup -c") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar backup --store") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --queue" | "bezoar work -q") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --store") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar work --endpoint") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -279,7 +281,7 @@ _bezoar() {
     "bezoar breaker reset --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
   esac
   case "$path" in
-    "bezoar") COMPREPLY=($(compgen -W "run serve demo quarantine dlq queue work guard sift crash fleet top config override breaker version completion --help --json" -- "$cur")) ;;
+    "bezoar") COMPREPLY=($(compgen -W "run serve demo quarantine dlq queue backup work guard sift crash fleet top config override breaker version completion --help --json" -- "$cur")) ;;
     "bezoar run") COMPREPLY=($(compgen -W "--help --json --replicas --listen --admin --store --worker --health --grace --drain --shutdown-delay --memory --timeout --buffer --replay --ignore --client --after --within --for --max --quarantine --log" -- "$cur")) ;;
     "bezoar serve") COMPREPLY=($(compgen -W "--help --json --config --listen --sqs --admin --store --take-over --log" -- "$cur")) ;;
     "bezoar demo") COMPREPLY=($(compgen -W "--help --json --seconds --workers --pill --rate" -- "$cur")) ;;
@@ -314,6 +316,7 @@ _bezoar() {
     "bezoar queue pardon") COMPREPLY=($(compgen -W "--help --json --admin --group" -- "$cur")) ;;
     "bezoar queue pause") COMPREPLY=($(compgen -W "--help --json --admin --for --reason" -- "$cur")) ;;
     "bezoar queue resume") COMPREPLY=($(compgen -W "--help --json --admin" -- "$cur")) ;;
+    "bezoar backup") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --config --store --force" -- "$cur")) ;;
     "bezoar work") COMPREPLY=($(compgen -W "--help --json --queue --store --endpoint --dead-letter --downstream --concurrency --timeout --grace --memory --cpu --pids --visibility --drain --until-idle --mode --recycle --user --env-keep --env-only --env-drop --state --output --metrics --log" -- "$cur")) ;;
     "bezoar guard") COMPREPLY=($(compgen -W "check replay top set limits --help --json" -- "$cur")) ;;
     "bezoar guard check") [[ $cur == -* ]] && COMPREPLY=($(compgen -W "--help --json --limits --hints --class --kind --request --dialect --batch" -- "$cur")) ;;

@@ -5,6 +5,7 @@ complete -c bezoar -n '__fish_use_subcommand' -a demo -d 'Show real workers, rea
 complete -c bezoar -n '__fish_use_subcommand' -a quarantine -d 'Verdicts: list, explain, add and lift them.'
 complete -c bezoar -n '__fish_use_subcommand' -a dlq -d 'Dead letters: work that was set aside, with its evidence.'
 complete -c bezoar -n '__fish_use_subcommand' -a queue -d 'Queues: what they hold, and messages in and out.'
+complete -c bezoar -n '__fish_use_subcommand' -a backup -d 'Copy the SQLite store to a file, while Bezoar serves or not.'
 complete -c bezoar -n '__fish_use_subcommand' -a work -d 'Handle the messages of any SQS-compatible queue, each in its own isolated process.'
 complete -c bezoar -n '__fish_use_subcommand' -a guard -d 'Query guard: predict what queries cost before a backend sees them.'
 complete -c bezoar -n '__fish_use_subcommand' -a sift -d 'Feed rows to a command, find the bad ones by bisection, finish the rest.'
@@ -295,6 +296,12 @@ complete -c bezoar -n '__fish_seen_subcommand_from pause; and __fish_seen_subcom
 complete -c bezoar -n '__fish_seen_subcommand_from resume; and __fish_seen_subcommand_from queue' -l help -s h -d 'Show context-sensitive help.'
 complete -c bezoar -n '__fish_seen_subcommand_from resume; and __fish_seen_subcommand_from queue' -l json -d 'Print one JSON document with stable names instead of text; messages and logs stay on stderr.'
 complete -c bezoar -n '__fish_seen_subcommand_from resume; and __fish_seen_subcommand_from queue' -l admin -r -F -d 'The admin API of the running Bezoar (default $BEZOAR_ADMIN, or 127.0.0.1:7070).'
+complete -c bezoar -n '__fish_seen_subcommand_from backup' -F
+complete -c bezoar -n '__fish_seen_subcommand_from backup' -l help -s h -d 'Show context-sensitive help.'
+complete -c bezoar -n '__fish_seen_subcommand_from backup' -l json -d 'Print one JSON document with stable names instead of text; messages and logs stay on stderr.'
+complete -c bezoar -n '__fish_seen_subcommand_from backup' -l config -s c -r -F -d 'The settings file that names the store (default: bezoar.yaml here, if there is one).'
+complete -c bezoar -n '__fish_seen_subcommand_from backup' -l store -r -F -d 'Copy this store, sqlite:PATH, whatever a settings file says (default sqlite:bezoar.db).'
+complete -c bezoar -n '__fish_seen_subcommand_from backup' -l force -d 'Replace FILE if it exists.'
 complete -c bezoar -n '__fish_seen_subcommand_from work' -F
 complete -c bezoar -n '__fish_seen_subcommand_from work' -l help -s h -d 'Show context-sensitive help.'
 complete -c bezoar -n '__fish_seen_subcommand_from work' -l json -d 'Print one JSON document with stable names instead of text; messages and logs stay on stderr.'

@@ -25,6 +25,11 @@ func claim(ctx context.Context, db *sql.DB, path string) error {
 		return fmt.Errorf("%s is another program's database (application id %#x, %d tables and indexes); name another file",
 			path, uint32(id), objects)
 	}
+	if id == 0 { // before its first page is written; vacuum gives space back
+		if _, err := db.ExecContext(ctx, "PRAGMA auto_vacuum = INCREMENTAL"); err != nil {
+			return err
+		}
+	}
 	var journal string
 	if err := db.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&journal); err != nil {
 		return err

@@ -136,6 +136,7 @@ func TestAFullDiskStopsSendsOnly(t *testing.T) {
 	}
 	ctx := t.Context()
 	c := sqlite.Config{Path: filepath.Join(dir, "bezoar.db"), Reserve: 4 << 20}
+	execSQL(t, c.Path, "PRAGMA application_id = 0x627a6f72") // a file of an earlier version, which does not shrink
 	start := func() (*sqlite.DB, *queue.Engine) {
 		db := reopen(t, c)
 		e, err := queue.New(queue.Config{}, db.Queue())
@@ -182,6 +183,45 @@ func TestAFullDiskStopsSendsOnly(t *testing.T) {
 	}
 	if err := db.Check(ctx); !errors.Is(err, sqlite.ErrFull) {
 		t.Errorf("with room within the file the check says %v", err)
+	}
+}
+
+// What is deleted goes back to a full disk, which then is full no more.
+func TestAFullDiskGetsSpaceBack(t *testing.T) {
+	dir, ok := smallDisk(t)
+	if !ok {
+		t.Skip("this user may not mount a small disk")
+	}
+	c := sqlite.Config{Path: filepath.Join(dir, "bezoar.db"), Reserve: 4 << 20}
+	start := func() (*sqlite.DB, *queue.Engine) {
+		db := reopen(t, c)
+		e, err := queue.New(queue.Config{}, db.Queue())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return db, e
+	}
+	db, e := start()
+	if _, err := e.CreateQueue(t.Context(), "jobs", queue.DefaultSettings(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if acknowledged, full := fill(t.Context(), e, 100_000); full == nil || len(acknowledged) < 50 {
+		t.Fatalf("%d messages are acknowledged, and then %v", len(acknowledged), full)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ballast(t, dir)
+	db, e = start()
+	if _, err := drainAll(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(time.Minute); db.Check(t.Context()) != nil; <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("the file has %d bytes: %v", sizeOf(t, c.Path), db.Check(t.Context()))
+		}
 	}
 }
 

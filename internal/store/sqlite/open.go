@@ -26,6 +26,7 @@ type DB struct {
 	file   *os.File // the file itself, which is locked as well
 	owner  *sql.DB  // of the writer's one connection
 	writer *writer
+	vacuum *vacuum
 	reader *sql.DB
 	ledger *ledgerStore
 	queue  *queueStore
@@ -81,6 +82,7 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	if db.writer.watch, err = newWatch(c.Path); err != nil {
 		return nil, err
 	}
+	db.vacuum.wake()
 	return db, nil
 }
 
@@ -127,6 +129,9 @@ func (db *DB) closeAll() error {
 
 func (db *DB) disconnect() error {
 	var errs []error
+	if db.vacuum != nil {
+		db.vacuum.stop()
+	}
 	if db.writer != nil {
 		errs = append(errs, db.writer.close())
 	}
@@ -156,11 +161,14 @@ func (db *DB) connect(ctx context.Context, c Config) error {
 	if err := migrate(ctx, db.owner, c.Path); err != nil {
 		return err
 	}
+	if db.vacuum, err = newVacuum(ctx, db); err != nil {
+		return err
+	}
 	conn, err := db.owner.Conn(ctx)
 	if err != nil {
 		return err
 	}
-	db.writer = newWriter(c.Path, conn)
+	db.writer = newWriter(c.Path, conn, db.vacuum.wake)
 	if db.reader, err = sql.Open("sqlite", dsn(path, true)); err != nil {
 		return err
 	}
@@ -169,8 +177,7 @@ func (db *DB) connect(ctx context.Context, c Config) error {
 	return db.reader.PingContext(ctx)
 }
 
-// dsn spells the settings out for every connection. The path is escaped, so it
-// cannot add settings of its own.
+// dsn spells the settings out for every connection.
 func dsn(path string, readOnly bool) string {
 	settings := url.Values{
 		"_busy_timeout": {"5000"}, // others may hold a lock: a shell, a backup
@@ -184,8 +191,7 @@ func dsn(path string, readOnly bool) string {
 	if readOnly {
 		settings.Set("_query_only", "1")
 	}
-	file := url.URL{Scheme: "file", Path: path, RawQuery: settings.Encode()}
-	return file.String()
+	return fileURI(path, settings)
 }
 
 func checkPath(path string) error {

@@ -27,11 +27,13 @@ type writer struct {
 	after  func(kept bool)
 	watch  *watch // nil while the store is opened
 	room   *reserve
+	rested func() // hears that nothing is to be written for now
 	// at is told how far a transaction has come; nil outside of tests.
 	at func(point)
 
 	mu      sync.Mutex // guards all below; not held during a commit
 	pending []*write   // bounded by the callers, each of whom waits for one
+	spare   func()     // runs when no write waits; nil for none
 	running bool
 	closed  bool
 	idle    sync.WaitGroup
@@ -44,8 +46,8 @@ type write struct {
 	done  chan error
 }
 
-func newWriter(path string, conn *sql.Conn) *writer {
-	return &writer{path: path, conn: conn, stmts: make(map[string]*sql.Stmt)}
+func newWriter(path string, conn *sql.Conn, rested func()) *writer {
+	return &writer{path: path, conn: conn, rested: rested, stmts: make(map[string]*sql.Stmt)}
 }
 
 // run does one write and returns when it is on the disk. When ctx ends first,
@@ -116,13 +118,40 @@ func (w *writer) drain() {
 		n := min(len(w.pending), maxBatch)
 		batch := slices.Clone(w.pending[:n])
 		w.pending = slices.Delete(w.pending, 0, n)
-		w.running = n > 0
-		w.mu.Unlock()
+		var spare func()
 		if n == 0 {
+			spare, w.spare = w.spare, nil
+		}
+		w.running = n > 0 || spare != nil
+		w.mu.Unlock()
+		switch {
+		case n > 0:
+			w.commit(batch)
+		case spare != nil:
+			spare()
+		default:
+			w.rested()
 			return
 		}
-		w.commit(batch)
 	}
+}
+
+// rest has f use the connection when no write waits, and returns when that is over.
+// One caller at a time may do so.
+func (w *writer) rest(f func() error) error {
+	done := make(chan error, 1)
+	w.mu.Lock()
+	if w.closed {
+		w.mu.Unlock()
+		return fmt.Errorf("%s is closed", w.path)
+	}
+	w.spare = func() { done <- f() }
+	if !w.running {
+		w.running = true
+		w.idle.Go(w.drain)
+	}
+	w.mu.Unlock()
+	return <-done
 }
 
 // commit writes the batch in one transaction. If one write spoils that, each

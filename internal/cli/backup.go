@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/bezoar-dev/bezoar/internal/config"
+)
+
+type backupCmd struct {
+	File   string  `arg:"" help:"The file to make; an existing one is kept unless --force is given."`
+	Config string  `short:"c" placeholder:"FILE" help:"The settings file that names the store (default: bezoar.yaml here, if there is one)."`
+	Store  *string `placeholder:"STORE" help:"Copy this store, sqlite:PATH, whatever a settings file says (default sqlite:bezoar.db)."`
+	Force  bool    `help:"Replace FILE if it exists."`
+}
+
+// Help says what is copied and what is not.
+func (*backupCmd) Help() string {
+	return "The copy is the store at one moment, whether Bezoar serves meanwhile or not: no write waits for it. It is checked before it gets its name. " +
+		"Keep the file secret in state_dir with it. A PostgreSQL store is backed up with pg_dump."
+}
+
+// backedUp is what --json prints.
+type backedUp struct {
+	Store   string  `json:"store"`
+	File    string  `json:"file"`
+	Bytes   int64   `json:"bytes"`
+	Seconds float64 `json:"seconds"`
+	Secret  string  `json:"secret,omitempty"` // the file to keep with it
+}
+
+func (c *backupCmd) Run(s *session) error {
+	cfg, err := c.settings()
+	if err != nil {
+		return settingsError(err)
+	}
+	progress := newBackupProgress(s)
+	began := s.now()
+	ctx, stop := signal.NotifyContext(s, os.Interrupt, syscall.SIGTERM) // half a copy is removed
+	defer stop()
+	size, err := s.Engine.Backup(ctx, cfg, Backup{To: c.File, Replace: c.Force, Told: progress.tell})
+	progress.clear()
+	if err != nil {
+		return c.fault(err)
+	}
+	done := backedUp{Store: cfg.Store, File: c.File, Bytes: size, Seconds: s.now().Sub(began).Seconds()}
+	if cfg.StateDir != "" {
+		done.Secret = filepath.Join(cfg.StateDir, "secret")
+	}
+	if s.json {
+		return s.out.json(done)
+	}
+	s.out.printf("%s: %s bytes, checked\n", clean(c.File), grouped(int(size)))
+	if done.Secret != "" {
+		s.say("keep %s with it: without that file what is in the copy matches nothing", clean(done.Secret))
+	} else {
+		s.say("keep the file secret in state_dir with it: without that what is in the copy matches nothing")
+	}
+	return nil
+}
+
+// settings are those that the serving Bezoar has. A store that is named needs none,
+// and nothing is known of its state directory.
+func (c *backupCmd) settings() (config.Config, error) {
+	if c.Store != nil {
+		cfg, err := config.Queues(func(cfg *config.Config) { cfg.Store = *c.Store })
+		cfg.StateDir = ""
+		return cfg, err
+	}
+	path := c.Config
+	if path == "" {
+		path = defaultFile
+	}
+	cfg, err := config.Load(path, func(*config.Config) {})
+	if errors.Is(err, fs.ErrNotExist) && c.Config == "" {
+		return config.Queues(func(*config.Config) {})
+	}
+	return cfg, err
+}
+
+// fault gives what went wrong its exit code.
+func (c *backupCmd) fault(err error) error {
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		return &exitError{code: exitUsage, err: err}
+	case errors.Is(err, fs.ErrExist):
+		return &exitError{code: exitUsage, err: err, hint: "--force replaces an earlier copy, and nothing else"}
+	case errors.Is(err, fs.ErrNotExist):
+		return &exitError{code: exitNotFound, err: err, hint: "--store sqlite:PATH or -c FILE names the store; the folder of the copy must exist"}
+	case errors.Is(err, fs.ErrPermission):
+		return &exitError{code: exitNotAllowed, err: err, hint: "run it as the user that Bezoar runs as"}
+	}
+	return err
+}
+
+// backupProgress draws one line on a terminal, or writes JSON lines to stderr.
+type backupProgress struct {
+	s       *session
+	draws   bool
+	last    time.Time
+	checked bool
+}
+
+func newBackupProgress(s *session) *backupProgress {
+	f, ok := s.Stderr.(*os.File)
+	return &backupProgress{s: s, draws: ok && !s.json && term.IsTerminal(int(f.Fd())) && s.Getenv("TERM") != "dumb"}
+}
+
+// tell is called after every step, and when the check begins.
+func (p *backupProgress) tell(done, total int64, checking bool) {
+	now := p.s.now()
+	every := 100 * time.Millisecond
+	if p.s.json {
+		every = time.Second
+	}
+	if !p.draws && !p.s.json || now.Sub(p.last) < every && checking == p.checked {
+		return
+	}
+	p.last, p.checked = now, checking
+	if p.s.json {
+		// Stderr may be gone, which is no reason to stop.
+		_ = json.NewEncoder(p.s.Stderr).Encode(struct {
+			Done     int64 `json:"done"`
+			Total    int64 `json:"total"`
+			Checking bool  `json:"checking"`
+		}{done, total, checking})
+		return
+	}
+	line := fmt.Sprintf("%s of %s bytes copied", grouped(int(done)), grouped(int(total)))
+	if checking {
+		line = fmt.Sprintf("%s bytes copied; checking the copy", grouped(int(total)))
+	}
+	fmt.Fprintf(p.s.Stderr, "\r\x1b[K%s", line)
+}
+
+func (p *backupProgress) clear() {
+	if p.draws && !p.last.IsZero() {
+		fmt.Fprint(p.s.Stderr, "\r\x1b[K")
+	}
+}
