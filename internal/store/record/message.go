@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"regexp"
 	"slices"
 	"strconv"
 	"time"
@@ -62,6 +63,25 @@ func DecodeAttributes(text []byte, m *queue.Message) {
 		return
 	}
 	m.Attributes, m.System = a.Attributes, a.System
+}
+
+// AttributePattern is a regular expression that finds an attribute with this text as
+// its value in what EncodeAttributes wrote: quotes within names and values are escaped
+// there.
+func AttributePattern(name, value string) string {
+	end := `"}`
+	if value != "" {
+		end = `","s":` + quoted(value) + `}`
+	}
+	return regexp.QuoteMeta(quoted(name)+`:{"t":"`) + `[^"]*` + regexp.QuoteMeta(end)
+}
+
+func quoted(s string) string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(fmt.Sprintf("record: encode a text: %v", err)) // no text is refused
+	}
+	return string(text)
 }
 
 // sumOf is CRC-32C, which processors have an instruction for.
