@@ -81,7 +81,7 @@ func testSelectContent(r *rig) {
 		}
 	}
 	t := r.finish(r.redrive(queue.MoveTask{Kind: queue.MoveDiscard, Source: "jobs-dlq", Selection: queue.Selection{
-		Body: "order", Attributes: map[string]string{"tenant": "acme"}, Reason: "no",
+		Body: "order", Attributes: map[string]string{"tenant": "acme"}, Reason: "no", Class: "bug",
 	}}).ID)
 	if ids, _ := r.letters(queue.Selection{Queue: queue.TrashQueue}, 0, 10); t.State != queue.MoveCompleted || t.ToMove != 1 || t.Moved != 1 || len(ids) != 1 || ids[0] != "a" {
 		r.Errorf("the discard ended as %+v, in the trash are %v", t, ids)
