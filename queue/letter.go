@@ -123,6 +123,11 @@ type Selection struct {
 	After  time.Time `json:"after,omitzero"`   // died at this time or later
 	Before time.Time `json:"before,omitzero"`  // died before
 	Last   int64     `json:"last,omitempty"`   // only up to this Sequence: what came later is not meant; 0: all
+	// Body and Reason are texts that the letter's body and reason hold, byte for
+	// byte; Attributes are values that its attributes have exactly.
+	Body       string            `json:"body,omitempty"`
+	Attributes map[string]string `json:"attributes,omitempty"` // at most MaxAttributes; binary values are none of them
+	Reason     string            `json:"reason,omitempty"`
 	// Unreplaced leaves out letters in the trash whose places edited copies took.
 	Unreplaced bool `json:"unreplaced,omitempty"`
 }

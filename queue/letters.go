@@ -30,7 +30,7 @@ func (s *Selection) validate() error {
 	case !s.After.IsZero() && !s.Before.IsZero() && !s.After.Before(s.Before):
 		return invalid("Selection: After is not before Before")
 	}
-	return nil
+	return s.validateContent()
 }
 
 // Groups counts letters by what they died of, the newest death first. limit is

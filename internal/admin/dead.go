@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/adminapi"
@@ -82,11 +83,24 @@ func actor(r *http.Request) triage.Actor { return triage.Actor(who(r).String()) 
 
 // selection reads what adminapi.SelectionQuery writes, beside other parameters.
 func selection(r *http.Request, others ...string) (queue.Selection, url.Values, error) {
-	q, err := known(r.URL, append(others, "queue", "origin", "class", "group", "id", "after", "before")...)
+	q, err := known(r.URL, append(others, "queue", "origin", "class", "group", "id", "after", "before", "body", "reason", "attribute")...)
 	if err != nil {
 		return queue.Selection{}, nil, err
 	}
-	s := queue.Selection{Queue: q.Get("queue"), Origin: q.Get("origin"), Class: q.Get("class"), Groups: q["group"], IDs: q["id"]}
+	s := queue.Selection{
+		Queue: q.Get("queue"), Origin: q.Get("origin"), Class: q.Get("class"), Groups: q["group"], IDs: q["id"],
+		Body: q.Get("body"), Reason: q.Get("reason"),
+	}
+	for _, given := range q["attribute"] {
+		name, value, ok := strings.Cut(given, "=")
+		if _, twice := s.Attributes[name]; !ok || twice {
+			return s, nil, invalid("attribute %.60q is not NAME=VALUE, or its name comes twice", given)
+		}
+		if s.Attributes == nil {
+			s.Attributes = make(map[string]string)
+		}
+		s.Attributes[name] = value
+	}
 	for name, to := range map[string]*time.Time{"after": &s.After, "before": &s.Before} {
 		text := q.Get(name)
 		if text == "" {

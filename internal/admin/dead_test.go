@@ -54,7 +54,9 @@ func newTriage(t *testing.T) (*queue.Engine, *triage.Service) {
 func kill(t *testing.T, e *queue.Engine, n int, failure, reason string) {
 	t.Helper()
 	for i := range n {
-		if _, err := e.Send(t.Context(), "jobs", queue.SendInput{Body: fmt.Appendf(nil, `{"n":%d,"of":%q}`, i, failure)}); err != nil {
+		if _, err := e.Send(t.Context(), "jobs", queue.SendInput{
+			Body: fmt.Appendf(nil, `{"n":%d,"of":%q}`, i, failure), Attributes: map[string]queue.Attribute{"from": {DataType: "String", String: "a=b"}},
+		}); err != nil {
 			t.Fatal(err)
 		}
 		got, err := e.Receive(t.Context(), "jobs", queue.ReceiveInput{})
@@ -95,6 +97,13 @@ func TestDeadLetterCallsThroughTheClient(t *testing.T) {
 	if err != nil || len(rest.Letters) != 2 || rest.Next != "" {
 		t.Fatalf("the rest = %+v, %v", rest, err)
 	}
+	within := queue.Selection{Body: "1", Reason: "out of", Attributes: map[string]string{"from": "a=b"}}
+	if page, err := c.Dead(ctx, within, "", 3); err != nil || len(page.Letters) != 1 || page.Letters[0].Reason != "index out of range" {
+		t.Fatalf("Dead by what is within = %+v, %v", page, err)
+	}
+	within.Body = "\x00"
+	_, err = c.Dead(ctx, within, "", 3)
+	wantCode(t, "Dead by an impossible body", err, adminapi.CodeInvalid)
 	l, err := c.DeadLetter(ctx, page.Letters[0].ID)
 	if err != nil || l.Body == nil || l.Reason != "<script>\x1b[31m" {
 		t.Fatalf("DeadLetter = %+v, %v", l, err)

@@ -3,8 +3,10 @@ package adminapi
 import (
 	"context"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -113,6 +115,11 @@ func SelectionQuery(s queue.Selection) url.Values {
 	set("queue", s.Queue)
 	set("origin", s.Origin)
 	set("class", s.Class)
+	set("body", s.Body)
+	set("reason", s.Reason)
+	for _, name := range slices.Sorted(maps.Keys(s.Attributes)) {
+		q.Add("attribute", name+"="+s.Attributes[name])
+	}
 	for _, g := range s.Groups {
 		q.Add("group", g)
 	}

@@ -25,7 +25,7 @@ func TestQueueCallsReachTheirPaths(t *testing.T) {
 	}
 	half := Duration(30 * time.Second)
 	day := time.Date(2026, 11, 28, 10, 0, 0, 0, time.UTC)
-	sel := queue.Selection{Queue: "a-dlq", Groups: []string{"bug:x&y", "b"}, IDs: []string{"1"}, Origin: "a", Class: "bug", After: day, Before: day.Add(time.Hour)}
+	sel := queue.Selection{Queue: "a-dlq", Groups: []string{"bug:x&y", "b"}, IDs: []string{"1"}, Origin: "a", Class: "bug", After: day, Before: day.Add(time.Hour), Body: "a b", Reason: "no=", Attributes: map[string]string{"y": "=1", "x": ""}}
 	for _, tt := range []struct {
 		name, answer string
 		call         func(context.Context, *Client) (any, error)
@@ -100,7 +100,7 @@ func TestQueueCallsReachTheirPaths(t *testing.T) {
 		},
 		{
 			"groups", `{"groups":[{"group":"bug:x","count":4}]}`, func(ctx context.Context, c *Client) (any, error) { return c.DeadGroups(ctx, sel, 5) },
-			"GET", "/api/v1/dead/groups?after=2026-11-28T10%3A00%3A00Z&before=2026-11-28T11%3A00%3A00Z&class=bug&group=bug%3Ax%26y&group=b&id=1&limit=5&origin=a&queue=a-dlq",
+			"GET", "/api/v1/dead/groups?after=2026-11-28T10%3A00%3A00Z&attribute=x%3D&attribute=y%3D%3D1&before=2026-11-28T11%3A00%3A00Z&body=a+b&class=bug&group=bug%3Ax%26y&group=b&id=1&limit=5&origin=a&queue=a-dlq&reason=no%3D",
 			"",
 			[]queue.Group{{Key: "bug:x", Count: 4}},
 		},

@@ -152,8 +152,8 @@ func (m measuredQuota) AddCounts(ctx context.Context, b quota.Batch) (quota.Tota
 // checkStore looks at the place of the store, if there is one: what is written to a
 // file that was deleted is lost, which is no matter of going on without the store.
 func (a *App) checkStore() error {
-	if a.stores.Check == nil {
-		return nil
+	if err := a.adviseStore(); err != nil || a.stores.Check == nil {
+		return err
 	}
 	look := func(ctx context.Context) error {
 		err := a.stores.Check(ctx)
@@ -163,6 +163,23 @@ func (a *App) checkStore() error {
 		return err
 	}
 	return a.health.Check("store:file", health.CheckConfig{Func: look, Times: 1, Interval: time.Second})
+}
+
+// adviseStore looks for what slows the store down. It degrades the whole and never
+// fails it: traffic goes on, and another node would have the same store.
+func (a *App) adviseStore() error {
+	const every = 15 * time.Second
+	var errs []error
+	for _, advice := range a.stores.Advice {
+		look := func(ctx context.Context) error {
+			if err := advice.Look(ctx); err != nil {
+				return fmt.Errorf("%w: %w", health.ErrDegraded, err)
+			}
+			return nil
+		}
+		errs = append(errs, a.health.Check(advice.Name, health.CheckConfig{Func: look, Interval: every, Times: advice.Times, Optional: true}))
+	}
+	return errors.Join(errs...)
 }
 
 // lost says that nothing can be written to the store any more; a full disk is not

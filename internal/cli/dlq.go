@@ -34,15 +34,20 @@ type picked struct {
 	Class  string        `placeholder:"CLASS" help:"Only letters of this class, such as crash, oom, timeout, bug or invalid."`
 	Since  time.Duration `placeholder:"TIME" help:"Only letters that died within this time, such as 2h."`
 	Before time.Duration `placeholder:"TIME" help:"Only letters that died longer ago than this."`
+
+	Body       string            `placeholder:"TEXT" help:"Only letters whose body contains this text."`
+	Attribute  map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Only letters that have this attribute with exactly this value. May be repeated."`
+	WithReason string            `placeholder:"TEXT" help:"Only letters whose reason contains this text."`
 }
 
 func (p picked) empty() bool {
-	return p.Queue == "" && len(p.Group) == 0 && p.Origin == "" && p.Class == "" && p.Since == 0 && p.Before == 0
+	return p.Queue == "" && len(p.Group) == 0 && p.Origin == "" && p.Class == "" && p.Since == 0 && p.Before == 0 &&
+		p.Body == "" && len(p.Attribute) == 0 && p.WithReason == ""
 }
 
 // selection completes the groups that are given by their beginnings.
 func (p picked) selection(s *session, api *adminapi.Client) (queue.Selection, error) {
-	sel := queue.Selection{Queue: p.Queue, Origin: p.Origin, Class: p.Class}
+	sel := queue.Selection{Queue: p.Queue, Origin: p.Origin, Class: p.Class, Body: p.Body, Attributes: p.Attribute, Reason: p.WithReason}
 	if p.Since > 0 {
 		sel.After = s.now().Add(-p.Since)
 	}

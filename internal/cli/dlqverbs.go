@@ -180,7 +180,7 @@ func (b *bulk) check() error {
 	case b.Plan != "" && (len(b.IDs) > 0 || !b.picked.empty()):
 		return exitf(exitUsage, "--plan %s: a plan has its letters already", b.Plan)
 	case b.Plan == "" && len(b.IDs) == 0 && b.picked.empty():
-		return hinted(exitf(exitUsage, "name letters by their ids, or select them"), "--queue, --group, --class, --origin, --since and --before select")
+		return hinted(exitf(exitUsage, "name letters by their ids, or select them"), "--queue, --group, --class, --origin, --since, --before, --body, --attribute and --with-reason select")
 	case b.Yes && len(b.IDs) == 0 && b.Expect == 0 && b.Plan == "":
 		return hinted(exitf(exitUsage, "--yes: say with --expect how many letters you mean"), "--dry-run says how many there are")
 	}

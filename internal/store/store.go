@@ -36,7 +36,24 @@ type Stores struct {
 	// Check says what is wrong with the place that the stores are in; nil when there
 	// is nothing to look at.
 	Check func(context.Context) error
-	close func() error
+	// Advice is what slows the store down and operators can mend; none for most stores.
+	Advice []Advice
+	close  func() error
+}
+
+// Advice is one such thing to look for.
+type Advice struct {
+	Name  string                      // of a health check
+	Look  func(context.Context) error // says what it is, and the way out
+	Times int                         // how many looks in a row have to find it
+}
+
+// advice has vacuum come first, once a minute, before it speaks of what it has to remove.
+func advice(db *postgres.DB) []Advice {
+	return []Advice{
+		{"store:transactions", func(ctx context.Context) error { return db.Held(ctx, postgres.LongTransaction) }, 1},
+		{"store:bloat", func(ctx context.Context) error { return db.Bloated(ctx, postgres.ManyDead) }, 8},
+	}
 }
 
 // Close finishes what is under way and closes the store.
@@ -121,6 +138,9 @@ func opener[C any, DB database](c C, open func(context.Context, C) (DB, error)) 
 			Check(ctx context.Context) error
 		}); ok {
 			s.Check = c.Check
+		}
+		if db, ok := any(db).(*postgres.DB); ok {
+			s.Advice = advice(db)
 		}
 		return s, nil
 	}

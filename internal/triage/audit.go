@@ -13,7 +13,7 @@ import (
 // it was refused.
 type Detail struct {
 	Selection   *queue.Selection `json:"selection,omitempty"` // with at most maxNoted groups and ids
-	More        int              `json:"more,omitempty"`      // groups and ids beyond
+	More        int              `json:"more,omitempty"`      // groups, ids and attributes beyond
 	Plan        string           `json:"plan,omitempty"`
 	Tasks       []string         `json:"tasks,omitempty"`
 	Planned     *int64           `json:"planned,omitempty"` // letters
@@ -43,10 +43,11 @@ func (svc *Service) audit(ctx context.Context, who Actor, action, object string,
 	defer cancel()
 	raw, err := json.Marshal(detail)
 	if err != nil || len(raw) > 16<<10 {
-		raw = nil // groups of a kilobyte each
+		raw = nil // groups and attributes of a kilobyte each
 		if detail.Selection != nil {
 			detail.More += len(detail.Selection.Groups) + len(detail.Selection.IDs)
-			detail.Selection.Groups, detail.Selection.IDs = nil, nil
+			detail.More += len(detail.Selection.Attributes)
+			detail.Selection.Groups, detail.Selection.IDs, detail.Selection.Attributes = nil, nil, nil
 			raw, _ = json.Marshal(detail)
 		}
 	}

@@ -3,6 +3,7 @@ package triage
 import (
 	"cmp"
 	"context"
+	"errors"
 	"hash/fnv"
 	"maps"
 	"slices"
@@ -129,7 +130,15 @@ func (g *Gateway) all(ctx context.Context, s queue.Selection) ([]queue.Death, er
 				continue
 			}
 			seen[l.ID] = true
-			if m := g.death(l); picks(s, m) {
+			m := g.death(l)
+			if !picks(s, m) {
+				continue
+			}
+			holds, err := g.holds(ctx, s, m)
+			if err != nil {
+				return nil, err
+			}
+			if holds {
 				out = append(out, m)
 			}
 		}
@@ -141,7 +150,25 @@ func (g *Gateway) all(ctx context.Context, s queue.Selection) ([]queue.Death, er
 	return out, nil
 }
 
-// picks says whether all that is given in s holds for m.
+// holds says whether what is within m is as s asks. Lists have no bodies: these are
+// read one by one.
+func (g *Gateway) holds(ctx context.Context, s queue.Selection, m queue.Death) (bool, error) {
+	if !s.ByContent() {
+		return true, nil
+	}
+	body := s.Body
+	s.Body = ""
+	if holds := s.Holds(nil, m.Letter.Reason, m.Attributes); !holds || body == "" {
+		return holds, nil
+	}
+	whole, err := g.Kept.Get(ctx, m.ID)
+	if errors.Is(err, queue.ErrLetterNotFound) {
+		return false, nil
+	}
+	return strings.Contains(string(whole.Request.Body), body), err
+}
+
+// picks says whether all that is given in s holds for m, but for what is within it.
 func picks(s queue.Selection, m queue.Death) bool {
 	l := m.Letter
 	return (s.Queue == "" || s.Queue == m.Queue) &&

@@ -185,8 +185,14 @@ func (svc *Service) find(ctx context.Context, id string) (queue.Death, Source, e
 	return queue.Death{}, nil, queue.ErrLetterNotFound
 }
 
-// known refuses a source that is not there: it must not look empty.
+// known refuses a source that is not there: it must not look empty. It refuses to look
+// for what is masked, since the log would keep what somebody looked for.
 func (svc *Service) known(s queue.Selection) error {
+	for name := range s.Attributes {
+		if svc.secret.Secret(name) {
+			return invalid("Selection.Attributes: the values of %.100q are secrets, and cannot be looked for", name)
+		}
+	}
 	if strings.Contains(s.Queue, ":") && svc.source(s.Queue) == nil {
 		return fmt.Errorf("%.100q: %w", s.Queue, queue.ErrQueueNotFound)
 	}

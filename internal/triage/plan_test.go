@@ -52,6 +52,40 @@ func TestAPlanFreezesWhatIsMeant(t *testing.T) {
 	})
 }
 
+func TestAPlanByWhatIsWithinLetters(t *testing.T) {
+	test(t, newSource(), func(r *rig) {
+		r.kill(4, "a")
+		r.kill(3, "b")
+		r.source.kept.add(2, bezoar.Crash)
+		s := queue.Selection{Body: "of b", Attributes: map[string]string{"trace": "t"}, Reason: "broke"}
+		p, err := r.Plan(r.Context(), ann, triage.Discard, s, triage.Options{})
+		r.must(p, err)
+		kept, err := r.PlanByID(r.Context(), p.ID)
+		if err != nil || p.Count != 3 || len(p.Parts) != 1 || len(p.Groups) != 1 || kept.Selection.Body != "of b" || kept.Selection.Attributes["trace"] != "t" {
+			t.Fatalf("planned %+v, kept %+v, %v", p, kept, err)
+		}
+		if note := string(r.log("discard.plan").Detail); !strings.Contains(note, `"body":"of b"`) || !strings.Contains(note, `"reason":"broke"`) {
+			t.Errorf("the log says %s", note)
+		}
+		r.kill(1, "b") // is not of the plan
+		tasks, err := r.Execute(r.Context(), ann, p.ID)
+		r.must(tasks, err)
+		if done := r.finish(tasks[0].ID, nil); done.State != queue.MoveCompleted || done.Moved != 3 {
+			t.Errorf("task %+v", done)
+		}
+		if n := r.count(queue.Selection{Queue: dlq}); n != 5 {
+			t.Errorf("%d letters are left", n)
+		}
+		s.Attributes = map[string]string{"Authorization": "hunter2"}
+		_, err = r.Plan(r.Context(), ann, triage.Discard, s, triage.Options{})
+		r.wants(err, triage.ErrInvalid)
+		_, err = r.Letters(r.Context(), s, "", 0)
+		r.wants(err, triage.ErrInvalid)
+		_, err = r.Groups(r.Context(), queue.Selection{Body: strings.Repeat("x", 1025)}, 0)
+		r.wants(err, queue.ErrInvalid)
+	})
+}
+
 func TestAPlanIsUsedOnce(t *testing.T) {
 	test(t, nil, func(r *rig) {
 		r.kill(2, "a")

@@ -54,6 +54,12 @@ func TestSelectionsOfASource(t *testing.T) {
 			"a group":        {queue.Selection{Groups: []string{one.Group}}, 1},
 			"after":          {queue.Selection{After: at.Add(time.Millisecond)}, 2},
 			"before":         {queue.Selection{Before: at}, 2},
+			"a body":         {queue.Selection{Body: "q"}, 5},
+			"another body":   {queue.Selection{Body: "x"}, 0},
+			"a reason":       {queue.Selection{Reason: "/search?q=1: signal"}, 5},
+			"another reason": {queue.Selection{Reason: "stopped"}, 0},
+			"an attribute":   {queue.Selection{Attributes: map[string]string{"Method": "POST", "Header.Accept": "a, b"}, Body: "q"}, 5},
+			"another value":  {queue.Selection{Attributes: map[string]string{"Method": "POS"}}, 0},
 		} {
 			if n := r.count(c.s); n != c.want {
 				t.Errorf("%s: %d letters, want %d", name, n, c.want)

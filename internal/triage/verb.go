@@ -110,7 +110,7 @@ func (o Options) task(v Verb, n int64) queue.MoveTask {
 	return t
 }
 
-// maxSelection bounds the text of a selection's groups and ids, so that a plan
+// maxSelection bounds the text of a selection's groups, ids and attributes, so that a plan
 // fits into a mark.
 const maxSelection = 40 << 10
 
@@ -137,8 +137,11 @@ func (v Verb) check(s queue.Selection, o Options) (queue.Selection, error) {
 	for _, text := range slices.Concat(s.Groups, s.IDs) {
 		size += len(text) + len(`"",`)
 	}
+	for name, value := range s.Attributes {
+		size += len(name) + len(value)
+	}
 	if size > maxSelection || len(s.Groups) > queue.MaxSelected || len(s.IDs) > queue.MaxSelected {
-		return s, invalid("Selection: %d groups and %d ids of %d bytes are more than %d each, or %d bytes: do it in parts",
+		return s, invalid("Selection: %d groups and %d ids, with attributes of %d bytes, are more than %d each, or %d bytes: do it in parts",
 			len(s.Groups), len(s.IDs), size, queue.MaxSelected, maxSelection)
 	}
 	return s, nil

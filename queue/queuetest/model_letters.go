@@ -3,6 +3,7 @@ package queuetest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -32,6 +33,7 @@ type modelLetter struct {
 	outcome        queue.Outcome
 	died           int
 	redriven       bool
+	body           string
 }
 
 func (c *modelLetter) group() string { return queue.GroupKey(c.outcome, bezoar.Fingerprint{}) }
@@ -87,7 +89,7 @@ func (m *letterModel) end(t *rapid.T, d *storeClient, of queue.Message, dies boo
 		Failure: rapid.SampledFrom([]string{"f", "g"}).Draw(t, "failure"), Reason: fmt.Sprint("why ", m.now),
 	}
 	d.change(queue.Change{Receipt: of.Receipt, Release: true, Dead: true, Outcome: &o})
-	m.letters = append(m.letters, &modelLetter{of.ID, d.p.DeadLetter, d.q.Name, o, m.now, of.Lineage != nil})
+	m.letters = append(m.letters, &modelLetter{of.ID, d.p.DeadLetter, d.q.Name, o, m.now, of.Lineage != nil, string(of.Body)})
 }
 
 // selection draws one; where says of which queue, "" of all but the trash.
@@ -101,6 +103,12 @@ func (m *letterModel) selection(t *rapid.T, where string) queue.Selection {
 	}
 	if rapid.IntRange(0, 3).Draw(t, "by origin") == 0 {
 		s.Origin = m.of(t).q.Name
+	}
+	if rapid.IntRange(0, 4).Draw(t, "by body") == 0 {
+		s.Body = rapid.SampledFrom([]string{"m1", "m2", "other", "2"}).Draw(t, "body")
+	}
+	if rapid.IntRange(0, 4).Draw(t, "by reason") == 0 {
+		s.Reason = rapid.SampledFrom([]string{"why 1", "why", "5"}).Draw(t, "reason")
 	}
 	if n := len(m.letters); n > 0 && rapid.IntRange(0, 3).Draw(t, "by id") == 0 {
 		for range rapid.IntRange(1, 3).Draw(t, "ids") {
@@ -126,6 +134,7 @@ func (m *letterModel) picks(s queue.Selection) (all []*modelLetter) {
 		if (s.Queue == c.in || s.Queue == "" && c.in != queue.TrashQueue) &&
 			(len(s.Groups) == 0 || slices.Contains(s.Groups, c.group())) && (len(s.IDs) == 0 || slices.Contains(s.IDs, c.id)) &&
 			(s.Class == "" || s.Class == c.outcome.Class.String()) && (s.Origin == "" || s.Origin == c.origin) &&
+			strings.Contains(c.body, s.Body) && strings.Contains(c.outcome.Reason, s.Reason) &&
 			(s.After.IsZero() || at.After(s.After)) && (s.Before.IsZero() || at.Before(s.Before)) {
 			all = append(all, c)
 		}

@@ -49,7 +49,7 @@ func Run(t *testing.T, h Harness) {
 	if h.Around == nil {
 		h.Around = func(t *testing.T, test func(*testing.T)) { t.Helper(); test(t) }
 	}
-	alone := []map[string]func(*rig){queueTests(), moveTests(), caseTests(), markTests(), setAsideTests(), triageTests(), trashTests(), retryTests()}
+	alone := []map[string]func(*rig){queueTests(), moveTests(), caseTests(), markTests(), setAsideTests(), triageTests(), trashTests(), retryTests(), contentTests()}
 	if !h.Again || os.Getenv("BEZOAR_SOAK") != "" { // the random games play them
 		alone = append(alone, messageTests(), receiptTests(), deadLetterTests(), fifoTests(), copyTests(), poisonTests(), letterTests())
 	}

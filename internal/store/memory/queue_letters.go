@@ -43,7 +43,8 @@ func picks(s queue.Selection, m *message) bool {
 		(s.After.IsZero() || !l.Died.Before(s.After)) &&
 		(s.Before.IsZero() || l.Died.Before(s.Before)) &&
 		(s.Last == 0 || m.seq <= s.Last) &&
-		(!s.Unreplaced || l.Discarded == nil || l.Discarded.Into == "")
+		(!s.Unreplaced || l.Discarded == nil || l.Discarded.Into == "") &&
+		s.Holds(m.entry.Body, l.Reason, m.entry.Attributes, m.entry.System)
 }
 
 func (s *queueStore) Groups(ctx context.Context, sel queue.Selection, limit int) ([]queue.Group, error) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -27,7 +28,7 @@ func (t *task) show() queue.MoveTask {
 }
 
 func cloneSelection(s queue.Selection) queue.Selection {
-	s.Groups, s.IDs = slices.Clone(s.Groups), slices.Clone(s.IDs)
+	s.Groups, s.IDs, s.Attributes = slices.Clone(s.Groups), slices.Clone(s.IDs), maps.Clone(s.Attributes)
 	return s
 }
 

@@ -22,6 +22,7 @@ const connectTimeout = 5 * time.Second
 type DB struct {
 	pool   *pgxpool.Pool
 	where  string // for errors: no password
+	schema string
 	ledger *ledgerStore
 	queue  *queueStore
 	quota  *quotaStore
@@ -38,7 +39,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{where: where(settings.ConnConfig)}
+	db := &DB{where: where(settings.ConnConfig), schema: c.Schema}
 	if db.pool, err = pgxpool.NewWithConfig(ctx, settings); err != nil {
 		return nil, fmt.Errorf("open the postgres store: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -48,12 +49,31 @@ func (q *query) choose(s queue.Selection, in func(string) string) {
 	if s.Unreplaced {
 		q.text += in(" AND (SELECT l.doc::json #>> '{discarded,into}' IS NULL FROM {schema}.queue_letters l WHERE l.bucket = d.bucket AND l.seq = d.seq)")
 	}
+	q.chooseContent(s, in)
 }
+
+// chooseContent appends what is asked of what is within letters. Attributes are looked
+// for as the text that record.EncodeAttributes wrote: a NUL in any of them, or damage,
+// would make an error of reading it as JSON.
+func (q *query) chooseContent(s queue.Selection, in func(string) string) {
+	if s.Reason != "" {
+		q.add(in("AND (SELECT strpos(r.doc::json ->> 'reason', $?) > 0 FROM {schema}.queue_letters r WHERE r.bucket = d.bucket AND r.seq = d.seq)"), s.Reason)
+	}
+	if s.Body != "" {
+		q.add(in("AND (SELECT position($?::bytea IN y.body) > 0"+payloadOf+")"), []byte(s.Body))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Attributes)) {
+		q.add(in("AND (SELECT y.attributes ~ $?::text"+payloadOf+")"), record.AttributePattern(name, s.Attributes[name]))
+	}
+}
+
+// payloadOf finds what the message of a death d holds.
+const payloadOf = ` FROM {schema}.queue_messages c JOIN {schema}.queue_payloads y ON y.payload = c.payload WHERE c.bucket = d.bucket AND c.seq = d.seq`
 
 // impossible says that nothing can match, without asking the server, which
 // refuses such texts.
 func impossible(s queue.Selection) bool {
-	return !plain(s.Queue) || !plain(s.Origin) || !plain(s.Class)
+	return !plain(s.Queue) || !plain(s.Origin) || !plain(s.Class) || !plain(s.Reason)
 }
 
 // hour is in microseconds.

@@ -152,7 +152,10 @@ func (s *queueStore) StepMove(ctx context.Context, id string, limit int) (queue.
 			if step.Queues, err = t.step(&m, n); err != nil {
 				return step, err
 			}
-			m.next, step.Moved = next, int(m.Moved-before)
+			if step.Moved = int(m.Moved - before); step.Moved == 0 && !m.Drained && m.Selection.ByContent() {
+				next = t.now // it has only looked
+			}
+			m.next = next
 		}
 		step.Task, step.Next = m.MoveTask, time.Duration(max(next-t.now, 0))*time.Microsecond
 		return step, t.keepMove(m)
@@ -162,18 +165,18 @@ func (s *queueStore) StepMove(ctx context.Context, id string, limit int) (queue.
 // step moves up to n messages. What others have locked is with them, as if it
 // were in flight.
 func (t *queueTx) step(task *moveRow, n int) (gained []string, err error) {
-	batch, more, err := t.ahead(task, n)
+	batch, upTo, err := t.ahead(task, n)
 	if err != nil {
 		return nil, err
 	}
-	if !more {
-		defer func() {
-			if task.State == queue.MoveRunning {
-				task.cursor = drained
-				record.DrainMove(&task.MoveTask, t.now)
-			}
-		}()
-	}
+	defer func() {
+		if task.State != queue.MoveRunning {
+			return
+		}
+		if task.cursor = upTo; upTo == drained {
+			record.DrainMove(&task.MoveTask, t.now)
+		}
+	}()
 	if len(batch) == 0 {
 		return nil, nil
 	}
@@ -206,9 +209,6 @@ func (t *queueTx) step(task *moveRow, n int) (gained []string, err error) {
 		task.cursor = m.seq
 		gained = append(gained, to)
 	}
-	if task.State == queue.MoveRunning {
-		task.cursor = batch[len(batch)-1].seq
-	}
 	slices.Sort(gained)
 	return slices.Compact(gained), nil
 }
@@ -219,25 +219,34 @@ type place struct {
 	group       string
 }
 
-// ahead returns where up to n messages of a task are that are next, and whether
-// there are more.
-func (t *queueTx) ahead(task *moveRow, n int) (batch []place, more bool, err error) {
+// ahead returns where up to n messages of a task are that are next, and how far the
+// task is with these: drained is at the end.
+func (t *queueTx) ahead(task *moveRow, n int) (batch []place, upTo int64, err error) {
 	var q query
+	upTo = drained
 	if task.Kind == queue.MoveSQS {
 		source, err := t.named(task.Source)
 		if errors.Is(err, queue.ErrQueueNotFound) || err == nil && source.bucket != task.bucket {
-			return nil, false, nil // nothing of it is left
+			return nil, upTo, nil // nothing of it is left
 		}
 		if err != nil {
-			return nil, false, err
+			return nil, 0, err
 		}
 		q.text = `SELECT d.bucket, d.seq, coalesce(d.grp, '') FROM {schema}.queue_messages d`
 		q.add("WHERE d.bucket = $?", task.bucket)
 		q.add("AND d.seq <= $?", task.Selection.Last)
 	} else {
+		s := task.Selection
+		seq, err := t.horizon(s, task.cursor)
+		if err != nil {
+			return nil, 0, err
+		}
+		if seq > 0 {
+			s.Last, upTo = seq, seq
+		}
 		q.text = `SELECT d.bucket, d.seq, CASE WHEN q.fifo THEN (
 			SELECT coalesce(m.grp, '') FROM {schema}.queue_messages m WHERE m.bucket = d.bucket AND m.seq = d.seq) ELSE '' END` + letters
-		q.choose(task.Selection, t.in)
+		q.choose(s, t.in)
 	}
 	q.add("AND d.seq > $?", task.cursor)
 	q.add("ORDER BY d.seq LIMIT $?", n+1)
@@ -248,9 +257,24 @@ func (t *queueTx) ahead(task *moveRow, n int) (batch []place, more bool, err err
 		return err
 	})
 	if len(batch) > n {
-		return batch[:n], true, err
+		batch, upTo = batch[:n], batch[n-1].seq
 	}
-	return batch, false, err
+	return batch, upTo, err
+}
+
+// horizon is up to where a step looks for what is within letters, so that no
+// transaction is as long as reading all of them takes; 0 is to the end.
+func (t *queueTx) horizon(s queue.Selection, after int64) (seq int64, err error) {
+	if !s.ByContent() {
+		return 0, nil
+	}
+	s.Body, s.Reason, s.Attributes = "", "", nil
+	q := query{`SELECT coalesce((SELECT d.seq` + letters, nil}
+	q.choose(s, t.in)
+	q.add("AND d.seq > $?", after)
+	q.add("ORDER BY d.seq LIMIT 1 OFFSET $?), 0)", record.MaxLooked-1)
+	err = t.row(q.text, q.args, &seq)
+	return seq, err
 }
 
 // lockAhead locks messages, with their groups, and reads their queues.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"regexp"
 	"slices"
 	"strconv"
 	"time"
@@ -62,6 +63,25 @@ func DecodeAttributes(text []byte, m *queue.Message) {
 		return
 	}
 	m.Attributes, m.System = a.Attributes, a.System
+}
+
+// AttributePattern is a regular expression that finds an attribute with this text as
+// its value in what EncodeAttributes wrote: quotes within names and values are escaped
+// there.
+func AttributePattern(name, value string) string {
+	end := `"}`
+	if value != "" {
+		end = `","s":` + quoted(value) + `}`
+	}
+	return regexp.QuoteMeta(quoted(name)+`:{"t":"`) + `[^"]*` + regexp.QuoteMeta(end)
+}
+
+func quoted(s string) string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(fmt.Sprintf("record: encode a text: %v", err)) // no text is refused
+	}
+	return string(text)
 }
 
 // sumOf is CRC-32C, which processors have an instruction for.
@@ -126,16 +146,23 @@ func DecodeQueue(text []byte, q *queue.Queue) error {
 // order is what of a move task does not change.
 type order struct {
 	Selection queue.Selection `json:"selection,omitzero"`
-	Canary    int             `json:"canary,omitempty"`
-	HaltAbove float64         `json:"halt_above,omitempty"`
-	Actor     string          `json:"actor,omitempty"`
-	Reason    string          `json:"reason,omitempty"`
+	// Class is that of a selection by content, which itself has an impossible one:
+	// versions that would pass over what they do not know of it find no letter.
+	Class     *string `json:"class,omitempty"`
+	Canary    int     `json:"canary,omitempty"`
+	HaltAbove float64 `json:"halt_above,omitempty"`
+	Actor     string  `json:"actor,omitempty"`
+	Reason    string  `json:"reason,omitempty"`
 }
 
 // EncodeMove writes what of a move task does not change, apart from its ID,
 // kind, source and destination.
 func EncodeMove(t queue.MoveTask) ([]byte, error) {
-	return json.Marshal(order{t.Selection, t.Canary, t.HaltAbove, t.Actor, t.Reason})
+	o := order{t.Selection, nil, t.Canary, t.HaltAbove, t.Actor, t.Reason}
+	if o.Selection.ByContent() {
+		o.Class, o.Selection.Class = new(t.Selection.Class), "by content"
+	}
+	return json.Marshal(o)
 }
 
 // DecodeMove fills in what EncodeMove wrote.
@@ -143,6 +170,9 @@ func DecodeMove(text []byte, t *queue.MoveTask) error {
 	var o order
 	if err := json.Unmarshal(text, &o); err != nil {
 		return fmt.Errorf("read move task %s: %w", t.ID, err)
+	}
+	if o.Class != nil {
+		o.Selection.Class = *o.Class
 	}
 	t.Selection, t.Canary, t.HaltAbove, t.Actor, t.Reason = o.Selection, o.Canary, o.HaltAbove, o.Actor, o.Reason
 	return nil

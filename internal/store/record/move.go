@@ -17,6 +17,10 @@ const (
 	KeptTriage = 1000 // of all other kinds
 )
 
+// MaxLooked is how many letters one step of a task looks into that goes by what is
+// within them.
+const MaxLooked = 256
+
 // BeginMove fills in what StartMove decides by itself, except what there is to
 // move. last is the newest sequence number.
 func BeginMove(t queue.MoveTask, last, now int64) queue.MoveTask {

@@ -77,7 +77,8 @@ func (s *queueStore) groups(ctx context.Context, t *sql.Tx, sel queue.Selection,
 
 // whole reports whether a selection takes all letters of every group it knows.
 func whole(s queue.Selection) bool {
-	return len(s.Groups) == 0 && len(s.IDs) == 0 && s.Origin == "" && s.Class == "" && s.After.IsZero() && s.Before.IsZero() && s.Last == 0
+	return len(s.Groups) == 0 && len(s.IDs) == 0 && s.Origin == "" && s.Class == "" && s.After.IsZero() && s.Before.IsZero() && s.Last == 0 &&
+		!s.ByContent()
 }
 
 // inGroup finds the letters of one group by the time of their death.

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,11 +62,51 @@ func choose(s queue.Selection) (where string, args []any, err error) {
 	if s.Unreplaced {
 		and(`(SELECT json_extract(CAST(l.doc AS TEXT), ?) IS NULL FROM queue_letters l WHERE l.bucket = d.bucket AND l.seq = d.seq)`, `$.discarded.into`)
 	}
+	if s.Reason != "" {
+		and(`(SELECT instr(json_extract(CAST(r.doc AS TEXT), '$.reason'), ?) > 0 FROM queue_letters r WHERE r.bucket = d.bucket AND r.seq = d.seq)`, s.Reason)
+	}
+	if s.Body != "" {
+		and(`(SELECT instr(y.body, ?) > 0`+payloadOf+`)`, []byte(s.Body))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Attributes)) {
+		parts = append(parts, `EXISTS (SELECT 1`+payloadOf+` AND `+hasAttribute+`)`)
+		args = append(args, name, s.Attributes[name])
+	}
 	return ` WHERE ` + strings.Join(parts, ` AND `), args, nil
+}
+
+// payloadOf finds what the message of a death d holds.
+const payloadOf = ` FROM queue_messages c CROSS JOIN queue_payloads y ON y.id = c.payload WHERE c.bucket = d.bucket AND c.seq = d.seq`
+
+// hasAttribute looks for a name and a value in what record.EncodeAttributes wrote.
+// What is damaged has none.
+const hasAttribute = `EXISTS (SELECT 1
+	FROM json_each(CASE WHEN json_valid(CAST(y.attributes AS TEXT)) THEN CAST(y.attributes AS TEXT) ELSE '{}' END) o
+	CROSS JOIN json_each(CASE WHEN o.type = 'object' THEN o.value ELSE '{}' END) v
+	WHERE v.key = ? AND v.type = 'object' AND coalesce(json_extract(v.value, '$.s'), '') = ? AND json_extract(v.value, '$.b') IS NULL)`
+
+// horizon is up to where a step of a task looks for what is within letters, 0 for to
+// the end, so that it does not hold the file while it reads all of them.
+func (t *queueTx) horizon(s queue.Selection, after int64) (seq int64, err error) {
+	s.Body, s.Reason, s.Attributes = "", "", nil
+	where, args, err := choose(s)
+	if err != nil {
+		return 0, err
+	}
+	from := deaths
+	if s.Queue == "" {
+		from = inOrder
+	}
+	err = t.row(`SELECT coalesce((SELECT d.seq`+from+where+` AND d.seq > ? ORDER BY d.seq LIMIT 1 OFFSET ?), 0)`,
+		append(args, after, record.MaxLooked-1), &seq)
+	return seq, err
 }
 
 // deaths is where the letters of one queue are looked for.
 const deaths = ` FROM queues q CROSS JOIN queue_deaths d ON d.bucket = q.bucket`
+
+// inOrder is where those of all queues are looked for, in their order.
+const inOrder = ` FROM queue_deaths d CROSS JOIN queues q ON d.bucket = q.bucket`
 
 func (t *queueTx) countLetters(s queue.Selection) (n, last int64, err error) {
 	where, args, err := choose(s)
@@ -91,8 +133,8 @@ func (t *queueTx) lettersAhead(s queue.Selection, after int64, n int) (found []m
 		return nil, err
 	}
 	from := deaths
-	if s.Queue == "" { // in the order of all queues
-		from = ` FROM queue_deaths d CROSS JOIN queues q ON d.bucket = q.bucket`
+	if s.Queue == "" {
+		from = inOrder
 	}
 	query := `SELECT ` + stateColumns + from + ` CROSS JOIN queue_messages m ON m.bucket = d.bucket AND m.seq = d.seq` +
 		where + ` AND d.seq > ? ORDER BY d.seq LIMIT ?`
@@ -110,7 +152,7 @@ func (s *queueStore) Letters(ctx context.Context, sel queue.Selection, after int
 	}
 	from := deaths
 	if sel.Queue == "" {
-		from = ` FROM queue_deaths d CROSS JOIN queues q ON d.bucket = q.bucket`
+		from = inOrder
 	}
 	var q query
 	q.add(`SELECT ` + stateColumns + `, p.sender, l.doc, q.name, q.id` + from + `

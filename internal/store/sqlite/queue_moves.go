@@ -43,6 +43,19 @@ func (m *moveRow) scan(scan func(...any) error) error {
 const drained = math.MaxInt64
 
 func (s *queueStore) StartMove(ctx context.Context, task queue.MoveTask) (queue.MoveTask, error) {
+	counted := int64(-1)
+	if task.Selection.ByContent() { // reading all of the letters must not hold up who writes
+		if task.Selection.Queue == "" {
+			task.Selection.Queue = task.Source
+		}
+		n, last, err := s.CountLetters(ctx, task.Selection)
+		if err != nil {
+			return queue.MoveTask{}, err
+		}
+		if counted = n; task.Selection.Last == 0 {
+			task.Selection.Last = last
+		}
+	}
 	return writing(ctx, s, "start a move task", func(t *queueTx) (none queue.MoveTask, err error) {
 		last, err := t.number("message", 0)
 		if err != nil {
@@ -56,9 +69,12 @@ func (s *queueStore) StartMove(ctx context.Context, task queue.MoveTask) (queue.
 			}
 			m.bucket = source.bucket
 		}
-		if m.Kind == queue.MoveSQS {
+		switch {
+		case m.Kind == queue.MoveSQS:
 			err = t.beginSQS(&m)
-		} else {
+		case counted >= 0:
+			m.ToMove = counted
+		default:
 			m.ToMove, _, err = t.countLetters(m.Selection)
 		}
 		if err != nil {
@@ -144,7 +160,10 @@ func (s *queueStore) StepMove(ctx context.Context, id string, limit int) (queue.
 			if step.Queues, err = t.step(&m, n); err != nil {
 				return step, err
 			}
-			step.Moved, m.next = int(m.Moved-before), next
+			if step.Moved = int(m.Moved - before); step.Moved == 0 && !m.Drained && m.Selection.ByContent() {
+				next = t.now // it has only looked
+			}
+			m.next = next
 		}
 		if n > 0 || m.State != queue.MoveRunning {
 			t.reached(beforeCursor)
@@ -159,7 +178,7 @@ func (s *queueStore) StepMove(ctx context.Context, id string, limit int) (queue.
 
 // step moves up to n messages.
 func (t *queueTx) step(task *moveRow, n int) (gained []string, err error) {
-	rows, err := t.ahead(task, n)
+	rows, upTo, err := t.ahead(task, n)
 	if err != nil {
 		return nil, err
 	}
@@ -190,31 +209,45 @@ func (t *queueTx) step(task *moveRow, n int) (gained []string, err error) {
 		gained = append(gained, to)
 	}
 	if len(rows) < n && task.State == queue.MoveRunning {
-		task.cursor = drained
-		record.DrainMove(&task.MoveTask, t.now)
+		if task.cursor = upTo; upTo == drained {
+			record.DrainMove(&task.MoveTask, t.now)
+		}
 	}
 	slices.Sort(gained)
 	return slices.Compact(gained), nil
 }
 
-// ahead returns up to n messages that are next.
-func (t *queueTx) ahead(task *moveRow, n int) (found []messageRow, err error) {
+// ahead returns up to n messages that are next, and how far it has looked if these
+// are fewer: drained is to the end.
+func (t *queueTx) ahead(task *moveRow, n int) (found []messageRow, upTo int64, err error) {
+	upTo = drained
 	if task.Kind != queue.MoveSQS {
-		return t.lettersAhead(task.Selection, task.cursor, n)
+		s := task.Selection
+		if s.ByContent() {
+			seq, err := t.horizon(s, task.cursor)
+			if err != nil {
+				return nil, 0, err
+			}
+			if seq > 0 {
+				s.Last, upTo = seq, seq
+			}
+		}
+		found, err = t.lettersAhead(s, task.cursor, n)
+		return found, upTo, err
 	}
 	source, err := t.named(task.Source)
 	if errors.Is(err, queue.ErrQueueNotFound) || err == nil && source.bucket != task.bucket {
-		return nil, nil // nothing of it is left
+		return nil, upTo, nil // nothing of it is left
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	const query = `SELECT ` + stateColumns + ` FROM queue_messages m WHERE m.bucket = ? AND m.seq > ? AND m.seq <= ? ORDER BY m.seq LIMIT ?`
 	err = t.each(query, []any{task.bucket, task.cursor, task.Selection.Last, n}, func(r *sql.Rows) error {
 		found = append(found, messageRow{})
 		return found[len(found)-1].scan(r.Scan)
 	})
-	return found, err
+	return found, upTo, err
 }
 
 // forward moves one message.

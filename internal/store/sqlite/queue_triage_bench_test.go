@@ -20,11 +20,12 @@ func fillLetters(b *testing.B, s queue.Store, n, groups int) {
 		b.Fatal(err)
 	}
 	p := queue.Policy{DeadLetter: queue.ImplicitName("jobs"), Implicit: true, Poison: poison.Config{Off: true}}
-	body := make([]byte, 1000)
+	in := queue.SendInput{Body: make([]byte, 1000), Attributes: map[string]queue.Attribute{"tenant": {DataType: "String", String: "acme"}}}
+	copy(in.Body[900:], "order 17")
 	for i := 0; i < n; {
 		var batch []queue.Entry
 		for range queue.MaxBatch {
-			batch = append(batch, queue.Entry{SendInput: queue.SendInput{Body: body}, ID: fmt.Sprint("m", len(batch)+i)})
+			batch = append(batch, queue.Entry{SendInput: in, ID: fmt.Sprint("m", len(batch)+i)})
 		}
 		if _, err := s.Send(b.Context(), q.ID, batch); err != nil {
 			b.Fatal(err)
@@ -63,6 +64,18 @@ func BenchmarkTriage(b *testing.B) {
 		"count-a-group": func() (int, error) {
 			n, _, err := s.CountLetters(ctx, queue.Selection{Queue: dead, Groups: []string{"bug:f7"}})
 			return int(n / 100), err
+		},
+		"count-by-body": func() (int, error) {
+			n, _, err := s.CountLetters(ctx, queue.Selection{Queue: dead, Body: "order 17"})
+			return int(n), err
+		},
+		"count-by-attribute": func() (int, error) {
+			n, _, err := s.CountLetters(ctx, queue.Selection{Queue: dead, Attributes: map[string]string{"tenant": "acme"}})
+			return int(n), err
+		},
+		"count-by-reason": func() (int, error) {
+			n, _, err := s.CountLetters(ctx, queue.Selection{Queue: dead, Reason: "some length"})
+			return int(n), err
 		},
 		"page": func() (int, error) {
 			l, err := s.Letters(ctx, queue.Selection{Queue: dead}, 0, 50)
