@@ -128,6 +128,8 @@ complete -c bezoar -n '__fish_seen_subcommand_from edit; and __fish_seen_subcomm
 complete -c bezoar -n '__fish_seen_subcommand_from edit; and __fish_seen_subcommand_from dlq' -l body -r -F -d 'The new body.'
 complete -c bezoar -n '__fish_seen_subcommand_from edit; and __fish_seen_subcommand_from dlq' -l file -s f -r -F -d 'Read the new body from this file; - for stdin.'
 complete -c bezoar -n '__fish_seen_subcommand_from edit; and __fish_seen_subcommand_from dlq' -l attribute -s a -r -F -d 'Set an attribute of type String. May be repeated.'
+complete -c bezoar -n '__fish_seen_subcommand_from edit; and __fish_seen_subcommand_from dlq' -l from -r -F -d 'Edit many: read changed letters from this file, as dlq export writes them; - for stdin. Letters that are as they were stay where they are.'
+complete -c bezoar -n '__fish_seen_subcommand_from edit; and __fish_seen_subcommand_from dlq' -l dry-run -d 'With --from: say what would change, and change nothing.'
 complete -c bezoar -n '__fish_seen_subcommand_from edit; and __fish_seen_subcommand_from dlq' -l to -r -F -d 'Send it to this queue instead of where it came from.'
 complete -c bezoar -n '__fish_seen_subcommand_from edit; and __fish_seen_subcommand_from dlq' -l reason -r -F -d 'Reason, for the audit log.'
 complete -c bezoar -n '__fish_seen_subcommand_from edit; and __fish_seen_subcommand_from dlq' -l print -d 'Print the letter\'s body and version, and change nothing.'

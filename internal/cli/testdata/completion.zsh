@@ -74,6 +74,7 @@ _bezoar() {
     "bezoar dlq edit --body") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq edit --file" | "bezoar dlq edit -f") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq edit --attribute" | "bezoar dlq edit -a") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    "bezoar dlq edit --from") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq edit --to") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq edit --reason") COMPREPLY=($(compgen -f -- "$cur")); return ;;
     "bezoar dlq redrive --admin") COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -292,7 +293,7 @@ _bezoar() {
     "bezoar dlq groups") COMPREPLY=($(compgen -W "--help --json --admin --queue --group --origin --class --since --before --limit" -- "$cur")) ;;
     "bezoar dlq ls") COMPREPLY=($(compgen -W "--help --json --admin --queue --group --origin --class --since --before --limit --cursor" -- "$cur")) ;;
     "bezoar dlq show") COMPREPLY=($(compgen -W "--help --json --admin --body" -- "$cur")) ;;
-    "bezoar dlq edit") COMPREPLY=($(compgen -W "--help --json --admin --body --file --attribute --to --reason --print" -- "$cur")) ;;
+    "bezoar dlq edit") COMPREPLY=($(compgen -W "--help --json --admin --body --file --attribute --from --dry-run --to --reason --print" -- "$cur")) ;;
     "bezoar dlq redrive") COMPREPLY=($(compgen -W "--help --json --admin --queue --group --origin --class --since --before --rate --reason --dry-run --plan --yes --expect --wait --to --canary --no-canary --pardon --halt-above" -- "$cur")) ;;
     "bezoar dlq discard") COMPREPLY=($(compgen -W "--help --json --admin --queue --group --origin --class --since --before --rate --reason --dry-run --plan --yes --expect --wait" -- "$cur")) ;;
     "bezoar dlq restore") COMPREPLY=($(compgen -W "--help --json --admin --queue --group --origin --class --since --before --rate --reason --dry-run --plan --yes --expect --wait" -- "$cur")) ;;
