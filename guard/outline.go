@@ -5,8 +5,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-
-	"github.com/bezoar-dev/bezoar/guard/sql"
 )
 
 // outline is the text of a query without its values: names and signs stay, a ?
@@ -207,29 +205,6 @@ func afterComment(text []byte, i int) int {
 		return after(text, i+2, "*/")
 	}
 	return i + 1
-}
-
-// sql writes statements.
-func (o *outliner) sql(text []byte, dialect string) {
-	end, last, copied := 0, "", false
-	sql.Tokens(text, dialect, func(kind sql.TokenKind, from, to int) {
-		if copied { // what follows COPY … FROM STDIN are rows
-			return
-		}
-		if from > end && end > 0 {
-			o.out = append(o.out, ' ')
-		}
-		end = to
-		word := string(text[from:to])
-		switch lower := strings.ToLower(word); {
-		case kind == sql.Text, kind == sql.Number && !(isSize(word) && slices.Contains([]string{"limit", "offset", "first", "next", "top"}, last)):
-			o.out = append(o.out, '?')
-		default:
-			o.out = append(o.out, word...)
-			copied = lower == "stdin" && last == "from"
-			last = lower
-		}
-	})
 }
 
 // request writes what a client of GraphQL sends: a document, or JSON that holds it.

@@ -126,6 +126,12 @@ func TestOutlines(t *testing.T) {
 		{Query{Kind: OpenSearch, Path: "/i/_doc/7", RawQuery: "size=9&q=ann&pretty"}, `/i/_doc/??size=9&q=?&?=?`},
 		{sqlQuery("postgres", "SELECT a FROM \"t\" -- why\n WHERE b = 'it''s' AND c IN (1, 2) LIMIT 50"), `SELECT a FROM "t" WHERE b = ? AND c IN (?, ?) LIMIT 50`},
 		{sqlQuery("mysql", "SELECT a FROM t WHERE b = \"x\" AND c = 0x41"), `SELECT a FROM t WHERE b = ? AND c = ?`},
+		{
+			sqlQuery("", `SELECT "id", lower("t"."b") FROM "t" WHERE "mail" = "ann@x" AND b LIKE "%ann%" AND c IN ("x", "y") AND "d" BETWEEN "k" AND "l" AND "t"."e" <> "u"."e" AND "f" > 5`),
+			`SELECT "id", lower("t"."b") FROM "t" WHERE "mail" = ? AND b LIKE ? AND c IN (?, ?) AND "d" BETWEEN ? AND ? AND "t"."e" <> "u"."e" AND "f" > ?`,
+		},
+		{sqlQuery("generic", `INSERT INTO "t" ("a", "b") VALUES ("x", 1), ("y", 2); SELECT coalesce("a", "b") FROM t`), `INSERT INTO "t" ("a", "b") VALUES (?, ?), (?, ?); SELECT coalesce("a", "b") FROM t`},
+		{sqlQuery("postgres", `SELECT 1 FROM a WHERE "b" = "c"`), `SELECT ? FROM a WHERE "b" = "c"`},
 		{Query{Kind: GraphQL, Body: []byte(`query Q($n: Int = 5) { a(first: 10, id: 7, s: """x \""" y""") { b } } # c`)}, `query Q($n: Int = ?) { a(first: 10, id: ?, s: ?) { b } } `},
 		{Query{Kind: GraphQL, Body: []byte(`{"query": "{ a }", "variables": {"n": 5}}`)}, `{"query": ?, "variables": {"n": ?}}`},
 		{Query{Kind: Regex, Body: []byte("a+")}, ""},

@@ -219,6 +219,30 @@ func TestAPauseOutlivesTheProcess(t *testing.T) {
 	})
 }
 
+// A node that stops gives back the canary that it keeps for the next message: with a
+// long lease the others would wait for hours.
+func TestWhoStopsGivesTheCanaryBack(t *testing.T) {
+	bubble(t, queue.Config{}, func(r *rig) {
+		r.create("jobs", nil)
+		r.sendMany("jobs", 6)
+		outage(r, "jobs")
+		r.must(r.Purge(r.Context(), "jobs"))
+		ctx, stop := context.WithCancel(r.Context())
+		defer stop()
+		one, stopped := engine(r.T, queue.Config{}, r.store), make(chan error)
+		go func() { stopped <- one.Run(ctx) }()
+		pass(time.Minute)
+		if some, err := one.Receive(ctx, "jobs", queue.ReceiveInput{Visibility: new(time.Hour)}); err != nil || len(some) > 0 {
+			r.Fatalf("received %d, %v", len(some), err)
+		}
+		stop()
+		r.must(<-stopped)
+		r.Engine = r.node(queue.Config{}, r.store)
+		r.send("jobs", "tries whether it works")
+		r.one("jobs", "w")
+	})
+}
+
 // blind is a store whose marks cannot be reached.
 type blind struct {
 	queue.Store

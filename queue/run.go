@@ -26,6 +26,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
+			e.judge.Leave(ctx, time.Now())
 			return nil
 		case <-timer.C:
 		case <-e.kick:

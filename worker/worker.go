@@ -290,6 +290,9 @@ func (w *Worker) close() error {
 		errs = append(errs, w.starts.Close())
 		w.starts = nil
 	}
+	if w.judge != nil {
+		w.judge.Leave(time.Now())
+	}
 	if w.facts != nil {
 		errs = append(errs, w.facts.Close())
 		w.facts = nil

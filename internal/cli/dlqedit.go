@@ -125,7 +125,7 @@ func (c *dlqEdit) many(s *session, api *adminapi.Client) error {
 			break
 		}
 		if err != nil {
-			return hinted(fmt.Errorf("letter %d of %s: %w", n, c.From, err), "bezoar dlq export writes such letters; the %d before it are edited", len(done.Edited))
+			return hinted(fmt.Errorf("letter %d of %s: %w", n, c.From, err), "bezoar dlq export writes such letters; of those before it %s", done.text())
 		}
 		edited, err := c.changed(s, api, l)
 		switch {
@@ -178,11 +178,7 @@ func (m *editedMany) report(s *session) error {
 			return err
 		}
 	} else {
-		verb := "edited"
-		if m.DryRun {
-			verb = "would be edited"
-		}
-		s.out.printf("%d %s %s, %d unchanged, %d failed\n", len(m.Edited), plural(len(m.Edited), "letter", "letters"), verb, m.Unchanged, len(m.Failed))
+		s.out.printf("%s\n", m.text())
 	}
 	switch {
 	case len(m.Failed) == 0:
@@ -191,4 +187,12 @@ func (m *editedMany) report(s *session) error {
 		return exitf(exitFailure, "none of %d changed letters was edited", len(m.Failed))
 	}
 	return exitf(exitPartly, "%d of %d changed letters were not edited", len(m.Failed), len(m.Failed)+len(m.Edited))
+}
+
+func (m *editedMany) text() string {
+	verb := "edited"
+	if m.DryRun {
+		verb = "would be edited"
+	}
+	return fmt.Sprintf("%d %s %s, %d unchanged, %d failed", len(m.Edited), plural(len(m.Edited), "letter", "letters"), verb, m.Unchanged, len(m.Failed))
 }

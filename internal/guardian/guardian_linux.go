@@ -73,8 +73,10 @@ func Start(log *slog.Logger) (stop func(), err error) {
 	defer null.Close()
 	owner := proc.Self()
 	args := []string{os.Args[0], Argument, strconv.Itoa(owner.PID), strconv.FormatUint(owner.Born, 10)}
+	files := make([]*os.File, 3, 3+others()) // of nil nothing is open
+	files[0], files[1], files[2] = null, null, os.Stderr
 	p, err := os.StartProcess(self, args, &os.ProcAttr{
-		Dir: "/", Env: []string{}, Files: []*os.File{null, null, os.Stderr}, Sys: proc.OwnSession(),
+		Dir: "/", Env: []string{}, Files: files[:cap(files)], Sys: proc.OwnSession(),
 	})
 	if err != nil {
 		return nil, err
@@ -94,4 +96,21 @@ func Start(log *slog.Logger) (stop func(), err error) {
 		_ = p.Kill()
 		<-ended
 	}, nil
+}
+
+// others is how many descriptors behind stderr may be inherited: sockets of a service
+// manager, or what a shell has left open.
+func others() int {
+	const most = 1 << 10
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return 0
+	}
+	last := 2
+	for _, f := range open {
+		if n, err := strconv.Atoi(f.Name()); err == nil && n <= most {
+			last = max(last, n)
+		}
+	}
+	return last - 2
 }

@@ -157,3 +157,18 @@ func (j *Judge) Waste(ctx context.Context, now time.Time, t *Trial) {
 	j.mu.Unlock()
 	j.publish(ctx, now, changed...)
 }
+
+// Leave gives back what no message was found for, so that others need not wait until
+// its time is over. It is for a process that receives nothing more.
+func (j *Judge) Leave(ctx context.Context, now time.Time) {
+	var changed []state
+	j.mu.Lock()
+	for _, s := range j.queues {
+		if s.unused != 0 && s.guard.Returned(now, s.unused, outage.Lost, "") {
+			changed = append(changed, s)
+		}
+		s.unused = 0
+	}
+	j.mu.Unlock()
+	j.publish(ctx, now, changed...)
+}

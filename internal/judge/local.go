@@ -97,6 +97,9 @@ func (l *Local) Gate(now time.Time) Pass {
 // Waste gives back a leave for which there was no message.
 func (l *Local) Waste(now time.Time, t *Trial) { l.judge.Waste(context.Background(), now, t) }
 
+// Leave is for a worker that receives nothing more.
+func (l *Local) Leave(now time.Time) { l.judge.Leave(context.Background(), now) }
+
 // Returned gives back a leave whose message says nothing.
 func (l *Local) Returned(now time.Time, t *Trial) {
 	l.judge.Returned(context.Background(), now, t, bezoar.Interrupted, "")

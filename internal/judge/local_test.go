@@ -170,6 +170,30 @@ func TestLaw6AnOutagePausesAllWorkers(t *testing.T) {
 	}
 }
 
+// A worker that stops leaves no canary behind for which it has found no message: the
+// others would wait until its time is over.
+func TestWhoStopsGivesItsCanaryBack(t *testing.T) {
+	tb := newTable(t)
+	a, b := tb.judge(LocalConfig{}), tb.judge(LocalConfig{})
+	for n := range 5 {
+		tb.fail(a, Ending{Payload: body(n), Class: bezoar.Bug, Failure: "refused", Votes: 2})
+	}
+	tb.now = tb.now.Add(31 * time.Second)
+	kept := tb.gate(a)
+	a.Waste(tb.now, kept.Trial)
+	if g := tb.gate(b); g.Open {
+		t.Fatalf("beside a canary the gate is %+v", g)
+	}
+	a.Leave(tb.now)
+	if g := tb.gate(b); !g.Open || g.Trial == nil {
+		t.Errorf("when its owner has stopped the gate is %+v", g)
+	}
+	a.Leave(tb.now) // has nothing more to give back
+	if g := tb.gate(a); g.Open {
+		t.Errorf("a second canary: %+v", g)
+	}
+}
+
 func TestABreakerOpensForAllWorkers(t *testing.T) {
 	tb := newTable(t)
 	c := LocalConfig{Downstream: "billing"}
