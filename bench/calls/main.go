@@ -65,7 +65,6 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 func serve(addrs []string) error {
 	failed := make(chan error, len(addrs))
 	server := calls.Server()
-	defer server.Close()
 	for _, addr := range addrs {
 		l, err := net.Listen("tcp", addr)
 		if err != nil {
