@@ -19,7 +19,7 @@ func Measure(ctx context.Context, cfg Config, progress io.Writer) (*Report, erro
 		for _, rv := range rivals() {
 			switch {
 			case !cfg.Peers || !r.peers:
-			case installed(rv.program):
+			case peer.Installed(rv.program):
 				proxies = append(proxies, func() (*Run, error) { return measurePeer(ctx, cfg, r, rv) })
 			case !absent[rv.program]:
 				absent[rv.program] = true

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -48,15 +46,6 @@ func rivals() []rival {
 			"http-request deny deny_status 503 if { sc_http_fail_cnt(0) ge 2 }",
 		)},
 	}
-}
-
-// installed reports whether a program is there.
-func installed(program string) bool {
-	if _, err := exec.LookPath(program); err == nil {
-		return true
-	}
-	_, err := os.Stat("/usr/sbin/" + program)
-	return err == nil
 }
 
 // measurePeer runs a row once behind another proxy.

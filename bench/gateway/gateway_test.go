@@ -2,14 +2,21 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/bench/internal/calls"
+	"github.com/bezoar-dev/bezoar/bench/internal/peer"
 )
 
 func TestParseFigures(t *testing.T) {
 	f, err := parseFigures("Running 3s test\nbench {\"requests\":10,\"micros\":5,\"p50_us\":1,\"p99_us\":2,\"broken\":3,\"refused\":4}\n")
-	if err != nil || f != (figures{Requests: 10, Micros: 5, P50: 1, P99: 2, Broken: 3, Refused: 4}) {
+	if err != nil || f != (calls.Figures{Requests: 10, Micros: 5, P50: 1, P99: 2, Broken: 3, Refused: 4}) {
 		t.Errorf("parseFigures = %+v, %v", f, err)
 	}
 	for _, out := range []string{"", "bench {", "bench {\"requests\":0}\n", "bench x\n"} {
@@ -71,4 +78,62 @@ func TestBadFlagsExitWith2(t *testing.T) {
 			t.Errorf("%v: exit %d, stdout %q, stderr %q", args, code, &out, &errs)
 		}
 	}
+}
+
+// Peers answer every case right, as Measure checks of every proxy before it
+// measures. Bezoar is left out: it takes seconds to link.
+func TestEveryCaseIsAnsweredRight(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute) // the build may be the first
+	defer cancel()
+	bench, err := peer.New(peer.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bench.Close()
+	together(t, []string{"stub", "calls", "stock"}, func(program string) error {
+		_, err := bench.Build(ctx, program)
+		return err
+	})
+	names := []string{reverseProxy}
+	for _, name := range []string{nginx, haproxy} {
+		if peer.Installed(name) {
+			names = append(names, name)
+		} else {
+			t.Log("not tried:", name)
+		}
+	}
+	together(t, cases(), func(c Case) error { return checkAll(ctx, c, names, bench) })
+}
+
+// together calls f with each at the same time, and fails the test for the errors.
+func together[T any](t *testing.T, each []T, f func(T) error) {
+	t.Helper()
+	errs := make([]error, len(each))
+	var all sync.WaitGroup
+	for i, one := range each {
+		all.Go(func() { errs[i] = f(one) })
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func checkAll(ctx context.Context, c Case, names []string, bench *peer.Bench) error {
+	running, stop, err := startAll(ctx, names, c, bench, "")
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.Name, err)
+	}
+	defer stop()
+	for name, p := range running {
+		if err := c.check(ctx, p); err != nil {
+			return fmt.Errorf("%s, %s: %w", c.Name, name, err)
+		}
+		if other := c; c.Calls == "" {
+			if other.Answer = 3; other.check(ctx, p) == nil {
+				return fmt.Errorf("%s, %s: an answer of another length passes", c.Name, name)
+			}
+		}
+	}
+	return nil
 }

@@ -1,8 +1,8 @@
 // Gateway measures what proxying one request costs: the user and system time of
 // the proxy's processes per request, with one core for each proxy, keep-alive
-// on both sides, 64 connections and an answer of two bytes. It compares nginx,
-// HAProxy, Go's stock ReverseProxy and Bezoar with everything on, in rounds
-// that take turns, so that what disturbs the machine disturbs all.
+// on both sides and 64 callers. It compares nginx, HAProxy, Go's stock
+// ReverseProxy and Bezoar with everything on, in rounds that take turns, so that
+// what disturbs the machine disturbs all.
 //
 //	go run -C bench ./gateway
 //
@@ -31,19 +31,6 @@ type Config struct {
 	Length   time.Duration // of one measurement; 1 s to 1 min
 	Distinct int           // different requests sent in turn; 1 to 100,000
 	Bezoar   string        // the binary; "" builds it
-}
-
-// A Case is one kind of request.
-type Case struct {
-	Name   string
-	Method string
-	Body   int // bytes of JSON
-}
-
-func cases() []Case {
-	return []Case{
-		{"get", "GET", 0}, {"post-1k", "POST", 1 << 10}, {"post-4k", "POST", 4 << 10}, {"post-64k", "POST", 64 << 10},
-	}
 }
 
 // Validate joins every fault.
@@ -88,7 +75,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.DurationVar(&cfg.Length, "length", 3*time.Second, "of one measurement")
 	flags.IntVar(&cfg.Distinct, "distinct", 4096, "different requests, sent in turn")
 	names := flags.String("proxies", strings.Join(proxies(), ","), "comma-separated")
-	kinds := flags.String("cases", "get,post-1k", "comma-separated, some of get,post-1k,post-4k,post-64k")
+	kinds := flags.String("cases", "get,post-1k", "comma-separated, some of "+caseNames())
 	asJSON := flags.Bool("json", false, "print one JSON document")
 	goal := flags.Float64("goal", 0, "exit with 1 when Bezoar takes more than this many times nginx's CPU; 0 never does")
 	if err := flags.Parse(args); err != nil {
@@ -124,16 +111,4 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	return 0
-}
-
-func parseCases(text string) ([]Case, error) {
-	var picked []Case
-	for name := range strings.SplitSeq(text, ",") {
-		i := slices.IndexFunc(cases(), func(c Case) bool { return c.Name == name })
-		if i < 0 {
-			return nil, fmt.Errorf("cases: %q is unknown, want some of get,post-1k,post-4k,post-64k", name)
-		}
-		picked = append(picked, cases()[i])
-	}
-	return picked, nil
 }

@@ -10,10 +10,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/bench/internal/calls"
 	"github.com/bezoar-dev/bezoar/bench/internal/peer"
 	"github.com/bezoar-dev/bezoar/bench/internal/proc"
 )
@@ -22,7 +24,7 @@ import (
 var loadScript []byte
 
 const (
-	connections = 64
+	connections = 64          // and callers: each has one request at a time
 	warmup      = time.Second // of every proxy in every case, not counted
 	maxRequests = 32 << 20    // bytes of all distinct requests of a case
 )
@@ -64,30 +66,46 @@ func Measure(ctx context.Context, cfg Config, progress io.Writer) (*Report, erro
 	if err := os.WriteFile(load.script, loadScript, 0o600); err != nil {
 		return nil, err
 	}
-	running, err := startAll(ctx, cfg, bench, loadCores)
-	if err != nil {
+	if load.calls, err = bench.Build(ctx, "calls"); err != nil {
 		return nil, err
 	}
 	samples := map[key][]sample{}
 	for _, c := range cfg.Cases {
-		for _, name := range cfg.Proxies {
-			if _, err := load.measure(ctx, running[name], c, warmup); err != nil {
-				return nil, fmt.Errorf("%s, %s: %w", c.Name, name, err)
-			}
-		}
-		for round := range cfg.Rounds {
-			for _, name := range cfg.Proxies {
-				s, err := load.measure(ctx, running[name], c, cfg.Length)
-				if err != nil {
-					return nil, fmt.Errorf("%s, %s: %w", c.Name, name, err)
-				}
-				samples[key{c.Name, name}] = append(samples[key{c.Name, name}], s)
-				fmt.Fprintf(progress, "%s, round %d of %d, %s: %.2f µs of CPU per request\n",
-					c.Name, round+1, cfg.Rounds, name, micros(s.cpu))
-			}
+		if err := measureCase(ctx, cfg, c, bench, &load, samples, progress); err != nil {
+			return nil, err
 		}
 	}
 	return newReport(cfg, samples), nil
+}
+
+// measureCase runs a case on fresh proxies.
+func measureCase(ctx context.Context, cfg Config, c Case, bench *peer.Bench, load *loader, samples map[key][]sample, progress io.Writer) error {
+	running, stop, err := startAll(ctx, cfg.Proxies, c, bench, load.cores)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.Name, err)
+	}
+	defer stop()
+	for _, name := range cfg.Proxies {
+		err := c.check(ctx, running[name])
+		if err == nil {
+			_, err = load.measure(ctx, running[name], c, warmup)
+		}
+		if err != nil {
+			return fmt.Errorf("%s, %s: %w", c.Name, name, err)
+		}
+	}
+	for round := range cfg.Rounds {
+		for _, name := range cfg.Proxies {
+			s, err := load.measure(ctx, running[name], c, cfg.Length)
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", c.Name, name, err)
+			}
+			samples[key{c.Name, name}] = append(samples[key{c.Name, name}], s)
+			fmt.Fprintf(progress, "%s, round %d of %d, %s: %.2f µs of CPU per request\n",
+				c.Name, round+1, cfg.Rounds, name, micros(s.cpu))
+		}
+	}
+	return nil
 }
 
 // cores gives the last core to the proxies, which take turns, and the others to
@@ -99,60 +117,79 @@ func cores(n int) (proxies, others string) {
 	return strconv.Itoa(n - 1), "0-" + strconv.Itoa(n-2)
 }
 
-// startAll starts two workers and the proxies before them.
-func startAll(ctx context.Context, cfg Config, bench *peer.Bench, loadCores string) (map[string]*peer.Proxy, error) {
-	stub, err := bench.Build(ctx, "stub")
+// startAll starts two workers of the case and the proxies before them. The caller
+// stops them all; what an error leaves is the bench's.
+func startAll(ctx context.Context, names []string, c Case, bench *peer.Bench, loadCores string) (running map[string]*peer.Proxy, stop func(), err error) {
+	addrs, worker, err := startWorkers(ctx, c, bench, loadCores)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	workers, err := proc.FreeAddrs(2)
-	if err != nil {
-		return nil, err
-	}
-	c, err := bench.Start(proc.Spec{Name: "stub", Args: append([]string{stub}, workers...), Cores: loadCores})
-	if err != nil {
-		return nil, err
-	}
-	if err := peer.Wait(ctx, c, "http://"+workers[1]); err != nil {
-		return nil, err
-	}
+	extra := peer.Extra{Wire: c.Wire}
 	start := map[string]func() (*peer.Proxy, error){
-		nginx:        func() (*peer.Proxy, error) { return bench.Nginx(ctx, workers, peer.Extra{}) },
-		haproxy:      func() (*peer.Proxy, error) { return bench.HAProxy(ctx, workers, peer.Extra{}) },
-		reverseProxy: func() (*peer.Proxy, error) { return bench.Stock(ctx, workers) },
-		bezoar:       func() (*peer.Proxy, error) { return bench.Bezoar(ctx, workers) },
+		nginx:        func() (*peer.Proxy, error) { return bench.Nginx(ctx, addrs, extra) },
+		haproxy:      func() (*peer.Proxy, error) { return bench.HAProxy(ctx, addrs, extra) },
+		reverseProxy: func() (*peer.Proxy, error) { return bench.Stock(ctx, addrs, c.Wire) },
+		bezoar: func() (*peer.Proxy, error) {
+			if c.Wire.TLS || c.Wire.GRPC {
+				return bench.BezoarServe(ctx, addrs, c.Wire)
+			}
+			return bench.Bezoar(ctx, addrs)
+		},
 	}
-	running := map[string]*peer.Proxy{}
-	for _, name := range cfg.Proxies {
+	running = map[string]*peer.Proxy{}
+	for _, name := range names {
 		if running[name], err = start[name](); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return running, nil
+	return running, func() {
+		for _, p := range running {
+			p.Stop()
+		}
+		worker.Stop()
+	}, nil
 }
 
-// A loader runs wrk.
+// startWorkers starts a process that is two workers.
+func startWorkers(ctx context.Context, c Case, bench *peer.Bench, cores string) (addrs []string, worker *proc.Child, err error) {
+	name, args := "stub", []string{"-answer", strconv.Itoa(c.answer())}
+	if c.Calls != "" {
+		name, args = "calls", []string{"serve"}
+	}
+	bin, err := bench.Build(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if addrs, err = proc.FreeAddrs(2); err != nil {
+		return nil, nil, err
+	}
+	args = slices.Concat([]string{bin}, args, addrs)
+	if worker, err = bench.Start(proc.Spec{Name: name, Args: args, Cores: cores}); err != nil {
+		return nil, nil, err
+	}
+	return addrs, worker, peer.Wait(ctx, worker, "http://"+addrs[1])
+}
+
+// A loader runs wrk, or calls for what wrk cannot do.
 type loader struct {
-	wrk, script, cores string
-	distinct           int
+	wrk, script, calls, cores string
+	distinct                  int
 }
 
-// figures is the line that the script ends with.
-type figures struct {
-	Requests int64 `json:"requests"`
-	Micros   int64 `json:"micros"`
-	P50      int64 `json:"p50_us"`
-	P99      int64 `json:"p99_us"`
-	Broken   int64 `json:"broken"`
-	Refused  int64 `json:"refused"`
-}
-
-func (l loader) measure(ctx context.Context, p *peer.Proxy, c Case, length time.Duration) (sample, error) {
+// command returns what sends the requests of c.
+func (l *loader) command(p *peer.Proxy, c Case, length time.Duration) []string {
+	if c.Calls != "" {
+		return []string{l.calls, c.Calls, p.Addr, strconv.Itoa(connections), strconv.Itoa(l.distinct), length.String()}
+	}
 	distinct := min(l.distinct, maxRequests/(c.Body+200))
-	args := []string{
+	return []string{
 		l.wrk, "-t1", "-c" + strconv.Itoa(connections), "-d" + length.String(), "-s", l.script, p.URL(),
 		"--", c.Method, strconv.Itoa(c.Body), strconv.Itoa(distinct),
 	}
+}
+
+func (l *loader) measure(ctx context.Context, p *peer.Proxy, c Case, length time.Duration) (sample, error) {
+	args := l.command(p, c, length)
 	if path, err := exec.LookPath("taskset"); err == nil && l.cores != "" {
 		args = append([]string{path, "-c", l.cores}, args...)
 	}
@@ -165,7 +202,7 @@ func (l loader) measure(ctx context.Context, p *peer.Proxy, c Case, length time.
 		return sample{}, context.Cause(ctx)
 	}
 	if err != nil {
-		return sample{}, fmt.Errorf("run wrk: %w", err)
+		return sample{}, fmt.Errorf("run %s: %w", filepath.Base(args[0]), err)
 	}
 	after, err := p.CPU()
 	if err != nil {
@@ -183,17 +220,18 @@ func (l loader) measure(ctx context.Context, p *peer.Proxy, c Case, length time.
 	}, nil
 }
 
-func parseFigures(out string) (figures, error) {
-	var f figures
+// parseFigures reads the line that the load ends with.
+func parseFigures(out string) (calls.Figures, error) {
+	var f calls.Figures
 	for line := range strings.Lines(out) {
 		if text, ok := strings.CutPrefix(line, "bench "); ok {
 			if err := json.Unmarshal([]byte(text), &f); err != nil {
-				return f, fmt.Errorf("read wrk's figures %q: %w", text, err)
+				return f, fmt.Errorf("read the figures %q: %w", text, err)
 			}
 		}
 	}
 	if f.Requests == 0 || f.Micros == 0 {
-		return f, fmt.Errorf("wrk got no answer; it said:\n%s", out)
+		return f, fmt.Errorf("the load got no answer; it said:\n%s", out)
 	}
 	return f, nil
 }

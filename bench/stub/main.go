@@ -1,14 +1,15 @@
 // Stub is the backend of the gateway benchmark: it answers every HTTP/1.1
-// request at once with two bytes, and spends as little as it can on that, so
-// that the proxy before it is what is measured. One thread serves every
-// connection from epoll. It ends with its standard input.
+// request at once with two bytes, or as many as it is told, and spends as little
+// as it can on that, so that the proxy before it is what is measured. One thread
+// serves every connection from epoll. It ends with its standard input.
 //
-//	stub ADDR...
+//	stub [-answer BYTES] ADDR...
 package main
 
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -18,7 +19,14 @@ import (
 	"syscall"
 )
 
-const answer = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok"
+// maxAnswer is what fits into a socket's buffer in any case.
+const maxAnswer = 64 << 10
+
+// answer is one with so many bytes of body.
+func answer(size int) []byte {
+	head := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n", size)
+	return append([]byte(head), bytes.Repeat([]byte("ok"), (size+1)/2)[:size]...)
+}
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -27,9 +35,15 @@ func main() {
 	}
 }
 
-func run(addrs []string) error {
-	if len(addrs) == 0 {
-		return errors.New("usage: stub ADDR...")
+func run(args []string) error {
+	flags := flag.NewFlagSet("stub", flag.ContinueOnError)
+	size := flags.Int("answer", 2, "`bytes` of an answer")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	addrs := flags.Args()
+	if len(addrs) == 0 || *size < 1 || *size > maxAnswer {
+		return fmt.Errorf("usage: stub [-answer BYTES] ADDR..., with 1 to %d bytes", maxAnswer)
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
@@ -40,7 +54,10 @@ func run(addrs []string) error {
 	if err != nil {
 		return fmt.Errorf("epoll: %w", err)
 	}
-	s := &server{poll: poll, conns: map[int32]*conn{}, listeners: map[int32]bool{}, buf: make([]byte, 256<<10)}
+	s := &server{
+		poll: poll, conns: map[int32]*conn{}, listeners: map[int32]bool{}, buf: make([]byte, 256<<10),
+		answer: answer(*size),
+	}
 	for _, addr := range addrs {
 		if err := s.listen(addr); err != nil {
 			return fmt.Errorf("listen on %s: %w", addr, err)
@@ -60,6 +77,7 @@ type server struct {
 	listeners map[int32]bool
 	conns     map[int32]*conn
 	buf       []byte
+	answer    []byte
 }
 
 func (s *server) listen(addr string) error {
@@ -112,6 +130,7 @@ func (s *server) accept(listener int32) {
 		}
 		fd := int32(n)
 		_ = syscall.SetsockoptInt(n, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1)
+		_ = syscall.SetsockoptInt(n, syscall.SOL_SOCKET, syscall.SO_SNDBUF, 4*maxAnswer)
 		if err := s.watch(fd); err != nil {
 			_ = syscall.Close(n)
 			continue
@@ -132,8 +151,8 @@ func (s *server) read(fd int32, c *conn) bool {
 	}
 	done, ok := c.take(s.buf[:n])
 	for ; done > 0 && ok; done-- {
-		_, err = syscall.Write(int(fd), []byte(answer)) // it always fits into the socket's buffer
-		ok = err == nil
+		n, err = syscall.Write(int(fd), s.answer) // it always fits into the socket's buffer
+		ok = err == nil && n == len(s.answer)
 	}
 	return ok
 }

@@ -1,6 +1,12 @@
 package main
 
-import "testing"
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net/http"
+	"testing"
+)
 
 func TestTakeCountsRequestsHoweverTheyAreCut(t *testing.T) {
 	const stream = "GET / HTTP/1.1\r\nHost: a\r\n\r\n" +
@@ -25,5 +31,18 @@ func TestTakeCountsRequestsHoweverTheyAreCut(t *testing.T) {
 func TestTakeRefusesChunked(t *testing.T) {
 	if _, ok := new(conn).take([]byte("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")); ok {
 		t.Error("a chunked body was understood")
+	}
+}
+
+func TestAnswerHasItsLength(t *testing.T) {
+	for _, size := range []int{1, 2, 3, maxAnswer} {
+		resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(answer(size))), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		if err != nil || len(body) != size || resp.ContentLength != int64(size) {
+			t.Errorf("answer(%d): %d bytes of %d, %v", size, len(body), resp.ContentLength, err)
+		}
 	}
 }

@@ -24,7 +24,7 @@ type LaneWant struct {
 	// start workers has no fresh ones, and gives the longest idle.
 	Clean bool
 	// Streams returns, by epoch, how many answers stream that may never end. A worker
-	// with nothing else will do when none is idle. May be nil.
+	// with nothing else will do when none is idle, at once when all have some. May be nil.
 	Streams func() map[uint64]int
 	// More allows a lane worker beside others, up to [Config.LaneShare].
 	More bool
@@ -50,7 +50,7 @@ func (f *Fleet) Reserve(ctx context.Context, want LaneWant) (*Worker, error) {
 	var streams map[uint64]int
 	var counted time.Time
 	for settled := true; ; settled = false {
-		if want.Streams != nil && !settled && time.Since(counted) >= countEvery {
+		if want.Streams != nil && (!settled || f.allStream()) && time.Since(counted) >= countEvery {
 			streams, counted = want.Streams(), time.Now()
 		}
 		w, idle := f.reserve(want, settled, streams)
@@ -74,7 +74,11 @@ func (f *Fleet) Reserve(ctx context.Context, want LaneWant) (*Worker, error) {
 					return w, nil
 				}
 			case <-tick.C:
-				if w != nil && time.Since(began) < patience && !f.idles() {
+				this, other := f.onlyStreams(w, streams)
+				if this {
+					return w, nil
+				}
+				if w != nil && time.Since(began) < patience && !other && !f.idles() {
 					continue
 				}
 			}
@@ -96,6 +100,35 @@ func (f *Fleet) idles() bool {
 		}
 	}
 	return false
+}
+
+// allStream reports whether every worker is up and has a stream: then none is about
+// to be idle, and waiting for one is of no use.
+func (f *Fleet) allStream() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.everyStreams()
+}
+
+// everyStreams is allStream. mu is held.
+func (f *Fleet) everyStreams() bool {
+	for _, s := range f.places {
+		if s.life == nil || s.life.streams == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// onlyStreams reports, when none is about to be idle, whether w, which is reserved,
+// has nothing but streams any more, and whether another worker has.
+func (f *Fleet) onlyStreams(w *Worker, streams map[uint64]int) (this, other bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if w == nil || len(streams) == 0 || !f.everyStreams() {
+		return false, false
+	}
+	return w.state == Lane && w.inFlight <= streams[w.epoch], f.streaming(streams) != nil
 }
 
 func (f *Fleet) isIdle(w *Worker) bool {

@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/bezoar-dev/bezoar/internal/fleet"
 )
@@ -44,4 +45,52 @@ func TestStreamsAreNoWork(t *testing.T) {
 		}
 		f.Release(second)
 	})
+}
+
+// While every worker has a stream, none will be idle: the lane gets one that has
+// nothing else, as soon as there is one. Before, it waited for 250 ms first.
+func TestTheLaneDoesNotWaitForStreamsToEnd(t *testing.T) {
+	for name, tc := range map[string]struct {
+		busy  int  // workers with other work, which ends after 30 ms
+		down  bool // a fourth place is empty
+		least time.Duration
+		most  time.Duration
+	}{
+		"streams alone":    {most: 20 * time.Millisecond},
+		"and other work":   {busy: 3, least: 30 * time.Millisecond, most: 60 * time.Millisecond},
+		"on some of them":  {busy: 2, most: 20 * time.Millisecond},
+		"a life may begin": {down: true, least: 200 * time.Millisecond, most: 400 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := open(t, 3, fleet.Config{})
+				streams := map[uint64]int{}
+				var more []*fleet.Worker
+				for range 3 {
+					w := acquire(t, f, fleet.Want{})
+					f.Stream(w)
+					streams[w.Epoch()] = 1
+				}
+				for range tc.busy {
+					more = append(more, acquire(t, f, fleet.Want{}))
+				}
+				if tc.down {
+					f.Add("w3")
+				}
+				time.AfterFunc(30*time.Millisecond, func() {
+					for _, w := range more {
+						f.Release(w)
+					}
+				})
+				from := time.Now()
+				w, err := f.Reserve(t.Context(), fleet.LaneWant{Streams: func() map[uint64]int { return streams }})
+				if took := time.Since(from); err != nil || took < tc.least || took > tc.most {
+					t.Errorf("%v after %v, want it within %v to %v", err, took, tc.least, tc.most)
+				}
+				if err == nil {
+					f.Unreserve(w)
+				}
+			})
+		})
+	}
 }

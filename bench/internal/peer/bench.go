@@ -79,6 +79,9 @@ func (b *Bench) build(ctx context.Context, dir, pkg, name string) (string, error
 		return "", err
 	}
 	path := filepath.Join(b.dir, "bin", name)
+	if _, err := os.Stat(path); err == nil {
+		return path, nil // built before
+	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, pkg)
 	cmd.Dir = filepath.Join(root, dir)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -98,6 +101,12 @@ func moduleDir(ctx context.Context) (string, error) {
 	return dir, nil
 }
 
+// Installed reports whether a peer's program is there.
+func Installed(name string) bool {
+	_, err := find(name)
+	return err == nil
+}
+
 // find returns the path of a peer's program.
 func find(name string) (string, error) {
 	if path, err := exec.LookPath(name); err == nil {
@@ -113,20 +122,21 @@ func find(name string) (string, error) {
 type Proxy struct {
 	*proc.Child
 	Addr string // host:port
+	Wire Wire
 }
 
 // URL returns where the proxy listens.
-func (p *Proxy) URL() string { return "http://" + p.Addr }
+func (p *Proxy) URL() string { return p.Wire.scheme() + "://" + p.Addr }
 
 // start runs a proxy and waits until it answers through to a worker.
-func (b *Bench) start(ctx context.Context, addr string, s proc.Spec) (*Proxy, error) {
+func (b *Bench) start(ctx context.Context, addr string, w Wire, s proc.Spec) (*Proxy, error) {
 	s.Cores = b.cfg.Cores
 	c, err := b.Start(s)
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{Child: c, Addr: addr}
-	if err := Wait(ctx, c, p.URL()+b.cfg.Health); err != nil {
+	p := &Proxy{Child: c, Addr: addr, Wire: w}
+	if err := wait(ctx, c, p.URL()+b.cfg.Health, w); err != nil {
 		c.Stop()
 		return nil, err
 	}
@@ -135,12 +145,16 @@ func (b *Bench) start(ctx context.Context, addr string, s proc.Spec) (*Proxy, er
 
 // Wait returns when url answers 200, or with an error when the process that
 // should make it do so has ended or takes too long.
-func Wait(ctx context.Context, c *proc.Child, url string) error {
+func Wait(ctx context.Context, c *proc.Child, url string) error { return wait(ctx, c, url, Wire{}) }
+
+func wait(ctx context.Context, c *proc.Child, url string, w Wire) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, ready, fmt.Errorf("no answer 200 from %s within %v", url, ready))
 	defer cancel()
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}
+	transport := w.Transport()
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, Timeout: time.Second}
 	for {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {

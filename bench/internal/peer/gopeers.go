@@ -2,13 +2,16 @@ package peer
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/bezoar-dev/bezoar/bench/internal/proc"
 )
 
 // Stock runs Go's httputil.ReverseProxy, which is the program bench/stock.
-func (b *Bench) Stock(ctx context.Context, workers []string) (*Proxy, error) {
+func (b *Bench) Stock(ctx context.Context, workers []string, w Wire) (*Proxy, error) {
 	bin, err := b.Build(ctx, "stock")
 	if err != nil {
 		return nil, err
@@ -18,9 +21,20 @@ func (b *Bench) Stock(ctx context.Context, workers []string) (*Proxy, error) {
 		return nil, err
 	}
 	addr := addrs[0]
-	return b.start(ctx, addr, proc.Spec{
+	args := []string{bin}
+	if w.TLS {
+		p, err := b.certificate()
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "-cert", p.cert, "-key", p.key)
+	}
+	if w.GRPC {
+		args = append(args, "-h2c")
+	}
+	return b.start(ctx, addr, w, proc.Spec{
 		Name: "ReverseProxy", Dir: dir, Env: []string{"GOMAXPROCS=1"},
-		Args: append([]string{bin, addr}, workers...),
+		Args: append(append(args, addr), workers...),
 	})
 }
 
@@ -51,7 +65,48 @@ func (b *Bench) Bezoar(ctx context.Context, workers []string, flags ...string) (
 	for _, w := range workers {
 		args = append(args, "--worker", "http://"+w)
 	}
-	return b.start(ctx, addr, proc.Spec{
+	return b.start(ctx, addr, Wire{}, proc.Spec{
 		Name: "bezoar", Dir: dir, Env: []string{"GOMAXPROCS=1"}, Args: append(args, flags...),
+	})
+}
+
+const bezoarYAML = `listen: %s
+admin: %s
+store: sqlite:bezoar.db
+%sfleets:
+  app:
+    workers: [%s]
+    http2: %t
+routes:
+  - match: {path: /*}
+    fleet: app
+`
+
+// BezoarServe runs "bezoar serve" with settings that say the same as the flags of
+// [Bench.Bezoar], and what is to be spoken.
+func (b *Bench) BezoarServe(ctx context.Context, workers []string, w Wire) (*Proxy, error) {
+	bin, err := b.Binary(ctx)
+	if err != nil {
+		return nil, err
+	}
+	addrs, dir, err := b.place("bezoar")
+	if err != nil {
+		return nil, err
+	}
+	certs := ""
+	if w.TLS {
+		p, err := b.certificate()
+		if err != nil {
+			return nil, err
+		}
+		certs = fmt.Sprintf("tls: {cert: %s, key: %s}\n", p.cert, p.key)
+	}
+	urls := strings.TrimSuffix(lines("http://%s, ", workers), ", ")
+	file := filepath.Join(dir, "bezoar.yaml")
+	if err := os.WriteFile(file, fmt.Appendf(nil, bezoarYAML, addrs[0], addrs[1], certs, urls, w.GRPC), 0o600); err != nil {
+		return nil, err
+	}
+	return b.start(ctx, addrs[0], w, proc.Spec{
+		Name: "bezoar", Dir: dir, Env: []string{"GOMAXPROCS=1"}, Args: []string{bin, "serve", "-c", file},
 	})
 }

@@ -29,10 +29,7 @@ http {
 	}
 	server {
 		listen %[2]s backlog=1024;
-		location / {
-			proxy_pass http://workers;
-			proxy_http_version 1.1;
-			proxy_set_header Connection "";
+%[5]s		location / {
 %[4]s		}
 	}
 }
@@ -42,6 +39,28 @@ http {
 type Extra struct {
 	Directives []string // of nginx's location or HAProxy's backend
 	Server     string   // behind each server's address, such as "max_fails=0"
+	Wire       Wire
+}
+
+// nginxWire returns what follows the address to listen on, and the lines of the
+// server and of its location.
+func (b *Bench) nginxWire(w Wire) (listen string, server, location []string, err error) {
+	location = []string{"proxy_pass http://workers", "proxy_http_version 1.1", `proxy_set_header Connection ""`}
+	if w.Upgrade {
+		location = append(location[:2], "proxy_set_header Upgrade $http_upgrade", `proxy_set_header Connection "upgrade"`)
+	}
+	if w.GRPC {
+		listen, location = " http2", []string{"grpc_pass grpc://workers"}
+	}
+	if w.TLS {
+		p, err := b.certificate()
+		if err != nil {
+			return "", nil, nil, err
+		}
+		listen += " ssl"
+		server = []string{"ssl_certificate " + p.cert, "ssl_certificate_key " + p.key}
+	}
+	return listen, server, location, nil
 }
 
 // Nginx runs nginx.
@@ -59,13 +78,18 @@ func (b *Bench) Nginx(ctx context.Context, workers []string, x Extra) (*Proxy, e
 	if os.Getuid() == 0 {
 		user = "user root;\n" // whoever owns the folder that it keeps its files in
 	}
-	conf := fmt.Sprintf(nginxConf, user, addr,
-		lines("\t\tserver %s "+x.Server+";\n", workers), lines("\t\t\t%s;\n", x.Directives))
+	listen, server, location, err := b.nginxWire(x.Wire)
+	if err != nil {
+		return nil, err
+	}
+	conf := fmt.Sprintf(nginxConf, user, addr+listen,
+		lines("\t\tserver %s "+x.Server+";\n", workers), lines("\t\t\t%s;\n", append(location, x.Directives...)),
+		lines("\t\t%s;\n", server))
 	file := filepath.Join(dir, "nginx.conf")
 	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
 		return nil, err
 	}
-	return b.start(ctx, addr, proc.Spec{
+	return b.start(ctx, addr, x.Wire, proc.Spec{
 		Name: "nginx", Dir: dir,
 		Args: []string{bin, "-e", "stderr", "-p", dir, "-c", file, "-g", "daemon off;"},
 	})

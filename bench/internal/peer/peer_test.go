@@ -32,7 +32,7 @@ func TestProxiesReachEveryWorker(t *testing.T) {
 		program string
 		start   func() (*Proxy, error)
 	}{
-		{"go", func() (*Proxy, error) { return b.Stock(t.Context(), workers) }},
+		{"go", func() (*Proxy, error) { return b.Stock(t.Context(), workers, Wire{}) }},
 		{"nginx", func() (*Proxy, error) {
 			return b.Nginx(t.Context(), workers, Extra{Server: "max_fails=0", Directives: []string{"proxy_read_timeout 2s"}})
 		}},
@@ -90,7 +90,7 @@ func TestAProxyThatEndsSaysWhy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = b.start(t.Context(), addrs[0], proc.Spec{Name: "mute", Args: []string{"sh", "-c", "echo bad directive >&2; exit 1"}})
+	_, err = b.start(t.Context(), addrs[0], Wire{}, proc.Spec{Name: "mute", Args: []string{"sh", "-c", "echo bad directive >&2; exit 1"}})
 	if err == nil || !strings.Contains(err.Error(), "mute ended: exit status 1\nbad directive") {
 		t.Errorf("start = %v", err)
 	}
