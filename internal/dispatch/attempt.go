@@ -23,11 +23,15 @@ func (c *call) fleet(ctx context.Context, t blame.Ticket, canary bool) step {
 		w := d.cfg.Fleet.TryAcquire(want)
 		if w == nil {
 			var err error
+			want.Gone = c.job.Gone
 			wctx, cancel := context.WithTimeout(ctx, c.waitForWorker())
 			w, err = d.cfg.Fleet.Acquire(wctx, want)
 			cancel()
 			if err != nil {
 				d.cfg.Ledger.Close(t, c.bw.Fingerprint)
+				if c.job.Gone() {
+					return done(Answer{Kind: Aborted, Result: Result{Fault: CallerGone}, Reason: "the caller hung up"})
+				}
 				return done(c.unavailable(RuleUnavailable, d.noWorker(err)))
 			}
 			if c.overtaken(t, w) {

@@ -17,6 +17,7 @@ type instant struct{}
 
 func (instant) Connect(context.Context, *dispatch.Target) error { return nil }
 func (instant) Drop()                                           {}
+func (instant) Gone() bool                                      { return false }
 func (instant) Sample() string                                  { return "" }
 func (instant) Keep() bezoar.Request                            { return bezoar.Request{} }
 func (instant) Send(_ context.Context, t *dispatch.Target) dispatch.Result {

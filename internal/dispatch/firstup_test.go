@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
@@ -33,6 +34,28 @@ func TestNobodyWaitsLongForAFleetThatWasNeverUp(t *testing.T) {
 		r.Kill("w0", l.epoch, "test")
 		began = time.Now()
 		if a := r.do(2, good); a.Kind != dispatch.Answered || time.Since(began) < 4*time.Second {
+			t.Errorf("after %v: %+v", time.Since(began), a)
+		}
+	})
+}
+
+// Who leaves while no worker is up waits no longer, and holds nobody up who stops.
+func TestAWaitForAWorkerEndsWithItsCaller(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 1, dispatch.Config{}, blame.Config{})
+		if a := r.do(1, good); a.Kind != dispatch.Answered {
+			t.Fatalf("with a worker that is up: %+v", a)
+		}
+		r.mu.Lock()
+		l := r.lives["w0"]
+		r.mu.Unlock()
+		r.restart = 30 * time.Second
+		r.Kill("w0", l.epoch, "test")
+		j := &job{r: r, id: 2, what: good}
+		time.AfterFunc(300*time.Millisecond, func() { j.left.Store(true) })
+		began := time.Now()
+		w := dispatch.Work{Fingerprint: bezoar.Fingerprint{0: 2, 1: 1}, Replayable: true, Timeout: time.Minute}
+		if a := r.d.Do(t.Context(), w, j); a.Kind != dispatch.Aborted || a.Result.Fault != dispatch.CallerGone || time.Since(began) > 2*time.Second {
 			t.Errorf("after %v: %+v", time.Since(began), a)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -69,7 +70,10 @@ type job struct {
 	id   byte
 	what behaviour
 	life *life
+	left atomic.Bool // its caller has
 }
+
+func (j *job) Gone() bool { return j.left.Load() }
 
 func (j *job) Sample() string { return fmt.Sprintf("GET /%d", j.id) }
 

@@ -52,6 +52,9 @@ type Job interface {
 	// something failed, and has put back or closed the connection by then. It
 	// returns by t.Deadline (when not zero) unless the answer has begun.
 	Send(ctx context.Context, t *Target) Result
+	// Gone reports whether nobody wants the answer any more. It is asked once a
+	// second while the work waits for a worker.
+	Gone() bool
 	// Sample describes the work in one line of at most 200 bytes, without
 	// secrets, for people: "GET /search?q=…". Called rarely.
 	Sample() string

@@ -14,7 +14,13 @@ type Want struct {
 	Shard    int      // how many workers the caller may use; 0 means all, of its cell
 	Cells    int      // into how many fixed cells the fleet is cut; 0 and 1 mean none
 	Overflow Overflow // when the caller may use others
+	// Gone is asked every second of a wait in Acquire whether to wait no longer;
+	// nil: nobody is.
+	Gone func() bool
 }
+
+// goneEvery is how often Want.Gone is asked.
+const goneEvery = time.Second
 
 // waiter is one call of Acquire that waits.
 type waiter struct {
@@ -47,7 +53,8 @@ func (f *Fleet) try(want *Want) *Worker {
 	return w
 }
 
-// Acquire hands out a worker, waiting for one until ctx ends. The caller owes
+// Acquire hands out a worker, waiting for one until ctx ends or nobody wants it any
+// more. The caller owes
 // [Fleet.Release].
 func (f *Fleet) Acquire(ctx context.Context, want Want) (*Worker, error) {
 	if w := f.try(&want); w != nil {
@@ -61,10 +68,8 @@ func (f *Fleet) Acquire(ctx context.Context, want Want) (*Worker, error) {
 	}
 	f.serve(nil)
 	f.mu.Unlock()
-	select {
-	case w := <-wt.got:
+	if w := wt.wait(ctx); w != nil {
 		return w, nil
-	case <-ctx.Done():
 	}
 	f.mu.Lock()
 	if wt.queued {
@@ -75,6 +80,28 @@ func (f *Fleet) Acquire(ctx context.Context, want Want) (*Worker, error) {
 	f.mu.Unlock()
 	f.Release(<-wt.got) // it came in the same moment
 	return nil, ErrNoWorker
+}
+
+// wait returns the worker that came, nil if ctx ended or nobody wants it any more.
+func (wt *waiter) wait(ctx context.Context) *Worker {
+	var look <-chan time.Time
+	if wt.want.Gone != nil {
+		every := time.NewTicker(goneEvery)
+		defer every.Stop()
+		look = every.C
+	}
+	for {
+		select {
+		case w := <-wt.got:
+			return w
+		case <-ctx.Done():
+			return nil
+		case <-look:
+			if wt.want.Gone() {
+				return nil
+			}
+		}
+	}
 }
 
 // enqueue lets wt wait, if there is room: for all of MaxWaiting, and for one
