@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/net/http2"
 
+	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 )
 
@@ -25,6 +26,35 @@ func h2cClient(t *testing.T) *http.Client {
 	tr.Protocols.SetUnencryptedHTTP2(true)
 	t.Cleanup(tr.CloseIdleConnections)
 	return &http.Client{Transport: tr, Timeout: patience}
+}
+
+// Copies of a request are one variant over HTTP/2 too: net/http keeps fields in a
+// map, whose order is another each time.
+func TestCopiesAreOneVariantOverHTTP2(t *testing.T) {
+	w := startWorker(t, answering(hello))
+	d := newDirect(t, w.addr)
+	f := serve(t, Route{Doer: d}, Config{}, ServerConfig{})
+	client := h2cClient(t)
+	variants := map[bezoar.Fingerprint]int{}
+	for range 20 {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+f.addr+"/", strings.NewReader("17"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"X-A", "X-B", "X-C", "X-D"} {
+			r.Header.Add(name, "1")
+			r.Header.Add(name, "2")
+		}
+		resp, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		variants[d.variant()]++
+	}
+	if len(variants) != 1 {
+		t.Errorf("20 copies are %d variants", len(variants))
+	}
 }
 
 // A plain listener takes HTTP/2 beside HTTP/1.1, with the same limits, and tells

@@ -2,9 +2,12 @@ package gateway
 
 import (
 	"errors"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -42,6 +45,8 @@ func (g *Gateway) serveStd(w http.ResponseWriter, r *http.Request, send, take ti
 	}
 }
 
+// fieldsOf lists the fields of a request by name: net/http keeps them in a map, and
+// copies of a request have to be alike.
 func fieldsOf(r *http.Request) []h1.Field {
 	fields := make([]h1.Field, 0, len(r.Header)+1)
 	for name, values := range r.Header {
@@ -53,7 +58,8 @@ func fieldsOf(r *http.Request) []h1.Field {
 			fields = append(fields, h1.Field{Name: name, Value: v, Key: k})
 		}
 	}
-	for name := range r.Trailer {
+	slices.SortStableFunc(fields, func(a, b h1.Field) int { return strings.Compare(a.Name, b.Name) })
+	for _, name := range slices.Sorted(maps.Keys(r.Trailer)) {
 		fields = append(fields, h1.Field{Name: "Trailer", Value: name, Key: h1.Trailer})
 	}
 	return fields
