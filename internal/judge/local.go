@@ -80,9 +80,13 @@ func NewLocal(c LocalConfig) (*Local, error) {
 		return nil, fmt.Errorf("make a judge: %w", err)
 	}
 	c.Retry = c.Retry.WithDefaults()
+	keys := []string{newMark(outageMarks, c.Queue).key}
+	if c.Downstream != "" {
+		keys = append(keys, newMark(breakerMarks, c.Downstream).key)
+	}
 	return &Local{
 		cfg:   c,
-		judge: New(Config{Store: marks{c.Facts}, Shared: true, Outage: c.Outage, Breaker: c.Breaker, Max: maxLocalGroups, Log: c.Log}),
+		judge: New(Config{Store: marks{c.Facts, keys}, Shared: true, Outage: c.Outage, Breaker: c.Breaker, Max: maxLocalGroups, Log: c.Log}),
 		src:   Source{Queue: c.Queue, Group: c.Downstream, Budget: c.Budget},
 		seed:  maphash.MakeSeed(),
 	}, nil

@@ -3,12 +3,16 @@ package judge
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/bezoar-dev/bezoar/internal/facts"
 )
 
 // marks keeps marks in a fact store. They stay until somebody deletes them.
-type marks struct{ facts *facts.Store }
+type marks struct {
+	facts *facts.Store
+	keys  []string // those that Marks looks for: all that the gate of one queue asks
+}
 
 const factMarks = "mark/"
 
@@ -19,13 +23,18 @@ type factMark struct {
 
 func (m marks) Marks(_ context.Context, prefix string) (all []Mark, err error) {
 	err = m.facts.View(func(tx *facts.Tx) error {
-		all = all[:0]
-		for key, text := range tx.All(factMarks + prefix) {
+		for _, key := range m.keys {
+			if !strings.HasPrefix(key, prefix) {
+				continue
+			}
 			var f factMark
-			if err := json.Unmarshal(text, &f); err != nil {
+			known, err := tx.Get(factMarks+key, &f)
+			if err != nil {
 				return err
 			}
-			all = append(all, Mark{Key: key[len(factMarks):], Version: f.Version, Doc: f.Doc})
+			if known {
+				all = append(all, Mark{Key: key, Version: f.Version, Doc: f.Doc})
+			}
 		}
 		return nil
 	})
