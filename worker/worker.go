@@ -216,15 +216,20 @@ func (w *Worker) Abort() {
 
 // open takes the directories, and makes who runs and judges.
 func (w *Worker) open() (left []startlog.Left, err error) {
-	key, err := w.openShared()
-	if err != nil {
-		return nil, err
-	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.close())
 		}
 	}()
+	// First what another worker may have: whoever tries several directories does not
+	// wait for the facts in each.
+	if left, err = w.openState(); err != nil {
+		return nil, err
+	}
+	key, err := w.openShared()
+	if err != nil {
+		return nil, err
+	}
 	w.printer = &sync.Pool{New: func() any {
 		p, err := fingerprint.New(key, fingerprint.Config{MaxBody: queue.MaxBytes})
 		if err != nil {
@@ -232,18 +237,6 @@ func (w *Worker) open() (left []startlog.Left, err error) {
 		}
 		return p
 	}}
-	w.start, w.fresh = time.Now(), true
-	if w.cfg.State != "" {
-		if _, err := os.Stat(filepath.Join(w.cfg.State, "starts")); err == nil {
-			w.fresh = false
-		}
-		if w.starts, left, err = startlog.Open(w.cfg.State, cap(w.reports)+w.cfg.Concurrency+maxAhead); err != nil {
-			return nil, err
-		}
-		if note := w.starts.Note(); note != "" {
-			w.cfg.Log.Warn(note)
-		}
-	}
 	if w.runner, err = w.newRunner(); err != nil {
 		return nil, err
 	}
@@ -254,6 +247,23 @@ func (w *Worker) open() (left []startlog.Left, err error) {
 	rules.Facts, rules.Queue = w.facts, w.about.Queue
 	w.judge, err = judge.NewLocal(rules)
 	return left, err
+}
+
+func (w *Worker) openState() (left []startlog.Left, err error) {
+	w.start, w.fresh = time.Now(), true
+	if w.cfg.State == "" {
+		return nil, nil
+	}
+	if _, err := os.Stat(filepath.Join(w.cfg.State, "starts")); err == nil {
+		w.fresh = false
+	}
+	if w.starts, left, err = startlog.Open(w.cfg.State, cap(w.reports)+w.cfg.Concurrency+maxAhead); err != nil {
+		return nil, err
+	}
+	if note := w.starts.Note(); note != "" {
+		w.cfg.Log.Warn(note)
+	}
+	return left, nil
 }
 
 func (w *Worker) openShared() (key fingerprint.Key, err error) {

@@ -62,6 +62,7 @@ func TestAStoppedWorkerHoldsNobodyUp(t *testing.T) {
 	}
 
 	a, b := hire(), hire("--until-idle", "8s")
+	r.until(time.Minute, "both workers have done something", nil, func() bool { return len(a.events) > 0 && len(b.events) > 0 })
 	resume := r.stopInTransaction(a)
 	c := hire("--until-idle", "8s")
 	b.idle()
