@@ -1,36 +1,16 @@
 package circuit
 
-import (
-	"context"
-	"errors"
-	"time"
-)
+import "github.com/bezoar-dev/bezoar/internal/marks"
 
 // prefix begins the keys of all marks.
 const prefix = "circuit/"
 
-// ErrConflict is what [Marks.PutMark] returns when the mark has another version.
-var ErrConflict = errors.New("the mark has changed")
+// Marks keeps small documents that all nodes share, and [Mark] is one of them.
+type (
+	Marks = marks.Store
+	Mark  = marks.Mark
+)
 
-// Marks keeps small documents that all nodes share. Its methods return soon
-// after their context ends.
-type Marks interface {
-	// Marks lists what begins with prefix.
-	Marks(ctx context.Context, prefix string) ([]Mark, error)
-	// PutMark stores m if the mark still has m.Version (0: is not there), and
-	// returns it with its new version: a higher one than any that this key
-	// ever had. Else it returns the mark that is there, if any, and
-	// ErrConflict.
-	PutMark(ctx context.Context, m Mark) (Mark, error)
-	// DeleteMark removes a mark that still has this version; 0 means any. One
-	// that is not there is no error.
-	DeleteMark(ctx context.Context, key string, version int64) error
-}
-
-// Mark is one document.
-type Mark struct {
-	Key     string // at most 255 bytes of printable ASCII
-	Version int64
-	Doc     []byte        // JSON, below 4 KiB
-	TTL     time.Duration // how long it is kept; looked at only when put
-}
+// ErrConflict is what PutMark of [Marks] returns when the mark has another
+// version.
+var ErrConflict = marks.ErrConflict

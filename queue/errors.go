@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/marks"
 )
 
 // Code is a stable name of what went wrong, and the error that says so:
@@ -35,6 +37,9 @@ const (
 
 // Error returns the code in words.
 func (c Code) Error() string { return strings.ReplaceAll(string(c), "-", " ") }
+
+// Is makes a mark's conflict of a store one of package marks too.
+func (c Code) Is(target error) bool { return c == ErrConflict && target == marks.ErrConflict }
 
 // CodeOf returns the code that err wraps, or "".
 func CodeOf(err error) Code {

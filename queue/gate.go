@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -52,7 +51,7 @@ func (t *trials) take(r Receipt) *judge.Trial {
 // newJudge makes the engine's judge, which keeps what it knows in the store.
 func (e *Engine) newJudge() *judge.Judge {
 	return judge.New(judge.Config{
-		Store: judgeMarks{e.store}, Shared: e.store.Shared(), Trust: knownMarks, Max: maxConditions,
+		Store: e.store, Shared: e.store.Shared(), Trust: knownMarks, Max: maxConditions,
 		Outage: e.config.Outage, Breaker: e.config.Breaker, Log: e.config.Log,
 		Also: e.readMarks, Changed: e.hub.wakeAll, Complain: e.complain,
 	})
@@ -60,30 +59,6 @@ func (e *Engine) newJudge() *judge.Judge {
 
 // maxConditions bounds the queues, and the groups, that something is known of.
 const maxConditions = 10_000
-
-// judgeMarks are the store's marks as the judge takes them.
-type judgeMarks struct{ store Store }
-
-func (m judgeMarks) Marks(ctx context.Context, prefix string) ([]judge.Mark, error) {
-	found, err := m.store.Marks(ctx, prefix)
-	out := make([]judge.Mark, len(found))
-	for i, f := range found {
-		out[i] = judge.Mark{Key: f.Key, Version: f.Version, Doc: f.Doc, TTL: f.TTL}
-	}
-	return out, err
-}
-
-func (m judgeMarks) PutMark(ctx context.Context, in judge.Mark) (judge.Mark, error) {
-	out, err := m.store.PutMark(ctx, Mark{Key: in.Key, Version: in.Version, Doc: in.Doc, TTL: in.TTL})
-	if errors.Is(err, ErrConflict) {
-		err = judge.ErrConflict
-	}
-	return judge.Mark{Key: out.Key, Version: out.Version, Doc: out.Doc, TTL: out.TTL}, err
-}
-
-func (m judgeMarks) DeleteMark(ctx context.Context, key string, version int64) error {
-	return m.store.DeleteMark(ctx, key, version)
-}
 
 // source is a queue as the judge knows it.
 func (q *Queue) source() judge.Source {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/marks"
 	"github.com/bezoar-dev/bezoar/policy/poison"
 )
 
@@ -258,17 +259,9 @@ type PayloadCase struct {
 const MaxCases = 10_000
 
 // Marks keeps small facts that all processes share, such as a breaker's state,
-// and the audit log.
+// and the audit log. A mark that has changed meanwhile is [ErrConflict].
 type Marks interface {
-	// Marks lists what begins with prefix, by key, at most 10,000.
-	Marks(ctx context.Context, prefix string) ([]Mark, error)
-	// PutMark stores m if the mark still has m.Version (0: is not there, or
-	// beyond its time), else it returns the mark that is there and
-	// ErrConflict. It returns m with its new version.
-	PutMark(ctx context.Context, m Mark) (Mark, error)
-	// DeleteMark removes a mark that still has this version; 0 means any. One
-	// that is not there is no error.
-	DeleteMark(ctx context.Context, key string, version int64) error
+	marks.Store
 	// Audit appends to the log. Number and At are the store's.
 	Audit(ctx context.Context, e AuditEntry) (AuditEntry, error)
 	// AuditLog lists entries with a number below before (0: all), the newest
@@ -277,13 +270,7 @@ type Marks interface {
 }
 
 // Mark is one fact.
-type Mark struct {
-	Key     string // 1 to 255 bytes of printable ASCII
-	Version int64
-	Doc     []byte        // at most 64 KiB of JSON
-	TTL     time.Duration // when put: how long it is kept; when read: how long it still is
-	Age     time.Duration // when read: since it was put
-}
+type Mark = marks.Mark
 
 // AuditEntry is one thing that somebody did.
 type AuditEntry struct {

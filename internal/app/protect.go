@@ -1,8 +1,6 @@
 package app
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -25,7 +23,6 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/budget"
 	"github.com/bezoar-dev/bezoar/policy/shard"
 	"github.com/bezoar-dev/bezoar/policy/shed"
-	"github.com/bezoar-dev/bezoar/queue"
 	"github.com/bezoar-dev/bezoar/quota"
 )
 
@@ -47,7 +44,7 @@ func (a *App) openProtection() error {
 	if err != nil {
 		return err
 	}
-	circuits, err := circuit.New(circuit.Config{Node: a.node, Poll: max(a.cfg.Live.Poll, 10*time.Millisecond), Store: marks{a.stores.Queue}, Log: a.log, Observe: a.circuitChanged})
+	circuits, err := circuit.New(circuit.Config{Node: a.node, Poll: max(a.cfg.Live.Poll, 10*time.Millisecond), Store: a.stores.Queue, Log: a.log, Observe: a.circuitChanged})
 	if err != nil {
 		return err
 	}
@@ -318,30 +315,6 @@ func ejectOf(e config.Eject) balance.Eject {
 		return balance.Eject{Consecutive: balance.Off, Above: balance.Off}
 	}
 	return balance.Eject{Consecutive: e.Consecutive, Above: float64(e.Ratio), For: e.For, MaxFor: max(10*e.For, e.For), MaxEject: float64(e.MaxShare)}
-}
-
-// marks are the queue store's, in the breakers' words.
-type marks struct{ store queue.Marks }
-
-func (m marks) Marks(ctx context.Context, prefix string) ([]circuit.Mark, error) {
-	found, err := m.store.Marks(ctx, prefix)
-	out := make([]circuit.Mark, len(found))
-	for i, f := range found {
-		out[i] = circuit.Mark{Key: f.Key, Version: f.Version, Doc: f.Doc, TTL: f.TTL}
-	}
-	return out, err
-}
-
-func (m marks) PutMark(ctx context.Context, in circuit.Mark) (circuit.Mark, error) {
-	out, err := m.store.PutMark(ctx, queue.Mark{Key: in.Key, Version: in.Version, Doc: in.Doc, TTL: in.TTL})
-	if errors.Is(err, queue.ErrConflict) {
-		err = fmt.Errorf("%w: %w", circuit.ErrConflict, err)
-	}
-	return circuit.Mark{Key: out.Key, Version: out.Version, Doc: out.Doc, TTL: out.TTL}, err
-}
-
-func (m marks) DeleteMark(ctx context.Context, key string, version int64) error {
-	return m.store.DeleteMark(ctx, key, version)
 }
 
 func (a *App) circuitChanged(e circuit.Event) {

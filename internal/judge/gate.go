@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/marks"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 	"github.com/bezoar-dev/bezoar/policy/budget"
 	"github.com/bezoar-dev/bezoar/policy/outage"
@@ -77,7 +78,7 @@ func (j *Judge) probe(ctx context.Context, now time.Time, s *groupState, t *Tria
 		s.breaker.Config.ProbeFor = max(j.cfg.Breaker.ProbeFor, limit)
 		ticket, d = s.breaker.Allow(now)
 		return d.Changed
-	}, func(now time.Time, stored Mark) {
+	}, func(now time.Time, stored marks.Mark) {
 		if was, ok := snapshot[breaker.Snapshot](stored); ok {
 			s.breaker.Concede(now, ticket, was)
 		}
@@ -109,7 +110,7 @@ func (j *Judge) canary(ctx context.Context, now time.Time, s *queueState, t *Tri
 		pause, _ = s.guard.Paused()
 		refused = !ok
 		return ok
-	}, func(now time.Time, stored Mark) {
+	}, func(now time.Time, stored marks.Mark) {
 		if was, ok := snapshot[outage.Snapshot](stored); ok {
 			s.guard.Concede(now, granted, was)
 		}
@@ -136,7 +137,7 @@ func (s *queueState) keeps(now time.Time) uint64 {
 }
 
 // snapshot reads what a mark holds.
-func snapshot[S any](m Mark) (s S, ok bool) {
+func snapshot[S any](m marks.Mark) (s S, ok bool) {
 	return s, m.Version != 0 && json.Unmarshal(m.Doc, &s) == nil
 }
 

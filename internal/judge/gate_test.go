@@ -9,12 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/marks"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 	"github.com/bezoar-dev/bezoar/policy/outage"
 )
 
 type nothing = interface {
-	Marks(context.Context, string) ([]Mark, error)
+	Marks(context.Context, string) ([]marks.Mark, error)
 	DeleteMark(context.Context, string, int64) error
 }
 
@@ -22,27 +23,27 @@ type nothing = interface {
 type oneMark struct {
 	nothing
 	mu   sync.Mutex // guards mark
-	mark Mark
+	mark marks.Mark
 }
 
-func (o *oneMark) PutMark(_ context.Context, m Mark) (Mark, error) {
+func (o *oneMark) PutMark(_ context.Context, m marks.Mark) (marks.Mark, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if m.Version != o.mark.Version {
-		return o.mark, ErrConflict
+		return o.mark, marks.ErrConflict
 	}
 	m.Version++
 	o.mark = m
 	return m, nil
 }
 
-func (o *oneMark) put(t *testing.T, key string, doc any) Mark {
+func (o *oneMark) put(t *testing.T, key string, doc any) marks.Mark {
 	t.Helper()
 	text, err := json.Marshal(doc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := o.PutMark(t.Context(), Mark{Key: key, Version: o.mark.Version, Doc: text})
+	m, err := o.PutMark(t.Context(), marks.Mark{Key: key, Version: o.mark.Version, Doc: text})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func TestAClaimIsOneStep(t *testing.T) {
 		for round := range 11 {
 			store := &oneMark{}
 			j := New(Config{Store: store, Shared: true, Breaker: breaker.Config{Node: "a"}})
-			j.learn(t.Context(), now, []Mark{store.put(t, c.key, c.due)})
+			j.learn(t.Context(), now, []marks.Mark{store.put(t, c.key, c.due)})
 			if round == 0 {
 				if !c.claim(j, &Trial{}) {
 					t.Fatalf("%s: nobody has it, and it is not given", name)
@@ -118,7 +119,7 @@ func TestAClaimIsOneStep(t *testing.T) {
 			var wg sync.WaitGroup
 			got := false
 			// Who is started last runs first.
-			wg.Go(func() { j.learn(context.Background(), now, []Mark{theirs}) })
+			wg.Go(func() { j.learn(context.Background(), now, []marks.Mark{theirs}) })
 			wg.Go(func() { got = c.claim(j, &Trial{}) })
 			wg.Wait()
 			queueUp()

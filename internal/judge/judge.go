@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/marks"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 	"github.com/bezoar-dev/bezoar/policy/outage"
 )
@@ -18,8 +19,8 @@ const DefaultMax = 10_000
 
 // Config says how to judge. Store is required; the rest is useful at zero.
 type Config struct {
-	Store  Marks // what all processes know
-	Shared bool  // others write to Store
+	Store  marks.Store // what all processes know
+	Shared bool        // others write to Store
 	// Trust is how long what was read from a shared store is believed, and so how
 	// late this process learns what others found out; 0: it is read each time.
 	Trust   time.Duration

@@ -86,7 +86,7 @@ func NewLocal(c LocalConfig) (*Local, error) {
 	}
 	return &Local{
 		cfg:   c,
-		judge: New(Config{Store: marks{c.Facts, keys}, Shared: true, Outage: c.Outage, Breaker: c.Breaker, Max: maxLocalGroups, Log: c.Log}),
+		judge: New(Config{Store: localMarks{c.Facts, keys}, Shared: true, Outage: c.Outage, Breaker: c.Breaker, Max: maxLocalGroups, Log: c.Log}),
 		src:   Source{Queue: c.Queue, Group: c.Downstream, Budget: c.Budget},
 		seed:  maphash.MakeSeed(),
 	}, nil

@@ -6,10 +6,11 @@ import (
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/internal/facts"
+	"github.com/bezoar-dev/bezoar/internal/marks"
 )
 
-// marks keeps marks in a fact store. They stay until somebody deletes them.
-type marks struct {
+// localMarks keeps marks in a fact store. They stay until somebody deletes them.
+type localMarks struct {
 	facts *facts.Store
 	keys  []string // those that Marks looks for: all that the gate of one queue asks
 }
@@ -21,7 +22,7 @@ type factMark struct {
 	Doc     json.RawMessage `json:"doc"`
 }
 
-func (m marks) Marks(_ context.Context, prefix string) (all []Mark, err error) {
+func (m localMarks) Marks(_ context.Context, prefix string) (all []marks.Mark, err error) {
 	err = m.facts.View(func(tx *facts.Tx) error {
 		for _, key := range m.keys {
 			if !strings.HasPrefix(key, prefix) {
@@ -33,7 +34,7 @@ func (m marks) Marks(_ context.Context, prefix string) (all []Mark, err error) {
 				return err
 			}
 			if known {
-				all = append(all, Mark{Key: key, Version: f.Version, Doc: f.Doc})
+				all = append(all, marks.Mark{Key: key, Version: f.Version, Doc: f.Doc})
 			}
 		}
 		return nil
@@ -41,7 +42,7 @@ func (m marks) Marks(_ context.Context, prefix string) (all []Mark, err error) {
 	return all, err
 }
 
-func (m marks) PutMark(_ context.Context, put Mark) (Mark, error) {
+func (m localMarks) PutMark(_ context.Context, put marks.Mark) (marks.Mark, error) {
 	err := m.facts.Update(func(tx *facts.Tx) error {
 		var there factMark
 		if _, err := tx.Get(factMarks+put.Key, &there); err != nil {
@@ -49,7 +50,7 @@ func (m marks) PutMark(_ context.Context, put Mark) (Mark, error) {
 		}
 		if there.Version != put.Version {
 			put.Version, put.Doc = there.Version, there.Doc
-			return ErrConflict
+			return marks.ErrConflict
 		}
 		put.Version++
 		return tx.Put(factMarks+put.Key, factMark{put.Version, put.Doc})
@@ -57,7 +58,7 @@ func (m marks) PutMark(_ context.Context, put Mark) (Mark, error) {
 	return put, err
 }
 
-func (m marks) DeleteMark(_ context.Context, key string, version int64) error {
+func (m localMarks) DeleteMark(_ context.Context, key string, version int64) error {
 	return m.facts.Update(func(tx *facts.Tx) error {
 		var there factMark
 		if _, err := tx.Get(factMarks+key, &there); err != nil || version != 0 && there.Version != version {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"time"
+
+	"github.com/bezoar-dev/bezoar/internal/marks"
 )
 
 const (
@@ -46,7 +48,7 @@ func (j *Judge) publishOne(ctx context.Context, now time.Time, s state) error {
 			return err
 		}
 	}
-	return ErrConflict
+	return marks.ErrConflict
 }
 
 // swap writes a state unless somebody else has been faster; then it takes from
@@ -57,7 +59,7 @@ func (j *Judge) swap(ctx context.Context, now time.Time, s state) (same bool, er
 	says := newDraft(s)
 	j.mu.Unlock()
 	stored, err := j.put(ctx, s, says)
-	if !errors.Is(err, ErrConflict) {
+	if !errors.Is(err, marks.ErrConflict) {
 		return err == nil, err
 	}
 	j.mu.Lock()
@@ -72,7 +74,7 @@ func (j *Judge) swap(ctx context.Context, now time.Time, s state) (same bool, er
 
 // draft is what a state says, and the version that this was made of.
 type draft struct {
-	mark Mark
+	mark marks.Mark
 	err  error
 }
 
@@ -81,11 +83,11 @@ type draft struct {
 // a claim would replace another's without a conflict.
 func newDraft(s state) draft {
 	doc, err := json.Marshal(s.document())
-	return draft{Mark{Key: s.at().key, Version: s.at().version, Doc: doc, TTL: markFor}, err}
+	return draft{marks.Mark{Key: s.at().key, Version: s.at().version, Doc: doc, TTL: markFor}, err}
 }
 
-// put writes a draft of a state, or returns ErrConflict and the mark that is there.
-func (j *Judge) put(ctx context.Context, s state, d draft) (Mark, error) {
+// put writes a draft of a state, or returns marks.ErrConflict and the mark that is there.
+func (j *Judge) put(ctx context.Context, s state, d draft) (marks.Mark, error) {
 	if d.err != nil {
 		return d.mark, d.err
 	}
@@ -103,7 +105,7 @@ func (j *Judge) put(ctx context.Context, s state, d draft) (Mark, error) {
 // under the lock; offer reports whether it changed anything. claim reports whether
 // others were faster to the end. A store that is not there is no reason to stand
 // still.
-func (j *Judge) claim(ctx context.Context, now time.Time, s state, doing string, offer func(time.Time) bool, concede func(time.Time, Mark)) (lost bool) {
+func (j *Judge) claim(ctx context.Context, now time.Time, s state, doing string, offer func(time.Time) bool, concede func(time.Time, marks.Mark)) (lost bool) {
 	select {
 	case s.at().turn <- struct{}{}:
 	case <-ctx.Done():
@@ -124,7 +126,7 @@ func (j *Judge) claim(ctx context.Context, now time.Time, s state, doing string,
 		if err == nil {
 			return false
 		}
-		if !errors.Is(err, ErrConflict) {
+		if !errors.Is(err, marks.ErrConflict) {
 			j.cfg.Complain(ctx, doing, err)
 			return false
 		}
@@ -149,14 +151,14 @@ func (j *Judge) Refresh(ctx context.Context, now time.Time) {
 		return
 	}
 	err := j.cfg.Also(ctx)
-	var marks []Mark
+	var all []marks.Mark
 	for _, prefix := range []string{outageMarks, breakerMarks} {
 		if err != nil {
 			break
 		}
-		var some []Mark
+		var some []marks.Mark
 		some, err = j.cfg.Store.Marks(ctx, prefix)
-		marks = append(marks, some...)
+		all = append(all, some...)
 	}
 	if err != nil {
 		j.cfg.Complain(ctx, "read what others know of queues", err)
@@ -167,13 +169,13 @@ func (j *Judge) Refresh(ctx context.Context, now time.Time) {
 		}
 		return
 	}
-	if j.learn(ctx, now, marks) {
+	if j.learn(ctx, now, all) {
 		j.cfg.Changed()
 	}
 }
 
-// learn takes from marks what is newer, and reports whether anything was.
-func (j *Judge) learn(ctx context.Context, now time.Time, marks []Mark) (changed bool) {
+// learn takes from all marks what is newer, and reports whether anything was.
+func (j *Judge) learn(ctx context.Context, now time.Time, all []marks.Mark) (changed bool) {
 	failed := map[string]error{}
 	defer func() { // when the lock is no longer held: a log may block
 		for key, err := range failed {
@@ -183,7 +185,7 @@ func (j *Judge) learn(ctx context.Context, now time.Time, marks []Mark) (changed
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.read, j.loaded = now, true
-	for _, m := range marks {
+	for _, m := range all {
 		s := j.stateOf(m.Key)
 		if s == nil || m.Version <= s.at().version {
 			continue
