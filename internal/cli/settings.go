@@ -8,8 +8,9 @@ import (
 )
 
 type configCmd struct {
-	Check configCheck `cmd:"" help:"Check a settings file, and list every fault with line, column and fix."`
-	Show  configShow  `cmd:"" help:"Show the effective settings: defaults filled in, secrets masked."`
+	Check  configCheck  `cmd:"" help:"Check a settings file, and list every fault with line, column and fix."`
+	Show   configShow   `cmd:"" help:"Show the effective settings: defaults filled in, secrets masked."`
+	Schema configSchema `cmd:"" help:"Print a JSON Schema of the settings file, for editors."`
 
 	Status   configStatus   `cmd:"" help:"Show which version each node runs, and why a node does not run the newest one."`
 	History  configHistory  `cmd:"" help:"List the versions, newest first: who, when, from where."`
@@ -95,5 +96,12 @@ func (c *configShow) Run(s *session) error {
 		return s.out.json(cfg)
 	}
 	s.out.printf("%s", cfg.YAML())
+	return nil
+}
+
+type configSchema struct{}
+
+func (*configSchema) Run(s *session) error {
+	s.out.printf("%s", config.Schema())
 	return nil
 }

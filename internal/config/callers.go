@@ -8,8 +8,8 @@ import (
 // Callers says how operators see who calls: among those who cause most, on the
 // pages of guards and in the log of slow queries.
 type Callers struct {
-	Show   string           `yaml:"show"`   // clear, label or hash; "": clear for addresses and claims of tokens, label for all others
-	Labels map[string]Label `yaml:"labels"` // by caller, or by the hash that stands for it
+	Show   string           `yaml:"show"`   // How callers are written: clear, label or hash. Default: clear for addresses and claims of tokens, label for others.
+	Labels map[string]Label `yaml:"labels"` // Names for people, by caller or by the hash that stands for it.
 }
 
 // Label is what a caller is called: up to 100 bytes on one line.
@@ -28,7 +28,7 @@ func (l Label) String() string { return string(l) }
 
 // RouteCallers says the same of one route.
 type RouteCallers struct {
-	Show string `yaml:"show"` // "": as callers.show says
+	Show string `yaml:"show"` // As callers.show, for this route. Default: what callers.show says.
 }
 
 // How callers are shown.

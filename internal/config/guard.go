@@ -10,31 +10,31 @@ import (
 
 // Guard holds the queries of a route against limits before a worker sees them.
 type Guard struct {
-	Query      string     `yaml:"query"`       // elasticsearch, opensearch, sql, graphql or regex
-	Regex      string     `yaml:"regex"`       // where expressions are: query:NAME, header:NAME, form:NAME, json:$.a.b; several with commas
-	Statement  string     `yaml:"statement"`   // where SQL is, in the same way; default the whole body
-	Dialect    string     `yaml:"dialect"`     // of SQL and expressions
-	Prefix     string     `yaml:"prefix"`      // of paths, before those of Elasticsearch: /es
-	Limits     string     `yaml:"limits"`      // file
-	Rules      string     `yaml:"rules"`       // the same, written here
-	Hints      string     `yaml:"hints"`       // file
-	Poll       *GuardPoll `yaml:"poll"`        // hints from the backend; nil: none
-	ReportOnly bool       `yaml:"report_only"` // nothing is refused, everything is counted
+	Query      string     `yaml:"query"`       // Language of the queries: elasticsearch, opensearch, sql, graphql or regex.
+	Regex      string     `yaml:"regex"`       // Where regular expressions are: query:NAME, header:NAME, form:NAME or json:$.a.b. Several are separated by commas.
+	Statement  string     `yaml:"statement"`   // Where the SQL statement is, written as in regex. Default: the whole body.
+	Dialect    string     `yaml:"dialect"`     // Dialect of SQL or of the regular expressions.
+	Prefix     string     `yaml:"prefix"`      // Prefix in front of the paths of Elasticsearch, such as /es.
+	Limits     string     `yaml:"limits"`      // File with the limits.
+	Rules      string     `yaml:"rules"`       // The limits, written here instead of in a file.
+	Hints      string     `yaml:"hints"`       // File with facts about the backend, such as the sizes of its tables.
+	Poll       *GuardPoll `yaml:"poll"`        // Asks the backend for hints. Absent: never.
+	ReportOnly bool       `yaml:"report_only"` // Reports what would be refused, and refuses nothing.
 
-	Record *GuardRecord `yaml:"record"` // keeps queries in a file; nil: none
+	Record *GuardRecord `yaml:"record"` // Keeps queries in a file, for replay. Absent: none.
 
-	Slow     time.Duration `yaml:"slow" range:"1ms..24h"`      // queries that take longer are logged
-	SlowText Size          `yaml:"slow_text" range:"0..64KiB"` // of their text, which may hold secrets; default none
+	Slow     time.Duration `yaml:"slow" range:"1ms..24h"`      // Queries that take longer are logged.
+	SlowText Size          `yaml:"slow_text" range:"0..64KiB"` // Bytes of a slow query's text to log. The text may hold secrets. Default: none.
 }
 
 func (g *Guard) setDefaults() { *g = Guard{Slow: 10 * time.Second} }
 
 // GuardPoll asks an Elasticsearch or OpenSearch for mappings and sizes.
 type GuardPoll struct {
-	URL     string        `yaml:"url"`
-	AuthEnv string        `yaml:"authorization_env"` // its value is sent as Authorization: "ApiKey …"
-	Every   time.Duration `yaml:"every" range:"10s..24h"`
-	Indices []string      `yaml:"indices"` // patterns; - before one takes out; default *
+	URL     string        `yaml:"url"`                    // URL of the backend.
+	AuthEnv string        `yaml:"authorization_env"`      // Environment variable whose value is sent as Authorization.
+	Every   time.Duration `yaml:"every" range:"10s..24h"` // Time between two polls.
+	Indices []string      `yaml:"indices"`                // Patterns of index names. A - in front excludes.
 }
 
 func (p *GuardPoll) setDefaults() { *p = GuardPoll{Every: 10 * time.Minute, Indices: []string{"*"}} }

@@ -3,9 +3,9 @@ package config
 // GuardRecord keeps the queries of a route in a file, to try limits on them
 // later. They are there as they came.
 type GuardRecord struct {
-	File     string `yaml:"file"`                            // NDJSON, for its owner only
-	MaxBytes Size   `yaml:"max_bytes" range:"64KiB..100GiB"` // of the file; one before it is kept
-	Sample   Ratio  `yaml:"sample" range:"0.01%..100%"`      // the share of queries that are recorded
+	File     string `yaml:"file"`                            // File of JSON lines. Only its owner can read it.
+	MaxBytes Size   `yaml:"max_bytes" range:"64KiB..100GiB"` // Size at which a new file begins. One older file is kept.
+	Sample   Ratio  `yaml:"sample" range:"0.01%..100%"`      // Share of the queries that are recorded.
 }
 
 func (r *GuardRecord) setDefaults() { *r = GuardRecord{MaxBytes: 64 << 20, Sample: 1} }

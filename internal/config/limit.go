@@ -17,22 +17,22 @@ const (
 
 // Limit is one quota: so much of something in a time, for each key.
 type Limit struct {
-	Name    string `yaml:"name"`                        // in refusals and metrics; default made of key and rate
-	Key     string `yaml:"key"`                         // who is counted; default client
-	Rate    Rate   `yaml:"rate"`                        // 100/s, 5000/10m, 1GiB/h
-	Unit    string `yaml:"unit"`                        // requests, bytes or cost; default by the rate
-	Burst   int    `yaml:"burst" range:"0..1000000000"` // a token bucket of this size instead of a sliding window
-	Buckets int    `yaml:"buckets" range:"1..5"`        // of the window; more are exacter
-	Shared  bool   `yaml:"shared"`                      // counted over all nodes, through the store
+	Name    string `yaml:"name"`                        // Name of the limit in refusals and metrics. Default: made of key and rate.
+	Key     string `yaml:"key"`                         // Whose work is counted together: client, ip, route, header:NAME or jwt:CLAIM, or several joined by +.
+	Rate    Rate   `yaml:"rate"`                        // Amount per time, such as 100/s, 5000/10m or 1GiB/h.
+	Unit    string `yaml:"unit"`                        // What is counted: requests, bytes or cost. Default: by the rate.
+	Burst   int    `yaml:"burst" range:"0..1000000000"` // Size of a token bucket, which replaces the sliding window.
+	Buckets int    `yaml:"buckets" range:"1..5"`        // Parts of the sliding window. More are more exact.
+	Shared  bool   `yaml:"shared"`                      // Counts over all nodes of the store.
 }
 
 func (l *Limit) setDefaults() { *l = Limit{Key: "client", Buckets: 1} }
 
 // Plan is a tier: what its callers may take, and how important they are.
 type Plan struct {
-	Callers  []string `yaml:"callers"`  // as the route's client says; * for everybody else
-	Priority string   `yaml:"priority"` // default: the route's
-	Limits   []Limit  `yaml:"limits"`
+	Callers  []string `yaml:"callers"`  // Callers of the plan, as the route's client identifies them. * stands for everybody else.
+	Priority string   `yaml:"priority"` // Priority of these callers. Default: the route's.
+	Limits   []Limit  `yaml:"limits"`   // Rate limits of each of these callers.
 }
 
 // Rate is an amount in a time, written as 100/s.

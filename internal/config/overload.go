@@ -9,13 +9,13 @@ import (
 // Concurrency bounds how many requests a fleet has at once. What is too much
 // waits for a moment, then the least important is refused first.
 type Concurrency struct {
-	Limit     int           `yaml:"limit" range:"0..1000000"`     // fixed; 0: adaptive, between min and max
-	Min       int           `yaml:"min" range:"1..1000000"`       // of an adaptive limit
-	Max       int           `yaml:"max" range:"1..1000000"`       // of an adaptive limit
-	Queue     int           `yaml:"queue" range:"0..65536"`       // who may wait
-	Wait      time.Duration `yaml:"wait" range:"1ms..10m"`        // how long
-	PerCaller int           `yaml:"per_caller" range:"0..100000"` // of one caller, and as many streams; 0: no bound
-	Streams   int           `yaml:"streams" range:"0..1000000"`   // beside all that; 0: they count as other requests
+	Limit     int           `yaml:"limit" range:"0..1000000"`     // Fixed limit. 0: adaptive, between min and max.
+	Min       int           `yaml:"min" range:"1..1000000"`       // Lower bound of the adaptive limit.
+	Max       int           `yaml:"max" range:"1..1000000"`       // Upper bound of the adaptive limit.
+	Queue     int           `yaml:"queue" range:"0..65536"`       // Most requests that wait.
+	Wait      time.Duration `yaml:"wait" range:"1ms..10m"`        // Longest wait.
+	PerCaller int           `yaml:"per_caller" range:"0..100000"` // Most requests, and most streams, of one caller. 0: no bound.
+	Streams   int           `yaml:"streams" range:"0..1000000"`   // Most open streams, which do not count as requests. 0: they count as requests.
 }
 
 func (c *Concurrency) setDefaults() {
@@ -24,8 +24,8 @@ func (c *Concurrency) setDefaults() {
 
 // Priority says how important a route's requests are.
 type Priority struct {
-	Default string `yaml:"default"`
-	Header  string `yaml:"header"` // may name another; only where callers are trusted
+	Default string `yaml:"default"` // Priority of requests: critical-plus, critical, sheddable-plus or sheddable.
+	Header  string `yaml:"header"`  // Header that may name another priority. Use it only where callers are trusted.
 }
 
 func (p *Priority) setDefaults() { *p = Priority{Default: "critical"} }
@@ -40,9 +40,9 @@ func (p Priority) toWord() (string, bool) { return p.Default, p.Header == "" }
 // Shard gives each caller few of a fleet's workers, so that one who kills what
 // it touches does not touch all.
 type Shard struct {
-	Size     int    `yaml:"size" range:"0..64"`  // workers of each caller; 0: by the fleet's size
-	Cells    int    `yaml:"cells" range:"0..64"` // instead: fixed parts of the fleet
-	Overflow string `yaml:"overflow"`            // never, down or busy: when others may help
+	Size     int    `yaml:"size" range:"0..64"`  // Workers of each caller. 0: by the fleet's size.
+	Cells    int    `yaml:"cells" range:"0..64"` // Instead of size: number of fixed parts of the fleet.
+	Overflow string `yaml:"overflow"`            // When other workers may help: never, down or busy.
 }
 
 func (s *Shard) setDefaults() { *s = Shard{Overflow: "down"} }
@@ -59,15 +59,15 @@ func (s Shard) toWord() (string, bool) { return "auto", s == Shard{Overflow: "do
 
 // Breaker stops calls to a fleet by a route that fails, for a while.
 type Breaker struct {
-	Window       time.Duration `yaml:"window" range:"100ms..1h"`
-	MinVolume    int           `yaml:"min_volume" range:"1..1000000"`
-	FailureRatio Ratio         `yaml:"failure_ratio" range:"0%..100%"` // 0%: not looked at
-	SlowRatio    Ratio         `yaml:"slow_ratio" range:"0%..100%"`    // 0%: not looked at
-	Slow         time.Duration `yaml:"slow" range:"0s..1h"`            // what takes longer is slow; 0s: nothing is
-	Consecutive  int           `yaml:"consecutive" range:"0..1000000"` // failures in a row; 0: not looked at
-	Open         time.Duration `yaml:"open" range:"10ms..1h"`          // the first time; doubles
-	MaxOpen      time.Duration `yaml:"max_open" range:"10ms..24h"`
-	Probes       int           `yaml:"probes" range:"1..64"`
+	Window       time.Duration `yaml:"window" range:"100ms..1h"`       // Time over which results are counted.
+	MinVolume    int           `yaml:"min_volume" range:"1..1000000"`  // Fewest results in the window before a ratio counts.
+	FailureRatio Ratio         `yaml:"failure_ratio" range:"0%..100%"` // Share of failures that opens the breaker. 0%: not used.
+	SlowRatio    Ratio         `yaml:"slow_ratio" range:"0%..100%"`    // Share of slow results that opens the breaker. 0%: not used.
+	Slow         time.Duration `yaml:"slow" range:"0s..1h"`            // Results that take longer are slow. 0s: none is.
+	Consecutive  int           `yaml:"consecutive" range:"0..1000000"` // Failures in a row that open the breaker. 0: not used.
+	Open         time.Duration `yaml:"open" range:"10ms..1h"`          // First time that the breaker stays open. It doubles each time.
+	MaxOpen      time.Duration `yaml:"max_open" range:"10ms..24h"`     // Longest time that the breaker stays open.
+	Probes       int           `yaml:"probes" range:"1..64"`           // Requests that must succeed before the breaker closes.
 	Off          bool          `yaml:"-"`
 }
 
@@ -102,17 +102,17 @@ func (b Breaker) toWord() (string, bool) {
 // Fallback is what is answered when the workers cannot be asked. One of
 // Static, Stale and Fleet is given.
 type Fallback struct {
-	On     []string      `yaml:"on"`                     // open, shed, unavailable; default all
-	Static *Static       `yaml:"static"`                 // this
-	Stale  time.Duration `yaml:"stale" range:"0s..168h"` // the last good answer, not older than this
-	Fleet  string        `yaml:"fleet"`                  // what another fleet says
+	On     []string      `yaml:"on"`                     // Refusals that the answer is for: open, shed or unavailable. Default: all.
+	Static *Static       `yaml:"static"`                 // A fixed answer.
+	Stale  time.Duration `yaml:"stale" range:"0s..168h"` // The last good answer, if it is not older than this.
+	Fleet  string        `yaml:"fleet"`                  // Another fleet that answers.
 }
 
 // Static is an answer that is always the same.
 type Static struct {
-	Status      int    `yaml:"status" range:"200..599"`
-	ContentType string `yaml:"content_type"`
-	Body        string `yaml:"body"`
+	Status      int    `yaml:"status" range:"200..599"` // Status code.
+	ContentType string `yaml:"content_type"`            // Content type.
+	Body        string `yaml:"body"`                    // Body.
 }
 
 func (s *Static) setDefaults() { *s = Static{Status: 200, ContentType: "text/plain; charset=utf-8"} }

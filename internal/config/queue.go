@@ -16,74 +16,74 @@ const DefaultSQS = "127.0.0.1:9324"
 // Queue is one queue that exists whenever Bezoar runs. Its name ends in .fifo
 // if it keeps the order of its groups.
 type Queue struct {
-	MaxReceiveCount int             `yaml:"max_receive_count" range:"0..1000"` // 0: messages are received for ever; default 5, 0 for dead-letter queues
-	DeadLetter      string          `yaml:"dead_letter"`                       // default NAME-dlq
-	Visibility      time.Duration   `yaml:"visibility" range:"0s..12h"`
-	Delay           time.Duration   `yaml:"delay" range:"0s..15m"`
-	Wait            time.Duration   `yaml:"wait" range:"0s..20s"`
-	Retention       time.Duration   `yaml:"retention" range:"1m..14d"`
-	MaxBytes        Size            `yaml:"max_bytes" range:"1KiB..1MiB"`
-	ContentDedup    bool            `yaml:"content_dedup"`  // FIFO
-	DedupByGroup    bool            `yaml:"dedup_by_group"` // FIFO
-	Schema          string          `yaml:"schema"`         // file with a JSON Schema
-	Validate        string          `yaml:"validate"`       // reject or dead-letter
-	Expire          string          `yaml:"expire"`         // delete or dead-letter
-	Retry           QueueRetry      `yaml:"retry"`
-	Downstream      string          `yaml:"downstream"` // queues with the same one share a breaker and a retry budget
-	Quarantine      QueueQuarantine `yaml:"quarantine"`
-	SameAs          string          `yaml:"same_as"` // a fleet: what kills its workers is a suspect here
-	Push            *Push           `yaml:"push"`    // deliver by HTTP
+	MaxReceiveCount int             `yaml:"max_receive_count" range:"0..1000"` // Receives after which a message becomes a dead letter. 0: never. Default: 5, and 0 for dead-letter queues.
+	DeadLetter      string          `yaml:"dead_letter"`                       // Name of the dead-letter queue. Default: NAME-dlq.
+	Visibility      time.Duration   `yaml:"visibility" range:"0s..12h"`        // Time for which a received message is hidden from others.
+	Delay           time.Duration   `yaml:"delay" range:"0s..15m"`             // Time before a new message can be received.
+	Wait            time.Duration   `yaml:"wait" range:"0s..20s"`              // Longest time that a receive waits for a message.
+	Retention       time.Duration   `yaml:"retention" range:"1m..14d"`         // Age at which a message expires.
+	MaxBytes        Size            `yaml:"max_bytes" range:"1KiB..1MiB"`      // Longest message.
+	ContentDedup    bool            `yaml:"content_dedup"`                     // FIFO queues: the body is the deduplication id.
+	DedupByGroup    bool            `yaml:"dedup_by_group"`                    // FIFO queues: deduplication ids count within a message group.
+	Schema          string          `yaml:"schema"`                            // File with a JSON Schema that bodies must match.
+	Validate        string          `yaml:"validate"`                          // What happens to a body that does not match: reject or dead-letter.
+	Expire          string          `yaml:"expire"`                            // What happens to an expired message: delete or dead-letter.
+	Retry           QueueRetry      `yaml:"retry"`                             // How failed messages are tried again.
+	Downstream      string          `yaml:"downstream"`                        // Name of the service that the messages depend on. Queues with the same one share a circuit breaker and a retry budget.
+	Quarantine      QueueQuarantine `yaml:"quarantine"`                        // When a payload is refused, and for how long.
+	SameAs          string          `yaml:"same_as"`                           // Fleet whose convicted requests are suspects here, for routes with enqueue.
+	Push            *Push           `yaml:"push"`                              // Delivers messages by HTTP.
 }
 
 // QueueRetry says how a delivery that was reported as failed is tried again.
 type QueueRetry struct {
-	Strategy    string        `yaml:"strategy"`
-	Base        time.Duration `yaml:"base" range:"1ms..12h"`
-	Cap         time.Duration `yaml:"cap" range:"1ms..12h"`
-	Attempts    int           `yaml:"attempts" range:"0..1000"` // 0: as max_receive_count says
-	Deadline    time.Duration `yaml:"deadline" range:"0s..14d"` // 0: none
-	Budget      Ratio         `yaml:"budget" range:"0%..100%"`
-	BudgetFloor int           `yaml:"budget_floor" range:"0..1000"`
+	Strategy    string        `yaml:"strategy"`                     // How waits grow: full-jitter, equal-jitter, decorrelated-jitter, exponential, fixed or immediate.
+	Base        time.Duration `yaml:"base" range:"1ms..12h"`        // What the waits grow from.
+	Cap         time.Duration `yaml:"cap" range:"1ms..12h"`         // Longest wait.
+	Attempts    int           `yaml:"attempts" range:"0..1000"`     // Most attempts. 0: as max_receive_count says.
+	Deadline    time.Duration `yaml:"deadline" range:"0s..14d"`     // Age at which a message is no longer tried. 0s: none.
+	Budget      Ratio         `yaml:"budget" range:"0%..100%"`      // Share of extra load that retries may add.
+	BudgetFloor int           `yaml:"budget_floor" range:"0..1000"` // Retries per second that are always allowed.
 }
 
 // QueueQuarantine says when a payload is refused, whatever message it is in.
 type QueueQuarantine struct {
-	After    int           `yaml:"after" range:"1..8"`
-	For      time.Duration `yaml:"for" range:"1s..720h"`
-	Max      time.Duration `yaml:"max" range:"1s..720h"`
-	MinBytes Size          `yaml:"min_bytes" range:"1B..1MiB"`
-	Ignore   []string      `yaml:"ignore"` // $.a.b: not part of a payload's identity
+	After    int           `yaml:"after" range:"1..8"`         // Crashes of one payload that lead to quarantine.
+	For      time.Duration `yaml:"for" range:"1s..720h"`       // First quarantine. It doubles each time.
+	Max      time.Duration `yaml:"max" range:"1s..720h"`       // Longest quarantine.
+	MinBytes Size          `yaml:"min_bytes" range:"1B..1MiB"` // A body that is shorter is known by its message id only, so that a verdict holds for that message alone.
+	Ignore   []string      `yaml:"ignore"`                     // JSON paths that do not belong to a payload's identity, such as $.sent_at.
 	Off      bool          `yaml:"-"`
 }
 
 // Push delivers a queue's messages to an HTTP server.
 type Push struct {
-	URL         string        `yaml:"url"`
-	Concurrency int           `yaml:"concurrency" range:"1..1000"` // at most; fewer while it fails
-	Timeout     time.Duration `yaml:"timeout" range:"100ms..12h"`
+	URL         string        `yaml:"url"`                         // URL that messages are posted to.
+	Concurrency int           `yaml:"concurrency" range:"1..1000"` // Most deliveries at the same time. Fewer while they fail.
+	Timeout     time.Duration `yaml:"timeout" range:"100ms..12h"`  // Time that one delivery may take.
 }
 
 // AccessKey is the secret of one access key id: written as it is, or where it is.
 type AccessKey struct {
-	SecretEnv  string `yaml:"secret_env"`
-	SecretFile string `yaml:"secret_file"`
+	SecretEnv  string `yaml:"secret_env"`  // Environment variable that holds the secret key.
+	SecretFile string `yaml:"secret_file"` // File whose first line is the secret key.
 	Secret     string `yaml:"-"`
 	// Queues and Actions limit what the key may do; nil: not.
-	Queues  Only `yaml:"queues"`  // names, which may end in *
-	Actions Only `yaml:"actions"` // such as SendMessage, or Receive*
+	Queues  Only `yaml:"queues"`  // Names of the queues that the key may use. A * at the end matches any rest. Absent: all.
+	Actions Only `yaml:"actions"` // Actions that the key may use, such as SendMessage or Receive*. Absent: all.
 }
 
 // Alarm tells somebody about dead letters. One of the conditions is given.
 type Alarm struct {
-	Queue       string        `yaml:"queue"`                              // a dead-letter queue; * for all
-	DepthAbove  int           `yaml:"depth_above" range:"-1..1000000000"` // letters; -1: not looked at
-	OldestAbove time.Duration `yaml:"oldest_above" range:"0s..14d"`
-	RateAbove   int           `yaml:"rate_above" range:"0..1000000"` // letters a minute
-	Redrive     bool          `yaml:"redrive"`                       // a redrive has ended or halted
-	Webhook     string        `yaml:"webhook"`
-	SecretEnv   string        `yaml:"secret_env"` // signs the webhook's body
-	Command     []string      `yaml:"command"`
-	Repeat      time.Duration `yaml:"repeat" range:"1m..168h"` // while it lasts
+	Queue       string        `yaml:"queue"`                              // Dead-letter queue to watch. * stands for all.
+	DepthAbove  int           `yaml:"depth_above" range:"-1..1000000000"` // Alarms above this number of letters. -1: not used.
+	OldestAbove time.Duration `yaml:"oldest_above" range:"0s..14d"`       // Alarms when the oldest letter is older. 0s: not used.
+	RateAbove   int           `yaml:"rate_above" range:"0..1000000"`      // Alarms above this number of new letters per minute. 0: not used.
+	Redrive     bool          `yaml:"redrive"`                            // Alarms when a redrive has ended or halted.
+	Webhook     string        `yaml:"webhook"`                            // URL that the alarm is posted to.
+	SecretEnv   string        `yaml:"secret_env"`                         // Environment variable with the key that signs the webhook's body.
+	Command     []string      `yaml:"command"`                            // Program and arguments that get the alarm on stdin.
+	Repeat      time.Duration `yaml:"repeat" range:"1m..168h"`            // Time between two messages while the alarm lasts.
 }
 
 func (q *Queue) setDefaults() {

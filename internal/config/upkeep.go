@@ -12,17 +12,17 @@ import (
 
 // Balance says which workers get traffic, beside what their health checks say.
 type Balance struct {
-	SlowStart time.Duration  `yaml:"slow_start" range:"0s..1h"` // a new worker's share grows for so long; 0s: at once
-	Eject     Eject          `yaml:"eject"`
-	Weights   map[string]int `yaml:"weights"` // by the worker as in workers: 0 to 1000; others have 1
+	SlowStart time.Duration  `yaml:"slow_start" range:"0s..1h"` // Time over which a new worker's share of the traffic grows. 0s: it gets its whole share at once.
+	Eject     Eject          `yaml:"eject"`                     // Takes out workers that fail more often than the others, for a while.
+	Weights   map[string]int `yaml:"weights"`                   // Weight of each worker, written as in workers: 0 to 1000. Others have 1.
 }
 
 // Eject takes workers out that fail more than the others, for a while.
 type Eject struct {
-	Consecutive int           `yaml:"consecutive" range:"1..1000"` // failures in a row
-	Ratio       Ratio         `yaml:"ratio" range:"1%..100%"`      // of failures, above the others'
-	For         time.Duration `yaml:"for" range:"1s..1h"`          // the first time; grows
-	MaxShare    Ratio         `yaml:"max_share" range:"1%..50%"`   // of the fleet
+	Consecutive int           `yaml:"consecutive" range:"1..1000"` // Failures in a row that take a worker out.
+	Ratio       Ratio         `yaml:"ratio" range:"1%..100%"`      // Share of failures above the others' that takes a worker out.
+	For         time.Duration `yaml:"for" range:"1s..1h"`          // First time that a worker stays out. It grows.
+	MaxShare    Ratio         `yaml:"max_share" range:"1%..50%"`   // Share of the fleet that may be out.
 	Off         bool          `yaml:"-"`
 }
 
@@ -40,20 +40,20 @@ func (e Eject) toWord() (string, bool) { return "off", e.Off }
 // Bake says how a new process proves itself in a rolling restart. Whichever comes
 // first is enough.
 type Bake struct {
-	Requests int           `yaml:"requests" range:"0..1000000"` // answered; 0: only the time counts
-	Time     time.Duration `yaml:"time" range:"0s..1h"`         // up and well; 0s: a process that is ready is good
+	Requests int           `yaml:"requests" range:"0..1000000"` // Requests that the new process must answer. 0: only time counts.
+	Time     time.Duration `yaml:"time" range:"0s..1h"`         // Time that the new process must be up and healthy. 0s: being ready is enough.
 }
 
 // Watchdog restarts workers that are about to fail, one at a time.
 type Watchdog struct {
-	Memory      Size          `yaml:"memory" range:"0..16TiB"`      // resident; 0: not looked at
-	Growth      Size          `yaml:"growth" range:"0..16TiB"`      // resident, per hour, while it lasts; 0: not looked at
-	Descriptors Ratio         `yaml:"descriptors" range:"0%..100%"` // of its limit; 0%: not looked at
-	Threads     int           `yaml:"threads" range:"0..1000000"`   // 0: not looked at
-	For         time.Duration `yaml:"for" range:"1s..24h"`          // how long it has to last
-	Share       Ratio         `yaml:"share" range:"1%..50%"`        // of the fleet that may be restarting
-	MinUptime   time.Duration `yaml:"min_uptime" range:"0s..24h"`   // before a worker is restarted again
-	PerHour     int           `yaml:"per_hour" range:"1..1000"`     // restarts; beyond, it waits and alarms, and stops if half of them did not help
+	Memory      Size          `yaml:"memory" range:"0..16TiB"`      // Restarts a worker above this resident memory. 0: not used.
+	Growth      Size          `yaml:"growth" range:"0..16TiB"`      // Restarts a worker whose resident memory grows by more than this in an hour. 0: not used.
+	Descriptors Ratio         `yaml:"descriptors" range:"0%..100%"` // Restarts a worker above this share of its limit on open files. 0%: not used.
+	Threads     int           `yaml:"threads" range:"0..1000000"`   // Restarts a worker above this number of threads. 0: not used.
+	For         time.Duration `yaml:"for" range:"1s..24h"`          // How long the condition must last.
+	Share       Ratio         `yaml:"share" range:"1%..50%"`        // Share of the fleet that may restart at the same time.
+	MinUptime   time.Duration `yaml:"min_uptime" range:"0s..24h"`   // Shortest time between two restarts of one worker.
+	PerHour     int           `yaml:"per_hour" range:"1..1000"`     // Most restarts per hour. Beyond that the watchdog waits and alarms. It stops if half of the restarts did not help.
 }
 
 func (w *Watchdog) setDefaults() {
@@ -62,35 +62,35 @@ func (w *Watchdog) setDefaults() {
 
 // Budget bounds the extra load of retries.
 type Budget struct {
-	Ratio Ratio `yaml:"ratio" range:"0%..100%"` // of the first attempts
-	Floor int   `yaml:"floor" range:"0..1000"`  // retries a second that are always allowed
+	Ratio Ratio `yaml:"ratio" range:"0%..100%"` // Share of the first attempts that retries may add.
+	Floor int   `yaml:"floor" range:"0..1000"`  // Retries per second that are always allowed.
 }
 
 // Checks are the thresholds of Bezoar's own health: from one of them on it is
 // degraded, and from halfway between it and all it is not ready. CPU and Disk only
 // degrade.
 type Checks struct {
-	Memory      Ratio `yaml:"memory" range:"0%..100%"`      // of the machine's or the group's; 0%: not looked at
-	Disk        Ratio `yaml:"disk" range:"0%..100%"`        // of the store's and the state directory's
-	Descriptors Ratio `yaml:"descriptors" range:"0%..100%"` // of the process's limit
-	CPU         Ratio `yaml:"cpu" range:"0%..100%"`         // share of time in which work waits for a CPU
+	Memory      Ratio `yaml:"memory" range:"0%..100%"`      // Unhealthy above this share of the memory of the machine or the control group. 0%: not used.
+	Disk        Ratio `yaml:"disk" range:"0%..100%"`        // Unhealthy above this share of the disks of the store and the state directory. 0%: not used.
+	Descriptors Ratio `yaml:"descriptors" range:"0%..100%"` // Unhealthy above this share of the limit on open files. 0%: not used.
+	CPU         Ratio `yaml:"cpu" range:"0%..100%"`         // Unhealthy above this share of time in which work waits for a processor. 0%: not used.
 }
 
 // Live says how settings follow the file and the store while Bezoar runs.
 type Live struct {
-	Watch bool          `yaml:"watch"`                 // the file
-	Share bool          `yaml:"share"`                 // with the other nodes of the store
-	Poll  time.Duration `yaml:"poll" range:"20ms..1m"` // the store
+	Watch bool          `yaml:"watch"`                 // Reads the file again when it changes.
+	Share bool          `yaml:"share"`                 // Shares settings with the other nodes of the store.
+	Poll  time.Duration `yaml:"poll" range:"20ms..1m"` // Time between two looks at the store for new settings.
 }
 
 // AccessLog says which requests are logged.
 type AccessLog struct {
-	Sample Ratio  `yaml:"sample" range:"0%..100%"` // of the good ones
-	Errors int    `yaml:"errors" range:"0..10000"` // failures and refusals, a second at most
-	Caller string `yaml:"caller"`                  // hash, clear or off
-	Format string `yaml:"format"`                  // log: as other lines; json or combined: lines of their own
-	File   string `yaml:"file"`                    // for json and combined; "" means standard output
-	Paths  bool   `yaml:"paths"`                   // with paths, never with queries
+	Sample Ratio  `yaml:"sample" range:"0%..100%"` // Share of the good requests that are logged.
+	Errors int    `yaml:"errors" range:"0..10000"` // Most failures and refusals that are logged per second.
+	Caller string `yaml:"caller"`                  // How the caller is written: hash, clear or off.
+	Format string `yaml:"format"`                  // log: among the other log lines. json or combined: lines of their own.
+	File   string `yaml:"file"`                    // File for the formats json and combined. Empty: standard output.
+	Paths  bool   `yaml:"paths"`                   // Logs paths, never queries.
 }
 
 func (a *AccessLog) setDefaults() {
@@ -99,8 +99,8 @@ func (a *AccessLog) setDefaults() {
 
 // Tracing sends spans to an OpenTelemetry collector.
 type Tracing struct {
-	Endpoint string `yaml:"endpoint"`                // OTLP over HTTP, such as http://127.0.0.1:4318
-	Sample   Ratio  `yaml:"sample" range:"0%..100%"` // of the requests whose callers have not decided
+	Endpoint string `yaml:"endpoint"`                // OTLP over HTTP, such as http://127.0.0.1:4318.
+	Sample   Ratio  `yaml:"sample" range:"0%..100%"` // Share of the requests that are traced, if the caller has not decided.
 }
 
 func (t *Tracing) setDefaults() { *t = Tracing{Sample: 0.01} }

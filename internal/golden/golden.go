@@ -18,7 +18,12 @@ func Updating() bool { return *update }
 // Equal fails t unless got is the content of testdata/name.
 func Equal(t testing.TB, name string, got []byte) {
 	t.Helper()
-	path := filepath.Join("testdata", filepath.FromSlash(name))
+	File(t, filepath.Join("testdata", filepath.FromSlash(name)), got)
+}
+
+// File fails t unless got is the content of the file.
+func File(t testing.TB, path string, got []byte) {
+	t.Helper()
 	if Updating() {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)

@@ -456,6 +456,7 @@ complete -c bezoar -n '__fish_seen_subcommand_from top' -l watch -s w -d 'Ask ag
 complete -c bezoar -n '__fish_seen_subcommand_from top' -l every -r -F -d 'Interval of --watch (default 2s).'
 complete -c bezoar -n '__fish_seen_subcommand_from config' -a check -d 'Check a settings file, and list every fault with line, column and fix.'
 complete -c bezoar -n '__fish_seen_subcommand_from config' -a show -d 'Show the effective settings: defaults filled in, secrets masked.'
+complete -c bezoar -n '__fish_seen_subcommand_from config' -a schema -d 'Print a JSON Schema of the settings file, for editors.'
 complete -c bezoar -n '__fish_seen_subcommand_from config' -a status -d 'Show which version each node runs, and why a node does not run the newest one.'
 complete -c bezoar -n '__fish_seen_subcommand_from config' -a history -d 'List the versions, newest first: who, when, from where.'
 complete -c bezoar -n '__fish_seen_subcommand_from config' -a diff -d 'Compare two versions, or one with a file.'
@@ -469,6 +470,8 @@ complete -c bezoar -n '__fish_seen_subcommand_from check; and __fish_seen_subcom
 complete -c bezoar -n '__fish_seen_subcommand_from show; and __fish_seen_subcommand_from config' -F
 complete -c bezoar -n '__fish_seen_subcommand_from show; and __fish_seen_subcommand_from config' -l help -s h -d 'Show context-sensitive help.'
 complete -c bezoar -n '__fish_seen_subcommand_from show; and __fish_seen_subcommand_from config' -l json -d 'Print one JSON document with stable names instead of text; messages and logs stay on stderr.'
+complete -c bezoar -n '__fish_seen_subcommand_from schema; and __fish_seen_subcommand_from config' -l help -s h -d 'Show context-sensitive help.'
+complete -c bezoar -n '__fish_seen_subcommand_from schema; and __fish_seen_subcommand_from config' -l json -d 'Print one JSON document with stable names instead of text; messages and logs stay on stderr.'
 complete -c bezoar -n '__fish_seen_subcommand_from status; and __fish_seen_subcommand_from config' -l help -s h -d 'Show context-sensitive help.'
 complete -c bezoar -n '__fish_seen_subcommand_from status; and __fish_seen_subcommand_from config' -l json -d 'Print one JSON document with stable names instead of text; messages and logs stay on stderr.'
 complete -c bezoar -n '__fish_seen_subcommand_from status; and __fish_seen_subcommand_from config' -l admin -r -F -d 'The admin API of the running Bezoar (default $BEZOAR_ADMIN, or 127.0.0.1:7070).'
