@@ -31,7 +31,7 @@ func TestQueueGuide(t *testing.T) {
 		"payloads":           {"nothing is held against any payload"},
 		"bezoar dlq groups":  {"invalid:no-such-report", "there is no report 7"},
 		"--group":            {"would redrive 1 letter to broken", "bezoar dlq redrive --plan plan-"},
-		"dlq audit":          {"1 of 1 moved", "redrive.start"},
+		"audit":              {"1 of 1 moved", "redrive.start"},
 		"BezoarSchema":       {"minimum at $.report"},
 		"WORK=":              {`"state":"queued"`, "urn:bezoar:problem:schema"},
 		"config check":       {": ok"},

@@ -23,7 +23,6 @@ type dlqCmd struct {
 	Export  dlqExport  `cmd:"" help:"Write dead letters with all their evidence to stdout, one JSON document per line."`
 	Tasks   dlqTasks   `cmd:"" help:"List redrives and other tasks, newest first."`
 	Task    dlqTask    `cmd:"" help:"Show, watch, pause, resume, cancel or slow a task."`
-	Audit   dlqAudit   `cmd:"" help:"Show who did what: to dead letters, queues, fleets, the quarantine, settings, overrides and breakers."`
 }
 
 // picked is how dead letters are selected.

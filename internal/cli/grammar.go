@@ -1,30 +1,56 @@
 package cli
 
+import "github.com/alecthomas/kong"
+
 // grammar is the whole command line.
 type grammar struct {
-	JSON bool `name:"json" help:"Print one JSON document with stable names instead of text; messages and logs stay on stderr."`
+	JSON    bool             `name:"json" help:"Print one JSON document with stable names instead of text; messages and logs stay on stderr."`
+	Version kong.VersionFlag `help:"Print the version."`
 
-	Run        runCmd        `cmd:"" help:"Put any HTTP server behind the gateway: start and supervise copies of it, or front running ones."`
-	Serve      serveCmd      `cmd:"" help:"Serve everything that a settings file names."`
-	Demo       demoCmd       `cmd:"" help:"Show real workers, real traffic and a request that kills, without Bezoar and with it."`
-	Quarantine quarantineCmd `cmd:"" help:"Verdicts: list, explain, add and lift them."`
-	DLQ        dlqCmd        `cmd:"" name:"dlq" help:"Dead letters: work that was set aside, with its evidence."`
-	Queue      queueCmd      `cmd:"" help:"Queues: what they hold, and messages in and out."`
-	Backup     backupCmd     `cmd:"" help:"Copy the SQLite store to a file, while Bezoar serves or not."`
-	Work       workCmd       `cmd:"" help:"Handle the messages of any SQS-compatible queue, each in its own isolated process."`
-	Guard      guardCmd      `cmd:"" help:"Query guard: predict what queries cost before a backend sees them."`
-	Sift       siftCmd       `cmd:"" help:"Feed rows to a command, find the bad ones by bisection, finish the rest."`
-	Crash      crashCmd      `cmd:"" help:"Show what failed, from any program's output: type, place, fingerprint and group."`
-	Fleet      fleetCmd      `cmd:"" help:"Workers, their states and restarts."`
-	Top        topCmd        `cmd:"" help:"List the callers that cause most: time on workers, requests, refusals, errors or bytes."`
-	Config     configCmd     `cmd:"" help:"Settings: check a file, see which run, change them and go back."`
-	Override   overrideCmd   `cmd:"" help:"Tighten or loosen for a caller, a plan or a route, for a while."`
-	Breaker    breakerCmd    `cmd:"" help:"Circuit breakers: list them, and force them open or closed."`
-	Version    versionCmd    `cmd:"" help:"Print the version."`
-	Completion completionCmd `cmd:"" help:"Print a completion script for a shell."`
+	Run   runCmd   `cmd:"" group:"start" help:"Put any HTTP server behind the gateway."`
+	Serve serveCmd `cmd:"" group:"start" help:"Serve everything that a settings file names."`
+	Work  workCmd  `cmd:"" group:"start" help:"Handle the messages of a queue, each in its own process."`
+	Demo  demoCmd  `cmd:"" group:"start" help:"Show real workers and a request that kills them."`
 
-	SampleWorker sampleWorkerCmd `cmd:"" hidden:"" name:"sample-worker" help:"The worker that the demonstration kills."`
+	Fleet fleetCmd `cmd:"" group:"look" help:"Workers: their states and restarts."`
+	Top   topCmd   `cmd:"" group:"look" help:"Callers that cause most work, refusals or errors."`
+	Audit auditCmd `cmd:"" group:"look" help:"Who did what, and when."`
+
+	Quarantine quarantineCmd `cmd:"" group:"act" help:"Verdicts: list, explain, add and lift them."`
+	DLQ        dlqCmd        `cmd:"" group:"act" name:"dlq" help:"Dead letters: look, edit, send again, discard."`
+	Queue      queueCmd      `cmd:"" group:"act" help:"Queues: what they hold, and messages in and out."`
+	Override   overrideCmd   `cmd:"" group:"act" help:"Limits for a caller, a plan or a route, for a while."`
+	Breaker    breakerCmd    `cmd:"" group:"act" help:"Circuit breakers: list them, force them open or closed."`
+
+	Config configCmd `cmd:"" group:"configure" help:"Settings: check a file, change what runs, go back."`
+	Guard  guardCmd  `cmd:"" group:"configure" help:"Query guard: what queries cost, and limits on it."`
+	Backup backupCmd `cmd:"" group:"configure" help:"Copy the SQLite store to a file, also while it is used."`
+
+	Sift         siftCmd         `cmd:"" group:"tools" help:"Feed rows to a command and find the bad ones."`
+	Crash        crashCmd        `cmd:"" group:"tools" help:"Show what failed, from any program's output."`
+	VersionCmd   versionCmd      `cmd:"" group:"tools" name:"version" help:"Print the version."`
+	Completion   completionCmd   `cmd:"" group:"tools" help:"Print a completion script for a shell."`
+	SampleWorker sampleWorkerCmd `cmd:"" group:"tools" hidden:"" name:"sample-worker" help:"The worker that the demonstration kills."`
+}
+
+// groups are those of the top-level help, in its order.
+func groups() []kong.Group {
+	return []kong.Group{
+		{Key: "start", Title: "Start:"},
+		{Key: "look", Title: "Look:"},
+		{Key: "act", Title: "Act:"},
+		{Key: "configure", Title: "Configure:"},
+		{Key: "tools", Title: "Tools:"},
+	}
 }
 
 // Help is shown below the top-level help.
 func (grammar) Help() string { return exitHelp }
+
+// printHelp lists the verbs of a noun without the noun's group.
+func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
+	if noun := ctx.Selected(); noun != nil {
+		noun.Group = nil
+	}
+	return kong.DefaultHelpPrinter(o, ctx)
+}

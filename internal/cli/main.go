@@ -52,7 +52,10 @@ func Main(ctx context.Context, p Process) int {
 		kong.Description("Blames the work, fairly, and keeps the fleet alive."),
 		kong.Writers(p.Stdout, p.Stderr),
 		kong.Exit(func(int) { exited = true }), // after --help; parsing then goes on harmlessly
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
+		kong.ExplicitGroups(groups()),
+		kong.Help(printHelp),
+		kong.Vars{"version": readVersion().line()},
 	)
 	if err != nil {
 		panic(fmt.Sprintf("cli: the grammar is broken: %v", err))

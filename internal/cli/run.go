@@ -42,7 +42,8 @@ type runCmd struct {
 
 // Help is shown below the flags.
 func (runCmd) Help() string {
-	return "SIGTERM and SIGINT drain and stop. SIGHUP replaces the workers one after another. " +
+	return "The command starts and supervises copies of CMD, or fronts servers that run already (--worker).\n\n" +
+		"SIGTERM and SIGINT drain and stop. SIGHUP replaces the workers one after another. " +
 		"If $" + tokenVar + " is set, it is the admin token.\n\n" +
 		"Example: bezoar run -n 8 --health /healthz -- ./server --listen 127.0.0.1:{port}"
 }

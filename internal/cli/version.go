@@ -24,12 +24,17 @@ func (versionCmd) Run(s *session) error {
 	if s.json {
 		return s.out.json(v)
 	}
+	s.out.printf("%s\n", v.line())
+	return nil
+}
+
+// line is the version for people.
+func (v buildVersion) line() string {
 	line := "bezoar " + v.Version
 	if v.Revision != "" {
 		line += " (" + v.Revision[:min(12, len(v.Revision))] + ")"
 	}
-	s.out.printf("%s %s %s/%s\n", line, v.Go, v.OS, v.Arch)
-	return nil
+	return fmt.Sprintf("%s %s %s/%s", line, v.Go, v.OS, v.Arch)
 }
 
 // readVersion asks the binary how it was built.
