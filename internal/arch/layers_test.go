@@ -24,6 +24,7 @@ func layers() []layer {
 		{"internal/procstat", 1, "what the kernel says about a process and its machine"},
 		{"internal/config", 1, "what the settings file says, checked by the policies and readers that it is for"},
 		{"internal/proc", 1, "leaf: what everybody who starts processes needs"},
+		{"internal/starter", 1, "leaf: how the server of a folder is started"},
 		{"internal/marks", 1, "leaf: small facts that engines keep in a store"},
 		{"internal/connlimit", 1, "leaf: how many connections a listener has, and whose goes"},
 		{"internal/h1", 1, "leaf: HTTP/1.1 on the wire"},

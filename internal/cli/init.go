@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/bezoar-dev/bezoar/internal/starter"
+)
+
+type initCmd struct {
+	File  string `arg:"" optional:"" default:"bezoar.yaml" help:"The file to write (default ${default}); - for stdout."`
+	Force bool   `help:"Replace the file if it exists."`
+}
+
+// Help is shown below the flags.
+func (initCmd) Help() string {
+	return "The command looks for Procfile, manage.py, package.json, config.ru, an application in Python, go.mod and Dockerfile in this folder, " +
+		"and writes settings for the first that it finds."
+}
+
+func (c *initCmd) Run(s *session) error {
+	g, err := starter.Look(os.DirFS("."))
+	if err != nil {
+		return fmt.Errorf("look at this folder: %w", err)
+	}
+	if c.File == "-" {
+		s.out.printf("%s", g.File())
+		return nil
+	}
+	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	if c.Force {
+		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	}
+	if err := write(c.File, flags, g.File()); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return hinted(exitf(exitFailure, "%s exists", c.File), "bezoar init --force replaces it")
+		}
+		return fmt.Errorf("write the settings: %w", err)
+	}
+	if s.json {
+		return s.out.json(map[string]any{"file": c.File, "command": g.Command, "from": g.From})
+	}
+	found := "nothing in this folder says how your server is started; edit the command in " + c.File
+	if g.From != "" {
+		found = fmt.Sprintf("the command is from %s: %v", g.From, g.Command)
+	}
+	s.out.printf("%s written: %s\n", c.File, found)
+	if g.Before != "" {
+		s.out.printf("build it first: %s\n", g.Before)
+	}
+	s.out.printf("next: bezoar serve -c %s\n", c.File)
+	return nil
+}
+
+func write(path string, flags int, data []byte) error {
+	f, err := os.OpenFile(path, flags, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,204 @@
+// Package starter guesses how the server of a folder is started, and writes a
+// first settings file for it.
+package starter
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// maxFile bounds what is read of one file.
+const maxFile = 1 << 20
+
+// Guess is how a server is started.
+type Guess struct {
+	Command []string // {port} stands for the port; or the program reads $PORT
+	From    string   // the file that says so; "": nothing was found
+	Before  string   // what has to be run first, for people; ""
+	Port    bool     // Command has {port}; else the program has to read $PORT
+}
+
+// Look guesses from the files of a folder. The first of these counts: Procfile,
+// manage.py, package.json, config.ru, a Python module with an application,
+// go.mod, Dockerfile.
+func Look(folder fs.FS) (Guess, error) {
+	for _, rule := range []func(files) (Guess, bool, error){
+		procfile, django, node, rack, python, golang, dockerfile,
+	} {
+		g, ok, err := rule(files{folder})
+		if err != nil || ok {
+			g.Port = strings.Contains(strings.Join(g.Command, " "), "{port}")
+			return g, err
+		}
+	}
+	return Guess{Command: []string{"./server"}}, nil
+}
+
+// files reads a folder. A file that is not there is empty.
+type files struct{ fs.FS }
+
+func (f files) read(name string) (string, error) {
+	info, err := fs.Stat(f, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case err != nil:
+		return "", err
+	case !info.Mode().IsRegular() || info.Size() > maxFile:
+		return "", nil
+	}
+	data, err := fs.ReadFile(f, name)
+	return string(data), err
+}
+
+func procfile(f files) (g Guess, ok bool, err error) {
+	text, err := f.read("Procfile")
+	for line := range strings.Lines(text) {
+		if command, is := strings.CutPrefix(line, "web:"); is && strings.TrimSpace(command) != "" {
+			return Guess{Command: []string{"sh", "-c", "exec " + strings.TrimSpace(command)}, From: "Procfile"}, true, err
+		}
+	}
+	return Guess{}, false, err
+}
+
+func django(f files) (g Guess, ok bool, err error) {
+	manage, err := f.read("manage.py")
+	if err != nil || manage == "" {
+		return Guess{}, false, err
+	}
+	wants, err := requirements(f)
+	if err != nil {
+		return Guess{}, false, err
+	}
+	modules, err := fs.Glob(f, "*/wsgi.py")
+	if err != nil {
+		return Guess{}, false, err
+	}
+	if len(modules) > 0 && strings.Contains(wants, "gunicorn") {
+		app := path.Dir(modules[0]) + ".wsgi"
+		return Guess{Command: []string{"gunicorn", app, "--workers", "1", "--bind", "127.0.0.1:{port}"}, From: "manage.py"}, true, nil
+	}
+	return Guess{Command: []string{"python3", "manage.py", "runserver", "--noreload", "127.0.0.1:{port}"}, From: "manage.py"}, true, nil
+}
+
+// requirements are the Python packages that a project asks for.
+func requirements(f files) (string, error) {
+	var all strings.Builder
+	for _, name := range []string{"requirements.txt", "pyproject.toml", "Pipfile"} {
+		text, err := f.read(name)
+		if err != nil {
+			return "", err
+		}
+		all.WriteString(strings.ToLower(text))
+	}
+	return all.String(), nil
+}
+
+func node(f files) (g Guess, ok bool, err error) {
+	text, err := f.read("package.json")
+	if err != nil || text == "" {
+		return Guess{}, false, err
+	}
+	var doc struct {
+		Main    string            `json:"main"`
+		Scripts map[string]string `json:"scripts"`
+	}
+	if json.Unmarshal([]byte(text), &doc) != nil {
+		return Guess{}, false, nil // not ours to complain about
+	}
+	g = Guess{From: "package.json"}
+	start := strings.Fields(doc.Scripts["start"])
+	switch {
+	case len(start) > 1 && start[0] == "node" && !strings.ContainsAny(doc.Scripts["start"], "&|;<>$`\"'"):
+		g.Command = start // without npm between Bezoar and the server
+	case len(start) > 0:
+		g.Command = []string{"npm", "start", "--silent"}
+	case doc.Main != "":
+		g.Command = []string{"node", doc.Main}
+	}
+	return g, g.Command != nil, nil
+}
+
+func rack(f files) (g Guess, ok bool, err error) {
+	text, err := f.read("config.ru")
+	if err != nil || text == "" {
+		return Guess{}, false, err
+	}
+	return Guess{Command: []string{"bundle", "exec", "puma", "-w", "0", "-b", "tcp://127.0.0.1:{port}"}, From: "config.ru"}, true, nil
+}
+
+// application is a line such as app = FastAPI(…).
+var application = regexp.MustCompile(`(?m)^(\w+) *= *(FastAPI|Starlette|Flask|Sanic|Quart)\(`)
+
+func python(f files) (g Guess, ok bool, err error) {
+	for _, module := range []string{"main", "app", "server", "wsgi", "asgi"} {
+		text, err := f.read(module + ".py")
+		if err != nil {
+			return Guess{}, false, err
+		}
+		m := application.FindStringSubmatch(text)
+		if m == nil {
+			continue
+		}
+		g = Guess{From: module + ".py"}
+		if m[2] == "Flask" {
+			g.Command = []string{"gunicorn", module + ":" + m[1], "--workers", "1", "--bind", "127.0.0.1:{port}"}
+		} else {
+			g.Command = []string{"uvicorn", module + ":" + m[1], "--host", "127.0.0.1", "--port", "{port}"}
+		}
+		return g, true, nil
+	}
+	return Guess{}, false, nil
+}
+
+var moduleLine = regexp.MustCompile(`(?m)^module +(\S+)`)
+
+func golang(f files) (g Guess, ok bool, err error) {
+	mod, err := f.read("go.mod")
+	if err != nil {
+		return Guess{}, false, err
+	}
+	m := moduleLine.FindStringSubmatch(mod)
+	if m == nil {
+		return Guess{}, false, nil
+	}
+	name, pkg := path.Base(m[1]), "."
+	if main, err := f.read("main.go"); err != nil || main == "" {
+		commands, globErr := fs.Glob(f, "cmd/*/main.go")
+		if err = errors.Join(err, globErr); err != nil || len(commands) == 0 {
+			return Guess{}, false, err
+		}
+		name, pkg = path.Base(path.Dir(commands[0])), "./"+path.Dir(commands[0])
+	}
+	return Guess{Command: []string{"./" + name}, From: "go.mod", Before: "go build -o " + name + " " + pkg}, true, nil
+}
+
+// instruction is one line of a Dockerfile that has the form of a list.
+var instruction = regexp.MustCompile(`(?mi)^(ENTRYPOINT|CMD) +(\[.*\]) *$`)
+
+func dockerfile(f files) (g Guess, ok bool, err error) {
+	text, err := f.read("Dockerfile")
+	if err != nil {
+		return Guess{}, false, err
+	}
+	var entry, command []string
+	for _, m := range instruction.FindAllStringSubmatch(text, -1) {
+		var words []string
+		if json.Unmarshal([]byte(m[2]), &words) != nil {
+			continue
+		}
+		if strings.EqualFold(m[1], "CMD") {
+			command = words
+		} else {
+			entry, command = words, nil
+		}
+	}
+	if words := append(entry, command...); len(words) > 0 {
+		return Guess{Command: words, From: "Dockerfile"}, true, nil
+	}
+	return Guess{}, false, nil
+}
