@@ -1,0 +1,3 @@
+// Package starter guesses how the server of a folder is started, and writes a
+// first settings file for it.
+package starter
