@@ -7,7 +7,7 @@
 // in one word, as in -timeout=9m. Folders hold modules of their own, all of whose
 // packages are tested besides. Packages come with their tests compiled before the
 // first test runs; then at most two go tests run at once, because tests that wait
-// leave a processor to others.
+// leave a processor to others. Each starts with the packages that take longest.
 //
 // With -race it leaves out the packages in which nothing runs at once: see
 // runsAtOnce for the rule. It names them.

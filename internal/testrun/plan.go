@@ -101,7 +101,8 @@ func list(ctx context.Context, o order, stderr io.Writer) ([]listed, error) {
 	return all, nil
 }
 
-// divide separates packages whose tests draw from the others.
+// divide separates packages whose tests draw from the others, and puts the longest
+// of both first.
 func divide(all []listed) (draws, others []string) {
 	drawing := map[string]bool{}
 	for _, p := range all {
@@ -118,6 +119,8 @@ func divide(all []listed) (draws, others []string) {
 			others = append(others, p.ImportPath)
 		}
 	}
+	longestFirst(draws)
+	longestFirst(others)
 	return draws, others
 }
 
