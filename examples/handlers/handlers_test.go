@@ -68,6 +68,10 @@ func run(t testing.TB, d doer) {
 // Handlers of all languages do the same in both modes.
 func TestHandlers(t *testing.T) {
 	for _, l := range languages(t) {
+		t.Run(l.name+"/end", func(t *testing.T) {
+			t.Parallel()
+			end(t, l)
+		})
 		t.Run(l.name+"/process", func(t *testing.T) {
 			t.Parallel()
 			r, err := child.New(config(l.process, t.Name()))
@@ -137,34 +141,31 @@ func try(t *testing.T, d doer) {
 	}
 }
 
-// Handlers in a pool work at the same time and end when their stdin does.
-func TestHandlersEnd(t *testing.T) {
-	for _, l := range languages(t) {
-		cfg := pool.Config{Child: config(l.pool, t.Name()), Size: 2, Exit: 2 * time.Minute}
-		p, err := pool.New(cfg)
+// end has handlers in a pool work at the same time, and end when their stdin does.
+func end(t *testing.T, l language) {
+	p, err := pool.New(pool.Config{Child: config(l.pool, t.Name()), Size: 2, Exit: 2 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	answers := make(chan child.Result, 8)
+	for i := range cap(answers) {
+		go func() { answers <- p.Do(t.Context(), child.Job{Stdin: fmt.Appendf(nil, `{"text": "t%d"}`, i)}) }()
+	}
+	for range cap(answers) {
+		if res := <-answers; res.Class != bezoar.Done {
+			t.Errorf("%s: %+v", l.name, res)
+		}
+	}
+	cancel()
+	select {
+	case err := <-ended:
 		if err != nil {
-			t.Fatal(err)
+			t.Errorf("%s: %v", l.name, err)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- p.Run(ctx) }()
-		answers := make(chan child.Result, 8)
-		for i := range cap(answers) {
-			go func() { answers <- p.Do(t.Context(), child.Job{Stdin: fmt.Appendf(nil, `{"text": "t%d"}`, i)}) }()
-		}
-		for range cap(answers) {
-			if res := <-answers; res.Class != bezoar.Done {
-				t.Errorf("%s: %+v", l.name, res)
-			}
-		}
-		cancel()
-		select {
-		case err := <-ended:
-			if err != nil {
-				t.Errorf("%s: %v", l.name, err)
-			}
-		case <-time.After(time.Minute): // before anybody is killed
-			t.Errorf("%s: does not end at the end of its stdin", l.name)
-		}
+	case <-time.After(time.Minute): // before anybody is killed
+		t.Errorf("%s: does not end at the end of its stdin", l.name)
 	}
 }

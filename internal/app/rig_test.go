@@ -176,6 +176,10 @@ type crowd struct {
 	late atomic.Int64 // answers that the rig's short timeout has cut off
 }
 
+// think is how long callers wait between two requests. Callers that never wait take
+// whatever the machine has, for as long as their test lasts.
+const think = 2 * time.Millisecond
+
 // crowd keeps n callers busy with popular, slow and unique requests.
 func (r *rig) crowd(n int) *crowd {
 	stop := make(chan struct{})
@@ -188,7 +192,7 @@ func (r *rig) crowd(n int) *crowd {
 				select {
 				case <-stop:
 					return
-				default:
+				case <-time.After(think):
 				}
 				target := "/popular?q=1"
 				switch i % 4 {

@@ -21,7 +21,7 @@ import (
 const siege = 11 * time.Second
 
 // burst is how long those go on who do it as fast as they can.
-const burst = time.Second
+const burst = 300 * time.Millisecond
 
 // attack is what a hostile caller does on a connection, and what it may see: a
 // status, "closed", or "open" while it goes on.

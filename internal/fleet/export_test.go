@@ -2,8 +2,16 @@ package fleet
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 )
+
+// Seed fixes what the fleet draws.
+func (f *Fleet) Seed(seed uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rand = rand.New(rand.NewPCG(seed, seed))
+}
 
 // Check reports what does not fit together.
 func (f *Fleet) Check() error {

@@ -13,6 +13,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/fleet"
 )
 
+// open returns a fleet of n workers that draws the same numbers each time.
 func open(t *testing.T, n int, cfg fleet.Config) *fleet.Fleet {
 	t.Helper()
 	cfg.Name = "test"
@@ -20,6 +21,7 @@ func open(t *testing.T, n int, cfg fleet.Config) *fleet.Fleet {
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.Seed(1)
 	for i := range n {
 		f.Up(fmt.Sprintf("w%d", i), fmt.Sprintf("127.0.0.1:%d", 9000+i))
 	}

@@ -6,8 +6,9 @@
 // of the property tests; or "on", for others each time. A flag is one of go test's,
 // in one word, as in -timeout=9m. Folders hold modules of their own, all of whose
 // packages are tested besides. Packages come with their tests compiled before the
-// first test runs; then at most two go tests run at once, because tests that wait
-// leave a processor to others.
+// first test runs; then at most two go tests run at once, each with one package more
+// than there are processors, because tests that wait leave a processor to others.
+// Each starts with the packages that take longest. The flag -p chooses otherwise.
 //
 // With -race it leaves out the packages in which nothing runs at once: see
 // runsAtOnce for the rule. It names them.

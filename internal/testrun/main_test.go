@@ -96,6 +96,19 @@ func TestRacedNamesWhatItLeaves(t *testing.T) {
 	}
 }
 
+func TestTheLongestComeFirst(t *testing.T) {
+	all := []listed{{ImportPath: "m/a"}, {ImportPath: "m/worker"}, {ImportPath: "m/examples/worker-of-others"}, {ImportPath: "m/internal/app"}, {ImportPath: "m/z"}}
+	_, others := divide(all)
+	if want := []string{"m/internal/app", "m/worker", "m/a", "m/examples/worker-of-others", "m/z"}; !slices.Equal(others, want) {
+		t.Errorf("the order is %q, want %q", others, want)
+	}
+	for _, folder := range longest {
+		if tests, err := filepath.Glob(filepath.Join("..", "..", folder, "*_test.go")); err != nil || len(tests) == 0 {
+			t.Errorf("%s is named as one of the longest and has no tests: %v", folder, err)
+		}
+	}
+}
+
 func TestSlowest(t *testing.T) {
 	all := []timed{
 		{"p", "TestOne/slow", 9},

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -38,6 +40,10 @@ type listed struct {
 // rapid is what property tests import. Only they know the flag that fixes draws.
 const rapid = "pgregory.net/rapid"
 
+// more is how many packages each go test runs at once beyond one for each processor:
+// many tests wait for servers and processes.
+const more = 1
+
 // plan compiles the packages and divides them into runs of go test.
 func plan(ctx context.Context, o order, stdout, stderr io.Writer) ([]job, error) {
 	all, err := list(ctx, o, stderr)
@@ -50,7 +56,7 @@ func plan(ctx context.Context, o order, stdout, stderr io.Writer) ([]job, error)
 		}
 	}
 	draws, others := divide(all)
-	flags := append([]string{"-shuffle=" + o.seed}, o.flags...)
+	flags := append([]string{"-shuffle=" + o.seed, "-p=" + strconv.Itoa(runtime.GOMAXPROCS(0)+more)}, o.flags...)
 	var jobs []job
 	if len(others) > 0 {
 		jobs = append(jobs, job{flags: flags, packages: others})
@@ -101,7 +107,8 @@ func list(ctx context.Context, o order, stderr io.Writer) ([]listed, error) {
 	return all, nil
 }
 
-// divide separates packages whose tests draw from the others.
+// divide separates packages whose tests draw from the others, and puts the longest
+// of both first.
 func divide(all []listed) (draws, others []string) {
 	drawing := map[string]bool{}
 	for _, p := range all {
@@ -118,6 +125,8 @@ func divide(all []listed) (draws, others []string) {
 			others = append(others, p.ImportPath)
 		}
 	}
+	longestFirst(draws)
+	longestFirst(others)
 	return draws, others
 }
 

@@ -4,6 +4,7 @@ package worktest
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,7 +42,7 @@ func kinds() map[string]end {
 		"segv":     {bezoar.Crash, 2},
 		"abort":    {bezoar.Crash, 2},
 		"oom":      {bezoar.OOM, 2},
-		"loop":     {bezoar.Timeout, 4}, // ignores SIGTERM
+		"loop":     {bezoar.Timeout, 4}, // ignores SIGTERM; in bash it also takes a processor
 		"bomb":     {bezoar.Timeout, 4}, // held by the pids limit
 		"escape":   {bezoar.Done, 1},    // leaves a process in a session of its own
 		"invalid":  {bezoar.Invalid, 1}, // 65
@@ -124,12 +125,29 @@ func TestPoison(t *testing.T) {
 				if _, err := exec.LookPath(l.command(t)[0]); err != nil && os.Getenv("BEZOAR_REQUIRE_SERVERS") == "" {
 					t.Skipf("not here: %v", err)
 				}
-				for timeout := 3 * time.Second; !poison(t, l, mode, overSQS, timeout); timeout *= 3 {
+				timeout := l.timeout(t)
+				t.Logf("an attempt may take %v", timeout)
+				for ; !poison(t, l, mode, overSQS, timeout); timeout *= 3 {
 					t.Logf("%v was not enough for what does not hang", timeout)
 				}
 			})
 		}
 	}
+}
+
+// timeout says how long an attempt may take on this machine, beside what else runs
+// there now: several times as long as the kind that takes longest without hanging.
+func (l language) timeout(t *testing.T) time.Duration {
+	t.Helper()
+	command := l.command(t)
+	flood := exec.CommandContext(t.Context(), command[0], command[1:]...)
+	flood.Env = append(os.Environ(), "DIARY="+filepath.Join(t.TempDir(), "diary"), "BEZOAR_MESSAGE_ID=flood", "BEZOAR_RECEIVE_COUNT=1")
+	flood.Stdin, flood.Stderr = strings.NewReader("flood 0\n"), io.Discard
+	began := time.Now()
+	if err := flood.Run(); flood.ProcessState == nil || flood.ProcessState.Success() {
+		t.Fatalf("a flood ends with %v, want a failure", err)
+	}
+	return max(1500*time.Millisecond, 4*time.Since(began))
 }
 
 // poison reports whether an attempt has had time enough on this machine: what is
@@ -138,7 +156,7 @@ func poison(t *testing.T, l language, mode string, overSQS bool, timeout time.Du
 	r := newRig(t)
 	// With nothing but poison left, and much of it alike, the queue would take it
 	// for an outage, as it should: good messages keep coming.
-	sent := r.fill(l.bodies(soak(2000, 80), soak(12, 1)), time.Duration(soak(150, 0))*time.Second)
+	sent := r.fill(l.bodies(soak(2000, 40), soak(12, 1)), time.Duration(soak(150, 0))*time.Second)
 	stop := func() {}
 	if overSQS {
 		stop = r.serve()

@@ -40,7 +40,7 @@ async function handle(m) {
       for (const hoard = []; ; ) hoard.push(Buffer.alloc(1 << 20, 1));
     case "loop":
       process.on("SIGTERM", () => {});
-      for (;;);
+      for (const cell = new Int32Array(new SharedArrayBuffer(4)); ; ) Atomics.wait(cell, 0, 0); // as a loop would, it blocks the event loop
     case "bomb":
       return bomb();
     case "escape":

@@ -54,7 +54,7 @@ def handle(m):
     elif kind == "loop":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         while True:
-            pass
+            time.sleep(600)
     elif kind == "bomb":
         bomb()
     elif kind == "escape":
