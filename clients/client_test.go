@@ -36,7 +36,7 @@ func clients(b built) []client {
 		{"aws-sdk-go-v2 1.26.0", program(b.goOld), 26, line},
 		{"client-sqs 3.1175.0", node("round.mjs", "@aws-sdk/client-sqs"), 12, line},
 		{"client-sqs 3.445.0", node("round.mjs", "client-sqs-query"), 12, line},
-		{"sqs-consumer 11.6.0", node("consumer.mjs"), 5, line},
+		{"sqs-consumer 15.0.3", node("consumer.mjs"), 5, line},
 		{"boto3", python("boto3_round.py"), 15, line},
 		{"awscli", python("awscli_round.py"), 8, line},
 		{"celery and kombu", python("celery_round.py"), 3, line},

@@ -36,7 +36,7 @@ func targets() []target {
 	}
 	return []target{
 		{"sqlite", onSQLite, []string{goNew}},
-		{"postgres", onPostgres, []string{goNew, "client-sqs 3.1175.0", "sqs-consumer 11.6.0", "boto3", "gocloud.dev 0.49.0"}},
+		{"postgres", onPostgres, []string{goNew, "client-sqs 3.1175.0", "sqs-consumer 15.0.3", "boto3", "gocloud.dev 0.49.0"}},
 		{"keys", withKeys, nil},
 	}
 }

@@ -56,7 +56,7 @@ func demangle(name string) string {
 // mangledName reads "4shop".
 func mangledName(s string) (name, rest string, ok bool) {
 	s = strings.TrimPrefix(s, "L")
-	d := goDigits(s)
+	d := countDigits(s)
 	if d == 0 || d > 4 {
 		return "", "", false
 	}
@@ -72,7 +72,7 @@ func mangledName(s string) (name, rest string, ok bool) {
 func mangledArguments(s string) int {
 	depth := 0
 	for k := 0; k < len(s); {
-		if d := goDigits(s[k:]); d > 0 && d <= 4 && k > 0 && s[k-1] != '_' && s[k-1] != 'L' {
+		if d := countDigits(s[k:]); d > 0 && d <= 4 && k > 0 && s[k-1] != '_' && s[k-1] != 'L' {
 			n, _ := strconv.Atoi(s[k : k+d])
 			if k += d + n; k > len(s) {
 				return -1

@@ -32,7 +32,7 @@ func cFrame(l string) (Frame, bool) {
 
 // cNumbered reads what follows "#" in the stacks of sanitizers, gdb and LLVM.
 func cNumbered(t string) (Frame, bool) {
-	d := goDigits(t)
+	d := countDigits(t)
 	if d == 0 || d > 4 || d == len(t) || t[d] != ' ' {
 		return Frame{}, false
 	}
@@ -159,14 +159,14 @@ func cPlace(s string) (file string, line int, ok bool) {
 	}
 	for range 2 {
 		k := strings.LastIndexByte(s, ':')
-		if k <= 0 || goDigits(s[k+1:]) == 0 || goDigits(s[k+1:]) != len(s[k+1:]) {
+		if k <= 0 || countDigits(s[k+1:]) == 0 || countDigits(s[k+1:]) != len(s[k+1:]) {
 			break
 		}
 		line, _ = strconv.Atoi(s[k+1:])
 		s, ok = s[:k], true
 	}
 	if !ok && strings.HasSuffix(s, ")") {
-		if k := strings.LastIndexByte(s, '('); k > 0 && goDigits(s[k+1:]) == len(s)-k-2 && len(s)-k > 2 {
+		if k := strings.LastIndexByte(s, '('); k > 0 && countDigits(s[k+1:]) == len(s)-k-2 && len(s)-k > 2 {
 			line, _ = strconv.Atoi(s[k+1 : len(s)-1])
 			return s[:k], line, true
 		}

@@ -22,7 +22,7 @@ func cAt(t string) (Frame, bool) {
 	if k := strings.Index(name, "  "); k > 0 {
 		name = name[:k]
 	}
-	if n := goDigits(name); n > 0 && strings.HasPrefix(name[n:], "  ") { // a frame's size
+	if n := countDigits(name); n > 0 && strings.HasPrefix(name[n:], "  ") { // a frame's size
 		name = strings.TrimSpace(name[n:])
 	}
 	return Frame{Function: name}, ok
@@ -73,7 +73,7 @@ func cSpaced(module, name string) Frame {
 // cDigitFirst reads frames that begin with a bare number: boost's " 4# step at
 // step.cpp:12".
 func cDigitFirst(t string) (Frame, bool) {
-	d := goDigits(t)
+	d := countDigits(t)
 	if d > 4 || d == len(t) {
 		return Frame{}, false
 	}
@@ -85,8 +85,16 @@ func cDigitFirst(t string) (Frame, bool) {
 		return Frame{}, false
 	}
 	rest = strings.TrimSpace(rest)
-	if strings.HasPrefix(rest, "0x") && strings.Contains(rest, " in ") { // gdb's, the # lost to markdown
-		return cNumbered(t)
+	if how, after, ok := strings.Cut(rest, "] "); ok && how[0] == '[' { // Swift's: [ra], [inlined]
+		rest = after
+	}
+	if before, name, _ := strings.Cut(rest, " "); strings.HasPrefix(before, "0x") && strings.Contains(rest, " in ") {
+		if strings.HasPrefix(name, "in ") { // gdb's, the # lost to markdown
+			return cNumbered(t)
+		}
+		f, ok := cBoost(name)
+		f.Function, _, _ = strings.Cut(f.Function, " + ")
+		return f, ok
 	}
 	fields := strings.Fields(rest)
 	if len(fields) == 3 && fields[1] == "+" && strings.HasPrefix(fields[2], "0x") {

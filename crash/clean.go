@@ -187,9 +187,5 @@ func (t *text) dedent() {
 
 // indentOf returns the white space at the beginning of l.
 func indentOf(l string) string {
-	i := 0
-	for i < len(l) && (l[i] == ' ' || l[i] == '\t') {
-		i++
-	}
-	return l[:i]
+	return l[:len(l)-len(strings.TrimLeft(l, " \t"))]
 }

@@ -151,7 +151,7 @@ func cLibraryModule(module string) bool {
 	for _, p := range []string{
 		"libqt", "qt5", "qt6", "qtcore", "qtgui", "qtwidgets", "libglib", "libgobject", "libgio", "libgtk", "libgdk", "libx11", "libxcb", "libgl", "libegl", "libdrm", "libwayland", "libnvidia", "nvoglv", "atio6axx", "igdkmd", "libvulkan",
 		"libssl", "libcrypto", "libcurl", "libz.", "libxml2", "libpython", "python", "libjvm", "libv8", "libnode", "libruby", "libperl", "liblua", "libcuda", "libcudart", "libmpi", "libopen-", "libtbb", "libgomp", "libboost", "libdbus", "libffi", "libuv.", "libtcmalloc", "libjemalloc",
-		"corefoundation", "foundation", "appkit", "hitoolbox", "libobjc", "libdispatch", "uikit", "graphicsservices", "quartzcore", "coregraphics", "user32", "gdi32", "combase", "ole32", "rpcrt4", "shell32", "mfc", "d3d", "dxgi", "opengl32",
+		"libswift", "corefoundation", "foundation", "appkit", "hitoolbox", "libobjc", "libdispatch", "uikit", "graphicsservices", "quartzcore", "coregraphics", "user32", "gdi32", "combase", "ole32", "rpcrt4", "shell32", "mfc", "d3d", "dxgi", "opengl32",
 	} {
 		if strings.HasPrefix(base, p) {
 			return true

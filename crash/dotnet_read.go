@@ -166,6 +166,10 @@ func (r *netReader) body() {
 				r.open = r.open[:len(r.open)-1]
 			}
 			r.at++
+		case s == "Exception data:":
+			for r.at++; r.at < len(r.lines) && len(indentOf(r.lines[r.at])) > len(indentOf(l))+1; {
+				r.at++
+			}
 		case s == "<---", strings.HasPrefix(s, "(Inner Exception #"):
 			r.at++
 		case strings.HasPrefix(s, "Rethrow as "):

@@ -208,6 +208,9 @@ func genericLibrary(f Frame) bool {
 func genericHead(l string) (typ, message string) {
 	l = strings.TrimSpace(l)
 	if f, from, end := placeIn(l); f.File != "" {
+		if before := strings.TrimRight(l[:from], " "); strings.HasSuffix(before, ":") && !strings.Contains(before, " ") && !endsAsFailure(before[:len(before)-1]) {
+			from = 0 // who wrote the line
+		}
 		l = strings.TrimSpace(strings.TrimRight(l[:from], " ('\"") + " " + strings.TrimLeft(l[end:], ":), '\"-"))
 	}
 	return strings.TrimSpace(genericType(l)), l

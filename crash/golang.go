@@ -116,7 +116,7 @@ func goGoroutine(l string) bool {
 	if !ok {
 		return false
 	}
-	digits := goDigits(rest)
+	digits := countDigits(rest)
 	open := strings.Index(rest, " [")
 	return digits > 0 && open >= digits && strings.HasSuffix(strings.TrimRight(rest, " \t"), "]:")
 }
@@ -124,7 +124,7 @@ func goGoroutine(l string) bool {
 // goGrouped reports the header of a group of goroutines that a tool made of a
 // dump: "48 goroutines [semacquire, 4 minutes]:" or "3: running [Created by …]".
 func goGrouped(l string) bool {
-	digits := goDigits(l)
+	digits := countDigits(l)
 	if digits == 0 {
 		return false
 	}
@@ -142,14 +142,6 @@ func goGrouped(l string) bool {
 		}
 	}
 	return false
-}
-
-func goDigits(s string) int {
-	n := 0
-	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
-		n++
-	}
-	return n
 }
 
 // goStack is one goroutine of a failure.

@@ -67,7 +67,7 @@ func goLocation(t string) (file string, line int, ok bool) {
 		return "", 0, false
 	}
 	file, digits := t[:colon], strings.TrimSpace(t[colon+1:])
-	if digits == "" || goDigits(digits) != len(digits) || len(digits) > 9 {
+	if digits == "" || countDigits(digits) != len(digits) || len(digits) > 9 {
 		return "", 0, false
 	}
 	if !goSource(file) {
@@ -159,7 +159,7 @@ func goPanicparse(t string) Frame {
 // goNumbered reads "4(shop.total): /src/shop/cart.go:12", and any other text as a
 // place without a function.
 func goNumbered(t string) (function, place string) {
-	d := goDigits(t)
+	d := countDigits(t)
 	if d == 0 || d == len(t) || t[d] != '(' {
 		return "", t
 	}

@@ -211,7 +211,7 @@ func goCanonical(f Frame) Frame {
 	fn = strings.TrimSuffix(fn, "-fm")
 	slash := strings.LastIndexByte(fn, '/')
 	last := fn[slash+1:]
-	if v, rest, ok := strings.Cut(last, "."); ok && slash > 0 && len(v) > 1 && v[0] == 'v' && goDigits(v[1:]) == len(v)-1 {
+	if v, rest, ok := strings.Cut(last, "."); ok && slash > 0 && len(v) > 1 && v[0] == 'v' && countDigits(v[1:]) == len(v)-1 {
 		before := fn[:slash]
 		last = before[strings.LastIndexByte(before, '/')+1:] + "." + rest
 	}
@@ -261,9 +261,9 @@ func goOutermost(name string) string {
 
 func goClosure(part string) bool {
 	for _, p := range []string{"func", "gowrap", "deferwrap"} {
-		if rest, ok := strings.CutPrefix(part, p); ok && goDigits(rest) > 0 {
+		if rest, ok := strings.CutPrefix(part, p); ok && countDigits(rest) > 0 {
 			return true
 		}
 	}
-	return part == "" || goDigits(part) == len(part)
+	return part == "" || countDigits(part) == len(part)
 }

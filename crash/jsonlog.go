@@ -2,6 +2,7 @@ package crash
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -195,22 +196,33 @@ func (e *entry) take(m map[string]any, depth int) {
 		case string:
 			e.field(key, v, depth)
 		case []any:
-			if key == "stack" || key == "stacktrace" || key == "backtrace" || key == "trace" {
-				var frames []string
-				for _, f := range v {
-					if s, ok := f.(string); ok {
-						frames = append(frames, s)
+			var frames []string
+			for _, f := range v {
+				switch f := f.(type) {
+				case string:
+					frames = append(frames, f)
+				case map[string]any:
+					if f["filename"] != nil && f["lineno"] != nil {
+						frames = append(frames, fmt.Sprintf("  File \"%v\", line %v, in %v", f["filename"], f["lineno"], f["name"]))
+					} else {
+						e.nested(key, f, depth)
 					}
 				}
-				e.field(key, strings.Join(frames, "\n"), depth)
+			}
+			if key == "stack" || key == "stacktrace" || key == "backtrace" || key == "trace" || key == "frames" {
+				e.field("stack", strings.Join(frames, "\n"), depth)
 			}
 		case map[string]any:
-			if depth < 3 {
-				switch key {
-				case "error", "err", "exception", "cause", "fields", "data", "context", "exc", "extra", "attributes", "log", "payload", "jsonpayload", "record":
-					e.take(v, depth+1)
-				}
-			}
+			e.nested(key, v, depth)
+		}
+	}
+}
+
+func (e *entry) nested(key string, m map[string]any, depth int) {
+	switch key {
+	case "error", "err", "exception", "error_detail", "cause", "fields", "data", "context", "exc", "extra", "attributes", "log", "payload", "jsonpayload", "record":
+		if depth < 3 {
+			e.take(m, depth+1)
 		}
 	}
 }
@@ -230,13 +242,13 @@ func (e *entry) field(key, v string, depth int) {
 		} else {
 			e.problem = v
 		}
-	case "exception", "error", "err", "@x", "errormessage":
+	case "exception", "error", "err", "@x", "errormessage", "exc_value":
 		if strings.Count(v, "\n") > 1 && len(v) > len(e.stack) {
 			e.stack = v
 		} else {
 			e.problem = v
 		}
-	case "type", "exception_class", "class", "error_type", "errortype", "kind", "name":
+	case "type", "exception_class", "class", "error_type", "exc_type", "errortype", "kind", "name":
 		if depth > 0 || strings.HasPrefix(key, "e") {
 			e.typ = v
 		}

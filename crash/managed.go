@@ -84,11 +84,9 @@ func withoutRuntime(chain []exception, own, runtime func(Frame) bool) {
 // reversed turns a chain that was printed from the outermost exception
 // inwards: the root cause comes first.
 func reversed(chain []exception) []exception {
-	out := make([]exception, 0, len(chain))
-	for _, c := range slices.Backward(chain) {
-		out = append(out, c)
-	}
-	return out
+	chain = slices.Clone(chain)
+	slices.Reverse(chain)
+	return chain
 }
 
 // joined is the message that begins behind a header and goes on in lines.
@@ -125,24 +123,15 @@ func unreachable(message string) bool {
 
 // allDigits reports whether s is a number.
 func allDigits(s string) bool {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
-	}
-	return s != ""
+	return s != "" && countDigits(s) == len(s)
 }
 
 // lineNumber reads a line number; 0 when s is none.
 func lineNumber(s string) int {
-	n := 0
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' || n > 1<<26 {
-			return 0
-		}
-		n = n*10 + int(s[i]-'0')
+	if countDigits(s) < len(s) || len(s) > 9 {
+		return 0
 	}
-	return n
+	return atoi(s)
 }
 
 // unroll splits a trace that was printed in one line: the words before its

@@ -137,8 +137,8 @@ func assertedPlace(before string) []Frame {
 			return []Frame{{File: file, Line: line, Function: strings.TrimSuffix(rest, ":")}}
 		}
 		if m >= 0 && cSource(part) { // GLib has a colon of its own between
-			if n := goDigits(rest); n > 0 {
-				return []Frame{{File: part, Line: cNumber(rest), Function: strings.TrimPrefix(rest[n:], ": ")}}
+			if n := countDigits(rest); n > 0 {
+				return []Frame{{File: part, Line: atoi(rest), Function: strings.TrimPrefix(rest[n:], ": ")}}
 			}
 		}
 		if m < 0 {
@@ -155,14 +155,14 @@ func assertedAfter(rest string, e exception) exception {
 	f := Frame{}
 	if k := strings.Index(rest, ", file "); k > 0 {
 		file, line, _ := strings.Cut(rest[k+len(", file "):], ", line ")
-		f.File, f.Line = file, cNumber(line)
+		f.File, f.Line = file, atoi(line)
 		rest = rest[:k]
 		if m := strings.Index(rest, ", function "); m > 0 {
 			f.Function, rest = rest[m+len(", function "):], rest[:m]
 		}
 	} else if k := strings.LastIndex(rest, " ("); k > 0 && strings.HasSuffix(rest, ")") {
 		if parts := strings.Split(rest[k+2:len(rest)-1], ": "); len(parts) == 3 {
-			f.File, f.Function, f.Line = parts[0], parts[1], cNumber(parts[2])
+			f.File, f.Function, f.Line = parts[0], parts[1], atoi(parts[2])
 			rest = rest[:k]
 		}
 	}
@@ -210,7 +210,7 @@ func nativeChecked(l string) (exception, bool) {
 		expression, _, _ := strings.Cut(quoted, `"`)
 		e.code = assertedCode(expression)
 	}
-	e.frames = []Frame{{File: file, Line: cNumber(line)}}
+	e.frames = []Frame{{File: file, Line: atoi(line)}}
 	return e, true
 }
 

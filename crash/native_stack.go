@@ -1,6 +1,9 @@
 package crash
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // nativeStackBegins reports the first line of a stack below a head.
 func nativeStackBegins(l string) bool {
@@ -51,9 +54,7 @@ func nativeStack(lines []string, i int) ([]Frame, int) {
 		j, next = n, n
 	}
 	if outermostFirst {
-		for a, b := 0, len(frames)-1; a < b; a, b = a+1, b-1 {
-			frames[a], frames[b] = frames[b], frames[a]
-		}
+		slices.Reverse(frames)
 	}
 	return frames, next
 }
@@ -95,7 +96,7 @@ func nativeWhole(lines []string, i int) (string, int) {
 // `Object "./solve", at 0x55d2a4, in step`.
 func cBackward(t string) (Frame, bool) {
 	if strings.HasPrefix(t, "#") {
-		d := goDigits(t[1:])
+		d := countDigits(t[1:])
 		t = strings.TrimSpace(t[1+d:])
 	}
 	rest, source := strings.CutPrefix(t, `Source "`)
@@ -116,16 +117,7 @@ func cBackward(t string) (Frame, bool) {
 	if !source {
 		return Frame{Module: file, Function: name}, true
 	}
-	return Frame{File: file, Function: name, Line: cNumber(strings.TrimPrefix(where, "line "))}, true
-}
-
-// cNumber reads the digits that s begins with.
-func cNumber(s string) int {
-	n := 0
-	for _, r := range s[:min(goDigits(s), 9)] {
-		n = n*10 + int(r-'0')
-	}
-	return n
+	return Frame{File: file, Function: name, Line: atoi(strings.TrimPrefix(where, "line "))}, true
 }
 
 // nativeStopped reads the line in which gdb says where it stopped.

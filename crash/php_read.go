@@ -1,6 +1,9 @@
 package crash
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 const (
 	phpLines = 15  // of one message, until its place
@@ -261,9 +264,7 @@ func (r *phpReader) steps(f Frame) []Frame {
 	}
 	r.i = last
 	if xdebug {
-		for a, b := 1, len(frames)-1; a < b; a, b = a+1, b-1 {
-			frames[a], frames[b] = frames[b], frames[a]
-		}
+		slices.Reverse(frames[1:])
 		for a := 0; a+1 < len(frames); a++ { // each names what was called from its place
 			frames[a].Function = frames[a+1].Function
 		}

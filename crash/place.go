@@ -49,7 +49,7 @@ func placeOf(before, token, rest string) (f Frame, n int) {
 	if g, ok := placeBefore(name); ok {
 		name, f = g.File, g
 	} else if f.File = name; len(rest) > 1 && (rest[0] == '(' || rest[0] == '[') {
-		f.Line = atoi(rest[1 : 1+countDigits(rest[1:])])
+		f.Line = atoi(rest[1:])
 		if end := strings.IndexAny(rest, ")]"); end > 0 {
 			n = end + 1
 		}
@@ -71,7 +71,7 @@ func lineBehind(rest string) (line, n int) {
 	}
 	d := countDigits(s)
 	if d > 0 && len(s) > d+1 && s[d] == ':' && countDigits(s[d+1:]) > 0 {
-		return atoi(s[:d]), skip + d + 1 + countDigits(s[d+1:])
+		return atoi(s), skip + d + 1 + countDigits(s[d+1:])
 	}
 	words := strings.TrimPrefix(s, "on ")
 	number := strings.TrimLeft(strings.TrimPrefix(words, "line"), ": ")
@@ -91,7 +91,7 @@ func lineBefore(s string) int {
 	if at < 0 {
 		return 0
 	}
-	return atoi(s[at+5 : at+5+countDigits(s[at+5:])])
+	return atoi(s[at+5:])
 }
 
 // functionAt is the name around a place: "price, called at a.hs:3", "in price
@@ -115,7 +115,7 @@ func functionAt(before, behind string) string {
 	if behind != "" && behind[0] == ' ' && identLen(behind[1:]) == len(behind)-1 {
 		return behind[1:]
 	}
-	if name := before[strings.LastIndexByte(before, ' ')+1:]; strings.Contains(name, ".") || strings.Contains(name, "/") {
+	if name := before[strings.LastIndexByte(before, ' ')+1:]; !strings.HasSuffix(name, ":") && strings.ContainsAny(name, "./") {
 		return name
 	}
 	return ""

@@ -294,9 +294,9 @@ func rustPlaceEnd(text string) int {
 		return 0
 	}
 	k += len(".rs:")
-	k += goDigits(text[k:])
+	k += countDigits(text[k:])
 	if k < len(text) && text[k] == ':' {
-		if d := goDigits(text[k+1:]); d > 0 {
+		if d := countDigits(text[k+1:]); d > 0 {
 			k += 1 + d
 		}
 	}
@@ -309,12 +309,12 @@ func rustPlace(s string) (Frame, string, bool) {
 	// Logs put a full stop or a bracket behind.
 	s = strings.TrimRight(s, ".,)")
 	k := strings.LastIndexByte(s, ':')
-	if k <= 0 || goDigits(s[k+1:]) == 0 || goDigits(s[k+1:]) != len(s[k+1:]) {
+	if k <= 0 || countDigits(s[k+1:]) == 0 || countDigits(s[k+1:]) != len(s[k+1:]) {
 		return Frame{}, "", false
 	}
 	file, last := s[:k], s[k+1:]
 	column := ""
-	if m := strings.LastIndexByte(file, ':'); m > 0 && goDigits(file[m+1:]) > 0 && goDigits(file[m+1:]) == len(file[m+1:]) {
+	if m := strings.LastIndexByte(file, ':'); m > 0 && countDigits(file[m+1:]) > 0 && countDigits(file[m+1:]) == len(file[m+1:]) {
 		column, last, file = last, file[m+1:], file[:m]
 	}
 	if !strings.HasSuffix(file, ".rs") && !strings.HasSuffix(file, "macros>") {

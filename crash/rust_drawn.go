@@ -71,7 +71,7 @@ func rustWrapped(lines []string, i int) ([]Frame, int) {
 		if t == "" || t == lines[j] {
 			break
 		}
-		d := goDigits(t)
+		d := countDigits(t)
 		switch {
 		case d > 0 && strings.HasPrefix(t[d:], ": "), strings.HasPrefix(t, "at /"), len(whole) > 0 && strings.HasPrefix(t, "at "):
 			whole = append(whole, t)

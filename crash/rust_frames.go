@@ -69,7 +69,7 @@ func rustInlined(lines []string, j int) bool {
 // rustFrame reads a backtrace's numbered line: "4: shop::cart::total" or
 // "4:     0x55d2f0 - shop::cart::total::h0123456789abcdef".
 func rustFrame(t string) (string, bool) {
-	d := goDigits(t)
+	d := countDigits(t)
 	if d == 0 || d > 4 || d+1 >= len(t) || t[d] != ':' || t[d+1] != ' ' {
 		return "", false
 	}

@@ -305,7 +305,7 @@ func rustCauses(lines []string, i int, e *exception) (next int, ok bool) {
 			e.frames = append(e.frames, frames...)
 			return n, true
 		case listed && lines[j] != t: // indented
-			if d := goDigits(t); d > 0 && strings.HasPrefix(t[d:], ":") {
+			if d := countDigits(t); d > 0 && strings.HasPrefix(t[d:], ":") {
 				t, ok = strings.TrimSpace(t[d+1:]), true
 			}
 			e.message = strings.TrimPrefix(e.message+"\n"+t, "\n")

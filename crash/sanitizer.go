@@ -200,7 +200,7 @@ func sanitizerClass(typ string) string {
 func sanitizerAccess(l string) string {
 	for _, a := range []string{"READ", "WRITE", "ACCESS"} {
 		if rest, ok := strings.CutPrefix(l, a+" of size "); ok {
-			return a + " of size " + rest[:goDigits(rest)]
+			return a + " of size " + rest[:countDigits(rest)]
 		}
 	}
 	return ""
@@ -210,7 +210,7 @@ func sanitizerAccess(l string) string {
 // the type's or the format's, and two places in one function rarely agree in
 // it. A large one is the data's.
 func sanitizerSized(access, size string) string {
-	if n := cNumber(size); n == 0 || n > 32 {
+	if n := atoi(size); n == 0 || n > 32 {
 		return access
 	}
 	return access + " " + size

@@ -145,8 +145,8 @@ func parseFault(l string) (fault, bool) {
 
 func atoi(s string) int {
 	n := 0
-	for i := 0; i < len(s) && i < 9; i++ {
-		n = n*10 + int(s[i]-'0')
+	for _, c := range s[:min(countDigits(s), 9)] {
+		n = n*10 + int(c-'0')
 	}
 	return n
 }

@@ -228,7 +228,7 @@ func parseMySQL(lines []string, i int) (sqlError, bool) {
 	place, msg, _ := strings.Cut(rest[12:], ": ")
 	var frame Frame
 	if at, ok := strings.CutPrefix(place, " at line "); ok {
-		frame.Line = atoi(at[:countDigits(at)])
+		frame.Line = atoi(at)
 		if strings.HasSuffix(at, " in file") {
 			file, said, _ := strings.Cut(strings.TrimPrefix(msg, "'"), "': ")
 			frame.File, msg = file, said
@@ -278,7 +278,7 @@ func parseSQLite(l string) (sqlError, bool) {
 	typ, rest, _ := strings.Cut(l, ": ")
 	line := 0
 	if kind, at, ok := strings.Cut(typ, " near line "); ok {
-		typ, line = kind, atoi(at[:countDigits(at)])
+		typ, line = kind, atoi(at)
 	} else if at, ok := strings.CutPrefix(rest, "near line "); ok {
 		n := countDigits(at)
 		line, rest = atoi(at[:n]), strings.TrimPrefix(at[n:], ": ")
@@ -307,7 +307,7 @@ func parseSQLServer(lines []string, i int) (sqlError, bool) {
 		e.frame.Function, _, _ = strings.Cut(rest, ",")
 	}
 	if _, rest, ok := strings.Cut(l, ", Line "); ok {
-		e.frame.Line = atoi(rest[:countDigits(rest)])
+		e.frame.Line = atoi(rest)
 	}
 	if i+1 < len(lines) {
 		e.message, e.lines = lines[i+1], 2
@@ -331,7 +331,7 @@ func parseOracle(lines []string, i int) (sqlError, bool) {
 			continue
 		}
 		name, where, _ := strings.Cut(at, "line ")
-		e.frame = Frame{Function: strings.Trim(name, `", `), Line: atoi(where[:countDigits(where)])}
+		e.frame = Frame{Function: strings.Trim(name, `", `), Line: atoi(where)}
 	}
 	return e, true
 }

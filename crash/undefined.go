@@ -20,7 +20,7 @@ func undefinedRead(lines []string, i int) (trace, int, bool) {
 		before = before[k+1:]
 	}
 	f, column := Frame{}, ""
-	if k := strings.LastIndexByte(before, ':'); k > 0 && goDigits(before[k+1:]) == len(before)-k-1 {
+	if k := strings.LastIndexByte(before, ':'); k > 0 && countDigits(before[k+1:]) == len(before)-k-1 {
 		column = before[k+1:]
 	}
 	file, line, ok := cPlace(before)

@@ -119,8 +119,11 @@ func checkSize(s *Settings, in SendInput) error {
 	if len(in.Body) == 0 {
 		return invalid("Body: is empty")
 	}
-	if len(in.Attributes) > MaxAttributes || len(in.System) > MaxAttributes {
-		return invalid("Attributes: %d are more than %d", max(len(in.Attributes), len(in.System)), MaxAttributes)
+	if text := AttributesFault(in.Attributes); text != "" {
+		return invalid("Attributes: %s", text)
+	}
+	if len(in.System) > MaxAttributes {
+		return invalid("System: %d attributes are more than %d", len(in.System), MaxAttributes)
 	}
 	size := len(in.Body)
 	for _, attributes := range []map[string]Attribute{in.Attributes, in.System} {

@@ -22,6 +22,7 @@ const (
 	fewWorn = 3
 	// mostOff is how often others go before it: they may never end.
 	mostOff     = 5
+	mostAway    = time.Hour // that a message stays away which killed its worker
 	dangerPause = 20 * time.Millisecond
 	// singly is how many messages have ended until a careful worker takes several
 	// in one receive.
@@ -78,6 +79,19 @@ func (w *Worker) putsOff(m *Message) bool {
 
 // offFor is how long: a receive that waits meanwhile has time to find nothing.
 func (w *Worker) offFor() time.Duration { return w.waits() + 2*time.Second }
+
+// away is how long a message stays away if it kills this worker: longer with each
+// receive, so that a later life works in peace. That life knows nothing of this one.
+func (w *Worker) away(m *Message) time.Duration {
+	d := w.cfg.Visibility
+	if w.judge == nil || w.about.MaxReceives > 0 {
+		return d
+	}
+	for n := unended; n <= m.Receives && d < mostAway; n++ {
+		d *= 2
+	}
+	return min(d, max(mostAway, w.cfg.Visibility))
+}
 
 // off are messages that were put off.
 type off struct {

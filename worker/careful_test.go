@@ -109,6 +109,39 @@ func TestAPillWithoutARedrivePolicy(t *testing.T) {
 	}
 }
 
+// A message that killed a worker without a past stays away longer than a lease, so that each
+// kills one worker of many at most. What is sent meanwhile is done.
+func TestPillsWithoutARedrivePolicyStayAway(t *testing.T) {
+	t.Parallel()
+	const pills = 2
+	r := newRig(t)
+	r.create("jobs", func(s *queue.Settings) { s.Quarantine.Off = true })
+	for i := range pills {
+		r.send("jobs", fmt.Sprintf("die of this message, number %d", i))
+	}
+	r.receives("jobs", 12)
+	done := t.TempDir()
+	s := setup{
+		URL: r.foreign + "jobs", Concurrency: 2, Visibility: 2 * time.Second,
+		Script: fmt.Sprintf(`body=$(cat); case "$body" in die*) kill -KILL $PPID; sleep 10;; esac; echo "$body" > %s/$BEZOAR_MESSAGE_ID`, done),
+	}
+	for deaths := 1; deaths <= pills; deaths++ {
+		r.send("jobs", fmt.Sprintf("an innocent message, number %d", deaths))
+		w := r.spawn(s)
+		files(t, done, deaths)
+		<-w.ended
+		away := 0
+		for _, m := range r.messages("jobs") {
+			if time.Until(m.VisibleAt) > time.Minute {
+				away++
+			}
+		}
+		if away != deaths {
+			t.Fatalf("%d messages stay away after %d deaths", away, deaths)
+		}
+	}
+}
+
 // receives receives all messages of a queue so often, and gives them back.
 func (r *rig) receives(name string, times int) {
 	r.Helper()

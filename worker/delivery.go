@@ -141,6 +141,7 @@ func (d *delivery) company() (leave func()) {
 	w := d.w
 	if d.danger {
 		d.lonely()
+		d.lease.lengthen(d.ctx, w.away(&d.m))
 	} else if !w.killed(d.payload) && (!d.m.Alone && !d.admission.Alone || w.runner.isolated()) {
 		w.alone.RLock()
 		return w.alone.RUnlock

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +22,9 @@ type lease struct {
 	stop    context.CancelFunc
 	ended   chan struct{}
 	closing atomic.Bool // it is being reported: that the queue knows it no more is good news
+
+	extending sync.Mutex // guards all below; held while it is extended
+	span      time.Duration
 }
 
 // hold begins to keep the lease of a message. lose is called when it is lost. Of
@@ -28,7 +32,7 @@ type lease struct {
 // what would be left if that had been at once, and that is at least half of it.
 func (w *Worker) hold(ctx context.Context, m Message, began time.Time, lose context.CancelCauseFunc) *lease {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	l := &lease{w: w, m: m, began: began, lose: lose, stop: stop, ended: make(chan struct{})}
+	l := &lease{w: w, m: m, began: began, lose: lose, stop: stop, ended: make(chan struct{}), span: w.cfg.Visibility}
 	l.until.Store(began.Add(w.cfg.Visibility).UnixNano())
 	go l.keep(ctx)
 	return l
@@ -61,12 +65,23 @@ func (l *lease) keep(ctx context.Context) {
 	}
 }
 
+// lengthen makes each extension so long, and extends it now: so long the message
+// stays away if this process dies.
+func (l *lease) lengthen(ctx context.Context, span time.Duration) {
+	l.extending.Lock()
+	l.span = max(l.span, span)
+	l.extending.Unlock()
+	l.extend(ctx)
+}
+
 // extend makes the lease longer. It returns when to do so again, and false when
 // there is nothing to be done any more.
 func (l *lease) extend(ctx context.Context) (next time.Duration, ok bool) {
+	l.extending.Lock()
+	defer l.extending.Unlock()
 	now := time.Now()
 	most := l.began.Add(queue.MaxVisibility - time.Second).Sub(now) // in all, since the receive
-	want := min(l.w.cfg.Visibility, most).Truncate(time.Second)
+	want := min(l.span, most).Truncate(time.Second)
 	if now.Add(want).Before(l.end()) {
 		return max(l.end().Sub(now), time.Second), l.check(now, errors.New("it has been held for 12 hours, which is the most"))
 	}

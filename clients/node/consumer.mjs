@@ -75,7 +75,7 @@ await check("what fails comes again, and dies as the policy says", async () => {
   await consume({
     queueUrl,
     terminateVisibilityTimeout: true,
-    attributeNames: ["ApproximateReceiveCount"],
+    messageSystemAttributeNames: ["ApproximateReceiveCount"],
     handleMessage: async (m) => {
       assert.equal(m.Attributes.ApproximateReceiveCount, String(++tries[m.Body]));
       if (m.Body === "bad") throw new Error("as it should");

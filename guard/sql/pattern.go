@@ -43,7 +43,7 @@ func (r *Reader) like(b *block, c comparison, left, right *operand, negated bool
 			predictor: cost.LeadingWildcard, at: span{left.from, right.to}, value: 1, path: "LIKE",
 			why: "the pattern begins with a wildcard and no other condition selects rows: every row is read", written: right.single() && r.kindAt(right.from) == text,
 		}
-		if right.columns > 0 && right.relation >= 0 && left.relation >= 0 && right.relation != left.relation {
+		if right.columns > 0 && right.relation != unknownRelation && left.relation != unknownRelation && right.relation != left.relation {
 			m.value, m.why = math.Inf(1), "the pattern begins with a wildcard and nothing else joins the tables: each row of one is held against each of the other"
 		}
 		if not || left.relation >= 0 && r.relations[b.base+left.relation].narrow {

@@ -194,6 +194,30 @@ func (r *rig) groupsInPage(p *browsertest.Page) {
 	p.Eval("history.back()", nil)
 	p.Wait(`!location.search.includes("class=") && document.querySelectorAll("#view tbody tr").length === 2`)
 
+	// Filters by content hold for the groups, and for the plan of all that they show.
+	enter := func(field, text, shown string) {
+		p.Eval(fmt.Sprintf(`(() => { const e = document.querySelector(%q); e.value = %q; e.dispatchEvent(new Event("change", {bubbles: true})); })()`, field, text), nil)
+		p.Wait(fmt.Sprintf(`location.search.includes(%q) && !document.querySelector("#main").hasAttribute("aria-busy") && document.querySelectorAll("#view tbody tr").length === 1`, shown))
+	}
+	enter("#filter-reason", "total is missing", "reason=total")
+	enter("#filter-body", `"a":2`, "body=")
+	enter("#filter-attribute", "tenant=acme", "attribute=tenant")
+	if got := p.Text("#view .summary"); !strings.Contains(got, "1 letter in 1 group") {
+		t.Errorf("the filtered groups are %q", got)
+	}
+	keep(p, "groups-filtered")
+	p.Eval(`[...document.querySelectorAll("#view .summary a")].find((a) => a.textContent.startsWith("Discard")).click()`, nil)
+	p.Wait(at("order"))
+	if got := p.Text("#view"); !strings.Contains(got, `"a":2`) || !strings.Contains(got, "total is missing") || !strings.Contains(got, "tenant=acme") {
+		t.Errorf("what is chosen reads %q", got)
+	}
+	p.Click("#order-plan")
+	p.Wait(`document.querySelector("#plan").open && document.querySelector("#plan-title").textContent === "Discard 1 letter?"`)
+	p.Click("#plan-no")
+	p.Wait(`!document.querySelector("#plan").open`)
+	p.Click(`#views a:nth-child(3)`)
+	p.Wait(at("groups") + ` && document.querySelectorAll("#view tbody tr").length === 2`)
+
 	// What is new waits until somebody wants it, and what is there is updated in place.
 	p.Eval(`window.firstRow = document.querySelector("#view tbody tr")`, nil)
 	r.kill("orders", queue.Outcome{Class: bezoar.Bug, Failure: "new", Reason: "another one"}, "x")

@@ -3,13 +3,8 @@ package sqs
 import (
 	"errors"
 	"fmt"
-	"math"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/bezoar-dev/bezoar/queue"
 )
@@ -19,7 +14,6 @@ const (
 	priorityName    = "BezoarPriority"
 	traceHeader     = "AWSTraceHeader"
 	maxGroupID      = 128
-	maxTypedName    = 256
 	illegalBody     = "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF"
 	dedupWanted     = "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"
 	notOfThisQueue  = "The request include parameter that is not valid for this queue type."
@@ -242,68 +236,15 @@ func groupForm(s string) bool {
 	return len(s) <= maxGroupID
 }
 
-// checkTyped checks the attributes of a message, by name.
+// checkTyped checks the attributes of a message.
 func checkTyped(typed map[string]queue.Attribute) *fault {
-	if len(typed) == 0 {
-		return nil
+	if text := queue.AttributesFault(typed); text != "" {
+		return parameter.text("%s", text)
 	}
-	if len(typed) > queue.MaxAttributes {
-		return parameter.text("Number of message attributes [%d] exceeds the allowed maximum [%d].", len(typed), queue.MaxAttributes)
-	}
-	for _, name := range sortedNames(typed, nil) {
-		if f := checkTypedName(name); f != nil {
-			return f
-		}
-		if f := checkTypedValue(name, typed[name]); f != nil {
-			return f
+	for _, a := range typed {
+		if !legal(a.String) {
+			return contents.text(illegalBody)
 		}
 	}
 	return nil
-}
-
-func checkTypedName(name string) *fault {
-	lower := strings.ToLower(name)
-	switch {
-	case name == "":
-		return parameter.text("The message attribute name must not be empty.")
-	case len(name) > maxTypedName:
-		return parameter.text("Message (user) attribute name must be shorter than %d bytes.", maxTypedName)
-	case strings.HasPrefix(lower, "aws.") || strings.HasPrefix(lower, "amazon."):
-		return parameter.text("You can't use message attribute names beginning with 'AWS.' or 'Amazon.'.")
-	case name[0] == '.' || name[len(name)-1] == '.' || strings.Contains(name, ".."):
-		return parameter.text("The message attribute name '%s' can neither begin nor end with a dot, nor hold two in a row.", name)
-	}
-	for _, c := range name { // letters of any language, as AWS takes them
-		if c == utf8.RuneError || !unicode.IsLetter(c) && !unicode.IsMark(c) && !unicode.IsDigit(c) && c != '-' && c != '_' && c != '.' {
-			return parameter.text("The message attribute name '%.100s' is invalid: it can have letters, digits, hyphens, underscores and dots.", name)
-		}
-	}
-	return nil
-}
-
-func checkTypedValue(name string, a queue.Attribute) *fault {
-	kind, _, _ := strings.Cut(a.DataType, ".")
-	switch {
-	case a.DataType == "":
-		return parameter.text("The message attribute '%s' must contain a non-empty message attribute type.", name)
-	case len(a.DataType) > maxTypedName || !legal(a.DataType):
-		return parameter.text("The type of message (user) attribute '%s' is invalid.", name)
-	case !slices.Contains([]string{"String", "Number", "Binary"}, kind):
-		return parameter.text("The type of message (user) attribute '%s' is invalid. You must use only the following supported type prefixes: Binary, Number, String.", name)
-	case kind == "Binary" && a.String != "" || kind != "Binary" && len(a.Binary) > 0:
-		return parameter.text("The message attribute '%s' with type '%s' must use field '%s'.", name, kind, map[bool]string{true: "Binary", false: "String"}[kind == "Binary"])
-	case kind == "Binary" && len(a.Binary) == 0 || kind != "Binary" && a.String == "":
-		return parameter.text("Message (user) attribute '%s' must contain a non-empty value of type '%s'.", name, a.DataType)
-	case kind == "Number" && !numeral(a.String):
-		return parameter.text("Can't cast the value of message (user) attribute '%s' to a number.", name)
-	case !legal(a.String):
-		return contents.text(illegalBody)
-	}
-	return nil
-}
-
-// numeral reports whether a text is a number in decimal digits.
-func numeral(s string) bool {
-	f, err := strconv.ParseFloat(s, 64)
-	return err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) && !strings.ContainsAny(s, "xXpP_")
 }

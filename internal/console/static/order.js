@@ -30,7 +30,7 @@ export async function order(context) {
   return { title: `${words[verb][0]} letters`, content: [form] };
 }
 
-function selected({ queue, origin, class: kind, group, id, after, before }) {
+function selected({ queue, origin, class: kind, group, id, after, before, body, reason, attribute }) {
   const list = make("ul", { class: "plain" });
   const add = (name, value) => value && list.append(make("li", {}, `${name} `, wild(value)));
   add("in", queue ?? "all dead-letter queues");
@@ -38,6 +38,9 @@ function selected({ queue, origin, class: kind, group, id, after, before }) {
   add("of class", kind);
   for (const g of group ?? []) add("of group", g);
   if (id) add("chosen one by one:", count(id.length));
+  add("with in their body:", body);
+  add("with in their reason:", reason);
+  for (const a of attribute ?? []) add("with the attribute", a);
   add("died from", after);
   add("died before", before);
   return list;
