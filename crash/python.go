@@ -76,7 +76,7 @@ func pyRead(lines []string, i int) (trace, int, bool) {
 // that the interpreter gives to code without a file.
 func pyLibrary(f Frame) bool {
 	if f.File == "" || strings.HasPrefix(f.File, "<") {
-		return !pyInteractive(f.File)
+		return !pyTyped(f)
 	}
 	if pyStdlib(f.File) {
 		return true
@@ -175,10 +175,14 @@ const (
 		" dataclasses.py datetime.py decimal.py random.py traceback.py uuid.py weakref.py locale.py "
 )
 
-// pyInteractive reports the names of code that somebody typed.
-func pyInteractive(file string) bool {
+// pyTyped reports whether somebody typed the code, into a shell or behind
+// python3 -c. Other code in <string> was made by a program.
+func pyTyped(f Frame) bool {
+	if f.File == "<string>" {
+		return f.Function == "<module>"
+	}
 	for _, s := range []string{"<stdin>", "<ipython-input", "<console>", "<cell", "<input>", "<doctest", "<command"} {
-		if strings.HasPrefix(file, s) {
+		if strings.HasPrefix(f.File, s) {
 			return true
 		}
 	}
@@ -189,7 +193,7 @@ func pyIgnore(f Frame) bool {
 	if f.File == "" {
 		return true
 	}
-	if strings.HasPrefix(f.File, "<") && !pyInteractive(f.File) {
+	if strings.HasPrefix(f.File, "<") && !pyTyped(f) {
 		return true
 	}
 	switch f.Function {
