@@ -1,0 +1,30 @@
+package task
+
+import "time"
+
+// History is what is known of a task's attempts. It is kept with the task, and
+// bounded: of failures the last ones are there.
+type History struct {
+	Attempts  int           `json:"attempts,omitempty"`  // that began
+	Own       int           `json:"own,omitempty"`       // that failed by themselves
+	Killed    int           `json:"killed,omitempty"`    // by the infrastructure
+	Overdue   int           `json:"overdue,omitempty"`   // that we stopped at their timeout
+	Unstarted int           `json:"unstarted,omitempty"` // that could not be started
+	Looks     int           `json:"looks,omitempty"`     // of a sensor
+	Last      []Failure     `json:"last,omitempty"`      // at most MaxFailures, the oldest first
+	Wait      time.Duration `json:"wait,omitempty"`      // the last wait, for decorrelated jitter
+}
+
+// MaxFailures bounds History.Last.
+const MaxFailures = 16
+
+// Failure is one attempt that did not end well.
+type Failure struct {
+	Class       string    `json:"class"`
+	Fingerprint string    `json:"fingerprint,omitempty"`
+	Group       string    `json:"group,omitempty"`
+	Quality     string    `json:"quality,omitempty"` // A to D
+	Build       string    `json:"build,omitempty"`
+	Reason      string    `json:"reason,omitempty"`
+	At          time.Time `json:"at"`
+}
