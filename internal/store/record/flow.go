@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/flow"
@@ -40,6 +41,7 @@ type instanceText struct {
 	Group   string            `json:"group,omitempty"`
 	Since   int64             `json:"since,omitempty"`
 	First   int64             `json:"first,omitempty"`
+	Canary  int64             `json:"canary,omitempty"`
 }
 
 // EncodeInstance writes an instance without its run, task, index and state.
@@ -47,7 +49,7 @@ func EncodeInstance(i flow.Instance) (string, error) {
 	m := mapper{f: escape}
 	text := instanceText{
 		Item: i.Item, Why: i.Why, NextAt: Micros(i.NextAt), Output: i.Output, Set: m.values(i.Set),
-		Letter: i.Letter, Group: i.Group, Since: Micros(i.Since), First: Micros(i.First),
+		Letter: i.Letter, Group: i.Group, Since: Micros(i.Since), First: Micros(i.First), Canary: i.Canary,
 	}
 	m.string(&text.Item)
 	if m.err != nil {
@@ -68,24 +70,32 @@ func DecodeInstance(doc []byte, i *flow.Instance) error {
 	m := mapper{f: unescape}
 	m.string(&text.Item)
 	i.Item, i.Why, i.NextAt, i.Output, i.Set = text.Item, text.Why, OrNone(text.NextAt), text.Output, m.values(text.Set)
-	i.Letter, i.Group, i.Since, i.First = text.Letter, text.Group, OrNone(text.Since), OrNone(text.First)
+	i.Letter, i.Group, i.Since, i.First, i.Canary = text.Letter, text.Group, OrNone(text.Since), OrNone(text.First), text.Canary
 	if text.History != nil {
 		i.History = *text.History
 	}
 	return m.err
 }
 
-// attemptText is what of an attempt nobody looks for.
+// attemptText is what of an attempt never changes and nobody looks for.
 type attemptText struct {
-	N        int      `json:"n"`
-	Labels   []string `json:"labels,omitempty"`
-	Limit    int      `json:"limit,omitempty"`
-	Intended int64    `json:"intended,omitempty"`
+	Labels   []string   `json:"labels,omitempty"`
+	PoolSize int        `json:"pool_size,omitempty"`
+	Limit    int        `json:"limit,omitempty"`
+	Effect   string     `json:"effect,omitempty"`
+	Intended int64      `json:"intended,omitempty"`
+	Spec     *flow.Spec `json:"spec,omitempty"`
 }
 
 // EncodeAttempt writes what of an attempt never changes and nobody looks for.
 func EncodeAttempt(a flow.Attempt) (string, error) {
-	return encode("attempt", a.Task, attemptText{a.N, a.Labels, a.Limit, Micros(a.Intended)})
+	m := mapper{f: escape}
+	text := attemptText{a.Labels, a.PoolSize, a.Limit, a.Effect, Micros(a.Intended), m.spec(a.Spec)}
+	m.string(&text.Effect)
+	if m.err != nil {
+		return "", m.err
+	}
+	return encode("attempt", a.Task, text)
 }
 
 // DecodeAttempt fills in what [EncodeAttempt] wrote.
@@ -94,8 +104,36 @@ func DecodeAttempt(doc []byte, a *flow.Attempt) error {
 	if err := json.Unmarshal(doc, &text); err != nil {
 		return fmt.Errorf("read stored attempt %d (%.80q…): %w", a.Token, doc, err)
 	}
-	a.N, a.Labels, a.Limit, a.Intended = text.N, text.Labels, text.Limit, OrNone(text.Intended)
-	return nil
+	m := mapper{f: unescape}
+	m.string(&text.Effect)
+	a.Labels, a.PoolSize, a.Limit, a.Effect, a.Intended = text.Labels, text.PoolSize, text.Limit, text.Effect, OrNone(text.Intended)
+	if a.Spec = m.spec(text.Spec); a.Spec != nil {
+		a.Spec.Token = a.Token
+	}
+	return m.err
+}
+
+// spec rewrites a copy of what an attempt is to run: names of files may be in any
+// of its strings.
+func (m *mapper) spec(s *flow.Spec) *flow.Spec {
+	if s == nil {
+		return nil
+	}
+	c := *s
+	c.Command = slices.Clone(s.Command)
+	m.strings(c.Command)
+	m.string(&c.Item)
+	m.string(&c.Dir)
+	m.string(&c.Input.Item)
+	c.Input.Params = m.values(s.Input.Params)
+	if len(s.Env) > 0 {
+		c.Env = make(map[string]flow.Value, len(s.Env))
+		for name, v := range s.Env {
+			m.string(&v.Text)
+			c.Env[name] = v
+		}
+	}
+	return &c
 }
 
 // EncodeEnding writes how an attempt ended; "" for one that has not.
@@ -131,6 +169,25 @@ func DecodeDefinition(doc []byte) (d flow.Definition, err error) {
 		return d, fmt.Errorf("read a stored definition (%.80q…): %w", doc, err)
 	}
 	return d, nil
+}
+
+// EncodePages writes the pages of a run.
+func EncodePages(pages []flow.Page) (string, error) {
+	if len(pages) == 0 {
+		return "", nil
+	}
+	return encode("the pages", "of a run", pages)
+}
+
+// DecodePages reads what [EncodePages] wrote.
+func DecodePages(doc []byte) (pages []flow.Page, err error) {
+	if len(doc) == 0 {
+		return nil, nil
+	}
+	if err := json.Unmarshal(doc, &pages); err != nil {
+		return nil, fmt.Errorf("read stored pages (%.80q…): %w", doc, err)
+	}
+	return pages, nil
 }
 
 // EncodeValues writes parameters.

@@ -10,50 +10,40 @@ import (
 // Slots gives slots to the attempts of one batch, in their order. Its zero value is
 // ready; what was in use before is asked for once.
 type Slots struct {
-	pools map[string]*places
-	keys  map[string]*places
+	pools, keys map[string]*int // in use
 }
-
-type places struct{ used, most int }
 
 // Take reports whether there is room for an attempt in its pool and under its key,
 // and takes that room.
-func (s *Slots) Take(a flow.Attempt, pool func() (used, most int, err error), key func() (used int, err error)) (bool, error) {
+func (s *Slots) Take(a flow.Attempt, pool, key func() (used int, err error)) (bool, error) {
 	if s.pools == nil {
-		s.pools, s.keys = make(map[string]*places), make(map[string]*places)
+		s.pools, s.keys = make(map[string]*int), make(map[string]*int)
 	}
-	var of, by *places
-	if a.Pool != "" {
-		if of = s.pools[a.Pool]; of == nil {
-			used, most, err := pool()
-			if err != nil {
-				return false, err
-			}
-			of = &places{used, most}
-			s.pools[a.Pool] = of
-		}
-		if of.used+max(a.Slots, 1) > of.most {
-			return false, nil
-		}
+	inPool, err := look(s.pools, a.Pool, pool)
+	if err != nil || inPool != nil && *inPool+a.Slots > a.PoolSize {
+		return false, err
 	}
-	if a.Key != "" {
-		if by = s.keys[a.Key]; by == nil {
-			used, err := key()
-			if err != nil {
-				return false, err
-			}
-			by = &places{used: used}
-			s.keys[a.Key] = by
-		}
-		if by.used >= max(a.Limit, 1) {
-			return false, nil
-		}
-		by.used++
+	ofKey, err := look(s.keys, a.Key, key)
+	if err != nil || ofKey != nil && *ofKey >= a.Limit {
+		return false, err
 	}
-	if of != nil {
-		of.used += max(a.Slots, 1)
+	if inPool != nil {
+		*inPool += a.Slots
+	}
+	if ofKey != nil {
+		*ofKey++
 	}
 	return true, nil
+}
+
+// look returns what is in use of a name, nil for no name.
+func look(all map[string]*int, name string, ask func() (int, error)) (*int, error) {
+	if name == "" || all[name] != nil {
+		return all[name], nil
+	}
+	used, err := ask()
+	all[name] = &used
+	return &used, err
 }
 
 // Touched are the runs that a batch changes, some of them more than once.
@@ -111,4 +101,17 @@ func AttemptLimit(q flow.AttemptQuery) (int, error) {
 		return 10_000, nil
 	}
 	return q.Limit, nil
+}
+
+// Orderable says why a run in this state takes no such order, and else whether the
+// order opens it again.
+func Orderable(s flow.RunState, v flow.Verb) (reopens bool, err error) {
+	switch {
+	case s == flow.RunRunning, s == flow.RunHeld:
+		return false, nil
+	case v == flow.VerbRetry && s != flow.RunSuccess:
+		return true, nil
+	default:
+		return false, flow.ErrOver
+	}
 }

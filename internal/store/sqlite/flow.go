@@ -22,13 +22,13 @@ func (db *DB) Flow() flow.Store { return &flowStore{db} }
 
 const (
 	putDefinition = `INSERT INTO flow_definitions (sum, doc) VALUES (?, ?) ON CONFLICT (sum) DO NOTHING`
-	putPool       = `INSERT INTO flow_pools (name, slots) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET slots = excluded.slots`
 	putRun        = `INSERT INTO flow_runs (id, flow, definition, params, state, why, due, created, deadline, ended, key, backfill,
-		owner, node_epoch, epoch, version) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,
-		coalesce((SELECT epoch FROM flow_nodes WHERE name = ?13), 0), ?14, ?15)`
+		owner, node_epoch, epoch, version, pages) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,
+		coalesce((SELECT epoch FROM flow_nodes WHERE name = ?13), 0), ?14, ?15, ?16)`
 	putInstance = `INSERT INTO flow_instances (run, task, idx, state, doc) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (run, task, idx) DO UPDATE SET state = excluded.state, doc = excluded.doc`
-	runColumns = `r.id, r.flow, r.params, r.state, r.why, r.due, r.created, r.deadline, r.ended, r.key, r.backfill, r.owner, r.epoch, r.version`
+	runColumns = `r.id, r.flow, r.params, r.state, r.why, r.due, r.created, r.deadline, r.ended, r.key, r.backfill, r.owner, r.epoch, r.version, r.pages`
+	reopenRun  = `UPDATE flow_runs SET state = 'RUNNING', why = '', ended = 0, owner = '', node_epoch = 0, version = version + 1 WHERE id = ?`
 	getRun     = `SELECT ` + runColumns + `, d.doc FROM flow_runs r JOIN flow_definitions d ON d.sum = r.definition WHERE r.id = ?`
 )
 
@@ -41,6 +41,10 @@ func (s *flowStore) CreateRun(ctx context.Context, r flow.Run, all []flow.Instan
 	if err != nil {
 		return err
 	}
+	pages, err := record.EncodePages(r.Pages)
+	if err != nil {
+		return err
+	}
 	docs, err := instanceDocs(all)
 	if err != nil {
 		return err
@@ -50,14 +54,9 @@ func (s *flowStore) CreateRun(ctx context.Context, r flow.Run, all []flow.Instan
 			return err
 		}
 		err := t.exec(putRun, r.ID, r.Flow, sum, params, string(r.State), r.Why, record.Micros(r.Due), record.Micros(r.Created),
-			record.Micros(r.Deadline), record.Micros(r.Ended), r.Key, r.Backfill, r.Owner, r.Epoch, r.Version)
+			record.Micros(r.Deadline), record.Micros(r.Ended), r.Key, r.Backfill, r.Owner, r.Epoch, r.Version, pages)
 		if err != nil {
 			return err
-		}
-		for name, slots := range r.Definition.Pools {
-			if err := t.exec(putPool, name, slots); err != nil {
-				return err
-			}
 		}
 		return putInstances(t, all, docs, nil)
 	})
@@ -98,16 +97,19 @@ func putInstances(t tx, all []flow.Instance, docs []string, left map[instanceKey
 }
 
 func scanRun(scan func(...any) error, more ...any) (r flow.Run, err error) {
-	var params []byte
+	var params, pages []byte
 	var due, created, deadline, ended int64
 	err = scan(append([]any{
-		&r.ID, &r.Flow, &params, &r.State, &r.Why, &due, &created, &deadline, &ended, &r.Key, &r.Backfill, &r.Owner, &r.Epoch, &r.Version,
+		&r.ID, &r.Flow, &params, &r.State, &r.Why, &due, &created, &deadline, &ended, &r.Key, &r.Backfill, &r.Owner, &r.Epoch, &r.Version, &pages,
 	}, more...)...)
 	if err != nil {
 		return r, err
 	}
 	r.Due, r.Created, r.Deadline, r.Ended = record.OrNone(due), record.OrNone(created), record.OrNone(deadline), record.OrNone(ended)
-	r.Params, err = record.DecodeValues(params)
+	if r.Params, err = record.DecodeValues(params); err != nil {
+		return r, err
+	}
+	r.Pages, err = record.DecodePages(pages)
 	return r, err
 }
 
@@ -194,13 +196,27 @@ func (s *flowStore) Order(ctx context.Context, o flow.Order) error {
 	if o.At.IsZero() {
 		o.At = time.Now()
 	}
-	var n int64
-	err = s.db.writer.grow(ctx, func(t tx) (err error) {
-		n, err = t.changed(`INSERT INTO flow_orders (run, at, doc) SELECT id, ?, ? FROM flow_runs WHERE id = ?`, record.Micros(o.At), doc, o.Run)
-		return err
+	var refused error
+	err = s.db.writer.grow(ctx, func(t tx) error {
+		var state flow.RunState
+		err := t.row(`SELECT state FROM flow_runs WHERE id = ?`, []any{o.Run}, &state)
+		if errors.Is(err, sql.ErrNoRows) {
+			refused = flow.ErrNotFound
+			return nil
+		}
+		reopens, err2 := record.Orderable(state, o.Verb)
+		if refused = err2; err != nil || refused != nil {
+			return err
+		}
+		if reopens {
+			if err := t.exec(reopenRun, o.Run); err != nil {
+				return err
+			}
+		}
+		return t.exec(`INSERT INTO flow_orders (run, at, doc) VALUES (?, ?, ?)`, o.Run, record.Micros(o.At), doc)
 	})
-	if err == nil && n == 0 {
-		return fmt.Errorf("%s run %.80q: %w", o.Verb, o.Run, flow.ErrNotFound)
+	if err == nil && refused != nil {
+		return fmt.Errorf("%s run %.80q: %w", o.Verb, o.Run, refused)
 	}
 	return s.db.fault(ctx, err, "order to %s run %.80q", o.Verb, o.Run)
 }

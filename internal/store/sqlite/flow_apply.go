@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 )
@@ -14,14 +15,19 @@ import (
 const (
 	holdsNode  = `SELECT 1 FROM flow_nodes WHERE name = ? AND epoch = ? AND until > ?`
 	holdsRun   = `SELECT 1 FROM flow_runs WHERE id = ? AND owner = ? AND node_epoch = ? AND epoch = ?`
-	updateRun  = `UPDATE flow_runs SET params = ?, state = ?, why = ?, deadline = ?, ended = ?, version = version + 1 WHERE id = ?`
+	updateRun  = `UPDATE flow_runs SET state = ?, why = ?, deadline = ?, ended = ?, version = ?, pages = ? WHERE id = ?`
 	takeNumber = `UPDATE flow_numbers SET last = last + ? WHERE kind = ? RETURNING last`
-	putAttempt = `INSERT INTO flow_attempts (run, token, task, idx, node, pool, slots, key, state, started, ended, doc, ending)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '')`
-	updateAttempt = `UPDATE flow_attempts SET node = ?, state = ?, started = ?, ended = ?, ending = ?
-		WHERE run = ? AND token = ? AND state <> 'ended'`
-	usedPool  = `SELECT coalesce(sum(slots), 0), coalesce((SELECT slots FROM flow_pools WHERE name = ?1), 1) FROM flow_attempts WHERE pool = ?1 AND pool <> '' AND state <> 'ended'`
-	usedKey   = `SELECT count(*) FROM flow_attempts WHERE key = ? AND key <> x'' AND state <> 'ended'`
+	putAttempt = `INSERT INTO flow_attempts (run, task, idx, n, token, node, pool, slots, key, state, started, ended, doc, ending)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, '') ON CONFLICT (run, task, idx, n) DO NOTHING`
+	updateAttempt = `UPDATE flow_attempts SET state = ?, started = ?, ended = ?, ending = ?
+		WHERE run = ? AND task = ? AND idx = ? AND n = ? AND token = ? AND state <> 'ended'`
+	usedPool   = `SELECT coalesce(sum(slots), 0) FROM flow_attempts WHERE pool = ? AND pool <> '' AND state <> 'ended'`
+	usedKey    = `SELECT count(*) FROM flow_attempts WHERE key = ? AND key <> x'' AND state <> 'ended'`
+	getEffect  = `SELECT token, run, task, idx, done, output FROM flow_effects WHERE key = ?`
+	putEffect  = `INSERT INTO flow_effects (key, token, run, task, idx, done) VALUES (?, ?, ?, ?, ?, 0) ON CONFLICT (key) DO NOTHING`
+	doneEffect = `UPDATE flow_effects SET done = 1, output = ? WHERE key = ? AND token = ?`
+	dropEffect = `DELETE FROM flow_effects WHERE key = ? AND token = ?`
+	freeEffect = `DELETE FROM flow_effects WHERE key = ?`
 	dropOrder = `DELETE FROM flow_orders WHERE id = ? AND run IN (SELECT id FROM flow_runs WHERE owner = ? AND node_epoch = ?)`
 )
 
@@ -79,7 +85,7 @@ func exists(t tx, query string, args ...any) (bool, error) {
 }
 
 // batchDocs are the texts of a batch, made before the transaction.
-type batchDocs struct{ params, instances, begin, end []string }
+type batchDocs struct{ pages, instances, begin, end []string }
 
 func encodeBatch(b flow.Batch) (d batchDocs, err error) {
 	if d.instances, err = instanceDocs(b.Instances); err != nil {
@@ -90,8 +96,8 @@ func encodeBatch(b flow.Batch) (d batchDocs, err error) {
 		return err
 	}
 	for _, r := range b.Runs {
-		doc, err := record.EncodeValues(r.Params)
-		if err := add(&d.params, doc, err); err != nil {
+		doc, err := record.EncodePages(r.Pages)
+		if err := add(&d.pages, doc, err); err != nil {
 			return d, err
 		}
 	}
@@ -112,18 +118,22 @@ func encodeBatch(b flow.Batch) (d batchDocs, err error) {
 
 func apply(t tx, h flow.Hold, b flow.Batch, docs batchDocs) (done flow.Applied, err error) {
 	for n, r := range b.Runs {
-		err := t.exec(updateRun, docs.params[n], string(r.State), r.Why, record.Micros(r.Deadline), record.Micros(r.Ended), r.ID)
+		err := t.exec(updateRun, string(r.State), r.Why, record.Micros(r.Deadline), record.Micros(r.Ended), r.Version, docs.pages[n], r.ID)
 		if err != nil {
 			return done, err
 		}
 	}
 	for n, a := range b.End {
-		err := t.exec(updateAttempt, a.Node, string(a.State), record.Micros(a.Started), record.Micros(a.Ended), docs.end[n], a.Run, a.Token)
-		if err != nil {
+		if err := endAttempt(t, a, docs.end[n], updateAttempt); err != nil {
 			return done, err
 		}
 	}
-	done, left, err := begin(t, b.Begin, docs.begin)
+	for _, key := range b.Free {
+		if err := t.exec(freeEffect, []byte(key)); err != nil {
+			return done, err
+		}
+	}
+	begun, left, err := begin(t, b.Begin, docs.begin)
 	if err != nil {
 		return done, err
 	}
@@ -135,11 +145,31 @@ func apply(t tx, h flow.Hold, b flow.Batch, docs batchDocs) (done flow.Applied, 
 			return done, err
 		}
 	}
-	return done, nil
+	return begun, nil
 }
 
-// begin writes attempts down, as far as there are slots, and returns the
-// instances of the others.
+// endAttempt notes how an attempt goes on or ended, and what that says of its
+// effect. An attempt that the update leaves alone changes nothing.
+func endAttempt(t tx, a flow.Attempt, ending, update string, more ...any) error {
+	args := append([]any{
+		string(a.State), record.Micros(a.Started), record.Micros(a.Ended), ending, a.Run, a.Task, a.Index, a.N, a.Token,
+	}, more...)
+	n, err := t.changed(update, args...)
+	if err != nil || n == 0 || a.Effect == "" || a.State != flow.AttemptEnded {
+		return err
+	}
+	switch a.Ending.Class {
+	case bezoar.Done:
+		return t.exec(doneEffect, a.Ending.Output, []byte(a.Effect), a.Token)
+	case bezoar.SpawnFailed:
+		return t.exec(dropEffect, []byte(a.Effect), a.Token)
+	default:
+		return nil
+	}
+}
+
+// begin writes attempts down, as far as there are slots and effects for them, and
+// returns the instances of the others.
 func begin(t tx, all []flow.Attempt, docs []string) (done flow.Applied, left map[instanceKey]bool, err error) {
 	if len(all) == 0 {
 		return done, nil, nil
@@ -149,32 +179,86 @@ func begin(t tx, all []flow.Attempt, docs []string) (done flow.Applied, left map
 		return done, nil, err
 	}
 	token -= int64(len(all))
-	slots := record.Slots{}
+	left = make(map[instanceKey]bool)
+	var slots record.Slots
 	for n, a := range all {
-		fits, err := slots.Take(a,
-			func() (used, most int, err error) { return used, most, t.row(usedPool, []any{a.Pool}, &used, &most) },
-			func() (used int, err error) { return used, t.row(usedKey, []any{[]byte(a.Key)}, &used) })
-		if err != nil {
-			return done, nil, err
-		}
-		if !fits {
-			if left == nil {
-				left = make(map[instanceKey]bool)
-			}
-			left[instanceKey{a.Run, a.Task, a.Index}] = true
-			continue
-		}
 		token++
-		a.Token, a.State = token, flow.AttemptIntended
-		err = t.exec(putAttempt, a.Run, a.Token, a.Task, a.Index, a.Node, a.Pool, a.Slots, []byte(a.Key), string(a.State),
-			record.Micros(a.Started), record.Micros(a.Ended), docs[n])
-		if isUniqueViolation(err) {
-			return done, nil, fmt.Errorf("begin attempt %d of task %s [%d] in run %s: its last attempt is not over", a.N, a.Task, a.Index, a.Run)
-		}
+		begun, err := beginOne(t, &slots, a, token, docs[n], &done)
 		if err != nil {
 			return done, nil, err
 		}
-		done.Begun = append(done.Begun, a)
+		if !begun {
+			left[instanceKey{a.Run, a.Task, a.Index}] = true
+		}
 	}
 	return done, left, nil
+}
+
+func beginOne(t tx, slots *record.Slots, a flow.Attempt, token int64, doc string, done *flow.Applied) (bool, error) {
+	if a.Pool != "" || a.Key != "" || a.Effect != "" { // else the insert itself finds it
+		if there, err := began(t, a); err != nil || there != nil {
+			return keep(done, there, err)
+		}
+	}
+	fits, err := slots.Take(a,
+		func() (used int, err error) { return used, t.row(usedPool, []any{a.Pool}, &used) },
+		func() (used int, err error) { return used, t.row(usedKey, []any{[]byte(a.Key)}, &used) })
+	if err != nil || !fits {
+		return false, err
+	}
+	if a.Effect != "" {
+		taken, err := effectOf(t, a.Effect)
+		if err != nil {
+			return false, err
+		}
+		if taken != nil {
+			done.Taken = append(done.Taken, *taken)
+			return false, nil
+		}
+		if err := t.exec(putEffect, []byte(a.Effect), token, a.Run, a.Task, a.Index); err != nil {
+			return false, err
+		}
+	}
+	a.Token, a.State = token, flow.AttemptIntended
+	n, err := t.changed(putAttempt, a.Run, a.Task, a.Index, a.N, a.Token, a.Node, a.Pool, a.Slots, []byte(a.Key), string(a.State), doc)
+	if isUniqueViolation(err) {
+		return false, fmt.Errorf("begin attempt %d of task %s [%d] in run %s: an earlier one is not over", a.N, a.Task, a.Index, a.Run)
+	}
+	if err == nil && n == 0 {
+		there, err := began(t, a)
+		return keep(done, there, err)
+	}
+	return keep(done, &a, err)
+}
+
+// keep notes an attempt that is begun.
+func keep(done *flow.Applied, a *flow.Attempt, err error) (bool, error) {
+	if err == nil {
+		done.Begun = append(done.Begun, *a)
+	}
+	return err == nil, err
+}
+
+// began finds an attempt that was begun already, nil for none.
+func began(t tx, a flow.Attempt) (*flow.Attempt, error) {
+	there, err := scanAttempt(func(dest ...any) error {
+		return t.row(getAttempt, []any{a.Run, a.Task, a.Index, a.N}, dest...)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	if err == nil && there.Effect != "" && there.State != flow.AttemptEnded { // the batch that comes again may have freed it
+		err = t.exec(putEffect, []byte(there.Effect), there.Token, there.Run, there.Task, there.Index)
+	}
+	return &there, err
+}
+
+// effectOf finds who has an effect, nil for nobody.
+func effectOf(t tx, key string) (*flow.Effect, error) {
+	e := flow.Effect{Key: key}
+	err := t.row(getEffect, []any{[]byte(key)}, &e.Token, &e.Run, &e.Task, &e.Index, &e.Done, &e.Output)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil //nolint:nilnil // there is nobody
+	}
+	return &e, err
 }

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	attemptColumns = `run, token, task, idx, node, pool, slots, key, state, started, ended, doc, ending`
+	attemptColumns = `run, task, idx, n, token, node, pool, slots, key, state, started, ended, doc, ending`
 	offered        = `SELECT ` + attemptColumns + ` FROM flow_attempts WHERE node = '' AND state = 'intended' AND token > ? ORDER BY token LIMIT ?`
-	claimAttempt   = `UPDATE flow_attempts SET node = ? WHERE run = ? AND token = ?`
-	reportAttempt  = `UPDATE flow_attempts SET state = ?, started = ?, ended = ?, ending = ?
-		WHERE run = ? AND token = ? AND node = ? AND state <> 'ended' AND state <> 'lost'`
+	getAttempt     = `SELECT ` + attemptColumns + ` FROM flow_attempts WHERE run = ? AND task = ? AND idx = ? AND n = ?`
+	claimAttempt   = `UPDATE flow_attempts SET node = ? WHERE run = ? AND task = ? AND idx = ? AND n = ?`
+	reportAttempt  = updateAttempt + ` AND node = ? AND state <> 'lost'`
 	offersPage = 100
 )
 
 func scanAttempt(scan func(...any) error) (a flow.Attempt, err error) {
 	var key, doc, ending []byte
 	var started, ended int64
-	err = scan(&a.Run, &a.Token, &a.Task, &a.Index, &a.Node, &a.Pool, &a.Slots, &key, &a.State, &started, &ended, &doc, &ending)
+	err = scan(&a.Run, &a.Task, &a.Index, &a.N, &a.Token, &a.Node, &a.Pool, &a.Slots, &key, &a.State, &started, &ended, &doc, &ending)
 	if err != nil {
 		return a, err
 	}
@@ -83,7 +83,7 @@ func offers(t tx, n flow.Node, most int) (claimed []flow.Attempt, err error) {
 		}
 	}
 	for _, a := range claimed {
-		if err := t.exec(claimAttempt, n.Name, a.Run, a.Token); err != nil {
+		if err := t.exec(claimAttempt, n.Name, a.Run, a.Task, a.Index, a.N); err != nil {
 			return nil, err
 		}
 	}
@@ -100,8 +100,7 @@ func (s *flowStore) Report(ctx context.Context, n flow.Node, all []flow.Attempt)
 	}
 	err := s.db.writer.grow(ctx, func(t tx) error {
 		for i, a := range all {
-			err := t.exec(reportAttempt, string(a.State), record.Micros(a.Started), record.Micros(a.Ended), endings[i], a.Run, a.Token, n.Name)
-			if err != nil {
+			if err := endAttempt(t, a, endings[i], reportAttempt, n.Name); err != nil {
 				return err
 			}
 		}

@@ -24,9 +24,9 @@ const (
 		AND NOT EXISTS (SELECT 1 FROM flow_nodes n WHERE n.name = r.owner AND n.epoch = r.node_epoch AND n.until > ?1)`
 	takeRun = `UPDATE flow_runs SET owner = ?, node_epoch = ?, epoch = epoch + 1, version = version + 1 WHERE id = ?`
 	// Attempts whose node is gone.
-	onLostNodes = `FROM flow_attempts a WHERE a.state <> 'ended' AND a.state IN ('intended', 'running') AND a.node <> ''
+	onLostNodes = `FROM flow_attempts a WHERE a.state <> 'ended' AND a.state <> 'lost' AND a.node <> ''
 		AND NOT EXISTS (SELECT 1 FROM flow_nodes n WHERE n.name = a.node AND n.until > ?1)`
-	loseAttempts = `UPDATE flow_attempts SET state = 'lost' WHERE state <> 'ended' AND (run, token) IN (SELECT a.run, a.token ` + onLostNodes + `)`
+	loseAttempts = `UPDATE flow_attempts SET state = 'lost' WHERE state <> 'ended' AND token IN (SELECT a.token ` + onLostNodes + `)`
 )
 
 // forgetNodesAfter is how long a node is listed after its lease. Epochs are never
@@ -38,24 +38,31 @@ func (s *flowStore) Renew(ctx context.Context, n flow.Node, ttl time.Duration) (
 	if err != nil {
 		return n, err
 	}
+	was, fenced := n.Epoch, false
 	err = s.db.writer.run(ctx, func(t tx) error {
 		now := time.Now().UnixMicro()
 		until := now + ttl.Microseconds()
-		n.Seen, n.Until = record.Time(now), record.Time(until)
+		n.Epoch, n.Seen, n.Until = was, record.Time(now), record.Time(until)
 		kept, err := t.changed(renewNode, labels, n.Slots, n.Plans, now, until, n.Name, n.Epoch)
 		if err != nil || kept > 0 {
 			return err
 		}
-		var epoch int64
-		if err := t.row(takeNumber, []any{1, "epoch"}, &epoch); err != nil {
+		replaced, err := exists(t, `SELECT 1 FROM flow_nodes WHERE name = ? AND epoch <> ?`, n.Name, was)
+		if fenced = replaced && was != 0; err != nil || fenced {
 			return err
 		}
-		n.Epoch = epoch
+		if err := t.row(takeNumber, []any{1, "epoch"}, &n.Epoch); err != nil {
+			return err
+		}
 		if err := t.exec(putNode, n.Name, n.Epoch, labels, n.Slots, n.Plans, now, until); err != nil {
 			return err
 		}
 		return t.exec(forgetNodes, now-forgetNodesAfter.Microseconds())
 	})
+	if fenced {
+		err = fmt.Errorf("renew the lease of node %s: another process has begun a life of it: %w", n.Name, flow.ErrFenced)
+		return n, err
+	}
 	return n, s.db.fault(ctx, err, "renew the lease of node %s", n.Name)
 }
 

@@ -34,7 +34,8 @@ CREATE TABLE flow_runs (
     owner      TEXT    NOT NULL,
     node_epoch INTEGER NOT NULL,
     epoch      INTEGER NOT NULL,
-    version    INTEGER NOT NULL
+    version    INTEGER NOT NULL,
+    pages      TEXT    NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE UNIQUE INDEX flow_runs_key ON flow_runs (key) WHERE key <> '';
@@ -54,9 +55,10 @@ CREATE TABLE flow_instances (
 
 CREATE TABLE flow_attempts (
     run     TEXT    NOT NULL,
-    token   INTEGER NOT NULL,
     task    TEXT    NOT NULL,
     idx     INTEGER NOT NULL,
+    n       INTEGER NOT NULL,
+    token   INTEGER NOT NULL,
     node    TEXT    NOT NULL,
     pool    TEXT    NOT NULL,
     slots   INTEGER NOT NULL,
@@ -66,7 +68,7 @@ CREATE TABLE flow_attempts (
     ended   INTEGER NOT NULL,
     doc     TEXT    NOT NULL,
     ending  TEXT    NOT NULL,
-    PRIMARY KEY (run, token)
+    PRIMARY KEY (run, task, idx, n)
 ) STRICT, WITHOUT ROWID;
 
 -- An instance has one attempt at a time.
@@ -74,6 +76,17 @@ CREATE UNIQUE INDEX flow_attempts_open ON flow_attempts (run, task, idx) WHERE s
 CREATE INDEX flow_attempts_offered ON flow_attempts (token) WHERE node = '' AND state = 'intended';
 CREATE INDEX flow_attempts_pool ON flow_attempts (pool) WHERE pool <> '' AND state <> 'ended';
 CREATE INDEX flow_attempts_key ON flow_attempts (key) WHERE key <> x'' AND state <> 'ended';
+
+-- Side effects that happen at most once for their key, and the attempt that has each.
+CREATE TABLE flow_effects (
+    key    BLOB    NOT NULL PRIMARY KEY,
+    token  INTEGER NOT NULL,
+    run    TEXT    NOT NULL,
+    task   TEXT    NOT NULL,
+    idx    INTEGER NOT NULL,
+    done   INTEGER NOT NULL,
+    output BLOB
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE flow_nodes (
     name   TEXT    NOT NULL PRIMARY KEY,
@@ -91,9 +104,3 @@ CREATE TABLE flow_orders (
     at  INTEGER NOT NULL,
     doc TEXT    NOT NULL
 ) STRICT;
-
--- How many slots a pool has.
-CREATE TABLE flow_pools (
-    name  TEXT    NOT NULL PRIMARY KEY,
-    slots INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
