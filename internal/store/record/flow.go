@@ -261,11 +261,19 @@ func (m *mapper) values(values map[string]string) map[string]string {
 
 // DecodeLabels reads what [EncodeLabels] wrote.
 func DecodeLabels(doc []byte) (labels []string, err error) {
+	if string(doc) == "[]" {
+		return nil, nil
+	}
 	if err := json.Unmarshal(doc, &labels); err != nil {
 		return nil, fmt.Errorf("read stored labels (%.80q…): %w", doc, err)
 	}
 	return labels, nil
 }
 
-// EncodeLabels writes a node's labels.
-func EncodeLabels(labels []string) (string, error) { return encode("labels", "of a node", labels) }
+// EncodeLabels writes labels as a JSON array.
+func EncodeLabels(labels []string) (string, error) {
+	if len(labels) == 0 {
+		return "[]", nil
+	}
+	return encode("labels", "of a node", labels)
+}

@@ -23,12 +23,11 @@ func (db *DB) Flow() flow.Store { return &flowStore{db} }
 const (
 	putDefinition = `INSERT INTO flow_definitions (sum, doc) VALUES (?, ?) ON CONFLICT (sum) DO NOTHING`
 	putRun        = `INSERT INTO flow_runs (id, flow, definition, params, state, why, due, created, deadline, ended, key, backfill,
-		owner, node_epoch, epoch, version, pages) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,
-		coalesce((SELECT epoch FROM flow_nodes WHERE name = ?13), 0), ?14, ?15, ?16)`
+		owner, epoch, version, pages) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', 0, ?, ?)`
 	putInstance = `INSERT INTO flow_instances (run, task, idx, state, doc) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (run, task, idx) DO UPDATE SET state = excluded.state, doc = excluded.doc`
 	runColumns = `r.id, r.flow, r.params, r.state, r.why, r.due, r.created, r.deadline, r.ended, r.key, r.backfill, r.owner, r.epoch, r.version, r.pages`
-	reopenRun  = `UPDATE flow_runs SET state = 'RUNNING', why = '', ended = 0, owner = '', node_epoch = 0, version = version + 1 WHERE id = ?`
+	reopenRun  = `UPDATE flow_runs SET state = 'RUNNING', why = '', ended = 0, owner = '', version = version + 1 WHERE id = ?`
 	getRun     = `SELECT ` + runColumns + `, d.doc FROM flow_runs r JOIN flow_definitions d ON d.sum = r.definition WHERE r.id = ?`
 )
 
@@ -54,7 +53,7 @@ func (s *flowStore) CreateRun(ctx context.Context, r flow.Run, all []flow.Instan
 			return err
 		}
 		err := t.exec(putRun, r.ID, r.Flow, sum, params, string(r.State), r.Why, record.Micros(r.Due), record.Micros(r.Created),
-			record.Micros(r.Deadline), record.Micros(r.Ended), r.Key, r.Backfill, r.Owner, r.Epoch, r.Version, pages)
+			record.Micros(r.Deadline), record.Micros(r.Ended), r.Key, r.Backfill, r.Version, pages)
 		if err != nil {
 			return err
 		}
@@ -133,10 +132,6 @@ func (s *flowStore) Run(ctx context.Context, id string) (flow.Run, error) {
 }
 
 func (s *flowStore) ListRuns(ctx context.Context, rq flow.RunQuery) ([]flow.Run, error) {
-	limit, err := record.RunLimit(rq)
-	if err != nil {
-		return nil, err
-	}
 	var q query
 	q.add(`SELECT ` + runColumns + ` FROM flow_runs r WHERE true`)
 	if rq.Flow != "" {
@@ -151,9 +146,9 @@ func (s *flowStore) ListRuns(ctx context.Context, rq flow.RunQuery) ([]flow.Run,
 	if rq.Before != "" {
 		q.add(`AND r.id < ?`, rq.Before)
 	}
-	q.add(`ORDER BY r.id DESC LIMIT ?`, limit)
+	q.add(`ORDER BY r.id DESC LIMIT ?`, rq.Most())
 	var found []flow.Run
-	err = q.each(ctx, s.db.reader, func(rows *sql.Rows) error {
+	err := q.each(ctx, s.db.reader, func(rows *sql.Rows) error {
 		r, err := scanRun(rows.Scan)
 		found = append(found, r)
 		return err
@@ -193,9 +188,6 @@ func (s *flowStore) Order(ctx context.Context, o flow.Order) error {
 	if err != nil {
 		return err
 	}
-	if o.At.IsZero() {
-		o.At = time.Now()
-	}
 	var refused error
 	err = s.db.writer.grow(ctx, func(t tx) error {
 		var state flow.RunState
@@ -204,16 +196,20 @@ func (s *flowStore) Order(ctx context.Context, o flow.Order) error {
 			refused = flow.ErrNotFound
 			return nil
 		}
-		reopens, err2 := record.Orderable(state, o.Verb)
-		if refused = err2; err != nil || refused != nil {
+		if err != nil {
 			return err
 		}
-		if reopens {
+		refused = nil
+		if state.Over() {
+			if !state.Reopens(o.Verb) {
+				refused = flow.ErrOver
+				return nil
+			}
 			if err := t.exec(reopenRun, o.Run); err != nil {
 				return err
 			}
 		}
-		return t.exec(`INSERT INTO flow_orders (run, at, doc) VALUES (?, ?, ?)`, o.Run, record.Micros(o.At), doc)
+		return t.exec(`INSERT INTO flow_orders (run, at, doc) VALUES (?, ?, ?)`, o.Run, time.Now().UnixMicro(), doc)
 	})
 	if err == nil && refused != nil {
 		return fmt.Errorf("%s run %.80q: %w", o.Verb, o.Run, refused)
@@ -223,8 +219,7 @@ func (s *flowStore) Order(ctx context.Context, o flow.Order) error {
 
 func (s *flowStore) Orders(ctx context.Context, node string) ([]flow.Order, error) {
 	var q query
-	q.add(`SELECT o.id, o.run, o.at, o.doc FROM flow_orders o JOIN flow_runs r ON r.id = o.run
-		JOIN flow_nodes n ON n.name = r.owner AND n.epoch = r.node_epoch WHERE r.owner = ? ORDER BY o.id`, node)
+	q.add(`SELECT o.id, o.run, o.at, o.doc FROM flow_orders o JOIN flow_runs r ON r.id = o.run WHERE r.owner = ? ORDER BY o.id`, node)
 	var found []flow.Order
 	err := q.each(ctx, s.db.reader, func(rows *sql.Rows) error {
 		var o flow.Order

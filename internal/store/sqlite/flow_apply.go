@@ -14,7 +14,7 @@ import (
 
 const (
 	holdsNode  = `SELECT 1 FROM flow_nodes WHERE name = ? AND epoch = ? AND until > ?`
-	holdsRun   = `SELECT 1 FROM flow_runs WHERE id = ? AND owner = ? AND node_epoch = ? AND epoch = ?`
+	holdsRun   = `SELECT 1 FROM flow_runs WHERE id = ? AND owner = ? AND epoch = ?`
 	updateRun  = `UPDATE flow_runs SET state = ?, why = ?, deadline = ?, ended = ?, version = ?, pages = ? WHERE id = ?`
 	takeNumber = `UPDATE flow_numbers SET last = last + ? WHERE kind = ? RETURNING last`
 	putAttempt = `INSERT INTO flow_attempts (run, task, idx, n, token, node, pool, slots, key, state, started, ended, doc, ending)
@@ -28,11 +28,11 @@ const (
 	doneEffect = `UPDATE flow_effects SET done = 1, output = ? WHERE key = ? AND token = ?`
 	dropEffect = `DELETE FROM flow_effects WHERE key = ? AND token = ?`
 	freeEffect = `DELETE FROM flow_effects WHERE key = ?`
-	dropOrder = `DELETE FROM flow_orders WHERE id = ? AND run IN (SELECT id FROM flow_runs WHERE owner = ? AND node_epoch = ?)`
+	dropOrder = `DELETE FROM flow_orders WHERE id = ? AND run IN (SELECT id FROM flow_runs WHERE owner = ?)`
 )
 
 func (s *flowStore) Apply(ctx context.Context, h flow.Hold, b flow.Batch) (flow.Applied, error) {
-	for run := range record.Touched(b) {
+	for _, run := range b.Touches() {
 		if _, ok := h.Runs[run]; !ok {
 			return flow.Applied{}, fmt.Errorf("write to run %s, which %s does not hold: %w", run, h.Node, flow.ErrFenced)
 		}
@@ -66,8 +66,8 @@ func holds(t tx, h flow.Hold, b flow.Batch, now int64) (bool, error) {
 	if err != nil || !held {
 		return false, err
 	}
-	for run := range record.Touched(b) {
-		held, err := exists(t, holdsRun, run, h.Node, h.Epoch, h.Runs[run])
+	for _, run := range b.Touches() {
+		held, err := exists(t, holdsRun, run, h.Node, h.Runs[run])
 		if err != nil || !held {
 			return false, err
 		}
@@ -141,7 +141,7 @@ func apply(t tx, h flow.Hold, b flow.Batch, docs batchDocs) (done flow.Applied, 
 		return done, err
 	}
 	for _, id := range b.Done {
-		if err := t.exec(dropOrder, id, h.Node, h.Epoch); err != nil {
+		if err := t.exec(dropOrder, id, h.Node); err != nil {
 			return done, err
 		}
 	}

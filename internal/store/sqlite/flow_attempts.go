@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/flow"
@@ -69,7 +68,7 @@ func offers(t tx, n flow.Node, most int) (claimed []flow.Attempt, err error) {
 				return err
 			}
 			page, after = page+1, a.Token
-			if len(claimed) < most && !slices.ContainsFunc(a.Labels, func(l string) bool { return !slices.Contains(n.Labels, l) }) {
+			if len(claimed) < most && flow.HasAll(n.Labels, a.Labels) {
 				a.Node = n.Name
 				claimed = append(claimed, a)
 			}
@@ -98,7 +97,12 @@ func (s *flowStore) Report(ctx context.Context, n flow.Node, all []flow.Attempt)
 			return err
 		}
 	}
+	fenced := false
 	err := s.db.writer.grow(ctx, func(t tx) error {
+		held, err := exists(t, holdsNode, n.Name, n.Epoch, time.Now().UnixMicro())
+		if fenced = !held; err != nil || fenced {
+			return err
+		}
 		for i, a := range all {
 			if err := endAttempt(t, a, endings[i], reportAttempt, n.Name); err != nil {
 				return err
@@ -106,14 +110,13 @@ func (s *flowStore) Report(ctx context.Context, n flow.Node, all []flow.Attempt)
 		}
 		return nil
 	})
+	if err == nil && fenced {
+		return fmt.Errorf("report %d attempts as node %s: %w", len(all), n.Name, flow.ErrFenced)
+	}
 	return s.db.fault(ctx, err, "report %d attempts", len(all))
 }
 
 func (s *flowStore) ListAttempts(ctx context.Context, aq flow.AttemptQuery) ([]flow.Attempt, error) {
-	limit, err := record.AttemptLimit(aq)
-	if err != nil {
-		return nil, err
-	}
 	var q query
 	q.add(`SELECT `+attemptColumns+` FROM flow_attempts WHERE token > ?`, aq.After)
 	if aq.Run != "" {
@@ -121,7 +124,7 @@ func (s *flowStore) ListAttempts(ctx context.Context, aq flow.AttemptQuery) ([]f
 	}
 	if aq.Task != "" {
 		q.add(`AND task = ?`, aq.Task)
-		if aq.Index != -1 {
+		if aq.Index >= 0 {
 			q.add(`AND idx = ?`, aq.Index)
 		}
 	}
@@ -131,9 +134,9 @@ func (s *flowStore) ListAttempts(ctx context.Context, aq flow.AttemptQuery) ([]f
 	if aq.Open || aq.Node != "" {
 		q.add(`AND state <> 'ended'`)
 	}
-	q.add(`ORDER BY token LIMIT ?`, limit)
+	q.add(`ORDER BY token LIMIT ?`, aq.Most())
 	var found []flow.Attempt
-	err = q.each(ctx, s.db.reader, func(rows *sql.Rows) error {
+	err := q.each(ctx, s.db.reader, func(rows *sql.Rows) error {
 		a, err := scanAttempt(rows.Scan)
 		found = append(found, a)
 		return err

@@ -17,12 +17,13 @@ const (
 		ON CONFLICT (name) DO UPDATE SET epoch = excluded.epoch, labels = excluded.labels, slots = excluded.slots, plans = excluded.plans,
 		seen = excluded.seen, until = excluded.until`
 	forgetNodes = `DELETE FROM flow_nodes WHERE until < ?`
-	leaveNode   = `UPDATE flow_nodes SET until = ?1 WHERE name = ? AND epoch = ? AND until > ?1`
+	freeNode    = `UPDATE flow_runs SET owner = '' WHERE owner = ? AND state IN ('RUNNING', 'HELD')`
+	leaveNode   = `UPDATE flow_nodes SET until = ? WHERE name = ? AND epoch = ?`
 
 	// What nobody holds.
 	freeRuns = `FROM flow_runs r WHERE r.state IN ('RUNNING', 'HELD')
-		AND NOT EXISTS (SELECT 1 FROM flow_nodes n WHERE n.name = r.owner AND n.epoch = r.node_epoch AND n.until > ?1)`
-	takeRun = `UPDATE flow_runs SET owner = ?, node_epoch = ?, epoch = epoch + 1, version = version + 1 WHERE id = ?`
+		AND NOT EXISTS (SELECT 1 FROM flow_nodes n WHERE n.name = r.owner AND n.until > ?1)`
+	takeRun = `UPDATE flow_runs SET owner = ?, epoch = epoch + 1, version = version + 1 WHERE id = ?`
 	// Attempts whose node is gone.
 	onLostNodes = `FROM flow_attempts a WHERE a.state <> 'ended' AND a.state <> 'lost' AND a.node <> ''
 		AND NOT EXISTS (SELECT 1 FROM flow_nodes n WHERE n.name = a.node AND n.until > ?1)`
@@ -57,6 +58,9 @@ func (s *flowStore) Renew(ctx context.Context, n flow.Node, ttl time.Duration) (
 		if err := t.exec(putNode, n.Name, n.Epoch, labels, n.Slots, n.Plans, now, until); err != nil {
 			return err
 		}
+		if err := t.exec(freeNode, n.Name); err != nil {
+			return err
+		}
 		return t.exec(forgetNodes, now-forgetNodesAfter.Microseconds())
 	})
 	if fenced {
@@ -67,7 +71,13 @@ func (s *flowStore) Renew(ctx context.Context, n flow.Node, ttl time.Duration) (
 }
 
 func (s *flowStore) Leave(ctx context.Context, n flow.Node) error {
-	err := s.db.writer.run(ctx, func(t tx) error { return t.exec(leaveNode, time.Now().UnixMicro(), n.Name, n.Epoch) })
+	err := s.db.writer.run(ctx, func(t tx) error {
+		left, err := t.changed(leaveNode, time.Now().UnixMicro(), n.Name, n.Epoch)
+		if err != nil || left == 0 {
+			return err
+		}
+		return t.exec(freeNode, n.Name)
+	})
 	return s.db.fault(ctx, err, "end the lease of node %s", n.Name)
 }
 
@@ -136,7 +146,7 @@ func take(t tx, n flow.Node, most int, now int64) (taken []flow.Run, err error) 
 		return nil, err
 	}
 	for _, id := range ids {
-		if err := t.exec(takeRun, n.Name, n.Epoch, id); err != nil {
+		if err := t.exec(takeRun, n.Name, id); err != nil {
 			return nil, err
 		}
 		r, err := scanWholeRun(func(dest ...any) error { return t.row(getRun, []any{id}, dest...) })

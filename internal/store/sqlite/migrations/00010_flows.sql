@@ -17,7 +17,7 @@ CREATE TABLE flow_definitions (
     doc TEXT NOT NULL
 ) STRICT;
 
--- A run is held while its owner's lease has this node_epoch.
+-- A run is held while its owner's lease lasts.
 CREATE TABLE flow_runs (
     id         TEXT    NOT NULL PRIMARY KEY,
     flow       TEXT    NOT NULL,
@@ -32,7 +32,6 @@ CREATE TABLE flow_runs (
     key        TEXT    NOT NULL,
     backfill   TEXT    NOT NULL,
     owner      TEXT    NOT NULL,
-    node_epoch INTEGER NOT NULL,
     epoch      INTEGER NOT NULL,
     version    INTEGER NOT NULL,
     pages      TEXT    NOT NULL
