@@ -144,7 +144,7 @@ func TestACommandThatFailsSaysWhy(t *testing.T) {
 	a := alarms(t, Config{})
 	r, _ := sh(t, "head -c 5000 /dev/zero | tr '\\0' x >&2; echo no pager >&2; exit 3")
 	err := a.deliver(t.Context(), r, event())
-	if err == nil || !strings.Contains(err.Error(), "exit status 3") || !strings.HasSuffix(err.Error(), "no pager") || len(err.Error()) > commandTail+200 {
+	if err == nil || !strings.Contains(err.Error(), "exit status 3") || !strings.HasSuffix(err.Error(), "no pager") || len(err.Error()) > 1024+200 {
 		t.Errorf("the error is %v", err)
 	}
 	if err := a.deliver(t.Context(), Rule{Command: []string{"/nowhere/x"}}, event()); err == nil || !strings.Contains(err.Error(), "/nowhere/x") {
