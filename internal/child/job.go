@@ -9,11 +9,15 @@ import (
 
 // Job is one run of the command.
 type Job struct {
-	Name   string    // for logs and for BEZOAR_JOB; may be ""
-	Env    []string  // KEY=value, over Config's
-	Stdin  []byte    // written once the limits apply; not changed, not kept
-	Stdout io.Writer // gets all of stdout beside the tail; nil: the tail only
-	Stderr io.Writer // likewise
+	Name    string        // for logs and for BEZOAR_JOB; may be ""
+	Command []string      // instead of Config's; so are the next three
+	Dir     string        // "": Config's
+	Grace   time.Duration // 0: Config's
+	Memory  int64         // bytes; 0: Config's
+	Env     []string      // KEY=value, over Config's
+	Stdin   []byte        // written once the limits apply; not changed, not kept
+	Stdout  io.Writer     // gets all of stdout beside the tail; nil: the tail only
+	Stderr  io.Writer     // likewise
 	// Started is told the process id once it runs, before it gets its stdin; nil:
 	// nobody is. It must not block.
 	Started func(pid int)

@@ -34,31 +34,43 @@ type Process struct {
 	Stdout io.ReadCloser  // the caller reads it to its end, or closes it; nil from Do
 	Pid    int
 
-	r      *Runner
-	slot   *slot
-	os     *os.Process // nil when it is polled
-	family proc.Family
-	name   string
-	began  time.Time
-	ended  time.Time
-	status syscall.WaitStatus // once it has ended, as the next two
-	cpu    time.Duration
-	rss    int64
-	lost   error         // why its end is not known
-	limit  time.Duration // 0 none
-	pipes  pipes
-	outs   [pipeCount]*outlet
-	live   *live // stderr; nil from Do
-	said   head
-	reads  sync.WaitGroup
-	result Result // valid once done is closed
-	done   chan struct{}
+	r       *Runner
+	slot    *slot
+	os      *os.Process // nil when it is polled
+	family  proc.Family
+	name    string
+	command []string
+	dir     string
+	grace   time.Duration
+	began   time.Time
+	ended   time.Time
+	status  syscall.WaitStatus // once it has ended, as the next two
+	cpu     time.Duration
+	rss     int64
+	lost    error         // why its end is not known
+	limit   time.Duration // 0 none
+	pipes   pipes
+	outs    [pipeCount]*outlet
+	live    *live // stderr; nil from Do
+	said    head
+	reads   sync.WaitGroup
+	result  Result // valid once done is closed
+	done    chan struct{}
 
 	mu    sync.Mutex // guards what follows
 	dead  bool       // no more signals: its id may belong to another
 	asked *stop
 	timer *time.Timer // for the deadline, then for the grace
 }
+
+// Stop is a cause of a context's end that says what the end of a job will be called
+// and why, as [Process.Kill] does.
+type Stop struct {
+	Class bezoar.Class
+	Why   string
+}
+
+func (s *Stop) Error() string { return s.Why }
 
 // stop is what we asked of a process, and why.
 type stop struct {
@@ -82,7 +94,7 @@ func (p *Process) Kill(class bezoar.Class, why string) {
 		p.timer.Stop()
 	}
 	_ = proc.SignalGroup(p.Pid, syscall.SIGTERM)
-	p.timer = time.AfterFunc(p.r.cfg.Grace, p.force)
+	p.timer = time.AfterFunc(p.grace, p.force)
 }
 
 func (p *Process) overdue() { p.Kill(bezoar.Timeout, "stopped after "+p.limit.String()) }
