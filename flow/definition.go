@@ -18,6 +18,8 @@ const (
 	MaxValue     = 16 << 10  // bytes of one parameter
 	MaxRow       = 256 << 10 // bytes of one bad row
 	MaxRows      = 1_000     // bad rows of one attempt that become letters
+	MaxOutputs   = 64 << 20  // bytes of all outputs of one run
+	MaxPages     = 100       // failure groups of one run that people are told of
 )
 
 // Definition is a flow: tasks, and the order between them. It is data: a run

@@ -37,6 +37,15 @@ type Run struct {
 	Owner      string // the node that plans it
 	Epoch      int64  // of the owner's hold; grows with each owner
 	Version    int64  // grows with each change
+	Pages      []Page // at most MaxPages
+}
+
+// Page is that people are told of one failure group of a run.
+type Page struct {
+	Group string    `json:"group"`
+	Kind  string    `json:"kind"`
+	At    time.Time `json:"at"`
+	Sent  bool      `json:"sent,omitempty"`
 }
 
 // Instance is one task of a run, or one item of a task with [Each].
@@ -55,6 +64,7 @@ type Instance struct {
 	Group   string            // failure group of its last failure
 	Since   time.Time         // of State
 	First   time.Time         // it first ran
+	Canary  int64             // the retry order that goes on with the others if this one works
 }
 
 // Attempt is one delivery of an instance to an executor.
@@ -67,9 +77,12 @@ type Attempt struct {
 	Node     string // "": whoever has the labels may take it
 	Labels   []string
 	Pool     string
-	Slots    int
+	Slots    int    // of the pool that it takes
+	PoolSize int    // slots that the pool has
 	Key      string // the concurrency key's value
-	Limit    int
+	Limit    int    // attempts at a time with this Key
+	Effect   string // idempotency key of a side effect
+	Spec     *Spec  // of an attempt that names no node at its begin: what to run; else nil
 	State    AttemptState
 	Intended time.Time // written before anything starts
 	Started  time.Time
@@ -98,6 +111,7 @@ type Ending struct {
 	Quality     string // A, B, C or D
 	Downstream  string
 	RetryAfter  time.Duration
+	NotYet      bool // a sensor's look: what it waits for is not there
 	ExitCode    int
 	Output      []byte
 	Rows        []Row // bad rows

