@@ -48,6 +48,10 @@ func (p *Process) conclude(ctx context.Context, oom int64, lost error) {
 	d.report, d.reportErr = parseSaid(p.said.b)
 	p.result = judge(d)
 	p.result.Elapsed, p.result.MaxRSS = p.ended.Sub(p.began), p.rss
+	if p.left != nil {
+		p.family.Session = 0 // its leader is collected: the number may be another's
+		p.result.Left = &Left{p.family, p.left}
+	}
 	p.result.Stdout = p.slot.stdout.Bytes()
 	p.r.bury(p)
 }
@@ -75,7 +79,7 @@ func (p *Process) end() int64 {
 	if cell != nil {
 		if empty, err := cell.Empty(); err != nil || !empty {
 			if err := cell.Kill(); err != nil {
-				p.slot.spoilt = true
+				p.slot.spoilt, p.left = true, err
 				log.Warn("what a job left stays", "job", p.name, "why", err)
 			}
 		}
@@ -83,7 +87,7 @@ func (p *Process) end() int64 {
 	// With the death of each its children come to us, so that in the end all
 	// have.
 	if n, err := proc.EndAdopted(p.family, stuckFor); err != nil {
-		p.slot.spoilt = true
+		p.slot.spoilt, p.left = true, err
 		log.Warn("what a job left stays", "job", p.name, "why", err)
 	} else if n > 0 {
 		log.Debug("killed what a job left running", "job", p.name, "processes", n)

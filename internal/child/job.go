@@ -55,6 +55,9 @@ type Result struct {
 	CPU         time.Duration // of the process and the children that it waited for
 	MaxRSS      int64         // bytes, of the largest of them
 	Err         error         // why it could not be started
+	// Left says that not all that the job has left could be ended; nil: nothing is
+	// left.
+	Left *Left
 	// Unread says that it ended without having read any of its stdin; false where
 	// that is not known, which is beside Linux.
 	Unread bool

@@ -54,6 +54,7 @@ type Process struct {
 	live    *live // stderr; nil from Do
 	said    head
 	reads   sync.WaitGroup
+	left    error  // why not all that it left could be ended
 	result  Result // valid once done is closed
 	done    chan struct{}
 
@@ -77,6 +78,20 @@ type stop struct {
 	class  bezoar.Class
 	why    string
 	forced bool // SIGTERM was not enough
+}
+
+// Left is what a job has left that could not be ended.
+type Left struct {
+	family proc.Family
+	err    error
+}
+
+func (l *Left) Error() string { return l.err.Error() }
+
+// End tries again. When it returns nil nothing is left.
+func (l *Left) End() error {
+	_, err := proc.Sweep(l.family.Has)
+	return err
 }
 
 // Kill stops the process: SIGTERM to its group, grace, SIGKILL. It does not

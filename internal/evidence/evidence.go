@@ -25,13 +25,15 @@ type Failure struct {
 }
 
 // OfChild says what failed in a child process that neither ended well nor was
-// interrupted nor failed to start.
+// interrupted, or why there was none.
 func OfChild(c *child.Result, command string) Failure {
 	f := Failure{Class: c.Class, Reason: c.Detail}
 	e := crash.Ending{Kind: crash.Exited, Code: c.ExitCode, Signal: c.Signal, Command: command, Detail: c.Detail}
 	switch {
 	case c.Class == bezoar.Timeout:
 		e.Kind = crash.TimedOut
+	case c.Class == bezoar.SpawnFailed:
+		e.Kind = crash.NotStarted
 	case c.Class == bezoar.OOM:
 		e.Kind = crash.OutOfMemory
 	case c.Signal != "":
