@@ -180,7 +180,7 @@ func TestKilled(t *testing.T) {
 	eventually(t, func() bool {
 		b, _ := os.ReadFile(pids)
 		left = nil
-		for _, f := range strings.FieldsSeq(string(b)) {
+		for f := range strings.FieldsSeq(string(b)) {
 			pid, _ := strconv.Atoi(f)
 			left = append(left, pid)
 		}
