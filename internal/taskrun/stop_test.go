@@ -29,7 +29,7 @@ func TestHangForever(t *testing.T) {
 	if e.Elapsed < s.Timeout+s.Grace {
 		t.Errorf("it was killed after %v, before timeout and grace were over", e.Elapsed)
 	}
-	if log := logOf(t, r, 1); !strings.HasPrefix(log, "begun\nasked to stop\n") {
+	if log := logOf(t, r, 1); !strings.HasPrefix(log, "begun\n") || !strings.Contains(log, "asked to stop\n") {
 		t.Errorf("log %q", log)
 	}
 }
