@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"reflect"
+	"strconv"
+	"time"
+)
 
 // Flows has this process plan flows and run their tasks.
 type Flows struct {
@@ -27,6 +31,13 @@ func (f Flows) toWord() (string, bool) {
 
 // Slots is how many attempts, weighed by their slots, a pool takes at once.
 type Slots int
+
+// UnmarshalText reads a number.
+func (s *Slots) UnmarshalText(text []byte) error {
+	return setText(reflect.ValueOf((*int)(s)).Elem(), string(text))
+}
+
+func (s Slots) String() string { return strconv.Itoa(int(s)) }
 
 // maxPool bounds the slots of a pool.
 const maxPool = 10_000
