@@ -126,6 +126,7 @@ func edges() []edge {
 		{"internal/config", "guard/redos", "names of dialects are checked by the reader that they are for"},
 		{"internal/config", "guard/sql", "as are those of SQL"},
 		{"internal/config", "internal/redact", "settings are shown without secrets by the table that all share"},
+		{"policy/task", "policy/backoff", "the wait before a retry is decided with the retry"},
 		{"internal/dispatch", "internal/ledger", "the dispatcher joins them: it asks the ledger before each attempt and tells it after"},
 		{"internal/dispatch", "internal/fleet", "the dispatcher joins them: it takes workers from the fleet"},
 		{"internal/store", "internal/store/*", "opens the one that the URL names"},

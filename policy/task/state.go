@@ -1,5 +1,7 @@
 package task
 
+import "slices"
+
 // State is where one task of a run stands.
 type State string
 
@@ -26,6 +28,9 @@ func States() []State {
 		Pending, Ready, Running, Success, Failed, UpstreamFailed, Retrying, Sensing, DeadLetter, Held, Skipped, Cancelled, Interrupted,
 	}
 }
+
+// Known reports whether s is a state.
+func (s State) Known() bool { return slices.Contains(States(), s) }
 
 // Over reports whether a task goes on by itself no more, and nobody waits for it.
 func (s State) Over() bool {
