@@ -97,11 +97,11 @@ func (q *polled) spawn(l launch) error {
 	}
 	l.sys.PidFD = &q.pidfd
 	p.began = time.Now()
-	pid, _, err := syscall.StartProcess(l.path, p.r.cfg.Command, &syscall.ProcAttr{
-		Dir: p.r.cfg.Dir, Env: l.env, Files: theirs[:], Sys: l.sys,
+	pid, _, err := syscall.StartProcess(l.path, p.command, &syscall.ProcAttr{
+		Dir: p.dir, Env: l.env, Files: theirs[:], Sys: l.sys,
 	})
 	if err != nil {
-		p.r.path.Store(nil) // it may have moved
+		p.r.paths.forget(p.command[0])
 		return fmt.Errorf("%s: %w", l.path, err)
 	}
 	p.Pid = pid

@@ -35,7 +35,7 @@ func Run() bool {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGTSTP)
 	owner := proc.Owner{PID: pid, Born: born}
 	owner.Await()
-	n, err := sweep(owner)
+	n, err := Sweep(owner)
 	if n > 0 {
 		fmt.Fprintf(os.Stderr, "bezoar: process %d was killed; %d processes that it had left were ended\n", pid, n)
 	}
@@ -45,8 +45,9 @@ func Run() bool {
 	return true
 }
 
-// sweep ends what the owner has left.
-func sweep(owner proc.Owner) (n int, err error) {
+// Sweep ends what jobs of an owner that has ended have left running. It returns how
+// many processes that were.
+func Sweep(owner proc.Owner) (n int, err error) {
 	var errs []error
 	for _, l := range cgroup.Leftovers("") {
 		if l.Owner != owner.PID {
