@@ -66,6 +66,8 @@ func layers() []layer {
 		{"internal/evidence", 2, "what failed in a run: what its keeper saw, and what it printed"},
 		{"internal/live", 2, "engine: which settings run"},
 
+		{"internal/tell", 2, "tells people by webhook, command and mail"},
+
 		{"internal/adminapi", 3, "the contract of the admin API, in the engines' words"},
 		{"internal/journal", 3, "keeps what is in flight across a crash of Bezoar"},
 		{"internal/lastrun", 3, "says how the last run of Bezoar ended"},
@@ -84,6 +86,7 @@ func layers() []layer {
 		{"internal/push", 3, "front: delivers messages to HTTP servers"},
 		{"internal/sqs", 3, "front: the queue's wire"},
 		{"internal/admin", 3, "front: the admin API"},
+		{"internal/flowapi", 3, "the API of flows, and its client"},
 		{"internal/alarm", 3, "tells people about dead letters"},
 		{"internal/console", 3, "front: the page"},
 		{"internal/metrics", 3, "counts what requests do, and shows what the engines count"},
@@ -148,6 +151,7 @@ func edges() []edge {
 		{"internal/certs", "internal/regular", "as are certificates"},
 		{"internal/supervise", "internal/probe", "the same health check for workers here and elsewhere"},
 		{"internal/admin", "internal/adminapi", "the server and the contract that it serves"},
+		{"internal/flowapi", "internal/adminapi", "flows are asked for, and refused, as everything else in the admin API"},
 		{"internal/metrics", "internal/adminapi", "it answers who causes most in the contract's words"},
 		{"internal/metrics", "gateway", "what it counts is the gateway's record of a request"},
 		{"internal/tracing", "gateway", "it is a tracer for the gateway, in its words"},

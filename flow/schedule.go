@@ -1,0 +1,5 @@
+package flow
+
+import "context"
+
+func (l *loop) schedules(context.Context) error { return nil }
