@@ -155,6 +155,7 @@ type Input struct {
 	Index     int
 	Item      string
 	Attempt   int // from 1
+	Due       time.Time
 	Params    map[string]string
 	Outputs   map[string][][]byte // of the tasks that it needs, by instance
 }

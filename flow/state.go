@@ -83,11 +83,19 @@ type Attempt struct {
 	Limit    int    // attempts at a time with this Key
 	Effect   string // idempotency key of a side effect
 	Spec     *Spec  // of an attempt that names no node at its begin: what to run; else nil
+	Stop     *Stop  // its planner wants it stopped
 	State    AttemptState
 	Intended time.Time // written before anything starts
 	Started  time.Time
 	Ended    time.Time
 	Ending   Ending
+}
+
+// Stop is the wish that an attempt ends. The node that runs it carries it out.
+type Stop struct {
+	Token int64        `json:"token"`
+	Class bezoar.Class `json:"class"`
+	Why   string       `json:"why,omitempty"`
 }
 
 // AttemptState is where an attempt stands.
@@ -112,6 +120,8 @@ type Ending struct {
 	Downstream  string
 	RetryAfter  time.Duration
 	NotYet      bool // a sensor's look: what it waits for is not there
+	Free        bool // Interrupted because its node stops: it costs the task nothing
+	Lost        bool // Interrupted because Bezoar or its machine died
 	ExitCode    int
 	Output      []byte
 	Rows        []Row // bad rows

@@ -107,6 +107,7 @@ type Batch struct {
 	// One that is over already is left. Its Effect is done if its class is Done,
 	// free if it was never started (SpawnFailed), and else remains taken.
 	End  []Attempt
+	Stop []Stop   // of attempts that are not over
 	Free []string // effects that may happen again, because a person says so; before Begin
 	Done []int64  // orders that were carried out
 }

@@ -18,7 +18,7 @@ func applyTests() map[string]func(*rig) {
 func fullEnding() flow.Ending {
 	return flow.Ending{
 		Class: bezoar.OOM, Reason: "out of memory", Fingerprint: "f", Group: "g", Quality: "B", Downstream: "db", RetryAfter: time.Second,
-		NotYet: true, ExitCode: 137, Output: []byte{0, 255}, Rows: []flow.Row{{Index: 3, Reason: "no date", Body: []byte("a,b")}},
+		NotYet: true, Free: true, Lost: true, ExitCode: 137, Output: []byte{0, 255}, Rows: []flow.Row{{Index: 3, Reason: "no date", Body: []byte("a,b")}},
 		Elapsed: time.Minute, CPU: time.Second, MaxRSS: 1 << 33, LogBytes: 1 << 34,
 	}
 }

@@ -3,6 +3,7 @@ package flowtest
 import (
 	"slices"
 
+	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
@@ -183,6 +184,9 @@ func testReports(r *rig) {
 	r.must(err)
 	a := all[0]
 	a.State, a.Started = flow.AttemptRunning, at(6)
+	a.Stop = &flow.Stop{Token: a.Token, Class: bezoar.Timeout, Why: "too late"}
+	r.apply(h, flow.Batch{Stop: []flow.Stop{*a.Stop}})
+	r.apply(h, flow.Batch{Stop: []flow.Stop{{Token: a.Token, Why: "the first one holds"}}})
 	other.State = flow.AttemptRunning
 	r.must(r.Report(r.ctx(), n, []flow.Attempt{a, other}))
 	if got := r.attempts(flow.AttemptQuery{Run: run.ID, Task: "a"})[0]; got.State != flow.AttemptRunning || got.Started.IsZero() {

@@ -17,7 +17,7 @@ import (
 var errOverdue = errors.New("overdue")
 
 // run runs an attempt of any kind.
-func (r *Runner) run(a *attempt) flow.Ending {
+func (r *Runner) run(ctx context.Context, a *attempt) flow.Ending {
 	s := &a.spec
 	env, err := r.environ(s)
 	if err != nil {
@@ -26,13 +26,13 @@ func (r *Runner) run(a *attempt) flow.Ending {
 	var e flow.Ending
 	switch {
 	case s.Func != "":
-		e = r.function(a)
+		e = r.function(ctx, a)
 	case s.Sensor != nil:
-		e = r.look(a, env)
+		e = r.look(ctx, a, env)
 	case s.Sift != nil:
-		e = r.sift(a, env)
+		e = r.sift(ctx, a, env)
 	default:
-		e = r.command(a, env, s.Command)
+		e = r.command(ctx, a, env, s.Command)
 	}
 	env.hide(&e)
 	return e
@@ -63,11 +63,11 @@ func ofFailure(f evidence.Failure, reason string) flow.Ending {
 }
 
 // here returns the context of what runs in this process.
-func (a *attempt) here(timeout time.Duration) (context.Context, context.CancelFunc) {
+func here(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if timeout <= 0 {
-		return context.WithCancel(a.ctx)
+		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(a.ctx, timeout, errOverdue)
+	return context.WithTimeoutCause(ctx, timeout, errOverdue)
 }
 
 // stopped is the end of what runs in this process and ended because its context

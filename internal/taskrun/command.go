@@ -2,6 +2,7 @@ package taskrun
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -36,13 +37,13 @@ func (r *Runner) job(a *attempt, env *environment, command []string) child.Job {
 }
 
 // command runs a command to its end.
-func (r *Runner) command(a *attempt, env *environment, command []string) flow.Ending {
+func (r *Runner) command(ctx context.Context, a *attempt, env *environment, command []string) flow.Ending {
 	out, err := r.openOutput(a.spec.Token)
 	if err != nil {
 		return notStarted(command[0], err)
 	}
-	defer os.Remove(out)
-	res := r.do(a, r.job(a, env, command))
+	defer func() { _ = os.Remove(out) }()
+	res := r.do(ctx, a, r.job(a, env, command))
 	e := ofResult(&res, command[0])
 	if e.Class == bezoar.Done {
 		if e.Output, err = readOutput(out); err != nil {
@@ -61,8 +62,8 @@ func (r *Runner) command(a *attempt, env *environment, command []string) flow.En
 const stuckPause = time.Second
 
 // do runs a job until nothing of it is left.
-func (r *Runner) do(a *attempt, j child.Job) child.Result {
-	res := r.child.Do(a.ctx, j)
+func (r *Runner) do(ctx context.Context, a *attempt, j child.Job) child.Result {
+	res := r.child.Do(ctx, j)
 	for _, w := range [...]io.Writer{j.Stdout, j.Stderr} {
 		if m, ok := w.(*mask); ok {
 			_ = m.Close()

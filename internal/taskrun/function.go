@@ -13,13 +13,13 @@ import (
 )
 
 // function runs a function in this process.
-func (r *Runner) function(a *attempt) flow.Ending {
+func (r *Runner) function(ctx context.Context, a *attempt) flow.Ending {
 	s := &a.spec
 	f := r.cfg.Functions[s.Func]
 	if f == nil {
 		return notStarted(s.Func, fmt.Errorf("this program has no function %q", s.Func))
 	}
-	ctx, cancel := a.here(s.Timeout)
+	ctx, cancel := here(ctx, s.Timeout)
 	defer cancel()
 	output, err := call(ctx, f, s.Input)
 	if err == nil {

@@ -8,7 +8,8 @@ import (
 
 // reader reads a log that is being written.
 type reader struct {
-	ctx    context.Context
+	done   <-chan struct{} // nobody reads any more
+	why    func() error
 	l      *logFile
 	follow bool
 	at     int64
@@ -24,7 +25,7 @@ func (l *logFile) open(ctx context.Context, offset int64, follow bool) *reader {
 		return nil
 	}
 	l.readers++
-	return &reader{ctx: ctx, l: l, follow: follow, at: offset}
+	return &reader{done: ctx.Done(), why: ctx.Err, l: l, follow: follow, at: offset}
 }
 
 // Read waits for more if the reader follows.
@@ -39,8 +40,8 @@ func (r *reader) Read(p []byte) (int, error) {
 		}
 		select {
 		case <-wait:
-		case <-r.ctx.Done():
-			return 0, r.ctx.Err()
+		case <-r.done:
+			return 0, r.why()
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/bezoar-dev/bezoar/flow"
+	"github.com/bezoar-dev/bezoar/internal/redact"
 )
 
 // envRole makes the test binary an owner that is killed; see TestKilled.
@@ -111,3 +112,5 @@ func logOf(t *testing.T, r *Runner, token int64) string {
 func shell(token int64, script string) flow.Spec {
 	return flow.Spec{Token: token, Run: "r1", Flow: "daily", Task: "load", N: 1, Command: []string{"sh", "-c", script}}
 }
+
+func knownOf(secrets []string) *redact.Values { return redact.Known(secrets...) }

@@ -44,7 +44,6 @@ var _ flow.Executor = (*Runner)(nil)
 // attempt is one that runs in this life.
 type attempt struct {
 	spec   flow.Spec
-	ctx    context.Context
 	cancel context.CancelCauseFunc
 	log    *logFile
 	done   chan struct{}
@@ -200,7 +199,7 @@ func (r *Runner) Close() error {
 }
 
 // Start starts an attempt, unless its token was started before.
-func (r *Runner) Start(_ context.Context, s flow.Spec) error {
+func (r *Runner) Start(ctx context.Context, s flow.Spec) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -222,16 +221,17 @@ func (r *Runner) Start(_ context.Context, s flow.Spec) error {
 	a := &attempt{spec: s, done: make(chan struct{}), log: &logFile{
 		path: r.logPath(s.Token), mark: filepath.Join(r.cfg.Dir, "rings", logName(s.Token)), limit: r.cfg.LogLimit,
 	}}
-	a.ctx, a.cancel = context.WithCancelCause(context.Background())
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	a.cancel = cancel
 	r.attempts[s.Token] = a
-	r.running.Go(func() { r.attend(a) })
+	r.running.Go(func() { r.attend(ctx, a) })
 	return nil
 }
 
 // attend runs an attempt to its end, and writes that down.
-func (r *Runner) attend(a *attempt) {
+func (r *Runner) attend(ctx context.Context, a *attempt) {
 	began := time.Now()
-	a.ending = r.run(a)
+	a.ending = r.run(ctx, a)
 	if a.ending.Elapsed == 0 {
 		a.ending.Elapsed = time.Since(began)
 	}

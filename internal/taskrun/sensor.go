@@ -19,19 +19,19 @@ import (
 const lookTimeout = time.Minute
 
 // look looks once whether what a sensor waits for is there.
-func (r *Runner) look(a *attempt, env *environment) flow.Ending {
+func (r *Runner) look(ctx context.Context, a *attempt, env *environment) flow.Ending {
 	s := a.spec.Sensor
 	if a.spec.Timeout == 0 {
 		a.spec.Timeout = lookTimeout
 	}
 	if len(s.Command) > 0 {
-		e := r.command(a, env, s.Command)
+		e := r.command(ctx, a, env, s.Command)
 		if e.NotYet = e.Class == bezoar.Transient && e.ExitCode == exitNotYet; e.NotYet {
 			e.Fingerprint, e.Group, e.Quality = "", "", ""
 		}
 		return e
 	}
-	ctx, cancel := a.here(a.spec.Timeout)
+	ctx, cancel := here(ctx, a.spec.Timeout)
 	defer cancel()
 	var there bool
 	var why string

@@ -12,6 +12,7 @@ type History struct {
 	Overdue   int           `json:"overdue,omitempty"`   // that we stopped at their timeout
 	Unstarted int           `json:"unstarted,omitempty"` // that could not be started
 	Looks     int           `json:"looks,omitempty"`     // of a sensor
+	Fresh     int           `json:"fresh,omitempty"`     // failures since a person last retried it: only they count as repeated
 	Last      []Failure     `json:"last,omitempty"`      // at most MaxFailures, the oldest first
 	Wait      time.Duration `json:"wait,omitempty"`      // the last wait, for decorrelated jitter
 }
@@ -28,4 +29,10 @@ type Failure struct {
 	Build       string    `json:"build,omitempty"`
 	Reason      string    `json:"reason,omitempty"`
 	At          time.Time `json:"at"`
+}
+
+// Again is the history after a person retried the task: its budgets are fresh,
+// and what failed before is remembered, but counts no more.
+func (h History) Again() History {
+	return History{Attempts: h.Attempts, Last: h.Last}
 }

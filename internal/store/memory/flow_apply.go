@@ -27,6 +27,11 @@ func (s *flowStore) Apply(ctx context.Context, h flow.Hold, b flow.Batch) (flow.
 			s.change(was, a)
 		}
 	}
+	for _, stop := range b.Stop {
+		if a := s.open[stop.Token]; a != nil && a.Stop == nil {
+			a.Stop = &stop
+		}
+	}
 	for _, key := range b.Free {
 		delete(s.effects, key)
 	}
