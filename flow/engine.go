@@ -2,15 +2,16 @@ package flow
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 )
 
 // Engine plans runs and has their attempts run. It is safe for concurrent use.
 type Engine struct {
-	cfg  Config
-	wake chan struct{}
+	cfg   Config
+	exec  Executor
+	stats *stats
+	wake  chan struct{}
 }
 
 // New returns an engine.
@@ -18,14 +19,11 @@ func New(c Config) (*Engine, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("flow engine: %w", err)
 	}
-	return &Engine{cfg: c.WithDefaults(), wake: make(chan struct{}, 1)}, nil
-}
-
-// Run works until ctx is over. Then it stops the attempts of this node; they are
-// INTERRUPTED, which costs them nothing, and go on in the next life.
-func (e *Engine) Run(ctx context.Context) error {
-	<-ctx.Done()
-	return errors.ErrUnsupported
+	e := &Engine{cfg: c.WithDefaults(), exec: c.Executor, stats: newStats(), wake: make(chan struct{}, 1)}
+	if e.exec == nil {
+		e.exec = InProcess(c.Functions)
+	}
+	return e, nil
 }
 
 // StartRequest is what a run is made of.

@@ -79,9 +79,9 @@ func (p *plan) back(i *inst) {
 	}
 }
 
-// begin makes the next attempt of an instance, which is RUNNING then. It returns
-// false when nothing can be begun: what is wrong is a dead letter then.
-func (p *plan) begin(i *inst, now time.Time) (Attempt, Spec, bool) {
+// prepare makes the next attempt of an instance. It returns false when there can
+// be none: what is wrong is a dead letter then.
+func (p *plan) prepare(i *inst, now time.Time) (Attempt, Spec, bool) {
 	spec, key, effect, err := p.spec(i)
 	if err != nil {
 		p.refuse(i, err, now)
@@ -95,13 +95,17 @@ func (p *plan) begin(i *inst, now time.Time) (Attempt, Spec, bool) {
 	if key == "" {
 		a.Limit = 0
 	}
+	return a, spec, true
+}
+
+// begin has an instance run its attempt.
+func (p *plan) begin(i *inst, a Attempt, now time.Time) {
 	p.move(i, task.Begin, "", now)
 	i.History.Attempts++
 	if i.First.IsZero() {
 		i.First = now
 	}
 	i.attempt = &a
-	return a, spec, true
 }
 
 // began takes that an attempt was written down.

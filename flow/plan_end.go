@@ -14,15 +14,11 @@ const restFor = 10 * time.Second
 
 // ended takes the end of the attempt of an instance that is RUNNING.
 func (p *plan) ended(i *inst, e Ending, now time.Time) {
-	a := i.attempt
 	i.attempt = nil
 	e = p.bounded(i, e)
 	i.last = e
 	stop := i.stop
 	i.stop = nil
-	for k := range e.Rows {
-		p.row(i, a, e, k, now)
-	}
 	if e.Class == bezoar.Done && !e.NotYet {
 		p.stats.add(p.run.Flow, i.Task, e.Elapsed)
 	}

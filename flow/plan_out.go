@@ -53,14 +53,17 @@ func (p *plan) bury(i *inst) {
 	})
 }
 
-// row makes a dead letter of a bad row.
-func (p *plan) row(i *inst, a *Attempt, e Ending, k int, now time.Time) {
-	row := e.Rows[k]
+// rows makes dead letters of the bad rows of an attempt.
+func (p *plan) rows(i *inst, n int, e Ending, now time.Time) (all []Letter) {
+	rows := e.Rows[:min(len(e.Rows), MaxRows)]
 	e.Rows, e.Output = nil, nil
-	p.out.letters = append(p.out.letters, Letter{
-		ID: letterID(i.Run, i.Task, i.Index, a.N) + fmt.Sprintf("/%d", row.Index), Flow: p.run.Flow, Run: i.Run, Task: i.Task, Index: i.Index,
-		Item: i.Item, Attempt: a.N, Params: p.params(i), Why: row.Reason, Ending: e, Row: &row, At: now,
-	})
+	for _, row := range rows {
+		all = append(all, Letter{
+			ID: letterID(i.Run, i.Task, i.Index, n) + fmt.Sprintf("/%d", row.Index), Flow: p.run.Flow, Run: i.Run, Task: i.Task, Index: i.Index,
+			Item: i.Item, Attempt: n, Params: p.params(i), Why: row.Reason, Ending: e, Row: &row, At: now,
+		})
+	}
+	return all
 }
 
 // settled says that nobody has to deal with the letter of an instance any more.
