@@ -183,6 +183,8 @@ func names(elem reflect.Type) (ok func(string) bool, rule string) {
 		return func(caller string) bool { return caller != "" && len(caller) <= maxCallerName }, "write the caller, or its hash, in at most 512 bytes"
 	case reflect.TypeFor[int](): // weights
 		return func(worker string) bool { return workerFlaw(worker) == nil }, "write a worker as in workers"
+	case reflect.TypeFor[Slots]():
+		return nodeName, "use up to 64 letters, digits, -, _ and ."
 	case reflect.TypeFor[HeaderValue]():
 		return isToken, "write a header such as X-Env"
 	case reflect.TypeFor[Queue]():

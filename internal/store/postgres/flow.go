@@ -20,7 +20,7 @@ import (
 //
 // Whoever waits for locks takes them in this order, so that nobody waits in a
 // circle: a node's row, rows of runs by id, advisory locks of pools and keys by
-// number, attempts by key, effects by key. Should the server find a circle all the
+// number, attempts by token, effects by key. Should the server find a circle all the
 // same, the transaction is run again.
 type flowStore struct {
 	db     *DB

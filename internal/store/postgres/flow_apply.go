@@ -2,12 +2,10 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
@@ -70,9 +68,6 @@ func (s *flowStore) Apply(ctx context.Context, h flow.Hold, b flow.Batch) (done 
 		}
 		return tx.SendBatch(ctx, &batch).Close()
 	})
-	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.ConstraintName == "flow_attempts_open" {
-		return flow.Applied{}, fmt.Errorf("begin attempts: an earlier one of the same instance is not over: %s", refused.Detail)
-	}
 	if err != nil {
 		return flow.Applied{}, s.fault(ctx, err, "write a step of %d runs as node %s", len(h.Runs), h.Node)
 	}
@@ -320,4 +315,6 @@ func addAttempt(c *columns, a flow.Attempt) error {
 }
 
 // text is what of a string for people the database can hold.
-func text(s string) string { return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd") }
+func text(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
+}

@@ -23,14 +23,12 @@ const (
 
 	// Attempts that are over stay as they are, as do lost ones for the node that
 	// lost them; what has changed is returned.
-	endFlowAttempts = `WITH u AS MATERIALIZED (SELECT a.run, a.task, a.idx, a.n, u.state, u.started, u.ended, u.ending
-			FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::bigint[], $8::bigint[], $9::text[])
-				u (run, task, idx, n, token, state, started, ended, ending)
-			JOIN {schema}.flow_attempts a USING (run, task, idx, n)
-			WHERE a.token = u.token AND a.state <> 'ended' AND ($10 = '' OR a.node = $10 AND a.state <> 'lost')
-			ORDER BY a.run, a.task, a.idx, a.n FOR UPDATE OF a)
-		UPDATE {schema}.flow_attempts a SET state = u.state, started = u.started, ended = u.ended, ending = u.ending
-		FROM u WHERE a.run = u.run AND a.task = u.task AND a.idx = u.idx AND a.n = u.n RETURNING a.token`
+	endFlowAttempts = `WITH open AS MATERIALIZED (SELECT a.token, u.state, u.started, u.ended, u.ending
+			FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::text[]) u (token, state, started, ended, ending)
+			JOIN {schema}.flow_attempts a ON a.token = u.token AND a.state <> 'ended' AND ($6 = '' OR a.node = $6 AND a.state <> 'lost')
+			ORDER BY a.token FOR UPDATE OF a)
+		UPDATE {schema}.flow_attempts a SET state = open.state, started = open.started, ended = open.ended, ending = open.ending
+		FROM open WHERE a.token = open.token AND a.state <> 'ended' RETURNING a.token`
 	doneFlowEffects = `UPDATE {schema}.flow_effects e SET done = true, output = u.output
 		FROM unnest($1::bytea[], $2::bigint[], $3::bytea[]) u (key, token, output) WHERE e.key = u.key AND e.token = u.token`
 	dropFlowEffects = `DELETE FROM {schema}.flow_effects e USING unnest($1::bytea[], $2::bigint[]) u (key, token)
@@ -107,7 +105,7 @@ func (s *flowStore) end(ctx context.Context, tx pgx.Tx, all []flow.Attempt, by s
 		if err != nil {
 			return err
 		}
-		c.add(a.Run, a.Task, int64(a.Index), int64(a.N), a.Token, string(a.State), record.Micros(a.Started), record.Micros(a.Ended), ending)
+		c.add(a.Token, string(a.State), record.Micros(a.Started), record.Micros(a.Ended), ending)
 		if a.Effect != "" && a.State == flow.AttemptEnded {
 			effects[a.Token] = a
 		}

@@ -18,8 +18,8 @@ const (
 	// A life that goes on keeps its epoch; epoch 0 begins one, as does a lease that
 	// is over. One that another has replaced returns nothing.
 	renewFlowNode = `INSERT INTO {schema}.flow_nodes AS n (name, epoch, labels, slots, plans, seen, until)
-		VALUES ($1, nextval('{schema}.flow_epochs'), $3, $4, $5, ` + clock + `, ` + clock + ` + $6)
-		ON CONFLICT (name) DO UPDATE SET epoch = CASE WHEN n.epoch = $2 AND n.until > excluded.seen THEN n.epoch ELSE excluded.epoch END,
+		VALUES ($1, $2 + 1, $3, $4, $5, ` + clock + `, ` + clock + ` + $6)
+		ON CONFLICT (name) DO UPDATE SET epoch = CASE WHEN n.epoch = $2 AND n.until > excluded.seen THEN n.epoch ELSE n.epoch + 1 END,
 			labels = excluded.labels, slots = excluded.slots, plans = excluded.plans, seen = excluded.seen, until = excluded.until
 		WHERE $2 = 0 OR n.epoch = $2
 		RETURNING epoch, seen, until`
@@ -43,14 +43,14 @@ const (
 		FROM free, {schema}.flow_definitions d WHERE r.id = free.id AND d.sum = r.definition
 		RETURNING ` + flowRunColumns + `, d.doc`
 	loseFlowAttempts = `WITH alive AS MATERIALIZED (SELECT name FROM {schema}.flow_nodes WHERE until > ` + clock + `),
-		gone AS MATERIALIZED (SELECT run, task, idx, n FROM {schema}.flow_attempts WHERE state <> 'ended' AND state <> 'lost' AND node <> ''
-			AND node NOT IN (SELECT name FROM alive) ORDER BY run, task, idx, n FOR UPDATE)
+		gone AS MATERIALIZED (SELECT token FROM {schema}.flow_attempts WHERE state <> 'ended' AND state <> 'lost' AND node <> ''
+			AND node NOT IN (SELECT name FROM alive) ORDER BY token FOR UPDATE)
 		UPDATE {schema}.flow_attempts a SET state = 'lost' FROM gone
-		WHERE a.run = gone.run AND a.task = gone.task AND a.idx = gone.idx AND a.n = gone.n AND a.state <> 'ended'`
+		WHERE a.token = gone.token AND a.state <> 'ended'`
 )
 
-// forgetNodesAfter is how long a node is listed after its lease. Epochs are never
-// given out again, so that nothing can be mistaken for its.
+// forgetNodesAfter is how long a node is listed after its lease. Its epochs begin
+// again then; what an earlier life may still hold is fenced by the epochs of runs.
 const forgetNodesAfter = 24 * time.Hour
 
 func (s *flowStore) Renew(ctx context.Context, n flow.Node, ttl time.Duration) (flow.Node, error) {

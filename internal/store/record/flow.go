@@ -107,9 +107,7 @@ func DecodeAttempt(doc []byte, a *flow.Attempt) error {
 	m := mapper{f: unescape}
 	m.string(&text.Effect)
 	a.Labels, a.PoolSize, a.Limit, a.Effect, a.Intended = text.Labels, text.PoolSize, text.Limit, text.Effect, OrNone(text.Intended)
-	if a.Spec = m.spec(text.Spec); a.Spec != nil {
-		a.Spec.Token = a.Token
-	}
+	a.Spec = m.spec(text.Spec)
 	return m.err
 }
 

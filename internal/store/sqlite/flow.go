@@ -18,7 +18,7 @@ type flowStore struct{ db *DB }
 var _ flow.Store = (*flowStore)(nil)
 
 // Flow returns the store of flows.
-func (db *DB) Flow() flow.Store { return &flowStore{db} }
+func (db *DB) Flow() flow.Store { return db.flow }
 
 const (
 	putDefinition = `INSERT INTO flow_definitions (sum, doc) VALUES (?, ?) ON CONFLICT (sum) DO NOTHING`

@@ -20,7 +20,7 @@ const (
 	putAttempt = `INSERT INTO flow_attempts (run, task, idx, n, token, node, pool, slots, key, state, started, ended, doc, ending)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, '') ON CONFLICT (run, task, idx, n) DO NOTHING`
 	updateAttempt = `UPDATE flow_attempts SET state = ?, started = ?, ended = ?, ending = ?
-		WHERE run = ? AND task = ? AND idx = ? AND n = ? AND token = ? AND state <> 'ended'`
+		WHERE token = ? AND state <> 'ended'`
 	usedPool   = `SELECT coalesce(sum(slots), 0) FROM flow_attempts WHERE pool = ? AND pool <> '' AND state <> 'ended'`
 	usedKey    = `SELECT count(*) FROM flow_attempts WHERE key = ? AND key <> x'' AND state <> 'ended'`
 	getEffect  = `SELECT token, run, task, idx, done, output FROM flow_effects WHERE key = ?`
@@ -28,7 +28,7 @@ const (
 	doneEffect = `UPDATE flow_effects SET done = 1, output = ? WHERE key = ? AND token = ?`
 	dropEffect = `DELETE FROM flow_effects WHERE key = ? AND token = ?`
 	freeEffect = `DELETE FROM flow_effects WHERE key = ?`
-	dropOrder = `DELETE FROM flow_orders WHERE id = ? AND run IN (SELECT id FROM flow_runs WHERE owner = ?)`
+	dropOrder  = `DELETE FROM flow_orders WHERE id = ? AND run IN (SELECT id FROM flow_runs WHERE owner = ?)`
 )
 
 func (s *flowStore) Apply(ctx context.Context, h flow.Hold, b flow.Batch) (flow.Applied, error) {
@@ -151,9 +151,7 @@ func apply(t tx, h flow.Hold, b flow.Batch, docs batchDocs) (done flow.Applied, 
 // endAttempt notes how an attempt goes on or ended, and what that says of its
 // effect. An attempt that the update leaves alone changes nothing.
 func endAttempt(t tx, a flow.Attempt, ending, update string, more ...any) error {
-	args := append([]any{
-		string(a.State), record.Micros(a.Started), record.Micros(a.Ended), ending, a.Run, a.Task, a.Index, a.N, a.Token,
-	}, more...)
+	args := append([]any{string(a.State), record.Micros(a.Started), record.Micros(a.Ended), ending, a.Token}, more...)
 	n, err := t.changed(update, args...)
 	if err != nil || n == 0 || a.Effect == "" || a.State != flow.AttemptEnded {
 		return err
@@ -221,9 +219,6 @@ func beginOne(t tx, slots *record.Slots, a flow.Attempt, token int64, doc string
 	}
 	a.Token, a.State = token, flow.AttemptIntended
 	n, err := t.changed(putAttempt, a.Run, a.Task, a.Index, a.N, a.Token, a.Node, a.Pool, a.Slots, []byte(a.Key), string(a.State), doc)
-	if isUniqueViolation(err) {
-		return false, fmt.Errorf("begin attempt %d of task %s [%d] in run %s: an earlier one is not over", a.N, a.Task, a.Index, a.Run)
-	}
 	if err == nil && n == 0 {
 		there, err := began(t, a)
 		return keep(done, there, err)

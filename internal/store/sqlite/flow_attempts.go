@@ -16,7 +16,7 @@ const (
 	getAttempt     = `SELECT ` + attemptColumns + ` FROM flow_attempts WHERE run = ? AND task = ? AND idx = ? AND n = ?`
 	claimAttempt   = `UPDATE flow_attempts SET node = ? WHERE run = ? AND task = ? AND idx = ? AND n = ?`
 	reportAttempt  = updateAttempt + ` AND node = ? AND state <> 'lost'`
-	offersPage = 100
+	offersPage     = 100
 )
 
 func scanAttempt(scan func(...any) error) (a flow.Attempt, err error) {
@@ -34,9 +34,10 @@ func scanAttempt(scan func(...any) error) (a flow.Attempt, err error) {
 }
 
 func (s *flowStore) Offers(ctx context.Context, n flow.Node, most int) ([]flow.Attempt, error) {
-	var open bool // most of the time there are none: that costs no transaction
-	err := s.db.reader.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM flow_attempts WHERE node = '' AND state = 'intended')`).Scan(&open)
-	if err != nil || !open {
+	var held, open bool // most of the time there are none: that costs no transaction
+	err := s.db.reader.QueryRowContext(ctx, `SELECT EXISTS (`+holdsNode+`),
+		EXISTS (SELECT 1 FROM flow_attempts WHERE node = '' AND state = 'intended')`, n.Name, n.Epoch, time.Now().UnixMicro()).Scan(&held, &open)
+	if err != nil || held && !open {
 		return nil, s.db.fault(ctx, err, "look for attempts")
 	}
 	var claimed []flow.Attempt
@@ -119,8 +120,13 @@ func (s *flowStore) Report(ctx context.Context, n flow.Node, all []flow.Attempt)
 func (s *flowStore) ListAttempts(ctx context.Context, aq flow.AttemptQuery) ([]flow.Attempt, error) {
 	var q query
 	q.add(`SELECT `+attemptColumns+` FROM flow_attempts WHERE token > ?`, aq.After)
-	if aq.Run != "" {
+	switch open := aq.Open || aq.Node != ""; {
+	case aq.Run != "" && open: // there are few open ones: + keeps off the index of all
+		q.add(`AND +run = ? AND state <> 'ended'`, aq.Run)
+	case aq.Run != "":
 		q.add(`AND run = ?`, aq.Run)
+	case open:
+		q.add(`AND state <> 'ended'`)
 	}
 	if aq.Task != "" {
 		q.add(`AND task = ?`, aq.Task)
@@ -130,9 +136,6 @@ func (s *flowStore) ListAttempts(ctx context.Context, aq flow.AttemptQuery) ([]f
 	}
 	if aq.Node != "" {
 		q.add(`AND node = ?`, aq.Node)
-	}
-	if aq.Open || aq.Node != "" {
-		q.add(`AND state <> 'ended'`)
 	}
 	q.add(`ORDER BY token LIMIT ?`, aq.Most())
 	var found []flow.Attempt

@@ -14,8 +14,8 @@ import (
 const (
 	renewNode = `UPDATE flow_nodes SET labels = ?, slots = ?, plans = ?, seen = ?4, until = ?5 WHERE name = ? AND epoch = ? AND until > ?4`
 	putNode   = `INSERT INTO flow_nodes (name, epoch, labels, slots, plans, seen, until) VALUES (?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (name) DO UPDATE SET epoch = excluded.epoch, labels = excluded.labels, slots = excluded.slots, plans = excluded.plans,
-		seen = excluded.seen, until = excluded.until`
+		ON CONFLICT (name) DO UPDATE SET epoch = flow_nodes.epoch + 1, labels = excluded.labels, slots = excluded.slots, plans = excluded.plans,
+		seen = excluded.seen, until = excluded.until RETURNING epoch`
 	forgetNodes = `DELETE FROM flow_nodes WHERE until < ?`
 	freeNode    = `UPDATE flow_runs SET owner = '' WHERE owner = ? AND state IN ('RUNNING', 'HELD')`
 	leaveNode   = `UPDATE flow_nodes SET until = ? WHERE name = ? AND epoch = ?`
@@ -30,8 +30,8 @@ const (
 	loseAttempts = `UPDATE flow_attempts SET state = 'lost' WHERE state <> 'ended' AND token IN (SELECT a.token ` + onLostNodes + `)`
 )
 
-// forgetNodesAfter is how long a node is listed after its lease. Epochs are never
-// given out again, so that nothing can be mistaken for its.
+// forgetNodesAfter is how long a node is listed after its lease. Its epochs begin
+// again then; what an earlier life may still hold is fenced by the epochs of runs.
 const forgetNodesAfter = 24 * time.Hour
 
 func (s *flowStore) Renew(ctx context.Context, n flow.Node, ttl time.Duration) (flow.Node, error) {
@@ -52,10 +52,7 @@ func (s *flowStore) Renew(ctx context.Context, n flow.Node, ttl time.Duration) (
 		if fenced = replaced && was != 0; err != nil || fenced {
 			return err
 		}
-		if err := t.row(takeNumber, []any{1, "epoch"}, &n.Epoch); err != nil {
-			return err
-		}
-		if err := t.exec(putNode, n.Name, n.Epoch, labels, n.Slots, n.Plans, now, until); err != nil {
+		if err := t.row(putNode, []any{n.Name, was + 1, labels, n.Slots, n.Plans, now, until}, &n.Epoch); err != nil {
 			return err
 		}
 		if err := t.exec(freeNode, n.Name); err != nil {

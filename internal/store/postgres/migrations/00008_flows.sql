@@ -2,7 +2,6 @@
 -- what people want of them. Times are microseconds since 1970; 0 is none.
 
 CREATE SEQUENCE {schema}.flow_tokens;
-CREATE SEQUENCE {schema}.flow_epochs;
 
 -- Runs of one definition share it. sum is the SHA-256 of doc.
 CREATE TABLE {schema}.flow_definitions (
@@ -63,8 +62,7 @@ CREATE TABLE {schema}.flow_attempts (
     PRIMARY KEY (run, task, idx, n)
 ) WITH (fillfactor = 70);
 
--- An instance has one attempt at a time.
-CREATE UNIQUE INDEX flow_attempts_open ON {schema}.flow_attempts (run, task, idx) WHERE state <> 'ended';
+CREATE UNIQUE INDEX flow_attempts_open ON {schema}.flow_attempts (token) WHERE state <> 'ended';
 CREATE INDEX flow_attempts_offered ON {schema}.flow_attempts (token) WHERE node = '' AND state = 'intended';
 CREATE INDEX flow_attempts_pool ON {schema}.flow_attempts (pool) WHERE pool <> '' AND state <> 'ended';
 CREATE INDEX flow_attempts_key ON {schema}.flow_attempts (key) WHERE key <> '' AND state <> 'ended';

@@ -3,13 +3,13 @@
 -- Flows: runs with their instances and attempts, the nodes that hold them, and
 -- what people want of them. Times are microseconds since 1970; 0 is none.
 
--- What numbers were given out: tokens of attempts, epochs of nodes.
+-- What tokens were given out to attempts.
 CREATE TABLE flow_numbers (
     kind TEXT    NOT NULL PRIMARY KEY,
     last INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
-INSERT INTO flow_numbers (kind, last) VALUES ('token', 0), ('epoch', 0);
+INSERT INTO flow_numbers (kind, last) VALUES ('token', 0);
 
 -- Runs of one definition share it. sum is the SHA-256 of doc.
 CREATE TABLE flow_definitions (
@@ -70,8 +70,7 @@ CREATE TABLE flow_attempts (
     PRIMARY KEY (run, task, idx, n)
 ) STRICT, WITHOUT ROWID;
 
--- An instance has one attempt at a time.
-CREATE UNIQUE INDEX flow_attempts_open ON flow_attempts (run, task, idx) WHERE state <> 'ended';
+CREATE UNIQUE INDEX flow_attempts_open ON flow_attempts (token) WHERE state <> 'ended';
 CREATE INDEX flow_attempts_offered ON flow_attempts (token) WHERE node = '' AND state = 'intended';
 CREATE INDEX flow_attempts_pool ON flow_attempts (pool) WHERE pool <> '' AND state <> 'ended';
 CREATE INDEX flow_attempts_key ON flow_attempts (key) WHERE key <> x'' AND state <> 'ended';
