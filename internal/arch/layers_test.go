@@ -94,6 +94,8 @@ func layers() []layer {
 		{"internal/sim", 3, "runs the policies in virtual time"},
 
 		{"internal/app", 4, "wires everything"},
+		{"internal/flowpage", 3, "tells people about flows"},
+		{"internal/flowlocal", 4, "runs flows over a state directory"},
 		{"internal/demo", 4, "runs the app against a crowd"},
 		{"internal/cli", 5, "flags, exit codes, text for people"},
 		{"cmd/*", 5, "main functions"},
