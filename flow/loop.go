@@ -43,6 +43,7 @@ type loop struct {
 	letters  *sender[Letter]
 	settles  *sender[settlement]
 	pages    *sender[Incident]
+	timed    []*clock
 	stopping bool
 	stopBy   time.Time
 	polled   time.Time
@@ -209,6 +210,8 @@ func (l *loop) work(ctx, hard context.Context, fenced <-chan error) error {
 		case <-timer.C:
 			if time.Since(l.polled) >= l.cfg.Poll {
 				err = l.poll(hard)
+			} else {
+				err = l.tolerate(hard, l.schedules(hard))
 			}
 		}
 		if err != nil {
@@ -237,6 +240,11 @@ func (l *loop) wakeAt() time.Time {
 	at, now := l.polled.Add(l.cfg.Poll), time.Now()
 	if l.stopping {
 		return at
+	}
+	for _, c := range l.timed {
+		if !c.due.IsZero() && c.due.Before(at) {
+			at = c.due
+		}
 	}
 	for _, p := range l.round {
 		if next := p.tick(now); !next.IsZero() && next.Before(at) {

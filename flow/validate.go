@@ -117,6 +117,14 @@ func (c *checker) flow() {
 	if d.Deadline < 0 {
 		c.fault("", "deadline", "", "%v is negative", d.Deadline)
 	}
+	if d.Schedule != nil {
+		if _, err := newCalendar(*d.Schedule); err != nil {
+			c.fault("", "schedule", "", "%s", err)
+		}
+		if d.Schedule.CatchUp < 0 {
+			c.fault("", "schedule.catch_up", "", "%v is negative", d.Schedule.CatchUp)
+		}
+	}
 	if d.MaxRuns < 0 {
 		c.fault("", "max_runs", "", "%d is negative", d.MaxRuns)
 	}

@@ -62,6 +62,7 @@ func layers() []layer {
 		{"internal/judge", 2, "engine: whose fault a failed message is"},
 		{"internal/child", 2, "engine: one job in one process"},
 		{"internal/pool", 2, "engine: one job after another in one process"},
+		{"internal/flowdraw", 2, "draws flows"},
 		{"internal/evidence", 2, "what failed in a run: what its keeper saw, and what it printed"},
 		{"internal/live", 2, "engine: which settings run"},
 
@@ -78,6 +79,7 @@ func layers() []layer {
 		{"guard/sqlguard", 3, "front: guards an application's own statements"},
 		{"guard/querylog", 3, "front: the queries in logs that others wrote"},
 		{"health", 3, "front: how this process and what it calls are, over HTTP"},
+		{"internal/flowfile", 3, "reads flows from files"},
 		{"internal/taskrun", 3, "runs attempts of flows on this machine"},
 		{"internal/rowfeed", 3, "front: feeds the rows of a file to a command"},
 		{"worker", 3, "front: commands and Go functions"},
@@ -92,6 +94,8 @@ func layers() []layer {
 		{"internal/sim", 3, "runs the policies in virtual time"},
 
 		{"internal/app", 4, "wires everything"},
+		{"internal/flowpage", 3, "tells people about flows"},
+		{"internal/flowlocal", 4, "runs flows over a state directory"},
 		{"internal/demo", 4, "runs the app against a crowd"},
 		{"internal/cli", 5, "flags, exit codes, text for people"},
 		{"cmd/*", 5, "main functions"},
@@ -141,6 +145,7 @@ func edges() []edge {
 		{"guard/sql", "guard/redos", "expressions in statements are judged by the same tests"},
 		{"internal/procstat", "internal/cgroup", "one reader of where groups are mounted, in both versions"},
 		{"internal/pool", "internal/child", "its children are isolated as those of one job, and jobs end in the same words"},
+		{"internal/flowdraw", "flow", "it draws definitions"},
 		{"internal/evidence", "internal/child", "it says what the end of a child means"},
 		{"internal/evidence", "crash", "and reads what the child printed"},
 		{"internal/h1", "internal/connlimit", "the same parts of the descriptors for both servers"},

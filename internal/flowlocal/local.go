@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/flow"
@@ -133,31 +134,30 @@ func (l *Local) Run(ctx context.Context) error {
 		ErrorLog:          slog.NewLogLogger(l.c.Log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 	}
-	ends := make(chan error, 3)
-	go func() { ends <- l.runner.Run(ctx) }()
-	go func() { ends <- l.engine.Run(ctx) }()
-	go func() {
-		err := srv.Serve(listener)
-		if errors.Is(err, http.ErrServerClosed) {
-			err = nil
-		}
-		ends <- err
-	}()
+	// The runner goes last: the engine stops its attempts by it.
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var parts sync.WaitGroup
+	var mu sync.Mutex
 	var faults []error
-	for n := range cap(ends) {
-		if n == 0 {
-			select {
-			case <-ctx.Done():
-			case err := <-ends:
-				faults = append(faults, err)
-				cancel()
-				_ = srv.Close()
-				continue
-			}
-		}
-		_ = srv.Close() // whoever follows a log sees its end
-		faults = append(faults, <-ends)
+	part := func(over func(), run func() error) {
+		parts.Go(func() {
+			defer over()
+			err := run()
+			mu.Lock()
+			defer mu.Unlock()
+			faults = append(faults, err)
+		})
 	}
+	part(cancel, func() error { return l.runner.Run(running) })
+	part(func() { cancel(); stop(); _ = srv.Close() }, func() error { return l.engine.Run(ctx) })
+	part(cancel, func() error {
+		if err := srv.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	parts.Wait()
 	if err := errors.Join(faults...); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("run flows in %s: %w", l.c.Dir, err)
 	}
