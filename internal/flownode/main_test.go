@@ -3,13 +3,17 @@ package flownode_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
+	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/internal/flownode"
 	"github.com/bezoar-dev/bezoar/internal/guardian"
 	"github.com/bezoar-dev/bezoar/internal/store"
@@ -55,7 +59,49 @@ func runNode(at string) error {
 	if err != nil {
 		return err
 	}
+	go tellEnds(ctx, stores.Flow)
 	return n.Run(ctx)
+}
+
+// tellEnds prints the ends of runs.
+func tellEnds(ctx context.Context, s flow.Store) {
+	told := map[string]bool{}
+	for range time.Tick(20 * time.Millisecond) {
+		all, err := s.ListRuns(ctx, flow.RunQuery{})
+		if err != nil {
+			fmt.Println(err)
+		}
+		for _, r := range all {
+			if r.State.Over() && !told[r.ID] {
+				told[r.ID] = true
+				fmt.Println("ended", r.ID)
+			}
+		}
+	}
+}
+
+// newDatabase makes a database of the test's own.
+func newDatabase(t *testing.T, server string) string {
+	t.Helper()
+	name := fmt.Sprintf("flownode_test_%016x", rand.Uint64())
+	run := func(statement string) {
+		conn, err := pgx.Connect(context.Background(), server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close(context.Background())
+		if _, err := conn.Exec(context.Background(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run("CREATE DATABASE " + name)
+	t.Cleanup(func() { run("DROP DATABASE " + name + " WITH (FORCE)") })
+	u, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/" + name
+	return u.String()
 }
 
 func postgresAt(t *testing.T) string {
