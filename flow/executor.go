@@ -43,7 +43,6 @@ type Spec struct {
 	Index   int
 	Item    string
 	N       int
-	Due     time.Time // of the run
 	Command []string
 	Func    string
 	Sensor  *Sensor

@@ -9,6 +9,7 @@ type grammar struct {
 	Demo       demoCmd       `cmd:"" help:"Show real workers, real traffic and a request that kills, without Bezoar and with it."`
 	Quarantine quarantineCmd `cmd:"" help:"Verdicts: list, explain, add and lift them."`
 	DLQ        dlqCmd        `cmd:"" name:"dlq" help:"Dead letters: work that was set aside, with its evidence."`
+	Flow       flowCmd       `cmd:"" help:"Flows: tasks in the order of a graph, where a poisoned task cannot waste the rest."`
 	Queue      queueCmd      `cmd:"" help:"Queues: what they hold, and messages in and out."`
 	Backup     backupCmd     `cmd:"" help:"Copy the SQLite store to a file, while Bezoar serves or not."`
 	Work       workCmd       `cmd:"" help:"Handle the messages of any SQS-compatible queue, each in its own isolated process."`

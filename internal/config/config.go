@@ -29,6 +29,7 @@ type Config struct {
 	AccessKeys     map[string]AccessKey `yaml:"access_keys"` // of SQS clients; none: signatures are not looked at
 	Queues         map[string]Queue     `yaml:"queues"`
 	Alarms         map[string]Alarm     `yaml:"alarms"`
+	Flows          *Flows               `yaml:"flows"`      // nil: this process has nothing to do with flows
 	Plans          map[string]Plan      `yaml:"plans"`      // tiers of callers, for routes that name them
 	Node           string               `yaml:"node"`       // tells the processes that share a store apart; default host and process
 	Health         Checks               `yaml:"health"`     // of Bezoar itself

@@ -20,7 +20,7 @@ func TestACommandGetsWhatItIsFor(t *testing.T) {
 	r := runner(t, func(c *Config) { c.Environ = append(c.Environ, "DB_PASSWORD=hunter2222", "BEZOAR_STORE=ours") })
 	s := shell(7, `cat; env | grep -E '^(BEZOAR_|A=|P=|F=)' | sort; echo "oh: $P" >&2; echo '{"rows":3}' > "$BEZOAR_OUTPUT"`)
 	s.Index, s.Item, s.Stdin, s.Dir = 2, "a b", []byte("body\n"), t.TempDir()
-	s.Due = time.Date(2026, 11, 29, 2, 0, 0, 0, time.UTC)
+	s.Input.Due = time.Date(2026, 11, 29, 2, 0, 0, 0, time.UTC)
 	s.Env = map[string]flow.Value{"A": {Text: "text"}, "P": {Secret: "env:DB_PASSWORD"}, "F": {Secret: "file:" + file}}
 	e := run(t, r, s)
 	if e.Class != bezoar.Done || e.ExitCode != 0 || string(e.Output) != "{\"rows\":3}\n" || e.Reason != "" || e.Elapsed <= 0 || e.MaxRSS <= 0 {

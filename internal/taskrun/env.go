@@ -33,7 +33,7 @@ func (r *Runner) environ(s *flow.Spec) (*environment, error) {
 	e := &environment{vars: []string{
 		"BEZOAR_FLOW=" + s.Flow, "BEZOAR_RUN=" + s.Run, "BEZOAR_TASK=" + s.Task,
 		"BEZOAR_INDEX=" + strconv.Itoa(s.Index), "BEZOAR_ITEM=" + s.Item, "BEZOAR_ATTEMPT=" + strconv.Itoa(s.N),
-		"BEZOAR_DUE=" + s.Due.UTC().Format(time.RFC3339), "BEZOAR_OUTPUT=" + r.outPath(s.Token),
+		"BEZOAR_DUE=" + s.Input.Due.UTC().Format(time.RFC3339), "BEZOAR_OUTPUT=" + r.outPath(s.Token),
 	}}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
