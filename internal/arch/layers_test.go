@@ -62,6 +62,7 @@ func layers() []layer {
 		{"internal/judge", 2, "engine: whose fault a failed message is"},
 		{"internal/child", 2, "engine: one job in one process"},
 		{"internal/pool", 2, "engine: one job after another in one process"},
+		{"internal/flowdraw", 2, "draws flows"},
 		{"internal/evidence", 2, "what failed in a run: what its keeper saw, and what it printed"},
 		{"internal/live", 2, "engine: which settings run"},
 
@@ -144,6 +145,7 @@ func edges() []edge {
 		{"guard/sql", "guard/redos", "expressions in statements are judged by the same tests"},
 		{"internal/procstat", "internal/cgroup", "one reader of where groups are mounted, in both versions"},
 		{"internal/pool", "internal/child", "its children are isolated as those of one job, and jobs end in the same words"},
+		{"internal/flowdraw", "flow", "it draws definitions"},
 		{"internal/evidence", "internal/child", "it says what the end of a child means"},
 		{"internal/evidence", "crash", "and reads what the child printed"},
 		{"internal/h1", "internal/connlimit", "the same parts of the descriptors for both servers"},
