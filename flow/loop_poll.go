@@ -290,6 +290,8 @@ func (l *loop) elsewhere(j *job, a Attempt, now time.Time) {
 	e := ending{token: a.Token, started: a.Started, Ending: a.Ending}
 	switch {
 	case a.State == AttemptEnded:
+	case a.State == AttemptIntended && a.Node == "" && a.Stop != nil: // nobody can claim it any more
+		e.Ending = Ending{Class: bezoar.Interrupted, Free: true, Reason: a.Stop.Why}
 	case a.State == AttemptLost && j.lost.IsZero():
 		j.lost = now
 		return
