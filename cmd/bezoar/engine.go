@@ -16,7 +16,7 @@ import (
 
 // engine joins the command line to what it starts.
 func engine() cli.Engine {
-	return cli.Engine{Serve: serve, Demo: show, Queues: app.WithQueues, Backup: backup, SampleWorker: sampleWorker}
+	return cli.Engine{Serve: serve, Demo: show, Queues: app.WithQueues, Backup: backup, FlowWork: flowWork, SampleWorker: sampleWorker}
 }
 
 func serve(ctx context.Context, cfg config.Config, s cli.Serving) error {
@@ -67,6 +67,8 @@ func sampleWorker(ctx context.Context) error {
 	}
 	return sample.New(cfg).Run(ctx)
 }
+
+func flowWork(ctx context.Context, w cli.FlowWorker) error { return app.FlowWorker(w).Run(ctx) }
 
 func backup(ctx context.Context, cfg config.Config, b cli.Backup) (int64, error) {
 	return app.Backup(b).Run(ctx, cfg)

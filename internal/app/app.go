@@ -25,6 +25,8 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/certs"
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/connlimit"
+	"github.com/bezoar-dev/bezoar/internal/flowapi"
+	"github.com/bezoar-dev/bezoar/internal/flownode"
 	"github.com/bezoar-dev/bezoar/internal/handover"
 	"github.com/bezoar-dev/bezoar/internal/lastrun"
 	"github.com/bezoar-dev/bezoar/internal/ledger"
@@ -88,6 +90,8 @@ type App struct {
 	wire          *sqs.Handler // knows the queues' attributes by their SQS names
 	sqs           *sqs.Server  // nil without
 	sqsLn         net.Listener
+	flows         *flownode.Node  // nil without
+	flowAPI       *flowapi.Server // of flows
 	triage        *triage.Service
 	alarms        atomic.Pointer[alarm.Alarms] // nil without
 	outer, fronts services                     // what the settings name and a reload replaces
@@ -156,7 +160,7 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 	if err := a.openQueues(ctx, a.key); err != nil {
 		return nil, err
 	}
-	for _, open := range []func() error{func() error { return a.openObservability(ctx) }, a.openProtection, a.openUnits, a.openTriage, func() error { return a.openGateway(ctx) }, func() error { return a.openLive(ctx) }, a.openAdmin} {
+	for _, open := range []func() error{func() error { return a.openObservability(ctx) }, a.openProtection, a.openUnits, a.openTriage, func() error { return a.openFlows(ctx) }, func() error { return a.openGateway(ctx) }, func() error { return a.openLive(ctx) }, a.openAdmin} {
 		if err := open(); err != nil {
 			return nil, err
 		}
@@ -264,6 +268,9 @@ func (a *App) openAdmin() error {
 		Steering: steering{a}, Limiting: steering{a}, Guards: a.guardList, Health: func() any { return a.health.Report() },
 		Livez: a.health.Livez(), Readyz: a.health.Readyz(), Healthz: a.health.Healthz(),
 	}
+	if a.flowAPI != nil {
+		cfg.Flows = a.flowAPI
+	}
 	if a.opt.Extra != nil {
 		cfg.Extra = a.opt.Extra(a)
 	}
@@ -339,6 +346,9 @@ func (a *App) close() {
 		if u.closer != nil {
 			errs = append(errs, u.closer.Close())
 		}
+	}
+	if a.flows != nil {
+		errs = append(errs, a.flows.Close())
 	}
 	if a.opened {
 		errs = append(errs, a.stores.Close())
