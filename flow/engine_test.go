@@ -44,6 +44,7 @@ func start(t *testing.T, c flow.Config) *rig {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &rig{t, e, c.Store, cancel, make(chan error, 1)}
 	go func() { r.done <- e.Run(ctx) }()
+	t.Cleanup(cancel) // of a test that fails
 	return r
 }
 
@@ -67,7 +68,7 @@ func (r *rig) start(d flow.Definition) string {
 // wait waits until a run is over or held.
 func (r *rig) wait(id string) flow.View {
 	r.T.Helper()
-	for range 100_000 {
+	for range 100_000 { // a day and more
 		v, err := r.Show(r.T.Context(), id)
 		if err != nil {
 			r.Fatal(err)
@@ -75,7 +76,7 @@ func (r *rig) wait(id string) flow.View {
 		if v.Run.State != flow.RunRunning {
 			return v
 		}
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(time.Second)
 	}
 	r.Fatal("the run does not end")
 	return flow.View{}

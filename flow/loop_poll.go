@@ -125,7 +125,7 @@ func (l *loop) adopt(ctx context.Context, run Run) error {
 		}
 	}
 	p.repage()
-	p.open = p.run.Definition.MaxRuns <= 0
+	p.open = run.Backfill != "" || run.Definition.MaxRuns <= 0 // a backfill starts no more than may run
 	l.plans[run.ID] = p
 	l.round = append(l.round, p)
 	return nil
@@ -290,6 +290,8 @@ func (l *loop) elsewhere(j *job, a Attempt, now time.Time) {
 	e := ending{token: a.Token, started: a.Started, Ending: a.Ending}
 	switch {
 	case a.State == AttemptEnded:
+	case a.State == AttemptIntended && a.Node == "" && a.Stop != nil: // nobody can claim it any more
+		e.Ending = Ending{Class: bezoar.Interrupted, Free: true, Reason: a.Stop.Why}
 	case a.State == AttemptLost && j.lost.IsZero():
 		j.lost = now
 		return
@@ -323,7 +325,9 @@ func (l *loop) admit(ctx context.Context, name string) error {
 			return l.tolerate(ctx, fmt.Errorf("list runs of %s: %w", name, err))
 		}
 		for _, r := range page {
-			ids = append(ids, r.ID)
+			if r.Backfill == "" {
+				ids = append(ids, r.ID)
+			}
 		}
 		if len(page) < 1000 {
 			break

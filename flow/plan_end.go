@@ -172,13 +172,24 @@ func recounted(m map[string]int, old, is string) (map[string]int, string) {
 }
 
 // gated reports whether siblings that have not run must wait, until it is known
-// whether those that failed are poisoned.
+// whether those that failed are poisoned. While none has succeeded, no more are
+// at risk than it takes to know.
 func (n *node) gated() bool {
 	k := n.task.Poison.Siblings
 	if n.task.Poison.Off || k <= 0 || len(n.suspects)+len(n.dead) == 0 {
 		return false
 	}
-	ended := n.ended()
+	ended, atRisk, undecided := n.ended(), 0, n.by[task.Running]
+	for alike, some := range n.suspects {
+		atRisk = max(atRisk, some+n.dead[alike])
+		undecided += some
+	}
+	for _, some := range n.dead {
+		atRisk = max(atRisk, some)
+	}
+	if undecided > 0 && n.by[task.Success] == 0 && atRisk+n.by[task.Running] >= k {
+		return true
+	}
 	for alike, some := range n.suspects {
 		if task.SiblingsPoisoned(k, some+n.dead[alike], ended+some) {
 			return true

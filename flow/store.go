@@ -63,7 +63,7 @@ type Nodes interface {
 // Attempts hands attempts to nodes.
 type Attempts interface {
 	// Offers claims intended attempts that name no node, whose labels this node
-	// has, at most max.
+	// has, and that nobody wants stopped; at most max.
 	Offers(ctx context.Context, n Node, max int) ([]Attempt, error)
 	// Report writes the starts and ends of attempts on this node that another node
 	// planned. Only State, Started, Ended and Ending are taken. An end of an

@@ -156,6 +156,8 @@ func testOffers(r *rig) {
 	offer("b", "tpu")
 	c := offer("c", "eu", "gpu")
 	r.begin(h, run.ID, "d", nil)
+	stopped := r.begin(h, run.ID, "d", func(a *flow.Attempt) { a.N, a.Node, a.Spec = 2, "", spec })
+	r.apply(h, flow.Batch{Stop: []flow.Stop{{Token: stopped.Token, Why: "nobody wants it any more"}}})
 	got, err := r.Offers(r.ctx(), gpu, 1)
 	r.must(err)
 	a.Node, c.Node = "worker", "worker"

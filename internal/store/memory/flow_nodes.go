@@ -126,7 +126,7 @@ func (s *flowStore) Offers(ctx context.Context, n flow.Node, most int) ([]flow.A
 		if len(out) == most {
 			break
 		}
-		if a.Node == "" && a.State == flow.AttemptIntended && flow.HasAll(n.Labels, a.Labels) {
+		if a.Node == "" && a.State == flow.AttemptIntended && a.Stop == nil && flow.HasAll(n.Labels, a.Labels) {
 			a.Node = n.Name
 			out = append(out, flow.CloneAttempt(*a))
 		}
