@@ -11,6 +11,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/demo"
 	"github.com/bezoar-dev/bezoar/internal/demo/sample"
 	"github.com/bezoar-dev/bezoar/internal/demo/traffic"
+	"github.com/bezoar-dev/bezoar/internal/guardian"
 	"github.com/bezoar-dev/bezoar/internal/handover"
 )
 
@@ -37,6 +38,7 @@ func serve(ctx context.Context, cfg config.Config, s cli.Serving) error {
 		Alone:    true,
 		Leave:    s.Leave,
 		Restart:  s.Restart,
+		Watch:    guardian.StartWatch,
 		Started:  func(a *app.App) { s.Ready(a.Addr(), a.SQSAddr(), a.AdminAddr()) },
 
 		Settings: app.Settings{Path: s.File, Edit: s.Edit},

@@ -27,6 +27,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/connlimit"
 	"github.com/bezoar-dev/bezoar/internal/flowapi"
 	"github.com/bezoar-dev/bezoar/internal/flownode"
+	"github.com/bezoar-dev/bezoar/internal/guardian"
 	"github.com/bezoar-dev/bezoar/internal/handover"
 	"github.com/bezoar-dev/bezoar/internal/lastrun"
 	"github.com/bezoar-dev/bezoar/internal/ledger"
@@ -53,7 +54,10 @@ type Options struct {
 	Started  func(a *App)                      // when the listeners are open
 	Sockets  *handover.Sockets                 // listening sockets that were given; nil: none
 	TakeOver bool                              // the sockets of the Bezoar that has this state directory are taken, which ends
-	Alone    bool                              // nothing else of this process can panic: the state directory keeps what the runtime says when it ends
+	// Watch starts what kills tasks of flows when this process is stopped beyond its
+	// lease; nil: nothing does.
+	Watch func(log *slog.Logger, mark string) (*guardian.Watch, error)
+	Alone bool // nothing else of this process can panic: the state directory keeps what the runtime says when it ends
 }
 
 // App is one running Bezoar. Create it with [New].

@@ -16,8 +16,10 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/flowfile"
 	"github.com/bezoar-dev/bezoar/internal/flownode"
 	"github.com/bezoar-dev/bezoar/internal/flowpage"
+	"github.com/bezoar-dev/bezoar/internal/guardian"
 	"github.com/bezoar-dev/bezoar/internal/proc"
 	"github.com/bezoar-dev/bezoar/internal/store"
+	"github.com/bezoar-dev/bezoar/internal/store/look"
 	"github.com/bezoar-dev/bezoar/internal/tell"
 )
 
@@ -43,7 +45,7 @@ func (a *App) openFlows(ctx context.Context) error {
 	}
 	a.flows, err = flownode.Open(ctx, flownode.Config{
 		Store: a.stores.Flow, Dir: filepath.Join(a.cfg.StateDir, "flow"), Name: a.node, Labels: c.Labels, Slots: c.Slots,
-		Pools: poolsOf(c), Flows: all, Lease: c.Lease, Pager: pager, Query: store.Probe,
+		Pools: poolsOf(c), Flows: all, Lease: c.Lease, Pager: pager, Query: look.Query, Watch: a.opt.Watch,
 		Inherit: proc.Inherit{Secrets: a.opt.Secrets}, Log: a.log,
 	})
 	if err != nil {
@@ -88,6 +90,7 @@ type FlowWorker struct {
 	Slots   int // attempts at once
 	User    string
 	Inherit proc.Inherit
+	Watch   func(log *slog.Logger, mark string) (*guardian.Watch, error) // see flownode.Config
 	Log     *slog.Logger
 }
 
@@ -110,7 +113,7 @@ func (w FlowWorker) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, stores.Close()) }()
 	n, err := flownode.Open(ctx, flownode.Config{
 		Store: stores.Flow, Dir: filepath.Join(w.Dir, "flow"), Name: name, Labels: w.Labels, Slots: w.Slots, Works: true,
-		User: w.User, Inherit: w.Inherit, Log: w.Log,
+		User: w.User, Inherit: w.Inherit, Watch: w.Watch, Query: look.Query, Log: w.Log,
 	})
 	if err != nil {
 		return err
