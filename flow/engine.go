@@ -42,7 +42,7 @@ func (e *Engine) Start(ctx context.Context, r StartRequest) (Run, error) {
 	return Start(ctx, e.cfg.Store, r)
 }
 
-// Retry, Skip and Cancel order what people want of a run.
+// Retry has dead letters, and what failed, tried again.
 func (e *Engine) Retry(ctx context.Context, o Order) error { return e.order(ctx, VerbRetry, o) }
 
 // Skip has what needs an instance run without it.

@@ -73,8 +73,10 @@ func TestTasksGoWhereTheirLabelsAre(t *testing.T) {
 		planner := start(t, flow.Config{Store: s, Functions: fs})
 		worker := start(t, flow.Config{Store: s, Node: "n2", Works: true, Labels: []string{"gpu", "eu"}, Functions: fs, Slots: 2})
 		id := planner.start(flow.Definition{Name: "d", Tasks: []flow.Task{
-			{Name: "here", Func: "fine"}, {Name: "there", Func: "fine", Needs: []string{"here"}, RunsOn: []string{"gpu"}, Each: &flow.Each{List: []string{"1", "2", "3", "4", "5"}}},
-			{Name: "back", Func: "fine", Needs: []string{"there"}}, {Name: "zero", Func: "zero", RunsOn: []string{"eu", "gpu"}},
+			{Name: "here", Func: "fine"},
+			{Name: "there", Func: "fine", Needs: []string{"here"}, RunsOn: []string{"gpu"}, Each: &flow.Each{List: []string{"1", "2", "3", "4", "5"}}},
+			{Name: "back", Func: "fine", Needs: []string{"there"}},
+			{Name: "zero", Func: "zero", RunsOn: []string{"eu", "gpu"}},
 		}})
 		v := planner.wait(id)
 		if is := states(v); v.Run.State != flow.RunHeld || is["back"] != task.Success || is["zero"] != task.DeadLetter {

@@ -88,18 +88,26 @@ function draw(r, chosenTask) {
     r.state === "RUNNING" || r.state === "HELD" ? ["Cancel the run", () => order(r, { verb: "cancel" }, "Cancel the run?", "What runs is stopped. It cannot be undone.", "Cancel the run")] : null,
   ]);
   const href = (t) => here({ run: r.id, task: t.name });
-  redraw(byId("graph"), r.tasks.length > most ? `${count(r.tasks.length)} tasks are too many to draw; the table has them.` : graph(r.tasks, chosenTask, href));
+  const drawn = JSON.stringify([r.id, chosenTask, r.tasks.map((t) => [t.name, t.state, t.why, t.counts])]);
+  redraw(byId("graph"), drawn, () => (r.tasks.length > most ? `${count(r.tasks.length)} tasks are too many to draw; the table has them.` : graph(r.tasks, chosenTask, href)));
   byId("gantt").replaceChildren(gantt(r, Math.max(500, byId("gantt").clientWidth - 8), Date.now()) ?? "Nothing has run yet.");
-  redraw(byId("tasks"), table("Tasks", ["Task", "State", "Needs", { text: "Took", number: true }, "Instances", "Why", { text: "Actions", hidden: true }], r.tasks.slice(0, 1000).map((t) =>
+  redraw(byId("tasks"), drawn, () => table("Tasks", ["Task", "State", "Needs", { text: "Took", number: true }, "Instances", "Why", { text: "Actions", hidden: true }], r.tasks.slice(0, 1000).map((t) =>
     row(t.name, make("th", { scope: "row" }, make("a", { href: href(t), "data-focus": `show ${t.name}` }, wild(t.name))), cell(state(t.state)), cell(wild((t.needs ?? []).join(", "))),
-      make("td", { class: "number" }, took(t, Date.now())), cell(t.each ? sum(t) : ""), make("td", { class: "why" }, wild(t.why ?? "")),
+      make("td", { class: "number took" }), cell(t.each ? sum(t) : ""), make("td", { class: "why" }, wild(t.why ?? "")),
       make("td", { class: "actions-cell" }, ...buttons(r, t))))).whole);
+  const byName = new Map(r.tasks.map((t) => [t.name, t]));
+  for (const line of byId("tasks").querySelectorAll("tbody tr")) put(line.querySelector(".took"), took(byName.get(line.dataset.key), Date.now()));
 }
 
-// redraw replaces what is shown. What had the focus there has it again.
-function redraw(place, content) {
+const last = new Map(); // of what was drawn where
+
+// redraw replaces what is shown when it differs, so that no click is lost. What
+// had the focus there has it again.
+function redraw(place, drawn, content) {
+  if (last.get(place) === drawn) return;
+  last.set(place, drawn);
   const had = place.contains(document.activeElement) ? document.activeElement.dataset.focus : null;
-  place.replaceChildren(content);
+  place.replaceChildren(content());
   if (had) [...place.querySelectorAll("[data-focus]")].find((e) => e.dataset.focus === had)?.focus({ preventScroll: true });
 }
 
