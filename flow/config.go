@@ -14,20 +14,21 @@ import (
 // Config says how an [Engine] works. Store and Node are required.
 type Config struct {
 	Store     Store
-	Executor  Executor       // nil: [Functions] run in this process, and nothing else can
-	Functions Functions      // tasks that are functions
-	Node      string         // this node's name, the same in its next life
-	Labels    []string       // that tasks can ask for; see Task.RunsOn
-	Slots     int            // attempts at once on this node; default 8
-	Works     bool           // it only runs attempts, and plans nothing
-	Pools     map[string]int // sizes of pools that definitions do not tell
-	Flows     []Definition   // whose schedules start runs
-	Breaker   breaker.Config // of each downstream; Probes is 1
-	Letters   Letters        // nil: dead letters are in the runs alone
-	Pager     Pager          // nil: the log is told
-	Lease     time.Duration  // how long a node may be silent; default 15 s
-	Poll      time.Duration  // how often the store is asked for what others did; default 500 ms
-	Log       *slog.Logger   // nil discards
+	Executor  Executor              // nil: [Functions] run in this process, and nothing else can
+	Functions Functions             // tasks that are functions
+	Node      string                // this node's name, the same in its next life
+	Labels    []string              // that tasks can ask for; see Task.RunsOn
+	Slots     int                   // attempts at once on this node; default 8
+	Works     bool                  // it only runs attempts, and plans nothing
+	Pools     map[string]int        // sizes of pools that definitions do not tell
+	Flows     []Definition          // whose schedules start runs
+	Breaker   breaker.Config        // of each downstream; Probes is 1
+	Letters   Letters               // nil: dead letters are in the runs alone
+	Pager     Pager                 // nil: the log is told
+	Lease     time.Duration         // how long a node may be silent; default 15 s
+	Poll      time.Duration         // how often the store is asked for what others did; default 500 ms
+	Renewed   func(until time.Time) // is told of each lease, and how long it lasts by this machine's clock at least; nil: nobody
+	Log       *slog.Logger          // nil discards
 }
 
 // WithDefaults returns c with every zero field set to its default.
@@ -43,6 +44,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Renewed == nil {
+		c.Renewed = func(time.Time) {}
 	}
 	c.Breaker.Probes, c.Breaker.Node = 1, ""
 	return c

@@ -42,7 +42,7 @@ func (e *Engine) Start(ctx context.Context, r StartRequest) (Run, error) {
 	return Start(ctx, e.cfg.Store, r)
 }
 
-// Retry, Skip and Cancel order what people want of a run.
+// Retry has dead letters, and what failed, tried again.
 func (e *Engine) Retry(ctx context.Context, o Order) error { return e.order(ctx, VerbRetry, o) }
 
 // Skip has what needs an instance run without it.
@@ -65,6 +65,27 @@ func (e *Engine) Runs(ctx context.Context, q RunQuery) ([]Run, error) {
 // Show returns a run with its instances and attempts.
 func (e *Engine) Show(ctx context.Context, id string) (View, error) {
 	return Show(ctx, e.cfg.Store, id)
+}
+
+// Wait waits until nothing of a run goes on: it is over, or HELD. It looks every
+// so often.
+func (e *Engine) Wait(ctx context.Context, id string, every time.Duration) (View, error) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		run, err := e.cfg.Store.Run(ctx, id)
+		if err != nil {
+			return View{}, fmt.Errorf("wait for run %s: %w", id, err)
+		}
+		if run.State != RunRunning {
+			return e.Show(ctx, id)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return View{Run: run}, fmt.Errorf("wait for run %s: %w", id, ctx.Err())
+		}
+	}
 }
 
 // Wake has the engine look at the store now.

@@ -105,8 +105,10 @@ func TestADiamond(t *testing.T) {
 		}
 		r := start(t, flow.Config{Functions: flow.Functions{"f": f}, Slots: 1})
 		id := r.start(flow.Definition{Name: "d", Tasks: []flow.Task{
-			{Name: "d", Func: "f", Needs: []string{"b", "c"}}, {Name: "b", Func: "f", Needs: []string{"a"}},
-			{Name: "c", Func: "f", Needs: []string{"a"}}, {Name: "a", Func: "f"},
+			{Name: "d", Func: "f", Needs: []string{"b", "c"}},
+			{Name: "b", Func: "f", Needs: []string{"a"}},
+			{Name: "c", Func: "f", Needs: []string{"a"}},
+			{Name: "a", Func: "f"},
 		}})
 		v := r.wait(id)
 		if v.Run.State != flow.RunSuccess || fmt.Sprint(order) != "[a b c d]" && fmt.Sprint(order) != "[a c b d]" {

@@ -30,7 +30,7 @@ type Executor interface {
 	Absent(ctx context.Context, token int64) error
 	// Logs reads an attempt's log from offset. With follow it goes on until the
 	// attempt has ended.
-	Logs(ctx context.Context, token int64, offset int64, follow bool) (io.ReadCloser, error)
+	Logs(ctx context.Context, token, offset int64, follow bool) (io.ReadCloser, error)
 }
 
 // Spec is an attempt with everything that it needs to run: templates are

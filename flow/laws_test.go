@@ -122,7 +122,8 @@ func TestPoolsKeysAndWhatHoldsNoSlot(t *testing.T) {
 		r := start(t, flow.Config{Functions: flow.Functions{"f": f, "fails": fails}, Slots: 100, Pools: map[string]int{"other": 4}})
 		each := &flow.Each{List: slices.Repeat([]string{"x", "y"}, 10)}
 		id := r.start(flow.Definition{Name: "d", Pools: map[string]int{"db": 3}, Tasks: []flow.Task{
-			{Name: "db", Func: "f", Each: each, Pool: "db"}, {Name: "key", Func: "f", Each: each, Key: "k {{.item}}", Limit: 2},
+			{Name: "db", Func: "f", Each: each, Pool: "db"},
+			{Name: "key", Func: "f", Each: each, Key: "k {{.item}}", Limit: 2},
 			{Name: "two", Func: "f", Each: each, Pool: "other", Slots: 2},
 			{Name: "retrying", Func: "fails", Pool: "db", Retry: flow.Retry{Backoff: backoff.Config{Strategy: backoff.Fixed, Base: time.Minute, Cap: time.Minute}}},
 		}})
@@ -288,8 +289,10 @@ func TestItemsAndTemplates(t *testing.T) {
 		}
 		r := start(t, flow.Config{Functions: flow.Functions{"f": echo}})
 		v := r.wait(r.start(flow.Definition{Name: "d", Tasks: []flow.Task{
-			{Name: "list", Func: "f"}, {Name: "work", Func: "f", Needs: []string{"list"}, Each: &flow.Each{From: "list"}},
-			{Name: "sum", Func: "f", Needs: []string{"work"}}, {Name: "none", Func: "f", Each: &flow.Each{Glob: "/nowhere/*"}},
+			{Name: "list", Func: "f"},
+			{Name: "work", Func: "f", Needs: []string{"list"}, Each: &flow.Each{From: "list"}},
+			{Name: "sum", Func: "f", Needs: []string{"work"}},
+			{Name: "none", Func: "f", Each: &flow.Each{Glob: "/nowhere/*"}},
 			{Name: "last", Func: "f", Needs: []string{"none", "sum"}, Each: &flow.Each{List: []string{"{{.tasks.sum.output}}"}}},
 		}}))
 		if v.Run.State != flow.RunSuccess {

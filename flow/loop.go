@@ -120,7 +120,11 @@ func (e *Engine) life(ctx context.Context) error {
 // begin takes a lease, however long the store does not answer.
 func (e *Engine) begin(ctx context.Context) (Node, error) {
 	for wait := e.cfg.Poll; ; wait = min(2*wait, e.cfg.Lease) {
+		began := time.Now()
 		n, err := e.cfg.Store.Renew(ctx, Node{Name: e.cfg.Node, Labels: e.cfg.Labels, Slots: e.cfg.Slots, Plans: !e.cfg.Works}, e.cfg.Lease)
+		if err == nil {
+			e.cfg.Renewed(began.Add(e.cfg.Lease))
+		}
 		if err == nil || ctx.Err() != nil {
 			return n, err
 		}
@@ -151,6 +155,7 @@ func (l *loop) renew(ctx context.Context) <-chan error {
 				return
 			case err == nil && n.Epoch == l.node.Epoch:
 				good = began
+				l.cfg.Renewed(began.Add(l.cfg.Lease))
 			case err == nil:
 				lost <- fmt.Errorf("the lease of %s was over: %w", l.node.Name, ErrFenced)
 				return

@@ -125,7 +125,7 @@ func (l *loop) adopt(ctx context.Context, run Run) error {
 		}
 	}
 	p.repage()
-	p.open = p.run.Definition.MaxRuns <= 0
+	p.open = run.Backfill != "" || run.Definition.MaxRuns <= 0 // a backfill starts no more than may run
 	l.plans[run.ID] = p
 	l.round = append(l.round, p)
 	return nil
@@ -325,7 +325,9 @@ func (l *loop) admit(ctx context.Context, name string) error {
 			return l.tolerate(ctx, fmt.Errorf("list runs of %s: %w", name, err))
 		}
 		for _, r := range page {
-			ids = append(ids, r.ID)
+			if r.Backfill == "" {
+				ids = append(ids, r.ID)
+			}
 		}
 		if len(page) < 1000 {
 			break

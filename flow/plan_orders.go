@@ -13,7 +13,6 @@ type order struct {
 	Order
 	left   int  // attempts that have to end first
 	canary bool // a retry tries one instance first
-	done   bool
 }
 
 // obey carries an order out as far as that is possible now.

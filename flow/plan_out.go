@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,7 +103,7 @@ func (p *plan) page(in Incident, now time.Time) {
 		in.Group, in.Why = "more", fmt.Sprintf("there are more than %d failure groups; nobody is told of the others: %s", MaxPages-1, in.Why)
 	}
 	in.Flow, in.Run, in.Due, in.At = p.run.Flow, p.run.ID, p.run.Due, now
-	p.run.Pages = append(p.run.Pages[:len(p.run.Pages):len(p.run.Pages)], Page{Group: in.Group, Kind: in.Kind, At: now})
+	p.run.Pages = append(slices.Clip(p.run.Pages), Page{Group: in.Group, Kind: in.Kind, At: now})
 	p.changed = true
 	p.out.pages = append(p.out.pages, in)
 }

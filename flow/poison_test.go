@@ -39,7 +39,9 @@ type letters struct {
 	settled map[string]string
 }
 
-func newLetters() *letters { return &letters{all: map[string]flow.Letter{}, settled: map[string]string{}} }
+func newLetters() *letters {
+	return &letters{all: map[string]flow.Letter{}, settled: map[string]string{}}
+}
 
 func (l *letters) Put(_ context.Context, letter flow.Letter) error {
 	l.mu.Lock()
@@ -69,7 +71,8 @@ func TestAFailureThatRepeatsItself(t *testing.T) {
 		r := start(t, flow.Config{Functions: flow.Functions{"zero": zero, "fine": fine}, Pager: p, Letters: l})
 		id := r.start(flow.Definition{Name: "d", Tasks: []flow.Task{
 			{Name: "zero", Func: "zero", Retry: flow.Retry{Attempts: 9}},
-			{Name: "after", Func: "fine", Needs: []string{"zero"}}, {Name: "beside", Func: "fine"},
+			{Name: "after", Func: "fine", Needs: []string{"zero"}},
+			{Name: "beside", Func: "fine"},
 		}})
 		v := r.wait(id)
 		time.Sleep(10 * time.Second) // the pager is asked again

@@ -72,13 +72,6 @@ func (b *limitedBuilder) Write(p []byte) (int, error) {
 	return b.Builder.Write(p)
 }
 
-// runData is what templates see of a run.
-type runData struct {
-	ID   string
-	Flow string
-	Due  time.Time
-}
-
 // data is what the templates of an instance see.
 func (p *plan) data(i *inst) (map[string]any, error) {
 	if p.runView == nil {
@@ -106,12 +99,8 @@ func (p *plan) params(i *inst) map[string]string {
 		return p.run.Params
 	}
 	all := make(map[string]string, len(p.run.Params)+len(i.Set))
-	for k, v := range p.run.Params {
-		all[k] = v
-	}
-	for k, v := range i.Set {
-		all[k] = v
-	}
+	maps.Copy(all, p.run.Params)
+	maps.Copy(all, i.Set)
 	return all
 }
 

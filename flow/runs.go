@@ -80,7 +80,7 @@ func prepare(r StartRequest, now time.Time) (Run, []Instance, error) {
 func newID(now time.Time) string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], uint64(now.UnixMilli())<<16)
-	rand.Read(b[6:]) //nolint:errcheck // it never fails
+	rand.Read(b[6:]) // never fails
 	enc := base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 	return enc.EncodeToString(b[:])
 }

@@ -78,7 +78,7 @@ func (c calendar) missed(last, now time.Time, catchUp time.Duration) []time.Time
 type clock struct {
 	calendar
 	flow *Definition
-	last time.Time // due time that was dealt with
+	last time.Time // the latest due time that was decided about
 	due  time.Time // the next one
 }
 

@@ -30,6 +30,7 @@ func main() {
 		Getenv: os.Getenv,
 		Exit:   os.Exit,
 		Guard:  guardian.Start,
+		Watch:  guardian.StartWatch,
 		Engine: engine(),
 	}))
 }

@@ -11,8 +11,10 @@ import (
 
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/flownode"
+	"github.com/bezoar-dev/bezoar/internal/guardian"
 	"github.com/bezoar-dev/bezoar/internal/proc"
 	"github.com/bezoar-dev/bezoar/internal/store"
+	"github.com/bezoar-dev/bezoar/internal/store/look"
 )
 
 // FlowWorker is a node that only runs the attempts of flows that others plan.
@@ -23,6 +25,7 @@ type FlowWorker struct {
 	Slots   int // attempts at once
 	User    string
 	Inherit proc.Inherit
+	Watch   func(log *slog.Logger, mark string) (*guardian.Watch, error) // see flownode.Config
 	Log     *slog.Logger
 }
 
@@ -45,7 +48,7 @@ func (w FlowWorker) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, stores.Close()) }()
 	n, err := flownode.Open(ctx, flownode.Config{
 		Store: stores.Flow, Dir: filepath.Join(w.Dir, "flow"), Name: name, Labels: w.Labels, Slots: w.Slots, Works: true,
-		User: w.User, Inherit: w.Inherit, Log: w.Log,
+		User: w.User, Inherit: w.Inherit, Watch: w.Watch, Query: look.Query, Log: w.Log,
 	})
 	if err != nil {
 		return err

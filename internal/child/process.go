@@ -14,10 +14,10 @@ import (
 
 // The variables that every job gets.
 const (
-	EnvMark   = "BEZOAR_CHILD_MARK" // Config.Mark
-	EnvOwner  = proc.EnvOwner       // which job of which process it is
-	EnvName   = "BEZOAR_JOB"        // Job.Name
-	EnvReport = "BEZOAR_REPORT_FD"  // the descriptor for a [Report]
+	EnvMark   = proc.EnvMark       // Config.Mark
+	EnvOwner  = proc.EnvOwner      // which job of which process it is
+	EnvName   = "BEZOAR_JOB"       // Job.Name
+	EnvReport = "BEZOAR_REPORT_FD" // the descriptor for a [Report]
 	envReport = EnvReport + "=3"
 )
 

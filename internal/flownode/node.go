@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bezoar-dev/bezoar/flow"
+	"github.com/bezoar-dev/bezoar/internal/guardian"
 	"github.com/bezoar-dev/bezoar/internal/proc"
 	"github.com/bezoar-dev/bezoar/internal/taskrun"
 )
@@ -36,6 +37,9 @@ type Config struct {
 	User    string       // whom commands run as; "": as we do
 	// Query answers SQL sensors; nil: there are none.
 	Query func(ctx context.Context, dsn, query string) (bool, error)
+	// Watch starts what kills this node's jobs when it does not renew its lease; nil:
+	// nothing does. A store that one process has for itself needs none.
+	Watch func(log *slog.Logger, mark string) (*guardian.Watch, error)
 	Log   *slog.Logger // nil discards
 }
 
@@ -60,6 +64,7 @@ func (c Config) Validate() error {
 type Node struct {
 	runner *taskrun.Runner
 	engine *flow.Engine
+	watch  *guardian.Watch // nil: none
 }
 
 // Open takes the directory. The caller owes the node a Run and a Close.
@@ -84,10 +89,35 @@ func Open(ctx context.Context, c Config) (*Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a node of flows: %w", err)
 	}
-	if n.engine, err = flow.New(c.engine(n.runner)); err != nil {
-		return nil, errors.Join(err, n.runner.Close())
+	settings := c.engine(n.runner)
+	if settings.Renewed, err = n.guarded(c); err == nil {
+		n.engine, err = flow.New(settings)
+	}
+	if err != nil {
+		return nil, errors.Join(err, n.Close())
 	}
 	return n, nil
+}
+
+// guarded starts the guardian of this node's jobs. What it returns tells the guardian
+// of each lease.
+func (n *Node) guarded(c Config) (renewed func(time.Time), err error) {
+	if c.Watch == nil {
+		return nil, nil
+	}
+	n.watch, err = c.Watch(c.Log, n.runner.Mark())
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		n.watch = nil
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("start the guardian of this node's jobs: %w", err)
+	}
+	return func(until time.Time) {
+		if err := n.watch.Beat(until); err != nil {
+			c.Log.Warn("should this process be stopped beyond its lease, its jobs go on", "err", err)
+		}
+	}, nil
 }
 
 // Engine returns the engine, for starts and orders.
@@ -117,4 +147,9 @@ func (n *Node) Run(ctx context.Context) error {
 }
 
 // Close gives the directory up. Run must have returned.
-func (n *Node) Close() error { return n.runner.Close() }
+func (n *Node) Close() error {
+	if n.watch != nil {
+		n.watch.Stop()
+	}
+	return n.runner.Close()
+}

@@ -23,7 +23,7 @@ var variables = [...]string{proc.EnvOwner, proc.EnvLife}
 // does its work, and the caller is to end. A program that calls [Start] calls it
 // before everything else.
 func Run() bool {
-	if len(os.Args) != 4 || os.Args[1] != Argument {
+	if len(os.Args) < 4 || len(os.Args) > 5 || os.Args[1] != Argument {
 		return false
 	}
 	pid, err := strconv.Atoi(os.Args[2])
@@ -34,14 +34,12 @@ func Run() bool {
 	}
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGTSTP)
 	owner := proc.Owner{PID: pid, Born: born}
+	if len(os.Args) == 5 {
+		watch(owner, os.Args[4])
+		return true
+	}
 	owner.Await()
-	n, err := Sweep(owner)
-	if n > 0 {
-		fmt.Fprintf(os.Stderr, "bezoar: process %d was killed; %d processes that it had left were ended\n", pid, n)
-	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "bezoar: process %d was killed; not all that it had left could be ended: %v\n", pid, err)
-	}
+	report(owner, "was killed", func() (int, error) { return Sweep(owner) })
 	return true
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"testing"
@@ -13,13 +14,20 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/bezoar-dev/bezoar/flow"
+	"github.com/bezoar-dev/bezoar/internal/guardian"
 	"github.com/bezoar-dev/bezoar/internal/redact"
 )
+
+// envLease makes such an owner promise its lease to a guardian.
+const envLease = "TASKRUN_TEST_LEASE"
 
 // envRole makes the test binary an owner that is killed; see TestKilled.
 const envRole = "TASKRUN_TEST_ROLE"
 
 func TestMain(m *testing.M) {
+	if guardian.Run() {
+		return
+	}
 	if dir := os.Getenv(envRole); dir != "" {
 		owner(dir)
 		return
@@ -35,6 +43,21 @@ func owner(dir string) {
 		return
 	}
 	go func() { _ = r.Run(context.Background()) }()
+	if lease, err := time.ParseDuration(os.Getenv(envLease)); err == nil {
+		w, err := guardian.StartWatch(slog.New(slog.DiscardHandler), r.Mark())
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		go func() {
+			for {
+				if err := w.Beat(time.Now().Add(lease)); err != nil {
+					fmt.Println(err)
+				}
+				time.Sleep(lease / 10)
+			}
+		}()
+	}
 	in := json.NewDecoder(os.Stdin)
 	for {
 		var s flow.Spec

@@ -4,8 +4,12 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -155,44 +159,16 @@ func TestATokenStartsOnce(t *testing.T) {
 
 // After kill -9 of its owner nothing of an attempt runs once Absent says so.
 func TestKilled(t *testing.T) {
-	dir := t.TempDir()
-	owner := exec.Command(os.Args[0])
-	owner.Env = append(os.Environ(), envRole+"="+dir)
-	in, err := owner.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := owner.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := owner.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = owner.Process.Kill() }()
-	said := bufio.NewReader(out)
+	o := newOwner(t, "")
 	s := shell(5, `echo done >> "$BEZOAR_OUTPUT"`)
-	give(t, in, said, s)
-	pids := dir + "/pids"
-	s = shell(6, `trap '' TERM; echo before; (setsid env -i sh -c 'echo $$ >> `+pids+`; exec /bin/sleep 1000' &); setsid sleep 1000 & echo $! >> `+pids+`; sleep 1000`)
-	give(t, in, said, s)
-	var left []int
-	eventually(t, func() bool {
-		b, _ := os.ReadFile(pids)
-		left = nil
-		for f := range strings.FieldsSeq(string(b)) {
-			pid, _ := strconv.Atoi(f)
-			left = append(left, pid)
-		}
-		log, _ := os.ReadFile(dir + "/logs/6.log")
-		return len(left) == 2 && len(log) > 0
-	})
-	if err := owner.Process.Signal(syscall.SIGKILL); err != nil {
+	o.give(t, s)
+	left := o.escapees(t, 6)
+	if err := o.cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	_ = owner.Wait()
+	_ = o.cmd.Wait()
 
-	r := runner(t, func(c *Config) { c.Dir = dir })
+	r := runner(t, func(c *Config) { c.Dir = o.dir })
 	if err := r.Absent(t.Context(), 6); err != nil {
 		t.Fatal(err)
 	}
@@ -212,14 +188,85 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-func give(t *testing.T, in interface{ Write([]byte) (int, error) }, said *bufio.Reader, s flow.Spec) {
-	t.Helper()
-	if _, err := in.Write(encode(t, s)); err != nil {
+// An owner that is stopped beyond its lease has no jobs any more, wherever they have
+// gone, and goes on when it is woken.
+func TestStoppedBeyondItsLease(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("guardians need Linux")
+	}
+	o := newOwner(t, "2s")
+	left := o.escapees(t, 6)
+	if err := o.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	if line, err := said.ReadString('\n'); err != nil || line != "started "+strconv.FormatInt(s.Token, 10)+"\n" {
+	eventually(t, func() bool { return !slices.ContainsFunc(left, alive) })
+	if !alive(o.cmd.Process.Pid) {
+		t.Error("the owner was killed as well")
+	}
+	if err := o.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(o.dir, "again")
+	o.give(t, shell(7, "echo > "+file))
+	eventually(t, func() bool { _, err := os.Stat(file); return err == nil })
+}
+
+// process is an owner in a process of its own.
+type process struct {
+	dir  string
+	cmd  *exec.Cmd
+	in   io.Writer
+	said *bufio.Reader
+}
+
+func newOwner(t *testing.T, lease string) *process {
+	t.Helper()
+	o := &process{dir: t.TempDir(), cmd: exec.Command(os.Args[0])}
+	o.cmd.Env = append(os.Environ(), envRole+"="+o.dir, envLease+"="+lease)
+	in, err := o.cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := o.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = o.cmd.Process.Kill(), o.cmd.Wait() })
+	o.in, o.said = in, bufio.NewReader(out)
+	return o
+}
+
+// give has an owner start an attempt.
+func (o *process) give(t *testing.T, s flow.Spec) {
+	t.Helper()
+	if _, err := o.in.Write(encode(t, s)); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := o.said.ReadString('\n'); err != nil || line != "started "+strconv.FormatInt(s.Token, 10)+"\n" {
 		t.Fatalf("the owner said %q, %v", line, err)
 	}
+}
+
+// escapees starts an attempt that does not heed SIGTERM, and whose two children have
+// left its session, one of them without an environment.
+func (o *process) escapees(t *testing.T, token int64) (left []int) {
+	t.Helper()
+	pids := o.dir + "/pids"
+	o.give(t, shell(token, `trap '' TERM; echo before; (setsid env -i sh -c 'echo $$ >> `+pids+`; exec /bin/sleep 1000' &); setsid sleep 1000 & echo $! >> `+pids+`; sleep 1000`))
+	eventually(t, func() bool {
+		b, _ := os.ReadFile(pids)
+		left = nil
+		for f := range strings.FieldsSeq(string(b)) {
+			pid, _ := strconv.Atoi(f)
+			left = append(left, pid)
+		}
+		log, _ := os.ReadFile(o.dir + "/logs/" + logName(token))
+		return len(left) == 2 && len(log) > 0
+	})
+	return left
 }
 
 func eventually(t *testing.T, ok func() bool) {

@@ -122,11 +122,12 @@ func (s *flowStore) change(was *flow.Attempt, is flow.Attempt) {
 	if !ok || e.Token != was.Token {
 		return
 	}
-	switch {
-	case was.Ending.Class == bezoar.Done:
+	switch was.Ending.Class {
+	case bezoar.Done:
 		e.Done, e.Output = true, slices.Clone(was.Ending.Output)
 		s.effects[was.Effect] = e
-	case was.Ending.Class == bezoar.SpawnFailed:
+	case bezoar.SpawnFailed:
 		delete(s.effects, was.Effect)
+	default: // nobody knows whether it happened
 	}
 }

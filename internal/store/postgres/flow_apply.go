@@ -32,10 +32,12 @@ const (
 	putFlowEffects = `INSERT INTO {schema}.flow_effects (key, token, run, task, idx, done)
 		SELECT u.key, u.token, u.run, u.task, u.idx, false
 		FROM unnest($1::bytea[], $2::bigint[], $3::text[], $4::text[], $5::bigint[]) u (key, token, run, task, idx) ORDER BY u.key`
-	putFlowAttempts = `INSERT INTO {schema}.flow_attempts (run, task, idx, n, token, node, labels, pool, slots, key, state, started, ended, doc, ending)
-		SELECT u.run, u.task, u.idx, u.n, u.token, u.node, u.labels::jsonb, u.pool, u.slots, u.key, 'intended', 0, 0, u.doc, ''
+	putFlowAttempts = `INSERT INTO {schema}.flow_attempts (run, task, idx, n, token, node, labels, pool, slots, key, state, started, ended, doc, stop, ending)
+		SELECT u.run, u.task, u.idx, u.n, u.token, u.node, u.labels::jsonb, u.pool, u.slots, u.key, 'intended', 0, 0, u.doc, '', ''
 		FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::bigint[],
 			$10::bytea[], $11::text[]) u (run, task, idx, n, token, node, labels, pool, slots, key, doc) ORDER BY u.run, u.task, u.idx`
+	stopFlowAttempts = `UPDATE {schema}.flow_attempts a SET stop = u.stop FROM unnest($1::bigint[], $2::text[]) u (token, stop)
+		WHERE a.token = u.token AND a.state <> 'ended' AND a.stop = ''`
 	dropFlowOrders = `DELETE FROM {schema}.flow_orders o USING {schema}.flow_runs r
 		WHERE o.id = ANY ($1::bigint[]) AND r.id = o.run AND r.owner = $2`
 )
@@ -59,6 +61,17 @@ func (s *flowStore) Apply(ctx context.Context, h flow.Hold, b flow.Batch) (done 
 		}
 		if len(instances) > 0 {
 			batch.Queue(s.in(putFlowInstances), instances.args()...)
+		}
+		var stops columns
+		for _, stop := range b.Stop {
+			doc, err := record.EncodeStop(stop)
+			if err != nil {
+				return err
+			}
+			stops.add(stop.Token, doc)
+		}
+		if len(stops) > 0 {
+			batch.Queue(s.in(stopFlowAttempts), stops.args()...)
 		}
 		if len(b.Done) > 0 {
 			batch.Queue(s.in(dropFlowOrders), b.Done, h.Node)

@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -13,7 +14,7 @@ import (
 )
 
 const (
-	flowAttemptColumns = `a.run, a.task, a.idx, a.n, a.token, a.node, a.pool, a.slots, a.key, a.state, a.started, a.ended, a.doc, a.ending`
+	flowAttemptColumns = `a.run, a.task, a.idx, a.n, a.token, a.node, a.pool, a.slots, a.key, a.state, a.started, a.ended, a.doc, a.stop, a.ending`
 
 	claimFlowAttempts = `WITH open AS MATERIALIZED (SELECT run, task, idx, n FROM {schema}.flow_attempts
 			WHERE node = '' AND state = 'intended' AND labels <@ $2::jsonb ORDER BY token LIMIT $3 FOR UPDATE SKIP LOCKED)
@@ -36,17 +37,14 @@ const (
 )
 
 func scanFlowAttempt(row pgx.Row) (a flow.Attempt, err error) {
-	var key, doc, ending []byte
+	var key, doc, stop, ending []byte
 	var started, ended int64
-	err = row.Scan(&a.Run, &a.Task, &a.Index, &a.N, &a.Token, &a.Node, &a.Pool, &a.Slots, &key, &a.State, &started, &ended, &doc, &ending)
+	err = row.Scan(&a.Run, &a.Task, &a.Index, &a.N, &a.Token, &a.Node, &a.Pool, &a.Slots, &key, &a.State, &started, &ended, &doc, &stop, &ending)
 	if err != nil {
 		return a, err
 	}
 	a.Key, a.Started, a.Ended = string(key), record.OrNone(started), record.OrNone(ended)
-	if err := record.DecodeAttempt(doc, &a); err != nil {
-		return a, err
-	}
-	return a, record.DecodeEnding(ending, &a)
+	return a, errors.Join(record.DecodeAttempt(doc, &a), record.DecodeStop(stop, &a), record.DecodeEnding(ending, &a))
 }
 
 func (s *flowStore) Offers(ctx context.Context, n flow.Node, most int) (claimed []flow.Attempt, err error) {

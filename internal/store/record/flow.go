@@ -134,6 +134,21 @@ func (m *mapper) spec(s *flow.Spec) *flow.Spec {
 	return &c
 }
 
+// EncodeStop writes that an attempt is to end.
+func EncodeStop(s flow.Stop) (string, error) { return encode("a stop", s.Why, s) }
+
+// DecodeStop fills in what [EncodeStop] wrote.
+func DecodeStop(doc []byte, a *flow.Attempt) error {
+	if len(doc) == 0 {
+		return nil
+	}
+	a.Stop = new(flow.Stop)
+	if err := json.Unmarshal(doc, a.Stop); err != nil {
+		return fmt.Errorf("read the stop of stored attempt %d (%.80q…): %w", a.Token, doc, err)
+	}
+	return nil
+}
+
 // EncodeEnding writes how an attempt ended; "" for one that has not.
 func EncodeEnding(a flow.Attempt) (string, error) {
 	if a.State != flow.AttemptEnded {

@@ -24,11 +24,15 @@ const (
 	putDefinition = `INSERT INTO flow_definitions (sum, doc) VALUES (?, ?) ON CONFLICT (sum) DO NOTHING`
 	putRun        = `INSERT INTO flow_runs (id, flow, definition, params, state, why, due, created, deadline, ended, key, backfill,
 		owner, epoch, version, pages) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', 0, ?, ?)`
-	putInstance = `INSERT INTO flow_instances (run, task, idx, state, doc) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (run, task, idx) DO UPDATE SET state = excluded.state, doc = excluded.doc`
-	runColumns = `r.id, r.flow, r.params, r.state, r.why, r.due, r.created, r.deadline, r.ended, r.key, r.backfill, r.owner, r.epoch, r.version, r.pages`
-	reopenRun  = `UPDATE flow_runs SET state = 'RUNNING', why = '', ended = 0, owner = '', version = version + 1 WHERE id = ?`
-	getRun     = `SELECT ` + runColumns + `, d.doc FROM flow_runs r JOIN flow_definitions d ON d.sum = r.definition WHERE r.id = ?`
+	intoInstances = `INSERT INTO flow_instances (run, task, idx, state, doc) VALUES `
+	orReplaced    = ` ON CONFLICT (run, task, idx) DO UPDATE SET state = excluded.state, doc = excluded.doc`
+	putInstance   = intoInstances + oneInstance + orReplaced
+	oneInstance   = `(?, ?, ?, ?, ?)`
+	twoInstances  = oneInstance + `, ` + oneInstance
+	fourInstances = twoInstances + `, ` + twoInstances
+	runColumns    = `r.id, r.flow, r.params, r.state, r.why, r.due, r.created, r.deadline, r.ended, r.key, r.backfill, r.owner, r.epoch, r.version, r.pages`
+	reopenRun     = `UPDATE flow_runs SET state = 'RUNNING', why = '', ended = 0, owner = '', version = version + 1 WHERE id = ?`
+	getRun        = `SELECT ` + runColumns + `, d.doc FROM flow_runs r JOIN flow_definitions d ON d.sum = r.definition WHERE r.id = ?`
 )
 
 func (s *flowStore) CreateRun(ctx context.Context, r flow.Run, all []flow.Instance) error {
@@ -82,13 +86,32 @@ type instanceKey struct {
 	index     int
 }
 
+// chunk is how many rows one statement writes: what a statement costs beside its
+// rows is as much as three of them.
+const chunk = 32
+
+const (
+	eightInstances    = fourInstances + `, ` + fourInstances
+	sixteenInstances  = eightInstances + `, ` + eightInstances
+	putInstancesChunk = intoInstances + sixteenInstances + `, ` + sixteenInstances + orReplaced
+)
+
 // putInstances replaces or adds instances, except those to be left.
 func putInstances(t tx, all []flow.Instance, docs []string, left map[instanceKey]bool) error {
+	args := make([]any, 0, 5*min(len(all), chunk))
 	for n, i := range all {
 		if left[instanceKey{i.Run, i.Task, i.Index}] {
 			continue
 		}
-		if err := t.exec(putInstance, i.Run, i.Task, i.Index, string(i.State), docs[n]); err != nil {
+		if args = append(args, i.Run, i.Task, i.Index, string(i.State), docs[n]); len(args) == 5*chunk {
+			if err := t.exec(putInstancesChunk, args...); err != nil {
+				return err
+			}
+			args = args[:0]
+		}
+	}
+	for ; len(args) > 0; args = args[5:] {
+		if err := t.exec(putInstance, args[:5]...); err != nil {
 			return err
 		}
 	}

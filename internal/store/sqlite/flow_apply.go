@@ -17,18 +17,19 @@ const (
 	holdsRun   = `SELECT 1 FROM flow_runs WHERE id = ? AND owner = ? AND epoch = ?`
 	updateRun  = `UPDATE flow_runs SET state = ?, why = ?, deadline = ?, ended = ?, version = ?, pages = ? WHERE id = ?`
 	takeNumber = `UPDATE flow_numbers SET last = last + ? WHERE kind = ? RETURNING last`
-	putAttempt = `INSERT INTO flow_attempts (run, task, idx, n, token, node, pool, slots, key, state, started, ended, doc, ending)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, '') ON CONFLICT (run, task, idx, n) DO NOTHING`
+	putAttempt = `INSERT INTO flow_attempts (run, task, idx, n, token, node, pool, slots, key, state, started, ended, doc, stop, ending)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, '', '') ON CONFLICT (run, task, idx, n) DO NOTHING`
 	updateAttempt = `UPDATE flow_attempts SET state = ?, started = ?, ended = ?, ending = ?
 		WHERE token = ? AND state <> 'ended'`
-	usedPool   = `SELECT coalesce(sum(slots), 0) FROM flow_attempts WHERE pool = ? AND pool <> '' AND state <> 'ended'`
-	usedKey    = `SELECT count(*) FROM flow_attempts WHERE key = ? AND key <> x'' AND state <> 'ended'`
-	getEffect  = `SELECT token, run, task, idx, done, output FROM flow_effects WHERE key = ?`
-	putEffect  = `INSERT INTO flow_effects (key, token, run, task, idx, done) VALUES (?, ?, ?, ?, ?, 0) ON CONFLICT (key) DO NOTHING`
-	doneEffect = `UPDATE flow_effects SET done = 1, output = ? WHERE key = ? AND token = ?`
-	dropEffect = `DELETE FROM flow_effects WHERE key = ? AND token = ?`
-	freeEffect = `DELETE FROM flow_effects WHERE key = ?`
-	dropOrder  = `DELETE FROM flow_orders WHERE id = ? AND run IN (SELECT id FROM flow_runs WHERE owner = ?)`
+	stopAttempt = `UPDATE flow_attempts SET stop = ? WHERE token = ? AND state <> 'ended' AND stop = ''`
+	usedPool    = `SELECT coalesce(sum(slots), 0) FROM flow_attempts WHERE pool = ? AND pool <> '' AND state <> 'ended'`
+	usedKey     = `SELECT count(*) FROM flow_attempts WHERE key = ? AND key <> x'' AND state <> 'ended'`
+	getEffect   = `SELECT token, run, task, idx, done, output FROM flow_effects WHERE key = ?`
+	putEffect   = `INSERT INTO flow_effects (key, token, run, task, idx, done) VALUES (?, ?, ?, ?, ?, 0) ON CONFLICT (key) DO NOTHING`
+	doneEffect  = `UPDATE flow_effects SET done = 1, output = ? WHERE key = ? AND token = ?`
+	dropEffect  = `DELETE FROM flow_effects WHERE key = ? AND token = ?`
+	freeEffect  = `DELETE FROM flow_effects WHERE key = ?`
+	dropOrder   = `DELETE FROM flow_orders WHERE id = ? AND run IN (SELECT id FROM flow_runs WHERE owner = ?)`
 )
 
 func (s *flowStore) Apply(ctx context.Context, h flow.Hold, b flow.Batch) (flow.Applied, error) {
@@ -85,7 +86,7 @@ func exists(t tx, query string, args ...any) (bool, error) {
 }
 
 // batchDocs are the texts of a batch, made before the transaction.
-type batchDocs struct{ pages, instances, begin, end []string }
+type batchDocs struct{ pages, instances, begin, end, stop []string }
 
 func encodeBatch(b flow.Batch) (d batchDocs, err error) {
 	if d.instances, err = instanceDocs(b.Instances); err != nil {
@@ -104,6 +105,12 @@ func encodeBatch(b flow.Batch) (d batchDocs, err error) {
 	for _, a := range b.Begin {
 		doc, err := record.EncodeAttempt(a)
 		if err := add(&d.begin, doc, err); err != nil {
+			return d, err
+		}
+	}
+	for _, s := range b.Stop {
+		doc, err := record.EncodeStop(s)
+		if err := add(&d.stop, doc, err); err != nil {
 			return d, err
 		}
 	}
@@ -139,6 +146,11 @@ func apply(t tx, h flow.Hold, b flow.Batch, docs batchDocs) (done flow.Applied, 
 	}
 	if err := putInstances(t, b.Instances, docs.instances, left); err != nil {
 		return done, err
+	}
+	for n, stop := range b.Stop {
+		if err := t.exec(stopAttempt, docs.stop[n], stop.Token); err != nil {
+			return done, err
+		}
 	}
 	for _, id := range b.Done {
 		if err := t.exec(dropOrder, id, h.Node); err != nil {

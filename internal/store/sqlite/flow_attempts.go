@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 )
 
 const (
-	attemptColumns = `run, task, idx, n, token, node, pool, slots, key, state, started, ended, doc, ending`
+	attemptColumns = `run, task, idx, n, token, node, pool, slots, key, state, started, ended, doc, stop, ending`
 	offered        = `SELECT ` + attemptColumns + ` FROM flow_attempts WHERE node = '' AND state = 'intended' AND token > ? ORDER BY token LIMIT ?`
 	getAttempt     = `SELECT ` + attemptColumns + ` FROM flow_attempts WHERE run = ? AND task = ? AND idx = ? AND n = ?`
 	claimAttempt   = `UPDATE flow_attempts SET node = ? WHERE run = ? AND task = ? AND idx = ? AND n = ?`
@@ -20,17 +21,14 @@ const (
 )
 
 func scanAttempt(scan func(...any) error) (a flow.Attempt, err error) {
-	var key, doc, ending []byte
+	var key, doc, stop, ending []byte
 	var started, ended int64
-	err = scan(&a.Run, &a.Task, &a.Index, &a.N, &a.Token, &a.Node, &a.Pool, &a.Slots, &key, &a.State, &started, &ended, &doc, &ending)
+	err = scan(&a.Run, &a.Task, &a.Index, &a.N, &a.Token, &a.Node, &a.Pool, &a.Slots, &key, &a.State, &started, &ended, &doc, &stop, &ending)
 	if err != nil {
 		return a, err
 	}
 	a.Key, a.Started, a.Ended = string(key), record.OrNone(started), record.OrNone(ended)
-	if err := record.DecodeAttempt(doc, &a); err != nil {
-		return a, err
-	}
-	return a, record.DecodeEnding(ending, &a)
+	return a, errors.Join(record.DecodeAttempt(doc, &a), record.DecodeStop(stop, &a), record.DecodeEnding(ending, &a))
 }
 
 func (s *flowStore) Offers(ctx context.Context, n flow.Node, most int) ([]flow.Attempt, error) {

@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"fmt"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -32,6 +33,7 @@ func BenchmarkFlow(b *testing.B) {
 			}
 			hold := flow.Hold{Node: n.Name, Epoch: n.Epoch, Runs: map[string]int64{r.ID: taken[0].Epoch}}
 			var running []flow.Attempt
+			before := processor(b)
 			b.ResetTimer()
 			for i := range b.N {
 				now := time.Now()
@@ -54,6 +56,16 @@ func BenchmarkFlow(b *testing.B) {
 				running = done.Begun
 			}
 			b.ReportMetric(float64(b.N*size)/b.Elapsed().Seconds(), "tasks/s")
+			b.ReportMetric(float64((processor(b)-before).Microseconds())/float64(b.N*size), "cpu-µs/task")
 		})
 	}
+}
+
+// processor is the processor time of this process.
+func processor(b *testing.B) time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

@@ -58,6 +58,7 @@ CREATE TABLE {schema}.flow_attempts (
     started bigint NOT NULL,
     ended   bigint NOT NULL,
     doc     text   NOT NULL,
+    stop    text   NOT NULL,
     ending  text   NOT NULL,
     PRIMARY KEY (run, task, idx, n)
 ) WITH (fillfactor = 70);

@@ -66,6 +66,7 @@ CREATE TABLE flow_attempts (
     started INTEGER NOT NULL,
     ended   INTEGER NOT NULL,
     doc     TEXT    NOT NULL,
+    stop    TEXT    NOT NULL,
     ending  TEXT    NOT NULL,
     PRIMARY KEY (run, task, idx, n)
 ) STRICT, WITHOUT ROWID;
