@@ -126,7 +126,9 @@ func (l *loop) adopt(ctx context.Context, run Run) error {
 		}
 	}
 	p.repage()
-	p.open = run.Backfill != "" || run.Definition.MaxRuns <= 0 // a backfill starts no more than may run
+	// A backfill starts no more than may run, and what a person has a run do that
+	// was held does not wait for other runs.
+	p.open = run.Backfill != "" || run.Definition.MaxRuns <= 0 || run.State == RunHeld
 	l.plans[run.ID] = p
 	l.round = append(l.round, p)
 	return nil
