@@ -88,6 +88,7 @@ func (l *loop) take(ctx context.Context) error {
 // adopt makes the plan of a run that this node has taken. What ran in the life
 // of whoever held it before is proven to be gone before it goes on.
 func (l *loop) adopt(ctx context.Context, run Run) error {
+	l.drop(run.ID) // it was over, and a person had it opened again
 	l.hold.Runs[run.ID] = run.Epoch
 	all, err := l.store.Instances(ctx, run.ID)
 	if err != nil {
@@ -125,7 +126,9 @@ func (l *loop) adopt(ctx context.Context, run Run) error {
 		}
 	}
 	p.repage()
-	p.open = run.Backfill != "" || run.Definition.MaxRuns <= 0 // a backfill starts no more than may run
+	// A backfill starts no more than may run, and what a person has a run do that
+	// was held does not wait for other runs.
+	p.open = run.Backfill != "" || run.Definition.MaxRuns <= 0 || run.State == RunHeld
 	l.plans[run.ID] = p
 	l.round = append(l.round, p)
 	return nil

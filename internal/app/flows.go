@@ -19,7 +19,6 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/guardian"
 	"github.com/bezoar-dev/bezoar/internal/proc"
 	"github.com/bezoar-dev/bezoar/internal/store"
-	"github.com/bezoar-dev/bezoar/internal/store/look"
 	"github.com/bezoar-dev/bezoar/internal/tell"
 )
 
@@ -45,8 +44,8 @@ func (a *App) openFlows(ctx context.Context) error {
 	}
 	a.flows, err = flownode.Open(ctx, flownode.Config{
 		Store: a.stores.Flow, Dir: filepath.Join(a.cfg.StateDir, "flow"), Name: a.node, Labels: c.Labels, Slots: c.Slots,
-		Pools: poolsOf(c), Flows: all, Lease: c.Lease, Pager: pager, Query: look.Query, Watch: a.opt.Watch,
-		Inherit: proc.Inherit{Secrets: a.opt.Secrets}, Log: a.log,
+		Pools: poolsOf(c), Flows: all, Lease: c.Lease, Pager: pager, Query: store.Probe,
+		Inherit: proc.Inherit{Secrets: a.opt.Secrets}, Watch: a.watch(), Log: a.log,
 	})
 	if err != nil {
 		return fmt.Errorf("flows: %w", err)
@@ -62,6 +61,15 @@ func (a *App) openFlows(ctx context.Context) error {
 	}
 	a.flowAPI = flowapi.NewServer(api, a.log)
 	a.log.Info("plans flows and runs their tasks", "flows", len(all), "node", a.node, "labels", c.Labels, "slots", c.Slots)
+	return nil
+}
+
+// watch is what kills tasks when this node does not renew its lease. A store that one
+// process has for itself needs nothing: no other node can take its runs.
+func (a *App) watch() func(*slog.Logger, string) (*guardian.Watch, error) {
+	if strings.HasPrefix(a.cfg.Store, "postgres") {
+		return a.opt.Watch
+	}
 	return nil
 }
 
@@ -113,7 +121,7 @@ func (w FlowWorker) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, stores.Close()) }()
 	n, err := flownode.Open(ctx, flownode.Config{
 		Store: stores.Flow, Dir: filepath.Join(w.Dir, "flow"), Name: name, Labels: w.Labels, Slots: w.Slots, Works: true,
-		User: w.User, Inherit: w.Inherit, Watch: w.Watch, Query: look.Query, Log: w.Log,
+		User: w.User, Inherit: w.Inherit, Watch: w.Watch, Query: store.Probe, Log: w.Log,
 	})
 	if err != nil {
 		return err

@@ -94,7 +94,7 @@ func (c *flowRunCmd) there(s *session, due time.Time) error {
 	defer stop()
 	ctx, cancel := patience(ctx, c.Wait)
 	defer cancel()
-	r, err = watchRun(ctx, flows, r.ID, s.newFlowView())
+	r, err = watchRun(ctx, flows, r.ID, s.newFlowView(), nil)
 	return verdictOf(&r, err)
 }
 
@@ -134,7 +134,7 @@ func (s *session) runHere(ctx context.Context, l *flowlocal.Local, view flowView
 		stop()
 		return errors.Join(err, <-ended)
 	}
-	r, err := watchRun(watching, l.Flows(), id, view)
+	r, err := watchRun(watching, l.Flows(), id, view, l.Settled)
 	stop()
 	if failed := <-ended; failed != nil {
 		return failed
@@ -159,10 +159,23 @@ func verdictOf(r *flowapi.Run, err error) error {
 	case flow.RunHeld:
 		n := r.Counts[task.DeadLetter]
 		what := fmt.Sprintf("%s of run %s %s for a person", count(int64(n), "dead letter", "dead letters"), r.ID, plural(n, "waits", "wait"))
-		return hinted(exitf(exitPartly, "%s", what), "bezoar flow logs %s TASK; then bezoar flow retry %s, or bezoar flow skip %s TASK", r.ID, r.ID, r.ID)
+		name := clean(firstDead(r))
+		return hinted(exitf(exitPartly, "%s", what), "bezoar flow logs %s %s; then bezoar flow retry %s, or bezoar flow skip %s %s", r.ID, name, r.ID, r.ID, name)
 	case flow.RunCancelled:
 		return exitf(exitFailure, "run %s is cancelled", r.ID)
 	default:
 		return exitf(exitFailure, "run %s has failed: %s", r.ID, counts(r.Counts))
 	}
+}
+
+// firstDead names the first dead letter that is shown.
+func firstDead(r *flowapi.Run) string {
+	for i := range r.Tasks {
+		for j := range r.Tasks[i].Instances {
+			if in := &r.Tasks[i].Instances[j]; in.State == task.DeadLetter {
+				return instanceName(&r.Tasks[i], in)
+			}
+		}
+	}
+	return "TASK"
 }

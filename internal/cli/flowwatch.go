@@ -40,8 +40,8 @@ func (s *session) newFlowView() flowView {
 }
 
 // watchRun shows a run until it is over or ctx is, and returns it as it was seen
-// last.
-func watchRun(ctx context.Context, flows flowapi.Flows, id string, view flowView) (flowapi.Run, error) {
+// last. settled says whether a run that seems to be over is so; nil: always.
+func watchRun(ctx context.Context, flows flowapi.Flows, id string, view flowView, settled func(context.Context, string) (bool, error)) (flowapi.Run, error) {
 	const often = 100 * time.Millisecond
 	var last flowapi.Run
 	timer := time.NewTimer(0)
@@ -58,7 +58,19 @@ func watchRun(ctx context.Context, flows flowapi.Flows, id string, view flowView
 			return last, err
 		}
 		last = r
-		if r.Over() {
+		over := r.Over()
+		if over && settled != nil {
+			// The run is read again, or it could be as it was before an order.
+			if over, err = settled(ctx, id); err != nil {
+				return last, err
+			}
+			if over {
+				settled = nil
+			}
+			timer.Reset(often / 10)
+			continue
+		}
+		if over {
 			view.end(&r)
 			return r, nil
 		}

@@ -253,7 +253,7 @@ func (s *Service) Order(ctx context.Context, run string, o Order) (Ordered, erro
 	}
 	n := 0
 	for i := range all {
-		if applies(&all[i], o) {
+		if applies(&r, &all[i], o) {
 			n++
 		}
 	}
@@ -266,7 +266,11 @@ func (s *Service) Order(ctx context.Context, run string, o Order) (Ordered, erro
 	if o.Index != nil {
 		fo.Index = *o.Index
 	}
-	if err := s.c.Store.Order(ctx, fo); err != nil {
+	err = s.c.Store.Order(ctx, fo)
+	if errors.Is(err, flow.ErrOver) {
+		return Ordered{}, conflict("%s", nothing(&r, all, o))
+	}
+	if err != nil {
 		return Ordered{}, fmt.Errorf("order %s of run %s: %w", o.Verb, run, err)
 	}
 	if s.c.Ordered != nil {
@@ -328,20 +332,35 @@ func names(r *flow.Run) string {
 }
 
 // applies reports whether an order is about an instance as it stands.
-func applies(in *flow.Instance, o Order) bool {
+func applies(r *flow.Run, in *flow.Instance, o Order) bool {
 	if o.Task != "" && in.Task != o.Task || o.Index != nil && in.Index != *o.Index || o.Group != "" && in.Group != o.Group {
 		return false
 	}
-	if isParent(in) && o.Verb != flow.VerbCancel && in.State != task.DeadLetter {
-		return false
+	t := taskOf(r, in.Task)
+	if t == nil || isParent(in) && in.State.Over() {
+		return false // a parent that is over follows its instances
 	}
 	switch o.Verb {
 	case flow.VerbRetry:
-		return in.State == task.DeadLetter
+		return retries(t, in, o)
 	case flow.VerbSkip:
-		return !in.State.Over() && in.State != task.Running
+		return !in.State.Over() && (o.Task != "" || in.State == task.DeadLetter)
 	default:
 		return !in.State.Over()
+	}
+}
+
+// retries reports whether an instance can be tried again, as the engine does.
+func retries(t *flow.Task, in *flow.Instance, o Order) bool {
+	switch in.State {
+	case task.DeadLetter, task.Retrying:
+		return true
+	case task.Failed, task.Cancelled:
+		return o.Task != "" || !t.Permit
+	case task.Held: // because of siblings
+		return t.Each != nil && !isParent(in) && o.Group == ""
+	default:
+		return false
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/flowapi"
 	"github.com/bezoar-dev/bezoar/internal/flowpage"
 	"github.com/bezoar-dev/bezoar/internal/proc"
-	"github.com/bezoar-dev/bezoar/internal/store/look"
+	"github.com/bezoar-dev/bezoar/internal/store"
 	"github.com/bezoar-dev/bezoar/internal/store/sqlite"
 	"github.com/bezoar-dev/bezoar/internal/taskrun"
 	"github.com/bezoar-dev/bezoar/internal/tell"
@@ -81,7 +82,7 @@ func Open(ctx context.Context, c Config) (_ *Local, err error) {
 		return nil, err
 	}
 	l.runner, err = taskrun.Open(ctx, taskrun.Config{
-		Dir: filepath.Join(c.Dir, "attempts"), Functions: c.Functions, Environ: c.Environ, Inherit: proc.Inherit{Secrets: c.Secrets}, Query: look.Query, Log: c.Log,
+		Dir: filepath.Join(c.Dir, "attempts"), Functions: c.Functions, Environ: c.Environ, Inherit: proc.Inherit{Secrets: c.Secrets}, Query: store.Probe, Log: c.Log,
 	})
 	if err != nil {
 		return nil, err
@@ -118,6 +119,16 @@ func (l *Local) Engine() *flow.Engine { return l.engine }
 
 // Flows is what people see and do.
 func (l *Local) Flows() flowapi.Flows { return l.api }
+
+// Settled reports whether every order about a run has been carried out.
+func (l *Local) Settled(ctx context.Context, run string) (bool, error) {
+	r, err := l.db.Flow().Run(ctx, run)
+	if err != nil || r.Owner != node {
+		return false, err // the engine has not taken the run yet
+	}
+	orders, err := l.db.Flow().Orders(ctx, node)
+	return !slices.ContainsFunc(orders, func(o flow.Order) bool { return o.Run == run }), err
+}
 
 // Run plans, runs attempts and answers on the socket until ctx is over. Then it
 // ends attempts, which go on when the directory is run again.
