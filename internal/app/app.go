@@ -25,6 +25,9 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/certs"
 	"github.com/bezoar-dev/bezoar/internal/config"
 	"github.com/bezoar-dev/bezoar/internal/connlimit"
+	"github.com/bezoar-dev/bezoar/internal/flowapi"
+	"github.com/bezoar-dev/bezoar/internal/flownode"
+	"github.com/bezoar-dev/bezoar/internal/guardian"
 	"github.com/bezoar-dev/bezoar/internal/handover"
 	"github.com/bezoar-dev/bezoar/internal/lastrun"
 	"github.com/bezoar-dev/bezoar/internal/ledger"
@@ -51,7 +54,10 @@ type Options struct {
 	Started  func(a *App)                      // when the listeners are open
 	Sockets  *handover.Sockets                 // listening sockets that were given; nil: none
 	TakeOver bool                              // the sockets of the Bezoar that has this state directory are taken, which ends
-	Alone    bool                              // nothing else of this process can panic: the state directory keeps what the runtime says when it ends
+	// Watch starts what kills tasks of flows when this process is stopped beyond its
+	// lease; nil: nothing does.
+	Watch func(log *slog.Logger, mark string) (*guardian.Watch, error)
+	Alone bool // nothing else of this process can panic: the state directory keeps what the runtime says when it ends
 }
 
 // App is one running Bezoar. Create it with [New].
@@ -88,6 +94,8 @@ type App struct {
 	wire          *sqs.Handler // knows the queues' attributes by their SQS names
 	sqs           *sqs.Server  // nil without
 	sqsLn         net.Listener
+	flows         *flownode.Node  // nil without
+	flowAPI       *flowapi.Server // of flows
 	triage        *triage.Service
 	alarms        atomic.Pointer[alarm.Alarms] // nil without
 	outer, fronts services                     // what the settings name and a reload replaces
@@ -156,7 +164,7 @@ func New(ctx context.Context, cfg config.Config, opt Options) (_ *App, err error
 	if err := a.openQueues(ctx, a.key); err != nil {
 		return nil, err
 	}
-	for _, open := range []func() error{func() error { return a.openObservability(ctx) }, a.openProtection, a.openUnits, a.openTriage, func() error { return a.openGateway(ctx) }, func() error { return a.openLive(ctx) }, a.openAdmin} {
+	for _, open := range []func() error{func() error { return a.openObservability(ctx) }, a.openProtection, a.openUnits, a.openTriage, func() error { return a.openFlows(ctx) }, func() error { return a.openGateway(ctx) }, func() error { return a.openLive(ctx) }, a.openAdmin} {
 		if err := open(); err != nil {
 			return nil, err
 		}
@@ -264,6 +272,9 @@ func (a *App) openAdmin() error {
 		Steering: steering{a}, Limiting: steering{a}, Guards: a.guardList, Health: func() any { return a.health.Report() },
 		Livez: a.health.Livez(), Readyz: a.health.Readyz(), Healthz: a.health.Healthz(),
 	}
+	if a.flowAPI != nil {
+		cfg.Flows = a.flowAPI
+	}
 	if a.opt.Extra != nil {
 		cfg.Extra = a.opt.Extra(a)
 	}
@@ -339,6 +350,9 @@ func (a *App) close() {
 		if u.closer != nil {
 			errs = append(errs, u.closer.Close())
 		}
+	}
+	if a.flows != nil {
+		errs = append(errs, a.flows.Close())
 	}
 	if a.opened {
 		errs = append(errs, a.stores.Close())

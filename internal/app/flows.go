@@ -7,15 +7,80 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/bezoar-dev/bezoar/flow"
 	"github.com/bezoar-dev/bezoar/internal/config"
+	"github.com/bezoar-dev/bezoar/internal/flowapi"
+	"github.com/bezoar-dev/bezoar/internal/flowfile"
 	"github.com/bezoar-dev/bezoar/internal/flownode"
+	"github.com/bezoar-dev/bezoar/internal/flowpage"
 	"github.com/bezoar-dev/bezoar/internal/guardian"
 	"github.com/bezoar-dev/bezoar/internal/proc"
 	"github.com/bezoar-dev/bezoar/internal/store"
 	"github.com/bezoar-dev/bezoar/internal/store/look"
+	"github.com/bezoar-dev/bezoar/internal/tell"
 )
+
+// openFlows makes the node of flows, if the settings want one. Definitions are read
+// now; runs keep the one that they began with.
+func (a *App) openFlows(ctx context.Context) error {
+	c := a.cfg.Flows
+	if c == nil {
+		return nil
+	}
+	var all []flow.Definition
+	if c.Dir != "" {
+		var err error
+		if all, err = flowfile.Folder(c.Dir); err != nil {
+			return fmt.Errorf("flows.dir: %w", err)
+		}
+	}
+	pager, err := flowpage.New(flowpage.Config{
+		Teller: tell.New(tell.Config{Environ: os.Environ(), Secrets: a.opt.Secrets}), Log: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.flows, err = flownode.Open(ctx, flownode.Config{
+		Store: a.stores.Flow, Dir: filepath.Join(a.cfg.StateDir, "flow"), Name: a.node, Labels: c.Labels, Slots: c.Slots,
+		Pools: poolsOf(c), Flows: all, Lease: c.Lease, Pager: pager, Query: look.Query, Watch: a.opt.Watch,
+		Inherit: proc.Inherit{Secrets: a.opt.Secrets}, Log: a.log,
+	})
+	if err != nil {
+		return fmt.Errorf("flows: %w", err)
+	}
+	api, err := flowapi.New(flowapi.Config{
+		Store: a.stores.Flow, Logs: a.flows.Logs(), Node: a.node,
+		Flows:   func() []flow.Definition { return all },
+		Start:   func(ctx context.Context, s flowapi.Start) (string, error) { return a.startFlow(ctx, all, s) },
+		Ordered: func(flow.Order) { a.flows.Engine().Wake() },
+	})
+	if err != nil {
+		return err
+	}
+	a.flowAPI = flowapi.NewServer(api, a.log)
+	a.log.Info("plans flows and runs their tasks", "flows", len(all), "node", a.node, "labels", c.Labels, "slots", c.Slots)
+	return nil
+}
+
+func poolsOf(c *config.Flows) map[string]int {
+	pools := make(map[string]int, len(c.Pools))
+	for name, slots := range c.Pools {
+		pools[name] = int(slots)
+	}
+	return pools
+}
+
+func (a *App) startFlow(ctx context.Context, all []flow.Definition, s flowapi.Start) (string, error) {
+	i := slices.IndexFunc(all, func(d flow.Definition) bool { return d.Name == s.Flow })
+	if i < 0 {
+		return "", fmt.Errorf("flow %.100q: %w", s.Flow, flow.ErrNotFound)
+	}
+	r, err := a.flows.Engine().Start(ctx, flow.StartRequest{Definition: all[i], Params: s.Params, Due: s.Due})
+	return r.ID, err
+}
 
 // FlowWorker is a node that only runs the attempts of flows that others plan.
 type FlowWorker struct {
