@@ -147,6 +147,7 @@ func edges() []edge {
 		{"guard/sql", "guard/redos", "expressions in statements are judged by the same tests"},
 		{"internal/procstat", "internal/cgroup", "one reader of where groups are mounted, in both versions"},
 		{"internal/pool", "internal/child", "its children are isolated as those of one job, and jobs end in the same words"},
+		{"internal/taskrun", "internal/rowfeed", "a task over rows is one of its siftings"},
 		{"internal/flowdraw", "flow", "it draws definitions"},
 		{"internal/evidence", "internal/child", "it says what the end of a child means"},
 		{"internal/evidence", "crash", "and reads what the child printed"},

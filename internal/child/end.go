@@ -45,6 +45,9 @@ func (p *Process) conclude(ctx context.Context, oom int64, lost error) {
 	if d.stoppedByOther() {
 		d.drained = p.drainFollows(ctx)
 	}
+	if p.rows != nil {
+		p.rows.end()
+	}
 	d.report, d.reportErr = parseSaid(p.said.b)
 	p.result = judge(d)
 	p.result.Elapsed, p.result.MaxRSS = p.ended.Sub(p.began), p.rss

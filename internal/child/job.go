@@ -18,6 +18,10 @@ type Job struct {
 	Stdin   []byte        // written once the limits apply; not changed, not kept
 	Stdout  io.Writer     // gets all of stdout beside the tail; nil: the tail only
 	Stderr  io.Writer     // likewise
+	// Row is told of each bad row that the job names in a line of its own on
+	// descriptor 3, {"row": 7, "reason": "…", "body": "…"}, as it comes; nil: there are
+	// no such lines, and the rows of a [Report] are all.
+	Row func(Row)
 	// Started is told the process id once it runs, before it gets its stdin; nil:
 	// nobody is. It must not block.
 	Started func(pid int)

@@ -161,7 +161,7 @@ func (p *Process) listen(j *Job, piped bool) {
 		}
 	}
 	errs := &copied{&p.slot.stderr, j.Stderr}
-	read(report, &p.said)
+	read(report, p.told(j))
 	if piped {
 		p.live = newLive(p.outs[stderr], errs)
 		p.reads.Go(func() { p.live.drain(&p.r.chunks) })

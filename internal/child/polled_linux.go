@@ -40,7 +40,7 @@ func (r *Runner) doPolled(ctx context.Context, j *Job) Result {
 		return notStarted(fmt.Errorf("start job %s: %w", j.Name, err))
 	}
 	q := &polled{p: p, pidfd: -1, peer: -1, fds: [pipeCount]int{-1, -1, -1, -1}, body: j.Stdin}
-	q.to[stdout], q.to[stderr], q.to[report] = &copied{&p.slot.stdout, j.Stdout}, &copied{&p.slot.stderr, j.Stderr}, &p.said
+	q.to[stdout], q.to[stderr], q.to[report] = &copied{&p.slot.stdout, j.Stdout}, &copied{&p.slot.stderr, j.Stderr}, p.told(j)
 	defer q.close()
 	var oom int64
 	p.slot.thread.Do(func() {

@@ -53,6 +53,7 @@ type Process struct {
 	outs    [pipeCount]*outlet
 	live    *live // stderr; nil from Do
 	said    head
+	rows    *rowLines // nil: there are none
 	reads   sync.WaitGroup
 	left    error  // why not all that it left could be ended
 	result  Result // valid once done is closed

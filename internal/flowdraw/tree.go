@@ -2,6 +2,7 @@ package flowdraw
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/flow"
@@ -68,8 +69,8 @@ func Text(d flow.Definition, look Look) string {
 	}
 	var stack []entry
 	push := func(all []int, indent string) {
-		for k := len(all) - 1; k >= 0; k-- {
-			stack = append(stack, entry{all[k], indent, k == len(all)-1})
+		for k, task := range slices.Backward(all) {
+			stack = append(stack, entry{task, indent, k == len(all)-1})
 		}
 	}
 	push(roots, "")

@@ -49,7 +49,7 @@ func parts(err error) []error {
 	if err == nil {
 		return nil
 	}
-	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // a list is asked for, not a cause
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		return many.Unwrap()
 	}
 	return []error{err}

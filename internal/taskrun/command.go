@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -43,7 +42,10 @@ func (r *Runner) command(ctx context.Context, a *attempt, env *environment, comm
 		return notStarted(command[0], err)
 	}
 	defer func() { _ = os.Remove(out) }()
-	res := r.do(ctx, a, r.job(a, env, command))
+	bad := &badRows{stdin: a.spec.Stdin}
+	job := r.job(a, env, command)
+	job.Row = bad.add
+	res := r.do(ctx, a, job)
 	e := ofResult(&res, command[0])
 	if e.Class == bezoar.Done {
 		if e.Output, err = readOutput(out); err != nil {
@@ -53,7 +55,13 @@ func (r *Runner) command(ctx context.Context, a *attempt, env *environment, comm
 		}
 	}
 	if res.Report != nil {
-		e.Rows = rowsOf(res.Report.Rows, a.spec.Stdin)
+		for _, row := range res.Report.Rows {
+			bad.add(row)
+		}
+	}
+	if e.Rows = bad.rows; bad.more > 0 { // some would be lost
+		e.Rows, e.Class = nil, bezoar.Invalid
+		e.Reason = fmt.Sprintf("%d of its rows are bad: that is more than %d, or than %d bytes", bad.more+len(bad.rows), flow.MaxRows, maxRowBytes)
 	}
 	return e
 }
@@ -64,11 +72,8 @@ const stuckPause = time.Second
 // do runs a job until nothing of it is left.
 func (r *Runner) do(ctx context.Context, a *attempt, j child.Job) child.Result {
 	res := r.child.Do(ctx, j)
-	for _, w := range [...]io.Writer{j.Stdout, j.Stderr} {
-		if m, ok := w.(*mask); ok {
-			_ = m.Close()
-		}
-	}
+	closeMask(j.Stdout)
+	closeMask(j.Stderr)
 	for tries := 0; res.Left != nil; tries++ {
 		if tries == 0 {
 			r.cfg.Log.Error("what an attempt left does not end; the next attempt waits", "attempt", a.spec.Token, "err", res.Left)
@@ -107,25 +112,29 @@ func ofResult(res *child.Result, command string) flow.Ending {
 	return e
 }
 
-// rowsOf are the bad rows that a task named by their numbers: lines of its stdin.
-func rowsOf(said []child.Row, stdin []byte) []flow.Row {
-	if len(said) == 0 {
-		return nil
+// badRows are the rows that a task names: with a body, or as lines of its stdin.
+type badRows struct {
+	stdin []byte
+	lines [][]byte // of stdin, once they are asked for
+	rows  []flow.Row
+	size  int
+	more  int // for which there is no room
+}
+
+func (b *badRows) add(said child.Row) {
+	row := flow.Row{Index: said.Index, Reason: said.Reason, Body: []byte(said.Body)}
+	if b.lines == nil {
+		b.lines = bytes.SplitAfter(b.stdin, []byte("\n"))
 	}
-	lines := bytes.SplitAfter(stdin, []byte("\n"))
-	rows := make([]flow.Row, 0, min(len(said), flow.MaxRows))
-	size := 0
-	for _, s := range said {
-		row := flow.Row{Index: s.Index, Reason: s.Reason}
-		if s.Index < len(lines) {
-			row.Body = bytes.TrimRight(lines[s.Index], "\r\n")
-		}
-		if size += len(row.Body) + len(row.Reason); len(rows) == flow.MaxRows || size > maxRowBytes {
-			break
-		}
-		rows = append(rows, row)
+	if said.Body == "" && said.Index < len(b.lines) {
+		row.Body = bytes.TrimRight(b.lines[said.Index], "\r\n")
 	}
-	return rows
+	b.size += len(row.Body) + len(row.Reason)
+	if b.more > 0 || len(b.rows) == flow.MaxRows || b.size > maxRowBytes || len(row.Body) > flow.MaxRow {
+		b.more++
+		return
+	}
+	b.rows = append(b.rows, row)
 }
 
 func (r *Runner) outPath(token int64) string {

@@ -104,7 +104,28 @@ func TestBadRows(t *testing.T) {
 	s := shell(1, `cat > /dev/null; echo '{"rows":[1,{"index":2,"reason":"no date"}]}' >&3`)
 	s.Stdin = []byte("a,1\nb,x\nc,\n")
 	e := run(t, r, s)
-	if e.Class != bezoar.Done || len(e.Rows) != 2 || string(e.Rows[0].Body) != "b,x" || string(e.Rows[1].Body) != "c," || e.Rows[1].Reason != "no date" {
+	if e.Class != bezoar.Done || e.Reason != "" || len(e.Rows) != 2 || string(e.Rows[0].Body) != "b,x" || string(e.Rows[1].Body) != "c," || e.Rows[1].Reason != "no date" {
 		t.Errorf("ending %+v", e)
+	}
+}
+
+// A task that gets its rows elsewhere names each in a line of its own.
+func TestBadRowsWithBodies(t *testing.T) {
+	r := runner(t, nil)
+	e := run(t, r, shell(1, `
+echo '{"row":3,"reason":"no price","body":{"id": 7}}' >&3
+echo '{"row":9,"body":"a,b"}' >&3
+echo '{"reason":"two rows were bad","rows":[11]}' >&3`))
+	if e.Class != bezoar.Done || len(e.Rows) != 3 || string(e.Rows[0].Body) != `{"id": 7}` || e.Rows[0].Reason != "no price" ||
+		string(e.Rows[1].Body) != "a,b" || e.Rows[2].Index != 11 || e.Reason != "two rows were bad" {
+		t.Errorf("ending %+v", e)
+	}
+	e = run(t, r, shell(2, `i=0; while [ $i -le 1000 ]; do echo "{\"row\":$i}"; i=$((i+1)); done >&3`))
+	if e.Class != bezoar.Invalid || e.Rows != nil || !strings.Contains(e.Reason, "1001 of its rows are bad") {
+		t.Errorf("too many: %s, %d rows", e.Reason, len(e.Rows))
+	}
+	e = run(t, r, shell(3, `echo '{"row":-1}' >&3`))
+	if e.Class != bezoar.Done || len(e.Rows) > 0 {
+		t.Errorf("no row: %+v", e)
 	}
 }

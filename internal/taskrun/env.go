@@ -140,6 +140,13 @@ func (m *mask) Close() error {
 	return err
 }
 
+// closeMask ends a log that may be masked.
+func closeMask(w io.Writer) {
+	if m, ok := w.(*mask); ok {
+		_ = m.Close()
+	}
+}
+
 // begins is how many bytes at the end of b are the beginning of a secret: the most.
 func (e *environment) begins(b []byte) (most int) {
 	for _, s := range e.secrets {

@@ -50,11 +50,10 @@ func owner(dir string) {
 			return
 		}
 		go func() {
-			for {
-				if err := w.Beat(time.Now().Add(lease)); err != nil {
+			for now := time.Now(); ; now = <-time.After(lease / 10) {
+				if err := w.Beat(now.Add(lease)); err != nil {
 					fmt.Println(err)
 				}
-				time.Sleep(lease / 10)
 			}
 		}()
 	}

@@ -165,15 +165,16 @@ func (r *Runner) upkeep(now time.Time) {
 			r.cfg.Log.Warn("the journal of attempts grows", "err", err)
 		}
 	}
-	dir := filepath.Join(r.cfg.Dir, "logs")
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		r.cfg.Log.Warn("old logs stay", "err", err)
-		return
-	}
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > r.cfg.Keep && !r.runs(e.Name()) {
-			_ = os.Remove(filepath.Join(dir, e.Name()))
+	for _, dir := range []string{"logs", "sift"} {
+		dir = filepath.Join(r.cfg.Dir, dir)
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			r.cfg.Log.Warn("old logs stay", "err", err)
+		}
+		for _, e := range entries {
+			if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > r.cfg.Keep && !r.runs(e.Name()) {
+				_ = os.Remove(filepath.Join(dir, e.Name()))
+			}
 		}
 	}
 }
@@ -275,7 +276,7 @@ func (r *Runner) Wait(ctx context.Context, token int64) (flow.Ending, error) {
 	if err := r.Absent(ctx, token); err != nil {
 		return flow.Ending{}, err
 	}
-	return flow.Ending{Class: bezoar.Interrupted, Reason: "Bezoar was killed while it ran this", ExitCode: -1}, nil
+	return flow.Ending{Class: bezoar.Interrupted, Lost: true, Reason: "Bezoar was killed while it ran this", ExitCode: -1}, nil
 }
 
 func (r *Runner) attempt(token int64) *attempt {

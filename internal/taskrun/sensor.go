@@ -69,9 +69,7 @@ const exitNotYet = 75
 
 // lookFor looks for a file.
 func (r *Runner) lookFor(glob, dir string) (there bool, why string, err error) {
-	if !filepath.IsAbs(glob) {
-		glob = filepath.Join(dir, glob)
-	}
+	glob = below(dir, glob)
 	found, err := filepath.Glob(glob)
 	if err != nil {
 		return false, "", fmt.Errorf("file %s: %w", glob, err)

@@ -271,8 +271,13 @@ func (o *process) escapees(t *testing.T, token int64) (left []int) {
 
 func eventually(t *testing.T, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
+	late := time.After(time.Minute)
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for !ok() {
+		select {
+		case <-look.C:
+		case <-late:
 			t.Fatal("it does not happen within a minute")
 		}
 	}
