@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 
+	"github.com/bezoar-dev/bezoar/internal/flowdraw"
 	"github.com/bezoar-dev/bezoar/internal/flowfile"
 )
 
@@ -58,6 +59,17 @@ func (c *flowGraphCmd) Run(s *session) error {
 	if err != nil {
 		return &exitError{code: exitUsage, err: err}
 	}
-	_ = d
+	switch c.Format {
+	case "mermaid":
+		s.out.printf("%s", flowdraw.Mermaid(d, flowdraw.Look{}))
+	case "svg":
+		drawing, err := flowdraw.SVG(d, flowdraw.Look{})
+		if err != nil {
+			return err
+		}
+		s.out.printf("%s", drawing)
+	default:
+		s.out.printf("%s", flowdraw.Text(d, flowdraw.Look{}))
+	}
 	return nil
 }
