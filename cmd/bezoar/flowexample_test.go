@@ -91,7 +91,7 @@ func TestFlowExample(t *testing.T) {
 	database := ownSchema(t, server)
 	r.env = []string{"DATABASE_URL=" + database, "SMTP=" + box.address}
 	r.read(map[string][]string{"flow run": {
-		"transform    DEAD_LETTER", "transform[2] DEAD_LETTER", "item   oslo.csv", "ValueError", "transform.py:18", "  shop  SUCCESS  ",
+		"transform   DEAD_LETTER", "transform[2] DEAD_LETTER", "item   oslo.csv", "ValueError", "transform.py:16", "  shop  SUCCESS  ",
 	}})
 	r.run(block{text: "./bezoar flow run examples/flow/shop.yaml -p missing=0\n"}, []string{"  shop  SUCCESS  "})
 	rows := psql(t, database, "select shop, item, total from sales order by shop, item")

@@ -10,7 +10,7 @@ func TestFlowGuide(t *testing.T) {
 	r := newBuilt(t, "docs/flow.md")
 	r.read(map[string][]string{
 		"flow run orders.yaml": {
-			"orders.yaml: ok: orders, 3 tasks", "HELD", "load     DEAD_LETTER", "load[2] DEAD_LETTER", "KeyError: 'price'", "item   oslo",
+			"orders.yaml: ok: orders, 3 tasks", "HELD", "load       DEAD_LETTER", "load[2] DEAD_LETTER", "KeyError: 'price'", "item   oslo",
 			"1 dead letter of run", "hint: bezoar flow logs",
 		},
 		"flow retry last": {"load[2] DEAD_LETTER", "  orders  SUCCESS  ", "FLOW    STATE    BEGAN"},
